@@ -1,0 +1,58 @@
+/* qoe.h - linear quality of experience of one chunk.
+ *
+ *   r = mu_quality * q(R) - mu_switch * |dq| - mu_stall * T
+ *
+ * R bitrate [kbit/s at the interface, Mbit/s inside q], T stall while the chunk arrived
+ * [s]. Utilities:
+ *   QOE_LINEAR  q(R) = R [Mbit/s],              dq = q(R) - q(R_prev)
+ *   QOE_LOG     q(R) = ln(R / R_min),           dq = q(R) - q(R_prev)
+ *   QOE_PAMOE   q(R) = ln(R + .7) - .01 / R,    dq = R - R_prev [Mbit/s]
+ * Sources: QoE_lin and QoE_log of Mao et al. (Pensieve), SIGCOMM 2017, Sec. 5.1, Tab. 1;
+ * QOE_PAMOE is what the PA-MoE authors' code computes. The weights of the profiles are
+ * PA-MoE Sec. 2.3 (documentary, live, news) and Pensieve's (mu = 4.3).
+ * Differs: the first chunk of a session pays no switch penalty (prev_kbps <= 0).
+ * Threads: pure functions. */
+#ifndef ABR_QOE_H
+#define ABR_QOE_H
+
+#include "base/err.h"
+
+#define QOE_PROFILES 4 /* built in */
+
+enum qoe_utility { QOE_LINEAR, QOE_LOG, QOE_PAMOE };
+
+struct qoe {
+    double mu_quality, mu_switch, mu_stall;
+    enum qoe_utility utility;
+};
+
+struct qoe_profile {
+    const char *name;
+    struct qoe qoe;
+};
+
+/* What one chunk earned, in parts. reward = mu_quality*quality - mu_switch*change -
+ * mu_stall*stall_s. */
+struct qoe_parts {
+    double quality, change, stall_s, reward;
+};
+
+/* documentary {1,6,1}, live {1,1,6}, news {6,1,1}, pensieve {1,1,4.3}; all linear. */
+extern const struct qoe_profile qoe_profiles[QOE_PROFILES];
+
+/* NULL when no built-in profile has that name. */
+const struct qoe_profile *qoe_find(const char *name);
+
+/* "linear", "log", "pamoe" and back; qoe_utility_parse returns 0 or ERR_INVALID. */
+const char *qoe_utility_name(enum qoe_utility u);
+int qoe_utility_parse(enum qoe_utility *out, const char *name, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* q(R). lowest_kbps is the ladder's lowest rung, used by QOE_LOG alone. */
+double qoe_quality(enum qoe_utility u, double kbps, double lowest_kbps);
+
+/* prev_kbps <= 0: no chunk before this one. */
+struct qoe_parts qoe_chunk(const struct qoe *k, double kbps, double prev_kbps,
+                           double stall_s, double lowest_kbps);
+
+#endif

@@ -1,0 +1,48 @@
+/* trace.h - the capacity of a link over time.
+ *
+ * mbps[i] holds from time_s[i-1] to time_s[i] (Pensieve's reading: row i gives the
+ * throughput of the slot that ends at its time; row 0 only marks the start).
+ *
+ * Formats, found by content:
+ *   - Pensieve: "time_s mbps" per line (space or tab);
+ *   - Mahimahi: one integer millisecond per line, each a 1500-byte delivery; binned to 1 s;
+ *   - sabre: JSON array of {duration_ms, bandwidth_kbps, latency_ms};
+ *   - CSV with a header naming a time and a throughput column with its unit
+ *     (time_s|time_ms|timestamp_s|timestamp_ms, mbps|kbps|throughput_mbps|throughput_kbps|
+ *     bytes_per_s).
+ * Refused, naming file and line: negative, NaN, non-monotone time, fewer than 2 rows, all
+ * zero, more than 1e6 rows.
+ *
+ * Ownership: owned by the caller; trace_free(NULL) is legal.
+ * Errors: ERR_IO, ERR_ABSENT, ERR_INVALID, ERR_RANGE, ERR_MEMORY; e->field is "file:line".
+ * Threads: shared read-only after construction. */
+#ifndef ABR_TRACE_H
+#define ABR_TRACE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACE_ROWS_MAX 1000000
+
+struct trace {
+    char name[128]; /* file name without its folder, or the generator's */
+    int n;
+    double *time_s; /* (n), ascending, owned */
+    double *mbps;   /* (n), >= 0, owned */
+    double rtt_s;   /* mean latency when the format states one, else < 0 */
+};
+
+struct trace *trace_new(int n, const char *name, struct err *e);
+struct trace *trace_load(const char *path, struct err *e);
+struct trace *trace_parse(const char *text, size_t len, const char *name, struct err *e);
+/* Pensieve text, shortest decimals that read back to the same doubles; atomic. */
+int trace_save(const struct trace *t, const char *path, struct err *e)
+    __attribute__((warn_unused_result));
+void trace_free(struct trace *t);
+
+/* Time-weighted mean over the trace [Mbit/s]. */
+double trace_mean_mbps(const struct trace *t);
+
+#endif

@@ -1,0 +1,39 @@
+/* text.h - strict reading of numbers and of text files.
+ *
+ * Numbers: the whole string must be one number ("12x", "", " 1", "0x10", "nan", "1e999"
+ * are refused), decimal, independent of the locale.
+ * Files: read whole, with a limit, so that a huge or endless input is an error.
+ *
+ * Errors: ERR_INVALID, ERR_RANGE, ERR_IO, ERR_MEMORY.
+ * Threads: pure functions. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TEXT_CHECK __attribute__((warn_unused_result))
+
+/* `what` names the thing in the error message ("--seed", "line 3"). */
+TEXT_CHECK int text_double(double *out, const char *s, double lo, double hi,
+                           const char *what, struct err *e);
+TEXT_CHECK int text_int(int64_t *out, const char *s, int64_t lo, int64_t hi,
+                        const char *what, struct err *e);
+TEXT_CHECK int text_u64(uint64_t *out, const char *s, const char *what, struct err *e);
+
+/* Scans one number at *s (spaces and tabs before it are skipped) and moves *s behind it.
+ * ERR_INVALID when there is none or it is not finite. */
+TEXT_CHECK int text_scan_double(double *out, const char **s, struct err *e);
+
+/* The file's bytes with a NUL behind them, owned by the caller; NULL on failure. A file
+ * over `limit` bytes is ERR_RANGE. len may be NULL. */
+char *text_read_file(const char *path, size_t limit, size_t *len, struct err *e);
+
+/* Writes path.tmp, fsyncs it, renames it over path and fsyncs the folder: after a crash
+ * the path holds the old bytes or the new, never a mixture. */
+TEXT_CHECK int text_write_file(const char *path, const void *data, size_t len,
+                               struct err *e);
+
+#endif

@@ -1,0 +1,82 @@
+/* mix.h - a mixture of experts as one differentiable function, batched.
+ *
+ *   single  y = E_0(x)                                    (experts = 1: a plain MLP)
+ *   dense   y = sum_k p_k(x) E_k(x)
+ *   top-1   y = p_c(x) E_c(x),  c = argmax_k (g_k(x) + z_k),  p = softmax(g)
+ *   g(x) = W x + b
+ *
+ * E_k: in -> hidden (ReLU) x layers -> out, linear head. Dense is Eq. 4-7 of PA-MoE with the
+ * mixture over outputs (logits); top-1 is Eq. 5 with Switch's scaling by the gate's
+ * probability (Fedus et al. 2022), which is what gives the router a gradient: PA-MoE's
+ * own softmax over one selected logit is constant 1 and gives none (MIX_TOP1_UNSCALED keeps
+ * that form for the reproduction). z is router noise, drawn and kept by the caller.
+ *
+ * Shapes: x (n, in), y (n, out), chosen (n), z (n, experts) or NULL, gate (n, experts).
+ * One flat float block holds all parameters: [W, b, expert 0, expert 1, ...]; each expert is
+ * [W1, b1, ..., Whead, bhead]; weights (fan_out, fan_in) row-major. mix_expert and mix_router
+ * give the ranges, so that optimiser, noise injection, merging and growth address them.
+ *
+ * Balance loss (Switch): alpha * K * sum_k f_k P_k with f_k the share chosen and P_k the batch
+ * mean of the gate's probability; mix_backward adds its gradient when alpha > 0.
+ *
+ * Ownership: struct mix owns its theta; struct mix_ws is scratch for batches up to its size.
+ * Nothing allocates after _new. Threads: const struct mix is shared read-only; a mix_ws
+ * belongs to one thread. */
+#ifndef MOE_MIX_H
+#define MOE_MIX_H
+
+#include "base/err.h"
+#include "base/rng.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum mix_route { MIX_SINGLE, MIX_DENSE, MIX_TOP1, MIX_TOP1_UNSCALED };
+
+struct mix_cfg {
+    int in, hidden, layers, out, experts; /* layers: hidden layers, 1 .. 3 */
+    enum mix_route route;
+};
+
+struct mix_range {
+    size_t at, n; /* floats within theta */
+};
+
+struct mix {
+    struct mix_cfg cfg;
+    size_t n;     /* floats in theta */
+    float *theta; /* owned */
+};
+
+struct mix_ws;
+
+struct mix *mix_new(const struct mix_cfg *cfg, struct err *e);
+struct mix *mix_clone(const struct mix *m, struct err *e);
+void mix_free(struct mix *m);
+
+/* Orthogonal hidden layers (gain sqrt 2), head with gain head_gain, biases 0, router N(0, .01).
+ */
+void mix_init(struct mix *m, float head_gain, struct rng *r);
+
+struct mix_range mix_router(const struct mix_cfg *cfg);        /* n = 0 when single */
+struct mix_range mix_expert(const struct mix_cfg *cfg, int k); /* whole expert */
+struct mix_range mix_trunk(const struct mix_cfg *cfg, int k);  /* without its head */
+
+struct mix_ws *mix_ws_new(const struct mix_cfg *cfg, int max_batch, struct err *e);
+void mix_ws_free(struct mix_ws *ws);
+
+/* chosen, gate may be NULL. What backward needs stays in ws until the next forward. */
+void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
+                 struct mix_ws *ws, const float *x, const float *z, int n);
+
+/* Adds dL/dtheta to grad (m->n floats) for the batch of the last forward; dy (n, out) is
+ * dL/dy. used[k] is set to the number of samples that reached expert k (may be NULL).
+ * Returns the value of the balance loss that was added (0 when balance is 0). */
+float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
+                   const float *dy, float balance);
+
+/* Hidden activations of the last forward, for plasticity diagnostics: (rows, hidden),
+ * rows = samples that reached expert k; NULL when none. Borrowed until the next forward. */
+const float *mix_hidden(const struct mix_ws *ws, int k, int layer, int *rows);
+
+#endif

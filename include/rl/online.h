@@ -1,0 +1,72 @@
+/* online.h - the learner without threads: closed trajectories in, better weights out.
+ *
+ * The daemon's learner thread and `abrd emulate` both feed it. It keeps a private copy of the
+ * policy, buffers whole trajectories, and when `batch` steps are there computes GAE and one
+ * PPO update. Trajectories older than max_age versions are dropped and counted. Before an
+ * update the policy is copied; a non-finite or clearly worse result (the caller's `check`
+ * score falls more than `tolerance` below the best kept one) is rolled back and counted.
+ *
+ * Rewards are divided by reward_scale (sum of mu) by the caller, so that profiles weigh
+ * alike.
+ *
+ * Ownership: online owns its copy; online_policy is borrowed until the next online_update.
+ * Threads: not shared. */
+#ifndef RL_ONLINE_H
+#define RL_ONLINE_H
+
+#include "rl/ppo.h"
+
+#include <stdbool.h>
+
+struct online_cfg {
+    struct ppo_cfg ppo;
+    int batch;      /* steps per update */
+    int capacity;   /* steps buffered at most */
+    int max_age;    /* versions */
+    double tolerance; /* of the check score, absolute */
+    uint64_t seed;
+};
+
+struct online_cfg online_cfg_default(void);
+
+/* One closed trajectory; arrays of n steps, borrowed for the call. */
+struct online_trajectory {
+    int n;
+    const float *obs; /* (n, obs_dim) */
+    const uint32_t *mask;
+    const int *action;
+    const float *logp, *reward; /* reward already scaled */
+    int tag;
+    uint64_t version;           /* oldest policy version among the steps */
+    bool truncated;             /* cut: bootstrap from last_obs; else terminal */
+    const float *last_obs;      /* (obs_dim) when truncated */
+    uint32_t last_mask;
+};
+
+struct online_stats {
+    uint64_t trajectories, steps, dropped_old, dropped_full, updates, rollbacks;
+    struct ppo_stats last;
+    double check_score, check_best;
+};
+
+struct online;
+
+/* check: score of a policy on a fixed small set (higher is better), or NULL. */
+struct online *online_new(const struct online_cfg *cfg, const struct policy *start,
+                          double (*check)(void *ctx, const struct policy *p), void *ctx,
+                          struct err *e);
+void online_free(struct online *o);
+
+/* 0, or ERR_FULL (dropped, counted), ERR_CONFLICT (too old: dropped, counted). */
+int online_add(struct online *o, const struct online_trajectory *t);
+bool online_ready(const struct online *o);
+/* 1: new weights, version raised; 0: not enough steps; ERR_NUMERIC: rolled back. */
+int online_update(struct online *o);
+const struct policy *online_policy(const struct online *o);
+void online_stats(const struct online *o, struct online_stats *out);
+
+size_t online_state_size(const struct online *o);
+void online_state_get(const struct online *o, void *out);
+int online_state_put(struct online *o, const void *in, size_t n, struct err *e);
+
+#endif

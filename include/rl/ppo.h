@@ -1,0 +1,90 @@
+/* ppo.h - proximal policy optimisation of one policy on one batch of steps.
+ *
+ *   L_actor = -E[min(r A, clip(r, 1-eps, 1+eps) A)] - beta H + balance,  r = pi/pi_old
+ *   L_critic = value_coef E[(V - R)^2]
+ *
+ * Source: Schulman et al. 2017; PA-MoE Eq. 8-10 with clip .2, GAE (lambda .95), Adam.
+ * Plasticity noise (PA-MoE Eq. 11) is added after the Adam step: w += lr*gamma*eps on the
+ * actor experts that had a sample in the minibatch (rl/inject.h). Adam and noise skip an
+ * expert with no sample.
+ *
+ * The router noise z of each step is stored with it and used again in the update, so that r
+ * is exactly 1 before the first update.
+ *
+ * A batch is arrays over steps in time order per trajectory; advantages and return targets
+ * are computed by rl/gae.h before ppo_update. Advantages are normalised over the batch, or
+ * per tag.
+ *
+ * The actor's, the critic's and the privileged critic's updates are independent given the
+ * advantages; ppo_update runs them on up to cfg.threads threads with the same result
+ * whatever the number.
+ *
+ * Errors: ERR_NUMERIC when a loss or gradient is not finite; the policy is then in an
+ * undefined state and the caller restores its last good copy.
+ * Threads: not shared. No allocation after ppo_new. */
+#ifndef RL_PPO_H
+#define RL_PPO_H
+
+#include "moe/policy.h"
+
+struct ppo_cfg {
+    double lr, critic_lr;       /* Adam */
+    double beta1, beta2, eps, weight_decay;
+    double clip, entropy, value_coef;
+    double gamma, lambda;       /* GAE */
+    double max_grad_norm;       /* 0 = no clipping */
+    double balance;             /* alpha of the balance loss, actor and critic */
+    double noise_gamma;         /* plasticity noise, 0 = none */
+    double router_noise;        /* std of z, 0 = none */
+    double target_kl;           /* stop the epochs above it, 0 = never */
+    int epochs, minibatch;
+    int threads;                /* 1 .. 3 */
+    enum { PPO_NORM_NONE, PPO_NORM_BATCH, PPO_NORM_TAG } adv_norm;
+    int normalise_returns;      /* running mean and std of returns */
+};
+
+struct ppo_cfg ppo_cfg_default(void);
+
+/* Steps of any number of trajectories, flattened; all arrays have n entries (rows). */
+struct ppo_batch {
+    int n;
+    const float *obs;      /* (n, obs_dim) */
+    const float *priv;     /* (n, priv_dim) or NULL */
+    const uint32_t *mask;  /* (n) */
+    const int *action;     /* (n) */
+    const int *tag;        /* (n) or NULL */
+    const float *logp;     /* (n) under the policy that acted */
+    const float *z;        /* (n, experts) router noise or NULL */
+    const float *advantage, *target; /* (n), target in reward units */
+    const float *weight;   /* (n) sample weights or NULL = 1 */
+};
+
+struct ppo_stats {
+    double policy_loss, value_loss, entropy, approx_kl, clip_share, balance;
+    double first_ratio_error; /* max |r - 1| over the first minibatch before any update */
+    double explained_variance;
+    double expert_share[16];
+    double grad_norm;
+    int steps; /* gradient steps done */
+};
+
+struct ppo;
+
+/* priv_critic: a second critic over [obs, priv] trained beside the ordinary one, NULL when
+ * unused; borrowed. */
+struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy,
+                    struct mix *priv_critic, int max_batch, uint64_t seed,
+                    struct err *e);
+void ppo_free(struct ppo *p);
+void ppo_set_lr(struct ppo *p, double lr, double critic_lr);
+void ppo_set_entropy(struct ppo *p, double entropy);
+int ppo_update(struct ppo *p, const struct ppo_batch *batch, struct ppo_stats *stats)
+    __attribute__((warn_unused_result));
+
+/* Optimiser, normaliser and rng state, for checkpoints: one flat block of bytes whose
+ * size depends only on the configuration. */
+size_t ppo_state_size(const struct ppo *p);
+void ppo_state_get(const struct ppo *p, void *out);
+int ppo_state_put(struct ppo *p, const void *in, size_t n, struct err *e);
+
+#endif

@@ -1,0 +1,162 @@
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* strtod accepts more than we want (hex, inf, nan, leading white space): look first.
+ * The daemon never calls setlocale, so the decimal point is a point. */
+static bool looks_decimal(const char *s)
+{
+    if (*s == '-' || *s == '+') s++;
+    if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) return false;
+    return (*s >= '0' && *s <= '9') || (*s == '.' && s[1] >= '0' && s[1] <= '9');
+}
+
+int text_double(double *out, const char *s, double lo, double hi, const char *what,
+                struct err *e)
+{
+    char *end = NULL;
+    double v = looks_decimal(s) ? strtod(s, &end) : 0.0;
+    if (!end || *end || !isfinite(v))
+        return err_field(e, ERR_INVALID, what, "'%.40s' is not a number", s);
+    if (v < lo || v > hi)
+        return err_field(e, ERR_RANGE, what, "%g is not within %g .. %g", v, lo, hi);
+    *out = v;
+    return 0;
+}
+
+int text_int(int64_t *out, const char *s, int64_t lo, int64_t hi, const char *what,
+             struct err *e)
+{
+    char *end = NULL;
+    errno = 0;
+    long long v = looks_decimal(s) ? strtoll(s, &end, 10) : 0;
+    if (!end || *end || end == s)
+        return err_field(e, ERR_INVALID, what, "'%.40s' is not a whole number", s);
+    if (errno == ERANGE || v < lo || v > hi)
+        return err_field(e, ERR_RANGE, what, "%.40s is not within %lld .. %lld", s,
+                         (long long)lo, (long long)hi);
+    *out = v;
+    return 0;
+}
+
+int text_u64(uint64_t *out, const char *s, const char *what, struct err *e)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long v = *s >= '0' && *s <= '9' ? strtoull(s, &end, 10) : 0;
+    if (!end || *end)
+        return err_field(e, ERR_INVALID, what, "'%.40s' is not a whole number >= 0", s);
+    if (errno == ERANGE)
+        return err_field(e, ERR_RANGE, what, "%.40s does not fit 64 bits", s);
+    *out = v;
+    return 0;
+}
+
+int text_scan_double(double *out, const char **s, struct err *e)
+{
+    const char *p = *s + strspn(*s, " \t");
+    char *end = NULL;
+    double v = looks_decimal(p) ? strtod(p, &end) : 0.0;
+    if (!end || !isfinite(v)) return err_set(e, ERR_INVALID, "'%.20s' is not a number", p);
+    *out = v;
+    *s = end;
+    return 0;
+}
+
+char *text_read_file(const char *path, size_t limit, size_t *len, struct err *e)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        err_field(e, errno == ENOENT ? ERR_ABSENT : ERR_IO, path, "%s", strerror(errno));
+        return NULL;
+    }
+
+    size_t cap = 64 * 1024, n = 0;
+    char *buf = malloc(cap);
+    while (buf) {
+        n += fread(buf + n, 1, cap - 1 - n, f);
+        if (n < cap - 1 || n > limit) break;
+        char *more = realloc(buf, cap *= 2);
+        if (!more) free(buf);
+        buf = more;
+    }
+
+    if (!buf) {
+        err_field(e, ERR_MEMORY, path, "out of memory after %zu bytes", n);
+    } else if (ferror(f)) {
+        err_field(e, ERR_IO, path, "%s", strerror(errno));
+        free(buf);
+        buf = NULL;
+    } else if (n > limit) {
+        err_field(e, ERR_RANGE, path, "is larger than the limit of %zu bytes", limit);
+        free(buf);
+        buf = NULL;
+    } else {
+        buf[n] = '\0';
+        if (len) *len = n;
+    }
+    fclose(f);
+    return buf;
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+    while (n) {
+        ssize_t w = write(fd, p, n);
+        if (w < 0 && errno == EINTR) continue;
+        if (w < 0) return -1;
+        p += w;
+        n -= (size_t)w;
+    }
+    return 0;
+}
+
+static int sync_folder_of(const char *path)
+{
+    char dir[4096];
+    snprintf(dir, sizeof dir, "%s", path);
+    char *slash = strrchr(dir, '/');
+    if (!slash) {
+        strcpy(dir, ".");
+    } else {
+        slash[slash == dir ? 1 : 0] = '\0';
+    }
+
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    int rc = fsync(fd);
+    close(fd);
+    return rc;
+}
+
+int text_write_file(const char *path, const void *data, size_t len, struct err *e)
+{
+    char tmp[4096];
+    if (snprintf(tmp, sizeof tmp, "%s.tmp", path) >= (int)sizeof tmp)
+        return err_field(e, ERR_RANGE, path, "the path is too long");
+
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) return err_field(e, ERR_IO, tmp, "%s", strerror(errno));
+
+    bool ok = write_all(fd, data, len) == 0 && fsync(fd) == 0;
+    int why = errno;
+    if (close(fd) && ok) {
+        ok = false;
+        why = errno;
+    }
+    if (ok && (rename(tmp, path) || sync_folder_of(path))) {
+        ok = false;
+        why = errno;
+    }
+    if (ok) return 0;
+
+    unlink(tmp);
+    return err_field(e, ERR_IO, path, "cannot be written: %s", strerror(why));
+}

@@ -1,0 +1,41 @@
+#include "base/err.h"
+
+#include <check.h>
+#include <string.h>
+
+START_TEST(first_failure_wins)
+{
+    struct err e = {0};
+    ck_assert_int_eq(err_field(&e, ERR_RANGE, "chunk_s", "%d is too long", 11), ERR_RANGE);
+    ck_assert_int_eq(err_set(&e, ERR_IO, "later"), ERR_IO);
+    ck_assert_int_eq(e.code, ERR_RANGE);
+    ck_assert_str_eq(e.field, "chunk_s");
+    ck_assert_str_eq(e.detail, "11 is too long");
+}
+END_TEST
+
+START_TEST(no_place_to_tell_is_legal)
+{
+    ck_assert_int_eq(err_set(NULL, ERR_IO, "lost"), ERR_IO);
+}
+END_TEST
+
+START_TEST(long_details_are_cut_not_overrun)
+{
+    struct err e = {0};
+    err_set(&e, ERR_INVALID, "%0400d", 7);
+    ck_assert_uint_eq(strlen(e.detail), sizeof e.detail - 1);
+}
+END_TEST
+
+Suite *suite_base_err(void);
+Suite *suite_base_err(void)
+{
+    Suite *s = suite_create("base/err");
+    TCase *t = tcase_create("base/err");
+    tcase_add_test(t, first_failure_wins);
+    tcase_add_test(t, no_place_to_tell_is_legal);
+    tcase_add_test(t, long_details_are_cut_not_overrun);
+    suite_add_tcase(s, t);
+    return s;
+}

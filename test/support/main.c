@@ -1,0 +1,19 @@
+/* Runs every suite, or those whose name contains argv[1]; fails if nothing ran. */
+#include "support/suites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    const char *only = argc > 1 ? argv[1] : "";
+    SRunner *runner = srunner_create(NULL);
+    for (int i = 0; suites[i].name; i++)
+        if (strstr(suites[i].name, only)) srunner_add_suite(runner, suites[i].make());
+
+    srunner_run_all(runner, CK_ENV);
+    int ran = srunner_ntests_run(runner), failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    if (!ran) fprintf(stderr, "no test ran (nothing matches '%s')\n", only);
+    return ran > 0 && failed == 0 ? 0 : 1;
+}
