@@ -1,0 +1,229 @@
+/* service.h - what the daemon does, without sockets: sessions, decisions, rewards, profiles.
+ *
+ * The HTTP layer, `abrd emulate` in process and the tests call these functions; so an answer is the
+ * same over the wire and in process. Time comes in through cfg.clock.
+ *
+ * One decision: lock the session's shard, append the measurement, copy the view out, unlock;
+ * feat; snapshot; policy; lock, keep the pending decision, unlock. No heap call, never two
+ * locks, none across the policy.
+ *
+ * Errors: ERR_INVALID and ERR_RANGE (e->field names the JSON field), ERR_ABSENT unknown
+ * session or profile, ERR_CONFLICT a repeat that contradicts, ERR_FULL table or queue full,
+ * ERR_IO the store refuses.
+ * Threads: struct service is locked inside; a struct service_worker belongs to one thread. */
+#ifndef SERVE_SERVICE_H
+#define SERVE_SERVICE_H
+
+#include "abr/view.h"
+#include "base/err.h"
+#include "rl/online.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SERVICE_ID 33      /* 32 hex digits and NUL */
+#define SERVICE_NAME 64    /* profile names: [a-z0-9_-], 1..63 */
+#define SERVICE_CONTENT 128
+
+struct service_cfg {
+    const char *data_dir;    /* NULL: nothing is stored (tests, emulate in process) */
+    const char *policy_path; /* start weights unless data_dir holds a newer checkpoint */
+    uint64_t seed;
+    double explore_share;    /* .2: share of sessions that sample and teach */
+    bool learn;
+    char default_profile[SERVICE_NAME]; /* "pensieve": for sessions without a hint */
+    int max_sessions;        /* 100000 live */
+    double session_ttl_s;    /* 600 without a word: truncated and closed */
+    double retention_s;      /* stored sessions older than this are deleted; 0 = keep */
+    double checkpoint_s;     /* 60 */
+    double flush_s;          /* .1: the store commits at most this late */
+    struct online_cfg online;
+    double (*clock)(void *ctx); /* seconds since the epoch; NULL = CLOCK_REALTIME */
+    void *clock_ctx;
+};
+
+struct service_cfg service_cfg_default(void);
+
+struct service;
+struct service_worker; /* policy scratch of one thread */
+
+struct service *service_new(const struct service_cfg *cfg, struct err *e);
+/* Drains: truncates nothing, flushes the store, writes a checkpoint. Idempotent. */
+int service_drain(struct service *s, struct err *e);
+void service_free(struct service *s);
+struct service_worker *service_worker_new(struct service *s, struct err *e);
+void service_worker_free(struct service_worker *w);
+
+/* ---- sessions ---- */
+struct session_open {
+    char profile[SERVICE_NAME]; /* "" = no name given */
+    bool has_mu;                /* own weights in qoe; excludes profile */
+    struct qoe qoe;
+    int levels;
+    double ladder_kbps[VIEW_LEVELS];
+    double chunk_s;
+    int chunks;                 /* 0 = live */
+    double buffer_max_s;
+    char content_id[SERVICE_CONTENT];
+    bool has_key;               /* key of the counter-based stream; else drawn */
+    uint64_t key;
+    bool has_next;              /* sizes of chunk 0 */
+    double next_bytes[VIEW_LEVELS];
+};
+
+struct answer {
+    int chunk, level, levels;
+    double kbps;
+    uint64_t policy;          /* version that decided */
+    int expert;
+    double prob[VIEW_LEVELS]; /* the distribution really used */
+    double value, entropy;
+    bool sampled;             /* mode: "sample", else "greedy" */
+};
+
+struct session_opened {
+    char session[SERVICE_ID];
+    char profile[SERVICE_NAME]; /* as understood; "custom" for own weights */
+    bool hinted;                /* false: default profile was assumed */
+    struct qoe qoe;
+    uint64_t key;
+    bool explores;
+    struct answer first;        /* chunk 0 */
+};
+
+int service_open(struct session_opened *out, struct service *s, struct service_worker *w,
+                 const struct session_open *in, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* What became of one chunk. */
+struct outcome {
+    int chunk, level;
+    int64_t bytes;
+    double download_s, rebuffer_s;
+};
+
+struct question {
+    int chunk;
+    double buffer_s;
+    bool has_last;
+    struct outcome last; /* of chunk - 1, normally */
+    bool has_next;
+    double next_bytes[VIEW_LEVELS];
+};
+
+/* Idempotent per (session, chunk): an equal repeat gets the equal answer, a different one
+ * ERR_CONFLICT. A chunk that does not follow on (seek, gap) closes the trajectory. */
+int service_ask(struct answer *out, struct service *s, struct service_worker *w,
+                const char *session, const struct question *q, struct err *e)
+    __attribute__((warn_unused_result));
+
+struct reward_in {
+    bool has_outcome;
+    struct outcome outcome; /* the last chunk, when no further decision follows */
+    bool has_external;
+    int chunk;
+    double external;        /* -1000 .. 1000, kept beside ours, never used for learning */
+    bool final;             /* the video was played to its end */
+};
+
+struct reward_out {
+    int chunk;
+    double reward;          /* computed here */
+    bool followed, repeated;
+};
+
+int service_reward(struct reward_out *out, struct service *s, const char *session,
+                   const struct reward_in *in, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* Closes: terminal when all chunks were reported, truncated otherwise. */
+int service_close(struct service *s, const char *session, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* History of one session, live or stored. */
+struct history_step {
+    int chunk, level, decided_level, expert;
+    int64_t bytes;
+    double kbps, buffer_s, download_s, rebuffer_s, reward, external, logp;
+    uint64_t policy;
+    bool reported, followed, sampled, has_external;
+};
+struct history {
+    struct session_open open;
+    struct session_opened opened; /* first is not filled */
+    bool closed, terminal;
+    double opened_at, last_at; /* s since the epoch */
+    int n;
+    struct history_step *steps; /* (n) owned */
+};
+int service_history(struct history *out, struct service *s, const char *session,
+                    struct err *e) __attribute__((warn_unused_result));
+void history_free(struct history *h);
+
+/* ---- stateless ---- */
+/* The whole question in one view; nothing is stored. Greedy. */
+int service_decide(struct answer *out, struct service *s, struct service_worker *w,
+                   const struct view *view, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* ---- profiles ---- */
+struct profile {
+    char name[SERVICE_NAME];
+    struct qoe qoe;
+    bool builtin; /* cannot be changed or deleted: ERR_CONFLICT */
+};
+int service_profile_get(struct profile *out, struct service *s, const char *name,
+                        struct err *e) __attribute__((warn_unused_result));
+/* 1 = created, 0 = replaced. */
+int service_profile_put(struct service *s, const struct profile *p, struct err *e)
+    __attribute__((warn_unused_result));
+int service_profile_delete(struct service *s, const char *name, struct err *e)
+    __attribute__((warn_unused_result));
+/* Up to max, sorted by name; returns the number. */
+int service_profile_list(struct profile *out, int max, struct service *s);
+
+/* ---- policy ---- */
+struct policy_info {
+    uint64_t version;
+    double published_at;
+    struct policy_cfg cfg;
+    size_t parameters;
+    double check_score; /* on the fixed emulator check */
+};
+void service_policy_info(struct policy_info *out, struct service *s);
+/* safetensors bytes, owned by the caller. */
+int service_policy_weights(void **out, size_t *n, struct service *s, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* ---- seen from outside ---- */
+#define SERVICE_PROFILE_STATS 16 /* built-in, custom and the first named ones */
+struct service_stats {
+    uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,
+        rewards, not_followed, conflicts, bus_dropped, store_errors;
+    int sessions_live;
+    uint64_t store_queue, bus_queue;
+    bool store_ok, draining, learning;
+    uint64_t policy_version;
+    struct online_stats learner;
+    uint64_t expert_decisions[16];
+    int n_profiles;
+    struct {
+        char name[SERVICE_NAME];
+        uint64_t rewards;
+        double reward_sum, stall_sum_s, kbps_sum;
+        uint64_t expert[16];
+    } profile[SERVICE_PROFILE_STATS];
+};
+void service_stats(struct service_stats *out, struct service *s);
+
+/* Runs the learner once if a batch is ready: what its thread does; 1 = new weights. For
+ * callers that have cfg.learn_inline semantics (emulate, tests). */
+int service_learn(struct service *s, struct err *e);
+/* Expires idle sessions and does periodic work; called once a second by a thread. */
+void service_tick(struct service *s);
+/* Starts learner, store and tick threads; without it the caller drives learn and tick. */
+int service_start_threads(struct service *s, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif
