@@ -1,0 +1,97 @@
+#include "base/stats.h"
+
+#include "base/rng.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+double stats_mean(const double *x, int n)
+{
+    if (n < 1) return NAN;
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i];
+    return sum / n;
+}
+
+double stats_std(const double *x, int n)
+{
+    if (n < 2) return NAN;
+    double mean = stats_mean(x, n), sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += (x[i] - mean) * (x[i] - mean);
+    return sqrt(sum / (n - 1));
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* a sorted copy, owned by the caller; NULL when there is nothing or no memory */
+static double *sorted(const double *x, int n)
+{
+    double *s = n > 0 ? malloc((size_t)n * sizeof *s) : NULL;
+    if (!s) return NULL;
+    memcpy(s, x, (size_t)n * sizeof *s);
+    qsort(s, (size_t)n, sizeof *s, ascending);
+    return s;
+}
+
+static double percentile_sorted(const double *s, int n, double p)
+{
+    double at = p * (n - 1);
+    int i = (int)at;
+    if (i >= n - 1) return s[n - 1];
+    return s[i] + (at - i) * (s[i + 1] - s[i]);
+}
+
+double stats_percentile(const double *x, int n, double p)
+{
+    assert(p >= 0 && p <= 1);
+    double *s = sorted(x, n);
+    double out = NAN;
+    if (s) out = percentile_sorted(s, n, p);
+    free(s);
+    return out;
+}
+
+double stats_iqm(const double *x, int n)
+{
+    double *s = sorted(x, n);
+    if (!s) return NAN;
+
+    /* value i covers [i, i+1] of [0, n]; it counts by its overlap with [n/4, 3n/4] */
+    double lo = .25 * n, hi = .75 * n, sum = 0;
+    for (int i = (int)lo; i < n && i < hi; i++)
+        sum += s[i] * (fmin(i + 1, hi) - fmax(i, lo));
+    free(s);
+    return sum / (hi - lo);
+}
+
+struct stats_interval stats_bootstrap(const double *x, int n, double level, int resamples,
+                                      uint64_t seed)
+{
+    assert(level > 0 && level < 1 && resamples > 0);
+    struct stats_interval out = {stats_mean(x, n), NAN, NAN};
+    double *means = n > 0 ? malloc((size_t)resamples * sizeof *means) : NULL;
+    if (!means) return out;
+
+    struct rng r;
+    rng_init(&r, seed, 0);
+    for (int k = 0; k < resamples; k++) {
+        double sum = 0;
+        for (int i = 0; i < n; i++)
+            sum += x[rng_below(&r, (uint32_t)n)];
+        means[k] = sum / n;
+    }
+
+    qsort(means, (size_t)resamples, sizeof *means, ascending);
+    out.lo = percentile_sorted(means, resamples, (1 - level) / 2);
+    out.hi = percentile_sorted(means, resamples, (1 + level) / 2);
+    free(means);
+    return out;
+}

@@ -1,0 +1,68 @@
+#include "base/bytes.h"
+
+#include <check.h>
+#include <string.h>
+
+START_TEST(crc_known_answers)
+{
+    ck_assert_uint_eq(bytes_crc32(0, "", 0), 0);
+    ck_assert_uint_eq(bytes_crc32(0, "123456789", 9), 0xcbf43926);
+    ck_assert_uint_eq(bytes_crc32(0, "a", 1), 0xe8b7be43);
+}
+END_TEST
+
+START_TEST(crc_in_pieces_is_the_crc_of_the_whole)
+{
+    const char *s = "The quick brown fox jumps over the lazy dog";
+    size_t n = strlen(s);
+    for (size_t cut = 0; cut <= n; cut++)
+        ck_assert_uint_eq(bytes_crc32(bytes_crc32(0, s, cut), s + cut, n - cut),
+                          0x414fa339);
+}
+END_TEST
+
+START_TEST(crc_sees_every_flipped_bit)
+{
+    unsigned char d[32] = {1, 2, 3};
+    uint32_t whole = bytes_crc32(0, d, sizeof d);
+    for (unsigned bit = 0; bit < 8 * sizeof d; bit++) {
+        d[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        ck_assert_uint_ne(bytes_crc32(0, d, sizeof d), whole);
+        d[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+}
+END_TEST
+
+START_TEST(numbers_are_little_endian_at_any_address)
+{
+    unsigned char b[16];
+    memset(b, 0xaa, sizeof b);
+    bytes_put_u64(b + 1, UINT64_C(0x0807060504030201));
+    for (int i = 1; i <= 8; i++)
+        ck_assert_uint_eq(b[i], (unsigned)i);
+    ck_assert_uint_eq(b[0], 0xaa);
+    ck_assert_uint_eq(b[9], 0xaa);
+    ck_assert_uint_eq(bytes_get_u64(b + 1), UINT64_C(0x0807060504030201));
+    ck_assert_uint_eq(bytes_get_u32(b + 1), 0x04030201);
+    ck_assert_uint_eq(bytes_get_u16(b + 1), 0x0201);
+
+    bytes_put_u32(b + 3, 0xfffefdfc);
+    ck_assert_uint_eq(bytes_get_u32(b + 3), 0xfffefdfc);
+    bytes_put_u16(b + 3, 0x8001);
+    ck_assert_uint_eq(bytes_get_u16(b + 3), 0x8001);
+    ck_assert_uint_eq(b[5], 0xfe);
+}
+END_TEST
+
+Suite *suite_base_bytes(void);
+Suite *suite_base_bytes(void)
+{
+    Suite *s = suite_create("base/bytes");
+    TCase *t = tcase_create("base/bytes");
+    tcase_add_test(t, crc_known_answers);
+    tcase_add_test(t, crc_in_pieces_is_the_crc_of_the_whole);
+    tcase_add_test(t, crc_sees_every_flipped_bit);
+    tcase_add_test(t, numbers_are_little_endian_at_any_address);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,45 @@
+#include "base/clock.h"
+
+#include <check.h>
+#include <time.h>
+
+START_TEST(now_is_the_epochs_second)
+{
+    double before = (double)time(NULL), now = clock_now(), after = (double)time(NULL);
+    ck_assert_double_ge(now, before - 1); /* time() may lag by a tick */
+    ck_assert_double_le(now, after + 2);
+}
+END_TEST
+
+START_TEST(mono_never_goes_back)
+{
+    double last = clock_mono();
+    for (int i = 0; i < 1000; i++) {
+        double t = clock_mono();
+        ck_assert_double_ge(t, last);
+        last = t;
+    }
+}
+END_TEST
+
+START_TEST(work_costs_cpu_time)
+{
+    double process = clock_cpu(), thread = clock_thread_cpu();
+    volatile double x = 1;
+    while (clock_thread_cpu() - thread < 1e-3)
+        x = x * 1.0000001;
+    ck_assert_double_ge(clock_cpu() - process, 1e-3);
+}
+END_TEST
+
+Suite *suite_base_clock(void);
+Suite *suite_base_clock(void)
+{
+    Suite *s = suite_create("base/clock");
+    TCase *t = tcase_create("base/clock");
+    tcase_add_test(t, now_is_the_epochs_second);
+    tcase_add_test(t, mono_never_goes_back);
+    tcase_add_test(t, work_costs_cpu_time);
+    suite_add_tcase(s, t);
+    return s;
+}
