@@ -14,12 +14,14 @@ OPT_release := -O2 -g
 OPT_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 OPT_cover := -O0 -g --coverage
-CPPFLAGS += -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
+# libxml2 alone lives in a folder of its own
+XML2_CPPFLAGS := $(shell pkg-config --cflags libxml2 2>/dev/null)
+CPPFLAGS += -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(XML2_CPPFLAGS)
 # -ffp-contract=off: same bytes on machines with and without FMA, and golden trajectories.
 # -fno-math-errno: lets sqrtf vectorise.
 CFLAGS += -std=c11 $(OPT_$(MODE)) $(WARN) -ffp-contract=off -fno-math-errno -pthread
 LDFLAGS += $(filter -fsanitize% --coverage,$(OPT_$(MODE))) -pthread
-LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lm
+LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lxml2 -lm
 
 LAYERS := base nn moe rl abr lab serve cli
 SRC := $(sort $(foreach l,$(LAYERS),$(wildcard src/$(l)/*.c)))
@@ -84,7 +86,7 @@ $(B)/check: $(TESTOBJ) $(B)/suites.o $(B)/libabrd.a
 	@echo "  LD    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcheck -lsubunit -lrt $(LDLIBS)
 
-check: $(B)/check ## unit tests
+check: $(B)/check $(B)/abrd ## unit tests
 	$(Q)$(B)/check $(SUITE)
 
 clean: ## remove what was built

@@ -1,7 +1,86 @@
-#include <stdio.h>
+#include "cli/cmd.h"
+#include "cli/opt.h"
 
-int main(void)
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    const char *help; /* one line */
+    int (*run)(int argc, char **argv);
+};
+
+static const struct command commands[] = {
+    {NULL, NULL, NULL},
+};
+
+static void print_commands(FILE *f)
 {
-    fputs("abrd: no subcommand yet\n", stderr);
-    return 2;
+    fputs("abrd chooses the bitrate of every chunk of a video stream.\n\n"
+          "usage: abrd COMMAND [options]\n\ncommands:\n",
+          f);
+    for (const struct command *c = commands; c->name; c++)
+        fprintf(f, "  %-8s  %s\n", c->name, c->help);
+    fputs("  help      this text, or that of one command: abrd help COMMAND\n\n"
+          "abrd COMMAND --help lists the options of a command. Exit codes: 0 done, 1 "
+          "failed,\n"
+          "2 wrong usage.\n",
+          f);
+}
+
+static const struct command *find(const char *name)
+{
+    for (const struct command *c = commands; c->name; c++)
+        if (strcmp(c->name, name) == 0) return c;
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    fprintf(stderr, "abrd: there is no command '%s'\ntry 'abrd help'\n", name);
+    return OPT_EXIT_USAGE;
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_commands(stdout);
+        return OPT_EXIT_DONE;
+    }
+    const struct command *c = find(argv[1]);
+    if (!c) return unknown(argv[1]);
+    char ask[] = "--help";
+    char *asked[] = {argv[1], ask, NULL};
+    return c->run(2, asked);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_commands(stderr);
+        return OPT_EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
+        puts("abrd " CMD_VERSION);
+        return OPT_EXIT_DONE;
+    }
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 ||
+        strcmp(name, "-h") == 0)
+        return help(argc - 1, argv + 1);
+
+    const struct command *c = find(name);
+    return c ? c->run(argc - 1, argv + 1) : unknown(name);
+}
+
+int main(int argc, char **argv)
+{
+    int code = dispatch(argc, argv);
+
+    /* a full disk or a closed pipe must not look like success */
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("abrd: standard output");
+        if (code == OPT_EXIT_DONE) code = OPT_EXIT_FAILED;
+    }
+    return code;
 }

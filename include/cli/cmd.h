@@ -1,0 +1,10 @@
+/* cmd.h - the subcommands of abrd.
+ *
+ * Each lives in cli/cmd_<name>.c and is listed in the table of main.c. argv[0] is the
+ * subcommand's name. Returns the exit code: 0 done, 1 failed, 2 wrong usage. */
+#ifndef CLI_CMD_H
+#define CLI_CMD_H
+
+#define CMD_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,50 @@
+#include "cli/interrupt.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+static volatile sig_atomic_t seen;
+static sem_t wake; /* sem_post is one of the few calls that a handler may make */
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    seen = 1;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    sem_post(&wake);
+}
+
+void interrupt_catch(void)
+{
+    seen = 0;
+    sem_init(&wake, 0, 0);
+
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_handler = on_signal;
+    a.sa_flags = SA_RESTART;
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+}
+
+bool interrupt_seen(void)
+{
+    return seen != 0;
+}
+
+bool interrupt_wait(double seconds)
+{
+    double until = clock_now() + seconds;
+    struct timespec t = {.tv_sec = (time_t)until,
+                         .tv_nsec = (long)((until - floor(until)) * 1e9)};
+    while (!seen && sem_timedwait(&wake, &t) && !seen && clock_now() < until)
+        ;
+    return seen != 0;
+}

@@ -1,0 +1,63 @@
+#include "cli/interrupt.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+START_TEST(the_first_signal_sets_the_flag)
+{
+    interrupt_catch();
+    ck_assert(!interrupt_seen());
+    ck_assert(!interrupt_wait(.001));
+    raise(_i ? SIGTERM : SIGINT);
+    ck_assert(interrupt_seen());
+    ck_assert(interrupt_wait(1000));
+}
+END_TEST
+
+static void *send_signal(void *arg)
+{
+    (void)arg;
+    kill(getpid(), SIGINT);
+    return NULL;
+}
+
+START_TEST(a_signal_to_another_thread_wakes_the_waiting_one)
+{
+    interrupt_catch();
+    pthread_t t;
+    pthread_create(&t, NULL, send_signal, NULL);
+    ck_assert(interrupt_wait(1000));
+    pthread_join(t, NULL);
+}
+END_TEST
+
+START_TEST(the_second_signal_kills)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        interrupt_catch();
+        raise(SIGTERM);
+        raise(SIGINT);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(WTERMSIG(status), SIGINT);
+}
+END_TEST
+
+Suite *suite_cli_interrupt(void);
+Suite *suite_cli_interrupt(void)
+{
+    Suite *s = suite_create("cli/interrupt");
+    TCase *t = tcase_create("cli/interrupt");
+    tcase_add_loop_test(t, the_first_signal_sets_the_flag, 0, 2);
+    tcase_add_test(t, a_signal_to_another_thread_wakes_the_waiting_one);
+    tcase_add_test(t, the_second_signal_kills);
+    suite_add_tcase(s, t);
+    return s;
+}

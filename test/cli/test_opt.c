@@ -1,0 +1,214 @@
+#include "cli/opt.h"
+
+#include "support/capture.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct values {
+    int i;
+    int64_t i64;
+    uint64_t u64;
+    double d;
+    bool flag;
+    const char *text;
+    struct opt_list list;
+    char *printed; /* by the last parse: stderr, or stdout for the help */
+};
+
+/* Parses a command line of words; returns what opt_parse does. */
+static int parse(struct values *v, const char *line, char words[512], int fd)
+{
+    const struct opt opts[] = {
+        {"policy", "A,B", "which ones", .list = &v->list},
+        {"profile", "NAME", "whose weights", .text = &v->text},
+        {"threads", "N", "at once", .i = &v->i, .lo = 1, .hi = 64},
+        {"steps", "N", "in all", .i64 = &v->i64},
+        {"seed", "N", "of everything\nrandom", .u64 = &v->u64},
+        {"share", "X", "that explores", .d = &v->d, .lo = 0, .hi = 1},
+        {"quiet", NULL, "say nothing", .flag = &v->flag},
+        {0},
+    };
+    const struct opt_cmd cmd = {.name = "eval",
+                                .args = "FILE...",
+                                .max_args = 2,
+                                .about = "Scores policies.",
+                                .opts = opts,
+                                .example = "abrd eval --policy mpc"};
+    char *argv[32], *rest = NULL, name[] = "eval";
+    int argc = 0;
+    argv[argc++] = name;
+    strcpy(words, line);
+    for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
+        argv[argc++] = w;
+    argv[argc] = NULL;
+
+    capture_begin(fd);
+    int first = opt_parse(&cmd, argc, argv);
+    v->printed = capture_end();
+    return first < 0 ? first : argc - first;
+}
+
+START_TEST(every_type_is_read)
+{
+    char words[512];
+    struct values v = {.list = {1, {"default"}}};
+    ck_assert_int_eq(
+        parse(&v,
+              "--policy=a,b one --policy c --profile live --threads 7 --steps "
+              "-9000000000 --seed 18446744073709551615 --share .25 --quiet two",
+              words, STDERR_FILENO),
+        2);
+    ck_assert_str_eq(v.printed, "");
+    free(v.printed);
+    ck_assert_int_eq(v.list.n, 3);
+    ck_assert_str_eq(v.list.item[0], "a");
+    ck_assert_str_eq(v.list.item[2], "c");
+    ck_assert_str_eq(v.text, "live");
+    ck_assert_int_eq(v.i, 7);
+    ck_assert_int_eq(v.i64, -9000000000);
+    ck_assert_uint_eq(v.u64, UINT64_MAX);
+    ck_assert_double_eq(v.d, .25);
+    ck_assert(v.flag);
+}
+END_TEST
+
+START_TEST(defaults_stay_when_nothing_is_said)
+{
+    char words[512];
+    struct values v = {.i = 3, .text = "news", .list = {1, {"default"}}};
+    ck_assert_int_eq(parse(&v, "", words, STDERR_FILENO), 0);
+    free(v.printed);
+    ck_assert_int_eq(v.i, 3);
+    ck_assert_str_eq(v.text, "news");
+    ck_assert_str_eq(v.list.item[0], "default");
+}
+END_TEST
+
+START_TEST(dashes_end_the_options)
+{
+    char words[512];
+    struct values v = {0};
+    ck_assert_int_eq(parse(&v, "-- --quiet", words, STDERR_FILENO), 1);
+    free(v.printed);
+    ck_assert(!v.flag);
+}
+END_TEST
+
+static const struct {
+    const char *line, *says;
+} refusals[] = {
+    {"--polcy a", "unknown option --polcy; did you mean --policy?"},
+    {"--xyzzy=1", "unknown option --xyzzy\n"},
+    {"-x", "unknown option -x"},
+    {"--p a", "--p may be more than one option"},
+    {"--seed", "--seed needs a value: --seed N"},
+    {"--quiet=yes", "--quiet takes no value"},
+    {"--threads 0", "--threads: 0 is not within 1 .. 64"},
+    {"--threads 1.5", "--threads: '1.5' is not a whole number"},
+    {"--steps 99999999999999999999", "--steps: 99999999999999999999 is not within"},
+    {"--seed -1", "--seed: '-1' is not a whole number"},
+    {"--share nan", "--share: 'nan' is not a number"},
+    {"--share 1.01", "--share: 1.01 is not within 0 .. 1"},
+    {"--policy ,", "--policy: an empty list"},
+    {"a b c", "too many arguments: 3, at most 2"},
+};
+
+START_TEST(mistakes_are_named_and_point_to_the_help)
+{
+    char words[512];
+    struct values v = {0};
+    int got = parse(&v, refusals[_i].line, words, STDERR_FILENO);
+    ck_assert_int_lt(got, 0);
+    ck_assert_int_eq(opt_status(got), OPT_EXIT_USAGE);
+    ck_assert_msg(strstr(v.printed, refusals[_i].says), "%s: %s", refusals[_i].line,
+                  v.printed);
+    ck_assert_ptr_nonnull(strstr(v.printed, "try 'abrd eval --help'"));
+    free(v.printed);
+}
+END_TEST
+
+START_TEST(help_shows_the_table_and_the_defaults)
+{
+    char words[512];
+    struct values v = {.i = 2,
+                       .i64 = 5000000000,
+                       .d = .2,
+                       .text = "pensieve",
+                       .list = {2, {"mpc", "bola"}}};
+    int got = parse(&v, "--help", words, STDOUT_FILENO);
+    ck_assert_int_eq(opt_status(got), OPT_EXIT_DONE);
+    static const char *const expected[] = {
+        "usage: abrd eval [options] FILE...\n",
+        "\nScores policies.\n",
+        "  --policy A,B    which ones [mpc,bola]",
+        "  --profile NAME  whose weights [pensieve]",
+        "  --threads N     at once [2]",
+        "in all [5000000000]",
+        "that explores [0.2]",
+        "  --quiet         say nothing\n",
+        "of everything\n                  random [0]",
+        "\nexample:\n  abrd eval --policy mpc\n",
+        "--help",
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        ck_assert_msg(strstr(v.printed, expected[i]), "no '%s' in\n%s", expected[i],
+                      v.printed);
+    free(v.printed);
+}
+END_TEST
+
+START_TEST(missing_and_unwanted_arguments)
+{
+    const struct opt none[] = {{0}};
+    struct opt_cmd cmd = {
+        .name = "x", .args = "FILE", .min_args = 1, .about = "", .opts = none};
+    char a0[] = "x", a1[] = "y";
+    char *argv[] = {a0, a1, NULL};
+
+    capture_begin(STDERR_FILENO);
+    int missing = opt_parse(&cmd, 1, argv);
+    cmd.args = NULL;
+    cmd.min_args = 0;
+    int unwanted = opt_parse(&cmd, 2, argv);
+    char *said = capture_end();
+    ck_assert_int_lt(missing, 0);
+    ck_assert_int_lt(unwanted, 0);
+    ck_assert_ptr_nonnull(strstr(said, "FILE is missing"));
+    ck_assert_ptr_nonnull(strstr(said, "what is 'y'?"));
+    free(said);
+}
+END_TEST
+
+START_TEST(a_list_has_an_end)
+{
+    const struct opt_list *l = &(struct opt_list){0};
+    char line[1024] = "--policy ", words[1024];
+    for (int i = 0; i <= OPT_LIST_MAX; i++)
+        strcat(line, "a,");
+    struct values v = {.list = *l};
+    ck_assert_int_lt(parse(&v, line, words, STDERR_FILENO), 0);
+    ck_assert_ptr_nonnull(strstr(v.printed, "more than 64 items"));
+    free(v.printed);
+}
+END_TEST
+
+Suite *suite_cli_opt(void);
+Suite *suite_cli_opt(void)
+{
+    Suite *s = suite_create("cli/opt");
+    TCase *t = tcase_create("cli/opt");
+    tcase_add_test(t, every_type_is_read);
+    tcase_add_test(t, defaults_stay_when_nothing_is_said);
+    tcase_add_test(t, dashes_end_the_options);
+    tcase_add_loop_test(t, mistakes_are_named_and_point_to_the_help, 0,
+                        sizeof refusals / sizeof *refusals);
+    tcase_add_test(t, help_shows_the_table_and_the_defaults);
+    tcase_add_test(t, missing_and_unwanted_arguments);
+    tcase_add_test(t, a_list_has_an_end);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,142 @@
+#include "cli/out.h"
+
+#include "base/text.h"
+#include "support/capture.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct out *two_rows(const struct out_cfg *cfg)
+{
+    struct err e = {0};
+    struct out *o = out_new(cfg, &e);
+    ck_assert_msg(o != NULL, "%s", e.detail);
+    out_row(o);
+    out_text(o, "policy", "mpc, \"robust\"");
+    out_int(o, "n", 142);
+    out_real(o, "qoe", .1, 3);
+    out_row(o);
+    out_text(o, "policy", "\u00fcber");
+    out_real(o, "qoe", -12.34567890123, 3);
+    out_real(o, "gap", NAN, 1);
+    return o;
+}
+
+static char *finish(struct out *o)
+{
+    struct err e = {0};
+    capture_begin(STDOUT_FILENO);
+    int rc = out_finish(o, &e);
+    char *text = capture_end();
+    ck_assert_msg(rc == 0, "%s", e.detail);
+    out_free(o);
+    return text;
+}
+
+START_TEST(the_table_is_aligned)
+{
+    char *text = finish(two_rows(&(struct out_cfg){0}));
+    ck_assert_str_eq(text, "policy           n      qoe  gap\n"
+                           "mpc, \"robust\"  142    0.100    -\n"
+                           "\u00fcber             -  -12.346    -\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(csv_quotes_and_keeps_digits)
+{
+    char *text = finish(two_rows(&(struct out_cfg){.csv = "-"}));
+    ck_assert_str_eq(text, "policy,n,qoe,gap\n"
+                           "\"mpc, \"\"robust\"\"\",142,0.1,\n"
+                           "\u00fcber,,-12.3456789012,\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(json_on_stdout_is_one_object_and_nothing_else)
+{
+    struct out *o = two_rows(&(struct out_cfg){.json = "-"});
+    capture_begin(STDERR_FILENO);
+    out_say(o, "for %s", "people");
+    char *said = capture_end();
+    ck_assert_str_eq(said, "for people\n");
+    free(said);
+
+    char *text = finish(o);
+    json_t *j = json_loads(text, 0, NULL);
+    ck_assert_ptr_nonnull(j);
+    json_t *rows = json_object_get(j, "rows");
+    ck_assert_uint_eq(json_array_size(rows), 2);
+    json_t *first = json_array_get(rows, 0), *second = json_array_get(rows, 1);
+    ck_assert_str_eq(json_string_value(json_object_get(first, "policy")),
+                     "mpc, \"robust\"");
+    ck_assert_int_eq(json_integer_value(json_object_get(first, "n")), 142);
+    ck_assert(json_is_null(json_object_get(second, "gap")));
+    json_decref(j);
+    ck_assert_ptr_nonnull(strstr(text, "0.1}")); /* not 0.10000000000000001 */
+    free(text);
+}
+END_TEST
+
+START_TEST(no_rows_is_still_json)
+{
+    struct err e = {0};
+    char *text = finish(out_new(&(struct out_cfg){.json = "-"}, &e));
+    json_t *j = json_loads(text, 0, NULL);
+    ck_assert(json_is_array(json_object_get(j, "rows")));
+    json_decref(j);
+    free(text);
+}
+END_TEST
+
+START_TEST(files_and_the_table)
+{
+    const char *dir = tmpdir_new();
+    const char *csv = tmpdir_path(dir, "r.csv"), *json = tmpdir_path(dir, "r.json");
+    char *text = finish(two_rows(&(struct out_cfg){.csv = csv, .json = json}));
+    ck_assert_ptr_nonnull(strstr(text, "mpc"));
+    free(text);
+
+    struct err e = {0};
+    char *c = text_read_file(csv, 10000, NULL, &e),
+         *j = text_read_file(json, 10000, NULL, &e);
+    ck_assert(c && strncmp(c, "policy,n,", 9) == 0);
+    ck_assert(j && strncmp(j, "{\"rows\": [", 10) == 0);
+    free(c);
+    free(j);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(what_cannot_work_is_refused_at_the_start)
+{
+    struct err e = {0};
+    ck_assert_ptr_null(out_new(&(struct out_cfg){.csv = "-", .json = "-"}, &e));
+    ck_assert_int_eq(e.code, ERR_INVALID);
+
+    struct err e2 = {0};
+    ck_assert_ptr_null(out_new(&(struct out_cfg){.json = "/no/such/folder/x.json"}, &e2));
+    ck_assert_int_eq(e2.code, ERR_IO);
+    ck_assert_str_eq(e2.field, "/no/such/folder/x.json");
+}
+END_TEST
+
+Suite *suite_cli_out(void);
+Suite *suite_cli_out(void)
+{
+    Suite *s = suite_create("cli/out");
+    TCase *t = tcase_create("cli/out");
+    tcase_add_test(t, the_table_is_aligned);
+    tcase_add_test(t, csv_quotes_and_keeps_digits);
+    tcase_add_test(t, json_on_stdout_is_one_object_and_nothing_else);
+    tcase_add_test(t, no_rows_is_still_json);
+    tcase_add_test(t, files_and_the_table);
+    tcase_add_test(t, what_cannot_work_is_refused_at_the_start);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,34 @@
+#include "support/program.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct program_result program_run(const char *args)
+{
+    char self[1024], line[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert(n > 0);
+    self[n] = '\0';
+    *strrchr(self, '/') = '\0';
+    snprintf(line, sizeof line, "{ '%s/abrd' %s; } 2>&1", self, args);
+
+    FILE *p = popen(line, "r");
+    assert(p);
+    struct program_result r = {.text = calloc(1, 1 << 20)};
+    assert(r.text);
+    size_t got = fread(r.text, 1, (1 << 20) - 1, p);
+    r.text[got] = '\0';
+    int status = pclose(p);
+    r.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return r;
+}
+
+void program_free(struct program_result *r)
+{
+    free(r->text);
+    r->text = NULL;
+}

@@ -1,0 +1,15 @@
+/* program.h - runs the built program as a user would, through the shell. */
+#ifndef TEST_PROGRAM_H
+#define TEST_PROGRAM_H
+
+struct program_result {
+    int code;   /* exit code; -1 when a signal ended it */
+    char *text; /* stdout and stderr as they came, owned */
+};
+
+/* args as typed behind "abrd"; may redirect. The program is the one that was built beside
+ * this test runner, so sanitizer and coverage builds test themselves. */
+struct program_result program_run(const char *args);
+void program_free(struct program_result *r);
+
+#endif
