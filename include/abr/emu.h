@@ -5,8 +5,9 @@
  * second, one RTT is charged per chunk, the buffer drains while the chunk arrives and gains
  * chunk_s, and above buffer_max_s the player sleeps in quanta of drain_s. Quirks kept (see
  * test/golden): the sleep that is reported is the remainder in the last slot while the buffer
- * falls by the full amount; the first chunk's whole download counts as stall; at the
- * trace's end the clock wraps to row 1.
+ * falls by the full amount; the first chunk's whole download counts as stall; the trace's
+ * clock stands still during the RTT and is not touched by noise; at the trace's end the
+ * clock wraps to row 1.
  * Units inside: milliseconds, as in the original, since bit-exactness hangs on the order of
  * the operations; build with -ffp-contract=off.
  *
@@ -23,19 +24,24 @@
 enum emu_wrap {
     EMU_WRAP_ZERO,  /* last time = 0 after the wrap: Pensieve */
     EMU_WRAP_FIRST, /* last time = time_s[0]: the PA-MoE authors' environment */
-    EMU_WRAP_NONE,  /* the trace ends: its last row goes on for ever */
+    EMU_WRAP_NONE,  /* after the trace its last positive throughput holds for ever */
 };
 
 struct emu_cfg {
-    double rtt_s;        /* .08 */
-    double payload;      /* .95 */
-    double buffer_max_s; /* 60 */
-    double drain_s;      /* .5 */
-    double bandwidth_x;  /* 1; the PA-MoE authors' environment doubles the bandwidth */
+    double rtt_s;        /* .08; 0 .. 10 */
+    double payload;      /* .95; .01 .. 1 */
+    double buffer_max_s; /* 60; from one chunk to an hour */
+    double drain_s;      /* .5; .001 .. one chunk, so that a sleep never empties the buffer */
+    double bandwidth_x;  /* 1; .001 .. 1000; the PA-MoE authors' environment doubles it */
     enum emu_wrap wrap;
 };
 
 struct emu_cfg emu_cfg_default(void);
+
+/* 0, or ERR_RANGE naming the setting that is outside the limits above for this video. A
+ * world made from what a user typed is checked once, before any emu_start. */
+int emu_check(const struct emu_cfg *cfg, const struct video *video, struct err *e)
+    __attribute__((warn_unused_result));
 
 struct emu_world {
     const struct video *video; /* borrowed for the world's life */
@@ -45,8 +51,8 @@ struct emu_world {
 
 struct emu {
     const struct emu_world *world;
-    int row;          /* trace row that the clock is in */
-    double last_ms;   /* clock within the trace [s in the original's sense; see emu.c] */
+    int row;          /* trace row that the clock is in, 1 .. n-1; n: after the trace's end */
+    double clock_s;   /* now, on the scale of trace->time_s; the original's last_mahimahi_time */
     double buffer_ms;
     int chunk;        /* next chunk to fetch */
 };
@@ -65,8 +71,9 @@ struct emu_result {
  * from 1 .. n-1 in the training one). */
 void emu_start(struct emu *m, const struct emu_world *world, int start_row);
 
-/* Fetches the next chunk at `level`; noise multiplies the delay (1 = none). Stepping past
- * the end begins the video anew with an empty buffer, on the same trace position. */
+/* Fetches the next chunk at `level`; noise multiplies the delay (1 = none). Behind the last
+ * chunk the video begins anew with an empty buffer, on the same trace position. Always comes
+ * back: every trace has some throughput (see trace_check). */
 void emu_step(struct emu *m, int level, double noise, struct emu_result *out);
 
 #endif

@@ -10,8 +10,11 @@
  *   - CSV with a header naming a time and a throughput column with its unit
  *     (time_s|time_ms|timestamp_s|timestamp_ms, mbps|kbps|throughput_mbps|throughput_kbps|
  *     bytes_per_s).
- * Refused, naming file and line: negative, NaN, non-monotone time, fewer than 2 rows, all
- * zero, more than 1e6 rows.
+ * Every format: UTF-8 byte order mark, CRLF and blank lines are fine. Equal times are an
+ * empty slot (the Lumos traces have some).
+ * Refused, naming file and line: negative or infinite numbers and NaN, time that goes back,
+ * anything behind the expected columns, lines over 255 bytes, more than 1e6 rows. Refused as
+ * a whole: what trace_check refuses.
  *
  * Ownership: owned by the caller; trace_free(NULL) is legal.
  * Errors: ERR_IO, ERR_ABSENT, ERR_INVALID, ERR_RANGE, ERR_MEMORY; e->field is "file:line".
@@ -25,18 +28,28 @@
 #include <stdint.h>
 
 #define TRACE_ROWS_MAX 1000000
+#define TRACE_MEAN_MIN 0.001 /* Mbit/s: below it nothing plays, the trace is called all zero */
 
 struct trace {
-    char name[128]; /* file name without its folder, or the generator's */
+    char name[128]; /* file name without its folder, or the generator's; valid UTF-8 */
     int n;
     double *time_s; /* (n), ascending, owned */
     double *mbps;   /* (n), >= 0, owned */
     double rtt_s;   /* mean latency when the format states one, else < 0 */
 };
 
+/* All rows zero; the caller fills them. Bytes of the name that are not printable UTF-8
+ * become '?', and a name that is too long is cut. */
 struct trace *trace_new(int n, const char *name, struct err *e);
 struct trace *trace_load(const char *path, struct err *e);
 struct trace *trace_parse(const char *text, size_t len, const char *name, struct err *e);
+
+/* What every trace from a file or a generator obeys, so that an emulator comes to an end on
+ * it: 2 .. TRACE_ROWS_MAX rows, finite ascending times >= 0 of at least 1 ms a slot on
+ * average, finite throughputs of 0 .. 1e6 Mbit/s, and a mean >= TRACE_MEAN_MIN over the rows
+ * that are played (row 0 is not). ERR_RANGE or ERR_INVALID; e->field is the name. */
+int trace_check(const struct trace *t, struct err *e) __attribute__((warn_unused_result));
+
 /* Pensieve text, shortest decimals that read back to the same doubles; atomic. */
 int trace_save(const struct trace *t, const char *path, struct err *e)
     __attribute__((warn_unused_result));

@@ -4,11 +4,13 @@
  * Limits: 2..12 levels, chunk 1..10 s, 1..100,000 chunks.
  *
  * Formats, found by content:
- *   - a folder with video_size_0.. (Pensieve: one integer of bytes per line); the ladder
- *     is given by the caller, or Pensieve's {300,750,1200,1850,2850,4300} for 6 files and
- *     otherwise the mean of each file; chunk length 4 s unless given;
+ *   - a folder with video_size_0.. (Pensieve: one integer of bytes per line, one file per
+ *     level); the ladder is given by the caller, or Pensieve's {300,750,1200,1850,2850,4300}
+ *     for 6 files and otherwise the mean of each file; chunk length 4 s unless given. As in
+ *     Pensieve, whose 49 rows are played as 48 chunks, the last row is the video's rest and
+ *     left out unless cfg.chunks asks for it;
  *   - sabre JSON (segment_duration_ms, bitrates_kbps, segment_sizes_bits);
- *   - a DASH MPD (see video_mpd.c).
+ *   - a DASH MPD (see mpd.c).
  *
  * Ownership: video_load/_new give an owned struct; video_free(NULL) is legal.
  * Errors: ERR_IO, ERR_ABSENT, ERR_INVALID, ERR_RANGE, ERR_MEMORY; e->field is "file:line".
@@ -21,6 +23,9 @@
 
 #include <stdint.h>
 
+#define VIDEO_CHUNKS_MAX 100000
+#define VIDEO_BYTES_MAX INT64_C(1000000000) /* one chunk */
+
 struct video {
     char name[64];
     int levels, chunks;
@@ -31,14 +36,17 @@ struct video {
 
 /* Import settings for what a format leaves open; zeros mean "as the format says". */
 struct video_cfg {
-    int levels;
+    int levels; /* entries of ladder_kbps that are set */
     double ladder_kbps[VIEW_LEVELS];
     double chunk_s;
+    int chunks; /* the first so many */
 };
 
 /* All sizes zero; the caller fills them. */
 struct video *video_new(int levels, int chunks, double chunk_s, const double *ladder_kbps,
                         struct err *e);
+/* Sizes are 1 .. 1e9 bytes; the ladder ascends strictly; ERR_RANGE names what does not. */
+int video_check(const struct video *v, struct err *e) __attribute__((warn_unused_result));
 /* cfg may be NULL. */
 struct video *video_load(const char *path, const struct video_cfg *cfg, struct err *e);
 /* Generated: log-normal chunk sizes around the ladder, one scene-complexity factor per

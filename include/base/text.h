@@ -36,4 +36,11 @@ char *text_read_file(const char *path, size_t limit, size_t *len, struct err *e)
 TEXT_CHECK int text_write_file(const char *path, const void *data, size_t len,
                                struct err *e);
 
+/* Copies s for people and JSON to read: bytes that are not printable UTF-8 become '?', and
+ * what does not fit is cut between characters. */
+void text_clean(char *out, size_t size, const char *s);
+
+/* "a/b/c", "c" and "a/b/c/" all give "c"; what does not fit is cut. */
+void text_last_component(char *out, size_t size, const char *path);
+
 #endif

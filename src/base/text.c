@@ -64,7 +64,8 @@ int text_scan_double(double *out, const char **s, struct err *e)
     const char *p = *s + strspn(*s, " \t");
     char *end = NULL;
     double v = looks_decimal(p) ? strtod(p, &end) : 0.0;
-    if (!end || !isfinite(v)) return err_set(e, ERR_INVALID, "'%.20s' is not a number", p);
+    if (!end || !isfinite(v))
+        return err_set(e, ERR_INVALID, "'%.20s' is not a number", p);
     *out = v;
     *s = end;
     return 0;
@@ -159,4 +160,48 @@ int text_write_file(const char *path, const void *data, size_t len, struct err *
 
     unlink(tmp);
     return err_field(e, ERR_IO, path, "cannot be written: %s", strerror(why));
+}
+
+/* Length of the printable UTF-8 character at s, 0 if there is none. */
+static int utf8_char(const unsigned char *s)
+{
+    if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
+    int more = s[0] >= 0xc2 && s[0] < 0xe0   ? 1
+               : s[0] >= 0xe0 && s[0] < 0xf0 ? 2
+               : s[0] >= 0xf0 && s[0] < 0xf5 ? 3
+                                             : 0;
+    for (int i = 1; i <= more; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    /* longer than needed, surrogates, beyond the last plane */
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
+    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
+    return more ? more + 1 : 0;
+}
+
+void text_clean(char *out, size_t size, const char *s)
+{
+    size_t n = 0;
+    while (*s) {
+        int len = utf8_char((const unsigned char *)s);
+        size_t step = len ? (size_t)len : 1;
+        if (n + step >= size) break;
+        if (len)
+            memcpy(out + n, s, step);
+        else
+            out[n] = '?';
+        n += step;
+        s += step;
+    }
+    out[n] = '\0';
+}
+
+void text_last_component(char *out, size_t size, const char *path)
+{
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t from = end;
+    while (from > 0 && path[from - 1] != '/')
+        from--;
+    snprintf(out, size, "%.*s", (int)(end - from), path + from);
 }

@@ -1,0 +1,67 @@
+#include "abr/qoe.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+const struct qoe_profile qoe_profiles[QOE_PROFILES] = {
+    {"documentary", {1.0, 6.0, 1.0, QOE_LINEAR}},
+    {"live", {1.0, 1.0, 6.0, QOE_LINEAR}},
+    {"news", {6.0, 1.0, 1.0, QOE_LINEAR}},
+    {"pensieve", {1.0, 1.0, 4.3, QOE_LINEAR}},
+};
+
+static const char *const utility_names[] = {"linear", "log", "pamoe"};
+enum { UTILITIES = sizeof utility_names / sizeof *utility_names };
+
+const struct qoe_profile *qoe_find(const char *name)
+{
+    for (int i = 0; i < QOE_PROFILES; i++)
+        if (!strcmp(qoe_profiles[i].name, name)) return &qoe_profiles[i];
+    return NULL;
+}
+
+const char *qoe_utility_name(enum qoe_utility u)
+{
+    return utility_names[u];
+}
+
+int qoe_utility_parse(enum qoe_utility *out, const char *name, struct err *e)
+{
+    for (int i = 0; i < UTILITIES; i++) {
+        if (strcmp(utility_names[i], name)) continue;
+        *out = (enum qoe_utility)i;
+        return 0;
+    }
+    return err_field(e, ERR_INVALID, "utility",
+                     "'%.40s' is not known: linear, log or pamoe", name);
+}
+
+double qoe_quality(enum qoe_utility u, double kbps, double lowest_kbps)
+{
+    double mbps = kbps / 1000.0;
+    switch (u) {
+    case QOE_LINEAR:
+        return mbps;
+    case QOE_LOG:
+        return log(kbps / lowest_kbps);
+    case QOE_PAMOE:
+        return log(mbps + 0.7) - 0.01 / mbps;
+    }
+    return NAN;
+}
+
+struct qoe_parts qoe_chunk(const struct qoe *k, double kbps, double prev_kbps,
+                           double stall_s, double lowest_kbps)
+{
+    struct qoe_parts p = {.stall_s = stall_s};
+    p.quality = qoe_quality(k->utility, kbps, lowest_kbps);
+    if (prev_kbps > 0.0 && k->utility == QOE_PAMOE)
+        p.change = fabs(kbps - prev_kbps) / 1000.0;
+    else if (prev_kbps > 0.0)
+        p.change = fabs(p.quality - qoe_quality(k->utility, prev_kbps, lowest_kbps));
+
+    p.reward =
+        k->mu_quality * p.quality - k->mu_switch * p.change - k->mu_stall * stall_s;
+    return p;
+}

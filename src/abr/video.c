@@ -1,0 +1,144 @@
+#include "video_priv.h"
+
+#include "base/rng.h"
+#include "base/text.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int check_shape(int levels, int chunks, double chunk_s, const double *ladder_kbps,
+                       struct err *e)
+{
+    if (levels < 2 || levels > VIEW_LEVELS)
+        return err_field(e, ERR_RANGE, "levels", "%d levels are not within 2 .. %d",
+                         levels, VIEW_LEVELS);
+    if (chunks < 1 || chunks > VIDEO_CHUNKS_MAX)
+        return err_field(e, ERR_RANGE, "chunks", "%d chunks are not within 1 .. %d",
+                         chunks, VIDEO_CHUNKS_MAX);
+    if (!(chunk_s >= 1.0 && chunk_s <= 10.0))
+        return err_field(e, ERR_RANGE, "chunk_s", "%g s is not within 1 .. 10", chunk_s);
+
+    for (int k = 0; k < levels; k++) {
+        double below = k ? ladder_kbps[k - 1] : 0.0;
+        if (!(ladder_kbps[k] > below && ladder_kbps[k] <= 1e6))
+            return err_field(e, ERR_RANGE, "ladder_kbps",
+                             "level %d: %g kbit/s is not above %g (and up to 1e6): the "
+                             "ladder must ascend",
+                             k, ladder_kbps[k], below);
+    }
+    return 0;
+}
+
+struct video *video_new(int levels, int chunks, double chunk_s, const double *ladder_kbps,
+                        struct err *e)
+{
+    if (check_shape(levels, chunks, chunk_s, ladder_kbps, e)) return NULL;
+
+    struct video *v = calloc(1, sizeof *v);
+    if (v) v->bytes = calloc((size_t)levels * (size_t)chunks, sizeof *v->bytes);
+    if (!v || !v->bytes) {
+        video_free(v);
+        err_set(e, ERR_MEMORY, "no memory for a video of %d x %d chunks", chunks, levels);
+        return NULL;
+    }
+
+    v->levels = levels;
+    v->chunks = chunks;
+    v->chunk_s = chunk_s;
+    memcpy(v->ladder_kbps, ladder_kbps, (size_t)levels * sizeof *ladder_kbps);
+    return v;
+}
+
+void video_free(struct video *v)
+{
+    if (!v) return;
+    free(v->bytes);
+    free(v);
+}
+
+const int64_t *video_chunk(const struct video *v, int chunk)
+{
+    assert(chunk >= 0 && chunk < v->chunks);
+    return v->bytes + (size_t)chunk * (size_t)v->levels;
+}
+
+int video_check(const struct video *v, struct err *e)
+{
+    int rc = check_shape(v->levels, v->chunks, v->chunk_s, v->ladder_kbps, e);
+    if (rc) return rc;
+    for (int c = 0; c < v->chunks; c++)
+        for (int k = 0; k < v->levels; k++) {
+            int64_t bytes = video_chunk(v, c)[k];
+            if (bytes < 1 || bytes > VIDEO_BYTES_MAX)
+                return err_field(
+                    e, ERR_RANGE, v->name,
+                    "chunk %d, level %d: %lld bytes are not within 1 .. %lld", c, k,
+                    (long long)bytes, (long long)VIDEO_BYTES_MAX);
+        }
+    return 0;
+}
+
+struct video *video_generate(int levels, int chunks, double chunk_s,
+                             const double *ladder_kbps, double sigma, uint64_t seed,
+                             struct err *e)
+{
+    if (!(sigma >= 0.0 && sigma <= 2.0)) {
+        err_field(e, ERR_RANGE, "sigma", "%g is not within 0 .. 2", sigma);
+        return NULL;
+    }
+    struct video *v = video_new(levels, chunks, chunk_s, ladder_kbps, e);
+    if (!v) return NULL;
+    snprintf(v->name, sizeof v->name, "generated-%llu", (unsigned long long)seed);
+
+    /* four fifths of the logarithm's variance is the scene, seen by every level alike;
+     * the rest is the encoder. -sigma^2/2 keeps the mean at the ladder. */
+    struct rng r;
+    rng_init(&r, seed, 0);
+    double scene_sd = sigma * sqrt(0.8), own_sd = sigma * sqrt(0.2);
+    for (int c = 0; c < chunks; c++) {
+        double scene = scene_sd * rng_normal(&r) - sigma * sigma / 2.0;
+        for (int k = 0; k < levels; k++) {
+            double x = exp(scene + own_sd * rng_normal(&r));
+            double bytes = ladder_kbps[k] * 1000.0 / 8.0 * chunk_s * x;
+            int64_t *at = &v->bytes[(size_t)c * (size_t)levels + (size_t)k];
+            *at = (int64_t)fmin(fmax(bytes, 1.0), (double)VIDEO_BYTES_MAX);
+        }
+    }
+    return v;
+}
+
+struct video *video_default(struct err *e)
+{
+    return video_generate(VIDEO_PENSIEVE_LEVELS, 48, 4.0, video_pensieve_ladder, 0.2, 1,
+                          e);
+}
+
+struct video *video_load(const char *path, const struct video_cfg *cfg, struct err *e)
+{
+    static const struct video_cfg as_found;
+    struct stat st;
+    if (stat(path, &st)) {
+        err_field(e, errno == ENOENT ? ERR_ABSENT : ERR_IO, path, "%s", strerror(errno));
+        return NULL;
+    }
+    if (!cfg) cfg = &as_found;
+
+    struct video *v = NULL;
+    if (S_ISDIR(st.st_mode))
+        v = video_read_pensieve(path, cfg, e);
+    else
+        err_field(e, ERR_INVALID, path, "is not a folder with video_size_0, ...");
+    if (!v) return NULL;
+
+    char name[256];
+    text_last_component(name, sizeof name, path);
+    text_clean(v->name, sizeof v->name, name);
+    if (!video_check(v, e)) return v;
+    video_free(v);
+    return NULL;
+}

@@ -1,0 +1,17 @@
+/* video_priv.h - the readers of video formats, each in its own source. The struct they
+ * give has no name yet and is not yet through video_check: video_load does both. */
+#ifndef ABR_VIDEO_PRIV_H
+#define ABR_VIDEO_PRIV_H
+
+#include "abr/video.h"
+
+#include <stddef.h>
+
+enum { VIDEO_PENSIEVE_LEVELS = 6 };
+extern const double video_pensieve_ladder[VIDEO_PENSIEVE_LEVELS];
+
+/* dir holds video_size_0, ... */
+struct video *video_read_pensieve(const char *dir, const struct video_cfg *cfg,
+                                  struct err *e);
+
+#endif
