@@ -1,0 +1,56 @@
+/* crowd.h - a crowd of emulated viewers who ask a daemon for every chunk.
+ *
+ * Viewer v watches the video over trace v mod n of the corpus from a row drawn by (seed,
+ * v), values it as profile v mod n_profiles, and is known to the daemon by the session
+ * key v. `at_once` viewers are under way together and step in turn, so that the daemon's
+ * learning meets trajectories from a mixture, as it would outside. Each chunk's download,
+ * stall and buffer come from the emulator; its reward is computed on both sides.
+ *
+ * Threads: not shared. */
+#ifndef CLI_CROWD_H
+#define CLI_CROWD_H
+
+#include "abr/corpus.h"
+#include "abr/emu.h"
+#include "cli/door.h"
+
+#define CROWD_PROFILES 16
+
+struct crowd_profile {
+    char name[SERVICE_NAME]; /* "" = untagged: no hint is given */
+    bool custom;             /* send mu instead of a name */
+    struct qoe qoe;          /* what the viewer values; also of an untagged one */
+};
+
+struct crowd_cfg {
+    int viewers, at_once;
+    uint64_t seed;
+    const struct corpus *corpus;
+    const struct video *video;
+    struct emu_cfg emu;
+    int n_profiles;
+    struct crowd_profile profile[CROWD_PROFILES];
+    /* share done 0..1, and viewers finished; true stops the run */
+    bool (*progress)(void *ctx, double share, int finished);
+    void *progress_ctx;
+};
+
+struct crowd_row {
+    int viewers;
+    uint64_t chunks, sampled;
+    double reward, bitrate_mbps, stall_s, switch_mbps; /* sums over chunks */
+    double mismatch; /* largest |our reward - the daemon's| seen */
+};
+
+struct crowd_result {
+    struct crowd_row profile[CROWD_PROFILES];
+    uint64_t first_policy, last_policy;
+    /* CRC-32 over all levels in order of (viewer, chunk): equal runs have equal ones */
+    uint32_t levels_crc;
+    bool stopped;
+};
+
+int crowd_play(struct crowd_result *out, const struct crowd_cfg *cfg, struct door *door,
+               struct err *e) __attribute__((warn_unused_result));
+
+#endif

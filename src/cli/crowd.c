@@ -1,0 +1,165 @@
+#include "cli/crowd.h"
+
+#include "abr/player.h"
+#include "base/bytes.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct viewer {
+    bool watching;
+    int number, profile;
+    char session[SERVICE_ID];
+    struct emu_world world;
+    struct player player;
+    int level; /* the daemon's answer for player.view.chunk */
+};
+
+struct crowd {
+    const struct crowd_cfg *cfg;
+    struct door *door;
+    struct crowd_result *out;
+    struct viewer *viewers; /* (at_once) */
+    uint8_t *levels;        /* (viewers, chunks) */
+    int next, finished;
+};
+
+static void note_answer(struct crowd *c, struct viewer *v, const struct answer *a)
+{
+    v->level = a->level;
+    c->levels[(size_t)v->number * (size_t)c->cfg->video->chunks + (size_t)a->chunk] =
+        (uint8_t)a->level;
+    c->out->profile[v->profile].sampled += a->sampled;
+    if (!c->out->first_policy) c->out->first_policy = a->policy;
+    if (a->policy > c->out->last_policy) c->out->last_policy = a->policy;
+}
+
+static int begin(struct crowd *c, struct viewer *v, struct err *e)
+{
+    const struct crowd_cfg *cfg = c->cfg;
+    v->number = c->next++;
+    v->profile = v->number % cfg->n_profiles;
+    const struct crowd_profile *profile = &cfg->profile[v->profile];
+    const struct trace *trace = cfg->corpus->traces[v->number % cfg->corpus->n];
+    v->world = (struct emu_world){cfg->video, trace, cfg->emu};
+    uint64_t draw = rng_u64_at(cfg->seed, (uint64_t)v->number, 0);
+    player_start(&v->player, &v->world, 1 + (int)(draw % (uint64_t)(trace->n - 1)),
+                 &profile->qoe, -1);
+
+    const struct view *view = &v->player.view;
+    struct session_open open = {
+        .has_mu = profile->custom,
+        .qoe = profile->qoe,
+        .levels = view->levels,
+        .chunk_s = view->chunk_s,
+        .chunks = view->chunks,
+        .buffer_max_s = view->buffer_max_s,
+        .has_key = true,
+        .key = (uint64_t)v->number,
+        .has_next = true,
+    };
+    if (!profile->custom) strcpy(open.profile, profile->name);
+    memcpy(open.ladder_kbps, view->ladder_kbps, sizeof open.ladder_kbps);
+    memcpy(open.next_bytes, view->next_bytes, sizeof open.next_bytes);
+
+    struct session_opened opened;
+    int rc = c->door->open(c->door->self, &opened, &open, e);
+    if (rc) return rc;
+    memcpy(v->session, opened.session, sizeof v->session);
+    v->watching = true;
+    note_answer(c, v, &opened.first);
+    c->out->profile[v->profile].viewers++;
+    return 0;
+}
+
+/* Adds up the chunk that the player has just fetched at v->level. */
+static void count_chunk(struct crowd *c, struct viewer *v)
+{
+    struct crowd_row *row = &c->out->profile[v->profile];
+    const struct qoe_parts *last = &v->player.last;
+    row->chunks++;
+    row->reward += last->reward;
+    row->bitrate_mbps += v->player.view.ladder_kbps[v->level] / 1000.0;
+    row->stall_s += last->stall_s;
+    row->switch_mbps += last->change;
+}
+
+static int finish(struct crowd *c, struct viewer *v, const struct outcome *last,
+                  struct err *e)
+{
+    struct reward_in in = {.has_outcome = true, .outcome = *last, .final = true};
+    struct reward_out got;
+    int rc = c->door->reward(c->door->self, &got, v->session, &in, e);
+    if (rc) return rc;
+
+    /* an untagged viewer values what the daemon cannot know: nothing to compare */
+    double off = fabs(got.reward - v->player.last.reward);
+    struct crowd_row *row = &c->out->profile[v->profile];
+    if (c->cfg->profile[v->profile].name[0] && off > row->mismatch) row->mismatch = off;
+    v->watching = false;
+    c->finished++;
+    return 0;
+}
+
+static int step(struct crowd *c, struct viewer *v, struct err *e)
+{
+    struct player *p = &v->player;
+    int chunk = p->view.chunk;
+    bool end = player_step(p, v->level, 1.0);
+    count_chunk(c, v);
+
+    struct outcome last = {
+        .chunk = chunk,
+        .level = v->level,
+        .bytes = p->result.bytes,
+        .download_s = p->result.delay_ms / 1000.0,
+        .rebuffer_s = p->result.rebuffer_s,
+    };
+    if (end) return finish(c, v, &last, e);
+
+    struct question q = {
+        .chunk = p->view.chunk,
+        .buffer_s = p->view.buffer_s,
+        .has_last = true,
+        .last = last,
+        .has_next = true,
+    };
+    memcpy(q.next_bytes, p->view.next_bytes, sizeof q.next_bytes);
+    struct answer a;
+    int rc = c->door->ask(c->door->self, &a, v->session, &q, e);
+    if (rc) return rc;
+    note_answer(c, v, &a);
+    return 0;
+}
+
+int crowd_play(struct crowd_result *out, const struct crowd_cfg *cfg, struct door *door,
+               struct err *e)
+{
+    memset(out, 0, sizeof *out);
+    size_t n_levels = (size_t)cfg->viewers * (size_t)cfg->video->chunks;
+    struct crowd c = {.cfg = cfg, .door = door, .out = out};
+    c.viewers = calloc((size_t)cfg->at_once, sizeof *c.viewers);
+    c.levels = calloc(n_levels, 1);
+    int rc = c.viewers && c.levels ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+
+    while (!rc && c.finished < cfg->viewers && !out->stopped) {
+        for (int i = 0; i < cfg->at_once && !rc; i++) {
+            struct viewer *v = &c.viewers[i];
+            if (v->watching)
+                rc = step(&c, v, e);
+            else if (c.next < cfg->viewers)
+                rc = begin(&c, v, e);
+        }
+        if (!rc) rc = door->turn(door->self, cfg->video->chunk_s, e);
+        if (cfg->progress)
+            out->stopped = cfg->progress(cfg->progress_ctx,
+                                         (double)c.finished / cfg->viewers, c.finished);
+    }
+
+    if (!rc) out->levels_crc = bytes_crc32(0, c.levels, n_levels);
+    free(c.levels);
+    free(c.viewers);
+    return rc;
+}

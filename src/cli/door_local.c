@@ -1,0 +1,91 @@
+#include "cli/door.h"
+
+#include <stdlib.h>
+
+struct local {
+    struct service *service;
+    struct service_worker *worker;
+    double now_s;
+};
+
+/* a fixed epoch: stored times are then the same in every run */
+static const double EPOCH_S = 1.6e9;
+
+static double local_clock(void *ctx)
+{
+    return ((const struct local *)ctx)->now_s;
+}
+
+static int local_open(void *self, struct session_opened *out,
+                      const struct session_open *in, struct err *e)
+{
+    struct local *d = self;
+    return service_open(out, d->service, d->worker, in, e);
+}
+
+static int local_ask(void *self, struct answer *out, const char *session,
+                     const struct question *q, struct err *e)
+{
+    struct local *d = self;
+    return service_ask(out, d->service, d->worker, session, q, e);
+}
+
+static int local_reward(void *self, struct reward_out *out, const char *session,
+                        const struct reward_in *in, struct err *e)
+{
+    struct local *d = self;
+    return service_reward(out, d->service, session, in, e);
+}
+
+static int local_weights(void *self, void **out, size_t *n, struct err *e)
+{
+    struct local *d = self;
+    return service_policy_weights(out, n, d->service, e);
+}
+
+static int local_turn(void *self, double seconds, struct err *e)
+{
+    struct local *d = self;
+    d->now_s += seconds;
+    service_tick(d->service);
+    int rc = service_learn(d->service, e);
+    /* a rolled-back update is counted by the service and is not the viewers' failure */
+    return rc < 0 && rc != ERR_NUMERIC ? rc : 0;
+}
+
+static void local_free(void *self)
+{
+    struct local *d = self;
+    if (!d) return;
+    service_worker_free(d->worker);
+    service_free(d->service);
+    free(d);
+}
+
+int door_local(struct door *out, const struct service_cfg *cfg, struct err *e)
+{
+    struct local *d = calloc(1, sizeof *d);
+    if (!d) return err_set(e, ERR_MEMORY, "out of memory");
+    d->now_s = EPOCH_S;
+
+    struct service_cfg c = *cfg;
+    c.clock = local_clock;
+    c.clock_ctx = d;
+    struct err why = {0};
+    d->service = service_new(&c, &why);
+    if (d->service) d->worker = service_worker_new(d->service, &why);
+    if (!d->worker) {
+        local_free(d);
+        return err_field(e, why.code, why.field, "%s", why.detail);
+    }
+
+    *out = (struct door){d,          local_open, local_ask, local_reward, local_weights,
+                         local_turn, local_free};
+    return 0;
+}
+
+void door_free(struct door *d)
+{
+    if (d->free) d->free(d->self);
+    d->free = NULL;
+}
