@@ -25,4 +25,9 @@ struct stats_interval {
 struct stats_interval stats_bootstrap(const double *x, int n, double level, int resamples,
                                       uint64_t seed);
 
+/* Ratio of sums, sum(num) / sum(den), units resampled in pairs: shares of a gap, relative
+ * gains. .mean is the ratio over all units. Resamples whose sum(den) is 0 give +-inf. */
+struct stats_interval stats_bootstrap_ratio(const double *num, const double *den, int n,
+                                            double level, int resamples, uint64_t seed);
+
 #endif

@@ -72,26 +72,47 @@ double stats_iqm(const double *x, int n)
     return sum / (hi - lo);
 }
 
-struct stats_interval stats_bootstrap(const double *x, int n, double level, int resamples,
-                                      uint64_t seed)
+/* Resamples sum(num) / sum(den); den = NULL counts 1 for each unit. */
+static struct stats_interval resample(const double *num, const double *den, int n,
+                                      double level, int resamples, uint64_t seed)
 {
     assert(level > 0 && level < 1 && resamples > 0);
-    struct stats_interval out = {stats_mean(x, n), NAN, NAN};
-    double *means = n > 0 ? malloc((size_t)resamples * sizeof *means) : NULL;
-    if (!means) return out;
+    double all_num = 0, all_den = 0;
+    for (int i = 0; i < n; i++) {
+        all_num += num[i];
+        all_den += den ? den[i] : 1;
+    }
+    struct stats_interval out = {n > 0 ? all_num / all_den : NAN, NAN, NAN};
+    double *ratios = n > 0 ? malloc((size_t)resamples * sizeof *ratios) : NULL;
+    if (!ratios) return out;
 
     struct rng r;
     rng_init(&r, seed, 0);
     for (int k = 0; k < resamples; k++) {
-        double sum = 0;
-        for (int i = 0; i < n; i++)
-            sum += x[rng_below(&r, (uint32_t)n)];
-        means[k] = sum / n;
+        double sum_num = 0, sum_den = 0;
+        for (int j = 0; j < n; j++) {
+            uint32_t i = rng_below(&r, (uint32_t)n);
+            sum_num += num[i];
+            sum_den += den ? den[i] : 1;
+        }
+        ratios[k] = sum_num / sum_den;
     }
 
-    qsort(means, (size_t)resamples, sizeof *means, ascending);
-    out.lo = percentile_sorted(means, resamples, (1 - level) / 2);
-    out.hi = percentile_sorted(means, resamples, (1 + level) / 2);
-    free(means);
+    qsort(ratios, (size_t)resamples, sizeof *ratios, ascending);
+    out.lo = percentile_sorted(ratios, resamples, (1 - level) / 2);
+    out.hi = percentile_sorted(ratios, resamples, (1 + level) / 2);
+    free(ratios);
     return out;
+}
+
+struct stats_interval stats_bootstrap(const double *x, int n, double level, int resamples,
+                                      uint64_t seed)
+{
+    return resample(x, NULL, n, level, resamples, seed);
+}
+
+struct stats_interval stats_bootstrap_ratio(const double *num, const double *den, int n,
+                                            double level, int resamples, uint64_t seed)
+{
+    return resample(num, den, n, level, resamples, seed);
 }

@@ -84,6 +84,20 @@ START_TEST(bootstrap_repeats_itself)
 }
 END_TEST
 
+START_TEST(ratio_is_of_sums_and_pairs_stay_together)
+{
+    /* num = den / 2 in every pair: the ratio has no spread although both vary */
+    double num[] = {1, 5, 2, 8}, den[] = {2, 10, 4, 16};
+    struct stats_interval r = stats_bootstrap_ratio(num, den, 4, .95, 500, 3);
+    ck_assert(r.mean == .5 && r.lo == .5 && r.hi == .5);
+
+    double far[] = {2, 1, 4, 16};
+    r = stats_bootstrap_ratio(num, far, 4, .95, 500, 3);
+    ck_assert_double_eq_tol(r.mean, 16.0 / 23.0, 1e-12);
+    ck_assert(r.lo < r.hi);
+}
+END_TEST
+
 Suite *suite_base_stats(void);
 Suite *suite_base_stats(void)
 {
@@ -95,6 +109,7 @@ Suite *suite_base_stats(void)
     tcase_add_test(t, nothing_gives_nan);
     tcase_add_test(t, bootstrap_matches_the_normal_interval);
     tcase_add_test(t, bootstrap_repeats_itself);
+    tcase_add_test(t, ratio_is_of_sums_and_pairs_stay_together);
     suite_add_tcase(s, t);
     return s;
 }
