@@ -1,8 +1,27 @@
 # abrd - `make help` lists the targets.
+#
+# Nothing here needs a compiler before the recipes run, so that `make run` works on a machine that
+# has only make. Objects lie under build/<mode>/; build/abrd is a link to the release program.
 
 MODE ?= release
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 B := build/$(MODE)
+PREFIX ?= /usr/local
+FUZZ_S ?= 30
+
+# ---- packages, by their Debian names; package:program needs no package when the program is there
+
+PKG_BUILD := gcc:$(CC) libc6-dev pkg-config:pkg-config libmicrohttpd-dev libjansson-dev \
+             libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libxml2-dev
+PKG_RUN := ffmpeg:ffmpeg curl:curl
+PKG_TEST := check chromium:chromium nodejs:node npm:npm
+# what the compiler must find, and where it comes from
+HEADERS := microhttpd.h:libmicrohttpd-dev jansson.h:libjansson-dev cblas.h:libopenblas-dev \
+           sqlite3.h:libsqlite3-dev curl/curl.h:libcurl4-openssl-dev libxml/parser.h:libxml2-dev
+
+# ---- flags
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
         -Wformat=2 -Wundef -Wwrite-strings
@@ -14,53 +33,86 @@ OPT_release := -O2 -g
 OPT_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 OPT_cover := -O0 -g --coverage
+OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
 # libxml2 alone lives in a folder of its own
-XML2_CPPFLAGS := $(shell pkg-config --cflags libxml2 2>/dev/null)
+XML2_CPPFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
 CPPFLAGS += -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(XML2_CPPFLAGS)
 # -ffp-contract=off: same bytes on machines with and without FMA, and golden trajectories.
 # -fno-math-errno: lets sqrtf vectorise.
 CFLAGS += -std=c11 $(OPT_$(MODE)) $(WARN) -ffp-contract=off -fno-math-errno -pthread
 LDFLAGS += $(filter -fsanitize% --coverage,$(OPT_$(MODE))) -pthread
 LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lxml2 -lm
+# the tests' allocation counter stands in front of these (test/support/alloc.c)
+comma := ,
+WRAP := $(foreach f,malloc calloc realloc aligned_alloc strdup free,-Wl$(comma)--wrap=$(f))
+
+# ---- sources, found by name
 
 LAYERS := base nn moe rl abr lab serve cli
 SRC := $(sort $(foreach l,$(LAYERS),$(wildcard src/$(l)/*.c)))
 OBJ := $(SRC:%.c=$(B)/%.o)
 LIBOBJ := $(filter-out $(B)/src/cli/main.o,$(OBJ))
 TEST := $(sort $(foreach l,$(LAYERS),$(wildcard test/$(l)/test_*.c)))
-SUPPORT := $(wildcard test/support/*.c)
-TESTOBJ := $(TEST:%.c=$(B)/%.o) $(SUPPORT:%.c=$(B)/%.o)
+SUPPORT := $(sort $(wildcard test/support/*.c))
+FUZZ := $(sort $(patsubst test/fuzz/fuzz_%.c,%,$(wildcard test/fuzz/fuzz_*.c)))
+BENCH := $(sort $(wildcard test/bench/*.c))
+TESTOBJ := $(TEST:%.c=$(B)/%.o) $(SUPPORT:%.c=$(B)/%.o) $(FUZZ:%=$(B)/replay/%.o)
+BENCHOBJ := $(BENCH:%.c=$(B)/%.o)
 
 ifneq ($(V),1)
 Q := @
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: all check help clean
+.PHONY: all deps deps-test run test check test-http test-web lint asan tsan cover fuzz bench \
+        format policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
 build/abrd: $(B)/abrd
 	$(Q)ln -sfn $(MODE)/abrd $@
 
-# every object depends on the flags it was made with
+# ---- what a thing was built from; a recipe that changes its file only when the text differs
+
+define update
+@mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
+endef
+
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS)
 $(B)/flags: FORCE
-	$(Q)mkdir -p $(@D)
-	$(Q)echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
-	    echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' > $@
+	$(call update,$(FLAGS))
+$(B)/sources: FORCE
+	$(call update,$(SRC))
+$(B)/tests: FORCE
+	$(call update,$(TEST) $(FUZZ))
 FORCE:
+
+# looked for once per build folder, so that a missing library is named, not guessed from errors
+$(B)/headers: Makefile
+	@mkdir -p $(@D); missing=; \
+	command -v $(CC) >/dev/null 2>&1 || { \
+	    echo "abrd: there is no compiler ($(CC)); run 'make deps'" >&2; exit 1; }; \
+	for h in $(HEADERS); do \
+	    echo "#include <$${h%%:*}>" | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || \
+	        missing="$$missing $${h##*:}"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+	    echo "abrd: these packages are missing:$$missing; run 'make deps'" >&2; exit 1; fi; \
+	touch $@
+
+# ---- compiling
 
 $(B)/test/%.o: CPPFLAGS += -Itest
 $(B)/src/%.o: CFLAGS += -Wdouble-promotion
 $(B)/src/nn/%.o: CFLAGS += -O3
 $(B)/src/moe/%.o: CFLAGS += -O3
 
-$(B)/%.o: %.c $(B)/flags
+$(B)/%.o: %.c $(B)/flags | $(B)/headers
 	$(Q)mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/libabrd.a: $(LIBOBJ)
+$(B)/libabrd.a: $(LIBOBJ) $(B)/sources
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $(LIBOBJ)
 
@@ -68,31 +120,141 @@ $(B)/abrd: $(B)/src/cli/main.o $(B)/libabrd.a
 	@echo "  LD    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# the runner's table of suites: test/abr/test_emu.c provides `Suite *suite_abr_emu(void)`
-$(B)/suites.c: $(TEST) Makefile
-	$(Q)mkdir -p $(@D)
+# ---- the unit tests' runner
+
+# Its tables. test/abr/test_emu.c provides `Suite *suite_abr_emu(void)`; test/fuzz/fuzz_mpd.c
+# provides LLVMFuzzerTestOneInput, here compiled under the name fuzz_mpd.
+$(B)/suites.c: $(B)/tests Makefile
 	$(Q){ echo '#include "support/suites.h"'; \
 	  for t in $(TEST:test/%.c=%); do \
 	    echo "Suite *suite_$$(echo $$t | sed 's,/test_,_,')(void);"; done; \
+	  for f in $(FUZZ); do \
+	    echo "int fuzz_$$f(const uint8_t *data, size_t size);"; done; \
 	  echo 'const struct suite_entry suites[] = {'; \
 	  for t in $(TEST:test/%.c=%); do n=$$(echo $$t | sed 's,/test_,/,; s,\.c$$,,'); \
 	    echo "    {\"$$n\", suite_$$(echo $$n | tr / _)},"; done; \
+	  echo '    {0, 0}};'; \
+	  echo 'const struct fuzz_entry fuzz_targets[] = {'; \
+	  for f in $(FUZZ); do echo "    {\"$$f\", fuzz_$$f},"; done; \
 	  echo '    {0, 0}};'; } > $@
 
-$(B)/suites.o: $(B)/suites.c
+$(B)/suites.o: $(B)/suites.c test/support/suites.h
 	$(Q)$(CC) $(CPPFLAGS) -Itest -std=c11 -c -o $@ $<
+
+$(B)/replay/%.o: test/fuzz/fuzz_%.c $(B)/flags | $(B)/headers
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) -Itest -DLLVMFuzzerTestOneInput=fuzz_$* $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/check: $(TESTOBJ) $(B)/suites.o $(B)/libabrd.a
 	@echo "  LD    $@"
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcheck -lsubunit -lrt $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(WRAP) -o $@ $^ -lcheck -lsubunit -lrt $(LDLIBS)
 
-check: $(B)/check $(B)/abrd ## unit tests
+# ---- packages
+
+# $(1): package or package:program. Silent and at once when all is there.
+define install
+@missing=; for p in $(1); do \
+    case $$p in *:*) command -v "$${p##*:}" >/dev/null 2>&1 && continue;; esac; \
+    dpkg-query -W -f='$${Status}' "$${p%%:*}" 2>/dev/null | grep -q 'ok installed' || \
+        missing="$$missing $${p%%:*}"; \
+done; \
+[ -n "$$missing" ] || exit 0; \
+command -v apt-get >/dev/null || { \
+    echo "abrd: no apt-get here; these Debian packages, or their like, are needed:$$missing" >&2; \
+    exit 1; }; \
+sudo=; if [ "$$(id -u)" -ne 0 ]; then sudo=sudo; command -v sudo >/dev/null || { \
+    echo "abrd: not root and no sudo; have these installed:$$missing" >&2; exit 1; }; fi; \
+echo "installing:$$missing"; \
+apt="env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120"; \
+$$sudo $$apt update && $$sudo $$apt install -y --no-install-recommends $$missing
+endef
+
+deps: ## install what building and running needs (apt; sudo when not root)
+	$(call install,$(PKG_BUILD) $(PKG_RUN))
+
+deps-test: deps ## and what the tests need: libcheck, a browser, node
+	$(call install,$(PKG_TEST))
+	@if [ -f web/package-lock.json ]; then $(MAKE) --no-print-directory web/node_modules/.done; fi
+
+web/node_modules/.done: web/package-lock.json
+	cd web && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# the sub-make sees compiler and pkg-config that deps may only now have installed
+run: deps ## install what is missing, build, start the daemon on 127.0.0.1:8080
+	@$(MAKE) --no-print-directory all
+	@exec build/abrd serve --data var
+
+# ---- tests
+
+test: deps-test ## everything: lint, unit, golden, HTTP and browser tests
+	@bash test/all.sh "$(MAKE)"
+
+check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
 	$(Q)$(B)/check $(SUITE)
+
+test-http: all ## HTTP tests against the real daemon
+	@bash test/each.sh test/http
+
+test-web: all ## browser tests in Chromium
+	@bash test/each.sh test/web/run.mjs
+
+lint: $(OBJ) ## layers, names, lengths, forbidden calls, formatting
+	@bash test/lint/lint.sh . $(B)
+	@bash test/lint/selftest.sh
+
+asan: ## unit tests under the address and undefined behaviour sanitizers
+	@UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) --no-print-directory MODE=asan check
+
+# setarch -R: this sanitizer cannot live with much address randomisation
+tsan: ## unit tests under the thread sanitizer
+	@$(MAKE) --no-print-directory MODE=tsan build/tsan/check build/tsan/abrd
+	@OPENBLAS_NUM_THREADS=1 setarch -R build/tsan/check $(SUITE)
+
+cover: ## line coverage of the unit tests; files that no test touches count as 0 %
+	@find build/cover -name '*.gcda' -delete 2>/dev/null || true
+	@$(MAKE) --no-print-directory MODE=cover check
+	@bash test/cover.sh build/cover $(SRC)
+
+fuzz: ## libFuzzer on every parser, FUZZ_S=30 seconds each; FUZZ_ONLY=mpd for one
+	@command -v clang >/dev/null || { echo "make fuzz needs the package clang" >&2; exit 1; }
+	@$(MAKE) --no-print-directory MODE=fuzz CC=clang $(FUZZ:%=build/fuzz/fuzz_%)
+	@bash test/fuzz.sh build/fuzz "$(FUZZ_S)" $(or $(FUZZ_ONLY),$(FUZZ))
+
+build/fuzz/fuzz_%: build/fuzz/test/fuzz/fuzz_%.o build/fuzz/libabrd.a
+	@echo "  LD    $@"
+	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(LDLIBS)
+
+build/abrd-bench: $(BENCHOBJ) $(B)/libabrd.a
+	@echo "  LD    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+bench: all $(if $(BENCH),build/abrd-bench) ## speed of the hot paths
+	@$(if $(BENCH),build/abrd-bench,echo "no benchmark yet" >&2; exit 1)
+
+# ---- the rest
+
+format: ## format every source by .clang-format
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+policy: all ## retrain the shipped policy (deploy/policy), TRACES=DIR adds real ones
+	@bash deploy/policy/make.sh $(TRACES)
+
+D := $(DESTDIR)$(PREFIX)
+install: all ## install below PREFIX=/usr/local (DESTDIR is put in front)
+	install -D $(B)/abrd $(D)/bin/abrd
+	@for f in $(wildcard deploy/policy/*); do \
+	    install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
+	@for f in $$(find web -type f ! -path '*/node_modules/*' ! -name 'package-lock.json' \
+	        2>/dev/null); do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
+	@for f in $(wildcard deploy/man/*.1); do \
+	    install -D -m 644 $$f $(D)/share/man/man1/$${f##*/} || exit 1; done
 
 clean: ## remove what was built
 	rm -rf build
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
--include $(OBJ:.o=.d) $(TESTOBJ:.o=.d)
+-include $(OBJ:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d)

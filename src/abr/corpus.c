@@ -1,6 +1,6 @@
 #include "abr/corpus.h"
 
-#include "base/crc.h"
+#include "base/bytes.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -49,7 +49,7 @@ static int by_name(const void *a, const void *b)
 
 static bool in_part(const char *name, enum corpus_part part)
 {
-    bool test = crc_update(0, name, strlen(name)) % 4 == 0;
+    bool test = bytes_crc32(0, name, strlen(name)) % 4 == 0;
     return part == CORPUS_ALL || test == (part == CORPUS_TEST);
 }
 
@@ -142,8 +142,8 @@ uint32_t corpus_hash(const struct corpus *c)
     uint32_t crc = 0;
     for (int i = 0; i < c->n; i++) {
         const struct trace *t = c->traces[i];
-        crc = crc_update(crc, t->time_s, (size_t)t->n * sizeof *t->time_s);
-        crc = crc_update(crc, t->mbps, (size_t)t->n * sizeof *t->mbps);
+        crc = bytes_crc32(crc, t->time_s, (size_t)t->n * sizeof *t->time_s);
+        crc = bytes_crc32(crc, t->mbps, (size_t)t->n * sizeof *t->mbps);
     }
     return crc;
 }

@@ -82,7 +82,8 @@ static struct stats_interval resample(const double *num, const double *den, int 
         all_num += num[i];
         all_den += den ? den[i] : 1;
     }
-    struct stats_interval out = {n > 0 ? all_num / all_den : NAN, NAN, NAN};
+    struct stats_interval out = {NAN, NAN, NAN};
+    if (n > 0) out.mean = all_num / all_den;
     double *ratios = n > 0 ? malloc((size_t)resamples * sizeof *ratios) : NULL;
     if (!ratios) return out;
 

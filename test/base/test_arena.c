@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 START_TEST(aligned_zeroed_and_apart)
@@ -65,7 +66,8 @@ END_TEST
 START_TEST(reset_forward_is_a_bug)
 {
     struct arena *a = arena_new(128, NULL);
-    arena_reset(a, 64); /* aborts */
+    ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr)); /* the assertion's message */
+    arena_reset(a, 64);
     arena_free(a);
 }
 END_TEST

@@ -10,6 +10,7 @@ int main(int argc, char **argv)
     SRunner *runner = srunner_create(NULL);
     for (int i = 0; suites[i].name; i++)
         if (strstr(suites[i].name, only)) srunner_add_suite(runner, suites[i].make());
+    if (strstr("fuzz/replay", only)) srunner_add_suite(runner, suite_fuzz_replay());
 
     srunner_run_all(runner, CK_ENV);
     int ran = srunner_ntests_run(runner), failed = srunner_ntests_failed(runner);
