@@ -1,0 +1,71 @@
+#include "nn/mlp.h"
+
+#include "nn/act.h"
+#include "nn/init.h"
+#include "nn/linear.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+struct mlp_layer mlp_layer(const struct mlp_cfg *cfg, int l)
+{
+    assert(l >= 0 && l <= cfg->layers && cfg->layers <= MLP_LAYERS_MAX);
+    struct mlp_layer v = {0};
+    size_t at = 0;
+    for (int i = 0; i <= l; i++) {
+        v.in = i == 0 ? cfg->in : cfg->hidden;
+        v.out = i == cfg->layers ? cfg->out : cfg->hidden;
+        v.w = at;
+        v.b = v.w + (size_t)v.in * (size_t)v.out;
+        at = v.b + (size_t)v.out;
+    }
+    return v;
+}
+
+size_t mlp_size(const struct mlp_cfg *cfg)
+{
+    struct mlp_layer head = mlp_layer(cfg, cfg->layers);
+    return head.b + (size_t)head.out;
+}
+
+size_t mlp_trunk_size(const struct mlp_cfg *cfg)
+{
+    return mlp_layer(cfg, cfg->layers).w;
+}
+
+void mlp_init(float *theta, const struct mlp_cfg *cfg, float head_gain, struct rng *r)
+{
+    for (int l = 0; l <= cfg->layers; l++) {
+        struct mlp_layer v = mlp_layer(cfg, l);
+        init_orthogonal(theta + v.w, v.out, v.in,
+                        l < cfg->layers ? sqrtf(2.0f) : head_gain, r);
+        memset(theta + v.b, 0, sizeof *theta * (size_t)v.out);
+    }
+}
+
+void mlp_forward(float *y, float *const *h, const struct mlp_cfg *cfg, const float *theta,
+                 const float *x, int n)
+{
+    for (int l = 0; l <= cfg->layers; l++) {
+        struct mlp_layer v = mlp_layer(cfg, l);
+        float *to = l < cfg->layers ? h[l] : y;
+        linear_forward(to, l ? h[l - 1] : x, theta + v.w, theta + v.b, n, v.in, v.out);
+        if (l < cfg->layers) act_relu(to, (size_t)n * (size_t)v.out);
+    }
+}
+
+void mlp_backward(float *grad, float *d0, float *d1, const struct mlp_cfg *cfg,
+                  const float *theta, const float *x, float *const *h, const float *dy,
+                  int n)
+{
+    const float *d = dy;
+    for (int l = cfg->layers; l >= 0; l--) {
+        struct mlp_layer v = mlp_layer(cfg, l);
+        float *below = l == 0 ? NULL : d == d0 ? d1 : d0;
+        linear_backward(grad + v.w, grad + v.b, below, d, l ? h[l - 1] : x, theta + v.w,
+                        n, v.in, v.out);
+        if (below) act_relu_back(below, h[l - 1], (size_t)n * (size_t)v.in);
+        d = below;
+    }
+}
