@@ -5,23 +5,33 @@
  *   top-1   y = p_c(x) E_c(x),  c = argmax_k (g_k(x) + z_k),  p = softmax(g)
  *   g(x) = W x + b
  *
- * E_k: in -> hidden (ReLU) x layers -> out, linear head. Dense is Eq. 4-7 of PA-MoE with the
- * mixture over outputs (logits); top-1 is Eq. 5 with Switch's scaling by the gate's
+ * E_k: in -> hidden (ReLU) x layers -> out, linear head. Dense is Eq. 4-7 of PA-MoE with
+ * the mixture over outputs (logits); top-1 is Eq. 5 with Switch's scaling by the gate's
  * probability (Fedus et al. 2022), which is what gives the router a gradient: PA-MoE's
- * own softmax over one selected logit is constant 1 and gives none (MIX_TOP1_UNSCALED keeps
- * that form for the reproduction). z is router noise, drawn and kept by the caller.
+ * own softmax over one selected logit is constant 1 and gives none (MIX_TOP1_UNSCALED
+ * keeps that form for the reproduction). z is router noise, drawn and kept by the caller.
  *
  * Shapes: x (n, in), y (n, out), chosen (n), z (n, experts) or NULL, gate (n, experts).
- * One flat float block holds all parameters: [W, b, expert 0, expert 1, ...]; each expert is
- * [W1, b1, ..., Whead, bhead]; weights (fan_out, fan_in) row-major. mix_expert and mix_router
- * give the ranges, so that optimiser, noise injection, merging and growth address them.
+ * One flat float block holds all parameters: [W, b, expert 0, expert 1, ...]; each expert
+ * is [W1, b1, ..., Whead, bhead]; weights (fan_out, fan_in) row-major. mix_expert and
+ * mix_router give the ranges, so that optimiser, noise injection, merging and growth
+ * address them.
  *
- * Balance loss (Switch): alpha * K * sum_k f_k P_k with f_k the share chosen and P_k the batch
- * mean of the gate's probability; mix_backward adds its gradient when alpha > 0.
+ * Balance loss (Switch): alpha * K * sum_k f_k P_k with f_k the share chosen and P_k the
+ * batch mean of the gate's probability; mix_backward adds its gradient when alpha > 0.
  *
- * Ownership: struct mix owns its theta; struct mix_ws is scratch for batches up to its size.
- * Nothing allocates after _new. Threads: const struct mix is shared read-only; a mix_ws
- * belongs to one thread. */
+ * In all routes but single, chosen is the expert with the largest g_k + z_k (dense: z is
+ * not used, and every expert is reached); gate is p. In single both are 0 and 1.
+ *
+ * Determinism: a row's result depends on the row, the parameters, the number of rows that
+ * go through the same product and the CPU's BLAS kernels: its last bits may differ
+ * between a batch of 1 and one of 64, or when its neighbours choose other experts. It
+ * never depends on the number of threads.
+ *
+ * Errors: ERR_RANGE for a configuration outside the limits below, ERR_MEMORY. Values that
+ * are not finite are not looked for here: they show in y. Ownership: struct mix owns its
+ * theta; struct mix_ws is scratch for batches up to its size. Nothing allocates after
+ * _new. Threads: const struct mix is shared read-only; a mix_ws belongs to one thread. */
 #ifndef MOE_MIX_H
 #define MOE_MIX_H
 
@@ -30,6 +40,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#define MIX_IN_MAX 4096
+#define MIX_HIDDEN_MAX 1024
+#define MIX_LAYERS_MAX 3
+#define MIX_OUT_MAX 4096
+#define MIX_EXPERTS_MAX 64
 
 enum mix_route { MIX_SINGLE, MIX_DENSE, MIX_TOP1, MIX_TOP1_UNSCALED };
 
@@ -50,12 +66,18 @@ struct mix {
 
 struct mix_ws;
 
+/* 0, or ERR_RANGE naming the member (single has exactly one expert). */
+int mix_cfg_check(const struct mix_cfg *cfg, struct err *e)
+    __attribute__((warn_unused_result));
+size_t mix_size(const struct mix_cfg *cfg); /* floats in theta */
+
+/* theta starts as 0. */
 struct mix *mix_new(const struct mix_cfg *cfg, struct err *e);
 struct mix *mix_clone(const struct mix *m, struct err *e);
 void mix_free(struct mix *m);
 
-/* Orthogonal hidden layers (gain sqrt 2), head with gain head_gain, biases 0, router N(0, .01).
- */
+/* Orthogonal hidden layers (gain sqrt 2), head with gain head_gain, biases 0, router
+ * N(0, .01^2). */
 void mix_init(struct mix *m, float head_gain, struct rng *r);
 
 struct mix_range mix_router(const struct mix_cfg *cfg);        /* n = 0 when single */
@@ -65,18 +87,21 @@ struct mix_range mix_trunk(const struct mix_cfg *cfg, int k);  /* without its he
 struct mix_ws *mix_ws_new(const struct mix_cfg *cfg, int max_batch, struct err *e);
 void mix_ws_free(struct mix_ws *ws);
 
-/* chosen, gate may be NULL. What backward needs stays in ws until the next forward. */
+/* 1 <= n <= max_batch. chosen, gate may be NULL. What backward needs stays in ws until
+ * the next forward (x is copied); m must not change in between. */
 void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
                  struct mix_ws *ws, const float *x, const float *z, int n);
 
 /* Adds dL/dtheta to grad (m->n floats) for the batch of the last forward; dy (n, out) is
- * dL/dy. used[k] is set to the number of samples that reached expert k (may be NULL).
+ * dL/dy. used[k] is set to the number of samples that reached expert k (may be NULL); the
+ * gradient of an expert with none is left as it was.
  * Returns the value of the balance loss that was added (0 when balance is 0). */
 float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
                    const float *dy, float balance);
 
-/* Hidden activations of the last forward, for plasticity diagnostics: (rows, hidden),
- * rows = samples that reached expert k; NULL when none. Borrowed until the next forward. */
+/* Hidden activations (after ReLU) of the last forward, for plasticity diagnostics: (rows,
+ * hidden), rows = samples that reached expert k; NULL when none. Borrowed until the next
+ * forward. */
 const float *mix_hidden(const struct mix_ws *ws, int k, int layer, int *rows);
 
 #endif

@@ -1,0 +1,442 @@
+#include "moe/mix.h"
+
+#include "nn/act.h"
+#include "nn/blas.h"
+#include "nn/init.h"
+#include "nn/linear.h"
+#include "nn/mlp.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static_assert(MIX_LAYERS_MAX == MLP_LAYERS_MAX, "an expert is an mlp");
+
+/* The rows that reach an expert lie together, so that each expert is a few products over
+ * consecutive rows. Single and dense: in the caller's order, once per expert. Top-1:
+ * sorted by expert; order[i] is the caller's row of place i. */
+struct mix_ws {
+    struct mix_cfg cfg;
+    int max_batch, n;
+    int start[MIX_EXPERTS_MAX + 1]; /* top-1: first place of each expert's rows */
+    int *order, *chosen;            /* (max_batch) */
+    float *x;                       /* (max_batch, in), by place */
+    float *gate;                    /* (max_batch, experts), by caller's row */
+    float *h[MIX_LAYERS_MAX];       /* (places, hidden) */
+    float *y;                       /* (places, out), before the gate */
+    float *dy, *d0, *d1, *dgate;    /* backward: (max_batch, out | hidden | experts) */
+    float *block;                   /* owned: all of the above */
+};
+
+static bool is_top1(const struct mix_cfg *cfg)
+{
+    return cfg->route == MIX_TOP1 || cfg->route == MIX_TOP1_UNSCALED;
+}
+
+static struct mlp_cfg expert_cfg(const struct mix_cfg *cfg)
+{
+    return (struct mlp_cfg){cfg->in, cfg->hidden, cfg->layers, cfg->out};
+}
+
+static int check_member(const char *name, int value, int max, struct err *e)
+{
+    if (value >= 1 && value <= max) return 0;
+    return err_field(e, ERR_RANGE, name, "%d is not within 1 .. %d", value, max);
+}
+
+int mix_cfg_check(const struct mix_cfg *cfg, struct err *e)
+{
+    int rc = check_member("in", cfg->in, MIX_IN_MAX, e);
+    if (!rc) rc = check_member("hidden", cfg->hidden, MIX_HIDDEN_MAX, e);
+    if (!rc) rc = check_member("layers", cfg->layers, MIX_LAYERS_MAX, e);
+    if (!rc) rc = check_member("out", cfg->out, MIX_OUT_MAX, e);
+    if (!rc) rc = check_member("experts", cfg->experts, MIX_EXPERTS_MAX, e);
+    if (rc) return rc;
+
+    int route = (int)cfg->route;
+    if (route < MIX_SINGLE || route > MIX_TOP1_UNSCALED)
+        return err_field(e, ERR_RANGE, "route", "%d is not a route", route);
+    if (cfg->route == MIX_SINGLE && cfg->experts != 1)
+        return err_field(e, ERR_RANGE, "experts", "%d experts need a route, not 'single'",
+                         cfg->experts);
+    return 0;
+}
+
+struct mix_range mix_router(const struct mix_cfg *cfg)
+{
+    size_t k = (size_t)cfg->experts;
+    return (struct mix_range){0, cfg->route == MIX_SINGLE ? 0 : k * (size_t)cfg->in + k};
+}
+
+struct mix_range mix_expert(const struct mix_cfg *cfg, int k)
+{
+    assert(k >= 0 && k < cfg->experts);
+    struct mlp_cfg ec = expert_cfg(cfg);
+    size_t n = mlp_size(&ec);
+    return (struct mix_range){mix_router(cfg).n + (size_t)k * n, n};
+}
+
+struct mix_range mix_trunk(const struct mix_cfg *cfg, int k)
+{
+    struct mlp_cfg ec = expert_cfg(cfg);
+    return (struct mix_range){mix_expert(cfg, k).at, mlp_trunk_size(&ec)};
+}
+
+size_t mix_size(const struct mix_cfg *cfg)
+{
+    struct mix_range last = mix_expert(cfg, cfg->experts - 1);
+    return last.at + last.n;
+}
+
+struct mix *mix_new(const struct mix_cfg *cfg, struct err *e)
+{
+    if (mix_cfg_check(cfg, e)) return NULL;
+
+    size_t n = mix_size(cfg);
+    struct mix *m = calloc(1, sizeof *m);
+    float *theta = calloc(n, sizeof *theta);
+    if (!m || !theta) {
+        err_set(e, ERR_MEMORY, "no memory for a network of %zu parameters", n);
+        free(theta);
+        free(m);
+        return NULL;
+    }
+    m->cfg = *cfg;
+    m->n = n;
+    m->theta = theta;
+    return m;
+}
+
+struct mix *mix_clone(const struct mix *m, struct err *e)
+{
+    struct mix *copy = mix_new(&m->cfg, e);
+    if (copy) memcpy(copy->theta, m->theta, sizeof *m->theta * m->n);
+    return copy;
+}
+
+void mix_free(struct mix *m)
+{
+    if (!m) return;
+    free(m->theta);
+    free(m);
+}
+
+void mix_init(struct mix *m, float head_gain, struct rng *r)
+{
+    /* nearly equal gates at first: who gets a sample is then decided by what is learnt */
+    struct mix_range router = mix_router(&m->cfg);
+    if (router.n) {
+        size_t biases = (size_t)m->cfg.experts;
+        init_normal(m->theta, router.n - biases, 0.01f, r);
+        memset(m->theta + router.n - biases, 0, sizeof *m->theta * biases);
+    }
+
+    struct mlp_cfg ec = expert_cfg(&m->cfg);
+    for (int k = 0; k < m->cfg.experts; k++)
+        mlp_init(m->theta + mix_expert(&m->cfg, k).at, &ec, head_gain, r);
+}
+
+struct mix_ws *mix_ws_new(const struct mix_cfg *cfg, int max_batch, struct err *e)
+{
+    assert(max_batch > 0);
+    if (mix_cfg_check(cfg, e)) return NULL;
+
+    size_t n = (size_t)max_batch, in = (size_t)cfg->in, out = (size_t)cfg->out;
+    size_t hidden = (size_t)cfg->hidden, experts = (size_t)cfg->experts;
+    size_t places = cfg->route == MIX_DENSE ? n * experts : n;
+    size_t floats = n * (in + 2 * experts + out + 2 * hidden) +
+                    places * (out + hidden * (size_t)cfg->layers);
+
+    struct mix_ws *ws = calloc(1, sizeof *ws);
+    float *block = calloc(floats, sizeof *block);
+    int *ints = calloc(2 * n, sizeof *ints);
+    if (!ws || !block || !ints) {
+        err_set(e, ERR_MEMORY, "no memory for a batch of %d", max_batch);
+        free(ints);
+        free(block);
+        free(ws);
+        return NULL;
+    }
+
+    ws->cfg = *cfg;
+    ws->max_batch = max_batch;
+    ws->order = ints;
+    ws->chosen = ints + n;
+    ws->block = block;
+    float *at = block;
+    ws->x = at, at += n * in;
+    ws->gate = at, at += n * experts;
+    ws->dgate = at, at += n * experts;
+    ws->dy = at, at += n * out;
+    ws->d0 = at, at += n * hidden;
+    ws->d1 = at, at += n * hidden;
+    ws->y = at, at += places * out;
+    for (int l = 0; l < cfg->layers; l++)
+        ws->h[l] = at, at += places * hidden;
+    assert(at == block + floats);
+    return ws;
+}
+
+void mix_ws_free(struct mix_ws *ws)
+{
+    if (!ws) return;
+    free(ws->block);
+    free(ws->order);
+    free(ws);
+}
+
+/* where expert k's rows lie: `count` of them, inputs from place `in`, activations and
+ * outputs from place `at` */
+struct span {
+    int in, at, count;
+};
+
+static struct span span_of(const struct mix_ws *ws, int k)
+{
+    if (is_top1(&ws->cfg))
+        return (struct span){ws->start[k], ws->start[k], ws->start[k + 1] - ws->start[k]};
+    return (struct span){0, k * ws->n, ws->n};
+}
+
+static void hidden_of(float **h, const struct mix_ws *ws, struct span s)
+{
+    for (int l = 0; l < ws->cfg.layers; l++)
+        h[l] = ws->h[l] + (size_t)s.at * (size_t)ws->cfg.hidden;
+}
+
+/* g = W x + b into ws->gate, the choice, then p in place */
+static void route(const struct mix *m, struct mix_ws *ws, const float *x, const float *z)
+{
+    int experts = m->cfg.experts;
+    const float *w = m->theta, *b = w + (size_t)experts * (size_t)m->cfg.in;
+    linear_forward(ws->gate, x, w, b, ws->n, m->cfg.in, experts);
+
+    for (int i = 0; i < ws->n; i++) {
+        float *g = ws->gate + (size_t)i * (size_t)experts;
+        if (z && is_top1(&m->cfg)) {
+            float noisy[MIX_EXPERTS_MAX];
+            for (int k = 0; k < experts; k++)
+                noisy[k] = g[k] + z[(size_t)i * (size_t)experts + (size_t)k];
+            ws->chosen[i] = act_argmax(noisy, experts);
+        } else {
+            ws->chosen[i] = act_argmax(g, experts);
+        }
+        act_softmax(g, g, experts);
+    }
+}
+
+/* counting sort of the rows by chosen expert; stable, so the order is reproducible */
+static void sort_by_expert(struct mix_ws *ws)
+{
+    int next[MIX_EXPERTS_MAX] = {0};
+    for (int i = 0; i < ws->n; i++)
+        next[ws->chosen[i]]++;
+    for (int k = 0, at = 0; k < ws->cfg.experts; k++) {
+        ws->start[k] = at;
+        at += next[k];
+        next[k] = ws->start[k];
+        ws->start[k + 1] = at;
+    }
+    for (int i = 0; i < ws->n; i++)
+        ws->order[next[ws->chosen[i]]++] = i;
+}
+
+static void run_expert(float *y, const struct mix *m, struct mix_ws *ws, int k)
+{
+    struct span s = span_of(ws, k);
+    if (s.count == 0) return;
+    struct mlp_cfg ec = expert_cfg(&m->cfg);
+    float *h[MIX_LAYERS_MAX];
+    hidden_of(h, ws, s);
+    mlp_forward(y, h, &ec, m->theta + mix_expert(&m->cfg, k).at,
+                ws->x + (size_t)s.in * (size_t)ec.in, s.count);
+}
+
+static void forward_dense(float *y, const struct mix *m, struct mix_ws *ws)
+{
+    size_t out = (size_t)m->cfg.out, experts = (size_t)m->cfg.experts;
+    memset(y, 0, sizeof *y * (size_t)ws->n * out);
+    for (size_t k = 0; k < experts; k++) {
+        const float *from = ws->y + k * (size_t)ws->n * out;
+        run_expert(ws->y + k * (size_t)ws->n * out, m, ws, (int)k);
+        for (size_t i = 0; i < (size_t)ws->n; i++)
+            for (size_t j = 0; j < out; j++)
+                y[i * out + j] += ws->gate[i * experts + k] * from[i * out + j];
+    }
+}
+
+static void forward_top1(float *y, const struct mix *m, struct mix_ws *ws, const float *x)
+{
+    size_t in = (size_t)m->cfg.in, out = (size_t)m->cfg.out;
+    size_t experts = (size_t)m->cfg.experts;
+    sort_by_expert(ws);
+    for (size_t i = 0; i < (size_t)ws->n; i++)
+        memcpy(ws->x + i * in, x + (size_t)ws->order[i] * in, sizeof *x * in);
+    for (int k = 0; k < m->cfg.experts; k++)
+        run_expert(ws->y + (size_t)ws->start[k] * out, m, ws, k);
+
+    for (size_t i = 0; i < (size_t)ws->n; i++) {
+        size_t row = (size_t)ws->order[i];
+        float p = m->cfg.route == MIX_TOP1
+                      ? ws->gate[row * experts + (size_t)ws->chosen[row]]
+                      : 1.0f;
+        for (size_t j = 0; j < out; j++)
+            y[row * out + j] = p * ws->y[i * out + j];
+    }
+}
+
+void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
+                 struct mix_ws *ws, const float *x, const float *z, int n)
+{
+    assert(n > 0 && n <= ws->max_batch);
+    assert(memcmp(&m->cfg, &ws->cfg, sizeof m->cfg) == 0);
+    ws->n = n;
+
+    if (m->cfg.route == MIX_SINGLE) {
+        memset(ws->chosen, 0, sizeof *ws->chosen * (size_t)n);
+        for (int i = 0; i < n; i++)
+            ws->gate[i] = 1.0f;
+    } else {
+        route(m, ws, x, z);
+    }
+
+    if (is_top1(&m->cfg)) {
+        forward_top1(y, m, ws, x);
+    } else {
+        memcpy(ws->x, x, sizeof *x * (size_t)n * (size_t)m->cfg.in);
+        if (m->cfg.route == MIX_DENSE)
+            forward_dense(y, m, ws);
+        else
+            run_expert(y, m, ws, 0);
+    }
+
+    if (chosen) memcpy(chosen, ws->chosen, sizeof *chosen * (size_t)n);
+    if (gate) memcpy(gate, ws->gate, sizeof *gate * (size_t)n * (size_t)m->cfg.experts);
+}
+
+static float dot(const float *a, const float *b, size_t n)
+{
+    float sum = 0.0f;
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static void back_expert(float *grad, const struct mix *m, struct mix_ws *ws, int k,
+                        const float *dy)
+{
+    struct span s = span_of(ws, k);
+    if (s.count == 0) return;
+    struct mlp_cfg ec = expert_cfg(&m->cfg);
+    size_t at = mix_expert(&m->cfg, k).at;
+    float *h[MIX_LAYERS_MAX];
+    hidden_of(h, ws, s);
+    mlp_backward(grad + at, ws->d0, ws->d1, &ec, m->theta + at,
+                 ws->x + (size_t)s.in * (size_t)ec.in, h, dy, s.count);
+}
+
+/* dL/dE_k = p_k dy into each expert, dL/dp_k = dy . E_k into dgate */
+static void back_dense(float *grad, const struct mix *m, struct mix_ws *ws,
+                       const float *dy)
+{
+    size_t out = (size_t)m->cfg.out, experts = (size_t)m->cfg.experts, n = (size_t)ws->n;
+    for (size_t k = 0; k < experts; k++) {
+        const float *from = ws->y + k * n * out;
+        for (size_t i = 0; i < n; i++) {
+            float p = ws->gate[i * experts + k];
+            ws->dgate[i * experts + k] = dot(dy + i * out, from + i * out, out);
+            for (size_t j = 0; j < out; j++)
+                ws->dy[i * out + j] = p * dy[i * out + j];
+        }
+        back_expert(grad, m, ws, (int)k, ws->dy);
+    }
+}
+
+/* the same for the one expert reached; dgate lies by place, as x does */
+static void back_top1(float *grad, const struct mix *m, struct mix_ws *ws,
+                      const float *dy)
+{
+    size_t out = (size_t)m->cfg.out, experts = (size_t)m->cfg.experts, n = (size_t)ws->n;
+    bool scaled = m->cfg.route == MIX_TOP1;
+    memset(ws->dgate, 0, sizeof *ws->dgate * n * experts);
+    for (size_t i = 0; i < n; i++) {
+        size_t row = (size_t)ws->order[i], c = (size_t)ws->chosen[row];
+        float p = scaled ? ws->gate[row * experts + c] : 1.0f;
+        if (scaled)
+            ws->dgate[i * experts + c] = dot(dy + row * out, ws->y + i * out, out);
+        for (size_t j = 0; j < out; j++)
+            ws->dy[i * out + j] = p * dy[row * out + j];
+    }
+    for (int k = 0; k < m->cfg.experts; k++)
+        back_expert(grad, m, ws, k, ws->dy + (size_t)ws->start[k] * out);
+}
+
+/* The value of the balance loss; slope[k] = its dL/dp_k, the same for every row, because
+ * the shares f_k are counts and pass no gradient. */
+static float balance_loss(float *slope, const struct mix_ws *ws, float alpha)
+{
+    int experts = ws->cfg.experts;
+    double share[MIX_EXPERTS_MAX] = {0}, mean[MIX_EXPERTS_MAX] = {0}, sum = 0.0;
+    for (int i = 0; i < ws->n; i++) {
+        share[ws->chosen[i]] += 1.0 / ws->n;
+        for (int k = 0; k < experts; k++)
+            mean[k] += (double)ws->gate[(size_t)i * (size_t)experts + (size_t)k] / ws->n;
+    }
+    for (int k = 0; k < experts; k++) {
+        sum += share[k] * mean[k];
+        slope[k] = (float)((double)alpha * experts * share[k] / ws->n);
+    }
+    return (float)((double)alpha * experts * sum);
+}
+
+/* dgate holds dL/dp by place; through the softmax to dL/dg, then to W and b */
+static void back_router(float *grad, const struct mix *m, struct mix_ws *ws,
+                        const float *slope)
+{
+    int experts = m->cfg.experts;
+    for (int i = 0; i < ws->n; i++) {
+        int row = is_top1(&m->cfg) ? ws->order[i] : i;
+        const float *p = ws->gate + (size_t)row * (size_t)experts;
+        float *d = ws->dgate + (size_t)i * (size_t)experts, mean = 0.0f;
+        for (int k = 0; k < experts; k++) {
+            d[k] += slope[k];
+            mean += p[k] * d[k];
+        }
+        for (int k = 0; k < experts; k++)
+            d[k] = p[k] * (d[k] - mean);
+    }
+    linear_backward(grad, grad + (size_t)experts * (size_t)m->cfg.in, NULL, ws->dgate,
+                    ws->x, m->theta, ws->n, m->cfg.in, experts);
+}
+
+float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
+                   const float *dy, float balance)
+{
+    assert(ws->n > 0 && memcmp(&m->cfg, &ws->cfg, sizeof m->cfg) == 0);
+    for (int k = 0; used && k < m->cfg.experts; k++)
+        used[k] = span_of(ws, k).count;
+
+    if (m->cfg.route == MIX_SINGLE) {
+        back_expert(grad, m, ws, 0, dy);
+        return 0.0f;
+    }
+    if (is_top1(&m->cfg))
+        back_top1(grad, m, ws, dy);
+    else
+        back_dense(grad, m, ws, dy);
+
+    float slope[MIX_EXPERTS_MAX] = {0}, loss = 0.0f;
+    if (balance > 0.0f) loss = balance_loss(slope, ws, balance);
+    if (m->cfg.route != MIX_TOP1_UNSCALED || balance > 0.0f)
+        back_router(grad, m, ws, slope);
+    return loss;
+}
+
+const float *mix_hidden(const struct mix_ws *ws, int k, int layer, int *rows)
+{
+    assert(k >= 0 && k < ws->cfg.experts && layer >= 0 && layer < ws->cfg.layers);
+    struct span s = span_of(ws, k);
+    *rows = s.count;
+    return s.count ? ws->h[layer] + (size_t)s.at * (size_t)ws->cfg.hidden : NULL;
+}
