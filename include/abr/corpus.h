@@ -1,8 +1,9 @@
 /* corpus.h - a folder of traces, and the deterministic train/test split of it.
  *
  * Files are read in name order; those beginning with '.' and README* are passed over, as are
- * sub-folders. One bad file fails the whole load (e names file and line): a figure over a
- * corpus that silently lost a trace would be wrong.
+ * sub-folders; a folder without a trace of the part is ERR_ABSENT. One bad file fails the
+ * whole load (e names file and line): a figure over a corpus that silently lost a trace would
+ * be wrong.
  *
  * Split by name: crc32(name) % 4 == 0 is test, the rest train.
  *
@@ -22,7 +23,8 @@ struct corpus {
 
 /* max 100,000 files. */
 struct corpus *corpus_load(const char *dir, enum corpus_part part, struct err *e);
-/* `n` traces of `seconds` of each named kind (see gen.h), or of all kinds when kind NULL. */
+/* `n` traces of `seconds` of the kind (see gen.h), or of each kind when kind is NULL, in name
+ * order: the same corpus, and hash, as the folder they would be saved to. */
 struct corpus *corpus_generate(const char *kind, int n, double seconds, uint64_t seed,
                                struct err *e);
 void corpus_free(struct corpus *c);

@@ -7,6 +7,8 @@
  *   QOE_LINEAR  q(R) = R [Mbit/s],              dq = q(R) - q(R_prev)
  *   QOE_LOG     q(R) = ln(R / R_min),           dq = q(R) - q(R_prev)
  *   QOE_PAMOE   q(R) = ln(R + .7) - .01 / R,    dq = R - R_prev [Mbit/s]
+ * QOE_PAMOE's - .01 / R is not multiplied by mu_quality in the reward, as in that code: use
+ * qoe_parts.reward, not the sum of the parts.
  * Sources: QoE_lin and QoE_log of Mao et al. (Pensieve), SIGCOMM 2017, Sec. 5.1, Tab. 1;
  * QOE_PAMOE is what the PA-MoE authors' code computes. The weights of the profiles are
  * PA-MoE Sec. 2.3 (documentary, live, news) and Pensieve's (mu = 4.3).
@@ -32,7 +34,7 @@ struct qoe_profile {
 };
 
 /* What one chunk earned, in parts. reward = mu_quality*quality - mu_switch*change -
- * mu_stall*stall_s. */
+ * mu_stall*stall_s, but for the quirk of QOE_PAMOE above. */
 struct qoe_parts {
     double quality, change, stall_s, reward;
 };

@@ -1,5 +1,6 @@
 #include "abr/corpus.h"
 
+#include "abr/gen.h"
 #include "base/bytes.h"
 #include "base/text.h"
 
@@ -134,6 +135,42 @@ struct corpus *corpus_load(const char *dir, enum corpus_part part, struct err *e
     }
 out:
     names_free(&l);
+    return c;
+}
+
+static int by_trace_name(const void *a, const void *b)
+{
+    const struct trace *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+struct corpus *corpus_generate(const char *kind, int n, double seconds, uint64_t seed,
+                               struct err *e)
+{
+    const char *const one[] = {kind, NULL};
+    const char *const *kinds = kind ? one : gen_kinds;
+    int n_kinds = 0;
+    while (kinds[n_kinds])
+        n_kinds++;
+    if (n < 1 || n > FILES_MAX / n_kinds) {
+        err_field(e, ERR_RANGE, "n", "%d traces of a kind are not within 1 .. %d", n,
+                  FILES_MAX / n_kinds);
+        return NULL;
+    }
+
+    struct corpus *c = corpus_new(n * n_kinds, e);
+    if (!c) return NULL;
+    snprintf(c->name, sizeof c->name, "%s", kind ? kind : "generated");
+    for (int k = 0; k < n_kinds; k++)
+        for (int i = 0; i < n; i++) {
+            struct trace *t = gen_trace(kinds[k], seconds, seed, (uint64_t)i, e);
+            if (!t) {
+                corpus_free(c);
+                return NULL;
+            }
+            c->traces[c->n++] = t;
+        }
+    qsort(c->traces, (size_t)c->n, sizeof(struct trace *), by_trace_name);
     return c;
 }
 

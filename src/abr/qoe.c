@@ -63,5 +63,8 @@ struct qoe_parts qoe_chunk(const struct qoe *k, double kbps, double prev_kbps,
 
     p.reward =
         k->mu_quality * p.quality - k->mu_switch * p.change - k->mu_stall * stall_s;
+    /* the authors' penalty of low rates is not weighted: give back what is too much */
+    if (k->utility == QOE_PAMOE)
+        p.reward += (k->mu_quality - 1.0) * 0.01 / (kbps / 1000.0);
     return p;
 }

@@ -1,0 +1,119 @@
+#include "abr/qoe.h"
+
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+#include "support/csv.h"
+#include "support/shared.h"
+
+static const double ladder_kbps[] = {300, 750, 1200, 1850, 2850, 4300};
+
+START_TEST(profiles)
+{
+    const struct {
+        const char *name;
+        double mu[3];
+    } want[] = {{"documentary", {1, 6, 1}},
+                {"live", {1, 1, 6}},
+                {"news", {6, 1, 1}},
+                {"pensieve", {1, 1, 4.3}}};
+    for (int i = 0; i < QOE_PROFILES; i++) {
+        const struct qoe_profile *p = qoe_find(want[i].name);
+        ck_assert_ptr_nonnull(p);
+        ck_assert(p->qoe.mu_quality == want[i].mu[0] &&
+                  p->qoe.mu_switch == want[i].mu[1] && p->qoe.mu_stall == want[i].mu[2] &&
+                  p->qoe.utility == QOE_LINEAR);
+    }
+    ck_assert_ptr_null(qoe_find("Live"));
+}
+END_TEST
+
+START_TEST(linear_by_hand)
+{
+    struct qoe k = {1, 1, 4.3, QOE_LINEAR};
+    struct qoe_parts p = qoe_chunk(&k, 1850, 4300, 0.5, 300);
+    ck_assert_double_eq_tol(p.quality, 1.85, 1e-12);
+    ck_assert_double_eq_tol(p.change, 2.45, 1e-12);
+    ck_assert_double_eq_tol(p.reward, 1.85 - 2.45 - 2.15, 1e-12);
+}
+END_TEST
+
+START_TEST(log_by_hand)
+{
+    struct qoe k = {1, 2, 2.66, QOE_LOG};
+    struct qoe_parts p = qoe_chunk(&k, 1200, 300, 1.0, 300);
+    ck_assert_double_eq_tol(p.quality, log(4.0), 1e-12);
+    ck_assert_double_eq_tol(p.change, log(4.0), 1e-12);
+    ck_assert_double_eq_tol(p.reward, -log(4.0) - 2.66, 1e-12);
+}
+END_TEST
+
+START_TEST(first_chunk_pays_no_switch)
+{
+    for (int u = QOE_LINEAR; u <= QOE_PAMOE; u++) {
+        struct qoe k = {1, 5, 1, (enum qoe_utility)u};
+        struct qoe_parts p = qoe_chunk(&k, 4300, 0, 0.0, 300);
+        ck_assert(p.change == 0.0 && p.reward == p.quality);
+    }
+}
+END_TEST
+
+START_TEST(utility_names)
+{
+    enum qoe_utility u;
+    for (int i = QOE_LINEAR; i <= QOE_PAMOE; i++) {
+        ck_assert_int_eq(
+            qoe_utility_parse(&u, qoe_utility_name((enum qoe_utility)i), NULL), 0);
+        ck_assert_int_eq(u, i);
+    }
+    struct err e = {0};
+    ck_assert_int_eq(qoe_utility_parse(&u, "quadratic", &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "utility");
+    ck_assert_ptr_nonnull(strstr(e.detail, "pamoe"));
+}
+END_TEST
+
+/* The rewards that the PA-MoE authors' environment gave, with its coefficient 7. */
+START_TEST(pamoe_rewards)
+{
+    const char *path = shared_path("golden/traj_pamoe_env.csv");
+    if (!path) return;
+    struct csv c;
+    csv_open(&c, path);
+    double prev = 0.0;
+    int rows = 0;
+    while (csv_next(&c)) {
+        const char *content = csv_text(&c, "content");
+        double kbps = ladder_kbps[(int)csv_number(&c, "action")];
+        if (strcmp(csv_text(&c, "step"), "reset")) {
+            struct qoe k = {1, 1, 1, QOE_PAMOE};
+            *(!strcmp(content, "documentary") ? &k.mu_switch
+              : !strcmp(content, "live")      ? &k.mu_stall
+                                              : &k.mu_quality) = 7;
+            struct qoe_parts p =
+                qoe_chunk(&k, kbps, prev, csv_number(&c, "rebuf_s"), 300);
+            ck_assert_double_eq_tol(p.reward, csv_number(&c, "reward"), 1e-9);
+            rows++;
+        }
+        prev = kbps;
+    }
+    csv_close(&c);
+    ck_assert_int_eq(rows, 3 * 6 * 47);
+}
+END_TEST
+
+Suite *suite_abr_qoe(void);
+Suite *suite_abr_qoe(void)
+{
+    Suite *s = suite_create("abr/qoe");
+    TCase *t = tcase_create("abr/qoe");
+    tcase_add_test(t, profiles);
+    tcase_add_test(t, linear_by_hand);
+    tcase_add_test(t, log_by_hand);
+    tcase_add_test(t, first_chunk_pays_no_switch);
+    tcase_add_test(t, utility_names);
+    tcase_add_test(t, pamoe_rewards);
+    suite_add_tcase(s, t);
+    return s;
+}
