@@ -1,0 +1,94 @@
+/* http.h - HTTP/1.1 for one worker thread; the one home of libmicrohttpd.
+ *
+ * Each worker has a struct http of its own and drives it: http_step waits for sockets and
+ * serves what is ready. Several may share one listening socket (listen.h). The wait is
+ * ours (poll on the library's epoll descriptor) and the library is only ever run without
+ * a timeout: it would otherwise sleep whenever exactly k * 128 events are ready.
+ *
+ * A request reaches the handler complete: headers, then a body of at most body_max bytes.
+ * What is refused before that, with a JSON error and the connection closed:
+ *   413  a body over body_max, at once when Content-Length says so;
+ *   400  two Content-Length or Host headers, Content-Length beside Transfer-Encoding, a
+ *        transfer coding other than "chunked", a header name that is no token, HTTP/1.1
+ *        without Host. Each of these is read differently by some proxy in front of us,
+ * and so is a way to smuggle a request past it.
+ *
+ * Streams (reply.h) need no thread: while one has nothing to send its worker looks again
+ * after the stream's poll_ms, and otherwise sleeps.
+ *
+ * Threads: not shared, one per thread. */
+#ifndef SERVE_HTTP_H
+#define SERVE_HTTP_H
+
+#include "base/err.h"
+#include "serve/reply.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum http_method {
+    HTTP_GET,
+    HTTP_HEAD,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_DELETE,
+    HTTP_OPTIONS,
+    HTTP_OTHER
+};
+
+struct http_request {
+    enum http_method method;
+    const char *path; /* as sent: percent-encoded, query cut off */
+    const char *body; /* NUL behind it; "" when there is none */
+    size_t n_body;
+    void *impl; /* http.c's; NULL in tests: no headers, no query */
+};
+
+/* First header of that name, any case; NULL when absent. Borrowed until the reply. */
+const char *http_header(const struct http_request *q, const char *name);
+/* The decoded value of ?name=value; false when absent, malformed or longer than n - 1. */
+bool http_query(char *out, size_t n, const struct http_request *q, const char *name);
+const char *http_method_name(enum http_method m);
+
+/* Percent-decodes n bytes of s. ERR_INVALID: a bad escape or an encoded NUL; ERR_RANGE:
+ * out is too small. "+" stays "+". */
+int http_decode(char *out, size_t size, const char *s, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
+
+struct http_cfg {
+    int max_connections; /* 1000; further ones wait in the listen queue */
+    int timeout_s;       /* 60 of silence; longer than a player's pause between chunks */
+    size_t body_max;     /* 16 KiB */
+    size_t header_max;   /* 16 KiB for request line and headers together */
+};
+
+struct http_cfg http_cfg_default(void);
+
+struct http;
+
+/* listen_fd is duplicated; the caller keeps his. handle fills the reply of every request.
+ */
+struct http *http_new(const struct http_cfg *cfg, int listen_fd,
+                      void (*handle)(void *ctx, const struct http_request *q,
+                                     struct reply *r),
+                      void *ctx, struct err *e);
+/* Cuts what is still open; streams get their done. */
+void http_free(struct http *h);
+
+/* Serves what is ready, after waiting up to max_ms for it. wake_fd >= 0: readable means
+ * return at once (the caller reads it). */
+void http_step(struct http *h, int wake_fd, int max_ms);
+
+/* No new connections from here on; those that wait in the queue are left to others. */
+void http_quiesce(struct http *h);
+
+struct http_stats {
+    int connections; /* open now */
+    int requests;    /* begun and not yet answered to the last byte, streams included */
+    int streams;
+    uint64_t refused; /* by the rules above, since the start */
+};
+struct http_stats http_stats(const struct http *h);
+
+#endif

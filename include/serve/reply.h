@@ -1,0 +1,94 @@
+/* reply.h - one HTTP answer, filled by a handler and sent by http.c.
+ *
+ * A reply starts as 500 (a handler that forgets to answer is a bug that must show). The
+ * body is one of: bytes (copied), bytes that live for ever, a heap block (taken), an open
+ * file (taken), or a stream.
+ *
+ * Errors of the API are JSON: {"error": word, "field": "", "detail": sentence}; reply_err
+ * turns a struct err into one, with the status that belongs to its code:
+ *   ERR_INVALID, ERR_RANGE 400; ERR_ABSENT 404; ERR_CONFLICT 409;
+ *   ERR_FULL, ERR_IO 503 with Retry-After; everything else 500.
+ *
+ * Streams. pull is called on the worker's thread, never concurrently; it fills at most
+ * max bytes and returns how many, REPLY_LATER (nothing yet: asked again after poll_ms, or
+ * sooner when the worker has other work, so it must be cheap), REPLY_END or REPLY_BROKEN
+ * (the connection is cut, so that the peer sees that the body is short). It must not
+ * block: all clients of the worker wait. done is called exactly once, whatever happens,
+ * also when the reply was never sent.
+ *
+ * Threads: not shared. */
+#ifndef SERVE_REPLY_H
+#define SERVE_REPLY_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define REPLY_HEADERS 16
+#define REPLY_VALUE 256
+
+enum { REPLY_LATER = 0, REPLY_END = -1, REPLY_BROKEN = -2 };
+
+struct reply_stream {
+    ssize_t (*pull)(void *self, char *buf, size_t max);
+    void (*done)(void *self); /* may be NULL */
+    void *self;
+    int poll_ms;    /* 1 .. 1000; 5 suits paced media, 100 suits events */
+    int64_t length; /* bytes in all, sent as Content-Length; -1 = unknown, sent chunked */
+};
+
+enum reply_body {
+    REPLY_EMPTY,
+    REPLY_COPY,
+    REPLY_STATIC,
+    REPLY_OWNED,
+    REPLY_FILE,
+    REPLY_STREAM
+};
+
+struct reply {
+    int status;
+    bool close; /* the connection ends with this answer */
+    int n_headers;
+    struct {
+        const char *name; /* lives for ever */
+        char value[REPLY_VALUE];
+    } header[REPLY_HEADERS];
+    enum reply_body kind;
+    const void *data; /* COPY: borrowed until the handler has returned and http.c sent */
+    size_t n;         /* bytes of data or of the file */
+    int fd;
+    struct reply_stream stream;
+};
+
+void reply_init(struct reply *r);
+/* Gives back what the reply holds (file, heap block, stream). */
+void reply_drop(struct reply *r);
+
+/* The last call wins; what an earlier body held is given back. */
+void reply_empty(struct reply *r, int status);
+void reply_copy(struct reply *r, int status, const char *type, const void *data,
+                size_t n);
+void reply_static(struct reply *r, int status, const char *type, const void *data,
+                  size_t n);
+void reply_owned(struct reply *r, int status, const char *type, void *data, size_t n);
+void reply_file(struct reply *r, int status, const char *type, int fd, size_t n);
+void reply_stream(struct reply *r, int status, const char *type,
+                  const struct reply_stream *stream);
+
+/* Adds a header. Control characters in the value become spaces; a value that is too long
+ * is a bug. Setting a name twice replaces the value. */
+void reply_header(struct reply *r, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* NULL when it was not set. */
+const char *reply_header_get(const struct reply *r, const char *name);
+
+/* field may be "". */
+void reply_fail(struct reply *r, int status, const char *field, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void reply_err(struct reply *r, const struct err *e);
+
+#endif

@@ -1,0 +1,207 @@
+#include "serve/emit.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void emit_reserve(struct emit *o, size_t cap)
+{
+    if (o->failed || cap <= o->cap) return;
+
+    size_t want = o->cap ? o->cap : 256;
+    while (want < cap)
+        want *= 2;
+    char *more = want <= EMIT_LIMIT ? realloc(o->at, want) : NULL;
+    if (!more) {
+        o->failed = true;
+        return;
+    }
+    o->at = more;
+    o->cap = want;
+}
+
+void emit_reset(struct emit *o)
+{
+    o->n = 0;
+    o->comma = o->failed = false;
+}
+
+void emit_free(struct emit *o)
+{
+    free(o->at);
+    *o = (struct emit){0};
+}
+
+void emit_raw(struct emit *o, const char *s, size_t n)
+{
+    emit_reserve(o, o->n + n + 1);
+    if (o->failed) return;
+    memcpy(o->at + o->n, s, n);
+    o->n += n;
+    o->at[o->n] = '\0';
+}
+
+void emit_text(struct emit *o, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    char small[512];
+    int n = vsnprintf(small, sizeof small, fmt, ap);
+    va_end(ap);
+    if (n < 0) {
+        o->failed = true;
+        return;
+    }
+    if ((size_t)n < sizeof small) {
+        emit_raw(o, small, (size_t)n);
+        return;
+    }
+
+    emit_reserve(o, o->n + (size_t)n + 1);
+    if (o->failed) return;
+    va_start(ap, fmt);
+    vsnprintf(o->at + o->n, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    o->n += (size_t)n;
+}
+
+static void before_value(struct emit *o)
+{
+    if (o->comma) emit_raw(o, ",", 1);
+    o->comma = true;
+}
+
+void emit_open(struct emit *o, char bracket)
+{
+    assert(bracket == '{' || bracket == '[');
+    before_value(o);
+    emit_raw(o, &bracket, 1);
+    o->comma = false;
+}
+
+void emit_close(struct emit *o, char bracket)
+{
+    assert(bracket == '}' || bracket == ']');
+    emit_raw(o, &bracket, 1);
+    o->comma = true;
+}
+
+/* Bytes of the UTF-8 character at s, 0 when it is not one (RFC 3629: no overlong forms,
+ * no surrogates, at most U+10FFFF). */
+static size_t utf8_length(const unsigned char *s)
+{
+    size_t n = s[0] < 0x80   ? 1
+               : s[0] < 0xc2 ? 0
+               : s[0] < 0xe0 ? 2
+               : s[0] < 0xf0 ? 3
+               : s[0] < 0xf5 ? 4
+                             : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c != '"' && c != '\\' && c != '<' && c != '>' && c != 0x7f;
+}
+
+static void quoted(struct emit *o, const char *s)
+{
+    emit_raw(o, "\"", 1);
+    while (*s) {
+        size_t plain = 0;
+        while (is_plain((unsigned char)s[plain])) {
+            size_t n = utf8_length((const unsigned char *)s + plain);
+            if (!n) break;
+            plain += n;
+        }
+        emit_raw(o, s, plain);
+        s += plain;
+        if (!*s) break;
+
+        /* one byte that cannot stand as it is */
+        unsigned c = (unsigned char)*s++;
+        emit_text(o, "\\u%04x", c < 0x80 ? c : 0xfffdu);
+    }
+    emit_raw(o, "\"", 1);
+}
+
+void emit_key(struct emit *o, const char *key)
+{
+    before_value(o);
+    quoted(o, key);
+    emit_raw(o, ":", 1);
+    o->comma = false;
+}
+
+void emit_string(struct emit *o, const char *s)
+{
+    before_value(o);
+    quoted(o, s);
+}
+
+int emit_format_double(char *out, double v)
+{
+    /* whole numbers, the common case, need no search; -0 keeps its sign below */
+    if (v == floor(v) && fabs(v) < 1e15 && !(v == 0.0 && signbit(v)))
+        return sprintf(out, "%" PRId64, (int64_t)v);
+
+    int n = 0;
+    for (int digits = 15; digits <= 17; digits++) {
+        n = sprintf(out, "%.*g", digits, v);
+        if (digits == 17 || strtod(out, NULL) == v) break;
+    }
+    return n;
+}
+
+void emit_double(struct emit *o, double v)
+{
+    if (!isfinite(v)) {
+        emit_null(o);
+        return;
+    }
+    char text[32];
+    int n = emit_format_double(text, v);
+    before_value(o);
+    emit_raw(o, text, (size_t)n);
+}
+
+void emit_int(struct emit *o, int64_t v)
+{
+    before_value(o);
+    emit_text(o, "%" PRId64, v);
+}
+
+void emit_u64(struct emit *o, uint64_t v)
+{
+    before_value(o);
+    emit_text(o, "%" PRIu64, v);
+}
+
+void emit_bool(struct emit *o, bool v)
+{
+    before_value(o);
+    emit_raw(o, v ? "true" : "false", v ? 4 : 5);
+}
+
+void emit_null(struct emit *o)
+{
+    before_value(o);
+    emit_raw(o, "null", 4);
+}
+
+void emit_doubles(struct emit *o, const double *v, int n)
+{
+    emit_open(o, '[');
+    for (int i = 0; i < n; i++)
+        emit_double(o, v[i]);
+    emit_close(o, ']');
+}

@@ -1,0 +1,78 @@
+#include "serve/route.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool add_param(struct route_params *p, const char *name, size_t n_name,
+                      const char *value, size_t n_value)
+{
+    assert(p->n < ROUTE_PARAMS && n_name < ROUTE_NAME);
+    memcpy(p->at[p->n].name, name, n_name);
+    p->at[p->n].name[n_name] = '\0';
+    if (http_decode(p->at[p->n].value, ROUTE_VALUE, value, n_value, NULL)) return false;
+    p->n++;
+    return true;
+}
+
+static bool fits(struct route_params *p, const char *pattern, const char *path)
+{
+    p->n = 0;
+    while (*pattern == '/') {
+        if (*path != '/') return false;
+        pattern++, path++;
+        size_t n_pattern = strcspn(pattern, "/"), n_path = strcspn(path, "/");
+
+        if (*pattern != '{') {
+            if (n_pattern != n_path || memcmp(pattern, path, n_path) != 0) return false;
+        } else {
+            const char *name = pattern + 1;
+            size_t n_name = strcspn(name, ".}");
+            if (name[n_name] == '.')
+                return add_param(p, name, n_name, path, strlen(path));
+            if (n_path == 0 || !add_param(p, name, n_name, path, n_path)) return false;
+            if (strchr(p->at[p->n - 1].value, '/')) return false;
+        }
+        pattern += n_pattern;
+        path += n_path;
+    }
+    return *pattern == '\0' && *path == '\0';
+}
+
+int route_find(const struct route **out, struct route_params *p, unsigned *allow,
+               const struct route *table, enum http_method method, const char *path)
+{
+    enum http_method wanted = method == HTTP_HEAD ? HTTP_GET : method;
+    *allow = 0;
+    for (const struct route *row = table; row->path; row++) {
+        if (!fits(p, row->path, path)) continue;
+        if (row->method == wanted) {
+            *out = row;
+            return 200;
+        }
+        if (!(row->flags & ROUTE_FALLBACK)) *allow |= 1u << row->method;
+    }
+    if (!*allow) return 404;
+
+    if (*allow & 1u << HTTP_GET) *allow |= 1u << HTTP_HEAD;
+    *allow |= 1u << HTTP_OPTIONS;
+    return 405;
+}
+
+void route_allow_text(char *out, size_t n, unsigned allow)
+{
+    size_t w = 0;
+    out[0] = '\0';
+    for (int m = HTTP_GET; m < HTTP_OTHER && w < n; m++)
+        if (allow & 1u << m)
+            w += (size_t)snprintf(out + w, n - w, "%s%s", w ? ", " : "",
+                                  http_method_name(m));
+}
+
+const char *route_param(const struct route_params *p, const char *name)
+{
+    for (int i = 0; i < p->n; i++)
+        if (strcmp(p->at[i].name, name) == 0) return p->at[i].value;
+    return "";
+}

@@ -1,0 +1,103 @@
+#include "serve/emit.h"
+
+#include "base/rng.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(objects_arrays_and_commas)
+{
+    struct emit o = {0};
+    emit_open(&o, '{');
+    emit_key(&o, "a"), emit_int(&o, -3);
+    emit_key(&o, "b"), emit_open(&o, '[');
+    emit_close(&o, ']');
+    emit_key(&o, "c"), emit_doubles(&o, (double[]){1, 0.5, 4.3}, 3);
+    emit_key(&o, "d"), emit_bool(&o, true);
+    emit_key(&o, "e"), emit_null(&o);
+    emit_key(&o, "f"), emit_u64(&o, UINT64_MAX);
+    emit_key(&o, "g"), emit_double(&o, (double)INFINITY);
+    emit_close(&o, '}');
+    ck_assert_str_eq(o.at, "{\"a\":-3,\"b\":[],\"c\":[1,0.5,4.3],\"d\":true,\"e\":null,"
+                           "\"f\":18446744073709551615,\"g\":null}");
+    emit_free(&o);
+}
+END_TEST
+
+START_TEST(strings_are_safe)
+{
+    struct emit o = {0};
+    emit_string(&o, "</script> \"\\\n\x7f\x1f \xc3\xa4 \xf0\x9f\x98\x80");
+    ck_assert_str_eq(o.at, "\"\\u003c/script\\u003e \\u0022\\u005c\\u000a\\u007f\\u001f "
+                           "\xc3\xa4 \xf0\x9f\x98\x80\"");
+    /* overlong, surrogate, cut off, alone, beyond the last */
+    emit_reset(&o);
+    emit_string(&o, "\xc0\x80|\xed\xa0\x80|\xc3");
+    ck_assert_str_eq(o.at, "\"\\ufffd\\ufffd|\\ufffd\\ufffd\\ufffd|\\ufffd\"");
+    emit_reset(&o);
+    emit_string(&o, "\x80|\xf5\x80\x80\x80|\xf4\x90\x80\x80");
+    ck_assert_ptr_null(strpbrk(o.at, "\x80\x90\xf4\xf5"));
+    emit_free(&o);
+}
+END_TEST
+
+START_TEST(doubles_round_trip_in_the_shortest_form)
+{
+    char text[32];
+    emit_format_double(text, 0.1);
+    ck_assert_str_eq(text, "0.1");
+    emit_format_double(text, 300.0);
+    ck_assert_str_eq(text, "300");
+    emit_format_double(text, -0.0);
+    ck_assert_str_eq(text, "-0");
+    emit_format_double(text, 1.0 / 3.0);
+    ck_assert_str_eq(text, "0.3333333333333333");
+
+    struct rng r;
+    rng_init(&r, 1, 1);
+    for (int i = 0; i < 20000; i++) {
+        union {
+            uint64_t u;
+            double d;
+        } v = {.u = rng_u64(&r)};
+        if (i % 2) v.d = rng_range(&r, -100.0, 100.0);
+        if (!isfinite(v.d)) continue;
+        ck_assert_int_lt(emit_format_double(text, v.d), 32);
+        ck_assert_msg(strtod(text, NULL) == v.d, "%s", text);
+    }
+}
+END_TEST
+
+START_TEST(the_buffer_grows_and_stops_at_the_limit)
+{
+    struct emit o = {0};
+    char block[1000];
+    memset(block, 'x', sizeof block);
+    for (int i = 0; i < 1000; i++)
+        emit_raw(&o, block, sizeof block);
+    ck_assert(!o.failed);
+    ck_assert_uint_eq(o.n, 1000000);
+    emit_text(&o, "%0700d", 7);
+    ck_assert_uint_eq(strlen(o.at), 1000700);
+    emit_reserve(&o, EMIT_LIMIT + 1);
+    ck_assert(o.failed);
+    emit_int(&o, 1);
+    ck_assert_uint_eq(o.n, 1000700);
+    emit_free(&o);
+}
+END_TEST
+
+Suite *suite_serve_emit(void);
+Suite *suite_serve_emit(void)
+{
+    Suite *s = suite_create("serve/emit");
+    TCase *t = tcase_create("serve/emit");
+    tcase_add_test(t, objects_arrays_and_commas);
+    tcase_add_test(t, strings_are_safe);
+    tcase_add_test(t, doubles_round_trip_in_the_shortest_form);
+    tcase_add_test(t, the_buffer_grows_and_stops_at_the_limit);
+    suite_add_tcase(s, t);
+    return s;
+}
