@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# lint.sh ROOT [BUILD] - the rules of the house that a script can check.
+#
+# Prints "file:line: rule: what" for every breach, then "N passed, N failed" counting rules.
+# BUILD holds object files for the rule on exported names; without it that rule is left out.
+# selftest.sh breaks each rule on purpose.
+set -u
+shopt -s lastpipe # rule counts at the end of its pipe
+export LC_ALL=C
+cd "$1"
+build=${2:-}
+
+layers=(base nn moe rl abr lab serve cli)
+max_lines=600
+
+# Each foreign header, and the only sources that may include it. An entry that ends in "/" is a
+# layer.
+declare -A home=(
+    [cblas.h]="src/nn/blas.c"
+    [jansson.h]="src/rl/ckpt src/abr/sabre.c src/serve/wire src/cli/out.c"
+    [libxml/]="src/abr/mpd"
+    [microhttpd.h]="src/serve/http"
+    [sqlite3.h]="src/serve/store_sqlite"
+    [curl/]="src/cli/"
+    [getopt.h]="src/cli/opt.c"
+    [pthread.h]="src/base/pool.c src/serve/ include/serve/"
+    [threads.h]="none"
+    [time.h]="src/base/clock.c src/serve/ src/cli/"
+    [signal.h]="src/cli/ src/serve/"
+)
+
+mapfile -t sources < <(find src include -name '*.[ch]' 2>/dev/null | sort)
+[ ${#sources[@]} -gt 0 ] || { echo "$1: no sources"; echo "0 passed, 1 failed"; exit 1; }
+tests=()
+[ -d test ] && mapfile -t tests < <(find test -name '*.[ch]' | sort)
+
+# The sources without comments and without the insides of strings, one "file:line:text" per line,
+# so that the patterns below meet code only.
+code=$(mktemp)
+breaches=$(mktemp)
+trap 'rm -f "$code" "$breaches"' EXIT
+awk '
+FNR == 1 { inside = 0 }
+{
+    line = $0
+    if (line !~ /^[ \t]*#[ \t]*include/) gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
+    out = ""
+    while (line != "") {
+        if (inside) {
+            at = index(line, "*/")
+            if (!at) { line = ""; break }
+            line = substr(line, at + 2)
+            inside = 0
+        } else {
+            at = index(line, "/*")
+            if (!at) { out = out line; line = ""; break }
+            out = out substr(line, 1, at - 1)
+            line = substr(line, at + 2)
+            inside = 1
+        }
+    }
+    print FILENAME ":" FNR ":" out
+}' "${sources[@]}" >"$code"
+
+passed=0 failed=0
+
+# rule NAME: takes breaches "file:line: what" from stdin
+rule()
+{
+    sed "s/^\([^:]*:[0-9]*\): /\1: $1: /" >"$breaches"
+    if [ -s "$breaches" ]; then
+        cat "$breaches"
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+}
+
+# match PATTERN WHAT [EXCEPT]: code lines that match, but not in files that match EXCEPT
+match()
+{
+    grep -E "^[^:]*:[0-9]+:.*$1" "$code" | grep -vE "^(${3:-none}):" |
+        sed -E "s|^([^:]*:[0-9]+):.*|\1: $2|"
+}
+
+# a layer includes itself and those to its left
+awk -F: -v layers="${layers[*]}" '
+BEGIN { n = split(layers, l, " "); for (i = 1; i <= n; i++) rank[l[i]] = i }
+$3 ~ /^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($1, path, "/")
+    split($3, quoted, "\"")
+    if (split(quoted[2], target, "/") < 2) next
+    if (!(target[1] in rank))
+        printf "%s:%s: \"%s\" is of no layer\n", $1, $2, quoted[2]
+    else if (rank[target[1]] > rank[path[2]])
+        printf "%s:%s: %s may not include \"%s\"\n", $1, $2, path[2], quoted[2]
+}' "$code" | rule layers
+
+for header in "${!home[@]}"; do
+    pattern=${header//./\\.}
+    [[ $header == */ ]] && pattern+='[^>]*'
+    grep -E "^[^:]*:[0-9]+:[ \t]*#[ \t]*include[ \t]*<$pattern>" "$code" |
+        while IFS=: read -r file line _; do
+            for h in ${home[$header]}; do
+                [[ $file == "$h"* ]] && continue 2
+            done
+            echo "$file:$line: <$header> lives in ${home[$header]}"
+        done
+done | rule foreign-headers
+
+for f in "${sources[@]}" ${tests[@]+"${tests[@]}"}; do
+    n=$(wc -l <"$f")
+    [ "$n" -lt $max_lines ] || echo "$f:$n: $n lines, the limit is $max_lines"
+done | rule file-length
+
+match '\<typedef[ \t]+(struct|enum|union)\>' 'structs and enums keep their tag' | rule typedef
+
+{
+    match '\<(printf|vprintf|puts|putchar|perror|exit|_exit|abort|err|warn)[ \t]*\(' \
+        'only cli prints and exits' 'src/cli/[^:]*'
+    match '\<(std(out|err))\>' 'only cli prints' '(src|include)/cli/[^:]*'
+} | rule print-exit
+
+{
+    match '\<(rand|srand|random|srandom|drand48|rand_r)[ \t]*\(' 'use base/rng.h'
+    match '\<(gets|sprintf|vsprintf|strtok|atoi|atol|atof|strncpy|alloca|tmpnam|mktemp)[ \t]*\(' \
+        'unsafe or not strict'
+    match '\<(system|popen)[ \t]*\(' 'no shell'
+    match '\<(localtime|gmtime|asctime|ctime|setlocale|strerror_l)[ \t]*\(' \
+        'not safe with threads'
+    match '\<(gettimeofday|clock_gettime|nanosleep|usleep|sleep)[ \t]*\(' \
+        'clocks are for base/clock, serve and cli' '(src/base/clock\.c|src/(serve|cli)/[^:]*)'
+    match '\<clock_(now|mono|cpu|thread_cpu)[ \t]*\(' 'the core gets the time as an argument' \
+        '((src|include)/base/clock\.[ch]|src/(serve|cli)/[^:]*)'
+    match '\<NDEBUG\>' 'assertions stay on'
+} | rule forbidden-calls
+
+match '\<pthread_[a-z_]+[ \t]*\(' 'threads are for base/pool and serve' \
+    '(src/base/pool\.c|src/serve/[^:]*)' | rule threads
+
+# one line each is enough: declarations begin with static and are neither const nor functions
+grep -E '^[^:]*:[0-9]+:[ \t]*static[ \t]' "$code" |
+    grep -vE ':[ \t]*static([ \t]+[a-z]+)*[ \t]+const\>|\(|_Static_assert|\<const[ \t]+[a-z_]+(\[|[ \t]*=)' |
+    grep -vE '^src/cli/interrupt\.c:' |
+    sed -E 's/^([^:]*:[0-9]+):.*/\1: mutable state belongs in a struct/' | rule globals
+
+for f in "${sources[@]}"; do
+    case $f in
+    include/*) [[ $(head -n 1 "$f") == "/* $(basename "$f") - "* ]] ||
+        echo "$f:1: a header opens with /* $(basename "$f") - what it is" ;;
+    esac
+done | rule header-opening
+
+# src/abr/mpd_sizes.c is tried by test_mpd_sizes.c, or as a part of mpd by test_mpd.c
+for f in "${sources[@]}"; do
+    case $f in
+    src/*.c) ;;
+    *) continue ;;
+    esac
+    layer=$(basename "$(dirname "$f")") name=$(basename "$f" .c) found=
+    while :; do
+        [ -f "test/$layer/test_$name.c" ] && found=yes
+        [[ $name == *_* && -z $found ]] || break
+        name=${name%_*}
+    done
+    [ -n "$found" ] || echo "$f:1: no test in test/$layer/"
+done | rule tested
+
+if [ -n "$build" ]; then
+    for o in $(find "$build/src" -name '*.o' | sort); do
+        src=${o#"$build/"}
+        src=${src%.o}.c
+        [ -f "$src" ] || continue
+        name=$(basename "$src" .c)
+        nm -g --defined-only "$o" 2>/dev/null | awk -v src="$src" -v name="$name" '
+            { sub(/_.*/, "", name) }
+            $3 !~ "^" name "(_|$)" && $3 != "main" && $3 !~ /^__/ {
+                printf "%s:1: exports %s; names begin with %s\n", src, $3, name }'
+    done | rule exported-names
+fi
+
+# what does not belong into a public project
+grep -rnIE '/work/|/home/[a-z]|/root/' "${sources[@]}" ${tests[@]+"${tests[@]}"} Makefile README.md \
+    src/README.md web deploy 2>/dev/null --exclude-dir=node_modules --exclude-dir=lint |
+    sed -E 's/^([^:]*:[0-9]+):.*/\1: a path of one machine/' | rule machine-paths
+
+if [ -f .clang-format ] && command -v clang-format >/dev/null; then
+    clang-format --dry-run "${sources[@]}" ${tests[@]+"${tests[@]}"} 2>&1 |
+        sed -nE 's/^([^:]*:[0-9]+):[0-9]+: warning: .*/\1: run make format/p' | rule format
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

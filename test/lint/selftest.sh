@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# selftest.sh - lint.sh must pass a clean tree and find each rule broken on purpose.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(mktemp -d)
+trap 'rm -rf "$top"' EXIT
+passed=0 failed=0
+
+fresh()
+{
+    rm -rf "${top:?}/p"
+    mkdir -p "$top"/p/{src,include,test}/{base,nn,abr,serve,cli}
+    cd "$top/p" || exit 1
+    printf '/* a.h - a thing. printf() and "rand()" in words are fine. */\nint a_one(void);\n' \
+        >include/base/a.h
+    printf '#include "base/a.h"\n\n/* exit(1), typedef struct */\nstatic const int K = 1;\nint a_one(void)\n{\n    return K;\n}\n' \
+        >src/base/a.c
+    : >test/base/test_a.c
+}
+
+# expect RULE: the tree as it is now breaks exactly this rule ("" = none)
+expect()
+{
+    local said broken
+    said=$(bash "$here/lint.sh" . "${2:-}")
+    broken=$(sed -nE 's/^[^:]*:[0-9]+: ([a-z-]+): .*/\1/p' <<<"$said" | sort -u | tr '\n' ' ')
+    if [ "${broken% }" = "$1" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "lint selftest: expected '$1', found '${broken% }':"
+        echo "$said"
+    fi
+}
+
+# breaks RULE FILE TEXT: one more line in a file that is otherwise clean
+breaks()
+{
+    fresh
+    mkdir -p "$(dirname "$2")"
+    printf '%b\n' "$3" >>"$2"
+    case $2 in
+    src/*/*.c)
+        local t=${2#src/}
+        : >"test/${t%/*}/test_${t##*/}"
+        ;;
+    esac
+    expect "$1"
+}
+
+fresh
+expect ""
+breaks layers src/base/a.c '#include "abr/video.h"'
+breaks layers src/nn/b.c '#include "rl/env.h"'
+breaks layers src/nn/b.c '#include "elsewhere/env.h"'
+breaks foreign-headers src/nn/b.c '#include <jansson.h>'
+breaks foreign-headers src/abr/b.c '#include <cblas.h>'
+breaks foreign-headers src/serve/b.c '#include <curl/curl.h>'
+breaks foreign-headers src/abr/b.c '#include <pthread.h>'
+breaks "" src/serve/http.c '#include <microhttpd.h>'
+breaks "" src/cli/b.c '#include "serve/http.h"\nint main(void) { printf("x"); exit(1); }'
+breaks typedef include/base/a.h 'typedef struct a { int x; } a_t;'
+breaks print-exit src/base/a.c 'void a_p(void) { printf(""); }'
+breaks print-exit src/serve/b.c 'void b_p(void) { fprintf(stderr, ""); }'
+breaks print-exit src/nn/b.c 'void b_p(void) { exit(1); }'
+breaks "" src/base/a.c 'void a_p(char *s) { snprintf(s, 1, "printf( exit( stderr"); }'
+breaks forbidden-calls src/base/a.c 'int a_p(void) { return rand(); }'
+breaks forbidden-calls src/base/a.c 'int a_p(const char *s) { return atoi(s); }'
+breaks forbidden-calls src/abr/b.c 'double b_p(void) { return clock_mono(); }'
+breaks threads src/abr/b.c 'void b_p(void) { pthread_create(0, 0, 0, 0); }'
+breaks globals src/base/a.c 'static int counter;'
+breaks globals src/base/a.c 'static struct a table[3] = {{0}};'
+breaks "" src/base/a.c 'static const char *const NAMES[] = {"a"};'
+
+fresh
+seq 600 | sed 's/.*/int a;/' >>test/base/test_a.c
+expect file-length
+
+fresh
+sed -i '1s/.*/int x;/' include/base/a.h
+expect header-opening
+
+fresh
+rm test/base/test_a.c
+expect tested
+
+fresh
+echo 'const char *a_path = "/ho''me/someone";' >>src/base/a.c
+expect machine-paths
+
+if command -v gcc >/dev/null; then
+    fresh
+    echo 'int other(void) { return 1; }' >>src/base/a.c
+    mkdir -p build/src/base
+    gcc -Iinclude -c -o build/src/base/a.o src/base/a.c
+    expect exported-names build
+fi
+
+if command -v clang-format >/dev/null; then
+    fresh
+    printf 'BasedOnStyle: LLVM\nIndentWidth: 4\nBreakBeforeBraces: Linux\n' >.clang-format
+    expect ""
+    echo 'int  a;' >>src/base/a.c
+    expect format
+fi
+
+cd "$here" || exit 1
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
