@@ -98,7 +98,7 @@ fi
 
 if command -v clang-format >/dev/null; then
     fresh
-    printf 'BasedOnStyle: LLVM\nIndentWidth: 4\nBreakBeforeBraces: Linux\n' >.clang-format
+    printf 'BasedOnStyle: LLVM\nIndentWidth: 4\nBreakBeforeBraces: Linux\nReflowComments: false\nAllowShortFunctionsOnASingleLine: None\n' >.clang-format
     expect ""
     echo 'int  a;' >>src/base/a.c
     expect format
