@@ -31,8 +31,8 @@ struct emu_cfg {
     double rtt_s;        /* .08; 0 .. 10 */
     double payload;      /* .95; .01 .. 1 */
     double buffer_max_s; /* 60; from one chunk to an hour */
-    double drain_s;      /* .5; .001 .. one chunk, so that a sleep never empties the buffer */
-    double bandwidth_x;  /* 1; .001 .. 1000; the PA-MoE authors' environment doubles it */
+    double drain_s; /* .5; .001 .. one chunk, so that a sleep never empties the buffer */
+    double bandwidth_x; /* 1; .001 .. 1000; the PA-MoE authors' environment doubles it */
     enum emu_wrap wrap;
 };
 
@@ -51,20 +51,21 @@ struct emu_world {
 
 struct emu {
     const struct emu_world *world;
-    int row;          /* trace row that the clock is in, 1 .. n-1; n: after the trace's end */
-    double clock_s;   /* now, on the scale of trace->time_s; the original's last_mahimahi_time */
+    int row; /* trace row that the clock is in, 1 .. n-1; n: after the trace's end */
+    double
+        clock_s; /* now, on the scale of trace->time_s; the original's last_mahimahi_time */
     double buffer_ms;
-    int chunk;        /* next chunk to fetch */
+    int chunk; /* next chunk to fetch */
 };
 
 struct emu_result {
-    double delay_ms;  /* download, RTT included, noise applied */
+    double delay_ms; /* download, RTT included, noise applied */
     double sleep_ms;
-    double buffer_s;  /* after the chunk and after the sleep */
+    double buffer_s; /* after the chunk and after the sleep */
     double rebuffer_s;
     int64_t bytes;
-    bool end;         /* that was the video's last chunk */
-    int remain;       /* chunks left */
+    bool end;   /* that was the video's last chunk */
+    int remain; /* chunks left */
 };
 
 /* Start at trace row start_row (Pensieve: 1 in the deterministic environment; drawn

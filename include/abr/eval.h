@@ -27,11 +27,11 @@ struct eval_cfg eval_cfg_default(void);
 struct eval_row {
     char policy[128], profile[64];
     struct qoe qoe;
-    int n;                  /* traces */
-    double *trace_qoe;      /* (n) owned */
+    int n;             /* traces */
+    double *trace_qoe; /* (n) owned */
     double mean_qoe, ci_lo, ci_hi;
     double bitrate_mbps, stall_s, switch_mbps; /* means per chunk */
-    double oracle_gap;      /* oracle rows: stated gap (upper bound - value), else 0 */
+    double oracle_gap; /* oracle rows: stated gap (upper bound - value), else 0 */
 };
 
 /* policy may be "oracle". progress may be NULL: called with 0..1, returns true to stop. */

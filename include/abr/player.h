@@ -13,8 +13,8 @@
 
 struct player {
     struct emu emu;
-    struct view view;        /* what the next decision may know */
-    struct qoe_parts last;   /* of the last chunk */
+    struct view view;         /* what the next decision may know */
+    struct qoe_parts last;    /* of the last chunk */
     struct emu_result result; /* likewise */
 };
 

@@ -28,7 +28,8 @@
 #include <stdint.h>
 
 #define TRACE_ROWS_MAX 1000000
-#define TRACE_MEAN_MIN 0.001 /* Mbit/s: below it nothing plays, the trace is called all zero */
+#define TRACE_MEAN_MIN \
+    0.001 /* Mbit/s: below it nothing plays, the trace is called all zero */
 
 struct trace {
     char name[128]; /* file name without its folder, or the generator's; valid UTF-8 */

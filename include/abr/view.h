@@ -16,19 +16,19 @@
 #define VIEW_HISTORY 8 /* chunks remembered */
 
 struct view {
-    int levels;                    /* 2 .. VIEW_LEVELS */
+    int levels;                      /* 2 .. VIEW_LEVELS */
     double ladder_kbps[VIEW_LEVELS]; /* strictly ascending */
-    double chunk_s;                /* media seconds per chunk */
-    int chunk;                     /* index of the chunk to choose, from 0 */
-    int chunks;                    /* chunks in the video; 0 = live, no end known */
-    double buffer_s;               /* media in the player's buffer now */
-    double buffer_max_s;           /* what the player will hold at most */
-    int last_level;                /* level of chunk - 1; -1 = none */
-    int n_history;                 /* filled entries below, <= VIEW_HISTORY */
+    double chunk_s;                  /* media seconds per chunk */
+    int chunk;                       /* index of the chunk to choose, from 0 */
+    int chunks;                      /* chunks in the video; 0 = live, no end known */
+    double buffer_s;                 /* media in the player's buffer now */
+    double buffer_max_s;             /* what the player will hold at most */
+    int last_level;                  /* level of chunk - 1; -1 = none */
+    int n_history;                   /* filled entries below, <= VIEW_HISTORY */
     double throughput_kbps[VIEW_HISTORY]; /* oldest first: 8 * bytes / download time */
     double download_s[VIEW_HISTORY];      /* oldest first, request to last byte */
-    double next_bytes[VIEW_LEVELS]; /* sizes of this chunk; <= 0 = unknown */
-    struct qoe qoe;                /* what the viewer values */
+    double next_bytes[VIEW_LEVELS];       /* sizes of this chunk; <= 0 = unknown */
+    struct qoe qoe;                       /* what the viewer values */
 };
 
 /* An empty view: pensieve weights, no history, nothing known of the video. */

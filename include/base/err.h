@@ -25,7 +25,7 @@ enum err_code {
 
 struct err {
     int code;
-    char field[64];  /* the field, option or file:line to blame; may be "" */
+    char field[64];   /* the field, option or file:line to blame; may be "" */
     char detail[256]; /* one sentence, no newline: what is wrong and what to do */
 };
 

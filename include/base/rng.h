@@ -19,10 +19,10 @@ struct rng {
 
 void rng_init(struct rng *r, uint64_t seed, uint64_t id);
 uint64_t rng_u64(struct rng *r);
-double rng_uniform(struct rng *r);                /* [0, 1), 53 bits */
+double rng_uniform(struct rng *r); /* [0, 1), 53 bits */
 double rng_range(struct rng *r, double lo, double hi);
-uint32_t rng_below(struct rng *r, uint32_t n);    /* 0 .. n-1, unbiased; n > 0 */
-double rng_normal(struct rng *r);                 /* N(0, 1), Box-Muller, no cache */
+uint32_t rng_below(struct rng *r, uint32_t n); /* 0 .. n-1, unbiased; n > 0 */
+double rng_normal(struct rng *r);              /* N(0, 1), Box-Muller, no cache */
 double rng_exponential(struct rng *r, double mean);
 
 uint64_t rng_u64_at(uint64_t seed, uint64_t key, uint64_t counter);

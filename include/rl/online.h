@@ -20,9 +20,9 @@
 
 struct online_cfg {
     struct ppo_cfg ppo;
-    int batch;      /* steps per update */
-    int capacity;   /* steps buffered at most */
-    int max_age;    /* versions */
+    int batch;        /* steps per update */
+    int capacity;     /* steps buffered at most */
+    int max_age;      /* versions */
     double tolerance; /* of the check score, absolute */
     uint64_t seed;
 };
@@ -37,9 +37,9 @@ struct online_trajectory {
     const int *action;
     const float *logp, *reward; /* reward already scaled */
     int tag;
-    uint64_t version;           /* oldest policy version among the steps */
-    bool truncated;             /* cut: bootstrap from last_obs; else terminal */
-    const float *last_obs;      /* (obs_dim) when truncated */
+    uint64_t version;      /* oldest policy version among the steps */
+    bool truncated;        /* cut: bootstrap from last_obs; else terminal */
+    const float *last_obs; /* (obs_dim) when truncated */
     uint32_t last_mask;
 };
 

@@ -22,22 +22,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SERVICE_ID 33      /* 32 hex digits and NUL */
-#define SERVICE_NAME 64    /* profile names: [a-z0-9_-], 1..63 */
+#define SERVICE_ID 33   /* 32 hex digits and NUL */
+#define SERVICE_NAME 64 /* profile names: [a-z0-9_-], 1..63 */
 #define SERVICE_CONTENT 128
 
 struct service_cfg {
     const char *data_dir;    /* NULL: nothing is stored (tests, emulate in process) */
     const char *policy_path; /* start weights unless data_dir holds a newer checkpoint */
     uint64_t seed;
-    double explore_share;    /* .2: share of sessions that sample and teach */
+    double explore_share; /* .2: share of sessions that sample and teach */
     bool learn;
     char default_profile[SERVICE_NAME]; /* "pensieve": for sessions without a hint */
-    int max_sessions;        /* 100000 live */
-    double session_ttl_s;    /* 600 without a word: truncated and closed */
-    double retention_s;      /* stored sessions older than this are deleted; 0 = keep */
-    double checkpoint_s;     /* 60 */
-    double flush_s;          /* .1: the store commits at most this late */
+    int max_sessions;                   /* 100000 live */
+    double session_ttl_s;               /* 600 without a word: truncated and closed */
+    double retention_s;  /* stored sessions older than this are deleted; 0 = keep */
+    double checkpoint_s; /* 60 */
+    double flush_s;      /* .1: the store commits at most this late */
     struct online_cfg online;
     double (*clock)(void *ctx); /* seconds since the epoch; NULL = CLOCK_REALTIME */
     void *clock_ctx;
@@ -63,23 +63,23 @@ struct session_open {
     int levels;
     double ladder_kbps[VIEW_LEVELS];
     double chunk_s;
-    int chunks;                 /* 0 = live */
+    int chunks; /* 0 = live */
     double buffer_max_s;
     char content_id[SERVICE_CONTENT];
-    bool has_key;               /* key of the counter-based stream; else drawn */
+    bool has_key; /* key of the counter-based stream; else drawn */
     uint64_t key;
-    bool has_next;              /* sizes of chunk 0 */
+    bool has_next; /* sizes of chunk 0 */
     double next_bytes[VIEW_LEVELS];
 };
 
 struct answer {
     int chunk, level, levels;
     double kbps;
-    uint64_t policy;          /* version that decided */
+    uint64_t policy; /* version that decided */
     int expert;
     double prob[VIEW_LEVELS]; /* the distribution really used */
     double value, entropy;
-    bool sampled;             /* mode: "sample", else "greedy" */
+    bool sampled; /* mode: "sample", else "greedy" */
 };
 
 struct session_opened {
@@ -89,7 +89,7 @@ struct session_opened {
     struct qoe qoe;
     uint64_t key;
     bool explores;
-    struct answer first;        /* chunk 0 */
+    struct answer first; /* chunk 0 */
 };
 
 int service_open(struct session_opened *out, struct service *s, struct service_worker *w,
@@ -123,13 +123,13 @@ struct reward_in {
     struct outcome outcome; /* the last chunk, when no further decision follows */
     bool has_external;
     int chunk;
-    double external;        /* -1000 .. 1000, kept beside ours, never used for learning */
-    bool final;             /* the video was played to its end */
+    double external; /* -1000 .. 1000, kept beside ours, never used for learning */
+    bool final;      /* the video was played to its end */
 };
 
 struct reward_out {
     int chunk;
-    double reward;          /* computed here */
+    double reward; /* computed here */
     bool followed, repeated;
 };
 

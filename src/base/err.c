@@ -36,16 +36,27 @@ int err_field(struct err *e, int code, const char *field, const char *fmt, ...)
 const char *err_word(int code)
 {
     switch (code) {
-    case ERR_NONE: return "none";
-    case ERR_IO: return "io";
-    case ERR_MEMORY: return "memory";
-    case ERR_INVALID: return "invalid";
-    case ERR_RANGE: return "range";
-    case ERR_ABSENT: return "absent";
-    case ERR_CONFLICT: return "conflict";
-    case ERR_FULL: return "full";
-    case ERR_CORRUPT: return "corrupt";
-    case ERR_NUMERIC: return "numeric";
-    default: return "unknown";
+    case ERR_NONE:
+        return "none";
+    case ERR_IO:
+        return "io";
+    case ERR_MEMORY:
+        return "memory";
+    case ERR_INVALID:
+        return "invalid";
+    case ERR_RANGE:
+        return "range";
+    case ERR_ABSENT:
+        return "absent";
+    case ERR_CONFLICT:
+        return "conflict";
+    case ERR_FULL:
+        return "full";
+    case ERR_CORRUPT:
+        return "corrupt";
+    case ERR_NUMERIC:
+        return "numeric";
+    default:
+        return "unknown";
     }
 }

@@ -66,7 +66,8 @@ END_TEST
 START_TEST(reset_forward_is_a_bug)
 {
     struct arena *a = arena_new(128, NULL);
-    ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr)); /* the assertion's message */
+    ck_assert_ptr_nonnull(
+        freopen("/dev/null", "w", stderr)); /* the assertion's message */
     arena_reset(a, 64);
     arena_free(a);
 }

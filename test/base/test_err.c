@@ -6,7 +6,8 @@
 START_TEST(first_failure_wins)
 {
     struct err e = {0};
-    ck_assert_int_eq(err_field(&e, ERR_RANGE, "chunk_s", "%d is too long", 11), ERR_RANGE);
+    ck_assert_int_eq(err_field(&e, ERR_RANGE, "chunk_s", "%d is too long", 11),
+                     ERR_RANGE);
     ck_assert_int_eq(err_set(&e, ERR_IO, "later"), ERR_IO);
     ck_assert_int_eq(e.code, ERR_RANGE);
     ck_assert_str_eq(e.field, "chunk_s");
