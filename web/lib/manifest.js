@@ -1,0 +1,114 @@
+/**
+ * manifest.js - what a session needs to know, read from a DASH manifest before the player has.
+ *
+ * @module abrd/manifest
+ *
+ * @typedef {object} Period one part of the presentation, as the manifest describes it
+ * @property {string} id
+ * @property {{kbps: number, sizes: number[]|null}[]} levels ascending; may be empty
+ * @property {number|null} chunkS seconds per chunk; null when only the media tells
+ * @property {number} chunks 0: live, or not known yet
+ * @property {string|null} profile
+ *
+ * @typedef {{live: boolean, durationS: number, periods: Period[]}} Manifest
+ */
+
+/** `abrd:sizes` on a Representation: bytes of its chunks, separated by spaces. */
+const MPD_NS = 'urn:abrd:mpd';
+const PROFILE_SCHEME = 'urn:abrd:qoe-profile';
+
+/** "PT1H2M3.4S" to seconds; NaN when absent or malformed. */
+export function durationS(text) {
+    const m = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/.exec(text ?? '');
+    if (!m) return NaN;
+    return (+(m[1] ?? 0) * 24 + +(m[2] ?? 0)) * 3600 + +(m[3] ?? 0) * 60 + +(m[4] ?? 0);
+}
+
+const children = (node, name) => [...(node?.children ?? [])].filter(c => c.localName === name);
+
+/** The first `name` among a Representation, its AdaptationSet and its Period. */
+const inherited = (nodes, name) => nodes.map(n => children(n, name)[0]).find(Boolean);
+
+function isVideo(set, rep) {
+    const type = set.getAttribute('contentType') || rep?.getAttribute('mimeType') ||
+        set.getAttribute('mimeType') || '';
+    return type.startsWith('video');
+}
+
+function isPlayable(set, rep) {
+    const of = name => rep.getAttribute(name) || set.getAttribute(name);
+    const mime = of('mimeType'), codecs = of('codecs');
+    if (!mime || !codecs || !globalThis.MediaSource?.isTypeSupported) return true;
+    return MediaSource.isTypeSupported(`${mime}; codecs="${codecs}"`);
+}
+
+/** Chunk length and number of one Representation; both unknown for SegmentBase. */
+function segmentation(nodes, periodS) {
+    const list = inherited(nodes, 'SegmentTemplate') ?? inherited(nodes, 'SegmentList');
+    if (!list) return { chunkS: null, chunks: 0 };
+    const scale = +(list.getAttribute('timescale') || 1);
+    const timeline = children(children(list, 'SegmentTimeline')[0], 'S');
+    if (timeline.length) {
+        // "r" of -1 repeats to the period's end
+        const chunkS = +timeline[0].getAttribute('d') / scale;
+        const open = timeline.some(s => +s.getAttribute('r') < 0);
+        const count = timeline.reduce((n, s) => n + 1 + +(s.getAttribute('r') ?? 0), 0);
+        return { chunkS, chunks: open ? Math.ceil(periodS / chunkS) || 0 : count };
+    }
+    const chunkS = +list.getAttribute('duration') / scale;
+    if (!(chunkS > 0)) return { chunkS: null, chunks: 0 };
+    return { chunkS, chunks: Math.ceil(periodS / chunkS - 1e-6) || 0 };
+}
+
+function readSizes(rep) {
+    const text = rep.getAttributeNS(MPD_NS, 'sizes');
+    const sizes = text?.trim().split(/\s+/).map(Number);
+    return sizes?.length && sizes.every(b => b > 0) ? sizes : null;
+}
+
+/**
+ * @param {string} text the MPD; anything else gives no periods
+ * @returns {Manifest}
+ */
+export function readManifest(text) {
+    const mpd = new DOMParser().parseFromString(text, 'application/xml').documentElement;
+    if (mpd?.localName !== 'MPD') return { live: false, durationS: NaN, periods: [] };
+    const live = mpd.getAttribute('type') === 'dynamic';
+    const total = durationS(mpd.getAttribute('mediaPresentationDuration'));
+    const nodes = children(mpd, 'Period');
+    let start = 0;
+
+    const periods = nodes.map((node, i) => {
+        const own = durationS(node.getAttribute('start'));
+        if (!isNaN(own)) start = own;
+        const next = durationS(nodes[i + 1]?.getAttribute('start'));
+        const given = durationS(node.getAttribute('duration'));
+        const lasts = !isNaN(given) ? given : (isNaN(next) ? total : next) - start;
+        const period = readPeriod(mpd, node, i, lasts);
+        if (live) period.chunks = 0;
+        start += lasts || 0;
+        return period;
+    });
+    return { live, durationS: live ? NaN : total, periods };
+}
+
+function readPeriod(mpd, node, i, lastsS) {
+    // dash.js names a period without an id this way
+    const id = node.getAttribute('id') ?? `defaultId_${i}`;
+    const sets = children(node, 'AdaptationSet').map(set => ({
+        set,
+        reps: children(set, 'Representation').filter(r => isVideo(set, r) && isPlayable(set, r)),
+    }));
+    const { set, reps } = sets.find(s => s.reps.length) ?? { set: null, reps: [] };
+
+    const levels = reps
+        .map(r => ({ kbps: +r.getAttribute('bandwidth') / 1000, sizes: readSizes(r) }))
+        .sort((a, b) => a.kbps - b.kbps)
+        .filter((l, k, all) => !k || l.kbps > all[k - 1].kbps);
+    const hint = [set, node, mpd].filter(Boolean)
+        .flatMap(n => children(n, 'SupplementalProperty'))
+        .find(p => p.getAttribute('schemeIdUri') === PROFILE_SCHEME);
+    const cut = reps.length ? segmentation([reps[0], set, node], lastsS) : { chunkS: null, chunks: 0 };
+    return { id, levels, ...cut, profile: hint?.getAttribute('value') || null };
+}
+
