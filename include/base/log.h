@@ -1,0 +1,44 @@
+/* log.h - one line per event, for people or as JSON.
+ *
+ *   2026-11-21T08:53:01.123Z info   listen       127.0.0.1:8080, 2 workers
+ *   {"time":"2026-11-21T08:53:01.123Z","level":"info","event":"listen","text":"127.0.0.1:8080"}
+ *
+ * `event` is a fixed word that can be searched for; the text is free. What would break the line
+ * (control characters, broken UTF-8) is replaced; longer lines than LOG_LINE are cut and end in
+ * "...". Never log a token or a body.
+ *
+ * Threads: a struct log does not change after log_init and may be shared: each line is one
+ * write(2), so lines do not mix. */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+
+#define LOG_LINE 2048
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+struct log {
+    int fd; /* borrowed; -1 = nowhere */
+    enum log_level level;
+    bool json;
+    double (*now)(void); /* clock_now, unless a test says otherwise */
+};
+
+struct log log_init(int fd, enum log_level level, bool json);
+
+/* "error", "warn", "info", "debug". */
+int log_level_parse(enum log_level *out, const char *s, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* l may be NULL. Events less grave than its level cost a comparison. */
+void log_event(const struct log *l, enum log_level level, const char *event,
+               const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* The failure as text: "field: detail". */
+void log_err(const struct log *l, enum log_level level, const char *event,
+             const struct err *e);
+
+#endif

@@ -1,0 +1,80 @@
+#include "base/hist.h"
+
+#include "base/pool.h"
+
+#include <check.h>
+#include <math.h>
+
+START_TEST(values_fall_where_they_belong)
+{
+    struct hist h;
+    struct hist_reading r;
+    hist_init(&h, 1, 2, 4); /* 1 2 4 8 */
+    static const double x[] = {0, 1, 1.5, 2, 2.0000001, 8, 8.5, 1e300, -3, INFINITY};
+    for (int i = 0; i < 10; i++)
+        hist_add(&h, x[i]);
+    hist_add(&h, NAN);
+
+    hist_read(&r, &h);
+    ck_assert_int_eq(r.n, 4);
+    ck_assert_double_eq(r.bound[3], 8);
+    ck_assert_uint_eq(r.below[0], 3); /* 0, 1, -3 */
+    ck_assert_uint_eq(r.below[1], 5);
+    ck_assert_uint_eq(r.below[2], 6);
+    ck_assert_uint_eq(r.below[3], 7);
+    ck_assert_uint_eq(r.count, 10);
+}
+END_TEST
+
+START_TEST(quantiles_interpolate)
+{
+    struct hist h;
+    struct hist_reading r;
+    hist_init(&h, 1, 2, 10);
+    hist_read(&r, &h);
+    ck_assert_double_nan(hist_quantile(&r, .5));
+
+    for (int i = 1; i <= 512; i++)
+        hist_add(&h, i);
+    hist_read(&r, &h);
+    ck_assert_double_eq(r.sum, 512 * 513 / 2);
+    ck_assert_double_eq_tol(hist_quantile(&r, .5), 256, 1);
+    ck_assert_double_eq_tol(hist_quantile(&r, .75), 384, 1);
+    ck_assert_double_eq(hist_quantile(&r, 1), 512);
+    ck_assert_double_le(hist_quantile(&r, 0), 1);
+
+    hist_add(&h, 1e9);
+    hist_read(&r, &h);
+    ck_assert_double_eq(hist_quantile(&r, 1), 512);
+}
+END_TEST
+
+static void add_some(void *ctx, int i)
+{
+    for (int k = 0; k < 1000; k++)
+        hist_add(ctx, i);
+}
+
+START_TEST(nothing_is_lost_between_threads)
+{
+    struct hist h;
+    struct hist_reading r;
+    hist_init(&h, 1, 2, 6);
+    pool_run(16, 4, add_some, &h);
+    hist_read(&r, &h);
+    ck_assert_uint_eq(r.count, 16000);
+    ck_assert_double_eq(r.sum, 1000 * (15 * 16 / 2));
+}
+END_TEST
+
+Suite *suite_base_hist(void);
+Suite *suite_base_hist(void)
+{
+    Suite *s = suite_create("base/hist");
+    TCase *t = tcase_create("base/hist");
+    tcase_add_test(t, values_fall_where_they_belong);
+    tcase_add_test(t, quantiles_interpolate);
+    tcase_add_test(t, nothing_is_lost_between_threads);
+    suite_add_tcase(s, t);
+    return s;
+}
