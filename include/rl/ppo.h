@@ -6,14 +6,18 @@
  * Source: Schulman et al. 2017; PA-MoE Eq. 8-10 with clip .2, GAE (lambda .95), Adam.
  * Plasticity noise (PA-MoE Eq. 11) is added after the Adam step: w += lr*gamma*eps on the
  * actor experts that had a sample in the minibatch (rl/inject.h). Adam and noise skip an
- * expert with no sample.
+ * expert with no sample. The authors' code does otherwise and is there as noise_std: a
+ * fixed scale on the trunks of all experts, actor and critic.
  *
- * The router noise z of each step is stored with it and used again in the update, so that r
- * is exactly 1 before the first update.
+ * Returns are normalised by a running mean and deviation kept in the policy (ret_mean,
+ * ret_std); a policy that comes with them is taken as trained, and they then move slowly.
  *
- * A batch is arrays over steps in time order per trajectory; advantages and return targets
- * are computed by rl/gae.h before ppo_update. Advantages are normalised over the batch, or
- * per tag.
+ * The router noise z of each step is stored with it and used again in the update, so that
+ * r is exactly 1 before the first update.
+ *
+ * A batch is arrays over steps in time order per trajectory; advantages and return
+ * targets are computed by rl/gae.h before ppo_update. Advantages are normalised over the
+ * batch, or per tag.
  *
  * The actor's, the critic's and the privileged critic's updates are independent given the
  * advantages; ppo_update runs them on up to cfg.threads threads with the same result
@@ -28,19 +32,22 @@
 #include "moe/policy.h"
 
 struct ppo_cfg {
-    double lr, critic_lr;       /* Adam */
+    double lr, critic_lr; /* Adam */
     double beta1, beta2, eps, weight_decay;
     double clip, entropy, value_coef;
-    double gamma, lambda;       /* GAE */
-    double max_grad_norm;       /* 0 = no clipping */
-    double balance;             /* alpha of the balance loss, actor and critic */
-    double noise_gamma;         /* plasticity noise, 0 = none */
-    double router_noise;        /* std of z, 0 = none */
-    double target_kl;           /* stop the epochs above it, 0 = never */
+    double gamma, lambda; /* GAE */
+    double max_grad_norm; /* 0 = no clipping */
+    double balance;       /* alpha of the balance loss, actor and critic */
+    double noise_gamma;   /* plasticity noise, 0 = none */
+    double router_noise;  /* std of z, 0 = none */
+    double target_kl;     /* stop the epochs above it, 0 = never */
     int epochs, minibatch;
-    int threads;                /* 1 .. 3 */
+    int threads; /* 1 .. 3 */
     enum { PPO_NORM_NONE, PPO_NORM_BATCH, PPO_NORM_TAG } adv_norm;
-    int normalise_returns;      /* running mean and std of returns */
+    int normalise_returns; /* running mean and std of returns */
+    double noise_std;      /* the authors' code's noise, 0 = none */
+    int critic_epochs;     /* of the ordinary critic when a privileged one gives the
+                            * advantages; 0 = epochs */
 };
 
 struct ppo_cfg ppo_cfg_default(void);
@@ -48,15 +55,15 @@ struct ppo_cfg ppo_cfg_default(void);
 /* Steps of any number of trajectories, flattened; all arrays have n entries (rows). */
 struct ppo_batch {
     int n;
-    const float *obs;      /* (n, obs_dim) */
-    const float *priv;     /* (n, priv_dim) or NULL */
-    const uint32_t *mask;  /* (n) */
-    const int *action;     /* (n) */
-    const int *tag;        /* (n) or NULL */
-    const float *logp;     /* (n) under the policy that acted */
-    const float *z;        /* (n, experts) router noise or NULL */
+    const float *obs;                /* (n, obs_dim) */
+    const float *priv;               /* (n, priv_dim) or NULL */
+    const uint32_t *mask;            /* (n) */
+    const int *action;               /* (n) */
+    const int *tag;                  /* (n) or NULL */
+    const float *logp;               /* (n) under the policy that acted */
+    const float *z;                  /* (n, experts) router noise or NULL */
     const float *advantage, *target; /* (n), target in reward units */
-    const float *weight;   /* (n) sample weights or NULL = 1 */
+    const float *weight;             /* (n) sample weights or NULL = 1 */
 };
 
 struct ppo_stats {
@@ -70,14 +77,14 @@ struct ppo_stats {
 
 struct ppo;
 
-/* priv_critic: a second critic over [obs, priv] trained beside the ordinary one, NULL when
- * unused; borrowed. */
+/* priv_critic: a second critic over [obs, priv] trained beside the ordinary one, NULL
+ * when unused; borrowed. */
 struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy,
-                    struct mix *priv_critic, int max_batch, uint64_t seed,
-                    struct err *e);
+                    struct mix *priv_critic, int max_batch, uint64_t seed, struct err *e);
 void ppo_free(struct ppo *p);
 void ppo_set_lr(struct ppo *p, double lr, double critic_lr);
 void ppo_set_entropy(struct ppo *p, double entropy);
+/* batch->n is 1 .. max_batch; stats may be NULL. */
 int ppo_update(struct ppo *p, const struct ppo_batch *batch, struct ppo_stats *stats)
     __attribute__((warn_unused_result));
 

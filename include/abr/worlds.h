@@ -1,0 +1,51 @@
+/* worlds.h - the traces and videos that training draws its episodes from.
+ *
+ * Traces are numbered: first those of the corpora whose mean passes min_mbps, then
+ * `links` generated ones (gen_random_link). Video 0 is the caller's; 1 .. `ladders` are
+ * drawn: 2 to 12 levels, chunks of 1 to 10 s, top rates from .7 to 25 Mbit/s.
+ *
+ * worlds_ahead is what only a simulator knows: the mean throughput of the seconds to
+ * come, from a running sum over each trace. It reads the trace as a circle, which differs
+ * from EMU_WRAP_ZERO by what lies before the first row.
+ *
+ * Ownership: corpora and the video are borrowed for the life of the struct.
+ * Errors: ERR_ABSENT when no trace is left. Threads: shared read-only after construction.
+ */
+#ifndef ABR_WORLDS_H
+#define ABR_WORLDS_H
+
+#include "abr/corpus.h"
+#include "abr/video.h"
+
+#define WORLDS_CORPORA 8
+
+struct worlds_cfg {
+    int n_corpora;
+    const struct corpus *corpora[WORLDS_CORPORA];
+    double min_mbps; /* of a corpus's traces, 0 = all */
+    int links;       /* generated traces of link_s seconds */
+    double link_s;
+    const struct video *video;
+    int ladders;
+    uint64_t seed;
+};
+
+struct worlds {
+    int n_traces, n_real, n_videos; /* n_real: those from corpora come first */
+    const struct trace **traces;
+    const struct video **videos;
+    double **megabits; /* (n_traces, rows): running sum from the first row */
+    int n_own_traces, n_own_videos;
+    struct trace **own_traces;
+    struct video **own_videos;
+};
+
+struct worlds *worlds_new(const struct worlds_cfg *cfg, struct err *e);
+void worlds_free(struct worlds *w);
+
+/* Mean throughput [Mbit/s] of trace `i` over the next `seconds`, the clock standing at
+ * clock_s in row `row` (struct emu). */
+double worlds_ahead(const struct worlds *w, int i, int row, double clock_s,
+                    double seconds);
+
+#endif

@@ -1,0 +1,280 @@
+#include "abr/abr_env.h"
+
+#include "abr/player.h"
+#include "base/rng.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double AHEAD_S[ABR_ENV_PRIV - 1] = {2, 5, 10, 20, 40, 80, 140};
+
+/* Everything that an episode depends on; plain bytes apart from player.emu.world, which
+ * state_put points to its own world again. */
+struct state {
+    struct rng rng;
+    int trace, video, tag;
+    bool live;
+    struct emu_cfg emu;
+    double scale;
+    int64_t steps;
+    struct player player;
+    float paper[FEAT_PAPER_DIM];
+};
+
+struct abr_env {
+    struct abr_env_cfg cfg;
+    const struct worlds *worlds;
+    struct emu_world world;
+    struct state s;
+};
+
+struct abr_env_cfg abr_env_cfg_default(void)
+{
+    struct abr_env_cfg c = {
+        .layout = FEAT_FULL,
+        .emu = emu_cfg_default(),
+        .noise = 0.1,
+        .n_profiles = QOE_PROFILES,
+        .generated = 0.3,
+        .custom = 0.15,
+        .ladders = 0.15,
+        .players = 0.15,
+        .live = 0.1,
+        .choose_first = 0.3,
+        .first_level = 1,
+        .scale_reward = true,
+        .privileged = true,
+    };
+    for (int i = 0; i < QOE_PROFILES; i++)
+        c.profiles[i] = qoe_profiles[i].qoe;
+    return c;
+}
+
+struct abr_env_cfg abr_env_cfg_paper(bool authors, int64_t cycle_steps)
+{
+    static const char *const order[] = {"documentary", "live", "news"};
+    struct abr_env_cfg c = {
+        .layout = FEAT_PAPER,
+        .emu = emu_cfg_default(),
+        .noise = 0.1,
+        .n_profiles = 3,
+        .cycle_steps = cycle_steps,
+        .first_level = -1,
+    };
+    for (int i = 0; i < c.n_profiles; i++) {
+        c.profiles[i] = qoe_find(order[i])->qoe;
+        if (authors) c.profiles[i].utility = QOE_PAMOE;
+    }
+    if (authors) {
+        c.emu.bandwidth_x = 2.0;
+        c.emu.wrap = EMU_WRAP_FIRST;
+    }
+    return c;
+}
+
+static bool chance(struct rng *r, double share)
+{
+    return rng_uniform(r) < share;
+}
+
+static double log_uniform(struct rng *r, double lo, double hi)
+{
+    return lo * exp(rng_uniform(r) * log(hi / lo));
+}
+
+static struct qoe draw_weights(struct rng *r)
+{
+    struct qoe q = {
+        .mu_quality = log_uniform(r, 0.5, 8.0),
+        .mu_switch = log_uniform(r, 0.2, 8.0),
+        .mu_stall = log_uniform(r, 0.5, 8.0),
+    };
+    if (chance(r, 1.0 / 3.0)) q.utility = chance(r, 0.5) ? QOE_LOG : QOE_PAMOE;
+    return q;
+}
+
+static struct qoe choose_profile(struct abr_env *m)
+{
+    struct state *s = &m->s;
+    int n = m->cfg.n_profiles;
+    if (m->cfg.cycle_steps > 0) {
+        s->tag = (int)(s->steps / m->cfg.cycle_steps % n);
+    } else if (chance(&s->rng, m->cfg.custom)) {
+        s->tag = n;
+        return draw_weights(&s->rng);
+    } else {
+        s->tag = (int)rng_below(&s->rng, (uint32_t)n);
+    }
+    return m->cfg.profiles[s->tag];
+}
+
+static void choose_world(struct abr_env *m)
+{
+    struct state *s = &m->s;
+    const struct worlds *w = m->worlds;
+    int links = w->n_traces - w->n_real;
+    bool generated = !w->n_real || (links && chance(&s->rng, m->cfg.generated));
+    int first = generated ? w->n_real : 0, n = generated ? links : w->n_real;
+    s->trace = first + (int)rng_below(&s->rng, (uint32_t)n);
+    s->video = 0;
+    s->emu = m->cfg.emu;
+
+    if (w->n_videos > 1 && chance(&s->rng, m->cfg.ladders)) {
+        s->video = 1 + (int)rng_below(&s->rng, (uint32_t)w->n_videos - 1);
+        /* traces are as fast as Pensieve's 4.3 Mbit/s ladder needs them */
+        const struct video *v = w->videos[s->video];
+        double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3;
+        s->emu.bandwidth_x *= top_mbps / 4.3 * log_uniform(&s->rng, 0.5, 2.0);
+    }
+    if (chance(&s->rng, m->cfg.players)) {
+        double chunk_s = w->videos[s->video]->chunk_s;
+        s->emu.buffer_max_s = fmax(log_uniform(&s->rng, 6.0, 120.0), 2.0 * chunk_s);
+        s->emu.rtt_s = log_uniform(&s->rng, 0.01, 0.3);
+    }
+    s->live = chance(&s->rng, m->cfg.live);
+    if (s->live && chance(&s->rng, 0.5)) /* close to the live edge */
+        s->emu.buffer_max_s = rng_range(&s->rng, 2.0, 6.0) * w->videos[s->video]->chunk_s;
+}
+
+/* The world that the state names; videos and traces are the same in every process. */
+static void enter_world(struct abr_env *m)
+{
+    m->world = (struct emu_world){
+        .video = m->worlds->videos[m->s.video],
+        .trace = m->worlds->traces[m->s.trace],
+        .cfg = m->s.emu,
+    };
+    m->s.player.emu.world = &m->world;
+}
+
+static double noise_of(struct abr_env *m)
+{
+    return rng_range(&m->s.rng, 1.0 - m->cfg.noise, 1.0 + m->cfg.noise);
+}
+
+static void observe_ahead(float *priv, const struct abr_env *m)
+{
+    const struct state *s = &m->s;
+    const struct emu *emu = &s->player.emu;
+    const struct trace *t = m->world.trace;
+    double top_mbps = m->world.video->ladder_kbps[m->world.video->levels - 1] / 1e3;
+    double scale = s->emu.bandwidth_x * s->emu.payload / top_mbps;
+    int row = emu->row < t->n ? emu->row : t->n - 1;
+    for (int i = 0; i < ABR_ENV_PRIV; i++) {
+        double mbps =
+            i ? worlds_ahead(m->worlds, s->trace, row, emu->clock_s, AHEAD_S[i - 1])
+              : t->mbps[row];
+        priv[i] = (float)fmin(log2(mbps * scale + 1e-3) / 4.0, 3.0);
+    }
+}
+
+static void observe(struct abr_env *m, struct env_out *out)
+{
+    struct state *s = &m->s;
+    out->mask = feat_mask(&s->player.view);
+    out->tag = s->video ? m->cfg.n_profiles + 1 : s->tag;
+    if (m->cfg.layout == FEAT_PAPER) {
+        memcpy(out->obs, s->paper, sizeof s->paper);
+    } else if (s->live) {
+        struct view v = s->player.view;
+        v.chunks = 0;
+        feat_observe(out->obs, FEAT_FULL, &v);
+    } else {
+        feat_observe(out->obs, FEAT_FULL, &s->player.view);
+    }
+    if (m->cfg.privileged) observe_ahead(out->priv, m);
+}
+
+static bool fetch(struct abr_env *m, int level)
+{
+    bool over = player_step(&m->s.player, level, noise_of(m));
+    if (m->cfg.layout == FEAT_PAPER) feat_paper_push(m->s.paper, &m->s.player.view);
+    return over;
+}
+
+static void env_reset(void *self, struct env_out *out)
+{
+    struct abr_env *m = self;
+    struct state *s = &m->s;
+    choose_world(m);
+    enter_world(m);
+    struct qoe qoe = choose_profile(m);
+    int row = 1 + (int)rng_below(&s->rng, (uint32_t)m->world.trace->n - 1);
+    player_start(&s->player, &m->world, row, &qoe, -1);
+    s->scale = m->cfg.scale_reward ? feat_reward_scale(&s->player.view) : 1.0;
+
+    memset(s->paper, 0, sizeof s->paper);
+    if (!chance(&s->rng, m->cfg.choose_first)) {
+        int levels = m->world.video->levels, first = m->cfg.first_level;
+        if (first < 0) first = (int)rng_below(&s->rng, (uint32_t)levels);
+        fetch(m, first < levels ? first : levels - 1);
+    }
+    observe(m, out);
+}
+
+/* A shift takes effect at once, in the middle of an episode. */
+static void shift_profile(struct abr_env *m)
+{
+    if (m->cfg.cycle_steps <= 0 || m->s.steps % m->cfg.cycle_steps) return;
+    m->s.player.view.qoe = choose_profile(m);
+}
+
+static void env_step(void *self, int action, struct env_out *out)
+{
+    struct abr_env *m = self;
+    struct state *s = &m->s;
+    bool over = fetch(m, action);
+    double reward = s->player.last.reward / s->scale;
+    if (m->cfg.reward_floor < 0.0) reward = fmax(reward, m->cfg.reward_floor);
+
+    s->steps++;
+    shift_profile(m);
+    observe(m, out);
+    out->reward = (float)reward;
+    out->done = over && !s->live;
+    out->truncated = over && s->live;
+}
+
+static void env_state_get(const void *self, void *out)
+{
+    const struct abr_env *m = self;
+    struct state s = m->s;
+    s.player.emu.world = NULL; /* an address means nothing to the next process */
+    memcpy(out, &s, sizeof s);
+}
+
+static void env_state_put(void *self, const void *in)
+{
+    struct abr_env *m = self;
+    memcpy(&m->s, in, sizeof m->s);
+    enter_world(m);
+}
+
+struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *worlds,
+                       uint64_t seed, uint64_t id, struct err *e)
+{
+    assert(cfg->n_profiles > 0 && cfg->n_profiles <= ABR_ENV_PROFILES);
+    struct abr_env *m = calloc(1, sizeof *m);
+    if (!m) {
+        err_set(e, ERR_MEMORY, "no memory for an environment");
+        return (struct env){0};
+    }
+    m->cfg = *cfg;
+    m->worlds = worlds;
+    rng_init(&m->s.rng, seed, id);
+    return (struct env){
+        .self = m,
+        .spec = {.obs_dim = feat_dim(cfg->layout),
+                 .priv_dim = cfg->privileged ? ABR_ENV_PRIV : 0,
+                 .actions = VIEW_LEVELS,
+                 .tags = cfg->n_profiles + 2},
+        .reset = env_reset,
+        .step = env_step,
+        .state_size = sizeof m->s,
+        .state_get = env_state_get,
+        .state_put = env_state_put,
+        .free = free,
+    };
+}

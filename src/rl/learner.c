@@ -1,0 +1,119 @@
+#include "nn/adam.h"
+#include "ppo_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int learner_init(struct learner *l, struct mix *net, int minibatch, int max_batch,
+                 uint64_t seed, uint64_t id, struct err *e)
+{
+    const struct mix_cfg *c = &net->cfg;
+    size_t rows = (size_t)minibatch, in = (size_t)c->in, out = (size_t)c->out;
+    size_t experts = (size_t)c->experts;
+
+    *l = (struct learner){.net = net};
+    rng_init(&l->rng, seed, id);
+    l->ws = mix_ws_new(c, minibatch, e);
+    if (!l->ws) return e ? e->code : ERR_MEMORY;
+    l->block = calloc(3 * net->n + rows * (in + experts + 2 * out), sizeof *l->block);
+    l->steps = calloc(1 + experts, sizeof *l->steps);
+    l->order = calloc((size_t)max_batch, sizeof *l->order);
+    l->used = calloc(experts, sizeof *l->used);
+    if (!l->block || !l->steps || !l->order || !l->used)
+        return err_set(e, ERR_MEMORY, "no memory for the optimiser");
+
+    l->grad = l->block;
+    l->m = l->grad + net->n;
+    l->v = l->m + net->n;
+    l->x = l->v + net->n;
+    l->z = l->x + rows * in;
+    l->y = l->z + rows * experts;
+    l->dy = l->y + rows * out;
+    return 0;
+}
+
+void learner_release(struct learner *l)
+{
+    free(l->used);
+    free(l->order);
+    free(l->steps);
+    free(l->block);
+    mix_ws_free(l->ws);
+}
+
+void learner_shuffle(struct learner *l, int n)
+{
+    for (int i = 0; i < n; i++)
+        l->order[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)rng_below(&l->rng, (uint32_t)i + 1), t = l->order[i];
+        l->order[i] = l->order[j];
+        l->order[j] = t;
+    }
+}
+
+static void adam_range(struct learner *l, struct mix_range r, int64_t *steps,
+                       const struct adam_cfg *cfg, float scale)
+{
+    if (!r.n) return;
+    ++*steps;
+    adam_step(l->net->theta + r.at, l->m + r.at, l->v + r.at, l->grad + r.at, r.n, cfg,
+              *steps, scale);
+}
+
+double learner_step(struct learner *l, const struct ppo_cfg *cfg, double lr,
+                    double gamma_noise, const struct inject *inject, float *balance)
+{
+    struct mix *net = l->net;
+    memset(l->grad, 0, net->n * sizeof *l->grad);
+    *balance = mix_backward(l->grad, l->used, net, l->ws, l->dy, (float)cfg->balance);
+    double norm = sqrt(adam_sumsq(l->grad, net->n));
+    if (!isfinite(norm)) return norm;
+
+    double scale = 1.0;
+    if (cfg->max_grad_norm > 0.0 && norm > cfg->max_grad_norm)
+        scale = cfg->max_grad_norm / norm;
+    struct adam_cfg adam = {lr, cfg->beta1, cfg->beta2, cfg->eps, cfg->weight_decay};
+
+    adam_range(l, mix_router(&net->cfg), &l->steps[0], &adam, (float)scale);
+    for (int k = 0; k < net->cfg.experts; k++) {
+        struct mix_range whole = mix_expert(&net->cfg, k);
+        struct mix_range trunk = mix_trunk(&net->cfg, k);
+        if (l->used[k]) {
+            adam_range(l, whole, &l->steps[1 + k], &adam, (float)scale);
+            if (gamma_noise > 0.0)
+                inject_noise(net->theta + whole.at, whole.n, lr * gamma_noise, inject,
+                             &l->rng);
+        }
+        if (cfg->noise_std > 0.0)
+            inject_noise(net->theta + trunk.at, trunk.n, cfg->noise_std, inject, &l->rng);
+    }
+    return norm;
+}
+
+size_t learner_state_size(const struct learner *l)
+{
+    return 2 * l->net->n * sizeof *l->m +
+           (1 + (size_t)l->net->cfg.experts) * sizeof *l->steps + sizeof l->rng;
+}
+
+char *learner_state_get(const struct learner *l, char *out)
+{
+    size_t moments = 2 * l->net->n * sizeof *l->m;
+    size_t steps = (1 + (size_t)l->net->cfg.experts) * sizeof *l->steps;
+    memcpy(out, l->m, moments); /* m and v lie side by side */
+    memcpy(out + moments, l->steps, steps);
+    memcpy(out + moments + steps, &l->rng, sizeof l->rng);
+    return out + learner_state_size(l);
+}
+
+const char *learner_state_put(struct learner *l, const char *in)
+{
+    size_t moments = 2 * l->net->n * sizeof *l->m;
+    size_t steps = (1 + (size_t)l->net->cfg.experts) * sizeof *l->steps;
+    memcpy(l->m, in, moments);
+    memcpy(l->steps, in + moments, steps);
+    memcpy(&l->rng, in + moments + steps, sizeof l->rng);
+    return in + learner_state_size(l);
+}

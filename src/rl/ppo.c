@@ -1,0 +1,442 @@
+#include "rl/ppo.h"
+
+#include "base/pool.h"
+#include "ppo_priv.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ACTOR, CRITIC, PRIV, NETS, TAGS_MAX = 64 };
+
+/* Batches after which the return normaliser stops averaging evenly and forgets instead.
+ */
+static const double RETURN_HORIZON = 200.0;
+
+struct returns {
+    double batches, mean, square;
+};
+
+struct ppo {
+    struct ppo_cfg cfg;
+    struct policy *policy;
+    struct mix *priv;
+    int max_batch, nets;
+    struct learner net[NETS];
+    struct inject inject;
+    struct returns returns;
+    float *advantage, *target; /* (max_batch), normalised */
+
+    /* of the update that is running */
+    const struct ppo_batch *batch;
+    struct ppo_stats stats;
+    int rc[NETS];
+};
+
+struct ppo_cfg ppo_cfg_default(void)
+{
+    return (struct ppo_cfg){
+        .lr = 3e-4,
+        .critic_lr = 3e-4,
+        .beta1 = 0.9,
+        .beta2 = 0.999,
+        .eps = 1e-5,
+        .clip = 0.2,
+        .entropy = 0.01,
+        .value_coef = 0.5,
+        .gamma = 0.98,
+        .lambda = 0.95,
+        .max_grad_norm = 1.0,
+        .balance = 0.01,
+        .epochs = 4,
+        .minibatch = 256,
+        .threads = 1,
+        .adv_norm = PPO_NORM_TAG,
+        .normalise_returns = 1,
+    };
+}
+
+struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy,
+                    struct mix *priv_critic, int max_batch, uint64_t seed, struct err *e)
+{
+    assert(cfg->minibatch > 0 && cfg->epochs > 0 && max_batch > 0);
+    struct ppo *p = calloc(1, sizeof *p);
+    if (!p) {
+        err_set(e, ERR_MEMORY, "no memory for the learner");
+        return NULL;
+    }
+    p->cfg = *cfg;
+    p->policy = policy;
+    p->priv = priv_critic;
+    p->max_batch = max_batch;
+    p->advantage = malloc((size_t)max_batch * sizeof *p->advantage);
+    p->target = malloc((size_t)max_batch * sizeof *p->target);
+    if (!p->advantage || !p->target) {
+        err_set(e, ERR_MEMORY, "no memory for a batch of %d steps", max_batch);
+        ppo_free(p);
+        return NULL;
+    }
+
+    inject_init(&p->inject);
+    struct mix *const mixes[NETS] = {policy->actor, policy->critic, priv_critic};
+    for (p->nets = 0; p->nets < NETS && mixes[p->nets];) {
+        int i = p->nets++;
+        if (learner_init(&p->net[i], mixes[i], cfg->minibatch, max_batch, seed,
+                         (uint64_t)i, e)) {
+            ppo_free(p);
+            return NULL;
+        }
+    }
+
+    if (policy->ret_mean != 0.0f || policy->ret_std != 1.0f) {
+        double mean = (double)policy->ret_mean, std = (double)policy->ret_std;
+        p->returns = (struct returns){RETURN_HORIZON, mean, std * std + mean * mean};
+    }
+    return p;
+}
+
+void ppo_free(struct ppo *p)
+{
+    if (!p) return;
+    for (int i = 0; i < p->nets; i++)
+        learner_release(&p->net[i]);
+    free(p->target);
+    free(p->advantage);
+    free(p);
+}
+
+void ppo_set_lr(struct ppo *p, double lr, double critic_lr)
+{
+    p->cfg.lr = lr;
+    p->cfg.critic_lr = critic_lr;
+}
+
+void ppo_set_entropy(struct ppo *p, double entropy)
+{
+    p->cfg.entropy = entropy;
+}
+
+static void gather(float *out, const float *rows, const int *order, int n, int dim,
+                   int stride)
+{
+    for (int i = 0; i < n; i++)
+        memcpy(out + (size_t)i * (size_t)stride, rows + (size_t)order[i] * (size_t)dim,
+               (size_t)dim * sizeof *out);
+}
+
+static double weight_of(const struct ppo_batch *b, int row)
+{
+    return b->weight ? (double)b->weight[row] : 1.0;
+}
+
+static double total_weight(const struct ppo_batch *b, const int *order, int n)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        sum += weight_of(b, order[i]);
+    return sum > 0.0 ? sum : 1.0;
+}
+
+/* What one minibatch adds to the actor's figures. */
+struct actor_sums {
+    double loss, entropy, kl, clipped, ratio_error;
+};
+
+/* Loss of one sample and its gradient with respect to the logits, times w.
+ *   d ln pi(a) / d logit_j = [j = a] - pi_j,   dH / d logit_j = -pi_j (ln pi_j + H) */
+static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo *p,
+                         const float *logits, int row, double w)
+{
+    const struct ppo_batch *b = p->batch;
+    int actions = p->policy->cfg.actions, action = b->action[row];
+    uint32_t mask = b->mask[row];
+    float pi[POLICY_ACTIONS];
+    policy_softmax(pi, logits, mask, actions);
+
+    double entropy = 0.0, ln_pi[POLICY_ACTIONS] = {0};
+    for (int j = 0; j < actions; j++) {
+        if (!(mask >> j & 1)) continue;
+        ln_pi[j] = log(fmax((double)pi[j], 1e-30));
+        entropy -= (double)pi[j] * ln_pi[j];
+    }
+
+    double a = (double)p->advantage[row],
+           log_ratio = ln_pi[action] - (double)b->logp[row];
+    double ratio = exp(fmin(log_ratio, 20.0));
+    double low = 1.0 - p->cfg.clip, high = 1.0 + p->cfg.clip;
+    double bounded = ratio < low ? low : ratio > high ? high : ratio;
+    bool flat =
+        bounded * a < ratio * a; /* the clipped branch is the smaller: no gradient */
+    double push = flat ? 0.0 : a * ratio;
+
+    for (int j = 0; j < actions; j++) {
+        double pj = (double)pi[j];
+        double dlogp = (j == action) - pj, dentropy = -pj * (ln_pi[j] + entropy);
+        bool legal = mask >> j & 1;
+        dlogits[j] =
+            legal ? (float)(-w * (push * dlogp + p->cfg.entropy * dentropy)) : 0.f;
+    }
+    s->loss -= w * fmin(ratio * a, bounded * a);
+    s->entropy += w * entropy;
+    s->kl += w * (ratio - 1.0 - log_ratio);
+    s->clipped += w * (fabs(ratio - 1.0) > p->cfg.clip);
+    s->ratio_error = fmax(s->ratio_error, fabs(ratio - 1.0));
+}
+
+static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance, int at,
+                           int n)
+{
+    struct learner *l = &p->net[ACTOR];
+    const struct mix_cfg *c = &l->net->cfg;
+    const int *order = l->order + at;
+    const float *z = NULL;
+    gather(l->x, p->batch->obs, order, n, c->in, c->in);
+    if (p->batch->z) {
+        gather(l->z, p->batch->z, order, n, c->experts, c->experts);
+        z = l->z;
+    }
+    mix_forward(l->y, NULL, NULL, l->net, l->ws, l->x, z, n);
+
+    double whole = total_weight(p->batch, order, n);
+    *s = (struct actor_sums){0};
+    for (int i = 0; i < n; i++)
+        actor_sample(l->dy + i * c->out, s, p, l->y + i * c->out, order[i],
+                     weight_of(p->batch, order[i]) / whole);
+    if (!isfinite(s->loss)) return ERR_NUMERIC;
+
+    float aux;
+    double norm =
+        learner_step(l, &p->cfg, p->cfg.lr, p->cfg.noise_gamma, &p->inject, &aux);
+    if (!isfinite(norm)) return ERR_NUMERIC;
+    *balance = (double)aux;
+    p->stats.grad_norm += norm;
+    p->stats.steps++;
+    for (int k = 0; k < c->experts && k < 16; k++)
+        p->stats.expert_share[k] += l->used[k];
+    return 0;
+}
+
+/* KL, clip share, entropy and losses are those of the last epoch that ran. */
+static int update_actor(struct ppo *p)
+{
+    struct learner *l = &p->net[ACTOR];
+    struct ppo_stats *st = &p->stats;
+    int n = p->batch->n, size = p->cfg.minibatch;
+    for (int epoch = 0; epoch < p->cfg.epochs; epoch++) {
+        learner_shuffle(l, n);
+        struct actor_sums sum = {0}, s;
+        double aux = 0.0, balance = 0.0;
+        for (int at = 0; at < n; at += size) {
+            int rows = n - at < size ? n - at : size;
+            int rc = actor_minibatch(p, &s, &aux, at, rows);
+            if (rc) return rc;
+            if (epoch == 0 && at == 0) st->first_ratio_error = s.ratio_error;
+            double share = (double)rows / n;
+            sum.loss += share * s.loss;
+            sum.entropy += share * s.entropy;
+            sum.kl += share * s.kl;
+            sum.clipped += share * s.clipped;
+            balance += share * aux;
+        }
+        st->policy_loss = sum.loss;
+        st->entropy = sum.entropy;
+        st->approx_kl = sum.kl;
+        st->clip_share = sum.clipped;
+        st->balance = balance;
+        if (p->cfg.target_kl > 0.0 && sum.kl > p->cfg.target_kl) break;
+    }
+
+    double samples = 0.0;
+    for (int k = 0; k < 16; k++)
+        samples += st->expert_share[k];
+    for (int k = 0; k < 16; k++)
+        st->expert_share[k] /= samples;
+    st->grad_norm /= st->steps;
+    return 0;
+}
+
+/* Squared error of one minibatch; *error, *unit get the sums of squares that the
+ * explained variance is made of. */
+static int critic_minibatch(struct ppo *p, int which, double *loss, double *error, int at,
+                            int n)
+{
+    struct learner *l = &p->net[which];
+    const struct mix_cfg *c = &l->net->cfg;
+    const int *order = l->order + at;
+    int obs_dim = p->policy->cfg.obs_dim;
+    gather(l->x, p->batch->obs, order, n, obs_dim, c->in);
+    if (which == PRIV)
+        gather(l->x + obs_dim, p->batch->priv, order, n, c->in - obs_dim, c->in);
+    mix_forward(l->y, NULL, NULL, l->net, l->ws, l->x, NULL, n);
+
+    double whole = total_weight(p->batch, order, n), sum = 0.0;
+    for (int i = 0; i < n; i++) {
+        double d = (double)l->y[i] - (double)p->target[order[i]];
+        double w = weight_of(p->batch, order[i]) / whole;
+        l->dy[i] = (float)(2.0 * p->cfg.value_coef * w * d);
+        sum += w * d * d;
+        *error += d * d;
+    }
+    *loss = p->cfg.value_coef * sum;
+
+    float aux;
+    double norm = learner_step(l, &p->cfg, p->cfg.critic_lr, 0.0, &p->inject, &aux);
+    return isfinite(sum) && isfinite(norm) ? 0 : ERR_NUMERIC;
+}
+
+static double variance(const float *x, int n)
+{
+    double sum = 0.0, square = 0.0;
+    for (int i = 0; i < n; i++) {
+        sum += (double)x[i];
+        square += (double)x[i] * (double)x[i];
+    }
+    double mean = sum / n;
+    return fmax(square / n - mean * mean, 0.0);
+}
+
+static int update_critic(struct ppo *p, int which)
+{
+    struct learner *l = &p->net[which];
+    int n = p->batch->n, size = p->cfg.minibatch, epochs = p->cfg.epochs;
+    bool reported = which == p->nets - 1; /* the one that gives the advantages */
+    if (!reported && p->cfg.critic_epochs > 0) epochs = p->cfg.critic_epochs;
+
+    for (int epoch = 0; epoch < epochs; epoch++) {
+        learner_shuffle(l, n);
+        double error = 0.0, mean = 0.0;
+        for (int at = 0; at < n; at += size) {
+            int rows = n - at < size ? n - at : size;
+            double loss;
+            int rc = critic_minibatch(p, which, &loss, &error, at, rows);
+            if (rc) return rc;
+            mean += loss * rows / n;
+        }
+        if (!reported) continue;
+        double unit = variance(p->target, n) * n;
+        p->stats.value_loss = mean;
+        if (epoch == 0)
+            p->stats.explained_variance = unit > 0.0 ? 1.0 - error / unit : 0.0;
+    }
+    return 0;
+}
+
+static void update_net(void *ctx, int i)
+{
+    struct ppo *p = ctx;
+    p->rc[i] = i == ACTOR ? update_actor(p) : update_critic(p, i);
+}
+
+/* advantage of the rows with this tag (all rows when tag < 0): mean 0, deviation 1 */
+static void normalise_advantage(struct ppo *p, int tag)
+{
+    const struct ppo_batch *b = p->batch;
+    double sum = 0.0, square = 0.0;
+    int n = 0;
+    for (int i = 0; i < b->n; i++) {
+        if (tag >= 0 && b->tag[i] != tag) continue;
+        double a = (double)b->advantage[i];
+        sum += a;
+        square += a * a;
+        n++;
+    }
+    if (n == 0) return;
+
+    double mean = sum / n, std = sqrt(fmax(square / n - mean * mean, 0.0));
+    for (int i = 0; i < b->n; i++)
+        if (tag < 0 || b->tag[i] == tag)
+            p->advantage[i] = (float)(((double)b->advantage[i] - mean) / (std + 1e-8));
+}
+
+static void prepare_advantage(struct ppo *p)
+{
+    const struct ppo_batch *b = p->batch;
+    memcpy(p->advantage, b->advantage, (size_t)b->n * sizeof *p->advantage);
+    if (p->cfg.adv_norm == PPO_NORM_BATCH ||
+        (p->cfg.adv_norm == PPO_NORM_TAG && !b->tag)) {
+        normalise_advantage(p, -1);
+    } else if (p->cfg.adv_norm == PPO_NORM_TAG) {
+        bool present[TAGS_MAX] = {false};
+        for (int i = 0; i < b->n; i++) {
+            assert(b->tag[i] >= 0 && b->tag[i] < TAGS_MAX);
+            present[b->tag[i]] = true;
+        }
+        for (int tag = 0; tag < TAGS_MAX; tag++)
+            if (present[tag]) normalise_advantage(p, tag);
+    }
+}
+
+static void prepare_target(struct ppo *p)
+{
+    const struct ppo_batch *b = p->batch;
+    struct policy *policy = p->policy;
+    if (p->cfg.normalise_returns) {
+        double sum = 0.0, square = 0.0;
+        for (int i = 0; i < b->n; i++) {
+            sum += (double)b->target[i];
+            square += (double)b->target[i] * (double)b->target[i];
+        }
+        struct returns *r = &p->returns;
+        r->batches = fmin(r->batches + 1.0, RETURN_HORIZON);
+        r->mean += (sum / b->n - r->mean) / r->batches;
+        r->square += (square / b->n - r->square) / r->batches;
+        double var = r->square - r->mean * r->mean;
+        policy->ret_mean = (float)r->mean;
+        policy->ret_std = (float)sqrt(fmax(var, 1e-4));
+    }
+    for (int i = 0; i < b->n; i++)
+        p->target[i] = (b->target[i] - policy->ret_mean) / policy->ret_std;
+}
+
+int ppo_update(struct ppo *p, const struct ppo_batch *batch, struct ppo_stats *stats)
+{
+    assert(batch->n > 0 && batch->n <= p->max_batch);
+    assert(!p->priv || batch->priv);
+    p->batch = batch;
+    p->stats = (struct ppo_stats){0};
+    prepare_advantage(p);
+    prepare_target(p);
+
+    pool_run(p->nets, p->cfg.threads, update_net, p);
+
+    if (stats) *stats = p->stats;
+    p->batch = NULL;
+    for (int i = 0; i < p->nets; i++)
+        if (p->rc[i]) return p->rc[i];
+    return isfinite((double)p->policy->ret_mean) && isfinite((double)p->policy->ret_std)
+               ? 0
+               : ERR_NUMERIC;
+}
+
+size_t ppo_state_size(const struct ppo *p)
+{
+    size_t n = sizeof p->returns;
+    for (int i = 0; i < p->nets; i++)
+        n += learner_state_size(&p->net[i]);
+    return n;
+}
+
+void ppo_state_get(const struct ppo *p, void *out)
+{
+    char *at = out;
+    memcpy(at, &p->returns, sizeof p->returns);
+    at += sizeof p->returns;
+    for (int i = 0; i < p->nets; i++)
+        at = learner_state_get(&p->net[i], at);
+}
+
+int ppo_state_put(struct ppo *p, const void *in, size_t n, struct err *e)
+{
+    if (n != ppo_state_size(p))
+        return err_set(e, ERR_CORRUPT,
+                       "optimiser state has %zu bytes, this configuration needs %zu", n,
+                       ppo_state_size(p));
+    const char *at = in;
+    memcpy(&p->returns, at, sizeof p->returns);
+    at += sizeof p->returns;
+    for (int i = 0; i < p->nets; i++)
+        at = learner_state_put(&p->net[i], at);
+    return 0;
+}

@@ -1,0 +1,414 @@
+#include "rl/rollout.h"
+
+#include "base/pool.h"
+#include "rl/gae.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One environment and where it stands. */
+struct seat {
+    struct env env;
+    struct rng rng;
+    uint32_t mask;
+    int tag;
+};
+
+/* Scratch of one block; boot rows are the observations that cut trajectories ended with.
+ */
+struct block {
+    struct mix_ws *actor_ws, *critic_ws;
+    float *logits, *value; /* (block, actions), (chunk) */
+    float *input;          /* (chunk, critic in): obs and priv side by side */
+    float *boot_obs, *boot_priv, *boot_value;
+    int *boot_row; /* the step whose boot value each is */
+    int boots;
+    struct rollout_stats stats;
+};
+
+enum { CHUNK = 256 }; /* rows per forward pass of the critic */
+
+struct rollout {
+    struct rollout_cfg cfg;
+    const struct policy *policy;
+    const struct mix *priv_critic;
+    struct env_spec spec;
+    int n, blocks, experts;
+    struct seat *seats;
+    struct block *block;
+
+    float *now_obs, *now_priv, *now_z; /* (envs, ...): what the next step sees */
+    float *obs, *priv, *z;             /* (n, ...) */
+    float *logp, *reward, *value, *boot, *advantage, *target;
+    uint32_t *mask;
+    int *action, *tag;
+    uint8_t *last;
+};
+
+static void *array(size_t n, size_t size, bool *ok)
+{
+    void *p = calloc(n ? n : 1, size);
+    if (!p) *ok = false;
+    return p;
+}
+
+static float *floats(size_t n, bool *ok)
+{
+    return array(n, sizeof(float), ok);
+}
+
+static int block_envs(const struct rollout *r, int b)
+{
+    int left = r->cfg.envs - b * r->cfg.block;
+    return left < r->cfg.block ? left : r->cfg.block;
+}
+
+static const struct mix *critic_of(const struct rollout *r)
+{
+    return r->priv_critic ? r->priv_critic : r->policy->critic;
+}
+
+static bool new_block(struct rollout *r, int i, struct err *e)
+{
+    struct block *b = &r->block[i];
+    size_t envs = (size_t)block_envs(r, i), boots = envs * ((size_t)r->cfg.steps + 1);
+    const struct mix *critic = critic_of(r);
+    bool ok = true;
+    b->logits = floats(envs * (size_t)r->spec.actions, &ok);
+    b->value = floats(CHUNK, &ok);
+    b->input = floats(CHUNK * (size_t)critic->cfg.in, &ok);
+    b->boot_obs = floats(boots * (size_t)r->spec.obs_dim, &ok);
+    b->boot_priv = floats(boots * (size_t)r->spec.priv_dim, &ok);
+    b->boot_value = floats(boots, &ok);
+    b->boot_row = array(boots, sizeof *b->boot_row, &ok);
+    b->actor_ws = mix_ws_new(&r->policy->actor->cfg, (int)envs, e);
+    b->critic_ws = mix_ws_new(&critic->cfg, CHUNK, e);
+    return ok && b->actor_ws && b->critic_ws;
+}
+
+static bool new_arrays(struct rollout *r)
+{
+    size_t n = (size_t)r->n, envs = (size_t)r->cfg.envs;
+    size_t obs = (size_t)r->spec.obs_dim, priv = (size_t)r->spec.priv_dim;
+    size_t experts = (size_t)r->experts;
+    bool ok = true;
+    r->now_obs = floats(envs * obs, &ok);
+    r->now_priv = floats(envs * priv, &ok);
+    r->now_z = floats(envs * experts, &ok);
+    r->obs = floats(n * obs, &ok);
+    r->priv = floats(n * priv, &ok);
+    r->z = floats(n * experts, &ok);
+    r->logp = floats(n, &ok);
+    r->reward = floats(n, &ok);
+    r->value = floats(n, &ok);
+    r->boot = floats(n, &ok);
+    r->advantage = floats(n, &ok);
+    r->target = floats(n, &ok);
+    r->mask = array(n, sizeof *r->mask, &ok);
+    r->action = array(n, sizeof *r->action, &ok);
+    r->tag = array(n, sizeof *r->tag, &ok);
+    r->last = array(n, sizeof *r->last, &ok);
+    return ok;
+}
+
+static struct env_out place(struct rollout *r, int env)
+{
+    size_t i = (size_t)env;
+    return (struct env_out){
+        .obs = r->now_obs + i * (size_t)r->spec.obs_dim,
+        .priv = r->spec.priv_dim ? r->now_priv + i * (size_t)r->spec.priv_dim : NULL,
+    };
+}
+
+static void reset_seat(struct rollout *r, int env)
+{
+    struct seat *s = &r->seats[env];
+    struct env_out out = place(r, env);
+    s->env.reset(s->env.self, &out);
+    s->mask = out.mask;
+    s->tag = out.tag;
+}
+
+struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *policy,
+                            const struct mix *priv,
+                            struct env (*make)(void *ctx, uint64_t id, struct err *e),
+                            void *ctx, struct err *e)
+{
+    assert(cfg->envs > 0 && cfg->steps > 0 && cfg->block > 0);
+    struct rollout *r = calloc(1, sizeof *r);
+    if (!r) goto memory;
+    r->cfg = *cfg;
+    r->policy = policy;
+    r->priv_critic = priv;
+    r->n = cfg->envs * cfg->steps;
+    r->blocks = (cfg->envs + cfg->block - 1) / cfg->block;
+    r->experts = policy->actor->cfg.experts;
+    r->seats = calloc((size_t)cfg->envs, sizeof *r->seats);
+    r->block = calloc((size_t)r->blocks, sizeof *r->block);
+    if (!r->seats || !r->block) goto memory;
+
+    for (int i = 0; i < cfg->envs; i++) {
+        r->seats[i].env = make(ctx, (uint64_t)i, e);
+        if (!r->seats[i].env.self) goto failed;
+        rng_init(&r->seats[i].rng, cfg->seed, (uint64_t)i);
+    }
+    r->spec = r->seats[0].env.spec;
+    assert(r->spec.obs_dim == policy->cfg.obs_dim && r->spec.tags <= ROLLOUT_TAGS);
+    assert(!priv || priv->cfg.in == r->spec.obs_dim + r->spec.priv_dim);
+
+    if (!new_arrays(r)) goto memory;
+    for (int i = 0; i < r->blocks; i++)
+        if (!new_block(r, i, e)) goto memory;
+    for (int i = 0; i < cfg->envs; i++)
+        reset_seat(r, i);
+    return r;
+
+memory:
+    err_set(e, ERR_MEMORY, "no memory for %d environments", cfg->envs);
+failed:
+    rollout_free(r);
+    return NULL;
+}
+
+void rollout_free(struct rollout *r)
+{
+    if (!r) return;
+    for (int i = 0; r->seats && i < r->cfg.envs; i++)
+        if (r->seats[i].env.self) r->seats[i].env.free(r->seats[i].env.self);
+    for (int i = 0; r->block && i < r->blocks; i++) {
+        struct block *b = &r->block[i];
+        mix_ws_free(b->critic_ws);
+        mix_ws_free(b->actor_ws);
+        free(b->boot_row);
+        free(b->boot_value);
+        free(b->boot_priv);
+        free(b->boot_obs);
+        free(b->input);
+        free(b->value);
+        free(b->logits);
+    }
+    void *const arrays[] = {r->now_obs, r->now_priv,  r->now_z,  r->obs,
+                            r->priv,    r->z,         r->logp,   r->reward,
+                            r->value,   r->boot,      r->action, r->tag,
+                            r->mask,    r->advantage, r->target, r->last};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    free(r->block);
+    free(r->seats);
+    free(r);
+}
+
+/* inverse transform; the last legal action takes what rounding leaves */
+static int sample(const float *prob, uint32_t mask, int actions, double u)
+{
+    int chosen = 0;
+    for (int j = 0; j < actions; j++) {
+        if (!(mask >> j & 1)) continue;
+        chosen = j;
+        u -= (double)prob[j];
+        if (u < 0.0) break;
+    }
+    return chosen;
+}
+
+static void keep_boot(struct rollout *r, struct block *b, int env, int row)
+{
+    size_t obs = (size_t)r->spec.obs_dim, priv = (size_t)r->spec.priv_dim;
+    size_t at = (size_t)b->boots;
+    struct env_out out = place(r, env);
+    memcpy(b->boot_obs + at * obs, out.obs, obs * sizeof(float));
+    if (priv) memcpy(b->boot_priv + at * priv, out.priv, priv * sizeof(float));
+    b->boot_row[b->boots++] = row;
+}
+
+static void step_env(struct rollout *r, struct block *b, int env, int t,
+                     const float *logits)
+{
+    struct seat *s = &r->seats[env];
+    int row = env * r->cfg.steps + t;
+    size_t at = (size_t)row, obs = (size_t)r->spec.obs_dim;
+    size_t priv = (size_t)r->spec.priv_dim, experts = (size_t)r->experts;
+    struct env_out out = place(r, env);
+
+    float prob[POLICY_ACTIONS];
+    policy_softmax(prob, logits, s->mask, r->spec.actions);
+    int action = sample(prob, s->mask, r->spec.actions, rng_uniform(&s->rng));
+    memcpy(r->obs + at * obs, out.obs, obs * sizeof(float));
+    if (priv) memcpy(r->priv + at * priv, out.priv, priv * sizeof(float));
+    memcpy(r->z + at * experts, r->now_z + (size_t)env * experts,
+           experts * sizeof(float));
+    r->mask[row] = s->mask;
+    r->tag[row] = s->tag;
+    r->action[row] = action;
+    /* as ppo.c computes it, so that the ratio before the first update is 1 */
+    r->logp[row] = (float)log(fmax((double)prob[action], 1e-30));
+
+    s->env.step(s->env.self, action, &out);
+    r->reward[row] = out.reward;
+    r->last[row] = out.done || out.truncated || t == r->cfg.steps - 1;
+    r->boot[row] = 0.0f;
+    b->stats.reward[s->tag] += (double)out.reward;
+    b->stats.steps[s->tag]++;
+    if (r->last[row] && !out.done) keep_boot(r, b, env, row);
+    s->mask = out.mask;
+    s->tag = out.tag;
+    if (out.done || out.truncated) {
+        b->stats.episodes++;
+        reset_seat(r, env);
+    }
+}
+
+/* V of `rows` observations in reward units, through the critic that gives the advantages
+ */
+static void values(float *out, const struct rollout *r, struct block *b, const float *obs,
+                   const float *priv, int rows)
+{
+    const struct mix *critic = critic_of(r);
+    size_t obs_dim = (size_t)r->spec.obs_dim, in = (size_t)critic->cfg.in;
+    for (int at = 0; at < rows; at += CHUNK) {
+        int n = rows - at < CHUNK ? rows - at : CHUNK;
+        for (size_t i = 0; i < (size_t)n; i++) {
+            size_t from = (size_t)at + i;
+            memcpy(b->input + i * in, obs + from * obs_dim, obs_dim * sizeof(float));
+            if (r->priv_critic)
+                memcpy(b->input + i * in + obs_dim, priv + from * (in - obs_dim),
+                       (in - obs_dim) * sizeof(float));
+        }
+        mix_forward(b->value, NULL, NULL, critic, b->critic_ws, b->input, NULL, n);
+        for (int i = 0; i < n; i++)
+            out[at + i] = b->value[i] * r->policy->ret_std + r->policy->ret_mean;
+    }
+}
+
+static void value_block(struct rollout *r, struct block *b, int first, int envs)
+{
+    size_t row = (size_t)first * (size_t)r->cfg.steps;
+    values(r->value + row, r, b, r->obs + row * (size_t)r->spec.obs_dim,
+           r->priv + row * (size_t)r->spec.priv_dim, envs * r->cfg.steps);
+
+    values(b->boot_value, r, b, b->boot_obs, b->boot_priv, b->boots);
+    for (int i = 0; i < b->boots; i++)
+        r->boot[b->boot_row[i]] = b->boot_value[i];
+}
+
+static void run_block(void *ctx, int i)
+{
+    struct rollout *r = ctx;
+    struct block *b = &r->block[i];
+    int first = i * r->cfg.block, envs = block_envs(r, i);
+    size_t at = (size_t)first, experts = (size_t)r->experts;
+    float *x = r->now_obs + at * (size_t)r->spec.obs_dim, *z = r->now_z + at * experts;
+    b->boots = 0;
+    b->stats = (struct rollout_stats){0};
+
+    for (int t = 0; t < r->cfg.steps; t++) {
+        if (r->cfg.router_noise > 0.0)
+            for (int k = 0; k < envs * r->experts; k++)
+                z[k] = (float)(r->cfg.router_noise *
+                               rng_normal(&r->seats[first + k / r->experts].rng));
+        mix_forward(b->logits, NULL, NULL, r->policy->actor, b->actor_ws, x,
+                    r->cfg.router_noise > 0.0 ? z : NULL, envs);
+        for (int k = 0; k < envs; k++)
+            step_env(r, b, first + k, t, b->logits + k * r->spec.actions);
+    }
+    value_block(r, b, first, envs);
+}
+
+static void add_stats(struct rollout_stats *sum, const struct rollout *r)
+{
+    *sum = (struct rollout_stats){0};
+    for (int i = 0; i < r->blocks; i++) {
+        const struct rollout_stats *s = &r->block[i].stats;
+        sum->episodes += s->episodes;
+        for (int tag = 0; tag < ROLLOUT_TAGS; tag++) {
+            sum->reward[tag] += s->reward[tag];
+            sum->steps[tag] += s->steps[tag];
+        }
+    }
+    for (int tag = 0; tag < ROLLOUT_TAGS; tag++)
+        if (sum->steps[tag]) sum->reward[tag] /= sum->steps[tag];
+}
+
+void rollout_collect(struct rollout *r, double gamma, double lambda,
+                     struct rollout_stats *stats)
+{
+    pool_run(r->blocks, r->cfg.threads, run_block, r);
+    gae_compute(r->advantage, r->target, r->reward, r->value, r->boot, r->last, r->n,
+                gamma, lambda);
+    if (stats) add_stats(stats, r);
+}
+
+void rollout_batch(const struct rollout *r, struct ppo_batch *out)
+{
+    *out = (struct ppo_batch){
+        .n = r->n,
+        .obs = r->obs,
+        .priv = r->spec.priv_dim ? r->priv : NULL,
+        .mask = r->mask,
+        .action = r->action,
+        .tag = r->tag,
+        .logp = r->logp,
+        .z = r->cfg.router_noise > 0.0 ? r->z : NULL,
+        .advantage = r->advantage,
+        .target = r->target,
+    };
+}
+
+/* Per environment: stream, mask, tag, observation, privileged observation, own state. */
+static size_t seat_size(const struct rollout *r)
+{
+    return sizeof(struct rng) + sizeof(uint32_t) + sizeof(int) +
+           ((size_t)r->spec.obs_dim + (size_t)r->spec.priv_dim) * sizeof(float) +
+           r->seats[0].env.state_size;
+}
+
+size_t rollout_state_size(const struct rollout *r)
+{
+    return r->seats[0].env.state_size ? (size_t)r->cfg.envs * seat_size(r) : 0;
+}
+
+static char *put_bytes(char *to, const void *from, size_t n)
+{
+    memcpy(to, from, n);
+    return to + n;
+}
+
+static const char *take_bytes(void *to, const char *from, size_t n)
+{
+    memcpy(to, from, n);
+    return from + n;
+}
+
+void rollout_state_get(const struct rollout *r, void *out)
+{
+    char *p = out;
+    size_t obs = (size_t)r->spec.obs_dim, priv = (size_t)r->spec.priv_dim;
+    for (int i = 0; i < r->cfg.envs; i++) {
+        const struct seat *s = &r->seats[i];
+        p = put_bytes(p, &s->rng, sizeof s->rng);
+        p = put_bytes(p, &s->mask, sizeof s->mask);
+        p = put_bytes(p, &s->tag, sizeof s->tag);
+        p = put_bytes(p, r->now_obs + (size_t)i * obs, obs * sizeof(float));
+        p = put_bytes(p, r->now_priv + (size_t)i * priv, priv * sizeof(float));
+        s->env.state_get(s->env.self, p);
+        p += s->env.state_size;
+    }
+}
+
+void rollout_state_put(struct rollout *r, const void *in)
+{
+    const char *p = in;
+    size_t obs = (size_t)r->spec.obs_dim, priv = (size_t)r->spec.priv_dim;
+    for (int i = 0; i < r->cfg.envs; i++) {
+        struct seat *s = &r->seats[i];
+        p = take_bytes(&s->rng, p, sizeof s->rng);
+        p = take_bytes(&s->mask, p, sizeof s->mask);
+        p = take_bytes(&s->tag, p, sizeof s->tag);
+        p = take_bytes(r->now_obs + (size_t)i * obs, p, obs * sizeof(float));
+        p = take_bytes(r->now_priv + (size_t)i * priv, p, priv * sizeof(float));
+        s->env.state_put(s->env.self, p);
+        p += s->env.state_size;
+    }
+}

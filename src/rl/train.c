@@ -1,0 +1,197 @@
+#include "rl/train.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct train {
+    struct train_cfg cfg;
+    struct policy *policy;
+    struct mix *priv; /* NULL without a privileged critic */
+    struct rollout *rollout;
+    struct ppo *ppo;
+    int64_t iteration, steps;
+};
+
+/* Streams of one seed: environments use their number, so the others are far away. */
+enum { STREAM_ROLLOUT = 1, STREAM_PPO, STREAM_PRIV };
+
+static uint64_t stream(const struct train_cfg *cfg, int which)
+{
+    return rng_u64_at(cfg->seed, (uint64_t)which, 0);
+}
+
+/* The number of privileged floats is the environment's to say. */
+static struct mix *new_priv(const struct train_cfg *cfg, int obs_dim, int priv_dim,
+                            struct err *e)
+{
+    struct mix_cfg c = {.in = obs_dim + priv_dim,
+                        .hidden = cfg->priv_hidden,
+                        .layers = cfg->priv_layers,
+                        .out = 1,
+                        .experts = 1,
+                        .route = MIX_SINGLE};
+    struct mix *m = mix_new(&c, e);
+    if (!m) return NULL;
+
+    struct rng r;
+    rng_init(&r, stream(cfg, STREAM_PRIV), 0);
+    mix_init(m, 1.0f, &r);
+    return m;
+}
+
+struct train *train_new(const struct train_cfg *cfg, struct policy *policy,
+                        struct env (*make)(void *ctx, uint64_t id, struct err *e),
+                        void *ctx, struct err *e)
+{
+    assert(cfg->steps > 0);
+    struct train *t = calloc(1, sizeof *t);
+    if (!t) {
+        err_set(e, ERR_MEMORY, "no memory for training");
+        return NULL;
+    }
+    t->cfg = *cfg;
+    t->policy = policy;
+
+    struct env probe = make(ctx, 0, e);
+    if (!probe.self) goto failed;
+    int priv_dim = probe.spec.priv_dim;
+    probe.free(probe.self);
+    if (cfg->privileged) {
+        t->priv = new_priv(cfg, policy->cfg.obs_dim, priv_dim, e);
+        if (!t->priv) goto failed;
+    }
+
+    struct rollout_cfg rc = cfg->rollout;
+    rc.seed = stream(cfg, STREAM_ROLLOUT);
+    t->rollout = rollout_new(&rc, policy, t->priv, make, ctx, e);
+    if (!t->rollout) goto failed;
+    t->ppo = ppo_new(&cfg->ppo, policy, t->priv, rc.envs * rc.steps,
+                     stream(cfg, STREAM_PPO), e);
+    if (!t->ppo) goto failed;
+    return t;
+
+failed:
+    train_free(t);
+    return NULL;
+}
+
+void train_free(struct train *t)
+{
+    if (!t) return;
+    ppo_free(t->ppo);
+    rollout_free(t->rollout);
+    mix_free(t->priv);
+    free(t);
+}
+
+bool train_done(const struct train *t)
+{
+    return t->steps >= t->cfg.steps;
+}
+
+int64_t train_steps(const struct train *t)
+{
+    return t->steps;
+}
+
+static double scheduled(const struct train *t, double from, double to)
+{
+    double share = (double)t->steps / (double)t->cfg.steps;
+    switch (t->cfg.schedule) {
+    case TRAIN_CONSTANT:
+        return from;
+    case TRAIN_LINEAR:
+        return from + (to - from) * share;
+    case TRAIN_GEOMETRIC:
+        return from > 0.0 && to > 0.0 ? from * pow(to / from, share) : from;
+    }
+    return from;
+}
+
+int train_iterate(struct train *t, struct train_row *row)
+{
+    const struct ppo_cfg *c = &t->cfg.ppo;
+    double lr = scheduled(t, c->lr, t->cfg.lr_end);
+    double entropy = scheduled(t, c->entropy, t->cfg.entropy_end);
+    ppo_set_lr(t->ppo, lr, c->lr > 0.0 ? c->critic_lr * lr / c->lr : c->critic_lr);
+    ppo_set_entropy(t->ppo, entropy);
+
+    struct train_row r = {.lr = lr, .entropy = entropy};
+    rollout_collect(t->rollout, c->gamma, c->lambda, &r.rollout);
+    struct ppo_batch batch;
+    rollout_batch(t->rollout, &batch);
+    int rc = ppo_update(t->ppo, &batch, &r.ppo);
+
+    t->iteration++;
+    t->steps += batch.n;
+    r.iteration = t->iteration;
+    r.steps = t->steps;
+    if (row) *row = r;
+    return rc;
+}
+
+/* What must agree before the rest of a state is believed. */
+struct state_head {
+    char magic[8];
+    int64_t iteration, steps;
+    uint64_t seed, ppo_bytes, rollout_bytes, priv_floats;
+};
+
+static struct state_head head_of(const struct train *t)
+{
+    return (struct state_head){
+        .magic = "abrdtrn",
+        .iteration = t->iteration,
+        .steps = t->steps,
+        .seed = t->cfg.seed,
+        .ppo_bytes = ppo_state_size(t->ppo),
+        .rollout_bytes = rollout_state_size(t->rollout),
+        .priv_floats = t->priv ? t->priv->n : 0,
+    };
+}
+
+size_t train_state_size(const struct train *t)
+{
+    struct state_head h = head_of(t);
+    return sizeof h + h.ppo_bytes + h.rollout_bytes + h.priv_floats * sizeof(float);
+}
+
+void train_state_get(const struct train *t, void *out)
+{
+    struct state_head h = head_of(t);
+    char *p = out;
+    memcpy(p, &h, sizeof h);
+    p += sizeof h;
+    ppo_state_get(t->ppo, p);
+    p += h.ppo_bytes;
+    if (h.rollout_bytes) rollout_state_get(t->rollout, p);
+    p += h.rollout_bytes;
+    if (t->priv) memcpy(p, t->priv->theta, h.priv_floats * sizeof(float));
+}
+
+int train_state_put(struct train *t, const void *in, size_t n, struct err *e)
+{
+    struct state_head mine = head_of(t), h;
+    if (n < sizeof h) return err_set(e, ERR_CORRUPT, "training state is too short");
+    memcpy(&h, in, sizeof h);
+    mine.iteration = h.iteration;
+    mine.steps = h.steps;
+    if (memcmp(&h, &mine, sizeof h) || n != train_state_size(t))
+        return err_set(e, ERR_CORRUPT,
+                       "training state is of another configuration or seed (%zu bytes, "
+                       "expected %zu)",
+                       n, train_state_size(t));
+
+    const char *p = (const char *)in + sizeof h;
+    int rc = ppo_state_put(t->ppo, p, h.ppo_bytes, e);
+    if (rc) return rc;
+    p += h.ppo_bytes;
+    if (h.rollout_bytes) rollout_state_put(t->rollout, p);
+    p += h.rollout_bytes;
+    if (t->priv) memcpy(t->priv->theta, p, h.priv_floats * sizeof(float));
+    t->iteration = h.iteration;
+    t->steps = h.steps;
+    return 0;
+}
