@@ -1,0 +1,216 @@
+#include "abr/abr_env.h"
+
+#include "abr/player.h"
+
+#include "base/rng.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fixture {
+    struct video *video;
+    struct worlds *worlds;
+};
+
+static struct fixture setup(int ladders)
+{
+    struct fixture f = {.video = video_default(NULL)};
+    struct worlds_cfg c = {
+        .links = 20, .link_s = 120, .video = f.video, .ladders = ladders, .seed = 1};
+    f.worlds = worlds_new(&c, NULL);
+    ck_assert_ptr_nonnull(f.worlds);
+    return f;
+}
+
+static void teardown(struct fixture *f)
+{
+    worlds_free(f->worlds);
+    video_free(f->video);
+}
+
+struct walk {
+    struct env env;
+    struct env_out out;
+    float obs[FEAT_FULL_DIM], priv[ABR_ENV_PRIV];
+    struct rng rng;
+};
+
+static void begin(struct walk *w, const struct abr_env_cfg *c, const struct fixture *f,
+                  uint64_t id)
+{
+    w->env = abr_env_new(c, f->worlds, 5, id, NULL);
+    ck_assert_ptr_nonnull(w->env.self);
+    w->out = (struct env_out){.obs = w->obs, .priv = w->priv};
+    rng_init(&w->rng, 8, id);
+    w->env.reset(w->env.self, &w->out);
+}
+
+static int any_level(struct walk *w)
+{
+    int levels = 0;
+    while (w->out.mask >> levels & 1)
+        levels++;
+    return (int)rng_below(&w->rng, (uint32_t)levels);
+}
+
+/* one step with a random level; starts again after an end */
+static void step(struct walk *w)
+{
+    w->env.step(w->env.self, any_level(w), &w->out);
+    if (w->out.done || w->out.truncated) w->env.reset(w->env.self, &w->out);
+}
+
+START_TEST(everything_drawn_stays_finite)
+{
+    struct fixture f = setup(30);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.custom = c.ladders = c.players = c.live = c.choose_first = .5;
+    int tags[ABR_ENV_PROFILES + 2] = {0}, ends = 0, cuts = 0, masks = 0;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    for (int i = 0; i < 20000; i++) {
+        tags[w.out.tag]++;
+        w.env.step(w.env.self, any_level(&w), &w.out);
+        ends += w.out.done;
+        cuts += w.out.truncated;
+        ck_assert(isfinite(w.out.reward));
+        for (int k = 0; k < FEAT_FULL_DIM; k++)
+            ck_assert(isfinite(w.obs[k]));
+        for (int k = 0; k < ABR_ENV_PRIV; k++)
+            ck_assert(isfinite(w.priv[k]));
+        masks |= (int)w.out.mask + 1;
+        if (w.out.done || w.out.truncated) w.env.reset(w.env.self, &w.out);
+    }
+    for (int k = 0; k < c.n_profiles + 2; k++)
+        ck_assert_int_gt(tags[k], 0);
+    ck_assert_int_gt(ends, 50);
+    ck_assert_int_gt(cuts, 50);
+    ck_assert_int_eq(masks & 0x1ffc, 0x1ffc); /* ladders of 2 .. 12 levels came up */
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* No noise, no draws but the trace and the row: the rewards are those of a player that
+ * the same world gave. Found by trying all traces and rows, as the draw is the env's. */
+START_TEST(rewards_are_the_players)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.noise = c.custom = c.ladders = c.players = c.live = 0;
+    c.choose_first = 1;
+    c.n_profiles = 1;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    const int levels[] = {0, 3, 5, 1, 2};
+    double got[5];
+    for (int i = 0; i < 5; i++) {
+        w.env.step(w.env.self, levels[i], &w.out);
+        got[i] = (double)w.out.reward;
+    }
+
+    int matches = 0;
+    for (int i = 0; i < f.worlds->n_traces; i++)
+        for (int row = 1; row < f.worlds->traces[i]->n; row++) {
+            struct emu_world world = {f.video, f.worlds->traces[i], c.emu};
+            struct player p;
+            player_start(&p, &world, row, &c.profiles[0], -1);
+            double difference = 0;
+            for (int k = 0; k < 5; k++) {
+                player_step(&p, levels[k], 1.0);
+                difference += fabs(p.last.reward / 8.0 - got[k]); /* 1 + 6 + 1 */
+            }
+            matches += difference < 1e-4;
+        }
+    ck_assert_int_ge(matches, 1);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(ids_differ_and_repeat)
+{
+    struct fixture f = setup(5);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    struct walk a, b, other;
+    begin(&a, &c, &f, 1);
+    begin(&b, &c, &f, 1);
+    begin(&other, &c, &f, 2);
+    int different = 0;
+    for (int i = 0; i < 300; i++) {
+        step(&a);
+        step(&b);
+        step(&other);
+        ck_assert_mem_eq(a.obs, b.obs, sizeof a.obs);
+        ck_assert_float_eq(a.out.reward, b.out.reward);
+        different += a.out.reward != other.out.reward;
+    }
+    ck_assert_int_gt(different, 200);
+    a.env.free(a.env.self);
+    b.env.free(b.env.self);
+    other.env.free(other.env.self);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(state_round_trip)
+{
+    struct fixture f = setup(5);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    struct walk a, b;
+    begin(&a, &c, &f, 1);
+    begin(&b, &c, &f, 9);
+    for (int i = 0; i < 100; i++)
+        step(&a);
+    char *state = malloc(a.env.state_size);
+    a.env.state_get(a.env.self, state);
+    b.env.state_put(b.env.self, state);
+    b.rng = a.rng;
+    b.out.mask = a.out.mask;
+    for (int i = 0; i < 300; i++) {
+        step(&a);
+        step(&b);
+        ck_assert_mem_eq(a.obs, b.obs, sizeof a.obs);
+        ck_assert_mem_eq(a.priv, b.priv, sizeof a.priv);
+        ck_assert_float_eq(a.out.reward, b.out.reward);
+    }
+    free(state);
+    a.env.free(a.env.self);
+    b.env.free(b.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* The shifts: documentary, live, news, documentary, each for exactly so many steps. */
+START_TEST(profiles_in_turn)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_paper(true, 70);
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    for (int i = 0; i < 280; i++) {
+        ck_assert_int_eq(w.out.tag, i / 70 % 3);
+        step(&w);
+    }
+    ck_assert_int_eq(w.env.spec.obs_dim, FEAT_PAPER_DIM);
+    ck_assert_int_eq(w.env.spec.priv_dim, 0);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+Suite *suite_abr_abr_env(void);
+Suite *suite_abr_abr_env(void)
+{
+    Suite *s = suite_create("abr/abr_env");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, everything_drawn_stays_finite);
+    tcase_add_test(t, rewards_are_the_players);
+    tcase_add_test(t, ids_differ_and_repeat);
+    tcase_add_test(t, state_round_trip);
+    tcase_add_test(t, profiles_in_turn);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,144 @@
+#include "abr/worlds.h"
+
+#include "abr/gen.h"
+
+#include "base/rng.h"
+
+#include <check.h>
+#include <math.h>
+
+static const double SLOTS[] = {0, 1, 3, 2}; /* Mbit/s of slots that end at 5, 6, 8, 9 s */
+
+static struct trace *small_trace(void)
+{
+    static const double time[] = {5, 6, 8, 9};
+    struct trace *t = trace_new(4, "small", NULL);
+    for (int i = 0; i < 4; i++) {
+        t->time_s[i] = time[i];
+        t->mbps[i] = SLOTS[i];
+    }
+    return t;
+}
+
+static struct worlds *make(struct corpus *c, struct trace **t, int links, int ladders,
+                           struct video **v)
+{
+    *t = small_trace();
+    *v = video_default(NULL);
+    *c = (struct corpus){.name = "test", .n = 1, .traces = t};
+    struct worlds_cfg cfg = {.n_corpora = 1,
+                             .corpora = {c},
+                             .links = links,
+                             .link_s = 60,
+                             .video = *v,
+                             .ladders = ladders,
+                             .seed = 3};
+    struct worlds *w = worlds_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(w);
+    return w;
+}
+
+static void drop(struct worlds *w, struct trace *t, struct video *v)
+{
+    worlds_free(w);
+    video_free(v);
+    trace_free(t);
+}
+
+/* One round of the trace: 1 Mbit in [5,6], 6 in [6,8], 2 in [8,9]: 9 in 4 s. */
+START_TEST(ahead_by_hand)
+{
+    struct corpus c;
+    struct trace *t;
+    struct video *v;
+    struct worlds *w = make(&c, &t, 0, 0, &v);
+    ck_assert_double_eq_tol(worlds_ahead(w, 0, 1, 5.0, 1.0), 1.0, 1e-12);
+    ck_assert_double_eq_tol(worlds_ahead(w, 0, 1, 5.5, 1.0), 0.5 + 1.5, 1e-12);
+    ck_assert_double_eq_tol(worlds_ahead(w, 0, 2, 7.0, 2.0), (3.0 + 2.0) / 2, 1e-12);
+    /* round the corner, once and ten times */
+    ck_assert_double_eq_tol(worlds_ahead(w, 0, 3, 8.5, 1.5), (1.0 + 1.0) / 1.5, 1e-12);
+    ck_assert_double_eq_tol(worlds_ahead(w, 0, 2, 6.0, 40.0), 9.0 / 4.0, 1e-12);
+    /* a clock that the wrap left before the first row is taken as there */
+    ck_assert_double_eq_tol(worlds_ahead(w, 0, 1, 0.0, 1.0), 1.0, 1e-12);
+    drop(w, t, v);
+}
+END_TEST
+
+/* The same question put to the slots one by one. */
+START_TEST(ahead_equals_walking)
+{
+    struct corpus c;
+    struct trace *t;
+    struct video *v;
+    struct worlds *w = make(&c, &t, 3, 0, &v);
+    struct rng r;
+    rng_init(&r, 1, 1);
+    for (int i = 0; i < 300; i++) {
+        int k = (int)rng_below(&r, (uint32_t)w->n_traces);
+        const struct trace *x = w->traces[k];
+        int row = 1 + (int)rng_below(&r, (uint32_t)x->n - 1);
+        double clock = rng_range(&r, x->time_s[row - 1], x->time_s[row]);
+        double seconds = rng_range(&r, .01, 150), left = seconds, got = 0, at = clock;
+        for (int j = row; left > 0; j = j + 1 < x->n ? j + 1 : 1) {
+            if (j == 1 && at > x->time_s[1]) at = x->time_s[0];
+            double d = fmin(left, x->time_s[j] - at);
+            got += d * x->mbps[j];
+            left -= d;
+            at += d;
+        }
+        ck_assert_double_eq_tol(worlds_ahead(w, k, row, clock, seconds), got / seconds,
+                                1e-6 * (1 + got / seconds));
+    }
+    drop(w, t, v);
+}
+END_TEST
+
+START_TEST(pools_have_what_was_asked_for)
+{
+    struct corpus c;
+    struct trace *t;
+    struct video *v;
+    struct worlds *w = make(&c, &t, 5, 40, &v);
+    ck_assert_int_eq(w->n_real, 1);
+    ck_assert_int_eq(w->n_traces, 6);
+    ck_assert_int_eq(w->n_videos, 41);
+    ck_assert_ptr_eq(w->videos[0], v);
+    int seen[VIEW_LEVELS + 1] = {0};
+    for (int i = 1; i < w->n_videos; i++)
+        seen[w->videos[i]->levels]++;
+    ck_assert_int_gt(seen[2] + seen[3] + seen[4], 0);
+    ck_assert_int_gt(seen[10] + seen[11] + seen[12], 0);
+    drop(w, t, v);
+}
+END_TEST
+
+START_TEST(slow_traces_can_be_left_out)
+{
+    struct video *v = video_default(NULL);
+    struct trace *t = small_trace(); /* mean 2.25 */
+    struct corpus c = {.name = "test", .n = 1, .traces = &t};
+    struct worlds_cfg cfg = {.n_corpora = 1, .corpora = {&c}, .video = v, .min_mbps = 2};
+    struct worlds *w = worlds_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(w);
+    worlds_free(w);
+    cfg.min_mbps = 2.5;
+    struct err e = {0};
+    ck_assert_ptr_null(worlds_new(&cfg, &e));
+    ck_assert_int_eq(e.code, ERR_ABSENT);
+    video_free(v);
+    trace_free(t);
+}
+END_TEST
+
+Suite *suite_abr_worlds(void);
+Suite *suite_abr_worlds(void)
+{
+    Suite *s = suite_create("abr/worlds");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, ahead_by_hand);
+    tcase_add_test(t, ahead_equals_walking);
+    tcase_add_test(t, pools_have_what_was_asked_for);
+    tcase_add_test(t, slow_traces_can_be_left_out);
+    suite_add_tcase(s, t);
+    return s;
+}
