@@ -3,10 +3,17 @@
  * Every policy plays every trace of a corpus once per profile in the deterministic emulator
  * (start row 1, no noise). Per-chunk QoE: by default chunk 0 is fetched at level 1 and not
  * counted, as in the peers' test code; count_first lets the policy choose it and counts it.
+ * A session's key is the trace's place in the corpus, so excluding others changes nothing.
  *
  * Intervals: paired bootstrap over traces (10,000 resamples, 95 %), see base/stats.h.
+ * "paired" means over the differences trace by trace: traces differ far more than
+ * policies do.
  *
- * Threads: eval_run spreads traces over cfg.threads; the result does not depend on it. */
+ * Ownership: a row owns its arrays, eval_row_free releases them. Errors: those of algo_new,
+ * ERR_ABSENT when no trace is left, ERR_INVALID for a policy that cannot play, ERR_MEMORY,
+ * and EVAL_STOPPED.
+ * Threads: eval_run spreads traces over cfg.threads; the result does not depend on it.
+ * progress is called from the caller's thread. */
 #ifndef ABR_EVAL_H
 #define ABR_EVAL_H
 
@@ -14,11 +21,19 @@
 #include "abr/corpus.h"
 #include "abr/emu.h"
 
+#define EVAL_STOPPED 1 /* progress asked to stop: no row, no error */
+
 struct eval_cfg {
     struct emu_cfg emu;
     bool count_first;
     int threads;
-    uint64_t seed;
+    uint64_t seed; /* of the bootstrap */
+    /* traces to pass over, by name; names that the corpus lacks are no error */
+    const char *const *exclude;
+    int n_exclude;
+    /* called now and then with the share done; true stops. May be NULL. */
+    bool (*progress)(void *progress_ctx, double share);
+    void *progress_ctx;
 };
 
 struct eval_cfg eval_cfg_default(void);
@@ -31,18 +46,28 @@ struct eval_row {
     double *trace_qoe; /* (n) owned */
     double mean_qoe, ci_lo, ci_hi;
     double bitrate_mbps, stall_s, switch_mbps; /* means per chunk */
-    double oracle_gap; /* oracle rows: stated gap (upper bound - value), else 0 */
+    double *trace_bound; /* (n) owned; oracle rows: no plan scores above it; else NULL */
+    double oracle_gap;   /* oracle rows: mean of bound - value; else 0 */
 };
 
-/* policy may be "oracle". progress may be NULL: called with 0..1, returns true to stop. */
 int eval_run(struct eval_row *out, const char *policy, const struct algo_ctx *ctx,
              const char *profile, const struct qoe *qoe, const struct corpus *corpus,
              const struct video *video, const struct eval_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 void eval_row_free(struct eval_row *row);
 
-/* Paired difference a - b over traces: mean and 95 % interval. */
+/* Paired difference a - b over traces: mean and 95 % interval. a->n == b->n. */
 void eval_paired(double *mean, double *lo, double *hi, const struct eval_row *a,
                  const struct eval_row *b, uint64_t seed);
+
+/* Paired relative gain of a over b: (mean a - mean b) / |mean b|, the interval from
+ * resampling traces once for both means. */
+void eval_gain(double *gain, double *lo, double *hi, const struct eval_row *a,
+               const struct eval_row *b, uint64_t seed);
+
+/* Mean over k pairs of rows (profiles) of their gains; one resampling of traces serves all
+ * profiles, since they were played on the same traces. a[i]->n all equal. */
+void eval_gain_mean(double *gain, double *lo, double *hi, const struct eval_row *const *a,
+                    const struct eval_row *const *b, int k, uint64_t seed);
 
 #endif

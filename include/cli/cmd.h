@@ -7,4 +7,6 @@
 
 #define CMD_VERSION "0.1.0"
 
+int cmd_eval(int argc, char **argv);
+
 #endif

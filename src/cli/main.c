@@ -11,6 +11,7 @@ struct command {
 };
 
 static const struct command commands[] = {
+    {"eval", "score policies on traces", cmd_eval},
     {NULL, NULL, NULL},
 };
 

@@ -1,0 +1,68 @@
+/* setup.h - what several commands ask for in the same words: traces, a video, viewers.
+ *
+ *   struct setup s = setup_default();
+ *   const struct opt opts[] = {SETUP_OPTIONS(s), ..., {0}};
+ *   ...
+ *   if (setup_corpus(&corpus, &s, &e) || setup_video(&video, &s, &e) || ...)
+ *
+ * Errors: e->field names the option or the file. Threads: main thread. */
+#ifndef CLI_SETUP_H
+#define CLI_SETUP_H
+
+#include "abr/corpus.h"
+#include "abr/emu.h"
+#include "cli/opt.h"
+
+#define SETUP_PROFILES 16
+
+struct setup {
+    const char *traces; /* folder; NULL = the bundled corpus */
+    const char *part;   /* all, train or test; NULL = test of the bundled corpus, all of a
+                            folder */
+    const char *video;  /* NULL = video_default */
+    struct opt_list profiles; /* names; "all" = the four built in */
+    const char *mu; /* "quality,switch,stall" of a profile "custom"; NULL = none */
+    const char *utility;
+    double rtt_ms, buffer_s;
+    bool no_wrap;
+};
+
+#define SETUP_OPTIONS(s)                                                                  \
+    {"traces", "DIR", "folder of traces (default: the test part of the bundled corpus)",  \
+     .text = &(s).traces},                                                                \
+        {"part", "NAME", "all, train or test of them, split by name",                     \
+         .text = &(s).part},                                                              \
+        {"video", "PATH", "video_size_* folder, sabre JSON or MPD (default: generated)",  \
+         .text = &(s).video},                                                             \
+        {"profile", "A,B", "documentary, live, news, pensieve or all",                    \
+         .list = &(s).profiles},                                                          \
+        {"mu", "Q,W,S", "profile 'custom': weights of quality, switching and stalls",     \
+         .text = &(s).mu},                                                                \
+        {"utility", "NAME", "linear, log or pamoe", .text = &(s).utility},                \
+        {"rtt-ms", "MS", "round trip per chunk", .d = &(s).rtt_ms, .lo = 0, .hi = 10000}, \
+        {"buffer-s",         "S",     "what the player holds at most",                    \
+         .d = &(s).buffer_s, .lo = 1, .hi = 3600},                                        \
+    {                                                                                     \
+        "no-wrap", NULL, "a trace does not begin anew: its last throughput stays",        \
+            .flag = &(s).no_wrap                                                          \
+    }
+
+struct setup_profile {
+    char name[32];
+    struct qoe qoe;
+};
+
+struct setup setup_default(void);
+
+/* Owned by the caller; NULL on failure. */
+struct corpus *setup_corpus(const struct setup *s, struct err *e);
+struct video *setup_video(const struct setup *s, struct err *e);
+struct emu_cfg setup_emu(const struct setup *s);
+
+/* out: (SETUP_PROFILES). Returns their number, or a negative ERR_*. Without --profile:
+ * "custom" when --mu is given, else the profile `otherwise` (a name or "all"). */
+int setup_profiles(struct setup_profile *out, const struct setup *s,
+                   const char *otherwise, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

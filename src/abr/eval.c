@@ -1,0 +1,262 @@
+#include "abr/eval.h"
+
+#include "abr/player.h"
+#include "base/pool.h"
+#include "base/rng.h"
+#include "base/stats.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESAMPLES 10000
+#define LEVEL .95
+#define START_ROW 1   /* of the deterministic emulator */
+#define FIRST_LEVEL 1 /* of chunk 0 when it is not counted */
+
+struct eval_cfg eval_cfg_default(void)
+{
+    return (struct eval_cfg){.emu = emu_cfg_default(), .threads = 1, .seed = 1};
+}
+
+/* What one trace gave: sums over counted chunks, divided by their number. */
+struct score {
+    double qoe, bitrate_mbps, stall_s, switch_mbps;
+};
+
+struct run {
+    const struct eval_cfg *cfg;
+    const struct qoe *qoe;
+    const struct video *video;
+
+    int n;                       /* traces that take part */
+    const struct trace **traces; /* (n) */
+    uint64_t *keys;              /* (n) places in the corpus */
+    struct score *scores;        /* (n) */
+
+    int workers, from, to; /* traces from .. to-1 are this round's */
+    struct algo *algos;    /* (workers) */
+    struct err *errors;    /* (workers) */
+};
+
+static void tally(struct score *s, const struct player *p, int level, int prev_level)
+{
+    const double *kbps = p->view.ladder_kbps;
+    s->qoe += p->last.reward;
+    s->bitrate_mbps += kbps[level] / 1000;
+    s->stall_s += p->last.stall_s;
+    if (prev_level >= 0) s->switch_mbps += fabs(kbps[level] - kbps[prev_level]) / 1000;
+}
+
+static void play(struct score *s, const struct run *r, const struct emu_world *world,
+                 uint64_t key, struct algo *algo)
+{
+    struct player p;
+    player_start(&p, world, START_ROW, r->qoe, r->cfg->count_first ? -1 : FIRST_LEVEL);
+    algo->reset(algo->self, key);
+
+    int counted = 0;
+    for (bool end = false; !end; counted++) {
+        int prev = p.view.last_level;
+        int level = algo->decide(algo->self, &p.view, r->video);
+        assert(level >= 0 && level < p.view.levels);
+        end = player_step(&p, level, 1);
+        tally(s, &p, level, prev);
+    }
+    s->qoe /= counted;
+    s->bitrate_mbps /= counted;
+    s->stall_s /= counted;
+    s->switch_mbps /= counted;
+}
+
+static void worker(void *ctx, int w)
+{
+    struct run *r = ctx;
+    for (int i = r->from + w; i < r->to && !r->errors[w].code; i += r->workers) {
+        const struct emu_world world = {r->video, r->traces[i], r->cfg->emu};
+        struct score *s = &r->scores[i];
+        *s = (struct score){0};
+        play(s, r, &world, r->keys[i], &r->algos[w]);
+    }
+}
+
+static bool excluded(const struct eval_cfg *cfg, const char *name)
+{
+    for (int i = 0; i < cfg->n_exclude; i++)
+        if (strcmp(cfg->exclude[i], name) == 0) return true;
+    return false;
+}
+
+static int choose_traces(struct run *r, const struct corpus *corpus, struct err *e)
+{
+    size_t n = (size_t)corpus->n;
+    r->traces = calloc(n + 1, sizeof *r->traces);
+    r->keys = calloc(n + 1, sizeof *r->keys);
+    r->scores = calloc(n + 1, sizeof *r->scores);
+    if (!r->traces || !r->keys || !r->scores)
+        return err_set(e, ERR_MEMORY, "no memory to score %d traces", corpus->n);
+    for (int i = 0; i < corpus->n; i++) {
+        if (excluded(r->cfg, corpus->traces[i]->name)) continue;
+        r->keys[r->n] = (uint64_t)i;
+        r->traces[r->n++] = corpus->traces[i];
+    }
+    if (!r->n)
+        return err_field(e, ERR_ABSENT, "traces",
+                         "no trace to score: '%s' has %d, all are excluded", corpus->name,
+                         corpus->n);
+    return 0;
+}
+
+static int make_workers(struct run *r, const char *policy, const struct algo_ctx *ctx,
+                        struct err *e)
+{
+    int threads = r->cfg->threads < 1 ? 1 : r->cfg->threads;
+    r->workers = threads < r->n ? threads : r->n;
+    r->algos = calloc((size_t)r->workers, sizeof *r->algos);
+    r->errors = calloc((size_t)r->workers, sizeof *r->errors);
+    if (!r->algos || !r->errors)
+        return err_set(e, ERR_MEMORY, "no memory for %d workers", r->workers);
+    for (int w = 0; w < r->workers; w++) {
+        int rc = algo_new(&r->algos[w], policy, ctx, e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static void release(struct run *r)
+{
+    for (int w = 0; r->algos && w < r->workers; w++)
+        algo_free(&r->algos[w]);
+    free(r->errors);
+    free(r->algos);
+    free(r->scores);
+    free(r->keys);
+    free(r->traces);
+}
+
+static int play_all(struct run *r, struct err *e)
+{
+    const struct eval_cfg *cfg = r->cfg;
+    int round = 4 * r->workers; /* between looks at progress */
+    for (r->from = 0; r->from < r->n; r->from = r->to) {
+        r->to = r->n - r->from < round ? r->n : r->from + round;
+        pool_run(r->workers, r->workers, worker, r);
+        for (int w = 0; w < r->workers; w++) {
+            const struct err *why = &r->errors[w];
+            if (why->code) return err_field(e, why->code, why->field, "%s", why->detail);
+        }
+        if (cfg->progress && cfg->progress(cfg->progress_ctx, (double)r->to / r->n))
+            return EVAL_STOPPED;
+    }
+    return 0;
+}
+
+static int summarise(struct eval_row *out, const struct run *r, struct err *e)
+{
+    out->n = r->n;
+    out->trace_qoe = malloc((size_t)r->n * sizeof *out->trace_qoe);
+    if (!out->trace_qoe)
+        return err_set(e, ERR_MEMORY, "no memory for the scores of %d traces", r->n);
+    for (int i = 0; i < r->n; i++) {
+        const struct score *s = &r->scores[i];
+        out->trace_qoe[i] = s->qoe;
+        out->bitrate_mbps += s->bitrate_mbps / r->n;
+        out->stall_s += s->stall_s / r->n;
+        out->switch_mbps += s->switch_mbps / r->n;
+    }
+    struct stats_interval ci =
+        stats_bootstrap(out->trace_qoe, r->n, LEVEL, RESAMPLES, r->cfg->seed);
+    out->mean_qoe = ci.mean;
+    out->ci_lo = ci.lo;
+    out->ci_hi = ci.hi;
+    return 0;
+}
+
+int eval_run(struct eval_row *out, const char *policy, const struct algo_ctx *ctx,
+             const char *profile, const struct qoe *qoe, const struct corpus *corpus,
+             const struct video *video, const struct eval_cfg *cfg, struct err *e)
+{
+    *out = (struct eval_row){.qoe = *qoe};
+    snprintf(out->policy, sizeof out->policy, "%s", policy);
+    snprintf(out->profile, sizeof out->profile, "%s", profile);
+    struct run r = {.cfg = cfg, .qoe = qoe, .video = video};
+    if (!cfg->count_first && video->chunks < 2)
+        return err_field(
+            e, ERR_RANGE, "video",
+            "a video of one chunk: nothing is left when chunk 0 does not count");
+
+    int rc = emu_check(&cfg->emu, video, e);
+    if (!rc) rc = choose_traces(&r, corpus, e);
+    if (!rc) rc = make_workers(&r, policy, ctx, e);
+    if (!rc) rc = play_all(&r, e);
+    if (!rc) rc = summarise(out, &r, e);
+    release(&r);
+    return rc;
+}
+
+void eval_row_free(struct eval_row *row)
+{
+    if (!row) return;
+    free(row->trace_qoe);
+    free(row->trace_bound);
+    row->trace_qoe = row->trace_bound = NULL;
+}
+
+void eval_paired(double *mean, double *lo, double *hi, const struct eval_row *a,
+                 const struct eval_row *b, uint64_t seed)
+{
+    assert(a->n == b->n);
+    struct stats_interval ci = {NAN, NAN, NAN};
+    double *d = malloc((size_t)a->n * sizeof *d);
+    if (d) {
+        for (int i = 0; i < a->n; i++)
+            d[i] = a->trace_qoe[i] - b->trace_qoe[i];
+        ci = stats_bootstrap(d, a->n, LEVEL, RESAMPLES, seed);
+    }
+    free(d);
+    *mean = ci.mean;
+    *lo = ci.lo;
+    *hi = ci.hi;
+}
+
+void eval_gain_mean(double *gain, double *lo, double *hi, const struct eval_row *const *a,
+                    const struct eval_row *const *b, int k, uint64_t seed)
+{
+    assert(k > 0);
+    int n = a[0]->n;
+    *gain = *lo = *hi = NAN;
+    int *pick = malloc((size_t)n * sizeof *pick);
+    double *gains = calloc(RESAMPLES + 1, sizeof *gains);
+    if (!pick || !gains) goto out;
+
+    struct rng rng;
+    rng_init(&rng, seed, 0);
+    for (int round = 0; round <= RESAMPLES; round++) {
+        /* the last round is the sample itself */
+        for (int i = 0; i < n; i++)
+            pick[i] = round < RESAMPLES ? (int)rng_below(&rng, (uint32_t)n) : i;
+        for (int j = 0; j < k; j++) {
+            assert(a[j]->n == n && b[j]->n == n);
+            double sum_a = 0, sum_b = 0;
+            for (int i = 0; i < n; i++) {
+                sum_a += a[j]->trace_qoe[pick[i]];
+                sum_b += b[j]->trace_qoe[pick[i]];
+            }
+            gains[round] += (sum_a - sum_b) / fabs(sum_b) / k;
+        }
+    }
+    *gain = gains[RESAMPLES];
+    *lo = stats_percentile(gains, RESAMPLES, (1 - LEVEL) / 2);
+    *hi = stats_percentile(gains, RESAMPLES, (1 + LEVEL) / 2);
+out:
+    free(gains);
+    free(pick);
+}
+
+void eval_gain(double *gain, double *lo, double *hi, const struct eval_row *a,
+               const struct eval_row *b, uint64_t seed)
+{
+    eval_gain_mean(gain, lo, hi, &a, &b, 1, seed);
+}

@@ -1,0 +1,338 @@
+/* abrd eval: policies scored on traces. */
+#include "abr/eval.h"
+
+#include "base/pool.h"
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/interrupt.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+#include "cli/progress.h"
+#include "cli/setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLICIES OPT_LIST_MAX
+#define EXCLUDE_BYTES (16u << 20)
+
+static const char *const GAIN_BARS[] = {"mpc", "mpc-default"};
+static const char *const GAIN_PROFILES[] = {"documentary", "live", "news"};
+#define GAIN_MEAN "documentary+live+news"
+
+struct work {
+    struct setup setup;
+    struct out_cfg out;
+    struct opt_list policies;
+    const char *paired, *gain, *exclude;
+    uint64_t seed;
+    int threads;
+    bool count_first, quiet;
+
+    struct corpus *corpus;
+    struct video *video;
+    char *exclude_text;
+    const char **excluded;
+    int n_excluded;
+    int n_profiles;
+    struct setup_profile profiles[SETUP_PROFILES];
+    struct eval_row *rows; /* (profiles, policies) */
+
+    struct progress progress;
+    int done; /* rows */
+};
+
+static bool show_progress(void *ctx, double share)
+{
+    struct work *w = ctx;
+    int p = w->done % w->policies.n, rows = w->policies.n * w->n_profiles;
+    if (w->progress.start_s > 0)
+        progress_show(&w->progress, (w->done + share) / rows, w->policies.item[p]);
+    return interrupt_seen();
+}
+
+static int fail(const struct err *e)
+{
+    fprintf(stderr, "abrd eval: %s%s%s\n", e->field, *e->field ? ": " : "", e->detail);
+    return OPT_EXIT_FAILED;
+}
+
+static int place(const struct work *w, const char *policy)
+{
+    for (int p = 0; p < w->policies.n; p++)
+        if (strcmp(w->policies.item[p], policy) == 0) return p;
+    return -1;
+}
+
+static struct eval_row *row_of(const struct work *w, int profile, int policy)
+{
+    return &w->rows[profile * w->policies.n + policy];
+}
+
+static void add_policy(struct work *w, const char *policy)
+{
+    if (place(w, policy) < 0 && w->policies.n < POLICIES)
+        w->policies.item[w->policies.n++] = policy;
+}
+
+/* Names that cannot be meant are told before anything runs. Exit code, or -1 to go on. */
+static int check_policies(struct work *w)
+{
+    for (int p = 0; p < w->policies.n; p++) {
+        const char *name = w->policies.item[p];
+        if (place(w, name) != p)
+            return opt_usage("eval", "policy %s is named twice", name);
+        if (strcmp(name, "oracle") == 0) continue;
+        struct err e = {0};
+        struct algo a;
+        const struct algo_ctx ctx = {.seed = w->seed};
+        int rc = algo_new(&a, name, &ctx, &e);
+        algo_free(&a);
+        if (rc && strncmp(name, "moe", 3) == 0) return fail(&e);
+        if (rc) return opt_usage("eval", "%s: %s", e.field, e.detail);
+    }
+    if (w->paired && place(w, w->paired) < 0)
+        return opt_usage("eval", "--paired %s is not among the policies", w->paired);
+    if (!w->paired && w->policies.n > 1) w->paired = w->policies.item[0];
+    return -1;
+}
+
+/* Names of traces, one a line; blank lines and lines that begin with # are passed over. */
+static int read_excluded(struct work *w, struct err *e)
+{
+    if (!w->exclude) return 0;
+    w->exclude_text = text_read_file(w->exclude, EXCLUDE_BYTES, NULL, e);
+    if (!w->exclude_text) return ERR_IO;
+    size_t lines = 1;
+    for (const char *c = w->exclude_text; *c; c++)
+        lines += *c == '\n';
+    w->excluded = calloc(lines, sizeof *w->excluded);
+    if (!w->excluded) return err_set(e, ERR_MEMORY, "no memory for %zu names", lines);
+    char *rest;
+    for (char *line = strtok_r(w->exclude_text, "\r\n", &rest); line;
+         line = strtok_r(NULL, "\r\n", &rest)) {
+        line += strspn(line, " \t");
+        size_t n = strlen(line);
+        while (n && (line[n - 1] == ' ' || line[n - 1] == '\t'))
+            line[--n] = 0;
+        if (n && *line != '#') w->excluded[w->n_excluded++] = line;
+    }
+    return 0;
+}
+
+static int play(struct work *w, struct err *e)
+{
+    struct eval_cfg cfg = eval_cfg_default();
+    cfg.emu = setup_emu(&w->setup);
+    cfg.count_first = w->count_first;
+    cfg.threads = w->threads;
+    cfg.seed = w->seed;
+    cfg.exclude = w->excluded;
+    cfg.n_exclude = w->n_excluded;
+    cfg.progress = show_progress;
+    cfg.progress_ctx = w;
+    const struct algo_ctx ctx = {.seed = w->seed};
+
+    int rows = w->n_profiles * w->policies.n;
+    w->rows = calloc((size_t)rows, sizeof *w->rows);
+    if (!w->rows) return err_set(e, ERR_MEMORY, "no memory for %d rows", rows);
+    progress_init(&w->progress, "eval", w->quiet);
+    int rc = 0;
+    for (w->done = 0; w->done < rows && !rc; w->done++) {
+        const struct setup_profile *profile = &w->profiles[w->done / w->policies.n];
+        rc = eval_run(&w->rows[w->done], w->policies.item[w->done % w->policies.n], &ctx,
+                      profile->name, &profile->qoe, w->corpus, w->video, &cfg, e);
+    }
+    progress_end(&w->progress);
+    if (rc == EVAL_STOPPED) rc = err_set(e, ERR_IO, "stopped; no figures");
+    return rc;
+}
+
+/* The better RobustMPC variant of a profile. */
+static const struct eval_row *bar_of(const struct work *w, int profile)
+{
+    const struct eval_row *best = NULL;
+    for (size_t i = 0; i < sizeof GAIN_BARS / sizeof *GAIN_BARS; i++) {
+        const struct eval_row *r = row_of(w, profile, place(w, GAIN_BARS[i]));
+        if (!best || r->mean_qoe > best->mean_qoe) best = r;
+    }
+    return best;
+}
+
+static void put_gain(struct out *o, double gain, double lo, double hi, const char *over)
+{
+    out_text(o, "gain_over", over);
+    out_real(o, "gain", gain, 3);
+    out_real(o, "gain_lo", lo, 3);
+    out_real(o, "gain_hi", hi, 3);
+}
+
+static void put_row(struct out *o, const struct work *w, int profile, int policy)
+{
+    const struct eval_row *r = row_of(w, profile, policy);
+    out_row(o);
+    out_text(o, "policy", r->policy);
+    out_text(o, "profile", r->profile);
+    out_text(o, "set", w->corpus->name);
+    out_int(o, "n", r->n);
+    out_real(o, "mean_qoe", r->mean_qoe, 3);
+    out_real(o, "ci_lo", r->ci_lo, 3);
+    out_real(o, "ci_hi", r->ci_hi, 3);
+    out_real(o, "bitrate_mbps", r->bitrate_mbps, 3);
+    out_real(o, "stall_s", r->stall_s, 4);
+    out_real(o, "switch_mbps", r->switch_mbps, 3);
+    if (r->trace_bound) out_real(o, "oracle_gap", r->oracle_gap, 4);
+
+    double mean, lo, hi;
+    if (w->paired && strcmp(w->paired, r->policy) != 0) {
+        eval_paired(&mean, &lo, &hi, r, row_of(w, profile, place(w, w->paired)), w->seed);
+        out_real(o, "diff", mean, 3);
+        out_real(o, "diff_lo", lo, 3);
+        out_real(o, "diff_hi", hi, 3);
+    }
+    if (w->gain && strcmp(w->gain, r->policy) == 0) {
+        const struct eval_row *bar = bar_of(w, profile);
+        eval_gain(&mean, &lo, &hi, r, bar, w->seed);
+        put_gain(o, mean, lo, hi, bar->policy);
+    }
+}
+
+/* The mean of the gains over documentary, live and news, where all three were played. */
+static void put_mean_gain(struct out *o, const struct work *w)
+{
+    enum { K = sizeof GAIN_PROFILES / sizeof *GAIN_PROFILES };
+    const struct eval_row *a[K], *b[K];
+    double qoe = 0, bitrate = 0, stall = 0, change = 0;
+    int k = 0;
+    for (int i = 0; i < w->n_profiles && k < K; i++) {
+        bool counts = false;
+        for (int j = 0; j < K; j++)
+            counts |= strcmp(w->profiles[i].name, GAIN_PROFILES[j]) == 0;
+        if (!counts) continue;
+        a[k] = row_of(w, i, place(w, w->gain));
+        b[k] = bar_of(w, i);
+        qoe += a[k]->mean_qoe / K;
+        bitrate += a[k]->bitrate_mbps / K;
+        stall += a[k]->stall_s / K;
+        change += a[k]->switch_mbps / K;
+        k++;
+    }
+    if (k < K) return;
+    double mean, lo, hi;
+    eval_gain_mean(&mean, &lo, &hi, a, b, K, w->seed);
+    out_row(o);
+    out_text(o, "policy", w->gain);
+    out_text(o, "profile", GAIN_MEAN);
+    out_text(o, "set", w->corpus->name);
+    out_int(o, "n", a[0]->n);
+    out_real(o, "mean_qoe", qoe, 3);
+    out_real(o, "bitrate_mbps", bitrate, 3);
+    out_real(o, "stall_s", stall, 4);
+    out_real(o, "switch_mbps", change, 3);
+    put_gain(o, mean, lo, hi, "best RobustMPC");
+    out_say(
+        o,
+        "%s over the best RobustMPC variant of each profile: %+.1f %% (%+.1f .. %+.1f), "
+        "mean over documentary, live and news",
+        w->gain, 100 * mean, 100 * lo, 100 * hi);
+}
+
+static void say_what_was_played(struct out *o, const struct work *w)
+{
+    const char *first =
+        w->count_first ? "chunk 0 counted" : "chunk 0 at level 1 and not counted";
+    out_say(o, "%s: %d traces, video %s (%d chunks of %g s), utility %s, %s",
+            w->corpus->name, w->rows[0].n, w->video->name, w->video->chunks,
+            w->video->chunk_s, w->setup.utility, first);
+    out_say(o, "QoE per chunk; ci and diff: 95 %% bootstrap over traces%s%s",
+            w->paired ? ", diff paired against " : "", w->paired ? w->paired : "");
+}
+
+static int report(const struct work *w, struct out *o, struct err *e)
+{
+    say_what_was_played(o, w);
+    for (int i = 0; i < w->n_profiles; i++)
+        for (int p = 0; p < w->policies.n; p++)
+            put_row(o, w, i, p);
+    if (w->gain) put_mean_gain(o, w);
+    return out_finish(o, e);
+}
+
+static int run(struct work *w)
+{
+    struct err e = {0};
+    w->n_profiles =
+        setup_profiles(w->profiles, &w->setup, w->gain ? "all" : "pensieve", &e);
+    if (w->n_profiles < 0) return opt_usage("eval", "%s: %s", e.field, e.detail);
+    if (w->gain) {
+        add_policy(w, w->gain);
+        for (size_t i = 0; i < sizeof GAIN_BARS / sizeof *GAIN_BARS; i++)
+            add_policy(w, GAIN_BARS[i]);
+    }
+    int code = check_policies(w);
+    if (code >= 0) return code;
+
+    struct out *o = out_new(&w->out, &e);
+    if (!o) return fail(&e);
+    code = OPT_EXIT_FAILED;
+    if (read_excluded(w, &e)) goto out;
+    w->corpus = setup_corpus(&w->setup, &e);
+    if (!w->corpus) goto out;
+    w->video = setup_video(&w->setup, &e);
+    if (!w->video) goto out;
+    interrupt_catch();
+    if (play(w, &e) || report(w, o, &e)) goto out;
+    code = OPT_EXIT_DONE;
+out:
+    if (code) fail(&e);
+    out_free(o);
+    return code;
+}
+
+int cmd_eval(int argc, char **argv)
+{
+    struct work w = {.setup = setup_default(), .seed = 1, .threads = pool_cpus()};
+    w.policies = (struct opt_list){.n = 4, .item = {"buffer", "rate", "bola", "mpc"}};
+    const struct opt opts[] = {
+        {"policy", "A,B",
+         "fixed-N, random, rate, buffer, bola, mpc, mpc-default",
+         .list = &w.policies},
+        SETUP_OPTIONS(w.setup),
+        {"count-first", NULL, "the policy chooses chunk 0, and it counts",
+         .flag = &w.count_first},
+        {"exclude", "FILE", "names of traces to pass over, one a line",
+         .text = &w.exclude},
+        {"paired", "POLICY",
+         "differences are taken against this one (default: the first)",
+         .text = &w.paired},
+        {"gain", "POLICY", "its relative gain over the best of mpc and mpc-default",
+         .text = &w.gain},
+        {"seed", "N", "of random and of the bootstrap", .u64 = &w.seed},
+        {"threads", "N", "traces played at a time", .i = &w.threads, .lo = 1, .hi = 64},
+        {"quiet", NULL, "no progress bar", .flag = &w.quiet},
+        OUT_OPTIONS(w.out),
+        {0},
+    };
+    const struct opt_cmd cmd = {
+        .name = "eval",
+        .about =
+            "Plays policies over traces in the deterministic emulator and prints their\n"
+            "QoE per chunk, its parts, and bootstrap intervals.",
+        .opts = opts,
+        .example = "abrd eval --policy buffer,mpc --profile all\n"
+                   "abrd eval --gain bola --traces DIR --video DIR --json -",
+    };
+    int first = opt_parse(&cmd, argc, argv);
+    if (first < 0) return opt_status(first);
+
+    int code = run(&w);
+    for (int i = 0; w.rows && i < w.policies.n * w.n_profiles; i++)
+        eval_row_free(&w.rows[i]);
+    free(w.rows);
+    free(w.excluded);
+    free(w.exclude_text);
+    video_free(w.video);
+    corpus_free(w.corpus);
+    return code;
+}

@@ -1,0 +1,162 @@
+#include "cli/setup.h"
+
+#include "base/text.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct setup setup_default(void)
+{
+    struct emu_cfg emu = emu_cfg_default();
+    return (struct setup){
+        .utility = "linear", .rtt_ms = emu.rtt_s * 1000, .buffer_s = emu.buffer_max_s};
+}
+
+/* The bundled corpus: under the current folder, else in the source tree or below the prefix
+ * that the program was started from. */
+static int find_bundled(char *out, size_t n, struct err *e)
+{
+    char program[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[len > 0 ? len : 0] = 0;
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = 0;
+
+    const char *const behind[] = {"../../traces", "../share/abrd/traces"};
+    snprintf(out, n, "traces");
+    if (access(out, R_OK | X_OK) == 0) return 0;
+    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++)
+        if ((size_t)snprintf(out, n, "%s/%s", program, behind[i]) < n &&
+            access(out, R_OK | X_OK) == 0)
+            return 0;
+    return err_field(
+        e, ERR_ABSENT, "--traces",
+        "the bundled corpus is not here (./traces, %.60s/../../traces): name a "
+        "folder with --traces DIR",
+        program);
+}
+
+struct corpus *setup_corpus(const struct setup *s, struct err *e)
+{
+    static const char *const parts[] = {"all", "train", "test"}; /* enum corpus_part */
+    enum corpus_part part = s->traces ? CORPUS_ALL : CORPUS_TEST;
+    if (s->part) {
+        int i = 0;
+        while (i < 3 && strcmp(parts[i], s->part) != 0)
+            i++;
+        if (i == 3) {
+            err_field(e, ERR_INVALID, "--part", "'%.40s' is not all, train or test",
+                      s->part);
+            return NULL;
+        }
+        part = (enum corpus_part)i;
+    }
+    char bundled[PATH_MAX];
+    const char *dir = s->traces;
+    if (!dir) {
+        if (find_bundled(bundled, sizeof bundled, e)) return NULL;
+        dir = bundled;
+    }
+    struct corpus *c = corpus_load(dir, part, e);
+    if (c && !c->n) {
+        err_field(e, ERR_ABSENT, "--traces", "%s: no trace in this part of it", dir);
+        corpus_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+struct video *setup_video(const struct setup *s, struct err *e)
+{
+    return s->video ? video_load(s->video, NULL, e) : video_default(e);
+}
+
+struct emu_cfg setup_emu(const struct setup *s)
+{
+    struct emu_cfg emu = emu_cfg_default();
+    emu.rtt_s = s->rtt_ms / 1000;
+    emu.buffer_max_s = s->buffer_s;
+    if (s->no_wrap) emu.wrap = EMU_WRAP_NONE;
+    return emu;
+}
+
+static int read_mu(struct qoe *out, const char *text, struct err *e)
+{
+    double *const mu[] = {&out->mu_quality, &out->mu_switch, &out->mu_stall};
+    char copy[128];
+    if (strlen(text) >= sizeof copy)
+        return err_field(e, ERR_INVALID, "--mu", "three numbers are expected");
+    snprintf(copy, sizeof copy, "%s", text);
+    char *at = copy;
+    for (int i = 0; i < 3; i++) {
+        char *comma = strchr(at, ',');
+        if ((i < 2) != (comma != NULL))
+            return err_field(
+                e, ERR_INVALID, "--mu",
+                "'%.60s': three numbers with commas between them are expected, "
+                "as in 1,1,4.3",
+                text);
+        if (comma) *comma = 0;
+        int rc = text_double(mu[i], at, 0, 1000, "--mu", e);
+        if (rc) return rc;
+        if (comma) at = comma + 1;
+    }
+    if (out->mu_quality + out->mu_switch + out->mu_stall > 0) return 0;
+    return err_field(e, ERR_RANGE, "--mu", "all three weights are 0");
+}
+
+static int add(struct setup_profile *out, int n, const char *name, const struct qoe *qoe,
+               struct err *e)
+{
+    if (n == SETUP_PROFILES)
+        return err_field(e, ERR_FULL, "--profile", "more than %d profiles",
+                         SETUP_PROFILES);
+    for (int i = 0; i < n; i++)
+        if (strcmp(out[i].name, name) == 0)
+            return err_field(e, ERR_CONFLICT, "--profile", "'%s' is named twice", name);
+    snprintf(out[n].name, sizeof out[n].name, "%s", name);
+    out[n].qoe = *qoe;
+    return n + 1;
+}
+
+/* One name, or all. Returns the new number. */
+static int add_named(struct setup_profile *out, int n, const char *name, struct err *e)
+{
+    if (strcmp(name, "all") == 0) {
+        for (int i = 0; i < QOE_PROFILES && n >= 0; i++)
+            n = add(out, n, qoe_profiles[i].name, &qoe_profiles[i].qoe, e);
+        return n;
+    }
+    for (int i = 0; i < QOE_PROFILES; i++)
+        if (strcmp(name, qoe_profiles[i].name) == 0)
+            return add(out, n, name, &qoe_profiles[i].qoe, e);
+    return err_field(
+        e, ERR_ABSENT, "--profile",
+        "'%.40s' is not documentary, live, news, pensieve or all; --mu gives "
+        "weights of your own",
+        name);
+}
+
+int setup_profiles(struct setup_profile *out, const struct setup *s,
+                   const char *otherwise, struct err *e)
+{
+    enum qoe_utility utility;
+    if (qoe_utility_parse(&utility, s->utility, NULL))
+        return err_field(e, ERR_INVALID, "--utility",
+                         "'%.40s' is not linear, log or pamoe", s->utility);
+    int n = 0;
+    for (int i = 0; i < s->profiles.n && n >= 0; i++)
+        n = add_named(out, n, s->profiles.item[i], e);
+    if (n == 0 && !s->mu) n = add_named(out, n, otherwise, e);
+    if (n >= 0 && s->mu) {
+        struct qoe qoe;
+        int rc = read_mu(&qoe, s->mu, e);
+        if (rc) return rc;
+        n = add(out, n, "custom", &qoe, e);
+    }
+    for (int i = 0; i < n; i++)
+        out[i].qoe.utility = utility;
+    return n;
+}

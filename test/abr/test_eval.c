@@ -1,0 +1,293 @@
+#include "abr/eval.h"
+
+#include "support/shared.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 3 chunks of 1 s at 1 and 2 Mbit/s over a constant 8 Mbit/s, 100 ms round trip, no
+ * overhead: level 0 arrives in .125 + .1 = .225 s, level 1 in .35 s. */
+static struct video *small_video(void)
+{
+    struct err e = {0};
+    const double ladder[] = {1000, 2000};
+    struct video *v = video_new(2, 3, 1, ladder, &e);
+    ck_assert_ptr_nonnull(v);
+    for (int i = 0; i < 6; i++)
+        v->bytes[i] = i % 2 ? 250000 : 125000;
+    return v;
+}
+
+static struct corpus *constant_links(int n)
+{
+    struct err e = {0};
+    struct corpus *c = calloc(1, sizeof *c);
+    c->n = n;
+    c->traces = calloc((size_t)n, sizeof *c->traces);
+    for (int i = 0; i < n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "link-%d", i);
+        struct trace *t = c->traces[i] = trace_new(3, name, &e);
+        ck_assert_ptr_nonnull(t);
+        for (int j = 0; j < 3; j++) {
+            t->time_s[j] = 10 * j;
+            t->mbps[j] = 8 * (1 + i);
+        }
+    }
+    return c;
+}
+
+static struct eval_cfg small_cfg(void)
+{
+    struct eval_cfg cfg = eval_cfg_default();
+    cfg.emu.rtt_s = .1;
+    cfg.emu.payload = 1;
+    return cfg;
+}
+
+static struct eval_row score(const char *policy, const char *profile,
+                             const struct corpus *corpus, const struct video *video,
+                             const struct eval_cfg *cfg)
+{
+    struct eval_row row;
+    struct err e = {0};
+    const struct algo_ctx ctx = {.seed = 5};
+    int rc = eval_run(&row, policy, &ctx, profile, &qoe_find(profile)->qoe, corpus, video,
+                      cfg, &e);
+    ck_assert_msg(rc == 0, "%s: %s", e.field, e.detail);
+    return row;
+}
+
+START_TEST(one_trace_by_hand)
+{
+    struct video *video = small_video();
+    struct corpus *corpus = constant_links(1);
+    struct eval_cfg cfg = small_cfg();
+
+    /* chunk 0 at level 1 does not count, its switch does: (1 - 1) + 1 over 2 chunks */
+    struct eval_row r = score("fixed-0", "pensieve", corpus, video, &cfg);
+    ck_assert_int_eq(r.n, 1);
+    ck_assert_str_eq(r.policy, "fixed-0");
+    ck_assert_str_eq(r.profile, "pensieve");
+    ck_assert_double_eq_tol(r.mean_qoe, .5, 1e-12);
+    ck_assert_double_eq_tol(r.bitrate_mbps, 1, 1e-12);
+    ck_assert_double_eq_tol(r.switch_mbps, .5, 1e-12);
+    ck_assert_double_eq_tol(r.stall_s, 0, 1e-12);
+    ck_assert_double_eq_tol(r.ci_lo, .5, 1e-12);
+    eval_row_free(&r);
+
+    /* counted: the start's .225 s are a stall, and nothing switches */
+    cfg.count_first = true;
+    r = score("fixed-0", "pensieve", corpus, video, &cfg);
+    ck_assert_double_eq_tol(r.mean_qoe, (3 - 4.3 * .225) / 3, 1e-12);
+    ck_assert_double_eq_tol(r.stall_s, .075, 1e-12);
+    ck_assert_double_eq_tol(r.switch_mbps, 0, 1e-12);
+    eval_row_free(&r);
+    video_free(video);
+    corpus_free(corpus);
+}
+END_TEST
+
+START_TEST(excluded_traces_are_passed_over)
+{
+    struct video *video = small_video();
+    struct corpus *corpus = constant_links(4);
+    struct eval_cfg cfg = small_cfg();
+    struct eval_row all = score("random", "pensieve", corpus, video, &cfg);
+
+    const char *names[] = {"link-1", "not-there", "link-0", "link-3"};
+    cfg.exclude = names;
+    cfg.n_exclude = 2;
+    struct eval_row some = score("random", "pensieve", corpus, video, &cfg);
+    ck_assert_int_eq(some.n, 3);
+    ck_assert(some.trace_qoe[0] == all.trace_qoe[0]);
+    ck_assert(some.trace_qoe[1] == all.trace_qoe[2]); /* the same draws as before */
+    ck_assert(some.trace_qoe[2] == all.trace_qoe[3]);
+    eval_row_free(&all);
+    eval_row_free(&some);
+
+    corpus->n = 2;
+    cfg.n_exclude = 3;
+    struct err e = {0};
+    ck_assert_int_eq(eval_run(&some, "rate", NULL, "p", &qoe_find("live")->qoe, corpus,
+                              video, &cfg, &e),
+                     ERR_ABSENT);
+    corpus->n = 4;
+    video_free(video);
+    corpus_free(corpus);
+}
+END_TEST
+
+START_TEST(thread_count_changes_nothing)
+{
+    struct err e = {0};
+    struct video *video = video_default(&e);
+    struct corpus *corpus = corpus_generate("3g-commute", 13, 320, 3, &e);
+    ck_assert_msg(video && corpus, "%s %s", e.field, e.detail);
+    const char *const policies[] = {"random", "mpc"};
+    for (int p = 0; p < 2; p++) {
+        struct eval_cfg cfg = eval_cfg_default();
+        struct eval_row one = score(policies[p], "live", corpus, video, &cfg);
+        for (cfg.threads = 2; cfg.threads < 40; cfg.threads *= 3) {
+            struct eval_row many = score(policies[p], "live", corpus, video, &cfg);
+            ck_assert_int_eq(many.n, one.n);
+            for (int i = 0; i < one.n; i++)
+                ck_assert(many.trace_qoe[i] == one.trace_qoe[i]);
+            ck_assert(many.mean_qoe == one.mean_qoe && many.ci_lo == one.ci_lo);
+            ck_assert(many.bitrate_mbps == one.bitrate_mbps);
+            eval_row_free(&many);
+        }
+        eval_row_free(&one);
+    }
+    video_free(video);
+    corpus_free(corpus);
+}
+END_TEST
+
+struct watch {
+    int calls, stop_at;
+    double last;
+};
+
+static bool look(void *ctx, double share)
+{
+    struct watch *w = ctx;
+    ck_assert(share > w->last && share <= 1);
+    w->last = share;
+    return ++w->calls == w->stop_at;
+}
+
+START_TEST(progress_is_told_and_can_stop)
+{
+    struct video *video = small_video();
+    struct corpus *corpus = constant_links(9);
+    struct eval_cfg cfg = small_cfg();
+    struct watch w = {0};
+    cfg.progress = look;
+    cfg.progress_ctx = &w;
+    struct eval_row r = score("rate", "live", corpus, video, &cfg);
+    ck_assert_int_gt(w.calls, 1);
+    ck_assert(w.last == 1);
+    eval_row_free(&r);
+
+    w = (struct watch){.stop_at = 1};
+    struct err e = {0};
+    ck_assert_int_eq(
+        eval_run(&r, "rate", NULL, "p", &qoe_find("live")->qoe, corpus, video, &cfg, &e),
+        EVAL_STOPPED);
+    ck_assert_int_eq(e.code, 0);
+    ck_assert_ptr_null(r.trace_qoe);
+    video_free(video);
+    corpus_free(corpus);
+}
+END_TEST
+
+START_TEST(failures_are_told)
+{
+    struct video *video = small_video();
+    struct corpus *corpus = constant_links(3);
+    struct eval_cfg cfg = small_cfg();
+    const struct qoe *qoe = &qoe_find("live")->qoe;
+    struct eval_row r;
+    struct err e = {0};
+    cfg.threads = 2;
+    ck_assert_int_eq(eval_run(&r, "nope", NULL, "p", qoe, corpus, video, &cfg, &e),
+                     ERR_ABSENT);
+    e = (struct err){0};
+    cfg.emu.buffer_max_s = .5; /* less than a chunk */
+    ck_assert_int_eq(eval_run(&r, "rate", NULL, "p", qoe, corpus, video, &cfg, &e),
+                     ERR_RANGE);
+    e = (struct err){0};
+    cfg = small_cfg();
+    video->chunks = 1;
+    ck_assert_int_eq(eval_run(&r, "rate", NULL, "p", qoe, corpus, video, &cfg, &e),
+                     ERR_RANGE);
+    cfg.count_first = true;
+    r = score("rate", "live", corpus, video, &cfg);
+    eval_row_free(&r);
+    video_free(video);
+    corpus_free(corpus);
+}
+END_TEST
+
+/* Traces differ by units, policies by tenths: only pairing shows it. */
+START_TEST(paired_intervals_see_through_the_traces)
+{
+    double base[50], better[50], scaled[50], worse[50];
+    for (int i = 0; i < 50; i++) {
+        base[i] = i % 10 - 2;
+        better[i] = base[i] + .1;
+        scaled[i] = base[i] * 1.25;
+        worse[i] = -base[i];
+    }
+    struct eval_row a = {.n = 50, .trace_qoe = better}, b = {.n = 50, .trace_qoe = base},
+                    c = {.n = 50, .trace_qoe = scaled}, d = {.n = 50, .trace_qoe = worse};
+    double mean, lo, hi;
+    eval_paired(&mean, &lo, &hi, &a, &b, 1);
+    ck_assert_double_eq_tol(mean, .1, 1e-12);
+    ck_assert_double_eq_tol(lo, .1, 1e-12);
+    ck_assert_double_eq_tol(hi, .1, 1e-12);
+
+    eval_paired(&mean, &lo, &hi, &b, &d, 1); /* 2 * (mean 2.5, sd 2.9): 5 +- 1.6 */
+    ck_assert_double_eq_tol(mean, 5, 1e-12);
+    ck_assert(lo > 3 && lo < 4 && hi > 6 && hi < 7);
+
+    eval_gain(&mean, &lo, &hi, &c, &b, 1);
+    ck_assert_double_eq_tol(mean, .25, 1e-12);
+    ck_assert_double_eq_tol(lo, .25, 1e-9);
+    ck_assert_double_eq_tol(hi, .25, 1e-9);
+    eval_gain(&mean, &lo, &hi, &b, &d, 1); /* (2.5 + 2.5) / |-2.5|: up is up */
+    ck_assert_double_eq_tol(mean, 2, 1e-12);
+
+    const struct eval_row *over[] = {&c, &b}, *under[] = {&b, &b};
+    eval_gain_mean(&mean, &lo, &hi, over, under, 2, 1);
+    ck_assert_double_eq_tol(mean, .125, 1e-12);
+}
+END_TEST
+
+/* Figures of the peers' comparison, see the README of the bundled corpus. */
+START_TEST(baselines_on_the_hsdpa_test_traces)
+{
+    const char *dir = shared_path("traces/pensieve-test-hsdpa-142");
+    const char *sizes = shared_path("video/envivio-dash3");
+    if (!dir || !sizes) return;
+    struct err e = {0};
+    struct corpus *corpus = corpus_load(dir, CORPUS_ALL, &e);
+    struct video *video = video_load(sizes, NULL, &e);
+    ck_assert_msg(corpus && video, "%s %s", e.field, e.detail);
+    ck_assert_int_eq(corpus->n, 142);
+    struct eval_cfg cfg = eval_cfg_default();
+
+    struct eval_row r = score("buffer", "pensieve", corpus, video, &cfg);
+    ck_assert_double_eq_tol(r.mean_qoe, .639, .001);
+    eval_row_free(&r);
+    r = score("mpc", "pensieve", corpus, video, &cfg);
+    ck_assert_double_ge(r.mean_qoe, .89);
+    eval_row_free(&r);
+    r = score("bola", "pensieve", corpus, video, &cfg);
+    ck_assert_double_ge(r.mean_qoe, .8);
+    eval_row_free(&r);
+    video_free(video);
+    corpus_free(corpus);
+}
+END_TEST
+
+Suite *suite_abr_eval(void);
+Suite *suite_abr_eval(void)
+{
+    Suite *s = suite_create("abr/eval");
+    TCase *t = tcase_create("abr/eval");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, one_trace_by_hand);
+    tcase_add_test(t, excluded_traces_are_passed_over);
+    tcase_add_test(t, thread_count_changes_nothing);
+    tcase_add_test(t, progress_is_told_and_can_stop);
+    tcase_add_test(t, failures_are_told);
+    tcase_add_test(t, paired_intervals_see_through_the_traces);
+    tcase_add_test(t, baselines_on_the_hsdpa_test_traces);
+    suite_add_tcase(s, t);
+    return s;
+}

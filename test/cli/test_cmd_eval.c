@@ -1,0 +1,126 @@
+/* abrd eval and the options it shares (cli/setup.c), from outside. */
+#include "base/text.h"
+#include "cli/opt.h"
+#include "support/program.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GOLDEN "--traces test/golden/traces --video test/golden/video"
+
+static void expect(const char *args, int code, const char *part)
+{
+    struct program_result r = program_run(args);
+    ck_assert_msg(r.code == code, "%s: exit %d, not %d\n%s", args, r.code, code, r.text);
+    ck_assert_msg(strstr(r.text, part) != NULL, "%s: no \"%s\" in\n%s", args, part,
+                  r.text);
+    program_free(&r);
+}
+
+START_TEST(table_has_a_row_per_policy_and_profile)
+{
+    struct program_result r = program_run(
+        "eval " GOLDEN " --policy buffer,fixed-0 --profile live,news --csv -");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    const char *const rows[] = {"\nbuffer,live,traces,7,", "\nfixed-0,live,traces,7,",
+                                "\nbuffer,news,traces,7,", "\nfixed-0,news,traces,7,"};
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(strstr(r.text, rows[i]) != NULL, "no %s in\n%s", rows[i] + 1,
+                      r.text);
+    ck_assert_ptr_nonnull(strstr(r.text,
+                                 "policy,profile,set,n,mean_qoe,ci_lo,ci_hi,bitrate_mbps,"
+                                 "stall_s,switch_mbps,diff,diff_lo,diff_hi\n"));
+    program_free(&r);
+
+    expect("eval " GOLDEN " --policy fixed-0 --json - 2> /dev/null", OPT_EXIT_DONE,
+           "{\"rows\":");
+    expect("eval " GOLDEN " --policy fixed-0 --mu 1,0,0", OPT_EXIT_DONE, "custom");
+}
+END_TEST
+
+/* level 0 of the ladder for ever: .3 Mbit/s, and one switch from level 1 */
+START_TEST(utility_and_weights_reach_the_emulator)
+{
+    struct program_result r =
+        program_run("eval " GOLDEN " --policy fixed-0 --mu 1,0,0 --csv - 2> /dev/null");
+    ck_assert_msg(strstr(r.text, "fixed-0,custom,traces,7,0.3,0.3,0.3,0.3,"), "%s",
+                  r.text);
+    program_free(&r);
+    r = program_run("eval " GOLDEN " --policy fixed-0 --mu 1,0,0 --utility log --csv - "
+                    "2> /dev/null");
+    ck_assert_msg(strstr(r.text, "fixed-0,custom,traces,7,0,0,0,0.3,"), "%s", r.text);
+    program_free(&r);
+}
+END_TEST
+
+START_TEST(gain_compares_with_the_better_mpc)
+{
+    struct program_result r = program_run("eval " GOLDEN " --gain mpc --policy rate");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    ck_assert_ptr_nonnull(strstr(r.text, "gain_over"));
+    ck_assert_ptr_nonnull(strstr(r.text, "documentary+live+news"));
+    ck_assert_ptr_nonnull(strstr(r.text, "mpc over the best RobustMPC variant"));
+    program_free(&r);
+}
+END_TEST
+
+START_TEST(bundled_corpus_is_the_default)
+{
+    expect("eval --policy fixed-0", OPT_EXIT_DONE, "traces:");
+    expect("eval --policy fixed-0 --part train", OPT_EXIT_DONE, "traces:");
+}
+END_TEST
+
+START_TEST(exclude_reads_names)
+{
+    const char *dir = tmpdir_new();
+    const char *path = tmpdir_path(dir, "names");
+    const char text[] = "# leaks\n\n outages \r\nsteady_3mbps\nnot-there\n";
+    struct err e = {0};
+    ck_assert_int_eq(text_write_file(path, text, strlen(text), &e), 0);
+    char args[512];
+    snprintf(args, sizeof args, "eval " GOLDEN " --policy rate --exclude %s", path);
+    expect(args, OPT_EXIT_DONE, "5 traces");
+    snprintf(args, sizeof args, "eval " GOLDEN " --policy rate --exclude %s/none", dir);
+    expect(args, OPT_EXIT_FAILED, "none");
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(mistakes_are_named)
+{
+    expect("eval --policy nope", OPT_EXIT_USAGE, "known are fixed-N, random, rate");
+    expect("eval --policy rate,rate", OPT_EXIT_USAGE, "named twice");
+    expect("eval --profile nope", OPT_EXIT_USAGE, "--profile: 'nope' is not documentary");
+    expect("eval --profile live,live", OPT_EXIT_USAGE, "named twice");
+    expect("eval --utility cubic", OPT_EXIT_USAGE, "--utility: 'cubic'");
+    expect("eval --mu 1,2", OPT_EXIT_USAGE, "three numbers");
+    expect("eval --mu 1,2,3,4", OPT_EXIT_USAGE, "three numbers");
+    expect("eval --mu 1,x,3", OPT_EXIT_USAGE, "--mu: 'x' is not a number");
+    expect("eval --mu 0,0,0", OPT_EXIT_USAGE, "all three weights are 0");
+    expect("eval --policy rate --paired mpc", OPT_EXIT_USAGE, "not among the policies");
+    expect("eval --part half", OPT_EXIT_FAILED, "--part: 'half'");
+    expect("eval --traces /nowhere", OPT_EXIT_FAILED, "/nowhere");
+    expect("eval --video /nowhere", OPT_EXIT_FAILED, "/nowhere");
+    expect("eval --buffer-s 2", OPT_EXIT_FAILED, "buffer_max_s");
+}
+END_TEST
+
+Suite *suite_cli_cmd_eval(void);
+Suite *suite_cli_cmd_eval(void)
+{
+    Suite *s = suite_create("cli/cmd_eval");
+    TCase *t = tcase_create("cli/cmd_eval");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, table_has_a_row_per_policy_and_profile);
+    tcase_add_test(t, utility_and_weights_reach_the_emulator);
+    tcase_add_test(t, gain_compares_with_the_better_mpc);
+    tcase_add_test(t, bundled_corpus_is_the_default);
+    tcase_add_test(t, exclude_reads_names);
+    tcase_add_test(t, mistakes_are_named);
+    suite_add_tcase(s, t);
+    return s;
+}
