@@ -27,12 +27,18 @@ TEXT_CHECK int text_u64(uint64_t *out, const char *s, const char *what, struct e
  * ERR_INVALID when there is none or it is not finite. */
 TEXT_CHECK int text_scan_double(double *out, const char **s, struct err *e);
 
+/* How many characters have to be typed, dropped or changed to make a into b (Levenshtein): for
+ * "did you mean". INT_MAX when either is longer than TEXT_DISTANCE_MAX. */
+#define TEXT_DISTANCE_MAX 64
+int text_distance(const char *a, const char *b);
+
 /* The file's bytes with a NUL behind them, owned by the caller; NULL on failure. A file
  * over `limit` bytes is ERR_RANGE. len may be NULL. */
 char *text_read_file(const char *path, size_t limit, size_t *len, struct err *e);
 
 /* Writes path.tmp, fsyncs it, renames it over path and fsyncs the folder: after a crash
- * the path holds the old bytes or the new, never a mixture. */
+ * the path holds the old bytes or the new, never a mixture. What is there and not a regular
+ * file (a device, a pipe) is written to instead. */
 TEXT_CHECK int text_write_file(const char *path, const void *data, size_t len,
                                struct err *e);
 

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* strtod accepts more than we want (hex, inf, nan, leading white space): look first.
@@ -69,6 +71,31 @@ int text_scan_double(double *out, const char **s, struct err *e)
     *out = v;
     *s = end;
     return 0;
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+int text_distance(const char *a, const char *b)
+{
+    int row[TEXT_DISTANCE_MAX + 1], n = (int)strnlen(b, TEXT_DISTANCE_MAX + 1);
+    if (n > TEXT_DISTANCE_MAX || strlen(a) > TEXT_DISTANCE_MAX) return INT_MAX;
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+
+    /* row i of the table takes the place of row i-1; corner is what stood up left */
+    for (int i = 1; a[i - 1]; i++) {
+        int corner = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int swap = corner + (a[i - 1] != b[j - 1]);
+            corner = row[j];
+            row[j] = smaller(swap, 1 + smaller(row[j], row[j - 1]));
+        }
+    }
+    return row[n];
 }
 
 char *text_read_file(const char *path, size_t limit, size_t *len, struct err *e)
@@ -137,8 +164,22 @@ static int sync_folder_of(const char *path)
     return rc;
 }
 
+/* pipes and devices cannot be replaced by renaming: they are written to */
+static int write_in_place(const char *path, const void *data, size_t len, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool ok = fd >= 0 && write_all(fd, data, len) == 0;
+    int why = errno;
+    if (fd >= 0) close(fd);
+    return ok ? 0 : err_field(e, ERR_IO, path, "cannot be written: %s", strerror(why));
+}
+
 int text_write_file(const char *path, const void *data, size_t len, struct err *e)
 {
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return write_in_place(path, data, len, e);
+
     char tmp[4096];
     if (snprintf(tmp, sizeof tmp, "%s.tmp", path) >= (int)sizeof tmp)
         return err_field(e, ERR_RANGE, path, "the path is too long");

@@ -153,30 +153,6 @@ static int set_value(const struct opt *o, char *value, bool again, struct err *e
 
 /* ---- names ---- */
 
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-/* Levenshtein; names longer than the row are never near */
-static int edit_distance(const char *a, const char *b)
-{
-    int row[33], n = (int)strlen(b);
-    if (n > 32) return INT_MAX;
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int corner = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int swap = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            row[j] = smaller(swap, 1 + smaller(row[j], row[j - 1]));
-        }
-    }
-    return row[n];
-}
-
 /* how many options begin with this text */
 static int beginnings(const struct opt_cmd *c, const char *text)
 {
@@ -191,7 +167,7 @@ static const char *nearest(const struct opt_cmd *c, const char *text)
     const char *found = NULL;
     int best = 3; /* farther than two typing mistakes is another word */
     for (const struct opt *o = c->opts; o->name; o++) {
-        int d = edit_distance(text, o->name);
+        int d = text_distance(text, o->name);
         if (d < best) {
             best = d;
             found = o->name;

@@ -1,0 +1,280 @@
+#include "base/text.h"
+
+#include "support/alloc.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- numbers ---- */
+
+static const struct {
+    const char *s;
+    double value;
+} good[] = {
+    {"0", 0},       {"-0.5", -.5},    {"+3", 3},
+    {".25", .25},   {"5.", 5},        {"1e3", 1000},
+    {"1E-3", .001}, {"007", 7},       {"-.5e1", -5},
+    {"0.1", .1},    {"1e308", 1e308}, {"123456789012345678", 123456789012345678.0},
+};
+
+START_TEST(doubles_that_are_read)
+{
+    struct err e = {0};
+    double v = -1;
+    ck_assert_int_eq(text_double(&v, good[_i].s, -1e308, 1e308, "x", &e), 0);
+    ck_assert_double_eq(v, good[_i].value);
+}
+END_TEST
+
+static const char *const bad_doubles[] = {
+    "",    " 1", "1 ", "12x", "x",     "0x10", "nan",  "inf",      "-inf", "1e999", "1e",
+    "--1", ".",  "+",  "1,5", "1.2.3", "\t1",  "-0x1", "infinity", "1e+",  "e5"};
+
+START_TEST(doubles_that_are_refused)
+{
+    struct err e = {0};
+    double v = 42;
+    ck_assert_int_eq(text_double(&v, bad_doubles[_i], -1e308, 1e308, "--x", &e),
+                     ERR_INVALID);
+    ck_assert_double_eq(v, 42);
+    ck_assert_str_eq(e.field, "--x");
+    ck_assert_ptr_nonnull(strstr(e.detail, "is not a number"));
+}
+END_TEST
+
+START_TEST(limits_include_their_ends)
+{
+    struct err e = {0};
+    double v = 42;
+    ck_assert_int_eq(text_double(&v, "0", 0, 1, "x", &e), 0);
+    ck_assert_int_eq(text_double(&v, "1", 0, 1, "x", &e), 0);
+    ck_assert_int_eq(text_double(&v, "1.0000001", 0, 1, "x", &e), ERR_RANGE);
+    ck_assert_double_eq(v, 1);
+
+    struct err e2 = {0};
+    int64_t n = 42;
+    ck_assert_int_eq(text_int(&n, "-5", -5, 5, "x", &e2), 0);
+    ck_assert_int_eq(text_int(&n, "6", -5, 5, "x", &e2), ERR_RANGE);
+    ck_assert_int_eq(n, -5);
+    ck_assert_str_eq(e2.detail, "6 is not within -5 .. 5");
+}
+END_TEST
+
+static const char *const bad_ints[] = {"",   " 1", "1 ",  "12x", "x", "0x10", "1.5",
+                                       "1.", ".5", "1e3", "+",   "-", "--1",  "\n1"};
+
+START_TEST(whole_numbers_that_are_refused)
+{
+    struct err e = {0}, e2 = {0};
+    int64_t v = 42;
+    uint64_t u = 42;
+    ck_assert_int_eq(text_int(&v, bad_ints[_i], INT64_MIN, INT64_MAX, "x", &e),
+                     ERR_INVALID);
+    ck_assert_int_eq(text_u64(&u, bad_ints[_i], "x", &e2), ERR_INVALID);
+    ck_assert_int_eq(v, 42);
+    ck_assert_uint_eq(u, 42);
+}
+END_TEST
+
+START_TEST(whole_numbers_up_to_the_last)
+{
+    struct err e = {0};
+    int64_t v = 0;
+    uint64_t u = 0;
+    ck_assert_int_eq(text_int(&v, "9223372036854775807", 0, INT64_MAX, "x", &e), 0);
+    ck_assert_int_eq(v, INT64_MAX);
+    ck_assert_int_eq(text_int(&v, "-9223372036854775808", INT64_MIN, 0, "x", &e), 0);
+    ck_assert_int_eq(text_u64(&u, "18446744073709551615", "x", &e), 0);
+    ck_assert_uint_eq(u, UINT64_MAX);
+    ck_assert_int_eq(text_int(&v, "9223372036854775808", 0, INT64_MAX, "x", &e),
+                     ERR_RANGE);
+    struct err e2 = {0}, e3 = {0};
+    ck_assert_int_eq(text_u64(&u, "18446744073709551616", "x", &e2), ERR_RANGE);
+    ck_assert_int_eq(text_u64(&u, "-1", "x", &e3), ERR_INVALID);
+}
+END_TEST
+
+START_TEST(scanning_moves_behind_the_number)
+{
+    struct err e = {0};
+    const char *s = " 1.5\t-2e1,3 x";
+    double v = 0;
+    ck_assert_int_eq(text_scan_double(&v, &s, &e), 0);
+    ck_assert_double_eq(v, 1.5);
+    ck_assert_int_eq(text_scan_double(&v, &s, &e), 0);
+    ck_assert_double_eq(v, -20);
+    ck_assert_str_eq(s, ",3 x");
+    ck_assert_int_eq(text_scan_double(&v, &s, &e), ERR_INVALID);
+    ck_assert_str_eq(s, ",3 x");
+    s = "nan";
+    struct err e2 = {0};
+    ck_assert_int_eq(text_scan_double(&v, &s, &e2), ERR_INVALID);
+    s = "1e999";
+    ck_assert_int_eq(text_scan_double(&v, &s, &e2), ERR_INVALID);
+    ck_assert_double_eq(v, -20);
+}
+END_TEST
+
+START_TEST(distances)
+{
+    ck_assert_int_eq(text_distance("policy", "policy"), 0);
+    ck_assert_int_eq(text_distance("polcy", "policy"), 1);
+    ck_assert_int_eq(text_distance("", "abc"), 3);
+    ck_assert_int_eq(text_distance("kitten", "sitting"), 3);
+    ck_assert_int_eq(text_distance("sitting", "kitten"), 3);
+}
+END_TEST
+
+/* ---- files ---- */
+
+START_TEST(a_file_comes_back_as_it_was_written)
+{
+    struct err e = {0};
+    static char big[300001];
+    const char *dir = tmpdir_new(), *path = tmpdir_path(dir, "f");
+    for (size_t i = 0; i < sizeof big; i++)
+        big[i] = (char)(i * 7);
+    size_t sizes[] = {0, 1, 65535, 65536, sizeof big};
+    for (int i = 0; i < 5; i++) {
+        size_t n = 99;
+        ck_assert_int_eq(text_write_file(path, big, sizes[i], &e), 0);
+        char *back = text_read_file(path, sizeof big, &n, &e);
+        ck_assert_ptr_nonnull(back);
+        ck_assert_uint_eq(n, sizes[i]);
+        ck_assert_int_eq(memcmp(back, big, n), 0);
+        ck_assert_int_eq(back[n], 0);
+        free(back);
+    }
+    ck_assert_int_ne(access(tmpdir_path(dir, "f.tmp"), F_OK), 0);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(reading_has_a_limit)
+{
+    struct err e = {0};
+    const char *dir = tmpdir_new(), *path = tmpdir_path(dir, "f");
+    ck_assert_int_eq(text_write_file(path, "12345", 5, &e), 0);
+    char *at = text_read_file(path, 5, NULL, &e);
+    ck_assert_ptr_nonnull(at);
+    free(at);
+    ck_assert_ptr_null(text_read_file(path, 4, NULL, &e));
+    ck_assert_int_eq(e.code, ERR_RANGE);
+    ck_assert_str_eq(e.detail, "is larger than the limit of 4 bytes");
+
+    struct err e2 = {0};
+    ck_assert_ptr_null(text_read_file("/dev/zero", 100000, NULL, &e2));
+    ck_assert_int_eq(e2.code, ERR_RANGE);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_says_why)
+{
+    struct err e = {0}, e2 = {0};
+    const char *dir = tmpdir_new();
+    ck_assert_ptr_null(text_read_file(tmpdir_path(dir, "no"), 9, NULL, &e));
+    ck_assert_int_eq(e.code, ERR_ABSENT);
+    ck_assert_ptr_null(text_read_file(dir, 9, NULL, &e2));
+    ck_assert_int_eq(e2.code, ERR_IO);
+    ck_assert_ptr_nonnull(strstr(e2.detail, "directory"));
+    tmpdir_remove(dir);
+}
+END_TEST
+
+/* Neither works for root, who may write into any folder that exists. */
+START_TEST(a_folder_that_takes_no_file)
+{
+    struct err e = {0}, e2 = {0};
+    const char *dir = tmpdir_new(), *file = tmpdir_path(dir, "f");
+    ck_assert_int_eq(text_write_file(tmpdir_path(dir, "no/f"), "x", 1, &e), ERR_IO);
+    ck_assert_int_eq(text_write_file(file, "old", 3, &e2), 0);
+    ck_assert_int_eq(text_write_file(tmpdir_path(dir, "f/g"), "x", 1, &e2), ERR_IO);
+    ck_assert_ptr_nonnull(strstr(e2.detail, "ot a directory"));
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(a_failed_write_leaves_the_old_file)
+{
+    struct err e = {0};
+    const char *dir = tmpdir_new(), *file = tmpdir_path(dir, "f");
+    ck_assert_int_eq(text_write_file(file, "old", 3, &e), 0);
+    ck_assert_int_eq(mkdir(tmpdir_path(dir, "f.tmp"), 0755), 0); /* in the way */
+    ck_assert_int_eq(text_write_file(file, "new", 3, &e), ERR_IO);
+    struct err e2 = {0};
+    char *now = text_read_file(file, 10, NULL, &e2);
+    ck_assert_str_eq(now, "old");
+    free(now);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+/* A device or a pipe is written to, never replaced by a file of the same name. */
+START_TEST(devices_stay_devices)
+{
+    struct err e = {0}, e2 = {0};
+    struct stat st;
+    ck_assert_int_eq(text_write_file("/dev/null", "x", 1, &e), 0);
+    ck_assert_int_eq(stat("/dev/null", &st), 0);
+    ck_assert(S_ISCHR(st.st_mode));
+    ck_assert_int_eq(text_write_file("/dev/full", "x", 1, &e2), ERR_IO);
+    ck_assert_ptr_nonnull(strstr(e2.detail, "No space"));
+}
+END_TEST
+
+START_TEST(paths_have_an_end)
+{
+    struct err e = {0};
+    char path[5000];
+    memset(path, 'a', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    ck_assert_int_eq(text_write_file(path, "x", 1, &e), ERR_RANGE);
+}
+END_TEST
+
+static void *read_it(void *ctx, struct err *e)
+{
+    return text_read_file(ctx, 1 << 20, NULL, e);
+}
+
+START_TEST(reading_survives_every_failing_allocation)
+{
+    struct err e = {0};
+    static char big[200000];
+    const char *dir = tmpdir_new(), *file = tmpdir_path(dir, "f");
+    ck_assert_int_eq(text_write_file(file, big, sizeof big, &e), 0);
+    ck_assert_int_ge(alloc_each_fails(read_it, free, (void *)file), 3);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+#define LENGTH(a) (sizeof(a) / sizeof *(a))
+
+Suite *suite_base_text(void);
+Suite *suite_base_text(void)
+{
+    Suite *s = suite_create("base/text");
+    TCase *t = tcase_create("base/text");
+    tcase_add_loop_test(t, doubles_that_are_read, 0, LENGTH(good));
+    tcase_add_loop_test(t, doubles_that_are_refused, 0, LENGTH(bad_doubles));
+    tcase_add_test(t, limits_include_their_ends);
+    tcase_add_loop_test(t, whole_numbers_that_are_refused, 0, LENGTH(bad_ints));
+    tcase_add_test(t, whole_numbers_up_to_the_last);
+    tcase_add_test(t, scanning_moves_behind_the_number);
+    tcase_add_test(t, distances);
+    tcase_add_test(t, a_file_comes_back_as_it_was_written);
+    tcase_add_test(t, reading_has_a_limit);
+    tcase_add_test(t, what_cannot_be_read_says_why);
+    tcase_add_test(t, a_folder_that_takes_no_file);
+    tcase_add_test(t, a_failed_write_leaves_the_old_file);
+    tcase_add_test(t, devices_stay_devices);
+    tcase_add_test(t, paths_have_an_end);
+    tcase_add_test(t, reading_survives_every_failing_allocation);
+    suite_add_tcase(s, t);
+    return s;
+}
