@@ -1,0 +1,21 @@
+/* home.h - where the program's own files lie: pages, the shipped policy.
+ *
+ * Looked for in this order, the first that has the file wins:
+ *   1. the folder that the environment variable ABRD_HOME names, alone when it is set;
+ *   2. <program's folder>/../share/abrd   (installed);
+ *   3. the folders above the program, up to three (built: build/release/abrd in the sources).
+ *
+ * Threads: pure function (reads the environment). */
+#ifndef CLI_HOME_H
+#define CLI_HOME_H
+
+#include "base/err.h"
+
+#define HOME_PATH 4096
+
+/* The path of rel ("web", "deploy/policy/default.safetensors"). ERR_ABSENT names the places
+ * that were looked at. */
+int home_find(char out[HOME_PATH], const char *rel, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif
