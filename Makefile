@@ -15,8 +15,8 @@ FUZZ_S ?= 30
 
 PKG_BUILD := gcc:$(CC) libc6-dev pkg-config:pkg-config libmicrohttpd-dev libjansson-dev \
              libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libxml2-dev
-PKG_RUN := ffmpeg:ffmpeg curl:curl
-PKG_TEST := check chromium:chromium nodejs:node npm:npm
+PKG_RUN := ffmpeg:ffmpeg curl:curl nodejs:node npm:npm
+PKG_TEST := check chromium:chromium
 # what the compiler must find, and where it comes from
 HEADERS := microhttpd.h:libmicrohttpd-dev jansson.h:libjansson-dev cblas.h:libopenblas-dev \
            sqlite3.h:libsqlite3-dev curl/curl.h:libcurl4-openssl-dev libxml/parser.h:libxml2-dev
@@ -64,8 +64,8 @@ Q := @
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: all deps deps-test run test check test-http test-web lint asan tsan cover fuzz bench \
-        format policy install clean help FORCE
+.PHONY: all deps deps-test run test check test-http test-web web media lint asan tsan cover \
+        fuzz bench format policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -175,15 +175,29 @@ deps: ## install what building and running needs (apt; sudo when not root)
 
 deps-test: deps ## and what the tests need: libcheck, a browser, node
 	$(call install,$(PKG_TEST))
-	@if [ -f web/package-lock.json ]; then $(MAKE) --no-print-directory web/node_modules/.done; fi
+	@$(MAKE) --no-print-directory web
+
+# ---- the demo page's libraries and its stream; neither is ever committed
+
+web: web/vendor/.done ## the demo page's libraries (npm, a minute at first)
 
 web/node_modules/.done: web/package-lock.json
-	cd web && npm ci --ignore-scripts --no-audit --no-fund
-	@touch $@
+	@echo "  NPM   web"
+	$(Q)cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(Q)touch $@
+
+web/vendor/.done: web/node_modules/.done web/tools/vendor.sh
+	$(Q)sh web/tools/vendor.sh && touch $@
+
+media: build/media/manifest.mpd ## the demo's stream (ffmpeg, a quarter of a minute at first)
+
+build/media/manifest.mpd: web/tools/make-media.sh
+	$(Q)rm -rf build/media && sh web/tools/make-media.sh build/media
 
 # the sub-make sees compiler and pkg-config that deps may only now have installed
 run: deps ## install what is missing, build, start the daemon on 127.0.0.1:8080
 	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory web media || echo "abrd: the demo page will not be complete" >&2
 	@exec build/abrd serve --data var
 
 # ---- tests
@@ -197,7 +211,7 @@ check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
 test-http: all ## HTTP tests against the real daemon
 	@bash test/each.sh test/http
 
-test-web: all ## browser tests in Chromium
+test-web: all web media ## browser tests in Chromium
 	@bash test/each.sh test/web/run.mjs
 
 lint: $(OBJ) ## layers, names, lengths, forbidden calls, formatting

@@ -63,15 +63,16 @@ const RULE_NAME = 'AbrdRule';
  * @property {'idle'|'abrd'|'player'} mode who chose the chunk that was requested last
  * @property {string} reason why the player chooses itself; '' otherwise
  * @property {string|null} session
- * @property {object|null} profile as the daemon understood it
+ * @property {string|null} profile as the daemon understood it; 'custom' for own weights
  * @property {number} startupS from the manifest's arrival to the first picture; NaN before
  *
  * Events of Handle.on:
- *   session  {session, profile, hinted, policy, explores, ladder_kbps, chunks, chunk_s}
+ *   session  {session, profile, hinted, qoe: {mu, utility}, policy, explores, ladder_kbps,
+ *             chunks, chunk_s}            a session was opened
  *   decision Answer + {latency_s}         the daemon answered in time
  *   request  {chunk, level, kbps, by: 'abrd'|'player', decided: number|null}
  *   chunk    Outcome + {kbps, buffer_s, by}   a chunk has arrived
- *   report   {chunk, reward}              the last chunk's report was taken
+ *   report   {chunk, reward}              the daemon took the last chunk's report
  *   state    State                        mode or reason changed
  *   error    {where, status, field, detail}
  *
@@ -106,7 +107,7 @@ class Plugin {
     // one source
     #plan = null;       // {live, periods}
     #period = null;     // Period that is being downloaded
-    #session = null;    // {id, ladder} of that period
+    #session = null;    // id of that period's session
     #refused = '';      // the daemon will not have this source: why
     #baseS = null;      // live: start time of the session's chunk 0
     #nextChunk = 0;     // number the next request should have
@@ -204,7 +205,6 @@ class Plugin {
 
     #detach() {
         if (!this.#attached) return;
-        this.#leave();
         this.#attached = false;
         this.#hooks.splice(0).reverse().forEach(undo => undo());
         this.#forget();
@@ -212,6 +212,7 @@ class Plugin {
 
     /** The source is gone; the next manifest begins anew. */
     #forget() {
+        this.#leave();
         this.#ask?.abort();
         this.#plan = null;
         this.#refused = '';
@@ -241,7 +242,7 @@ class Plugin {
 
         const representation = context.getAbrController()
             .getPossibleVoRepresentationsFilteredBySettings(context.getMediaInfo(), true)
-            .find(r => sameRate(r.bandwidth / 1000, this.#session.ladder[d.level]));
+            .find(r => sameRate(r.bandwidth / 1000, d.kbps));
         if (!representation) return none;
         return { ...none, representation, reason: { abrd: { ...d } } };
     }
@@ -317,7 +318,7 @@ class Plugin {
         if (!p.chunks && !this.#plan?.live) p.chunks = info?.numberOfSegments || 0;
         if (this.#levelOf(request) < 0) this.#readLadder();
         if (this.#plan?.live && (this.#baseS === null || request.startTime < this.#baseS - .01)) {
-            this.#session = null;
+            if (this.#baseS !== null) this.#session = null; // chunk numbers are not negative
             this.#baseS = request.startTime;
         }
     }
@@ -362,12 +363,11 @@ class Plugin {
 
     /** The period's last chunk is here: report it, and open the next period's session. */
     async #finish(last) {
-        const { id } = this.#session ?? {};
-        if (id) {
-            post(this.#url(id, 'rewards'), { ...last, final: true })
+        if (this.#session) {
+            post(this.#url(this.#session, 'rewards'), { ...last, final: true })
                 .then(reply => this.#emit('report', reply), e => this.#failed(e));
         }
-        this.#unsent = null;
+        this.#unsent = this.#session = null;
         const i = this.#plan?.periods.indexOf(this.#period) ?? -1;
         const next = i >= 0 && this.#plan.periods[i + 1];
         if (!next) return;
@@ -411,7 +411,9 @@ class Plugin {
             this.#decision = answer;
             this.#emit('decision', { ...answer, latency_s: (performance.now() - began) / 1000 });
         }, e => {
-            if (!ask.signal.aborted) this.#failed(e);
+            if (ask.signal.aborted) return;
+            this.#slow = performance.now() - began > limit;
+            this.#failed(e);
         });
         if (this.#slow) return;
         const late = later(limit).then(() => 'late');
@@ -434,7 +436,7 @@ class Plugin {
     }
 
     async #decide(chunk, buffer, last, signal) {
-        const answer = await post(this.#url(this.#session.id, 'decisions'), {
+        const answer = await post(this.#url(this.#session, 'decisions'), {
             chunk, buffer_s: buffer, ...(last && { last }), ...this.#sizesOf(chunk),
         }, signal);
         if (this.#unsent === last) this.#unsent = null;
@@ -469,7 +471,7 @@ class Plugin {
             return this.#open(signal);
         }
         if (signal.aborted || p !== this.#period) return null;
-        this.#session = { id: reply.session, ladder: body.ladder_kbps };
+        this.#session = reply.session;
         this.#setState({ session: reply.session, profile: reply.profile });
         const { ladder_kbps, chunk_s, chunks } = body;
         this.#emit('session', { ...reply, ladder_kbps, chunk_s, chunks });
@@ -477,7 +479,7 @@ class Plugin {
     }
 
     #url(session, what) {
-        return `${this.#server}/v1/sessions${session ? `/${session}/${what}` : ''}`;
+        return [`${this.#server}/v1/sessions`, session, what].filter(Boolean).join('/');
     }
 
     #sizesOf(chunk) {
@@ -515,12 +517,16 @@ class Plugin {
         return Math.min(Math.max(held || 0, 0), atTop ? top : usual);
     }
 
-    /** The page goes away: what the daemon does not know yet, and that no more comes. */
+    /** No more chunks will come: tell what the daemon does not know yet, else that it is over. */
     #leave() {
         if (!this.#session) return;
-        const { id } = this.#session;
+        const id = this.#session;
+        this.#session = null;
         if (this.#unsent)
-            navigator.sendBeacon?.(this.#url(id, 'rewards'), JSON.stringify(this.#unsent));
+            globalThis.navigator?.sendBeacon?.(this.#url(id, 'rewards'), JSON.stringify(this.#unsent));
+        else
+            fetch(this.#url(id), { method: 'DELETE', keepalive: true, credentials: 'omit' })
+                .catch(() => {}); // it expires by itself
     }
 }
 

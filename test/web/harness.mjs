@@ -1,0 +1,32 @@
+// harness.mjs - named tests, one after the other; a closing line that counts.
+let passed = 0;
+const failed = [];
+
+export async function test(name, fn) {
+    const began = Date.now();
+    try {
+        await fn();
+        passed++;
+        console.log(`ok   ${name} (${Date.now() - began} ms)`);
+    } catch (e) {
+        failed.push(name);
+        console.log(`FAIL ${name}\n     ${(e.stack ?? String(e)).replaceAll('\n', '\n     ')}`);
+    }
+}
+
+/** Waits until fn() is truthy and returns that; fails after the limit. */
+export async function until(fn, what, limitMs = 20000) {
+    const end = Date.now() + limitMs;
+    for (;;) {
+        const value = await fn();
+        if (value) return value;
+        if (Date.now() > end) throw new Error(`waited ${limitMs} ms for ${what}`);
+        await new Promise(done => setTimeout(done, 25));
+    }
+}
+
+export function finish() {
+    if (failed.length) console.log(`failed: ${failed.join('; ')}`);
+    console.log(`${passed} passed, ${failed.length} failed`);
+    process.exit(failed.length || !passed ? 1 : 0);
+}

@@ -1,0 +1,365 @@
+// plugin.mjs - the plugin without a browser: fake player, mock daemon over real HTTP.
+import assert from 'node:assert/strict';
+
+import { DOMParser, FakePlayer, manifest } from './fake.mjs';
+import { test, until } from './harness.mjs';
+import { Mock } from './mock.mjs';
+import { attach } from '../../web/abrd.js';
+import { durationS, readManifest } from '../../web/lib/manifest.js';
+import { StallClock } from '../../web/lib/stall.js';
+
+globalThis.DOMParser = DOMParser;
+
+/** One player on one mock: {player, mock, abrd, seen: events by name}. */
+async function setting(periods, options = {}, mpd = {}) {
+    const mock = await new Mock().start();
+    const player = new FakePlayer(periods);
+    const abrd = attach(player, { server: mock.url, ...options });
+    const seen = {};
+    for (const event of ['session', 'decision', 'request', 'chunk', 'report', 'state', 'error']) {
+        seen[event] = [];
+        abrd.on(event, data => seen[event].push(data));
+    }
+    const s = { mock, player, abrd, seen, text: manifest(periods, mpd) };
+    s.close = async () => { abrd.detach(); await mock.stop(); };
+    return s;
+}
+
+async function pluginTest(name, periods, options, body, mpd) {
+    await test(`plugin: ${name}`, async () => {
+        const s = await setting(periods, options, mpd);
+        try { await body(s); } finally { await s.close(); }
+    });
+}
+
+export async function pluginTests() {
+    await test('manifest: durations', () => {
+        assert.equal(durationS('PT1H2M3.5S'), 3723.5);
+        assert.equal(durationS('P1DT2S'), 86402);
+        assert.ok(isNaN(durationS('2 minutes')) && isNaN(durationS(null)));
+    });
+
+    await test('manifest: ladder, chunks, sizes, hint', () => {
+        const m = readManifest(manifest([{
+            kbps: [1200, 300, 300, 750], chunks: 3, hint: 'news',
+            sizes: [[7, 8, 9], [1, 2, 3], [1, 2, 3], [4, 5, 6]],
+        }]));
+        assert.equal(m.live, false);
+        assert.equal(m.durationS, 12);
+        assert.deepEqual(m.periods, [{
+            id: 'defaultId_0', chunkS: 4, chunks: 3, profile: 'news',
+            levels: [{ kbps: 300, sizes: [1, 2, 3] }, { kbps: 750, sizes: [4, 5, 6] },
+                { kbps: 1200, sizes: [7, 8, 9] }],
+        }]);
+        assert.deepEqual(readManifest('<html></html>').periods, []);
+        assert.deepEqual(readManifest('').periods, []);
+    });
+
+    await test('manifest: timeline, live, SegmentBase', () => {
+        const mpd = (template, type = 'static') =>
+            `<MPD type="${type}" mediaPresentationDuration="PT20S"><Period><AdaptationSet mimeType="video/mp4">` +
+            `<Representation bandwidth="1000">${template}</Representation></AdaptationSet></Period></MPD>`;
+        const timeline = r => `<SegmentTemplate timescale="10"><SegmentTimeline><S d="40"${r}/></SegmentTimeline></SegmentTemplate>`;
+        const of = (...a) => { const [p] = readManifest(mpd(...a)).periods; return [p.chunkS, p.chunks]; };
+        assert.deepEqual(of(timeline(' r="4"')), [4, 5]);
+        assert.deepEqual(of(timeline(' r="-1"')), [4, 5]);
+        assert.deepEqual(of(timeline('')), [4, 1]);
+        assert.deepEqual(of(timeline(' r="4"'), 'dynamic'), [4, 0]);
+        assert.deepEqual(of('<SegmentTemplate duration="3"/>'), [3, 7]);
+        assert.deepEqual(of('<SegmentBase indexRange="0-9"/>'), [null, 0]);
+    });
+
+    await test('stalls: threshold, attribution, seeks and pauses', () => {
+        const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);
+        const c = new StallClock();
+        c.waiting(0); c.playing(3);           // startup is no stall
+        near(c.take(3), 0);
+        c.waiting(4); c.playing(4.09);        // too short
+        near(c.take(5), 0);
+        c.waiting(5); c.playing(5.5);
+        near(c.take(6), 0.5);
+        near(c.take(6), 0);
+        c.waiting(7); near(c.take(7.05), 0);  // not yet known to be one
+        near(c.take(8), 1);                   // then from its beginning
+        c.playing(8.02); near(c.take(9), 0.02);
+        c.waiting(10); c.seeking(10.5); c.waiting(10.6); c.playing(12);
+        near(c.take(13), 0.5);                // what a seek takes is no stall
+        c.waiting(14); c.paused(14.2); c.playing(20);
+        near(c.take(21), 0.2);
+    });
+
+    await pluginTest('follows every decision and reports every chunk', [{ hint: 'news' }],
+        { contentId: 'film', timeoutMs: 2000 }, async ({ mock, player, abrd, seen, text }) => {
+            await player.load(text);
+            const levels = [];
+            for (let i = 0; i < 10; i++) levels.push(await player.chunk(i));
+            assert.deepEqual(levels, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
+            assert.ok(seen.request.every(r => r.by === 'abrd' && r.decided === r.level));
+            assert.equal(abrd.state.mode, 'abrd');
+            assert.equal(abrd.state.profile, 'news');
+            await until(() => seen.report.length, 'the report');
+
+            const [s] = [...mock.sessions.values()];
+            assert.equal(mock.sessions.size, 1);
+            assert.equal(s.profile, 'news');
+            assert.equal(s.content_id, 'film');
+            assert.deepEqual(s.ladder_kbps, [300, 750, 1200]);
+            assert.deepEqual([s.chunk_s, s.chunks, s.buffer_max_s], [4, 10, 26]);
+            assert.equal(s.final, true);
+            assert.deepEqual(s.outcomes.map(o => o.chunk), [...Array(10).keys()]);
+            assert.deepEqual(s.outcomes.map(o => o.level), levels);
+            assert.deepEqual(seen.chunk.map(({ chunk, level, bytes, download_s, rebuffer_s }) =>
+                ({ chunk, level, bytes, download_s, rebuffer_s })),
+            s.outcomes.map(({ final: _, ...o }) => o));
+            assert.deepEqual(mock.of('/decisions').map(d => d.chunk), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+            assert.ok(mock.requests.every(q => q.type.startsWith('text/plain')));
+        });
+
+    await pluginTest('the option goes before the hint; own weights', [{ hint: 'news' }],
+        { profile: { mu: [1, 2, 3], utility: 'log' } }, async ({ mock, player, text }) => {
+            await player.load(text);
+            const [{ profile, mu, utility }] = mock.of('/sessions');
+            assert.deepEqual([profile, mu, utility], [undefined, [1, 2, 3], 'log']);
+        });
+
+    await pluginTest('an unknown name in the manifest is only a hint', [{ hint: 'unknown' }], {},
+        async ({ mock, player, seen, text }) => {
+            await player.load(text);
+            assert.equal(await player.chunk(0), 0);
+            assert.equal(seen.request[0].by, 'abrd');
+            assert.deepEqual(mock.of('/sessions').map(b => b.profile), ['unknown', undefined]);
+            assert.equal(seen.error[0].field, 'profile');
+        });
+
+    await pluginTest('an unknown name in the option is said, and the player goes on', [{}],
+        { profile: 'unknown' }, async ({ mock, player, abrd, text }) => {
+            await player.load(text);
+            player.own = 2;
+            assert.equal(await player.chunk(0), 2);
+            assert.equal(await player.chunk(1), 2);
+            assert.equal(abrd.state.mode, 'player');
+            assert.match(abrd.state.reason, /no profile "unknown"/);
+            assert.equal(mock.requests.length, 1); // it does not ask again and again
+        });
+
+    await pluginTest('sizes of the next chunk, where the manifest has them',
+        [{ chunks: 3, sizes: [[10, 20, 30], [11, 21, 31], [12, 22, 32]] }], {},
+        async ({ mock, player, text }) => {
+            await player.load(text);
+            await player.chunk(0);
+            assert.deepEqual(mock.of('/sessions')[0].next_bytes, [10, 11, 12]);
+            assert.deepEqual(mock.of('/decisions')[0].next_bytes, [20, 21, 22]);
+        });
+
+    await pluginTest('the buffer is what it will be at the next request', [{ chunks: 30 }], {},
+        async ({ mock, player, text }) => {
+            await player.load(text);
+            mock.pick = () => 1; // below the top: dash.js stops at 18 s
+            player.video.currentTime = 0;
+            for (let i = 0; i < 6; i++) await player.chunk(i);
+            player.video.currentTime = 21;
+            await player.chunk(6);
+            const buffers = mock.of('/decisions').map(d => d.buffer_s);
+            assert.deepEqual(buffers, [4, 8, 12, 14, 14, 14, 7]);
+        });
+
+    await pluginTest('a stall belongs to the chunk under way', [{}], {},
+        async ({ player, seen, text }) => {
+            await player.load(text);
+            await player.chunk(0);
+            player.trigger('playbackPlaying');
+            const request = await player.request(1);
+            player.trigger('playbackWaiting');
+            await new Promise(done => setTimeout(done, 150));
+            await player.response(request, new ArrayBuffer(9));
+            player.trigger('playbackPlaying');
+            await player.chunk(2);
+            const [a, b, c] = seen.chunk.map(o => o.rebuffer_s);
+            assert.equal(a, 0);
+            assert.ok(b >= 0.149 && b < 1, `${b}`);
+            assert.ok(c < 0.1, `${c}`);
+        });
+
+    await pluginTest('a dead daemon: the player chooses, and the daemon comes back', [{ chunks: 20 }],
+        {}, async s => {
+            const { player, abrd, seen, text } = s;
+            await player.load(text);
+            for (let i = 0; i < 4; i++) await player.chunk(i);
+            const { port } = s.mock;
+            await s.mock.stop();
+            player.own = 2;
+            // chunk 4 was decided before the daemon died
+            for (let i = 4; i < 8; i++) await player.chunk(i);
+            assert.deepEqual(seen.request.slice(4).map(r => r.by), ['abrd', 'player', 'player', 'player']);
+            assert.deepEqual(seen.request.slice(5).map(r => r.level), [2, 2, 2]);
+            assert.equal(abrd.state.mode, 'player');
+            assert.ok(seen.error.length >= 3);
+
+            s.mock = await new Mock().start(port); // knows nothing of the session
+            try {
+                for (let i = 8; i < 12; i++) await player.chunk(i);
+                assert.deepEqual(seen.request.slice(8).map(r => r.by), ['player', 'abrd', 'abrd', 'abrd']);
+                assert.equal(seen.session.length, 2);
+                assert.deepEqual(s.mock.of('/decisions').map(d => d.chunk), [9, 9, 10, 11, 12]);
+            } finally {
+                abrd.detach();
+                await s.mock.stop();
+            }
+        });
+
+    await pluginTest('a slow daemon holds a chunk once, not always', [{ chunks: 20 }],
+        { timeoutMs: 60 }, async ({ mock, player, seen, text }) => {
+            await player.load(text);
+            await player.chunk(0);
+            mock.delayMs = 5000;
+            const began = Date.now();
+            for (let i = 1; i < 12; i++) await player.chunk(i);
+            assert.ok(Date.now() - began < 1500, `${Date.now() - began} ms for 11 chunks`);
+            assert.ok(seen.request.slice(2).every(r => r.by === 'player'));
+            mock.delayMs = 0;
+            await player.chunk(12);
+            await until(() => seen.decision.at(-1).chunk === 13, 'an answer in time');
+            await player.chunk(13);
+            await player.chunk(14);
+            assert.deepEqual(seen.request.slice(-2).map(r => r.by), ['abrd', 'abrd']);
+        });
+
+    await pluginTest('a late answer counts while its chunk is not yet asked for', [{}],
+        { timeoutMs: 20 }, async ({ mock, player, seen, text }) => {
+            await player.load(text);
+            mock.delayMs = 100;
+            await player.chunk(0);
+            await until(() => seen.decision.at(-1).chunk === 1, 'the late answer');
+            assert.equal(await player.chunk(1), 1);
+            assert.equal(seen.request.at(-1).by, 'abrd');
+        });
+
+    await pluginTest('an answer for another chunk is not used', [{}], {},
+        async ({ player, seen, text }) => {
+            await player.load(text);
+            await player.chunk(0);
+            await player.chunk(5); // the player went somewhere else
+            assert.deepEqual(seen.request.map(r => r.decided), [0, null]);
+            await player.chunk(6);
+            assert.equal(seen.request.at(-1).by, 'abrd');
+        });
+
+    await pluginTest('a seek out of the buffer asks for the chunk there', [{ chunks: 20 }], {},
+        async ({ mock, player, seen, text }) => {
+            await player.load(text);
+            await player.chunk(0);
+            player.video.buffered = { length: 1, start: () => 0, end: () => 4 };
+            player.trigger('playbackSeeking', { seekTime: 2 });   // inside: nothing changes
+            player.trigger('playbackSeeking', { seekTime: 41.5 });
+            await until(() => seen.decision.at(-1).chunk === 10, 'the answer');
+            await player.chunk(10);
+            assert.equal(seen.request.at(-1).by, 'abrd');
+            assert.deepEqual(mock.of('/decisions').map(d => d.chunk), [1, 10, 11]);
+        });
+
+    await pluginTest('a level that the user chose is not ours', [{}], {},
+        async ({ mock, player, abrd, seen, text }) => {
+            await player.load(text);
+            await player.chunk(0);
+            player.rules.clear(); // as with autoSwitchBitrate off: no rule is asked
+            player.own = 2;
+            await player.chunk(1);
+            assert.deepEqual([seen.request[1].decided, seen.request[1].by], [1, 'player']);
+            assert.match(abrd.state.reason, /changed in the player/);
+            assert.equal(mock.of('/decisions').at(-1).last.level, 2);
+        });
+
+    await pluginTest('failed, aborted and audio requests are passed over', [{}], {},
+        async ({ mock, player, text }) => {
+            await player.load(text);
+            const request = await player.request(0);
+            await player.response(request, null, 0);
+            await player.response(request, new ArrayBuffer(5), 404);
+            const audio = await player.request(0, { mediaType: 'audio' });
+            assert.equal(audio.by, 'player');
+            await player.response(audio, new ArrayBuffer(5));
+            assert.equal(mock.of('/decisions').length, 0);
+        });
+
+    await pluginTest('two periods are two sessions', [
+        { id: 'a', chunks: 3 }, { id: 'b', chunks: 2, kbps: [100, 200], hint: 'live' }], {},
+    async ({ mock, player, seen, text }) => {
+        await player.load(text);
+        for (let i = 0; i < 3; i++) await player.chunk(i);
+        for (let i = 0; i < 2; i++) await player.chunk(i, { period: 1 });
+        await until(() => seen.report.length === 2, 'two reports');
+        assert.ok(seen.request.every(r => r.by === 'abrd'));
+        const [a, b] = mock.sessions.values();
+        assert.deepEqual([a.chunks, b.chunks, b.profile], [3, 2, 'live']);
+        assert.ok(a.final && b.final);
+    });
+
+    await pluginTest('a period that nobody announced opens a session late', [{ id: 'a' }], {},
+        async ({ mock, player, seen, text }) => {
+            await player.load(text);
+            player.periods = [{ id: 'x', kbps: [100, 200, 400], chunks: 9 }];
+            await player.chunk(0);
+            await player.chunk(1);
+            assert.deepEqual(seen.request.map(r => r.by), ['player', 'abrd']);
+            const s = [...mock.sessions.values()].at(-1);
+            assert.deepEqual([s.ladder_kbps, s.chunks, s.chunk_s], [[100, 200, 400], 9, 4]);
+        });
+
+    await pluginTest('live: counts from the chunk where it came in', [{ chunks: 1 }], {},
+        async ({ mock, player, seen, text }) => {
+            await player.load(text);
+            for (let i = 0; i < 5; i++) await player.chunk(700 + i, { startTime: 2800 + 4 * i });
+            await player.load(text); // an update of the manifest
+            await player.chunk(705, { startTime: 2820 });
+            assert.equal(mock.sessions.size, 1);
+            assert.equal([...mock.sessions.values()][0].chunks, 0);
+            assert.deepEqual(seen.chunk.map(c => c.chunk), [0, 1, 2, 3, 4, 5]);
+            assert.ok(seen.request.slice(1).every(r => r.by === 'abrd'));
+        }, { live: true });
+
+    await pluginTest('detach leaves the player as it was', [{}], {},
+        async ({ mock, player, abrd, seen, text }) => {
+            await player.load(text);
+            await player.chunk(0);
+            const { streaming } = player.getSettings();
+            assert.equal(streaming.buffer.fastSwitchEnabled, false);
+            assert.equal(streaming.abr.rules.abandonRequestsRule.active, false);
+            abrd.detach();
+            assert.equal(streaming.buffer.fastSwitchEnabled, null);
+            assert.equal(streaming.abr.rules.abandonRequestsRule.active, true);
+            assert.deepEqual([player.rules.size, player.before.length, player.after.length,
+                player.listeners.length], [0, 0, 0, 0]);
+            await until(() => mock.requests.at(-1).method === 'DELETE', 'the session to be closed');
+            const before = mock.requests.length;
+            player.own = 2;
+            assert.equal(await player.chunk(1), 2);
+            assert.equal(mock.requests.length, before);
+            assert.equal(seen.request.length, 1);
+            abrd.detach(); // twice is nothing
+        });
+
+    await pluginTest('another source is another session', [{}], {},
+        async ({ mock, player, text }) => {
+            await player.load(text);
+            await player.chunk(0);
+            player.trigger('streamTeardownComplete');
+            await player.load(text);
+            await player.chunk(0);
+            assert.equal(mock.sessions.size, 2);
+        });
+
+    await pluginTest('a listener that throws stops nothing', [{}], {},
+        async ({ player, abrd, seen, text }) => {
+            const silent = console.error;
+            console.error = () => {};
+            try {
+                abrd.on('decision', () => { throw new Error('page'); });
+                await player.load(text);
+                await player.chunk(0);
+                assert.equal(await player.chunk(1), 1);
+            } finally {
+                console.error = silent;
+            }
+            assert.ok(seen.request.every(r => r.by === 'abrd'));
+        });
+}

@@ -1,0 +1,6 @@
+// run.mjs - the tests of plugin and page: first without, then with a browser.
+import { pluginTests } from './plugin.mjs';
+import { finish } from './harness.mjs';
+
+await pluginTests();
+finish();

@@ -1,0 +1,11 @@
+#!/bin/sh
+# vendor.sh - copies what the demo page loads, with the licences, from node_modules to vendor.
+# Run it in web/ after `npm ci --ignore-scripts`; vendor/ is never committed.
+set -eu
+cd "$(dirname "$0")/.."
+
+rm -rf vendor && mkdir vendor
+cp node_modules/dashjs/dist/modern/umd/dash.mediaplayer.min.js vendor/
+cp node_modules/dashjs/LICENSE.md vendor/dashjs-LICENSE.md
+cp node_modules/uplot/dist/uPlot.iife.min.js node_modules/uplot/dist/uPlot.min.css vendor/
+cp node_modules/uplot/LICENSE vendor/uPlot-LICENSE
