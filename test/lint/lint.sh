@@ -17,7 +17,7 @@ max_lines=600
 # layer.
 declare -A home=(
     [cblas.h]="src/nn/blas.c"
-    [jansson.h]="src/rl/ckpt src/abr/sabre.c src/serve/wire src/cli/out.c"
+    [jansson.h]="src/rl/ckpt src/abr/sabre.c src/serve/wire src/cli/out.c src/cli/door_remote.c"
     [libxml/]="src/abr/mpd"
     [microhttpd.h]="src/serve/http"
     [sqlite3.h]="src/serve/store_sqlite"
@@ -25,7 +25,7 @@ declare -A home=(
     [getopt.h]="src/cli/opt.c"
     [pthread.h]="src/base/pool.c src/serve/ include/serve/"
     [threads.h]="none"
-    [time.h]="src/base/clock.c src/serve/ src/cli/"
+    [time.h]="src/base/clock.c src/base/log.c src/serve/ src/cli/"
     [signal.h]="src/cli/ src/serve/"
 )
 
@@ -151,15 +151,16 @@ for f in "${sources[@]}"; do
     esac
 done | rule header-opening
 
-# src/abr/mpd_sizes.c is tried by test_mpd_sizes.c, or as a part of mpd by test_mpd.c
+# A source has a test when test/<layer>/test_<name>.c is there, or any test includes its header; what
+# was split off a module (mpd_sizes.c of mpd.c) is tried with it. Commands are tried as programs.
 for f in "${sources[@]}"; do
-    case $f in
-    src/*.c) ;;
-    *) continue ;;
-    esac
+    [[ $f == src/*/*.c && $f != src/cli/main.c ]] || continue
     layer=$(basename "$(dirname "$f")") name=$(basename "$f" .c) found=
     while :; do
-        [ -f "test/$layer/test_$name.c" ] && found=yes
+        if [ -f "test/$layer/test_$name.c" ] ||
+            grep -qs "^#include \"$layer/$name\.h\"" ${tests[@]+"${tests[@]}"}; then
+            found=yes
+        fi
         [[ $name == *_* && -z $found ]] || break
         name=${name%_*}
     done

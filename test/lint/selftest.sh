@@ -83,6 +83,8 @@ expect header-opening
 fresh
 rm test/base/test_a.c
 expect tested
+echo '#include "base/a.h"' >test/base/test_b.c
+expect ""
 
 fresh
 echo 'const char *a_path = "/ho''me/someone";' >>src/base/a.c
