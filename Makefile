@@ -64,6 +64,7 @@ Q := @
 endif
 
 .DELETE_ON_ERROR:
+.SECONDARY:
 .PHONY: all deps deps-test run test check test-http test-web web media lint asan tsan cover \
         fuzz bench format policy install clean help FORCE
 
@@ -103,7 +104,8 @@ $(B)/headers: Makefile
 # ---- compiling
 
 $(B)/test/%.o: CPPFLAGS += -Itest
-$(B)/src/%.o: CFLAGS += -Wdouble-promotion
+# (clang, which only fuzzing uses, takes NAN itself for a promotion)
+$(B)/src/%.o: CFLAGS += $(if $(filter fuzz,$(MODE)),,-Wdouble-promotion)
 $(B)/src/nn/%.o: CFLAGS += -O3
 $(B)/src/moe/%.o: CFLAGS += -O3
 

@@ -29,6 +29,18 @@ START_TEST(long_details_are_cut_not_overrun)
 }
 END_TEST
 
+START_TEST(every_code_has_a_word_of_its_own)
+{
+    for (int a = ERR_NUMERIC; a <= ERR_NONE; a++) {
+        ck_assert_str_ne(err_word(a), "unknown");
+        for (int b = ERR_NUMERIC; b < a; b++)
+            ck_assert_str_ne(err_word(a), err_word(b));
+    }
+    ck_assert_str_eq(err_word(ERR_CORRUPT), "corrupt");
+    ck_assert_str_eq(err_word(7), "unknown");
+}
+END_TEST
+
 Suite *suite_base_err(void);
 Suite *suite_base_err(void)
 {
@@ -37,6 +49,7 @@ Suite *suite_base_err(void)
     tcase_add_test(t, first_failure_wins);
     tcase_add_test(t, no_place_to_tell_is_legal);
     tcase_add_test(t, long_details_are_cut_not_overrun);
+    tcase_add_test(t, every_code_has_a_word_of_its_own);
     suite_add_tcase(s, t);
     return s;
 }
