@@ -1,8 +1,8 @@
 /* media.h - the demo's segments, over a link that a trace shapes.
  *
- *   GET /demo/links                              the links there are, as JSON
- *   GET /demo/{link}/{viewer}/link.json          this viewer's link: its trace and its
- * clock GET /demo/{link}/{viewer}/manifest.mpd, ...  a file of the media folder, paced
+ *   GET /demo/links                        the links there are, as JSON
+ *   GET /demo/{link}/{viewer}/link.json    this viewer's link: its trace and its clock
+ *   GET /demo/{link}/{viewer}/{file}       a file of the media folder, paced
  *
  * A link is a kind of gen.h (a fixed trace of that kind, so that two runs compare), the
  * name of a file in the traces folder, or "unlimited". A viewer is a name that the page
@@ -15,7 +15,7 @@
  *
  *   bytes(t0, t1) = integral of mbps(t) * 1e6 / 8 dt
  *
- * Path segments are [A-Za-z0-9._-], none begins with a dot: nothing outside the folders
+ * Names are made of [A-Za-z0-9._-] and begin with no dot: nothing outside the two folders
  * can be named. Errors go to the reply as JSON: 404 for an unknown link or file (and how
  * to make the media when there is none), 400 for a malformed name, 503 when every
  * viewer's place is busy.

@@ -157,20 +157,12 @@ void media_free(struct media *m)
     free(m);
 }
 
-/* A path of `depth` segments at most, each of harmless characters. */
-static bool name_ok(const char *s, int depth)
+static bool name_ok(const char *s)
 {
     static const char harmless[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    if (strlen(s) > NAME_MAX_LEN) return false;
-    for (; depth > 0; depth--) {
-        size_t n = strspn(s, harmless);
-        if (n == 0 || s[0] == '.') return false;
-        s += n;
-        if (*s == '\0') return true;
-        if (*s++ != '/') return false;
-    }
-    return false;
+    size_t n = strlen(s);
+    return n > 0 && n <= NAME_MAX_LEN && s[0] != '.' && strspn(s, harmless) == n;
 }
 
 static bool is_kind(const char *link)
@@ -405,7 +397,7 @@ void media_get(struct reply *r, struct media *m, const char *link, const char *v
                const char *file)
 {
     struct err e = {0};
-    if (!name_ok(link, 1) || !name_ok(viewer, 1) || !name_ok(file, 3)) {
+    if (!name_ok(link) || !name_ok(viewer) || !name_ok(file)) {
         reply_fail(r, 400, "", "names are made of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"");
     } else if (admit(m, link, viewer, &e)) {
         reply_err(r, &e);
@@ -429,7 +421,7 @@ static void emit_folder(struct emit *o, const char *path)
     int n = 0;
     DIR *d = path[0] ? opendir(path) : NULL;
     for (struct dirent *f; d && n < FILES_LISTED && (f = readdir(d));) {
-        bool skip = !name_ok(f->d_name, 1) || strncmp(f->d_name, "README", 6) == 0 ||
+        bool skip = !name_ok(f->d_name) || strncmp(f->d_name, "README", 6) == 0 ||
                     f->d_type == DT_DIR;
         if (!skip && (name[n] = strdup(f->d_name))) n++;
     }

@@ -146,7 +146,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/media", dir);
     mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/media/300", dir);
+    snprintf(path, sizeof path, "%s/media/folder", dir);
     mkdir(path, 0700);
     snprintf(path, sizeof path, "%s/traces", dir);
     mkdir(path, 0700);
@@ -158,7 +158,7 @@ static void setup(void)
     char *chunk = malloc(100000);
     for (int i = 0; i < 100000; i++)
         chunk[i] = (char)(i * 31 >> 3);
-    put("media/300/1.m4s", chunk, 100000);
+    put("media/300-1.m4s", chunk, 100000);
     free(chunk);
 }
 
@@ -203,7 +203,7 @@ START_TEST(a_chunk_takes_as_long_as_the_link_needs)
     struct media *m = make(2);
     struct reply r;
     reply_init(&r);
-    media_get(&r, m, "steady", "v1", "300/1.m4s");
+    media_get(&r, m, "steady", "v1", "300-1.m4s");
     ck_assert_int_eq(r.status, 200);
     ck_assert_int_eq(r.kind, REPLY_STREAM);
     ck_assert_int_eq(r.stream.length, 100000);
@@ -240,16 +240,16 @@ START_TEST(nothing_outside_the_folders_can_be_named)
     struct media *m = make(8);
     ck_assert_int_eq(status_of(m, "steady", "v", "manifest.mpd"), 200);
     ck_assert_int_eq(status_of(m, "steady", "v", "../secret"), 400);
-    ck_assert_int_eq(status_of(m, "steady", "v", "300/../../secret"), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", "folder/../../secret"), 400);
     ck_assert_int_eq(status_of(m, "steady", "v", "/etc/passwd"), 400);
     ck_assert_int_eq(status_of(m, "steady", "v", ""), 400);
-    ck_assert_int_eq(status_of(m, "steady", "v", "300//1.m4s"), 400);
-    ck_assert_int_eq(status_of(m, "steady", "v", "300/1.m4s/"), 400);
-    ck_assert_int_eq(status_of(m, "steady", "v", "a/b/c/d"), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", "folder//1.m4s"), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", "300-1.m4s/"), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", "a/b"), 400);
     ck_assert_int_eq(status_of(m, "..", "v", "manifest.mpd"), 400);
     ck_assert_int_eq(status_of(m, "../secret", "v", "manifest.mpd"), 400);
     ck_assert_int_eq(status_of(m, "steady", ".", "manifest.mpd"), 400);
-    ck_assert_int_eq(status_of(m, "steady", "v", "300"), 404);
+    ck_assert_int_eq(status_of(m, "steady", "v", "folder"), 404);
     ck_assert_int_eq(status_of(m, "steady", "v", "none.m4s"), 404);
     ck_assert_int_eq(status_of(m, "nowhere", "v", "manifest.mpd"), 404);
     ck_assert_int_eq(status_of(m, "broken", "v", "manifest.mpd"), 400);
@@ -263,8 +263,8 @@ START_TEST(places_are_bounded)
     struct reply a, b;
     reply_init(&a);
     reply_init(&b);
-    media_get(&a, m, "steady", "a", "300/1.m4s");
-    media_get(&b, m, "lte", "b", "300/1.m4s");
+    media_get(&a, m, "steady", "a", "300-1.m4s");
+    media_get(&b, m, "lte", "b", "300-1.m4s");
     ck_assert_int_eq(a.status, 200);
     ck_assert_int_eq(b.status, 200);
     ck_assert_int_eq(status_of(m, "steady", "c", "manifest.mpd"), 503);

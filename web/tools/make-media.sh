@@ -1,10 +1,11 @@
 #!/bin/sh
 # make-media.sh OUT [SECONDS] [CHUNK_S] - the demo's stream: six bitrates of one moving picture.
 #
-# 240p pictures, a flight into the Mandelbrot set under film grain: the encoder fills any bitrate of the ladder, and a browser
-# on a small machine still decodes them without effort, so stalls come from the link
-# and not from the CPU. Every picture says which bitrate it is. Writes OUT/manifest.mpd
-# (chunk sizes and a profile hint inside), OUT/<kbps>/init.mp4 and OUT/<kbps>/<n>.m4s.
+# 240p pictures, a flight into the Mandelbrot set under film grain: the encoder fills any
+# bitrate of the ladder, and a browser on a small machine still decodes it without effort,
+# so stalls come from the link and not from the CPU. Every picture says which bitrate it
+# is. Writes OUT/manifest.mpd
+# (chunk sizes and a profile hint inside), OUT/<kbps>-init.mp4 and OUT/<kbps>-<n>.m4s.
 set -eu
 
 out=${1:?usage: make-media.sh OUT [SECONDS] [CHUNK_S]}
@@ -39,17 +40,16 @@ for k in $ladder; do graph="$graph[s$k]"; done
 set --
 for k in $ladder; do
     graph="$graph;[s$k]$(label "$k")[v$k]"
-    mkdir -p "$tmp/$k"
     set -- "$@" -map "[v$k]" -c:v libx264 -preset ultrafast -profile:v main -level 3.0 \
         -b:v "${k}k" -maxrate "$((k * 11 / 10))k" -bufsize "${k}k" \
         -g $gop -keyint_min $gop -sc_threshold 0 -an -f dash -seg_duration "$chunk_s" \
-        -use_template 1 -use_timeline 0 -init_seg_name init.mp4 \
-        -media_seg_name '$Number$.m4s' "$tmp/$k/ffmpeg.mpd"
+        -use_template 1 -use_timeline 0 -init_seg_name "$k-init.mp4" \
+        -media_seg_name "$k-\$Number\$.m4s" "$tmp/$k.mpd"
 done
 ffmpeg -hide_banner -v error -nostdin -y -filter_complex "$graph" "$@"
 
 # the manifest is ours: one AdaptationSet, the sizes of all chunks, and a hint
-codecs=$(sed -n 's/.*codecs="\([^"]*\)".*/\1/p' "$tmp/300/ffmpeg.mpd" | head -n 1)
+codecs=$(sed -n 's/.*codecs="\([^"]*\)".*/\1/p' "$tmp/300.mpd" | head -n 1)
 {
     cat <<MPD
 <?xml version="1.0" encoding="utf-8"?>
@@ -61,19 +61,20 @@ codecs=$(sed -n 's/.*codecs="\([^"]*\)".*/\1/p' "$tmp/300/ffmpeg.mpd" | head -n 
                    height="240" frameRate="$fps" segmentAlignment="true" startWithSAP="1">
       <SupplementalProperty schemeIdUri="urn:abrd:qoe-profile" value="documentary"/>
       <SegmentTemplate timescale="1" duration="$chunk_s" startNumber="1"
-                       initialization="\$RepresentationID\$/init.mp4"
-                       media="\$RepresentationID\$/\$Number\$.m4s"/>
+                       initialization="\$RepresentationID\$-init.mp4"
+                       media="\$RepresentationID\$-\$Number\$.m4s"/>
 MPD
     for k in $ladder; do
         sizes= n=1
-        while [ -f "$tmp/$k/$n.m4s" ]; do
-            sizes="$sizes $(wc -c <"$tmp/$k/$n.m4s")"
+        while [ -f "$tmp/$k-$n.m4s" ]; do
+            sizes="$sizes $(wc -c <"$tmp/$k-$n.m4s")"
             n=$((n + 1))
         done
         echo "      <Representation id=\"$k\" bandwidth=\"${k}000\" abrd:sizes=\"${sizes# }\"/>"
     done
     printf '    </AdaptationSet>\n  </Period>\n</MPD>\n'
-} >"$tmp/manifest.mpd"
-rm -f "$tmp"/*/ffmpeg.mpd
+} >"$tmp/manifest"
+rm "$tmp"/*.mpd
+mv "$tmp/manifest" "$tmp/manifest.mpd"
 rm -rf "$out"
 mv "$tmp" "$out"
