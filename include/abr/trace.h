@@ -3,18 +3,19 @@
  * mbps[i] holds from time_s[i-1] to time_s[i] (Pensieve's reading: row i gives the
  * throughput of the slot that ends at its time; row 0 only marks the start).
  *
- * Formats, found by content:
+ * Formats, found by the first line that is not blank:
  *   - Pensieve: "time_s mbps" per line (space or tab);
- *   - Mahimahi: one integer millisecond per line, each a 1500-byte delivery; binned to 1 s;
- *   - sabre: JSON array of {duration_ms, bandwidth_kbps, latency_ms};
- *   - CSV with a header naming a time and a throughput column with its unit
+ *   - Mahimahi: one integer millisecond per line, each a 1500-byte delivery; binned to 1 s,
+ *     the last bin ends with the last delivery;
+ *   - sabre: JSON array of {duration_ms, bandwidth_kbps, latency_ms}, at most 16 MB;
+ *   - CSV with a header that names a time and a throughput column with its unit
  *     (time_s|time_ms|timestamp_s|timestamp_ms, mbps|kbps|throughput_mbps|throughput_kbps|
- *     bytes_per_s).
+ *     bytes_per_s); other columns are passed over, times count from the first row.
  * Every format: UTF-8 byte order mark, CRLF and blank lines are fine. Equal times are an
  * empty slot (the Lumos traces have some).
  * Refused, naming file and line: negative or infinite numbers and NaN, time that goes back,
- * anything behind the expected columns, lines over 255 bytes, more than 1e6 rows. Refused as
- * a whole: what trace_check refuses.
+ * anything behind the expected columns, lines over 1023 bytes, files over 64 MB, more than 1e6
+ * rows. Refused as a whole: what trace_check refuses.
  *
  * Ownership: owned by the caller; trace_free(NULL) is legal.
  * Errors: ERR_IO, ERR_ABSENT, ERR_INVALID, ERR_RANGE, ERR_MEMORY; e->field is "file:line".

@@ -49,4 +49,9 @@ void text_clean(char *out, size_t size, const char *s);
 /* "a/b/c", "c" and "a/b/c/" all give "c"; what does not fit is cut. */
 void text_last_component(char *out, size_t size, const char *path);
 
+/* Records that the input `name` is refused at a line (0: as a whole): e->field becomes
+ * "name:line", a long name losing its beginning, and both are cleaned. Returns code. */
+int text_refuse(const char *name, int line, int code, struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
 #endif

@@ -2,8 +2,9 @@
 
 #include "base/text.h"
 
+#include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,29 +38,6 @@ void trace_free(struct trace *t)
     free(t);
 }
 
-int trace_refuse(const char *name, int line, int code, struct err *e, const char *fmt,
-                 ...)
-{
-    char raw[sizeof e->detail], detail[sizeof e->detail];
-    char field[sizeof e->field], where[16] = "";
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(raw, sizeof raw, fmt, ap);
-    va_end(ap);
-    text_clean(detail, sizeof detail, raw);
-
-    /* a long name loses its beginning, never its line */
-    if (line) snprintf(where, sizeof where, ":%d", line);
-    char shown[128];
-    text_clean(shown, sizeof shown, name);
-    size_t room = sizeof field - sizeof where, len = strlen(shown);
-    const char *tail = len > room ? shown + (len - room) : shown;
-    while (((unsigned char)*tail & 0xc0) == 0x80)
-        tail++;
-    snprintf(field, sizeof field, "%.*s%s", (int)room, tail, where);
-    return err_field(e, code, field, "%s", detail);
-}
-
 static int grow(struct trace_rows *rows)
 {
     int cap = rows->cap ? rows->cap * 2 : 512;
@@ -78,21 +56,20 @@ int trace_rows_add(struct trace_rows *rows, int line, double time_s, double mbps
 {
     const char *name = rows->name;
     if (rows->n >= TRACE_ROWS_MAX)
-        return trace_refuse(name, line, ERR_RANGE, e, "more than %d rows",
-                            TRACE_ROWS_MAX);
+        return text_refuse(name, line, ERR_RANGE, e, "more than %d rows", TRACE_ROWS_MAX);
     if (!(time_s >= 0.0 && time_s <= TIME_MAX_S))
-        return trace_refuse(name, line, ERR_RANGE, e, "time %g s is not within 0 .. %g",
-                            time_s, TIME_MAX_S);
+        return text_refuse(name, line, ERR_RANGE, e, "time %g s is not within 0 .. %g",
+                           time_s, TIME_MAX_S);
     if (!(mbps >= 0.0 && mbps <= MBPS_MAX))
-        return trace_refuse(name, line, ERR_RANGE, e,
-                            "throughput %g Mbit/s is not within 0 .. %g", mbps, MBPS_MAX);
+        return text_refuse(name, line, ERR_RANGE, e,
+                           "throughput %g Mbit/s is not within 0 .. %g", mbps, MBPS_MAX);
     if (rows->n && time_s < rows->time_s[rows->n - 1])
-        return trace_refuse(name, line, ERR_INVALID, e,
-                            "time goes back from %.17g s to %.17g s",
-                            rows->time_s[rows->n - 1], time_s);
+        return text_refuse(name, line, ERR_INVALID, e,
+                           "time goes back from %.17g s to %.17g s",
+                           rows->time_s[rows->n - 1], time_s);
 
     if (rows->n == rows->cap && grow(rows))
-        return trace_refuse(name, line, ERR_MEMORY, e, "out of memory");
+        return text_refuse(name, line, ERR_MEMORY, e, "out of memory");
     rows->time_s[rows->n] = time_s;
     rows->mbps[rows->n] = mbps;
     rows->n++;
@@ -111,40 +88,59 @@ double trace_mean_mbps(const struct trace *t)
 int trace_check(const struct trace *t, struct err *e)
 {
     if (t->n < 2)
-        return trace_refuse(t->name, 0, ERR_INVALID, e,
-                            "%d rows: a trace needs at least 2, a start and a slot",
-                            t->n);
+        return text_refuse(t->name, 0, ERR_INVALID, e,
+                           "%d rows: a trace needs at least 2, a start and a slot", t->n);
     if (t->n > TRACE_ROWS_MAX)
-        return trace_refuse(t->name, 0, ERR_RANGE, e, "more than %d rows",
-                            TRACE_ROWS_MAX);
+        return text_refuse(t->name, 0, ERR_RANGE, e, "more than %d rows", TRACE_ROWS_MAX);
 
     for (int i = 0; i < t->n; i++) {
         double before = i ? t->time_s[i - 1] : 0.0;
         if (!(t->time_s[i] >= before && t->time_s[i] <= TIME_MAX_S))
-            return trace_refuse(t->name, 0, ERR_INVALID, e,
-                                "row %d: time %g s is not within %g .. %g", i,
-                                t->time_s[i], before, TIME_MAX_S);
+            return text_refuse(t->name, 0, ERR_INVALID, e,
+                               "row %d: time %g s is not within %g .. %g", i,
+                               t->time_s[i], before, TIME_MAX_S);
         if (!(t->mbps[i] >= 0.0 && t->mbps[i] <= MBPS_MAX))
-            return trace_refuse(t->name, 0, ERR_RANGE, e,
-                                "row %d: throughput %g Mbit/s is not within 0 .. %g", i,
-                                t->mbps[i], MBPS_MAX);
+            return text_refuse(t->name, 0, ERR_RANGE, e,
+                               "row %d: throughput %g Mbit/s is not within 0 .. %g", i,
+                               t->mbps[i], MBPS_MAX);
     }
 
     double span = t->time_s[t->n - 1] - t->time_s[0];
     if (span < 0.001 * (t->n - 1))
-        return trace_refuse(
+        return text_refuse(
             t->name, 0, ERR_RANGE, e,
             "%d slots in %g s: slots must be 1 ms long on average; are the "
             "times in seconds?",
             t->n - 1, span);
     double mean = trace_mean_mbps(t);
     if (mean < TRACE_MEAN_MIN)
-        return trace_refuse(
+        return text_refuse(
             t->name, 0, ERR_RANGE, e,
             "all zero: the mean of the rows behind the first is %g Mbit/s, "
             "below %g",
             mean, TRACE_MEAN_MIN);
     return 0;
+}
+
+/* The format shows in the first line that is not blank. */
+static int read_rows(struct trace_rows *rows, const char *text, size_t len, struct err *e)
+{
+    const char *s = text, *end = text + len;
+    while (s < end && isspace((unsigned char)*s))
+        s++;
+    if (s < end && (*s == '[' || *s == '{')) return sabre_read_trace(rows, text, len, e);
+    if (s < end && (isalpha((unsigned char)*s) || *s == '"'))
+        return trace_read_csv(rows, text, len, e);
+
+    const char *digits = s;
+    while (s < end && isdigit((unsigned char)*s))
+        s++;
+    bool number = s > digits;
+    while (s < end && (*s == ' ' || *s == '\t' || *s == '\r'))
+        s++;
+    if (number && (s == end || *s == '\n'))
+        return trace_read_mahimahi(rows, text, len, e);
+    return trace_read_pensieve(rows, text, len, e);
 }
 
 struct trace *trace_parse(const char *text, size_t len, const char *name, struct err *e)
@@ -154,9 +150,9 @@ struct trace *trace_parse(const char *text, size_t len, const char *name, struct
         len -= 3;
     }
 
-    struct trace_rows rows = {.name = name};
+    struct trace_rows rows = {.name = name, .rtt_s = -1.0};
     struct trace *t = NULL;
-    int rc = trace_read_pensieve(&rows, text, len, e);
+    int rc = read_rows(&rows, text, len, e);
     if (!rc) t = trace_new(rows.n, name, e);
     if (!t) goto out;
 
@@ -164,6 +160,7 @@ struct trace *trace_parse(const char *text, size_t len, const char *name, struct
         memcpy(t->time_s, rows.time_s, (size_t)rows.n * sizeof *t->time_s);
         memcpy(t->mbps, rows.mbps, (size_t)rows.n * sizeof *t->mbps);
     }
+    t->rtt_s = rows.rtt_s;
     if (trace_check(t, e)) {
         trace_free(t);
         t = NULL;

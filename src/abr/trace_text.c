@@ -4,12 +4,13 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 /* The lines of a text, one at a time as NUL-terminated copies. */
 struct lines {
     const char *at, *end;
     int number; /* of the current line, from 1 */
-    char line[256];
+    char line[1024];
 };
 
 /* 1: a line that is not blank is in l->line, 0: there is none, < 0: refused. */
@@ -25,11 +26,12 @@ static int next_line(struct lines *l, const char *name, struct err *e)
 
         if (len && from[len - 1] == '\r') len--;
         if (memchr(from, '\0', len))
-            return trace_refuse(name, l->number, ERR_INVALID, e,
-                                "a NUL byte: this is not a text file in UTF-8");
+            return text_refuse(name, l->number, ERR_INVALID, e,
+                               "a NUL byte: this is not a text in UTF-8");
         if (len >= sizeof l->line)
-            return trace_refuse(name, l->number, ERR_INVALID, e, "line of %zu bytes",
-                                len);
+            return text_refuse(name, l->number, ERR_INVALID, e,
+                               "a line of %zu bytes, more than %zu", len,
+                               sizeof l->line - 1);
         memcpy(l->line, from, len);
         l->line[len] = '\0';
         if (l->line[strspn(l->line, " \t")]) return 1;
@@ -48,14 +50,168 @@ int trace_read_pensieve(struct trace_rows *rows, const char *text, size_t len,
     struct lines l = {.at = text, .end = text + len};
     int rc;
     while ((rc = next_line(&l, rows->name, e)) > 0) {
-        struct err why = {0};
         const char *s = l.line;
         double time_s, mbps;
-        if (text_scan_double(&time_s, &s, &why) || (*s != ' ' && *s != '\t') ||
-            text_scan_double(&mbps, &s, &why) || !ends(s))
-            return trace_refuse(rows->name, l.number, ERR_INVALID, e,
-                                "'%.60s' is not 'seconds Mbit/s'", l.line);
+        if (text_scan_double(&time_s, &s, NULL) || (*s != ' ' && *s != '\t') ||
+            text_scan_double(&mbps, &s, NULL) || !ends(s))
+            return text_refuse(rows->name, l.number, ERR_INVALID, e,
+                               "'%.60s' is not 'seconds Mbit/s'", l.line);
         rc = trace_rows_add(rows, l.number, time_s, mbps, e);
+        if (rc) return rc;
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- Mahimahi */
+
+static const double PACKET_MBIT = 1500 * 8 / 1e6;
+
+/* A bin is open on the left, so that a trace whose last delivery is at 60000 ms is 60 s
+ * long and repeats with that period, as Mahimahi repeats it. */
+static int64_t bin_of(int64_t ms)
+{
+    return ms > 0 ? (ms - 1) / 1000 : 0;
+}
+
+int trace_read_mahimahi(struct trace_rows *rows, const char *text, size_t len,
+                        struct err *e)
+{
+    struct lines l = {.at = text, .end = text + len};
+    int64_t last_ms = 0, bin = 0;
+    int packets = 0;
+    int rc = trace_rows_add(rows, 1, 0.0, 0.0, e);
+    while (!rc && (rc = next_line(&l, rows->name, e)) > 0) {
+        int64_t ms;
+        char *number = l.line + strspn(l.line, " \t");
+        size_t digits = strcspn(number, " \t");
+        bool alone = ends(number + digits);
+        if (alone) number[digits] = '\0';
+        if (!alone || text_int(&ms, number, 0, INT64_C(1000000000000), "", NULL))
+            return text_refuse(rows->name, l.number, ERR_INVALID, e,
+                               "'%.60s' is not one whole number of milliseconds", l.line);
+        if (ms < last_ms)
+            return text_refuse(rows->name, l.number, ERR_INVALID, e,
+                               "time goes back from %lld ms to %lld ms",
+                               (long long)last_ms, (long long)ms);
+
+        for (rc = 0; !rc && bin < bin_of(ms); packets = 0)
+            rc = trace_rows_add(rows, l.number, (double)++bin, packets * PACKET_MBIT, e);
+        packets++;
+        last_ms = ms;
+    }
+    if (rc) return rc;
+
+    double rest_s = (double)last_ms / 1000.0 - (double)bin;
+    if (rest_s <= 0.0) return 0; /* everything at 0 ms: too short, trace_check says so */
+    return trace_rows_add(rows, l.number, (double)last_ms / 1000.0,
+                          packets * PACKET_MBIT / rest_s, e);
+}
+
+/* ------------------------------------------------------------------------------ CSV */
+
+enum { CELLS_MAX = 64 };
+
+struct unit {
+    const char *name;
+    double factor; /* to seconds or Mbit/s */
+};
+
+static const struct unit times[] = {{"time_s", 1.0},
+                                    {"timestamp_s", 1.0},
+                                    {"time_ms", 1e-3},
+                                    {"timestamp_ms", 1e-3},
+                                    {0}};
+static const struct unit rates[] = {{"mbps", 1.0},         {"throughput_mbps", 1.0},
+                                    {"kbps", 1e-3},        {"throughput_kbps", 1e-3},
+                                    {"bytes_per_s", 8e-6}, {0}};
+
+/* Cuts the line at its commas; blanks and quotes around a cell go. Returns the number of
+ * cells, more than CELLS_MAX when there are too many. */
+static int split(char *cell[CELLS_MAX], char *line)
+{
+    int n = 0;
+    for (char *next, *s = line; s; s = next) {
+        next = strchr(s, ',');
+        if (next) *next++ = '\0';
+        if (n == CELLS_MAX) return n + 1;
+
+        s += strspn(s, " \t\"");
+        size_t len = strlen(s);
+        while (len && strchr(" \t\"", s[len - 1]))
+            s[--len] = '\0';
+        cell[n++] = s;
+    }
+    return n;
+}
+
+static const struct unit *unit_named(const struct unit *u, const char *name)
+{
+    for (; u->name; u++)
+        if (!strcasecmp(u->name, name)) return u;
+    return NULL;
+}
+
+/* The column whose heading is one of the units; -1: none, -2: several. */
+static int find_column(const struct unit **unit, const struct unit *units, char **heading,
+                       int n)
+{
+    int column = -1;
+    for (int i = 0; i < n; i++) {
+        const struct unit *u = unit_named(units, heading[i]);
+        if (!u) continue;
+        if (column >= 0) return -2;
+        column = i;
+        *unit = u;
+    }
+    return column;
+}
+
+int trace_read_csv(struct trace_rows *rows, const char *text, size_t len, struct err *e)
+{
+    struct lines l = {.at = text, .end = text + len};
+    int rc = next_line(&l, rows->name, e);
+    if (rc <= 0) return rc;
+
+    char *cell[CELLS_MAX];
+    const struct unit *time_unit = NULL, *rate_unit = NULL;
+    int columns = split(cell, l.line);
+    if (columns > CELLS_MAX)
+        return text_refuse(rows->name, l.number, ERR_RANGE, e, "more than %d columns",
+                           CELLS_MAX);
+    int time = find_column(&time_unit, times, cell, columns);
+    int rate = find_column(&rate_unit, rates, cell, columns);
+    if (time < 0)
+        return text_refuse(rows->name, l.number, ERR_INVALID, e,
+                           "%s column of time in the header: time_s, time_ms, "
+                           "timestamp_s or timestamp_ms",
+                           time == -1 ? "no" : "more than one");
+    if (rate < 0)
+        return text_refuse(rows->name, l.number, ERR_INVALID, e,
+                           "%s column of throughput in the header: mbps, kbps, "
+                           "throughput_mbps, throughput_kbps or bytes_per_s",
+                           rate == -1 ? "no" : "more than one");
+
+    double start = 0.0;
+    while ((rc = next_line(&l, rows->name, e)) > 0) {
+        int n = split(cell, l.line);
+        if (n != columns)
+            return text_refuse(rows->name, l.number, ERR_INVALID, e,
+                               "%d cells where the header has %d", n, columns);
+        double t, y;
+        if (text_double(&t, cell[time], 0.0, 1e15, "", NULL))
+            return text_refuse(rows->name, l.number, ERR_INVALID, e,
+                               "%s: '%.40s' is not a time >= 0", time_unit->name,
+                               cell[time]);
+        if (text_double(&y, cell[rate], 0.0, 1e15, "", NULL))
+            return text_refuse(rows->name, l.number, ERR_INVALID, e,
+                               "%s: '%.40s' is not a throughput >= 0", rate_unit->name,
+                               cell[rate]);
+        if (!rows->n) start = t;
+        if (t < start)
+            return text_refuse(rows->name, l.number, ERR_INVALID, e,
+                               "time goes back before the first row");
+        rc = trace_rows_add(rows, l.number, (t - start) * time_unit->factor,
+                            y * rate_unit->factor, e);
         if (rc) return rc;
     }
     return rc;

@@ -4,12 +4,15 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { FILE_MAX = 16 << 20 }; /* bytes */
 
 static int check_shape(int levels, int chunks, double chunk_s, const double *ladder_kbps,
                        struct err *e)
@@ -118,27 +121,74 @@ struct video *video_default(struct err *e)
                           e);
 }
 
+/* What the caller set takes the place of what the format said. */
+static int override(struct video *v, const struct video_cfg *cfg, struct err *e)
+{
+    if (cfg->levels && cfg->levels != v->levels)
+        return err_field(e, ERR_CONFLICT, "ladder_kbps", "%d rates for %d levels",
+                         cfg->levels, v->levels);
+    if (cfg->chunks > v->chunks)
+        return err_field(e, ERR_RANGE, "chunks", "%d asked for, the video has %d",
+                         cfg->chunks, v->chunks);
+    if (cfg->levels) memcpy(v->ladder_kbps, cfg->ladder_kbps, sizeof v->ladder_kbps);
+    if (cfg->chunk_s > 0.0) v->chunk_s = cfg->chunk_s;
+    if (cfg->chunks > 0) v->chunks = cfg->chunks;
+    return 0;
+}
+
+/* Last steps of every format; takes v, which may be NULL. */
+static struct video *finish(struct video *v, const char *name,
+                            const struct video_cfg *cfg, struct err *e)
+{
+    if (!v) return NULL;
+    text_clean(v->name, sizeof v->name, name);
+    if (!override(v, cfg, e) && !video_check(v, e)) return v;
+    video_free(v);
+    return NULL;
+}
+
+static const struct video_cfg as_found;
+
+struct video *video_parse(const char *text, size_t len, const char *name, const char *dir,
+                          const struct video_cfg *cfg, struct err *e)
+{
+    if (!cfg) cfg = &as_found;
+    size_t bom = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0, at = bom;
+    while (at < len && isspace((unsigned char)text[at]))
+        at++;
+
+    struct video *v = NULL;
+    if (at < len && text[at] == '{')
+        v = sabre_read_video(text + bom, len - bom, name, e);
+    else if (at < len && text[at] == '<')
+        v = mpd_read_video(text + at, len - at, name, dir, cfg, e);
+    else
+        err_field(
+            e, ERR_INVALID, name,
+            "is neither sabre's JSON nor a DASH MPD, nor a folder with video_size_0");
+    return finish(v, name, cfg, e);
+}
+
 struct video *video_load(const char *path, const struct video_cfg *cfg, struct err *e)
 {
-    static const struct video_cfg as_found;
+    char name[256];
+    text_last_component(name, sizeof name, path);
     struct stat st;
     if (stat(path, &st)) {
         err_field(e, errno == ENOENT ? ERR_ABSENT : ERR_IO, path, "%s", strerror(errno));
         return NULL;
     }
     if (!cfg) cfg = &as_found;
-
-    struct video *v = NULL;
     if (S_ISDIR(st.st_mode))
-        v = video_read_pensieve(path, cfg, e);
-    else
-        err_field(e, ERR_INVALID, path, "is not a folder with video_size_0, ...");
-    if (!v) return NULL;
+        return finish(video_read_pensieve(path, cfg, e), name, cfg, e);
 
-    char name[256];
-    text_last_component(name, sizeof name, path);
-    text_clean(v->name, sizeof v->name, name);
-    if (!video_check(v, e)) return v;
-    video_free(v);
-    return NULL;
+    size_t len;
+    char *text = text_read_file(path, FILE_MAX, &len, e), dir[4096];
+    if (!text) return NULL;
+    const char *slash = strrchr(path, '/');
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) : 1,
+             slash ? path : ".");
+    struct video *v = video_parse(text, len, name, dir, cfg, e);
+    free(text);
+    return v;
 }

@@ -14,4 +14,11 @@ extern const double video_pensieve_ladder[VIDEO_PENSIEVE_LEVELS];
 struct video *video_read_pensieve(const char *dir, const struct video_cfg *cfg,
                                   struct err *e);
 
+/* In sabre.c and mpd.c: text of (len) bytes, name for messages. Segments beside an MPD are
+ * looked for in dir, unless it is NULL. */
+struct video *sabre_read_video(const char *text, size_t len, const char *name,
+                               struct err *e);
+struct video *mpd_read_video(const char *text, size_t len, const char *name,
+                             const char *dir, const struct video_cfg *cfg, struct err *e);
+
 #endif

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,4 +246,26 @@ void text_last_component(char *out, size_t size, const char *path)
     while (from > 0 && path[from - 1] != '/')
         from--;
     snprintf(out, size, "%.*s", (int)(end - from), path + from);
+}
+
+int text_refuse(const char *name, int line, int code, struct err *e, const char *fmt, ...)
+{
+    char raw[sizeof e->detail], detail[sizeof e->detail];
+    char field[sizeof e->field], where[16] = "";
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(raw, sizeof raw, fmt, ap);
+    va_end(ap);
+    text_clean(detail, sizeof detail, raw);
+
+    /* a long name loses its beginning, never its line */
+    if (line) snprintf(where, sizeof where, ":%d", line);
+    char shown[256]; /* a file name */
+    text_clean(shown, sizeof shown, name);
+    size_t room = sizeof field - sizeof where, len = strlen(shown);
+    const char *tail = len > room ? shown + (len - room) : shown;
+    while (((unsigned char)*tail & 0xc0) == 0x80)
+        tail++;
+    snprintf(field, sizeof field, "%.*s%s", (int)room, tail, where);
+    return err_field(e, code, field, "%s", detail);
 }

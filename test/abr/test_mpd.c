@@ -1,0 +1,300 @@
+/* abr/mpd.c has no header of its own: it is reached through video_load and video_parse. */
+#include "abr/video.h"
+
+#include "base/text.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char dir[64];
+
+static void set_up(void)
+{
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+}
+
+static void tear_down(void)
+{
+    tmpdir_remove(dir);
+}
+
+/* A manifest around the inside of its video AdaptationSet. */
+static const char *mpd(const char *attributes, const char *set)
+{
+    static char text[4096];
+    snprintf(
+        text, sizeof text,
+        "<?xml version=\"1.0\"?>\n"
+        "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" %s>\n<Period>\n"
+        "<AdaptationSet mimeType=\"audio/mp4\"><Representation bandwidth=\"64000\"/>"
+        "</AdaptationSet>\n"
+        "<AdaptationSet contentType=\"video\">\n%s\n</AdaptationSet>\n</Period></MPD>",
+        attributes, set);
+    return text;
+}
+
+#define TWO                                             \
+    "<Representation id=\"hi\" bandwidth=\"2000000\"/>" \
+    "<Representation id=\"lo\" bandwidth=\"500000\"/>"
+#define LAST_10S "type=\"static\" mediaPresentationDuration=\"PT10S\""
+
+static struct video *read(const char *text, const struct video_cfg *cfg)
+{
+    struct err e = {0};
+    struct video *v = video_parse(text, strlen(text), "m.mpd", dir, cfg, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    return v;
+}
+
+static void refused(const char *text, int line, const char *says, int code)
+{
+    struct err e = {0};
+    char field[32];
+    snprintf(field, sizeof field, "m.mpd:%d", line); /* 0: the line is not looked at */
+    struct video *v = video_parse(text, strlen(text), "m.mpd", dir, NULL, &e);
+    ck_assert_msg(v == NULL, "accepted: %s", text);
+    ck_assert_msg(e.code == code && (!line || !strcmp(e.field, field)) &&
+                      strstr(e.detail, says),
+                  "%d %s: %s\nfor %s", e.code, e.field, e.detail, text);
+}
+
+START_TEST(fixed_duration_without_files)
+{
+    struct video *v =
+        read(mpd(LAST_10S, "<SegmentTemplate media=\"$RepresentationID$-$Number$"
+                           ".m4s\" timescale=\"1000\" duration=\"4000\"/>" TWO),
+             NULL);
+    ck_assert(v->levels == 2 && v->chunks == 3 && v->chunk_s == 4.0);
+    ck_assert_double_eq(v->ladder_kbps[0], 500); /* sorted by rate */
+    ck_assert_double_eq(v->ladder_kbps[1], 2000);
+    ck_assert_int_eq(video_chunk(v, 0)[0], 250000);
+    ck_assert_int_eq(video_chunk(v, 2)[0], 125000); /* the rest of 2 s */
+    ck_assert_int_eq(video_chunk(v, 2)[1], 500000);
+    ck_assert_str_eq(v->name, "m.mpd");
+    video_free(v);
+}
+END_TEST
+
+START_TEST(rounded_total_is_no_extra_segment)
+{
+    struct video *v =
+        read(mpd("mediaPresentationDuration=\"PT0H0M8.003S\"",
+                 "<SegmentTemplate media=\"$Number$\" duration=\"4\"/>" TWO),
+             NULL);
+    ck_assert_int_eq(v->chunks, 2);
+    video_free(v);
+    v = read(mpd("mediaPresentationDuration=\"P1DT1M\"",
+                 "<SegmentTemplate media=\"$Number$\" duration=\"10\"/>" TWO),
+             NULL);
+    ck_assert_int_eq(v->chunks, 8646);
+    video_free(v);
+}
+END_TEST
+
+START_TEST(timeline)
+{
+    struct video *v =
+        read(mpd(LAST_10S, "<SegmentTemplate media=\"$Time$\" timescale=\"10\">"
+                           "<SegmentTimeline><S t=\"7\" d=\"20\" r=\"2\"/>"
+                           "<S d=\"30\"/></SegmentTimeline></SegmentTemplate>" TWO),
+             NULL);
+    ck_assert_int_eq(v->chunks, 4);
+    ck_assert_double_eq(v->chunk_s, 2.0);
+    ck_assert_int_eq(video_chunk(v, 3)[0], 187500);
+    video_free(v);
+
+    /* repeated to the end */
+    v = read(mpd(LAST_10S, "<SegmentTemplate media=\"$Time$\" timescale=\"10\" "
+                           "presentationTimeOffset=\"50\"><SegmentTimeline>"
+                           "<S t=\"50\" d=\"20\" r=\"-1\"/></SegmentTimeline>"
+                           "</SegmentTemplate>" TWO),
+             NULL);
+    ck_assert_int_eq(v->chunks, 5);
+    video_free(v);
+}
+END_TEST
+
+START_TEST(inheritance)
+{
+    /* the inner template overrides attributes of the outer one, one by one */
+    struct video *v =
+        read(mpd(LAST_10S,
+                 "<SegmentTemplate media=\"$Number$\" timescale=\"1\" duration=\"5\"/>"
+                 "<Representation bandwidth=\"1000\"><SegmentTemplate duration=\"2\"/>"
+                 "</Representation><Representation bandwidth=\"3000\"/>"),
+             NULL);
+    ck_assert_int_eq(v->chunks, 5);
+    video_free(v);
+}
+END_TEST
+
+START_TEST(live_needs_a_number_of_chunks)
+{
+    const char *set = "<SegmentTemplate media=\"$Number$\" duration=\"4\"/>" TWO;
+    refused(mpd("type=\"dynamic\"", set), 2, "say how many chunks", ERR_INVALID);
+    struct video *v =
+        read(mpd("type=\"dynamic\"", set), &(struct video_cfg){.chunks = 7});
+    ck_assert_int_eq(v->chunks, 7);
+    video_free(v);
+}
+END_TEST
+
+static void put(const char *name, size_t size)
+{
+    static const char zeros[4096];
+    struct err e = {0};
+    ck_assert_msg(!text_write_file(tmpdir_path(dir, name), zeros, size, &e), "%s",
+                  e.detail);
+}
+
+START_TEST(sizes_from_files)
+{
+    const char *text = mpd(
+        "mediaPresentationDuration=\"PT12S\"",
+        "<BaseURL>\n seg/ </BaseURL><SegmentTemplate startNumber=\"3\" duration=\"4\" "
+        "media=\"$RepresentationID$-$Bandwidth$-$$$Number%03d$-$Time$.m4s\"/>" TWO);
+    ck_assert_int_eq(mkdir(tmpdir_path(dir, "seg"), 0755), 0);
+    put("seg/lo-500000-$003-0.m4s", 11);
+    put("seg/lo-500000-$004-4.m4s", 12);
+    put("seg/hi-2000000-$003-0.m4s", 21);
+
+    /* one level lacks a chunk that the other has */
+    refused(text, 0, "segment 1 of representation 'hi' is missing", ERR_ABSENT);
+
+    put("seg/hi-2000000-$004-4.m4s", 22);
+    struct err e = {0};
+    ck_assert_int_eq(text_write_file(tmpdir_path(dir, "m.mpd"), text, strlen(text), &e),
+                     0);
+    struct video *v = video_load(tmpdir_path(dir, "m.mpd"), NULL, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(v->chunks, 2); /* as long as there are files */
+    ck_assert_int_eq(video_chunk(v, 0)[0], 11);
+    ck_assert_int_eq(video_chunk(v, 0)[1], 21);
+    ck_assert_int_eq(video_chunk(v, 1)[0], 12);
+    ck_assert_int_eq(video_chunk(v, 1)[1], 22);
+    video_free(v);
+}
+END_TEST
+
+START_TEST(only_files_inside_the_folder_count)
+{
+    const char *self = strrchr(dir, '/') + 1;
+    char media[4][128], set[1024];
+    snprintf(media[0], sizeof media[0], "../%s/x$Number$", self);
+    snprintf(media[1], sizeof media[1], "a/../../%s/x$Number$", self);
+    snprintf(media[2], sizeof media[2], "%s/x$Number$", dir);
+    snprintf(media[3], sizeof media[3], "http://127.0.0.1/x$Number$");
+    put("x1", 5);
+    for (int i = 0; i < 4; i++) {
+        snprintf(set, sizeof set, "<SegmentTemplate media=\"%s\" duration=\"4\"/>" TWO,
+                 media[i]);
+        struct video *v = read(mpd(LAST_10S, set), NULL);
+        ck_assert_int_eq(video_chunk(v, 0)[0], 250000); /* from the bandwidth */
+        video_free(v);
+    }
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    const char *tmpl = "<SegmentTemplate media=\"$Number$\" duration=\"4\"/>";
+    char set[2048];
+    refused("<", 1, "not XML", ERR_INVALID);
+    refused("<MPD>\n<Period>\n</MPD>", 3, "not XML", ERR_INVALID);
+    refused("<html/>", 1, "not a DASH MPD", ERR_INVALID);
+    refused("<MPD/>", 1, "exactly one Period", ERR_INVALID);
+    refused("<MPD><Period/><Period/></MPD>", 1, "exactly one Period", ERR_INVALID);
+    refused("<MPD>\n<Period/></MPD>", 2, "no AdaptationSet of video", ERR_ABSENT);
+    refused("<!DOCTYPE MPD [<!ENTITY a \"b\">]>\n<MPD/>", 2, "document type",
+            ERR_INVALID);
+    refused(mpd("mediaPresentationDuration=\"10\"", TWO), 2, "'10' is not a duration",
+            ERR_INVALID);
+    refused(mpd("mediaPresentationDuration=\"PT0S\"", TWO), 2, "above 0", ERR_INVALID);
+    refused(mpd("mediaPresentationDuration=\"P1Y\"", TWO), 2, "not a duration",
+            ERR_INVALID);
+    refused(mpd(LAST_10S, ""), 5, "0 Representations", ERR_RANGE);
+    refused(mpd(LAST_10S, TWO), 6, "without a SegmentTemplate", ERR_INVALID);
+
+    snprintf(set, sizeof set, "%s\n<Representation bandwidth=\"1\"/>", tmpl);
+    refused(mpd(LAST_10S, set), 5, "1 Representations", ERR_RANGE);
+    snprintf(set, sizeof set, "%s\n<Representation bandwidth=\"-1\"/>", tmpl);
+    refused(mpd(LAST_10S, set), 7, "bandwidth", ERR_INVALID);
+    snprintf(set, sizeof set, "%s\n<Representation/>", tmpl);
+    refused(mpd(LAST_10S, set), 7, "bandwidth", ERR_INVALID);
+    strcpy(set, tmpl);
+    for (int i = 0; i < 13; i++)
+        sprintf(set + strlen(set), "<Representation bandwidth=\"%d\"/>", 1000 + i);
+    refused(mpd(LAST_10S, set), 6, "more than 12", ERR_RANGE);
+    snprintf(set, sizeof set, "%s" TWO TWO, tmpl);
+    refused(mpd(LAST_10S, set), 0, "must ascend", ERR_RANGE); /* two of the same rate */
+
+    refused(mpd(LAST_10S, "<SegmentTemplate media=\"$Number$\"/>" TWO), 6,
+            "a duration or a SegmentTimeline", ERR_INVALID);
+    refused(mpd(LAST_10S, "<SegmentTemplate media=\"$Number$\" duration=\"4x\"/>" TWO), 6,
+            "duration '4x'", ERR_INVALID);
+    refused(mpd(LAST_10S,
+                "<SegmentTemplate media=\"x\" timescale=\"0\" duration=\"4\"/>" TWO),
+            6, "timescale", ERR_RANGE);
+    refused(mpd(LAST_10S, "<SegmentTemplate media=\"x\" timescale=\"1000000\" "
+                          "duration=\"1\"/>" TWO),
+            6, "more than 100000 segments", ERR_RANGE);
+    refused(mpd("mediaPresentationDuration=\"PT30S\"",
+                "<SegmentTemplate media=\"x\" duration=\"11\"/>" TWO),
+            0, "11 s is not within 1 .. 10", ERR_RANGE);
+
+    const char *s[] = {"<S/>", "<S d=\"0\"/>", "<S d=\"4\" r=\"-2\"/>",
+                       "<S d=\"4\" t=\"-3\"/>", "<S d=\"9999999999999999\"/>"};
+    for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
+        snprintf(set, sizeof set,
+                 "<SegmentTemplate media=\"x\"><SegmentTimeline>\n%s</SegmentTimeline>"
+                 "</SegmentTemplate>" TWO,
+                 s[i]);
+        refused(mpd(LAST_10S, set), 7, "S: ", ERR_INVALID);
+    }
+    refused(mpd(LAST_10S,
+                "<SegmentTemplate media=\"x\"><SegmentTimeline>\n"
+                "<S d=\"4\" r=\"99999999\"/></SegmentTimeline></SegmentTemplate>" TWO),
+            7, "more than 100000", ERR_RANGE);
+    refused(mpd(LAST_10S, "<SegmentTemplate media=\"x\">\n<SegmentTimeline/>"
+                          "</SegmentTemplate>" TWO),
+            7, "has no S", ERR_INVALID);
+}
+END_TEST
+
+/* An entity that would grow to gigabytes, and one that would read a file. */
+START_TEST(entities_are_not_expanded)
+{
+    refused("<!DOCTYPE MPD [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;\">"
+            "<!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;\"><!ENTITY d "
+            "\"&c;&c;&c;&c;&c;&c;&c;\">]>\n"
+            "<MPD x=\"&d;&d;&d;&d;\">&d;</MPD>",
+            2, "", ERR_INVALID); /* libxml2 may notice first */
+    refused("<!DOCTYPE MPD [<!ENTITY f SYSTEM \"file:///etc/passwd\">]>\n<MPD>&f;</MPD>",
+            2, "document type", ERR_INVALID);
+    refused("<!DOCTYPE MPD SYSTEM \"http://127.0.0.1:9/x.dtd\">\n<MPD/>", 2,
+            "document type", ERR_INVALID);
+}
+END_TEST
+
+Suite *suite_abr_mpd(void);
+Suite *suite_abr_mpd(void)
+{
+    Suite *s = suite_create("abr/mpd");
+    TCase *t = tcase_create("abr/mpd");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, fixed_duration_without_files);
+    tcase_add_test(t, rounded_total_is_no_extra_segment);
+    tcase_add_test(t, timeline);
+    tcase_add_test(t, inheritance);
+    tcase_add_test(t, live_needs_a_number_of_chunks);
+    tcase_add_test(t, sizes_from_files);
+    tcase_add_test(t, only_files_inside_the_folder_count);
+    tcase_add_test(t, refusals);
+    tcase_add_test(t, entities_are_not_expanded);
+    suite_add_tcase(s, t);
+    return s;
+}
