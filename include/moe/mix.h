@@ -66,6 +66,12 @@ struct mix {
 
 struct mix_ws;
 
+/* "single", "dense", "top1", "top1-unscaled"; NULL for a number that is no route. */
+const char *mix_route_word(enum mix_route route);
+/* ERR_INVALID for another word; *out is then as it was. */
+int mix_route_parse(enum mix_route *out, const char *word, struct err *e)
+    __attribute__((warn_unused_result));
+
 /* 0, or ERR_RANGE naming the member (single has exactly one expert). */
 int mix_cfg_check(const struct mix_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));

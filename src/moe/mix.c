@@ -39,6 +39,25 @@ static struct mlp_cfg expert_cfg(const struct mix_cfg *cfg)
     return (struct mlp_cfg){cfg->in, cfg->hidden, cfg->layers, cfg->out};
 }
 
+static const char *const ROUTE_WORDS[] = {"single", "dense", "top1", "top1-unscaled"};
+
+const char *mix_route_word(enum mix_route route)
+{
+    int i = (int)route;
+    return i >= MIX_SINGLE && i <= MIX_TOP1_UNSCALED ? ROUTE_WORDS[i] : NULL;
+}
+
+int mix_route_parse(enum mix_route *out, const char *word, struct err *e)
+{
+    for (int i = MIX_SINGLE; i <= MIX_TOP1_UNSCALED; i++) {
+        if (strcmp(word, ROUTE_WORDS[i]) != 0) continue;
+        *out = (enum mix_route)i;
+        return 0;
+    }
+    return err_field(e, ERR_INVALID, "route",
+                     "'%.30s' is none of single, dense, top1, top1-unscaled", word);
+}
+
 static int check_member(const char *name, int value, int max, struct err *e)
 {
     if (value >= 1 && value <= max) return 0;
@@ -54,9 +73,8 @@ int mix_cfg_check(const struct mix_cfg *cfg, struct err *e)
     if (!rc) rc = check_member("experts", cfg->experts, MIX_EXPERTS_MAX, e);
     if (rc) return rc;
 
-    int route = (int)cfg->route;
-    if (route < MIX_SINGLE || route > MIX_TOP1_UNSCALED)
-        return err_field(e, ERR_RANGE, "route", "%d is not a route", route);
+    if (!mix_route_word(cfg->route))
+        return err_field(e, ERR_RANGE, "route", "%d is not a route", (int)cfg->route);
     if (cfg->route == MIX_SINGLE && cfg->experts != 1)
         return err_field(e, ERR_RANGE, "experts", "%d experts need a route, not 'single'",
                          cfg->experts);

@@ -402,6 +402,22 @@ START_TEST(bad_shapes_are_named)
 }
 END_TEST
 
+START_TEST(routes_have_words)
+{
+    for (int i = 0; i < 4; i++) {
+        enum mix_route back = (enum mix_route)9;
+        ck_assert_int_eq(mix_route_parse(&back, mix_route_word(ROUTES[i]), NULL), 0);
+        ck_assert_int_eq(back, ROUTES[i]);
+    }
+    struct err e = {0};
+    enum mix_route kept = MIX_DENSE;
+    ck_assert_int_eq(mix_route_parse(&kept, "top2", &e), ERR_INVALID);
+    ck_assert_int_eq(kept, MIX_DENSE);
+    ck_assert_ptr_nonnull(strstr(e.detail, "'top2'"));
+    ck_assert_ptr_null(mix_route_word((enum mix_route)9));
+}
+END_TEST
+
 Suite *suite_moe_mix(void);
 Suite *suite_moe_mix(void)
 {
@@ -418,6 +434,7 @@ Suite *suite_moe_mix(void)
     tcase_add_test(t, clone_is_a_separate_equal);
     tcase_add_test(t, start_is_reproducible_and_nearly_even);
     tcase_add_test(t, bad_shapes_are_named);
+    tcase_add_test(t, routes_have_words);
     suite_add_tcase(s, t);
     return s;
 }
