@@ -24,7 +24,7 @@ struct ppo {
     struct policy *policy;
     struct mix *priv;
     int max_batch, nets;
-    struct learner net[NETS];
+    struct ppo_net net[NETS];
     struct inject inject;
     struct returns returns;
     float *advantage, *target; /* (max_batch), normalised */
@@ -83,7 +83,7 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy,
     struct mix *const mixes[NETS] = {policy->actor, policy->critic, priv_critic};
     for (p->nets = 0; p->nets < NETS && mixes[p->nets];) {
         int i = p->nets++;
-        if (learner_init(&p->net[i], mixes[i], cfg->minibatch, max_batch, seed,
+        if (ppo_net_init(&p->net[i], mixes[i], cfg->minibatch, max_batch, seed,
                          (uint64_t)i, e)) {
             ppo_free(p);
             return NULL;
@@ -101,7 +101,7 @@ void ppo_free(struct ppo *p)
 {
     if (!p) return;
     for (int i = 0; i < p->nets; i++)
-        learner_release(&p->net[i]);
+        ppo_net_release(&p->net[i]);
     free(p->target);
     free(p->advantage);
     free(p);
@@ -188,7 +188,7 @@ static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo 
 static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance, int at,
                            int n)
 {
-    struct learner *l = &p->net[ACTOR];
+    struct ppo_net *l = &p->net[ACTOR];
     const struct mix_cfg *c = &l->net->cfg;
     const int *order = l->order + at;
     const float *z = NULL;
@@ -208,7 +208,7 @@ static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance,
 
     float aux;
     double norm =
-        learner_step(l, &p->cfg, p->cfg.lr, p->cfg.noise_gamma, &p->inject, &aux);
+        ppo_net_step(l, &p->cfg, p->cfg.lr, p->cfg.noise_gamma, &p->inject, &aux);
     if (!isfinite(norm)) return ERR_NUMERIC;
     *balance = (double)aux;
     p->stats.grad_norm += norm;
@@ -221,11 +221,11 @@ static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance,
 /* KL, clip share, entropy and losses are those of the last epoch that ran. */
 static int update_actor(struct ppo *p)
 {
-    struct learner *l = &p->net[ACTOR];
+    struct ppo_net *l = &p->net[ACTOR];
     struct ppo_stats *st = &p->stats;
     int n = p->batch->n, size = p->cfg.minibatch;
     for (int epoch = 0; epoch < p->cfg.epochs; epoch++) {
-        learner_shuffle(l, n);
+        ppo_net_shuffle(l, n);
         struct actor_sums sum = {0}, s;
         double aux = 0.0, balance = 0.0;
         for (int at = 0; at < n; at += size) {
@@ -262,7 +262,7 @@ static int update_actor(struct ppo *p)
 static int critic_minibatch(struct ppo *p, int which, double *loss, double *error, int at,
                             int n)
 {
-    struct learner *l = &p->net[which];
+    struct ppo_net *l = &p->net[which];
     const struct mix_cfg *c = &l->net->cfg;
     const int *order = l->order + at;
     int obs_dim = p->policy->cfg.obs_dim;
@@ -282,7 +282,7 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
     *loss = p->cfg.value_coef * sum;
 
     float aux;
-    double norm = learner_step(l, &p->cfg, p->cfg.critic_lr, 0.0, &p->inject, &aux);
+    double norm = ppo_net_step(l, &p->cfg, p->cfg.critic_lr, 0.0, &p->inject, &aux);
     return isfinite(sum) && isfinite(norm) ? 0 : ERR_NUMERIC;
 }
 
@@ -299,13 +299,13 @@ static double variance(const float *x, int n)
 
 static int update_critic(struct ppo *p, int which)
 {
-    struct learner *l = &p->net[which];
+    struct ppo_net *l = &p->net[which];
     int n = p->batch->n, size = p->cfg.minibatch, epochs = p->cfg.epochs;
     bool reported = which == p->nets - 1; /* the one that gives the advantages */
     if (!reported && p->cfg.critic_epochs > 0) epochs = p->cfg.critic_epochs;
 
     for (int epoch = 0; epoch < epochs; epoch++) {
-        learner_shuffle(l, n);
+        ppo_net_shuffle(l, n);
         double error = 0.0, mean = 0.0;
         for (int at = 0; at < n; at += size) {
             int rows = n - at < size ? n - at : size;
@@ -414,7 +414,7 @@ size_t ppo_state_size(const struct ppo *p)
 {
     size_t n = sizeof p->returns;
     for (int i = 0; i < p->nets; i++)
-        n += learner_state_size(&p->net[i]);
+        n += ppo_net_state_size(&p->net[i]);
     return n;
 }
 
@@ -424,7 +424,7 @@ void ppo_state_get(const struct ppo *p, void *out)
     memcpy(at, &p->returns, sizeof p->returns);
     at += sizeof p->returns;
     for (int i = 0; i < p->nets; i++)
-        at = learner_state_get(&p->net[i], at);
+        at = ppo_net_state_get(&p->net[i], at);
 }
 
 int ppo_state_put(struct ppo *p, const void *in, size_t n, struct err *e)
@@ -437,6 +437,6 @@ int ppo_state_put(struct ppo *p, const void *in, size_t n, struct err *e)
     memcpy(&p->returns, at, sizeof p->returns);
     at += sizeof p->returns;
     for (int i = 0; i < p->nets; i++)
-        at = learner_state_put(&p->net[i], at);
+        at = ppo_net_state_put(&p->net[i], at);
     return 0;
 }

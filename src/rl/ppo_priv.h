@@ -8,7 +8,7 @@
 
 /* A mixture in training: gradient, Adam moments and step counts per range (router, then
  * one per expert), its own random stream, and room for one minibatch. */
-struct learner {
+struct ppo_net {
     struct mix *net; /* borrowed */
     struct mix_ws *ws;
     float *block; /* all floats below, owned */
@@ -19,21 +19,21 @@ struct learner {
     struct rng rng;
 };
 
-int learner_init(struct learner *l, struct mix *net, int minibatch, int max_batch,
+int ppo_net_init(struct ppo_net *l, struct mix *net, int minibatch, int max_batch,
                  uint64_t seed, uint64_t id, struct err *e);
-void learner_release(struct learner *l);
+void ppo_net_release(struct ppo_net *l);
 
 /* A new random order of 0 .. n-1 in l->order. */
-void learner_shuffle(struct learner *l, int n);
+void ppo_net_shuffle(struct ppo_net *l, int n);
 
 /* Backward from l->dy, clip, Adam, noise. Returns the gradient's norm before clipping, or
  * a number that is not finite: then nothing was stepped. `balance` receives the balance
  * loss. */
-double learner_step(struct learner *l, const struct ppo_cfg *cfg, double lr,
+double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
                     double gamma_noise, const struct inject *inject, float *balance);
 
-size_t learner_state_size(const struct learner *l);
-char *learner_state_get(const struct learner *l, char *out);
-const char *learner_state_put(struct learner *l, const char *in);
+size_t ppo_net_state_size(const struct ppo_net *l);
+char *ppo_net_state_get(const struct ppo_net *l, char *out);
+const char *ppo_net_state_put(struct ppo_net *l, const char *in);
 
 #endif

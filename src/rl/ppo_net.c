@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-int learner_init(struct learner *l, struct mix *net, int minibatch, int max_batch,
+int ppo_net_init(struct ppo_net *l, struct mix *net, int minibatch, int max_batch,
                  uint64_t seed, uint64_t id, struct err *e)
 {
     const struct mix_cfg *c = &net->cfg;
     size_t rows = (size_t)minibatch, in = (size_t)c->in, out = (size_t)c->out;
     size_t experts = (size_t)c->experts;
 
-    *l = (struct learner){.net = net};
+    *l = (struct ppo_net){.net = net};
     rng_init(&l->rng, seed, id);
     l->ws = mix_ws_new(c, minibatch, e);
     if (!l->ws) return e ? e->code : ERR_MEMORY;
@@ -33,7 +33,7 @@ int learner_init(struct learner *l, struct mix *net, int minibatch, int max_batc
     return 0;
 }
 
-void learner_release(struct learner *l)
+void ppo_net_release(struct ppo_net *l)
 {
     free(l->used);
     free(l->order);
@@ -42,7 +42,7 @@ void learner_release(struct learner *l)
     mix_ws_free(l->ws);
 }
 
-void learner_shuffle(struct learner *l, int n)
+void ppo_net_shuffle(struct ppo_net *l, int n)
 {
     for (int i = 0; i < n; i++)
         l->order[i] = i;
@@ -53,7 +53,7 @@ void learner_shuffle(struct learner *l, int n)
     }
 }
 
-static void adam_range(struct learner *l, struct mix_range r, int64_t *steps,
+static void adam_range(struct ppo_net *l, struct mix_range r, int64_t *steps,
                        const struct adam_cfg *cfg, float scale)
 {
     if (!r.n) return;
@@ -62,7 +62,7 @@ static void adam_range(struct learner *l, struct mix_range r, int64_t *steps,
               *steps, scale);
 }
 
-double learner_step(struct learner *l, const struct ppo_cfg *cfg, double lr,
+double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
                     double gamma_noise, const struct inject *inject, float *balance)
 {
     struct mix *net = l->net;
@@ -92,28 +92,28 @@ double learner_step(struct learner *l, const struct ppo_cfg *cfg, double lr,
     return norm;
 }
 
-size_t learner_state_size(const struct learner *l)
+size_t ppo_net_state_size(const struct ppo_net *l)
 {
     return 2 * l->net->n * sizeof *l->m +
            (1 + (size_t)l->net->cfg.experts) * sizeof *l->steps + sizeof l->rng;
 }
 
-char *learner_state_get(const struct learner *l, char *out)
+char *ppo_net_state_get(const struct ppo_net *l, char *out)
 {
     size_t moments = 2 * l->net->n * sizeof *l->m;
     size_t steps = (1 + (size_t)l->net->cfg.experts) * sizeof *l->steps;
     memcpy(out, l->m, moments); /* m and v lie side by side */
     memcpy(out + moments, l->steps, steps);
     memcpy(out + moments + steps, &l->rng, sizeof l->rng);
-    return out + learner_state_size(l);
+    return out + ppo_net_state_size(l);
 }
 
-const char *learner_state_put(struct learner *l, const char *in)
+const char *ppo_net_state_put(struct ppo_net *l, const char *in)
 {
     size_t moments = 2 * l->net->n * sizeof *l->m;
     size_t steps = (1 + (size_t)l->net->cfg.experts) * sizeof *l->steps;
     memcpy(l->m, in, moments);
     memcpy(l->steps, in + moments, steps);
     memcpy(&l->rng, in + moments + steps, sizeof l->rng);
-    return in + learner_state_size(l);
+    return in + ppo_net_state_size(l);
 }
