@@ -22,7 +22,7 @@
 struct worlds_cfg {
     int n_corpora;
     const struct corpus *corpora[WORLDS_CORPORA];
-    double min_mbps; /* of a corpus's traces, 0 = all */
+    double min_mbps; /* 0 = all */
     int links;       /* generated traces of link_s seconds */
     double link_s;
     const struct video *video;

@@ -1,16 +1,21 @@
 /* online.h - the learner without threads: closed trajectories in, better weights out.
  *
- * The daemon's learner thread and `abrd emulate` both feed it. It keeps a private copy of the
- * policy, buffers whole trajectories, and when `batch` steps are there computes GAE and one
- * PPO update. Trajectories older than max_age versions are dropped and counted. Before an
- * update the policy is copied; a non-finite or clearly worse result (the caller's `check`
- * score falls more than `tolerance` below the best kept one) is rolled back and counted.
+ * The daemon's learner thread and `abrd emulate` both feed it. It keeps a private copy of
+ * the policy, buffers whole trajectories, and when `batch` steps are there computes GAE
+ * with the policy's own critic and does one PPO update on all of them. Trajectories more
+ * than max_age versions old are dropped and counted. Before an update policy and optimiser
+ * are copied; a result that is not finite or clearly worse (the caller's `check` score more
+ * than `tolerance` below the best kept one) is rolled back and counted: both are then as
+ * they were, and the steps that led there are gone.
  *
- * Rewards are divided by reward_scale (sum of mu) by the caller, so that profiles weigh
+ * Rewards are divided by the caller (abr/feat.h: feat_reward_scale), so that profiles weigh
  * alike.
  *
- * Ownership: online owns its copy; online_policy is borrowed until the next online_update.
- * Threads: not shared. */
+ * State: optimiser, normaliser, random streams and counters; neither the weights, which the
+ * caller saves as a policy, nor the buffered steps.
+ *
+ * Ownership: online owns its copy; online_policy is borrowed until the next
+ * online_update. Threads: not shared. No allocation after online_new. */
 #ifndef RL_ONLINE_H
 #define RL_ONLINE_H
 
@@ -51,7 +56,8 @@ struct online_stats {
 
 struct online;
 
-/* check: score of a policy on a fixed small set (higher is better), or NULL. */
+/* check: score of a policy on a fixed small set (higher is better), or NULL. Called once
+ * here, for the score of `start`, and after every update. */
 struct online *online_new(const struct online_cfg *cfg, const struct policy *start,
                           double (*check)(void *ctx, const struct policy *p), void *ctx,
                           struct err *e);
@@ -65,8 +71,10 @@ int online_update(struct online *o);
 const struct policy *online_policy(const struct online *o);
 void online_stats(const struct online *o, struct online_stats *out);
 
+/* Into an online made from the same configuration and the policy saved with the state. */
 size_t online_state_size(const struct online *o);
 void online_state_get(const struct online *o, void *out);
-int online_state_put(struct online *o, const void *in, size_t n, struct err *e);
+int online_state_put(struct online *o, const void *in, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
 
 #endif

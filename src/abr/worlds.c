@@ -34,7 +34,7 @@ static int generate_links(struct worlds *w, const struct worlds_cfg *cfg, struct
         struct trace *t = gen_random_link(cfg->link_s, cfg->seed, (uint64_t)i, e);
         if (!t) return e ? e->code : ERR_MEMORY;
         w->own_traces[w->n_own_traces++] = t;
-        w->traces[w->n_traces++] = t;
+        if (trace_mean_mbps(t) > cfg->min_mbps) w->traces[w->n_traces++] = t;
     }
     return 0;
 }

@@ -1,0 +1,332 @@
+#include "rl/online.h"
+
+#include "support/toy_env.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST = 7 };
+
+static struct policy *make_policy(void)
+{
+    struct policy_cfg c = policy_cfg_default(TOY_OBS);
+    c.actions = TOY_ACTIONS;
+    c.hidden = c.critic_hidden = 8;
+    struct policy *p = policy_new(&c, NULL);
+    policy_init(p, 2);
+    return p;
+}
+
+static struct online_cfg small(void)
+{
+    struct online_cfg c = online_cfg_default();
+    c.ppo.lr = c.ppo.critic_lr = 5e-3;
+    c.ppo.minibatch = 64;
+    c.ppo.entropy = 0;
+    c.batch = 128;
+    c.capacity = 256;
+    c.max_age = 2;
+    c.tolerance = .2;
+    return c;
+}
+
+static struct online *start(const struct online_cfg *c, const struct policy *p,
+                            double (*check)(void *, const struct policy *), void *ctx)
+{
+    struct online *o = online_new(c, p, check, ctx, NULL);
+    ck_assert_ptr_nonnull(o);
+    return o;
+}
+
+/* A viewer of the toy world: plays one episode with the policy it is given. */
+struct viewer {
+    struct env env;
+    struct policy_ws *ws;
+    struct rng rng;
+    float obs[(LONGEST + 1) * TOY_OBS], logp[LONGEST], reward[LONGEST];
+    uint32_t mask[LONGEST];
+    int action[LONGEST];
+};
+
+static void viewer_init(struct viewer *v, const struct policy *p, uint64_t id)
+{
+    memset(v, 0, sizeof *v);
+    v->env = toy_env_make(NULL, id, NULL);
+    v->ws = policy_ws_new(&p->cfg, NULL);
+    rng_init(&v->rng, 31, id);
+}
+
+static void viewer_release(struct viewer *v)
+{
+    policy_ws_free(v->ws);
+    v->env.free(v->env.self);
+}
+
+static struct online_trajectory watch(struct viewer *v, const struct policy *p)
+{
+    float priv[TOY_PRIV];
+    struct env_out out = {.obs = v->obs, .priv = priv};
+    v->env.reset(v->env.self, &out);
+    int n = 0;
+    for (bool end = false; !end; n++) {
+        struct policy_choice c;
+        v->mask[n] = out.mask;
+        ck_assert_int_eq(policy_decide(&c, p, v->ws, v->obs + n * TOY_OBS, out.mask,
+                                       rng_uniform(&v->rng)),
+                         0);
+        v->action[n] = c.action;
+        v->logp[n] = c.logp;
+        out.obs = v->obs + (n + 1) * TOY_OBS;
+        v->env.step(v->env.self, c.action, &out);
+        v->reward[n] = out.reward;
+        end = out.done || out.truncated;
+    }
+    return (struct online_trajectory){.n = n,
+                                      .obs = v->obs,
+                                      .mask = v->mask,
+                                      .action = v->action,
+                                      .logp = v->logp,
+                                      .reward = v->reward,
+                                      .version = p->version,
+                                      .truncated = out.truncated,
+                                      .last_obs = v->obs + n * TOY_OBS,
+                                      .last_mask = out.mask};
+}
+
+/* Adds episodes until an update is due; returns their mean reward per step. */
+static double feed(struct online *o, struct viewer *v)
+{
+    double sum = 0;
+    int n = 0;
+    while (!online_ready(o)) {
+        struct online_trajectory t = watch(v, online_policy(o));
+        for (int i = 0; i < t.n; i++)
+            sum += (double)t.reward[i];
+        n += t.n;
+        ck_assert_int_eq(online_add(o, &t), 0);
+    }
+    return sum / n;
+}
+
+static bool equal(const struct policy *a, const struct policy *b)
+{
+    return !memcmp(a->actor->theta, b->actor->theta, a->actor->n * sizeof(float)) &&
+           !memcmp(a->critic->theta, b->critic->theta, a->critic->n * sizeof(float)) &&
+           a->ret_mean == b->ret_mean && a->ret_std == b->ret_std &&
+           a->version == b->version;
+}
+
+START_TEST(improves)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    for (uint64_t id = 0; id < 2; id++) { /* episodes that end, and that are cut */
+        struct online *o = start(&c, p, NULL, NULL);
+        struct viewer v;
+        viewer_init(&v, p, id);
+        ck_assert_int_eq(online_update(o), 0); /* nothing there yet */
+        double first = feed(o, &v), now = first;
+        for (int i = 0; i < 30; i++) {
+            ck_assert_int_eq(online_update(o), 1);
+            now = feed(o, &v);
+        }
+        ck_assert_double_lt(first, .5);
+        ck_assert_double_gt(now, .9);
+        ck_assert_uint_eq(online_policy(o)->version, p->version + 30);
+        struct online_stats s;
+        online_stats(o, &s);
+        ck_assert_uint_eq(s.updates, 30);
+        ck_assert_uint_eq(s.rollbacks + s.dropped_old + s.dropped_full, 0);
+        ck_assert_uint_ge(s.steps, 30 * 128);
+        viewer_release(&v);
+        online_free(o);
+    }
+    policy_free(p);
+}
+END_TEST
+
+/* One NaN among the rewards: the update is undone, optimiser and all, and the next one
+ * works. */
+START_TEST(rolls_back_on_nan)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    struct online *o = start(&c, p, NULL, NULL);
+    struct viewer v;
+    viewer_init(&v, p, 0);
+    feed(o, &v);
+    ck_assert_int_eq(online_update(o), 1);
+
+    struct policy *before = policy_clone(online_policy(o), NULL);
+    size_t size = online_state_size(o);
+    char *state = malloc(size), *after = malloc(size);
+    online_state_get(o, state);
+    feed(o, &v);
+    struct online_trajectory t = watch(&v, online_policy(o));
+    v.reward[2] = NAN;
+    ck_assert_int_eq(online_add(o, &t), 0);
+    ck_assert_int_eq(online_update(o), ERR_NUMERIC);
+    ck_assert(equal(before, online_policy(o)));
+    online_state_get(o, after);
+    size_t ppo = sizeof(struct online_stats);
+    ck_assert_mem_eq(state + ppo, after + ppo, size - ppo);
+
+    struct online_stats s;
+    online_stats(o, &s);
+    ck_assert_uint_eq(s.rollbacks, 1);
+    feed(o, &v);
+    ck_assert_int_eq(online_update(o), 1);
+    free(after);
+    free(state);
+    policy_free(before);
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
+/* gives the scores it was told to, in order */
+struct script {
+    double score[8];
+    int at;
+};
+
+static double scripted(void *ctx, const struct policy *p)
+{
+    (void)p;
+    struct script *s = ctx;
+    return s->score[s->at++];
+}
+
+/* Tolerance .2: from 1.0 to .9 is kept, to .75 is not, 1.5 raises the bar, 1.25 is then
+ * too low; NaN is never good enough. */
+START_TEST(rolls_back_on_a_worse_check)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    struct script script = {.score = {1.0, .9, .75, 1.5, 1.25, NAN, 1.4}};
+    const int want[] = {1, ERR_NUMERIC, 1, ERR_NUMERIC, ERR_NUMERIC, 1};
+    struct online *o = start(&c, p, scripted, &script);
+    struct viewer v;
+    viewer_init(&v, p, 0);
+    for (int i = 0; i < 6; i++) {
+        struct policy *before = policy_clone(online_policy(o), NULL);
+        feed(o, &v);
+        ck_assert_int_eq(online_update(o), want[i]);
+        ck_assert_int_eq(equal(before, online_policy(o)), want[i] < 0);
+        policy_free(before);
+    }
+    struct online_stats s;
+    online_stats(o, &s);
+    ck_assert_uint_eq(s.updates, 3);
+    ck_assert_uint_eq(s.rollbacks, 3);
+    ck_assert_double_eq(s.check_best, 1.5);
+    ck_assert_double_eq(s.check_score, 1.4);
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
+START_TEST(old_trajectories_are_dropped)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small(); /* max_age 2 */
+    struct online *o = start(&c, p, NULL, NULL);
+    struct viewer v;
+    viewer_init(&v, p, 0);
+    for (int i = 0; i < 3; i++) {
+        feed(o, &v);
+        ck_assert_int_eq(online_update(o), 1);
+    }
+    struct online_trajectory t = watch(&v, online_policy(o));
+    t.version = p->version; /* three versions ago */
+    ck_assert_int_eq(online_add(o, &t), ERR_CONFLICT);
+    t.version++;
+    ck_assert_int_eq(online_add(o, &t), 0);
+    struct online_stats s;
+    online_stats(o, &s);
+    ck_assert_uint_eq(s.dropped_old, 1);
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
+START_TEST(a_full_buffer_drops)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small(); /* 256 = 36 episodes of 7, and 4 steps */
+    struct online *o = start(&c, p, NULL, NULL);
+    struct viewer v;
+    viewer_init(&v, p, 0);
+    struct online_trajectory t = watch(&v, p);
+    for (int i = 0; i < 36; i++)
+        ck_assert_int_eq(online_add(o, &t), 0);
+    ck_assert_int_eq(online_add(o, &t), ERR_FULL);
+    t.n = 4;
+    ck_assert_int_eq(online_add(o, &t), 0);
+    struct online_stats s;
+    online_stats(o, &s);
+    ck_assert_uint_eq(s.dropped_full, 1);
+    ck_assert_uint_eq(s.steps, 256);
+    ck_assert_int_eq(online_update(o), 1); /* takes them all and makes room */
+    ck_assert_int_eq(online_add(o, &t), 0);
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
+/* Saved after an update and taken up by another: the same next update. */
+START_TEST(state_round_trip)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    struct online *a = start(&c, p, NULL, NULL);
+    struct viewer v;
+    viewer_init(&v, p, 1);
+    feed(a, &v);
+    ck_assert_int_eq(online_update(a), 1);
+    size_t size = online_state_size(a);
+    char *state = malloc(size);
+    online_state_get(a, state);
+    struct online *b = start(&c, online_policy(a), NULL, NULL);
+    ck_assert_int_eq(online_state_put(b, state, size - 1, NULL), ERR_CORRUPT);
+    ck_assert_int_eq(online_state_put(b, state, size, NULL), 0);
+
+    while (!online_ready(a)) {
+        struct online_trajectory t = watch(&v, online_policy(a));
+        ck_assert_int_eq(online_add(a, &t), 0);
+        ck_assert_int_eq(online_add(b, &t), 0);
+    }
+    ck_assert_int_eq(online_update(a), 1);
+    ck_assert_int_eq(online_update(b), 1);
+    ck_assert(equal(online_policy(a), online_policy(b)));
+    struct online_stats s;
+    online_stats(b, &s);
+    ck_assert_uint_eq(s.updates, 2);
+    free(state);
+    viewer_release(&v);
+    online_free(b);
+    online_free(a);
+    policy_free(p);
+}
+END_TEST
+
+Suite *suite_rl_online(void);
+Suite *suite_rl_online(void)
+{
+    Suite *s = suite_create("rl/online");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, improves);
+    tcase_add_test(t, rolls_back_on_nan);
+    tcase_add_test(t, rolls_back_on_a_worse_check);
+    tcase_add_test(t, old_trajectories_are_dropped);
+    tcase_add_test(t, a_full_buffer_drops);
+    tcase_add_test(t, state_round_trip);
+    suite_add_tcase(s, t);
+    return s;
+}
