@@ -12,6 +12,7 @@ struct command {
 
 static const struct command commands[] = {
     {"eval", "score policies on traces", cmd_eval},
+    {"train", "make a policy with PPO", cmd_train},
     {NULL, NULL, NULL},
 };
 

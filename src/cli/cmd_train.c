@@ -1,0 +1,454 @@
+/* abrd train: makes a policy with PPO. */
+#include "abr/recipe.h"
+
+#include "base/clock.h"
+#include "base/pool.h"
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/interrupt.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+#include "cli/progress.h"
+#include "rl/ckpt.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct work {
+    const char *preset, *variant, *part, *video_path, *out_path, *resume, *csv;
+    struct opt_list traces;
+    struct out_cfg out;
+    int64_t steps;
+    uint64_t seed;
+    int threads;
+    double checkpoint_s;
+    bool quiet;
+
+    struct recipe recipe;
+    int n_corpora;
+    struct corpus *corpora[WORLDS_CORPORA];
+    uint32_t traces_crc;
+    struct video *video;
+    struct worlds *worlds;
+    struct recipe_world world;
+    struct policy *policy;
+    struct train *train;
+    FILE *curve;
+    char part_path[4096]; /* where unfinished training is kept */
+    bool stopped;
+
+    /* sums over the first and the last tenth of the steps, for the closing table */
+    struct rollout_stats first, last;
+};
+
+static int fail(const struct err *e)
+{
+    fprintf(stderr, "abrd train: %s%s%s\n", e->field, *e->field ? ": " : "", e->detail);
+    return OPT_EXIT_FAILED;
+}
+
+/* ---- what is trained on */
+
+static int load_traces(struct work *w, struct err *e)
+{
+    enum corpus_part part = CORPUS_ALL;
+    if (!strcmp(w->part, "train"))
+        part = CORPUS_TRAIN;
+    else if (!strcmp(w->part, "test"))
+        part = CORPUS_TEST;
+    else if (strcmp(w->part, "all"))
+        return err_field(e, ERR_INVALID, "--part", "'%.40s' is not all, train or test",
+                         w->part);
+    if (w->traces.n > WORLDS_CORPORA)
+        return err_field(e, ERR_FULL, "--traces", "more than %d folders", WORLDS_CORPORA);
+
+    uint32_t crc = 0;
+    for (int i = 0; i < w->traces.n; i++) {
+        struct corpus *c = corpus_load(w->traces.item[i], part, e);
+        if (!c) return e->code;
+        w->corpora[w->n_corpora++] = c;
+        crc = crc * 31 + corpus_hash(c);
+    }
+    w->traces_crc = crc;
+    return 0;
+}
+
+static int make_worlds(struct work *w, struct err *e)
+{
+    int rc = load_traces(w, e);
+    if (rc) return rc;
+    w->video = w->video_path ? video_load(w->video_path, NULL, e) : video_default(e);
+    if (!w->video) return e->code;
+
+    struct worlds_cfg c = {
+        .n_corpora = w->n_corpora,
+        .min_mbps = w->recipe.min_mbps,
+        .links = w->recipe.links,
+        .link_s = w->recipe.link_s,
+        .video = w->video,
+        .ladders = w->recipe.ladders,
+        .seed = w->seed,
+    };
+    for (int i = 0; i < w->n_corpora; i++)
+        c.corpora[i] = w->corpora[i];
+    /* the presets after the paper know nothing but the traces they are given */
+    if (w->n_corpora && w->recipe.env.layout == FEAT_PAPER) c.links = 0;
+    w->worlds = worlds_new(&c, e);
+    return w->worlds ? 0 : e->code;
+}
+
+static void trace_names(char *out, size_t n, const struct work *w)
+{
+    *out = '\0';
+    for (int i = 0; i < w->n_corpora; i++) {
+        size_t used = strlen(out);
+        snprintf(out + used, n - used, "%s%s", i ? "," : "", w->corpora[i]->name);
+    }
+    if (!w->n_corpora) snprintf(out, n, "none");
+}
+
+static void describe(struct ckpt_meta *m, const struct work *w)
+{
+    char names[256];
+    trace_names(names, sizeof names, w);
+    ckpt_meta_set(m, "preset", "%s", w->preset);
+    ckpt_meta_set(m, "variant", "%s", w->variant);
+    ckpt_meta_set(m, "steps", "%" PRId64, w->steps);
+    ckpt_meta_set(m, "seed", "%" PRIu64, w->seed);
+    ckpt_meta_set(m, "traces", "%s", names);
+    ckpt_meta_set(m, "traces_part", "%s", w->part);
+    ckpt_meta_set(m, "traces_crc32", "%08" PRIx32, w->traces_crc);
+    ckpt_meta_set(m, "generated_links", "%d", w->worlds->n_traces - w->worlds->n_real);
+    ckpt_meta_set(m, "video", "%s", w->video->name);
+    ckpt_meta_set(m, "layout", "%s", feat_layout_name(w->recipe.env.layout));
+    ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);
+}
+
+/* ---- saving and taking up again */
+
+static int save_part(struct work *w, struct err *e)
+{
+    size_t n = train_state_size(w->train);
+    void *state = malloc(n);
+    if (!state) return err_set(e, ERR_MEMORY, "no memory for the training state");
+    train_state_get(w->train, state);
+    struct ckpt_meta m = {0};
+    describe(&m, w);
+    int rc = ckpt_save(w->part_path, w->policy, &m, state, n, e);
+    free(state);
+    return rc;
+}
+
+static int same(const struct ckpt_meta *a, const struct ckpt_meta *b, const char *key,
+                const char *path, struct err *e)
+{
+    const char *x = ckpt_meta_get(a, key), *y = ckpt_meta_get(b, key);
+    if (x && y && !strcmp(x, y)) return 0;
+    return err_field(e, ERR_CONFLICT, path, "was made with %s %s, this run has %s", key,
+                     x ? x : "unknown", y ? y : "unknown");
+}
+
+/* Settings that the command line left open come from the file. */
+static int read_resume(struct work *w, struct policy **policy, void **state, size_t *n,
+                       struct ckpt_meta *m, struct err *e)
+{
+    *policy = ckpt_load(w->resume, m, state, n, e);
+    if (!*policy) return e->code;
+    const char *steps = ckpt_meta_get(m, "steps"), *seed = ckpt_meta_get(m, "seed");
+    if (!*state || !steps || !seed || !ckpt_meta_get(m, "preset") ||
+        !ckpt_meta_get(m, "variant") || !ckpt_meta_get(m, "traces_part"))
+        return err_field(e, ERR_INVALID, w->resume,
+                         "holds a finished policy, not interrupted training");
+    w->preset = ckpt_meta_get(m, "preset");
+    w->variant = ckpt_meta_get(m, "variant");
+    w->part = ckpt_meta_get(m, "traces_part");
+    int rc = text_int(&w->steps, steps, 1, INT64_MAX, "steps", e);
+    return rc ? rc : text_u64(&w->seed, seed, "seed", e);
+}
+
+static int check_resume(const struct work *w, const struct ckpt_meta *saved,
+                        struct err *e)
+{
+    static const char *const keys[] = {"traces_crc32", "video", "generated_links"};
+    struct ckpt_meta mine = {0};
+    describe(&mine, w);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        int rc = same(saved, &mine, keys[i], w->resume, e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+/* ---- the curve */
+
+static void curve_head(struct work *w)
+{
+    fputs("iteration,steps,lr,entropy_coef,policy_loss,value_loss,entropy,approx_kl,"
+          "clip_share,balance,explained_variance,grad_norm",
+          w->curve);
+    for (int k = 0; k < w->policy->cfg.experts; k++)
+        fprintf(w->curve, ",expert%d", k);
+    for (int i = 0; i < w->recipe.env.n_profiles + 2; i++)
+        fprintf(w->curve, ",reward%d", i);
+    fputc('\n', w->curve);
+}
+
+static void curve_row(struct work *w, const struct train_row *r)
+{
+    const struct ppo_stats *p = &r->ppo;
+    fprintf(w->curve,
+            "%" PRId64 ",%" PRId64 ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g",
+            r->iteration, r->steps, r->lr, r->entropy, p->policy_loss, p->value_loss,
+            p->entropy, p->approx_kl, p->clip_share, p->balance, p->explained_variance,
+            p->grad_norm);
+    for (int k = 0; k < w->policy->cfg.experts; k++)
+        fprintf(w->curve, ",%.4f", p->expert_share[k]);
+    for (int i = 0; i < w->recipe.env.n_profiles + 2; i++) {
+        if (r->rollout.steps[i]) {
+            fprintf(w->curve, ",%.6g", r->rollout.reward[i]);
+        } else {
+            fputc(',', w->curve);
+        }
+    }
+    fputc('\n', w->curve);
+}
+
+static void add_rewards(struct rollout_stats *sum, const struct rollout_stats *s)
+{
+    for (int i = 0; i < ROLLOUT_TAGS; i++) {
+        if (!s->steps[i]) continue;
+        int n = sum->steps[i] + s->steps[i];
+        sum->reward[i] += (s->reward[i] - sum->reward[i]) * s->steps[i] / n;
+        sum->steps[i] = n;
+    }
+}
+
+/* ---- the loop */
+
+/* That the policy cannot be written is told before the work, not after it. */
+static int check_folder(const struct work *w, struct err *e)
+{
+    char dir[sizeof w->part_path];
+    snprintf(dir, sizeof dir, "%s", w->out_path);
+    char *slash = strrchr(dir, '/');
+    if (slash) slash[slash == dir ? 1 : 0] = '\0';
+    if (access(slash ? dir : ".", W_OK | X_OK) == 0) return 0;
+    return err_field(e, ERR_IO, w->out_path, "its folder cannot be written to");
+}
+
+static int train_loop(struct work *w, struct err *e)
+{
+    struct progress bar;
+    progress_init(&bar, "train", w->quiet);
+    double saved_s = clock_mono();
+    int rc = 0;
+    while (!rc && !train_done(w->train) && !interrupt_seen()) {
+        struct train_row row;
+        rc = train_iterate(w->train, &row);
+        if (rc) {
+            err_set(e, rc, "the update of iteration %" PRId64 " is not finite",
+                    row.iteration);
+            break;
+        }
+        if (w->curve) curve_row(w, &row);
+        double share = (double)row.steps / (double)w->steps;
+        if (share <= 0.1) add_rewards(&w->first, &row.rollout);
+        if (share > 0.9) add_rewards(&w->last, &row.rollout);
+
+        char note[96];
+        snprintf(note, sizeof note, "%.2f M steps, reward %.3f, entropy %.2f",
+                 (double)row.steps / 1e6, row.rollout.reward[0], row.ppo.entropy);
+        progress_show(&bar, share, note);
+        if (w->checkpoint_s > 0.0 && clock_mono() - saved_s >= w->checkpoint_s) {
+            rc = save_part(w, e);
+            saved_s = clock_mono();
+        }
+    }
+    progress_end(&bar);
+    w->stopped = !rc && !train_done(w->train);
+    return rc;
+}
+
+/* The command that goes on from here, on stderr. */
+static void say_how_to_resume(const struct work *w)
+{
+    fprintf(stderr,
+            "abrd train: stopped after %" PRId64 " of %" PRId64
+            " steps; go on with\n  abrd train --resume %s --out %s",
+            train_steps(w->train), w->steps, w->part_path, w->out_path);
+    for (int i = 0; i < w->traces.n; i++)
+        fprintf(stderr, " --traces %s", w->traces.item[i]);
+    if (w->video_path) fprintf(stderr, " --video %s", w->video_path);
+    fputc('\n', stderr);
+}
+
+static const char *tag_name(const struct work *w, int tag, char *buf, size_t n)
+{
+    const struct abr_env_cfg *c = &w->recipe.env;
+    if (tag == c->n_profiles) return "drawn weights";
+    if (tag == c->n_profiles + 1) return "drawn ladders";
+    for (int i = 0; i < QOE_PROFILES; i++)
+        if (!memcmp(&c->profiles[tag].mu_quality, &qoe_profiles[i].qoe.mu_quality,
+                    3 * sizeof(double)))
+            return qoe_profiles[i].name;
+    snprintf(buf, n, "profile %d", tag);
+    return buf;
+}
+
+/* Rewards while exploring, as the learner saw them: a check that it learned, not a score. */
+static int report(const struct work *w, struct out *o, struct err *e)
+{
+    char names[256], buf[32];
+    trace_names(names, sizeof names, w);
+    for (int tag = 0; tag < w->recipe.env.n_profiles + 2; tag++) {
+        if (!w->last.steps[tag]) continue;
+        out_row(o);
+        out_text(o, "policy", w->variant);
+        out_text(o, "profile", tag_name(w, tag, buf, sizeof buf));
+        out_text(o, "set", names);
+        out_int(o, "n", w->last.steps[tag]);
+        out_real(o, "first_reward",
+                 w->first.steps[tag] ? w->first.reward[tag] : (double)NAN, 3);
+        out_real(o, "last_reward", w->last.reward[tag], 3);
+    }
+    out_say(o, "%s: reward per chunk (QoE%s) in the first and the last tenth of training",
+            w->out_path, w->recipe.env.scale_reward ? " over the sum of weights" : "");
+    out_say(o, "score it with: abrd eval --policy moe:%s --profile all", w->out_path);
+    return out_finish(o, e);
+}
+
+static int finish(struct work *w, struct out *o, struct err *e)
+{
+    struct ckpt_meta m = {0};
+    describe(&m, w);
+    int rc = ckpt_save(w->out_path, w->policy, &m, NULL, 0, e);
+    if (rc) return rc;
+    unlink(w->part_path); /* nothing to go on with any more */
+    return report(w, o, e);
+}
+
+static int run(struct work *w, struct out *o, struct err *e)
+{
+    struct ckpt_meta saved = {0};
+    void *state = NULL;
+    size_t n = 0;
+    int rc = check_folder(w, e);
+    if (rc) return rc;
+    if (w->resume) rc = read_resume(w, &w->policy, &state, &n, &saved, e);
+    if (!rc) rc = recipe_make(&w->recipe, w->preset, w->variant, w->steps, w->seed, e);
+    if (rc) goto out;
+    w->recipe.train.rollout.threads = w->threads;
+    w->recipe.train.ppo.threads = w->threads;
+    rc = make_worlds(w, e);
+    if (!rc && w->resume) rc = check_resume(w, &saved, e);
+    if (rc) goto out;
+
+    if (!w->policy) {
+        rc = e->code;
+        w->policy = policy_new(&w->recipe.policy, e);
+        if (!w->policy) goto out;
+        policy_init(w->policy, w->seed);
+    }
+    w->world = (struct recipe_world){&w->recipe, w->worlds};
+    w->train = train_new(&w->recipe.train, w->policy, recipe_env, &w->world, e);
+    if (!w->train) goto out;
+    if (w->resume) rc = train_state_put(w->train, state, n, e);
+    if (rc) goto out;
+    if (w->csv) {
+        w->curve = fopen(w->csv, w->resume ? "a" : "w");
+        if (!w->curve) {
+            rc = err_field(e, ERR_IO, w->csv, "cannot be written");
+            goto out;
+        }
+        if (!w->resume) curve_head(w);
+    }
+
+    interrupt_catch();
+    rc = train_loop(w, e);
+    if (!rc && w->stopped) {
+        rc = save_part(w, e);
+        if (!rc) say_how_to_resume(w);
+    } else if (!rc) {
+        rc = finish(w, o, e);
+    }
+out:
+    free(state);
+    return rc;
+}
+
+int cmd_train(int argc, char **argv)
+{
+    struct work w = {.preset = "tuned",
+                     .variant = "pamoe",
+                     .part = "all",
+                     .out_path = "policy.safetensors",
+                     .seed = 1,
+                     .checkpoint_s = 60.0,
+                     .threads = pool_cpus()};
+    const struct opt opts[] = {
+        {"preset", "NAME", "paper, code or tuned", .text = &w.preset},
+        {"variant", "NAME", "mlp, moe (dense), smoe (top-1) or pamoe (with noise)",
+         .text = &w.variant},
+        {"steps", "N", "chunks to learn from; 0 = the preset's own number",
+         .i64 = &w.steps, .lo = 0, .hi = 1e12},
+        {"seed", "N", "of weights, worlds and actions", .u64 = &w.seed},
+        {"threads", "N", "the result does not depend on it", .i = &w.threads, .lo = 1,
+         .hi = 64},
+        {"traces", "DIR,...", "folders of traces, beside the generated links",
+         .list = &w.traces},
+        {"part", "NAME", "all, train or test of them, split by name", .text = &w.part},
+        {"video", "PATH", "video_size_* folder, sabre JSON or MPD (default: generated)",
+         .text = &w.video_path},
+        {"out", "FILE", "the policy; FILE.part while it is not finished",
+         .text = &w.out_path},
+        {"resume", "FILE", "go on from a .part file, bit for bit", .text = &w.resume},
+        {"csv", "FILE", "the curve, one row per update", .text = &w.csv},
+        {"json", "FILE", "write {\"rows\": [...]}; - is standard output",
+         .text = &w.out.json},
+        {"checkpoint-every", "S", "seconds between .part files; 0 = only when stopped",
+         .d = &w.checkpoint_s, .lo = 0, .hi = 1e6},
+        {"quiet", NULL, "no progress bar", .flag = &w.quiet},
+        {0},
+    };
+    const struct opt_cmd cmd = {
+        .name = "train",
+        .about =
+            "Trains a policy with PPO in the emulator, on generated links and on the\n"
+            "traces it is given. Ctrl-C saves and says how to go on.",
+        .opts = opts,
+        .example = "abrd train --preset tuned --steps 2000000 --out my.safetensors\n"
+                   "abrd eval --policy moe:my.safetensors,mpc --profile all",
+    };
+    int first = opt_parse(&cmd, argc, argv);
+    if (first < 0) return opt_status(first);
+    if (!w.steps) w.steps = recipe_steps(w.preset);
+    if (snprintf(w.part_path, sizeof w.part_path, "%s.part", w.out_path) >=
+        (int)sizeof w.part_path)
+        return opt_usage("train", "--out: the path is too long");
+
+    struct err e = {0};
+    struct recipe probe;
+    if (recipe_make(&probe, w.preset, w.variant, w.steps, w.seed, &e))
+        return opt_usage("train", "--%s: %s", e.field, e.detail);
+
+    struct out *o = out_new(&w.out, &e);
+    int code = o && !run(&w, o, &e) ? OPT_EXIT_DONE : OPT_EXIT_FAILED;
+    if (code) fail(&e);
+
+    if (w.curve && fclose(w.curve) && !code) {
+        fprintf(stderr, "abrd train: %s: not written in full\n", w.csv);
+        code = OPT_EXIT_FAILED;
+    }
+    train_free(w.train);
+    policy_free(w.policy);
+    worlds_free(w.worlds);
+    video_free(w.video);
+    for (int i = 0; i < w.n_corpora; i++)
+        corpus_free(w.corpora[i]);
+    out_free(o);
+    return code;
+}

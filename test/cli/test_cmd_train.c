@@ -1,0 +1,175 @@
+/* abrd train from outside. */
+#include "cli/opt.h"
+#include "rl/ckpt.h"
+#include "support/program.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SMALL "--preset paper --variant pamoe --steps 20000 --seed 3 "
+
+static void expect(const char *args, int code, const char *part)
+{
+    struct program_result r = program_run(args);
+    ck_assert_msg(r.code == code, "%s: exit %d, not %d\n%s", args, r.code, code, r.text);
+    ck_assert_msg(strstr(r.text, part) != NULL, "%s: no \"%s\" in\n%s", args, part,
+                  r.text);
+    program_free(&r);
+}
+
+static struct policy *load(const char *path)
+{
+    struct err e = {0};
+    struct policy *p = ckpt_load(path, NULL, NULL, NULL, &e);
+    ck_assert_msg(p != NULL, "%s: %s", path, e.detail);
+    return p;
+}
+
+static bool same(const char *a, const char *b)
+{
+    struct policy *p = load(a), *q = load(b);
+    bool equal =
+        p->actor->n == q->actor->n &&
+        !memcmp(p->actor->theta, q->actor->theta, p->actor->n * sizeof(float)) &&
+        !memcmp(p->critic->theta, q->critic->theta, p->critic->n * sizeof(float));
+    policy_free(q);
+    policy_free(p);
+    return equal;
+}
+
+/* text with the folder in place of every @ */
+static const char *with(char *buf, size_t n, const char *text, const char *dir)
+{
+    size_t used = 0;
+    for (; *text; text++) {
+        int got = snprintf(buf + used, n - used, "%.*s", *text == '@' ? -1 : 1,
+                           *text == '@' ? dir : text);
+        used += (size_t)got;
+        ck_assert_uint_lt(used, n);
+    }
+    return buf;
+}
+
+START_TEST(writes_policy_curve_and_rows)
+{
+    char args[1024], line[512];
+    const char *dir = strdup(tmpdir_new());
+    expect(with(args, sizeof args,
+                "train " SMALL "--out @/a --csv @/a.csv --json @/a.json", dir),
+           OPT_EXIT_DONE, "documentary");
+
+    struct ckpt_meta m = {0};
+    struct policy *p = ckpt_load(tmpdir_path(dir, "a"), &m, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(p);
+    ck_assert_str_eq(ckpt_meta_get(&m, "preset"), "paper");
+    ck_assert_str_eq(ckpt_meta_get(&m, "variant"), "pamoe");
+    ck_assert_str_eq(ckpt_meta_get(&m, "layout"), "paper");
+    policy_free(p);
+
+    FILE *f = fopen(tmpdir_path(dir, "a.csv"), "r");
+    int rows = 0;
+    while (fgets(line, sizeof line, f))
+        rows++;
+    fclose(f);
+    ck_assert_int_eq(rows, 1 + 10); /* 20000 steps, 2000 per update */
+    ck_assert_int_ne(access(tmpdir_path(dir, "a.part"), F_OK), 0);
+
+    /* another seed, another policy; another number of threads, the same one */
+    expect(with(args, sizeof args, "train " SMALL "--seed 4 --out @/b --quiet", dir),
+           OPT_EXIT_DONE, "");
+    expect(with(args, sizeof args, "train " SMALL "--threads 3 --out @/c --quiet", dir),
+           OPT_EXIT_DONE, "");
+    ck_assert(!same(tmpdir_path(dir, "a"), tmpdir_path(dir, "b")));
+    ck_assert(same(tmpdir_path(dir, "a"), tmpdir_path(dir, "c")));
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
+/* Interrupted as soon as it has saved once, taken up, finished: the same bits as in one go.
+ * Once for each way of training. */
+START_TEST(resumes_after_ctrl_c)
+{
+    static const char *const presets[] = {
+        "--preset paper --variant pamoe --steps 60000",
+        "--preset tuned --variant pamoe --steps 98304 --threads 2"};
+    char args[1024], fmt[512];
+    const char *dir = strdup(tmpdir_new());
+    for (int i = 0; i < 2; i++) {
+        snprintf(fmt, sizeof fmt, "train %s --quiet --out @/whole", presets[i]);
+        expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "");
+        /* the program's own pid waits in the background of the shell that runs it */
+        snprintf(fmt, sizeof fmt,
+                 "train %s --quiet --out @/half --checkpoint-every 0.001 & "
+                 "while ! [ -f @/half.part ] && kill -0 $! 2>/dev/null; do :; done; "
+                 "kill -INT $!; wait $!",
+                 presets[i]);
+        expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "go on with");
+        ck_assert_int_ne(access(tmpdir_path(dir, "half"), F_OK), 0);
+        expect(with(args, sizeof args, "train --resume @/half.part --out @/half --quiet",
+                    dir),
+               OPT_EXIT_DONE, "score it with");
+        ck_assert(same(tmpdir_path(dir, "whole"), tmpdir_path(dir, "half")));
+        unlink(tmpdir_path(dir, "half"));
+    }
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
+START_TEST(resuming_something_else_is_refused)
+{
+    char args[1024];
+    const char *dir = strdup(tmpdir_new());
+    expect(with(args, sizeof args, "train " SMALL "--quiet --out @/a", dir),
+           OPT_EXIT_DONE, "");
+    expect(with(args, sizeof args, "train --resume @/a --out @/b", dir), OPT_EXIT_FAILED,
+           "finished policy");
+    expect(with(args, sizeof args, "train --resume @/none --out @/b", dir),
+           OPT_EXIT_FAILED, "none");
+
+    expect(with(args, sizeof args,
+                "train " SMALL "--steps 10000000 --quiet --out @/c --checkpoint-every "
+                "0.001 & while ! [ -f @/c.part ] && kill -0 $! 2>/dev/null; do :; done; "
+                "kill -INT $!; wait $!",
+                dir),
+           OPT_EXIT_DONE, "go on with");
+    expect(with(args, sizeof args,
+                "train --resume @/c.part --traces test/golden/traces --out @/d", dir),
+           OPT_EXIT_FAILED, "traces_crc32");
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
+START_TEST(mistakes_are_told)
+{
+    expect("train --preset best", OPT_EXIT_USAGE, "paper, code or tuned");
+    expect("train --variant gpt", OPT_EXIT_USAGE, "mlp, moe, smoe or pamoe");
+    expect("train --traces /nowhere", OPT_EXIT_FAILED, "/nowhere");
+    expect("train --part half --traces test/golden/traces", OPT_EXIT_FAILED, "--part");
+    expect("train --steps -1", OPT_EXIT_USAGE, "--steps");
+    expect("train --preset paper --steps 2000 --out /nowhere/a", OPT_EXIT_FAILED,
+           "/nowhere");
+    expect("train --help", OPT_EXIT_DONE, "--checkpoint-every");
+}
+END_TEST
+
+Suite *suite_cli_cmd_train(void);
+Suite *suite_cli_cmd_train(void)
+{
+    Suite *s = suite_create("cli/cmd_train");
+    TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, writes_policy_curve_and_rows);
+    tcase_add_test(t, resumes_after_ctrl_c);
+    tcase_add_test(t, resuming_something_else_is_refused);
+    tcase_add_test(t, mistakes_are_told);
+    suite_add_tcase(s, t);
+    return s;
+}
