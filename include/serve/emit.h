@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #define EMIT_LIMIT ((size_t)256 << 20)
+#define EMIT_DOUBLE 32
 
 struct emit {
     char *at; /* what was written, NUL behind it; NULL before the first byte */
@@ -49,7 +50,7 @@ void emit_raw(struct emit *o, const char *s, size_t n);
 void emit_text(struct emit *o, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The shortest of the three forms; out holds at least 32 bytes. Returns the length. */
+/* The shortest of the three forms; out holds EMIT_DOUBLE bytes. Returns the length. */
 int emit_format_double(char *out, double v);
 
 #endif

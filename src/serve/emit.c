@@ -152,11 +152,11 @@ int emit_format_double(char *out, double v)
 {
     /* whole numbers, the common case, need no search; -0 keeps its sign below */
     if (v == floor(v) && fabs(v) < 1e15 && !(v == 0.0 && signbit(v)))
-        return sprintf(out, "%" PRId64, (int64_t)v);
+        return snprintf(out, EMIT_DOUBLE, "%" PRId64, (int64_t)v);
 
     int n = 0;
     for (int digits = 15; digits <= 17; digits++) {
-        n = sprintf(out, "%.*g", digits, v);
+        n = snprintf(out, EMIT_DOUBLE, "%.*g", digits, v);
         if (digits == 17 || strtod(out, NULL) == v) break;
     }
     return n;

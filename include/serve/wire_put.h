@@ -1,0 +1,33 @@
+/* wire_put.h - from the structs of service.h to the JSON of an answer.
+ *
+ * The counterpart of wire.h; web/openapi.json describes the same objects. Doubles read
+ * back as the same doubles (emit.h). Unsigned 64-bit keys are strings of digits, because
+ * JavaScript would round them.
+ *
+ * Threads: pure functions. */
+#ifndef SERVE_WIRE_PUT_H
+#define SERVE_WIRE_PUT_H
+
+#include "serve/emit.h"
+#include "serve/service.h"
+
+/* Each writes one whole object. */
+void wire_put_opened(struct emit *o, const struct session_opened *s);
+void wire_put_answer(struct emit *o, const struct answer *a);
+/* The stateless answer: an answer and how the question was understood. */
+void wire_put_decided(struct emit *o, const struct answer *a, const char *profile,
+                      bool hinted, const struct qoe *q);
+void wire_put_reward(struct emit *o, const struct reward_out *r);
+void wire_put_history(struct emit *o, const struct history *h);
+void wire_put_profile(struct emit *o, const struct profile *p);
+void wire_put_policy(struct emit *o, const struct policy_info *p);
+void wire_put_stats(struct emit *o, const struct service_stats *s);
+/* Events of the stream: an answer, or a reward, with the session it belongs to. */
+void wire_put_decision_event(struct emit *o, const char *session, const struct answer *a);
+void wire_put_reward_event(struct emit *o, const char *session,
+                           const struct reward_out *r);
+
+/* One line of names and one per step (RFC 4180; all values are numbers). */
+void wire_put_history_csv(struct emit *o, const struct history *h);
+
+#endif

@@ -1,0 +1,329 @@
+#include "serve/wire_put.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void put_string(struct emit *o, const char *key, const char *value)
+{
+    emit_key(o, key);
+    emit_string(o, value);
+}
+
+static void put_double(struct emit *o, const char *key, double value)
+{
+    emit_key(o, key);
+    emit_double(o, value);
+}
+
+static void put_int(struct emit *o, const char *key, int64_t value)
+{
+    emit_key(o, key);
+    emit_int(o, value);
+}
+
+static void put_u64(struct emit *o, const char *key, uint64_t value)
+{
+    emit_key(o, key);
+    emit_u64(o, value);
+}
+
+static void put_bool(struct emit *o, const char *key, bool value)
+{
+    emit_key(o, key);
+    emit_bool(o, value);
+}
+
+static void put_digits(struct emit *o, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    put_string(o, key, text);
+}
+
+static void put_qoe(struct emit *o, const struct qoe *q)
+{
+    emit_key(o, "qoe");
+    emit_open(o, '{');
+    emit_key(o, "mu");
+    emit_doubles(o, (double[]){q->mu_quality, q->mu_switch, q->mu_stall}, 3);
+    put_string(o, "utility", qoe_utility_name(q->utility));
+    emit_close(o, '}');
+}
+
+static void put_answer(struct emit *o, const struct answer *a)
+{
+    put_int(o, "chunk", a->chunk);
+    put_int(o, "level", a->level);
+    put_double(o, "kbps", a->kbps);
+    put_u64(o, "policy", a->policy);
+    put_int(o, "expert", a->expert);
+    emit_key(o, "probabilities");
+    emit_doubles(o, a->prob, a->levels);
+    put_string(o, "mode", a->sampled ? "sample" : "greedy");
+    put_double(o, "value", a->value);
+    put_double(o, "entropy", a->entropy);
+}
+
+void wire_put_answer(struct emit *o, const struct answer *a)
+{
+    emit_open(o, '{');
+    put_answer(o, a);
+    emit_close(o, '}');
+}
+
+static void put_understood(struct emit *o, const char *profile, bool hinted,
+                           const struct qoe *q)
+{
+    put_string(o, "profile", profile);
+    put_bool(o, "hinted", hinted);
+    put_qoe(o, q);
+}
+
+void wire_put_opened(struct emit *o, const struct session_opened *s)
+{
+    emit_open(o, '{');
+    put_string(o, "session", s->session);
+    put_answer(o, &s->first);
+    put_understood(o, s->profile, s->hinted, &s->qoe);
+    put_bool(o, "explores", s->explores);
+    put_digits(o, "key", s->key);
+    emit_close(o, '}');
+}
+
+void wire_put_decided(struct emit *o, const struct answer *a, const char *profile,
+                      bool hinted, const struct qoe *q)
+{
+    emit_open(o, '{');
+    put_answer(o, a);
+    put_understood(o, profile, hinted, q);
+    emit_close(o, '}');
+}
+
+static void put_reward(struct emit *o, const struct reward_out *r)
+{
+    put_int(o, "chunk", r->chunk);
+    put_double(o, "reward", r->reward);
+    put_bool(o, "followed", r->followed);
+    put_bool(o, "repeated", r->repeated);
+}
+
+void wire_put_reward(struct emit *o, const struct reward_out *r)
+{
+    emit_open(o, '{');
+    put_reward(o, r);
+    emit_close(o, '}');
+}
+
+void wire_put_decision_event(struct emit *o, const char *session, const struct answer *a)
+{
+    emit_open(o, '{');
+    put_string(o, "session", session);
+    put_answer(o, a);
+    emit_close(o, '}');
+}
+
+void wire_put_reward_event(struct emit *o, const char *session,
+                           const struct reward_out *r)
+{
+    emit_open(o, '{');
+    put_string(o, "session", session);
+    put_reward(o, r);
+    emit_close(o, '}');
+}
+
+static void put_step(struct emit *o, const struct history_step *s)
+{
+    emit_open(o, '{');
+    put_int(o, "chunk", s->chunk);
+    put_int(o, "level", s->level);
+    put_int(o, "decided_level", s->decided_level);
+    put_double(o, "kbps", s->kbps);
+    put_double(o, "buffer_s", s->buffer_s);
+    put_bool(o, "reported", s->reported);
+    put_bool(o, "followed", s->followed);
+    put_bool(o, "sampled", s->sampled);
+    if (s->reported) {
+        put_int(o, "bytes", s->bytes);
+        put_double(o, "download_s", s->download_s);
+        put_double(o, "rebuffer_s", s->rebuffer_s);
+        put_double(o, "reward", s->reward);
+    }
+    if (s->has_external) put_double(o, "external", s->external);
+    put_double(o, "logp", s->logp);
+    put_int(o, "expert", s->expert);
+    put_u64(o, "policy", s->policy);
+    emit_close(o, '}');
+}
+
+void wire_put_history(struct emit *o, const struct history *h)
+{
+    emit_open(o, '{');
+    put_string(o, "session", h->opened.session);
+    put_understood(o, h->opened.profile, h->opened.hinted, &h->opened.qoe);
+    put_bool(o, "explores", h->opened.explores);
+    put_digits(o, "key", h->opened.key);
+    emit_key(o, "ladder_kbps");
+    emit_doubles(o, h->open.ladder_kbps, h->open.levels);
+    put_double(o, "chunk_s", h->open.chunk_s);
+    put_int(o, "chunks", h->open.chunks);
+    put_double(o, "buffer_max_s", h->open.buffer_max_s);
+    put_string(o, "content_id", h->open.content_id);
+    put_bool(o, "closed", h->closed);
+    put_bool(o, "terminal", h->terminal);
+    put_double(o, "opened_at", h->opened_at);
+    put_double(o, "last_at", h->last_at);
+    emit_key(o, "steps");
+    emit_open(o, '[');
+    for (int i = 0; i < h->n; i++)
+        put_step(o, &h->steps[i]);
+    emit_close(o, ']');
+    emit_close(o, '}');
+}
+
+void wire_put_history_csv(struct emit *o, const struct history *h)
+{
+    static const char names[] = "chunk,level,decided_level,kbps,buffer_s,reported,"
+                                "followed,sampled,bytes,download_s,"
+                                "rebuffer_s,reward,external,logp,expert,policy\r\n";
+    emit_raw(o, names, sizeof names - 1);
+    for (int i = 0; i < h->n; i++) {
+        const struct history_step *s = &h->steps[i];
+        char kbps[32], buffer[32], download[32] = "", rebuffer[32] = "", reward[32] = "",
+                                   external[32] = "", logp[32], bytes[24] = "";
+        emit_format_double(kbps, s->kbps);
+        emit_format_double(buffer, s->buffer_s);
+        emit_format_double(logp, s->logp);
+        if (s->reported) {
+            snprintf(bytes, sizeof bytes, "%" PRId64, s->bytes);
+            emit_format_double(download, s->download_s);
+            emit_format_double(rebuffer, s->rebuffer_s);
+            emit_format_double(reward, s->reward);
+        }
+        if (s->has_external) emit_format_double(external, s->external);
+        emit_text(o, "%d,%d,%d,%s,%s,%d,%d,%d,%s,%s,%s,%s,%s,%s,%d,%" PRIu64 "\r\n",
+                  s->chunk, s->level, s->decided_level, kbps, buffer, s->reported,
+                  s->followed, s->sampled, bytes, download, rebuffer, reward, external,
+                  logp, s->expert, s->policy);
+    }
+}
+
+void wire_put_profile(struct emit *o, const struct profile *p)
+{
+    emit_open(o, '{');
+    put_string(o, "name", p->name);
+    put_qoe(o, &p->qoe);
+    put_bool(o, "builtin", p->builtin);
+    emit_close(o, '}');
+}
+
+static const char *route_name(enum mix_route r)
+{
+    switch (r) {
+    case MIX_SINGLE:
+        return "single";
+    case MIX_DENSE:
+        return "dense";
+    case MIX_TOP1:
+        return "top1";
+    case MIX_TOP1_UNSCALED:
+        return "top1_unscaled";
+    }
+    return "";
+}
+
+static void put_net(struct emit *o, const char *key, int experts, int hidden, int layers,
+                    enum mix_route route)
+{
+    emit_key(o, key);
+    emit_open(o, '{');
+    put_int(o, "experts", experts);
+    put_int(o, "hidden", hidden);
+    put_int(o, "layers", layers);
+    put_string(o, "route", route_name(route));
+    emit_close(o, '}');
+}
+
+void wire_put_policy(struct emit *o, const struct policy_info *p)
+{
+    const struct policy_cfg *c = &p->cfg;
+    emit_open(o, '{');
+    put_u64(o, "version", p->version);
+    put_double(o, "published_at", p->published_at);
+    put_u64(o, "parameters", p->parameters);
+    put_double(o, "check_score", p->check_score);
+    put_int(o, "observation", c->obs_dim);
+    put_int(o, "actions", c->actions);
+    put_net(o, "actor", c->experts, c->hidden, c->layers, c->route);
+    put_net(o, "critic", c->critic_experts, c->critic_hidden, c->layers, c->critic_route);
+    emit_close(o, '}');
+}
+
+static void put_learner(struct emit *o, const struct online_stats *l)
+{
+    emit_key(o, "learner");
+    emit_open(o, '{');
+    put_u64(o, "trajectories", l->trajectories);
+    put_u64(o, "steps", l->steps);
+    put_u64(o, "updates", l->updates);
+    put_u64(o, "rollbacks", l->rollbacks);
+    put_u64(o, "dropped_old", l->dropped_old);
+    put_u64(o, "dropped_full", l->dropped_full);
+    put_double(o, "check_score", l->check_score);
+    put_double(o, "check_best", l->check_best);
+    emit_close(o, '}');
+}
+
+/* index of the last expert that ever decided, + 1 */
+static int used(const uint64_t *count, int n)
+{
+    while (n > 0 && !count[n - 1])
+        n--;
+    return n;
+}
+
+static void put_counts(struct emit *o, const char *key, const uint64_t *count, int n)
+{
+    emit_key(o, key);
+    emit_open(o, '[');
+    for (int i = 0; i < used(count, n); i++)
+        emit_u64(o, count[i]);
+    emit_close(o, ']');
+}
+
+void wire_put_stats(struct emit *o, const struct service_stats *s)
+{
+    emit_open(o, '{');
+    put_int(o, "sessions_live", s->sessions_live);
+    put_u64(o, "sessions_opened", s->sessions_opened);
+    put_u64(o, "sessions_closed", s->sessions_closed);
+    put_u64(o, "sessions_expired", s->sessions_expired);
+    put_u64(o, "decisions", s->decisions);
+    put_u64(o, "repeats", s->repeats);
+    put_u64(o, "rewards", s->rewards);
+    put_u64(o, "not_followed", s->not_followed);
+    put_u64(o, "conflicts", s->conflicts);
+    put_u64(o, "bus_dropped", s->bus_dropped);
+    put_u64(o, "bus_queue", s->bus_queue);
+    put_u64(o, "store_queue", s->store_queue);
+    put_u64(o, "store_errors", s->store_errors);
+    put_bool(o, "store_ok", s->store_ok);
+    put_bool(o, "draining", s->draining);
+    put_bool(o, "learning", s->learning);
+    put_u64(o, "policy", s->policy_version);
+    put_counts(o, "expert_decisions", s->expert_decisions, 16);
+    put_learner(o, &s->learner);
+    emit_key(o, "profiles");
+    emit_open(o, '[');
+    for (int i = 0; i < s->n_profiles; i++) {
+        emit_open(o, '{');
+        put_string(o, "name", s->profile[i].name);
+        put_u64(o, "rewards", s->profile[i].rewards);
+        put_double(o, "reward_sum", s->profile[i].reward_sum);
+        put_double(o, "stall_sum_s", s->profile[i].stall_sum_s);
+        put_double(o, "kbps_sum", s->profile[i].kbps_sum);
+        put_counts(o, "expert", s->profile[i].expert, 16);
+        emit_close(o, '}');
+    }
+    emit_close(o, ']');
+    emit_close(o, '}');
+}
