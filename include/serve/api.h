@@ -1,0 +1,93 @@
+/* api.h - the HTTP API: from a request to a reply, with the rules that hold for every route.
+ *
+ * In this order: Host (403), Origin (a foreign one may not write: 403), preflight (204),
+ * route (404, 405 with Allow), bearer token (401), handler, CORS headers. web/openapi.json
+ * describes every row of api_routes, and a test compares the two.
+ *
+ * The handlers are in api_sessions.c, api_decide.c, api_profiles.c, api_policy.c and
+ * api_admin.c, by the resource they serve.
+ *
+ * Threads: struct api_shared is locked inside or never changes; a struct api belongs to one
+ * worker. */
+#ifndef SERVE_API_H
+#define SERVE_API_H
+
+#include "serve/auth.h"
+#include "serve/emit.h"
+#include "serve/events.h"
+#include "serve/files.h"
+#include "serve/media.h"
+#include "serve/metrics.h"
+#include "serve/route.h"
+#include "serve/service.h"
+
+#include <stdbool.h>
+
+#define API_VERSION "0.1.0"
+
+/* Of the daemon; all borrowed. */
+struct api_shared {
+    struct service *service;
+    const struct auth *auth;
+    const struct files *files;
+    struct events *events;
+    struct metrics *metrics;
+    struct media *media; /* NULL: no demo */
+    const char *default_profile;
+    double started_at; /* s since the epoch */
+    _Atomic bool draining;
+};
+
+/* Of one worker thread. */
+struct api {
+    struct api_shared *shared;
+    struct service_worker *scratch;
+    int worker;        /* 0 .. workers-1 */
+    struct emit out;   /* the answer's body */
+    struct emit event; /* and what is told to those who watch */
+};
+
+int api_init(struct api *a, struct api_shared *shared, int worker, struct err *e)
+    __attribute__((warn_unused_result));
+void api_clear(struct api *a);
+
+/* What http_new is given: ctx is the worker's struct api. */
+void api_handle(void *ctx, const struct http_request *q, struct reply *r);
+
+/* All rows; ends with a row without path. */
+extern const struct route api_routes[];
+/* Rows before that one. */
+int api_n_routes(void);
+
+/* ---- for the handlers ---- */
+
+/* The JSON in a->out as the body. */
+void api_json(struct api *a, struct reply *r, int status);
+/* Fails with the profile's weights of a request that names one, mu, or nothing. */
+int api_profile(struct profile *out, struct api *a, const char *name, struct err *e)
+    __attribute__((warn_unused_result));
+
+#define API_HANDLER(name)                                                                \
+    void name(struct api *a, const struct http_request *q, const struct route_params *p, \
+              struct reply *r)
+API_HANDLER(api_session_open);
+API_HANDLER(api_session_ask);
+API_HANDLER(api_session_reward);
+API_HANDLER(api_session_get);
+API_HANDLER(api_session_close);
+API_HANDLER(api_decide);
+API_HANDLER(api_profile_list);
+API_HANDLER(api_profile_get);
+API_HANDLER(api_profile_put);
+API_HANDLER(api_profile_delete);
+API_HANDLER(api_policy_get);
+API_HANDLER(api_policy_weights);
+API_HANDLER(api_healthz);
+API_HANDLER(api_readyz);
+API_HANDLER(api_metrics);
+API_HANDLER(api_events);
+API_HANDLER(api_demo_links);
+API_HANDLER(api_demo_file);
+API_HANDLER(api_page);
+
+#endif

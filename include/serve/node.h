@@ -1,0 +1,45 @@
+/* node.h - the daemon as one value: listening socket, workers, and how they end.
+ *
+ * node_start listens and serves. node_drain begins the end: new sessions get 503, /readyz
+ * says so, running sessions are still answered. node_stop ends the workers; requests under
+ * way are answered first. The service is the caller's: after node_stop he calls
+ * service_drain, which flushes the store and writes the checkpoint.
+ *
+ * Writing profiles needs the bearer token, once there is one; to listen beyond loopback
+ * without one is refused (ERR_INVALID), because then anybody could.
+ *
+ * Threads: the functions from one thread; what they start is locked inside. */
+#ifndef SERVE_NODE_H
+#define SERVE_NODE_H
+
+#include "serve/http.h"
+#include "serve/media.h"
+#include "serve/service.h"
+
+struct node_cfg {
+    const char *bind;              /* "127.0.0.1" */
+    int port;                      /* 8080; 0 = a free one, see node_port */
+    int workers;                   /* 0 = one per processor */
+    const char *host;              /* further names in Host, between commas */
+    const char *allow_origin;      /* origins of pages that may use the API, or "*" */
+    const char *token;             /* bearer token for writing profiles; NULL = none */
+    const char *web_dir;           /* the pages; NULL = none */
+    const struct media_cfg *media; /* NULL = no demo */
+    const char *default_profile;
+    int max_watchers; /* event streams at a time: 64 */
+    double grace_s;   /* for requests under way when stopping: 2 */
+    struct http_cfg http;
+};
+
+struct node_cfg node_cfg_default(void);
+
+struct node;
+
+/* The strings must outlive the node, and so must the service. */
+struct node *node_start(const struct node_cfg *cfg, struct service *s, struct err *e);
+int node_port(const struct node *n);
+void node_drain(struct node *n);
+/* Ends and frees. */
+void node_stop(struct node *n);
+
+#endif

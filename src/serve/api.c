@@ -1,0 +1,181 @@
+#include "serve/api.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+#include <string.h>
+
+const struct route api_routes[] = {
+    {HTTP_POST, "/v1/sessions", ROUTE_OPEN, api_session_open},
+    {HTTP_POST, "/v1/sessions/{id}/decisions", ROUTE_OPEN, api_session_ask},
+    {HTTP_POST, "/v1/sessions/{id}/rewards", ROUTE_OPEN, api_session_reward},
+    {HTTP_GET, "/v1/sessions/{id}", ROUTE_OPEN, api_session_get},
+    {HTTP_DELETE, "/v1/sessions/{id}", ROUTE_OPEN, api_session_close},
+    {HTTP_POST, "/v1/decide", ROUTE_OPEN, api_decide},
+    {HTTP_GET, "/v1/profiles", ROUTE_OPEN, api_profile_list},
+    {HTTP_GET, "/v1/profiles/{name}", ROUTE_OPEN, api_profile_get},
+    {HTTP_PUT, "/v1/profiles/{name}", ROUTE_AUTH, api_profile_put},
+    {HTTP_DELETE, "/v1/profiles/{name}", ROUTE_AUTH, api_profile_delete},
+    {HTTP_GET, "/v1/policy", ROUTE_OPEN, api_policy_get},
+    {HTTP_GET, "/v1/policy/weights", ROUTE_OPEN, api_policy_weights},
+    {HTTP_GET, "/v1/events", ROUTE_OPEN, api_events},
+    {HTTP_GET, "/healthz", ROUTE_OPEN, api_healthz},
+    {HTTP_GET, "/readyz", ROUTE_OPEN, api_readyz},
+    {HTTP_GET, "/metrics", ROUTE_OPEN, api_metrics},
+    {HTTP_GET, "/demo/links", ROUTE_OPEN, api_demo_links},
+    {HTTP_GET, "/demo/{link}/{viewer}/{file...}", ROUTE_OPEN, api_demo_file},
+    {HTTP_GET, "/{page...}", ROUTE_FALLBACK, api_page},
+    {HTTP_OTHER, NULL, ROUTE_OPEN, NULL},
+};
+
+int api_n_routes(void)
+{
+    return (int)(sizeof api_routes / sizeof *api_routes) - 1;
+}
+
+int api_init(struct api *a, struct api_shared *shared, int worker, struct err *e)
+{
+    *a = (struct api){.shared = shared, .worker = worker};
+    /* the answer to any decision fits, so that none allocates */
+    emit_reserve(&a->out, 16384);
+    emit_reserve(&a->event, EVENTS_DATA);
+    if (a->out.failed || a->event.failed)
+        return err_set(e, ERR_MEMORY, "no memory for a worker's answers");
+    a->scratch = service_worker_new(shared->service, e);
+    return a->scratch ? 0 : e->code;
+}
+
+void api_clear(struct api *a)
+{
+    service_worker_free(a->scratch);
+    emit_free(&a->out);
+    emit_free(&a->event);
+}
+
+void api_json(struct api *a, struct reply *r, int status)
+{
+    emit_raw(&a->out, "\n", 1);
+    if (a->out.failed) {
+        reply_fail(r, 503, "", "no memory for the answer");
+    } else {
+        reply_copy(r, status, "application/json", a->out.at, a->out.n);
+    }
+}
+
+int api_profile(struct profile *out, struct api *a, const char *name, struct err *e)
+{
+    return service_profile_get(out, a->shared->service,
+                               *name ? name : a->shared->default_profile, e);
+}
+
+static bool writes(enum http_method m)
+{
+    return m != HTTP_GET && m != HTTP_HEAD && m != HTTP_OPTIONS;
+}
+
+/* What a page of an allowed origin may do with the answer. */
+static void allow_origin(struct reply *r, const char *origin)
+{
+    if (strlen(origin) >= REPLY_VALUE) return;
+    reply_header(r, "Access-Control-Allow-Origin", "%s", origin);
+    /* sendBeacon always sends credentials; we have none that they could misuse */
+    reply_header(r, "Access-Control-Allow-Credentials", "true");
+    reply_header(r, "Access-Control-Expose-Headers", "Location, ETag, Retry-After");
+    reply_header(r, "Timing-Allow-Origin", "%s", origin);
+}
+
+static void preflight(const struct http_request *q, struct reply *r)
+{
+    struct route_params p;
+    const struct route *row;
+    unsigned allow;
+    /* no row is for OPTIONS: what fits the path is in allow */
+    if (route_find(&row, &p, &allow, api_routes, HTTP_OPTIONS, q->path) == 404) {
+        allow = 1u << HTTP_GET | 1u << HTTP_HEAD | 1u << HTTP_OPTIONS;
+    }
+    char methods[64];
+    route_allow_text(methods, sizeof methods, allow);
+
+    reply_empty(r, 204);
+    reply_header(r, "Allow", "%s", methods);
+    reply_header(r, "Access-Control-Allow-Methods", "%s", methods);
+    reply_header(r, "Access-Control-Allow-Headers",
+                 "Authorization, Content-Type, Last-Event-ID");
+    reply_header(r, "Access-Control-Max-Age", "600");
+    if (http_header(q, "Access-Control-Request-Private-Network"))
+        reply_header(r, "Access-Control-Allow-Private-Network", "true");
+}
+
+/* Index of the route that answered, api_n_routes() when none did. */
+static int dispatch(struct api *a, const struct http_request *q, struct reply *r)
+{
+    struct route_params p;
+    const struct route *row = NULL;
+    unsigned allow;
+    int none = api_n_routes();
+
+    int status = route_find(&row, &p, &allow, api_routes, q->method, q->path);
+    if (status == 404) {
+        reply_fail(r, 404, "", "there is nothing at this path; see /openapi.json");
+        return none;
+    }
+    if (status == 405) {
+        char methods[64];
+        route_allow_text(methods, sizeof methods, allow);
+        reply_fail(r, 405, "", "this path takes %s", methods);
+        reply_header(r, "Allow", "%s", methods);
+        return none;
+    }
+
+    if (row->flags & ROUTE_AUTH &&
+        !auth_token_ok(a->shared->auth, http_header(q, "Authorization"))) {
+        reply_fail(r, 401, "", "this needs the header Authorization: Bearer TOKEN");
+        reply_header(r, "WWW-Authenticate", "Bearer realm=\"abrd\"");
+    } else {
+        emit_reset(&a->out);
+        row->handle(a, q, &p, r);
+    }
+    return (int)(row - api_routes);
+}
+
+static int answer(struct api *a, const struct http_request *q, struct reply *r)
+{
+    const struct auth *auth = a->shared->auth;
+    const char *host = http_header(q, "Host"), *origin = http_header(q, "Origin");
+    int route = api_n_routes();
+
+    if (!auth_host_ok(auth, host)) {
+        reply_fail(r, 403, "Host",
+                   "is not a name of this daemon; list it with --host if it should be");
+        return route;
+    }
+    enum auth_origin from = auth_origin(auth, origin, host);
+    if (from == AUTH_FOREIGN && (writes(q->method) || q->method == HTTP_OPTIONS)) {
+        reply_fail(
+            r, 403, "Origin",
+            "pages from there may not use this daemon; list it with --allow-origin if "
+            "they should");
+    } else if (q->method == HTTP_OPTIONS) {
+        preflight(q, r);
+    } else {
+        route = dispatch(a, q, r);
+    }
+
+    if (from == AUTH_OUR_ORIGIN) allow_origin(r, origin);
+    return route;
+}
+
+void api_handle(void *ctx, const struct http_request *q, struct reply *r)
+{
+    struct api *a = ctx;
+    double begun = clock_mono();
+    int route = answer(a, q, r);
+
+    reply_header(r, "Vary", "Origin");
+    reply_header(r, "X-Content-Type-Options", "nosniff");
+    if (!reply_header_get(r, "Cache-Control"))
+        reply_header(r, "Cache-Control", "no-store");
+    if (a->shared->draining) r->close = true;
+    metrics_request(a->shared->metrics, a->worker, route, r->status,
+                    clock_mono() - begun);
+}

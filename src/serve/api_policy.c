@@ -1,0 +1,66 @@
+#include "serve/api.h"
+#include "serve/wire_put.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void api_policy_get(struct api *a, const struct http_request *q,
+                    const struct route_params *p, struct reply *r)
+{
+    (void)q;
+    (void)p;
+    struct policy_info info;
+    service_policy_info(&info, a->shared->service);
+    wire_put_policy(&a->out, &info);
+    api_json(a, r, 200);
+}
+
+/* The version alone would not do: another policy file starts counting anew. */
+static void tag_of(char *out, size_t n, const struct policy_info *info)
+{
+    snprintf(out, n, "\"v%" PRIu64 "-%" PRIx64 "\"", info->version,
+             (uint64_t)llround(info->published_at * 1000.0));
+}
+
+void api_policy_weights(struct api *a, const struct http_request *q,
+                        const struct route_params *p, struct reply *r)
+{
+    (void)p;
+    struct service *s = a->shared->service;
+    struct policy_info info, after;
+    char tag[64];
+    service_policy_info(&info, s);
+    tag_of(tag, sizeof tag, &info);
+
+    const char *known = http_header(q, "If-None-Match");
+    if (known && strstr(known, tag)) {
+        reply_empty(r, 304);
+        reply_header(r, "ETag", "%s", tag);
+        return;
+    }
+
+    /* the tag must be that of these very bytes: again if a version came in between */
+    struct err e = {0};
+    void *bytes = NULL;
+    size_t n = 0;
+    for (;;) {
+        if (service_policy_weights(&bytes, &n, s, &e)) {
+            reply_err(r, &e);
+            return;
+        }
+        service_policy_info(&after, s);
+        if (after.version == info.version) break;
+        free(bytes);
+        info = after;
+    }
+    tag_of(tag, sizeof tag, &info);
+    reply_owned(r, 200, "application/octet-stream", bytes, n);
+    reply_header(r, "ETag", "%s", tag);
+    reply_header(r, "Cache-Control", "no-cache");
+    reply_header(r, "Content-Disposition",
+                 "attachment; filename=\"abrd-policy-%" PRIu64 ".safetensors\"",
+                 info.version);
+}

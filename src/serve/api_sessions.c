@@ -1,0 +1,140 @@
+#include "serve/api.h"
+#include "serve/wire.h"
+#include "serve/wire_put.h"
+
+#include <string.h>
+
+static void publish(struct api *a, const char *type)
+{
+    if (!a->event.failed)
+        events_publish(a->shared->events, type, a->event.at, a->event.n);
+}
+
+void api_session_open(struct api *a, const struct http_request *q,
+                      const struct route_params *p, struct reply *r)
+{
+    (void)p;
+    struct err e = {0};
+    struct session_open in;
+    struct session_opened opened;
+    if (a->shared->draining) {
+        reply_fail(r, 503, "", "the daemon is stopping and takes no new sessions");
+        return;
+    }
+    if (wire_open(&in, q->body, q->n_body, &e) ||
+        service_open(&opened, a->shared->service, a->scratch, &in, &e)) {
+        reply_err(r, &e);
+        return;
+    }
+
+    wire_put_opened(&a->out, &opened);
+    if (events_watched(a->shared->events)) {
+        emit_reset(&a->event);
+        emit_raw(&a->event, a->out.at, a->out.n);
+        publish(a, "session");
+    }
+    api_json(a, r, 201);
+    reply_header(r, "Location", "/v1/sessions/%s", opened.session);
+}
+
+void api_session_ask(struct api *a, const struct http_request *q,
+                     const struct route_params *p, struct reply *r)
+{
+    struct err e = {0};
+    struct question question;
+    struct answer answer;
+    const char *id = route_param(p, "id");
+    if (wire_question(&question, q->body, q->n_body, &e) ||
+        service_ask(&answer, a->shared->service, a->scratch, id, &question, &e)) {
+        reply_err(r, &e);
+        return;
+    }
+
+    wire_put_answer(&a->out, &answer);
+    if (events_watched(a->shared->events)) {
+        emit_reset(&a->event);
+        wire_put_decision_event(&a->event, id, &answer);
+        publish(a, "decision");
+    }
+    api_json(a, r, 200);
+}
+
+void api_session_reward(struct api *a, const struct http_request *q,
+                        const struct route_params *p, struct reply *r)
+{
+    struct err e = {0};
+    struct reward_in in;
+    struct reward_out reward;
+    const char *id = route_param(p, "id");
+    if (wire_reward(&in, q->body, q->n_body, &e) ||
+        service_reward(&reward, a->shared->service, id, &in, &e)) {
+        reply_err(r, &e);
+        return;
+    }
+
+    wire_put_reward(&a->out, &reward);
+    if (events_watched(a->shared->events)) {
+        emit_reset(&a->event);
+        wire_put_reward_event(&a->event, id, &reward);
+        publish(a, "reward");
+    }
+    api_json(a, r, 200);
+}
+
+/* ?format= decides, else Accept */
+static bool wants_csv(const struct http_request *q, struct err *e)
+{
+    char format[16];
+    if (http_query(format, sizeof format, q, "format")) {
+        if (strcmp(format, "csv") == 0) return true;
+        if (strcmp(format, "json") != 0)
+            err_field(e, ERR_INVALID, "format", "must be json or csv");
+        return false;
+    }
+    const char *accept = http_header(q, "Accept");
+    return accept && strstr(accept, "text/csv") && !strstr(accept, "application/json");
+}
+
+void api_session_get(struct api *a, const struct http_request *q,
+                     const struct route_params *p, struct reply *r)
+{
+    struct err e = {0};
+    struct history h;
+    bool csv = wants_csv(q, &e);
+    if (e.code || service_history(&h, a->shared->service, route_param(p, "id"), &e)) {
+        reply_err(r, &e);
+        return;
+    }
+
+    /* a buffer of its own: a day of live video is megabytes, which the worker should not keep */
+    struct emit o = {0};
+    if (csv) {
+        wire_put_history_csv(&o, &h);
+    } else {
+        wire_put_history(&o, &h);
+        emit_raw(&o, "\n", 1);
+    }
+    if (o.failed) {
+        emit_free(&o);
+        reply_fail(r, 503, "", "no memory for the history");
+    } else {
+        reply_owned(r, 200, csv ? "text/csv; charset=utf-8" : "application/json", o.at,
+                    o.n);
+        if (csv)
+            reply_header(r, "Content-Disposition", "attachment; filename=\"%s.csv\"",
+                         h.opened.session);
+    }
+    history_free(&h);
+}
+
+void api_session_close(struct api *a, const struct http_request *q,
+                       const struct route_params *p, struct reply *r)
+{
+    (void)q;
+    struct err e = {0};
+    if (service_close(a->shared->service, route_param(p, "id"), &e)) {
+        reply_err(r, &e);
+    } else {
+        reply_empty(r, 204);
+    }
+}

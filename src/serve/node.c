@@ -1,0 +1,121 @@
+#include "serve/node.h"
+
+#include "base/clock.h"
+#include "base/pool.h"
+#include "serve/listen.h"
+#include "serve/worker.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define WORKERS_MAX 64
+
+struct node {
+    int port, listen_fd;
+    struct auth *auth;
+    struct files *files;
+    struct api_shared shared;
+    int n_workers;
+    struct worker *worker[WORKERS_MAX];
+};
+
+struct node_cfg node_cfg_default(void)
+{
+    return (struct node_cfg){.bind = "127.0.0.1",
+                             .port = 8080,
+                             .default_profile = "pensieve",
+                             .max_watchers = 64,
+                             .grace_s = 2.0,
+                             .http = http_cfg_default()};
+}
+
+static int check(const struct node_cfg *cfg, struct err *e)
+{
+    bool token = cfg->token && cfg->token[0];
+    if (!token && !listen_is_loopback(cfg->bind))
+        return err_field(e, ERR_INVALID, "admin_token_file",
+                         "listening at %.60s, beyond this machine, needs a token for the "
+                         "writing routes: give --admin-token-file FILE",
+                         cfg->bind);
+    if (cfg->workers < 0 || cfg->workers > WORKERS_MAX)
+        return err_field(e, ERR_RANGE, "workers", "%d is not within 0 .. %d",
+                         cfg->workers, WORKERS_MAX);
+    return 0;
+}
+
+static int make_shared(struct node *n, const struct node_cfg *cfg, struct service *s,
+                       int workers, struct err *e)
+{
+    struct api_shared *sh = &n->shared;
+    sh->service = s;
+    sh->default_profile = cfg->default_profile;
+    sh->started_at = clock_now();
+    sh->auth = n->auth = auth_new(cfg->bind, cfg->host, cfg->allow_origin, cfg->token, e);
+    if (!n->auth) return e->code;
+    sh->files = n->files = files_new(cfg->web_dir, e);
+    if (!n->files) return e->code;
+    sh->events = events_new(cfg->max_watchers, e);
+    if (!sh->events) return e->code;
+    sh->metrics = metrics_new(workers, api_routes, sh->started_at, API_VERSION, e);
+    if (!sh->metrics) return e->code;
+    if (!cfg->media) return 0;
+    sh->media = media_new(cfg->media, e);
+    return sh->media ? 0 : e->code;
+}
+
+struct node *node_start(const struct node_cfg *cfg, struct service *s, struct err *e)
+{
+    if (check(cfg, e)) return NULL;
+    struct node *n = calloc(1, sizeof *n);
+    if (!n) {
+        err_set(e, ERR_MEMORY, "no memory for the daemon");
+        return NULL;
+    }
+    n->port = cfg->port;
+    n->listen_fd = listen_open(cfg->bind, &n->port, e);
+    if (n->listen_fd < 0) goto fail;
+
+    int workers = cfg->workers ? cfg->workers : pool_cpus();
+    if (workers > WORKERS_MAX) workers = WORKERS_MAX;
+    if (make_shared(n, cfg, s, workers, e)) goto fail;
+
+    for (int i = 0; i < workers; i++) {
+        struct worker *w =
+            worker_start(&cfg->http, n->listen_fd, &n->shared, i, cfg->grace_s, e);
+        if (!w) goto fail;
+        n->worker[n->n_workers++] = w;
+    }
+    return n;
+fail:
+    node_stop(n);
+    return NULL;
+}
+
+int node_port(const struct node *n)
+{
+    return n->port;
+}
+
+void node_drain(struct node *n)
+{
+    n->shared.draining = true;
+}
+
+void node_stop(struct node *n)
+{
+    if (!n) return;
+    n->shared.draining = true;
+    for (int i = 0; i < n->n_workers; i++)
+        worker_quit(n->worker[i]);
+    for (int i = 0; i < n->n_workers; i++)
+        worker_join(n->worker[i]);
+
+    /* the workers' streams are done: what they read from may go */
+    media_free(n->shared.media);
+    metrics_free(n->shared.metrics);
+    events_free(n->shared.events);
+    files_free(n->files);
+    auth_free(n->auth);
+    if (n->listen_fd >= 0) close(n->listen_fd);
+    free(n);
+}
