@@ -36,9 +36,9 @@ const RULE_NAME = 'AbrdRule';
 /**
  * @typedef {object} Options
  * @property {string} [server] where the daemon answers; default: where the page came from
- * @property {string|{mu: number[], utility?: string}} [profile] what the viewer values: a
- *     name, or own weights [quality, switches, stalls]. Default: the manifest's
- *     SupplementalProperty urn:abrd:qoe-profile; without one, none.
+ * @property {string|{mu: number[], utility?: string}|null} [profile] what the viewer values:
+ *     a name, or own weights [quality, switches, stalls]; null: say nothing. Default: the
+ *     manifest's SupplementalProperty urn:abrd:qoe-profile; without one, nothing.
  * @property {string} [contentId] names the video in the daemon's records
  * @property {number} [timeoutMs] how long a chunk may be held for an answer (300)
  * @property {(answer: Answer) => void} [onDecision] short for on('decision', ...)
@@ -446,7 +446,8 @@ class Plugin {
     async #open(signal) {
         const p = this.#period;
         if (this.#refused || !p?.levels.length || !p.chunkS) return null;
-        const hint = this.#options.profile ?? p.profile;
+        const own = this.#options.profile;
+        const hint = own === undefined ? p.profile : own;
         const body = {
             ...(hint && (typeof hint === 'string' ? { profile: hint } : hint)),
             ladder_kbps: p.levels.map(l => l.kbps),
@@ -462,7 +463,7 @@ class Plugin {
         } catch (e) {
             // no use in asking again; but a name in a manifest is only a hint
             if (e.status < 400 || e.status > 499 || [408, 429].includes(e.status)) throw e;
-            if (e.field !== 'profile' || this.#options.profile || !p.profile) {
+            if (e.field !== 'profile' || own !== undefined || !p.profile) {
                 this.#refused = `refused: ${e.detail || e.message}`;
                 throw e;
             }

@@ -1,0 +1,174 @@
+/**
+ * charts.js - the four charts (uPlot), over one time axis and with one cursor.
+ *
+ * Behind the lines: amber where the player's own rules chose, red where the picture stood still.
+ * Colours come from the style sheet, so that the dark ones are stated in one place.
+ *
+ * @module demo/charts
+ */
+
+const HEIGHT = 178;
+
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const number = (digits, unit) => (_, v) =>
+    v === null || v === undefined || isNaN(v) ? '–' : `${v.toFixed(digits)} ${unit}`;
+
+/** Paints {from, to} bands of the recording behind the series. */
+function bands(recording) {
+    return {
+        hooks: {
+            drawClear: u => {
+                const { ctx, bbox } = u;
+                const paint = (from, to, colour) => {
+                    const a = Math.max(u.valToPos(from, 'x', true), bbox.left);
+                    const b = Math.min(u.valToPos(to, 'x', true), bbox.left + bbox.width);
+                    if (b <= a) return;
+                    ctx.fillStyle = colour;
+                    ctx.fillRect(a, bbox.top, Math.max(b - a, 2), bbox.height);
+                };
+                const now = u.data[0].at(-1) ?? 0;
+                const { chunks, stalls } = recording();
+                ctx.save();
+                chunks.forEach((c, i) => {
+                    if (c.by === 'player')
+                        paint(c.requested_s, chunks[i + 1]?.requested_s ?? now, css('--band-player'));
+                });
+                for (const s of stalls) paint(s.from, s.to ?? now, css('--band-stall'));
+                ctx.restore();
+            },
+        },
+    };
+}
+
+const stepped = align => window.uPlot.paths.stepped({ align });
+
+/** One reward per chunk: a bar from zero, wide enough to see. */
+function bars(u, seriesIdx, from, to) {
+    const { ctx } = u, [x, y] = [u.data[0], u.data[seriesIdx]];
+    const zero = u.valToPos(0, 'y', true), w = 5 * devicePixelRatio;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    ctx.clip();
+    for (let i = from; i <= to; i++) {
+        if (y[i] === null || y[i] === undefined) continue;
+        const top = u.valToPos(y[i], 'y', true);
+        ctx.fillStyle = css(y[i] < 0 ? '--stall' : '--bar');
+        ctx.fillRect(u.valToPos(x[i], 'x', true) - w / 2, Math.min(top, zero), w, Math.abs(top - zero));
+    }
+    ctx.restore();
+    return null;
+}
+
+const DEFINITIONS = {
+    bitrate: {
+        unit: 'Mbit/s', range: (u, lo, hi) => [0, Math.max(hi ?? 0, 1) * 1.08],
+        series: () => [
+            { label: 'decided', stroke: css('--abrd'), width: 2, paths: stepped(1),
+                value: number(2, 'Mbit/s') },
+            { label: 'on the screen', stroke: css('--ink-2'), width: 1.5, dash: [4, 3],
+                paths: stepped(1), value: number(2, 'Mbit/s') },
+        ],
+        data: s => [s.decided.map(mega), s.played.map(mega)],
+    },
+    buffer: {
+        unit: 's', range: (u, lo, hi) => [0, Math.max(hi ?? 0, 8) * 1.08],
+        series: () => [{ label: 'buffer', stroke: css('--buffer'), fill: css('--buffer-fill'),
+            width: 2, value: number(1, 's') }],
+        data: s => [s.buffer],
+    },
+    throughput: {
+        unit: 'Mbit/s', range: (u, lo, hi) => [0, Math.max(hi ?? 0, 1) * 1.08],
+        series: () => [
+            { label: 'link', stroke: css('--ink-3'), fill: css('--link-fill'), width: 1,
+                paths: stepped(-1), value: number(2, 'Mbit/s') },
+            { label: 'measured', stroke: css('--measured'), width: 2.5, paths: stepped(-1),
+                value: number(2, 'Mbit/s') },
+        ],
+        data: s => [s.link.map(v => isNaN(v) ? null : v), s.measured],
+    },
+    qoe: {
+        unit: 'per chunk',
+        range: (u, lo, hi) => {
+            const top = Math.max(hi ?? 0, 1), bottom = Math.min(lo ?? 0, 0);
+            return [bottom * 1.08, top * 1.08];
+        },
+        series: () => [
+            { label: 'one chunk', stroke: css('--bar'), paths: bars, points: { show: false },
+                value: number(2, '') },
+            { label: 'mean so far', stroke: css('--ink'), width: 2, paths: stepped(1),
+                value: number(2, '') },
+        ],
+        data: s => [s.reward, s.mean],
+    },
+};
+
+const mega = kbps => kbps === null ? null : kbps / 1000;
+
+export class Charts {
+    #plots = new Map();
+    #recording;
+    #ends = 60; // right end of the time axis [s]
+
+    /** @param {() => import('./record.js').Recording} recording */
+    constructor(recording) {
+        this.#recording = recording;
+        this.#build();
+        matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#build());
+        const fit = new ResizeObserver(() => this.#fit());
+        for (const name of Object.keys(DEFINITIONS)) fit.observe(slot(name));
+    }
+
+    /** A new playback. */
+    reset() {
+        this.#ends = 60;
+        this.draw();
+    }
+
+    draw() {
+        const { samples } = this.#recording();
+        const last = samples.t.at(-1) ?? 0;
+        while (last > this.#ends) this.#ends += 30;
+        for (const [name, plot] of this.#plots) {
+            const data = samples.t.length ? DEFINITIONS[name].data(samples) : [];
+            const empty = DEFINITIONS[name].series().map(() => []);
+            plot.setData([samples.t.length ? samples.t : [], ...(data.length ? data : empty)]);
+        }
+    }
+
+    #build() {
+        if (!window.uPlot) return;
+        for (const plot of this.#plots.values()) plot.destroy();
+        const axis = {
+            stroke: css('--ink-3'), font: '11px system-ui, sans-serif',
+            grid: { stroke: css('--grid'), width: 1 }, ticks: { show: false },
+        };
+        for (const [name, d] of Object.entries(DEFINITIONS)) {
+            const options = {
+                width: slot(name).clientWidth || 400, height: HEIGHT,
+                cursor: { sync: { key: 'abrd' }, y: false, points: { size: 6 } },
+                legend: { show: true, live: true },
+                scales: { x: { time: false, range: () => [0, this.#ends] }, y: { range: d.range } },
+                axes: [
+                    { ...axis, size: 26, values: (_, ticks) => ticks.map(v => `${v} s`) },
+                    { ...axis, size: 40, splits: undefined },
+                ],
+                series: [{ label: 'time', value: number(1, 's') },
+                    ...d.series().map(s => ({ points: { show: false }, ...s }))],
+                plugins: [bands(this.#recording)],
+            };
+            this.#plots.set(name, new window.uPlot(options, [[], ...d.series().map(() => [])], slot(name)));
+        }
+        this.draw();
+    }
+
+    #fit() {
+        for (const [name, plot] of this.#plots) {
+            const width = slot(name).clientWidth;
+            if (width && width !== plot.width) plot.setSize({ width, height: HEIGHT });
+        }
+    }
+}
+
+const slot = name => document.getElementById(`chart-${name}`);

@@ -1,0 +1,76 @@
+/**
+ * daemon.js - what the daemon says of itself once a second (server-sent events).
+ *
+ * @module demo/daemon
+ */
+import { expertClass } from './view.js';
+
+const $ = id => document.getElementById(id);
+const LOG_LINES = 20;
+
+function log(text) {
+    const line = document.createElement('li');
+    line.textContent = `${new Date().toLocaleTimeString()}  ${text}`;
+    $('log').prepend(line);
+    while ($('log').children.length > LOG_LINES) $('log').lastChild.remove();
+}
+
+function reachable(up, text) {
+    $('daemon-line').dataset.up = up ? 'yes' : 'no';
+    $('daemon-line').textContent = text;
+}
+
+/** What changed between two reports that is worth a line. */
+function compare(before, s) {
+    if (!before) return;
+    const a = before.learner, b = s.learner;
+    if (b.rollbacks > a.rollbacks) log('an update was worse and was rolled back');
+    if (s.policy !== before.policy)
+        log(`policy version ${s.policy} is in use, after ${b.updates} updates on ${b.steps} chunks`);
+    if (s.store_errors > before.store_errors) log('the store refused a write');
+}
+
+function show(s) {
+    const facts = {
+        'policy version': s.policy, 'sessions now': s.sessions_live,
+        decisions: s.decisions, 'chunks reported': s.rewards, 'not followed': s.not_followed,
+        'chunks learnt from': s.learner.steps, updates: s.learner.updates,
+        'rolled back': s.learner.rollbacks,
+    };
+    $('daemon').replaceChildren(...Object.entries(facts).map(([name, value]) => {
+        const box = document.createElement('div');
+        const dt = document.createElement('dt'), dd = document.createElement('dd');
+        dt.textContent = name;
+        dd.textContent = Number(value).toLocaleString('en');
+        box.append(dt, dd);
+        return box;
+    }));
+    $('daemon-learns').textContent = s.learning ? 'learns from sessions that explore' : 'does not learn';
+
+    const total = s.expert_decisions.reduce((x, y) => x + y, 0);
+    $('shares').replaceChildren(...s.expert_decisions.map((n, k) => {
+        const part = document.createElement('span');
+        part.className = expertClass(k);
+        part.style.width = `${100 * n / (total || 1)}%`;
+        part.title = `expert ${k}: ${n.toLocaleString('en')} decisions`;
+        return part;
+    }));
+}
+
+export function watchDaemon(server) {
+    let before = null;
+    const events = new EventSource(`${server}/v1/events?only=stats`);
+    events.addEventListener('stats', e => {
+        const s = JSON.parse(e.data);
+        compare(before, s);
+        before = s;
+        show(s);
+        reachable(true, s.draining ? 'the daemon is stopping' : `daemon: policy version ${s.policy}`);
+    });
+    events.onerror = () => {
+        if ($('daemon-line').dataset.up === 'yes') log('the daemon is gone; looking for it');
+        reachable(false, 'the daemon does not answer');
+        // a refusal ends the stream for good; a lost connection it mends itself
+        if (events.readyState === EventSource.CLOSED) setTimeout(() => watchDaemon(server), 3000);
+    };
+}

@@ -1,0 +1,105 @@
+/**
+ * view.js - state, tiles, chunks and probabilities as the page shows them.
+ *
+ * @module demo/view
+ */
+const $ = id => document.getElementById(id);
+
+function element(tag, className, text) {
+    const e = document.createElement(tag);
+    if (className) e.className = className;
+    if (text !== undefined) e.textContent = text;
+    return e;
+}
+
+/** expert -> a class that colours it */
+export const expertClass = k => k >= 0 && k < 4 ? `e${k}` : 'ex';
+
+export function showWho(state, recording, running) {
+    const { mode, reason } = state;
+    const last = recording.chunks.at(-1), { session } = recording;
+    $('who').dataset.mode = mode;
+    if (mode === 'abrd') {
+        const a = last?.answer;
+        $('who-text').textContent = 'abrd decides';
+        $('who-why').textContent = [
+            session && `viewer: ${session.profile}${session.hinted ? '' : ' (assumed)'}`,
+            a && `expert ${a.expert}`, a && `policy version ${a.policy}`,
+            session?.explores && 'this session explores',
+            a?.latency_s !== undefined && `answered in ${Math.max(1, Math.round(a.latency_s * 1000))} ms`,
+        ].filter(Boolean).join(' · ');
+    } else if (mode === 'player') {
+        $('who-text').textContent = 'the player\u2019s own rules';
+        $('who-why').textContent = reason;
+    } else if (mode === 'over') {
+        const { n, followed } = recording.totals();
+        $('who-text').textContent = 'played to the end';
+        $('who-why').textContent = `${followed} of ${n} chunks were decided by abrd`;
+    } else {
+        $('who-text').textContent = running ? 'loading' : recording.chunks.length ? 'stopped' : 'ready';
+        $('who-why').textContent = running ? 'the manifest' : 'press Start';
+    }
+}
+
+function tile(id, value, unit) {
+    $(id).replaceChildren(value, ...(unit ? [element('i', '', unit)] : []));
+}
+
+export function showTiles(recording, startupS) {
+    const t = recording.totals();
+    const or = (v, text) => v ? text() : '–';
+    tile('tile-qoe', t.qoe === null ? '–' : t.qoe.toFixed(2));
+    tile('tile-kbps', or(t.n, () => (t.kbps / 1000).toFixed(2)), t.n ? 'Mbit/s' : '');
+    tile('tile-stall', or(t.n, () => t.stall_s.toFixed(1)), t.n ? 's' : '');
+    tile('tile-switches', or(t.n, () => String(t.switches)), t.n ? `in ${t.n} chunks` : '');
+    tile('tile-followed', or(t.n, () => String(t.followed)), t.n ? `of ${t.n}` : '');
+    tile('tile-startup', startupS >= 0 ? startupS.toFixed(1) : '–', startupS >= 0 ? 's' : '');
+}
+
+export function showStrip(recording) {
+    const { chunks, session, ladder } = recording;
+    const top = ladder.at(-1) ?? Math.max(...chunks.map(c => c.kbps));
+    const experts = new Set();
+    const cells = chunks.map(c => {
+        const a = c.answer, cell = element('li');
+        if (c.by === 'player') cell.classList.add('player');
+        else {
+            cell.classList.add(expertClass(a.expert));
+            experts.add(a.expert);
+            if (a.mode === 'sample') cell.classList.add('sampled');
+        }
+        if (c.arrived_s === null) cell.classList.add('loading');
+        cell.style.height = `${10 + 90 * c.kbps / top}%`;
+        cell.title = `chunk ${c.chunk}: ${c.kbps} kbps` + (c.by === 'player' ?
+            ', by the player\u2019s own rules' : `, by expert ${a.expert}`) +
+            (c.reward !== undefined && c.reward !== null ? `, QoE ${c.reward.toFixed(2)}` : '');
+        return cell;
+    });
+    for (let i = chunks.length; i < Math.min(session?.chunks || 30, 200); i++)
+        cells.push(element('li', 'todo'));
+    $('strip').replaceChildren(...cells);
+
+    const key = [...experts].sort().flatMap(k => [element('i', expertClass(k)), `expert ${k}`]);
+    if (chunks.some(c => c.by === 'player')) key.push(element('i', 'player'), 'player\u2019s own rules');
+    $('strip-key').replaceChildren(...key);
+}
+
+export function showDecision(answer, recording) {
+    if (!answer) {
+        $('decision-what').textContent = '';
+        $('probabilities').replaceChildren(element('li', 'none', 'none yet'));
+        return;
+    }
+    $('decision-what').textContent = `chunk ${answer.chunk}, expert ${answer.expert}, ` +
+        (answer.mode === 'sample' ? 'sampled: it explores' : 'the best action');
+    const rows = answer.probabilities.map((p, i) => {
+        const row = element('li', i === answer.level ? 'chosen' : ''), bar = element('span', 'bar');
+        const fill = element('b');
+        fill.style.width = `${(100 * p).toFixed(1)}%`;
+        bar.append(fill);
+        row.append(element('span', '', `${Math.round(recording.ladder[i] ?? 0)} kbps`), bar,
+            element('span', '', `${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %`));
+        return row;
+    });
+    $('probabilities').replaceChildren(...rows.reverse());
+}
