@@ -108,7 +108,7 @@ int recipe_make(struct recipe *out, const char *preset, const char *variant,
                 int64_t steps, uint64_t seed, struct err *e)
 {
     assert(steps > 0);
-    enum variant v;
+    enum variant v = MLP;
     int rc = find_variant(&v, variant, e);
     if (rc) return rc;
 
