@@ -16,6 +16,7 @@
 
 #include "abr/view.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "rl/online.h"
 
 #include <stdbool.h>
@@ -41,6 +42,7 @@ struct service_cfg {
     struct online_cfg online;
     double (*clock)(void *ctx); /* seconds since the epoch; NULL = CLOCK_REALTIME */
     void *clock_ctx;
+    const struct log *log; /* what goes on behind the answers; NULL = silent */
 };
 
 struct service_cfg service_cfg_default(void);
