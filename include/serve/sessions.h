@@ -1,0 +1,91 @@
+/* sessions.h - the table of live sessions: who is asking, found at constant cost.
+ *
+ * Sessions are spread over shards by their id, which is 128 random bits. Each shard has a
+ * lock, a hash table, a pool of steps and its own counts; all of it is sized and reserved
+ * by sessions_new (pages are touched when used). A closed session stays, so that a
+ * repeated report is answered as before, until it is idle for the ttl or its place is
+ * needed.
+ *
+ * One decision takes the lock twice: sessions_peek copies out what the policy may know,
+ * sessions_decide keeps the answer - unless another thread was there in between (ticket),
+ * in which case the caller peeks again and usually finds a repeat.
+ *
+ * Errors: ERR_ABSENT unknown or closed session, ERR_FULL no place, those of track.h.
+ * Threads: locked inside, one shard's lock at a time, a leaf. No allocation after _new.
+ */
+#ifndef SERVE_SESSIONS_H
+#define SERVE_SESSIONS_H
+
+#include "serve/track.h"
+
+struct sessions;
+
+struct sessions_cfg {
+    int max;   /* live sessions */
+    int keep;  /* steps per session: TRACK_KEEP, or TRACK_MEMORY without a store */
+    int spare; /* steps for open trajectories and long histories */
+};
+
+struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e);
+void sessions_free(struct sessions *s);
+
+/* 32 hex digits and NUL; sessions_id_parse returns false when it is not that. */
+void sessions_id_text(char out[SERVICE_ID], const uint8_t id[TRACK_ID]);
+bool sessions_id_parse(uint8_t out[TRACK_ID], const char *text);
+
+/* A new session, its first question already answered. row->id is drawn here. */
+int sessions_open(struct answer *first, struct sessions *s, struct track_row *row,
+                  const struct question *q, const struct verdict *v, struct changes *c,
+                  struct err *e) __attribute__((warn_unused_result));
+
+struct session_ticket {
+    uint32_t changes;
+    uint64_t key;
+    bool explores;
+};
+
+/* As track_peek: 0 new, 1 repeat. */
+int sessions_peek(struct view *view, struct answer *again, struct session_ticket *ticket,
+                  struct sessions *s, const uint8_t id[TRACK_ID],
+                  const struct question *q, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* 0 kept; 1 the session has changed since the ticket: peek again. */
+int sessions_decide(struct answer *out, struct sessions *s, const uint8_t id[TRACK_ID],
+                    const struct session_ticket *ticket, const struct question *q,
+                    const struct verdict *v, double now, struct changes *c, struct err *e)
+    __attribute__((warn_unused_result));
+
+int sessions_report(struct reward_out *out, struct sessions *s,
+                    const uint8_t id[TRACK_ID], const struct reward_in *in, double now,
+                    struct changes *c, struct err *e) __attribute__((warn_unused_result));
+
+int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], double now,
+                   struct changes *c, struct err *e) __attribute__((warn_unused_result));
+
+/* Closes one live session that was last heard of before `before` (true, *c says what
+ * changed), or forgets closed ones that old; false when there is nothing left to do. */
+bool sessions_expire(struct sessions *s, double before, double now, struct changes *c);
+
+/* Steps remembered, oldest first. *steps (n) is owned by the caller. */
+int sessions_history(struct track_row *row, double *last_at, struct step **steps, int *n,
+                     struct sessions *s, const uint8_t id[TRACK_ID], struct err *e)
+    __attribute__((warn_unused_result));
+
+/* Takes a stored session in; steps in order. For the start, before anybody asks. */
+int sessions_restore(struct sessions *s, const struct track_row *row,
+                     const struct step *steps, int n, struct err *e)
+    __attribute__((warn_unused_result));
+
+struct session_stats {
+    int live;
+    uint64_t decisions, repeats, rewards, not_followed, starved;
+    struct session_slot {
+        uint64_t rewards;
+        double reward_sum, stall_sum_s, kbps_sum;
+        uint64_t expert[16];
+    } slot[SERVICE_PROFILE_STATS];
+};
+void sessions_stats(struct session_stats *out, struct sessions *s);
+
+#endif

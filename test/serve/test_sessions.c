@@ -1,0 +1,287 @@
+#include "serve/sessions.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/alloc.h"
+
+static struct track_row make_row(double at)
+{
+    return (struct track_row){.profile = "pensieve",
+                              .ladder_kbps = {300, 750},
+                              .levels = 2,
+                              .chunk_s = 4,
+                              .buffer_max_s = 60,
+                              .qoe = qoe_find("pensieve")->qoe,
+                              .opened_at = at,
+                              .explores = true};
+}
+
+static struct sessions *make(int max)
+{
+    struct sessions_cfg cfg = {.max = max, .keep = TRACK_KEEP, .spare = 1000};
+    struct sessions *s = sessions_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(s);
+    return s;
+}
+
+static int open_one(struct sessions *s, struct track_row *row, struct err *e)
+{
+    struct changes c;
+    track_changes_clear(&c);
+    struct answer a;
+    struct question q = {0};
+    struct verdict v = {.level = 1, .sampled = true};
+    return sessions_open(&a, s, row, &q, &v, &c, e);
+}
+
+START_TEST(ids_are_hex_and_back)
+{
+    uint8_t id[TRACK_ID], back[TRACK_ID];
+    for (int i = 0; i < TRACK_ID; i++)
+        id[i] = (uint8_t)(17 * i + 3);
+    char text[SERVICE_ID];
+    sessions_id_text(text, id);
+    ck_assert_uint_eq(strlen(text), 32);
+    ck_assert(sessions_id_parse(back, text));
+    ck_assert_mem_eq(id, back, sizeof id);
+    text[31] = 'G';
+    ck_assert(!sessions_id_parse(back, text));
+    text[31] = 'A'; /* one spelling only */
+    ck_assert(!sessions_id_parse(back, text));
+    ck_assert(!sessions_id_parse(back, ""));
+    ck_assert(!sessions_id_parse(back, "0123456789abcdef0123456789abcdef0"));
+}
+END_TEST
+
+START_TEST(a_full_table_says_so_and_closed_ones_make_room)
+{
+    struct sessions *s = make(100);
+    struct track_row row[100];
+    struct err e = {0};
+    for (int i = 0; i < 100; i++) {
+        row[i] = make_row(i);
+        ck_assert_int_eq(open_one(s, &row[i], &e), 0);
+    }
+    struct track_row more = make_row(200);
+    ck_assert_int_eq(open_one(s, &more, &e), ERR_FULL);
+
+    struct changes c;
+    for (int round = 0; round < 5; round++)
+        for (int i = 0; i < 100; i++) {
+            track_changes_clear(&c);
+            ck_assert_int_eq(sessions_close(s, row[i].id, 300, &c, NULL), 0);
+            ck_assert(c.closed);
+            row[i] = make_row(300);
+            ck_assert_int_eq(open_one(s, &row[i], NULL), 0);
+        }
+    struct session_stats stats;
+    sessions_stats(&stats, s);
+    ck_assert_int_eq(stats.live, 100);
+    ck_assert_uint_eq(stats.decisions, 600);
+    sessions_free(s);
+}
+END_TEST
+
+START_TEST(the_silent_expire_first)
+{
+    struct sessions *s = make(1000);
+    struct track_row row[3];
+    for (int i = 0; i < 3; i++) {
+        row[i] = make_row(10 * i); /* 0, 10, 20 */
+        ck_assert_int_eq(open_one(s, &row[i], NULL), 0);
+    }
+    /* the first one speaks at 25 */
+    struct question q = {.chunk = 1, .has_last = true, .last = {0, 1, 1000, 1, 0}};
+    struct view view;
+    struct answer a;
+    struct session_ticket ticket;
+    struct verdict v = {.level = 1, .sampled = true};
+    struct changes c;
+    track_changes_clear(&c);
+    ck_assert_int_eq(sessions_peek(&view, &a, &ticket, s, row[0].id, &q, NULL), 0);
+    ck_assert_int_eq(sessions_decide(&a, s, row[0].id, &ticket, &q, &v, 25, &c, NULL), 0);
+
+    track_changes_clear(&c);
+    ck_assert(sessions_expire(s, 21, 30, &c));
+    ck_assert(sessions_expire(s, 21, 30, &c));
+    track_changes_clear(&c);
+    ck_assert(!sessions_expire(s, 21, 30, &c));
+    struct session_stats stats;
+    sessions_stats(&stats, s);
+    ck_assert_int_eq(stats.live, 1);
+
+    /* closed ones are remembered for a while, then forgotten */
+    track_changes_clear(&c);
+    ck_assert_int_eq(sessions_close(s, row[1].id, 31, &c, NULL), 0);
+    ck_assert(!c.closed);
+    track_changes_clear(&c);
+    ck_assert(sessions_expire(s, 60, 60, &c)); /* the last live one, truncated */
+    ck_assert(c.closed && c.has_traj && c.traj.truncated);
+    track_changes_clear(&c);
+    ck_assert(!sessions_expire(s, 60, 60, &c));
+    ck_assert_int_eq(sessions_close(s, row[1].id, 61, &c, NULL), ERR_ABSENT);
+    sessions_free(s);
+}
+END_TEST
+
+START_TEST(two_who_ask_at_once_get_one_answer)
+{
+    struct sessions *s = make(10);
+    struct track_row row = make_row(0);
+    ck_assert_int_eq(open_one(s, &row, NULL), 0);
+    struct question q = {.chunk = 1, .has_last = true, .last = {0, 1, 1000, 1, 0}};
+    struct view view;
+    struct answer a, b;
+    struct session_ticket first, second;
+    struct changes c;
+    track_changes_clear(&c);
+    ck_assert_int_eq(sessions_peek(&view, &a, &first, s, row.id, &q, NULL), 0);
+    ck_assert_int_eq(sessions_peek(&view, &a, &second, s, row.id, &q, NULL), 0);
+
+    struct verdict up = {.level = 1}, down = {.level = 0};
+    ck_assert_int_eq(sessions_decide(&a, s, row.id, &first, &q, &up, 1, &c, NULL), 0);
+    track_changes_clear(&c);
+    ck_assert_int_eq(sessions_decide(&b, s, row.id, &second, &q, &down, 1, &c, NULL), 1);
+    ck_assert_int_eq(c.n, 0);
+    ck_assert_int_eq(sessions_peek(&view, &b, &second, s, row.id, &q, NULL), 1);
+    ck_assert_int_eq(b.level, 1);
+    sessions_free(s);
+}
+END_TEST
+
+START_TEST(nothing_is_allocated_after_the_start)
+{
+    struct sessions *s = make(1000);
+    struct track_row row[200];
+    struct changes c;
+    int failed = 0;
+    alloc_watch(); /* libcheck's own assertions allocate: none in between */
+    for (int i = 0; i < 200; i++) {
+        row[i] = make_row(0);
+        failed |= open_one(s, &row[i], NULL);
+    }
+    for (int k = 1; k < 300; k++) {
+        struct question q = {.chunk = k, .has_last = true, .last = {k - 1, 1, 1, 1, 0}};
+        struct view view;
+        struct answer a;
+        struct session_ticket t;
+        struct verdict v = {.level = 1, .sampled = true};
+        const uint8_t *id = row[k % 200].id;
+        track_changes_clear(&c);
+        failed |= sessions_peek(&view, &a, &t, s, id, &q, NULL);
+        failed |= sessions_decide(&a, s, id, &t, &q, &v, 1, &c, NULL);
+    }
+    while (track_changes_clear(&c), sessions_expire(s, 50, 50, &c))
+        ;
+    long calls = alloc_calls();
+    ck_assert_int_eq(failed, 0);
+    ck_assert_int_eq(calls, 0);
+    sessions_free(s);
+}
+END_TEST
+
+static void *make_failing(void *ctx, struct err *e)
+{
+    (void)ctx;
+    struct sessions_cfg cfg = {.max = 1000, .keep = TRACK_KEEP, .spare = 10};
+    return sessions_new(&cfg, e);
+}
+
+static void destroy(void *s)
+{
+    sessions_free(s);
+}
+
+START_TEST(every_failing_allocation_is_told)
+{
+    ck_assert_int_gt(alloc_each_fails(make_failing, destroy, NULL), 4);
+}
+END_TEST
+
+/* ---- many threads on few sessions ---- */
+
+enum { THREADS = 4, SHARED = 8, CHUNKS = 200 };
+
+struct crowd {
+    struct sessions *s;
+    struct track_row row[SHARED];
+};
+
+/* Everybody asks the same questions of the same sessions: each is answered once. */
+static void *ask_all(void *ctx)
+{
+    struct crowd *w = ctx;
+    for (int k = 1; k < CHUNKS; k++)
+        for (int i = 0; i < SHARED; i++) {
+            struct question q = {.chunk = k, .has_last = true};
+            q.last = (struct outcome){k - 1, 1, 1000, 1, 0};
+            struct view view;
+            struct answer a;
+            struct session_ticket t;
+            struct verdict v = {.level = 1, .sampled = true};
+            struct changes c;
+            int rc;
+            do {
+                track_changes_clear(&c);
+                rc = sessions_peek(&view, &a, &t, w->s, w->row[i].id, &q, NULL);
+                if (rc == 0)
+                    rc = sessions_decide(&a, w->s, w->row[i].id, &t, &q, &v, k, &c, NULL)
+                             ? 0
+                             : 1;
+            } while (rc == 0);
+            /* a thread that lags asks what the others are long past: a step back */
+        }
+    return NULL;
+}
+
+START_TEST(threads_share_sessions)
+{
+    struct crowd w = {.s = make(100)};
+    for (int i = 0; i < SHARED; i++) {
+        w.row[i] = make_row(0);
+        ck_assert_int_eq(open_one(w.s, &w.row[i], NULL), 0);
+    }
+    pthread_t t[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&t[i], NULL, ask_all, &w), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(t[i], NULL);
+
+    struct session_stats stats;
+    sessions_stats(&stats, w.s);
+    ck_assert_int_eq(stats.live, SHARED);
+    ck_assert_uint_ge(stats.decisions, SHARED * CHUNKS);
+    for (int i = 0; i < SHARED; i++) {
+        struct track_row row;
+        struct step *steps;
+        double at;
+        int n;
+        ck_assert_int_eq(sessions_history(&row, &at, &steps, &n, w.s, w.row[i].id, NULL),
+                         0);
+        for (int k = 1; k < n; k++)
+            ck_assert_uint_eq(steps[k].ord, steps[k - 1].ord + 1);
+        free(steps);
+    }
+    sessions_free(w.s);
+}
+END_TEST
+
+Suite *suite_serve_sessions(void);
+Suite *suite_serve_sessions(void)
+{
+    Suite *s = suite_create("serve/sessions");
+    TCase *t = tcase_create("serve/sessions");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, ids_are_hex_and_back);
+    tcase_add_test(t, a_full_table_says_so_and_closed_ones_make_room);
+    tcase_add_test(t, the_silent_expire_first);
+    tcase_add_test(t, two_who_ask_at_once_get_one_answer);
+    tcase_add_test(t, nothing_is_allocated_after_the_start);
+    tcase_add_test(t, every_failing_allocation_is_told);
+    tcase_add_test(t, threads_share_sessions);
+    suite_add_tcase(s, t);
+    return s;
+}
