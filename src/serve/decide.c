@@ -1,0 +1,63 @@
+#include "serve/decide.h"
+
+#include "base/rng.h"
+
+int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct err *e)
+{
+    if (cfg->actions < 2 || cfg->actions > VIEW_LEVELS)
+        return err_set(e, ERR_INVALID, "the policy chooses among %d actions, not 2 .. %d",
+                       cfg->actions, VIEW_LEVELS);
+    if (cfg->obs_dim == feat_dim(FEAT_FULL)) {
+        *out = FEAT_FULL;
+    } else if (cfg->obs_dim == feat_dim(FEAT_PAPER)) {
+        *out = FEAT_PAPER;
+    } else {
+        return err_set(e, ERR_INVALID,
+                       "the policy reads %d observations; known layouts have %d and %d",
+                       cfg->obs_dim, feat_dim(FEAT_FULL), feat_dim(FEAT_PAPER));
+    }
+    return 0;
+}
+
+int decide_init(struct decider *d, const struct policy_cfg *cfg, struct err *e)
+{
+    *d = (struct decider){0};
+    int rc = decide_layout(&d->layout, cfg, e);
+    if (rc) return rc;
+    d->ws = policy_ws_new(cfg, e);
+    return d->ws ? 0 : ERR_MEMORY;
+}
+
+void decide_release(struct decider *d)
+{
+    policy_ws_free(d->ws);
+    d->ws = NULL;
+}
+
+bool decide_explores(uint64_t seed, uint64_t key, double share)
+{
+    return rng_uniform_at(seed, key, UINT64_MAX) < share;
+}
+
+double decide_draw(uint64_t seed, uint64_t key, int chunk)
+{
+    return rng_uniform_at(seed, key, (uint64_t)chunk);
+}
+
+bool decide(struct verdict *out, const struct policy *p, struct decider *d,
+            const struct view *v, double u)
+{
+    feat_observe(d->obs, d->layout, v);
+    struct policy_choice choice;
+    bool ok = policy_decide(&choice, p, d->ws, d->obs, feat_mask(v), u) == 0;
+    *out = (struct verdict){.level = choice.action,
+                            .expert = choice.expert,
+                            .logp = choice.logp,
+                            .value = choice.value,
+                            .entropy = choice.entropy,
+                            .policy = p->version,
+                            .sampled = ok && u >= 0};
+    for (int k = 0; k < v->levels; k++)
+        out->prob[k] = choice.prob[k];
+    return ok;
+}

@@ -1,0 +1,115 @@
+#include "serve/snap.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+struct held {
+    struct weights weights; /* first: readers get a pointer to it */
+    struct policy *policy;
+    int readers;        /* under the lock */
+    struct held *older; /* retired, waiting for its readers */
+};
+
+struct snap {
+    pthread_mutex_t lock; /* of current, retired, readers */
+    struct held *current;
+    struct held *retired;
+};
+
+static struct held *held_new(struct policy *p, double now, double score, struct err *e)
+{
+    struct held *h = calloc(1, sizeof *h);
+    if (!h) {
+        policy_free(p);
+        err_set(e, ERR_MEMORY, "no memory for new weights");
+        return NULL;
+    }
+    h->policy = p;
+    h->weights = (struct weights){p, now, score};
+    return h;
+}
+
+static void held_free(struct held *h)
+{
+    assert(h->readers == 0);
+    policy_free(h->policy);
+    free(h);
+}
+
+struct snap *snap_new(struct policy *policy, double now, double score, struct err *e)
+{
+    struct held *h = held_new(policy, now, score, e);
+    if (!h) return NULL;
+    struct snap *s = calloc(1, sizeof *s);
+    if (!s) {
+        held_free(h);
+        err_set(e, ERR_MEMORY, "no memory for the weights");
+        return NULL;
+    }
+    pthread_mutex_init(&s->lock, NULL);
+    s->current = h;
+    return s;
+}
+
+void snap_free(struct snap *s)
+{
+    if (!s) return;
+    held_free(s->current);
+    while (s->retired) {
+        struct held *h = s->retired;
+        s->retired = h->older;
+        held_free(h);
+    }
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+int snap_publish(struct snap *s, struct policy *policy, double now, double score,
+                 struct err *e)
+{
+    struct held *h = held_new(policy, now, score, e);
+    if (!h) return ERR_MEMORY;
+
+    struct held *unused = NULL;
+    pthread_mutex_lock(&s->lock);
+    s->current->older = s->retired;
+    s->retired = s->current;
+    s->current = h;
+    for (struct held **at = &s->retired; *at;) {
+        struct held *old = *at;
+        if (old->readers) {
+            at = &old->older;
+        } else {
+            *at = old->older;
+            old->older = unused;
+            unused = old;
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+
+    while (unused) {
+        struct held *old = unused;
+        unused = old->older;
+        held_free(old);
+    }
+    return 0;
+}
+
+const struct weights *snap_get(struct snap *s)
+{
+    pthread_mutex_lock(&s->lock);
+    struct held *h = s->current;
+    h->readers++;
+    pthread_mutex_unlock(&s->lock);
+    return &h->weights;
+}
+
+void snap_put(struct snap *s, const struct weights *w)
+{
+    struct held *h = (struct held *)w;
+    pthread_mutex_lock(&s->lock);
+    assert(h->readers > 0);
+    h->readers--;
+    pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,136 @@
+#include "serve/decide.h"
+
+#include <check.h>
+#include <math.h>
+
+#include "support/alloc.h"
+
+static struct view make_view(void)
+{
+    struct view v = view_default();
+    v.levels = 3;
+    v.ladder_kbps[0] = 300;
+    v.ladder_kbps[1] = 750;
+    v.ladder_kbps[2] = 1850;
+    v.chunk_s = 4;
+    v.buffer_s = 9;
+    v.buffer_max_s = 60;
+    view_push(&v, 400000, 2);
+    return v;
+}
+
+static struct policy *make_policy(int obs_dim)
+{
+    struct policy_cfg cfg = policy_cfg_default(obs_dim);
+    struct policy *p = policy_new(&cfg, NULL);
+    policy_init(p, 5);
+    p->version = 11;
+    return p;
+}
+
+START_TEST(draws_depend_on_seed_key_and_chunk_alone)
+{
+    ck_assert_double_eq(decide_draw(1, 2, 3), decide_draw(1, 2, 3));
+    ck_assert_double_ne(decide_draw(1, 2, 3), decide_draw(1, 2, 4));
+    ck_assert_double_ne(decide_draw(1, 2, 3), decide_draw(1, 3, 3));
+    ck_assert_double_ne(decide_draw(1, 2, 3), decide_draw(2, 2, 3));
+    int explore = 0;
+    for (uint64_t key = 0; key < 10000; key++) {
+        explore += decide_explores(9, key, .2);
+        ck_assert(!decide_explores(9, key, 0));
+        ck_assert(decide_explores(9, key, 1));
+    }
+    ck_assert_int_gt(explore, 1850);
+    ck_assert_int_lt(explore, 2150);
+}
+END_TEST
+
+START_TEST(both_layouts_are_known_and_others_refused)
+{
+    enum feat_layout layout;
+    struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
+    ck_assert_int_eq(decide_layout(&layout, &cfg, NULL), 0);
+    ck_assert_int_eq(layout, FEAT_FULL);
+    cfg.obs_dim = FEAT_PAPER_DIM;
+    ck_assert_int_eq(decide_layout(&layout, &cfg, NULL), 0);
+    ck_assert_int_eq(layout, FEAT_PAPER);
+    cfg.obs_dim = 7;
+    ck_assert_int_eq(decide_layout(&layout, &cfg, NULL), ERR_INVALID);
+}
+END_TEST
+
+START_TEST(samples_follow_the_distribution)
+{
+    struct policy *p = make_policy(FEAT_FULL_DIM);
+    struct decider d;
+    ck_assert_int_eq(decide_init(&d, &p->cfg, NULL), 0);
+    struct view view = make_view();
+    struct verdict v;
+    int count[3] = {0};
+    for (int i = 0; i < 3000; i++) {
+        ck_assert(decide(&v, p, &d, &view, decide_draw(1, (uint64_t)i, 0)));
+        ck_assert(v.sampled);
+        ck_assert_double_eq_tol(exp((double)v.logp), (double)v.prob[v.level], 1e-5);
+        count[v.level]++;
+    }
+    for (int k = 0; k < 3; k++)
+        ck_assert_double_eq_tol(count[k] / 3000.0, (double)v.prob[k], .03);
+    ck_assert_double_eq((double)v.prob[3], 0);
+    ck_assert_uint_eq(v.policy, 11);
+
+    ck_assert(decide(&v, p, &d, &view, -1));
+    ck_assert(!v.sampled);
+    for (int k = 0; k < 3; k++)
+        ck_assert(v.prob[k] <= v.prob[v.level]);
+    decide_release(&d);
+    policy_free(p);
+}
+END_TEST
+
+START_TEST(broken_weights_answer_the_lowest_level_and_do_not_teach)
+{
+    struct policy *p = make_policy(FEAT_FULL_DIM);
+    for (size_t i = 0; i < p->actor->n; i++)
+        p->actor->theta[i] = NAN;
+    struct decider d;
+    ck_assert_int_eq(decide_init(&d, &p->cfg, NULL), 0);
+    struct view view = make_view();
+    struct verdict v;
+    ck_assert(!decide(&v, p, &d, &view, .9));
+    ck_assert_int_eq(v.level, 0);
+    ck_assert(!v.sampled);
+    decide_release(&d);
+    policy_free(p);
+}
+END_TEST
+
+START_TEST(deciding_allocates_nothing)
+{
+    struct policy *p = make_policy(FEAT_FULL_DIM);
+    struct decider d;
+    ck_assert_int_eq(decide_init(&d, &p->cfg, NULL), 0);
+    struct view view = make_view();
+    struct verdict v;
+    alloc_watch();
+    for (int i = 0; i < 100; i++)
+        decide(&v, p, &d, &view, .5);
+    long calls = alloc_calls();
+    ck_assert_int_eq(calls, 0);
+    decide_release(&d);
+    policy_free(p);
+}
+END_TEST
+
+Suite *suite_serve_decide(void);
+Suite *suite_serve_decide(void)
+{
+    Suite *s = suite_create("serve/decide");
+    TCase *t = tcase_create("serve/decide");
+    tcase_add_test(t, draws_depend_on_seed_key_and_chunk_alone);
+    tcase_add_test(t, both_layouts_are_known_and_others_refused);
+    tcase_add_test(t, samples_follow_the_distribution);
+    tcase_add_test(t, broken_weights_answer_the_lowest_level_and_do_not_teach);
+    tcase_add_test(t, deciding_allocates_nothing);
+    suite_add_tcase(s, t);
+    return s;
+}
