@@ -1,0 +1,25 @@
+/* store_sqlite.h - the embedded store: one SQLite file in WAL mode.
+ *
+ * A batch is one transaction with synchronous = FULL: what write has returned survives a
+ * power cut. One connection writes, one reads. PRAGMA user_version holds the version of
+ * the schema; a file of a newer version, or of another program, is refused. Tables:
+ * sessions, steps, profiles, policy_versions; for people there are the views decisions
+ * and rewards
+ * (`sqlite3 abrd.db 'select * from rewards'`).
+ *
+ * Errors: as store.h. A full disk, a read-only folder and a damaged file each say so and
+ * what to do. Threads: as store.h. */
+#ifndef SERVE_STORE_SQLITE_H
+#define SERVE_STORE_SQLITE_H
+
+#include "serve/store.h"
+
+struct store_sqlite_cfg {
+    const char *path;
+    int64_t max_pages; /* of 4096 bytes; 0 = as the disk allows */
+};
+
+int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
+                      struct err *e) __attribute__((warn_unused_result));
+
+#endif

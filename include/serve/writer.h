@@ -1,0 +1,50 @@
+/* writer.h - the bounded queue in front of the store: many put, one writes, in groups.
+ *
+ * Room is reserved before something is decided and filled after it, so that what was
+ * acknowledged is never lost to a full queue: without room the request is refused
+ * (ERR_FULL), and so it is while the store fails (ERR_IO, with the store's own words).
+ * Records stay queued over a failure and are written when the store works again.
+ *
+ * A record waits at most flush_s for company; then one transaction takes all there are.
+ *
+ * Threads: locked inside, a leaf; the store is called without the lock. No allocation
+ * after writer_new. */
+#ifndef SERVE_WRITER_H
+#define SERVE_WRITER_H
+
+#include "serve/store.h"
+
+#include <stdbool.h>
+
+struct writer;
+
+/* store is taken, also on failure. */
+struct writer *writer_new(struct store *store, int cap, double flush_s, struct err *e);
+/* Forgets what is not yet written: call writer_flush first. */
+void writer_free(struct writer *w);
+
+int writer_reserve(struct writer *w, int n, struct err *e)
+    __attribute__((warn_unused_result));
+/* Gives up the reservation of `reserved` and puts n <= reserved records. */
+void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserved);
+/* The same for what happened to a session; opened: its row is new. */
+void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
+                        const uint8_t id[TRACK_ID], int reserved);
+
+/* Everything put before the call is durable when it returns 0. */
+int writer_flush(struct writer *w, struct err *e) __attribute__((warn_unused_result));
+
+/* The thread: writer_run returns after writer_stop. */
+void writer_run(struct writer *w);
+void writer_stop(struct writer *w);
+
+struct writer_stats {
+    uint64_t queued, written, errors;
+    bool ok;
+};
+void writer_stats(struct writer *w, struct writer_stats *out);
+
+/* Reading goes past the queue: flush first. Borrowed. */
+const struct store *writer_store(const struct writer *w);
+
+#endif

@@ -1,0 +1,598 @@
+#include "serve/store_sqlite.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum {
+    APPLICATION = 0x61627264, /* "abrd" */
+    SCHEMA = 1,
+    /* steps needed to go on: the open trajectory and the measurements before it */
+    STEPS_EXPLORING = TRAJ_STEPS + 4 * VIEW_HISTORY,
+    STEPS_GREEDY = 4 * VIEW_HISTORY,
+    PRUNE_AT_ONCE = 500,
+};
+
+static const char SCHEMA_SQL[] =
+    "CREATE TABLE sessions("
+    " id BLOB PRIMARY KEY, key INTEGER NOT NULL, profile TEXT NOT NULL,"
+    " content_id TEXT NOT NULL, ladder_kbps TEXT NOT NULL, chunk_s REAL NOT NULL,"
+    " chunks INTEGER NOT NULL, buffer_max_s REAL NOT NULL, mu_quality REAL NOT NULL,"
+    " mu_switch REAL NOT NULL, mu_stall REAL NOT NULL, utility TEXT NOT NULL,"
+    " has_mu INTEGER NOT NULL, has_key INTEGER NOT NULL, hinted INTEGER NOT NULL,"
+    " explores INTEGER NOT NULL, opened_at REAL NOT NULL, closed_at REAL NOT NULL,"
+    " closed INTEGER NOT NULL, terminal INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX sessions_live ON sessions(opened_at) WHERE NOT closed;"
+    "CREATE INDEX sessions_closed ON sessions(closed_at) WHERE closed;"
+    "CREATE TABLE steps("
+    " session BLOB NOT NULL, ord INTEGER NOT NULL, rev INTEGER NOT NULL,"
+    " chunk INTEGER NOT NULL, flags INTEGER NOT NULL, decided INTEGER NOT NULL,"
+    " level INTEGER NOT NULL, last_level INTEGER NOT NULL, expert INTEGER NOT NULL,"
+    " logp REAL NOT NULL, value REAL NOT NULL, entropy REAL NOT NULL, prob BLOB NOT NULL,"
+    " next_bytes BLOB NOT NULL, question INTEGER NOT NULL, policy INTEGER NOT NULL,"
+    " bytes INTEGER NOT NULL, buffer_s REAL NOT NULL, download_s REAL NOT NULL,"
+    " rebuffer_s REAL NOT NULL, reward REAL NOT NULL, external REAL NOT NULL,"
+    " at REAL NOT NULL, PRIMARY KEY(session, ord)) WITHOUT ROWID;"
+    "CREATE TABLE profiles("
+    " name TEXT PRIMARY KEY, mu_quality REAL NOT NULL, mu_switch REAL NOT NULL,"
+    " mu_stall REAL NOT NULL, utility TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE policy_versions("
+    " version INTEGER PRIMARY KEY, crc INTEGER NOT NULL, published_at REAL NOT NULL,"
+    " check_score REAL);"
+    "CREATE VIEW decisions AS SELECT lower(hex(session)) AS session, ord, chunk,"
+    " decided AS level, policy, expert, (flags & 2) / 2 AS sampled, logp, buffer_s,"
+    " last_level FROM steps WHERE flags & 1;"
+    "CREATE VIEW rewards AS SELECT lower(hex(session)) AS session, ord, chunk, level,"
+    " (flags & 8) / 8 AS followed, bytes, download_s, rebuffer_s, reward,"
+    " CASE WHEN flags & 32 THEN external END AS external, at"
+    " FROM steps WHERE flags & 4;";
+
+/* The columns in the order that bind_* and read_* use. */
+#define SESSION_COLUMNS                                                             \
+    "id, key, profile, content_id, ladder_kbps, chunk_s, chunks, buffer_max_s,"     \
+    " mu_quality, mu_switch, mu_stall, utility, has_mu, has_key, hinted, explores," \
+    " opened_at, closed_at, closed, terminal"
+#define STEP_COLUMNS                                                                    \
+    "session, ord, rev, chunk, flags, decided, level, last_level, expert, logp, value," \
+    " entropy, prob, next_bytes, question, policy, bytes, buffer_s, download_s,"        \
+    " rebuffer_s, reward, external, at"
+
+enum statement {
+    PUT_SESSION,
+    PUT_STEP,
+    PUT_VERSION,
+    PUT_PROFILE,
+    DELETE_PROFILE,
+    PRUNE_STEPS,
+    PRUNE_SESSIONS,
+    BEGIN,
+    COMMIT,
+    WRITES, /* those before are the writer's, those after the reader's */
+    GET_SESSION = WRITES,
+    GET_STEPS,
+    GET_LIVE,
+    GET_NEWEST,
+    GET_PROFILES,
+    GET_VERSION,
+    STATEMENTS,
+};
+
+static const char *const SQL[STATEMENTS] = {
+    [PUT_SESSION] = "INSERT INTO sessions(" SESSION_COLUMNS
+                    ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id)"
+                    " DO UPDATE SET closed_at = excluded.closed_at, closed ="
+                    " excluded.closed, terminal = excluded.terminal"
+                    " WHERE excluded.closed >= closed",
+    [PUT_STEP] = "INSERT INTO steps(" STEP_COLUMNS
+                 ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+                 " ON CONFLICT(session, ord) DO UPDATE SET rev = excluded.rev,"
+                 " flags = excluded.flags, level = excluded.level, bytes ="
+                 " excluded.bytes, download_s = excluded.download_s, rebuffer_s ="
+                 " excluded.rebuffer_s, reward = excluded.reward, external ="
+                 " excluded.external, at = excluded.at WHERE excluded.rev > rev",
+    [PUT_VERSION] = "INSERT OR REPLACE INTO policy_versions VALUES(?,?,?,?)",
+    [PUT_PROFILE] = "INSERT OR REPLACE INTO profiles VALUES(?,?,?,?,?)",
+    [DELETE_PROFILE] = "DELETE FROM profiles WHERE name = ?",
+    [PRUNE_STEPS] = "DELETE FROM steps WHERE session IN (SELECT id FROM sessions WHERE"
+                    " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
+    [PRUNE_SESSIONS] = "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE"
+                       " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
+    [BEGIN] = "BEGIN IMMEDIATE",
+    [COMMIT] = "COMMIT",
+    [GET_SESSION] = "SELECT " SESSION_COLUMNS " FROM sessions WHERE id = ?",
+    [GET_STEPS] = "SELECT " STEP_COLUMNS " FROM steps WHERE session = ? ORDER BY ord",
+    [GET_LIVE] = "SELECT " SESSION_COLUMNS " FROM sessions WHERE NOT closed ORDER BY"
+                 " (SELECT max(at) FROM steps WHERE session = sessions.id), id",
+    [GET_NEWEST] = "SELECT * FROM (SELECT " STEP_COLUMNS " FROM steps WHERE session = ?"
+                   " ORDER BY ord DESC LIMIT ?) ORDER BY ord",
+    [GET_PROFILES] = "SELECT name, mu_quality, mu_switch, mu_stall, utility FROM profiles"
+                     " ORDER BY name",
+    [GET_VERSION] = "SELECT version, crc, published_at, check_score FROM policy_versions"
+                    " ORDER BY version DESC LIMIT 1",
+};
+
+struct db {
+    char path[512];
+    sqlite3 *writer, *reader;
+    sqlite3_stmt *st[STATEMENTS];
+    pthread_mutex_t lock; /* of the reader and its statements */
+};
+
+static int fail(struct db *d, sqlite3 *db, int rc, struct err *e)
+{
+    const char *why = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
+        return err_field(e, ERR_IO, d->path, "the disk is full (%s): make room", why);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return err_field(e, ERR_IO, d->path, "cannot be written (%s): check its owner",
+                         why);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return err_field(e, ERR_CORRUPT, d->path,
+                         "is damaged or not a database (%s): move it away, or put a "
+                         "backup in its place",
+                         why);
+    case SQLITE_NOMEM:
+        return err_field(e, ERR_MEMORY, d->path, "out of memory");
+    default:
+        return err_field(e, ERR_IO, d->path, "%s", why);
+    }
+}
+
+/* ---- rows to columns and back ---- */
+
+static void ladder_text(char *out, size_t size, const struct track_row *row)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (int i = 0; i < row->levels; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%.17g", i ? " " : "",
+                               row->ladder_kbps[i]);
+}
+
+static int ladder_parse(struct track_row *row, const char *text, struct err *e)
+{
+    row->levels = 0;
+    while (*text && row->levels < VIEW_LEVELS) {
+        int rc = text_scan_double(&row->ladder_kbps[row->levels], &text, e);
+        if (rc) return rc;
+        row->levels++;
+    }
+    return *text ? ERR_CORRUPT : 0;
+}
+
+static void bind_qoe(sqlite3_stmt *st, int i, const struct qoe *k)
+{
+    sqlite3_bind_double(st, i, k->mu_quality);
+    sqlite3_bind_double(st, i + 1, k->mu_switch);
+    sqlite3_bind_double(st, i + 2, k->mu_stall);
+    sqlite3_bind_text(st, i + 3, qoe_utility_name(k->utility), -1, SQLITE_STATIC);
+}
+
+static int read_qoe(struct qoe *k, sqlite3_stmt *st, int i, struct err *e)
+{
+    k->mu_quality = sqlite3_column_double(st, i);
+    k->mu_switch = sqlite3_column_double(st, i + 1);
+    k->mu_stall = sqlite3_column_double(st, i + 2);
+    return qoe_utility_parse(&k->utility, (const char *)sqlite3_column_text(st, i + 3),
+                             e);
+}
+
+static void bind_session(sqlite3_stmt *st, const struct track_row *r)
+{
+    char ladder[VIEW_LEVELS * 26];
+    ladder_text(ladder, sizeof ladder, r);
+    sqlite3_bind_blob(st, 1, r->id, TRACK_ID, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 2, (int64_t)r->key);
+    sqlite3_bind_text(st, 3, r->profile, -1, SQLITE_STATIC);
+    sqlite3_bind_text(st, 4, r->content_id, -1, SQLITE_STATIC);
+    sqlite3_bind_text(st, 5, ladder, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_double(st, 6, r->chunk_s);
+    sqlite3_bind_int(st, 7, r->chunks);
+    sqlite3_bind_double(st, 8, r->buffer_max_s);
+    bind_qoe(st, 9, &r->qoe);
+    sqlite3_bind_int(st, 13, r->has_mu);
+    sqlite3_bind_int(st, 14, r->has_key);
+    sqlite3_bind_int(st, 15, r->hinted);
+    sqlite3_bind_int(st, 16, r->explores);
+    sqlite3_bind_double(st, 17, r->opened_at);
+    sqlite3_bind_double(st, 18, r->closed_at);
+    sqlite3_bind_int(st, 19, r->closed);
+    sqlite3_bind_int(st, 20, r->terminal);
+}
+
+static void read_text(char *out, size_t size, sqlite3_stmt *st, int i)
+{
+    const unsigned char *text = sqlite3_column_text(st, i);
+    snprintf(out, size, "%s", text ? (const char *)text : "");
+}
+
+static int read_session(struct track_row *r, sqlite3_stmt *st, struct err *e)
+{
+    *r = (struct track_row){0};
+    if (sqlite3_column_bytes(st, 0) != TRACK_ID)
+        return err_set(e, ERR_CORRUPT, "a session's id has %d bytes",
+                       sqlite3_column_bytes(st, 0));
+    memcpy(r->id, sqlite3_column_blob(st, 0), TRACK_ID);
+    r->key = (uint64_t)sqlite3_column_int64(st, 1);
+    read_text(r->profile, sizeof r->profile, st, 2);
+    read_text(r->content_id, sizeof r->content_id, st, 3);
+    if (ladder_parse(r, (const char *)sqlite3_column_text(st, 4), NULL))
+        return err_set(e, ERR_CORRUPT, "a session's ladder cannot be read");
+    r->chunk_s = sqlite3_column_double(st, 5);
+    r->chunks = sqlite3_column_int(st, 6);
+    r->buffer_max_s = sqlite3_column_double(st, 7);
+    int rc = read_qoe(&r->qoe, st, 8, e);
+    r->has_mu = sqlite3_column_int(st, 12);
+    r->has_key = sqlite3_column_int(st, 13);
+    r->hinted = sqlite3_column_int(st, 14);
+    r->explores = sqlite3_column_int(st, 15);
+    r->opened_at = sqlite3_column_double(st, 16);
+    r->closed_at = sqlite3_column_double(st, 17);
+    r->closed = sqlite3_column_int(st, 18);
+    r->terminal = sqlite3_column_int(st, 19);
+    return rc;
+}
+
+static void bind_step(sqlite3_stmt *st, const uint8_t *id, const struct step *s)
+{
+    const int64_t ints[] = {s->ord,     s->rev,   s->chunk,      s->flags,
+                            s->decided, s->level, s->last_level, s->expert};
+    sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
+    for (int i = 0; i < 8; i++)
+        sqlite3_bind_int64(st, 2 + i, ints[i]);
+    sqlite3_bind_double(st, 10, (double)s->logp);
+    sqlite3_bind_double(st, 11, (double)s->value);
+    sqlite3_bind_double(st, 12, (double)s->entropy);
+    sqlite3_bind_blob(st, 13, s->prob, sizeof s->prob, SQLITE_STATIC);
+    sqlite3_bind_blob(st, 14, s->next_bytes, sizeof s->next_bytes, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 15, (int64_t)s->question);
+    sqlite3_bind_int64(st, 16, (int64_t)s->policy);
+    sqlite3_bind_int64(st, 17, s->bytes);
+    const double reals[] = {s->buffer_s, s->download_s, s->rebuffer_s,
+                            s->reward,   s->external,   s->at};
+    for (int i = 0; i < 6; i++)
+        sqlite3_bind_double(st, 18 + i, reals[i]);
+}
+
+static int read_step(struct step *s, sqlite3_stmt *st, struct err *e)
+{
+    *s = (struct step){.next = -1, .prev = -1};
+    s->ord = (uint32_t)sqlite3_column_int64(st, 1);
+    s->rev = (uint16_t)sqlite3_column_int(st, 2);
+    s->chunk = sqlite3_column_int(st, 3);
+    s->flags = (uint16_t)sqlite3_column_int(st, 4);
+    s->decided = (int8_t)sqlite3_column_int(st, 5);
+    s->level = (int8_t)sqlite3_column_int(st, 6);
+    s->last_level = (int8_t)sqlite3_column_int(st, 7);
+    s->expert = (int8_t)sqlite3_column_int(st, 8);
+    s->logp = (float)sqlite3_column_double(st, 9);
+    s->value = (float)sqlite3_column_double(st, 10);
+    s->entropy = (float)sqlite3_column_double(st, 11);
+    if (sqlite3_column_bytes(st, 12) != sizeof s->prob ||
+        sqlite3_column_bytes(st, 13) != sizeof s->next_bytes)
+        return err_set(e, ERR_CORRUPT, "a step's row has the wrong size");
+    memcpy(s->prob, sqlite3_column_blob(st, 12), sizeof s->prob);
+    memcpy(s->next_bytes, sqlite3_column_blob(st, 13), sizeof s->next_bytes);
+    s->question = (uint64_t)sqlite3_column_int64(st, 14);
+    s->policy = (uint64_t)sqlite3_column_int64(st, 15);
+    s->bytes = sqlite3_column_int64(st, 16);
+    s->buffer_s = sqlite3_column_double(st, 17);
+    s->download_s = sqlite3_column_double(st, 18);
+    s->rebuffer_s = sqlite3_column_double(st, 19);
+    s->reward = sqlite3_column_double(st, 20);
+    s->external = sqlite3_column_double(st, 21);
+    s->at = sqlite3_column_double(st, 22);
+    return 0;
+}
+
+/* ---- writing ---- */
+
+static int run(sqlite3_stmt *st)
+{
+    int rc = sqlite3_step(st);
+    sqlite3_reset(st);
+    return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+static int prune(struct db *d, double before)
+{
+    for (int k = PRUNE_STEPS; k <= PRUNE_SESSIONS; k++) {
+        sqlite3_bind_double(d->st[k], 1, before);
+        sqlite3_bind_int(d->st[k], 2, PRUNE_AT_ONCE);
+        int rc = run(d->st[k]);
+        if (rc) return rc;
+    }
+    return SQLITE_OK;
+}
+
+static int write_one(struct db *d, const struct store_rec *r)
+{
+    sqlite3_stmt *st = NULL;
+    switch (r->kind) {
+    case STORE_SESSION:
+        st = d->st[PUT_SESSION];
+        bind_session(st, &r->row);
+        break;
+    case STORE_STEP:
+        st = d->st[PUT_STEP];
+        bind_step(st, r->id, &r->step);
+        break;
+    case STORE_VERSION:
+        st = d->st[PUT_VERSION];
+        sqlite3_bind_int64(st, 1, (int64_t)r->version.version);
+        sqlite3_bind_int64(st, 2, r->version.crc);
+        sqlite3_bind_double(st, 3, r->version.published_at);
+        sqlite3_bind_double(st, 4, r->version.check_score);
+        break;
+    case STORE_PROFILE:
+        st = d->st[PUT_PROFILE];
+        sqlite3_bind_text(st, 1, r->profile.name, -1, SQLITE_STATIC);
+        bind_qoe(st, 2, &r->profile.qoe);
+        break;
+    case STORE_PROFILE_GONE:
+        st = d->st[DELETE_PROFILE];
+        sqlite3_bind_text(st, 1, r->profile.name, -1, SQLITE_STATIC);
+        break;
+    case STORE_PRUNE:
+        return prune(d, r->before);
+    }
+    return run(st);
+}
+
+static int db_write(void *self, const struct store_rec *rec, int n, struct err *e)
+{
+    struct db *d = self;
+    int rc = run(d->st[BEGIN]);
+    for (int i = 0; i < n && !rc; i++)
+        rc = write_one(d, &rec[i]);
+    if (!rc) rc = run(d->st[COMMIT]);
+    if (!rc) return 0;
+
+    int code = fail(d, d->writer, rc, e);
+    if (!sqlite3_get_autocommit(d->writer))
+        sqlite3_exec(d->writer, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+/* ---- reading: all under d->lock ---- */
+
+/* Steps of the bound statement, appended to a growing array. */
+static int read_steps(struct db *d, sqlite3_stmt *st, struct step **out, int *n,
+                      struct err *e)
+{
+    int cap = 0, rc, code = 0;
+    *out = NULL;
+    *n = 0;
+    while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        if (*n == cap) {
+            cap = cap ? 2 * cap : 64;
+            struct step *more = realloc(*out, (size_t)cap * sizeof **out);
+            if (!more) {
+                code = err_field(e, ERR_MEMORY, d->path, "out of memory");
+                break;
+            }
+            *out = more;
+        }
+        code = read_step(&(*out)[*n], st, e);
+        if (!code) (*n)++;
+    }
+    if (!code && rc != SQLITE_DONE) code = fail(d, d->reader, rc, e);
+    sqlite3_reset(st);
+    return code;
+}
+
+static int history_locked(struct db *d, struct track_row *row, struct step **steps,
+                          int *n, const uint8_t *id, struct err *e)
+{
+    sqlite3_stmt *st = d->st[GET_SESSION];
+    sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
+    int rc = sqlite3_step(st), code;
+    if (rc == SQLITE_ROW)
+        code = read_session(row, st, e);
+    else if (rc == SQLITE_DONE)
+        code = err_field(e, ERR_ABSENT, "session", "no such session");
+    else
+        code = fail(d, d->reader, rc, e);
+    sqlite3_reset(st);
+    if (code) return code;
+    st = d->st[GET_STEPS];
+    sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
+    return read_steps(d, st, steps, n, e);
+}
+
+static int db_history(void *self, struct track_row *row, struct step **steps, int *n,
+                      const uint8_t id[TRACK_ID], struct err *e)
+{
+    struct db *d = self;
+    *steps = NULL;
+    pthread_mutex_lock(&d->lock);
+    int code = history_locked(d, row, steps, n, id, e);
+    pthread_mutex_unlock(&d->lock);
+    if (code) {
+        free(*steps);
+        *steps = NULL;
+    }
+    return code;
+}
+
+static int db_live(void *self,
+                   int (*fn)(void *ctx, const struct track_row *row,
+                             const struct step *steps, int n, struct err *e),
+                   void *ctx, struct err *e)
+{
+    struct db *d = self;
+    pthread_mutex_lock(&d->lock);
+    sqlite3_stmt *st = d->st[GET_LIVE];
+    int rc, code = 0;
+    while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        struct track_row row;
+        struct step *steps = NULL;
+        int n = 0;
+        code = read_session(&row, st, e);
+        if (!code) {
+            sqlite3_stmt *newest = d->st[GET_NEWEST];
+            sqlite3_bind_blob(newest, 1, row.id, TRACK_ID, SQLITE_STATIC);
+            sqlite3_bind_int(newest, 2, row.explores ? STEPS_EXPLORING : STEPS_GREEDY);
+            code = read_steps(d, newest, &steps, &n, e);
+        }
+        if (!code && n) code = fn(ctx, &row, steps, n, e);
+        free(steps);
+    }
+    if (!code && rc != SQLITE_DONE) code = fail(d, d->reader, rc, e);
+    sqlite3_reset(st);
+    pthread_mutex_unlock(&d->lock);
+    return code;
+}
+
+static int db_profiles(void *self, struct profile *out, int max, int *n, struct err *e)
+{
+    struct db *d = self;
+    pthread_mutex_lock(&d->lock);
+    sqlite3_stmt *st = d->st[GET_PROFILES];
+    int rc = SQLITE_DONE, code = 0;
+    for (*n = 0; *n < max && !code && (rc = sqlite3_step(st)) == SQLITE_ROW; (*n)++) {
+        out[*n] = (struct profile){0};
+        read_text(out[*n].name, sizeof out[*n].name, st, 0);
+        code = read_qoe(&out[*n].qoe, st, 1, e);
+    }
+    if (!code && rc != SQLITE_DONE && rc != SQLITE_ROW) code = fail(d, d->reader, rc, e);
+    sqlite3_reset(st);
+    pthread_mutex_unlock(&d->lock);
+    return code;
+}
+
+static int db_newest_version(void *self, struct store_version *out, struct err *e)
+{
+    *out = (struct store_version){0};
+    struct db *d = self;
+    pthread_mutex_lock(&d->lock);
+    sqlite3_stmt *st = d->st[GET_VERSION];
+    int rc = sqlite3_step(st), code = 0;
+    if (rc == SQLITE_ROW) {
+        out->version = (uint64_t)sqlite3_column_int64(st, 0);
+        out->crc = (uint32_t)sqlite3_column_int64(st, 1);
+        out->published_at = sqlite3_column_double(st, 2);
+        out->check_score = sqlite3_column_double(st, 3);
+    } else if (rc != SQLITE_DONE) {
+        code = fail(d, d->reader, rc, e);
+    }
+    sqlite3_reset(st);
+    pthread_mutex_unlock(&d->lock);
+    return code;
+}
+
+/* ---- opening ---- */
+
+static int exec(struct db *d, sqlite3 *db, const char *sql, struct err *e)
+{
+    int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    return rc ? fail(d, db, rc, e) : 0;
+}
+
+static int pragma_int(struct db *d, int *out, const char *sql, struct err *e)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(d->writer, sql, -1, &st, NULL);
+    if (!rc) rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) *out = sqlite3_column_int(st, 0);
+    int code = rc == SQLITE_ROW ? 0 : fail(d, d->writer, rc, e);
+    sqlite3_finalize(st);
+    return code;
+}
+
+/* An empty file becomes ours; one of another program or of a newer version is left alone.
+ */
+static int check_schema(struct db *d, struct err *e)
+{
+    int application = 0, version = 0, tables = 0;
+    int rc = pragma_int(d, &application, "PRAGMA application_id", e);
+    if (!rc) rc = pragma_int(d, &version, "PRAGMA user_version", e);
+    if (!rc) rc = pragma_int(d, &tables, "SELECT count(*) FROM sqlite_master", e);
+    if (rc) return rc;
+
+    if (!application && !version && !tables) {
+        char sql[sizeof SCHEMA_SQL + 200];
+        snprintf(sql, sizeof sql,
+                 "BEGIN; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+                 SCHEMA_SQL, APPLICATION, SCHEMA);
+        return exec(d, d->writer, sql, e);
+    }
+    if (application != APPLICATION)
+        return err_field(e, ERR_CORRUPT, d->path,
+                         "is a database of another program: choose another folder");
+    if (version != SCHEMA)
+        return err_field(
+            e, ERR_CORRUPT, d->path,
+            "has schema %d, this program knows %d: use the program that wrote "
+            "it, or another folder",
+            version, SCHEMA);
+    return 0;
+}
+
+static int open_one(struct db *d, sqlite3 **db, struct err *e)
+{
+    int rc = sqlite3_open_v2(
+        d->path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
+        NULL);
+    if (rc) return fail(d, *db, rc, e);
+    sqlite3_extended_result_codes(*db, 1);
+    sqlite3_busy_timeout(*db, 5000);
+    if (sqlite3_db_readonly(*db, "main") == 1) return fail(d, NULL, SQLITE_READONLY, e);
+    return exec(d, *db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", e);
+}
+
+static void db_free(void *self)
+{
+    struct db *d = self;
+    if (!d) return;
+    for (int i = 0; i < STATEMENTS; i++)
+        sqlite3_finalize(d->st[i]);
+    sqlite3_close(d->reader);
+    sqlite3_close(d->writer);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
+                      struct err *e)
+{
+    *out = (struct store){0};
+    struct db *d = calloc(1, sizeof *d);
+    if (!d) return err_set(e, ERR_MEMORY, "no memory for the store");
+    pthread_mutex_init(&d->lock, NULL);
+    int code = 0;
+    if ((size_t)snprintf(d->path, sizeof d->path, "%s", cfg->path) >= sizeof d->path)
+        code = err_field(e, ERR_RANGE, cfg->path, "the path is too long");
+
+    if (!code) code = open_one(d, &d->writer, e);
+    if (!code) code = check_schema(d, e);
+    if (!code && cfg->max_pages) {
+        char sql[64];
+        snprintf(sql, sizeof sql, "PRAGMA max_page_count = %lld",
+                 (long long)cfg->max_pages);
+        code = exec(d, d->writer, sql, e);
+    }
+    if (!code) code = open_one(d, &d->reader, e);
+    for (int i = 0; i < STATEMENTS && !code; i++) {
+        sqlite3 *db = i < WRITES ? d->writer : d->reader;
+        int rc = sqlite3_prepare_v3(db, SQL[i], -1, SQLITE_PREPARE_PERSISTENT, &d->st[i],
+                                    NULL);
+        if (rc) code = fail(d, db, rc, e);
+    }
+    if (code) {
+        db_free(d);
+        return code;
+    }
+    *out = (struct store){d,           db_write,          db_live, db_history,
+                          db_profiles, db_newest_version, db_free};
+    return 0;
+}

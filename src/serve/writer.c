@@ -1,0 +1,208 @@
+#include "serve/writer.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const double RETRY_S = 1; /* pause after the store has failed */
+
+struct writer {
+    struct store store; /* used by whoever has set `writing` */
+    int cap;
+    double flush_s;
+    pthread_mutex_t lock; /* of everything below */
+    pthread_cond_t work, done;
+    struct store_rec *rec; /* ring (cap) */
+    int first, n, reserved;
+    uint64_t put, written; /* records ever */
+    uint64_t errors;
+    bool writing, stopping;
+    struct err failure; /* of the last write; code 0: it worked */
+};
+
+struct writer *writer_new(struct store *store, int cap, double flush_s, struct err *e)
+{
+    struct writer *w = calloc(1, sizeof *w);
+    struct store_rec *rec = calloc((size_t)cap, sizeof *rec);
+    if (!w || !rec) {
+        err_set(e, ERR_MEMORY, "no memory for a queue of %d records", cap);
+        free(w);
+        free(rec);
+        store->free(store->self);
+        return NULL;
+    }
+    w->store = *store;
+    w->rec = rec;
+    w->cap = cap;
+    w->flush_s = flush_s;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_t mono;
+    pthread_condattr_init(&mono);
+    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->work, &mono);
+    pthread_cond_init(&w->done, &mono);
+    pthread_condattr_destroy(&mono);
+    return w;
+}
+
+void writer_free(struct writer *w)
+{
+    if (!w) return;
+    w->store.free(w->store.self);
+    pthread_cond_destroy(&w->work);
+    pthread_cond_destroy(&w->done);
+    pthread_mutex_destroy(&w->lock);
+    free(w->rec);
+    free(w);
+}
+
+int writer_reserve(struct writer *w, int n, struct err *e)
+{
+    pthread_mutex_lock(&w->lock);
+    struct err failure = w->failure;
+    bool room = w->n + w->reserved + n <= w->cap;
+    if (!failure.code && room) w->reserved += n;
+    pthread_mutex_unlock(&w->lock);
+
+    if (failure.code)
+        return err_field(e, ERR_IO, "store", "the store refuses: %.200s", failure.detail);
+    if (!room)
+        return err_field(e, ERR_FULL, "store", "%d records wait to be stored: try again",
+                         w->cap);
+    return 0;
+}
+
+/* Under the lock. */
+static struct store_rec *slot(struct writer *w)
+{
+    assert(w->n < w->cap);
+    if (!w->n || w->n == w->cap / 2) pthread_cond_signal(&w->work);
+    w->put++;
+    return &w->rec[(w->first + w->n++) % w->cap];
+}
+
+void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserved)
+{
+    assert(n <= reserved);
+    pthread_mutex_lock(&w->lock);
+    w->reserved -= reserved;
+    for (int i = 0; i < n; i++)
+        *slot(w) = rec[i];
+    pthread_mutex_unlock(&w->lock);
+}
+
+void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
+                        const uint8_t id[TRACK_ID], int reserved)
+{
+    assert(c->n + opened + c->closed <= reserved);
+    pthread_mutex_lock(&w->lock);
+    w->reserved -= reserved;
+    if (opened || c->closed) {
+        struct store_rec *r = slot(w);
+        r->kind = STORE_SESSION;
+        r->row = c->row;
+    }
+    for (int i = 0; i < c->n; i++) {
+        struct store_rec *r = slot(w);
+        r->kind = STORE_STEP;
+        memcpy(r->id, id, TRACK_ID);
+        r->step = c->step[i];
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Writes what is queued up to the ring's end, in place: those who put only add behind it.
+ */
+static void write_some(struct writer *w)
+{
+    w->writing = true;
+    int first = w->first, n = w->n < w->cap - first ? w->n : w->cap - first;
+    pthread_mutex_unlock(&w->lock);
+
+    struct err failure = {0};
+    int rc = w->store.write(w->store.self, &w->rec[first], n, &failure);
+
+    pthread_mutex_lock(&w->lock);
+    w->failure = failure;
+    if (rc) {
+        w->failure.code = rc;
+        w->errors++;
+    } else {
+        w->first = (first + n) % w->cap;
+        w->n -= n;
+        w->written += (uint64_t)n;
+    }
+    w->writing = false;
+    pthread_cond_broadcast(&w->done);
+}
+
+int writer_flush(struct writer *w, struct err *e)
+{
+    pthread_mutex_lock(&w->lock);
+    uint64_t until = w->put;
+    uint64_t errors = w->errors;
+    while (w->written < until && w->errors == errors) {
+        if (w->writing)
+            pthread_cond_wait(&w->done, &w->lock);
+        else
+            write_some(w);
+    }
+    struct err failure = w->written < until ? w->failure : (struct err){0};
+    pthread_mutex_unlock(&w->lock);
+
+    if (failure.code)
+        return err_field(e, failure.code, failure.field, "%s", failure.detail);
+    return 0;
+}
+
+/* Under the lock; ends early when woken. */
+static void pause_for(struct writer *w, double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    long ns = until.tv_nsec + (long)(seconds * 1e9);
+    until.tv_sec += ns / 1000000000L;
+    until.tv_nsec = ns % 1000000000L;
+    while (!w->stopping && w->n + w->reserved <= w->cap / 2)
+        if (pthread_cond_timedwait(&w->work, &w->lock, &until)) return;
+}
+
+void writer_run(struct writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    while (!w->stopping) {
+        if (!w->n) {
+            pthread_cond_wait(&w->work, &w->lock);
+        } else if (w->writing) {
+            pthread_cond_wait(&w->done, &w->lock);
+        } else {
+            /* a failing store is asked again after a pause, a working one in company */
+            pause_for(w, w->failure.code ? RETRY_S : w->flush_s);
+            if (!w->stopping && !w->writing && w->n) write_some(w);
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+void writer_stop(struct writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->stopping = true;
+    pthread_cond_broadcast(&w->work);
+    pthread_cond_broadcast(&w->done);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void writer_stats(struct writer *w, struct writer_stats *out)
+{
+    pthread_mutex_lock(&w->lock);
+    *out = (struct writer_stats){(uint64_t)w->n, w->written, w->errors, !w->failure.code};
+    pthread_mutex_unlock(&w->lock);
+}
+
+const struct store *writer_store(const struct writer *w)
+{
+    return &w->store;
+}

@@ -1,0 +1,323 @@
+#include "serve/store_sqlite.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/tmpdir.h"
+
+static const char *dir, *path;
+
+static void setup(void)
+{
+    dir = strdup(tmpdir_new());
+    path = strdup(tmpdir_path(dir, "abrd.db"));
+}
+
+static void teardown(void)
+{
+    tmpdir_remove(dir);
+}
+
+static struct store must_open(void)
+{
+    struct store s;
+    struct err e = {0};
+    struct store_sqlite_cfg cfg = {.path = path};
+    ck_assert_msg(store_sqlite_open(&s, &cfg, &e) == 0, "%s: %s", e.field, e.detail);
+    return s;
+}
+
+static struct store_rec session_rec(uint8_t n)
+{
+    struct store_rec r = {.kind = STORE_SESSION};
+    r.row = (struct track_row){.id = {n, 1, 0, 255},
+                               .key = UINT64_MAX - n,
+                               .profile = "news",
+                               .content_id = "caf\xc3\xa9 'x'",
+                               .ladder_kbps = {300.1, 1e6 / 3},
+                               .levels = 2,
+                               .chunks = 48,
+                               .chunk_s = 1 / 3.0,
+                               .buffer_max_s = 60,
+                               .opened_at = 1.6e9 + n,
+                               .qoe = {1, .1, 4.3, QOE_LOG},
+                               .has_key = true,
+                               .explores = true};
+    return r;
+}
+
+static struct store_rec step_rec(uint8_t n, uint32_t ord)
+{
+    struct store_rec r = {.kind = STORE_STEP, .id = {n, 1, 0, 255}};
+    r.step = (struct step){.next = -1,
+                           .prev = -1,
+                           .ord = ord,
+                           .rev = 1,
+                           .chunk = (int32_t)ord,
+                           .flags = STEP_DECIDED | STEP_SAMPLED,
+                           .decided = 1,
+                           .level = -1,
+                           .last_level = -1,
+                           .expert = 2,
+                           .logp = -.1f,
+                           .value = 1.7f,
+                           .entropy = .3f,
+                           .prob = {.1f, .9f},
+                           .next_bytes = {4000000000u, 7},
+                           .question = UINT64_MAX - ord,
+                           .policy = 9,
+                           .buffer_s = 1 / 7.0,
+                           .at = 1.6e9 + ord};
+    return r;
+}
+
+START_TEST(rows_come_back_to_the_last_bit)
+{
+    struct store s = must_open();
+    struct store_rec in[3] = {session_rec(1), step_rec(1, 0), step_rec(1, 1)};
+    in[1].step.flags |= STEP_REPORTED;
+    in[1].step.level = 1;
+    in[1].step.bytes = INT64_C(10000000000);
+    in[1].step.download_s = 1e-6;
+    in[1].step.rebuffer_s = 2 / 3.0;
+    in[1].step.reward = -1 / 3.0;
+    ck_assert_int_eq(s.write(s.self, in, 3, NULL), 0);
+    s.free(s.self);
+
+    s = must_open();
+    struct track_row row;
+    struct step *steps;
+    int n;
+    ck_assert_int_eq(s.history(s.self, &row, &steps, &n, in[0].row.id, NULL), 0);
+    ck_assert_mem_eq(&row, &in[0].row, sizeof row);
+    ck_assert_int_eq(n, 2);
+    ck_assert_mem_eq(&steps[0], &in[1].step, sizeof *steps);
+    ck_assert_mem_eq(&steps[1], &in[2].step, sizeof *steps);
+    free(steps);
+    uint8_t other[TRACK_ID] = {9};
+    ck_assert_int_eq(s.history(s.self, &row, &steps, &n, other, NULL), ERR_ABSENT);
+    s.free(s.self);
+}
+END_TEST
+
+START_TEST(the_highest_revision_stays)
+{
+    struct store s = must_open();
+    struct store_rec r[4] = {step_rec(1, 0), step_rec(1, 0), session_rec(1),
+                             session_rec(1)};
+    r[0].step.rev = 3;
+    r[0].step.reward = 33;
+    r[1].step.rev = 2;
+    r[1].step.reward = 22;
+    r[2].row.closed = true;
+    ck_assert_int_eq(s.write(s.self, r, 4, NULL), 0);
+    struct track_row row;
+    struct step *steps;
+    int n;
+    ck_assert_int_eq(s.history(s.self, &row, &steps, &n, r[2].row.id, NULL), 0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_double_eq(steps[0].reward, 33);
+    ck_assert(row.closed);
+    free(steps);
+    s.free(s.self);
+}
+END_TEST
+
+static int collect(void *ctx, const struct track_row *row, const struct step *steps,
+                   int n, struct err *e)
+{
+    (void)e;
+    int *seen = ctx;
+    seen[seen[0] + 1] = row->id[0] * 1000 + n;
+    seen[0]++;
+    for (int i = 1; i < n; i++)
+        ck_assert_uint_eq(steps[i].ord, steps[i - 1].ord + 1);
+    return 0;
+}
+
+START_TEST(live_sessions_come_with_their_newest_steps)
+{
+    struct store s = must_open();
+    struct store_rec r = session_rec(1);
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+    r = session_rec(2);
+    r.row.closed = true;
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+    r = session_rec(3);
+    r.row.explores = false;
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+    for (uint32_t i = 0; i < 300; i++) {
+        struct store_rec step[2] = {step_rec(1, i), step_rec(3, i)};
+        step[1].step.at -= 1000; /* silent for longer */
+        ck_assert_int_eq(s.write(s.self, step, 2, NULL), 0);
+    }
+    int seen[8] = {0};
+    ck_assert_int_eq(s.live(s.self, collect, seen, NULL), 0);
+    ck_assert_int_eq(seen[0], 2);
+    ck_assert_int_eq(seen[1] / 1000, 3);
+    ck_assert_int_eq(seen[2] / 1000, 1);
+    ck_assert_int_ge(seen[1] % 1000, VIEW_HISTORY);
+    ck_assert_int_ge(seen[2] % 1000, TRAJ_STEPS + VIEW_HISTORY);
+    ck_assert_int_lt(seen[2] % 1000, 300);
+    s.free(s.self);
+}
+END_TEST
+
+START_TEST(profiles_and_versions_stay)
+{
+    struct store s = must_open();
+    struct store_version v;
+    ck_assert_int_eq(s.newest_version(s.self, &v, NULL), 0);
+    ck_assert_uint_eq(v.version, 0);
+    struct store_rec r[5] = {{.kind = STORE_PROFILE}, {.kind = STORE_PROFILE}};
+    strcpy(r[0].profile.name, "b");
+    r[0].profile.qoe = (struct qoe){1, 2, .3, QOE_PAMOE};
+    strcpy(r[1].profile.name, "a");
+    r[2] = r[1];
+    r[2].kind = STORE_PROFILE_GONE;
+    r[3] = (struct store_rec){.kind = STORE_VERSION, .version = {7, 0xffffffff, 5, .25}};
+    r[4] = (struct store_rec){.kind = STORE_VERSION, .version = {6, 1, 4, .5}};
+    ck_assert_int_eq(s.write(s.self, r, 5, NULL), 0);
+    s.free(s.self);
+
+    s = must_open();
+    struct profile p[4];
+    int n;
+    ck_assert_int_eq(s.profiles(s.self, p, 4, &n, NULL), 0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_str_eq(p[0].name, "b");
+    ck_assert_double_eq(p[0].qoe.mu_stall, .3);
+    ck_assert_int_eq(p[0].qoe.utility, QOE_PAMOE);
+    ck_assert_int_eq(s.newest_version(s.self, &v, NULL), 0);
+    ck_assert_uint_eq(v.version, 7);
+    ck_assert_uint_eq(v.crc, 0xffffffff);
+    ck_assert_double_eq(v.check_score, .25);
+    s.free(s.self);
+}
+END_TEST
+
+START_TEST(old_closed_sessions_are_pruned)
+{
+    struct store s = must_open();
+    for (uint8_t i = 1; i <= 3; i++) {
+        struct store_rec r[2] = {session_rec(i), step_rec(i, 0)};
+        r[0].row.closed = i != 3;
+        r[0].row.closed_at = 100 * i;
+        ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    }
+    struct store_rec r = {.kind = STORE_PRUNE, .before = 150};
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+    struct track_row row;
+    struct step *steps;
+    int n;
+    for (uint8_t i = 1; i <= 3; i++) {
+        struct store_rec q = session_rec(i);
+        int rc = s.history(s.self, &row, &steps, &n, q.row.id, NULL);
+        ck_assert_int_eq(rc, i == 1 ? ERR_ABSENT : 0);
+        if (!rc) ck_assert_int_eq(n, 1);
+        free(steps);
+    }
+    s.free(s.self);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_told_and_nothing_is_half_stored)
+{
+    struct store s;
+    struct store_sqlite_cfg cfg = {.path = path, .max_pages = 30};
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, NULL), 0);
+    struct store_rec r = session_rec(1);
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+
+    enum { BATCH = 50 };
+    static struct store_rec batch[BATCH];
+    struct err e = {0};
+    uint32_t stored = 0;
+    int rc = 0;
+    while (!rc && stored < 100000) {
+        for (uint32_t i = 0; i < BATCH; i++)
+            batch[i] = step_rec(1, stored + i);
+        rc = s.write(s.self, batch, BATCH, &e);
+        if (!rc) stored += BATCH;
+    }
+    ck_assert_int_eq(rc, ERR_IO);
+    ck_assert_ptr_nonnull(strstr(e.detail, "disk is full"));
+    ck_assert_str_eq(e.field, path);
+    ck_assert_uint_gt(stored, 0);
+
+    struct track_row row;
+    struct step *steps;
+    int n;
+    ck_assert_int_eq(s.history(s.self, &row, &steps, &n, r.row.id, NULL), 0);
+    ck_assert_uint_eq((unsigned)n, stored);
+    free(steps);
+    s.free(s.self);
+}
+END_TEST
+
+static void write_text(const char *text)
+{
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+START_TEST(what_is_not_a_store_is_refused)
+{
+    struct store s;
+    struct store_sqlite_cfg cfg = {.path = path};
+    struct err e = {0};
+    char text[5000];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    write_text(text);
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, &e), ERR_CORRUPT);
+    ck_assert_str_eq(e.field, path);
+    ck_assert_ptr_nonnull(strstr(e.detail, "backup"));
+
+    e = (struct err){0};
+    struct store_sqlite_cfg folder = {.path = dir};
+    ck_assert_int_eq(store_sqlite_open(&s, &folder, &e), ERR_IO);
+    e = (struct err){0};
+    struct store_sqlite_cfg nowhere = {.path = "/nonexistent/abrd.db"};
+    ck_assert_int_eq(store_sqlite_open(&s, &nowhere, &e), ERR_IO);
+}
+END_TEST
+
+START_TEST(a_newer_schema_is_refused)
+{
+    struct store s = must_open();
+    s.free(s.self);
+    FILE *f = fopen(path, "r+b"); /* user_version: bytes 60 .. 63 of the header */
+    ck_assert_ptr_nonnull(f);
+    fseek(f, 63, SEEK_SET);
+    fputc(99, f);
+    fclose(f);
+    struct store_sqlite_cfg cfg = {.path = path};
+    struct err e = {0};
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, &e), ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "schema 99"));
+}
+END_TEST
+
+Suite *suite_serve_store_sqlite(void);
+Suite *suite_serve_store_sqlite(void)
+{
+    Suite *s = suite_create("serve/store_sqlite");
+    TCase *t = tcase_create("serve/store_sqlite");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, rows_come_back_to_the_last_bit);
+    tcase_add_test(t, the_highest_revision_stays);
+    tcase_add_test(t, live_sessions_come_with_their_newest_steps);
+    tcase_add_test(t, profiles_and_versions_stay);
+    tcase_add_test(t, old_closed_sessions_are_pruned);
+    tcase_add_test(t, a_full_disk_is_told_and_nothing_is_half_stored);
+    tcase_add_test(t, what_is_not_a_store_is_refused);
+    tcase_add_test(t, a_newer_schema_is_refused);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,184 @@
+#include "serve/writer.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A store in memory that can be told to fail. */
+struct fake {
+    pthread_mutex_t lock; /* of all below */
+    int written, batches;
+    uint32_t sum;
+    bool broken;
+};
+
+static int fake_write(void *self, const struct store_rec *rec, int n, struct err *e)
+{
+    struct fake *f = self;
+    pthread_mutex_lock(&f->lock);
+    bool broken = f->broken;
+    for (int i = 0; i < n && !broken; i++)
+        f->sum += rec[i].step.ord;
+    if (!broken) {
+        f->written += n;
+        f->batches++;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return broken ? err_set(e, ERR_IO, "the disk is full") : 0;
+}
+
+static void fake_free(void *self)
+{
+    (void)self;
+}
+
+static struct writer *make(struct fake *f, int cap)
+{
+    *f = (struct fake){.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct store store = {.self = f, .write = fake_write, .free = fake_free};
+    struct writer *w = writer_new(&store, cap, .001, NULL);
+    ck_assert_ptr_nonnull(w);
+    return w;
+}
+
+static int put(struct writer *w, uint32_t ord, struct err *e)
+{
+    struct store_rec r = {.kind = STORE_STEP, .step = {.ord = ord}};
+    int rc = writer_reserve(w, 2, e);
+    if (!rc) writer_put(w, &r, 1, 2);
+    return rc;
+}
+
+START_TEST(what_was_put_is_written_once)
+{
+    struct fake f;
+    struct writer *w = make(&f, 8);
+    uint32_t sum = 0;
+    for (uint32_t i = 1; i <= 50; i++) {
+        ck_assert_int_eq(put(w, i, NULL), 0);
+        sum += i;
+        if (i % 3 == 0) ck_assert_int_eq(writer_flush(w, NULL), 0);
+    }
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    ck_assert_int_eq(f.written, 50);
+    ck_assert_uint_eq(f.sum, sum);
+    ck_assert_int_lt(f.batches, 30);
+    writer_free(w);
+}
+END_TEST
+
+START_TEST(a_full_queue_refuses_before_anything_is_decided)
+{
+    struct fake f;
+    struct writer *w = make(&f, 8);
+    for (uint32_t i = 0; i < 7; i++)
+        ck_assert_int_eq(put(w, i, NULL), 0);
+    struct err e = {0};
+    ck_assert_int_eq(writer_reserve(w, 2, &e), ERR_FULL);
+    ck_assert_str_eq(e.field, "store");
+    ck_assert_int_eq(writer_reserve(w, 1, NULL), 0);
+    ck_assert_int_eq(writer_reserve(w, 1, NULL), ERR_FULL);
+    writer_put(w, NULL, 0, 1);
+    ck_assert_int_eq(writer_reserve(w, 1, NULL), 0);
+    writer_put(w, NULL, 0, 1);
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    ck_assert_int_eq(put(w, 1, NULL), 0);
+    writer_free(w);
+}
+END_TEST
+
+START_TEST(a_failing_store_is_told_and_nothing_is_lost)
+{
+    struct fake f;
+    struct writer *w = make(&f, 100);
+    f.broken = true;
+    ck_assert_int_eq(put(w, 1, NULL), 0);
+    struct err e = {0};
+    ck_assert_int_eq(writer_flush(w, &e), ERR_IO);
+    ck_assert_str_eq(e.detail, "the disk is full");
+    e = (struct err){0};
+    ck_assert_int_eq(put(w, 2, &e), ERR_IO);
+    ck_assert_ptr_nonnull(strstr(e.detail, "the disk is full"));
+    struct writer_stats stats;
+    writer_stats(w, &stats);
+    ck_assert(!stats.ok);
+    ck_assert_uint_eq(stats.queued, 1);
+    ck_assert_uint_eq(stats.errors, 1);
+
+    f.broken = false;
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    ck_assert_int_eq(f.written, 1);
+    ck_assert_int_eq(put(w, 2, NULL), 0);
+    writer_free(w);
+}
+END_TEST
+
+enum { PUTTERS = 3, EACH = 2000 };
+
+static void *run(void *ctx)
+{
+    writer_run(ctx);
+    return NULL;
+}
+
+static void *put_many(void *ctx)
+{
+    for (uint32_t i = 0; i < EACH; i++)
+        while (put(ctx, 1, NULL)) /* full: the writer catches up */
+            (void)!writer_flush(ctx, NULL);
+    return NULL;
+}
+
+START_TEST(many_put_while_one_writes)
+{
+    struct fake f;
+    struct writer *w = make(&f, 64);
+    pthread_t writer, putter[PUTTERS];
+    ck_assert_int_eq(pthread_create(&writer, NULL, run, w), 0);
+    for (int i = 0; i < PUTTERS; i++)
+        ck_assert_int_eq(pthread_create(&putter[i], NULL, put_many, w), 0);
+    for (int i = 0; i < PUTTERS; i++)
+        pthread_join(putter[i], NULL);
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    writer_stop(w);
+    pthread_join(writer, NULL);
+    ck_assert_int_eq(f.written, PUTTERS * EACH);
+    ck_assert_uint_eq(f.sum, PUTTERS * EACH);
+    writer_free(w);
+}
+END_TEST
+
+START_TEST(the_thread_writes_without_being_asked)
+{
+    struct fake f;
+    struct writer *w = make(&f, 64);
+    pthread_t writer;
+    ck_assert_int_eq(pthread_create(&writer, NULL, run, w), 0);
+    ck_assert_int_eq(put(w, 1, NULL), 0);
+    struct writer_stats stats;
+    do
+        writer_stats(w, &stats);
+    while (!stats.written);
+    writer_stop(w);
+    pthread_join(writer, NULL);
+    writer_free(w);
+}
+END_TEST
+
+Suite *suite_serve_writer(void);
+Suite *suite_serve_writer(void)
+{
+    Suite *s = suite_create("serve/writer");
+    TCase *t = tcase_create("serve/writer");
+    tcase_set_timeout(t, 30);
+    tcase_add_test(t, what_was_put_is_written_once);
+    tcase_add_test(t, a_full_queue_refuses_before_anything_is_decided);
+    tcase_add_test(t, a_failing_store_is_told_and_nothing_is_lost);
+    tcase_add_test(t, many_put_while_one_writes);
+    tcase_add_test(t, the_thread_writes_without_being_asked);
+    suite_add_tcase(s, t);
+    return s;
+}
