@@ -1,0 +1,38 @@
+/* folder.h - the data folder: whose it is, and which weights a start begins with.
+ *
+ *   abrd.db                   the store
+ *   policy.safetensors        the newest checkpoint of the learner; .prev: the one before
+ *   lock                      held by the daemon that uses the folder
+ *
+ * A damaged checkpoint is put aside as policy.safetensors.bad and the one before is used, or
+ * the policy that was named in the configuration; each such step is logged.
+ *
+ * Errors: ERR_CONFLICT another process uses the folder; ERR_IO; those of ckpt.h.
+ * Threads: not shared. */
+#ifndef SERVE_FOLDER_H
+#define SERVE_FOLDER_H
+
+#include "base/err.h"
+#include "base/log.h"
+#include "moe/policy.h"
+
+#include <stdbool.h>
+
+#define FOLDER_PATH 512
+
+struct folder {
+    int lock; /* file descriptor; -1 = no folder */
+    char db[FOLDER_PATH], policy[FOLDER_PATH];
+};
+
+/* Makes the folder when it is not there. dir NULL: nothing is kept. */
+int folder_open(struct folder *f, const char *dir, struct err *e)
+    __attribute__((warn_unused_result));
+void folder_close(struct folder *f);
+
+/* The weights to start with, owned. When they come from a checkpoint *state (owned) is
+ * the learner's; else NULL. fallback: the policy of the configuration, may be NULL. */
+struct policy *folder_policy(const struct folder *f, const char *fallback, void **state,
+                             size_t *state_n, const struct log *log, struct err *e);
+
+#endif

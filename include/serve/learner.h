@@ -1,0 +1,44 @@
+/* learner.h - from closed trajectories to published weights and checkpoints.
+ *
+ * One turn takes what the bus has, lets rl/online learn when a batch is full, and publishes the
+ * result as the next version. Weights that are not finite or clearly worse in the exam never
+ * get out. The one thread that takes turns is the only writer of weights.
+ *
+ * A checkpoint is policy.safetensors in the data folder, with the optimiser's state, so that a
+ * restart learns on; the one before stays as policy.safetensors.prev.
+ *
+ * Errors: ERR_NUMERIC an update was rolled back (counted; learning goes on), ERR_IO the
+ * checkpoint could not be written (the old one stays). Threads: turn and checkpoint belong to
+ * one thread; learner_stats may be called from any. */
+#ifndef SERVE_LEARNER_H
+#define SERVE_LEARNER_H
+
+#include "rl/online.h"
+#include "serve/bus.h"
+#include "serve/snap.h"
+
+struct learner;
+
+struct learner_cfg {
+    struct online_cfg online;
+    const char *ckpt_path; /* NULL: nothing is kept; borrowed */
+};
+
+/* Goes on from `start` (copied) and, when given, the state a checkpoint held; a state of
+ * another configuration is passed over and *fresh set. snap and bus are borrowed. */
+struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *start,
+                            const void *state, size_t state_n, bool *fresh,
+                            struct snap *snap, const struct bus *bus, struct err *e);
+void learner_free(struct learner *l);
+
+/* Waits up to wait_s for a trajectory. 1: a new version was published at time `now`. */
+int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* Does nothing when nothing was learned since the last one. */
+int learner_checkpoint(struct learner *l, struct err *e)
+    __attribute__((warn_unused_result));
+
+void learner_stats(struct learner *l, struct online_stats *out);
+
+#endif

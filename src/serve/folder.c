@@ -1,0 +1,96 @@
+#include "serve/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rl/ckpt.h"
+
+static int name(char out[FOLDER_PATH], const char *dir, const char *file, struct err *e)
+{
+    if (snprintf(out, FOLDER_PATH, "%s/%s", dir, file) < FOLDER_PATH) return 0;
+    return err_field(e, ERR_RANGE, "data", "the path is too long");
+}
+
+int folder_open(struct folder *f, const char *dir, struct err *e)
+{
+    *f = (struct folder){.lock = -1};
+    if (!dir) return 0;
+
+    if (mkdir(dir, 0755) && errno != EEXIST)
+        return err_field(e, ERR_IO, dir, "cannot be made: %s", strerror(errno));
+    char lock[FOLDER_PATH];
+    int rc = name(lock, dir, "lock", e);
+    if (!rc) rc = name(f->db, dir, "abrd.db", e);
+    if (!rc) rc = name(f->policy, dir, "policy.safetensors", e);
+    if (rc) return rc;
+
+    f->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (f->lock < 0)
+        return err_field(e, ERR_IO, lock, "cannot be written: %s", strerror(errno));
+    if (!flock(f->lock, LOCK_EX | LOCK_NB)) return 0;
+    rc = errno == EWOULDBLOCK
+             ? err_field(e, ERR_CONFLICT, dir, "is in use by another abrd")
+             : err_field(e, ERR_IO, lock, "cannot be locked: %s", strerror(errno));
+    folder_close(f);
+    return rc;
+}
+
+void folder_close(struct folder *f)
+{
+    if (f->lock >= 0) close(f->lock);
+    f->lock = -1;
+}
+
+static void put_aside(const char *path)
+{
+    char bad[FOLDER_PATH + 8];
+    snprintf(bad, sizeof bad, "%s.bad", path);
+    rename(path, bad);
+}
+
+/* NULL when it is not there or was damaged (and put aside). */
+static struct policy *checkpoint(const char *path, void **state, size_t *state_n,
+                                 const struct log *log)
+{
+    struct err why = {0};
+    struct policy *p = ckpt_load(path, NULL, state, state_n, &why);
+    if (p) {
+        log_event(log, LOG_INFO, "policy", "version %llu from %s",
+                  (unsigned long long)p->version, path);
+    } else if (why.code != ERR_ABSENT) {
+        log_err(log, LOG_ERROR, "policy", &why);
+        put_aside(path);
+    }
+    return p;
+}
+
+struct policy *folder_policy(const struct folder *f, const char *fallback, void **state,
+                             size_t *state_n, const struct log *log, struct err *e)
+{
+    *state = NULL;
+    *state_n = 0;
+    struct policy *p = NULL;
+    if (f->lock >= 0) {
+        char prev[FOLDER_PATH + 8];
+        snprintf(prev, sizeof prev, "%s.prev", f->policy);
+        p = checkpoint(f->policy, state, state_n, log);
+        if (!p) p = checkpoint(prev, state, state_n, log);
+    }
+    if (p) return p;
+
+    if (!fallback) {
+        err_field(e, ERR_ABSENT, "policy", "no policy is given: name a checkpoint");
+        return NULL;
+    }
+    p = ckpt_load(fallback, NULL, NULL, NULL, e);
+    if (p)
+        log_event(log, LOG_INFO, "policy", "version %llu from %s",
+                  (unsigned long long)p->version, fallback);
+    return p;
+}

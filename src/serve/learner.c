@@ -1,0 +1,200 @@
+#include "serve/learner.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rl/ckpt.h"
+#include "serve/decide.h"
+#include "serve/exam.h"
+
+struct learner {
+    struct learner_cfg cfg;
+    struct online *online;
+    struct exam *exam;
+    struct snap *snap;
+    const struct bus *bus;
+    enum feat_layout layout;
+    struct traj traj; /* scratch, with its arrays over states */
+    float *obs, *reward, *logp;
+    uint32_t *mask;
+    int *action;
+    bool unsaved;
+    pthread_mutex_t lock; /* of stats */
+    struct online_stats stats;
+};
+
+static double check(void *ctx, const struct policy *p)
+{
+    return exam_score(ctx, p);
+}
+
+static void refresh_stats(struct learner *l)
+{
+    struct online_stats now;
+    online_stats(l->online, &now);
+    pthread_mutex_lock(&l->lock);
+    l->stats = now;
+    pthread_mutex_unlock(&l->lock);
+}
+
+struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *start,
+                            const void *state, size_t state_n, bool *fresh,
+                            struct snap *snap, const struct bus *bus, struct err *e)
+{
+    struct learner *l = calloc(1, sizeof *l);
+    if (!l) {
+        err_set(e, ERR_MEMORY, "no memory for the learner");
+        return NULL;
+    }
+    pthread_mutex_init(&l->lock, NULL);
+    l->cfg = *cfg;
+    l->snap = snap;
+    l->bus = bus;
+    if (decide_layout(&l->layout, &start->cfg, e)) goto fail;
+
+    size_t states = TRAJ_STEPS + 1, dim = (size_t)start->cfg.obs_dim;
+    l->obs = malloc(states * dim * sizeof *l->obs);
+    l->reward = malloc(states * sizeof *l->reward);
+    l->logp = malloc(states * sizeof *l->logp);
+    l->mask = malloc(states * sizeof *l->mask);
+    l->action = malloc(states * sizeof *l->action);
+    if (!l->obs || !l->reward || !l->logp || !l->mask || !l->action) {
+        err_set(e, ERR_MEMORY, "no memory for the learner");
+        goto fail;
+    }
+
+    l->exam = exam_new(&start->cfg, e);
+    if (!l->exam) goto fail;
+    l->online = online_new(&cfg->online, start, check, l->exam, e);
+    if (!l->online) goto fail;
+    *fresh = !state || online_state_put(l->online, state, state_n, NULL) != 0;
+    refresh_stats(l);
+    return l;
+
+fail:
+    learner_free(l);
+    return NULL;
+}
+
+void learner_free(struct learner *l)
+{
+    if (!l) return;
+    online_free(l->online);
+    exam_free(l->exam);
+    free(l->action);
+    free(l->mask);
+    free(l->logp);
+    free(l->reward);
+    free(l->obs);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+static void add(struct learner *l)
+{
+    const struct traj *t = &l->traj;
+    traj_observe(l->obs, l->mask, t, l->layout);
+    uint64_t oldest = UINT64_MAX;
+    for (int i = 0; i < t->n; i++) {
+        l->action[i] = t->step[i].action;
+        l->logp[i] = t->step[i].logp;
+        l->reward[i] = traj_reward(t, i);
+        if (t->step[i].policy < oldest) oldest = t->step[i].policy;
+    }
+
+    struct online_trajectory o = {.n = t->n,
+                                  .obs = l->obs,
+                                  .mask = l->mask,
+                                  .action = l->action,
+                                  .logp = l->logp,
+                                  .reward = l->reward,
+                                  .tag = t->tag,
+                                  .version = oldest,
+                                  .truncated = t->truncated};
+    if (t->truncated) {
+        o.last_obs = l->obs + (size_t)t->n * (size_t)feat_dim(l->layout);
+        o.last_mask = l->mask[t->n];
+    }
+    (void)online_add(l->online, &o); /* what it refuses it counts */
+}
+
+static int publish(struct learner *l, double now, struct err *e)
+{
+    struct online_stats s;
+    online_stats(l->online, &s);
+    struct policy *p = policy_clone(online_policy(l->online), e);
+    if (!p) return ERR_MEMORY;
+    l->unsaved = true;
+    return snap_publish(l->snap, p, now, s.check_score, e);
+}
+
+int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
+{
+    /* stop taking when a batch is full: the bus is the longer queue */
+    while (!online_ready(l->online) && l->bus->receive(l->bus->self, &l->traj, wait_s)) {
+        add(l);
+        wait_s = 0;
+    }
+
+    int rc = 0;
+    if (online_ready(l->online)) {
+        rc = online_update(l->online);
+        if (rc == 1) {
+            int failed = publish(l, now, e);
+            if (failed) rc = failed;
+        } else if (rc == ERR_NUMERIC) {
+            err_set(e, ERR_NUMERIC,
+                    "new weights were not finite or clearly worse: rolled back");
+        }
+    }
+    refresh_stats(l);
+    return rc;
+}
+
+/* The checkpoint that is there becomes the previous one, without a moment in which there is
+ * none - unless the file system knows no links. */
+static void keep_previous(const char *path)
+{
+    char prev[1024], tmp[1024];
+    snprintf(prev, sizeof prev, "%s.prev", path);
+    snprintf(tmp, sizeof tmp, "%s.prev.tmp", path);
+    unlink(tmp);
+    if (!link(path, tmp))
+        rename(tmp, prev);
+    else if (errno != ENOENT)
+        rename(path, prev);
+}
+
+int learner_checkpoint(struct learner *l, struct err *e)
+{
+    if (!l->cfg.ckpt_path || !l->unsaved) return 0;
+    size_t n = online_state_size(l->online);
+    void *state = malloc(n ? n : 1);
+    if (!state) return err_set(e, ERR_MEMORY, "no memory for a checkpoint");
+    online_state_get(l->online, state);
+
+    struct online_stats s;
+    online_stats(l->online, &s);
+    struct ckpt_meta meta = {0};
+    ckpt_meta_set(&meta, "made_by", "abrd serve");
+    ckpt_meta_set(&meta, "updates", "%llu", (unsigned long long)s.updates);
+    ckpt_meta_set(&meta, "check_score", "%.9g", s.check_score);
+
+    keep_previous(l->cfg.ckpt_path);
+    int rc = ckpt_save(l->cfg.ckpt_path, online_policy(l->online), &meta, state, n, e);
+    if (!rc) l->unsaved = false;
+    free(state);
+    return rc;
+}
+
+void learner_stats(struct learner *l, struct online_stats *out)
+{
+    pthread_mutex_lock(&l->lock);
+    *out = l->stats;
+    pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,485 @@
+/* The service as a whole: start, state from the store, threads, drain, what is seen. */
+#include "service_priv.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "rl/ckpt.h"
+#include "serve/bus_local.h"
+#include "serve/limits.h"
+#include "serve/store_sqlite.h"
+
+enum {
+    BUS_SLOTS = 1024,     /* trajectories waiting for the learner */
+    STORE_QUEUE = 32768,  /* records waiting for the store */
+    SPARE_STEPS = 262144, /* most steps for open trajectories */
+    MEMORY_STEPS = 1048576,
+};
+static const double PRUNE_EVERY_S = 60;
+
+struct service_cfg service_cfg_default(void)
+{
+    return (struct service_cfg){.explore_share = .2,
+                                .learn = true,
+                                .default_profile = "pensieve",
+                                .max_sessions = 100000,
+                                .session_ttl_s = 600,
+                                .retention_s = 30 * 86400.0,
+                                .checkpoint_s = 60,
+                                .flush_s = .1,
+                                .online = online_cfg_default()};
+}
+
+static int check_number(double v, double lo, double hi, const char *field, struct err *e)
+{
+    if (v >= lo && v <= hi) return 0;
+    return err_field(e, ERR_RANGE, field, "%g is not within %g .. %g", v, lo, hi);
+}
+
+static int check_cfg(const struct service_cfg *c, struct err *e)
+{
+    int rc = check_number(c->explore_share, 0, 1, "explore_share", e);
+    if (!rc) rc = check_number(c->max_sessions, 1, 1e7, "max_sessions", e);
+    if (!rc) rc = check_number(c->session_ttl_s, 1, 1e7, "session_ttl_s", e);
+    if (!rc) rc = check_number(c->retention_s, 0, 1e10, "retention_s", e);
+    if (!rc) rc = check_number(c->checkpoint_s, .1, 1e7, "checkpoint_s", e);
+    if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
+    return rc;
+}
+
+double service_now(struct service *s)
+{
+    return s->cfg.clock ? s->cfg.clock(s->cfg.clock_ctx) : clock_now();
+}
+
+/* ---- start ---- */
+
+static int open_store(struct service *s, struct err *e)
+{
+    if (s->folder.lock < 0) return 0;
+    struct store store;
+    struct store_sqlite_cfg cfg = {.path = s->folder.db};
+    int rc = store_sqlite_open(&store, &cfg, e);
+    if (rc) return rc;
+    s->writer = writer_new(&store, STORE_QUEUE, s->cfg.flush_s, e);
+    return s->writer ? 0 : ERR_MEMORY;
+}
+
+static uint32_t weights_crc(const struct policy *p)
+{
+    uint32_t crc = bytes_crc32(0, p->actor->theta, p->actor->n * sizeof(float));
+    return bytes_crc32(crc, p->critic->theta, p->critic->n * sizeof(float));
+}
+
+/* Versions never go back: the same weights keep theirs, others get the next one. */
+static int choose_version(struct service *s, struct policy *p, struct err *e)
+{
+    struct store_version newest = {0};
+    if (s->writer) {
+        const struct store *store = writer_store(s->writer);
+        int rc = store->newest_version(store->self, &newest, e);
+        if (rc) return rc;
+    }
+    uint64_t held = p->version;
+    if (!newest.version)
+        p->version = held ? held : 1;
+    else
+        p->version = newest.crc == weights_crc(p) ? newest.version : newest.version + 1;
+    if (newest.version && p->version != newest.version)
+        log_event(s->cfg.log, LOG_WARN, "policy",
+                  "version %llu was the last one published; version %llu goes on as %llu",
+                  (unsigned long long)newest.version, (unsigned long long)held,
+                  (unsigned long long)p->version);
+    return 0;
+}
+
+void service_store_version(struct service *s)
+{
+    if (!s->writer) return;
+    const struct weights *w = snap_get(s->snap);
+    struct store_rec r = {.kind = STORE_VERSION,
+                          .version = {.version = w->policy->version,
+                                      .crc = weights_crc(w->policy),
+                                      .published_at = w->published_at,
+                                      .check_score = w->check_score}};
+    snap_put(s->snap, w);
+    struct err why = {0};
+    if (writer_reserve(s->writer, 1, &why))
+        log_err(s->cfg.log, LOG_ERROR, "store", &why);
+    else
+        writer_put(s->writer, &r, 1, 1);
+}
+
+/* Weights, and the learner that goes on from them. */
+static int open_policy(struct service *s, struct err *e)
+{
+    void *state = NULL;
+    size_t state_n = 0;
+    struct policy *p =
+        folder_policy(&s->folder, s->cfg.policy_path, &state, &state_n, s->cfg.log, e);
+    if (!p) return ERR_IO;
+
+    s->policy_cfg = p->cfg;
+    double score = NAN;
+    bool fresh = false;
+    struct learner_cfg lc = {.online = s->cfg.online,
+                             .ckpt_path = s->folder.lock >= 0 ? s->folder.policy : NULL};
+    struct policy *published = NULL;
+    int rc = choose_version(s, p, e);
+    if (rc) goto out;
+
+    rc = ERR_MEMORY;
+    struct exam *exam = exam_new(&p->cfg, e);
+    if (!exam) goto out;
+    score = exam_score(exam, p);
+    exam_free(exam);
+    published = policy_clone(p, e);
+    if (!published) goto out;
+    s->snap = snap_new(published, service_now(s), score, e);
+    if (!s->snap) goto out;
+    rc = 0;
+    if (!s->cfg.learn) goto out;
+
+    rc = bus_local_init(&s->bus, BUS_SLOTS, e);
+    if (rc) goto out;
+    s->learner = learner_new(&lc, p, state, state_n, &fresh, s->snap, &s->bus, e);
+    if (!s->learner) rc = ERR_MEMORY;
+    if (s->learner && fresh && state)
+        log_event(
+            s->cfg.log, LOG_WARN, "learner",
+            "the checkpoint's optimiser is of another configuration: starting anew");
+out:
+    policy_free(p);
+    free(state);
+    return rc;
+}
+
+static struct sessions *make_sessions(const struct service_cfg *c, bool stored,
+                                      struct err *e)
+{
+    struct sessions_cfg sc = {.max = c->max_sessions,
+                              .keep = stored ? TRACK_KEEP : TRACK_MEMORY};
+    double spare = stored ? c->explore_share * c->max_sessions * TRAJ_STEPS / 2
+                          : 64.0 * c->max_sessions;
+    double most = stored ? SPARE_STEPS : MEMORY_STEPS;
+    sc.spare = 4096 + (int)fmin(spare, most);
+    return sessions_new(&sc, e);
+}
+
+struct service *service_new(const struct service_cfg *cfg, struct err *e)
+{
+    struct err mine = {0};
+    if (!e) e = &mine;
+    if (check_cfg(cfg, e)) return NULL;
+    struct service *s = calloc(1, sizeof *s);
+    if (!s) {
+        err_set(e, ERR_MEMORY, "no memory for the service");
+        return NULL;
+    }
+    s->cfg = *cfg;
+    s->folder.lock = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t mono;
+    pthread_condattr_init(&mono);
+    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->stop, &mono);
+    pthread_condattr_destroy(&mono);
+    atomic_flag_clear(&s->ticking);
+    s->checkpoint_at = service_now(s) + cfg->checkpoint_s;
+
+    if (folder_open(&s->folder, cfg->data_dir, e)) goto fail;
+    if (open_store(s, e) || open_policy(s, e)) goto fail;
+    s->profiles = profiles_new(e);
+    s->sessions = make_sessions(cfg, s->writer, e);
+    if (!s->profiles || !s->sessions || service_restore(s, e)) goto fail;
+
+    struct profile p;
+    if (profiles_get(&p, NULL, s->profiles, cfg->default_profile, NULL)) {
+        err_field(e, ERR_ABSENT, "default_profile", "there is no profile '%.63s'",
+                  cfg->default_profile);
+        goto fail;
+    }
+    service_store_version(s);
+    return s;
+
+fail:
+    service_free(s);
+    return NULL;
+}
+
+/* ---- state from the store ---- */
+
+static int restore_profiles(struct service *s, const struct store *store, struct err *e)
+{
+    struct profile *p = calloc(PROFILES_MAX, sizeof *p);
+    if (!p) return err_set(e, ERR_MEMORY, "no memory for the profiles");
+    int n = 0, rc = store->profiles(store->self, p, PROFILES_MAX, &n, e);
+    for (int i = 0; i < n && !rc; i++) {
+        rc = profiles_put(s->profiles, &p[i], e);
+        if (rc == 1) rc = 0;
+    }
+    free(p);
+    return rc;
+}
+
+static int restore_session(void *ctx, const struct track_row *stored,
+                           const struct step *steps, int n, struct err *e)
+{
+    struct service *s = ctx;
+    (void)e;
+    struct track_row row = *stored;
+    struct profile p;
+    int slot = PROFILES_SLOT_CUSTOM;
+    if (!row.has_mu) (void)!profiles_get(&p, &slot, s->profiles, row.profile, NULL);
+    row.slot = (uint8_t)slot;
+    row.tag = (uint8_t)profiles_tag(&row.qoe);
+
+    /* a table that has become smaller is no reason not to start */
+    struct err why = {0};
+    if (sessions_restore(s->sessions, &row, steps, n, &why))
+        log_err(s->cfg.log, LOG_WARN, "restore", &why);
+    return 0;
+}
+
+int service_restore(struct service *s, struct err *e)
+{
+    if (!s->writer) return 0;
+    const struct store *store = writer_store(s->writer);
+    int rc = restore_profiles(s, store, e);
+    if (!rc) rc = store->live(store->self, restore_session, s, e);
+    if (rc) return rc;
+
+    struct session_stats stats;
+    sessions_stats(&stats, s->sessions);
+    if (stats.live)
+        log_event(s->cfg.log, LOG_INFO, "restore", "%d live sessions", stats.live);
+    return 0;
+}
+
+/* ---- learning, periodic work ---- */
+
+/* One turn of the learner; a rolled-back update is logged and told, nothing else happens. */
+static int turn(struct service *s, double wait_s, struct err *e)
+{
+    struct err why = {0};
+    int rc = learner_turn(s->learner, wait_s, service_now(s), &why);
+    if (rc == 1) {
+        service_store_version(s);
+        const struct weights *w = snap_get(s->snap);
+        log_event(s->cfg.log, LOG_INFO, "policy", "version %llu, check %.4f",
+                  (unsigned long long)w->policy->version, w->check_score);
+        snap_put(s->snap, w);
+    } else if (rc < 0) {
+        log_err(s->cfg.log, LOG_WARN, "learner", &why);
+        err_field(e, why.code, why.field, "%s", why.detail);
+    }
+    return rc;
+}
+
+void service_checkpoint(struct service *s, bool now)
+{
+    double at = service_now(s);
+    if (!s->learner || (!now && at < s->checkpoint_at)) return;
+    s->checkpoint_at = at + s->cfg.checkpoint_s;
+    struct err why = {0};
+    if (learner_checkpoint(s->learner, &why))
+        log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
+}
+
+int service_learn(struct service *s, struct err *e)
+{
+    if (!s->learner || s->threads) return 0;
+    int rc = turn(s, 0, e);
+    service_checkpoint(s, false);
+    return rc;
+}
+
+static void expire(struct service *s, double now)
+{
+    struct changes c;
+    bool more = true;
+    while (more && !service_admit(s, NULL)) {
+        track_changes_clear(&c);
+        more = sessions_expire(s->sessions, now - s->cfg.session_ttl_s, now, &c);
+        if (more) {
+            service_deliver(s, &c, false, c.row.id);
+            atomic_fetch_add(&s->expired, 1);
+        } else {
+            service_dismiss(s);
+        }
+    }
+}
+
+static void prune(struct service *s, double now)
+{
+    if (!s->writer || s->cfg.retention_s <= 0 || now < s->prune_at) return;
+    if (writer_reserve(s->writer, 1, NULL)) return;
+    s->prune_at = now + PRUNE_EVERY_S;
+    struct store_rec r = {.kind = STORE_PRUNE, .before = now - s->cfg.retention_s};
+    writer_put(s->writer, &r, 1, 1);
+}
+
+void service_tick(struct service *s)
+{
+    if (atomic_flag_test_and_set(&s->ticking)) return;
+    double now = service_now(s);
+    expire(s, now);
+    prune(s, now);
+    if (s->writer && !s->threads) {
+        struct err why = {0};
+        if (writer_flush(s->writer, &why)) log_err(s->cfg.log, LOG_ERROR, "store", &why);
+    }
+    atomic_flag_clear(&s->ticking);
+}
+
+/* ---- threads ---- */
+
+static bool stopping(struct service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool stop = s->stopping;
+    pthread_mutex_unlock(&s->lock);
+    return stop;
+}
+
+static void *learner_main(void *ctx)
+{
+    struct service *s = ctx;
+    while (!stopping(s)) {
+        (void)!turn(s, .5, NULL);
+        service_checkpoint(s, false);
+    }
+    return NULL;
+}
+
+static void *writer_main(void *ctx)
+{
+    struct service *s = ctx;
+    writer_run(s->writer);
+    return NULL;
+}
+
+static void *tick_main(void *ctx)
+{
+    struct service *s = ctx;
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    pthread_mutex_lock(&s->lock);
+    while (!s->stopping) {
+        at.tv_sec++;
+        int rc = 0;
+        while (!s->stopping && rc != ETIMEDOUT)
+            rc = pthread_cond_timedwait(&s->stop, &s->lock, &at);
+        if (s->stopping) break;
+        pthread_mutex_unlock(&s->lock);
+        service_tick(s);
+        pthread_mutex_lock(&s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static int start(pthread_t *thread, void *(*fn)(void *), struct service *s,
+                 const char *what, struct err *e)
+{
+    int rc = pthread_create(thread, NULL, fn, s);
+    return rc ? err_set(e, ERR_IO, "no thread for the %s: %s", what, strerror(rc)) : 0;
+}
+
+int service_start_threads(struct service *s, struct err *e)
+{
+    assert(!s->threads);
+    int rc = start(&s->tick_thread, tick_main, s, "clock", e);
+    if (rc) return rc;
+    s->threads = true;
+    if (s->writer) rc = start(&s->writer_thread, writer_main, s, "store", e);
+    bool writing = s->writer && !rc;
+    if (s->learner && !rc) rc = start(&s->learner_thread, learner_main, s, "learner", e);
+    if (!rc) return 0;
+
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    pthread_cond_broadcast(&s->stop);
+    pthread_mutex_unlock(&s->lock);
+    if (writing) {
+        writer_stop(s->writer);
+        pthread_join(s->writer_thread, NULL);
+    }
+    pthread_join(s->tick_thread, NULL);
+    s->threads = false;
+    return rc;
+}
+
+void service_stop_threads(struct service *s)
+{
+    if (!s->threads) return;
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    pthread_cond_broadcast(&s->stop);
+    pthread_mutex_unlock(&s->lock);
+
+    pthread_join(s->tick_thread, NULL);
+    if (s->learner) {
+        s->bus.wake(s->bus.self);
+        pthread_join(s->learner_thread, NULL);
+    }
+    if (s->writer) {
+        writer_stop(s->writer);
+        pthread_join(s->writer_thread, NULL);
+    }
+    s->threads = false;
+}
+
+/* ---- end ---- */
+
+int service_drain(struct service *s, struct err *e)
+{
+    atomic_store(&s->draining, true);
+    service_stop_threads(s);
+    service_checkpoint(s, true);
+    return s->writer ? writer_flush(s->writer, e) : 0;
+}
+
+void service_free(struct service *s)
+{
+    if (!s) return;
+    service_stop_threads(s);
+    learner_free(s->learner);
+    if (s->bus.self) s->bus.free(s->bus.self);
+    snap_free(s->snap);
+    sessions_free(s->sessions);
+    profiles_free(s->profiles);
+    writer_free(s->writer);
+    folder_close(&s->folder);
+    pthread_cond_destroy(&s->stop);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+struct service_worker *service_worker_new(struct service *s, struct err *e)
+{
+    struct service_worker *w = calloc(1, sizeof *w);
+    if (!w) {
+        err_set(e, ERR_MEMORY, "no memory for a worker");
+        return NULL;
+    }
+    w->service = s;
+    if (decide_init(&w->decider, &s->policy_cfg, e)) {
+        service_worker_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void service_worker_free(struct service_worker *w)
+{
+    if (!w) return;
+    decide_release(&w->decider);
+    free(w);
+}

@@ -1,0 +1,135 @@
+/* Profiles, the policy, and what is seen of the service from outside. */
+#include "service_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "rl/ckpt.h"
+
+/* ---- profiles ---- */
+
+int service_profile_get(struct profile *out, struct service *s, const char *name,
+                        struct err *e)
+{
+    return profiles_get(out, NULL, s->profiles, name, e);
+}
+
+int service_profile_list(struct profile *out, int max, struct service *s)
+{
+    return profiles_list(out, max, s->profiles);
+}
+
+/* Room for one record of a change that must not be lost. */
+static int admit_one(struct service *s, struct err *e)
+{
+    return s->writer ? writer_reserve(s->writer, 1, e) : 0;
+}
+
+/* Durable before it is answered: profiles are few and rarely put. p NULL: nothing changed. */
+static int store_profile(struct service *s, enum store_kind kind, const struct profile *p,
+                         struct err *e)
+{
+    if (!s->writer) return 0;
+    struct store_rec r = {.kind = kind};
+    if (p) r.profile = *p;
+    writer_put(s->writer, &r, p != NULL, 1);
+    return p ? writer_flush(s->writer, e) : 0;
+}
+
+int service_profile_put(struct service *s, const struct profile *p, struct err *e)
+{
+    int rc = admit_one(s, e);
+    if (rc) return rc;
+    int created = profiles_put(s->profiles, p, e);
+    rc = store_profile(s, STORE_PROFILE, created < 0 ? NULL : p, e);
+    return rc ? rc : created;
+}
+
+int service_profile_delete(struct service *s, const char *name, struct err *e)
+{
+    if (!strcmp(name, s->cfg.default_profile))
+        return err_field(e, ERR_CONFLICT, "profile",
+                         "'%.63s' is what sessions without a hint get", name);
+    int rc = admit_one(s, e);
+    if (rc) return rc;
+    struct profile gone = {0};
+    snprintf(gone.name, sizeof gone.name, "%s", name);
+    int failed = profiles_delete(s->profiles, name, e);
+    rc = store_profile(s, STORE_PROFILE_GONE, failed ? NULL : &gone, e);
+    return failed ? failed : rc;
+}
+
+/* ---- policy ---- */
+
+void service_policy_info(struct policy_info *out, struct service *s)
+{
+    const struct weights *w = snap_get(s->snap);
+    *out = (struct policy_info){.version = w->policy->version,
+                                .published_at = w->published_at,
+                                .cfg = w->policy->cfg,
+                                .parameters = w->policy->actor->n + w->policy->critic->n,
+                                .check_score = w->check_score};
+    snap_put(s->snap, w);
+}
+
+int service_policy_weights(void **out, size_t *n, struct service *s, struct err *e)
+{
+    const struct weights *w = snap_get(s->snap);
+    int rc = ckpt_encode(out, n, w->policy, NULL, NULL, 0, e);
+    snap_put(s->snap, w);
+    return rc;
+}
+
+/* ---- seen from outside ---- */
+
+void service_stats(struct service_stats *out, struct service *s)
+{
+    *out = (struct service_stats){.sessions_opened = atomic_load(&s->opened),
+                                  .sessions_closed = atomic_load(&s->closed),
+                                  .sessions_expired = atomic_load(&s->expired),
+                                  .conflicts = atomic_load(&s->conflicts),
+                                  .draining = atomic_load(&s->draining),
+                                  .learning = s->learner != NULL,
+                                  .store_ok = true};
+    struct session_stats ss;
+    sessions_stats(&ss, s->sessions);
+    out->sessions_live = ss.live;
+    out->decisions = ss.decisions;
+    out->repeats = ss.repeats;
+    out->rewards = ss.rewards;
+    out->not_followed = ss.not_followed;
+    out->bus_dropped = ss.starved;
+
+    for (int i = 0; i < SERVICE_PROFILE_STATS; i++) {
+        const struct session_slot *slot = &ss.slot[i];
+        if (!profiles_slot_name(out->profile[i].name, s->profiles, i)) break;
+        out->n_profiles = i + 1;
+        out->profile[i].rewards = slot->rewards;
+        out->profile[i].reward_sum = slot->reward_sum;
+        out->profile[i].stall_sum_s = slot->stall_sum_s;
+        out->profile[i].kbps_sum = slot->kbps_sum;
+        for (int k = 0; k < 16; k++) {
+            out->profile[i].expert[k] = slot->expert[k];
+            out->expert_decisions[k] += slot->expert[k];
+        }
+    }
+
+    if (s->writer) {
+        struct writer_stats ws;
+        writer_stats(s->writer, &ws);
+        out->store_queue = ws.queued;
+        out->store_errors = ws.errors;
+        out->store_ok = ws.ok;
+    }
+    if (s->bus.self) {
+        struct bus_stats bs;
+        s->bus.stats(s->bus.self, &bs);
+        out->bus_queue = bs.queued;
+        out->bus_dropped += bs.dropped;
+    }
+    if (s->learner) learner_stats(s->learner, &out->learner);
+
+    const struct weights *w = snap_get(s->snap);
+    out->policy_version = w->policy->version;
+    snap_put(s->snap, w);
+}

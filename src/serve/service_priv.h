@@ -1,0 +1,73 @@
+/* service_priv.h - what the sources of the service share. */
+#ifndef SERVE_SERVICE_PRIV_H
+#define SERVE_SERVICE_PRIV_H
+
+#include "serve/bus.h"
+#include "serve/decide.h"
+#include "serve/exam.h"
+#include "serve/folder.h"
+#include "serve/learner.h"
+#include "serve/profiles.h"
+#include "serve/service.h"
+#include "serve/sessions.h"
+#include "serve/snap.h"
+#include "serve/writer.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* records that one request can cause: a session's row and three steps */
+#define SERVICE_RECORDS 4
+
+struct service {
+    struct service_cfg cfg;
+    struct folder folder;
+    struct policy_cfg policy_cfg;
+    struct profiles *profiles;
+    struct sessions *sessions;
+    struct snap *snap;
+    struct writer *writer;   /* NULL: nothing is stored */
+    struct bus bus;          /* self NULL: nothing learns */
+    struct learner *learner; /* NULL likewise */
+
+    atomic_uint_fast64_t opened, closed, expired, conflicts, numeric;
+    atomic_bool draining;
+    atomic_flag ticking; /* one tick at a time: owner of the next two */
+    double prune_at;
+    double checkpoint_at; /* of whoever takes the learner's turns */
+
+    bool threads; /* learner, writer and tick are running */
+    pthread_t learner_thread, writer_thread, tick_thread;
+    pthread_mutex_t lock; /* of stopping */
+    pthread_cond_t stop;
+    bool stopping;
+};
+
+struct service_worker {
+    struct service *service;
+    struct decider decider;
+    struct changes changes; /* of the request at hand */
+};
+
+double service_now(struct service *s);
+
+/* Refuses when draining or when the store has no room for a request's records. */
+int service_admit(struct service *s, struct err *e) __attribute__((warn_unused_result));
+/* Gives the admission back unused. */
+void service_dismiss(struct service *s);
+/* Hands what a request changed to the store and the learner. */
+void service_deliver(struct service *s, const struct changes *c, bool opened,
+                     const uint8_t id[TRACK_ID]);
+
+/* The record of the weights that are published now goes to the store. */
+void service_store_version(struct service *s);
+
+/* Takes stored profiles and live sessions in. */
+int service_restore(struct service *s, struct err *e) __attribute__((warn_unused_result));
+
+/* A checkpoint when one is due. For whoever takes the learner's turns. */
+void service_checkpoint(struct service *s, bool now);
+
+void service_stop_threads(struct service *s);
+
+#endif

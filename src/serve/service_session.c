@@ -1,0 +1,321 @@
+/* Sessions, decisions and rewards: the requests of a viewer. */
+#include "service_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "serve/limits.h"
+
+static int find_id(uint8_t id[TRACK_ID], const char *session, struct err *e)
+{
+    if (sessions_id_parse(id, session)) return 0;
+    return err_field(e, ERR_ABSENT, "session", "no such session");
+}
+
+/* Counts what deserves it and passes rc on. */
+static int tally(struct service *s, int rc)
+{
+    if (rc == ERR_CONFLICT) atomic_fetch_add(&s->conflicts, 1);
+    return rc;
+}
+
+int service_admit(struct service *s, struct err *e)
+{
+    if (atomic_load(&s->draining))
+        return err_set(e, ERR_FULL, "the daemon is shutting down");
+    return s->writer ? writer_reserve(s->writer, SERVICE_RECORDS, e) : 0;
+}
+
+void service_dismiss(struct service *s)
+{
+    if (s->writer) writer_put(s->writer, NULL, 0, SERVICE_RECORDS);
+}
+
+void service_deliver(struct service *s, const struct changes *c, bool opened,
+                     const uint8_t id[TRACK_ID])
+{
+    if (s->writer) writer_put_changes(s->writer, c, opened, id, SERVICE_RECORDS);
+    if (c->has_traj && s->bus.self) s->bus.send(s->bus.self, &c->traj);
+    if (c->closed) atomic_fetch_add(&s->closed, 1);
+}
+
+/* ---- decisions ---- */
+
+static void verdict_on(struct verdict *out, struct service *s, struct decider *d,
+                       const struct view *view, double u)
+{
+    const struct weights *w = snap_get(s->snap);
+    bool ok = decide(out, w->policy, d, view, u);
+    snap_put(s->snap, w);
+    if (!ok && atomic_fetch_add(&s->numeric, 1) == 0)
+        log_event(
+            s->cfg.log, LOG_ERROR, "policy",
+            "version %llu gave a value that is not finite: answering the lowest level",
+            (unsigned long long)out->policy);
+}
+
+static double draw(const struct service *s, bool explores, uint64_t key, int chunk)
+{
+    return explores ? decide_draw(s->cfg.seed, key, chunk) : -1;
+}
+
+static int draw_key(uint64_t *key, struct err *e)
+{
+    while (getrandom(key, sizeof *key, 0) != sizeof *key)
+        if (errno != EINTR) return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
+    return 0;
+}
+
+/* The session as understood: its profile looked up, its key drawn, its share decided. */
+static int make_row(struct track_row *row, struct service *s,
+                    const struct session_open *in, struct err *e)
+{
+    int rc = limits_open(in, e);
+    if (rc) return rc;
+    if (in->levels > s->policy_cfg.actions)
+        return err_field(e, ERR_RANGE, "ladder_kbps",
+                         "has %d levels; the policy chooses among at most %d", in->levels,
+                         s->policy_cfg.actions);
+
+    *row = (struct track_row){.chunk_s = in->chunk_s,
+                              .buffer_max_s = in->buffer_max_s,
+                              .opened_at = service_now(s),
+                              .levels = in->levels,
+                              .chunks = in->chunks,
+                              .key = in->key,
+                              .has_key = in->has_key,
+                              .has_mu = in->has_mu,
+                              .hinted = in->has_mu || in->profile[0]};
+    memcpy(row->ladder_kbps, in->ladder_kbps, (size_t)in->levels * sizeof(double));
+    snprintf(row->content_id, sizeof row->content_id, "%s", in->content_id);
+    if (in->has_mu) {
+        row->qoe = in->qoe;
+        row->slot = PROFILES_SLOT_CUSTOM;
+        snprintf(row->profile, sizeof row->profile, "custom");
+    } else {
+        struct profile p;
+        int slot = PROFILES_SLOT_CUSTOM;
+        const char *name = in->profile[0] ? in->profile : s->cfg.default_profile;
+        rc = profiles_get(&p, &slot, s->profiles, name, e);
+        if (rc) return rc;
+        row->qoe = p.qoe;
+        row->slot = (uint8_t)slot;
+        snprintf(row->profile, sizeof row->profile, "%s", p.name);
+    }
+    row->tag = (uint8_t)profiles_tag(&row->qoe);
+    if (!in->has_key) rc = draw_key(&row->key, e);
+    row->explores = decide_explores(s->cfg.seed, row->key, s->cfg.explore_share);
+    return rc;
+}
+
+int service_open(struct session_opened *out, struct service *s, struct service_worker *w,
+                 const struct session_open *in, struct err *e)
+{
+    struct track_row row;
+    int rc = make_row(&row, s, in, e);
+    if (!rc) rc = service_admit(s, e);
+    if (rc) return rc;
+
+    struct question q = {.has_next = in->has_next};
+    memcpy(q.next_bytes, in->next_bytes, sizeof q.next_bytes);
+    struct track first;
+    struct steps none = {.free = -1};
+    struct view view;
+    struct answer unused;
+    struct verdict v;
+    track_init(&first, &row);
+    rc = track_peek(&view, &unused, &first, &none, &q, e);
+    if (!rc) {
+        verdict_on(&v, s, &w->decider, &view, draw(s, row.explores, row.key, 0));
+        track_changes_clear(&w->changes);
+        rc = sessions_open(&out->first, s->sessions, &row, &q, &v, &w->changes, e);
+    }
+    if (rc) {
+        service_dismiss(s);
+        return rc;
+    }
+    service_deliver(s, &w->changes, true, row.id);
+    atomic_fetch_add(&s->opened, 1);
+
+    sessions_id_text(out->session, row.id);
+    memcpy(out->profile, row.profile, sizeof out->profile);
+    out->hinted = row.hinted;
+    out->qoe = row.qoe;
+    out->key = row.key;
+    out->explores = row.explores;
+    return 0;
+}
+
+int service_ask(struct answer *out, struct service *s, struct service_worker *w,
+                const char *session, const struct question *q, struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    int rc = find_id(id, session, e);
+    if (!rc) rc = service_admit(s, e);
+    if (rc) return rc;
+
+    bool kept = false;
+    do { /* again when another thread moved the session on in between */
+        struct view view;
+        struct session_ticket ticket;
+        rc = sessions_peek(&view, out, &ticket, s->sessions, id, q, e);
+        if (rc) break;
+        struct verdict v;
+        verdict_on(&v, s, &w->decider, &view,
+                   draw(s, ticket.explores, ticket.key, q->chunk));
+        track_changes_clear(&w->changes);
+        rc = sessions_decide(out, s->sessions, id, &ticket, q, &v, service_now(s),
+                             &w->changes, e);
+        kept = rc == 0;
+    } while (rc == 1);
+
+    if (kept)
+        service_deliver(s, &w->changes, false, id);
+    else
+        service_dismiss(s);
+    return rc < 0 ? tally(s, rc) : 0;
+}
+
+int service_decide(struct answer *out, struct service *s, struct service_worker *w,
+                   const struct view *view, struct err *e)
+{
+    int rc = limits_view(view, e);
+    if (rc) return rc;
+    if (view->levels > s->policy_cfg.actions)
+        return err_field(e, ERR_RANGE, "ladder_kbps",
+                         "has %d levels; the policy chooses among at most %d",
+                         view->levels, s->policy_cfg.actions);
+
+    struct verdict v;
+    verdict_on(&v, s, &w->decider, view, -1);
+    *out = (struct answer){.chunk = view->chunk,
+                           .level = v.level,
+                           .levels = view->levels,
+                           .kbps = view->ladder_kbps[v.level],
+                           .policy = v.policy,
+                           .expert = v.expert,
+                           .value = (double)v.value,
+                           .entropy = (double)v.entropy};
+    for (int k = 0; k < view->levels; k++)
+        out->prob[k] = (double)v.prob[k];
+    return 0;
+}
+
+/* ---- rewards and ends ---- */
+
+int service_reward(struct reward_out *out, struct service *s, const char *session,
+                   const struct reward_in *in, struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    int rc = find_id(id, session, e);
+    if (!rc) rc = service_admit(s, e);
+    if (rc) return rc;
+
+    struct changes c;
+    track_changes_clear(&c);
+    rc = sessions_report(out, s->sessions, id, in, service_now(s), &c, e);
+    if (rc) {
+        service_dismiss(s);
+        return tally(s, rc);
+    }
+    service_deliver(s, &c, false, id);
+    return 0;
+}
+
+int service_close(struct service *s, const char *session, struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    int rc = find_id(id, session, e);
+    if (!rc) rc = service_admit(s, e);
+    if (rc) return rc;
+
+    struct changes c;
+    track_changes_clear(&c);
+    rc = sessions_close(s->sessions, id, service_now(s), &c, e);
+    if (rc) {
+        service_dismiss(s);
+        return rc;
+    }
+    service_deliver(s, &c, false, id);
+    return 0;
+}
+
+/* ---- history ---- */
+
+static void fill_history(struct history *out, const struct track_row *row)
+{
+    *out = (struct history){.closed = row->closed,
+                            .terminal = row->terminal,
+                            .opened_at = row->opened_at,
+                            .last_at = row->closed ? row->closed_at : row->opened_at};
+    struct session_open *o = &out->open;
+    if (row->hinted && !row->has_mu) memcpy(o->profile, row->profile, sizeof o->profile);
+    o->has_mu = row->has_mu;
+    o->qoe = row->qoe;
+    o->levels = row->levels;
+    memcpy(o->ladder_kbps, row->ladder_kbps, sizeof o->ladder_kbps);
+    o->chunk_s = row->chunk_s;
+    o->chunks = row->chunks;
+    o->buffer_max_s = row->buffer_max_s;
+    memcpy(o->content_id, row->content_id, sizeof o->content_id);
+    o->has_key = row->has_key;
+    o->key = row->key;
+
+    struct session_opened *p = &out->opened;
+    sessions_id_text(p->session, row->id);
+    memcpy(p->profile, row->profile, sizeof p->profile);
+    p->hinted = row->hinted;
+    p->qoe = row->qoe;
+    p->key = row->key;
+    p->explores = row->explores;
+}
+
+int service_history(struct history *out, struct service *s, const char *session,
+                    struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    int rc = find_id(id, session, e);
+    if (rc) return rc;
+
+    struct track_row row;
+    struct step *steps = NULL;
+    int n = 0;
+    if (s->writer) {
+        const struct store *store = writer_store(s->writer);
+        rc = writer_flush(s->writer, e);
+        if (!rc) rc = store->history(store->self, &row, &steps, &n, id, e);
+    } else {
+        double last_at;
+        rc = sessions_history(&row, &last_at, &steps, &n, s->sessions, id, e);
+    }
+    if (rc) return rc;
+
+    fill_history(out, &row);
+    out->steps = calloc((size_t)n + 1, sizeof *out->steps);
+    if (!out->steps) {
+        free(steps);
+        return err_set(e, ERR_MEMORY, "no memory for %d steps", n);
+    }
+    out->n = n;
+    for (int i = 0; i < n; i++) {
+        track_history(&out->steps[i], &steps[i], &row);
+        if (steps[i].at > out->last_at) out->last_at = steps[i].at;
+    }
+    for (int k = 0; n && steps[0].ord == 0 && k < row.levels; k++) {
+        out->open.next_bytes[k] = steps[0].next_bytes[k];
+        out->open.has_next |= steps[0].next_bytes[k] > 0;
+    }
+    free(steps);
+    return 0;
+}
+
+void history_free(struct history *h)
+{
+    if (!h) return;
+    free(h->steps);
+    h->steps = NULL;
+    h->n = 0;
+}
