@@ -161,7 +161,7 @@ struct history {
 };
 int service_history(struct history *out, struct service *s, const char *session,
                     struct err *e) __attribute__((warn_unused_result));
-void history_free(struct history *h);
+void service_history_free(struct history *h);
 
 /* ---- stateless ---- */
 /* The whole question in one view; nothing is stored. Greedy. */

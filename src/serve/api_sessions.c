@@ -124,7 +124,7 @@ void api_session_get(struct api *a, const struct http_request *q,
             reply_header(r, "Content-Disposition", "attachment; filename=\"%s.csv\"",
                          h.opened.session);
     }
-    history_free(&h);
+    service_history_free(&h);
 }
 
 void api_session_close(struct api *a, const struct http_request *q,

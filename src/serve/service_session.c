@@ -312,7 +312,7 @@ int service_history(struct history *out, struct service *s, const char *session,
     return 0;
 }
 
-void history_free(struct history *h)
+void service_history_free(struct history *h)
 {
     if (!h) return;
     free(h->steps);
