@@ -45,7 +45,7 @@ static void make_tuned(struct recipe *r, enum variant v)
     t->ppo.lr = t->ppo.critic_lr = 1e-3;
     t->ppo.entropy = 0.05;
     t->ppo.gamma = 0.98;
-    t->ppo.minibatch = 512;
+    t->ppo.minibatch = 256;
     t->ppo.critic_epochs = 1;
     t->ppo.noise_gamma = v == PAMOE ? 1.0 : 0.0;
     t->schedule = TRAIN_GEOMETRIC;
