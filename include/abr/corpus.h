@@ -15,13 +15,23 @@
 
 enum corpus_part { CORPUS_ALL, CORPUS_TRAIN, CORPUS_TEST };
 
+/* Paths of a folder's traces, in name order. */
+struct corpus_files {
+    int n, cap;
+    char **path; /* (n), owned */
+};
+
 struct corpus {
     char name[64]; /* the folder's last component */
     int n;
     struct trace **traces; /* owned */
 };
 
-/* max 100,000 files. */
+/* max 100,000 files. *out is zero-initialised by the caller and freed also on failure. */
+int corpus_files_list(struct corpus_files *out, const char *dir, enum corpus_part part,
+                      struct err *e) __attribute__((warn_unused_result));
+void corpus_files_free(struct corpus_files *f);
+
 struct corpus *corpus_load(const char *dir, enum corpus_part part, struct err *e);
 /* `n` traces of `seconds` of the kind (see gen.h), or of each kind when kind is NULL, in name
  * order: the same corpus, and hash, as the folder they would be saved to. */

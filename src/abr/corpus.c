@@ -14,36 +14,32 @@
 
 enum { FILES_MAX = 100000 };
 
-struct names {
-    char **at;
-    int n, cap;
-};
-
-static void names_free(struct names *l)
+void corpus_files_free(struct corpus_files *f)
 {
-    for (int i = 0; i < l->n; i++)
-        free(l->at[i]);
-    free(l->at);
+    for (int i = 0; i < f->n; i++)
+        free(f->path[i]);
+    free(f->path);
+    *f = (struct corpus_files){0};
 }
 
-static int names_add(struct names *l, const char *name, struct err *e)
+static int add(struct corpus_files *f, const char *path, struct err *e)
 {
-    if (l->n == FILES_MAX)
+    if (f->n == FILES_MAX)
         return err_set(e, ERR_RANGE, "more than %d files in one folder", FILES_MAX);
-    if (l->n == l->cap) {
-        int cap = l->cap ? l->cap * 2 : 64;
-        char **more = realloc(l->at, (size_t)cap * sizeof *more);
+    if (f->n == f->cap) {
+        int cap = f->cap ? f->cap * 2 : 64;
+        char **more = realloc(f->path, (size_t)cap * sizeof *more);
         if (!more) return err_set(e, ERR_MEMORY, "no memory for %d file names", cap);
-        l->at = more;
-        l->cap = cap;
+        f->path = more;
+        f->cap = cap;
     }
-    l->at[l->n] = strdup(name);
-    if (!l->at[l->n]) return err_set(e, ERR_MEMORY, "no memory for a file name");
-    l->n++;
+    f->path[f->n] = strdup(path);
+    if (!f->path[f->n]) return err_set(e, ERR_MEMORY, "no memory for a file name");
+    f->n++;
     return 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_path(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -54,14 +50,20 @@ static bool in_part(const char *name, enum corpus_part part)
     return part == CORPUS_ALL || test == (part == CORPUS_TEST);
 }
 
-static int join(char *out, size_t size, const char *dir, const char *name, struct err *e)
+/* Adds dir/name when it is a regular file. */
+static int add_entry(struct corpus_files *f, const char *dir, const char *name,
+                     struct err *e)
 {
-    if (snprintf(out, size, "%s/%s", dir, name) < (int)size) return 0;
-    return err_field(e, ERR_RANGE, name, "the path is too long");
+    char path[4096];
+    struct stat st;
+    if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
+        return err_field(e, ERR_RANGE, name, "the path is too long");
+    if (stat(path, &st)) return err_field(e, ERR_IO, path, "%s", strerror(errno));
+    return S_ISREG(st.st_mode) ? add(f, path, e) : 0;
 }
 
-/* The regular files of the folder that belong to the part, in name order. */
-static int list(struct names *l, const char *dir, enum corpus_part part, struct err *e)
+int corpus_files_list(struct corpus_files *out, const char *dir, enum corpus_part part,
+                      struct err *e)
 {
     DIR *d = opendir(dir);
     if (!d)
@@ -71,20 +73,18 @@ static int list(struct names *l, const char *dir, enum corpus_part part, struct 
     struct dirent *entry;
     while (!rc && (entry = readdir(d))) {
         const char *name = entry->d_name;
-        char path[4096];
-        struct stat st;
-        if (name[0] == '.' || !strncmp(name, "README", 6) || !in_part(name, part))
-            continue;
-        rc = join(path, sizeof path, dir, name, e);
-        if (rc) break;
-        if (stat(path, &st))
-            rc = err_field(e, ERR_IO, path, "%s", strerror(errno));
-        else if (S_ISREG(st.st_mode))
-            rc = names_add(l, name, e);
+        bool skipped = name[0] == '.' || !strncmp(name, "README", 6);
+        if (!skipped && in_part(name, part)) rc = add_entry(out, dir, name, e);
     }
     closedir(d);
-    if (!rc && l->n) qsort(l->at, (size_t)l->n, sizeof *l->at, by_name);
-    return rc;
+    if (rc) return rc;
+    if (!out->n)
+        return err_field(e, ERR_ABSENT, dir, "holds no trace%s",
+                         part == CORPUS_TEST    ? " of the test part"
+                         : part == CORPUS_TRAIN ? " of the training part"
+                                                : "");
+    qsort(out->path, (size_t)out->n, sizeof *out->path, by_path);
+    return 0;
 }
 
 static struct corpus *corpus_new(int n, struct err *e)
@@ -108,33 +108,23 @@ void corpus_free(struct corpus *c)
 
 struct corpus *corpus_load(const char *dir, enum corpus_part part, struct err *e)
 {
-    struct names l = {0};
+    struct corpus_files files = {0};
     struct corpus *c = NULL;
-    if (list(&l, dir, part, e)) goto out;
-    if (!l.n) {
-        err_field(e, ERR_ABSENT, dir, "holds no trace%s",
-                  part == CORPUS_TEST    ? " of the test part"
-                  : part == CORPUS_TRAIN ? " of the training part"
-                                         : "");
-        goto out;
-    }
-
-    c = corpus_new(l.n, e);
+    if (!corpus_files_list(&files, dir, part, e)) c = corpus_new(files.n, e);
     if (!c) goto out;
+
     text_last_component(c->name, sizeof c->name, dir);
-    for (int i = 0; i < l.n; i++) {
-        char path[4096];
-        struct trace *t =
-            join(path, sizeof path, dir, l.at[i], e) ? NULL : trace_load(path, e);
+    for (int i = 0; i < files.n; i++) {
+        struct trace *t = trace_load(files.path[i], e);
         if (!t) {
             corpus_free(c);
             c = NULL;
-            goto out;
+            break;
         }
         c->traces[c->n++] = t;
     }
 out:
-    names_free(&l);
+    corpus_files_free(&files);
     return c;
 }
 

@@ -13,6 +13,7 @@ struct command {
 static const struct command commands[] = {
     {"eval", "score policies on traces", cmd_eval},
     {"train", "make a policy with PPO", cmd_train},
+    {"trace", "check, convert, generate and compare traces", cmd_trace},
     {NULL, NULL, NULL},
 };
 

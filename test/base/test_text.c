@@ -253,6 +253,69 @@ START_TEST(reading_survives_every_failing_allocation)
 }
 END_TEST
 
+static void cleans_to(const char *raw, const char *want)
+{
+    char out[64];
+    text_clean(out, sizeof out, raw);
+    ck_assert_str_eq(out, want);
+}
+
+START_TEST(only_printable_utf8_is_kept)
+{
+    cleans_to("plain ~", "plain ~");
+    cleans_to("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8e\xac",
+              "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8e\xac");
+    cleans_to("a\x1b[m\n\x7f", "a?[m??");
+    cleans_to("caf\xe9", "caf?");   /* Latin-1 */
+    cleans_to("\xc3", "?");         /* cut short */
+    cleans_to("\xc0\xaf", "\x3f?"); /* longer than needed */
+    cleans_to("\xe0\x80\xaf", "\x3f\x3f?");
+    cleans_to("\xed\xa0\x80", "\x3f\x3f?");         /* a surrogate */
+    cleans_to("\xf4\x90\x80\x80", "\x3f\x3f\x3f?"); /* beyond the last plane */
+
+    char out[5];
+    text_clean(out, sizeof out, "abc\xc3\xa9"); /* cut between characters */
+    ck_assert_str_eq(out, "abc");
+}
+END_TEST
+
+START_TEST(last_components)
+{
+    const struct {
+        const char *path, *last;
+    } want[] = {{"a/b/c", "c"}, {"c", "c"}, {"a/c//", "c"},
+                {"/c", "c"},    {"/", ""}, {"", ""}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        char out[16];
+        text_last_component(out, sizeof out, want[i].path);
+        ck_assert_str_eq(out, want[i].last);
+    }
+    char out[4];
+    text_last_component(out, sizeof out, "x/abcdef");
+    ck_assert_str_eq(out, "abc");
+}
+END_TEST
+
+START_TEST(refusals_keep_the_line)
+{
+    struct err e = {0};
+    ck_assert_int_eq(text_refuse("f", 7, ERR_RANGE, &e, "%d\n", 5), ERR_RANGE);
+    ck_assert_str_eq(e.field, "f:7");
+    ck_assert_str_eq(e.detail, "5?");
+    e = (struct err){0};
+    text_refuse("f", 0, ERR_RANGE, &e, "as a whole");
+    ck_assert_str_eq(e.field, "f");
+
+    char name[200];
+    memset(name, 'n', sizeof name);
+    strcpy(name + 150, "\xc3\xa9.log");
+    e = (struct err){0};
+    text_refuse(name, 1234567, ERR_RANGE, &e, "x");
+    ck_assert_str_eq(e.field + strlen(e.field) - 14, "\xc3\xa9.log:1234567");
+    ck_assert_int_eq(text_refuse("f", 1, ERR_IO, NULL, "lost"), ERR_IO);
+}
+END_TEST
+
 #define LENGTH(a) (sizeof(a) / sizeof *(a))
 
 Suite *suite_base_text(void);
@@ -274,6 +337,9 @@ Suite *suite_base_text(void)
     tcase_add_test(t, a_failed_write_leaves_the_old_file);
     tcase_add_test(t, devices_stay_devices);
     tcase_add_test(t, paths_have_an_end);
+    tcase_add_test(t, only_printable_utf8_is_kept);
+    tcase_add_test(t, last_components);
+    tcase_add_test(t, refusals_keep_the_line);
     tcase_add_test(t, reading_survives_every_failing_allocation);
     suite_add_tcase(s, t);
     return s;

@@ -1,0 +1,446 @@
+/* abrd trace: look at traces, convert and generate them. */
+#include "abr/corpus.h"
+#include "abr/gen.h"
+#include "abr/overlap.h"
+#include "abr/trace_stats.h"
+#include "base/pool.h"
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int fail(const char *command, const struct err *e)
+{
+    fprintf(stderr, "abrd trace %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
+            e->detail);
+    return OPT_EXIT_FAILED;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static int make_folder(const char *dir, struct err *e)
+{
+    if (!mkdir(dir, 0755) || (errno == EEXIST && is_folder(dir))) return 0;
+    return err_field(e, ERR_IO, dir, "cannot be made: %s", strerror(errno));
+}
+
+/* ----------------------------------------------------------------------------- check */
+
+struct verdicts {
+    struct out *out;
+    int good, refused;
+};
+
+static void check_file(struct verdicts *v, const char *path)
+{
+    struct err e = {0};
+    struct trace *t = trace_load(path, &e);
+    out_row(v->out);
+    out_text(v->out, "file", path);
+    out_text(v->out, "verdict", t ? "ok" : "refused");
+    if (t) {
+        out_int(v->out, "rows", t->n);
+        out_real(v->out, "duration_s", t->time_s[t->n - 1] - t->time_s[0], 1);
+        out_real(v->out, "mean_mbps", trace_mean_mbps(t), 3);
+    } else {
+        out_text(v->out, "where", e.field);
+        out_text(v->out, "why", e.detail);
+    }
+    *(t ? &v->good : &v->refused) += 1;
+    trace_free(t);
+}
+
+static int check(int argc, char **argv)
+{
+    struct out_cfg cfg = {0};
+    const struct opt opts[] = {OUT_OPTIONS(cfg), {0}};
+    const struct opt_cmd cmd = {
+        .name = "trace check",
+        .args = "FILE|DIR...",
+        .min_args = 1,
+        .about =
+            "Says of every file whether it is a trace, and if not, which line is to "
+            "blame.\nPensieve, Mahimahi, sabre JSON and CSV are told apart by content. "
+            "Exit code 1\nwhen a file is refused.",
+        .opts = opts,
+        .example = "abrd trace check traces my-trace.csv",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+
+    struct err e = {0};
+    struct verdicts v = {.out = out_new(&cfg, &e)};
+    if (!v.out) return fail("check", &e);
+    for (; at < argc && !e.code; at++) {
+        struct corpus_files files = {0};
+        if (!is_folder(argv[at])) {
+            check_file(&v, argv[at]);
+        } else if (!corpus_files_list(&files, argv[at], CORPUS_ALL, &e)) {
+            for (int i = 0; i < files.n; i++)
+                check_file(&v, files.path[i]);
+        }
+        corpus_files_free(&files);
+    }
+    out_say(v.out, "%d ok, %d refused", v.good, v.refused);
+    if (!e.code && out_finish(v.out, &e)) v.refused++;
+    out_free(v.out);
+    if (e.code) return fail("check", &e);
+    return v.refused ? OPT_EXIT_FAILED : OPT_EXIT_DONE;
+}
+
+/* --------------------------------------------------------------------------- convert */
+
+static int convert_file(const char *from, const char *to, struct err *e)
+{
+    struct trace *t = trace_load(from, e);
+    if (!t) return e->code;
+    int rc = trace_save(t, to, e);
+    if (!rc && t->rtt_s >= 0.0)
+        printf(
+            "%s: %d rows; the mean latency of %.0f ms is lost: play it with --rtt-ms\n",
+            to, t->n, t->rtt_s * 1000.0);
+    else if (!rc)
+        printf("%s: %d rows\n", to, t->n);
+    trace_free(t);
+    return rc;
+}
+
+static int convert_folder(const char *from, const char *to, struct err *e)
+{
+    struct corpus_files files = {0};
+    int rc = corpus_files_list(&files, from, CORPUS_ALL, e);
+    if (!rc) rc = make_folder(to, e);
+    for (int i = 0; i < files.n && !rc; i++) {
+        char name[256], path[4096];
+        text_last_component(name, sizeof name, files.path[i]);
+        if (snprintf(path, sizeof path, "%s/%s", to, name) >= (int)sizeof path)
+            rc = err_field(e, ERR_RANGE, name, "the path is too long");
+        else
+            rc = convert_file(files.path[i], path, e);
+    }
+    corpus_files_free(&files);
+    return rc;
+}
+
+static int convert(int argc, char **argv)
+{
+    const struct opt opts[] = {{0}};
+    const struct opt_cmd cmd = {
+        .name = "trace convert",
+        .args = "FROM TO",
+        .min_args = 2,
+        .max_args = 2,
+        .about = "Writes a trace of any known format, or a folder of them, as Pensieve "
+                 "text:\n\"seconds Mbit/s\" per line.",
+        .opts = opts,
+        .example = "abrd trace convert verizon.up verizon.txt",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+
+    struct err e = {0};
+    const char *from = argv[at], *to = argv[at + 1];
+    int rc = is_folder(from) ? convert_folder(from, to, &e) : convert_file(from, to, &e);
+    return rc ? fail("convert", &e) : OPT_EXIT_DONE;
+}
+
+/* -------------------------------------------------------------------------- generate */
+
+static int save_all(const struct corpus *c, const char *dir, struct err *e)
+{
+    int rc = make_folder(dir, e);
+    for (int i = 0; i < c->n && !rc; i++) {
+        char path[4096];
+        if (snprintf(path, sizeof path, "%s/%s", dir, c->traces[i]->name) >=
+            (int)sizeof path)
+            rc = err_field(e, ERR_RANGE, dir, "the path is too long");
+        else
+            rc = trace_save(c->traces[i], path, e);
+    }
+    return rc;
+}
+
+static int generate(int argc, char **argv)
+{
+    const char *kind = "all", *dir = NULL;
+    int n = 10;
+    double seconds = 320.0;
+    uint64_t seed = 1;
+    const struct opt opts[] = {
+        {"out", "DIR", "folder for the traces; made when it is not there", .text = &dir},
+        {"kind", "NAME",
+         "3g-commute, broadband, lte, wifi, outage, high-4g, all of them, "
+         "or volatile-low",
+         .text = &kind},
+        {"n", "N", "traces of each kind", .i = &n, .lo = 1, .hi = 10000},
+        {"seconds", "S", "length of each", .d = &seconds, .lo = 10, .hi = 1e5},
+        {"seed", "N", "the same seed gives the same bytes", .u64 = &seed},
+        {0},
+    };
+    const struct opt_cmd cmd = {
+        .name = "trace generate",
+        .about =
+            "Draws links from a Markov model; traces/README.md tells its parameters.",
+        .opts = opts,
+        .example = "abrd trace generate --out /tmp/low --kind volatile-low --n 50",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+    if (!dir) return opt_usage("trace generate", "--out DIR is missing");
+
+    struct err e = {0};
+    struct corpus *c =
+        corpus_generate(strcmp(kind, "all") ? kind : NULL, n, seconds, seed, &e);
+    if (!c && e.code == ERR_ABSENT) return opt_usage("trace generate", "%s", e.detail);
+    int rc = c ? save_all(c, dir, &e) : e.code;
+    if (!rc) printf("%d traces in %s, CRC-32 %08x\n", c->n, dir, corpus_hash(c));
+    corpus_free(c);
+    return rc ? fail("generate", &e) : OPT_EXIT_DONE;
+}
+
+/* ----------------------------------------------------------------------------- stats */
+
+struct traces {
+    int n, cap;
+    struct trace **at;
+};
+
+static int load_one(struct traces *l, const char *path, struct err *e)
+{
+    if (l->n == l->cap) {
+        int cap = l->cap ? 2 * l->cap : 64;
+        struct trace **more = realloc(l->at, (size_t)cap * sizeof *more);
+        if (!more) return err_set(e, ERR_MEMORY, "no memory for %d traces", cap);
+        l->at = more;
+        l->cap = cap;
+    }
+    l->at[l->n] = trace_load(path, e);
+    if (!l->at[l->n]) return e->code;
+    l->n++;
+    return 0;
+}
+
+static int load_arg(struct traces *l, const char *path, enum corpus_part part,
+                    struct err *e)
+{
+    if (!is_folder(path)) return load_one(l, path, e);
+    struct corpus_files files = {0};
+    int rc = corpus_files_list(&files, path, part, e);
+    for (int i = 0; i < files.n && !rc; i++)
+        rc = load_one(l, files.path[i], e);
+    corpus_files_free(&files);
+    return rc;
+}
+
+static int put_stats(struct out *o, const char *name, struct trace **traces, int n,
+                     struct err *e)
+{
+    struct trace_stats s;
+    int rc = trace_stats(&s, traces, n, e);
+    if (rc) return rc;
+    out_row(o);
+    out_text(o, "trace", name);
+    out_int(o, "slots", s.slots);
+    out_real(o, "duration_s", s.duration_s, 1);
+    out_real(o, "mean_mbps", s.mean, 3);
+    out_real(o, "p5", s.p5, 3);
+    out_real(o, "p50", s.p50, 3);
+    out_real(o, "p95", s.p95, 3);
+    out_real(o, "cv", s.cv, 3);
+    out_real(o, "zero_share", s.zero_share, 4);
+    return 0;
+}
+
+static int stats(int argc, char **argv)
+{
+    struct out_cfg cfg = {0};
+    const char *part_name = "all";
+    bool total = false;
+    const struct opt opts[] = {
+        {"part", "NAME", "of folders: all, train or test, split by name",
+         .text = &part_name},
+        {"total", NULL, "only the row over all traces", .flag = &total},
+        OUT_OPTIONS(cfg),
+        {0},
+    };
+    const struct opt_cmd cmd = {
+        .name = "trace stats",
+        .args = "FILE|DIR...",
+        .min_args = 1,
+        .about =
+            "Throughput in numbers, per trace and over all, weighted by time: mean,\n"
+            "percentiles, coefficient of variation, share of the time at zero.",
+        .opts = opts,
+        .example = "abrd trace stats traces --total",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+    static const char *const parts[] = {"all", "train", "test"}; /* as in corpus_part */
+    int part = 0;
+    while (part < 3 && strcmp(parts[part], part_name))
+        part++;
+    if (part == 3) return opt_usage("trace stats", "--part is all, train or test");
+
+    struct err e = {0};
+    struct traces l = {0};
+    struct out *o = out_new(&cfg, &e);
+    int rc = o ? 0 : e.code;
+    for (; at < argc && !rc; at++)
+        rc = load_arg(&l, argv[at], (enum corpus_part)part, &e);
+    for (int i = 0; i < l.n && !rc && !total; i++)
+        rc = put_stats(o, l.at[i]->name, &l.at[i], 1, &e);
+    if (!rc) rc = put_stats(o, "total", l.at, l.n, &e);
+    if (!rc) rc = out_finish(o, &e);
+    out_free(o);
+    for (int i = 0; i < l.n; i++)
+        trace_free(l.at[i]);
+    free(l.at);
+    return rc ? fail("stats", &e) : OPT_EXIT_DONE;
+}
+
+/* --------------------------------------------------------------------------- overlap */
+
+/* The names in B, one a line: what `abrd eval --exclude` reads. */
+static int write_list(const char *path, const struct overlap *o, const struct corpus *b,
+                      struct err *e)
+{
+    size_t room = 1;
+    for (int i = 0; i < o->n; i++)
+        room += sizeof b->traces[0]->name + 1;
+    char *text = calloc(room, 1), *p = text;
+    if (!text) return err_set(e, ERR_MEMORY, "no memory for %d names", o->n);
+    for (int i = 0; i < o->n; i++)
+        if (!i || o->pairs[i].b != o->pairs[i - 1].b)
+            p += sprintf(p, "%s\n", b->traces[o->pairs[i].b]->name);
+    int rc = text_write_file(path, text, (size_t)(p - text), e);
+    free(text);
+    return rc;
+}
+
+static void put_pairs(struct out *out, const struct overlap *o, const struct corpus *a,
+                      const struct corpus *b, const struct overlap_cfg *cfg)
+{
+    int distinct = 0;
+    for (int i = 0; i < o->n; i++) {
+        const struct overlap_pair *p = &o->pairs[i];
+        distinct += !i || p->b != p[-1].b;
+        out_row(out);
+        out_text(out, "trace", b->traces[p->b]->name);
+        out_text(out, "like", a->traces[p->a]->name);
+        out_real(out, "r", p->r, 3);
+        out_int(out, "at_s", p->b_s);
+        out_int(out, "like_at_s", p->a_s);
+    }
+    out_say(
+        out,
+        "%d of %d traces in %s correlate above %g with one in %s over %d s; %d and %d "
+        "were shorter and not compared",
+        distinct, b->n, b->name, cfg->threshold, a->name, cfg->window_s, o->short_b,
+        o->short_a);
+}
+
+static int overlap(int argc, char **argv)
+{
+    struct out_cfg cfg = {0};
+    struct overlap_cfg how = overlap_cfg_default();
+    how.threads = pool_cpus();
+    const char *list = NULL;
+    const struct opt opts[] = {
+        {"window", "S", "length of the windows that are compared", .i = &how.window_s,
+         .lo = 10, .hi = 100000},
+        {"threshold", "R", "correlation from which windows are called alike",
+         .d = &how.threshold, .lo = 0, .hi = 1},
+        {"level", "X", "their means may differ by this share; 1 = by anything",
+         .d = &how.level, .lo = 0, .hi = 1},
+        {"list", "FILE", "write the names in B, one a line", .text = &list},
+        {"threads", "N", "threads to compare on", .i = &how.threads, .lo = 1,
+         .hi = POOL_THREADS},
+        OUT_OPTIONS(cfg),
+        {0},
+    };
+    const struct opt_cmd cmd = {
+        .name = "trace overlap",
+        .args = "A B",
+        .min_args = 2,
+        .max_args = 2,
+        .about =
+            "Finds traces in folder B (test) that come from the same recording as one "
+            "in\n"
+            "folder A (training), though no file is common: every window of one against\n"
+            "every window of the other.",
+        .opts = opts,
+        .example = "abrd trace overlap train test --list leaked.txt\n"
+                   "abrd eval --traces test --exclude leaked.txt",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+
+    struct err e = {0};
+    struct overlap found = {0};
+    struct out *o = out_new(&cfg, &e);
+    struct corpus *a = o ? corpus_load(argv[at], CORPUS_ALL, &e) : NULL;
+    struct corpus *b = a ? corpus_load(argv[at + 1], CORPUS_ALL, &e) : NULL;
+    int rc = b ? overlap_find(&found, a, b, &how, &e) : e.code;
+    if (!rc && list) rc = write_list(list, &found, b, &e);
+    if (!rc) put_pairs(o, &found, a, b, &how);
+    if (!rc) rc = out_finish(o, &e);
+    overlap_free(&found);
+    corpus_free(b);
+    corpus_free(a);
+    out_free(o);
+    return rc ? fail("overlap", &e) : OPT_EXIT_DONE;
+}
+
+/* ----------------------------------------------------------------------------- trace */
+
+static const struct {
+    const char *name, *help;
+    int (*run)(int argc, char **argv);
+} subcommands[] = {
+    {"check", "say of files whether they are traces, and why not", check},
+    {"convert", "write any format as Pensieve text", convert},
+    {"generate", "draw links of named kinds", generate},
+    {"stats", "mean, percentiles, variation, outages", stats},
+    {"overlap", "traces of one set that leak into another", overlap},
+};
+enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
+
+static void print_subcommands(FILE *f)
+{
+    fputs("Looks at traces of throughput, converts and generates them.\n\n"
+          "usage: abrd trace COMMAND [options]\n\ncommands:\n",
+          f);
+    for (int i = 0; i < SUBCOMMANDS; i++)
+        fprintf(f, "  %-8s  %s\n", subcommands[i].name, subcommands[i].help);
+    fputs("\nexample:\n  abrd trace stats traces\n\n"
+          "abrd trace COMMAND --help lists the options of a command.\n",
+          f);
+}
+
+int cmd_trace(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) {
+        print_subcommands(stderr);
+        return OPT_EXIT_USAGE;
+    }
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+        print_subcommands(stdout);
+        return OPT_EXIT_DONE;
+    }
+    for (int i = 0; i < SUBCOMMANDS; i++)
+        if (!strcmp(subcommands[i].name, name))
+            return subcommands[i].run(argc - 1, argv + 1);
+    return opt_usage("trace", "there is no command 'trace %s'", name);
+}

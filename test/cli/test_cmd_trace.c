@@ -1,0 +1,166 @@
+/* abrd trace, from outside. */
+#include "base/text.h"
+#include "cli/opt.h"
+#include "support/program.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char dir[64];
+
+static void set_up(void)
+{
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+}
+
+static void tear_down(void)
+{
+    tmpdir_remove(dir);
+}
+
+static void put(const char *name, const char *text)
+{
+    struct err e = {0};
+    int rc = text_write_file(tmpdir_path(dir, name), text, strlen(text), &e);
+    ck_assert_msg(!rc, "%s", e.detail);
+}
+
+/* Runs it and looks for each of the parts in what it printed; "$" in args is the folder. */
+static void expect(const char *args, int code, const char *const *parts)
+{
+    char full[1024] = "trace ";
+    for (const char *s = args; *s; s++) {
+        size_t n = strlen(full);
+        snprintf(full + n, sizeof full - n, *s == '$' ? "%s" : "%.1s",
+                 *s == '$' ? dir : s);
+    }
+    struct program_result r = program_run(full);
+    ck_assert_msg(r.code == code, "%s: exit %d, not %d\n%s", full, r.code, code, r.text);
+    for (; *parts; parts++)
+        ck_assert_msg(strstr(r.text, *parts), "%s: no \"%s\" in\n%s", full, *parts,
+                      r.text);
+    program_free(&r);
+}
+
+#define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+START_TEST(check_gives_a_verdict_per_file)
+{
+    put("good", "0 1\n1 2\n");
+    put("mahi", "5\n900\n1900\n");
+    put("worse", "0 1\n1 x\n");
+    expect("check $", OPT_EXIT_FAILED,
+           PARTS("/good", "/mahi", "worse:2", "'1 x'", "2 ok, 1 refused"));
+    expect("check $/good", OPT_EXIT_DONE, PARTS("1 ok, 0 refused"));
+    expect("check $/absent", OPT_EXIT_FAILED, PARTS("refused", "No such file"));
+    expect("check $ --json - 2> /dev/null", OPT_EXIT_FAILED,
+           PARTS("{\"rows\":", "\"verdict\": \"refused\", \"where\": \"worse:2\""));
+    expect("check", OPT_EXIT_USAGE, PARTS("--help"));
+}
+END_TEST
+
+START_TEST(convert_writes_pensieve_text)
+{
+    put("in.csv", "timestamp_ms,kbps\n1000,500\n2500,800\n");
+    expect("convert $/in.csv $/out", OPT_EXIT_DONE, PARTS("2 rows"));
+    char *text = text_read_file(tmpdir_path(dir, "out"), 1000, NULL, NULL);
+    ck_assert_str_eq(text, "0\t0.5\n1.5\t0.8\n");
+    free(text);
+
+    put("in.json",
+        "[{\"duration_ms\": 1000, \"bandwidth_kbps\": 3000, \"latency_ms\": 80}]");
+    expect("convert $/in.json $/out", OPT_EXIT_DONE, PARTS("80 ms", "--rtt-ms"));
+    expect("convert $ $/all", OPT_EXIT_DONE, PARTS("/all/in.csv", "/all/in.json"));
+    expect("check $/all", OPT_EXIT_DONE, PARTS("3 ok"));
+    expect("convert $/in.csv", OPT_EXIT_USAGE, PARTS("--help"));
+    expect("convert $/in.csv $/no/where", OPT_EXIT_FAILED, PARTS("/no/where"));
+}
+END_TEST
+
+START_TEST(generate_is_reproducible)
+{
+    expect("generate --out $/a --n 1 --seconds 30 --seed 4", OPT_EXIT_DONE,
+           PARTS("6 traces", "CRC-32"));
+    expect("generate --out $/b --n 1 --seconds 30 --seed 4", OPT_EXIT_DONE, PARTS("6"));
+    char *a = text_read_file(tmpdir_path(dir, "a/lte-00"), 10000, NULL, NULL);
+    char *b = text_read_file(tmpdir_path(dir, "b/lte-00"), 10000, NULL, NULL);
+    ck_assert(a && b && *a);
+    ck_assert_str_eq(a, b);
+    free(a);
+    free(b);
+    expect("generate --out $/v --n 2 --kind volatile-low", OPT_EXIT_DONE,
+           PARTS("2 traces"));
+    expect("check $/v/volatile-low-01", OPT_EXIT_DONE, PARTS("ok"));
+    expect("generate --n 1", OPT_EXIT_USAGE, PARTS("--out"));
+    expect("generate --out $/x --kind 5g", OPT_EXIT_USAGE, PARTS("'5g'", "3g-commute"));
+    expect("generate --out $/no/where", OPT_EXIT_FAILED, PARTS("/no/where"));
+}
+END_TEST
+
+START_TEST(stats_per_trace_and_in_total)
+{
+    put("a", "0 9\n2 1\n");
+    put("b", "0 9\n1 4\n2 0\n");
+    expect("stats $ --csv - 2> /dev/null", OPT_EXIT_DONE,
+           PARTS("trace,slots,duration_s,mean_mbps,p5,p50,p95,cv,zero_share\n",
+                 "\na,1,2,1,1,1,1,0,0\n", "\nb,2,2,2,0,0,4,1,0.5\n",
+                 "\ntotal,3,4,1.5,0,1,4,1,0.25\n"));
+    expect("stats $ --total --csv - 2> /dev/null", OPT_EXIT_DONE,
+           PARTS("zero_share\ntotal,"));
+    expect("stats traces --part test --total --csv -", OPT_EXIT_DONE, PARTS("total,"));
+    expect("stats $ --part none", OPT_EXIT_USAGE, PARTS("train"));
+    put("c", "nonsense");
+    expect("stats $", OPT_EXIT_FAILED, PARTS("c:1"));
+}
+END_TEST
+
+START_TEST(overlap_lists_what_eval_can_leave_out)
+{
+    expect("generate --out $/a --kind lte --n 2 --seconds 500", OPT_EXIT_DONE,
+           PARTS("2"));
+    expect("generate --out $/b --kind lte --n 2 --seconds 500 --seed 2", OPT_EXIT_DONE,
+           PARTS("2"));
+    expect("convert $/a/lte-01 $/b/copied", OPT_EXIT_DONE, PARTS("rows"));
+    expect("overlap $/a $/b --list $/list", OPT_EXIT_DONE,
+           PARTS("copied", "lte-01", "1.000", "1 of 3 traces in b"));
+    char *text = text_read_file(tmpdir_path(dir, "list"), 1000, NULL, NULL);
+    ck_assert_str_eq(text, "copied\n");
+    free(text);
+    expect("overlap $/a", OPT_EXIT_USAGE, PARTS("--help"));
+    expect("overlap $/a $/none", OPT_EXIT_FAILED, PARTS("/none"));
+}
+END_TEST
+
+START_TEST(help_and_unknown_commands)
+{
+    expect("--help", OPT_EXIT_DONE, PARTS("usage: abrd trace COMMAND", "overlap"));
+    expect("", OPT_EXIT_USAGE, PARTS("usage: abrd trace COMMAND"));
+    expect("chekc", OPT_EXIT_USAGE, PARTS("'trace chekc'"));
+    const char *const all[] = {"check", "convert", "generate", "stats", "overlap"};
+    for (int i = 0; i < 5; i++) {
+        char args[64];
+        snprintf(args, sizeof args, "%s --help", all[i]);
+        expect(args, OPT_EXIT_DONE, PARTS("example:", "abrd trace"));
+    }
+}
+END_TEST
+
+Suite *suite_cli_cmd_trace(void);
+Suite *suite_cli_cmd_trace(void)
+{
+    Suite *s = suite_create("cli/cmd_trace");
+    TCase *t = tcase_create("cli/cmd_trace");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, check_gives_a_verdict_per_file);
+    tcase_add_test(t, convert_writes_pensieve_text);
+    tcase_add_test(t, generate_is_reproducible);
+    tcase_add_test(t, stats_per_trace_and_in_total);
+    tcase_add_test(t, overlap_lists_what_eval_can_leave_out);
+    tcase_add_test(t, help_and_unknown_commands);
+    suite_add_tcase(s, t);
+    return s;
+}
