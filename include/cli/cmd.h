@@ -7,6 +7,7 @@
 
 #define CMD_VERSION "0.1.0"
 
+int cmd_emulate(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_train(int argc, char **argv);

@@ -12,8 +12,9 @@
 #include "base/err.h"
 
 #define HOME_PATH 4096
+#define HOME_POLICY "deploy/policy/moe.safetensors" /* the shipped weights */
 
-/* The path of rel ("web", "deploy/policy/default.safetensors"). ERR_ABSENT names the places
+/* The path of rel ("web", "deploy/policy/moe.safetensors"). ERR_ABSENT names the places
  * that were looked at. */
 int home_find(char out[HOME_PATH], const char *rel, struct err *e)
     __attribute__((warn_unused_result));

@@ -1,5 +1,6 @@
 #include "abr/algo.h"
 
+#include "abr/algo_moe.h"
 #include "abr/bola.h"
 #include "abr/mpc.h"
 #include "abr/simple.h"
@@ -24,6 +25,7 @@ static const struct entry {
     {"bola", NONE, bola_new},
     {"mpc", NONE, mpc_new},
     {"mpc-default", NONE, mpc_default_new},
+    {"moe", OPTIONAL, algo_moe_new},
 };
 
 /* The argument's text when spec names this entry, else NULL. */
@@ -69,7 +71,7 @@ int algo_new(struct algo *out, const char *spec, const struct algo_ctx *ctx,
     return err_field(
         e, ERR_ABSENT, "policy",
         "no policy '%.60s': known are fixed-N, random, rate, buffer, bola, mpc, "
-        "mpc-default (and oracle in eval)",
+        "mpc-default, moe, moe:FILE (and oracle in eval)",
         spec);
 }
 

@@ -4,6 +4,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/cmd.h"
+#include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/opt.h"
 #include "cli/out.h"
@@ -26,6 +27,8 @@ struct work {
     struct out_cfg out;
     struct opt_list policies;
     const char *paired, *gain, *exclude;
+    const char *shipped; /* the shipped policy's path; NULL when it is not here */
+    char shipped_path[HOME_PATH];
     uint64_t seed;
     int threads;
     bool count_first, quiet;
@@ -86,7 +89,7 @@ static int check_policies(struct work *w)
         if (strcmp(name, "oracle") == 0) continue;
         struct err e = {0};
         struct algo a;
-        const struct algo_ctx ctx = {.seed = w->seed};
+        const struct algo_ctx ctx = {w->seed, w->shipped};
         int rc = algo_new(&a, name, &ctx, &e);
         algo_free(&a);
         if (rc && strncmp(name, "moe", 3) == 0) return fail(&e);
@@ -132,7 +135,7 @@ static int play(struct work *w, struct err *e)
     cfg.n_exclude = w->n_excluded;
     cfg.progress = show_progress;
     cfg.progress_ctx = w;
-    const struct algo_ctx ctx = {.seed = w->seed};
+    const struct algo_ctx ctx = {w->seed, w->shipped};
 
     int rows = w->n_profiles * w->policies.n;
     w->rows = calloc((size_t)rows, sizeof *w->rows);
@@ -296,7 +299,7 @@ int cmd_eval(int argc, char **argv)
     w.policies = (struct opt_list){.n = 4, .item = {"buffer", "rate", "bola", "mpc"}};
     const struct opt opts[] = {
         {"policy", "A,B",
-         "fixed-N, random, rate, buffer, bola, mpc, mpc-default",
+         "fixed-N, random, rate, buffer, bola, mpc, mpc-default, moe, moe:FILE",
          .list = &w.policies},
         SETUP_OPTIONS(w.setup),
         {"count-first", NULL, "the policy chooses chunk 0, and it counts",
@@ -321,11 +324,12 @@ int cmd_eval(int argc, char **argv)
             "QoE per chunk, its parts, and bootstrap intervals.",
         .opts = opts,
         .example = "abrd eval --policy buffer,mpc --profile all\n"
-                   "abrd eval --gain bola --traces DIR --video DIR --json -",
+                   "abrd eval --gain moe --traces DIR --video DIR --json -",
     };
     int first = opt_parse(&cmd, argc, argv);
     if (first < 0) return opt_status(first);
 
+    if (!home_find(w.shipped_path, HOME_POLICY, NULL)) w.shipped = w.shipped_path;
     int code = run(&w);
     for (int i = 0; w.rows && i < w.policies.n * w.n_profiles; i++)
         eval_row_free(&w.rows[i]);

@@ -1,41 +1,16 @@
 #include "cli/setup.h"
 
 #include "base/text.h"
+#include "cli/home.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct setup setup_default(void)
 {
     struct emu_cfg emu = emu_cfg_default();
     return (struct setup){
         .utility = "linear", .rtt_ms = emu.rtt_s * 1000, .buffer_s = emu.buffer_max_s};
-}
-
-/* The bundled corpus: under the current folder, else in the source tree or below the prefix
- * that the program was started from. */
-static int find_bundled(char *out, size_t n, struct err *e)
-{
-    char program[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[len > 0 ? len : 0] = 0;
-    char *slash = strrchr(program, '/');
-    if (slash) *slash = 0;
-
-    const char *const behind[] = {"../../traces", "../share/abrd/traces"};
-    snprintf(out, n, "traces");
-    if (access(out, R_OK | X_OK) == 0) return 0;
-    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++)
-        if ((size_t)snprintf(out, n, "%s/%s", program, behind[i]) < n &&
-            access(out, R_OK | X_OK) == 0)
-            return 0;
-    return err_field(
-        e, ERR_ABSENT, "--traces",
-        "the bundled corpus is not here (./traces, %.60s/../../traces): name a "
-        "folder with --traces DIR",
-        program);
 }
 
 struct corpus *setup_corpus(const struct setup *s, struct err *e)
@@ -53,10 +28,10 @@ struct corpus *setup_corpus(const struct setup *s, struct err *e)
         }
         part = (enum corpus_part)i;
     }
-    char bundled[PATH_MAX];
+    char bundled[HOME_PATH];
     const char *dir = s->traces;
     if (!dir) {
-        if (find_bundled(bundled, sizeof bundled, e)) return NULL;
+        if (home_find(bundled, "traces", e)) return NULL;
         dir = bundled;
     }
     struct corpus *c = corpus_load(dir, part, e);

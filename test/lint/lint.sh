@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# lint.sh [ROOT [BUILD]] - the rules of the house that a script can check.
+# lint.sh ROOT [BUILD] - the rules of the house that a script can check.
 #
 # Prints "file:line: rule: what" for every breach, then "N passed, N failed" counting rules.
-# BUILD holds the object files for the rule on exported names; an empty BUILD leaves that rule out.
+# BUILD holds object files for the rule on exported names; without it that rule is left out.
 # selftest.sh breaks each rule on purpose.
 set -u
 shopt -s lastpipe # rule counts at the end of its pipe
 export LC_ALL=C
-cd "${1:-.}" || exit 1
-build=${2-build/release}
+cd "$1"
+build=${2:-}
 
 layers=(base nn moe rl abr lab serve cli)
 max_lines=600
@@ -30,7 +30,7 @@ declare -A home=(
 )
 
 mapfile -t sources < <(find src include -name '*.[ch]' 2>/dev/null | sort)
-[ ${#sources[@]} -gt 0 ] || { echo "$PWD: no sources"; echo "0 passed, 1 failed"; exit 1; }
+[ ${#sources[@]} -gt 0 ] || { echo "$1: no sources"; echo "0 passed, 1 failed"; exit 1; }
 tests=()
 [ -d test ] && mapfile -t tests < <(find test -name '*.[ch]' | sort)
 

@@ -1,0 +1,90 @@
+#include "abr/algo_moe.h"
+
+#include "abr/feat.h"
+#include "moe/policy.h"
+#include "rl/ckpt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct pilot {
+    struct policy *policy;
+    struct policy_ws *ws;
+    enum feat_layout layout;
+    float paper[FEAT_PAPER_DIM]; /* the paper's state is rolled from chunk to chunk */
+};
+
+static void pilot_free(void *self)
+{
+    struct pilot *p = self;
+    if (!p) return;
+    policy_ws_free(p->ws);
+    policy_free(p->policy);
+    free(p);
+}
+
+static void pilot_reset(void *self, uint64_t session_key)
+{
+    (void)session_key;
+    struct pilot *p = self;
+    memset(p->paper, 0, sizeof p->paper);
+}
+
+static int pilot_decide(void *self, const struct view *v, const struct video *video)
+{
+    (void)video;
+    struct pilot *p = self;
+    float full[FEAT_FULL_DIM];
+    const float *obs = p->paper;
+    if (p->layout == FEAT_PAPER) {
+        feat_paper_push(p->paper, v);
+    } else {
+        feat_observe(full, FEAT_FULL, v);
+        obs = full;
+    }
+
+    uint32_t trained = (UINT32_C(1) << p->policy->cfg.actions) - 1;
+    struct policy_choice choice;
+    int rc = policy_decide(&choice, p->policy, p->ws, obs, feat_mask(v) & trained, -1);
+    return rc ? 0 : choice.action;
+}
+
+static int load(struct pilot *p, const char *path, struct err *e)
+{
+    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
+    if (!meta) return err_set(e, ERR_MEMORY, "no memory for the policy");
+    struct err why = {0};
+    p->policy = ckpt_load(path, meta, NULL, NULL, &why);
+    const char *layout = ckpt_meta_get(meta, "layout");
+    int rc = p->policy && layout ? feat_layout_parse(&p->layout, layout, &why) : 0;
+    free(meta);
+
+    if (!rc && p->policy && p->policy->cfg.obs_dim != feat_dim(p->layout))
+        err_field(&why, ERR_INVALID, path, "takes %d inputs, its layout '%s' has %d",
+                  p->policy->cfg.obs_dim, feat_layout_name(p->layout),
+                  feat_dim(p->layout));
+    if (p->policy && !why.code) p->ws = policy_ws_new(&p->policy->cfg, &why);
+    return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;
+}
+
+int algo_moe_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
+                 struct err *e)
+{
+    const char *path = *arg ? arg : ctx->policy_path;
+    if (!path)
+        return err_field(e, ERR_ABSENT, "policy",
+                         "there is no shipped policy here: name a checkpoint, moe:FILE");
+
+    struct pilot *p = calloc(1, sizeof *p);
+    if (!p) return err_set(e, ERR_MEMORY, "no memory for the policy");
+    int rc = load(p, path, e);
+    if (rc) {
+        pilot_free(p);
+        return rc;
+    }
+    out->self = p;
+    out->reset = pilot_reset;
+    out->decide = pilot_decide;
+    out->free = pilot_free;
+    return 0;
+}

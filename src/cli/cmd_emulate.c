@@ -1,0 +1,381 @@
+#include "abr/eval.h"
+#include "base/pool.h"
+#include "base/stats.h"
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/crowd.h"
+#include "cli/home.h"
+#include "cli/interrupt.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+#include "cli/progress.h"
+#include "cli/setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct emulate {
+    struct setup setup;
+    struct out_cfg out;
+    struct opt_list profiles; /* names, "all", "untagged" */
+    int viewers, at_once, score, threads, links;
+    double seconds, explore;
+    uint64_t seed;
+    bool learn, quiet;
+    const char *server, *policy, *kind, *save;
+
+    char policy_path[HOME_PATH];
+    struct corpus *play, *other; /* without a common trace; other only with --score */
+    struct video *video;
+    struct crowd_cfg crowd;
+};
+
+static const char UNTAGGED[] = "untagged";
+
+static struct emulate emulate_default(void)
+{
+    return (struct emulate){
+        .setup = setup_default(),
+        .viewers = 200,
+        .at_once = 64,
+        .links = 40,
+        .seconds = 320,
+        .explore = .2,
+        .threads = pool_cpus(),
+    };
+}
+
+static int fail(const struct err *e)
+{
+    fprintf(stderr, "abrd emulate: %s%s%s\n", e->field, e->field[0] ? ": " : "",
+            e->detail);
+    return OPT_EXIT_FAILED;
+}
+
+/* The mix: tagged viewers by name or weights, and last those who give no hint. */
+static int read_profiles(struct emulate *o, struct err *e)
+{
+    bool untagged = false;
+    for (int i = 0; i < o->profiles.n; i++) {
+        if (strcmp(o->profiles.item[i], UNTAGGED) == 0)
+            untagged = true;
+        else
+            o->setup.profiles.item[o->setup.profiles.n++] = o->profiles.item[i];
+    }
+
+    struct setup_profile found[SETUP_PROFILES];
+    int n = 0;
+    if (!untagged || o->setup.profiles.n || o->setup.mu)
+        n = setup_profiles(found, &o->setup, "all", e);
+    if (n < 0) return n;
+    for (int i = 0; i < n; i++) {
+        struct crowd_profile *p = &o->crowd.profile[i];
+        memcpy(p->name, found[i].name, sizeof found[i].name);
+        p->qoe = found[i].qoe;
+        /* a name stands for linear utility; everything else is sent as weights */
+        p->custom = !qoe_find(p->name) || p->qoe.utility != QOE_LINEAR;
+    }
+    if (untagged) o->crowd.profile[n++].qoe = qoe_find("pensieve")->qoe;
+    o->crowd.n_profiles = n;
+    return 0;
+}
+
+static int load(struct emulate *o, struct err *e)
+{
+    if (o->kind) {
+        o->play = corpus_generate(o->kind, o->links, o->seconds, o->seed, e);
+        /* another seed: other links of the same kind */
+        if (o->score && o->play)
+            o->other = corpus_generate(o->kind, o->score, o->seconds, ~o->seed, e);
+    } else if (o->score) {
+        o->setup.part = "train";
+        o->play = setup_corpus(&o->setup, e);
+        o->setup.part = "test";
+        if (o->play) o->other = setup_corpus(&o->setup, e);
+    } else {
+        o->play = setup_corpus(&o->setup, e);
+    }
+    if (!o->play || (o->score && !o->other)) return e->code;
+    o->video = setup_video(&o->setup, e);
+    if (!o->video) return e->code;
+
+    if (!o->policy) return home_find(o->policy_path, HOME_POLICY, e);
+    snprintf(o->policy_path, sizeof o->policy_path, "%s", o->policy);
+    return 0;
+}
+
+static void unload(struct emulate *o)
+{
+    video_free(o->video);
+    corpus_free(o->other);
+    corpus_free(o->play);
+}
+
+static bool show_progress(void *ctx, double share, int finished)
+{
+    char note[32];
+    snprintf(note, sizeof note, "%d viewers", finished);
+    progress_show(ctx, share, note);
+    return interrupt_seen();
+}
+
+static int open_door(struct door *door, const struct emulate *o, struct err *e)
+{
+    if (o->server) return door_remote(door, o->server, e);
+    struct service_cfg c = service_cfg_default();
+    c.policy_path = o->policy_path;
+    c.seed = o->seed;
+    c.learn = o->learn;
+    c.explore_share = o->explore;
+    return door_local(door, &c, e);
+}
+
+static void print_crowd(struct out *rows, const struct crowd_cfg *c,
+                        const struct crowd_result *r, const char *door)
+{
+    for (int i = 0; i < c->n_profiles; i++) {
+        const struct crowd_row *p = &r->profile[i];
+        double n = p->chunks ? (double)p->chunks : 1;
+        out_row(rows);
+        out_text(rows, "policy", "moe");
+        out_text(rows, "profile", c->profile[i].name[0] ? c->profile[i].name : UNTAGGED);
+        out_text(rows, "set", c->corpus->name);
+        out_text(rows, "door", door);
+        out_int(rows, "n", p->viewers);
+        out_int(rows, "chunks", (int64_t)p->chunks);
+        out_real(rows, "mean_qoe", p->reward / n, 3);
+        out_real(rows, "bitrate_mbps", p->bitrate_mbps / n, 3);
+        out_real(rows, "stall_s", p->stall_s / n, 4);
+        out_real(rows, "switch_mbps", p->switch_mbps / n, 3);
+        out_real(rows, "sampled", (double)p->sampled / n, 2);
+    }
+    out_say(rows, "policy versions %llu .. %llu, levels crc %08x",
+            (unsigned long long)r->first_policy, (unsigned long long)r->last_policy,
+            (unsigned)r->levels_crc);
+}
+
+/* Greedy scores on links that nobody learned from. */
+struct scores {
+    struct eval_row before, after, oracle;
+};
+
+static void scores_free(struct scores *s)
+{
+    eval_row_free(&s->before);
+    eval_row_free(&s->after);
+    eval_row_free(&s->oracle);
+}
+
+static int score_profile(struct scores *out, const struct emulate *o, const char *learned,
+                         const struct crowd_profile *profile, struct err *e)
+{
+    struct eval_cfg c = eval_cfg_default();
+    c.emu = o->crowd.emu;
+    c.threads = o->threads;
+    c.seed = o->seed;
+    c.count_first = true;
+    const char *name = profile->name[0] ? profile->name : UNTAGGED;
+    const struct {
+        struct eval_row *row;
+        const char *policy, *path;
+    } play[] = {
+        {&out->before, "moe", o->policy_path},
+        {&out->after, "moe", learned},
+        {&out->oracle, "oracle", NULL},
+    };
+
+    int rc = 0;
+    for (int i = 0; i < 3 && !rc; i++) {
+        struct algo_ctx ctx = {o->seed, play[i].path};
+        rc = eval_run(play[i].row, play[i].policy, &ctx, name, &profile->qoe, o->other,
+                      o->video, &c, e);
+    }
+    return rc;
+}
+
+static void print_row(struct out *rows, const struct eval_row *r, const char *policy,
+                      const char *set)
+{
+    out_row(rows);
+    out_text(rows, "policy", policy);
+    out_text(rows, "profile", r->profile);
+    out_text(rows, "set", set);
+    out_int(rows, "n", r->n);
+    out_real(rows, "mean_qoe", r->mean_qoe, 3);
+    out_real(rows, "ci_lo", r->ci_lo, 3);
+    out_real(rows, "ci_hi", r->ci_hi, 3);
+    out_real(rows, "bitrate_mbps", r->bitrate_mbps, 3);
+    out_real(rows, "stall_s", r->stall_s, 4);
+    out_real(rows, "switch_mbps", r->switch_mbps, 3);
+}
+
+/* Share of the way from `before` to the oracle that learning went; traces resampled. */
+static int print_gap(struct out *rows, const struct scores *s, const char *set,
+                     uint64_t seed, struct err *e)
+{
+    int n = s->before.n;
+    double *gain = calloc(2 * (size_t)n, sizeof *gain), *gap = gain + n;
+    if (!gain) return err_set(e, ERR_MEMORY, "out of memory");
+    for (int i = 0; i < n; i++) {
+        gain[i] = s->after.trace_qoe[i] - s->before.trace_qoe[i];
+        gap[i] = s->oracle.trace_qoe[i] - s->before.trace_qoe[i];
+    }
+    struct stats_interval won = stats_bootstrap(gain, n, .95, 10000, seed);
+    struct stats_interval share = stats_bootstrap_ratio(gain, gap, n, .95, 10000, seed);
+    free(gain);
+
+    print_row(rows, &s->before, "before", set);
+    print_row(rows, &s->oracle, "oracle", set);
+    print_row(rows, &s->after, "after", set);
+    out_real(rows, "gain", won.mean, 3);
+    out_real(rows, "gain_lo", won.lo, 3);
+    out_real(rows, "gain_hi", won.hi, 3);
+    out_real(rows, "gap_closed", share.mean, 3);
+    out_real(rows, "gap_lo", share.lo, 3);
+    out_real(rows, "gap_hi", share.hi, 3);
+
+    double near = s->oracle.mean_qoe - s->before.mean_qoe;
+    if (near <= .03 * s->oracle.mean_qoe)
+        out_say(rows, "%s: the policy was within 3 %% of the oracle before learning",
+                s->before.profile);
+    return 0;
+}
+
+/* Saves the weights as they are now, for --save and for scoring. */
+static int fetch_weights(char *path, size_t size, struct door *door, const char *save,
+                         struct err *e)
+{
+    snprintf(path, size, "%s", save ? save : "/tmp/abrd-emulate-XXXXXX");
+    if (!save) {
+        int fd = mkstemp(path);
+        if (fd < 0) return err_field(e, ERR_IO, path, "cannot be made");
+        close(fd);
+    }
+
+    void *weights = NULL;
+    size_t n = 0;
+    int rc = door->weights(door->self, &weights, &n, e);
+    if (!rc) rc = text_write_file(path, weights, n, e);
+    free(weights);
+    return rc;
+}
+
+static int score(struct out *rows, const struct emulate *o, struct door *door,
+                 struct err *e)
+{
+    char learned[HOME_PATH];
+    int rc = fetch_weights(learned, sizeof learned, door, o->save, e);
+    for (int i = 0; i < o->crowd.n_profiles && !rc && o->score && !interrupt_seen();
+         i++) {
+        struct scores all = {0};
+        rc = score_profile(&all, o, learned, &o->crowd.profile[i], e);
+        if (!rc) rc = print_gap(rows, &all, o->other->name, o->seed, e);
+        scores_free(&all);
+    }
+    if (!o->save) unlink(learned);
+    return rc;
+}
+
+static int emulate(struct emulate *o, struct out *rows, struct err *e)
+{
+    struct door door = {0};
+    int rc = open_door(&door, o, e);
+    if (rc) return rc;
+
+    struct progress bar;
+    progress_init(&bar, "emulate", o->quiet);
+    interrupt_catch();
+    o->crowd.viewers = o->viewers;
+    o->crowd.at_once = o->at_once;
+    o->crowd.seed = o->seed;
+    o->crowd.emu = setup_emu(&o->setup);
+    o->crowd.corpus = o->play;
+    o->crowd.video = o->video;
+    o->crowd.progress = show_progress;
+    o->crowd.progress_ctx = &bar;
+    struct crowd_result result;
+    rc = crowd_play(&result, &o->crowd, &door, e);
+    progress_end(&bar);
+
+    if (!rc) print_crowd(rows, &o->crowd, &result, o->server ? "http" : "in process");
+    if (!rc && result.stopped)
+        rc = err_set(e, ERR_IO, "stopped by a signal; what was played is shown");
+    if (!rc && (o->score || o->save)) rc = score(rows, o, &door, e);
+    door_free(&door);
+    return rc;
+}
+
+int cmd_emulate(int argc, char **argv)
+{
+    struct emulate o = emulate_default();
+    const struct opt opts[] = {
+        {"viewers", "N", "viewers in all", .i = &o.viewers, .lo = 1, .hi = 1e6},
+        {"at-once", "N", "viewers under way together", .i = &o.at_once, .lo = 1,
+         .hi = 1e4},
+        {"profile", "A,B", "mix: documentary, live, news, pensieve, all, untagged",
+         .list = &o.profiles},
+        {"mu", "Q,W,S", "and viewers with these weights", .text = &o.setup.mu},
+        {"utility", "NAME", "linear, log or pamoe", .text = &o.setup.utility},
+        {"traces", "DIR", "links from a folder; with --score its train part plays",
+         .text = &o.setup.traces},
+        {"kind", "NAME", "generated links of this kind instead", .text = &o.kind},
+        {"links", "N", "how many of them", .i = &o.links, .lo = 1, .hi = 1e5},
+        {"seconds", "S", "their length", .d = &o.seconds, .lo = 10, .hi = 1e5},
+        {"video", "PATH", "video_size_* folder, sabre JSON or MPD (default: generated)",
+         .text = &o.setup.video},
+        {"rtt-ms", "MS", "round trip per chunk", .d = &o.setup.rtt_ms, .lo = 0,
+         .hi = 1e4},
+        {"buffer-s", "S", "what a player holds at most", .d = &o.setup.buffer_s, .lo = 1,
+         .hi = 3600},
+        {"server", "URL", "ask a running daemon instead of one in process",
+         .text = &o.server},
+        {"policy", "FILE", "start weights; default: the shipped policy",
+         .text = &o.policy},
+        {"learn", NULL, "learn from the viewers (in process)", .flag = &o.learn},
+        {"explore", "SHARE", "share of viewers whose answers are sampled and teach",
+         .d = &o.explore, .lo = 0, .hi = 1},
+        {"score", "N", "then score greedily on N other links, or on the test part",
+         .i = &o.score, .lo = 0, .hi = 1e4},
+        {"save", "FILE", "save the weights afterwards", .text = &o.save},
+        {"threads", "N", "for scoring", .i = &o.threads, .lo = 1, .hi = 64},
+        {"seed", "N", "of links, start points and sampling", .u64 = &o.seed},
+        {"quiet", NULL, "no progress", .flag = &o.quiet},
+        OUT_OPTIONS(o.out),
+        {0},
+    };
+    const struct opt_cmd cmd = {
+        .name = "emulate",
+        .about =
+            "Plays emulated viewers who ask a daemon, or the same code in process,\n"
+            "for every chunk, and sums up what they saw. With learning off the same\n"
+            "seed gives the same levels through either door (compare the crc).\n"
+            "--score with --learn shows how much of the gap to the oracle was closed.",
+        .opts = opts,
+        .example = "abrd emulate --viewers 100 --profile news,untagged\n"
+                   "abrd emulate --server http://127.0.0.1:8080 --viewers 100\n"
+                   "abrd emulate --kind volatile-low --viewers 2000 --learn --explore 1 "
+                   "--score 40",
+    };
+    int first = opt_parse(&cmd, argc, argv);
+    if (first < 0) return opt_status(first);
+    if (o.setup.traces && o.kind)
+        return opt_usage("emulate", "give --traces or --kind, not both");
+    if (o.server && o.learn)
+        return opt_usage("emulate", "with --server the daemon decides about learning; "
+                                    "leave --learn out");
+
+    struct err e = {0};
+    struct out *rows = out_new(&o.out, &e);
+    int rc = rows ? read_profiles(&o, &e) : e.code;
+    if (!rc) rc = load(&o, &e);
+    if (!rc) rc = emulate(&o, rows, &e);
+    if (rows) {
+        int written = out_finish(rows, rc ? NULL : &e);
+        if (!rc) rc = written;
+    }
+    out_free(rows);
+    unload(&o);
+    return rc ? fail(&e) : OPT_EXIT_DONE;
+}
