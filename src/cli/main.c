@@ -13,6 +13,7 @@ struct command {
 static const struct command commands[] = {
     {"eval", "score policies on traces", cmd_eval},
     {"emulate", "play emulated viewers", cmd_emulate},
+    {"serve", "answer bitrate questions over HTTP", cmd_serve},
     {"train", "make a policy with PPO", cmd_train},
     {"trace", "check, convert, generate and compare traces", cmd_trace},
     {NULL, NULL, NULL},

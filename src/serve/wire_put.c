@@ -135,7 +135,8 @@ static void put_step(struct emit *o, const struct history_step *s)
 {
     emit_open(o, '{');
     put_int(o, "chunk", s->chunk);
-    put_int(o, "level", s->level);
+    emit_key(o, "level");
+    s->reported ? emit_int(o, s->level) : emit_null(o);
     put_int(o, "decided_level", s->decided_level);
     put_double(o, "kbps", s->kbps);
     put_double(o, "buffer_s", s->buffer_s);
@@ -189,19 +190,21 @@ void wire_put_history_csv(struct emit *o, const struct history *h)
     for (int i = 0; i < h->n; i++) {
         const struct history_step *s = &h->steps[i];
         char kbps[32], buffer[32], download[32] = "", rebuffer[32] = "", reward[32] = "",
-                                   external[32] = "", logp[32], bytes[24] = "";
+                                   external[32] = "", logp[32], bytes[24] = "",
+                                   level[16] = "";
         emit_format_double(kbps, s->kbps);
         emit_format_double(buffer, s->buffer_s);
         emit_format_double(logp, s->logp);
         if (s->reported) {
+            snprintf(level, sizeof level, "%d", s->level);
             snprintf(bytes, sizeof bytes, "%" PRId64, s->bytes);
             emit_format_double(download, s->download_s);
             emit_format_double(rebuffer, s->rebuffer_s);
             emit_format_double(reward, s->reward);
         }
         if (s->has_external) emit_format_double(external, s->external);
-        emit_text(o, "%d,%d,%d,%s,%s,%d,%d,%d,%s,%s,%s,%s,%s,%s,%d,%" PRIu64 "\r\n",
-                  s->chunk, s->level, s->decided_level, kbps, buffer, s->reported,
+        emit_text(o, "%d,%s,%d,%s,%s,%d,%d,%d,%s,%s,%s,%s,%s,%s,%d,%" PRIu64 "\r\n",
+                  s->chunk, level, s->decided_level, kbps, buffer, s->reported,
                   s->followed, s->sampled, bytes, download, rebuffer, reward, external,
                   logp, s->expert, s->policy);
     }

@@ -280,7 +280,7 @@ START_TEST(history_as_csv)
                      "chunk,level,decided_level,kbps,buffer_s,reported,followed,sampled,"
                      "bytes,download_s,rebuffer_s,reward,external,logp,expert,policy\r\n"
                      "0,1,1,750,0,1,1,0,1000,0.5,0.25,-0.1,,-0.5,2,4\r\n"
-                     "1,0,0,300,0,0,0,0,,,,,,0,0,4\r\n");
+                     "1,,0,300,0,0,0,0,,,,,,0,0,4\r\n");
     emit_free(&o);
 }
 END_TEST

@@ -1,0 +1,116 @@
+// daemon.mjs - starts the built daemon on a free port, and counts what a test script checked.
+import { spawn, execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import net from 'node:net';
+
+export const ABRD = process.env.ABRD ?? 'build/abrd';
+
+export const folder = mkdtempSync(join(tmpdir(), 'abrd-http-'));
+const running = new Set();
+process.on('exit', () => {
+    for (const child of running) child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+});
+
+/** A small policy, trained once per script; which one does not matter here. */
+export function policy() {
+    const file = join(folder, 'policy.safetensors');
+    if (!existsSync(file)) {
+        execFileSync(ABRD, ['train', '--steps', '2000', '--seed', '7', '--quiet', '--out', file],
+            { stdio: 'ignore' });
+    }
+    return file;
+}
+
+/** Runs `abrd serve` until it says where it is, or ends. */
+export class Daemon {
+    static start(args = []) {
+        return new Daemon(['--port', '0', '--policy', policy(), '--workers', '2', ...args]).ready;
+    }
+
+    constructor(args) {
+        this.output = '';
+        this.child = spawn(ABRD, ['serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+        running.add(this.child);
+        this.exited = new Promise(resolve => this.child.on('exit', (code, signal) => {
+            running.delete(this.child);
+            resolve({ code, signal });
+        }));
+        this.ready = new Promise(resolve => {
+            const hear = data => {
+                this.output += data;
+                const found = /at (http:\/\/\S+)\/ /.exec(this.output);
+                if (found && !this.url) {
+                    this.url = found[1];
+                    this.port = Number(new URL(this.url).port);
+                    resolve(this);
+                }
+            };
+            this.child.stdout.on('data', hear);
+            this.child.stderr.on('data', hear);
+            this.exited.then(() => resolve(this));
+        });
+    }
+
+    kill(signal) {
+        this.child.kill(signal);
+        return this.exited;
+    }
+
+    async stop() {
+        return this.kill('SIGTERM');
+    }
+
+    async call(method, path, body, headers = {}) {
+        const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+        const r = await fetch(this.url + path, { method, body: text, headers, redirect: 'manual' });
+        const raw = await r.text();
+        let json;
+        try { json = JSON.parse(raw); } catch { /* not every answer is JSON */ }
+        return { status: r.status, headers: r.headers, text: raw, json };
+    }
+
+    /** Sends bytes as they are, resolves with all that comes back until the end. */
+    raw(text, { keep = false } = {}) {
+        return new Promise((resolve, reject) => {
+            let got = '';
+            const s = net.connect(this.port, '127.0.0.1', () => {
+                s.write(text);
+                if (!keep) s.end();
+            });
+            s.setTimeout(10000, () => { s.destroy(); reject(new Error('no answer in 10 s')); });
+            s.on('data', d => { got += d; });
+            s.on('close', () => resolve(got));
+            s.on('error', e => (e.code === 'ECONNRESET' ? resolve(got) : reject(e)));
+        });
+    }
+}
+
+/** The state of a condition, asked again until it holds; gives up after 20 s. */
+export async function until(what, condition) {
+    for (let i = 0; i < 400; i++) {
+        const value = await condition();
+        if (value) return value;
+        await new Promise(r => setTimeout(r, 50));
+    }
+    throw new Error(`waited 20 s for: ${what}`);
+}
+
+let passed = 0, failed = 0;
+
+export async function test(name, fn) {
+    try {
+        await fn();
+        passed++;
+    } catch (e) {
+        failed++;
+        console.log(`FAILED ${name}: ${e.stack ?? e}`);
+    }
+}
+
+export function done() {
+    console.log(`${passed} passed, ${failed} failed`);
+    process.exit(failed || !passed ? 1 : 0);
+}
