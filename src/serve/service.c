@@ -50,6 +50,12 @@ static int check_cfg(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(c->retention_s, 0, 1e10, "retention_s", e);
     if (!rc) rc = check_number(c->checkpoint_s, .1, 1e7, "checkpoint_s", e);
     if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
+    const struct online_cfg *o = &c->online;
+    if (!rc) rc = check_number(o->batch, 1, 1 << 20, "online.batch", e);
+    /* the trajectory that fills a batch must find room */
+    if (!rc)
+        rc = check_number(o->capacity, o->batch + TRAJ_STEPS, 1 << 24, "online.capacity", e);
+    if (!rc) rc = check_number(o->max_age, 0, 1e6, "online.max_age", e);
     return rc;
 }
 

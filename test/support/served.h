@@ -1,0 +1,45 @@
+/* served.h - a service with a random policy and a clock of its own, for tests.
+ *
+ *   struct served f;
+ *   served_begin(&f, true);      (a folder, so that things are stored)
+ *   f.cfg.explore_share = 1;
+ *   served_start(&f);
+ *   ...
+ *   served_kill(&f);             (as a crash would: nothing is flushed)
+ *   served_start(&f);
+ *   served_end(&f); */
+#ifndef TEST_SERVED_H
+#define TEST_SERVED_H
+
+#include "serve/service.h"
+
+struct served {
+    char dir[256], data[300], policy[300];
+    double now; /* what the service's clock says */
+    struct service_cfg cfg;
+    struct service *service;
+    struct service_worker *worker;
+};
+
+void served_begin(struct served *f, bool stored);
+/* A random policy of this seed in f->policy. */
+void served_policy(struct served *f, uint64_t seed);
+void served_start(struct served *f);
+void served_kill(struct served *f);
+void served_end(struct served *f);
+
+/* Pensieve's ladder, 4 s chunks, a 60 s buffer. */
+struct session_open served_request(uint64_t key, int chunks);
+struct session_opened served_open(struct served *f, uint64_t key, int chunks);
+
+/* What a steady link of 2 Mbit/s makes of a chunk. */
+struct outcome served_outcome(int chunk, int level);
+
+/* The question for `chunk` that carries the outcome of the one before, fetched at
+ * last_level. */
+struct question served_question(int chunk, int last_level);
+
+/* Plays chunks 1 .. n-1 as decided and reports the last; returns a hash of all answers. */
+uint64_t served_play(struct served *f, const struct session_opened *o, int n);
+
+#endif
