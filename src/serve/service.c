@@ -54,7 +54,8 @@ static int check_cfg(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(o->batch, 1, 1 << 20, "online.batch", e);
     /* the trajectory that fills a batch must find room */
     if (!rc)
-        rc = check_number(o->capacity, o->batch + TRAJ_STEPS, 1 << 24, "online.capacity", e);
+        rc = check_number(o->capacity, o->batch + TRAJ_STEPS, 1 << 24, "online.capacity",
+                          e);
     if (!rc) rc = check_number(o->max_age, 0, 1e6, "online.max_age", e);
     return rc;
 }

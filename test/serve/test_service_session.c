@@ -95,7 +95,8 @@ START_TEST(repeats_and_contradictions)
     same_answer(&a, &b);
     q.buffer_s += .5;
     struct err e = {0};
-    ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, &e), ERR_CONFLICT);
+    ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, &e),
+                     ERR_CONFLICT);
     ck_assert_str_eq(e.field, "chunk");
 
     struct service_stats s;
@@ -114,7 +115,8 @@ START_TEST(bad_input_is_refused_and_changes_nothing)
     struct answer a;
     struct err e = {0};
     q.last.download_s = NAN;
-    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, &e), ERR_INVALID);
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, &e),
+                     ERR_INVALID);
     ck_assert_str_eq(e.field, "last.download_s");
     e = (struct err){0};
     q = served_question(48, 0);
@@ -260,7 +262,8 @@ START_TEST(closing_twice_is_one_close)
     ck_assert_int_eq(s.sessions_live, 0);
     struct question q = served_question(1, 0);
     struct answer a;
-    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), ERR_ABSENT);
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL),
+                     ERR_ABSENT);
     struct history h;
     ck_assert_int_eq(service_history(&h, f.service, o.session, NULL), 0);
     ck_assert(h.closed && !h.terminal);

@@ -1,0 +1,143 @@
+/* Profiles, the policy, and what is seen from outside. */
+#include "serve/service.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rl/ckpt.h"
+#include "support/sample.h"
+#include "support/served.h"
+
+static struct served f;
+
+static void setup(void)
+{
+    served_begin(&f, true);
+    served_start(&f);
+}
+
+static void teardown(void)
+{
+    served_end(&f);
+}
+
+START_TEST(profiles_are_durable_when_answered)
+{
+    struct profile p = {.name = "kids", .qoe = {1, 3, 2, QOE_LOG}}, got;
+    ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
+    p.qoe.mu_stall = 8;
+    ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 0);
+    strcpy(p.name, "gone");
+    ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
+    ck_assert_int_eq(service_profile_delete(f.service, "gone", NULL), 0);
+    served_kill(&f); /* no tick, no drain */
+    served_start(&f);
+
+    ck_assert_int_eq(service_profile_get(&got, f.service, "kids", NULL), 0);
+    ck_assert_double_eq(got.qoe.mu_stall, 8);
+    ck_assert_int_eq(got.qoe.utility, QOE_LOG);
+    ck_assert_int_eq(service_profile_get(&got, f.service, "gone", NULL), ERR_ABSENT);
+    struct profile list[10];
+    ck_assert_int_eq(service_profile_list(list, 10, f.service), 5);
+
+    struct session_open in = served_request(1, 48);
+    struct session_opened o;
+    strcpy(in.profile, "kids");
+    ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
+    ck_assert_double_eq(o.qoe.mu_stall, 8);
+}
+END_TEST
+
+START_TEST(what_must_stay_stays)
+{
+    struct err e = {0};
+    ck_assert_int_eq(service_profile_delete(f.service, "pensieve", &e), ERR_CONFLICT);
+    ck_assert_int_eq(service_profile_delete(f.service, "news", NULL), ERR_CONFLICT);
+    ck_assert_int_eq(service_profile_delete(f.service, "nobody", NULL), ERR_ABSENT);
+    struct profile p = {.name = "bad name", .qoe = {1, 1, 1, QOE_LINEAR}};
+    ck_assert_int_eq(service_profile_put(f.service, &p, NULL), ERR_INVALID);
+    /* refusals leave no reservation behind */
+    for (int i = 0; i < 40000; i++)
+        if (service_profile_delete(f.service, "nobody", NULL) != ERR_ABSENT) ck_abort();
+}
+END_TEST
+
+START_TEST(the_weights_are_those_that_serve)
+{
+    void *data;
+    size_t n;
+    ck_assert_int_eq(service_policy_weights(&data, &n, f.service, NULL), 0);
+    struct policy *sent = ckpt_decode(data, n, NULL, NULL, NULL, NULL);
+    struct policy *start = ckpt_load(f.policy, NULL, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(sent);
+    ck_assert_uint_eq(sent->version, 1);
+    start->version = 1;
+    sample_same(sent, start);
+    struct policy_info info;
+    service_policy_info(&info, f.service);
+    ck_assert_uint_eq(info.parameters, start->actor->n + start->critic->n);
+    ck_assert_double_eq(info.published_at, f.now);
+    ck_assert_int_eq(info.cfg.hidden, 16);
+    policy_free(sent);
+    policy_free(start);
+    free(data);
+}
+END_TEST
+
+START_TEST(counts_add_up)
+{
+    struct session_open in = served_request(1, 4);
+    strcpy(in.profile, "live");
+    struct session_opened o;
+    ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
+    served_play(&f, &o, 4);
+    struct session_opened other = served_open(&f, 2, 4);
+    struct reward_in r = {.has_outcome = true};
+    r.outcome = served_outcome(0, other.first.level ? 0 : 1);
+    struct reward_out out;
+    ck_assert_int_eq(service_reward(&out, f.service, other.session, &r, NULL), 0);
+
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_eq(s.sessions_opened, 2);
+    ck_assert_int_eq(s.sessions_live, 2);
+    ck_assert_uint_eq(s.decisions, 5);
+    ck_assert_uint_eq(s.rewards, 5);
+    ck_assert_uint_eq(s.not_followed, 1);
+    ck_assert(s.store_ok && !s.draining && !s.learning);
+    ck_assert_int_eq(s.n_profiles, 5);
+    uint64_t experts = 0;
+    for (int k = 0; k < 16; k++)
+        experts += s.expert_decisions[k];
+    ck_assert_uint_eq(experts, 5);
+
+    int live = 0;
+    while (strcmp(s.profile[live].name, "live"))
+        live++;
+    ck_assert_uint_eq(s.profile[live].rewards, 4);
+    ck_assert_double_gt(s.profile[live].kbps_sum, 4 * 299);
+    struct history h;
+    ck_assert_int_eq(service_history(&h, f.service, o.session, NULL), 0);
+    double sum = 0;
+    for (int i = 0; i < h.n; i++)
+        sum += h.steps[i].reward;
+    ck_assert_double_eq_tol(s.profile[live].reward_sum, sum, 1e-9);
+    service_history_free(&h);
+}
+END_TEST
+
+Suite *suite_serve_service_info(void);
+Suite *suite_serve_service_info(void)
+{
+    Suite *s = suite_create("serve/service_info");
+    TCase *t = tcase_create("serve/service_info");
+    tcase_set_timeout(t, 30);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, profiles_are_durable_when_answered);
+    tcase_add_test(t, what_must_stay_stays);
+    tcase_add_test(t, the_weights_are_those_that_serve);
+    tcase_add_test(t, counts_add_up);
+    suite_add_tcase(s, t);
+    return s;
+}
