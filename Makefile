@@ -55,9 +55,9 @@ LIBOBJ := $(filter-out $(B)/src/cli/main.o,$(OBJ))
 TEST := $(sort $(foreach l,$(LAYERS),$(wildcard test/$(l)/test_*.c)))
 SUPPORT := $(sort $(wildcard test/support/*.c))
 FUZZ := $(sort $(patsubst test/fuzz/fuzz_%.c,%,$(wildcard test/fuzz/fuzz_*.c)))
-BENCH := $(sort $(wildcard test/bench/*.c))
+BENCH := $(sort $(patsubst test/bench/bench_%.c,%,$(wildcard test/bench/bench_*.c)))
 TESTOBJ := $(TEST:%.c=$(B)/%.o) $(SUPPORT:%.c=$(B)/%.o) $(FUZZ:%=$(B)/replay/%.o)
-BENCHOBJ := $(BENCH:%.c=$(B)/%.o)
+BENCHOBJ := $(BENCH:%=$(B)/test/bench/bench_%.o)
 
 ifneq ($(V),1)
 Q := @
@@ -217,8 +217,7 @@ test-web: all web media ## browser tests in Chromium
 	@bash test/each.sh test/web/run.mjs
 
 lint: $(OBJ) ## layers, names, lengths, forbidden calls, formatting
-	@bash test/lint/lint.sh . $(B)
-	@bash test/lint/selftest.sh
+	@bash test/each.sh test/lint/lint.sh test/lint/selftest.sh
 
 asan: ## unit tests under the address and undefined behaviour sanitizers
 	@UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) --no-print-directory MODE=asan check
@@ -242,17 +241,19 @@ build/fuzz/fuzz_%: build/fuzz/test/fuzz/fuzz_%.o build/fuzz/libabrd.a
 	@echo "  LD    $@"
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(LDLIBS)
 
-build/abrd-bench: $(BENCHOBJ) $(B)/libabrd.a
+$(B)/bench_%: $(B)/test/bench/bench_%.o $(B)/libabrd.a
 	@echo "  LD    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-bench: all $(if $(BENCH),build/abrd-bench) ## speed of the hot paths
-	@$(if $(BENCH),build/abrd-bench,echo "no benchmark yet" >&2; exit 1)
+bench: all $(BENCH:%=$(B)/bench_%) ## speed of the hot paths; BENCH_ONLY=nets for one
+	@for b in $(or $(BENCH_ONLY),$(BENCH)); do $(B)/bench_$$b || exit 1; done
+	@for s in $(if $(BENCH_ONLY),,$(wildcard test/bench/*.sh)); do bash $$s || exit 1; done
 
 # ---- the rest
 
-format: ## format every source by .clang-format
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+format: ## format every source, renew the table of modules in src/README.md
+	@find src include test -name '*.[ch]' | xargs clang-format -i
+	@bash test/lint/modules.sh --write
 
 policy: all ## retrain the shipped policy (deploy/policy), TRACES=DIR adds real ones
 	@bash deploy/policy/make.sh $(TRACES)

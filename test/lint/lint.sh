@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# lint.sh ROOT [BUILD] - the rules of the house that a script can check.
+# lint.sh [ROOT [BUILD]] - the rules of the house that a script can check.
 #
 # Prints "file:line: rule: what" for every breach, then "N passed, N failed" counting rules.
-# BUILD holds object files for the rule on exported names; without it that rule is left out.
+# BUILD holds the object files for the rule on exported names; an empty BUILD leaves that rule out.
 # selftest.sh breaks each rule on purpose.
 set -u
 shopt -s lastpipe # rule counts at the end of its pipe
 export LC_ALL=C
-cd "$1"
-build=${2:-}
+here=$(cd "$(dirname "$0")" && pwd)
+cd "${1:-.}" || exit 1
+build=${2-build/release}
 
 layers=(base nn moe rl abr lab serve cli)
 max_lines=600
@@ -30,7 +31,7 @@ declare -A home=(
 )
 
 mapfile -t sources < <(find src include -name '*.[ch]' 2>/dev/null | sort)
-[ ${#sources[@]} -gt 0 ] || { echo "$1: no sources"; echo "0 passed, 1 failed"; exit 1; }
+[ ${#sources[@]} -gt 0 ] || { echo "$PWD: no sources"; echo "0 passed, 1 failed"; exit 1; }
 tests=()
 [ -d test ] && mapfile -t tests < <(find test -name '*.[ch]' | sort)
 
@@ -178,6 +179,13 @@ if [ -n "$build" ]; then
             $3 !~ "^" name "(_|$)" && $3 != "main" && $3 !~ /^__/ {
                 printf "%s:1: exports %s; names begin with %s\n", src, $3, name }'
     done | rule exported-names
+fi
+
+# src/README.md names every module there is, and no other
+if [ -f src/README.md ]; then
+    diff <(MODULES_ROOT=. bash "$here/modules.sh") \
+        <(sed -n '/^<!-- modules -->/,/^<!-- end of modules -->/p' src/README.md | sed '1d;$d') |
+        sed -nE 's/^[<>] (.*)/src\/README.md:1: run make format: \1/p' | rule readme
 fi
 
 # what does not belong into a public project

@@ -87,6 +87,14 @@ echo '#include "base/a.h"' >test/base/test_b.c
 expect ""
 
 fresh
+printf '<!-- modules -->\n<!-- end of modules -->\n' >src/README.md
+expect readme
+MODULES_ROOT=. bash "$here/modules.sh" --write
+expect ""
+printf '/* b.h - news. */\n' >include/base/b.h
+expect readme
+
+fresh
 echo 'const char *a_path = "/ho''me/someone";' >>src/base/a.c
 expect machine-paths
 

@@ -2,6 +2,8 @@
  * values directly, gradients as central differences of the twin's loss. */
 #include "moe/mix.h"
 
+#include "support/alloc.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdbool.h>
@@ -418,6 +420,50 @@ START_TEST(routes_have_words)
 }
 END_TEST
 
+static void *make_mix(void *ctx, struct err *e)
+{
+    return mix_new(ctx, e);
+}
+
+static void *make_clone(void *ctx, struct err *e)
+{
+    return mix_clone(ctx, e);
+}
+
+static void *make_ws(void *ctx, struct err *e)
+{
+    return mix_ws_new(ctx, 16, e);
+}
+
+static void free_mix(void *m)
+{
+    mix_free(m);
+}
+
+static void free_ws(void *ws)
+{
+    mix_ws_free(ws);
+}
+
+START_TEST(memory_is_got_at_the_start_only)
+{
+    struct bed b;
+    bed_make(&b, cfg_of(ROUTES[_i]), true, 0.0f);
+    ck_assert_int_eq(alloc_each_fails(make_mix, free_mix, &b.m->cfg), 2);
+    ck_assert_int_eq(alloc_each_fails(make_clone, free_mix, b.m), 2);
+    ck_assert_int_eq(alloc_each_fails(make_ws, free_ws, &b.m->cfg), 3);
+
+    alloc_watch();
+    for (int n = 1; n <= ROWS; n += ROWS - 1) {
+        mix_forward(b.y, b.chosen, b.gate, b.m, b.ws, b.x, b.z, n);
+        mix_backward(b.grad, b.used, b.m, b.ws, b.dy, 0.1f);
+    }
+    long calls = alloc_calls(); /* before an assertion makes its own */
+    ck_assert_int_eq(calls, 0);
+    bed_free(&b);
+}
+END_TEST
+
 Suite *suite_moe_mix(void);
 Suite *suite_moe_mix(void)
 {
@@ -435,6 +481,7 @@ Suite *suite_moe_mix(void)
     tcase_add_test(t, start_is_reproducible_and_nearly_even);
     tcase_add_test(t, bad_shapes_are_named);
     tcase_add_test(t, routes_have_words);
+    tcase_add_loop_test(t, memory_is_got_at_the_start_only, 0, 4);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,5 +1,7 @@
 #include "moe/policy.h"
 
+#include "support/alloc.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -267,6 +269,53 @@ START_TEST(bad_configurations_are_named)
 }
 END_TEST
 
+static void *make_policy(void *ctx, struct err *e)
+{
+    return policy_new(ctx, e);
+}
+
+static void *make_clone(void *ctx, struct err *e)
+{
+    return policy_clone(ctx, e);
+}
+
+static void *make_ws(void *ctx, struct err *e)
+{
+    return policy_ws_new(ctx, e);
+}
+
+static void free_policy(void *p)
+{
+    policy_free(p);
+}
+
+static void free_ws(void *ws)
+{
+    policy_ws_free(ws);
+}
+
+START_TEST(memory_is_got_at_the_start_only)
+{
+    struct policy *p = lively(small());
+    struct policy_ws *ws = policy_ws_new(&p->cfg, NULL);
+    ck_assert_int_eq(alloc_each_fails(make_policy, free_policy, &p->cfg), 5);
+    ck_assert_int_eq(alloc_each_fails(make_clone, free_policy, p), 5);
+    ck_assert_int_eq(alloc_each_fails(make_ws, free_ws, &p->cfg), 7);
+
+    struct policy *q = policy_clone(p, NULL);
+    struct policy_choice c;
+    alloc_watch();
+    int rc = policy_decide(&c, p, ws, obs, 63, 0.4);
+    policy_copy(q, p);
+    long calls = alloc_calls(); /* before an assertion makes its own */
+    ck_assert_int_eq(rc, 0);
+    ck_assert_int_eq(calls, 0);
+    policy_free(q);
+    policy_ws_free(ws);
+    policy_free(p);
+}
+END_TEST
+
 Suite *suite_moe_policy(void);
 Suite *suite_moe_policy(void)
 {
@@ -281,6 +330,7 @@ Suite *suite_moe_policy(void)
     tcase_add_test(t, copies_carry_everything);
     tcase_add_test(t, start_depends_on_the_seed_only);
     tcase_add_test(t, bad_configurations_are_named);
+    tcase_add_test(t, memory_is_got_at_the_start_only);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,0 +1,103 @@
+#include "nn/linear.h"
+
+#include "base/rng.h"
+
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+enum { N = 9, IN = 7, OUT = 5 };
+
+struct bed {
+    float x[N * IN], w[OUT * IN], b[OUT], y[N * OUT], dy[N * OUT];
+    float dw[OUT * IN], db[OUT], dx[N * IN];
+};
+
+static void draw(float *x, int n, struct rng *r)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = (float)rng_normal(r);
+}
+
+static void bed_make(struct bed *b)
+{
+    struct rng r;
+    rng_init(&r, 4, 4);
+    memset(b, 0, sizeof *b);
+    draw(b->x, N * IN, &r);
+    draw(b->w, OUT * IN, &r);
+    draw(b->b, OUT, &r);
+    draw(b->dy, N * OUT, &r);
+}
+
+/* sum dy * y by plain loops; one parameter or input is moved by `step` */
+static double loss(const struct bed *b, int n, const float *moved, double step)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < OUT; j++) {
+            double y = (double)b->b[j] + (moved == &b->b[j] ? step : 0);
+            for (int k = 0; k < IN; k++) {
+                const float *w = &b->w[j * IN + k], *x = &b->x[i * IN + k];
+                y += ((double)*w + (moved == w ? step : 0)) *
+                     ((double)*x + (moved == x ? step : 0));
+            }
+            sum += y * (double)b->dy[i * OUT + j];
+        }
+    return sum;
+}
+
+static void check(const struct bed *b, int n, const float *at, const float *grad,
+                  int count)
+{
+    for (int i = 0; i < count; i++) {
+        double slope = (loss(b, n, at + i, 1e-5) - loss(b, n, at + i, -1e-5)) / 2e-5;
+        ck_assert_double_eq_tol((double)grad[i], slope, 1e-4);
+    }
+}
+
+START_TEST(value_and_gradient_equal_plain_loops)
+{
+    int n = _i ? N : 1; /* one row goes another way */
+    struct bed b;
+    bed_make(&b);
+    linear_forward(b.y, b.x, b.w, b.b, n, IN, OUT);
+    double sum = 0;
+    for (int i = 0; i < n * OUT; i++)
+        sum += (double)b.y[i] * (double)b.dy[i];
+    ck_assert_double_eq_tol(sum, loss(&b, n, NULL, 0), 1e-4);
+
+    linear_backward(b.dw, b.db, b.dx, b.dy, b.x, b.w, n, IN, OUT);
+    check(&b, n, b.w, b.dw, OUT * IN);
+    check(&b, n, b.b, b.db, OUT);
+    check(&b, n, b.x, b.dx, n * IN);
+}
+END_TEST
+
+START_TEST(parameter_gradients_add_up_and_dx_is_written)
+{
+    struct bed b, twice;
+    bed_make(&b);
+    bed_make(&twice);
+    memset(twice.dx, 0x7f, sizeof twice.dx);
+    linear_backward(b.dw, b.db, b.dx, b.dy, b.x, b.w, N, IN, OUT);
+    linear_backward(twice.dw, twice.db, NULL, b.dy, b.x, b.w, N, IN, OUT);
+    linear_backward(twice.dw, twice.db, twice.dx, b.dy, b.x, b.w, N, IN, OUT);
+    for (int i = 0; i < OUT * IN; i++)
+        ck_assert_double_eq_tol((double)twice.dw[i], 2 * (double)b.dw[i], 1e-4);
+    for (int i = 0; i < OUT; i++)
+        ck_assert_double_eq_tol((double)twice.db[i], 2 * (double)b.db[i], 1e-4);
+    ck_assert_mem_eq(twice.dx, b.dx, sizeof b.dx);
+}
+END_TEST
+
+Suite *suite_nn_linear(void);
+Suite *suite_nn_linear(void)
+{
+    Suite *s = suite_create("nn/linear");
+    TCase *t = tcase_create("nn/linear");
+    tcase_add_loop_test(t, value_and_gradient_equal_plain_loops, 0, 2);
+    tcase_add_test(t, parameter_gradients_add_up_and_dx_is_written);
+    suite_add_tcase(s, t);
+    return s;
+}
