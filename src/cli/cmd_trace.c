@@ -315,15 +315,15 @@ static int stats(int argc, char **argv)
 static int write_list(const char *path, const struct overlap *o, const struct corpus *b,
                       struct err *e)
 {
-    size_t room = 1;
-    for (int i = 0; i < o->n; i++)
-        room += sizeof b->traces[0]->name + 1;
-    char *text = calloc(room, 1), *p = text;
+    enum { LINE_MAX_BYTES = sizeof b->traces[0]->name + 1 };
+    char *text = malloc((size_t)o->n * LINE_MAX_BYTES + 1);
     if (!text) return err_set(e, ERR_MEMORY, "no memory for %d names", o->n);
+    size_t len = 0;
     for (int i = 0; i < o->n; i++)
         if (!i || o->pairs[i].b != o->pairs[i - 1].b)
-            p += sprintf(p, "%s\n", b->traces[o->pairs[i].b]->name);
-    int rc = text_write_file(path, text, (size_t)(p - text), e);
+            len += (size_t)snprintf(text + len, LINE_MAX_BYTES, "%s\n",
+                                    b->traces[o->pairs[i].b]->name);
+    int rc = text_write_file(path, text, len, e);
     free(text);
     return rc;
 }

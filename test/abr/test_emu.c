@@ -1,6 +1,8 @@
 #include "abr/emu.h"
 
 #include "abr/corpus.h"
+#include "base/text.h"
+#include "support/alloc.h"
 #include "support/csv.h"
 #include "support/shared.h"
 
@@ -154,6 +156,123 @@ START_TEST(golden_pamoe)
     cfg.wrap = EMU_WRAP_FIRST;
     /* it reads the buffer after the end has emptied it */
     ck_assert_int_eq(replay_draws(csv, &cfg, true), 3 * 6 * 48);
+}
+END_TEST
+
+/* The sequence "rnd" of test/golden/actions.json. */
+static void read_random_actions(int action[48])
+{
+    struct err e = {0};
+    char *text = text_read_file("test/golden/actions.json", 100000, NULL, &e);
+    ck_assert_msg(text != NULL, "%s", e.detail);
+    const char *at = strstr(text, "\"rnd\": [");
+    ck_assert_ptr_nonnull(at);
+    at += strlen("\"rnd\": ");
+    for (int i = 0; i < 48; i++) {
+        double v;
+        at++; /* [ or , */
+        ck_assert_int_eq(text_scan_double(&v, &at, &e), 0);
+        action[i] = (int)v;
+    }
+    free(text);
+}
+
+/* The peers' buffer-based rule: reservoir 5 s, cushion 10 s, level 1 first. */
+static int by_buffer(double buffer_s)
+{
+    int level = (int)floor(5.0 * (buffer_s - 5.0) / 10.0);
+    return level < 0 ? 0 : level > 5 ? 5 : level;
+}
+
+static void near(const struct csv *c, const char *heading, double got)
+{
+    double want = csv_number(c, heading);
+    ck_assert_msg(fabs(got - want) <= 1e-9 * fmax(1.0, fabs(want)),
+                  "%s %s: %s %.17g, expected %.17g", c->cell[0], c->cell[1], heading, got,
+                  want);
+}
+
+/* Sums over all 142 test traces; the emulator and QoE_lin together. The buffer-based
+ * rule's mean per chunk is the figure that peers publish, .639. */
+START_TEST(golden_summary)
+{
+    const char *path = shared_path("golden/summary_hsdpa_test_142.csv");
+    if (!path) return;
+    int rnd[48], rows = 0;
+    double bb = 0.0;
+    read_random_actions(rnd);
+    struct csv c;
+    csv_open(&c, path);
+    struct emu_world w = {.video = load_video("../shared/video/envivio-dash3", 0),
+                          .cfg = emu_cfg_default()};
+    const double *kbps = w.video->ladder_kbps;
+    const struct qoe *qoe = &qoe_find("pensieve")->qoe;
+    struct trace *t = NULL;
+    while (csv_next(&c)) {
+        if (!t || strcmp(t->name, csv_text(&c, "trace"))) {
+            trace_free(t);
+            w.trace = t = load_trace("../shared/traces/pensieve-test-hsdpa-142",
+                                     csv_text(&c, "trace"));
+        }
+        const char *policy = csv_text(&c, "policy");
+        struct emu m;
+        struct emu_result r = {0};
+        double sum = 0, skip_first = 0, stall = 0, delay = 0, slept = 0, bytes = 0,
+               rate = 0;
+        int prev = 1; /* the peers charge a switch from level 1 to chunk 0 */
+        emu_start(&m, &w, 1);
+        for (int i = 0; i < 48; i++) {
+            int level = !strcmp(policy, "low")    ? 0
+                        : !strcmp(policy, "high") ? 5
+                        : !strcmp(policy, "cyc")  ? i % 6
+                        : !strcmp(policy, "rnd")  ? rnd[i]
+                        : i == 0                  ? 1
+                                                  : by_buffer(r.buffer_s);
+            emu_step(&m, level, 1.0, &r);
+            double reward =
+                qoe_chunk(qoe, kbps[level], kbps[prev], r.rebuffer_s, 300).reward;
+            sum += reward;
+            skip_first += i ? reward : 0.0;
+            stall += r.rebuffer_s;
+            delay += r.delay_ms;
+            slept += r.sleep_ms;
+            bytes += (double)r.bytes;
+            rate += kbps[level] / 48;
+            prev = level;
+        }
+        near(&c, "sum_qoe_lin_48", sum);
+        near(&c, "sum_qoe_lin_skip_first_47", skip_first);
+        near(&c, "sum_rebuf_s", stall);
+        near(&c, "sum_delay_ms", delay);
+        near(&c, "sum_sleep_ms", slept);
+        near(&c, "final_buffer_s", r.buffer_s);
+        near(&c, "sum_bytes", bytes);
+        near(&c, "ladder_mean_kbps", rate);
+        if (!strcmp(policy, "bb")) bb += skip_first / 47 / 142;
+        rows++;
+    }
+    ck_assert_int_eq(rows, 142 * 5);
+    ck_assert_double_eq_tol(bb, 0.639, 0.001);
+    csv_close(&c);
+    trace_free(t);
+    video_free((struct video *)w.video);
+}
+END_TEST
+
+START_TEST(step_allocates_nothing)
+{
+    struct emu_world w = {.video = load_video("test/golden/video", 0),
+                          .trace = load_trace("test/golden/traces", "short_wraps"),
+                          .cfg = emu_cfg_default()};
+    struct emu m;
+    struct emu_result r;
+    alloc_watch();
+    emu_start(&m, &w, 1);
+    for (int i = 0; i < 200; i++)
+        emu_step(&m, i % 6, 1.0, &r);
+    ck_assert_int_eq(alloc_calls(), 0);
+    trace_free((struct trace *)w.trace);
+    video_free((struct video *)w.video);
 }
 END_TEST
 
@@ -343,6 +462,8 @@ Suite *suite_abr_emu(void)
     tcase_add_test(t, golden_train);
     tcase_add_test(t, golden_train_noise);
     tcase_add_test(t, golden_pamoe);
+    tcase_add_test(t, golden_summary);
+    tcase_add_test(t, step_allocates_nothing);
     tcase_add_test(t, by_hand);
     tcase_add_test(t, settings_count);
     tcase_add_test(t, no_wrap_holds_the_last_positive_row);

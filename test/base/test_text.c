@@ -284,7 +284,7 @@ START_TEST(last_components)
     const struct {
         const char *path, *last;
     } want[] = {{"a/b/c", "c"}, {"c", "c"}, {"a/c//", "c"},
-                {"/c", "c"},    {"/", ""}, {"", ""}};
+                {"/c", "c"},    {"/", ""},  {"", ""}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         char out[16];
         text_last_component(out, sizeof out, want[i].path);
