@@ -71,7 +71,7 @@ static int replay(const char *csv, const char *traces, const char *video)
         emu_step(&m, (int)csv_number(&c, "action"), 1.0, &r);
         same_row(&c, &r, false);
         for (int k = 0; k < 6; k++) {
-            char heading[8];
+            char heading[24];
             snprintf(heading, sizeof heading, "next%d", k);
             same(&c, heading, (double)video_chunk(w.video, m.chunk)[k]);
         }
