@@ -119,6 +119,7 @@ class Plugin {
     #stall = new StallClock();
     #ask = null;        // AbortController of the running question
     #slow = false;      // the last question ran out of time: do not hold for the next
+    #trouble = '';      // what is wrong with the daemon at the moment
 
     constructor(player, options) {
         this.#player = player;
@@ -266,10 +267,8 @@ class Plugin {
     }
 
     #whyNot(decided) {
-        if (decided !== null) return 'the level was changed in the player';
-        if (this.#refused) return this.#refused;
-        return this.#slow ? 'the daemon does not answer in time' :
-            this.#session ? 'no decision for this chunk' : 'the daemon does not answer';
+        if (decided !== null) return 'the player chose otherwise';
+        return this.#refused || this.#trouble || 'no decision for this chunk';
     }
 
     async #responded(r) {
@@ -408,6 +407,7 @@ class Plugin {
         const running = question(ask.signal).then(answer => {
             if (ask.signal.aborted || !answer) return;
             this.#slow = performance.now() - began > limit;
+            this.#trouble = '';
             this.#decision = answer;
             this.#emit('decision', { ...answer, latency_s: (performance.now() - began) / 1000 });
         }, e => {
@@ -417,7 +417,9 @@ class Plugin {
         });
         if (this.#slow) return;
         const late = later(limit).then(() => 'late');
-        if (await Promise.race([running, late]) === 'late' && ask === this.#ask) this.#slow = true;
+        if (await Promise.race([running, late]) !== 'late' || ask !== this.#ask) return;
+        this.#slow = true;
+        this.#trouble = 'the daemon does not answer in time';
     }
 
     async #answerFor(chunk, buffer, last, signal) {
@@ -490,6 +492,7 @@ class Plugin {
 
     #failed(e) {
         const { where, status, field, detail, message } = e;
+        this.#trouble = status ? `the daemon cannot: ${detail || message}` : 'the daemon does not answer';
         if (status >= 400 && status < 500) console.warn(`abrd: ${where}: ${detail || message}`);
         this.#emit('error', { where, status, field, detail: detail || message });
     }

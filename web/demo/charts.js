@@ -84,6 +84,7 @@ const DEFINITIONS = {
             { label: 'link', stroke: css('--ink-3'), fill: css('--link-fill'), width: 1,
                 paths: stepped(-1), value: number(2, 'Mbit/s') },
             { label: 'measured', stroke: css('--measured'), width: 2.5, paths: stepped(-1),
+                points: { show: true, size: 3, fill: css('--measured') },
                 value: number(2, 'Mbit/s') },
         ],
         data: s => [s.link.map(v => isNaN(v) ? null : v), s.measured],

@@ -1,7 +1,7 @@
 /**
  * main.js - the demo page: one player, the plugin, and what there is to see of both.
  *
- * The address may say how to begin: ?link=lte&profile=news&autoplay=0&rate=4&server=URL
+ * The address may say how to begin: ?link=lte&profile=news&autoplay=0&rate=4&server=URL&timeout=MS
  *
  * @module demo/main
  */
@@ -16,6 +16,7 @@ const $ = id => document.getElementById(id);
 const query = new URLSearchParams(location.search);
 const server = query.get('server') ?? '';
 const rate = Number(query.get('rate')) || 1;
+const timeoutMs = Number(query.get('timeout')) || undefined;
 const video = $('video');
 
 let recording = new Recording();
@@ -54,13 +55,18 @@ function start() {
 
     const player = window.dashjs.MediaPlayer().create();
     player.updateSettings(settings());
-    const abrd = attach(player, { server, profile: chosenProfile(), contentId: 'demo' });
+    const abrd = attach(player, { server, profile: chosenProfile(), contentId: 'demo', timeoutMs });
     run = { player, abrd, t0: performance.now(), base };
-    run.timer = setInterval(tick, SAMPLE_MS);
+    begin();
     listen(player, abrd);
     player.initialize(video, `${base}manifest.mpd`, true);
 
     $('start').textContent = 'Start again';
+}
+
+function begin() {
+    run.over = false;
+    run.timer = setInterval(tick, SAMPLE_MS);
     $('stop').disabled = false;
 }
 
@@ -69,7 +75,11 @@ const now = () => (performance.now() - run.t0) / 1000;
 function listen(player, abrd) {
     abrd.on('session', s => recording.open(s));
     abrd.on('decision', a => { recording.decision(a); showDecision(a, recording); });
-    abrd.on('request', r => { recording.request(now(), r); show(); });
+    abrd.on('request', r => {
+        if (run.over) begin(); // somebody went back
+        recording.request(now(), r);
+        show();
+    });
     abrd.on('chunk', o => { recording.arrival(now(), o); $('csv').disabled = false; show(); });
     abrd.on('state', show);
 

@@ -1,0 +1,273 @@
+// browser.mjs - plugin and demo page in a real Chromium, against a real daemon: an unmodified
+// dash.js plays a real stream by what the daemon decides.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
+import { Daemon, ROOT, distant } from './daemon.mjs';
+import { test, until } from './harness.mjs';
+import { reward } from '../../web/demo/record.js';
+
+const CHUNKS = 30;
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const ARGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+/** A page of the demo. `urls` are the chunks it asked for: [chunk, kbps], in order. */
+async function open(browser, daemon, query) {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    const urls = [], errors = [];
+    page.on('request', q => {
+        const m = /\/(\d+)-(\d+)\.m4s$/.exec(new URL(q.url()).pathname);
+        if (m) urls.push([Number(m[2]) - 1, Number(m[1])]);
+    });
+    page.on('pageerror', e => errors.push(e.message));
+    await page.goto(`${daemon.url}/?${new URLSearchParams(query)}`);
+    await page.waitForFunction(() => window.demo !== undefined);
+    return { page, urls, errors };
+}
+
+const chunksOf = page => page.evaluate(() =>
+    window.demo.recording.chunks.map(({ answer, ...c }) => ({ ...c, answer })));
+const arrived = page => page.evaluate(() => window.demo.recording.arrived().length);
+const who = page => page.locator('#who').getAttribute('data-mode');
+
+/** All chunks are there and the video is over. */
+async function played(page) {
+    await until(async () => await who(page) === 'over', 'the end of the video', 60000);
+    assert.equal(await arrived(page), CHUNKS);
+}
+
+/** The player asked for exactly what was decided, chunk by chunk, once each. */
+function sameLevels(urls, steps, ladder) {
+    assert.deepEqual(urls.map(u => u[0]), [...Array(CHUNKS).keys()]);
+    assert.equal(steps.length, CHUNKS);
+    assert.deepEqual(urls.map(u => u[1]), steps.map(s => ladder[s.decided_level]));
+    assert.ok(steps.every(s => s.followed && s.reported && s.level === s.decided_level));
+}
+
+export async function browserTests() {
+    const daemon = await new Daemon({ explore: 1 }).start();
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS });
+    try {
+        await playTest(browser, daemon);
+        await profileTests(browser, daemon);
+        await seekTest(browser, daemon);
+        await distanceTest(browser, daemon);
+        await deathTest(browser, daemon);
+        await pageTest(browser, daemon);
+    } finally {
+        await browser.close();
+        await daemon.stop();
+    }
+}
+
+/** Every chunk and every reward of one whole video. */
+async function playTest(browser, daemon) {
+    // twelve times as fast, so that this link is too thin: levels change, the picture stands still
+    const { page, urls, errors } = await open(browser, daemon,
+        { link: 'high-4g', rate: 12, profile: 'live', timeout: 5000 });
+    let history, chunks;
+
+    await test('browser: the player asks for what the daemon decided, for every chunk', async () => {
+        await played(page);
+        const session = await page.evaluate(() => window.demo.recording.session.session);
+        history = await until(async () => {
+            const h = await daemon.get(`/v1/sessions/${session}`);
+            return h.steps.length === CHUNKS && h.steps.at(-1).reported && h;
+        }, 'the last report');
+        chunks = await chunksOf(page);
+        sameLevels(urls, history.steps, history.ladder_kbps);
+        assert.ok(chunks.every(c => c.by === 'abrd'));
+        assert.equal(history.terminal, true);
+        // it explores, so that "every chunk at one level" cannot pass by chance
+        assert.ok(new Set(urls.map(u => u[1])).size > 1, 'all chunks had one level');
+        assert.ok(chunks.some(c => c.rebuffer_s > 0), 'no stall');
+    });
+
+    await test('browser: the stored rewards are what the page measured', () => {
+        assert.equal(history.steps.length, chunks.length);
+        history.steps.forEach((s, i) => {
+            const c = chunks[i];
+            assert.deepEqual([s.bytes, s.download_s, s.rebuffer_s], [c.bytes, c.download_s, c.rebuffer_s]);
+            const before = i ? chunks[i - 1].kbps : null;
+            const own = reward(history.qoe, c.kbps, before, c.rebuffer_s, history.ladder_kbps[0]);
+            assert.ok(Math.abs(s.reward - own) < 1e-9, `chunk ${i}: ${s.reward} is not ${own}`);
+            assert.ok(Math.abs(c.reward - own) < 1e-12);
+        });
+    });
+
+    await test('browser: the bytes reported are the bytes of the files', () => {
+        for (const c of chunks) {
+            const file = path.join(ROOT, 'build/media', `${c.kbps}-${c.chunk + 1}.m4s`);
+            assert.equal(c.bytes, fs.statSync(file).size);
+        }
+    });
+
+    await test('browser: no error on the page', () => assert.deepEqual(errors, []));
+    await page.close();
+}
+
+async function profileTests(browser, daemon) {
+    const seen = async query => {
+        const { page } = await open(browser, daemon, { link: 'unlimited', autoplay: 0, ...query });
+        if (query.profile === 'custom') {
+            await page.fill('#mu-quality', '2');
+            await page.fill('#mu-switch', '0.5');
+            await page.fill('#mu-stall', '3');
+        }
+        await page.click('#start');
+        await until(() => page.evaluate(() => window.demo.recording.session), 'a session');
+        const id = await page.evaluate(() => window.demo.recording.session.session);
+        await page.close();
+        return daemon.get(`/v1/sessions/${id}`);
+    };
+    await test('browser: the profile comes from the manifest', async () => {
+        const { profile, hinted, qoe, content_id: content, chunks, ladder_kbps: ladder } = await seen({});
+        assert.deepEqual([profile, hinted, content, chunks], ['documentary', true, 'demo', CHUNKS]);
+        assert.deepEqual(qoe, { mu: [1, 6, 1], utility: 'linear' });
+        assert.deepEqual(ladder, [300, 750, 1200, 1850, 2850, 4300]);
+    });
+    await test('browser: the picker goes before the manifest; own weights; no hint', async () => {
+        assert.equal((await seen({ profile: 'news' })).profile, 'news');
+        const custom = await seen({ profile: 'custom' });
+        assert.equal(custom.profile, 'custom');
+        assert.deepEqual(custom.qoe.mu, [2, 0.5, 3]);
+        const none = await seen({ profile: 'none' });
+        assert.equal(none.hinted, false);
+        assert.equal(none.profile, 'pensieve');
+    });
+}
+
+async function seekTest(browser, daemon) {
+    await test('browser: after a seek the daemon decides on', async () => {
+        const { page, urls } = await open(browser, daemon, { link: 'unlimited', rate: 6 });
+        await until(async () => await arrived(page) >= 5, 'five chunks');
+        await page.evaluate(() => { document.getElementById('video').currentTime = 90; });
+        await until(async () => await who(page) === 'over', 'the end', 40000);
+        const chunks = await chunksOf(page), after = chunks.filter(c => c.chunk >= 22);
+        assert.ok(!urls.some(u => u[0] > 14 && u[0] < 22), `skipped chunks were fetched: ${urls}`);
+        assert.deepEqual(after.map(c => c.chunk), [22, 23, 24, 25, 26, 27, 28, 29]);
+        // the first chunk there may be under way before the answer is; no other
+        assert.ok(after.slice(1).every(c => c.by === 'abrd'), JSON.stringify(after));
+        await page.close();
+    });
+}
+
+async function distanceTest(browser, daemon) {
+    await test('browser: a daemon 150 ms away is followed on every chunk', async () => {
+        const far = await new Daemon({ 'allow-origin': daemon.url, explore: 1 }).start();
+        const proxy = await distant(far.url, 150);
+        try {
+            const { page, urls } = await open(browser, daemon,
+                { link: 'unlimited', rate: 8, server: proxy.url, timeout: 2000 });
+            await played(page);
+            const id = await page.evaluate(() => window.demo.recording.session.session);
+            const { steps, ladder_kbps: ladder } = await until(async () => {
+                const h = await far.get(`/v1/sessions/${id}`);
+                return h.steps.at(-1).reported && h;
+            }, 'the last report');
+            sameLevels(urls, steps, ladder);
+            await page.close();
+        } finally {
+            await proxy.stop();
+            await far.stop();
+        }
+    });
+}
+
+async function deathTest(browser, daemon) {
+    await test('browser: without the daemon the player goes on, and the daemon comes back', async () => {
+        const other = await new Daemon({ 'allow-origin': daemon.url }).start();
+        try {
+            const { page, urls, errors } = await open(browser, daemon,
+                { link: 'unlimited', rate: 6, server: other.url });
+            await until(async () => await arrived(page) >= 8, 'eight chunks');
+            assert.equal(await who(page), 'abrd');
+
+            await other.kill();
+            const from = await arrived(page);
+            await until(async () => await who(page) === 'player', 'the player\'s own rules');
+            assert.match(await page.textContent('#who-text'), /own rules/);
+            assert.match(await page.textContent('#who-why'), /does not answer/);
+            await until(async () => await arrived(page) >= from + 4, 'four chunks without the daemon');
+            const still = await page.evaluate(() => document.getElementById('video').currentTime);
+            await page.screenshot({ path: path.join(ROOT, 'build/demo-fallback.png') });
+
+            await other.start();
+            await until(async () => await who(page) === 'abrd', 'the daemon to decide again');
+            await played(page);
+            const chunks = await chunksOf(page);
+            const end = await page.evaluate(() => document.getElementById('video').currentTime);
+            assert.ok(end > still);
+            assert.deepEqual(urls.map(u => u[0]), [...Array(CHUNKS).keys()]);
+
+            const by = chunks.map(c => c.by);
+            const first = by.indexOf('player'), last = by.lastIndexOf('player');
+            assert.ok(first >= 8 && last - first >= 2 && last < CHUNKS - 2, by.join(' '));
+            assert.ok(by.slice(first, last + 1).every(b => b === 'player'), by.join(' '));
+
+            // and what it decided after that is what was fetched
+            const id = await page.evaluate(() => window.demo.abrd.state.session);
+            const { steps } = await other.get(`/v1/sessions/${id}`);
+            for (const c of chunks.slice(last + 1)) {
+                const s = steps.findLast(x => x.chunk === c.chunk);
+                assert.deepEqual([s.level, s.followed], [c.level, true]);
+            }
+            assert.deepEqual(errors, []);
+            await page.close();
+        } finally {
+            await other.stop();
+        }
+    });
+}
+
+async function pageTest(browser, daemon) {
+    await test('browser: the page shows what happens', async () => {
+        const { page } = await open(browser, daemon, { link: 'lte', rate: 1 });
+        await until(async () => await arrived(page) >= 3, 'three chunks', 40000);
+        assert.equal(await page.textContent('#who-text'), 'abrd decides');
+        assert.match(await page.textContent('#who-why'), /documentary.*expert \d.*policy version \d/);
+        assert.match(await page.textContent('#daemon-line'), /policy version \d/);
+        assert.equal(await page.locator('#probabilities li').count(), 6);
+        assert.equal(await page.locator('#strip li').count(), CHUNKS);
+        assert.equal(await page.locator('.uplot canvas').count(), 4);
+        const { time_s: t, mbps } = await page.evaluate(() => window.demo.recording.link);
+        assert.ok(t.length > 100 && t.length === mbps.length);
+
+        const [file] = await Promise.all([page.waitForEvent('download'), page.click('#csv')]);
+        const lines = fs.readFileSync(await file.path(), 'utf8').trim().split('\r\n');
+        assert.match(lines[0], /^chunk,requested_s,/);
+        assert.ok(lines.length >= 4);
+
+        await page.click('#stop');
+        assert.equal(await page.textContent('#who-text'), 'stopped');
+        await page.click('#reset');
+        assert.equal(await page.textContent('#who-text'), 'ready');
+        assert.equal(await page.textContent('#tile-qoe'), '–');
+        await page.close();
+    });
+
+    await test('browser: no chunk comes faster than its link carries', async () => {
+        const { page } = await open(browser, daemon, { link: 'broadband', rate: 1 });
+        await until(async () => await arrived(page) >= 4, 'four chunks', 60000);
+        const off = await page.evaluate(() => {
+            const { recording } = window.demo;
+            const { link } = recording;
+            const at = s => link.mbps[1 + Math.max(0, link.time_s.slice(1).findIndex(t => t > s))];
+            return recording.arrived().map(c => {
+                // mean capacity while the chunk came, one round trip left out
+                const from = c.arrived_s - c.download_s + link.rtt_s + link.offset;
+                const to = c.arrived_s + link.offset, n = 200;
+                let sum = 0;
+                for (let i = 0; i < n; i++) sum += at(from + (to - from) * (i + 0.5) / n);
+                const kbps = c.bytes * 8 / 1000 / (c.download_s - link.rtt_s);
+                return kbps / (1000 * sum / n);
+            });
+        });
+        for (const x of off) assert.ok(x > 0 && x < 1.1, off.join(' '));
+        await page.screenshot({ path: path.join(ROOT, 'build/demo.png') });
+        await page.close();
+    });
+}
