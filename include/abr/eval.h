@@ -50,6 +50,7 @@ struct eval_row {
     double oracle_gap;   /* oracle rows: mean of bound - value; else 0 */
 };
 
+/* policy may be "oracle". */
 int eval_run(struct eval_row *out, const char *policy, const struct algo_ctx *ctx,
              const char *profile, const struct qoe *qoe, const struct corpus *corpus,
              const struct video *video, const struct eval_cfg *cfg, struct err *e)

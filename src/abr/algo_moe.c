@@ -70,7 +70,7 @@ static int load(struct pilot *p, const char *path, struct err *e)
 int algo_moe_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
                  struct err *e)
 {
-    const char *path = *arg ? arg : ctx->policy_path;
+    const char *path = *arg ? arg : ctx ? ctx->policy_path : NULL;
     if (!path)
         return err_field(e, ERR_ABSENT, "policy",
                          "there is no shipped policy here: name a checkpoint, moe:FILE");

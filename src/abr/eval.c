@@ -1,5 +1,6 @@
 #include "abr/eval.h"
 
+#include "abr/oracle.h"
 #include "abr/player.h"
 #include "base/pool.h"
 #include "base/rng.h"
@@ -23,22 +24,24 @@ struct eval_cfg eval_cfg_default(void)
 
 /* What one trace gave: sums over counted chunks, divided by their number. */
 struct score {
-    double qoe, bitrate_mbps, stall_s, switch_mbps;
+    double qoe, bitrate_mbps, stall_s, switch_mbps, bound;
 };
 
 struct run {
     const struct eval_cfg *cfg;
     const struct qoe *qoe;
     const struct video *video;
+    bool oracle;
 
     int n;                       /* traces that take part */
     const struct trace **traces; /* (n) */
     uint64_t *keys;              /* (n) places in the corpus */
     struct score *scores;        /* (n) */
 
-    int workers, from, to; /* traces from .. to-1 are this round's */
-    struct algo *algos;    /* (workers) */
-    struct err *errors;    /* (workers) */
+    int workers, from, to;   /* traces from .. to-1 are this round's */
+    struct algo *algos;      /* (workers) */
+    struct oracle **oracles; /* (workers) */
+    struct err *errors;      /* (workers) */
 };
 
 static void tally(struct score *s, const struct player *p, int level, int prev_level)
@@ -50,17 +53,19 @@ static void tally(struct score *s, const struct player *p, int level, int prev_l
     if (prev_level >= 0) s->switch_mbps += fabs(kbps[level] - kbps[prev_level]) / 1000;
 }
 
+/* levels: the whole plan of the oracle, or NULL: ask the algorithm. */
 static void play(struct score *s, const struct run *r, const struct emu_world *world,
-                 uint64_t key, struct algo *algo)
+                 uint64_t key, struct algo *algo, const int *levels)
 {
     struct player p;
     player_start(&p, world, START_ROW, r->qoe, r->cfg->count_first ? -1 : FIRST_LEVEL);
-    algo->reset(algo->self, key);
+    if (!levels) algo->reset(algo->self, key);
 
     int counted = 0;
     for (bool end = false; !end; counted++) {
         int prev = p.view.last_level;
-        int level = algo->decide(algo->self, &p.view, r->video);
+        int level =
+            levels ? levels[p.view.chunk] : algo->decide(algo->self, &p.view, r->video);
         assert(level >= 0 && level < p.view.levels);
         end = player_step(&p, level, 1);
         tally(s, &p, level, prev);
@@ -69,6 +74,7 @@ static void play(struct score *s, const struct run *r, const struct emu_world *w
     s->bitrate_mbps /= counted;
     s->stall_s /= counted;
     s->switch_mbps /= counted;
+    s->bound /= counted;
 }
 
 static void worker(void *ctx, int w)
@@ -78,7 +84,17 @@ static void worker(void *ctx, int w)
         const struct emu_world world = {r->video, r->traces[i], r->cfg->emu};
         struct score *s = &r->scores[i];
         *s = (struct score){0};
-        play(s, r, &world, r->keys[i], &r->algos[w]);
+        const int *levels = NULL;
+        if (r->oracle) {
+            struct oracle_result best;
+            int first = r->cfg->count_first ? -1 : FIRST_LEVEL;
+            if (oracle_solve(&best, r->oracles[w], &world, START_ROW, r->qoe, first,
+                             &r->errors[w]))
+                return;
+            levels = best.levels;
+            s->bound = best.bound;
+        }
+        play(s, r, &world, r->keys[i], r->oracle ? NULL : &r->algos[w], levels);
     }
 }
 
@@ -115,11 +131,18 @@ static int make_workers(struct run *r, const char *policy, const struct algo_ctx
     int threads = r->cfg->threads < 1 ? 1 : r->cfg->threads;
     r->workers = threads < r->n ? threads : r->n;
     r->algos = calloc((size_t)r->workers, sizeof *r->algos);
+    r->oracles = calloc((size_t)r->workers, sizeof *r->oracles);
     r->errors = calloc((size_t)r->workers, sizeof *r->errors);
-    if (!r->algos || !r->errors)
+    if (!r->algos || !r->oracles || !r->errors)
         return err_set(e, ERR_MEMORY, "no memory for %d workers", r->workers);
     for (int w = 0; w < r->workers; w++) {
-        int rc = algo_new(&r->algos[w], policy, ctx, e);
+        int rc = 0;
+        if (r->oracle) {
+            r->oracles[w] = oracle_new(r->video, 0, e);
+            if (!r->oracles[w]) rc = ERR_MEMORY;
+        } else {
+            rc = algo_new(&r->algos[w], policy, ctx, e);
+        }
         if (rc) return rc;
     }
     return 0;
@@ -127,9 +150,12 @@ static int make_workers(struct run *r, const char *policy, const struct algo_ctx
 
 static void release(struct run *r)
 {
-    for (int w = 0; r->algos && w < r->workers; w++)
-        algo_free(&r->algos[w]);
+    for (int w = 0; w < r->workers; w++) {
+        if (r->algos) algo_free(&r->algos[w]);
+        if (r->oracles) oracle_free(r->oracles[w]);
+    }
     free(r->errors);
+    free(r->oracles);
     free(r->algos);
     free(r->scores);
     free(r->keys);
@@ -157,14 +183,20 @@ static int summarise(struct eval_row *out, const struct run *r, struct err *e)
 {
     out->n = r->n;
     out->trace_qoe = malloc((size_t)r->n * sizeof *out->trace_qoe);
-    if (!out->trace_qoe)
+    if (r->oracle) out->trace_bound = malloc((size_t)r->n * sizeof *out->trace_bound);
+    if (!out->trace_qoe || (r->oracle && !out->trace_bound)) {
+        eval_row_free(out);
         return err_set(e, ERR_MEMORY, "no memory for the scores of %d traces", r->n);
+    }
     for (int i = 0; i < r->n; i++) {
         const struct score *s = &r->scores[i];
         out->trace_qoe[i] = s->qoe;
         out->bitrate_mbps += s->bitrate_mbps / r->n;
         out->stall_s += s->stall_s / r->n;
         out->switch_mbps += s->switch_mbps / r->n;
+        if (!r->oracle) continue;
+        out->trace_bound[i] = s->bound;
+        out->oracle_gap += (s->bound - s->qoe) / r->n;
     }
     struct stats_interval ci =
         stats_bootstrap(out->trace_qoe, r->n, LEVEL, RESAMPLES, r->cfg->seed);
@@ -181,7 +213,8 @@ int eval_run(struct eval_row *out, const char *policy, const struct algo_ctx *ct
     *out = (struct eval_row){.qoe = *qoe};
     snprintf(out->policy, sizeof out->policy, "%s", policy);
     snprintf(out->profile, sizeof out->profile, "%s", profile);
-    struct run r = {.cfg = cfg, .qoe = qoe, .video = video};
+    struct run r = {
+        .cfg = cfg, .qoe = qoe, .video = video, .oracle = strcmp(policy, "oracle") == 0};
     if (!cfg->count_first && video->chunks < 2)
         return err_field(
             e, ERR_RANGE, "video",

@@ -323,7 +323,7 @@ int cmd_eval(int argc, char **argv)
             "Plays policies over traces in the deterministic emulator and prints their\n"
             "QoE per chunk, its parts, and bootstrap intervals.",
         .opts = opts,
-        .example = "abrd eval --policy buffer,mpc --profile all\n"
+        .example = "abrd eval --policy buffer,mpc,oracle --profile all\n"
                    "abrd eval --gain moe --traces DIR --video DIR --json -",
     };
     int first = opt_parse(&cmd, argc, argv);
