@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "serve/limits.h"
+#include "serve/decide.h"
 #include "support/alloc.h"
 #include "support/served.h"
 
@@ -181,7 +181,14 @@ START_TEST(only_explorers_sample)
         struct session_opened o = served_open(&f, key, 48);
         ck_assert_int_eq(o.first.sampled, o.explores);
         seen[o.explores] = true;
-        if (o.explores) continue;
+        if (o.explores) { /* inverse transform of the draw for (seed, key, chunk) */
+            double u = decide_draw(f.cfg.seed, key, 0), below = 0;
+            for (int k = 0; k < o.first.level; k++)
+                below += o.first.prob[k];
+            ck_assert_double_ge(u, below - 1e-5);
+            ck_assert_double_lt(u, below + o.first.prob[o.first.level] + 1e-5);
+            continue;
+        }
         for (int k = 0; k < 6; k++)
             ck_assert(o.first.prob[k] <= o.first.prob[o.first.level]);
     }

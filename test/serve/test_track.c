@@ -482,49 +482,80 @@ START_TEST(external_rewards_stand_beside_ours)
 }
 END_TEST
 
-/* A session that is put together again from its steps goes on as the one that stayed. */
+static void same_track(const struct viewer *v, const struct viewer *w)
+{
+    ck_assert_mem_eq(&w->track.measured, &v->track.measured, sizeof w->track.measured);
+    ck_assert_int_eq(w->track.head < 0, v->track.head < 0);
+    if (v->track.head >= 0) {
+        ck_assert_mem_eq(&w->track.before, &v->track.before, sizeof w->track.before);
+        ck_assert_int_eq(w->track.head_n, v->track.head_n);
+    }
+    ck_assert_uint_eq(w->track.ords, v->track.ords);
+    ck_assert_double_eq(w->track.last_at, v->track.last_at);
+}
+
+/* What a store would hold, and a session put together again from it. */
+static struct step stored[400];
+static int n_stored;
+
+static void keep(const struct changes *c)
+{
+    for (int k = 0; k < c->n; k++) {
+        const struct step *s = &c->step[k];
+        int at = (int)s->ord;
+        ck_assert(at >= n_stored || stored[at].rev < s->rev);
+        stored[at] = *s;
+        if (at >= n_stored) n_stored = at + 1;
+    }
+}
+
+static void restore(struct viewer *w)
+{
+    begin(w, 0);
+    for (int i = 0; i < n_stored; i++)
+        ck_assert_int_eq(track_restore(&w->track, &w->pool, &stored[i], NULL), 0);
+}
+
+/* It goes on as the one that stayed, wherever the restart falls. */
 START_TEST(restored_steps_give_the_same_session)
 {
-    struct viewer v;
+    struct viewer v, w;
     begin(&v, 0);
-    static struct step stored[400];
-    int n = 0;
     for (int i = 0; i < 60; i++) {
         struct question q = question(i);
         if (i % 13 == 5) q.has_last = false;     /* no outcome */
         if (i % 17 == 8) q.last.level = 1;       /* not followed */
         if (i % 23 == 11) q.last.chunk = i + 90; /* fetched elsewhere */
         ck_assert_int_eq(ask(&v, &q, NULL), 2);
-        for (int k = 0; k < v.changes.n; k++) {
-            const struct step *s = &v.changes.step[k];
-            int at = (int)s->ord;
-            ck_assert(at >= n || stored[at].rev < s->rev);
-            stored[at] = *s;
-            if (at >= n) n = at + 1;
-        }
+        keep(&v.changes);
+        restore(&w);
+        same_track(&v, &w);
+
+        ck_assert_int_eq(ask(&w, &q, NULL), 1002);
+        struct view a, b;
+        struct answer unused;
+        q = question(i + 1);
+        ck_assert_int_eq(track_peek(&a, &unused, &v.track, &v.pool, &q, NULL), 0);
+        ck_assert_int_eq(track_peek(&b, &unused, &w.track, &w.pool, &q, NULL), 0);
+        ck_assert_mem_eq(&a, &b, sizeof a);
+        end(&w);
+
+        /* the same between an outcome and the next question */
+        if (i % 7 != 3) continue;
+        struct outcome o = outcome(i, i % 2 ? 2 : 3);
+        struct reward_out r;
+        ck_assert_int_eq(report(&v, &o, false, &r, NULL), 0);
+        keep(&v.changes);
+        restore(&w);
+        same_track(&v, &w);
+        end(&w);
+        if (o.level == 2) continue;
+        q = (struct question){.chunk = i + 1, .has_last = true, .last = o};
+        ck_assert_int_eq(ask(&v, &q, NULL), 2);
+        keep(&v.changes);
+        i++;
     }
-
-    struct viewer w;
-    begin(&w, 0);
-    for (int i = 0; i < n; i++)
-        ck_assert_int_eq(track_restore(&w.track, &w.pool, &stored[i], NULL), 0);
-    ck_assert_mem_eq(&w.track.measured, &v.track.measured, sizeof w.track.measured);
-    ck_assert_mem_eq(&w.track.before, &v.track.before, sizeof w.track.before);
-    ck_assert_int_eq(w.track.head_n, v.track.head_n);
-    ck_assert_int_eq(w.track.head < 0, v.track.head < 0);
-    ck_assert_uint_eq(w.track.ords, v.track.ords);
-    ck_assert_double_eq(w.track.last_at, v.track.last_at);
-
-    struct question q = question(59);
-    ck_assert_int_eq(ask(&w, &q, NULL), ask(&v, &q, NULL));
-    struct view a, b;
-    struct answer unused;
-    q = question(60);
-    ck_assert_int_eq(track_peek(&a, &unused, &v.track, &v.pool, &q, NULL), 0);
-    ck_assert_int_eq(track_peek(&b, &unused, &w.track, &w.pool, &q, NULL), 0);
-    ck_assert_mem_eq(&a, &b, sizeof a);
     end(&v);
-    end(&w);
 }
 END_TEST
 
