@@ -62,6 +62,10 @@ export function watchDaemon(server) {
     const events = new EventSource(`${server}/v1/events?only=stats`);
     events.addEventListener('stats', e => {
         const s = JSON.parse(e.data);
+        if (before && $('daemon-line').dataset.up === 'no') {
+            log('the daemon is back');
+            before = null; // its counts may have begun anew
+        }
         compare(before, s);
         before = s;
         show(s);

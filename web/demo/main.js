@@ -186,7 +186,7 @@ async function prepare() {
     }
     $('link').append(options('generated', links.kinds));
     if (links.traces.length) $('link').append(options('traces', links.traces));
-    $('link').value = query.get('link') ?? 'lte';
+    $('link').value = query.get('link') ?? '3g-commute';
     if (!$('link').value) $('link').selectedIndex = 0;
 
     const own = await fetch(`${server}/v1/profiles`).then(r => r.ok ? r.json() : null, () => null);

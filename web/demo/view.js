@@ -25,7 +25,7 @@ export function showWho(state, recording, running) {
         $('who-why').textContent = [
             session && `viewer: ${session.profile}${session.hinted ? '' : ' (assumed)'}`,
             a && `expert ${a.expert}`, a && `policy version ${a.policy}`,
-            session?.explores && 'this session explores',
+            session?.explores && 'explores',
             a?.latency_s !== undefined && `answered in ${Math.max(1, Math.round(a.latency_s * 1000))} ms`,
         ].filter(Boolean).join(' · ');
     } else if (mode === 'player') {
@@ -80,6 +80,8 @@ export function showStrip(recording) {
     $('strip').replaceChildren(...cells);
 
     const key = [...experts].sort().flatMap(k => [element('i', expertClass(k)), `expert ${k}`]);
+    if (chunks.some(c => c.by === 'abrd' && c.answer.mode === 'sample'))
+        key.push(element('i', 'dot'), 'sampled, to learn');
     if (chunks.some(c => c.by === 'player')) key.push(element('i', 'player'), 'player\u2019s own rules');
     $('strip-key').replaceChildren(...key);
 }
