@@ -11,15 +11,6 @@
 
 #define GOLDEN "--traces test/golden/traces --video test/golden/video"
 
-static void expect(const char *args, int code, const char *part)
-{
-    struct program_result r = program_run(args);
-    ck_assert_msg(r.code == code, "%s: exit %d, not %d\n%s", args, r.code, code, r.text);
-    ck_assert_msg(strstr(r.text, part) != NULL, "%s: no \"%s\" in\n%s", args, part,
-                  r.text);
-    program_free(&r);
-}
-
 START_TEST(table_has_a_row_per_policy_and_profile)
 {
     struct program_result r = program_run(
@@ -35,9 +26,10 @@ START_TEST(table_has_a_row_per_policy_and_profile)
                                  "stall_s,switch_mbps,diff,diff_lo,diff_hi\n"));
     program_free(&r);
 
-    expect("eval " GOLDEN " --policy fixed-0 --json - 2> /dev/null", OPT_EXIT_DONE,
-           "{\"rows\":");
-    expect("eval " GOLDEN " --policy fixed-0 --mu 1,0,0", OPT_EXIT_DONE, "custom");
+    program_expect("eval " GOLDEN " --policy fixed-0 --json - 2> /dev/null",
+                   OPT_EXIT_DONE, "{\"rows\":");
+    program_expect("eval " GOLDEN " --policy fixed-0 --mu 1,0,0", OPT_EXIT_DONE,
+                   "custom");
 }
 END_TEST
 
@@ -69,8 +61,8 @@ END_TEST
 
 START_TEST(bundled_corpus_is_the_default)
 {
-    expect("eval --policy fixed-0", OPT_EXIT_DONE, "traces:");
-    expect("eval --policy fixed-0 --part train", OPT_EXIT_DONE, "traces:");
+    program_expect("eval --policy fixed-0", OPT_EXIT_DONE, "traces:");
+    program_expect("eval --policy fixed-0 --part train", OPT_EXIT_DONE, "traces:");
 }
 END_TEST
 
@@ -83,29 +75,32 @@ START_TEST(exclude_reads_names)
     ck_assert_int_eq(text_write_file(path, text, strlen(text), &e), 0);
     char args[512];
     snprintf(args, sizeof args, "eval " GOLDEN " --policy rate --exclude %s", path);
-    expect(args, OPT_EXIT_DONE, "5 traces");
+    program_expect(args, OPT_EXIT_DONE, "5 traces");
     snprintf(args, sizeof args, "eval " GOLDEN " --policy rate --exclude %s/none", dir);
-    expect(args, OPT_EXIT_FAILED, "none");
+    program_expect(args, OPT_EXIT_FAILED, "none");
     tmpdir_remove(dir);
 }
 END_TEST
 
 START_TEST(mistakes_are_named)
 {
-    expect("eval --policy nope", OPT_EXIT_USAGE, "known are fixed-N, random, rate");
-    expect("eval --policy rate,rate", OPT_EXIT_USAGE, "named twice");
-    expect("eval --profile nope", OPT_EXIT_USAGE, "--profile: 'nope' is not documentary");
-    expect("eval --profile live,live", OPT_EXIT_USAGE, "named twice");
-    expect("eval --utility cubic", OPT_EXIT_USAGE, "--utility: 'cubic'");
-    expect("eval --mu 1,2", OPT_EXIT_USAGE, "three numbers");
-    expect("eval --mu 1,2,3,4", OPT_EXIT_USAGE, "three numbers");
-    expect("eval --mu 1,x,3", OPT_EXIT_USAGE, "--mu: 'x' is not a number");
-    expect("eval --mu 0,0,0", OPT_EXIT_USAGE, "all three weights are 0");
-    expect("eval --policy rate --paired mpc", OPT_EXIT_USAGE, "not among the policies");
-    expect("eval --part half", OPT_EXIT_FAILED, "--part: 'half'");
-    expect("eval --traces /nowhere", OPT_EXIT_FAILED, "/nowhere");
-    expect("eval --video /nowhere", OPT_EXIT_FAILED, "/nowhere");
-    expect("eval --buffer-s 2", OPT_EXIT_FAILED, "buffer_max_s");
+    program_expect("eval --policy nope", OPT_EXIT_USAGE,
+                   "known are fixed-N, random, rate");
+    program_expect("eval --policy rate,rate", OPT_EXIT_USAGE, "named twice");
+    program_expect("eval --profile nope", OPT_EXIT_USAGE,
+                   "--profile: 'nope' is not documentary");
+    program_expect("eval --profile live,live", OPT_EXIT_USAGE, "named twice");
+    program_expect("eval --utility cubic", OPT_EXIT_USAGE, "--utility: 'cubic'");
+    program_expect("eval --mu 1,2", OPT_EXIT_USAGE, "three numbers");
+    program_expect("eval --mu 1,2,3,4", OPT_EXIT_USAGE, "three numbers");
+    program_expect("eval --mu 1,x,3", OPT_EXIT_USAGE, "--mu: 'x' is not a number");
+    program_expect("eval --mu 0,0,0", OPT_EXIT_USAGE, "all three weights are 0");
+    program_expect("eval --policy rate --paired mpc", OPT_EXIT_USAGE,
+                   "not among the policies");
+    program_expect("eval --part half", OPT_EXIT_FAILED, "--part: 'half'");
+    program_expect("eval --traces /nowhere", OPT_EXIT_FAILED, "/nowhere");
+    program_expect("eval --video /nowhere", OPT_EXIT_FAILED, "/nowhere");
+    program_expect("eval --buffer-s 2", OPT_EXIT_FAILED, "buffer_max_s");
 }
 END_TEST
 

@@ -13,15 +13,6 @@
 
 #define SMALL "--preset paper --variant pamoe --steps 20000 --seed 3 "
 
-static void expect(const char *args, int code, const char *part)
-{
-    struct program_result r = program_run(args);
-    ck_assert_msg(r.code == code, "%s: exit %d, not %d\n%s", args, r.code, code, r.text);
-    ck_assert_msg(strstr(r.text, part) != NULL, "%s: no \"%s\" in\n%s", args, part,
-                  r.text);
-    program_free(&r);
-}
-
 static struct policy *load(const char *path)
 {
     struct err e = {0};
@@ -59,9 +50,9 @@ START_TEST(writes_policy_curve_and_rows)
 {
     char args[1024], line[512];
     const char *dir = strdup(tmpdir_new());
-    expect(with(args, sizeof args,
-                "train " SMALL "--out @/a --csv @/a.csv --json @/a.json", dir),
-           OPT_EXIT_DONE, "documentary");
+    program_expect(with(args, sizeof args,
+                        "train " SMALL "--out @/a --csv @/a.csv --json @/a.json", dir),
+                   OPT_EXIT_DONE, "documentary");
 
     struct ckpt_meta m = {0};
     struct policy *p = ckpt_load(tmpdir_path(dir, "a"), &m, NULL, NULL, NULL);
@@ -80,10 +71,12 @@ START_TEST(writes_policy_curve_and_rows)
     ck_assert_int_ne(access(tmpdir_path(dir, "a.part"), F_OK), 0);
 
     /* another seed, another policy; another number of threads, the same one */
-    expect(with(args, sizeof args, "train " SMALL "--seed 4 --out @/b --quiet", dir),
-           OPT_EXIT_DONE, "");
-    expect(with(args, sizeof args, "train " SMALL "--threads 3 --out @/c --quiet", dir),
-           OPT_EXIT_DONE, "");
+    program_expect(
+        with(args, sizeof args, "train " SMALL "--seed 4 --out @/b --quiet", dir),
+        OPT_EXIT_DONE, "");
+    program_expect(
+        with(args, sizeof args, "train " SMALL "--threads 3 --out @/c --quiet", dir),
+        OPT_EXIT_DONE, "");
     ck_assert(!same(tmpdir_path(dir, "a"), tmpdir_path(dir, "b")));
     ck_assert(same(tmpdir_path(dir, "a"), tmpdir_path(dir, "c")));
     tmpdir_remove(dir);
@@ -102,18 +95,18 @@ START_TEST(resumes_after_ctrl_c)
     const char *dir = strdup(tmpdir_new());
     for (int i = 0; i < 2; i++) {
         snprintf(fmt, sizeof fmt, "train %s --quiet --out @/whole", presets[i]);
-        expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "");
+        program_expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "");
         /* the program's own pid waits in the background of the shell that runs it */
         snprintf(fmt, sizeof fmt,
                  "train %s --quiet --out @/half --checkpoint-every 0.001 & "
                  "while ! [ -f @/half.part ] && kill -0 $! 2>/dev/null; do :; done; "
                  "kill -INT $!; wait $!",
                  presets[i]);
-        expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "go on with");
+        program_expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "go on with");
         ck_assert_int_ne(access(tmpdir_path(dir, "half"), F_OK), 0);
-        expect(with(args, sizeof args, "train --resume @/half.part --out @/half --quiet",
-                    dir),
-               OPT_EXIT_DONE, "score it with");
+        program_expect(with(args, sizeof args,
+                            "train --resume @/half.part --out @/half --quiet", dir),
+                       OPT_EXIT_DONE, "score it with");
         ck_assert(same(tmpdir_path(dir, "whole"), tmpdir_path(dir, "half")));
         unlink(tmpdir_path(dir, "half"));
     }
@@ -126,22 +119,24 @@ START_TEST(resuming_something_else_is_refused)
 {
     char args[1024];
     const char *dir = strdup(tmpdir_new());
-    expect(with(args, sizeof args, "train " SMALL "--quiet --out @/a", dir),
-           OPT_EXIT_DONE, "");
-    expect(with(args, sizeof args, "train --resume @/a --out @/b", dir), OPT_EXIT_FAILED,
-           "finished policy");
-    expect(with(args, sizeof args, "train --resume @/none --out @/b", dir),
-           OPT_EXIT_FAILED, "none");
+    program_expect(with(args, sizeof args, "train " SMALL "--quiet --out @/a", dir),
+                   OPT_EXIT_DONE, "");
+    program_expect(with(args, sizeof args, "train --resume @/a --out @/b", dir),
+                   OPT_EXIT_FAILED, "finished policy");
+    program_expect(with(args, sizeof args, "train --resume @/none --out @/b", dir),
+                   OPT_EXIT_FAILED, "none");
 
-    expect(with(args, sizeof args,
-                "train " SMALL "--steps 10000000 --quiet --out @/c --checkpoint-every "
-                "0.001 & while ! [ -f @/c.part ] && kill -0 $! 2>/dev/null; do :; done; "
-                "kill -INT $!; wait $!",
-                dir),
-           OPT_EXIT_DONE, "go on with");
-    expect(with(args, sizeof args,
-                "train --resume @/c.part --traces test/golden/traces --out @/d", dir),
-           OPT_EXIT_FAILED, "traces_crc32");
+    program_expect(
+        with(args, sizeof args,
+             "train " SMALL "--steps 10000000 --quiet --out @/c --checkpoint-every "
+             "0.001 & while ! [ -f @/c.part ] && kill -0 $! 2>/dev/null; do :; done; "
+             "kill -INT $!; wait $!",
+             dir),
+        OPT_EXIT_DONE, "go on with");
+    program_expect(with(args, sizeof args,
+                        "train --resume @/c.part --traces test/golden/traces --out @/d",
+                        dir),
+                   OPT_EXIT_FAILED, "traces_crc32");
     tmpdir_remove(dir);
     free((void *)dir);
 }
@@ -149,14 +144,15 @@ END_TEST
 
 START_TEST(mistakes_are_told)
 {
-    expect("train --preset best", OPT_EXIT_USAGE, "paper, code or tuned");
-    expect("train --variant gpt", OPT_EXIT_USAGE, "mlp, moe, smoe or pamoe");
-    expect("train --traces /nowhere", OPT_EXIT_FAILED, "/nowhere");
-    expect("train --part half --traces test/golden/traces", OPT_EXIT_FAILED, "--part");
-    expect("train --steps -1", OPT_EXIT_USAGE, "--steps");
-    expect("train --preset paper --steps 2000 --out /nowhere/a", OPT_EXIT_FAILED,
-           "/nowhere");
-    expect("train --help", OPT_EXIT_DONE, "--checkpoint-every");
+    program_expect("train --preset best", OPT_EXIT_USAGE, "paper, code or tuned");
+    program_expect("train --variant gpt", OPT_EXIT_USAGE, "mlp, moe, smoe or pamoe");
+    program_expect("train --traces /nowhere", OPT_EXIT_FAILED, "/nowhere");
+    program_expect("train --part half --traces test/golden/traces", OPT_EXIT_FAILED,
+                   "--part");
+    program_expect("train --steps -1", OPT_EXIT_USAGE, "--steps");
+    program_expect("train --preset paper --steps 2000 --out /nowhere/a", OPT_EXIT_FAILED,
+                   "/nowhere");
+    program_expect("train --help", OPT_EXIT_DONE, "--checkpoint-every");
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "support/program.h"
 
 #include <assert.h>
+#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,4 +32,13 @@ void program_free(struct program_result *r)
 {
     free(r->text);
     r->text = NULL;
+}
+
+void program_expect(const char *args, int code, const char *part)
+{
+    struct program_result r = program_run(args);
+    ck_assert_msg(r.code == code, "%s: exit %d, not %d\n%s", args, r.code, code, r.text);
+    ck_assert_msg(strstr(r.text, part) != NULL, "%s: no \"%s\" in\n%s", args, part,
+                  r.text);
+    program_free(&r);
 }

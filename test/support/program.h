@@ -12,4 +12,7 @@ struct program_result {
 struct program_result program_run(const char *args);
 void program_free(struct program_result *r);
 
+/* Runs it and asserts the exit code and that `part` is in what it printed. */
+void program_expect(const char *args, int code, const char *part);
+
 #endif

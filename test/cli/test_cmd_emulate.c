@@ -1,0 +1,89 @@
+/* abrd emulate from outside. */
+#include "cli/opt.h"
+#include "support/program.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+START_TEST(bad_requests_say_what_to_do)
+{
+    program_expect("emulate --profile sports", OPT_EXIT_FAILED, "not documentary, live");
+    program_expect("emulate --kind 5g", OPT_EXIT_FAILED, "volatile-low");
+    program_expect("emulate --kind lte --traces x", OPT_EXIT_USAGE, "not both");
+    program_expect("emulate --learn --server http://127.0.0.1:1", OPT_EXIT_USAGE,
+                   "leave --learn out");
+    program_expect("emulate --server ftp://x", OPT_EXIT_FAILED, "is not a URL");
+    program_expect("emulate --server http://127.0.0.1:1 --viewers 1", OPT_EXIT_FAILED,
+                   "is `abrd serve` running?");
+    program_expect("emulate --policy /nowhere.safetensors", OPT_EXIT_FAILED, "/nowhere");
+}
+END_TEST
+
+START_TEST(a_row_for_every_profile)
+{
+    program_expect(
+        "emulate --viewers 9 --profile news,untagged --mu 1,2,3 --json - --quiet",
+        OPT_EXIT_DONE, "\"profile\": \"untagged\"");
+    program_expect(
+        "emulate --viewers 9 --profile news,untagged --mu 1,2,3 --json - --quiet",
+        OPT_EXIT_DONE, "\"profile\": \"custom\"");
+    program_expect("emulate --viewers 9 --profile untagged --quiet --csv -",
+                   OPT_EXIT_DONE, "moe,untagged,traces,in process,9,432,");
+}
+END_TEST
+
+/* "levels crc 0123abcd" of a run */
+static void levels_crc(char out[20], const char *args)
+{
+    struct program_result r = program_run(args);
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    const char *at = strstr(r.text, "levels crc ");
+    ck_assert_ptr_nonnull(at);
+    snprintf(out, 20, "%.19s", at);
+    program_free(&r);
+}
+
+START_TEST(the_order_of_viewers_changes_nothing_without_learning)
+{
+    char a[20], b[20], c[20];
+    levels_crc(a, "emulate --viewers 20 --explore 1 --quiet");
+    levels_crc(b, "emulate --viewers 20 --explore 1 --quiet --at-once 1");
+    levels_crc(c, "emulate --viewers 20 --explore 1 --quiet --seed 1");
+    ck_assert_str_eq(a, b);
+    ck_assert_str_ne(a, c);
+}
+END_TEST
+
+START_TEST(learning_publishes_and_is_scored)
+{
+    const char *dir = tmpdir_new();
+    char args[512];
+    snprintf(args, sizeof args,
+             "emulate --kind volatile-low --links 8 --viewers 120 --learn --explore 1 "
+             "--profile news --score 3 --save %s/learned.safetensors --quiet",
+             dir);
+    program_expect(args, OPT_EXIT_DONE, "gap_closed");
+
+    snprintf(args, sizeof args, "eval --policy moe,moe:%s/learned.safetensors --quiet",
+             dir);
+    program_expect(args, OPT_EXIT_DONE, "learned.safetensors");
+    tmpdir_remove(dir);
+}
+END_TEST
+
+Suite *suite_cli_cmd_emulate(void);
+Suite *suite_cli_cmd_emulate(void)
+{
+    Suite *s = suite_create("cli/cmd_emulate");
+    TCase *t = tcase_create("cli/cmd_emulate");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, bad_requests_say_what_to_do);
+    tcase_add_test(t, a_row_for_every_profile);
+    tcase_add_test(t, the_order_of_viewers_changes_nothing_without_learning);
+    tcase_add_test(t, learning_publishes_and_is_scored);
+    suite_add_tcase(s, t);
+    return s;
+}
