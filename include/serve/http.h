@@ -14,7 +14,8 @@
  * and so is a way to smuggle a request past it.
  *
  * Streams (reply.h) need no thread: while one has nothing to send its worker looks again
- * after the stream's poll_ms, and otherwise sleeps.
+ * after the stream's poll_ms, and otherwise sleeps. A client that closes its side meanwhile
+ * has left: the stream ends.
  *
  * Threads: not shared, one per thread. */
 #ifndef SERVE_HTTP_H

@@ -20,6 +20,7 @@
 
 struct stream {
     struct http *http;
+    struct MHD_Connection *mhd;
     struct reply_stream source;
     bool idle; /* the last pull had nothing */
     struct stream *prev, *next;
@@ -221,6 +222,16 @@ static bool append_body(struct conn *c, const char *data, size_t n)
 
 /* ---- replies ---- */
 
+/* The client has said all it will ever say. Its end of file may have arrived together
+ * with the request; the library, driven by edges, would then not see it before the
+ * timeout. */
+static bool half_closed(struct MHD_Connection *mhd)
+{
+    char c;
+    int fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    return recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static void set_idle(struct stream *s, bool idle)
 {
     if (s->idle != idle) s->http->n_idle += idle ? 1 : -1;
@@ -233,6 +244,8 @@ static ssize_t stream_pull(void *cls, uint64_t at, char *buf, size_t max)
     (void)at;
     ssize_t n = s->source.pull(s->source.self, buf, max);
     assert(n <= (ssize_t)max);
+    /* who waits for data is not read from, so that his leaving must be looked for */
+    if (n == REPLY_LATER && half_closed(s->mhd)) n = REPLY_BROKEN;
     set_idle(s, n == REPLY_LATER);
     if (n != REPLY_LATER) s->http->progress = true;
     if (n == REPLY_BROKEN) return MHD_CONTENT_READER_END_WITH_ERROR;
@@ -251,11 +264,12 @@ static void stream_done(void *cls)
     free(s);
 }
 
-static struct MHD_Response *stream_response(struct http *h, struct reply *r)
+static struct MHD_Response *stream_response(struct http *h, struct MHD_Connection *mhd,
+                                            struct reply *r)
 {
     struct stream *s = calloc(1, sizeof *s);
     if (!s) return NULL;
-    *s = (struct stream){.http = h, .source = r->stream, .next = h->streams};
+    *s = (struct stream){.http = h, .mhd = mhd, .source = r->stream, .next = h->streams};
     uint64_t length =
         s->source.length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)s->source.length;
     struct MHD_Response *m = MHD_create_response_from_callback(
@@ -271,7 +285,8 @@ static struct MHD_Response *stream_response(struct http *h, struct reply *r)
 }
 
 /* NULL when memory ran out; the reply still holds its body then. */
-static struct MHD_Response *make_response(struct http *h, struct reply *r)
+static struct MHD_Response *make_response(struct http *h, struct MHD_Connection *mhd,
+                                          struct reply *r)
 {
     void *data = (void *)(uintptr_t)r->data;
     struct MHD_Response *m = NULL;
@@ -293,7 +308,7 @@ static struct MHD_Response *make_response(struct http *h, struct reply *r)
         m = MHD_create_response_from_fd64(r->n, r->fd);
         break;
     case REPLY_STREAM:
-        m = stream_response(h, r);
+        m = stream_response(h, mhd, r);
         break;
     }
     if (m) r->kind = REPLY_EMPTY; /* the body is the library's now */
@@ -304,7 +319,7 @@ static enum MHD_Result send_reply(struct http *h, struct MHD_Connection *mhd,
                                   struct reply *r, bool head)
 {
     bool endless = r->kind == REPLY_STREAM && r->stream.length < 0;
-    struct MHD_Response *m = make_response(h, r);
+    struct MHD_Response *m = make_response(h, mhd, r);
     reply_drop(r);
     if (!m) return MHD_NO;
 
@@ -336,16 +351,6 @@ static enum MHD_Result begin(struct conn *c, const char *version)
     c->http->stats.refused++;
     r.close = true;
     return send_reply(c->http, c->mhd, &r, false);
-}
-
-/* The client has said all it will ever say. Its end of file may have arrived together
- * with the request; the library, driven by edges, would then not see it before the
- * timeout. */
-static bool half_closed(struct MHD_Connection *mhd)
-{
-    char c;
-    int fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    return recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const char *url,

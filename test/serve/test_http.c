@@ -345,6 +345,16 @@ START_TEST(streams_with_a_length_and_broken_ones)
 }
 END_TEST
 
+START_TEST(a_watcher_that_leaves_is_noticed)
+{
+    int fd = raw_connect(srv.port);
+    raw_text(fd, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_head(&a, fd);
+    close(fd);
+    wait_for(&srv.done, 1);
+}
+END_TEST
+
 START_TEST(stopping_ends_open_streams)
 {
     int fd = raw_connect(srv.port);
@@ -396,6 +406,7 @@ Suite *suite_serve_http(void)
     tcase_add_test(t, an_error_is_json_and_escaped);
     tcase_add_test(t, a_waiting_stream_blocks_nobody_and_burns_nothing);
     tcase_add_test(t, streams_with_a_length_and_broken_ones);
+    tcase_add_test(t, a_watcher_that_leaves_is_noticed);
     tcase_add_test(t, stopping_ends_open_streams);
     tcase_add_loop_test(t, a_closed_loop_of_connections_does_not_stall, 0,
                         sizeof crowd / sizeof *crowd);

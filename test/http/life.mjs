@@ -1,0 +1,180 @@
+// From start to end: configuration, what keeps a daemon from starting, signals, and that a second
+// start finds what the first one knew.
+import assert from 'node:assert/strict';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { join } from 'node:path';
+import { Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
+
+const video = { ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 9, key: 5 };
+const outcome = (chunk, level) => ({ chunk, level, bytes: 300000, download_s: 1.25, rebuffer_s: 0 });
+
+/** A start that must fail: its exit code and what it said. */
+async function fails(args) {
+    const d = new Daemon(args);
+    const { code } = await d.exited;
+    return { code, said: d.output };
+}
+
+await test('a second start finds sessions and profiles again', async () => {
+    const data = join(folder, 'again');
+    const args = ['--data', data, '--seed', '9', '--explore', '1', '--learn', 'off'];
+    let d = await Daemon.start(args);
+    const s = (await d.call('POST', '/v1/sessions', video)).json;
+    await d.call('PUT', '/v1/profiles/mine', { mu: [1, 2, 3] });
+    const q1 = { chunk: 1, buffer_s: 4, last: outcome(0, s.level) };
+    const first = (await d.call('POST', `/v1/sessions/${s.session}/decisions`, q1)).json;
+    const before = (await d.call('GET', `/v1/sessions/${s.session}`)).json;
+    assert.deepEqual(await d.stop(), { code: 0, signal: null }, d.output);
+
+    d = await Daemon.start(args);
+    assert.deepEqual((await d.call('GET', '/v1/profiles/mine')).json.qoe.mu, [1, 2, 3]);
+    assert.deepEqual((await d.call('GET', `/v1/sessions/${s.session}`)).json, before);
+    const again = (await d.call('POST', `/v1/sessions/${s.session}/decisions`, q1)).json;
+    assert.equal(again.level, first.level);
+    const q2 = { chunk: 2, buffer_s: 8, last: outcome(1, first.level) };
+    const second = (await d.call('POST', `/v1/sessions/${s.session}/decisions`, q2)).json;
+    assert.equal(second.chunk, 2);
+    await d.stop();
+
+    // a daemon that never stopped says the same: answers depend on seed, key and chunk
+    d = await Daemon.start(['--seed', '9', '--explore', '1', '--learn', 'off']);
+    const t = (await d.call('POST', '/v1/sessions', video)).json;
+    await d.call('POST', `/v1/sessions/${t.session}/decisions`, q1);
+    const straight = (await d.call('POST', `/v1/sessions/${t.session}/decisions`, q2)).json;
+    assert.deepEqual({ ...straight, policy: 0 }, { ...second, policy: 0 });
+    await d.stop();
+});
+
+await test('draining: running sessions are answered, new ones are not', async () => {
+    const d = await Daemon.start(['--drain', '60']);
+    const s = (await d.call('POST', '/v1/sessions', video)).json;
+    d.child.kill('SIGTERM');
+    await until('the daemon to drain', async () => (await d.call('GET', '/readyz')).status === 503);
+    const refused = await d.call('POST', '/v1/sessions', video);
+    assert.equal(refused.status, 503);
+    assert.ok(refused.headers.get('retry-after'));
+    assert.equal((await d.call('POST', `/v1/sessions/${s.session}/decisions`,
+        { chunk: 1, buffer_s: 4, last: outcome(0, s.level) })).status, 200);
+
+    // when the last session is closed there is nothing to wait for
+    assert.equal((await d.call('DELETE', `/v1/sessions/${s.session}`)).status, 204);
+    assert.deepEqual(await d.exited, { code: 0, signal: null });
+});
+
+await test('a second signal ends it at once', async () => {
+    const d = await Daemon.start(['--drain', '60']);
+    await d.call('POST', '/v1/sessions', video);
+    d.child.kill('SIGINT');
+    await until('the daemon to drain', async () => (await d.call('GET', '/readyz')).status === 503);
+    assert.deepEqual(await d.kill('SIGINT'), { code: 1, signal: null });
+});
+
+await test('open event streams do not keep it from stopping', async () => {
+    const d = await Daemon.start();
+    const r = await fetch(`${d.url}/v1/events`);
+    const reader = r.body.getReader();
+    await reader.read();
+    const ended = (async () => { while (!(await reader.read()).done); })().catch(() => {});
+    assert.deepEqual(await d.stop(), { code: 0, signal: null });
+    await ended;
+});
+
+await test('a port in use is told', async () => {
+    const other = net.createServer();
+    await new Promise(r => other.listen(0, '127.0.0.1', r));
+    const port = other.address().port;
+    const { code, said } = await fails(['--port', String(port), '--policy', policy()]);
+    assert.equal(code, 1);
+    assert.match(said, new RegExp(`port: ${port} is in use.*--port`));
+    other.close();
+});
+
+await test('two daemons do not share a data folder', async () => {
+    const data = join(folder, 'shared');
+    const d = await Daemon.start(['--data', data]);
+    const { code, said } = await fails(['--port', '0', '--policy', policy(), '--data', data]);
+    assert.equal(code, 1);
+    assert.match(said, /shared/);
+    await d.stop();
+});
+
+await test('beyond this machine a token is needed, and made', async () => {
+    const without = await fails(['--port', '0', '--bind', '0.0.0.0', '--policy', policy()]);
+    assert.equal(without.code, 1);
+    assert.match(without.said, /admin.token.file/);
+
+    const file = join(folder, 'token');
+    const d = await Daemon.start(['--bind', '0.0.0.0', '--admin-token-file', file]);
+    const token = readFileSync(file, 'utf8').trim();
+    assert.match(token, /^[0-9a-f]{32}$/);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.ok(!d.output.includes(token));
+    const put = headers => d.call('PUT', '/v1/profiles/mine', { mu: [1, 1, 1] }, headers);
+    assert.equal((await put({})).status, 401);
+    assert.equal((await put({ Authorization: `Bearer ${token}` })).status, 201);
+    await d.stop();
+
+    writeFileSync(file, 'short\n');
+    const bad = await fails(['--port', '0', '--policy', policy(), '--admin-token-file', file]);
+    assert.equal(bad.code, 1);
+    assert.match(bad.said, /token/);
+});
+
+await test('a configuration file; options win over it', async () => {
+    const file = join(folder, 'abrd.conf');
+    writeFileSync(file, `# a test\nport = 0\npolicy = "${policy()}"\ndefault_profile = live\n`
+        + 'allow-origin = https://player.example\nexplore = 0\nlearn = off\nlog = json\n');
+    let d = await (new Daemon(['--config', file]).ready);
+    assert.equal((await d.call('GET', '/v1/profiles')).json.default, 'live');
+    const cors = await d.call('GET', '/healthz', undefined, { Origin: 'https://player.example' });
+    assert.equal(cors.headers.get('access-control-allow-origin'), 'https://player.example');
+    assert.equal((await d.call('POST', '/v1/sessions', video)).json.profile, 'live');
+    await d.stop();
+    for (const line of d.output.split('\n').filter(l => l.startsWith('{"time"')))
+        assert.ok(JSON.parse(line).event);
+    assert.match(d.output, /"event":"stop"/);
+
+    d = await (new Daemon(['--default-profile', 'news', `--config=${file}`]).ready);
+    assert.equal((await d.call('GET', '/v1/profiles')).json.default, 'news');
+    await d.stop();
+});
+
+await test('mistakes are named', async () => {
+    const file = join(folder, 'bad.conf');
+    const at = async (text, pattern) => {
+        writeFileSync(file, text);
+        const { code, said } = await fails(['--config', file]);
+        assert.equal(code, 2, said);
+        assert.match(said, pattern);
+    };
+    await at('port = 80800\n', /bad.conf:1: 80800/);
+    await at('\nprot = 8080\n', /bad.conf:2.*prot/);
+    await at('port 8080\n', /bad.conf:1/);
+
+    const usage = async (args, pattern) => {
+        const { code, said } = await fails(args);
+        assert.equal(code, 2, said);
+        assert.match(said, pattern);
+    };
+    await usage(['--port', 'x'], /--port/);
+    await usage(['--port', '70000'], /--port/);
+    await usage(['--learn', 'maybe'], /--learn/);
+    await usage(['--log', 'xml'], /--log/);
+    await usage(['--nothing'], /nothing/);
+    await usage(['extra'], /extra/);
+
+    const fail = async (args, pattern) => {
+        const { code, said } = await fails(['--port', '0', ...args]);
+        assert.equal(code, 1, said);
+        assert.match(said, pattern);
+    };
+    await fail(['--policy', join(folder, 'none.safetensors')], /none.safetensors/);
+    await fail(['--policy', 'Makefile'], /Makefile/);
+    await fail(['--policy', policy(), '--default-profile', 'nobody'], /nobody/);
+    await fail(['--policy', policy(), '--web-dir', '/no/such'], /web.dir/);
+    await fail(['--policy', policy(), '--allow-origin', 'player.example'], /allow.origin/);
+    await fail(['--policy', policy(), '--data', '/proc/none'], /\/proc\/none/);
+});
+
+done();
