@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rl/ckpt.h"
+#include "support/alloc.h"
 #include "support/served.h"
 #include "support/tmpdir.h"
 
@@ -72,6 +73,28 @@ START_TEST(two_do_not_share_a_folder)
     ck_assert_ptr_null(service_new(&f.cfg, &e));
     ck_assert_int_eq(e.code, ERR_CONFLICT);
     ck_assert_str_eq(e.field, f.data);
+}
+END_TEST
+
+static void *make_service(void *ctx, struct err *e)
+{
+    return service_new(ctx, e);
+}
+
+static void destroy_service(void *s)
+{
+    service_free(s);
+}
+
+START_TEST(every_failing_allocation_of_a_start_is_told)
+{
+    f.cfg.data_dir = NULL;
+    f.cfg.max_sessions = 10;
+    f.cfg.learn = true;
+    ck_assert_int_gt(alloc_each_fails(make_service, destroy_service, &f.cfg), 50);
+    f.cfg.data_dir = f.data;
+    f.cfg.learn = false;
+    ck_assert_int_gt(alloc_each_fails(make_service, destroy_service, &f.cfg), 50);
 }
 END_TEST
 
@@ -462,6 +485,7 @@ Suite *suite_serve_service(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_bad_configuration_names_its_field);
     tcase_add_test(t, two_do_not_share_a_folder);
+    tcase_add_test(t, every_failing_allocation_of_a_start_is_told);
     tcase_add_test(t, a_second_start_finds_its_state_again);
     tcase_add_test(t, closed_sessions_stay_readable_and_closed);
     tcase_add_test(t, versions_never_go_back);
