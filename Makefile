@@ -65,7 +65,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps deps-test run test check test-http test-web web media lint asan tsan cover \
+.PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
         fuzz bench format policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
@@ -175,6 +175,9 @@ endef
 deps: ## install what building and running needs (apt; sudo when not root)
 	$(call install,$(PKG_BUILD) $(PKG_RUN))
 
+deps-build: # what the compiler needs, alone: for images
+	$(call install,$(PKG_BUILD))
+
 deps-test: deps ## and what the tests need: libcheck, a browser, node
 	$(call install,$(PKG_TEST))
 	@$(MAKE) --no-print-directory web
@@ -258,15 +261,16 @@ format: ## format every source, renew the table of modules in src/README.md
 policy: all ## retrain the shipped policy (deploy/policy), TRACES=DIR adds real ones
 	@bash deploy/policy/make.sh $(TRACES)
 
+# the program finds its own files in ../share/abrd (src/cli/home.c)
 D := $(DESTDIR)$(PREFIX)
+SHARE := $(shell find deploy/policy traces web -type f ! -name '*.sh' ! -name 'package*.json' \
+           ! -name '.*' ! -path '*/node_modules/*' 2>/dev/null)
 install: all ## install below PREFIX=/usr/local (DESTDIR is put in front)
 	install -D $(B)/abrd $(D)/bin/abrd
-	@for f in $(wildcard deploy/policy/*); do \
-	    install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
-	@for f in $$(find web -type f ! -path '*/node_modules/*' ! -name 'package-lock.json' \
-	        2>/dev/null); do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
-	@for f in $(wildcard deploy/man/*.1); do \
-	    install -D -m 644 $$f $(D)/share/man/man1/$${f##*/} || exit 1; done
+	@for f in $(SHARE); do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
+	install -D -m 644 deploy/abrd.1 $(D)/share/man/man1/abrd.1
+	install -D -m 644 deploy/abrd.conf $(D)/share/doc/abrd/abrd.conf
+	install -D -m 644 deploy/abrd.service $(D)/share/doc/abrd/abrd.service
 
 clean: ## remove what was built
 	rm -rf build

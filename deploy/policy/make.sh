@@ -3,9 +3,10 @@
 #
 #   deploy/policy/make.sh [DIR...]     folders of real traces, beside the generated links
 #
-# VIDEO=PATH (default: the generated video), STEPS and SEED change what is trained; SHIP=1 puts
-# the result into deploy/policy. Without real traces the policy is made from generated links
-# alone and will score a little lower on real ones.
+# VIDEO=PATH (default: the generated video), STEPS and SEED change what is trained; EVAL="DIR..."
+# adds scores on more traces to the provenance file; SHIP=1 puts the result into
+# deploy/policy. Without real traces the policy is made from generated links alone and scores
+# a little lower on real ones.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seed=${SEED:-1} steps=${STEPS:-0}
@@ -44,7 +45,8 @@ done
     printf '  "commit": "%s",\n  "seconds": %d,\n' "$commit" "$took"
     printf '  "sha256": "%s",\n' "$(sha256sum "$to/moe.safetensors" | cut -d' ' -f1)"
     printf '  "metadata": '
-    "$abrd" ckpt --json - "$to/moe.safetensors"
+    head -c 65536 "$to/moe.safetensors" | grep -ao '"__metadata__": *{[^}]*}' | head -n 1 |
+        sed 's/^"__metadata__": *//'
     printf '  ,\n  "eval_bundled_test": '
     cat "$to/eval.json"
     for dir in ${EVAL:-}; do
@@ -54,7 +56,7 @@ done
         cat "$to/eval-$(basename "$dir").json"
     done
     printf '}\n'
-} > "$to/provenance.json"
+} | sed "s,moe:$to/moe.safetensors,moe,g" > "$to/provenance.json"
 
 if [ "${SHIP:-}" = 1 ]; then
     cp "$to/moe.safetensors" "$to/provenance.json" deploy/policy/

@@ -69,7 +69,8 @@ struct ppo_batch {
 struct ppo_stats {
     double policy_loss, value_loss, entropy, approx_kl, clip_share, balance;
     double first_ratio_error; /* max |r - 1| over the first minibatch before any update */
-    double explained_variance;
+    double explained_variance; /* by the critic that gives the advantages */
+    double critic_variance;    /* the same of the policy's own critic */
     double expert_share[16];
     double grad_norm;
     int steps; /* gradient steps done */

@@ -6,8 +6,9 @@
  * encoded "/", or one longer than ROUTE_VALUE - 1 bytes, fits nothing.
  *
  * HEAD is answered where GET is. A path that only other methods fit gives 405 and the set
- * of methods for Allow; rows with ROUTE_FALLBACK do not count there, so that the pages'
- * catch-all does not turn every 404 into a 405.
+ * of methods for Allow. A row with ROUTE_FALLBACK is taken only where no other row fits the
+ * path and does not count for Allow: the pages' catch-all neither hides a 405 nor turns every
+ * 404 into one.
  *
  * Threads: pure functions over a table that never changes. */
 #ifndef SERVE_ROUTE_H

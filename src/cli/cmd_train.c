@@ -188,7 +188,7 @@ static int check_resume(const struct work *w, const struct ckpt_meta *saved,
 static void curve_head(struct work *w)
 {
     fputs("iteration,steps,lr,entropy_coef,policy_loss,value_loss,entropy,approx_kl,"
-          "clip_share,balance,explained_variance,grad_norm",
+          "clip_share,balance,explained_variance,critic_variance,grad_norm",
           w->curve);
     for (int k = 0; k < w->policy->cfg.experts; k++)
         fprintf(w->curve, ",expert%d", k);
@@ -201,10 +201,11 @@ static void curve_row(struct work *w, const struct train_row *r)
 {
     const struct ppo_stats *p = &r->ppo;
     fprintf(w->curve,
-            "%" PRId64 ",%" PRId64 ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g",
+            "%" PRId64 ",%" PRId64
+            ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g",
             r->iteration, r->steps, r->lr, r->entropy, p->policy_loss, p->value_loss,
             p->entropy, p->approx_kl, p->clip_share, p->balance, p->explained_variance,
-            p->grad_norm);
+            p->critic_variance, p->grad_norm);
     for (int k = 0; k < w->policy->cfg.experts; k++)
         fprintf(w->curve, ",%.4f", p->expert_share[k]);
     for (int i = 0; i < w->recipe.env.n_profiles + 2; i++) {

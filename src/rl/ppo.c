@@ -314,11 +314,11 @@ static int update_critic(struct ppo *p, int which)
             if (rc) return rc;
             mean += loss * rows / n;
         }
-        if (!reported) continue;
         double unit = variance(p->target, n) * n;
-        p->stats.value_loss = mean;
-        if (epoch == 0)
-            p->stats.explained_variance = unit > 0.0 ? 1.0 - error / unit : 0.0;
+        double explained = unit > 0.0 ? 1.0 - error / unit : 0.0;
+        if (epoch == 0 && which == CRITIC) p->stats.critic_variance = explained;
+        if (epoch == 0 && reported) p->stats.explained_variance = explained;
+        if (reported) p->stats.value_loss = mean;
     }
     return 0;
 }

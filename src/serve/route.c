@@ -44,20 +44,27 @@ int route_find(const struct route **out, struct route_params *p, unsigned *allow
                const struct route *table, enum http_method method, const char *path)
 {
     enum http_method wanted = method == HTTP_HEAD ? HTTP_GET : method;
+    const struct route *fallback = NULL;
     *allow = 0;
     for (const struct route *row = table; row->path; row++) {
         if (!fits(p, row->path, path)) continue;
-        if (row->method == wanted) {
+        if (row->flags & ROUTE_FALLBACK) {
+            if (row->method == wanted && !fallback) fallback = row;
+        } else if (row->method == wanted) {
             *out = row;
             return 200;
+        } else {
+            *allow |= 1u << row->method;
         }
-        if (!(row->flags & ROUTE_FALLBACK)) *allow |= 1u << row->method;
     }
-    if (!*allow) return 404;
 
-    if (*allow & 1u << HTTP_GET) *allow |= 1u << HTTP_HEAD;
-    *allow |= 1u << HTTP_OPTIONS;
-    return 405;
+    if (*allow) {
+        if (*allow & 1u << HTTP_GET) *allow |= 1u << HTTP_HEAD;
+        *allow |= 1u << HTTP_OPTIONS;
+        return 405;
+    }
+    *out = fallback;
+    return fallback && fits(p, fallback->path, path) ? 200 : 404;
 }
 
 void route_allow_text(char *out, size_t n, unsigned allow)

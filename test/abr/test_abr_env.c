@@ -4,6 +4,8 @@
 
 #include "base/rng.h"
 
+#include "support/alloc.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -202,6 +204,22 @@ START_TEST(profiles_in_turn)
 }
 END_TEST
 
+START_TEST(steps_allocate_nothing)
+{
+    struct fixture f = setup(10);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    alloc_watch();
+    for (int i = 0; i < 500; i++)
+        step(&w);
+    long calls = alloc_calls();
+    ck_assert_int_eq(calls, 0);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
 Suite *suite_abr_abr_env(void);
 Suite *suite_abr_abr_env(void)
 {
@@ -212,6 +230,7 @@ Suite *suite_abr_abr_env(void)
     tcase_add_test(t, ids_differ_and_repeat);
     tcase_add_test(t, state_round_trip);
     tcase_add_test(t, profiles_in_turn);
+    tcase_add_test(t, steps_allocate_nothing);
     suite_add_tcase(s, t);
     return s;
 }

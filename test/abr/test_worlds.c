@@ -4,6 +4,8 @@
 
 #include "base/rng.h"
 
+#include "support/alloc.h"
+
 #include <check.h>
 #include <math.h>
 
@@ -130,6 +132,25 @@ START_TEST(slow_traces_can_be_left_out)
 }
 END_TEST
 
+static void *make_worlds(void *ctx, struct err *e)
+{
+    struct worlds_cfg cfg = {.links = 2, .link_s = 30, .video = ctx, .ladders = 2};
+    return worlds_new(&cfg, e);
+}
+
+static void free_worlds(void *w)
+{
+    worlds_free(w);
+}
+
+START_TEST(memory)
+{
+    struct video *v = video_default(NULL);
+    alloc_each_fails(make_worlds, free_worlds, v);
+    video_free(v);
+}
+END_TEST
+
 Suite *suite_abr_worlds(void);
 Suite *suite_abr_worlds(void)
 {
@@ -139,6 +160,7 @@ Suite *suite_abr_worlds(void)
     tcase_add_test(t, ahead_equals_walking);
     tcase_add_test(t, pools_have_what_was_asked_for);
     tcase_add_test(t, slow_traces_can_be_left_out);
+    tcase_add_test(t, memory);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,5 +1,6 @@
 #include "rl/online.h"
 
+#include "support/alloc.h"
 #include "support/toy_env.h"
 
 #include <check.h>
@@ -316,6 +317,38 @@ START_TEST(state_round_trip)
 }
 END_TEST
 
+static void *make_online(void *ctx, struct err *e)
+{
+    struct online_cfg c = small();
+    return online_new(&c, ctx, NULL, NULL, e);
+}
+
+static void free_online(void *o)
+{
+    online_free(o);
+}
+
+START_TEST(memory)
+{
+    struct policy *p = make_policy();
+    alloc_each_fails(make_online, free_online, p);
+
+    struct online_cfg c = small();
+    struct online *o = start(&c, p, NULL, NULL);
+    struct viewer v;
+    viewer_init(&v, p, 1);
+    feed(o, &v);
+    alloc_watch();
+    int rc = online_update(o);
+    long calls = alloc_calls();
+    ck_assert_int_eq(rc, 1);
+    ck_assert_int_eq(calls, 0);
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
 Suite *suite_rl_online(void);
 Suite *suite_rl_online(void)
 {
@@ -327,6 +360,7 @@ Suite *suite_rl_online(void)
     tcase_add_test(t, old_trajectories_are_dropped);
     tcase_add_test(t, a_full_buffer_drops);
     tcase_add_test(t, state_round_trip);
+    tcase_add_test(t, memory);
     suite_add_tcase(s, t);
     return s;
 }

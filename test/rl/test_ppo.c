@@ -1,6 +1,7 @@
 #include "rl/ppo.h"
 
 #include "rl/rollout.h"
+#include "support/alloc.h"
 #include "support/toy_env.h"
 
 #include <check.h>
@@ -437,6 +438,39 @@ START_TEST(not_finite_is_told)
 }
 END_TEST
 
+static void *make_ppo(void *ctx, struct err *e)
+{
+    struct ppo_cfg c = ppo_cfg_default();
+    struct policy *p = ctx;
+    return ppo_new(&c, p, p->critic, N, 1, e); /* any third network will do */
+}
+
+static void free_ppo(void *p)
+{
+    ppo_free(p);
+}
+
+START_TEST(memory)
+{
+    struct fixture f;
+    fill(&f);
+    alloc_each_fails(make_ppo, free_ppo, f.policy);
+
+    struct ppo_cfg c = ppo_cfg_default();
+    c.minibatch = 8;
+    c.noise_gamma = 1;
+    struct ppo *p = ppo_new(&c, f.policy, NULL, N, 1, NULL);
+    struct ppo_batch b = batch_of(&f);
+    alloc_watch();
+    int rc = ppo_update(p, &b, NULL);
+    long calls = alloc_calls();
+    ck_assert_int_eq(rc, 0);
+    ck_assert_int_eq(calls, 0);
+    ppo_free(p);
+    policy_free(f.policy);
+}
+END_TEST
+
 Suite *suite_rl_ppo(void);
 Suite *suite_rl_ppo(void)
 {
@@ -452,6 +486,7 @@ Suite *suite_rl_ppo(void)
     tcase_add_test(t, returns_are_normalised);
     tcase_add_test(t, kl_stops_the_epochs);
     tcase_add_test(t, not_finite_is_told);
+    tcase_add_test(t, memory);
     suite_add_tcase(s, t);
     return s;
 }

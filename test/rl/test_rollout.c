@@ -1,5 +1,6 @@
 #include "rl/rollout.h"
 
+#include "support/alloc.h"
 #include "support/toy_env.h"
 
 #include <check.h>
@@ -167,6 +168,31 @@ START_TEST(state_round_trip)
 }
 END_TEST
 
+static void *make_rollout(void *ctx, struct err *e)
+{
+    struct rollout_cfg c = {.envs = 3, .steps = 5, .block = 2, .threads = 1};
+    return rollout_new(&c, ctx, NULL, toy_env_make, NULL, e);
+}
+
+static void free_rollout(void *r)
+{
+    rollout_free(r);
+}
+
+START_TEST(memory)
+{
+    struct policy *p = make_policy();
+    alloc_each_fails(make_rollout, free_rollout, p);
+    struct rollout *r = make(p, NULL, 4, 1);
+    alloc_watch();
+    rollout_collect(r, .9, .9, NULL);
+    long calls = alloc_calls();
+    ck_assert_int_eq(calls, 0);
+    rollout_free(r);
+    policy_free(p);
+}
+END_TEST
+
 Suite *suite_rl_rollout(void);
 Suite *suite_rl_rollout(void)
 {
@@ -177,6 +203,7 @@ Suite *suite_rl_rollout(void)
     tcase_add_test(t, ends_and_cuts);
     tcase_add_test(t, privileged_critic_gives_the_values);
     tcase_add_test(t, state_round_trip);
+    tcase_add_test(t, memory);
     suite_add_tcase(s, t);
     return s;
 }

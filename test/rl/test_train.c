@@ -1,5 +1,6 @@
 #include "rl/train.h"
 
+#include "support/alloc.h"
 #include "support/toy_env.h"
 
 #include <check.h>
@@ -169,6 +170,26 @@ START_TEST(environments_that_fail_are_told)
 }
 END_TEST
 
+static void *make_train(void *ctx, struct err *e)
+{
+    struct train_cfg c = small(128);
+    c.rollout.envs = 2;
+    return train_new(&c, ctx, toy_env_make, NULL, e);
+}
+
+static void free_train(void *t)
+{
+    train_free(t);
+}
+
+START_TEST(memory)
+{
+    struct policy *p = make_policy();
+    alloc_each_fails(make_train, free_train, p);
+    policy_free(p);
+}
+END_TEST
+
 Suite *suite_rl_train(void);
 Suite *suite_rl_train(void)
 {
@@ -179,6 +200,7 @@ Suite *suite_rl_train(void)
     tcase_add_test(t, foreign_state_is_refused);
     tcase_add_test(t, threads_do_not_change_the_weights);
     tcase_add_test(t, environments_that_fail_are_told);
+    tcase_add_test(t, memory);
     suite_add_tcase(s, t);
     return s;
 }

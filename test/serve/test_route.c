@@ -50,6 +50,7 @@ START_TEST(absent_and_wrong_method)
 {
     char text[64];
     ck_assert_int_eq(find(HTTP_POST, "/nothing"), 404);
+    ck_assert_int_eq(find(HTTP_GET, "/v1/sessions"), 405);
     ck_assert_int_eq(find(HTTP_PUT, "/v1/sessions/x"), 405);
     route_allow_text(text, sizeof text, allow);
     ck_assert_str_eq(text, "GET, HEAD, DELETE, OPTIONS");

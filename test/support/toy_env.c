@@ -53,8 +53,11 @@ static void toy_put(void *self, const void *in)
 
 struct env toy_env_make(void *ctx, uint64_t id, struct err *e)
 {
-    (void)e;
     struct toy *t = calloc(1, sizeof *t);
+    if (!t) {
+        err_set(e, ERR_MEMORY, "no memory for a toy");
+        return (struct env){0};
+    }
     rng_init(&t->rng, 77, id);
     t->id = id;
     t->scale = ctx ? *(const float *)ctx : 1.f;

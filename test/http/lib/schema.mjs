@@ -75,7 +75,7 @@ export function answerFits(method, template, answer) {
     if (!described) return `${method} ${template}: ${answer.status} as ${type} is not described`;
     for (const name of Object.keys(response.headers ?? {}))
         if (!answer.headers.get(name)) return `${method} ${template}: no header ${name}`;
-    if (type !== 'application/json') return '';
+    if (type !== 'application/json' || !response.content[type]) return '';
     if (!answer.json) return 'the body is not JSON';
     return misfit(answer.json, described.schema);
 }

@@ -1,0 +1,30 @@
+# The daemon in a small image:
+#
+#   make web && docker build -t abrd .        (make web: only for the demo page's libraries)
+#   docker run -p 8080:8080 -v abrd:/var/lib/abrd abrd
+#
+# It runs as the user abrd; state lies in the volume. The token for writing profiles is made at the
+# first start: docker exec ID cat /var/lib/abrd/token
+
+FROM debian:bookworm-slim AS build
+RUN apt-get update && apt-get install -y --no-install-recommends make
+WORKDIR /src
+COPY Makefile .
+RUN make deps-build
+COPY . .
+RUN make -j"$(nproc)" all && make install DESTDIR=/out && strip /out/usr/local/bin/abrd
+
+FROM debian:bookworm-slim
+RUN apt-get update && apt-get install -y --no-install-recommends \
+        curl libcurl4 libjansson4 libmicrohttpd12 libopenblas0-pthread libsqlite3-0 libxml2 && \
+    rm -rf /var/lib/apt/lists/* && \
+    useradd --system --create-home --home-dir /var/lib/abrd --shell /usr/sbin/nologin abrd
+COPY --from=build /out/ /
+USER abrd
+WORKDIR /var/lib/abrd
+VOLUME /var/lib/abrd
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=2s --start-period=5s \
+    CMD curl -fsS http://127.0.0.1:8080/healthz || exit 1
+CMD ["abrd", "serve", "--bind", "0.0.0.0", "--data", "/var/lib/abrd", \
+     "--admin-token-file", "/var/lib/abrd/token"]
