@@ -5,7 +5,7 @@
  * profiles. Deterministic: the same weights score the same. The learner keeps its last
  * good weights when a new set scores clearly worse.
  *
- * Measured: 8 ms on one core. Threads: not shared; no allocation after exam_new. */
+ * Measured: 5 ms on one core with the shipped policy. Threads: not shared; no allocation after exam_new. */
 #ifndef SERVE_EXAM_H
 #define SERVE_EXAM_H
 

@@ -93,7 +93,7 @@ static const char *const SQL[STATEMENTS] = {
                  " excluded.bytes, download_s = excluded.download_s, rebuffer_s ="
                  " excluded.rebuffer_s, reward = excluded.reward, external ="
                  " excluded.external, at = excluded.at WHERE excluded.rev > rev",
-    [PUT_VERSION] = "INSERT OR REPLACE INTO policy_versions VALUES(?,?,?,?)",
+    [PUT_VERSION] = "INSERT OR IGNORE INTO policy_versions VALUES(?,?,?,?)",
     [PUT_PROFILE] = "INSERT OR REPLACE INTO profiles VALUES(?,?,?,?,?)",
     [DELETE_PROFILE] = "DELETE FROM profiles WHERE name = ?",
     [PRUNE_STEPS] = "DELETE FROM steps WHERE session IN (SELECT id FROM sessions WHERE"
