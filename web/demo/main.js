@@ -198,7 +198,7 @@ async function prepare() {
     $('mu').hidden = $('profile').value !== 'custom';
 
     if (links.media) return true;
-    notice('There is no demo video yet.\nRun `make media` (ffmpeg makes it in a quarter of a minute) and load this page again.');
+    notice('There is no demo video yet.\nRun `make media` (ffmpeg needs a quarter of a minute) and start the daemon again.');
     return false;
 }
 
@@ -212,8 +212,10 @@ for (const id of ['link', 'profile'])
 
 watchDaemon(server);
 show();
-$('start').disabled = !await prepare();
-if (!$('start').disabled && query.get('autoplay') !== '0') start();
+const playable = await prepare();
+$('start').disabled = !playable;
+if (!playable) showWho({ mode: 'idle', reason: 'there is nothing to play' }, recording, false);
+if (playable && query.get('autoplay') !== '0') start();
 
 /** For whoever wants to look closer, and for the tests. */
 window.demo = {

@@ -37,7 +37,7 @@ export function showWho(state, recording, running) {
         $('who-why').textContent = `${followed} of ${n} chunks were decided by abrd`;
     } else {
         $('who-text').textContent = running ? 'loading' : recording.chunks.length ? 'stopped' : 'ready';
-        $('who-why').textContent = running ? 'the manifest' : 'press Start';
+        $('who-why').textContent = reason || (running ? 'the manifest' : 'press Start');
     }
 }
 
