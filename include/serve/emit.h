@@ -50,7 +50,7 @@ void emit_raw(struct emit *o, const char *s, size_t n);
 void emit_text(struct emit *o, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The shortest of the three forms; out holds EMIT_DOUBLE bytes. Returns the length. */
+/* That form, without zeros at its end; out holds EMIT_DOUBLE bytes. Returns the length. */
 int emit_format_double(char *out, double v);
 
 #endif

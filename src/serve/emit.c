@@ -148,14 +148,55 @@ void emit_string(struct emit *o, const char *s)
     quoted(o, s);
 }
 
+/* The decimal number m * 10^-p without zeros at its end; m > 0, 0 <= p <= 22. */
+static int put_decimal(char *out, bool negative, uint64_t m, int p)
+{
+    while (p > 0 && m % 10 == 0) {
+        m /= 10;
+        p--;
+    }
+    char digits[24];
+    int n = 0, w = 0;
+    for (; m || n <= p; m /= 10)
+        digits[n++] = (char)('0' + m % 10);
+
+    if (negative) out[w++] = '-';
+    while (n) {
+        if (n == p) out[w++] = '.';
+        out[w++] = digits[--n];
+    }
+    out[w] = '\0';
+    return w;
+}
+
+/* v as an integer of `digits` digits over a power of ten, when that is exact in the sense
+ * that reading it gives v: both are whole numbers that a double holds, and their quotient is
+ * rounded once, as a reader would (Clinger 1990). 0 when it is not. */
+static int try_decimal(char *out, double v, int digits)
+{
+    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    double size = fabs(v);
+    if (!(size >= 1e-5 && size < 1e15)) return 0;
+
+    int p = digits - 1 - (int)floor(log10(size));
+    if (p < 0 || p > 22) return 0;
+    double m = nearbyint(size * ten[p]);
+    if (m < 1.0 || m > 0x1p53 || m / ten[p] != size) return 0;
+    return put_decimal(out, v < 0.0, (uint64_t)m, p);
+}
+
 int emit_format_double(char *out, double v)
 {
-    /* whole numbers, the common case, need no search; -0 keeps its sign below */
-    if (v == floor(v) && fabs(v) < 1e15 && !(v == 0.0 && signbit(v)))
-        return snprintf(out, EMIT_DOUBLE, "%" PRId64, (int64_t)v);
+    /* printf and strtod took a quarter of a decision's time: they are the last resort */
+    int n = try_decimal(out, v, 15);
+    if (!n) n = try_decimal(out, v, 16);
+    if (n) return n;
 
-    int n = 0;
-    for (int digits = 15; digits <= 17; digits++) {
+    /* as short as can be; short ones in the usual range were found above */
+    bool usual = fabs(v) >= 1e-5 && fabs(v) < 1e15;
+    for (int digits = usual ? 17 : 15; digits <= 17; digits++) {
         n = snprintf(out, EMIT_DOUBLE, "%.*g", digits, v);
         if (digits == 17 || strtod(out, NULL) == v) break;
     }

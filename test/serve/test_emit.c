@@ -48,6 +48,26 @@ START_TEST(doubles_round_trip_in_the_shortest_form)
     char text[32];
     emit_format_double(text, 0.1);
     ck_assert_str_eq(text, "0.1");
+    static const double plain[] = {
+        8.7,  -4.3,    1e-5,   123456789012345.0,     0.30000000000000004, 0.00012, 1e15,
+        1e22, -2.5e-7, 5e-324, 1.7976931348623157e308};
+    static const char *const wanted[] = {"8.7",
+                                         "-4.3",
+                                         "0.00001",
+                                         "123456789012345",
+                                         "0.30000000000000004",
+                                         "0.00012",
+                                         "1e+15",
+                                         "1e+22",
+                                         "-2.5e-07",
+                                         "4.94065645841247e-324",
+                                         "1.7976931348623157e+308"};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+        emit_format_double(text, plain[i]);
+        ck_assert_str_eq(text, wanted[i]);
+    }
+    emit_format_double(text, 0.0);
+    ck_assert_str_eq(text, "0");
     emit_format_double(text, 300.0);
     ck_assert_str_eq(text, "300");
     emit_format_double(text, -0.0);
@@ -57,12 +77,14 @@ START_TEST(doubles_round_trip_in_the_shortest_form)
 
     struct rng r;
     rng_init(&r, 1, 1);
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 200000; i++) {
         union {
             uint64_t u;
             double d;
         } v = {.u = rng_u64(&r)};
-        if (i % 2) v.d = rng_range(&r, -100.0, 100.0);
+        if (i % 4 == 1) v.d = rng_range(&r, -100.0, 100.0);
+        if (i % 4 == 2) v.d = (double)(float)rng_uniform(&r);
+        if (i % 4 == 3) v.d = nearbyint(rng_range(&r, 0.0, 1e6)) / 1000.0;
         if (!isfinite(v.d)) continue;
         ck_assert_int_lt(emit_format_double(text, v.d), 32);
         ck_assert_msg(strtod(text, NULL) == v.d, "%s", text);
