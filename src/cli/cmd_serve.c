@@ -1,6 +1,16 @@
 /* abrd serve: options and configuration, start, signals, end. */
 #include "cli/cmd.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -11,16 +21,6 @@
 #include "serve/listen.h"
 #include "serve/node.h"
 #include "serve/service.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/random.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 struct serve {
     /* where and for whom */

@@ -1,9 +1,9 @@
 #include "cli/optfile.h"
 
-#include "base/conf.h"
-
 #include <assert.h>
 #include <string.h>
+
+#include "base/conf.h"
 
 #define NAME 32
 

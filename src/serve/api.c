@@ -1,9 +1,9 @@
 #include "serve/api.h"
 
-#include "base/clock.h"
-
 #include <assert.h>
 #include <string.h>
+
+#include "base/clock.h"
 
 const struct route api_routes[] = {
     {HTTP_POST, "/v1/sessions", ROUTE_OPEN, api_session_open},

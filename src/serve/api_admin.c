@@ -1,11 +1,11 @@
 #include "serve/api.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/text.h"
 #include "serve/wire_put.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 void api_healthz(struct api *a, const struct http_request *q,
                  const struct route_params *p, struct reply *r)

@@ -1,4 +1,5 @@
 #include "serve/api.h"
+
 #include "serve/wire.h"
 #include "serve/wire_put.h"
 

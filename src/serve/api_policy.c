@@ -1,11 +1,12 @@
 #include "serve/api.h"
-#include "serve/wire_put.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "serve/wire_put.h"
 
 void api_policy_get(struct api *a, const struct http_request *q,
                     const struct route_params *p, struct reply *r)

@@ -1,10 +1,11 @@
 #include "serve/api.h"
-#include "serve/wire.h"
-#include "serve/wire_put.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "serve/wire.h"
+#include "serve/wire_put.h"
 
 #define LIST_MAX 1024
 

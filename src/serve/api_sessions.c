@@ -1,8 +1,9 @@
 #include "serve/api.h"
-#include "serve/wire.h"
-#include "serve/wire_put.h"
 
 #include <string.h>
+
+#include "serve/wire.h"
+#include "serve/wire_put.h"
 
 static void publish(struct api *a, const char *type)
 {

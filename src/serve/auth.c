@@ -1,11 +1,11 @@
 #include "serve/auth.h"
 
-#include "serve/listen.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "serve/listen.h"
 
 #define AUTH_LIST 32
 #define AUTH_TEXT 128

@@ -1,12 +1,12 @@
 #include "serve/events.h"
 
-#include "base/clock.h"
-
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
 
 static const double STATS_EVERY_S = 1.0;
 

@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 /* A chunked body that turns out too long is read up to here, so that its sender gets to
  * see the 413; beyond, the connection is cut. */
 #define SWALLOW_MAX ((size_t)1 << 20)
@@ -34,7 +36,9 @@ struct http {
     void *ctx;
     struct stream *streams; /* all open ones */
     int n_idle;
-    bool progress; /* this step did something: look again before sleeping */
+    struct conn *conns; /* all open ones */
+    double swept_s;     /* clock_mono of the last sweep */
+    bool progress;      /* this step did something: look again before sleeping */
     struct http_stats stats;
 };
 
@@ -42,7 +46,9 @@ struct http {
 struct conn {
     struct http *http;
     struct MHD_Connection *mhd;
-    bool busy; /* within a request */
+    bool busy;      /* within a request */
+    bool answering; /* whose reply is under way */
+    struct conn *prev, *next;
     char *body;
     size_t n_body, cap_body;
     bool too_large;
@@ -222,14 +228,17 @@ static bool append_body(struct conn *c, const char *data, size_t n)
 
 /* ---- replies ---- */
 
-/* The client has said all it will ever say. Its end of file may have arrived together
- * with the request; the library, driven by edges, would then not see it before the
- * timeout. */
+static int socket_of(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+/* The client has said all it will ever say. Its end of file may have arrived together with
+ * other bytes; the library, driven by edges, then does not see it before the timeout. */
 static bool half_closed(struct MHD_Connection *mhd)
 {
     char c;
-    int fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    return recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return recv(socket_of(mhd), &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 static void set_idle(struct stream *s, bool idle)
@@ -341,6 +350,7 @@ static enum MHD_Result send_reply(struct http *h, struct MHD_Connection *mhd,
 static enum MHD_Result begin(struct conn *c, const char *version)
 {
     c->busy = true;
+    c->answering = false;
     c->n_body = 0;
     c->too_large = false;
     c->http->stats.requests++;
@@ -349,6 +359,7 @@ static enum MHD_Result begin(struct conn *c, const char *version)
     reply_init(&r);
     if (!refuse(&r, c->http, c->mhd, version)) return MHD_YES;
     c->http->stats.refused++;
+    c->answering = true;
     r.close = true;
     return send_reply(c->http, c->mhd, &r, false);
 }
@@ -376,6 +387,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
 
     struct reply r;
     reply_init(&r);
+    c->answering = true;
     if (c->too_large) {
         h->stats.refused++;
         reply_fail(&r, 413, "", "the body is over the limit of %zu bytes",
@@ -402,7 +414,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **request,
     (void)why;
     h->progress = true;
     if (!c || !c->busy) return;
-    c->busy = false;
+    c->busy = c->answering = false;
     h->stats.requests--;
     *request = NULL;
 }
@@ -412,21 +424,35 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
 {
     struct http *h = cls;
     h->progress = true;
+    struct conn *c = *context;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        struct conn *c = calloc(1, sizeof *c);
-        if (c) {
-            c->http = h;
-            c->mhd = mhd;
-        }
-        *context = c;
+        *context = c = calloc(1, sizeof *c);
         h->stats.connections++;
+        if (!c) return;
+        *c = (struct conn){.http = h, .mhd = mhd, .next = h->conns};
+        if (c->next) c->next->prev = c;
+        h->conns = c;
     } else {
-        struct conn *c = *context;
         h->stats.connections--;
-        if (c) free(c->body);
+        if (!c) return;
+        if (c->prev) c->prev->next = c->next;
+        if (c->next) c->next->prev = c->prev;
+        if (h->conns == c) h->conns = c->next;
+        free(c->body);
         free(c);
         *context = NULL;
     }
+}
+
+/* Once a second: ends connections whose client left in mid-request or between two (see
+ * half_closed for why that may have gone unseen). */
+static void sweep(struct http *h)
+{
+    double now_s = clock_mono();
+    if (now_s - h->swept_s < 1.0) return;
+    h->swept_s = now_s;
+    for (const struct conn *c = h->conns; c; c = c->next)
+        if (!c->answering && half_closed(c->mhd)) shutdown(socket_of(c->mhd), SHUT_RDWR);
 }
 
 /* ---- life ---- */
@@ -504,6 +530,7 @@ void http_step(struct http *h, int wake_fd, int max_ms)
     int wait = wait_ms(h, max_ms);
     h->progress = false;
     if (wait > 0 && poll(fds, wake_fd >= 0 ? 2 : 1, wait) < 0 && errno != EINTR) return;
+    sweep(h);
     MHD_run(h->daemon);
 }
 

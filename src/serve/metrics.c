@@ -1,8 +1,5 @@
 #include "serve/metrics.h"
 
-#include "base/clock.h"
-#include "base/hist.h"
-
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -10,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hist.h"
 
 /* what this daemon answers; anything else counts as the last */
 static const int statuses[] = {200, 201, 204, 304, 400, 401, 403,

@@ -1,12 +1,12 @@
 #include "serve/node.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/pool.h"
 #include "serve/listen.h"
 #include "serve/worker.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 #define WORKERS_MAX 64
 

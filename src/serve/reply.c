@@ -1,7 +1,5 @@
 #include "serve/reply.h"
 
-#include "serve/emit.h"
-
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+
+#include "serve/emit.h"
 
 void reply_init(struct reply *r)
 {

@@ -1,12 +1,12 @@
 #include "serve/wire.h"
 
-#include "base/text.h"
-
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/text.h"
 
 /* A request is described by a table of its fields. `has`, where given, is set when the
  * field is there; `n` gets the length of an array. */

@@ -1,7 +1,5 @@
 #include "serve/worker.h"
 
-#include "base/clock.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,6 +9,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 struct worker {
     pthread_t thread;

@@ -345,6 +345,20 @@ START_TEST(streams_with_a_length_and_broken_ones)
 }
 END_TEST
 
+/* neither waits for the timeout of a minute */
+START_TEST(clients_that_leave_in_mid_request_are_let_go)
+{
+    int half = raw_connect(srv.port), idle = raw_connect(srv.port);
+    raw_text(half, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhal");
+    shutdown(half, SHUT_WR);
+    shutdown(idle, SHUT_WR);
+    ck_assert_int_eq(raw_closed(half), 1);
+    ck_assert_int_eq(raw_closed(idle), 1);
+    close(half);
+    close(idle);
+}
+END_TEST
+
 START_TEST(a_watcher_that_leaves_is_noticed)
 {
     int fd = raw_connect(srv.port);
@@ -406,6 +420,7 @@ Suite *suite_serve_http(void)
     tcase_add_test(t, an_error_is_json_and_escaped);
     tcase_add_test(t, a_waiting_stream_blocks_nobody_and_burns_nothing);
     tcase_add_test(t, streams_with_a_length_and_broken_ones);
+    tcase_add_test(t, clients_that_leave_in_mid_request_are_let_go);
     tcase_add_test(t, a_watcher_that_leaves_is_noticed);
     tcase_add_test(t, stopping_ends_open_streams);
     tcase_add_loop_test(t, a_closed_loop_of_connections_does_not_stall, 0,
