@@ -30,6 +30,7 @@
 #define RL_PPO_H
 
 #include "moe/policy.h"
+#include "rl/tutor.h"
 
 struct ppo_cfg {
     double lr, critic_lr; /* Adam */
@@ -78,10 +79,10 @@ struct ppo_stats {
 
 struct ppo;
 
-/* priv_critic: a second critic over [obs, priv] trained beside the ordinary one, NULL
- * when unused; borrowed. */
-struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy,
-                    struct mix *priv_critic, int max_batch, uint64_t seed, struct err *e);
+/* tutor: a critic over [obs, priv] trained beside the ordinary one; it then needs batches
+ * with priv and tag. NULL when unused; borrowed. */
+struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tutor *tutor,
+                    int max_batch, uint64_t seed, struct err *e);
 void ppo_free(struct ppo *p);
 void ppo_set_lr(struct ppo *p, double lr, double critic_lr);
 void ppo_set_entropy(struct ppo *p, double entropy);

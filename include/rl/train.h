@@ -4,7 +4,7 @@
  * the steps are used up. One call to train_iterate is one rollout and one update, so the
  * caller can show progress, save, or stop between any two.
  *
- * Privileged critic: advantages come from a critic that also sees the environment's
+ * Privileged critic (rl/tutor.h): advantages come from a critic that also sees the environment's
  * privileged observation; the policy's own critic learns the same returns beside it,
  * since online learning has nothing else. The privileged one is part of the training
  * state only.
@@ -29,7 +29,7 @@ struct train_cfg {
     enum train_schedule schedule;
     double lr_end, entropy_end; /* critic_lr falls by the same share as lr */
     bool privileged;
-    int priv_hidden, priv_layers;
+    int tutor_hidden, tutor_layers;
     uint64_t seed;
 };
 

@@ -52,8 +52,8 @@ static void make_tuned(struct recipe *r, enum variant v)
     t->lr_end = 2e-5;
     t->entropy_end = 0.002;
     t->privileged = true;
-    t->priv_hidden = 64;
-    t->priv_layers = 2;
+    t->tutor_hidden = 64;
+    t->tutor_layers = 2;
 }
 
 /* Ten segments of the same number of updates. */

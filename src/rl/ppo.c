@@ -9,25 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACTOR, CRITIC, PRIV, NETS, TAGS_MAX = 64 };
-
-/* Batches after which the return normaliser stops averaging evenly and forgets instead.
- */
-static const double RETURN_HORIZON = 200.0;
-
-struct returns {
-    double batches, mean, square;
-};
+enum { ACTOR, CRITIC, TUTOR, NETS, TAGS_MAX = 64 };
 
 struct ppo {
     struct ppo_cfg cfg;
     struct policy *policy;
-    struct mix *priv;
+    struct tutor *tutor;
     int max_batch, nets;
     struct ppo_net net[NETS];
     struct inject inject;
-    struct returns returns;
-    float *advantage, *target; /* (max_batch), normalised */
+    struct tutor_scale returns;
+    float *advantage, *target, *tutor_target; /* (max_batch), normalised */
 
     /* of the update that is running */
     const struct ppo_batch *batch;
@@ -58,8 +50,8 @@ struct ppo_cfg ppo_cfg_default(void)
     };
 }
 
-struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy,
-                    struct mix *priv_critic, int max_batch, uint64_t seed, struct err *e)
+struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tutor *tutor,
+                    int max_batch, uint64_t seed, struct err *e)
 {
     assert(cfg->minibatch > 0 && cfg->epochs > 0 && max_batch > 0);
     struct ppo *p = calloc(1, sizeof *p);
@@ -69,18 +61,20 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy,
     }
     p->cfg = *cfg;
     p->policy = policy;
-    p->priv = priv_critic;
+    p->tutor = tutor;
     p->max_batch = max_batch;
     p->advantage = malloc((size_t)max_batch * sizeof *p->advantage);
     p->target = malloc((size_t)max_batch * sizeof *p->target);
-    if (!p->advantage || !p->target) {
+    p->tutor_target = malloc((size_t)max_batch * sizeof *p->tutor_target);
+    if (!p->advantage || !p->target || !p->tutor_target) {
         err_set(e, ERR_MEMORY, "no memory for a batch of %d steps", max_batch);
         ppo_free(p);
         return NULL;
     }
 
     inject_init(&p->inject);
-    struct mix *const mixes[NETS] = {policy->actor, policy->critic, priv_critic};
+    struct mix *const mixes[NETS] = {policy->actor, policy->critic,
+                                     tutor ? tutor->mix : NULL};
     for (p->nets = 0; p->nets < NETS && mixes[p->nets];) {
         int i = p->nets++;
         if (ppo_net_init(&p->net[i], mixes[i], cfg->minibatch, max_batch, seed,
@@ -92,7 +86,7 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy,
 
     if (policy->ret_mean != 0.0f || policy->ret_std != 1.0f) {
         double mean = (double)policy->ret_mean, std = (double)policy->ret_std;
-        p->returns = (struct returns){RETURN_HORIZON, mean, std * std + mean * mean};
+        p->returns = (struct tutor_scale){TUTOR_HORIZON, mean, std * std + mean * mean};
     }
     return p;
 }
@@ -102,6 +96,7 @@ void ppo_free(struct ppo *p)
     if (!p) return;
     for (int i = 0; i < p->nets; i++)
         ppo_net_release(&p->net[i]);
+    free(p->tutor_target);
     free(p->target);
     free(p->advantage);
     free(p);
@@ -265,17 +260,20 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
     struct ppo_net *l = &p->net[which];
     const struct mix_cfg *c = &l->net->cfg;
     const int *order = l->order + at;
+    const float *target = which == TUTOR ? p->tutor_target : p->target;
     int obs_dim = p->policy->cfg.obs_dim;
     gather(l->x, p->batch->obs, order, n, obs_dim, c->in);
-    if (which == PRIV)
+    if (which == TUTOR)
         gather(l->x + obs_dim, p->batch->priv, order, n, c->in - obs_dim, c->in);
     mix_forward(l->y, NULL, NULL, l->net, l->ws, l->x, NULL, n);
 
     double whole = total_weight(p->batch, order, n), sum = 0.0;
+    memset(l->dy, 0, (size_t)n * (size_t)c->out * sizeof *l->dy);
     for (int i = 0; i < n; i++) {
-        double d = (double)l->y[i] - (double)p->target[order[i]];
-        double w = weight_of(p->batch, order[i]) / whole;
-        l->dy[i] = (float)(2.0 * p->cfg.value_coef * w * d);
+        int row = order[i], at_y = i * c->out + (which == TUTOR ? p->batch->tag[row] : 0);
+        double d = (double)l->y[at_y] - (double)target[row];
+        double w = weight_of(p->batch, row) / whole;
+        l->dy[at_y] = (float)(2.0 * p->cfg.value_coef * w * d);
         sum += w * d * d;
         *error += d * d;
     }
@@ -314,7 +312,7 @@ static int update_critic(struct ppo *p, int which)
             if (rc) return rc;
             mean += loss * rows / n;
         }
-        double unit = variance(p->target, n) * n;
+        double unit = variance(which == TUTOR ? p->tutor_target : p->target, n) * n;
         double explained = unit > 0.0 ? 1.0 - error / unit : 0.0;
         if (epoch == 0 && which == CRITIC) p->stats.critic_variance = explained;
         if (epoch == 0 && reported) p->stats.explained_variance = explained;
@@ -378,22 +376,26 @@ static void prepare_target(struct ppo *p)
             sum += (double)b->target[i];
             square += (double)b->target[i] * (double)b->target[i];
         }
-        struct returns *r = &p->returns;
-        r->batches = fmin(r->batches + 1.0, RETURN_HORIZON);
-        r->mean += (sum / b->n - r->mean) / r->batches;
-        r->square += (square / b->n - r->square) / r->batches;
-        double var = r->square - r->mean * r->mean;
-        policy->ret_mean = (float)r->mean;
-        policy->ret_std = (float)sqrt(fmax(var, 1e-4));
+        tutor_scale_add(&p->returns, sum, square, b->n);
+        policy->ret_mean = (float)p->returns.mean;
+        policy->ret_std = (float)tutor_scale_std(&p->returns);
     }
     for (int i = 0; i < b->n; i++)
         p->target[i] = (b->target[i] - policy->ret_mean) / policy->ret_std;
+    if (!p->tutor) return;
+
+    tutor_observe(p->tutor, b->target, b->tag, b->n);
+    for (int i = 0; i < b->n; i++) {
+        int tag = b->tag[i];
+        p->tutor_target[i] =
+            (b->target[i] - tutor_mean(p->tutor, tag)) / tutor_std(p->tutor, tag);
+    }
 }
 
 int ppo_update(struct ppo *p, const struct ppo_batch *batch, struct ppo_stats *stats)
 {
     assert(batch->n > 0 && batch->n <= p->max_batch);
-    assert(!p->priv || batch->priv);
+    assert(!p->tutor || (batch->priv && batch->tag));
     p->batch = batch;
     p->stats = (struct ppo_stats){0};
     prepare_advantage(p);

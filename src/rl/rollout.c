@@ -20,10 +20,10 @@ struct seat {
  */
 struct block {
     struct mix_ws *actor_ws, *critic_ws;
-    float *logits, *value; /* (block, actions), (chunk) */
+    float *logits, *value; /* (block, actions), (chunk, critic out) */
     float *input;          /* (chunk, critic in): obs and priv side by side */
     float *boot_obs, *boot_priv, *boot_value;
-    int *boot_row; /* the step whose boot value each is */
+    int *boot_row, *boot_tag; /* the step whose boot value each is, and its tag */
     int boots;
     struct rollout_stats stats;
 };
@@ -33,7 +33,7 @@ enum { CHUNK = 256 }; /* rows per forward pass of the critic */
 struct rollout {
     struct rollout_cfg cfg;
     const struct policy *policy;
-    const struct mix *priv_critic;
+    const struct tutor *tutor;
     struct env_spec spec;
     int n, blocks, experts;
     struct seat *seats;
@@ -67,7 +67,7 @@ static int block_envs(const struct rollout *r, int b)
 
 static const struct mix *critic_of(const struct rollout *r)
 {
-    return r->priv_critic ? r->priv_critic : r->policy->critic;
+    return r->tutor ? r->tutor->mix : r->policy->critic;
 }
 
 static bool new_block(struct rollout *r, int i, struct err *e)
@@ -77,12 +77,13 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     const struct mix *critic = critic_of(r);
     bool ok = true;
     b->logits = floats(envs * (size_t)r->spec.actions, &ok);
-    b->value = floats(CHUNK, &ok);
+    b->value = floats(CHUNK * (size_t)critic->cfg.out, &ok);
     b->input = floats(CHUNK * (size_t)critic->cfg.in, &ok);
     b->boot_obs = floats(boots * (size_t)r->spec.obs_dim, &ok);
     b->boot_priv = floats(boots * (size_t)r->spec.priv_dim, &ok);
     b->boot_value = floats(boots, &ok);
     b->boot_row = array(boots, sizeof *b->boot_row, &ok);
+    b->boot_tag = array(boots, sizeof *b->boot_tag, &ok);
     b->actor_ws = mix_ws_new(&r->policy->actor->cfg, (int)envs, e);
     b->critic_ws = mix_ws_new(&critic->cfg, CHUNK, e);
     return ok && b->actor_ws && b->critic_ws;
@@ -132,7 +133,7 @@ static void reset_seat(struct rollout *r, int env)
 }
 
 struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *policy,
-                            const struct mix *priv,
+                            const struct tutor *tutor,
                             struct env (*make)(void *ctx, uint64_t id, struct err *e),
                             void *ctx, struct err *e)
 {
@@ -141,7 +142,7 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
     if (!r) goto memory;
     r->cfg = *cfg;
     r->policy = policy;
-    r->priv_critic = priv;
+    r->tutor = tutor;
     r->n = cfg->envs * cfg->steps;
     r->blocks = (cfg->envs + cfg->block - 1) / cfg->block;
     r->experts = policy->actor->cfg.experts;
@@ -156,7 +157,8 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
     }
     r->spec = r->seats[0].env.spec;
     assert(r->spec.obs_dim == policy->cfg.obs_dim && r->spec.tags <= ROLLOUT_TAGS);
-    assert(!priv || priv->cfg.in == r->spec.obs_dim + r->spec.priv_dim);
+    assert(!tutor ||
+           (tutor->priv_dim == r->spec.priv_dim && tutor->tags >= r->spec.tags));
 
     if (!new_arrays(r)) goto memory;
     for (int i = 0; i < r->blocks; i++)
@@ -181,6 +183,7 @@ void rollout_free(struct rollout *r)
         struct block *b = &r->block[i];
         mix_ws_free(b->critic_ws);
         mix_ws_free(b->actor_ws);
+        free(b->boot_tag);
         free(b->boot_row);
         free(b->boot_value);
         free(b->boot_priv);
@@ -220,6 +223,7 @@ static void keep_boot(struct rollout *r, struct block *b, int env, int row)
     struct env_out out = place(r, env);
     memcpy(b->boot_obs + at * obs, out.obs, obs * sizeof(float));
     if (priv) memcpy(b->boot_priv + at * priv, out.priv, priv * sizeof(float));
+    b->boot_tag[b->boots] = r->tag[row];
     b->boot_row[b->boots++] = row;
 }
 
@@ -260,10 +264,16 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
     }
 }
 
+static float value_of(const struct rollout *r, const float *y, int tag)
+{
+    if (!r->tutor) return *y * r->policy->ret_std + r->policy->ret_mean;
+    return y[tag] * tutor_std(r->tutor, tag) + tutor_mean(r->tutor, tag);
+}
+
 /* V of `rows` observations in reward units, through the critic that gives the advantages
  */
 static void values(float *out, const struct rollout *r, struct block *b, const float *obs,
-                   const float *priv, int rows)
+                   const float *priv, const int *tag, int rows)
 {
     const struct mix *critic = critic_of(r);
     size_t obs_dim = (size_t)r->spec.obs_dim, in = (size_t)critic->cfg.in;
@@ -272,13 +282,13 @@ static void values(float *out, const struct rollout *r, struct block *b, const f
         for (size_t i = 0; i < (size_t)n; i++) {
             size_t from = (size_t)at + i;
             memcpy(b->input + i * in, obs + from * obs_dim, obs_dim * sizeof(float));
-            if (r->priv_critic)
+            if (r->tutor)
                 memcpy(b->input + i * in + obs_dim, priv + from * (in - obs_dim),
                        (in - obs_dim) * sizeof(float));
         }
         mix_forward(b->value, NULL, NULL, critic, b->critic_ws, b->input, NULL, n);
         for (int i = 0; i < n; i++)
-            out[at + i] = b->value[i] * r->policy->ret_std + r->policy->ret_mean;
+            out[at + i] = value_of(r, b->value + i * critic->cfg.out, tag[at + i]);
     }
 }
 
@@ -286,9 +296,9 @@ static void value_block(struct rollout *r, struct block *b, int first, int envs)
 {
     size_t row = (size_t)first * (size_t)r->cfg.steps;
     values(r->value + row, r, b, r->obs + row * (size_t)r->spec.obs_dim,
-           r->priv + row * (size_t)r->spec.priv_dim, envs * r->cfg.steps);
+           r->priv + row * (size_t)r->spec.priv_dim, r->tag + row, envs * r->cfg.steps);
 
-    values(b->boot_value, r, b, b->boot_obs, b->boot_priv, b->boots);
+    values(b->boot_value, r, b, b->boot_obs, b->boot_priv, b->boot_tag, b->boots);
     for (int i = 0; i < b->boots; i++)
         r->boot[b->boot_row[i]] = b->boot_value[i];
 }

@@ -8,37 +8,30 @@
 struct train {
     struct train_cfg cfg;
     struct policy *policy;
-    struct mix *priv; /* NULL without a privileged critic */
+    struct tutor *tutor; /* NULL without a privileged critic */
     struct rollout *rollout;
     struct ppo *ppo;
     int64_t iteration, steps;
 };
 
 /* Streams of one seed: environments use their number, so the others are far away. */
-enum { STREAM_ROLLOUT = 1, STREAM_PPO, STREAM_PRIV };
+enum { STREAM_ROLLOUT = 1, STREAM_PPO, STREAM_TUTOR };
 
 static uint64_t stream(const struct train_cfg *cfg, int which)
 {
     return rng_u64_at(cfg->seed, (uint64_t)which, 0);
 }
 
-/* The number of privileged floats is the environment's to say. */
-static struct mix *new_priv(const struct train_cfg *cfg, int obs_dim, int priv_dim,
-                            struct err *e)
+/* The number of privileged floats and of tags is the environment's to say. */
+static struct tutor *new_tutor(const struct train_cfg *cfg, const struct env_spec *spec,
+                               struct err *e)
 {
-    struct mix_cfg c = {.in = obs_dim + priv_dim,
-                        .hidden = cfg->priv_hidden,
-                        .layers = cfg->priv_layers,
-                        .out = 1,
-                        .experts = 1,
-                        .route = MIX_SINGLE};
-    struct mix *m = mix_new(&c, e);
-    if (!m) return NULL;
-
-    struct rng r;
-    rng_init(&r, stream(cfg, STREAM_PRIV), 0);
-    mix_init(m, 1.0f, &r);
-    return m;
+    struct tutor_cfg c = {.obs_dim = spec->obs_dim,
+                          .priv_dim = spec->priv_dim,
+                          .tags = spec->tags,
+                          .hidden = cfg->tutor_hidden,
+                          .layers = cfg->tutor_layers};
+    return tutor_new(&c, stream(cfg, STREAM_TUTOR), e);
 }
 
 struct train *train_new(const struct train_cfg *cfg, struct policy *policy,
@@ -56,18 +49,17 @@ struct train *train_new(const struct train_cfg *cfg, struct policy *policy,
 
     struct env probe = make(ctx, 0, e);
     if (!probe.self) goto failed;
-    int priv_dim = probe.spec.priv_dim;
     probe.free(probe.self);
     if (cfg->privileged) {
-        t->priv = new_priv(cfg, policy->cfg.obs_dim, priv_dim, e);
-        if (!t->priv) goto failed;
+        t->tutor = new_tutor(cfg, &probe.spec, e);
+        if (!t->tutor) goto failed;
     }
 
     struct rollout_cfg rc = cfg->rollout;
     rc.seed = stream(cfg, STREAM_ROLLOUT);
-    t->rollout = rollout_new(&rc, policy, t->priv, make, ctx, e);
+    t->rollout = rollout_new(&rc, policy, t->tutor, make, ctx, e);
     if (!t->rollout) goto failed;
-    t->ppo = ppo_new(&cfg->ppo, policy, t->priv, rc.envs * rc.steps,
+    t->ppo = ppo_new(&cfg->ppo, policy, t->tutor, rc.envs * rc.steps,
                      stream(cfg, STREAM_PPO), e);
     if (!t->ppo) goto failed;
     return t;
@@ -82,7 +74,7 @@ void train_free(struct train *t)
     if (!t) return;
     ppo_free(t->ppo);
     rollout_free(t->rollout);
-    mix_free(t->priv);
+    tutor_free(t->tutor);
     free(t);
 }
 
@@ -136,7 +128,7 @@ int train_iterate(struct train *t, struct train_row *row)
 struct state_head {
     char magic[8];
     int64_t iteration, steps;
-    uint64_t seed, ppo_bytes, rollout_bytes, priv_floats;
+    uint64_t seed, ppo_bytes, rollout_bytes, tutor_floats;
 };
 
 static struct state_head head_of(const struct train *t)
@@ -148,14 +140,16 @@ static struct state_head head_of(const struct train *t)
         .seed = t->cfg.seed,
         .ppo_bytes = ppo_state_size(t->ppo),
         .rollout_bytes = rollout_state_size(t->rollout),
-        .priv_floats = t->priv ? t->priv->n : 0,
+        .tutor_floats = t->tutor ? t->tutor->mix->n : 0,
     };
 }
 
 size_t train_state_size(const struct train *t)
 {
     struct state_head h = head_of(t);
-    return sizeof h + h.ppo_bytes + h.rollout_bytes + h.priv_floats * sizeof(float);
+    size_t tutor = t->tutor ? sizeof t->tutor->scale : 0;
+    return sizeof h + h.ppo_bytes + h.rollout_bytes + tutor +
+           h.tutor_floats * sizeof(float);
 }
 
 void train_state_get(const struct train *t, void *out)
@@ -168,7 +162,10 @@ void train_state_get(const struct train *t, void *out)
     p += h.ppo_bytes;
     if (h.rollout_bytes) rollout_state_get(t->rollout, p);
     p += h.rollout_bytes;
-    if (t->priv) memcpy(p, t->priv->theta, h.priv_floats * sizeof(float));
+    if (!t->tutor) return;
+    memcpy(p, t->tutor->scale, sizeof t->tutor->scale);
+    memcpy(p + sizeof t->tutor->scale, t->tutor->mix->theta,
+           h.tutor_floats * sizeof(float));
 }
 
 int train_state_put(struct train *t, const void *in, size_t n, struct err *e)
@@ -190,7 +187,11 @@ int train_state_put(struct train *t, const void *in, size_t n, struct err *e)
     p += h.ppo_bytes;
     if (h.rollout_bytes) rollout_state_put(t->rollout, p);
     p += h.rollout_bytes;
-    if (t->priv) memcpy(t->priv->theta, p, h.priv_floats * sizeof(float));
+    if (t->tutor) {
+        memcpy(t->tutor->scale, p, sizeof t->tutor->scale);
+        memcpy(t->tutor->mix->theta, p + sizeof t->tutor->scale,
+               h.tutor_floats * sizeof(float));
+    }
     t->iteration = h.iteration;
     t->steps = h.steps;
     return 0;

@@ -181,7 +181,7 @@ START_TEST(critic_gradient)
 }
 END_TEST
 
-static struct rollout *toy_rollout(const struct policy *p, const struct mix *priv,
+static struct rollout *toy_rollout(const struct policy *p, const struct tutor *tutor,
                                    double router_noise)
 {
     struct rollout_cfg rc = {.envs = 6,
@@ -190,7 +190,7 @@ static struct rollout *toy_rollout(const struct policy *p, const struct mix *pri
                              .threads = 1,
                              .router_noise = router_noise,
                              .seed = 9};
-    struct rollout *r = rollout_new(&rc, p, priv, toy_env_make, NULL, NULL);
+    struct rollout *r = rollout_new(&rc, p, tutor, toy_env_make, NULL, NULL);
     ck_assert_ptr_nonnull(r);
     rollout_collect(r, .9, .95, NULL);
     return r;
@@ -438,11 +438,16 @@ START_TEST(not_finite_is_told)
 }
 END_TEST
 
+struct pupil {
+    struct policy *policy;
+    struct tutor *tutor;
+};
+
 static void *make_ppo(void *ctx, struct err *e)
 {
     struct ppo_cfg c = ppo_cfg_default();
-    struct policy *p = ctx;
-    return ppo_new(&c, p, p->critic, N, 1, e); /* any third network will do */
+    const struct pupil *p = ctx;
+    return ppo_new(&c, p->policy, p->tutor, N, 1, e);
 }
 
 static void free_ppo(void *p)
@@ -454,7 +459,10 @@ START_TEST(memory)
 {
     struct fixture f;
     fill(&f);
-    alloc_each_fails(make_ppo, free_ppo, f.policy);
+    struct tutor_cfg tc = {OBS, 2, 2, 8, 1};
+    struct pupil pupil = {f.policy, tutor_new(&tc, 1, NULL)};
+    alloc_each_fails(make_ppo, free_ppo, &pupil);
+    tutor_free(pupil.tutor);
 
     struct ppo_cfg c = ppo_cfg_default();
     c.minibatch = 8;

@@ -22,7 +22,7 @@ static struct policy *make_policy(void)
     return p;
 }
 
-static struct rollout *make(const struct policy *p, const struct mix *priv, int block,
+static struct rollout *make(const struct policy *p, const struct tutor *tutor, int block,
                             int threads)
 {
     struct rollout_cfg c = {.envs = ENVS,
@@ -31,7 +31,7 @@ static struct rollout *make(const struct policy *p, const struct mix *priv, int 
                             .threads = threads,
                             .router_noise = .5,
                             .seed = 4};
-    struct rollout *r = rollout_new(&c, p, priv, toy_env_make, NULL, NULL);
+    struct rollout *r = rollout_new(&c, p, tutor, toy_env_make, NULL, NULL);
     ck_assert_ptr_nonnull(r);
     return r;
 }
@@ -118,30 +118,32 @@ START_TEST(ends_and_cuts)
 }
 END_TEST
 
-/* A privileged critic that adds up nothing but the steps left: advantages then follow
- * what the policy's own critic cannot see. */
-START_TEST(privileged_critic_gives_the_values)
+/* A tutor that says nothing but the steps left, on another scale for each tag: advantages
+ * then follow what the policy's own critic cannot see. */
+START_TEST(tutor_gives_the_values)
 {
     struct policy *p = make_policy();
-    struct mix_cfg c = {.in = TOY_OBS + TOY_PRIV,
-                        .hidden = 4,
-                        .layers = 1,
-                        .out = 1,
-                        .experts = 1,
-                        .route = MIX_SINGLE};
-    struct mix *priv = mix_new(&c, NULL);
-    priv->theta[TOY_OBS + 1] = 1.f;                  /* hidden unit 0 = steps left */
-    priv->theta[4 * (TOY_OBS + TOY_PRIV) + 4] = 1.f; /* the head takes it as it is */
-    struct rollout *r = make(p, priv, 4, 1);
+    struct tutor_cfg c = {TOY_OBS, TOY_PRIV, 2, 4, 1};
+    struct tutor *tutor = tutor_new(&c, 1, NULL);
+    float *theta = tutor->mix->theta;
+    memset(theta, 0, tutor->mix->n * sizeof *theta);
+    float *head = theta + 4 * (TOY_OBS + TOY_PRIV) + 4;
+    theta[TOY_OBS + 1] =
+        1.f; /* hidden unit 0 = steps left; both heads take it as it is */
+    head[0] = head[4] = 1.f;
+    tutor->scale[0] = (struct tutor_scale){1, 3, 9 + 4};
+    tutor->scale[1] = (struct tutor_scale){1, -7, 49 + 25};
+    struct rollout *r = make(p, tutor, 4, 1);
     struct ppo_batch b;
     rollout_collect(r, 0., 0., NULL);
     rollout_batch(r, &b);
     for (int i = 0; i < b.n; i++) {
-        float value = b.priv[i * TOY_PRIV + 1] * 2.f + 3.f;
+        float left = b.priv[i * TOY_PRIV + 1];
+        float value = b.tag[i] ? left * 5.f - 7.f : left * 2.f + 3.f;
         ck_assert_float_eq_tol(b.target[i] - b.advantage[i], value, 1e-4f);
     }
     rollout_free(r);
-    mix_free(priv);
+    tutor_free(tutor);
     policy_free(p);
 }
 END_TEST
@@ -201,7 +203,7 @@ Suite *suite_rl_rollout(void)
     tcase_add_test(t, threads_do_not_change_the_steps);
     tcase_add_test(t, steps_are_what_happened);
     tcase_add_test(t, ends_and_cuts);
-    tcase_add_test(t, privileged_critic_gives_the_values);
+    tcase_add_test(t, tutor_gives_the_values);
     tcase_add_test(t, state_round_trip);
     tcase_add_test(t, memory);
     suite_add_tcase(s, t);
