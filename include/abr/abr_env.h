@@ -41,10 +41,10 @@ struct abr_env_cfg {
     double custom;    /* drawn weights, a third of them with another utility */
     double ladders;   /* drawn video, with the link scaled to fit it */
     double players;   /* drawn buffer limit and RTT */
+    double stretch;   /* a link faster or slower than its trace, by .6 .. 1.6 */
     double live;      /* no end known */
-    double
-        choose_first; /* the policy chooses chunk 0; else it is fetched at first_level */
-    int first_level;  /* -1: drawn */
+    double choose_first; /* the policy chooses chunk 0, else it comes at first_level */
+    int first_level;     /* -1: drawn */
     bool scale_reward;
     double reward_floor; /* smallest reward of a chunk after scaling, 0 = none */
     bool privileged;

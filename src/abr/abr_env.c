@@ -133,6 +133,8 @@ static void choose_world(struct abr_env *m)
         s->emu.buffer_max_s = fmax(log_uniform(&s->rng, 6.0, 120.0), 2.0 * chunk_s);
         s->emu.rtt_s = log_uniform(&s->rng, 0.01, 0.3);
     }
+    if (chance(&s->rng, m->cfg.stretch))
+        s->emu.bandwidth_x *= log_uniform(&s->rng, 0.6, 1.6);
     s->live = chance(&s->rng, m->cfg.live);
     if (s->live && chance(&s->rng, 0.5)) /* close to the live edge */
         s->emu.buffer_max_s = rng_range(&s->rng, 2.0, 6.0) * w->videos[s->video]->chunk_s;
