@@ -1,0 +1,46 @@
+// The same viewers through both doors: in process and over HTTP the answers are the same.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { ABRD, Daemon, done, policy, test } from './lib/daemon.mjs';
+
+const d = await Daemon.start(['--learn', 'off', '--seed', '5', '--explore', '0.5']);
+
+/** Plays 24 viewers who sample half of the time; the rows and the checksum of all levels. */
+function emulate(seed, ...door) {
+    const args = ['emulate', '--viewers', '24', '--profile', 'all,untagged', '--seed', seed,
+        '--explore', '0.5', '--kind', 'lte', '--links', '6', '--quiet', '--json', '-', ...door];
+    const r = spawnSync(ABRD, args, { encoding: 'utf8' });
+    assert.equal(r.status, 0, r.stderr);
+    return { rows: JSON.parse(r.stdout).rows, crc: /levels crc ([0-9a-f]+)/.exec(r.stderr)[1] };
+}
+
+const inside = emulate('5', '--policy', policy());
+
+await test('the same levels and the same figures through both doors', () => {
+    const outside = emulate('5', '--server', d.url);
+    assert.equal(outside.crc, inside.crc);
+    assert.ok(outside.rows.length >= 5);
+    outside.rows.forEach((row, i) => {
+        assert.equal(row.door, 'http');
+        assert.deepEqual({ ...row, door: inside.rows[i].door }, inside.rows[i]);
+    });
+});
+
+await test('another number of viewers at once changes nothing', () => {
+    assert.equal(emulate('5', '--server', d.url, '--at-once', '3').crc, inside.crc);
+});
+
+await test('another seed is another play', () => {
+    assert.notEqual(emulate('6', '--policy', policy()).crc, inside.crc);
+});
+
+await d.stop();
+
+await test('a daemon that is gone is said, not waited for', () => {
+    const r = spawnSync(ABRD, ['emulate', '--viewers', '2', '--quiet', '--server', d.url],
+        { encoding: 'utf8' });
+    assert.equal(r.status, 1);
+    assert.match(r.stderr, new RegExp(String(d.port)));
+});
+
+done();
