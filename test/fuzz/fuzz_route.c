@@ -1,9 +1,9 @@
 #include "support/fuzz.h"
 
-#include "serve/route.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "serve/route.h"
 
 static const struct route table[] = {
     {HTTP_POST, "/v1/sessions", ROUTE_OPEN, NULL},

@@ -1,8 +1,8 @@
 #include "support/fuzz.h"
 
-#include "serve/wire.h"
-
 #include <math.h>
+
+#include "serve/wire.h"
 
 /* The first byte chooses the body. What is accepted holds finite numbers and fits its
  * arrays; what is not says why. */

@@ -2,6 +2,13 @@
  * answer. What single routes say and refuse is tested against the program in test/http. */
 #include "serve/api.h"
 
+#include <check.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "abr/feat.h"
 #include "moe/policy.h"
 #include "rl/ckpt.h"
@@ -9,13 +16,6 @@
 #include "serve/worker.h"
 #include "support/raw.h"
 #include "support/tmpdir.h"
-
-#include <check.h>
-#include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static char dir[256], weights[512];
 static struct service *behind, *direct; /* two services that were made alike */

@@ -1,11 +1,11 @@
 #include "serve/emit.h"
 
-#include "base/rng.h"
-
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/rng.h"
 
 START_TEST(objects_arrays_and_commas)
 {

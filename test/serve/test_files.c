@@ -1,13 +1,13 @@
 #include "serve/files.h"
 
-#include "support/tmpdir.h"
-
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "support/tmpdir.h"
 
 static char dir[256];
 static struct files *files;

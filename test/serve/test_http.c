@@ -1,10 +1,5 @@
 #include "serve/http.h"
 
-#include "base/clock.h"
-#include "serve/emit.h"
-#include "serve/listen.h"
-#include "support/raw.h"
-
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +8,11 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "serve/emit.h"
+#include "serve/listen.h"
+#include "support/raw.h"
 
 /* One server in a thread of its own, whose handler says what it saw. */
 struct server {

@@ -1,12 +1,12 @@
 #include "serve/reply.h"
 
-#include "support/tmpdir.h"
-
 #include <check.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "support/tmpdir.h"
 
 static struct reply r;
 

@@ -1,11 +1,11 @@
 #include "serve/wire.h"
 
-#include "serve/emit.h"
-#include "serve/wire_put.h"
-
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "serve/emit.h"
+#include "serve/wire_put.h"
 
 static struct err e;
 static struct session_open in;

@@ -1,0 +1,115 @@
+#include "serve/metrics.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct route table[] = {
+    {HTTP_GET, "/a", ROUTE_OPEN, NULL},
+    {HTTP_POST, "/b/{id}", ROUTE_OPEN, NULL},
+    {HTTP_OTHER, NULL, ROUTE_OPEN, NULL},
+};
+
+static struct metrics *m;
+static struct emit o;
+static struct service_stats stats;
+static struct policy_info info;
+
+static void setup(void)
+{
+    struct err e = {0};
+    m = metrics_new(2, table, 1000.5, "1.2.3", &e);
+    ck_assert_ptr_nonnull(m);
+    o = (struct emit){0};
+    stats = (struct service_stats){0};
+    info = (struct policy_info){0};
+}
+
+static void teardown(void)
+{
+    metrics_free(m);
+    emit_free(&o);
+}
+
+static void has(const char *line)
+{
+    char want[256];
+    snprintf(want, sizeof want, "\n%s\n", line);
+    ck_assert_msg(strstr(o.at, want) != NULL, "no line '%s'", line);
+}
+
+static void has_not(const char *text)
+{
+    ck_assert_msg(strstr(o.at, text) == NULL, "there is '%s'", text);
+}
+
+START_TEST(workers_are_summed_up)
+{
+    metrics_request(m, 0, 0, 200, 0.001);
+    metrics_request(m, 1, 0, 200, 0.003);
+    metrics_request(m, 1, 0, 404, 100.0);
+    metrics_request(m, 1, 2, 405, 0.001); /* no route */
+    metrics_connections(m, 0, &(struct http_stats){.connections = 3, .refused = 1});
+    metrics_connections(m, 1, &(struct http_stats){.connections = 4, .streams = 2});
+    metrics_put(&o, m, &stats, &info);
+    has("abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"200\"} 2");
+    has("abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"404\"} 1");
+    has("abrd_http_requests_total{route=\"none\",method=\"any\",code=\"405\"} 1");
+    has("abrd_http_request_seconds_count{route=\"/a\",method=\"GET\"} 3");
+    has("abrd_http_request_seconds_sum{route=\"/a\",method=\"GET\"} 100.004");
+    has("abrd_http_request_seconds_bucket{route=\"/a\",method=\"GET\",le=\"0.00128\"} 1");
+    has("abrd_http_request_seconds_bucket{route=\"/a\",method=\"GET\",le=\"5.24288\"} 2");
+    has("abrd_http_request_seconds_bucket{route=\"/a\",method=\"GET\",le=\"+Inf\"} 3");
+    has("abrd_http_connections 7");
+    has("abrd_http_streams 2");
+    has("abrd_http_refused_total 1");
+    has_not("/b/{id}"); /* never asked: no lines */
+}
+END_TEST
+
+START_TEST(what_the_service_counts)
+{
+    stats.decisions = 12345678901;
+    stats.store_ok = true;
+    stats.expert_decisions[2] = 5;
+    stats.n_profiles = 1;
+    strcpy(stats.profile[0].name, "news");
+    stats.profile[0].rewards = 3;
+    stats.profile[0].reward_sum = -1.5;
+    stats.learner.rollbacks = 2;
+    info.parameters = 77805;
+    metrics_put(&o, m, &stats, &info);
+    has("abrd_decisions_total 12345678901");
+    has("abrd_store_up 1");
+    has("abrd_expert_decisions_total{expert=\"2\"} 5");
+    has("abrd_profile_chunks_total{profile=\"news\"} 3");
+    has("abrd_profile_reward_sum{profile=\"news\"} -1.5");
+    has("# TYPE abrd_profile_reward_sum gauge");
+    has("abrd_learner_rollbacks_total 2");
+    has("abrd_policy_parameters 77805");
+    has("abrd_build_info{version=\"1.2.3\"} 1");
+    has("process_start_time_seconds 1000.5");
+    has_not("nan");
+}
+END_TEST
+
+START_TEST(an_unforeseen_status_is_counted_with_500)
+{
+    metrics_request(m, 0, 1, 599, 0.1);
+    metrics_put(&o, m, &stats, &info);
+    has("abrd_http_requests_total{route=\"/b/{id}\",method=\"POST\",code=\"500\"} 1");
+}
+END_TEST
+
+Suite *suite_serve_metrics(void);
+Suite *suite_serve_metrics(void)
+{
+    Suite *s = suite_create("serve/metrics");
+    TCase *t = tcase_create("serve/metrics");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, workers_are_summed_up);
+    tcase_add_test(t, what_the_service_counts);
+    tcase_add_test(t, an_unforeseen_status_is_counted_with_500);
+    suite_add_tcase(s, t);
+    return s;
+}
