@@ -111,6 +111,7 @@ struct question {
     bool has_last;
     struct outcome last; /* of chunk - 1, normally */
     bool has_next;
+    int n_next; /* sizes that came, which must be all; 0 = the caller filled all levels */
     double next_bytes[VIEW_LEVELS];
 };
 

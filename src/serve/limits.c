@@ -73,9 +73,9 @@ static int check_video(const double *ladder, int levels, double chunk_s, int chu
 
 int limits_qoe(const struct qoe *k, struct err *e)
 {
-    int rc = within(k->mu_quality, 0, LIMITS_MU, "mu.quality", e);
-    if (!rc) rc = within(k->mu_switch, 0, LIMITS_MU, "mu.switch", e);
-    if (!rc) rc = within(k->mu_stall, 0, LIMITS_MU, "mu.stall", e);
+    int rc = within(k->mu_quality, 0, LIMITS_MU, "mu[0]", e);
+    if (!rc) rc = within(k->mu_switch, 0, LIMITS_MU, "mu[1]", e);
+    if (!rc) rc = within(k->mu_stall, 0, LIMITS_MU, "mu[2]", e);
     if (rc) return rc;
     if (k->mu_quality + k->mu_switch + k->mu_stall < 1e-6)
         return err_field(e, ERR_RANGE, "mu", "all weights are zero: nothing is valued");
@@ -147,23 +147,26 @@ int limits_question(const struct question *q, int levels, int chunks, struct err
     if (!rc) rc = within(q->buffer_s, 0, LIMITS_BUFFER_S, "buffer_s", e);
     if (!rc && q->has_last) rc = limits_outcome(&q->last, "last.", levels, chunks, e);
     if (!rc && q->has_next) rc = check_next(q->next_bytes, levels, e);
+    if (!rc && q->has_next && q->n_next && q->n_next != levels)
+        rc = err_field(e, ERR_INVALID, "next_bytes", "has %d entries, the ladder has %d",
+                       q->n_next, levels);
     return rc;
 }
 
 int limits_reward(const struct reward_in *in, int levels, int chunks, struct err *e)
 {
     if (!in->has_outcome && !in->has_external && !in->final)
-        return err_field(e, ERR_INVALID, "outcome",
-                         "nothing is reported: give an outcome, external or final");
+        return err_field(e, ERR_INVALID, "level",
+                         "nothing is reported: give an outcome, reward or final");
     int rc = 0;
     if (in->has_outcome) rc = limits_outcome(&in->outcome, "", levels, chunks, e);
     if (!rc && in->has_external) {
         rc = check_chunk(in->chunk, chunks, "chunk", e);
         if (!rc)
-            rc = within(in->external, -LIMITS_EXTERNAL, LIMITS_EXTERNAL, "external", e);
+            rc = within(in->external, -LIMITS_EXTERNAL, LIMITS_EXTERNAL, "reward", e);
         if (!rc && in->has_outcome && in->outcome.chunk != in->chunk)
             rc = err_field(e, ERR_INVALID, "chunk",
-                           "outcome and external name different chunks");
+                           "the outcome and the reward are of different chunks");
     }
     return rc;
 }

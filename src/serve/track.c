@@ -448,7 +448,7 @@ static int report_external(struct step **at, bool *repeated, struct track *t,
     *at = s;
     if (s->flags & STEP_EXTERNAL) {
         *repeated = true;
-        return same(s->external == in->external, "", "external", in->chunk, e);
+        return same(s->external == in->external, "", "reward", in->chunk, e);
     }
     if (t->row.closed)
         return err_field(e, ERR_ABSENT, "session", "is closed: nothing can be added");
@@ -469,7 +469,7 @@ int track_report(struct reward_out *out, struct track *t, struct steps *pool,
     if (in->has_outcome && in->has_external) {
         const struct step *s = find(t, pool, in->chunk);
         if (s && (s->flags & STEP_EXTERNAL) && s->external != in->external)
-            return same(false, "", "external", in->chunk, e);
+            return same(false, "", "reward", in->chunk, e);
     }
 
     struct step *s = &pool->at[t->newest];

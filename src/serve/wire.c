@@ -296,9 +296,12 @@ int wire_question(struct question *out, const char *body, size_t n, struct err *
         {"buffer_s", NUMBER, .out = &out->buffer_s, .required = true},
         {"last", OBJECT, .has = &out->has_last, .fields = last},
         {"next_bytes", SIZES, .out = out->next_bytes, .max = VIEW_LEVELS,
-         .has = &out->has_next},
+         .has = &out->has_next, .n = &out->n_next},
         {0}};
-    return read_body(fields, body, n, e);
+    int rc = read_body(fields, body, n, e);
+    if (!rc && out->has_next && !out->n_next)
+        rc = err_field(e, ERR_INVALID, "next_bytes", "is empty");
+    return rc;
 }
 
 int wire_reward(struct reward_in *out, const char *body, size_t n, struct err *e)

@@ -112,7 +112,8 @@ await test('an external figure is bounded and kept', async () => {
     const h = (await call(200, 'GET', '/v1/sessions/{id}', { id: s.session })).json;
     assert.equal(h.steps[0].external, -7.25);
     for (const reward of [1001, -1000.5])
-        assert.equal((await d.call('POST', `/v1/sessions/${s.session}/rewards`, { chunk: 0, reward })).status, 400);
+        await refuse(400, 'reward', 'POST', '/v1/sessions/{id}/rewards', { id: s.session },
+            { chunk: 0, reward });
 });
 
 await test('opening: what is refused', async () => {
@@ -155,6 +156,9 @@ await test('deciding: what is refused', async () => {
     await bad('last.level', { chunk: 1, buffer_s: 4, last: outcome(0, 6) });
     await bad('last.download_s', { chunk: 1, buffer_s: 4, last: outcome(0, 1, { download_s: 0 }) });
     await bad('last.bytes', { chunk: 1, buffer_s: 4, last: outcome(0, 1, { bytes: -1 }) });
+    await bad('next_bytes', { chunk: 1, buffer_s: 4, next_bytes: [1, 2, 3] });
+    await bad('next_bytes', { chunk: 1, buffer_s: 4, next_bytes: [] });
+    await bad('next_bytes[5]', { chunk: 1, buffer_s: 4, next_bytes: [1, 2, 3, 4, 5, -6] });
     await bad('last.rebuffer_s', { chunk: 1, buffer_s: 4, last: outcome(0, 1, { rebuffer_s: null }) });
 
     await call(200, 'POST', path, at, { chunk: 1, buffer_s: 4, last: outcome(0, s.level) });

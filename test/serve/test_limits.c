@@ -62,7 +62,7 @@ START_TEST(sessions_outside_name_the_field)
     in.has_mu = true;
     open_says(&in, ERR_RANGE, "mu");
     in.qoe = (struct qoe){1, -1, 1, QOE_LINEAR};
-    open_says(&in, ERR_RANGE, "mu.switch");
+    open_says(&in, ERR_RANGE, "mu[1]");
     in.qoe = (struct qoe){1, 1, 1, (enum qoe_utility)9};
     open_says(&in, ERR_INVALID, "utility");
     strcpy(in.profile, "news");
@@ -119,7 +119,7 @@ START_TEST(rewards_report_something)
     in.external = 1001;
     e = (struct err){0};
     ck_assert_int_eq(limits_reward(&in, 3, 48, &e), ERR_RANGE);
-    ck_assert_str_eq(e.field, "external");
+    ck_assert_str_eq(e.field, "reward");
     in.external = -1000;
     ck_assert_int_eq(limits_reward(&in, 3, 48, NULL), 0);
     in.has_outcome = true;

@@ -474,7 +474,7 @@ START_TEST(external_rewards_stand_beside_ours)
     struct err e = {0};
     ck_assert_int_eq(track_report(&r, &v.track, &v.pool, &in, 1, &v.changes, &e),
                      ERR_CONFLICT);
-    ck_assert_str_eq(e.field, "external");
+    ck_assert_str_eq(e.field, "reward");
     in.chunk = 9;
     ck_assert_int_eq(track_report(&r, &v.track, &v.pool, &in, 1, &v.changes, NULL),
                      ERR_ABSENT);
