@@ -211,30 +211,54 @@ static void print_row(struct out *rows, const struct eval_row *r, const char *po
     out_real(rows, "switch_mbps", r->switch_mbps, 3);
 }
 
-/* Share of the way from `before` to the oracle that learning went; traces resampled. */
-static int print_gap(struct out *rows, const struct scores *s, const char *set,
-                     uint64_t seed, struct err *e)
-{
-    int n = s->before.n;
-    double *gain = calloc(2 * (size_t)n, sizeof *gain), *gap = gain + n;
-    if (!gain) return err_set(e, ERR_MEMORY, "out of memory");
-    for (int i = 0; i < n; i++) {
-        gain[i] = s->after.trace_qoe[i] - s->before.trace_qoe[i];
-        gap[i] = s->oracle.trace_qoe[i] - s->before.trace_qoe[i];
-    }
-    struct stats_interval won = stats_bootstrap(gain, n, .95, 10000, seed);
-    struct stats_interval share = stats_bootstrap_ratio(gain, gap, n, .95, 10000, seed);
-    free(gain);
+/* What learning gained and what it could have gained at most, trace by trace. */
+struct gap {
+    int n;
+    double *gain, *most; /* (n) each, one block */
+};
 
-    print_row(rows, &s->before, "before", set);
-    print_row(rows, &s->oracle, "oracle", set);
-    print_row(rows, &s->after, "after", set);
+static int gap_init(struct gap *g, int n, struct err *e)
+{
+    g->n = n;
+    g->gain = calloc(2 * (size_t)n, sizeof *g->gain);
+    g->most = g->gain + n;
+    return g->gain ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+}
+
+static void gap_add(struct gap *g, const struct scores *s, double scale)
+{
+    for (int i = 0; i < g->n; i++) {
+        g->gain[i] += (s->after.trace_qoe[i] - s->before.trace_qoe[i]) / scale;
+        g->most[i] += (s->oracle.trace_qoe[i] - s->before.trace_qoe[i]) / scale;
+    }
+}
+
+/* Columns behind a row: the gain, and the share of the way to the oracle that it went. */
+static void print_gap(struct out *rows, const struct gap *g, uint64_t seed)
+{
+    struct stats_interval won = stats_bootstrap(g->gain, g->n, .95, 10000, seed);
+    struct stats_interval share =
+        stats_bootstrap_ratio(g->gain, g->most, g->n, .95, 10000, seed);
     out_real(rows, "gain", won.mean, 3);
     out_real(rows, "gain_lo", won.lo, 3);
     out_real(rows, "gain_hi", won.hi, 3);
     out_real(rows, "gap_closed", share.mean, 3);
     out_real(rows, "gap_lo", share.lo, 3);
     out_real(rows, "gap_hi", share.hi, 3);
+}
+
+static int print_scores(struct out *rows, const struct scores *s, const char *set,
+                        uint64_t seed, struct err *e)
+{
+    struct gap g;
+    int rc = gap_init(&g, s->before.n, e);
+    if (rc) return rc;
+    gap_add(&g, s, 1.0);
+    print_row(rows, &s->before, "before", set);
+    print_row(rows, &s->oracle, "oracle", set);
+    print_row(rows, &s->after, "after", set);
+    print_gap(rows, &g, seed);
+    free(g.gain);
 
     double near = s->oracle.mean_qoe - s->before.mean_qoe;
     if (near <= .03 * s->oracle.mean_qoe)
@@ -262,18 +286,39 @@ static int fetch_weights(char *path, size_t size, struct door *door, const char 
     return rc;
 }
 
+/* Profiles together: each trace counts with the sum over them, each profile by the sum
+ * of its weights, so that none is louder because its weights are larger. */
+static void print_together(struct out *rows, const struct gap *g, const struct emulate *o)
+{
+    out_row(rows);
+    out_text(rows, "policy", "after");
+    out_text(rows, "profile", "together");
+    out_text(rows, "set", o->other->name);
+    out_int(rows, "n", g->n);
+    print_gap(rows, g, o->seed);
+}
+
 static int score(struct out *rows, const struct emulate *o, struct door *door,
                  struct err *e)
 {
     char learned[HOME_PATH];
     int rc = fetch_weights(learned, sizeof learned, door, o->save, e);
-    for (int i = 0; i < o->crowd.n_profiles && !rc && o->score && !interrupt_seen();
-         i++) {
-        struct scores all = {0};
-        rc = score_profile(&all, o, learned, &o->crowd.profile[i], e);
-        if (!rc) rc = print_gap(rows, &all, o->other->name, o->seed, e);
-        scores_free(&all);
+    if (rc || !o->score) goto out;
+
+    struct gap all;
+    rc = gap_init(&all, o->other->n, e);
+    for (int i = 0; i < o->crowd.n_profiles && !rc; i++) {
+        const struct qoe *k = &o->crowd.profile[i].qoe;
+        struct scores s = {0};
+        rc = score_profile(&s, o, learned, &o->crowd.profile[i], e);
+        if (!rc) rc = print_scores(rows, &s, o->other->name, o->seed, e);
+        if (!rc) gap_add(&all, &s, k->mu_quality + k->mu_switch + k->mu_stall);
+        scores_free(&s);
+        if (interrupt_seen() && !rc) rc = err_set(e, ERR_IO, "stopped by a signal");
     }
+    if (!rc && o->crowd.n_profiles > 1) print_together(rows, &all, o);
+    free(all.gain);
+out:
     if (!o->save) unlink(learned);
     return rc;
 }

@@ -39,6 +39,7 @@ struct online_cfg online_cfg_default(void)
     };
     c.ppo.lr = 1e-4;
     c.ppo.critic_lr = 3e-4;
+    c.ppo.gamma = 0.95; /* shorter than in training: real batches are small and noisy */
     c.ppo.entropy = 0.003;
     c.ppo.noise_gamma = 0.5;
     c.ppo.target_kl = 0.03;
