@@ -144,8 +144,10 @@ int crowd_play(struct crowd_result *out, const struct crowd_cfg *cfg, struct doo
     c.levels = calloc(n_levels, 1);
     int rc = c.viewers && c.levels ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 
-    while (!rc && c.finished < cfg->viewers && !out->stopped) {
+    for (int64_t turn = 0; !rc && c.finished < cfg->viewers && !out->stopped; turn++) {
         for (int i = 0; i < cfg->at_once && !rc; i++) {
+            /* the first ones come spread over a video's length, not all in one moment */
+            if (turn * cfg->at_once < (int64_t)i * cfg->video->chunks) break;
             struct viewer *v = &c.viewers[i];
             if (v->watching)
                 rc = step(&c, v, e);
