@@ -185,6 +185,7 @@ deps-test: deps ## and what the tests need: libcheck, a browser, node
 # ---- the demo page's libraries and its stream; neither is ever committed
 
 web: web/vendor/.done ## the demo page's libraries (npm, a minute at first)
+	@:
 
 web/node_modules/.done: web/package-lock.json
 	@echo "  NPM   web"

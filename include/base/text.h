@@ -42,6 +42,10 @@ char *text_read_file(const char *path, size_t limit, size_t *len, struct err *e)
 TEXT_CHECK int text_write_file(const char *path, const void *data, size_t len,
                                struct err *e);
 
+/* Bytes of the printable UTF-8 character at s (RFC 3629: no overlong forms, no surrogates, at
+ * most U+10FFFF; no control characters); 0 when there is none. */
+int text_utf8(const char *s);
+
 /* Copies s for people and JSON to read: bytes that are not printable UTF-8 become '?', and
  * what does not fit is cut between characters. */
 void text_clean(char *out, size_t size, const char *s);

@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -37,24 +38,6 @@ static void time_text(char *buf, size_t n, double t)
     snprintf(buf + at, n - at, ".%03dZ", (int)(ms % 1000));
 }
 
-/* bytes of the well-formed UTF-8 character at s; 0 when there is none */
-static int utf8(const unsigned char *s)
-{
-    int n = s[0] < 0x80   ? 1
-            : s[0] < 0xc2 ? 0
-            : s[0] < 0xe0 ? 2
-            : s[0] < 0xf0 ? 3
-            : s[0] < 0xf5 ? 4
-                          : 0;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)))
-        return 0;
-    if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)))
-        return 0;
-    return n;
-}
-
 /* Appends s as far as it fits into room bytes of out; returns what was written. Quotes and
  * backslashes are escaped for JSON. */
 static size_t append(char *out, size_t room, const char *s, bool json)
@@ -62,8 +45,8 @@ static size_t append(char *out, size_t room, const char *s, bool json)
     size_t n = 0;
     while (*s) {
         char piece[8];
-        int len = utf8((const unsigned char *)s), take = len ? len : 1;
-        if (!len || (unsigned char)*s < 0x20 || *s == 0x7f) {
+        int len = text_utf8(s), take = len ? len : 1;
+        if (!len) {
             strcpy(piece, *s == '\t' || *s == '\n' ? " " : "?");
             len = 1;
         } else if (json && (*s == '"' || *s == '\\')) {

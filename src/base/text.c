@@ -204,9 +204,9 @@ int text_write_file(const char *path, const void *data, size_t len, struct err *
     return err_field(e, ERR_IO, path, "cannot be written: %s", strerror(why));
 }
 
-/* Length of the printable UTF-8 character at s, 0 if there is none. */
-static int utf8_char(const unsigned char *s)
+int text_utf8(const char *text)
 {
+    const unsigned char *s = (const unsigned char *)text;
     if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
     int more = s[0] >= 0xc2 && s[0] < 0xe0   ? 1
                : s[0] >= 0xe0 && s[0] < 0xf0 ? 2
@@ -224,7 +224,7 @@ void text_clean(char *out, size_t size, const char *s)
 {
     size_t n = 0;
     while (*s) {
-        int len = utf8_char((const unsigned char *)s);
+        int len = text_utf8(s);
         size_t step = len ? (size_t)len : 1;
         if (n + step >= size) break;
         if (len)

@@ -1,5 +1,7 @@
 #include "serve/emit.h"
 
+#include "base/text.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -90,24 +92,6 @@ void emit_close(struct emit *o, char bracket)
     o->comma = true;
 }
 
-/* Bytes of the UTF-8 character at s, 0 when it is not one (RFC 3629: no overlong forms,
- * no surrogates, at most U+10FFFF). */
-static size_t utf8_length(const unsigned char *s)
-{
-    size_t n = s[0] < 0x80   ? 1
-               : s[0] < 0xc2 ? 0
-               : s[0] < 0xe0 ? 2
-               : s[0] < 0xf0 ? 3
-               : s[0] < 0xf5 ? 4
-                             : 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return n;
-}
-
 static bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c != '"' && c != '\\' && c != '<' && c != '>' && c != 0x7f;
@@ -119,9 +103,9 @@ static void quoted(struct emit *o, const char *s)
     while (*s) {
         size_t plain = 0;
         while (is_plain((unsigned char)s[plain])) {
-            size_t n = utf8_length((const unsigned char *)s + plain);
+            int n = text_utf8(s + plain);
             if (!n) break;
-            plain += n;
+            plain += (size_t)n;
         }
         emit_raw(o, s, plain);
         s += plain;

@@ -129,6 +129,33 @@ START_TEST(distances)
 }
 END_TEST
 
+START_TEST(utf8_characters)
+{
+    static const struct {
+        const char *s;
+        int bytes;
+    } cases[] = {
+        {"a", 1},
+        {"\xc3\xbc", 2},
+        {"\xe2\x82\xac", 3},
+        {"\xf0\x9f\x98\x80", 4},
+        {"", 0},
+        {"\n", 0},
+        {"\x7f", 0},
+        {"\x80", 0},
+        {"\xc0\x80", 0},
+        {"\xe0\x80\x80", 0},
+        {"\xed\xa0\x80", 0},
+        {"\xf4\x90\x80\x80", 0},
+        {"\xc3", 0},
+        {"\xe2\x82", 0},
+        {"\xf5\x80\x80\x80", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_int_eq(text_utf8(cases[i].s), cases[i].bytes);
+}
+END_TEST
+
 /* ---- files ---- */
 
 START_TEST(a_file_comes_back_as_it_was_written)
@@ -330,6 +357,7 @@ Suite *suite_base_text(void)
     tcase_add_test(t, whole_numbers_up_to_the_last);
     tcase_add_test(t, scanning_moves_behind_the_number);
     tcase_add_test(t, distances);
+    tcase_add_test(t, utf8_characters);
     tcase_add_test(t, a_file_comes_back_as_it_was_written);
     tcase_add_test(t, reading_has_a_limit);
     tcase_add_test(t, what_cannot_be_read_says_why);
