@@ -354,6 +354,7 @@ Suite *suite_rl_online(void)
 {
     Suite *s = suite_create("rl/online");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, improves);
     tcase_add_test(t, rolls_back_on_nan);
     tcase_add_test(t, rolls_back_on_a_worse_check);

@@ -484,6 +484,7 @@ Suite *suite_rl_ppo(void)
 {
     Suite *s = suite_create("rl/ppo");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, actor_gradient);
     tcase_add_test(t, critic_gradient);
     tcase_add_test(t, ratio_starts_at_one_under_router_noise);

@@ -200,6 +200,7 @@ Suite *suite_rl_rollout(void)
 {
     Suite *s = suite_create("rl/rollout");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, threads_do_not_change_the_steps);
     tcase_add_test(t, steps_are_what_happened);
     tcase_add_test(t, ends_and_cuts);

@@ -195,6 +195,7 @@ Suite *suite_rl_train(void)
 {
     Suite *s = suite_create("rl/train");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, learns_the_toy_world);
     tcase_add_test(t, resumes_bit_for_bit);
     tcase_add_test(t, foreign_state_is_refused);

@@ -121,6 +121,7 @@ Suite *suite_rl_tutor(void)
 {
     Suite *s = suite_create("rl/tutor");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, moments_per_tag);
     tcase_add_test(t, tags_learn_alike);
     tcase_add_test(t, memory);
