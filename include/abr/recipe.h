@@ -8,7 +8,7 @@
  *           links of at least 3 Mbit/s after that, Adam betas .99, weight decay 1e-4, a router
  *           without gradient, noise N(0, .001^2) on every trunk
  *   tuned   what the shipped policy was made with: everything drawn, profile weights in the
- *           observation, a privileged critic, 128 environments
+ *           observation, a privileged critic, 64 environments
  * Variants:
  *   mlp     one network            moe    dense mixture of 3
  *   smoe    top-1 of 3             pamoe  top-1 of 3 with plasticity noise

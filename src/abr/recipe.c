@@ -40,16 +40,15 @@ static void make_tuned(struct recipe *r, enum variant v)
     r->ladders = 64;
 
     struct train_cfg *t = &r->train;
-    t->rollout = (struct rollout_cfg){.envs = 128, .steps = 64, .block = 64};
+    t->rollout = (struct rollout_cfg){.envs = 64, .steps = 64, .block = 32};
     t->ppo = ppo_cfg_default();
     t->ppo.lr = t->ppo.critic_lr = 1e-3;
     t->ppo.entropy = 0.05;
-    t->ppo.gamma = 0.97;
-    t->ppo.lambda = 0.9;
+    t->ppo.gamma = 0.98;
     t->ppo.minibatch = 256;
     t->ppo.critic_epochs = 1;
     t->ppo.noise_gamma = v == PAMOE ? 1.0 : 0.0;
-    t->schedule = TRAIN_LINEAR;
+    t->schedule = TRAIN_GEOMETRIC;
     t->lr_end = 2e-5;
     t->entropy_end = 0.002;
     t->privileged = true;

@@ -102,7 +102,7 @@ START_TEST(rewards_are_the_players)
 {
     struct fixture f = setup(0);
     struct abr_env_cfg c = abr_env_cfg_default();
-    c.noise = c.custom = c.ladders = c.players = c.stretch = c.live = 0;
+    c.noise = c.custom = c.ladders = c.players = c.live = 0;
     c.choose_first = 1;
     c.n_profiles = 1;
     struct walk w;
