@@ -200,11 +200,14 @@ media: build/media/manifest.mpd ## the demo's stream (ffmpeg, a quarter of a min
 build/media/manifest.mpd: web/tools/make-media.sh
 	$(Q)rm -rf build/media && sh web/tools/make-media.sh build/media
 
-# the sub-make sees compiler and pkg-config that deps may only now have installed
+# The sub-make sees compiler and pkg-config that deps may only now have installed. On a
+# terminal the daemon is a job of its own (bash -m), so that Ctrl-C stops it alone and make
+# ends with the daemon's exit code instead of "Interrupt".
 run: deps ## install what is missing, build, start the daemon on 127.0.0.1:8080
 	@$(MAKE) --no-print-directory all
 	@$(MAKE) --no-print-directory web media || echo "abrd: the demo page will not be complete" >&2
-	@exec build/abrd serve --data var
+	@if [ -t 0 ]; then exec bash -mc 'build/abrd serve --data var; exit $$?'; \
+	else exec build/abrd serve --data var; fi
 
 # ---- tests
 
