@@ -37,10 +37,10 @@ struct online_cfg online_cfg_default(void)
         .tolerance = 0.05,
         .seed = 1,
     };
-    c.ppo.lr = 5e-5;
+    c.ppo.lr = 3e-4;
     c.ppo.critic_lr = 3e-4;
     c.ppo.gamma = 0.95; /* shorter than in training: real batches are small and noisy */
-    c.ppo.entropy = 0.001;
+    c.ppo.entropy = 0.003;
     c.ppo.noise_gamma = 0.5;
     c.ppo.target_kl = 0.03;
     return c;
