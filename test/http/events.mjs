@@ -8,9 +8,9 @@ const video = { ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 9 };
 class Watcher {
     static async open(query = '', headers = {}) {
         const w = new Watcher();
-        w.abort = new AbortController();
-        w.response = await fetch(`${d.url}/v1/events${query}`, { headers, signal: w.abort.signal });
+        w.response = await fetch(`${d.url}/v1/events${query}`, { headers });
         w.events = [];
+        w.reader = w.response.body.getReader();
         w.pump = w.response.ok ? w.#read() : Promise.resolve();
         return w;
     }
@@ -18,8 +18,10 @@ class Watcher {
     async #read() {
         let text = '';
         try {
-            for await (const piece of this.response.body) {
-                text += Buffer.from(piece).toString();
+            for (;;) {
+                const { done: ended, value } = await this.reader.read();
+                if (ended) break;
+                text += Buffer.from(value).toString();
                 for (let end; (end = text.indexOf('\n\n')) >= 0; text = text.slice(end + 2)) {
                     const event = {};
                     for (const line of text.slice(0, end).split('\n')) {
@@ -29,7 +31,7 @@ class Watcher {
                     this.events.push(event);
                 }
             }
-        } catch { /* closed by us or by the daemon */ }
+        } catch { /* the daemon closed it */ }
     }
 
     async wait(what, n = 1) {
@@ -39,8 +41,9 @@ class Watcher {
         });
     }
 
+    // not by an AbortSignal: fetch of node 18 forgets those that were collected meanwhile
     async close() {
-        this.abort.abort();
+        await this.reader.cancel();
         await this.pump;
     }
 }
