@@ -139,6 +139,10 @@ match '\<typedef[ \t]+(struct|enum|union)\>' 'structs and enums keep their tag' 
 match '\<pthread_[a-z_]+[ \t]*\(' 'threads are for base/pool and serve' \
     '(src/base/pool\.c|src/serve/[^:]*)' | rule threads
 
+# OpenBLAS exports LAPACK without a header, so the names are looked for instead
+match '\<[sd](ge|gb|sy|or|po|tr|st|bd)[a-z0-9]{2,4}_[ \t]*\(' 'LAPACK lives in src/nn/svd.c' \
+    'src/nn/svd\.c' | rule lapack
+
 # one line each is enough: declarations begin with static and are neither const nor functions
 grep -E '^[^:]*:[0-9]+:[ \t]*static[ \t]' "$code" |
     grep -vE ':[ \t]*static([ \t]+[a-z]+)*[ \t]+const\>|\(|_Static_assert|\<const[ \t]+[a-z_]+(\[|[ \t]*=)' |

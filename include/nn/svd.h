@@ -1,0 +1,28 @@
+/* svd.h - the singular values of a small matrix.
+ *
+ *   A = U diag(sigma) V^T,   sigma_1 >= sigma_2 >= ... >= 0
+ *
+ * LAPACK's dgesdd without vectors, as OpenBLAS exports it; this is its one home. A is
+ * float and is turned into double first, so the values carry the rounding of A alone.
+ *
+ * Shapes: A (rows, cols) row-major; sigma (min(rows, cols)), largest first.
+ * Errors: ERR_NUMERIC when A is not finite, or (never seen) LAPACK does not converge;
+ * ERR_MEMORY from _new.
+ * Ownership: struct svd is scratch for matrices up to its size; nothing allocates after
+ * _new. Threads: not shared, one per thread. */
+#ifndef NN_SVD_H
+#define NN_SVD_H
+
+#include "base/err.h"
+
+struct svd;
+
+struct svd *svd_new(int max_rows, int max_cols, struct err *e);
+void svd_free(struct svd *s);
+
+/* 1 <= rows <= max_rows, 1 <= cols <= max_cols. row_scale (rows) or NULL: row i counts
+ * times row_scale[i], that is sigma of diag(row_scale) A. */
+int svd_values(double *sigma, struct svd *s, const float *a, const double *row_scale,
+               int rows, int cols, struct err *e) __attribute__((warn_unused_result));
+
+#endif
