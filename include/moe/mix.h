@@ -106,8 +106,8 @@ float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *w
                    const float *dy, float balance);
 
 /* Hidden activations (after ReLU) of the last forward, for plasticity diagnostics: (rows,
- * hidden), rows = samples that reached expert k; NULL when none. Borrowed until the next
- * forward. */
+ * hidden), rows = samples that reached expert k, in the order of the batch; NULL when
+ * none. Borrowed until the next forward. */
 const float *mix_hidden(const struct mix_ws *ws, int k, int layer, int *rows);
 
 #endif
