@@ -4,7 +4,8 @@
  * from a shared counter, so which thread runs i is not defined: fn writes only to what
  * belongs to i, and then the result does not depend on the number of threads. The
  * caller's thread works too; threads <= 1 runs everything in it, in order. When the
- * system refuses a thread the others do its share.
+ * system refuses a thread the others do its share. Subnormal numbers are 0 within fn
+ * (base/fpu.h), in whatever thread it runs.
  *
  * Returns the number of threads that worked, 1 .. POOL_THREADS.
  * Threads: may be called from any thread; fn must be safe to run in parallel. */

@@ -1,5 +1,7 @@
 #include "base/pool.h"
 
+#include "base/fpu.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,11 +16,14 @@ struct job {
 static void *work(void *arg)
 {
     struct job *j = arg;
+    uint64_t before = fpu_flush_begin();
     for (;;) {
         int i = atomic_fetch_add(&j->next, 1);
-        if (i >= j->n) return NULL;
+        if (i >= j->n) break;
         j->fn(j->ctx, i);
     }
+    fpu_flush_end(before);
+    return NULL;
 }
 
 int pool_run(int n, int threads, void (*fn)(void *ctx, int i), void *ctx)

@@ -1,6 +1,7 @@
 #include "base/pool.h"
 
 #include <check.h>
+#include <float.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -70,6 +71,28 @@ START_TEST(two_threads_are_two)
 }
 END_TEST
 
+static void halve(void *ctx, int i)
+{
+    volatile float *x = ctx;
+    x[i] *= 0.5f;
+}
+
+/* As on any thread, or results would depend on their number. */
+START_TEST(subnormals_are_zero_in_every_thread)
+{
+#if defined(__SSE__) || defined(__aarch64__)
+    float x[4] = {FLT_MIN, FLT_MIN, 1.f, FLT_MIN};
+    pool_run(4, _i, halve, x);
+    ck_assert_float_eq(x[0], 0.f);
+    ck_assert_float_eq(x[2], .5f);
+    ck_assert_float_eq(x[3], 0.f);
+    volatile float outside = FLT_MIN;
+    outside *= 0.5f;
+    ck_assert_float_gt(outside, 0.f);
+#endif
+}
+END_TEST
+
 START_TEST(there_is_a_processor)
 {
     ck_assert_int_ge(pool_cpus(), 1);
@@ -85,6 +108,7 @@ Suite *suite_base_pool(void)
     tcase_add_test(t, one_thread_is_the_callers_and_goes_in_order);
     tcase_add_test(t, nothing_to_do);
     tcase_add_test(t, two_threads_are_two);
+    tcase_add_loop_test(t, subnormals_are_zero_in_every_thread, 1, 4);
     tcase_add_test(t, there_is_a_processor);
     suite_add_tcase(s, t);
     return s;
