@@ -17,6 +17,9 @@
  * 1 + the worst relative error that the same rule made in the history (RobustMPC, Yin et
  * al., SIGCOMM 2015).
  *
+ * FEAT_BLIND: FEAT_FULL with zeros in place of all that tells what the viewer values: the
+ * weights, the utility and the predicted rewards. For experiments; the daemon refuses it.
+ *
  * FEAT_PAPER (48 floats): the 6 x 8 state of the PA-MoE authors' code, row-major, the
  * profile not included: last rate, buffer [s], throughput [MB/s], download time [10 s],
  * next sizes [MB], remaining share. A view holds no history of rates, buffers and
@@ -31,14 +34,14 @@
 
 #include <stddef.h>
 
-enum feat_layout { FEAT_FULL, FEAT_PAPER };
+enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND };
 
 #define FEAT_FULL_DIM 128
 #define FEAT_PAPER_DIM 48
 
 int feat_dim(enum feat_layout layout);
 
-/* "full", "paper" and back (ERR_INVALID). */
+/* "full", "paper", "blind" and back (ERR_INVALID). */
 const char *feat_layout_name(enum feat_layout layout);
 int feat_layout_parse(enum feat_layout *out, const char *name, struct err *e)
     __attribute__((warn_unused_result));

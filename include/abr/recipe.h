@@ -28,6 +28,7 @@ struct recipe {
     struct abr_env_cfg env;
     int links, ladders; /* of struct worlds_cfg */
     double link_s, min_mbps;
+    bool traces_only; /* generated links only stand in for traces that are not given */
 };
 
 int recipe_make(struct recipe *out, const char *preset, const char *variant,

@@ -182,9 +182,9 @@ static void observe(struct abr_env *m, struct env_out *out)
     } else if (s->live) {
         struct view v = s->player.view;
         v.chunks = 0;
-        feat_observe(out->obs, FEAT_FULL, &v);
+        feat_observe(out->obs, m->cfg.layout, &v);
     } else {
-        feat_observe(out->obs, FEAT_FULL, &s->player.view);
+        feat_observe(out->obs, m->cfg.layout, &s->player.view);
     }
     if (m->cfg.privileged) observe_ahead(out->priv, m);
 }
@@ -212,6 +212,8 @@ static void env_reset(void *self, struct env_out *out)
         int levels = m->world.video->levels, first = m->cfg.first_level;
         if (first < 0) first = (int)rng_below(&s->rng, (uint32_t)levels);
         fetch(m, first < levels ? first : levels - 1);
+    } else if (m->cfg.layout == FEAT_PAPER) {
+        feat_paper_push(s->paper, &s->player.view);
     }
     observe(m, out);
 }

@@ -39,7 +39,7 @@ static int pilot_decide(void *self, const struct view *v, const struct video *vi
     if (p->layout == FEAT_PAPER) {
         feat_paper_push(p->paper, v);
     } else {
-        feat_observe(full, FEAT_FULL, v);
+        feat_observe(full, p->layout, v);
         obs = full;
     }
 

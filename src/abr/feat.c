@@ -13,6 +13,9 @@ enum {
     AT_DOWNLOAD = AT_THROUGHPUT + VIEW_HISTORY,
     AT_LEVEL = AT_DOWNLOAD + VIEW_HISTORY,
     PER_LEVEL = 6,
+    AT_REWARD = 4,   /* within a level */
+    AT_WEIGHTS = 10, /* weights and utility */
+    N_WEIGHTS = 6,
     PAPER_COLS = 8,
     ESTIMATE_CHUNKS = 5 /* as MPC's authors chose */
 };
@@ -20,6 +23,7 @@ enum {
 _Static_assert(AT_LEVEL + VIEW_LEVELS * PER_LEVEL == FEAT_FULL_DIM, "layout and header");
 _Static_assert(6 * PAPER_COLS == FEAT_PAPER_DIM, "layout and header");
 
+static const char *const LAYOUTS[] = {"full", "paper", "blind"}; /* enum feat_layout */
 static const char *const SESSION_NAMES[SESSION] = {
     "has_last",
     "last_rate",
@@ -59,24 +63,22 @@ static const char *const PAPER_NAMES[6] = {
 
 int feat_dim(enum feat_layout layout)
 {
-    return layout == FEAT_FULL ? FEAT_FULL_DIM : FEAT_PAPER_DIM;
+    return layout == FEAT_PAPER ? FEAT_PAPER_DIM : FEAT_FULL_DIM;
 }
 
 const char *feat_layout_name(enum feat_layout layout)
 {
-    return layout == FEAT_FULL ? "full" : "paper";
+    return LAYOUTS[layout];
 }
 
 int feat_layout_parse(enum feat_layout *out, const char *name, struct err *e)
 {
-    if (!strcmp(name, "full")) {
-        *out = FEAT_FULL;
-    } else if (!strcmp(name, "paper")) {
-        *out = FEAT_PAPER;
-    } else {
-        return err_set(e, ERR_INVALID, "'%.40s' is not a layout (full, paper)", name);
+    for (int i = 0; i < (int)(sizeof LAYOUTS / sizeof *LAYOUTS); i++) {
+        if (strcmp(name, LAYOUTS[i]) != 0) continue;
+        *out = (enum feat_layout)i;
+        return 0;
     }
-    return 0;
+    return err_set(e, ERR_INVALID, "'%.40s' is not a layout (full, paper, blind)", name);
 }
 
 void feat_name(char *out, size_t size, enum feat_layout layout, int index)
@@ -281,6 +283,16 @@ static void observe_full(float *o, const struct view *v)
     observe_levels(o + AT_LEVEL, v, est);
 }
 
+/* What the viewer values, taken out again. */
+static void hide_viewer(float *o)
+{
+    memset(o + AT_WEIGHTS, 0, N_WEIGHTS * sizeof *o);
+    for (int k = 0; k < VIEW_LEVELS; k++) {
+        float *level = o + AT_LEVEL + k * PER_LEVEL;
+        memset(level + AT_REWARD, 0, (PER_LEVEL - AT_REWARD) * sizeof *o);
+    }
+}
+
 static float paper_mbytes(double kbps)
 {
     return (float)clip(kbps / 8e3, 0.0, 1e6);
@@ -328,9 +340,10 @@ static void observe_paper(float *o, const struct view *v)
 void feat_observe(float *obs, enum feat_layout layout, const struct view *v)
 {
     assert(v->levels >= 2 && v->levels <= VIEW_LEVELS && v->last_level < v->levels);
-    if (layout == FEAT_FULL) {
-        observe_full(obs, v);
-    } else {
+    if (layout == FEAT_PAPER) {
         observe_paper(obs, v);
+    } else {
+        observe_full(obs, v);
+        if (layout == FEAT_BLIND) hide_viewer(obs);
     }
 }

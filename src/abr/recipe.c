@@ -72,6 +72,7 @@ static void make_paper(struct recipe *r, enum variant v, bool authors, int64_t s
     set_variant(r, v, authors ? MIX_TOP1_UNSCALED : MIX_TOP1);
     r->links = 60;
     r->link_s = 320.0;
+    r->traces_only = true;
     r->min_mbps = authors ? 1.5 : 0.0; /* 3 after doubling */
 
     struct train_cfg *t = &r->train;

@@ -8,9 +8,11 @@
 #include "cli/interrupt.h"
 #include "cli/opt.h"
 #include "cli/out.h"
+#include "cli/override.h"
 #include "cli/progress.h"
 #include "rl/ckpt.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,6 +29,9 @@ struct work {
     int threads;
     double checkpoint_s;
     bool quiet;
+    struct override override;
+    char changes[VARY_TEXT]; /* of the recipe, as they are written down */
+    char resumed[VARY_TEXT]; /* the same, cut up */
 
     struct recipe recipe;
     int n_corpora;
@@ -96,7 +101,7 @@ static int make_worlds(struct work *w, struct err *e)
     for (int i = 0; i < w->n_corpora; i++)
         c.corpora[i] = w->corpora[i];
     /* the presets after the paper know nothing but the traces they are given */
-    if (w->n_corpora && w->recipe.env.layout == FEAT_PAPER) c.links = 0;
+    if (w->n_corpora && w->recipe.traces_only) c.links = 0;
     w->worlds = worlds_new(&c, e);
     return w->worlds ? 0 : e->code;
 }
@@ -125,6 +130,8 @@ static void describe(struct ckpt_meta *m, const struct work *w)
     ckpt_meta_set(m, "generated_links", "%d", w->worlds->n_traces - w->worlds->n_real);
     ckpt_meta_set(m, "video", "%s", w->video->name);
     ckpt_meta_set(m, "layout", "%s", feat_layout_name(w->recipe.env.layout));
+    if (*w->changes) ckpt_meta_set(m, "changes", "%s", w->changes);
+    ckpt_meta_set(m, "recipe_crc32", "%08" PRIx32, vary_hash(&w->recipe));
     ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);
 }
 
@@ -152,7 +159,23 @@ static int same(const struct ckpt_meta *a, const struct ckpt_meta *b, const char
                      x ? x : "unknown", y ? y : "unknown");
 }
 
-/* Settings that the command line left open come from the file. */
+/* What was changed about the recipe is the file's to say. */
+static int read_changes(struct work *w, const struct ckpt_meta *m, struct err *e)
+{
+    const char *saved = ckpt_meta_get(m, "changes");
+    if (!saved) saved = "";
+    if (*w->changes && strcmp(w->changes, saved) != 0)
+        return err_field(e, ERR_CONFLICT, w->resume,
+                         "was made with %.100s, not with what this command line changes",
+                         *saved ? saved : "an unchanged recipe");
+    snprintf(w->changes, sizeof w->changes, "%s", saved);
+    snprintf(w->resumed, sizeof w->resumed, "%s", saved);
+    struct err why = {0};
+    int rc = vary_read(&w->override.vary, w->resumed, &why);
+    return rc ? err_field(e, rc, w->resume, "%s", why.detail) : 0;
+}
+
+/* Steps, seed, preset, variant and part are the file's. */
 static int read_resume(struct work *w, struct policy **policy, void **state, size_t *n,
                        struct ckpt_meta *m, struct err *e)
 {
@@ -167,13 +190,15 @@ static int read_resume(struct work *w, struct policy **policy, void **state, siz
     w->variant = ckpt_meta_get(m, "variant");
     w->part = ckpt_meta_get(m, "traces_part");
     int rc = text_int(&w->steps, steps, 1, INT64_MAX, "steps", e);
-    return rc ? rc : text_u64(&w->seed, seed, "seed", e);
+    if (!rc) rc = text_u64(&w->seed, seed, "seed", e);
+    return rc ? rc : read_changes(w, m, e);
 }
 
 static int check_resume(const struct work *w, const struct ckpt_meta *saved,
                         struct err *e)
 {
-    static const char *const keys[] = {"traces_crc32", "video", "generated_links"};
+    static const char *const keys[] = {"traces_crc32", "video", "generated_links",
+                                       "recipe_crc32"};
     struct ckpt_meta mine = {0};
     describe(&mine, w);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -332,6 +357,12 @@ static int finish(struct work *w, struct out *o, struct err *e)
     return report(w, o, e);
 }
 
+static int make_recipe(struct work *w, struct recipe *r, struct err *e)
+{
+    int rc = recipe_make(r, w->preset, w->variant, w->steps, w->seed, e);
+    return rc ? rc : vary_apply(r, &w->override.vary, e);
+}
+
 static int run(struct work *w, struct out *o, struct err *e)
 {
     struct ckpt_meta saved = {0};
@@ -340,7 +371,7 @@ static int run(struct work *w, struct out *o, struct err *e)
     int rc = check_folder(w, e);
     if (rc) return rc;
     if (w->resume) rc = read_resume(w, &w->policy, &state, &n, &saved, e);
-    if (!rc) rc = recipe_make(&w->recipe, w->preset, w->variant, w->steps, w->seed, e);
+    if (!rc) rc = make_recipe(w, &w->recipe, e);
     if (rc) goto out;
     w->recipe.train.rollout.threads = w->threads;
     w->recipe.train.ppo.threads = w->threads;
@@ -390,7 +421,8 @@ int cmd_train(int argc, char **argv)
                      .seed = 1,
                      .checkpoint_s = 60.0,
                      .threads = pool_cpus()};
-    const struct opt opts[] = {
+    override_init(&w.override);
+    const struct opt own[] = {
         {"preset", "NAME", "paper, code or tuned", .text = &w.preset},
         {"variant", "NAME", "mlp, moe (dense), smoe (top-1) or pamoe (with noise)",
          .text = &w.variant},
@@ -413,15 +445,22 @@ int cmd_train(int argc, char **argv)
         {"checkpoint-every", "S", "seconds between .part files; 0 = only when stopped",
          .d = &w.checkpoint_s, .lo = 0, .hi = 1e6},
         {"quiet", NULL, "no progress bar", .flag = &w.quiet},
-        {0},
     };
+    enum { OWN = sizeof own / sizeof *own };
+    struct opt opts[OPT_TABLE_MAX + 1];
+    static_assert(OWN + VARY_MAX <= OPT_TABLE_MAX, "the table of options");
+    memcpy(opts, own, sizeof own);
+    override_options(opts + OWN, &w.override);
     const struct opt_cmd cmd = {
         .name = "train",
         .about =
             "Trains a policy with PPO in the emulator, on generated links and on the\n"
-            "traces it is given. Ctrl-C saves and says how to go on.",
+            "traces it is given. Ctrl-C saves and says how to go on. The options from\n"
+            "--experts on change one setting of the preset each (default in brackets);\n"
+            "they are written into the policy's metadata.",
         .opts = opts,
         .example = "abrd train --preset tuned --steps 2000000 --out my.safetensors\n"
+                   "abrd train --experts 6 --noise 0 --lr 1e-3,1e-5 --no-hint\n"
                    "abrd eval --policy moe:my.safetensors,mpc --profile all",
     };
     int first = opt_parse(&cmd, argc, argv);
@@ -433,7 +472,8 @@ int cmd_train(int argc, char **argv)
 
     struct err e = {0};
     struct recipe probe;
-    if (recipe_make(&probe, w.preset, w.variant, w.steps, w.seed, &e))
+    override_taken(&w.override);
+    if (make_recipe(&w, &probe, &e) || vary_write(w.changes, &w.override.vary, &e))
         return opt_usage("train", "--%s: %s", e.field, e.detail);
 
     struct out *o = out_new(&w.out, &e);

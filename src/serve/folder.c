@@ -70,6 +70,27 @@ static struct policy *checkpoint(const char *path, void **state, size_t *state_n
     return p;
 }
 
+/* A policy from elsewhere: one that reads what viewers value. */
+static struct policy *given(const char *path, struct err *e)
+{
+    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
+    if (!meta) {
+        err_set(e, ERR_MEMORY, "no memory for the policy");
+        return NULL;
+    }
+    struct policy *p = ckpt_load(path, meta, NULL, NULL, e);
+    const char *layout = ckpt_meta_get(meta, "layout");
+    if (p && layout && strcmp(layout, "blind") == 0) {
+        err_field(e, ERR_INVALID, path,
+                  "was trained without knowing what viewers value (layout 'blind'): "
+                  "it can be scored, not served");
+        policy_free(p);
+        p = NULL;
+    }
+    free(meta);
+    return p;
+}
+
 struct policy *folder_policy(const struct folder *f, const char *fallback, void **state,
                              size_t *state_n, const struct log *log, struct err *e)
 {
@@ -88,7 +109,7 @@ struct policy *folder_policy(const struct folder *f, const char *fallback, void 
         err_field(e, ERR_ABSENT, "policy", "no policy is given: name a checkpoint");
         return NULL;
     }
-    p = ckpt_load(fallback, NULL, NULL, NULL, e);
+    p = given(fallback, e);
     if (p)
         log_event(log, LOG_INFO, "policy", "version %llu from %s",
                   (unsigned long long)p->version, fallback);

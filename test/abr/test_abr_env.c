@@ -204,6 +204,36 @@ START_TEST(profiles_in_turn)
 }
 END_TEST
 
+/* In training as in evaluation: hidden from the first observation on, and the paper's state
+ * is pushed once per decision also where the policy chooses chunk 0. */
+START_TEST(other_layouts)
+{
+    struct fixture f = setup(10);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.layout = FEAT_BLIND;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    for (int i = 0; i < 200; i++) {
+        for (int k = 10; k < 16; k++)
+            ck_assert_float_eq(w.obs[k], 0);
+        for (int k = 0; k < VIEW_LEVELS; k++)
+            ck_assert_float_eq(w.obs[FEAT_FULL_DIM - 6 * (k + 1) + 4], 0);
+        step(&w);
+    }
+    w.env.free(w.env.self);
+
+    c.layout = FEAT_PAPER;
+    c.choose_first = 1;
+    c.ladders = 0;
+    begin(&w, &c, &f, 0);
+    ck_assert_int_eq(w.env.spec.obs_dim, FEAT_PAPER_DIM);
+    ck_assert_float_eq(w.obs[5 * 8 + 7], 1); /* all chunks remain */
+    ck_assert_float_gt(w.obs[4 * 8], 0);     /* the first chunk's size */
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
 START_TEST(steps_allocate_nothing)
 {
     struct fixture f = setup(10);
@@ -230,6 +260,7 @@ Suite *suite_abr_abr_env(void)
     tcase_add_test(t, ids_differ_and_repeat);
     tcase_add_test(t, state_round_trip);
     tcase_add_test(t, profiles_in_turn);
+    tcase_add_test(t, other_layouts);
     tcase_add_test(t, steps_allocate_nothing);
     suite_add_tcase(s, t);
     return s;

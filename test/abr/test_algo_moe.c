@@ -104,6 +104,38 @@ START_TEST(paper_layout_forgets_at_reset)
 }
 END_TEST
 
+/* What the viewer values changes the choices of the full layout, never those of the blind
+ * one: the same weights under both names. */
+START_TEST(blind_layout_does_not_see_the_viewer)
+{
+    const char *dir = tmpdir_new();
+    const char *path = tmpdir_path(dir, "p.safetensors");
+    static const char *const layouts[] = {"full", "blind"};
+    int differ[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        policy_free(save(path, FEAT_FULL_DIM, layouts[i]));
+        struct algo_ctx ctx = {.policy_path = path};
+        struct err e = {0};
+        struct algo a;
+        ck_assert_msg(algo_new(&a, "moe", &ctx, &e) == 0, "%s", e.detail);
+        struct view v = six_levels();
+        for (v.chunk = 0; v.chunk < 48; v.chunk++) {
+            v.qoe = qoe_find("documentary")->qoe;
+            int level = a.decide(a.self, &v, NULL);
+            v.qoe = qoe_find("news")->qoe;
+            differ[i] += a.decide(a.self, &v, NULL) != level;
+            view_push(&v, 2e5 * (1 + v.chunk * 7 % 11), .2 + v.chunk * 3 % 5);
+            v.buffer_s = v.chunk * 13 % 50;
+            v.last_level = v.chunk % 6;
+        }
+        algo_free(&a);
+    }
+    ck_assert_int_gt(differ[0], 0);
+    ck_assert_int_eq(differ[1], 0);
+    tmpdir_remove(dir);
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_told)
 {
     const char *dir = tmpdir_new();
@@ -140,6 +172,7 @@ Suite *suite_abr_algo_moe(void)
     TCase *t = tcase_create("abr/algo_moe");
     tcase_add_test(t, decides_as_the_network_says);
     tcase_add_test(t, paper_layout_forgets_at_reset);
+    tcase_add_test(t, blind_layout_does_not_see_the_viewer);
     tcase_add_test(t, what_does_not_fit_is_told);
     suite_add_tcase(s, t);
     return s;

@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,37 @@ START_TEST(names_are_distinct)
             feat_name(b, sizeof b, FEAT_FULL, j);
             ck_assert_str_ne(a, b);
         }
+}
+END_TEST
+
+/* Two viewers who value opposite things look alike; all else is as in the full layout. */
+START_TEST(blind_hides_the_viewer_and_nothing_else)
+{
+    struct view v = pensieve_view();
+    view_push(&v, 1e6, 4);
+    float full[FEAT_FULL_DIM], a[FEAT_FULL_DIM], b[FEAT_FULL_DIM];
+    feat_observe(full, FEAT_FULL, &v);
+    feat_observe(a, FEAT_BLIND, &v);
+    v.qoe =
+        (struct qoe){.mu_quality = 6, .mu_switch = .1, .mu_stall = 9, .utility = QOE_LOG};
+    feat_observe(b, FEAT_BLIND, &v);
+    ck_assert_mem_eq(a, b, sizeof a);
+    int hidden = 0;
+    for (int i = 0; i < FEAT_FULL_DIM; i++) {
+        char name[48];
+        feat_name(name, sizeof name, FEAT_BLIND, i);
+        bool viewer = strstr(name, "weight_") || strstr(name, "reward") ||
+                      !strcmp(name, "linear") || !strcmp(name, "log") ||
+                      !strcmp(name, "pamoe");
+        ck_assert_float_eq(a[i], viewer ? 0 : full[i]);
+        hidden += viewer;
+    }
+    ck_assert_int_eq(hidden, 6 + 2 * VIEW_LEVELS);
+    enum feat_layout layout;
+    ck_assert_int_eq(feat_layout_parse(&layout, "blind", NULL), 0);
+    ck_assert_int_eq(layout, FEAT_BLIND);
+    ck_assert_str_eq(feat_layout_name(FEAT_BLIND), "blind");
+    ck_assert_int_eq(feat_dim(FEAT_BLIND), FEAT_FULL_DIM);
 }
 END_TEST
 
@@ -276,6 +308,7 @@ Suite *suite_abr_feat(void)
     Suite *s = suite_create("abr/feat");
     TCase *t = tcase_create("all");
     tcase_add_test(t, names_are_distinct);
+    tcase_add_test(t, blind_hides_the_viewer_and_nothing_else);
     tcase_add_test(t, predictions_by_hand);
     tcase_add_test(t, known_sizes_beat_the_ladder);
     tcase_add_test(t, scale_is_the_sum_of_weights_on_pensieves_ladder);

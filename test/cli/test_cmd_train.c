@@ -142,8 +142,53 @@ START_TEST(resuming_something_else_is_refused)
 }
 END_TEST
 
+/* The changes are in the file; a run that goes on takes them from there. */
+START_TEST(changes_of_the_recipe_are_kept)
+{
+    char args[1024];
+    const char *dir = strdup(tmpdir_new());
+    program_expect(
+        with(args, sizeof args,
+             "train " SMALL "--experts 1 --hidden 24 --lr 2e-4 --quiet --out @/a", dir),
+        OPT_EXIT_DONE, "");
+    struct ckpt_meta m = {0};
+    struct policy *p = ckpt_load(tmpdir_path(dir, "a"), &m, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(p);
+    ck_assert_str_eq(ckpt_meta_get(&m, "changes"), "experts=1 hidden=24 lr=2e-4");
+    ck_assert_uint_eq(strlen(ckpt_meta_get(&m, "recipe_crc32")), 8);
+    ck_assert_int_eq(p->cfg.experts, 1);
+    ck_assert_int_eq(p->cfg.hidden, 24);
+    ck_assert_int_eq(p->cfg.route, MIX_SINGLE);
+    policy_free(p);
+
+    program_expect(
+        with(args, sizeof args,
+             "train --steps 20000000 --envs 4 --rollout 32 --minibatch 64 --no-tutor "
+             "--no-hint --links 20 --quiet --out @/c --checkpoint-every 0.001 & while ! "
+             "[ -f @/c.part ] && kill -0 $! 2>/dev/null; do :; done; kill -INT $!; "
+             "wait $!",
+             dir),
+        OPT_EXIT_DONE, "go on with");
+    program_expect(with(args, sizeof args,
+                        "train --resume @/c.part --gamma 0.9 --out @/c --quiet", dir),
+                   OPT_EXIT_FAILED, "not with what this command line changes");
+    ck_assert_int_eq(rename(tmpdir_path(dir, "c.part"), tmpdir_path(dir, "d.part")), 0);
+    program_expect(with(args, sizeof args,
+                        "train --resume @/d.part --quiet --out @/c --checkpoint-every "
+                        "0.001 & pid=$!; while ! [ -f @/c.part ] && "
+                        "kill -0 $pid 2>/dev/null; do :; done; kill -INT $pid; wait $pid",
+                        dir),
+                   OPT_EXIT_DONE, "go on with");
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
 START_TEST(mistakes_are_told)
 {
+    program_expect("train --experts 0", OPT_EXIT_USAGE, "--experts: ");
+    program_expect("train --lr fast", OPT_EXIT_USAGE, "--lr: 'fast' is not a number");
+    program_expect("train --experts 2 --route single", OPT_EXIT_USAGE, "need a router");
     program_expect("train --preset best", OPT_EXIT_USAGE, "paper, code or tuned");
     program_expect("train --variant gpt", OPT_EXIT_USAGE, "mlp, moe, smoe or pamoe");
     program_expect("train --traces /nowhere", OPT_EXIT_FAILED, "/nowhere");
@@ -165,6 +210,7 @@ Suite *suite_cli_cmd_train(void)
     tcase_add_test(t, writes_policy_curve_and_rows);
     tcase_add_test(t, resumes_after_ctrl_c);
     tcase_add_test(t, resuming_something_else_is_refused);
+    tcase_add_test(t, changes_of_the_recipe_are_kept);
     tcase_add_test(t, mistakes_are_told);
     suite_add_tcase(s, t);
     return s;

@@ -102,6 +102,25 @@ START_TEST(the_newest_sound_weights_win)
 }
 END_TEST
 
+START_TEST(what_cannot_be_served_is_refused)
+{
+    struct folder f;
+    struct err e = {0};
+    void *state;
+    size_t n;
+    struct policy *p = sample_policy(sample_cfg(MIX_DENSE));
+    struct ckpt_meta meta = {0};
+    ckpt_meta_set(&meta, "layout", "blind");
+    ck_assert_int_eq(ckpt_save(shipped, p, &meta, NULL, 0, NULL), 0);
+    policy_free(p);
+    ck_assert_int_eq(folder_open(&f, NULL, NULL), 0);
+    ck_assert_ptr_null(folder_policy(&f, shipped, &state, &n, NULL, &e));
+    ck_assert_int_eq(e.code, ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(e.detail, "blind"));
+    folder_close(&f);
+}
+END_TEST
+
 Suite *suite_serve_folder(void);
 Suite *suite_serve_folder(void)
 {
@@ -110,6 +129,7 @@ Suite *suite_serve_folder(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, one_user_at_a_time);
     tcase_add_test(t, the_newest_sound_weights_win);
+    tcase_add_test(t, what_cannot_be_served_is_refused);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,0 +1,56 @@
+#include "cli/override.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const PRESETS[] = {"tuned", "paper", "code"};
+enum { N_PRESETS = sizeof PRESETS / sizeof *PRESETS };
+
+/* "units of a layer (tuned 64, paper 18, code 18)", or one value when all agree */
+static void write_help(char *out, size_t n, int i)
+{
+    char value[N_PRESETS][VARY_VALUE];
+    bool agree = true;
+    for (int k = 0; k < N_PRESETS; k++) {
+        struct recipe r;
+        int rc = recipe_make(&r, PRESETS[k], "pamoe", recipe_steps(PRESETS[k]), 1, NULL);
+        assert(rc == 0);
+        vary_show(value[k], sizeof value[k], &r, i);
+        agree &= strcmp(value[k], value[0]) == 0;
+    }
+    if (agree) {
+        snprintf(out, n, "%s (%s)", vary_field(i).help, value[0]);
+        return;
+    }
+    snprintf(out, n, "%s\n(%s %s, %s %s, %s %s)", vary_field(i).help, PRESETS[0],
+             value[0], PRESETS[1], value[1], PRESETS[2], value[2]);
+}
+
+void override_init(struct override *o)
+{
+    *o = (struct override){0};
+    for (int i = 0; i < vary_count(); i++)
+        write_help(o->help[i], sizeof o->help[i], i);
+}
+
+int override_options(struct opt *out, struct override *o)
+{
+    for (int i = 0; i < vary_count(); i++) {
+        struct vary_field f = vary_field(i);
+        out[i] = (struct opt){.name = f.name, .arg = f.arg, .help = o->help[i]};
+        if (f.arg) {
+            out[i].text = &o->vary.text[i];
+        } else {
+            out[i].flag = &o->on[i];
+        }
+    }
+    out[vary_count()] = (struct opt){0};
+    return vary_count();
+}
+
+void override_taken(struct override *o)
+{
+    for (int i = 0; i < vary_count(); i++)
+        if (o->on[i]) o->vary.text[i] = "yes";
+}

@@ -1,0 +1,45 @@
+#include "cli/override.h"
+
+#include <check.h>
+#include <string.h>
+
+static struct opt *find(struct opt *opts, const char *name)
+{
+    for (; opts->name; opts++)
+        if (!strcmp(opts->name, name)) return opts;
+    ck_abort_msg("no option is called %s", name);
+}
+
+START_TEST(options_fill_the_changes)
+{
+    static struct override o;
+    struct opt opts[VARY_MAX + 1];
+    override_init(&o);
+    int n = override_options(opts, &o);
+    ck_assert_int_eq(n, vary_count());
+    ck_assert_ptr_null(opts[n].name);
+    ck_assert_str_eq(find(opts, "layers")->help, "hidden layers of an expert (2)");
+    ck_assert_str_eq(find(opts, "gamma")->help,
+                     "discount\n(tuned 0.98, paper 0.99, code 0.99)");
+
+    char program[] = "train", experts[] = "--experts", one[] = "1", hint[] = "--no-hint";
+    char *argv[] = {program, experts, one, hint, NULL};
+    const struct opt_cmd cmd = {.name = "train", .about = "", .opts = opts};
+    ck_assert_int_eq(opt_parse(&cmd, 4, argv), 4);
+    override_taken(&o);
+
+    char line[VARY_TEXT];
+    ck_assert_int_eq(vary_write(line, &o.vary, NULL), 0);
+    ck_assert_str_eq(line, "experts=1 no-hint=yes");
+}
+END_TEST
+
+Suite *suite_cli_override(void);
+Suite *suite_cli_override(void)
+{
+    Suite *s = suite_create("cli/override");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, options_fill_the_changes);
+    suite_add_tcase(s, t);
+    return s;
+}
