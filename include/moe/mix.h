@@ -3,6 +3,7 @@
  *   single  y = E_0(x)                                    (experts = 1: a plain MLP)
  *   dense   y = sum_k p_k(x) E_k(x)
  *   top-1   y = p_c(x) E_c(x),  c = argmax_k (g_k(x) + z_k),  p = softmax(g)
+ *   dense-probs  y = ln sum_k p_k(x) softmax(E_k(x))      (probs.h)
  *   g(x) = W x + b
  *
  * E_k: in -> hidden (ReLU) x layers -> out, linear head. Dense is Eq. 4-7 of PA-MoE with
@@ -10,6 +11,12 @@
  * probability (Fedus et al. 2022), which is what gives the router a gradient: PA-MoE's
  * own softmax over one selected logit is constant 1 and gives none (MIX_TOP1_UNSCALED
  * keeps that form for the reproduction). z is router noise, drawn and kept by the caller.
+ *
+ * Eq. 7 can also be read as a mixture of distributions over actions: dense-probs, whose y
+ * are log-probabilities over all `out` outputs. Whoever masks outputs and renormalises
+ * gets sum_k p_k q_k restricted to those that exist: an expert that spends its probability
+ * on masked outputs counts for less, unlike masking each expert's logits first. It needs
+ * out >= 2, as the softmax of one output is constant: a critic mixes values instead.
  *
  * Shapes: x (n, in), y (n, out), chosen (n), z (n, experts) or NULL, gate (n, experts).
  * One flat float block holds all parameters: [W, b, expert 0, expert 1, ...]; each expert
@@ -20,8 +27,8 @@
  * Balance loss (Switch): alpha * K * sum_k f_k P_k with f_k the share chosen and P_k the
  * batch mean of the gate's probability; mix_backward adds its gradient when alpha > 0.
  *
- * In all routes but single, chosen is the expert with the largest g_k + z_k (dense: z is
- * not used, and every expert is reached); gate is p. In single both are 0 and 1.
+ * In all routes but single, chosen is the expert with the largest g_k + z_k (both dense
+ * routes: z is not used, and every expert is reached); gate is p. In single both are 0 and 1.
  *
  * Determinism: a row's result depends on the row, the parameters, the number of rows that
  * go through the same product and the CPU's BLAS kernels: its last bits may differ
@@ -47,7 +54,7 @@
 #define MIX_OUT_MAX 4096
 #define MIX_EXPERTS_MAX 64
 
-enum mix_route { MIX_SINGLE, MIX_DENSE, MIX_TOP1, MIX_TOP1_UNSCALED };
+enum mix_route { MIX_SINGLE, MIX_DENSE, MIX_TOP1, MIX_TOP1_UNSCALED, MIX_DENSE_PROBS };
 
 struct mix_cfg {
     int in, hidden, layers, out, experts; /* layers: hidden layers, 1 .. 3 */
@@ -66,13 +73,15 @@ struct mix {
 
 struct mix_ws;
 
-/* "single", "dense", "top1", "top1-unscaled"; NULL for a number that is no route. */
+/* "single", "dense", "top1", "top1-unscaled", "dense-probs"; NULL for a number that is no
+ * route. */
 const char *mix_route_word(enum mix_route route);
 /* ERR_INVALID for another word; *out is then as it was. */
 int mix_route_parse(enum mix_route *out, const char *word, struct err *e)
     __attribute__((warn_unused_result));
 
-/* 0, or ERR_RANGE naming the member (single has exactly one expert). */
+/* 0, or ERR_RANGE naming the member (single has exactly one expert, dense-probs at
+ * least two outputs). */
 int mix_cfg_check(const struct mix_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 size_t mix_size(const struct mix_cfg *cfg); /* floats in theta */

@@ -1,5 +1,6 @@
 #include "moe/mix.h"
 
+#include "moe/probs.h"
 #include "nn/act.h"
 #include "nn/blas.h"
 #include "nn/init.h"
@@ -25,6 +26,7 @@ struct mix_ws {
     float *gate;                    /* (max_batch, experts), by caller's row */
     float *h[MIX_LAYERS_MAX];       /* (places, hidden) */
     float *y;                       /* (places, out), before the gate */
+    float *mixed;                   /* dense-probs: (max_batch, out), what forward gave */
     float *dy, *d0, *d1, *dgate;    /* backward: (max_batch, out | hidden | experts) */
     float *block;                   /* owned: all of the above */
 };
@@ -34,28 +36,35 @@ static bool is_top1(const struct mix_cfg *cfg)
     return cfg->route == MIX_TOP1 || cfg->route == MIX_TOP1_UNSCALED;
 }
 
+static bool is_dense(const struct mix_cfg *cfg)
+{
+    return cfg->route == MIX_DENSE || cfg->route == MIX_DENSE_PROBS;
+}
+
 static struct mlp_cfg expert_cfg(const struct mix_cfg *cfg)
 {
     return (struct mlp_cfg){cfg->in, cfg->hidden, cfg->layers, cfg->out};
 }
 
-static const char *const ROUTE_WORDS[] = {"single", "dense", "top1", "top1-unscaled"};
+static const char *const ROUTE_WORDS[] = {"single", "dense", "top1", "top1-unscaled",
+                                          "dense-probs"};
 
 const char *mix_route_word(enum mix_route route)
 {
     int i = (int)route;
-    return i >= MIX_SINGLE && i <= MIX_TOP1_UNSCALED ? ROUTE_WORDS[i] : NULL;
+    return i >= MIX_SINGLE && i <= MIX_DENSE_PROBS ? ROUTE_WORDS[i] : NULL;
 }
 
 int mix_route_parse(enum mix_route *out, const char *word, struct err *e)
 {
-    for (int i = MIX_SINGLE; i <= MIX_TOP1_UNSCALED; i++) {
+    for (int i = MIX_SINGLE; i <= MIX_DENSE_PROBS; i++) {
         if (strcmp(word, ROUTE_WORDS[i]) != 0) continue;
         *out = (enum mix_route)i;
         return 0;
     }
     return err_field(e, ERR_INVALID, "route",
-                     "'%.30s' is none of single, dense, top1, top1-unscaled", word);
+                     "'%.30s' is none of single, dense, top1, top1-unscaled, dense-probs",
+                     word);
 }
 
 static int check_member(const char *name, int value, int max, struct err *e)
@@ -78,6 +87,10 @@ int mix_cfg_check(const struct mix_cfg *cfg, struct err *e)
     if (cfg->route == MIX_SINGLE && cfg->experts != 1)
         return err_field(e, ERR_RANGE, "experts", "%d experts need a route, not 'single'",
                          cfg->experts);
+    if (cfg->route == MIX_DENSE_PROBS && cfg->out < 2)
+        return err_field(e, ERR_RANGE, "route",
+                         "'dense-probs' mixes distributions over at least 2 outputs; use "
+                         "'dense' for values");
     return 0;
 }
 
@@ -162,9 +175,10 @@ struct mix_ws *mix_ws_new(const struct mix_cfg *cfg, int max_batch, struct err *
 
     size_t n = (size_t)max_batch, in = (size_t)cfg->in, out = (size_t)cfg->out;
     size_t hidden = (size_t)cfg->hidden, experts = (size_t)cfg->experts;
-    size_t places = cfg->route == MIX_DENSE ? n * experts : n;
+    size_t places = is_dense(cfg) ? n * experts : n;
+    size_t mixed = cfg->route == MIX_DENSE_PROBS ? n * out : 0;
     size_t floats = n * (in + 2 * experts + out + 2 * hidden) +
-                    places * (out + hidden * (size_t)cfg->layers);
+                    places * (out + hidden * (size_t)cfg->layers) + mixed;
 
     struct mix_ws *ws = calloc(1, sizeof *ws);
     float *block = calloc(floats, sizeof *block);
@@ -190,6 +204,7 @@ struct mix_ws *mix_ws_new(const struct mix_cfg *cfg, int max_batch, struct err *
     ws->d0 = at, at += n * hidden;
     ws->d1 = at, at += n * hidden;
     ws->y = at, at += places * out;
+    ws->mixed = at, at += mixed;
     for (int l = 0; l < cfg->layers; l++)
         ws->h[l] = at, at += places * hidden;
     assert(at == block + floats);
@@ -284,6 +299,15 @@ static void forward_dense(float *y, const struct mix *m, struct mix_ws *ws)
     }
 }
 
+static void forward_probs(float *y, const struct mix *m, struct mix_ws *ws)
+{
+    size_t cells = (size_t)ws->n * (size_t)m->cfg.out;
+    for (int k = 0; k < m->cfg.experts; k++)
+        run_expert(ws->y + (size_t)k * cells, m, ws, k);
+    probs_forward(y, ws->y, ws->gate, ws->n, m->cfg.experts, m->cfg.out);
+    memcpy(ws->mixed, y, sizeof *y * cells);
+}
+
 static void forward_top1(float *y, const struct mix *m, struct mix_ws *ws, const float *x)
 {
     size_t in = (size_t)m->cfg.in, out = (size_t)m->cfg.out;
@@ -325,6 +349,8 @@ void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
         memcpy(ws->x, x, sizeof *x * (size_t)n * (size_t)m->cfg.in);
         if (m->cfg.route == MIX_DENSE)
             forward_dense(y, m, ws);
+        else if (m->cfg.route == MIX_DENSE_PROBS)
+            forward_probs(y, m, ws);
         else
             run_expert(y, m, ws, 0);
     }
@@ -371,7 +397,17 @@ static void back_dense(float *grad, const struct mix *m, struct mix_ws *ws,
     }
 }
 
-/* the same for the one expert reached; dgate lies by place, as x does */
+static void back_probs(float *grad, const struct mix *m, struct mix_ws *ws,
+                       const float *dy)
+{
+    for (int k = 0; k < m->cfg.experts; k++) {
+        probs_backward(ws->dy, ws->dgate, dy, ws->mixed, ws->y, ws->gate, ws->n,
+                       m->cfg.experts, m->cfg.out, k);
+        back_expert(grad, m, ws, k, ws->dy);
+    }
+}
+
+/* back_dense for the one expert reached; dgate lies by place, as x does */
 static void back_top1(float *grad, const struct mix *m, struct mix_ws *ws,
                       const float *dy)
 {
@@ -441,6 +477,8 @@ float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *w
     }
     if (is_top1(&m->cfg))
         back_top1(grad, m, ws, dy);
+    else if (m->cfg.route == MIX_DENSE_PROBS)
+        back_probs(grad, m, ws, dy);
     else
         back_dense(grad, m, ws, dy);
 

@@ -230,6 +230,8 @@ static const char *route_name(enum mix_route r)
         return "top1";
     case MIX_TOP1_UNSCALED:
         return "top1_unscaled";
+    case MIX_DENSE_PROBS:
+        return "dense_probs";
     }
     return "";
 }

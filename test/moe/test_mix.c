@@ -46,7 +46,8 @@ static double twin_forward(double *y, int *chosen, const struct mix_cfg *c,
             g[k] = theta[experts * c->in + k];
             for (int j = 0; j < c->in; j++)
                 g[k] += theta[k * c->in + j] * (double)row[j];
-            double noisy = g[k] + (z && c->route != MIX_DENSE ? z[i * experts + k] : 0);
+            bool top1 = c->route == MIX_TOP1 || c->route == MIX_TOP1_UNSCALED;
+            double noisy = g[k] + (z && top1 ? (double)z[i * experts + k] : 0);
             if (noisy > best) best = noisy, chosen[i] = k;
         }
         for (int k = 0; k < experts; k++)
@@ -58,14 +59,20 @@ static double twin_forward(double *y, int *chosen, const struct mix_cfg *c,
         for (int j = 0; j < c->out; j++)
             y[i * c->out + j] = 0;
         for (int k = 0; k < experts; k++) {
-            double e[32], w = c->route == MIX_DENSE  ? p[k]
+            bool dense = c->route == MIX_DENSE || c->route == MIX_DENSE_PROBS;
+            double e[32], w = dense                  ? p[k]
                               : k != chosen[i]       ? 0
                               : c->route == MIX_TOP1 ? p[k]
                                                      : 1;
             twin_expert(e, c, theta + mix_expert(c, k).at, row);
+            double norm = c->route == MIX_DENSE_PROBS ? 0 : 1;
+            for (int j = 0; j < c->out && c->route == MIX_DENSE_PROBS; j++)
+                norm += e[j] = exp(e[j]);
             for (int j = 0; j < c->out; j++)
-                y[i * c->out + j] += w * e[j];
+                y[i * c->out + j] += w * e[j] / norm;
         }
+        for (int j = 0; j < c->out && c->route == MIX_DENSE_PROBS; j++)
+            y[i * c->out + j] = log(y[i * c->out + j]);
     }
     for (int k = 0; k < experts; k++)
         sum += share[k] * mean[k];
@@ -179,8 +186,9 @@ static struct mix_cfg cfg_of(enum mix_route route)
                             .route = route};
 }
 
-static const enum mix_route ROUTES[] = {MIX_SINGLE, MIX_DENSE, MIX_TOP1,
-                                        MIX_TOP1_UNSCALED};
+enum { ROUTE_COUNT = 5 };
+static const enum mix_route ROUTES[ROUTE_COUNT] = {MIX_SINGLE, MIX_DENSE, MIX_TOP1,
+                                                   MIX_TOP1_UNSCALED, MIX_DENSE_PROBS};
 
 START_TEST(values_and_gradients_equal_the_twin)
 {
@@ -193,10 +201,10 @@ START_TEST(values_and_gradients_equal_the_twin)
 }
 END_TEST
 
-START_TEST(one_output_and_many_experts)
+START_TEST(few_outputs_and_many_experts)
 {
     struct mix_cfg c = cfg_of(ROUTES[_i]);
-    c.out = 1;
+    c.out = c.route == MIX_DENSE_PROBS ? 2 : 1;
     compare(c, false, 0.1f);
     if (c.route == MIX_SINGLE) return;
     c.experts = 8; /* more than reached: some have no rows */
@@ -224,6 +232,7 @@ START_TEST(router_learns_unless_unscaled)
 {
     ck_assert_double_gt(router_norm(MIX_TOP1, 0.0f), 0.1);
     ck_assert_double_gt(router_norm(MIX_DENSE, 0.0f), 0.1);
+    ck_assert_double_gt(router_norm(MIX_DENSE_PROBS, 0.0f), 0.1);
     ck_assert_double_eq(router_norm(MIX_TOP1_UNSCALED, 0.0f), 0.0);
     ck_assert_double_gt(router_norm(MIX_TOP1_UNSCALED, 1.0f), 1e-3);
 }
@@ -393,6 +402,7 @@ START_TEST(bad_shapes_are_named)
         {{5, 9, 2, 4, 65, MIX_TOP1}, "experts"},
         {{5, 9, 2, 4, 3, MIX_SINGLE}, "experts"},
         {{5, 9, 2, 4, 3, (enum mix_route)9}, "route"},
+        {{5, 9, 2, 1, 3, MIX_DENSE_PROBS}, "route"}, /* always ln 1 */
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err e = {0};
@@ -406,7 +416,7 @@ END_TEST
 
 START_TEST(routes_have_words)
 {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < ROUTE_COUNT; i++) {
         enum mix_route back = (enum mix_route)9;
         ck_assert_int_eq(mix_route_parse(&back, mix_route_word(ROUTES[i]), NULL), 0);
         ck_assert_int_eq(back, ROUTES[i]);
@@ -469,19 +479,19 @@ Suite *suite_moe_mix(void)
 {
     Suite *s = suite_create("moe/mix");
     TCase *t = tcase_create("moe/mix");
-    tcase_add_loop_test(t, values_and_gradients_equal_the_twin, 0, 4);
-    tcase_add_loop_test(t, one_output_and_many_experts, 0, 4);
+    tcase_add_loop_test(t, values_and_gradients_equal_the_twin, 0, ROUTE_COUNT);
+    tcase_add_loop_test(t, few_outputs_and_many_experts, 0, ROUTE_COUNT);
     tcase_add_test(t, router_learns_unless_unscaled);
     tcase_add_test(t, backward_adds_and_leaves_unused_experts_alone);
-    tcase_add_loop_test(t, one_row_is_the_row_of_a_batch, 0, 4);
+    tcase_add_loop_test(t, one_row_is_the_row_of_a_batch, 0, ROUTE_COUNT);
     tcase_add_test(t, noise_decides_who_is_reached_not_by_how_much);
     tcase_add_test(t, hidden_activations_are_the_experts_own);
-    tcase_add_loop_test(t, ranges_tile_theta, 0, 4);
+    tcase_add_loop_test(t, ranges_tile_theta, 0, ROUTE_COUNT);
     tcase_add_test(t, clone_is_a_separate_equal);
     tcase_add_test(t, start_is_reproducible_and_nearly_even);
     tcase_add_test(t, bad_shapes_are_named);
     tcase_add_test(t, routes_have_words);
-    tcase_add_loop_test(t, memory_is_got_at_the_start_only, 0, 4);
+    tcase_add_loop_test(t, memory_is_got_at_the_start_only, 0, ROUTE_COUNT);
     suite_add_tcase(s, t);
     return s;
 }

@@ -154,8 +154,9 @@ static void expect_give_up(const struct policy *p, const float *x)
 
 START_TEST(numbers_that_are_not_finite_are_caught)
 {
-    static const enum mix_route routes[] = {MIX_DENSE, MIX_TOP1, MIX_TOP1_UNSCALED};
-    for (size_t i = 0; i < 3; i++) {
+    static const enum mix_route routes[] = {MIX_DENSE, MIX_TOP1, MIX_TOP1_UNSCALED,
+                                            MIX_DENSE_PROBS};
+    for (size_t i = 0; i < 4; i++) {
         struct policy_cfg cfg = small();
         cfg.route = routes[i];
         struct policy *p = lively(cfg);

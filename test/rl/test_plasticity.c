@@ -248,7 +248,7 @@ END_TEST
 
 START_TEST(dense_measures_every_expert_on_every_row)
 {
-    struct policy *p = identity_policy(cfg_of(MIX_DENSE));
+    struct policy *p = identity_policy(cfg_of(_i ? MIX_DENSE_PROBS : MIX_DENSE));
     struct plasticity m = measure(p, (struct plasticity_batch){.obs = ROUTED, .n = 5});
     ck_assert_int_eq(m.actor.reached, 3);
     for (int k = 0; k < 3; k++) {
@@ -402,7 +402,7 @@ Suite *suite_rl_plasticity(void)
     tcase_add_test(t, a_dead_unit_is_seen);
     tcase_add_loop_test(t, top1_measures_each_expert_on_its_rows, 0, 2);
     tcase_add_test(t, router_noise_decides_who_is_measured);
-    tcase_add_test(t, dense_measures_every_expert_on_every_row);
+    tcase_add_loop_test(t, dense_measures_every_expert_on_every_row, 0, 2);
     tcase_add_test(t, a_weighted_row_counts_as_many);
     tcase_add_test(t, layers_and_networks_are_kept_apart);
     tcase_add_test(t, what_is_not_finite_is_named);
