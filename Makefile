@@ -108,6 +108,11 @@ $(B)/test/%.o: CPPFLAGS += -Itest
 $(B)/src/%.o: CFLAGS += $(if $(filter fuzz,$(MODE)),,-Wdouble-promotion)
 $(B)/src/nn/%.o: CFLAGS += -O3
 $(B)/src/moe/%.o: CFLAGS += -O3
+# kernels for one instruction set each, chosen when the program runs
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
+$(B)/src/nn/%_avx2.o: CFLAGS += -mavx2 -mfma -mpopcnt
+$(B)/src/nn/%_avx512.o: CFLAGS += -mavx512f -mavx2 -mfma -mpopcnt -mprefer-vector-width=512
+endif
 
 $(B)/%.o: %.c $(B)/flags | $(B)/headers
 	$(Q)mkdir -p $(@D)

@@ -77,6 +77,12 @@ void policy_ws_free(struct policy_ws *ws);
 int policy_decide(struct policy_choice *out, const struct policy *p, struct policy_ws *ws,
                   const float *obs, uint32_t mask, double u);
 
+/* The last step of a decision: action, logp and entropy from prob, gate and value in *c,
+ * the logits and their lse. Errors and u as above; logits are not read when lse is not
+ * finite. */
+int policy_settle(struct policy_choice *c, const float *logits, float lse, uint32_t mask,
+                  int actions, double u);
+
 /* softmax over the bits of mask (at least one below actions); prob of the others is 0.
  * Returns lse with ln prob[a] = logits[a] - lse, not finite if the logits are not.
  * logits and prob (actions), may be the same array. */

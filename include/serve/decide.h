@@ -4,16 +4,15 @@
  * The draw is a pure function of (seed, session key, chunk), so an answer does not depend
  * on the worker that gave it, and is the same after a restart and in process.
  *
- * Threads: a struct decider belongs to one thread; no allocation after _init. */
+ * Threads: a struct decider belongs to one thread; deciding allocates nothing. */
 #ifndef SERVE_DECIDE_H
 #define SERVE_DECIDE_H
 
 #include "abr/feat.h"
-#include "moe/policy.h"
+#include "moe/swift.h"
 #include "serve/track.h"
 
 struct decider {
-    struct policy_ws *ws;
     enum feat_layout layout;
     float obs[FEAT_FULL_DIM];
 };
@@ -25,7 +24,6 @@ int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct er
 
 int decide_init(struct decider *d, const struct policy_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
-void decide_release(struct decider *d);
 
 /* Does the session with this key explore? */
 bool decide_explores(uint64_t seed, uint64_t key, double share);
@@ -34,7 +32,7 @@ double decide_draw(uint64_t seed, uint64_t key, int chunk);
 
 /* u < 0: the best action. Weights whose output is not finite give the lowest level,
  * marked as not sampled, and false. */
-bool decide(struct verdict *out, const struct policy *p, struct decider *d,
+bool decide(struct verdict *out, const struct swift *s, struct decider *d,
             const struct view *v, double u);
 
 #endif

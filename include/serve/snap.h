@@ -10,10 +10,11 @@
 #define SERVE_SNAP_H
 
 #include "base/err.h"
-#include "moe/policy.h"
+#include "moe/swift.h"
 
 struct weights {
     const struct policy *policy; /* policy->version names it */
+    const struct swift *swift;   /* the same, packed for decisions */
     double published_at;         /* s since the epoch */
     double check_score;
 };

@@ -1,15 +1,14 @@
 #include "abr/algo_moe.h"
 
 #include "abr/feat.h"
-#include "moe/policy.h"
+#include "moe/swift.h"
 #include "rl/ckpt.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct pilot {
-    struct policy *policy;
-    struct policy_ws *ws;
+    struct swift *swift;
     enum feat_layout layout;
     float paper[FEAT_PAPER_DIM]; /* the paper's state is rolled from chunk to chunk */
 };
@@ -18,8 +17,7 @@ static void pilot_free(void *self)
 {
     struct pilot *p = self;
     if (!p) return;
-    policy_ws_free(p->ws);
-    policy_free(p->policy);
+    swift_free(p->swift);
     free(p);
 }
 
@@ -43,9 +41,9 @@ static int pilot_decide(void *self, const struct view *v, const struct video *vi
         obs = full;
     }
 
-    uint32_t trained = (UINT32_C(1) << p->policy->cfg.actions) - 1;
+    uint32_t trained = (UINT32_C(1) << swift_cfg(p->swift)->actions) - 1;
     struct policy_choice choice;
-    int rc = policy_decide(&choice, p->policy, p->ws, obs, feat_mask(v) & trained, -1);
+    int rc = swift_decide(&choice, p->swift, obs, feat_mask(v) & trained, -1);
     return rc ? 0 : choice.action;
 }
 
@@ -54,16 +52,17 @@ static int load(struct pilot *p, const char *path, struct err *e)
     struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
     if (!meta) return err_set(e, ERR_MEMORY, "no memory for the policy");
     struct err why = {0};
-    p->policy = ckpt_load(path, meta, NULL, NULL, &why);
+    struct policy *policy = ckpt_load(path, meta, NULL, NULL, &why);
     const char *layout = ckpt_meta_get(meta, "layout");
-    int rc = p->policy && layout ? feat_layout_parse(&p->layout, layout, &why) : 0;
+    int rc = policy && layout ? feat_layout_parse(&p->layout, layout, &why) : 0;
     free(meta);
 
-    if (!rc && p->policy && p->policy->cfg.obs_dim != feat_dim(p->layout))
+    if (!rc && policy && policy->cfg.obs_dim != feat_dim(p->layout))
         err_field(&why, ERR_INVALID, path, "takes %d inputs, its layout '%s' has %d",
-                  p->policy->cfg.obs_dim, feat_layout_name(p->layout),
-                  feat_dim(p->layout));
-    if (p->policy && !why.code) p->ws = policy_ws_new(&p->policy->cfg, &why);
+                  policy->cfg.obs_dim, feat_layout_name(p->layout), feat_dim(p->layout));
+    if (policy && !why.code) p->swift = swift_new(&policy->cfg, &why);
+    if (p->swift) swift_load(p->swift, policy);
+    policy_free(policy);
     return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;
 }
 

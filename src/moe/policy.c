@@ -201,6 +201,23 @@ static int sample(const float *prob, int actions, double u)
     return last;
 }
 
+int policy_settle(struct policy_choice *c, const float *logits, float lse, uint32_t mask,
+                  int actions, double u)
+{
+    bool finite = isfinite(c->value) && isfinite(lse);
+    for (int a = 0; finite && a < actions; a++)
+        finite = !in_mask(mask, a) || isfinite(logits[a]);
+    for (int k = 0; finite && k < POLICY_GATES; k++)
+        finite = isfinite(c->gate[k]);
+    if (!finite) return give_up(c, mask, actions);
+
+    for (int a = 0; a < actions; a++)
+        if (c->prob[a] > 0.0f) c->entropy += c->prob[a] * (lse - logits[a]);
+    c->action = u < 0.0 ? most_likely(c->prob, actions) : sample(c->prob, actions, u);
+    c->logp = logits[c->action] - lse;
+    return 0;
+}
+
 int policy_decide(struct policy_choice *out, const struct policy *p, struct policy_ws *ws,
                   const float *obs, uint32_t mask, double u)
 {
@@ -212,20 +229,7 @@ int policy_decide(struct policy_choice *out, const struct policy *p, struct poli
     mix_forward(&value, NULL, NULL, p->critic, ws->critic, obs, NULL, 1);
     float lse = policy_softmax(out->prob, logits, mask, actions);
     out->value = value * p->ret_std + p->ret_mean;
-
-    bool finite = isfinite(out->value) && isfinite(lse);
-    for (int a = 0; a < actions; a++)
-        finite = finite && (!in_mask(mask, a) || isfinite(logits[a]));
-    for (int k = 0; k < experts; k++)
-        finite = finite && isfinite(ws->gate[k]);
-    if (!finite) return give_up(out, mask, actions);
-
     for (int k = 0; k < experts && k < POLICY_GATES; k++)
         out->gate[k] = ws->gate[k];
-    for (int a = 0; a < actions; a++)
-        if (out->prob[a] > 0.0f) out->entropy += out->prob[a] * (lse - logits[a]);
-    out->action =
-        u < 0.0 ? most_likely(out->prob, actions) : sample(out->prob, actions, u);
-    out->logp = logits[out->action] - lse;
-    return 0;
+    return policy_settle(out, logits, lse, mask, actions, u);
 }

@@ -22,16 +22,7 @@ int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct er
 int decide_init(struct decider *d, const struct policy_cfg *cfg, struct err *e)
 {
     *d = (struct decider){0};
-    int rc = decide_layout(&d->layout, cfg, e);
-    if (rc) return rc;
-    d->ws = policy_ws_new(cfg, e);
-    return d->ws ? 0 : ERR_MEMORY;
-}
-
-void decide_release(struct decider *d)
-{
-    policy_ws_free(d->ws);
-    d->ws = NULL;
+    return decide_layout(&d->layout, cfg, e);
 }
 
 bool decide_explores(uint64_t seed, uint64_t key, double share)
@@ -44,18 +35,18 @@ double decide_draw(uint64_t seed, uint64_t key, int chunk)
     return rng_uniform_at(seed, key, (uint64_t)chunk);
 }
 
-bool decide(struct verdict *out, const struct policy *p, struct decider *d,
+bool decide(struct verdict *out, const struct swift *s, struct decider *d,
             const struct view *v, double u)
 {
     feat_observe(d->obs, d->layout, v);
     struct policy_choice choice;
-    bool ok = policy_decide(&choice, p, d->ws, d->obs, feat_mask(v), u) == 0;
+    bool ok = swift_decide(&choice, s, d->obs, feat_mask(v), u) == 0;
     *out = (struct verdict){.level = choice.action,
                             .expert = choice.expert,
                             .logp = choice.logp,
                             .value = choice.value,
                             .entropy = choice.entropy,
-                            .policy = p->version,
+                            .policy = swift_version(s),
                             .sampled = ok && u >= 0};
     for (int k = 0; k < v->levels; k++)
         out->prob[k] = choice.prob[k];

@@ -13,6 +13,7 @@ static const uint64_t SEED = 20;
 
 struct exam {
     struct decider decider;
+    struct swift *swift; /* the weights under examination */
     struct corpus *corpus;
     struct video *video;
 };
@@ -25,6 +26,8 @@ struct exam *exam_new(const struct policy_cfg *cfg, struct err *e)
         return NULL;
     }
     if (decide_init(&x->decider, cfg, e)) goto fail;
+    x->swift = swift_new(cfg, e);
+    if (!x->swift) goto fail;
     x->corpus = corpus_generate(NULL, TRACES_EACH, TRACE_S, SEED, e);
     x->video = video_default(e);
     if (!x->corpus || !x->video) goto fail;
@@ -43,15 +46,14 @@ fail:
 void exam_free(struct exam *x)
 {
     if (!x) return;
-    decide_release(&x->decider);
+    swift_free(x->swift);
     corpus_free(x->corpus);
     video_free(x->video);
     free(x);
 }
 
 /* Mean scaled reward per chunk of one viewer. */
-static double play(struct exam *x, const struct policy *p, const struct trace *trace,
-                   const struct qoe *qoe)
+static double play(struct exam *x, const struct trace *trace, const struct qoe *qoe)
 {
     struct emu_world world = {x->video, trace, emu_cfg_default()};
     struct player player;
@@ -61,7 +63,7 @@ static double play(struct exam *x, const struct policy *p, const struct trace *t
     int chunks = 0;
     for (bool end = false; !end; chunks++) {
         struct verdict v;
-        if (!decide(&v, p, &x->decider, &player.view, -1)) return NAN;
+        if (!decide(&v, x->swift, &x->decider, &player.view, -1)) return NAN;
         end = player_step(&player, v.level, 1);
         sum += player.last.reward / scale;
     }
@@ -70,9 +72,10 @@ static double play(struct exam *x, const struct policy *p, const struct trace *t
 
 double exam_score(struct exam *x, const struct policy *p)
 {
+    swift_load(x->swift, p);
     double sum = 0;
     for (int k = 0; k < QOE_PROFILES; k++)
         for (int i = 0; i < x->corpus->n; i++)
-            sum += play(x, p, x->corpus->traces[i], &qoe_profiles[k].qoe);
+            sum += play(x, x->corpus->traces[i], &qoe_profiles[k].qoe);
     return sum / (QOE_PROFILES * x->corpus->n);
 }

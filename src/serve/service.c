@@ -486,7 +486,5 @@ struct service_worker *service_worker_new(struct service *s, struct err *e)
 
 void service_worker_free(struct service_worker *w)
 {
-    if (!w) return;
-    decide_release(&w->decider);
     free(w);
 }

@@ -48,7 +48,7 @@ static void verdict_on(struct verdict *out, struct service *s, struct decider *d
                        const struct view *view, double u)
 {
     const struct weights *w = snap_get(s->snap);
-    bool ok = decide(out, w->policy, d, view, u);
+    bool ok = decide(out, w->swift, d, view, u);
     snap_put(s->snap, w);
     if (!ok && atomic_fetch_add(&s->numeric, 1) == 0)
         log_event(

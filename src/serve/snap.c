@@ -7,6 +7,7 @@
 struct held {
     struct weights weights; /* first: readers get a pointer to it */
     struct policy *policy;
+    struct swift *swift;
     int readers;        /* under the lock */
     struct held *older; /* retired, waiting for its readers */
 };
@@ -20,19 +21,24 @@ struct snap {
 static struct held *held_new(struct policy *p, double now, double score, struct err *e)
 {
     struct held *h = calloc(1, sizeof *h);
-    if (!h) {
+    struct swift *swift = h ? swift_new(&p->cfg, e) : NULL;
+    if (!swift) {
+        free(h);
         policy_free(p);
         err_set(e, ERR_MEMORY, "no memory for new weights");
         return NULL;
     }
+    swift_load(swift, p);
     h->policy = p;
-    h->weights = (struct weights){p, now, score};
+    h->swift = swift;
+    h->weights = (struct weights){p, swift, now, score};
     return h;
 }
 
 static void held_free(struct held *h)
 {
     assert(h->readers == 0);
+    swift_free(h->swift);
     policy_free(h->policy);
     free(h);
 }

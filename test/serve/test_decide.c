@@ -19,13 +19,18 @@ static struct view make_view(void)
     return v;
 }
 
-static struct policy *make_policy(int obs_dim)
+static struct swift *make_swift(bool broken)
 {
-    struct policy_cfg cfg = policy_cfg_default(obs_dim);
+    struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
     struct policy *p = policy_new(&cfg, NULL);
     policy_init(p, 5);
     p->version = 11;
-    return p;
+    for (size_t i = 0; broken && i < p->actor->n; i++)
+        p->actor->theta[i] = NAN;
+    struct swift *s = swift_new(&cfg, NULL);
+    swift_load(s, p);
+    policy_free(p);
+    return s;
 }
 
 START_TEST(draws_depend_on_seed_key_and_chunk_alone)
@@ -61,9 +66,9 @@ END_TEST
 
 START_TEST(samples_follow_the_distribution)
 {
-    struct policy *p = make_policy(FEAT_FULL_DIM);
+    struct swift *p = make_swift(false);
     struct decider d;
-    ck_assert_int_eq(decide_init(&d, &p->cfg, NULL), 0);
+    ck_assert_int_eq(decide_init(&d, swift_cfg(p), NULL), 0);
     struct view view = make_view();
     struct verdict v;
     int count[3] = {0};
@@ -82,33 +87,29 @@ START_TEST(samples_follow_the_distribution)
     ck_assert(!v.sampled);
     for (int k = 0; k < 3; k++)
         ck_assert(v.prob[k] <= v.prob[v.level]);
-    decide_release(&d);
-    policy_free(p);
+    swift_free(p);
 }
 END_TEST
 
 START_TEST(broken_weights_answer_the_lowest_level_and_do_not_teach)
 {
-    struct policy *p = make_policy(FEAT_FULL_DIM);
-    for (size_t i = 0; i < p->actor->n; i++)
-        p->actor->theta[i] = NAN;
+    struct swift *p = make_swift(true);
     struct decider d;
-    ck_assert_int_eq(decide_init(&d, &p->cfg, NULL), 0);
+    ck_assert_int_eq(decide_init(&d, swift_cfg(p), NULL), 0);
     struct view view = make_view();
     struct verdict v;
     ck_assert(!decide(&v, p, &d, &view, .9));
     ck_assert_int_eq(v.level, 0);
     ck_assert(!v.sampled);
-    decide_release(&d);
-    policy_free(p);
+    swift_free(p);
 }
 END_TEST
 
 START_TEST(deciding_allocates_nothing)
 {
-    struct policy *p = make_policy(FEAT_FULL_DIM);
+    struct swift *p = make_swift(false);
     struct decider d;
-    ck_assert_int_eq(decide_init(&d, &p->cfg, NULL), 0);
+    ck_assert_int_eq(decide_init(&d, swift_cfg(p), NULL), 0);
     struct view view = make_view();
     struct verdict v;
     alloc_watch();
@@ -116,8 +117,7 @@ START_TEST(deciding_allocates_nothing)
         decide(&v, p, &d, &view, .5);
     long calls = alloc_calls();
     ck_assert_int_eq(calls, 0);
-    decide_release(&d);
-    policy_free(p);
+    swift_free(p);
 }
 END_TEST
 

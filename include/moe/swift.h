@@ -1,0 +1,40 @@
+/* swift.h - one decision at a time, fast: a policy packed for batches of one.
+ *
+ * The same function as policy_decide (moe/policy.h), which is its plain twin in the tests.
+ * Weights are transposed and padded once, when they are packed; a decision then reads the
+ * routers, the rows of the chosen experts whose input is not zero (nn/vecmat.h) and nothing
+ * else. Actor and critic share the list of the observation's non-zero entries.
+ *
+ * Results differ from policy_decide's in the last bits (other sums), so that where two
+ * levels or two experts are equal to six digits either may be taken. They depend on
+ * weights, observation, mask, u and the CPU's instruction set alone: every thread gives the
+ * same answer.
+ *
+ * Weights that are not finite anywhere: every decision fails with ERR_NUMERIC, as the
+ * products may not read them.
+ *
+ * Errors: ERR_RANGE, ERR_MEMORY. Ownership: a swift owns its copy of the weights. Threads: a const
+ * struct swift is shared read-only after swift_load. Deciding allocates nothing. */
+#ifndef MOE_SWIFT_H
+#define MOE_SWIFT_H
+
+#include "moe/policy.h"
+
+struct swift;
+
+/* Weights 0. ERR_RANGE for a configuration outside the limits. */
+struct swift *swift_new(const struct policy_cfg *cfg, struct err *e);
+void swift_free(struct swift *s);
+
+/* Takes over weights and version of a policy with this configuration. */
+void swift_load(struct swift *s, const struct policy *p);
+
+uint64_t swift_version(const struct swift *s); /* of the policy */
+const struct policy_cfg *swift_cfg(const struct swift *s);
+const char *swift_isa(const struct swift *s); /* instruction set in use, for `bench` */
+
+/* As policy_decide. obs (obs_dim). */
+int swift_decide(struct policy_choice *out, const struct swift *s, const float *obs,
+                 uint32_t mask, double u);
+
+#endif
