@@ -84,7 +84,7 @@ static void learn(struct moments *out, const struct moments *in, const double *w
     double D = u ? d - 1 : d;
     double b = q * (D - q) / (D * (D - 1) * (D + 2)), a = q / D - (D + 1) * b;
 
-    double z[TASK_DIM], zz[TASK_DIM][TASK_DIM], trace = 0;
+    double z[TASK_DIM] = {0}, zz[TASK_DIM][TASK_DIM], trace = 0;
     for (int i = 0; i < d; i++) {
         z[i] = in->m[i] - in->c * w[i];
         for (int j = 0; j < d; j++)

@@ -1,0 +1,339 @@
+#include "lab/edge_sim.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct edge_sim_cfg edge_sim_default(int experts, enum edge_rule rule)
+{
+    struct task_cfg task = {.d = 15,
+                            .s = 10,
+                            .tasks = 10,
+                            .clusters = 10,
+                            .sigma0 = .6,
+                            .within = .3,
+                            .sigma_t = .1,
+                            .scale = 3,
+                            .signal = true};
+    struct router_cfg router = {.experts = experts, .d = task.d, .eta = .2, .noise = .03};
+    return (struct edge_sim_cfg){
+        .task = task, .router = router, .rule = rule, .delta = .1, .slots = 3000};
+}
+
+int edge_sim_t1(const struct edge_sim_cfg *c)
+{
+    double experts = c->router.experts;
+    return EDGE_SIM_DELAY + (int)ceil(experts * log(experts / c->delta));
+}
+
+double edge_sim_mth(const struct edge_sim_cfg *c)
+{
+    return fmin(EDGE_SIM_DELAY, log(1 / c->delta) / log(c->task.clusters));
+}
+
+int edge_sim_t2(const struct edge_sim_cfg *c)
+{
+    double settle = c->task.clusters * (edge_sim_mth(c) + log(1 / c->delta));
+    return edge_sim_t1(c) + EDGE_SIM_DELAY + (int)ceil(settle);
+}
+
+double edge_sim_need(const struct edge_sim_cfg *c)
+{
+    return c->task.clusters * edge_sim_mth(c) * log(1 / c->delta);
+}
+
+struct exact_norms edge_sim_norms(const struct task_pool *p, const struct task_cfg *c)
+{
+    struct exact_norms n = exact_norms(p, c->clusters, c->d);
+    double own = c->d * pow(c->within * c->sigma0 * c->sigma0, 2);
+    n.a += own;
+    n.b += 2 * own;
+    return n;
+}
+
+/* ids of streams: repetition in the high half; 0 the pool, 1 the servers, 2 + t the tasks */
+static void stream(struct rng *r, uint64_t seed, int repetition, int id)
+{
+    rng_init(r, seed, ((uint64_t)repetition << 32) + (uint64_t)id);
+}
+
+void edge_sim_pool(struct task_pool *p, const struct edge_sim_cfg *c, uint64_t seed,
+                   int repetition)
+{
+    struct task_cfg centres = c->task;
+    centres.within = 0;
+    struct rng r;
+    stream(&r, seed, repetition, 0);
+    task_pool_draw(p, &centres, &r);
+}
+
+/* a task under way, or the one that is being routed */
+struct work {
+    struct task_data x;
+    double truth[TASK_DIM], h[LEDGER_EXPERTS];
+    int cluster, near, done; /* the slot in which it is learned */
+    double travel, jitter;   /* uniform draws of its delays */
+};
+
+struct sim {
+    const struct edge_sim_cfg *cfg;
+    const struct task_pool *pool;
+    uint64_t seed;
+    int repetition;
+    struct exact_norms norms;
+    struct router gate;
+    struct ledger ledger;
+    double w[LEDGER_EXPERTS][TASK_DIM];
+    struct work work[LEDGER_EXPERTS];
+    bool idle[LEDGER_EXPERTS];
+    int power[LEDGER_EXPERTS];
+    int set[LEDGER_EXPERTS];
+    int next; /* the task at the head of the line */
+
+    int at_t1[LEDGER_EXPERTS];              /* L at T1 */
+    double at_t2[LEDGER_EXPERTS][TASK_DIM]; /* w at T2 */
+    double h[LEDGER_EXPERTS];               /* scores of the last routed task */
+    int routed, home, ready;                /* since the last point */
+    double slots_waited, all_waited, all_delay;
+    int waited;
+};
+
+static struct sim *start(const struct edge_sim_cfg *c, const struct task_pool *pool,
+                         uint64_t seed, int repetition)
+{
+    struct sim *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->cfg = c;
+    s->pool = pool;
+    s->seed = seed;
+    s->repetition = repetition;
+    s->norms = edge_sim_norms(pool, &c->task);
+    s->next = 1;
+    router_init(&s->gate, &c->router);
+    ledger_init(&s->ledger, c->router.experts, c->task.d);
+    struct rng r;
+    stream(&r, seed, repetition, 1);
+    for (int m = 0; m < c->router.experts; m++) {
+        s->idle[m] = true;
+        s->power[m] = 1 + (int)rng_below(&r, 3);
+    }
+    return s;
+}
+
+/* ---- one task */
+
+static int hops(int a, int b, int experts)
+{
+    int apart = abs(a - b);
+    return apart < experts - apart ? apart : experts - apart;
+}
+
+static int delay_of(const struct sim *s, const struct work *k, int m)
+{
+    int experts = s->cfg->router.experts;
+    double far = experts > 1 ? 2.0 * hops(k->near, m, experts) / experts : 0;
+    int transmission = 1 + (int)(5 * far * k->travel);
+    int execution = s->power[m] + (k->jitter >= .6) + (k->jitter >= .9);
+    assert(transmission + execution <= EDGE_SIM_DELAY);
+    return transmission + execution;
+}
+
+static void draw(struct work *k, struct rng *r, const struct sim *s, int t)
+{
+    const struct edge_sim_cfg *c = s->cfg;
+    stream(r, s->seed, s->repetition, 2 + t);
+    k->cluster = (int)rng_below(r, (uint32_t)c->task.clusters);
+    k->near = (int)rng_below(r, (uint32_t)c->router.experts);
+    k->travel = rng_uniform(r);
+    k->jitter = rng_uniform(r);
+    task_member(k->truth, s->pool->w[k->cluster], &c->task, r);
+    task_draw(&k->x, &c->task, k->truth, r);
+}
+
+/* the idle expert with the least first key, then the least second */
+static int least(const struct sim *s, const struct work *k, bool power_first)
+{
+    int best = -1, low = 0, experts = s->cfg->router.experts;
+    for (int m = 0; m < experts; m++) {
+        if (!s->idle[m]) continue;
+        int away = hops(k->near, m, experts);
+        int key = power_first ? s->power[m] * LEDGER_EXPERTS + away
+                              : away * LEDGER_EXPERTS + s->power[m];
+        if (best < 0 || key < low) {
+            best = m;
+            low = key;
+        }
+    }
+    return best;
+}
+
+static bool any_idle(const struct sim *s)
+{
+    for (int m = 0; m < s->cfg->router.experts; m++)
+        if (s->idle[m]) return true;
+    return false;
+}
+
+/* counts whether the task found its specialist, and got it */
+static void count_home(struct sim *s, const struct work *k, int m)
+{
+    bool ready = false;
+    for (int i = 0; i < s->cfg->router.experts; i++)
+        ready = ready || (s->idle[i] && s->set[i] == k->cluster);
+    s->routed++;
+    s->ready += ready;
+    s->home += s->set[m] == k->cluster;
+}
+
+static void renew_sets(struct sim *s)
+{
+    for (int m = 0; m < s->cfg->router.experts; m++)
+        s->set[m] = router_specialty(&s->gate, m, s->pool, s->cfg->task.clusters);
+}
+
+/* routes the tasks in line while somebody is idle; task i arrived in slot i */
+static void route(struct sim *s, int t)
+{
+    const struct edge_sim_cfg *c = s->cfg;
+    int last = t < c->slots ? t : c->slots;
+    bool routed = s->next <= last && any_idle(s);
+    if (routed) renew_sets(s);
+    for (; s->next <= last && any_idle(s); s->next++) {
+        struct work k;
+        struct rng r;
+        draw(&k, &r, s, s->next);
+        router_scores(k.h, &s->gate, k.x.sum);
+        int m = c->rule == EDGE_NEAREST    ? least(s, &k, false)
+                : c->rule == EDGE_POWERFUL ? least(s, &k, true)
+                                           : router_pick(&s->gate, k.h, s->idle, &r);
+        count_home(s, &k, m);
+        int delay = delay_of(s, &k, m);
+        k.done = t + delay;
+        s->work[m] = k;
+        s->idle[m] = false;
+        memcpy(s->h, k.h, sizeof s->h);
+        s->waited += t > s->next;
+        s->slots_waited += t - s->next;
+        s->all_waited += t - s->next;
+        s->all_delay += delay;
+    }
+}
+
+/* experts whose task ends in slot t learn it; true while others are busy */
+static bool finish(struct sim *s, int t)
+{
+    const struct edge_sim_cfg *c = s->cfg;
+    bool busy = false;
+    bool step = c->rule == EDGE_ON || (c->rule == EDGE_STOP && t <= edge_sim_t1(c));
+    for (int m = 0; m < c->router.experts; m++) {
+        struct work *k = &s->work[m];
+        if (!s->idle[m] && k->done <= t) {
+            double moved = task_learn(s->w[m], &c->task, &k->x, k->truth);
+            ledger_add(&s->ledger, m, k->truth, s->w[m]);
+            router_count(&s->gate, m);
+            if (step) router_step(&s->gate, k->h, k->x.sum, m, moved);
+            s->idle[m] = true;
+        }
+        busy = busy || !s->idle[m];
+    }
+    return busy;
+}
+
+/* ---- what is measured */
+
+static double theorem(const struct sim *s, int t)
+{
+    const struct task_cfg *c = &s->cfg->task;
+    const struct ledger *l = &s->ledger;
+    double r = 1 - (double)c->s / c->d, sum = 0;
+    double own = 2 * c->d * pow(c->within * c->sigma0 * c->sigma0, 2);
+    bool early = t <= edge_sim_t1(s->cfg);
+    for (int m = 0; m < l->experts; m++) {
+        int all = l->learned[m], before = early ? all : s->at_t1[m];
+        sum += all * (pow(r, all) * s->norms.a +
+                      (1 - pow(r, before)) * pow(r, all - before) * s->norms.b);
+    }
+    return sum / l->rounds + own;
+}
+
+static double drift(const struct sim *s, int t)
+{
+    int experts = s->cfg->router.experts;
+    double mean = 0;
+    if (t < edge_sim_t2(s->cfg)) return (double)NAN;
+    for (int m = 0; m < experts; m++) {
+        double far = 0;
+        for (int i = 0; i < s->cfg->task.d; i++)
+            far = fmax(far, fabs(s->w[m][i] - s->at_t2[m][i]));
+        mean += far / experts;
+    }
+    return mean;
+}
+
+static void measure(double *at, int points, struct sim *s, int t)
+{
+    const struct task_cfg *c = &s->cfg->task;
+    double r = 1 - (double)c->s / c->d, v[EDGE_SERIES];
+    const struct ledger *l = &s->ledger;
+    for (int i = 0; i < EDGE_SERIES; i++)
+        v[i] = (double)NAN;
+    if (l->rounds > 0) {
+        v[EDGE_ERROR] = ledger_error(l, (const double(*)[TASK_DIM])s->w);
+        v[EDGE_PRINTED] = ledger_bound_g(l, NULL, r, s->norms.a, s->norms.b);
+        v[EDGE_EXACT] = ledger_exact_g(l, r, s->norms.a, s->norms.b);
+        v[EDGE_THEOREM] = theorem(s, t);
+    }
+    router_gaps(&v[EDGE_INSIDE], &v[EDGE_ACROSS], s->h, s->set, s->cfg->router.experts);
+    v[EDGE_DRIFT] = drift(s, t);
+    if (s->routed > 0) {
+        v[EDGE_HOME] = (double)s->home / s->routed;
+        v[EDGE_READY] = (double)s->ready / s->routed;
+        v[EDGE_WAITED] = s->slots_waited / s->routed;
+    }
+    s->routed = s->home = s->ready = 0;
+    s->slots_waited = 0;
+    for (int i = 0; i < EDGE_SERIES; i++)
+        at[(size_t)i * (size_t)points] = v[i];
+}
+
+static void note(struct sim *s, int t)
+{
+    if (t == edge_sim_t1(s->cfg)) memcpy(s->at_t1, s->ledger.learned, sizeof s->at_t1);
+    if (t == edge_sim_t2(s->cfg)) memcpy(s->at_t2, s->w, sizeof s->at_t2);
+}
+
+int edge_sim_run(double *out, struct edge_sim_end *end, const struct edge_sim_cfg *c,
+                 const struct task_pool *pool, const int *grid, int points, uint64_t seed,
+                 int repetition)
+{
+    struct task_pool own;
+    if (!pool) {
+        edge_sim_pool(&own, c, seed, repetition);
+        pool = &own;
+    }
+    struct sim *s = start(c, pool, seed, repetition);
+    if (!s) return ERR_MEMORY;
+
+    int p = 0;
+    bool busy = true;
+    for (int t = 1; t <= c->slots || busy || s->next <= c->slots; t++) {
+        busy = finish(s, t);
+        route(s, t);
+        note(s, t);
+        if (p < points && t == grid[p]) measure(&out[p++], points, s, t);
+    }
+    assert(p == points);
+
+    double r = 1 - (double)c->task.s / c->task.d;
+    renew_sets(s);
+    end->error = ledger_error(&s->ledger, (const double(*)[TASK_DIM])s->w);
+    end->printed = ledger_bound_g(&s->ledger, NULL, r, s->norms.a, s->norms.b);
+    end->exact = ledger_exact_g(&s->ledger, r, s->norms.a, s->norms.b);
+    end->waited = s->waited;
+    end->wait = s->all_waited / c->slots;
+    end->delay = s->all_delay / c->slots;
+    memcpy(end->set, s->set, sizeof end->set);
+    free(s);
+    return 0;
+}
