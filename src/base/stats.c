@@ -59,17 +59,28 @@ double stats_percentile(const double *x, int n, double p)
     return out;
 }
 
-double stats_iqm(const double *x, int n)
+/* value i covers [i, i+1] of [0, n]; it counts by its overlap with [n lo, n hi] */
+static double trimmed_sorted(const double *s, int n, struct stats_cut cut)
 {
-    double *s = sorted(x, n);
-    if (!s) return NAN;
-
-    /* value i covers [i, i+1] of [0, n]; it counts by its overlap with [n/4, 3n/4] */
-    double lo = .25 * n, hi = .75 * n, sum = 0;
+    assert(cut.lo >= 0 && cut.lo < cut.hi && cut.hi <= 1);
+    double lo = cut.lo * n, hi = cut.hi * n, sum = 0;
     for (int i = (int)lo; i < n && i < hi; i++)
         sum += s[i] * (fmin(i + 1, hi) - fmax(i, lo));
-    free(s);
     return sum / (hi - lo);
+}
+
+double stats_trimmed(const double *x, int n, struct stats_cut cut)
+{
+    double *s = sorted(x, n);
+    double out = NAN;
+    if (s) out = trimmed_sorted(s, n, cut);
+    free(s);
+    return out;
+}
+
+double stats_iqm(const double *x, int n)
+{
+    return stats_trimmed(x, n, STATS_CUT_IQM);
 }
 
 /* Resamples sum(num) / sum(den); den = NULL counts 1 for each unit. */
@@ -116,4 +127,83 @@ struct stats_interval stats_bootstrap_ratio(const double *num, const double *den
                                             double level, int resamples, uint64_t seed)
 {
     return resample(num, den, n, level, resamples, seed);
+}
+
+static int strata_total(struct stats_strata a)
+{
+    int total = 0;
+    for (int s = 0; s < a.strata; s++) {
+        assert(a.n[s] > 0);
+        total += a.n[s];
+    }
+    return total;
+}
+
+/* the statistic of one resample; drawn has room for all values */
+static double strata_draw(double *drawn, struct stats_strata a, struct stats_cut cut,
+                          struct rng *r)
+{
+    int at = 0;
+    for (int s = 0, from = 0; s < a.strata; from += a.n[s++])
+        for (int i = 0; i < a.n[s]; i++)
+            drawn[at++] = a.x[from + (int)rng_below(r, (uint32_t)a.n[s])];
+    qsort(drawn, (size_t)at, sizeof *drawn, ascending);
+    return trimmed_sorted(drawn, at, cut);
+}
+
+enum compare { ALONE, RATIO, DIFFERENCE };
+
+static double compared(double a, double b, enum compare how)
+{
+    return how == ALONE ? a : how == RATIO ? a / b : a - b;
+}
+
+static struct stats_interval strata_interval(struct stats_strata a, struct stats_strata b,
+                                             enum compare how, struct stats_cut cut,
+                                             double level, int resamples, uint64_t seed)
+{
+    assert(level > 0 && level < 1 && resamples > 0);
+    struct stats_interval out = {NAN, NAN, NAN};
+    int na = strata_total(a), nb = strata_total(b), most = na > nb ? na : nb;
+    if (na < 1 || (how != ALONE && nb < 1)) return out;
+    out.mean = compared(stats_trimmed(a.x, na, cut), stats_trimmed(b.x, nb, cut), how);
+
+    double *drawn = malloc((size_t)most * sizeof *drawn);
+    double *found = malloc((size_t)resamples * sizeof *found);
+    if (drawn && found) {
+        struct rng r;
+        rng_init(&r, seed, 0);
+        for (int k = 0; k < resamples; k++) {
+            double x = strata_draw(drawn, a, cut, &r);
+            double y = how == ALONE ? 0 : strata_draw(drawn, b, cut, &r);
+            found[k] = compared(x, y, how);
+        }
+        qsort(found, (size_t)resamples, sizeof *found, ascending);
+        out.lo = percentile_sorted(found, resamples, (1 - level) / 2);
+        out.hi = percentile_sorted(found, resamples, (1 + level) / 2);
+    }
+    free(found);
+    free(drawn);
+    return out;
+}
+
+struct stats_interval stats_bootstrap_strata(struct stats_strata a, struct stats_cut cut,
+                                             double level, int resamples, uint64_t seed)
+{
+    struct stats_strata none = {NULL, NULL, 0};
+    return strata_interval(a, none, ALONE, cut, level, resamples, seed);
+}
+
+struct stats_interval stats_strata_ratio(struct stats_strata a, struct stats_strata b,
+                                         struct stats_cut cut, double level,
+                                         int resamples, uint64_t seed)
+{
+    return strata_interval(a, b, RATIO, cut, level, resamples, seed);
+}
+
+struct stats_interval stats_strata_difference(struct stats_strata a,
+                                              struct stats_strata b, struct stats_cut cut,
+                                              double level, int resamples, uint64_t seed)
+{
+    return strata_interval(a, b, DIFFERENCE, cut, level, resamples, seed);
 }

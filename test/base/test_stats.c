@@ -38,6 +38,22 @@ START_TEST(iqm_drops_a_quarter_on_either_side)
 }
 END_TEST
 
+START_TEST(any_cut_by_hand)
+{
+    double x[] = {9, 3, 1, 7, 5, 0, 8, 2, 6, 4};
+    ck_assert_double_eq_tol(stats_trimmed(x, 10, STATS_CUT_NONE), 4.5, 1e-12);
+    ck_assert_double_eq(stats_trimmed(x, 10, STATS_CUT_IQM), stats_iqm(x, 10));
+    ck_assert_double_eq_tol(stats_trimmed(x, 10, (struct stats_cut){.1, .9}), 4.5, 1e-12);
+    /* one-sided, a border within a value, and both borders within the same value */
+    ck_assert_double_eq_tol(stats_trimmed(x, 10, (struct stats_cut){0, .5}), 2, 1e-12);
+    ck_assert_double_eq_tol(stats_trimmed(x, 10, (struct stats_cut){.75, 1}),
+                            (.5 * 7 + 8 + 9) / 2.5, 1e-12);
+    ck_assert_double_eq_tol(stats_trimmed(x, 10, (struct stats_cut){.42, .48}), 4, 1e-12);
+    ck_assert_double_eq(x[0], 9);
+    ck_assert_double_nan(stats_trimmed(x, 0, STATS_CUT_NONE));
+}
+END_TEST
+
 START_TEST(nothing_gives_nan)
 {
     double one = 1;
@@ -98,6 +114,100 @@ START_TEST(ratio_is_of_sums_and_pairs_stay_together)
 }
 END_TEST
 
+static struct stats_interval strata(const double *x, const int *n, int count,
+                                    struct stats_cut cut, double level)
+{
+    return stats_bootstrap_strata((struct stats_strata){x, n, count}, cut, level, 20000,
+                                  11);
+}
+
+START_TEST(strata_are_resampled_each_within_itself)
+{
+    /* 16 equally likely resamples. Sum of the four: 20 21 22 30 31 32 40 41 42 with 1 2 1
+     * 2 4 2 1 2 1 sixteenths; resampling all four together would reach 0 and 40. */
+    const double x[] = {0, 1, 10, 20};
+    const int n[] = {2, 2};
+    struct stats_interval b = strata(x, n, 2, STATS_CUT_NONE, .95);
+    ck_assert(b.mean == 31 / 4.0 && b.lo == 20 / 4.0 && b.hi == 42 / 4.0);
+    b = strata(x, n, 2, STATS_CUT_NONE, .8);
+    ck_assert(b.lo == 21 / 4.0 && b.hi == 41 / 4.0);
+    b = strata(x, n, 2, STATS_CUT_NONE, .4);
+    ck_assert(b.lo == 30 / 4.0 && b.hi == 32 / 4.0);
+
+    /* the middle two: 5, 5.5, 10, 10.5 with 3 9 1 3 sixteenths */
+    b = strata(x, n, 2, STATS_CUT_IQM, .8);
+    ck_assert(b.mean == 5.5 && b.lo == 5 && b.hi == 10.5);
+    b = strata(x, n, 2, STATS_CUT_IQM, .6);
+    ck_assert(b.lo == 5.5 && b.hi == 10);
+
+    /* one run of each task: nothing varies */
+    const int each[] = {1, 1, 1, 1};
+    b = strata(x, each, 4, STATS_CUT_NONE, .95);
+    ck_assert(b.mean == 31 / 4.0 && b.lo == b.mean && b.hi == b.mean);
+    ck_assert_double_nan(strata(x, n, 0, STATS_CUT_NONE, .95).mean);
+}
+END_TEST
+
+/* strata of 2, 3 and 1 values */
+static const double UNEVEN[] = {3, -1, 7, 2.5, 4, 100};
+
+/* P(statistic <= at) and P(statistic < at) over all 2^2 * 3^3 * 1 resamples, in plain
+ * loops */
+static void enumerate(double at, struct stats_cut cut, double *up_to, double *below)
+{
+    *up_to = *below = 0;
+    for (int i = 0; i < 4 * 27; i++) {
+        int two = i / 27, three = i % 27;
+        double v[] = {UNEVEN[two / 2],       UNEVEN[two % 2],
+                      UNEVEN[2 + three / 9], UNEVEN[2 + three / 3 % 3],
+                      UNEVEN[2 + three % 3], UNEVEN[5]};
+        double t = stats_trimmed(v, 6, cut);
+        *up_to += t <= at + 1e-12;
+        *below += t < at - 1e-12;
+    }
+    *up_to /= 4 * 27;
+    *below /= 4 * 27;
+}
+
+START_TEST(strata_quantiles_are_those_of_all_resamples)
+{
+    const int n[] = {2, 3, 1};
+    static const struct stats_cut cuts[] = {{0, 1}, {.25, .75}, {0, .8}, {.1, .9}};
+    for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++)
+        for (double level = .2; level < .97; level += .25) {
+            struct stats_interval b = strata(UNEVEN, n, 3, cuts[c], level);
+            double up_to, below;
+            enumerate(b.lo, cuts[c], &up_to, &below);
+            ck_assert_double_ge(up_to, (1 - level) / 2 - .01);
+            ck_assert_double_le(below, (1 - level) / 2 + .01);
+            enumerate(b.hi, cuts[c], &up_to, &below);
+            ck_assert_double_ge(up_to, (1 + level) / 2 - .01);
+            ck_assert_double_le(below, (1 + level) / 2 + .01);
+        }
+}
+END_TEST
+
+START_TEST(strata_compared)
+{
+    /* a: 2 or 4 (or 3, half the time); b: 1 or 2 (or 1.5) */
+    const double a[] = {2, 4}, b[] = {1, 2};
+    const int n[] = {2};
+    struct stats_strata x = {a, n, 1}, y = {b, n, 1};
+    struct stats_interval r = stats_strata_ratio(x, y, STATS_CUT_NONE, .95, 20000, 5);
+    /* 2/2 and 4/1, each a sixteenth of the resamples */
+    ck_assert(r.mean == 2 && r.lo == 1 && r.hi == 4);
+    r = stats_strata_difference(x, y, STATS_CUT_NONE, .95, 20000, 5);
+    ck_assert(r.mean == 1.5 && r.lo == 0 && r.hi == 3);
+
+    /* independent: a set against itself still has a spread */
+    r = stats_strata_difference(x, x, STATS_CUT_NONE, .95, 20000, 5);
+    ck_assert(r.mean == 0 && r.lo == -2 && r.hi == 2);
+    struct stats_interval again =
+        stats_strata_difference(x, x, STATS_CUT_NONE, .95, 20000, 5);
+    ck_assert_mem_eq(&again, &r, sizeof r);
+}
+END_TEST
+
 Suite *suite_base_stats(void);
 Suite *suite_base_stats(void)
 {
@@ -106,10 +216,14 @@ Suite *suite_base_stats(void)
     tcase_add_test(t, mean_and_std_by_hand);
     tcase_add_test(t, percentiles_interpolate_and_leave_the_input_alone);
     tcase_add_test(t, iqm_drops_a_quarter_on_either_side);
+    tcase_add_test(t, any_cut_by_hand);
     tcase_add_test(t, nothing_gives_nan);
     tcase_add_test(t, bootstrap_matches_the_normal_interval);
     tcase_add_test(t, bootstrap_repeats_itself);
     tcase_add_test(t, ratio_is_of_sums_and_pairs_stay_together);
+    tcase_add_test(t, strata_are_resampled_each_within_itself);
+    tcase_add_test(t, strata_quantiles_are_those_of_all_resamples);
+    tcase_add_test(t, strata_compared);
     suite_add_tcase(s, t);
     return s;
 }
