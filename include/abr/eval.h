@@ -28,6 +28,7 @@ struct eval_cfg {
     bool count_first;
     int threads;
     uint64_t seed; /* of the bootstrap */
+    int resamples; /* of a row's interval; 0 = none, ci_lo and ci_hi are then the mean */
     /* traces to pass over, by name; names that the corpus lacks are no error */
     const char *const *exclude;
     int n_exclude;
@@ -45,7 +46,10 @@ struct eval_row {
     int n;             /* traces */
     double *trace_qoe; /* (n) owned */
     double mean_qoe, ci_lo, ci_hi;
+    double *trace_stall;                       /* (n) owned; stall per chunk [s] */
     double bitrate_mbps, stall_s, switch_mbps; /* means per chunk */
+    double stalled;         /* share of chunks that stalled, mean over traces */
+    double session_stall_s; /* stall of a whole session, mean over traces */
     double *trace_bound; /* (n) owned; oracle rows: no plan scores above it; else NULL */
     double oracle_gap;   /* oracle rows: mean of bound - value; else 0 */
 };
@@ -60,6 +64,19 @@ void eval_row_free(struct eval_row *row);
 /* Paired difference a - b over traces: mean and 95 % interval. a->n == b->n. */
 void eval_paired(double *mean, double *lo, double *hi, const struct eval_row *a,
                  const struct eval_row *b, uint64_t seed);
+
+/* The same of their stalls per chunk. */
+void eval_paired_stall(double *mean, double *lo, double *hi, const struct eval_row *a,
+                       const struct eval_row *b, uint64_t seed);
+
+/* What a row reached of the oracle's (same profile, same traces): the ratio of their sums,
+ * traces resampled in pairs. Of use where the oracle's mean is above 0. */
+void eval_share(double *share, double *lo, double *hi, const struct eval_row *a,
+                const struct eval_row *oracle, uint64_t seed);
+
+/* Traces on which a row scored above the oracle's bound by more than rounding: 0, or the
+ * bound is wrong. */
+int eval_above_bound(const struct eval_row *a, const struct eval_row *oracle);
 
 /* Paired relative gain of a over b: (mean a - mean b) / |mean b|, the interval from
  * resampling traces once for both means. */

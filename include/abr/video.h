@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #define VIDEO_CHUNKS_MAX 100000
+#define VIDEO_DEFAULT_SPREAD 0.2            /* sigma of video_default */
 #define VIDEO_BYTES_MAX INT64_C(1000000000) /* one chunk */
 
 struct video {

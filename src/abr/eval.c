@@ -19,12 +19,13 @@
 
 struct eval_cfg eval_cfg_default(void)
 {
-    return (struct eval_cfg){.emu = emu_cfg_default(), .threads = 1, .seed = 1};
+    return (struct eval_cfg){
+        .emu = emu_cfg_default(), .threads = 1, .seed = 1, .resamples = RESAMPLES};
 }
 
 /* What one trace gave: sums over counted chunks, divided by their number. */
 struct score {
-    double qoe, bitrate_mbps, stall_s, switch_mbps, bound;
+    double qoe, bitrate_mbps, stall_s, switch_mbps, bound, stalled, session_stall_s;
 };
 
 struct run {
@@ -50,6 +51,8 @@ static void tally(struct score *s, const struct player *p, int level, int prev_l
     s->qoe += p->last.reward;
     s->bitrate_mbps += kbps[level] / 1000;
     s->stall_s += p->last.stall_s;
+    s->session_stall_s += p->last.stall_s;
+    s->stalled += p->last.stall_s > 0;
     if (prev_level >= 0) s->switch_mbps += fabs(kbps[level] - kbps[prev_level]) / 1000;
 }
 
@@ -74,6 +77,7 @@ static void play(struct score *s, const struct run *r, const struct emu_world *w
     s->bitrate_mbps /= counted;
     s->stall_s /= counted;
     s->switch_mbps /= counted;
+    s->stalled /= counted;
     s->bound /= counted;
 }
 
@@ -183,24 +187,29 @@ static int summarise(struct eval_row *out, const struct run *r, struct err *e)
 {
     out->n = r->n;
     out->trace_qoe = malloc((size_t)r->n * sizeof *out->trace_qoe);
+    out->trace_stall = malloc((size_t)r->n * sizeof *out->trace_stall);
     if (r->oracle) out->trace_bound = malloc((size_t)r->n * sizeof *out->trace_bound);
-    if (!out->trace_qoe || (r->oracle && !out->trace_bound)) {
+    if (!out->trace_qoe || !out->trace_stall || (r->oracle && !out->trace_bound)) {
         eval_row_free(out);
         return err_set(e, ERR_MEMORY, "no memory for the scores of %d traces", r->n);
     }
     for (int i = 0; i < r->n; i++) {
         const struct score *s = &r->scores[i];
         out->trace_qoe[i] = s->qoe;
+        out->trace_stall[i] = s->stall_s;
         out->bitrate_mbps += s->bitrate_mbps / r->n;
         out->stall_s += s->stall_s / r->n;
         out->switch_mbps += s->switch_mbps / r->n;
+        out->stalled += s->stalled / r->n;
+        out->session_stall_s += s->session_stall_s / r->n;
         if (!r->oracle) continue;
         out->trace_bound[i] = s->bound;
         out->oracle_gap += (s->bound - s->qoe) / r->n;
     }
+    out->mean_qoe = out->ci_lo = out->ci_hi = stats_mean(out->trace_qoe, r->n);
+    if (!r->cfg->resamples) return 0;
     struct stats_interval ci =
-        stats_bootstrap(out->trace_qoe, r->n, LEVEL, RESAMPLES, r->cfg->seed);
-    out->mean_qoe = ci.mean;
+        stats_bootstrap(out->trace_qoe, r->n, LEVEL, r->cfg->resamples, r->cfg->seed);
     out->ci_lo = ci.lo;
     out->ci_hi = ci.hi;
     return 0;
@@ -233,25 +242,64 @@ void eval_row_free(struct eval_row *row)
 {
     if (!row) return;
     free(row->trace_qoe);
+    free(row->trace_stall);
     free(row->trace_bound);
-    row->trace_qoe = row->trace_bound = NULL;
+    row->trace_qoe = row->trace_stall = row->trace_bound = NULL;
+}
+
+static void put_interval(double *mean, double *lo, double *hi, struct stats_interval ci)
+{
+    *mean = ci.mean;
+    *lo = ci.lo;
+    *hi = ci.hi;
+}
+
+static struct stats_interval paired(const double *a, const double *b, int n,
+                                    uint64_t seed)
+{
+    struct stats_interval ci = {NAN, NAN, NAN};
+    double *d = malloc((size_t)n * sizeof *d);
+    if (d) {
+        for (int i = 0; i < n; i++)
+            d[i] = a[i] - b[i];
+        ci = stats_bootstrap(d, n, LEVEL, RESAMPLES, seed);
+    }
+    free(d);
+    return ci;
 }
 
 void eval_paired(double *mean, double *lo, double *hi, const struct eval_row *a,
                  const struct eval_row *b, uint64_t seed)
 {
     assert(a->n == b->n);
-    struct stats_interval ci = {NAN, NAN, NAN};
-    double *d = malloc((size_t)a->n * sizeof *d);
-    if (d) {
-        for (int i = 0; i < a->n; i++)
-            d[i] = a->trace_qoe[i] - b->trace_qoe[i];
-        ci = stats_bootstrap(d, a->n, LEVEL, RESAMPLES, seed);
+    put_interval(mean, lo, hi, paired(a->trace_qoe, b->trace_qoe, a->n, seed));
+}
+
+void eval_paired_stall(double *mean, double *lo, double *hi, const struct eval_row *a,
+                       const struct eval_row *b, uint64_t seed)
+{
+    assert(a->n == b->n);
+    put_interval(mean, lo, hi, paired(a->trace_stall, b->trace_stall, a->n, seed));
+}
+
+void eval_share(double *share, double *lo, double *hi, const struct eval_row *a,
+                const struct eval_row *oracle, uint64_t seed)
+{
+    assert(a->n == oracle->n);
+    put_interval(share, lo, hi,
+                 stats_bootstrap_ratio(a->trace_qoe, oracle->trace_qoe, a->n, LEVEL,
+                                       RESAMPLES, seed));
+}
+
+int eval_above_bound(const struct eval_row *a, const struct eval_row *oracle)
+{
+    assert(a->n == oracle->n && oracle->trace_bound);
+    int above = 0;
+    for (int i = 0; i < a->n; i++) {
+        double bound = oracle->trace_bound[i];
+        above += a->trace_qoe[i] > bound + 1e-9 * fmax(1, fabs(bound));
     }
-    free(d);
-    *mean = ci.mean;
-    *lo = ci.lo;
-    *hi = ci.hi;
+    return above;
 }
 
 void eval_gain_mean(double *gain, double *lo, double *hi, const struct eval_row *const *a,

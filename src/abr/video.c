@@ -117,8 +117,8 @@ struct video *video_generate(int levels, int chunks, double chunk_s,
 
 struct video *video_default(struct err *e)
 {
-    return video_generate(VIDEO_PENSIEVE_LEVELS, 48, 4.0, video_pensieve_ladder, 0.2, 1,
-                          e);
+    return video_generate(VIDEO_PENSIEVE_LEVELS, 48, 4.0, video_pensieve_ladder,
+                          VIDEO_DEFAULT_SPREAD, 1, e);
 }
 
 /* What the caller set takes the place of what the format said. */

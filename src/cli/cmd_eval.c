@@ -4,6 +4,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/cmd.h"
+#include "cli/eval_draws.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/opt.h"
@@ -30,7 +31,7 @@ struct work {
     const char *shipped; /* the shipped policy's path; NULL when it is not here */
     char shipped_path[HOME_PATH];
     uint64_t seed;
-    int threads;
+    int threads, mu_draws, worst;
     bool count_first, quiet;
 
     struct corpus *corpus;
@@ -50,7 +51,9 @@ static bool show_progress(void *ctx, double share)
 {
     struct work *w = ctx;
     int p = w->done % w->policies.n, rows = w->policies.n * w->n_profiles;
-    if (w->progress.start_s > 0)
+    if (w->progress.start_s > 0 && w->mu_draws)
+        progress_show(&w->progress, share, "drawn weights");
+    else if (w->progress.start_s > 0)
         progress_show(&w->progress, (w->done + share) / rows, w->policies.item[p]);
     return interrupt_seen();
 }
@@ -124,7 +127,7 @@ static int read_excluded(struct work *w, struct err *e)
     return 0;
 }
 
-static int play(struct work *w, struct err *e)
+static struct eval_cfg eval_cfg(struct work *w)
 {
     struct eval_cfg cfg = eval_cfg_default();
     cfg.emu = setup_emu(&w->setup);
@@ -135,6 +138,12 @@ static int play(struct work *w, struct err *e)
     cfg.n_exclude = w->n_excluded;
     cfg.progress = show_progress;
     cfg.progress_ctx = w;
+    return cfg;
+}
+
+static int play(struct work *w, struct err *e)
+{
+    struct eval_cfg cfg = eval_cfg(w);
     const struct algo_ctx ctx = {w->seed, w->shipped};
 
     int rows = w->n_profiles * w->policies.n;
@@ -171,6 +180,35 @@ static void put_gain(struct out *o, double gain, double lo, double hi, const cha
     out_real(o, "gain_hi", hi, 3);
 }
 
+static void put_oracle(struct out *o, const struct work *w, int profile,
+                       const struct eval_row *r)
+{
+    int p = place(w, "oracle");
+    if (p < 0 || r->trace_bound) return;
+    double share, lo, hi;
+    eval_share(&share, &lo, &hi, r, row_of(w, profile, p), w->seed);
+    out_real(o, "of_oracle", share, 3);
+    out_real(o, "of_oracle_lo", lo, 3);
+    out_real(o, "of_oracle_hi", hi, 3);
+    out_int(o, "above_bound", eval_above_bound(r, row_of(w, profile, p)));
+}
+
+static void put_paired(struct out *o, const struct work *w, int profile,
+                       const struct eval_row *r)
+{
+    if (!w->paired || strcmp(w->paired, r->policy) == 0) return;
+    const struct eval_row *than = row_of(w, profile, place(w, w->paired));
+    double mean, lo, hi;
+    eval_paired(&mean, &lo, &hi, r, than, w->seed);
+    out_real(o, "diff", mean, 3);
+    out_real(o, "diff_lo", lo, 3);
+    out_real(o, "diff_hi", hi, 3);
+    eval_paired_stall(&mean, &lo, &hi, r, than, w->seed);
+    out_real(o, "stall_diff", mean, 4);
+    out_real(o, "stall_diff_lo", lo, 4);
+    out_real(o, "stall_diff_hi", hi, 4);
+}
+
 static void put_row(struct out *o, const struct work *w, int profile, int policy)
 {
     const struct eval_row *r = row_of(w, profile, policy);
@@ -185,15 +223,13 @@ static void put_row(struct out *o, const struct work *w, int profile, int policy
     out_real(o, "bitrate_mbps", r->bitrate_mbps, 3);
     out_real(o, "stall_s", r->stall_s, 4);
     out_real(o, "switch_mbps", r->switch_mbps, 3);
+    out_real(o, "stalled", r->stalled, 4);
+    out_real(o, "session_stall_s", r->session_stall_s, 2);
     if (r->trace_bound) out_real(o, "oracle_gap", r->oracle_gap, 4);
 
     double mean, lo, hi;
-    if (w->paired && strcmp(w->paired, r->policy) != 0) {
-        eval_paired(&mean, &lo, &hi, r, row_of(w, profile, place(w, w->paired)), w->seed);
-        out_real(o, "diff", mean, 3);
-        out_real(o, "diff_lo", lo, 3);
-        out_real(o, "diff_hi", hi, 3);
-    }
+    put_paired(o, w, profile, r);
+    put_oracle(o, w, profile, r);
     if (w->gain && strcmp(w->gain, r->policy) == 0) {
         const struct eval_row *bar = bar_of(w, profile);
         eval_gain(&mean, &lo, &hi, r, bar, w->seed);
@@ -262,6 +298,39 @@ static int report(const struct work *w, struct out *o, struct err *e)
     return out_finish(o, e);
 }
 
+static int judge_draws(struct work *w, struct out *o, struct err *e)
+{
+    struct eval_cfg cfg = eval_cfg(w);
+    const struct algo_ctx ctx = {w->seed, w->shipped};
+    struct eval_draws d = {.n = w->mu_draws,
+                           .worst = w->worst,
+                           .seed = w->seed,
+                           .utility = w->profiles[0].qoe.utility,
+                           .policies = &w->policies,
+                           .corpus = w->corpus,
+                           .video = w->video};
+    progress_init(&w->progress, "eval", w->quiet);
+    int rc = eval_draws_run(o, &d, &ctx, &cfg, e);
+    progress_end(&w->progress);
+    if (rc == EVAL_STOPPED) rc = err_set(e, ERR_IO, "stopped; no figures");
+    return rc ? rc : out_finish(o, e);
+}
+
+/* Weights are drawn instead of named: what does not go with that. Exit code, or -1. */
+static int check_draws(const struct work *w)
+{
+    if (!w->mu_draws) return -1;
+    if (w->setup.profiles.n || w->setup.mu || w->gain || w->paired)
+        return opt_usage("eval", "--mu-draws goes without --profile, --mu, --gain and "
+                                 "--paired");
+    if (place(w, "oracle") >= 0)
+        return opt_usage("eval", "--mu-draws: the oracle is not among the bars");
+    if (!eval_draws_judged(&w->policies))
+        return opt_usage("eval",
+                         "--mu-draws: name a policy to judge, as in --policy moe");
+    return -1;
+}
+
 static int run(struct work *w)
 {
     struct err e = {0};
@@ -273,7 +342,8 @@ static int run(struct work *w)
         for (size_t i = 0; i < sizeof GAIN_BARS / sizeof *GAIN_BARS; i++)
             add_policy(w, GAIN_BARS[i]);
     }
-    int code = check_policies(w);
+    int code = check_draws(w);
+    if (code < 0) code = check_policies(w);
     if (code >= 0) return code;
 
     struct out *o = out_new(&w->out, &e);
@@ -285,7 +355,7 @@ static int run(struct work *w)
     w->video = setup_video(&w->setup, &e);
     if (!w->video) goto out;
     interrupt_catch();
-    if (play(w, &e) || report(w, o, &e)) goto out;
+    if (w->mu_draws ? judge_draws(w, o, &e) : play(w, &e) || report(w, o, &e)) goto out;
     code = OPT_EXIT_DONE;
 out:
     if (code) fail(&e);
@@ -295,7 +365,8 @@ out:
 
 int cmd_eval(int argc, char **argv)
 {
-    struct work w = {.setup = setup_default(), .seed = 1, .threads = pool_cpus()};
+    struct work w = {
+        .setup = setup_default(), .seed = 1, .threads = pool_cpus(), .worst = 5};
     w.policies = (struct opt_list){.n = 4, .item = {"buffer", "rate", "bola", "mpc"}};
     const struct opt opts[] = {
         {"policy", "A,B",
@@ -311,7 +382,13 @@ int cmd_eval(int argc, char **argv)
          .text = &w.paired},
         {"gain", "POLICY", "its relative gain over the best of mpc and mpc-default",
          .text = &w.gain},
-        {"seed", "N", "of random and of the bootstrap", .u64 = &w.seed},
+        {"mu-draws", "N",
+         "instead of profiles: N weights drawn from the simplex; how often each policy\n"
+         "is not below the best of buffer, bola and mpc with the same weights",
+         .i = &w.mu_draws, .lo = 0, .hi = DRAWS_MAX},
+        {"worst", "N", "of them the N worst are told", .i = &w.worst, .lo = 0,
+         .hi = DRAWS_MAX},
+        {"seed", "N", "of random, of drawn weights and of the bootstrap", .u64 = &w.seed},
         {"threads", "N", "traces played at a time", .i = &w.threads, .lo = 1, .hi = 64},
         {"quiet", NULL, "no progress bar", .flag = &w.quiet},
         OUT_OPTIONS(w.out),
@@ -324,6 +401,7 @@ int cmd_eval(int argc, char **argv)
             "QoE per chunk, its parts, and bootstrap intervals.",
         .opts = opts,
         .example = "abrd eval --policy buffer,mpc,oracle --profile all\n"
+                   "abrd eval --policy moe --mu-draws 200\n"
                    "abrd eval --gain moe --traces DIR --video DIR --json -",
     };
     int first = opt_parse(&cmd, argc, argv);

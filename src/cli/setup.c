@@ -3,14 +3,18 @@
 #include "base/text.h"
 #include "cli/home.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 struct setup setup_default(void)
 {
     struct emu_cfg emu = emu_cfg_default();
-    return (struct setup){
-        .utility = "linear", .rtt_ms = emu.rtt_s * 1000, .buffer_s = emu.buffer_max_s};
+    return (struct setup){.utility = "linear",
+                          .spread = -1,
+                          .rtt_ms = emu.rtt_s * 1000,
+                          .buffer_s = emu.buffer_max_s};
 }
 
 struct corpus *setup_corpus(const struct setup *s, struct err *e)
@@ -43,9 +47,42 @@ struct corpus *setup_corpus(const struct setup *s, struct err *e)
     return c;
 }
 
+static struct video *generate_video(const struct setup *s, struct err *e)
+{
+    struct video *usual = video_default(e);
+    if (!usual) return NULL;
+    double ladder[VIEW_LEVELS];
+    int levels = usual->levels;
+    memcpy(ladder, usual->ladder_kbps, sizeof ladder);
+    double chunk_s = s->chunk_s > 0 ? s->chunk_s : usual->chunk_s;
+    double length_s = usual->chunks * usual->chunk_s;
+    int chunks = s->chunks ? s->chunks : (int)ceil(length_s / chunk_s);
+    video_free(usual);
+
+    if (s->ladder.n > VIEW_LEVELS) {
+        err_field(e, ERR_RANGE, "--ladder", "%d levels are over %d", s->ladder.n,
+                  VIEW_LEVELS);
+        return NULL;
+    }
+    if (s->ladder.n) levels = s->ladder.n;
+    for (int k = 0; k < s->ladder.n; k++)
+        if (text_double(&ladder[k], s->ladder.item[k], 1, 1e6, "--ladder", e))
+            return NULL;
+    double spread = s->spread >= 0 ? s->spread : VIDEO_DEFAULT_SPREAD;
+    return video_generate(levels, chunks, chunk_s, ladder, spread, 1, e);
+}
+
 struct video *setup_video(const struct setup *s, struct err *e)
 {
-    return s->video ? video_load(s->video, NULL, e) : video_default(e);
+    bool generated = s->ladder.n || s->chunk_s > 0 || s->chunks || s->spread >= 0;
+    if (!generated) return s->video ? video_load(s->video, NULL, e) : video_default(e);
+    if (s->video) {
+        err_field(e, ERR_CONFLICT, "--video",
+                  "has a ladder and chunks of its own: --ladder, --chunk-s, --chunks and "
+                  "--spread are for a generated one");
+        return NULL;
+    }
+    return generate_video(s, e);
 }
 
 struct emu_cfg setup_emu(const struct setup *s)

@@ -91,6 +91,59 @@ START_TEST(one_trace_by_hand)
 }
 END_TEST
 
+/* 8 Mbit/s links, then 1 Mbit/s: there level 1 takes 2 s + .1 and stalls, once the first
+ * chunk's second is played, for 1.1 s each. */
+START_TEST(stalls_are_counted)
+{
+    struct video *video = small_video();
+    struct corpus *corpus = constant_links(2);
+    for (int j = 0; j < 3; j++)
+        corpus->traces[1]->mbps[j] = 1;
+    struct eval_cfg cfg = small_cfg();
+    struct eval_row r = score("fixed-1", "pensieve", corpus, video, &cfg);
+    ck_assert_double_eq_tol(r.stalled, .5,
+                            1e-12); /* all of one trace's, none of the other's */
+    ck_assert_double_eq_tol(r.trace_stall[0], 0, 1e-12);
+    ck_assert_double_eq_tol(r.trace_stall[1], 1.1, 1e-9);
+    ck_assert_double_eq_tol(r.stall_s, .55, 1e-9);
+    ck_assert_double_eq_tol(r.session_stall_s, 1.1, 1e-9); /* 2 x 1.1 of one in two */
+
+    struct eval_row low = score("fixed-0", "pensieve", corpus, video, &cfg);
+    double mean, lo, hi;
+    eval_paired_stall(&mean, &lo, &hi, &low, &r, 1);
+    ck_assert_double_eq_tol(mean, low.stall_s - r.stall_s, 1e-12);
+    ck_assert(lo <= mean && mean <= hi && hi <= 1e-12);
+    eval_row_free(&low);
+
+    cfg.resamples = 0;
+    low = score("fixed-0", "pensieve", corpus, video, &cfg);
+    ck_assert(low.ci_lo == low.mean_qoe && low.ci_hi == low.mean_qoe);
+    eval_row_free(&low);
+    eval_row_free(&r);
+    video_free(video);
+    corpus_free(corpus);
+}
+END_TEST
+
+START_TEST(shares_of_the_oracle)
+{
+    double best[4] = {2, 4, 1, 3}, half[4] = {1, 2, .5, 1.5}, bound[4] = {2, 4, 1.1, 3};
+    struct eval_row o = {.n = 4, .trace_qoe = best, .trace_bound = bound},
+                    a = {.n = 4, .trace_qoe = half};
+    double share, lo, hi;
+    eval_share(&share, &lo, &hi, &a, &o, 1);
+    ck_assert_double_eq_tol(share, .5, 1e-12);
+    ck_assert_double_eq_tol(lo, .5, 1e-12);
+    ck_assert_double_eq_tol(hi, .5, 1e-12);
+    ck_assert_int_eq(eval_above_bound(&a, &o), 0);
+    half[2] = 1.05; /* above the oracle's plan, below its bound */
+    ck_assert_int_eq(eval_above_bound(&a, &o), 0);
+    half[2] = 1.2;
+    half[0] = 2 + 1e-12; /* rounding */
+    ck_assert_int_eq(eval_above_bound(&a, &o), 1);
+}
+END_TEST
+
 START_TEST(excluded_traces_are_passed_over)
 {
     struct video *video = small_video();
@@ -282,6 +335,8 @@ Suite *suite_abr_eval(void)
     TCase *t = tcase_create("abr/eval");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, one_trace_by_hand);
+    tcase_add_test(t, stalls_are_counted);
+    tcase_add_test(t, shares_of_the_oracle);
     tcase_add_test(t, excluded_traces_are_passed_over);
     tcase_add_test(t, thread_count_changes_nothing);
     tcase_add_test(t, progress_is_told_and_can_stop);

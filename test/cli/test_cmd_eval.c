@@ -21,9 +21,10 @@ START_TEST(table_has_a_row_per_policy_and_profile)
     for (int i = 0; i < 4; i++)
         ck_assert_msg(strstr(r.text, rows[i]) != NULL, "no %s in\n%s", rows[i] + 1,
                       r.text);
-    ck_assert_ptr_nonnull(strstr(r.text,
-                                 "policy,profile,set,n,mean_qoe,ci_lo,ci_hi,bitrate_mbps,"
-                                 "stall_s,switch_mbps,diff,diff_lo,diff_hi\n"));
+    ck_assert_ptr_nonnull(
+        strstr(r.text, "policy,profile,set,n,mean_qoe,ci_lo,ci_hi,bitrate_mbps,"
+                       "stall_s,switch_mbps,stalled,session_stall_s,diff,diff_lo,"
+                       "diff_hi,stall_diff,stall_diff_lo,stall_diff_hi\n"));
     program_free(&r);
 
     program_expect("eval " GOLDEN " --policy fixed-0 --json - 2> /dev/null",
@@ -56,6 +57,40 @@ START_TEST(gain_compares_with_the_better_mpc)
     ck_assert_ptr_nonnull(strstr(r.text, "documentary+live+news"));
     ck_assert_ptr_nonnull(strstr(r.text, "mpc over the best RobustMPC variant"));
     program_free(&r);
+}
+END_TEST
+
+START_TEST(oracle_gives_shares)
+{
+    struct program_result r = program_run(
+        "eval " GOLDEN " --policy oracle,rate --profile live --csv - 2> /dev/null");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    ck_assert_ptr_nonnull(
+        strstr(r.text, "of_oracle,of_oracle_lo,of_oracle_hi,above_bound"));
+    program_free(&r);
+}
+END_TEST
+
+START_TEST(drawn_weights)
+{
+    struct program_result r = program_run(
+        "eval " GOLDEN " --policy rate,fixed-5,mpc --mu-draws 5 --worst 2 --csv - "
+        "2> /dev/null");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    ck_assert_ptr_nonnull(strstr(r.text, "\nrate,drawn,traces,7,5,"));
+    ck_assert_ptr_nonnull(strstr(r.text, "\nfixed-5,drawn,traces,7,5,"));
+    ck_assert_ptr_null(strstr(r.text, "\nmpc,drawn")); /* a bar */
+    int rows = 0;
+    for (const char *c = r.text; *c; c++)
+        rows += *c == '\n';
+    ck_assert_int_eq(rows, 1 + 2 * (1 + 2));
+    program_free(&r);
+
+    program_expect("eval " GOLDEN " --policy rate --mu-draws 2", OPT_EXIT_DONE,
+                   "not below the best of buffer, bola and mpc on");
+    program_expect("eval --mu-draws 5 --policy bola", OPT_EXIT_USAGE, "policy to judge");
+    program_expect("eval --mu-draws 5 --profile live", OPT_EXIT_USAGE, "--profile");
+    program_expect("eval --mu-draws 5 --policy oracle", OPT_EXIT_USAGE, "oracle");
 }
 END_TEST
 
@@ -100,6 +135,9 @@ START_TEST(mistakes_are_named)
     program_expect("eval --part half", OPT_EXIT_FAILED, "--part: 'half'");
     program_expect("eval --traces /nowhere", OPT_EXIT_FAILED, "/nowhere");
     program_expect("eval --video /nowhere", OPT_EXIT_FAILED, "/nowhere");
+    program_expect("eval " GOLDEN " --ladder 300,900", OPT_EXIT_FAILED, "--video");
+    program_expect("eval --ladder 900,300", OPT_EXIT_FAILED, "ascend");
+    program_expect("eval --chunk-s 11", OPT_EXIT_USAGE, "--chunk-s");
     program_expect("eval --buffer-s 2", OPT_EXIT_FAILED, "buffer_max_s");
 }
 END_TEST
@@ -113,6 +151,8 @@ Suite *suite_cli_cmd_eval(void)
     tcase_add_test(t, table_has_a_row_per_policy_and_profile);
     tcase_add_test(t, utility_and_weights_reach_the_emulator);
     tcase_add_test(t, gain_compares_with_the_better_mpc);
+    tcase_add_test(t, oracle_gives_shares);
+    tcase_add_test(t, drawn_weights);
     tcase_add_test(t, bundled_corpus_is_the_default);
     tcase_add_test(t, exclude_reads_names);
     tcase_add_test(t, mistakes_are_named);

@@ -52,6 +52,51 @@ START_TEST(corpus_parts)
 }
 END_TEST
 
+START_TEST(generated_videos)
+{
+    struct setup s = setup_default();
+    struct err e = {0};
+    struct video *usual = setup_video(&s, &e);
+    ck_assert_int_eq(usual->levels, 6);
+    s.chunk_s = 2;
+    struct video *v = setup_video(&s, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(v->levels, 6);
+    ck_assert_int_eq(v->chunks, 96); /* as long as the usual one */
+    ck_assert(v->ladder_kbps[5] == usual->ladder_kbps[5]);
+    video_free(v);
+    video_free(usual);
+
+    s = setup_default();
+    s.ladder = (struct opt_list){.n = 3, .item = {"1000", "2500.5", "40000"}};
+    s.spread = 0;
+    s.chunks = 7;
+    v = setup_video(&s, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert(v->levels == 3 && v->chunks == 7 && v->chunk_s == 4);
+    for (int c = 0; c < 7; c++) /* constant bitrate: 40 Mbit/s for 4 s is 20 MB */
+        ck_assert_int_eq(video_chunk(v, c)[2], 20000000);
+    video_free(v);
+
+    s.video = "test/golden/video";
+    ck_assert_ptr_null(setup_video(&s, &e));
+    ck_assert_str_eq(e.field, "--video");
+    s.video = NULL;
+    s.ladder.item[1] = "900";
+    e = (struct err){0};
+    ck_assert_ptr_null(setup_video(&s, &e)); /* does not ascend */
+    ck_assert_int_eq(e.code, ERR_RANGE);
+    s.ladder.item[1] = "fast";
+    e = (struct err){0};
+    ck_assert_ptr_null(setup_video(&s, &e));
+    ck_assert_str_eq(e.field, "--ladder");
+    s.ladder.n = VIEW_LEVELS + 1;
+    e = (struct err){0};
+    ck_assert_ptr_null(setup_video(&s, &e));
+    ck_assert_int_eq(e.code, ERR_RANGE);
+}
+END_TEST
+
 START_TEST(player_and_link)
 {
     struct setup s = setup_default();
@@ -71,6 +116,7 @@ Suite *suite_cli_setup(void)
     TCase *t = tcase_create("cli/setup");
     tcase_add_test(t, profiles_by_name_by_weights_or_otherwise);
     tcase_add_test(t, corpus_parts);
+    tcase_add_test(t, generated_videos);
     tcase_add_test(t, player_and_link);
     suite_add_tcase(s, t);
     return s;

@@ -1,0 +1,30 @@
+/* eval_draws.h - abrd eval --mu-draws: policies judged on weights that nobody named.
+ *
+ * A row per policy (share of draws on which it is not below the best of buffer, bola and mpc
+ * with the same weights, mean difference), then the draws on which it did worst.
+ * Errors: those of draws_run. Threads: main thread. */
+#ifndef CLI_EVAL_DRAWS_H
+#define CLI_EVAL_DRAWS_H
+
+#include "abr/draws.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+
+struct eval_draws {
+    int n, worst; /* draws; rows of the worst per policy */
+    uint64_t seed;
+    enum qoe_utility utility;
+    const struct opt_list *policies; /* bars among them are not judged */
+    const struct corpus *corpus;
+    const struct video *video;
+};
+
+/* How many policies of the list are judged. */
+int eval_draws_judged(const struct opt_list *policies);
+
+/* Plays, and adds the rows; the caller finishes the table. */
+int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_ctx *ctx,
+                   const struct eval_cfg *cfg, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif
