@@ -57,4 +57,9 @@ double qoe_quality(enum qoe_utility u, double kbps, double lowest_kbps);
 struct qoe_parts qoe_chunk(const struct qoe *k, double kbps, double prev_kbps,
                            double stall_s, double lowest_kbps);
 
+/* qoe_chunk(...).reward of every level of a ladder without a stall, each quality computed
+ * once. prev_level < 0: no chunk before this one. reward (levels). */
+void qoe_ladder(double *reward, const struct qoe *k, const double *ladder_kbps,
+                int levels, int prev_level);
+
 #endif

@@ -110,17 +110,22 @@ static double clip(double x, double lo, double hi)
     return x < lo ? lo : x > hi ? hi : x;
 }
 
-/* [0, inf) to [0, 1), half way at x = half */
-static float squash(double x, double half)
+/* fmax and fmin are calls for the sake of NaN, which a view does not hold */
+static double larger(double a, double b)
 {
-    x = clip(x, 0.0, 1e9);
-    return (float)(x / (x + half));
+    return a > b ? a : b;
 }
 
-/* throughput on a log scale: 0 at the top rate, -1 at a sixteenth of it */
-static float log_rate(double kbps, double top_kbps)
+static double smaller(double a, double b)
 {
-    return (float)clip(log2((kbps + 1e-3) / top_kbps) / 4.0, -3.0, 3.0);
+    return a < b ? a : b;
+}
+
+/* [0, inf) to [0, 1), half way at x = half; in single precision, to save divisions */
+static float squash(double x, float half)
+{
+    float y = (float)clip(x, 0.0, 1e9);
+    return y / (y + half);
 }
 
 static double top_kbps(const struct view *v)
@@ -139,148 +144,213 @@ static void spans(double out[3], const struct view *v)
     out[2] = v->qoe.mu_stall * v->chunk_s;
 }
 
+static double scale_of(const double share[3])
+{
+    double scale = (share[0] + share[1] + share[2]) / 4.0;
+    return scale > 1e-6 ? scale : 1.0;
+}
+
 double feat_reward_scale(const struct view *v)
 {
     double s[3];
     spans(s, v);
-    double scale = (s[0] + s[1] + s[2]) / 4.0;
-    return scale > 1e-6 ? scale : 1.0;
+    return scale_of(s);
 }
 
-/* Harmonic mean of up to five entries before `end`; 0 when there are none. */
-static double harmonic(const struct view *v, int end)
-{
-    double sum = 0.0;
-    int n = 0;
-    for (int i = end - 1; i >= 0 && n < ESTIMATE_CHUNKS; i--, n++)
-        sum += 1.0 / fmax(v->throughput_kbps[i], 1e-3);
-    return n ? n / sum : 0.0;
-}
-
-struct estimate {
-    double mean, low; /* kbit/s; 0 = nothing measured */
+/* What several entries need. */
+struct basis {
+    double top, per_top; /* kbit/s and its inverse */
+    double share[3], scale;
+    double mean, low; /* throughput estimates [kbit/s]; 0 = nothing measured */
+    double bytes[VIEW_LEVELS];
 };
 
-static struct estimate estimate_of(const struct view *v)
+/* Harmonic mean of up to five entries before `end`, of which inverses are given. */
+static double harmonic(const double *inverse, int end)
+{
+    int from = end > ESTIMATE_CHUNKS ? end - ESTIMATE_CHUNKS : 0;
+    double sum = 0.0;
+    for (int i = end - 1; i >= from; i--)
+        sum += inverse[i];
+    return (end - from) / sum;
+}
+
+static void estimate(struct basis *b, const struct view *v)
 {
     int n = v->n_history;
-    double worst = 0.0;
-    for (int i = n > ESTIMATE_CHUNKS ? n - ESTIMATE_CHUNKS : 1; i < n; i++) {
-        double got = fmax(v->throughput_kbps[i], 1e-3);
-        worst = fmax(worst, fabs(harmonic(v, i) - got) / got);
-    }
+    b->mean = b->low = 0.0;
+    if (!n) return;
 
-    struct estimate e = {.mean = harmonic(v, n)};
-    e.low = e.mean / (1.0 + worst);
-    return e;
+    double inverse[VIEW_HISTORY], worst = 0.0;
+    for (int i = 0; i < n; i++)
+        inverse[i] = 1.0 / larger(v->throughput_kbps[i], 1e-3);
+    for (int i = n > ESTIMATE_CHUNKS ? n - ESTIMATE_CHUNKS : 1; i < n; i++)
+        worst = larger(worst, fabs(harmonic(inverse, i) * inverse[i] - 1.0));
+    b->mean = harmonic(inverse, n);
+    b->low = b->mean / (1.0 + worst);
+}
+
+static struct basis basis_of(const struct view *v)
+{
+    struct basis b = {.top = top_kbps(v)};
+    b.per_top = 1.0 / b.top;
+    spans(b.share, v);
+    b.scale = scale_of(b.share);
+    estimate(&b, v);
+    for (int k = 0; k < v->levels; k++)
+        b.bytes[k] = view_bytes(v, k);
+    return b;
 }
 
 /* rate of the highest level that `kbps` carries, as a share of the top rate */
-static float sustainable(const struct view *v, double kbps)
+static float sustainable(const struct view *v, const struct basis *b, double kbps)
 {
     int k = 0;
     while (k + 1 < v->levels && v->ladder_kbps[k + 1] <= kbps)
         k++;
-    return kbps > 0.0 ? (float)(v->ladder_kbps[k] / top_kbps(v)) : 0.0f;
+    return kbps > 0.0 ? (float)(v->ladder_kbps[k] * b->per_top) : 0.0f;
 }
 
-static void observe_throughput(float *o, const struct view *v, struct estimate est)
+/* The logarithms of an observation: log2(ratio) / 4 within -3 .. 3, all in one loop without
+ * calls or branches. */
+enum {
+    LOG_MEAN = VIEW_HISTORY,
+    LOG_LOW,
+    LOG_MIN,
+    LOG_EWMA,
+    LOG_TOP,
+    LOG_SPAN,
+    LOGS = 16
+};
+
+/* x = 2^e m, m within sqrt(1/2) .. sqrt(2); with s = (m - 1) / (m + 1)
+ *   ln m = 2 (s + s^3/3 + s^5/5 + s^7/7 + ...),  the next term is below 3e-8 */
+static void quarter_logs(float x[LOGS])
+{
+    const float per_ln2 = 2.88539008f; /* 2 / ln 2 */
+    int32_t bits[LOGS], e[LOGS];
+    float m[LOGS];
+    for (int i = 0; i < LOGS; i++)
+        m[i] = x[i] > 0x1p-12f ? x[i] : 0x1p-12f;
+    for (int i = 0; i < LOGS; i++)
+        m[i] = m[i] < 0x1p12f ? m[i] : 0x1p12f;
+    memcpy(bits, m, sizeof bits);
+    for (int i = 0; i < LOGS; i++) {
+        /* 0x3f3504f3: the bits of sqrt(1/2), from where exponents are counted */
+        e[i] = (bits[i] - 0x3f3504f3) >> 23;
+        bits[i] -= (int32_t)((uint32_t)e[i] << 23);
+    }
+    memcpy(m, bits, sizeof bits);
+    for (int i = 0; i < LOGS; i++) {
+        float s = (m[i] - 1.0f) / (m[i] + 1.0f), q = s * s;
+        float ln = s + s * q * (1.0f / 3 + q * (1.0f / 5 + q * (1.0f / 7)));
+        x[i] = 0.25f * ((float)e[i] + per_ln2 * ln);
+    }
+}
+
+/* throughput on a log scale: 0 at the top rate, -1 at a sixteenth of it */
+static void observe_throughput(float *o, const struct view *v, const struct basis *b)
 {
     int n = v->n_history;
-    double top = top_kbps(v), sum = 0.0, square = 0.0, low = INFINITY, ewma = 0.0;
+    double sum = 0.0, square = 0.0, low = INFINITY, ewma = 0.0;
+    float logs[LOGS];
+    for (int i = 0; i < LOGS; i++)
+        logs[i] = 1.0f;
+    logs[LOG_TOP] = (float)(b->top / 1e3);
+    logs[LOG_SPAN] = (float)(b->top / v->ladder_kbps[0]);
     for (int i = 0; i < n; i++) {
         double x = clip(v->throughput_kbps[i], 0.0, 1e9);
-        if (i == 0) ewma = x;
+        logs[i] = (float)((v->throughput_kbps[i] + 1e-3) * b->per_top);
+        ewma = i ? ewma + 0.4 * (x - ewma) : x;
         sum += x;
         square += x * x;
-        low = fmin(low, x);
-        ewma += 0.4 * (x - ewma);
+        low = smaller(low, x);
+    }
+    if (n) {
+        const double stats[] = {b->mean, b->low, low, ewma};
+        for (int i = 0; i < 4; i++)
+            logs[LOG_MEAN + i] = (float)((stats[i] + 1e-3) * b->per_top);
+    }
+    quarter_logs(logs);
+
+    for (int i = 0; i < n; i++) {
+        int at = VIEW_HISTORY - n + i;
+        o[AT_THROUGHPUT + at] = logs[i];
+        o[AT_DOWNLOAD + at] = squash(v->download_s[i], (float)v->chunk_s);
     }
     if (n) {
         double mean = sum / n, var = square / n - mean * mean;
-        o[16] = log_rate(est.mean, top);
-        o[17] = log_rate(est.low, top);
-        o[18] = log_rate(v->throughput_kbps[n - 1], top);
-        o[19] = log_rate(low, top);
-        o[20] = log_rate(ewma, top);
-        o[21] = mean > 0.0 ? (float)clip(sqrt(fmax(var, 0.0)) / mean, 0.0, 3.0) : 0.0f;
+        o[16] = logs[LOG_MEAN];
+        o[17] = logs[LOG_LOW];
+        o[18] = logs[n - 1];
+        o[19] = logs[LOG_MIN];
+        o[20] = logs[LOG_EWMA];
+        o[21] = mean > 0.0 ? (float)clip(sqrt(larger(var, 0.0)) / mean, 0.0, 3.0) : 0.0f;
     }
     o[22] = (float)n / VIEW_HISTORY;
-    o[26] = sustainable(v, est.mean);
-    o[27] = sustainable(v, est.low);
+    o[23] = logs[LOG_TOP];
+    o[24] = logs[LOG_SPAN];
+    o[26] = sustainable(v, b, b->mean);
+    o[27] = sustainable(v, b, b->low);
 }
 
-static void observe_session(float *o, const struct view *v)
+static void observe_session(float *o, const struct view *v, const struct basis *b)
 {
-    double top = top_kbps(v), nominal = 0.0, bytes = 0.0, share[3];
+    double rates = 0.0, bytes = 0.0, whole = b->share[0] + b->share[1] + b->share[2];
     bool live = v->chunks == 0;
     int left = live ? 0 : v->chunks - v->chunk;
-    spans(share, v);
-    double whole = share[0] + share[1] + share[2];
     for (int k = 0; k < v->levels; k++) {
-        nominal += v->ladder_kbps[k] * v->chunk_s * 125.0;
-        bytes += view_bytes(v, k);
+        rates += v->ladder_kbps[k];
+        bytes += b->bytes[k];
     }
 
     if (v->last_level >= 0) {
         o[0] = 1.0f;
-        o[1] = (float)(v->ladder_kbps[v->last_level] / top);
+        o[1] = (float)(v->ladder_kbps[v->last_level] * b->per_top);
         o[AT_LAST + v->last_level] = 1.0f;
     }
     o[2] = (float)clip(v->buffer_s / 20.0, 0.0, 3.0);
-    o[3] = squash(v->buffer_s, 8.0);
-    o[4] = (float)clip(v->buffer_s / fmax(v->buffer_max_s, 1.0), 0.0, 1.0);
+    o[3] = squash(v->buffer_s, 8.0f);
+    o[4] = (float)clip(v->buffer_s / larger(v->buffer_max_s, 1.0), 0.0, 1.0);
     o[5] = (float)clip(v->buffer_max_s / 60.0, 0.0, 2.0);
     o[6] = live ? 1.0f : (float)clip((double)left / v->chunks, 0.0, 1.0);
-    o[7] = live ? 1.0f : squash(left, 8.0);
+    o[7] = live ? 1.0f : squash(left, 8.0f);
     o[8] = live;
     o[9] = (float)(v->chunk_s / 4.0);
     for (int i = 0; i < 3; i++)
-        o[10 + i] = whole > 1e-6 ? (float)(share[i] / whole) : 0.0f;
+        o[10 + i] = whole > 1e-6 ? (float)(b->share[i] / whole) : 0.0f;
     o[13 + v->qoe.utility] = 1.0f;
-    o[23] = (float)clip(log2(top / 1e3) / 4.0, -3.0, 3.0);
-    o[24] = (float)clip(log2(top / v->ladder_kbps[0]) / 4.0, 0.0, 3.0);
-    o[25] = (float)clip(bytes / nominal - 1.0, -1.0, 3.0);
+    o[25] = (float)clip(bytes / (rates * v->chunk_s * 125.0) - 1.0, -1.0, 3.0);
 }
 
-/* stall while `bytes` arrive at `kbps`, and the reward of that chunk on a unit scale */
-static void predict(float *stall, float *reward, const struct view *v, int level,
-                    double download_s, double prev_kbps, double scale)
+static void observe_levels(float *o, const struct view *v, const struct basis *b)
 {
-    double wait = fmax(download_s - v->buffer_s, 0.0);
-    struct qoe_parts q =
-        qoe_chunk(&v->qoe, v->ladder_kbps[level], prev_kbps, wait, v->ladder_kbps[0]);
-    *stall = squash(wait, v->chunk_s);
-    *reward = (float)clip(q.reward / scale, -4.0, 4.0);
-}
-
-static void observe_levels(float *o, const struct view *v, struct estimate est)
-{
-    double scale = feat_reward_scale(v), top = top_kbps(v);
-    double prev = v->last_level >= 0 ? v->ladder_kbps[v->last_level] : 0.0;
+    double per_scale = 1.0 / b->scale, mu = v->qoe.mu_stall;
+    double per_mean = b->mean > 0.0 ? 8e-3 / b->mean : 0.0;
+    double per_low = b->low > 0.0 ? 8e-3 / b->low : 0.0;
+    float chunk_s = (float)v->chunk_s;
+    double smooth[VIEW_LEVELS]; /* rewards without a stall */
+    qoe_ladder(smooth, &v->qoe, v->ladder_kbps, v->levels, v->last_level);
     for (int k = 0; k < v->levels; k++, o += PER_LEVEL) {
-        double kbit = view_bytes(v, k) * 8e-3;
-        double mean_s = est.mean > 0.0 ? kbit / est.mean : 0.0;
-        double low_s = est.low > 0.0 ? kbit / est.low : 0.0;
-        o[0] = (float)(v->ladder_kbps[k] / top);
-        o[1] = squash(mean_s, v->chunk_s);
-        predict(&o[2], &o[4], v, k, clip(mean_s, 0.0, 1e6), prev, scale);
-        predict(&o[3], &o[5], v, k, clip(low_s, 0.0, 1e6), prev, scale);
+        double mean_s = b->bytes[k] * per_mean, low_s = b->bytes[k] * per_low;
+        double wait = larger(smaller(mean_s, 1e6) - v->buffer_s, 0.0);
+        double wait_low = larger(smaller(low_s, 1e6) - v->buffer_s, 0.0);
+        o[0] = (float)(v->ladder_kbps[k] * b->per_top);
+        o[1] = squash(mean_s, chunk_s);
+        o[2] = squash(wait, chunk_s);
+        o[3] = squash(wait_low, chunk_s);
+        o[4] = (float)clip((smooth[k] - mu * wait) * per_scale, -4.0, 4.0);
+        o[5] = (float)clip((smooth[k] - mu * wait_low) * per_scale, -4.0, 4.0);
     }
 }
 
 static void observe_full(float *o, const struct view *v)
 {
-    struct estimate est = estimate_of(v);
+    struct basis b = basis_of(v);
     memset(o, 0, FEAT_FULL_DIM * sizeof *o);
-    observe_session(o, v);
-    observe_throughput(o, v, est);
-    for (int i = 0; i < v->n_history; i++) {
-        int at = VIEW_HISTORY - v->n_history + i;
-        o[AT_THROUGHPUT + at] = log_rate(v->throughput_kbps[i], top_kbps(v));
-        o[AT_DOWNLOAD + at] = squash(v->download_s[i], v->chunk_s);
-    }
-    observe_levels(o + AT_LEVEL, v, est);
+    observe_session(o, v, &b);
+    observe_throughput(o, v, &b);
+    observe_levels(o + AT_LEVEL, v, &b);
 }
 
 /* What the viewer values, taken out again. */

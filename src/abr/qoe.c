@@ -51,6 +51,15 @@ double qoe_quality(enum qoe_utility u, double kbps, double lowest_kbps)
     return NAN;
 }
 
+static double reward_of(const struct qoe *k, const struct qoe_parts *p, double kbps)
+{
+    double r =
+        k->mu_quality * p->quality - k->mu_switch * p->change - k->mu_stall * p->stall_s;
+    /* the authors' penalty of low rates is not weighted: give back what is too much */
+    if (k->utility == QOE_PAMOE) r += (k->mu_quality - 1.0) * 0.01 / (kbps / 1000.0);
+    return r;
+}
+
 struct qoe_parts qoe_chunk(const struct qoe *k, double kbps, double prev_kbps,
                            double stall_s, double lowest_kbps)
 {
@@ -60,11 +69,22 @@ struct qoe_parts qoe_chunk(const struct qoe *k, double kbps, double prev_kbps,
         p.change = fabs(kbps - prev_kbps) / 1000.0;
     else if (prev_kbps > 0.0)
         p.change = fabs(p.quality - qoe_quality(k->utility, prev_kbps, lowest_kbps));
-
-    p.reward =
-        k->mu_quality * p.quality - k->mu_switch * p.change - k->mu_stall * stall_s;
-    /* the authors' penalty of low rates is not weighted: give back what is too much */
-    if (k->utility == QOE_PAMOE)
-        p.reward += (k->mu_quality - 1.0) * 0.01 / (kbps / 1000.0);
+    p.reward = reward_of(k, &p, kbps);
     return p;
+}
+
+void qoe_ladder(double *reward, const struct qoe *k, const double *ladder_kbps,
+                int levels, int prev_level)
+{
+    for (int i = 0; i < levels; i++)
+        reward[i] = qoe_quality(k->utility, ladder_kbps[i], ladder_kbps[0]);
+    double before = prev_level >= 0 ? reward[prev_level] : 0.0;
+    for (int i = 0; i < levels; i++) {
+        struct qoe_parts p = {.quality = reward[i]};
+        if (prev_level >= 0 && k->utility == QOE_PAMOE)
+            p.change = fabs(ladder_kbps[i] - ladder_kbps[prev_level]) / 1000.0;
+        else if (prev_level >= 0)
+            p.change = fabs(p.quality - before);
+        reward[i] = reward_of(k, &p, ladder_kbps[i]);
+    }
 }

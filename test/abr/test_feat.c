@@ -1,6 +1,8 @@
 #include "abr/feat.h"
 
 #include "abr/player.h"
+#include "base/rng.h"
+#include "support/feat_plain.h"
 #include "support/shared.h"
 
 #include <check.h>
@@ -200,6 +202,55 @@ START_TEST(finite_at_the_extremes)
 }
 END_TEST
 
+static double log_range(struct rng *r, double lo, double hi)
+{
+    return exp(rng_range(r, log(lo), log(hi)));
+}
+
+static struct view random_view(struct rng *r)
+{
+    struct view v = view_default();
+    v.levels = 2 + (int)rng_below(r, VIEW_LEVELS - 1);
+    v.ladder_kbps[0] = log_range(r, 50, 3000);
+    for (int k = 1; k < v.levels; k++)
+        v.ladder_kbps[k] = v.ladder_kbps[k - 1] * rng_range(r, 1.01, 2.5);
+    v.chunk_s = rng_range(r, .5, 10);
+    v.chunks = rng_below(r, 4) ? 1 + (int)rng_below(r, 300) : 0;
+    v.chunk = (int)rng_below(r, v.chunks ? (uint32_t)v.chunks : 1000);
+    v.buffer_max_s = rng_range(r, 2, 120);
+    v.buffer_s = rng_below(r, 5) ? rng_range(r, 0, v.buffer_max_s) : 0;
+    v.last_level = (int)rng_below(r, (uint32_t)v.levels + 1) - 1;
+    for (int i = (int)rng_below(r, 12); i > 0; i--)
+        view_push(&v, log_range(r, 1e3, 1e8), log_range(r, 1e-2, 100));
+    for (int k = 0; k < v.levels && rng_below(r, 8); k++)
+        v.next_bytes[k] = v.ladder_kbps[k] * 125 * v.chunk_s * rng_range(r, .3, 3);
+    double *mu[] = {&v.qoe.mu_quality, &v.qoe.mu_switch, &v.qoe.mu_stall};
+    for (int i = 0; i < 3; i++)
+        *mu[i] = rng_below(r, 8) ? log_range(r, 1e-3, 100) : 0;
+    v.qoe.utility = (enum qoe_utility)rng_below(r, 3);
+    return v;
+}
+
+/* The weights that are in use were trained on these numbers. */
+START_TEST(same_as_the_definitions)
+{
+    struct rng r;
+    rng_init(&r, 21, 0);
+    for (int i = 0; i < 20000; i++) {
+        struct view v = random_view(&r);
+        float got[FEAT_FULL_DIM], want[FEAT_FULL_DIM];
+        feat_observe(got, FEAT_FULL, &v);
+        feat_plain(want, &v);
+        for (int j = 0; j < FEAT_FULL_DIM; j++) {
+            char name[48];
+            feat_name(name, sizeof name, FEAT_FULL, j);
+            ck_assert_msg(fabsf(got[j] - want[j]) <= 1e-6f, "view %d, %s: %.9g, not %.9g",
+                          i, name, (double)got[j], (double)want[j]);
+        }
+    }
+}
+END_TEST
+
 /* The authors' environment, state by state: each line of the stored file is one state;
  * the draws that led to it are in the table beside it. */
 static float *read_state(char *line, float *state)
@@ -313,6 +364,7 @@ Suite *suite_abr_feat(void)
     tcase_add_test(t, known_sizes_beat_the_ladder);
     tcase_add_test(t, scale_is_the_sum_of_weights_on_pensieves_ladder);
     tcase_add_test(t, missing_levels_are_zero_and_masked);
+    tcase_add_test(t, same_as_the_definitions);
     tcase_add_test(t, finite_at_the_extremes);
     tcase_add_test(t, paper_layout_from_one_view);
     tcase_add_test(t, paper_states_equal_the_authors);

@@ -49,6 +49,23 @@ START_TEST(log_by_hand)
 }
 END_TEST
 
+/* one pass over a ladder gives the very numbers of chunk by chunk */
+START_TEST(a_ladder_at_once)
+{
+    double reward[6];
+    for (int u = QOE_LINEAR; u <= QOE_PAMOE; u++)
+        for (int prev = -1; prev < 6; prev++) {
+            struct qoe k = {6, .7, 2, (enum qoe_utility)u};
+            qoe_ladder(reward, &k, ladder_kbps, 6, prev);
+            for (int i = 0; i < 6; i++)
+                ck_assert_double_eq(reward[i],
+                                    qoe_chunk(&k, ladder_kbps[i],
+                                              prev < 0 ? 0 : ladder_kbps[prev], 0, 300)
+                                        .reward);
+        }
+}
+END_TEST
+
 START_TEST(first_chunk_pays_no_switch)
 {
     for (int u = QOE_LINEAR; u <= QOE_PAMOE; u++) {
@@ -111,6 +128,7 @@ Suite *suite_abr_qoe(void)
     tcase_add_test(t, profiles);
     tcase_add_test(t, linear_by_hand);
     tcase_add_test(t, log_by_hand);
+    tcase_add_test(t, a_ladder_at_once);
     tcase_add_test(t, first_chunk_pays_no_switch);
     tcase_add_test(t, utility_names);
     tcase_add_test(t, pamoe_rewards);
