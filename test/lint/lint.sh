@@ -18,7 +18,7 @@ max_lines=600
 # layer.
 declare -A home=(
     [cblas.h]="src/nn/blas.c"
-    [jansson.h]="src/rl/ckpt src/abr/sabre.c src/serve/wire src/cli/out.c src/cli/door_remote.c"
+    [jansson.h]="src/rl/ckpt src/abr/sabre.c src/lab/report src/serve/wire src/cli/out.c src/cli/door_remote.c"
     [libxml/]="src/abr/mpd"
     [microhttpd.h]="src/serve/http"
     [sqlite3.h]="src/serve/store_sqlite"

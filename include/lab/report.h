@@ -1,0 +1,173 @@
+/* report.h - what a reproduction found, as one self-contained page, a CSV file and a JSON file.
+ *
+ *   struct report *r = report_new("shift", "Plasticity under shift", &e);
+ *   report_param_int(r, "seeds", 10);
+ *   report_text(r, "Each run is %d steps.", steps);
+ *
+ *   report_table(r, "Claims");
+ *   report_row(r);
+ *   report_cell(r, "claim", "effective rank");
+ *   report_interval(r, "ours", 1.6, 1.4, 1.8, 2);
+ *   report_verdict(r, "verdict", REPORT_PASS);
+ *
+ *   report_figure(r, "fig1", "QoE over time", "Mean of 10 seeds, 95 % bands.");
+ *   report_panel(r, &(struct report_panel){.title = "documentary",
+ *       .x = {.label = "steps"}, .y = {.label = "QoE per chunk"}});
+ *   report_rule(r, 'x', 2e5, "shift");
+ *   report_series(r, &(struct report_series){.name = "pamoe", .n = n, .x = x, .y = y,
+ *                                            .lo = lo, .hi = hi});
+ *   report_check(r, "effective rank, pamoe / moe", ratio, 1.4, INFINITY);
+ *   rc = report_write(r, dir, &assets, &e);
+ *
+ * Everything is added at the end: rows and cells go to the last table, series and rules to the last
+ * panel, panels to the last figure. A figure with several panels shows them side by side (small
+ * multiples); a series of the same name has the same colour in all of them, and where it can in the
+ * whole report. Colours are Okabe and Ito's, which colour-blind readers tell apart; past seven in
+ * one figure they come again dashed.
+ *
+ * report_write makes in dir, which exists:
+ *   NAME.html   opens from disk, needs no network; charts by uPlot, whose text the caller passes
+ *   NAME.csv    figure,panel,series,x,y,lo,hi: every number that is drawn
+ *   NAME.json   {"name", "title", "parameters": {}, "checks": [{name, value, low, high, pass}],
+ *                "tables": [{title, columns, rows: [{}]}]}
+ *   index.html  the list of all reports whose JSON lies in dir
+ * each whole or not at all, and the same bytes for the same content. Numbers carry 12 significant
+ * digits in CSV and JSON; one that is not finite is a gap in a chart, "-" in the
+ * page, empty in CSV, null in JSON.
+ *
+ * Texts are plain, escaped where they are printed, and copied: nothing is borrowed past the call.
+ * Errors: report_new ERR_MEMORY; report_write ERR_MEMORY (also when memory ran out while things
+ * were added), ERR_IO, ERR_INVALID (an asset that would end its own element).
+ * Threads: not shared. */
+#ifndef LAB_REPORT_H
+#define LAB_REPORT_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REPORT_ADD(f, a) __attribute__((format(printf, f, a)))
+
+struct report;
+
+/* name: letters, digits, '-' and '_', the files' name. */
+struct report *report_new(const char *name, const char *title, struct err *e);
+void report_free(struct report *r);
+
+/* ---- words ---- */
+
+/* What the figures depend on: command, version, seeds, steps, ... Shown at the top, in this order;
+ * the same key again replaces. */
+void report_param(struct report *r, const char *key, const char *fmt, ...)
+    REPORT_ADD(3, 4);
+void report_param_int(struct report *r, const char *key, int64_t value);
+void report_param_real(struct report *r, const char *key, double value);
+
+void report_heading(struct report *r, const char *fmt, ...) REPORT_ADD(2, 3);
+void report_text(struct report *r, const char *fmt, ...) REPORT_ADD(2, 3);
+
+/* ---- tables ---- */
+
+enum report_verdict {
+    REPORT_PASS,     /* as claimed */
+    REPORT_SHORT,    /* the same direction, less of it */
+    REPORT_DIFFERS,  /* not as claimed */
+    REPORT_UNTESTED, /* too few runs to tell, or the claim has no number */
+};
+
+/* Columns appear in the order in which they were first named; a row need not have all. */
+void report_table(struct report *r, const char *title);
+void report_row(struct report *r);
+void report_cell(struct report *r, const char *column, const char *fmt, ...)
+    REPORT_ADD(3, 4);
+void report_int(struct report *r, const char *column, int64_t value);
+/* digits: behind the point, in the page and on the terminal */
+void report_real(struct report *r, const char *column, double value, int digits);
+void report_interval(struct report *r, const char *column, double value, double lo,
+                     double hi, int digits);
+void report_verdict(struct report *r, const char *column, enum report_verdict v);
+
+/* ---- charts ---- */
+
+/* id: letters, digits, '-' and '_'; the CSV's first column and the page's anchor. caption may be
+ * NULL. */
+void report_figure(struct report *r, const char *id, const char *title,
+                   const char *caption);
+
+struct report_axis {
+    const char *label; /* what it shows and its unit; every axis has one */
+    bool log;          /* base 10; values <= 0 are gaps */
+    double lo, hi;     /* both 0: from the data */
+};
+
+struct report_panel {
+    const char *title; /* NULL when the figure has one panel */
+    struct report_axis x, y;
+    const char *const
+        *category; /* names of x = 0 .. categories - 1; NULL: x is a number */
+    int categories;
+};
+void report_panel(struct report *r, const struct report_panel *p);
+
+enum report_kind {
+    REPORT_LINE,
+    REPORT_DASHED, /* a bound, a closed form, another's curve */
+    REPORT_POINTS,
+    REPORT_BARS, /* beside each other when a panel has several; bars begin at 0 */
+};
+
+struct report_series {
+    const char *name;
+    enum report_kind kind;
+    int n;
+    const double *x; /* (n), ascending; NULL: 0 .. n - 1 */
+    const double *y;
+    const double *lo, *hi; /* (n) each or NULL: a band, or whiskers on points and bars */
+};
+void report_series(struct report *r, const struct report_series *s);
+
+/* A bar per bin: the share of the n values in each of `bins` equal parts of lo .. hi; what lies
+ * outside counts in no bin but in n, what is not finite nowhere. */
+void report_histogram(struct report *r, const char *name, const double *values, int n,
+                      int bins, double lo, double hi);
+
+/* A thin line across the panel at x or y = at: a shift, a threshold. label may be NULL. */
+void report_rule(struct report *r, char axis, double at, const char *label);
+
+/* ---- checks ---- */
+
+/* Passes when low <= value <= high; -INFINITY and INFINITY leave a side open. A value that is not a
+ * number fails. Returns whether it passed. */
+bool report_check(struct report *r, const char *name, double value, double low,
+                  double high);
+int report_checks(const struct report *r);
+int report_checks_failed(const struct report *r);
+
+/* ---- reading back, for the terminal ---- */
+
+int report_tables(const struct report *r);
+/* What a row holds: call with each column, NULL when the cell is empty. The text is good until the
+ * next call with the same buf. Rows and columns count from 0; NULL past the end of columns. */
+const char *report_column(const struct report *r, int table, int column);
+int report_rows(const struct report *r, int table);
+const char *report_shown(char buf[64], const struct report *r, int table, int row,
+                         int column);
+struct report_check {
+    const char *name;
+    double value, low, high;
+    bool pass;
+};
+struct report_check report_check_at(const struct report *r, int i);
+
+/* ---- files ---- */
+
+struct report_assets {
+    const char *uplot_js, *uplot_css; /* of uPlot 1.6: uPlot.iife.min.js, uPlot.min.css */
+    const char *page_js, *page_css;   /* of the report: web/report */
+};
+
+int report_write(const struct report *r, const char *dir, const struct report_assets *a,
+                 struct err *e) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,90 @@
+#include "lab/lab.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct lab_value *value_of(const struct lab_task *t, const char *name,
+                                        enum lab_kind kind)
+{
+    const struct lab_option *o = t->lab->options;
+    while (o && o->name && strcmp(o->name, name) != 0)
+        o++;
+    assert(o && o->name && o->kind == kind);
+    return &t->value[o - t->lab->options];
+}
+
+bool lab_flag(const struct lab_task *t, const char *name)
+{
+    return value_of(t, name, LAB_FLAG)->number != 0;
+}
+
+int64_t lab_int(const struct lab_task *t, const char *name)
+{
+    return (int64_t)value_of(t, name, LAB_INT)->number;
+}
+
+double lab_real(const struct lab_task *t, const char *name)
+{
+    return value_of(t, name, LAB_REAL)->number;
+}
+
+const char *lab_text(const struct lab_task *t, const char *name)
+{
+    return value_of(t, name, LAB_TEXT)->text;
+}
+
+bool lab_progress(const struct lab_task *t, double share, const char *note)
+{
+    return t->progress && t->progress(t->ctx, share, note);
+}
+
+static bool show(void *ctx, const struct sweep_progress *p)
+{
+    char note[160];
+    snprintf(note, sizeof note, "%d of %d runs  %s", p->done, p->n, p->running);
+    return lab_progress(ctx, p->share, note);
+}
+
+static void say_kept(const struct lab_task *t, const struct sweep *s, int n)
+{
+    char line[512];
+    const char *why;
+    int redo = sweep_redo(s, &why);
+    if (t->say && sweep_kept(s)) {
+        snprintf(line, sizeof line, "%d of %d runs were done before", sweep_kept(s), n);
+        t->say(t->ctx, line);
+    }
+    if (t->say && redo) {
+        snprintf(line, sizeof line, "%d runs are done again: %s", redo, why);
+        t->say(t->ctx, line);
+    }
+}
+
+int lab_sweep(struct sweep **out, const struct lab_task *t, const struct sweep_run *run,
+              int n, int (*one)(void *ctx, int i, struct sweep_job *job, struct err *e),
+              void *ctx, struct err *e)
+{
+    const struct sweep_cfg cfg = {.dir = t->runs_dir,
+                                  .version = t->version,
+                                  .threads = t->threads,
+                                  .progress = show,
+                                  .progress_ctx = (void *)t};
+    *out = NULL;
+    struct err why = {0}; /* the code is needed, whether or not the caller wants words */
+    struct sweep *s = sweep_new(&cfg, run, n, &why);
+    if (!s) return err_field(e, why.code, why.field, "%s", why.detail);
+    say_kept(t, s, n);
+    int rc = sweep_go(s, one, ctx, e);
+    if (rc)
+        sweep_free(s);
+    else
+        *out = s;
+    return rc;
+}
+
+int lab_find(const struct lab_task *t, char out[LAB_PATH], const char *rel, struct err *e)
+{
+    if (!t->find) return err_field(e, ERR_ABSENT, rel, "nothing is known about files");
+    return t->find(t->ctx, out, rel, e);
+}
