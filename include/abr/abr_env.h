@@ -24,6 +24,7 @@
 
 #include "abr/emu.h"
 #include "abr/feat.h"
+#include "abr/player.h"
 #include "abr/worlds.h"
 #include "rl/env.h"
 
@@ -58,5 +59,9 @@ struct abr_env_cfg abr_env_cfg_paper(bool authors, int64_t cycle_steps);
 
 struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *worlds,
                        uint64_t seed, uint64_t id, struct err *e);
+
+/* The viewer of an environment that abr_env_new made: what its last chunk did, and what the
+ * next decision sees. Borrowed; follows every step. */
+const struct player *abr_env_player(const struct env *env);
 
 #endif

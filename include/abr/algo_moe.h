@@ -1,6 +1,7 @@
 /* algo_moe.h - a trained policy behind the interface of algo.h.
  *
- * The checkpoint's metadata key "layout" ("full", "paper" or "blind"; missing = full) says which
+ * The checkpoint's metadata key "layout" ("full", "paper", "paper-hint" or "blind"; missing
+ * = full) says which
  * observation it was trained on, see feat.h. Decisions are greedy: the most probable level,
  * the lowest on ties. A network whose answer is not finite gives the lowest level; levels
  * beyond those it was trained for are not chosen.

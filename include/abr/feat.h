@@ -26,22 +26,28 @@
  * remains: feat_observe fills their newest column, feat_paper_push keeps the whole state
  * from step to step, with the stale entries that rolling leaves behind the sizes.
  *
+ * FEAT_PAPER_HINT (51): the same and the viewer's three weights, each over their sum.
+ *
  * Threads: pure functions. */
 #ifndef ABR_FEAT_H
 #define ABR_FEAT_H
 
 #include "abr/view.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND };
+enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND, FEAT_PAPER_HINT };
 
 #define FEAT_FULL_DIM 128
 #define FEAT_PAPER_DIM 48
+#define FEAT_PAPER_HINT_DIM 51
 
 int feat_dim(enum feat_layout layout);
+/* The paper's state, which feat_paper_push keeps from chunk to chunk. */
+bool feat_rolled(enum feat_layout layout);
 
-/* "full", "paper", "blind" and back (ERR_INVALID). */
+/* "full", "paper", "blind", "paper-hint" and back (ERR_INVALID). */
 const char *feat_layout_name(enum feat_layout layout);
 int feat_layout_parse(enum feat_layout *out, const char *name, struct err *e)
     __attribute__((warn_unused_result));
@@ -52,8 +58,12 @@ void feat_name(char *out, size_t size, enum feat_layout layout, int index);
 /* obs: (feat_dim). Every entry is finite for any view within wire's limits. */
 void feat_observe(float *obs, enum feat_layout layout, const struct view *v);
 
-/* FEAT_PAPER alone: moves `state` (48, zeros before the first call) on to the view v. */
+/* FEAT_PAPER: moves `state` (48, zeros before the first call) on to the view v. */
 void feat_paper_push(float *state, const struct view *v);
+
+/* FEAT_PAPER_HINT: the three entries behind that state. */
+void feat_paper_hint(float out[FEAT_PAPER_HINT_DIM - FEAT_PAPER_DIM],
+                     const struct view *v);
 
 /* Bit k set: level k exists. */
 uint32_t feat_mask(const struct view *v);

@@ -5,8 +5,9 @@
  *           62, 5 epochs, lr 1e-4, entropy 0, experts of hidden 18, the 6 x 8 state without
  *           any hint of the profile, documentary, live, news in turn, ten shifts
  *   code    the same as the authors' code has it: ln(R + .7) utility, bandwidth doubled, only
- *           links of at least 3 Mbit/s after that, Adam betas .99, weight decay 1e-4, a router
- *           without gradient, noise N(0, .001^2) on every trunk
+ *           links above 3 Mbit/s after that, Adam betas .99, weight decay 1e-4, a router
+ *           without gradient whose noise is drawn anew in the update, one head for all
+ *           experts, noise N(0, .001^2) on every trunk
  *   tuned   what the shipped policy was made with: everything drawn, profile weights in the
  *           observation, a privileged critic, 64 environments
  * Variants:

@@ -13,7 +13,11 @@
  * ret_std); a policy that comes with them is taken as trained, and they then move slowly.
  *
  * The router noise z of each step is stored with it and used again in the update, so that
- * r is exactly 1 before the first update.
+ * r is exactly 1 before the first update. The authors' code draws it anew, so that the ratio
+ * compares the outputs of two experts: redraw_noise.
+ *
+ * Tied heads: each network's heads start as expert 0's, their gradients are added up, and
+ * one Adam step moves all alike.
  *
  * A batch is arrays over steps in time order per trajectory; advantages and return
  * targets are computed by rl/gae.h before ppo_update. Advantages are normalised over the
@@ -32,6 +36,8 @@
 #include "moe/policy.h"
 #include "rl/tutor.h"
 
+#include <stdbool.h>
+
 struct ppo_cfg {
     double lr, critic_lr; /* Adam */
     double beta1, beta2, eps, weight_decay;
@@ -40,7 +46,10 @@ struct ppo_cfg {
     double max_grad_norm; /* 0 = no clipping */
     double balance;       /* alpha of the balance loss, actor and critic */
     double noise_gamma;   /* plasticity noise, 0 = none */
-    double router_noise;  /* std of z, 0 = none */
+    double router_noise;  /* std of the critic's z, drawn per minibatch; 0 = none */
+    bool redraw_noise;    /* the actor's z likewise, not the one it acted with */
+    bool noise_critic;    /* noise_gamma on the critic's chosen experts, too */
+    bool tied_heads;      /* one head for all experts of a network */
     double target_kl;     /* stop the epochs above it, 0 = never */
     int epochs, minibatch;
     int threads; /* 1 .. 3 */
@@ -72,9 +81,11 @@ struct ppo_stats {
     double first_ratio_error; /* max |r - 1| over the first minibatch before any update */
     double explained_variance; /* by the critic that gives the advantages */
     double critic_variance;    /* the same of the policy's own critic */
-    double expert_share[16];
+    double first_clip_share;   /* of the first epoch */
+    double expert_share[16], critic_share[16]; /* of the samples that trained each */
     double grad_norm;
-    int steps; /* gradient steps done */
+    double router_norm, critic_router_norm; /* mean gradient norm of the routers alone */
+    int steps;                              /* gradient steps done */
 };
 
 struct ppo;

@@ -1,6 +1,5 @@
 #include "abr/abr_env.h"
 
-#include "abr/player.h"
 #include "base/rng.h"
 
 #include <assert.h>
@@ -177,8 +176,10 @@ static void observe(struct abr_env *m, struct env_out *out)
     struct state *s = &m->s;
     out->mask = feat_mask(&s->player.view);
     out->tag = s->video ? m->cfg.n_profiles + 1 : s->tag;
-    if (m->cfg.layout == FEAT_PAPER) {
+    if (feat_rolled(m->cfg.layout)) {
         memcpy(out->obs, s->paper, sizeof s->paper);
+        if (m->cfg.layout == FEAT_PAPER_HINT)
+            feat_paper_hint(out->obs + FEAT_PAPER_DIM, &s->player.view);
     } else if (s->live) {
         struct view v = s->player.view;
         v.chunks = 0;
@@ -192,7 +193,9 @@ static void observe(struct abr_env *m, struct env_out *out)
 static bool fetch(struct abr_env *m, int level)
 {
     bool over = player_step(&m->s.player, level, noise_of(m));
-    if (m->cfg.layout == FEAT_PAPER) feat_paper_push(m->s.paper, &m->s.player.view);
+    /* what the authors' environment shows behind the end: the next episode's buffer */
+    if (over && feat_rolled(m->cfg.layout)) m->s.player.view.buffer_s = 0.0;
+    if (feat_rolled(m->cfg.layout)) feat_paper_push(m->s.paper, &m->s.player.view);
     return over;
 }
 
@@ -212,7 +215,7 @@ static void env_reset(void *self, struct env_out *out)
         int levels = m->world.video->levels, first = m->cfg.first_level;
         if (first < 0) first = (int)rng_below(&s->rng, (uint32_t)levels);
         fetch(m, first < levels ? first : levels - 1);
-    } else if (m->cfg.layout == FEAT_PAPER) {
+    } else if (feat_rolled(m->cfg.layout)) {
         feat_paper_push(s->paper, &s->player.view);
     }
     observe(m, out);
@@ -254,6 +257,13 @@ static void env_state_put(void *self, const void *in)
     struct abr_env *m = self;
     memcpy(&m->s, in, sizeof m->s);
     enter_world(m);
+}
+
+const struct player *abr_env_player(const struct env *env)
+{
+    assert(env->step == env_step);
+    const struct abr_env *m = env->self;
+    return &m->s.player;
 }
 
 struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *worlds,

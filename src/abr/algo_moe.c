@@ -10,7 +10,8 @@
 struct pilot {
     struct swift *swift;
     enum feat_layout layout;
-    float paper[FEAT_PAPER_DIM]; /* the paper's state is rolled from chunk to chunk */
+    float
+        paper[FEAT_PAPER_HINT_DIM]; /* the paper's state is rolled from chunk to chunk */
 };
 
 static void pilot_free(void *self)
@@ -34,8 +35,9 @@ static int pilot_decide(void *self, const struct view *v, const struct video *vi
     struct pilot *p = self;
     float full[FEAT_FULL_DIM];
     const float *obs = p->paper;
-    if (p->layout == FEAT_PAPER) {
+    if (feat_rolled(p->layout)) {
         feat_paper_push(p->paper, v);
+        feat_paper_hint(p->paper + FEAT_PAPER_DIM, v);
     } else {
         feat_observe(full, p->layout, v);
         obs = full;

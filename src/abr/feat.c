@@ -8,13 +8,13 @@
 
 enum {
     SESSION = 28,
+    AT_WEIGHTS = 10, /* weights and utility */
     AT_LAST = SESSION,
     AT_THROUGHPUT = AT_LAST + VIEW_LEVELS,
     AT_DOWNLOAD = AT_THROUGHPUT + VIEW_HISTORY,
     AT_LEVEL = AT_DOWNLOAD + VIEW_HISTORY,
     PER_LEVEL = 6,
-    AT_REWARD = 4,   /* within a level */
-    AT_WEIGHTS = 10, /* weights and utility */
+    AT_REWARD = 4, /* within a level */
     N_WEIGHTS = 6,
     PAPER_COLS = 8,
     ESTIMATE_CHUNKS = 5 /* as MPC's authors chose */
@@ -23,7 +23,8 @@ enum {
 _Static_assert(AT_LEVEL + VIEW_LEVELS * PER_LEVEL == FEAT_FULL_DIM, "layout and header");
 _Static_assert(6 * PAPER_COLS == FEAT_PAPER_DIM, "layout and header");
 
-static const char *const LAYOUTS[] = {"full", "paper", "blind"}; /* enum feat_layout */
+static const char *const LAYOUTS[] = {"full", "paper", "blind",
+                                      "paper-hint"}; /* enum feat_layout */
 static const char *const SESSION_NAMES[SESSION] = {
     "has_last",
     "last_rate",
@@ -63,7 +64,14 @@ static const char *const PAPER_NAMES[6] = {
 
 int feat_dim(enum feat_layout layout)
 {
-    return layout == FEAT_PAPER ? FEAT_PAPER_DIM : FEAT_FULL_DIM;
+    static const int dims[] = {FEAT_FULL_DIM, FEAT_PAPER_DIM, FEAT_FULL_DIM,
+                               FEAT_PAPER_HINT_DIM};
+    return dims[layout];
+}
+
+bool feat_rolled(enum feat_layout layout)
+{
+    return layout == FEAT_PAPER || layout == FEAT_PAPER_HINT;
 }
 
 const char *feat_layout_name(enum feat_layout layout)
@@ -78,13 +86,16 @@ int feat_layout_parse(enum feat_layout *out, const char *name, struct err *e)
         *out = (enum feat_layout)i;
         return 0;
     }
-    return err_set(e, ERR_INVALID, "'%.40s' is not a layout (full, paper, blind)", name);
+    return err_set(e, ERR_INVALID,
+                   "'%.40s' is not a layout (full, paper, blind, paper-hint)", name);
 }
 
 void feat_name(char *out, size_t size, enum feat_layout layout, int index)
 {
     assert(index >= 0 && index < feat_dim(layout));
-    if (layout == FEAT_PAPER) {
+    if (feat_rolled(layout) && index >= FEAT_PAPER_DIM) {
+        snprintf(out, size, "%s", SESSION_NAMES[AT_WEIGHTS + index - FEAT_PAPER_DIM]);
+    } else if (feat_rolled(layout)) {
         snprintf(out, size, "%s.%d", PAPER_NAMES[index / PAPER_COLS], index % PAPER_COLS);
     } else if (index < AT_LAST) {
         snprintf(out, size, "%s", SESSION_NAMES[index]);
@@ -407,11 +418,21 @@ static void observe_paper(float *o, const struct view *v)
     paper_newest(o, v);
 }
 
+void feat_paper_hint(float out[FEAT_PAPER_HINT_DIM - FEAT_PAPER_DIM],
+                     const struct view *v)
+{
+    double mu[] = {v->qoe.mu_quality, v->qoe.mu_switch, v->qoe.mu_stall};
+    double sum = mu[0] + mu[1] + mu[2];
+    for (int i = 0; i < 3; i++)
+        out[i] = sum > 1e-6 ? (float)(mu[i] / sum) : 0.0f;
+}
+
 void feat_observe(float *obs, enum feat_layout layout, const struct view *v)
 {
     assert(v->levels >= 2 && v->levels <= VIEW_LEVELS && v->last_level < v->levels);
-    if (layout == FEAT_PAPER) {
+    if (feat_rolled(layout)) {
         observe_paper(obs, v);
+        if (layout == FEAT_PAPER_HINT) feat_paper_hint(obs + FEAT_PAPER_DIM, v);
     } else {
         observe_full(obs, v);
         if (layout == FEAT_BLIND) hide_viewer(obs);

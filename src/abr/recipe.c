@@ -77,7 +77,6 @@ static void make_paper(struct recipe *r, enum variant v, bool authors, int64_t s
 
     struct train_cfg *t = &r->train;
     t->rollout = (struct rollout_cfg){.envs = 1, .steps = PER_UPDATE, .block = 1};
-    t->rollout.router_noise = v == SMOE || v == PAMOE ? 1.0 : 0.0;
     t->ppo = ppo_cfg_default();
     t->ppo.lr = t->ppo.critic_lr = 1e-4;
     t->ppo.entropy = 0.0;
@@ -90,7 +89,14 @@ static void make_paper(struct recipe *r, enum variant v, bool authors, int64_t s
     t->ppo.adv_norm = PPO_NORM_BATCH;
     t->ppo.normalise_returns = 0;
     t->schedule = TRAIN_CONSTANT;
+
+    /* The code multiplies the normal draws by softplus of a layer that has no gradient
+     * either, so weight decay leaves softplus(0) = ln 2 of it. */
+    double noise = authors ? 0.6931471805599453 : 1.0;
+    if (v == SMOE || v == PAMOE) t->rollout.router_noise = t->ppo.router_noise = noise;
     if (authors) {
+        t->ppo.redraw_noise = true;
+        t->ppo.tied_heads = true;
         t->ppo.beta1 = t->ppo.beta2 = 0.99;
         t->ppo.weight_decay = 1e-4;
         t->ppo.noise_std = v == PAMOE ? 1e-3 : 0.0;

@@ -13,12 +13,12 @@ enum kind { INT, REAL, PAIR, WORD, SWITCH };
 enum { STEPS_MAX = 1 << 20 /* of one rollout */ };
 
 static const char *const ROUTES[] = {"single", "dense", "top1", "top1-unscaled", NULL};
-static const char *const LAYOUTS[] = {"full", "paper", "blind", NULL};
+static const char *const LAYOUTS[] = {"full", "paper", "blind", "paper-hint", NULL};
 static const char *const SCHEDULES[] = {"constant", "linear", "geometric", NULL};
 static const char *const NORMS[] = {"none", "batch", "tag", NULL};
 
 _Static_assert(sizeof(enum mix_route) == sizeof(int), "words are kept in ints");
-_Static_assert(MIX_TOP1_UNSCALED == 3 && FEAT_BLIND == 2 && TRAIN_GEOMETRIC == 2 &&
+_Static_assert(MIX_TOP1_UNSCALED == 3 && FEAT_PAPER_HINT == 3 && TRAIN_GEOMETRIC == 2 &&
                    PPO_NORM_TAG == 2,
                "words in the order of their enums");
 
@@ -30,7 +30,7 @@ static void hide_viewer(struct recipe *r)
 
 static bool viewer_hidden(const struct recipe *r)
 {
-    return r->env.layout != FEAT_FULL;
+    return r->env.layout == FEAT_BLIND || r->env.layout == FEAT_PAPER;
 }
 
 static void drop_tutor(struct recipe *r)
@@ -96,7 +96,8 @@ static const struct field FIELDS[] = {
      .help = "plasticity noise, times the learning rate"},
     {"noise-std", "S", REAL, AT(train.ppo.noise_std), .lo = 0, .hi = 10,
      .help = "plasticity noise as PA-MoE's code has it, of fixed size"},
-    {"router-noise", "S", REAL, AT(train.rollout.router_noise), .lo = 0, .hi = 100,
+    {"router-noise", "S", REAL, AT(train.rollout.router_noise),
+     AT(train.ppo.router_noise), .lo = 0, .hi = 100,
      .help = "deviation of the noise on the router's logits"},
     {"gamma", "G", REAL, AT(train.ppo.gamma), .lo = 0, .hi = 1, .help = "discount"},
     {"lambda", "L", REAL, AT(train.ppo.lambda), .lo = 0, .hi = 1, .help = "of GAE"},

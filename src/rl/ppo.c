@@ -82,6 +82,7 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tut
             ppo_free(p);
             return NULL;
         }
+        if (cfg->tied_heads) ppo_net_tie_heads(&p->net[i]);
     }
 
     if (policy->ret_mean != 0.0f || policy->ret_std != 1.0f) {
@@ -188,7 +189,10 @@ static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance,
     const int *order = l->order + at;
     const float *z = NULL;
     gather(l->x, p->batch->obs, order, n, c->in, c->in);
-    if (p->batch->z) {
+    if (p->cfg.redraw_noise && p->cfg.router_noise > 0.0) {
+        ppo_net_draw_z(l, n, p->cfg.router_noise, &p->inject);
+        z = l->z;
+    } else if (p->batch->z) {
         gather(l->z, p->batch->z, order, n, c->experts, c->experts);
         z = l->z;
     }
@@ -213,12 +217,22 @@ static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance,
     return 0;
 }
 
+static void to_shares(double share[16])
+{
+    double sum = 0.0;
+    for (int k = 0; k < 16; k++)
+        sum += share[k];
+    for (int k = 0; k < 16; k++)
+        share[k] /= sum;
+}
+
 /* KL, clip share, entropy and losses are those of the last epoch that ran. */
 static int update_actor(struct ppo *p)
 {
     struct ppo_net *l = &p->net[ACTOR];
     struct ppo_stats *st = &p->stats;
     int n = p->batch->n, size = p->cfg.minibatch;
+    l->router_norm = 0.0;
     for (int epoch = 0; epoch < p->cfg.epochs; epoch++) {
         ppo_net_shuffle(l, n);
         struct actor_sums sum = {0}, s;
@@ -239,16 +253,14 @@ static int update_actor(struct ppo *p)
         st->entropy = sum.entropy;
         st->approx_kl = sum.kl;
         st->clip_share = sum.clipped;
+        if (epoch == 0) st->first_clip_share = sum.clipped;
         st->balance = balance;
         if (p->cfg.target_kl > 0.0 && sum.kl > p->cfg.target_kl) break;
     }
 
-    double samples = 0.0;
-    for (int k = 0; k < 16; k++)
-        samples += st->expert_share[k];
-    for (int k = 0; k < 16; k++)
-        st->expert_share[k] /= samples;
+    to_shares(st->expert_share);
     st->grad_norm /= st->steps;
+    st->router_norm = l->router_norm / st->steps;
     return 0;
 }
 
@@ -265,7 +277,9 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
     gather(l->x, p->batch->obs, order, n, obs_dim, c->in);
     if (which == TUTOR)
         gather(l->x + obs_dim, p->batch->priv, order, n, c->in - obs_dim, c->in);
-    mix_forward(l->y, NULL, NULL, l->net, l->ws, l->x, NULL, n);
+    bool noisy = which == CRITIC && p->cfg.router_noise > 0.0;
+    if (noisy) ppo_net_draw_z(l, n, p->cfg.router_noise, &p->inject);
+    mix_forward(l->y, NULL, NULL, l->net, l->ws, l->x, noisy ? l->z : NULL, n);
 
     double whole = total_weight(p->batch, order, n), sum = 0.0;
     memset(l->dy, 0, (size_t)n * (size_t)c->out * sizeof *l->dy);
@@ -280,7 +294,11 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
     *loss = p->cfg.value_coef * sum;
 
     float aux;
-    double norm = ppo_net_step(l, &p->cfg, p->cfg.critic_lr, 0.0, &p->inject, &aux);
+    double gamma = which == CRITIC && p->cfg.noise_critic ? p->cfg.noise_gamma : 0.0;
+    double norm = ppo_net_step(l, &p->cfg, p->cfg.critic_lr, gamma, &p->inject, &aux);
+    if (which == CRITIC)
+        for (int k = 0; k < c->experts && k < 16; k++)
+            p->stats.critic_share[k] += l->used[k];
     return isfinite(sum) && isfinite(norm) ? 0 : ERR_NUMERIC;
 }
 
@@ -302,6 +320,8 @@ static int update_critic(struct ppo *p, int which)
     bool reported = which == p->nets - 1; /* the one that gives the advantages */
     if (!reported && p->cfg.critic_epochs > 0) epochs = p->cfg.critic_epochs;
 
+    l->router_norm = 0.0;
+    int steps = 0;
     for (int epoch = 0; epoch < epochs; epoch++) {
         ppo_net_shuffle(l, n);
         double error = 0.0, mean = 0.0;
@@ -311,12 +331,17 @@ static int update_critic(struct ppo *p, int which)
             int rc = critic_minibatch(p, which, &loss, &error, at, rows);
             if (rc) return rc;
             mean += loss * rows / n;
+            steps++;
         }
         double unit = variance(which == TUTOR ? p->tutor_target : p->target, n) * n;
         double explained = unit > 0.0 ? 1.0 - error / unit : 0.0;
         if (epoch == 0 && which == CRITIC) p->stats.critic_variance = explained;
         if (epoch == 0 && reported) p->stats.explained_variance = explained;
         if (reported) p->stats.value_loss = mean;
+    }
+    if (which == CRITIC) {
+        to_shares(p->stats.critic_share);
+        p->stats.critic_router_norm = l->router_norm / steps;
     }
     return 0;
 }

@@ -62,6 +62,48 @@ static void adam_range(struct ppo_net *l, struct mix_range r, int64_t *steps,
               *steps, scale);
 }
 
+void ppo_net_draw_z(struct ppo_net *l, int n, double std, const struct inject *inject)
+{
+    for (int i = 0; i < n * l->net->cfg.experts; i++)
+        l->z[i] = (float)(std * inject_normal(inject, &l->rng));
+}
+
+static struct mix_range head_of(const struct mix_cfg *cfg, int k)
+{
+    struct mix_range whole = mix_expert(cfg, k), trunk = mix_trunk(cfg, k);
+    return (struct mix_range){whole.at + trunk.n, whole.n - trunk.n};
+}
+
+void ppo_net_tie_heads(struct ppo_net *l)
+{
+    struct mix *net = l->net;
+    struct mix_range first = head_of(&net->cfg, 0);
+    for (int k = 1; k < net->cfg.experts; k++)
+        memcpy(net->theta + head_of(&net->cfg, k).at, net->theta + first.at,
+               first.n * sizeof *net->theta);
+}
+
+/* The sum of the heads' gradients into that of expert 0. */
+static void add_heads(struct ppo_net *l)
+{
+    struct mix_range first = head_of(&l->net->cfg, 0);
+    for (int k = 1; k < l->net->cfg.experts; k++) {
+        const float *other = l->grad + head_of(&l->net->cfg, k).at;
+        for (size_t i = 0; i < first.n; i++)
+            l->grad[first.at + i] += other[i];
+    }
+}
+
+/* Every step moves them, as it does the router, so they share its count. */
+static void step_tied_heads(struct ppo_net *l, const struct adam_cfg *cfg, float scale)
+{
+    struct mix_range r = head_of(&l->net->cfg, 0);
+    add_heads(l);
+    adam_step(l->net->theta + r.at, l->m + r.at, l->v + r.at, l->grad + r.at, r.n, cfg,
+              l->steps[0], scale);
+    ppo_net_tie_heads(l);
+}
+
 double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
                     double gamma_noise, const struct inject *inject, float *balance)
 {
@@ -70,18 +112,21 @@ double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
     *balance = mix_backward(l->grad, l->used, net, l->ws, l->dy, (float)cfg->balance);
     double norm = sqrt(adam_sumsq(l->grad, net->n));
     if (!isfinite(norm)) return norm;
+    struct mix_range router = mix_router(&net->cfg);
+    l->router_norm += sqrt(adam_sumsq(l->grad + router.at, router.n));
 
     double scale = 1.0;
     if (cfg->max_grad_norm > 0.0 && norm > cfg->max_grad_norm)
         scale = cfg->max_grad_norm / norm;
     struct adam_cfg adam = {lr, cfg->beta1, cfg->beta2, cfg->eps, cfg->weight_decay};
 
-    adam_range(l, mix_router(&net->cfg), &l->steps[0], &adam, (float)scale);
+    bool tied = cfg->tied_heads && net->cfg.experts > 1;
+    adam_range(l, router, &l->steps[0], &adam, (float)scale);
     for (int k = 0; k < net->cfg.experts; k++) {
         struct mix_range whole = mix_expert(&net->cfg, k);
         struct mix_range trunk = mix_trunk(&net->cfg, k);
         if (l->used[k]) {
-            adam_range(l, whole, &l->steps[1 + k], &adam, (float)scale);
+            adam_range(l, tied ? trunk : whole, &l->steps[1 + k], &adam, (float)scale);
             if (gamma_noise > 0.0)
                 inject_noise(net->theta + whole.at, whole.n, lr * gamma_noise, inject,
                              &l->rng);
@@ -89,6 +134,7 @@ double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
         if (cfg->noise_std > 0.0)
             inject_noise(net->theta + trunk.at, trunk.n, cfg->noise_std, inject, &l->rng);
     }
+    if (tied) step_tied_heads(l, &adam, (float)scale);
     return norm;
 }
 

@@ -14,6 +14,7 @@ struct ppo_net {
     float *block; /* all floats below, owned */
     float *grad, *m, *v;
     float *x, *z, *y, *dy; /* (minibatch, in / experts / out / out) */
+    double router_norm;    /* sum over the steps of this update */
     int64_t *steps;        /* (1 + experts) */
     int *order, *used;
     struct rng rng;
@@ -25,6 +26,12 @@ void ppo_net_release(struct ppo_net *l);
 
 /* A new random order of 0 .. n-1 in l->order. */
 void ppo_net_shuffle(struct ppo_net *l, int n);
+
+/* Router noise for n rows into l->z, N(0, std^2). */
+void ppo_net_draw_z(struct ppo_net *l, int n, double std, const struct inject *inject);
+
+/* Gives every expert the head of expert 0. */
+void ppo_net_tie_heads(struct ppo_net *l);
 
 /* Backward from l->dy, clip, Adam, noise. Returns the gradient's norm before clipping, or
  * a number that is not finite: then nothing was stepped. `balance` receives the balance

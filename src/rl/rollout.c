@@ -22,6 +22,7 @@ struct block {
     struct mix_ws *actor_ws, *critic_ws;
     float *logits, *value; /* (block, actions), (chunk, critic out) */
     float *input;          /* (chunk, critic in): obs and priv side by side */
+    float *value_z;        /* (chunk, critic experts): its router noise */
     float *boot_obs, *boot_priv, *boot_value;
     int *boot_row, *boot_tag; /* the step whose boot value each is, and its tag */
     int boots;
@@ -79,6 +80,7 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     b->logits = floats(envs * (size_t)r->spec.actions, &ok);
     b->value = floats(CHUNK * (size_t)critic->cfg.out, &ok);
     b->input = floats(CHUNK * (size_t)critic->cfg.in, &ok);
+    b->value_z = floats(CHUNK * (size_t)critic->cfg.experts, &ok);
     b->boot_obs = floats(boots * (size_t)r->spec.obs_dim, &ok);
     b->boot_priv = floats(boots * (size_t)r->spec.priv_dim, &ok);
     b->boot_value = floats(boots, &ok);
@@ -188,6 +190,7 @@ void rollout_free(struct rollout *r)
         free(b->boot_value);
         free(b->boot_priv);
         free(b->boot_obs);
+        free(b->value_z);
         free(b->input);
         free(b->value);
         free(b->logits);
@@ -270,12 +273,13 @@ static float value_of(const struct rollout *r, const float *y, int tag)
     return y[tag] * tutor_std(r->tutor, tag) + tutor_mean(r->tutor, tag);
 }
 
-/* V of `rows` observations in reward units, through the critic that gives the advantages
- */
+/* V of `rows` observations in reward units, through the critic that gives the advantages;
+ * the policy's own has the same router noise as the actor, from `rng` */
 static void values(float *out, const struct rollout *r, struct block *b, const float *obs,
-                   const float *priv, const int *tag, int rows)
+                   const float *priv, const int *tag, int rows, struct rng *rng)
 {
     const struct mix *critic = critic_of(r);
+    double std = r->tutor ? 0.0 : r->cfg.router_noise;
     size_t obs_dim = (size_t)r->spec.obs_dim, in = (size_t)critic->cfg.in;
     for (int at = 0; at < rows; at += CHUNK) {
         int n = rows - at < CHUNK ? rows - at : CHUNK;
@@ -286,7 +290,10 @@ static void values(float *out, const struct rollout *r, struct block *b, const f
                 memcpy(b->input + i * in + obs_dim, priv + from * (in - obs_dim),
                        (in - obs_dim) * sizeof(float));
         }
-        mix_forward(b->value, NULL, NULL, critic, b->critic_ws, b->input, NULL, n);
+        for (int k = 0; std > 0.0 && k < n * critic->cfg.experts; k++)
+            b->value_z[k] = (float)(std * rng_normal(rng));
+        mix_forward(b->value, NULL, NULL, critic, b->critic_ws, b->input,
+                    std > 0.0 ? b->value_z : NULL, n);
         for (int i = 0; i < n; i++)
             out[at + i] = value_of(r, b->value + i * critic->cfg.out, tag[at + i]);
     }
@@ -295,10 +302,12 @@ static void values(float *out, const struct rollout *r, struct block *b, const f
 static void value_block(struct rollout *r, struct block *b, int first, int envs)
 {
     size_t row = (size_t)first * (size_t)r->cfg.steps;
+    struct rng *rng = &r->seats[first].rng;
     values(r->value + row, r, b, r->obs + row * (size_t)r->spec.obs_dim,
-           r->priv + row * (size_t)r->spec.priv_dim, r->tag + row, envs * r->cfg.steps);
+           r->priv + row * (size_t)r->spec.priv_dim, r->tag + row, envs * r->cfg.steps,
+           rng);
 
-    values(b->boot_value, r, b, b->boot_obs, b->boot_priv, b->boot_tag, b->boots);
+    values(b->boot_value, r, b, b->boot_obs, b->boot_priv, b->boot_tag, b->boots, rng);
     for (int i = 0; i < b->boots; i++)
         r->boot[b->boot_row[i]] = b->boot_value[i];
 }

@@ -234,6 +234,52 @@ START_TEST(other_layouts)
 }
 END_TEST
 
+/* The viewer's weights follow the state, and change with the shift. */
+START_TEST(hints_are_the_weights_in_force)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_paper(false, 70);
+    c.layout = FEAT_PAPER_HINT;
+    static const float share[3][3] = {{1 / 8.f, 6 / 8.f, 1 / 8.f},
+                                      {1 / 8.f, 1 / 8.f, 6 / 8.f},
+                                      {6 / 8.f, 1 / 8.f, 1 / 8.f}};
+    struct walk plain, hinted;
+    begin(&hinted, &c, &f, 0);
+    c.layout = FEAT_PAPER;
+    begin(&plain, &c, &f, 0);
+    ck_assert_int_eq(hinted.env.spec.obs_dim, FEAT_PAPER_DIM + 3);
+    for (int i = 0; i < 280; i++) {
+        ck_assert_mem_eq(hinted.obs, plain.obs, FEAT_PAPER_DIM * sizeof(float));
+        ck_assert_mem_eq(hinted.obs + FEAT_PAPER_DIM, share[i / 70 % 3], sizeof share[0]);
+        step(&hinted);
+        step(&plain);
+    }
+    plain.env.free(plain.env.self);
+    hinted.env.free(hinted.env.self);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(the_player_tells_of_the_last_chunk)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_paper(false, 1000);
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    for (int i = 0; i < 200; i++) {
+        w.env.step(w.env.self, any_level(&w), &w.out);
+        const struct player *p = abr_env_player(&w.env);
+        ck_assert_float_eq(w.out.reward, (float)p->last.reward);
+        /* the newest column of the state, and an empty buffer behind the end */
+        ck_assert_float_eq(w.obs[15], (float)p->view.buffer_s);
+        ck_assert(!w.out.done || p->view.buffer_s == 0.0);
+        if (w.out.done) w.env.reset(w.env.self, &w.out);
+    }
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
 START_TEST(steps_allocate_nothing)
 {
     struct fixture f = setup(10);
@@ -261,6 +307,8 @@ Suite *suite_abr_abr_env(void)
     tcase_add_test(t, state_round_trip);
     tcase_add_test(t, profiles_in_turn);
     tcase_add_test(t, other_layouts);
+    tcase_add_test(t, hints_are_the_weights_in_force);
+    tcase_add_test(t, the_player_tells_of_the_last_chunk);
     tcase_add_test(t, steps_allocate_nothing);
     suite_add_tcase(s, t);
     return s;

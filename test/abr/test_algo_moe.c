@@ -136,6 +136,36 @@ START_TEST(blind_layout_does_not_see_the_viewer)
 }
 END_TEST
 
+/* Decision by decision what the network says of the rolled state and the weights. */
+START_TEST(hinted_paper_layout)
+{
+    const char *dir = tmpdir_new();
+    const char *path = tmpdir_path(dir, "p.safetensors");
+    struct policy *p = save(path, FEAT_PAPER_HINT_DIM, "paper-hint");
+    struct policy_ws *ws = policy_ws_new(&p->cfg, NULL);
+    struct algo_ctx ctx = {.policy_path = path};
+    struct algo a;
+    ck_assert_int_eq(algo_new(&a, "moe", &ctx, NULL), 0);
+    float obs[FEAT_PAPER_HINT_DIM] = {0};
+    struct view v = six_levels();
+    a.reset(a.self, 1);
+    for (v.chunk = 0; v.chunk < 20; v.chunk++) {
+        struct policy_choice want;
+        feat_paper_push(obs, &v);
+        feat_paper_hint(obs + FEAT_PAPER_DIM, &v);
+        ck_assert_int_eq(policy_decide(&want, p, ws, obs, feat_mask(&v), -1), 0);
+        ck_assert_int_eq(a.decide(a.self, &v, NULL), want.action);
+        view_push(&v, 1e5 * (1 + v.chunk % 3), .5);
+        v.buffer_s = v.chunk;
+        v.last_level = want.action;
+    }
+    algo_free(&a);
+    policy_ws_free(ws);
+    policy_free(p);
+    tmpdir_remove(dir);
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_told)
 {
     const char *dir = tmpdir_new();
@@ -173,6 +203,7 @@ Suite *suite_abr_algo_moe(void)
     tcase_add_test(t, decides_as_the_network_says);
     tcase_add_test(t, paper_layout_forgets_at_reset);
     tcase_add_test(t, blind_layout_does_not_see_the_viewer);
+    tcase_add_test(t, hinted_paper_layout);
     tcase_add_test(t, what_does_not_fit_is_told);
     suite_add_tcase(s, t);
     return s;

@@ -353,6 +353,28 @@ START_TEST(paper_layout_from_one_view)
 }
 END_TEST
 
+START_TEST(hinted_layout_ends_with_the_weights)
+{
+    struct view v = pensieve_view();
+    v.qoe = (struct qoe){.mu_quality = 1, .mu_switch = 6, .mu_stall = 1};
+    view_push(&v, 1e6, 2);
+    float plain[FEAT_PAPER_DIM], o[FEAT_PAPER_HINT_DIM];
+    feat_observe(plain, FEAT_PAPER, &v);
+    feat_observe(o, FEAT_PAPER_HINT, &v);
+    ck_assert_mem_eq(o, plain, sizeof plain);
+    ck_assert_float_eq(o[48], .125f);
+    ck_assert_float_eq(o[49], .75f);
+    ck_assert_float_eq(o[50], .125f);
+    char name[48];
+    feat_name(name, sizeof name, FEAT_PAPER_HINT, 49);
+    ck_assert_str_eq(name, "weight_switch");
+
+    v.qoe = (struct qoe){0};
+    feat_paper_hint(o, &v);
+    ck_assert_float_eq(o[0], 0.f);
+}
+END_TEST
+
 Suite *suite_abr_feat(void);
 Suite *suite_abr_feat(void)
 {
@@ -367,6 +389,7 @@ Suite *suite_abr_feat(void)
     tcase_add_test(t, same_as_the_definitions);
     tcase_add_test(t, finite_at_the_extremes);
     tcase_add_test(t, paper_layout_from_one_view);
+    tcase_add_test(t, hinted_layout_ends_with_the_weights);
     tcase_add_test(t, paper_states_equal_the_authors);
     suite_add_tcase(s, t);
     return s;

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 
 #include "support/alloc.h"
+#include "support/shared.h"
 
 #include <check.h>
 #include <math.h>
@@ -46,6 +47,23 @@ static void drop(struct worlds *w, struct trace *t, struct video *v)
     video_free(v);
     trace_free(t);
 }
+
+/* The authors of PA-MoE double the bandwidth and keep what is then above 3 Mbit/s. */
+START_TEST(the_authors_keep_51_traces)
+{
+    const char *dir = shared_path("traces/pensieve-train-127");
+    if (!dir) return;
+    struct corpus *c = corpus_load(dir, CORPUS_ALL, NULL);
+    struct video *v = video_default(NULL);
+    struct worlds_cfg cfg = {.n_corpora = 1, .corpora = {c}, .min_mbps = 1.5, .video = v};
+    struct worlds *w = worlds_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(w);
+    ck_assert_int_eq(w->n_traces, 51);
+    worlds_free(w);
+    video_free(v);
+    corpus_free(c);
+}
+END_TEST
 
 /* One round of the trace: 1 Mbit in [5,6], 6 in [6,8], 2 in [8,9]: 9 in 4 s. */
 START_TEST(ahead_by_hand)
@@ -156,6 +174,7 @@ Suite *suite_abr_worlds(void)
 {
     Suite *s = suite_create("abr/worlds");
     TCase *t = tcase_create("all");
+    tcase_add_test(t, the_authors_keep_51_traces);
     tcase_add_test(t, ahead_by_hand);
     tcase_add_test(t, ahead_equals_walking);
     tcase_add_test(t, pools_have_what_was_asked_for);
