@@ -66,7 +66,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench format policy install clean help FORCE
+        fuzz bench score ablation format policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -222,8 +222,8 @@ test: deps-test ## everything: lint, unit, golden, HTTP and browser tests
 check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
 	$(Q)$(B)/check $(SUITE)
 
-test-http: all ## HTTP tests against the real daemon
-	@bash test/each.sh test/http
+test-http: all ## HTTP tests against the real daemon, and the scripts that score policies
+	@bash test/each.sh test/http test/score/selftest.sh
 
 test-web: all web media ## browser tests in Chromium
 	@bash test/each.sh test/web/run.mjs
@@ -260,6 +260,14 @@ $(B)/bench_%: $(B)/test/bench/bench_%.o $(B)/libabrd.a
 bench: all $(BENCH:%=$(B)/bench_%) ## speed of the hot paths; BENCH_ONLY=nets for one
 	@for b in $(or $(BENCH_ONLY),$(BENCH)); do $(B)/bench_$$b || exit 1; done
 	@for s in $(if $(BENCH_ONLY),,$(wildcard test/bench/*.sh)); do bash $$s || exit 1; done
+
+score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val SHARED=../shared
+	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \
+	    DRAWS="$(DRAWS)" ORACLE="$(ORACLE)" OUT="$(OUT)" bash test/score/score.sh
+
+ablation: all ## the recipe with one change each, test/score/ablation.sh: STEPS=N SEEDS=5 JOBS=2
+	@STEPS="$(STEPS)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" OPTIONS="$(OPTIONS)" TABLE="$(TABLE)" \
+	    SHARED="$(SHARED)" OUT="$(OUT)" bash test/score/ablation.sh
 
 # ---- the rest
 

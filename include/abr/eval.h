@@ -74,6 +74,12 @@ void eval_paired_stall(double *mean, double *lo, double *hi, const struct eval_r
 void eval_share(double *share, double *lo, double *hi, const struct eval_row *a,
                 const struct eval_row *oracle, uint64_t seed);
 
+/* What a row gained of all that could be gained over b: sum(a - b) / sum(oracle - b). Unlike
+ * the share and the gain it does not depend on where 0 lies. NaN when b is the oracle. */
+void eval_gap_closed(double *share, double *lo, double *hi, const struct eval_row *a,
+                     const struct eval_row *b, const struct eval_row *oracle,
+                     uint64_t seed);
+
 /* Traces on which a row scored above the oracle's bound by more than rounding: 0, or the
  * bound is wrong. */
 int eval_above_bound(const struct eval_row *a, const struct eval_row *oracle);
@@ -82,6 +88,11 @@ int eval_above_bound(const struct eval_row *a, const struct eval_row *oracle);
  * resampling traces once for both means. */
 void eval_gain(double *gain, double *lo, double *hi, const struct eval_row *a,
                const struct eval_row *b, uint64_t seed);
+
+/* The sum over k pairs of rows (profiles) of a's means over that of b's, traces resampled
+ * once for all. Of use where b's sum is above 0. */
+void eval_ratio(double *ratio, double *lo, double *hi, const struct eval_row *const *a,
+                const struct eval_row *const *b, int k, uint64_t seed);
 
 /* Mean over k pairs of rows (profiles) of their gains; one resampling of traces serves all
  * profiles, since they were played on the same traces. a[i]->n all equal. */

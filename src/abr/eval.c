@@ -291,6 +291,23 @@ void eval_share(double *share, double *lo, double *hi, const struct eval_row *a,
                                        RESAMPLES, seed));
 }
 
+void eval_gap_closed(double *share, double *lo, double *hi, const struct eval_row *a,
+                     const struct eval_row *b, const struct eval_row *oracle,
+                     uint64_t seed)
+{
+    assert(a->n == b->n && a->n == oracle->n);
+    size_t n = (size_t)a->n;
+    double *d = malloc(2 * n * sizeof *d);
+    struct stats_interval ci = {NAN, NAN, NAN};
+    for (size_t i = 0; i < n && d; i++) {
+        d[i] = a->trace_qoe[i] - b->trace_qoe[i];
+        d[n + i] = oracle->trace_qoe[i] - b->trace_qoe[i];
+    }
+    if (d) ci = stats_bootstrap_ratio(d, d + n, (int)n, LEVEL, RESAMPLES, seed);
+    free(d);
+    put_interval(share, lo, hi, ci);
+}
+
 int eval_above_bound(const struct eval_row *a, const struct eval_row *oracle)
 {
     assert(a->n == oracle->n && oracle->trace_bound);
@@ -334,6 +351,25 @@ void eval_gain_mean(double *gain, double *lo, double *hi, const struct eval_row 
 out:
     free(gains);
     free(pick);
+}
+
+void eval_ratio(double *ratio, double *lo, double *hi, const struct eval_row *const *a,
+                const struct eval_row *const *b, int k, uint64_t seed)
+{
+    assert(k > 0);
+    size_t n = (size_t)a[0]->n;
+    double *sum = calloc(2 * n, sizeof *sum);
+    struct stats_interval ci = {NAN, NAN, NAN};
+    for (int j = 0; j < k && sum; j++) {
+        assert(a[j]->n == a[0]->n && b[j]->n == a[0]->n);
+        for (size_t i = 0; i < n; i++) {
+            sum[i] += a[j]->trace_qoe[i];
+            sum[n + i] += b[j]->trace_qoe[i];
+        }
+    }
+    if (sum) ci = stats_bootstrap_ratio(sum, sum + n, (int)n, LEVEL, RESAMPLES, seed);
+    free(sum);
+    put_interval(ratio, lo, hi, ci);
 }
 
 void eval_gain(double *gain, double *lo, double *hi, const struct eval_row *a,

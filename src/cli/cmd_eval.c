@@ -19,14 +19,13 @@
 #define POLICIES OPT_LIST_MAX
 #define EXCLUDE_BYTES (16u << 20)
 
-static const char *const GAIN_BARS[] = {"mpc", "mpc-default"};
 static const char *const GAIN_PROFILES[] = {"documentary", "live", "news"};
 #define GAIN_MEAN "documentary+live+news"
 
 struct work {
     struct setup setup;
     struct out_cfg out;
-    struct opt_list policies;
+    struct opt_list policies, bars; /* bars: what --gain is over */
     const char *paired, *gain, *exclude;
     const char *shipped; /* the shipped policy's path; NULL when it is not here */
     char shipped_path[HOME_PATH];
@@ -161,12 +160,12 @@ static int play(struct work *w, struct err *e)
     return rc;
 }
 
-/* The better RobustMPC variant of a profile. */
+/* The best bar of a profile. */
 static const struct eval_row *bar_of(const struct work *w, int profile)
 {
     const struct eval_row *best = NULL;
-    for (size_t i = 0; i < sizeof GAIN_BARS / sizeof *GAIN_BARS; i++) {
-        const struct eval_row *r = row_of(w, profile, place(w, GAIN_BARS[i]));
+    for (int i = 0; i < w->bars.n; i++) {
+        const struct eval_row *r = row_of(w, profile, place(w, w->bars.item[i]));
         if (!best || r->mean_qoe > best->mean_qoe) best = r;
     }
     return best;
@@ -234,6 +233,22 @@ static void put_row(struct out *o, const struct work *w, int profile, int policy
         const struct eval_row *bar = bar_of(w, profile);
         eval_gain(&mean, &lo, &hi, r, bar, w->seed);
         put_gain(o, mean, lo, hi, bar->policy);
+        int best = place(w, "oracle");
+        if (best < 0 || r->trace_bound) return;
+        eval_gap_closed(&mean, &lo, &hi, r, bar, row_of(w, profile, best), w->seed);
+        out_real(o, "gap_closed", mean, 3);
+        out_real(o, "gap_closed_lo", lo, 3);
+        out_real(o, "gap_closed_hi", hi, 3);
+    }
+}
+
+/* "mpc and mpc-default" */
+static void name_bars(char *out, size_t n, const struct work *w)
+{
+    *out = 0;
+    for (int i = 0; i < w->bars.n; i++) {
+        size_t used = strlen(out);
+        snprintf(out + used, n - used, "%s%s", i ? " and " : "", w->bars.item[i]);
     }
 }
 
@@ -269,12 +284,18 @@ static void put_mean_gain(struct out *o, const struct work *w)
     out_real(o, "bitrate_mbps", bitrate, 3);
     out_real(o, "stall_s", stall, 4);
     out_real(o, "switch_mbps", change, 3);
-    put_gain(o, mean, lo, hi, "best RobustMPC");
+    char over[256];
+    name_bars(over, sizeof over, w);
+    put_gain(o, mean, lo, hi, over);
     out_say(
         o,
-        "%s over the best RobustMPC variant of each profile: %+.1f %% (%+.1f .. %+.1f), "
-        "mean over documentary, live and news",
-        w->gain, 100 * mean, 100 * lo, 100 * hi);
+        "%s over the best of %s of each profile: %+.1f %% (%+.1f .. %+.1f), mean over "
+        "documentary, live and news",
+        w->gain, over, 100 * mean, 100 * lo, 100 * hi);
+    eval_ratio(&mean, &lo, &hi, a, b, K, w->seed);
+    out_real(o, "ratio", mean, 3);
+    out_real(o, "ratio_lo", lo, 3);
+    out_real(o, "ratio_hi", hi, 3);
 }
 
 static void say_what_was_played(struct out *o, const struct work *w)
@@ -339,8 +360,8 @@ static int run(struct work *w)
     if (w->n_profiles < 0) return opt_usage("eval", "%s: %s", e.field, e.detail);
     if (w->gain) {
         add_policy(w, w->gain);
-        for (size_t i = 0; i < sizeof GAIN_BARS / sizeof *GAIN_BARS; i++)
-            add_policy(w, GAIN_BARS[i]);
+        for (int i = 0; i < w->bars.n; i++)
+            add_policy(w, w->bars.item[i]);
     }
     int code = check_draws(w);
     if (code < 0) code = check_policies(w);
@@ -368,6 +389,7 @@ int cmd_eval(int argc, char **argv)
     struct work w = {
         .setup = setup_default(), .seed = 1, .threads = pool_cpus(), .worst = 5};
     w.policies = (struct opt_list){.n = 4, .item = {"buffer", "rate", "bola", "mpc"}};
+    w.bars = (struct opt_list){.n = 2, .item = {"mpc", "mpc-default"}};
     const struct opt opts[] = {
         {"policy", "A,B",
          "fixed-N, random, rate, buffer, bola, mpc, mpc-default, moe, moe:FILE",
@@ -380,8 +402,9 @@ int cmd_eval(int argc, char **argv)
         {"paired", "POLICY",
          "differences are taken against this one (default: the first)",
          .text = &w.paired},
-        {"gain", "POLICY", "its relative gain over the best of mpc and mpc-default",
+        {"gain", "POLICY", "its relative gain over the best of some, profile by profile",
          .text = &w.gain},
+        {"over", "A,B", "those that --gain is over", .list = &w.bars},
         {"mu-draws", "N",
          "instead of profiles: N weights drawn from the simplex; how often each policy\n"
          "is not below the best of buffer, bola and mpc with the same weights",

@@ -135,6 +135,11 @@ START_TEST(shares_of_the_oracle)
     ck_assert_double_eq_tol(share, .5, 1e-12);
     ck_assert_double_eq_tol(lo, .5, 1e-12);
     ck_assert_double_eq_tol(hi, .5, 1e-12);
+    double base[4] = {1, 0, 0, 1};
+    struct eval_row b = {.n = 4, .trace_qoe = base};
+    eval_gap_closed(&share, &lo, &hi, &a, &b, &o, 1); /* (0 + 2 + .5 + .5) / (1+4+1+2) */
+    ck_assert_double_eq_tol(share, 3. / 8, 1e-12);
+    ck_assert(lo >= 0 && lo < share && hi > share && hi <= .5 + 1e-12);
     ck_assert_int_eq(eval_above_bound(&a, &o), 0);
     half[2] = 1.05; /* above the oracle's plan, below its bound */
     ck_assert_int_eq(eval_above_bound(&a, &o), 0);
@@ -298,6 +303,10 @@ START_TEST(paired_intervals_see_through_the_traces)
     const struct eval_row *over[] = {&c, &b}, *under[] = {&b, &b};
     eval_gain_mean(&mean, &lo, &hi, over, under, 2, 1);
     ck_assert_double_eq_tol(mean, .125, 1e-12);
+    eval_ratio(&mean, &lo, &hi, over, under, 2, 1); /* (1.25 + 1) / 2 */
+    ck_assert_double_eq_tol(mean, 1.125, 1e-12);
+    ck_assert_double_eq_tol(lo, 1.125, 1e-9);
+    ck_assert_double_eq_tol(hi, 1.125, 1e-9);
 }
 END_TEST
 

@@ -55,18 +55,33 @@ START_TEST(gain_compares_with_the_better_mpc)
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
     ck_assert_ptr_nonnull(strstr(r.text, "gain_over"));
     ck_assert_ptr_nonnull(strstr(r.text, "documentary+live+news"));
-    ck_assert_ptr_nonnull(strstr(r.text, "mpc over the best RobustMPC variant"));
+    ck_assert_ptr_nonnull(strstr(r.text, "ratio_lo"));
+    ck_assert_ptr_nonnull(strstr(r.text, "mpc over the best of mpc and mpc-default"));
+    program_free(&r);
+}
+END_TEST
+
+/* Over itself a policy gains nothing. */
+START_TEST(gain_over_a_bar_of_ones_own)
+{
+    struct program_result r = program_run(
+        "eval " GOLDEN " --gain rate --over rate --policy buffer --csv - 2> /dev/null");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    ck_assert_ptr_null(strstr(r.text, "mpc"));
+    ck_assert_ptr_nonnull(strstr(r.text, ",rate,0,0,0,1,1,1\n"));
     program_free(&r);
 }
 END_TEST
 
 START_TEST(oracle_gives_shares)
 {
-    struct program_result r = program_run(
-        "eval " GOLDEN " --policy oracle,rate --profile live --csv - 2> /dev/null");
+    struct program_result r =
+        program_run("eval " GOLDEN
+                    " --policy oracle --gain rate --profile live --csv - 2> /dev/null");
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
     ck_assert_ptr_nonnull(
         strstr(r.text, "of_oracle,of_oracle_lo,of_oracle_hi,above_bound"));
+    ck_assert_ptr_nonnull(strstr(r.text, "gap_closed,gap_closed_lo,gap_closed_hi"));
     program_free(&r);
 }
 END_TEST
@@ -151,6 +166,7 @@ Suite *suite_cli_cmd_eval(void)
     tcase_add_test(t, table_has_a_row_per_policy_and_profile);
     tcase_add_test(t, utility_and_weights_reach_the_emulator);
     tcase_add_test(t, gain_compares_with_the_better_mpc);
+    tcase_add_test(t, gain_over_a_bar_of_ones_own);
     tcase_add_test(t, oracle_gives_shares);
     tcase_add_test(t, drawn_weights);
     tcase_add_test(t, bundled_corpus_is_the_default);
