@@ -26,7 +26,10 @@
  * Differs: P and S run over the T steps Delta_0 .. Delta_{T-1} that enter e_1 .. e_T; the
  * paper's sum begins one later. lambda is spaced evenly in its logarithm.
  *
- * Deterministic: the path is a function of seed, the noise of (seed, run); eta and gamma
+ * Runs come in pairs of opposite noise. As e is linear in it, what drift and noise have in
+ * common by chance cancels, and few runs do.
+ *
+ * Deterministic: the path is a function of seed, the noise of (seed, pair); eta and gamma
  * change neither, so that neighbours in a plot share their luck.
  * Errors: ERR_RANGE naming the member, ERR_MEMORY. Threads: pure function. */
 #ifndef LAB_TRACKING_SIM_H
@@ -37,7 +40,7 @@
 #include <stdint.h>
 
 #define TRACKING_SIM_DIM_MAX 1024
-#define TRACKING_SIM_RUNS_MAX 4096
+#define TRACKING_SIM_PAIRS_MAX 4096
 
 enum tracking_sim_drift {
     TRACKING_SIM_JUMPS,  /* between three places in turn, as objectives D, L, N */
@@ -51,7 +54,7 @@ struct tracking_sim_cfg {
     double eta;   /* 0 < eta <= 1 / l */
     double gamma; /* >= 0 */
     int steps;    /* T */
-    int runs;     /* of the noise, on the same path */
+    int pairs;    /* of runs on the same path */
     enum tracking_sim_drift drift;
     double speed; /* root mean square |Delta| per step, the same for each kind of drift */
     int every;    /* jumps: steps between two, so each is speed sqrt(every) long */
@@ -59,7 +62,7 @@ struct tracking_sim_cfg {
 };
 
 struct tracking_sim {
-    double measured, se; /* mean over the runs, and its standard error (NaN: one run) */
+    double measured, se; /* mean over the runs, and its standard error (NaN: one pair) */
     double expected;     /* the same, from the recursions of mean and variance */
     double drift, noise; /* expected's two parts */
     double path, energy; /* P, S */
@@ -70,7 +73,7 @@ struct tracking_sim {
     double bound_energy; /* term_noise / mu + S / (T eta^2 mu^2) */
 };
 
-/* dim 8, mu .5, l 1, eta .1, gamma 1, 20000 steps, 16 runs, jumps every 400 steps of length
+/* dim 8, mu .5, l 1, eta .1, gamma 1, 20000 steps, 16 pairs, jumps every 400 steps of length
  * 1 (speed .05), seed 1. */
 struct tracking_sim_cfg tracking_sim_cfg_default(void);
 

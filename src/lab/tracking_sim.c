@@ -1,6 +1,7 @@
 #include "lab/tracking_sim.h"
 
 #include "base/rng.h"
+#include "rl/inject.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -16,7 +17,7 @@ struct tracking_sim_cfg tracking_sim_cfg_default(void)
                                      .eta = 0.1,
                                      .gamma = 1.0,
                                      .steps = 20000,
-                                     .runs = 16,
+                                     .pairs = 16,
                                      .drift = TRACKING_SIM_JUMPS,
                                      .speed = 0.05,
                                      .every = 400,
@@ -39,7 +40,7 @@ static int check_int(const char *name, int value, int lo, int hi, struct err *e)
 static int check(const struct tracking_sim_cfg *c, struct err *e)
 {
     int rc = check_int("dim", c->dim, 3, TRACKING_SIM_DIM_MAX, e);
-    if (!rc) rc = check_int("runs", c->runs, 1, TRACKING_SIM_RUNS_MAX, e);
+    if (!rc) rc = check_int("pairs", c->pairs, 1, TRACKING_SIM_PAIRS_MAX, e);
     if (!rc) rc = check_int("steps", c->steps, 1, 100000000, e);
     if (!rc) rc = check_int("every", c->every, 1, 100000000, e);
     if (!rc) rc = check_int("drift", (int)c->drift, 0, TRACKING_SIM_WALK, e);
@@ -89,24 +90,25 @@ struct state {
     double *delta;     /* (dim) */
     double *mean;      /* (dim): E e_t given the path */
     double *var;       /* (dim): of e_t given the path */
-    double *error;     /* (runs, dim): e_t */
-    double *sum;       /* (runs): of |e_t|^2 */
-    struct rng *noise; /* (runs) */
+    double *error;     /* (pairs, 2, dim): e_t */
+    double *sum;       /* (pairs): of |e_t|^2, mean of the two */
+    struct rng *noise; /* (pairs) */
+    struct inject z;
 };
 
-/* One run's step; gives |e|^2. */
-static double step_run(double *e, const struct state *s, const struct tracking_sim_cfg *c,
-                       bool moved, struct rng *r)
+/* One pair's step; gives the mean of |e|^2. */
+static double step_pair(double *e, const struct state *s,
+                        const struct tracking_sim_cfg *c, bool moved, struct rng *r)
 {
-    double square = 0.0;
+    double square = 0.0, *other = e + c->dim;
     for (int i = 0; i < c->dim; i++) {
-        double x = s->keep[i] * e[i];
-        if (moved) x -= s->delta[i];
-        if (c->gamma > 0.0) x += c->eta * c->gamma * rng_normal(r);
-        e[i] = x;
-        square += x * x;
+        double kick = c->gamma > 0.0 ? c->eta * c->gamma * inject_normal(&s->z, r) : 0.0;
+        double back = moved ? s->delta[i] : 0.0;
+        e[i] = s->keep[i] * e[i] - back + kick;
+        other[i] = s->keep[i] * other[i] - back - kick;
+        square += e[i] * e[i] + other[i] * other[i];
     }
-    return square;
+    return square / 2.0;
 }
 
 /* The exact step of mean and variance. */
@@ -127,7 +129,8 @@ static void walk(struct tracking_sim *out, struct state *s,
 {
     struct rng path;
     rng_init(&path, c->seed, 0);
-    for (int k = 0; k < c->runs; k++)
+    inject_init(&s->z);
+    for (int k = 0; k < c->pairs; k++)
         rng_init(&s->noise[k], c->seed, 1 + (uint64_t)k);
     for (int i = 0; i < c->dim; i++)
         s->keep[i] = 1.0 - c->eta * c->mu * pow(c->l / c->mu, i / (c->dim - 1.0));
@@ -142,9 +145,9 @@ static void walk(struct tracking_sim *out, struct state *s,
             out->path += sqrt(square);
         }
         step_expected(out, s, c, moved);
-        for (int k = 0; k < c->runs; k++)
-            s->sum[k] += step_run(s->error + (size_t)k * (size_t)c->dim, s, c, moved,
-                                  &s->noise[k]);
+        for (int k = 0; k < c->pairs; k++)
+            s->sum[k] += step_pair(s->error + 2 * (size_t)k * (size_t)c->dim, s, c, moved,
+                                   &s->noise[k]);
     }
 }
 
@@ -152,13 +155,13 @@ static void sum_up(struct tracking_sim *out, const struct state *s,
                    const struct tracking_sim_cfg *c)
 {
     double t = c->steps, squares = 0.0;
-    for (int k = 0; k < c->runs; k++)
-        out->measured += s->sum[k] / t / c->runs;
-    for (int k = 0; k < c->runs; k++) {
+    for (int k = 0; k < c->pairs; k++)
+        out->measured += s->sum[k] / t / c->pairs;
+    for (int k = 0; k < c->pairs; k++) {
         double off = s->sum[k] / t - out->measured;
         squares += off * off;
     }
-    out->se = c->runs > 1 ? sqrt(squares / (c->runs - 1.0) / c->runs) : (double)NAN;
+    out->se = c->pairs > 1 ? sqrt(squares / (c->pairs - 1.0) / c->pairs) : (double)NAN;
     out->expected = out->drift + out->noise;
 
     double square = out->path * out->path;
@@ -177,17 +180,20 @@ int tracking_sim_run(struct tracking_sim *out, const struct tracking_sim_cfg *cf
     int rc = check(cfg, e);
     if (rc) return rc;
 
-    size_t dim = (size_t)cfg->dim, runs = (size_t)cfg->runs;
-    double *block = calloc(4 * dim + runs * dim + runs, sizeof *block);
-    struct rng *noise = calloc(runs, sizeof *noise);
+    size_t dim = (size_t)cfg->dim, pairs = (size_t)cfg->pairs;
+    double *block = calloc(4 * dim + 2 * pairs * dim + pairs, sizeof *block);
+    struct rng *noise = calloc(pairs, sizeof *noise);
     if (!block || !noise) {
-        rc = err_set(e, ERR_MEMORY, "no memory for %d runs", cfg->runs);
+        rc = err_set(e, ERR_MEMORY, "no memory for %d pairs of runs", cfg->pairs);
         goto out;
     }
-    double *error = block + 4 * dim;
-    struct state s = {
-        block, block + dim, block + 2 * dim, block + 3 * dim, error, error + runs * dim,
-        noise};
+    struct state s = {.keep = block,
+                      .delta = block + dim,
+                      .mean = block + 2 * dim,
+                      .var = block + 3 * dim,
+                      .error = block + 4 * dim,
+                      .sum = block + 4 * dim + 2 * pairs * dim,
+                      .noise = noise};
     *out = (struct tracking_sim){0};
     walk(out, &s, cfg);
     sum_up(out, &s, cfg);

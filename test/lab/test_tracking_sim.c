@@ -25,7 +25,7 @@ static struct tracking_sim_cfg plain(enum tracking_sim_drift drift, double eta, 
     c.mu = c.l = 1;
     c.eta = eta;
     c.gamma = 0;
-    c.runs = 2;
+    c.pairs = 2;
     c.drift = drift;
     c.steps = steps;
     return c;
@@ -110,7 +110,7 @@ END_TEST
 START_TEST(a_walk_is_followed_as_theory_says)
 {
     struct tracking_sim_cfg c = plain(TRACKING_SIM_WALK, .1, 100000);
-    c.runs = 1;
+    c.pairs = 1;
     struct tracking_sim r = run(c);
     ck_assert_double_eq_tol(r.energy / 100000, .0025, .0025 * .02);
     /* speed^2 / (1 - a^2), up to the luck of one path */
@@ -130,6 +130,7 @@ START_TEST(sampled_errors_agree_with_the_recursion)
         struct tracking_sim r = run(c);
         ck_assert_double_gt(r.se, 0);
         ck_assert_double_lt(r.se, .05 * r.measured);
+        ck_assert_double_gt(r.measured, r.drift); /* pairs: noise never helps by luck */
         ck_assert_double_le(fabs(r.measured - r.expected), 4 * r.se);
 
         /* the check can fail: another gamma's expectation is far off */
@@ -149,7 +150,7 @@ START_TEST(bounds_hold_and_not_with_less)
                 c.drift = (enum tracking_sim_drift)drift;
                 c.eta = eta;
                 c.gamma = gamma;
-                c.runs = 1;
+                c.pairs = 1;
                 c.steps = 1500;
                 struct tracking_sim r = run(c);
                 ck_assert_double_le(r.expected, r.bound_path);
@@ -182,10 +183,10 @@ START_TEST(what_is_out_of_range_is_named)
     struct tracking_sim_cfg ok = tracking_sim_cfg_default(), bad[9];
     for (int i = 0; i < 9; i++)
         bad[i] = ok;
-    bad[0].dim = 2, bad[1].runs = 0, bad[2].steps = 0, bad[3].mu = 0;
+    bad[0].dim = 2, bad[1].pairs = 0, bad[2].steps = 0, bad[3].mu = 0;
     bad[4].l = .4, bad[5].eta = 1.01, bad[6].gamma = -1, bad[7].speed = NAN;
     bad[8].drift = (enum tracking_sim_drift)3;
-    static const char *const names[] = {"dim", "runs",  "steps", "mu",   "l",
+    static const char *const names[] = {"dim", "pairs", "steps", "mu",   "l",
                                         "eta", "gamma", "speed", "drift"};
     for (int i = 0; i < 9; i++) {
         struct tracking_sim out;
