@@ -10,8 +10,8 @@
  * Where the source is silent: beta ~ Unif(0, 1]; the signal is always the first column, since
  * neither the gate's sum of samples nor the projector depends on their order.
  *
- * P is applied through an orthonormal basis of X (Gram-Schmidt, each vector projected twice), so
- * a short beta v_n loses no precision. Without signal all s columns are Gaussian, and so is
+ * P is applied through an orthonormal basis of X (modified Gram-Schmidt, again where much cancels),
+ * so a short beta v_n loses no precision. Without signal all s columns are Gaussian, and so is
  * what the closed forms of exact.h assume.
  *
  * Shapes: vectors (d), basis (s, d) by rows. Threads: pure functions of their streams. */

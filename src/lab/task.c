@@ -55,16 +55,21 @@ void task_pool_draw(struct task_pool *p, const struct task_cfg *c, struct rng *r
     }
 }
 
-/* takes the rows before it out of x, twice, and makes what is left a unit vector */
+/* Takes the rows before it out of x and makes what is left a unit vector. Where little is left it
+ * is rounding's too, so those rows are taken out once more (twice is enough, says Kahan). */
 static void orthonormalise(double *x, double (*before)[TASK_DIM], int n, int d)
 {
-    for (int pass = 0; pass < 2; pass++)
+    double was, is = task_dot(x, x, d);
+    do {
+        was = is;
         for (int j = 0; j < n; j++) {
             double along = task_dot(x, before[j], d);
             for (int i = 0; i < d; i++)
                 x[i] -= along * before[j][i];
         }
-    double len = sqrt(task_dot(x, x, d));
+        is = task_dot(x, x, d);
+    } while (is < .1 * was);
+    double len = sqrt(is);
     for (int i = 0; i < d; i++)
         x[i] /= len;
 }

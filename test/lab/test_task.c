@@ -97,6 +97,25 @@ START_TEST(a_pool_has_clusters)
 }
 END_TEST
 
+/* Samples along nearly the same line still give an orthonormal basis. */
+START_TEST(the_basis_is_orthonormal)
+{
+    struct task_cfg c = small();
+    c.d = 16, c.s = 15, c.sigma_t = 1;
+    double truth[TASK_DIM] = {1e9};
+    struct rng r;
+    rng_init(&r, 8, 1);
+    for (int rep = 0; rep < 200; rep++) {
+        struct task_data x;
+        task_draw(&x, &c, truth, &r);
+        for (int i = 0; i < c.s; i++)
+            for (int j = 0; j <= i; j++)
+                ck_assert_double_eq_tol(task_dot(x.basis[i], x.basis[j], c.d), i == j,
+                                        1e-13);
+    }
+}
+END_TEST
+
 START_TEST(without_signal_the_first_sample_is_noise)
 {
     struct task_cfg c = small();
@@ -121,6 +140,7 @@ Suite *suite_lab_task(void)
     tcase_add_test(t, an_update_by_hand);
     tcase_add_test(t, the_projection_is_the_normal_equations);
     tcase_add_test(t, a_pool_has_clusters);
+    tcase_add_test(t, the_basis_is_orthonormal);
     tcase_add_test(t, without_signal_the_first_sample_is_noise);
     suite_add_tcase(s, t);
     return s;

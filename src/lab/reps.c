@@ -1,0 +1,135 @@
+#include "lab/reps.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct reps {
+    int rows, columns;
+    double x[];
+};
+
+struct reps *reps_new(int rows, int columns, struct err *e)
+{
+    assert(rows > 0 && columns > 0);
+    size_t n = (size_t)rows * (size_t)columns;
+    struct reps *r = calloc(1, sizeof *r + n * sizeof r->x[0]);
+    if (!r) {
+        err_set(e, ERR_MEMORY, "no memory for %d repetitions", rows);
+        return NULL;
+    }
+    r->rows = rows;
+    r->columns = columns;
+    return r;
+}
+
+void reps_free(struct reps *r)
+{
+    free(r);
+}
+
+static size_t place(const struct reps *r, int row, int column)
+{
+    return (size_t)row * (size_t)r->columns + (size_t)column;
+}
+
+double *reps_row(struct reps *r, int row)
+{
+    assert(row >= 0 && row < r->rows);
+    return &r->x[place(r, row, 0)];
+}
+
+/* of n values with that mean and sum of squared distances from it */
+static struct stats_interval interval(double mean, double squares, int n)
+{
+    if (n < 2) return (struct stats_interval){n ? mean : (double)NAN, NAN, NAN};
+    double half = 1.96 * sqrt(squares / (n - 1) / n);
+    return (struct stats_interval){mean, mean - half, mean + half};
+}
+
+/* b NULL: of column i alone */
+static struct stats_interval difference(const struct reps *a, int i, const struct reps *b,
+                                        int j)
+{
+    double sum = 0, squares = 0;
+    int n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        double mean = n ? sum / n : 0;
+        n = 0;
+        for (int row = 0; row < a->rows; row++) {
+            double x = a->x[place(a, row, i)] - (b ? b->x[place(b, row, j)] : 0);
+            if (isnan(x)) continue;
+            n++;
+            if (pass == 0)
+                sum += x;
+            else
+                squares += (x - mean) * (x - mean);
+        }
+    }
+    return interval(n ? sum / n : 0, squares, n);
+}
+
+struct stats_interval reps_mean(const struct reps *r, int column)
+{
+    assert(column >= 0 && column < r->columns);
+    return difference(r, column, NULL, 0);
+}
+
+void reps_band(double *mean, double *lo, double *hi, const struct reps *r, int from,
+               int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct stats_interval s = reps_mean(r, from + i);
+        mean[i] = s.mean;
+        lo[i] = s.lo;
+        hi[i] = s.hi;
+    }
+}
+
+struct stats_interval reps_gap(const struct reps *a, int i, const struct reps *b, int j)
+{
+    assert(a->rows == b->rows && i >= 0 && i < a->columns && j >= 0 && j < b->columns);
+    return difference(a, i, b, j);
+}
+
+double reps_z(const struct reps *r, int column, double expected)
+{
+    struct stats_interval s = reps_mean(r, column);
+    return (s.mean - expected) / ((s.hi - s.mean) / 1.96);
+}
+
+int reps_grid(int grid[REPS_POINTS], int first, int last)
+{
+    int n = 0, step = 1;
+    for (int t = first; t < last - step / 2 && n < REPS_POINTS - 1; t += step) {
+        grid[n++] = t;
+        step = 1 + t / 20;
+    }
+    grid[n++] = last;
+    return n;
+}
+
+int reps_point(const int *grid, int points, int t)
+{
+    int p = 0;
+    while (p < points - 1 && grid[p] < t)
+        p++;
+    return p;
+}
+
+void reps_draw(struct report *to, const char *name, enum report_kind kind,
+               const int *grid, int points, const struct reps *r, int from)
+{
+    assert(points <= REPS_POINTS);
+    double x[REPS_POINTS], mean[REPS_POINTS], lo[REPS_POINTS], hi[REPS_POINTS];
+    for (int p = 0; p < points; p++)
+        x[p] = grid[p];
+    reps_band(mean, lo, hi, r, from, points);
+    report_series(to, &(struct report_series){.name = name,
+                                              .kind = kind,
+                                              .n = points,
+                                              .x = x,
+                                              .y = mean,
+                                              .lo = lo,
+                                              .hi = hi});
+}
