@@ -57,10 +57,10 @@ struct forgetting_sim_end {
 };
 
 /* out (FORGETTING_SERIES, points) by rows, at the rounds of `grid` (ascending, from 2 on). What is
- * not defined at a point (a gap without a pair) is NaN. */
+ * not defined at a point (a gap without a pair) is NaN. pool NULL: one of the repetition's own. */
 void forgetting_sim_run(double *out, struct forgetting_sim_end *end,
-                        const struct forgetting_sim_cfg *c, const int *grid, int points,
-                        uint64_t seed, int repetition);
+                        const struct forgetting_sim_cfg *c, const struct task_pool *pool,
+                        const int *grid, int points, uint64_t seed, int repetition);
 
 /* How the picks of a cluster's tasks spread, means over the clusters that have experts:
  * home: share that went to the cluster's own set; even: exp(entropy of the shares inside the set)

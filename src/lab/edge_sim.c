@@ -89,7 +89,8 @@ struct sim {
     bool idle[LEDGER_EXPERTS];
     int power[LEDGER_EXPERTS];
     int set[LEDGER_EXPERTS];
-    int next; /* the task at the head of the line */
+    bool stale; /* the gate took a step since the sets were renewed */
+    int next;   /* the task at the head of the line */
 
     int at_t1[LEDGER_EXPERTS];              /* L at T1 */
     double at_t2[LEDGER_EXPERTS][TASK_DIM]; /* w at T2 */
@@ -188,6 +189,8 @@ static void count_home(struct sim *s, const struct work *k, int m)
 
 static void renew_sets(struct sim *s)
 {
+    if (!s->stale) return;
+    s->stale = false;
     for (int m = 0; m < s->cfg->router.experts; m++)
         s->set[m] = router_specialty(&s->gate, m, s->pool, s->cfg->task.clusters);
 }
@@ -233,6 +236,7 @@ static bool finish(struct sim *s, int t)
             ledger_add(&s->ledger, m, k->truth, s->w[m]);
             router_count(&s->gate, m);
             if (step) router_step(&s->gate, k->h, k->x.sum, m, moved);
+            s->stale = s->stale || step;
             s->idle[m] = true;
         }
         busy = busy || !s->idle[m];

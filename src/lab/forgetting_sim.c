@@ -52,14 +52,17 @@ struct sim {
     int set[LEDGER_EXPERTS];
 };
 
-static void start(struct sim *s, const struct forgetting_sim_cfg *c, uint64_t seed,
-                  int repetition)
+static void start(struct sim *s, const struct forgetting_sim_cfg *c,
+                  const struct task_pool *pool, uint64_t seed, int repetition)
 {
     memset(s, 0, sizeof *s);
     s->cfg = c;
     for (int i = 0; i < STREAMS; i++)
         rng_init(&s->rng[i], seed, (uint64_t)repetition * STREAMS + (uint64_t)i);
-    task_pool_draw(&s->pool, &c->task, &s->rng[POOL]);
+    if (pool)
+        s->pool = *pool;
+    else
+        task_pool_draw(&s->pool, &c->task, &s->rng[POOL]);
     s->norms = exact_norms(&s->pool, c->task.tasks, c->task.d);
     router_init(&s->gate, &c->router);
     ledger_init(&s->ledger, c->router.experts, c->task.d);
@@ -130,11 +133,11 @@ static void measure(double *at, int points, struct sim *s, int t)
 }
 
 void forgetting_sim_run(double *out, struct forgetting_sim_end *end,
-                        const struct forgetting_sim_cfg *c, const int *grid, int points,
-                        uint64_t seed, int repetition)
+                        const struct forgetting_sim_cfg *c, const struct task_pool *pool,
+                        const int *grid, int points, uint64_t seed, int repetition)
 {
     struct sim s;
-    start(&s, c, seed, repetition);
+    start(&s, c, pool, seed, repetition);
     memset(end, 0, sizeof *end);
     int p = 0;
     for (int t = 1; t <= c->rounds; t++) {

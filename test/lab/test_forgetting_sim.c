@@ -34,7 +34,7 @@ START_TEST(one_expert_is_a_plain_loop)
     struct forgetting_sim_cfg c = short_run(1, true);
     double out[FORGETTING_SERIES * POINTS];
     struct forgetting_sim_end end;
-    forgetting_sim_run(out, &end, &c, GRID, POINTS, 9, 4);
+    forgetting_sim_run(out, &end, &c, NULL, GRID, POINTS, 9, 4);
 
     struct rng pool_rng, data;
     rng_init(&pool_rng, 9, 12);
@@ -72,8 +72,8 @@ START_TEST(termination_is_a_latch)
     double a[FORGETTING_SERIES * POINTS], b[FORGETTING_SERIES * POINTS];
     struct forgetting_sim_end ea, eb;
     for (int rep = 0; rep < 5; rep++) {
-        forgetting_sim_run(a, &ea, &on, GRID, POINTS, 1, rep);
-        forgetting_sim_run(b, &eb, &off, GRID, POINTS, 1, rep);
+        forgetting_sim_run(a, &ea, &on, NULL, GRID, POINTS, 1, rep);
+        forgetting_sim_run(b, &eb, &off, NULL, GRID, POINTS, 1, rep);
         ck_assert_int_eq(ea.stopped, 0);
         ck_assert_int_gt(eb.stopped, off.settle);
         ck_assert_int_lt(eb.stopped, 80);
@@ -97,7 +97,7 @@ START_TEST(the_theorem_is_drawn_as_printed)
     struct forgetting_sim_cfg c = short_run(20, true); /* T1 = 40 = GRID[4] */
     double out[FORGETTING_SERIES * POINTS];
     struct forgetting_sim_end end;
-    forgetting_sim_run(out, &end, &c, GRID, POINTS, 2, 0);
+    forgetting_sim_run(out, &end, &c, NULL, GRID, POINTS, 2, 0);
     double first = at(out, FORGETTING_BOUND_F, 4);
     ck_assert_double_gt(first, 0);
     ck_assert_double_eq_tol(at(out, FORGETTING_BOUND_F, 5), first * 39 / 79, 1e-14);
