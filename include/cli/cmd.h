@@ -9,8 +9,13 @@
 
 int cmd_emulate(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
+int cmd_lab(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_train(int argc, char **argv);
+
+/* cmd_lab with another table of labs, which ends with NULL. */
+struct lab;
+int cmd_lab_of(const struct lab *const *table, int argc, char **argv);
 
 #endif

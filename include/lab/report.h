@@ -76,6 +76,8 @@ enum report_verdict {
     REPORT_UNTESTED, /* too few runs to tell, or the claim has no number */
 };
 
+#define REPORT_COLUMN 48 /* bytes of a column's name, its end included */
+
 /* Columns appear in the order in which they were first named; a row need not have all. */
 void report_table(struct report *r, const char *title);
 void report_row(struct report *r);

@@ -15,6 +15,7 @@ static const struct command commands[] = {
     {"emulate", "play emulated viewers", cmd_emulate},
     {"serve", "answer bitrate questions over HTTP", cmd_serve},
     {"train", "make a policy with PPO", cmd_train},
+    {"lab", "reproduce papers, with reports", cmd_lab},
     {"trace", "check, convert, generate and compare traces", cmd_trace},
     {NULL, NULL, NULL},
 };

@@ -52,11 +52,13 @@ static void say_kept(const struct lab_task *t, const struct sweep *s, int n)
     const char *why;
     int redo = sweep_redo(s, &why);
     if (t->say && sweep_kept(s)) {
-        snprintf(line, sizeof line, "%d of %d runs were done before", sweep_kept(s), n);
+        snprintf(line, sizeof line, "%d of %d runs %s done before", sweep_kept(s), n,
+                 sweep_kept(s) > 1 ? "were" : "was");
         t->say(t->ctx, line);
     }
     if (t->say && redo) {
-        snprintf(line, sizeof line, "%d runs are done again: %s", redo, why);
+        snprintf(line, sizeof line, "%d run%s done again: %s", redo,
+                 redo > 1 ? "s are" : " is", why);
         t->say(t->ctx, line);
     }
 }

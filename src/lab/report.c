@@ -152,6 +152,7 @@ void report_row(struct report *r)
 static json_t *cell(struct report *r, const char *column, const char *is, json_t *value)
 {
     assert(r->row || r->no_memory); /* report_row comes first */
+    assert(strlen(column) < REPORT_COLUMN);
     json_t *columns = json_object_get(r->table, "columns"), *c;
     size_t i;
     bool known = false;

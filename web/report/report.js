@@ -64,6 +64,12 @@
     return lo <= hi ? [lo, hi] : log ? [1, 10] : [0, 1];
   }
 
+  // uPlot counts a log axis's ticks from its beginning, which must be one: 0.0037 becomes 0.003
+  function leading(v, round) {
+    const unit = Math.pow(10, Math.floor(Math.log10(v)));
+    return +(round(+(v / unit).toPrecision(9)) * unit).toPrecision(9);
+  }
+
   // half a bar's room at both ends of an axis that has bars on numbers
   function barStep(panel) {
     let step = Infinity;
@@ -79,7 +85,7 @@
     let [lo, hi] = extent(panel, axis);
     if (a.log) {
       const pad = Math.max(Math.pow(hi / lo, axis === 'x' ? 0.02 : 0.06), 1.05);
-      return [lo / pad, hi * pad];
+      return [leading(lo / pad, Math.floor), leading(hi * pad, Math.ceil)];
     }
     if (axis === 'x' && panel.series.some(s => s.kind === 'bars')) {
       const half = barStep(panel) / 2;
@@ -133,7 +139,7 @@
     o.values = () => names;
     o.grid = { show: false };
     if (!slant) return;
-    o.rotate = -35;
+    o.rotate = 35;
     o.size = Math.ceil(14 + Math.min(widest, 130) * Math.sin((35 * Math.PI) / 180) + 12);
   }
 
@@ -151,21 +157,22 @@
   const cleaned = (values, log) =>
     values.map(v => (isNumber(v) && !(log && v <= 0) ? v : null));
 
-  // bars of several series stand beside each other, each with its own places on x
-  function barPlaces(panel) {
-    const bars = panel.series.filter(s => s.kind === 'bars');
+  // Bars of several series stand beside each other, and so do points on named places: each
+  // series has its own places on x.
+  function places(panel) {
     const step = panel.category ? 1 : barStep(panel);
-    const width = (step * (bars.length > 1 ? 0.8 : 0.86)) / bars.length;
+    const aside = panel.series.filter(s => s.kind === 'bars' || (panel.category && s.kind === 'points'));
+    const bars = aside.some(s => s.kind === 'bars');
+    const width = (step * (!bars ? 0.6 : aside.length > 1 ? 0.8 : 0.86)) / aside.length;
     return s => {
-      const k = bars.indexOf(s);
-      const shift = k < 0 ? 0 : (k - (bars.length - 1) / 2) * width;
-      return { shift, width: width / step, step };
+      const k = aside.indexOf(s);
+      return { shift: k < 0 ? 0 : (k - (aside.length - 1) / 2) * width, width: width / step };
     };
   }
 
   // What uPlot draws: one entry per column, with the series that it belongs to.
   function columns(panel, legend) {
-    const place = barPlaces(panel);
+    const place = places(panel);
     const log = panel.y.log;
     return panel.series.map(s => {
       const x = s.x.map(v => v + place(s).shift);
@@ -177,7 +184,7 @@
     });
   }
 
-  function seriesOptions(c, panel, only) {
+  function seriesOptions(c, panel) {
     const { colour, dashed, shown } = c.look;
     const o = { label: c.s.name, show: shown, stroke: colour, width: 2, points: { show: false } };
     if (dashed) o.dash = DASH;
@@ -194,7 +201,6 @@
       o.fill = alpha(colour, dashed ? 0.35 : 0.75);
       o.paths = uPlot.paths.bars({ size: [c.place.width, 400] });
       o.fillTo = u => (panel.y.log ? u.scales.y.min : 0);
-      if (only) o.points = { show: false };
     }
     return o;
   }

@@ -1,0 +1,456 @@
+/* abrd lab: reproductions of papers, each with a report. */
+#include "lab/lab.h"
+
+#include "base/pool.h"
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/home.h"
+#include "cli/interrupt.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+#include "cli/progress.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A lab is one source in lab/ and one line here. */
+static const struct lab *const all_labs[] = {
+    NULL,
+};
+
+enum { OPTIONS = OPT_TABLE_MAX - 8, HELP = 160, ASSET_LIMIT = 4 << 20 };
+
+_Static_assert(LAB_PATH == HOME_PATH, "lab_find hands its buffer to home_find");
+
+/* What an option of a lab is parsed into; the member that its kind says. */
+struct target {
+    bool flag;
+    int64_t i64;
+    double real;
+    const char *text;
+};
+
+struct work {
+    const struct lab *lab;
+    char name[80]; /* "lab shift" */
+    const char *out;
+    bool quick, quiet;
+    int threads;
+    uint64_t seed;
+    struct target target[OPTIONS];
+    char help[OPTIONS][HELP];
+    struct lab_value value[OPTIONS];
+    char runs_dir[LAB_PATH];
+    char *asset[4]; /* owned; in the order of struct report_assets */
+    struct progress progress;
+};
+
+static int fail(const struct work *w, const struct err *e)
+{
+    fprintf(stderr, "abrd %s: %s%s%s\n", w->name, e->field, *e->field ? ": " : "",
+            e->detail);
+    return OPT_EXIT_FAILED;
+}
+
+/* ---- options ---- */
+
+static int options_of(const struct lab *lab)
+{
+    int n = 0;
+    while (lab->options && lab->options[n].name)
+        n++;
+    assert(n < OPTIONS);
+    return n;
+}
+
+static const char *text_default(const struct lab_option *o, bool quick)
+{
+    return quick && o->quick_text ? o->quick_text : o->text;
+}
+
+/* The help also says what --quick makes of it. */
+static void describe(char out[HELP], const struct lab_option *o)
+{
+    const char *full = o->text ? o->text : "", *quick = text_default(o, true);
+    if (o->kind == LAB_TEXT && strcmp(full, quick ? quick : "") != 0)
+        snprintf(out, HELP, "%s; %s with --quick", o->help, quick);
+    else if (o->kind != LAB_TEXT && o->quick != o->value)
+        snprintf(out, HELP, "%s; %.10g with --quick", o->help, o->quick);
+    else
+        snprintf(out, HELP, "%s", o->help);
+}
+
+static void set_defaults(struct work *w, bool quick)
+{
+    for (int i = 0; i < options_of(w->lab); i++) {
+        const struct lab_option *o = &w->lab->options[i];
+        double v = quick ? o->quick : o->value;
+        w->target[i] = (struct target){
+            .flag = v != 0, .i64 = (int64_t)v, .real = v, .text = text_default(o, quick)};
+    }
+}
+
+static void put_option(struct opt *out, struct work *w, int i)
+{
+    const struct lab_option *o = &w->lab->options[i];
+    struct target *t = &w->target[i];
+    describe(w->help[i], o);
+    *out = (struct opt){
+        .name = o->name, .arg = o->arg, .help = w->help[i], .lo = o->lo, .hi = o->hi};
+    switch (o->kind) {
+    case LAB_FLAG:
+        out->flag = &t->flag;
+        break;
+    case LAB_INT:
+        out->i64 = &t->i64;
+        break;
+    case LAB_REAL:
+        out->d = &t->real;
+        break;
+    case LAB_TEXT:
+        out->text = &t->text;
+        break;
+    }
+}
+
+static void keep_values(struct work *w)
+{
+    for (int i = 0; i < options_of(w->lab); i++) {
+        const struct target *t = &w->target[i];
+        struct lab_value *v = &w->value[i];
+        switch (w->lab->options[i].kind) {
+        case LAB_FLAG:
+            v->number = t->flag;
+            break;
+        case LAB_INT:
+            v->number = (double)t->i64;
+            break;
+        case LAB_REAL:
+            v->number = t->real;
+            break;
+        case LAB_TEXT:
+            v->text = t->text;
+            break;
+        }
+    }
+}
+
+/* Exit code, or -1 to go on. */
+static int parse(struct work *w, int argc, char **argv)
+{
+    const struct opt common[] = {
+        {"out", "DIR", "folder for report, CSV, JSON and finished runs (default: none)",
+         .text = &w->out},
+        {"quick", NULL, "a smaller version that takes seconds", .flag = &w->quick},
+        {"seed", "N", "of everything random", .u64 = &w->seed},
+        {"threads", "N", "runs at a time", .i = &w->threads, .lo = 1, .hi = POOL_THREADS},
+        {"quiet", NULL, "no progress bar", .flag = &w->quiet},
+    };
+    enum { COMMON = sizeof common / sizeof *common };
+    struct opt opts[OPT_TABLE_MAX + 1] = {{0}};
+    int n = options_of(w->lab);
+    for (int i = 0; i < n; i++)
+        put_option(&opts[i], w, i);
+    memcpy(opts + n, common, sizeof common);
+
+    char about[512], example[128];
+    snprintf(about, sizeof about, "%s.\n%s", w->lab->about, w->lab->source);
+    snprintf(example, sizeof example, "abrd lab %s --quick --out DIR", w->lab->name);
+    const struct opt_cmd cmd = {
+        .name = w->name, .about = about, .opts = opts, .example = example};
+
+    /* again when --quick was among them, so that it changes only what was not given */
+    set_defaults(w, false);
+    int first = opt_parse(&cmd, argc, argv);
+    if (first >= 0 && w->quick) {
+        set_defaults(w, true);
+        first = opt_parse(&cmd, argc, argv);
+    }
+    if (first < 0) return opt_status(first);
+    keep_values(w);
+    return -1;
+}
+
+/* ---- the folder and the page's parts ---- */
+
+static int make_folder(const char *dir, struct err *e)
+{
+    char path[LAB_PATH];
+    if (snprintf(path, sizeof path, "%s", dir) >= (int)sizeof path)
+        return err_field(e, ERR_RANGE, "--out", "the path is too long");
+    for (char *c = path + 1;; c++) {
+        if (*c && *c != '/') continue;
+        char was = *c;
+        *c = '\0';
+        if (mkdir(path, 0755) && errno != EEXIST)
+            return err_field(e, ERR_IO, path, "cannot be made: %s", strerror(errno));
+        *c = was;
+        if (!was) return 0;
+    }
+}
+
+static int load_assets(struct work *w, struct err *e)
+{
+    static const char *const rel[] = {"web/vendor/uPlot.iife.min.js",
+                                      "web/vendor/uPlot.min.css", "web/report/report.js",
+                                      "web/report/report.css"};
+    for (int i = 0; i < 4; i++) {
+        char path[HOME_PATH];
+        struct err why = {0};
+        int rc = home_find(path, rel[i], &why);
+        if (rc == ERR_ABSENT && i < 2)
+            return err_field(e, rc, rel[i],
+                             "the charts' library is not there; run 'make web', or leave "
+                             "out --out");
+        if (rc) return err_field(e, rc, why.field, "%s", why.detail);
+        w->asset[i] = text_read_file(path, ASSET_LIMIT, NULL, e);
+        if (!w->asset[i]) return ERR_IO;
+    }
+    return 0;
+}
+
+/* All that can go wrong with --out is found before hours of work. */
+static int prepare(struct work *w, struct err *e)
+{
+    if (!w->out) return 0;
+    int rc = load_assets(w, e);
+    if (rc) return rc;
+    if (snprintf(w->runs_dir, sizeof w->runs_dir, "%s/runs/%s", w->out, w->lab->name) >=
+        (int)sizeof w->runs_dir)
+        return err_field(e, ERR_RANGE, "--out", "the path is too long");
+    return make_folder(w->runs_dir, e);
+}
+
+/* ---- running ---- */
+
+static bool show_progress(void *ctx, double share, const char *note)
+{
+    struct work *w = ctx;
+    progress_show(&w->progress, share, note);
+    return interrupt_seen();
+}
+
+static void say(void *ctx, const char *line)
+{
+    struct work *w = ctx;
+    progress_end(&w->progress);
+    fprintf(stderr, "%s: %s\n", w->lab->name, line);
+}
+
+static int find_file(void *ctx, char out[LAB_PATH], const char *rel, struct err *e)
+{
+    (void)ctx;
+    return home_find(out, rel, e);
+}
+
+/* What the figures depend on, and the shortest command that gives them again. */
+static void put_params(struct report *r, const struct work *w)
+{
+    char command[1024], one[256];
+    size_t at = (size_t)snprintf(command, sizeof command, "abrd lab %s%s --seed %" PRIu64,
+                                 w->lab->name, w->quick ? " --quick" : "", w->seed);
+    for (int i = 0; i < options_of(w->lab); i++) {
+        const struct lab_option *o = &w->lab->options[i];
+        const struct lab_value *v = &w->value[i];
+        const char *otherwise = text_default(o, w->quick);
+        if (o->kind == LAB_TEXT) {
+            if (!v->text || (otherwise && strcmp(otherwise, v->text) == 0)) continue;
+            snprintf(one, sizeof one, " --%s '%s'", o->name, v->text);
+        } else {
+            if (v->number == (w->quick ? o->quick : o->value)) continue;
+            if (o->kind == LAB_FLAG)
+                snprintf(one, sizeof one, " --%s", o->name);
+            else
+                snprintf(one, sizeof one, " --%s %.12g", o->name, v->number);
+        }
+        int n = snprintf(command + at, sizeof command - at, "%s", one);
+        if (at + (size_t)n < sizeof command) at += (size_t)n;
+    }
+    report_param(r, "command", "%s", command);
+    report_param(r, "version", "%s", CMD_VERSION);
+    report_param(r, "source", "%s", w->lab->source);
+    report_param(r, "seed", "%" PRIu64, w->seed);
+    for (int i = 0; i < options_of(w->lab); i++) {
+        const struct lab_option *o = &w->lab->options[i];
+        const struct lab_value *v = &w->value[i];
+        switch (o->kind) {
+        case LAB_FLAG:
+            report_param(r, o->name, "%s", v->number != 0 ? "yes" : "no");
+            break;
+        case LAB_INT:
+            report_param_int(r, o->name, (int64_t)v->number);
+            break;
+        case LAB_REAL:
+            report_param_real(r, o->name, v->number);
+            break;
+        case LAB_TEXT:
+            report_param(r, o->name, "%s", v->text ? v->text : "-");
+            break;
+        }
+    }
+}
+
+static int stopped(const struct work *w)
+{
+    fprintf(stderr, "abrd %s: stopped; %s\n", w->name,
+            w->out ? "the same command goes on where it was"
+                   : "nothing was kept, --out DIR keeps finished runs");
+    return OPT_EXIT_FAILED;
+}
+
+/* ---- what is printed ---- */
+
+static int print_table(const struct report *r, int table, struct err *e)
+{
+    struct out *o = out_new(&(struct out_cfg){0}, e);
+    if (!o) return ERR_MEMORY;
+    const char *column, *shown;
+    char buf[64];
+    for (int row = 0; row < report_rows(r, table); row++) {
+        out_row(o);
+        for (int k = 0; (column = report_column(r, table, k)); k++)
+            out_text(o, column,
+                     (shown = report_shown(buf, r, table, row, k)) ? shown : "");
+    }
+    int rc = out_finish(o, e);
+    out_free(o);
+    if (report_rows(r, table)) putchar('\n');
+    return rc;
+}
+
+static void put_bound(struct out *o, const char *column, double v)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.5g", v);
+    out_text(o, column, text);
+}
+
+static int print_checks(const struct report *r, struct err *e)
+{
+    struct out *o = out_new(&(struct out_cfg){0}, e);
+    if (!o) return ERR_MEMORY;
+    for (int i = 0; i < report_checks(r); i++) {
+        struct report_check c = report_check_at(r, i);
+        out_row(o);
+        out_text(o, "check", c.name);
+        put_bound(o, "value", c.value);
+        put_bound(o, "low", c.low);
+        put_bound(o, "high", c.high);
+        out_text(o, "result", c.pass ? "pass" : "FAILS");
+    }
+    int rc = out_finish(o, e);
+    out_free(o);
+    return rc;
+}
+
+/* The first table and the checks; all tables when there is no report to read them in. */
+static int print(const struct work *w, const struct report *r, struct err *e)
+{
+    int tables = report_tables(r), rc = 0;
+    if (w->out && tables > 1) tables = 1;
+    for (int t = 0; t < tables && !rc; t++)
+        rc = print_table(r, t, e);
+    if (!rc) rc = print_checks(r, e);
+    if (rc) return rc;
+    printf("%d of %d checks pass\n", report_checks(r) - report_checks_failed(r),
+           report_checks(r));
+    if (w->out)
+        printf("report: %s/%s.html\n", w->out, w->lab->name);
+    else
+        printf("no report was written; --out DIR gives figures and all numbers\n");
+    return 0;
+}
+
+static int run(struct work *w)
+{
+    struct err e = {0};
+    if (prepare(w, &e)) return fail(w, &e);
+    struct report *r = report_new(w->lab->name, w->lab->title, &e);
+    if (!r) return fail(w, &e);
+    put_params(r, w);
+
+    struct lab_task task = {.lab = w->lab,
+                            .value = w->value,
+                            .report = r,
+                            .runs_dir = w->out ? w->runs_dir : NULL,
+                            .version = CMD_VERSION,
+                            .quick = w->quick,
+                            .threads = w->threads,
+                            .seed = w->seed,
+                            .progress = show_progress,
+                            .say = say,
+                            .find = find_file,
+                            .ctx = w};
+    interrupt_catch();
+    progress_init(&w->progress, w->lab->name, w->quiet);
+    int rc = w->lab->run(&task, &e);
+    progress_end(&w->progress);
+
+    const struct report_assets assets = {w->asset[0], w->asset[1], w->asset[2],
+                                         w->asset[3]};
+    if (!rc && w->out) rc = report_write(r, w->out, &assets, &e);
+    if (!rc) rc = print(w, r, &e);
+    int code = rc == LAB_STOPPED         ? stopped(w)
+               : rc                      ? fail(w, &e)
+               : report_checks_failed(r) ? OPT_EXIT_FAILED
+                                         : OPT_EXIT_DONE;
+    report_free(r);
+    return code;
+}
+
+/* ---- which lab ---- */
+
+static void print_labs(FILE *f, const struct lab *const *table)
+{
+    fputs("Reproductions of papers: each runs an experiment, checks its figures, and "
+          "writes\n"
+          "a report that opens in a browser (--out DIR).\n\n"
+          "usage: abrd lab NAME [options]\n\nlabs:\n",
+          f);
+    for (; *table; table++)
+        fprintf(f, "  %-10s  %s\n", (*table)->name, (*table)->about);
+    fputs("\n'abrd lab NAME --help' lists the options. Exit codes: 0 all checks pass, 1 "
+          "one "
+          "does not,\n2 wrong usage.\n",
+          f);
+}
+
+int cmd_lab_of(const struct lab *const *table, int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) {
+        print_labs(stderr, table);
+        return OPT_EXIT_USAGE;
+    }
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+        print_labs(stdout, table);
+        return OPT_EXIT_DONE;
+    }
+    while (*table && strcmp((*table)->name, name) != 0)
+        table++;
+    if (!*table) return opt_usage("lab", "there is no lab '%s'", name);
+
+    struct work *w = calloc(1, sizeof *w);
+    if (!w) {
+        fputs("abrd lab: out of memory\n", stderr);
+        return OPT_EXIT_FAILED;
+    }
+    *w = (struct work){.lab = *table, .seed = 1, .threads = pool_cpus()};
+    snprintf(w->name, sizeof w->name, "lab %s", name);
+    int code = parse(w, argc - 1, argv + 1);
+    if (code < 0) code = run(w);
+    for (int i = 0; i < 4; i++)
+        free(w->asset[i]);
+    free(w);
+    return code;
+}
+
+int cmd_lab(int argc, char **argv)
+{
+    return cmd_lab_of(all_labs, argc, argv);
+}
