@@ -14,8 +14,8 @@
  * question) it recomputes them from the view's history, where the oldest forecasts rest
  * on fewer than 5 throughputs; asked for the same chunk again it answers the same.
  *
- * Rewards are those of abr/qoe.h, divided by the sum of the weights; quality, change and
- * stall terms are each rounded to a multiple of 2^-20 and downloads cut at 1e6 s, so that
+ * Rewards are those of abr/qoe.h, divided by the sum of the weights; what a chunk earns
+ * without a stall and what its stall costs are each rounded to a multiple of 2^-20 and downloads cut at 1e6 s, so that
  * every sum is exact whatever its order. Of the plans with the highest sum the
  * lexicographically first is taken (lowest first level, then lowest second, ...).
  *

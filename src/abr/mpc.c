@@ -21,7 +21,7 @@ struct search {
     double chunk_s;
     double mu_stall;
     double download_s[MPC_HORIZON][VIEW_LEVELS];
-    double gain[VIEW_LEVELS + 1][VIEW_LEVELS]; /* quality - change, after a level;
+    double gain[VIEW_LEVELS + 1][VIEW_LEVELS]; /* reward without a stall, after a level;
                                                   [levels] is after none */
     /* bound[w][j][k]: most that steps j.. may earn after level k, downloads priced at w
      */
@@ -52,8 +52,7 @@ static void fill_gains(struct search *s, const struct mpc_task *task)
             double before = prev < s->levels ? task->ladder_kbps[prev] : 0;
             struct qoe_parts p =
                 qoe_chunk(qoe, task->ladder_kbps[k], before, 0, task->ladder_kbps[0]);
-            s->gain[prev][k] = on_grid(qoe->mu_quality * unit * p.quality) -
-                               on_grid(qoe->mu_switch * unit * p.change);
+            s->gain[prev][k] = on_grid(p.reward * unit);
         }
     }
 }

@@ -1,6 +1,6 @@
 #include "abr/mpc.h"
 
-#include "base/rng.h"
+#include "support/mpc_brute.h"
 
 #include <check.h>
 #include <math.h>
@@ -9,88 +9,22 @@
 
 /* ---- the plan against trying everything ---- */
 
-static double on_grid(double x)
-{
-    return nearbyint(x * 0x1p20) * 0x1p-20;
-}
-
-/* All plans in lexicographic order; the first of the best. */
-struct brute {
-    const struct mpc_task *task;
-    double unit, best;
-    int plan[MPC_HORIZON], best_first;
-};
-
-static void try_all(struct brute *b, int j, double value, double buffer_s, int last)
-{
-    const struct mpc_task *t = b->task;
-    if (j == t->horizon) {
-        if (value > b->best) {
-            b->best = value;
-            b->best_first = b->plan[0];
-        }
-        return;
-    }
-    for (int k = 0; k < t->levels; k++) {
-        double d = t->download_s[j][k], stall_s = d > buffer_s ? d - buffer_s : 0;
-        double after_s = (d > buffer_s ? 0 : buffer_s - d) + t->chunk_s;
-        struct qoe_parts p =
-            qoe_chunk(&t->qoe, t->ladder_kbps[k], last < 0 ? 0 : t->ladder_kbps[last],
-                      stall_s, t->ladder_kbps[0]);
-        double r = on_grid(t->qoe.mu_quality * b->unit * p.quality) -
-                   on_grid(t->qoe.mu_switch * b->unit * p.change) -
-                   on_grid(stall_s * (t->qoe.mu_stall * b->unit));
-        b->plan[j] = k;
-        try_all(b, j + 1, value + r, after_s, k);
-    }
-}
-
-static struct mpc_answer brute_force(const struct mpc_task *t)
-{
-    double sum = t->qoe.mu_quality + t->qoe.mu_switch + t->qoe.mu_stall;
-    struct brute b = {.task = t, .unit = sum > 0 ? 1 / sum : 0, .best = -INFINITY};
-    try_all(&b, 0, 0, t->buffer_s, t->last_level);
-    return (struct mpc_answer){.level = b.best_first, .value = b.best};
-}
-
-static struct mpc_task random_task(struct rng *r, int levels, int horizon)
-{
-    struct mpc_task t = {.levels = levels, .horizon = horizon};
-    double kbps = rng_range(r, 100, 500);
-    for (int k = 0; k < levels; k++) {
-        t.ladder_kbps[k] = kbps;
-        kbps *= rng_range(r, 1.05, 2);
-    }
-    /* whole seconds make exact ties likely */
-    bool whole = rng_below(r, 4) == 0;
-    t.chunk_s = whole ? 4 : rng_range(r, 1, 10);
-    double link = exp(rng_range(r, log(80), log(2 * kbps)));
-    for (int j = 0; j < horizon; j++)
-        for (int k = 0; k < levels; k++) {
-            double d = t.ladder_kbps[k] * t.chunk_s / link * rng_range(r, .6, 1.6);
-            t.download_s[j][k] = whole ? ceil(d) : d;
-        }
-    t.buffer_s = rng_below(r, 5) ? rng_range(r, 0, 30) : 0;
-    if (whole) t.buffer_s = floor(t.buffer_s);
-    t.last_level = (int)rng_below(r, (uint32_t)levels + 1) - 1;
-    double *mu[] = {&t.qoe.mu_quality, &t.qoe.mu_switch, &t.qoe.mu_stall};
-    for (int i = 0; i < 3; i++)
-        *mu[i] = rng_below(r, 6) ? rng_range(r, 0, 7) : 0;
-    t.qoe.utility = (enum qoe_utility)rng_below(r, 3);
-    return t;
-}
-
 static void compare(int n, int levels, int horizon, uint64_t seed)
 {
     struct rng r;
     rng_init(&r, seed, (uint64_t)levels);
     for (int i = 0; i < n; i++) {
-        struct mpc_task t = random_task(&r, levels, horizon);
-        struct mpc_answer want = brute_force(&t), got = mpc_plan(&t);
+        struct mpc_task t = mpc_brute_task(&r, levels, horizon);
+        struct mpc_brute want = mpc_brute(&t);
+        struct mpc_answer got = mpc_plan(&t);
         ck_assert_msg(
             got.level == want.level && got.value == want.value,
             "levels %d, horizon %d, task %d: %d (%.17g), brute force %d (%.17g)", levels,
             horizon, i, got.level, got.value, want.level, want.value);
+        /* two roundings to 2^-20 a chunk */
+        ck_assert_msg(fabs(want.value - want.best) <= horizon * 0x1p-20,
+                      "task %d: %.9g of rounded rewards, %.9g of rewards", i, want.value,
+                      want.best);
     }
 }
 
@@ -105,12 +39,31 @@ START_TEST(same_as_brute_force)
 }
 END_TEST
 
+/* The authors' utility: ln(R + .7) weighs 0 here and a change costs nothing, but their
+ * - .01/R stays. At .1, .2 and 1 Mbit/s it is .1, .05 and .01; a stall of d - 1 s at 20 ms a
+ * second costs .001, .021 and .18 more: the middle one wins. */
+START_TEST(the_unweighted_penalty_of_low_rates_counts)
+{
+    struct mpc_task t = {.levels = 3,
+                         .horizon = 1,
+                         .ladder_kbps = {100, 200, 1000},
+                         .download_s = {{1.05, 2.05, 10}},
+                         .chunk_s = 4,
+                         .buffer_s = 1,
+                         .last_level = -1,
+                         .qoe = {0, 0, .02, QOE_PAMOE}};
+    ck_assert_int_eq(mpc_plan(&t).level, 1);
+    t.qoe.utility = QOE_LINEAR; /* quality is worth nothing */
+    ck_assert_int_eq(mpc_plan(&t).level, 0);
+}
+END_TEST
+
 /* every plan without a stall is worth 0: the first one must win, and cheaply */
 START_TEST(ties_go_to_the_lowest_levels)
 {
     struct rng r;
     rng_init(&r, 7, 0);
-    struct mpc_task t = random_task(&r, 12, 5);
+    struct mpc_task t = mpc_brute_task(&r, 12, 5);
     t.qoe = (struct qoe){0, 0, 1, QOE_LINEAR};
     t.last_level = 11;
     memset(t.download_s, 0, sizeof t.download_s);
@@ -132,7 +85,7 @@ START_TEST(looks_at_few_plans)
         double nodes = 0;
         long worst = 0;
         for (int i = 0; i < 2000; i++) {
-            struct mpc_task t = random_task(&r, levels[c], 5);
+            struct mpc_task t = mpc_brute_task(&r, levels[c], 5);
             long n = mpc_plan(&t).nodes;
             nodes += (double)n / 2000;
             if (n > worst) worst = n;
@@ -255,6 +208,7 @@ Suite *suite_abr_mpc(void)
     TCase *t = tcase_create("abr/mpc");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, same_as_brute_force);
+    tcase_add_test(t, the_unweighted_penalty_of_low_rates_counts);
     tcase_add_test(t, ties_go_to_the_lowest_levels);
     tcase_add_test(t, looks_at_few_plans);
     tcase_add_test(t, forecast_by_hand);
