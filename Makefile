@@ -58,6 +58,7 @@ FUZZ := $(sort $(patsubst test/fuzz/fuzz_%.c,%,$(wildcard test/fuzz/fuzz_*.c)))
 BENCH := $(sort $(patsubst test/bench/bench_%.c,%,$(wildcard test/bench/bench_*.c)))
 TESTOBJ := $(TEST:%.c=$(B)/%.o) $(SUPPORT:%.c=$(B)/%.o) $(FUZZ:%=$(B)/replay/%.o)
 BENCHOBJ := $(BENCH:%=$(B)/test/bench/bench_%.o)
+BENCHLIB := $(B)/test/support/bench.o $(B)/test/support/mpc_brute.o $(B)/test/support/shared.o
 
 ifneq ($(V),1)
 Q := @
@@ -253,13 +254,13 @@ build/fuzz/fuzz_%: build/fuzz/test/fuzz/fuzz_%.o build/fuzz/libabrd.a
 	@echo "  LD    $@"
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(LDLIBS)
 
-$(B)/bench_%: $(B)/test/bench/bench_%.o $(B)/libabrd.a
+$(B)/bench_%: $(B)/test/bench/bench_%.o $(BENCHLIB) $(B)/libabrd.a
 	@echo "  LD    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-bench: all $(BENCH:%=$(B)/bench_%) ## speed of the hot paths; BENCH_ONLY=nets for one
+bench: all $(BENCH:%=$(B)/bench_%) ## speed of the hot paths, build/bench.json; BENCH_ONLY=decide for one
+	@$(if $(BENCH_ONLY),,rm -f build/bench.json)
 	@for b in $(or $(BENCH_ONLY),$(BENCH)); do $(B)/bench_$$b || exit 1; done
-	@for s in $(if $(BENCH_ONLY),,$(wildcard test/bench/*.sh)); do bash $$s || exit 1; done
 
 score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val SHARED=../shared
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \

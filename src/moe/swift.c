@@ -235,20 +235,18 @@ static void run_all(float *y, const float *gate, const struct vecmat_kernel *k,
             y[j] += gate[i] * e[i * out + j];
 }
 
-/* y (VECMAT_LANES), gate (MIX_EXPERTS_MAX); the expert chosen. */
-static int run(float *y, float *gate, const struct vecmat_kernel *k, const struct net *n,
-               const float *g, struct sparse in)
+/* y (VECMAT_LANES) of the whole mixture */
+static void run(float *y, const float *gate, int chosen, const struct vecmat_kernel *k,
+                const struct net *n, struct sparse in)
 {
-    int chosen = route(gate, k, n, g);
-    if (n->cfg.route != MIX_DENSE && n->cfg.route != MIX_DENSE_PROBS) {
-        expert(y, k, n, chosen, in);
-        float scale = n->cfg.route == MIX_TOP1 ? gate[chosen] : 1.0f;
-        for (int j = 0; j < VECMAT_LANES; j++)
-            y[j] *= scale;
-        return chosen;
+    if (n->cfg.route == MIX_DENSE || n->cfg.route == MIX_DENSE_PROBS) {
+        run_all(y, gate, k, n, in);
+        return;
     }
-    run_all(y, gate, k, n, in);
-    return chosen;
+    expert(y, k, n, chosen, in);
+    float scale = n->cfg.route == MIX_TOP1 ? gate[chosen] : 1.0f;
+    for (int j = 0; j < VECMAT_LANES; j++)
+        y[j] *= scale;
 }
 
 int swift_decide(struct policy_choice *out, const struct swift *s, const float *obs,
@@ -265,8 +263,11 @@ int swift_decide(struct policy_choice *out, const struct swift *s, const float *
     struct sparse in = {obs, at, k->nonzero(at, obs, s->cfg.obs_dim)};
     if (r->pad)
         k->affine(g, s->block + r->w, s->block + r->b, obs, at, in.n, r->pad, false);
-    out->expert = run(logits, gate, k, &s->actor, g, in);
-    (void)run(value, critics, k, &s->critic, g, in);
+    /* both at once: the processor works on one while it waits for the other */
+    out->expert = route(gate, k, &s->actor, g);
+    int critic = route(critics, k, &s->critic, g);
+    run(logits, gate, out->expert, k, &s->actor, in);
+    run(value, critics, critic, k, &s->critic, in);
     out->value = value[0] * s->ret_std + s->ret_mean;
 
     for (int a = 0; a < VECMAT_LANES; a++)

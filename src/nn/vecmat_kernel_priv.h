@@ -95,7 +95,7 @@ static void affine(float *y, const float *w, const float *b, const float *x,
         block(y + c, w + c, b + c, x, at, n, pad, relu, 2, 4);
         c += 2 * W;
     }
-    if (c + W <= pad) block(y + c, w + c, b + c, x, at, n, pad, relu, 1, 8);
+    if (c + W <= pad) block(y + c, w + c, b + c, x, at, n, pad, relu, 1, 4);
 }
 
 /* Places are counted without a branch: which unit is active is as good as a coin's toss. */
