@@ -113,6 +113,10 @@ $(B)/src/moe/%.o: CFLAGS += -O3
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 $(B)/src/nn/%_avx2.o: CFLAGS += -mavx2 -mfma -mpopcnt
 $(B)/src/nn/%_avx512.o: CFLAGS += -mavx512f -mavx2 -mfma -mpopcnt -mprefer-vector-width=512
+# those of learning are loops of the compiler's: what they give differs between CPU types
+# anyway, as the products of BLAS do
+$(B)/src/nn/kern_avx%.o: CFLAGS += -ffp-contract=fast
+$(B)/src/nn/kern_avx512.o: CFLAGS += -mavx512dq -mavx512vl -mavx512bw
 endif
 
 $(B)/%.o: %.c $(B)/flags | $(B)/headers

@@ -13,8 +13,6 @@
 #include <stddef.h>
 
 void act_relu(float *x, size_t n);
-/* d <- d where h > 0, else 0; h is what act_relu left. */
-void act_relu_back(float *d, const float *h, size_t n);
 
 /* Both return lse, so ln p_i = x_i - lse; n >= 1. p may be x. */
 float act_softmax(float *p, const float *x, int n);

@@ -2,9 +2,12 @@
  *
  *   y = x W^T + b          dW += dy^T x,  db += sum over rows of dy,  dx = dy W
  *
+ * forward_relu gives max(y, 0). backward_relu is for an x that is itself the output of a
+ * ReLU: dx is then with respect to what the ReLU was given, 0 where x is not > 0.
+ *
  * Shapes: x (n, in), y (n, out), W (out, in), b (out).
  * The backward pass adds to dW and db and overwrites dx (NULL when nobody needs it).
- * A batch of one goes through matrix-vector products.
+ * A batch of one goes forward through matrix-vector products.
  *
  * Threads: pure functions. */
 #ifndef NN_LINEAR_H
@@ -12,7 +15,11 @@
 
 void linear_forward(float *y, const float *x, const float *w, const float *b, int n,
                     int in, int out);
+void linear_forward_relu(float *y, const float *x, const float *w, const float *b, int n,
+                         int in, int out);
 void linear_backward(float *dw, float *db, float *dx, const float *dy, const float *x,
                      const float *w, int n, int in, int out);
+void linear_backward_relu(float *dw, float *db, float *dx, const float *dy,
+                          const float *x, const float *w, int n, int in, int out);
 
 #endif

@@ -6,9 +6,12 @@
  * chosen. It is added to the weights after the Adam step: added to the gradient, Adam
  * would divide it away.
  *
- * The normal draws come from a ziggurat (Marsaglia and Tsang 2000, 128 layers): the noise
- * touches every parameter at every step, and Box-Muller would take longer than the
- * gradient.
+ * inject_noise takes one number from r, whatever n is; the draws follow from it
+ * (nn/kern.h): the noise touches every parameter at every step, so a draw has to cost less
+ * than the parameter's share of the gradient.
+ *
+ * inject_normal draws one number at a time, by a ziggurat (Marsaglia and Tsang 2000, 128
+ * layers): for scalar recursions, which cannot wait for a vector.
  *
  * Threads: struct inject is read-only after inject_init. */
 #ifndef RL_INJECT_H
@@ -27,7 +30,6 @@ struct inject {
 
 void inject_init(struct inject *z);
 double inject_normal(const struct inject *z, struct rng *r);
-void inject_noise(float *w, size_t n, double scale, const struct inject *z,
-                  struct rng *r);
+void inject_noise(float *w, size_t n, double scale, struct rng *r);
 
 #endif

@@ -9,12 +9,6 @@ void act_relu(float *x, size_t n)
         x[i] = x[i] < 0.0f ? 0.0f : x[i];
 }
 
-void act_relu_back(float *d, const float *h, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        d[i] = h[i] > 0.0f ? d[i] : 0.0f;
-}
-
 int act_argmax(const float *x, int n)
 {
     int best = 0;

@@ -1,26 +1,69 @@
 #include "nn/linear.h"
 
+#include "nn/act.h"
 #include "nn/blas.h"
+#include "nn/kern.h"
 
 #include <string.h>
+
+static void forward(float *y, const float *x, const float *w, const float *b, int n,
+                    int in, int out, bool relu)
+{
+    if (n == 1) {
+        memcpy(y, b, sizeof *b * (size_t)out);
+        blas_gemv(y, w, x, out, in, 1.0f);
+        if (relu) act_relu(y, (size_t)out);
+        return;
+    }
+    kern_best()->product(&(struct kern_product){.c = y,
+                                                .a = x,
+                                                .b = w,
+                                                .bias = b,
+                                                .m = n,
+                                                .n = out,
+                                                .k = in,
+                                                .b_transposed = true,
+                                                .relu = relu});
+}
 
 void linear_forward(float *y, const float *x, const float *w, const float *b, int n,
                     int in, int out)
 {
-    for (int i = 0; i < n; i++)
-        memcpy(y + (size_t)i * (size_t)out, b, sizeof *b * (size_t)out);
-    if (n == 1)
-        blas_gemv(y, w, x, out, in, 1.0f);
-    else
-        blas_gemm_nt(y, x, w, n, out, in, 1.0f);
+    forward(y, x, w, b, n, in, out, false);
+}
+
+void linear_forward_relu(float *y, const float *x, const float *w, const float *b, int n,
+                         int in, int out)
+{
+    forward(y, x, w, b, n, in, out, true);
+}
+
+static void backward(float *dw, float *db, float *dx, const float *dy, const float *x,
+                     const float *w, int n, int in, int out, const float *gate)
+{
+    const struct kern *k = kern_best();
+    k->product(&(struct kern_product){.c = dw,
+                                      .a = dy,
+                                      .b = x,
+                                      .m = out,
+                                      .n = in,
+                                      .k = n,
+                                      .a_transposed = true,
+                                      .add = true});
+    k->colsum(db, dy, n, out);
+    if (!dx) return;
+    k->product(&(struct kern_product){
+        .c = dx, .a = dy, .b = w, .gate = gate, .m = n, .n = in, .k = out});
 }
 
 void linear_backward(float *dw, float *db, float *dx, const float *dy, const float *x,
                      const float *w, int n, int in, int out)
 {
-    blas_gemm_tn(dw, dy, x, out, in, n, 1.0f);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < out; j++)
-            db[j] += dy[(size_t)i * (size_t)out + (size_t)j];
-    if (dx) blas_gemm_nn(dx, dy, w, n, in, out, 0.0f);
+    backward(dw, db, dx, dy, x, w, n, in, out, NULL);
+}
+
+void linear_backward_relu(float *dw, float *db, float *dx, const float *dy,
+                          const float *x, const float *w, int n, int in, int out)
+{
+    backward(dw, db, dx, dy, x, w, n, in, out, x);
 }

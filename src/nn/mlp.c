@@ -1,6 +1,5 @@
 #include "nn/mlp.h"
 
-#include "nn/act.h"
 #include "nn/init.h"
 #include "nn/linear.h"
 
@@ -49,9 +48,11 @@ void mlp_forward(float *y, float *const *h, const struct mlp_cfg *cfg, const flo
 {
     for (int l = 0; l <= cfg->layers; l++) {
         struct mlp_layer v = mlp_layer(cfg, l);
-        float *to = l < cfg->layers ? h[l] : y;
-        linear_forward(to, l ? h[l - 1] : x, theta + v.w, theta + v.b, n, v.in, v.out);
-        if (l < cfg->layers) act_relu(to, (size_t)n * (size_t)v.out);
+        const float *from = l ? h[l - 1] : x, *w = theta + v.w, *b = theta + v.b;
+        if (l < cfg->layers)
+            linear_forward_relu(h[l], from, w, b, n, v.in, v.out);
+        else
+            linear_forward(y, from, w, b, n, v.in, v.out);
     }
 }
 
@@ -62,10 +63,12 @@ void mlp_backward(float *grad, float *d0, float *d1, const struct mlp_cfg *cfg,
     const float *d = dy;
     for (int l = cfg->layers; l >= 0; l--) {
         struct mlp_layer v = mlp_layer(cfg, l);
-        float *below = l == 0 ? NULL : d == d0 ? d1 : d0;
-        linear_backward(grad + v.w, grad + v.b, below, d, l ? h[l - 1] : x, theta + v.w,
-                        n, v.in, v.out);
-        if (below) act_relu_back(below, h[l - 1], (size_t)n * (size_t)v.in);
+        float *below = d == d0 ? d1 : d0, *dw = grad + v.w, *db = grad + v.b;
+        if (l == 0) {
+            linear_backward(dw, db, NULL, d, x, theta + v.w, n, v.in, v.out);
+        } else {
+            linear_backward_relu(dw, db, below, d, h[l - 1], theta + v.w, n, v.in, v.out);
+        }
         d = below;
     }
 }

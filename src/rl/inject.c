@@ -1,5 +1,7 @@
 #include "rl/inject.h"
 
+#include "nn/kern.h"
+
 #include <math.h>
 
 /* Where the tail begins and the area of each layer, for 128 layers (the paper's values).
@@ -52,8 +54,7 @@ double inject_normal(const struct inject *z, struct rng *r)
     }
 }
 
-void inject_noise(float *w, size_t n, double scale, const struct inject *z, struct rng *r)
+void inject_noise(float *w, size_t n, double scale, struct rng *r)
 {
-    for (size_t i = 0; i < n; i++)
-        w[i] += (float)(scale * inject_normal(z, r));
+    kern_best()->noise(w, n, (float)scale, rng_u64(r));
 }

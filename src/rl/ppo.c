@@ -17,7 +17,6 @@ struct ppo {
     struct tutor *tutor;
     int max_batch, nets;
     struct ppo_net net[NETS];
-    struct inject inject;
     struct tutor_scale returns;
     float *advantage, *target, *tutor_target; /* (max_batch), normalised */
 
@@ -72,7 +71,6 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tut
         return NULL;
     }
 
-    inject_init(&p->inject);
     struct mix *const mixes[NETS] = {policy->actor, policy->critic,
                                      tutor ? tutor->mix : NULL};
     for (p->nets = 0; p->nets < NETS && mixes[p->nets];) {
@@ -190,7 +188,7 @@ static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance,
     const float *z = NULL;
     gather(l->x, p->batch->obs, order, n, c->in, c->in);
     if (p->cfg.redraw_noise && p->cfg.router_noise > 0.0) {
-        ppo_net_draw_z(l, n, p->cfg.router_noise, &p->inject);
+        ppo_net_draw_z(l, n, p->cfg.router_noise);
         z = l->z;
     } else if (p->batch->z) {
         gather(l->z, p->batch->z, order, n, c->experts, c->experts);
@@ -206,8 +204,7 @@ static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance,
     if (!isfinite(s->loss)) return ERR_NUMERIC;
 
     float aux;
-    double norm =
-        ppo_net_step(l, &p->cfg, p->cfg.lr, p->cfg.noise_gamma, &p->inject, &aux);
+    double norm = ppo_net_step(l, &p->cfg, p->cfg.lr, p->cfg.noise_gamma, &aux);
     if (!isfinite(norm)) return ERR_NUMERIC;
     *balance = (double)aux;
     p->stats.grad_norm += norm;
@@ -278,7 +275,7 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
     if (which == TUTOR)
         gather(l->x + obs_dim, p->batch->priv, order, n, c->in - obs_dim, c->in);
     bool noisy = which == CRITIC && p->cfg.router_noise > 0.0;
-    if (noisy) ppo_net_draw_z(l, n, p->cfg.router_noise, &p->inject);
+    if (noisy) ppo_net_draw_z(l, n, p->cfg.router_noise);
     mix_forward(l->y, NULL, NULL, l->net, l->ws, l->x, noisy ? l->z : NULL, n);
 
     double whole = total_weight(p->batch, order, n), sum = 0.0;
@@ -295,7 +292,7 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
 
     float aux;
     double gamma = which == CRITIC && p->cfg.noise_critic ? p->cfg.noise_gamma : 0.0;
-    double norm = ppo_net_step(l, &p->cfg, p->cfg.critic_lr, gamma, &p->inject, &aux);
+    double norm = ppo_net_step(l, &p->cfg, p->cfg.critic_lr, gamma, &aux);
     if (which == CRITIC)
         for (int k = 0; k < c->experts && k < 16; k++)
             p->stats.critic_share[k] += l->used[k];

@@ -1,5 +1,6 @@
 #include "nn/adam.h"
 #include "ppo_priv.h"
+#include "rl/inject.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,10 +63,11 @@ static void adam_range(struct ppo_net *l, struct mix_range r, int64_t *steps,
               *steps, scale);
 }
 
-void ppo_net_draw_z(struct ppo_net *l, int n, double std, const struct inject *inject)
+void ppo_net_draw_z(struct ppo_net *l, int n, double std)
 {
-    for (int i = 0; i < n * l->net->cfg.experts; i++)
-        l->z[i] = (float)(std * inject_normal(inject, &l->rng));
+    size_t all = (size_t)n * (size_t)l->net->cfg.experts;
+    memset(l->z, 0, all * sizeof *l->z);
+    inject_noise(l->z, all, std, &l->rng);
 }
 
 static struct mix_range head_of(const struct mix_cfg *cfg, int k)
@@ -105,7 +107,7 @@ static void step_tied_heads(struct ppo_net *l, const struct adam_cfg *cfg, float
 }
 
 double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
-                    double gamma_noise, const struct inject *inject, float *balance)
+                    double gamma_noise, float *balance)
 {
     struct mix *net = l->net;
     memset(l->grad, 0, net->n * sizeof *l->grad);
@@ -128,11 +130,10 @@ double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
         if (l->used[k]) {
             adam_range(l, tied ? trunk : whole, &l->steps[1 + k], &adam, (float)scale);
             if (gamma_noise > 0.0)
-                inject_noise(net->theta + whole.at, whole.n, lr * gamma_noise, inject,
-                             &l->rng);
+                inject_noise(net->theta + whole.at, whole.n, lr * gamma_noise, &l->rng);
         }
         if (cfg->noise_std > 0.0)
-            inject_noise(net->theta + trunk.at, trunk.n, cfg->noise_std, inject, &l->rng);
+            inject_noise(net->theta + trunk.at, trunk.n, cfg->noise_std, &l->rng);
     }
     if (tied) step_tied_heads(l, &adam, (float)scale);
     return norm;

@@ -3,7 +3,6 @@
 #define RL_PPO_PRIV_H
 
 #include "moe/policy.h"
-#include "rl/inject.h"
 #include "rl/ppo.h"
 
 /* A mixture in training: gradient, Adam moments and step counts per range (router, then
@@ -28,7 +27,7 @@ void ppo_net_release(struct ppo_net *l);
 void ppo_net_shuffle(struct ppo_net *l, int n);
 
 /* Router noise for n rows into l->z, N(0, std^2). */
-void ppo_net_draw_z(struct ppo_net *l, int n, double std, const struct inject *inject);
+void ppo_net_draw_z(struct ppo_net *l, int n, double std);
 
 /* Gives every expert the head of expert 0. */
 void ppo_net_tie_heads(struct ppo_net *l);
@@ -37,7 +36,7 @@ void ppo_net_tie_heads(struct ppo_net *l);
  * a number that is not finite: then nothing was stepped. `balance` receives the balance
  * loss. */
 double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
-                    double gamma_noise, const struct inject *inject, float *balance);
+                    double gamma_noise, float *balance);
 
 size_t ppo_net_state_size(const struct ppo_net *l);
 char *ppo_net_state_get(const struct ppo_net *l, char *out);

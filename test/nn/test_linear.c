@@ -91,6 +91,29 @@ START_TEST(parameter_gradients_add_up_and_dx_is_written)
 }
 END_TEST
 
+/* the fused forms are the plain ones with a ReLU behind or before them; _i + 1 rows */
+START_TEST(relu_forms_are_the_two_steps)
+{
+    int n = _i + 1;
+    struct bed b, twin;
+    bed_make(&b);
+    for (int i = 0; i < N * IN; i++)
+        b.x[i] = i % 5 ? fmaxf(b.x[i], 0.0f) : 0.0f;
+    twin = b;
+    linear_forward_relu(b.y, b.x, b.w, b.b, n, IN, OUT);
+    linear_forward(twin.y, twin.x, twin.w, twin.b, n, IN, OUT);
+    for (int i = 0; i < n * OUT; i++)
+        ck_assert_float_eq(b.y[i], fmaxf(twin.y[i], 0.0f));
+
+    linear_backward_relu(b.dw, b.db, b.dx, b.dy, b.x, b.w, n, IN, OUT);
+    linear_backward(twin.dw, twin.db, twin.dx, twin.dy, twin.x, twin.w, n, IN, OUT);
+    ck_assert_mem_eq(b.dw, twin.dw, sizeof b.dw);
+    ck_assert_mem_eq(b.db, twin.db, sizeof b.db);
+    for (int i = 0; i < n * IN; i++)
+        ck_assert_float_eq(b.dx[i], b.x[i] > 0.0f ? twin.dx[i] : 0.0f);
+}
+END_TEST
+
 Suite *suite_nn_linear(void);
 Suite *suite_nn_linear(void)
 {
@@ -98,6 +121,7 @@ Suite *suite_nn_linear(void)
     TCase *t = tcase_create("nn/linear");
     tcase_add_loop_test(t, value_and_gradient_equal_plain_loops, 0, 2);
     tcase_add_test(t, parameter_gradients_add_up_and_dx_is_written);
+    tcase_add_loop_test(t, relu_forms_are_the_two_steps, 0, N);
     suite_add_tcase(s, t);
     return s;
 }

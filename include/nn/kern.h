@@ -1,0 +1,70 @@
+/* kern.h - the inner loops of learning, built once per instruction set.
+ *
+ * One table of functions per instruction set; kern_best gives the widest one that this
+ * CPU can run, kern_get each of them in turn, so that tests and `bench` can compare. The
+ * plain table runs everywhere; its products are those of BLAS.
+ *
+ *   product   C (m, n) = start + A (m, k) B (k, n), then max(., 0), then the gate
+ *             start: C itself (add), bias (n) in each row, or 0
+ *             gate:  an element becomes 0 where gate (m, n) is not > 0
+ *   colsum    s (n) += sum over rows of x (rows, n)
+ *   adam      the step of adam.h with its constants worked out
+ *   sumsq     sum of squares, in double
+ *   noise     w_i += scale * eps_i, eps_i ~ N(0, 1)
+ *   softmax   per row of x (rows, n): p, ln p and entropy over the bits of mask; p and
+ *             ln p are 0 where the bit is not set. At least one bit below n is.
+ *   exp       y_i = exp(x_i), x within -87 .. 88
+ *
+ * The noise is Box and Muller's transform of 16 interleaved xoshiro128+ streams (Blackman
+ * and Vigna 2019) that start from a hash of `key`: the same integers on every CPU,
+ * floats that agree to rounding. Its values end at 6.7 standard deviations.
+ *
+ * Determinism: a result depends on the arguments and on the table, never on threads. An
+ * element of a product does not depend on the other rows. Between tables the last bits
+ * differ: wide ones use fused multiply-adds, and reciprocals refined by one Newton step.
+ *
+ * NaN and infinity pass through all of them.
+ *
+ * Ownership: all memory is the caller's; outputs overlap no inputs (y may be x in exp).
+ * Threads: pure functions. No heap. */
+#ifndef NN_KERN_H
+#define NN_KERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* All matrices are dense. a is (m, k), or (k, m) when a_transposed; b (k, n), or (n, k).
+ * Not both are transposed. */
+struct kern_product {
+    float *c;
+    const float *a, *b, *bias, *gate; /* bias and gate may be NULL */
+    int m, n, k;                      /* k > 0 */
+    bool a_transposed, b_transposed, add, relu;
+};
+
+struct kern_adam {
+    float scale, decay, beta1, beta2, c1, c2; /* c = 1 - beta */
+    float rate, root, eps; /* rate = lr / (1 - b1^t), root = 1 / sqrt(1 - b2^t) */
+};
+
+struct kern {
+    const char *name;
+    void (*product)(const struct kern_product *p);
+    void (*colsum)(float *s, const float *x, int rows, int n);
+    void (*adam)(float *theta, float *m, float *v, const float *grad, size_t n,
+                 const struct kern_adam *c);
+    double (*sumsq)(const float *x, size_t n);
+    void (*noise)(float *w, size_t n, float scale, uint64_t key);
+    void (*softmax)(float *p, float *logp, float *entropy, const float *x,
+                    const uint32_t *mask, int rows, int n);
+    void (*exp)(float *y, const float *x, size_t n);
+};
+
+#define KERN_SOFTMAX_MAX 32 /* columns of softmax, at most */
+
+const struct kern *kern_best(void);
+/* The tables that this CPU can run, plain first; NULL behind the last. */
+const struct kern *kern_get(int i);
+
+#endif

@@ -1,0 +1,308 @@
+/* kern_product_priv.h - small products by register tiles, for AVX2 and AVX-512.
+ *
+ * C is cut into tiles of a few rows and 1 .. TILE_VECS vectors, whose sums stay in
+ * registers while k runs. B is read in place, its last vector under a mask; a transposed B
+ * is turned into a panel first. No packing of A, no blocking of m and n: for matrices
+ * that fit the second-level cache, where general libraries lose more to copies than they
+ * gain. */
+#include "nn/kern.h"
+
+#include <assert.h>
+#include <immintrin.h>
+#include <string.h>
+
+/* ---- vectors of the instruction set */
+
+#ifdef __AVX512F__
+
+enum { LANES = 16, TILE_VECS = 4 };
+typedef __m512 vec;
+typedef __mmask16 part;
+
+/* rows per tile by vectors per row: all sums, one row of B and one of A in 32 registers */
+static const int TILE_ROWS[TILE_VECS + 1] = {0, 14, 12, 8, 6};
+
+LANE part part_of(int n)
+{
+    return n >= LANES ? (part)0xffff : (part)((1u << n) - 1);
+}
+LANE vec load(const float *x, part on)
+{
+    return _mm512_maskz_loadu_ps(on, x);
+}
+LANE void store(float *x, part on, vec v)
+{
+    _mm512_mask_storeu_ps(x, on, v);
+}
+LANE vec all(float x)
+{
+    return _mm512_set1_ps(x);
+}
+LANE vec multiply_add(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+/* a NaN in v stays */
+LANE vec not_below_zero(vec v)
+{
+    return _mm512_max_ps(_mm512_setzero_ps(), v);
+}
+LANE vec where_positive(vec gate, vec v)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(gate, _mm512_setzero_ps(), _CMP_GT_OQ),
+                               v);
+}
+
+/* r holds LANES rows; afterwards its columns */
+LANE void turn(vec r[LANES])
+{
+    vec t[LANES];
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; i += 4) {
+        vec a = _mm512_unpacklo_ps(r[i], r[i + 1]),
+            b = _mm512_unpackhi_ps(r[i], r[i + 1]);
+        vec c = _mm512_unpacklo_ps(r[i + 2], r[i + 3]);
+        vec d = _mm512_unpackhi_ps(r[i + 2], r[i + 3]);
+        t[i] = _mm512_castpd_ps(
+            _mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(c)));
+        t[i + 1] = _mm512_castpd_ps(
+            _mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(c)));
+        t[i + 2] = _mm512_castpd_ps(
+            _mm512_unpacklo_pd(_mm512_castps_pd(b), _mm512_castps_pd(d)));
+        t[i + 3] = _mm512_castpd_ps(
+            _mm512_unpackhi_pd(_mm512_castps_pd(b), _mm512_castps_pd(d)));
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        vec a = _mm512_shuffle_f32x4(t[i], t[i + 4], 0x88);
+        vec b = _mm512_shuffle_f32x4(t[i], t[i + 4], 0xdd);
+        vec c = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0x88);
+        vec d = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0xdd);
+        r[i] = _mm512_shuffle_f32x4(a, c, 0x88);
+        r[i + 4] = _mm512_shuffle_f32x4(b, d, 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(a, c, 0xdd);
+        r[i + 12] = _mm512_shuffle_f32x4(b, d, 0xdd);
+    }
+}
+
+#else
+
+enum { LANES = 8, TILE_VECS = 3 };
+typedef __m256 vec;
+typedef __m256i part;
+
+static const int TILE_ROWS[TILE_VECS + 1] = {0, 8, 6, 4};
+
+LANE part part_of(int n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+LANE vec load(const float *x, part on)
+{
+    return _mm256_maskload_ps(x, on);
+}
+LANE void store(float *x, part on, vec v)
+{
+    _mm256_maskstore_ps(x, on, v);
+}
+LANE vec all(float x)
+{
+    return _mm256_set1_ps(x);
+}
+LANE vec multiply_add(vec a, vec b, vec c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+LANE vec not_below_zero(vec v)
+{
+    return _mm256_max_ps(_mm256_setzero_ps(), v);
+}
+LANE vec where_positive(vec gate, vec v)
+{
+    return _mm256_and_ps(_mm256_cmp_ps(gate, _mm256_setzero_ps(), _CMP_GT_OQ), v);
+}
+
+LANE void turn(vec r[LANES])
+{
+    vec t[LANES];
+#pragma GCC unroll 2
+    for (int i = 0; i < 8; i += 4) {
+        vec a = _mm256_unpacklo_ps(r[i], r[i + 1]),
+            b = _mm256_unpackhi_ps(r[i], r[i + 1]);
+        vec c = _mm256_unpacklo_ps(r[i + 2], r[i + 3]);
+        vec d = _mm256_unpackhi_ps(r[i + 2], r[i + 3]);
+        t[i] = _mm256_shuffle_ps(a, c, 0x44);
+        t[i + 1] = _mm256_shuffle_ps(a, c, 0xee);
+        t[i + 2] = _mm256_shuffle_ps(b, d, 0x44);
+        t[i + 3] = _mm256_shuffle_ps(b, d, 0xee);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        r[i] = _mm256_permute2f128_ps(t[i], t[i + 4], 0x20);
+        r[i + 4] = _mm256_permute2f128_ps(t[i], t[i + 4], 0x31);
+    }
+}
+
+#endif
+
+/* ---- one tile */
+
+/* What the tiles of one pass over k have in common; b is the panel's first row. */
+struct pass {
+    const float *b, *bias, *gate;
+    float *c;
+    long ldb, ldc, a_row, a_col;
+    int k, lanes; /* lanes of the last vector */
+    bool add, relu;
+};
+
+/* rows and vecs are constants wherever this is expanded */
+LANE void tile(const struct pass *p, const float *a, long row, int rows, int vecs)
+{
+    part last = part_of(p->lanes), whole = part_of(LANES);
+    vec sum[14][TILE_VECS];
+    float *c = p->c + row * p->ldc;
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < vecs; j++) {
+            part on = j == vecs - 1 ? last : whole;
+            sum[i][j] = p->add    ? load(c + i * p->ldc + j * LANES, on)
+                        : p->bias ? load(p->bias + j * LANES, on)
+                                  : all(0.0f);
+        }
+
+    const float *b = p->b;
+    long a_row = p->a_row, a_col = p->a_col, ldb = p->ldb;
+    a += row * a_row;
+    for (int k = p->k; k > 0; k--, a += a_col, b += ldb) {
+        vec v[TILE_VECS];
+#pragma GCC unroll 4
+        for (int j = 0; j < vecs; j++)
+            v[j] = load(b + j * LANES, j == vecs - 1 ? last : whole);
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++) {
+            vec x = all(a[i * a_row]);
+#pragma GCC unroll 4
+            for (int j = 0; j < vecs; j++)
+                sum[i][j] = multiply_add(x, v[j], sum[i][j]);
+        }
+    }
+
+    const float *gate = p->gate ? p->gate + row * p->ldc : NULL;
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < vecs; j++) {
+            part on = j == vecs - 1 ? last : whole;
+            vec v = sum[i][j];
+            if (p->relu) v = not_below_zero(v);
+            if (gate) v = where_positive(load(gate + i * p->ldc + j * LANES, on), v);
+            store(c + i * p->ldc + j * LANES, on, v);
+        }
+}
+
+typedef void tile_fn(const struct pass *p, const float *a, long row);
+
+#define TILE(vecs, rows)                                                             \
+    static void tile_##vecs##_##rows(const struct pass *p, const float *a, long row) \
+    {                                                                                \
+        tile(p, a, row, rows, vecs);                                                 \
+    }
+
+/* clang-format off */
+TILE(1, 1) TILE(1, 2) TILE(1, 3) TILE(1, 4) TILE(1, 5) TILE(1, 6) TILE(1, 7) TILE(1, 8)
+TILE(2, 1) TILE(2, 2) TILE(2, 3) TILE(2, 4) TILE(2, 5) TILE(2, 6)
+TILE(3, 1) TILE(3, 2) TILE(3, 3) TILE(3, 4)
+#ifdef __AVX512F__
+TILE(1, 9) TILE(1, 10) TILE(1, 11) TILE(1, 12) TILE(1, 13) TILE(1, 14)
+TILE(2, 7) TILE(2, 8) TILE(2, 9) TILE(2, 10) TILE(2, 11) TILE(2, 12)
+TILE(3, 5) TILE(3, 6) TILE(3, 7) TILE(3, 8)
+TILE(4, 1) TILE(4, 2) TILE(4, 3) TILE(4, 4) TILE(4, 5) TILE(4, 6)
+#endif
+
+static tile_fn *const TILES[TILE_VECS + 1][15] = {
+#ifdef __AVX512F__
+    [1] = {NULL, tile_1_1, tile_1_2, tile_1_3, tile_1_4, tile_1_5, tile_1_6, tile_1_7, tile_1_8,
+           tile_1_9, tile_1_10, tile_1_11, tile_1_12, tile_1_13, tile_1_14},
+    [2] = {NULL, tile_2_1, tile_2_2, tile_2_3, tile_2_4, tile_2_5, tile_2_6, tile_2_7, tile_2_8,
+           tile_2_9, tile_2_10, tile_2_11, tile_2_12},
+    [3] = {NULL, tile_3_1, tile_3_2, tile_3_3, tile_3_4, tile_3_5, tile_3_6, tile_3_7, tile_3_8},
+    [4] = {NULL, tile_4_1, tile_4_2, tile_4_3, tile_4_4, tile_4_5, tile_4_6},
+#else
+    [1] = {NULL, tile_1_1, tile_1_2, tile_1_3, tile_1_4, tile_1_5, tile_1_6, tile_1_7, tile_1_8},
+    [2] = {NULL, tile_2_1, tile_2_2, tile_2_3, tile_2_4, tile_2_5, tile_2_6},
+    [3] = {NULL, tile_3_1, tile_3_2, tile_3_3, tile_3_4},
+#endif
+};
+/* clang-format on */
+
+/* ---- the product */
+
+/* B (n, ldb) from row j and column k: `depth` columns as rows of panel (depth, wide) */
+static void turn_panel(float *panel, int wide, const float *b, long ldb, int rows,
+                       int depth)
+{
+    for (int j = 0; j < rows; j += LANES)
+        for (int k = 0; k < depth; k += LANES) {
+            part on = part_of(depth - k);
+            vec r[LANES];
+#pragma GCC unroll 16
+            for (int i = 0; i < LANES; i++)
+                r[i] = j + i < rows ? load(b + (j + i) * ldb + k, on) : all(0.0f);
+            turn(r);
+#pragma GCC unroll 16
+            for (int i = 0; i < LANES; i++)
+                if (k + i < depth)
+                    store(panel + (k + i) * wide + j, part_of(LANES), r[i]);
+        }
+}
+
+/* a panel stays in the first-level cache while all rows of A pass */
+enum { DEPTH = 160 };
+
+/* the columns from j on, `cols` of them in `vecs` vectors */
+static void columns(const struct kern_product *q, int j, int cols, int vecs)
+{
+    float panel[DEPTH * TILE_VECS * LANES] __attribute__((aligned(64)));
+    int passes = (q->k + DEPTH - 1) / DEPTH, wide = vecs * LANES;
+    int tiles = (q->m + TILE_ROWS[vecs] - 1) / TILE_ROWS[vecs];
+    struct pass p = {.c = q->c + j,
+                     .ldb = q->b_transposed ? wide : q->n,
+                     .ldc = q->n,
+                     .a_row = q->a_transposed ? 1 : q->k,
+                     .a_col = q->a_transposed ? q->m : 1,
+                     .lanes = cols - (vecs - 1) * LANES};
+    for (int i = 0; i < passes; i++) {
+        int k = (int)((long)q->k * i / passes);
+        bool end = i == passes - 1;
+        p.k = (int)((long)q->k * (i + 1) / passes) - k;
+        p.b = q->b_transposed ? panel : q->b + (long)k * q->n + j;
+        p.bias = q->bias && !i ? q->bias + j : NULL;
+        p.gate = q->gate && end ? q->gate + j : NULL;
+        p.add = q->add || i;
+        p.relu = q->relu && end;
+        if (q->b_transposed)
+            turn_panel(panel, wide, q->b + (long)j * q->k + k, q->k, cols, p.k);
+        for (int t = 0; t < tiles; t++) {
+            int row = (int)((long)q->m * t / tiles);
+            int rows = (int)((long)q->m * (t + 1) / tiles) - row;
+            TILES[vecs][rows](&p, q->a + k * p.a_col, row);
+        }
+    }
+}
+
+static void product(const struct kern_product *q)
+{
+    assert(q->m >= 0 && q->n >= 0 && q->k > 0);
+    assert(!(q->a_transposed && q->b_transposed) && !(q->add && q->bias));
+    if (q->m == 0 || q->n == 0) return;
+    int vecs = (q->n + LANES - 1) / LANES;
+    int panels = (vecs + TILE_VECS - 1) / TILE_VECS;
+    for (int i = 0; i < panels; i++) {
+        int from = vecs * i / panels, to = vecs * (i + 1) / panels;
+        int j = from * LANES, end = to * LANES < q->n ? to * LANES : q->n;
+        columns(q, j, end - j, to - from);
+    }
+}
