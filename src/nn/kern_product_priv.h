@@ -222,7 +222,7 @@ TILE(3, 5) TILE(3, 6) TILE(3, 7) TILE(3, 8)
 TILE(4, 1) TILE(4, 2) TILE(4, 3) TILE(4, 4) TILE(4, 5) TILE(4, 6)
 #endif
 
-static tile_fn *const TILES[TILE_VECS + 1][15] = {
+static tile_fn *const tiles[TILE_VECS + 1][15] = {
 #ifdef __AVX512F__
     [1] = {NULL, tile_1_1, tile_1_2, tile_1_3, tile_1_4, tile_1_5, tile_1_6, tile_1_7, tile_1_8,
            tile_1_9, tile_1_10, tile_1_11, tile_1_12, tile_1_13, tile_1_14},
@@ -267,7 +267,7 @@ static void columns(const struct kern_product *q, int j, int cols, int vecs)
 {
     float panel[DEPTH * TILE_VECS * LANES] __attribute__((aligned(64)));
     int passes = (q->k + DEPTH - 1) / DEPTH, wide = vecs * LANES;
-    int tiles = (q->m + TILE_ROWS[vecs] - 1) / TILE_ROWS[vecs];
+    int count = (q->m + TILE_ROWS[vecs] - 1) / TILE_ROWS[vecs];
     struct pass p = {.c = q->c + j,
                      .ldb = q->b_transposed ? wide : q->n,
                      .ldc = q->n,
@@ -285,10 +285,10 @@ static void columns(const struct kern_product *q, int j, int cols, int vecs)
         p.relu = q->relu && end;
         if (q->b_transposed)
             turn_panel(panel, wide, q->b + (long)j * q->k + k, q->k, cols, p.k);
-        for (int t = 0; t < tiles; t++) {
-            int row = (int)((long)q->m * t / tiles);
-            int rows = (int)((long)q->m * (t + 1) / tiles) - row;
-            TILES[vecs][rows](&p, q->a + k * p.a_col, row);
+        for (int t = 0; t < count; t++) {
+            int row = (int)((long)q->m * t / count);
+            int rows = (int)((long)q->m * (t + 1) / count) - row;
+            tiles[vecs][rows](&p, q->a + k * p.a_col, row);
         }
     }
 }
