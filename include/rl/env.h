@@ -9,6 +9,9 @@
  * done: the episode is over and its value is 0. truncated: it was cut, so the value of
  * the final observation is bootstrapped. After either the caller resets.
  *
+ * peek: what step would give for an action, draws of chance included, with the environment left
+ * as it is. A simulator can be asked that of every action; NULL where it cannot.
+ *
  * state_*: everything that the next steps depend on, as bytes of a fixed size; an
  * environment of the same make that takes them goes on exactly as the one that gave them.
  * Training that resumes needs it; state_size 0 means that it cannot be done.
@@ -41,6 +44,7 @@ struct env {
     struct env_spec spec;
     void (*reset)(void *self, struct env_out *out); /* obs, priv, mask, tag */
     void (*step)(void *self, int action, struct env_out *out);
+    void (*peek)(const void *self, int action, struct env_out *out);
     size_t state_size;
     void (*state_get)(const void *self, void *out);
     void (*state_put)(void *self, const void *in);

@@ -3,6 +3,15 @@
  *   L_actor = -E[min(r A, clip(r, 1-eps, 1+eps) A)] - beta H + balance,  r = pi/pi_old
  *   L_critic = value_coef E[(V - R)^2]
  *
+ * All actions: where the world can be asked what every action would give (env.h: peek), a batch
+ * brings one-step advantages A1(s,a) = r(s,a) + gamma V(s') - V(s) of the actions that were
+ * tried, and the policy's gradient becomes
+ *   sum_a grad pi(a) (A1(s,a) - sum_b pi_old(b) A1(s,b)) + grad ln pi(a_t) (A_t - A1(s,a_t))
+ * with the ratio of every action clipped like that of the one taken. The first term is the
+ * all-action gradient (Sutton, Singh, McAllester 2001; mean actor-critic, Allen et al. 2017): no
+ * luck of the draw in it. The second is what lambda-returns know beyond one step; A1 serves as
+ * its action-dependent baseline (Gu et al. 2017, Wu et al. 2018).
+ *
  * Source: Schulman et al. 2017; PA-MoE Eq. 8-10 with clip .2, GAE (lambda .95), Adam.
  * Plasticity noise (PA-MoE Eq. 11) is added after the Adam step: w += lr*gamma*eps on the
  * actor experts that had a sample in the minibatch (rl/inject.h). Adam and noise skip an
@@ -73,7 +82,9 @@ struct ppo_batch {
     const float *logp;               /* (n) under the policy that acted */
     const float *z;                  /* (n, experts) router noise or NULL */
     const float *advantage, *target; /* (n), target in reward units */
-    const float *weight;             /* (n) sample weights or NULL = 1 */
+    const float *q;    /* (n, actions) A1 of the actions tried, NaN for others; or NULL */
+    const float *prob; /* (n, actions) under the policy that acted; with q */
+    const float *weight; /* (n) sample weights or NULL = 1 */
 };
 
 struct ppo_stats {

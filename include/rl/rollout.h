@@ -8,6 +8,9 @@
  * of environment i are rows i*steps .. of the arrays, in time order. A trajectory that an
  * episode's limit or the rollout's end cuts is bootstrapped with the critic.
  *
+ * With cfg.peek the environments are asked what the other likely actions would have given
+ * (env.h: peek), which the batch carries as one-step advantages (ppo.h: q).
+ *
  * Ownership: rollout takes the environments and frees them. The arrays of rollout_batch
  * are borrowed until the next rollout_collect. Threads: not shared. */
 #ifndef RL_ROLLOUT_H
@@ -20,6 +23,7 @@ struct rollout_cfg {
     int envs, steps, block; /* environments, steps of each per collect, per block */
     int threads;
     double router_noise; /* std of z */
+    double peek;         /* actions at least so likely are tried as well, 0 = none */
     uint64_t seed;
 };
 

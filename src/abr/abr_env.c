@@ -37,9 +37,9 @@ struct abr_env_cfg abr_env_cfg_default(void)
         .noise = 0.1,
         .n_profiles = QOE_PROFILES,
         .generated = 0.3,
-        .custom = 0.15,
-        .ladders = 0.15,
-        .players = 0.15,
+        .custom = 0.25,
+        .ladders = 0.3,
+        .players = 0.35,
         .live = 0.1,
         .choose_first = 0.3,
         .first_level = 1,
@@ -83,8 +83,18 @@ static double log_uniform(struct rng *r, double lo, double hi)
     return lo * exp(rng_uniform(r) * log(hi / lo));
 }
 
+/* uniform on the simplex: three exponentials over their sum */
+static struct qoe simplex_weights(struct rng *r)
+{
+    double w[3], sum = 0.0;
+    for (int i = 0; i < 3; i++)
+        sum += w[i] = rng_exponential(r, 1.0);
+    return (struct qoe){w[0] / sum, w[1] / sum, w[2] / sum, QOE_LINEAR};
+}
+
 static struct qoe draw_weights(struct rng *r)
 {
+    if (chance(r, 0.5)) return simplex_weights(r);
     struct qoe q = {
         .mu_quality = log_uniform(r, 0.5, 8.0),
         .mu_switch = log_uniform(r, 0.2, 8.0),
@@ -129,7 +139,7 @@ static void choose_world(struct abr_env *m)
     }
     if (chance(&s->rng, m->cfg.players)) {
         double chunk_s = w->videos[s->video]->chunk_s;
-        s->emu.buffer_max_s = fmax(log_uniform(&s->rng, 6.0, 120.0), 2.0 * chunk_s);
+        s->emu.buffer_max_s = fmax(log_uniform(&s->rng, 4.0, 120.0), 2.0 * chunk_s);
         s->emu.rtt_s = log_uniform(&s->rng, 0.01, 0.3);
     }
     if (chance(&s->rng, m->cfg.stretch))
@@ -244,6 +254,13 @@ static void env_step(void *self, int action, struct env_out *out)
     out->truncated = over && s->live;
 }
 
+static void env_peek(const void *self, int action, struct env_out *out)
+{
+    struct abr_env copy = *(const struct abr_env *)self;
+    copy.s.player.emu.world = &copy.world;
+    env_step(&copy, action, out);
+}
+
 static void env_state_get(const void *self, void *out)
 {
     const struct abr_env *m = self;
@@ -286,6 +303,7 @@ struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *world
                  .tags = cfg->n_profiles + 2},
         .reset = env_reset,
         .step = env_step,
+        .peek = env_peek,
         .state_size = sizeof m->s,
         .state_get = env_state_get,
         .state_put = env_state_put,

@@ -40,7 +40,8 @@ static void make_tuned(struct recipe *r, enum variant v)
     r->ladders = 64;
 
     struct train_cfg *t = &r->train;
-    t->rollout = (struct rollout_cfg){.envs = 64, .steps = 64, .block = 32};
+    t->rollout =
+        (struct rollout_cfg){.envs = 64, .steps = 64, .block = 32, .peek = 0.003};
     t->ppo = ppo_cfg_default();
     t->ppo.lr = t->ppo.critic_lr = 1e-3;
     t->ppo.entropy = 0.05;

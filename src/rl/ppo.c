@@ -19,6 +19,7 @@ struct ppo {
     struct ppo_net net[NETS];
     struct tutor_scale returns;
     float *advantage, *target, *tutor_target; /* (max_batch), normalised */
+    float *unit; /* (max_batch): what q is multiplied with to be normalised */
 
     /* of the update that is running */
     const struct ppo_batch *batch;
@@ -65,7 +66,8 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tut
     p->advantage = malloc((size_t)max_batch * sizeof *p->advantage);
     p->target = malloc((size_t)max_batch * sizeof *p->target);
     p->tutor_target = malloc((size_t)max_batch * sizeof *p->tutor_target);
-    if (!p->advantage || !p->target || !p->tutor_target) {
+    p->unit = malloc((size_t)max_batch * sizeof *p->unit);
+    if (!p->advantage || !p->target || !p->tutor_target || !p->unit) {
         err_set(e, ERR_MEMORY, "no memory for a batch of %d steps", max_batch);
         ppo_free(p);
         return NULL;
@@ -95,6 +97,7 @@ void ppo_free(struct ppo *p)
     if (!p) return;
     for (int i = 0; i < p->nets; i++)
         ppo_net_release(&p->net[i]);
+    free(p->unit);
     free(p->tutor_target);
     free(p->target);
     free(p->advantage);
@@ -138,6 +141,34 @@ struct actor_sums {
     double loss, entropy, kl, clipped, ratio_error;
 };
 
+/* The all-action term (ppo.h): push[j] = pi_j c_j with c the centred one-step advantage, 0 for
+ * actions that were not tried or are clipped. Adds its loss, times w. Returns sum push. */
+static double all_actions(double *push, double *loss, const struct ppo *p,
+                          const float *pi, int row, double w)
+{
+    int actions = p->policy->cfg.actions;
+    size_t at = (size_t)row * (size_t)actions;
+    const float *q = p->batch->q + at, *old = p->batch->prob + at;
+    double mean = 0.0, tried = 0.0, sum = 0.0, low = 1.0 - p->cfg.clip;
+    for (int j = 0; j < actions; j++) {
+        push[j] = 0.0;
+        if (isnan(q[j])) continue;
+        mean += (double)old[j] * (double)q[j];
+        tried += (double)old[j];
+    }
+    for (int j = 0; j < actions; j++) {
+        if (isnan(q[j])) continue;
+        double c = ((double)q[j] - mean / tried) * (double)p->unit[row];
+        double was = fmax((double)old[j], 1e-12), ratio = (double)pi[j] / was;
+        double bounded = fmin(fmax(ratio, low), 1.0 + p->cfg.clip);
+        *loss -= w * was * fmin(ratio * c, bounded * c);
+        if (bounded * c < ratio * c) continue;
+        push[j] = (double)pi[j] * c;
+        sum += push[j];
+    }
+    return sum;
+}
+
 /* Loss of one sample and its gradient with respect to the logits, times w.
  *   d ln pi(a) / d logit_j = [j = a] - pi_j,   dH / d logit_j = -pi_j (ln pi_j + H) */
 static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo *p,
@@ -164,13 +195,16 @@ static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo 
     bool flat =
         bounded * a < ratio * a; /* the clipped branch is the smaller: no gradient */
     double push = flat ? 0.0 : a * ratio;
+    double every[POLICY_ACTIONS] = {0}, sum = 0.0;
+    if (b->q) sum = all_actions(every, &s->loss, p, pi, row, w);
 
     for (int j = 0; j < actions; j++) {
         double pj = (double)pi[j];
         double dlogp = (j == action) - pj, dentropy = -pj * (ln_pi[j] + entropy);
+        double dpi = every[j] - pj * sum;
         bool legal = mask >> j & 1;
         dlogits[j] =
-            legal ? (float)(-w * (push * dlogp + p->cfg.entropy * dentropy)) : 0.f;
+            legal ? (float)(-w * (push * dlogp + dpi + p->cfg.entropy * dentropy)) : 0.f;
     }
     s->loss -= w * fmin(ratio * a, bounded * a);
     s->entropy += w * entropy;
@@ -349,15 +383,29 @@ static void update_net(void *ctx, int i)
     p->rc[i] = i == ACTOR ? update_actor(p) : update_critic(p, i);
 }
 
-/* advantage of the rows with this tag (all rows when tag < 0): mean 0, deviation 1 */
+/* What the one-step advantage of the action taken leaves of its advantage: all of it where
+ * nothing was tried. */
+static double residual(const struct ppo *p, int row)
+{
+    const struct ppo_batch *b = p->batch;
+    double a = (double)b->advantage[row];
+    if (!b->q) return a;
+    return a -
+           (double)b
+               ->q[(size_t)row * (size_t)p->policy->cfg.actions + (size_t)b->action[row]];
+}
+
+/* Advantage of the rows with this tag (all rows when tag < 0): mean 0, deviation 1. With all
+ * actions tried it is the residual that is centred; both terms share the advantage's unit. */
 static void normalise_advantage(struct ppo *p, int tag)
 {
     const struct ppo_batch *b = p->batch;
-    double sum = 0.0, square = 0.0;
+    double sum = 0.0, square = 0.0, left = 0.0;
     int n = 0;
     for (int i = 0; i < b->n; i++) {
         if (tag >= 0 && b->tag[i] != tag) continue;
         double a = (double)b->advantage[i];
+        left += residual(p, i);
         sum += a;
         square += a * a;
         n++;
@@ -365,15 +413,20 @@ static void normalise_advantage(struct ppo *p, int tag)
     if (n == 0) return;
 
     double mean = sum / n, std = sqrt(fmax(square / n - mean * mean, 0.0));
-    for (int i = 0; i < b->n; i++)
-        if (tag < 0 || b->tag[i] == tag)
-            p->advantage[i] = (float)(((double)b->advantage[i] - mean) / (std + 1e-8));
+    for (int i = 0; i < b->n; i++) {
+        if (tag >= 0 && b->tag[i] != tag) continue;
+        p->unit[i] = (float)(1.0 / (std + 1e-8));
+        p->advantage[i] = (float)((residual(p, i) - left / n) / (std + 1e-8));
+    }
 }
 
 static void prepare_advantage(struct ppo *p)
 {
     const struct ppo_batch *b = p->batch;
-    memcpy(p->advantage, b->advantage, (size_t)b->n * sizeof *p->advantage);
+    for (int i = 0; i < b->n; i++) {
+        p->advantage[i] = (float)residual(p, i);
+        p->unit[i] = 1.0f;
+    }
     if (p->cfg.adv_norm == PPO_NORM_BATCH ||
         (p->cfg.adv_norm == PPO_NORM_TAG && !b->tag)) {
         normalise_advantage(p, -1);

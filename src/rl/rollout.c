@@ -2,6 +2,7 @@
 
 #include "base/pool.h"
 #include "rl/gae.h"
+#include "rollout_priv.h"
 
 #include <assert.h>
 #include <math.h>
@@ -26,6 +27,7 @@ struct block {
     float *boot_obs, *boot_priv, *boot_value;
     int *boot_row, *boot_tag; /* the step whose boot value each is, and its tag */
     int boots;
+    struct rollout_peeks peeks;
     struct rollout_stats stats;
 };
 
@@ -42,6 +44,8 @@ struct rollout {
 
     float *now_obs, *now_priv, *now_z; /* (envs, ...): what the next step sees */
     float *obs, *priv, *z;             /* (n, ...) */
+    float *q, *prob;                   /* (n, actions), when actions are tried */
+    double gamma;                      /* of the collect that is running */
     float *logp, *reward, *value, *boot, *advantage, *target;
     uint32_t *mask;
     int *action, *tag;
@@ -88,6 +92,8 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     b->boot_tag = array(boots, sizeof *b->boot_tag, &ok);
     b->actor_ws = mix_ws_new(&r->policy->actor->cfg, (int)envs, e);
     b->critic_ws = mix_ws_new(&critic->cfg, CHUNK, e);
+    if (r->cfg.peek > 0.0)
+        ok = !rollout_peeks_init(&b->peeks, &r->spec, (int)envs, e) && ok;
     return ok && b->actor_ws && b->critic_ws;
 }
 
@@ -103,6 +109,9 @@ static bool new_arrays(struct rollout *r)
     r->obs = floats(n * obs, &ok);
     r->priv = floats(n * priv, &ok);
     r->z = floats(n * experts, &ok);
+    size_t tried = r->cfg.peek > 0.0 ? n * (size_t)r->spec.actions : 0;
+    r->q = floats(tried, &ok);
+    r->prob = floats(tried, &ok);
     r->logp = floats(n, &ok);
     r->reward = floats(n, &ok);
     r->value = floats(n, &ok);
@@ -159,6 +168,7 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
     }
     r->spec = r->seats[0].env.spec;
     assert(r->spec.obs_dim == policy->cfg.obs_dim && r->spec.tags <= ROLLOUT_TAGS);
+    assert(cfg->peek <= 0.0 || r->seats[0].env.peek);
     assert(!tutor ||
            (tutor->priv_dim == r->spec.priv_dim && tutor->tags >= r->spec.tags));
 
@@ -183,6 +193,7 @@ void rollout_free(struct rollout *r)
         if (r->seats[i].env.self) r->seats[i].env.free(r->seats[i].env.self);
     for (int i = 0; r->block && i < r->blocks; i++) {
         struct block *b = &r->block[i];
+        rollout_peeks_release(&b->peeks);
         mix_ws_free(b->critic_ws);
         mix_ws_free(b->actor_ws);
         free(b->boot_tag);
@@ -195,10 +206,10 @@ void rollout_free(struct rollout *r)
         free(b->value);
         free(b->logits);
     }
-    void *const arrays[] = {r->now_obs, r->now_priv,  r->now_z,  r->obs,
-                            r->priv,    r->z,         r->logp,   r->reward,
-                            r->value,   r->boot,      r->action, r->tag,
-                            r->mask,    r->advantage, r->target, r->last};
+    void *const arrays[] = {r->now_obs, r->now_priv, r->now_z,  r->obs,       r->priv,
+                            r->z,       r->logp,     r->reward, r->value,     r->boot,
+                            r->action,  r->tag,      r->mask,   r->advantage, r->target,
+                            r->last,    r->q,        r->prob};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(r->block);
@@ -252,6 +263,12 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
     /* as ppo.c computes it, so that the ratio before the first update is 1 */
     r->logp[row] = (float)log(fmax((double)prob[action], 1e-30));
 
+    if (r->cfg.peek > 0.0) {
+        size_t actions = (size_t)r->spec.actions;
+        memcpy(r->prob + at * actions, prob, actions * sizeof(float));
+        rollout_peek(&b->peeks, r->q, at * actions, &s->env, prob, s->mask, action,
+                     s->tag, r->cfg.peek);
+    }
     s->env.step(s->env.self, action, &out);
     r->reward[row] = out.reward;
     r->last[row] = out.done || out.truncated || t == r->cfg.steps - 1;
@@ -312,6 +329,16 @@ static void value_block(struct rollout *r, struct block *b, int first, int envs)
         r->boot[b->boot_row[i]] = b->boot_value[i];
 }
 
+/* q becomes an advantage */
+static void subtract_values(struct rollout *r, int first, int envs)
+{
+    size_t actions = (size_t)r->spec.actions, steps = (size_t)r->cfg.steps;
+    size_t from = (size_t)first * steps, to = from + (size_t)envs * steps;
+    for (size_t i = from; i < to; i++)
+        for (size_t a = 0; a < actions; a++)
+            r->q[i * actions + a] -= r->value[i];
+}
+
 static void run_block(void *ctx, int i)
 {
     struct rollout *r = ctx;
@@ -331,8 +358,13 @@ static void run_block(void *ctx, int i)
                     r->cfg.router_noise > 0.0 ? z : NULL, envs);
         for (int k = 0; k < envs; k++)
             step_env(r, b, first + k, t, b->logits + k * r->spec.actions);
+        struct rollout_peeks *tried = &b->peeks;
+        values(tried->value, r, b, tried->obs, tried->priv, tried->tag, tried->n,
+               &r->seats[first].rng);
+        rollout_peeks_add(tried, r->q, r->gamma);
     }
     value_block(r, b, first, envs);
+    if (r->cfg.peek > 0.0) subtract_values(r, first, envs);
 }
 
 static void add_stats(struct rollout_stats *sum, const struct rollout *r)
@@ -353,6 +385,7 @@ static void add_stats(struct rollout_stats *sum, const struct rollout *r)
 void rollout_collect(struct rollout *r, double gamma, double lambda,
                      struct rollout_stats *stats)
 {
+    r->gamma = gamma;
     pool_run(r->blocks, r->cfg.threads, run_block, r);
     gae_compute(r->advantage, r->target, r->reward, r->value, r->boot, r->last, r->n,
                 gamma, lambda);
@@ -370,6 +403,8 @@ void rollout_batch(const struct rollout *r, struct ppo_batch *out)
         .tag = r->tag,
         .logp = r->logp,
         .z = r->cfg.router_noise > 0.0 ? r->z : NULL,
+        .q = r->cfg.peek > 0.0 ? r->q : NULL,
+        .prob = r->cfg.peek > 0.0 ? r->prob : NULL,
         .advantage = r->advantage,
         .target = r->target,
     };

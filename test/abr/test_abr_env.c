@@ -186,6 +186,38 @@ START_TEST(state_round_trip)
 }
 END_TEST
 
+/* peek tells what step will give, for any level, and changes nothing. */
+START_TEST(peeks_come_true)
+{
+    struct fixture f = setup(5);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    struct walk w;
+    begin(&w, &c, &f, 3);
+    size_t size = w.env.state_size;
+    char *before = malloc(size), *after = malloc(size);
+    for (int i = 0; i < 400; i++) {
+        float obs[FEAT_FULL_DIM], priv[ABR_ENV_PRIV];
+        struct env_out told = {.obs = obs, .priv = priv};
+        int level = any_level(&w);
+        w.env.state_get(w.env.self, before);
+        w.env.peek(w.env.self, level, &told);
+        w.env.state_get(w.env.self, after);
+        ck_assert_mem_eq(before, after, size);
+        w.env.step(w.env.self, level, &w.out);
+        ck_assert_float_eq(told.reward, w.out.reward);
+        ck_assert_int_eq(told.done, w.out.done);
+        ck_assert_int_eq(told.truncated, w.out.truncated);
+        ck_assert_mem_eq(obs, w.obs, sizeof obs);
+        ck_assert_mem_eq(priv, w.priv, sizeof priv);
+        if (w.out.done || w.out.truncated) w.env.reset(w.env.self, &w.out);
+    }
+    free(after);
+    free(before);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
 /* The shifts: documentary, live, news, documentary, each for exactly so many steps. */
 START_TEST(profiles_in_turn)
 {
@@ -305,6 +337,7 @@ Suite *suite_abr_abr_env(void)
     tcase_add_test(t, rewards_are_the_players);
     tcase_add_test(t, ids_differ_and_repeat);
     tcase_add_test(t, state_round_trip);
+    tcase_add_test(t, peeks_come_true);
     tcase_add_test(t, profiles_in_turn);
     tcase_add_test(t, other_layouts);
     tcase_add_test(t, hints_are_the_weights_in_force);

@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@ enum { N = 24, OBS = 5, ACTIONS = 4, EXPERTS = 3 };
  * of the clip. */
 struct fixture {
     float obs[N * OBS], logp[N], z[N * EXPERTS], advantage[N], target[N], weight[N];
+    float q[N * ACTIONS], prob[N * ACTIONS]; /* used when all_actions is set */
+    bool all_actions;
     uint32_t mask[N];
     int action[N], tag[N];
     struct policy *policy;
@@ -48,6 +51,22 @@ static void fill(struct fixture *f)
         f->target[i] = (float)rng_range(&r, -2, 3);
         f->weight[i] = (float)rng_range(&r, .5, 2);
     }
+    struct rng other; /* what follows does not depend on these draws */
+    rng_init(&other, 3, 4);
+    for (int i = 0; i < N; i++) {
+        float sum = 0;
+        for (int j = 0; j < ACTIONS; j++) {
+            float *p = &f->prob[i * ACTIONS + j];
+            *p = f->mask[i] >> j & 1 ? (float)rng_range(&other, .1, .5) : 0.f;
+            sum += *p;
+            /* one action in four was not tried, never the one taken */
+            bool tried = *p > 0.f && (j == f->action[i] || (i + j) % 4);
+            f->q[i * ACTIONS + j] = tried ? (float)rng_normal(&other) : NAN;
+        }
+        for (int j = 0; j < ACTIONS; j++)
+            f->prob[i * ACTIONS + j] /= sum;
+    }
+    f->all_actions = false;
     f->policy = make_policy(OBS, ACTIONS, 5);
     /* a distribution that is not uniform, and routers so decided that a small step of a
      * numeric derivative sends no sample to another expert */
@@ -66,6 +85,8 @@ static struct ppo_batch batch_of(const struct fixture *f)
                               .tag = f->tag,
                               .logp = f->logp,
                               .z = f->z,
+                              .q = f->all_actions ? f->q : NULL,
+                              .prob = f->all_actions ? f->prob : NULL,
                               .advantage = f->advantage,
                               .target = f->target,
                               .weight = f->weight};
@@ -85,6 +106,24 @@ static struct ppo_cfg plain_gradient(void)
     c.adv_norm = PPO_NORM_NONE;
     c.normalise_returns = 0;
     return c;
+}
+
+/* sum_j pi_old(j) min(r_j c_j, clip(r_j) c_j) over the actions that were tried */
+static double expected_gain(const struct fixture *f, const struct ppo_cfg *c, int i,
+                            const float *y, double sum)
+{
+    const float *q = f->q + i * ACTIONS, *old = f->prob + i * ACTIONS;
+    double mean = 0, tried = 0, gain = 0;
+    for (int j = 0; j < ACTIONS; j++)
+        if (!isnan(q[j])) mean += (double)(old[j] * q[j]), tried += (double)old[j];
+    for (int j = 0; j < ACTIONS; j++) {
+        if (isnan(q[j])) continue;
+        double r = exp((double)y[j]) / sum / (double)old[j];
+        double a = (double)q[j] - mean / tried;
+        double clipped = fmax(1 - c->clip, fmin(1 + c->clip, r));
+        gain += (double)old[j] * fmin(r * a, clipped * a);
+    }
+    return gain;
 }
 
 /* The loss of ppo.h once more, in doubles and the other way round. */
@@ -107,8 +146,14 @@ static double actor_loss(const struct fixture *f, const struct ppo_cfg *c)
         }
         double lp = (double)y[i * ACTIONS + f->action[i]] - log(sum);
         double r = exp(lp - (double)f->logp[i]), a = (double)f->advantage[i];
+        double gain = 0;
+        if (f->all_actions) {
+            a -= (double)f->q[i * ACTIONS + f->action[i]];
+            gain = expected_gain(f, c, i, y + i * ACTIONS, sum);
+        }
         double clipped = fmax(1 - c->clip, fmin(1 + c->clip, r));
-        loss -= (double)f->weight[i] * (fmin(r * a, clipped * a) + c->entropy * entropy);
+        loss -= (double)f->weight[i] *
+                (fmin(r * a, clipped * a) + gain + c->entropy * entropy);
         weight += (double)f->weight[i];
     }
     return loss / weight;
@@ -165,6 +210,17 @@ START_TEST(actor_gradient)
 {
     struct fixture f;
     fill(&f);
+    struct ppo_cfg c = plain_gradient();
+    check_gradient(&f, f.policy->actor, &c, actor_loss);
+    policy_free(f.policy);
+}
+END_TEST
+
+START_TEST(all_action_gradient)
+{
+    struct fixture f;
+    fill(&f);
+    f.all_actions = true;
     struct ppo_cfg c = plain_gradient();
     check_gradient(&f, f.policy->actor, &c, actor_loss);
     policy_free(f.policy);
@@ -486,6 +542,7 @@ Suite *suite_rl_ppo(void)
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, actor_gradient);
+    tcase_add_test(t, all_action_gradient);
     tcase_add_test(t, critic_gradient);
     tcase_add_test(t, ratio_starts_at_one_under_router_noise);
     tcase_add_test(t, advantages_are_normalised_per_tag);

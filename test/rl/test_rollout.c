@@ -148,6 +148,67 @@ START_TEST(tutor_gives_the_values)
 }
 END_TEST
 
+/* One-step advantages: what is tried gets its own reward and the same next state, since the toy
+ * world's next context does not depend on the action. Trying changes no step. */
+START_TEST(all_actions_are_tried)
+{
+    struct policy *p = make_policy();
+    struct rollout_cfg c = {.envs = ENVS,
+                            .steps = STEPS,
+                            .block = 4,
+                            .threads = 1,
+                            .seed = 4};
+    struct rollout *plain = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
+    c.peek = 1e-6;
+    struct rollout *tried = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
+    struct ppo_batch x, y;
+    rollout_collect(plain, .5, .9, NULL);
+    rollout_collect(tried, .5, .9, NULL);
+    rollout_batch(plain, &x);
+    rollout_batch(tried, &y);
+    same(&x, &y);
+    ck_assert_ptr_null(x.q);
+
+    for (int i = 0; i < y.n; i++) {
+        const float *q = y.q + i * TOY_ACTIONS, *o = y.obs + i * TOY_OBS;
+        ck_assert(isnan(q[3])); /* masked */
+        ck_assert_float_eq_tol(y.prob[i * TOY_ACTIONS + y.action[i]], expf(y.logp[i]),
+                               1e-6f);
+        for (int a = 0; a < 3; a++)
+            ck_assert_float_eq_tol(q[a] - q[0], o[a] - o[0], 1e-5f);
+        /* V(s) = target - advantage; an even environment's episode is over after 7 steps */
+        float v = y.target[i] - y.advantage[i], reward = o[y.action[i]];
+        if (i % STEPS % 7 == 6 && i / STEPS % 2 == 0) {
+            ck_assert_float_eq_tol(q[y.action[i]], reward - v, 1e-5f);
+        } else if (i % STEPS % 7 != 6 && i % STEPS != STEPS - 1) {
+            float next = y.target[i + 1] - y.advantage[i + 1];
+            float want = reward + .5f * next - v;
+            ck_assert_float_eq_tol(q[y.action[i]], want, 1e-4f);
+        }
+    }
+    rollout_free(tried);
+    rollout_free(plain);
+    policy_free(p);
+}
+END_TEST
+
+/* Less likely than the bound: only the action taken is tried. */
+START_TEST(unlikely_actions_are_not_tried)
+{
+    struct policy *p = make_policy();
+    struct rollout_cfg c = {.envs = 2, .steps = 9, .block = 2, .threads = 1, .peek = .99};
+    struct rollout *r = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
+    struct ppo_batch b;
+    rollout_collect(r, .9, .9, NULL);
+    rollout_batch(r, &b);
+    for (int i = 0; i < b.n; i++)
+        for (int a = 0; a < TOY_ACTIONS; a++)
+            ck_assert_int_eq(!isnan(b.q[i * TOY_ACTIONS + a]), a == b.action[i]);
+    rollout_free(r);
+    policy_free(p);
+}
+END_TEST
+
 START_TEST(state_round_trip)
 {
     struct policy *p = make_policy();
@@ -172,7 +233,7 @@ END_TEST
 
 static void *make_rollout(void *ctx, struct err *e)
 {
-    struct rollout_cfg c = {.envs = 3, .steps = 5, .block = 2, .threads = 1};
+    struct rollout_cfg c = {.envs = 3, .steps = 5, .block = 2, .threads = 1, .peek = .1};
     return rollout_new(&c, ctx, NULL, toy_env_make, NULL, e);
 }
 
@@ -205,6 +266,8 @@ Suite *suite_rl_rollout(void)
     tcase_add_test(t, steps_are_what_happened);
     tcase_add_test(t, ends_and_cuts);
     tcase_add_test(t, tutor_gives_the_values);
+    tcase_add_test(t, all_actions_are_tried);
+    tcase_add_test(t, unlikely_actions_are_not_tried);
     tcase_add_test(t, state_round_trip);
     tcase_add_test(t, memory);
     suite_add_tcase(s, t);

@@ -41,6 +41,12 @@ static void toy_step(void *self, int action, struct env_out *out)
     show(t, out);
 }
 
+static void toy_peek(const void *self, int action, struct env_out *out)
+{
+    struct toy copy = *(const struct toy *)self;
+    toy_step(&copy, action, out);
+}
+
 static void toy_get(const void *self, void *out)
 {
     memcpy(out, self, sizeof(struct toy));
@@ -66,6 +72,7 @@ struct env toy_env_make(void *ctx, uint64_t id, struct err *e)
         .spec = {TOY_OBS, TOY_PRIV, TOY_ACTIONS, 2},
         .reset = toy_reset,
         .step = toy_step,
+        .peek = toy_peek,
         .state_size = sizeof *t,
         .state_get = toy_get,
         .state_put = toy_put,
