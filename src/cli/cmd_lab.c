@@ -1,4 +1,6 @@
 /* abrd lab: reproductions of papers, each with a report. */
+#include "lab/edge.h"
+#include "lab/forgetting.h"
 #include "lab/lab.h"
 
 #include "base/pool.h"
@@ -20,6 +22,8 @@
 
 /* A lab is one source in lab/ and one line here. */
 static const struct lab *const all_labs[] = {
+    &edge_lab,
+    &forgetting_lab,
     NULL,
 };
 
