@@ -2,6 +2,7 @@
 #include "lab/edge.h"
 #include "lab/forgetting.h"
 #include "lab/lab.h"
+#include "lab/tracking.h"
 
 #include "base/pool.h"
 #include "base/text.h"
@@ -24,6 +25,7 @@
 static const struct lab *const all_labs[] = {
     &edge_lab,
     &forgetting_lab,
+    &tracking_lab,
     NULL,
 };
 

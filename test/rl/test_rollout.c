@@ -153,11 +153,8 @@ END_TEST
 START_TEST(all_actions_are_tried)
 {
     struct policy *p = make_policy();
-    struct rollout_cfg c = {.envs = ENVS,
-                            .steps = STEPS,
-                            .block = 4,
-                            .threads = 1,
-                            .seed = 4};
+    struct rollout_cfg c = {
+        .envs = ENVS, .steps = STEPS, .block = 4, .threads = 1, .seed = 4};
     struct rollout *plain = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
     c.peek = 1e-6;
     struct rollout *tried = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
