@@ -12,7 +12,8 @@
  *   sumsq     sum of squares, in double
  *   noise     w_i += scale * eps_i, eps_i ~ N(0, 1)
  *   softmax   per row of x (rows, n): p, ln p and entropy over the bits of mask; p and
- *             ln p are 0 where the bit is not set. At least one bit below n is.
+ *             ln p are 0 where the bit is not set, or x is -inf. At least one bit below n
+ *             is. mask NULL: all of them; logp and entropy NULL: not wanted; p may be x
  *   exp       y_i = exp(x_i), x within -87 .. 88
  *
  * The noise is Box and Muller's transform of 16 interleaved xoshiro128+ streams (Blackman
@@ -25,7 +26,8 @@
  *
  * NaN and infinity pass through all of them.
  *
- * Ownership: all memory is the caller's; outputs overlap no inputs (y may be x in exp).
+ * Ownership: all memory is the caller's; outputs overlap no inputs but where said (y may
+ * be x in exp).
  * Threads: pure functions. No heap. */
 #ifndef NN_KERN_H
 #define NN_KERN_H
@@ -61,7 +63,7 @@ struct kern {
     void (*exp)(float *y, const float *x, size_t n);
 };
 
-#define KERN_SOFTMAX_MAX 32 /* columns of softmax, at most */
+#define KERN_SOFTMAX_MAX 64 /* columns of softmax, 32 with a mask, at most */
 
 const struct kern *kern_best(void);
 /* The tables that this CPU can run, plain first; NULL behind the last. */

@@ -4,6 +4,7 @@
 #include "nn/act.h"
 #include "nn/blas.h"
 #include "nn/init.h"
+#include "nn/kern.h"
 #include "nn/linear.h"
 #include "nn/mlp.h"
 
@@ -255,8 +256,8 @@ static void route(const struct mix *m, struct mix_ws *ws, const float *x, const 
         } else {
             ws->chosen[i] = act_argmax(g, experts);
         }
-        act_softmax(g, g, experts);
     }
+    kern_best()->softmax(ws->gate, NULL, NULL, ws->gate, NULL, ws->n, experts);
 }
 
 /* counting sort of the rows by chosen expert; stable, so the order is reproducible */

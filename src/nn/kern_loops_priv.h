@@ -6,11 +6,11 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#ifdef __AVX512F__
-#include <immintrin.h>
-#endif
-
+#ifdef __AVX2__
+#include "kern_vec_priv.h"
+#else
 #define LANE static inline __attribute__((always_inline))
+#endif
 
 /* ---- functions of one float */
 
@@ -250,57 +250,129 @@ static void noise(float *w, size_t n, float scale, uint64_t key)
 
 enum { ROWS = 16 }; /* at a time: one lane each */
 
-static void softmax_block(float *p, float *logp, float *entropy, const float *x,
-                          const uint32_t *mask, int rows, int n)
+/* rows x to columns t, and back */
+#ifdef __AVX512F__
+
+LANE void to_columns(float (*t)[ROWS], const float *x, int rows, int n)
 {
-    float t[KERN_SOFTMAX_MAX][ROWS], e[KERN_SOFTMAX_MAX][ROWS];
-    float top[ROWS], sum[ROWS], ln[ROWS], h[ROWS];
-    uint32_t bits[ROWS];
-    for (int i = 0; i < ROWS; i++) {
-        int row = i < rows ? i : 0;
-        bits[i] = mask[row];
-        top[i] = -INFINITY, sum[i] = 0.0f, h[i] = 0.0f;
-        for (int j = 0; j < n; j++)
-            t[j][i] = x[row * n + j];
+    for (int j = 0; j < n; j += LANES) {
+        vec r[LANES];
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            r[i] = load(x + (i < rows ? i : 0) * n + j, part_of(n - j));
+        turn(r);
+        int end = n - j < LANES ? n - j : LANES;
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            if (i < end) store(t[j + i], part_of(LANES), r[i]);
     }
+}
+
+LANE void to_rows(float *x, float (*t)[ROWS], int rows, int n)
+{
+    for (int j = 0; j < n; j += LANES) {
+        vec r[LANES];
+        int end = n - j < LANES ? n - j : LANES;
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            r[i] = i < end ? load(t[j + i], part_of(LANES)) : all(0.0f);
+        turn(r);
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            if (i < rows) store(x + i * n + j, part_of(n - j), r[i]);
+    }
+}
+
+#else
+
+LANE void to_columns(float (*t)[ROWS], const float *x, int rows, int n)
+{
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < n; j++)
+            t[j][i] = x[(i < rows ? i : 0) * n + j];
+}
+
+LANE void to_rows(float *x, float (*t)[ROWS], int rows, int n)
+{
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < n; j++)
+            x[i * n + j] = t[j][i];
+}
+
+#endif
+
+/* t holds x and receives ln p, e receives p; `lanes` of both are in use, a constant
+ * wherever this is expanded */
+LANE void softmax_columns(float (*e)[ROWS], float (*t)[ROWS], float *h,
+                          const uint32_t *bits, int n, int lanes)
+{
+    float top[ROWS], sum[ROWS], ln[ROWS];
+    for (int i = 0; i < lanes; i++)
+        top[i] = -INFINITY, sum[i] = 0.0f, h[i] = 0.0f;
     for (int j = 0; j < n; j++)
-        for (int i = 0; i < ROWS; i++) {
-            float v = bits[i] >> j & 1 ? t[j][i] : -INFINITY;
-            top[i] = v < top[i] ? top[i] : v; /* a NaN wins and stays or is seen in sum */
+        for (int i = 0; i < lanes; i++) { /* a NaN wins and stays, or is seen in sum */
+            float x = !bits || bits[i] >> j & 1 ? t[j][i] : -INFINITY;
+            top[i] = x < top[i] ? top[i] : x;
+            t[j][i] = x;
         }
     for (int j = 0; j < n; j++)
-        for (int i = 0; i < ROWS; i++) {
+        for (int i = 0; i < lanes; i++) {
             float d = t[j][i] -= top[i];
-            d = d < -87.0f ? -87.0f : d;
-            e[j][i] = bits[i] >> j & 1 ? lane_exp(d) : 0.0f;
+            e[j][i] = d == -INFINITY ? 0.0f : lane_exp(d < -87.0f ? -87.0f : d);
             sum[i] += e[j][i];
         }
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < lanes; i++) {
         ln[i] = lane_log(sum[i]) + (sum[i] - sum[i]); /* NaN stays NaN */
         sum[i] = 1.0f / sum[i];
     }
     for (int j = 0; j < n; j++)
-        for (int i = 0; i < ROWS; i++) {
+        for (int i = 0; i < lanes; i++) {
             e[j][i] *= sum[i];
-            t[j][i] = bits[i] >> j & 1 ? t[j][i] - ln[i] : 0.0f;
+            t[j][i] = t[j][i] == -INFINITY ? 0.0f : t[j][i] - ln[i];
             h[i] -= e[j][i] * t[j][i];
         }
-    for (int i = 0; i < rows; i++) {
-        entropy[i] = h[i];
-        for (int j = 0; j < n; j++) {
-            p[i * n + j] = e[j][i];
-            logp[i * n + j] = t[j][i];
-        }
-    }
+}
+
+static void softmax_block(float *p, float *logp, float *entropy, const float *x,
+                          const uint32_t *mask, int rows, int n)
+{
+    float t[KERN_SOFTMAX_MAX][ROWS], e[KERN_SOFTMAX_MAX][ROWS], h[ROWS];
+    uint32_t bits[ROWS] = {0};
+    if (mask) memcpy(bits, mask, sizeof *mask * (size_t)rows);
+    to_columns(t, x, rows, n);
+    softmax_columns(e, t, h, mask ? bits : NULL, n, ROWS);
+    to_rows(p, e, rows, n);
+    if (logp) to_rows(logp, t, rows, n);
+    if (entropy) memcpy(entropy, h, sizeof *h * (size_t)rows);
+}
+
+/* the same for one row, without the lanes that nobody would look at */
+static void softmax_row(float *p, float *logp, float *entropy, const float *x,
+                        const uint32_t *mask, int n)
+{
+    float t[KERN_SOFTMAX_MAX][ROWS], e[KERN_SOFTMAX_MAX][ROWS], h[ROWS];
+    for (int j = 0; j < n; j++)
+        t[j][0] = x[j];
+    softmax_columns(e, t, h, mask, n, 1);
+    for (int j = 0; j < n; j++)
+        p[j] = e[j][0];
+    for (int j = 0; logp && j < n; j++)
+        logp[j] = t[j][0];
+    if (entropy) *entropy = h[0];
 }
 
 static void softmax(float *p, float *logp, float *entropy, const float *x,
                     const uint32_t *mask, int rows, int n)
 {
-    assert(n > 0 && n <= KERN_SOFTMAX_MAX);
+    assert(n > 0 && n <= (mask ? 32 : KERN_SOFTMAX_MAX));
     for (int i = 0; i < rows; i += ROWS) {
         size_t at = (size_t)i * (size_t)n;
-        softmax_block(p + at, logp + at, entropy + i, x + at, mask + i,
-                      rows - i < ROWS ? rows - i : ROWS, n);
+        int left = rows - i < ROWS ? rows - i : ROWS;
+        const uint32_t *bits = mask ? mask + i : NULL;
+        float *l = logp ? logp + at : NULL, *h = entropy ? entropy + i : NULL;
+        if (left == 1)
+            softmax_row(p + at, l, h, x + at, bits, n);
+        else
+            softmax_block(p + at, l, h, x + at, bits, left, n);
     }
 }

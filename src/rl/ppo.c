@@ -1,6 +1,7 @@
 #include "rl/ppo.h"
 
 #include "base/pool.h"
+#include "nn/kern.h"
 #include "ppo_priv.h"
 
 #include <assert.h>
@@ -11,6 +12,13 @@
 
 enum { ACTOR, CRITIC, TUTOR, NETS, TAGS_MAX = 64 };
 
+/* Of the actor's minibatch, per row: the distribution, its entropy, pi / pi_old. */
+struct ppo_scratch {
+    float *pi, *ln_pi; /* (minibatch, actions) */
+    float *entropy, *log_ratio, *ratio;
+    uint32_t *mask;
+};
+
 struct ppo {
     struct ppo_cfg cfg;
     struct policy *policy;
@@ -18,6 +26,7 @@ struct ppo {
     int max_batch, nets;
     struct ppo_net net[NETS];
     struct tutor_scale returns;
+    struct ppo_scratch scratch;
     float *advantage, *target, *tutor_target; /* (max_batch), normalised */
     float *unit; /* (max_batch): what q is multiplied with to be normalised */
 
@@ -50,6 +59,20 @@ struct ppo_cfg ppo_cfg_default(void)
     };
 }
 
+static bool scratch_init(struct ppo_scratch *t, int minibatch, int actions)
+{
+    size_t n = (size_t)minibatch, wide = n * (size_t)actions;
+    float *at = malloc((2 * wide + 3 * n) * sizeof *at);
+    t->mask = malloc(n * sizeof *t->mask);
+    t->pi = at; /* the block is freed by this name */
+    if (!at || !t->mask) return false;
+    t->ln_pi = at + wide;
+    t->entropy = at + 2 * wide;
+    t->log_ratio = t->entropy + n;
+    t->ratio = t->log_ratio + n;
+    return true;
+}
+
 struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tutor *tutor,
                     int max_batch, uint64_t seed, struct err *e)
 {
@@ -67,7 +90,8 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tut
     p->target = malloc((size_t)max_batch * sizeof *p->target);
     p->tutor_target = malloc((size_t)max_batch * sizeof *p->tutor_target);
     p->unit = malloc((size_t)max_batch * sizeof *p->unit);
-    if (!p->advantage || !p->target || !p->tutor_target || !p->unit) {
+    if (!p->advantage || !p->target || !p->tutor_target || !p->unit ||
+        !scratch_init(&p->scratch, cfg->minibatch, policy->cfg.actions)) {
         err_set(e, ERR_MEMORY, "no memory for a batch of %d steps", max_batch);
         ppo_free(p);
         return NULL;
@@ -98,6 +122,8 @@ void ppo_free(struct ppo *p)
     for (int i = 0; i < p->nets; i++)
         ppo_net_release(&p->net[i]);
     free(p->unit);
+    free(p->scratch.mask);
+    free(p->scratch.pi);
     free(p->tutor_target);
     free(p->target);
     free(p->advantage);
@@ -142,16 +168,17 @@ struct actor_sums {
 };
 
 /* The all-action term (ppo.h): push[j] = pi_j c_j with c the centred one-step advantage, 0 for
- * actions that were not tried or are clipped. Adds its loss, times w. Returns sum push. */
-static double all_actions(double *push, double *loss, const struct ppo *p,
-                          const float *pi, int row, double w)
+ * actions that were not tried or are clipped. Adds its loss. All times w. Returns
+ * sum push. */
+static float all_actions(float *push, double *loss, const struct ppo *p, const float *pi,
+                         int row, double w)
 {
     int actions = p->policy->cfg.actions;
     size_t at = (size_t)row * (size_t)actions;
     const float *q = p->batch->q + at, *old = p->batch->prob + at;
     double mean = 0.0, tried = 0.0, sum = 0.0, low = 1.0 - p->cfg.clip;
     for (int j = 0; j < actions; j++) {
-        push[j] = 0.0;
+        push[j] = 0.0f;
         if (isnan(q[j])) continue;
         mean += (double)old[j] * (double)q[j];
         tried += (double)old[j];
@@ -163,54 +190,56 @@ static double all_actions(double *push, double *loss, const struct ppo *p,
         double bounded = fmin(fmax(ratio, low), 1.0 + p->cfg.clip);
         *loss -= w * was * fmin(ratio * c, bounded * c);
         if (bounded * c < ratio * c) continue;
-        push[j] = (double)pi[j] * c;
-        sum += push[j];
+        push[j] = (float)(w * (double)pi[j] * c);
+        sum += (double)push[j];
     }
-    return sum;
+    return (float)sum;
 }
 
-/* Loss of one sample and its gradient with respect to the logits, times w.
- *   d ln pi(a) / d logit_j = [j = a] - pi_j,   dH / d logit_j = -pi_j (ln pi_j + H) */
-static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo *p,
-                         const float *logits, int row, double w)
+/* Loss of sample i of the minibatch and its gradient with respect to the logits, times w.
+ *   d ln pi(a) / d logit_j = [j = a] - pi_j,   dH / d logit_j = -pi_j (ln pi_j + H)
+ * pi and ln pi are 0 for a level that does not exist, and so is its gradient. */
+static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo *p, int i,
+                         int row, double w)
 {
-    const struct ppo_batch *b = p->batch;
-    int actions = p->policy->cfg.actions, action = b->action[row];
-    uint32_t mask = b->mask[row];
-    float pi[POLICY_ACTIONS];
-    policy_softmax(pi, logits, mask, actions);
-
-    double entropy = 0.0, ln_pi[POLICY_ACTIONS] = {0};
-    for (int j = 0; j < actions; j++) {
-        if (!(mask >> j & 1)) continue;
-        ln_pi[j] = log(fmax((double)pi[j], 1e-30));
-        entropy -= (double)pi[j] * ln_pi[j];
-    }
-
-    double a = (double)p->advantage[row],
-           log_ratio = ln_pi[action] - (double)b->logp[row];
-    double ratio = exp(fmin(log_ratio, 20.0));
+    const struct ppo_scratch *t = &p->scratch;
+    int actions = p->policy->cfg.actions, action = p->batch->action[row];
+    const float *pi = t->pi + i * actions, *ln_pi = t->ln_pi + i * actions;
+    double a = (double)p->advantage[row], ratio = (double)t->ratio[i];
     double low = 1.0 - p->cfg.clip, high = 1.0 + p->cfg.clip;
     double bounded = ratio < low ? low : ratio > high ? high : ratio;
     bool flat =
         bounded * a < ratio * a; /* the clipped branch is the smaller: no gradient */
-    double push = flat ? 0.0 : a * ratio;
-    double every[POLICY_ACTIONS] = {0}, sum = 0.0;
-    if (b->q) sum = all_actions(every, &s->loss, p, pi, row, w);
+    float push = flat ? 0.0f : (float)(w * a * ratio);
+    float spread = (float)(w * p->cfg.entropy), entropy = t->entropy[i], sum = 0.0f;
+    float every[POLICY_ACTIONS] = {0};
+    if (p->batch->q) sum = all_actions(every, &s->loss, p, pi, row, w);
 
-    for (int j = 0; j < actions; j++) {
-        double pj = (double)pi[j];
-        double dlogp = (j == action) - pj, dentropy = -pj * (ln_pi[j] + entropy);
-        double dpi = every[j] - pj * sum;
-        bool legal = mask >> j & 1;
-        dlogits[j] =
-            legal ? (float)(-w * (push * dlogp + dpi + p->cfg.entropy * dentropy)) : 0.f;
-    }
+    for (int j = 0; j < actions; j++)
+        dlogits[j] = pi[j] * (push + sum + spread * (ln_pi[j] + entropy)) - every[j];
+    dlogits[action] -= push;
     s->loss -= w * fmin(ratio * a, bounded * a);
-    s->entropy += w * entropy;
-    s->kl += w * (ratio - 1.0 - log_ratio);
+    s->entropy += w * (double)entropy;
+    s->kl += w * (ratio - 1.0 - (double)t->log_ratio[i]);
     s->clipped += w * (fabs(ratio - 1.0) > p->cfg.clip);
     s->ratio_error = fmax(s->ratio_error, fabs(ratio - 1.0));
+}
+
+/* pi, ln pi, entropy and ratio of the minibatch */
+static void actor_scratch(struct ppo *p, const int *order, int n)
+{
+    const struct kern *k = kern_best();
+    const struct ppo_batch *b = p->batch;
+    struct ppo_scratch *t = &p->scratch;
+    int actions = p->policy->cfg.actions;
+    for (int i = 0; i < n; i++)
+        t->mask[i] = b->mask[order[i]];
+    k->softmax(t->pi, t->ln_pi, t->entropy, p->net[ACTOR].y, t->mask, n, actions);
+    for (int i = 0; i < n; i++) {
+        float d = t->ln_pi[i * actions + b->action[order[i]]] - b->logp[order[i]];
+        t->log_ratio[i] = d > 20.0f ? 20.0f : d < -80.0f ? -80.0f : d;
+    }
+    k->exp(t->ratio, t->log_ratio, (size_t)n);
 }
 
 static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance, int at,
@@ -232,8 +261,9 @@ static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance,
 
     double whole = total_weight(p->batch, order, n);
     *s = (struct actor_sums){0};
+    actor_scratch(p, order, n);
     for (int i = 0; i < n; i++)
-        actor_sample(l->dy + i * c->out, s, p, l->y + i * c->out, order[i],
+        actor_sample(l->dy + i * c->out, s, p, i, order[i],
                      weight_of(p->batch, order[i]) / whole);
     if (!isfinite(s->loss)) return ERR_NUMERIC;
 

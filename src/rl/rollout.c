@@ -1,6 +1,7 @@
 #include "rl/rollout.h"
 
 #include "base/pool.h"
+#include "nn/kern.h"
 #include "rl/gae.h"
 #include "rollout_priv.h"
 
@@ -21,9 +22,11 @@ struct seat {
  */
 struct block {
     struct mix_ws *actor_ws, *critic_ws;
-    float *logits, *value; /* (block, actions), (chunk, critic out) */
-    float *input;          /* (chunk, critic in): obs and priv side by side */
-    float *value_z;        /* (chunk, critic experts): its router noise */
+    float *logits, *prob, *logp; /* (block, actions) */
+    uint32_t *mask;              /* (block) */
+    float *value;                /* (chunk, critic out) */
+    float *input;                /* (chunk, critic in): obs and priv side by side */
+    float *value_z;              /* (chunk, critic experts): its router noise */
     float *boot_obs, *boot_priv, *boot_value;
     int *boot_row, *boot_tag; /* the step whose boot value each is, and its tag */
     int boots;
@@ -82,6 +85,9 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     const struct mix *critic = critic_of(r);
     bool ok = true;
     b->logits = floats(envs * (size_t)r->spec.actions, &ok);
+    b->prob = floats(envs * (size_t)r->spec.actions, &ok);
+    b->logp = floats(envs * (size_t)r->spec.actions, &ok);
+    b->mask = array(envs, sizeof *b->mask, &ok);
     b->value = floats(CHUNK * (size_t)critic->cfg.out, &ok);
     b->input = floats(CHUNK * (size_t)critic->cfg.in, &ok);
     b->value_z = floats(CHUNK * (size_t)critic->cfg.experts, &ok);
@@ -204,6 +210,9 @@ void rollout_free(struct rollout *r)
         free(b->value_z);
         free(b->input);
         free(b->value);
+        free(b->mask);
+        free(b->logp);
+        free(b->prob);
         free(b->logits);
     }
     void *const arrays[] = {r->now_obs, r->now_priv, r->now_z,  r->obs,       r->priv,
@@ -241,8 +250,9 @@ static void keep_boot(struct rollout *r, struct block *b, int env, int row)
     b->boot_row[b->boots++] = row;
 }
 
+/* prob, logp: (actions) */
 static void step_env(struct rollout *r, struct block *b, int env, int t,
-                     const float *logits)
+                     const float *prob, const float *logp)
 {
     struct seat *s = &r->seats[env];
     int row = env * r->cfg.steps + t;
@@ -250,8 +260,6 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
     size_t priv = (size_t)r->spec.priv_dim, experts = (size_t)r->experts;
     struct env_out out = place(r, env);
 
-    float prob[POLICY_ACTIONS];
-    policy_softmax(prob, logits, s->mask, r->spec.actions);
     int action = sample(prob, s->mask, r->spec.actions, rng_uniform(&s->rng));
     memcpy(r->obs + at * obs, out.obs, obs * sizeof(float));
     if (priv) memcpy(r->priv + at * priv, out.priv, priv * sizeof(float));
@@ -260,8 +268,7 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
     r->mask[row] = s->mask;
     r->tag[row] = s->tag;
     r->action[row] = action;
-    /* as ppo.c computes it, so that the ratio before the first update is 1 */
-    r->logp[row] = (float)log(fmax((double)prob[action], 1e-30));
+    r->logp[row] = logp[action];
 
     if (r->cfg.peek > 0.0) {
         size_t actions = (size_t)r->spec.actions;
@@ -343,7 +350,7 @@ static void run_block(void *ctx, int i)
 {
     struct rollout *r = ctx;
     struct block *b = &r->block[i];
-    int first = i * r->cfg.block, envs = block_envs(r, i);
+    int first = i * r->cfg.block, envs = block_envs(r, i), actions = r->spec.actions;
     size_t at = (size_t)first, experts = (size_t)r->experts;
     float *x = r->now_obs + at * (size_t)r->spec.obs_dim, *z = r->now_z + at * experts;
     b->boots = 0;
@@ -356,8 +363,12 @@ static void run_block(void *ctx, int i)
                                rng_normal(&r->seats[first + k / r->experts].rng));
         mix_forward(b->logits, NULL, NULL, r->policy->actor, b->actor_ws, x,
                     r->cfg.router_noise > 0.0 ? z : NULL, envs);
+        /* as ppo.c computes them, so that the ratio before the first update is 1 */
         for (int k = 0; k < envs; k++)
-            step_env(r, b, first + k, t, b->logits + k * r->spec.actions);
+            b->mask[k] = r->seats[first + k].mask;
+        kern_best()->softmax(b->prob, b->logp, NULL, b->logits, b->mask, envs, actions);
+        for (int k = 0; k < envs; k++)
+            step_env(r, b, first + k, t, b->prob + k * actions, b->logp + k * actions);
         struct rollout_peeks *tried = &b->peeks;
         values(tried->value, r, b, tried->obs, tried->priv, tried->tag, tried->n,
                &r->seats[first].rng);
