@@ -14,9 +14,10 @@
  * question) it recomputes them from the view's history, where the oldest forecasts rest
  * on fewer than 5 throughputs; asked for the same chunk again it answers the same.
  *
- * Rewards are those of abr/qoe.h, divided by the sum of the weights; what a chunk earns
- * without a stall and what its stall costs are each rounded to a multiple of 2^-20 and downloads cut at 1e6 s, so that
- * every sum is exact whatever its order. Of the plans with the highest sum the
+ * Rewards are those of abr/qoe.h, divided by the sum of the weights; quality, change, stall
+ * and what no weight scales (the pamoe utility's penalty of low rates) are each rounded to a
+ * multiple of 2^-20 and downloads cut at 1e6 s, so that every sum is exact whatever its order,
+ * and plans that make the same steps at other times tie. Of the plans with the highest sum the
  * lexicographically first is taken (lowest first level, then lowest second, ...).
  *
  * The search is depth-first with branch and bound and finds exactly what trying all

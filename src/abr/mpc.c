@@ -52,7 +52,13 @@ static void fill_gains(struct search *s, const struct mpc_task *task)
             double before = prev < s->levels ? task->ladder_kbps[prev] : 0;
             struct qoe_parts p =
                 qoe_chunk(qoe, task->ladder_kbps[k], before, 0, task->ladder_kbps[0]);
-            s->gain[prev][k] = on_grid(p.reward * unit);
+            double quality = qoe->mu_quality * p.quality;
+            double change = qoe->mu_switch * p.change;
+            /* the pamoe utility has a part that no weight scales. Each part is rounded by
+             * itself, so that plans with the same steps in another order tie exactly. */
+            double rest = p.reward - (quality - change);
+            s->gain[prev][k] =
+                on_grid(unit * quality) - on_grid(unit * change) + on_grid(unit * rest);
         }
     }
 }

@@ -8,6 +8,7 @@ struct attempt {
     double unit;
     double smooth[VIEW_LEVELS + 1]
                  [VIEW_LEVELS]; /* reward without a stall; [0]: no level before */
+    double on_grid[VIEW_LEVELS + 1][VIEW_LEVELS]; /* its parts rounded, times unit */
     int plan[MPC_HORIZON];
     struct mpc_brute found;
 };
@@ -36,8 +37,8 @@ static void try_all(struct attempt *a, int j, double value, double exact, double
         double smooth = a->smooth[last + 1][k] * a->unit;
         double lost = stall_s * (t->qoe.mu_stall * a->unit);
         a->plan[j] = k;
-        try_all(a, j + 1, value + rounded(smooth) - rounded(lost), exact + smooth - lost,
-                after_s, k);
+        try_all(a, j + 1, value + a->on_grid[last + 1][k] - rounded(lost),
+                exact + smooth - lost, after_s, k);
     }
 }
 
@@ -47,11 +48,17 @@ struct mpc_brute mpc_brute(const struct mpc_task *t)
     struct attempt a = {.task = t, .unit = sum > 0 ? 1 / sum : 0};
     a.found.value = a.found.best = -INFINITY;
     for (int prev = -1; prev < t->levels; prev++)
-        for (int k = 0; k < t->levels; k++)
-            a.smooth[prev + 1][k] =
-                qoe_chunk(&t->qoe, t->ladder_kbps[k], prev < 0 ? 0 : t->ladder_kbps[prev],
-                          0, t->ladder_kbps[0])
-                    .reward;
+        for (int k = 0; k < t->levels; k++) {
+            double before = prev < 0 ? 0 : t->ladder_kbps[prev];
+            struct qoe_parts p =
+                qoe_chunk(&t->qoe, t->ladder_kbps[k], before, 0, t->ladder_kbps[0]);
+            double quality = t->qoe.mu_quality * p.quality;
+            double change = t->qoe.mu_switch * p.change;
+            a.smooth[prev + 1][k] = p.reward;
+            a.on_grid[prev + 1][k] = rounded(quality * a.unit) -
+                                     rounded(change * a.unit) +
+                                     rounded((p.reward - quality + change) * a.unit);
+        }
     try_all(&a, 0, 0, 0, t->buffer_s, t->last_level);
     return a.found;
 }
