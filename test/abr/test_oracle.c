@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 
 /* A plan's sum of rewards, as eval counts it. */
 static double play(const struct emu_world *w, const struct qoe *qoe, const int *levels,
@@ -158,38 +159,42 @@ START_TEST(one_choice_by_hand)
 END_TEST
 
 /* No policy may pass the plan by more than rounding where the plan is proven, nor the bound
- * anywhere. */
+ * anywhere; the trained one included. */
+static void hold_profile_below(const char *name, const struct qoe *qoe,
+                               const struct corpus *corpus, const struct video *video,
+                               const struct eval_cfg *cfg, double most_gap)
+{
+    const char *const policies[] = {"fixed-0", "fixed-1",    "fixed-11", "random",
+                                    "rate",    "buffer",     "bola",     "mpc",
+                                    "moe",     "mpc-default"};
+    const struct algo_ctx ctx = {.seed = 3,
+                                 .policy_path = "deploy/policy/moe.safetensors"};
+    struct eval_row top, row;
+    struct err e = {0};
+    ck_assert_int_eq(eval_run(&top, "oracle", &ctx, name, qoe, corpus, video, cfg, &e),
+                     0);
+    ck_assert_msg(top.oracle_gap >= 0 && top.oracle_gap <= most_gap, "%s: gap %g", name,
+                  top.oracle_gap);
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        int rc = eval_run(&row, policies[i], &ctx, name, qoe, corpus, video, cfg, &e);
+        ck_assert_msg(rc == 0, "%s: %s %s", policies[i], e.field, e.detail);
+        for (int j = 0; j < row.n; j++) {
+            ck_assert_msg(row.trace_qoe[j] <= top.trace_qoe[j] + 1e-9,
+                          "%s, %s, %s: %.12g, oracle %.12g", policies[i], name,
+                          corpus->traces[j]->name, row.trace_qoe[j], top.trace_qoe[j]);
+            ck_assert(row.trace_qoe[j] <= top.trace_bound[j] + 1e-12);
+        }
+        eval_row_free(&row);
+    }
+    eval_row_free(&top);
+}
+
 static void hold_below(const struct corpus *corpus, const struct video *video,
                        const struct eval_cfg *cfg, double most_gap)
 {
-    const char *const policies[] = {"fixed-0", "fixed-1", "fixed-11",
-                                    "random",  "rate",    "buffer",
-                                    "bola",    "mpc",     "mpc-default"};
-    const struct algo_ctx ctx = {.seed = 3};
-    for (int p = 0; p < QOE_PROFILES; p++) {
-        const struct qoe *qoe = &qoe_profiles[p].qoe;
-        const char *profile = qoe_profiles[p].name;
-        struct eval_row top, row;
-        struct err e = {0};
-        ck_assert_int_eq(
-            eval_run(&top, "oracle", &ctx, profile, qoe, corpus, video, cfg, &e), 0);
-        ck_assert_msg(top.oracle_gap >= 0 && top.oracle_gap <= most_gap, "%s: gap %g",
-                      profile, top.oracle_gap);
-        for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
-            ck_assert_int_eq(
-                eval_run(&row, policies[i], &ctx, profile, qoe, corpus, video, cfg, &e),
-                0);
-            for (int j = 0; j < row.n; j++) {
-                ck_assert_msg(row.trace_qoe[j] <= top.trace_qoe[j] + 1e-9,
-                              "%s, %s, %s: %.12g, oracle %.12g", policies[i], profile,
-                              corpus->traces[j]->name, row.trace_qoe[j],
-                              top.trace_qoe[j]);
-                ck_assert(row.trace_qoe[j] <= top.trace_bound[j] + 1e-12);
-            }
-            eval_row_free(&row);
-        }
-        eval_row_free(&top);
-    }
+    for (int p = 0; p < QOE_PROFILES; p++)
+        hold_profile_below(qoe_profiles[p].name, &qoe_profiles[p].qoe, corpus, video, cfg,
+                           most_gap);
 }
 
 START_TEST(no_policy_passes_golden_traces)
@@ -204,6 +209,32 @@ START_TEST(no_policy_passes_golden_traces)
     hold_below(corpus, video, &cfg, 1e-8);
     cfg.emu.buffer_max_s = 12; /* quanta of sleep: the bracket stays open a little */
     hold_below(corpus, video, &cfg, .1);
+    corpus_free(corpus);
+    video_free(video);
+}
+END_TEST
+
+/* Weights from the simplex, each utility in turn. */
+START_TEST(no_policy_passes_with_weights_of_its_own)
+{
+    struct err e = {0};
+    struct corpus *corpus = corpus_load("test/golden/traces", CORPUS_ALL, &e);
+    struct video *video = video_load("test/golden/video", NULL, &e);
+    ck_assert_msg(corpus && video, "%s %s", e.field, e.detail);
+    const struct eval_cfg cfg = eval_cfg_default();
+    struct rng r;
+    rng_init(&r, 31, 0);
+    for (int i = 0; i < 6; i++) {
+        double mu[3], sum = 0;
+        for (int k = 0; k < 3; k++)
+            sum += mu[k] = rng_exponential(&r, 1);
+        const struct qoe qoe = {mu[0] / sum, mu[1] / sum, mu[2] / sum,
+                                (enum qoe_utility)(i % 3)};
+        char name[64];
+        snprintf(name, sizeof name, "%.3f,%.3f,%.3f %s", qoe.mu_quality, qoe.mu_switch,
+                 qoe.mu_stall, qoe_utility_name(qoe.utility));
+        hold_profile_below(name, &qoe, corpus, video, &cfg, 1e-8);
+    }
     corpus_free(corpus);
     video_free(video);
 }
@@ -292,6 +323,7 @@ Suite *suite_abr_oracle(void)
     tcase_add_test(t, brackets_the_best_of_all_plans);
     tcase_add_test(t, one_choice_by_hand);
     tcase_add_test(t, no_policy_passes_golden_traces);
+    tcase_add_test(t, no_policy_passes_with_weights_of_its_own);
     tcase_add_test(t, no_policy_passes_generated_traces);
     tcase_add_test(t, no_policy_passes_hsdpa_traces);
     tcase_add_test(t, small_budgets_leave_a_gap_that_is_stated);
