@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 #include "cli/opt.h"
 #include "support/capture.h"
+#include "support/program.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -255,6 +256,15 @@ START_TEST(failures_are_told)
 }
 END_TEST
 
+/* the program's own table, from outside */
+START_TEST(the_program_has_labs)
+{
+    program_expect("lab --help", OPT_EXIT_DONE, "  tracking    ");
+    program_expect("lab tracking --quick --quiet", OPT_EXIT_DONE, " checks pass");
+    program_expect("lab tracking --steps none", OPT_EXIT_USAGE, "--steps");
+}
+END_TEST
+
 Suite *suite_cli_cmd_lab(void);
 Suite *suite_cli_cmd_lab(void)
 {
@@ -267,6 +277,7 @@ Suite *suite_cli_cmd_lab(void)
     tcase_add_test(t, threads_change_nothing);
     tcase_add_test(t, a_stopped_lab_goes_on);
     tcase_add_test(t, failures_are_told);
+    tcase_add_test(t, the_program_has_labs);
     suite_add_tcase(s, t);
     return s;
 }
