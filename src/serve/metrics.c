@@ -235,7 +235,7 @@ static void put_service(struct emit *o, const struct service_stats *s)
     head(o, "abrd_expert_decisions_total", "counter",
          "Decisions by the expert in charge.");
     for (int k = 0; k < 16; k++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "%d", k);
         if (s->expert_decisions[k] || k == 0)
             labelled(o, "abrd_expert_decisions_total", "expert", name,

@@ -28,7 +28,7 @@ static struct corpus *constant_links(int n)
     c->n = n;
     c->traces = calloc((size_t)n, sizeof *c->traces);
     for (int i = 0; i < n; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "link-%d", i);
         struct trace *t = c->traces[i] = trace_new(3, name, &e);
         ck_assert_ptr_nonnull(t);
