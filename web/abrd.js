@@ -48,9 +48,9 @@ const RULE_NAME = 'AbrdRule';
  * @property {number} level index into the ladder, lowest bitrate first
  * @property {number} kbps
  * @property {number} policy version of the weights that decided
- * @property {number} expert which expert was in charge
+ * @property {number} expert which expert was in charge, -1: none (fallback)
  * @property {number[]} probabilities of the levels
- * @property {string} mode 'greedy' or 'sample'
+ * @property {string} mode 'greedy', 'sample', or 'fallback' when the weights gave nothing finite
  *
  * @typedef {object} Outcome what became of one chunk
  * @property {number} chunk

@@ -30,8 +30,8 @@ bool decide_explores(uint64_t seed, uint64_t key, double share);
 /* Uniform in [0, 1) for one chunk of one session. */
 double decide_draw(uint64_t seed, uint64_t key, int chunk);
 
-/* u < 0: the best action. Weights whose output is not finite give the lowest level,
- * marked as not sampled, and false. */
+/* u < 0: the best action. Weights whose output is not finite give the lowest level, not
+ * sampled and by no expert (-1), and false. */
 bool decide(struct verdict *out, const struct swift *s, struct decider *d,
             const struct view *v, double u);
 

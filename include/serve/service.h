@@ -77,8 +77,8 @@ struct session_open {
 struct answer {
     int chunk, level, levels;
     double kbps;
-    uint64_t policy; /* version that decided */
-    int expert;
+    uint64_t policy;          /* version that decided */
+    int expert;               /* in charge; -1: none, mode "fallback" */
     double prob[VIEW_LEVELS]; /* the distribution really used */
     double value, entropy;
     bool sampled; /* mode: "sample", else "greedy" */

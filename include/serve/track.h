@@ -104,7 +104,7 @@ void track_steps_release(struct steps *p);
 
 /* The policy's answer, as a step keeps it. */
 struct verdict {
-    int level, expert;
+    int level, expert; /* expert -1: none, the weights gave nothing finite */
     float prob[VIEW_LEVELS], logp, value, entropy;
     uint64_t policy;
     bool sampled;
@@ -120,6 +120,7 @@ struct changes {
     bool starved; /* the pool was empty: an open trajectory was given up */
     int rewards, not_followed;
     double reward_sum, stall_sum_s, kbps_sum;
+    bool decided;
     int expert; /* that decided, -1 none */
     struct track_row row;
     struct traj traj;

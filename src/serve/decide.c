@@ -42,7 +42,7 @@ bool decide(struct verdict *out, const struct swift *s, struct decider *d,
     struct policy_choice choice;
     bool ok = swift_decide(&choice, s, d->obs, feat_mask(v), u) == 0;
     *out = (struct verdict){.level = choice.action,
-                            .expert = choice.expert,
+                            .expert = ok ? choice.expert : -1,
                             .logp = choice.logp,
                             .value = choice.value,
                             .entropy = choice.entropy,

@@ -147,10 +147,8 @@ static void count(struct sessions *s, struct shard *h, const struct track *t,
     slot->reward_sum += c->reward_sum;
     slot->stall_sum_s += c->stall_sum_s;
     slot->kbps_sum += c->kbps_sum;
-    if (c->expert >= 0) {
-        h->stats.decisions++;
-        if (c->expert < 16) slot->expert[c->expert]++;
-    }
+    h->stats.decisions += c->decided;
+    if (c->expert >= 0 && c->expert < 16) slot->expert[c->expert]++;
     if (c->closed) {
         h->stats.live--;
         atomic_fetch_sub(&s->live, 1);

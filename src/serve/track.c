@@ -404,6 +404,7 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
     touch(s, now, c);
     t->last_at = now;
     t->changes++;
+    c->decided = true;
     c->expert = v->expert;
     track_answer(out, s, &t->row);
     return 0;
@@ -515,7 +516,7 @@ void track_close(struct track *t, struct steps *pool, double now, struct changes
 void track_changes_clear(struct changes *c)
 {
     c->n = 0;
-    c->closed = c->has_traj = c->starved = false;
+    c->closed = c->has_traj = c->starved = c->decided = false;
     c->rewards = c->not_followed = 0;
     c->reward_sum = c->stall_sum_s = c->kbps_sum = 0;
     c->expert = -1;

@@ -50,6 +50,13 @@ static void put_qoe(struct emit *o, const struct qoe *q)
     emit_close(o, '}');
 }
 
+/* How an answer was found. */
+static const char *mode(const struct answer *a)
+{
+    if (a->expert < 0) return "fallback";
+    return a->sampled ? "sample" : "greedy";
+}
+
 static void put_answer(struct emit *o, const struct answer *a)
 {
     put_int(o, "chunk", a->chunk);
@@ -59,7 +66,7 @@ static void put_answer(struct emit *o, const struct answer *a)
     put_int(o, "expert", a->expert);
     emit_key(o, "probabilities");
     emit_doubles(o, a->prob, a->levels);
-    put_string(o, "mode", a->sampled ? "sample" : "greedy");
+    put_string(o, "mode", mode(a));
     put_double(o, "value", a->value);
     put_double(o, "entropy", a->entropy);
 }

@@ -100,6 +100,7 @@ START_TEST(broken_weights_answer_the_lowest_level_and_do_not_teach)
     struct verdict v;
     ck_assert(!decide(&v, p, &d, &view, .9));
     ck_assert_int_eq(v.level, 0);
+    ck_assert_int_eq(v.expert, -1);
     ck_assert(!v.sampled);
     swift_free(p);
 }

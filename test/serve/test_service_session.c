@@ -2,9 +2,11 @@
 #include "serve/service.h"
 
 #include <check.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
+#include "rl/ckpt.h"
 #include "serve/decide.h"
 #include "support/alloc.h"
 #include "support/served.h"
@@ -196,6 +198,41 @@ START_TEST(only_explorers_sample)
 }
 END_TEST
 
+/* Weights whose products overflow: the lowest level, by no expert, also when asked again. */
+START_TEST(weights_that_overflow_fall_back)
+{
+    struct err e = {0};
+    struct policy *p = ckpt_load(f.policy, NULL, NULL, NULL, &e);
+    ck_assert_msg(p != NULL, "%s", e.detail);
+    for (size_t i = 0; i < p->actor->n; i++)
+        p->actor->theta[i] = FLT_MAX;
+    ck_assert_int_eq(ckpt_save(f.policy, p, NULL, NULL, 0, &e), 0);
+    policy_free(p);
+    served_kill(&f);
+    served_start(&f);
+
+    for (uint64_t key = 0; key < 4; key++) {
+        struct session_opened o = served_open(&f, key, 48);
+        ck_assert_int_eq(o.first.level, 0);
+        ck_assert_int_eq(o.first.expert, -1);
+        ck_assert(!o.first.sampled);
+        struct question q = served_question(1, 0);
+        struct answer a, again;
+        ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+        ck_assert_int_eq(service_ask(&again, f.service, f.worker, o.session, &q, NULL),
+                         0);
+        ck_assert_int_eq(a.expert, -1);
+        same_answer(&a, &again);
+    }
+    /* they are decisions, but no expert's */
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_eq(s.decisions, 8);
+    for (int k = 0; k < 16; k++)
+        ck_assert_uint_eq(s.expert_decisions[k], 0);
+}
+END_TEST
+
 START_TEST(a_stateless_question_equals_the_sessions)
 {
     served_kill(&f);
@@ -309,6 +346,7 @@ Suite *suite_serve_service_session(void)
     tcase_add_test(t, the_same_key_gets_the_same_answers);
     tcase_add_test(t, a_drawn_key_is_told);
     tcase_add_test(t, only_explorers_sample);
+    tcase_add_test(t, weights_that_overflow_fall_back);
     tcase_add_test(t, a_stateless_question_equals_the_sessions);
     tcase_add_test(t, the_history_shows_what_was);
     tcase_add_test(t, closing_twice_is_one_close);

@@ -253,6 +253,17 @@ START_TEST(what_is_written_can_be_read_again)
               "\"probabilities\":[0.3333333333333333,0.6666666666666666],"
               "\"mode\":\"sample\",\"value\":-0.1,\"entropy\":0.6365141682948128}");
     emit_free(&o);
+
+    a.sampled = false;
+    wire_put_answer(&o, &a);
+    ck_assert_ptr_nonnull(strstr(o.at, "\"expert\":2,"));
+    ck_assert_ptr_nonnull(strstr(o.at, "\"mode\":\"greedy\""));
+    emit_free(&o);
+    a.expert = -1;
+    wire_put_answer(&o, &a);
+    ck_assert_ptr_nonnull(strstr(o.at, "\"expert\":-1,"));
+    ck_assert_ptr_nonnull(strstr(o.at, "\"mode\":\"fallback\""));
+    emit_free(&o);
 }
 END_TEST
 

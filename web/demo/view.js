@@ -15,6 +15,9 @@ function element(tag, className, text) {
 /** expert -> a class that colours it */
 export const expertClass = k => k >= 0 && k < 4 ? `e${k}` : 'ex';
 
+/** what stands behind an answer, in words */
+const byExpert = a => a.expert >= 0 ? `expert ${a.expert}` : 'fallback: the lowest level';
+
 export function showWho(state, recording, running) {
     const { mode, reason } = state;
     const last = recording.chunks.at(-1), { session } = recording;
@@ -24,7 +27,7 @@ export function showWho(state, recording, running) {
         $('who-text').textContent = 'abrd decides';
         $('who-why').textContent = [
             session && `viewer: ${session.profile}${session.hinted ? '' : ' (assumed)'}`,
-            a && `expert ${a.expert}`, a && `policy version ${a.policy}`,
+            a && byExpert(a), a && `policy version ${a.policy}`,
             session?.explores && 'explores',
             a?.latency_s !== undefined && `answered in ${Math.max(1, Math.round(a.latency_s * 1000))} ms`,
         ].filter(Boolean).join(' · ');
@@ -65,13 +68,13 @@ export function showStrip(recording) {
         if (c.by === 'player') cell.classList.add('player');
         else {
             cell.classList.add(expertClass(a.expert));
-            experts.add(a.expert);
+            if (a.expert >= 0) experts.add(a.expert);
             if (a.mode === 'sample') cell.classList.add('sampled');
         }
         if (c.arrived_s === null) cell.classList.add('loading');
         cell.style.height = `${10 + 90 * c.kbps / top}%`;
         cell.title = `chunk ${c.chunk}: ${c.kbps} kbps` + (c.by === 'player' ?
-            ', by the player\u2019s own rules' : `, by expert ${a.expert}`) +
+            ', by the player\u2019s own rules' : `, by ${byExpert(a)}`) +
             (c.reward !== undefined && c.reward !== null ? `, QoE ${c.reward.toFixed(2)}` : '');
         return cell;
     });
@@ -92,8 +95,8 @@ export function showDecision(answer, recording) {
         $('probabilities').replaceChildren(element('li', 'none', 'none yet'));
         return;
     }
-    $('decision-what').textContent = `chunk ${answer.chunk}, expert ${answer.expert}, ` +
-        (answer.mode === 'sample' ? 'sampled: it explores' : 'the best action');
+    $('decision-what').textContent = `chunk ${answer.chunk}, ${byExpert(answer)}` +
+        ({ sample: ', sampled: it explores', greedy: ', the best action' }[answer.mode] ?? '');
     const rows = answer.probabilities.map((p, i) => {
         const row = element('li', i === answer.level ? 'chosen' : ''), bar = element('span', 'bar');
         const fill = element('b');
