@@ -12,6 +12,10 @@
  * luck of the draw in it. The second is what lambda-returns know beyond one step; A1 serves as
  * its action-dependent baseline (Gu et al. 2017, Wu et al. 2018).
  *
+ * Imitation: where a batch brings what teachers would do, p (rl/teach.h), the actor's loss is
+ *   (1 - c) (what stands above without the entropy) - beta H - c E[sum_a p(a) ln pi(a)]
+ * with c = imitate: cross-entropy, whose gradient by the logits is pi - p.
+ *
  * Source: Schulman et al. 2017; PA-MoE Eq. 8-10 with clip .2, GAE (lambda .95), Adam.
  * Plasticity noise (PA-MoE Eq. 11) is added after the Adam step: w += lr*gamma*eps on the
  * actor experts that had a sample in the minibatch (rl/inject.h). Adam and noise skip an
@@ -59,6 +63,7 @@ struct ppo_cfg {
     bool redraw_noise;    /* the actor's z likewise, not the one it acted with */
     bool noise_critic;    /* noise_gamma on the critic's chosen experts, too */
     bool tied_heads;      /* one head for all experts of a network */
+    double imitate;       /* 0 .. 1, of batches with `shown` */
     double target_kl;     /* stop the epochs above it, 0 = never */
     int epochs, minibatch;
     int threads; /* 1 .. 3 */
@@ -84,6 +89,7 @@ struct ppo_batch {
     const float *advantage, *target; /* (n), target in reward units */
     const float *q;    /* (n, actions) A1 of the actions tried, NaN for others; or NULL */
     const float *prob; /* (n, actions) under the policy that acted; with q */
+    const float *shown;  /* (n, actions) what teachers would do, or NULL */
     const float *weight; /* (n) sample weights or NULL = 1 */
 };
 
@@ -108,6 +114,7 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tut
 void ppo_free(struct ppo *p);
 void ppo_set_lr(struct ppo *p, double lr, double critic_lr);
 void ppo_set_entropy(struct ppo *p, double entropy);
+void ppo_set_imitate(struct ppo *p, double imitate);
 /* batch->n is 1 .. max_batch; stats may be NULL. */
 int ppo_update(struct ppo *p, const struct ppo_batch *batch, struct ppo_stats *stats)
     __attribute__((warn_unused_result));

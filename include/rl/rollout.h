@@ -9,7 +9,8 @@
  * episode's limit or the rollout's end cuts is bootstrapped with the critic.
  *
  * With cfg.peek the environments are asked what the other likely actions would have given
- * (env.h: peek), which the batch carries as one-step advantages (ppo.h: q).
+ * (env.h: peek), which the batch carries as one-step advantages (ppo.h: q). With
+ * cfg.teachers it carries what these would do in the states visited (ppo.h: shown).
  *
  * Ownership: rollout takes the environments and frees them. The arrays of rollout_batch
  * are borrowed until the next rollout_collect. Threads: not shared. */
@@ -18,6 +19,7 @@
 
 #include "rl/env.h"
 #include "rl/ppo.h"
+#include "rl/teach.h"
 
 struct rollout_cfg {
     int envs, steps, block; /* environments, steps of each per collect, per block */
@@ -25,6 +27,7 @@ struct rollout_cfg {
     double router_noise; /* std of z */
     double peek;         /* actions at least so likely are tried as well, 0 = none */
     uint64_t seed;
+    struct teachers teachers; /* borrowed; n = 0: none */
 };
 
 #define ROLLOUT_TAGS 16

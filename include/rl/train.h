@@ -1,7 +1,7 @@
 /* train.h - the training loop: rollouts and updates until the steps are used up.
  *
  * Learning rate and entropy coefficient move from their start (ppo_cfg) to their end as
- * the steps are used up. One call to train_iterate is one rollout and one update, so the
+ * the steps are used up, and so does the weight of imitation, in a straight line. One call to train_iterate is one rollout and one update, so the
  * caller can show progress, save, or stop between any two.
  *
  * Privileged critic (rl/tutor.h): advantages come from a critic that also sees the environment's
@@ -28,6 +28,7 @@ struct train_cfg {
     int64_t steps;
     enum train_schedule schedule;
     double lr_end, entropy_end; /* critic_lr falls by the same share as lr */
+    double imitate_end; /* from ppo.imitate; without rollout.teachers neither counts */
     bool privileged;
     int tutor_hidden, tutor_layers;
     uint64_t seed;

@@ -52,6 +52,8 @@ static void make_tuned(struct recipe *r, enum variant v)
     t->schedule = TRAIN_GEOMETRIC;
     t->lr_end = 2e-5;
     t->entropy_end = 0.002;
+    t->ppo.imitate = 1.0;
+    t->imitate_end = 0.0;
     t->privileged = true;
     t->tutor_hidden = 64;
     t->tutor_layers = 2;

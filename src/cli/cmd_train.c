@@ -1,6 +1,7 @@
 /* abrd train: makes a policy with PPO. */
 #include "abr/recipe.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/pool.h"
 #include "base/text.h"
@@ -22,7 +23,7 @@
 
 struct work {
     const char *preset, *variant, *part, *video_path, *out_path, *resume, *csv;
-    struct opt_list traces;
+    struct opt_list traces, teachers;
     struct out_cfg out;
     int64_t steps;
     uint64_t seed;
@@ -41,6 +42,8 @@ struct work {
     struct worlds *worlds;
     struct recipe_world world;
     struct policy *policy;
+    struct policy *teachers_owned[TEACHERS_MAX];
+    uint32_t teachers_crc;
     struct train *train;
     FILE *curve;
     char part_path[4096]; /* where unfinished training is kept */
@@ -106,6 +109,44 @@ static int make_worlds(struct work *w, struct err *e)
     return w->worlds ? 0 : e->code;
 }
 
+/* Each must see what the student sees: a policy's metadata say which layout it was trained
+ * on. */
+static int load_teacher(struct work *w, const char *path, struct err *e)
+{
+    struct ckpt_meta m = {0};
+    struct policy *p = ckpt_load(path, &m, NULL, NULL, e);
+    if (!p) return e->code;
+    struct teachers *t = &w->recipe.train.rollout.teachers;
+    w->teachers_owned[t->n] = p;
+    t->policy[t->n++] = p;
+
+    const char *theirs = ckpt_meta_get(&m, "layout");
+    const char *ours = feat_layout_name(w->recipe.env.layout);
+    if (!theirs || strcmp(theirs, ours) != 0 ||
+        p->cfg.obs_dim != w->recipe.policy.obs_dim ||
+        p->cfg.actions != w->recipe.policy.actions)
+        return err_field(
+            e, ERR_CONFLICT, path,
+            "observes layout %s, the student %s: a teacher must see what its "
+            "student sees",
+            theirs ? theirs : "unknown", ours);
+    uint32_t crc = bytes_crc32(w->teachers_crc, p->actor->theta,
+                               p->actor->n * sizeof *p->actor->theta);
+    w->teachers_crc = crc;
+    return 0;
+}
+
+static int load_teachers(struct work *w, struct err *e)
+{
+    if (w->teachers.n > TEACHERS_MAX)
+        return err_field(e, ERR_FULL, "--teacher", "more than %d policies", TEACHERS_MAX);
+    for (int i = 0; i < w->teachers.n; i++) {
+        int rc = load_teacher(w, w->teachers.item[i], e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
 static void trace_names(char *out, size_t n, const struct work *w)
 {
     *out = '\0';
@@ -131,6 +172,10 @@ static void describe(struct ckpt_meta *m, const struct work *w)
     ckpt_meta_set(m, "video", "%s", w->video->name);
     ckpt_meta_set(m, "layout", "%s", feat_layout_name(w->recipe.env.layout));
     if (*w->changes) ckpt_meta_set(m, "changes", "%s", w->changes);
+    if (w->teachers.n) {
+        ckpt_meta_set(m, "teachers", "%d", w->teachers.n);
+        ckpt_meta_set(m, "teachers_crc32", "%08" PRIx32, w->teachers_crc);
+    }
     ckpt_meta_set(m, "recipe_crc32", "%08" PRIx32, vary_hash(&w->recipe));
     ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);
 }
@@ -154,9 +199,9 @@ static int same(const struct ckpt_meta *a, const struct ckpt_meta *b, const char
                 const char *path, struct err *e)
 {
     const char *x = ckpt_meta_get(a, key), *y = ckpt_meta_get(b, key);
-    if (x && y && !strcmp(x, y)) return 0;
+    if ((!x && !y) || (x && y && !strcmp(x, y))) return 0;
     return err_field(e, ERR_CONFLICT, path, "was made with %s %s, this run has %s", key,
-                     x ? x : "unknown", y ? y : "unknown");
+                     x ? x : "none", y ? y : "none");
 }
 
 /* What was changed about the recipe is the file's to say. */
@@ -198,7 +243,7 @@ static int check_resume(const struct work *w, const struct ckpt_meta *saved,
                         struct err *e)
 {
     static const char *const keys[] = {"traces_crc32", "video", "generated_links",
-                                       "recipe_crc32"};
+                                       "recipe_crc32", "teachers_crc32"};
     struct ckpt_meta mine = {0};
     describe(&mine, w);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -309,6 +354,8 @@ static void say_how_to_resume(const struct work *w)
     for (int i = 0; i < w->traces.n; i++)
         fprintf(stderr, " --traces %s", w->traces.item[i]);
     if (w->video_path) fprintf(stderr, " --video %s", w->video_path);
+    for (int i = 0; i < w->teachers.n; i++)
+        fprintf(stderr, " --teacher %s", w->teachers.item[i]);
     fputc('\n', stderr);
 }
 
@@ -375,7 +422,8 @@ static int run(struct work *w, struct out *o, struct err *e)
     if (rc) goto out;
     w->recipe.train.rollout.threads = w->threads;
     w->recipe.train.ppo.threads = w->threads;
-    rc = make_worlds(w, e);
+    rc = load_teachers(w, e);
+    if (!rc) rc = make_worlds(w, e);
     if (!rc && w->resume) rc = check_resume(w, &saved, e);
     if (rc) goto out;
 
@@ -436,6 +484,8 @@ int cmd_train(int argc, char **argv)
         {"part", "NAME", "all, train or test of them, split by name", .text = &w.part},
         {"video", "PATH", "video_size_* folder, sabre JSON or MPD (default: generated)",
          .text = &w.video_path},
+        {"teacher", "FILE,...", "policies to imitate at first, all at once (--imitate)",
+         .list = &w.teachers},
         {"out", "FILE", "the policy; FILE.part while it is not finished",
          .text = &w.out_path},
         {"resume", "FILE", "go on from a .part file, bit for bit", .text = &w.resume},
@@ -459,9 +509,11 @@ int cmd_train(int argc, char **argv)
             "--experts on change one setting of the preset each (default in brackets);\n"
             "they are written into the policy's metadata.",
         .opts = opts,
-        .example = "abrd train --preset tuned --steps 2000000 --out my.safetensors\n"
-                   "abrd train --experts 6 --noise 0 --lr 1e-3,1e-5 --no-hint\n"
-                   "abrd eval --policy moe:my.safetensors,mpc --profile all",
+        .example =
+            "abrd train --preset tuned --steps 2000000 --out my.safetensors\n"
+            "abrd train --experts 6 --noise 0 --lr 1e-3,1e-5 --no-hint\n"
+            "abrd train --teacher a.safetensors,b.safetensors --out student.safetensors\n"
+            "abrd eval --policy moe:my.safetensors,mpc --profile all",
     };
     int first = opt_parse(&cmd, argc, argv);
     if (first < 0) return opt_status(first);
@@ -486,6 +538,8 @@ int cmd_train(int argc, char **argv)
     }
     train_free(w.train);
     policy_free(w.policy);
+    for (int i = 0; i < TEACHERS_MAX; i++)
+        policy_free(w.teachers_owned[i]);
     worlds_free(w.worlds);
     video_free(w.video);
     for (int i = 0; i < w.n_corpora; i++)

@@ -141,6 +141,11 @@ void ppo_set_entropy(struct ppo *p, double entropy)
     p->cfg.entropy = entropy;
 }
 
+void ppo_set_imitate(struct ppo *p, double imitate)
+{
+    p->cfg.imitate = imitate;
+}
+
 static void gather(float *out, const float *rows, const int *order, int n, int dim,
                    int stride)
 {
@@ -196,6 +201,19 @@ static float all_actions(float *push, double *loss, const struct ppo *p, const f
     return (float)sum;
 }
 
+/* The cross-entropy of what is shown, times w: its gradient is added to dlogits, its loss
+ * given back. Where there is no level, pi, ln pi and what is shown are 0. */
+static double imitate(float *dlogits, const float *pi, const float *ln_pi,
+                      const float *shown, int actions, double w)
+{
+    double sum = 0.0;
+    for (int j = 0; j < actions; j++) {
+        dlogits[j] += (float)w * (pi[j] - shown[j]);
+        sum += (double)(shown[j] * ln_pi[j]);
+    }
+    return -w * sum;
+}
+
 /* Loss of sample i of the minibatch and its gradient with respect to the logits, times w.
  *   d ln pi(a) / d logit_j = [j = a] - pi_j,   dH / d logit_j = -pi_j (ln pi_j + H)
  * pi and ln pi are 0 for a level that does not exist, and so is its gradient. */
@@ -206,19 +224,23 @@ static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo 
     int actions = p->policy->cfg.actions, action = p->batch->action[row];
     const float *pi = t->pi + i * actions, *ln_pi = t->ln_pi + i * actions;
     double a = (double)p->advantage[row], ratio = (double)t->ratio[i];
+    const float *shown = p->batch->shown;
+    double copied = shown ? w * p->cfg.imitate : 0.0, own = w - copied;
     double low = 1.0 - p->cfg.clip, high = 1.0 + p->cfg.clip;
     double bounded = ratio < low ? low : ratio > high ? high : ratio;
     bool flat =
         bounded * a < ratio * a; /* the clipped branch is the smaller: no gradient */
-    float push = flat ? 0.0f : (float)(w * a * ratio);
+    float push = flat ? 0.0f : (float)(own * a * ratio);
     float spread = (float)(w * p->cfg.entropy), entropy = t->entropy[i], sum = 0.0f;
     float every[POLICY_ACTIONS] = {0};
-    if (p->batch->q) sum = all_actions(every, &s->loss, p, pi, row, w);
+    if (p->batch->q) sum = all_actions(every, &s->loss, p, pi, row, own);
 
     for (int j = 0; j < actions; j++)
         dlogits[j] = pi[j] * (push + sum + spread * (ln_pi[j] + entropy)) - every[j];
     dlogits[action] -= push;
-    s->loss -= w * fmin(ratio * a, bounded * a);
+    s->loss -= own * fmin(ratio * a, bounded * a);
+    if (copied > 0.0)
+        s->loss += imitate(dlogits, pi, ln_pi, shown + row * actions, actions, copied);
     s->entropy += w * (double)entropy;
     s->kl += w * (ratio - 1.0 - (double)t->log_ratio[i]);
     s->clipped += w * (fabs(ratio - 1.0) > p->cfg.clip);

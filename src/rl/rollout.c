@@ -31,6 +31,8 @@ struct block {
     int *boot_row, *boot_tag; /* the step whose boot value each is, and its tag */
     int boots;
     struct rollout_peeks peeks;
+    struct teach_ws *teach;
+    float *shown; /* (block, actions) */
     struct rollout_stats stats;
 };
 
@@ -48,6 +50,7 @@ struct rollout {
     float *now_obs, *now_priv, *now_z; /* (envs, ...): what the next step sees */
     float *obs, *priv, *z;             /* (n, ...) */
     float *q, *prob;                   /* (n, actions), when actions are tried */
+    float *shown;                      /* (n, actions), when there are teachers */
     double gamma;                      /* of the collect that is running */
     float *logp, *reward, *value, *boot, *advantage, *target;
     uint32_t *mask;
@@ -100,6 +103,11 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     b->critic_ws = mix_ws_new(&critic->cfg, CHUNK, e);
     if (r->cfg.peek > 0.0)
         ok = !rollout_peeks_init(&b->peeks, &r->spec, (int)envs, e) && ok;
+    if (r->cfg.teachers.n) {
+        b->shown = floats(envs * (size_t)r->spec.actions, &ok);
+        b->teach = teach_ws_new(&r->cfg.teachers, (int)envs, e);
+        ok = b->teach && ok;
+    }
     return ok && b->actor_ws && b->critic_ws;
 }
 
@@ -118,6 +126,7 @@ static bool new_arrays(struct rollout *r)
     size_t tried = r->cfg.peek > 0.0 ? n * (size_t)r->spec.actions : 0;
     r->q = floats(tried, &ok);
     r->prob = floats(tried, &ok);
+    r->shown = floats(r->cfg.teachers.n ? n * (size_t)r->spec.actions : 0, &ok);
     r->logp = floats(n, &ok);
     r->reward = floats(n, &ok);
     r->value = floats(n, &ok);
@@ -175,6 +184,9 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
     r->spec = r->seats[0].env.spec;
     assert(r->spec.obs_dim == policy->cfg.obs_dim && r->spec.tags <= ROLLOUT_TAGS);
     assert(cfg->peek <= 0.0 || r->seats[0].env.peek);
+    for (int k = 0; k < cfg->teachers.n; k++)
+        assert(cfg->teachers.policy[k]->cfg.obs_dim == r->spec.obs_dim &&
+               cfg->teachers.policy[k]->cfg.actions == r->spec.actions);
     assert(!tutor ||
            (tutor->priv_dim == r->spec.priv_dim && tutor->tags >= r->spec.tags));
 
@@ -199,6 +211,8 @@ void rollout_free(struct rollout *r)
         if (r->seats[i].env.self) r->seats[i].env.free(r->seats[i].env.self);
     for (int i = 0; r->block && i < r->blocks; i++) {
         struct block *b = &r->block[i];
+        free(b->shown);
+        teach_ws_free(b->teach);
         rollout_peeks_release(&b->peeks);
         mix_ws_free(b->critic_ws);
         mix_ws_free(b->actor_ws);
@@ -218,7 +232,7 @@ void rollout_free(struct rollout *r)
     void *const arrays[] = {r->now_obs, r->now_priv, r->now_z,  r->obs,       r->priv,
                             r->z,       r->logp,     r->reward, r->value,     r->boot,
                             r->action,  r->tag,      r->mask,   r->advantage, r->target,
-                            r->last,    r->q,        r->prob};
+                            r->last,    r->q,        r->prob,   r->shown};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(r->block);
@@ -270,8 +284,11 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
     r->action[row] = action;
     r->logp[row] = logp[action];
 
+    size_t actions = (size_t)r->spec.actions;
+    if (r->cfg.teachers.n)
+        memcpy(r->shown + at * actions, b->shown + (size_t)(env % r->cfg.block) * actions,
+               actions * sizeof(float));
     if (r->cfg.peek > 0.0) {
-        size_t actions = (size_t)r->spec.actions;
         memcpy(r->prob + at * actions, prob, actions * sizeof(float));
         rollout_peek(&b->peeks, r->q, at * actions, &s->env, prob, s->mask, action,
                      s->tag, r->cfg.peek);
@@ -367,6 +384,8 @@ static void run_block(void *ctx, int i)
         for (int k = 0; k < envs; k++)
             b->mask[k] = r->seats[first + k].mask;
         kern_best()->softmax(b->prob, b->logp, NULL, b->logits, b->mask, envs, actions);
+        if (r->cfg.teachers.n)
+            teach_show(b->shown, &r->cfg.teachers, b->teach, x, b->mask, envs);
         for (int k = 0; k < envs; k++)
             step_env(r, b, first + k, t, b->prob + k * actions, b->logp + k * actions);
         struct rollout_peeks *tried = &b->peeks;
@@ -416,6 +435,7 @@ void rollout_batch(const struct rollout *r, struct ppo_batch *out)
         .z = r->cfg.router_noise > 0.0 ? r->z : NULL,
         .q = r->cfg.peek > 0.0 ? r->q : NULL,
         .prob = r->cfg.peek > 0.0 ? r->prob : NULL,
+        .shown = r->cfg.teachers.n ? r->shown : NULL,
         .advantage = r->advantage,
         .target = r->target,
     };

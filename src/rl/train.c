@@ -88,9 +88,14 @@ int64_t train_steps(const struct train *t)
     return t->steps;
 }
 
+static double share_done(const struct train *t)
+{
+    return (double)t->steps / (double)t->cfg.steps;
+}
+
 static double scheduled(const struct train *t, double from, double to)
 {
-    double share = (double)t->steps / (double)t->cfg.steps;
+    double share = share_done(t);
     switch (t->cfg.schedule) {
     case TRAIN_CONSTANT:
         return from;
@@ -109,6 +114,8 @@ int train_iterate(struct train *t, struct train_row *row)
     double entropy = scheduled(t, c->entropy, t->cfg.entropy_end);
     ppo_set_lr(t->ppo, lr, c->lr > 0.0 ? c->critic_lr * lr / c->lr : c->critic_lr);
     ppo_set_entropy(t->ppo, entropy);
+    ppo_set_imitate(t->ppo,
+                    c->imitate + (t->cfg.imitate_end - c->imitate) * share_done(t));
 
     struct train_row r = {.lr = lr, .entropy = entropy};
     rollout_collect(t->rollout, c->gamma, c->lambda, &r.rollout);

@@ -41,7 +41,7 @@ static struct recipe varied(const char *preset, const char *changes)
 
 START_TEST(every_setting_shows_what_it_was_set_to)
 {
-    static const char *const pairs[] = {"lr", "entropy"};
+    static const char *const pairs[] = {"lr", "entropy", "imitate"};
     for (int i = 0; i < vary_count(); i++) {
         struct vary_field f = vary_field(i);
         ck_assert_int_eq(place(f.name), i); /* names are distinct */
@@ -50,7 +50,7 @@ START_TEST(every_setting_shows_what_it_was_set_to)
         struct recipe r = make("tuned");
         vary_show(before, sizeof before, &r, i);
         const char *value = "1";
-        for (int k = 0; k < 2; k++)
+        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
             if (!strcmp(f.name, pairs[k])) value = "0.25,0.125";
         if (!f.arg) value = "yes";
         if (!strcmp(f.name, "route") || !strcmp(f.name, "critic-route")) value = "dense";

@@ -184,6 +184,61 @@ START_TEST(changes_of_the_recipe_are_kept)
 }
 END_TEST
 
+/* A student of two teachers: told in the file, the same after an interruption, refused with
+ * others. A teacher that sees something else is refused. */
+START_TEST(students_have_teachers)
+{
+#define TUNED "train --envs 8 --rollout 32 --minibatch 64 --links 20 --ladders 4 --quiet "
+    char args[1024];
+    const char *dir = strdup(tmpdir_new());
+    program_expect(with(args, sizeof args, TUNED "--steps 2048 --out @/a", dir), 0, "");
+    program_expect(
+        with(args, sizeof args, TUNED "--steps 2048 --seed 2 --hidden 24 --out @/b", dir),
+        0, "");
+    program_expect(with(args, sizeof args,
+                        TUNED "--steps 16384 --teacher @/a,@/b --out @/whole", dir),
+                   0, "");
+    struct ckpt_meta m = {0};
+    struct policy *p = ckpt_load(tmpdir_path(dir, "whole"), &m, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(p);
+    ck_assert_str_eq(ckpt_meta_get(&m, "teachers"), "2");
+    ck_assert_uint_eq(strlen(ckpt_meta_get(&m, "teachers_crc32")), 8);
+    policy_free(p);
+    program_expect(with(args, sizeof args, TUNED "--steps 16384 --out @/alone", dir), 0,
+                   "");
+    ck_assert(!same(tmpdir_path(dir, "whole"), tmpdir_path(dir, "alone")));
+
+    program_expect(with(args, sizeof args,
+                        TUNED
+                        "--steps 16384 --teacher @/a,@/b --out @/half "
+                        "--checkpoint-every 0.001 & "
+                        "while ! [ -f @/half.part ] && kill -0 $! 2>/dev/null; do :; "
+                        "done; kill -INT $!; wait $!",
+                        dir),
+                   0, "--teacher");
+    program_expect(with(args, sizeof args,
+                        "train --resume @/half.part --teacher @/a --out @/half", dir),
+                   OPT_EXIT_FAILED, "teachers_crc32");
+    program_expect(
+        with(args, sizeof args, "train --resume @/half.part --out @/half", dir),
+        OPT_EXIT_FAILED, "teachers_crc32");
+    program_expect(
+        with(args, sizeof args,
+             "train --resume @/half.part --quiet --teacher @/a,@/b --out @/half", dir),
+        0, "");
+    ck_assert(same(tmpdir_path(dir, "whole"), tmpdir_path(dir, "half")));
+
+    program_expect(
+        with(args, sizeof args, TUNED "--no-hint --teacher @/a --out @/c", dir),
+        OPT_EXIT_FAILED, "a teacher must see what its student sees");
+    program_expect(with(args, sizeof args, TUNED "--teacher @/none --out @/c", dir),
+                   OPT_EXIT_FAILED, "none");
+    tmpdir_remove(dir);
+    free((void *)dir);
+#undef TUNED
+}
+END_TEST
+
 START_TEST(mistakes_are_told)
 {
     program_expect("train --experts 0", OPT_EXIT_USAGE, "--experts: ");
@@ -211,6 +266,7 @@ Suite *suite_cli_cmd_train(void)
     tcase_add_test(t, resumes_after_ctrl_c);
     tcase_add_test(t, resuming_something_else_is_refused);
     tcase_add_test(t, changes_of_the_recipe_are_kept);
+    tcase_add_test(t, students_have_teachers);
     tcase_add_test(t, mistakes_are_told);
     suite_add_tcase(s, t);
     return s;

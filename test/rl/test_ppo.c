@@ -17,7 +17,8 @@ enum { N = 24, OBS = 5, ACTIONS = 4, EXPERTS = 3 };
 struct fixture {
     float obs[N * OBS], logp[N], z[N * EXPERTS], advantage[N], target[N], weight[N];
     float q[N * ACTIONS], prob[N * ACTIONS]; /* used when all_actions is set */
-    bool all_actions;
+    float shown[N * ACTIONS];                /* likewise, with imitation */
+    bool all_actions, imitation;
     uint32_t mask[N];
     int action[N], tag[N];
     struct policy *policy;
@@ -66,7 +67,17 @@ static void fill(struct fixture *f)
         for (int j = 0; j < ACTIONS; j++)
             f->prob[i * ACTIONS + j] /= sum;
     }
-    f->all_actions = false;
+    for (int i = 0; i < N; i++) {
+        float sum = 0;
+        for (int j = 0; j < ACTIONS; j++) {
+            float *p = &f->shown[i * ACTIONS + j];
+            *p = f->mask[i] >> j & 1 ? (float)rng_range(&other, 0, 1) : 0.f;
+            sum += *p;
+        }
+        for (int j = 0; j < ACTIONS; j++)
+            f->shown[i * ACTIONS + j] /= sum;
+    }
+    f->all_actions = f->imitation = false;
     f->policy = make_policy(OBS, ACTIONS, 5);
     /* a distribution that is not uniform, and routers so decided that a small step of a
      * numeric derivative sends no sample to another expert */
@@ -87,6 +98,7 @@ static struct ppo_batch batch_of(const struct fixture *f)
                               .z = f->z,
                               .q = f->all_actions ? f->q : NULL,
                               .prob = f->all_actions ? f->prob : NULL,
+                              .shown = f->imitation ? f->shown : NULL,
                               .advantage = f->advantage,
                               .target = f->target,
                               .weight = f->weight};
@@ -152,8 +164,13 @@ static double actor_loss(const struct fixture *f, const struct ppo_cfg *c)
             gain = expected_gain(f, c, i, y + i * ACTIONS, sum);
         }
         double clipped = fmax(1 - c->clip, fmin(1 + c->clip, r));
-        loss -= (double)f->weight[i] *
-                (fmin(r * a, clipped * a) + gain + c->entropy * entropy);
+        double copy = f->imitation ? c->imitate : 0, match = 0;
+        for (int j = 0; j < ACTIONS; j++)
+            if (f->mask[i] >> j & 1)
+                match += (double)f->shown[i * ACTIONS + j] *
+                         ((double)y[i * ACTIONS + j] - log(sum));
+        loss -= (double)f->weight[i] * ((1 - copy) * (fmin(r * a, clipped * a) + gain) +
+                                        copy * match + c->entropy * entropy);
         weight += (double)f->weight[i];
     }
     return loss / weight;
@@ -224,6 +241,22 @@ START_TEST(all_action_gradient)
     struct ppo_cfg c = plain_gradient();
     check_gradient(&f, f.policy->actor, &c, actor_loss);
     policy_free(f.policy);
+}
+END_TEST
+
+/* Some of all, and nothing but imitation. */
+START_TEST(imitation_gradient)
+{
+    for (int i = 0; i < 2; i++) {
+        struct fixture f;
+        fill(&f);
+        f.imitation = true;
+        f.all_actions = !i;
+        struct ppo_cfg c = plain_gradient();
+        c.imitate = i ? 1 : .3;
+        check_gradient(&f, f.policy->actor, &c, actor_loss);
+        policy_free(f.policy);
+    }
 }
 END_TEST
 
@@ -543,6 +576,7 @@ Suite *suite_rl_ppo(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, actor_gradient);
     tcase_add_test(t, all_action_gradient);
+    tcase_add_test(t, imitation_gradient);
     tcase_add_test(t, critic_gradient);
     tcase_add_test(t, ratio_starts_at_one_under_router_noise);
     tcase_add_test(t, advantages_are_normalised_per_tag);

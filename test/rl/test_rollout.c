@@ -206,6 +206,45 @@ START_TEST(unlikely_actions_are_not_tried)
 }
 END_TEST
 
+/* What two teachers would do in the states visited, whatever the block; no step changes. */
+START_TEST(teachers_show)
+{
+    struct policy *p = make_policy(), *a = make_policy(), *b = make_policy();
+    policy_init(a, 7);
+    policy_init(b, 8);
+    for (size_t i = 0; i < a->actor->n; i++) {
+        a->actor->theta[i] *= 4;
+        b->actor->theta[i] *= 4;
+    }
+    struct rollout_cfg c = {.envs = ENVS, .steps = STEPS, .block = 4, .seed = 4};
+    c.threads = 2;
+    struct rollout *plain = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
+    c.teachers = (struct teachers){2, {a, b}};
+    struct rollout *taught = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
+    struct ppo_batch x, y;
+    rollout_collect(plain, .5, .9, NULL);
+    rollout_collect(taught, .5, .9, NULL);
+    rollout_batch(plain, &x);
+    rollout_batch(taught, &y);
+    same(&x, &y);
+    ck_assert_ptr_null(x.shown);
+
+    struct teach_ws *ws = teach_ws_new(&c.teachers, 1, NULL);
+    for (int i = 0; i < y.n; i++) {
+        float want[TOY_ACTIONS];
+        teach_show(want, &c.teachers, ws, y.obs + i * TOY_OBS, y.mask + i, 1);
+        for (int j = 0; j < TOY_ACTIONS; j++)
+            ck_assert_float_eq_tol(y.shown[i * TOY_ACTIONS + j], want[j], 1e-5f);
+    }
+    teach_ws_free(ws);
+    rollout_free(taught);
+    rollout_free(plain);
+    policy_free(b);
+    policy_free(a);
+    policy_free(p);
+}
+END_TEST
+
 START_TEST(state_round_trip)
 {
     struct policy *p = make_policy();
@@ -265,6 +304,7 @@ Suite *suite_rl_rollout(void)
     tcase_add_test(t, tutor_gives_the_values);
     tcase_add_test(t, all_actions_are_tried);
     tcase_add_test(t, unlikely_actions_are_not_tried);
+    tcase_add_test(t, teachers_show);
     tcase_add_test(t, state_round_trip);
     tcase_add_test(t, memory);
     suite_add_tcase(s, t);

@@ -51,6 +51,51 @@ static bool equal(const struct policy *a, const struct policy *b)
            a->ret_mean == b->ret_mean && a->ret_std == b->ret_std;
 }
 
+/* The probability of `action` in the toy world's context. */
+static double chance(const struct policy *p, int context, int action)
+{
+    struct policy_ws *ws = policy_ws_new(&p->cfg, NULL);
+    float obs[TOY_OBS] = {0, 0, 0, 1};
+    struct policy_choice c;
+    obs[context] = 1;
+    ck_assert_int_eq(policy_decide(&c, p, ws, obs, 7, -1), 0);
+    policy_ws_free(ws);
+    return (double)c.prob[action];
+}
+
+/* A teacher that always takes action 1, right or wrong, is believed while imitation has all
+ * the weight and overruled by the end of a training in which it has none. */
+START_TEST(a_teacher_is_followed_then_left)
+{
+    struct policy *teacher = make_policy();
+    memset(teacher->actor->theta, 0, teacher->actor->n * sizeof(float));
+    for (int k = 0; k < teacher->cfg.experts; k++) {
+        struct mix_range expert = mix_expert(&teacher->actor->cfg, k);
+        teacher->actor->theta[expert.at + expert.n - TOY_ACTIONS + 1] = 9;
+    }
+    ck_assert_double_gt(chance(teacher, 0, 1), .9);
+
+    for (int left = 0; left < 2; left++) {
+        struct policy *p = make_policy();
+        struct train_cfg c = small(12000);
+        c.rollout.teachers = (struct teachers){1, {teacher}};
+        c.ppo.imitate = 1;
+        c.imitate_end = left ? 0 : 1;
+        struct train *t = start(&c, p);
+        while (!train_done(t))
+            ck_assert_int_eq(train_iterate(t, NULL), 0);
+        if (left) {
+            ck_assert_double_gt(chance(p, 0, 0), .8);
+        } else {
+            ck_assert_double_gt(chance(p, 0, 1), .8);
+        }
+        train_free(t);
+        policy_free(p);
+    }
+    policy_free(teacher);
+}
+END_TEST
+
 START_TEST(learns_the_toy_world)
 {
     struct policy *p = make_policy();
@@ -197,6 +242,7 @@ Suite *suite_rl_train(void)
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, learns_the_toy_world);
+    tcase_add_test(t, a_teacher_is_followed_then_left);
     tcase_add_test(t, resumes_bit_for_bit);
     tcase_add_test(t, foreign_state_is_refused);
     tcase_add_test(t, threads_do_not_change_the_weights);
