@@ -3,7 +3,8 @@
  * Presets:
  *   paper   PA-MoE Sec. 5 and Table 1: 2000 steps of one environment per update, minibatch
  *           62, 5 epochs, lr 1e-4, entropy 0, experts of hidden 18, the 6 x 8 state without
- *           any hint of the profile, documentary, live, news in turn, ten shifts
+ *           any hint of the profile, documentary, live, news in turn, ten shifts; where the
+ *           paper is silent (first weights, layout of the state) the authors' code decides
  *   code    the same as the authors' code has it: ln(R + .7) utility, bandwidth doubled, only
  *           links above 3 Mbit/s after that, Adam betas .99, weight decay 1e-4, a router
  *           without gradient whose noise is drawn anew in the update, one head for all
@@ -29,12 +30,16 @@ struct recipe {
     struct abr_env_cfg env;
     int links, ladders; /* of struct worlds_cfg */
     double link_s, min_mbps;
-    bool traces_only; /* generated links only stand in for traces that are not given */
+    bool traces_only;  /* generated links only stand in for traces that are not given */
+    bool uniform_init; /* policy_init_uniform, not policy_init */
 };
 
 int recipe_make(struct recipe *out, const char *preset, const char *variant,
                 int64_t steps, uint64_t seed, struct err *e)
     __attribute__((warn_unused_result));
+
+/* The weights that training begins with. */
+void recipe_init(struct policy *p, const struct recipe *r, uint64_t seed);
 
 /* Steps that a preset uses when none are given. */
 int64_t recipe_steps(const char *preset);

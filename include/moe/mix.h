@@ -94,6 +94,8 @@ void mix_free(struct mix *m);
 /* Orthogonal hidden layers (gain sqrt 2), head with gain head_gain, biases 0, router
  * N(0, .01^2). */
 void mix_init(struct mix *m, float head_gain, struct rng *r);
+/* Router and experts as PyTorch's Linear starts (mlp_init_uniform). */
+void mix_init_uniform(struct mix *m, struct rng *r);
 
 struct mix_range mix_router(const struct mix_cfg *cfg);        /* n = 0 when single */
 struct mix_range mix_expert(const struct mix_cfg *cfg, int k); /* whole expert */

@@ -63,6 +63,8 @@ void policy_free(struct policy *p);
 /* Fresh weights: the actor's heads with gain .01 (nearly uniform at first), the critic's
  * with gain 1. The same seed gives the same weights. */
 void policy_init(struct policy *p, uint64_t seed);
+/* The same from mix_init_uniform: a first policy that is far from uniform. */
+void policy_init_uniform(struct policy *p, uint64_t seed);
 
 /* Weights, ret_mean, ret_std and version of `from`; the configurations are equal. */
 void policy_copy(struct policy *p, const struct policy *from);

@@ -5,6 +5,8 @@
  * W^T W = gain^2 I. Computed in place by Gram-Schmidt, each vector projected twice, sums
  * in double: exact to float rounding.
  *
+ * Uniform: U(-bound, bound).
+ *
  * Threads: pure functions (of the stream). */
 #ifndef NN_INIT_H
 #define NN_INIT_H
@@ -15,5 +17,6 @@
 
 void init_orthogonal(float *w, int rows, int cols, float gain, struct rng *r);
 void init_normal(float *w, size_t n, float std, struct rng *r);
+void init_uniform(float *w, size_t n, float bound, struct rng *r);
 
 #endif

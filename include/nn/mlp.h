@@ -35,6 +35,10 @@ size_t mlp_trunk_size(const struct mlp_cfg *cfg);
  * with head_gain, biases 0. */
 void mlp_init(float *theta, const struct mlp_cfg *cfg, float head_gain, struct rng *r);
 
+/* Weights and biases of every layer U(-1/sqrt(in), 1/sqrt(in)): what PyTorch's Linear starts
+ * with. */
+void mlp_init_uniform(float *theta, const struct mlp_cfg *cfg, struct rng *r);
+
 void mlp_forward(float *y, float *const *h, const struct mlp_cfg *cfg, const float *theta,
                  const float *x, int n);
 

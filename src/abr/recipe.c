@@ -76,6 +76,7 @@ static void make_paper(struct recipe *r, enum variant v, bool authors, int64_t s
     r->links = 60;
     r->link_s = 320.0;
     r->traces_only = true;
+    r->uniform_init = true;
     r->min_mbps = authors ? 1.5 : 0.0; /* 3 after doubling */
 
     struct train_cfg *t = &r->train;
@@ -135,6 +136,14 @@ int recipe_make(struct recipe *out, const char *preset, const char *variant,
     out->train.steps = steps;
     out->train.seed = seed;
     return 0;
+}
+
+void recipe_init(struct policy *p, const struct recipe *r, uint64_t seed)
+{
+    if (r->uniform_init)
+        policy_init_uniform(p, seed);
+    else
+        policy_init(p, seed);
 }
 
 struct env recipe_env(void *ctx, uint64_t id, struct err *e)

@@ -431,7 +431,7 @@ static int run(struct work *w, struct out *o, struct err *e)
         rc = e->code;
         w->policy = policy_new(&w->recipe.policy, e);
         if (!w->policy) goto out;
-        policy_init(w->policy, w->seed);
+        recipe_init(w->policy, &w->recipe, w->seed);
     }
     w->world = (struct recipe_world){&w->recipe, w->worlds};
     w->train = train_new(&w->recipe.train, w->policy, recipe_env, &w->world, e);

@@ -9,6 +9,7 @@
 #include "nn/mlp.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,14 @@ void mix_init(struct mix *m, float head_gain, struct rng *r)
     struct mlp_cfg ec = expert_cfg(&m->cfg);
     for (int k = 0; k < m->cfg.experts; k++)
         mlp_init(m->theta + mix_expert(&m->cfg, k).at, &ec, head_gain, r);
+}
+
+void mix_init_uniform(struct mix *m, struct rng *r)
+{
+    init_uniform(m->theta, mix_router(&m->cfg).n, 1.0f / sqrtf((float)m->cfg.in), r);
+    struct mlp_cfg ec = expert_cfg(&m->cfg);
+    for (int k = 0; k < m->cfg.experts; k++)
+        mlp_init_uniform(m->theta + mix_expert(&m->cfg, k).at, &ec, r);
 }
 
 struct mix_ws *mix_ws_new(const struct mix_cfg *cfg, int max_batch, struct err *e)

@@ -115,6 +115,15 @@ void policy_init(struct policy *p, uint64_t seed)
     mix_init(p->critic, 1.0f, &r);
 }
 
+void policy_init_uniform(struct policy *p, uint64_t seed)
+{
+    struct rng r;
+    rng_init(&r, seed, 1);
+    mix_init_uniform(p->actor, &r);
+    rng_init(&r, seed, 2);
+    mix_init_uniform(p->critic, &r);
+}
+
 struct policy_ws *policy_ws_new(const struct policy_cfg *cfg, struct err *e)
 {
     if (policy_cfg_check(cfg, e)) return NULL;

@@ -73,3 +73,9 @@ void init_normal(float *w, size_t n, float std, struct rng *r)
     for (size_t i = 0; i < n; i++)
         w[i] = std * (float)rng_normal(r);
 }
+
+void init_uniform(float *w, size_t n, float bound, struct rng *r)
+{
+    for (size_t i = 0; i < n; i++)
+        w[i] = (float)rng_range(r, -(double)bound, (double)bound);
+}

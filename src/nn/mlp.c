@@ -43,6 +43,15 @@ void mlp_init(float *theta, const struct mlp_cfg *cfg, float head_gain, struct r
     }
 }
 
+void mlp_init_uniform(float *theta, const struct mlp_cfg *cfg, struct rng *r)
+{
+    for (int l = 0; l <= cfg->layers; l++) {
+        struct mlp_layer v = mlp_layer(cfg, l);
+        size_t n = (size_t)(v.in + 1) * (size_t)v.out; /* the biases lie behind */
+        init_uniform(theta + v.w, n, 1.0f / sqrtf((float)v.in), r);
+    }
+}
+
 void mlp_forward(float *y, float *const *h, const struct mlp_cfg *cfg, const float *theta,
                  const float *x, int n)
 {

@@ -92,6 +92,22 @@ START_TEST(unknown_names_are_told)
 }
 END_TEST
 
+START_TEST(first_weights)
+{
+    struct recipe paper = make("paper", "moe"), tuned = make("tuned", "moe");
+    struct policy *a = policy_new(&paper.policy, NULL),
+                  *b = policy_new(&paper.policy, NULL);
+    recipe_init(a, &paper, 4);
+    policy_init_uniform(b, 4);
+    ck_assert_mem_eq(a->actor->theta, b->actor->theta, sizeof(float) * a->actor->n);
+    recipe_init(a, &tuned, 4);
+    policy_init(b, 4);
+    ck_assert_mem_eq(a->actor->theta, b->actor->theta, sizeof(float) * a->actor->n);
+    policy_free(b);
+    policy_free(a);
+}
+END_TEST
+
 /* Every preset and variant trains: two updates, finite weights, and seeds matter. */
 START_TEST(all_of_them_train)
 {
@@ -111,7 +127,7 @@ START_TEST(all_of_them_train)
         struct worlds *worlds = worlds_new(&wc, NULL);
         struct policy *p = policy_new(&r.policy, NULL);
         ck_assert(worlds && p);
-        policy_init(p, 1);
+        recipe_init(p, &r, 1);
         struct recipe_world w = {&r, worlds};
         struct train *t = train_new(&r.train, p, recipe_env, &w, NULL);
         ck_assert_ptr_nonnull(t);
@@ -140,6 +156,7 @@ Suite *suite_abr_recipe(void)
     tcase_add_test(t, code_is_the_authors);
     tcase_add_test(t, variants_differ_where_they_should);
     tcase_add_test(t, unknown_names_are_told);
+    tcase_add_test(t, first_weights);
     tcase_add_test(t, all_of_them_train);
     suite_add_tcase(s, t);
     return s;

@@ -244,6 +244,44 @@ START_TEST(start_depends_on_the_seed_only)
 }
 END_TEST
 
+/* Every weight of every layer, router and biases included, within 1/sqrt(inputs), and near that
+ * bound somewhere. */
+START_TEST(uniform_start_keeps_its_bounds)
+{
+    struct policy_cfg c = small();
+    struct policy *a = policy_new(&c, NULL), *b = policy_new(&c, NULL);
+    policy_init_uniform(a, 1);
+    policy_init_uniform(b, 1);
+    ck_assert_mem_eq(a->actor->theta, b->actor->theta, sizeof(float) * a->actor->n);
+    ck_assert_mem_eq(a->critic->theta, b->critic->theta, sizeof(float) * a->critic->n);
+    policy_init_uniform(b, 2);
+    ck_assert(memcmp(a->actor->theta, b->actor->theta, sizeof(float) * a->actor->n) != 0);
+
+    /* OBS inputs: router and first layers; hidden inputs: the rest */
+    const struct mix *m = a->actor;
+    struct mix_range router = mix_router(&m->cfg);
+    size_t wide = (size_t)(OBS + 1) * (size_t)c.hidden;
+    float top[2] = {0, 0};
+    for (size_t i = 0; i < router.n; i++)
+        top[0] = fmaxf(top[0], fabsf(m->theta[i]));
+    for (int k = 0; k < c.experts; k++) {
+        struct mix_range of = mix_expert(&m->cfg, k);
+        for (size_t i = 0; i < of.n; i++) {
+            float *t = &top[i >= wide], w = fabsf(m->theta[of.at + i]);
+            ck_assert_float_gt(w, 0);
+            *t = fmaxf(*t, w);
+        }
+    }
+    const float bound[2] = {1 / sqrtf(OBS), 1 / sqrtf((float)c.hidden)};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_float_le(top[i], bound[i]);
+        ck_assert_float_gt(top[i], 0.95f * bound[i]);
+    }
+    policy_free(a);
+    policy_free(b);
+}
+END_TEST
+
 START_TEST(bad_configurations_are_named)
 {
     struct {
@@ -330,6 +368,7 @@ Suite *suite_moe_policy(void)
     tcase_add_test(t, masked_levels_may_be_infinite);
     tcase_add_test(t, copies_carry_everything);
     tcase_add_test(t, start_depends_on_the_seed_only);
+    tcase_add_test(t, uniform_start_keeps_its_bounds);
     tcase_add_test(t, bad_configurations_are_named);
     tcase_add_test(t, memory_is_got_at_the_start_only);
     suite_add_tcase(s, t);

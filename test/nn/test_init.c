@@ -77,6 +77,24 @@ START_TEST(normal_has_its_spread)
 }
 END_TEST
 
+START_TEST(uniform_fills_its_bounds)
+{
+    static float w[20000];
+    double sum = 0, square = 0, top = 0;
+    struct rng r;
+    rng_init(&r, 5, 5);
+    init_uniform(w, 20000, 0.3f, &r);
+    for (int i = 0; i < 20000; i++) {
+        sum += (double)w[i] / 20000;
+        square += (double)w[i] * (double)w[i] / 20000;
+        top = fmax(top, fabs((double)w[i]));
+    }
+    ck_assert_double_eq_tol(sum, 0.0, 0.01);
+    ck_assert_double_eq_tol(square, 0.3 * 0.3 / 3, 0.001);
+    ck_assert(top <= 0.3000001 && top > 0.299);
+}
+END_TEST
+
 START_TEST(same_stream_same_weights)
 {
     float a[12], b[12];
@@ -99,6 +117,7 @@ Suite *suite_nn_init(void)
     tcase_add_test(t, orthogonal_whatever_the_shape);
     tcase_add_test(t, no_direction_is_preferred);
     tcase_add_test(t, normal_has_its_spread);
+    tcase_add_test(t, uniform_fills_its_bounds);
     tcase_add_test(t, same_stream_same_weights);
     suite_add_tcase(s, t);
     return s;
