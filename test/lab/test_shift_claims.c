@@ -1,0 +1,194 @@
+#include "lab/shift_claims.h"
+
+#include "support/shift_rows.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(verdicts_by_hand)
+{
+    struct stats_interval good = {1.5, 1.2, 1.8}, some = {1.3, 1.1, 1.5},
+                          none = {1.2, .9, 1.5};
+    ck_assert_int_eq(shift_verdict(good, 1.455, 1, 10), REPORT_PASS);
+    ck_assert_int_eq(shift_verdict(some, 1.455, 1, 10), REPORT_SHORT);
+    ck_assert_int_eq(shift_verdict(none, 1.455, 1, 10), REPORT_DIFFERS);
+    ck_assert_int_eq(shift_verdict(good, 1.455, 1, 4), REPORT_UNTESTED);
+    /* "at most half", 1 being no effect */
+    struct stats_interval half = {.4, .3, .5}, less = {.7, .5, .9},
+                          more = {1.1, 1.0, 1.2};
+    ck_assert_int_eq(shift_verdict(half, .5, 1, 10), REPORT_PASS);
+    ck_assert_int_eq(shift_verdict(less, .5, 1, 10), REPORT_SHORT);
+    ck_assert_int_eq(shift_verdict(more, .5, 1, 10), REPORT_DIFFERS);
+    struct stats_interval unknown = {NAN, NAN, NAN};
+    ck_assert_int_eq(shift_verdict(unknown, .5, 1, 10), REPORT_UNTESTED);
+}
+END_TEST
+
+/* A plan whose records are made up: what each variant is like in every run. */
+struct made {
+    struct shift_plan plan;
+    struct shift_rows *rows;
+};
+
+static void paint(struct shift_rows *f, float qoe, float dormant, float effective,
+                  float router)
+{
+    shift_rows_fill(f, 100, 50);
+    for (int i = 0; i < 100; i++) {
+        f->point[i].qoe = f->point[i].recent_qoe = qoe;
+        f->point[i].router_norm[SHIFT_CRITIC] = router;
+    }
+    for (int i = 0; i < 50; i++)
+        for (int net = 0; net < SHIFT_NETS; net++) {
+            f->probe[i].net[net].mean[SHIFT_DORMANT + 1] = dormant;
+            f->probe[i].net[net].mean[SHIFT_EFFECTIVE] = effective;
+        }
+}
+
+static struct made make(const char *presets, bool sweep, int seeds)
+{
+    struct made m;
+    const struct shift_request q = {.presets = presets,
+                                    .variants = "mlp,moe,smoe,pamoe",
+                                    .hints = "without",
+                                    .noise_sweep = sweep,
+                                    .seeds = seeds,
+                                    .steps = 2000000,
+                                    .probe_every = 10,
+                                    .seed = 1};
+    ck_assert_int_eq(shift_plan_make(&m.plan, &q, NULL), 0);
+    m.rows = calloc((size_t)m.plan.runs, sizeof *m.rows);
+    for (int i = 0; i < m.plan.runs; i++) {
+        const struct shift_set *s = &m.plan.set[i / seeds];
+        bool pa = !strcmp(s->arm.variant, "pamoe");
+        float qoe = pa ? 3 : 2;
+        if (s->role == SHIFT_NOISE) qoe = 5 - fabsf((float)s->gamma - 10) / 10;
+        paint(&m.rows[i], qoe, pa ? .1f : .4f, pa ? 3 : 2, 0);
+        m.plan.record[i] = m.rows[i].record;
+    }
+    return m;
+}
+
+static void drop(struct made *m)
+{
+    free(m->rows);
+    shift_plan_free(&m->plan);
+}
+
+static struct report_check check_of(const struct report *r, const char *part)
+{
+    for (int i = 0; i < report_checks(r); i++)
+        if (strstr(report_check_at(r, i).name, part)) return report_check_at(r, i);
+    ck_abort_msg("no check '%s'", part);
+}
+
+START_TEST(paper_checks)
+{
+    struct made m = make("paper", true, 6);
+    struct report *r = report_new("shift", "test", NULL);
+    shift_claims(r, &m.plan);
+    ck_assert_int_eq(report_checks(r), 3);
+    struct report_check c = check_of(r, "dormant");
+    ck_assert(c.pass && fabs(c.value - .25) < 1e-6);
+    c = check_of(r, "effective rank");
+    ck_assert(c.pass && fabs(c.value - 1.5) < 1e-6);
+    c = check_of(r, "best noise");
+    ck_assert(c.pass && c.value == 10);
+    /* first row: QoE 3 over 2 in every seed; one more column than words */
+    char buf[64];
+    ck_assert_str_eq(report_column(r, 0, 4), "preset paper");
+    ck_assert_ptr_nonnull(strstr(report_shown(buf, r, 0, 0, 4), "1.50"));
+    ck_assert_ptr_nonnull(strstr(report_shown(buf, r, 0, 0, 5), "pass"));
+    report_free(r);
+    drop(&m);
+}
+END_TEST
+
+START_TEST(what_does_not_hold_fails)
+{
+    struct made m = make("paper", true, 6);
+    for (int i = 0; i < m.plan.runs; i++) {
+        const struct shift_set *s = &m.plan.set[i / 6];
+        paint(&m.rows[i], s->role == SHIFT_NOISE ? 5 - (float)s->gamma : 2, .3f, 2, 0);
+    }
+    struct report *r = report_new("shift", "test", NULL);
+    shift_claims(r, &m.plan);
+    ck_assert_int_eq(report_checks_failed(r), 3);
+    ck_assert_double_eq(check_of(r, "best noise").value, 0); /* the best is none */
+    report_free(r);
+    drop(&m);
+}
+END_TEST
+
+/* The authors' plateaus are of runs that froze at 1850 or 2850; a run below is not asked. */
+START_TEST(code_checks)
+{
+    struct made m = make("code", false, 6);
+    static const float qoe[] = {.5f, .2f, 5.6f};
+    for (int i = 0; i < m.plan.runs; i++)
+        for (int k = 0; k < 100; k++) {
+            struct shift_point *p = &m.rows[i].point[k];
+            bool high = i % 2;
+            p->qoe = (int)p->tag == 2 && !high ? 2.2f : qoe[(int)p->tag];
+            p->mean_level = high ? 3 : 1;
+        }
+    struct report *r = report_new("shift", "test", NULL);
+    shift_claims(r, &m.plan);
+    ck_assert_int_eq(report_checks(r), 5);
+    ck_assert_int_eq(report_checks_failed(r), 0);
+    ck_assert_double_eq_tol(check_of(r, "news").value, 5.6, 1e-5);
+    char buf[64]; /* 6 of the 12 runs; all of them are told beside it */
+    ck_assert_str_eq(report_column(r, 1, 3), "runs");
+    ck_assert_str_eq(report_shown(buf, r, 1, 2, 3), "6");
+    ck_assert_str_eq(report_shown(buf, r, 1, 2, 5), "12");
+    ck_assert_ptr_nonnull(strstr(report_shown(buf, r, 1, 2, 4), "3.90"));
+    report_free(r);
+
+    m.rows[m.plan.runs - 1].point[7].router_norm[SHIFT_CRITIC] = 1e-9f; /* pamoe */
+    r = report_new("shift", "test", NULL);
+    shift_claims(r, &m.plan);
+    ck_assert_int_eq(report_checks_failed(r), 1);
+    ck_assert(!check_of(r, "router gradient of pamoe").pass);
+    report_free(r);
+
+    /* nobody froze where the authors' runs did: that is no pass */
+    for (int i = 0; i < m.plan.runs; i++)
+        for (int k = 0; k < 100; k++)
+            m.rows[i].point[k].mean_level = 1;
+    r = report_new("shift", "test", NULL);
+    shift_claims(r, &m.plan);
+    ck_assert(!check_of(r, "news").pass && isnan(check_of(r, "news").value));
+    report_free(r);
+    drop(&m);
+}
+END_TEST
+
+/* Two seeds decide nothing: only what is exact is checked. */
+START_TEST(few_seeds_are_no_evidence)
+{
+    struct made m = make("paper,code", true, 2);
+    struct report *r = report_new("shift", "test", NULL);
+    shift_claims(r, &m.plan);
+    ck_assert_int_eq(report_checks(r), 2);
+    char buf[64];
+    ck_assert_ptr_nonnull(strstr(report_shown(buf, r, 0, 0, 5), "untested"));
+    report_free(r);
+    drop(&m);
+}
+END_TEST
+
+Suite *suite_lab_shift_claims(void);
+Suite *suite_lab_shift_claims(void)
+{
+    Suite *s = suite_create("lab/shift_claims");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, verdicts_by_hand);
+    tcase_add_test(t, paper_checks);
+    tcase_add_test(t, what_does_not_hold_fails);
+    tcase_add_test(t, code_checks);
+    tcase_add_test(t, few_seeds_are_no_evidence);
+    suite_add_tcase(s, t);
+    return s;
+}
