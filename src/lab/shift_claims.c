@@ -260,7 +260,7 @@ static void claim_row(struct report *r, const struct claim *c, const struct sets
         char column[48];
         struct stats_interval x = answer(c, &s[i]);
         snprintf(column, sizeof column, "preset %s", s[i].preset);
-        report_interval(r, column, x.mean, x.lo, x.hi, c->digits);
+        if (!isnan(x.mean)) report_interval(r, column, x.mean, x.lo, x.hi, c->digits);
         snprintf(column, sizeof column, "verdict, %s", s[i].preset);
         report_verdict(
             r, column,

@@ -225,8 +225,9 @@ static void profiles(const struct shift_draw *d)
 static void segment_table(const struct shift_draw *d)
 {
     char title[96];
-    snprintf(title, sizeof title, "Segments and adaptation (preset %s, %s hints)",
-             d->preset, d->hint ? "with" : "without");
+    snprintf(title, sizeof title,
+             "Adaptation, and plateaus of the segments (preset %s, %s hints)", d->preset,
+             d->hint ? "with" : "without");
     report_table(d->r, title);
     for (int i = 0; i < d->n; i++) {
         const struct shift_set *s = d->set[i];
@@ -238,14 +239,15 @@ static void segment_table(const struct shift_draw *d)
         report_row(d->r);
         report_cell(d->r, "variant", "%s", s->label);
         struct stats_interval x = over_runs(lag, s->n);
-        report_interval(d->r, "iterations to 90 %", x.mean, x.lo, x.hi, 1);
+        if (!isnan(x.mean)) /* no shift at all may have brought a gain */
+            report_interval(d->r, "iterations to 90 %", x.mean, x.lo, x.hi, 1);
         report_real(d->r, "shifts with a gain", stats_mean(adapted, s->n), 2);
         for (int k = 0; k < SHIFT_SEGMENTS; k++) {
             char column[32];
             double at[SHIFT_SEEDS];
             for (int run = 0; run < s->n; run++)
                 at[run] = q[run][k];
-            snprintf(column, sizeof column, "%s %d", PROFILES[k % SHIFT_PROFILES], k + 1);
+            snprintf(column, sizeof column, "%c %d", "DLN"[k % SHIFT_PROFILES], k + 1);
             report_real(d->r, column, stats_mean(at, s->n), 2);
         }
     }
@@ -281,6 +283,22 @@ static double late_measure(const struct shift_record *r, int which)
     }
 }
 
+static void reading(struct report *r, const struct shift_set *s)
+{
+    static const char *const columns[] = {"QoE, middle half", "QoE, mean",
+                                          "dormant, policy",  "eff. rank, policy",
+                                          "dormant, value",   "eff. rank, value"};
+    report_row(r);
+    report_cell(r, "variant", "%s", s->label);
+    for (int c = 0; c < 6; c++) {
+        double q[SHIFT_SEEDS];
+        for (int run = 0; run < s->n; run++)
+            q[run] = late_measure(&s->run[run], c);
+        struct stats_interval x = over_runs(q, s->n);
+        report_interval(r, columns[c], x.mean, x.lo, x.hi, 3);
+    }
+}
+
 static void noise(struct report *r, const struct shift_plan *p)
 {
     static const char *const titles[] = {
@@ -296,6 +314,9 @@ static void noise(struct report *r, const struct shift_plan *p)
         }
     if (!n) return;
     report_heading(r, "Noise");
+    report_table(r, "How much noise (gamma; 0 is smoe)");
+    for (int i = 0; i < n; i++)
+        reading(r, set[i]);
     report_figure(
         r, "noise", "How much noise (Fig. 10)",
         "Preset paper, PA-MoE without hints: w += lr gamma eps after every minibatch, on "
@@ -326,22 +347,6 @@ static void noise(struct report *r, const struct shift_plan *p)
 }
 
 /* ---- what is shown once */
-
-static void reading(struct report *r, const struct shift_set *s)
-{
-    static const char *const columns[] = {"QoE, middle half", "QoE, mean",
-                                          "dormant, policy",  "eff. rank, policy",
-                                          "dormant, value",   "eff. rank, value"};
-    report_row(r);
-    report_cell(r, "variant", "%s", s->label);
-    for (int c = 0; c < 6; c++) {
-        double q[SHIFT_SEEDS];
-        for (int run = 0; run < s->n; run++)
-            q[run] = late_measure(&s->run[run], c);
-        struct stats_interval x = over_runs(q, s->n);
-        report_interval(r, columns[c], x.mean, x.lo, x.hi, 3);
-    }
-}
 
 static void extras(struct report *r, const struct shift_plan *p)
 {

@@ -102,12 +102,19 @@ static int at_segment(const struct shift_record *r, double s)
     return (int)lround(r->points * s / SHIFT_SEGMENTS);
 }
 
+/* The same where a part of a segment begins that ends with it: it has one iteration at least. */
+static int at_part(const struct shift_record *r, int s, double from)
+{
+    int at = at_segment(r, s + from), last = at_segment(r, s + 1.0) - 1;
+    return at < last ? at : last;
+}
+
 static double segment_mean(const struct shift_record *r, int s, double from, double to,
                            enum shift_curve c)
 {
     struct mean m = {0};
     int end = at_segment(r, s + to);
-    for (int i = at_segment(r, s + from); i < end; i++)
+    for (int i = at_part(r, s, from); i < end; i++)
         take(&m, shift_value(&r->point[i], c));
     return value(m);
 }
@@ -166,7 +173,7 @@ double shift_level_share(const struct shift_record *r, int profile, int level)
     struct mean m = {0};
     for (int s = profile; s < SHIFT_SEGMENTS; s += SHIFT_PROFILES) {
         int end = at_segment(r, s + 1.0);
-        for (int i = at_segment(r, s + 0.8); i < end; i++)
+        for (int i = at_part(r, s, 0.8); i < end; i++)
             take(&m, (double)r->point[i].level[level]);
     }
     return value(m);

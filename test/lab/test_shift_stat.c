@@ -100,6 +100,20 @@ START_TEST(lags_and_segments_of_a_run)
 }
 END_TEST
 
+/* Two iterations each: the last fifth is the second one. */
+START_TEST(short_segments_have_plateaus)
+{
+    struct shift_point p[20];
+    struct shift_record r = {.points = 20, .point = p};
+    for (int i = 0; i < 20; i++)
+        p[i] = (struct shift_point){.tag = (float)(i / 2 % 3), .qoe = (float)i};
+    double q[SHIFT_SEGMENTS];
+    shift_segments(q, &r, .8, 1);
+    for (int s = 0; s < SHIFT_SEGMENTS; s++)
+        ck_assert_double_eq(q[s], 2 * s + 1);
+}
+END_TEST
+
 START_TEST(trims_of_time_points)
 {
     struct shift_point p[9] = {{.recent_qoe = NAN}};
@@ -174,6 +188,7 @@ Suite *suite_lab_shift_stat(void)
     tcase_add_test(t, lag_by_hand);
     tcase_add_test(t, no_lag_without_a_gain);
     tcase_add_test(t, lags_and_segments_of_a_run);
+    tcase_add_test(t, short_segments_have_plateaus);
     tcase_add_test(t, trims_of_time_points);
     tcase_add_test(t, late_means_of_probes);
     tcase_add_test(t, swing_of_the_level);
