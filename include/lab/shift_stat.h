@@ -54,6 +54,9 @@ void shift_segments(double out[SHIFT_SEGMENTS], const struct shift_record *r, do
 /* q (n) of one segment. NaN as told above. */
 double shift_lag(const double *q, int n);
 
+/* That of segment 0 .. 9 of a run. */
+double shift_segment_lag(const struct shift_record *r, int segment);
+
 /* Mean over the shifts 2 .. 10 that have one (NaN: none), and their share in *adapted. */
 double shift_lags(const struct shift_record *r, double *adapted);
 

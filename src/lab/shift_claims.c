@@ -398,7 +398,7 @@ static void authors_table(struct report *r, const struct sets *s)
     report_text(r,
                 "moe and pamoe, without hints, from the second round of profiles on. "
                 "All four runs of the authors' code froze at 1850 or 2850 kbit/s; ours "
-                "freeze there or lower, and the bitrate decides the rest.");
+                "do so at other bitrates, too, and the bitrate decides the rest.");
 }
 
 static double largest_router_gradient(const struct shift_set *s)

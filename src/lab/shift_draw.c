@@ -91,9 +91,24 @@ void shift_draw_exam(const struct shift_draw *d, const char *title, int profile)
     }
 }
 
+/* The r-th largest share. */
+static double share_of_rank(const struct shift_probe *p, int net, int r)
+{
+    double x[SHIFT_EXPERTS];
+    for (int e = 0; e < SHIFT_EXPERTS; e++) {
+        double share = (double)p->net[net].share[e];
+        int at = e;
+        for (; at > 0 && x[at - 1] < share; at--)
+            x[at] = x[at - 1];
+        x[at] = share;
+    }
+    return x[r];
+}
+
 void shift_draw_shares(const struct shift_draw *d, const struct shift_set *s, int net)
 {
-    char title[64], name[16];
+    static const char *const names[] = {"most chosen", "second", "least"};
+    char title[64];
     snprintf(title, sizeof title, "%s, %s", s->label,
              net == SHIFT_ACTOR ? "actor" : "critic");
     time_panel(d, title, "share of the states");
@@ -101,8 +116,7 @@ void shift_draw_shares(const struct shift_draw *d, const struct shift_set *s, in
     for (int e = 0; e < SHIFT_EXPERTS; e++) {
         for (int run = 0; run < s->n; run++)
             for (int k = 0; k < n; k++)
-                d->rows[run * n + k] = (double)s->run[run].probe[k].net[net].share[e];
-        snprintf(name, sizeof name, "expert %d", e + 1);
-        series(d, name, s->n, n);
+                d->rows[run * n + k] = share_of_rank(&s->run[run].probe[k], net, e);
+        series(d, names[e], s->n, n);
     }
 }

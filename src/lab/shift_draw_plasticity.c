@@ -26,8 +26,10 @@ static void shares(const struct shift_draw *d)
 {
     shift_draw_figure(
         d, "selection", "Selection of experts (Fig. 5)",
-        "Share of the states that each expert is the chosen one of (moe: has the "
-        "largest gate), router noise included.");
+        "Share of the states that an expert is the chosen one of (moe: has the largest "
+        "gate), router noise included. Which of the three is preferred differs from seed "
+        "to seed, so the shares are sorted before they are averaged; balanced experts "
+        "would all be at a third.");
     for (int i = 0; i < d->n; i++)
         for (int net = 0; net < SHIFT_NETS; net++)
             if (strcmp(d->set[i]->arm.variant, "mlp"))

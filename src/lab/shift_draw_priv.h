@@ -28,7 +28,7 @@ void shift_draw_probe(const struct shift_draw *d, const char *title, int net, in
                       int layer, int measure, const char *label);
 /* QoE of the exam in one profile. */
 void shift_draw_exam(const struct shift_draw *d, const char *title, int profile);
-/* One panel of one set: the shares of its experts. */
+/* One panel of one set: the shares of its experts, the most chosen of each run first. */
 void shift_draw_shares(const struct shift_draw *d, const struct shift_set *s, int net);
 
 /* A table: what the presets are beside the paper's text. */

@@ -253,6 +253,38 @@ static void segment_table(const struct shift_draw *d)
     }
 }
 
+/* Runs without a gain after a shift have no lag there, so their share is beside it. */
+static void lags(const struct shift_draw *d)
+{
+    enum { SHIFTS = SHIFT_SEGMENTS - 1 };
+    static const char *const names[SHIFTS] = {"L 2", "N 3", "D 4", "L 5", "N 6",
+                                              "D 7", "L 8", "N 9", "D 10"};
+    shift_draw_figure(d, "lag", "Adaptation after each shift",
+                      "Iterations to 90 % of the way to the plateau, of the runs that "
+                      "gained by learning on after the shift, and how many did.");
+    for (int panel = 0; panel < 2; panel++) {
+        report_panel(d->r, &(struct report_panel){
+                               .title = panel ? "runs with a gain" : "lag",
+                               .x = {.label = "segment"},
+                               .y = {.label = panel ? "share of runs" : "iterations"},
+                               .category = names,
+                               .categories = SHIFTS});
+        for (int i = 0; i < d->n; i++) {
+            const struct shift_set *s = d->set[i];
+            struct dots x;
+            for (int k = 0; k < SHIFTS; k++) {
+                double lag[SHIFT_SEEDS];
+                for (int run = 0; run < s->n; run++) {
+                    lag[run] = shift_segment_lag(&s->run[run], k + 1);
+                    if (panel) lag[run] = !isnan(lag[run]);
+                }
+                dot(&x, k, over_runs(lag, s->n));
+            }
+            bars(d, s->label, &x, SHIFTS);
+        }
+    }
+}
+
 /* What is remembered of a profile while others are in force. */
 static void exams(const struct shift_draw *d)
 {
@@ -392,6 +424,7 @@ static void section(struct shift_draw *d, const struct shift_plan *p, const char
     trims(d);
     profiles(d);
     levels(d);
+    lags(d);
     exams(d);
     updates(d);
     shift_draw_plasticity(d, !hint && strcmp(preset, "tuned") != 0);

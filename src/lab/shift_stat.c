@@ -145,17 +145,22 @@ double shift_lag(const double *q, int n)
     return n;
 }
 
+double shift_segment_lag(const struct shift_record *r, int segment)
+{
+    int from = at_segment(r, segment), to = at_segment(r, segment + 1);
+    double *q = malloc((size_t)(to - from + 1) * sizeof *q);
+    for (int i = from; q && i < to; i++)
+        q[i - from] = (double)r->point[i].qoe;
+    double lag = q ? shift_lag(q, to - from) : (double)NAN;
+    free(q);
+    return lag;
+}
+
 double shift_lags(const struct shift_record *r, double *adapted)
 {
     struct mean m = {0};
-    for (int s = 1; s < SHIFT_SEGMENTS; s++) {
-        int from = at_segment(r, s), to = at_segment(r, s + 1);
-        double *q = malloc((size_t)(to - from + 1) * sizeof *q);
-        for (int i = from; q && i < to; i++)
-            q[i - from] = (double)r->point[i].qoe;
-        take(&m, q ? shift_lag(q, to - from) : (double)NAN);
-        free(q);
-    }
+    for (int s = 1; s < SHIFT_SEGMENTS; s++)
+        take(&m, shift_segment_lag(r, s));
     if (adapted) *adapted = (double)m.n / (SHIFT_SEGMENTS - 1);
     return value(m);
 }

@@ -90,6 +90,8 @@ START_TEST(lags_and_segments_of_a_run)
     /* a mean of five is 1 once all five are: 12 + 4, the 17th */
     ck_assert_double_eq(shift_lags(&r, &adapted), 17);
     ck_assert_double_eq_tol(adapted, 3 / 9.0, 1e-12);
+    ck_assert_double_eq(shift_segment_lag(&r, 5), 17);
+    ck_assert(isnan(shift_segment_lag(&r, 4)));
     shift_segments(q, &r, 0, 1);
     ck_assert_double_eq_tol(q[2], 8 / 20.0, 1e-12);
     ck_assert_double_eq(q[3], 0);
