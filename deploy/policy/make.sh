@@ -3,23 +3,58 @@
 #
 #   deploy/policy/make.sh [DIR...]     folders of real traces, beside the generated links
 #
-# VIDEO=PATH (default: the generated video), STEPS and SEED change what is trained; EVAL="DIR..."
+# First some teachers of different seeds, one per CPU at a time; then a student, which begins
+# by imitating all of them and ends as PPO leaves it. What one training finds wavers from seed
+# to seed by more than most settings change it; what several agree on does not.
+#
+# VIDEO=PATH (default: the generated video), SEED, TEACHERS (0: none), TEACHER_STEPS, STEPS,
+# PART (of the traces) and TO (a folder, default build/policy) change what is made; EVAL="DIR..."
 # adds scores on more traces to the provenance file; SHIP=1 puts the result into
 # deploy/policy. Without real traces the policy is made from generated links alone and scores
 # a little lower on real ones.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-seed=${SEED:-1} steps=${STEPS:-0}
-abrd=build/abrd to=build/policy
+seed=${SEED:-1} teachers=${TEACHERS:-5} part=${PART:-all}
+teacher_steps=${TEACHER_STEPS:-12000000} steps=${STEPS:-16000000}
+abrd=build/abrd to=${TO:-build/policy}
 export OPENBLAS_NUM_THREADS=1
 mkdir -p "$to"
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
-train=("$abrd" train --preset tuned --variant pamoe --seed "$seed" --out "$to/moe.safetensors")
-[ "$steps" = 0 ] || train+=(--steps "$steps")
-for dir in "$@"; do train+=(--traces "$dir"); done
-[ -z "${VIDEO:-}" ] || train+=(--video "$VIDEO")
-printf '%s ' "${train[@]}"; echo
-start=$SECONDS
+common=("$abrd" train --preset tuned --variant pamoe --part "$part")
+for dir in "$@"; do common+=(--traces "$dir"); done
+[ -z "${VIDEO:-}" ] || common+=(--video "$VIDEO")
+
+# told COMMAND...: as a reader can use it: folders by name, never where they lay
+commands=
+told()
+{
+    local words=()
+    for word in "$@"; do
+        case $word in
+        /* | ../*) words+=("$(basename "$word")") ;;
+        *) words+=("$word") ;;
+        esac
+    done
+    echo "${words[*]}"
+    commands+="${commands:+,}
+    \"${words[*]}\""
+}
+
+start=$SECONDS list=
+for k in $(seq "$teachers"); do
+    file=$to/teacher$k.safetensors
+    train=("${common[@]}" --steps "$teacher_steps" --seed $((1000 * seed + k)) --out "$file")
+    told "${train[@]}"
+    [ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
+    "${train[@]}" --threads 1 --quiet --csv "$to/teacher$k.csv" >"$to/teacher$k.log" &
+    list+=${list:+,}$file
+done
+while [ -n "$(jobs -p)" ]; do wait -n; done
+
+train=("${common[@]}" --steps "$steps" --seed "$seed" --out "$to/moe.safetensors")
+[ -z "$list" ] || train+=(--entropy .01,.002 --teacher "$list")
+told "${train[@]}"
 "${train[@]}" --csv "$to/curve.csv" --json "$to/training.json"
 took=$((SECONDS - start))
 
@@ -32,16 +67,8 @@ fi
 
 commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 [ -z "$(git status --porcelain -- src include 2>/dev/null)" ] || commit="$commit+changes"
-# paths as a reader can use them: folders by name, never where they lay
-shown=()
-for word in "${train[@]}"; do
-    case $word in
-    /* | ../*) shown+=("$(basename "$word")") ;;
-    *) shown+=("$word") ;;
-    esac
-done
 {
-    printf '{\n  "command": "%s",\n' "${shown[*]}"
+    printf '{\n  "commands": [%s],\n' "$commands"
     printf '  "commit": "%s",\n  "seconds": %d,\n' "$commit" "$took"
     printf '  "sha256": "%s",\n' "$(sha256sum "$to/moe.safetensors" | cut -d' ' -f1)"
     printf '  "metadata": '
