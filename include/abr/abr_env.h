@@ -39,13 +39,16 @@ struct abr_env_cfg {
     struct qoe profiles[ABR_ENV_PROFILES];
     int64_t cycle_steps;
     double generated; /* share of episodes on generated links, if there are real traces */
-    double custom;    /* drawn weights, a third of them with another utility */
+    double custom;    /* drawn weights */
+    double simplex;   /* of those: uniform on the simplex; the others lie about the
+                       * profiles', a third of them with another utility */
     double ladders;   /* drawn video, with the link scaled to fit it */
     double players;   /* drawn buffer limit and RTT */
     double stretch;   /* a link faster or slower than its trace, by .6 .. 1.6 */
     double live;      /* no end known */
     double choose_first; /* the policy chooses chunk 0, else it comes at first_level */
     int first_level;     /* -1: drawn */
+    double any_first; /* where chunk 0 is not chosen, its level is drawn all the same */
     bool scale_reward;
     double reward_floor; /* smallest reward of a chunk after scaling, 0 = none */
     bool privileged;

@@ -38,6 +38,7 @@ struct abr_env_cfg abr_env_cfg_default(void)
         .n_profiles = QOE_PROFILES,
         .generated = 0.3,
         .custom = 0.25,
+        .simplex = 0.5,
         .ladders = 0.3,
         .players = 0.35,
         .live = 0.1,
@@ -92,9 +93,9 @@ static struct qoe simplex_weights(struct rng *r)
     return (struct qoe){w[0] / sum, w[1] / sum, w[2] / sum, QOE_LINEAR};
 }
 
-static struct qoe draw_weights(struct rng *r)
+static struct qoe draw_weights(struct rng *r, double simplex)
 {
-    if (chance(r, 0.5)) return simplex_weights(r);
+    if (chance(r, simplex)) return simplex_weights(r);
     struct qoe q = {
         .mu_quality = log_uniform(r, 0.5, 8.0),
         .mu_switch = log_uniform(r, 0.2, 8.0),
@@ -112,7 +113,7 @@ static struct qoe choose_profile(struct abr_env *m)
         s->tag = (int)(s->steps / m->cfg.cycle_steps % n);
     } else if (chance(&s->rng, m->cfg.custom)) {
         s->tag = n;
-        return draw_weights(&s->rng);
+        return draw_weights(&s->rng, m->cfg.simplex);
     } else {
         s->tag = (int)rng_below(&s->rng, (uint32_t)n);
     }
@@ -223,7 +224,8 @@ static void env_reset(void *self, struct env_out *out)
     memset(s->paper, 0, sizeof s->paper);
     if (!chance(&s->rng, m->cfg.choose_first)) {
         int levels = m->world.video->levels, first = m->cfg.first_level;
-        if (first < 0) first = (int)rng_below(&s->rng, (uint32_t)levels);
+        if (first < 0 || (m->cfg.any_first > 0.0 && chance(&s->rng, m->cfg.any_first)))
+            first = (int)rng_below(&s->rng, (uint32_t)levels);
         fetch(m, first < levels ? first : levels - 1);
     } else if (feat_rolled(m->cfg.layout)) {
         feat_paper_push(s->paper, &s->player.view);

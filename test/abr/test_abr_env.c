@@ -96,6 +96,38 @@ START_TEST(everything_drawn_stays_finite)
 }
 END_TEST
 
+/* Weights on the simplex sum to 1 and come near its edges; the others keep to their ranges. The
+ * level of chunk 0 is always 1, or any. */
+START_TEST(weights_and_first_levels_as_asked)
+{
+    struct fixture f = setup(30);
+    for (int any = 0; any < 2; any++) {
+        struct abr_env_cfg c = abr_env_cfg_default();
+        c.custom = 1;
+        c.ladders = c.choose_first = 0;
+        c.simplex = c.any_first = any;
+        struct walk w;
+        begin(&w, &c, &f, 0);
+        int outside = 0, edge = 0, seen = 0;
+        for (int i = 0; i < 400; i++) {
+            w.env.reset(w.env.self, &w.out);
+            const struct view *v = &abr_env_player(&w.env)->view;
+            const struct qoe *q = &v->qoe;
+            double sum = q->mu_quality + q->mu_switch + q->mu_stall;
+            seen |= 1 << v->last_level;
+            edge += q->mu_quality < .05 * sum || q->mu_stall < .05 * sum;
+            outside += any ? fabs(sum - 1) > 1e-12
+                           : q->mu_quality < .5 || q->mu_switch < .2 || q->mu_stall > 8;
+        }
+        ck_assert_int_eq(outside, 0);
+        ck_assert_int_eq(seen, any ? (1 << f.video->levels) - 1 : 1 << 1);
+        if (any) ck_assert_int_gt(edge, 40); /* a share of 1 - .95^2 - .95^2 + .9^2 */
+        w.env.free(w.env.self);
+    }
+    teardown(&f);
+}
+END_TEST
+
 /* No noise, no draws but the trace and the row: the rewards are those of a player that
  * the same world gave. Found by trying all traces and rows, as the draw is the env's. */
 START_TEST(rewards_are_the_players)
@@ -334,6 +366,7 @@ Suite *suite_abr_abr_env(void)
     Suite *s = suite_create("abr/abr_env");
     TCase *t = tcase_create("all");
     tcase_add_test(t, everything_drawn_stays_finite);
+    tcase_add_test(t, weights_and_first_levels_as_asked);
     tcase_add_test(t, rewards_are_the_players);
     tcase_add_test(t, ids_differ_and_repeat);
     tcase_add_test(t, state_round_trip);
