@@ -8,7 +8,7 @@
  *             start: C itself (add), bias (n) in each row, or 0
  *             gate:  an element becomes 0 where gate (m, n) is not > 0
  *   colsum    s (n) += sum over rows of x (rows, n)
- *   adam      the step of adam.h with its constants worked out
+ *   adam      the step of adam.h with its constants worked out, then the noise below
  *   sumsq     sum of squares, in double
  *   noise     w_i += scale * eps_i, eps_i ~ N(0, 1)
  *   softmax   per row of x (rows, n): p, ln p and entropy over the bits of mask; p and
@@ -16,9 +16,11 @@
  *             is. mask NULL: all of them; logp and entropy NULL: not wanted; p may be x
  *   exp       y_i = exp(x_i), x within -87 .. 88
  *
- * The noise is Box and Muller's transform of 16 interleaved xoshiro128+ streams (Blackman
- * and Vigna 2019) that start from a hash of `key`: the same integers on every CPU,
- * floats that agree to rounding. Its values end at 6.7 standard deviations.
+ * The noise is the inverse of the normal distribution at the numbers of 16 interleaved
+ * xoshiro128+ streams (Blackman and Vigna 2019) that start from a hash of `key`: the same
+ * integers on every CPU, floats that agree to rounding. The inverse is one cubic for each
+ * octave of the tail's probability, right to 2.4e-4; its values end at 6.2 standard
+ * deviations.
  *
  * Determinism: a result depends on the arguments and on the table, never on threads. An
  * element of a product does not depend on the other rows. Between tables the last bits
@@ -48,6 +50,8 @@ struct kern_product {
 struct kern_adam {
     float scale, decay, beta1, beta2, c1, c2; /* c = 1 - beta */
     float rate, root, eps; /* rate = lr / (1 - b1^t), root = 1 / sqrt(1 - b2^t) */
+    float noise;           /* scale; 0 = none */
+    uint64_t key;          /* of the noise */
 };
 
 struct kern {

@@ -24,6 +24,8 @@ void adam_step(float *theta, float *m, float *v, const float *grad, size_t n,
         .rate = (float)(cfg->lr / (1.0 - pow(cfg->beta1, (double)t))),
         .root = (float)(1.0 / sqrt(1.0 - pow(cfg->beta2, (double)t))),
         .eps = (float)cfg->eps,
+        .noise = (float)cfg->noise,
+        .key = cfg->key,
     };
     kern_best()->adam(theta, m, v, grad, n, &c);
 }

@@ -6,6 +6,10 @@
 
 #include "kern_loops_priv.h"
 
+#include "kern_noise_priv.h"
+
+#include "kern_adam_priv.h"
+
 #include "kern_product_priv.h"
 
 #include "kern_table_priv.h"

@@ -80,170 +80,33 @@ static void colsum(float *restrict s, const float *restrict x, int rows, int n)
             s[j] += x[(size_t)i * (size_t)n + (size_t)j];
 }
 
-/* 32 sums in a fixed order: independent additions, and the same bytes every time */
+/* 64 sums in a fixed order: independent additions, and the same bytes every time. In float
+ * for a while only, so that small squares are not lost beside large sums, and in double
+ * where they do not fit a float. */
 static double sumsq(const float *x, size_t n)
 {
-    enum { SUMS = 32 };
-    double s[SUMS] = {0.0}, sum = 0.0;
-    size_t i = 0;
-    for (; i + SUMS <= n; i += SUMS)
+    enum { SUMS = 64, ROUNDS = 32, BLOCK = SUMS * ROUNDS };
+    double sum = 0.0;
+    for (size_t at = 0; at < n; at += BLOCK) {
+        const float *from = x + at;
+        size_t count = n - at < BLOCK ? n - at : BLOCK, i = 0;
+        float s[SUMS] = {0.0f};
+        for (; i + SUMS <= count; i += SUMS)
+            for (size_t j = 0; j < SUMS; j++)
+                s[j] += from[i + j] * from[i + j];
+        for (size_t j = 0; i + j < count; j++)
+            s[j] += from[i + j] * from[i + j];
+        double block = 0.0;
         for (size_t j = 0; j < SUMS; j++)
-            s[j] += (double)x[i + j] * (double)x[i + j];
-    for (size_t j = 0; i + j < n; j++)
-        s[j] += (double)x[i + j] * (double)x[i + j];
-    for (size_t j = 0; j < SUMS; j++)
-        sum += s[j];
-    return sum;
-}
-
-/* ---- Adam */
-
-#ifdef __AVX512F__
-
-/* Root and quotient as estimates of 14 bits with one Newton step each: the machine's own
- * instructions for them take four times as long. */
-LANE __m512 root_of(__m512 v)
-{
-    /* 0 has no reciprocal root; a NaN in v comes through */
-    __m512 x = _mm512_max_ps(_mm512_set1_ps(1e-37f), v);
-    __m512 y = _mm512_rsqrt14_ps(x), xy = _mm512_mul_ps(x, y);
-    __m512 rest = _mm512_fnmadd_ps(xy, y, _mm512_set1_ps(1.0f));
-    return _mm512_fmadd_ps(_mm512_mul_ps(xy, _mm512_set1_ps(0.5f)), rest, xy);
-}
-
-LANE __m512 quotient(__m512 a, __m512 b)
-{
-    __m512 y = _mm512_rcp14_ps(b);
-    __m512 rest = _mm512_fnmadd_ps(b, y, _mm512_set1_ps(1.0f));
-    return _mm512_mul_ps(a, _mm512_fmadd_ps(y, rest, y));
-}
-
-static void adam(float *theta, float *m, float *v, const float *grad, size_t n,
-                 const struct kern_adam *c)
-{
-    __m512 scale = _mm512_set1_ps(c->scale), decay = _mm512_set1_ps(c->decay);
-    __m512 b1 = _mm512_set1_ps(c->beta1), b2 = _mm512_set1_ps(c->beta2);
-    __m512 c1 = _mm512_set1_ps(c->c1), c2 = _mm512_set1_ps(c->c2);
-    __m512 rate = _mm512_set1_ps(c->rate), root = _mm512_set1_ps(c->root);
-    __m512 eps = _mm512_set1_ps(c->eps);
-    for (size_t i = 0; i < n; i += 16) {
-        __mmask16 on = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : (__mmask16)0xffff;
-        __m512 t = _mm512_maskz_loadu_ps(on, theta + i);
-        __m512 g = _mm512_mul_ps(scale, _mm512_maskz_loadu_ps(on, grad + i));
-        g = _mm512_fmadd_ps(decay, t, g);
-        __m512 mi = _mm512_mul_ps(b1, _mm512_maskz_loadu_ps(on, m + i));
-        mi = _mm512_fmadd_ps(c1, g, mi);
-        __m512 vi = _mm512_mul_ps(b2, _mm512_maskz_loadu_ps(on, v + i));
-        vi = _mm512_fmadd_ps(_mm512_mul_ps(c2, g), g, vi);
-        __m512 below = _mm512_fmadd_ps(root_of(vi), root, eps);
-        t = _mm512_sub_ps(t, quotient(_mm512_mul_ps(rate, mi), below));
-        _mm512_mask_storeu_ps(m + i, on, mi);
-        _mm512_mask_storeu_ps(v + i, on, vi);
-        _mm512_mask_storeu_ps(theta + i, on, t);
-    }
-}
-
-#else
-
-/* restrict: the compiler vectorises only what it may reorder, see the no-overlap rule */
-static void adam(float *restrict theta, float *restrict m, float *restrict v,
-                 const float *restrict grad, size_t n, const struct kern_adam *c)
-{
-    const struct kern_adam k = *c;
-    for (size_t i = 0; i < n; i++) {
-        float g = k.scale * grad[i] + k.decay * theta[i];
-        m[i] = k.beta1 * m[i] + k.c1 * g;
-        v[i] = k.beta2 * v[i] + k.c2 * g * g;
-        theta[i] -= k.rate * m[i] / (sqrtf(v[i]) * k.root + k.eps);
-    }
-}
-
-#endif
-
-/* ---- noise */
-
-enum { STREAMS = 16, ROUNDS = 8, HALF = STREAMS * ROUNDS, WHOLE = 2 * HALF };
-
-struct streams {
-    uint32_t s[4][STREAMS];
-};
-
-/* 32 bits from 64, all of which matter (the finaliser of splitmix64) */
-LANE uint32_t hashed(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)(z >> 32);
-}
-
-static void streams_init(struct streams *g, uint64_t key)
-{
-    uint32_t *s = g->s[0];
-    for (uint64_t i = 0; i < 4 * STREAMS; i++)
-        s[i] = hashed(key + i * UINT64_C(0x9e3779b97f4a7c15)) | (i < STREAMS);
-}
-
-/* `words` rounds of every stream: out (words, STREAMS) */
-static void streams_fill(uint32_t *restrict out, struct streams *restrict g, int words)
-{
-    struct streams l = *g;
-    for (int w = 0; w < words; w++, out += STREAMS)
-        for (int i = 0; i < STREAMS; i++) {
-            uint32_t *a = l.s[0] + i, *b = l.s[1] + i, *c = l.s[2] + i, *d = l.s[3] + i;
-            uint32_t t = *b << 9;
-            out[i] = *a + *d;
-            *c ^= *a;
-            *d ^= *b;
-            *b ^= *c;
-            *a ^= *d;
-            *c ^= t;
-            *d = *d << 11 | *d >> 21;
+            block += (double)s[j];
+        if (!isfinite(block)) {
+            block = 0.0;
+            for (size_t j = 0; j < count; j++)
+                block += (double)from[j] * (double)from[j];
         }
-    *g = l;
-}
-
-/* Two normal numbers from a length and an angle. The angle's top bits say whether sine and
- * cosine change places and the cosine its sign; the rest lies within an eighth of a turn
- * on both sides of 0. */
-LANE void box_muller(float *x, float *y, uint32_t length, uint32_t angle, float scale)
-{
-    float u = ((float)(int32_t)(length >> 1) + 0.5f) * 0x1p-31f; /* (0, 1] */
-    float r = scale * sqrtf(-2.0f * lane_log(u));
-    float t = (float)((int32_t)(angle << 2) >> 2) * 0x1p-30f; /* -1/2 .. 1/2 quarters */
-    float q = t * t;
-    float sine = -0.0046021492f, cosine = -0.0204081584f;
-    sine = sine * q + 0.0796802176f;
-    sine = sine * q - 0.6459634777f;
-    sine = r * t * (sine * q + 1.5707963220f);
-    cosine = cosine * q + 0.2535986713f;
-    cosine = cosine * q - 1.2336970074f;
-    cosine = cosine * q + 0.9999999723f;
-    cosine = float_of(bits_of(r * cosine) ^ (angle & 0x80000000u));
-    uint32_t swap = (uint32_t)((int32_t)(angle << 1) >> 31);
-    uint32_t c = bits_of(cosine), s = bits_of(sine), both = (c ^ s) & swap;
-    *x = float_of(c ^ both);
-    *y = float_of(s ^ both);
-}
-
-/* WHOLE numbers at a time; the draws of a whole block are used up even by a short one */
-static void noise(float *w, size_t n, float scale, uint64_t key)
-{
-    struct streams g;
-    uint32_t bits[WHOLE];
-    float x[HALF], y[HALF];
-    streams_init(&g, key);
-    while (n > 0) {
-        streams_fill(bits, &g, 2 * ROUNDS);
-        for (int i = 0; i < HALF; i++)
-            box_muller(&x[i], &y[i], bits[i], bits[HALF + i], scale);
-        size_t first = n < HALF ? n : HALF, second = n < WHOLE ? n - first : HALF;
-        for (size_t i = 0; i < first; i++)
-            w[i] += x[i];
-        for (size_t i = 0; i < second; i++)
-            w[HALF + i] += y[i];
-        w += first + second;
-        n -= first + second;
+        sum += block;
     }
+    return sum;
 }
 
 /* ---- softmax */

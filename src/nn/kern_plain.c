@@ -7,6 +7,10 @@
 
 #include "kern_loops_priv.h"
 
+#include "kern_noise_priv.h"
+
+#include "kern_adam_priv.h"
+
 #include <assert.h>
 #include <string.h>
 

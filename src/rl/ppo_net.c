@@ -96,6 +96,11 @@ static void add_heads(struct ppo_net *l)
     }
 }
 
+static bool is_tied(const struct ppo_net *l, const struct ppo_cfg *cfg)
+{
+    return cfg->tied_heads && l->net->cfg.experts > 1;
+}
+
 /* Every step moves them, as it does the router, so they share its count. */
 static void step_tied_heads(struct ppo_net *l, const struct adam_cfg *cfg, float scale)
 {
@@ -104,6 +109,26 @@ static void step_tied_heads(struct ppo_net *l, const struct adam_cfg *cfg, float
     adam_step(l->net->theta + r.at, l->m + r.at, l->v + r.at, l->grad + r.at, r.n, cfg,
               l->steps[0], scale);
     ppo_net_tie_heads(l);
+}
+
+/* Adam, when there were samples, and noise: both in one pass where their ranges agree. */
+static void step_expert(struct ppo_net *l, const struct ppo_cfg *cfg, int k,
+                        const struct adam_cfg *adam, float scale, double gamma_noise)
+{
+    struct mix *net = l->net;
+    struct mix_range whole = mix_expert(&net->cfg, k), trunk = mix_trunk(&net->cfg, k);
+    bool tied = is_tied(l, cfg), used = l->used[k];
+    double gamma = adam->lr * gamma_noise;
+    if (used) {
+        struct adam_cfg a = *adam;
+        a.noise = tied ? cfg->noise_std : gamma;
+        if (a.noise > 0.0) a.key = rng_u64(&l->rng);
+        adam_range(l, tied ? trunk : whole, &l->steps[1 + k], &a, scale);
+        if (tied && gamma > 0.0)
+            inject_noise(net->theta + whole.at, whole.n, gamma, &l->rng);
+    }
+    if (cfg->noise_std > 0.0 && !(used && tied))
+        inject_noise(net->theta + trunk.at, trunk.n, cfg->noise_std, &l->rng);
 }
 
 double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
@@ -120,22 +145,12 @@ double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
     double scale = 1.0;
     if (cfg->max_grad_norm > 0.0 && norm > cfg->max_grad_norm)
         scale = cfg->max_grad_norm / norm;
-    struct adam_cfg adam = {lr, cfg->beta1, cfg->beta2, cfg->eps, cfg->weight_decay};
-
-    bool tied = cfg->tied_heads && net->cfg.experts > 1;
+    struct adam_cfg adam = {lr, cfg->beta1, cfg->beta2, cfg->eps, cfg->weight_decay,
+                            0,  0};
     adam_range(l, router, &l->steps[0], &adam, (float)scale);
-    for (int k = 0; k < net->cfg.experts; k++) {
-        struct mix_range whole = mix_expert(&net->cfg, k);
-        struct mix_range trunk = mix_trunk(&net->cfg, k);
-        if (l->used[k]) {
-            adam_range(l, tied ? trunk : whole, &l->steps[1 + k], &adam, (float)scale);
-            if (gamma_noise > 0.0)
-                inject_noise(net->theta + whole.at, whole.n, lr * gamma_noise, &l->rng);
-        }
-        if (cfg->noise_std > 0.0)
-            inject_noise(net->theta + trunk.at, trunk.n, cfg->noise_std, &l->rng);
-    }
-    if (tied) step_tied_heads(l, &adam, (float)scale);
+    for (int k = 0; k < net->cfg.experts; k++)
+        step_expert(l, cfg, k, &adam, (float)scale, gamma_noise);
+    if (is_tied(l, cfg)) step_tied_heads(l, &adam, (float)scale);
     return norm;
 }
 
