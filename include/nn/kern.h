@@ -7,6 +7,10 @@
  *   product   C (m, n) = start + A (m, k) B (k, n), then max(., 0), then the gate
  *             start: C itself (add), bias (n) in each row, or 0
  *             gate:  an element becomes 0 where gate (m, n) is not > 0
+ *   affine    y (out) = W (out, in) x + b, then max(., 0) when relu: a product of one row
+ *   gather    row i of out (n, dim) is row order[i] of rows (.., dim)
+ *   choose    per row of x + z (rows, n) the place of the largest, the first of equal
+ *             ones; NaN is taken when there is nothing else. z may be NULL
  *   colsum    s (n) += sum over rows of x (rows, n)
  *   adam      the step of adam.h with its constants worked out, then the noise below
  *   sumsq     sum of squares, in double
@@ -57,6 +61,10 @@ struct kern_adam {
 struct kern {
     const char *name;
     void (*product)(const struct kern_product *p);
+    void (*affine)(float *y, const float *w, const float *b, const float *x, int out,
+                   int in, bool relu);
+    void (*gather)(float *out, const float *rows, const int *order, int n, int dim);
+    void (*choose)(int *at, const float *x, const float *z, int rows, int n);
     void (*colsum)(float *s, const float *x, int rows, int n);
     void (*adam)(float *theta, float *m, float *v, const float *grad, size_t n,
                  const struct kern_adam *c);
@@ -67,7 +75,7 @@ struct kern {
     void (*exp)(float *y, const float *x, size_t n);
 };
 
-#define KERN_SOFTMAX_MAX 64 /* columns of softmax, 32 with a mask, at most */
+#define KERN_SOFTMAX_MAX 64 /* columns of softmax and choose, 32 with a mask, at most */
 
 const struct kern *kern_best(void);
 /* The tables that this CPU can run, plain first; NULL behind the last. */

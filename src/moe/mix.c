@@ -26,6 +26,7 @@ struct mix_ws {
     int *order, *chosen;            /* (max_batch) */
     float *x;                       /* (max_batch, in), by place */
     float *gate;                    /* (max_batch, experts), by caller's row */
+    bool weighed;                   /* gate holds p, else g */
     float *h[MIX_LAYERS_MAX];       /* (places, hidden) */
     float *y;                       /* (places, out), before the gate */
     float *mixed;                   /* dense-probs: (max_batch, out), what forward gave */
@@ -248,25 +249,25 @@ static void hidden_of(float **h, const struct mix_ws *ws, struct span s)
         h[l] = ws->h[l] + (size_t)s.at * (size_t)ws->cfg.hidden;
 }
 
-/* g = W x + b into ws->gate, the choice, then p in place */
-static void route(const struct mix *m, struct mix_ws *ws, const float *x, const float *z)
+/* p in the place of g */
+static void weigh(struct mix_ws *ws)
+{
+    if (ws->weighed) return;
+    kern_best()->softmax(ws->gate, NULL, NULL, ws->gate, NULL, ws->n, ws->cfg.experts);
+    ws->weighed = true;
+}
+
+/* g = W x + b into ws->gate, the choice, then p where somebody asks for it */
+static void route(const struct mix *m, struct mix_ws *ws, const float *x, const float *z,
+                  bool wanted)
 {
     int experts = m->cfg.experts;
     const float *w = m->theta, *b = w + (size_t)experts * (size_t)m->cfg.in;
     linear_forward(ws->gate, x, w, b, ws->n, m->cfg.in, experts);
-
-    for (int i = 0; i < ws->n; i++) {
-        float *g = ws->gate + (size_t)i * (size_t)experts;
-        if (z && is_top1(&m->cfg)) {
-            float noisy[MIX_EXPERTS_MAX];
-            for (int k = 0; k < experts; k++)
-                noisy[k] = g[k] + z[(size_t)i * (size_t)experts + (size_t)k];
-            ws->chosen[i] = act_argmax(noisy, experts);
-        } else {
-            ws->chosen[i] = act_argmax(g, experts);
-        }
-    }
-    kern_best()->softmax(ws->gate, NULL, NULL, ws->gate, NULL, ws->n, experts);
+    kern_best()->choose(ws->chosen, ws->gate, is_top1(&m->cfg) ? z : NULL, ws->n,
+                        experts);
+    ws->weighed = false;
+    if (wanted || m->cfg.route != MIX_TOP1_UNSCALED) weigh(ws);
 }
 
 /* counting sort of the rows by chosen expert; stable, so the order is reproducible */
@@ -320,11 +321,9 @@ static void forward_probs(float *y, const struct mix *m, struct mix_ws *ws)
 
 static void forward_top1(float *y, const struct mix *m, struct mix_ws *ws, const float *x)
 {
-    size_t in = (size_t)m->cfg.in, out = (size_t)m->cfg.out;
-    size_t experts = (size_t)m->cfg.experts;
+    size_t out = (size_t)m->cfg.out, experts = (size_t)m->cfg.experts;
     sort_by_expert(ws);
-    for (size_t i = 0; i < (size_t)ws->n; i++)
-        memcpy(ws->x + i * in, x + (size_t)ws->order[i] * in, sizeof *x * in);
+    kern_best()->gather(ws->x, x, ws->order, ws->n, m->cfg.in);
     for (int k = 0; k < m->cfg.experts; k++)
         run_expert(ws->y + (size_t)ws->start[k] * out, m, ws, k);
 
@@ -350,7 +349,7 @@ void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
         for (int i = 0; i < n; i++)
             ws->gate[i] = 1.0f;
     } else {
-        route(m, ws, x, z);
+        route(m, ws, x, z, gate);
     }
 
     if (is_top1(&m->cfg)) {
@@ -493,6 +492,7 @@ float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *w
         back_dense(grad, m, ws, dy);
 
     float slope[MIX_EXPERTS_MAX] = {0}, loss = 0.0f;
+    if (balance > 0.0f) weigh(ws);
     if (balance > 0.0f) loss = balance_loss(slope, ws, balance);
     if (m->cfg.route != MIX_TOP1_UNSCALED || balance > 0.0f)
         back_router(grad, m, ws, slope);

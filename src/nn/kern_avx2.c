@@ -12,6 +12,8 @@
 
 #include "kern_product_priv.h"
 
+#include "kern_affine_priv.h"
+
 #include "kern_table_priv.h"
 
 #endif

@@ -73,12 +73,34 @@ static void exp_all(float *y, const float *x, size_t n)
 
 /* ---- sums */
 
+#ifdef __AVX2__
+
+static void colsum(float *s, const float *x, int rows, int n)
+{
+    for (int j = 0; j < n; j += LANES) {
+        part on = part_of(n - j);
+        const float *from = x + j;
+        vec even = load(s + j, on), odd = all(0.0f);
+        int i = 0;
+        for (; i + 2 <= rows; i += 2, from += 2 * n) {
+            even = even + load(from, on);
+            odd = odd + load(from + n, on);
+        }
+        if (i < rows) even = even + load(from, on);
+        store(s + j, on, even + odd);
+    }
+}
+
+#else
+
 static void colsum(float *restrict s, const float *restrict x, int rows, int n)
 {
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < n; j++)
             s[j] += x[(size_t)i * (size_t)n + (size_t)j];
 }
+
+#endif
 
 /* 64 sums in a fixed order: independent additions, and the same bytes every time. In float
  * for a while only, so that small squares are not lost beside large sums, and in double
@@ -107,6 +129,22 @@ static double sumsq(const float *x, size_t n)
         sum += block;
     }
     return sum;
+}
+
+/* ---- rows */
+
+static void gather(float *restrict out, const float *restrict rows, const int *order,
+                   int n, int dim)
+{
+    for (int i = 0; i < n; i++, out += dim) {
+        const float *from = rows + (size_t)order[i] * (size_t)dim;
+#ifdef __AVX2__
+        for (int j = 0; j < dim; j += LANES)
+            store(out + j, part_of(dim - j), load(from + j, part_of(dim - j)));
+#else
+        memcpy(out, from, sizeof *out * (size_t)dim);
+#endif
+    }
 }
 
 /* ---- softmax */
@@ -237,5 +275,77 @@ static void softmax(float *p, float *logp, float *entropy, const float *x,
             softmax_row(p + at, l, h, x + at, bits, n);
         else
             softmax_block(p + at, l, h, x + at, bits, left, n);
+    }
+}
+
+/* ---- choice */
+
+/* t (n, ROWS) holds x + z; a number is better than a NaN */
+#ifdef __AVX512F__
+
+LANE void choose_columns(int *at, float (*t)[ROWS], int n)
+{
+    vec top = load(t[0], part_of(LANES));
+    __m512i best = _mm512_setzero_si512();
+    for (int j = 1; j < n; j++) {
+        vec x = load(t[j], part_of(LANES));
+        part better = _mm512_cmp_ps_mask(x, top, _CMP_NLE_UQ); /* or one is a NaN */
+        better = _mm512_mask_cmp_ps_mask(better, x, x, _CMP_ORD_Q);
+        top = _mm512_mask_mov_ps(top, better, x);
+        best = _mm512_mask_mov_epi32(best, better, _mm512_set1_epi32(j));
+    }
+    _mm512_storeu_si512(at, best);
+}
+
+#else
+
+LANE void choose_columns(int *at, float (*t)[ROWS], int n)
+{
+    float top[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        top[i] = t[0][i], at[i] = 0;
+    for (int j = 1; j < n; j++)
+        for (int i = 0; i < ROWS; i++) {
+            float x = t[j][i];
+            int better = (x > top[i]) | ((top[i] != top[i]) & (x == x));
+            top[i] = better ? x : top[i];
+            at[i] = better ? j : at[i];
+        }
+}
+
+#endif
+
+static int choose_row(const float *x, const float *z, int n)
+{
+    int best = 0;
+    float top = z ? x[0] + z[0] : x[0];
+    for (int j = 1; j < n; j++) {
+        float v = z ? x[j] + z[j] : x[j];
+        if (!(v > top) && !(isnan(top) && !isnan(v))) continue;
+        best = j;
+        top = v;
+    }
+    return best;
+}
+
+static void choose(int *at, const float *x, const float *z, int rows, int n)
+{
+    assert(n > 0 && n <= KERN_SOFTMAX_MAX);
+    for (int i = 0; i < rows; i += ROWS) {
+        float t[KERN_SOFTMAX_MAX][ROWS], s[KERN_SOFTMAX_MAX][ROWS];
+        int from = i * n, left = rows - i < ROWS ? rows - i : ROWS, found[ROWS];
+        if (left == 1) {
+            at[i] = choose_row(x + from, z ? z + from : NULL, n);
+            continue;
+        }
+        to_columns(t, x + from, left, n);
+        if (z) {
+            to_columns(s, z + from, left, n);
+            for (int j = 0; j < n; j++)
+                for (int k = 0; k < ROWS; k++)
+                    t[j][k] += s[j][k];
+        }
+        choose_columns(found, t, n);
+        memcpy(at + i, found, sizeof *at * (size_t)left);
     }
 }

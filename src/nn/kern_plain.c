@@ -35,4 +35,13 @@ static void product(const struct kern_product *p)
         p->c[i] = p->gate[i] > 0.0f ? p->c[i] : 0.0f;
 }
 
+static void affine(float *y, const float *w, const float *b, const float *x, int out,
+                   int in, bool relu)
+{
+    memcpy(y, b, sizeof *b * (size_t)out);
+    blas_gemv(y, w, x, out, in, 1.0f);
+    for (int i = 0; relu && i < out; i++)
+        y[i] = y[i] < 0.0f ? 0.0f : y[i];
+}
+
 #include "kern_table_priv.h"

@@ -113,22 +113,47 @@ static tile_fn *const tiles[TILE_VECS + 1][15] = {
 
 /* ---- the product */
 
-/* B (n, ldb) from row j and column k: `depth` columns as rows of panel (depth, wide) */
+/* turn_panel for a corner, where rows and depth are LANES at most */
+static void turn_corner(float *panel, int wide, const float *b, long ldb, int rows,
+                        int depth)
+{
+    enum { FEW = 4 };
+    if (rows <= FEW || depth <= FEW) {
+        for (int j = 0; j < rows; j++)
+            for (int k = 0; k < depth; k++)
+                panel[k * wide + j] = b[j * ldb + k];
+        return;
+    }
+    vec r[LANES];
+    for (int i = 0; i < LANES; i++)
+        r[i] = i < rows ? load(b + i * ldb, part_of(depth)) : all(0.0f);
+    turn(r);
+    for (int i = 0; i < depth; i++)
+        store(panel + i * wide, part_of(LANES), r[i]);
+}
+
+/* B (rows, ldb) to panel (depth, wide); behind the rows it is left as it was */
 static void turn_panel(float *panel, int wide, const float *b, long ldb, int rows,
                        int depth)
 {
     for (int j = 0; j < rows; j += LANES)
         for (int k = 0; k < depth; k += LANES) {
-            part on = part_of(depth - k);
+            float *to = panel + k * wide + j;
+            const float *from = b + j * ldb + k;
+            int down = rows - j < LANES ? rows - j : LANES;
+            int over = depth - k < LANES ? depth - k : LANES;
+            if (down < LANES || over < LANES) {
+                turn_corner(to, wide, from, ldb, down, over);
+                continue;
+            }
             vec r[LANES];
 #pragma GCC unroll 16
             for (int i = 0; i < LANES; i++)
-                r[i] = j + i < rows ? load(b + (j + i) * ldb + k, on) : all(0.0f);
+                r[i] = load(from + i * ldb, part_of(LANES));
             turn(r);
 #pragma GCC unroll 16
             for (int i = 0; i < LANES; i++)
-                if (k + i < depth)
-                    store(panel + (k + i) * wide + j, part_of(LANES), r[i]);
+                store(to + i * wide, part_of(LANES), r[i]);
         }
 }
 
@@ -140,7 +165,9 @@ static void columns(const struct kern_product *q, int j, int cols, int vecs)
 {
     float panel[DEPTH * TILE_VECS * LANES] __attribute__((aligned(64)));
     int passes = (q->k + DEPTH - 1) / DEPTH, wide = vecs * LANES;
+    /* tiles of two heights, one row apart, as tall as they can be */
     int count = (q->m + TILE_ROWS[vecs] - 1) / TILE_ROWS[vecs];
+    int least = q->m / count, more = q->m % count;
     struct pass p = {.c = q->c + j,
                      .ldb = q->b_transposed ? wide : q->n,
                      .ldc = q->n,
@@ -148,9 +175,9 @@ static void columns(const struct kern_product *q, int j, int cols, int vecs)
                      .a_col = q->a_transposed ? q->m : 1,
                      .lanes = cols - (vecs - 1) * LANES};
     for (int i = 0; i < passes; i++) {
-        int k = (int)((long)q->k * i / passes);
+        int k = passes == 1 ? 0 : (int)((long)q->k * i / passes);
         bool end = i == passes - 1;
-        p.k = (int)((long)q->k * (i + 1) / passes) - k;
+        p.k = end ? q->k - k : (int)((long)q->k * (i + 1) / passes) - k;
         p.b = q->b_transposed ? panel : q->b + (long)k * q->n + j;
         p.bias = q->bias && !i ? q->bias + j : NULL;
         p.gate = q->gate && end ? q->gate + j : NULL;
@@ -158,10 +185,10 @@ static void columns(const struct kern_product *q, int j, int cols, int vecs)
         p.relu = q->relu && end;
         if (q->b_transposed)
             turn_panel(panel, wide, q->b + (long)j * q->k + k, q->k, cols, p.k);
-        for (int t = 0; t < count; t++) {
-            int row = (int)((long)q->m * t / count);
-            int rows = (int)((long)q->m * (t + 1) / count) - row;
+        for (int t = 0, row = 0; t < count; t++) {
+            int rows = least + (t < more);
             tiles[vecs][rows](&p, q->a + k * p.a_col, row);
+            row += rows;
         }
     }
 }

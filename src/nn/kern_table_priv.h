@@ -4,6 +4,9 @@
 const struct kern KERN_TABLE = {
     .name = KERN_WORD,
     .product = product,
+    .affine = affine,
+    .gather = gather,
+    .choose = choose,
     .colsum = colsum,
     .adam = adam,
     .sumsq = sumsq,

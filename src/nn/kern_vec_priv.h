@@ -42,6 +42,10 @@ LANE vec where_positive(vec gate, vec v)
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(gate, _mm512_setzero_ps(), _CMP_GT_OQ),
                                v);
 }
+LANE float total(vec v)
+{
+    return _mm512_reduce_add_ps(v);
+}
 
 /* r holds LANES rows; afterwards its columns */
 LANE void turn(vec r[LANES])
@@ -109,6 +113,12 @@ LANE vec not_below_zero(vec v)
 LANE vec where_positive(vec gate, vec v)
 {
     return _mm256_and_ps(_mm256_cmp_ps(gate, _mm256_setzero_ps(), _CMP_GT_OQ), v);
+}
+LANE float total(vec v)
+{
+    __m128 x = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
 }
 
 LANE void turn(vec r[LANES])

@@ -1,18 +1,12 @@
 #include "nn/linear.h"
 
-#include "nn/act.h"
-#include "nn/blas.h"
 #include "nn/kern.h"
-
-#include <string.h>
 
 static void forward(float *y, const float *x, const float *w, const float *b, int n,
                     int in, int out, bool relu)
 {
     if (n == 1) {
-        memcpy(y, b, sizeof *b * (size_t)out);
-        blas_gemv(y, w, x, out, in, 1.0f);
-        if (relu) act_relu(y, (size_t)out);
+        kern_best()->affine(y, w, b, x, out, in, relu);
         return;
     }
     kern_best()->product(&(struct kern_product){.c = y,

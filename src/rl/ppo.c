@@ -149,6 +149,10 @@ void ppo_set_imitate(struct ppo *p, double imitate)
 static void gather(float *out, const float *rows, const int *order, int n, int dim,
                    int stride)
 {
+    if (dim == stride) {
+        kern_best()->gather(out, rows, order, n, dim);
+        return;
+    }
     for (int i = 0; i < n; i++)
         memcpy(out + (size_t)i * (size_t)stride, rows + (size_t)order[i] * (size_t)dim,
                (size_t)dim * sizeof *out);

@@ -3,6 +3,7 @@
 #include "base/pool.h"
 #include "nn/kern.h"
 #include "rl/gae.h"
+#include "rl/inject.h"
 #include "rollout_priv.h"
 
 #include <assert.h>
@@ -271,14 +272,12 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
     struct seat *s = &r->seats[env];
     int row = env * r->cfg.steps + t;
     size_t at = (size_t)row, obs = (size_t)r->spec.obs_dim;
-    size_t priv = (size_t)r->spec.priv_dim, experts = (size_t)r->experts;
+    size_t priv = (size_t)r->spec.priv_dim;
     struct env_out out = place(r, env);
 
     int action = sample(prob, s->mask, r->spec.actions, rng_uniform(&s->rng));
     memcpy(r->obs + at * obs, out.obs, obs * sizeof(float));
     if (priv) memcpy(r->priv + at * priv, out.priv, priv * sizeof(float));
-    memcpy(r->z + at * experts, r->now_z + (size_t)env * experts,
-           experts * sizeof(float));
     r->mask[row] = s->mask;
     r->tag[row] = s->tag;
     r->action[row] = action;
@@ -314,6 +313,13 @@ static float value_of(const struct rollout *r, const float *y, int tag)
     return y[tag] * tutor_std(r->tutor, tag) + tutor_mean(r->tutor, tag);
 }
 
+/* n draws from N(0, std^2) */
+static void draw(float *z, size_t n, double std, struct rng *rng)
+{
+    memset(z, 0, n * sizeof *z);
+    inject_noise(z, n, std, rng);
+}
+
 /* V of `rows` observations in reward units, through the critic that gives the advantages;
  * the policy's own has the same router noise as the actor, from `rng` */
 static void values(float *out, const struct rollout *r, struct block *b, const float *obs,
@@ -331,8 +337,8 @@ static void values(float *out, const struct rollout *r, struct block *b, const f
                 memcpy(b->input + i * in + obs_dim, priv + from * (in - obs_dim),
                        (in - obs_dim) * sizeof(float));
         }
-        for (int k = 0; std > 0.0 && k < n * critic->cfg.experts; k++)
-            b->value_z[k] = (float)(std * rng_normal(rng));
+        if (std > 0.0)
+            draw(b->value_z, (size_t)n * (size_t)critic->cfg.experts, std, rng);
         mix_forward(b->value, NULL, NULL, critic, b->critic_ws, b->input,
                     std > 0.0 ? b->value_z : NULL, n);
         for (int i = 0; i < n; i++)
@@ -369,15 +375,18 @@ static void run_block(void *ctx, int i)
     struct block *b = &r->block[i];
     int first = i * r->cfg.block, envs = block_envs(r, i), actions = r->spec.actions;
     size_t at = (size_t)first, experts = (size_t)r->experts;
+    size_t steps = (size_t)r->cfg.steps;
     float *x = r->now_obs + at * (size_t)r->spec.obs_dim, *z = r->now_z + at * experts;
+    for (int k = 0; r->cfg.router_noise > 0.0 && k < envs; k++)
+        draw(r->z + (at + (size_t)k) * steps * experts, steps * experts,
+             r->cfg.router_noise, &r->seats[first + k].rng);
     b->boots = 0;
     b->stats = (struct rollout_stats){0};
 
     for (int t = 0; t < r->cfg.steps; t++) {
-        if (r->cfg.router_noise > 0.0)
-            for (int k = 0; k < envs * r->experts; k++)
-                z[k] = (float)(r->cfg.router_noise *
-                               rng_normal(&r->seats[first + k / r->experts].rng));
+        for (size_t k = 0; r->cfg.router_noise > 0.0 && k < (size_t)envs; k++)
+            memcpy(z + k * experts, r->z + ((at + k) * steps + (size_t)t) * experts,
+                   experts * sizeof(float));
         mix_forward(b->logits, NULL, NULL, r->policy->actor, b->actor_ws, x,
                     r->cfg.router_noise > 0.0 ? z : NULL, envs);
         /* as ppo.c computes them, so that the ratio before the first update is 1 */

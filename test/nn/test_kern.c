@@ -2,6 +2,7 @@
 #include "nn/kern.h"
 
 #include "base/rng.h"
+#include "nn/act.h"
 
 #include <check.h>
 #include <math.h>
@@ -147,6 +148,96 @@ START_TEST(what_is_not_finite_passes_through)
     mask = 5; /* one that does not count */
     k->softmax(prob, logp, &entropy, logits, &mask, 1, 3);
     ck_assert(isfinite(entropy) && isfinite(logp[0]));
+}
+END_TEST
+
+/* ---- one row, and rows by number */
+
+START_TEST(one_row_equals_plain_loops)
+{
+    const struct kern *k = table(_i);
+    if (!k) return;
+    static const int sizes[] = {1, 2, 7, 8, 15, 16, 17, 18, 33, 48, 130};
+    struct rng r;
+    rng_init(&r, 6, 1);
+    for (int i = 0; i < 11; i++)
+        for (int j = 0; j < 11; j++) {
+            int out = sizes[i], in = sizes[j];
+            float *w = draw((size_t)(out * in), &r), *b = draw((size_t)out, &r);
+            float *x = draw((size_t)in, &r), y[131];
+            for (int relu = 0; relu < 2; relu++) {
+                y[out] = MARK;
+                k->affine(y, w, b, x, out, in, relu);
+                for (int o = 0; o < out; o++) {
+                    double want = (double)b[o];
+                    for (int l = 0; l < in; l++)
+                        want += (double)w[o * in + l] * (double)x[l];
+                    if (relu && want < 0.0) want = 0.0;
+                    ck_assert_double_eq_tol((double)y[o], want, 1e-6 * (10 + in));
+                }
+                ck_assert_float_eq(y[out], MARK);
+            }
+            free(w), free(b), free(x);
+        }
+    float w[2] = {NAN, 1.0f}, b[2] = {0.0f, 0.0f}, x = 2.0f, y[2];
+    k->affine(y, w, b, &x, 2, 1, true);
+    ck_assert(isnan(y[0]));
+    ck_assert_float_eq(y[1], 2.0f);
+}
+END_TEST
+
+START_TEST(rows_are_gathered_in_order)
+{
+    const struct kern *k = table(_i);
+    if (!k) return;
+    static const int order[] = {3, 0, 3, 6, 1};
+    for (int dim = 1; dim < 40; dim++) {
+        struct rng r;
+        rng_init(&r, 7, (uint64_t)dim);
+        float *rows = draw((size_t)(7 * dim), &r), out[5 * 40 + 1];
+        out[5 * dim] = MARK;
+        k->gather(out, rows, order, 5, dim);
+        for (int i = 0; i < 5; i++)
+            ck_assert_mem_eq(out + i * dim, rows + order[i] * dim,
+                             sizeof(float) * (size_t)dim);
+        ck_assert_float_eq(out[5 * dim], MARK);
+        free(rows);
+    }
+}
+END_TEST
+
+/* as act_argmax chooses */
+START_TEST(choice_is_the_first_of_the_largest)
+{
+    const struct kern *k = table(_i);
+    if (!k) return;
+    static const int widths[] = {1, 2, 3, 17, 64};
+    for (int w = 0; w < 5; w++) {
+        enum { MOST = 35 };
+        int n = widths[w], at[MOST + 1];
+        struct rng r;
+        rng_init(&r, 9, (uint64_t)n);
+        float *x = draw((size_t)(MOST * n), &r), *z = draw((size_t)(MOST * n), &r);
+        for (int i = 0; i < MOST * n; i++) {
+            x[i] = roundf(x[i]), z[i] = roundf(z[i]); /* many are equal */
+            if (i % 11 == 0) x[i] = NAN;
+        }
+        for (int j = 0; j < n; j++)
+            x[4 * n + j] = NAN, x[5 * n + j] = -INFINITY;
+        for (int rows = 1; rows <= MOST; rows += 17)
+            for (int with = 0; with < 2; with++) {
+                at[rows] = -7;
+                k->choose(at, x, with ? z : NULL, rows, n);
+                for (int i = 0; i < rows; i++) {
+                    float sum[64];
+                    for (int j = 0; j < n; j++)
+                        sum[j] = x[i * n + j] + (with ? z[i * n + j] : 0.0f);
+                    ck_assert_int_eq(at[i], act_argmax(sum, n));
+                }
+                ck_assert_int_eq(at[rows], -7);
+            }
+        free(x), free(z);
+    }
 }
 END_TEST
 
@@ -424,6 +515,9 @@ Suite *suite_nn_kern(void)
     tcase_add_loop_test(t, products_equal_plain_loops, 0, TABLES);
     tcase_add_loop_test(t, rows_of_a_wide_product_are_independent, 0, TABLES);
     tcase_add_loop_test(t, what_is_not_finite_passes_through, 0, TABLES);
+    tcase_add_loop_test(t, one_row_equals_plain_loops, 0, TABLES);
+    tcase_add_loop_test(t, rows_are_gathered_in_order, 0, TABLES);
+    tcase_add_loop_test(t, choice_is_the_first_of_the_largest, 0, TABLES);
     tcase_add_loop_test(t, sums_equal_plain_loops, 0, TABLES);
     tcase_add_loop_test(t, adam_equals_a_loop_in_double, 0, TABLES);
     tcase_add_loop_test(t, adam_with_noise_is_adam_and_noise, 0, TABLES);
