@@ -43,9 +43,9 @@ struct worlds {
 struct worlds *worlds_new(const struct worlds_cfg *cfg, struct err *e);
 void worlds_free(struct worlds *w);
 
-/* Mean throughput [Mbit/s] of trace `i` over the next `seconds`, the clock standing at
- * clock_s in row `row` (struct emu). */
-double worlds_ahead(const struct worlds *w, int i, int row, double clock_s,
-                    double seconds);
+/* Mean throughput [Mbit/s] of trace `i` over each of the next `seconds` (n), the clock
+ * standing at clock_s in row `row` (struct emu). */
+void worlds_ahead(double *mbps, const struct worlds *w, int i, int row, double clock_s,
+                  const double *seconds, int n);
 
 #endif

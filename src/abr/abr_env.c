@@ -22,11 +22,17 @@ struct state {
     float paper[FEAT_PAPER_DIM];
 };
 
+/* What env_peek copies is kept small: cfg lies behind it. */
 struct abr_env {
-    struct abr_env_cfg cfg;
+    const struct abr_env_cfg *cfg;
     const struct worlds *worlds;
     struct emu_world world;
     struct state s;
+};
+
+struct owned {
+    struct abr_env env; /* first: what free is given */
+    struct abr_env_cfg cfg;
 };
 
 struct abr_env_cfg abr_env_cfg_default(void)
@@ -108,16 +114,16 @@ static struct qoe draw_weights(struct rng *r, double simplex)
 static struct qoe choose_profile(struct abr_env *m)
 {
     struct state *s = &m->s;
-    int n = m->cfg.n_profiles;
-    if (m->cfg.cycle_steps > 0) {
-        s->tag = (int)(s->steps / m->cfg.cycle_steps % n);
-    } else if (chance(&s->rng, m->cfg.custom)) {
+    int n = m->cfg->n_profiles;
+    if (m->cfg->cycle_steps > 0) {
+        s->tag = (int)(s->steps / m->cfg->cycle_steps % n);
+    } else if (chance(&s->rng, m->cfg->custom)) {
         s->tag = n;
-        return draw_weights(&s->rng, m->cfg.simplex);
+        return draw_weights(&s->rng, m->cfg->simplex);
     } else {
         s->tag = (int)rng_below(&s->rng, (uint32_t)n);
     }
-    return m->cfg.profiles[s->tag];
+    return m->cfg->profiles[s->tag];
 }
 
 static void choose_world(struct abr_env *m)
@@ -125,27 +131,27 @@ static void choose_world(struct abr_env *m)
     struct state *s = &m->s;
     const struct worlds *w = m->worlds;
     int links = w->n_traces - w->n_real;
-    bool generated = !w->n_real || (links && chance(&s->rng, m->cfg.generated));
+    bool generated = !w->n_real || (links && chance(&s->rng, m->cfg->generated));
     int first = generated ? w->n_real : 0, n = generated ? links : w->n_real;
     s->trace = first + (int)rng_below(&s->rng, (uint32_t)n);
     s->video = 0;
-    s->emu = m->cfg.emu;
+    s->emu = m->cfg->emu;
 
-    if (w->n_videos > 1 && chance(&s->rng, m->cfg.ladders)) {
+    if (w->n_videos > 1 && chance(&s->rng, m->cfg->ladders)) {
         s->video = 1 + (int)rng_below(&s->rng, (uint32_t)w->n_videos - 1);
         /* traces are as fast as Pensieve's 4.3 Mbit/s ladder needs them */
         const struct video *v = w->videos[s->video];
         double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3;
         s->emu.bandwidth_x *= top_mbps / 4.3 * log_uniform(&s->rng, 0.5, 2.0);
     }
-    if (chance(&s->rng, m->cfg.players)) {
+    if (chance(&s->rng, m->cfg->players)) {
         double chunk_s = w->videos[s->video]->chunk_s;
         s->emu.buffer_max_s = fmax(log_uniform(&s->rng, 4.0, 120.0), 2.0 * chunk_s);
         s->emu.rtt_s = log_uniform(&s->rng, 0.01, 0.3);
     }
-    if (chance(&s->rng, m->cfg.stretch))
+    if (chance(&s->rng, m->cfg->stretch))
         s->emu.bandwidth_x *= log_uniform(&s->rng, 0.6, 1.6);
-    s->live = chance(&s->rng, m->cfg.live);
+    s->live = chance(&s->rng, m->cfg->live);
     if (s->live && chance(&s->rng, 0.5)) /* close to the live edge */
         s->emu.buffer_max_s = rng_range(&s->rng, 2.0, 6.0) * w->videos[s->video]->chunk_s;
 }
@@ -163,7 +169,14 @@ static void enter_world(struct abr_env *m)
 
 static double noise_of(struct abr_env *m)
 {
-    return rng_range(&m->s.rng, 1.0 - m->cfg.noise, 1.0 + m->cfg.noise);
+    return rng_range(&m->s.rng, 1.0 - m->cfg->noise, 1.0 + m->cfg->noise);
+}
+
+/* log2 / 4 on a scale where the top rate is 0 */
+static float quarter_log(double share)
+{
+    float x = log2f((float)share + 1e-3f) / 4.0f;
+    return x < 3.0f ? x : 3.0f;
 }
 
 static void observe_ahead(float *priv, const struct abr_env *m)
@@ -173,40 +186,40 @@ static void observe_ahead(float *priv, const struct abr_env *m)
     const struct trace *t = m->world.trace;
     double top_mbps = m->world.video->ladder_kbps[m->world.video->levels - 1] / 1e3;
     double scale = s->emu.bandwidth_x * s->emu.payload / top_mbps;
+    double mbps[ABR_ENV_PRIV];
     int row = emu->row < t->n ? emu->row : t->n - 1;
-    for (int i = 0; i < ABR_ENV_PRIV; i++) {
-        double mbps =
-            i ? worlds_ahead(m->worlds, s->trace, row, emu->clock_s, AHEAD_S[i - 1])
-              : t->mbps[row];
-        priv[i] = (float)fmin(log2(mbps * scale + 1e-3) / 4.0, 3.0);
-    }
+    mbps[0] = t->mbps[row];
+    worlds_ahead(mbps + 1, m->worlds, s->trace, row, emu->clock_s, AHEAD_S,
+                 ABR_ENV_PRIV - 1);
+    for (int i = 0; i < ABR_ENV_PRIV; i++)
+        priv[i] = quarter_log(mbps[i] * scale);
 }
 
 static void observe(struct abr_env *m, struct env_out *out)
 {
     struct state *s = &m->s;
     out->mask = feat_mask(&s->player.view);
-    out->tag = s->video ? m->cfg.n_profiles + 1 : s->tag;
-    if (feat_rolled(m->cfg.layout)) {
+    out->tag = s->video ? m->cfg->n_profiles + 1 : s->tag;
+    if (feat_rolled(m->cfg->layout)) {
         memcpy(out->obs, s->paper, sizeof s->paper);
-        if (m->cfg.layout == FEAT_PAPER_HINT)
+        if (m->cfg->layout == FEAT_PAPER_HINT)
             feat_paper_hint(out->obs + FEAT_PAPER_DIM, &s->player.view);
     } else if (s->live) {
         struct view v = s->player.view;
         v.chunks = 0;
-        feat_observe(out->obs, m->cfg.layout, &v);
+        feat_observe(out->obs, m->cfg->layout, &v);
     } else {
-        feat_observe(out->obs, m->cfg.layout, &s->player.view);
+        feat_observe(out->obs, m->cfg->layout, &s->player.view);
     }
-    if (m->cfg.privileged) observe_ahead(out->priv, m);
+    if (m->cfg->privileged) observe_ahead(out->priv, m);
 }
 
 static bool fetch(struct abr_env *m, int level)
 {
     bool over = player_step(&m->s.player, level, noise_of(m));
     /* what the authors' environment shows behind the end: the next episode's buffer */
-    if (over && feat_rolled(m->cfg.layout)) m->s.player.view.buffer_s = 0.0;
-    if (feat_rolled(m->cfg.layout)) feat_paper_push(m->s.paper, &m->s.player.view);
+    if (over && feat_rolled(m->cfg->layout)) m->s.player.view.buffer_s = 0.0;
+    if (feat_rolled(m->cfg->layout)) feat_paper_push(m->s.paper, &m->s.player.view);
     return over;
 }
 
@@ -219,15 +232,15 @@ static void env_reset(void *self, struct env_out *out)
     struct qoe qoe = choose_profile(m);
     int row = 1 + (int)rng_below(&s->rng, (uint32_t)m->world.trace->n - 1);
     player_start(&s->player, &m->world, row, &qoe, -1);
-    s->scale = m->cfg.scale_reward ? feat_reward_scale(&s->player.view) : 1.0;
+    s->scale = m->cfg->scale_reward ? feat_reward_scale(&s->player.view) : 1.0;
 
     memset(s->paper, 0, sizeof s->paper);
-    if (!chance(&s->rng, m->cfg.choose_first)) {
-        int levels = m->world.video->levels, first = m->cfg.first_level;
-        if (first < 0 || (m->cfg.any_first > 0.0 && chance(&s->rng, m->cfg.any_first)))
+    if (!chance(&s->rng, m->cfg->choose_first)) {
+        int levels = m->world.video->levels, first = m->cfg->first_level;
+        if (first < 0 || (m->cfg->any_first > 0.0 && chance(&s->rng, m->cfg->any_first)))
             first = (int)rng_below(&s->rng, (uint32_t)levels);
         fetch(m, first < levels ? first : levels - 1);
-    } else if (feat_rolled(m->cfg.layout)) {
+    } else if (feat_rolled(m->cfg->layout)) {
         feat_paper_push(s->paper, &s->player.view);
     }
     observe(m, out);
@@ -236,7 +249,7 @@ static void env_reset(void *self, struct env_out *out)
 /* A shift takes effect at once, in the middle of an episode. */
 static void shift_profile(struct abr_env *m)
 {
-    if (m->cfg.cycle_steps <= 0 || m->s.steps % m->cfg.cycle_steps) return;
+    if (m->cfg->cycle_steps <= 0 || m->s.steps % m->cfg->cycle_steps) return;
     m->s.player.view.qoe = choose_profile(m);
 }
 
@@ -246,7 +259,7 @@ static void env_step(void *self, int action, struct env_out *out)
     struct state *s = &m->s;
     bool over = fetch(m, action);
     double reward = s->player.last.reward / s->scale;
-    if (m->cfg.reward_floor < 0.0) reward = fmax(reward, m->cfg.reward_floor);
+    if (m->cfg->reward_floor < 0.0) reward = fmax(reward, m->cfg->reward_floor);
 
     s->steps++;
     shift_profile(m);
@@ -289,12 +302,14 @@ struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *world
                        uint64_t seed, uint64_t id, struct err *e)
 {
     assert(cfg->n_profiles > 0 && cfg->n_profiles <= ABR_ENV_PROFILES);
-    struct abr_env *m = calloc(1, sizeof *m);
-    if (!m) {
+    struct owned *owned = calloc(1, sizeof *owned);
+    if (!owned) {
         err_set(e, ERR_MEMORY, "no memory for an environment");
         return (struct env){0};
     }
-    m->cfg = *cfg;
+    struct abr_env *m = &owned->env;
+    owned->cfg = *cfg;
+    m->cfg = &owned->cfg;
     m->worlds = worlds;
     rng_init(&m->s.rng, seed, id);
     return (struct env){

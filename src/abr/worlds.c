@@ -125,32 +125,51 @@ void worlds_free(struct worlds *w)
     free(w);
 }
 
-/* Megabits from the first row to `t` seconds behind it, t within one round. */
-static double amount(const struct trace *tr, const double *sum, double t)
+/* Where the rows of a trace lie, and how far apart on average. */
+struct rows {
+    const struct trace *trace;
+    const double *sum;
+    double per_s;
+};
+
+/* Megabits from the first row to `t` seconds behind it, t within one round. The rows of most
+ * traces are evenly spaced, so the place is guessed and then corrected. */
+static double amount(const struct rows *r, double t)
 {
-    double at = tr->time_s[0] + t;
-    int low = 0, high = tr->n - 1; /* time_s[low] <= at <= time_s[high] */
-    while (high - low > 1) {
-        int mid = (low + high) / 2;
-        if (tr->time_s[mid] <= at) {
-            low = mid;
-        } else {
-            high = mid;
-        }
-    }
-    return sum[low] + tr->mbps[high] * (at - tr->time_s[low]);
+    const double *time_s = r->trace->time_s;
+    double at = time_s[0] + t;
+    int last = r->trace->n - 2, low = (int)(t * r->per_s);
+    low = low < 0 ? 0 : low > last ? last : low;
+    while (low > 0 && time_s[low] > at)
+        low--;
+    while (low < last && time_s[low + 1] <= at)
+        low++;
+    return r->sum[low] + r->trace->mbps[low + 1] * (at - time_s[low]);
 }
 
-double worlds_ahead(const struct worlds *w, int i, int row, double clock_s,
-                    double seconds)
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+void worlds_ahead(double *mbps, const struct worlds *w, int i, int row, double clock_s,
+                  const double *seconds, int n)
 {
     const struct trace *t = w->traces[i];
-    const double *sum = w->megabits[i];
-    double round_s = t->time_s[t->n - 1] - t->time_s[0], whole = sum[t->n - 1];
-    double from = row < t->n ? fmax(clock_s - t->time_s[0], 0.0) : 0.0;
-    double to = from + seconds, rounds = floor(to / round_s);
-    double end = fmin(to - rounds * round_s, round_s);
-    double got =
-        rounds * whole + amount(t, sum, end) - amount(t, sum, fmin(from, round_s));
-    return fmax(got, 0.0) / seconds;
+    double round_s = t->time_s[t->n - 1] - t->time_s[0];
+    struct rows r = {t, w->megabits[i], (t->n - 1) / round_s};
+    double whole = r.sum[t->n - 1];
+    double from = row < t->n ? larger(clock_s - t->time_s[0], 0.0) : 0.0;
+    double before = amount(&r, smaller(from, round_s));
+    for (int k = 0; k < n; k++) {
+        double to = from + seconds[k], rounds = to < round_s ? 0.0 : floor(to / round_s);
+        double end = smaller(to - rounds * round_s, round_s);
+        double got = rounds * whole + amount(&r, end) - before;
+        mbps[k] = larger(got, 0.0) / seconds[k];
+    }
 }
