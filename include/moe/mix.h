@@ -109,9 +109,9 @@ void mix_ws_free(struct mix_ws *ws);
 void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
                  struct mix_ws *ws, const float *x, const float *z, int n);
 
-/* Adds dL/dtheta to grad (m->n floats) for the batch of the last forward; dy (n, out) is
+/* grad (m->n floats) becomes dL/dtheta for the batch of the last forward; dy (n, out) is
  * dL/dy. used[k] is set to the number of samples that reached expert k (may be NULL); the
- * gradient of an expert with none is left as it was.
+ * gradient of an expert with none is 0.
  * Returns the value of the balance loss that was added (0 when balance is 0). */
 float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
                    const float *dy, float balance);

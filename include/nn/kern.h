@@ -11,7 +11,7 @@
  *   gather    row i of out (n, dim) is row order[i] of rows (.., dim)
  *   choose    per row of x + z (rows, n) the place of the largest, the first of equal
  *             ones; NaN is taken when there is nothing else. z may be NULL
- *   colsum    s (n) += sum over rows of x (rows, n)
+ *   colsum    s (n) = sum over rows of x (rows, n)
  *   adam      the step of adam.h with its constants worked out, then the noise below
  *   sumsq     sum of squares, in double
  *   noise     w_i += scale * eps_i, eps_i ~ N(0, 1)

@@ -1,12 +1,12 @@
 /* linear.h - one affine layer over a batch, and its gradient.
  *
- *   y = x W^T + b          dW += dy^T x,  db += sum over rows of dy,  dx = dy W
+ *   y = x W^T + b          dW = dy^T x,  db = sum over rows of dy,  dx = dy W
  *
  * forward_relu gives max(y, 0). backward_relu is for an x that is itself the output of a
  * ReLU: dx is then with respect to what the ReLU was given, 0 where x is not > 0.
  *
  * Shapes: x (n, in), y (n, out), W (out, in), b (out).
- * The backward pass adds to dW and db and overwrites dx (NULL when nobody needs it).
+ * The backward pass overwrites dW, db and dx (NULL when nobody needs it).
  * A batch of one goes forward through matrix-vector products.
  *
  * Threads: pure functions. */

@@ -42,7 +42,7 @@ void mlp_init_uniform(float *theta, const struct mlp_cfg *cfg, struct rng *r);
 void mlp_forward(float *y, float *const *h, const struct mlp_cfg *cfg, const float *theta,
                  const float *x, int n);
 
-/* Adds to grad. d0, d1: scratch of n * hidden floats each. x, h as in the forward pass.
+/* Overwrites grad. d0, d1: scratch of n * hidden floats each. x, h as in the forward pass.
  */
 void mlp_backward(float *grad, float *d0, float *d1, const struct mlp_cfg *cfg,
                   const float *theta, const float *x, float *const *h, const float *dy,

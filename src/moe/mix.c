@@ -380,9 +380,12 @@ static void back_expert(float *grad, const struct mix *m, struct mix_ws *ws, int
                         const float *dy)
 {
     struct span s = span_of(ws, k);
-    if (s.count == 0) return;
     struct mlp_cfg ec = expert_cfg(&m->cfg);
     size_t at = mix_expert(&m->cfg, k).at;
+    if (s.count == 0) {
+        memset(grad + at, 0, sizeof *grad * mlp_size(&ec));
+        return;
+    }
     float *h[MIX_LAYERS_MAX];
     hidden_of(h, ws, s);
     mlp_backward(grad + at, ws->d0, ws->d1, &ec, m->theta + at,
@@ -496,6 +499,8 @@ float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *w
     if (balance > 0.0f) loss = balance_loss(slope, ws, balance);
     if (m->cfg.route != MIX_TOP1_UNSCALED || balance > 0.0f)
         back_router(grad, m, ws, slope);
+    else
+        memset(grad, 0, sizeof *grad * mix_router(&m->cfg).n);
     return loss;
 }
 

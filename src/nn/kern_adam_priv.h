@@ -43,7 +43,7 @@ LANE void adam_loop(float *theta, float *m, float *v, const float *grad, size_t 
         __m512 vi = _mm512_mul_ps(b2, load(v + i, on));
         vi = _mm512_fmadd_ps(_mm512_mul_ps(c2, g), g, vi);
         __m512 below = _mm512_fmadd_ps(root_of(vi), root, eps);
-        t = _mm512_sub_ps(t, quotient(_mm512_mul_ps(rate, mi), below));
+        t = _mm512_fnmadd_ps(rate, quotient(mi, below), t);
         if (noisy) t = _mm512_fmadd_ps(factor, next_normal(&draws), t);
         store(m + i, on, mi);
         store(v + i, on, vi);

@@ -80,7 +80,7 @@ static void colsum(float *s, const float *x, int rows, int n)
     for (int j = 0; j < n; j += LANES) {
         part on = part_of(n - j);
         const float *from = x + j;
-        vec even = load(s + j, on), odd = all(0.0f);
+        vec even = all(0.0f), odd = all(0.0f);
         int i = 0;
         for (; i + 2 <= rows; i += 2, from += 2 * n) {
             even = even + load(from, on);
@@ -95,6 +95,7 @@ static void colsum(float *s, const float *x, int rows, int n)
 
 static void colsum(float *restrict s, const float *restrict x, int rows, int n)
 {
+    memset(s, 0, sizeof *s * (size_t)n);
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < n; j++)
             s[j] += x[(size_t)i * (size_t)n + (size_t)j];

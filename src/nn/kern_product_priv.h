@@ -147,10 +147,7 @@ static void turn_panel(float *panel, int wide, const float *b, long ldb, int row
                 continue;
             }
             vec r[LANES];
-#pragma GCC unroll 16
-            for (int i = 0; i < LANES; i++)
-                r[i] = load(from + i * ldb, part_of(LANES));
-            turn(r);
+            load_turned(r, from, ldb);
 #pragma GCC unroll 16
             for (int i = 0; i < LANES; i++)
                 store(to + i * wide, part_of(LANES), r[i]);

@@ -47,36 +47,59 @@ LANE float total(vec v)
     return _mm512_reduce_add_ps(v);
 }
 
+/* Each quarter of r[4 q + i] holds 4 floats of row 4 * quarter + i, those from 4 q on;
+ * afterwards r holds columns. */
+LANE void turn_quarters(vec r[LANES])
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; i += 4) {
+        vec a = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        vec b = _mm512_unpackhi_ps(r[i], r[i + 1]);
+        vec c = _mm512_unpacklo_ps(r[i + 2], r[i + 3]);
+        vec d = _mm512_unpackhi_ps(r[i + 2], r[i + 3]);
+        r[i] = _mm512_shuffle_ps(a, c, 0x44);
+        r[i + 1] = _mm512_shuffle_ps(a, c, 0xee);
+        r[i + 2] = _mm512_shuffle_ps(b, d, 0x44);
+        r[i + 3] = _mm512_shuffle_ps(b, d, 0xee);
+    }
+}
+
 /* r holds LANES rows; afterwards its columns */
 LANE void turn(vec r[LANES])
 {
     vec t[LANES];
 #pragma GCC unroll 4
-    for (int i = 0; i < 16; i += 4) {
-        vec a = _mm512_unpacklo_ps(r[i], r[i + 1]),
-            b = _mm512_unpackhi_ps(r[i], r[i + 1]);
-        vec c = _mm512_unpacklo_ps(r[i + 2], r[i + 3]);
-        vec d = _mm512_unpackhi_ps(r[i + 2], r[i + 3]);
-        t[i] = _mm512_castpd_ps(
-            _mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(c)));
-        t[i + 1] = _mm512_castpd_ps(
-            _mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(c)));
-        t[i + 2] = _mm512_castpd_ps(
-            _mm512_unpacklo_pd(_mm512_castps_pd(b), _mm512_castps_pd(d)));
-        t[i + 3] = _mm512_castpd_ps(
-            _mm512_unpackhi_pd(_mm512_castps_pd(b), _mm512_castps_pd(d)));
-    }
-#pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        vec a = _mm512_shuffle_f32x4(t[i], t[i + 4], 0x88);
-        vec b = _mm512_shuffle_f32x4(t[i], t[i + 4], 0xdd);
-        vec c = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0x88);
-        vec d = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0xdd);
-        r[i] = _mm512_shuffle_f32x4(a, c, 0x88);
-        r[i + 4] = _mm512_shuffle_f32x4(b, d, 0x88);
-        r[i + 8] = _mm512_shuffle_f32x4(a, c, 0xdd);
-        r[i + 12] = _mm512_shuffle_f32x4(b, d, 0xdd);
+        vec a = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x44);
+        vec b = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xee);
+        vec c = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x44);
+        vec d = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xee);
+        t[i] = _mm512_shuffle_f32x4(a, c, 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(a, c, 0xdd);
+        t[i + 8] = _mm512_shuffle_f32x4(b, d, 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(b, d, 0xdd);
     }
+    turn_quarters(t);
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++)
+        r[i] = t[i];
+}
+
+/* the columns of LANES rows, `stride` apart; quarters come from memory to where they belong,
+ * which spares half of the shuffles */
+LANE void load_turned(vec r[LANES], const float *x, long stride)
+{
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; q++)
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            const float *from = x + i * stride + 4 * q;
+            vec v = _mm512_castps128_ps512(_mm_loadu_ps(from));
+            v = _mm512_insertf32x4(v, _mm_loadu_ps(from + 4 * stride), 1);
+            v = _mm512_insertf32x4(v, _mm_loadu_ps(from + 8 * stride), 2);
+            r[4 * q + i] = _mm512_insertf32x4(v, _mm_loadu_ps(from + 12 * stride), 3);
+        }
+    turn_quarters(r);
 }
 
 #else
@@ -140,6 +163,14 @@ LANE void turn(vec r[LANES])
         r[i] = _mm256_permute2f128_ps(t[i], t[i + 4], 0x20);
         r[i + 4] = _mm256_permute2f128_ps(t[i], t[i + 4], 0x31);
     }
+}
+
+LANE void load_turned(vec r[LANES], const float *x, long stride)
+{
+#pragma GCC unroll 8
+    for (int i = 0; i < LANES; i++)
+        r[i] = load(x + i * stride, part_of(LANES));
+    turn(r);
 }
 
 #endif

@@ -36,14 +36,8 @@ static void backward(float *dw, float *db, float *dx, const float *dy, const flo
                      const float *w, int n, int in, int out, const float *gate)
 {
     const struct kern *k = kern_best();
-    k->product(&(struct kern_product){.c = dw,
-                                      .a = dy,
-                                      .b = x,
-                                      .m = out,
-                                      .n = in,
-                                      .k = n,
-                                      .a_transposed = true,
-                                      .add = true});
+    k->product(&(struct kern_product){
+        .c = dw, .a = dy, .b = x, .m = out, .n = in, .k = n, .a_transposed = true});
     k->colsum(db, dy, n, out);
     if (!dx) return;
     k->product(&(struct kern_product){

@@ -135,7 +135,6 @@ double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
                     double gamma_noise, float *balance)
 {
     struct mix *net = l->net;
-    memset(l->grad, 0, net->n * sizeof *l->grad);
     *balance = mix_backward(l->grad, l->used, net, l->ws, l->dy, (float)cfg->balance);
     double norm = sqrt(adam_sumsq(l->grad, net->n));
     if (!isfinite(norm)) return norm;

@@ -252,7 +252,7 @@ START_TEST(sums_equal_plain_loops)
     float *x = draw(70 * 19, &r), s[19];
     double want[19], all = 0.0;
     for (int j = 0; j < 19; j++)
-        s[j] = (float)j, want[j] = j;
+        s[j] = MARK, want[j] = 0.0;
     for (int i = 0; i < 70 * 19; i++) {
         want[i % 19] += (double)x[i];
         all += (double)x[i] * (double)x[i];
