@@ -129,18 +129,18 @@ START_TEST(improves)
         viewer_init(&v, p, id);
         ck_assert_int_eq(online_update(o), 0); /* nothing there yet */
         double first = feed(o, &v), now = first;
-        for (int i = 0; i < 30; i++) {
+        for (int i = 0; i < 80; i++) {
             ck_assert_int_eq(online_update(o), 1);
             now = feed(o, &v);
         }
         ck_assert_double_lt(first, .5);
         ck_assert_double_gt(now, .9);
-        ck_assert_uint_eq(online_policy(o)->version, p->version + 30);
+        ck_assert_uint_eq(online_policy(o)->version, p->version + 80);
         struct online_stats s;
         online_stats(o, &s);
-        ck_assert_uint_eq(s.updates, 30);
+        ck_assert_uint_eq(s.updates, 80);
         ck_assert_uint_eq(s.rollbacks + s.dropped_old + s.dropped_full, 0);
-        ck_assert_uint_ge(s.steps, 30 * 128);
+        ck_assert_uint_ge(s.steps, 80 * 128);
         viewer_release(&v);
         online_free(o);
     }
