@@ -324,12 +324,41 @@ static void noise_rows(struct report *r, const struct shift_plan *p)
     report_verdict(r, "verdict, paper", at->gamma > 0 ? REPORT_DIFFERS : REPORT_PASS);
 }
 
+/* What the paper does not have and its authors' code does decides how far apart these lie. */
+static void decay_rows(struct report *r, const struct shift_plan *p)
+{
+    static const struct {
+        const char *says, *where, *paper;
+        enum of what;
+        double claimed;
+    } rows[] = {
+        {"dormant share, both with the code's weight decay", "Figs. 3, 11", "lower",
+         DORMANT, 1 - 1e-9},
+        {"effective rank, both with the code's weight decay", "Fig. 13", "higher",
+         EFFECTIVE, 1},
+    };
+    const struct shift_set *moe = shift_plan_find(p, "paper", false, "moe, weight decay");
+    const struct shift_set *pa =
+        shift_plan_find(p, "paper", false, "pamoe, weight decay");
+    for (int i = 0; i < 2 && moe && pa; i++) {
+        struct stats_interval x = ratio(pa, moe, rows[i].what);
+        report_row(r);
+        report_cell(r, "claim", "%s, PA-MoE / MoE", rows[i].says);
+        report_cell(r, "where", "%s", rows[i].where);
+        report_cell(r, "paper", "%s", rows[i].paper);
+        report_cell(r, "published curves", "-");
+        report_interval(r, "preset paper", x.mean, x.lo, x.hi, 2);
+        report_verdict(r, "verdict, paper", shift_verdict(x, rows[i].claimed, 1, pa->n));
+    }
+}
+
 static void claims_table(struct report *r, const struct shift_plan *p,
                          const struct sets *s, int n)
 {
     report_table(r, "The paper, claim by claim");
     for (size_t i = 0; i < sizeof CLAIMS / sizeof *CLAIMS; i++)
         claim_row(r, &CLAIMS[i], s, n);
+    decay_rows(r, p);
     noise_rows(r, p);
     report_text(r, "Means with 95 %% intervals over seeds (bootstrap, paired by seed), "
                    "without hints. pass: as claimed; short: the same direction, less of "

@@ -106,6 +106,45 @@ START_TEST(paper_checks)
 }
 END_TEST
 
+/* The readings that are shown once give rows of their own, below the claims. */
+START_TEST(decay_has_its_rows)
+{
+    struct made m = make("paper", false, 6);
+    struct report *r = report_new("shift", "test", NULL);
+    shift_claims(r, &m.plan);
+    int claims = report_rows(r, 0);
+    report_free(r);
+    drop(&m);
+
+    const struct shift_request q = {.presets = "paper",
+                                    .variants = "moe,pamoe",
+                                    .hints = "without",
+                                    .once = true,
+                                    .seeds = 6,
+                                    .steps = 2000000,
+                                    .probe_every = 10,
+                                    .seed = 1};
+    ck_assert_int_eq(shift_plan_make(&m.plan, &q, NULL), 0);
+    m.rows = calloc((size_t)m.plan.runs, sizeof *m.rows);
+    for (int i = 0; i < m.plan.runs; i++) {
+        bool decays = strstr(m.plan.set[i / 6].label, "decay") != NULL;
+        bool pa = !strcmp(m.plan.set[i / 6].arm.variant, "pamoe");
+        paint(&m.rows[i], 2, decays && pa ? .1f : .4f, decays && pa ? 1 : 2, 0);
+        m.plan.record[i] = m.rows[i].record;
+    }
+    r = report_new("shift", "test", NULL);
+    shift_claims(r, &m.plan);
+    ck_assert_int_eq(report_rows(r, 0), claims + 2);
+    char buf[64];
+    ck_assert_ptr_nonnull(strstr(report_shown(buf, r, 0, claims, 4), "0.25"));
+    ck_assert_ptr_nonnull(strstr(report_shown(buf, r, 0, claims, 5), "pass"));
+    ck_assert_ptr_nonnull(strstr(report_shown(buf, r, 0, claims + 1, 4), "0.50"));
+    ck_assert_ptr_nonnull(strstr(report_shown(buf, r, 0, claims + 1, 5), "differs"));
+    report_free(r);
+    drop(&m);
+}
+END_TEST
+
 START_TEST(what_does_not_hold_fails)
 {
     struct made m = make("paper", true, 6);
@@ -186,6 +225,7 @@ Suite *suite_lab_shift_claims(void)
     TCase *t = tcase_create("all");
     tcase_add_test(t, verdicts_by_hand);
     tcase_add_test(t, paper_checks);
+    tcase_add_test(t, decay_has_its_rows);
     tcase_add_test(t, what_does_not_hold_fails);
     tcase_add_test(t, code_checks);
     tcase_add_test(t, few_seeds_are_no_evidence);
