@@ -32,6 +32,13 @@ struct recipe {
     double link_s, min_mbps;
     bool traces_only;  /* generated links only stand in for traces that are not given */
     bool uniform_init; /* policy_init_uniform, not policy_init */
+    enum {
+        RECIPE_ALL_PROFILES,
+        RECIPE_DOCUMENTARY, /* one of qoe_profiles, in their order */
+        RECIPE_LIVE,
+        RECIPE_NEWS,
+        RECIPE_PENSIEVE
+    } profile; /* of the viewers; told by vary.h, done to env by then */
 };
 
 int recipe_make(struct recipe *out, const char *preset, const char *variant,

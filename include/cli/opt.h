@@ -35,7 +35,7 @@
 #include <stdint.h>
 
 #define OPT_LIST_MAX 64
-#define OPT_TABLE_MAX 64 /* options of one command */
+#define OPT_TABLE_MAX 80 /* options of one command */
 
 enum { OPT_EXIT_DONE = 0, OPT_EXIT_FAILED = 1, OPT_EXIT_USAGE = 2 };
 

@@ -109,6 +109,26 @@ static int make_worlds(struct work *w, struct err *e)
     return w->worlds ? 0 : e->code;
 }
 
+/* The tag of a policy that was trained for one profile, which its metadata name; TEACH_ALL
+ * for others. */
+static int taught_tag(int *tag, const struct work *w, const struct ckpt_meta *m,
+                      const char *path, struct err *e)
+{
+    const char *name = ckpt_meta_get(m, "profile");
+    const struct qoe_profile *profile = name ? qoe_find(name) : NULL;
+    *tag = TEACH_ALL;
+    if (!profile) return 0;
+    const struct abr_env_cfg *c = &w->recipe.env;
+    for (int i = 0; i < c->n_profiles; i++)
+        if (!memcmp(&c->profiles[i].mu_quality, &profile->qoe.mu_quality,
+                    3 * sizeof(double))) {
+            *tag = i;
+            return 0;
+        }
+    return err_field(e, ERR_CONFLICT, path, "was trained for %s, the student is not",
+                     name);
+}
+
 /* Each must see what the student sees: a policy's metadata say which layout it was trained
  * on. */
 static int load_teacher(struct work *w, const char *path, struct err *e)
@@ -118,7 +138,9 @@ static int load_teacher(struct work *w, const char *path, struct err *e)
     if (!p) return e->code;
     struct teachers *t = &w->recipe.train.rollout.teachers;
     w->teachers_owned[t->n] = p;
-    t->policy[t->n++] = p;
+    t->policy[t->n] = p;
+    int rc = taught_tag(&t->tag[t->n++], w, &m, path, e);
+    if (rc) return rc;
 
     const char *theirs = ckpt_meta_get(&m, "layout");
     const char *ours = feat_layout_name(w->recipe.env.layout);
@@ -171,6 +193,8 @@ static void describe(struct ckpt_meta *m, const struct work *w)
     ckpt_meta_set(m, "generated_links", "%d", w->worlds->n_traces - w->worlds->n_real);
     ckpt_meta_set(m, "video", "%s", w->video->name);
     ckpt_meta_set(m, "layout", "%s", feat_layout_name(w->recipe.env.layout));
+    if (w->recipe.profile != RECIPE_ALL_PROFILES)
+        ckpt_meta_set(m, "profile", "%s", qoe_profiles[w->recipe.profile - 1].name);
     if (*w->changes) ckpt_meta_set(m, "changes", "%s", w->changes);
     if (w->teachers.n) {
         ckpt_meta_set(m, "teachers", "%d", w->teachers.n);
@@ -484,7 +508,9 @@ int cmd_train(int argc, char **argv)
         {"part", "NAME", "all, train or test of them, split by name", .text = &w.part},
         {"video", "PATH", "video_size_* folder, sabre JSON or MPD (default: generated)",
          .text = &w.video_path},
-        {"teacher", "FILE,...", "policies to imitate at first, all at once (--imitate)",
+        {"teacher", "FILE,...",
+         "policies to imitate at first (--imitate), all at once; those of one --profile "
+         "teach it, alone",
          .list = &w.teachers},
         {"out", "FILE", "the policy; FILE.part while it is not finished",
          .text = &w.out_path},

@@ -25,6 +25,7 @@ struct block {
     struct mix_ws *actor_ws, *critic_ws;
     float *logits, *prob, *logp; /* (block, actions) */
     uint32_t *mask;              /* (block) */
+    int *tag;                    /* (block) */
     float *value;                /* (chunk, critic out) */
     float *input;                /* (chunk, critic in): obs and priv side by side */
     float *value_z;              /* (chunk, critic experts): its router noise */
@@ -92,6 +93,7 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     b->prob = floats(envs * (size_t)r->spec.actions, &ok);
     b->logp = floats(envs * (size_t)r->spec.actions, &ok);
     b->mask = array(envs, sizeof *b->mask, &ok);
+    b->tag = array(envs, sizeof *b->tag, &ok);
     b->value = floats(CHUNK * (size_t)critic->cfg.out, &ok);
     b->input = floats(CHUNK * (size_t)critic->cfg.in, &ok);
     b->value_z = floats(CHUNK * (size_t)critic->cfg.experts, &ok);
@@ -225,6 +227,7 @@ void rollout_free(struct rollout *r)
         free(b->value_z);
         free(b->input);
         free(b->value);
+        free(b->tag);
         free(b->mask);
         free(b->logp);
         free(b->prob);
@@ -391,10 +394,10 @@ static void run_block(void *ctx, int i)
                     r->cfg.router_noise > 0.0 ? z : NULL, envs);
         /* as ppo.c computes them, so that the ratio before the first update is 1 */
         for (int k = 0; k < envs; k++)
-            b->mask[k] = r->seats[first + k].mask;
+            b->mask[k] = r->seats[first + k].mask, b->tag[k] = r->seats[first + k].tag;
         kern_best()->softmax(b->prob, b->logp, NULL, b->logits, b->mask, envs, actions);
         if (r->cfg.teachers.n)
-            teach_show(b->shown, &r->cfg.teachers, b->teach, x, b->mask, envs);
+            teach_show(b->shown, &r->cfg.teachers, b->teach, x, b->mask, b->tag, envs);
         for (int k = 0; k < envs; k++)
             step_env(r, b, first + k, t, b->prob + k * actions, b->logp + k * actions);
         struct rollout_peeks *tried = &b->peeks;

@@ -45,8 +45,17 @@ void teach_ws_free(struct teach_ws *ws)
     free(ws);
 }
 
+/* How many of the teachers are of this tag. */
+static int count_of(const struct teachers *t, int tag)
+{
+    int count = 0;
+    for (int k = 0; k < t->n; k++)
+        count += t->tag[k] == tag;
+    return count;
+}
+
 void teach_show(float *shown, const struct teachers *t, struct teach_ws *ws,
-                const float *obs, const uint32_t *mask, int n)
+                const float *obs, const uint32_t *mask, const int *tag, int n)
 {
     assert(n >= 1 && n <= ws->max_rows && t->n == ws->teachers);
     const struct kern *kern = kern_best();
@@ -56,8 +65,13 @@ void teach_show(float *shown, const struct teachers *t, struct teach_ws *ws,
     for (int k = 0; k < t->n; k++) {
         mix_forward(ws->logits, NULL, NULL, t->policy[k]->actor, ws->ws[k], obs, NULL, n);
         kern->softmax(ws->prob, ws->logp, NULL, ws->logits, mask, n, actions);
-        for (size_t i = 0; i < size; i++)
-            shown[i] += ws->logp[i] / (float)t->n;
+        for (int i = 0; i < n; i++) {
+            int own = count_of(t, tag[i]), others = count_of(t, TEACH_ALL);
+            if (t->tag[k] != (own ? tag[i] : TEACH_ALL)) continue;
+            float share = 1.0f / (float)(own ? own : others);
+            for (int j = i * actions; j < (i + 1) * actions; j++)
+                shown[j] += share * ws->logp[j];
+        }
     }
     memcpy(ws->logits, shown, size * sizeof *shown);
     kern->softmax(shown, ws->logp, NULL, ws->logits, mask, n, actions);

@@ -55,6 +55,7 @@ START_TEST(every_setting_shows_what_it_was_set_to)
         if (!f.arg) value = "yes";
         if (!strcmp(f.name, "route") || !strcmp(f.name, "critic-route")) value = "dense";
         if (!strcmp(f.name, "layout")) value = "paper";
+        if (!strcmp(f.name, "profile")) value = "news";
         if (!strcmp(f.name, "schedule")) value = "linear";
         if (!strcmp(f.name, "adv-norm")) value = "batch";
         if (!strcmp(f.name, "delay-noise")) value = "0.5";

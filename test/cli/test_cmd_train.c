@@ -228,6 +228,18 @@ START_TEST(students_have_teachers)
         0, "");
     ck_assert(same(tmpdir_path(dir, "whole"), tmpdir_path(dir, "half")));
 
+    /* specialists know what they teach */
+    program_expect(
+        with(args, sizeof args, TUNED "--steps 2048 --profile news --out @/news", dir), 0,
+        "");
+    program_expect(
+        with(args, sizeof args, TUNED "--steps 2048 --teacher @/a,@/news --out @/c", dir),
+        0, "");
+    program_expect(with(args, sizeof args,
+                        TUNED "--steps 2048 --profile live --teacher @/news --out @/c",
+                        dir),
+                   OPT_EXIT_FAILED, "was trained for news, the student is not");
+
     program_expect(
         with(args, sizeof args, TUNED "--no-hint --teacher @/a --out @/c", dir),
         OPT_EXIT_FAILED, "a teacher must see what its student sees");

@@ -219,7 +219,7 @@ START_TEST(teachers_show)
     struct rollout_cfg c = {.envs = ENVS, .steps = STEPS, .block = 4, .seed = 4};
     c.threads = 2;
     struct rollout *plain = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
-    c.teachers = (struct teachers){2, {a, b}};
+    c.teachers = (struct teachers){3, {a, b, p}, {TEACH_ALL, TEACH_ALL, 1}};
     struct rollout *taught = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
     struct ppo_batch x, y;
     rollout_collect(plain, .5, .9, NULL);
@@ -232,7 +232,7 @@ START_TEST(teachers_show)
     struct teach_ws *ws = teach_ws_new(&c.teachers, 1, NULL);
     for (int i = 0; i < y.n; i++) {
         float want[TOY_ACTIONS];
-        teach_show(want, &c.teachers, ws, y.obs + i * TOY_OBS, y.mask + i, 1);
+        teach_show(want, &c.teachers, ws, y.obs + i * TOY_OBS, y.mask + i, y.tag + i, 1);
         for (int j = 0; j < TOY_ACTIONS; j++)
             ck_assert_float_eq_tol(y.shown[i * TOY_ACTIONS + j], want[j], 1e-5f);
     }

@@ -78,7 +78,7 @@ START_TEST(a_teacher_is_followed_then_left)
     for (int left = 0; left < 2; left++) {
         struct policy *p = make_policy();
         struct train_cfg c = small(12000);
-        c.rollout.teachers = (struct teachers){1, {teacher}};
+        c.rollout.teachers = (struct teachers){1, {teacher}, {TEACH_ALL}};
         c.ppo.imitate = 1;
         c.imitate_end = left ? 0 : 1;
         struct train *t = start(&c, p);
