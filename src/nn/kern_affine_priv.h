@@ -4,8 +4,11 @@
  * outputs are added up together. */
 #include "kern_vec_priv.h"
 
-/* y (LANES) += the products of LANES outputs' weights w (LANES, in) with x */
-LANE vec dots(vec y, const float *w, const float *x, int in)
+#include <math.h>
+
+/* Lane i: b[i] plus the product of output i's weights, row i of w (rows, in), with x. rows is
+ * LANES at most, a constant where that is known. */
+LANE vec dots(const float *w, const float *b, const float *x, int in, int rows)
 {
     vec sum[LANES];
 #pragma GCC unroll 16
@@ -16,7 +19,7 @@ LANE vec dots(vec y, const float *w, const float *x, int in)
         vec v = load(x + k, on);
 #pragma GCC unroll 16
         for (int i = 0; i < LANES; i++)
-            sum[i] = multiply_add(load(w + i * in + k, on), v, sum[i]);
+            if (i < rows) sum[i] = multiply_add(load(w + i * in + k, on), v, sum[i]);
     }
     turn(sum);
 #pragma GCC unroll 4
@@ -24,7 +27,7 @@ LANE vec dots(vec y, const float *w, const float *x, int in)
 #pragma GCC unroll 8
         for (int i = 0; i < half; i++)
             sum[i] = sum[i] + sum[i + half];
-    return y + sum[0];
+    return load(b, part_of(rows)) + sum[0];
 }
 
 /* the same for one output */
@@ -41,10 +44,17 @@ LANE float dot(const float *w, const float *x, int in)
 static void affine(float *y, const float *w, const float *b, const float *x, int out,
                    int in, bool relu)
 {
+    enum { FEW = 4 }; /* so many outputs are quicker one by one */
+    vec floor = all(relu ? 0.0f : -INFINITY);
     int j = 0;
     for (; j + LANES <= out; j += LANES) {
-        vec v = dots(load(b + j, part_of(LANES)), w + (long)j * in, x, in);
-        store(y + j, part_of(LANES), relu ? not_below_zero(v) : v);
+        vec v = dots(w + (long)j * in, b + j, x, in, LANES);
+        store(y + j, part_of(LANES), not_below(floor, v));
+    }
+    if (out - j > FEW) {
+        vec v = dots(w + (long)j * in, b + j, x, in, out - j);
+        store(y + j, part_of(out - j), not_below(floor, v));
+        return;
     }
     for (; j < out; j++) {
         float v = b[j] + dot(w + (long)j * in, x, in);

@@ -203,32 +203,31 @@ LANE void to_rows(float *x, float (*t)[ROWS], int rows, int n)
 
 #endif
 
-/* t holds x and receives ln p, e receives p; `lanes` of both are in use, a constant
- * wherever this is expanded */
+/* t holds x and receives ln p, e receives p */
 LANE void softmax_columns(float (*e)[ROWS], float (*t)[ROWS], float *h,
-                          const uint32_t *bits, int n, int lanes)
+                          const uint32_t *bits, int n)
 {
     float top[ROWS], sum[ROWS], ln[ROWS];
-    for (int i = 0; i < lanes; i++)
+    for (int i = 0; i < ROWS; i++)
         top[i] = -INFINITY, sum[i] = 0.0f, h[i] = 0.0f;
     for (int j = 0; j < n; j++)
-        for (int i = 0; i < lanes; i++) { /* a NaN wins and stays, or is seen in sum */
+        for (int i = 0; i < ROWS; i++) { /* a NaN wins and stays, or is seen in sum */
             float x = !bits || bits[i] >> j & 1 ? t[j][i] : -INFINITY;
             top[i] = x < top[i] ? top[i] : x;
             t[j][i] = x;
         }
     for (int j = 0; j < n; j++)
-        for (int i = 0; i < lanes; i++) {
+        for (int i = 0; i < ROWS; i++) {
             float d = t[j][i] -= top[i];
             e[j][i] = d == -INFINITY ? 0.0f : lane_exp(d < -87.0f ? -87.0f : d);
             sum[i] += e[j][i];
         }
-    for (int i = 0; i < lanes; i++) {
+    for (int i = 0; i < ROWS; i++) {
         ln[i] = lane_log(sum[i]) + (sum[i] - sum[i]); /* NaN stays NaN */
         sum[i] = 1.0f / sum[i];
     }
     for (int j = 0; j < n; j++)
-        for (int i = 0; i < lanes; i++) {
+        for (int i = 0; i < ROWS; i++) {
             e[j][i] *= sum[i];
             t[j][i] = t[j][i] == -INFINITY ? 0.0f : t[j][i] - ln[i];
             h[i] -= e[j][i] * t[j][i];
@@ -242,25 +241,43 @@ static void softmax_block(float *p, float *logp, float *entropy, const float *x,
     uint32_t bits[ROWS] = {0};
     if (mask) memcpy(bits, mask, sizeof *mask * (size_t)rows);
     to_columns(t, x, rows, n);
-    softmax_columns(e, t, h, mask ? bits : NULL, n, ROWS);
+    softmax_columns(e, t, h, mask ? bits : NULL, n);
     to_rows(p, e, rows, n);
     if (logp) to_rows(logp, t, rows, n);
     if (entropy) memcpy(entropy, h, sizeof *h * (size_t)rows);
 }
 
-/* the same for one row, without the lanes that nobody would look at */
+/* The same for one row, whose numbers then fill the lanes. Sums go in the same order, so the
+ * bytes are those of a block. */
 static void softmax_row(float *p, float *logp, float *entropy, const float *x,
                         const uint32_t *mask, int n)
 {
-    float t[KERN_SOFTMAX_MAX][ROWS], e[KERN_SOFTMAX_MAX][ROWS], h[ROWS];
+    float t[KERN_SOFTMAX_MAX], e[KERN_SOFTMAX_MAX], top = -INFINITY, sum = 0.0f, h = 0.0f;
+    int wide = (n + ROWS - 1) / ROWS * ROWS;
+    for (int j = 0; j < n; j++) {
+        t[j] = !mask || *mask >> j & 1 ? x[j] : -INFINITY;
+        top = t[j] < top ? top : t[j];
+    }
+    for (int j = n; j < wide; j++)
+        t[j] = -INFINITY;
+    for (int at = 0; at < wide; at += ROWS)
+        for (int j = at; j < at + ROWS; j++) {
+            float d = t[j] -= top;
+            e[j] = d == -INFINITY ? 0.0f : lane_exp(d < -87.0f ? -87.0f : d);
+        }
     for (int j = 0; j < n; j++)
-        t[j][0] = x[j];
-    softmax_columns(e, t, h, mask, n, 1);
-    for (int j = 0; j < n; j++)
-        p[j] = e[j][0];
-    for (int j = 0; logp && j < n; j++)
-        logp[j] = t[j][0];
-    if (entropy) *entropy = h[0];
+        sum += e[j];
+    float ln = lane_log(sum) + (sum - sum), scale = 1.0f / sum;
+    for (int at = 0; at < wide; at += ROWS)
+        for (int j = at; j < at + ROWS; j++) {
+            e[j] *= scale;
+            t[j] = t[j] == -INFINITY ? 0.0f : t[j] - ln;
+        }
+    memcpy(p, e, sizeof *p * (size_t)n);
+    if (logp) memcpy(logp, t, sizeof *logp * (size_t)n);
+    for (int j = 0; entropy && j < n; j++)
+        h -= e[j] * t[j];
+    if (entropy) *entropy = h;
 }
 
 static void softmax(float *p, float *logp, float *entropy, const float *x,

@@ -9,6 +9,7 @@
 #include "nn/kern.h"
 
 #include <assert.h>
+#include <math.h>
 
 /* ---- one tile */
 
@@ -23,11 +24,11 @@ static const int TILE_ROWS[TILE_VECS + 1] = {0, 8, 6, 4};
 
 /* What the tiles of one pass over k have in common; b is the panel's first row. */
 struct pass {
-    const float *b, *bias, *gate;
+    const float *b, *start, *gate;
     float *c;
-    long ldb, ldc, a_row, a_col;
-    int k, lanes; /* lanes of the last vector */
-    bool add, relu;
+    long ldb, ldc, ldstart, a_row, a_col; /* ldstart 0: the same start for each row */
+    int k, lanes;                         /* lanes of the last vector */
+    float floor;                          /* 0, or -inf: no relu */
 };
 
 /* rows and vecs are constants wherever this is expanded */
@@ -35,15 +36,13 @@ LANE void tile(const struct pass *p, const float *a, long row, int rows, int vec
 {
     part last = part_of(p->lanes), whole = part_of(LANES);
     vec sum[14][TILE_VECS];
-    float *c = p->c + row * p->ldc;
+    const float *start = p->start + row * p->ldstart;
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < vecs; j++) {
             part on = j == vecs - 1 ? last : whole;
-            sum[i][j] = p->add    ? load(c + i * p->ldc + j * LANES, on)
-                        : p->bias ? load(p->bias + j * LANES, on)
-                                  : all(0.0f);
+            sum[i][j] = load(start + i * p->ldstart + j * LANES, on);
         }
 
     const float *b = p->b;
@@ -63,17 +62,25 @@ LANE void tile(const struct pass *p, const float *a, long row, int rows, int vec
         }
     }
 
-    const float *gate = p->gate ? p->gate + row * p->ldc : NULL;
+    float *c = p->c + row * p->ldc;
+    vec floor = all(p->floor);
+    if (p->gate) {
+        const float *gate = p->gate + row * p->ldc;
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < vecs; j++) {
+                vec open =
+                    load(gate + i * p->ldc + j * LANES, j == vecs - 1 ? last : whole);
+                sum[i][j] = where_positive(open, sum[i][j]);
+            }
+    }
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
-        for (int j = 0; j < vecs; j++) {
-            part on = j == vecs - 1 ? last : whole;
-            vec v = sum[i][j];
-            if (p->relu) v = not_below_zero(v);
-            if (gate) v = where_positive(load(gate + i * p->ldc + j * LANES, on), v);
-            store(c + i * p->ldc + j * LANES, on, v);
-        }
+        for (int j = 0; j < vecs; j++)
+            store(c + i * p->ldc + j * LANES, j == vecs - 1 ? last : whole,
+                  not_below(floor, sum[i][j]));
 }
 
 typedef void tile_fn(const struct pass *p, const float *a, long row);
@@ -125,11 +132,13 @@ static void turn_corner(float *panel, int wide, const float *b, long ldb, int ro
         return;
     }
     vec r[LANES];
+#pragma GCC unroll 16
     for (int i = 0; i < LANES; i++)
         r[i] = i < rows ? load(b + i * ldb, part_of(depth)) : all(0.0f);
     turn(r);
-    for (int i = 0; i < depth; i++)
-        store(panel + i * wide, part_of(LANES), r[i]);
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++)
+        if (i < depth) store(panel + i * wide, part_of(LANES), r[i]);
 }
 
 /* B (rows, ldb) to panel (depth, wide); behind the rows it is left as it was */
@@ -157,6 +166,9 @@ static void turn_panel(float *panel, int wide, const float *b, long ldb, int row
 /* a panel stays in the first-level cache while all rows of A pass */
 enum { DEPTH = 160 };
 
+/* where a product starts that has nothing to start from */
+static const float nothing[TILE_VECS * LANES];
+
 /* the columns from j on, `cols` of them in `vecs` vectors */
 static void columns(const struct kern_product *q, int j, int cols, int vecs)
 {
@@ -176,10 +188,11 @@ static void columns(const struct kern_product *q, int j, int cols, int vecs)
         bool end = i == passes - 1;
         p.k = end ? q->k - k : (int)((long)q->k * (i + 1) / passes) - k;
         p.b = q->b_transposed ? panel : q->b + (long)k * q->n + j;
-        p.bias = q->bias && !i ? q->bias + j : NULL;
+        bool add = q->add || i;
+        p.start = add ? p.c : q->bias ? q->bias + j : nothing;
+        p.ldstart = add ? p.ldc : 0;
         p.gate = q->gate && end ? q->gate + j : NULL;
-        p.add = q->add || i;
-        p.relu = q->relu && end;
+        p.floor = q->relu && end ? 0.0f : -INFINITY;
         if (q->b_transposed)
             turn_panel(panel, wide, q->b + (long)j * q->k + k, q->k, cols, p.k);
         for (int t = 0, row = 0; t < count; t++) {

@@ -33,9 +33,9 @@ LANE vec multiply_add(vec a, vec b, vec c)
     return _mm512_fmadd_ps(a, b, c);
 }
 /* a NaN in v stays */
-LANE vec not_below_zero(vec v)
+LANE vec not_below(vec floor, vec v)
 {
-    return _mm512_max_ps(_mm512_setzero_ps(), v);
+    return _mm512_max_ps(floor, v);
 }
 LANE vec where_positive(vec gate, vec v)
 {
@@ -129,9 +129,9 @@ LANE vec multiply_add(vec a, vec b, vec c)
 {
     return _mm256_fmadd_ps(a, b, c);
 }
-LANE vec not_below_zero(vec v)
+LANE vec not_below(vec floor, vec v)
 {
-    return _mm256_max_ps(_mm256_setzero_ps(), v);
+    return _mm256_max_ps(floor, v);
 }
 LANE vec where_positive(vec gate, vec v)
 {
