@@ -28,7 +28,7 @@
  *
  * Determinism: a result depends on the arguments and on the table, never on threads. An
  * element of a product does not depend on the other rows. Between tables the last bits
- * differ: wide ones use fused multiply-adds, and reciprocals refined by one Newton step.
+ * differ, as wide ones use fused multiply-adds.
  *
  * NaN and infinity pass through all of them.
  *

@@ -14,6 +14,7 @@ enum {
     AT_DOWNLOAD = AT_THROUGHPUT + VIEW_HISTORY,
     AT_LEVEL = AT_DOWNLOAD + VIEW_HISTORY,
     PER_LEVEL = 6,
+    TIMES = 3,     /* of a level: download, stall, stall_low */
     AT_REWARD = 4, /* within a level */
     N_WEIGHTS = 6,
     PAPER_COLS = 8,
@@ -133,10 +134,22 @@ static double smaller(double a, double b)
 }
 
 /* [0, inf) to [0, 1), half way at x = half; in single precision, to save divisions */
+static float bounded(double x)
+{
+    return (float)clip(x, 0.0, 1e9);
+}
+
 static float squash(double x, float half)
 {
-    float y = (float)clip(x, 0.0, 1e9);
+    float y = bounded(x);
     return y / (y + half);
+}
+
+/* the same for what is bounded already, all levels' in one loop: divisions side by side */
+static void squash_all(float x[VIEW_LEVELS * TIMES], float half)
+{
+    for (int i = 0; i < VIEW_LEVELS * TIMES; i++)
+        x[i] = x[i] / (x[i] + half);
 }
 
 static double top_kbps(const struct view *v)
@@ -340,19 +353,25 @@ static void observe_levels(float *o, const struct view *v, const struct basis *b
     double per_mean = b->mean > 0.0 ? 8e-3 / b->mean : 0.0;
     double per_low = b->low > 0.0 ? 8e-3 / b->low : 0.0;
     float chunk_s = (float)v->chunk_s;
+    float times[VIEW_LEVELS * TIMES] = {0.0f};
     double smooth[VIEW_LEVELS]; /* rewards without a stall */
     qoe_ladder(smooth, &v->qoe, v->ladder_kbps, v->levels, v->last_level);
-    for (int k = 0; k < v->levels; k++, o += PER_LEVEL) {
+    for (int k = 0; k < v->levels; k++) {
         double mean_s = b->bytes[k] * per_mean, low_s = b->bytes[k] * per_low;
         double wait = larger(smaller(mean_s, 1e6) - v->buffer_s, 0.0);
         double wait_low = larger(smaller(low_s, 1e6) - v->buffer_s, 0.0);
-        o[0] = (float)(v->ladder_kbps[k] * b->per_top);
-        o[1] = squash(mean_s, chunk_s);
-        o[2] = squash(wait, chunk_s);
-        o[3] = squash(wait_low, chunk_s);
-        o[4] = (float)clip((smooth[k] - mu * wait) * per_scale, -4.0, 4.0);
-        o[5] = (float)clip((smooth[k] - mu * wait_low) * per_scale, -4.0, 4.0);
+        float *level = o + k * PER_LEVEL;
+        times[k * TIMES] = bounded(mean_s);
+        times[k * TIMES + 1] = bounded(wait);
+        times[k * TIMES + 2] = bounded(wait_low);
+        level[0] = (float)(v->ladder_kbps[k] * b->per_top);
+        level[AT_REWARD] = (float)clip((smooth[k] - mu * wait) * per_scale, -4.0, 4.0);
+        level[AT_REWARD + 1] =
+            (float)clip((smooth[k] - mu * wait_low) * per_scale, -4.0, 4.0);
     }
+    squash_all(times, chunk_s);
+    for (int k = 0; k < v->levels; k++)
+        memcpy(o + k * PER_LEVEL + 1, times + k * TIMES, TIMES * sizeof *o);
 }
 
 static void observe_full(float *o, const struct view *v)

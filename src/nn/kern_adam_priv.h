@@ -5,24 +5,6 @@
 
 #ifdef __AVX512F__
 
-/* Root and quotient as estimates of 14 bits with one Newton step each: the machine's own
- * instructions for them take four times as long. */
-LANE __m512 root_of(__m512 v)
-{
-    /* 0 has no reciprocal root; a NaN in v comes through */
-    __m512 x = _mm512_max_ps(_mm512_set1_ps(1e-37f), v);
-    __m512 y = _mm512_rsqrt14_ps(x), xy = _mm512_mul_ps(x, y);
-    __m512 rest = _mm512_fnmadd_ps(xy, y, _mm512_set1_ps(1.0f));
-    return _mm512_fmadd_ps(_mm512_mul_ps(xy, _mm512_set1_ps(0.5f)), rest, xy);
-}
-
-LANE __m512 quotient(__m512 a, __m512 b)
-{
-    __m512 y = _mm512_rcp14_ps(b);
-    __m512 rest = _mm512_fnmadd_ps(b, y, _mm512_set1_ps(1.0f));
-    return _mm512_mul_ps(a, _mm512_fmadd_ps(y, rest, y));
-}
-
 /* noisy is a constant wherever this is expanded */
 LANE void adam_loop(float *theta, float *m, float *v, const float *grad, size_t n,
                     const struct kern_adam *c, bool noisy)
@@ -42,8 +24,8 @@ LANE void adam_loop(float *theta, float *m, float *v, const float *grad, size_t 
         __m512 mi = _mm512_fmadd_ps(c1, g, _mm512_mul_ps(b1, load(m + i, on)));
         __m512 vi = _mm512_mul_ps(b2, load(v + i, on));
         vi = _mm512_fmadd_ps(_mm512_mul_ps(c2, g), g, vi);
-        __m512 below = _mm512_fmadd_ps(root_of(vi), root, eps);
-        t = _mm512_fnmadd_ps(rate, quotient(mi, below), t);
+        __m512 below = _mm512_fmadd_ps(_mm512_sqrt_ps(vi), root, eps);
+        t = _mm512_sub_ps(t, _mm512_div_ps(_mm512_mul_ps(rate, mi), below));
         if (noisy) t = _mm512_fmadd_ps(factor, next_normal(&draws), t);
         store(m + i, on, mi);
         store(v + i, on, vi);

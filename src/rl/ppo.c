@@ -176,6 +176,17 @@ struct actor_sums {
     double loss, entropy, kl, clipped, ratio_error;
 };
 
+/* fmax and fmin are calls for the sake of NaN; here one shows in the loss either way */
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+    return b < a ? b : a;
+}
+
 /* The all-action term (ppo.h): push[j] = pi_j c_j with c the centred one-step advantage, 0 for
  * actions that were not tried or are clipped. Adds its loss. All times w. Returns
  * sum push. */
@@ -185,7 +196,8 @@ static float all_actions(float *push, double *loss, const struct ppo *p, const f
     int actions = p->policy->cfg.actions;
     size_t at = (size_t)row * (size_t)actions;
     const float *q = p->batch->q + at, *old = p->batch->prob + at;
-    double mean = 0.0, tried = 0.0, sum = 0.0, low = 1.0 - p->cfg.clip;
+    double mean = 0.0, tried = 0.0, sum = 0.0;
+    double low = 1.0 - p->cfg.clip, high = 1.0 + p->cfg.clip;
     for (int j = 0; j < actions; j++) {
         push[j] = 0.0f;
         if (isnan(q[j])) continue;
@@ -195,9 +207,9 @@ static float all_actions(float *push, double *loss, const struct ppo *p, const f
     for (int j = 0; j < actions; j++) {
         if (isnan(q[j])) continue;
         double c = ((double)q[j] - mean / tried) * (double)p->unit[row];
-        double was = fmax((double)old[j], 1e-12), ratio = (double)pi[j] / was;
-        double bounded = fmin(fmax(ratio, low), 1.0 + p->cfg.clip);
-        *loss -= w * was * fmin(ratio * c, bounded * c);
+        double was = larger((double)old[j], 1e-12), ratio = (double)pi[j] / was;
+        double bounded = smaller(larger(ratio, low), high);
+        *loss -= w * was * smaller(ratio * c, bounded * c);
         if (bounded * c < ratio * c) continue;
         push[j] = (float)(w * (double)pi[j] * c);
         sum += (double)push[j];
@@ -242,13 +254,13 @@ static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo 
     for (int j = 0; j < actions; j++)
         dlogits[j] = pi[j] * (push + sum + spread * (ln_pi[j] + entropy)) - every[j];
     dlogits[action] -= push;
-    s->loss -= own * fmin(ratio * a, bounded * a);
+    s->loss -= own * smaller(ratio * a, bounded * a);
     if (copied > 0.0)
         s->loss += imitate(dlogits, pi, ln_pi, shown + row * actions, actions, copied);
     s->entropy += w * (double)entropy;
     s->kl += w * (ratio - 1.0 - (double)t->log_ratio[i]);
     s->clipped += w * (fabs(ratio - 1.0) > p->cfg.clip);
-    s->ratio_error = fmax(s->ratio_error, fabs(ratio - 1.0));
+    s->ratio_error = larger(s->ratio_error, fabs(ratio - 1.0));
 }
 
 /* pi, ln pi, entropy and ratio of the minibatch */

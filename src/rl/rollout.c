@@ -105,7 +105,7 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     b->actor_ws = mix_ws_new(&r->policy->actor->cfg, (int)envs, e);
     b->critic_ws = mix_ws_new(&critic->cfg, CHUNK, e);
     if (r->cfg.peek > 0.0)
-        ok = !rollout_peeks_init(&b->peeks, &r->spec, (int)envs, e) && ok;
+        ok = !rollout_peeks_init(&b->peeks, &r->spec, (int)envs, r->tutor, e) && ok;
     if (r->cfg.teachers.n) {
         b->shown = floats(envs * (size_t)r->spec.actions, &ok);
         b->teach = teach_ws_new(&r->cfg.teachers, (int)envs, e);
@@ -323,29 +323,43 @@ static void draw(float *z, size_t n, double std, struct rng *rng)
     inject_noise(z, n, std, rng);
 }
 
-/* V of `rows` observations in reward units, through the critic that gives the advantages;
- * the policy's own has the same router noise as the actor, from `rng` */
-static void values(float *out, const struct rollout *r, struct block *b, const float *obs,
-                   const float *priv, const int *tag, int rows, struct rng *rng)
+/* V in reward units of `rows` inputs x of the critic that gives the advantages; the policy's
+ * own has the same router noise as the actor, from `rng` */
+static void values(float *out, const struct rollout *r, struct block *b, const float *x,
+                   const int *tag, int rows, struct rng *rng)
 {
     const struct mix *critic = critic_of(r);
     double std = r->tutor ? 0.0 : r->cfg.router_noise;
-    size_t obs_dim = (size_t)r->spec.obs_dim, in = (size_t)critic->cfg.in;
     for (int at = 0; at < rows; at += CHUNK) {
         int n = rows - at < CHUNK ? rows - at : CHUNK;
-        for (size_t i = 0; i < (size_t)n; i++) {
-            size_t from = (size_t)at + i;
-            memcpy(b->input + i * in, obs + from * obs_dim, obs_dim * sizeof(float));
-            if (r->tutor)
-                memcpy(b->input + i * in + obs_dim, priv + from * (in - obs_dim),
-                       (in - obs_dim) * sizeof(float));
-        }
         if (std > 0.0)
             draw(b->value_z, (size_t)n * (size_t)critic->cfg.experts, std, rng);
-        mix_forward(b->value, NULL, NULL, critic, b->critic_ws, b->input,
+        mix_forward(b->value, NULL, NULL, critic, b->critic_ws,
+                    x + (size_t)at * (size_t)critic->cfg.in,
                     std > 0.0 ? b->value_z : NULL, n);
         for (int i = 0; i < n; i++)
             out[at + i] = value_of(r, b->value + i * critic->cfg.out, tag[at + i]);
+    }
+}
+
+/* The same of observations, beside which the privileged critic wants the privileged ones. */
+static void values_of(float *out, const struct rollout *r, struct block *b,
+                      const float *obs, const float *priv, const int *tag, int rows,
+                      struct rng *rng)
+{
+    if (!r->tutor) {
+        values(out, r, b, obs, tag, rows, rng);
+        return;
+    }
+    size_t obs_dim = (size_t)r->spec.obs_dim, more = (size_t)r->spec.priv_dim;
+    for (int at = 0; at < rows; at += CHUNK) {
+        int n = rows - at < CHUNK ? rows - at : CHUNK;
+        float *to = b->input;
+        for (size_t i = (size_t)at; i < (size_t)(at + n); i++, to += obs_dim + more) {
+            memcpy(to, obs + i * obs_dim, obs_dim * sizeof *to);
+            memcpy(to + obs_dim, priv + i * more, more * sizeof *to);
+        }
+        values(out + at, r, b, b->input, tag + at, n, rng);
     }
 }
 
@@ -353,11 +367,11 @@ static void value_block(struct rollout *r, struct block *b, int first, int envs)
 {
     size_t row = (size_t)first * (size_t)r->cfg.steps;
     struct rng *rng = &r->seats[first].rng;
-    values(r->value + row, r, b, r->obs + row * (size_t)r->spec.obs_dim,
-           r->priv + row * (size_t)r->spec.priv_dim, r->tag + row, envs * r->cfg.steps,
-           rng);
+    values_of(r->value + row, r, b, r->obs + row * (size_t)r->spec.obs_dim,
+              r->priv + row * (size_t)r->spec.priv_dim, r->tag + row, envs * r->cfg.steps,
+              rng);
 
-    values(b->boot_value, r, b, b->boot_obs, b->boot_priv, b->boot_tag, b->boots, rng);
+    values_of(b->boot_value, r, b, b->boot_obs, b->boot_priv, b->boot_tag, b->boots, rng);
     for (int i = 0; i < b->boots; i++)
         r->boot[b->boot_row[i]] = b->boot_value[i];
 }
@@ -401,7 +415,7 @@ static void run_block(void *ctx, int i)
         for (int k = 0; k < envs; k++)
             step_env(r, b, first + k, t, b->prob + k * actions, b->logp + k * actions);
         struct rollout_peeks *tried = &b->peeks;
-        values(tried->value, r, b, tried->obs, tried->priv, tried->tag, tried->n,
+        values(tried->value, r, b, tried->obs, tried->tag, tried->n,
                &r->seats[first].rng);
         rollout_peeks_add(tried, r->q, r->gamma);
     }

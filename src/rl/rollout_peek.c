@@ -4,13 +4,16 @@
 #include <stdlib.h>
 
 int rollout_peeks_init(struct rollout_peeks *p, const struct env_spec *spec, int envs,
-                       struct err *e)
+                       bool privileged, struct err *e)
 {
     size_t rows = (size_t)envs * (size_t)spec->actions;
     size_t obs = (size_t)spec->obs_dim, priv = (size_t)spec->priv_dim;
+    size_t wide = privileged ? obs + priv : obs;
     *p = (struct rollout_peeks){
-        .obs = calloc(rows * obs, sizeof(float)),
-        .priv = calloc(rows * priv + 1, sizeof(float)),
+        .wide = wide,
+        .privileged = privileged,
+        .obs = calloc(rows * wide, sizeof(float)),
+        .priv = calloc(priv + 1, sizeof(float)),
         .value = calloc(rows, sizeof(float)),
         .tag = calloc(rows, sizeof(int)),
         .at = calloc(rows, sizeof(size_t)),
@@ -32,13 +35,13 @@ void rollout_peeks_release(struct rollout_peeks *p)
 void rollout_peek(struct rollout_peeks *p, float *q, size_t at, const struct env *env,
                   const float *prob, uint32_t mask, int taken, int tag, double least)
 {
-    size_t obs = (size_t)env->spec.obs_dim, priv = (size_t)env->spec.priv_dim;
     for (int a = 0; a < env->spec.actions; a++, at++) {
         q[at] = NAN;
         if (!(mask >> a & 1) || (a != taken && (double)prob[a] < least)) continue;
         size_t i = (size_t)p->n;
-        struct env_out out = {.obs = p->obs + i * obs,
-                              .priv = priv ? p->priv + i * priv : NULL};
+        float *row = p->obs + i * p->wide;
+        struct env_out out = {.obs = row,
+                              .priv = p->privileged ? row + env->spec.obs_dim : p->priv};
         env->peek(env->self, a, &out);
         q[at] = out.reward;
         if (out.done) continue;

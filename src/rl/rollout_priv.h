@@ -5,18 +5,23 @@
 #include "base/err.h"
 #include "rl/env.h"
 
+#include <stdbool.h>
+
 /* Where the tried actions of one block's environments lead, until their values are known.
  * Rows are in the order of the trials; at[i] is the place in q that row i belongs to. */
 struct rollout_peeks {
     int n;
-    float *obs, *priv, *value;
+    size_t wide;     /* floats of a row of obs, the critic's input */
+    bool privileged; /* a row goes on with the privileged observation */
+    float *obs, *value;
+    float *priv; /* where it goes otherwise: nobody reads it */
     int *tag;
     size_t *at;
 };
 
 /* Room for every action of `envs` environments. */
 int rollout_peeks_init(struct rollout_peeks *p, const struct env_spec *spec, int envs,
-                       struct err *e);
+                       bool privileged, struct err *e);
 void rollout_peeks_release(struct rollout_peeks *p);
 
 /* Tries the action `taken` and those of probability >= least. q[at ..]: their rewards, NaN for
