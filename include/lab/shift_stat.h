@@ -82,8 +82,9 @@ double shift_late_top_share(const struct shift_record *r, int net);
 double shift_probed(const struct shift_probe *p, int net, int expert, int layer,
                     int measure);
 
-/* Mean level of the plateaus from the second round on: where a policy froze. */
-double shift_frozen_level(const struct shift_record *r);
+/* Share of the chunks at the levels lo .. hi in the plateaus from the second round on: near 1
+ * when a policy froze there. */
+double shift_frozen_share(const struct shift_record *r, int lo, int hi);
 
 /* How far the mean level follows the profile: over the segments 5 .. 10, the largest less the
  * smallest profile's mean of plateaus of mean_level. */

@@ -255,11 +255,18 @@ double shift_late_top_share(const struct shift_record *r, int net)
     return value(m);
 }
 
-double shift_frozen_level(const struct shift_record *r)
+double shift_frozen_share(const struct shift_record *r, int lo, int hi)
 {
     struct mean m = {0};
-    for (int s = SHIFT_PROFILES; s < SHIFT_SEGMENTS; s++)
-        take(&m, segment_mean(r, s, 0.8, 1.0, SHIFT_LEVEL));
+    for (int s = SHIFT_PROFILES; s < SHIFT_SEGMENTS; s++) {
+        int end = at_segment(r, s + 1.0);
+        for (int i = at_part(r, s, 0.8); i < end; i++) {
+            double share = 0.0;
+            for (int k = lo; k <= hi; k++)
+                share += (double)r->point[i].level[k];
+            take(&m, share);
+        }
+    }
     return value(m);
 }
 

@@ -171,7 +171,7 @@ START_TEST(code_checks)
             struct shift_point *p = &m.rows[i].point[k];
             bool high = i % 2;
             p->qoe = (int)p->tag == 2 && !high ? 2.2f : qoe[(int)p->tag];
-            p->mean_level = high ? 3 : 1;
+            p->level[high ? 3 : 1] = 1;
         }
     struct report *r = report_new("shift", "test", NULL);
     shift_claims(r, &m.plan);
@@ -195,7 +195,7 @@ START_TEST(code_checks)
     /* nobody froze where the authors' runs did: that is no pass */
     for (int i = 0; i < m.plan.runs; i++)
         for (int k = 0; k < 100; k++)
-            m.rows[i].point[k].mean_level = 1;
+            m.rows[i].point[k].level[3] = .8f;
     r = report_new("shift", "test", NULL);
     shift_claims(r, &m.plan);
     ck_assert(!check_of(r, "news").pass && isnan(check_of(r, "news").value));

@@ -172,9 +172,9 @@ START_TEST(swing_of_the_level)
         f.point[i].level[3] = i % 10 >= 8 && i / 10 % 3 == 1 ? .25f : 1;
     }
     ck_assert_double_eq(shift_swing(&f.record), 3);
-    /* segments 4 to 10: D L N D L N D */
-    ck_assert_double_eq_tol(shift_frozen_level(&f.record), (3 * 1 + 2 * 2 + 2 * 4) / 7.0,
-                            1e-6);
+    /* segments 4 to 10 are D L N D L N D; only live has less than all at level 3 */
+    ck_assert_double_eq_tol(shift_frozen_share(&f.record, 3, 4), (5 + 2 * .25) / 7, 1e-6);
+    ck_assert_double_eq(shift_frozen_share(&f.record, 0, 2), 0);
     ck_assert_double_eq(shift_level_share(&f.record, 1, 3), .25);
 }
 END_TEST
