@@ -3,19 +3,20 @@
 #
 #   deploy/policy/make.sh [DIR...]     folders of real traces, beside the generated links
 #
-# First some teachers of different seeds, one per CPU at a time; then a student, which begins
-# by imitating all of them and ends as PPO leaves it. What one training finds wavers from seed
-# to seed by more than most settings change it; what several agree on does not.
+# First teachers, one per CPU at a time: a specialist for each profile, and generalists for drawn
+# weights and ladders. Then a student, which begins by imitating whoever knows the episode at
+# hand and ends as PPO leaves it: one policy that is nearly as good at each as the one that
+# knows nothing else.
 #
-# VIDEO=PATH (default: the generated video), SEED, TEACHERS (0: none), TEACHER_STEPS, STEPS,
-# PART (of the traces) and TO (a folder, default build/policy) change what is made; EVAL="DIR..."
-# adds scores on more traces to the provenance file; SHIP=1 puts the result into
-# deploy/policy. Without real traces the policy is made from generated links alone and scores
-# a little lower on real ones.
+# VIDEO=PATH (default: the generated video), SEED, TEACHER_STEPS, STEPS, PART (of the traces) and
+# TO (a folder, default build/policy) change what is made, TEACHERS="FILE ..." are taken as
+# they are; EVAL="DIR..." adds scores on more traces to the provenance file; SHIP=1 puts the
+# result into deploy/policy. Without real traces the policy is made from generated links alone
+# and scores a little lower on real ones.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-seed=${SEED:-1} teachers=${TEACHERS:-5} part=${PART:-all}
-teacher_steps=${TEACHER_STEPS:-12000000} steps=${STEPS:-16000000}
+seed=${SEED:-1} part=${PART:-all}
+teacher_steps=${TEACHER_STEPS:-10000000} steps=${STEPS:-14000000}
 abrd=build/abrd to=${TO:-build/policy}
 export OPENBLAS_NUM_THREADS=1
 mkdir -p "$to"
@@ -41,19 +42,35 @@ told()
     \"${words[*]}\""
 }
 
-start=$SECONDS list=
-for k in $(seq "$teachers"); do
-    file=$to/teacher$k.safetensors
-    train=("${common[@]}" --steps "$teacher_steps" --seed $((1000 * seed + k)) --out "$file")
+start=$SECONDS list=${TEACHERS:-} number=0
+list=${list// /,}
+
+# teach NAME OPTION...: trains a teacher in the background
+teach()
+{
+    local file=$to/$1.safetensors
+    shift
+    number=$((number + 1))
+    local train=("${common[@]}" "$@" --steps "$teacher_steps" --seed $((1000 * seed + number))
+        --out "$file")
     told "${train[@]}"
     [ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
-    "${train[@]}" --threads 1 --quiet --csv "$to/teacher$k.csv" >"$to/teacher$k.log" &
+    "${train[@]}" --threads 1 --quiet >"$file.log" &
     list+=${list:+,}$file
-done
+}
+
+drawn=(--share-custom .7 --share-simplex .75 --share-ladders .45)
+if [ -z "$list" ]; then
+    teach generalist1 "${drawn[@]}"
+    teach generalist2 "${drawn[@]}"
+    for profile in documentary live news pensieve; do
+        teach $profile --profile $profile --share-ladders 0
+    done
+fi
 while [ -n "$(jobs -p)" ]; do wait -n; done
 
-train=("${common[@]}" --steps "$steps" --seed "$seed" --out "$to/moe.safetensors")
-[ -z "$list" ] || train+=(--entropy .01,.002 --teacher "$list")
+train=("${common[@]}" --share-custom .4 --share-simplex .75 --entropy .01,.002
+    --steps "$steps" --seed "$seed" --teacher "$list" --out "$to/moe.safetensors")
 told "${train[@]}"
 "${train[@]}" --csv "$to/curve.csv" --json "$to/training.json"
 took=$((SECONDS - start))
