@@ -45,6 +45,7 @@ struct env {
     void (*reset)(void *self, struct env_out *out); /* obs, priv, mask, tag */
     void (*step)(void *self, int action, struct env_out *out);
     void (*peek)(const void *self, int action, struct env_out *out);
+    int (*advise)(void *self); /* what a known algorithm would do now; NULL: none */
     size_t state_size;
     void (*state_get)(const void *self, void *out);
     void (*state_put)(void *self, const void *in);

@@ -10,7 +10,9 @@
  *
  * With cfg.peek the environments are asked what the other likely actions would have given
  * (env.h: peek), which the batch carries as one-step advantages (ppo.h: q). With
- * cfg.teachers it carries what these would do in the states visited (ppo.h: shown).
+ * cfg.teachers it carries what these would do in the states visited (ppo.h: shown); with
+ * cfg.advice what the environment advises, which has this probability, the other actions
+ * sharing the rest.
  *
  * Ownership: rollout takes the environments and frees them. The arrays of rollout_batch
  * are borrowed until the next rollout_collect. Threads: not shared. */
@@ -26,6 +28,7 @@ struct rollout_cfg {
     int threads;
     double router_noise; /* std of z */
     double peek;         /* actions at least so likely are tried as well, 0 = none */
+    double advice;       /* 0 = not asked for; not with teachers */
     uint64_t seed;
     struct teachers teachers; /* borrowed; n = 0: none */
 };

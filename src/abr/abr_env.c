@@ -1,5 +1,6 @@
 #include "abr/abr_env.h"
 
+#include "abr/mpc.h"
 #include "base/rng.h"
 
 #include <assert.h>
@@ -19,6 +20,7 @@ struct state {
     double scale;
     int64_t steps;
     struct player player;
+    struct mpc_memory mpc;
     float paper[FEAT_PAPER_DIM];
 };
 
@@ -234,6 +236,7 @@ static void env_reset(void *self, struct env_out *out)
     player_start(&s->player, &m->world, row, &qoe, -1);
     s->scale = m->cfg->scale_reward ? feat_reward_scale(&s->player.view) : 1.0;
 
+    s->mpc = (struct mpc_memory){.chunk = -1};
     memset(s->paper, 0, sizeof s->paper);
     if (!chance(&s->rng, m->cfg->choose_first)) {
         int levels = m->world.video->levels, first = m->cfg->first_level;
@@ -267,6 +270,17 @@ static void env_step(void *self, int action, struct env_out *out)
     out->reward = (float)reward;
     out->done = over && !s->live;
     out->truncated = over && s->live;
+}
+
+/* RobustMPC for the viewer's own weights */
+static int env_advise(void *self)
+{
+    struct abr_env *m = self;
+    const struct view *v = &m->s.player.view;
+    double kbps = mpc_forecast_kbps(&m->s.mpc, v);
+    if (kbps <= 0.0) return 0;
+    struct mpc_task task = mpc_task(v, m->world.video, &v->qoe, kbps);
+    return mpc_plan(&task).level;
 }
 
 static void env_peek(const void *self, int action, struct env_out *out)
@@ -321,6 +335,7 @@ struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *world
         .reset = env_reset,
         .step = env_step,
         .peek = env_peek,
+        .advise = env_advise,
         .state_size = sizeof m->s,
         .state_get = env_state_get,
         .state_put = env_state_put,

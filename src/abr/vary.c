@@ -121,6 +121,8 @@ static const struct field FIELDS[] = {
      .help = "chunks of each between updates"},
     {"imitate", "A,B", PAIR, AT(train.ppo.imitate), 0, AT(train.imitate_end), 0, 1,
      .help = "weight of what teachers do at start and end, in a straight line"},
+    {"advice", "P", REAL, AT(train.rollout.advice), .lo = 0, .hi = 1,
+     .help = "RobustMPC's choice, believed with P, is imitated at first; 0 = not"},
     {"peek", "P", REAL, AT(train.rollout.peek), .lo = 0, .hi = 1,
      .help = "actions at least so likely are tried as well; 0 = none"},
     {"minibatch", "N", INT, AT(train.ppo.minibatch), .lo = 1, .hi = 1 << 20,

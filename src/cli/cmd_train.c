@@ -162,6 +162,9 @@ static int load_teachers(struct work *w, struct err *e)
 {
     if (w->teachers.n > TEACHERS_MAX)
         return err_field(e, ERR_FULL, "--teacher", "more than %d policies", TEACHERS_MAX);
+    if (w->teachers.n && w->recipe.train.rollout.advice > 0.0)
+        return err_field(e, ERR_CONFLICT, "--teacher",
+                         "a student of teachers takes no --advice");
     for (int i = 0; i < w->teachers.n; i++) {
         int rc = load_teacher(w, w->teachers.item[i], e);
         if (rc) return rc;

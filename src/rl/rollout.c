@@ -114,6 +114,11 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     return ok && b->actor_ws && b->critic_ws;
 }
 
+static bool is_taught(const struct rollout *r)
+{
+    return r->cfg.teachers.n || r->cfg.advice > 0.0;
+}
+
 static bool new_arrays(struct rollout *r)
 {
     size_t n = (size_t)r->n, envs = (size_t)r->cfg.envs;
@@ -129,7 +134,7 @@ static bool new_arrays(struct rollout *r)
     size_t tried = r->cfg.peek > 0.0 ? n * (size_t)r->spec.actions : 0;
     r->q = floats(tried, &ok);
     r->prob = floats(tried, &ok);
-    r->shown = floats(r->cfg.teachers.n ? n * (size_t)r->spec.actions : 0, &ok);
+    r->shown = floats(is_taught(r) ? n * (size_t)r->spec.actions : 0, &ok);
     r->logp = floats(n, &ok);
     r->reward = floats(n, &ok);
     r->value = floats(n, &ok);
@@ -187,6 +192,7 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
     r->spec = r->seats[0].env.spec;
     assert(r->spec.obs_dim == policy->cfg.obs_dim && r->spec.tags <= ROLLOUT_TAGS);
     assert(cfg->peek <= 0.0 || r->seats[0].env.peek);
+    assert(cfg->advice <= 0.0 || (r->seats[0].env.advise && !cfg->teachers.n));
     for (int k = 0; k < cfg->teachers.n; k++)
         assert(cfg->teachers.policy[k]->cfg.obs_dim == r->spec.obs_dim &&
                cfg->teachers.policy[k]->cfg.actions == r->spec.actions);
@@ -268,6 +274,18 @@ static void keep_boot(struct rollout *r, struct block *b, int env, int row)
     b->boot_row[b->boots++] = row;
 }
 
+static void show_advice(float *shown, const struct rollout *r, const struct seat *s)
+{
+    int advised = s->env.advise(s->env.self), legal = 0;
+    for (int a = 0; a < r->spec.actions; a++)
+        legal += s->mask >> a & 1;
+    assert(s->mask >> advised & 1);
+    float sure = legal > 1 ? (float)r->cfg.advice : 1.0f;
+    float other = legal > 1 ? (1.0f - sure) / (float)(legal - 1) : 0.0f;
+    for (int a = 0; a < r->spec.actions; a++)
+        shown[a] = a == advised ? sure : s->mask >> a & 1 ? other : 0.0f;
+}
+
 /* prob, logp: (actions) */
 static void step_env(struct rollout *r, struct block *b, int env, int t,
                      const float *prob, const float *logp)
@@ -287,6 +305,7 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
     r->logp[row] = logp[action];
 
     size_t actions = (size_t)r->spec.actions;
+    if (r->cfg.advice > 0.0) show_advice(r->shown + at * actions, r, s);
     if (r->cfg.teachers.n)
         memcpy(r->shown + at * actions, b->shown + (size_t)(env % r->cfg.block) * actions,
                actions * sizeof(float));
@@ -461,7 +480,7 @@ void rollout_batch(const struct rollout *r, struct ppo_batch *out)
         .z = r->cfg.router_noise > 0.0 ? r->z : NULL,
         .q = r->cfg.peek > 0.0 ? r->q : NULL,
         .prob = r->cfg.peek > 0.0 ? r->prob : NULL,
-        .shown = r->cfg.teachers.n ? r->shown : NULL,
+        .shown = is_taught(r) ? r->shown : NULL,
         .advantage = r->advantage,
         .target = r->target,
     };

@@ -1,5 +1,6 @@
 #include "abr/abr_env.h"
 
+#include "abr/mpc.h"
 #include "abr/player.h"
 
 #include "base/rng.h"
@@ -218,6 +219,42 @@ START_TEST(state_round_trip)
 }
 END_TEST
 
+/* Advice is what RobustMPC decides, episode after episode, and changes no step. */
+START_TEST(advice_is_mpcs)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    struct walk w, alone;
+    begin(&w, &c, &f, 0);
+    begin(&alone, &c, &f, 0);
+    struct algo mpc;
+    struct algo_ctx ctx = {0};
+    ck_assert_int_eq(mpc_new(&mpc, NULL, &ctx, NULL), 0);
+    mpc.reset(mpc.self, 0);
+    int levels = 0;
+    for (int i = 0; i < 400; i++) {
+        int advised = w.env.advise(w.env.self);
+        ck_assert_int_eq(advised,
+                         mpc.decide(mpc.self, &abr_env_player(&w.env)->view, f.video));
+        levels |= 1 << advised;
+        int level = any_level(&w);
+        w.env.step(w.env.self, level, &w.out);
+        alone.env.step(alone.env.self, level, &alone.out);
+        ck_assert_float_eq(w.out.reward, alone.out.reward);
+        ck_assert_mem_eq(w.obs, alone.obs, sizeof w.obs);
+        if (!w.out.done && !w.out.truncated) continue;
+        w.env.reset(w.env.self, &w.out);
+        alone.env.reset(alone.env.self, &alone.out);
+        mpc.reset(mpc.self, 0);
+    }
+    ck_assert_int_eq(levels, 63);
+    algo_free(&mpc);
+    alone.env.free(alone.env.self);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
 /* peek tells what step will give, for any level, and changes nothing. */
 START_TEST(peeks_come_true)
 {
@@ -370,6 +407,7 @@ Suite *suite_abr_abr_env(void)
     tcase_add_test(t, rewards_are_the_players);
     tcase_add_test(t, ids_differ_and_repeat);
     tcase_add_test(t, state_round_trip);
+    tcase_add_test(t, advice_is_mpcs);
     tcase_add_test(t, peeks_come_true);
     tcase_add_test(t, profiles_in_turn);
     tcase_add_test(t, other_layouts);

@@ -228,6 +228,10 @@ START_TEST(students_have_teachers)
         0, "");
     ck_assert(same(tmpdir_path(dir, "whole"), tmpdir_path(dir, "half")));
 
+    program_expect(
+        with(args, sizeof args, TUNED "--advice .9 --teacher @/a --out @/c", dir),
+        OPT_EXIT_FAILED, "a student of teachers takes no --advice");
+
     /* specialists know what they teach */
     program_expect(
         with(args, sizeof args, TUNED "--steps 2048 --profile news --out @/news", dir), 0,

@@ -245,6 +245,33 @@ START_TEST(teachers_show)
 }
 END_TEST
 
+/* What the environment advises, as far as it is believed; no step changes. */
+START_TEST(advice_is_shown)
+{
+    struct policy *p = make_policy();
+    struct rollout_cfg c = {
+        .envs = ENVS, .steps = STEPS, .block = 4, .threads = 2, .seed = 4};
+    struct rollout *plain = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
+    c.advice = .9;
+    struct rollout *advised = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
+    struct ppo_batch x, y;
+    rollout_collect(plain, .5, .9, NULL);
+    rollout_collect(advised, .5, .9, NULL);
+    rollout_batch(plain, &x);
+    rollout_batch(advised, &y);
+    same(&x, &y);
+    for (int i = 0; i < y.n; i++)
+        for (int a = 0; a < TOY_ACTIONS; a++) {
+            bool best = a < 3 && y.obs[i * TOY_OBS + a] > 0;
+            float want = a == 3 ? 0.f : best ? .9f : .05f; /* 3 is masked */
+            ck_assert_float_eq_tol(y.shown[i * TOY_ACTIONS + a], want, 1e-6f);
+        }
+    rollout_free(advised);
+    rollout_free(plain);
+    policy_free(p);
+}
+END_TEST
+
 START_TEST(state_round_trip)
 {
     struct policy *p = make_policy();
@@ -305,6 +332,7 @@ Suite *suite_rl_rollout(void)
     tcase_add_test(t, all_actions_are_tried);
     tcase_add_test(t, unlikely_actions_are_not_tried);
     tcase_add_test(t, teachers_show);
+    tcase_add_test(t, advice_is_shown);
     tcase_add_test(t, state_round_trip);
     tcase_add_test(t, memory);
     suite_add_tcase(s, t);

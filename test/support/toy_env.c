@@ -47,6 +47,11 @@ static void toy_peek(const void *self, int action, struct env_out *out)
     toy_step(&copy, action, out);
 }
 
+static int toy_advise(void *self)
+{
+    return ((struct toy *)self)->context;
+}
+
 static void toy_get(const void *self, void *out)
 {
     memcpy(out, self, sizeof(struct toy));
@@ -73,6 +78,7 @@ struct env toy_env_make(void *ctx, uint64_t id, struct err *e)
         .reset = toy_reset,
         .step = toy_step,
         .peek = toy_peek,
+        .advise = toy_advise,
         .state_size = sizeof *t,
         .state_get = toy_get,
         .state_put = toy_put,

@@ -3,7 +3,7 @@
  * A context 0 .. 2 is shown one-hot (and a fourth entry of 1); the action that names it
  * earns `scale`, any other 0. Action 3 exists but is masked. Even ids end after 7 steps,
  * odd ids are cut there. Tag: 1 for context 2, else 0. Privileged: the context as a
- * number, and how many steps are left. */
+ * number, and how many steps are left. Advice: the action that earns. */
 #ifndef TEST_TOY_ENV_H
 #define TEST_TOY_ENV_H
 
