@@ -3,8 +3,8 @@
 #
 #   deploy/policy/make.sh [DIR...]     folders of real traces, beside the generated links
 #
-# First teachers, one per CPU at a time: a specialist for each profile, and generalists for drawn
-# weights and ladders. Then a student, which begins by imitating whoever knows the episode at
+# First teachers, one per CPU at a time: a specialist for each profile, one for drawn weights,
+# which begins as RobustMPC decides, and a generalist for drawn ladders. Then a student, which begins by imitating whoever knows the episode at
 # hand and ends as PPO leaves it: one policy that is nearly as good at each as the one that
 # knows nothing else.
 #
@@ -59,10 +59,9 @@ teach()
     list+=${list:+,}$file
 }
 
-drawn=(--share-custom .7 --share-simplex .75 --share-ladders .45)
 if [ -z "$list" ]; then
-    teach generalist1 "${drawn[@]}"
-    teach generalist2 "${drawn[@]}"
+    teach ladders --share-ladders .8 --share-custom .4 --share-simplex .75
+    teach drawn --profile drawn --share-simplex .75 --share-ladders 0 --advice .95
     for profile in documentary live news pensieve; do
         teach $profile --profile $profile --share-ladders 0
     done

@@ -37,8 +37,9 @@ struct recipe {
         RECIPE_DOCUMENTARY, /* one of qoe_profiles, in their order */
         RECIPE_LIVE,
         RECIPE_NEWS,
-        RECIPE_PENSIEVE
-    } profile; /* of the viewers; told by vary.h, done to env by then */
+        RECIPE_PENSIEVE,
+        RECIPE_DRAWN /* none of them, drawn weights alone */
+    } profile;       /* of the viewers; told by vary.h, done to env by then */
 };
 
 int recipe_make(struct recipe *out, const char *preset, const char *variant,
@@ -50,6 +51,9 @@ void recipe_init(struct policy *p, const struct recipe *r, uint64_t seed);
 
 /* Steps that a preset uses when none are given. */
 int64_t recipe_steps(const char *preset);
+
+/* As on the command line: all, documentary, ..., drawn, NULL at the end. */
+extern const char *const recipe_profiles[];
 
 /* The ctx and function that train_new and rollout_new take. */
 struct recipe_world {

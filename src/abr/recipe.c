@@ -110,6 +110,9 @@ static void make_paper(struct recipe *r, enum variant v, bool authors, int64_t s
     }
 }
 
+const char *const recipe_profiles[] = {"all",      "documentary", "live", "news",
+                                       "pensieve", "drawn",       NULL};
+
 int64_t recipe_steps(const char *preset)
 {
     return strcmp(preset, "tuned") ? 2000000 : 12000000;

@@ -15,13 +15,12 @@ enum { STEPS_MAX = 1 << 20 /* of one rollout */ };
 static const char *const ROUTES[] = {"single", "dense", "top1", "top1-unscaled", NULL};
 static const char *const LAYOUTS[] = {"full", "paper", "blind", "paper-hint", NULL};
 static const char *const SCHEDULES[] = {"constant", "linear", "geometric", NULL};
-static const char *const PROFILES[] = {"all",  "documentary", "live",
-                                       "news", "pensieve",    NULL};
 static const char *const NORMS[] = {"none", "batch", "tag", NULL};
 
 _Static_assert(sizeof(enum mix_route) == sizeof(int), "words are kept in ints");
 _Static_assert(MIX_TOP1_UNSCALED == 3 && FEAT_PAPER_HINT == 3 && TRAIN_GEOMETRIC == 2 &&
-                   PPO_NORM_TAG == 2 && RECIPE_PENSIEVE == QOE_PROFILES,
+                   PPO_NORM_TAG == 2 && RECIPE_PENSIEVE == QOE_PROFILES &&
+                   RECIPE_DRAWN == QOE_PROFILES + 1,
                "words in the order of their enums");
 
 static void hide_viewer(struct recipe *r)
@@ -146,8 +145,8 @@ static const struct field FIELDS[] = {
      .help = "download times are multiplied by U(1-N, 1+N)"},
     SHARE("share-generated", generated,
           "episodes on generated links beside given traces"),
-    {"profile", "NAME", WORD, AT(profile), .words = PROFILES,
-     .help = "what all viewers value; then no weights are drawn"},
+    {"profile", "NAME", WORD, AT(profile), .words = recipe_profiles,
+     .help = "what all viewers value: one profile's weights or drawn ones"},
     SHARE("share-custom", custom, "episodes with drawn weights"),
     SHARE("share-simplex", simplex,
           "of those: any weights of sum 1; others lie about the profiles'"),
@@ -306,7 +305,9 @@ static void follow(struct recipe *r, const struct vary *v)
     if (experts && p->critic_experts == 1 && !route) p->critic_route = MIX_SINGLE;
     if (route && p->critic_route == MIX_SINGLE && !experts) p->critic_experts = 1;
     p->obs_dim = feat_dim(r->env.layout);
-    if (r->profile != RECIPE_ALL_PROFILES) {
+    if (r->profile == RECIPE_DRAWN) {
+        r->env.custom = 1.0;
+    } else if (r->profile != RECIPE_ALL_PROFILES) {
         r->env.profiles[0] = qoe_profiles[r->profile - 1].qoe;
         r->env.n_profiles = 1;
         if (!given(v, "share-custom")) r->env.custom = 0.0;

@@ -116,9 +116,10 @@ static int taught_tag(int *tag, const struct work *w, const struct ckpt_meta *m,
 {
     const char *name = ckpt_meta_get(m, "profile");
     const struct qoe_profile *profile = name ? qoe_find(name) : NULL;
-    *tag = TEACH_ALL;
-    if (!profile) return 0;
     const struct abr_env_cfg *c = &w->recipe.env;
+    bool drawn = name && !strcmp(name, recipe_profiles[RECIPE_DRAWN]);
+    *tag = drawn ? c->n_profiles : TEACH_ALL;
+    if (!profile) return 0;
     for (int i = 0; i < c->n_profiles; i++)
         if (!memcmp(&c->profiles[i].mu_quality, &profile->qoe.mu_quality,
                     3 * sizeof(double))) {
@@ -197,7 +198,7 @@ static void describe(struct ckpt_meta *m, const struct work *w)
     ckpt_meta_set(m, "video", "%s", w->video->name);
     ckpt_meta_set(m, "layout", "%s", feat_layout_name(w->recipe.env.layout));
     if (w->recipe.profile != RECIPE_ALL_PROFILES)
-        ckpt_meta_set(m, "profile", "%s", qoe_profiles[w->recipe.profile - 1].name);
+        ckpt_meta_set(m, "profile", "%s", recipe_profiles[w->recipe.profile]);
     if (*w->changes) ckpt_meta_set(m, "changes", "%s", w->changes);
     if (w->teachers.n) {
         ckpt_meta_set(m, "teachers", "%d", w->teachers.n);

@@ -239,6 +239,12 @@ START_TEST(students_have_teachers)
     program_expect(
         with(args, sizeof args, TUNED "--steps 2048 --teacher @/a,@/news --out @/c", dir),
         0, "");
+    program_expect(
+        with(args, sizeof args, TUNED "--steps 2048 --profile drawn --out @/drawn", dir),
+        0, "drawn weights");
+    program_expect(with(args, sizeof args,
+                        TUNED "--steps 2048 --teacher @/a,@/drawn --out @/c", dir),
+                   0, "");
     program_expect(with(args, sizeof args,
                         TUNED "--steps 2048 --profile live --teacher @/news --out @/c",
                         dir),
