@@ -25,7 +25,6 @@ struct block {
     struct mix_ws *actor_ws, *critic_ws;
     float *logits, *prob, *logp; /* (block, actions) */
     uint32_t *mask;              /* (block) */
-    int *tag;                    /* (block) */
     float *value;                /* (chunk, critic out) */
     float *input;                /* (chunk, critic in): obs and priv side by side */
     float *value_z;              /* (chunk, critic experts): its router noise */
@@ -33,8 +32,7 @@ struct block {
     int *boot_row, *boot_tag; /* the step whose boot value each is, and its tag */
     int boots;
     struct rollout_peeks peeks;
-    struct teach_ws *teach;
-    float *shown; /* (block, actions) */
+    struct teach_ws *teach; /* (chunk) */
     struct rollout_stats stats;
 };
 
@@ -93,7 +91,6 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     b->prob = floats(envs * (size_t)r->spec.actions, &ok);
     b->logp = floats(envs * (size_t)r->spec.actions, &ok);
     b->mask = array(envs, sizeof *b->mask, &ok);
-    b->tag = array(envs, sizeof *b->tag, &ok);
     b->value = floats(CHUNK * (size_t)critic->cfg.out, &ok);
     b->input = floats(CHUNK * (size_t)critic->cfg.in, &ok);
     b->value_z = floats(CHUNK * (size_t)critic->cfg.experts, &ok);
@@ -107,8 +104,7 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     if (r->cfg.peek > 0.0)
         ok = !rollout_peeks_init(&b->peeks, &r->spec, (int)envs, r->tutor, e) && ok;
     if (r->cfg.teachers.n) {
-        b->shown = floats(envs * (size_t)r->spec.actions, &ok);
-        b->teach = teach_ws_new(&r->cfg.teachers, (int)envs, e);
+        b->teach = teach_ws_new(&r->cfg.teachers, CHUNK, e);
         ok = b->teach && ok;
     }
     return ok && b->actor_ws && b->critic_ws;
@@ -220,7 +216,6 @@ void rollout_free(struct rollout *r)
         if (r->seats[i].env.self) r->seats[i].env.free(r->seats[i].env.self);
     for (int i = 0; r->block && i < r->blocks; i++) {
         struct block *b = &r->block[i];
-        free(b->shown);
         teach_ws_free(b->teach);
         rollout_peeks_release(&b->peeks);
         mix_ws_free(b->critic_ws);
@@ -233,7 +228,6 @@ void rollout_free(struct rollout *r)
         free(b->value_z);
         free(b->input);
         free(b->value);
-        free(b->tag);
         free(b->mask);
         free(b->logp);
         free(b->prob);
@@ -306,9 +300,6 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
 
     size_t actions = (size_t)r->spec.actions;
     if (r->cfg.advice > 0.0) show_advice(r->shown + at * actions, r, s);
-    if (r->cfg.teachers.n)
-        memcpy(r->shown + at * actions, b->shown + (size_t)(env % r->cfg.block) * actions,
-               actions * sizeof(float));
     if (r->cfg.peek > 0.0) {
         memcpy(r->prob + at * actions, prob, actions * sizeof(float));
         rollout_peek(&b->peeks, r->q, at * actions, &s->env, prob, s->mask, action,
@@ -405,6 +396,16 @@ static void subtract_values(struct rollout *r, int first, int envs)
             r->q[i * actions + a] -= r->value[i];
 }
 
+/* What the teachers would have done, many rows at a time: they do not change on the way. */
+static void show_block(struct rollout *r, struct block *b, int first, int envs)
+{
+    size_t row = (size_t)first * (size_t)r->cfg.steps;
+    for (int left = envs * r->cfg.steps; left > 0; left -= CHUNK, row += CHUNK)
+        teach_show(r->shown + row * (size_t)r->spec.actions, &r->cfg.teachers, b->teach,
+                   r->obs + row * (size_t)r->spec.obs_dim, r->mask + row, r->tag + row,
+                   left < CHUNK ? left : CHUNK);
+}
+
 static void run_block(void *ctx, int i)
 {
     struct rollout *r = ctx;
@@ -427,10 +428,8 @@ static void run_block(void *ctx, int i)
                     r->cfg.router_noise > 0.0 ? z : NULL, envs);
         /* as ppo.c computes them, so that the ratio before the first update is 1 */
         for (int k = 0; k < envs; k++)
-            b->mask[k] = r->seats[first + k].mask, b->tag[k] = r->seats[first + k].tag;
+            b->mask[k] = r->seats[first + k].mask;
         kern_best()->softmax(b->prob, b->logp, NULL, b->logits, b->mask, envs, actions);
-        if (r->cfg.teachers.n)
-            teach_show(b->shown, &r->cfg.teachers, b->teach, x, b->mask, b->tag, envs);
         for (int k = 0; k < envs; k++)
             step_env(r, b, first + k, t, b->prob + k * actions, b->logp + k * actions);
         struct rollout_peeks *tried = &b->peeks;
@@ -439,6 +438,7 @@ static void run_block(void *ctx, int i)
         rollout_peeks_add(tried, r->q, r->gamma);
     }
     value_block(r, b, first, envs);
+    if (r->cfg.teachers.n) show_block(r, b, first, envs);
     if (r->cfg.peek > 0.0) subtract_values(r, first, envs);
 }
 
