@@ -16,7 +16,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seed=${SEED:-1} part=${PART:-all}
-teacher_steps=${TEACHER_STEPS:-10000000} steps=${STEPS:-14000000}
+teacher_steps=${TEACHER_STEPS:-10000000} steps=${STEPS:-40000000}
 abrd=build/abrd to=${TO:-build/policy}
 export OPENBLAS_NUM_THREADS=1
 mkdir -p "$to"
@@ -68,7 +68,7 @@ if [ -z "$list" ]; then
 fi
 while [ -n "$(jobs -p)" ]; do wait -n; done
 
-train=("${common[@]}" --share-custom .4 --share-simplex .75 --entropy .01,.002
+train=("${common[@]}" --share-custom .4 --share-simplex .75 --entropy ".01,.002"
     --steps "$steps" --seed "$seed" --teacher "$list" --out "$to/moe.safetensors")
 told "${train[@]}"
 "${train[@]}" --csv "$to/curve.csv" --json "$to/training.json"

@@ -48,8 +48,8 @@ struct abr_env_cfg abr_env_cfg_default(void)
         .custom = 0.25,
         .simplex = 0.5,
         .ladders = 0.3,
-        .players = 0.35,
-        .live = 0.1,
+        .players = 0.45,
+        .live = 0.15,
         .choose_first = 0.3,
         .first_level = 1,
         .scale_reward = true,
@@ -148,7 +148,9 @@ static void choose_world(struct abr_env *m)
     }
     if (chance(&s->rng, m->cfg->players)) {
         double chunk_s = w->videos[s->video]->chunk_s;
-        s->emu.buffer_max_s = fmax(log_uniform(&s->rng, 4.0, 120.0), 2.0 * chunk_s);
+        /* a few chunks' worth is where decisions are hardest, and common in live players */
+        double longest_s = chance(&s->rng, 0.4) ? 12.0 : 120.0;
+        s->emu.buffer_max_s = fmax(log_uniform(&s->rng, 4.0, longest_s), 2.0 * chunk_s);
         s->emu.rtt_s = log_uniform(&s->rng, 0.01, 0.3);
     }
     if (chance(&s->rng, m->cfg->stretch))
