@@ -7,7 +7,8 @@
 #   PART=test       test: traces that no policy may be chosen by. val: the validation part of
 #                   the training traces, which is what a search looks at
 #   SHARED=DIR      holds traces/ and video/ (default ../shared); what is absent is skipped
-#   PAPER=FILE      a policy of `abrd lab shift --preset paper --variant moe`, to compare with
+#   PAPER=DIR       policies of `abrd lab shift --policies DIR`, to compare with the paper's MoE:
+#                   each profile with what every seed had learned at the end of its last segment
 #   SEEDS="F F.."   policies of the same recipe and other seeds: the recipe's own mean
 #   DRAWS=200       custom weights; 0 leaves them out
 #   ORACLE=1        0 leaves the oracle out, which takes most of the time
@@ -165,13 +166,29 @@ if have "${norway[1]}" "$envivio"; then
     fi
 
     if [ -z "${PAPER:-}" ]; then
-        skipped+=("PAPER= names no policy of the paper's preset")
+        skipped+=("PAPER= names no policies of the paper's preset")
     elif have "$PAPER"; then
-        run paper --policy "$policy" --gain "$policy" --over "moe:$PAPER" --profile "$three" \
-            "${norway[@]}" --video "$envivio"
+        ours=0
+        for p in ${three//,/ }; do
+            list=$policy
+            for file in "$PAPER"/paper-moe-[0-9]*-"$p".safetensors; do list+=,moe:$file; done
+            run "paper-$p" --policy "$list" --profile "$p" "${norway[@]}" --video "$envivio"
+            ours=$(awk -v a="$ours" -v b="$(pick "paper-$p" "$policy" "$p" mean_qoe)" \
+                'BEGIN { print a + b / 3 }')
+        done
+        shown[paper]="abrd eval --policy $policy,moe:$PAPER/paper-moe-SEED-PROFILE.safetensors,... --profile PROFILE ${norway[*]} --video $envivio"
+        spent[paper]=$(for p in ${three//,/ }; do echo "${spent[paper-$p]}"; done |
+            awk '{ s += $1 } END { print s }')
+        # the mean of each seed over the profiles, then over seeds
+        read -r mean lo hi <<<"$(for file in "$PAPER"/paper-moe-[0-9]*-news.safetensors; do
+            for p in ${three//,/ }; do
+                pick "paper-$p" "moe:${file/-news./-$p.}" "$p" mean_qoe
+            done | awk '{ s += $1 } END { print s / NR }'
+        done | awk -f test/score/interval.awk)"
+        row "the paper's MoE, mean of D, L, N and of seeds" 1 - - paper "$mean" "$lo" "$hi"
         # shellcheck disable=SC2046
-        row "times the mean QoE of the paper's MoE (D, L, N)" 1 2.5 4 paper \
-            $(triple paper "$policy" documentary+live+news ratio)
+        row "times that" 1 2.5 4 paper $(awk -v a="$ours" -v m="$mean" -v lo="$lo" -v hi="$hi" \
+            'BEGIN { print a / m, (hi > 0 ? a / hi : "-"), (lo > 0 ? a / lo : "-") }')
     fi
 
     run live --policy "mpc,$policy" --paired mpc --profile live --chunk-s 2 --buffer-s 6 \
