@@ -8,14 +8,14 @@
 # hand and ends as PPO leaves it: one policy that is nearly as good at each as the one that
 # knows nothing else.
 #
-# VIDEO=PATH (default: the generated video), SEED, TEACHER_STEPS, STEPS, PART (of the traces) and
+# VIDEO=PATH (default: the generated video), SEED, STUDENT_SEED, TEACHER_STEPS, STEPS, PART (of the traces) and
 # TO (a folder, default build/policy) change what is made, TEACHERS="FILE ..." are taken as
 # they are; EVAL="DIR..." adds scores on more traces to the provenance file; SHIP=1 puts the
 # result into deploy/policy. Without real traces the policy is made from generated links alone
 # and scores a little lower on real ones.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-seed=${SEED:-1} part=${PART:-all}
+seed=${SEED:-1} student_seed=${STUDENT_SEED:-2} part=${PART:-all}
 teacher_steps=${TEACHER_STEPS:-10000000} steps=${STEPS:-40000000}
 abrd=build/abrd to=${TO:-build/policy}
 export OPENBLAS_NUM_THREADS=1
@@ -69,7 +69,7 @@ fi
 while [ -n "$(jobs -p)" ]; do wait -n; done
 
 train=("${common[@]}" --share-custom .4 --share-simplex .75 --entropy ".01,.002"
-    --steps "$steps" --seed "$seed" --teacher "$list" --out "$to/moe.safetensors")
+    --steps "$steps" --seed "$student_seed" --teacher "$list" --out "$to/moe.safetensors")
 told "${train[@]}"
 "${train[@]}" --csv "$to/curve.csv" --json "$to/training.json"
 took=$((SECONDS - start))
