@@ -4,9 +4,8 @@
 #   deploy/policy/make.sh [DIR...]     folders of real traces, beside the generated links
 #
 # First teachers, one per CPU at a time: a specialist for each profile, one for drawn weights,
-# which begins as RobustMPC decides, and a generalist for drawn ladders. Then a student, which begins by imitating whoever knows the episode at
-# hand and ends as PPO leaves it: one policy that is nearly as good at each as the one that
-# knows nothing else.
+# which begins as RobustMPC decides, and a generalist for drawn ladders. Then a student, which
+# begins by imitating whoever knows the episode at hand and ends as PPO leaves it.
 #
 # VIDEO=PATH (default: the generated video), SEED, STUDENT_SEED, TEACHER_STEPS, STEPS, PART (of the traces) and
 # TO (a folder, default build/policy) change what is made, TEACHERS="FILE ..." are taken as

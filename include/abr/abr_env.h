@@ -48,7 +48,6 @@ struct abr_env_cfg {
     double live;      /* no end known */
     double choose_first; /* the policy chooses chunk 0, else it comes at first_level */
     int first_level;     /* -1: drawn */
-    double any_first; /* where chunk 0 is not chosen, its level is drawn all the same */
     bool scale_reward;
     double reward_floor; /* smallest reward of a chunk after scaling, 0 = none */
     bool privileged;

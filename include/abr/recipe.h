@@ -39,7 +39,7 @@ struct recipe {
         RECIPE_NEWS,
         RECIPE_PENSIEVE,
         RECIPE_DRAWN /* none of them, drawn weights alone */
-    } profile;       /* of the viewers; told by vary.h, done to env by then */
+    } profile;       /* of the viewers; vary_apply does to env what it asks for */
 };
 
 int recipe_make(struct recipe *out, const char *preset, const char *variant,

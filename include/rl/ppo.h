@@ -89,7 +89,8 @@ struct ppo_batch {
     const float *advantage, *target; /* (n), target in reward units */
     const float *q;    /* (n, actions) A1 of the actions tried, NaN for others; or NULL */
     const float *prob; /* (n, actions) under the policy that acted; with q */
-    const float *shown;  /* (n, actions) what teachers would do, or NULL */
+    const float *shown;  /* (n, actions) what teachers would do, NaN in rows
+                         * that nobody teaches; or NULL */
     const float *weight; /* (n) sample weights or NULL = 1 */
 };
 

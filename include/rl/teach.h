@@ -33,7 +33,7 @@ struct teach_ws;
 struct teach_ws *teach_ws_new(const struct teachers *t, int max_rows, struct err *e);
 void teach_ws_free(struct teach_ws *ws);
 
-/* shown: (n, actions), 0 where the mask has no bit; uniform where nobody teaches the tag.
+/* shown: (n, actions), 0 where the mask has no bit; NaN in rows whose tag nobody teaches.
  * obs: (n, obs_dim), mask, tag: (n). 1 <= n <= max_rows. */
 void teach_show(float *shown, const struct teachers *t, struct teach_ws *ws,
                 const float *obs, const uint32_t *mask, const int *tag, int n);

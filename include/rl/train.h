@@ -1,8 +1,9 @@
 /* train.h - the training loop: rollouts and updates until the steps are used up.
  *
  * Learning rate and entropy coefficient move from their start (ppo_cfg) to their end as
- * the steps are used up, and so does the weight of imitation, in a straight line. One call to train_iterate is one rollout and one update, so the
- * caller can show progress, save, or stop between any two.
+ * the steps are used up, and so does the weight of imitation, in a straight line. One call
+ * to train_iterate is one rollout and one update, so the caller can show progress, save, or
+ * stop between any two.
  *
  * Privileged critic (rl/tutor.h): advantages come from a critic that also sees the environment's
  * privileged observation; the policy's own critic learns the same returns beside it,

@@ -242,8 +242,7 @@ static void env_reset(void *self, struct env_out *out)
     memset(s->paper, 0, sizeof s->paper);
     if (!chance(&s->rng, m->cfg->choose_first)) {
         int levels = m->world.video->levels, first = m->cfg->first_level;
-        if (first < 0 || (m->cfg->any_first > 0.0 && chance(&s->rng, m->cfg->any_first)))
-            first = (int)rng_below(&s->rng, (uint32_t)levels);
+        if (first < 0) first = (int)rng_below(&s->rng, (uint32_t)levels);
         fetch(m, first < levels ? first : levels - 1);
     } else if (feat_rolled(m->cfg->layout)) {
         feat_paper_push(s->paper, &s->player.view);

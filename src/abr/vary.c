@@ -156,8 +156,6 @@ static const struct field FIELDS[] = {
           "episodes with a link faster or slower than its trace"),
     SHARE("share-live", live, "episodes without a known end"),
     SHARE("share-first", choose_first, "episodes in which the policy chooses chunk 0"),
-    SHARE("share-any-first", any_first,
-          "of the others: chunk 0 comes at a drawn level, not at level 1"),
     {"reward-floor", "R", REAL, AT(env.reward_floor), .lo = -1e6, .hi = 0,
      .help = "least scaled reward of a chunk; 0 = none"},
 };

@@ -241,7 +241,8 @@ static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo 
     const float *pi = t->pi + i * actions, *ln_pi = t->ln_pi + i * actions;
     double a = (double)p->advantage[row], ratio = (double)t->ratio[i];
     const float *shown = p->batch->shown;
-    double copied = shown ? w * p->cfg.imitate : 0.0, own = w - copied;
+    bool taught = shown && !isnan(shown[row * actions]);
+    double copied = taught ? w * p->cfg.imitate : 0.0, own = w - copied;
     double low = 1.0 - p->cfg.clip, high = 1.0 + p->cfg.clip;
     double bounded = ratio < low ? low : ratio > high ? high : ratio;
     bool flat =

@@ -106,7 +106,8 @@ START_TEST(weights_and_first_levels_as_asked)
         struct abr_env_cfg c = abr_env_cfg_default();
         c.custom = 1;
         c.ladders = c.choose_first = 0;
-        c.simplex = c.any_first = any;
+        c.simplex = any;
+        c.first_level = any ? -1 : 1;
         struct walk w;
         begin(&w, &c, &f, 0);
         int outside = 0, edge = 0, seen = 0;

@@ -164,9 +164,10 @@ static double actor_loss(const struct fixture *f, const struct ppo_cfg *c)
             gain = expected_gain(f, c, i, y + i * ACTIONS, sum);
         }
         double clipped = fmax(1 - c->clip, fmin(1 + c->clip, r));
-        double copy = f->imitation ? c->imitate : 0, match = 0;
+        bool taught = f->imitation && !isnan(f->shown[i * ACTIONS]);
+        double copy = taught ? c->imitate : 0, match = 0;
         for (int j = 0; j < ACTIONS; j++)
-            if (f->mask[i] >> j & 1)
+            if (taught && f->mask[i] >> j & 1)
                 match += (double)f->shown[i * ACTIONS + j] *
                          ((double)y[i * ACTIONS + j] - log(sum));
         loss -= (double)f->weight[i] * ((1 - copy) * (fmin(r * a, clipped * a) + gain) +
@@ -254,6 +255,8 @@ START_TEST(imitation_gradient)
         f.all_actions = !i;
         struct ppo_cfg c = plain_gradient();
         c.imitate = i ? 1 : .3;
+        for (int k = 0; k < 3 * ACTIONS; k++)
+            f.shown[k] = NAN; /* nobody teaches the first three */
         check_gradient(&f, f.policy->actor, &c, actor_loss);
         policy_free(f.policy);
     }

@@ -106,7 +106,7 @@ START_TEST(specialists)
     struct teach_ws *one = teach_ws_new(&t, ROWS, NULL);
     teach_show(shown, &t, one, obs, mask, tag, 1);
     for (int j = 0; j < ACTIONS; j++)
-        ck_assert_float_eq_tol(shown[j], .25f, 1e-6f);
+        ck_assert(isnan(shown[j]));
     teach_ws_free(one);
     teach_ws_free(ws);
     for (int k = 0; k < 4; k++)
