@@ -67,7 +67,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench score ablation format policy install clean help FORCE
+        fuzz bench score ablation lab-data format policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -273,6 +273,9 @@ score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val 
 ablation: all ## the recipe with one change each, test/score/ablation.sh: STEPS=N SEEDS=5 JOBS=2
 	@STEPS="$(STEPS)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" OPTIONS="$(OPTIONS)" TABLE="$(TABLE)" \
 	    SHARED="$(SHARED)" OUT="$(OUT)" bash test/score/ablation.sh
+
+lab-data: ## real images for the labs (npm and Debian packages) into build/lab-data
+	@sh deploy/lab-data.sh build/lab-data
 
 # ---- the rest
 
