@@ -20,5 +20,8 @@ uint64_t bytes_get_u64(const void *p);
 void bytes_put_u16(void *p, uint16_t v);
 void bytes_put_u32(void *p, uint32_t v);
 void bytes_put_u64(void *p, uint64_t v);
+/* The same with the bits of a double. */
+double bytes_get_f64(const void *p);
+void bytes_put_f64(void *p, double v);
 
 #endif

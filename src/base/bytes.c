@@ -1,5 +1,7 @@
 #include "base/bytes.h"
 
+#include <string.h>
+
 /* half a byte at a time: 16 words instead of 256, and still far faster than a disk */
 static const uint32_t CRC_NIBBLE[16] = {
     0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
@@ -61,4 +63,19 @@ void bytes_put_u32(void *p, uint32_t v)
 void bytes_put_u64(void *p, uint64_t v)
 {
     put(p, 8, v);
+}
+
+double bytes_get_f64(const void *p)
+{
+    uint64_t bits = bytes_get_u64(p);
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+void bytes_put_f64(void *p, double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    bytes_put_u64(p, bits);
 }

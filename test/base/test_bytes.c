@@ -51,6 +51,12 @@ START_TEST(numbers_are_little_endian_at_any_address)
     bytes_put_u16(b + 3, 0x8001);
     ck_assert_uint_eq(bytes_get_u16(b + 3), 0x8001);
     ck_assert_uint_eq(b[5], 0xfe);
+
+    bytes_put_f64(b + 1, -1.5); /* bff8000000000000 */
+    ck_assert_uint_eq(b[8], 0xbf);
+    ck_assert_uint_eq(b[7], 0xf8);
+    ck_assert_uint_eq(b[1], 0);
+    ck_assert_double_eq(bytes_get_f64(b + 1), -1.5);
 }
 END_TEST
 
