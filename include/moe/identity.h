@@ -1,0 +1,101 @@
+/* identity.h - which task is this? A small softmax classifier that learns online.
+ *
+ *   u_j = clip((x_j - m_j) / s_j, -5, 5)          m, s: running mean and deviation of the inputs
+ *   z_v = b_v + sum_j W_vj u_j,    p = softmax(z / T)
+ *
+ * The task-identity inference of NoRGa's framework (Le et al. 2024, appendix D, after HiDe) and
+ * the guessed tags that Tanbr argues against (Han et al., Sec. I): where nobody says what a viewer
+ * values, this head guesses it from what can be observed. Differs: one linear layer on the
+ * observation, trained by its own labels alone; no features of a backbone.
+ *
+ * Learning, one example (x, y) at a time: AdaGrad (Duchi et al. 2011) on cross-entropy plus
+ * l2/2 |W|^2, step rate / sqrt(1 + sum of squared gradients). The examples of a stream come in
+ * the order in which tasks are popular; so that none is forgotten meanwhile, a fixed number of
+ * examples of each class is kept (reservoir, Vitter 1985) and `rehearse` of them, classes in
+ * proportion to all their examples ever seen, are learned again beside each new one.
+ *
+ * Calibration: T is learned from each new example before its label is used for W, on the same
+ * cross-entropy (temperature scaling, Guo et al. 2017, online). Accuracy, log loss and
+ * calibration error are prequential too: predict first, then learn; with a memory of about
+ * IDENTITY_WINDOW examples.
+ *
+ * Few kept examples learned often are learned by heart: with 128 inputs, most of them noise, 64 of
+ * each and two rehearsals cost 4 points of accuracy against 1 with 256 and one.
+ *
+ * Growing: identity_grow adds a class with weights 0. The scores of the older ones stay as they
+ * are to the bit, and so do the ratios of their probabilities; the new class begins IDENTITY_NEW
+ * below the highest older bias, so that it takes little until it has been seen.
+ *
+ * Shapes: x (dim), p (classes). Deterministic: the same examples in the same order give the same
+ * head. State: everything, for a head of the same configuration (`classes` apart).
+ *
+ * Errors: ERR_RANGE a configuration outside the limits or no room for another class, ERR_MEMORY,
+ * ERR_NUMERIC an input that is not finite (nothing is learned), ERR_CORRUPT a state that is
+ * not one of this configuration. Threads: const struct identity is shared read-only; learning is
+ * not. No allocation after _new. */
+#ifndef MOE_IDENTITY_H
+#define MOE_IDENTITY_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define IDENTITY_DIM_MAX 4096
+#define IDENTITY_CLASSES_MAX 64
+#define IDENTITY_MEMORY_MAX 4096
+#define IDENTITY_WINDOW 1000
+#define IDENTITY_NEW 3.0 /* nats */
+
+struct identity_cfg {
+    int dim, classes; /* to begin with */
+    int classes_max;  /* room for growing */
+    double rate, l2;
+    int memory;   /* examples kept of each class; 0 = none */
+    int rehearse; /* learned again with each new example; 0 = none */
+    uint64_t seed;
+};
+
+/* rate .05, l2 1e-3, memory 256, rehearse 1; room for 16 classes or for `classes`. */
+struct identity_cfg identity_cfg_default(int dim, int classes);
+
+struct identity;
+
+struct identity *identity_new(const struct identity_cfg *cfg, struct err *e);
+void identity_free(struct identity *h);
+
+int identity_classes(const struct identity *h);
+
+/* p may be NULL. Returns the most probable class, the lowest index on ties; an input that is not
+ * finite gives equal probabilities and class 0. */
+int identity_guess(double *p, const struct identity *h, const float *x);
+/* The scores z / T, for whoever combines them with other evidence. ERR_NUMERIC: all 0. */
+int identity_scores(double *z, const struct identity *h, const float *x);
+
+/* 0 <= y < classes. */
+int identity_learn(struct identity *h, const float *x, int y, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* The new class's index, or ERR_RANGE. */
+int identity_grow(struct identity *h, struct err *e) __attribute__((warn_unused_result));
+
+/* What decides (weights, standardisation, T), not what learns: to publish a head while another
+ * goes on learning. Both are of one configuration. */
+void identity_copy(struct identity *to, const struct identity *from);
+
+struct identity_stats {
+    uint64_t examples;
+    double accuracy, log_loss; /* prequential; NaN before the first example */
+    double calibration;        /* expected calibration error, 10 bins; NaN likewise */
+    double temperature;
+    uint64_t seen[IDENTITY_CLASSES_MAX]; /* examples of each class */
+};
+void identity_stats(struct identity_stats *out, const struct identity *h);
+
+size_t identity_state_size(const struct identity *h);
+void identity_state_get(const struct identity *h, void *out);
+/* The state may have more classes than the head has now, up to its room. On failure the head is as it was. */
+int identity_state_put(struct identity *h, const void *in, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif
