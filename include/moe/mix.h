@@ -24,8 +24,14 @@
  * mix_router give the ranges, so that optimiser, noise injection, merging and growth
  * address them.
  *
- * Balance loss (Switch): alpha * K * sum_k f_k P_k with f_k the share chosen and P_k the
- * batch mean of the gate's probability; mix_backward adds its gradient when alpha > 0.
+ * The gate's own losses, added to the task's by mix_backward_gate (n rows):
+ *   balance   alpha K sum_k f_k P_k            f_k the share chosen, P_k the mean of p_k
+ *   toll      1/n sum_i sum_k p_k(x_i) c_k     c_k what it costs to use expert k (moe/gate.h)
+ * Balance is Switch's loss; f_k and c_k are constants to the gate.
+ *
+ * Busy experts (bits of mix.busy) are not there: g_k counts as minus infinity, so they are
+ * never chosen, their p_k is 0, and neither forward nor backward reads their parameters. Not
+ * all are busy at a time. Which ones are is no part of theta.
  *
  * In all routes but single, chosen is the expert with the largest g_k + z_k (both dense
  * routes: z is not used, and every expert is reached); gate is p. In single both are 0 and 1.
@@ -45,6 +51,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,8 +74,16 @@ struct mix_range {
 
 struct mix {
     struct mix_cfg cfg;
-    size_t n;     /* floats in theta */
-    float *theta; /* owned */
+    size_t n;      /* floats in theta */
+    float *theta;  /* owned */
+    uint64_t busy; /* bit k: expert k is busy; 0 at first */
+};
+
+/* What the gate minds beside the task's loss. */
+struct mix_dues {
+    float balance;     /* alpha */
+    const float *toll; /* (experts) c_k, or NULL */
+    bool still;        /* the gate does not learn: its gradient is 0, no dues are paid */
 };
 
 struct mix_ws;
@@ -104,6 +119,9 @@ struct mix_range mix_trunk(const struct mix_cfg *cfg, int k);  /* without its he
 struct mix_ws *mix_ws_new(const struct mix_cfg *cfg, int max_batch, struct err *e);
 void mix_ws_free(struct mix_ws *ws);
 
+/* g = W x + b of n rows, without noise and whoever is busy: g (n, experts). Not when single. */
+void mix_scores(float *g, const struct mix *m, const float *x, int n);
+
 /* 1 <= n <= max_batch. chosen, gate may be NULL. What backward needs stays in ws until
  * the next forward (x is copied); m must not change in between. */
 void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
@@ -115,6 +133,9 @@ void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
  * Returns the value of the balance loss that was added (0 when balance is 0). */
 float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
                    const float *dy, float balance);
+/* The same with all of the gate's losses; returns their sum. */
+float mix_backward_gate(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
+                        const float *dy, const struct mix_dues *dues);
 
 /* Hidden activations (after ReLU) of the last forward, for plasticity diagnostics: (rows,
  * hidden), rows = samples that reached expert k, in the order of the batch; NULL when

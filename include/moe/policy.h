@@ -66,7 +66,7 @@ void policy_init(struct policy *p, uint64_t seed);
 /* The same from mix_init_uniform: a first policy that is far from uniform. */
 void policy_init_uniform(struct policy *p, uint64_t seed);
 
-/* Weights, ret_mean, ret_std and version of `from`; the configurations are equal. */
+/* Weights, busy experts, ret_mean, ret_std and version of `from`; the configurations are equal. */
 void policy_copy(struct policy *p, const struct policy *from);
 
 struct policy_ws *policy_ws_new(const struct policy_cfg *cfg, struct err *e);

@@ -10,8 +10,12 @@
  * weights, observation, mask, u and the CPU's instruction set alone: every thread gives the
  * same answer.
  *
- * Weights that are not finite anywhere: every decision fails with ERR_NUMERIC, as the
- * products may not read them.
+ * Busy experts (moe/mix.h) stay out; an expert whose own parameters or whose gate's are not
+ * finite is busy, too: the router takes the best idle one, argmax over idle m of h_m, as in
+ * "Theory on Mixture-of-Experts in Mobile Edge Computing", step 2 (without its noise; step 5's
+ * softmax is over the idle experts here, so that no probability is lost with the busy ones).
+ * When all experts of actor or critic are busy, or the scale of the returns is not finite,
+ * every decision fails with ERR_NUMERIC.
  *
  * Errors: ERR_RANGE, ERR_MEMORY. Ownership: a swift owns its copy of the weights. Threads: a const
  * struct swift is shared read-only after swift_load. Deciding allocates nothing. */
@@ -31,6 +35,9 @@ void swift_load(struct swift *s, const struct policy *p);
 
 uint64_t swift_version(const struct swift *s); /* of the policy */
 const struct policy_cfg *swift_cfg(const struct swift *s);
+/* Bit k: expert k is busy. */
+uint64_t swift_actor_busy(const struct swift *s);
+uint64_t swift_critic_busy(const struct swift *s);
 const char *swift_isa(const struct swift *s); /* instruction set in use, for `bench` */
 
 /* As policy_decide. obs (obs_dim). */

@@ -27,6 +27,7 @@ struct mix_ws {
     float *x;                       /* (max_batch, in), by place */
     float *gate;                    /* (max_batch, experts), by caller's row */
     bool weighed;                   /* gate holds p, else g */
+    uint64_t busy;                  /* experts that were busy in the last forward */
     float *h[MIX_LAYERS_MAX];       /* (places, hidden) */
     float *y;                       /* (places, out), before the gate */
     float *mixed;                   /* dense-probs: (max_batch, out), what forward gave */
@@ -145,7 +146,9 @@ struct mix *mix_new(const struct mix_cfg *cfg, struct err *e)
 struct mix *mix_clone(const struct mix *m, struct err *e)
 {
     struct mix *copy = mix_new(&m->cfg, e);
-    if (copy) memcpy(copy->theta, m->theta, sizeof *m->theta * m->n);
+    if (!copy) return NULL;
+    memcpy(copy->theta, m->theta, sizeof *m->theta * m->n);
+    copy->busy = m->busy;
     return copy;
 }
 
@@ -230,6 +233,11 @@ void mix_ws_free(struct mix_ws *ws)
     free(ws);
 }
 
+static bool is_busy(const struct mix_ws *ws, int k)
+{
+    return ws->busy >> k & 1;
+}
+
 /* where expert k's rows lie: `count` of them, inputs from place `in`, activations and
  * outputs from place `at` */
 struct span {
@@ -240,7 +248,7 @@ static struct span span_of(const struct mix_ws *ws, int k)
 {
     if (is_top1(&ws->cfg))
         return (struct span){ws->start[k], ws->start[k], ws->start[k + 1] - ws->start[k]};
-    return (struct span){0, k * ws->n, ws->n};
+    return (struct span){0, k * ws->n, is_busy(ws, k) ? 0 : ws->n};
 }
 
 static void hidden_of(float **h, const struct mix_ws *ws, struct span s)
@@ -249,21 +257,37 @@ static void hidden_of(float **h, const struct mix_ws *ws, struct span s)
         h[l] = ws->h[l] + (size_t)s.at * (size_t)ws->cfg.hidden;
 }
 
+/* The gate of busy experts, in every row. */
+static void fill_busy(struct mix_ws *ws, float value)
+{
+    for (int k = 0; k < ws->cfg.experts; k++)
+        for (int i = 0; is_busy(ws, k) && i < ws->n; i++)
+            ws->gate[(size_t)i * (size_t)ws->cfg.experts + (size_t)k] = value;
+}
+
 /* p in the place of g */
 static void weigh(struct mix_ws *ws)
 {
     if (ws->weighed) return;
     kern_best()->softmax(ws->gate, NULL, NULL, ws->gate, NULL, ws->n, ws->cfg.experts);
+    if (ws->busy) fill_busy(ws, 0.0f);
     ws->weighed = true;
 }
 
-/* g = W x + b into ws->gate, the choice, then p where somebody asks for it */
+void mix_scores(float *g, const struct mix *m, const float *x, int n)
+{
+    assert(m->cfg.route != MIX_SINGLE);
+    const float *b = m->theta + (size_t)m->cfg.experts * (size_t)m->cfg.in;
+    linear_forward(g, x, m->theta, b, n, m->cfg.in, m->cfg.experts);
+}
+
+/* g into ws->gate, the choice, then p where somebody asks for it */
 static void route(const struct mix *m, struct mix_ws *ws, const float *x, const float *z,
                   bool wanted)
 {
     int experts = m->cfg.experts;
-    const float *w = m->theta, *b = w + (size_t)experts * (size_t)m->cfg.in;
-    linear_forward(ws->gate, x, w, b, ws->n, m->cfg.in, experts);
+    mix_scores(ws->gate, m, x, ws->n);
+    if (ws->busy) fill_busy(ws, -INFINITY);
     kern_best()->choose(ws->chosen, ws->gate, is_top1(&m->cfg) ? z : NULL, ws->n,
                         experts);
     ws->weighed = false;
@@ -304,6 +328,7 @@ static void forward_dense(float *y, const struct mix *m, struct mix_ws *ws)
     for (size_t k = 0; k < experts; k++) {
         const float *from = ws->y + k * (size_t)ws->n * out;
         run_expert(ws->y + k * (size_t)ws->n * out, m, ws, (int)k);
+        if (is_busy(ws, (int)k)) continue;
         for (size_t i = 0; i < (size_t)ws->n; i++)
             for (size_t j = 0; j < out; j++)
                 y[i * out + j] += ws->gate[i * experts + k] * from[i * out + j];
@@ -313,8 +338,10 @@ static void forward_dense(float *y, const struct mix *m, struct mix_ws *ws)
 static void forward_probs(float *y, const struct mix *m, struct mix_ws *ws)
 {
     size_t cells = (size_t)ws->n * (size_t)m->cfg.out;
-    for (int k = 0; k < m->cfg.experts; k++)
+    for (int k = 0; k < m->cfg.experts; k++) {
+        if (is_busy(ws, k)) memset(ws->y + (size_t)k * cells, 0, sizeof *y * cells);
         run_expert(ws->y + (size_t)k * cells, m, ws, k);
+    }
     probs_forward(y, ws->y, ws->gate, ws->n, m->cfg.experts, m->cfg.out);
     memcpy(ws->mixed, y, sizeof *y * cells);
 }
@@ -342,7 +369,9 @@ void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
 {
     assert(n > 0 && n <= ws->max_batch);
     assert(memcmp(&m->cfg, &ws->cfg, sizeof m->cfg) == 0);
+    assert(!m->busy || ~m->busy << (64 - m->cfg.experts)); /* one is idle */
     ws->n = n;
+    ws->busy = m->busy;
 
     if (m->cfg.route == MIX_SINGLE) {
         memset(ws->chosen, 0, sizeof *ws->chosen * (size_t)n);
@@ -401,7 +430,9 @@ static void back_dense(float *grad, const struct mix *m, struct mix_ws *ws,
         const float *from = ws->y + k * n * out;
         for (size_t i = 0; i < n; i++) {
             float p = ws->gate[i * experts + k];
-            ws->dgate[i * experts + k] = dot(dy + i * out, from + i * out, out);
+            bool idle = !is_busy(ws, (int)k);
+            ws->dgate[i * experts + k] =
+                idle ? dot(dy + i * out, from + i * out, out) : 0.0f;
             for (size_t j = 0; j < out; j++)
                 ws->dy[i * out + j] = p * dy[i * out + j];
         }
@@ -438,12 +469,13 @@ static void back_top1(float *grad, const struct mix *m, struct mix_ws *ws,
         back_expert(grad, m, ws, k, ws->dy + (size_t)ws->start[k] * out);
 }
 
-/* The value of the balance loss; slope[k] = its dL/dp_k, the same for every row, because
- * the shares f_k are counts and pass no gradient. */
-static float balance_loss(float *slope, const struct mix_ws *ws, float alpha)
+/* The value of the gate's own losses; slope[k] = their dL/dp_k, the same for every row,
+ * because the shares f_k are counts, the tolls constants, and neither passes a gradient. */
+static float gate_loss(float *slope, const struct mix_ws *ws, const struct mix_dues *dues)
 {
     int experts = ws->cfg.experts;
     double share[MIX_EXPERTS_MAX] = {0}, mean[MIX_EXPERTS_MAX] = {0}, sum = 0.0;
+    double alpha = (double)dues->balance, tolls = 0.0;
     for (int i = 0; i < ws->n; i++) {
         share[ws->chosen[i]] += 1.0 / ws->n;
         for (int k = 0; k < experts; k++)
@@ -451,9 +483,11 @@ static float balance_loss(float *slope, const struct mix_ws *ws, float alpha)
     }
     for (int k = 0; k < experts; k++) {
         sum += share[k] * mean[k];
-        slope[k] = (float)((double)alpha * experts * share[k] / ws->n);
+        double toll = dues->toll ? (double)dues->toll[k] : 0.0;
+        tolls += toll * mean[k];
+        slope[k] = (float)((alpha * experts * share[k] + toll) / ws->n);
     }
-    return (float)((double)alpha * experts * sum);
+    return (float)(alpha * experts * sum + tolls);
 }
 
 /* dgate holds dL/dp by place; through the softmax to dL/dg, then to W and b */
@@ -479,6 +513,13 @@ static void back_router(float *grad, const struct mix *m, struct mix_ws *ws,
 float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
                    const float *dy, float balance)
 {
+    return mix_backward_gate(grad, used, m, ws, dy,
+                             &(struct mix_dues){.balance = balance});
+}
+
+float mix_backward_gate(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
+                        const float *dy, const struct mix_dues *dues)
+{
     assert(ws->n > 0 && memcmp(&m->cfg, &ws->cfg, sizeof m->cfg) == 0);
     for (int k = 0; used && k < m->cfg.experts; k++)
         used[k] = span_of(ws, k).count;
@@ -495,9 +536,10 @@ float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *w
         back_dense(grad, m, ws, dy);
 
     float slope[MIX_EXPERTS_MAX] = {0}, loss = 0.0f;
-    if (balance > 0.0f) weigh(ws);
-    if (balance > 0.0f) loss = balance_loss(slope, ws, balance);
-    if (m->cfg.route != MIX_TOP1_UNSCALED || balance > 0.0f)
+    bool due = !dues->still && (dues->balance > 0.0f || dues->toll);
+    if (due) weigh(ws);
+    if (due) loss = gate_loss(slope, ws, dues);
+    if (due || (!dues->still && m->cfg.route != MIX_TOP1_UNSCALED))
         back_router(grad, m, ws, slope);
     else
         memset(grad, 0, sizeof *grad * mix_router(&m->cfg).n);

@@ -92,6 +92,8 @@ void policy_copy(struct policy *p, const struct policy *from)
     assert(memcmp(&p->cfg, &from->cfg, sizeof p->cfg) == 0);
     memcpy(p->actor->theta, from->actor->theta, sizeof(float) * p->actor->n);
     memcpy(p->critic->theta, from->critic->theta, sizeof(float) * p->critic->n);
+    p->actor->busy = from->actor->busy;
+    p->critic->busy = from->critic->busy;
     p->ret_mean = from->ret_mean;
     p->ret_std = from->ret_std;
     p->version = from->version;

@@ -24,7 +24,8 @@ struct net {
     struct layer layer[MIX_LAYERS_MAX + 1]; /* within an expert */
     size_t expert_n;                        /* floats of one */
     float *theta;                           /* (experts, expert_n) within the block */
-    int gates; /* place of its router's outputs among those of both */
+    int gates;     /* place of its router's outputs among those of both */
+    uint64_t idle; /* bit k: expert k is there to be chosen */
 };
 
 struct swift {
@@ -34,7 +35,7 @@ struct swift {
     struct net actor, critic;
     float ret_mean, ret_std;
     uint64_t version;
-    bool finite;
+    bool usable;
     float *block; /* owned: routers, actor, critic */
 };
 
@@ -49,9 +50,14 @@ static size_t place(struct layer *l, size_t at, int in, int out)
     return l->b + (size_t)l->pad;
 }
 
+static uint64_t all_of(const struct mix_cfg *c)
+{
+    return UINT64_MAX >> (MIX_EXPERTS_MAX - c->experts);
+}
+
 static struct net net_of(struct mix_cfg cfg)
 {
-    struct net n = {.cfg = cfg};
+    struct net n = {.cfg = cfg, .idle = all_of(&cfg)};
     for (int l = 0; l <= cfg.layers; l++)
         n.expert_n = place(&n.layer[l], n.expert_n, l ? cfg.hidden : cfg.in,
                            l < cfg.layers ? cfg.hidden : cfg.out);
@@ -82,48 +88,58 @@ static bool pack_layer(const struct layer *l, float *to, const float *w, const f
     return finite;
 }
 
-/* Are all weights finite? */
-static bool pack_experts(struct net *n, const struct mix *m)
+/* Returns which experts have finite weights. */
+static uint64_t pack_experts(struct net *n, const struct mix *m)
 {
     const struct mix_cfg *c = &n->cfg;
     const struct mlp_cfg ec = {c->in, c->hidden, c->layers, c->out};
-    bool finite = true;
+    uint64_t sound = 0;
     for (int k = 0; k < c->experts; k++) {
+        bool finite = true;
         const float *from = m->theta + mix_expert(c, k).at;
         float *to = n->theta + n->expert_n * (size_t)k;
         for (int l = 0; l <= c->layers; l++) {
             struct mlp_layer v = mlp_layer(&ec, l);
             finite = pack_layer(&n->layer[l], to, from + v.w, from + v.b) && finite;
         }
+        sound |= (uint64_t)finite << k;
     }
-    return finite;
+    return sound;
 }
 
-/* One net's columns among the routers'. */
-static bool pack_router(const struct swift *s, const struct net *n, const struct mix *m)
+/* One net's columns among the routers'. Returns which of them are finite: those that are not
+ * spoil no other. */
+static uint64_t pack_router(const struct swift *s, const struct net *n,
+                            const struct mix *m)
 {
-    if (n->cfg.route == MIX_SINGLE) return true;
+    if (n->cfg.route == MIX_SINGLE) return 1;
     size_t in = (size_t)n->cfg.in, pad = (size_t)s->routers.pad;
-    bool finite = true;
+    uint64_t sound = 0;
     for (size_t k = 0; k < (size_t)n->cfg.experts; k++) {
+        bool finite = true;
         float *to = s->block + (size_t)n->gates + k;
         for (size_t j = 0; j < in; j++)
             to[j * pad] = m->theta[k * in + j];
         to[in * pad] = m->theta[(size_t)n->cfg.experts * in + k];
         for (size_t j = 0; j <= in; j++)
             finite = finite && isfinite(to[j * pad]);
+        sound |= (uint64_t)finite << k;
     }
-    return finite;
+    return sound;
+}
+
+static void pack(const struct swift *s, struct net *n, const struct mix *m)
+{
+    n->idle = pack_router(s, n, m) & pack_experts(n, m) & ~m->busy;
 }
 
 void swift_load(struct swift *s, const struct policy *p)
 {
     assert(memcmp(&s->cfg, &p->cfg, sizeof s->cfg) == 0);
-    bool finite = isfinite(p->ret_mean) && isfinite(p->ret_std);
-    finite = pack_router(s, &s->actor, p->actor) && finite;
-    finite = pack_router(s, &s->critic, p->critic) && finite;
-    finite = pack_experts(&s->actor, p->actor) && finite;
-    s->finite = pack_experts(&s->critic, p->critic) && finite;
+    pack(s, &s->actor, p->actor);
+    pack(s, &s->critic, p->critic);
+    s->usable =
+        s->actor.idle && s->critic.idle && isfinite(p->ret_mean) && isfinite(p->ret_std);
     s->ret_mean = p->ret_mean;
     s->ret_std = p->ret_std;
     s->version = p->version;
@@ -135,7 +151,7 @@ struct swift *swift_new(const struct policy_cfg *cfg, struct err *e)
     struct swift *s = calloc(1, sizeof *s);
     if (!s) goto fail;
     s->cfg = *cfg;
-    s->finite = true;
+    s->usable = true;
     s->ret_std = 1.0f;
     s->kernel = vecmat_kernel(0);
     s->actor = net_of(policy_actor_cfg(cfg));
@@ -172,6 +188,16 @@ const struct policy_cfg *swift_cfg(const struct swift *s)
     return &s->cfg;
 }
 
+uint64_t swift_actor_busy(const struct swift *s)
+{
+    return all_of(&s->actor.cfg) & ~s->actor.idle;
+}
+
+uint64_t swift_critic_busy(const struct swift *s)
+{
+    return all_of(&s->critic.cfg) & ~s->critic.idle;
+}
+
 const char *swift_isa(const struct swift *s)
 {
     return s->kernel->isa;
@@ -193,7 +219,7 @@ static int route(float *gate, const struct vecmat_kernel *k, const struct net *n
     if (n->cfg.route == MIX_SINGLE) return 0;
     int experts = n->cfg.experts, pad = vecmat_pad(experts);
     for (int e = 0; e < pad; e++)
-        gate[e] = e < experts ? g[n->gates + e] : -INFINITY;
+        gate[e] = n->idle >> e & 1 ? g[n->gates + e] : -INFINITY;
     int chosen = act_argmax(gate, experts);
     float sum;
     k->softmax(gate, &sum, gate, pad);
@@ -223,8 +249,12 @@ static void run_all(float *y, const float *gate, const struct vecmat_kernel *k,
 {
     float e[(MIX_EXPERTS_MAX + 1) * VECMAT_LANES];
     int out = n->cfg.out, experts = n->cfg.experts;
-    for (int i = 0; i < experts; i++)
-        expert(e + i * out, k, n, i, in);
+    for (int i = 0; i < experts; i++) {
+        if (n->idle >> i & 1)
+            expert(e + i * out, k, n, i, in);
+        else
+            memset(e + i * out, 0, sizeof *e * VECMAT_LANES);
+    }
     memset(y, 0, sizeof *y * VECMAT_LANES);
     if (n->cfg.route == MIX_DENSE_PROBS) {
         probs_forward(y, e, gate, 1, experts, out);
@@ -258,7 +288,7 @@ int swift_decide(struct policy_choice *out, const struct swift *s, const float *
     const struct vecmat_kernel *k = s->kernel;
     const struct layer *r = &s->routers;
     *out = (struct policy_choice){0};
-    if (!s->finite) return policy_settle(out, NULL, NAN, mask, actions, u);
+    if (!s->usable) return policy_settle(out, NULL, NAN, mask, actions, u);
 
     struct sparse in = {obs, at, k->nonzero(at, obs, s->cfg.obs_dim)};
     if (r->pad)

@@ -172,15 +172,6 @@ static void fill_values(struct online *o)
     }
 }
 
-static void copy_policy(struct policy *to, const struct policy *from)
-{
-    memcpy(to->actor->theta, from->actor->theta, from->actor->n * sizeof(float));
-    memcpy(to->critic->theta, from->critic->theta, from->critic->n * sizeof(float));
-    to->ret_mean = from->ret_mean;
-    to->ret_std = from->ret_std;
-    to->version = from->version;
-}
-
 static bool all_finite(const struct mix *m)
 {
     for (size_t i = 0; i < m->n; i++)
@@ -217,7 +208,7 @@ int online_update(struct online *o)
         .target = o->target,
     };
 
-    copy_policy(o->kept, o->policy);
+    policy_copy(o->kept, o->policy);
     ppo_state_get(o->ppo, o->kept_state);
     int rc = ppo_update(o->ppo, &batch, &o->stats.last);
     o->n = o->cuts = 0;
@@ -227,7 +218,7 @@ int online_update(struct online *o)
         return 1;
     }
 
-    copy_policy(o->policy, o->kept);
+    policy_copy(o->policy, o->kept);
     rc = ppo_state_put(o->ppo, o->kept_state, ppo_state_size(o->ppo), NULL);
     assert(rc == 0);
     o->stats.rollbacks++;

@@ -31,13 +31,13 @@ static void twin_expert(double *y, const struct mix_cfg *c, const double *t,
     }
 }
 
-/* y (ROWS, out); returns the balance loss */
+/* y (ROWS, out); returns the gate's own losses */
 static double twin_forward(double *y, int *chosen, const struct mix_cfg *c,
                            const double *theta, const float *x, const float *z,
-                           double balance)
+                           double balance, const float *toll)
 {
     int experts = c->experts;
-    double share[8] = {0}, mean[8] = {0}, sum = 0;
+    double share[8] = {0}, mean[8] = {0}, sum = 0, tolls = 0;
     for (int i = 0; i < ROWS; i++) {
         const float *row = x + i * c->in;
         double g[8] = {0}, p[8] = {0}, total = 0, best = -INFINITY;
@@ -76,7 +76,9 @@ static double twin_forward(double *y, int *chosen, const struct mix_cfg *c,
     }
     for (int k = 0; k < experts; k++)
         sum += share[k] * mean[k];
-    return c->route == MIX_SINGLE ? 0 : balance * experts * sum;
+    for (int k = 0; toll && k < experts; k++)
+        tolls += (double)toll[k] * mean[k];
+    return c->route == MIX_SINGLE ? 0 : balance * experts * sum + tolls;
 }
 
 /* a mixture with its batch, and the same weights in double */
@@ -87,6 +89,7 @@ struct bed {
     double *theta, *twin_y;
     int chosen[ROWS], twin_chosen[ROWS], used[8];
     float balance;
+    const float *toll;
 };
 
 static void bed_make(struct bed *b, struct mix_cfg c, bool noise, float balance)
@@ -126,12 +129,12 @@ static void bed_free(struct bed *b)
     free(b->theta), free(b->twin_y);
 }
 
-/* L = sum dy * y + balance, with dy held fixed */
+/* L = sum dy * y + the gate's own, with dy held fixed */
 static double twin_loss(struct bed *b)
 {
     const struct mix_cfg *c = &b->m->cfg;
     double loss = twin_forward(b->twin_y, b->twin_chosen, c, b->theta, b->x, b->z,
-                               (double)b->balance);
+                               (double)b->balance, b->toll);
     for (int i = 0; i < ROWS * c->out; i++)
         loss += (double)b->dy[i] * b->twin_y[i];
     return loss;
@@ -159,8 +162,8 @@ static void compare(struct mix_cfg c, bool noise, float balance)
     struct bed b;
     bed_make(&b, c, noise, balance);
     mix_forward(b.y, b.chosen, b.gate, b.m, b.ws, b.x, b.z, ROWS);
-    double twin_balance =
-        twin_forward(b.twin_y, b.twin_chosen, &c, b.theta, b.x, b.z, (double)balance);
+    double twin_balance = twin_forward(b.twin_y, b.twin_chosen, &c, b.theta, b.x, b.z,
+                                       (double)balance, NULL);
     for (int i = 0; i < ROWS * c.out; i++)
         ck_assert_double_eq_tol((double)b.y[i], b.twin_y[i], 2e-5);
     for (int i = 0; i < ROWS; i++)
@@ -211,6 +214,56 @@ START_TEST(few_outputs_and_many_experts)
     compare(c, true, 0.1f);
     c.experts = 1;
     compare(c, false, 0.1f);
+}
+END_TEST
+
+/* What it costs to use an expert: the gradient by the scores is p_m (c_m - sum_k p_k c_k). */
+START_TEST(tolls_reach_the_gate_alone)
+{
+    static const float toll[8] = {0.7f, 0.0f, 1.3f, 0.2f, 0.4f, 0.1f, 0.9f, 0.6f};
+    struct bed b;
+    bed_make(&b, cfg_of(ROUTES[_i]), false, 0.2f);
+    b.toll = toll;
+    struct mix_dues dues = {.balance = 0.2f, .toll = toll};
+    mix_forward(b.y, b.chosen, b.gate, b.m, b.ws, b.x, NULL, ROWS);
+    float loss = mix_backward_gate(b.grad, b.used, b.m, b.ws, b.dy, &dues);
+    double want = twin_forward(b.twin_y, b.twin_chosen, &b.m->cfg, b.theta, b.x, NULL,
+                               (double)b.balance, toll);
+    ck_assert_double_eq_tol((double)loss, want, 1e-6);
+    ck_assert_double_lt(worst_gradient_error(&b), 1e-4);
+
+    /* without them only the router's gradient is another */
+    struct mix_range router = mix_router(&b.m->cfg);
+    float *before = malloc(b.m->n * sizeof *before);
+    memcpy(before, b.grad, b.m->n * sizeof *before);
+    dues.toll = NULL;
+    mix_backward_gate(b.grad, NULL, b.m, b.ws, b.dy, &dues);
+    ck_assert_mem_eq(b.grad + router.n, before + router.n,
+                     (b.m->n - router.n) * sizeof *before);
+    if (router.n) ck_assert_mem_ne(b.grad, before, router.n * sizeof *before);
+    free(before);
+    bed_free(&b);
+}
+END_TEST
+
+START_TEST(a_still_gate_gets_no_gradient_and_the_experts_theirs)
+{
+    static const float toll[8] = {1, 2, 3};
+    struct bed b;
+    bed_make(&b, cfg_of(ROUTES[_i]), false, 0.0f);
+    struct mix_range router = mix_router(&b.m->cfg);
+    float *all = malloc(b.m->n * sizeof *all);
+    mix_forward(b.y, NULL, NULL, b.m, b.ws, b.x, NULL, ROWS);
+    mix_backward(all, NULL, b.m, b.ws, b.dy, 0.5f);
+    memset(b.grad, 0x7f, b.m->n * sizeof *b.grad);
+    struct mix_dues still = {.balance = 0.5f, .toll = toll, .still = true};
+    ck_assert(mix_backward_gate(b.grad, NULL, b.m, b.ws, b.dy, &still) == 0.0f);
+    for (size_t i = 0; i < router.n; i++)
+        ck_assert(b.grad[i] == 0.0f);
+    ck_assert_mem_eq(b.grad + router.n, all + router.n,
+                     (b.m->n - router.n) * sizeof *all);
+    free(all);
+    bed_free(&b);
 }
 END_TEST
 
@@ -480,6 +533,9 @@ Suite *suite_moe_mix(void)
     TCase *t = tcase_create("moe/mix");
     tcase_add_loop_test(t, values_and_gradients_equal_the_twin, 0, ROUTE_COUNT);
     tcase_add_loop_test(t, few_outputs_and_many_experts, 0, ROUTE_COUNT);
+    tcase_add_loop_test(t, tolls_reach_the_gate_alone, 0, ROUTE_COUNT);
+    tcase_add_loop_test(t, a_still_gate_gets_no_gradient_and_the_experts_theirs, 0,
+                        ROUTE_COUNT);
     tcase_add_test(t, router_learns_unless_unscaled);
     tcase_add_test(t, backward_writes_all_and_unused_experts_get_nothing);
     tcase_add_loop_test(t, one_row_is_the_row_of_a_batch, 0, ROUTE_COUNT);

@@ -171,7 +171,6 @@ static void expect_give_up(const struct swift *s, const float *x)
     ck_assert(c.value == 0.0f && c.gate[0] == 0.0f);
 }
 
-/* also where this observation would never have met the broken weight */
 START_TEST(numbers_that_are_not_finite_are_caught)
 {
     struct policy_cfg c = policy_cfg_default(6);
@@ -188,21 +187,93 @@ START_TEST(numbers_that_are_not_finite_are_caught)
         expect_give_up(s, bad);
     }
 
-    struct mix *nets[] = {p->actor, p->critic};
-    for (int k = 0; k < 2; k++)
-        for (size_t i = 0; i < nets[k]->n; i += 5) {
-            float keep = nets[k]->theta[i];
-            nets[k]->theta[i] = i % 2 ? NAN : -INFINITY;
-            swift_load(s, p);
-            expect_give_up(s, x);
-            nets[k]->theta[i] = keep;
-        }
     p->ret_std = NAN;
     swift_load(s, p);
     expect_give_up(s, x);
     p->ret_std = 1.0f;
     swift_load(s, p);
     ck_assert_int_eq(swift_decide(&choice, s, x, 0x1a, 0.9), 0);
+    swift_free(s);
+    policy_free(p);
+}
+END_TEST
+
+/* whose parameter theta[i] is: an expert's, or its gate's */
+static int owner_of(const struct mix_cfg *c, size_t i)
+{
+    size_t router = mix_router(c).n, weights = (size_t)c->experts * (size_t)c->in;
+    if (i < router) return (int)(i < weights ? i / (size_t)c->in : i - weights);
+    return (int)((i - router) / mix_expert(c, 0).n);
+}
+
+/* as if the policy had no such expert; theta is broken in one place at a time */
+static void break_each(struct policy *p, struct mix *net, struct swift *s, const float *x)
+{
+    struct policy_ws *ws = policy_ws_new(&p->cfg, NULL);
+    for (size_t i = 0; i < net->n; i += 7) {
+        int broken = owner_of(&net->cfg, i);
+        float keep = net->theta[i];
+        net->theta[i] = i % 2 ? NAN : -INFINITY;
+        swift_load(s, p);
+        struct policy_choice got, want;
+        ck_assert_int_eq(swift_decide(&got, s, x, 0x1a, 0.9), 0);
+        ck_assert_uint_eq(net == p->actor ? swift_actor_busy(s) : swift_critic_busy(s),
+                          1u << broken);
+        net->busy = (uint64_t)1 << broken;
+        ck_assert_int_eq(policy_decide(&want, p, ws, x, 0x1a, 0.9), 0);
+        ck_assert_int_eq(got.expert, want.expert);
+        if (net == p->actor) ck_assert_int_ne(got.expert, broken);
+        ck_assert(net != p->actor || got.gate[broken] == 0.0f);
+        for (int a = 0; a < POLICY_ACTIONS; a++)
+            equal_to_1e_5((double)got.prob[a], (double)want.prob[a], "probability");
+        equal_to_1e_5((double)got.value, (double)want.value, "value");
+        net->theta[i] = keep;
+        net->busy = 0;
+    }
+    policy_ws_free(ws);
+}
+
+START_TEST(a_broken_expert_is_busy_and_the_best_idle_one_answers)
+{
+    static const enum mix_route routes[] = {MIX_TOP1, MIX_DENSE, MIX_DENSE_PROBS};
+    float x[6] = {0.3f, -1.0f, 0.0f, 0.1f, 2.0f, -0.4f};
+    for (int i = 0; i < 3; i++) {
+        struct policy_cfg c = policy_cfg_default(6);
+        c.hidden = c.critic_hidden = 8;
+        c.actions = 6;
+        c.route = routes[i];
+        c.critic_route = i ? MIX_DENSE : MIX_TOP1;
+        struct policy *p = lively(&c, 4);
+        struct swift *s = packed(p);
+        ck_assert_uint_eq(swift_actor_busy(s) | swift_critic_busy(s), 0);
+        break_each(p, p->actor, s, x);
+        break_each(p, p->critic, s, x);
+        swift_free(s);
+        policy_free(p);
+    }
+}
+END_TEST
+
+START_TEST(without_an_idle_expert_nobody_decides)
+{
+    struct policy_cfg c = policy_cfg_default(6);
+    struct policy *p = lively(&c, 4);
+    struct swift *s = packed(p);
+    float x[6] = {0.3f};
+    struct policy_choice choice;
+    p->actor->busy = 5;
+    swift_load(s, p);
+    ck_assert_int_eq(swift_decide(&choice, s, x, 0x1a, 0.9), 0);
+    ck_assert_int_eq(choice.expert, 1);
+    p->actor->theta[mix_expert(&p->actor->cfg, 1).at] = NAN;
+    swift_load(s, p);
+    expect_give_up(s, x);
+    p->actor->busy = 0;
+    swift_load(s, p);
+    ck_assert_int_eq(swift_decide(&choice, s, x, 0x1a, 0.9), 0);
+    p->critic->busy = 7;
+    swift_load(s, p);
+    expect_give_up(s, x);
     swift_free(s);
     policy_free(p);
 }
@@ -253,6 +324,8 @@ Suite *suite_moe_swift(void)
     tcase_add_test(t, same_level_on_many_states);
     tcase_add_test(t, loading_replaces_everything);
     tcase_add_test(t, numbers_that_are_not_finite_are_caught);
+    tcase_add_test(t, a_broken_expert_is_busy_and_the_best_idle_one_answers);
+    tcase_add_test(t, without_an_idle_expert_nobody_decides);
     tcase_add_test(t, memory_is_got_at_the_start_only);
     suite_add_tcase(s, t);
     return s;

@@ -49,7 +49,10 @@ START_TEST(a_reckless_policy_scores_below_a_careful_one)
     double reckless = exam_score(x, p);
     ck_assert_double_gt(careful, 0);
     ck_assert_double_lt(reckless, careful - .2);
-    p->actor->theta[0] = NAN;
+    p->critic->theta[0] =
+        NAN; /* one expert: it is busy, and the actor's levels are the same */
+    ck_assert_double_eq(exam_score(x, p), reckless);
+    p->ret_mean = NAN;
     ck_assert(isnan(exam_score(x, p)));
     exam_free(x);
     policy_free(p);
