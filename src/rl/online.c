@@ -1,13 +1,11 @@
 #include "rl/online.h"
 
-#include "rl/gae.h"
+#include "rl/buffer.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { CHUNK = 256 }; /* rows per forward pass of the critic */
 
 struct online {
     struct online_cfg cfg;
@@ -18,13 +16,7 @@ struct online {
     double (*check)(void *ctx, const struct policy *p);
     void *check_ctx;
     struct online_stats stats;
-
-    /* buffered steps, trajectories one after the other */
-    int n, cuts;
-    float *obs, *logp, *reward, *value, *boot, *advantage, *target, *cut_obs;
-    uint32_t *mask;
-    int *action, *tag, *cut_row; /* cut_row[i]: the step that cut_obs row i follows */
-    uint8_t *last;
+    struct buffer *buffer;
 };
 
 struct online_cfg online_cfg_default(void)
@@ -46,28 +38,6 @@ struct online_cfg online_cfg_default(void)
     return c;
 }
 
-static bool allocate(struct online *o)
-{
-    size_t n = (size_t)o->cfg.capacity, dim = (size_t)o->policy->cfg.obs_dim;
-    o->obs = calloc(n * dim, sizeof *o->obs);
-    o->cut_obs = calloc(n * dim, sizeof *o->cut_obs);
-    o->logp = calloc(n, sizeof *o->logp);
-    o->reward = calloc(n, sizeof *o->reward);
-    o->value = calloc(n, sizeof *o->value);
-    o->boot = calloc(n, sizeof *o->boot);
-    o->advantage = calloc(n, sizeof *o->advantage);
-    o->target = calloc(n, sizeof *o->target);
-    o->mask = calloc(n, sizeof *o->mask);
-    o->action = calloc(n, sizeof *o->action);
-    o->tag = calloc(n, sizeof *o->tag);
-    o->cut_row = calloc(n, sizeof *o->cut_row);
-    o->last = calloc(n, sizeof *o->last);
-    o->kept_state = malloc(ppo_state_size(o->ppo));
-    return o->obs && o->cut_obs && o->logp && o->reward && o->value && o->boot &&
-           o->advantage && o->target && o->mask && o->action && o->tag && o->cut_row &&
-           o->last && o->kept_state;
-}
-
 struct online *online_new(const struct online_cfg *cfg, const struct policy *start,
                           double (*check)(void *ctx, const struct policy *p), void *ctx,
                           struct err *e)
@@ -82,8 +52,11 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
     o->kept = policy_clone(start, e);
     if (!o->policy || !o->kept) goto failed;
     o->ppo = ppo_new(&cfg->ppo, o->policy, NULL, cfg->capacity, cfg->seed, e);
-    o->critic_ws = mix_ws_new(&start->critic->cfg, CHUNK, e);
-    if (!o->ppo || !o->critic_ws || !allocate(o)) goto failed;
+    o->critic_ws = mix_ws_new(&start->critic->cfg, BUFFER_ROWS, e);
+    o->buffer = buffer_new(cfg->capacity, start->cfg.obs_dim, e);
+    if (!o->ppo || !o->critic_ws || !o->buffer) goto failed;
+    o->kept_state = malloc(ppo_state_size(o->ppo));
+    if (!o->kept_state) goto failed;
 
     if (check) o->stats.check_score = o->stats.check_best = check(ctx, o->policy);
     return o;
@@ -97,11 +70,8 @@ failed:
 void online_free(struct online *o)
 {
     if (!o) return;
-    void *const arrays[] = {o->obs,  o->cut_obs,   o->logp,   o->reward,    o->value,
-                            o->boot, o->advantage, o->target, o->mask,      o->action,
-                            o->tag,  o->cut_row,   o->last,   o->kept_state};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(arrays[i]);
+    buffer_free(o->buffer);
+    free(o->kept_state);
     mix_ws_free(o->critic_ws);
     ppo_free(o->ppo);
     policy_free(o->kept);
@@ -111,31 +81,13 @@ void online_free(struct online *o)
 
 int online_add(struct online *o, const struct online_trajectory *t)
 {
-    assert(t->n > 0 && (!t->truncated || t->last_obs));
     if (t->version + (uint64_t)o->cfg.max_age < o->policy->version) {
         o->stats.dropped_old++;
         return ERR_CONFLICT;
     }
-    if (t->n > o->cfg.capacity - o->n) {
+    if (buffer_add(o->buffer, t)) {
         o->stats.dropped_full++;
         return ERR_FULL;
-    }
-
-    size_t dim = (size_t)o->policy->cfg.obs_dim, n = (size_t)t->n, at = (size_t)o->n;
-    memcpy(o->obs + at * dim, t->obs, n * dim * sizeof *o->obs);
-    memcpy(o->mask + at, t->mask, n * sizeof *o->mask);
-    memcpy(o->action + at, t->action, n * sizeof *o->action);
-    memcpy(o->logp + at, t->logp, n * sizeof *o->logp);
-    memcpy(o->reward + at, t->reward, n * sizeof *o->reward);
-    for (size_t i = 0; i < n; i++) {
-        o->tag[at + i] = t->tag;
-        o->last[at + i] = i == n - 1;
-        o->boot[at + i] = 0.0f;
-    }
-    o->n += t->n;
-    if (t->truncated) {
-        memcpy(o->cut_obs + (size_t)o->cuts * dim, t->last_obs, dim * sizeof *o->cut_obs);
-        o->cut_row[o->cuts++] = o->n - 1;
     }
     o->stats.trajectories++;
     o->stats.steps += (uint64_t)t->n;
@@ -144,32 +96,16 @@ int online_add(struct online *o, const struct online_trajectory *t)
 
 bool online_ready(const struct online *o)
 {
-    return o->n >= o->cfg.batch;
+    return buffer_steps(o->buffer) >= o->cfg.batch;
 }
 
-static float value_of(const struct online *o, float critic)
+/* By the policy's own critic, in reward units. */
+static void value(void *ctx, float *v, const float *obs, int n)
 {
-    return critic * o->policy->ret_std + o->policy->ret_mean;
-}
-
-static void fill_values(struct online *o)
-{
-    size_t dim = (size_t)o->policy->cfg.obs_dim;
-    float y[CHUNK];
-    for (int at = 0; at < o->n; at += CHUNK) {
-        int n = o->n - at < CHUNK ? o->n - at : CHUNK;
-        mix_forward(y, NULL, NULL, o->policy->critic, o->critic_ws,
-                    o->obs + (size_t)at * dim, NULL, n);
-        for (int i = 0; i < n; i++)
-            o->value[at + i] = value_of(o, y[i]);
-    }
-    for (int at = 0; at < o->cuts; at += CHUNK) {
-        int n = o->cuts - at < CHUNK ? o->cuts - at : CHUNK;
-        mix_forward(y, NULL, NULL, o->policy->critic, o->critic_ws,
-                    o->cut_obs + (size_t)at * dim, NULL, n);
-        for (int i = 0; i < n; i++)
-            o->boot[o->cut_row[at + i]] = value_of(o, y[i]);
-    }
+    struct online *o = ctx;
+    mix_forward(v, NULL, NULL, o->policy->critic, o->critic_ws, obs, NULL, n);
+    for (int i = 0; i < n; i++)
+        v[i] = v[i] * o->policy->ret_std + o->policy->ret_mean;
 }
 
 static bool all_finite(const struct mix *m)
@@ -194,24 +130,14 @@ static bool acceptable(struct online *o)
 int online_update(struct online *o)
 {
     if (!online_ready(o)) return 0;
-    fill_values(o);
-    gae_compute(o->advantage, o->target, o->reward, o->value, o->boot, o->last, o->n,
-                o->cfg.ppo.gamma, o->cfg.ppo.lambda);
-    struct ppo_batch batch = {
-        .n = o->n,
-        .obs = o->obs,
-        .mask = o->mask,
-        .action = o->action,
-        .tag = o->tag,
-        .logp = o->logp,
-        .advantage = o->advantage,
-        .target = o->target,
-    };
+    struct ppo_batch batch;
+    buffer_settle(o->buffer, value, o, o->cfg.ppo.gamma, o->cfg.ppo.lambda);
+    buffer_batch(&batch, o->buffer);
 
     policy_copy(o->kept, o->policy);
     ppo_state_get(o->ppo, o->kept_state);
     int rc = ppo_update(o->ppo, &batch, &o->stats.last);
-    o->n = o->cuts = 0;
+    buffer_clear(o->buffer);
     if (!rc && acceptable(o)) {
         o->policy->version++;
         o->stats.updates++;
