@@ -1,6 +1,7 @@
 /* abrd lab: reproductions of papers, each with a report. */
 #include "lab/edge.h"
 #include "lab/forgetting.h"
+#include "lab/gates.h"
 #include "lab/shift.h"
 #include "lab/lab.h"
 #include "lab/tracking.h"
@@ -24,7 +25,7 @@
 
 /* A lab is one source in lab/ and one line here. */
 static const struct lab *const all_labs[] = {
-    &edge_lab, &forgetting_lab, &shift_lab, &tracking_lab, NULL,
+    &edge_lab, &forgetting_lab, &gates_lab, &shift_lab, &tracking_lab, NULL,
 };
 
 enum { OPTIONS = OPT_TABLE_MAX - 8, HELP = 160, ASSET_LIMIT = 4 << 20 };

@@ -1,0 +1,20 @@
+/* gates.h - the lab `gates`: prefix experts with linear and with non-linear residual gates.
+ *
+ * Reproduces Le et al., "Mixture of Experts Meets Prompt-Based Continual Learning" (NoRGa):
+ *   - the regression of Section 4.2 and Appendix A: Voronoi losses over n (gates_fit.h), with
+ *     the measures that no sample tells from the truth (prefix_moe.h)
+ *
+ * Checks: the regression error falls as n^-1/2 for every gate and expert (Theorem 4.1); splitting
+ * an expert (a'x + b)^p leaves g as it is for both gates, splitting GELU(a'x + b) does not. That the
+ * linear gate is slower (Theorem A.1) is reported, not checked: it need not be, for the experts
+ * named there.
+ *
+ * Threads: as lab.h. */
+#ifndef LAB_GATES_H
+#define LAB_GATES_H
+
+#include "lab/lab.h"
+
+extern const struct lab gates_lab;
+
+#endif
