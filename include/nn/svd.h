@@ -4,6 +4,9 @@
  *
  * LAPACK's dgesdd without vectors, as OpenBLAS exports it; this is its one home. A is
  * float and is turned into double first, so the values carry the rounding of A alone.
+ * Where A has at least 16 times as many rows as columns they are the roots of the singular
+ * values of A^T A, many times faster; then what lies below 1e-7 sigma_1 is rounding, as it
+ * is in A itself.
  *
  * Shapes: A (rows, cols) row-major; sigma (min(rows, cols)), largest first.
  * Errors: ERR_NUMERIC when A is not finite, or (never seen) LAPACK does not converge;

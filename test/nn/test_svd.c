@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +139,36 @@ START_TEST(a_scaled_row_counts_as_many)
 }
 END_TEST
 
+/* Very tall matrices take another way. Rows that repeat every 40 are those 40 rows with
+ * each row scaled by the root of how often it is there. */
+START_TEST(a_tall_matrix_has_the_values_of_its_repeated_rows)
+{
+    enum { ROWS = 40, COLS = 18, TIMES = 50 };
+    static float a[ROWS * COLS * TIMES], twin_a[MAX * MAX];
+    struct svd *s = svd_new(ROWS * TIMES, COLS, NULL);
+    ck_assert_ptr_nonnull(s);
+    struct rng r;
+    rng_init(&r, 6, 0);
+    init_normal(a, ROWS * COLS, 1.0f, &r);
+    memcpy(twin_a, a, sizeof *a * ROWS * COLS);
+    for (int i = 1; i < TIMES; i++)
+        memcpy(a + (ptrdiff_t)i * ROWS * COLS, a, sizeof *a * ROWS * COLS);
+    double sigma[COLS], twin[MAX];
+    ck_assert_int_eq(svd_values(sigma, s, a, NULL, ROWS * TIMES, COLS, NULL), 0);
+    twin_values(twin, twin_a, ROWS, COLS);
+    for (int k = 0; k < COLS; k++)
+        ck_assert_double_eq_tol(sigma[k], sqrt(TIMES) * twin[k], 1e-12 * sigma[0]);
+
+    /* a column twice: one value is 0, but for rounding, and far below float's own */
+    for (int i = 0; i < ROWS * TIMES; i++)
+        a[i * COLS + 1] = a[i * COLS];
+    ck_assert_int_eq(svd_values(sigma, s, a, NULL, ROWS * TIMES, COLS, NULL), 0);
+    ck_assert_double_le(sigma[COLS - 1], 1e-7 * sigma[0]);
+    ck_assert_double_ge(sigma[COLS - 2], 1e-2 * sigma[0]);
+    svd_free(s);
+}
+END_TEST
+
 START_TEST(what_is_not_finite_is_named)
 {
     const float a[] = {1, 2, 3, NAN, 5, 6}, b[] = {1, INFINITY};
@@ -186,6 +217,7 @@ Suite *suite_nn_svd(void)
     tcase_add_test(t, equal_to_the_twin_whatever_the_shape);
     tcase_add_test(t, values_by_hand);
     tcase_add_test(t, a_scaled_row_counts_as_many);
+    tcase_add_test(t, a_tall_matrix_has_the_values_of_its_repeated_rows);
     tcase_add_test(t, what_is_not_finite_is_named);
     tcase_add_test(t, memory_is_got_at_the_start_only);
     suite_add_tcase(s, t);
