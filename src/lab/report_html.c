@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLOURS = 7, KEYS = 256 };
+enum { COLOURS = 7, KEYS = 256, WIDE = 6 /* columns, and no more, are not many */ };
 
 static void html(FILE *f, const char *s)
 {
@@ -129,7 +129,8 @@ static void put_table(FILE *f, const json_t *t)
     const json_t *rows = json_object_get(t, "rows");
     fputs("<section class=\"table\">\n", f);
     element(f, "h3", report_priv_text(t, "title"));
-    fputs("<div class=\"scroll\"><table>\n<thead><tr>", f);
+    fprintf(f, "<div class=\"scroll\"><table%s>\n<thead><tr>",
+            json_array_size(columns) > WIDE ? " class=\"wide\"" : "");
     size_t i, k;
     json_t *row, *column;
     json_array_foreach(columns, k, column)

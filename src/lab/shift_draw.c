@@ -18,10 +18,10 @@ void shift_draw_figure(const struct shift_draw *d, const char *id, const char *t
 /* A panel over time with the shifts in it; iterations of 2000 steps on the x axis. */
 static void time_panel(const struct shift_draw *d, const char *title, const char *label)
 {
-    report_panel(d->r, &(struct report_panel){.title = title,
-                                              .x = {.label = "iteration"},
-                                              .y = {.label = label}});
     int points = d->n && d->set[0]->n ? d->set[0]->run[0].points : 0;
+    report_panel(d->r, &(struct report_panel){.title = title,
+                                              .x = {.label = "iteration", .hi = points},
+                                              .y = {.label = label}});
     for (int s = 0; s < SHIFT_SEGMENTS; s++)
         report_rule(d->r, 'x', (double)points * s / SHIFT_SEGMENTS,
                     SEGMENT_NAMES[s % SHIFT_PROFILES]);

@@ -131,6 +131,14 @@
     return o;
   }
 
+  // The text of the last tick stands on both sides of it, half of it beyond the chart where the
+  // tick is at the end: room for that.
+  function rightPad(u) {
+    const axis = u.axes[0];
+    const last = (axis._values || []).filter(Boolean).pop();
+    return last && !axis._rotate ? Math.max(12, Math.ceil(textWidth(last) / 2) + 3) : 12;
+  }
+
   // names under their places; slanting where they would touch
   function categoryAxis(o, names, width) {
     const widest = Math.max(...names.map(textWidth));
@@ -209,13 +217,14 @@
     const cols = columns(panel, legend);
     const series = [{}];
     const bands = [];
+    const shade = cols.filter(c => c.band).length > 2 ? 0.12 : 0.2; // many of them lie on each other
     for (const c of cols) {
       c.at = series.length;
       series.push(seriesOptions(c, panel));
       if (!c.band) continue;
       const hidden = { show: c.look.shown, stroke: 'transparent', width: 0, points: { show: false } };
       series.push({ ...hidden }, { ...hidden });
-      bands.push({ series: [c.at + 1, c.at + 2], fill: alpha(c.look.colour, 0.2) });
+      bands.push({ series: [c.at + 1, c.at + 2], fill: alpha(c.look.colour, shade) });
     }
     const data = cols.length ? uPlot.join(cols.map(c => c.table)) : [[]];
     const scale = axis => ({ time: false, distr: panel[axis].log ? 3 : 1, range: range(panel, axis) });
@@ -359,7 +368,7 @@
         width,
         height: box.clientHeight,
         pxAlign: 1,
-        padding: [8, 12, 0, 0],
+        padding: [8, rightPad, 0, 0],
         legend: { show: false },
         ...b.options,
         axes: [axisOptions(panel, 'x', width), axisOptions(panel, 'y', width)],
