@@ -19,6 +19,7 @@
 #include "base/stats.h"
 
 #define SHIFT_SMOOTH 5
+#define SHIFT_SEEDS_NEEDED 5 /* for a verdict */
 
 enum shift_curve {
     SHIFT_QOE,
@@ -90,9 +91,28 @@ double shift_frozen_share(const struct shift_record *r, int lo, int hi);
  * smallest profile's mean of plateaus of mean_level. */
 double shift_swing(const struct shift_record *r);
 
-/* x (n): one number per run of a set, from a function of the record. */
-void shift_per_run(double *x, const struct shift_set *s,
-                   double (*of)(const struct shift_record *r, const void *arg),
-                   const void *arg);
+/* The same measure of the expert that the most states reach, mean over layers. */
+double shift_late_busiest(const struct shift_record *r, int net, int measure);
+
+/* One number of a run. */
+struct shift_figure {
+    double (*of)(const struct shift_record *r, const void *arg);
+    const void *arg;
+};
+
+/* x (n): that of every run of a set. */
+void shift_per_run(double *x, const struct shift_set *s, struct shift_figure f);
+
+/* 95 % interval of the mean of x (n) by the bootstrap. */
+struct stats_interval shift_mean_of(const double *x, int n);
+
+/* Mean over the runs, ratio of the means and mean of the differences of two sets, with 95 %
+ * intervals (bootstrap over seeds, paired where there are two sets). NaN where a run has none:
+ * it is left out. NULL for a set: all NaN. */
+struct stats_interval shift_mean(const struct shift_set *s, struct shift_figure f);
+struct stats_interval shift_ratio(const struct shift_set *a, const struct shift_set *b,
+                                  struct shift_figure f);
+struct stats_interval shift_difference(const struct shift_set *a,
+                                       const struct shift_set *b, struct shift_figure f);
 
 #endif

@@ -1,12 +1,12 @@
 #include "lab/shift_claims.h"
 
+#include "lab/shift_authors.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { RESAMPLES = 10000, SEEDS_NEEDED = 5, TAU_025 = SHIFT_DORMANT + 1 };
-
-static const uint64_t BOOTSTRAP = 20250101;
+enum { TAU_025 = SHIFT_DORMANT + 1 };
 
 /* The sets that a preset's claims are about; NULL where they were not run. */
 struct sets {
@@ -112,58 +112,34 @@ static double figure(const struct shift_record *r, const void *arg)
     return (double)NAN;
 }
 
-static const struct stats_interval NONE = {NAN, NAN, NAN};
+/* what: lives as long as the figure */
+static struct shift_figure of(const enum of *what)
+{
+    return (struct shift_figure){figure, what};
+}
 
 static struct stats_interval one(const struct shift_set *s, enum of what)
 {
-    if (!s) return NONE;
-    double x[SHIFT_SEEDS];
-    int n = 0;
-    shift_per_run(x, s, figure, &what);
-    for (int i = 0; i < s->n; i++)
-        if (!isnan(x[i])) x[n++] = x[i];
-    return stats_bootstrap(x, n, 0.95, RESAMPLES, BOOTSTRAP);
-}
-
-/* Paired by seed; a pair with a NaN is left out. */
-static int pairs(double *x, double *y, const struct shift_set *a,
-                 const struct shift_set *b, enum of what)
-{
-    shift_per_run(x, a, figure, &what);
-    shift_per_run(y, b, figure, &what);
-    int n = 0;
-    for (int i = 0; i < a->n && i < b->n; i++) {
-        if (isnan(x[i]) || isnan(y[i])) continue;
-        x[n] = x[i];
-        y[n++] = y[i];
-    }
-    return n;
+    return shift_mean(s, of(&what));
 }
 
 static struct stats_interval ratio(const struct shift_set *a, const struct shift_set *b,
                                    enum of what)
 {
-    if (!a || !b) return NONE;
-    double x[SHIFT_SEEDS], y[SHIFT_SEEDS];
-    int n = pairs(x, y, a, b, what);
-    return stats_bootstrap_ratio(x, y, n, 0.95, RESAMPLES, BOOTSTRAP);
+    return shift_ratio(a, b, of(&what));
 }
 
 static struct stats_interval difference(const struct shift_set *a,
                                         const struct shift_set *b, enum of what)
 {
-    if (!a || !b) return NONE;
-    double x[SHIFT_SEEDS], y[SHIFT_SEEDS];
-    int n = pairs(x, y, a, b, what);
-    for (int i = 0; i < n; i++)
-        x[i] -= y[i];
-    return stats_bootstrap(x, n, 0.95, RESAMPLES, BOOTSTRAP);
+    return shift_difference(a, b, of(&what));
 }
 
 enum report_verdict shift_verdict(struct stats_interval ours, double claimed, double even,
                                   int seeds)
 {
-    if (seeds < SEEDS_NEEDED || isnan(ours.mean) || isnan(ours.lo) || isnan(ours.hi))
+    if (seeds < SHIFT_SEEDS_NEEDED || isnan(ours.mean) || isnan(ours.lo) ||
+        isnan(ours.hi))
         return REPORT_UNTESTED;
     bool up = claimed >= even;
     bool there = up ? ours.lo > even : ours.hi < even;
@@ -312,12 +288,13 @@ static void noise_rows(struct report *r, const struct shift_plan *p)
         report_verdict(r, "verdict, paper", shift_verdict(x, 1e-9, 0, at->n));
     }
     report_row(r);
-    report_cell(r, "claim",
-                "Theorem 4.3 (eta gamma^2 d + P^2 / (T eta)) predicts that optimum");
+    report_cell(
+        r, "claim",
+        "gamma of that optimum; Theorem 4.3 (eta gamma^2 d + P^2 / (T eta)) has 0");
     report_cell(r, "where", "Sec. 5.6");
-    report_cell(r, "paper", "yes");
+    report_cell(r, "paper", "they agree");
     report_cell(r, "published curves", "-");
-    report_cell(r, "preset paper", "its least is at gamma 0, ours at %g", at->gamma);
+    report_real(r, "preset paper", at->gamma, 0);
     report_verdict(r, "verdict, paper", at->gamma > 0 ? REPORT_DIFFERS : REPORT_PASS);
 }
 
@@ -370,64 +347,6 @@ static void claims_table(struct report *r, const struct shift_plan *p,
 
 /* ---- checks */
 
-/* What the authors' code gave after the first round, over its two configurations. Its runs froze
- * at 1850 or 2850 kbit/s, and a frozen bitrate decides the QoE: only runs that froze there, too,
- * can be held against these. */
-static const struct {
-    const char *name;
-    double lo, hi;
-} AUTHORS[SHIFT_PROFILES] = {
-    {"documentary", 0.30, 0.66}, {"live", -0.21, 0.43}, {"news", 5.36, 7.43}};
-
-static bool froze_as_theirs(const struct shift_record *r)
-{
-    return shift_frozen_share(r, 3, 4) >= 0.9;
-}
-
-static double segments_of(const struct shift_record *r, int profile)
-{
-    double q[SHIFT_SEGMENTS], sum = 0.0;
-    int n = 0;
-    shift_segments(q, r, 0.0, 1.0);
-    for (int s = SHIFT_PROFILES + profile; s < SHIFT_SEGMENTS; s += SHIFT_PROFILES, n++)
-        sum += q[s];
-    return sum / n;
-}
-
-/* moe and pamoe together, as the authors' runs were of either; x (2 SHIFT_SEEDS) */
-static int plateaus(double *x, const struct sets *s, int profile, bool frozen_alike)
-{
-    const struct shift_set *const both[] = {s->moe, s->pamoe};
-    int n = 0;
-    for (int i = 0; i < 2; i++)
-        for (int k = 0; both[i] && k < both[i]->n; k++)
-            if (!frozen_alike || froze_as_theirs(&both[i]->run[k]))
-                x[n++] = segments_of(&both[i]->run[k], profile);
-    return n;
-}
-
-static void authors_table(struct report *r, const struct sets *s)
-{
-    report_table(r, "Preset code beside the authors' own code");
-    for (int i = 0; i < SHIFT_PROFILES; i++) {
-        double x[2 * SHIFT_SEEDS];
-        report_row(r);
-        report_cell(r, "QoE of the segments", "%s", AUTHORS[i].name);
-        report_cell(r, "authors' code", "%.2f to %.2f", AUTHORS[i].lo, AUTHORS[i].hi);
-        for (int all = 0; all < 2; all++) {
-            int n = plateaus(x, s, i, !all);
-            struct stats_interval q = stats_bootstrap(x, n, 0.95, RESAMPLES, BOOTSTRAP);
-            report_interval(r, all ? "ours, all" : "ours, frozen at 1850 or 2850 kbit/s",
-                            q.mean, q.lo, q.hi, 2);
-            report_int(r, all ? "of" : "runs", n);
-        }
-    }
-    report_text(r,
-                "moe and pamoe, without hints, from the second round of profiles on. "
-                "All four runs of the authors' code froze at 1850 or 2850 kbit/s; ours "
-                "do so at other bitrates, too, and the bitrate decides the rest.");
-}
-
 static double largest_router_gradient(const struct shift_set *s)
 {
     double top = 0.0;
@@ -453,18 +372,6 @@ static void check_paper(struct report *r, const struct shift_plan *p,
         report_check(r, "paper: best noise is inside the sweep (gamma)",
                      noise_set(p, best)->gamma, noise_set(p, 1)->gamma,
                      noise_set(p, n - 2)->gamma);
-}
-
-static void check_plateaus(struct report *r, const struct sets *s)
-{
-    for (int i = 0; i < SHIFT_PROFILES; i++) {
-        char name[80];
-        double x[2 * SHIFT_SEEDS];
-        snprintf(name, sizeof name, "code: QoE of %s, frozen at 1850 or 2850 kbit/s",
-                 AUTHORS[i].name);
-        report_check(r, name, stats_mean(x, plateaus(x, s, i, true)), AUTHORS[i].lo,
-                     AUTHORS[i].hi);
-    }
 }
 
 static void check_router(struct report *r, const struct sets *s)
@@ -502,14 +409,11 @@ void shift_claims(struct report *r, const struct shift_plan *p)
         if (any(&s[n])) n++;
     }
     claims_table(r, p, s, n);
-    bool enough = p->seeds >= SEEDS_NEEDED;
+    bool enough = p->seeds >= SHIFT_SEEDS_NEEDED;
     for (int i = 0; i < n; i++) {
         if (!strcmp(s[i].preset, "paper") && enough) check_paper(r, p, &s[i]);
         if (strcmp(s[i].preset, "code")) continue;
-        if (s[i].moe || s[i].pamoe) {
-            authors_table(r, &s[i]);
-            if (enough) check_plateaus(r, &s[i]);
-        }
+        shift_authors(r, p);
         check_router(r, &s[i]);
     }
 }

@@ -1,5 +1,6 @@
 #include "lab/shift_figures.h"
 
+#include "lab/shift_dormant.h"
 #include "shift_draw_priv.h"
 
 #include <math.h>
@@ -466,6 +467,7 @@ int shift_figures(struct report *r, const struct shift_plan *p)
 
     explain(r);
     extras(r, p);
+    shift_dormant(r, p);
     noise(r, p);
     for (int hint = 0; hint < 2; hint++)
         for (int i = 0; i < 3; i++)

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { RESAMPLES = 10000 };
+
+static const uint64_t BOOTSTRAP = 20250101;
 static const double WEIGHTS[SHIFT_PROFILES][3] = {{1, 6, 1}, {1, 1, 6}, {6, 1, 1}};
 
 static double weighted(const struct shift_point *p, int part, float value)
@@ -283,10 +286,75 @@ double shift_swing(const struct shift_record *r)
     return hi - lo;
 }
 
-void shift_per_run(double *x, const struct shift_set *s,
-                   double (*of)(const struct shift_record *r, const void *arg),
-                   const void *arg)
+double shift_late_busiest(const struct shift_record *r, int net, int measure)
+{
+    struct mean m = {0};
+    for (int i = 0; i < r->probes; i++) {
+        if (!is_late(r, &r->probe[i])) continue;
+        const float *share = r->probe[i].net[net].share;
+        int most = 0;
+        for (int k = 1; k < SHIFT_EXPERTS; k++)
+            if (share[k] > share[most]) most = k;
+        take(&m, shift_probed(&r->probe[i], net, most, -1, measure));
+    }
+    return value(m);
+}
+
+void shift_per_run(double *x, const struct shift_set *s, struct shift_figure f)
 {
     for (int i = 0; i < s->n; i++)
-        x[i] = of(&s->run[i], arg);
+        x[i] = f.of(&s->run[i], f.arg);
+}
+
+struct stats_interval shift_mean_of(const double *x, int n)
+{
+    return stats_bootstrap(x, n, 0.95, RESAMPLES, BOOTSTRAP);
+}
+
+static const struct stats_interval NONE = {NAN, NAN, NAN};
+
+struct stats_interval shift_mean(const struct shift_set *s, struct shift_figure f)
+{
+    if (!s) return NONE;
+    double x[SHIFT_SEEDS];
+    int n = 0;
+    shift_per_run(x, s, f);
+    for (int i = 0; i < s->n; i++)
+        if (!isnan(x[i])) x[n++] = x[i];
+    return shift_mean_of(x, n);
+}
+
+/* Paired by seed; a pair with a NaN is left out. */
+static int pairs(double *x, double *y, const struct shift_set *a,
+                 const struct shift_set *b, struct shift_figure f)
+{
+    shift_per_run(x, a, f);
+    shift_per_run(y, b, f);
+    int n = 0;
+    for (int i = 0; i < a->n && i < b->n; i++) {
+        if (isnan(x[i]) || isnan(y[i])) continue;
+        x[n] = x[i];
+        y[n++] = y[i];
+    }
+    return n;
+}
+
+struct stats_interval shift_ratio(const struct shift_set *a, const struct shift_set *b,
+                                  struct shift_figure f)
+{
+    if (!a || !b) return NONE;
+    double x[SHIFT_SEEDS], y[SHIFT_SEEDS];
+    int n = pairs(x, y, a, b, f);
+    return stats_bootstrap_ratio(x, y, n, 0.95, RESAMPLES, BOOTSTRAP);
+}
+
+struct stats_interval shift_difference(const struct shift_set *a,
+                                       const struct shift_set *b, struct shift_figure f)
+{
+    if (!a || !b) return NONE;
+    double x[SHIFT_SEEDS], y[SHIFT_SEEDS];
+    int n = pairs(x, y, a, b, f);
+    for (int i = 0; i < n; i++)
+        x[i] -= y[i];
+    return shift_mean_of(x, n);
 }

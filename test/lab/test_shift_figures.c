@@ -76,7 +76,7 @@ static const char *cell(char buf[64], const struct report *r, int table, int row
 
 START_TEST(tables_by_hand)
 {
-    enum { PRESETS, READINGS, NOISE, TRIMS, SEGMENTS, TABLES };
+    enum { PRESETS, READINGS, DORMANT, NOISE, TRIMS, SEGMENTS, TABLES };
     struct made m = make();
     struct report *r = report_new("shift", "test", NULL);
     ck_assert_int_eq(shift_figures(r, &m.plan), 0);

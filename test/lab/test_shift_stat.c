@@ -158,6 +158,45 @@ START_TEST(late_means_of_probes)
     ck_assert_double_eq_tol(shift_late(&f.record, SHIFT_NETS, -1, -1, SHIFT_MEASURES), .6,
                             1e-6);
     ck_assert_double_eq_tol(shift_late_top_share(&f.record, SHIFT_ACTOR), .8, 1e-6);
+    /* the two late probes, 8 and 9 counted from 0, have experts 2 and 0 as their busiest:
+     * expert 2 has the 0 of layer 1 alone, expert 0 has 0 and 1 */
+    ck_assert_double_eq(shift_late_busiest(&f.record, SHIFT_ACTOR, SHIFT_RANK), .25);
+}
+END_TEST
+
+static double first_qoe(const struct shift_record *r, const void *factor)
+{
+    return *(const double *)factor * (double)r->point[0].qoe;
+}
+
+/* Seeds 1 .. 4 of one set, 2, 4, 5, 9 of another; a run without a figure is left out, and of
+ * two sets its partner, too. */
+START_TEST(sets_are_compared_by_seed)
+{
+    static struct shift_rows rows[8];
+    struct shift_record a[4], b[4];
+    static const float x[] = {1, 2, 3, 4}, y[] = {2, 4, 5, 9};
+    for (int i = 0; i < 4; i++) {
+        shift_rows_fill(&rows[i], 10, 0);
+        shift_rows_fill(&rows[4 + i], 10, 0);
+        rows[i].point[0].qoe = x[i];
+        rows[4 + i].point[0].qoe = y[i];
+        a[i] = rows[i].record;
+        b[i] = rows[4 + i].record;
+    }
+    struct shift_set p = {.n = 4, .run = a}, q = {.n = 4, .run = b};
+    double factor = 10;
+    struct shift_figure f = {first_qoe, &factor};
+    ck_assert_double_eq_tol(shift_mean(&p, f).mean, 25, 1e-9);
+    ck_assert_double_eq_tol(shift_ratio(&q, &p, f).mean, 2, 1e-9);
+    struct stats_interval d = shift_difference(&q, &p, f);
+    ck_assert_double_eq_tol(d.mean, 25, 1e-9);
+    ck_assert(d.lo >= 10 && d.lo < 25 && d.hi > 25 && d.hi <= 50);
+
+    rows[3].point[0].qoe = NAN;
+    ck_assert_double_eq_tol(shift_mean(&p, f).mean, 20, 1e-9);
+    ck_assert_double_eq_tol(shift_ratio(&q, &p, f).mean, 11. / 6, 1e-9);
+    ck_assert(isnan(shift_mean(NULL, f).mean) && isnan(shift_ratio(NULL, &p, f).lo));
 }
 END_TEST
 
@@ -193,6 +232,7 @@ Suite *suite_lab_shift_stat(void)
     tcase_add_test(t, short_segments_have_plateaus);
     tcase_add_test(t, trims_of_time_points);
     tcase_add_test(t, late_means_of_probes);
+    tcase_add_test(t, sets_are_compared_by_seed);
     tcase_add_test(t, swing_of_the_level);
     suite_add_tcase(s, t);
     return s;

@@ -2,7 +2,7 @@
 #ifndef TEST_SHIFT_ROWS_H
 #define TEST_SHIFT_ROWS_H
 
-#include "lab/shift_run.h"
+#include "lab/shift_plan.h"
 
 enum { SHIFT_ROWS_MAX = 100 };
 
@@ -14,5 +14,18 @@ struct shift_rows {
 
 /* Zeros, with the tags of ten segments and probes evenly spread. f stays where it is. */
 void shift_rows_fill(struct shift_rows *f, int points, int probes);
+
+/* A plan of 2,000,000 steps without hints, with hand-made records of 100 points, 50 probes. */
+struct shift_made {
+    struct shift_plan plan;
+    struct shift_rows *rows; /* (plan.runs) */
+};
+
+/* Presets, sweep, variants, once and seeds as the request has them. */
+void shift_made_new(struct shift_made *m, const struct shift_request *q);
+void shift_made_free(struct shift_made *m);
+
+/* The set that run i belongs to. */
+const struct shift_set *shift_made_set(const struct shift_made *m, int i);
 
 #endif
