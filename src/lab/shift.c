@@ -10,8 +10,10 @@
 #include <string.h>
 
 static const struct lab_option OPTIONS[] = {
-    {"preset", "NAME,...", "paper, code, tuned", LAB_TEXT, .text = "paper,code,tuned",
-     .quick_text = "paper,code"},
+    {"preset", "NAME,...",
+     "paper, code, tuned (here the paper's task with better settings; that of 'abrd "
+     "train' is the product's own task)",
+     LAB_TEXT, .text = "paper,code,tuned", .quick_text = "paper,code"},
     {"variant", "NAME,...", "mlp, moe (dense), smoe (top-1), pamoe (with noise)",
      LAB_TEXT, .text = "mlp,moe,smoe,pamoe"},
     {"hints", "NAME", "the profile's weights in the observation: without, with or both",

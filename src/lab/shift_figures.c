@@ -440,7 +440,8 @@ static void explain(struct report *r)
                    "code is what their code does: its router noise is drawn anew in the "
                    "update, so the ratio compares two experts, and no gradient reaches "
                    "the router. Preset tuned is the paper's task with the settings that "
-                   "matter.");
+                   "matter; `abrd train --preset tuned` is something else, the product's "
+                   "own task and recipe.");
     report_text(
         r,
         "Adaptation: iterations until the QoE, smoothed over %d, has made 90 %% of the "
