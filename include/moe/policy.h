@@ -69,6 +69,9 @@ void policy_init_uniform(struct policy *p, uint64_t seed);
 /* Weights, busy experts, ret_mean, ret_std and version of `from`; the configurations are equal. */
 void policy_copy(struct policy *p, const struct policy *from);
 
+/* CRC-32 of the weights, actor then critic, as they lie in memory. */
+uint32_t policy_crc32(const struct policy *p);
+
 struct policy_ws *policy_ws_new(const struct policy_cfg *cfg, struct err *e);
 void policy_ws_free(struct policy_ws *ws);
 

@@ -1,5 +1,7 @@
 #include "moe/policy.h"
 
+#include "base/bytes.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
@@ -124,6 +126,12 @@ void policy_init_uniform(struct policy *p, uint64_t seed)
     mix_init_uniform(p->actor, &r);
     rng_init(&r, seed, 2);
     mix_init_uniform(p->critic, &r);
+}
+
+uint32_t policy_crc32(const struct policy *p)
+{
+    uint32_t crc = bytes_crc32(0, p->actor->theta, p->actor->n * sizeof(float));
+    return bytes_crc32(crc, p->critic->theta, p->critic->n * sizeof(float));
 }
 
 struct policy_ws *policy_ws_new(const struct policy_cfg *cfg, struct err *e)

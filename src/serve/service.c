@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "rl/ckpt.h"
 #include "serve/bus_local.h"
@@ -78,12 +77,6 @@ static int open_store(struct service *s, struct err *e)
     return s->writer ? 0 : ERR_MEMORY;
 }
 
-static uint32_t weights_crc(const struct policy *p)
-{
-    uint32_t crc = bytes_crc32(0, p->actor->theta, p->actor->n * sizeof(float));
-    return bytes_crc32(crc, p->critic->theta, p->critic->n * sizeof(float));
-}
-
 /* Versions never go back: the same weights keep theirs, others get the next one. */
 static int choose_version(struct service *s, struct policy *p, struct err *e)
 {
@@ -97,7 +90,7 @@ static int choose_version(struct service *s, struct policy *p, struct err *e)
     if (!newest.version)
         p->version = held ? held : 1;
     else
-        p->version = newest.crc == weights_crc(p) ? newest.version : newest.version + 1;
+        p->version = newest.crc == policy_crc32(p) ? newest.version : newest.version + 1;
     if (newest.version && p->version != newest.version)
         log_event(s->cfg.log, LOG_WARN, "policy",
                   "version %llu was the last one published; version %llu goes on as %llu",
@@ -112,7 +105,7 @@ void service_store_version(struct service *s)
     const struct weights *w = snap_get(s->snap);
     struct store_rec r = {.kind = STORE_VERSION,
                           .version = {.version = w->policy->version,
-                                      .crc = weights_crc(w->policy),
+                                      .crc = policy_crc32(w->policy),
                                       .published_at = w->published_at,
                                       .check_score = w->check_score}};
     snap_put(s->snap, w);

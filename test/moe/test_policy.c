@@ -1,5 +1,7 @@
 #include "moe/policy.h"
 
+#include "base/bytes.h"
+
 #include "support/alloc.h"
 
 #include <check.h>
@@ -355,6 +357,25 @@ START_TEST(memory_is_got_at_the_start_only)
 }
 END_TEST
 
+START_TEST(a_checksum_of_all_weights)
+{
+    struct policy_cfg c = policy_cfg_default(8);
+    struct policy *p = policy_new(&c, NULL), *q = policy_new(&c, NULL);
+    policy_init(p, 1);
+    policy_copy(q, p);
+    uint32_t crc = policy_crc32(p);
+    uint32_t want = bytes_crc32(0, p->actor->theta, p->actor->n * sizeof(float));
+    want = bytes_crc32(want, p->critic->theta, p->critic->n * sizeof(float));
+    ck_assert_uint_eq(crc, want);
+    q->version = 7;
+    ck_assert_uint_eq(policy_crc32(q), crc);
+    q->critic->theta[q->critic->n - 1] += 1.0f;
+    ck_assert_uint_ne(policy_crc32(q), crc);
+    policy_free(p);
+    policy_free(q);
+}
+END_TEST
+
 Suite *suite_moe_policy(void);
 Suite *suite_moe_policy(void)
 {
@@ -371,6 +392,7 @@ Suite *suite_moe_policy(void)
     tcase_add_test(t, uniform_start_keeps_its_bounds);
     tcase_add_test(t, bad_configurations_are_named);
     tcase_add_test(t, memory_is_got_at_the_start_only);
+    tcase_add_test(t, a_checksum_of_all_weights);
     suite_add_tcase(s, t);
     return s;
 }
