@@ -1,0 +1,474 @@
+#include "nucb_priv.h"
+
+#include "base/bytes.h"
+#include "nn/act.h"
+#include "nn/blas.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nucb_cfg nucb_cfg_default(int dim, int tasks)
+{
+    return (struct nucb_cfg){.dim = dim,
+                             .tasks = tasks,
+                             .width = 64,
+                             .depth = 2,
+                             .history = 512,
+                             .steps = 20,
+                             .batch = 32,
+                             .lambda = 1.0,
+                             .gamma = 0.1,
+                             .eta = 0.1,
+                             .cov = NUCB_DIAGONAL};
+}
+
+static int range(struct err *e, const char *what, const char *limits)
+{
+    return err_field(e, ERR_RANGE, what, "must be %s", limits);
+}
+
+int nucb_cfg_check(const struct nucb_cfg *c, struct err *e)
+{
+    if (c->dim < 1 || c->dim > NUCB_DIM_MAX) return range(e, "dim", "1 .. 256");
+    if (c->tasks < 1 || c->tasks > NUCB_TASKS_MAX) return range(e, "tasks", "1 .. 16");
+    if (c->width < 2 || c->width > NUCB_WIDTH_MAX || c->width % 2)
+        return range(e, "width", "even, 2 .. 512");
+    if (c->depth < 2 || c->depth > NUCB_DEPTH_MAX) return range(e, "depth", "2 .. 4");
+    if (c->history < 1 || c->history > 1 << 20)
+        return range(e, "history", "1 .. 1048576");
+    if (c->steps < 0 || c->steps > 100000) return range(e, "steps", "0 .. 100000");
+    if (c->batch < 1 || c->batch > NUCB_ROWS) return range(e, "batch", "1 .. 64");
+    if (!(c->lambda > 0 && isfinite(c->lambda))) return range(e, "lambda", "above 0");
+    if (!(c->gamma >= 0 && isfinite(c->gamma))) return range(e, "gamma", "not below 0");
+    if (!(c->eta >= 0 && isfinite(c->eta))) return range(e, "eta", "not below 0");
+    if (c->cov != NUCB_DIAGONAL && c->cov != NUCB_FULL)
+        return range(e, "cov", "diagonal or full");
+    if (c->cov == NUCB_FULL && nucb_params(c) > NUCB_FULL_MAX)
+        return err_field(e, ERR_RANGE, "cov", "full takes at most %d parameters, not %zu",
+                         NUCB_FULL_MAX, nucb_params(c));
+    return 0;
+}
+
+static struct nucb_layer layer_of(const struct nucb_cfg *c, int l)
+{
+    size_t w = (size_t)c->width, first = w * (size_t)c->dim;
+    return (struct nucb_layer){.at = l ? first + (size_t)(l - 1) * w * w : 0,
+                               .in = l ? c->width : c->dim,
+                               .out = l < c->depth - 1 ? c->width : c->tasks};
+}
+
+size_t nucb_params(const struct nucb_cfg *c)
+{
+    struct nucb_layer head = layer_of(c, c->depth - 1);
+    return head.at + (size_t)head.in * (size_t)head.out;
+}
+
+/* ---- life ---- */
+
+/* Layers of two equal blocks and a head that takes their difference: f = b. */
+static void first_weights(struct nucb *b, uint64_t seed)
+{
+    struct rng r;
+    rng_init(&r, seed, 0x6e756362);
+    int w = b->cfg.width, half = w / 2;
+    double hidden = sqrt(4.0 / w), head = sqrt(2.0 / w);
+    memset(b->theta0, 0, sizeof *b->theta0 * b->params);
+    for (int l = 0; l < b->cfg.depth; l++) {
+        struct nucb_layer a = b->layer[l];
+        bool last = l == b->cfg.depth - 1;
+        int rows = last ? a.out : half, columns = l ? half : a.in;
+        float *theta = b->theta0 + a.at;
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < columns; j++) {
+                float drawn = (float)((last ? head : hidden) * rng_normal(&r));
+                theta[i * a.in + j] = drawn;
+                int twin =
+                    last ? i * a.in + half + j : (half + i) * a.in + (l ? half : 0) + j;
+                theta[twin] = last ? -drawn : drawn;
+            }
+    }
+    memcpy(b->theta, b->theta0, sizeof *b->theta * b->params);
+}
+
+static void know_nothing(struct nucb *b)
+{
+    float one = (float)(1.0 / b->cfg.lambda);
+    for (size_t i = 0; i < b->params; i++)
+        b->zinv[i] = one;
+    if (!b->full) return;
+    memset(b->full, 0, sizeof *b->full * b->params * b->params);
+    for (size_t i = 0; i < b->params; i++)
+        b->full[i * b->params + i] = 1.0 / b->cfg.lambda;
+}
+
+static size_t record_floats(const struct nucb_cfg *c)
+{
+    return (size_t)c->dim + 2 * (size_t)c->tasks;
+}
+
+static int widest(const struct nucb_cfg *c)
+{
+    int n = c->width > c->dim ? c->width : c->dim;
+    return n > c->tasks ? n : c->tasks;
+}
+
+static bool allocate(struct nucb *b)
+{
+    const struct nucb_cfg *c = &b->cfg;
+    size_t p = b->params, rows = NUCB_ROWS * (size_t)widest(c), v = (size_t)c->tasks;
+    float **const floats[] = {&b->theta,    &b->theta0, &b->zinv,   &b->grad,
+                              &b->before,   &b->square, &b->spread, &b->delta[0],
+                              &b->delta[1], &b->target, &b->weight, &b->base,
+                              &b->record};
+    const size_t sizes[] = {p,
+                            p,
+                            p,
+                            p,
+                            p,
+                            rows,
+                            rows,
+                            rows,
+                            rows,
+                            NUCB_ROWS * v,
+                            NUCB_ROWS * v,
+                            v,
+                            (size_t)c->history * record_floats(c)};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        ok = (*floats[i] = calloc(sizes[i], sizeof(float))) && ok;
+    for (int l = 0; l <= c->depth; l++)
+        ok = (b->act[l] = calloc(rows, sizeof(float))) && ok;
+    if (c->cov != NUCB_FULL) return ok;
+    ok = (b->full = calloc(p * p, sizeof(double))) && ok;
+    ok = (b->g = calloc(p, sizeof(double))) && ok;
+    return (b->zg = calloc(p, sizeof(double))) && ok;
+}
+
+struct nucb *nucb_new(const struct nucb_cfg *cfg, uint64_t seed, struct err *e)
+{
+    if (nucb_cfg_check(cfg, e)) return NULL;
+    struct nucb *b = calloc(1, sizeof *b);
+    if (b) {
+        b->cfg = *cfg;
+        b->params = nucb_params(cfg);
+        for (int l = 0; l < cfg->depth; l++)
+            b->layer[l] = layer_of(cfg, l);
+    }
+    if (!b || !allocate(b)) {
+        nucb_free(b);
+        err_set(e, ERR_MEMORY, "no memory for a reward network of width %d", cfg->width);
+        return NULL;
+    }
+    first_weights(b, seed);
+    know_nothing(b);
+    rng_init(&b->rng, seed, 0x736764);
+    return b;
+}
+
+void nucb_free(struct nucb *b)
+{
+    if (!b) return;
+    for (int l = 0; l <= NUCB_DEPTH_MAX; l++)
+        free(b->act[l]);
+    free(b->theta), free(b->theta0), free(b->zinv), free(b->full);
+    free(b->record), free(b->base), free(b->square), free(b->spread);
+    free(b->delta[0]), free(b->delta[1]), free(b->grad), free(b->before);
+    free(b->target), free(b->weight), free(b->g), free(b->zg);
+    free(b);
+}
+
+/* ---- the network ---- */
+
+static void direction(float *u, const float *x, int dim)
+{
+    double square = 0;
+    for (int k = 0; k < dim; k++)
+        square += (double)x[k] * (double)x[k];
+    double by = square > 0 ? 1 / sqrt(square) : 0;
+    for (int k = 0; k < dim; k++)
+        u[k] = (float)((double)x[k] * by);
+}
+
+/* act[0] (n, K) holds the inputs; act[depth] (n, V) becomes sqrt(w) theta_L h, without b. */
+static void forward(struct nucb *b, int n)
+{
+    int last = b->cfg.depth - 1;
+    for (int l = 0; l <= last; l++) {
+        struct nucb_layer a = b->layer[l];
+        blas_gemm_nt(b->act[l + 1], b->act[l], b->theta + a.at, n, a.out, a.in, 0.0f);
+        if (l < last) act_relu(b->act[l + 1], (size_t)n * (size_t)a.out);
+    }
+    float root = sqrtf((float)b->cfg.width);
+    for (int i = 0; i < n * b->cfg.tasks; i++)
+        b->act[last + 1][i] *= root;
+}
+
+void nucb_pull_back(struct nucb *b, float *below, const float *above, int l, int n)
+{
+    struct nucb_layer a = b->layer[l];
+    blas_gemm_nn(below, above, b->theta + a.at, n, a.in, a.out, 0.0f);
+    for (int i = 0; i < n * a.in; i++)
+        if (!(b->act[l][i] > 0)) below[i] = 0;
+}
+
+static const float *from_loss(const struct nucb *b, float *delta, int n)
+{
+    int outs = n * b->cfg.tasks;
+    float root = sqrtf((float)b->cfg.width) / (float)n;
+    const float *y = b->act[b->cfg.depth];
+    for (int i = 0; i < outs; i++)
+        delta[i] = root * b->weight[i] * (y[i] - b->target[i]);
+    return delta;
+}
+
+/* ---- scores ---- */
+
+static void score_some(struct nucb_score *out, struct nucb *b, const float *const *x,
+                       int n, const float *psi)
+{
+    int dim = b->cfg.dim, v = b->cfg.tasks;
+    for (int i = 0; i < n; i++)
+        direction(b->act[0] + (size_t)i * (size_t)dim, x[i], dim);
+    forward(b, n);
+
+    double sums[NUCB_ROWS];
+    nucb_cov_widths(b, sums, psi, n);
+    const float *y = b->act[b->cfg.depth];
+    for (int i = 0; i < n; i++) {
+        double mean = 0;
+        for (int j = 0; j < v; j++)
+            mean += (double)psi[j] * (double)(b->base[j] + y[i * v + j]);
+        double known = fmax(sums[i], 0) / b->cfg.width;
+        out[i] = (struct nucb_score){mean, b->cfg.gamma * sqrt(known)};
+    }
+}
+
+void nucb_score(struct nucb_score *out, struct nucb *b, const float *const *x, int n,
+                const float *psi)
+{
+    assert(n >= 1);
+    for (int i = 0; i < n; i += NUCB_ROWS)
+        score_some(out + i, b, x + i, n - i < NUCB_ROWS ? n - i : NUCB_ROWS, psi);
+}
+
+void nucb_predict(float *out, struct nucb *b, const float *x)
+{
+    direction(b->act[0], x, b->cfg.dim);
+    forward(b, 1);
+    for (int j = 0; j < b->cfg.tasks; j++)
+        out[j] = b->base[j] + b->act[b->cfg.depth][j];
+}
+
+/* ---- learning ---- */
+
+static int remembered(const struct nucb *b)
+{
+    return b->count < b->cfg.history ? (int)b->count : b->cfg.history;
+}
+
+static float *record_at(const struct nucb *b, int64_t i)
+{
+    return b->record + (size_t)(i % b->cfg.history) * record_floats(&b->cfg);
+}
+
+/* b: the mean reward of each task over the history, by trust. */
+static void update_base(struct nucb *b)
+{
+    int n = remembered(b), v = b->cfg.tasks;
+    for (int j = 0; j < v; j++) {
+        double sum = 0, trust = 0;
+        for (int i = 0; i < n; i++) {
+            const float *r = record_at(b, i) + b->cfg.dim;
+            sum += (double)r[j] * (double)r[v + j];
+            trust += (double)r[v + j];
+        }
+        b->base[j] = trust > 0 ? (float)(sum / trust) : 0.0f;
+    }
+}
+
+/* A batch of the history into act[0], target and weight. */
+static void draw(struct nucb *b, int n)
+{
+    int dim = b->cfg.dim, v = b->cfg.tasks, known = remembered(b);
+    for (int i = 0; i < n; i++) {
+        const float *r = record_at(b, rng_below(&b->rng, (uint32_t)known));
+        memcpy(b->act[0] + (size_t)i * (size_t)dim, r, sizeof *r * (size_t)dim);
+        for (int j = 0; j < v; j++) {
+            b->target[i * v + j] = r[dim + j] - b->base[j];
+            b->weight[i * v + j] = r[dim + v + j];
+        }
+    }
+}
+
+/* grad = gradient of the batch's mean loss, without lambda. */
+static void gradient(struct nucb *b, int n)
+{
+    forward(b, n);
+    const float *delta = from_loss(b, b->delta[0], n);
+    float *below = b->delta[1], *other = b->delta[0];
+    for (int l = b->cfg.depth - 1;; l--) {
+        struct nucb_layer a = b->layer[l];
+        blas_gemm_tn(b->grad + a.at, delta, b->act[l], a.out, a.in, n, 0.0f);
+        if (l == 0) return;
+        nucb_pull_back(b, below, delta, l, n);
+        delta = below;
+        below = other;
+        other = b->delta[below == b->delta[0]];
+    }
+}
+
+static int descend(struct nucb *b)
+{
+    float step = (float)(b->cfg.eta / b->cfg.width);
+    float home = (float)(b->cfg.eta * b->cfg.lambda / remembered(b));
+    memcpy(b->before, b->theta, sizeof *b->theta * b->params);
+    for (int i = 0; i < b->cfg.steps; i++) {
+        draw(b, b->cfg.batch);
+        gradient(b, b->cfg.batch);
+        for (size_t p = 0; p < b->params; p++)
+            b->theta[p] -= step * b->grad[p] + home * (b->theta[p] - b->theta0[p]);
+    }
+    for (size_t p = 0; p < b->params; p++) {
+        if (isfinite(b->theta[p])) continue;
+        memcpy(b->theta, b->before, sizeof *b->theta * b->params);
+        return ERR_NUMERIC;
+    }
+    return 0;
+}
+
+static bool all_finite(const float *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
+
+/* One more record; false when no task had a sample. */
+static bool remember(struct nucb *b, const float *x, const float *reward,
+                     const float *trust)
+{
+    int v = b->cfg.tasks;
+    bool any = !trust;
+    for (int j = 0; j < v && trust; j++)
+        any = any || trust[j] > 0;
+    if (!any) return false;
+    float *r = record_at(b, b->count++);
+    direction(r, x, b->cfg.dim);
+    for (int j = 0; j < v; j++) {
+        float weight = trust ? trust[j] : 1.0f;
+        r[b->cfg.dim + j] = weight > 0 ? reward[j] : 0.0f;
+        r[b->cfg.dim + v + j] = weight;
+    }
+    return true;
+}
+
+int nucb_learn(struct nucb *b, const float *x, const float *psi, const float *reward,
+               const float *trust)
+{
+    int v = b->cfg.tasks;
+    for (int j = 0; j < v; j++)
+        if ((!trust || trust[j] > 0) && !isfinite(reward[j])) return ERR_NUMERIC;
+    if (!all_finite(x, b->cfg.dim) || !all_finite(psi, v) ||
+        (trust && !all_finite(trust, v)))
+        return ERR_NUMERIC;
+
+    direction(b->act[0], x, b->cfg.dim);
+    forward(b, 1);
+    nucb_cov_grow(b, psi);
+    if (!remember(b, x, reward, trust)) return 0;
+    update_base(b);
+    return descend(b);
+}
+
+int64_t nucb_count(const struct nucb *b)
+{
+    return b->count;
+}
+
+float *nucb_theta(struct nucb *b)
+{
+    return b->theta;
+}
+
+/* ---- state: count, rng (5 u64); theta, theta_0, Z^-1, b, history as they lie in memory ---- */
+
+enum { HEAD = 5 * 8 };
+
+size_t nucb_state_size(const struct nucb_cfg *c)
+{
+    size_t p = nucb_params(c), v = (size_t)c->tasks;
+    size_t floats = 3 * p + v + (size_t)c->history * record_floats(c);
+    size_t full = c->cov == NUCB_FULL ? p * p * sizeof(double) : 0;
+    return HEAD + floats * sizeof(float) + full;
+}
+
+/* The parts of a state behind its head, in their order. */
+struct part {
+    void *at;
+    size_t bytes;
+};
+
+static int parts(struct part out[6], const struct nucb *b)
+{
+    size_t p = b->params * sizeof(float);
+    size_t history = (size_t)b->cfg.history * record_floats(&b->cfg) * sizeof(float);
+    out[0] = (struct part){b->theta, p};
+    out[1] = (struct part){b->theta0, p};
+    out[2] = (struct part){b->zinv, p};
+    out[3] = (struct part){b->base, (size_t)b->cfg.tasks * sizeof(float)};
+    out[4] = (struct part){b->record, history};
+    if (!b->full) return 5;
+    out[5] = (struct part){b->full, b->params * b->params * sizeof(double)};
+    return 6;
+}
+
+void nucb_state_get(const struct nucb *b, void *out)
+{
+    unsigned char *p = out;
+    bytes_put_u64(p, (uint64_t)b->count);
+    for (int i = 0; i < 4; i++)
+        bytes_put_u64(p + 8 + 8 * i, b->rng.s[i]);
+    p += HEAD;
+    struct part part[6];
+    int n = parts(part, b);
+    for (int i = 0; i < n; p += part[i++].bytes)
+        memcpy(p, part[i].at, part[i].bytes);
+}
+
+/* Are all floats of a state numbers? The full Z^-1 is checked as doubles. */
+static bool numbers(const struct nucb *b, const unsigned char *p)
+{
+    struct part part[6];
+    int n = parts(part, b);
+    for (int i = 0; i < n; p += part[i++].bytes) {
+        bool wide = i == 5;
+        size_t each = wide ? sizeof(double) : sizeof(float);
+        for (size_t at = 0; at < part[i].bytes; at += each) {
+            double d = 0;
+            float f = 0;
+            memcpy(wide ? (void *)&d : (void *)&f, p + at, each);
+            if (!isfinite(d) || !isfinite(f)) return false;
+        }
+    }
+    return true;
+}
+
+int nucb_state_put(struct nucb *b, const void *in, struct err *e)
+{
+    const unsigned char *p = in;
+    uint64_t count = bytes_get_u64(p);
+    if (count > INT64_MAX || !numbers(b, p + HEAD))
+        return err_set(e, ERR_CORRUPT, "not the state of a reward network");
+    b->count = (int64_t)count;
+    for (int i = 0; i < 4; i++)
+        b->rng.s[i] = bytes_get_u64(p + 8 + 8 * i);
+    p += HEAD;
+    struct part part[6];
+    int n = parts(part, b);
+    for (int i = 0; i < n; p += part[i++].bytes)
+        memcpy(part[i].at, p, part[i].bytes);
+    return 0;
+}

@@ -1,0 +1,241 @@
+#include "moe/tanbr.h"
+
+#include "base/bytes.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tanbr {
+    struct tanbr_cfg cfg;
+    struct tree *tree;
+    struct nucb *nucb;
+    int64_t rounds, left, failed;
+    const float **x;          /* (leaves at most) candidates */
+    struct nucb_score *score; /* likewise */
+};
+
+static struct tree_cfg tree_part(const struct tanbr_cfg *c)
+{
+    return (struct tree_cfg){.dim = c->experts,
+                             .keep = c->keep,
+                             .max_nodes = c->max_nodes,
+                             .split = c->split,
+                             .c = c->c,
+                             .delta = c->delta,
+                             .nu1 = c->nu1,
+                             .rho = c->rho};
+}
+
+static struct nucb_cfg nucb_part(const struct tanbr_cfg *c)
+{
+    return (struct nucb_cfg){.dim = c->experts,
+                             .tasks = c->tasks,
+                             .width = c->width,
+                             .depth = c->depth,
+                             .history = c->history,
+                             .steps = c->steps,
+                             .batch = c->batch,
+                             .lambda = c->lambda,
+                             .gamma = c->gamma,
+                             .eta = c->eta,
+                             .cov = c->cov};
+}
+
+struct tanbr_cfg tanbr_cfg_default(int experts, int tasks)
+{
+    struct tree_cfg t = tree_cfg_default(experts);
+    struct nucb_cfg n = nucb_cfg_default(experts, tasks);
+    return (struct tanbr_cfg){.experts = experts,
+                              .tasks = tasks,
+                              .keep = t.keep,
+                              .max_nodes = t.max_nodes,
+                              .split = t.split,
+                              .c = t.c,
+                              .delta = t.delta,
+                              .nu1 = t.nu1,
+                              .rho = t.rho,
+                              .width = n.width,
+                              .depth = n.depth,
+                              .history = n.history,
+                              .steps = n.steps,
+                              .batch = n.batch,
+                              .lambda = n.lambda,
+                              .gamma = n.gamma,
+                              .eta = n.eta,
+                              .cov = n.cov};
+}
+
+int tanbr_cfg_check(const struct tanbr_cfg *cfg, struct err *e)
+{
+    struct tree_cfg t = tree_part(cfg);
+    struct nucb_cfg n = nucb_part(cfg);
+    int rc = tree_cfg_check(&t, e);
+    return rc ? rc : nucb_cfg_check(&n, e);
+}
+
+struct tanbr *tanbr_new(const struct tanbr_cfg *cfg, uint64_t seed, struct err *e)
+{
+    if (tanbr_cfg_check(cfg, e)) return NULL;
+    struct tree_cfg tree = tree_part(cfg);
+    struct nucb_cfg nucb = nucb_part(cfg);
+    size_t leaves = (size_t)(cfg->max_nodes + 1) / 2;
+    struct tanbr *t = calloc(1, sizeof *t);
+    if (!t) goto failed;
+    t->cfg = *cfg;
+    t->tree = tree_new(&tree, seed, e);
+    t->nucb = nucb_new(&nucb, seed, e);
+    t->x = calloc(leaves, sizeof(const float *));
+    t->score = calloc(leaves, sizeof *t->score);
+    if (t->tree && t->nucb && t->x && t->score) return t;
+
+failed:
+    tanbr_free(t);
+    err_set(e, ERR_MEMORY, "no memory for a bandit over %d experts", cfg->experts);
+    return NULL;
+}
+
+void tanbr_free(struct tanbr *t)
+{
+    if (!t) return;
+    tree_free(t->tree);
+    nucb_free(t->nucb);
+    free((void *)t->x);
+    free(t->score);
+    free(t);
+}
+
+const struct tanbr_cfg *tanbr_cfg(const struct tanbr *t)
+{
+    return &t->cfg;
+}
+
+/* ---- a slot ---- */
+
+static double grain(const struct tanbr *t, int depth)
+{
+    return t->cfg.nu1 * pow(t->cfg.rho, depth);
+}
+
+int tanbr_choose(struct tanbr *t, float *x, struct tanbr_choice *why, const float *psi)
+{
+    int n = tree_leaves(t->tree), best = 0;
+    for (int i = 0; i < n; i++)
+        t->x[i] = tree_leaf_at(t->tree, i).x;
+    nucb_score(t->score, t->nucb, t->x, n, psi);
+
+    double highest = -INFINITY;
+    for (int i = 0; i < n; i++) {
+        double upper = t->score[i].mean + t->score[i].width +
+                       grain(t, tree_leaf_at(t->tree, i).depth);
+        if (!(upper > highest)) continue;
+        highest = upper;
+        best = i;
+    }
+
+    struct tree_leaf leaf = tree_leaf_at(t->tree, best);
+    tanbr_weights(x, t, leaf.node);
+    if (why)
+        *why = (struct tanbr_choice){.node = leaf.node,
+                                     .depth = leaf.depth,
+                                     .leaves = n,
+                                     .mean = t->score[best].mean,
+                                     .width = t->score[best].width,
+                                     .grain = grain(t, leaf.depth),
+                                     .left = leaf.left};
+    return leaf.node;
+}
+
+void tanbr_weights(float *x, const struct tanbr *t, int node)
+{
+    memcpy(x, tree_node(t->tree, node).x, sizeof *x * (size_t)t->cfg.experts);
+}
+
+int tanbr_learn(struct tanbr *t, int node, const float *psi, const float *reward,
+                const float *trust)
+{
+    struct tree_leaf leaf = tree_node(t->tree, node);
+    int rc = nucb_learn(t->nucb, leaf.x, psi, reward, trust);
+    if (rc) {
+        t->failed++;
+        return rc;
+    }
+    t->rounds++;
+    t->left += leaf.left;
+    tree_visit(t->tree, node, t->rounds);
+    return 0;
+}
+
+void tanbr_predict(float *out, struct tanbr *t, const float *x)
+{
+    nucb_predict(out, t->nucb, x);
+}
+
+struct tanbr_stats tanbr_stats(const struct tanbr *t)
+{
+    return (struct tanbr_stats){.tree = tree_stats(t->tree),
+                                .rounds = t->rounds,
+                                .left = t->left,
+                                .failed = t->failed};
+}
+
+/* ---- state ----
+ *
+ * u32 CRC of all that follows, u32 CRC of the configuration, u64 rounds, left, failed; the
+ * tree's state, the network's. */
+
+enum { HEAD = 2 * 4 + 3 * 8 };
+
+/* What a state depends on: shapes and bounds. The constants of Eq. 2 and 4 and the learning
+ * rate may change from one start to the next. */
+static uint32_t shape_crc(const struct tanbr_cfg *c)
+{
+    const int shape[] = {c->experts, c->tasks, c->keep,    c->max_nodes, (int)c->split,
+                         c->width,   c->depth, c->history, (int)c->cov};
+    unsigned char bytes[sizeof shape];
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+        bytes_put_u32(bytes + 4 * i, (uint32_t)shape[i]);
+    return bytes_crc32(0, bytes, sizeof bytes);
+}
+
+size_t tanbr_state_size(const struct tanbr *t)
+{
+    struct tree_cfg tree = tree_part(&t->cfg);
+    struct nucb_cfg nucb = nucb_part(&t->cfg);
+    return HEAD + tree_state_size(&tree) + nucb_state_size(&nucb);
+}
+
+void tanbr_state_get(const struct tanbr *t, void *out)
+{
+    unsigned char *p = out;
+    struct tree_cfg tree = tree_part(&t->cfg);
+    bytes_put_u32(p + 4, shape_crc(&t->cfg));
+    bytes_put_u64(p + 8, (uint64_t)t->rounds);
+    bytes_put_u64(p + 16, (uint64_t)t->left);
+    bytes_put_u64(p + 24, (uint64_t)t->failed);
+    tree_state_get(t->tree, p + HEAD);
+    nucb_state_get(t->nucb, p + HEAD + tree_state_size(&tree));
+    bytes_put_u32(p, bytes_crc32(0, p + 4, tanbr_state_size(t) - 4));
+}
+
+int tanbr_state_put(struct tanbr *t, const void *in, size_t n, struct err *e)
+{
+    const unsigned char *p = in;
+    struct tree_cfg tree = tree_part(&t->cfg);
+    if (n >= HEAD && bytes_get_u32(p) == bytes_crc32(0, p + 4, n - 4) &&
+        bytes_get_u32(p + 4) != shape_crc(&t->cfg))
+        return err_set(e, ERR_CONFLICT,
+                       "the bandit's state is of another configuration "
+                       "(experts, tasks, tree, network or history)");
+    if (n != tanbr_state_size(t) || bytes_get_u32(p) != bytes_crc32(0, p + 4, n - 4))
+        return err_set(e, ERR_CORRUPT, "the bandit's state is damaged");
+
+    int rc = tree_state_put(t->tree, p + HEAD, e);
+    if (!rc) rc = nucb_state_put(t->nucb, p + HEAD + tree_state_size(&tree), e);
+    if (rc) return rc;
+    t->rounds = (int64_t)bytes_get_u64(p + 8);
+    t->left = (int64_t)bytes_get_u64(p + 16);
+    t->failed = (int64_t)bytes_get_u64(p + 24);
+    return 0;
+}
