@@ -67,7 +67,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench score ablation lab-data format policy install clean help FORCE
+        fuzz bench score ablation lab-data format policy merge-policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -285,6 +285,9 @@ format: ## format every source, renew the table of modules in src/README.md
 
 policy: all ## retrain the shipped policy (deploy/policy), TRACES=DIR adds real ones
 	@bash deploy/policy/make.sh $(TRACES)
+
+merge-policy: all ## train the experts that are merged for untagged viewers, TRACES=DIR adds real ones
+	@bash deploy/policy/merge.sh $(TRACES)
 
 # the program finds its own files in ../share/abrd (src/cli/home.c)
 D := $(DESTDIR)$(PREFIX)

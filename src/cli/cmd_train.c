@@ -11,6 +11,7 @@
 #include "cli/out.h"
 #include "cli/override.h"
 #include "cli/progress.h"
+#include "cli/train_curve.h"
 #include "rl/ckpt.h"
 
 #include <assert.h>
@@ -22,7 +23,7 @@
 #include <unistd.h>
 
 struct work {
-    const char *preset, *variant, *part, *video_path, *out_path, *resume, *csv;
+    const char *preset, *variant, *part, *video_path, *out_path, *start, *resume, *csv;
     struct opt_list traces, teachers;
     struct out_cfg out;
     int64_t steps;
@@ -43,7 +44,7 @@ struct work {
     struct recipe_world world;
     struct policy *policy;
     struct policy *teachers_owned[TEACHERS_MAX];
-    uint32_t teachers_crc;
+    uint32_t teachers_crc, start_crc;
     struct train *train;
     FILE *curve;
     char part_path[4096]; /* where unfinished training is kept */
@@ -173,6 +174,30 @@ static int load_teachers(struct work *w, struct err *e)
     return 0;
 }
 
+/* Weights to begin with instead of fresh ones: of the same networks, trained to see the same. */
+static int load_start(struct work *w, struct err *e)
+{
+    if (!w->start) return 0;
+    struct ckpt_meta m = {0};
+    struct policy *p = ckpt_load(w->start, &m, NULL, NULL, e);
+    if (!p) return e->code;
+    const char *theirs = ckpt_meta_get(&m, "layout");
+    const char *ours = feat_layout_name(w->recipe.env.layout);
+    int rc = 0;
+    if (memcmp(&p->cfg, &w->recipe.policy, sizeof p->cfg) != 0)
+        rc = err_field(e, ERR_CONFLICT, w->start,
+                       "has other networks: the same --experts, --hidden, --layers and "
+                       "--route are needed");
+    else if (!theirs || strcmp(theirs, ours) != 0)
+        rc = err_field(e, ERR_CONFLICT, w->start, "observes layout %s, this run %s",
+                       theirs ? theirs : "unknown", ours);
+    else if (!w->resume)
+        policy_copy(w->policy, p);
+    w->start_crc = policy_crc32(p);
+    policy_free(p);
+    return rc;
+}
+
 static void trace_names(char *out, size_t n, const struct work *w)
 {
     *out = '\0';
@@ -204,6 +229,7 @@ static void describe(struct ckpt_meta *m, const struct work *w)
         ckpt_meta_set(m, "teachers", "%d", w->teachers.n);
         ckpt_meta_set(m, "teachers_crc32", "%08" PRIx32, w->teachers_crc);
     }
+    if (w->start) ckpt_meta_set(m, "start_crc32", "%08" PRIx32, w->start_crc);
     ckpt_meta_set(m, "recipe_crc32", "%08" PRIx32, vary_hash(&w->recipe));
     ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);
 }
@@ -270,8 +296,9 @@ static int read_resume(struct work *w, struct policy **policy, void **state, siz
 static int check_resume(const struct work *w, const struct ckpt_meta *saved,
                         struct err *e)
 {
-    static const char *const keys[] = {"traces_crc32", "video", "generated_links",
-                                       "recipe_crc32", "teachers_crc32"};
+    static const char *const keys[] = {"traces_crc32",    "video",
+                                       "generated_links", "recipe_crc32",
+                                       "teachers_crc32",  "start_crc32"};
     struct ckpt_meta mine = {0};
     describe(&mine, w);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -279,41 +306,6 @@ static int check_resume(const struct work *w, const struct ckpt_meta *saved,
         if (rc) return rc;
     }
     return 0;
-}
-
-/* ---- the curve */
-
-static void curve_head(struct work *w)
-{
-    fputs("iteration,steps,lr,entropy_coef,policy_loss,value_loss,entropy,approx_kl,"
-          "clip_share,balance,explained_variance,critic_variance,grad_norm",
-          w->curve);
-    for (int k = 0; k < w->policy->cfg.experts; k++)
-        fprintf(w->curve, ",expert%d", k);
-    for (int i = 0; i < w->recipe.env.n_profiles + 2; i++)
-        fprintf(w->curve, ",reward%d", i);
-    fputc('\n', w->curve);
-}
-
-static void curve_row(struct work *w, const struct train_row *r)
-{
-    const struct ppo_stats *p = &r->ppo;
-    fprintf(w->curve,
-            "%" PRId64 ",%" PRId64
-            ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g",
-            r->iteration, r->steps, r->lr, r->entropy, p->policy_loss, p->value_loss,
-            p->entropy, p->approx_kl, p->clip_share, p->balance, p->explained_variance,
-            p->critic_variance, p->grad_norm);
-    for (int k = 0; k < w->policy->cfg.experts; k++)
-        fprintf(w->curve, ",%.4f", p->expert_share[k]);
-    for (int i = 0; i < w->recipe.env.n_profiles + 2; i++) {
-        if (r->rollout.steps[i]) {
-            fprintf(w->curve, ",%.6g", r->rollout.reward[i]);
-        } else {
-            fputc(',', w->curve);
-        }
-    }
-    fputc('\n', w->curve);
 }
 
 static void add_rewards(struct rollout_stats *sum, const struct rollout_stats *s)
@@ -353,7 +345,9 @@ static int train_loop(struct work *w, struct err *e)
                     row.iteration);
             break;
         }
-        if (w->curve) curve_row(w, &row);
+        if (w->curve)
+            train_curve_row(w->curve, &row, w->policy->cfg.experts,
+                            w->recipe.env.n_profiles + 2);
         double share = (double)row.steps / (double)w->steps;
         if (share <= 0.1) add_rewards(&w->first, &row.rollout);
         if (share > 0.9) add_rewards(&w->last, &row.rollout);
@@ -384,6 +378,7 @@ static void say_how_to_resume(const struct work *w)
     if (w->video_path) fprintf(stderr, " --video %s", w->video_path);
     for (int i = 0; i < w->teachers.n; i++)
         fprintf(stderr, " --teacher %s", w->teachers.item[i]);
+    if (w->start) fprintf(stderr, " --start %s", w->start);
     fputc('\n', stderr);
 }
 
@@ -452,15 +447,19 @@ static int run(struct work *w, struct out *o, struct err *e)
     w->recipe.train.ppo.threads = w->threads;
     rc = load_teachers(w, e);
     if (!rc) rc = make_worlds(w, e);
-    if (!rc && w->resume) rc = check_resume(w, &saved, e);
     if (rc) goto out;
 
     if (!w->policy) {
-        rc = e->code;
         w->policy = policy_new(&w->recipe.policy, e);
-        if (!w->policy) goto out;
+        if (!w->policy) {
+            rc = e->code;
+            goto out;
+        }
         recipe_init(w->policy, &w->recipe, w->seed);
     }
+    rc = load_start(w, e);
+    if (!rc && w->resume) rc = check_resume(w, &saved, e);
+    if (rc) goto out;
     w->world = (struct recipe_world){&w->recipe, w->worlds};
     w->train = train_new(&w->recipe.train, w->policy, recipe_env, &w->world, e);
     if (!w->train) goto out;
@@ -472,7 +471,9 @@ static int run(struct work *w, struct out *o, struct err *e)
             rc = err_field(e, ERR_IO, w->csv, "cannot be written");
             goto out;
         }
-        if (!w->resume) curve_head(w);
+        if (!w->resume)
+            train_curve_head(w->curve, w->policy->cfg.experts,
+                             w->recipe.env.n_profiles + 2);
     }
 
     interrupt_catch();
@@ -516,6 +517,10 @@ int cmd_train(int argc, char **argv)
          "policies to imitate at first (--imitate), all at once; those of one --profile "
          "teach it, alone",
          .list = &w.teachers},
+        {"start", "FILE",
+         "begin with this policy's weights; it has the same networks and observes the "
+         "same",
+         .text = &w.start},
         {"out", "FILE", "the policy; FILE.part while it is not finished",
          .text = &w.out_path},
         {"resume", "FILE", "go on from a .part file, bit for bit", .text = &w.resume},

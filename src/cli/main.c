@@ -16,6 +16,7 @@ static const struct command commands[] = {
     {"serve", "answer bitrate questions over HTTP", cmd_serve},
     {"train", "make a policy with PPO", cmd_train},
     {"lab", "reproduce papers, with reports", cmd_lab},
+    {"policy", "look into policy files, join and merge experts", cmd_policy},
     {"trace", "check, convert, generate and compare traces", cmd_trace},
     {NULL, NULL, NULL},
 };

@@ -257,7 +257,6 @@ START_TEST(students_have_teachers)
                    OPT_EXIT_FAILED, "none");
     tmpdir_remove(dir);
     free((void *)dir);
-#undef TUNED
 }
 END_TEST
 
@@ -278,6 +277,38 @@ START_TEST(mistakes_are_told)
 }
 END_TEST
 
+/* The weights of another training to begin with; told in the file; of the same networks and
+ * layout alone. */
+START_TEST(begins_with_other_weights)
+{
+    char args[1024];
+    const char *dir = strdup(tmpdir_new());
+    program_expect(with(args, sizeof args, TUNED "--steps 2048 --out @/a", dir), 0, "");
+    program_expect(with(args, sizeof args,
+                        TUNED "--steps 256 --lr 0,0 --noise 0 --start @/a --out @/same",
+                        dir),
+                   0, "");
+    ck_assert(same(tmpdir_path(dir, "a"), tmpdir_path(dir, "same")));
+    struct ckpt_meta m = {0};
+    struct policy *p = load(tmpdir_path(dir, "a"));
+    char crc[16];
+    snprintf(crc, sizeof crc, "%08x", policy_crc32(p));
+    policy_free(p);
+    policy_free(ckpt_load(tmpdir_path(dir, "same"), &m, NULL, NULL, NULL));
+    ck_assert_str_eq(ckpt_meta_get(&m, "start_crc32"), crc);
+
+    program_expect(with(args, sizeof args,
+                        TUNED "--steps 256 --hidden 24 --start @/a --out @/b", dir),
+                   OPT_EXIT_FAILED, "has other networks");
+    program_expect(
+        with(args, sizeof args, TUNED "--steps 256 --no-hint --start @/a --out @/b", dir),
+        OPT_EXIT_FAILED, "observes layout full, this run blind");
+    program_expect(
+        with(args, sizeof args, TUNED "--steps 256 --start @/none --out @/b", dir),
+        OPT_EXIT_FAILED, "none");
+}
+END_TEST
+
 Suite *suite_cli_cmd_train(void);
 Suite *suite_cli_cmd_train(void)
 {
@@ -290,6 +321,7 @@ Suite *suite_cli_cmd_train(void)
     tcase_add_test(t, changes_of_the_recipe_are_kept);
     tcase_add_test(t, students_have_teachers);
     tcase_add_test(t, mistakes_are_told);
+    tcase_add_test(t, begins_with_other_weights);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,0 +1,316 @@
+/* abrd policy: look into policy files, join specialists into one, merge their weights. */
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+#include "moe/join.h"
+#include "rl/ckpt.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int fail(const char *command, const struct err *e)
+{
+    fprintf(stderr, "abrd policy %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
+            e->detail);
+    return OPT_EXIT_FAILED;
+}
+
+/* ------------------------------------------------------------------------------ show */
+
+static void show_row(struct out *o, const char *path, const char *key, const char *value)
+{
+    out_row(o);
+    out_text(o, "file", path);
+    out_text(o, "key", key);
+    out_text(o, "value", value);
+}
+
+static void show_number(struct out *o, const char *path, const char *key, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    show_row(o, path, key, text);
+}
+
+static int show_file(struct out *o, const char *path, struct err *e)
+{
+    struct ckpt_meta m = {0};
+    struct policy *p = ckpt_load(path, &m, NULL, NULL, e);
+    if (!p) return e->code;
+    const struct policy_cfg *c = &p->cfg;
+    char crc[16];
+    snprintf(crc, sizeof crc, "%08" PRIx32, policy_crc32(p));
+    show_number(o, path, "experts", c->experts);
+    show_row(o, path, "route", mix_route_word(c->route));
+    show_number(o, path, "inputs", c->obs_dim);
+    show_number(o, path, "hidden", c->hidden);
+    show_number(o, path, "layers", c->layers);
+    show_number(o, path, "actions", c->actions);
+    show_number(o, path, "weights", (int64_t)(p->actor->n + p->critic->n));
+    show_row(o, path, "weights_crc32", crc);
+    show_number(o, path, "version", (int64_t)p->version);
+    for (int i = 0; i < m.n; i++)
+        show_row(o, path, m.key[i], m.value[i]);
+    policy_free(p);
+    return 0;
+}
+
+static int show(int argc, char **argv)
+{
+    struct out_cfg cfg = {0};
+    const struct opt opts[] = {OUT_OPTIONS(cfg), {0}};
+    const struct opt_cmd cmd = {
+        .name = "policy show",
+        .args = "FILE...",
+        .min_args = 1,
+        .about = "What a policy file holds: its networks, a checksum of the weights, and "
+                 "what it\nsays about its training.",
+        .opts = opts,
+        .example = "abrd policy show deploy/policy/moe.safetensors",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+
+    struct err e = {0};
+    struct out *o = out_new(&cfg, &e);
+    if (!o) return fail("show", &e);
+    int rc = 0;
+    for (; at < argc && !rc; at++)
+        rc = show_file(o, argv[at], &e);
+    if (!rc) rc = out_finish(o, &e);
+    out_free(o);
+    return rc ? fail("show", &e) : OPT_EXIT_DONE;
+}
+
+/* ------------------------------------------------------------------------------ join */
+
+struct joining {
+    int n;
+    const char *path[MIX_EXPERTS_MAX];
+    struct policy *policy[MIX_EXPERTS_MAX];
+    struct ckpt_meta meta[MIX_EXPERTS_MAX];
+};
+
+/* The same in all files, or in none. */
+static int agree(const struct joining *j, const char *key, const char *why, struct err *e)
+{
+    const char *first = ckpt_meta_get(&j->meta[0], key);
+    for (int k = 1; k < j->n; k++) {
+        const char *own = ckpt_meta_get(&j->meta[k], key);
+        if ((!own && !first) || (own && first && !strcmp(own, first))) continue;
+        return err_field(e, ERR_CONFLICT, j->path[k], "has %s %s, the first file %s: %s",
+                         key, own ? own : "none", first ? first : "none", why);
+    }
+    return 0;
+}
+
+static void names(char *out, size_t n, const struct joining *j)
+{
+    *out = '\0';
+    for (int k = 0; k < j->n; k++) {
+        const char *profile = ckpt_meta_get(&j->meta[k], "profile");
+        size_t used = strlen(out);
+        snprintf(out + used, n - used, "%s%s", k ? "," : "", profile ? profile : "?");
+    }
+}
+
+static void checksums(char *out, size_t n, const struct joining *j)
+{
+    *out = '\0';
+    for (int k = 0; k < j->n; k++) {
+        size_t used = strlen(out);
+        snprintf(out + used, n - used, "%s%08" PRIx32, k ? "," : "",
+                 policy_crc32(j->policy[k]));
+    }
+}
+
+static void describe(struct ckpt_meta *m, const struct joining *j)
+{
+    static const char *const kept[] = {
+        "start_crc32", "layout",      "preset",       "variant", "steps",
+        "traces",      "traces_part", "traces_crc32", "video",   "changes"};
+    char text[sizeof m->value[0]];
+    names(text, sizeof text, j);
+    ckpt_meta_set(m, "experts_for", "%s", text);
+    checksums(text, sizeof text, j);
+    ckpt_meta_set(m, "experts_crc32", "%s", text);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const char *value = ckpt_meta_get(&j->meta[0], kept[i]);
+        if (value && !agree(j, kept[i], "", NULL)) ckpt_meta_set(m, kept[i], "%s", value);
+    }
+    ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);
+}
+
+static int join_files(struct joining *j, const char *to, struct err *e)
+{
+    for (int k = 0; k < j->n; k++) {
+        j->policy[k] = ckpt_load(j->path[k], &j->meta[k], NULL, NULL, e);
+        if (!j->policy[k]) return e->code;
+    }
+    int rc = agree(j, "start_crc32",
+                   "only policies that were tuned from one start can be averaged", e);
+    if (!rc) rc = agree(j, "layout", "they must observe the same", e);
+    if (rc) return rc;
+    struct policy *joined = join_new((const struct policy *const *)j->policy, j->n, e);
+    if (!joined) return e->code;
+    struct ckpt_meta *m = calloc(1, sizeof *m);
+    if (m) describe(m, j);
+    rc = m ? ckpt_save(to, joined, m, NULL, 0, e)
+           : err_set(e, ERR_MEMORY, "no memory for the metadata");
+    free(m);
+    policy_free(joined);
+    return rc;
+}
+
+static int join(int argc, char **argv)
+{
+    const char *to = "merge.safetensors";
+    const struct opt opts[] = {{"out", "FILE", "the joined policy", .text = &to}, {0}};
+    const struct opt_cmd cmd = {
+        .name = "policy join",
+        .args = "FILE FILE...",
+        .min_args = 2,
+        .max_args = MIX_EXPERTS_MAX,
+        .about = "Packs policies of one expert each, tuned from one common start (abrd "
+                 "train\n--start), into one policy of as many experts: what untagged "
+                 "viewers' weights are\nmerged from.",
+        .opts = opts,
+        .example = "abrd policy join documentary.safetensors live.safetensors --out "
+                   "merge.safetensors",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+
+    struct err e = {0};
+    struct joining *j = calloc(1, sizeof *j);
+    if (!j) {
+        err_set(&e, ERR_MEMORY, "no memory");
+        return fail("join", &e);
+    }
+    for (; at < argc; at++)
+        j->path[j->n++] = argv[at];
+    int rc = join_files(j, to, &e);
+    for (int k = 0; k < j->n; k++)
+        policy_free(j->policy[k]);
+    free(j);
+    return rc ? fail("join", &e) : OPT_EXIT_DONE;
+}
+
+/* ----------------------------------------------------------------------------- merge */
+
+/* The weights as given, divided by their sum. */
+static int read_weights(float *x, const struct opt_list *given, int experts,
+                        struct err *e)
+{
+    double sum = 0;
+    if (given->n != experts)
+        return err_field(e, ERR_INVALID, "--weights", "%d numbers for %d experts",
+                         given->n, experts);
+    for (int k = 0; k < experts; k++) {
+        double value = 0;
+        int rc = text_double(&value, given->item[k], 0, 1e6, "--weights", e);
+        if (rc) return rc;
+        x[k] = (float)value;
+        sum += value;
+    }
+    if (!(sum > 0)) return err_field(e, ERR_RANGE, "--weights", "all are 0");
+    for (int k = 0; k < experts; k++)
+        x[k] = (float)((double)x[k] / sum);
+    return 0;
+}
+
+static int merge_file(const char *from, const char *to, const struct opt_list *weights,
+                      struct err *e)
+{
+    struct ckpt_meta *m = calloc(1, sizeof *m);
+    if (!m) return err_set(e, ERR_MEMORY, "no memory for the metadata");
+    struct policy *p = ckpt_load(from, m, NULL, NULL, e), *merged = NULL;
+    float x[MIX_EXPERTS_MAX];
+    char text[512] = "";
+    int rc = p ? 0 : e->code;
+    if (!rc && (p->cfg.experts < 2 || p->cfg.critic_experts != p->cfg.experts))
+        rc = err_field(e, ERR_INVALID, from,
+                       "is no joined policy: %d experts of the actor, %d of the critic",
+                       p->cfg.experts, p->cfg.critic_experts);
+    if (!rc) rc = read_weights(x, weights, p->cfg.experts, e);
+    if (rc) goto out;
+
+    struct policy_cfg c = join_merged_cfg(&p->cfg);
+    merged = policy_new(&c, e);
+    rc = merged ? join_merge(merged, p, x) : e->code;
+    if (rc) {
+        err_field(e, rc, from, "the merged weights are not finite");
+        goto out;
+    }
+    for (int k = 0; k < p->cfg.experts; k++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%.6g", k ? "," : "", (double)x[k]);
+    }
+    ckpt_meta_set(m, "merged", "%s", text);
+    rc = ckpt_save(to, merged, m, NULL, 0, e);
+out:
+    policy_free(merged);
+    policy_free(p);
+    free(m);
+    return rc;
+}
+
+static int merge(int argc, char **argv)
+{
+    const char *to = "merged.safetensors";
+    struct opt_list weights = {0};
+    const struct opt opts[] = {
+        {"weights", "X,...", "one per expert, divided by their sum", .list = &weights},
+        {"out", "FILE", "the merged policy, of one expert", .text = &to},
+        {0}};
+    const struct opt_cmd cmd = {
+        .name = "policy merge",
+        .args = "FILE",
+        .min_args = 1,
+        .max_args = 1,
+        .about = "Averages the experts of a joined policy: theta = sum_k x_k theta_k, "
+                 "one expert\nof the usual size.",
+        .opts = opts,
+        .example = "abrd policy merge deploy/policy/merge.safetensors --weights "
+                   ".25,.25,.25,.25",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+    if (!weights.n) return opt_usage("policy merge", "--weights is needed");
+    struct err e = {0};
+    return merge_file(argv[at], to, &weights, &e) ? fail("merge", &e) : OPT_EXIT_DONE;
+}
+
+/* ---------------------------------------------------------------------------- policy */
+
+static void print_help(FILE *f)
+{
+    fputs("Policy files: what they hold, and how experts are merged.\n\n"
+          "usage: abrd policy COMMAND [options]\n\ncommands:\n"
+          "  show   what a policy file holds\n"
+          "  join   pack policies of one expert each into one policy\n"
+          "  merge  average the experts of a joined policy\n"
+          "\n'abrd policy COMMAND --help' lists the options.\n",
+          f);
+}
+
+int cmd_policy(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) {
+        print_help(stderr);
+        return OPT_EXIT_USAGE;
+    }
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+        print_help(stdout);
+        return OPT_EXIT_DONE;
+    }
+    if (!strcmp(name, "show")) return show(argc - 1, argv + 1);
+    if (!strcmp(name, "join")) return join(argc - 1, argv + 1);
+    if (!strcmp(name, "merge")) return merge(argc - 1, argv + 1);
+    return opt_usage("policy", "there is no '%s'", name);
+}

@@ -1,0 +1,111 @@
+/* abrd policy from outside. */
+#include "cli/opt.h"
+#include "moe/join.h"
+#include "rl/ckpt.h"
+#include "support/program.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A policy of one expert with a start of that name. */
+static void save(const char *path, uint64_t seed, const char *profile, const char *start)
+{
+    struct policy_cfg c = policy_cfg_default(8);
+    c.experts = c.critic_experts = 1;
+    c.route = c.critic_route = MIX_SINGLE;
+    c.hidden = c.critic_hidden = 4;
+    struct policy *p = policy_new(&c, NULL);
+    policy_init_uniform(p, seed);
+    struct ckpt_meta m = {0};
+    ckpt_meta_set(&m, "profile", "%s", profile);
+    ckpt_meta_set(&m, "start_crc32", "%s", start);
+    ckpt_meta_set(&m, "layout", "blind");
+    ck_assert_int_eq(ckpt_save(path, p, &m, NULL, 0, NULL), 0);
+    policy_free(p);
+}
+
+/* text with the folder in place of every @ */
+static const char *run(char buf[1024], const char *text, const char *dir)
+{
+    size_t used = 0;
+    for (; *text; text++) {
+        int got = snprintf(buf + used, 1024 - used, "%.*s", *text == '@' ? -1 : 1,
+                           *text == '@' ? dir : text);
+        used += (size_t)got;
+        ck_assert_uint_lt(used, 1024);
+    }
+    return buf;
+}
+
+START_TEST(joins_and_merges)
+{
+    char args[1024];
+    const char *dir = strdup(tmpdir_new());
+    save(tmpdir_path(dir, "a"), 1, "live", "0000abcd");
+    save(tmpdir_path(dir, "b"), 2, "news", "0000abcd");
+    program_expect(run(args, "policy join @/a @/b --out @/both", dir), 0, "");
+    struct ckpt_meta m = {0};
+    struct policy *p = ckpt_load(tmpdir_path(dir, "both"), &m, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(p);
+    ck_assert_int_eq(p->cfg.experts, 2);
+    ck_assert_str_eq(ckpt_meta_get(&m, "experts_for"), "live,news");
+    ck_assert_str_eq(ckpt_meta_get(&m, "start_crc32"), "0000abcd");
+    ck_assert_str_eq(ckpt_meta_get(&m, "layout"), "blind");
+
+    program_expect(run(args, "policy merge @/both --weights 1,3 --out @/half", dir), 0,
+                   "");
+    struct policy *half = ckpt_load(tmpdir_path(dir, "half"), &m, NULL, NULL, NULL);
+    struct policy_cfg c = join_merged_cfg(&p->cfg);
+    struct policy *want = policy_new(&c, NULL);
+    ck_assert_int_eq(join_merge(want, p, (float[]){.25f, .75f}), 0);
+    ck_assert_mem_eq(half->actor->theta, want->actor->theta,
+                     want->actor->n * sizeof(float));
+    ck_assert_str_eq(ckpt_meta_get(&m, "merged"), "0.25,0.75");
+
+    program_expect(run(args, "policy show @/both @/half", dir), 0, "experts_for");
+    policy_free(want);
+    policy_free(half);
+    policy_free(p);
+}
+END_TEST
+
+START_TEST(what_it_refuses)
+{
+    char args[1024];
+    const char *dir = strdup(tmpdir_new());
+    save(tmpdir_path(dir, "a"), 1, "live", "0000abcd");
+    save(tmpdir_path(dir, "b"), 2, "news", "0000abce");
+    program_expect(run(args, "policy join @/a @/b --out @/both", dir), OPT_EXIT_FAILED,
+                   "only policies that were tuned from one start");
+    program_expect(run(args, "policy join @/a @/none --out @/both", dir), OPT_EXIT_FAILED,
+                   "none");
+    program_expect(run(args, "policy merge @/a --weights 1 --out @/c", dir),
+                   OPT_EXIT_FAILED, "is no joined policy");
+    save(tmpdir_path(dir, "b"), 2, "news", "0000abcd");
+    program_expect(run(args, "policy join @/a @/b --out @/both", dir), 0, "");
+    program_expect(run(args, "policy merge @/both --weights 1", dir), OPT_EXIT_FAILED,
+                   "1 numbers for 2 experts");
+    program_expect(run(args, "policy merge @/both --weights 0,0", dir), OPT_EXIT_FAILED,
+                   "all are 0");
+    program_expect(run(args, "policy merge @/both --weights 1,-1", dir), OPT_EXIT_FAILED,
+                   "--weights");
+    program_expect(run(args, "policy merge @/both", dir), OPT_EXIT_USAGE,
+                   "--weights is needed");
+    program_expect("policy", OPT_EXIT_USAGE, "commands");
+    program_expect("policy sell", OPT_EXIT_USAGE, "there is no 'sell'");
+}
+END_TEST
+
+Suite *suite_cli_cmd_policy(void);
+Suite *suite_cli_cmd_policy(void)
+{
+    Suite *s = suite_create("cli/cmd_policy");
+    TCase *t = tcase_create("cli/cmd_policy");
+    tcase_add_test(t, joins_and_merges);
+    tcase_add_test(t, what_it_refuses);
+    suite_add_tcase(s, t);
+    return s;
+}
