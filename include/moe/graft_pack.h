@@ -23,6 +23,7 @@ void graft_pack_free(struct graft_pack *p);
 /* Takes over the weights of a graft of this configuration, grown on `base`. */
 void graft_pack_load(struct graft_pack *p, const struct graft *g,
                      const struct policy *base);
+uint64_t graft_pack_version(const struct graft_pack *p); /* of the graft */
 size_t graft_pack_bytes(const struct graft_pack *p);
 
 /* As graft_decide; frozen is the packed policy that the graft was grown on. *share, when not

@@ -9,7 +9,7 @@
 #define SERVE_DECIDE_H
 
 #include "abr/feat.h"
-#include "moe/swift.h"
+#include "moe/graft_pack.h"
 #include "serve/track.h"
 
 struct decider {
@@ -34,5 +34,11 @@ double decide_draw(uint64_t seed, uint64_t key, int chunk);
  * sampled and by no expert (-1), and false. */
 bool decide(struct verdict *out, const struct swift *s, struct decider *d,
             const struct view *v, double u);
+
+/* The same for a grown profile: new experts `g` on the frozen policy `s`, whose version is that
+ * of the experts. *share: of the new experts in the mixture, 0 when there is no verdict. */
+bool decide_grown(struct verdict *out, float *share, const struct graft_pack *g,
+                  const struct swift *s, struct decider *d, const struct view *v,
+                  double u);
 
 #endif

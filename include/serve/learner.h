@@ -4,6 +4,9 @@
  * result as the next version. Weights that are not finite or clearly worse in the exam never
  * get out. The one thread that takes turns is the only writer of weights.
  *
+ * Trajectories of grown profiles go to their own learners (grown.h), whose turns and checkpoints
+ * are taken along.
+ *
  * A checkpoint is policy.safetensors in the data folder, with the optimiser's state, so that a
  * restart learns on; the one before stays as policy.safetensors.prev.
  *
@@ -15,6 +18,7 @@
 
 #include "rl/online.h"
 #include "serve/bus.h"
+#include "serve/grown.h"
 #include "serve/snap.h"
 
 struct learner;
@@ -22,6 +26,7 @@ struct learner;
 struct learner_cfg {
     struct online_cfg online;
     const char *ckpt_path; /* NULL: nothing is kept; borrowed */
+    struct grown *grown;   /* who has a learner of its own; borrowed, may be NULL */
 };
 
 /* Goes on from `start` (copied) and, when given, the state a checkpoint held; a state of

@@ -17,6 +17,7 @@
 #include "abr/view.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "moe/norga.h"
 #include "rl/online.h"
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@
 #define SERVICE_ID 33   /* 32 hex digits and NUL */
 #define SERVICE_NAME 64 /* profile names: [a-z0-9_-], 1..63 */
 #define SERVICE_CONTENT 128
+#define SERVICE_GROWN 16 /* grown profiles */
 
 struct service_cfg {
     const char *data_dir;    /* NULL: nothing is stored (tests, emulate in process) */
@@ -40,6 +42,9 @@ struct service_cfg {
     double checkpoint_s; /* 60 */
     double flush_s;      /* .1: the store commits at most this late */
     struct online_cfg online;
+    int grow_max;               /* 8: grown profiles at most, 0 .. SERVICE_GROWN */
+    int grow_experts;           /* 2: new experts of each */
+    enum norga_sigma grow_gate; /* tanh */
     double (*clock)(void *ctx); /* seconds since the epoch; NULL = CLOCK_REALTIME */
     void *clock_ctx;
     const struct log *log; /* what goes on behind the answers; NULL = silent */
@@ -165,9 +170,10 @@ int service_history(struct history *out, struct service *s, const char *session,
 void service_history_free(struct history *h);
 
 /* ---- stateless ---- */
-/* The whole question in one view; nothing is stored. Greedy. */
+/* The whole question in one view; nothing is stored. Greedy. profile: by what name the weights
+ * were given, as it may have grown; NULL or "" = none. */
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,
-                   const struct view *view, struct err *e)
+                   const char *profile, const struct view *view, struct err *e)
     __attribute__((warn_unused_result));
 
 /* ---- profiles ---- */
@@ -175,10 +181,13 @@ struct profile {
     char name[SERVICE_NAME];
     struct qoe qoe;
     bool builtin; /* cannot be changed or deleted: ERR_CONFLICT */
+    bool grow;    /* has experts of its own (grown.h); put: is to have them */
 };
 int service_profile_get(struct profile *out, struct service *s, const char *name,
                         struct err *e) __attribute__((warn_unused_result));
-/* 1 = created, 0 = replaced. */
+/* 1 = created, 0 = replaced. grow: new experts for it, on the policy as it is now (ERR_FULL: no
+ * more are allowed). They learned what its weights reward: a grown profile with other ones is
+ * ERR_CONFLICT. When grow is not set it stays as it is; deletion frees. */
 int service_profile_put(struct service *s, const struct profile *p, struct err *e)
     __attribute__((warn_unused_result));
 int service_profile_delete(struct service *s, const char *name, struct err *e)
@@ -201,6 +210,17 @@ int service_policy_weights(void **out, size_t *n, struct service *s, struct err 
 
 /* ---- seen from outside ---- */
 #define SERVICE_PROFILE_STATS 16 /* built-in, custom and the first named ones */
+/* What a grown profile has beside the common policy, and how it fares. */
+struct service_grown {
+    char name[SERVICE_NAME];
+    int frozen_experts, experts; /* of the actor: those it began with, new ones */
+    uint64_t version, base_version;
+    double alpha, tau; /* of the actor's gate (moe/norga.h) */
+    double share;      /* of the new experts in the mixture, mean over its decisions */
+    uint64_t decisions;
+    struct online_stats learner;
+    double base_score; /* of the frozen policy in this profile's exam */
+};
 struct service_stats {
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,
         rewards, not_followed, conflicts, bus_dropped, store_errors;
@@ -217,6 +237,8 @@ struct service_stats {
         double reward_sum, stall_sum_s, kbps_sum;
         uint64_t expert[16];
     } profile[SERVICE_PROFILE_STATS];
+    int n_grown;
+    struct service_grown grown[SERVICE_GROWN];
 };
 void service_stats(struct service_stats *out, struct service *s);
 

@@ -41,6 +41,7 @@ int sessions_open(struct answer *first, struct sessions *s, struct track_row *ro
 struct session_ticket {
     uint32_t changes;
     uint64_t key;
+    uint8_t tag; /* of the row: whose weights decide */
     bool explores;
 };
 

@@ -76,7 +76,7 @@ struct track_row {
     double chunk_s, buffer_max_s, opened_at, closed_at;
     struct qoe qoe;
     int32_t levels, chunks;
-    uint8_t tag;  /* of the reward function */
+    uint8_t tag;  /* of the reward function; of a grown profile: its own (grown.h) */
     uint8_t slot; /* of the statistics */
     bool has_mu, has_key, hinted, explores;
     bool closed, terminal;

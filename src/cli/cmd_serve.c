@@ -30,7 +30,8 @@ struct serve {
     const char *config, *data, *policy, *learn, *default_profile;
     uint64_t seed;
     double explore, session_ttl, retention_days, checkpoint, drain;
-    int max_sessions;
+    int max_sessions, grow_max, grow_experts;
+    const char *grow_gate;
     /* what is said */
     const char *log, *log_level;
 };
@@ -50,6 +51,9 @@ static struct serve serve_default(void)
                           .checkpoint = s.checkpoint_s,
                           .drain = 1.0,
                           .max_sessions = s.max_sessions,
+                          .grow_max = s.grow_max,
+                          .grow_experts = s.grow_experts,
+                          .grow_gate = norga_sigma_word(s.grow_gate),
                           .log = "text",
                           .log_level = "info"};
 }
@@ -94,6 +98,12 @@ static int read_options(struct serve *s, struct optfile *file, int argc, char **
         {"seed", "N", "of everything random", .u64 = &s->seed},
         {"default-profile", "NAME", "of sessions that give no hint",
          .text = &s->default_profile},
+        {"grow-max", "N", "profiles that may have experts of their own",
+         .i = &s->grow_max, .lo = 0, .hi = SERVICE_GROWN},
+        {"grow-experts", "N", "new experts of each", .i = &s->grow_experts, .lo = 1,
+         .hi = NORGA_EXPERTS_MAX},
+        {"grow-gate", "NAME", "their gate: tanh, sigmoid, gelu or linear",
+         .text = &s->grow_gate},
         {"max-sessions", "N", "live ones; more get 503", .i = &s->max_sessions, .lo = 1,
          .hi = 1e7},
         {"session-ttl", "S", "without a word, then a session is closed",
@@ -208,6 +218,9 @@ static struct service *make_service(const struct serve *s, struct paths *paths,
     cfg.explore_share = s->explore;
     cfg.learn = strcmp(s->learn, "on") == 0;
     cfg.max_sessions = s->max_sessions;
+    cfg.grow_max = s->grow_max;
+    cfg.grow_experts = s->grow_experts;
+    if (norga_sigma_parse(&cfg.grow_gate, s->grow_gate, e)) return NULL;
     cfg.session_ttl_s = s->session_ttl;
     cfg.retention_s = s->retention_days * 86400.0;
     cfg.checkpoint_s = s->checkpoint;

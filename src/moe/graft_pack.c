@@ -33,6 +33,7 @@ struct graft_pack {
     struct net actor, critic;
     struct layer scores; /* w of the actor, then of the critic; its bias is 0 */
     float ret_std;
+    uint64_t version;
     bool finite;
     size_t bytes;
     float *block; /* owned: scores, actor, critic */
@@ -91,6 +92,11 @@ void graft_pack_free(struct graft_pack *p)
     free(p);
 }
 
+uint64_t graft_pack_version(const struct graft_pack *p)
+{
+    return p->version;
+}
+
 size_t graft_pack_bytes(const struct graft_pack *p)
 {
     return sizeof *p + p->bytes;
@@ -139,6 +145,7 @@ void graft_pack_load(struct graft_pack *p, const struct graft *g,
     bool finite = load_net(p, &p->actor, g->actor, 0);
     finite = load_net(p, &p->critic, g->critic, p->cfg.experts) && finite;
     p->ret_std = base->ret_std;
+    p->version = g->version;
     p->finite = finite;
 }
 

@@ -16,7 +16,9 @@ void api_decide(struct api *a, const struct http_request *q, const struct route_
         rc = api_profile(&profile, a, in.profile, &e);
         in.view.qoe = profile.qoe;
     }
-    if (!rc) rc = service_decide(&answer, a->shared->service, a->scratch, &in.view, &e);
+    if (!rc)
+        rc = service_decide(&answer, a->shared->service, a->scratch,
+                            in.has_mu ? NULL : profile.name, &in.view, &e);
     if (rc) {
         reply_err(r, &e);
         return;

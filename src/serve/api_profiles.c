@@ -65,13 +65,15 @@ void api_profile_put(struct api *a, const struct http_request *q,
         rc = err_field(&e, ERR_RANGE, "name", "is longer than %zu characters",
                        sizeof profile.name - 1);
     if (!rc) rc = wire_profile(&profile, q->body, q->n_body, &e);
-    if (!rc) rc = service_profile_put(a->shared->service, &profile, &e);
-    if (rc < 0) {
+    int made = rc ? rc : service_profile_put(a->shared->service, &profile, &e);
+    rc = made < 0 ? made
+                  : service_profile_get(&profile, a->shared->service, profile.name, &e);
+    if (rc) {
         reply_err(r, &e);
         return;
     }
-    put_one(a, r, rc ? 201 : 200, &profile);
-    if (rc) reply_header(r, "Location", "/v1/profiles/%s", profile.name);
+    put_one(a, r, made ? 201 : 200, &profile);
+    if (made) reply_header(r, "Location", "/v1/profiles/%s", profile.name);
 }
 
 void api_profile_delete(struct api *a, const struct http_request *q,

@@ -35,20 +35,37 @@ double decide_draw(uint64_t seed, uint64_t key, int chunk)
     return rng_uniform_at(seed, key, (uint64_t)chunk);
 }
 
+static void tell(struct verdict *out, const struct policy_choice *c, bool ok,
+                 uint64_t version, const struct view *v, double u)
+{
+    *out = (struct verdict){.level = c->action,
+                            .expert = ok ? c->expert : -1,
+                            .logp = c->logp,
+                            .value = c->value,
+                            .entropy = c->entropy,
+                            .policy = version,
+                            .sampled = ok && u >= 0};
+    for (int k = 0; k < v->levels; k++)
+        out->prob[k] = c->prob[k];
+}
+
 bool decide(struct verdict *out, const struct swift *s, struct decider *d,
             const struct view *v, double u)
 {
     feat_observe(d->obs, d->layout, v);
     struct policy_choice choice;
     bool ok = swift_decide(&choice, s, d->obs, feat_mask(v), u) == 0;
-    *out = (struct verdict){.level = choice.action,
-                            .expert = ok ? choice.expert : -1,
-                            .logp = choice.logp,
-                            .value = choice.value,
-                            .entropy = choice.entropy,
-                            .policy = swift_version(s),
-                            .sampled = ok && u >= 0};
-    for (int k = 0; k < v->levels; k++)
-        out->prob[k] = choice.prob[k];
+    tell(out, &choice, ok, swift_version(s), v, u);
+    return ok;
+}
+
+bool decide_grown(struct verdict *out, float *share, const struct graft_pack *g,
+                  const struct swift *s, struct decider *d, const struct view *v,
+                  double u)
+{
+    feat_observe(d->obs, d->layout, v);
+    struct policy_choice choice;
+    bool ok = graft_pack_decide(&choice, share, g, s, d->obs, feat_mask(v), u) == 0;
+    tell(out, &choice, ok, graft_pack_version(g), v, u);
     return ok;
 }

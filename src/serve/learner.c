@@ -120,6 +120,10 @@ static void add(struct learner *l)
         o.last_obs = l->obs + (size_t)t->n * (size_t)feat_dim(l->layout);
         o.last_mask = l->mask[t->n];
     }
+    if (t->tag >= GROWN_TAG) {
+        if (l->cfg.grown) grown_teach(l->cfg.grown, &o);
+        return;
+    }
     (void)online_add(l->online, &o); /* what it refuses it counts */
 }
 
@@ -135,8 +139,10 @@ static int publish(struct learner *l, double now, struct err *e)
 
 int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
 {
+    struct grown *grown = l->cfg.grown;
     /* stop taking when a batch is full: the bus is the longer queue */
-    while (!online_ready(l->online) && l->bus->receive(l->bus->self, &l->traj, wait_s)) {
+    while (!online_ready(l->online) && !(grown && grown_ready(grown)) &&
+           l->bus->receive(l->bus->self, &l->traj, wait_s)) {
         add(l);
         wait_s = 0;
     }
@@ -153,6 +159,10 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
         }
     }
     refresh_stats(l);
+    if (grown) {
+        int grew = grown_turn(grown, now, e);
+        if (grew < 0 && rc >= 0) rc = grew;
+    }
     return rc;
 }
 
@@ -170,7 +180,7 @@ static void keep_previous(const char *path)
         rename(path, prev);
 }
 
-int learner_checkpoint(struct learner *l, struct err *e)
+static int checkpoint(struct learner *l, struct err *e)
 {
     if (!l->cfg.ckpt_path || !l->unsaved) return 0;
     size_t n = online_state_size(l->online);
@@ -190,6 +200,13 @@ int learner_checkpoint(struct learner *l, struct err *e)
     if (!rc) l->unsaved = false;
     free(state);
     return rc;
+}
+
+int learner_checkpoint(struct learner *l, struct err *e)
+{
+    int rc = checkpoint(l, e);
+    int grown = l->cfg.grown ? grown_save(l->cfg.grown, e) : 0;
+    return rc ? rc : grown;
 }
 
 void learner_stats(struct learner *l, struct online_stats *out)

@@ -299,6 +299,71 @@ static void put_learner(struct emit *o, const struct service_stats *s,
           l->check_score);
 }
 
+/* One family over all grown profiles; v (n_grown). */
+static void grown_family(struct emit *o, const struct service_stats *s, const char *name,
+                         const char *type, const char *help, const double *v)
+{
+    if (!s->n_grown) return;
+    head(o, name, type, help);
+    for (int i = 0; i < s->n_grown; i++)
+        labelled(o, name, "profile", s->grown[i].name, v[i]);
+}
+
+static void put_grown(struct emit *o, const struct service_stats *s)
+{
+    enum {
+        EXPERTS,
+        VERSION,
+        BASE,
+        ALPHA,
+        TAU,
+        SHARE,
+        DECISIONS,
+        STEPS,
+        UPDATES,
+        ROLLBACKS,
+        CHECK,
+        BEFORE,
+        FAMILIES
+    };
+    double v[FAMILIES][SERVICE_GROWN];
+    for (int i = 0; i < s->n_grown; i++) {
+        const struct service_grown *g = &s->grown[i];
+        v[EXPERTS][i] = g->experts;
+        v[VERSION][i] = (double)g->version;
+        v[BASE][i] = (double)g->base_version;
+        v[ALPHA][i] = g->alpha;
+        v[TAU][i] = g->tau;
+        v[SHARE][i] = g->share;
+        v[DECISIONS][i] = (double)g->decisions;
+        v[STEPS][i] = (double)g->learner.steps;
+        v[UPDATES][i] = (double)g->learner.updates;
+        v[ROLLBACKS][i] = (double)g->learner.rollbacks;
+        v[CHECK][i] = g->learner.check_score;
+        v[BEFORE][i] = g->base_score;
+    }
+    static const struct {
+        const char *name, *type, *help;
+    } family[FAMILIES] = {
+        {"abrd_grown_experts", "gauge", "New experts of a grown profile's actor."},
+        {"abrd_grown_version", "gauge", "Version of a grown profile's experts."},
+        {"abrd_grown_base_version", "gauge",
+         "Version of the frozen policy beneath them."},
+        {"abrd_grown_alpha", "gauge", "Weight of the gate's non-linear part."},
+        {"abrd_grown_tau", "gauge", "Slope within the gate's non-linear part."},
+        {"abrd_grown_share", "gauge",
+         "Share of the new experts in the mixture, mean over their decisions."},
+        {"abrd_grown_decisions_total", "counter", "Decisions of a grown profile."},
+        {"abrd_grown_steps_total", "counter", "Steps that its experts learned from."},
+        {"abrd_grown_updates_total", "counter", "Updates that were published."},
+        {"abrd_grown_rollbacks_total", "counter", "Updates that were taken back."},
+        {"abrd_grown_check_score", "gauge", "Emulator check of the last update."},
+        {"abrd_grown_base_score", "gauge", "The same of the frozen policy."},
+    };
+    for (int i = 0; i < FAMILIES; i++)
+        grown_family(o, s, family[i].name, family[i].type, family[i].help, v[i]);
+}
+
 static int open_files(void)
 {
     DIR *d = opendir("/proc/self/fd");
@@ -333,6 +398,7 @@ void metrics_put(struct emit *o, const struct metrics *m, const struct service_s
     put_service(o, s);
     put_profiles(o, s);
     put_learner(o, s, p);
+    put_grown(o, s);
     put_http(o, m);
     put_process(o, m);
 }

@@ -32,6 +32,9 @@ struct service_cfg service_cfg_default(void)
                                 .retention_s = 30 * 86400.0,
                                 .checkpoint_s = 60,
                                 .flush_s = .1,
+                                .grow_max = 8,
+                                .grow_experts = 2,
+                                .grow_gate = NORGA_TANH,
                                 .online = online_cfg_default()};
 }
 
@@ -49,6 +52,8 @@ static int check_cfg(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(c->retention_s, 0, 1e10, "retention_s", e);
     if (!rc) rc = check_number(c->checkpoint_s, .1, 1e7, "checkpoint_s", e);
     if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
+    if (!rc) rc = check_number(c->grow_max, 0, SERVICE_GROWN, "grow_max", e);
+    if (!rc) rc = check_number(c->grow_experts, 1, NORGA_EXPERTS_MAX, "grow_experts", e);
     const struct online_cfg *o = &c->online;
     if (!rc) rc = check_number(o->batch, 1, 1 << 20, "online.batch", e);
     /* the trajectory that fills a batch must find room */
@@ -129,6 +134,7 @@ static int open_policy(struct service *s, struct err *e)
     double score = NAN;
     bool fresh = false;
     struct learner_cfg lc = {.online = s->cfg.online,
+                             .grown = s->grown,
                              .ckpt_path = s->folder.lock >= 0 ? s->folder.policy : NULL};
     struct policy *published = NULL;
     int rc = choose_version(s, p, e);
@@ -158,6 +164,19 @@ out:
     policy_free(p);
     free(state);
     return rc;
+}
+
+static int open_grown(struct service *s, struct err *e)
+{
+    struct grown_cfg cfg = {.max = s->cfg.grow_max,
+                            .experts = s->cfg.grow_experts,
+                            .gate = s->cfg.grow_gate,
+                            .learn = s->cfg.learn,
+                            .online = s->cfg.online,
+                            .dir = s->folder.lock >= 0 ? s->cfg.data_dir : NULL,
+                            .log = s->cfg.log};
+    s->grown = grown_new(&cfg, e);
+    return s->grown ? 0 : ERR_MEMORY;
 }
 
 static struct sessions *make_sessions(const struct service_cfg *c, bool stored,
@@ -194,7 +213,7 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     s->checkpoint_at = service_now(s) + cfg->checkpoint_s;
 
     if (folder_open(&s->folder, cfg->data_dir, e)) goto fail;
-    if (open_store(s, e) || open_policy(s, e)) goto fail;
+    if (open_store(s, e) || open_grown(s, e) || open_policy(s, e)) goto fail;
     s->profiles = profiles_new(e);
     s->sessions = make_sessions(cfg, s->writer, e);
     if (!s->profiles || !s->sessions || service_restore(s, e)) goto fail;
@@ -215,6 +234,25 @@ fail:
 
 /* ---- state from the store ---- */
 
+/* What cannot be restored has not grown: the profile is answered by the common policy. */
+static void restore_grown(struct service *s, const struct profile *p)
+{
+    struct err why = {0};
+    int rc =
+        grown_restore(s->grown, p->name, &p->qoe, &s->policy_cfg, service_now(s), &why);
+    if (rc < 0) {
+        log_err(s->cfg.log, LOG_ERROR, "grown", &why);
+        log_event(
+            s->cfg.log, LOG_WARN, "grown",
+            "profile %s is answered by the common policy; put it again with grow for "
+            "new experts",
+            p->name);
+    } else if (rc) {
+        log_event(s->cfg.log, LOG_INFO, "grown", "profile %s has its experts again",
+                  p->name);
+    }
+}
+
 static int restore_profiles(struct service *s, const struct store *store, struct err *e)
 {
     struct profile *p = calloc(PROFILES_MAX, sizeof *p);
@@ -223,6 +261,7 @@ static int restore_profiles(struct service *s, const struct store *store, struct
     for (int i = 0; i < n && !rc; i++) {
         rc = profiles_put(s->profiles, &p[i], e);
         if (rc == 1) rc = 0;
+        if (!rc) restore_grown(s, &p[i]);
     }
     free(p);
     return rc;
@@ -238,7 +277,7 @@ static int restore_session(void *ctx, const struct track_row *stored,
     int slot = PROFILES_SLOT_CUSTOM;
     if (!row.has_mu) (void)!profiles_get(&p, &slot, s->profiles, row.profile, NULL);
     row.slot = (uint8_t)slot;
-    row.tag = (uint8_t)profiles_tag(&row.qoe);
+    row.tag = service_tag(s, &row);
 
     /* a table that has become smaller is no reason not to start */
     struct err why = {0};
@@ -331,6 +370,7 @@ void service_tick(struct service *s)
     double now = service_now(s);
     expire(s, now);
     prune(s, now);
+    if (!s->learner) grown_sweep(s->grown);
     if (s->writer && !s->threads) {
         struct err why = {0};
         if (writer_flush(s->writer, &why)) log_err(s->cfg.log, LOG_ERROR, "store", &why);
@@ -452,6 +492,7 @@ void service_free(struct service *s)
     service_stop_threads(s);
     learner_free(s->learner);
     if (s->bus.self) s->bus.free(s->bus.self);
+    grown_free(s->grown);
     snap_free(s->snap);
     sessions_free(s->sessions);
     profiles_free(s->profiles);

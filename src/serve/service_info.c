@@ -11,12 +11,17 @@
 int service_profile_get(struct profile *out, struct service *s, const char *name,
                         struct err *e)
 {
-    return profiles_get(out, NULL, s->profiles, name, e);
+    int rc = profiles_get(out, NULL, s->profiles, name, e);
+    if (!rc) out->grow = grown_tag(s->grown, name, NULL) >= 0;
+    return rc;
 }
 
 int service_profile_list(struct profile *out, int max, struct service *s)
 {
-    return profiles_list(out, max, s->profiles);
+    int n = profiles_list(out, max, s->profiles);
+    for (int i = 0; i < n; i++)
+        out[i].grow = grown_tag(s->grown, out[i].name, NULL) >= 0;
+    return n;
 }
 
 /* Room for one record of a change that must not be lost. */
@@ -36,13 +41,52 @@ static int store_profile(struct service *s, enum store_kind kind, const struct p
     return p ? writer_flush(s->writer, e) : 0;
 }
 
+static bool same_qoe(const struct qoe *a, const struct qoe *b)
+{
+    return a->mu_quality == b->mu_quality && a->mu_switch == b->mu_switch &&
+           a->mu_stall == b->mu_stall && a->utility == b->utility;
+}
+
+/* A grown profile keeps its weights. */
+static int check_grown(struct service *s, const struct profile *p, struct err *e)
+{
+    struct profile was;
+    if (grown_tag(s->grown, p->name, NULL) < 0 ||
+        profiles_get(&was, NULL, s->profiles, p->name, NULL) ||
+        same_qoe(&was.qoe, &p->qoe))
+        return 0;
+    return err_field(e, ERR_CONFLICT, "mu",
+                     "'%.63s' has experts that learned other weights: delete it first",
+                     p->name);
+}
+
+/* New experts on the policy that is published now. */
+static int grow(struct service *s, const struct profile *p, struct err *e)
+{
+    const struct weights *w = snap_get(s->snap);
+    struct policy *base = policy_clone(w->policy, e);
+    snap_put(s->snap, w);
+    if (!base) return ERR_MEMORY;
+    int rc = grown_add(s->grown, p->name, &p->qoe, base, service_now(s), e);
+    if (rc == 1)
+        log_event(s->cfg.log, LOG_INFO, "grown", "profile %s: %d new experts", p->name,
+                  s->cfg.grow_experts);
+    return rc;
+}
+
 int service_profile_put(struct service *s, const struct profile *p, struct err *e)
 {
-    int rc = admit_one(s, e);
+    int rc = check_grown(s, p, e);
+    if (!rc) rc = admit_one(s, e);
     if (rc) return rc;
     int created = profiles_put(s->profiles, p, e);
     rc = store_profile(s, STORE_PROFILE, created < 0 ? NULL : p, e);
-    return rc ? rc : created;
+    if (rc) return rc;
+    if (created == 1)
+        grown_remove(s->grown, p->name); /* a file that outlived its profile */
+    if (created >= 0 && p->grow) rc = grow(s, p, e);
+    if (rc < 0 && created == 1) (void)!service_profile_delete(s, p->name, NULL);
+    return rc < 0 ? rc : created;
 }
 
 int service_profile_delete(struct service *s, const char *name, struct err *e)
@@ -55,6 +99,7 @@ int service_profile_delete(struct service *s, const char *name, struct err *e)
     struct profile gone = {0};
     snprintf(gone.name, sizeof gone.name, "%s", name);
     int failed = profiles_delete(s->profiles, name, e);
+    if (!failed) grown_remove(s->grown, name);
     rc = store_profile(s, STORE_PROFILE_GONE, failed ? NULL : &gone, e);
     return failed ? failed : rc;
 }
@@ -128,6 +173,7 @@ void service_stats(struct service_stats *out, struct service *s)
         out->bus_dropped += bs.dropped;
     }
     if (s->learner) learner_stats(s->learner, &out->learner);
+    out->n_grown = grown_stats(out->grown, s->grown);
 
     const struct weights *w = snap_get(s->snap);
     out->policy_version = w->policy->version;

@@ -6,6 +6,7 @@
 #include "serve/decide.h"
 #include "serve/exam.h"
 #include "serve/folder.h"
+#include "serve/grown.h"
 #include "serve/learner.h"
 #include "serve/profiles.h"
 #include "serve/service.h"
@@ -26,6 +27,7 @@ struct service {
     struct profiles *profiles;
     struct sessions *sessions;
     struct snap *snap;
+    struct grown *grown;
     struct writer *writer;   /* NULL: nothing is stored */
     struct bus bus;          /* self NULL: nothing learns */
     struct learner *learner; /* NULL likewise */
@@ -50,6 +52,10 @@ struct service_worker {
 };
 
 double service_now(struct service *s);
+
+/* The tag of a session: its grown profile's, when that had grown before it was opened; else that
+ * of its reward function. */
+uint8_t service_tag(struct service *s, const struct track_row *row);
 
 /* Refuses when draining or when the store has no room for a request's records. */
 int service_admit(struct service *s, struct err *e) __attribute__((warn_unused_result));

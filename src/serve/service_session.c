@@ -44,17 +44,38 @@ void service_deliver(struct service *s, const struct changes *c, bool opened,
 
 /* ---- decisions ---- */
 
-static void verdict_on(struct verdict *out, struct service *s, struct decider *d,
+static void numeric(struct service *s, const struct verdict *v, const char *what)
+{
+    if (atomic_fetch_add(&s->numeric, 1) == 0)
+        log_event(
+            s->cfg.log, LOG_ERROR, what,
+            "version %llu gave a value that is not finite: answering the lowest level",
+            (unsigned long long)v->policy);
+}
+
+uint8_t service_tag(struct service *s, const struct track_row *row)
+{
+    double since;
+    int tag = row->has_mu ? -1 : grown_tag(s->grown, row->profile, &since);
+    if (tag >= 0 && row->opened_at >= since) return (uint8_t)tag;
+    return (uint8_t)profiles_tag(&row->qoe);
+}
+
+/* By the weights that the tag names. Those of a grown profile that is no more are not at hand:
+ * the common policy's best level is, which teaches nobody. */
+static void verdict_on(struct verdict *out, struct service *s, struct decider *d, int tag,
                        const struct view *view, double u)
 {
+    if (tag >= GROWN_TAG) {
+        int grown = grown_decide(out, s->grown, tag, d, view, u);
+        if (!grown) numeric(s, out, "new experts");
+        if (grown >= 0) return;
+        u = -1;
+    }
     const struct weights *w = snap_get(s->snap);
     bool ok = decide(out, w->swift, d, view, u);
     snap_put(s->snap, w);
-    if (!ok && atomic_fetch_add(&s->numeric, 1) == 0)
-        log_event(
-            s->cfg.log, LOG_ERROR, "policy",
-            "version %llu gave a value that is not finite: answering the lowest level",
-            (unsigned long long)out->policy);
+    if (!ok) numeric(s, out, "policy");
 }
 
 static double draw(const struct service *s, bool explores, uint64_t key, int chunk)
@@ -105,7 +126,7 @@ static int make_row(struct track_row *row, struct service *s,
         row->slot = (uint8_t)slot;
         snprintf(row->profile, sizeof row->profile, "%s", p.name);
     }
-    row->tag = (uint8_t)profiles_tag(&row->qoe);
+    row->tag = service_tag(s, row);
     if (!in->has_key) rc = draw_key(&row->key, e);
     row->explores = decide_explores(s->cfg.seed, row->key, s->cfg.explore_share);
     return rc;
@@ -129,7 +150,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     track_init(&first, &row);
     rc = track_peek(&view, &unused, &first, &none, &q, e);
     if (!rc) {
-        verdict_on(&v, s, &w->decider, &view, draw(s, row.explores, row.key, 0));
+        verdict_on(&v, s, &w->decider, row.tag, &view, draw(s, row.explores, row.key, 0));
         track_changes_clear(&w->changes);
         rc = sessions_open(&out->first, s->sessions, &row, &q, &v, &w->changes, e);
     }
@@ -164,7 +185,7 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         rc = sessions_peek(&view, out, &ticket, s->sessions, id, q, e);
         if (rc) break;
         struct verdict v;
-        verdict_on(&v, s, &w->decider, &view,
+        verdict_on(&v, s, &w->decider, ticket.tag, &view,
                    draw(s, ticket.explores, ticket.key, q->chunk));
         track_changes_clear(&w->changes);
         rc = sessions_decide(out, s->sessions, id, &ticket, q, &v, service_now(s),
@@ -180,7 +201,7 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
 }
 
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,
-                   const struct view *view, struct err *e)
+                   const char *profile, const struct view *view, struct err *e)
 {
     int rc = limits_view(view, e);
     if (rc) return rc;
@@ -190,7 +211,8 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
                          view->levels, s->policy_cfg.actions);
 
     struct verdict v;
-    verdict_on(&v, s, &w->decider, view, -1);
+    int tag = profile && *profile ? grown_tag(s->grown, profile, NULL) : -1;
+    verdict_on(&v, s, &w->decider, tag, view, -1);
     *out = (struct answer){.chunk = view->chunk,
                            .level = v.level,
                            .levels = view->levels,

@@ -240,6 +240,7 @@ int sessions_peek(struct view *view, struct answer *again, struct session_ticket
         rc = track_peek(view, again, &t->track, &h->steps, q, e);
         ticket->changes = t->track.changes;
         ticket->key = t->track.row.key;
+        ticket->tag = t->track.row.tag;
         ticket->explores = t->track.row.explores;
         h->stats.repeats += rc == 1;
     } else {

@@ -6,8 +6,9 @@
 
 struct held {
     struct weights weights; /* first: readers get a pointer to it */
-    struct policy *policy;
+    struct policy *policy;  /* owned, as the next two; NULL: the snap's frozen one */
     struct swift *swift;
+    struct graft_pack *pack;
     int readers;        /* under the lock */
     struct held *older; /* retired, waiting for its readers */
 };
@@ -16,6 +17,7 @@ struct snap {
     pthread_mutex_t lock; /* of current, retired, readers */
     struct held *current;
     struct held *retired;
+    struct held *frozen; /* what packs are published on; NULL: whole policies are */
 };
 
 static struct held *held_new(struct policy *p, double now, double score, struct err *e)
@@ -31,31 +33,65 @@ static struct held *held_new(struct policy *p, double now, double score, struct 
     swift_load(swift, p);
     h->policy = p;
     h->swift = swift;
-    h->weights = (struct weights){p, swift, now, score};
+    h->weights = (struct weights){p, swift, NULL, now, score};
+    return h;
+}
+
+static struct held *held_grown(const struct held *frozen, const struct graft *g,
+                               double now, double score, struct err *e)
+{
+    struct held *h = calloc(1, sizeof *h);
+    if (h) h->pack = graft_pack_new(&g->cfg, e);
+    if (!h || !h->pack) {
+        free(h);
+        err_set(e, ERR_MEMORY, "no memory for new weights");
+        return NULL;
+    }
+    graft_pack_load(h->pack, g, frozen->policy);
+    h->weights = (struct weights){frozen->policy, frozen->swift, h->pack, now, score};
     return h;
 }
 
 static void held_free(struct held *h)
 {
+    if (!h) return;
     assert(h->readers == 0);
+    graft_pack_free(h->pack);
     swift_free(h->swift);
     policy_free(h->policy);
     free(h);
 }
 
-struct snap *snap_new(struct policy *policy, double now, double score, struct err *e)
+/* Both are taken. */
+static struct snap *make(struct held *current, struct held *frozen, struct err *e)
 {
-    struct held *h = held_new(policy, now, score, e);
-    if (!h) return NULL;
     struct snap *s = calloc(1, sizeof *s);
     if (!s) {
-        held_free(h);
+        held_free(current);
+        held_free(frozen);
         err_set(e, ERR_MEMORY, "no memory for the weights");
         return NULL;
     }
     pthread_mutex_init(&s->lock, NULL);
-    s->current = h;
+    s->current = current;
+    s->frozen = frozen;
     return s;
+}
+
+struct snap *snap_new(struct policy *policy, double now, double score, struct err *e)
+{
+    struct held *h = held_new(policy, now, score, e);
+    return h ? make(h, NULL, e) : NULL;
+}
+
+struct snap *snap_new_grown(struct policy *base, const struct graft *g, double now,
+                            double score, struct err *e)
+{
+    struct held *frozen = held_new(base, now, score, e);
+    struct held *h = frozen ? held_grown(frozen, g, now, score, e) : NULL;
+    if (h) return make(h, frozen, e);
+    held_free(frozen);
+    return NULL;
 }
 
 void snap_free(struct snap *s)
@@ -67,16 +103,13 @@ void snap_free(struct snap *s)
         s->retired = h->older;
         held_free(h);
     }
+    held_free(s->frozen);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
-int snap_publish(struct snap *s, struct policy *policy, double now, double score,
-                 struct err *e)
+static void publish(struct snap *s, struct held *h)
 {
-    struct held *h = held_new(policy, now, score, e);
-    if (!h) return ERR_MEMORY;
-
     struct held *unused = NULL;
     pthread_mutex_lock(&s->lock);
     s->current->older = s->retired;
@@ -99,6 +132,25 @@ int snap_publish(struct snap *s, struct policy *policy, double now, double score
         unused = old->older;
         held_free(old);
     }
+}
+
+int snap_publish(struct snap *s, struct policy *policy, double now, double score,
+                 struct err *e)
+{
+    assert(!s->frozen);
+    struct held *h = held_new(policy, now, score, e);
+    if (!h) return ERR_MEMORY;
+    publish(s, h);
+    return 0;
+}
+
+int snap_publish_grown(struct snap *s, const struct graft *g, double now, double score,
+                       struct err *e)
+{
+    assert(s->frozen);
+    struct held *h = held_grown(s->frozen, g, now, score, e);
+    if (!h) return ERR_MEMORY;
+    publish(s, h);
     return 0;
 }
 

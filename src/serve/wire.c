@@ -386,6 +386,7 @@ int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)
         {"mu", NUMBERS, .out = v.mu, .max = 3, .required = true, .has = &v.has_mu,
          .n = &v.n_mu},
         {"utility", TEXT, .out = v.utility, .max = sizeof v.utility},
+        {"grow", YES, .out = &out->grow},
         {0}};
     int rc = read_body(fields, body, n, e);
     return rc ? rc : to_qoe(&out->qoe, &v, e);

@@ -223,6 +223,7 @@ void wire_put_profile(struct emit *o, const struct profile *p)
     put_string(o, "name", p->name);
     put_qoe(o, &p->qoe);
     put_bool(o, "builtin", p->builtin);
+    put_bool(o, "grow", p->grow);
     emit_close(o, '}');
 }
 
@@ -302,6 +303,29 @@ static void put_counts(struct emit *o, const char *key, const uint64_t *count, i
     emit_close(o, ']');
 }
 
+static void put_grown(struct emit *o, const struct service_stats *s)
+{
+    emit_key(o, "grown");
+    emit_open(o, '[');
+    for (int i = 0; i < s->n_grown; i++) {
+        const struct service_grown *g = &s->grown[i];
+        emit_open(o, '{');
+        put_string(o, "name", g->name);
+        put_int(o, "frozen_experts", g->frozen_experts);
+        put_int(o, "experts", g->experts);
+        put_u64(o, "version", g->version);
+        put_u64(o, "base_version", g->base_version);
+        put_double(o, "alpha", g->alpha);
+        put_double(o, "tau", g->tau);
+        put_double(o, "share", g->share);
+        put_u64(o, "decisions", g->decisions);
+        put_double(o, "base_score", g->base_score);
+        put_learner(o, &g->learner);
+        emit_close(o, '}');
+    }
+    emit_close(o, ']');
+}
+
 void wire_put_stats(struct emit *o, const struct service_stats *s)
 {
     emit_open(o, '{');
@@ -337,5 +361,6 @@ void wire_put_stats(struct emit *o, const struct service_stats *s)
         emit_close(o, '}');
     }
     emit_close(o, ']');
+    put_grown(o, s);
     emit_close(o, '}');
 }

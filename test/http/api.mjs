@@ -223,7 +223,7 @@ await test('text/plain is read as JSON', async () => {
 await test('profiles', async () => {
     const path = '/v1/profiles/{name}', at = { name: 'sports-1' };
     const made = await call(201, 'PUT', path, at, { mu: [1, 0.5, 8], utility: 'log' });
-    assert.deepEqual(made.json, { name: 'sports-1', qoe: { mu: [1, 0.5, 8], utility: 'log' }, builtin: false });
+    assert.deepEqual(made.json, { name: 'sports-1', qoe: { mu: [1, 0.5, 8], utility: 'log' }, builtin: false, grow: false });
     await call(200, 'PUT', path, at, { mu: [1, 0.5, 9] });
     assert.deepEqual((await call(200, 'GET', path, at)).json.qoe, { mu: [1, 0.5, 9], utility: 'linear' });
     const names = (await call(200, 'GET', '/v1/profiles')).json.profiles.map(p => p.name);
@@ -236,6 +236,16 @@ await test('profiles', async () => {
     await refuse(400, 'mu', 'PUT', path, at, { mu: [0, 0, 0] });
     assert.equal((await d.call('PUT', '/v1/profiles/Big', { mu: [1, 1, 1] })).status, 400);
     assert.equal((await d.call('PUT', `/v1/profiles/${'x'.repeat(64)}`, { mu: [1, 1, 1] })).status, 400);
+    const grown = { mu: [3, 1, 3], grow: true };
+    assert.equal((await call(200, 'PUT', path, at, { mu: [3, 1, 3] })).json.grow, false);
+    assert.equal((await call(200, 'PUT', path, at, grown)).json.grow, true);
+    assert.equal((await call(200, 'GET', path, at)).json.grow, true);
+    assert.equal((await call(200, 'PUT', path, at, { mu: [3, 1, 3] })).json.grow, true);
+    await refuse(409, 'mu', 'PUT', path, at, { mu: [3, 2, 3] });
+    await refuse(400, 'grow', 'PUT', path, at, { mu: [3, 1, 3], grow: 'yes' });
+    await open({ profile: 'sports-1' });
+    assert.match(await (await fetch(`${d.url}/metrics`)).text(),
+        /\nabrd_grown_decisions_total\{profile="sports-1"\} 1\n/);
     await call(204, 'DELETE', path, at);
     await refuse(404, 'profile', 'GET', path, at);
     await refuse(404, 'profile', 'DELETE', path, at);

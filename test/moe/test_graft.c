@@ -187,6 +187,7 @@ START_TEST(the_pack_is_the_same_function)
     struct graft_pack *pack = graft_pack_new(&c, NULL);
     swift_load(swift, base);
     graft_pack_load(pack, g, base);
+    ck_assert_uint_eq(graft_pack_version(pack), 1);
     ck_assert_uint_gt(graft_pack_bytes(pack), graft_floats(g) * sizeof(float));
     struct rng r;
     rng_init(&r, 1, 1);

@@ -93,6 +93,36 @@ START_TEST(what_the_service_counts)
 }
 END_TEST
 
+START_TEST(grown_profiles_have_lines_of_their_own)
+{
+    metrics_put(&o, m, &stats, &info);
+    has_not("abrd_grown"); /* none has grown */
+    emit_free(&o);
+    o = (struct emit){0};
+    stats.n_grown = 2;
+    strcpy(stats.grown[0].name, "sports");
+    strcpy(stats.grown[1].name, "lecture");
+    stats.grown[0].experts = 2;
+    stats.grown[0].version = 7;
+    stats.grown[0].alpha = 1.25;
+    stats.grown[0].tau = .5;
+    stats.grown[0].share = .75;
+    stats.grown[0].learner.steps = 2048;
+    stats.grown[0].learner.check_score = -.5;
+    stats.grown[1].base_version = 3;
+    metrics_put(&o, m, &stats, &info);
+    has("# TYPE abrd_grown_share gauge");
+    has("abrd_grown_experts{profile=\"sports\"} 2");
+    has("abrd_grown_version{profile=\"sports\"} 7");
+    has("abrd_grown_alpha{profile=\"sports\"} 1.25");
+    has("abrd_grown_tau{profile=\"sports\"} 0.5");
+    has("abrd_grown_share{profile=\"sports\"} 0.75");
+    has("abrd_grown_steps_total{profile=\"sports\"} 2048");
+    has("abrd_grown_check_score{profile=\"sports\"} -0.5");
+    has("abrd_grown_base_version{profile=\"lecture\"} 3");
+}
+END_TEST
+
 START_TEST(an_unforeseen_status_is_counted_with_500)
 {
     metrics_request(m, 0, 1, 599, 0.1);
@@ -109,6 +139,7 @@ Suite *suite_serve_metrics(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, workers_are_summed_up);
     tcase_add_test(t, what_the_service_counts);
+    tcase_add_test(t, grown_profiles_have_lines_of_their_own);
     tcase_add_test(t, an_unforeseen_status_is_counted_with_500);
     suite_add_tcase(s, t);
     return s;

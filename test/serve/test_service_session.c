@@ -247,7 +247,7 @@ START_TEST(a_stateless_question_equals_the_sessions)
     v.chunks = 48;
     v.buffer_max_s = 60;
     struct answer a, b;
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, &v, NULL), 0);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, &v, NULL), 0);
     same_answer(&a, &o.first);
 
     struct question q = served_question(1, o.first.level);
@@ -256,11 +256,11 @@ START_TEST(a_stateless_question_equals_the_sessions)
     v.chunk = 1;
     v.last_level = o.first.level;
     v.buffer_s = q.buffer_s;
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, &v, NULL), 0);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, &v, NULL), 0);
     same_answer(&a, &b);
     v.buffer_s = -1;
     struct err e = {0};
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, &v, &e), ERR_RANGE);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, &v, &e), ERR_RANGE);
     ck_assert_str_eq(e.field, "buffer_s");
 }
 END_TEST

@@ -144,6 +144,11 @@ START_TEST(a_profile)
 {
     ck_assert_int_eq(parse_profile("{\"mu\":[1,1,6],\"utility\":\"pamoe\"}"), 0);
     ck_assert(profile.qoe.utility == QOE_PAMOE && profile.qoe.mu_stall == 6.0);
+    ck_assert(!profile.grow);
+    ck_assert_int_eq(parse_profile("{\"mu\":[3,1,3],\"grow\":true}"), 0);
+    ck_assert(profile.grow);
+    ck_assert_int_eq(parse_profile("{\"mu\":[3,1,3],\"grow\":1}"), ERR_INVALID);
+    ck_assert_str_eq(e.field, "grow");
     ck_assert_int_eq(parse_profile("{}"), ERR_INVALID);
     ck_assert_str_eq(e.field, "mu");
     ck_assert_int_eq(parse_profile("{\"mu\":[1,1]}"), ERR_INVALID);

@@ -30,6 +30,25 @@ function compare(before, s) {
     if (s.store_errors > before.store_errors) log('the store refused a write');
 }
 
+/** A line per profile with experts of its own. */
+function showGrown(grown) {
+    $('grown').hidden = !grown.length;
+    $('grown-rows').replaceChildren(...grown.map(g => {
+        const row = document.createElement('tr');
+        const cells = [g.name, `${g.experts} + ${g.frozen_experts}`, g.version,
+            `${(100 * g.share).toFixed(0)} %`, g.learner.steps.toLocaleString('en'),
+            `${g.base_score.toFixed(3)} \u2192 ${(g.learner.check_best || g.base_score).toFixed(3)}`];
+        row.append(...cells.map(text => {
+            const cell = document.createElement('td');
+            cell.textContent = text;
+            return cell;
+        }));
+        row.title = `grown on policy version ${g.base_version}; gate: alpha ${g.alpha.toFixed(3)}, tau ${g.tau.toFixed(3)}; ` +
+            `${g.learner.updates} updates, ${g.learner.rollbacks} rolled back`;
+        return row;
+    }));
+}
+
 function show(s) {
     const facts = {
         'policy version': s.policy, 'sessions now': s.sessions_live,
@@ -46,6 +65,8 @@ function show(s) {
         return box;
     }));
     $('daemon-learns').textContent = s.learning ? 'learns from sessions that explore' : 'does not learn';
+
+    showGrown(s.grown);
 
     const total = s.expert_decisions.reduce((x, y) => x + y, 0);
     $('shares').replaceChildren(...s.expert_decisions.map((n, k) => {

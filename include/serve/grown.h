@@ -1,0 +1,84 @@
+/* grown.h - the grown profiles: what each has beside the common policy, and how it learns.
+ *
+ * A grown profile has new experts (moe/graft.h) on a frozen copy of the policy as it was when
+ * the profile was put with "grow": its own weights in a snap, its own learner (rl/growth.h),
+ * its own exam. The common policy goes on learning from everybody else; neither touches the
+ * other's weights, so older profiles decide bit for bit as they would without it.
+ *
+ * Sessions carry a tag (track.h: row.tag); from GROWN_TAG on it says which grown profile a
+ * session is of, and the learner hands trajectories on by it. A tag is not given again before
+ * 250 others were. A session keeps what it was opened with: growth does not reach
+ * sessions from before it, and when a profile is deleted its sessions are answered by
+ * the common policy, greedily, and teach nobody.
+ *
+ * Files: DIR/grown-NAME.safetensors (rl/growth_ckpt.h), written before grown_add returns and then
+ * at each checkpoint. One that cannot be used is put aside as .bad and told in the log; its
+ * profile is then an ordinary one.
+ *
+ * Memory: 3.3 MB each with the shipped policy, two experts and batches of 1024 steps.
+ *
+ * Errors: ERR_FULL as many as allowed; ERR_CONFLICT; those of growth_ckpt.h. Threads: locked
+ * inside, a leaf; grown_teach to grown_sweep belong to one thread, the learner's. grown_decide
+ * allocates nothing. */
+#ifndef SERVE_GROWN_H
+#define SERVE_GROWN_H
+
+#include "base/log.h"
+#include "rl/growth.h"
+#include "serve/decide.h"
+
+#define GROWN_TAG (QOE_PROFILES + 1)
+
+struct grown;
+
+struct grown_cfg {
+    int max;     /* grown profiles, at most SERVICE_GROWN */
+    int experts; /* new ones of each */
+    enum norga_sigma gate;
+    bool learn;
+    struct online_cfg online; /* of the common learner: grown_online makes theirs of it */
+    const char *dir;          /* NULL: nothing is kept; borrowed */
+    const struct log *log;
+};
+
+/* Smaller batches: one profile has fewer viewers than all. */
+struct online_cfg grown_online(const struct online_cfg *common);
+
+struct grown *grown_new(const struct grown_cfg *cfg, struct err *e);
+void grown_free(struct grown *g); /* nobody decides any more */
+
+/* base is taken, also on failure. 1 grown; 0 it was already. */
+int grown_add(struct grown *g, const char *name, const struct qoe *qoe,
+              struct policy *base, double now, struct err *e)
+    __attribute__((warn_unused_result));
+/* From its file, when there is one: 1. It must serve what `serving` serves. */
+int grown_restore(struct grown *g, const char *name, const struct qoe *qoe,
+                  const struct policy_cfg *serving, double now, struct err *e)
+    __attribute__((warn_unused_result));
+/* Experts and file go, when there are any. */
+void grown_remove(struct grown *g, const char *name);
+
+/* The tag, or -1. since: when it was grown, s since the epoch; may be NULL. */
+int grown_tag(struct grown *g, const char *name, double *since);
+
+/* 1 decided; 0 its weights gave nothing finite (as decide); -1 no such profile, *out is as it
+ * was. */
+int grown_decide(struct verdict *out, struct grown *g, int tag, struct decider *d,
+                 const struct view *v, double u);
+
+/* t->tag says whose; of nobody: dropped. */
+void grown_teach(struct grown *g, const struct online_trajectory *t);
+bool grown_ready(struct grown *g);
+/* Learns where a batch is full. The number of profiles with new weights; ERR_NUMERIC when an
+ * update was rolled back (counted), ERR_MEMORY. */
+int grown_turn(struct grown *g, double now, struct err *e)
+    __attribute__((warn_unused_result));
+/* Writes what was learned since the last time. */
+int grown_save(struct grown *g, struct err *e) __attribute__((warn_unused_result));
+/* Frees what was removed and is no longer in use. grown_turn does it, too. */
+void grown_sweep(struct grown *g);
+
+/* In the order of their growth; the number. */
+int grown_stats(struct service_grown out[SERVICE_GROWN], struct grown *g);
+
+#endif
