@@ -19,7 +19,10 @@
 struct crowd_profile {
     char name[SERVICE_NAME]; /* "" = untagged: no hint is given */
     bool custom;             /* send mu instead of a name */
-    struct qoe qoe;          /* what the viewer values; also of an untagged one */
+    bool
+        silent; /* asks nobody and watches the lowest level, when others would ask: what they
+                  * get can then be compared with what they get beside this profile */
+    struct qoe qoe; /* what the viewer values; also of an untagged one */
 };
 
 struct crowd_cfg {
@@ -39,7 +42,8 @@ struct crowd_row {
     int viewers;
     uint64_t chunks, sampled;
     double reward, bitrate_mbps, stall_s, switch_mbps; /* sums over chunks */
-    double mismatch; /* largest |our reward - the daemon's| seen */
+    uint32_t levels_crc; /* of the levels of this profile's viewers, in their order */
+    double mismatch;     /* largest |our reward - the daemon's| seen */
 };
 
 struct crowd_result {

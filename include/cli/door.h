@@ -22,8 +22,10 @@ struct door {
                const struct question *q, struct err *e);
     int (*reward)(void *self, struct reward_out *out, const char *session,
                   const struct reward_in *in, struct err *e);
-    /* safetensors bytes, owned by the caller */
-    int (*weights)(void *self, void **out, size_t *n, struct err *e);
+    /* safetensors bytes, owned by the caller: of the common policy, or of a grown profile */
+    int (*weights)(void *self, const char *grown, void **out, size_t *n, struct err *e);
+    /* puts a profile with experts of its own; NULL: through this door none can be put */
+    int (*grow)(void *self, const struct profile *p, struct err *e);
     /* every viewer has made one step; seconds of viewing passed */
     int (*turn)(void *self, double seconds, struct err *e);
     void (*free)(void *self);

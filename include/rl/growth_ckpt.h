@@ -35,7 +35,11 @@ int growth_ckpt_load(struct policy **base, struct graft **g, const char *path,
                      struct ckpt_meta *meta, void **extra, size_t *extra_n, struct err *e)
     __attribute__((warn_unused_result));
 
-/* The same on memory. */
+/* The same on memory. *out owned by the caller. */
+int growth_ckpt_encode(void **out, size_t *n, const struct policy *base,
+                       const struct graft *g, const struct ckpt_meta *meta,
+                       const void *extra, size_t extra_n, struct err *e)
+    __attribute__((warn_unused_result));
 int growth_ckpt_decode(struct policy **base, struct graft **g, const void *data, size_t n,
                        struct ckpt_meta *meta, void **extra, size_t *extra_n,
                        struct err *e) __attribute__((warn_unused_result));

@@ -75,6 +75,10 @@ int grown_turn(struct grown *g, double now, struct err *e)
     __attribute__((warn_unused_result));
 /* Writes what was learned since the last time. */
 int grown_save(struct grown *g, struct err *e) __attribute__((warn_unused_result));
+/* What grown_save would write of one profile, its learner's state left out. *out owned by the
+ * caller. ERR_ABSENT: no such profile, or nothing learns. */
+int grown_encode(void **out, size_t *n, struct grown *g, const char *name, struct err *e)
+    __attribute__((warn_unused_result));
 /* Frees what was removed and is no longer in use. grown_turn does it, too. */
 void grown_sweep(struct grown *g);
 

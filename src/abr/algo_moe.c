@@ -1,14 +1,15 @@
 #include "abr/algo_moe.h"
 
 #include "abr/feat.h"
-#include "moe/swift.h"
-#include "rl/ckpt.h"
+#include "moe/graft_pack.h"
+#include "rl/growth_ckpt.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct pilot {
     struct swift *swift;
+    struct graft_pack *pack; /* new experts on it, NULL: none */
     enum feat_layout layout;
     float
         paper[FEAT_PAPER_HINT_DIM]; /* the paper's state is rolled from chunk to chunk */
@@ -18,6 +19,7 @@ static void pilot_free(void *self)
 {
     struct pilot *p = self;
     if (!p) return;
+    graft_pack_free(p->pack);
     swift_free(p->swift);
     free(p);
 }
@@ -45,8 +47,35 @@ static int pilot_decide(void *self, const struct view *v, const struct video *vi
 
     uint32_t trained = (UINT32_C(1) << swift_cfg(p->swift)->actions) - 1;
     struct policy_choice choice;
-    int rc = swift_decide(&choice, p->swift, obs, feat_mask(v) & trained, -1);
+    uint32_t mask = feat_mask(v) & trained;
+    int rc = p->pack ? graft_pack_decide(&choice, NULL, p->pack, p->swift, obs, mask, -1)
+                     : swift_decide(&choice, p->swift, obs, mask, -1);
     return rc ? 0 : choice.action;
+}
+
+/* A grown profile's file; ERR_INVALID: of another kind, or of another layout. */
+static int load_grown(struct pilot *p, const char *path, struct err *e)
+{
+    struct policy *base;
+    struct graft *g;
+    int rc = growth_ckpt_load(&base, &g, path, NULL, NULL, NULL, e);
+    if (rc) return rc;
+    if (base->cfg.obs_dim != feat_dim(p->layout)) {
+        rc = err_field(e, ERR_INVALID, path, "takes %d inputs, its layout '%s' has %d",
+                       base->cfg.obs_dim, feat_layout_name(p->layout),
+                       feat_dim(p->layout));
+    } else {
+        p->swift = swift_new(&base->cfg, e);
+        p->pack = p->swift ? graft_pack_new(&g->cfg, e) : NULL;
+        rc = p->pack ? 0 : ERR_MEMORY;
+    }
+    if (!rc) {
+        swift_load(p->swift, base);
+        graft_pack_load(p->pack, g, base);
+    }
+    graft_free(g);
+    policy_free(base);
+    return rc;
 }
 
 static int load(struct pilot *p, const char *path, struct err *e)
@@ -68,6 +97,17 @@ static int load(struct pilot *p, const char *path, struct err *e)
     return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;
 }
 
+/* A sound file of another kind may be a grown profile's. */
+static int load_either(struct pilot *p, const char *path, struct err *e)
+{
+    struct err why = {0}, grown = {0};
+    int rc = load(p, path, &why);
+    if (rc == ERR_INVALID) rc = load_grown(p, path, &grown);
+    if (!rc) return 0;
+    const struct err *told = grown.code && grown.code != ERR_INVALID ? &grown : &why;
+    return err_field(e, told->code, told->field, "%s", told->detail);
+}
+
 int algo_moe_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
                  struct err *e)
 {
@@ -78,7 +118,7 @@ int algo_moe_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
 
     struct pilot *p = calloc(1, sizeof *p);
     if (!p) return err_set(e, ERR_MEMORY, "no memory for the policy");
-    int rc = load(p, path, e);
+    int rc = load_either(p, path, e);
     if (rc) {
         pilot_free(p);
         return rc;

@@ -23,8 +23,8 @@ struct emulate {
     int viewers, at_once, score, threads, links;
     double seconds, explore;
     uint64_t seed;
-    bool learn, quiet;
-    const char *server, *policy, *kind, *save;
+    bool learn, quiet, silent;
+    const char *server, *policy, *kind, *save, *grow;
 
     char policy_path[HOME_PATH];
     struct corpus *play, *other; /* without a common trace; other only with --score */
@@ -54,6 +54,19 @@ static int fail(const struct err *e)
     return OPT_EXIT_FAILED;
 }
 
+/* Viewers with --mu, the last of the tagged ones, are known by a name that has grown. */
+static void name_grown(const struct emulate *o, struct crowd_profile *p)
+{
+    snprintf(p->name, sizeof p->name, "%s", o->grow);
+    p->custom = false;
+    p->silent = o->silent;
+}
+
+static bool has_grown(const struct emulate *o, const struct crowd_profile *p)
+{
+    return o->grow && !o->silent && !strcmp(p->name, o->grow);
+}
+
 /* The mix: tagged viewers by name or weights, and last those who give no hint. */
 static int read_profiles(struct emulate *o, struct err *e)
 {
@@ -77,6 +90,7 @@ static int read_profiles(struct emulate *o, struct err *e)
         /* a name stands for linear utility; everything else is sent as weights */
         p->custom = !qoe_find(p->name) || p->qoe.utility != QOE_LINEAR;
     }
+    if (o->grow) name_grown(o, &o->crowd.profile[n - 1]);
     if (untagged) o->crowd.profile[n++].qoe = qoe_find("pensieve")->qoe;
     o->crowd.n_profiles = n;
     return 0;
@@ -150,6 +164,9 @@ static void print_crowd(struct out *rows, const struct crowd_cfg *c,
         out_real(rows, "stall_s", p->stall_s / n, 4);
         out_real(rows, "switch_mbps", p->switch_mbps / n, 3);
         out_real(rows, "sampled", (double)p->sampled / n, 2);
+        char crc[16];
+        snprintf(crc, sizeof crc, "%08x", (unsigned)p->levels_crc);
+        out_text(rows, "levels_crc", crc);
     }
     out_say(rows, "policy versions %llu .. %llu, levels crc %08x",
             (unsigned long long)r->first_policy, (unsigned long long)r->last_policy,
@@ -268,8 +285,8 @@ static int print_scores(struct out *rows, const struct scores *s, const char *se
 }
 
 /* Saves the weights as they are now, for --save and for scoring. */
-static int fetch_weights(char *path, size_t size, struct door *door, const char *save,
-                         struct err *e)
+static int fetch_weights(char *path, size_t size, struct door *door, const char *grown,
+                         const char *save, struct err *e)
 {
     snprintf(path, size, "%s", save ? save : "/tmp/abrd-emulate-XXXXXX");
     if (!save) {
@@ -280,7 +297,7 @@ static int fetch_weights(char *path, size_t size, struct door *door, const char 
 
     void *weights = NULL;
     size_t n = 0;
-    int rc = door->weights(door->self, &weights, &n, e);
+    int rc = door->weights(door->self, grown, &weights, &n, e);
     if (!rc) rc = text_write_file(path, weights, n, e);
     free(weights);
     return rc;
@@ -298,22 +315,39 @@ static void print_together(struct out *rows, const struct gap *g, const struct e
     print_gap(rows, g, o->seed);
 }
 
+/* Greedily, with the weights that decide for this profile now. */
+static int score_one(struct out *rows, struct gap *all, const struct emulate *o,
+                     struct door *door, const char *common,
+                     const struct crowd_profile *profile, struct err *e)
+{
+    char own[HOME_PATH];
+    const char *learned = common;
+    if (has_grown(o, profile)) {
+        int rc = fetch_weights(own, sizeof own, door, o->grow, NULL, e);
+        if (rc) return rc;
+        learned = own;
+    }
+    const struct qoe *k = &profile->qoe;
+    struct scores s = {0};
+    int rc = score_profile(&s, o, learned, profile, e);
+    if (!rc) rc = print_scores(rows, &s, o->other->name, o->seed, e);
+    if (!rc) gap_add(all, &s, k->mu_quality + k->mu_switch + k->mu_stall);
+    scores_free(&s);
+    if (learned == own) unlink(own);
+    return rc;
+}
+
 static int score(struct out *rows, const struct emulate *o, struct door *door,
                  struct err *e)
 {
     char learned[HOME_PATH];
-    int rc = fetch_weights(learned, sizeof learned, door, o->save, e);
+    int rc = fetch_weights(learned, sizeof learned, door, NULL, o->save, e);
     if (rc || !o->score) goto out;
 
     struct gap all;
     rc = gap_init(&all, o->other->n, e);
     for (int i = 0; i < o->crowd.n_profiles && !rc; i++) {
-        const struct qoe *k = &o->crowd.profile[i].qoe;
-        struct scores s = {0};
-        rc = score_profile(&s, o, learned, &o->crowd.profile[i], e);
-        if (!rc) rc = print_scores(rows, &s, o->other->name, o->seed, e);
-        if (!rc) gap_add(&all, &s, k->mu_quality + k->mu_switch + k->mu_stall);
-        scores_free(&s);
+        rc = score_one(rows, &all, o, door, learned, &o->crowd.profile[i], e);
         if (interrupt_seen() && !rc) rc = err_set(e, ERR_IO, "stopped by a signal");
     }
     if (!rc && o->crowd.n_profiles > 1) print_together(rows, &all, o);
@@ -323,11 +357,30 @@ out:
     return rc;
 }
 
+/* The profile that viewers with --mu are of, with experts of its own. A running daemon has it
+ * from its operator. */
+static int grow(const struct emulate *o, struct door *door, struct err *e)
+{
+    for (int i = 0; i < o->crowd.n_profiles; i++) {
+        const struct crowd_profile *p = &o->crowd.profile[i];
+        if (!has_grown(o, p) || !door->grow) continue;
+        struct profile put = {.qoe = p->qoe, .grow = true};
+        snprintf(put.name, sizeof put.name, "%s", p->name);
+        int rc = door->grow(door->self, &put, e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
 static int emulate(struct emulate *o, struct out *rows, struct err *e)
 {
     struct door door = {0};
     int rc = open_door(&door, o, e);
-    if (rc) return rc;
+    if (!rc) rc = grow(o, &door, e);
+    if (rc) {
+        door_free(&door);
+        return rc;
+    }
 
     struct progress bar;
     progress_init(&bar, "emulate", o->quiet);
@@ -363,6 +416,11 @@ int cmd_emulate(int argc, char **argv)
          .list = &o.profiles},
         {"mu", "Q,W,S", "and viewers with these weights", .text = &o.setup.mu},
         {"utility", "NAME", "linear, log or pamoe", .text = &o.setup.utility},
+        {"grow", "NAME",
+         "those with --mu are a profile of this name with experts of its own",
+         .text = &o.grow},
+        {"silent", NULL, "and ask nobody: what do the others get without them?",
+         .flag = &o.silent},
         {"traces", "DIR", "links from a folder; with --score its train part plays",
          .text = &o.setup.traces},
         {"kind", "NAME", "generated links of this kind instead", .text = &o.kind},
@@ -396,6 +454,9 @@ int cmd_emulate(int argc, char **argv)
             "Plays emulated viewers who ask a daemon, or the same code in process,\n"
             "for every chunk, and sums up what they saw. With learning off the same\n"
             "seed gives the same levels through either door (compare the crc).\n"
+            "--grow puts new experts beside the policy for one profile, and only they\n"
+            "learn from it; with --silent the others' crc shows that they do not "
+            "notice.\n"
             "--score with --learn shows how much of the gap to the oracle was closed.",
         .opts = opts,
         .example = "abrd emulate --viewers 100 --profile news,untagged\n"
@@ -407,6 +468,12 @@ int cmd_emulate(int argc, char **argv)
     if (first < 0) return opt_status(first);
     if (o.setup.traces && o.kind)
         return opt_usage("emulate", "give --traces or --kind, not both");
+    if (o.grow && !o.setup.mu) return opt_usage("emulate", "--grow needs --mu");
+    if (o.grow && o.server && o.score)
+        return opt_usage("emulate",
+                         "with --server the experts of --grow stay in the daemon's "
+                         "folder: score them with abrd eval --policy moe:FILE");
+    if (o.silent && !o.grow) return opt_usage("emulate", "--silent goes with --grow");
     if (o.server && o.learn)
         return opt_usage("emulate", "with --server the daemon decides about learning; "
                                     "leave --learn out");

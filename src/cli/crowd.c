@@ -48,6 +48,11 @@ static int begin(struct crowd *c, struct viewer *v, struct err *e)
     player_start(&v->player, &v->world, 1 + (int)(draw % (uint64_t)(trace->n - 1)),
                  &profile->qoe, -1);
 
+    c->out->profile[v->profile].viewers++;
+    v->watching = true;
+    v->level = 0;
+    if (profile->silent) return 0;
+
     const struct view *view = &v->player.view;
     struct session_open open = {
         .has_mu = profile->custom,
@@ -68,9 +73,7 @@ static int begin(struct crowd *c, struct viewer *v, struct err *e)
     int rc = c->door->open(c->door->self, &opened, &open, e);
     if (rc) return rc;
     memcpy(v->session, opened.session, sizeof v->session);
-    v->watching = true;
     note_answer(c, v, &opened.first);
-    c->out->profile[v->profile].viewers++;
     return 0;
 }
 
@@ -89,6 +92,10 @@ static void count_chunk(struct crowd *c, struct viewer *v)
 static int finish(struct crowd *c, struct viewer *v, const struct outcome *last,
                   struct err *e)
 {
+    v->watching = false;
+    c->finished++;
+    if (c->cfg->profile[v->profile].silent) return 0;
+
     struct reward_in in = {.has_outcome = true, .outcome = *last, .final = true};
     struct reward_out got;
     int rc = c->door->reward(c->door->self, &got, v->session, &in, e);
@@ -98,8 +105,6 @@ static int finish(struct crowd *c, struct viewer *v, const struct outcome *last,
     double off = fabs(got.reward - v->player.last.reward);
     struct crowd_row *row = &c->out->profile[v->profile];
     if (c->cfg->profile[v->profile].name[0] && off > row->mismatch) row->mismatch = off;
-    v->watching = false;
-    c->finished++;
     return 0;
 }
 
@@ -118,6 +123,7 @@ static int step(struct crowd *c, struct viewer *v, struct err *e)
         .rebuffer_s = p->result.rebuffer_s,
     };
     if (end) return finish(c, v, &last, e);
+    if (c->cfg->profile[v->profile].silent) return 0;
 
     struct question q = {
         .chunk = p->view.chunk,
@@ -132,6 +138,16 @@ static int step(struct crowd *c, struct viewer *v, struct err *e)
     if (rc) return rc;
     note_answer(c, v, &a);
     return 0;
+}
+
+static void sum_up(struct crowd *c)
+{
+    size_t chunks = (size_t)c->cfg->video->chunks;
+    c->out->levels_crc = bytes_crc32(0, c->levels, chunks * (size_t)c->cfg->viewers);
+    for (int i = 0; i < c->cfg->viewers; i++) {
+        uint32_t *crc = &c->out->profile[i % c->cfg->n_profiles].levels_crc;
+        *crc = bytes_crc32(*crc, c->levels + chunks * (size_t)i, chunks);
+    }
 }
 
 int crowd_play(struct crowd_result *out, const struct crowd_cfg *cfg, struct door *door,
@@ -160,7 +176,7 @@ int crowd_play(struct crowd_result *out, const struct crowd_cfg *cfg, struct doo
                                          (double)c.finished / cfg->viewers, c.finished);
     }
 
-    if (!rc) out->levels_crc = bytes_crc32(0, c.levels, n_levels);
+    if (!rc) sum_up(&c);
     free(c.levels);
     free(c.viewers);
     return rc;

@@ -37,10 +37,19 @@ static int local_reward(void *self, struct reward_out *out, const char *session,
     return service_reward(out, d->service, session, in, e);
 }
 
-static int local_weights(void *self, void **out, size_t *n, struct err *e)
+static int local_weights(void *self, const char *grown, void **out, size_t *n,
+                         struct err *e)
 {
     struct local *d = self;
-    return service_policy_weights(out, n, d->service, e);
+    return grown ? service_profile_weights(out, n, d->service, grown, e)
+                 : service_policy_weights(out, n, d->service, e);
+}
+
+static int local_grow(void *self, const struct profile *p, struct err *e)
+{
+    struct local *d = self;
+    int rc = service_profile_put(d->service, p, e);
+    return rc < 0 ? rc : 0;
 }
 
 static int local_turn(void *self, double seconds, struct err *e)
@@ -80,7 +89,7 @@ int door_local(struct door *out, const struct service_cfg *cfg, struct err *e)
     }
 
     *out = (struct door){d,          local_open, local_ask, local_reward, local_weights,
-                         local_turn, local_free};
+                         local_grow, local_turn, local_free};
     return 0;
 }
 

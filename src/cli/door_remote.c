@@ -1,5 +1,6 @@
 #include "cli/door.h"
 
+#include <assert.h>
 #include <curl/curl.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -228,8 +229,10 @@ static int remote_reward(void *self, struct reward_out *out, const char *session
     return 0;
 }
 
-static int remote_weights(void *self, void **out, size_t *n, struct err *e)
+static int remote_weights(void *self, const char *grown, void **out, size_t *n,
+                          struct err *e)
 {
+    assert(!grown); /* none was put through this door */
     struct remote *d = self;
     int rc = request(d, "/v1/policy/weights", NULL, e);
     if (rc) return rc;
@@ -284,8 +287,7 @@ int door_remote(struct door *out, const char *url, struct err *e)
     curl_easy_setopt(d->curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(d->curl, CURLOPT_TCP_NODELAY, 1L);
 
-    *out =
-        (struct door){d,           remote_open, remote_ask, remote_reward, remote_weights,
-                      remote_turn, remote_free};
+    *out = (struct door){d,    remote_open, remote_ask, remote_reward, remote_weights,
+                         NULL, remote_turn, remote_free};
     return 0;
 }

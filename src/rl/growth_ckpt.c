@@ -95,9 +95,9 @@ static int check_finite(const struct ckpt_tensor *t, int n, struct err *e)
     return 0;
 }
 
-static int encode(void **out, size_t *n, const struct policy *base, const struct graft *g,
-                  const struct ckpt_meta *meta, const void *extra, size_t extra_n,
-                  struct err *e)
+int growth_ckpt_encode(void **out, size_t *n, const struct policy *base,
+                       const struct graft *g, const struct ckpt_meta *meta,
+                       const void *extra, size_t extra_n, struct err *e)
 {
     assert(graft_fits(g, base));
     struct ckpt_tensor *t;
@@ -122,7 +122,7 @@ int growth_ckpt_save(const char *path, const struct policy *base, const struct g
 {
     void *file;
     size_t n;
-    int rc = encode(&file, &n, base, g, meta, extra, extra_n, e);
+    int rc = growth_ckpt_encode(&file, &n, base, g, meta, extra, extra_n, e);
     if (rc) return rc;
     rc = text_write_file(path, file, n, e);
     free(file);

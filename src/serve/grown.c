@@ -557,6 +557,18 @@ int grown_save(struct grown *g, struct err *e)
     return rc;
 }
 
+int grown_encode(void **out, size_t *n, struct grown *g, const char *name, struct err *e)
+{
+    pthread_mutex_lock(&g->lock);
+    const struct entry *found = by_name(g, name);
+    pthread_mutex_unlock(&g->lock);
+    if (!found || !found->growth)
+        return err_field(e, ERR_ABSENT, "profile",
+                         "'%.63s' has not grown, or learning is off", name);
+    return growth_ckpt_encode(out, n, found->base, growth_graft(found->growth), NULL,
+                              NULL, 0, e);
+}
+
 /* ---- seen from outside */
 
 int grown_stats(struct service_grown out[SERVICE_GROWN], struct grown *g)

@@ -104,6 +104,12 @@ int service_profile_delete(struct service *s, const char *name, struct err *e)
     return failed ? failed : rc;
 }
 
+int service_profile_weights(void **out, size_t *n, struct service *s, const char *name,
+                            struct err *e)
+{
+    return grown_encode(out, n, s->grown, name, e);
+}
+
 /* ---- policy ---- */
 
 void service_policy_info(struct policy_info *out, struct service *s)

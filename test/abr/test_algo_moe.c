@@ -1,12 +1,13 @@
 #include "abr/algo_moe.h"
 
 #include "abr/feat.h"
-#include "rl/ckpt.h"
+#include "rl/growth_ckpt.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct view six_levels(void)
 {
@@ -71,6 +72,50 @@ START_TEST(decides_as_the_network_says)
     algo_free(&named);
     algo_free(&plain);
     policy_ws_free(ws);
+    policy_free(p);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(a_grown_profile_decides_with_its_new_experts)
+{
+    const char *dir = tmpdir_new();
+    const char *path = tmpdir_path(dir, "p.safetensors");
+    struct policy *p = save(path, FEAT_FULL_DIM, NULL);
+    struct graft_cfg gc = {p->cfg, 2, NORGA_TANH};
+    struct graft *g = graft_new(&gc, NULL);
+    ck_assert_int_eq(graft_init(g, p, NULL, 0, 1, NULL), 0);
+    struct rng r;
+    rng_init(&r, 2, 2);
+    for (size_t i = 0; i < g->actor->n; i++)
+        g->actor->theta[i] += (float)rng_normal(&r);
+    struct err e = {0};
+    ck_assert_msg(growth_ckpt_save(path, p, g, NULL, NULL, 0, &e) == 0, "%s", e.detail);
+    struct algo_ctx ctx = {.policy_path = path};
+    struct algo a;
+    ck_assert_msg(algo_new(&a, "moe", &ctx, &e) == 0, "%s", e.detail);
+    struct graft_ws *ws = graft_ws_new(&gc, NULL);
+    struct view v = six_levels();
+    int seen = 0;
+    for (v.chunk = 0; v.chunk < 48; v.chunk++) {
+        float obs[FEAT_FULL_DIM];
+        struct policy_choice want;
+        feat_observe(obs, FEAT_FULL, &v);
+        ck_assert_int_eq(graft_decide(&want, g, p, ws, obs, feat_mask(&v), -1), 0);
+        ck_assert_int_eq(a.decide(a.self, &v, NULL), want.action);
+        seen |= 1 << want.action;
+        view_push(&v, 2e5 * (1 + v.chunk * 7 % 11), .2 + v.chunk * 3 % 5);
+        v.buffer_s = v.chunk * 13 % 50;
+        v.last_level = v.chunk % 6;
+    }
+    ck_assert_msg(seen & (seen - 1), "one level only: the test shows nothing");
+    algo_free(&a);
+
+    /* damaged: told as what it is */
+    ck_assert_int_eq(truncate(path, 3000), 0);
+    ck_assert_int_lt(algo_new(&a, "moe", &ctx, &e), 0);
+    graft_ws_free(ws);
+    graft_free(g);
     policy_free(p);
     tmpdir_remove(dir);
 }
@@ -201,6 +246,7 @@ Suite *suite_abr_algo_moe(void)
     Suite *s = suite_create("abr/algo_moe");
     TCase *t = tcase_create("abr/algo_moe");
     tcase_add_test(t, decides_as_the_network_says);
+    tcase_add_test(t, a_grown_profile_decides_with_its_new_experts);
     tcase_add_test(t, paper_layout_forgets_at_reset);
     tcase_add_test(t, blind_layout_does_not_see_the_viewer);
     tcase_add_test(t, hinted_paper_layout);

@@ -18,6 +18,10 @@ START_TEST(bad_requests_say_what_to_do)
     program_expect("emulate --server ftp://x", OPT_EXIT_FAILED, "is not a URL");
     program_expect("emulate --server http://127.0.0.1:1 --viewers 1", OPT_EXIT_FAILED,
                    "is `abrd serve` running?");
+    program_expect("emulate --grow sports", OPT_EXIT_USAGE, "--grow needs --mu");
+    program_expect("emulate --silent", OPT_EXIT_USAGE, "--silent goes with --grow");
+    program_expect("emulate --mu 3,1,3 --grow Sports --viewers 1", OPT_EXIT_FAILED,
+                   "a-z");
     program_expect("emulate --policy /nowhere.safetensors", OPT_EXIT_FAILED, "/nowhere");
 }
 END_TEST
@@ -74,6 +78,43 @@ START_TEST(learning_publishes_and_is_scored)
 }
 END_TEST
 
+/* The rows of the older profiles, with the crc of all their levels. */
+static void older_rows(char *out, size_t n, const char *args)
+{
+    struct program_result r = program_run(args);
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    const char *from = strstr(r.text, "moe,documentary,"),
+               *to = strstr(r.text, "moe,sports,");
+    ck_assert(from && to && from < to && (size_t)(to - from) < n);
+    ck_assert_ptr_nonnull(strstr(r.text, "policy versions 1 .. 2"));
+    snprintf(out, n, "%.*s", (int)(to - from), from);
+    program_free(&r);
+}
+
+/* Beside a profile that grows and learns, or without its viewers: the common policy learns
+ * the same and everybody else gets the same levels. */
+START_TEST(older_profiles_do_not_notice_growth)
+{
+    char with[2048], without[2048];
+    older_rows(with, sizeof with,
+               "emulate --profile all --mu 3,1,3 --grow sports --viewers 90 --learn "
+               "--explore 1 --quiet --csv -");
+    older_rows(without, sizeof without,
+               "emulate --profile all --mu 3,1,3 --grow sports --viewers 90 --learn "
+               "--explore 1 --quiet --csv - --silent");
+    ck_assert_str_eq(with, without);
+}
+END_TEST
+
+START_TEST(a_grown_profile_learns_and_is_scored)
+{
+    program_expect(
+        "emulate --kind volatile-low --links 8 --viewers 60 --learn --explore 1 "
+        "--mu 3,1,3 --grow sports --score 3 --quiet",
+        OPT_EXIT_DONE, "after");
+}
+END_TEST
+
 Suite *suite_cli_cmd_emulate(void);
 Suite *suite_cli_cmd_emulate(void)
 {
@@ -84,6 +125,8 @@ Suite *suite_cli_cmd_emulate(void)
     tcase_add_test(t, a_row_for_every_profile);
     tcase_add_test(t, the_order_of_viewers_changes_nothing_without_learning);
     tcase_add_test(t, learning_publishes_and_is_scored);
+    tcase_add_test(t, older_profiles_do_not_notice_growth);
+    tcase_add_test(t, a_grown_profile_learns_and_is_scored);
     suite_add_tcase(s, t);
     return s;
 }
