@@ -3,9 +3,10 @@
 #
 #   deploy/policy/make.sh [DIR...]     folders of real traces, beside the generated links
 #
-# First teachers, one per CPU at a time: a specialist for each profile, one for drawn weights,
-# which begins as RobustMPC decides, and a generalist for drawn ladders. Then a student, which
-# begins by imitating whoever knows the episode at hand and ends as PPO leaves it.
+# First teachers, one per CPU at a time: for each profile a specialist that knows the standard
+# player alone, one for all profiles with drawn players, one for drawn weights, which begins as
+# RobustMPC decides, and a generalist for drawn ladders. Then a student, which begins by
+# imitating whoever knows the episode at hand and ends as PPO leaves it.
 #
 # VIDEO=PATH (default: the generated video), SEED, STUDENT_SEED, TEACHER_STEPS, STEPS, PART (of the traces) and
 # TO (a folder, default build/policy) change what is made, TEACHERS="FILE ..." are taken as
@@ -21,7 +22,7 @@ export OPENBLAS_NUM_THREADS=1
 mkdir -p "$to"
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
-common=("$abrd" train --preset tuned --variant pamoe --part "$part")
+common=("$abrd" train --preset tuned --variant pamoe --part "$part" --caution 1)
 for dir in "$@"; do common+=(--traces "$dir"); done
 [ -z "${VIDEO:-}" ] || common+=(--video "$VIDEO")
 
@@ -59,10 +60,11 @@ teach()
 }
 
 if [ -z "$list" ]; then
-    teach ladders --share-ladders .8 --share-custom .4 --share-simplex .75
     teach drawn --profile drawn --share-simplex .75 --share-ladders 0 --advice .95
+    teach ladders --share-ladders .8 --share-custom .4 --share-simplex .75
+    teach players --share-players 1 --share-live .3 --share-ladders 0 --share-custom 0
     for profile in documentary live news pensieve; do
-        teach $profile --profile $profile --share-ladders 0
+        teach $profile --profile $profile --share-ladders 0 --share-players 0 --share-live 0
     done
 fi
 while [ -n "$(jobs -p)" ]; do wait -n; done

@@ -12,8 +12,12 @@
  * the current slot and the means over the next 2, 5, 10, 20, 40, 80 and 140 s, scaled as
  * FEAT_FULL scales throughput. For a critic that is used in training alone.
  *
- * Tag: index of the profile; n_profiles for drawn weights, n_profiles + 1 on drawn
- * ladders, whose rewards are of another size.
+ * Tag: what kind of episode it is, abr_env_tags of them, whose rewards differ in size:
+ *   0 .. n-1       a profile's weights, the standard player
+ *   n              drawn weights
+ *   n+1            a drawn ladder
+ *   n+2 .. 2n+1    a profile's weights, another player: drawn buffer and round trip, or no
+ *                  known end; only when there are such episodes
  *
  * cycle_steps > 0: the profile is not drawn per episode but stays for so many steps and
  * then is the next, in order and round again: the shifts of PA-MoE.
@@ -48,6 +52,9 @@ struct abr_env_cfg {
     double live;      /* no end known */
     double choose_first; /* the policy chooses chunk 0, else it comes at first_level */
     int first_level;     /* -1: drawn */
+    double
+        caution; /* behind buffers of up to 12 s a stall costs 1 + caution times what the
+                     * viewer's weights say: the one error there that cannot be mended */
     bool scale_reward;
     double reward_floor; /* smallest reward of a chunk after scaling, 0 = none */
     bool privileged;
@@ -58,6 +65,10 @@ struct abr_env_cfg abr_env_cfg_default(void);
 /* PA-MoE: documentary, live, news in turn, the paper's state, no hint. `authors` takes
  * their code's utility, bandwidth factor and wrap. */
 struct abr_env_cfg abr_env_cfg_paper(bool authors, int64_t cycle_steps);
+
+int abr_env_tags(const struct abr_env_cfg *cfg);
+/* Of profile i's weights with another player. */
+int abr_env_tag_drawn(const struct abr_env_cfg *cfg, int i);
 
 struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *worlds,
                        uint64_t seed, uint64_t id, struct err *e);

@@ -28,7 +28,7 @@ struct recipe {
     struct policy_cfg policy;
     struct train_cfg train;
     struct abr_env_cfg env;
-    int links, ladders; /* of struct worlds_cfg */
+    int splices, links, ladders; /* of struct worlds_cfg */
     double link_s, min_mbps;
     bool traces_only;  /* generated links only stand in for traces that are not given */
     bool uniform_init; /* policy_init_uniform, not policy_init */

@@ -1,7 +1,7 @@
 /* worlds.h - the traces and videos that training draws its episodes from.
  *
- * Traces are numbered: first those of the corpora whose mean passes min_mbps, then
- * `links` generated ones (gen_random_link). Video 0 is the caller's; 1 .. `ladders` are
+ * Traces are numbered: first those of the corpora whose mean passes min_mbps, then `splices` of
+ * them (splice.h; none without recordings), then `links` generated ones (gen_random_link). Video 0 is the caller's; 1 .. `ladders` are
  * drawn: 2 to 12 levels, chunks of 1 to 10 s, top rates from .7 to 25 Mbit/s.
  *
  * worlds_ahead is what only a simulator knows: the mean throughput of the seconds to
@@ -23,6 +23,7 @@ struct worlds_cfg {
     int n_corpora;
     const struct corpus *corpora[WORLDS_CORPORA];
     double min_mbps; /* 0 = all */
+    int splices;     /* of the recordings, link_s seconds long */
     int links;       /* generated traces of link_s seconds */
     double link_s;
     const struct video *video;
@@ -31,7 +32,8 @@ struct worlds_cfg {
 };
 
 struct worlds {
-    int n_traces, n_real, n_videos; /* n_real: those from corpora come first */
+    int n_traces, n_real,
+        n_videos; /* n_real: recordings and their splices, which come first */
     const struct trace **traces;
     const struct video **videos;
     double **megabits; /* (n_traces, rows): running sum from the first row */

@@ -33,7 +33,7 @@ struct rollout_cfg {
     struct teachers teachers; /* borrowed; n = 0: none */
 };
 
-#define ROLLOUT_TAGS 16
+#define ROLLOUT_TAGS 24
 
 /* What was earned per tag since the last collect began. */
 struct rollout_stats {

@@ -14,7 +14,7 @@
 
 #include "moe/mix.h"
 
-#define TUTOR_TAGS 16
+#define TUTOR_TAGS 24
 #define TUTOR_HORIZON 200.0 /* batches after which a moment forgets */
 
 /* Running first and second moment: an even average at first, then one that forgets. */

@@ -9,13 +9,14 @@
 #include <string.h>
 
 static const double AHEAD_S[ABR_ENV_PRIV - 1] = {2, 5, 10, 20, 40, 80, 140};
+static const double SHORT_BUFFER_S = 12.0;
 
 /* Everything that an episode depends on; plain bytes apart from player.emu.world, which
  * state_put points to its own world again. */
 struct state {
     struct rng rng;
     int trace, video, tag;
-    bool live;
+    bool live, drawn_player;
     struct emu_cfg emu;
     double scale;
     int64_t steps;
@@ -146,10 +147,11 @@ static void choose_world(struct abr_env *m)
         double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3;
         s->emu.bandwidth_x *= top_mbps / 4.3 * log_uniform(&s->rng, 0.5, 2.0);
     }
-    if (chance(&s->rng, m->cfg->players)) {
+    s->drawn_player = chance(&s->rng, m->cfg->players);
+    if (s->drawn_player) {
         double chunk_s = w->videos[s->video]->chunk_s;
         /* a few chunks' worth is where decisions are hardest, and common in live players */
-        double longest_s = chance(&s->rng, 0.4) ? 12.0 : 120.0;
+        double longest_s = chance(&s->rng, 0.4) ? SHORT_BUFFER_S : 120.0;
         s->emu.buffer_max_s = fmax(log_uniform(&s->rng, 4.0, longest_s), 2.0 * chunk_s);
         s->emu.rtt_s = log_uniform(&s->rng, 0.01, 0.3);
     }
@@ -199,11 +201,31 @@ static void observe_ahead(float *priv, const struct abr_env *m)
         priv[i] = quarter_log(mbps[i] * scale);
 }
 
+int abr_env_tag_drawn(const struct abr_env_cfg *cfg, int i)
+{
+    return cfg->n_profiles + 2 + i;
+}
+
+int abr_env_tags(const struct abr_env_cfg *cfg)
+{
+    bool other_players = cfg->players > 0.0 || cfg->live > 0.0;
+    return cfg->n_profiles + 2 + (other_players ? cfg->n_profiles : 0);
+}
+
+static int tag_of(const struct abr_env *m)
+{
+    const struct state *s = &m->s;
+    int n = m->cfg->n_profiles;
+    if (s->video) return n + 1;
+    return s->tag < n && (s->drawn_player || s->live) ? abr_env_tag_drawn(m->cfg, s->tag)
+                                                      : s->tag;
+}
+
 static void observe(struct abr_env *m, struct env_out *out)
 {
     struct state *s = &m->s;
     out->mask = feat_mask(&s->player.view);
-    out->tag = s->video ? m->cfg->n_profiles + 1 : s->tag;
+    out->tag = tag_of(m);
     if (feat_rolled(m->cfg->layout)) {
         memcpy(out->obs, s->paper, sizeof s->paper);
         if (m->cfg->layout == FEAT_PAPER_HINT)
@@ -257,13 +279,24 @@ static void shift_profile(struct abr_env *m)
     m->s.player.view.qoe = choose_profile(m);
 }
 
+/* Of the last chunk. */
+static double reward_of(const struct abr_env *m)
+{
+    const struct state *s = &m->s;
+    double reward = s->player.last.reward;
+    if (s->emu.buffer_max_s <= SHORT_BUFFER_S)
+        reward -=
+            m->cfg->caution * s->player.view.qoe.mu_stall * s->player.result.rebuffer_s;
+    reward /= s->scale;
+    return m->cfg->reward_floor < 0.0 ? fmax(reward, m->cfg->reward_floor) : reward;
+}
+
 static void env_step(void *self, int action, struct env_out *out)
 {
     struct abr_env *m = self;
     struct state *s = &m->s;
     bool over = fetch(m, action);
-    double reward = s->player.last.reward / s->scale;
-    if (m->cfg->reward_floor < 0.0) reward = fmax(reward, m->cfg->reward_floor);
+    double reward = reward_of(m);
 
     s->steps++;
     shift_profile(m);
@@ -332,7 +365,7 @@ struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *world
         .spec = {.obs_dim = feat_dim(cfg->layout),
                  .priv_dim = cfg->privileged ? ABR_ENV_PRIV : 0,
                  .actions = VIEW_LEVELS,
-                 .tags = cfg->n_profiles + 2},
+                 .tags = abr_env_tags(cfg)},
         .reset = env_reset,
         .step = env_step,
         .peek = env_peek,

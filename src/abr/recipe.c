@@ -35,6 +35,7 @@ static void make_tuned(struct recipe *r, enum variant v)
     r->env = abr_env_cfg_default();
     r->policy = policy_cfg_default(FEAT_FULL_DIM);
     set_variant(r, v, MIX_TOP1);
+    r->splices = 300;
     r->links = 400;
     r->link_s = 320.0;
     r->ladders = 64;

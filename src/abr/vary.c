@@ -137,6 +137,8 @@ static const struct field FIELDS[] = {
     {"tutor-layers", "N", INT, AT(train.tutor_layers), .lo = 0, .hi = 3,
      .help = "hidden layers of the privileged critic"},
 
+    {"splices", "N", INT, AT(splices), .lo = 0, .hi = 100000,
+     .help = "links spliced from the traces that are given"},
     {"links", "N", INT, AT(links), .lo = 0, .hi = 100000, .help = "generated links"},
     {"ladders", "N", INT, AT(ladders), .lo = 0, .hi = 10000, .help = "generated videos"},
     {"min-mbps", "M", REAL, AT(min_mbps), .lo = 0, .hi = 1e6,
@@ -156,6 +158,8 @@ static const struct field FIELDS[] = {
           "episodes with a link faster or slower than its trace"),
     SHARE("share-live", live, "episodes without a known end"),
     SHARE("share-first", choose_first, "episodes in which the policy chooses chunk 0"),
+    {"caution", "C", REAL, AT(env.caution), .lo = 0, .hi = 100,
+     .help = "behind buffers of up to 12 s a stall costs 1 + C times as much"},
     {"reward-floor", "R", REAL, AT(env.reward_floor), .lo = -1e6, .hi = 0,
      .help = "least scaled reward of a chunk; 0 = none"},
 };

@@ -1,12 +1,15 @@
 #include "abr/worlds.h"
 
 #include "abr/gen.h"
+#include "abr/splice.h"
 #include "base/rng.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+
+enum { SPLICES = 0x73706c }; /* their streams, apart from those of generated links */
 
 static double *running_sum(const struct trace *t)
 {
@@ -26,6 +29,21 @@ static void take_corpora(struct worlds *w, const struct worlds_cfg *cfg)
             if (trace_mean_mbps(t) > cfg->min_mbps) w->traces[w->n_real++] = t;
         }
     w->n_traces = w->n_real;
+}
+
+static int splice_recordings(struct worlds *w, const struct worlds_cfg *cfg,
+                             struct err *e)
+{
+    int recordings = w->n_real;
+    for (int i = 0; i < cfg->splices && recordings; i++) {
+        struct trace *t = splice_link(w->traces, recordings, cfg->link_s,
+                                      cfg->seed ^ SPLICES, (uint64_t)i, e);
+        if (!t) return e ? e->code : ERR_MEMORY;
+        w->own_traces[w->n_own_traces++] = t;
+        w->traces[w->n_real++] = t;
+    }
+    w->n_traces = w->n_real;
+    return 0;
 }
 
 static int generate_links(struct worlds *w, const struct worlds_cfg *cfg, struct err *e)
@@ -74,7 +92,8 @@ static int generate_videos(struct worlds *w, const struct worlds_cfg *cfg, struc
 
 struct worlds *worlds_new(const struct worlds_cfg *cfg, struct err *e)
 {
-    size_t traces = (size_t)cfg->links + 1, videos = (size_t)cfg->ladders + 1;
+    size_t own = (size_t)cfg->links + (size_t)cfg->splices + 1, traces = own,
+           videos = (size_t)cfg->ladders + 1;
     assert(cfg->n_corpora <= WORLDS_CORPORA);
     for (int c = 0; c < cfg->n_corpora; c++)
         traces += (size_t)cfg->corpora[c]->n;
@@ -83,14 +102,16 @@ struct worlds *worlds_new(const struct worlds_cfg *cfg, struct err *e)
     if (!w) goto memory;
     w->traces = calloc(traces, sizeof(*w->traces));
     w->megabits = calloc(traces, sizeof *w->megabits);
-    w->own_traces = calloc((size_t)cfg->links + 1, sizeof(*w->own_traces));
+    w->own_traces = calloc(own, sizeof(*w->own_traces));
     w->videos = calloc(videos, sizeof(*w->videos));
     w->own_videos = calloc(videos, sizeof(*w->own_videos));
     if (!w->traces || !w->megabits || !w->own_traces || !w->videos || !w->own_videos)
         goto memory;
 
     take_corpora(w, cfg);
-    if (generate_links(w, cfg, e) || generate_videos(w, cfg, e)) goto failed;
+    if (splice_recordings(w, cfg, e) || generate_links(w, cfg, e) ||
+        generate_videos(w, cfg, e))
+        goto failed;
     if (!w->n_traces) {
         err_set(e, ERR_ABSENT, "no trace has a mean above %g Mbit/s", cfg->min_mbps);
         goto failed;

@@ -1,4 +1,5 @@
 /* abrd train: makes a policy with PPO. */
+#include "abr/mentors.h"
 #include "abr/recipe.h"
 
 #include "base/bytes.h"
@@ -43,8 +44,8 @@ struct work {
     struct worlds *worlds;
     struct recipe_world world;
     struct policy *policy;
-    struct policy *teachers_owned[TEACHERS_MAX];
-    uint32_t teachers_crc, start_crc;
+    struct mentors mentors;
+    uint32_t start_crc;
     struct train *train;
     FILE *curve;
     char part_path[4096]; /* where unfinished training is kept */
@@ -96,6 +97,7 @@ static int make_worlds(struct work *w, struct err *e)
     struct worlds_cfg c = {
         .n_corpora = w->n_corpora,
         .min_mbps = w->recipe.min_mbps,
+        .splices = w->recipe.splices,
         .links = w->recipe.links,
         .link_s = w->recipe.link_s,
         .video = w->video,
@@ -110,67 +112,17 @@ static int make_worlds(struct work *w, struct err *e)
     return w->worlds ? 0 : e->code;
 }
 
-/* The tag of a policy that was trained for one profile, which its metadata name; TEACH_ALL
- * for others. */
-static int taught_tag(int *tag, const struct work *w, const struct ckpt_meta *m,
-                      const char *path, struct err *e)
-{
-    const char *name = ckpt_meta_get(m, "profile");
-    const struct qoe_profile *profile = name ? qoe_find(name) : NULL;
-    const struct abr_env_cfg *c = &w->recipe.env;
-    bool drawn = name && !strcmp(name, recipe_profiles[RECIPE_DRAWN]);
-    *tag = drawn ? c->n_profiles : TEACH_ALL;
-    if (!profile) return 0;
-    for (int i = 0; i < c->n_profiles; i++)
-        if (!memcmp(&c->profiles[i].mu_quality, &profile->qoe.mu_quality,
-                    3 * sizeof(double))) {
-            *tag = i;
-            return 0;
-        }
-    return err_field(e, ERR_CONFLICT, path, "was trained for %s, the student is not",
-                     name);
-}
-
-/* Each must see what the student sees: a policy's metadata say which layout it was trained
- * on. */
-static int load_teacher(struct work *w, const char *path, struct err *e)
-{
-    struct ckpt_meta m = {0};
-    struct policy *p = ckpt_load(path, &m, NULL, NULL, e);
-    if (!p) return e->code;
-    struct teachers *t = &w->recipe.train.rollout.teachers;
-    w->teachers_owned[t->n] = p;
-    t->policy[t->n] = p;
-    int rc = taught_tag(&t->tag[t->n++], w, &m, path, e);
-    if (rc) return rc;
-
-    const char *theirs = ckpt_meta_get(&m, "layout");
-    const char *ours = feat_layout_name(w->recipe.env.layout);
-    if (!theirs || strcmp(theirs, ours) != 0 ||
-        p->cfg.obs_dim != w->recipe.policy.obs_dim ||
-        p->cfg.actions != w->recipe.policy.actions)
-        return err_field(
-            e, ERR_CONFLICT, path,
-            "observes layout %s, the student %s: a teacher must see what its "
-            "student sees",
-            theirs ? theirs : "unknown", ours);
-    uint32_t crc = bytes_crc32(w->teachers_crc, p->actor->theta,
-                               p->actor->n * sizeof *p->actor->theta);
-    w->teachers_crc = crc;
-    return 0;
-}
-
 static int load_teachers(struct work *w, struct err *e)
 {
-    if (w->teachers.n > TEACHERS_MAX)
-        return err_field(e, ERR_FULL, "--teacher", "more than %d policies", TEACHERS_MAX);
     if (w->teachers.n && w->recipe.train.rollout.advice > 0.0)
         return err_field(e, ERR_CONFLICT, "--teacher",
                          "a student of teachers takes no --advice");
     for (int i = 0; i < w->teachers.n; i++) {
-        int rc = load_teacher(w, w->teachers.item[i], e);
+        int rc = mentors_add(&w->mentors, w->teachers.item[i], &w->recipe.policy,
+                             &w->recipe.env, e);
         if (rc) return rc;
     }
+    w->recipe.train.rollout.teachers = w->mentors.teachers;
     return 0;
 }
 
@@ -219,15 +171,17 @@ static void describe(struct ckpt_meta *m, const struct work *w)
     ckpt_meta_set(m, "traces", "%s", names);
     ckpt_meta_set(m, "traces_part", "%s", w->part);
     ckpt_meta_set(m, "traces_crc32", "%08" PRIx32, w->traces_crc);
+    if (w->recipe.splices) ckpt_meta_set(m, "splices", "%d", w->recipe.splices);
     ckpt_meta_set(m, "generated_links", "%d", w->worlds->n_traces - w->worlds->n_real);
     ckpt_meta_set(m, "video", "%s", w->video->name);
     ckpt_meta_set(m, "layout", "%s", feat_layout_name(w->recipe.env.layout));
     if (w->recipe.profile != RECIPE_ALL_PROFILES)
         ckpt_meta_set(m, "profile", "%s", recipe_profiles[w->recipe.profile]);
+    ckpt_meta_set(m, "players", "%s", mentors_players(&w->recipe.env));
     if (*w->changes) ckpt_meta_set(m, "changes", "%s", w->changes);
     if (w->teachers.n) {
         ckpt_meta_set(m, "teachers", "%d", w->teachers.n);
-        ckpt_meta_set(m, "teachers_crc32", "%08" PRIx32, w->teachers_crc);
+        ckpt_meta_set(m, "teachers_crc32", "%08" PRIx32, w->mentors.crc);
     }
     if (w->start) ckpt_meta_set(m, "start_crc32", "%08" PRIx32, w->start_crc);
     ckpt_meta_set(m, "recipe_crc32", "%08" PRIx32, vary_hash(&w->recipe));
@@ -347,7 +301,7 @@ static int train_loop(struct work *w, struct err *e)
         }
         if (w->curve)
             train_curve_row(w->curve, &row, w->policy->cfg.experts,
-                            w->recipe.env.n_profiles + 2);
+                            abr_env_tags(&w->recipe.env));
         double share = (double)row.steps / (double)w->steps;
         if (share <= 0.1) add_rewards(&w->first, &row.rollout);
         if (share > 0.9) add_rewards(&w->last, &row.rollout);
@@ -387,20 +341,22 @@ static const char *tag_name(const struct work *w, int tag, char *buf, size_t n)
     const struct abr_env_cfg *c = &w->recipe.env;
     if (tag == c->n_profiles) return "drawn weights";
     if (tag == c->n_profiles + 1) return "drawn ladders";
+    bool other = tag > c->n_profiles + 1;
+    int at = other ? tag - abr_env_tag_drawn(c, 0) : tag;
+    snprintf(buf, n, "profile %d%s", at, other ? ", drawn player" : "");
     for (int i = 0; i < QOE_PROFILES; i++)
-        if (!memcmp(&c->profiles[tag].mu_quality, &qoe_profiles[i].qoe.mu_quality,
+        if (!memcmp(&c->profiles[at].mu_quality, &qoe_profiles[i].qoe.mu_quality,
                     3 * sizeof(double)))
-            return qoe_profiles[i].name;
-    snprintf(buf, n, "profile %d", tag);
+            snprintf(buf, n, "%s%s", qoe_profiles[i].name, other ? ", drawn player" : "");
     return buf;
 }
 
 /* Rewards while exploring, as the learner saw them: a check that it learned, not a score. */
 static int report(const struct work *w, struct out *o, struct err *e)
 {
-    char names[256], buf[32];
+    char names[256], buf[64];
     trace_names(names, sizeof names, w);
-    for (int tag = 0; tag < w->recipe.env.n_profiles + 2; tag++) {
+    for (int tag = 0; tag < abr_env_tags(&w->recipe.env); tag++) {
         if (!w->last.steps[tag]) continue;
         out_row(o);
         out_text(o, "policy", w->variant);
@@ -473,7 +429,7 @@ static int run(struct work *w, struct out *o, struct err *e)
         }
         if (!w->resume)
             train_curve_head(w->curve, w->policy->cfg.experts,
-                             w->recipe.env.n_profiles + 2);
+                             abr_env_tags(&w->recipe.env));
     }
 
     interrupt_catch();
@@ -514,8 +470,8 @@ int cmd_train(int argc, char **argv)
         {"video", "PATH", "video_size_* folder, sabre JSON or MPD (default: generated)",
          .text = &w.video_path},
         {"teacher", "FILE,...",
-         "policies to imitate at first (--imitate), all at once; those of one --profile "
-         "teach it, alone",
+         "policies to imitate at first (--imitate), all at once; each teaches the kind "
+         "of viewers it was trained on",
          .list = &w.teachers},
         {"start", "FILE",
          "begin with this policy's weights; it has the same networks and observes the "
@@ -573,8 +529,7 @@ int cmd_train(int argc, char **argv)
     }
     train_free(w.train);
     policy_free(w.policy);
-    for (int i = 0; i < TEACHERS_MAX; i++)
-        policy_free(w.teachers_owned[i]);
+    mentors_free(&w.mentors);
     worlds_free(w.worlds);
     video_free(w.video);
     for (int i = 0; i < w.n_corpora; i++)

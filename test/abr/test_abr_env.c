@@ -70,7 +70,7 @@ START_TEST(everything_drawn_stays_finite)
     struct fixture f = setup(30);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.custom = c.ladders = c.players = c.live = c.choose_first = .5;
-    int tags[ABR_ENV_PROFILES + 2] = {0}, ends = 0, cuts = 0, masks = 0, broken = 0;
+    int tags[2 * ABR_ENV_PROFILES + 2] = {0}, ends = 0, cuts = 0, masks = 0, broken = 0;
     struct walk w;
     begin(&w, &c, &f, 0);
     for (int i = 0; i < 20000; i++) {
@@ -87,7 +87,8 @@ START_TEST(everything_drawn_stays_finite)
         if (w.out.done || w.out.truncated) w.env.reset(w.env.self, &w.out);
     }
     ck_assert_int_eq(broken, 0);
-    for (int k = 0; k < c.n_profiles + 2; k++)
+    ck_assert_int_eq(w.env.spec.tags, 10);
+    for (int k = 0; k < 10; k++)
         ck_assert_int_gt(tags[k], 0);
     ck_assert_int_gt(ends, 50);
     ck_assert_int_gt(cuts, 50);
@@ -163,6 +164,77 @@ START_TEST(rewards_are_the_players)
         }
     ck_assert_int_ge(matches, 1);
     w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* A tag tells whose weights they are and whether the player is the standard one. */
+START_TEST(tags_tell_the_player)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.custom = c.ladders = 0;
+    c.players = .5;
+    c.live = .2;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    double standard_s = c.emu.buffer_max_s;
+    int other = 0;
+    for (int i = 0; i < 200; i++) {
+        const struct view *v = &abr_env_player(&w.env)->view;
+        bool drawn = w.out.tag >= c.n_profiles + 2;
+        int p = drawn ? w.out.tag - abr_env_tag_drawn(&c, 0) : w.out.tag;
+        ck_assert(p >= 0 && p < c.n_profiles);
+        ck_assert_double_eq(v->qoe.mu_stall, c.profiles[p].mu_stall);
+        if (!drawn) ck_assert_double_eq(v->buffer_max_s, standard_s);
+        other += drawn;
+        while (!w.out.done && !w.out.truncated)
+            w.env.step(w.env.self, 0, &w.out);
+        w.env.reset(w.env.self, &w.out);
+    }
+    /* 1 - .5 * .8 of 200: 120 +- 7 */
+    ck_assert_int_gt(other, 90);
+    ck_assert_int_lt(other, 150);
+    w.env.free(w.env.self);
+
+    c.players = c.live = 0;
+    ck_assert_int_eq(abr_env_tags(&c), 6);
+    teardown(&f);
+}
+END_TEST
+
+/* Stalls behind short buffers cost more, others what the weights say. */
+START_TEST(caution_behind_short_buffers)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.custom = c.ladders = c.live = 0;
+    c.players = .5;
+    struct walk plain, careful;
+    begin(&plain, &c, &f, 0);
+    c.caution = .5;
+    begin(&careful, &c, &f, 0);
+    int stalls = 0, others = 0;
+    for (int i = 0; i < 20000; i++) {
+        int level = any_level(&plain);
+        plain.env.step(plain.env.self, level, &plain.out);
+        careful.env.step(careful.env.self, level, &careful.out);
+        const struct player *p = abr_env_player(&careful.env);
+        double scale = feat_reward_scale(&p->view), stall_s = p->result.rebuffer_s;
+        bool brief = p->view.buffer_max_s <= 12.0;
+        double more = brief ? .5 * p->view.qoe.mu_stall * stall_s / scale : 0.0;
+        double tol = 1e-5 * (1.0 + fabs(plain.out.reward));
+        ck_assert_double_eq_tol(plain.out.reward - careful.out.reward, more, tol);
+        stalls += brief && stall_s > 0.0;
+        others += !brief && stall_s > 0.0;
+        if (!plain.out.done) continue;
+        plain.env.reset(plain.env.self, &plain.out);
+        careful.env.reset(careful.env.self, &careful.out);
+    }
+    ck_assert_int_gt(stalls, 100);
+    ck_assert_int_gt(others, 100);
+    plain.env.free(plain.env.self);
+    careful.env.free(careful.env.self);
     teardown(&f);
 }
 END_TEST
@@ -406,6 +478,8 @@ Suite *suite_abr_abr_env(void)
     tcase_add_test(t, everything_drawn_stays_finite);
     tcase_add_test(t, weights_and_first_levels_as_asked);
     tcase_add_test(t, rewards_are_the_players);
+    tcase_add_test(t, tags_tell_the_player);
+    tcase_add_test(t, caution_behind_short_buffers);
     tcase_add_test(t, ids_differ_and_repeat);
     tcase_add_test(t, state_round_trip);
     tcase_add_test(t, advice_is_mpcs);

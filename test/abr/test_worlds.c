@@ -9,6 +9,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <string.h>
 
 static const double SLOTS[] = {0, 1, 3, 2}; /* Mbit/s of slots that end at 5, 6, 8, 9 s */
 
@@ -141,6 +142,39 @@ START_TEST(pools_have_what_was_asked_for)
 }
 END_TEST
 
+/* Splices stand behind the recordings and count as such; without recordings there are none. */
+START_TEST(splices_of_recordings)
+{
+    struct trace *t = small_trace();
+    struct video *v = video_default(NULL);
+    struct corpus c = {.name = "test", .n = 1, .traces = &t};
+    struct worlds_cfg cfg = {.n_corpora = 1,
+                             .corpora = {&c},
+                             .splices = 5,
+                             .links = 2,
+                             .link_s = 60,
+                             .video = v,
+                             .seed = 3};
+    struct worlds *w = worlds_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(w);
+    ck_assert_int_eq(w->n_real, 6);
+    ck_assert_int_eq(w->n_traces, 8);
+    ck_assert_ptr_eq(w->traces[0], t);
+    for (int i = 1; i < 6; i++) {
+        ck_assert_int_eq(strncmp(w->traces[i]->name, "splice-", 7), 0);
+        ck_assert_double_ge(w->traces[i]->time_s[w->traces[i]->n - 1], 60.0);
+    }
+    worlds_free(w);
+
+    cfg.n_corpora = 0;
+    w = worlds_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(w);
+    ck_assert_int_eq(w->n_real, 0);
+    ck_assert_int_eq(w->n_traces, 2);
+    drop(w, t, v);
+}
+END_TEST
+
 START_TEST(slow_traces_can_be_left_out)
 {
     struct video *v = video_default(NULL);
@@ -187,6 +221,7 @@ Suite *suite_abr_worlds(void)
     tcase_add_test(t, ahead_by_hand);
     tcase_add_test(t, ahead_equals_walking);
     tcase_add_test(t, pools_have_what_was_asked_for);
+    tcase_add_test(t, splices_of_recordings);
     tcase_add_test(t, slow_traces_can_be_left_out);
     tcase_add_test(t, memory);
     suite_add_tcase(s, t);
