@@ -112,6 +112,8 @@ static const struct field FIELDS[] = {
      .help = "ends an update's epochs early; 0 = never"},
     {"weight-decay", "W", REAL, AT(train.ppo.weight_decay), .lo = 0, .hi = 1,
      .help = "of Adam"},
+    {"adam-eps", "E", REAL, AT(train.ppo.eps), .lo = 1e-12, .hi = 1,
+     .help = "what Adam adds to its divisor"},
     {"adv-norm", "NAME", WORD, AT(train.ppo.adv_norm), .words = NORMS,
      .help = "advantages are normalised: none, batch or tag (per profile)"},
     {"envs", "N", INT, AT(train.rollout.envs), .lo = 1, .hi = 65536,
