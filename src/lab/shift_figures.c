@@ -434,14 +434,17 @@ static void section(struct shift_draw *d, const struct shift_plan *p, const char
 static void explain(struct report *r)
 {
     shift_draw_presets(r);
-    report_text(r, "Preset paper is the paper as written; where it is silent (first "
-                   "weights, layout of the state with the buffer in seconds) the "
-                   "authors' code decides, but for gamma, which it does not have. Preset "
-                   "code is what their code does: its router noise is drawn anew in the "
-                   "update, so the ratio compares two experts, and no gradient reaches "
-                   "the router. Preset tuned is the paper's task with the settings that "
-                   "matter; `abrd train --preset tuned` is something else, the product's "
-                   "own task and recipe.");
+    report_text(
+        r, "Preset paper is the paper as written; where it is silent (first "
+           "weights, Adam's eps, layout of the state with the buffer in seconds) "
+           "the authors' code decides, but for gamma, which it does not have. Preset "
+           "code is what their code does: its router noise is drawn anew in the "
+           "update, so the ratio compares two experts, and no gradient reaches "
+           "the router. Preset tuned is the paper's task with the settings that "
+           "matter; `abrd train --preset tuned` is something else, the product's "
+           "own task and recipe. QoE hangs on the links: preset code doubles their "
+           "bandwidth and leaves the slow ones out, so its means are not those of "
+           "the other two.");
     report_text(
         r,
         "Adaptation: iterations until the QoE, smoothed over %d, has made 90 %% of the "
