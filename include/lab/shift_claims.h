@@ -10,9 +10,8 @@
  *
  * Checks (preset paper, last fifth, policy network: the one that Eq. 11 adds noise to): dormant
  * share of PA-MoE at most half of MoE's (threshold .025), effective rank at least 1.4 times, the
- * best noise of the sweep not at an end. Preset code: plateaus of the three profiles within what the
- * authors' own code gave (moe and pamoe, after the first round, runs that froze at the bitrates
- * where theirs did; the table beside it has all runs), and a router gradient of exactly 0.
+ * best noise of the sweep not at an end. Preset code: those of
+ * lab/shift_authors.h, and a router gradient of exactly 0.
  *
  * Threads: as report.h says. */
 #ifndef LAB_SHIFT_CLAIMS_H
