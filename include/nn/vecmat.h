@@ -7,6 +7,17 @@
  * never read. Behind a ReLU half of the inputs are 0, and an observation of a ladder with 6
  * of 12 levels is as empty: at batch 1 a product costs what its weights cost to read.
  *
+ * A wide layer can be quantized: W_ji = s_i Q_ji and x_j = t q_j but for the rounding, Q
+ * and q words of 16 bits, s_i a column's step and t the input's. Then
+ *
+ *   y_i = s_i t (sum over j of Q_ji q_j) + b_i
+ *
+ * reads half the bytes, two products an instruction, and its sum is exact: with
+ * |Q| <= VECMAT_WEIGHT_MAX and sum |q_j| <= VECMAT_SUM_MAX it cannot leave 32 bits (Hoelder's
+ * inequality). The steps are the smallest that keep to this, so a weight is off by at most
+ * 1 / 16382 of its column's largest, an entry by at most half of t:
+ *   t = max(max |x_j| / VECMAT_ENTRY_MAX, sum |x_j| / (VECMAT_SUM_MAX - n)).
+ *
  * There is a kernel per instruction set; they differ in the last bits, as fused products
  * and other orders of summation do. A kernel's result depends on its arguments alone.
  *
@@ -20,13 +31,36 @@
 #define NN_VECMAT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define VECMAT_LANES 16 /* floats; the widest vector there is */
+#define VECMAT_BLOCK 32 /* words of 16 bits of such a vector */
+
+#define VECMAT_WEIGHT_MAX 8191 /* 8191 * 2^18 < 2^31 */
+#define VECMAT_ENTRY_MAX 32767
+#define VECMAT_SUM_MAX (1 << 18)
+
+/* A quantized layer; views into the caller's memory. */
+struct vecmat_quant {
+    const int16_t *q;         /* (in, pad); column i is word vecmat_word(i) of a row */
+    const float *step, *bias; /* (pad) */
+    int pad;                  /* a multiple of VECMAT_BLOCK */
+};
+
+/* A quantized input: what is not 0. */
+struct vecmat_entries {
+    const int *at;    /* from nonzero */
+    const int16_t *q; /* from quantize */
+    float step;
+    int n;
+};
 
 struct vecmat_kernel {
-    const char *isa; /* "avx512", "avx2", "base" */
+    const char *isa; /* "avx512" (with VNNI), "avx2", "base" */
 
-    /* Ascending places of what is not 0 in x (n), into at (n). Their number. */
+    /* Ascending places of what is not 0 in x (n) and a 0 behind them, into at
+     * (n + VECMAT_LANES). Their number. */
     int (*nonzero)(int *at, const float *x, int n);
 
     /* y (pad) from W (in, pad), b (pad) and the n places `at` of x; relu: negative results
@@ -34,11 +68,19 @@ struct vecmat_kernel {
     void (*affine)(float *y, const float *w, const float *b, const float *x,
                    const int *at, int n, int pad, bool relu);
 
-    /* p_i = e^(x_i - top) / sum over n (a multiple of VECMAT_LANES) entries, top the largest
-     * x; 0 where x is -inf or 87 below top. *sum is the sum of e^(x_i - top). Returns top. A
-     * NaN, or +inf, makes every p NaN. A relative error of
-     * 5e-7, and of the rounding of x_i - top. p may be x. */
-    float (*softmax)(float *p, float *sum, const float *x, int n);
+    /* What is not 0 in x (n <= 2^16), in the order of nonzero, and a 0 behind it, into q
+     * (n + VECMAT_LANES). The step; NaN when x is not finite. */
+    float (*quantize)(int16_t *q, const float *x, int n);
+
+    /* y (pad) as affine does. */
+    void (*quant_affine)(float *y, const struct vecmat_quant *m,
+                         const struct vecmat_entries *x, bool relu);
+
+    /* p_i = e^(x_i - top) / sum over the n (<= 64, a multiple of VECMAT_LANES) entries whose
+     * bit is set in the mask, top the largest of these x; 0 where the bit is not set and where
+     * x is 87 below top. *sum is the sum of e^(x_i - top). Returns top. A NaN, or +inf, makes
+     * every p NaN. A relative error of 5e-7, and of the rounding of x_i - top. p may be x. */
+    float (*softmax)(float *p, float *sum, const float *x, int n, uint64_t mask);
 };
 
 /* The i-th kernel that this CPU can run, the fastest first; NULL behind the last. */
@@ -49,5 +91,10 @@ int vecmat_pad(int n);
 
 /* wt (in, vecmat_pad(out)) from a layer's w (out, in). */
 void vecmat_pack(float *wt, const float *w, int in, int out);
+
+/* q (in, pad) and step (pad) of a layer's w (out, in); pad = vecmat_quant_pad(out). */
+void vecmat_quant_pack(int16_t *q, float *step, const float *w, int in, int out);
+int vecmat_quant_pad(int n); /* n rounded up to whole blocks */
+int vecmat_word(int column); /* where in its row */
 
 #endif

@@ -202,7 +202,7 @@ int graft_pack_decide(struct policy_choice *out, float *share, const struct graf
 
     alignas(ALIGN) float y[VECMAT_LANES], v[VECMAT_LANES], s[VECMAT_LANES];
     float gate[NORGA_EXPERTS_MAX], critics[NORGA_EXPERTS_MAX];
-    int at[MIX_IN_MAX];
+    int at[MIX_IN_MAX + VECMAT_LANES];
     const struct vecmat_kernel *k = p->kernel;
     const struct layer *l = &p->scores;
     struct sparse in = {obs, at, k->nonzero(at, obs, p->cfg.base.obs_dim)};

@@ -197,11 +197,16 @@ static int give_up(struct policy_choice *out, uint32_t mask, int actions)
     return ERR_NUMERIC;
 }
 
+/* without a branch, which nobody could predict */
 static int most_likely(const float *prob, int actions)
 {
     int best = 0;
-    for (int a = 1; a < actions; a++)
-        if (prob[a] > prob[best]) best = a;
+    float most = prob[0];
+    for (int a = 1; a < actions; a++) {
+        bool more = prob[a] > most;
+        best = more ? a : best;
+        most = more ? prob[a] : most;
+    }
     return best;
 }
 
@@ -223,15 +228,20 @@ static int sample(const float *prob, int actions, double u)
 int policy_settle(struct policy_choice *c, const float *logits, float lse, uint32_t mask,
                   int actions, double u)
 {
-    bool finite = isfinite(c->value) && isfinite(lse);
-    for (int a = 0; finite && a < actions; a++)
-        finite = !in_mask(mask, a) || isfinite(logits[a]);
-    for (int k = 0; finite && k < POLICY_GATES; k++)
-        finite = isfinite(c->gate[k]);
-    if (!finite) return give_up(c, mask, actions);
+    /* 0, or NaN when one of them is not finite */
+    float odd = 0.0f * c->value + 0.0f * lse, entropy = 0.0f;
+    for (int k = 0; k < POLICY_GATES; k++)
+        odd += 0.0f * c->gate[k];
+    if (odd != 0.0f) return give_up(c, mask, actions);
 
-    for (int a = 0; a < actions; a++)
-        if (c->prob[a] > 0.0f) c->entropy += c->prob[a] * (lse - logits[a]);
+    for (int a = 0; a < actions; a++) {
+        float x = in_mask(mask, a) ? logits[a] : lse;
+        odd += 0.0f * x;
+        entropy += c->prob[a] > 0.0f ? c->prob[a] * (lse - x) : 0.0f;
+    }
+    if (odd != 0.0f) return give_up(c, mask, actions);
+
+    c->entropy = entropy;
     c->action = u < 0.0 ? most_likely(c->prob, actions) : sample(c->prob, actions, u);
     c->logp = logits[c->action] - lse;
     return 0;

@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Offsets of a packed layer's weights (in, pad) and bias (pad). */
+/* Offsets of a packed layer's weights (in, pad), steps (pad) if it is quantized, and bias
+ * (pad), in floats. */
 struct layer {
-    size_t w, b;
+    size_t w, step, b, end;
     int in, out, pad;
+    bool quantized;
 };
 
 /* An actor or a critic: its experts one behind the other. */
@@ -40,14 +42,28 @@ struct swift {
 };
 
 enum { ALIGN = 64, WIDEST = MIX_HIDDEN_MAX + VECMAT_LANES, GATES = 2 * MIX_EXPERTS_MAX };
+_Static_assert(MIX_HIDDEN_MAX % VECMAT_BLOCK == 0, "hidden layers fill whole blocks");
 _Static_assert(MIX_EXPERTS_MAX % VECMAT_LANES == 0, "gates fill whole vectors");
 _Static_assert(POLICY_ACTIONS <= VECMAT_LANES, "a head is one vector");
 
-static size_t place(struct layer *l, size_t at, int in, int out)
+/* Of the routers and of a head: every bit counts where a few numbers are compared. */
+static struct layer exact(size_t at, int in, int out)
 {
-    *l = (struct layer){.w = at, .in = in, .out = out, .pad = vecmat_pad(out)};
-    l->b = at + (size_t)in * (size_t)l->pad;
-    return l->b + (size_t)l->pad;
+    struct layer l = {.w = at, .in = in, .out = out, .pad = vecmat_pad(out)};
+    l.b = at + (size_t)in * (size_t)l.pad;
+    l.end = l.b + (size_t)l.pad;
+    return l;
+}
+
+static struct layer quantized(size_t at, int in, int out)
+{
+    struct layer l = {
+        .w = at, .in = in, .out = out, .pad = vecmat_quant_pad(out), .quantized = true};
+    size_t pad = (size_t)l.pad;
+    l.step = at + (size_t)in * pad / 2; /* two words take a float's place */
+    l.b = l.step + pad;
+    l.end = l.b + pad;
+    return l;
 }
 
 static uint64_t all_of(const struct mix_cfg *c)
@@ -58,9 +74,12 @@ static uint64_t all_of(const struct mix_cfg *c)
 static struct net net_of(struct mix_cfg cfg)
 {
     struct net n = {.cfg = cfg, .idle = all_of(&cfg)};
-    for (int l = 0; l <= cfg.layers; l++)
-        n.expert_n = place(&n.layer[l], n.expert_n, l ? cfg.hidden : cfg.in,
-                           l < cfg.layers ? cfg.hidden : cfg.out);
+    for (int l = 0; l < cfg.layers; l++) {
+        n.layer[l] = quantized(n.expert_n, l ? cfg.hidden : cfg.in, cfg.hidden);
+        n.expert_n = n.layer[l].end;
+    }
+    n.layer[cfg.layers] = exact(n.expert_n, cfg.hidden, cfg.out);
+    n.expert_n = n.layer[cfg.layers].end;
     return n;
 }
 
@@ -74,18 +93,30 @@ static size_t place_routers(struct swift *s)
     const struct mix_cfg *a = &s->actor.cfg, *c = &s->critic.cfg;
     s->critic.gates = a->route == MIX_SINGLE ? 0 : a->experts;
     int gates = s->critic.gates + (c->route == MIX_SINGLE ? 0 : c->experts);
-    return gates ? place(&s->routers, 0, a->in, gates) : 0;
+    if (gates) s->routers = exact(0, a->in, gates);
+    return s->routers.end;
 }
 
+static bool all_finite(const float *x, size_t n)
+{
+    bool finite = true;
+    for (size_t i = 0; i < n; i++)
+        finite = finite && isfinite(x[i]);
+    return finite;
+}
+
+/* Are all weights finite? Those that are not are not packed. */
 static bool pack_layer(const struct layer *l, float *to, const float *w, const float *b)
 {
-    vecmat_pack(to + l->w, w, l->in, l->out);
+    size_t in = (size_t)l->in, out = (size_t)l->out;
+    if (!all_finite(w, in * out) || !all_finite(b, out)) return false;
+    if (l->quantized)
+        vecmat_quant_pack((int16_t *)(to + l->w), to + l->step, w, l->in, l->out);
+    else
+        vecmat_pack(to + l->w, w, l->in, l->out);
     memset(to + l->b, 0, sizeof *to * (size_t)l->pad);
-    memcpy(to + l->b, b, sizeof *to * (size_t)l->out);
-    bool finite = true;
-    for (size_t i = l->w; i < l->b + (size_t)l->pad; i++)
-        finite = finite && isfinite(to[i]);
-    return finite;
+    memcpy(to + l->b, b, sizeof *to * out);
+    return true;
 }
 
 /* Returns which experts have finite weights. */
@@ -203,57 +234,104 @@ const char *swift_isa(const struct swift *s)
     return s->kernel->isa;
 }
 
-/* An input and where it is not zero. */
-struct sparse {
-    const float *x;
-    const int *at;
-    int n;
-};
-
-/* gate (pad of experts) from the routers' outputs g; the choice. Without a router: expert 0
- * with gate 1. */
-static int route(float *gate, const struct vecmat_kernel *k, const struct net *n,
-                 const float *g)
+/* The first idle expert with the largest output of its router, g; without a branch, as nobody
+ * can predict which it is. */
+static int choose(const struct net *n, const float *g)
 {
-    gate[0] = 1.0f;
     if (n->cfg.route == MIX_SINGLE) return 0;
-    int experts = n->cfg.experts, pad = vecmat_pad(experts);
-    for (int e = 0; e < pad; e++)
-        gate[e] = n->idle >> e & 1 ? g[n->gates + e] : -INFINITY;
-    int chosen = act_argmax(gate, experts);
-    float sum;
-    k->softmax(gate, &sum, gate, pad);
+    g += n->gates;
+    int chosen = __builtin_ctzll(n->idle);
+    float top = g[chosen];
+    for (int e = chosen + 1; e < n->cfg.experts; e++) {
+        bool more = n->idle >> e & 1 && g[e] > top;
+        chosen = more ? e : chosen;
+        top = more ? g[e] : top;
+    }
     return chosen;
 }
 
-/* y (pad of the head) of one expert */
-static void expert(float *y, const struct vecmat_kernel *k, const struct net *n,
-                   int which, struct sparse in)
+/* gate (vecmat_pad of experts), 0 for busy ones. Without a router: 1 for expert 0. */
+static void gates(float *gate, const struct vecmat_kernel *k, const struct net *n,
+                  const float *g)
 {
-    alignas(ALIGN) float hidden[2][WIDEST];
-    int at[WIDEST];
-    const float *theta = n->theta + n->expert_n * (size_t)which;
-    for (int l = 0; l <= n->cfg.layers; l++) {
-        const struct layer *v = &n->layer[l];
-        bool head = l == n->cfg.layers;
-        float *to = head ? y : hidden[l & 1];
-        k->affine(to, theta + v->w, theta + v->b, in.x, in.at, in.n, v->pad, !head);
-        if (!head) in = (struct sparse){to, at, k->nonzero(at, to, v->out)};
-    }
+    gate[0] = 1.0f;
+    if (n->cfg.route == MIX_SINGLE) return;
+    float sum;
+    k->softmax(gate, &sum, g + n->gates, vecmat_pad(n->cfg.experts), n->idle);
 }
 
-/* The dense routes. A head's whole vector is written, so each expert's outputs may lie
- * where the padding of the one before it was. */
-static void run_all(float *y, const float *gate, const struct vecmat_kernel *k,
-                    const struct net *n, struct sparse in)
+/* One expert on its way from layer to layer. */
+struct pass {
+    const struct net *net;
+    const float *theta;       /* of the expert */
+    struct vecmat_entries in; /* of the next hidden layer; the observation at first */
+    alignas(ALIGN) float hidden[WIDEST];
+    alignas(ALIGN) float y[VECMAT_LANES]; /* of the head */
+    int at[WIDEST];
+    int16_t q[WIDEST];
+};
+
+static void enter(struct pass *p, const struct net *n, int expert,
+                  const struct vecmat_entries *obs)
 {
-    float e[(MIX_EXPERTS_MAX + 1) * VECMAT_LANES];
+    p->net = n;
+    p->theta = n->theta + n->expert_n * (size_t)expert;
+    p->in = *obs;
+}
+
+static void hidden_layer(struct pass *p, const struct vecmat_kernel *k, int l)
+{
+    const struct layer *v = &p->net->layer[l];
+    struct vecmat_quant m = {(const int16_t *)(p->theta + v->w), p->theta + v->step,
+                             p->theta + v->b, v->pad};
+    k->quant_affine(p->hidden, &m, &p->in, true);
+}
+
+static void hand_on(struct pass *p, const struct vecmat_kernel *k)
+{
+    p->in.at = p->at;
+    p->in.q = p->q;
+    p->in.step = k->quantize(p->q, p->hidden, p->net->cfg.hidden);
+    p->in.n = k->nonzero(p->at, p->hidden, p->net->cfg.hidden);
+}
+
+static void head(struct pass *p, const struct vecmat_kernel *k)
+{
+    const struct layer *v = &p->net->layer[p->net->cfg.layers];
+    int n = k->nonzero(p->at, p->hidden, v->in);
+    k->affine(p->y, p->theta + v->w, p->theta + v->b, p->hidden, p->at, n, v->pad, false);
+}
+
+/* n experts layer by layer: the processor works on one while it waits for another. */
+static void run(struct pass *p, int n, const struct vecmat_kernel *k)
+{
+    for (int l = 0; n && l < p->net->cfg.layers; l++) {
+        for (int i = 0; l && i < n; i++)
+            hand_on(&p[i], k);
+        for (int i = 0; i < n; i++)
+            hidden_layer(&p[i], k, l);
+    }
+    for (int i = 0; i < n; i++)
+        head(&p[i], k);
+}
+
+static bool is_dense(const struct net *n)
+{
+    return n->cfg.route == MIX_DENSE || n->cfg.route == MIX_DENSE_PROBS;
+}
+
+/* y (VECMAT_LANES) of the dense routes */
+static void run_dense(float *y, const float *gate, const struct vecmat_kernel *k,
+                      const struct net *n, const struct vecmat_entries *obs)
+{
+    float e[MIX_EXPERTS_MAX * VECMAT_LANES] = {0};
     int out = n->cfg.out, experts = n->cfg.experts;
+    struct pass p;
     for (int i = 0; i < experts; i++) {
-        if (n->idle >> i & 1)
-            expert(e + i * out, k, n, i, in);
-        else
-            memset(e + i * out, 0, sizeof *e * VECMAT_LANES);
+        if (!(n->idle >> i & 1)) continue;
+        enter(&p, n, i, obs);
+        run(&p, 1, k);
+        memcpy(e + i * out, p.y, sizeof *e * (size_t)out);
     }
     memset(y, 0, sizeof *y * VECMAT_LANES);
     if (n->cfg.route == MIX_DENSE_PROBS) {
@@ -265,46 +343,56 @@ static void run_all(float *y, const float *gate, const struct vecmat_kernel *k,
             y[j] += gate[i] * e[i * out + j];
 }
 
-/* y (VECMAT_LANES) of the whole mixture */
-static void run(float *y, const float *gate, int chosen, const struct vecmat_kernel *k,
-                const struct net *n, struct sparse in)
+/* y (VECMAT_LANES each) and gates of actor and critic, from the routers' outputs g */
+static void run_both(float y[2][VECMAT_LANES], float gate[2][MIX_EXPERTS_MAX],
+                     const struct swift *s, const float *g, const int chosen[2],
+                     const struct vecmat_entries *obs)
 {
-    if (n->cfg.route == MIX_DENSE || n->cfg.route == MIX_DENSE_PROBS) {
-        run_all(y, gate, k, n, in);
-        return;
+    const struct net *const nets[] = {&s->actor, &s->critic};
+    struct pass p[2];
+    int n = 0;
+    for (int i = 0; i < 2; i++)
+        if (!is_dense(nets[i])) enter(&p[n++], nets[i], chosen[i], obs);
+    run(p, n, s->kernel);
+    for (int i = n = 0; i < 2; i++) {
+        gates(gate[i], s->kernel, nets[i], g);
+        if (is_dense(nets[i])) {
+            run_dense(y[i], gate[i], s->kernel, nets[i], obs);
+            continue;
+        }
+        float scale = nets[i]->cfg.route == MIX_TOP1 ? gate[i][chosen[i]] : 1.0f;
+        for (int j = 0; j < VECMAT_LANES; j++)
+            y[i][j] = p[n].y[j] * scale;
+        n++;
     }
-    expert(y, k, n, chosen, in);
-    float scale = n->cfg.route == MIX_TOP1 ? gate[chosen] : 1.0f;
-    for (int j = 0; j < VECMAT_LANES; j++)
-        y[j] *= scale;
 }
 
 int swift_decide(struct policy_choice *out, const struct swift *s, const float *obs,
                  uint32_t mask, double u)
 {
-    alignas(ALIGN) float logits[VECMAT_LANES], value[VECMAT_LANES], prob[VECMAT_LANES];
-    alignas(ALIGN) float g[GATES], gate[MIX_EXPERTS_MAX], critics[MIX_EXPERTS_MAX];
-    int at[MIX_IN_MAX], actions = s->cfg.actions;
+    alignas(ALIGN) float y[2][VECMAT_LANES], prob[VECMAT_LANES];
+    alignas(ALIGN) float g[GATES + VECMAT_LANES], gate[2][MIX_EXPERTS_MAX];
+    int at[MIX_IN_MAX + VECMAT_LANES], actions = s->cfg.actions;
+    int16_t q[MIX_IN_MAX + VECMAT_LANES];
     const struct vecmat_kernel *k = s->kernel;
     const struct layer *r = &s->routers;
     *out = (struct policy_choice){0};
     if (!s->usable) return policy_settle(out, NULL, NAN, mask, actions, u);
 
-    struct sparse in = {obs, at, k->nonzero(at, obs, s->cfg.obs_dim)};
+    struct vecmat_entries in = {.at = at, .q = q};
+    in.n = k->nonzero(at, obs, s->cfg.obs_dim);
     if (r->pad)
         k->affine(g, s->block + r->w, s->block + r->b, obs, at, in.n, r->pad, false);
-    /* both at once: the processor works on one while it waits for the other */
-    out->expert = route(gate, k, &s->actor, g);
-    int critic = route(critics, k, &s->critic, g);
-    run(logits, gate, out->expert, k, &s->actor, in);
-    run(value, critics, critic, k, &s->critic, in);
-    out->value = value[0] * s->ret_std + s->ret_mean;
+    in.step = k->quantize(q, obs, s->cfg.obs_dim);
+    int chosen[] = {choose(&s->actor, g), choose(&s->critic, g)};
+    run_both(y, gate, s, g, chosen, &in);
 
-    for (int a = 0; a < VECMAT_LANES; a++)
-        prob[a] = a < actions && mask >> a & 1 ? logits[a] : -INFINITY;
-    float sum, top = k->softmax(prob, &sum, prob, VECMAT_LANES);
+    out->expert = chosen[0];
+    out->value = y[1][0] * s->ret_std + s->ret_mean;
+    mask &= UINT32_MAX >> (32 - actions);
+    float sum, top = k->softmax(prob, &sum, y[0], VECMAT_LANES, mask);
     memcpy(out->prob, prob, sizeof out->prob);
     for (int e = 0; e < s->cfg.experts && e < POLICY_GATES; e++)
-        out->gate[e] = gate[e];
-    return policy_settle(out, logits, top + logf(sum), mask, actions, u);
+        out->gate[e] = gate[0][e];
+    return policy_settle(out, y[0], top + logf(sum), mask, actions, u);
 }

@@ -1,3 +1,4 @@
-#include "vecmat_kernel_priv.h"
+#include "vecmat_quant_priv.h"
 
-const struct vecmat_kernel vecmat_avx512 = {"avx512", nonzero, affine, softmax};
+const struct vecmat_kernel vecmat_avx512 = {"avx512", nonzero,      affine,
+                                            quantize, quant_affine, softmax};

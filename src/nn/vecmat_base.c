@@ -1,3 +1,4 @@
-#include "vecmat_kernel_priv.h"
+#include "vecmat_quant_priv.h"
 
-const struct vecmat_kernel vecmat_base = {"base", nonzero, affine, softmax};
+const struct vecmat_kernel vecmat_base = {"base",   nonzero,      affine,
+                                          quantize, quant_affine, softmax};

@@ -30,6 +30,13 @@ typedef float loose __attribute__((vector_size(4 * W), aligned(4), may_alias));
 #define FMA(a, b, c) ((a) * (b) + (c))
 #endif
 
+/* b where one of them is NaN */
+#if defined __AVX512F__
+#define MAX(a, b) ((vec)_mm512_max_ps((__m512)(a), (__m512)(b)))
+#else
+#define MAX(a, b) pick((a) > (b), a, b)
+#endif
+
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE vec splat(float x)
@@ -74,8 +81,9 @@ INLINE void block(float *y, const float *w, const float *b, const float *x, cons
     }
 
     for (int c = 0; c < v; c++) {
-        for (int r = 1; r < u; r++)
-            sum[c] += sum[r * v + c];
+        for (int half = u / 2; half; half /= 2)
+            for (int r = 0; r < half; r++)
+                sum[r * v + c] += sum[(r + half) * v + c];
         if (relu) sum[c] = pick(sum[c] < (vec){0}, (vec){0}, sum[c]);
         *(loose *)(y + c * W) = sum[c];
     }
@@ -95,7 +103,7 @@ static void affine(float *y, const float *w, const float *b, const float *x,
         block(y + c, w + c, b + c, x, at, n, pad, relu, 2, 4);
         c += 2 * W;
     }
-    if (c + W <= pad) block(y + c, w + c, b + c, x, at, n, pad, relu, 1, 4);
+    if (c + W <= pad) block(y + c, w + c, b + c, x, at, n, pad, relu, 1, 8);
 }
 
 /* Places are counted without a branch: which unit is active is as good as a coin's toss. */
@@ -118,6 +126,7 @@ static int nonzero(int *at, const float *x, int n)
         at[found] = i;
         found += x[i] != 0.0f;
     }
+    at[found] = 0;
     return found;
 }
 
@@ -174,16 +183,30 @@ INLINE float total(vec v)
 #endif
 }
 
-static float softmax(float *p, float *sum, const float *x, int n)
+/* Lanes i .. of x whose bit is set in the mask, -inf in the others. */
+INLINE vec chosen_lanes(const float *x, int i, uint64_t mask)
 {
-    vec most = load(x), all = {0};
+#if defined __AVX512F__
+    return (vec)_mm512_mask_loadu_ps(_mm512_set1_ps(-__builtin_inff()),
+                                     (__mmask16)(mask >> i), x + i);
+#else
+    ivec set;
+    for (int k = 0; k < W; k++)
+        set[k] = -(int32_t)(mask >> (i + k) & 1);
+    return pick(set, load(x + i), splat(-__builtin_inff()));
+#endif
+}
+
+static float softmax(float *p, float *sum, const float *x, int n, uint64_t mask)
+{
+    vec most = chosen_lanes(x, 0, mask), all = {0};
     for (int i = W; i < n; i += W) {
-        vec v = load(x + i);
+        vec v = chosen_lanes(x, i, mask);
         most = pick(v > most, v, most);
     }
     float top = largest(most);
     for (int i = 0; i < n; i += W) {
-        vec e = exponential(load(x + i) - splat(top));
+        vec e = exponential(chosen_lanes(x, i, mask) - splat(top));
         *(loose *)(p + i) = e;
         all += e;
     }

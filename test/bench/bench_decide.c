@@ -2,14 +2,20 @@
  * of the actor, the same of the critic, softmax, choice. 256 views of viewers on a random
  * link, so that neither the caches nor the branch predictor know the answer.
  *
- * decide.* are told beside the plain twin (policy_decide through BLAS) and in GFLOP/s of
- * the products that a dense evaluation would need. */
+ * decide.* are told beside the plain twin (policy_decide through BLAS), in GFLOP/s of
+ * the products that a dense evaluation would need, and beside the time that reading the
+ * weights takes at the speed of the second-level cache, in which they lie. decide.agree_*
+ * compare the shipped policy's decisions with the plain twin's. */
 #include "abr/gen.h"
 #include "abr/player.h"
 #include "base/clock.h"
 #include "moe/swift.h"
+#include "nn/mlp.h"
+#include "nn/vecmat.h"
+#include "rl/ckpt.h"
 #include "serve/decide.h"
 #include "support/bench.h"
+#include "support/twin.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,6 +156,109 @@ static double operations(const struct policy_cfg *c)
     return 2 * (2 * (in * h + h * h) + (in * 2 * c->experts) + h * (c->actions + 1));
 }
 
+/* entries of x that are not 0 */
+static int count(const float *x, int n)
+{
+    int found = 0;
+    for (int i = 0; i < n; i++)
+        found += x[i] != 0.0f;
+    return found;
+}
+
+/* Bytes of weights, steps and biases that one expert's decision reads: as swift packs them */
+static double expert_bytes(const struct mix *m, int expert, const float *obs)
+{
+    const struct mix_cfg *c = &m->cfg;
+    struct mlp_cfg mlp = {c->in, c->hidden, c->layers, c->out};
+    float block[MIX_LAYERS_MAX][MIX_HIDDEN_MAX], *h[MIX_LAYERS_MAX], y[POLICY_ACTIONS];
+    for (int l = 0; l < c->layers; l++)
+        h[l] = block[l];
+    mlp_forward(y, h, &mlp, m->theta + mix_expert(c, expert).at, obs, 1);
+    double bytes = 4. * vecmat_pad(c->out) * (count(h[c->layers - 1], c->hidden) + 1);
+    for (int l = 0; l < c->layers; l++) {
+        int active = l ? count(h[l - 1], c->hidden) : count(obs, c->in);
+        bytes += vecmat_quant_pad(c->hidden) * (2. * active + 8);
+    }
+    return bytes;
+}
+
+/* the mean over the views; the critic's expert counts as if it were the actor's */
+static double decision_bytes(struct one *o)
+{
+    double bytes = 0;
+    for (int i = 0; i < VIEWS; i++) {
+        const float *obs = o->obs[i];
+        if (policy_decide(&o->choice, o->policy, o->ws, obs, 1, -1)) bench_fail("odd");
+        bytes += 4. * VECMAT_LANES * (count(obs, FEAT_FULL_DIM) + 1);
+        bytes += expert_bytes(o->policy->actor, o->choice.expert, obs);
+        bytes += expert_bytes(o->policy->critic, o->choice.expert, obs);
+    }
+    return bytes / VIEWS;
+}
+
+enum {
+    WIDE = 128,
+    DEEP = 1536
+}; /* 768 KB: more than the first level's, less than the second's */
+
+struct stream {
+    const struct vecmat_kernel *k;
+    float *w, x[DEEP], y[WIDE];
+    int at[DEEP + VECMAT_LANES];
+};
+
+static void run_stream(void *ctx)
+{
+    struct stream *s = ctx;
+    s->k->affine(s->y, s->w, s->x, s->x, s->at, DEEP, WIDE, false);
+}
+
+/* GB/s of weights that follow one another, no result of which anything waits for */
+static double cache_speed(void)
+{
+    struct stream *s = malloc(sizeof *s);
+    size_t n = (size_t)WIDE * DEEP;
+    if (!s || !(s->w = aligned_alloc(64, sizeof *s->w * n))) bench_fail("no memory");
+    s->k = vecmat_kernel(0);
+    for (size_t i = 0; i < n; i++)
+        s->w[i] = 1.0f;
+    for (int i = 0; i < DEEP; i++)
+        s->x[i] = 1.0f, s->at[i] = i;
+    double t[SAMPLES], best = INFINITY;
+    bench_time(t, SAMPLES, MIN_S, run_stream, s);
+    for (int i = 0; i < SAMPLES; i++)
+        best = fmin(best, t[i]);
+    free(s->w);
+    free(s);
+    return 1e-9 * (double)(sizeof(float) * n) / best;
+}
+
+static void the_bound(struct bench *b, struct one *o)
+{
+    char note[128];
+    double bytes = decision_bytes(o), speed = cache_speed();
+    snprintf(note, sizeof note, "%.0f KB of weights at %.0f GB/s", bytes / 1e3, speed);
+    bench_one(b, "bound_128", 1e-3 * bytes / speed, "us", note);
+}
+
+static void the_twin(struct bench *b)
+{
+    enum { RECORDED = 120000 };
+    struct err e = {0};
+    struct policy *p = ckpt_load("deploy/policy/moe.safetensors", NULL, NULL, NULL, &e);
+    if (!p) bench_fail("%s", e.detail);
+    struct twin t = twin_compare(p, RECORDED, 1);
+    char note[128];
+    snprintf(note, sizeof note, "%d of %d differ, %d of them by the expert",
+             t.other_level, t.views, t.other_expert);
+    bench_say("the shipped policy's decisions and their plain twin:");
+    bench_one(b, "agree", 100. * (t.views - t.other_level) / t.views, "%", note);
+    bench_one(b, "agree_prob", t.prob, "", "largest difference of a probability");
+    bench_one(b, "agree_logp", t.logp, "nats", "largest difference");
+    bench_one(b, "agree_value", t.value, "stddev", "largest difference");
+    policy_free(p);
+}
+
 static void the_decision(struct bench *b, double peak)
 {
     const struct bench_goal none = {0};
@@ -167,6 +276,7 @@ static void the_decision(struct bench *b, double peak)
     bench_one(b, "speedup_128", plain / fast, "x", "of the plain twin");
     snprintf(note, sizeof note, "as if dense; %.0f %% of the peak", 100 * rate / peak);
     bench_one(b, "rate_128", rate, "GFLOP/s", note);
+    the_bound(b, o);
     bench_one(b, "per_second", 1e6 / all, "1/s", "decisions of one core");
     one_free(o);
 }
@@ -206,6 +316,7 @@ int main(void)
     struct bench *b = bench_open("decide");
     double peak = bench_peak_gflops();
     the_decision(b, peak);
+    the_twin(b);
     growth(b);
     bench_close(b);
     return 0;

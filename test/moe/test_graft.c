@@ -173,6 +173,9 @@ START_TEST(hidden_layers_come_from_the_experts_in_use)
 }
 END_TEST
 
+/* what the 16 bits of the frozen policy's hidden layers (moe/swift.h) change in a probability */
+static const double QUANTIZED = 5e-4;
+
 START_TEST(the_pack_is_the_same_function)
 {
     static const enum mix_route routes[] = {MIX_TOP1, MIX_DENSE, MIX_SINGLE,
@@ -201,13 +204,13 @@ START_TEST(the_pack_is_the_same_function)
         ck_assert_int_eq(graft_pack_decide(&got, &share, pack, swift, x, mask, -1), 0);
         double m = 0;
         for (int a = 0; a < POLICY_ACTIONS; a++)
-            ck_assert_double_eq_tol((double)got.prob[a], (double)want.prob[a], 1e-5);
+            ck_assert_double_eq_tol((double)got.prob[a], (double)want.prob[a], QUANTIZED);
         for (int k = 0; k < POLICY_GATES; k++)
             ck_assert_double_eq_tol((double)got.gate[k], (double)want.gate[k], 1e-5);
         for (int j = 0; j < c.experts; j++)
             m += (double)want.gate[c.base.experts + j];
         ck_assert_double_eq_tol((double)share, m, 1e-5);
-        ck_assert_double_eq_tol((double)got.value, (double)want.value, 1e-4);
+        ck_assert_double_eq_tol((double)got.value, (double)want.value, 2e-3);
         levels |= 1 << got.action;
     }
     ck_assert(levels & (levels - 1));

@@ -40,6 +40,10 @@ static void random_obs(float *x, int n, struct rng *r)
         x[i] = rng_below(r, 2) ? (float)rng_normal(r) : 0.0f;
 }
 
+/* what rounding the hidden layers to 16 bits may change in a probability, and in entropy, logp
+ * and value */
+static const double QUANTIZED = 5e-4;
+
 /* how far the best is ahead of the second */
 static double lead(const float *x, int n, int best)
 {
@@ -49,9 +53,9 @@ static double lead(const float *x, int n, int best)
     return (double)x[best] - second;
 }
 
-static void equal_to_1e_5(double got, double want, const char *what)
+static void equal_to(double tol, double got, double want, const char *what)
 {
-    ck_assert_msg(fabs(got - want) <= 1e-5 * fmax(1.0, fabs(want)), "%s: %.9g, not %.9g",
+    ck_assert_msg(fabs(got - want) <= tol * fmax(1.0, fabs(want)), "%s: %.9g, not %.9g",
                   what, got, want);
 }
 
@@ -77,16 +81,16 @@ static void compare(const struct policy_cfg *c, int states, uint64_t seed)
         if (c->route != MIX_SINGLE && lead(want.gate, told, want.expert) < 1e-5) continue;
         ck_assert_int_eq(got.expert, want.expert);
         for (int a = 0; a < POLICY_ACTIONS; a++)
-            equal_to_1e_5((double)got.prob[a], (double)want.prob[a], "probability");
+            equal_to(QUANTIZED, (double)got.prob[a], (double)want.prob[a], "probability");
         for (int k = 0; k < POLICY_GATES; k++)
-            equal_to_1e_5((double)got.gate[k], (double)want.gate[k], "gate");
-        equal_to_1e_5((double)got.value, (double)want.value, "value");
-        equal_to_1e_5((double)got.entropy, (double)want.entropy, "entropy");
-        if (u < 0 && lead(want.prob, POLICY_ACTIONS, want.action) < 1e-5) continue;
+            equal_to(1e-5, (double)got.gate[k], (double)want.gate[k], "gate");
+        equal_to(2e-3, (double)got.value, (double)want.value, "value");
+        equal_to(QUANTIZED, (double)got.entropy, (double)want.entropy, "entropy");
+        if (u < 0 && lead(want.prob, POLICY_ACTIONS, want.action) < QUANTIZED) continue;
         ck_assert_msg(got.action == want.action || u >= 0, "state %d: level %d, not %d",
                       i, got.action, want.action);
         if (got.action == want.action)
-            equal_to_1e_5((double)got.logp, (double)want.logp, "logp");
+            equal_to(QUANTIZED, (double)got.logp, (double)want.logp, "logp");
         seen |= 1 << got.action;
         experts |= 1 << got.expert;
     }
@@ -225,8 +229,8 @@ static void break_each(struct policy *p, struct mix *net, struct swift *s, const
         if (net == p->actor) ck_assert_int_ne(got.expert, broken);
         ck_assert(net != p->actor || got.gate[broken] == 0.0f);
         for (int a = 0; a < POLICY_ACTIONS; a++)
-            equal_to_1e_5((double)got.prob[a], (double)want.prob[a], "probability");
-        equal_to_1e_5((double)got.value, (double)want.value, "value");
+            equal_to(QUANTIZED, (double)got.prob[a], (double)want.prob[a], "probability");
+        equal_to(2e-3, (double)got.value, (double)want.value, "value");
         net->theta[i] = keep;
         net->busy = 0;
     }

@@ -3,7 +3,9 @@
 #include <check.h>
 #include <math.h>
 
+#include "rl/ckpt.h"
 #include "support/alloc.h"
+#include "support/twin.h"
 
 static struct view make_view(void)
 {
@@ -122,6 +124,24 @@ START_TEST(deciding_allocates_nothing)
 }
 END_TEST
 
+/* Quantized weights are within what the online learner's ratio of two probabilities, clipped
+ * at 0.1 or more, does not see. `make bench` looks at more views. */
+START_TEST(the_shipped_policy_decides_as_its_plain_twin)
+{
+    struct err e = {0};
+    struct policy *p = ckpt_load("deploy/policy/moe.safetensors", NULL, NULL, NULL, &e);
+    ck_assert_msg(p, "%s", e.detail);
+    struct twin t = twin_compare(p, 20000, 7);
+    ck_assert_int_eq(t.views, 20000);
+    ck_assert_msg(t.other_level <= 20, "%d other levels", t.other_level);
+    ck_assert_msg(t.other_expert <= 2, "%d other experts", t.other_expert);
+    ck_assert_msg(t.prob < 1e-2 && t.logp < 2e-2 && t.value < 2e-2,
+                  "off by %g (probability), %g (logp), %g (value)", t.prob, t.logp,
+                  t.value);
+    policy_free(p);
+}
+END_TEST
+
 Suite *suite_serve_decide(void);
 Suite *suite_serve_decide(void)
 {
@@ -132,6 +152,7 @@ Suite *suite_serve_decide(void)
     tcase_add_test(t, samples_follow_the_distribution);
     tcase_add_test(t, broken_weights_answer_the_lowest_level_and_do_not_teach);
     tcase_add_test(t, deciding_allocates_nothing);
+    tcase_add_test(t, the_shipped_policy_decides_as_its_plain_twin);
     suite_add_tcase(s, t);
     return s;
 }
