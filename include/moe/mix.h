@@ -137,6 +137,9 @@ float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *w
 float mix_backward_gate(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
                         const float *dy, const struct mix_dues *dues);
 
+/* Bit k: an output of expert k in the last forward was not finite. */
+uint64_t mix_unsound(const struct mix *m, const struct mix_ws *ws);
+
 /* Hidden activations (after ReLU) of the last forward, for plasticity diagnostics: (rows,
  * hidden), rows = samples that reached expert k, in the order of the batch; NULL when
  * none. Borrowed until the next forward. */

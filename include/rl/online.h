@@ -8,10 +8,19 @@
  * than `tolerance` below the best kept one) is rolled back and counted: both are then as
  * they were, and the steps that led there are gone.
  *
+ * Experts that fail alone: when an update leaves single experts not finite (ppo_sick, or their
+ * weights), these get their weights and moments of before the update back and are busy for the
+ * next `quarantine` updates (mix.h: nobody is routed to them, they do not learn), while the
+ * others keep what they learned. Only when no expert of actor or critic would be idle, or the
+ * failure has another place, all is undone. An operator may set an expert aside, too.
+ *
+ * Gates: ppo.h. After a kept update the rows of its batch are routed once with the weights before
+ * and once with those after it; how many go to another expert is counted.
+ *
  * Rewards are divided by the caller (abr/feat.h: feat_reward_scale), so that profiles weigh
  * alike.
  *
- * State: optimiser, normaliser, random streams and counters; neither the weights, which the
+ * State: optimiser, normaliser, random streams, gates, who is set aside, and counters; neither the weights, which the
  * caller saves as a policy, nor the buffered steps.
  *
  * Ownership: online owns its copy; online_policy is borrowed until the next
@@ -29,6 +38,7 @@ struct online_cfg {
     int capacity;     /* steps buffered at most */
     int max_age;      /* versions */
     double tolerance; /* of the check score, absolute */
+    int quarantine;   /* updates */
     uint64_t seed;
 };
 
@@ -50,6 +60,10 @@ struct online_trajectory {
 
 struct online_stats {
     uint64_t trajectories, steps, dropped_old, dropped_full, updates, rollbacks;
+    uint64_t quarantines;             /* experts put back and set aside */
+    uint64_t gate_resets, shifts;     /* by an operator; by an alarm */
+    uint64_t routed, rerouted;        /* rows compared; those that changed experts */
+    uint64_t actor_busy, critic_busy; /* bits: experts set aside */
     struct ppo_stats last;
     double check_score, check_best;
 };
@@ -68,6 +82,18 @@ int online_add(struct online *o, const struct online_trajectory *t);
 bool online_ready(const struct online *o);
 /* 1: new weights, version raised; 0: not enough steps; ERR_NUMERIC: rolled back. */
 int online_update(struct online *o);
+
+/* The gates learn again from now on. */
+void online_gate_reset(struct online *o);
+const struct gate *online_gate(const struct online *o, enum ppo_which which);
+/* For a start from weights whose gates had a state, but without a learner's state. */
+void online_gate_put(struct online *o, enum ppo_which which, const struct gate *g);
+
+/* Sets an expert aside for the next `updates` (0: it is back at once) and raises the version.
+ * ERR_RANGE for an expert that is not there, ERR_CONFLICT for the last idle one. */
+int online_set_aside(struct online *o, enum ppo_which which, int expert, int updates,
+                     struct err *e) __attribute__((warn_unused_result));
+
 const struct policy *online_policy(const struct online *o);
 void online_stats(const struct online *o, struct online_stats *out);
 

@@ -32,6 +32,11 @@
  * Tied heads: each network's heads start as expert 0's, their gradients are added up, and
  * one Adam step moves all alike.
  *
+ * Gates (moe/gate.h): an update is a round of the actor's gate and of the critic's. A latched
+ * gate's router noise is none, here and where the caller acts (ppo_gate_latched). While one is
+ * latched the batches' advantages are watched (rl/drift.h); an alarm resets both before the
+ * update.
+ *
  * A batch is arrays over steps in time order per trajectory; advantages and return
  * targets are computed by rl/gae.h before ppo_update. Advantages are normalised over the
  * batch, or per tag.
@@ -41,12 +46,15 @@
  * whatever the number.
  *
  * Errors: ERR_NUMERIC when a loss or gradient is not finite; the policy is then in an
- * undefined state and the caller restores its last good copy.
+ * undefined state and the caller restores its last good copy. If the failure lies in single
+ * experts, ppo_sick names them: all other weights are finite, part of the way, and can stay.
  * Threads: not shared. No allocation after ppo_new. */
 #ifndef RL_PPO_H
 #define RL_PPO_H
 
+#include "moe/gate.h"
 #include "moe/policy.h"
+#include "rl/drift.h"
 #include "rl/tutor.h"
 
 #include <stdbool.h>
@@ -68,10 +76,12 @@ struct ppo_cfg {
     int epochs, minibatch;
     int threads; /* 1 .. 3 */
     enum { PPO_NORM_NONE, PPO_NORM_BATCH, PPO_NORM_TAG } adv_norm;
-    int normalise_returns; /* running mean and std of returns */
-    double noise_std;      /* the authors' code's noise, 0 = none */
-    int critic_epochs;     /* of the ordinary critic when a privileged one gives the
+    int normalise_returns;  /* running mean and std of returns */
+    double noise_std;       /* the authors' code's noise, 0 = none */
+    int critic_epochs;      /* of the ordinary critic when a privileged one gives the
                             * advantages; 0 = epochs */
+    struct gate_cfg gate;   /* of actor and critic */
+    struct drift_cfg drift; /* what wakes latched gates */
 };
 
 struct ppo_cfg ppo_cfg_default(void);
@@ -104,7 +114,15 @@ struct ppo_stats {
     double grad_norm;
     double router_norm, critic_router_norm; /* mean gradient norm of the routers alone */
     int steps;                              /* gradient steps done */
+    struct {
+        int converged; /* experts */
+        bool latched;
+    } gate[2];          /* actor, critic: as the update left them */
+    double shift_level; /* largest CUSUM of the tags; 0 while no gate is latched */
+    int shift_tag;      /* the tag whose alarm reset the gates, -1: none */
 };
+
+enum ppo_which { PPO_ACTOR, PPO_CRITIC };
 
 struct ppo;
 
@@ -120,7 +138,18 @@ void ppo_set_imitate(struct ppo *p, double imitate);
 int ppo_update(struct ppo *p, const struct ppo_batch *batch, struct ppo_stats *stats)
     __attribute__((warn_unused_result));
 
-/* Optimiser, normaliser and rng state, for checkpoints: one flat block of bytes whose
+const struct gate *ppo_gate(const struct ppo *p, enum ppo_which which); /* borrowed */
+bool ppo_gate_latched(const struct ppo *p, enum ppo_which which);
+void ppo_gate_put(struct ppo *p, enum ppo_which which, const struct gate *g);
+void ppo_gate_reset(struct ppo *p); /* both, and the series that are watched */
+
+/* Experts in which the last update failed, as bits: their outputs or gradients were not
+ * finite. 0 when it did not fail, or failed elsewhere. */
+uint64_t ppo_sick(const struct ppo *p, enum ppo_which which);
+/* Takes the moments and the count of one expert out of a state of this learner. */
+void ppo_expert_put(struct ppo *p, const void *state, enum ppo_which which, int expert);
+
+/* Optimiser, normaliser, gates and rng state, for checkpoints: one flat block of bytes whose
  * size depends only on the configuration. */
 size_t ppo_state_size(const struct ppo *p);
 void ppo_state_get(const struct ppo *p, void *out);

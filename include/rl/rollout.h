@@ -53,6 +53,9 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
                             void *ctx, struct err *e);
 void rollout_free(struct rollout *r);
 
+/* Router noise from now on, of what acts and of the critic: cfg.router_noise or 0. */
+void rollout_set_router_noise(struct rollout *r, double actor, double critic);
+
 /* Steps every environment cfg.steps times, then values and advantages. */
 void rollout_collect(struct rollout *r, double gamma, double lambda,
                      struct rollout_stats *stats);

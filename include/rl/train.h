@@ -10,6 +10,9 @@
  * since online learning has nothing else. The privileged one is part of the training
  * state only.
  *
+ * Gates that latch (moe/gate.h) get no router noise from then on; flags and latches are part
+ * of the state.
+ *
  * Resuming: train_state_put into a loop of the same configuration, environments and
  * policy weights goes on bit for bit as if it had not been interrupted.
  *
@@ -53,6 +56,8 @@ bool train_done(const struct train *t);
 int64_t train_steps(const struct train *t);
 int train_iterate(struct train *t, struct train_row *row)
     __attribute__((warn_unused_result));
+
+const struct gate *train_gate(const struct train *t, enum ppo_which which);
 
 /* Size depends only on the configuration. */
 size_t train_state_size(const struct train *t);

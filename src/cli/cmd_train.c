@@ -160,6 +160,15 @@ static void trace_names(char *out, size_t n, const struct work *w)
     if (!w->n_corpora) snprintf(out, n, "none");
 }
 
+static void describe_gates(struct ckpt_meta *m, const struct work *w)
+{
+    char text[GATE_TEXT];
+    gate_text(text, train_gate(w->train, PPO_ACTOR), w->policy->actor->cfg.experts);
+    ckpt_meta_set(m, "gate.actor", "%s", text);
+    gate_text(text, train_gate(w->train, PPO_CRITIC), w->policy->critic->cfg.experts);
+    ckpt_meta_set(m, "gate.critic", "%s", text);
+}
+
 static void describe(struct ckpt_meta *m, const struct work *w)
 {
     char names[256];
@@ -185,6 +194,7 @@ static void describe(struct ckpt_meta *m, const struct work *w)
     }
     if (w->start) ckpt_meta_set(m, "start_crc32", "%08" PRIx32, w->start_crc);
     ckpt_meta_set(m, "recipe_crc32", "%08" PRIx32, vary_hash(&w->recipe));
+    if (w->train) describe_gates(m, w);
     ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);
 }
 

@@ -546,6 +546,19 @@ float mix_backward_gate(float *grad, int *used, const struct mix *m, struct mix_
     return loss;
 }
 
+uint64_t mix_unsound(const struct mix *m, const struct mix_ws *ws)
+{
+    uint64_t bits = 0;
+    size_t out = (size_t)m->cfg.out;
+    for (int k = 0; k < m->cfg.experts; k++) {
+        struct span s = span_of(ws, k);
+        const float *y = ws->y + (size_t)s.at * out;
+        for (size_t i = 0; i < (size_t)s.count * out; i++)
+            if (!isfinite(y[i])) bits |= (uint64_t)1 << k;
+    }
+    return bits;
+}
+
 const float *mix_hidden(const struct mix_ws *ws, int k, int layer, int *rows)
 {
     assert(k >= 0 && k < ws->cfg.experts && layer >= 0 && layer < ws->cfg.layers);

@@ -17,6 +17,8 @@ struct online {
     void *check_ctx;
     struct online_stats stats;
     struct buffer *buffer;
+    int32_t aside[2][MIX_EXPERTS_MAX]; /* updates that an expert still stays busy */
+    int *chosen[2];                    /* by the actor before and after an update */
 };
 
 struct online_cfg online_cfg_default(void)
@@ -27,6 +29,7 @@ struct online_cfg online_cfg_default(void)
         .capacity = 16384,
         .max_age = 8,
         .tolerance = 0.05,
+        .quarantine = 10,
         .seed = 1,
     };
     c.ppo.lr = 3e-4;
@@ -56,7 +59,9 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
     o->buffer = buffer_new(cfg->capacity, start->cfg.obs_dim, e);
     if (!o->ppo || !o->critic_ws || !o->buffer) goto failed;
     o->kept_state = malloc(ppo_state_size(o->ppo));
-    if (!o->kept_state) goto failed;
+    for (int i = 0; i < 2; i++)
+        o->chosen[i] = calloc((size_t)cfg->capacity, sizeof *o->chosen[i]);
+    if (!o->kept_state || !o->chosen[0] || !o->chosen[1]) goto failed;
 
     if (check) o->stats.check_score = o->stats.check_best = check(ctx, o->policy);
     return o;
@@ -71,6 +76,8 @@ void online_free(struct online *o)
 {
     if (!o) return;
     buffer_free(o->buffer);
+    free(o->chosen[0]);
+    free(o->chosen[1]);
     free(o->kept_state);
     mix_ws_free(o->critic_ws);
     ppo_free(o->ppo);
@@ -108,23 +115,108 @@ static void value(void *ctx, float *v, const float *obs, int n)
         v[i] = v[i] * o->policy->ret_std + o->policy->ret_mean;
 }
 
-static bool all_finite(const struct mix *m)
+static bool all_finite(const struct mix *m, struct mix_range r)
 {
-    for (size_t i = 0; i < m->n; i++)
+    for (size_t i = r.at; i < r.at + r.n; i++)
         if (!isfinite(m->theta[i])) return false;
+    return true;
+}
+
+static struct mix *net_of(const struct policy *p, enum ppo_which which)
+{
+    return which == PPO_ACTOR ? p->actor : p->critic;
+}
+
+static bool none_idle(const struct mix *m, uint64_t busy)
+{
+    return !(~busy & UINT64_MAX >> (MIX_EXPERTS_MAX - m->cfg.experts));
+}
+
+/* Experts that the update left not finite. */
+static uint64_t failed(const struct online *o, enum ppo_which which)
+{
+    const struct mix *m = net_of(o->policy, which);
+    uint64_t bits = ppo_sick(o->ppo, which);
+    for (int k = 0; k < m->cfg.experts; k++)
+        if (!all_finite(m, mix_expert(&m->cfg, k))) bits |= (uint64_t)1 << k;
+    return bits;
+}
+
+static void set_busy(struct online *o)
+{
+    for (int w = 0; w < 2; w++) {
+        uint64_t bits = 0;
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++)
+            bits |= (uint64_t)(o->aside[w][k] > 0) << k;
+        net_of(o->policy, (enum ppo_which)w)->busy = bits;
+    }
+    o->stats.actor_busy = o->policy->actor->busy;
+    o->stats.critic_busy = o->policy->critic->busy;
+}
+
+/* Weights and moments of before the update. */
+static void put_back(struct online *o, enum ppo_which which, int expert)
+{
+    struct mix *m = net_of(o->policy, which);
+    struct mix_range r = mix_expert(&m->cfg, expert);
+    memcpy(m->theta + r.at, net_of(o->kept, which)->theta + r.at, r.n * sizeof(float));
+    ppo_expert_put(o->ppo, o->kept_state, which, expert);
+    o->aside[which][expert] = o->cfg.quarantine;
+    o->stats.quarantines++;
+}
+
+/* After an update: experts that failed alone are put back. Is all finite now? */
+static bool healed(struct online *o, int rc)
+{
+    uint64_t bits[2] = {failed(o, PPO_ACTOR), failed(o, PPO_CRITIC)};
+    bool single = bits[PPO_ACTOR] || bits[PPO_CRITIC];
+    if (rc && !single) return false;
+    if (single && o->cfg.ppo.tied_heads) return false; /* one head, many owners */
+    if (!isfinite(o->policy->ret_mean) || !isfinite(o->policy->ret_std)) return false;
+    for (int w = 0; w < 2; w++) {
+        const struct mix *m = net_of(o->policy, (enum ppo_which)w);
+        if (!all_finite(m, mix_router(&m->cfg)) || none_idle(m, m->busy | bits[w]))
+            return false;
+    }
+    for (int w = 0; w < 2; w++)
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++)
+            if (bits[w] >> k & 1) put_back(o, (enum ppo_which)w, k);
     return true;
 }
 
 /* Is the updated policy one that may be given out? */
 static bool acceptable(struct online *o)
 {
-    if (!all_finite(o->policy->actor) || !all_finite(o->policy->critic)) return false;
     if (!o->check) return true;
     double score = o->check(o->check_ctx, o->policy);
     o->stats.check_score = score;
     if (!(score >= o->stats.check_best - o->cfg.tolerance)) return false; /* NaN, too */
     o->stats.check_best = fmax(o->stats.check_best, score);
     return true;
+}
+
+static void count_rerouted(struct online *o, const struct ppo_batch *b)
+{
+    gate_choose(o->chosen[1], o->policy->actor, b->obs, b->n);
+    for (int i = 0; i < b->n; i++)
+        o->stats.rerouted += o->chosen[0][i] != o->chosen[1][i];
+    o->stats.routed += (uint64_t)b->n;
+}
+
+/* One update less to wait for those who were set aside before it. */
+static void serve_time(struct online *o)
+{
+    for (int w = 0; w < 2; w++)
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++)
+            if (o->aside[w][k] > 0) o->aside[w][k]--;
+}
+
+static void undo(struct online *o)
+{
+    policy_copy(o->policy, o->kept);
+    int rc = ppo_state_put(o->ppo, o->kept_state, ppo_state_size(o->ppo), NULL);
+    assert(rc == 0);
+    o->stats.rollbacks++;
 }
 
 int online_update(struct online *o)
@@ -136,19 +228,55 @@ int online_update(struct online *o)
 
     policy_copy(o->kept, o->policy);
     ppo_state_get(o->ppo, o->kept_state);
+    gate_choose(o->chosen[0], o->policy->actor, batch.obs, batch.n);
     int rc = ppo_update(o->ppo, &batch, &o->stats.last);
+    if (o->stats.last.shift_tag >= 0) o->stats.shifts++;
+    serve_time(o);
+    bool kept = healed(o, rc);
+    set_busy(o);
+    kept = kept && acceptable(o);
+    if (kept) count_rerouted(o, &batch);
     buffer_clear(o->buffer);
-    if (!rc && acceptable(o)) {
+    if (kept) {
         o->policy->version++;
         o->stats.updates++;
         return 1;
     }
-
-    policy_copy(o->policy, o->kept);
-    rc = ppo_state_put(o->ppo, o->kept_state, ppo_state_size(o->ppo), NULL);
-    assert(rc == 0);
-    o->stats.rollbacks++;
+    undo(o);
+    set_busy(o);
     return ERR_NUMERIC;
+}
+
+void online_gate_reset(struct online *o)
+{
+    ppo_gate_reset(o->ppo);
+    o->stats.gate_resets++;
+}
+
+const struct gate *online_gate(const struct online *o, enum ppo_which which)
+{
+    return ppo_gate(o->ppo, which);
+}
+
+void online_gate_put(struct online *o, enum ppo_which which, const struct gate *g)
+{
+    ppo_gate_put(o->ppo, which, g);
+}
+
+int online_set_aside(struct online *o, enum ppo_which which, int expert, int updates,
+                     struct err *e)
+{
+    const struct mix *m = net_of(o->policy, which);
+    if (expert < 0 || expert >= m->cfg.experts)
+        return err_field(e, ERR_RANGE, "expert", "%d is none of the %d experts", expert,
+                         m->cfg.experts);
+    if (updates > 0 && none_idle(m, m->busy | (uint64_t)1 << expert))
+        return err_field(e, ERR_CONFLICT, "expert",
+                         "%d is the last idle expert: somebody has to decide", expert);
+    o->aside[which][expert] = updates;
+    set_busy(o);
+    o->policy->version++;
+    return 0;
 }
 
 const struct policy *online_policy(const struct online *o)
@@ -163,13 +291,15 @@ void online_stats(const struct online *o, struct online_stats *out)
 
 size_t online_state_size(const struct online *o)
 {
-    return sizeof o->stats + ppo_state_size(o->ppo);
+    return sizeof o->stats + sizeof o->aside + ppo_state_size(o->ppo);
 }
 
 void online_state_get(const struct online *o, void *out)
 {
-    memcpy(out, &o->stats, sizeof o->stats);
-    ppo_state_get(o->ppo, (char *)out + sizeof o->stats);
+    char *at = out;
+    memcpy(at, &o->stats, sizeof o->stats);
+    memcpy(at + sizeof o->stats, o->aside, sizeof o->aside);
+    ppo_state_get(o->ppo, at + sizeof o->stats + sizeof o->aside);
 }
 
 int online_state_put(struct online *o, const void *in, size_t n, struct err *e)
@@ -178,8 +308,12 @@ int online_state_put(struct online *o, const void *in, size_t n, struct err *e)
         return err_set(e, ERR_CORRUPT,
                        "learner state has %zu bytes, this configuration needs %zu", n,
                        online_state_size(o));
-    int rc =
-        ppo_state_put(o->ppo, (const char *)in + sizeof o->stats, n - sizeof o->stats, e);
-    if (!rc) memcpy(&o->stats, in, sizeof o->stats);
-    return rc;
+    size_t head = sizeof o->stats + sizeof o->aside;
+    const char *at = in;
+    int rc = ppo_state_put(o->ppo, at + head, n - head, e);
+    if (rc) return rc;
+    memcpy(&o->stats, at, sizeof o->stats);
+    memcpy(o->aside, at + sizeof o->stats, sizeof o->aside);
+    set_busy(o);
+    return 0;
 }

@@ -10,31 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACTOR, CRITIC, TUTOR, NETS, TAGS_MAX = 64 };
-
-/* Of the actor's minibatch, per row: the distribution, its entropy, pi / pi_old. */
-struct ppo_scratch {
-    float *pi, *ln_pi; /* (minibatch, actions) */
-    float *entropy, *log_ratio, *ratio;
-    uint32_t *mask;
-};
-
-struct ppo {
-    struct ppo_cfg cfg;
-    struct policy *policy;
-    struct tutor *tutor;
-    int max_batch, nets;
-    struct ppo_net net[NETS];
-    struct tutor_scale returns;
-    struct ppo_scratch scratch;
-    float *advantage, *target, *tutor_target; /* (max_batch), normalised */
-    float *unit; /* (max_batch): what q is multiplied with to be normalised */
-
-    /* of the update that is running */
-    const struct ppo_batch *batch;
-    struct ppo_stats stats;
-    int rc[NETS];
-};
+enum { TAGS_MAX = 64 };
 
 struct ppo_cfg ppo_cfg_default(void)
 {
@@ -56,6 +32,8 @@ struct ppo_cfg ppo_cfg_default(void)
         .threads = 1,
         .adv_norm = PPO_NORM_TAG,
         .normalise_returns = 1,
+        .gate = gate_cfg_default(),
+        .drift = drift_cfg_default(),
     };
 }
 
@@ -101,8 +79,7 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tut
                                      tutor ? tutor->mix : NULL};
     for (p->nets = 0; p->nets < NETS && mixes[p->nets];) {
         int i = p->nets++;
-        if (ppo_net_init(&p->net[i], mixes[i], cfg->minibatch, max_batch, seed,
-                         (uint64_t)i, e)) {
+        if (ppo_net_init(&p->net[i], mixes[i], cfg, max_batch, seed, (uint64_t)i, e)) {
             ppo_free(p);
             return NULL;
         }
@@ -289,7 +266,8 @@ static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance,
     const int *order = l->order + at;
     const float *z = NULL;
     gather(l->x, p->batch->obs, order, n, c->in, c->in);
-    if (p->cfg.redraw_noise && p->cfg.router_noise > 0.0) {
+    bool redraw = p->cfg.redraw_noise && !ppo_net_latched(l, &p->cfg);
+    if (redraw && p->cfg.router_noise > 0.0) {
         ppo_net_draw_z(l, n, p->cfg.router_noise);
         z = l->z;
     } else if (p->batch->z) {
@@ -304,7 +282,10 @@ static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance,
     for (int i = 0; i < n; i++)
         actor_sample(l->dy + i * c->out, s, p, i, order[i],
                      weight_of(p->batch, order[i]) / whole);
-    if (!isfinite(s->loss)) return ERR_NUMERIC;
+    if (!isfinite(s->loss)) {
+        ppo_net_blame(l);
+        return ERR_NUMERIC;
+    }
 
     float aux;
     double norm = ppo_net_step(l, &p->cfg, p->cfg.lr, p->cfg.noise_gamma, &aux);
@@ -377,7 +358,8 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
     gather(l->x, p->batch->obs, order, n, obs_dim, c->in);
     if (which == TUTOR)
         gather(l->x + obs_dim, p->batch->priv, order, n, c->in - obs_dim, c->in);
-    bool noisy = which == CRITIC && p->cfg.router_noise > 0.0;
+    bool noisy =
+        which == CRITIC && p->cfg.router_noise > 0.0 && !ppo_net_latched(l, &p->cfg);
     if (noisy) ppo_net_draw_z(l, n, p->cfg.router_noise);
     mix_forward(l->y, NULL, NULL, l->net, l->ws, l->x, noisy ? l->z : NULL, n);
 
@@ -392,6 +374,10 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
         *error += d * d;
     }
     *loss = p->cfg.value_coef * sum;
+    if (!isfinite(sum)) {
+        ppo_net_blame(l);
+        return ERR_NUMERIC;
+    }
 
     float aux;
     double gamma = which == CRITIC && p->cfg.noise_critic ? p->cfg.noise_gamma : 0.0;
@@ -399,7 +385,7 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
     if (which == CRITIC)
         for (int k = 0; k < c->experts && k < 16; k++)
             p->stats.critic_share[k] += l->used[k];
-    return isfinite(sum) && isfinite(norm) ? 0 : ERR_NUMERIC;
+    return isfinite(norm) ? 0 : ERR_NUMERIC;
 }
 
 static double variance(const float *x, int n)
@@ -449,7 +435,11 @@ static int update_critic(struct ppo *p, int which)
 static void update_net(void *ctx, int i)
 {
     struct ppo *p = ctx;
+    const struct ppo_batch *b = p->batch;
+    bool own = i != TUTOR; /* the tutor has no gate */
+    if (own) ppo_net_begin(&p->net[i], &p->cfg, b->obs, b->tag, b->n);
     p->rc[i] = i == ACTOR ? update_actor(p) : update_critic(p, i);
+    if (own) ppo_net_end(&p->net[i]);
 }
 
 /* What the one-step advantage of the action taken leaves of its advantage: all of it where
@@ -544,9 +534,11 @@ int ppo_update(struct ppo *p, const struct ppo_batch *batch, struct ppo_stats *s
     p->stats = (struct ppo_stats){0};
     prepare_advantage(p);
     prepare_target(p);
+    ppo_gate_watch(p);
 
     pool_run(p->nets, p->cfg.threads, update_net, p);
 
+    ppo_gate_report(p);
     if (stats) *stats = p->stats;
     p->batch = NULL;
     for (int i = 0; i < p->nets; i++)
@@ -558,7 +550,7 @@ int ppo_update(struct ppo *p, const struct ppo_batch *batch, struct ppo_stats *s
 
 size_t ppo_state_size(const struct ppo *p)
 {
-    size_t n = sizeof p->returns;
+    size_t n = sizeof p->returns + sizeof p->drift;
     for (int i = 0; i < p->nets; i++)
         n += ppo_net_state_size(&p->net[i]);
     return n;
@@ -569,6 +561,8 @@ void ppo_state_get(const struct ppo *p, void *out)
     char *at = out;
     memcpy(at, &p->returns, sizeof p->returns);
     at += sizeof p->returns;
+    memcpy(at, &p->drift, sizeof p->drift);
+    at += sizeof p->drift;
     for (int i = 0; i < p->nets; i++)
         at = ppo_net_state_get(&p->net[i], at);
 }
@@ -582,6 +576,8 @@ int ppo_state_put(struct ppo *p, const void *in, size_t n, struct err *e)
     const char *at = in;
     memcpy(&p->returns, at, sizeof p->returns);
     at += sizeof p->returns;
+    memcpy(&p->drift, at, sizeof p->drift);
+    at += sizeof p->drift;
     for (int i = 0; i < p->nets; i++)
         at = ppo_net_state_put(&p->net[i], at);
     return 0;

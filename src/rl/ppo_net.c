@@ -6,18 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-int ppo_net_init(struct ppo_net *l, struct mix *net, int minibatch, int max_batch,
-                 uint64_t seed, uint64_t id, struct err *e)
+int ppo_net_init(struct ppo_net *l, struct mix *net, const struct ppo_cfg *cfg,
+                 int max_batch, uint64_t seed, uint64_t id, struct err *e)
 {
     const struct mix_cfg *c = &net->cfg;
-    size_t rows = (size_t)minibatch, in = (size_t)c->in, out = (size_t)c->out;
+    size_t before = cfg->gate.locality > 0.0 ? net->n : 0;
+    size_t rows = (size_t)cfg->minibatch, in = (size_t)c->in, out = (size_t)c->out;
     size_t experts = (size_t)c->experts;
 
     *l = (struct ppo_net){.net = net};
     rng_init(&l->rng, seed, id);
-    l->ws = mix_ws_new(c, minibatch, e);
+    l->ws = mix_ws_new(c, cfg->minibatch, e);
     if (!l->ws) return e ? e->code : ERR_MEMORY;
-    l->block = calloc(3 * net->n + rows * (in + experts + 2 * out), sizeof *l->block);
+    l->block =
+        calloc(3 * net->n + rows * (in + experts + 2 * out) + before, sizeof *l->block);
     l->steps = calloc(1 + experts, sizeof *l->steps);
     l->order = calloc((size_t)max_batch, sizeof *l->order);
     l->used = calloc(experts, sizeof *l->used);
@@ -31,6 +33,7 @@ int ppo_net_init(struct ppo_net *l, struct mix *net, int minibatch, int max_batc
     l->z = l->x + rows * in;
     l->y = l->z + rows * experts;
     l->dy = l->y + rows * out;
+    l->before = before ? l->dy + rows * out : NULL;
     return 0;
 }
 
@@ -41,6 +44,29 @@ void ppo_net_release(struct ppo_net *l)
     free(l->steps);
     free(l->block);
     mix_ws_free(l->ws);
+}
+
+bool ppo_net_latched(const struct ppo_net *l, const struct ppo_cfg *cfg)
+{
+    return gate_latched(&l->gate, &cfg->gate, l->net->cfg.experts);
+}
+
+void ppo_net_begin(struct ppo_net *l, const struct ppo_cfg *cfg, const float *x,
+                   const int *tag, int n)
+{
+    l->sick = 0;
+    gate_round(&l->gate, &cfg->gate, l->net, x, tag, n);
+    if (l->before) memcpy(l->before, l->net->theta, l->net->n * sizeof *l->before);
+}
+
+void ppo_net_end(struct ppo_net *l)
+{
+    if (l->before) gate_moved(&l->gate, l->net, l->before);
+}
+
+void ppo_net_blame(struct ppo_net *l)
+{
+    l->sick |= mix_unsound(l->net, l->ws);
 }
 
 void ppo_net_shuffle(struct ppo_net *l, int n)
@@ -131,13 +157,37 @@ static void step_expert(struct ppo_net *l, const struct ppo_cfg *cfg, int k,
         inject_noise(net->theta + trunk.at, trunk.n, cfg->noise_std, &l->rng);
 }
 
+static void blame_gradients(struct ppo_net *l)
+{
+    for (int k = 0; k < l->net->cfg.experts; k++) {
+        struct mix_range r = mix_expert(&l->net->cfg, k);
+        if (!isfinite(adam_sumsq(l->grad + r.at, r.n))) l->sick |= (uint64_t)1 << k;
+    }
+}
+
+/* A router that rests is not stepped; tied heads go on counting with it. */
+static void step_router(struct ppo_net *l, const struct ppo_cfg *cfg, bool still,
+                        const struct adam_cfg *adam, float scale)
+{
+    if (!still)
+        adam_range(l, mix_router(&l->net->cfg), &l->steps[0], adam, scale);
+    else if (is_tied(l, cfg))
+        ++l->steps[0];
+}
+
 double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
                     double gamma_noise, float *balance)
 {
     struct mix *net = l->net;
-    *balance = mix_backward(l->grad, l->used, net, l->ws, l->dy, (float)cfg->balance);
+    float toll[MIX_EXPERTS_MAX];
+    struct mix_dues dues =
+        gate_dues(toll, &l->gate, &cfg->gate, cfg->balance, net->cfg.experts);
+    *balance = mix_backward_gate(l->grad, l->used, net, l->ws, l->dy, &dues);
     double norm = sqrt(adam_sumsq(l->grad, net->n));
-    if (!isfinite(norm)) return norm;
+    if (!isfinite(norm)) {
+        blame_gradients(l);
+        return norm;
+    }
     struct mix_range router = mix_router(&net->cfg);
     l->router_norm += sqrt(adam_sumsq(l->grad + router.at, router.n));
 
@@ -146,7 +196,7 @@ double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
         scale = cfg->max_grad_norm / norm;
     struct adam_cfg adam = {lr, cfg->beta1, cfg->beta2, cfg->eps, cfg->weight_decay,
                             0,  0};
-    adam_range(l, router, &l->steps[0], &adam, (float)scale);
+    step_router(l, cfg, dues.still, &adam, (float)scale);
     for (int k = 0; k < net->cfg.experts; k++)
         step_expert(l, cfg, k, &adam, (float)scale, gamma_noise);
     if (is_tied(l, cfg)) step_tied_heads(l, &adam, (float)scale);
@@ -156,7 +206,8 @@ double ppo_net_step(struct ppo_net *l, const struct ppo_cfg *cfg, double lr,
 size_t ppo_net_state_size(const struct ppo_net *l)
 {
     return 2 * l->net->n * sizeof *l->m +
-           (1 + (size_t)l->net->cfg.experts) * sizeof *l->steps + sizeof l->rng;
+           (1 + (size_t)l->net->cfg.experts) * sizeof *l->steps + sizeof l->rng +
+           sizeof l->gate;
 }
 
 char *ppo_net_state_get(const struct ppo_net *l, char *out)
@@ -166,6 +217,7 @@ char *ppo_net_state_get(const struct ppo_net *l, char *out)
     memcpy(out, l->m, moments); /* m and v lie side by side */
     memcpy(out + moments, l->steps, steps);
     memcpy(out + moments + steps, &l->rng, sizeof l->rng);
+    memcpy(out + moments + steps + sizeof l->rng, &l->gate, sizeof l->gate);
     return out + ppo_net_state_size(l);
 }
 
@@ -176,5 +228,6 @@ const char *ppo_net_state_put(struct ppo_net *l, const char *in)
     memcpy(l->m, in, moments);
     memcpy(l->steps, in + moments, steps);
     memcpy(&l->rng, in + moments + steps, sizeof l->rng);
+    memcpy(&l->gate, in + moments + steps + sizeof l->rng, sizeof l->gate);
     return in + ppo_net_state_size(l);
 }

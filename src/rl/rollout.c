@@ -52,6 +52,7 @@ struct rollout {
     float *q, *prob;                   /* (n, actions), when actions are tried */
     float *shown;                      /* (n, actions), when there are teachers */
     double gamma;                      /* of the collect that is running */
+    double critic_noise;               /* std of the critic's z; the actor's is in cfg */
     float *logp, *reward, *value, *boot, *advantage, *target;
     uint32_t *mask;
     int *action, *tag;
@@ -171,6 +172,7 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
     struct rollout *r = calloc(1, sizeof *r);
     if (!r) goto memory;
     r->cfg = *cfg;
+    r->critic_noise = cfg->router_noise;
     r->policy = policy;
     r->tutor = tutor;
     r->n = cfg->envs * cfg->steps;
@@ -339,7 +341,7 @@ static void values(float *out, const struct rollout *r, struct block *b, const f
                    const int *tag, int rows, struct rng *rng)
 {
     const struct mix *critic = critic_of(r);
-    double std = r->tutor ? 0.0 : r->cfg.router_noise;
+    double std = r->tutor ? 0.0 : r->critic_noise;
     for (int at = 0; at < rows; at += CHUNK) {
         int n = rows - at < CHUNK ? rows - at : CHUNK;
         if (std > 0.0)
@@ -455,6 +457,12 @@ static void add_stats(struct rollout_stats *sum, const struct rollout *r)
     }
     for (int tag = 0; tag < ROLLOUT_TAGS; tag++)
         if (sum->steps[tag]) sum->reward[tag] /= sum->steps[tag];
+}
+
+void rollout_set_router_noise(struct rollout *r, double actor, double critic)
+{
+    r->cfg.router_noise = actor;
+    r->critic_noise = critic;
 }
 
 void rollout_collect(struct rollout *r, double gamma, double lambda,

@@ -107,6 +107,19 @@ static double scheduled(const struct train *t, double from, double to)
     return from;
 }
 
+/* A latched gate's router noise is none. */
+static void rest_with_the_gates(struct train *t)
+{
+    double z = t->cfg.rollout.router_noise;
+    rollout_set_router_noise(t->rollout, ppo_gate_latched(t->ppo, PPO_ACTOR) ? 0.0 : z,
+                             ppo_gate_latched(t->ppo, PPO_CRITIC) ? 0.0 : z);
+}
+
+const struct gate *train_gate(const struct train *t, enum ppo_which which)
+{
+    return ppo_gate(t->ppo, which);
+}
+
 int train_iterate(struct train *t, struct train_row *row)
 {
     const struct ppo_cfg *c = &t->cfg.ppo;
@@ -116,6 +129,8 @@ int train_iterate(struct train *t, struct train_row *row)
     ppo_set_entropy(t->ppo, entropy);
     ppo_set_imitate(t->ppo,
                     c->imitate + (t->cfg.imitate_end - c->imitate) * share_done(t));
+
+    rest_with_the_gates(t);
 
     struct train_row r = {.lr = lr, .entropy = entropy};
     rollout_collect(t->rollout, c->gamma, c->lambda, &r.rollout);
