@@ -68,7 +68,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench score ablation lab-data format policy merge-policy install clean help FORCE
+        fuzz bench score ablation routing lab-data format policy merge-policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -281,6 +281,10 @@ score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val 
 ablation: all ## the recipe with one change each, test/score/ablation.sh: STEPS=N SEEDS=5 JOBS=2
 	@STEPS="$(STEPS)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" OPTIONS="$(OPTIONS)" TABLE="$(TABLE)" \
 	    SHARED="$(SHARED)" OUT="$(OUT)" bash test/score/ablation.sh
+
+routing: all ## routers that settle, test/score/routing.sh: STEPS=N SEEDS=5 JOBS=2
+	@STEPS="$(STEPS)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" OPTIONS="$(OPTIONS)" TABLE="$(TABLE)" \
+	    SHARED="$(SHARED)" OUT="$(OUT)" bash test/score/routing.sh
 
 lab-data: ## real images for the labs (npm and Debian packages) into build/lab-data
 	@sh deploy/lab-data.sh build/lab-data

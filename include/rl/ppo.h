@@ -116,6 +116,9 @@ struct ppo_stats {
     int steps;                              /* gradient steps done */
     struct {
         int converged; /* experts */
+        double
+            moved; /* mean ||theta_t - theta_{t-1}|| of the experts; 0 unless locality or
+                        * latch is on */
         bool latched;
     } gate[2];          /* actor, critic: as the update left them */
     double shift_level; /* largest CUSUM of the tags; 0 while no gate is latched */

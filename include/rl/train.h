@@ -38,8 +38,13 @@ struct train_cfg {
     uint64_t seed;
 };
 
+#define TRAIN_PROBE 1000 /* states of the first rollout whose routes are watched */
+
 struct train_row {
     int64_t iteration, steps; /* after this iteration */
+    double
+        rerouted[2]; /* share of the probe's states that the update sent to another expert
+                         * of actor and critic */
     double lr, entropy;
     struct ppo_stats ppo;
     struct rollout_stats rollout;

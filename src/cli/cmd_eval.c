@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/cmd.h"
 #include "cli/eval_draws.h"
+#include "cli/eval_routing.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/opt.h"
@@ -31,7 +32,7 @@ struct work {
     char shipped_path[HOME_PATH];
     uint64_t seed;
     int threads, mu_draws, worst;
-    bool count_first, quiet;
+    bool count_first, quiet, routing;
 
     struct corpus *corpus;
     struct video *video;
@@ -337,6 +338,36 @@ static int judge_draws(struct work *w, struct out *o, struct err *e)
     return rc ? rc : out_finish(o, e);
 }
 
+static int tell_routing(struct work *w, struct out *o, struct err *e)
+{
+    struct eval_routing r = {.policies = &w->policies,
+                             .shipped = w->shipped,
+                             .profiles = w->profiles,
+                             .n_profiles = w->n_profiles,
+                             .emu = setup_emu(&w->setup),
+                             .corpus = w->corpus,
+                             .video = w->video};
+    int rc = eval_routing_run(o, &r, e);
+    return rc ? rc : out_finish(o, e);
+}
+
+static int check_routing(const struct work *w)
+{
+    if (w->routing && (w->gain || w->paired || w->mu_draws || w->exclude))
+        return opt_usage("eval",
+                         "--routing goes without --gain, --paired, --mu-draws and "
+                         "--exclude");
+    return -1;
+}
+
+static int play_and_report(struct work *w, struct out *o, struct err *e)
+{
+    if (w->routing) return tell_routing(w, o, e);
+    if (w->mu_draws) return judge_draws(w, o, e);
+    int rc = play(w, e);
+    return rc ? rc : report(w, o, e);
+}
+
 /* Weights are drawn instead of named: what does not go with that. Exit code, or -1. */
 static int check_draws(const struct work *w)
 {
@@ -355,8 +386,8 @@ static int check_draws(const struct work *w)
 static int run(struct work *w)
 {
     struct err e = {0};
-    w->n_profiles =
-        setup_profiles(w->profiles, &w->setup, w->gain ? "all" : "pensieve", &e);
+    w->n_profiles = setup_profiles(w->profiles, &w->setup,
+                                   w->gain || w->routing ? "all" : "pensieve", &e);
     if (w->n_profiles < 0) return opt_usage("eval", "%s: %s", e.field, e.detail);
     if (w->gain) {
         add_policy(w, w->gain);
@@ -364,6 +395,7 @@ static int run(struct work *w)
             add_policy(w, w->bars.item[i]);
     }
     int code = check_draws(w);
+    if (code < 0) code = check_routing(w);
     if (code < 0) code = check_policies(w);
     if (code >= 0) return code;
 
@@ -376,7 +408,7 @@ static int run(struct work *w)
     w->video = setup_video(&w->setup, &e);
     if (!w->video) goto out;
     interrupt_catch();
-    if (w->mu_draws ? judge_draws(w, o, &e) : play(w, &e) || report(w, o, &e)) goto out;
+    if (play_and_report(w, o, &e)) goto out;
     code = OPT_EXIT_DONE;
 out:
     if (code) fail(&e);
@@ -409,6 +441,11 @@ int cmd_eval(int argc, char **argv)
          "instead of profiles: N weights drawn from the simplex; how often each policy\n"
          "is not below the best of buffer, bola and mpc with the same weights",
          .i = &w.mu_draws, .lo = 0, .hi = DRAWS_MAX},
+        {"routing", NULL,
+         "instead of scores: which expert of moe, moe:FILE is chosen, by profile, and "
+         "what\n"
+         "the second and later policies change about it, in states the first one visits",
+         .flag = &w.routing},
         {"worst", "N", "of them the N worst are told", .i = &w.worst, .lo = 0,
          .hi = DRAWS_MAX},
         {"seed", "N", "of random, of drawn weights and of the bootstrap", .u64 = &w.seed},
@@ -423,9 +460,11 @@ int cmd_eval(int argc, char **argv)
             "Plays policies over traces in the deterministic emulator and prints their\n"
             "QoE per chunk, its parts, and bootstrap intervals.",
         .opts = opts,
-        .example = "abrd eval --policy buffer,mpc,oracle --profile all\n"
-                   "abrd eval --policy moe --mu-draws 200\n"
-                   "abrd eval --gain moe --traces DIR --video DIR --json -",
+        .example =
+            "abrd eval --policy buffer,mpc,oracle --profile all\n"
+            "abrd eval --policy moe --mu-draws 200\n"
+            "abrd eval --policy moe:old.safetensors,moe:new.safetensors --routing\n"
+            "abrd eval --gain moe --traces DIR --video DIR --json -",
     };
     int first = opt_parse(&cmd, argc, argv);
     if (first < 0) return opt_status(first);

@@ -36,6 +36,8 @@ void ppo_gate_report(struct ppo *p)
         const struct ppo_net *l = net_of(p, (enum ppo_which)i);
         p->stats.gate[i].converged = gate_converged(&l->gate, l->net->cfg.experts);
         p->stats.gate[i].latched = ppo_net_latched(l, &p->cfg);
+        for (int k = 0; k < l->net->cfg.experts; k++)
+            p->stats.gate[i].moved += (double)l->gate.moved[k] / l->net->cfg.experts;
     }
 }
 

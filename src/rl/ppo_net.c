@@ -10,7 +10,7 @@ int ppo_net_init(struct ppo_net *l, struct mix *net, const struct ppo_cfg *cfg,
                  int max_batch, uint64_t seed, uint64_t id, struct err *e)
 {
     const struct mix_cfg *c = &net->cfg;
-    size_t before = cfg->gate.locality > 0.0 ? net->n : 0;
+    size_t before = cfg->gate.locality > 0.0 || cfg->gate.latch ? net->n : 0;
     size_t rows = (size_t)cfg->minibatch, in = (size_t)c->in, out = (size_t)c->out;
     size_t experts = (size_t)c->experts;
 

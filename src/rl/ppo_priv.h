@@ -19,7 +19,7 @@ struct ppo_net {
     int *order, *used;
     struct rng rng;
     struct gate gate;
-    float *before; /* theta as the update began; NULL without locality loss */
+    float *before; /* theta as the update began; NULL when nobody asks */
     uint64_t sick; /* experts with an output or a gradient that was not finite */
 };
 

@@ -5,6 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Fixed states, and who is chosen in them: what an update changes about the routes. */
+struct probe {
+    int n;      /* 0 until the first rollout */
+    float *obs; /* (TRAIN_PROBE, obs_dim), owned */
+    int chosen[2][TRAIN_PROBE], before[2][TRAIN_PROBE]; /* actor, critic */
+};
+
 struct train {
     struct train_cfg cfg;
     struct policy *policy;
@@ -12,6 +19,7 @@ struct train {
     struct rollout *rollout;
     struct ppo *ppo;
     int64_t iteration, steps;
+    struct probe probe;
 };
 
 /* Streams of one seed: environments use their number, so the others are far away. */
@@ -62,6 +70,12 @@ struct train *train_new(const struct train_cfg *cfg, struct policy *policy,
     t->ppo = ppo_new(&cfg->ppo, policy, t->tutor, rc.envs * rc.steps,
                      stream(cfg, STREAM_PPO), e);
     if (!t->ppo) goto failed;
+    t->probe.obs =
+        malloc(TRAIN_PROBE * (size_t)policy->cfg.obs_dim * sizeof *t->probe.obs);
+    if (!t->probe.obs) {
+        err_set(e, ERR_MEMORY, "no memory for training");
+        goto failed;
+    }
     return t;
 
 failed:
@@ -72,6 +86,7 @@ failed:
 void train_free(struct train *t)
 {
     if (!t) return;
+    free(t->probe.obs);
     ppo_free(t->ppo);
     rollout_free(t->rollout);
     tutor_free(t->tutor);
@@ -120,6 +135,40 @@ const struct gate *train_gate(const struct train *t, enum ppo_which which)
     return ppo_gate(t->ppo, which);
 }
 
+static void route_probe(struct train *t)
+{
+    struct probe *p = &t->probe;
+    memcpy(p->before, p->chosen, sizeof p->before);
+    gate_choose(p->chosen[PPO_ACTOR], t->policy->actor, p->obs, p->n);
+    gate_choose(p->chosen[PPO_CRITIC], t->policy->critic, p->obs, p->n);
+}
+
+/* The first rollout after a start gives the states, spread over all of it. */
+static void take_probe(struct train *t, const struct ppo_batch *b)
+{
+    struct probe *p = &t->probe;
+    if (p->n) return;
+    size_t dim = (size_t)t->policy->cfg.obs_dim;
+    p->n = b->n < TRAIN_PROBE ? b->n : TRAIN_PROBE;
+    for (int i = 0; i < p->n; i++) {
+        size_t row = (size_t)((int64_t)i * b->n / p->n);
+        memcpy(p->obs + (size_t)i * dim, b->obs + row * dim, dim * sizeof *p->obs);
+    }
+    route_probe(t);
+}
+
+static void tell_rerouted(struct train *t, struct train_row *r)
+{
+    const struct probe *p = &t->probe;
+    route_probe(t);
+    for (int w = 0; w < 2; w++) {
+        int changed = 0;
+        for (int i = 0; i < p->n; i++)
+            changed += p->chosen[w][i] != p->before[w][i];
+        r->rerouted[w] = (double)changed / p->n;
+    }
+}
+
 int train_iterate(struct train *t, struct train_row *row)
 {
     const struct ppo_cfg *c = &t->cfg.ppo;
@@ -136,7 +185,9 @@ int train_iterate(struct train *t, struct train_row *row)
     rollout_collect(t->rollout, c->gamma, c->lambda, &r.rollout);
     struct ppo_batch batch;
     rollout_batch(t->rollout, &batch);
+    take_probe(t, &batch);
     int rc = ppo_update(t->ppo, &batch, &r.ppo);
+    tell_rerouted(t, &r);
 
     t->iteration++;
     t->steps += batch.n;

@@ -45,7 +45,7 @@ mkdir -p "$dir"
 
 # ---- training and scoring
 
-# train ARM SEED OPTION...: makes $dir/ARM-SEED.csv
+# train ARM SEED OPTION...: makes $dir/ARM-SEED.csv; the curve is in ARM-SEED.curve
 train()
 {
     local name=$1-$2 seed=$2
@@ -58,7 +58,7 @@ train()
         how+=(${OPTIONS:-} "$@")
         [ ! -f "$to.part" ] || how=(--resume "$to.part")
         "$abrd" train "${how[@]}" "${where[@]}" --threads 1 --quiet --out "$to" \
-            >"$dir/$name.log" 2>&1 &
+            --csv "$dir/$name.curve" >"$dir/$name.log" 2>&1 &
         # it saves what it has; a key press reaches it without us
         trap 'kill -INT $! 2>/dev/null || true' TERM
         wait $! || { wait $! || true; }
