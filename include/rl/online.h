@@ -64,6 +64,11 @@ struct online_stats {
     uint64_t gate_resets, shifts;     /* by an operator; by an alarm */
     uint64_t routed, rerouted;        /* rows compared; those that changed experts */
     uint64_t actor_busy, critic_busy; /* bits: experts set aside */
+    struct online_gate {
+        int experts, converged;
+        int64_t rounds;
+        bool latched;
+    } gate[2]; /* actor, critic: as they are now */
     struct ppo_stats last;
     double check_score, check_best;
 };

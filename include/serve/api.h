@@ -82,6 +82,8 @@ API_HANDLER(api_profile_put);
 API_HANDLER(api_profile_delete);
 API_HANDLER(api_policy_get);
 API_HANDLER(api_policy_weights);
+API_HANDLER(api_policy_gate);
+API_HANDLER(api_policy_expert);
 API_HANDLER(api_healthz);
 API_HANDLER(api_readyz);
 API_HANDLER(api_metrics);

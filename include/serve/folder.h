@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "moe/policy.h"
+#include "rl/ckpt.h"
 
 #include <stdbool.h>
 
@@ -31,8 +32,10 @@ int folder_open(struct folder *f, const char *dir, struct err *e)
 void folder_close(struct folder *f);
 
 /* The weights to start with, owned. When they come from a checkpoint *state (owned) is
- * the learner's; else NULL. fallback: the policy of the configuration, may be NULL. */
-struct policy *folder_policy(const struct folder *f, const char *fallback, void **state,
-                             size_t *state_n, const struct log *log, struct err *e);
+ * the learner's; else NULL. fallback: the policy of the configuration, may be NULL.
+ * meta: its metadata, may be NULL. */
+struct policy *folder_policy(const struct folder *f, const char *fallback,
+                             struct ckpt_meta *meta, void **state, size_t *state_n,
+                             const struct log *log, struct err *e);
 
 #endif

@@ -7,6 +7,9 @@
  * Trajectories of grown profiles go to their own learners (grown.h), whose turns and checkpoints
  * are taken along.
  *
+ * Operators' orders (gates that shall learn again, an expert set aside) are taken by any thread and
+ * carried out at the next turn; an expert set aside is a new version.
+ *
  * A checkpoint is policy.safetensors in the data folder, with the optimiser's state, so that a
  * restart learns on; the one before stays as policy.safetensors.prev.
  *
@@ -16,6 +19,7 @@
 #ifndef SERVE_LEARNER_H
 #define SERVE_LEARNER_H
 
+#include "rl/ckpt.h"
 #include "rl/online.h"
 #include "serve/bus.h"
 #include "serve/grown.h"
@@ -45,5 +49,18 @@ int learner_checkpoint(struct learner *l, struct err *e)
     __attribute__((warn_unused_result));
 
 void learner_stats(struct learner *l, struct online_stats *out);
+
+/* ---- any thread ---- */
+
+void learner_reset_gates(struct learner *l);
+/* As online_set_aside. ERR_CONFLICT is also told when the last idle one is already on order. */
+int learner_set_aside(struct learner *l, enum ppo_which which, int expert, int updates,
+                      struct err *e) __attribute__((warn_unused_result));
+
+/* ---- before the first turn ---- */
+
+/* Gates as the metadata of a checkpoint tell them (gate.actor, gate.critic), for a start without
+ * the learner's state. What is missing or of other experts is passed over. */
+void learner_gates(struct learner *l, const struct ckpt_meta *meta);
 
 #endif

@@ -212,6 +212,18 @@ void service_policy_info(struct policy_info *out, struct service *s);
 int service_policy_weights(void **out, size_t *n, struct service *s, struct err *e)
     __attribute__((warn_unused_result));
 
+/* ---- routers (moe/gate.h, rl/online.h) ---- */
+#define SERVICE_ASIDE_MAX 1000000
+
+/* Orders for the learner, which carries them out at its next turn. ERR_CONFLICT when nothing
+ * learns. Latched gates of actor and critic learn again: */
+int service_gate_reset(struct service *s, struct err *e)
+    __attribute__((warn_unused_result));
+/* An expert is busy for so many updates, 0: it is back. ERR_RANGE, ERR_CONFLICT: the last idle
+ * one. */
+int service_set_aside(struct service *s, bool critic, int expert, int updates,
+                      struct err *e) __attribute__((warn_unused_result));
+
 /* ---- seen from outside ---- */
 #define SERVICE_PROFILE_STATS 16 /* built-in, custom and the first named ones */
 /* What a grown profile has beside the common policy, and how it fares. */
@@ -232,6 +244,9 @@ struct service_stats {
     uint64_t store_queue, bus_queue;
     bool store_ok, draining, learning;
     uint64_t policy_version;
+    uint64_t actor_busy,
+        critic_busy; /* bits: experts of the published weights that nobody
+                                       * is routed to */
     struct online_stats learner;
     uint64_t expert_decisions[16];
     int n_profiles;

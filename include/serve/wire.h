@@ -42,6 +42,12 @@ int wire_reward(struct reward_in *out, const char *body, size_t n, struct err *e
     __attribute__((warn_unused_result));
 int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
+/* {reset: true} */
+int wire_gate(const char *body, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
+/* {updates} */
+int wire_aside(int *updates, const char *body, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
 /* Fills out->qoe alone. */
 int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));

@@ -21,6 +21,8 @@ void wire_put_reward(struct emit *o, const struct reward_out *r);
 void wire_put_history(struct emit *o, const struct history *h);
 void wire_put_profile(struct emit *o, const struct profile *p);
 void wire_put_policy(struct emit *o, const struct policy_info *p);
+/* Routers and experts: what an admin's request is answered with, and part of the stats. */
+void wire_put_gates(struct emit *o, const struct service_stats *s);
 void wire_put_stats(struct emit *o, const struct service_stats *s);
 /* Events of the stream: an answer, or a reward, with the session it belongs to. */
 void wire_put_decision_event(struct emit *o, const char *session, const struct answer *a);

@@ -32,6 +32,8 @@ struct serve {
     double explore, session_ttl, retention_days, checkpoint, drain;
     int max_sessions, grow_max, grow_experts;
     const char *grow_gate;
+    double locality, latch_gap, shift_limit;
+    int latch, quarantine;
     /* what is said */
     const char *log, *log_level;
 };
@@ -54,6 +56,8 @@ static struct serve serve_default(void)
                           .grow_max = s.grow_max,
                           .grow_experts = s.grow_experts,
                           .grow_gate = norga_sigma_word(s.grow_gate),
+                          .latch_gap = s.online.ppo.gate.gap,
+                          .quarantine = s.online.quarantine,
                           .log = "text",
                           .log_level = "info"};
 }
@@ -95,6 +99,19 @@ static int read_options(struct serve *s, struct optfile *file, int argc, char **
         {"learn", "on|off", "whether answers that were sampled teach", .text = &s->learn},
         {"explore", "SHARE", "of the sessions that sample", .d = &s->explore, .lo = 0,
          .hi = 1},
+        {"locality", "L", "weight of the routers' locality loss", .d = &s->locality,
+         .lo = 0, .hi = 1e4},
+        {"latch", "N",
+         "after N updates a router whose experts have converged stops; 0 = never",
+         .i = &s->latch, .lo = 0, .hi = 1 << 30},
+        {"latch-gap", "G",
+         "experts whose score is so close to the chosen one's have converged",
+         .d = &s->latch_gap, .lo = 0, .hi = 1e4},
+        {"shift-limit", "H",
+         "CUSUM of the critic's surprise that wakes a stopped router; 0 = none",
+         .d = &s->shift_limit, .lo = 0, .hi = 1e4},
+        {"quarantine", "N", "updates without an expert that came out not finite",
+         .i = &s->quarantine, .lo = 1, .hi = 1e6},
         {"seed", "N", "of everything random", .u64 = &s->seed},
         {"default-profile", "NAME", "of sessions that give no hint",
          .text = &s->default_profile},
@@ -225,6 +242,9 @@ static struct service *make_service(const struct serve *s, struct paths *paths,
     cfg.retention_s = s->retention_days * 86400.0;
     cfg.checkpoint_s = s->checkpoint;
     cfg.online.seed = s->seed;
+    cfg.online.quarantine = s->quarantine;
+    cfg.online.ppo.gate = (struct gate_cfg){s->locality, s->latch, s->latch_gap};
+    cfg.online.ppo.drift.limit = s->shift_limit;
     cfg.log = log;
     if (snprintf(cfg.default_profile, sizeof cfg.default_profile, "%s",
                  s->default_profile) >= (int)sizeof cfg.default_profile) {

@@ -287,6 +287,15 @@ const struct policy *online_policy(const struct online *o)
 void online_stats(const struct online *o, struct online_stats *out)
 {
     *out = o->stats;
+    for (int w = 0; w < 2; w++) {
+        enum ppo_which which = (enum ppo_which)w;
+        int experts = net_of(o->policy, which)->cfg.experts;
+        const struct gate *g = ppo_gate(o->ppo, which);
+        out->gate[w] = (struct online_gate){.experts = experts,
+                                            .converged = gate_converged(g, experts),
+                                            .rounds = g->rounds,
+                                            .latched = ppo_gate_latched(o->ppo, which)};
+    }
 }
 
 size_t online_state_size(const struct online *o)

@@ -18,6 +18,8 @@ const struct route api_routes[] = {
     {HTTP_DELETE, "/v1/profiles/{name}", ROUTE_AUTH, api_profile_delete},
     {HTTP_GET, "/v1/policy", ROUTE_OPEN, api_policy_get},
     {HTTP_GET, "/v1/policy/weights", ROUTE_OPEN, api_policy_weights},
+    {HTTP_POST, "/v1/policy/gate", ROUTE_AUTH, api_policy_gate},
+    {HTTP_PUT, "/v1/policy/experts/{network}/{expert}", ROUTE_AUTH, api_policy_expert},
     {HTTP_GET, "/v1/events", ROUTE_OPEN, api_events},
     {HTTP_GET, "/healthz", ROUTE_OPEN, api_healthz},
     {HTTP_GET, "/readyz", ROUTE_OPEN, api_readyz},

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "serve/wire.h"
 #include "serve/wire_put.h"
 
 void api_policy_get(struct api *a, const struct http_request *q,
@@ -64,4 +66,45 @@ void api_policy_weights(struct api *a, const struct http_request *q,
     reply_header(r, "Content-Disposition",
                  "attachment; filename=\"abrd-policy-%" PRIu64 ".safetensors\"",
                  info.version);
+}
+
+/* What was ordered; it is done when the learner comes to it. */
+static void accepted(struct api *a, struct reply *r, const struct err *e, int rc)
+{
+    if (rc) {
+        reply_err(r, e);
+        return;
+    }
+    struct service_stats s;
+    service_stats(&s, a->shared->service);
+    wire_put_gates(&a->out, &s);
+    api_json(a, r, 202);
+}
+
+void api_policy_gate(struct api *a, const struct http_request *q,
+                     const struct route_params *p, struct reply *r)
+{
+    (void)p;
+    struct err e = {0};
+    int rc = wire_gate(q->body, q->n_body, &e);
+    if (!rc) rc = service_gate_reset(a->shared->service, &e);
+    accepted(a, r, &e, rc);
+}
+
+void api_policy_expert(struct api *a, const struct http_request *q,
+                       const struct route_params *p, struct reply *r)
+{
+    struct err e = {0};
+    const char *network = route_param(p, "network");
+    bool critic = strcmp(network, "critic") == 0;
+    int64_t expert;
+    int updates;
+    if (!critic && strcmp(network, "actor") != 0) {
+        reply_fail(r, 404, "network", "is actor or critic");
+        return;
+    }
+    int rc = text_int(&expert, route_param(p, "expert"), 0, 1000, "expert", &e);
+    if (!rc) rc = wire_aside(&updates, q->body, q->n_body, &e);
+    if (!rc) rc = service_set_aside(a->shared->service, critic, (int)expert, updates, &e);
+    accepted(a, r, &e, rc);
 }

@@ -55,11 +55,11 @@ static void put_aside(const char *path)
 }
 
 /* NULL when it is not there or was damaged (and put aside). */
-static struct policy *checkpoint(const char *path, void **state, size_t *state_n,
-                                 const struct log *log)
+static struct policy *checkpoint(const char *path, struct ckpt_meta *meta, void **state,
+                                 size_t *state_n, const struct log *log)
 {
     struct err why = {0};
-    struct policy *p = ckpt_load(path, NULL, state, state_n, &why);
+    struct policy *p = ckpt_load(path, meta, state, state_n, &why);
     if (p) {
         log_event(log, LOG_INFO, "policy", "version %llu from %s",
                   (unsigned long long)p->version, path);
@@ -71,13 +71,8 @@ static struct policy *checkpoint(const char *path, void **state, size_t *state_n
 }
 
 /* A policy from elsewhere: one that reads what viewers value. */
-static struct policy *given(const char *path, struct err *e)
+static struct policy *given(const char *path, struct ckpt_meta *meta, struct err *e)
 {
-    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
-    if (!meta) {
-        err_set(e, ERR_MEMORY, "no memory for the policy");
-        return NULL;
-    }
     struct policy *p = ckpt_load(path, meta, NULL, NULL, e);
     const char *layout = ckpt_meta_get(meta, "layout");
     if (p && layout && strcmp(layout, "blind") == 0) {
@@ -87,21 +82,19 @@ static struct policy *given(const char *path, struct err *e)
         policy_free(p);
         p = NULL;
     }
-    free(meta);
     return p;
 }
 
-struct policy *folder_policy(const struct folder *f, const char *fallback, void **state,
-                             size_t *state_n, const struct log *log, struct err *e)
+static struct policy *find(const struct folder *f, const char *fallback,
+                           struct ckpt_meta *meta, void **state, size_t *state_n,
+                           const struct log *log, struct err *e)
 {
-    *state = NULL;
-    *state_n = 0;
     struct policy *p = NULL;
     if (f->lock >= 0) {
         char prev[FOLDER_PATH + 8];
         snprintf(prev, sizeof prev, "%s.prev", f->policy);
-        p = checkpoint(f->policy, state, state_n, log);
-        if (!p) p = checkpoint(prev, state, state_n, log);
+        p = checkpoint(f->policy, meta, state, state_n, log);
+        if (!p) p = checkpoint(prev, meta, state, state_n, log);
     }
     if (p) return p;
 
@@ -109,9 +102,26 @@ struct policy *folder_policy(const struct folder *f, const char *fallback, void 
         err_field(e, ERR_ABSENT, "policy", "no policy is given: name a checkpoint");
         return NULL;
     }
-    p = given(fallback, e);
+    p = given(fallback, meta, e);
     if (p)
         log_event(log, LOG_INFO, "policy", "version %llu from %s",
                   (unsigned long long)p->version, fallback);
+    return p;
+}
+
+struct policy *folder_policy(const struct folder *f, const char *fallback,
+                             struct ckpt_meta *meta, void **state, size_t *state_n,
+                             const struct log *log, struct err *e)
+{
+    *state = NULL;
+    *state_n = 0;
+    struct ckpt_meta *own = calloc(1, sizeof *own); /* 18 kB: too much for a stack */
+    if (!own) {
+        err_set(e, ERR_MEMORY, "no memory for the policy");
+        return NULL;
+    }
+    struct policy *p = find(f, fallback, own, state, state_n, log, e);
+    if (p && meta) *meta = *own;
+    free(own);
     return p;
 }

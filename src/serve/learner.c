@@ -12,6 +12,15 @@
 #include "serve/decide.h"
 #include "serve/exam.h"
 
+/* What an operator wants done; `updates` counts for experts whose bit is set. */
+struct orders {
+    bool reset;
+    uint64_t aside[2];
+    int updates[2][MIX_EXPERTS_MAX];
+};
+
+static const char *const GATE_KEYS[] = {"gate.actor", "gate.critic"};
+
 struct learner {
     struct learner_cfg cfg;
     struct online *online;
@@ -24,8 +33,9 @@ struct learner {
     uint32_t *mask;
     int *action;
     bool unsaved;
-    pthread_mutex_t lock; /* of stats */
+    pthread_mutex_t lock; /* of stats and orders */
     struct online_stats stats;
+    struct orders orders;
 };
 
 static double check(void *ctx, const struct policy *p)
@@ -40,6 +50,18 @@ static void refresh_stats(struct learner *l)
     pthread_mutex_lock(&l->lock);
     l->stats = now;
     pthread_mutex_unlock(&l->lock);
+}
+
+/* The experts that a restored state sets aside, in the weights that are published: the version is
+ * the same. */
+static int show_busy(struct learner *l, struct err *e)
+{
+    if (!l->stats.actor_busy && !l->stats.critic_busy) return 0;
+    const struct weights *w = snap_get(l->snap);
+    double at = w->published_at, score = w->check_score;
+    snap_put(l->snap, w);
+    struct policy *p = policy_clone(online_policy(l->online), e);
+    return p ? snap_publish(l->snap, p, at, score, e) : ERR_MEMORY;
 }
 
 struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *start,
@@ -74,6 +96,7 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
     if (!l->online) goto fail;
     *fresh = !state || online_state_put(l->online, state, state_n, NULL) != 0;
     refresh_stats(l);
+    if (show_busy(l, e)) goto fail;
     return l;
 
 fail:
@@ -137,9 +160,80 @@ static int publish(struct learner *l, double now, struct err *e)
     return snap_publish(l->snap, p, now, s.check_score, e);
 }
 
+void learner_reset_gates(struct learner *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->orders.reset = true;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Who would be busy if all orders were carried out. */
+static uint64_t busy_then(const struct learner *l, enum ppo_which which)
+{
+    uint64_t busy = which == PPO_ACTOR ? l->stats.actor_busy : l->stats.critic_busy;
+    for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
+        uint64_t bit = (uint64_t)1 << k;
+        if (!(l->orders.aside[which] & bit)) continue;
+        busy = l->orders.updates[which][k] > 0 ? busy | bit : busy & ~bit;
+    }
+    return busy;
+}
+
+int learner_set_aside(struct learner *l, enum ppo_which which, int expert, int updates,
+                      struct err *e)
+{
+    int experts = l->stats.gate[which].experts; /* never changes */
+    if (expert < 0 || expert >= experts)
+        return err_field(e, ERR_RANGE, "expert", "%d is none of the %d experts", expert,
+                         experts);
+    uint64_t bit = (uint64_t)1 << expert, all = UINT64_MAX >> (MIX_EXPERTS_MAX - experts);
+    int rc = 0;
+    pthread_mutex_lock(&l->lock);
+    if (updates > 0 && ((busy_then(l, which) | bit) & all) == all) {
+        rc = ERR_CONFLICT;
+    } else {
+        l->orders.aside[which] |= bit;
+        l->orders.updates[which][expert] = updates;
+    }
+    pthread_mutex_unlock(&l->lock);
+    if (rc)
+        err_field(e, rc, "expert", "%d is the last idle expert: somebody has to decide",
+                  expert);
+    return rc;
+}
+
+/* 1: a version with other busy experts was published. */
+static int obey(struct learner *l, double now, struct err *e)
+{
+    pthread_mutex_lock(&l->lock);
+    struct orders orders = l->orders;
+    l->orders = (struct orders){0};
+    pthread_mutex_unlock(&l->lock);
+
+    if (orders.reset) online_gate_reset(l->online);
+    bool changed = false;
+    for (int w = 0; w < 2; w++)
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
+            if (!(orders.aside[w] >> k & 1)) continue;
+            /* an update in between may have taken the last other one: then it stays */
+            if (!online_set_aside(l->online, (enum ppo_which)w, k, orders.updates[w][k],
+                                  NULL))
+                changed = true;
+        }
+    if (orders.reset) l->unsaved = true;
+    if (!changed) return 0;
+    int rc = publish(l, now, e);
+    return rc ? rc : 1;
+}
+
 int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
 {
     struct grown *grown = l->cfg.grown;
+    int rc = obey(l, now, e);
+    if (rc) {
+        refresh_stats(l);
+        return rc;
+    }
     /* stop taking when a batch is full: the bus is the longer queue */
     while (!online_ready(l->online) && !(grown && grown_ready(grown)) &&
            l->bus->receive(l->bus->self, &l->traj, wait_s)) {
@@ -147,7 +241,6 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
         wait_s = 0;
     }
 
-    int rc = 0;
     if (online_ready(l->online)) {
         rc = online_update(l->online);
         if (rc == 1) {
@@ -194,6 +287,11 @@ static int checkpoint(struct learner *l, struct err *e)
     ckpt_meta_set(&meta, "made_by", "abrd serve");
     ckpt_meta_set(&meta, "updates", "%llu", (unsigned long long)s.updates);
     ckpt_meta_set(&meta, "check_score", "%.9g", s.check_score);
+    for (int w = 0; w < 2; w++) {
+        char text[GATE_TEXT];
+        gate_text(text, online_gate(l->online, (enum ppo_which)w), s.gate[w].experts);
+        ckpt_meta_set(&meta, GATE_KEYS[w], "%s", text);
+    }
 
     keep_previous(l->cfg.ckpt_path);
     int rc = ckpt_save(l->cfg.ckpt_path, online_policy(l->online), &meta, state, n, e);
@@ -207,6 +305,18 @@ int learner_checkpoint(struct learner *l, struct err *e)
     int rc = checkpoint(l, e);
     int grown = l->cfg.grown ? grown_save(l->cfg.grown, e) : 0;
     return rc ? rc : grown;
+}
+
+void learner_gates(struct learner *l, const struct ckpt_meta *meta)
+{
+    for (int w = 0; w < 2; w++) {
+        enum ppo_which which = (enum ppo_which)w;
+        struct gate g = *online_gate(l->online, which);
+        const char *text = ckpt_meta_get(meta, GATE_KEYS[w]);
+        if (text && !gate_parse(&g, text, l->stats.gate[w].experts, NULL))
+            online_gate_put(l->online, which, &g);
+    }
+    refresh_stats(l);
 }
 
 void learner_stats(struct learner *l, struct online_stats *out)

@@ -364,6 +364,47 @@ static void put_grown(struct emit *o, const struct service_stats *s)
         grown_family(o, s, family[i].name, family[i].type, family[i].help, v[i]);
 }
 
+static int count_bits(uint64_t bits)
+{
+    int n = 0;
+    for (; bits; bits &= bits - 1)
+        n++;
+    return n;
+}
+
+/* One family over the two networks. */
+static void networks(struct emit *o, const char *name, const char *help, double actor,
+                     double critic)
+{
+    head(o, name, "gauge", help);
+    labelled(o, name, "network", "actor", actor);
+    labelled(o, name, "network", "critic", critic);
+}
+
+static void put_gates(struct emit *o, const struct service_stats *s)
+{
+    const struct online_stats *l = &s->learner;
+    networks(o, "abrd_gate_latched", "1 while the router does not learn any more.",
+             l->gate[PPO_ACTOR].latched, l->gate[PPO_CRITIC].latched);
+    networks(o, "abrd_gate_converged_experts", "Experts whose flag is up.",
+             l->gate[PPO_ACTOR].converged, l->gate[PPO_CRITIC].converged);
+    networks(o, "abrd_experts_busy", "Experts that nobody is routed to.",
+             count_bits(s->actor_busy), count_bits(s->critic_busy));
+    counter(o, "abrd_expert_quarantines_total",
+            "Experts put back after an update that left them not finite.",
+            (double)l->quarantines);
+    head(o, "abrd_gate_resets_total", "counter",
+         "Times that latched routers were woken.");
+    labelled(o, "abrd_gate_resets_total", "by", "operator", (double)l->gate_resets);
+    labelled(o, "abrd_gate_resets_total", "by", "shift", (double)l->shifts);
+    gauge(o, "abrd_gate_shift_level",
+          "CUSUM of the critic's surprise, largest of the tags.", l->last.shift_level);
+    counter(o, "abrd_routing_states_total", "States routed before and after an update.",
+            (double)l->routed);
+    counter(o, "abrd_routing_changes_total", "Those that went to another expert.",
+            (double)l->rerouted);
+}
+
 static int open_files(void)
 {
     DIR *d = opendir("/proc/self/fd");
@@ -399,6 +440,7 @@ void metrics_put(struct emit *o, const struct metrics *m, const struct service_s
     put_profiles(o, s);
     put_learner(o, s, p);
     put_grown(o, s);
+    put_gates(o, s);
     put_http(o, m);
     put_process(o, m);
 }

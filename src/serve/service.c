@@ -61,6 +61,11 @@ static int check_cfg(const struct service_cfg *c, struct err *e)
         rc = check_number(o->capacity, o->batch + TRAJ_STEPS, 1 << 24, "online.capacity",
                           e);
     if (!rc) rc = check_number(o->max_age, 0, 1e6, "online.max_age", e);
+    if (!rc) rc = check_number(o->quarantine, 1, 1e6, "online.quarantine", e);
+    const struct gate_cfg *g = &o->ppo.gate;
+    if (!rc) rc = check_number(g->locality, 0, 1e4, "online.ppo.gate.locality", e);
+    if (!rc) rc = check_number(g->latch, 0, 1 << 30, "online.ppo.gate.latch", e);
+    if (!rc) rc = check_number(g->gap, 0, 1e4, "online.ppo.gate.gap", e);
     return rc;
 }
 
@@ -126,9 +131,14 @@ static int open_policy(struct service *s, struct err *e)
 {
     void *state = NULL;
     size_t state_n = 0;
-    struct policy *p =
-        folder_policy(&s->folder, s->cfg.policy_path, &state, &state_n, s->cfg.log, e);
-    if (!p) return ERR_IO;
+    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* too much for a stack */
+    if (!meta) return err_set(e, ERR_MEMORY, "no memory for the policy");
+    struct policy *p = folder_policy(&s->folder, s->cfg.policy_path, meta, &state,
+                                     &state_n, s->cfg.log, e);
+    if (!p) {
+        free(meta);
+        return ERR_IO;
+    }
 
     s->policy_cfg = p->cfg;
     double score = NAN;
@@ -156,12 +166,14 @@ static int open_policy(struct service *s, struct err *e)
     if (rc) goto out;
     s->learner = learner_new(&lc, p, state, state_n, &fresh, s->snap, &s->bus, e);
     if (!s->learner) rc = ERR_MEMORY;
+    if (s->learner && fresh) learner_gates(s->learner, meta);
     if (s->learner && fresh && state)
         log_event(
             s->cfg.log, LOG_WARN, "learner",
             "the checkpoint's optimiser is of another configuration: starting anew");
 out:
     policy_free(p);
+    free(meta);
     free(state);
     return rc;
 }

@@ -183,5 +183,7 @@ void service_stats(struct service_stats *out, struct service *s)
 
     const struct weights *w = snap_get(s->snap);
     out->policy_version = w->policy->version;
+    out->actor_busy = swift_actor_busy(w->swift);
+    out->critic_busy = swift_critic_busy(w->swift);
     snap_put(s->snap, w);
 }

@@ -391,3 +391,21 @@ int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)
     int rc = read_body(fields, body, n, e);
     return rc ? rc : to_qoe(&out->qoe, &v, e);
 }
+
+int wire_gate(const char *body, size_t n, struct err *e)
+{
+    bool reset = false, given;
+    const struct field fields[] = {
+        {"reset", YES, .out = &reset, .required = true, .has = &given}, {0}};
+    int rc = read_body(fields, body, n, e);
+    if (rc || reset) return rc;
+    return err_field(e, ERR_INVALID, "reset", "must be true: a gate stops by itself");
+}
+
+int wire_aside(int *updates, const char *body, size_t n, struct err *e)
+{
+    bool given;
+    const struct field fields[] = {
+        {"updates", WHOLE, .out = updates, .required = true, .has = &given}, {0}};
+    return read_body(fields, body, n, e);
+}

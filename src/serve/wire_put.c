@@ -286,6 +286,37 @@ static void put_learner(struct emit *o, const struct online_stats *l)
     emit_close(o, '}');
 }
 
+static void put_gate(struct emit *o, const char *name, const struct online_gate *g,
+                     uint64_t busy)
+{
+    emit_key(o, name);
+    emit_open(o, '{');
+    put_bool(o, "latched", g->latched);
+    put_int(o, "converged", g->converged);
+    put_u64(o, "rounds", (uint64_t)g->rounds);
+    emit_key(o, "busy");
+    emit_open(o, '[');
+    for (int k = 0; k < MIX_EXPERTS_MAX; k++)
+        if (busy >> k & 1) emit_int(o, k);
+    emit_close(o, ']');
+    emit_close(o, '}');
+}
+
+void wire_put_gates(struct emit *o, const struct service_stats *s)
+{
+    const struct online_stats *l = &s->learner;
+    emit_open(o, '{');
+    put_gate(o, "actor", &l->gate[PPO_ACTOR], s->actor_busy);
+    put_gate(o, "critic", &l->gate[PPO_CRITIC], s->critic_busy);
+    put_u64(o, "routed", l->routed);
+    put_u64(o, "rerouted", l->rerouted);
+    put_u64(o, "quarantines", l->quarantines);
+    put_u64(o, "resets", l->gate_resets);
+    put_u64(o, "shifts", l->shifts);
+    put_double(o, "shift_level", l->last.shift_level);
+    emit_close(o, '}');
+}
+
 /* index of the last expert that ever decided, + 1 */
 static int used(const uint64_t *count, int n)
 {
@@ -348,6 +379,8 @@ void wire_put_stats(struct emit *o, const struct service_stats *s)
     put_u64(o, "policy", s->policy_version);
     put_counts(o, "expert_decisions", s->expert_decisions, 16);
     put_learner(o, &s->learner);
+    emit_key(o, "gates");
+    wire_put_gates(o, s);
     emit_key(o, "profiles");
     emit_open(o, '[');
     for (int i = 0; i < s->n_profiles; i++) {

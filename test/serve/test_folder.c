@@ -59,7 +59,7 @@ static uint64_t begins_with(const struct folder *f, bool *learned)
 {
     void *state;
     size_t n;
-    struct policy *p = folder_policy(f, shipped, &state, &n, NULL, NULL);
+    struct policy *p = folder_policy(f, shipped, NULL, &state, &n, NULL, NULL);
     ck_assert_ptr_nonnull(p);
     uint64_t version = p->version;
     if (learned) *learned = state != NULL;
@@ -96,7 +96,7 @@ START_TEST(the_newest_sound_weights_win)
     void *state;
     size_t n;
     struct err e = {0};
-    ck_assert_ptr_null(folder_policy(&f, NULL, &state, &n, NULL, &e));
+    ck_assert_ptr_null(folder_policy(&f, NULL, NULL, &state, &n, NULL, &e));
     ck_assert_int_eq(e.code, ERR_ABSENT);
     folder_close(&f);
 }
@@ -114,7 +114,7 @@ START_TEST(what_cannot_be_served_is_refused)
     ck_assert_int_eq(ckpt_save(shipped, p, &meta, NULL, 0, NULL), 0);
     policy_free(p);
     ck_assert_int_eq(folder_open(&f, NULL, NULL), 0);
-    ck_assert_ptr_null(folder_policy(&f, shipped, &state, &n, NULL, &e));
+    ck_assert_ptr_null(folder_policy(&f, shipped, NULL, &state, &n, NULL, &e));
     ck_assert_int_eq(e.code, ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(e.detail, "blind"));
     folder_close(&f);
