@@ -79,5 +79,19 @@ is "the change is told" 1 "$(grep -c '"options": "--experts 1"' "$tmp/ablation.j
 is "a difference has an interval" 1 \
     "$(grep '"arm": "one"' "$tmp/ablation.json" | grep -cE '"all": \{"mean": [-0-9.e]+, "diff": [-0-9.e]+, "lo": [-0-9.e]+, "hi": [-0-9.e]+\}')"
 
+# a gap that everybody is within: two updates, then the routers rest
+routing()
+{
+    SHARED=$tmp/shared RUNS=$tmp/routers STEPS=16384 SEEDS=2 LATCH=2 GAP=1000 \
+        OPTIONS="--links 20 --ladders 2" OUT=$tmp/routing.json bash test/score/routing.sh 2>&1
+}
+routing >"$tmp/routing.txt"
+is "five checks of the routers" 5 "$(grep -c '"name": .*"pass": ' "$tmp/routing.json")"
+is "all latched, nothing changed its way, experts moved on" 3 \
+    "$(grep -cE '^pass +(latch|learning)' "$tmp/routing.txt")"
+is "before the latch states did" 1 \
+    "$(grep '"arm": "latch"' "$tmp/routing.json" | grep -cE '"changes_before": \[[1-9]')"
+is "the routers' rows are JSON" 0 "$(node -e 'JSON.parse(require("fs").readFileSync(process.argv[1]))' "$tmp/routing.json"; echo $?)"
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
