@@ -49,6 +49,21 @@ function showGrown(grown) {
     }));
 }
 
+/** what a network's router does, in words */
+function router(name, g, learning) {
+    const state = g.latched ? 'has settled' :
+        !learning ? 'rests' : g.converged ? `learns, ${g.converged} converged` : 'learns';
+    return `${name}\u2019s router ${state}` +
+        (g.busy.length ? `, without expert ${g.busy.join(' and ')}` : '');
+}
+
+function showRouters(g, learning) {
+    $('routers').textContent = g ? [
+        router('actor', g.actor, learning), router('critic', g.critic, learning),
+        g.routed && `${(1000 * g.rerouted / g.routed).toFixed(1)} of 1000 states changed experts in an update`,
+    ].filter(Boolean).join(' \u00b7 ') : '';
+}
+
 function show(s) {
     const facts = {
         'policy version': s.policy, 'sessions now': s.sessions_live,
@@ -67,6 +82,7 @@ function show(s) {
     $('daemon-learns').textContent = s.learning ? 'learns from sessions that explore' : 'does not learn';
 
     showGrown(s.grown);
+    showRouters(s.gates, s.learning);
 
     const total = s.expert_decisions.reduce((x, y) => x + y, 0);
     $('shares').replaceChildren(...s.expert_decisions.map((n, k) => {
