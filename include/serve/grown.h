@@ -15,7 +15,8 @@
  * at each checkpoint. One that cannot be used is put aside as .bad and told in the log; its
  * profile is then an ordinary one.
  *
- * Memory: 3.3 MB each with the shipped policy, two experts and batches of 1024 steps.
+ * Memory, with the shipped policy and two experts: 3 MB each, 7 MB once it learns (in batches of
+ * 1024 steps).
  *
  * Errors: ERR_FULL as many as allowed; ERR_CONFLICT; those of growth_ckpt.h. Threads: locked
  * inside, a leaf; grown_teach to grown_sweep belong to one thread, the learner's. grown_decide

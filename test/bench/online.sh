@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# online.sh [SEEDS] - does the daemon learn? 2,000 viewers on links of a kind that the shipped
+# online.sh [SEEDS [OPTION...]] - does the daemon learn? 2,000 viewers on links of a kind that the shipped
 # policy never met, exploration share 1; then greedy scores on 60 other links of that kind.
 # Prints the share of the gap between learning off and the oracle that was closed: mean over
 # seeds with a 95 % t interval. Each seed has links, start points and sampling of its own.
+# Options go to abrd emulate: --mu 3,1,3 --grow sports lets new experts alone learn.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seeds=${1:-5}
+shift || true
 
 for ((s = 101; s < 101 + seeds; s++)); do
     build/abrd emulate --kind volatile-low --links 200 --viewers 2000 --learn --explore 1 \
-        --score 60 --seed "$s" --quiet --csv - 2>/dev/null |
+        --score 60 --seed "$s" --quiet --csv - "$@" 2>/dev/null |
         awk -F, -v s="$s" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
             $at["policy"] == "after" {
                 print s, $at["profile"], $at["gap_closed"], $at["gap_lo"], $at["gap_hi"] }'
