@@ -340,8 +340,11 @@ static int score_one(struct out *rows, struct gap *all, const struct emulate *o,
 static int score(struct out *rows, const struct emulate *o, struct door *door,
                  struct err *e)
 {
-    char learned[HOME_PATH];
-    int rc = fetch_weights(learned, sizeof learned, door, NULL, o->save, e);
+    char learned[HOME_PATH], own[HOME_PATH];
+    const char *save = o->grow ? NULL : o->save;
+    int rc = fetch_weights(learned, sizeof learned, door, NULL, save, e);
+    if (!rc && o->save && !save)
+        rc = fetch_weights(own, sizeof own, door, o->grow, o->save, e);
     if (rc || !o->score) goto out;
 
     struct gap all;
@@ -353,7 +356,7 @@ static int score(struct out *rows, const struct emulate *o, struct door *door,
     if (!rc && o->crowd.n_profiles > 1) print_together(rows, &all, o);
     free(all.gain);
 out:
-    if (!o->save) unlink(learned);
+    if (!save) unlink(learned);
     return rc;
 }
 
@@ -441,7 +444,8 @@ int cmd_emulate(int argc, char **argv)
          .d = &o.explore, .lo = 0, .hi = 1},
         {"score", "N", "then score greedily on N other links, or on the test part",
          .i = &o.score, .lo = 0, .hi = 1e4},
-        {"save", "FILE", "save the weights afterwards", .text = &o.save},
+        {"save", "FILE", "save the weights afterwards; with --grow the grown profile's",
+         .text = &o.save},
         {"threads", "N", "for scoring", .i = &o.threads, .lo = 1, .hi = 64},
         {"seed", "N", "of links, start points and sampling", .u64 = &o.seed},
         {"quiet", NULL, "no progress", .flag = &o.quiet},
@@ -469,7 +473,9 @@ int cmd_emulate(int argc, char **argv)
     if (o.setup.traces && o.kind)
         return opt_usage("emulate", "give --traces or --kind, not both");
     if (o.grow && !o.setup.mu) return opt_usage("emulate", "--grow needs --mu");
-    if (o.grow && o.server && o.score)
+    if (o.grow && o.save && (o.silent || !o.learn))
+        return opt_usage("emulate", "--grow --save saves what --learn learned");
+    if (o.grow && o.server && (o.score || o.save))
         return opt_usage("emulate",
                          "with --server the experts of --grow stay in the daemon's "
                          "folder: score them with abrd eval --policy moe:FILE");

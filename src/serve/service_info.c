@@ -68,6 +68,10 @@ static int grow(struct service *s, const struct profile *p, struct err *e)
     snap_put(s->snap, w);
     if (!base) return ERR_MEMORY;
     int rc = grown_add(s->grown, p->name, &p->qoe, base, service_now(s), e);
+    if (rc == 1 && profiles_get(&(struct profile){0}, NULL, s->profiles, p->name, e)) {
+        grown_remove(s->grown, p->name); /* deleted meanwhile */
+        rc = ERR_ABSENT;
+    }
     if (rc == 1)
         log_event(s->cfg.log, LOG_INFO, "grown", "profile %s: %d new experts", p->name,
                   s->cfg.grow_experts);

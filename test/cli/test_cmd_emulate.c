@@ -108,10 +108,19 @@ END_TEST
 
 START_TEST(a_grown_profile_learns_and_is_scored)
 {
-    program_expect(
-        "emulate --kind volatile-low --links 8 --viewers 60 --learn --explore 1 "
-        "--mu 3,1,3 --grow sports --score 3 --quiet",
-        OPT_EXIT_DONE, "after");
+    const char *dir = tmpdir_new();
+    char args[512];
+    snprintf(args, sizeof args,
+             "emulate --kind volatile-low --links 8 --viewers 60 --learn --explore 1 "
+             "--mu 3,1,3 --grow sports --score 3 --save %s/grown.safetensors --quiet",
+             dir);
+    program_expect(args, OPT_EXIT_DONE, "after");
+    snprintf(args, sizeof args, "eval --policy moe,moe:%s/grown.safetensors --quiet",
+             dir);
+    program_expect(args, OPT_EXIT_DONE, "grown.safetensors");
+    program_expect("emulate --mu 3,1,3 --grow sports --save /x", OPT_EXIT_USAGE,
+                   "--learn");
+    tmpdir_remove(dir);
 }
 END_TEST
 
