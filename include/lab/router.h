@@ -19,13 +19,14 @@
  * Early termination (Algorithm 1): router_converge raises the flag of every expert whose score lies
  * within gamma of the chosen one's; flags stay; router_settled is true when all are raised.
  *
- * Shapes: h, pi (experts); sum (d). Threads: not shared, one per thread. */
+ * Shapes: h, pi (experts); sum (d); theta (experts, d).
+ * Ownership: theta is the caller's memory and lives as long as the router.
+ * Threads: not shared, one per thread. */
 #ifndef LAB_ROUTER_H
 #define LAB_ROUTER_H
 
 #include "base/rng.h"
 #include "lab/ledger.h"
-#include "lab/task.h"
 
 struct router_cfg {
     int experts, d;
@@ -34,13 +35,14 @@ struct router_cfg {
 
 struct router {
     struct router_cfg cfg;
-    double theta[LEDGER_EXPERTS][TASK_DIM];
+    double *theta;              /* row m: expert m's */
     int chosen[LEDGER_EXPERTS]; /* rounds that went to m */
     int rounds;
     bool flag[LEDGER_EXPERTS]; /* converged */
 };
 
-void router_init(struct router *g, const struct router_cfg *cfg);
+/* theta: experts * d numbers, set to 0. */
+void router_init(struct router *g, const struct router_cfg *cfg, double *theta);
 
 void router_scores(double *h, const struct router *g, const double *sum);
 
@@ -60,9 +62,10 @@ void router_step(struct router *g, const double *h, const double *sum, int m,
 void router_converge(struct router *g, const double *h, int m);
 bool router_settled(const struct router *g);
 
-/* Specialty of expert m: the truth j whose signal scores highest, argmax_j theta_m . v_j (v_j =
- * scale w_j, so w_j decides). The experts of a truth, or of its cluster, are its expert set. */
-int router_specialty(const struct router *g, int m, const struct task_pool *p, int tasks);
+/* Specialty of expert m: the task j whose signal scores highest, argmax_j theta_m . v_j; v_j at
+ * signal + j * stride. The experts of a task, or of its cluster, are its expert set. */
+int router_specialty(const struct router *g, int m, const double *signal, int tasks,
+                     int stride);
 
 /* Mean |h_m - h_m'| over pairs of one set and over pairs of two sets; NaN without such a pair. */
 void router_gaps(double *inside, double *across, const double *h, const int *set,

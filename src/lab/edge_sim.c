@@ -83,6 +83,7 @@ struct sim {
     int repetition;
     struct exact_norms norms;
     struct router gate;
+    double theta[LEDGER_EXPERTS * TASK_DIM]; /* the gate's */
     struct ledger ledger;
     double w[LEDGER_EXPERTS][TASK_DIM];
     struct work work[LEDGER_EXPERTS];
@@ -111,7 +112,7 @@ static struct sim *start(const struct edge_sim_cfg *c, const struct task_pool *p
     s->repetition = repetition;
     s->norms = edge_sim_norms(pool, &c->task);
     s->next = 1;
-    router_init(&s->gate, &c->router);
+    router_init(&s->gate, &c->router, s->theta);
     ledger_init(&s->ledger, c->router.experts, c->task.d);
     struct rng r;
     stream(&r, seed, repetition, 1);
@@ -192,7 +193,8 @@ static void renew_sets(struct sim *s)
     if (!s->stale) return;
     s->stale = false;
     for (int m = 0; m < s->cfg->router.experts; m++)
-        s->set[m] = router_specialty(&s->gate, m, s->pool, s->cfg->task.clusters);
+        s->set[m] =
+            router_specialty(&s->gate, m, s->pool->w[0], s->cfg->task.clusters, TASK_DIM);
 }
 
 /* routes the tasks in line while somebody is idle; task i arrived in slot i */

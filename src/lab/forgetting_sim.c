@@ -38,6 +38,7 @@ struct sim {
     struct task_pool pool;
     struct exact_norms norms;
     struct router gate;
+    double theta[LEDGER_EXPERTS * TASK_DIM]; /* the gate's */
     struct ledger ledger;
     double w[LEDGER_EXPERTS][TASK_DIM];
     double h[LEDGER_EXPERTS]; /* scores of the round, before the gate's step */
@@ -64,7 +65,7 @@ static void start(struct sim *s, const struct forgetting_sim_cfg *c,
     else
         task_pool_draw(&s->pool, &c->task, &s->rng[POOL]);
     s->norms = exact_norms(&s->pool, c->task.tasks, c->task.d);
-    router_init(&s->gate, &c->router);
+    router_init(&s->gate, &c->router, s->theta);
     ledger_init(&s->ledger, c->router.experts, c->task.d);
 }
 
@@ -105,7 +106,9 @@ static void theorem(double *f, double *g, struct sim *s, int t)
 
 static int set_of(const struct sim *s, int m)
 {
-    return s->pool.cluster[router_specialty(&s->gate, m, &s->pool, s->cfg->task.tasks)];
+    /* v = scale w, so w decides */
+    return s->pool.cluster[router_specialty(&s->gate, m, s->pool.w[0], s->cfg->task.tasks,
+                                            TASK_DIM)];
 }
 
 static void measure(double *at, int points, struct sim *s, int t)

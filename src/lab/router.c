@@ -4,17 +4,24 @@
 #include <math.h>
 #include <string.h>
 
-void router_init(struct router *g, const struct router_cfg *cfg)
+void router_init(struct router *g, const struct router_cfg *cfg, double *theta)
 {
-    assert(cfg->experts >= 1 && cfg->experts <= LEDGER_EXPERTS && cfg->d <= TASK_DIM);
+    assert(cfg->experts >= 1 && cfg->experts <= LEDGER_EXPERTS && cfg->d >= 1);
     memset(g, 0, sizeof *g);
+    memset(theta, 0, sizeof *theta * (size_t)cfg->experts * (size_t)cfg->d);
     g->cfg = *cfg;
+    g->theta = theta;
+}
+
+static double *row(const struct router *g, int m)
+{
+    return g->theta + (size_t)m * (size_t)g->cfg.d;
 }
 
 void router_scores(double *h, const struct router *g, const double *sum)
 {
     for (int m = 0; m < g->cfg.experts; m++)
-        h[m] = task_dot(g->theta[m], sum, g->cfg.d);
+        h[m] = task_dot(row(g, m), sum, g->cfg.d);
 }
 
 int router_pick(const struct router *g, const double *h, const bool *idle, struct rng *r)
@@ -60,8 +67,9 @@ void router_step(struct router *g, const double *h, const double *sum, int m,
     double slope = (moved + c->alpha * c->experts * (g->chosen[m] / t) / t) * pi[m];
     for (int k = 0; k < c->experts; k++) {
         double by = c->eta * slope * ((k == m) - pi[k]);
+        double *theta = row(g, k);
         for (int i = 0; i < c->d; i++)
-            g->theta[k][i] -= by * sum[i];
+            theta[i] -= by * sum[i];
     }
 }
 
@@ -78,12 +86,13 @@ bool router_settled(const struct router *g)
     return true;
 }
 
-int router_specialty(const struct router *g, int m, const struct task_pool *p, int tasks)
+int router_specialty(const struct router *g, int m, const double *signal, int tasks,
+                     int stride)
 {
     int best = 0;
-    double top = task_dot(g->theta[m], p->w[0], g->cfg.d);
+    double top = task_dot(row(g, m), signal, g->cfg.d);
     for (int n = 1; n < tasks; n++) {
-        double score = task_dot(g->theta[m], p->w[n], g->cfg.d);
+        double score = task_dot(row(g, m), signal + (size_t)n * (size_t)stride, g->cfg.d);
         if (score > top) {
             best = n;
             top = score;
