@@ -97,9 +97,9 @@ static int mixtures(struct lab_task *t, struct err *e)
     p.points = reps_grid(p.grid, 2, (int)lab_int(t, "rounds"));
     int rc = 0;
     for (int i = 0; i < FORGETTING_SIZES && !rc; i++) {
-        double share = .5 + .5 * i / FORGETTING_SIZES;
+        double share = .3 + .3 * i / FORGETTING_SIZES;
         rc = run_arm(&p, &p.stop[i], EXPERTS[i], true, share, e);
-        if (!rc) rc = run_arm(&p, &p.on[i], EXPERTS[i], false, share + .06, e);
+        if (!rc) rc = run_arm(&p, &p.on[i], EXPERTS[i], false, share + .03, e);
     }
     if (!rc) forgetting_draw(&p);
     for (int i = 0; i < FORGETTING_SIZES; i++) {
@@ -114,6 +114,7 @@ static int run(struct lab_task *t, struct err *e)
     opening(t);
     int rc = forgetting_exact(t, e);
     if (!rc) rc = mixtures(t, e);
+    if (!rc) rc = forgetting_mnist(t, e);
     return rc;
 }
 
@@ -124,6 +125,10 @@ static const struct lab_option OPTIONS[] = {
      .lo = 100, .hi = 100000},
     {"exact-reps", "N", "repetitions that are held against the closed forms", LAB_INT,
      .value = 20000, .quick = 2000, .lo = 2000, .hi = 1000000},
+    {"image-reps", "N", "repetitions of each mixture on MNIST", LAB_INT, .value = 30,
+     .quick = 6, .lo = 2, .hi = 10000},
+    {"image-rounds", "T", "rounds of each mixture on MNIST", LAB_INT, .value = 600,
+     .quick = 200, .lo = 20, .hi = 100000},
     {0},
 };
 

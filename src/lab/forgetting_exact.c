@@ -168,7 +168,7 @@ int forgetting_exact(struct lab_task *t, struct err *e)
     rc = simulate(&off, trial, false, reps, t, e);
     if (rc) goto out;
     rc = LAB_STOPPED;
-    if (lab_progress(t, .25, "one expert, with its signal")) goto out;
+    if (lab_progress(t, .15, "one expert, with its signal")) goto out;
     rc = simulate(&on, trial, true, reps, t, e);
     if (rc) goto out;
 

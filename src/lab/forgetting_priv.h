@@ -38,6 +38,9 @@ void forgetting_drop(struct forgetting_arm *arm);
 /* forgetting_exact.c: one expert against its expectations */
 int forgetting_exact(struct lab_task *t, struct err *e);
 
+/* forgetting_mnist.c: the mixtures again on real images; says so when they are not there */
+int forgetting_mnist(struct lab_task *t, struct err *e);
+
 /* forgetting_draw.c: figures, tables and checks of the mixtures */
 void forgetting_draw(const struct forgetting_plan *p);
 
