@@ -6,14 +6,11 @@
  * waiting is counted. After T the tasks in line and under way are finished (w_(T + d_T)).
  *
  * Source: Li and Duan, "Theory on Mixture-of-Experts in Mobile Edge Computing", system model and
- * algorithm; task.h (Definition 1, Lemma 2), router.h (Definition 2), ledger.h (G_T).
+ * algorithm; task.h (Definition 1, Lemma 2), router.h (Definition 2), ledger.h (G_T), servers.h (the
+ * delays).
  * The step for task t uses the scores of the slot that routed it, theta_t, and is applied at
  * t + d_t, as printed. EDGE_STOP takes no step in slots after T1.
  * Every task has a truth of its own, a member of one of N clusters (the pool holds the centres).
- * Where the source is silent:
- *   d_tr = 1 + floor(5 f u), f the hops between m~ and m over half the ring, u ~ Unif[0,1)
- *   d_ex = power_m + jitter, power_m uniform in {1,2,3}, jitter 0, 1, 2 with .6, .3, .1
- * so d_u = 10 as there, the mean is about 4.4, and five experts are just enough on average.
  *
  * The series, one value per slot of the grid; tasks count when completed:
  *   ERROR               G_t
@@ -34,8 +31,6 @@
 #include "base/err.h"
 #include "lab/exact.h"
 #include "lab/router.h"
-
-#define EDGE_SIM_DELAY 10 /* d_u */
 
 enum edge_rule { EDGE_STOP, EDGE_ON, EDGE_NEAREST, EDGE_POWERFUL };
 
@@ -84,6 +79,9 @@ struct edge_sim_end {
 
 /* A and B of the tasks of a repetition's pool: E||w||^2 and E||w - w'||^2. */
 struct exact_norms edge_sim_norms(const struct task_pool *p, const struct task_cfg *c);
+
+/* "gate that stops", ... */
+const char *edge_sim_rule(enum edge_rule rule);
 
 /* The pool of a repetition; the same for every rule and M. */
 void edge_sim_pool(struct task_pool *p, const struct edge_sim_cfg *c, uint64_t seed,

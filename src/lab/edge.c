@@ -2,6 +2,7 @@
 
 #include "base/pool.h"
 #include "edge_priv.h"
+#include "lab/servers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -84,7 +85,7 @@ static void opening(const struct lab_task *t)
     report_param(r, "delays",
                  "transmission 1 to 5 by distance, execution 1 to 5 by server, "
                  "d_u = %d",
-                 EDGE_SIM_DELAY);
+                 SERVERS_DELAY);
     report_text(
         r,
         "In each slot a user asks for one learning task near one of M edge servers. The "
@@ -97,12 +98,10 @@ static void opening(const struct lab_task *t)
 
 static int run_arm(struct edge_plan *p, enum edge_rule rule, int size, struct err *e)
 {
-    static const char *const words[] = {"gate that stops", "gate that goes on",
-                                        "nearest idle", "most powerful idle"};
     struct edge_arm *arm = &p->arm[rule][size];
     char note[64];
-    snprintf(note, sizeof note, "M = %d, %s", EXPERTS[size], words[rule]);
-    double share = .4 + .6 * (size * EDGE_RULES + (int)rule) / (EDGE_SIZES * EDGE_RULES);
+    snprintf(note, sizeof note, "M = %d, %s", EXPERTS[size], edge_sim_rule(rule));
+    double share = .3 + .3 * (size * EDGE_RULES + (int)rule) / (EDGE_SIZES * EDGE_RULES);
     if (lab_progress(p->task, share, note)) return LAB_STOPPED;
     arm->cfg = edge_sim_default(EXPERTS[size], rule);
     arm->cfg.slots = p->grid[p->points - 1];
@@ -129,6 +128,7 @@ static int run(struct lab_task *t, struct err *e)
     opening(t);
     int rc = edge_exact(t, e);
     if (!rc) rc = rules(t, e);
+    if (!rc) rc = edge_mnist(t, e);
     return rc;
 }
 
@@ -142,6 +142,10 @@ static const struct lab_option OPTIONS[] = {
     {"exact-slots", "T",
      "slots of the longer of the two tests of Proposition 9; 300: only the short one",
      LAB_INT, .value = 3000, .quick = 300, .lo = 300, .hi = 100000},
+    {"image-reps", "N", "repetitions of each rule on MNIST", LAB_INT, .value = 12,
+     .quick = 4, .lo = 2, .hi = 10000},
+    {"image-slots", "T", "slots in which a task arrives, on MNIST", LAB_INT, .value = 900,
+     .quick = 250, .lo = 50, .hi = 100000},
     {0},
 };
 

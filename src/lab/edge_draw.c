@@ -3,9 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const RULES[EDGE_RULES] = {"gate that stops", "gate that goes on",
-                                              "nearest idle", "most powerful idle"};
-
 static int column(const struct edge_plan *p, enum edge_series s, int point)
 {
     return (int)s * p->points + point;
@@ -36,7 +33,7 @@ static const char *named(char name[32], const struct edge_arm *a)
 static void sizes_panel(const struct edge_plan *p, enum edge_rule rule)
 {
     char name[32];
-    panel(p, RULES[rule], "generalisation error G_t");
+    panel(p, edge_sim_rule((enum edge_rule)rule), "generalisation error G_t");
     for (int i = 0; i < EDGE_SIZES; i++)
         curve(p, &p->arm[rule][i], EDGE_ERROR, REPORT_LINE,
               named(name, &p->arm[rule][i]));
@@ -60,7 +57,8 @@ static void main_figures(const struct edge_plan *p)
     for (int i = 0; i < EDGE_SIZES; i++) {
         panel(p, named(name, &p->arm[0][i]), "generalisation error G_t");
         for (int rule = 0; rule < EDGE_RULES; rule++)
-            curve(p, &p->arm[rule][i], EDGE_ERROR, REPORT_LINE, RULES[rule]);
+            curve(p, &p->arm[rule][i], EDGE_ERROR, REPORT_LINE,
+                  edge_sim_rule((enum edge_rule)rule));
         curve(p, &p->arm[EDGE_NEAREST][i], EDGE_EXACT, REPORT_DASHED,
               "Proposition 9, corrected, nearest");
     }
@@ -171,7 +169,7 @@ static void rule_row(const struct edge_plan *p, const struct edge_arm *a)
     struct stats_interval g = reps_mean(a->end, EDGE_LAST);
     report_row(r);
     report_int(r, "M", a->cfg.router.experts);
-    report_cell(r, "rule", "%s", RULES[a->cfg.rule]);
+    report_cell(r, "rule", "%s", edge_sim_rule(a->cfg.rule));
     report_interval(r, "G_T", g.mean, g.lo, g.hi, 2);
     report_real(r, "off Prop. 9, %",
                 100 * (g.mean / reps_mean(a->end, EDGE_LAST_FORM).mean - 1), 1);
@@ -252,7 +250,7 @@ static void check_rules(const struct edge_plan *p, int i)
         char name[112];
         snprintf(name, sizeof name,
                  "G at T, M = %d: gate that stops minus %s, upper 95 %%",
-                 p->arm[rule][i].cfg.router.experts, RULES[rule]);
+                 p->arm[rule][i].cfg.router.experts, edge_sim_rule((enum edge_rule)rule));
         report_check(p->task->report, name, gap.hi, -INFINITY, 0);
     }
 }

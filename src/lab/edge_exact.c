@@ -15,11 +15,6 @@ struct trial {
     int reps;
 };
 
-static const char *rule_name(enum edge_rule rule)
-{
-    return rule == EDGE_NEAREST ? "nearest idle" : "most powerful idle";
-}
-
 /* one line of the table; with a signal the difference is only reported */
 static int line(struct trial *t, enum edge_rule rule, int slots, bool signal,
                 struct err *e)
@@ -35,7 +30,7 @@ static int line(struct trial *t, enum edge_rule rule, int slots, bool signal,
         struct stats_interval g = reps_mean(arm.end, EDGE_LAST);
         double form = reps_mean(arm.end, EDGE_LAST_FORM).mean;
         report_row(r);
-        report_cell(r, "rule", "%s", rule_name(rule));
+        report_cell(r, "rule", "%s", edge_sim_rule(rule));
         report_int(r, "T", slots);
         report_cell(r, "signal", signal ? "yes" : "no");
         report_interval(r, "G_T", g.mean, g.lo, g.hi, 3);
@@ -48,11 +43,11 @@ static int line(struct trial *t, enum edge_rule rule, int slots, bool signal,
         char name[96];
         snprintf(name, sizeof name,
                  "Proposition 9 corrected, %s, T = %d: standard errors off",
-                 rule_name(rule), slots);
+                 edge_sim_rule(rule), slots);
         if (!signal) report_check(r, name, fabs(exact), 0, 4);
         snprintf(name, sizeof name,
                  "Proposition 9 as printed, %s, T = %d: standard errors off",
-                 rule_name(rule), slots);
+                 edge_sim_rule(rule), slots);
         if (!signal && slots == SHORT) report_check(r, name, fabs(printed), 4, INFINITY);
     }
     edge_drop(&arm);
@@ -82,7 +77,7 @@ int edge_exact(struct lab_task *task, struct err *e)
         enum edge_rule rule = k & 1 ? EDGE_POWERFUL : EDGE_NEAREST;
         bool signal = k >= 4, longer = k >> 1 & 1;
         if (longer && slots[1] == SHORT) continue;
-        if (lab_progress(task, .05 * k, "Proposition 9")) return LAB_STOPPED;
+        if (lab_progress(task, .035 * k, "Proposition 9")) return LAB_STOPPED;
         rc = line(&t, rule, slots[longer], signal, e);
     }
     return rc;

@@ -41,6 +41,9 @@ void edge_drop(struct edge_arm *arm);
 /* edge_exact.c: Proposition 9 */
 int edge_exact(struct lab_task *t, struct err *e);
 
+/* edge_mnist.c: the rules again on real images; says so when they are not there */
+int edge_mnist(struct lab_task *t, struct err *e);
+
 /* edge_draw.c: figures, tables and checks of the rules */
 void edge_draw(const struct edge_plan *p);
 

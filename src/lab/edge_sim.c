@@ -1,5 +1,7 @@
 #include "lab/edge_sim.h"
 
+#include "lab/servers.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,21 +23,28 @@ struct edge_sim_cfg edge_sim_default(int experts, enum edge_rule rule)
         .task = task, .router = router, .rule = rule, .delta = .1, .slots = 3000};
 }
 
+const char *edge_sim_rule(enum edge_rule rule)
+{
+    static const char *const name[] = {"gate that stops", "gate that goes on",
+                                       "nearest idle", "most powerful idle"};
+    return name[rule];
+}
+
 int edge_sim_t1(const struct edge_sim_cfg *c)
 {
     double experts = c->router.experts;
-    return EDGE_SIM_DELAY + (int)ceil(experts * log(experts / c->delta));
+    return SERVERS_DELAY + (int)ceil(experts * log(experts / c->delta));
 }
 
 double edge_sim_mth(const struct edge_sim_cfg *c)
 {
-    return fmin(EDGE_SIM_DELAY, log(1 / c->delta) / log(c->task.clusters));
+    return fmin(SERVERS_DELAY, log(1 / c->delta) / log(c->task.clusters));
 }
 
 int edge_sim_t2(const struct edge_sim_cfg *c)
 {
     double settle = c->task.clusters * (edge_sim_mth(c) + log(1 / c->delta));
-    return edge_sim_t1(c) + EDGE_SIM_DELAY + (int)ceil(settle);
+    return edge_sim_t1(c) + SERVERS_DELAY + (int)ceil(settle);
 }
 
 double edge_sim_need(const struct edge_sim_cfg *c)
@@ -72,8 +81,8 @@ void edge_sim_pool(struct task_pool *p, const struct edge_sim_cfg *c, uint64_t s
 struct work {
     struct task_data x;
     double truth[TASK_DIM], h[LEDGER_EXPERTS];
-    int cluster, near, done; /* the slot in which it is learned */
-    double travel, jitter;   /* uniform draws of its delays */
+    int cluster;
+    struct servers_task delays;
 };
 
 struct sim {
@@ -87,18 +96,15 @@ struct sim {
     struct ledger ledger;
     double w[LEDGER_EXPERTS][TASK_DIM];
     struct work work[LEDGER_EXPERTS];
-    bool idle[LEDGER_EXPERTS];
-    int power[LEDGER_EXPERTS];
+    struct servers servers;
     int set[LEDGER_EXPERTS];
     bool stale; /* the gate took a step since the sets were renewed */
-    int next;   /* the task at the head of the line */
 
     int at_t1[LEDGER_EXPERTS];              /* L at T1 */
     double at_t2[LEDGER_EXPERTS][TASK_DIM]; /* w at T2 */
     double h[LEDGER_EXPERTS];               /* scores of the last routed task */
     int routed, home, ready;                /* since the last point */
-    double slots_waited, all_waited, all_delay;
-    int waited;
+    double slots_waited;
 };
 
 static struct sim *start(const struct edge_sim_cfg *c, const struct task_pool *pool,
@@ -111,70 +117,24 @@ static struct sim *start(const struct edge_sim_cfg *c, const struct task_pool *p
     s->seed = seed;
     s->repetition = repetition;
     s->norms = edge_sim_norms(pool, &c->task);
-    s->next = 1;
     router_init(&s->gate, &c->router, s->theta);
     ledger_init(&s->ledger, c->router.experts, c->task.d);
     struct rng r;
     stream(&r, seed, repetition, 1);
-    for (int m = 0; m < c->router.experts; m++) {
-        s->idle[m] = true;
-        s->power[m] = 1 + (int)rng_below(&r, 3);
-    }
+    servers_init(&s->servers, c->router.experts, &r);
     return s;
 }
 
 /* ---- one task */
-
-static int hops(int a, int b, int experts)
-{
-    int apart = abs(a - b);
-    return apart < experts - apart ? apart : experts - apart;
-}
-
-static int delay_of(const struct sim *s, const struct work *k, int m)
-{
-    int experts = s->cfg->router.experts;
-    double far = experts > 1 ? 2.0 * hops(k->near, m, experts) / experts : 0;
-    int transmission = 1 + (int)(5 * far * k->travel);
-    int execution = s->power[m] + (k->jitter >= .6) + (k->jitter >= .9);
-    assert(transmission + execution <= EDGE_SIM_DELAY);
-    return transmission + execution;
-}
 
 static void draw(struct work *k, struct rng *r, const struct sim *s, int t)
 {
     const struct edge_sim_cfg *c = s->cfg;
     stream(r, s->seed, s->repetition, 2 + t);
     k->cluster = (int)rng_below(r, (uint32_t)c->task.clusters);
-    k->near = (int)rng_below(r, (uint32_t)c->router.experts);
-    k->travel = rng_uniform(r);
-    k->jitter = rng_uniform(r);
+    servers_arrive(&k->delays, &s->servers, r);
     task_member(k->truth, s->pool->w[k->cluster], &c->task, r);
     task_draw(&k->x, &c->task, k->truth, r);
-}
-
-/* the idle expert with the least first key, then the least second */
-static int least(const struct sim *s, const struct work *k, bool power_first)
-{
-    int best = -1, low = 0, experts = s->cfg->router.experts;
-    for (int m = 0; m < experts; m++) {
-        if (!s->idle[m]) continue;
-        int away = hops(k->near, m, experts);
-        int key = power_first ? s->power[m] * LEDGER_EXPERTS + away
-                              : away * LEDGER_EXPERTS + s->power[m];
-        if (best < 0 || key < low) {
-            best = m;
-            low = key;
-        }
-    }
-    return best;
-}
-
-static bool any_idle(const struct sim *s)
-{
-    for (int m = 0; m < s->cfg->router.experts; m++)
-        if (s->idle[m]) return true;
-    return false;
 }
 
 /* counts whether the task found its specialist, and got it */
@@ -182,7 +142,7 @@ static void count_home(struct sim *s, const struct work *k, int m)
 {
     bool ready = false;
     for (int i = 0; i < s->cfg->router.experts; i++)
-        ready = ready || (s->idle[i] && s->set[i] == k->cluster);
+        ready = ready || (s->servers.idle[i] && s->set[i] == k->cluster);
     s->routed++;
     s->ready += ready;
     s->home += s->set[m] == k->cluster;
@@ -197,53 +157,50 @@ static void renew_sets(struct sim *s)
             router_specialty(&s->gate, m, s->pool->w[0], s->cfg->task.clusters, TASK_DIM);
 }
 
-/* routes the tasks in line while somebody is idle; task i arrived in slot i */
-static void route(struct sim *s, int t)
+static int choose(const struct sim *s, const struct work *k, struct rng *r)
 {
-    const struct edge_sim_cfg *c = s->cfg;
-    int last = t < c->slots ? t : c->slots;
-    bool routed = s->next <= last && any_idle(s);
-    if (routed) renew_sets(s);
-    for (; s->next <= last && any_idle(s); s->next++) {
-        struct work k;
-        struct rng r;
-        draw(&k, &r, s, s->next);
-        router_scores(k.h, &s->gate, k.x.sum);
-        int m = c->rule == EDGE_NEAREST    ? least(s, &k, false)
-                : c->rule == EDGE_POWERFUL ? least(s, &k, true)
-                                           : router_pick(&s->gate, k.h, s->idle, &r);
-        count_home(s, &k, m);
-        int delay = delay_of(s, &k, m);
-        k.done = t + delay;
-        s->work[m] = k;
-        s->idle[m] = false;
-        memcpy(s->h, k.h, sizeof s->h);
-        s->waited += t > s->next;
-        s->slots_waited += t - s->next;
-        s->all_waited += t - s->next;
-        s->all_delay += delay;
+    switch (s->cfg->rule) {
+    case EDGE_NEAREST:
+        return servers_nearest(&s->servers, &k->delays);
+    case EDGE_POWERFUL:
+        return servers_powerful(&s->servers, &k->delays);
+    default:
+        return router_pick(&s->gate, k->h, s->servers.idle, r);
     }
 }
 
-/* experts whose task ends in slot t learn it; true while others are busy */
-static bool finish(struct sim *s, int t)
+/* routes the tasks in line while somebody is idle; task i arrived in slot i */
+static void route(struct sim *s, int t)
+{
+    int slots = s->cfg->slots;
+    if (servers_ready(&s->servers, t, slots)) renew_sets(s);
+    while (servers_ready(&s->servers, t, slots)) {
+        struct work k;
+        struct rng r;
+        draw(&k, &r, s, s->servers.next);
+        router_scores(k.h, &s->gate, k.x.sum);
+        int m = choose(s, &k, &r);
+        count_home(s, &k, m);
+        s->slots_waited += servers_start(&s->servers, m, &k.delays, t);
+        s->work[m] = k;
+        memcpy(s->h, k.h, sizeof s->h);
+    }
+}
+
+/* experts whose task ends in slot t learn it */
+static void finish(struct sim *s, int t)
 {
     const struct edge_sim_cfg *c = s->cfg;
-    bool busy = false;
     bool step = c->rule == EDGE_ON || (c->rule == EDGE_STOP && t <= edge_sim_t1(c));
     for (int m = 0; m < c->router.experts; m++) {
-        struct work *k = &s->work[m];
-        if (!s->idle[m] && k->done <= t) {
-            double moved = task_learn(s->w[m], &c->task, &k->x, k->truth);
-            ledger_add(&s->ledger, m, k->truth, s->w[m]);
-            router_count(&s->gate, m);
-            if (step) router_step(&s->gate, k->h, k->x.sum, m, moved);
-            s->stale = s->stale || step;
-            s->idle[m] = true;
-        }
-        busy = busy || !s->idle[m];
+        if (!servers_finish(&s->servers, m, t)) continue;
+        const struct work *k = &s->work[m];
+        double moved = task_learn(s->w[m], &c->task, &k->x, k->truth);
+        ledger_add(&s->ledger, m, k->truth, s->w[m]);
+        router_count(&s->gate, m);
+        if (step) router_step(&s->gate, k->h, k->x.sum, m, moved);
+        s->stale = s->stale || step;
     }
-    return busy;
 }
 
 /* ---- what is measured */
@@ -322,9 +279,9 @@ int edge_sim_run(double *out, struct edge_sim_end *end, const struct edge_sim_cf
     if (!s) return ERR_MEMORY;
 
     int p = 0;
-    bool busy = true;
-    for (int t = 1; t <= c->slots || busy || s->next <= c->slots; t++) {
-        busy = finish(s, t);
+    for (int t = 1;
+         t <= c->slots || servers_busy(&s->servers) || s->servers.next <= c->slots; t++) {
+        finish(s, t);
         route(s, t);
         note(s, t);
         if (p < points && t == grid[p]) measure(&out[p++], points, s, t);
@@ -336,9 +293,9 @@ int edge_sim_run(double *out, struct edge_sim_end *end, const struct edge_sim_cf
     end->error = ledger_error(&s->ledger, (const double(*)[TASK_DIM])s->w);
     end->printed = ledger_bound_g(&s->ledger, NULL, r, s->norms.a, s->norms.b);
     end->exact = ledger_exact_g(&s->ledger, r, s->norms.a, s->norms.b);
-    end->waited = s->waited;
-    end->wait = s->all_waited / c->slots;
-    end->delay = s->all_delay / c->slots;
+    end->waited = s->servers.waited;
+    end->wait = s->servers.wait / c->slots;
+    end->delay = s->servers.delay / c->slots;
     memcpy(end->set, s->set, sizeof end->set);
     free(s);
     return 0;
