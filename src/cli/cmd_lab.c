@@ -6,6 +6,7 @@
 #include "lab/lab.h"
 #include "lab/tracking.h"
 
+#include "base/clock.h"
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/cmd.h"
@@ -14,6 +15,7 @@
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "cli/progress.h"
+#include "cli/spent.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -53,6 +55,7 @@ struct work {
     char runs_dir[LAB_PATH];
     char *asset[4]; /* owned; in the order of struct report_assets */
     struct progress progress;
+    struct spent spent;
 };
 
 static int fail(const struct work *w, const struct err *e)
@@ -237,6 +240,7 @@ static bool show_progress(void *ctx, double share, const char *note)
 {
     struct work *w = ctx;
     progress_show(&w->progress, share, note);
+    spent_note(&w->spent, clock_cpu(), note);
     return interrupt_seen();
 }
 
@@ -371,6 +375,13 @@ static int print(const struct work *w, const struct report *r, struct err *e)
     return 0;
 }
 
+static void print_spent(const struct work *w)
+{
+    char line[512];
+    spent_line(line, sizeof line, &w->spent, clock_cpu());
+    fprintf(stderr, "%s: %s\n", w->lab->name, line);
+}
+
 static int run(struct work *w)
 {
     struct err e = {0};
@@ -400,6 +411,7 @@ static int run(struct work *w)
                                          w->asset[3]};
     if (!rc && w->out) rc = report_write(r, w->out, &assets, &e);
     if (!rc) rc = print(w, r, &e);
+    if (!rc) print_spent(w);
     int code = rc == LAB_STOPPED         ? stopped(w)
                : rc                      ? fail(w, &e)
                : report_checks_failed(r) ? OPT_EXIT_FAILED
