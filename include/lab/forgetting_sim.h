@@ -12,6 +12,7 @@
  *   INSIDE, ACROSS      mean gate gaps in a set and between sets (Propositions 1, 2)
  *   MOVED               share of experts that changed their set since the last point (Prop. 1)
  *   TRAVEL              mean ||w_t - w_(last point)|| over experts (Prop. 1 says 0 after T1)
+ *   LARGEST, SMALLEST   share of the experts in the largest and in the smallest expert set
  *   RUNNING             1 while the gate learns
  * An expert's set is the cluster of its specialty. Theorem 1 as printed: for t > T1, F_t =
  * (T1 - 1)/(t - 1) F_T1 and L frozen at T1 in G; A and B are those of the repetition's pool.
@@ -33,6 +34,8 @@ enum forgetting_series {
     FORGETTING_ACROSS,
     FORGETTING_MOVED,
     FORGETTING_TRAVEL,
+    FORGETTING_LARGEST,
+    FORGETTING_SMALLEST,
     FORGETTING_RUNNING,
     FORGETTING_SERIES,
 };
@@ -61,6 +64,11 @@ struct forgetting_sim_end {
 void forgetting_sim_run(double *out, struct forgetting_sim_end *end,
                         const struct forgetting_sim_cfg *c, const struct task_pool *pool,
                         const int *grid, int points, uint64_t seed, int repetition);
+
+/* set (points, experts): the cluster of each expert's specialty at the points of the grid, in that
+ * repetition. */
+void forgetting_sim_sets(int *set, const struct forgetting_sim_cfg *c, const int *grid,
+                         int points, uint64_t seed, int repetition);
 
 /* How the picks of a cluster's tasks spread, means over the clusters that have experts:
  * home: share that went to the cluster's own set; even: exp(entropy of the shares inside the set)

@@ -128,6 +128,58 @@ static void pair(const struct forgetting_plan *p, int i, enum forgetting_series 
     curve(p, &p->on[i], s, REPORT_DASHED, "without termination");
 }
 
+/* y: the cluster of expert m's set, a little apart from the other experts' */
+static void one_expert(const struct forgetting_plan *p, const int *set, int m,
+                       int experts)
+{
+    double x[REPS_POINTS], y[REPS_POINTS];
+    char name[32];
+    for (int i = 0; i < p->points; i++) {
+        x[i] = p->grid[i];
+        y[i] = 1 + set[i * experts + m] + .08 * (m - (experts - 1) / 2.0);
+    }
+    snprintf(name, sizeof name, "expert %d", m + 1);
+    report_series(p->task->report,
+                  &(struct report_series){.name = name, .n = p->points, .x = x, .y = y});
+}
+
+static void members_panel(const struct forgetting_plan *p, const struct forgetting_arm *a,
+                          const char *title)
+{
+    static const struct report_axis y = {.label = "set of cluster", .lo = .5, .hi = 3.5};
+    int set[REPS_POINTS * LEDGER_EXPERTS], experts = a->cfg.router.experts;
+    forgetting_sim_sets(set, &a->cfg, p->grid, p->points, p->task->seed, 0);
+    report_panel(p->task->report, &(struct report_panel){
+                                      .title = title, .x = {.label = "round t"}, .y = y});
+    for (int m = 0; m < experts; m++)
+        one_expert(p, set, m, experts);
+}
+
+static void member_figures(const struct forgetting_plan *p)
+{
+    struct report *r = p->task->report;
+    char name[32];
+    report_figure(r, "members", "The expert sets M_n of one repetition, M = 5",
+                  "The cluster whose signal an expert's gate likes best.");
+    members_panel(p, &p->stop[1], "with termination");
+    members_panel(p, &p->on[1], "without termination");
+    report_figure(
+        r, "sizes", "How large the expert sets are",
+        "Shares of the experts in the largest and in the smallest of the three sets, "
+        "means over repetitions.");
+    for (int i = 1; i < FORGETTING_SIZES; i++) {
+        panel(p, named(name, &p->stop[i]), "share of experts");
+        curve(p, &p->stop[i], FORGETTING_LARGEST, REPORT_LINE,
+              "largest, with termination");
+        curve(p, &p->stop[i], FORGETTING_SMALLEST, REPORT_LINE,
+              "smallest, with termination");
+        curve(p, &p->on[i], FORGETTING_LARGEST, REPORT_DASHED,
+              "largest, without termination");
+        curve(p, &p->on[i], FORGETTING_SMALLEST, REPORT_DASHED,
+              "smallest, without termination");
+    }
+}
+
 static void set_figures(const struct forgetting_plan *p)
 {
     struct report *r = p->task->report;
@@ -352,6 +404,7 @@ void forgetting_draw(const struct forgetting_plan *p)
     end_table(p);
     theorem_figures(p);
     gap_figure(p);
+    member_figures(p);
     set_figures(p);
     share_figure(p);
 

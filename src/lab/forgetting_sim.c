@@ -111,6 +111,20 @@ static int set_of(const struct sim *s, int m)
                                             TASK_DIM)];
 }
 
+/* shares of the experts in the largest and in the smallest set */
+static void sizes(double *largest, double *smallest, const struct sim *s)
+{
+    int experts = s->cfg->router.experts, size[TASK_POOL] = {0};
+    for (int m = 0; m < experts; m++)
+        size[s->set[m]]++;
+    *largest = 0;
+    *smallest = 1;
+    for (int n = 0; n < s->cfg->task.clusters; n++) {
+        *largest = fmax(*largest, (double)size[n] / experts);
+        *smallest = fmin(*smallest, (double)size[n] / experts);
+    }
+}
+
 static void measure(double *at, int points, struct sim *s, int t)
 {
     int experts = s->cfg->router.experts, changed = 0;
@@ -130,6 +144,7 @@ static void measure(double *at, int points, struct sim *s, int t)
     router_gaps(&v[FORGETTING_INSIDE], &v[FORGETTING_ACROSS], s->h, s->set, experts);
     v[FORGETTING_MOVED] = (double)changed / experts;
     v[FORGETTING_TRAVEL] = travel;
+    sizes(&v[FORGETTING_LARGEST], &v[FORGETTING_SMALLEST], s);
     v[FORGETTING_RUNNING] = !s->stopped;
     for (int i = 0; i < FORGETTING_SERIES; i++)
         at[(size_t)i * (size_t)points] = v[i];
@@ -157,6 +172,21 @@ void forgetting_sim_run(double *out, struct forgetting_sim_end *end,
     assert(p == points);
     for (int m = 0; m < c->router.experts; m++)
         end->set[m] = set_of(&s, m);
+}
+
+void forgetting_sim_sets(int *set, const struct forgetting_sim_cfg *c, const int *grid,
+                         int points, uint64_t seed, int repetition)
+{
+    struct sim s;
+    start(&s, c, NULL, seed, repetition);
+    for (int t = 1, p = 0; p < points; t++) {
+        int task;
+        play(&s, t, &task);
+        if (t < grid[p]) continue;
+        for (int m = 0; m < c->router.experts; m++)
+            *set++ = set_of(&s, m);
+        p++;
+    }
 }
 
 struct forgetting_sim_spread forgetting_sim_spread(const struct forgetting_sim_end *end,

@@ -91,6 +91,35 @@ START_TEST(termination_is_a_latch)
 }
 END_TEST
 
+/* The sets at the points are those that MOVED, LARGEST and SMALLEST count. */
+START_TEST(sets_and_their_sizes)
+{
+    enum { M = 10 };
+    struct forgetting_sim_cfg c = short_run(M, false);
+    double out[FORGETTING_SERIES * POINTS];
+    struct forgetting_sim_end end;
+    int set[POINTS][M];
+    forgetting_sim_run(out, &end, &c, NULL, GRID, POINTS, 3, 1);
+    forgetting_sim_sets(set[0], &c, GRID, POINTS, 3, 1);
+    ck_assert_mem_eq(set[POINTS - 1], end.set, sizeof set[0]);
+    for (int p = 0; p < POINTS; p++) {
+        int size[3] = {0}, moved = 0;
+        for (int m = 0; m < M; m++) {
+            size[set[p][m]]++;
+            moved += p > 0 && set[p][m] != set[p - 1][m];
+        }
+        int low = size[0] < size[1] ? size[0] : size[1];
+        int high = size[0] > size[1] ? size[0] : size[1];
+        low = size[2] < low ? size[2] : low;
+        high = size[2] > high ? size[2] : high;
+        ck_assert_double_eq_tol(at(out, FORGETTING_LARGEST, p), high / 10.0, 1e-15);
+        ck_assert_double_eq_tol(at(out, FORGETTING_SMALLEST, p), low / 10.0, 1e-15);
+        if (p > 0)
+            ck_assert_double_eq_tol(at(out, FORGETTING_MOVED, p), moved / 10.0, 1e-15);
+    }
+}
+END_TEST
+
 /* Theorem 1 behind T1: F falls as (T1 - 1)/(t - 1). */
 START_TEST(the_theorem_is_drawn_as_printed)
 {
@@ -132,6 +161,7 @@ Suite *suite_lab_forgetting_sim(void)
     tcase_add_test(t, the_slides_setting);
     tcase_add_test(t, one_expert_is_a_plain_loop);
     tcase_add_test(t, termination_is_a_latch);
+    tcase_add_test(t, sets_and_their_sizes);
     tcase_add_test(t, the_theorem_is_drawn_as_printed);
     tcase_add_test(t, spread_by_hand);
     suite_add_tcase(s, t);
