@@ -235,8 +235,8 @@ test: deps-test ## everything: lint, unit, golden, HTTP and browser tests
 check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
 	$(Q)$(B)/check $(SUITE)
 
-test-http: all ## HTTP tests against the real daemon, and the scripts that score policies
-	@bash test/each.sh test/http test/score/selftest.sh
+test-http: all ## HTTP tests against the real daemon, and the tests of our scripts
+	@bash test/each.sh test/http test/score/selftest.sh test/lab/lab-data.sh
 
 test-web: all web media ## browser tests in Chromium
 	@bash test/each.sh test/web/run.mjs

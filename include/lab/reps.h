@@ -5,8 +5,7 @@
  *   reps_band(mean, lo, hi, r, 0, points);
  *
  * Values that are NaN (not defined in that repetition) are left out of their column.
- * Intervals: of the mean, mean +- 1.96 standard errors (level .95, normal; from some 30 repetitions
- * on). Fewer than two values give NaN.
+ * Intervals: of the mean, at level .95 by Student's t. Fewer than two values give NaN.
  *
  * Errors: reps_new ERR_MEMORY. Ownership: rows are borrowed as long as the table lives.
  * Threads: rows are apart and may be written by different threads; else read-only. */

@@ -126,9 +126,9 @@ static const struct lab_option OPTIONS[] = {
     {"exact-reps", "N", "repetitions that are held against the closed forms", LAB_INT,
      .value = 20000, .quick = 2000, .lo = 2000, .hi = 1000000},
     {"image-reps", "N", "repetitions of each mixture on MNIST", LAB_INT, .value = 30,
-     .quick = 6, .lo = 2, .hi = 10000},
+     .quick = 8, .lo = 2, .hi = 10000},
     {"image-rounds", "T", "rounds of each mixture on MNIST", LAB_INT, .value = 600,
-     .quick = 200, .lo = 20, .hi = 100000},
+     .quick = 250, .lo = 20, .hi = 100000},
     {0},
 };
 

@@ -25,15 +25,15 @@ START_TEST(intervals_by_hand)
     struct stats_interval s = reps_mean(r, 0);
     double se = sqrt(14.0 / 12);
     ck_assert_double_eq(s.mean, 3);
-    ck_assert_double_eq_tol(s.lo, 3 - 1.96 * se, 1e-14);
-    ck_assert_double_eq_tol(s.hi, 3 + 1.96 * se, 1e-14);
+    ck_assert_double_eq_tol(s.lo, 3 - 3.182 * se, 1e-14); /* t of 3 degrees of freedom */
+    ck_assert_double_eq_tol(s.hi, 3 + 3.182 * se, 1e-14);
     ck_assert_double_eq_tol(reps_z(r, 0, 2), 1 / se, 1e-12);
     ck_assert_double_eq_tol(reps_z(r, 0, 5), -2 / se, 1e-12);
 
     double mean[2], lo[2], hi[2];
     reps_band(mean, lo, hi, r, 0, 2);
     ck_assert_double_eq(mean[1], 2); /* without the NaN */
-    ck_assert_double_eq_tol(hi[1], 2 + 1.96 * sqrt(4.0 / 3), 1e-14);
+    ck_assert_double_eq_tol(hi[1], 2 + 4.303 * sqrt(4.0 / 3), 1e-14);
     ck_assert_double_eq(lo[0], s.lo);
     reps_free(r);
 }
@@ -45,8 +45,26 @@ START_TEST(pairs_need_both)
     struct reps *r = sample();
     struct stats_interval s = reps_gap(r, 0, r, 1);
     ck_assert_double_eq(s.mean, 1);
-    ck_assert_double_eq_tol(s.hi, 1 + 1.96 / sqrt(3), 1e-14);
+    ck_assert_double_eq_tol(s.hi, 1 + 4.303 / sqrt(3), 1e-14);
     reps_free(r);
+}
+END_TEST
+
+/* n values of which half are -1 and half 1: mean 0, standard error sqrt(1 / (n - 1)) */
+START_TEST(wide_for_few_values)
+{
+    const struct {
+        int n;
+        double t;
+    } row[] = {{2, 12.706}, {30, 2.045}, {32, 2.0395}, {62, 1.9996}, {2002, 1.9612}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        struct err e = {0};
+        struct reps *r = reps_new(row[k].n, 1, &e);
+        for (int i = 0; i < row[k].n; i++)
+            reps_row(r, i)[0] = i % 2 ? 1 : -1;
+        ck_assert_double_eq_tol(reps_mean(r, 0).hi * sqrt(row[k].n - 1), row[k].t, 4e-3);
+        reps_free(r);
+    }
 }
 END_TEST
 
@@ -110,6 +128,7 @@ Suite *suite_lab_reps(void)
     TCase *t = tcase_create("all");
     tcase_add_test(t, intervals_by_hand);
     tcase_add_test(t, pairs_need_both);
+    tcase_add_test(t, wide_for_few_values);
     tcase_add_test(t, one_value_has_no_interval);
     tcase_add_test(t, a_grid_grows_by_a_twentieth);
     tcase_add_test(t, without_memory_it_says_so);
