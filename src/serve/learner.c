@@ -182,7 +182,8 @@ static uint64_t busy_then(const struct learner *l, enum ppo_which which)
 int learner_set_aside(struct learner *l, enum ppo_which which, int expert, int updates,
                       struct err *e)
 {
-    int experts = l->stats.gate[which].experts; /* never changes */
+    const struct policy_cfg *c = &online_policy(l->online)->cfg;
+    int experts = which == PPO_ACTOR ? c->experts : c->critic_experts;
     if (expert < 0 || expert >= experts)
         return err_field(e, ERR_RANGE, "expert", "%d is none of the %d experts", expert,
                          experts);
