@@ -15,24 +15,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int rc = 0;
     bool sound = true;
 
-    if (data[0] % 5 == 0) {
+    if (data[0] % 7 == 0) {
         struct session_open in;
         rc = wire_open(&in, body, n, &e);
         for (int i = 0; !rc && i < in.levels; i++)
             sound = sound && isfinite(in.ladder_kbps[i]);
         if (!rc) sound = sound && in.levels <= VIEW_LEVELS && isfinite(in.chunk_s);
-    } else if (data[0] % 5 == 1) {
+    } else if (data[0] % 7 == 1) {
         struct question q;
         rc = wire_question(&q, body, n, &e);
         if (!rc) sound = isfinite(q.buffer_s) && isfinite(q.last.download_s);
-    } else if (data[0] % 5 == 2) {
+    } else if (data[0] % 7 == 2) {
         struct reward_in in;
         rc = wire_reward(&in, body, n, &e);
         if (!rc) sound = isfinite(in.external) && isfinite(in.outcome.rebuffer_s);
-    } else if (data[0] % 5 == 3) {
+    } else if (data[0] % 7 == 3) {
         struct wire_decide in;
         rc = wire_decide(&in, body, n, &e);
         if (!rc) sound = in.view.n_history >= 0 && in.view.n_history <= VIEW_HISTORY;
+    } else if (data[0] % 7 == 5) {
+        rc = wire_gate(body, n, &e);
+    } else if (data[0] % 7 == 6) {
+        int updates = 0;
+        rc = wire_aside(&updates, body, n, &e);
     } else {
         struct profile p = {0};
         rc = wire_profile(&p, body, n, &e);

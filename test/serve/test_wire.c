@@ -49,6 +49,36 @@ static int parse_profile(const char *s)
     return wire_profile(&profile, s, strlen(s), &e);
 }
 
+START_TEST(orders_for_routers)
+{
+    static const struct {
+        const char *body, *field; /* NULL: accepted */
+        int code;
+    } gate[] = {{"{\"reset\":true}", NULL, 0},
+                {"{\"reset\":false}", "reset", ERR_INVALID},
+                {"{}", "reset", ERR_INVALID},
+                {"{\"reset\":1}", "reset", ERR_INVALID},
+                {"{\"reset\":true,\"now\":1}", "now", ERR_INVALID}};
+    for (size_t i = 0; i < sizeof gate / sizeof *gate; i++) {
+        clear();
+        ck_assert_int_eq(wire_gate(gate[i].body, strlen(gate[i].body), &e), gate[i].code);
+        if (gate[i].field) ck_assert_str_eq(e.field, gate[i].field);
+    }
+
+    int updates = -1;
+    const char *body = "{\"updates\":12.0}";
+    ck_assert_int_eq(wire_aside(&updates, body, strlen(body), NULL), 0);
+    ck_assert_int_eq(updates, 12);
+    static const char *const bad[] = {"{}", "{\"updates\":1.5}", "{\"updates\":\"2\"}",
+                                      "{\"updates\":1e300}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        clear();
+        ck_assert_int_lt(wire_aside(&updates, bad[i], strlen(bad[i]), &e), 0);
+        ck_assert_str_eq(e.field, "updates");
+    }
+}
+END_TEST
+
 START_TEST(a_session_with_everything)
 {
     ck_assert_int_eq(
@@ -317,6 +347,7 @@ Suite *suite_serve_wire(void)
     tcase_add_test(t, deep_nesting_is_an_error_and_no_crash);
     tcase_add_test(t, what_is_written_can_be_read_again);
     tcase_add_test(t, history_as_csv);
+    tcase_add_test(t, orders_for_routers);
     suite_add_tcase(s, t);
     return s;
 }
