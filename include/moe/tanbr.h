@@ -28,6 +28,7 @@ struct tanbr_cfg {
     int keep;           /* B: weights that are not 0 at most */
     int max_nodes;      /* of the tree */
     enum tree_split split;
+    double border;             /* likewise */
     double c, delta, nu1, rho; /* of Eq. 2; nu1 and rho also of Eq. 4 */
     int width, depth;          /* of the network */
     int history, steps, batch; /* of its learning */

@@ -14,8 +14,10 @@
  * - "Active": x_k moves freely between its bounds, so sum x takes every value between sum lo
  *   and sum hi; no linear programme is needed. A box that only touches the simplex is active.
  * - Candidate: the paper takes a feasible point of a linear programme. Ours lies on the box's
- *   diagonal, inside the cell, and does not depend on a solver; the root's is uniform. Corners
- *   of the simplex are reached in the limit of depth only.
+ *   diagonal, inside the cell, and does not depend on a solver; the root's is uniform. The best
+ *   weights often leave experts out, which inner points reach in the limit of depth only: where a
+ *   cell touches x_k = 0 and is narrow (hi_k <= border), its candidate has x_k = 0 and lies on
+ *   the diagonal of the rest, as long as the rest can sum to 1.
  * - Side: TREE_RANDOM halves a side drawn at random, as the paper does; children that miss the
  *   simplex are kept, inactive, and never visited. TREE_LONGEST first trims the box to the
  *   smallest one around what it has in common with the simplex,
@@ -52,6 +54,7 @@ struct tree_cfg {
     int keep;      /* B, 1 .. K */
     int max_nodes; /* 1 .. TREE_NODES_MAX; leaves are at most (max_nodes + 1) / 2 */
     enum tree_split split;
+    double border;             /* 0 .. 1; 0 = candidates lie inside their cells */
     double c, delta, nu1, rho; /* of Eq. 2; delta in (0, 1], rho in (0, 1) */
 };
 
@@ -73,7 +76,7 @@ struct tree_stats {
     int64_t refused;             /* expansions that were due and had no room */
 };
 
-/* K dimensions, all kept, 511 nodes, TREE_LONGEST, C .1, delta 1, nu1 1, rho .7. */
+/* K dimensions, all kept, 511 nodes, TREE_LONGEST, border .25, C .01, delta 1, nu1 .05, rho .7. */
 struct tree_cfg tree_cfg_default(int dim);
 int tree_cfg_check(const struct tree_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));

@@ -19,8 +19,8 @@ struct nucb_cfg nucb_cfg_default(int dim, int tasks)
                              .history = 512,
                              .steps = 20,
                              .batch = 32,
-                             .lambda = 1.0,
-                             .gamma = 0.1,
+                             .lambda = 0.1,
+                             .gamma = 0.02,
                              .eta = 0.1,
                              .cov = NUCB_DIAGONAL};
 }

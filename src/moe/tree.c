@@ -37,9 +37,10 @@ struct tree_cfg tree_cfg_default(int dim)
                              .keep = dim,
                              .max_nodes = 511,
                              .split = TREE_LONGEST,
-                             .c = 0.1,
+                             .border = 0.25,
+                             .c = 0.01,
                              .delta = 1.0,
-                             .nu1 = 1.0,
+                             .nu1 = 0.05,
                              .rho = 0.7};
 }
 
@@ -58,6 +59,7 @@ int tree_cfg_check(const struct tree_cfg *c, struct err *e)
     if (!(c->delta > 0 && c->delta <= 1)) return range(e, "delta", "in (0, 1]");
     if (!(c->nu1 > 0 && isfinite(c->nu1))) return range(e, "nu1", "above 0");
     if (!(c->rho > 0 && c->rho < 1)) return range(e, "rho", "in (0, 1)");
+    if (!(c->border >= 0 && c->border <= 1)) return range(e, "border", "0 .. 1");
     if (c->split != TREE_LONGEST && c->split != TREE_RANDOM)
         return range(e, "split", "longest or random");
     return 0;
@@ -97,8 +99,20 @@ static void trim(double *lo, double *hi, int dim)
 
 /* ---- candidates ---- */
 
-static void diagonal(float *x, const double *lo, const double *hi, int dim)
+/* Upper bounds with 0 for experts that a narrow cell at the border leaves out. False when the
+ * others cannot make up for them. */
+static bool leave_out(double *to, const double *lo, const double *hi, int dim,
+                      double border)
 {
+    for (int k = 0; k < dim; k++)
+        to[k] = lo[k] == 0 && hi[k] <= border ? 0 : hi[k];
+    return sum(to, dim) >= 1;
+}
+
+static void diagonal(float *x, const double *lo, const double *hi, int dim, double border)
+{
+    double to[TREE_DIM_MAX];
+    if (leave_out(to, lo, hi, dim, border)) hi = to;
     double low = sum(lo, dim), span = sum(hi, dim) - low;
     double s = span > 0 ? (1 - low) / span : 0;
     for (int k = 0; k < dim; k++)
@@ -147,7 +161,7 @@ static void settle(struct tree *t, int i)
     memset(x, 0, sizeof *x * (size_t)dim);
     if (!node->active) return;
     if (t->cfg.split == TREE_LONGEST) trim(lo, hi, dim);
-    diagonal(x, lo, hi, dim);
+    diagonal(x, lo, hi, dim, t->cfg.border);
     if (t->cfg.keep == dim) return;
     keep_largest(x, dim, t->cfg.keep);
     node->left = outside(x, lo, hi, dim);

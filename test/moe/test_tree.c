@@ -75,7 +75,7 @@ END_TEST
 START_TEST(a_leaf_expands_when_it_was_visited_enough)
 {
     struct tree_cfg c = tree_cfg_default(2);
-    c.c = 1, c.rho = 0.5; /* root: ln t, below: 4 ln t */
+    c.c = c.nu1 = 1, c.rho = 0.5; /* root: ln t, below: 4 ln t */
     struct tree *t = tree_new(&c, 1, NULL);
     ck_assert_int_eq(tree_leaves(t), 1);
     ck_assert(tree_visit(t, 0, 1)); /* threshold 0 at t = 1 */
