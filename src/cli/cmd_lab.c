@@ -4,6 +4,7 @@
 #include "lab/gates.h"
 #include "lab/shift.h"
 #include "lab/lab.h"
+#include "lab/merge.h"
 #include "lab/tracking.h"
 
 #include "base/clock.h"
@@ -27,7 +28,7 @@
 
 /* A lab is one source in lab/ and one line here. */
 static const struct lab *const all_labs[] = {
-    &edge_lab, &forgetting_lab, &gates_lab, &shift_lab, &tracking_lab, NULL,
+    &edge_lab, &forgetting_lab, &gates_lab, &merge_lab, &shift_lab, &tracking_lab, NULL,
 };
 
 enum { OPTIONS = OPT_TABLE_MAX - 8, HELP = 160, ASSET_LIMIT = 4 << 20 };

@@ -1,0 +1,573 @@
+#include "lab/merge.h"
+
+#include "abr/video.h"
+#include "base/pool.h"
+#include "lab/merge_static.h"
+#include "merge_priv.h"
+#include "rl/ckpt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { V = MERGE_TASKS, STATES = 600, LEAVES = 20, STEPS_MAX = 3000, PROBES = 40 };
+
+const double merge_rho[MERGE_RHOS] = {.3, .5, .7, .9};
+const double merge_eta[MERGE_ETAS] = {1e-4, 1e-3, 1e-2, 1e-1};
+const int merge_experts[MERGE_SIZES] = {4, 8, 16, 32, 64, 128, 192};
+
+/* What is loaded and let go again once the grids are known. */
+struct loaded {
+    struct corpus *corpus;
+    struct video *video;
+    struct policy *joined, *hinted;
+};
+
+/* ---- loading ---- */
+
+static int load_policy(struct policy **out, const struct lab_task *t, const char *option,
+                       const char *rel, struct ckpt_meta *m, struct err *e)
+{
+    char path[LAB_PATH];
+    const char *given = lab_text(t, option);
+    int rc = 0;
+    if (*given)
+        snprintf(path, sizeof path, "%s", given);
+    else
+        rc = lab_find(t, path, rel, e);
+    if (rc) return rc;
+    *out = ckpt_load(path, m, NULL, NULL, e);
+    return *out ? 0 : e->code;
+}
+
+/* The experts must be one per profile, in the profiles' order, and see no viewer. */
+static int check_joined(const struct policy *p, const struct ckpt_meta *m, struct err *e)
+{
+    char want[128] = "";
+    for (int v = 0; v < V; v++) {
+        size_t used = strlen(want);
+        snprintf(want + used, sizeof want - used, "%s%s", v ? "," : "",
+                 qoe_profiles[v].name);
+    }
+    const char *for_whom = ckpt_meta_get(m, "experts_for");
+    const char *layout = ckpt_meta_get(m, "layout");
+    if (!for_whom || strcmp(for_whom, want) != 0)
+        return err_field(e, ERR_INVALID, "--policy", "has experts for %s, not for %s",
+                         for_whom ? for_whom : "nobody", want);
+    if (!layout || strcmp(layout, "blind") != 0 || p->cfg.obs_dim != FEAT_FULL_DIM)
+        return err_field(e, ERR_INVALID, "--policy", "observes layout %s, not blind",
+                         layout ? layout : "unknown");
+    return 0;
+}
+
+static int load_traces(struct loaded *l, const struct lab_task *t, struct err *e)
+{
+    char path[LAB_PATH];
+    const char *given = lab_text(t, "traces");
+    int rc = 0;
+    if (*given)
+        snprintf(path, sizeof path, "%s", given);
+    else
+        rc = lab_find(t, path, "traces", e);
+    if (rc) return rc;
+    l->corpus = corpus_load(path, CORPUS_ALL, e);
+    l->video = l->corpus ? video_default(e) : NULL;
+    return l->video ? 0 : e->code;
+}
+
+static int load(struct loaded *l, const struct lab_task *t, struct err *e)
+{
+    struct ckpt_meta *m = calloc(1, sizeof *m);
+    if (!m) return err_set(e, ERR_MEMORY, "no memory for metadata");
+    int rc =
+        load_policy(&l->joined, t, "policy", "deploy/policy/merge.safetensors", m, e);
+    if (!rc) rc = check_joined(l->joined, m, e);
+    if (!rc)
+        rc = load_policy(&l->hinted, t, "hinted", "deploy/policy/moe.safetensors", m, e);
+    if (!rc && l->hinted->cfg.obs_dim != FEAT_FULL_DIM)
+        rc = err_field(e, ERR_INVALID, "--hinted", "does not observe layout full");
+    free(m);
+    return rc ? rc : load_traces(l, t, e);
+}
+
+static void unload(struct loaded *l)
+{
+    policy_free(l->joined);
+    policy_free(l->hinted);
+    video_free(l->video);
+    corpus_free(l->corpus);
+}
+
+/* The first n traces, spread over the folder. */
+static void thin(struct corpus *c, int n)
+{
+    if (n >= c->n) return;
+    for (int i = 0; i < c->n; i++) {
+        int to = (int)((int64_t)i * n / c->n);
+        bool first = i == 0 || to != (int)((int64_t)(i - 1) * n / c->n);
+        struct trace *t = c->traces[i];
+        if (!first)
+            trace_free(t);
+        else
+            c->traces[to] = t;
+    }
+    c->n = n;
+}
+
+/* ---- the grids ---- */
+
+struct filling {
+    struct merge_grid *grid;
+    const struct merge_world *world;
+    const struct policy *policy;
+    enum { MERGED, HINTED, PLAIN } kind;
+    int *failed; /* (points) */
+};
+
+/* The mean of the profiles' weights, of the sum that pensieve's have. */
+static struct qoe mean_hint(const float *psi, const double *by)
+{
+    struct qoe h = {.utility = QOE_LINEAR};
+    const struct qoe *usual = &qoe_find("pensieve")->qoe;
+    for (int v = 0; v < V; v++) {
+        const struct qoe *q = &qoe_profiles[v].qoe;
+        double w = (double)psi[v] * by[v];
+        h.mu_quality += w * q->mu_quality;
+        h.mu_switch += w * q->mu_switch;
+        h.mu_stall += w * q->mu_stall;
+    }
+    double scale = (usual->mu_quality + usual->mu_switch + usual->mu_stall) /
+                   (h.mu_quality + h.mu_switch + h.mu_stall);
+    h.mu_quality *= scale;
+    h.mu_switch *= scale;
+    h.mu_stall *= scale;
+    return h;
+}
+
+static int play_point(struct filling *f, const float *x, float *scores)
+{
+    const struct merge_world *w = f->world;
+    struct policy_cfg cfg =
+        f->kind == MERGED ? join_merged_cfg(&f->policy->cfg) : f->policy->cfg;
+    struct swift *s = swift_new(&cfg, NULL);
+    int rc = s ? 0 : ERR_MEMORY;
+    if (!rc && f->kind == MERGED) {
+        struct policy *p = policy_new(&cfg, NULL);
+        rc = p ? join_merge(p, f->policy, x) : ERR_MEMORY;
+        if (!rc) swift_load(s, p);
+        policy_free(p);
+        if (!rc) merge_world_play(scores, w, s, FEAT_BLIND, NULL);
+    } else if (!rc) {
+        double by[V];
+        for (int v = 0; v < V; v++)
+            by[v] = f->kind == PLAIN ? 1 : 1 / (w->best[v] - w->low[v]);
+        struct qoe hint = mean_hint(x, by);
+        swift_load(s, f->policy);
+        merge_world_play(scores, w, s, FEAT_FULL, &hint);
+    }
+    swift_free(s);
+    return rc;
+}
+
+static void fill_point(void *ctx, int i)
+{
+    struct filling *f = ctx;
+    struct merge_grid *g = f->grid;
+    float x[V], *scores = g->scores + (size_t)i * (size_t)g->sessions * V;
+    merge_grid_at(x, g, i);
+    f->failed[i] = play_point(f, x, scores);
+    merge_world_mean(g->mean + (size_t)i * V, f->world, scores);
+}
+
+static int fill(struct merge_grid **out, struct filling *f, int steps, int threads,
+                struct err *e)
+{
+    f->grid = *out = merge_grid_new(V, steps, f->world, e);
+    if (!*out) return ERR_MEMORY;
+    f->failed = calloc((size_t)f->grid->points, sizeof *f->failed);
+    if (!f->failed) return err_set(e, ERR_MEMORY, "no memory for a grid");
+    pool_run(f->grid->points, threads, fill_point, f);
+    int rc = 0;
+    for (int i = 0; i < f->grid->points && !rc; i++)
+        rc = f->failed[i];
+    free(f->failed);
+    return rc ? err_set(e, rc, "a policy of the grid could not be made") : 0;
+}
+
+/* How far the grid is off between its points. */
+static int probe(struct merge_found *f, const struct policy *joined, struct err *e)
+{
+    struct filling play = {.world = f->world, .policy = joined, .kind = MERGED};
+    float *scores = calloc((size_t)f->world->sessions * V, sizeof *scores);
+    if (!scores) return err_set(e, ERR_MEMORY, "no memory for scores");
+    struct rng r;
+    rng_init(&r, f->task->seed, 0x70726f6265);
+    int rc = 0, n = 0;
+    for (int i = 0; i < PROBES && !rc; i++) {
+        float x[V];
+        double sum = 0, e1[V], real[V], grid[V];
+        for (int k = 0; k < V; k++)
+            sum += e1[k] = rng_exponential(&r, 1);
+        for (int k = 0; k < V; k++)
+            x[k] = (float)(e1[k] / sum);
+        rc = play_point(&play, x, scores);
+        merge_world_mean(real, f->world, scores);
+        struct merge_mix m = merge_grid_mix(f->merged, x);
+        merge_grid_mean(grid, f->merged, &m);
+        for (int v = 0; v < V; v++) {
+            if (real[v] < 0) continue; /* nobody goes there */
+            f->interpolation = fmax(f->interpolation, fabs(real[v] - grid[v]));
+            f->off += fabs(real[v] - grid[v]);
+            n++;
+        }
+    }
+    f->off /= n ? n : 1;
+    free(scores);
+    return rc ? err_set(e, rc, "a merged policy could not be made") : 0;
+}
+
+/* ---- Fisher, RegMean, lines ---- */
+
+static int play_static(struct merge_found *f, const struct policy *joined,
+                       const struct merge_states *states, struct err *e)
+{
+    struct policy_cfg c = join_merged_cfg(&joined->cfg);
+    struct policy *p = policy_new(&c, e);
+    struct swift *s = p ? swift_new(&c, e) : NULL;
+    int rc = s ? merge_static_fisher(p, joined, states, f->task->seed, e) : e->code;
+    if (!rc) {
+        swift_load(s, p);
+        merge_world_play(f->fisher, f->world, s, FEAT_BLIND, NULL);
+        rc = merge_static_regmean(p, joined, states, e);
+    }
+    if (!rc) {
+        swift_load(s, p);
+        merge_world_play(f->regmean, f->world, s, FEAT_BLIND, NULL);
+    }
+    swift_free(s);
+    policy_free(p);
+    return rc;
+}
+
+/* States that each expert sees when it plays. */
+static int gather(struct merge_states *states, float *obs, uint32_t *mask,
+                  const struct merge_found *f, const struct policy *joined, struct err *e)
+{
+    struct policy_cfg c = join_merged_cfg(&joined->cfg);
+    struct policy *p = policy_new(&c, e);
+    struct swift *s = p ? swift_new(&c, e) : NULL;
+    int rc = s ? 0 : ERR_MEMORY;
+    for (int k = 0; k < V && !rc; k++) {
+        float x[V] = {0}, *o = obs + (size_t)k * STATES * FEAT_FULL_DIM;
+        x[k] = 1;
+        rc = join_merge(p, joined, x);
+        if (rc) break;
+        swift_load(s, p);
+        merge_world_states(o, mask + (size_t)k * STATES, STATES, f->world, s, FEAT_BLIND,
+                           f->task->seed + (uint64_t)k);
+        states[k] = (struct merge_states){STATES, o, mask + (size_t)k * STATES};
+    }
+    swift_free(s);
+    policy_free(p);
+    return rc;
+}
+
+static int merge_once(struct merge_found *f, const struct policy *joined, struct err *e)
+{
+    size_t n = (size_t)f->world->sessions * V;
+    f->fisher = calloc(n, sizeof *f->fisher);
+    f->regmean = calloc(n, sizeof *f->regmean);
+    float *obs = calloc((size_t)V * STATES * FEAT_FULL_DIM, sizeof *obs);
+    uint32_t *mask = calloc((size_t)V * STATES, sizeof *mask);
+    struct merge_states states[V];
+    int rc = f->fisher && f->regmean && obs && mask
+                 ? gather(states, obs, mask, f, joined, e)
+                 : err_set(e, ERR_MEMORY, "no memory for states");
+    if (!rc) rc = play_static(f, joined, states, e);
+    free(obs);
+    free(mask);
+    return rc;
+}
+
+static void lines(struct merge_found *f)
+{
+    int pair = 0;
+    for (int a = 0; a < V; a++)
+        for (int b = a + 1; b < V; b++, pair++)
+            for (int i = 0; i < MERGE_LINE; i++) {
+                float x[V] = {0};
+                x[b] = (float)i / (MERGE_LINE - 1);
+                x[a] = 1 - x[b];
+                struct merge_mix m = merge_grid_mix(f->merged, x);
+                merge_grid_mean(f->line[pair][i], f->merged, &m);
+            }
+}
+
+/* ---- the world ---- */
+
+static int build(struct merge_found *f, struct loaded *l, struct err *e)
+{
+    const struct lab_task *t = f->task;
+    thin(l->corpus, (int)lab_int(t, "links"));
+    f->world =
+        merge_world_new(l->corpus, l->video, (int)lab_int(t, "starts"), t->seed, e);
+    if (!f->world) return ERR_MEMORY;
+    if (lab_progress(t, .02, "the oracle")) return LAB_STOPPED;
+    int rc = merge_world_scale(f->world, t->threads, e);
+    struct filling merged = {.world = f->world, .policy = l->joined, .kind = MERGED};
+    struct filling hinted = {.world = f->world, .policy = l->hinted, .kind = HINTED};
+    struct filling plain = {.world = f->world, .policy = l->hinted, .kind = PLAIN};
+    if (!rc && lab_progress(t, .2, "the grid of merged policies")) return LAB_STOPPED;
+    int steps = (int)lab_int(t, "grid");
+    if (!rc) rc = fill(&f->merged, &merged, steps, t->threads, e);
+    if (!rc && lab_progress(t, .3, "the grid of hints")) return LAB_STOPPED;
+    if (!rc) rc = fill(&f->hinted, &hinted, (steps + 1) / 2, t->threads, e);
+    if (!rc) rc = fill(&f->plain, &plain, (steps + 1) / 2, t->threads, e);
+    if (!rc) rc = probe(f, l->joined, e);
+    if (!rc) rc = merge_once(f, l->joined, e);
+    if (!rc) lines(f);
+    return rc;
+}
+
+/* ---- runs ---- */
+
+struct crew {
+    struct merge_found *f;
+    struct merge_arm *arm;
+    struct err *error; /* (seeds) */
+};
+
+/* Least squares of ln y over ln t, t = from + 1 .. n. */
+static double slope(const double *y, int from, int n)
+{
+    double sx = 0, sy = 0, sxx = 0, sxy = 0;
+    for (int t = from; t < n; t++) {
+        double a = log(t + 1.0), b = log(fmax(y[t], 1e-9));
+        sx += a, sy += b, sxx += a * a, sxy += a * b;
+    }
+    double m = n - from;
+    return (m * sxy - sx * sy) / (m * sxx - sx * sx);
+}
+
+static void summarise(double *row, const struct merge_found *f,
+                      const struct merge_sim_run *run)
+{
+    int n = f->slots, late = n - n / 5, point = 0;
+    double best[V], cumulated = 0, own = 0, own_late = 0, late_regret = 0;
+    double *curve = calloc((size_t)n, sizeof *curve);
+    merge_sim_best(&point, f->merged, run->mix);
+    memcpy(best, f->merged->mean + (size_t)point * V, sizeof best);
+    double fixed = 0;
+    for (int v = 0; v < V; v++)
+        fixed += run->mix[v] * best[v];
+    for (int t = 0; t < n; t++) {
+        double lost = run->ideal[t] - run->expected[t];
+        if (curve) curve[t] = cumulated += lost;
+        own += run->expected[t] / n;
+        if (t < late) continue;
+        late_regret += lost / (n - late);
+        own_late += run->expected[t] / (n - late);
+    }
+    for (int p = 0; p < f->points; p++)
+        row[p] = curve ? curve[f->at[p] - 1] : (double)NAN;
+    double *c = row + f->points;
+    c[MERGE_REGRET] = cumulated;
+    c[MERGE_REGRET_LATE] = late_regret;
+    c[MERGE_FIXED] = n * (fixed - own);
+    c[MERGE_SHARE] = own_late / run->fixed_late;
+    c[MERGE_SLOPE] = curve ? slope(curve, n / 2, n) : (double)NAN;
+    c[MERGE_LEAVES] = run->leaves;
+    c[MERGE_DEPTH] = run->depth;
+    c[MERGE_LEFT] = (double)run->left;
+    for (int k = 0; k < V; k++)
+        c[MERGE_WEIGHT + k] = run->x[k];
+    free(curve);
+}
+
+static void one_seed(void *ctx, int i)
+{
+    struct crew *c = ctx;
+    struct merge_found *f = c->f;
+    struct merge_sim_cfg cfg = c->arm->cfg;
+    cfg.seed = f->task->seed * 1000 + (uint64_t)i;
+    size_t n = (size_t)cfg.slots;
+    struct merge_sim_run run = {.expected = calloc(n, sizeof(double)),
+                                .ideal = calloc(n, sizeof(double))};
+    struct merge_field field = {f->world, f->merged, f->hinted,
+                                f->plain, f->fisher, f->regmean};
+    struct err *e = &c->error[i];
+    if (!run.expected || !run.ideal)
+        err_set(e, ERR_MEMORY, "no memory for %d slots", cfg.slots);
+    else if (!merge_sim_run(&run, &field, &cfg, e))
+        summarise(reps_row(c->arm->reps, i), f, &run);
+    free(run.expected);
+    free(run.ideal);
+}
+
+static int run_arm(struct merge_found *f, struct merge_arm *arm, double share,
+                   const char *note, struct err *e)
+{
+    if (lab_progress(f->task, share, note)) return LAB_STOPPED;
+    if (!arm->seeds) return 0;
+    arm->reps = reps_new(arm->seeds, f->points + MERGE_COLUMNS, e);
+    struct crew c = {f, arm, calloc((size_t)arm->seeds, sizeof(struct err))};
+    int rc = arm->reps && c.error ? 0 : err_set(e, ERR_MEMORY, "no memory for an arm");
+    if (!rc) pool_run(arm->seeds, f->task->threads, one_seed, &c);
+    for (int i = 0; i < arm->seeds && !rc; i++)
+        if (c.error[i].code) rc = err_set(e, c.error[i].code, "%s", c.error[i].detail);
+    free(c.error);
+    return rc;
+}
+
+static struct merge_sim_cfg configure(const struct merge_found *f, bool drift,
+                                      enum merge_method m)
+{
+    struct merge_sim_cfg c = merge_sim_cfg_default();
+    c.slots = f->slots;
+    c.sessions = (int)lab_int(f->task, "viewers");
+    c.mistaken = lab_real(f->task, "mistaken");
+    c.drift = drift;
+    c.method = m;
+    return c;
+}
+
+static int run_all(struct merge_found *f, struct err *e)
+{
+    int rc = 0;
+    for (int d = 0; d < MERGE_MIXES && !rc; d++)
+        for (int m = 0; m < MERGE_METHODS && !rc; m++) {
+            struct merge_arm *a = &f->arm[d][m];
+            a->cfg = configure(f, d, (enum merge_method)m);
+            a->seeds = f->seeds;
+            int full = (int)lab_int(f->task, "full");
+            if (m == MERGE_TANBR_FULL && full < f->seeds) a->seeds = full;
+            double share = .4 + .4 * (d * MERGE_METHODS + m) / (2.0 * MERGE_METHODS);
+            rc = run_arm(f, a, share, merge_method_says[m], e);
+        }
+    for (int r = 0; r < MERGE_RHOS && !rc; r++)
+        for (int h = 0; h < MERGE_ETAS && !rc; h++) {
+            struct merge_arm *a = &f->sweep[r][h];
+            a->cfg = configure(f, true, MERGE_TANBR);
+            a->seeds = (int)lab_int(f->task, "sweep");
+            a->cfg.bandit.rho = merge_rho[r];
+            a->cfg.bandit.eta = merge_eta[h];
+            rc = run_arm(f, a, .8 + .15 * (r * MERGE_ETAS + h) / 16.0, "rho and eta", e);
+        }
+    return rc;
+}
+
+/* ---- many experts ---- */
+
+/* Slots until the tree has 20 leaves when all rewards are equal. */
+static int steps_to_leaves(int experts, bool paper, uint64_t seed, int *out,
+                           struct err *e)
+{
+    struct tanbr_cfg c = tanbr_cfg_default(experts, V);
+    c.steps = 0; /* there is nothing to learn */
+    if (c.keep > 8) c.keep = 8;
+    if (paper) {
+        c.split = TREE_RANDOM;
+        c.border = 0;
+        c.c = c.nu1 = c.lambda = 1;
+        c.rho = .9;
+    }
+    struct tanbr *t = tanbr_new(&c, seed, e);
+    if (!t) return e->code;
+    const float psi[V] = {.25f, .25f, .25f, .25f}, reward[V] = {.5f, .5f, .5f, .5f};
+    float x[TREE_DIM_MAX];
+    int n = 0, rc = 0;
+    for (; n < STEPS_MAX && tanbr_stats(t).tree.leaves < LEAVES && !rc; n++)
+        rc = tanbr_learn(t, tanbr_choose(t, x, NULL, psi), psi, reward, NULL);
+    *out = tanbr_stats(t).tree.leaves < LEAVES ? -1 : n;
+    tanbr_free(t);
+    return rc;
+}
+
+static int many_experts(struct merge_found *f, struct err *e)
+{
+    int rc = 0;
+    for (int i = 0; i < MERGE_SIZES && !rc; i++) {
+        if (lab_progress(f->task, .95 + .005 * i, "many experts")) return LAB_STOPPED;
+        for (int paper = 0; paper < 2 && !rc; paper++)
+            rc = steps_to_leaves(merge_experts[i], paper, f->task->seed,
+                                 &f->steps[paper][i], e);
+    }
+    return rc;
+}
+
+/* ---- the lab ---- */
+
+static void release(struct merge_found *f)
+{
+    for (int d = 0; d < MERGE_MIXES; d++)
+        for (int m = 0; m < MERGE_METHODS; m++)
+            reps_free(f->arm[d][m].reps);
+    for (int r = 0; r < MERGE_RHOS; r++)
+        for (int h = 0; h < MERGE_ETAS; h++)
+            reps_free(f->sweep[r][h].reps);
+    merge_grid_free(f->merged);
+    merge_grid_free(f->hinted);
+    merge_grid_free(f->plain);
+    merge_world_free(f->world);
+    free(f->fisher);
+    free(f->regmean);
+    free(f);
+}
+
+static int run(struct lab_task *t, struct err *e)
+{
+    struct merge_found *f = calloc(1, sizeof *f);
+    struct loaded l = {0};
+    if (!f) return err_set(e, ERR_MEMORY, "no memory for the lab");
+    f->task = t;
+    f->slots = (int)lab_int(t, "slots");
+    f->seeds = (int)lab_int(t, "seeds");
+    f->points = reps_grid(f->at, 1, f->slots);
+    int rc = load(&l, t, e);
+    if (!rc) rc = build(f, &l, e);
+    if (!rc) rc = run_all(f, e);
+    if (!rc) rc = many_experts(f, e);
+    if (!rc) merge_report(f);
+    release(f);
+    unload(&l);
+    return rc;
+}
+
+static const struct lab_option options[] = {
+    {"seeds", "N", "mixes and viewers", LAB_INT, .value = 20, .quick = 8, .lo = 3,
+     .hi = 1000},
+    {"sweep", "N", "of the seeds: for each rho and eta", LAB_INT, .value = 10, .quick = 2,
+     .lo = 1, .hi = 1000},
+    {"slots", "T", "slots of a run", LAB_INT, .value = 500, .quick = 500, .lo = 50,
+     .hi = 100000},
+    {"viewers", "N", "sessions of a slot", LAB_INT, .value = 60, .quick = 60, .lo = 1,
+     .hi = 100000},
+    {"full", "N", "of the seeds: also with all of Z; 0 = none", LAB_INT, .value = 4,
+     .quick = 0, .lo = 0, .hi = 1000},
+    {"grid", "N", "points between two experts", LAB_INT, .value = 20, .quick = 10,
+     .lo = 2, .hi = 40},
+    {"links", "N", "traces of the folder, spread over it", LAB_INT, .value = 1000,
+     .quick = 30, .lo = 2, .hi = 100000},
+    {"starts", "N", "sessions per trace", LAB_INT, .value = 2, .quick = 1, .lo = 1,
+     .hi = 100},
+    {"mistaken", "P", "share of profiles that the router's classifier gets wrong",
+     LAB_REAL, .value = .3, .quick = .3, .lo = 1e-6, .hi = 1},
+    {"traces", "DIR", "folder of traces; default: the program's own", LAB_TEXT,
+     .text = ""},
+    {"policy", "FILE", "experts that are merged; default: the program's own", LAB_TEXT,
+     .text = ""},
+    {"hinted", "FILE", "the policy that is told hints; default: the program's own",
+     LAB_TEXT, .text = ""},
+    {0},
+};
+
+const struct lab merge_lab = {
+    .name = "merge",
+    .about = "merged experts for viewers who do not say what they value",
+    .title = "Expert merging by a tree-structured neural bandit",
+    .source = "Han et al., Faster, Smaller, and Smarter: Task-Aware Expert Merging for "
+              "Online MoE Inference (Tanbr)",
+    .options = options,
+    .run = run,
+};
