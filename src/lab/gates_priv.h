@@ -17,6 +17,9 @@ void gates_split(struct report *r);
 /* gates_images.c: class-incremental learning on images; left out, with words, without them */
 int gates_images(struct lab_task *t, struct err *e);
 
+/* gates_profiles.c: viewers of new kinds, on a policy that was there before */
+int gates_profiles(struct lab_task *t, struct err *e);
+
 /* ---- of gates_images.c and gates_images_draw.c */
 
 enum gates_method { GATES_FINETUNE, GATES_FROZEN, GATES_PREFIX };
