@@ -94,16 +94,15 @@ static int run_all(struct plan *p, struct err *e)
 
 /* ---- figures */
 
-static void figure(const struct plan *p, enum edge_images_series s, const char *axis)
+static void figure(const struct plan *p, enum edge_images_series s, struct report_axis y)
 {
     struct report *r = p->task->report;
     for (int i = 0; i < SIZES; i++) {
         if (!wanted(p, i)) continue;
         char name[32];
         snprintf(name, sizeof name, "M = %d", EXPERTS[i]);
-        report_panel(r, &(struct report_panel){.title = name,
-                                               .x = {.label = "slot t"},
-                                               .y = {.label = axis}});
+        report_panel(
+            r, &(struct report_panel){.title = name, .x = {.label = "slot t"}, .y = y});
         for (int rule = 0; rule < EDGE_RULES; rule++)
             reps_draw(r, edge_sim_rule((enum edge_rule)rule), REPORT_LINE, p->grid,
                       p->points, p->arm[rule][i].series, (int)s * p->points);
@@ -183,10 +182,12 @@ static void draw(const struct plan *p)
         r, "mnist-error", "MNIST: generalisation error by rule",
         "Means over repetitions, each with its own digits, names and servers, 95 % "
         "bands. All rules meet the same tasks.");
-    figure(p, EDGE_IMAGES_ERROR, "generalisation error G_t (share wrong)");
+    figure(p, EDGE_IMAGES_ERROR,
+           (struct report_axis){.label = "generalisation error G_t (share wrong)"});
     report_figure(r, "mnist-special", "MNIST: who meets a specialist",
                   "Share of the tasks whose expert has learned their kind most often.");
-    figure(p, EDGE_IMAGES_SPECIAL, "share of tasks");
+    figure(p, EDGE_IMAGES_SPECIAL,
+           (struct report_axis){.label = "share of tasks", .hi = 1});
     report_table(r, "MNIST after the last task");
     for (int i = 0; i < SIZES; i++)
         for (int rule = 0; rule < EDGE_RULES && wanted(p, i); rule++)

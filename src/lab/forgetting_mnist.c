@@ -138,12 +138,11 @@ static void pair(const struct plan *p, int names, enum forgetting_images_series 
 }
 
 static void gate_panel(const struct plan *p, enum forgetting_images_series s,
-                       const char *axis)
+                       struct report_axis y)
 {
     struct report *r = p->task->report;
-    report_panel(r, &(struct report_panel){.title = "M = 7",
-                                           .x = {.label = "round t"},
-                                           .y = {.label = axis}});
+    report_panel(
+        r, &(struct report_panel){.title = "M = 7", .x = {.label = "round t"}, .y = y});
     reps_draw(r, "with termination", REPORT_LINE, p->grid, p->points,
               p->arm[0][0][2].series, (int)s * p->points);
     reps_draw(r, "without termination", REPORT_DASHED, p->grid, p->points,
@@ -165,8 +164,11 @@ static void figures(const struct plan *p)
                   "Share of the rounds whose chosen expert has learned their task most "
                   "often, and how "
                   "far a round still moves the expert that learns it.");
-    gate_panel(p, FORGETTING_IMAGES_SPECIAL, "share of rounds that met a specialist");
-    gate_panel(p, FORGETTING_IMAGES_MOVED, "||w_t - w_(t-1)||");
+    gate_panel(
+        p, FORGETTING_IMAGES_SPECIAL,
+        (struct report_axis){.label = "share of rounds that met a specialist", .hi = 1});
+    gate_panel(p, FORGETTING_IMAGES_MOVED,
+               (struct report_axis){.label = "||w_t - w_(t-1)||"});
     if (!p->arm[1][0][0].series) return;
     report_figure(
         r, "mnist-common", "MNIST, when all tasks use the same names",
