@@ -19,3 +19,27 @@ int bank_merge(float *theta_out, const struct mix *m, const float *x)
     }
     return finite ? 0 : ERR_NUMERIC;
 }
+
+int bank_policy_cfg(struct policy_cfg *out, const struct policy_cfg *experts,
+                    struct err *e)
+{
+    if (experts->critic_experts != 1 && experts->critic_experts != experts->experts)
+        return err_field(e, ERR_INVALID, "critic_experts",
+                         "%d cannot be merged along with %d of the actor",
+                         experts->critic_experts, experts->experts);
+    *out = *experts;
+    out->experts = out->critic_experts = 1;
+    out->route = out->critic_route = MIX_SINGLE;
+    return 0;
+}
+
+int bank_policy(struct policy *out, const struct policy *experts, const float *x)
+{
+    static const float ALONE[1] = {1};
+    bool together = experts->cfg.critic_experts == experts->cfg.experts;
+    out->ret_mean = experts->ret_mean;
+    out->ret_std = experts->ret_std;
+    int rc = bank_merge(out->actor->theta, experts->actor, x);
+    if (rc) return rc;
+    return bank_merge(out->critic->theta, experts->critic, together ? x : ALONE);
+}

@@ -49,6 +49,76 @@ START_TEST(merging_what_is_not_finite)
 }
 END_TEST
 
+static struct policy *random_policy(int critic_experts)
+{
+    struct policy_cfg cfg = policy_cfg_default(5);
+    cfg.hidden = cfg.critic_hidden = 4;
+    cfg.critic_experts = critic_experts;
+    cfg.critic_route = critic_experts == 1 ? MIX_SINGLE : MIX_TOP1;
+    struct policy *p = policy_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(p);
+    policy_init(p, 9);
+    p->ret_mean = 2;
+    p->ret_std = 3;
+    return p;
+}
+
+/* expert k of both nets, alone in a policy */
+static void equals_expert(const struct policy *merged, const struct policy *p, int k)
+{
+    struct mix_range a = mix_expert(&p->actor->cfg, k);
+    ck_assert_uint_eq(merged->actor->n, a.n);
+    ck_assert_mem_eq(merged->actor->theta, p->actor->theta + a.at, a.n * sizeof(float));
+    struct mix_range c = mix_expert(&p->critic->cfg, p->cfg.critic_experts == 1 ? 0 : k);
+    ck_assert_uint_eq(merged->critic->n, c.n);
+    ck_assert_mem_eq(merged->critic->theta, p->critic->theta + c.at, c.n * sizeof(float));
+}
+
+START_TEST(a_policy_merges_in_actor_and_critic)
+{
+    for (int critic = 1; critic <= 3; critic += 2) {
+        struct policy *p = random_policy(critic);
+        struct policy_cfg cfg;
+        ck_assert_int_eq(bank_policy_cfg(&cfg, &p->cfg, NULL), 0);
+        ck_assert_int_eq(cfg.experts, 1);
+        ck_assert_int_eq(cfg.critic_experts, 1);
+        ck_assert_int_eq(cfg.route, MIX_SINGLE);
+        struct policy *merged = policy_new(&cfg, NULL);
+        merged->version = 7;
+        for (int k = 0; k < 3; k++) {
+            float x[3] = {0};
+            x[k] = 1;
+            ck_assert_int_eq(bank_policy(merged, p, x), 0);
+            equals_expert(merged, p, k);
+        }
+        ck_assert_float_eq(merged->ret_mean, 2);
+        ck_assert_float_eq(merged->ret_std, 3);
+        ck_assert_uint_eq(merged->version, 7);
+
+        static const float half[3] = {.5f, 0, .5f};
+        ck_assert_int_eq(bank_policy(merged, p, half), 0);
+        struct mix_range a = mix_expert(&p->actor->cfg, 0), b = mix_expert(&p->actor->cfg, 2);
+        for (size_t i = 0; i < a.n; i++)
+            ck_assert_float_eq_tol(merged->actor->theta[i],
+                                   (p->actor->theta[a.at + i] + p->actor->theta[b.at + i]) / 2,
+                                   1e-7f);
+        ck_assert_int_eq(bank_policy(merged, p, (float[]){NAN, 0, 0}), ERR_NUMERIC);
+        policy_free(merged);
+        policy_free(p);
+    }
+}
+END_TEST
+
+START_TEST(critics_that_do_not_go_along_are_refused)
+{
+    struct policy_cfg cfg = policy_cfg_default(5), out;
+    cfg.critic_experts = 2;
+    struct err e = {0};
+    ck_assert_int_eq(bank_policy_cfg(&out, &cfg, &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "critic_experts");
+}
+END_TEST
+
 Suite *suite_moe_bank(void);
 Suite *suite_moe_bank(void)
 {
@@ -56,6 +126,8 @@ Suite *suite_moe_bank(void)
     TCase *t = tcase_create("moe/bank");
     tcase_add_test(t, merge_is_the_weighted_sum);
     tcase_add_test(t, merging_what_is_not_finite);
+    tcase_add_test(t, a_policy_merges_in_actor_and_critic);
+    tcase_add_test(t, critics_that_do_not_go_along_are_refused);
     suite_add_tcase(s, t);
     return s;
 }
