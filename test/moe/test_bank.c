@@ -97,11 +97,12 @@ START_TEST(a_policy_merges_in_actor_and_critic)
 
         static const float half[3] = {.5f, 0, .5f};
         ck_assert_int_eq(bank_policy(merged, p, half), 0);
-        struct mix_range a = mix_expert(&p->actor->cfg, 0), b = mix_expert(&p->actor->cfg, 2);
+        struct mix_range a = mix_expert(&p->actor->cfg, 0),
+                         b = mix_expert(&p->actor->cfg, 2);
         for (size_t i = 0; i < a.n; i++)
-            ck_assert_float_eq_tol(merged->actor->theta[i],
-                                   (p->actor->theta[a.at + i] + p->actor->theta[b.at + i]) / 2,
-                                   1e-7f);
+            ck_assert_float_eq_tol(
+                merged->actor->theta[i],
+                (p->actor->theta[a.at + i] + p->actor->theta[b.at + i]) / 2, 1e-7f);
         ck_assert_int_eq(bank_policy(merged, p, (float[]){NAN, 0, 0}), ERR_NUMERIC);
         policy_free(merged);
         policy_free(p);

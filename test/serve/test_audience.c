@@ -1,0 +1,222 @@
+#include "serve/audience.h"
+
+#include "base/bytes.h"
+#include "support/alloc.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct audience *make(int tasks)
+{
+    struct audience_cfg cfg = audience_cfg_default();
+    struct err e = {0};
+    struct audience *a = audience_new(&cfg, tasks, &e);
+    ck_assert_msg(a != NULL, "%s", e.detail);
+    return a;
+}
+
+START_TEST(little_evidence_tells_no_mix)
+{
+    struct audience *a = make(4);
+    double psi[4];
+    ck_assert(!audience_mix(psi, a));
+    for (int v = 0; v < 4; v++)
+        ck_assert_double_eq(psi[v], .25);
+    for (int i = 0; i < 4; i++)
+        audience_label(a, 0, 1, true);
+    ck_assert(!audience_mix(psi, a));
+    audience_label(a, 0, 2, true);
+    ck_assert(audience_mix(psi, a));
+    ck_assert_double_eq_tol(psi[1], 4.25 / 6, 1e-15);
+    ck_assert_double_eq_tol(psi[2], 1.25 / 6, 1e-15);
+    ck_assert_double_eq_tol(psi[0], .25 / 6, 1e-15);
+    audience_free(a);
+}
+END_TEST
+
+START_TEST(hinted_sessions_label_contents_and_not_the_mix)
+{
+    struct audience *a = make(3);
+    uint64_t film = audience_content(a, "film"), match = audience_content(a, "match");
+    ck_assert_uint_ne(film, 0);
+    ck_assert_uint_eq(audience_content(a, ""), 0);
+    double p[3];
+    ck_assert(!audience_of(p, a, film));
+    for (int i = 0; i < 8; i++)
+        audience_label(a, film, 2, false);
+    ck_assert(!audience_mix(p, a));
+    ck_assert(audience_of(p, a, film));
+    ck_assert_double_eq_tol(p[2], (8 + 2. / 3) / 10, 1e-12);
+    ck_assert_double_eq_tol(p[0], (2. / 3) / 10, 1e-12);
+    ck_assert(!audience_of(p, a, match));
+    ck_assert_double_eq(p[2], 1. / 3);
+
+    /* six viewers of the film, none of whom says a word */
+    for (int i = 0; i < 6; i++)
+        audience_unlabelled(a, film);
+    for (int i = 0; i < 100; i++)
+        audience_unlabelled(a, match); /* says nothing */
+    audience_unlabelled(a, 0);
+    ck_assert(audience_mix(p, a));
+    ck_assert_double_gt(p[2], .75);
+    ck_assert_double_eq_tol(p[0] + p[1] + p[2], 1, 1e-12);
+    audience_free(a);
+}
+END_TEST
+
+START_TEST(the_mix_follows_and_forgets)
+{
+    struct audience *a = make(2);
+    double psi[2];
+    for (int i = 0; i < 64; i++)
+        audience_label(a, 0, 0, true);
+    for (int t = 0; t < 3; t++)
+        audience_turn(a); /* one half-life: 32 left */
+    ck_assert(audience_mix(psi, a));
+    ck_assert_double_eq_tol(psi[0], 32.5 / 33, 1e-12);
+    for (int i = 0; i < 32; i++)
+        audience_label(a, 0, 1, true);
+    audience_mix(psi, a);
+    ck_assert_double_eq_tol(psi[0], .5, 1e-12);
+    for (int t = 0; t < 12; t++)
+        audience_turn(a); /* 64 / 16 = 4: too little again */
+    ck_assert(!audience_mix(psi, a));
+    audience_free(a);
+}
+END_TEST
+
+/* Contents 0 .. n-1, `views` labels each, all of task 0. */
+static void views(struct audience *a, int n, int views)
+{
+    char id[32];
+    for (int i = 0; i < n; i++) {
+        snprintf(id, sizeof id, "content-%d", i);
+        for (int k = 0; k < views; k++)
+            audience_label(a, audience_content(a, id), 0, false);
+    }
+}
+
+static int known(const struct audience *a, const char *name, int n, int task)
+{
+    int known = 0;
+    char id[32];
+    double p[AUDIENCE_TASKS];
+    for (int i = 0; i < n; i++) {
+        snprintf(id, sizeof id, "%s-%d", name, i);
+        known += audience_of(p, a, audience_content(a, id)) && p[task] > .5;
+    }
+    return known;
+}
+
+START_TEST(a_huge_catalogue_takes_no_more_memory)
+{
+    struct audience *a = make(4);
+    size_t before = audience_state_size(a);
+    ck_assert_uint_lt(before, 1100000);
+    views(a, 2000, 3);
+    ck_assert_int_eq(known(a, "content", 2000, 0), 2000);
+    ck_assert_int_eq(known(a, "other", 2000, 0), 0);
+
+    alloc_watch();
+    /* 300,000 more of one view each drown the small ones, and not the popular one */
+    for (int i = 0; i < 500; i++)
+        audience_label(a, audience_content(a, "popular-0"), 3, false);
+    views(a, 302000, 1);
+    long calls = alloc_calls();
+    ck_assert_int_eq(calls, 0);
+    ck_assert_uint_eq(audience_state_size(a), before);
+    ck_assert_int_eq(known(a, "popular", 1, 3), 1);
+    ck_assert_int_le(known(a, "other", 2000, 1), 200);
+    audience_free(a);
+}
+END_TEST
+
+START_TEST(a_task_that_is_added_takes_no_more_than_its_share)
+{
+    struct audience *a = make(2);
+    for (int i = 0; i < 20; i++)
+        audience_label(a, 5, i % 2, true);
+    audience_grow(a);
+    ck_assert_int_eq(audience_tasks(a), 3);
+    double psi[3], p[3];
+    ck_assert(audience_mix(psi, a));
+    ck_assert_double_eq_tol(psi[2], (1. / 3) / 21, 1e-12);
+    ck_assert(audience_of(p, a, 5));
+    ck_assert_double_lt(p[2], .01);
+    ck_assert_double_eq_tol(p[0], p[1], 1e-12);
+    audience_free(a);
+}
+END_TEST
+
+START_TEST(a_state_comes_back_and_a_broken_one_does_not)
+{
+    struct audience *a = make(2), *b = make(2);
+    audience_grow(a);
+    for (int i = 0; i < 30; i++)
+        audience_label(a, 5, i % 3, true);
+    audience_turn(a);
+    size_t n = audience_state_size(a);
+    unsigned char *state = malloc(n);
+    audience_state_get(a, state);
+
+    struct err e = {0};
+    ck_assert_int_eq(audience_state_put(b, state, n - 8, &e), ERR_CORRUPT);
+    double good = bytes_get_f64(state + 8);
+    bytes_put_f64(state + 8, -1);
+    ck_assert_int_eq(audience_state_put(b, state, n, NULL), ERR_CORRUPT);
+    bytes_put_f64(state + 8, good);
+    bytes_put_u64(state, AUDIENCE_TASKS + 1);
+    ck_assert_int_eq(audience_state_put(b, state, n, NULL), ERR_CORRUPT);
+    bytes_put_u64(state, 3);
+    ck_assert_int_eq(audience_tasks(b), 2);
+
+    ck_assert_int_eq(audience_state_put(b, state, n, NULL), 0);
+    double p[3], q[3];
+    ck_assert(audience_mix(p, a) && audience_mix(q, b));
+    ck_assert_mem_eq(p, q, sizeof p);
+    ck_assert(audience_of(p, a, 5) && audience_of(q, b, 5));
+    ck_assert_mem_eq(p, q, sizeof p);
+    free(state);
+    audience_free(b);
+    audience_free(a);
+}
+END_TEST
+
+static void *make_any(void *ctx, struct err *e)
+{
+    return audience_new(ctx, 4, e);
+}
+
+static void destroy(void *a)
+{
+    audience_free(a);
+}
+
+START_TEST(every_failing_allocation_is_told)
+{
+    struct audience_cfg cfg = audience_cfg_default();
+    ck_assert_int_eq(alloc_each_fails(make_any, destroy, &cfg), 3);
+    cfg.half_life = 0;
+    struct err e = {0};
+    ck_assert_ptr_null(audience_new(&cfg, 4, &e));
+    ck_assert_int_eq(e.code, ERR_RANGE);
+}
+END_TEST
+
+Suite *suite_serve_audience(void);
+Suite *suite_serve_audience(void)
+{
+    Suite *s = suite_create("serve/audience");
+    TCase *t = tcase_create("serve/audience");
+    tcase_add_test(t, little_evidence_tells_no_mix);
+    tcase_add_test(t, hinted_sessions_label_contents_and_not_the_mix);
+    tcase_add_test(t, the_mix_follows_and_forgets);
+    tcase_add_test(t, a_huge_catalogue_takes_no_more_memory);
+    tcase_add_test(t, a_task_that_is_added_takes_no_more_than_its_share);
+    tcase_add_test(t, a_state_comes_back_and_a_broken_one_does_not);
+    tcase_add_test(t, every_failing_allocation_is_told);
+    suite_add_tcase(s, t);
+    return s;
+}
