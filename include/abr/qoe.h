@@ -57,6 +57,17 @@ double qoe_quality(enum qoe_utility u, double kbps, double lowest_kbps);
 struct qoe_parts qoe_chunk(const struct qoe *k, double kbps, double prev_kbps,
                            double stall_s, double lowest_kbps);
 
+/* What a chunk earns on a link that steadily carries `carried_kbps` > 0, played at one level
+ * throughout, so with a stall of chunk_s * max(0, R / carried - 1) and no switch: low at the
+ * lowest level, high at the best one. (reward - low) / (high - low), summed over chunks above
+ * and below the line, is 0 for the lowest level and near 1 for the best, and so comparable
+ * among viewers of different weights. high - low may be 0. */
+struct qoe_range {
+    double low, high;
+};
+struct qoe_range qoe_chunk_range(const struct qoe *k, const double *ladder_kbps,
+                                 int levels, double chunk_s, double carried_kbps);
+
 /* qoe_chunk(...).reward of every level of a ladder without a stall, each quality computed
  * once. prev_level < 0: no chunk before this one. reward (levels). */
 void qoe_ladder(double *reward, const struct qoe *k, const double *ladder_kbps,

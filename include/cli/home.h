@@ -12,7 +12,8 @@
 #include "base/err.h"
 
 #define HOME_PATH 4096
-#define HOME_POLICY "deploy/policy/moe.safetensors" /* the shipped weights */
+#define HOME_POLICY "deploy/policy/moe.safetensors"  /* the shipped weights */
+#define HOME_MERGE "deploy/policy/merge.safetensors" /* the shipped experts to merge */
 
 /* The path of rel ("web", "deploy/policy/moe.safetensors"). ERR_ABSENT names the places
  * that were looked at. */

@@ -40,7 +40,7 @@ struct audience_cfg {
     uint64_t seed;
 };
 
-/* 32768 x 4 counters (1 MB); 3 slots, 2000 slots. */
+/* 8192 x 4 counters (256 KB); 3 slots, 2000 slots. */
 struct audience_cfg audience_cfg_default(void);
 
 struct audience;

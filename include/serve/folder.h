@@ -2,6 +2,7 @@
  *
  *   abrd.db                   the store
  *   policy.safetensors        the newest checkpoint of the learner; .prev: the one before
+ *   untagged.state            what was learned of viewers without a hint (untagged.h)
  *   lock                      held by the daemon that uses the folder
  *
  * A damaged checkpoint is put aside as policy.safetensors.bad and the one before is used, or
@@ -23,7 +24,7 @@
 
 struct folder {
     int lock; /* file descriptor; -1 = no folder */
-    char db[FOLDER_PATH], policy[FOLDER_PATH];
+    char db[FOLDER_PATH], policy[FOLDER_PATH], untagged[FOLDER_PATH];
 };
 
 /* Makes the folder when it is not there. dir NULL: nothing is kept. */

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "moe/norga.h"
 #include "rl/online.h"
+#include "serve/untagged_cfg.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,6 +46,7 @@ struct service_cfg {
     int grow_max;               /* 8: grown profiles at most, 0 .. SERVICE_GROWN */
     int grow_experts;           /* 2: new experts of each */
     enum norga_sigma grow_gate; /* tanh */
+    struct untagged_cfg untagged;
     double (*clock)(void *ctx); /* seconds since the epoch; NULL = CLOCK_REALTIME */
     void *clock_ctx;
     const struct log *log; /* what goes on behind the answers; NULL = silent */
@@ -82,11 +84,12 @@ struct session_open {
 struct answer {
     int chunk, level, levels;
     double kbps;
-    uint64_t policy;          /* version that decided */
-    int expert;               /* in charge; -1: none, mode "fallback" */
+    uint64_t policy; /* version that decided; by a merge: the number of its slot */
+    int expert; /* in charge; -1: none, mode "fallback", or all of them, mode "merge" */
     double prob[VIEW_LEVELS]; /* the distribution really used */
     double value, entropy;
     bool sampled; /* mode: "sample", else "greedy" */
+    enum untagged_by by;
 };
 
 struct session_opened {
@@ -133,6 +136,8 @@ struct reward_in {
     int chunk;
     double external; /* -1000 .. 1000, kept beside ours, never used for learning */
     bool final;      /* the video was played to its end */
+    char profile
+        [SERVICE_NAME]; /* with final: what the viewer really watched; "" = not said */
 };
 
 struct reward_out {
@@ -145,9 +150,10 @@ int service_reward(struct reward_out *out, struct service *s, const char *sessio
                    const struct reward_in *in, struct err *e)
     __attribute__((warn_unused_result));
 
-/* Closes: terminal when all chunks were reported, truncated otherwise. */
-int service_close(struct service *s, const char *session, struct err *e)
-    __attribute__((warn_unused_result));
+/* Closes: terminal when all chunks were reported, truncated otherwise. profile: what the viewer
+ * really watched, NULL or "" when it is not said; ERR_CONFLICT when something else was. */
+int service_close(struct service *s, const char *session, const char *profile,
+                  struct err *e) __attribute__((warn_unused_result));
 
 /* History of one session, live or stored. */
 struct history_step {
@@ -155,6 +161,7 @@ struct history_step {
     int64_t bytes;
     double kbps, buffer_s, download_s, rebuffer_s, reward, external, logp;
     uint64_t policy;
+    enum untagged_by by;
     bool reported, followed, sampled, has_external;
 };
 struct history {
@@ -171,9 +178,11 @@ void service_history_free(struct history *h);
 
 /* ---- stateless ---- */
 /* The whole question in one view; nothing is stored. Greedy. profile: by what name the weights
- * were given, as it may have grown; NULL or "" = none. */
+ * were given, as it may have grown; NULL or "" = none. hinted false: view->qoe is the default
+ * profile's, and the viewer gets what untagged ones get. */
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,
-                   const char *profile, const struct view *view, struct err *e)
+                   const char *profile, bool hinted, const struct view *view,
+                   struct err *e)
     __attribute__((warn_unused_result));
 
 /* ---- profiles ---- */
@@ -248,6 +257,7 @@ struct service_stats {
         critic_busy; /* bits: experts of the published weights that nobody
                                        * is routed to */
     struct online_stats learner;
+    struct untagged_stats untagged;
     uint64_t expert_decisions[16];
     int n_profiles;
     struct {

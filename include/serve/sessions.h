@@ -42,7 +42,8 @@ struct session_ticket {
     uint32_t changes;
     uint64_t key;
     uint8_t tag; /* of the row: whose weights decide */
-    bool explores;
+    bool explores, hinted;
+    char content_id[SERVICE_CONTENT]; /* of a session without a hint */
 };
 
 /* As track_peek: 0 new, 1 repeat. */
@@ -61,8 +62,10 @@ int sessions_report(struct reward_out *out, struct sessions *s,
                     const uint8_t id[TRACK_ID], const struct reward_in *in, double now,
                     struct changes *c, struct err *e) __attribute__((warn_unused_result));
 
-int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], double now,
-                   struct changes *c, struct err *e) __attribute__((warn_unused_result));
+/* profile: track_label's. */
+int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], const char *profile,
+                   double now, struct changes *c, struct err *e)
+    __attribute__((warn_unused_result));
 
 /* Closes one live session that was last heard of before `before` (true, *c says what
  * changed), or forgets closed ones that old; false when there is nothing left to do. */

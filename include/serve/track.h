@@ -47,6 +47,8 @@ enum step_flag {
     STEP_EXTERNAL = 32, /* has an external reward */
     STEP_HEAD = 64,     /* a trajectory begins here */
     STEP_CUT = 128,     /* the open trajectory was closed at this step */
+    STEP_BY = 256,      /* times enum untagged_by: how the decision was made */
+    STEP_BY_MASK = 7 * STEP_BY,
 };
 
 struct step {
@@ -80,6 +82,7 @@ struct track_row {
     uint8_t slot; /* of the statistics */
     bool has_mu, has_key, hinted, explores;
     bool closed, terminal;
+    bool labelled; /* not hinted, but told at its end what it was: then `profile` */
 };
 
 struct track {
@@ -108,10 +111,11 @@ struct verdict {
     float prob[VIEW_LEVELS], logp, value, entropy;
     uint64_t policy;
     bool sampled;
+    enum untagged_by by;
 };
 
 /* What an operation did: taken out under the lock, delivered to store and learner after
- * it. Large; only n, closed, has_traj, starved and the counts are ever cleared. */
+ * it. Large; only n, closed, has_traj, starved, untagged and the counts are ever cleared. */
 struct changes {
     int n;
     struct step step[3];
@@ -121,7 +125,9 @@ struct changes {
     int rewards, not_followed;
     double reward_sum, stall_sum_s, kbps_sum;
     bool decided;
-    int expert; /* that decided, -1 none */
+    int expert;        /* that decided, -1 none */
+    bool untagged;     /* the session gave no hint: row is filled */
+    uint32_t rewarded; /* ord of the step whose outcome came, when rewards > 0 */
     struct track_row row;
     struct traj traj;
 };
@@ -146,6 +152,11 @@ int track_report(struct reward_out *out, struct track *t, struct steps *pool,
                  const struct reward_in *in, double now, struct changes *c, struct err *e)
     __attribute__((warn_unused_result));
 
+/* The session's end says what its viewer really watched. ERR_CONFLICT when it said, or was
+ * opened with, something else. "" says nothing. */
+int track_label(struct track *t, const char *profile, struct err *e)
+    __attribute__((warn_unused_result));
+
 /* Closes trajectory and session. */
 void track_close(struct track *t, struct steps *pool, double now, struct changes *c);
 
@@ -160,5 +171,6 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
 void track_answer(struct answer *out, const struct step *s, const struct track_row *row);
 void track_history(struct history_step *out, const struct step *s,
                    const struct track_row *row);
+enum untagged_by step_by(const struct step *s);
 
 #endif

@@ -10,8 +10,8 @@
  *   open      {ladder_kbps: [..], chunk_s, chunks?, buffer_max_s?, profile? | mu?:
  * [quality, switch, stall] (+ utility?), content_id?, key?, next_bytes?: [..]} question
  * {chunk, buffer_s, last?: {chunk, level, bytes, download_s, rebuffer_s}, next_bytes?:
- * [..]} reward    {chunk, level, bytes, download_s, rebuffer_s, final?} or {chunk,
- * reward} or both decide    {ladder_kbps, chunk_s, buffer_s, chunk?, chunks?,
+ * [..]} reward    {chunk, level, bytes, download_s, rebuffer_s, final?, profile?} or
+ * {chunk, reward} or both decide    {ladder_kbps, chunk_s, buffer_s, chunk?, chunks?,
  * buffer_max_s?, last_level?, throughput_kbps?: [oldest .. newest], download_s?: [..],
  * next_bytes?, profile? | mu? (+ utility?)} profile   {mu: [..], utility?} Defaults:
  * chunks 0 (live), buffer_max_s 60, utility "linear", chunk 0, last_level -1 (none). key

@@ -88,3 +88,16 @@ void qoe_ladder(double *reward, const struct qoe *k, const double *ladder_kbps,
         reward[i] = reward_of(k, &p, ladder_kbps[i]);
     }
 }
+
+struct qoe_range qoe_chunk_range(const struct qoe *k, const double *ladder_kbps,
+                                 int levels, double chunk_s, double carried_kbps)
+{
+    struct qoe_range r = {0, 0};
+    for (int i = 0; i < levels; i++) {
+        double stall = chunk_s * fmax(0, ladder_kbps[i] / carried_kbps - 1);
+        double worth = qoe_chunk(k, ladder_kbps[i], 0, stall, ladder_kbps[0]).reward;
+        if (i == 0) r = (struct qoe_range){worth, worth};
+        r.high = fmax(r.high, worth);
+    }
+    return r;
+}

@@ -28,6 +28,8 @@ struct serve {
     int port, workers, max_connections;
     /* what decides and learns */
     const char *config, *data, *policy, *learn, *default_profile;
+    const char *untagged, *merge_policy;
+    struct untagged_cfg slots;
     uint64_t seed;
     double explore, session_ttl, retention_days, checkpoint, drain;
     int max_sessions, grow_max, grow_experts;
@@ -47,6 +49,8 @@ static struct serve serve_default(void)
                           .max_connections = n.http.max_connections,
                           .learn = s.learn ? "on" : "off",
                           .default_profile = "pensieve",
+                          .untagged = untagged_mode_name(s.untagged.mode),
+                          .slots = s.untagged,
                           .explore = s.explore_share,
                           .session_ttl = s.session_ttl_s,
                           .retention_days = s.retention_s / 86400.0,
@@ -113,7 +117,7 @@ static int read_options(struct serve *s, struct optfile *file, int argc, char **
         {"quarantine", "N", "updates without an expert that came out not finite",
          .i = &s->quarantine, .lo = 1, .hi = 1e6},
         {"seed", "N", "of everything random", .u64 = &s->seed},
-        {"default-profile", "NAME", "of sessions that give no hint",
+        {"default-profile", "NAME", "of sessions that give no hint, at first",
          .text = &s->default_profile},
         {"grow-max", "N", "profiles that may have experts of their own",
          .i = &s->grow_max, .lo = 0, .hi = SERVICE_GROWN},
@@ -121,6 +125,36 @@ static int read_options(struct serve *s, struct optfile *file, int argc, char **
          .hi = NORGA_EXPERTS_MAX},
         {"grow-gate", "NAME", "their gate: tanh, sigmoid, gelu or linear",
          .text = &s->grow_gate},
+        {"untagged", "MODE", "what those get: default (the mean hint), identify or merge",
+         .text = &s->untagged},
+        {"slot", "S", "for which mix, head and merge stay as they are",
+         .d = &s->slots.slot_s, .lo = 1, .hi = 1e7},
+        {"slot-sessions", "N", "untagged ones that end a slot early; 0 = none",
+         .i = &s->slots.slot_sessions, .lo = 0, .hi = 1e9},
+        {"mix-half-life", "SLOTS", "after which half of the mix is forgotten",
+         .d = &s->slots.half_life, .lo = .01, .hi = 1e6},
+        {"merge-policy", "FILE", "the experts to merge (default: the shipped ones)",
+         .text = &s->merge_policy},
+        {"merge-keep", "B", "experts in a merge at most; 0 = all",
+         .i = &s->slots.bandit.keep, .lo = 0, .hi = UNTAGGED_EXPERTS},
+        {"merge-c", "C", "of the tree: larger splits later (Tanbr, Eq. 2)",
+         .d = &s->slots.bandit.c, .lo = 0, .hi = 1e3},
+        {"merge-delta", "D", "the same: confidence", .d = &s->slots.bandit.delta, .lo = 0,
+         .hi = 1},
+        {"merge-nu1", "NU", "the same: width of a cell, also in the bound (Eq. 4)",
+         .d = &s->slots.bandit.nu1, .lo = 0, .hi = 1e3},
+        {"merge-rho", "RHO", "the same: what a split leaves of it",
+         .d = &s->slots.bandit.rho, .lo = 0, .hi = 1},
+        {"merge-gamma", "G", "how much what is not known attracts (Eq. 4)",
+         .d = &s->slots.bandit.gamma, .lo = 0, .hi = 1e3},
+        {"merge-lambda", "L", "of the bandit's network: regularisation",
+         .d = &s->slots.bandit.lambda, .lo = 0, .hi = 1e6},
+        {"merge-eta", "E", "the same: learning rate", .d = &s->slots.bandit.eta, .lo = 0,
+         .hi = 10},
+        {"merge-steps", "J", "the same: gradient steps per slot",
+         .i = &s->slots.bandit.steps, .lo = 0, .hi = 1e5},
+        {"merge-history", "N", "the same: slots remembered",
+         .i = &s->slots.bandit.history, .lo = 1, .hi = 1e6},
         {"max-sessions", "N", "live ones; more get 503", .i = &s->max_sessions, .lo = 1,
          .hi = 1e7},
         {"session-ttl", "S", "without a word, then a session is closed",
@@ -167,6 +201,9 @@ static int read_options(struct serve *s, struct optfile *file, int argc, char **
         if (first < 0) return opt_status(first);
     }
 
+    struct err e = {0};
+    if (untagged_mode_parse(&s->slots.mode, s->untagged, &e))
+        return opt_usage("serve", "--untagged %s", e.detail);
     if (strcmp(s->learn, "on") != 0 && strcmp(s->learn, "off") != 0)
         return opt_usage("serve", "--learn must be on or off, not '%.40s'", s->learn);
     if (strcmp(s->log, "text") != 0 && strcmp(s->log, "json") != 0)
@@ -215,7 +252,8 @@ static int read_token(char *token, size_t size, const char *path, struct err *e)
 /* ---- life ---- */
 
 struct paths {
-    char policy[HOME_PATH], web[HOME_PATH], media[HOME_PATH], traces[HOME_PATH];
+    char policy[HOME_PATH], merge[HOME_PATH], web[HOME_PATH], media[HOME_PATH],
+        traces[HOME_PATH];
 };
 
 /* What was not given is looked for; what is not found is absent. */
@@ -245,6 +283,9 @@ static struct service *make_service(const struct serve *s, struct paths *paths,
     cfg.online.quarantine = s->quarantine;
     cfg.online.ppo.gate = (struct gate_cfg){s->locality, s->latch, s->latch_gap};
     cfg.online.ppo.drift.limit = s->shift_limit;
+    cfg.untagged = s->slots;
+    if (s->slots.mode == UNTAGGED_MERGE)
+        cfg.untagged.merge_policy = or_found(s->merge_policy, paths->merge, HOME_MERGE);
     cfg.log = log;
     if (snprintf(cfg.default_profile, sizeof cfg.default_profile, "%s",
                  s->default_profile) >= (int)sizeof cfg.default_profile) {

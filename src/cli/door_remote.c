@@ -139,6 +139,10 @@ static int read_answer(struct answer *a, const json_t *j, const char *url, struc
     };
     const char *mode = json_string_value(json_object_get(j, "mode"));
     a->sampled = mode && strcmp(mode, "sample") == 0;
+    const char *by = json_string_value(json_object_get(j, "by"));
+    for (int i = 0; by && i < BY_WAYS; i++)
+        if (strcmp(by, untagged_by_name((enum untagged_by)i)) == 0)
+            a->by = (enum untagged_by)i;
     const json_t *prob = json_object_get(j, "probabilities");
     a->levels = (int)json_array_size(prob);
     if (a->levels > VIEW_LEVELS) a->levels = VIEW_LEVELS;
@@ -214,6 +218,7 @@ static int remote_reward(void *self, struct reward_out *out, const char *session
                        ? outcome_json(&in->outcome)
                        : json_pack("{si sf}", "chunk", in->chunk, "reward", in->external);
     if (in->final) json_object_set_new(body, "final", json_true());
+    if (in->profile[0]) json_object_set_new(body, "profile", json_string(in->profile));
 
     char path[128];
     snprintf(path, sizeof path, "/v1/sessions/%s/rewards", session);

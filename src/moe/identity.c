@@ -313,6 +313,7 @@ void identity_copy(struct identity *to, const struct identity *from)
     assert(to->cfg.dim == from->cfg.dim && to->cfg.classes_max == from->cfg.classes_max);
     size_t dim = (size_t)from->cfg.dim;
     to->head = from->head;
+    memcpy(to->seen, from->seen, (size_t)from->cfg.classes_max * sizeof *to->seen);
     memcpy(to->mean, from->mean, 2 * dim * sizeof *to->mean);
     memcpy(to->w, from->w, (dim + 1) * (size_t)from->cfg.classes_max * sizeof *to->w);
 }

@@ -131,9 +131,10 @@ void api_session_get(struct api *a, const struct http_request *q,
 void api_session_close(struct api *a, const struct http_request *q,
                        const struct route_params *p, struct reply *r)
 {
-    (void)q;
     struct err e = {0};
-    if (service_close(a->shared->service, route_param(p, "id"), &e)) {
+    char profile[4 * SERVICE_NAME]; /* more than a name: none is cut to another */
+    if (!http_query(profile, sizeof profile, q, "profile")) profile[0] = '\0';
+    if (service_close(a->shared->service, route_param(p, "id"), profile, &e)) {
         reply_err(r, &e);
     } else {
         reply_empty(r, 204);

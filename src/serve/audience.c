@@ -23,7 +23,7 @@ struct audience {
 struct audience_cfg audience_cfg_default(void)
 {
     return (struct audience_cfg){
-        .width = 32768, .depth = 4, .half_life = 3, .content_half_life = 2000};
+        .width = 8192, .depth = 4, .half_life = 3, .content_half_life = 2000};
 }
 
 struct audience *audience_new(const struct audience_cfg *cfg, int tasks, struct err *e)

@@ -28,6 +28,7 @@ int folder_open(struct folder *f, const char *dir, struct err *e)
     int rc = name(lock, dir, "lock", e);
     if (!rc) rc = name(f->db, dir, "abrd.db", e);
     if (!rc) rc = name(f->policy, dir, "policy.safetensors", e);
+    if (!rc) rc = name(f->untagged, dir, "untagged.state", e);
     if (rc) return rc;
 
     f->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);

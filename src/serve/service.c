@@ -35,7 +35,8 @@ struct service_cfg service_cfg_default(void)
                                 .grow_max = 8,
                                 .grow_experts = 2,
                                 .grow_gate = NORGA_TANH,
-                                .online = online_cfg_default()};
+                                .online = online_cfg_default(),
+                                .untagged = untagged_cfg_default()};
 }
 
 static int check_number(double v, double lo, double hi, const char *field, struct err *e)
@@ -66,6 +67,7 @@ static int check_cfg(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(g->locality, 0, 1e4, "online.ppo.gate.locality", e);
     if (!rc) rc = check_number(g->latch, 0, 1 << 30, "online.ppo.gate.latch", e);
     if (!rc) rc = check_number(g->gap, 0, 1e4, "online.ppo.gate.gap", e);
+    if (!rc) rc = untagged_cfg_check(&c->untagged, e);
     return rc;
 }
 
@@ -191,6 +193,19 @@ static int open_grown(struct service *s, struct err *e)
     return s->grown ? 0 : ERR_MEMORY;
 }
 
+static int open_untagged(struct service *s, struct err *e)
+{
+    struct untagged_new how = {.cfg = s->cfg.untagged,
+                               .router = &s->policy_cfg,
+                               .state_path =
+                                   s->folder.lock >= 0 ? s->folder.untagged : NULL,
+                               .seed = s->cfg.seed,
+                               .now = service_now(s),
+                               .log = s->cfg.log};
+    s->untagged = untagged_new(&how, e);
+    return s->untagged ? 0 : ERR_INVALID;
+}
+
 static struct sessions *make_sessions(const struct service_cfg *c, bool stored,
                                       struct err *e)
 {
@@ -225,7 +240,8 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     s->checkpoint_at = service_now(s) + cfg->checkpoint_s;
 
     if (folder_open(&s->folder, cfg->data_dir, e)) goto fail;
-    if (open_store(s, e) || open_grown(s, e) || open_policy(s, e)) goto fail;
+    if (open_store(s, e) || open_grown(s, e) || open_policy(s, e) || open_untagged(s, e))
+        goto fail;
     s->profiles = profiles_new(e);
     s->sessions = make_sessions(cfg, s->writer, e);
     if (!s->profiles || !s->sessions || service_restore(s, e)) goto fail;
@@ -367,6 +383,15 @@ static void expire(struct service *s, double now)
     }
 }
 
+/* The profiles as they are now, and the next slot when it is time. */
+static void turn_slot(struct service *s, double now)
+{
+    struct profile p[SERVICE_PROFILE_STATS];
+    int n = profiles_list(p, SERVICE_PROFILE_STATS, s->profiles);
+    untagged_profiles(s->untagged, p, n);
+    (void)untagged_tick(s->untagged, now);
+}
+
 static void prune(struct service *s, double now)
 {
     if (!s->writer || s->cfg.retention_s <= 0 || now < s->prune_at) return;
@@ -381,6 +406,7 @@ void service_tick(struct service *s)
     if (atomic_flag_test_and_set(&s->ticking)) return;
     double now = service_now(s);
     expire(s, now);
+    turn_slot(s, now);
     prune(s, now);
     if (!s->learner) grown_sweep(s->grown);
     if (s->writer && !s->threads) {
@@ -495,6 +521,8 @@ int service_drain(struct service *s, struct err *e)
     atomic_store(&s->draining, true);
     service_stop_threads(s);
     service_checkpoint(s, true);
+    struct err why = {0};
+    if (untagged_save(s->untagged, &why)) log_err(s->cfg.log, LOG_ERROR, "slot", &why);
     return s->writer ? writer_flush(s->writer, e) : 0;
 }
 
@@ -506,6 +534,7 @@ void service_free(struct service *s)
     if (s->bus.self) s->bus.free(s->bus.self);
     grown_free(s->grown);
     snap_free(s->snap);
+    untagged_free(s->untagged);
     sessions_free(s->sessions);
     profiles_free(s->profiles);
     writer_free(s->writer);
@@ -523,7 +552,8 @@ struct service_worker *service_worker_new(struct service *s, struct err *e)
         return NULL;
     }
     w->service = s;
-    if (decide_init(&w->decider, &s->policy_cfg, e)) {
+    w->desk = untagged_desk_new(s->untagged, e);
+    if (!w->desk || decide_init(&w->decider, &s->policy_cfg, e)) {
         service_worker_free(w);
         return NULL;
     }
@@ -532,5 +562,7 @@ struct service_worker *service_worker_new(struct service *s, struct err *e)
 
 void service_worker_free(struct service_worker *w)
 {
+    if (!w) return;
+    untagged_desk_free(w->desk);
     free(w);
 }

@@ -184,6 +184,7 @@ void service_stats(struct service_stats *out, struct service *s)
     }
     if (s->learner) learner_stats(s->learner, &out->learner);
     out->n_grown = grown_stats(out->grown, s->grown);
+    untagged_stats(&out->untagged, s->untagged);
 
     const struct weights *w = snap_get(s->snap);
     out->policy_version = w->policy->version;

@@ -12,6 +12,7 @@
 #include "serve/service.h"
 #include "serve/sessions.h"
 #include "serve/snap.h"
+#include "serve/untagged.h"
 #include "serve/writer.h"
 
 #include <pthread.h>
@@ -28,6 +29,7 @@ struct service {
     struct sessions *sessions;
     struct snap *snap;
     struct grown *grown;
+    struct untagged *untagged;
     struct writer *writer;   /* NULL: nothing is stored */
     struct bus bus;          /* self NULL: nothing learns */
     struct learner *learner; /* NULL likewise */
@@ -48,6 +50,7 @@ struct service {
 struct service_worker {
     struct service *service;
     struct decider decider;
+    struct untagged_desk *desk;
     struct changes changes; /* of the request at hand */
 };
 

@@ -39,10 +39,24 @@ void service_deliver(struct service *s, const struct changes *c, bool opened,
 {
     if (s->writer) writer_put_changes(s->writer, c, opened, id, SERVICE_RECORDS);
     if (c->has_traj && s->bus.self) s->bus.send(s->bus.self, &c->traj);
-    if (c->closed) atomic_fetch_add(&s->closed, 1);
+    for (int i = 0; i < c->n && c->untagged && c->rewards; i++)
+        if (c->step[i].ord == c->rewarded)
+            untagged_chunk(s->untagged, &c->row, &c->step[i]);
+    if (c->closed) {
+        untagged_ended(s->untagged, &c->row);
+        atomic_fetch_add(&s->closed, 1);
+    }
 }
 
 /* ---- decisions ---- */
+
+/* What the decision may rest on beside the view. */
+struct about {
+    bool hinted;
+    int tag;                /* of a viewer with a hint: whose weights decide */
+    const char *content_id; /* of a viewer without */
+    double u;               /* < 0: the best level */
+};
 
 static void numeric(struct service *s, const struct verdict *v, const char *what)
 {
@@ -56,24 +70,32 @@ static void numeric(struct service *s, const struct verdict *v, const char *what
 uint8_t service_tag(struct service *s, const struct track_row *row)
 {
     double since;
-    int tag = row->has_mu ? -1 : grown_tag(s->grown, row->profile, &since);
+    int tag = row->has_mu || !row->hinted ? -1 : grown_tag(s->grown, row->profile, &since);
     if (tag >= 0 && row->opened_at >= since) return (uint8_t)tag;
     return (uint8_t)profiles_tag(&row->qoe);
 }
 
 /* By the weights that the tag names. Those of a grown profile that is no more are not at hand:
  * the common policy's best level is, which teaches nobody. */
-static void verdict_on(struct verdict *out, struct service *s, struct decider *d, int tag,
-                       const struct view *view, double u)
+static void verdict_on(struct verdict *out, struct service_worker *worker,
+                       const struct view *view, const struct about *a)
 {
-    if (tag >= GROWN_TAG) {
-        int grown = grown_decide(out, s->grown, tag, d, view, u);
+    struct service *s = worker->service;
+    double u = a->u;
+    if (!a->hinted) {
+        if (!untagged_decide(out, s->untagged, worker->desk, &worker->decider, s->snap,
+                             view, untagged_content(s->untagged, a->content_id)))
+            numeric(s, out, "policy");
+        return;
+    }
+    if (a->tag >= GROWN_TAG) {
+        int grown = grown_decide(out, s->grown, a->tag, &worker->decider, view, u);
         if (!grown) numeric(s, out, "new experts");
         if (grown >= 0) return;
         u = -1;
     }
     const struct weights *w = snap_get(s->snap);
-    bool ok = decide(out, w->swift, d, view, u);
+    bool ok = decide(out, w->swift, &worker->decider, view, u);
     snap_put(s->snap, w);
     if (!ok) numeric(s, out, "policy");
 }
@@ -91,9 +113,10 @@ static int draw_key(uint64_t *key, struct err *e)
 }
 
 /* The session as understood: its profile looked up, its key drawn, its share decided. */
-static int make_row(struct track_row *row, struct service *s,
+static int make_row(struct track_row *row, struct service_worker *w,
                     const struct session_open *in, struct err *e)
 {
+    struct service *s = w->service;
     int rc = limits_open(in, e);
     if (rc) return rc;
     if (in->levels > s->policy_cfg.actions)
@@ -125,10 +148,13 @@ static int make_row(struct track_row *row, struct service *s,
         row->qoe = p.qoe;
         row->slot = (uint8_t)slot;
         snprintf(row->profile, sizeof row->profile, "%s", p.name);
+        if (!row->hinted) (void)untagged_hint(&row->qoe, s->untagged, w->desk);
     }
     row->tag = service_tag(s, row);
     if (!in->has_key) rc = draw_key(&row->key, e);
-    row->explores = decide_explores(s->cfg.seed, row->key, s->cfg.explore_share);
+    /* whose wishes are not known teaches nobody how to fulfil them */
+    row->explores =
+        row->hinted && decide_explores(s->cfg.seed, row->key, s->cfg.explore_share);
     return rc;
 }
 
@@ -136,7 +162,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
                  const struct session_open *in, struct err *e)
 {
     struct track_row row;
-    int rc = make_row(&row, s, in, e);
+    int rc = make_row(&row, w, in, e);
     if (!rc) rc = service_admit(s, e);
     if (rc) return rc;
 
@@ -150,7 +176,9 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     track_init(&first, &row);
     rc = track_peek(&view, &unused, &first, &none, &q, e);
     if (!rc) {
-        verdict_on(&v, s, &w->decider, row.tag, &view, draw(s, row.explores, row.key, 0));
+        verdict_on(&v, w, &view,
+                   &(struct about){row.hinted, row.tag, row.content_id,
+                                   draw(s, row.explores, row.key, 0)});
         track_changes_clear(&w->changes);
         rc = sessions_open(&out->first, s->sessions, &row, &q, &v, &w->changes, e);
     }
@@ -160,6 +188,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     }
     service_deliver(s, &w->changes, true, row.id);
     atomic_fetch_add(&s->opened, 1);
+    if (!row.hinted) untagged_opened(s->untagged);
 
     sessions_id_text(out->session, row.id);
     memcpy(out->profile, row.profile, sizeof out->profile);
@@ -179,20 +208,23 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
     if (rc) return rc;
 
     bool kept = false;
+    struct view view;
+    struct session_ticket ticket;
     do { /* again when another thread moved the session on in between */
-        struct view view;
-        struct session_ticket ticket;
         rc = sessions_peek(&view, out, &ticket, s->sessions, id, q, e);
         if (rc) break;
         struct verdict v;
-        verdict_on(&v, s, &w->decider, ticket.tag, &view,
-                   draw(s, ticket.explores, ticket.key, q->chunk));
+        verdict_on(&v, w, &view,
+                   &(struct about){ticket.hinted, ticket.tag, ticket.content_id,
+                                   draw(s, ticket.explores, ticket.key, q->chunk)});
         track_changes_clear(&w->changes);
         rc = sessions_decide(out, s->sessions, id, &ticket, q, &v, service_now(s),
                              &w->changes, e);
         kept = rc == 0;
     } while (rc == 1);
 
+    if (kept && untagged_watches(s->untagged, ticket.key, q->chunk))
+        untagged_watch(s->untagged, w->desk, id, ticket.hinted, &view);
     if (kept)
         service_deliver(s, &w->changes, false, id);
     else
@@ -201,7 +233,8 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
 }
 
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,
-                   const char *profile, const struct view *view, struct err *e)
+                   const char *profile, bool hinted, const struct view *view,
+                   struct err *e)
 {
     int rc = limits_view(view, e);
     if (rc) return rc;
@@ -212,13 +245,14 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
 
     struct verdict v;
     int tag = profile && *profile ? grown_tag(s->grown, profile, NULL) : -1;
-    verdict_on(&v, s, &w->decider, tag, view, -1);
+    verdict_on(&v, w, view, &(struct about){hinted, tag, "", -1});
     *out = (struct answer){.chunk = view->chunk,
                            .level = v.level,
                            .levels = view->levels,
                            .kbps = view->ladder_kbps[v.level],
                            .policy = v.policy,
                            .expert = v.expert,
+                           .by = v.by,
                            .value = (double)v.value,
                            .entropy = (double)v.entropy};
     for (int k = 0; k < view->levels; k++)
@@ -228,11 +262,22 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
 
 /* ---- rewards and ends ---- */
 
+/* What a viewer is said to have been must be the name of a profile. */
+static int check_label(struct service *s, const char *profile, struct err *e)
+{
+    struct profile p;
+    return profile[0] ? profiles_get(&p, NULL, s->profiles, profile, e) : 0;
+}
+
 int service_reward(struct reward_out *out, struct service *s, const char *session,
                    const struct reward_in *in, struct err *e)
 {
     uint8_t id[TRACK_ID];
     int rc = find_id(id, session, e);
+    if (!rc && in->profile[0] && !in->final)
+        rc = err_field(e, ERR_INVALID, "profile",
+                       "is told by the final report: give final as well");
+    if (!rc) rc = check_label(s, in->profile, e);
     if (!rc) rc = service_admit(s, e);
     if (rc) return rc;
 
@@ -247,19 +292,22 @@ int service_reward(struct reward_out *out, struct service *s, const char *sessio
     return 0;
 }
 
-int service_close(struct service *s, const char *session, struct err *e)
+int service_close(struct service *s, const char *session, const char *profile,
+                  struct err *e)
 {
     uint8_t id[TRACK_ID];
     int rc = find_id(id, session, e);
+    if (!profile) profile = "";
+    if (!rc) rc = check_label(s, profile, e);
     if (!rc) rc = service_admit(s, e);
     if (rc) return rc;
 
     struct changes c;
     track_changes_clear(&c);
-    rc = sessions_close(s->sessions, id, service_now(s), &c, e);
+    rc = sessions_close(s->sessions, id, profile, service_now(s), &c, e);
     if (rc) {
         service_dismiss(s);
-        return rc;
+        return tally(s, rc);
     }
     service_deliver(s, &c, false, id);
     return 0;

@@ -137,7 +137,7 @@ static struct entry *place(struct shard *h, const struct track_row *row)
 /* ---- counts ---- */
 
 static void count(struct sessions *s, struct shard *h, const struct track *t,
-                  const struct changes *c)
+                  struct changes *c)
 {
     struct session_slot *slot = &h->stats.slot[t->row.slot];
     h->stats.rewards += (uint64_t)c->rewards;
@@ -149,6 +149,8 @@ static void count(struct sessions *s, struct shard *h, const struct track *t,
     slot->kbps_sum += c->kbps_sum;
     h->stats.decisions += c->decided;
     if (c->expert >= 0 && c->expert < 16) slot->expert[c->expert]++;
+    c->untagged = !t->row.hinted;
+    if (c->untagged && c->rewards) c->row = t->row;
     if (c->closed) {
         h->stats.live--;
         atomic_fetch_sub(&s->live, 1);
@@ -242,6 +244,9 @@ int sessions_peek(struct view *view, struct answer *again, struct session_ticket
         ticket->key = t->track.row.key;
         ticket->tag = t->track.row.tag;
         ticket->explores = t->track.row.explores;
+        ticket->hinted = t->track.row.hinted;
+        if (!ticket->hinted)
+            memcpy(ticket->content_id, t->track.row.content_id, SERVICE_CONTENT);
         h->stats.repeats += rc == 1;
     } else {
         rc = unknown(e);
@@ -273,7 +278,7 @@ int sessions_decide(struct answer *out, struct sessions *s, const uint8_t id[TRA
 
 /* After an operation that may have closed the session. */
 static void settle(struct sessions *s, struct shard *h, struct entry *t,
-                   const struct changes *c)
+                   struct changes *c)
 {
     if (c->closed) {
         leave(&h->live, t);
@@ -297,14 +302,14 @@ int sessions_report(struct reward_out *out, struct sessions *s,
     return rc;
 }
 
-int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], double now,
-                   struct changes *c, struct err *e)
+int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], const char *profile,
+                   double now, struct changes *c, struct err *e)
 {
     struct shard *h = shard_of(s, id);
     pthread_mutex_lock(&h->lock);
     struct entry *t = table_get(h->table, id);
-    int rc = t ? 0 : unknown(e);
-    if (t) {
+    int rc = t ? track_label(&t->track, profile, e) : unknown(e);
+    if (!rc) {
         track_close(&t->track, &h->steps, now, c);
         settle(s, h, t, c);
     }

@@ -81,11 +81,12 @@ enum statement {
 };
 
 static const char *const SQL[STATEMENTS] = {
-    [PUT_SESSION] = "INSERT INTO sessions(" SESSION_COLUMNS
-                    ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id)"
-                    " DO UPDATE SET closed_at = excluded.closed_at, closed ="
-                    " excluded.closed, terminal = excluded.terminal"
-                    " WHERE excluded.closed >= closed",
+    [PUT_SESSION] =
+        "INSERT INTO sessions(" SESSION_COLUMNS
+        ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id)"
+        " DO UPDATE SET closed_at = excluded.closed_at, closed ="
+        " excluded.closed, terminal = excluded.terminal, profile = excluded.profile"
+        " WHERE excluded.closed >= closed",
     [PUT_STEP] = "INSERT INTO steps(" STEP_COLUMNS
                  ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
                  " ON CONFLICT(session, ord) DO UPDATE SET rev = excluded.rev,"

@@ -241,6 +241,7 @@ static void take_outcome(struct track *t, struct steps *p, struct step *s,
     t->last_at = now;
 
     c->rewards++;
+    c->rewarded = s->ord;
     c->not_followed += !(s->flags & STEP_FOLLOWED);
     c->reward_sum += s->reward;
     c->stall_sum_s += s->rebuffer_s;
@@ -379,7 +380,7 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
     struct step *s = append(t, pool, c);
     if (!s) return err_set(e, ERR_FULL, "no room for another step");
     s->chunk = q->chunk;
-    s->flags = v->sampled ? STEP_DECIDED | STEP_SAMPLED : STEP_DECIDED;
+    s->flags = (uint16_t)(STEP_DECIDED | v->sampled * STEP_SAMPLED | v->by * STEP_BY);
     s->decided = (int8_t)v->level;
     s->level = -1;
     s->last_level = (int8_t)before;
@@ -460,10 +461,30 @@ static int report_external(struct step **at, bool *repeated, struct track *t,
     return 0;
 }
 
+/* What was said first counts: by the hint, or at the end. */
+static int label_agrees(const struct track_row *row, const char *profile, struct err *e)
+{
+    if (!profile[0]) return 0;
+    bool said = row->hinted || row->labelled;
+    if (said && !row->has_mu && !strcmp(row->profile, profile)) return 0;
+    if (!said && !row->closed) return 0;
+    return err_field(e, ERR_CONFLICT, "profile", "the session %s %s",
+                     row->hinted ? "was opened as" : "ended as",
+                     said ? row->profile : "one without a profile");
+}
+
+static void put_label(struct track_row *row, const char *profile)
+{
+    if (!profile[0] || row->hinted) return;
+    snprintf(row->profile, sizeof row->profile, "%s", profile);
+    row->labelled = true;
+}
+
 int track_report(struct reward_out *out, struct track *t, struct steps *pool,
                  const struct reward_in *in, double now, struct changes *c, struct err *e)
 {
     int rc = limits_reward(in, t->row.levels, t->row.chunks, e);
+    if (!rc) rc = label_agrees(&t->row, in->profile, e);
     if (rc) return rc;
 
     /* nothing is half done: what could contradict is looked at before anything is kept */
@@ -489,9 +510,17 @@ int track_report(struct reward_out *out, struct track *t, struct steps *pool,
     t->last_at = now;
     if (in->final && !t->row.closed) {
         t->row.terminal = true;
+        put_label(&t->row, in->profile);
         track_close(t, pool, now, c);
     }
     return 0;
+}
+
+int track_label(struct track *t, const char *profile, struct err *e)
+{
+    int rc = label_agrees(&t->row, profile, e);
+    if (!rc && !t->row.closed) put_label(&t->row, profile);
+    return rc;
 }
 
 void track_close(struct track *t, struct steps *pool, double now, struct changes *c)
@@ -516,7 +545,7 @@ void track_close(struct track *t, struct steps *pool, double now, struct changes
 void track_changes_clear(struct changes *c)
 {
     c->n = 0;
-    c->closed = c->has_traj = c->starved = c->decided = false;
+    c->closed = c->has_traj = c->starved = c->decided = c->untagged = false;
     c->rewards = c->not_followed = 0;
     c->reward_sum = c->stall_sum_s = c->kbps_sum = 0;
     c->expert = -1;
@@ -569,9 +598,15 @@ void track_answer(struct answer *out, const struct step *s, const struct track_r
                            .expert = s->expert,
                            .value = (double)s->value,
                            .entropy = (double)s->entropy,
-                           .sampled = s->flags & STEP_SAMPLED};
+                           .sampled = s->flags & STEP_SAMPLED,
+                           .by = step_by(s)};
     for (int k = 0; k < row->levels; k++)
         out->prob[k] = (double)s->prob[k];
+}
+
+enum untagged_by step_by(const struct step *s)
+{
+    return (enum untagged_by)((s->flags & STEP_BY_MASK) / STEP_BY);
 }
 
 void track_history(struct history_step *out, const struct step *s,
@@ -592,6 +627,7 @@ void track_history(struct history_step *out, const struct step *s,
                                  .external = s->external,
                                  .logp = (double)s->logp,
                                  .policy = s->policy,
+                                 .by = step_by(s),
                                  .reported = reported,
                                  .followed = s->flags & STEP_FOLLOWED,
                                  .sampled = s->flags & STEP_SAMPLED,

@@ -316,6 +316,7 @@ int wire_reward(struct reward_in *out, const char *body, size_t n, struct err *e
         {"download_s", NUMBER, .out = &o->download_s, .has = &download},
         {"rebuffer_s", NUMBER, .out = &o->rebuffer_s, .has = &rebuffer},
         {"final", YES, .out = &out->final},
+        {"profile", TEXT, .out = out->profile, .max = SERVICE_NAME},
         {"reward", NUMBER, .out = &out->external, .has = &out->has_external},
         {0}};
 

@@ -53,6 +53,7 @@ static void put_qoe(struct emit *o, const struct qoe *q)
 /* How an answer was found. */
 static const char *mode(const struct answer *a)
 {
+    if (a->by == BY_MERGE) return "merge";
     if (a->expert < 0) return "fallback";
     return a->sampled ? "sample" : "greedy";
 }
@@ -67,6 +68,7 @@ static void put_answer(struct emit *o, const struct answer *a)
     emit_key(o, "probabilities");
     emit_doubles(o, a->prob, a->levels);
     put_string(o, "mode", mode(a));
+    put_string(o, "by", untagged_by_name(a->by));
     put_double(o, "value", a->value);
     put_double(o, "entropy", a->entropy);
 }
@@ -160,6 +162,7 @@ static void put_step(struct emit *o, const struct history_step *s)
     put_double(o, "logp", s->logp);
     put_int(o, "expert", s->expert);
     put_u64(o, "policy", s->policy);
+    put_string(o, "by", untagged_by_name(s->by));
     emit_close(o, '}');
 }
 
@@ -357,6 +360,37 @@ static void put_grown(struct emit *o, const struct service_stats *s)
     emit_close(o, ']');
 }
 
+static void put_reals(struct emit *o, const char *key, const double *v, int n)
+{
+    emit_key(o, key);
+    emit_doubles(o, v, n);
+}
+
+static void put_untagged(struct emit *o, const struct untagged_stats *u)
+{
+    emit_key(o, "untagged");
+    emit_open(o, '{');
+    put_string(o, "mode", untagged_mode_name(u->mode));
+    put_u64(o, "sessions", u->sessions);
+    put_u64(o, "slots", u->slots);
+    put_bool(o, "known", u->known);
+    emit_key(o, "tasks");
+    emit_open(o, '[');
+    for (int v = 0; v < u->tasks; v++)
+        emit_string(o, u->task[v]);
+    emit_close(o, ']');
+    put_reals(o, "mix", u->mix, u->tasks);
+    put_reals(o, "weights", u->weight, u->experts);
+    put_int(o, "leaves", u->leaves);
+    put_int(o, "depth", u->depth);
+    put_double(o, "reward", u->reward);
+    put_double(o, "expected", u->expected);
+    put_u64(o, "examples", u->examples);
+    emit_key(o, "accuracy");
+    u->examples ? emit_double(o, u->accuracy) : emit_null(o);
+    emit_close(o, '}');
+}
+
 void wire_put_stats(struct emit *o, const struct service_stats *s)
 {
     emit_open(o, '{');
@@ -381,6 +415,7 @@ void wire_put_stats(struct emit *o, const struct service_stats *s)
     put_learner(o, &s->learner);
     emit_key(o, "gates");
     wire_put_gates(o, s);
+    put_untagged(o, &s->untagged);
     emit_key(o, "profiles");
     emit_open(o, '[');
     for (int i = 0; i < s->n_profiles; i++) {

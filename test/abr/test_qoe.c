@@ -120,6 +120,28 @@ START_TEST(pamoe_rewards)
 }
 END_TEST
 
+START_TEST(a_range_from_the_lowest_level_to_the_best)
+{
+    static const double ladder[] = {500, 1000, 4000};
+    /* 2.5 Mbit/s carry 1000; at 4000 a chunk of 4 s comes 2.4 s late */
+    struct qoe_range r = qoe_chunk_range(&qoe_find("live")->qoe, ladder, 3, 4, 2500);
+    ck_assert_double_eq_tol(r.low, .5, 1e-12);
+    ck_assert_double_eq_tol(r.high, 1, 1e-12);
+    /* worth it for the news: 6 * 4 - 2.4 */
+    r = qoe_chunk_range(&qoe_find("news")->qoe, ladder, 3, 4, 2500);
+    ck_assert_double_eq_tol(r.low, 3, 1e-12);
+    ck_assert_double_eq_tol(r.high, 21.6, 1e-12);
+    /* a link that does not carry the lowest: 4 s late */
+    r = qoe_chunk_range(&qoe_find("live")->qoe, ladder, 3, 4, 250);
+    ck_assert_double_eq_tol(r.low, .5 - 6 * 4, 1e-12);
+    ck_assert_double_eq(r.high, r.low);
+    struct qoe k = {2, 1, 1, QOE_LOG};
+    r = qoe_chunk_range(&k, ladder, 3, 4, 1e6);
+    ck_assert_double_eq(r.low, 0);
+    ck_assert_double_eq_tol(r.high, 2 * log(8), 1e-12);
+}
+END_TEST
+
 Suite *suite_abr_qoe(void);
 Suite *suite_abr_qoe(void)
 {
@@ -132,6 +154,7 @@ Suite *suite_abr_qoe(void)
     tcase_add_test(t, first_chunk_pays_no_switch);
     tcase_add_test(t, utility_names);
     tcase_add_test(t, pamoe_rewards);
+    tcase_add_test(t, a_range_from_the_lowest_level_to_the_best);
     suite_add_tcase(s, t);
     return s;
 }

@@ -192,6 +192,35 @@ await test('closing', async () => {
     await refuse(400, 'format', 'GET', '/v1/sessions/{id}', { id: s.session, query: '?format=xml' });
 });
 
+await test('what a viewer without a hint was, said at the end', async () => {
+    const s = await open({ content_id: 'match' });
+    assert.deepEqual([s.hinted, s.explores, s.by, s.profile], [false, false, 'default', 'pensieve']);
+    const rewards = (status, body) =>
+        call(status, 'POST', '/v1/sessions/{id}/rewards', { id: s.session }, body);
+    assert.equal((await rewards(400, { ...outcome(0, s.level), profile: 'news' })).json.field, 'profile');
+    assert.equal((await rewards(404, { ...outcome(0, s.level), final: true, profile: 'nobody' })).json.field,
+        'profile');
+    await rewards(200, { ...outcome(0, s.level), final: true, profile: 'news' });
+    assert.equal((await rewards(200, { ...outcome(0, s.level), final: true, profile: 'news' })).json.repeated,
+        true);
+    await rewards(409, { ...outcome(0, s.level), final: true, profile: 'live' });
+    const h = (await call(200, 'GET', '/v1/sessions/{id}', { id: s.session })).json;
+    assert.deepEqual([h.profile, h.hinted, h.steps[0].by], ['news', false, 'default']);
+
+    const close = (id, status, query) =>
+        call(status, 'DELETE', '/v1/sessions/{id}', { id, query });
+    const t = await open();
+    await close(t.session, 404, '?profile=nobody');
+    await close(t.session, 204, '?profile=live');
+    await close(t.session, 204, '?profile=live');
+    await close(t.session, 409, '?profile=news');
+    const hinted = await open({ profile: 'news' });
+    assert.equal(hinted.by, 'router');
+    await close(hinted.session, 409, '?profile=live');
+    await close(hinted.session, 204, '?profile=news');
+    assert.match((await d.call('GET', '/metrics')).text, /^abrd_untagged_labels_total 2$/m);
+});
+
 await test('one stateless question', async () => {
     const q = { ladder_kbps: LADDER, chunk_s: 4, buffer_s: 12, last_level: 2,
         throughput_kbps: [2100, 1800, 2400], download_s: [2.2, 2.6, 2] };

@@ -246,6 +246,10 @@ START_TEST(a_copy_decides_alike_and_does_not_follow)
 {
     struct identity *h = taught(500), *twin = make(DIM, CLASSES);
     identity_copy(twin, h);
+    struct identity_stats s;
+    identity_stats(&s, twin);
+    ck_assert_uint_eq(s.examples, 500);
+    ck_assert_uint_eq(s.seen[0] + s.seen[1] + s.seen[2], 500);
     float x[DIM];
     struct rng r;
     rng_init(&r, 6, 0);

@@ -114,9 +114,9 @@ START_TEST(a_huge_catalogue_takes_no_more_memory)
 {
     struct audience *a = make(4);
     size_t before = audience_state_size(a);
-    ck_assert_uint_lt(before, 1100000);
+    ck_assert_uint_lt(before, 300000);
     views(a, 2000, 3);
-    ck_assert_int_eq(known(a, "content", 2000, 0), 2000);
+    ck_assert_int_ge(known(a, "content", 2000, 0), 1900);
     ck_assert_int_eq(known(a, "other", 2000, 0), 0);
 
     alloc_watch();

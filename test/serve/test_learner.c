@@ -210,7 +210,8 @@ static double play(struct served *f, const struct emu_world *world, uint64_t key
 {
     struct player p;
     player_start(&p, world, 1, &qoe_find("pensieve")->qoe, -1);
-    struct session_open in = {.levels = world->video->levels,
+    struct session_open in = {.profile = "pensieve",
+                              .levels = world->video->levels,
                               .chunk_s = world->video->chunk_s,
                               .chunks = world->video->chunks,
                               .buffer_max_s = world->cfg.buffer_max_s,

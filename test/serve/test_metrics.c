@@ -123,6 +123,49 @@ START_TEST(grown_profiles_have_lines_of_their_own)
 }
 END_TEST
 
+START_TEST(what_untagged_viewers_get)
+{
+    struct untagged_stats *u = &stats.untagged;
+    metrics_put(&o, m, &stats, &info);
+    has("abrd_untagged_mode{mode=\"default\"} 1");
+    has_not("abrd_merge_weight"); /* nothing is merged */
+    has_not("abrd_identity_accuracy");
+    emit_reset(&o);
+
+    u->mode = UNTAGGED_MERGE;
+    u->sessions = 7;
+    u->decisions[BY_MERGE] = 70;
+    u->tasks = 2;
+    strcpy(u->task[1], "news");
+    u->mix[1] = .75;
+    u->experts = 2;
+    u->weight[1] = .5;
+    u->chosen[1] = 3;
+    u->leaves = 11;
+    u->depth = 5;
+    u->left = 1;
+    u->regret = .25;
+    u->examples = 9;
+    u->accuracy = .5;
+    u->slots = 4;
+    metrics_put(&o, m, &stats, &info);
+    has("abrd_untagged_mode{mode=\"merge\"} 1");
+    has("abrd_untagged_mode{mode=\"default\"} 0");
+    has("abrd_untagged_sessions_total 7");
+    has("abrd_untagged_decisions_total{by=\"merge\"} 70");
+    has("abrd_untagged_mix{profile=\"news\"} 0.75");
+    has("abrd_merge_weight{expert=\"1\"} 0.5");
+    has("abrd_merge_chosen_total{expert=\"1\"} 3");
+    has("abrd_merge_tree_leaves 11");
+    has("abrd_merge_tree_depth 5");
+    has("abrd_merge_left_cells 1");
+    has("abrd_merge_regret_total 0.25");
+    has("abrd_identity_accuracy 0.5");
+    has("abrd_slots_total 4");
+    has_not("nan");
+}
+END_TEST
+
 START_TEST(an_unforeseen_status_is_counted_with_500)
 {
     metrics_request(m, 0, 1, 599, 0.1);
@@ -140,6 +183,7 @@ Suite *suite_serve_metrics(void)
     tcase_add_test(t, workers_are_summed_up);
     tcase_add_test(t, what_the_service_counts);
     tcase_add_test(t, grown_profiles_have_lines_of_their_own);
+    tcase_add_test(t, what_untagged_viewers_get);
     tcase_add_test(t, an_unforeseen_status_is_counted_with_500);
     suite_add_tcase(s, t);
     return s;

@@ -168,7 +168,7 @@ START_TEST(closed_sessions_stay_readable_and_closed)
     served_start(&f);
     struct session_opened o = served_open(&f, 1, 4);
     served_play(&f, &o, 4);
-    ck_assert_int_eq(service_close(f.service, o.session, NULL), 0);
+    ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
     ck_assert_int_eq(service_drain(f.service, NULL), 0);
     ck_assert_int_eq(service_drain(f.service, NULL), 0);
     struct session_opened more;
@@ -217,7 +217,7 @@ static void learn_some(uint64_t keys)
     for (uint64_t k = 0; k < keys; k++) {
         struct session_opened o = served_open(&f, k, 48);
         served_play(&f, &o, 48);
-        ck_assert_int_eq(service_close(f.service, o.session, NULL), 0);
+        ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
         struct err e = {0};
         int rc = service_learn(f.service, &e);
         ck_assert_msg(rc >= 0 || rc == ERR_NUMERIC, "%s", e.detail);
@@ -353,7 +353,7 @@ START_TEST(old_sessions_are_deleted)
     f.cfg.retention_s = 1000;
     served_start(&f);
     struct session_opened o = served_open(&f, 1, 48);
-    ck_assert_int_eq(service_close(f.service, o.session, NULL), 0);
+    ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
     f.now += 900;
     service_tick(f.service);
     struct history h;
@@ -441,7 +441,8 @@ static void *watch(void *ctx)
             else
                 service_history_free(&h);
         }
-        if (service_close(f.service, o.session, NULL)) atomic_fetch_add(&failures, 1);
+        if (service_close(f.service, o.session, NULL, NULL))
+            atomic_fetch_add(&failures, 1);
         struct service_stats s;
         service_stats(&s, f.service);
     }

@@ -193,7 +193,7 @@ static void *watch(void *ctx)
                                  .outcome = served_outcome(47, level)};
         struct reward_out r;
         if (service_reward(&r, f.service, o.session, &last, NULL) ||
-            service_close(f.service, o.session, NULL))
+            service_close(f.service, o.session, NULL, NULL))
             atomic_fetch_add(&failures, 1);
     }
     service_worker_free(w);

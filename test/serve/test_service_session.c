@@ -37,6 +37,7 @@ static void same_answer(const struct answer *a, const struct answer *b)
     ck_assert_double_eq(a->value, b->value);
     ck_assert_double_eq(a->entropy, b->entropy);
     ck_assert_int_eq(a->sampled, b->sampled);
+    ck_assert_int_eq(a->by, b->by);
 }
 
 START_TEST(a_session_opens_with_its_first_answer)
@@ -44,7 +45,8 @@ START_TEST(a_session_opens_with_its_first_answer)
     struct session_opened o = served_open(&f, 1, 48);
     ck_assert_uint_eq(strlen(o.session), 32);
     ck_assert_str_eq(o.profile, "pensieve");
-    ck_assert(!o.hinted);
+    ck_assert(o.hinted);
+    ck_assert_int_eq(o.first.by, BY_ROUTER);
     ck_assert_int_eq(o.first.chunk, 0);
     ck_assert_int_eq(o.first.levels, 6);
     ck_assert_uint_eq(o.first.policy, 1);
@@ -247,7 +249,7 @@ START_TEST(a_stateless_question_equals_the_sessions)
     v.chunks = 48;
     v.buffer_max_s = 60;
     struct answer a, b;
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, &v, NULL), 0);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, NULL), 0);
     same_answer(&a, &o.first);
 
     struct question q = served_question(1, o.first.level);
@@ -256,11 +258,11 @@ START_TEST(a_stateless_question_equals_the_sessions)
     v.chunk = 1;
     v.last_level = o.first.level;
     v.buffer_s = q.buffer_s;
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, &v, NULL), 0);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, NULL), 0);
     same_answer(&a, &b);
     v.buffer_s = -1;
     struct err e = {0};
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, &v, &e), ERR_RANGE);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, &e), ERR_RANGE);
     ck_assert_str_eq(e.field, "buffer_s");
 }
 END_TEST
@@ -298,8 +300,8 @@ END_TEST
 START_TEST(closing_twice_is_one_close)
 {
     struct session_opened o = served_open(&f, 1, 10);
-    ck_assert_int_eq(service_close(f.service, o.session, NULL), 0);
-    ck_assert_int_eq(service_close(f.service, o.session, NULL), 0);
+    ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
+    ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
     struct service_stats s;
     service_stats(&s, f.service);
     ck_assert_uint_eq(s.sessions_closed, 1);

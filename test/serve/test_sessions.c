@@ -72,7 +72,7 @@ START_TEST(a_full_table_says_so_and_closed_ones_make_room)
     for (int round = 0; round < 5; round++)
         for (int i = 0; i < 100; i++) {
             track_changes_clear(&c);
-            ck_assert_int_eq(sessions_close(s, row[i].id, 300, &c, NULL), 0);
+            ck_assert_int_eq(sessions_close(s, row[i].id, "", 300, &c, NULL), 0);
             ck_assert(c.closed);
             row[i] = make_row(300);
             ck_assert_int_eq(open_one(s, &row[i], NULL), 0);
@@ -115,14 +115,14 @@ START_TEST(the_silent_expire_first)
 
     /* closed ones are remembered for a while, then forgotten */
     track_changes_clear(&c);
-    ck_assert_int_eq(sessions_close(s, row[1].id, 31, &c, NULL), 0);
+    ck_assert_int_eq(sessions_close(s, row[1].id, "", 31, &c, NULL), 0);
     ck_assert(!c.closed);
     track_changes_clear(&c);
     ck_assert(sessions_expire(s, 60, 60, &c)); /* the last live one, truncated */
     ck_assert(c.closed && c.has_traj && c.traj.truncated);
     track_changes_clear(&c);
     ck_assert(!sessions_expire(s, 60, 60, &c));
-    ck_assert_int_eq(sessions_close(s, row[1].id, 61, &c, NULL), ERR_ABSENT);
+    ck_assert_int_eq(sessions_close(s, row[1].id, "", 61, &c, NULL), ERR_ABSENT);
     sessions_free(s);
 }
 END_TEST

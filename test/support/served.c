@@ -70,7 +70,8 @@ void served_end(struct served *f)
 
 struct session_open served_request(uint64_t key, int chunks)
 {
-    return (struct session_open){.levels = 6,
+    return (struct session_open){.profile = "pensieve",
+                                 .levels = 6,
                                  .ladder_kbps = {300, 750, 1200, 1850, 2850, 4300},
                                  .chunk_s = 4,
                                  .chunks = chunks,

@@ -28,7 +28,7 @@ void served_start(struct served *f);
 void served_kill(struct served *f);
 void served_end(struct served *f);
 
-/* Pensieve's ladder, 4 s chunks, a 60 s buffer. */
+/* A viewer of profile "pensieve": Pensieve's ladder, 4 s chunks, a 60 s buffer. */
 struct session_open served_request(uint64_t key, int chunks);
 struct session_opened served_open(struct served *f, uint64_t key, int chunks);
 

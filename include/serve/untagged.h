@@ -1,0 +1,102 @@
+/* untagged.h - viewers without a hint: what they are given, and what is learned from them.
+ *
+ * Time is cut into slots. Within a slot nothing that decides changes: the mix psi, the mean hint,
+ * the head that guesses profiles, and the merged expert are those of its beginning. So the same
+ * question has the same answer all through a slot, also after a restart, since all of it is in
+ * the state file that is written when a slot begins. What a crash loses is what was learned since.
+ *
+ * A slot, mode merge: a bandit (moe/tanbr.h) chooses x for psi; sum_k x_k W_k of the experts in the
+ * merge policy (moe/bank.h) is packed and published in a struct snap of its own, with the slot's
+ * number as its version. No router is asked, and one expert is in use. At the slot's end the bandit
+ * learns the reward of every task v:
+ *
+ *   f_v = sum_i w_iv (r_iv - low_iv) / sum_i w_iv (high_iv - low_iv)         bounded to -1 .. 1
+ *
+ * over the chunks i that were decided by the slot's merge, played as decided and reported within
+ * it, but for a session's first. r_iv is the chunk's QoE by the weights of v, which can be computed
+ * for every task whatever the viewer is; low and high are what the lowest and the best level earn
+ * on a link that always carries what this chunk measured (abr/qoe.h: qoe_chunk_range).
+ * w_iv = p(v | content) of the session (audience.h). So the lowest level scores 0 and the best near
+ * 1; an oracle that knows the link's future, which nobody has online, would be the better 1.
+ * Tasks without weight are not trusted.
+ * Regret (a proxy, as the best weights are not known): what the network expects of the best
+ * among the experts alone, their mean and the weights chosen, less what the slot earned.
+ *
+ * A session that ends may say what its viewer really watched (a label), and hinted sessions have
+ * said it before. Labels count for contents and psi (audience.h), and with an observation of that
+ * session, kept for this, teach the head (moe/identity.h). The observation is FEAT_BLIND.
+ * At most UNTAGGED_WATCHED sessions are watched for that at a time, hinted ones in half of the
+ * places. Nothing here teaches PPO: untagged sessions do not explore and have no trajectories.
+ *
+ * Errors: ERR_RANGE, ERR_MEMORY; ERR_ABSENT and those of ckpt.h for the merge policy, ERR_INVALID
+ * when it cannot be merged or has fewer actions than the router. A damaged state file is put aside
+ * as .bad, logged and counted, and what it held starts anew; so does the bandit alone when the
+ * merge policy or its settings have changed.
+ *
+ * Threads: locked inside, a leaf. untagged_tick and _save: one thread at a time. A desk belongs to
+ * one worker. Deciding, hearing and ending allocate nothing. */
+#ifndef SERVE_UNTAGGED_H
+#define SERVE_UNTAGGED_H
+
+#include "base/log.h"
+#include "serve/decide.h"
+#include "serve/snap.h"
+#include "serve/untagged_cfg.h"
+
+#define UNTAGGED_WATCHED 4096
+#define UNTAGGED_SAMPLE 8    /* of so many decisions one is kept for the head */
+#define UNTAGGED_LEARNED 50  /* examples before the head is asked */
+#define UNTAGGED_CHUNKS 50.0 /* of a task: its reward is fully trusted */
+
+struct untagged;
+struct untagged_desk;
+
+struct untagged_new {
+    struct untagged_cfg cfg;
+    const struct policy_cfg *router;
+    const char *state_path; /* NULL: nothing is kept; borrowed for _new */
+    uint64_t seed;
+    double now;
+    const struct log *log; /* must live as long */
+};
+
+struct untagged *untagged_new(const struct untagged_new *how, struct err *e);
+void untagged_free(struct untagged *u);
+struct untagged_desk *untagged_desk_new(struct untagged *u, struct err *e);
+void untagged_desk_free(struct untagged_desk *d);
+
+/* The profiles there are; those that become tasks do so with the next slot. */
+void untagged_profiles(struct untagged *u, const struct profile *p, int n);
+
+/* What an untagged viewer values, as far as is known: the mean hint; false: nothing is. */
+bool untagged_hint(struct qoe *out, struct untagged *u, struct untagged_desk *d);
+void untagged_opened(struct untagged *u);
+
+uint64_t untagged_content(const struct untagged *u, const char *content_id);
+
+/* As decide() does, for a session that gave no hint; the best level, never sampled. The view's
+ * qoe is the session's (untagged_hint's or the default profile's). */
+bool untagged_decide(struct verdict *out, struct untagged *u, struct untagged_desk *d,
+                     struct decider *decider, struct snap *router,
+                     const struct view *view, uint64_t content);
+
+/* Should this decision's observation be kept for the head? */
+bool untagged_watches(const struct untagged *u, uint64_t key, int chunk);
+void untagged_watch(struct untagged *u, struct untagged_desk *d,
+                    const uint8_t id[TRACK_ID], bool hinted, const struct view *view);
+
+/* A chunk of an untagged session has its outcome. */
+void untagged_chunk(struct untagged *u, const struct track_row *row,
+                    const struct step *s);
+/* Any session is over. */
+void untagged_ended(struct untagged *u, const struct track_row *row);
+
+/* Teaches the head; ends the slot when it is time. 1: a new one has begun. A failure is
+ * logged, and the slot before goes on serving. */
+int untagged_tick(struct untagged *u, double now);
+/* The state file, now. Does nothing without one. */
+int untagged_save(struct untagged *u, struct err *e) __attribute__((warn_unused_result));
+
+void untagged_stats(struct untagged_stats *out, struct untagged *u);
+
+#endif

@@ -1,0 +1,109 @@
+/* untagged_priv.h - what the sources of serve/untagged share. */
+#ifndef SERVE_UNTAGGED_PRIV_H
+#define SERVE_UNTAGGED_PRIV_H
+
+#include "serve/untagged.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/table.h"
+#include "moe/identity.h"
+
+#define UNTAGGED_EXAMPLES 1024 /* that may wait for the next tick */
+
+/* Labelled observations. */
+struct untagged_examples {
+    int n;
+    float *x; /* (UNTAGGED_EXAMPLES, FEAT_FULL_DIM) */
+    int8_t *task;
+};
+
+/* Of the slot's chunks, for every task. */
+struct untagged_sums {
+    double weight[AUDIENCE_TASKS], gain[AUDIENCE_TASKS], room[AUDIENCE_TASKS];
+};
+
+/* What decides in a slot, small enough to copy; the head and the contents go along. */
+struct untagged_told {
+    uint64_t slot;
+    double since;
+    bool known;  /* the mix, and with it the hint */
+    bool taught; /* the head has seen enough to be asked */
+    int tasks;
+    double mix[AUDIENCE_TASKS];
+    struct qoe qoe[AUDIENCE_TASKS];
+    struct qoe hint;
+};
+
+/* The merge. Belongs to the tick, but for `merged`, which is locked inside, and `layout`. */
+struct untagged_merge {
+    struct policy *experts; /* NULL: nothing is merged */
+    enum feat_layout layout;
+    uint32_t crc; /* of the experts */
+    struct tanbr *bandit;
+    struct snap *merged;
+    int node;
+    float x[UNTAGGED_EXPERTS];
+    double expected;
+    void *carried; /* the bandit's state while nothing is merged */
+    size_t carried_n;
+};
+
+struct untagged {
+    struct untagged_cfg cfg;
+    uint64_t seed;
+    const struct log *log;
+    char *state_path;
+    struct untagged_merge merge;
+    struct identity *head; /* learns; the tick's */
+    struct untagged_examples training;
+    atomic_uint_fast64_t slot; /* = told.slot: for desks to notice */
+    atomic_uint_fast64_t decisions[BY_WAYS];
+
+    pthread_mutex_t lock; /* of all below */
+    struct untagged_told told;
+    struct identity *told_head;
+    struct audience *told_audience; /* as the slot began */
+    struct audience *audience;      /* counts */
+    int tasks;                      /* told.tasks with the next slot */
+    char task[AUDIENCE_TASKS][SERVICE_NAME];
+    struct qoe qoe[AUDIENCE_TASKS];
+    struct untagged_examples fresh;
+    struct table *watched; /* session -> struct untagged_watched */
+    int watched_hinted;
+    struct untagged_sums sums;
+    uint64_t slot_sessions;
+    struct untagged_stats stats;
+};
+
+struct untagged_desk {
+    struct untagged_told told;
+    struct identity *head;
+    struct decider merge; /* reads the experts' layout */
+    float obs[FEAT_FULL_DIM];
+};
+
+/* ---- slots (untagged_slot.c) ---- */
+
+/* The experts of cfg.merge_policy, and a bandit that knows nothing. */
+int untagged_merge_open(struct untagged_merge *m, const struct untagged_new *how,
+                        struct err *e);
+void untagged_merge_close(struct untagged_merge *m);
+/* Publishes sum x_k W_k as this slot's. */
+int untagged_merge_publish(struct untagged_merge *m, uint64_t slot, double now,
+                           struct err *e);
+/* What of the figures is the merge's. */
+void untagged_merge_tell(struct untagged_stats *out, const struct untagged_merge *m);
+/* Takes over what was learned and begins slot told.slot + 1. */
+int untagged_turn(struct untagged *u, double now, struct err *e);
+void untagged_teach(struct untagged *u);
+
+/* ---- the state file (untagged_file.c) ---- */
+
+/* Goes on from the state file: 0 in its slot; 1 with a new slot, as there is no file or its
+ * bandit is of no use; ERR_CORRUPT when it was refused, which was logged, and put aside: the
+ * parts may then be half of the file's. Other errors: it could not be read. */
+int untagged_load(struct untagged *u, struct err *e);
+
+#endif
