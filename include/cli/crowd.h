@@ -6,6 +6,12 @@
  * learning meets trajectories from a mixture, as it would outside. Each chunk's download,
  * stall and buffer come from the emulator; its reward is computed on both sides.
  *
+ * A share of the viewers gives no hint, of whom a share says at the end what it watched.
+ * With `drift` the profiles are drawn, and their mix goes round: at share s of the crowd,
+ * profile i of n has weight 1 + cos 2 pi (drift s - i/n) to the third. With `contents`
+ * four of five viewers of a profile choose among the contents that are its own (every
+ * n-th), the others among all.
+ *
  * Threads: not shared. */
 #ifndef CLI_CROWD_H
 #define CLI_CROWD_H
@@ -33,6 +39,9 @@ struct crowd_cfg {
     struct emu_cfg emu;
     int n_profiles;
     struct crowd_profile profile[CROWD_PROFILES];
+    double no_hint, label; /* shares */
+    double drift;          /* rounds of the mix over all viewers; 0 = profile v mod n */
+    int contents;          /* 0 = no content ids */
     /* share done 0..1, and viewers finished; true stops the run */
     bool (*progress)(void *ctx, double share, int finished);
     void *progress_ctx;
@@ -42,8 +51,10 @@ struct crowd_row {
     int viewers;
     uint64_t chunks, sampled;
     double reward, bitrate_mbps, stall_s, switch_mbps; /* sums over chunks */
-    uint32_t levels_crc; /* of the levels of this profile's viewers, in their order */
-    double mismatch;     /* largest |our reward - the daemon's| seen */
+    uint32_t levels_crc;  /* of the levels of this profile's viewers, in their order */
+    double gain, room;    /* sums for qoe_chunk_range's scale */
+    double mismatch;      /* largest |our reward - the daemon's| seen */
+    uint64_t by[BY_WAYS]; /* decisions of each way */
 };
 
 struct crowd_result {

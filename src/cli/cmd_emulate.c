@@ -20,13 +20,14 @@ struct emulate {
     struct setup setup;
     struct out_cfg out;
     struct opt_list profiles; /* names, "all", "untagged" */
+    struct opt_list untagged; /* modes to compare */
     int viewers, at_once, score, threads, links;
-    double seconds, explore;
+    double seconds, explore, slot;
     uint64_t seed;
     bool learn, quiet, silent;
-    const char *server, *policy, *kind, *save, *grow;
+    const char *server, *policy, *kind, *save, *grow, *merge_policy;
 
-    char policy_path[HOME_PATH];
+    char policy_path[HOME_PATH], merge_path[HOME_PATH];
     struct corpus *play, *other; /* without a common trace; other only with --score */
     struct video *video;
     struct crowd_cfg crowd;
@@ -43,6 +44,7 @@ static struct emulate emulate_default(void)
         .links = 40,
         .seconds = 320,
         .explore = .2,
+        .slot = untagged_cfg_default().slot_s,
         .threads = pool_cpus(),
     };
 }
@@ -115,6 +117,8 @@ static int load(struct emulate *o, struct err *e)
     o->video = setup_video(&o->setup, e);
     if (!o->video) return e->code;
 
+    if (!o->merge_policy && home_find(o->merge_path, HOME_MERGE, NULL) == 0)
+        o->merge_policy = o->merge_path;
     if (!o->policy) return home_find(o->policy_path, HOME_POLICY, e);
     snprintf(o->policy_path, sizeof o->policy_path, "%s", o->policy);
     return 0;
@@ -135,7 +139,8 @@ static bool show_progress(void *ctx, double share, int finished)
     return interrupt_seen();
 }
 
-static int open_door(struct door *door, const struct emulate *o, struct err *e)
+static int open_door(struct door *door, const struct emulate *o, enum untagged_mode mode,
+                     struct err *e)
 {
     if (o->server) return door_remote(door, o->server, e);
     struct service_cfg c = service_cfg_default();
@@ -143,16 +148,41 @@ static int open_door(struct door *door, const struct emulate *o, struct err *e)
     c.seed = o->seed;
     c.learn = o->learn;
     c.explore_share = o->explore;
+    c.untagged.mode = mode;
+    c.untagged.slot_s = o->slot;
+    c.untagged.merge_policy = o->merge_policy;
     return door_local(door, &c, e);
 }
 
+/* What viewers of all profiles got, each on its own scale (qoe_chunk_range). */
+static void print_scaled(struct out *rows, const struct crowd_cfg *c,
+                         const struct crowd_result *r, const char *mode)
+{
+    double scaled = 0;
+    int viewers = 0;
+    for (int i = 0; i < c->n_profiles; i++) {
+        const struct crowd_row *p = &r->profile[i];
+        scaled += p->room > 0 ? p->viewers * p->gain / p->room : 0;
+        viewers += p->viewers;
+    }
+    out_row(rows);
+    out_text(rows, "untagged", mode);
+    out_text(rows, "policy", "moe");
+    out_text(rows, "profile", "together");
+    out_text(rows, "set", c->corpus->name);
+    out_int(rows, "n", viewers);
+    out_real(rows, "scaled", scaled / (viewers ? viewers : 1), 4);
+}
+
+/* mode NULL: nothing is compared. */
 static void print_crowd(struct out *rows, const struct crowd_cfg *c,
-                        const struct crowd_result *r, const char *door)
+                        const struct crowd_result *r, const char *door, const char *mode)
 {
     for (int i = 0; i < c->n_profiles; i++) {
         const struct crowd_row *p = &r->profile[i];
         double n = p->chunks ? (double)p->chunks : 1;
         out_row(rows);
+        if (mode) out_text(rows, "untagged", mode);
         out_text(rows, "policy", "moe");
         out_text(rows, "profile", c->profile[i].name[0] ? c->profile[i].name : UNTAGGED);
         out_text(rows, "set", c->corpus->name);
@@ -167,7 +197,9 @@ static void print_crowd(struct out *rows, const struct crowd_cfg *c,
         char crc[16];
         snprintf(crc, sizeof crc, "%08x", (unsigned)p->levels_crc);
         out_text(rows, "levels_crc", crc);
+        if (p->room > 0) out_real(rows, "scaled", p->gain / p->room, 4);
     }
+    if (mode) print_scaled(rows, c, r, mode);
     out_say(rows, "policy versions %llu .. %llu, levels crc %08x",
             (unsigned long long)r->first_policy, (unsigned long long)r->last_policy,
             (unsigned)r->levels_crc);
@@ -375,10 +407,13 @@ static int grow(const struct emulate *o, struct door *door, struct err *e)
     return 0;
 }
 
-static int emulate(struct emulate *o, struct out *rows, struct err *e)
+/* mode NULL: the service's own default, or whatever the server does. */
+static int emulate(struct emulate *o, struct out *rows, const char *mode, struct err *e)
 {
     struct door door = {0};
-    int rc = open_door(&door, o, e);
+    enum untagged_mode untagged = untagged_cfg_default().mode;
+    int rc = mode ? untagged_mode_parse(&untagged, mode, e) : 0;
+    if (!rc) rc = open_door(&door, o, untagged, e);
     if (!rc) rc = grow(o, &door, e);
     if (rc) {
         door_free(&door);
@@ -386,7 +421,7 @@ static int emulate(struct emulate *o, struct out *rows, struct err *e)
     }
 
     struct progress bar;
-    progress_init(&bar, "emulate", o->quiet);
+    progress_init(&bar, mode ? mode : "emulate", o->quiet);
     interrupt_catch();
     o->crowd.viewers = o->viewers;
     o->crowd.at_once = o->at_once;
@@ -400,11 +435,22 @@ static int emulate(struct emulate *o, struct out *rows, struct err *e)
     rc = crowd_play(&result, &o->crowd, &door, e);
     progress_end(&bar);
 
-    if (!rc) print_crowd(rows, &o->crowd, &result, o->server ? "http" : "in process");
+    if (!rc)
+        print_crowd(rows, &o->crowd, &result, o->server ? "http" : "in process", mode);
     if (!rc && result.stopped)
         rc = err_set(e, ERR_IO, "stopped by a signal; what was played is shown");
     if (!rc && (o->score || o->save)) rc = score(rows, o, &door, e);
     door_free(&door);
+    return rc;
+}
+
+/* The same viewers for every mode. */
+static int emulate_all(struct emulate *o, struct out *rows, struct err *e)
+{
+    if (!o->untagged.n) return emulate(o, rows, NULL, e);
+    int rc = 0;
+    for (int i = 0; i < o->untagged.n && !rc; i++)
+        rc = emulate(o, rows, o->untagged.item[i], e);
     return rc;
 }
 
@@ -424,6 +470,21 @@ int cmd_emulate(int argc, char **argv)
          .text = &o.grow},
         {"silent", NULL, "and ask nobody: what do the others get without them?",
          .flag = &o.silent},
+        {"no-hint", "SHARE", "of the viewers who do not say what they value",
+         .d = &o.crowd.no_hint, .lo = 0, .hi = 1},
+        {"label", "SHARE", "of those, who say at the end what they were",
+         .d = &o.crowd.label, .lo = 0, .hi = 1},
+        {"contents", "N", "contents, each watched mostly by viewers of one profile",
+         .i = &o.crowd.contents, .lo = 0, .hi = 1e6},
+        {"drift", "ROUNDS", "the mix of profiles goes round so often; 0 = it is even",
+         .d = &o.crowd.drift, .lo = 0, .hi = 1e4},
+        {"untagged", "A,B", "compare what viewers without a hint get: default, identify, "
+                            "merge (in process)",
+         .list = &o.untagged},
+        {"slot", "S", "of the untagged viewers' mix and merge", .d = &o.slot, .lo = 1,
+         .hi = 1e7},
+        {"merge-policy", "FILE", "the experts to merge; default: the shipped ones",
+         .text = &o.merge_policy},
         {"traces", "DIR", "links from a folder; with --score its train part plays",
          .text = &o.setup.traces},
         {"kind", "NAME", "generated links of this kind instead", .text = &o.kind},
@@ -465,6 +526,8 @@ int cmd_emulate(int argc, char **argv)
         .opts = opts,
         .example = "abrd emulate --viewers 100 --profile news,untagged\n"
                    "abrd emulate --server http://127.0.0.1:8080 --viewers 100\n"
+                   "abrd emulate --viewers 2000 --no-hint 1 --label .5 --drift 2 "
+                   "--untagged default,identify\n"
                    "abrd emulate --kind volatile-low --viewers 2000 --learn --explore 1 "
                    "--score 40",
     };
@@ -484,11 +547,17 @@ int cmd_emulate(int argc, char **argv)
         return opt_usage("emulate", "with --server the daemon decides about learning; "
                                     "leave --learn out");
 
+    if (o.server && o.untagged.n)
+        return opt_usage("emulate", "with --server the daemon decides about viewers "
+                                    "without a hint; leave --untagged out");
+    if (o.untagged.n > 1 && (o.score || o.save))
+        return opt_usage("emulate", "--score and --save are for one --untagged");
+
     struct err e = {0};
     struct out *rows = out_new(&o.out, &e);
     int rc = rows ? read_profiles(&o, &e) : e.code;
     if (!rc) rc = load(&o, &e);
-    if (!rc) rc = emulate(&o, rows, &e);
+    if (!rc) rc = emulate_all(&o, rows, &e);
     if (rows) {
         int written = out_finish(rows, rc ? NULL : &e);
         if (!rc) rc = written;

@@ -5,11 +5,12 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct viewer {
-    bool watching;
+    bool watching, hinted, labels;
     int number, profile;
     char session[SERVICE_ID];
     struct emu_world world;
@@ -32,20 +33,60 @@ static void note_answer(struct crowd *c, struct viewer *v, const struct answer *
     c->levels[(size_t)v->number * (size_t)c->cfg->video->chunks + (size_t)a->chunk] =
         (uint8_t)a->level;
     c->out->profile[v->profile].sampled += a->sampled;
+    c->out->profile[v->profile].by[a->by]++;
     if (!c->out->first_policy) c->out->first_policy = a->policy;
     if (a->policy > c->out->last_policy) c->out->last_policy = a->policy;
+}
+
+/* What is drawn for a viewer, beside where the trace begins (0). */
+enum { DRAW_START, DRAW_HINT, DRAW_LABEL, DRAW_PROFILE, DRAW_LOYAL, DRAW_CONTENT };
+
+static double draw(const struct crowd_cfg *cfg, int viewer, int what)
+{
+    return rng_uniform_at(cfg->seed, (uint64_t)viewer, (uint64_t)what);
+}
+
+static int draw_profile(const struct crowd_cfg *cfg, int viewer)
+{
+    if (cfg->drift <= 0) return viewer % cfg->n_profiles;
+    double weight[CROWD_PROFILES], sum = 0, at = (double)viewer / cfg->viewers;
+    for (int i = 0; i < cfg->n_profiles; i++) {
+        double turn = cfg->drift * at - (double)i / cfg->n_profiles;
+        sum += weight[i] = pow(1 + cos(2 * M_PI * turn), 3);
+    }
+    double u = draw(cfg, viewer, DRAW_PROFILE) * sum;
+    int i = 0;
+    while (i < cfg->n_profiles - 1 && u >= weight[i])
+        u -= weight[i++];
+    return i;
+}
+
+static void draw_content(char *out, size_t size, const struct crowd_cfg *cfg,
+                         const struct viewer *v)
+{
+    if (!cfg->contents) return;
+    int n = (int)(draw(cfg, v->number, DRAW_CONTENT) * cfg->contents);
+    if (draw(cfg, v->number, DRAW_LOYAL) < .8) {
+        n += v->profile - n % cfg->n_profiles;
+        if (n >= cfg->contents) n = v->profile % cfg->contents;
+    }
+    snprintf(out, size, "content-%d", n);
 }
 
 static int begin(struct crowd *c, struct viewer *v, struct err *e)
 {
     const struct crowd_cfg *cfg = c->cfg;
     v->number = c->next++;
-    v->profile = v->number % cfg->n_profiles;
+    v->profile = draw_profile(cfg, v->number);
     const struct crowd_profile *profile = &cfg->profile[v->profile];
+    v->hinted = (profile->name[0] || profile->custom) &&
+                draw(cfg, v->number, DRAW_HINT) >= cfg->no_hint;
+    v->labels = !v->hinted && profile->name[0] && !profile->custom &&
+                draw(cfg, v->number, DRAW_LABEL) < cfg->label;
     const struct trace *trace = cfg->corpus->traces[v->number % cfg->corpus->n];
     v->world = (struct emu_world){cfg->video, trace, cfg->emu};
-    uint64_t draw = rng_u64_at(cfg->seed, (uint64_t)v->number, 0);
-    player_start(&v->player, &v->world, 1 + (int)(draw % (uint64_t)(trace->n - 1)),
+    uint64_t row = rng_u64_at(cfg->seed, (uint64_t)v->number, DRAW_START);
+    player_start(&v->player, &v->world, 1 + (int)(row % (uint64_t)(trace->n - 1)),
                  &profile->qoe, -1);
 
     c->out->profile[v->profile].viewers++;
@@ -55,7 +96,7 @@ static int begin(struct crowd *c, struct viewer *v, struct err *e)
 
     const struct view *view = &v->player.view;
     struct session_open open = {
-        .has_mu = profile->custom,
+        .has_mu = v->hinted && profile->custom,
         .qoe = profile->qoe,
         .levels = view->levels,
         .chunk_s = view->chunk_s,
@@ -65,7 +106,8 @@ static int begin(struct crowd *c, struct viewer *v, struct err *e)
         .key = (uint64_t)v->number,
         .has_next = true,
     };
-    if (!profile->custom) strcpy(open.profile, profile->name);
+    if (v->hinted && !profile->custom) strcpy(open.profile, profile->name);
+    draw_content(open.content_id, sizeof open.content_id, cfg, v);
     memcpy(open.ladder_kbps, view->ladder_kbps, sizeof open.ladder_kbps);
     memcpy(open.next_bytes, view->next_bytes, sizeof open.next_bytes);
 
@@ -87,6 +129,14 @@ static void count_chunk(struct crowd *c, struct viewer *v)
     row->bitrate_mbps += v->player.view.ladder_kbps[v->level] / 1000.0;
     row->stall_s += last->stall_s;
     row->switch_mbps += last->change;
+    const struct view *view = &v->player.view;
+    if (view->chunk == 1) return; /* the start is not scaled: its download is no stall */
+    double carried = view->throughput_kbps[view->n_history - 1];
+    struct qoe_range r =
+        qoe_chunk_range(&c->cfg->profile[v->profile].qoe, view->ladder_kbps, view->levels,
+                        view->chunk_s, carried);
+    row->gain += last->reward - r.low;
+    row->room += r.high - r.low;
 }
 
 static int finish(struct crowd *c, struct viewer *v, const struct outcome *last,
@@ -97,6 +147,7 @@ static int finish(struct crowd *c, struct viewer *v, const struct outcome *last,
     if (c->cfg->profile[v->profile].silent) return 0;
 
     struct reward_in in = {.has_outcome = true, .outcome = *last, .final = true};
+    if (v->labels) strcpy(in.profile, c->cfg->profile[v->profile].name);
     struct reward_out got;
     int rc = c->door->reward(c->door->self, &got, v->session, &in, e);
     if (rc) return rc;
@@ -104,7 +155,7 @@ static int finish(struct crowd *c, struct viewer *v, const struct outcome *last,
     /* an untagged viewer values what the daemon cannot know: nothing to compare */
     double off = fabs(got.reward - v->player.last.reward);
     struct crowd_row *row = &c->out->profile[v->profile];
-    if (c->cfg->profile[v->profile].name[0] && off > row->mismatch) row->mismatch = off;
+    if (v->hinted && off > row->mismatch) row->mismatch = off;
     return 0;
 }
 
@@ -145,7 +196,7 @@ static void sum_up(struct crowd *c)
     size_t chunks = (size_t)c->cfg->video->chunks;
     c->out->levels_crc = bytes_crc32(0, c->levels, chunks * (size_t)c->cfg->viewers);
     for (int i = 0; i < c->cfg->viewers; i++) {
-        uint32_t *crc = &c->out->profile[i % c->cfg->n_profiles].levels_crc;
+        uint32_t *crc = &c->out->profile[draw_profile(c->cfg, i)].levels_crc;
         *crc = bytes_crc32(*crc, c->levels + chunks * (size_t)i, chunks);
     }
 }
