@@ -64,6 +64,41 @@ function showRouters(g, learning) {
     ].filter(Boolean).join(' \u00b7 ') : '';
 }
 
+const MODES = { default: 'the mean hint', identify: 'a guessed profile', merge: 'merged experts' };
+
+/** One bar per share; classes colour them. */
+function showBars(id, names, shares, classes) {
+    $(id).replaceChildren(...shares.map((share, i) => {
+        const row = document.createElement('li'), bar = document.createElement('span');
+        const fill = document.createElement('b');
+        fill.style.width = `${(100 * share).toFixed(1)}%`;
+        if (classes) fill.className = classes(i);
+        bar.className = 'bar';
+        bar.append(fill);
+        const label = document.createElement('span'), value = document.createElement('span');
+        label.textContent = names[i];
+        value.textContent = `${(100 * share).toFixed(0)} %`;
+        row.append(label, bar, value);
+        return row;
+    }));
+}
+
+/** Viewers without a hint: the mix that is estimated, and the merge that serves them. */
+function showUntagged(u) {
+    $('untagged').hidden = !u.sessions;
+    if (!u.sessions) return;
+    $('untagged-line').textContent = [
+        `viewers without a hint: ${u.sessions.toLocaleString('en')}, get ${MODES[u.mode]}`,
+        `slot ${u.slots + 1}`,
+        !u.known && 'their mix is not known yet',
+        u.weights.length && `${u.leaves} leaves, depth ${u.depth}`,
+        u.weights.length && u.slots && `last slot ${u.reward.toFixed(2)}`,
+        u.accuracy !== null && `${(100 * u.accuracy).toFixed(0)} % of profiles guessed`,
+    ].filter(Boolean).join(' · ');
+    showBars('untagged-mix', u.tasks, u.mix);
+    showBars('untagged-weights', u.weights.map((_, k) => `expert ${k}`), u.weights, expertClass);
+}
+
 function show(s) {
     const facts = {
         'policy version': s.policy, 'sessions now': s.sessions_live,
@@ -81,6 +116,7 @@ function show(s) {
     }));
     $('daemon-learns').textContent = s.learning ? 'learns from sessions that explore' : 'does not learn';
 
+    showUntagged(s.untagged);
     showGrown(s.grown);
     showRouters(s.gates, s.learning);
 

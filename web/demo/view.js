@@ -16,7 +16,8 @@ function element(tag, className, text) {
 export const expertClass = k => k >= 0 && k < 4 ? `e${k}` : 'ex';
 
 /** what stands behind an answer, in words */
-const byExpert = a => a.expert >= 0 ? `expert ${a.expert}` : 'fallback: the lowest level';
+const byExpert = a => a.by === 'merge' ? 'merged experts' :
+    a.expert >= 0 ? `expert ${a.expert}` : 'fallback: the lowest level';
 
 export function showWho(state, recording, running) {
     const { mode, reason } = state;
@@ -96,7 +97,7 @@ export function showDecision(answer, recording) {
         return;
     }
     $('decision-what').textContent = `chunk ${answer.chunk}, ${byExpert(answer)}` +
-        ({ sample: ', sampled: it explores', greedy: ', the best action' }[answer.mode] ?? '');
+        ({ sample: ', sampled: it explores', greedy: ', the best action', merge: ', the best action' }[answer.mode] ?? '');
     const rows = answer.probabilities.map((p, i) => {
         const row = element('li', i === answer.level ? 'chosen' : ''), bar = element('span', 'bar');
         const fill = element('b');
