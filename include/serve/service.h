@@ -182,8 +182,7 @@ void service_history_free(struct history *h);
  * profile's, and the viewer gets what untagged ones get. */
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,
                    const char *profile, bool hinted, const struct view *view,
-                   struct err *e)
-    __attribute__((warn_unused_result));
+                   struct err *e) __attribute__((warn_unused_result));
 
 /* ---- profiles ---- */
 struct profile {

@@ -478,8 +478,9 @@ int cmd_emulate(int argc, char **argv)
          .i = &o.crowd.contents, .lo = 0, .hi = 1e6},
         {"drift", "ROUNDS", "the mix of profiles goes round so often; 0 = it is even",
          .d = &o.crowd.drift, .lo = 0, .hi = 1e4},
-        {"untagged", "A,B", "compare what viewers without a hint get: default, identify, "
-                            "merge (in process)",
+        {"untagged", "A,B",
+         "compare what viewers without a hint get: default, identify, "
+         "merge (in process)",
          .list = &o.untagged},
         {"slot", "S", "of the untagged viewers' mix and merge", .d = &o.slot, .lo = 1,
          .hi = 1e7},

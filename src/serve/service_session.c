@@ -70,7 +70,8 @@ static void numeric(struct service *s, const struct verdict *v, const char *what
 uint8_t service_tag(struct service *s, const struct track_row *row)
 {
     double since;
-    int tag = row->has_mu || !row->hinted ? -1 : grown_tag(s->grown, row->profile, &since);
+    int tag =
+        row->has_mu || !row->hinted ? -1 : grown_tag(s->grown, row->profile, &since);
     if (tag >= 0 && row->opened_at >= since) return (uint8_t)tag;
     return (uint8_t)profiles_tag(&row->qoe);
 }

@@ -1,4 +1,4 @@
-#include "serve/track.h"
+#include "track_priv.h"
 
 #include <assert.h>
 #include <math.h>
@@ -461,30 +461,11 @@ static int report_external(struct step **at, bool *repeated, struct track *t,
     return 0;
 }
 
-/* What was said first counts: by the hint, or at the end. */
-static int label_agrees(const struct track_row *row, const char *profile, struct err *e)
-{
-    if (!profile[0]) return 0;
-    bool said = row->hinted || row->labelled;
-    if (said && !row->has_mu && !strcmp(row->profile, profile)) return 0;
-    if (!said && !row->closed) return 0;
-    return err_field(e, ERR_CONFLICT, "profile", "the session %s %s",
-                     row->hinted ? "was opened as" : "ended as",
-                     said ? row->profile : "one without a profile");
-}
-
-static void put_label(struct track_row *row, const char *profile)
-{
-    if (!profile[0] || row->hinted) return;
-    snprintf(row->profile, sizeof row->profile, "%s", profile);
-    row->labelled = true;
-}
-
 int track_report(struct reward_out *out, struct track *t, struct steps *pool,
                  const struct reward_in *in, double now, struct changes *c, struct err *e)
 {
     int rc = limits_reward(in, t->row.levels, t->row.chunks, e);
-    if (!rc) rc = label_agrees(&t->row, in->profile, e);
+    if (!rc) rc = track_label_agrees(&t->row, in->profile, e);
     if (rc) return rc;
 
     /* nothing is half done: what could contradict is looked at before anything is kept */
@@ -510,17 +491,10 @@ int track_report(struct reward_out *out, struct track *t, struct steps *pool,
     t->last_at = now;
     if (in->final && !t->row.closed) {
         t->row.terminal = true;
-        put_label(&t->row, in->profile);
+        track_label_put(&t->row, in->profile);
         track_close(t, pool, now, c);
     }
     return 0;
-}
-
-int track_label(struct track *t, const char *profile, struct err *e)
-{
-    int rc = label_agrees(&t->row, profile, e);
-    if (!rc && !t->row.closed) put_label(&t->row, profile);
-    return rc;
 }
 
 void track_close(struct track *t, struct steps *pool, double now, struct changes *c)
@@ -586,50 +560,4 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
     if (d->flags & STEP_CUT) t->head = -1;
     if (d->at > t->last_at) t->last_at = d->at;
     return 0;
-}
-
-void track_answer(struct answer *out, const struct step *s, const struct track_row *row)
-{
-    *out = (struct answer){.chunk = s->chunk,
-                           .level = s->decided,
-                           .levels = row->levels,
-                           .kbps = row->ladder_kbps[s->decided],
-                           .policy = s->policy,
-                           .expert = s->expert,
-                           .value = (double)s->value,
-                           .entropy = (double)s->entropy,
-                           .sampled = s->flags & STEP_SAMPLED,
-                           .by = step_by(s)};
-    for (int k = 0; k < row->levels; k++)
-        out->prob[k] = (double)s->prob[k];
-}
-
-enum untagged_by step_by(const struct step *s)
-{
-    return (enum untagged_by)((s->flags & STEP_BY_MASK) / STEP_BY);
-}
-
-void track_history(struct history_step *out, const struct step *s,
-                   const struct track_row *row)
-{
-    bool reported = s->flags & STEP_REPORTED;
-    int shown = reported ? s->level : s->decided;
-    *out = (struct history_step){.chunk = s->chunk,
-                                 .level = reported ? s->level : -1,
-                                 .decided_level = s->decided,
-                                 .expert = s->expert,
-                                 .bytes = s->bytes,
-                                 .kbps = row->ladder_kbps[shown],
-                                 .buffer_s = s->buffer_s,
-                                 .download_s = s->download_s,
-                                 .rebuffer_s = s->rebuffer_s,
-                                 .reward = s->reward,
-                                 .external = s->external,
-                                 .logp = (double)s->logp,
-                                 .policy = s->policy,
-                                 .by = step_by(s),
-                                 .reported = reported,
-                                 .followed = s->flags & STEP_FOLLOWED,
-                                 .sampled = s->flags & STEP_SAMPLED,
-                                 .has_external = s->flags & STEP_EXTERNAL};
 }

@@ -320,10 +320,11 @@ static void add_chunk(struct untagged *u, const struct track_row *row,
     double carried = (double)s->bytes * 8 / 1000 / s->download_s;
     for (int v = 0; v < u->told.tasks; v++) {
         const struct qoe *k = &u->told.qoe[v];
-        struct qoe_range r = qoe_chunk_range(k, ladder, row->levels, row->chunk_s, carried);
-        double got =
-            qoe_chunk(k, ladder[s->level], ladder[s->last_level], s->rebuffer_s, ladder[0])
-                .reward;
+        struct qoe_range r =
+            qoe_chunk_range(k, ladder, row->levels, row->chunk_s, carried);
+        double got = qoe_chunk(k, ladder[s->level], ladder[s->last_level], s->rebuffer_s,
+                               ladder[0])
+                         .reward;
         u->sums.weight[v] += p[v];
         u->sums.gain[v] += p[v] * (got - r.low);
         u->sums.room[v] += p[v] * (r.high - r.low);

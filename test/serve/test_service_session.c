@@ -262,7 +262,8 @@ START_TEST(a_stateless_question_equals_the_sessions)
     same_answer(&a, &b);
     v.buffer_s = -1;
     struct err e = {0};
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, &e), ERR_RANGE);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, &e),
+                     ERR_RANGE);
     ck_assert_str_eq(e.field, "buffer_s");
 }
 END_TEST
