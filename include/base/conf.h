@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONF_KEYS_MAX 80
+#define CONF_KEYS_MAX 128
 #define CONF_FILE_MAX (64 << 10) /* bytes */
 
 struct conf_key {

@@ -119,7 +119,7 @@ static int set_value(const struct conf_key *k, const char *v, const char *at,
     return 0;
 }
 
-static int parse_line(char *s, const char *at, const struct conf_key *keys, uint64_t *met,
+static int parse_line(char *s, const char *at, const struct conf_key *keys, bool *met,
                       struct err *e)
 {
     cut_comment(s);
@@ -133,9 +133,9 @@ static int parse_line(char *s, const char *at, const struct conf_key *keys, uint
 
     const struct conf_key *k = find(keys, name);
     if (!k) return unknown_key(keys, name, at, e);
-    uint64_t bit = UINT64_C(1) << (k - keys);
-    if (*met & bit) return err_field(e, ERR_CONFLICT, at, "%s was given before", name);
-    *met |= bit;
+    bool *before = &met[k - keys];
+    if (*before) return err_field(e, ERR_CONFLICT, at, "%s was given before", name);
+    *before = true;
 
     int rc = unquote(&value, at, e);
     return rc ? rc : set_value(k, value, at, e);
@@ -144,7 +144,7 @@ static int parse_line(char *s, const char *at, const struct conf_key *keys, uint
 int conf_parse(const char *data, size_t n, const char *name, const struct conf_key *keys,
                struct err *e)
 {
-    uint64_t met = 0;
+    bool met[CONF_KEYS_MAX] = {false};
     for (int i = 0; keys[i].name; i++)
         assert(i < CONF_KEYS_MAX);
 
@@ -162,7 +162,7 @@ int conf_parse(const char *data, size_t n, const char *name, const struct conf_k
                              "a zero byte; this is not a text file");
         memcpy(copy, data + at, len);
         copy[len] = '\0';
-        int rc = parse_line(copy, w.text, keys, &met, e);
+        int rc = parse_line(copy, w.text, keys, met, e);
         if (rc) return rc;
         at += len + 1;
     }

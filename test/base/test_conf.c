@@ -4,6 +4,7 @@
 #include "support/tmpdir.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 struct values {
@@ -121,6 +122,26 @@ START_TEST(files)
 }
 END_TEST
 
+START_TEST(as_many_keys_as_there_may_be)
+{
+    static struct conf_key keys[CONF_KEYS_MAX + 1];
+    static char name[CONF_KEYS_MAX][8];
+    static int value[CONF_KEYS_MAX];
+    for (int i = 0; i < CONF_KEYS_MAX; i++) {
+        snprintf(name[i], sizeof name[i], "k%d", i);
+        keys[i] = (struct conf_key){name[i], .i = &value[i]};
+    }
+    struct err e = {0};
+    const char *text = "k3 = 1\nk67 = 2\nk127 = 3\n"; /* 3 and 67 are 64 apart */
+    ck_assert_int_eq(conf_parse(text, strlen(text), "a.conf", keys, &e), 0);
+    ck_assert_int_eq(value[3], 1);
+    ck_assert_int_eq(value[67], 2);
+    ck_assert_int_eq(value[127], 3);
+    text = "k127 = 3\nk127 = 4\n";
+    ck_assert_int_eq(conf_parse(text, strlen(text), "a.conf", keys, &e), ERR_CONFLICT);
+}
+END_TEST
+
 Suite *suite_base_conf(void);
 Suite *suite_base_conf(void)
 {
@@ -131,6 +152,7 @@ Suite *suite_base_conf(void)
     tcase_add_loop_test(t, mistakes_are_placed, 0, sizeof refusals / sizeof *refusals);
     tcase_add_test(t, not_text_and_endless_lines);
     tcase_add_test(t, files);
+    tcase_add_test(t, as_many_keys_as_there_may_be);
     suite_add_tcase(s, t);
     return s;
 }
