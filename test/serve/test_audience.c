@@ -117,7 +117,7 @@ START_TEST(a_huge_catalogue_takes_no_more_memory)
     ck_assert_uint_lt(before, 300000);
     views(a, 2000, 3);
     ck_assert_int_ge(known(a, "content", 2000, 0), 1900);
-    ck_assert_int_eq(known(a, "other", 2000, 0), 0);
+    ck_assert_int_le(known(a, "other", 2000, 0), 20);
 
     alloc_watch();
     /* 300,000 more of one view each drown the small ones, and not the popular one */

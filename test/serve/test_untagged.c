@@ -286,6 +286,13 @@ static double share_of(int k)
 
 START_TEST(the_merge_follows_what_pays)
 {
+    /* experts that flip between levels: rewards are steep, so look around more */
+    struct tanbr_cfg *b = &f.cfg.untagged.bandit;
+    b->c = .1;
+    b->nu1 = 1;
+    b->gamma = .1;
+    b->lambda = 1;
+    b->border = 0;
     f.cfg.data_dir = NULL;
     start(UNTAGGED_MERGE);
     struct untagged_stats s = stats();
