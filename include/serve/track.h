@@ -171,6 +171,6 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
 void track_answer(struct answer *out, const struct step *s, const struct track_row *row);
 void track_history(struct history_step *out, const struct step *s,
                    const struct track_row *row);
-enum untagged_by step_by(const struct step *s);
+enum untagged_by track_by(const struct step *s);
 
 #endif

@@ -44,12 +44,12 @@ void track_answer(struct answer *out, const struct step *s, const struct track_r
                            .value = (double)s->value,
                            .entropy = (double)s->entropy,
                            .sampled = s->flags & STEP_SAMPLED,
-                           .by = step_by(s)};
+                           .by = track_by(s)};
     for (int k = 0; k < row->levels; k++)
         out->prob[k] = (double)s->prob[k];
 }
 
-enum untagged_by step_by(const struct step *s)
+enum untagged_by track_by(const struct step *s)
 {
     return (enum untagged_by)((s->flags & STEP_BY_MASK) / STEP_BY);
 }
@@ -72,7 +72,7 @@ void track_history(struct history_step *out, const struct step *s,
                                  .external = s->external,
                                  .logp = (double)s->logp,
                                  .policy = s->policy,
-                                 .by = step_by(s),
+                                 .by = track_by(s),
                                  .reported = reported,
                                  .followed = s->flags & STEP_FOLLOWED,
                                  .sampled = s->flags & STEP_SAMPLED,

@@ -334,7 +334,7 @@ static void add_chunk(struct untagged *u, const struct track_row *row,
 void untagged_chunk(struct untagged *u, const struct track_row *row, const struct step *s)
 {
     bool first = s->last_level < 0; /* its download is the start, not a stall */
-    if (step_by(s) != BY_MERGE || !(s->flags & STEP_FOLLOWED) || first) return;
+    if (track_by(s) != BY_MERGE || !(s->flags & STEP_FOLLOWED) || first) return;
     pthread_mutex_lock(&u->lock);
     if (s->policy == u->told.slot)
         add_chunk(u, row, s);
