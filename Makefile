@@ -59,7 +59,7 @@ BENCH := $(sort $(patsubst test/bench/bench_%.c,%,$(wildcard test/bench/bench_*.
 TESTOBJ := $(TEST:%.c=$(B)/%.o) $(SUPPORT:%.c=$(B)/%.o) $(FUZZ:%=$(B)/replay/%.o)
 BENCHOBJ := $(BENCH:%=$(B)/test/bench/bench_%.o)
 BENCHLIB := $(B)/test/support/bench.o $(B)/test/support/mpc_brute.o $(B)/test/support/shared.o \
-            $(B)/test/support/twin.o
+            $(B)/test/support/twin.o $(B)/test/support/hammer.o
 
 ifneq ($(V),1)
 Q := @

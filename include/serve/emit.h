@@ -1,6 +1,6 @@
 /* emit.h - writes JSON, one value after the other, into a buffer that is used again.
  *
- * Numbers round-trip: a double is written with the fewest of 15, 16 or 17 digits that
+ * Numbers round-trip, unless rounding is asked for: a double is written with the fewest of 15, 16 or 17 digits that
  * read back as the same double; one that is not finite becomes null. Strings are escaped
  * so that they are safe inside HTML too ('<' and '>' as \u003c, \u003e).
  *
@@ -39,6 +39,8 @@ void emit_close(struct emit *o, char bracket);
 void emit_key(struct emit *o, const char *key);
 void emit_string(struct emit *o, const char *s);
 void emit_double(struct emit *o, double v);
+/* Rounded to six decimals: shares and estimates, of which nobody needs the last bit. */
+void emit_rounded(struct emit *o, double v);
 void emit_int(struct emit *o, int64_t v);
 void emit_u64(struct emit *o, uint64_t v);
 void emit_bool(struct emit *o, bool v);

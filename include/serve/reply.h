@@ -16,7 +16,7 @@
  * block: all clients of the worker wait. done is called exactly once, whatever happens,
  * also when the reply was never sent.
  *
- * Threads: not shared. */
+ * A reply points into itself: it is not copied. Threads: not shared. */
 #ifndef SERVE_REPLY_H
 #define SERVE_REPLY_H
 
@@ -54,8 +54,9 @@ struct reply {
     bool close; /* the connection ends with this answer */
     int n_headers;
     struct {
-        const char *name; /* lives for ever */
-        char value[REPLY_VALUE];
+        const char *name;  /* lives for ever */
+        const char *value; /* likewise, or text */
+        char text[REPLY_VALUE];
     } header[REPLY_HEADERS];
     enum reply_body kind;
     const void *data; /* COPY: borrowed until the handler has returned and http.c sent */
@@ -68,7 +69,7 @@ void reply_init(struct reply *r);
 /* Gives back what the reply holds (file, heap block, stream). */
 void reply_drop(struct reply *r);
 
-/* The last call wins; what an earlier body held is given back. */
+/* The last call wins; what an earlier body held is given back. type lives for ever. */
 void reply_empty(struct reply *r, int status);
 void reply_copy(struct reply *r, int status, const char *type, const void *data,
                 size_t n);
@@ -83,6 +84,8 @@ void reply_stream(struct reply *r, int status, const char *type,
  * is a bug. Setting a name twice replaces the value. */
 void reply_header(struct reply *r, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same with a value that lives for ever and holds no control character: nothing is copied. */
+void reply_constant(struct reply *r, const char *name, const char *value);
 /* NULL when it was not set. */
 const char *reply_header_get(const struct reply *r, const char *name);
 

@@ -173,10 +173,10 @@ void api_handle(void *ctx, const struct http_request *q, struct reply *r)
     double begun = clock_mono();
     int route = answer(a, q, r);
 
-    reply_header(r, "Vary", "Origin");
-    reply_header(r, "X-Content-Type-Options", "nosniff");
+    reply_constant(r, "Vary", "Origin");
+    reply_constant(r, "X-Content-Type-Options", "nosniff");
     if (!reply_header_get(r, "Cache-Control"))
-        reply_header(r, "Cache-Control", "no-store");
+        reply_constant(r, "Cache-Control", "no-store");
     if (a->shared->draining) r->close = true;
     metrics_request(a->shared->metrics, a->worker, route, r->status,
                     clock_mono() - begun);

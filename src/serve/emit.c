@@ -3,7 +3,6 @@
 #include "base/text.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -103,7 +102,7 @@ static void quoted(struct emit *o, const char *s)
     while (*s) {
         size_t plain = 0;
         while (is_plain((unsigned char)s[plain])) {
-            int n = text_utf8(s + plain);
+            int n = (unsigned char)s[plain] < 0x80 ? 1 : text_utf8(s + plain);
             if (!n) break;
             plain += (size_t)n;
         }
@@ -132,7 +131,7 @@ void emit_string(struct emit *o, const char *s)
     quoted(o, s);
 }
 
-/* The decimal number m * 10^-p without zeros at its end; m > 0, 0 <= p <= 22. */
+/* The decimal number m * 10^-p without zeros at its end; 0 <= p <= 22. */
 static int put_decimal(char *out, bool negative, uint64_t m, int p)
 {
     while (p > 0 && m % 10 == 0) {
@@ -173,6 +172,8 @@ static int try_decimal(char *out, double v, int digits)
 
 int emit_format_double(char *out, double v)
 {
+    if (fabs(v) < 1e15 && v == (double)(int64_t)v && !(v == 0.0 && signbit(v)))
+        return put_decimal(out, v < 0.0, (uint64_t)fabs(v), 0);
     /* printf and strtod took a quarter of a decision's time: they are the last resort */
     int n = try_decimal(out, v, 15);
     if (!n) n = try_decimal(out, v, 16);
@@ -199,16 +200,35 @@ void emit_double(struct emit *o, double v)
     emit_raw(o, text, (size_t)n);
 }
 
+void emit_rounded(struct emit *o, double v)
+{
+    static const double SCALE = 1e6;
+    double size = nearbyint(fabs(v) * SCALE);
+    if (!(size < 0x1p53)) {
+        emit_double(o, v);
+        return;
+    }
+    char text[32];
+    before_value(o);
+    emit_raw(o, text,
+             (size_t)put_decimal(text, v < 0.0 && size > 0.0, (uint64_t)size, 6));
+}
+
+static void put_whole(struct emit *o, bool negative, uint64_t size)
+{
+    char text[32];
+    before_value(o);
+    emit_raw(o, text, (size_t)put_decimal(text, negative, size, 0));
+}
+
 void emit_int(struct emit *o, int64_t v)
 {
-    before_value(o);
-    emit_text(o, "%" PRId64, v);
+    put_whole(o, v < 0, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 void emit_u64(struct emit *o, uint64_t v)
 {
-    before_value(o);
-    emit_text(o, "%" PRIu64, v);
+    put_whole(o, false, v);
 }
 
 void emit_bool(struct emit *o, bool v)

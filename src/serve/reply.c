@@ -12,7 +12,15 @@
 
 void reply_init(struct reply *r)
 {
-    *r = (struct reply){.status = 500, .kind = REPLY_EMPTY, .fd = -1};
+    /* not the headers: 4 KB that nobody reads */
+    r->status = 500;
+    r->close = false;
+    r->n_headers = 0;
+    r->kind = REPLY_EMPTY;
+    r->data = NULL;
+    r->n = 0;
+    r->fd = -1;
+    r->stream = (struct reply_stream){0};
 }
 
 void reply_drop(struct reply *r)
@@ -34,7 +42,7 @@ static void body(struct reply *r, int status, const char *type, enum reply_body 
     r->kind = kind;
     r->data = data;
     r->n = n;
-    reply_header(r, "Content-Type", "%s", type);
+    reply_constant(r, "Content-Type", type);
 }
 
 void reply_empty(struct reply *r, int status)
@@ -73,24 +81,37 @@ void reply_stream(struct reply *r, int status, const char *type,
     r->stream = *stream;
 }
 
-void reply_header(struct reply *r, const char *name, const char *fmt, ...)
+/* The header's place: that of the name, or a new one. */
+static int place_of(struct reply *r, const char *name)
 {
     int at = 0;
     while (at < r->n_headers && strcasecmp(r->header[at].name, name) != 0)
         at++;
     assert(at < REPLY_HEADERS);
     if (at == r->n_headers) r->n_headers++;
+    r->header[at].name = name;
+    return at;
+}
 
-    char *value = r->header[at].value;
+void reply_header(struct reply *r, const char *name, const char *fmt, ...)
+{
+    int at = place_of(r, name);
+    char *text = r->header[at].text;
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(value, REPLY_VALUE, fmt, ap);
+    int n = vsnprintf(text, REPLY_VALUE, fmt, ap);
     va_end(ap);
     assert(n >= 0 && n < REPLY_VALUE);
 
-    r->header[at].name = name;
-    for (char *p = value; *p; p++)
+    r->header[at].value = text;
+    for (char *p = text; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = ' ';
+}
+
+void reply_constant(struct reply *r, const char *name, const char *value)
+{
+    int at = place_of(r, name);
+    r->header[at].value = value;
 }
 
 const char *reply_header_get(const struct reply *r, const char *name)

@@ -467,7 +467,9 @@ static int start(pthread_t *thread, void *(*fn)(void *), struct service *s,
                  const char *what, struct err *e)
 {
     int rc = pthread_create(thread, NULL, fn, s);
-    return rc ? err_set(e, ERR_IO, "no thread for the %s: %s", what, strerror(rc)) : 0;
+    if (rc) return err_set(e, ERR_IO, "no thread for the %s: %s", what, strerror(rc));
+    pthread_setname_np(*thread, what); /* what ps and top show */
+    return 0;
 }
 
 int service_start_threads(struct service *s, struct err *e)

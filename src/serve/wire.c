@@ -7,21 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-
-/* A request is described by a table of its fields. `has`, where given, is set when the
- * field is there; `n` gets the length of an array. */
-enum kind { NUMBER, WHOLE, WHOLE64, KEY, YES, TEXT, NUMBERS, SIZES, OBJECT };
-
-struct field {
-    const char *name;
-    enum kind kind;
-    void *out;
-    int max; /* array entries, or bytes of a text with its NUL */
-    bool required;
-    bool *has;
-    int *n;
-    const struct field *fields; /* of an OBJECT */
-};
+#include "serve/scan.h"
 
 #define PATH_MAX_LEN 64
 
@@ -96,14 +82,13 @@ static int read_numbers(double *out, int *n, int max, bool sizes, const json_t *
 
     for (size_t i = 0; i < count; i++) {
         const json_t *x = json_array_get(v, i);
-        char at[PATH_MAX_LEN + 24];
-        snprintf(at, sizeof at, "%s[%zu]", path, i);
-        int rc = 0;
         if (sizes && json_is_null(x)) {
             out[i] = 0.0;
-        } else {
-            rc = read_number(&out[i], x, at, e);
+            continue;
         }
+        char at[PATH_MAX_LEN + 24];
+        snprintf(at, sizeof at, "%s[%zu]", path, i);
+        int rc = read_number(&out[i], x, at, e);
         if (rc) return rc;
     }
     *n = (int)count;
@@ -111,39 +96,40 @@ static int read_numbers(double *out, int *n, int max, bool sizes, const json_t *
 }
 
 static int read_object(const json_t *object, const char *prefix,
-                       const struct field *fields, struct err *e);
+                       const struct scan_field *fields, struct err *e);
 
-static int read_field(const struct field *f, const json_t *v, const char *path,
+static int read_field(const struct scan_field *f, const json_t *v, const char *path,
                       struct err *e)
 {
     int64_t whole;
     int rc = 0, n = 0;
     switch (f->kind) {
-    case NUMBER:
+    case SCAN_NUMBER:
         rc = read_number(f->out, v, path, e);
         break;
-    case WHOLE:
+    case SCAN_WHOLE:
         rc = read_whole(&whole, v, INT_MIN, INT_MAX, path, e);
         if (!rc) *(int *)f->out = (int)whole;
         break;
-    case WHOLE64:
+    case SCAN_WHOLE64:
         rc = read_whole(f->out, v, INT64_MIN, INT64_MAX, path, e);
         break;
-    case KEY:
+    case SCAN_KEY:
         rc = read_key(f->out, v, path, e);
         break;
-    case YES:
+    case SCAN_YES:
         if (!json_is_boolean(v)) return wrong(e, path, "true or false", v);
         *(bool *)f->out = json_is_true(v);
         break;
-    case TEXT:
+    case SCAN_TEXT:
         rc = read_text(f->out, f->max, v, path, e);
         break;
-    case NUMBERS:
-    case SIZES:
-        rc = read_numbers(f->out, f->n ? f->n : &n, f->max, f->kind == SIZES, v, path, e);
+    case SCAN_NUMBERS:
+    case SCAN_SIZES:
+        rc = read_numbers(f->out, f->n ? f->n : &n, f->max, f->kind == SCAN_SIZES, v,
+                          path, e);
         break;
-    case OBJECT:
+    case SCAN_OBJECT:
         if (!json_is_object(v)) return wrong(e, path, "an object", v);
         rc = read_object(v, path, f->fields, e);
         break;
@@ -152,32 +138,32 @@ static int read_field(const struct field *f, const json_t *v, const char *path,
     return rc;
 }
 
-static const struct field *find(const struct field *fields, const char *name)
+static const struct scan_field *find(const struct scan_field *fields, const char *name)
 {
-    for (const struct field *f = fields; f->name; f++)
+    for (const struct scan_field *f = fields; f->name; f++)
         if (strcmp(f->name, name) == 0) return f;
     return NULL;
 }
 
-static int unknown(const struct field *fields, const char *path, struct err *e)
+static int unknown(const struct scan_field *fields, const char *path, struct err *e)
 {
     char known[200] = "";
     size_t w = 0;
-    for (const struct field *f = fields; f->name && w < sizeof known; f++)
+    for (const struct scan_field *f = fields; f->name && w < sizeof known; f++)
         w +=
             (size_t)snprintf(known + w, sizeof known - w, "%s%s", w ? ", " : "", f->name);
     return err_field(e, ERR_INVALID, path, "is not a field here; there are %s", known);
 }
 
 static int read_object(const json_t *object, const char *prefix,
-                       const struct field *fields, struct err *e)
+                       const struct scan_field *fields, struct err *e)
 {
     char path[PATH_MAX_LEN];
     const char *dot = *prefix ? "." : "", *name;
     json_t *v;
     json_object_foreach((json_t *)(uintptr_t)object, name, v)
     {
-        const struct field *f = find(fields, name);
+        const struct scan_field *f = find(fields, name);
         snprintf(path, sizeof path, "%.20s%s%.40s", prefix, dot, name);
         if (!f) return unknown(fields, path, e);
         if (json_is_null(v)) continue;
@@ -185,7 +171,7 @@ static int read_object(const json_t *object, const char *prefix,
         if (rc) return rc;
     }
 
-    for (const struct field *f = fields; f->name; f++) {
+    for (const struct scan_field *f = fields; f->name; f++) {
         if (!f->required) continue;
         v = json_object_get(object, f->name);
         if (v && !json_is_null(v)) continue;
@@ -195,9 +181,11 @@ static int read_object(const json_t *object, const char *prefix,
     return 0;
 }
 
-static int read_body(const struct field *fields, const char *body, size_t n,
+static int read_body(const struct scan_field *fields, const char *body, size_t n,
                      struct err *e)
 {
+    if (scan_object(fields, body, n)) return 0;
+
     json_error_t why;
     json_t *root = json_loadb(body, n, JSON_REJECT_DUPLICATES, &why);
     int rc = 0;
@@ -259,18 +247,18 @@ int wire_open(struct session_open *out, const char *body, size_t n, struct err *
     *out = (struct session_open){.buffer_max_s = WIRE_BUFFER_MAX_S};
     struct values v = {0};
     int n_next = 0;
-    const struct field fields[] = {
-        {"ladder_kbps", NUMBERS, .out = out->ladder_kbps, .max = VIEW_LEVELS,
+    const struct scan_field fields[] = {
+        {"ladder_kbps", SCAN_NUMBERS, .out = out->ladder_kbps, .max = VIEW_LEVELS,
          .required = true, .n = &out->levels},
-        {"chunk_s", NUMBER, .out = &out->chunk_s, .required = true},
-        {"chunks", WHOLE, .out = &out->chunks},
-        {"buffer_max_s", NUMBER, .out = &out->buffer_max_s},
-        {"profile", TEXT, .out = out->profile, .max = SERVICE_NAME},
-        {"mu", NUMBERS, .out = v.mu, .max = 3, .has = &v.has_mu, .n = &v.n_mu},
-        {"utility", TEXT, .out = v.utility, .max = sizeof v.utility},
-        {"content_id", TEXT, .out = out->content_id, .max = SERVICE_CONTENT},
-        {"key", KEY, .out = &out->key, .has = &out->has_key},
-        {"next_bytes", SIZES, .out = out->next_bytes, .max = VIEW_LEVELS,
+        {"chunk_s", SCAN_NUMBER, .out = &out->chunk_s, .required = true},
+        {"chunks", SCAN_WHOLE, .out = &out->chunks},
+        {"buffer_max_s", SCAN_NUMBER, .out = &out->buffer_max_s},
+        {"profile", SCAN_TEXT, .out = out->profile, .max = SERVICE_NAME},
+        {"mu", SCAN_NUMBERS, .out = v.mu, .max = 3, .has = &v.has_mu, .n = &v.n_mu},
+        {"utility", SCAN_TEXT, .out = v.utility, .max = sizeof v.utility},
+        {"content_id", SCAN_TEXT, .out = out->content_id, .max = SERVICE_CONTENT},
+        {"key", SCAN_KEY, .out = &out->key, .has = &out->has_key},
+        {"next_bytes", SCAN_SIZES, .out = out->next_bytes, .max = VIEW_LEVELS,
          .has = &out->has_next, .n = &n_next},
         {0}};
 
@@ -284,18 +272,18 @@ int wire_open(struct session_open *out, const char *body, size_t n, struct err *
 int wire_question(struct question *out, const char *body, size_t n, struct err *e)
 {
     *out = (struct question){0};
-    const struct field last[] = {
-        {"chunk", WHOLE, .out = &out->last.chunk, .required = true},
-        {"level", WHOLE, .out = &out->last.level, .required = true},
-        {"bytes", WHOLE64, .out = &out->last.bytes, .required = true},
-        {"download_s", NUMBER, .out = &out->last.download_s, .required = true},
-        {"rebuffer_s", NUMBER, .out = &out->last.rebuffer_s, .required = true},
+    const struct scan_field last[] = {
+        {"chunk", SCAN_WHOLE, .out = &out->last.chunk, .required = true},
+        {"level", SCAN_WHOLE, .out = &out->last.level, .required = true},
+        {"bytes", SCAN_WHOLE64, .out = &out->last.bytes, .required = true},
+        {"download_s", SCAN_NUMBER, .out = &out->last.download_s, .required = true},
+        {"rebuffer_s", SCAN_NUMBER, .out = &out->last.rebuffer_s, .required = true},
         {0}};
-    const struct field fields[] = {
-        {"chunk", WHOLE, .out = &out->chunk, .required = true},
-        {"buffer_s", NUMBER, .out = &out->buffer_s, .required = true},
-        {"last", OBJECT, .has = &out->has_last, .fields = last},
-        {"next_bytes", SIZES, .out = out->next_bytes, .max = VIEW_LEVELS,
+    const struct scan_field fields[] = {
+        {"chunk", SCAN_WHOLE, .out = &out->chunk, .required = true},
+        {"buffer_s", SCAN_NUMBER, .out = &out->buffer_s, .required = true},
+        {"last", SCAN_OBJECT, .has = &out->has_last, .fields = last},
+        {"next_bytes", SCAN_SIZES, .out = out->next_bytes, .max = VIEW_LEVELS,
          .has = &out->has_next, .n = &out->n_next},
         {0}};
     int rc = read_body(fields, body, n, e);
@@ -309,15 +297,15 @@ int wire_reward(struct reward_in *out, const char *body, size_t n, struct err *e
     *out = (struct reward_in){0};
     struct outcome *o = &out->outcome;
     bool level = false, bytes = false, download = false, rebuffer = false;
-    const struct field fields[] = {
-        {"chunk", WHOLE, .out = &o->chunk, .required = true},
-        {"level", WHOLE, .out = &o->level, .has = &level},
-        {"bytes", WHOLE64, .out = &o->bytes, .has = &bytes},
-        {"download_s", NUMBER, .out = &o->download_s, .has = &download},
-        {"rebuffer_s", NUMBER, .out = &o->rebuffer_s, .has = &rebuffer},
-        {"final", YES, .out = &out->final},
-        {"profile", TEXT, .out = out->profile, .max = SERVICE_NAME},
-        {"reward", NUMBER, .out = &out->external, .has = &out->has_external},
+    const struct scan_field fields[] = {
+        {"chunk", SCAN_WHOLE, .out = &o->chunk, .required = true},
+        {"level", SCAN_WHOLE, .out = &o->level, .has = &level},
+        {"bytes", SCAN_WHOLE64, .out = &o->bytes, .has = &bytes},
+        {"download_s", SCAN_NUMBER, .out = &o->download_s, .has = &download},
+        {"rebuffer_s", SCAN_NUMBER, .out = &o->rebuffer_s, .has = &rebuffer},
+        {"final", SCAN_YES, .out = &out->final},
+        {"profile", SCAN_TEXT, .out = out->profile, .max = SERVICE_NAME},
+        {"reward", SCAN_NUMBER, .out = &out->external, .has = &out->has_external},
         {0}};
 
     int rc = read_body(fields, body, n, e);
@@ -345,22 +333,23 @@ int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err 
     double kbps[WIRE_HISTORY], seconds[WIRE_HISTORY];
     int n_kbps = 0, n_seconds = 0, n_next = 0;
     bool has_next = false;
-    const struct field fields[] = {
-        {"ladder_kbps", NUMBERS, .out = view->ladder_kbps, .max = VIEW_LEVELS,
+    const struct scan_field fields[] = {
+        {"ladder_kbps", SCAN_NUMBERS, .out = view->ladder_kbps, .max = VIEW_LEVELS,
          .required = true, .n = &view->levels},
-        {"chunk_s", NUMBER, .out = &view->chunk_s, .required = true},
-        {"buffer_s", NUMBER, .out = &view->buffer_s, .required = true},
-        {"chunk", WHOLE, .out = &view->chunk},
-        {"chunks", WHOLE, .out = &view->chunks},
-        {"buffer_max_s", NUMBER, .out = &view->buffer_max_s},
-        {"last_level", WHOLE, .out = &view->last_level},
-        {"throughput_kbps", NUMBERS, .out = kbps, .max = WIRE_HISTORY, .n = &n_kbps},
-        {"download_s", NUMBERS, .out = seconds, .max = WIRE_HISTORY, .n = &n_seconds},
-        {"next_bytes", SIZES, .out = view->next_bytes, .max = VIEW_LEVELS,
+        {"chunk_s", SCAN_NUMBER, .out = &view->chunk_s, .required = true},
+        {"buffer_s", SCAN_NUMBER, .out = &view->buffer_s, .required = true},
+        {"chunk", SCAN_WHOLE, .out = &view->chunk},
+        {"chunks", SCAN_WHOLE, .out = &view->chunks},
+        {"buffer_max_s", SCAN_NUMBER, .out = &view->buffer_max_s},
+        {"last_level", SCAN_WHOLE, .out = &view->last_level},
+        {"throughput_kbps", SCAN_NUMBERS, .out = kbps, .max = WIRE_HISTORY, .n = &n_kbps},
+        {"download_s", SCAN_NUMBERS, .out = seconds, .max = WIRE_HISTORY,
+         .n = &n_seconds},
+        {"next_bytes", SCAN_SIZES, .out = view->next_bytes, .max = VIEW_LEVELS,
          .has = &has_next, .n = &n_next},
-        {"profile", TEXT, .out = out->profile, .max = SERVICE_NAME},
-        {"mu", NUMBERS, .out = v.mu, .max = 3, .has = &v.has_mu, .n = &v.n_mu},
-        {"utility", TEXT, .out = v.utility, .max = sizeof v.utility},
+        {"profile", SCAN_TEXT, .out = out->profile, .max = SERVICE_NAME},
+        {"mu", SCAN_NUMBERS, .out = v.mu, .max = 3, .has = &v.has_mu, .n = &v.n_mu},
+        {"utility", SCAN_TEXT, .out = v.utility, .max = sizeof v.utility},
         {0}};
 
     int rc = read_body(fields, body, n, e);
@@ -383,11 +372,11 @@ int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err 
 int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)
 {
     struct values v = {0};
-    const struct field fields[] = {
-        {"mu", NUMBERS, .out = v.mu, .max = 3, .required = true, .has = &v.has_mu,
+    const struct scan_field fields[] = {
+        {"mu", SCAN_NUMBERS, .out = v.mu, .max = 3, .required = true, .has = &v.has_mu,
          .n = &v.n_mu},
-        {"utility", TEXT, .out = v.utility, .max = sizeof v.utility},
-        {"grow", YES, .out = &out->grow},
+        {"utility", SCAN_TEXT, .out = v.utility, .max = sizeof v.utility},
+        {"grow", SCAN_YES, .out = &out->grow},
         {0}};
     int rc = read_body(fields, body, n, e);
     return rc ? rc : to_qoe(&out->qoe, &v, e);
@@ -396,8 +385,8 @@ int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)
 int wire_gate(const char *body, size_t n, struct err *e)
 {
     bool reset = false, given;
-    const struct field fields[] = {
-        {"reset", YES, .out = &reset, .required = true, .has = &given}, {0}};
+    const struct scan_field fields[] = {
+        {"reset", SCAN_YES, .out = &reset, .required = true, .has = &given}, {0}};
     int rc = read_body(fields, body, n, e);
     if (rc || reset) return rc;
     return err_field(e, ERR_INVALID, "reset", "must be true: a gate stops by itself");
@@ -406,7 +395,7 @@ int wire_gate(const char *body, size_t n, struct err *e)
 int wire_aside(int *updates, const char *body, size_t n, struct err *e)
 {
     bool given;
-    const struct field fields[] = {
-        {"updates", WHOLE, .out = updates, .required = true, .has = &given}, {0}};
+    const struct scan_field fields[] = {
+        {"updates", SCAN_WHOLE, .out = updates, .required = true, .has = &given}, {0}};
     return read_body(fields, body, n, e);
 }

@@ -15,6 +15,12 @@ static void put_double(struct emit *o, const char *key, double value)
     emit_double(o, value);
 }
 
+static void put_rounded(struct emit *o, const char *key, double value)
+{
+    emit_key(o, key);
+    emit_rounded(o, value);
+}
+
 static void put_int(struct emit *o, const char *key, int64_t value)
 {
     emit_key(o, key);
@@ -66,11 +72,14 @@ static void put_answer(struct emit *o, const struct answer *a)
     put_u64(o, "policy", a->policy);
     put_int(o, "expert", a->expert);
     emit_key(o, "probabilities");
-    emit_doubles(o, a->prob, a->levels);
+    emit_open(o, '[');
+    for (int k = 0; k < a->levels; k++)
+        emit_rounded(o, a->prob[k]);
+    emit_close(o, ']');
     put_string(o, "mode", mode(a));
     put_string(o, "by", untagged_by_name(a->by));
-    put_double(o, "value", a->value);
-    put_double(o, "entropy", a->entropy);
+    put_rounded(o, "value", a->value);
+    put_rounded(o, "entropy", a->entropy);
 }
 
 void wire_put_answer(struct emit *o, const struct answer *a)

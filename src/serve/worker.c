@@ -79,6 +79,7 @@ struct worker *worker_start(const struct http_cfg *cfg, int listen_fd,
         err_set(e, ERR_IO, "a worker thread does not start: %s", strerror(rc));
         goto fail;
     }
+    pthread_setname_np(w->thread, "worker");
     return w;
 fail:
     release(w);

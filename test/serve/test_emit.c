@@ -7,6 +7,49 @@
 
 #include "base/rng.h"
 
+START_TEST(rounded_to_six_decimals)
+{
+    static const struct {
+        double v;
+        const char *text;
+    } some[] = {{0.0, "0"},
+                {-0.0, "0"},
+                {1.0, "1"},
+                {0.1, "0.1"},
+                {2.0 / 3, "0.666667"},
+                {-1.0 / 3, "-0.333333"},
+                {0.0000004, "0"},
+                {-0.0000004, "0"},
+                {0.0000006, "0.000001"},
+                {0.9999996, "1"},
+                {-123.4567891, "-123.456789"},
+                {9007199254.0, "9007199254"},
+                {1e300, "1e+300"},
+                {(double)NAN, "null"},
+                {(double)INFINITY, "null"}};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        struct emit o = {0};
+        emit_rounded(&o, some[i].v);
+        ck_assert_str_eq(o.at, some[i].text);
+        emit_free(&o);
+    }
+}
+END_TEST
+
+START_TEST(whole_numbers_of_64_bits)
+{
+    struct emit o = {0};
+    emit_open(&o, '[');
+    emit_int(&o, INT64_MIN), emit_int(&o, INT64_MAX), emit_int(&o, 0), emit_int(&o, -10);
+    emit_u64(&o, UINT64_MAX), emit_u64(&o, 100);
+    emit_double(&o, -42.0), emit_double(&o, 1e14), emit_double(&o, 0.0);
+    emit_close(&o, ']');
+    ck_assert_str_eq(o.at, "[-9223372036854775808,9223372036854775807,0,-10,"
+                           "18446744073709551615,100,-42,100000000000000,0]");
+    emit_free(&o);
+}
+END_TEST
+
 START_TEST(objects_arrays_and_commas)
 {
     struct emit o = {0};
@@ -116,6 +159,8 @@ Suite *suite_serve_emit(void)
 {
     Suite *s = suite_create("serve/emit");
     TCase *t = tcase_create("serve/emit");
+    tcase_add_test(t, rounded_to_six_decimals);
+    tcase_add_test(t, whole_numbers_of_64_bits);
     tcase_add_test(t, objects_arrays_and_commas);
     tcase_add_test(t, strings_are_safe);
     tcase_add_test(t, doubles_round_trip_in_the_shortest_form);

@@ -283,11 +283,11 @@ START_TEST(what_is_written_can_be_read_again)
                        .sampled = true};
     struct emit o = {0};
     wire_put_answer(&o, &a);
-    ck_assert_str_eq(o.at,
-                     "{\"chunk\":3,\"level\":1,\"kbps\":750,\"policy\":12,\"expert\":2,"
-                     "\"probabilities\":[0.3333333333333333,0.6666666666666666],"
-                     "\"mode\":\"sample\",\"by\":\"router\",\"value\":-0.1,\"entropy\":0."
-                     "6365141682948128}");
+    ck_assert_str_eq(
+        o.at,
+        "{\"chunk\":3,\"level\":1,\"kbps\":750,\"policy\":12,\"expert\":2,"
+        "\"probabilities\":[0.333333,0.666667],"
+        "\"mode\":\"sample\",\"by\":\"router\",\"value\":-0.1,\"entropy\":0.636514}");
     emit_free(&o);
 
     a.sampled = false;

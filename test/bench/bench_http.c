@@ -1,0 +1,355 @@
+/* What a request costs: CPU microseconds of the server's request thread at 64 keep-alive
+ * connections, beside nginx answering `return 200` in the same minute, from the same load.
+ * The rounds go in turn, so that whatever else the machine does meets them all.
+ *
+ * http.*_x are ratios to nginx of the same round. The store's and the learner's threads work
+ * for decisions too, but behind the answer: they are told apart. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/bench.h"
+#include "support/hammer.h"
+
+enum { ROUNDS = 9, REQUESTS = 10000 };
+
+/* ---- servers ---- */
+
+struct server {
+    pid_t pid;
+    int port;
+};
+
+static char folder[64] = "/tmp/abrd-bench-XXXXXX";
+
+static int free_port(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    socklen_t n = sizeof a;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) ||
+        getsockname(fd, (struct sockaddr *)&a, &n))
+        bench_fail("no free port: %s", strerror(errno));
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+static int dial(int port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0) return fd;
+    close(fd);
+    return -1;
+}
+
+static struct server start(const char *const *argv, int port)
+{
+    struct server s = {.pid = fork(), .port = port};
+    if (s.pid < 0) bench_fail("fork: %s", strerror(errno));
+    if (s.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* a bench that fails leaves nobody behind */
+        int null = open("/dev/null", O_WRONLY);
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        execvp(argv[0], (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    int fd;
+    while ((fd = dial(port)) < 0) {
+        int status;
+        if (waitpid(s.pid, &status, WNOHANG) == s.pid)
+            bench_fail("%s does not start", argv[0]);
+        usleep(10000);
+    }
+    close(fd);
+    return s;
+}
+
+static void stop(struct server s)
+{
+    int status;
+    kill(s.pid, SIGTERM);
+    waitpid(s.pid, &status, 0);
+}
+
+static void clear_folder(void)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("rm", "rm", "-rf", folder, NULL);
+        _exit(127);
+    }
+    waitpid(pid, &status, 0);
+}
+
+/* pid 0 when there is no nginx */
+static struct server start_nginx(void)
+{
+    char path[128], text[512];
+    int port = free_port();
+    const char *const known[] = {"/usr/sbin/nginx", "/usr/bin/nginx",
+                                 "/usr/local/sbin/nginx"};
+    const char *nginx = NULL;
+    for (int i = 0; i < 3 && !nginx; i++)
+        if (access(known[i], X_OK) == 0) nginx = known[i];
+    if (!nginx) return (struct server){0};
+
+    snprintf(path, sizeof path, "%s/nginx.conf", folder);
+    snprintf(text, sizeof text,
+             "daemon off; master_process off; worker_processes 1; pid %s/nginx.pid;\n"
+             "error_log /dev/null crit;\nevents { worker_connections 256; }\n"
+             "http { access_log off; keepalive_requests 1000000000;\n"
+             "server { listen 127.0.0.1:%d; location / { return 200; } } }\n",
+             folder, port);
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f))
+        bench_fail("%s: %s", path, strerror(errno));
+    const char *argv[] = {nginx, "-p", folder, "-c", path, "-e", "/dev/null", NULL};
+    return start(argv, port);
+}
+
+static struct server start_abrd(void)
+{
+    char data[128], number[16];
+    int port = free_port();
+    snprintf(data, sizeof data, "%s/data", folder);
+    snprintf(number, sizeof number, "%d", port);
+    const char *argv[] = {"build/abrd", "serve",  "--port", number, "--workers",
+                          "1",          "--data", data,     NULL};
+    return start(argv, port);
+}
+
+/* CPU seconds so far of the process's threads of this name; "" for all */
+static double cpu_of(struct server s, const char *name)
+{
+    char path[512], text[128];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)s.pid);
+    DIR *d = opendir(path);
+    if (!d) bench_fail("%s: %s", path, strerror(errno));
+    unsigned long long sum = 0, ns;
+    for (struct dirent *t; (t = readdir(d));) {
+        if (t->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%s/comm", (int)s.pid, t->d_name);
+        FILE *f = fopen(path, "r");
+        bool ours =
+            f && fgets(text, sizeof text, f) && strncmp(text, name, strlen(name)) == 0;
+        if (f) fclose(f);
+        snprintf(path, sizeof path, "/proc/%d/task/%s/schedstat", (int)s.pid, t->d_name);
+        if (!ours || !(f = fopen(path, "r"))) continue;
+        if (fscanf(f, "%llu", &ns) == 1) sum += ns;
+        fclose(f);
+    }
+    closedir(d);
+    return 1e-9 * (double)sum;
+}
+
+/* ---- requests ---- */
+
+struct viewer {
+    char session[64];
+    int chunk, level;
+};
+
+static struct viewer viewers[HAMMER_CONNECTIONS];
+
+static size_t wrap(char *out, const char *line, const char *body)
+{
+    return (size_t)snprintf(
+        out, HAMMER_BYTES,
+        "%s HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+        line, strlen(body), body);
+}
+
+static size_t get(char *out, int i, const char *answer, void *path)
+{
+    (void)i;
+    (void)answer;
+    return (size_t)snprintf(out, HAMMER_BYTES,
+                            "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+                            (const char *)path);
+}
+
+static size_t open_session(char *out, int i, const char *answer, void *ctx)
+{
+    (void)i;
+    (void)answer;
+    (void)ctx;
+    return wrap(out, "POST /v1/sessions",
+                "{\"ladder_kbps\":[300,750,1200,1850,2850,4300],\"chunk_s\":4,"
+                "\"profile\":\"live\"}");
+}
+
+static int level_of(const char *answer)
+{
+    const char *at = strstr(answer, "\"level\":");
+    if (!at) bench_fail("no level: %s", answer);
+    return atoi(at + 8);
+}
+
+/* A question with all a player knows: the chunk before, the sizes of the next. */
+static size_t ask(char *out, int i, const char *answer, void *ctx)
+{
+    (void)ctx;
+    struct viewer *v = &viewers[i];
+    char line[128], body[1024];
+    if (answer) {
+        const char *id = strstr(answer, "\"session\":\"");
+        if (id) sscanf(id + 11, "%40[^\"]", v->session);
+        v->level = level_of(answer);
+        v->chunk++;
+    }
+    double kbps = 300 + (v->chunk * 37 + i * 101) % 4000,
+           took = .3 + v->chunk * 7 % 40 / 10.;
+    snprintf(line, sizeof line, "POST /v1/sessions/%s/decisions", v->session);
+    snprintf(body, sizeof body,
+             "{\"chunk\":%d,\"buffer_s\":%.3f,\"last\":{\"chunk\":%d,\"level\":%d,"
+             "\"bytes\":%.0f,\"download_s\":%.3f,\"rebuffer_s\":%.3f},"
+             "\"next_bytes\":[%d,%d,%d,%d,%d,%d]}",
+             v->chunk, 4 + kbps / 250, v->chunk - 1, v->level, kbps * 125 * took, took,
+             v->chunk % 9 ? 0.0 : .25, 148213, 370411, 598213, 923100, 1411234,
+             2148123 + v->chunk);
+    return wrap(out, line, body);
+}
+
+static size_t decide(char *out, int i, const char *answer, void *ctx)
+{
+    (void)answer;
+    unsigned *turn = ctx, n = *turn += 7;
+    char body[1024];
+    snprintf(body, sizeof body,
+             "{\"ladder_kbps\":[300,750,1200,1850,2850,4300],\"chunk_s\":4,"
+             "\"buffer_s\":%.3f,\"chunk\":%d,\"last_level\":%d,"
+             "\"throughput_kbps\":[2113.5,1999.25,%u,1480.125],"
+             "\"download_s\":[1.25,2.125,%.3f,3.5],"
+             "\"next_bytes\":[148213,370411,598213,923100,1411234,2148123],"
+             "\"profile\":\"news\"}",
+             4 + n % 2000 / 100., i + 4, (int)(n % 6), 500 + n % 3000,
+             .5 + n % 700 / 100.);
+    return wrap(out, "POST /v1/decide", body);
+}
+
+/* ---- rounds ---- */
+
+struct load {
+    struct server server;
+    struct hammer *hammer;
+    const char *thread; /* whose time counts */
+    double us[ROUNDS], store[ROUNDS], learner[ROUNDS];
+};
+
+/* records on their way to the store, by /metrics */
+static long queued(int port)
+{
+    static const char ask_for[] =
+        "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+    static char text[1 << 18];
+    int fd = dial(port);
+    size_t n = 0;
+    if (fd < 0 || send(fd, ask_for, sizeof ask_for - 1, 0) < 0)
+        bench_fail("/metrics: %s", strerror(errno));
+    for (ssize_t got; (got = recv(fd, text + n, sizeof text - 1 - n, 0)) > 0;)
+        n += (size_t)got;
+    close(fd);
+    text[n] = '\0';
+    const char *at = strstr(text, "\nabrd_store_queue ");
+    if (!at) bench_fail("/metrics tells no queue");
+    return atol(at + 18);
+}
+
+/* What was put in the store's queue is written, so that each load meets an empty one. */
+static void settle(struct server s)
+{
+    while (queued(s.port))
+        usleep(100000);
+}
+
+static void round_of(struct load *l, int r)
+{
+    if (*l->thread) settle(l->server);
+    hammer_run(l->hammer, REQUESTS / 10); /* warm */
+    double t = cpu_of(l->server, l->thread), store = cpu_of(l->server, "store"),
+           learner = cpu_of(l->server, "learner");
+    double n = (double)hammer_run(l->hammer, REQUESTS);
+    l->us[r] = 1e6 * (cpu_of(l->server, l->thread) - t) / n;
+    l->store[r] = 1e6 * (cpu_of(l->server, "store") - store) / n;
+    l->learner[r] = 1e6 * (cpu_of(l->server, "learner") - learner) / n;
+}
+
+static void tell(struct bench *b, const struct load *l, const struct load *nginx,
+                 const char *name, struct bench_goal goal)
+{
+    char key[64];
+    double x[ROUNDS];
+    snprintf(key, sizeof key, "%s_us", name);
+    bench_put(b, key, l->us, ROUNDS, "us", (struct bench_goal){0}, "");
+    if (!nginx->hammer) return;
+    snprintf(key, sizeof key, "%s_x", name);
+    for (int i = 0; i < ROUNDS; i++)
+        x[i] = l->us[i] / nginx->us[i];
+    bench_put(b, key, x, ROUNDS, "x nginx", goal, "");
+}
+
+static void open_all(struct load *l)
+{
+    l->hammer = hammer_open(l->server.port, open_session, NULL);
+    hammer_run(l->hammer, HAMMER_CONNECTIONS);
+    hammer_become(l->hammer, ask);
+}
+
+int main(void)
+{
+    if (!mkdtemp(folder)) bench_fail("%s: %s", folder, strerror(errno));
+    struct bench *b = bench_open("http");
+    struct server ours = start_abrd(), anchor = start_nginx();
+    char root[] = "/", healthz[] = "/healthz";
+    unsigned turn = 0;
+    struct load nginx = {.server = anchor, .thread = ""},
+                health = {.server = ours, .thread = "worker"}, session = health,
+                stateless = health;
+    if (anchor.pid) nginx.hammer = hammer_open(anchor.port, get, root);
+    health.hammer = hammer_open(ours.port, get, healthz);
+    stateless.hammer = hammer_open(ours.port, decide, &turn);
+    open_all(&session);
+    for (int r = 0; r < ROUNDS; r++) {
+        if (anchor.pid) round_of(&nginx, r);
+        round_of(&health, r);
+        round_of(&session, r);
+        round_of(&stateless, r);
+    }
+
+    const struct bench_goal none = {0};
+    bench_say("CPU per request at %d keep-alive connections:", HAMMER_CONNECTIONS);
+    if (anchor.pid)
+        bench_put(b, "nginx_us", nginx.us, ROUNDS, "us", none, "return 200");
+    else
+        bench_say("  no nginx here (apt: nginx-light): no ratios");
+    tell(b, &health, &nginx, "healthz", (struct bench_goal){1.2, 1.0, false});
+    tell(b, &session, &nginx, "decision", (struct bench_goal){3.5, 1.5, false});
+    tell(b, &stateless, &nginx, "decide", none);
+    bench_put(b, "decision_store_us", session.store, ROUNDS, "us", none,
+              "the thread that writes, behind the answer");
+    bench_put(b, "decision_learner_us", session.learner, ROUNDS, "us", none,
+              "the thread that learns");
+    bench_close(b);
+
+    stop(ours);
+    if (anchor.pid) stop(anchor);
+    clear_folder();
+    return 0;
+}
