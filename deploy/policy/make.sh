@@ -3,26 +3,30 @@
 #
 #   deploy/policy/make.sh [DIR...]     folders of real traces, beside the generated links
 #
-# First teachers, one per CPU at a time: for each profile a specialist that knows the standard
-# player alone, one for all profiles with drawn players, one for drawn weights, which begins as
-# RobustMPC decides, and a generalist for drawn ladders. Then a student, which begins by
-# imitating whoever knows the episode at hand and ends as PPO leaves it.
+# Three generations, one training per CPU at a time. Specialists: for each profile one that
+# knows the standard player alone, one for all profiles with drawn players, one for drawn
+# weights, which begins as RobustMPC decides, and a generalist for drawn ladders. Then four
+# students, each of which begins by imitating whoever knows the episode at hand and ends as PPO
+# leaves it. Then the policy, which begins by imitating the four together.
 #
-# VIDEO=PATH (default: the generated video), SEED, STUDENT_SEED, TEACHER_STEPS, STEPS, PART (of the traces) and
-# TO (a folder, default build/policy) change what is made, TEACHERS="FILE ..." are taken as
-# they are; EVAL="DIR..." adds scores on more traces to the provenance file; SHIP=1 puts the
-# result into deploy/policy. Without real traces the policy is made from generated links alone
-# and scores a little lower on real ones.
+# VIDEO=PATH (default: the generated video), SEED (of specialists and students), LAST_SEED,
+# SPECIALIST_STEPS, STUDENT_STEPS, STUDENTS, STEPS, CAUTION (what a stall behind a short buffer
+# costs more in training), PART (of the traces) and TO (a folder, default build/policy) change
+# what is made. What TO holds already is not made again, and then no seconds are told.
+# EVAL="DIR..." adds scores on more traces to the provenance file; SHIP=1 puts the result into
+# deploy/policy. Without real traces the policy is made from generated links alone and scores a
+# little lower on real ones.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-seed=${SEED:-1} student_seed=${STUDENT_SEED:-2} part=${PART:-all}
-teacher_steps=${TEACHER_STEPS:-10000000} steps=${STEPS:-40000000}
+seed=${SEED:-1} part=${PART:-all} caution=${CAUTION:-.5} students=${STUDENTS:-4}
+specialist_steps=${SPECIALIST_STEPS:-10000000} student_steps=${STUDENT_STEPS:-30000000}
+steps=${STEPS:-20000000} last_seed=${LAST_SEED:-1}
 abrd=build/abrd to=${TO:-build/policy}
 export OPENBLAS_NUM_THREADS=1
 mkdir -p "$to"
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
-common=("$abrd" train --preset tuned --variant pamoe --part "$part" --caution 1)
+common=("$abrd" train --preset tuned --variant pamoe --part "$part")
 for dir in "$@"; do common+=(--traces "$dir"); done
 [ -z "${VIDEO:-}" ] || common+=(--video "$VIDEO")
 
@@ -32,6 +36,7 @@ told()
 {
     local words=()
     for word in "$@"; do
+        word=${word//"$to/"/build/policy/}
         case $word in
         /* | ../*) words+=("$(basename "$word")") ;;
         *) words+=("$word") ;;
@@ -42,38 +47,69 @@ told()
     \"${words[*]}\""
 }
 
-start=$SECONDS list=${TEACHERS:-} number=0
-list=${list// /,}
+start=$SECONDS seconds=0
 
-# teach NAME OPTION...: trains a teacher in the background
-teach()
+# make NAME SEED STEPS OPTION...: trains $to/NAME.safetensors in the background, for $list
+make()
 {
-    local file=$to/$1.safetensors
-    shift
-    number=$((number + 1))
-    local train=("${common[@]}" "$@" --steps "$teacher_steps" --seed $((1000 * seed + number))
-        --out "$file")
+    local file=$to/$1.safetensors own_seed=$2 own_steps=$3
+    shift 3
+    local train=("${common[@]}" "$@" --steps "$own_steps" --seed "$own_seed" --out "$file")
     told "${train[@]}"
+    list+=${list:+,}$file
+    if [ -f "$file" ]; then
+        seconds=null
+        return 0
+    fi
     [ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
     "${train[@]}" --threads 1 --quiet >"$file.log" &
-    list+=${list:+,}$file
 }
 
-if [ -z "$list" ]; then
-    teach drawn --profile drawn --share-simplex .75 --share-ladders 0 --advice .95
-    teach ladders --share-ladders .8 --share-custom .4 --share-simplex .75
-    teach players --share-players 1 --share-live .3 --share-ladders 0 --share-custom 0
-    for profile in documentary live news pensieve; do
-        teach $profile --profile $profile --share-ladders 0 --share-players 0 --share-live 0
+# all of them there, or the end
+made()
+{
+    while [ -n "$(jobs -p)" ]; do wait -n; done
+    for file in ${list//,/ }; do
+        [ -f "$file" ] || { echo "make.sh: $file was not made, see $file.log" >&2; exit 1; }
     done
-fi
-while [ -n "$(jobs -p)" ]; do wait -n; done
+}
 
-train=("${common[@]}" --share-custom .4 --share-simplex .75 --entropy ".01,.002"
-    --steps "$steps" --seed "$student_seed" --teacher "$list" --out "$to/moe.safetensors")
+viewers=(--share-custom .4 --share-simplex .75 --caution "$caution")
+
+list= number=$((1000 * seed))
+specialist()
+{
+    local name=$1
+    shift
+    number=$((number + 1))
+    make "$name" $number "$specialist_steps" "$@"
+}
+specialist drawn --profile drawn --share-simplex .75 --share-ladders 0 --advice .95 \
+    --caution "$caution"
+specialist ladders --share-ladders .8 "${viewers[@]}"
+specialist players --share-players 1 --share-live .3 --share-ladders 0 --share-custom 0 \
+    --caution "$caution"
+for profile in documentary live news pensieve; do
+    specialist $profile --profile $profile --share-ladders 0 --share-players 0 --share-live 0
+done
+made
+
+specialists=$list list=
+for ((i = 1; i <= students; i++)); do
+    make "student$i" $((100 * seed - 100 + i)) "$student_steps" "${viewers[@]}" --entropy .01,.002 \
+        --teacher "$specialists"
+done
+made
+
+train=("${common[@]}" "${viewers[@]}" --entropy .01,.002 --steps "$steps" --seed "$last_seed"
+    --teacher "$list" --out "$to/moe.safetensors")
 told "${train[@]}"
-"${train[@]}" --csv "$to/curve.csv" --json "$to/training.json"
-took=$((SECONDS - start))
+if [ -f "$to/moe.safetensors" ]; then
+    seconds=null
+else
+    "${train[@]}" --csv "$to/curve.csv" --json "$to/training.json"
+fi
+[ "$seconds" = null ] || seconds=$((SECONDS - start))
 
 # the same bundled traces for both; differences are paired against the shipped policy
 shipped=moe:deploy/policy/moe.safetensors made=moe:$to/moe.safetensors
@@ -86,7 +122,7 @@ commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 [ -z "$(git status --porcelain -- src include 2>/dev/null)" ] || commit="$commit+changes"
 {
     printf '{\n  "commands": [%s],\n' "$commands"
-    printf '  "commit": "%s",\n  "seconds": %d,\n' "$commit" "$took"
+    printf '  "commit": "%s",\n  "seconds": %s,\n' "$commit" "$seconds"
     printf '  "sha256": "%s",\n' "$(sha256sum "$to/moe.safetensors" | cut -d' ' -f1)"
     printf '  "metadata": '
     head -c 65536 "$to/moe.safetensors" | grep -ao '"__metadata__": *{[^}]*}' | head -n 1 |
