@@ -20,7 +20,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 seed=${SEED:-1} part=${PART:-all} caution=${CAUTION:-.5} students=${STUDENTS:-4}
 specialist_steps=${SPECIALIST_STEPS:-10000000} student_steps=${STUDENT_STEPS:-30000000}
-steps=${STEPS:-20000000} last_seed=${LAST_SEED:-1}
+steps=${STEPS:-20000000} last_seed=${LAST_SEED:-2}
 abrd=build/abrd to=${TO:-build/policy}
 export OPENBLAS_NUM_THREADS=1
 mkdir -p "$to"
