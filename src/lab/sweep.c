@@ -40,7 +40,8 @@ struct sweep {
     int (*one)(void *ctx, int i, struct sweep_job *job, struct err *e);
     void *ctx;
     atomic_int done;
-    atomic_bool stop;
+    atomic_bool stop;    /* asked for by progress */
+    atomic_int failed;   /* the lowest run that failed; n while none did */
     atomic_flag showing; /* one thread at a time is in the callback */
 };
 
@@ -247,10 +248,24 @@ static bool show(struct sweep *s)
     return atomic_load(&s->stop);
 }
 
+/* Not to be begun, or gone on with: asked to stop, or one before it failed. Those before a failure
+ * go on, so that the lowest one is found whatever the threads do. */
+static bool over(struct sweep *s, const struct sweep_job *j)
+{
+    return show(s) || j->run > atomic_load(&s->failed);
+}
+
+static void failed(struct sweep *s, int run)
+{
+    int lowest = atomic_load(&s->failed);
+    while (run < lowest && !atomic_compare_exchange_weak(&s->failed, &lowest, run))
+        ;
+}
+
 bool sweep_tick(struct sweep_job *j, double share)
 {
     atomic_store_explicit(&j->share, share, memory_order_relaxed);
-    return show(j->sweep);
+    return over(j->sweep, j);
 }
 
 void sweep_put(struct sweep_job *j, const void *data, size_t n)
@@ -284,7 +299,7 @@ static void work(void *ctx, int k)
 {
     struct sweep *s = ctx;
     struct sweep_job *j = &s->job[s->todo[k]];
-    if (show(s)) return;
+    if (over(s, j)) return;
     atomic_store(&j->running, true);
     j->rc = do_run(s, j);
     atomic_store(&j->running, false);
@@ -293,7 +308,7 @@ static void work(void *ctx, int k)
         atomic_store(&j->share, 1);
         atomic_fetch_add(&s->done, 1);
     } else if (j->rc < 0) {
-        atomic_store(&s->stop, true); /* no use going on */
+        failed(s, j->run);
     }
     show(s);
 }
@@ -304,6 +319,7 @@ int sweep_go(struct sweep *s,
 {
     s->one = one;
     s->ctx = ctx;
+    atomic_store(&s->failed, s->n);
     pool_run(s->n_todo, s->cfg.threads, work, s);
 
     for (int k = 0; k < s->n_todo; k++) {

@@ -69,6 +69,8 @@ START_TEST(joins_and_merges)
     policy_free(want);
     policy_free(half);
     policy_free(p);
+    tmpdir_remove(dir);
+    free((void *)dir);
 }
 END_TEST
 
@@ -96,6 +98,8 @@ START_TEST(what_it_refuses)
                    "--weights is needed");
     program_expect("policy", OPT_EXIT_USAGE, "commands");
     program_expect("policy sell", OPT_EXIT_USAGE, "there is no 'sell'");
+    tmpdir_remove(dir);
+    free((void *)dir);
 }
 END_TEST
 

@@ -306,6 +306,8 @@ START_TEST(begins_with_other_weights)
     program_expect(
         with(args, sizeof args, TUNED "--steps 256 --start @/none --out @/b", dir),
         OPT_EXIT_FAILED, "none");
+    tmpdir_remove(dir);
+    free((void *)dir);
 }
 END_TEST
 
