@@ -59,7 +59,11 @@ BENCH := $(sort $(patsubst test/bench/bench_%.c,%,$(wildcard test/bench/bench_*.
 TESTOBJ := $(TEST:%.c=$(B)/%.o) $(SUPPORT:%.c=$(B)/%.o) $(FUZZ:%=$(B)/replay/%.o)
 BENCHOBJ := $(BENCH:%=$(B)/test/bench/bench_%.o)
 BENCHLIB := $(B)/test/support/bench.o $(B)/test/support/mpc_brute.o $(B)/test/support/shared.o \
-            $(B)/test/support/twin.o $(B)/test/support/hammer.o
+            $(B)/test/support/twin.o $(B)/test/support/hammer.o \
+            $(B)/test/support/server.o $(B)/test/support/tmpdir.o
+TRIAL := $(sort $(patsubst test/trial/trial_%.c,%,$(wildcard test/trial/trial_*.c)))
+TRIALOBJ := $(TRIAL:%=$(B)/test/trial/trial_%.o)
+TRIALLIB := $(BENCHLIB) $(B)/test/support/trial.o $(B)/test/support/client.o
 
 ifneq ($(V),1)
 Q := @
@@ -68,7 +72,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench score ablation routing lab-data format policy merge-policy install clean help FORCE
+        fuzz bench chaos load soak score ablation routing lab-data format policy merge-policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -274,6 +278,21 @@ bench: all $(BENCH:%=$(B)/bench_%) ## speed of the hot paths, build/bench.json; 
 	@$(if $(BENCH_ONLY),,rm -f build/bench.json)
 	@for b in $(or $(BENCH_ONLY),$(BENCH)); do $(B)/bench_$$b || exit 1; done
 
+$(B)/trial_%: $(B)/test/trial/trial_%.o $(TRIALLIB) $(B)/libabrd.a
+	@echo "  LD    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# the whole daemon tried from outside (test/trial), with a report in build/trial; options reach
+# the program by the environment, where make puts what stands on its command line
+chaos: all web $(B)/trial_chaos ## kill -9 under load, again and again: KILLS=200 SEED=1
+	@$(B)/trial_$@
+
+load: all web $(B)/trial_load ## many connections at once
+	@$(B)/trial_$@
+
+soak: all web $(B)/trial_soak ## a long time under load
+	@$(B)/trial_$@
+
 score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val SHARED=../shared
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \
 	    DRAWS="$(DRAWS)" ORACLE="$(ORACLE)" OUT="$(OUT)" bash test/score/score.sh
@@ -318,4 +337,4 @@ clean: ## remove what was built
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
--include $(OBJ:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d)
+-include $(OBJ:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d) $(TRIALOBJ:.o=.d)

@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/cmd.h"
+#include "cli/assets.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/opt.h"
@@ -31,7 +32,7 @@ static const struct lab *const all_labs[] = {
     &edge_lab, &forgetting_lab, &gates_lab, &merge_lab, &shift_lab, &tracking_lab, NULL,
 };
 
-enum { OPTIONS = OPT_TABLE_MAX - 8, HELP = 160, ASSET_LIMIT = 4 << 20 };
+enum { OPTIONS = OPT_TABLE_MAX - 8, HELP = 160 };
 
 _Static_assert(LAB_PATH == HOME_PATH, "lab_find hands its buffer to home_find");
 
@@ -54,7 +55,7 @@ struct work {
     char help[OPTIONS][HELP];
     struct lab_value value[OPTIONS];
     char runs_dir[LAB_PATH];
-    char *asset[4]; /* owned; in the order of struct report_assets */
+    struct report_assets assets;
     struct progress progress;
     struct spent spent;
 };
@@ -203,31 +204,11 @@ static int make_folder(const char *dir, struct err *e)
     }
 }
 
-static int load_assets(struct work *w, struct err *e)
-{
-    static const char *const rel[] = {"web/vendor/uPlot.iife.min.js",
-                                      "web/vendor/uPlot.min.css", "web/report/report.js",
-                                      "web/report/report.css"};
-    for (int i = 0; i < 4; i++) {
-        char path[HOME_PATH];
-        struct err why = {0};
-        int rc = home_find(path, rel[i], &why);
-        if (rc == ERR_ABSENT && i < 2)
-            return err_field(e, rc, rel[i],
-                             "the charts' library is not there; run 'make web', or leave "
-                             "out --out");
-        if (rc) return err_field(e, rc, why.field, "%s", why.detail);
-        w->asset[i] = text_read_file(path, ASSET_LIMIT, NULL, e);
-        if (!w->asset[i]) return ERR_IO;
-    }
-    return 0;
-}
-
 /* All that can go wrong with --out is found before hours of work. */
 static int prepare(struct work *w, struct err *e)
 {
     if (!w->out) return 0;
-    int rc = load_assets(w, e);
+    int rc = assets_load(&w->assets, e);
     if (rc) return rc;
     if (snprintf(w->runs_dir, sizeof w->runs_dir, "%s/runs/%s", w->out, w->lab->name) >=
         (int)sizeof w->runs_dir)
@@ -408,9 +389,7 @@ static int run(struct work *w)
     int rc = w->lab->run(&task, &e);
     progress_end(&w->progress);
 
-    const struct report_assets assets = {w->asset[0], w->asset[1], w->asset[2],
-                                         w->asset[3]};
-    if (!rc && w->out) rc = report_write(r, w->out, &assets, &e);
+    if (!rc && w->out) rc = report_write(r, w->out, &w->assets, &e);
     if (!rc) rc = print(w, r, &e);
     if (!rc) print_spent(w);
     int code = rc == LAB_STOPPED         ? stopped(w)
@@ -462,8 +441,7 @@ int cmd_lab_of(const struct lab *const *table, int argc, char **argv)
     snprintf(w->name, sizeof w->name, "lab %s", name);
     int code = parse(w, argc - 1, argv + 1);
     if (code < 0) code = run(w);
-    for (int i = 0; i < 4; i++)
-        free(w->asset[i]);
+    assets_free(&w->assets);
     free(w);
     return code;
 }

@@ -4,104 +4,30 @@
  *
  * http.*_x are ratios to nginx of the same round. The store's and the learner's threads work
  * for decisions too, but behind the answer: they are told apart. */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/bench.h"
 #include "support/hammer.h"
+#include "support/server.h"
+#include "support/tmpdir.h"
 
 enum { ROUNDS = 9, REQUESTS = 10000 };
 
 /* ---- servers ---- */
 
-struct server {
-    pid_t pid;
-    int port;
-};
-
-static char folder[64] = "/tmp/abrd-bench-XXXXXX";
-
-static int free_port(void)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET};
-    socklen_t n = sizeof a;
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) ||
-        getsockname(fd, (struct sockaddr *)&a, &n))
-        bench_fail("no free port: %s", strerror(errno));
-    close(fd);
-    return ntohs(a.sin_port);
-}
-
-static int dial(int port)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0) return fd;
-    close(fd);
-    return -1;
-}
-
-static struct server start(const char *const *argv, int port)
-{
-    struct server s = {.pid = fork(), .port = port};
-    if (s.pid < 0) bench_fail("fork: %s", strerror(errno));
-    if (s.pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM); /* a bench that fails leaves nobody behind */
-        int null = open("/dev/null", O_WRONLY);
-        dup2(null, STDOUT_FILENO);
-        dup2(null, STDERR_FILENO);
-        execvp(argv[0], (char *const *)(uintptr_t)argv);
-        _exit(127);
-    }
-    int fd;
-    while ((fd = dial(port)) < 0) {
-        int status;
-        if (waitpid(s.pid, &status, WNOHANG) == s.pid)
-            bench_fail("%s does not start", argv[0]);
-        usleep(10000);
-    }
-    close(fd);
-    return s;
-}
-
-static void stop(struct server s)
-{
-    int status;
-    kill(s.pid, SIGTERM);
-    waitpid(s.pid, &status, 0);
-}
-
-static void clear_folder(void)
-{
-    int status;
-    pid_t pid = fork();
-    if (pid == 0) {
-        execlp("rm", "rm", "-rf", folder, NULL);
-        _exit(127);
-    }
-    waitpid(pid, &status, 0);
-}
+static char folder[256];
 
 /* pid 0 when there is no nginx */
 static struct server start_nginx(void)
 {
-    char path[128], text[512];
-    int port = free_port();
+    char path[300], text[768];
+    int port = server_port();
     const char *const known[] = {"/usr/sbin/nginx", "/usr/bin/nginx",
                                  "/usr/local/sbin/nginx"};
     const char *nginx = NULL;
@@ -120,42 +46,18 @@ static struct server start_nginx(void)
     if (!f || fputs(text, f) < 0 || fclose(f))
         bench_fail("%s: %s", path, strerror(errno));
     const char *argv[] = {nginx, "-p", folder, "-c", path, "-e", "/dev/null", NULL};
-    return start(argv, port);
+    return server_start(argv, port, NULL);
 }
 
 static struct server start_abrd(void)
 {
-    char data[128], number[16];
-    int port = free_port();
+    char data[300], number[16];
+    int port = server_port();
     snprintf(data, sizeof data, "%s/data", folder);
     snprintf(number, sizeof number, "%d", port);
     const char *argv[] = {"build/abrd", "serve",  "--port", number, "--workers",
                           "1",          "--data", data,     NULL};
-    return start(argv, port);
-}
-
-/* CPU seconds so far of the process's threads of this name; "" for all */
-static double cpu_of(struct server s, const char *name)
-{
-    char path[512], text[128];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)s.pid);
-    DIR *d = opendir(path);
-    if (!d) bench_fail("%s: %s", path, strerror(errno));
-    unsigned long long sum = 0, ns;
-    for (struct dirent *t; (t = readdir(d));) {
-        if (t->d_name[0] == '.') continue;
-        snprintf(path, sizeof path, "/proc/%d/task/%s/comm", (int)s.pid, t->d_name);
-        FILE *f = fopen(path, "r");
-        bool ours =
-            f && fgets(text, sizeof text, f) && strncmp(text, name, strlen(name)) == 0;
-        if (f) fclose(f);
-        snprintf(path, sizeof path, "/proc/%d/task/%s/schedstat", (int)s.pid, t->d_name);
-        if (!ours || !(f = fopen(path, "r"))) continue;
-        if (fscanf(f, "%llu", &ns) == 1) sum += ns;
-        fclose(f);
-    }
-    closedir(d);
-    return 1e-9 * (double)sum;
+    return server_start(argv, port, NULL);
 }
 
 /* ---- requests ---- */
@@ -259,7 +161,7 @@ static long queued(int port)
     static const char ask_for[] =
         "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
     static char text[1 << 18];
-    int fd = dial(port);
+    int fd = server_dial(port);
     size_t n = 0;
     if (fd < 0 || send(fd, ask_for, sizeof ask_for - 1, 0) < 0)
         bench_fail("/metrics: %s", strerror(errno));
@@ -283,12 +185,12 @@ static void round_of(struct load *l, int r)
 {
     if (*l->thread) settle(l->server);
     hammer_run(l->hammer, REQUESTS / 10); /* warm */
-    double t = cpu_of(l->server, l->thread), store = cpu_of(l->server, "store"),
-           learner = cpu_of(l->server, "learner");
+    double t = server_cpu(l->server, l->thread), store = server_cpu(l->server, "store"),
+           learner = server_cpu(l->server, "learner");
     double n = (double)hammer_run(l->hammer, REQUESTS);
-    l->us[r] = 1e6 * (cpu_of(l->server, l->thread) - t) / n;
-    l->store[r] = 1e6 * (cpu_of(l->server, "store") - store) / n;
-    l->learner[r] = 1e6 * (cpu_of(l->server, "learner") - learner) / n;
+    l->us[r] = 1e6 * (server_cpu(l->server, l->thread) - t) / n;
+    l->store[r] = 1e6 * (server_cpu(l->server, "store") - store) / n;
+    l->learner[r] = 1e6 * (server_cpu(l->server, "learner") - learner) / n;
 }
 
 static void tell(struct bench *b, const struct load *l, const struct load *nginx,
@@ -314,7 +216,7 @@ static void open_all(struct load *l)
 
 int main(void)
 {
-    if (!mkdtemp(folder)) bench_fail("%s: %s", folder, strerror(errno));
+    snprintf(folder, sizeof folder, "%s", tmpdir_new());
     struct bench *b = bench_open("http");
     struct server ours = start_abrd(), anchor = start_nginx();
     char root[] = "/", healthz[] = "/healthz";
@@ -348,8 +250,8 @@ int main(void)
               "the thread that learns");
     bench_close(b);
 
-    stop(ours);
-    if (anchor.pid) stop(anchor);
-    clear_folder();
+    server_stop(&ours);
+    if (anchor.pid) server_stop(&anchor);
+    tmpdir_remove(folder);
     return 0;
 }

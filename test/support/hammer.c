@@ -1,6 +1,5 @@
 #include "support/hammer.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "support/bench.h"
+#include "support/server.h"
 
 struct line {
     int fd;
@@ -29,11 +29,8 @@ struct hammer {
 
 static int dial(int port)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a))
-        bench_fail("no connection to port %d: %s", port, strerror(errno));
+    int fd = server_dial(port), yes = 1;
+    if (fd < 0) bench_fail("no connection to port %d: %s", port, strerror(errno));
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     return fd;
 }
