@@ -72,13 +72,12 @@ void untagged_profiles(struct untagged *u, const struct profile *p, int n);
 bool untagged_hint(struct qoe *out, struct untagged *u, struct untagged_desk *d);
 void untagged_opened(struct untagged *u);
 
-uint64_t untagged_content(const struct untagged *u, const char *content_id);
-
 /* As decide() does, for a session that gave no hint; the best level, never sampled. The view's
- * qoe is the session's (untagged_hint's or the default profile's). */
+ * qoe is the session's (untagged_hint's or the default profile's). content_id: "" is none; only
+ * mode identify looks at it. */
 bool untagged_decide(struct verdict *out, struct untagged *u, struct untagged_desk *d,
                      struct decider *decider, struct snap *router,
-                     const struct view *view, uint64_t content);
+                     const struct view *view, const char *content_id);
 
 /* Should this decision's observation be kept for the head? */
 bool untagged_watches(const struct untagged *u, uint64_t key, int chunk);

@@ -85,7 +85,7 @@ static void verdict_on(struct verdict *out, struct service_worker *worker,
     double u = a->u;
     if (!a->hinted) {
         if (!untagged_decide(out, s->untagged, worker->desk, &worker->decider, s->snap,
-                             view, untagged_content(s->untagged, a->content_id)))
+                             view, a->content_id))
             numeric(s, out, "policy");
         return;
     }

@@ -203,17 +203,13 @@ void untagged_opened(struct untagged *u)
     pthread_mutex_unlock(&u->lock);
 }
 
-uint64_t untagged_content(const struct untagged *u, const char *content_id)
-{
-    return audience_content(u->audience, content_id);
-}
-
 /* The most probable task: p(v | x, c) ~ p(v | x) p(v | c) / psi_v, as far as each is known. */
 static bool identify(int *task, struct untagged *u, struct untagged_desk *d,
-                     const struct view *view, uint64_t content)
+                     const struct view *view, const char *content_id)
 {
     const struct untagged_told *t = &d->told;
     double p[AUDIENCE_TASKS], z[AUDIENCE_TASKS] = {0};
+    uint64_t content = audience_content(u->audience, content_id);
     pthread_mutex_lock(&u->lock);
     bool known = audience_of(p, u->told_audience, content);
     pthread_mutex_unlock(&u->lock);
@@ -244,14 +240,14 @@ static bool decide_merged(struct verdict *out, struct untagged *u,
 
 bool untagged_decide(struct verdict *out, struct untagged *u, struct untagged_desk *d,
                      struct decider *decider, struct snap *router,
-                     const struct view *view, uint64_t content)
+                     const struct view *view, const char *content_id)
 {
     refresh(d, u);
     struct view asked = *view;
     enum untagged_by by = d->told.known ? BY_MEAN_HINT : BY_DEFAULT;
     if (d->told.known) asked.qoe = d->told.hint;
     int task;
-    if (u->cfg.mode == UNTAGGED_IDENTIFY && identify(&task, u, d, view, content)) {
+    if (u->cfg.mode == UNTAGGED_IDENTIFY && identify(&task, u, d, view, content_id)) {
         asked.qoe = d->told.qoe[task];
         by = BY_IDENTITY;
     }
@@ -315,7 +311,8 @@ static void add_chunk(struct untagged *u, const struct track_row *row,
 {
     const double *ladder = row->ladder_kbps;
     double p[AUDIENCE_TASKS];
-    (void)audience_of(p, u->told_audience, untagged_content(u, row->content_id));
+    (void)audience_of(p, u->told_audience,
+                      audience_content(u->audience, row->content_id));
 
     double carried = (double)s->bytes * 8 / 1000 / s->download_s;
     for (int v = 0; v < u->told.tasks; v++) {
@@ -346,7 +343,7 @@ void untagged_chunk(struct untagged *u, const struct track_row *row, const struc
 void untagged_ended(struct untagged *u, const struct track_row *row)
 {
     pthread_mutex_lock(&u->lock);
-    uint64_t content = untagged_content(u, row->content_id);
+    uint64_t content = audience_content(u->audience, row->content_id);
     bool labelled = row->hinted ? !row->has_mu : row->labelled;
     int task = labelled ? task_of(u, row->profile) : -1;
     if (task >= 0)
