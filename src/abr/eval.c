@@ -42,7 +42,6 @@ struct run {
     int workers, from, to;   /* traces from .. to-1 are this round's */
     struct algo *algos;      /* (workers) */
     struct oracle **oracles; /* (workers) */
-    struct err *errors;      /* (workers) */
 };
 
 static void tally(struct score *s, const struct player *p, int level, int prev_level)
@@ -81,10 +80,10 @@ static void play(struct score *s, const struct run *r, const struct emu_world *w
     s->bound /= counted;
 }
 
-static void worker(void *ctx, int w)
+static int worker(void *ctx, int w, struct err *e)
 {
     struct run *r = ctx;
-    for (int i = r->from + w; i < r->to && !r->errors[w].code; i += r->workers) {
+    for (int i = r->from + w; i < r->to; i += r->workers) {
         const struct emu_world world = {r->video, r->traces[i], r->cfg->emu};
         struct score *s = &r->scores[i];
         *s = (struct score){0};
@@ -92,14 +91,15 @@ static void worker(void *ctx, int w)
         if (r->oracle) {
             struct oracle_result best;
             int first = r->cfg->count_first ? -1 : FIRST_LEVEL;
-            if (oracle_solve(&best, r->oracles[w], &world, START_ROW, r->qoe, first,
-                             &r->errors[w]))
-                return;
+            int rc =
+                oracle_solve(&best, r->oracles[w], &world, START_ROW, r->qoe, first, e);
+            if (rc) return rc;
             levels = best.levels;
             s->bound = best.bound;
         }
         play(s, r, &world, r->keys[i], r->oracle ? NULL : &r->algos[w], levels);
     }
+    return 0;
 }
 
 static bool excluded(const struct eval_cfg *cfg, const char *name)
@@ -136,8 +136,7 @@ static int make_workers(struct run *r, const char *policy, const struct algo_ctx
     r->workers = threads < r->n ? threads : r->n;
     r->algos = calloc((size_t)r->workers, sizeof *r->algos);
     r->oracles = calloc((size_t)r->workers, sizeof *r->oracles);
-    r->errors = calloc((size_t)r->workers, sizeof *r->errors);
-    if (!r->algos || !r->oracles || !r->errors)
+    if (!r->algos || !r->oracles)
         return err_set(e, ERR_MEMORY, "no memory for %d workers", r->workers);
     for (int w = 0; w < r->workers; w++) {
         int rc = 0;
@@ -158,7 +157,6 @@ static void release(struct run *r)
         if (r->algos) algo_free(&r->algos[w]);
         if (r->oracles) oracle_free(r->oracles[w]);
     }
-    free(r->errors);
     free(r->oracles);
     free(r->algos);
     free(r->scores);
@@ -172,11 +170,8 @@ static int play_all(struct run *r, struct err *e)
     int round = 4 * r->workers; /* between looks at progress */
     for (r->from = 0; r->from < r->n; r->from = r->to) {
         r->to = r->n - r->from < round ? r->n : r->from + round;
-        pool_run(r->workers, r->workers, worker, r);
-        for (int w = 0; w < r->workers; w++) {
-            const struct err *why = &r->errors[w];
-            if (why->code) return err_field(e, why->code, why->field, "%s", why->detail);
-        }
+        int rc = pool_try(r->workers, r->workers, worker, r, e);
+        if (rc) return rc;
         if (cfg->progress && cfg->progress(cfg->progress_ctx, (double)r->to / r->n))
             return EVAL_STOPPED;
     }

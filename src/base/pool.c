@@ -43,6 +43,42 @@ int pool_run(int n, int threads, void (*fn)(void *ctx, int i), void *ctx)
     return helpers + 1;
 }
 
+struct trial {
+    int (*fn)(void *ctx, int i, struct err *e);
+    void *ctx;
+    atomic_int failed; /* the lowest index that has failed so far; n: none has */
+    pthread_mutex_t lock;
+    int code; /* of that item, under lock as its reason */
+    struct err why;
+};
+
+static void try_one(void *ctx, int i)
+{
+    struct trial *t = ctx;
+    if (i > atomic_load(&t->failed)) return;
+    struct err why = {0};
+    int code = t->fn(t->ctx, i, &why);
+    if (!code) return;
+    pthread_mutex_lock(&t->lock);
+    if (i < atomic_load(&t->failed)) {
+        t->code = code;
+        t->why = why;
+        atomic_store(&t->failed, i);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+int pool_try(int n, int threads, int (*fn)(void *ctx, int i, struct err *e), void *ctx,
+             struct err *e)
+{
+    struct trial t = {.fn = fn, .ctx = ctx, .failed = n};
+    pthread_mutex_init(&t.lock, NULL);
+    pool_run(n, threads, try_one, &t);
+    pthread_mutex_destroy(&t.lock);
+    if (t.why.code) err_field(e, t.why.code, t.why.field, "%s", t.why.detail);
+    return t.code;
+}
+
 int pool_cpus(void)
 {
     cpu_set_t set;

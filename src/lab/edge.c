@@ -18,17 +18,16 @@ struct crew {
     const int *grid;
     int points;
     uint64_t seed;
-    int *rc; /* per repetition */
 };
 
-static void repeat(void *ctx, int i)
+static int repeat(void *ctx, int i, struct err *e)
 {
     struct crew *c = ctx;
     struct edge_sim_end end;
     double *series = c->points ? reps_row(c->arm->series, i) : NULL;
-    c->rc[i] =
+    int rc =
         edge_sim_run(series, &end, &c->arm->cfg, c->pool, c->grid, c->points, c->seed, i);
-    if (c->rc[i]) return;
+    if (rc) return err_set(e, rc, "no memory for a repetition");
 
     double *row = reps_row(c->arm->end, i);
     row[EDGE_LAST] = end.error;
@@ -38,6 +37,7 @@ static void repeat(void *ctx, int i)
     row[EDGE_QUEUED] = (double)end.waited / c->arm->cfg.slots;
     row[EDGE_WAIT] = end.wait;
     row[EDGE_DELAY] = end.delay;
+    return 0;
 }
 
 int edge_repeat(struct edge_arm *arm, const struct task_pool *pool, int reps,
@@ -47,16 +47,8 @@ int edge_repeat(struct edge_arm *arm, const struct task_pool *pool, int reps,
     if (!arm->end) return ERR_MEMORY;
     if (points) arm->series = reps_new(reps, EDGE_SERIES * points, e);
     if (points && !arm->series) return ERR_MEMORY;
-    int *rcs = calloc((size_t)reps, sizeof *rcs);
-    if (!rcs) return err_set(e, ERR_MEMORY, "no memory for %d repetitions", reps);
-
-    struct crew c = {arm, pool, grid, points, t->seed, rcs};
-    pool_run(reps, t->threads, repeat, &c);
-    int rc = 0;
-    for (int i = 0; i < reps && !rc; i++)
-        rc = rcs[i];
-    free(rcs);
-    return rc ? err_set(e, rc, "no memory for a repetition") : 0;
+    struct crew c = {arm, pool, grid, points, t->seed};
+    return pool_try(reps, t->threads, repeat, &c, e);
 }
 
 void edge_drop(struct edge_arm *arm)

@@ -38,21 +38,21 @@ static bool wanted(const struct plan *p, int names, int size)
 struct crew {
     const struct plan *plan;
     struct arm *arm;
-    struct err *e; /* per repetition */
 };
 
-static void repeat(void *ctx, int i)
+static int repeat(void *ctx, int i, struct err *e)
 {
     struct crew *c = ctx;
     const struct plan *p = c->plan;
     struct forgetting_images_end end;
-    if (forgetting_images_run(reps_row(c->arm->series, i), &end, &c->arm->cfg, p->set,
-                              p->grid, p->points, p->task->seed, i, &c->e[i]))
-        return;
+    int rc = forgetting_images_run(reps_row(c->arm->series, i), &end, &c->arm->cfg,
+                                   p->set, p->grid, p->points, p->task->seed, i, e);
+    if (rc) return rc;
     double *row = reps_row(c->arm->end, i);
     row[STOPPED] = end.stopped ? end.stopped : (double)NAN;
     row[SETTLE] = end.settle;
     row[SIGMA] = end.sigma0;
+    return 0;
 }
 
 static int run_arm(const struct plan *p, struct arm *arm, struct err *e)
@@ -60,14 +60,7 @@ static int run_arm(const struct plan *p, struct arm *arm, struct err *e)
     arm->series = reps_new(p->reps, FORGETTING_IMAGES_SERIES * p->points, e);
     arm->end = arm->series ? reps_new(p->reps, ENDS, e) : NULL;
     if (!arm->end) return ERR_MEMORY;
-    struct crew c = {p, arm, calloc((size_t)p->reps, sizeof *c.e)};
-    if (!c.e) return err_set(e, ERR_MEMORY, "no memory for %d repetitions", p->reps);
-    pool_run(p->reps, p->task->threads, repeat, &c);
-    int rc = 0;
-    for (int i = 0; i < p->reps && !rc; i++)
-        if (c.e[i].code) rc = err_set(e, c.e[i].code, "%s", c.e[i].detail);
-    free(c.e);
-    return rc;
+    return pool_try(p->reps, p->task->threads, repeat, &(struct crew){p, arm}, e);
 }
 
 static int run_all(struct plan *p, struct err *e)

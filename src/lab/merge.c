@@ -122,7 +122,6 @@ struct filling {
     const struct merge_world *world;
     const struct policy *policy;
     enum { MERGED, HINTED, PLAIN } kind;
-    int *failed; /* (points) */
 };
 
 /* The mean of the profiles' weights, of the sum that pensieve's have. */
@@ -170,14 +169,16 @@ static int play_point(struct filling *f, const float *x, float *scores)
     return rc;
 }
 
-static void fill_point(void *ctx, int i)
+static int fill_point(void *ctx, int i, struct err *e)
 {
     struct filling *f = ctx;
     struct merge_grid *g = f->grid;
     float x[V], *scores = g->scores + (size_t)i * (size_t)g->sessions * V;
     merge_grid_at(x, g, i);
-    f->failed[i] = play_point(f, x, scores);
+    int rc = play_point(f, x, scores);
+    if (rc) return err_set(e, rc, "a policy of the grid could not be made");
     merge_world_mean(g->mean + (size_t)i * V, f->world, scores);
+    return 0;
 }
 
 static int fill(struct merge_grid **out, struct filling *f, int steps, int threads,
@@ -185,14 +186,7 @@ static int fill(struct merge_grid **out, struct filling *f, int steps, int threa
 {
     f->grid = *out = merge_grid_new(V, steps, f->world, e);
     if (!*out) return ERR_MEMORY;
-    f->failed = calloc((size_t)f->grid->points, sizeof *f->failed);
-    if (!f->failed) return err_set(e, ERR_MEMORY, "no memory for a grid");
-    pool_run(f->grid->points, threads, fill_point, f);
-    int rc = 0;
-    for (int i = 0; i < f->grid->points && !rc; i++)
-        rc = f->failed[i];
-    free(f->failed);
-    return rc ? err_set(e, rc, "a policy of the grid could not be made") : 0;
+    return pool_try(f->grid->points, threads, fill_point, f, e);
 }
 
 /* How far the grid is off between its points. */
@@ -335,7 +329,6 @@ static int build(struct merge_found *f, struct loaded *l, struct err *e)
 struct crew {
     struct merge_found *f;
     struct merge_arm *arm;
-    struct err *error; /* (seeds) */
 };
 
 /* Least squares of ln y over ln t, t = from + 1 .. n. */
@@ -350,12 +343,12 @@ static double slope(const double *y, int from, int n)
     return (m * sxy - sx * sy) / (m * sxx - sx * sx);
 }
 
-static void summarise(double *row, const struct merge_found *f,
+/* curve: (slots) scratch */
+static void summarise(double *row, double *curve, const struct merge_found *f,
                       const struct merge_sim_run *run)
 {
     int n = f->slots, late = n - n / 5, point = 0;
     double best[V], cumulated = 0, own = 0, own_late = 0, late_regret = 0;
-    double *curve = calloc((size_t)n, sizeof *curve);
     merge_sim_best(&point, f->merged, run->mix);
     memcpy(best, f->merged->mean + (size_t)point * V, sizeof best);
     double fixed = 0;
@@ -363,29 +356,28 @@ static void summarise(double *row, const struct merge_found *f,
         fixed += run->mix[v] * best[v];
     for (int t = 0; t < n; t++) {
         double lost = run->ideal[t] - run->expected[t];
-        if (curve) curve[t] = cumulated += lost;
+        curve[t] = cumulated += lost;
         own += run->expected[t] / n;
         if (t < late) continue;
         late_regret += lost / (n - late);
         own_late += run->expected[t] / (n - late);
     }
     for (int p = 0; p < f->points; p++)
-        row[p] = curve ? curve[f->at[p] - 1] : (double)NAN;
+        row[p] = curve[f->at[p] - 1];
     double *c = row + f->points;
     c[MERGE_REGRET] = cumulated;
     c[MERGE_REGRET_LATE] = late_regret;
     c[MERGE_FIXED] = n * (fixed - own);
     c[MERGE_SHARE] = own_late / run->fixed_late;
-    c[MERGE_SLOPE] = curve ? slope(curve, n / 2, n) : (double)NAN;
+    c[MERGE_SLOPE] = slope(curve, n / 2, n);
     c[MERGE_LEAVES] = run->leaves;
     c[MERGE_DEPTH] = run->depth;
     c[MERGE_LEFT] = (double)run->left;
     for (int k = 0; k < V; k++)
         c[MERGE_WEIGHT + k] = run->x[k];
-    free(curve);
 }
 
-static void one_seed(void *ctx, int i)
+static int one_seed(void *ctx, int i, struct err *e)
 {
     struct crew *c = ctx;
     struct merge_found *f = c->f;
@@ -394,15 +386,17 @@ static void one_seed(void *ctx, int i)
     size_t n = (size_t)cfg.slots;
     struct merge_sim_run run = {.expected = calloc(n, sizeof(double)),
                                 .ideal = calloc(n, sizeof(double))};
+    double *curve = calloc(n, sizeof *curve);
     struct merge_field field = {f->world, f->merged, f->hinted,
                                 f->plain, f->fisher, f->regmean};
-    struct err *e = &c->error[i];
-    if (!run.expected || !run.ideal)
-        err_set(e, ERR_MEMORY, "no memory for %d slots", cfg.slots);
-    else if (!merge_sim_run(&run, &field, &cfg, e))
-        summarise(reps_row(c->arm->reps, i), f, &run);
-    free(run.expected);
+    int rc = run.expected && run.ideal && curve
+                 ? merge_sim_run(&run, &field, &cfg, e)
+                 : err_set(e, ERR_MEMORY, "no memory for %d slots", cfg.slots);
+    if (!rc) summarise(reps_row(c->arm->reps, i), curve, f, &run);
+    free(curve);
     free(run.ideal);
+    free(run.expected);
+    return rc;
 }
 
 static int run_arm(struct merge_found *f, struct merge_arm *arm, double share,
@@ -411,13 +405,8 @@ static int run_arm(struct merge_found *f, struct merge_arm *arm, double share,
     if (lab_progress(f->task, share, note)) return LAB_STOPPED;
     if (!arm->seeds) return 0;
     arm->reps = reps_new(arm->seeds, f->points + MERGE_COLUMNS, e);
-    struct crew c = {f, arm, calloc((size_t)arm->seeds, sizeof(struct err))};
-    int rc = arm->reps && c.error ? 0 : err_set(e, ERR_MEMORY, "no memory for an arm");
-    if (!rc) pool_run(arm->seeds, f->task->threads, one_seed, &c);
-    for (int i = 0; i < arm->seeds && !rc; i++)
-        if (c.error[i].code) rc = err_set(e, c.error[i].code, "%s", c.error[i].detail);
-    free(c.error);
-    return rc;
+    if (!arm->reps) return ERR_MEMORY;
+    return pool_try(arm->seeds, f->task->threads, one_seed, &(struct crew){f, arm}, e);
 }
 
 static struct merge_sim_cfg configure(const struct merge_found *f, bool drift,

@@ -71,7 +71,6 @@ static void add_rewards(double *qoe, const struct player *p, int level, int prev
 struct scaling {
     const struct merge_world *w;
     double *low, *best; /* (sessions, V) */
-    struct err *error;  /* (sessions) */
 };
 
 static void fixed_lowest(double *qoe, const struct merge_world *w, int s)
@@ -90,35 +89,31 @@ static void fixed_lowest(double *qoe, const struct merge_world *w, int s)
         qoe[v] /= chunks;
 }
 
-static void scale_session(void *ctx, int s)
+static int scale_session(void *ctx, int s, struct err *e)
 {
     struct scaling *c = ctx;
-    struct err *e = &c->error[s];
     struct emu_world world = emulated(c->w, s);
     fixed_lowest(c->low + (size_t)s * V, c->w, s);
     struct oracle *o = oracle_new(c->w->video, (long)NODES * c->w->video->chunks, e);
-    for (int v = 0; v < V && o; v++) {
+    int rc = o ? 0 : ERR_MEMORY;
+    for (int v = 0; v < V && !rc; v++) {
         struct oracle_result best;
-        if (oracle_solve(&best, o, &world, c->w->row[s], &qoe_profiles[v].qoe,
-                         FIRST_LEVEL, e))
-            break;
-        c->best[s * V + v] = best.value / (c->w->video->chunks - 1);
+        rc = oracle_solve(&best, o, &world, c->w->row[s], &qoe_profiles[v].qoe,
+                          FIRST_LEVEL, e);
+        if (!rc) c->best[s * V + v] = best.value / (c->w->video->chunks - 1);
     }
     oracle_free(o);
+    return rc;
 }
 
 int merge_world_scale(struct merge_world *w, int threads, struct err *e)
 {
     size_t n = (size_t)w->sessions;
-    struct scaling c = {w, calloc(n * V, sizeof(double)), calloc(n * V, sizeof(double)),
-                        calloc(n, sizeof(struct err))};
-    int rc = 0;
-    if (!c.low || !c.best || !c.error)
-        rc = err_set(e, ERR_MEMORY, "no memory to scale %zu sessions", n);
-    if (!rc) pool_run(w->sessions, threads, scale_session, &c);
+    struct scaling c = {w, calloc(n * V, sizeof(double)), calloc(n * V, sizeof(double))};
+    int rc = c.low && c.best
+                 ? pool_try(w->sessions, threads, scale_session, &c, e)
+                 : err_set(e, ERR_MEMORY, "no memory to scale %zu sessions", n);
     for (int s = 0; s < w->sessions && !rc; s++) {
-        const struct err *why = &c.error[s];
-        if (why->code) rc = err_field(e, why->code, why->field, "%s", why->detail);
         for (int v = 0; v < V; v++) {
             w->low[v] += c.low[s * V + v] / w->sessions;
             w->best[v] += c.best[s * V + v] / w->sessions;
@@ -126,7 +121,6 @@ int merge_world_scale(struct merge_world *w, int threads, struct err *e)
     }
     free(c.low);
     free(c.best);
-    free(c.error);
     return rc;
 }
 

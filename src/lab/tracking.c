@@ -29,8 +29,6 @@ static const double SETTLED = 50; /* time constants after which closed forms are
 struct job {
     struct tracking_sim_cfg cfg;
     struct tracking_sim out;
-    struct err e;
-    int rc;
 };
 
 struct found {
@@ -74,30 +72,23 @@ static void plan(struct found *f, const struct lab_task *t)
     }
 }
 
-struct chunk {
-    struct job *job;
-};
-
-static void run_one(void *ctx, int i)
+static int run_one(void *ctx, int i, struct err *e)
 {
-    struct job *j = ((struct chunk *)ctx)->job + i;
-    j->rc = tracking_sim_run(&j->out, &j->cfg, &j->e);
+    struct job *j = (struct job *)ctx + i;
+    return tracking_sim_run(&j->out, &j->cfg, e);
 }
 
 static int run_all(struct found *f, const struct lab_task *t, struct err *e)
 {
     for (int at = 0; at < JOBS; at += CHUNK) {
-        struct chunk c = {f->job + at};
+        struct job *chunk = f->job + at;
         int n = JOBS - at < CHUNK ? JOBS - at : CHUNK;
         char note[80];
-        snprintf(note, sizeof note, "%s, eta %.3g", tracking_sim_word(c.job->cfg.drift),
-                 c.job->cfg.eta);
+        snprintf(note, sizeof note, "%s, eta %.3g", tracking_sim_word(chunk->cfg.drift),
+                 chunk->cfg.eta);
         if (lab_progress(t, (double)at / JOBS, note)) return LAB_STOPPED;
-        pool_run(n, t->threads, run_one, &c);
-        for (int i = 0; i < n; i++)
-            if (c.job[i].rc)
-                return err_field(e, c.job[i].rc, c.job[i].e.field, "%s",
-                                 c.job[i].e.detail);
+        int rc = pool_try(n, t->threads, run_one, chunk, e);
+        if (rc) return rc;
     }
     return 0;
 }

@@ -93,6 +93,95 @@ START_TEST(subnormals_are_zero_in_every_thread)
 }
 END_TEST
 
+/* Items of which some fail; who was asked is kept. */
+struct risky {
+    int calls[N];
+    int fails[3]; /* these; -1: none */
+    pthread_barrier_t *meet;
+};
+
+static int risk(void *ctx, int i, struct err *e)
+{
+    struct risky *r = ctx;
+    r->calls[i]++;
+    if (r->meet) pthread_barrier_wait(r->meet);
+    for (int k = 0; k < 3; k++)
+        if (i == r->fails[k])
+            return err_field(e, ERR_RANGE - i, "item", "number %d does not work", i);
+    return 0;
+}
+
+START_TEST(items_that_succeed_say_nothing)
+{
+    struct risky r = {.fails = {-1, -1, -1}};
+    struct err e = {0};
+    ck_assert_int_eq(pool_try(N, _i, risk, &r, &e), 0);
+    ck_assert_int_eq(e.code, 0);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(r.calls[i], 1);
+    ck_assert_int_eq(pool_try(0, _i, risk, &r, &e), 0);
+}
+END_TEST
+
+START_TEST(the_lowest_failing_item_is_told_whatever_the_threads_do)
+{
+    struct risky r = {.fails = {700, 20, 21}};
+    struct err e = {0};
+    ck_assert_int_eq(pool_try(N, _i, risk, &r, &e), ERR_RANGE - 20);
+    ck_assert_int_eq(e.code, ERR_RANGE - 20);
+    ck_assert_str_eq(e.field, "item");
+    ck_assert_str_eq(e.detail, "number 20 does not work");
+    /* all below it were done, and nothing twice */
+    for (int i = 0; i < N; i++)
+        ck_assert_int_le(r.calls[i], 1);
+    for (int i = 0; i <= 20; i++)
+        ck_assert_int_eq(r.calls[i], 1);
+}
+END_TEST
+
+START_TEST(nothing_begins_above_an_item_that_failed)
+{
+    struct risky r = {.fails = {20, 30, -1}};
+    struct err e = {0};
+    ck_assert_int_eq(pool_try(N, 1, risk, &r, &e), ERR_RANGE - 20);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(r.calls[i], i <= 20);
+}
+END_TEST
+
+/* Both fail at the same time: each has begun before either has ended. */
+START_TEST(of_two_that_fail_together_the_lower_is_told)
+{
+    pthread_barrier_t b;
+    pthread_barrier_init(&b, NULL, 2);
+    struct risky r = {.fails = {1, 0, -1}, .meet = &b};
+    struct err e = {0};
+    ck_assert_int_eq(pool_try(2, 2, risk, &r, &e), ERR_RANGE);
+    ck_assert_str_eq(e.detail, "number 0 does not work");
+    pthread_barrier_destroy(&b);
+}
+END_TEST
+
+static int wordless(void *ctx, int i, struct err *e)
+{
+    (void)ctx;
+    (void)e;
+    return i == 3 ? 7 : 0;
+}
+
+START_TEST(a_code_needs_no_words_and_an_earlier_failure_keeps_its_own)
+{
+    struct err e = {0};
+    ck_assert_int_eq(pool_try(9, 2, wordless, NULL, &e), 7);
+    ck_assert_int_eq(e.code, 0);
+    err_set(&e, ERR_IO, "before");
+    struct risky r = {.fails = {0, -1, -1}};
+    ck_assert_int_eq(pool_try(1, 1, risk, &r, &e), ERR_RANGE);
+    ck_assert_str_eq(e.detail, "before");
+    ck_assert_int_eq(pool_try(1, 1, risk, &r, NULL), ERR_RANGE);
+}
+END_TEST
+
 START_TEST(there_is_a_processor)
 {
     ck_assert_int_ge(pool_cpus(), 1);
@@ -109,6 +198,11 @@ Suite *suite_base_pool(void)
     tcase_add_test(t, nothing_to_do);
     tcase_add_test(t, two_threads_are_two);
     tcase_add_loop_test(t, subnormals_are_zero_in_every_thread, 1, 4);
+    tcase_add_loop_test(t, items_that_succeed_say_nothing, 1, 4);
+    tcase_add_loop_test(t, the_lowest_failing_item_is_told_whatever_the_threads_do, 1, 9);
+    tcase_add_test(t, nothing_begins_above_an_item_that_failed);
+    tcase_add_test(t, of_two_that_fail_together_the_lower_is_told);
+    tcase_add_test(t, a_code_needs_no_words_and_an_earlier_failure_keeps_its_own);
     tcase_add_test(t, there_is_a_processor);
     suite_add_tcase(s, t);
     return s;
