@@ -15,6 +15,7 @@
 #define SERVE_SERVICE_H
 
 #include "abr/view.h"
+#include "base/entropy.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "moe/norga.h"
@@ -30,6 +31,18 @@
 #define SERVICE_CONTENT 128
 #define SERVICE_GROWN 16 /* grown profiles */
 
+struct bus;
+struct store;
+
+/* What the service is put together from; all NULL = what the daemon runs on. */
+struct service_parts {
+    /* as store_sqlite_open and bus_local_init do: 0, or a code and nothing to free */
+    int (*store)(struct store *out, void *ctx, const char *path, struct err *e);
+    int (*bus)(struct bus *out, void *ctx, struct err *e);
+    void *ctx;
+    struct entropy entropy; /* of ids and keys */
+};
+
 struct service_cfg {
     const char *data_dir;    /* NULL: nothing is stored (tests, emulate in process) */
     const char *policy_path; /* start weights unless data_dir holds a newer checkpoint */
@@ -42,6 +55,7 @@ struct service_cfg {
     double retention_s;  /* stored sessions older than this are deleted; 0 = keep */
     double checkpoint_s; /* 60 */
     double flush_s;      /* .1: the store commits at most this late */
+    int store_queue;     /* 32768: records that wait for the store at most */
     struct online_cfg online;
     int grow_max;               /* 8: grown profiles at most, 0 .. SERVICE_GROWN */
     int grow_experts;           /* 2: new experts of each */
@@ -49,6 +63,7 @@ struct service_cfg {
     struct untagged_cfg untagged;
     double (*clock)(void *ctx); /* seconds since the epoch; NULL = CLOCK_REALTIME */
     void *clock_ctx;
+    struct service_parts parts;
     const struct log *log; /* what goes on behind the answers; NULL = silent */
 };
 
@@ -270,13 +285,18 @@ struct service_stats {
 };
 void service_stats(struct service_stats *out, struct service *s);
 
-/* Runs the learner once if a batch is ready: what its thread does; 1 = new weights. For
- * callers that have cfg.learn_inline semantics (emulate, tests). */
-int service_learn(struct service *s, struct err *e);
-/* Expires idle sessions and does periodic work; called once a second by a thread. */
-void service_tick(struct service *s);
-/* Starts learner, store and tick threads; without it the caller drives learn and tick. */
+/* Starts learner, store and tick threads. A caller that does not (emulate, tests) takes their turns
+ * itself, in any order: */
 int service_start_threads(struct service *s, struct err *e)
     __attribute__((warn_unused_result));
+/* Learner: takes what the bus has, learns if a batch is ready, and writes a checkpoint when one is
+ * due; 1 = new weights. Does nothing while its thread runs. */
+int service_learn(struct service *s, struct err *e);
+/* Store: what waits for it is durable when this returns 0. */
+int service_commit(struct service *s, struct err *e) __attribute__((warn_unused_result));
+/* Clock: expires idle sessions, ends the slot of untagged viewers, prunes. Once a second. */
+void service_periodic(struct service *s);
+/* service_periodic and service_commit, whose failure is logged. */
+void service_tick(struct service *s);
 
 #endif

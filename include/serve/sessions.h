@@ -16,6 +16,7 @@
 #ifndef SERVE_SESSIONS_H
 #define SERVE_SESSIONS_H
 
+#include "base/entropy.h"
 #include "serve/track.h"
 
 struct sessions;
@@ -24,6 +25,7 @@ struct sessions_cfg {
     int max;   /* live sessions */
     int keep;  /* steps per session: TRACK_KEEP, or TRACK_MEMORY without a store */
     int spare; /* steps for open trajectories and long histories */
+    struct entropy entropy; /* of ids */
 };
 
 struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e);

@@ -1,12 +1,9 @@
-/* The service as a whole: start, state from the store, threads, drain, what is seen. */
+/* The service as a whole: start, state from the store, periodic work, drain. */
 #include "service_priv.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "rl/ckpt.h"
@@ -15,8 +12,8 @@
 #include "serve/store_sqlite.h"
 
 enum {
-    BUS_SLOTS = 1024,     /* trajectories waiting for the learner */
-    STORE_QUEUE = 32768,  /* records waiting for the store */
+    BUS_SLOTS = 1024, /* trajectories waiting for the learner */
+    QUEUE_MIN = 16 * SERVICE_RECORDS,
     SPARE_STEPS = 262144, /* most steps for open trajectories */
     MEMORY_STEPS = 1048576,
 };
@@ -32,6 +29,7 @@ struct service_cfg service_cfg_default(void)
                                 .retention_s = 30 * 86400.0,
                                 .checkpoint_s = 60,
                                 .flush_s = .1,
+                                .store_queue = 32768,
                                 .grow_max = 8,
                                 .grow_experts = 2,
                                 .grow_gate = NORGA_TANH,
@@ -53,6 +51,7 @@ static int check_cfg(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(c->retention_s, 0, 1e10, "retention_s", e);
     if (!rc) rc = check_number(c->checkpoint_s, .1, 1e7, "checkpoint_s", e);
     if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
+    if (!rc) rc = check_number(c->store_queue, QUEUE_MIN, 1 << 24, "store_queue", e);
     if (!rc) rc = check_number(c->grow_max, 0, SERVICE_GROWN, "grow_max", e);
     if (!rc) rc = check_number(c->grow_experts, 1, NORGA_EXPERTS_MAX, "grow_experts", e);
     const struct online_cfg *o = &c->online;
@@ -83,10 +82,19 @@ static int open_store(struct service *s, struct err *e)
     if (s->folder.lock < 0) return 0;
     struct store store;
     struct store_sqlite_cfg cfg = {.path = s->folder.db};
-    int rc = store_sqlite_open(&store, &cfg, e);
+    const struct service_parts *parts = &s->cfg.parts;
+    int rc = parts->store ? parts->store(&store, parts->ctx, cfg.path, e)
+                          : store_sqlite_open(&store, &cfg, e);
     if (rc) return rc;
-    s->writer = writer_new(&store, STORE_QUEUE, s->cfg.flush_s, e);
+    s->writer = writer_new(&store, s->cfg.store_queue, s->cfg.flush_s, e);
     return s->writer ? 0 : ERR_MEMORY;
+}
+
+static int open_bus(struct service *s, struct err *e)
+{
+    const struct service_parts *parts = &s->cfg.parts;
+    return parts->bus ? parts->bus(&s->bus, parts->ctx, e)
+                      : bus_local_init(&s->bus, BUS_SLOTS, e);
 }
 
 /* Versions never go back: the same weights keep theirs, others get the next one. */
@@ -164,7 +172,7 @@ static int open_policy(struct service *s, struct err *e)
     rc = 0;
     if (!s->cfg.learn) goto out;
 
-    rc = bus_local_init(&s->bus, BUS_SLOTS, e);
+    rc = open_bus(s, e);
     if (rc) goto out;
     s->learner = learner_new(&lc, p, state, state_n, &fresh, s->snap, &s->bus, e);
     if (!s->learner) rc = ERR_MEMORY;
@@ -210,7 +218,8 @@ static struct sessions *make_sessions(const struct service_cfg *c, bool stored,
                                       struct err *e)
 {
     struct sessions_cfg sc = {.max = c->max_sessions,
-                              .keep = stored ? TRACK_KEEP : TRACK_MEMORY};
+                              .keep = stored ? TRACK_KEEP : TRACK_MEMORY,
+                              .entropy = c->parts.entropy};
     double spare = stored ? c->explore_share * c->max_sessions * TRAJ_STEPS / 2
                           : 64.0 * c->max_sessions;
     double most = stored ? SPARE_STEPS : MEMORY_STEPS;
@@ -332,7 +341,7 @@ int service_restore(struct service *s, struct err *e)
 /* ---- learning, periodic work ---- */
 
 /* One turn of the learner; a rolled-back update is logged and told, nothing else happens. */
-static int turn(struct service *s, double wait_s, struct err *e)
+int service_turn(struct service *s, double wait_s, struct err *e)
 {
     struct err why = {0};
     int rc = learner_turn(s->learner, wait_s, service_now(s), &why);
@@ -362,7 +371,7 @@ void service_checkpoint(struct service *s, bool now)
 int service_learn(struct service *s, struct err *e)
 {
     if (!s->learner || s->threads) return 0;
-    int rc = turn(s, 0, e);
+    int rc = service_turn(s, 0, e);
     service_checkpoint(s, false);
     return rc;
 }
@@ -401,7 +410,7 @@ static void prune(struct service *s, double now)
     writer_put(s->writer, &r, 1, 1);
 }
 
-void service_tick(struct service *s)
+void service_periodic(struct service *s)
 {
     if (atomic_flag_test_and_set(&s->ticking)) return;
     double now = service_now(s);
@@ -409,111 +418,19 @@ void service_tick(struct service *s)
     turn_slot(s, now);
     prune(s, now);
     if (!s->learner) grown_sweep(s->grown);
-    if (s->writer && !s->threads) {
-        struct err why = {0};
-        if (writer_flush(s->writer, &why)) log_err(s->cfg.log, LOG_ERROR, "store", &why);
-    }
     atomic_flag_clear(&s->ticking);
 }
 
-/* ---- threads ---- */
-
-static bool stopping(struct service *s)
+int service_commit(struct service *s, struct err *e)
 {
-    pthread_mutex_lock(&s->lock);
-    bool stop = s->stopping;
-    pthread_mutex_unlock(&s->lock);
-    return stop;
+    return s->writer ? writer_flush(s->writer, e) : 0;
 }
 
-static void *learner_main(void *ctx)
+void service_tick(struct service *s)
 {
-    struct service *s = ctx;
-    while (!stopping(s)) {
-        (void)!turn(s, .5, NULL);
-        service_checkpoint(s, false);
-    }
-    return NULL;
-}
-
-static void *writer_main(void *ctx)
-{
-    struct service *s = ctx;
-    writer_run(s->writer);
-    return NULL;
-}
-
-static void *tick_main(void *ctx)
-{
-    struct service *s = ctx;
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    pthread_mutex_lock(&s->lock);
-    while (!s->stopping) {
-        at.tv_sec++;
-        int rc = 0;
-        while (!s->stopping && rc != ETIMEDOUT)
-            rc = pthread_cond_timedwait(&s->stop, &s->lock, &at);
-        if (s->stopping) break;
-        pthread_mutex_unlock(&s->lock);
-        service_tick(s);
-        pthread_mutex_lock(&s->lock);
-    }
-    pthread_mutex_unlock(&s->lock);
-    return NULL;
-}
-
-static int start(pthread_t *thread, void *(*fn)(void *), struct service *s,
-                 const char *what, struct err *e)
-{
-    int rc = pthread_create(thread, NULL, fn, s);
-    if (rc) return err_set(e, ERR_IO, "no thread for the %s: %s", what, strerror(rc));
-    pthread_setname_np(*thread, what); /* what ps and top show */
-    return 0;
-}
-
-int service_start_threads(struct service *s, struct err *e)
-{
-    assert(!s->threads);
-    int rc = start(&s->tick_thread, tick_main, s, "clock", e);
-    if (rc) return rc;
-    s->threads = true;
-    if (s->writer) rc = start(&s->writer_thread, writer_main, s, "store", e);
-    bool writing = s->writer && !rc;
-    if (s->learner && !rc) rc = start(&s->learner_thread, learner_main, s, "learner", e);
-    if (!rc) return 0;
-
-    pthread_mutex_lock(&s->lock);
-    s->stopping = true;
-    pthread_cond_broadcast(&s->stop);
-    pthread_mutex_unlock(&s->lock);
-    if (writing) {
-        writer_stop(s->writer);
-        pthread_join(s->writer_thread, NULL);
-    }
-    pthread_join(s->tick_thread, NULL);
-    s->threads = false;
-    return rc;
-}
-
-void service_stop_threads(struct service *s)
-{
-    if (!s->threads) return;
-    pthread_mutex_lock(&s->lock);
-    s->stopping = true;
-    pthread_cond_broadcast(&s->stop);
-    pthread_mutex_unlock(&s->lock);
-
-    pthread_join(s->tick_thread, NULL);
-    if (s->learner) {
-        s->bus.wake(s->bus.self);
-        pthread_join(s->learner_thread, NULL);
-    }
-    if (s->writer) {
-        writer_stop(s->writer);
-        pthread_join(s->writer_thread, NULL);
-    }
-    s->threads = false;
+    service_periodic(s);
+    struct err why = {0};
+    if (service_commit(s, &why)) log_err(s->cfg.log, LOG_ERROR, "store", &why);
 }
 
 /* ---- end ---- */
@@ -525,7 +442,7 @@ int service_drain(struct service *s, struct err *e)
     service_checkpoint(s, true);
     struct err why = {0};
     if (untagged_save(s->untagged, &why)) log_err(s->cfg.log, LOG_ERROR, "slot", &why);
-    return s->writer ? writer_flush(s->writer, e) : 0;
+    return service_commit(s, e);
 }
 
 void service_free(struct service *s)

@@ -74,6 +74,8 @@ void service_store_version(struct service *s);
 /* Takes stored profiles and live sessions in. */
 int service_restore(struct service *s, struct err *e) __attribute__((warn_unused_result));
 
+/* One turn of the learner, as learner_turn; what it gave is stored and logged. */
+int service_turn(struct service *s, double wait_s, struct err *e);
 /* A checkpoint when one is due. For whoever takes the learner's turns. */
 void service_checkpoint(struct service *s, bool now);
 

@@ -1,11 +1,9 @@
 /* Sessions, decisions and rewards: the requests of a viewer. */
 #include "service_priv.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "serve/limits.h"
 
@@ -106,13 +104,6 @@ static double draw(const struct service *s, bool explores, uint64_t key, int chu
     return explores ? decide_draw(s->cfg.seed, key, chunk) : -1;
 }
 
-static int draw_key(uint64_t *key, struct err *e)
-{
-    while (getrandom(key, sizeof *key, 0) != sizeof *key)
-        if (errno != EINTR) return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
-    return 0;
-}
-
 /* The session as understood: its profile looked up, its key drawn, its share decided. */
 static int make_row(struct track_row *row, struct service_worker *w,
                     const struct session_open *in, struct err *e)
@@ -152,7 +143,8 @@ static int make_row(struct track_row *row, struct service_worker *w,
         if (!row->hinted) (void)untagged_hint(&row->qoe, s->untagged, w->desk);
     }
     row->tag = service_tag(s, row);
-    if (!in->has_key) rc = draw_key(&row->key, e);
+    if (!in->has_key)
+        rc = entropy_draw(&s->cfg.parts.entropy, &row->key, sizeof row->key, e);
     /* whose wishes are not known teaches nobody how to fulfil them */
     row->explores =
         row->hinted && decide_explores(s->cfg.seed, row->key, s->cfg.explore_share);

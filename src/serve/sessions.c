@@ -1,12 +1,10 @@
 #include "serve/sessions.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/table.h"
 
@@ -32,6 +30,7 @@ struct shard {
 
 struct sessions {
     int max, n_shards;
+    struct entropy entropy;
     atomic_int live; /* over all shards */
     struct shard *shard;
 };
@@ -65,16 +64,6 @@ bool sessions_id_parse(uint8_t out[TRACK_ID], const char *text)
         out[i] = (uint8_t)(hi << 4 | lo);
     }
     return text[2 * TRACK_ID] == '\0';
-}
-
-static int draw_random(void *out, size_t size, struct err *e)
-{
-    ssize_t n;
-    do
-        n = getrandom(out, size, 0);
-    while (n < 0 && errno == EINTR);
-    if (n != (ssize_t)size) return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
-    return 0;
 }
 
 static struct shard *shard_of(struct sessions *s, const uint8_t *id)
@@ -218,7 +207,7 @@ int sessions_open(struct answer *first, struct sessions *s, struct track_row *ro
     if (atomic_fetch_add(&s->live, 1) < s->max) {
         /* ids fall unevenly: a full shard does not mean a full house */
         for (int tries = 0; rc == ERR_FULL && tries < 16; tries++) {
-            rc = draw_random(row->id, TRACK_ID, e);
+            rc = entropy_draw(&s->entropy, row->id, TRACK_ID, e);
             if (rc) break;
             rc = try_open(first, s, row, q, v, c, NULL);
         }
@@ -400,13 +389,14 @@ int sessions_restore(struct sessions *s, const struct track_row *row,
 
 /* ---- life ---- */
 
-static int shard_init(struct shard *h, int cap, int steps, int keep, struct err *e)
+static int shard_init(struct shard *h, int cap, int steps, const struct sessions_cfg *cfg,
+                      struct err *e)
 {
     uint64_t seed;
-    int rc = draw_random(&seed, sizeof seed, e);
+    int rc = entropy_draw(&cfg->entropy, &seed, sizeof seed, e);
     if (rc) return rc;
     h->table = table_new(cap, TRACK_ID, sizeof(struct entry), seed, e);
-    return h->table ? track_steps_init(&h->steps, steps, keep, e) : ERR_MEMORY;
+    return h->table ? track_steps_init(&h->steps, steps, cfg->keep, e) : ERR_MEMORY;
 }
 
 struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e)
@@ -418,6 +408,7 @@ struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e)
         return NULL;
     }
     s->max = cfg->max;
+    s->entropy = cfg->entropy;
     s->n_shards = 1;
     while (s->n_shards < SHARDS_MAX && s->n_shards * SESSIONS_PER_SHARD < cfg->max)
         s->n_shards *= 2;
@@ -436,7 +427,7 @@ struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e)
     int each = cfg->keep < TRACK_KEEP ? cfg->keep : TRACK_KEEP;
     int steps = cap * each + cfg->spare / s->n_shards + 1;
     for (int i = 0; i < s->n_shards; i++)
-        if (shard_init(&s->shard[i], cap, steps, cfg->keep, e)) {
+        if (shard_init(&s->shard[i], cap, steps, cfg, e)) {
             sessions_free(s);
             return NULL;
         }

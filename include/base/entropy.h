@@ -1,0 +1,23 @@
+/* entropy.h - random bytes that nobody can foretell, or those that a test gives.
+ *
+ * For ids and keys. What has to be repeatable by itself draws from rng.h.
+ *
+ * Errors: ERR_IO when the system gives none. Threads: getrandom(2) may be asked by any; a
+ * source of the caller's says itself. */
+#ifndef BASE_ENTROPY_H
+#define BASE_ENTROPY_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+struct entropy {
+    int (*draw)(void *ctx, void *out, size_t n, struct err *e); /* NULL: getrandom(2) */
+    void *ctx;
+};
+
+/* n <= 256 bytes. */
+int entropy_draw(const struct entropy *from, void *out, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,105 @@
+/* What runs beside the requests: learner, store and clock, a thread each. */
+#include "service_priv.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+static bool stopping(struct service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool stop = s->stopping;
+    pthread_mutex_unlock(&s->lock);
+    return stop;
+}
+
+static void *learner_main(void *ctx)
+{
+    struct service *s = ctx;
+    while (!stopping(s)) {
+        (void)!service_turn(s, .5, NULL);
+        service_checkpoint(s, false);
+    }
+    return NULL;
+}
+
+static void *writer_main(void *ctx)
+{
+    struct service *s = ctx;
+    writer_run(s->writer);
+    return NULL;
+}
+
+static void *tick_main(void *ctx)
+{
+    struct service *s = ctx;
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    pthread_mutex_lock(&s->lock);
+    while (!s->stopping) {
+        at.tv_sec++;
+        int rc = 0;
+        while (!s->stopping && rc != ETIMEDOUT)
+            rc = pthread_cond_timedwait(&s->stop, &s->lock, &at);
+        if (s->stopping) break;
+        pthread_mutex_unlock(&s->lock);
+        service_periodic(s);
+        pthread_mutex_lock(&s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static int start(pthread_t *thread, void *(*fn)(void *), struct service *s,
+                 const char *what, struct err *e)
+{
+    int rc = pthread_create(thread, NULL, fn, s);
+    if (rc) return err_set(e, ERR_IO, "no thread for the %s: %s", what, strerror(rc));
+    pthread_setname_np(*thread, what); /* what ps and top show */
+    return 0;
+}
+
+int service_start_threads(struct service *s, struct err *e)
+{
+    assert(!s->threads);
+    int rc = start(&s->tick_thread, tick_main, s, "clock", e);
+    if (rc) return rc;
+    s->threads = true;
+    if (s->writer) rc = start(&s->writer_thread, writer_main, s, "store", e);
+    bool writing = s->writer && !rc;
+    if (s->learner && !rc) rc = start(&s->learner_thread, learner_main, s, "learner", e);
+    if (!rc) return 0;
+
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    pthread_cond_broadcast(&s->stop);
+    pthread_mutex_unlock(&s->lock);
+    if (writing) {
+        writer_stop(s->writer);
+        pthread_join(s->writer_thread, NULL);
+    }
+    pthread_join(s->tick_thread, NULL);
+    s->threads = false;
+    return rc;
+}
+
+void service_stop_threads(struct service *s)
+{
+    if (!s->threads) return;
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    pthread_cond_broadcast(&s->stop);
+    pthread_mutex_unlock(&s->lock);
+
+    pthread_join(s->tick_thread, NULL);
+    if (s->learner) {
+        s->bus.wake(s->bus.self);
+        pthread_join(s->learner_thread, NULL);
+    }
+    if (s->writer) {
+        writer_stop(s->writer);
+        pthread_join(s->writer_thread, NULL);
+    }
+    s->threads = false;
+}
