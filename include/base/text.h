@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define TEXT_CHECK __attribute__((warn_unused_result))
 
@@ -49,6 +50,9 @@ int text_utf8(const char *s);
 /* Copies s for people and JSON to read: bytes that are not printable UTF-8 become '?', and
  * what does not fit is cut between characters. */
 void text_clean(char *out, size_t size, const char *s);
+
+/* One field of a line of comma-separated values, quoted where it has to be (RFC 4180). */
+void text_put_csv(FILE *f, const char *s);
 
 /* "a/b/c", "c" and "a/b/c/" all give "c"; what does not fit is cut. */
 void text_last_component(char *out, size_t size, const char *path);

@@ -31,6 +31,7 @@
 #include "base/err.h"
 #include "lab/exact.h"
 #include "lab/router.h"
+#include "lab/servers.h"
 
 enum edge_rule { EDGE_STOP, EDGE_ON, EDGE_NEAREST, EDGE_POWERFUL };
 
@@ -82,6 +83,11 @@ struct exact_norms edge_sim_norms(const struct task_pool *p, const struct task_c
 
 /* "gate that stops", ... */
 const char *edge_sim_rule(enum edge_rule rule);
+
+/* Who of the idle servers gets the task with gate scores h; -1 when nobody is idle. r: the gate's
+ * noise. */
+int edge_sim_choose(enum edge_rule rule, const struct router *gate, const double *h,
+                    const struct servers *s, const struct servers_task *k, struct rng *r);
 
 /* The pool of a repetition; the same for every rule and M. */
 void edge_sim_pool(struct task_pool *p, const struct edge_sim_cfg *c, uint64_t seed,

@@ -27,7 +27,6 @@
 
 #include "lab/digits.h"
 #include "lab/router.h"
-#include "lab/tally.h"
 
 enum forgetting_images_series {
     FORGETTING_IMAGES_FORGOT,

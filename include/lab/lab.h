@@ -74,6 +74,9 @@ struct lab_task {
     /* The path of a file that comes with the program or was fetched for it ("traces"). */
     int (*find)(void *ctx, char out[LAB_PATH], const char *rel, struct err *e);
     void *ctx;
+
+    double from,
+        to; /* what runs now is this part of the whole (lab_part); both 0: all of it */
 };
 
 /* The value of the option of that name, which the lab has. */
@@ -82,6 +85,8 @@ int64_t lab_int(const struct lab_task *t, const char *name);
 double lab_real(const struct lab_task *t, const char *name);
 const char *lab_text(const struct lab_task *t, const char *name);
 
+/* From here on shares are of that part, so that a lab of several parts goes forward only. */
+void lab_part(struct lab_task *t, double from, double to);
 /* False when there is no callback. */
 bool lab_progress(const struct lab_task *t, double share, const char *note);
 

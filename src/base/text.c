@@ -237,6 +237,20 @@ void text_clean(char *out, size_t size, const char *s)
     out[n] = '\0';
 }
 
+void text_put_csv(FILE *f, const char *s)
+{
+    if (!strpbrk(s, ",\"\r\n")) {
+        fputs(s, f);
+        return;
+    }
+    fputc('"', f);
+    for (; *s; s++) {
+        if (*s == '"') fputc('"', f);
+        fputc(*s, f);
+    }
+    fputc('"', f);
+}
+
 void text_last_component(char *out, size_t size, const char *path)
 {
     size_t end = strlen(path);

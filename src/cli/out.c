@@ -166,24 +166,10 @@ static void print_table(struct out *o, FILE *f)
         print_cell(f, cell(buf, row, &o->column[k]), &o->column[k], k == o->columns - 1);
 }
 
-static void csv_text(FILE *f, const char *s)
-{
-    if (!strpbrk(s, ",\"\r\n")) {
-        fputs(s, f);
-        return;
-    }
-    fputc('"', f);
-    for (; *s; s++) {
-        if (*s == '"') fputc('"', f);
-        fputc(*s, f);
-    }
-    fputc('"', f);
-}
-
 static void print_csv(const struct out *o, FILE *f)
 {
     for (int k = 0; k < o->columns; k++) {
-        csv_text(f, o->column[k].name);
+        text_put_csv(f, o->column[k].name);
         fputc(k < o->columns - 1 ? ',' : '\n', f);
     }
     size_t i;
@@ -191,7 +177,7 @@ static void print_csv(const struct out *o, FILE *f)
     json_array_foreach(o->rows, i, row) for (int k = 0; k < o->columns; k++)
     {
         const json_t *v = json_object_get(row, o->column[k].name);
-        if (json_is_string(v)) csv_text(f, json_string_value(v));
+        if (json_is_string(v)) text_put_csv(f, json_string_value(v));
         if (json_is_integer(v)) fprintf(f, "%lld", (long long)json_integer_value(v));
         if (json_is_real(v)) fprintf(f, "%.12g", json_real_value(v));
         fputc(k < o->columns - 1 ? ',' : '\n', f);

@@ -1,7 +1,6 @@
 #include "lab/edge_images.h"
 
-#include "lab/servers.h"
-#include "lab/tally.h"
+#include "lab/image_experts.h"
 
 #include <assert.h>
 #include <math.h>
@@ -34,19 +33,13 @@ struct sim {
     const struct edge_images_cfg *cfg;
     uint64_t seed;
     int repetition, t1;
-    struct digits *digits;
-    float *experts; /* (experts, digits_expert) */
+    struct image_experts *experts;
     double *theta;
     struct router gate;
     struct servers servers;
-    struct tally tally;
     struct work work[LEDGER_EXPERTS];
     double h[LEDGER_EXPERTS]; /* scores of the last routed task */
     int set[LEDGER_EXPERTS];
-
-    /* measured errors (tasks, experts), and whether the expert changed since */
-    double error[TALLY_TASKS * LEDGER_EXPERTS];
-    bool stale[TALLY_TASKS * LEDGER_EXPERTS];
 
     /* since the last point */
     int routed, ready, home, special, learned;
@@ -58,28 +51,18 @@ static bool gated(const struct sim *s)
     return s->cfg->rule == EDGE_STOP || s->cfg->rule == EDGE_ON;
 }
 
-static float *expert(const struct sim *s, int m)
-{
-    return s->experts + (size_t)m * digits_expert(s->digits);
-}
-
 static int start(struct sim *s, const struct edge_images_cfg *c,
                  const struct digits_set *set, struct err *e)
 {
     struct rng r;
     stream(&r, s->seed, s->repetition, TASKS);
-    s->digits = digits_new(set, &c->digits, &r, e);
-    if (!s->digits) return ERR_MEMORY;
-    size_t m = (size_t)c->experts;
-    int pixels = digits_pixels(s->digits);
-    s->experts = calloc(m * digits_expert(s->digits), sizeof *s->experts);
-    s->theta = calloc(m * (size_t)pixels, sizeof *s->theta);
-    if (!s->experts || !s->theta)
-        return err_set(e, ERR_MEMORY, "no memory for %d experts", c->experts);
-    for (int k = 0; k < c->experts; k++)
-        digits_start(expert(s, k), s->digits);
+    s->experts = image_experts_new(set, &c->digits, c->experts, &r, e);
+    if (!s->experts) return ERR_MEMORY;
+    int pixels = digits_pixels(s->experts->digits);
+    s->theta = calloc((size_t)c->experts * (size_t)pixels, sizeof *s->theta);
+    if (!s->theta) return err_set(e, ERR_MEMORY, "no memory for a gate");
 
-    double sigma0 = digits_sigma0(s->digits);
+    double sigma0 = digits_sigma0(s->experts->digits);
     router_init(&s->gate,
                 &(struct router_cfg){.experts = c->experts,
                                      .d = pixels,
@@ -88,7 +71,6 @@ static int start(struct sim *s, const struct edge_images_cfg *c,
                 s->theta);
     stream(&r, s->seed, s->repetition, SERVERS);
     servers_init(&s->servers, c->experts, &r);
-    tally_init(&s->tally, c->digits.tasks, c->experts);
     struct edge_sim_cfg theory = edge_images_theory(c);
     s->t1 = edge_sim_t1(&theory);
     return 0;
@@ -96,18 +78,8 @@ static int start(struct sim *s, const struct edge_images_cfg *c,
 
 static void stop(struct sim *s)
 {
-    digits_free(s->digits);
-    free(s->experts);
+    image_experts_free(s->experts);
     free(s->theta);
-}
-
-/* of expert m on task n, measured again only when the expert has learned since */
-static double error_of(struct sim *s, int n, int m)
-{
-    int at = n * s->cfg->experts + m;
-    if (s->stale[at]) s->error[at] = digits_error(expert(s, m), s->digits, n);
-    s->stale[at] = false;
-    return s->error[at];
 }
 
 /* ---- one task */
@@ -117,28 +89,8 @@ static void draw(struct work *k, struct rng *r, const struct sim *s, int t)
     stream(r, s->seed, s->repetition, FIRST_TASK + t);
     int n = (int)rng_below(r, (uint32_t)s->cfg->digits.tasks);
     servers_arrive(&k->delays, &s->servers, r);
-    digits_draw(&k->round, s->digits, n, r);
+    digits_draw(&k->round, s->experts->digits, n, r);
     router_scores(k->h, &s->gate, k->round.x);
-}
-
-static int choose(const struct sim *s, const struct work *k, struct rng *r)
-{
-    switch (s->cfg->rule) {
-    case EDGE_NEAREST:
-        return servers_nearest(&s->servers, &k->delays);
-    case EDGE_POWERFUL:
-        return servers_powerful(&s->servers, &k->delays);
-    default:
-        return router_pick(&s->gate, k->h, s->servers.idle, r);
-    }
-}
-
-static int habit(const struct sim *s, int m)
-{
-    int best = 0;
-    for (int n = 1; n < s->tally.tasks; n++)
-        if (s->tally.learned[n][m] > s->tally.learned[best][m]) best = n;
-    return best;
 }
 
 /* counts whether the task found its specialist, and got it */
@@ -146,14 +98,14 @@ static void count(struct sim *s, int n, int m)
 {
     bool ready = false;
     for (int i = 0; i < s->cfg->experts; i++) {
-        s->set[i] = router_specialty(&s->gate, i, digits_signal(s->digits),
-                                     s->tally.tasks, s->gate.cfg.d);
+        s->set[i] = router_specialty(&s->gate, i, digits_signal(s->experts->digits),
+                                     s->cfg->digits.tasks, s->gate.cfg.d);
         ready = ready || (s->servers.idle[i] && s->set[i] == n);
     }
     s->routed++;
     s->ready += ready;
     s->home += s->set[m] == n;
-    s->special += habit(s, m) == n;
+    s->special += image_experts_habit(s->experts, m) == n;
 }
 
 static void route(struct sim *s, int t)
@@ -162,7 +114,7 @@ static void route(struct sim *s, int t)
         struct work k;
         struct rng r;
         draw(&k, &r, s, s->servers.next);
-        int m = choose(s, &k, &r);
+        int m = edge_sim_choose(s->cfg->rule, &s->gate, k.h, &s->servers, &k.delays, &r);
         count(s, k.round.task, m);
         servers_start(&s->servers, m, &k.delays, t);
         s->work[m] = k;
@@ -173,11 +125,7 @@ static void route(struct sim *s, int t)
 static void learn(struct sim *s, int m, bool step)
 {
     const struct work *k = &s->work[m];
-    int n = k->round.task;
-    double moved = digits_learn(expert(s, m), s->digits, &k->round);
-    for (int i = 0; i < s->tally.tasks; i++)
-        s->stale[i * s->cfg->experts + m] = true;
-    tally_add(&s->tally, n, m, 0); /* only F asks what was known at once */
+    double moved = image_experts_learn(s->experts, m, &k->round, false);
     router_count(&s->gate, m);
     if (step) router_step(&s->gate, k->h, k->round.x, m, moved);
     s->learned++;
@@ -194,15 +142,6 @@ static void finish(struct sim *s, int t)
 
 /* ---- what is measured */
 
-static double error(struct sim *s)
-{
-    if (!s->tally.rounds) return (double)NAN;
-    for (int n = 0; n < s->tally.tasks; n++)
-        for (int m = 0; m < s->cfg->experts; m++)
-            if (s->tally.learned[n][m]) error_of(s, n, m);
-    return tally_error(&s->tally, s->error);
-}
-
 static double share(double part, int of)
 {
     return of ? part / of : (double)NAN;
@@ -211,7 +150,7 @@ static double share(double part, int of)
 static void measure(double *at, int points, struct sim *s)
 {
     double v[EDGE_IMAGES_SERIES];
-    v[EDGE_IMAGES_ERROR] = error(s);
+    v[EDGE_IMAGES_ERROR] = image_experts_error(s->experts);
     v[EDGE_IMAGES_READY] = share(s->ready, gated(s) ? s->routed : 0);
     v[EDGE_IMAGES_HOME] = share(s->home, gated(s) ? s->routed : 0);
     v[EDGE_IMAGES_SPECIAL] = share(s->special, s->routed);
@@ -235,8 +174,8 @@ static void play(double *out, struct edge_images_end *end, struct sim *s, const 
         if (p < points && t == grid[p]) measure(&out[p++], points, s);
     }
     assert(p == points);
-    *end = (struct edge_images_end){.error = error(s),
-                                    .sigma0 = digits_sigma0(s->digits),
+    *end = (struct edge_images_end){.error = image_experts_error(s->experts),
+                                    .sigma0 = digits_sigma0(s->experts->digits),
                                     .waited = s->servers.waited,
                                     .wait = s->servers.wait / slots,
                                     .delay = s->servers.delay / slots};

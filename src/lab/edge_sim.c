@@ -1,7 +1,5 @@
 #include "lab/edge_sim.h"
 
-#include "lab/servers.h"
-
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -50,6 +48,19 @@ int edge_sim_t2(const struct edge_sim_cfg *c)
 double edge_sim_need(const struct edge_sim_cfg *c)
 {
     return c->task.clusters * edge_sim_mth(c) * log(1 / c->delta);
+}
+
+int edge_sim_choose(enum edge_rule rule, const struct router *gate, const double *h,
+                    const struct servers *s, const struct servers_task *k, struct rng *r)
+{
+    switch (rule) {
+    case EDGE_NEAREST:
+        return servers_nearest(s, k);
+    case EDGE_POWERFUL:
+        return servers_powerful(s, k);
+    default:
+        return router_pick(gate, h, s->idle, r);
+    }
 }
 
 struct exact_norms edge_sim_norms(const struct task_pool *p, const struct task_cfg *c)
@@ -157,18 +168,6 @@ static void renew_sets(struct sim *s)
             router_specialty(&s->gate, m, s->pool->w[0], s->cfg->task.clusters, TASK_DIM);
 }
 
-static int choose(const struct sim *s, const struct work *k, struct rng *r)
-{
-    switch (s->cfg->rule) {
-    case EDGE_NEAREST:
-        return servers_nearest(&s->servers, &k->delays);
-    case EDGE_POWERFUL:
-        return servers_powerful(&s->servers, &k->delays);
-    default:
-        return router_pick(&s->gate, k->h, s->servers.idle, r);
-    }
-}
-
 /* routes the tasks in line while somebody is idle; task i arrived in slot i */
 static void route(struct sim *s, int t)
 {
@@ -179,7 +178,7 @@ static void route(struct sim *s, int t)
         struct rng r;
         draw(&k, &r, s, s->servers.next);
         router_scores(k.h, &s->gate, k.x.sum);
-        int m = choose(s, &k, &r);
+        int m = edge_sim_choose(s->cfg->rule, &s->gate, k.h, &s->servers, &k.delays, &r);
         count_home(s, &k, m);
         s->slots_waited += servers_start(&s->servers, m, &k.delays, t);
         s->work[m] = k;

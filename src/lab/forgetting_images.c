@@ -1,5 +1,7 @@
 #include "lab/forgetting_images.h"
 
+#include "lab/image_experts.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,30 +23,19 @@ struct router_cfg forgetting_images_router(int experts, int pixels, double sigma
 struct sim {
     const struct forgetting_images_cfg *cfg;
     struct rng rng[STREAMS];
-    struct digits *digits;
-    float *experts; /* (experts, digits_expert) */
+    struct image_experts *experts;
     double *theta;
     struct router gate;
-    struct tally tally;
     double h[LEDGER_EXPERTS];
     struct digits_round round;
     int settle;
     bool stopped;
-
-    /* measured errors (tasks, experts), and whether the expert changed since */
-    double error[TALLY_TASKS * LEDGER_EXPERTS];
-    bool stale[TALLY_TASKS * LEDGER_EXPERTS];
 
     int set[LEDGER_EXPERTS];
     /* since the last point */
     int rounds, home, special;
     double moved;
 };
-
-static float *expert(const struct sim *s, int m)
-{
-    return s->experts + (size_t)m * digits_expert(s->digits);
-}
 
 static int start(struct sim *s, const struct forgetting_images_cfg *c,
                  const struct digits_set *set, uint64_t seed, int repetition,
@@ -53,75 +44,47 @@ static int start(struct sim *s, const struct forgetting_images_cfg *c,
     s->cfg = c;
     for (int i = 0; i < STREAMS; i++)
         rng_init(&s->rng[i], seed, FIRST + (uint64_t)repetition * STREAMS + (uint64_t)i);
-    s->digits = digits_new(set, &c->digits, &s->rng[TASKS], e);
-    if (!s->digits) return ERR_MEMORY;
-    size_t m = (size_t)c->experts;
-    int pixels = digits_pixels(s->digits);
-    s->experts = calloc(m * digits_expert(s->digits), sizeof *s->experts);
-    s->theta = calloc(m * (size_t)pixels, sizeof *s->theta);
-    if (!s->experts || !s->theta)
-        return err_set(e, ERR_MEMORY, "no memory for %d experts", c->experts);
-    for (int k = 0; k < c->experts; k++)
-        digits_start(expert(s, k), s->digits);
+    s->experts = image_experts_new(set, &c->digits, c->experts, &s->rng[TASKS], e);
+    if (!s->experts) return ERR_MEMORY;
+    const struct digits *d = s->experts->digits;
+    int pixels = digits_pixels(d);
+    s->theta = calloc((size_t)c->experts * (size_t)pixels, sizeof *s->theta);
+    if (!s->theta) return err_set(e, ERR_MEMORY, "no memory for a gate");
     struct router_cfg gate =
-        forgetting_images_router(c->experts, pixels, digits_sigma0(s->digits));
+        forgetting_images_router(c->experts, pixels, digits_sigma0(d));
     router_init(&s->gate, &gate, s->theta);
-    tally_init(&s->tally, c->digits.tasks, c->experts);
     s->settle = (int)ceil(c->experts / gate.eta);
     return 0;
 }
 
 static void stop(struct sim *s)
 {
-    digits_free(s->digits);
-    free(s->experts);
+    image_experts_free(s->experts);
     free(s->theta);
-}
-
-/* of expert m on task n, measured again only when the expert has learned since */
-static double error_of(struct sim *s, int n, int m)
-{
-    int at = n * s->cfg->experts + m;
-    if (s->stale[at]) s->error[at] = digits_error(expert(s, m), s->digits, n);
-    s->stale[at] = false;
-    return s->error[at];
-}
-
-/* the task that expert m learned most often */
-static int habit(const struct sim *s, int m)
-{
-    int best = 0;
-    for (int n = 1; n < s->tally.tasks; n++)
-        if (s->tally.learned[n][m] > s->tally.learned[best][m]) best = n;
-    return best;
 }
 
 static void find_sets(struct sim *s)
 {
     for (int m = 0; m < s->cfg->experts; m++)
-        s->set[m] = router_specialty(&s->gate, m, digits_signal(s->digits),
-                                     s->tally.tasks, s->gate.cfg.d);
+        s->set[m] = router_specialty(&s->gate, m, digits_signal(s->experts->digits),
+                                     s->cfg->digits.tasks, s->gate.cfg.d);
 }
 
 static void play(struct sim *s, int t)
 {
     const struct forgetting_images_cfg *c = s->cfg;
     int n = (int)rng_below(&s->rng[DATA], (uint32_t)c->digits.tasks);
-    digits_draw(&s->round, s->digits, n, &s->rng[DATA]);
+    digits_draw(&s->round, s->experts->digits, n, &s->rng[DATA]);
 
     router_scores(s->h, &s->gate, s->round.x);
     int m = router_pick(&s->gate, s->h, NULL, &s->rng[NOISE]);
     find_sets(s);
-    double moved = digits_learn(expert(s, m), s->digits, &s->round);
+    double moved = image_experts_learn(s->experts, m, &s->round, true);
     router_count(&s->gate, m);
-    for (int k = 0; k < c->digits.tasks && moved > 0; k++)
-        s->stale[k * c->experts + m] = true;
-    if (!s->tally.learned[n][m]) s->stale[n * c->experts + m] = true;
-    tally_add(&s->tally, n, m, error_of(s, n, m));
 
     s->rounds++;
     s->home += s->set[m] == n;
-    s->special += habit(s, m) == n;
+    s->special += image_experts_habit(s->experts, m) == n;
     s->moved += moved;
 
     if (t > s->settle) router_converge(&s->gate, s->h, m);
@@ -132,13 +95,9 @@ static void play(struct sim *s, int t)
 static void measure(double *at, int points, struct sim *s)
 {
     int experts = s->cfg->experts;
-    for (int n = 0; n < s->tally.tasks; n++)
-        for (int m = 0; m < experts; m++)
-            if (s->tally.learned[n][m]) error_of(s, n, m);
-
     double v[FORGETTING_IMAGES_SERIES];
-    v[FORGETTING_IMAGES_FORGOT] = tally_forgot(&s->tally, s->error);
-    v[FORGETTING_IMAGES_ERROR] = tally_error(&s->tally, s->error);
+    v[FORGETTING_IMAGES_FORGOT] = image_experts_forgot(s->experts);
+    v[FORGETTING_IMAGES_ERROR] = image_experts_error(s->experts);
     v[FORGETTING_IMAGES_HOME] = experts > 1 ? (double)s->home / s->rounds : (double)NAN;
     v[FORGETTING_IMAGES_SPECIAL] = (double)s->special / s->rounds;
     v[FORGETTING_IMAGES_MOVED] = s->moved / s->rounds;
@@ -172,7 +131,7 @@ int forgetting_images_run(double *out, struct forgetting_images_end *end,
     if (!s) return err_set(e, ERR_MEMORY, "no memory for a repetition");
     int rc = start(s, c, set, seed, repetition, e);
     if (!rc) {
-        *end = (struct forgetting_images_end){.sigma0 = digits_sigma0(s->digits),
+        *end = (struct forgetting_images_end){.sigma0 = digits_sigma0(s->experts->digits),
                                               .settle = s->settle};
         play_all(out, end, s, grid, points);
     }

@@ -134,7 +134,7 @@ static int pretrain(void *ctx, int i, struct sweep_job *job, struct err *e)
 
 static int get_encoder(struct work *w, struct sweep **out, struct err *e)
 {
-    const struct lab_task *t = w->plan->task;
+    struct lab_task *t = w->plan->task;
     const struct encoder_cfg *c = &w->plan->encoder;
     char config[256];
     snprintf(config, sizeof config,
@@ -144,6 +144,7 @@ static int get_encoder(struct work *w, struct sweep **out, struct err *e)
              (int)lab_int(t, "pretrain-epochs"), c->patch, c->dim, c->heads, c->blocks,
              c->hidden);
     const struct sweep_run run = {.name = "encoder", .config = config};
+    lab_part(t, .2, .3);
     int rc = lab_sweep(out, t, &run, 1, pretrain, w, e);
     if (rc) return rc;
     const struct pretrained *p = sweep_result(*out, 0, NULL);
@@ -286,6 +287,7 @@ static int run_arms(struct work *w, struct err *e)
         describe(&label[i], w, i, crc);
         run[i] = (struct sweep_run){label[i].name, label[i].config};
     }
+    lab_part(p->task, .3, .8);
     if (!rc) rc = lab_sweep(&s, p->task, run, n, one, w, e);
     if (!rc) rc = collect(p, s, e);
     sweep_free(s);

@@ -6,8 +6,6 @@
 #include "lab/lab.h"
 #include "lab/reps.h"
 
-#define GATES_RATES_SHARE .25 /* of the lab's time */
-
 /* gates_rates.c: the regression of Section 4.2 and Appendix A */
 int gates_rates(struct lab_task *t, struct err *e);
 

@@ -33,9 +33,16 @@ static uint64_t seed_of(const struct work *w, int seed)
     return rng_u64_at(w->task->seed, 0x61727269, (uint64_t)seed);
 }
 
+/* One of the learnings of a run. */
+struct lesson {
+    struct sweep_job *job;
+    int k, of;
+};
+
 static bool tick(void *ctx, double share)
 {
-    return sweep_tick(ctx, share);
+    const struct lesson *l = ctx;
+    return sweep_tick(l->job, (l->k + share) / l->of);
 }
 
 /* ---- what was there before: one run per seed gives a policy's floats */
@@ -46,7 +53,8 @@ static int before(void *ctx, int i, struct sweep_job *job, struct err *e)
     struct policy_cfg c = newcomer_policy();
     struct policy *p = policy_new(&c, e);
     if (!p) return ERR_MEMORY;
-    const struct newcomer_tick t = {tick, job};
+    struct lesson only = {job, 0, 1};
+    const struct newcomer_tick t = {tick, &only};
     int rc = newcomer_before(p, w->arrivals, 3 * w->steps, seed_of(w, i), &t, e);
     if (!rc) {
         sweep_put(job, p->actor->theta, sizeof(float) * p->actor->n);
@@ -154,7 +162,8 @@ static int bed_make(struct bed *b, const struct work *w, enum newcomer_way way, 
 static int one(void *ctx, int i, struct sweep_job *job, struct err *e)
 {
     const struct work *w = ctx;
-    const struct newcomer_tick t = {tick, job};
+    struct lesson lesson = {job, 0, ARRIVALS};
+    const struct newcomer_tick t = {tick, &lesson};
     struct outcome o;
     struct bed b;
     int seed = i / WAYS;
@@ -167,6 +176,7 @@ static int one(void *ctx, int i, struct sweep_job *job, struct err *e)
         rc = references(&o, w, &first, e);
     }
     for (int k = 0; k < ARRIVALS && !rc; k++) {
+        lesson.k = k;
         rc = newcomer_learn(b.learner, k, &t, e);
         if (!rc)
             rc = arrivals_teach(b.head, w->arrivals, k, LESSONS, seed_of(w, seed) ^ 1,
@@ -429,7 +439,9 @@ int gates_profiles(struct lab_task *t, struct err *e)
     struct arrivals *a = arrivals_new(LINKS, t->seed, e);
     w.arrivals = a;
     int rc = a && f ? 0 : err_set(e, ERR_MEMORY, "no memory for kinds of viewer");
+    lab_part(t, .8, .85);
     if (!rc) rc = sweep(&w.before, &w, "before", w.seeds, 1, before, e);
+    lab_part(t, .85, 1);
     if (!rc) rc = sweep(&ways, &w, "arrivals", w.seeds * WAYS, WAYS, one, e);
     if (!rc) rc = digest(f, &w, ways, e);
     if (!rc) draw(&w, f);

@@ -86,7 +86,7 @@ static int run_arm(struct plan *p, int expert, int gate, struct err *e)
     snprintf(note, sizeof note, "regression: %s gate, experts %s",
              residual_word((enum residual_kind)gate), EXPERT[expert]);
     double share = (expert * GATES + gate) / (double)(EXPERTS * GATES);
-    if (lab_progress(p->task, GATES_RATES_SHARE * share, note)) return LAB_STOPPED;
+    if (lab_progress(p->task, share, note)) return LAB_STOPPED;
     a->cfg =
         gates_fit_default((enum residual_kind)gate,
                           expert == 2 ? PREFIX_MOE_GELU : PREFIX_MOE_POWER, expert + 1);
@@ -287,6 +287,7 @@ int gates_rates(struct lab_task *t, struct err *e)
     for (int k = 0; k < p.points; k++)
         p.decade[k] = FEWEST + (MOST - FEWEST) * k / (p.points - 1);
     int rc = 0;
+    lab_part(t, 0, .2);
     for (int x = 0; x < EXPERTS && !rc; x++)
         for (int g = 0; g < GATES && !rc; g++)
             rc = run_arm(&p, x, g, e);

@@ -34,8 +34,16 @@ const char *lab_text(const struct lab_task *t, const char *name)
     return value_of(t, name, LAB_TEXT)->text;
 }
 
+void lab_part(struct lab_task *t, double from, double to)
+{
+    assert(0 <= from && from < to && to <= 1);
+    t->from = from;
+    t->to = to;
+}
+
 bool lab_progress(const struct lab_task *t, double share, const char *note)
 {
+    if (t->to > 0) share = t->from + (t->to - t->from) * share;
     return t->progress && t->progress(t->ctx, share, note);
 }
 

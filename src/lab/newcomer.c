@@ -4,6 +4,7 @@
 #include "rl/growth.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,9 +105,10 @@ struct arrivals_decider newcomer_decider(struct newcomer *n)
 
 /* ---- whole policies */
 
+/* The last batch may go beyond the steps that were asked for. */
 static bool asked_to_leave(const struct newcomer_tick *t, double share)
 {
-    return t && t->tick && t->tick(t->ctx, share);
+    return t && t->tick && t->tick(t->ctx, fmin(share, 1));
 }
 
 /* what is not a head, as in `from` */

@@ -13,20 +13,6 @@ enum { JSON_LIMIT = 64 << 20, REPORTS = 256, PATH = 4096 };
 
 /* ---- CSV ---- */
 
-static void csv_text(FILE *f, const char *s)
-{
-    if (!strpbrk(s, ",\"\r\n")) {
-        fputs(s, f);
-        return;
-    }
-    fputc('"', f);
-    for (; *s; s++) {
-        if (*s == '"') fputc('"', f);
-        fputc(*s, f);
-    }
-    fputc('"', f);
-}
-
 static void csv_number(FILE *f, const json_t *v)
 {
     if (json_is_number(v)) fprintf(f, "%.12g", json_number_value(v));
@@ -37,16 +23,16 @@ static void csv_series(FILE *f, const char *figure, const json_t *panel, const j
     const json_t *x = json_object_get(s, "x"),
                  *category = json_object_get(panel, "category");
     for (size_t i = 0; i < json_array_size(x); i++) {
-        csv_text(f, figure);
+        text_put_csv(f, figure);
         fputc(',', f);
-        csv_text(f, report_priv_text(panel, "title"));
+        text_put_csv(f, report_priv_text(panel, "title"));
         fputc(',', f);
-        csv_text(f, report_priv_text(s, "name"));
+        text_put_csv(f, report_priv_text(s, "name"));
         fputc(',', f);
         const json_t *at = json_array_get(x, i);
         const json_t *word = json_array_get(category, (size_t)json_real_value(at));
         if (word)
-            csv_text(f, json_string_value(word));
+            text_put_csv(f, json_string_value(word));
         else
             csv_number(f, at);
         static const char *const columns[] = {"y", "lo", "hi"};

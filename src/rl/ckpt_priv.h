@@ -71,5 +71,9 @@ int ckpt_check(const struct ckpt_file *f, const struct ckpt_tensor *t, int count
 int ckpt_fill(const struct ckpt_file *f, const struct ckpt_tensor *t, int count,
               struct err *e);
 int ckpt_need_extra(void **out, size_t *out_n, const struct ckpt_file *f, struct err *e);
+/* What else a reader may want, NULL for what it does not: the caller's metadata, and the trainer's
+ * bytes with their number (owned by the caller). All of it, or nothing is written. */
+int ckpt_need_rest(struct ckpt_meta *meta, void **extra, size_t *extra_n,
+                   const struct ckpt_file *f, struct err *e);
 
 #endif

@@ -85,34 +85,37 @@ static int read_policy(struct policy **out, const struct ckpt_file *f, struct er
     return rc;
 }
 
+int ckpt_need_rest(struct ckpt_meta *meta, void **extra, size_t *extra_n,
+                   const struct ckpt_file *f, struct err *e)
+{
+    struct ckpt_meta *m = meta ? malloc(sizeof *m) : NULL;
+    void *x = NULL;
+    size_t x_n = 0;
+    int rc = 0;
+    if (meta) rc = m ? ckpt_need_meta(m, f, e) : ckpt_no_memory(e);
+    if (!rc && extra) rc = ckpt_need_extra(&x, &x_n, f, e);
+    if (!rc) {
+        if (meta) *meta = *m;
+        if (extra) *extra = x;
+        if (extra && extra_n) *extra_n = x_n;
+    }
+    free(m);
+    return rc;
+}
+
 static struct policy *decode(const char *what, const void *data, size_t n,
                              struct ckpt_meta *meta, void **extra, size_t *extra_n,
                              struct err *e)
 {
     struct ckpt_file f = {.what = what};
     struct policy *p = NULL;
-    struct ckpt_meta *m = NULL;
-    void *x = NULL;
-    size_t x_n = 0;
-
     int rc = ckpt_open(&f, data, n, CKPT_FORMAT, e);
     if (!rc) rc = read_policy(&p, &f, e);
-    if (!rc && meta) {
-        m = malloc(sizeof *m);
-        rc = m ? ckpt_need_meta(m, &f, e) : ckpt_no_memory(e);
-    }
-    if (!rc && extra) rc = ckpt_need_extra(&x, &x_n, &f, e);
-
-    /* all is well or nothing is given out */
+    if (!rc) rc = ckpt_need_rest(meta, extra, extra_n, &f, e);
     if (rc) {
         policy_free(p);
         p = NULL;
-    } else {
-        if (meta) *meta = *m;
-        if (extra) *extra = x;
-        if (extra && extra_n) *extra_n = x_n;
     }
-    free(m);
     ckpt_close(&f);
     return p;
 }

@@ -204,30 +204,16 @@ static int decode(struct policy **base, struct graft **g, const char *what,
     struct ckpt_file f = {.what = what};
     struct policy *p = NULL;
     struct graft *made = NULL;
-    struct ckpt_meta *m = NULL;
-    void *x = NULL;
-    size_t x_n = 0;
-
     int rc = ckpt_open(&f, data, n, FORMAT, e);
     if (!rc) rc = read_all(&p, &made, &f, e);
-    if (!rc && meta) {
-        m = malloc(sizeof *m);
-        rc = m ? ckpt_need_meta(m, &f, e) : ckpt_no_memory(e);
-    }
-    if (!rc && extra) rc = ckpt_need_extra(&x, &x_n, &f, e);
-
-    /* all is well or nothing is given out */
+    if (!rc) rc = ckpt_need_rest(meta, extra, extra_n, &f, e);
     if (rc) {
         graft_free(made);
         policy_free(p);
     } else {
         *base = p;
         *g = made;
-        if (meta) *meta = *m;
-        if (extra) *extra = x;
-        if (extra && extra_n) *extra_n = x_n;
     }
-    free(m);
     ckpt_close(&f);
     return rc;
 }

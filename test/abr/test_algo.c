@@ -1,20 +1,9 @@
 #include "abr/algo.h"
 
+#include "support/made.h"
+
 #include <check.h>
 #include <string.h>
-
-static struct view six_levels(void)
-{
-    struct view v = view_default();
-    const double ladder[] = {300, 750, 1200, 1850, 2850, 4300};
-    v.levels = 6;
-    for (int k = 0; k < v.levels; k++)
-        v.ladder_kbps[k] = ladder[k];
-    v.chunk_s = 4;
-    v.buffer_max_s = 60;
-    v.chunks = 48;
-    return v;
-}
 
 static int ask(const char *spec, const struct algo_ctx *ctx, uint64_t key,
                const struct view *v)
@@ -35,7 +24,7 @@ START_TEST(every_baseline_answers_any_view)
     const char *const specs[] = {"fixed-3", "random", "rate",       "buffer",
                                  "bola",    "mpc",    "mpc-default"};
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
-        struct view v = six_levels();
+        struct view v = made_view(6);
         for (v.chunk = 0; v.chunk < 48; v.chunk++) {
             int level = ask(specs[i], NULL, 1, &v);
             ck_assert_int_ge(level, 0);
@@ -50,7 +39,7 @@ END_TEST
 
 START_TEST(fixed_is_clipped_to_the_ladder)
 {
-    struct view v = six_levels();
+    struct view v = made_view(6);
     ck_assert_int_eq(ask("fixed-0", NULL, 0, &v), 0);
     ck_assert_int_eq(ask("fixed-5", NULL, 0, &v), 5);
     ck_assert_int_eq(ask("fixed-11", NULL, 0, &v), 5);
@@ -59,7 +48,7 @@ END_TEST
 
 START_TEST(random_depends_on_seed_key_and_chunk_alone)
 {
-    struct view v = six_levels();
+    struct view v = made_view(6);
     const struct algo_ctx one = {.seed = 1}, two = {.seed = 2};
     int seen[6] = {0}, by_seed = 0, by_key = 0;
     for (v.chunk = 0; v.chunk < 600; v.chunk++) {

@@ -2,25 +2,13 @@
 
 #include "abr/feat.h"
 #include "rl/growth_ckpt.h"
+#include "support/made.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static struct view six_levels(void)
-{
-    struct view v = view_default();
-    const double ladder[] = {300, 750, 1200, 1850, 2850, 4300};
-    v.levels = 6;
-    for (int k = 0; k < v.levels; k++)
-        v.ladder_kbps[k] = ladder[k];
-    v.chunk_s = 4;
-    v.buffer_max_s = 60;
-    v.chunks = 48;
-    return v;
-}
 
 /* A small untrained policy whose head is large enough to have opinions; its file. */
 static struct policy *save(const char *path, int obs_dim, const char *layout)
@@ -53,7 +41,7 @@ START_TEST(decides_as_the_network_says)
     ck_assert_msg(algo_new(&named, spec, NULL, &e) == 0, "%s", e.detail);
     ck_assert_msg(algo_new(&plain, "moe", &ctx, &e) == 0, "%s", e.detail);
 
-    struct view v = six_levels();
+    struct view v = made_view(6);
     int seen = 0;
     for (v.chunk = 0; v.chunk < 48; v.chunk++) {
         float obs[FEAT_FULL_DIM];
@@ -95,7 +83,7 @@ START_TEST(a_grown_profile_decides_with_its_new_experts)
     struct algo a;
     ck_assert_msg(algo_new(&a, "moe", &ctx, &e) == 0, "%s", e.detail);
     struct graft_ws *ws = graft_ws_new(&gc, NULL);
-    struct view v = six_levels();
+    struct view v = made_view(6);
     int seen = 0;
     for (v.chunk = 0; v.chunk < 48; v.chunk++) {
         float obs[FEAT_FULL_DIM];
@@ -132,7 +120,7 @@ START_TEST(paper_layout_forgets_at_reset)
     ck_assert_msg(algo_new(&a, "moe", &ctx, &e) == 0, "%s", e.detail);
     int first[20];
     for (int round = 0; round < 2; round++) {
-        struct view v = six_levels();
+        struct view v = made_view(6);
         a.reset(a.self, 1);
         for (v.chunk = 0; v.chunk < 20; v.chunk++) {
             int level = a.decide(a.self, &v, NULL);
@@ -163,7 +151,7 @@ START_TEST(blind_layout_does_not_see_the_viewer)
         struct err e = {0};
         struct algo a;
         ck_assert_msg(algo_new(&a, "moe", &ctx, &e) == 0, "%s", e.detail);
-        struct view v = six_levels();
+        struct view v = made_view(6);
         for (v.chunk = 0; v.chunk < 48; v.chunk++) {
             v.qoe = qoe_find("documentary")->qoe;
             int level = a.decide(a.self, &v, NULL);
@@ -192,7 +180,7 @@ START_TEST(hinted_paper_layout)
     struct algo a;
     ck_assert_int_eq(algo_new(&a, "moe", &ctx, NULL), 0);
     float obs[FEAT_PAPER_HINT_DIM] = {0};
-    struct view v = six_levels();
+    struct view v = made_view(6);
     a.reset(a.self, 1);
     for (v.chunk = 0; v.chunk < 20; v.chunk++) {
         struct policy_choice want;

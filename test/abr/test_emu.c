@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "support/alloc.h"
 #include "support/csv.h"
+#include "support/made.h"
 #include "support/shared.h"
 
 #include <check.h>
@@ -290,21 +291,11 @@ static struct video *flat_video(int levels, int chunks, double chunk_s,
     return v;
 }
 
-static struct trace *rows(int n, const double (*row)[2])
-{
-    struct trace *t = trace_new(n, "made", NULL);
-    for (int i = 0; i < n; i++) {
-        t->time_s[i] = row[i][0];
-        t->mbps[i] = row[i][1];
-    }
-    return t;
-}
-
 START_TEST(by_hand)
 {
     /* 2 Mbit/s at 95 %: a chunk of 500,000 bytes needs 4e6 / 1.9e6 s */
     struct video *v = flat_video(2, 3, 4.0, two_rungs);
-    struct trace *t = rows(2, (const double[][2]){{0, 2}, {1000, 2}});
+    struct trace *t = made_trace(2, (const double[][2]){{0, 2}, {1000, 2}});
     struct emu_world w = {v, t, emu_cfg_default()};
     struct emu m;
     struct emu_result r;
@@ -329,7 +320,7 @@ END_TEST
 START_TEST(settings_count)
 {
     struct video *v = flat_video(2, 100, 2.0, two_rungs);
-    struct trace *t = rows(2, (const double[][2]){{0, 8}, {1000, 8}});
+    struct trace *t = made_trace(2, (const double[][2]){{0, 8}, {1000, 8}});
     struct emu_world w = {v, t, emu_cfg_default()};
     w.cfg.rtt_s = 0.0;
     w.cfg.payload = 1.0;
@@ -354,7 +345,8 @@ END_TEST
 START_TEST(no_wrap_holds_the_last_positive_row)
 {
     struct video *v = flat_video(2, 200, 4.0, two_rungs);
-    struct trace *t = rows(4, (const double[][2]){{0, 9}, {10, 4}, {20, 0}, {30, 0}});
+    struct trace *t =
+        made_trace(4, (const double[][2]){{0, 9}, {10, 4}, {20, 0}, {30, 0}});
     struct emu_world w = {v, t, emu_cfg_default()};
     w.cfg.wrap = EMU_WRAP_NONE;
     w.cfg.payload = 1.0;
@@ -380,7 +372,7 @@ START_TEST(wraps_differ)
     /* the trace begins at 5 s: Pensieve's wrap makes row 1 last from 0, PA-MoE's from 5
      */
     struct video *v = flat_video(2, 4, 4.0, two_rungs);
-    struct trace *t = rows(3, (const double[][2]){{5, 1}, {6, 4}, {7, .5}});
+    struct trace *t = made_trace(3, (const double[][2]){{5, 1}, {6, 4}, {7, .5}});
     double took[2];
     for (int k = 0; k < 2; k++) {
         struct emu_world w = {v, t, emu_cfg_default()};
@@ -406,7 +398,7 @@ START_TEST(any_ladder_any_chunk)
             kbps[k] = 200.0 * (k + 1);
         for (double chunk_s = 1.0; chunk_s <= 10.0; chunk_s += 4.5) {
             struct video *v = flat_video(levels, 30, chunk_s, kbps);
-            struct trace *t = rows(3, (const double[][2]){{0, 1}, {3, .3}, {5, 3}});
+            struct trace *t = made_trace(3, (const double[][2]){{0, 1}, {3, .3}, {5, 3}});
             struct emu_world w = {v, t, emu_cfg_default()};
             w.cfg.buffer_max_s = chunk_s; /* the smallest legal one */
             ck_assert_int_eq(emu_check(&w.cfg, v, NULL), 0);

@@ -3,6 +3,7 @@
 #include "abr/player.h"
 #include "base/rng.h"
 #include "support/feat_plain.h"
+#include "support/made.h"
 #include "support/shared.h"
 
 #include <check.h>
@@ -14,15 +15,9 @@
 
 static struct view pensieve_view(void)
 {
-    static const double ladder[] = {300, 750, 1200, 1850, 2850, 4300};
-    struct view v = view_default();
-    v.levels = 6;
-    memcpy(v.ladder_kbps, ladder, sizeof ladder);
-    v.chunk_s = 4;
+    struct view v = made_view(6);
     v.chunk = 10;
-    v.chunks = 48;
     v.buffer_s = 6;
-    v.buffer_max_s = 60;
     v.last_level = 2;
     return v;
 }

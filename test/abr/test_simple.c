@@ -1,23 +1,13 @@
 #include "abr/simple.h"
 
+#include "support/made.h"
+
 #include <check.h>
 #include <math.h>
 
-static struct view five_levels(void)
-{
-    struct view v = view_default();
-    const double ladder[] = {300, 750, 1200, 1850, 2850};
-    v.levels = 5;
-    for (int k = 0; k < v.levels; k++)
-        v.ladder_kbps[k] = ladder[k];
-    v.chunk_s = 4;
-    v.buffer_max_s = 60;
-    return v;
-}
-
 START_TEST(harmonic_mean_by_hand)
 {
-    struct view v = five_levels();
+    struct view v = made_view(5);
     ck_assert(simple_harmonic_kbps(&v, 0, 5) == 0);
     view_push(&v, 125e3, 1);                              /* 1000 kbit/s */
     view_push(&v, 250e3, 1);                              /* 2000 */
@@ -31,7 +21,7 @@ END_TEST
 
 START_TEST(a_dead_link_is_finite)
 {
-    struct view v = five_levels();
+    struct view v = made_view(5);
     v.n_history = 2;
     v.throughput_kbps[0] = 0;
     v.throughput_kbps[1] = 1000;
@@ -43,7 +33,7 @@ END_TEST
 
 START_TEST(rate_takes_what_fits_the_newest_five)
 {
-    struct view v = five_levels();
+    struct view v = made_view(5);
     ck_assert_int_eq(simple_rate_level(&v), 0); /* nothing known */
     view_push(&v, 1, 1);                        /* forgotten after five more */
     for (int i = 0; i < 5; i++)
@@ -60,7 +50,7 @@ END_TEST
 
 START_TEST(buffer_maps_reservoir_and_cushion)
 {
-    struct view v = five_levels();
+    struct view v = made_view(5);
     const struct {
         double buffer_s;
         int level;
@@ -75,7 +65,7 @@ END_TEST
 
 START_TEST(buffer_scales_to_short_players)
 {
-    struct view v = five_levels();
+    struct view v = made_view(5);
     v.buffer_max_s = 6; /* reservoir 2, cushion 4 */
     v.buffer_s = 1.9;
     ck_assert_int_eq(simple_buffer_level(&v), 0);

@@ -1,22 +1,15 @@
 #include "abr/trace_stats.h"
 
+#include "support/made.h"
+
 #include <check.h>
 #include <math.h>
-
-static struct trace *rows(int n, const double (*row)[2])
-{
-    struct trace *t = trace_new(n, "made", NULL);
-    for (int i = 0; i < n; i++) {
-        t->time_s[i] = row[i][0];
-        t->mbps[i] = row[i][1];
-    }
-    return t;
-}
 
 START_TEST(by_hand)
 {
     /* 6 s at 1, 3 s at 4, 1 s at 0; row 0 does not count */
-    struct trace *t = rows(4, (const double[][2]){{2, 99}, {8, 1}, {11, 4}, {12, 0}});
+    struct trace *t =
+        made_trace(4, (const double[][2]){{2, 99}, {8, 1}, {11, 4}, {12, 0}});
     struct trace_stats s;
     ck_assert_int_eq(trace_stats(&s, &t, 1, NULL), 0);
     ck_assert_int_eq(s.slots, 3);
@@ -34,8 +27,8 @@ END_TEST
 
 START_TEST(slots_of_all_traces_are_weighted_by_time)
 {
-    struct trace *t[2] = {rows(2, (const double[][2]){{0, 0}, {30, 1}}),
-                          rows(3, (const double[][2]){{0, 0}, {5, 5}, {10, 5}})};
+    struct trace *t[2] = {made_trace(2, (const double[][2]){{0, 0}, {30, 1}}),
+                          made_trace(3, (const double[][2]){{0, 0}, {5, 5}, {10, 5}})};
     struct trace_stats s;
     ck_assert_int_eq(trace_stats(&s, t, 2, NULL), 0);
     ck_assert_int_eq(s.slots, 3);

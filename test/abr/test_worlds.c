@@ -5,6 +5,7 @@
 #include "base/rng.h"
 
 #include "support/alloc.h"
+#include "support/made.h"
 #include "support/shared.h"
 
 #include <check.h>
@@ -15,13 +16,8 @@ static const double SLOTS[] = {0, 1, 3, 2}; /* Mbit/s of slots that end at 5, 6,
 
 static struct trace *small_trace(void)
 {
-    static const double time[] = {5, 6, 8, 9};
-    struct trace *t = trace_new(4, "small", NULL);
-    for (int i = 0; i < 4; i++) {
-        t->time_s[i] = time[i];
-        t->mbps[i] = SLOTS[i];
-    }
-    return t;
+    return made_trace(4, (const double[][2]){
+                             {5, SLOTS[0]}, {6, SLOTS[1]}, {8, SLOTS[2]}, {9, SLOTS[3]}});
 }
 
 static struct worlds *make(struct corpus *c, struct trace **t, int links, int ladders,

@@ -345,6 +345,26 @@ END_TEST
 
 #define LENGTH(a) (sizeof(a) / sizeof *(a))
 
+START_TEST(csv_fields_are_quoted_where_they_have_to_be)
+{
+    static const char *const field[][2] = {{"plain words", "plain words"},
+                                           {"", ""},
+                                           {"a,b", "\"a,b\""},
+                                           {"say \"hi\"", "\"say \"\"hi\"\"\""},
+                                           {"two\nlines", "\"two\nlines\""},
+                                           {"\r", "\"\r\""}};
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
+        char *got = NULL;
+        size_t n;
+        FILE *f = open_memstream(&got, &n);
+        text_put_csv(f, field[i][0]);
+        ck_assert_int_eq(fclose(f), 0);
+        ck_assert_str_eq(got, field[i][1]);
+        free(got);
+    }
+}
+END_TEST
+
 Suite *suite_base_text(void);
 Suite *suite_base_text(void)
 {
@@ -369,6 +389,7 @@ Suite *suite_base_text(void)
     tcase_add_test(t, last_components);
     tcase_add_test(t, refusals_keep_the_line);
     tcase_add_test(t, reading_survives_every_failing_allocation);
+    tcase_add_test(t, csv_fields_are_quoted_where_they_have_to_be);
     suite_add_tcase(s, t);
     return s;
 }

@@ -39,16 +39,6 @@ static void teardown(void)
     free(dir);
 }
 
-static struct digits_cfg small(void)
-{
-    struct digits_cfg c = digits_cfg_default();
-    c.s = 20;
-    c.hidden = 8;
-    c.tests = 40;
-    c.rate = .5;
-    return c;
-}
-
 static struct digits *make(const struct digits_cfg *c, uint64_t seed)
 {
     struct rng r;
@@ -63,7 +53,7 @@ static struct digits *make(const struct digits_cfg *c, uint64_t seed)
  * without that of all, of length 1. */
 START_TEST(tasks_and_signals)
 {
-    struct digits_cfg c = small();
+    struct digits_cfg c = glyphs_cfg();
     struct digits *d = make(&c, 1);
     struct images *train = part(IMAGES_TRAIN);
     ck_assert_int_eq(digits_pixels(d), GLYPHS_PIXELS);
@@ -102,7 +92,7 @@ END_TEST
 /* A round holds images of its task alone, and the gate's input follows from them. */
 START_TEST(a_round)
 {
-    struct digits_cfg c = small();
+    struct digits_cfg c = glyphs_cfg();
     struct digits *d = make(&c, 2);
     struct images *train = part(IMAGES_TRAIN);
     struct digits_round round;
@@ -161,7 +151,7 @@ static double plain_loss(const float *w, const struct digits_cfg *c,
 
 START_TEST(one_step_is_minus_rate_times_the_gradient)
 {
-    struct digits_cfg c = small();
+    struct digits_cfg c = glyphs_cfg();
     c.steps = 1;
     c.own_names = false; /* so that the label is the name */
     struct digits *d = make(&c, 4);
@@ -196,7 +186,7 @@ END_TEST
  * undoes it. */
 START_TEST(learns_and_forgets)
 {
-    struct digits_cfg c = small();
+    struct digits_cfg c = glyphs_cfg();
     c.each = 10; /* the same digits in every task */
     struct digits *d = make(&c, 6);
     float *w = expert_of(d);
@@ -226,7 +216,7 @@ END_TEST
 /* With common names the second task is no other task. */
 START_TEST(common_names)
 {
-    struct digits_cfg c = small();
+    struct digits_cfg c = glyphs_cfg();
     c.each = 10;
     c.own_names = false;
     struct digits *d = make(&c, 6);
@@ -311,7 +301,7 @@ static void destroy(void *made)
 
 START_TEST(memory)
 {
-    struct digits_cfg c = small();
+    struct digits_cfg c = glyphs_cfg();
     ck_assert_int_eq(alloc_each_fails(make_any, destroy, &c), 1);
 }
 END_TEST

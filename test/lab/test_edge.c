@@ -1,46 +1,32 @@
 #include "lab/edge.h"
 
 #include "support/glyphs.h"
+#include "support/labs.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* in the order of the options */
-enum { REPS, SLOTS, EXACT_REPS, EXACT_SLOTS, IMAGE_REPS, IMAGE_SLOTS, VALUES };
+enum { CHECKS = 12 }; /* 2 rules x 2 forms, 2 sizes x 3 rules, 2 more */
 
-static struct lab_task small(struct lab_value *value, struct err *e)
+static void small(struct labs_run *r)
 {
-    value[REPS].number = 4;
-    value[SLOTS].number = 500;
-    value[EXACT_REPS].number = 60;
-    value[EXACT_SLOTS].number = 300;
-    value[IMAGE_REPS].number = 2;
-    value[IMAGE_SLOTS].number = 60;
-    struct report *r = report_new("edge", "a title", e);
-    ck_assert_ptr_nonnull(r);
-    return (struct lab_task){.lab = &edge_lab,
-                             .value = value,
-                             .report = r,
-                             .version = "test",
-                             .threads = 1,
-                             .seed = 1};
+    labs_start(r, &edge_lab);
+    labs_set(r, "reps", 4);
+    labs_set(r, "slots", 500);
+    labs_set(r, "exact-reps", 60);
+    labs_set(r, "exact-slots", 300);
+    labs_set(r, "image-reps", 2);
+    labs_set(r, "image-slots", 60);
+    r->task.quick = false;
 }
 
-START_TEST(options_and_their_order)
+START_TEST(a_full_run_is_as_long_as_the_papers)
 {
-    const struct lab_option *o = edge_lab.options;
-    ck_assert_str_eq(o[REPS].name, "reps");
-    ck_assert_str_eq(o[SLOTS].name, "slots");
-    ck_assert_str_eq(o[EXACT_REPS].name, "exact-reps");
-    ck_assert_str_eq(o[EXACT_SLOTS].name, "exact-slots");
-    ck_assert_str_eq(o[IMAGE_REPS].name, "image-reps");
-    ck_assert_str_eq(o[IMAGE_SLOTS].name, "image-slots");
-    ck_assert_ptr_null(o[VALUES].name);
-    ck_assert_double_ge(o[IMAGE_REPS].value, 10);
-    ck_assert_double_eq(o[SLOTS].value, 3000);
-    ck_assert_double_eq(o[EXACT_SLOTS].value, 3000);
+    ck_assert_double_eq(labs_option(&edge_lab, "slots")->value, 3000);
+    ck_assert_double_eq(labs_option(&edge_lab, "exact-slots")->value, 3000);
+    ck_assert_double_ge(labs_option(&edge_lab, "image-reps")->value, 10);
 }
 END_TEST
 
@@ -48,26 +34,24 @@ END_TEST
  * from the corrected one; the figures do not depend on the number of threads. */
 START_TEST(a_small_run_holds)
 {
-    struct err e = {0};
-    struct lab_value value[VALUES] = {0};
-    struct lab_task one = small(value, &e), two = small(value, &e);
-    two.threads = 2;
-    ck_assert_int_eq(edge_lab.run(&one, &e), 0);
-    ck_assert_int_eq(edge_lab.run(&two, &e), 0);
+    struct labs_run one, two;
+    small(&one);
+    small(&two);
+    two.task.threads = 2;
+    labs_go(&one, 0);
+    labs_go(&two, 0);
+    labs_same(one.task.report, two.task.report);
 
-    int n = report_checks(one.report);
-    ck_assert_int_eq(n, 12); /* 2 rules x 2 forms, 2 sizes x 3 rules, 2 more */
-    for (int i = 0; i < n; i++) {
-        struct report_check a = report_check_at(one.report, i);
-        struct report_check b = report_check_at(two.report, i);
-        ck_assert_msg(a.pass || a.low == 4, "%s: %g", a.name, a.value);
-        ck_assert_double_eq(a.value, b.value);
+    const struct report *r = one.task.report;
+    ck_assert_int_eq(report_checks(r), CHECKS);
+    for (int i = 0; i < CHECKS; i++) {
+        struct report_check c = report_check_at(r, i);
+        ck_assert_msg(c.pass || c.low == 4, "%s: %g", c.name, c.value);
     }
-    ck_assert_int_eq(report_rows(one.report, 0),
-                     4); /* 2 rules, with and without signal */
-    ck_assert_int_eq(report_rows(one.report, 1), 16); /* 4 sizes x 4 rules */
-    report_free(one.report);
-    report_free(two.report);
+    ck_assert_int_eq(report_rows(r, 0), 4);  /* 2 rules, with and without signal */
+    ck_assert_int_eq(report_rows(r, 1), 16); /* 4 sizes x 4 rules */
+    labs_end(&one);
+    labs_end(&two);
 }
 END_TEST
 
@@ -75,54 +59,44 @@ END_TEST
  * threads. */
 START_TEST(with_images)
 {
-    struct err e = {0};
     char *dir = strdup(tmpdir_new());
     glyphs_write(dir, 20, 8, -1);
-    struct lab_value value[VALUES] = {0};
     for (int quick = 0; quick < 2; quick++) {
-        struct lab_task one = small(value, &e), two = small(value, &e);
-        one.find = two.find = glyphs_find;
-        one.ctx = two.ctx = dir;
-        one.quick = two.quick = quick;
-        two.threads = 2;
-        value[REPS].number = 2;
-        value[SLOTS].number = 60;
-        value[EXACT_REPS].number = 2;
-        ck_assert_int_eq(edge_lab.run(&one, &e), 0);
-        ck_assert_int_eq(edge_lab.run(&two, &e), 0);
-        ck_assert_int_eq(report_checks(one.report), quick ? 12 + 3 : 12 + 6);
-        for (int i = 12; i < report_checks(one.report); i++) {
-            struct report_check a = report_check_at(one.report, i);
-            ck_assert_ptr_eq(strstr(a.name, "MNIST"), a.name);
-            ck_assert_double_eq(a.value, report_check_at(two.report, i).value);
+        struct labs_run run[2];
+        for (int i = 0; i < 2; i++) {
+            small(&run[i]);
+            run[i].dir = dir;
+            run[i].task.quick = quick;
+            run[i].task.threads = 1 + i;
+            labs_set(&run[i], "reps", 2);
+            labs_set(&run[i], "slots", 60);
+            labs_set(&run[i], "exact-reps", 2);
+            labs_go(&run[i], 0);
         }
-        ck_assert_int_eq(report_rows(one.report, 3), quick ? 4 : 12);
-        report_free(one.report);
-        report_free(two.report);
+        const struct report *r = run[0].task.report;
+        labs_same(r, run[1].task.report);
+        ck_assert_int_eq(report_checks(r), CHECKS + (quick ? 3 : 6));
+        for (int i = CHECKS; i < report_checks(r); i++) {
+            struct report_check c = report_check_at(r, i);
+            ck_assert_ptr_eq(strstr(c.name, "MNIST"), c.name);
+        }
+        ck_assert_int_eq(report_rows(r, 3), quick ? 4 : 12);
+        labs_end(&run[0]);
+        labs_end(&run[1]);
     }
     tmpdir_remove(dir);
     free(dir);
 }
 END_TEST
 
-static bool stop(void *ctx, double share, const char *note)
-{
-    int *calls = ctx;
-    ck_assert(share >= 0 && share <= 1 && note[0]);
-    return ++*calls == 6;
-}
-
 START_TEST(progress_stops_it)
 {
-    struct err e = {0};
-    struct lab_value value[VALUES] = {0};
-    struct lab_task t = small(value, &e);
-    int calls = 0;
-    t.progress = stop;
-    t.ctx = &calls;
-    ck_assert_int_eq(edge_lab.run(&t, &e), LAB_STOPPED);
-    ck_assert_int_eq(calls, 6);
-    report_free(t.report);
+    struct labs_run r;
+    small(&r);
+    r.stop_at = 6;
+    labs_go(&r, LAB_STOPPED);
+    ck_assert_int_eq(r.asked, 6);
+    labs_end(&r);
 }
 END_TEST
 
@@ -132,7 +106,7 @@ Suite *suite_lab_edge(void)
     Suite *s = suite_create("lab/edge");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, options_and_their_order);
+    tcase_add_test(t, a_full_run_is_as_long_as_the_papers);
     tcase_add_test(t, a_small_run_holds);
     tcase_add_test(t, with_images);
     tcase_add_test(t, progress_stops_it);

@@ -1,12 +1,9 @@
 #include "lab/edge_images.h"
 
 #include "support/glyphs.h"
-#include "support/tmpdir.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { SLOTS = 150, POINTS = 3 };
 static const int GRID[POINTS] = {10, 40, SLOTS};
@@ -15,14 +12,7 @@ static struct digits_set *set;
 
 static void setup(void)
 {
-    struct err e = {0};
-    char *dir = strdup(tmpdir_new());
-    glyphs_write(dir, 20, 8, -1);
-    struct lab_task t = {.find = glyphs_find, .ctx = dir};
-    ck_assert_int_eq(digits_set_find(&set, &t, &e), 0);
-    ck_assert_ptr_nonnull(set);
-    tmpdir_remove(dir);
-    free(dir);
+    set = glyphs_set();
 }
 
 static void teardown(void)
@@ -33,11 +23,7 @@ static void teardown(void)
 static struct edge_images_cfg small(int experts, enum edge_rule rule)
 {
     struct edge_images_cfg c = {
-        .digits = digits_cfg_default(), .experts = experts, .slots = SLOTS, .rule = rule};
-    c.digits.s = 20;
-    c.digits.hidden = 8;
-    c.digits.tests = 40;
-    c.digits.rate = .5;
+        .digits = glyphs_cfg(), .experts = experts, .slots = SLOTS, .rule = rule};
     return c;
 }
 

@@ -1,83 +1,71 @@
 #include "lab/forgetting.h"
 
 #include "support/glyphs.h"
+#include "support/labs.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* in the order of the options */
-enum { REPS, ROUNDS, EXACT_REPS, IMAGE_REPS, IMAGE_ROUNDS, VALUES };
+enum { CHECKS = 17 };
 
-static struct lab_task small(struct lab_value *value, struct err *e)
+static void small(struct labs_run *r)
 {
-    value[REPS].number = 30;
-    value[ROUNDS].number = 400;
-    value[EXACT_REPS].number = 400;
-    value[IMAGE_REPS].number = 3;
-    value[IMAGE_ROUNDS].number = 60;
-    struct report *r = report_new("forgetting", "a title", e);
-    ck_assert_ptr_nonnull(r);
-    return (struct lab_task){.lab = &forgetting_lab,
-                             .value = value,
-                             .report = r,
-                             .version = "test",
-                             .threads = 1,
-                             .seed = 1};
+    labs_start(r, &forgetting_lab);
+    labs_set(r, "reps", 30);
+    labs_set(r, "rounds", 400);
+    labs_set(r, "exact-reps", 400);
+    labs_set(r, "image-reps", 3);
+    labs_set(r, "image-rounds", 60);
+    r->task.quick = false;
 }
 
-START_TEST(options_and_their_order)
+/* As small as it goes: for what is not about the figures. */
+static void tiny(struct labs_run *r)
 {
-    const struct lab_option *o = forgetting_lab.options;
-    ck_assert_str_eq(o[REPS].name, "reps");
-    ck_assert_str_eq(o[ROUNDS].name, "rounds");
-    ck_assert_str_eq(o[EXACT_REPS].name, "exact-reps");
-    ck_assert_str_eq(o[IMAGE_REPS].name, "image-reps");
-    ck_assert_str_eq(o[IMAGE_ROUNDS].name, "image-rounds");
-    ck_assert_ptr_null(o[VALUES].name);
-    ck_assert_double_ge(o[IMAGE_REPS].value, 10);
-    ck_assert_double_ge(o[REPS].quick, 50);
-    ck_assert_double_ge(o[EXACT_REPS].quick, 2000);
+    small(r);
+    labs_set(r, "reps", 2);
+    labs_set(r, "rounds", 60);
+    labs_set(r, "exact-reps", 2);
+}
+
+START_TEST(quick_runs_repeat_enough_for_their_checks)
+{
+    ck_assert_double_ge(labs_option(&forgetting_lab, "image-reps")->value, 10);
+    ck_assert_double_ge(labs_option(&forgetting_lab, "reps")->quick, 50);
+    ck_assert_double_ge(labs_option(&forgetting_lab, "exact-reps")->quick, 2000);
 }
 END_TEST
 
 /* A small run holds, and its figures do not depend on the number of threads. */
 START_TEST(a_small_run_holds)
 {
-    struct err e = {0};
-    struct lab_value value[VALUES] = {0};
-    struct lab_task one = small(value, &e), two = small(value, &e);
-    two.threads = 2;
-    ck_assert_int_eq(forgetting_lab.run(&one, &e), 0);
-    ck_assert_int_eq(forgetting_lab.run(&two, &e), 0);
-
-    int n = report_checks(one.report);
-    ck_assert_int_eq(n, 17);
-    for (int i = 0; i < n; i++) {
-        struct report_check a = report_check_at(one.report, i);
-        struct report_check b = report_check_at(two.report, i);
-        ck_assert_msg(a.pass, "%s: %g", a.name, a.value);
-        ck_assert_double_eq(a.value, b.value);
-    }
-    ck_assert_int_eq(report_rows(one.report, 0), 7); /* one expert has no second row */
-    report_free(one.report);
-    report_free(two.report);
+    struct labs_run one, two;
+    small(&one);
+    small(&two);
+    two.task.threads = 2;
+    labs_go(&one, 0);
+    labs_go(&two, 0);
+    labs_pass(one.task.report, CHECKS);
+    labs_same(one.task.report, two.task.report);
+    /* one expert has no second row */
+    ck_assert_int_eq(report_rows(one.task.report, 0), 7);
+    labs_end(&one);
+    labs_end(&two);
 }
 END_TEST
 
 /* Too few rounds to learn anything: the mixtures do not beat one expert and the checks say so. */
 START_TEST(checks_can_fail)
 {
-    struct err e = {0};
-    struct lab_value value[VALUES] = {0};
-    struct lab_task t = small(value, &e);
-    value[ROUNDS].number = 45;
-    ck_assert_int_eq(forgetting_lab.run(&t, &e), 0);
-    ck_assert_int_gt(report_checks_failed(t.report), 0);
-    report_free(t.report);
+    struct labs_run r;
+    small(&r);
+    labs_set(&r, "rounds", 45);
+    labs_go(&r, 0);
+    ck_assert_int_gt(report_checks_failed(r.task.report), 0);
+    labs_end(&r);
 }
 END_TEST
 
@@ -85,30 +73,27 @@ END_TEST
  * for any number of threads. */
 START_TEST(with_images)
 {
-    struct err e = {0};
     char *dir = strdup(tmpdir_new());
     glyphs_write(dir, 20, 8, -1);
-    struct lab_value value[VALUES] = {0};
     for (int quick = 0; quick < 2; quick++) {
-        struct lab_task one = small(value, &e), two = small(value, &e);
-        one.find = two.find = glyphs_find;
-        one.ctx = two.ctx = dir;
-        one.quick = two.quick = quick;
-        two.threads = 2;
-        value[REPS].number = 2;
-        value[ROUNDS].number = 60;
-        value[EXACT_REPS].number = 2;
-        ck_assert_int_eq(forgetting_lab.run(&one, &e), 0);
-        ck_assert_int_eq(forgetting_lab.run(&two, &e), 0);
-        ck_assert_int_eq(report_checks(one.report), quick ? 17 + 4 : 17 + 8);
-        for (int i = 17; i < report_checks(one.report); i++) {
-            struct report_check a = report_check_at(one.report, i);
-            ck_assert_ptr_eq(strstr(a.name, "MNIST"), a.name);
-            ck_assert_double_eq(a.value, report_check_at(two.report, i).value);
+        struct labs_run run[2];
+        for (int i = 0; i < 2; i++) {
+            tiny(&run[i]);
+            run[i].dir = dir;
+            run[i].task.quick = quick;
+            run[i].task.threads = 1 + i;
+            labs_go(&run[i], 0);
         }
-        ck_assert_int_eq(report_rows(one.report, 2), quick ? 3 : 10);
-        report_free(one.report);
-        report_free(two.report);
+        const struct report *r = run[0].task.report;
+        labs_same(r, run[1].task.report);
+        ck_assert_int_eq(report_checks(r), CHECKS + (quick ? 4 : 8));
+        for (int i = CHECKS; i < report_checks(r); i++) {
+            struct report_check c = report_check_at(r, i);
+            ck_assert_ptr_eq(strstr(c.name, "MNIST"), c.name);
+        }
+        ck_assert_int_eq(report_rows(r, 2), quick ? 3 : 10);
+        labs_end(&run[0]);
+        labs_end(&run[1]);
     }
     tmpdir_remove(dir);
     free(dir);
@@ -118,43 +103,28 @@ END_TEST
 /* A file that is there and broken is an error, not left out. */
 START_TEST(broken_images)
 {
-    struct err e = {0};
     char *dir = strdup(tmpdir_new());
     glyphs_write(dir, 20, 8, -1);
     ck_assert_int_eq(truncate(tmpdir_path(dir, "t10k-labels-idx1-ubyte"), 50), 0);
-    struct lab_value value[VALUES] = {0};
-    struct lab_task t = small(value, &e);
-    value[REPS].number = 2;
-    value[ROUNDS].number = 60;
-    value[EXACT_REPS].number = 2;
-    t.find = glyphs_find;
-    t.ctx = dir;
-    ck_assert_int_eq(forgetting_lab.run(&t, &e), ERR_CORRUPT);
-    ck_assert_ptr_nonnull(strstr(e.field, "t10k-labels"));
-    report_free(t.report);
+    struct labs_run r;
+    tiny(&r);
+    r.dir = dir;
+    labs_go(&r, ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(r.e.field, "t10k-labels"));
+    labs_end(&r);
     tmpdir_remove(dir);
     free(dir);
 }
 END_TEST
 
-static bool stop(void *ctx, double share, const char *note)
-{
-    int *calls = ctx;
-    ck_assert(share >= 0 && share <= 1 && note[0]);
-    return ++*calls == 4;
-}
-
 START_TEST(progress_stops_it)
 {
-    struct err e = {0};
-    struct lab_value value[VALUES] = {0};
-    struct lab_task t = small(value, &e);
-    int calls = 0;
-    t.progress = stop;
-    t.ctx = &calls;
-    ck_assert_int_eq(forgetting_lab.run(&t, &e), LAB_STOPPED);
-    ck_assert_int_eq(calls, 4);
-    report_free(t.report);
+    struct labs_run r;
+    small(&r);
+    r.stop_at = 4;
+    labs_go(&r, LAB_STOPPED);
+    ck_assert_int_eq(r.asked, 4);
+    labs_end(&r);
 }
 END_TEST
 
@@ -164,7 +134,7 @@ Suite *suite_lab_forgetting(void)
     Suite *s = suite_create("lab/forgetting");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, options_and_their_order);
+    tcase_add_test(t, quick_runs_repeat_enough_for_their_checks);
     tcase_add_test(t, a_small_run_holds);
     tcase_add_test(t, checks_can_fail);
     tcase_add_test(t, with_images);

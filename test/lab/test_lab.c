@@ -85,6 +85,13 @@ START_TEST(sweep_takes_what_the_task_says)
     ck_assert_int_eq(said.lines, 0);
     sweep_free(s);
 
+    lab_part(&t, .5, .75);
+    ck_assert(!lab_progress(&t, .5, "note"));
+    ck_assert_double_eq(said.share, .625);
+    ck_assert_int_eq(lab_sweep(&s, &t, run, 2, one, NULL, &e), 0);
+    ck_assert_double_eq(said.share, .75);
+    sweep_free(s);
+
     said.stop = true;
     ck_assert_int_eq(lab_sweep(&s, &t, run, 2, one, NULL, &e), LAB_STOPPED);
     ck_assert_ptr_null(s);

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 7 };
-
 /* a frozen policy that has learned nothing, and experts beside it */
 struct bed {
     struct policy *base, *was;
@@ -58,71 +56,49 @@ static struct growth *start(const struct bed *b,
     return g;
 }
 
-/* A viewer of the toy world, who plays one episode with what has grown. */
+/* A viewer of the toy world, who plays with what has grown. */
 struct viewer {
-    struct env env;
+    struct toy_viewer at;
+    const struct bed *bed;
+    const struct graft *by;
     struct graft_ws *ws;
-    struct rng rng;
-    float obs[(LONGEST + 1) * TOY_OBS], logp[LONGEST], reward[LONGEST];
-    uint32_t mask[LONGEST];
-    int action[LONGEST];
 };
 
 static void viewer_init(struct viewer *v, const struct bed *b, uint64_t id)
 {
-    memset(v, 0, sizeof *v);
-    v->env = toy_env_make(NULL, id, NULL);
+    toy_viewer_init(&v->at, id);
+    v->bed = b;
     v->ws = graft_ws_new(&b->start->cfg, NULL);
-    rng_init(&v->rng, 31, id);
+    ck_assert_ptr_nonnull(v->ws);
 }
 
 static void viewer_release(struct viewer *v)
 {
     graft_ws_free(v->ws);
-    v->env.free(v->env.self);
+    toy_viewer_release(&v->at);
 }
 
-static struct online_trajectory watch(struct viewer *v, const struct bed *b,
-                                      const struct graft *g)
+static int by_graft(void *ctx, struct policy_choice *out, const float *obs, uint32_t mask,
+                    double u)
 {
-    float priv[TOY_PRIV];
-    struct env_out out = {.obs = v->obs, .priv = priv};
-    v->env.reset(v->env.self, &out);
-    int n = 0;
-    for (bool end = false; !end; n++) {
-        struct policy_choice c;
-        v->mask[n] = out.mask;
-        ck_assert_int_eq(graft_decide(&c, g, b->base, v->ws, v->obs + n * TOY_OBS,
-                                      out.mask, rng_uniform(&v->rng)),
-                         0);
-        v->action[n] = c.action;
-        v->logp[n] = c.logp;
-        out.obs = v->obs + (n + 1) * TOY_OBS;
-        v->env.step(v->env.self, c.action, &out);
-        v->reward[n] = out.reward;
-        end = out.done || out.truncated;
-    }
-    return (struct online_trajectory){.n = n,
-                                      .obs = v->obs,
-                                      .mask = v->mask,
-                                      .action = v->action,
-                                      .logp = v->logp,
-                                      .reward = v->reward,
-                                      .version = g->version,
-                                      .truncated = out.truncated,
-                                      .last_obs = v->obs + n * TOY_OBS,
-                                      .last_mask = out.mask};
+    struct viewer *v = ctx;
+    return graft_decide(out, v->by, v->bed->base, v->ws, obs, mask, u);
+}
+
+static struct online_trajectory watch(struct viewer *v, const struct graft *g)
+{
+    v->by = g;
+    return toy_watch(&v->at, by_graft, v, g->version);
 }
 
 /* Adds episodes until an update is due; returns their mean reward per step. */
-static double feed(struct growth *g, const struct bed *b, struct viewer *v)
+static double feed(struct growth *g, struct viewer *v)
 {
     double sum = 0;
     int n = 0;
     while (!growth_ready(g)) {
-        struct online_trajectory t = watch(v, b, growth_graft(g));
-        for (int i = 0; i < t.n; i++)
-            sum += (double)t.reward[i];
+        struct online_trajectory t = watch(v, growth_graft(g));
+        sum += toy_sum(&t);
         n += t.n;
         ck_assert_int_eq(growth_add(g, &t), 0);
     }
@@ -145,11 +121,11 @@ START_TEST(learns_beside_a_policy_that_does_not_move)
         struct viewer v;
         viewer_init(&v, &b, id);
         ck_assert_int_eq(growth_update(g), 0); /* nothing there yet */
-        double first = feed(g, &b, &v), now = first, explained = 0;
+        double first = feed(g, &v), now = first, explained = 0;
         struct growth_stats s;
         for (int i = 0; i < 60; i++) {
             ck_assert_int_eq(growth_update(g), 1);
-            now = feed(g, &b, &v);
+            now = feed(g, &v);
             growth_stats(g, &s);
             ck_assert_double_lt(s.online.last.first_ratio_error, 1e-4);
             if (i == 0) explained = s.online.last.explained_variance;
@@ -187,7 +163,7 @@ START_TEST(a_and_tau_stand_still_once_frozen)
     struct viewer v;
     viewer_init(&v, &b, 0);
     for (int i = 0; i < 4; i++) {
-        feed(g, &b, &v);
+        feed(g, &v);
         ck_assert_int_eq(growth_update(g), 1);
     }
     float a = growth_graft(g)->actor->theta[0], tau = growth_graft(g)->critic->theta[1];
@@ -195,7 +171,7 @@ START_TEST(a_and_tau_stand_still_once_frozen)
     ck_assert(a != 1.0f && tau != 1.0f);
     growth_freeze_shape(g);
     for (int i = 0; i < 4; i++) {
-        feed(g, &b, &v);
+        feed(g, &v);
         ck_assert_int_eq(growth_update(g), 1);
     }
     ck_assert(growth_graft(g)->actor->theta[0] == a);
@@ -221,7 +197,7 @@ START_TEST(worse_weights_are_rolled_back_with_the_optimiser)
     struct growth *g = start(&b, told, scores);
     struct viewer v;
     viewer_init(&v, &b, 0);
-    feed(g, &b, &v);
+    feed(g, &v);
     ck_assert_int_eq(growth_update(g), 1);
 
     size_t n = growth_state_size(g);
@@ -231,7 +207,7 @@ START_TEST(worse_weights_are_rolled_back_with_the_optimiser)
     static const double bad[] = {.79, NAN};
     for (int i = 0; i < 2; i++) {
         scores[1] = bad[i];
-        feed(g, &b, &v);
+        feed(g, &v);
         ck_assert_int_eq(growth_update(g), ERR_NUMERIC);
         ck_assert(equal(growth_graft(g), kept));
     }
@@ -243,15 +219,15 @@ START_TEST(worse_weights_are_rolled_back_with_the_optimiser)
     ck_assert_uint_eq(s.online.rollbacks, 2);
     ck_assert_uint_eq(s.online.updates, 1);
     scores[1] = .81; /* within the tolerance */
-    feed(g, &b, &v);
+    feed(g, &v);
     ck_assert_int_eq(growth_update(g), 1);
 
     /* a reward that is no number */
-    struct online_trajectory t = watch(&v, &b, growth_graft(g));
-    v.reward[0] = NAN;
+    struct online_trajectory t = watch(&v, growth_graft(g));
+    v.at.reward[0] = NAN;
     graft_copy(kept, growth_graft(g));
     ck_assert_int_eq(growth_add(g, &t), 0);
-    feed(g, &b, &v);
+    feed(g, &v);
     ck_assert_int_eq(growth_update(g), ERR_NUMERIC);
     ck_assert(equal(growth_graft(g), kept));
     free(before), free(after);
@@ -270,10 +246,10 @@ START_TEST(old_and_too_many_are_refused)
     struct viewer v;
     viewer_init(&v, &b, 0);
     for (int i = 0; i < 3; i++) {
-        feed(g, &b, &v);
+        feed(g, &v);
         ck_assert_int_eq(growth_update(g), 1);
     }
-    struct online_trajectory t = watch(&v, &b, growth_graft(g));
+    struct online_trajectory t = watch(&v, growth_graft(g));
     t.version = 1; /* now 4, two back are allowed */
     ck_assert_int_eq(growth_add(g, &t), ERR_CONFLICT);
     t.version = 2;
@@ -301,7 +277,7 @@ START_TEST(goes_on_from_its_state)
     struct viewer v;
     viewer_init(&v, &b, 0);
     for (int i = 0; i < 2; i++) {
-        feed(g, &b, &v);
+        feed(g, &v);
         ck_assert_int_eq(growth_update(g), 1);
     }
     size_t n = growth_state_size(g);
@@ -314,7 +290,7 @@ START_TEST(goes_on_from_its_state)
     ck_assert_int_eq(growth_state_put(again, state, n, NULL), 0);
 
     while (!growth_ready(g)) {
-        struct online_trajectory t = watch(&v, &b, growth_graft(g));
+        struct online_trajectory t = watch(&v, growth_graft(g));
         ck_assert_int_eq(growth_add(g, &t), 0);
         ck_assert_int_eq(growth_add(again, &t), 0);
     }

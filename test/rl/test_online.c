@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 7 };
-
 static struct policy *make_policy(void)
 {
     struct policy_cfg c = policy_cfg_default(TOY_OBS);
@@ -41,59 +39,37 @@ static struct online *start(const struct online_cfg *c, const struct policy *p,
     return o;
 }
 
-/* A viewer of the toy world: plays one episode with the policy it is given. */
+/* A viewer of the toy world, who plays with the policy it is given. */
 struct viewer {
-    struct env env;
+    struct toy_viewer at;
+    const struct policy *by;
     struct policy_ws *ws;
-    struct rng rng;
-    float obs[(LONGEST + 1) * TOY_OBS], logp[LONGEST], reward[LONGEST];
-    uint32_t mask[LONGEST];
-    int action[LONGEST];
 };
 
 static void viewer_init(struct viewer *v, const struct policy *p, uint64_t id)
 {
-    memset(v, 0, sizeof *v);
-    v->env = toy_env_make(NULL, id, NULL);
+    toy_viewer_init(&v->at, id);
     v->ws = policy_ws_new(&p->cfg, NULL);
-    rng_init(&v->rng, 31, id);
+    ck_assert_ptr_nonnull(v->ws);
 }
 
 static void viewer_release(struct viewer *v)
 {
     policy_ws_free(v->ws);
-    v->env.free(v->env.self);
+    toy_viewer_release(&v->at);
+}
+
+static int by_policy(void *ctx, struct policy_choice *out, const float *obs,
+                     uint32_t mask, double u)
+{
+    struct viewer *v = ctx;
+    return policy_decide(out, v->by, v->ws, obs, mask, u);
 }
 
 static struct online_trajectory watch(struct viewer *v, const struct policy *p)
 {
-    float priv[TOY_PRIV];
-    struct env_out out = {.obs = v->obs, .priv = priv};
-    v->env.reset(v->env.self, &out);
-    int n = 0;
-    for (bool end = false; !end; n++) {
-        struct policy_choice c;
-        v->mask[n] = out.mask;
-        ck_assert_int_eq(policy_decide(&c, p, v->ws, v->obs + n * TOY_OBS, out.mask,
-                                       rng_uniform(&v->rng)),
-                         0);
-        v->action[n] = c.action;
-        v->logp[n] = c.logp;
-        out.obs = v->obs + (n + 1) * TOY_OBS;
-        v->env.step(v->env.self, c.action, &out);
-        v->reward[n] = out.reward;
-        end = out.done || out.truncated;
-    }
-    return (struct online_trajectory){.n = n,
-                                      .obs = v->obs,
-                                      .mask = v->mask,
-                                      .action = v->action,
-                                      .logp = v->logp,
-                                      .reward = v->reward,
-                                      .version = p->version,
-                                      .truncated = out.truncated,
-                                      .last_obs = v->obs + n * TOY_OBS,
-                                      .last_mask = out.mask};
+    v->by = p;
+    return toy_watch(&v->at, by_policy, v, p->version);
 }
 
 /* Adds episodes until an update is due; returns their mean reward per step. */
@@ -103,8 +79,7 @@ static double feed(struct online *o, struct viewer *v)
     int n = 0;
     while (!online_ready(o)) {
         struct online_trajectory t = watch(v, online_policy(o));
-        for (int i = 0; i < t.n; i++)
-            sum += (double)t.reward[i];
+        sum += toy_sum(&t);
         n += t.n;
         ck_assert_int_eq(online_add(o, &t), 0);
     }
@@ -166,7 +141,7 @@ START_TEST(rolls_back_on_nan)
     online_state_get(o, state);
     feed(o, &v);
     struct online_trajectory t = watch(&v, online_policy(o));
-    v.reward[2] = NAN;
+    v.at.reward[2] = NAN;
     ck_assert_int_eq(online_add(o, &t), 0);
     ck_assert_int_eq(online_update(o), ERR_NUMERIC);
     ck_assert(equal(before, online_policy(o)));

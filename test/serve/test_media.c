@@ -1,6 +1,7 @@
 #include "serve/media.h"
 
 #include "abr/trace.h"
+#include "support/made.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -12,12 +13,7 @@
 /* 8 Mbit/s (1e6 bytes/s) for 1 s, 0 for 1 s, 4 Mbit/s for 2 s; begins at 10 s. */
 static struct trace *steps(void)
 {
-    struct err e = {0};
-    struct trace *t = trace_new(4, "steps", &e);
-    ck_assert_ptr_nonnull(t);
-    memcpy(t->time_s, (double[]){10, 11, 12, 14}, 4 * sizeof(double));
-    memcpy(t->mbps, (double[]){99, 8, 0, 4}, 4 * sizeof(double));
-    return t;
+    return made_trace(4, (const double[][2]){{10, 99}, {11, 8}, {12, 0}, {14, 4}});
 }
 
 START_TEST(carries_is_the_integral)

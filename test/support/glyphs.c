@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,4 +65,28 @@ int glyphs_find(void *ctx, char out[LAB_PATH], const char *rel, struct err *e)
 {
     snprintf(out, LAB_PATH, "%s/%s", (const char *)ctx, strrchr(rel, '/') + 1);
     return access(out, R_OK) ? err_set(e, ERR_ABSENT, "not there") : 0;
+}
+
+struct digits_set *glyphs_set(void)
+{
+    struct err e = {0};
+    struct digits_set *set;
+    char *dir = strdup(tmpdir_new());
+    glyphs_write(dir, 20, 8, -1);
+    struct lab_task t = {.find = glyphs_find, .ctx = dir};
+    ck_assert_int_eq(digits_set_find(&set, &t, &e), 0);
+    ck_assert_ptr_nonnull(set);
+    tmpdir_remove(dir);
+    free(dir);
+    return set;
+}
+
+struct digits_cfg glyphs_cfg(void)
+{
+    struct digits_cfg c = digits_cfg_default();
+    c.s = 20;
+    c.hidden = 8;
+    c.tests = 40;
+    c.rate = .5;
+    return c;
 }

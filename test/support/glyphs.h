@@ -5,6 +5,7 @@
 #ifndef TEST_GLYPHS_H
 #define TEST_GLYPHS_H
 
+#include "lab/digits.h"
 #include "lab/lab.h"
 
 enum { GLYPHS_SIDE = 6, GLYPHS_PIXELS = GLYPHS_SIDE * GLYPHS_SIDE };
@@ -15,5 +16,10 @@ void glyphs_write(const char *dir, int train, int test, int without);
 
 /* For lab_task.find, with the folder as ctx: finds lab-data/<any set>/<file> in it. */
 int glyphs_find(void *ctx, char out[LAB_PATH], const char *rel, struct err *e);
+
+/* Twenty images of each digit to learn from and eight to test with, and settings by which networks
+ * learn them at once. */
+struct digits_set *glyphs_set(void);
+struct digits_cfg glyphs_cfg(void);
 
 #endif

@@ -1,7 +1,6 @@
 #include "support/toy_env.h"
 
-#include "base/rng.h"
-
+#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,4 +83,55 @@ struct env toy_env_make(void *ctx, uint64_t id, struct err *e)
         .state_put = toy_put,
         .free = free,
     };
+}
+
+void toy_viewer_init(struct toy_viewer *v, uint64_t id)
+{
+    *v = (struct toy_viewer){.env = toy_env_make(NULL, id, NULL)};
+    ck_assert_ptr_nonnull(v->env.self);
+    rng_init(&v->rng, 31, id);
+}
+
+void toy_viewer_release(struct toy_viewer *v)
+{
+    v->env.free(v->env.self);
+}
+
+struct online_trajectory toy_watch(struct toy_viewer *v, toy_decide *decide, void *ctx,
+                                   uint64_t version)
+{
+    float priv[TOY_PRIV];
+    struct env_out out = {.obs = v->obs, .priv = priv};
+    v->env.reset(v->env.self, &out);
+    int n = 0;
+    for (bool end = false; !end; n++) {
+        struct policy_choice c;
+        v->mask[n] = out.mask;
+        ck_assert_int_eq(
+            decide(ctx, &c, v->obs + n * TOY_OBS, out.mask, rng_uniform(&v->rng)), 0);
+        v->action[n] = c.action;
+        v->logp[n] = c.logp;
+        out.obs = v->obs + (n + 1) * TOY_OBS;
+        v->env.step(v->env.self, c.action, &out);
+        v->reward[n] = out.reward;
+        end = out.done || out.truncated;
+    }
+    return (struct online_trajectory){.n = n,
+                                      .obs = v->obs,
+                                      .mask = v->mask,
+                                      .action = v->action,
+                                      .logp = v->logp,
+                                      .reward = v->reward,
+                                      .version = version,
+                                      .truncated = out.truncated,
+                                      .last_obs = v->obs + n * TOY_OBS,
+                                      .last_mask = out.mask};
+}
+
+double toy_sum(const struct online_trajectory *t)
+{
+    double sum = 0;
+    for (int i = 0; i < t->n; i++)
+        sum += (double)t->reward[i];
+    return sum;
 }

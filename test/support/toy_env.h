@@ -10,12 +10,37 @@
 #include "rl/env.h"
 
 #include "base/err.h"
+#include "base/rng.h"
+#include "moe/policy.h"
+#include "rl/online.h"
 
 #define TOY_OBS 4
 #define TOY_PRIV 2
 #define TOY_ACTIONS 4
+#define TOY_LONGEST 7 /* steps of an episode */
 
 /* ctx: const float * scale, or NULL for 1; the signature that rollout_new takes */
 struct env toy_env_make(void *ctx, uint64_t id, struct err *e);
+
+/* A viewer of this world, who plays one episode after the other. */
+struct toy_viewer {
+    struct env env;
+    struct rng rng;
+    float obs[(TOY_LONGEST + 1) * TOY_OBS], logp[TOY_LONGEST], reward[TOY_LONGEST];
+    uint32_t mask[TOY_LONGEST];
+    int action[TOY_LONGEST];
+};
+
+void toy_viewer_init(struct toy_viewer *v, uint64_t id);
+void toy_viewer_release(struct toy_viewer *v);
+
+/* u: uniform, what is sampled with; 0 or a failure, which fails the test */
+typedef int toy_decide(void *ctx, struct policy_choice *out, const float *obs,
+                       uint32_t mask, double u);
+
+/* One episode, good until the next; what it was decided by has that version. */
+struct online_trajectory toy_watch(struct toy_viewer *v, toy_decide *decide, void *ctx,
+                                   uint64_t version);
+double toy_sum(const struct online_trajectory *t); /* of its rewards */
 
 #endif

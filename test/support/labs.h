@@ -1,0 +1,48 @@
+/* labs.h - a lab run in small, and what its report says, for the tests of labs.
+ *
+ *   struct labs_run a;
+ *   labs_start(&a, &edge_lab);
+ *   labs_set(&a, "reps", 4);
+ *   labs_go(&a, 0);
+ *   labs_pass(a.task.report, 12);
+ *   labs_end(&a);
+ *
+ * Anything may be changed in a.task before it runs, but its ctx. */
+#ifndef TEST_LABS_H
+#define TEST_LABS_H
+
+#include "lab/lab.h"
+
+#define LABS_OPTIONS 32
+
+struct labs_run {
+    struct lab_value value[LABS_OPTIONS];
+    struct lab_task task; /* looks into this struct: not to be copied */
+    struct err e;
+    const char *dir; /* where it finds files, any "folder/x" as x; NULL: there are none */
+
+    int stop_at; /* at which question for progress it is to stop; 0: never */
+    int asked;   /* such questions so far; shares must not fall */
+    double share;
+    int lines; /* said so far */
+    char last[512];
+};
+
+/* Every option as with --quick; one thread, seed 1, a report of its own. */
+void labs_start(struct labs_run *r, const struct lab *lab);
+void labs_end(struct labs_run *r);
+
+/* An option, which the lab must have. */
+const struct lab_option *labs_option(const struct lab *lab, const char *name);
+void labs_set(struct labs_run *r, const char *option, double number);
+void labs_set_text(struct labs_run *r, const char *option, const char *text);
+
+/* Runs it; the result must be rc. */
+void labs_go(struct labs_run *r, int rc);
+
+/* The report has n checks and they pass. */
+void labs_pass(const struct report *r, int n);
+/* The same checks with the same values, to the bit. */
+void labs_same(const struct report *a, const struct report *b);
+
+#endif
