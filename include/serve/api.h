@@ -1,8 +1,14 @@
 /* api.h - the HTTP API: from a request to a reply, with the rules that hold for every route.
  *
- * In this order: Host (403), Origin (a foreign one may not write: 403), preflight (204),
- * route (404, 405 with Allow), bearer token (401), handler, CORS headers. web/openapi.json
- * describes every row of api_routes, and a test compares the two.
+ * In this order: Host (403), limit of the address (429), Origin (a foreign one may not
+ * write: 403), preflight (204), route (404, 405 with Allow), limits of opening and of a
+ * session (429), bearer token (401), handler, CORS headers. web/openapi.json describes every
+ * row of api_routes, and a test compares the two.
+ *
+ * An error answer has an id, in X-Request-Id and as "request" in its body: the one that came
+ * in X-Request-Id when that is 1 to 64 letters, digits, ".", "_" or "-", else one of ours.
+ * The log line of the error has it too; of one worker at most ten lines a second are
+ * written.
  *
  * The handlers are in api_sessions.c, api_decide.c, api_profiles.c, api_policy.c and
  * api_admin.c, by the resource they serve.
@@ -12,6 +18,8 @@
 #ifndef SERVE_API_H
 #define SERVE_API_H
 
+#include "base/log.h"
+#include "serve/admit.h"
 #include "serve/auth.h"
 #include "serve/emit.h"
 #include "serve/events.h"
@@ -29,6 +37,9 @@
 struct api_shared {
     struct service *service;
     const struct auth *auth;
+    struct admit *admit;
+    const struct log *log; /* NULL: silent */
+    uint64_t secret;       /* random: of the ids of requests */
     const struct files *files;
     struct events *events;
     struct metrics *metrics;
@@ -38,6 +49,13 @@ struct api_shared {
     _Atomic bool draining;
 };
 
+/* Error answers of one worker. */
+struct api_errors {
+    uint64_t count;
+    double since_s; /* of the second whose lines are counted */
+    int logged, unlogged;
+};
+
 /* Of one worker thread. */
 struct api {
     struct api_shared *shared;
@@ -45,6 +63,7 @@ struct api {
     int worker;        /* 0 .. workers-1 */
     struct emit out;   /* the answer's body */
     struct emit event; /* and what is told to those who watch */
+    struct api_errors errors;
 };
 
 int api_init(struct api *a, struct api_shared *shared, int worker, struct err *e)
@@ -53,6 +72,8 @@ void api_clear(struct api *a);
 
 /* What http_new is given: ctx is the worker's struct api. */
 void api_handle(void *ctx, const struct http_request *q, struct reply *r);
+/* What http_cfg.refused is: the id, the log line and the headers of any other error. */
+void api_refused(void *ctx, const struct http_request *q, struct reply *r);
 
 /* All rows; ends with a row without path. */
 extern const struct route api_routes[];
@@ -63,6 +84,10 @@ int api_n_routes(void);
 
 /* The JSON in a->out as the body. */
 void api_json(struct api *a, struct reply *r, int status);
+/* Gives an error answer its id and its line in the log. path: the route's pattern, since ids of
+ * sessions are nobody else's business, or what was asked for when there is none. */
+void api_error(struct api *a, const struct http_request *q, const char *path,
+               struct reply *r, double now_s);
 /* Fails with the profile's weights of a request that names one, mu, or nothing. */
 int api_profile(struct profile *out, struct api *a, const char *name, struct err *e)
     __attribute__((warn_unused_result));

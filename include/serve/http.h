@@ -9,9 +9,16 @@
  * What is refused before that, with a JSON error and the connection closed:
  *   413  a body over body_max, at once when Content-Length says so;
  *   400  two Content-Length or Host headers, Content-Length beside Transfer-Encoding, a
- *        transfer coding other than "chunked", a header name that is no token, HTTP/1.1
- *        without Host. Each of these is read differently by some proxy in front of us,
- * and so is a way to smuggle a request past it.
+ *        transfer coding other than "chunked", a header name that is no token, a line that
+ *        does not end in CR LF, a folded line, a NUL, HTTP/1.1 without Host. Each of these
+ *        is read differently by some proxy in front of us, and so is a way to smuggle a
+ *        request past it.
+ * A head over header_max gets 431 from the library.
+ *
+ * Slow clients keep only their own connection: from its begin, or from its last answer, a
+ * connection has request_s to say a whole request, whether bytes trickle or not. When nine
+ * of ten connections are taken it has crowded_s, so that who comes new finds room within
+ * that time.
  *
  * Streams (reply.h) need no thread: while one has nothing to send its worker looks again
  * after the stream's poll_ms, and otherwise sleeps. A client that closes its side meanwhile
@@ -22,6 +29,7 @@
 #define SERVE_HTTP_H
 
 #include "base/err.h"
+#include "serve/addr.h"
 #include "serve/reply.h"
 
 #include <stdbool.h>
@@ -50,6 +58,12 @@ struct http_request {
 const char *http_header(const struct http_request *q, const char *name);
 /* The decoded value of ?name=value; false when absent, malformed or longer than n - 1. */
 bool http_query(char *out, size_t n, const struct http_request *q, const char *name);
+/* All lines of that header in their order, joined by ", "; of more than n - 1 bytes the last
+ * ones. False when there is none. */
+bool http_header_list(char *out, size_t n, const struct http_request *q,
+                      const char *name);
+/* Who is at the other end of the connection; false when it is no IP address. */
+bool http_peer(struct addr *out, const struct http_request *q);
 const char *http_method_name(enum http_method m);
 
 /* Percent-decodes n bytes of s. ERR_INVALID: a bad escape or an encoded NUL; ERR_RANGE:
@@ -60,8 +74,13 @@ int http_decode(char *out, size_t size, const char *s, size_t n, struct err *e)
 struct http_cfg {
     int max_connections; /* 1000; further ones wait in the listen queue */
     int timeout_s;       /* 60 of silence; longer than a player's pause between chunks */
+    double request_s;    /* 60; see above */
+    double crowded_s;    /* 5 */
     size_t body_max;     /* 16 KiB */
     size_t header_max;   /* 16 KiB for request line and headers together */
+    /* May be NULL: told of what is refused before the handler, with handle's ctx, before the
+     * reply is sent; of the request only its headers are known. */
+    void (*refused)(void *ctx, const struct http_request *q, struct reply *r);
 };
 
 struct http_cfg http_cfg_default(void);

@@ -9,6 +9,7 @@
 #ifndef SERVE_METRICS_H
 #define SERVE_METRICS_H
 
+#include "serve/admit.h"
 #include "serve/emit.h"
 #include "serve/http.h"
 #include "serve/route.h"
@@ -27,7 +28,8 @@ void metrics_request(struct metrics *m, int worker, int route, int status,
                      double seconds);
 void metrics_connections(struct metrics *m, int worker, const struct http_stats *s);
 
+/* admit may be NULL: nothing is limited. */
 void metrics_put(struct emit *o, const struct metrics *m, const struct service_stats *s,
-                 const struct policy_info *p);
+                 const struct policy_info *p, const struct admit_stats *admit);
 
 #endif

@@ -12,6 +12,8 @@
 #ifndef SERVE_NODE_H
 #define SERVE_NODE_H
 
+#include "base/log.h"
+#include "serve/admit.h"
 #include "serve/http.h"
 #include "serve/media.h"
 #include "serve/service.h"
@@ -26,8 +28,10 @@ struct node_cfg {
     const char *web_dir;           /* the pages; NULL = none */
     const struct media_cfg *media; /* NULL = no demo */
     const char *default_profile;
-    int max_watchers; /* event streams at a time: 64 */
-    double grace_s;   /* for requests under way when stopping: 2 */
+    const struct log *log;  /* error answers; NULL = silent */
+    struct admit_cfg admit; /* who may ask how often */
+    int max_watchers;       /* event streams at a time: 64 */
+    double grace_s;         /* for requests under way when stopping: 2 */
     struct http_cfg http;
 };
 

@@ -93,5 +93,8 @@ const char *reply_header_get(const struct reply *r, const char *name);
 void reply_fail(struct reply *r, int status, const char *field, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void reply_err(struct reply *r, const struct err *e);
+/* Adds "request": id to an error made by the two above; nothing to other bodies. id needs no
+ * escaping. */
+void reply_error_id(struct reply *r, const char *id);
 
 #endif

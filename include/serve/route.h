@@ -26,6 +26,8 @@ enum route_flags {
     ROUTE_OPEN = 0,
     ROUTE_AUTH = 1,     /* needs the bearer token, when one is configured */
     ROUTE_FALLBACK = 2, /* see above */
+    ROUTE_OPENS = 4,    /* opens a session: has a limit of its own (admit.h) */
+    ROUTE_SESSION = 8,  /* {id} is a session: likewise */
 };
 
 struct route_params {

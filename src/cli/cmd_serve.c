@@ -26,6 +26,7 @@ struct serve {
     /* where and for whom */
     const char *bind, *host, *allow_origin, *token_file, *web_dir, *media_dir, *traces;
     int port, workers, max_connections;
+    struct admit_cfg admit;
     /* what decides and learns */
     const char *config, *data, *policy, *learn, *default_profile;
     const char *untagged, *merge_policy;
@@ -47,6 +48,7 @@ static struct serve serve_default(void)
     return (struct serve){.bind = n.bind,
                           .port = n.port,
                           .max_connections = n.http.max_connections,
+                          .admit = n.admit,
                           .learn = s.learn ? "on" : "off",
                           .default_profile = "pensieve",
                           .untagged = untagged_mode_name(s.untagged.mode),
@@ -171,6 +173,16 @@ static int read_options(struct serve *s, struct optfile *file, int argc, char **
          .text = &s->allow_origin},
         {"admin-token-file", "FILE", "token for writing profiles; made when absent",
          .text = &s->token_file},
+        {"trust-proxy", "A,B", "proxies that tell who asks: addresses or networks",
+         .text = &s->admit.trust_proxy},
+        {"proxy-header", "NAME", "in which they do: x-forwarded-for or forwarded",
+         .text = &s->admit.proxy_header},
+        {"address-rate", "N", "requests a second of one address; 0 = no limit",
+         .d = &s->admit.address_rate, .lo = 0, .hi = 1e6},
+        {"open-rate", "N", "sessions a second that it may open; 0 = no limit",
+         .d = &s->admit.open_rate, .lo = 0, .hi = 1e6},
+        {"session-rate", "N", "requests a second about one session; 0 = no limit",
+         .d = &s->admit.session_rate, .lo = 0, .hi = 1e6},
         {"max-connections", "N", "per worker", .i = &s->max_connections, .lo = 1,
          .hi = 60000},
         {"web-dir", "DIR", "the pages", .text = &s->web_dir},
@@ -297,7 +309,8 @@ static struct service *make_service(const struct serve *s, struct paths *paths,
 }
 
 static struct node *make_node(const struct serve *s, struct paths *paths,
-                              struct service *service, const char *token, struct err *e)
+                              struct service *service, const char *token,
+                              const struct log *log, struct err *e)
 {
     struct media_cfg media = media_cfg_default();
     media.dir = or_found(s->media_dir, paths->media, "build/media");
@@ -316,6 +329,8 @@ static struct node *make_node(const struct serve *s, struct paths *paths,
     cfg.media = &media;
     cfg.default_profile = s->default_profile;
     cfg.http.max_connections = s->max_connections;
+    cfg.admit = s->admit;
+    cfg.log = log;
     return node_start(&cfg, service, e);
 }
 
@@ -421,7 +436,7 @@ int cmd_serve(int argc, char **argv)
     struct node *node = NULL;
     struct service *service = make_service(&s, &paths, &log, &e);
     if (service && service_start_threads(service, &e) == 0)
-        node = make_node(&s, &paths, service, token, &e);
+        node = make_node(&s, &paths, service, token, &log, &e);
 
     int rc = node ? serve(&s, node, service, &log, &e) : ERR_IO;
     service_free(service);

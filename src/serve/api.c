@@ -1,16 +1,17 @@
 #include "serve/api.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 
 const struct route api_routes[] = {
-    {HTTP_POST, "/v1/sessions", ROUTE_OPEN, api_session_open},
-    {HTTP_POST, "/v1/sessions/{id}/decisions", ROUTE_OPEN, api_session_ask},
-    {HTTP_POST, "/v1/sessions/{id}/rewards", ROUTE_OPEN, api_session_reward},
-    {HTTP_GET, "/v1/sessions/{id}", ROUTE_OPEN, api_session_get},
-    {HTTP_DELETE, "/v1/sessions/{id}", ROUTE_OPEN, api_session_close},
+    {HTTP_POST, "/v1/sessions", ROUTE_OPENS, api_session_open},
+    {HTTP_POST, "/v1/sessions/{id}/decisions", ROUTE_SESSION, api_session_ask},
+    {HTTP_POST, "/v1/sessions/{id}/rewards", ROUTE_SESSION, api_session_reward},
+    {HTTP_GET, "/v1/sessions/{id}", ROUTE_SESSION, api_session_get},
+    {HTTP_DELETE, "/v1/sessions/{id}", ROUTE_SESSION, api_session_close},
     {HTTP_POST, "/v1/decide", ROUTE_OPEN, api_decide},
     {HTTP_GET, "/v1/profiles", ROUTE_OPEN, api_profile_list},
     {HTTP_GET, "/v1/profiles/{name}", ROUTE_OPEN, api_profile_get},
@@ -82,7 +83,8 @@ static void allow_origin(struct reply *r, const char *origin)
     reply_header(r, "Access-Control-Allow-Origin", "%s", origin);
     /* sendBeacon always sends credentials; we have none that they could misuse */
     reply_header(r, "Access-Control-Allow-Credentials", "true");
-    reply_header(r, "Access-Control-Expose-Headers", "Location, ETag, Retry-After");
+    reply_constant(r, "Access-Control-Expose-Headers",
+                   "Location, ETag, Retry-After, X-Request-Id");
     reply_header(r, "Timing-Allow-Origin", "%s", origin);
 }
 
@@ -102,14 +104,40 @@ static void preflight(const struct http_request *q, struct reply *r)
     reply_header(r, "Allow", "%s", methods);
     reply_header(r, "Access-Control-Allow-Methods", "%s", methods);
     reply_header(r, "Access-Control-Allow-Headers",
-                 "Authorization, Content-Type, Last-Event-ID");
+                 "Authorization, Content-Type, Last-Event-ID, X-Request-Id");
     reply_header(r, "Access-Control-Max-Age", "600");
     if (http_header(q, "Access-Control-Request-Private-Network"))
         reply_header(r, "Access-Control-Allow-Private-Network", "true");
 }
 
+/* What somebody asked too often, and the reply that says so. */
+static bool too_often(struct reply *r, double wait_s, const char *what)
+{
+    if (wait_s <= 0) return false;
+    double whole = ceil(wait_s);
+    reply_fail(r, 429, "", "too many %s: try again in %.0f s", what, whole);
+    reply_header(r, "Retry-After", "%.0f", whole);
+    return true;
+}
+
+/* The limits of single routes. */
+static bool is_limited(struct api *a, const struct route *row,
+                       const struct route_params *p, const struct admit_client *from,
+                       double now_s, struct reply *r)
+{
+    struct admit *admit = a->shared->admit;
+    if (row->flags & ROUTE_OPENS)
+        return too_often(r, admit_open(admit, from, now_s),
+                         "sessions are opened from this address");
+    if (row->flags & ROUTE_SESSION)
+        return too_often(r, admit_session(admit, from, route_param(p, "id"), now_s),
+                         "requests about this session");
+    return false;
+}
+
 /* Index of the route that answered, api_n_routes() when none did. */
-static int dispatch(struct api *a, const struct http_request *q, struct reply *r)
+static int dispatch(struct api *a, const struct http_request *q,
+                    const struct admit_client *from, double now_s, struct reply *r)
 {
     struct route_params p;
     const struct route *row = NULL;
@@ -129,8 +157,10 @@ static int dispatch(struct api *a, const struct http_request *q, struct reply *r
         return none;
     }
 
-    if (row->flags & ROUTE_AUTH &&
-        !auth_token_ok(a->shared->auth, http_header(q, "Authorization"))) {
+    if (is_limited(a, row, &p, from, now_s, r)) {
+        /* answered */
+    } else if (row->flags & ROUTE_AUTH &&
+               !auth_token_ok(a->shared->auth, http_header(q, "Authorization"))) {
         reply_fail(r, 401, "", "this needs the header Authorization: Bearer TOKEN");
         reply_header(r, "WWW-Authenticate", "Bearer realm=\"abrd\"");
     } else {
@@ -140,7 +170,8 @@ static int dispatch(struct api *a, const struct http_request *q, struct reply *r
     return (int)(row - api_routes);
 }
 
-static int answer(struct api *a, const struct http_request *q, struct reply *r)
+static int answer(struct api *a, const struct http_request *q, double now_s,
+                  struct reply *r)
 {
     const struct auth *auth = a->shared->auth;
     const char *host = http_header(q, "Host"), *origin = http_header(q, "Origin");
@@ -151,8 +182,13 @@ static int answer(struct api *a, const struct http_request *q, struct reply *r)
                    "is not a name of this daemon; list it with --host if it should be");
         return route;
     }
+    struct admit_client client;
+    admit_client(&client, a->shared->admit, q);
     enum auth_origin from = auth_origin(auth, origin, host);
-    if (from == AUTH_FOREIGN && (writes(q->method) || q->method == HTTP_OPTIONS)) {
+    if (too_often(r, admit_address(a->shared->admit, &client, now_s),
+                  "requests from this address")) {
+        /* answered, and readable for the pages that may */
+    } else if (from == AUTH_FOREIGN && (writes(q->method) || q->method == HTTP_OPTIONS)) {
         reply_fail(
             r, 403, "Origin",
             "pages from there may not use this daemon; list it with --allow-origin if "
@@ -160,24 +196,38 @@ static int answer(struct api *a, const struct http_request *q, struct reply *r)
     } else if (q->method == HTTP_OPTIONS) {
         preflight(q, r);
     } else {
-        route = dispatch(a, q, r);
+        route = dispatch(a, q, &client, now_s, r);
     }
 
     if (from == AUTH_OUR_ORIGIN) allow_origin(r, origin);
     return route;
 }
 
-void api_handle(void *ctx, const struct http_request *q, struct reply *r)
+static void add_common(struct reply *r)
 {
-    struct api *a = ctx;
-    double begun = clock_mono();
-    int route = answer(a, q, r);
-
     reply_constant(r, "Vary", "Origin");
     reply_constant(r, "X-Content-Type-Options", "nosniff");
     if (!reply_header_get(r, "Cache-Control"))
         reply_constant(r, "Cache-Control", "no-store");
+}
+
+void api_handle(void *ctx, const struct http_request *q, struct reply *r)
+{
+    struct api *a = ctx;
+    double begun = clock_mono();
+    int route = answer(a, q, begun, r);
+
+    if (r->status >= 400)
+        api_error(a, q, route < api_n_routes() ? api_routes[route].path : q->path, r,
+                  begun);
+    add_common(r);
     if (a->shared->draining) r->close = true;
     metrics_request(a->shared->metrics, a->worker, route, r->status,
                     clock_mono() - begun);
+}
+
+void api_refused(void *ctx, const struct http_request *q, struct reply *r)
+{
+    api_error(ctx, q, "(refused before any route)", r, clock_mono());
+    add_common(r);
 }

@@ -57,7 +57,8 @@ void api_metrics(struct api *a, const struct http_request *q,
     struct policy_info info;
     service_stats(&s, a->shared->service);
     service_policy_info(&info, a->shared->service);
-    metrics_put(&a->out, a->shared->metrics, &s, &info);
+    struct admit_stats admit = admit_stats(a->shared->admit);
+    metrics_put(&a->out, a->shared->metrics, &s, &info, &admit);
     if (a->out.failed) {
         reply_fail(r, 503, "", "no memory for the answer");
     } else {

@@ -1,4 +1,5 @@
 #include "serve/http.h"
+#include "http_priv.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -37,7 +38,8 @@ struct http {
     struct stream *streams; /* all open ones */
     int n_idle;
     struct conn *conns; /* all open ones */
-    double swept_s;     /* clock_mono of the last sweep */
+    double now_s;       /* clock_mono of this step */
+    double swept_s;     /* the same of the last sweep */
     bool progress;      /* this step did something: look again before sleeping */
     struct http_stats stats;
 };
@@ -48,6 +50,7 @@ struct conn {
     struct MHD_Connection *mhd;
     bool busy;      /* within a request */
     bool answering; /* whose reply is under way */
+    double since_s; /* clock_mono of its begin, or of its last answer's end */
     struct conn *prev, *next;
     char *body;
     size_t n_body, cap_body;
@@ -58,152 +61,10 @@ struct http_cfg http_cfg_default(void)
 {
     return (struct http_cfg){.max_connections = 1000,
                              .timeout_s = 60,
+                             .request_s = 60,
+                             .crowded_s = 5,
                              .body_max = (size_t)16 << 10,
                              .header_max = (size_t)16 << 10};
-}
-
-/* ---- requests ---- */
-
-const char *http_method_name(enum http_method m)
-{
-    static const char *const names[] = {"GET",    "HEAD",    "POST", "PUT",
-                                        "DELETE", "OPTIONS", "OTHER"};
-    return names[m];
-}
-
-static enum http_method method_of(const char *name)
-{
-    for (int m = HTTP_GET; m < HTTP_OTHER; m++)
-        if (strcmp(name, http_method_name(m)) == 0) return m;
-    return HTTP_OTHER;
-}
-
-const char *http_header(const struct http_request *q, const char *name)
-{
-    if (!q->impl) return NULL;
-    return MHD_lookup_connection_value(q->impl, MHD_HEADER_KIND, name);
-}
-
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-int http_decode(char *out, size_t size, const char *s, size_t n, struct err *e)
-{
-    size_t w = 0;
-    for (size_t i = 0; i < n; i++) {
-        char c = s[i];
-        if (c == '%') {
-            int hi = i + 2 < n ? hex(s[i + 1]) : -1;
-            int lo = hi >= 0 ? hex(s[i + 2]) : -1;
-            if (lo < 0 || (hi == 0 && lo == 0))
-                return err_set(e, ERR_INVALID,
-                               "a percent escape in the address is wrong");
-            c = (char)(hi << 4 | lo);
-            i += 2;
-        }
-        if (w + 1 >= size)
-            return err_set(e, ERR_RANGE, "a part of the address is too long");
-        out[w++] = c;
-    }
-    out[w] = '\0';
-    return 0;
-}
-
-bool http_query(char *out, size_t n, const struct http_request *q, const char *name)
-{
-    const char *raw =
-        q->impl ? MHD_lookup_connection_value(q->impl, MHD_GET_ARGUMENT_KIND, name)
-                : NULL;
-    return raw && http_decode(out, n, raw, strlen(raw), NULL) == 0;
-}
-
-/* The library would decode path and query itself and cut both at an encoded NUL. */
-static size_t keep_escapes(void *cls, struct MHD_Connection *c, char *s)
-{
-    (void)cls;
-    (void)c;
-    return strlen(s);
-}
-
-/* ---- what is refused before the handler ---- */
-
-struct framing {
-    int lengths, hosts, codings;
-    bool chunked, bad_name;
-    const char *length;
-};
-
-static bool is_token(const char *s)
-{
-    if (!*s) return false;
-    for (; *s; s++)
-        if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f ||
-            strchr("()<>@,;:\\\"/[]?={}", *s))
-            return false;
-    return true;
-}
-
-static enum MHD_Result note_header(void *cls, enum MHD_ValueKind kind, const char *name,
-                                   const char *value)
-{
-    struct framing *f = cls;
-    (void)kind;
-    if (!is_token(name)) f->bad_name = true;
-    if (strcasecmp(name, "Content-Length") == 0) {
-        f->lengths++;
-        f->length = value;
-    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
-        f->codings++;
-        f->chunked = value && strcasecmp(value, "chunked") == 0;
-    } else if (strcasecmp(name, "Host") == 0) {
-        f->hosts++;
-    }
-    return MHD_YES;
-}
-
-/* True when the request is refused; the reply is filled then. */
-static bool refuse(struct reply *r, const struct http *h, struct MHD_Connection *mhd,
-                   const char *version)
-{
-    struct framing f = {0};
-    MHD_get_connection_values(mhd, MHD_HEADER_KIND, note_header, &f);
-
-    const char *why = NULL, *field = "";
-    if (f.bad_name) {
-        why = "a header name is not a token";
-    } else if (f.lengths > 1) {
-        field = "Content-Length";
-        why = "is given more than once";
-    } else if (f.codings && f.lengths) {
-        field = "Transfer-Encoding";
-        why = "stands beside Content-Length";
-    } else if (f.codings > 1 || (f.codings && !f.chunked)) {
-        field = "Transfer-Encoding";
-        why = "is not 'chunked'";
-    } else if (f.hosts > 1) {
-        field = "Host";
-        why = "is given more than once";
-    } else if (!f.hosts && strcmp(version, MHD_HTTP_VERSION_1_0) != 0) {
-        field = "Host";
-        why = "is missing";
-    }
-    if (why) {
-        reply_fail(r, 400, field, "%s", why);
-        return true;
-    }
-
-    /* the library has checked that the length is a number */
-    if (f.length && strtoull(f.length, NULL, 10) > h->cfg.body_max) {
-        reply_fail(r, 413, "", "the body is %.20s bytes, the limit is %zu", f.length,
-                   h->cfg.body_max);
-        return true;
-    }
-    return false;
 }
 
 static bool append_body(struct conn *c, const char *data, size_t n)
@@ -347,6 +208,16 @@ static enum MHD_Result send_reply(struct http *h, struct MHD_Connection *mhd,
 
 /* ---- the library's callbacks ---- */
 
+/* What is refused without a handler: the sender may have meant anything by what follows. */
+static void refused(struct http *h, struct MHD_Connection *mhd, struct reply *r)
+{
+    h->stats.refused++;
+    r->close = true;
+    if (!h->cfg.refused) return;
+    struct http_request q = {.method = HTTP_OTHER, .path = "", .body = "", .impl = mhd};
+    h->cfg.refused(h->ctx, &q, r);
+}
+
 static enum MHD_Result begin(struct conn *c, const char *version)
 {
     c->busy = true;
@@ -357,10 +228,9 @@ static enum MHD_Result begin(struct conn *c, const char *version)
 
     struct reply r;
     reply_init(&r);
-    if (!refuse(&r, c->http, c->mhd, version)) return MHD_YES;
-    c->http->stats.refused++;
+    if (!http_refuse(&r, c->mhd, version, c->http->cfg.body_max)) return MHD_YES;
     c->answering = true;
-    r.close = true;
+    refused(c->http, c->mhd, &r);
     return send_reply(c->http, c->mhd, &r, false);
 }
 
@@ -389,12 +259,11 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     reply_init(&r);
     c->answering = true;
     if (c->too_large) {
-        h->stats.refused++;
         reply_fail(&r, 413, "", "the body is over the limit of %zu bytes",
                    h->cfg.body_max);
-        r.close = true;
+        refused(h, mhd, &r);
     } else {
-        struct http_request q = {.method = method_of(method),
+        struct http_request q = {.method = http_method_of(method),
                                  .path = url,
                                  .body = c->n_body ? c->body : "",
                                  .n_body = c->n_body,
@@ -415,6 +284,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **request,
     h->progress = true;
     if (!c || !c->busy) return;
     c->busy = c->answering = false;
+    c->since_s = h->now_s;
     h->stats.requests--;
     *request = NULL;
 }
@@ -429,7 +299,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
         *context = c = calloc(1, sizeof *c);
         h->stats.connections++;
         if (!c) return;
-        *c = (struct conn){.http = h, .mhd = mhd, .next = h->conns};
+        *c = (struct conn){.http = h, .mhd = mhd, .since_s = h->now_s, .next = h->conns};
         if (c->next) c->next->prev = c;
         h->conns = c;
     } else {
@@ -444,15 +314,24 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
     }
 }
 
-/* Once a second: ends connections whose client left in mid-request or between two (see
- * half_closed for why that may have gone unseen). */
+/* Nobody waits for ever: a request that comes a byte at a time is never silent, so the
+ * library's timeout does not end it. When nearly all connections are taken, those that have
+ * said nothing whole for longest make room. */
+static bool is_stale(const struct http *h, const struct conn *c)
+{
+    bool crowded = h->stats.connections * 10 >= h->cfg.max_connections * 9;
+    double most_s = crowded ? h->cfg.crowded_s : h->cfg.request_s;
+    return h->now_s - c->since_s > most_s || half_closed(c->mhd);
+}
+
+/* Once a second: ends connections that are stale, or whose client left in mid-request or
+ * between two (see half_closed for why that may have gone unseen). */
 static void sweep(struct http *h)
 {
-    double now_s = clock_mono();
-    if (now_s - h->swept_s < 1.0) return;
-    h->swept_s = now_s;
+    if (h->now_s - h->swept_s < 1.0) return;
+    h->swept_s = h->now_s;
     for (const struct conn *c = h->conns; c; c = c->next)
-        if (!c->answering && half_closed(c->mhd)) shutdown(socket_of(c->mhd), SHUT_RDWR);
+        if (!c->answering && is_stale(h, c)) shutdown(socket_of(c->mhd), SHUT_RDWR);
 }
 
 /* ---- life ---- */
@@ -468,6 +347,7 @@ struct http *http_new(const struct http_cfg *cfg, int listen_fd,
         return NULL;
     }
     h->cfg = *cfg;
+    h->now_s = clock_mono();
     h->handle = handle;
     h->ctx = ctx;
 
@@ -486,7 +366,7 @@ struct http *http_new(const struct http_cfg *cfg, int listen_fd,
         h->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)cfg->max_connections,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)cfg->timeout_s,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_UNESCAPE_CALLBACK,
-        keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
+        http_keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
     if (!h->daemon) {
         err_set(e, ERR_IO, "the HTTP library does not start: %s", strerror(errno));
@@ -530,6 +410,7 @@ void http_step(struct http *h, int wake_fd, int max_ms)
     int wait = wait_ms(h, max_ms);
     h->progress = false;
     if (wait > 0 && poll(fds, wake_fd >= 0 ? 2 : 1, wait) < 0 && errno != EINTR) return;
+    h->now_s = clock_mono();
     sweep(h);
     MHD_run(h->daemon);
 }

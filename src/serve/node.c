@@ -1,6 +1,9 @@
 #include "serve/node.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -26,6 +29,7 @@ struct node_cfg node_cfg_default(void)
                              .default_profile = "pensieve",
                              .max_watchers = 64,
                              .grace_s = 2.0,
+                             .admit = admit_cfg_default(),
                              .http = http_cfg_default()};
 }
 
@@ -52,6 +56,11 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     sh->started_at = clock_now();
     sh->auth = n->auth = auth_new(cfg->bind, cfg->host, cfg->allow_origin, cfg->token, e);
     if (!n->auth) return e->code;
+    sh->admit = admit_new(&cfg->admit, e);
+    if (!sh->admit) return e->code;
+    sh->log = cfg->log;
+    if (getrandom(&sh->secret, sizeof sh->secret, 0) != (ssize_t)sizeof sh->secret)
+        return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
     sh->files = n->files = files_new(cfg->web_dir, e);
     if (!n->files) return e->code;
     sh->events = events_new(cfg->max_watchers, e);
@@ -79,9 +88,11 @@ struct node *node_start(const struct node_cfg *cfg, struct service *s, struct er
     if (workers > WORKERS_MAX) workers = WORKERS_MAX;
     if (make_shared(n, cfg, s, workers, e)) goto fail;
 
+    struct http_cfg http = cfg->http;
+    http.refused = api_refused;
     for (int i = 0; i < workers; i++) {
         struct worker *w =
-            worker_start(&cfg->http, n->listen_fd, &n->shared, i, cfg->grace_s, e);
+            worker_start(&http, n->listen_fd, &n->shared, i, cfg->grace_s, e);
         if (!w) goto fail;
         n->worker[n->n_workers++] = w;
     }
@@ -115,6 +126,7 @@ void node_stop(struct node *n)
     metrics_free(n->shared.metrics);
     events_free(n->shared.events);
     files_free(n->files);
+    admit_free(n->shared.admit);
     auth_free(n->auth);
     if (n->listen_fd >= 0) close(n->listen_fd);
     free(n);

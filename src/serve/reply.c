@@ -144,6 +144,19 @@ static void fail_word(struct reply *r, int status, const char *word, const char 
     if (status == 503 || status == 429) reply_header(r, "Retry-After", "5");
 }
 
+void reply_error_id(struct reply *r, const char *id)
+{
+    static const char end[] = "}\n";
+    size_t n_end = sizeof end - 1;
+    if (r->kind != REPLY_OWNED || r->status < 400 || r->n < n_end) return;
+    size_t room = r->n + strlen(id) + sizeof ",\"request\":\"\"";
+    char *more = realloc((void *)(uintptr_t)r->data, room);
+    if (!more) return;
+    r->data = more;
+    size_t at = r->n - n_end;
+    r->n = at + (size_t)snprintf(more + at, room - at, ",\"request\":\"%s\"%s", id, end);
+}
+
 /* the word of {"error": ...}: what a program may switch on */
 static const char *status_word(int status)
 {

@@ -219,6 +219,17 @@ static const struct {
     {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5x\r\n\r\nhello", 400},
     {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5, 5\r\n\r\nhello", 400},
     {"GET / HTTP/1.1\r\n\r\n", 400},
+    {"GET / HTTP/1.1\nHost: h\r\n\r\n", 400},
+    {"GET / HTTP/1.1\r\nHost: h\n\r\n", 400},
+    {"GET / HTTP/1.1\r\nHost: h\r\n\n", 400},
+    {"GET / HTTP/1.1\r\nHost: h\nX: y\r\n\r\n", 400},
+    {"GET / HTTP/1.1\r\nX: y\nHost: h\r\n\r\n", 400},
+    {"GET / HTTP/1.1\nHost: h\n\n", 400},
+    {"POST / HTTP/1.1\r\nHost: h\r\nX: y\nContent-Length: 5\r\n\r\nhello", 400},
+    {"GET / HTTP/1.1\r\nHost: h\r\nX: y\r\n folded\r\n\r\n", 400},
+    {"GET / HTTP/1.1\r\nHost: h\r\n\tfolded\r\nX: y\r\n\r\n", 400},
+    {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
+     400},
     {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
     {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 16385\r\n\r\n", 413},
     {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n", 413},
@@ -243,6 +254,36 @@ START_TEST(smuggling_is_refused)
         n++;
     ck_assert_uint_lt(n + 1, sizeof rest);
     ck_assert_ptr_null(strstr(rest, "hidden"));
+    close(fd);
+}
+END_TEST
+
+/* which says more than a string can */
+static const struct {
+    const char *text;
+    size_t n;
+    int status;
+} lines[] = {
+#define LINES(text, status)           \
+    {                                 \
+        text, sizeof text - 1, status \
+    }
+    LINES("GET / HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n", 400),
+    LINES("GET / HTTP/1.1\r\nHost: h\0\r\nX: y\r\n\r\n", 400),
+    /* what is not refused: blanks around values, empty ones, names once more */
+    LINES("GET / HTTP/1.1\r\nHost: h\r\nX: a  \r\nX:\r\nX:b\r\nY: \t c\r\n\r\n", 200),
+    LINES("GET /a?b=c&d HTTP/1.1\r\nHost: h\r\nCookie: a=b; c=d\r\nX: y\r\n\r\n", 200),
+    LINES("\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", 200),
+    LINES("GET / HTTP/1.0\r\n\r\n", 200),
+#undef LINES
+};
+
+START_TEST(every_line_ends_in_cr_lf)
+{
+    int fd = raw_connect(srv.port);
+    raw_send(fd, lines[_i].text, lines[_i].n);
+    raw_answer(&a, fd);
+    ck_assert_int_eq(a.status, lines[_i].status);
     close(fd);
 }
 END_TEST
@@ -415,6 +456,7 @@ Suite *suite_serve_http(void)
     tcase_add_test(t, chunked_bodies_are_read);
     tcase_add_test(t, pipelined_requests_are_answered_in_order);
     tcase_add_test(t, a_half_closed_client_gets_its_answer);
+    tcase_add_loop_test(t, every_line_ends_in_cr_lf, 0, sizeof lines / sizeof *lines);
     tcase_add_loop_test(t, smuggling_is_refused, 0, sizeof smuggled / sizeof *smuggled);
     tcase_add_test(t, a_large_body_is_413_and_the_limit_itself_is_not);
     tcase_add_test(t, an_error_is_json_and_escaped);

@@ -51,7 +51,7 @@ START_TEST(workers_are_summed_up)
     metrics_request(m, 1, 2, 405, 0.001); /* no route */
     metrics_connections(m, 0, &(struct http_stats){.connections = 3, .refused = 1});
     metrics_connections(m, 1, &(struct http_stats){.connections = 4, .streams = 2});
-    metrics_put(&o, m, &stats, &info);
+    metrics_put(&o, m, &stats, &info, NULL);
     has("abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"200\"} 2");
     has("abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"404\"} 1");
     has("abrd_http_requests_total{route=\"none\",method=\"any\",code=\"405\"} 1");
@@ -78,7 +78,7 @@ START_TEST(what_the_service_counts)
     stats.profile[0].reward_sum = -1.5;
     stats.learner.rollbacks = 2;
     info.parameters = 77805;
-    metrics_put(&o, m, &stats, &info);
+    metrics_put(&o, m, &stats, &info, NULL);
     has("abrd_decisions_total 12345678901");
     has("abrd_store_up 1");
     has("abrd_expert_decisions_total{expert=\"2\"} 5");
@@ -95,7 +95,7 @@ END_TEST
 
 START_TEST(grown_profiles_have_lines_of_their_own)
 {
-    metrics_put(&o, m, &stats, &info);
+    metrics_put(&o, m, &stats, &info, NULL);
     has_not("abrd_grown"); /* none has grown */
     emit_free(&o);
     o = (struct emit){0};
@@ -110,7 +110,7 @@ START_TEST(grown_profiles_have_lines_of_their_own)
     stats.grown[0].learner.steps = 2048;
     stats.grown[0].learner.check_score = -.5;
     stats.grown[1].base_version = 3;
-    metrics_put(&o, m, &stats, &info);
+    metrics_put(&o, m, &stats, &info, NULL);
     has("# TYPE abrd_grown_share gauge");
     has("abrd_grown_experts{profile=\"sports\"} 2");
     has("abrd_grown_version{profile=\"sports\"} 7");
@@ -126,7 +126,7 @@ END_TEST
 START_TEST(what_untagged_viewers_get)
 {
     struct untagged_stats *u = &stats.untagged;
-    metrics_put(&o, m, &stats, &info);
+    metrics_put(&o, m, &stats, &info, NULL);
     has("abrd_untagged_mode{mode=\"default\"} 1");
     has_not("abrd_merge_weight"); /* nothing is merged */
     has_not("abrd_identity_accuracy");
@@ -148,7 +148,7 @@ START_TEST(what_untagged_viewers_get)
     u->examples = 9;
     u->accuracy = .5;
     u->slots = 4;
-    metrics_put(&o, m, &stats, &info);
+    metrics_put(&o, m, &stats, &info, NULL);
     has("abrd_untagged_mode{mode=\"merge\"} 1");
     has("abrd_untagged_mode{mode=\"default\"} 0");
     has("abrd_untagged_sessions_total 7");
@@ -169,7 +169,7 @@ END_TEST
 START_TEST(an_unforeseen_status_is_counted_with_500)
 {
     metrics_request(m, 0, 1, 599, 0.1);
-    metrics_put(&o, m, &stats, &info);
+    metrics_put(&o, m, &stats, &info, NULL);
     has("abrd_http_requests_total{route=\"/b/{id}\",method=\"POST\",code=\"500\"} 1");
 }
 END_TEST

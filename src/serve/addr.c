@@ -1,0 +1,142 @@
+#include "serve/addr.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* what stands in front of an IPv4 address */
+static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+static void from_v4(struct addr *out, const struct in_addr *v4)
+{
+    memcpy(out->byte, mapped, sizeof mapped);
+    memcpy(out->byte + sizeof mapped, v4, 4);
+}
+
+static bool is_v4(const struct addr *a)
+{
+    return memcmp(a->byte, mapped, sizeof mapped) == 0;
+}
+
+bool addr_parse(struct addr *out, const char *text, size_t n)
+{
+    char copy[ADDR_TEXT];
+    struct in_addr v4;
+    if (n >= sizeof copy || memchr(text, '\0', n)) return false;
+    memcpy(copy, text, n);
+    copy[n] = '\0';
+    if (inet_pton(AF_INET6, copy, out->byte) == 1) return true;
+    if (inet_pton(AF_INET, copy, &v4) != 1) return false;
+    from_v4(out, &v4);
+    return true;
+}
+
+bool addr_from_socket(struct addr *out, const struct sockaddr *a)
+{
+    if (a->sa_family == AF_INET) {
+        struct sockaddr_in v4;
+        memcpy(&v4, a, sizeof v4);
+        from_v4(out, &v4.sin_addr);
+        return true;
+    }
+    if (a->sa_family != AF_INET6) return false;
+    struct sockaddr_in6 v6;
+    memcpy(&v6, a, sizeof v6);
+    memcpy(out->byte, &v6.sin6_addr, sizeof out->byte);
+    return true;
+}
+
+void addr_text(char *out, const struct addr *a)
+{
+    if (is_v4(a))
+        inet_ntop(AF_INET, a->byte + sizeof mapped, out, ADDR_TEXT);
+    else
+        inet_ntop(AF_INET6, a->byte, out, ADDR_TEXT);
+}
+
+bool addr_equal(const struct addr *a, const struct addr *b)
+{
+    return memcmp(a->byte, b->byte, sizeof a->byte) == 0;
+}
+
+bool addr_is_loopback(const struct addr *a)
+{
+    if (is_v4(a)) return a->byte[12] == 127;
+    return memcmp(a->byte, &in6addr_loopback, sizeof a->byte) == 0;
+}
+
+struct addr addr_subscriber(const struct addr *a)
+{
+    struct addr s = *a;
+    if (!is_v4(a)) memset(s.byte + 8, 0, 8);
+    return s;
+}
+
+/* ---- networks ---- */
+
+/* a and b agree in their first bits */
+static bool agree(const struct addr *a, const struct addr *b, int bits)
+{
+    int whole = bits / 8, rest = bits % 8;
+    if (memcmp(a->byte, b->byte, (size_t)whole) != 0) return false;
+    return !rest || (a->byte[whole] ^ b->byte[whole]) >> (8 - rest) == 0;
+}
+
+/* A network whose base has bits beyond its prefix is more likely a slip than meant. */
+static bool base_is_clean(const struct addr *base, int bits)
+{
+    struct addr zero = *base;
+    for (int i = bits; i < 128; i++)
+        zero.byte[i / 8] &= (unsigned char)~(0x80 >> i % 8);
+    return addr_equal(&zero, base);
+}
+
+static int parse_net(struct addr_nets *nets, const char *text, size_t n, const char *what,
+                     struct err *e)
+{
+    struct addr base;
+    const char *slash = memchr(text, '/', n);
+    bool good = addr_parse(&base, text, slash ? (size_t)(slash - text) : n);
+    int bits = 128;
+    if (good && slash) {
+        char number[4] = "";
+        size_t digits = n - (size_t)(slash - text) - 1;
+        if (digits < sizeof number) memcpy(number, slash + 1, digits);
+        int64_t given = 0;
+        int most = is_v4(&base) ? 32 : 128;
+        good = text_int(&given, number, 0, most, what, NULL) == 0;
+        bits = (int)given + 128 - most;
+    }
+    if (!good || !base_is_clean(&base, bits))
+        return err_field(e, ERR_INVALID, what,
+                         "'%.*s' is no address or network like 10.0.0.0/8 or ::1",
+                         (int)(n < 60 ? n : 60), text);
+    if (nets->n == ADDR_NETS)
+        return err_field(e, ERR_RANGE, what, "has more than %d entries", ADDR_NETS);
+    nets->at[nets->n].base = base;
+    nets->at[nets->n++].bits = bits;
+    return 0;
+}
+
+int addr_nets_parse(struct addr_nets *out, const char *text, const char *what,
+                    struct err *e)
+{
+    out->n = 0;
+    for (const char *p = text; p && *p;) {
+        p += strspn(p, ", \t");
+        size_t n = strcspn(p, ", \t");
+        int rc = n ? parse_net(out, p, n, what, e) : 0;
+        if (rc) return rc;
+        p += n;
+    }
+    return 0;
+}
+
+bool addr_in(const struct addr_nets *nets, const struct addr *a)
+{
+    for (int i = 0; i < nets->n; i++)
+        if (agree(&nets->at[i].base, a, nets->at[i].bits)) return true;
+    return false;
+}

@@ -1,0 +1,143 @@
+#include "metrics_priv.h"
+
+static void put_learner(struct emit *o, const struct service_stats *s,
+                        const struct policy_info *p)
+{
+    const struct online_stats *l = &s->learner;
+    metrics_gauge(o, "abrd_policy_version", "Version of the weights that decide.",
+                  (double)s->policy_version);
+    metrics_gauge(o, "abrd_policy_published_timestamp_seconds",
+                  "When that version was published.", p->published_at);
+    metrics_gauge(o, "abrd_policy_parameters", "Weights of actor and critic.",
+                  (double)p->parameters);
+    metrics_gauge(o, "abrd_learning", "1 when learning is on.", s->learning);
+    metrics_counter(o, "abrd_learner_trajectories_total",
+                    "Closed trajectories learned from.", (double)l->trajectories);
+    metrics_counter(o, "abrd_learner_steps_total", "Steps in them.", (double)l->steps);
+    metrics_counter(o, "abrd_learner_updates_total", "Updates that were published.",
+                    (double)l->updates);
+    metrics_counter(o, "abrd_learner_rollbacks_total", "Updates that were taken back.",
+                    (double)l->rollbacks);
+    metrics_counter(o, "abrd_learner_dropped_old_total",
+                    "Trajectories of too old weights.", (double)l->dropped_old);
+    metrics_counter(o, "abrd_learner_dropped_full_total",
+                    "Trajectories beyond the buffer.", (double)l->dropped_full);
+    metrics_gauge(o, "abrd_learner_check_score", "Emulator check of the last update.",
+                  l->check_score);
+}
+
+/* One family over all grown profiles; v (n_grown). */
+static void grown_family(struct emit *o, const struct service_stats *s, const char *name,
+                         const char *type, const char *help, const double *v)
+{
+    if (!s->n_grown) return;
+    metrics_head(o, name, type, help);
+    for (int i = 0; i < s->n_grown; i++)
+        metrics_labelled(o, name, "profile", s->grown[i].name, v[i]);
+}
+
+static void put_grown(struct emit *o, const struct service_stats *s)
+{
+    enum {
+        EXPERTS,
+        VERSION,
+        BASE,
+        ALPHA,
+        TAU,
+        SHARE,
+        DECISIONS,
+        STEPS,
+        UPDATES,
+        ROLLBACKS,
+        CHECK,
+        BEFORE,
+        FAMILIES
+    };
+    double v[FAMILIES][SERVICE_GROWN];
+    for (int i = 0; i < s->n_grown; i++) {
+        const struct service_grown *g = &s->grown[i];
+        v[EXPERTS][i] = g->experts;
+        v[VERSION][i] = (double)g->version;
+        v[BASE][i] = (double)g->base_version;
+        v[ALPHA][i] = g->alpha;
+        v[TAU][i] = g->tau;
+        v[SHARE][i] = g->share;
+        v[DECISIONS][i] = (double)g->decisions;
+        v[STEPS][i] = (double)g->learner.steps;
+        v[UPDATES][i] = (double)g->learner.updates;
+        v[ROLLBACKS][i] = (double)g->learner.rollbacks;
+        v[CHECK][i] = g->learner.check_score;
+        v[BEFORE][i] = g->base_score;
+    }
+    static const struct {
+        const char *name, *type, *help;
+    } family[FAMILIES] = {
+        {"abrd_grown_experts", "gauge", "New experts of a grown profile's actor."},
+        {"abrd_grown_version", "gauge", "Version of a grown profile's experts."},
+        {"abrd_grown_base_version", "gauge",
+         "Version of the frozen policy beneath them."},
+        {"abrd_grown_alpha", "gauge", "Weight of the gate's non-linear part."},
+        {"abrd_grown_tau", "gauge", "Slope within the gate's non-linear part."},
+        {"abrd_grown_share", "gauge",
+         "Share of the new experts in the mixture, mean over their decisions."},
+        {"abrd_grown_decisions_total", "counter", "Decisions of a grown profile."},
+        {"abrd_grown_steps_total", "counter", "Steps that its experts learned from."},
+        {"abrd_grown_updates_total", "counter", "Updates that were published."},
+        {"abrd_grown_rollbacks_total", "counter", "Updates that were taken back."},
+        {"abrd_grown_check_score", "gauge", "Emulator check of the last update."},
+        {"abrd_grown_base_score", "gauge", "The same of the frozen policy."},
+    };
+    for (int i = 0; i < FAMILIES; i++)
+        grown_family(o, s, family[i].name, family[i].type, family[i].help, v[i]);
+}
+
+static int count_bits(uint64_t bits)
+{
+    int n = 0;
+    for (; bits; bits &= bits - 1)
+        n++;
+    return n;
+}
+
+/* One family over the two networks. */
+static void networks(struct emit *o, const char *name, const char *help, double actor,
+                     double critic)
+{
+    metrics_head(o, name, "gauge", help);
+    metrics_labelled(o, name, "network", "actor", actor);
+    metrics_labelled(o, name, "network", "critic", critic);
+}
+
+static void put_gates(struct emit *o, const struct service_stats *s)
+{
+    const struct online_stats *l = &s->learner;
+    networks(o, "abrd_gate_latched", "1 while the router does not learn any more.",
+             l->gate[PPO_ACTOR].latched, l->gate[PPO_CRITIC].latched);
+    networks(o, "abrd_gate_converged_experts", "Experts whose flag is up.",
+             l->gate[PPO_ACTOR].converged, l->gate[PPO_CRITIC].converged);
+    networks(o, "abrd_experts_busy", "Experts that nobody is routed to.",
+             count_bits(s->actor_busy), count_bits(s->critic_busy));
+    metrics_counter(o, "abrd_expert_quarantines_total",
+                    "Experts put back after an update that left them not finite.",
+                    (double)l->quarantines);
+    metrics_head(o, "abrd_gate_resets_total", "counter",
+                 "Times that latched routers were woken.");
+    metrics_labelled(o, "abrd_gate_resets_total", "by", "operator",
+                     (double)l->gate_resets);
+    metrics_labelled(o, "abrd_gate_resets_total", "by", "shift", (double)l->shifts);
+    metrics_gauge(o, "abrd_gate_shift_level",
+                  "CUSUM of the critic's surprise, largest of the tags.",
+                  l->last.shift_level);
+    metrics_counter(o, "abrd_routing_states_total",
+                    "States routed before and after an update.", (double)l->routed);
+    metrics_counter(o, "abrd_routing_changes_total", "Those that went to another expert.",
+                    (double)l->rerouted);
+}
+
+void metrics_put_learning(struct emit *o, const struct service_stats *s,
+                          const struct policy_info *p)
+{
+    put_learner(o, s, p);
+    put_grown(o, s);
+    put_gates(o, s);
+}
