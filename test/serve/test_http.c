@@ -1,6 +1,8 @@
 #include "serve/http.h"
 
 #include <check.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,18 +106,23 @@ static void *serve(void *ctx)
     return NULL;
 }
 
-static void start(void)
+static void start_with(const struct http_cfg *cfg)
 {
     struct err e = {0};
     memset(&srv, 0, sizeof srv);
     int fd = listen_open("127.0.0.1", &srv.port, &e);
     ck_assert_msg(fd >= 0, "%s", e.detail);
-    struct http_cfg cfg = http_cfg_default();
-    srv.http = http_new(&cfg, fd, handle, NULL, &e);
+    srv.http = http_new(cfg, fd, handle, NULL, &e);
     ck_assert_msg(srv.http != NULL, "%s", e.detail);
     close(fd);
     srv.wake = eventfd(0, EFD_NONBLOCK);
     ck_assert_int_eq(pthread_create(&srv.thread, NULL, serve, &srv), 0);
+}
+
+static void start(void)
+{
+    struct http_cfg cfg = http_cfg_default();
+    start_with(&cfg);
 }
 
 static void stop(void)
@@ -400,6 +407,49 @@ START_TEST(clients_that_leave_in_mid_request_are_let_go)
 }
 END_TEST
 
+START_TEST(a_request_that_never_ends_is_cut)
+{
+    stop();
+    struct http_cfg cfg = http_cfg_default();
+    cfg.request_s = .05;
+    start_with(&cfg);
+    /* never silent, in the head and in the body */
+    static const char *const begun[] = {
+        "GET / HTTP/1.1\r\nHost: h\r\nX: ",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9000\r\n\r\n"};
+    for (int i = 0; i < 2; i++) {
+        int fd = raw_connect(srv.port);
+        raw_text(fd, begun[i]);
+        char c;
+        while (recv(fd, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) {
+            raw_text(fd, "x");
+            poll(NULL, 0, 5);
+        }
+        ck_assert_int_eq(raw_closed(fd), 1);
+        close(fd);
+    }
+}
+END_TEST
+
+START_TEST(when_all_places_are_taken_the_slowest_make_room)
+{
+    stop();
+    struct http_cfg cfg = http_cfg_default();
+    cfg.max_connections = 10;
+    cfg.crowded_s = .05;
+    start_with(&cfg);
+    int slow[10];
+    for (int i = 0; i < 10; i++) {
+        slow[i] = raw_connect(srv.port);
+        raw_text(slow[i], "GET / HTTP/1.1\r\nHo");
+    }
+    raw_ask(&a, srv.port, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    ck_assert_int_eq(a.status, 200);
+    for (int i = 0; i < 10; i++)
+        close(slow[i]);
+}
+END_TEST
+
 START_TEST(a_watcher_that_leaves_is_noticed)
 {
     int fd = raw_connect(srv.port);
@@ -463,6 +513,8 @@ Suite *suite_serve_http(void)
     tcase_add_test(t, a_waiting_stream_blocks_nobody_and_burns_nothing);
     tcase_add_test(t, streams_with_a_length_and_broken_ones);
     tcase_add_test(t, clients_that_leave_in_mid_request_are_let_go);
+    tcase_add_test(t, a_request_that_never_ends_is_cut);
+    tcase_add_test(t, when_all_places_are_taken_the_slowest_make_room);
     tcase_add_test(t, a_watcher_that_leaves_is_noticed);
     tcase_add_test(t, stopping_ends_open_streams);
     tcase_add_loop_test(t, a_closed_loop_of_connections_does_not_stall, 0,

@@ -47,6 +47,25 @@ START_TEST(headers_replace_and_cannot_split)
 }
 END_TEST
 
+START_TEST(errors_carry_the_id_of_their_request)
+{
+    reply_fail(&r, 404, "f", "d");
+    reply_error_id(&r, "abc-1");
+    static const char want[] =
+        "{\"error\":\"absent\",\"field\":\"f\",\"detail\":\"d\",\"request\":\"abc-1\"}\n";
+    ck_assert_uint_eq(r.n, sizeof want - 1);
+    ck_assert_mem_eq(r.data, want, r.n);
+
+    /* what is no error stays as it is */
+    reply_owned(&r, 200, "a/b", strdup("{}\n"), 3);
+    reply_error_id(&r, "abc-1");
+    ck_assert_uint_eq(r.n, 3);
+    reply_empty(&r, 404);
+    reply_error_id(&r, "abc-1");
+    ck_assert_int_eq(r.kind, REPLY_EMPTY);
+}
+END_TEST
+
 static void count(void *self)
 {
     ++*(int *)self;
@@ -84,6 +103,7 @@ Suite *suite_serve_reply(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, every_code_has_its_status, 0, sizeof codes / sizeof *codes);
     tcase_add_test(t, headers_replace_and_cannot_split);
+    tcase_add_test(t, errors_carry_the_id_of_their_request);
     tcase_add_test(t, a_later_body_gives_back_the_earlier);
     suite_add_tcase(s, t);
     return s;

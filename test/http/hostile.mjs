@@ -1,0 +1,243 @@
+// Requests that no honest client sends, over raw sockets to the real daemon. What can be read in
+// two ways is an error and the end of the connection, and other clients notice nothing.
+import assert from 'node:assert/strict';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { join } from 'node:path';
+import { Daemon, done, folder, test } from './lib/daemon.mjs';
+
+const web = join(folder, 'web');
+mkdirSync(join(web, 'sub'), { recursive: true });
+writeFileSync(join(web, 'index.html'), 'home');
+writeFileSync(join(web, 'sub', 'in.txt'), 'inside');
+writeFileSync(join(folder, 'secret.txt'), 'secret');
+symlinkSync(join(folder, 'secret.txt'), join(web, 'link.txt'));
+symlinkSync(folder, join(web, 'up'));
+symlinkSync('sub/in.txt', join(web, 'fine.txt'));
+
+const d = await Daemon.start(['--web-dir', web, '--learn', 'off', '--allow-origin', '*',
+    '--max-connections', '2000']);
+const video = { ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 100 };
+const count = async name => {
+    const { text } = await d.call('GET', '/metrics');
+    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)[1]);
+};
+
+/** What comes back until the daemon closes; a connection that stays open fails (10 s). */
+const raw = bytes => d.raw(bytes, { keep: true });
+const status = text => Number(/^HTTP\/1\.[01] (\d+)/.exec(text)?.[1]);
+const HIDDEN = 'POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: '
+    + `${JSON.stringify(video).length}\r\n\r\n${JSON.stringify(video)}`;
+
+await test('what two servers could read differently', async () => {
+    const post = 'POST /v1/decide HTTP/1.1\r\nHost: localhost\r\n';
+    const confusing = {
+        'two lengths': `${post}Content-Length: 0\r\nContent-Length: 5\r\n\r\n`,
+        'two equal lengths': `${post}Content-Length: 0\r\nContent-Length: 0\r\n\r\n`,
+        'a list of lengths': `${post}Content-Length: 0, 0\r\n\r\n`,
+        'length and coding': `${post}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+        'coding and length': `${post}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n`,
+        'a space before the colon': `${post}Content-Length : 0\r\n\r\n`,
+        'a tab before the colon': `${post}Content-Length\t: 0\r\n\r\n`,
+        'an unknown coding': `${post}Transfer-Encoding: chunky\r\n\r\n0\r\n\r\n`,
+        'a coding in front': `${post}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+        'identity': `${post}Transfer-Encoding: identity\r\n\r\n`,
+        'a coding twice': `${post}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+        'a vertical tab': `${post}Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n`,
+        'bare LF in the head': 'POST /v1/decide HTTP/1.1\nHost: localhost\r\nContent-Length: 0\r\n\r\n',
+        'bare LF between headers': `${post}X: y\nContent-Length: 0\r\n\r\n`,
+        'bare LF at the end': `${post}Content-Length: 0\r\n\n`,
+        'a folded line': `${post}X: y\r\n z\r\nContent-Length: 0\r\n\r\n`,
+        'a NUL': `${post}X: y\0z\r\nContent-Length: 0\r\n\r\n`,
+        'a negative length': `${post}Content-Length: -1\r\n\r\n`,
+        'a length in hex': `${post}Content-Length: 0x0\r\n\r\n`,
+        'a length with a plus': `${post}Content-Length: +0\r\n\r\n`,
+        'no Host': 'GET /healthz HTTP/1.1\r\n\r\n',
+        'two Hosts': 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n',
+        'no name': 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n: x\r\n\r\n',
+    };
+    const opened = await count('abrd_sessions_opened_total');
+    for (const [name, head] of Object.entries(confusing)) {
+        const got = await raw(head + HIDDEN);
+        assert.equal(status(got), 400, `${name}: ${got}`);
+        assert.match(got, /^Connection: close\r$/mi, name);
+        assert.ok(!got.includes('201'), `${name}: the hidden request was answered: ${got}`);
+    }
+    assert.equal(await count('abrd_sessions_opened_total'), opened);
+});
+
+await test('chunks of a wrong form', async () => {
+    const chunked = 'POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n';
+    for (const body of ['zz\r\n', '-1\r\nx\r\n0\r\n\r\n', 'ffffffffffffffffff\r\nx', '1\r\nxy\r\n0\r\n\r\n']) {
+        const got = await raw(chunked + body + HIDDEN);
+        assert.ok([0, 400, 413].includes(status(got) || 0), `${body}: ${got}`);
+        assert.ok(!got.includes(' 201 '), got);
+    }
+});
+
+await test('too long', async () => {
+    const long = 'x'.repeat(40000);
+    assert.ok([414, 431].includes(status(await raw(`GET /${long} HTTP/1.1\r\nHost: localhost\r\n\r\n`))));
+    assert.equal(status(await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ${long}\r\n\r\n`)), 431);
+    const many = Array.from({ length: 4000 }, (_, i) => `X${i}: y\r\n`).join('');
+    assert.equal(status(await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\n${many}\r\n`)), 431);
+    assert.equal(status(await raw('POST /v1/decide HTTP/1.1\r\nHost: localhost\r\n'
+        + 'Content-Length: 1000000000000\r\n\r\n')), 413);
+});
+
+await test('no HTTP at all', async () => {
+    for (const bytes of ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'GET\r\n\r\n', '\r\n\r\n\r\nx\r\n\r\n',
+        'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'GET /healthz HTTP/3.7\r\nHost: localhost\r\n\r\n']) {
+        const got = await d.raw(bytes);
+        assert.ok(!/^HTTP\/1\.[01] 2/.test(got), got);
+    }
+    assert.equal((await d.call('GET', '/healthz')).status, 200);
+});
+
+/** A connection that is kept, and gathers what comes. */
+function open(first = '') {
+    return new Promise((resolve, reject) => {
+        const s = net.connect(d.port, '127.0.0.1', () => { if (first) s.write(first); resolve(s); });
+        s.got = '';
+        s.on('data', data => { s.got += data; });
+        s.on('error', reject);
+        s.ended = new Promise(r => s.on('close', r));
+    });
+}
+
+await test('five hundred that trickle; the others are served, and so are they in the end', async () => {
+    const body = JSON.stringify(video);
+    const text = `POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n`
+        + `Connection: close\r\n\r\n${body}`;
+    const slow = await Promise.all(Array.from({ length: 500 }, () => open()));
+    // half of them get stuck in the head, half in the body
+    const stuck = i => (i % 2 ? 40 : text.length - 20);
+    slow.forEach((s, i) => s.write(text.slice(0, stuck(i))));
+    for (let round = 0; round < 10; round++) {
+        for (const [i, s] of slow.entries()) s.write(text[stuck(i) + round]);
+        const r = await d.call('POST', '/v1/sessions', video);
+        assert.equal(r.status, 201);
+        assert.equal((await d.call('POST', `/v1/sessions/${r.json.session}/decisions`,
+            { chunk: 1, buffer_s: 4 })).status, 200);
+    }
+    slow.forEach((s, i) => s.write(text.slice(stuck(i) + 10)));
+    await Promise.all(slow.map(s => s.ended));
+    for (const s of slow) assert.equal(status(s.got), 201);
+});
+
+await test('half-closed in mid-request', async () => {
+    const got = await d.raw('POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{"x"');
+    assert.ok(!/ 200 /.test(got), got);
+    const whole = await d.raw('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    assert.equal(status(whole), 200);
+});
+
+await test('pipelined requests are answered in their order', async () => {
+    const n = 60;
+    let text = '';
+    for (let i = 0; i < n; i++)
+        text += `GET /v1/profiles/p${i} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: r${i}\r\n`
+            + `${i === n - 1 ? 'Connection: close\r\n' : ''}\r\n`;
+    const got = await raw(text);
+    const ids = [...got.matchAll(/^X-Request-Id: r(\d+)\r$/gmi)].map(m => Number(m[1]));
+    assert.deepEqual(ids, Array.from({ length: n }, (_, i) => i));
+});
+
+await test('paths that lead out of the pages', async () => {
+    const get = async path => {
+        const got = await d.raw(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+        return { status: status(got), got };
+    };
+    assert.equal((await get('/sub/in.txt')).status, 200);
+    assert.equal((await get('/fine.txt')).status, 200);
+    for (const path of ['/../secret.txt', '/sub/../../secret.txt', '/%2e%2e/secret.txt', '/..%2fsecret.txt',
+        '/%2e%2e%2fsecret.txt', '/%252e%252e/secret.txt', '/sub/%2e%2e/%2e%2e/secret.txt', '/..%5csecret.txt',
+        '/..\\secret.txt', '//etc/passwd', '/%2fetc/passwd', '/etc/passwd%00.html', '/index.html%00',
+        '/sub%00/in.txt', '/link.txt', '/up/secret.txt', '/%c0%ae%c0%ae/secret.txt', '/./index.html', '/sub//in.txt',
+        '/.%00./secret.txt', '/%', '/%2', '/%zz', '/sub/in.txt/', '/sub', `${'/sub/..'.repeat(50)}/secret.txt`]) {
+        const r = await get(path);
+        assert.ok(r.status === 404 || r.status === 400, `${path}: ${r.got}`);
+        assert.ok(!r.got.includes('secret\n') && !r.got.includes('root:') && !r.got.endsWith('secret'), r.got);
+    }
+});
+
+await test('what is echoed cannot make a header', async () => {
+    const heads = text => text.slice(0, text.indexOf('\r\n\r\n')).split('\r\n');
+    const ask = lines => raw(`GET /v1/nothing%0d%0aSet-Cookie:%20a=b HTTP/1.1\r\nHost: localhost\r\n${lines}`
+        + 'Connection: close\r\n\r\n');
+    for (const origin of ['https://a\tb', 'https://a\x01Set-Cookie: x', 'https://a\x7f']) {
+        const got = await ask(`Origin: ${origin}\r\nX-Request-Id: a b\r\n`);
+        for (const line of heads(got)) assert.ok(/^[\x20-\x7e]*$/.test(line) && !/^set-cookie/i.test(line), line);
+    }
+    // ids that are no ids are replaced, also in the body
+    for (const id of ['a b', 'x"y', 'x'.repeat(65), '<b>', '%0d%0a']) {
+        const got = await ask(`X-Request-Id: ${id}\r\n`);
+        const made = /^X-Request-Id: ([0-9a-f]{16})\r$/mi.exec(got);
+        assert.ok(made, got);
+        assert.equal(JSON.parse(got.slice(got.indexOf('\r\n\r\n') + 4)).request, made[1]);
+    }
+    const s = (await d.call('POST', '/v1/sessions', { ...video, content_id: 'a"b\\c</script>é' })).json;
+    const h = await d.call('GET', `/v1/sessions/${s.session}?format=json%0d%0aX:%20y`);
+    assert.equal(h.status, 400);
+    assert.equal((await d.call('GET', `/v1/sessions/${s.session}`)).json.content_id, 'a"b\\c</script>é');
+});
+
+await test('names that point here from elsewhere (DNS rebinding)', async () => {
+    const strict = await Daemon.start(['--learn', 'off', '--host', 'abr.example']);
+    const ask = (host, origin) => strict.raw(`POST /v1/sessions HTTP/1.1\r\nHost: ${host}\r\n`
+        + `${origin ? `Origin: ${origin}\r\n` : ''}Content-Length: 2\r\nConnection: close\r\n\r\n{}`);
+    // the page of evil.example, whose name now means 127.0.0.1: same origin to the browser
+    for (const host of ['evil.example', `evil.example:${strict.port}`, 'localhost.evil.example', '127.0.0.1.evil.example'])
+        assert.equal(status(await ask(host, `http://${host}`)), 403, host);
+    for (const host of ['localhost', `127.0.0.1:${strict.port}`, '[::1]', 'ABR.example:80'])
+        assert.equal(status(await ask(host, `http://${host}`)), 400, host); // let in: {} is no session
+    assert.equal(status(await ask('localhost', 'http://evil.example')), 403);
+    await strict.stop();
+});
+
+await test('JSON at its edges: the fast reader and the full one give one verdict', async () => {
+    const s = (await d.call('POST', '/v1/sessions', video)).json.session;
+    const at = (field, text) => `{"chunk":1,"buffer_s":4,"next_bytes":[1,2,3]}`
+        .replace(new RegExp(`"${field}":[^,}]*`), `"${field}":${text}`);
+    const bodies = {
+        400: [at('buffer_s', '1e999'), at('buffer_s', '-1e999'), at('buffer_s', 'NaN'), at('buffer_s', 'Infinity'),
+            at('buffer_s', '01'), at('buffer_s', '+1'), at('buffer_s', '.5'), at('buffer_s', '1.'), at('buffer_s', '0x10'),
+            at('buffer_s', '1e'), at('buffer_s', '-'), at('buffer_s', '1_0'), at('buffer_s', `1${'0'.repeat(400)}`),
+            at('chunk', '99999999999999999999'), at('chunk', '1.5'), at('chunk', '"1"'), at('chunk', 'true'),
+            '{"chunk":1,"chunk":1,"buffer_s":4}', '{"chunk":1,"buffer_s":4,"buffer_s":4}',
+            '{"chunk":1,"buffer_s":4,"\\ud800":1}', '{"chunk":1,"buffer_s":4,"x":"\\ud800"}',
+            '{"chunk":1,"buffer_s":4,"\\u0000":1}', '{"chunk\\u0000":1,"buffer_s":4}', '{"chunk":1,"buffer_s":4}\0',
+            '{"chunk":1,"buffer_s":4}x', '{"chunk":1,"buffer_s":4,}', '{"chunk":1 "buffer_s":4}', '\ufeff{"chunk":1,"buffer_s":4}',
+            '['.repeat(16000), `${'{"a":'.repeat(2500)}1${'}'.repeat(2500)}`, `{"chunk":1,"buffer_s":${'['.repeat(8000)}`,
+            '{"chunk":1,"buffer_s":4,"last":{"chunk":0}}', "{'chunk':1,'buffer_s':4}", '{"chunk":1,/**/"buffer_s":4}',
+            '{chunk:1,buffer_s:4}', '', ' ', '"', '{', '\\', '{"chunk":1,"buffer_s":4,"next_bytes":[1,2,1e400]}'],
+        200: [at('buffer_s', '4.0'), at('buffer_s', '4e0'), at('buffer_s', '40E-1'), at('chunk', '1.0'), at('chunk', '1e0')],
+    };
+    for (const [want, list] of Object.entries(bodies)) {
+        for (const body of list) {
+            // a space in front is more than the fast reader takes
+            const fast = await d.call('POST', `/v1/sessions/${s}/decisions`, body);
+            const full = await d.call('POST', `/v1/sessions/${s}/decisions`, ` ${body}`);
+            assert.equal(fast.status, Number(want), `${body.slice(0, 80)}: ${fast.text}`);
+            assert.equal(full.status, fast.status, body.slice(0, 80));
+            for (const r of [fast.json, full.json]) delete r.request;
+            if (!/is not JSON|is empty/.test(fast.text)) assert.deepEqual(full.json, fast.json, body.slice(0, 80));
+        }
+    }
+    // -0 is a number like any other, and no other one than 0
+    const zero = (await d.call('POST', '/v1/sessions', video)).json.session;
+    const answers = [];
+    for (const number of ['0', '-0', '-0.0', '0e5', '-0e-5']) {
+        const r = await d.call('POST', `/v1/sessions/${zero}/decisions`, `{"chunk":1,"buffer_s":${number}}`);
+        assert.equal(r.status, 200, `${number}: ${r.text}`);
+        answers.push(r.text);
+    }
+    assert.equal(new Set(answers).size, 1);
+});
+
+await test('after all that it lives, with nothing left open', async () => {
+    assert.equal((await d.call('GET', '/readyz')).status, 200);
+    assert.deepEqual(await d.stop(), { code: 0, signal: null });
+});
+
+done();

@@ -1,0 +1,171 @@
+// How often somebody may ask, and who that is when proxies stand between. The daemon is told that
+// this machine is a proxy, so that the header says who asks.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { answerFits } from './lib/schema.mjs';
+import { Daemon, done, folder, test } from './lib/daemon.mjs';
+
+const video = { ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 100 };
+const learn = ['--learn', 'off'];
+const proxied = (...args) => Daemon.start([...learn, '--trust-proxy', '127.0.0.1,10.0.0.0/8', ...args]);
+const from = address => ({ 'X-Forwarded-For': address });
+
+/** Asks until it is refused, at most n times; how many were let in, and the refusal. */
+async function flood(n, ask) {
+    for (let i = 0; i < n; i++) {
+        const r = await ask();
+        if (r.status === 429) return { let_in: i, refused: r };
+        assert.ok(r.status < 300, `${r.status} ${r.text}`);
+    }
+    return { let_in: n };
+}
+
+// A rate of 0.1 has a burst of one second's ten: one request. Time that passes in a test then
+// cannot add a second one.
+await test('one address that floods is refused, others are not', async () => {
+    const d = await proxied('--address-rate', '5', '--open-rate', '0', '--session-rate', '0');
+    const health = who => d.call('GET', '/healthz', undefined, from(who));
+    const { let_in, refused } = await flood(1e6, () => health('192.0.2.1'));
+    assert.ok(let_in >= 50, `${let_in}`); // ten seconds' worth, and what time gave back
+    assert.equal(answerFits('GET', '/healthz', refused), '');
+    assert.equal(refused.json.error, 'too_many');
+    assert.equal(refused.headers.get('retry-after'), '1');
+    assert.match(refused.json.request, /^[0-9a-f]{16}$/);
+    assert.equal(refused.headers.get('x-request-id'), refused.json.request);
+
+    assert.equal((await health('192.0.2.2')).status, 200);
+    assert.match((await d.call('GET', '/metrics', undefined, from('192.0.2.3'))).text,
+        /^abrd_limited_total\{limit="address"\} [1-9]/m);
+    await d.stop();
+});
+
+await test('a million sessions are not to be had from one address', async () => {
+    const d = await proxied('--open-rate', '0.1', '--data', join(folder, 'opens'));
+    const open = who => d.call('POST', '/v1/sessions', video, from(who));
+    const { let_in, refused } = await flood(1e6, () => open('192.0.2.1'));
+    assert.ok(let_in >= 1 && let_in <= 10, `${let_in}`);
+    assert.equal(answerFits('POST', '/v1/sessions', refused), '');
+    assert.ok(Number(refused.headers.get('retry-after')) >= 1);
+    assert.equal((await open('192.0.2.2')).status, 201);
+
+    // the whole /64 of an IPv6 subscriber is one address, another /64 is another
+    await flood(1e6, () => open('2001:db9::1'));
+    assert.equal((await open('2001:db9:0:0:ffff::7')).status, 429);
+    assert.equal((await open('2001:db9:0:1::1')).status, 201);
+    // what is already open goes on
+    const s = (await open('192.0.2.3')).json.session;
+    assert.equal((await d.call('POST', `/v1/sessions/${s}/decisions`, { chunk: 1, buffer_s: 4 },
+        from('192.0.2.1'))).status, 200);
+    await d.stop();
+});
+
+await test('one session that is asked about too often does not harm others', async () => {
+    const d = await proxied('--session-rate', '0.5');
+    const open = async who => (await d.call('POST', '/v1/sessions', video, from(who))).json.session;
+    const mine = await open('192.0.2.1'), yours = await open('192.0.2.1');
+    const ask = (s, who) => d.call('POST', `/v1/sessions/${s}/decisions`, { chunk: 1, buffer_s: 4 }, from(who));
+    const { let_in, refused } = await flood(1e6, () => ask(mine, '192.0.2.1'));
+    assert.ok(let_in >= 5, `${let_in}`);
+    assert.equal(answerFits('POST', '/v1/sessions/{id}/decisions', refused), '');
+    assert.equal((await ask(yours, '192.0.2.1')).status, 200);
+    assert.equal((await ask(mine, '192.0.2.9')).status, 429); // from elsewhere it is the same session
+    await d.stop();
+});
+
+await test('who asks cannot be forged', async () => {
+    const d = await proxied('--open-rate', '0.1');
+    const open = async lines => {
+        const body = JSON.stringify(video);
+        const got = await d.raw(`POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\n${lines}`
+            + `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`);
+        return Number(got.slice(9, 12));
+    };
+    let n = 0;
+    const flooded = async lines => {
+        for (let i = 0; i < 20; i++) if (await open(lines(n++)) === 429) return true;
+        return false;
+    };
+    const xff = text => `X-Forwarded-For: ${text}\r\n`;
+    // what the client wrote changes each time; the proxy's entry at the right end does not
+    assert.ok(await flooded(i => xff(`198.51.100.${i}, 192.0.2.1`)));
+    assert.equal(await open(xff('10.9.9.9, 192.0.2.1')), 429);
+    assert.equal(await open(xff('192.0.2.1, 10.0.0.7')), 429); // through a second proxy of ours
+    // a proxy that adds a line of its own instead
+    assert.equal(await open(xff('203.0.113.9') + xff('192.0.2.1')), 429);
+    assert.equal(await open(xff('127.0.0.1') + xff('192.0.2.1')), 429);
+    // and one that keeps the client's endless list
+    assert.equal(await open(xff(`${'6.6.6.6, '.repeat(600)}192.0.2.1`)), 429);
+    // the header that our proxies do not write says nothing
+    assert.equal(await open(`Forwarded: for=198.51.100.77\r\n${xff('192.0.2.1')}`), 429);
+    // but whoever is really somebody else is let in
+    assert.equal(await open(xff('192.0.2.1, 203.0.113.5')), 201);
+    await d.stop();
+});
+
+await test('the standard header, when it is the one', async () => {
+    const d = await proxied('--open-rate', '0.1', '--proxy-header', 'forwarded');
+    const open = line => d.call('POST', '/v1/sessions', video, { Forwarded: line });
+    await flood(100, () => open('for=6.6.6.6, for=192.0.2.1;proto=https'));
+    assert.equal((await open('for=192.0.2.1')).status, 429);
+    assert.equal((await open('for="192.0.2.1:4711";by=10.0.0.1, for=10.0.0.1')).status, 429);
+    assert.equal((await open('for="[2001:db9::7]"')).status, 201);
+    await d.stop();
+});
+
+await test('this machine is not limited, and strangers are not believed', async () => {
+    const d = await Daemon.start([...learn, '--address-rate', '0.1', '--open-rate', '0.1']);
+    for (let i = 0; i < 30; i++)
+        assert.equal((await d.call('POST', '/v1/sessions', video, from('192.0.2.1'))).status, 201);
+    await d.stop();
+});
+
+await test('pages may read that they were refused', async () => {
+    const d = await proxied('--address-rate', '0.5', '--allow-origin', 'https://player.example');
+    const page = { Origin: 'https://player.example', ...from('192.0.2.1') };
+    const { refused } = await flood(100, () => d.call('GET', '/healthz', undefined, page));
+    assert.equal(refused.headers.get('access-control-allow-origin'), 'https://player.example');
+    assert.match(refused.headers.get('access-control-expose-headers'), /Retry-After/);
+    await d.stop();
+});
+
+await test('ids of requests come back, in the log as well', async () => {
+    const d = await Daemon.start([...learn, '--log', 'json']);
+    const ours = await d.call('GET', '/v1/profiles/nobody');
+    const theirs = await d.call('POST', '/v1/sessions/0123/decisions', '{}', { 'X-Request-Id': 'edge-7.A_b' });
+    assert.equal(theirs.json.request, 'edge-7.A_b');
+    const refused = await d.raw('GET / HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: early\r\nContent-Length: 1\r\n'
+        + 'Content-Length: 1\r\n\r\n', { keep: true });
+    assert.match(refused, /"request":"early"\}/);
+    assert.equal((await d.call('GET', '/healthz')).headers.get('x-request-id'), null); // no error, no id
+    for (let i = 0; i < 200; i++) await d.call('GET', '/v1/nothing');
+    await d.stop();
+
+    const lines = d.output.split('\n').filter(l => l.startsWith('{"time"')).map(l => JSON.parse(l));
+    const errors = lines.filter(l => l.event === 'error');
+    const of = id => errors.filter(l => l.text.includes(`request ${id}:`));
+    assert.equal(of(ours.json.request).length, 1);
+    assert.match(of('edge-7.A_b')[0].text, /^400 POST \/v1\/sessions\/\{id\}\/decisions from 127\.0\.0\.1, request/);
+    assert.equal(of('early').length, 1);
+    assert.ok(!d.output.includes('0123/decisions')); // ids of sessions are not for logs
+    assert.ok(errors.length < 200, `${errors.length}`); // ten a second and worker
+});
+
+await test('mistakes in the options are named', async () => {
+    const fails = async (args, pattern) => {
+        const d = new Daemon(['--port', '0', ...learn, ...args]);
+        const { code } = await d.exited;
+        assert.equal(code, 1, d.output);
+        assert.match(d.output, pattern);
+    };
+    await fails(['--trust-proxy', '10.0.0.1/8'], /trust.proxy.*10\.0\.0\.1\/8/);
+    await fails(['--trust-proxy', 'proxy.example'], /trust.proxy/);
+    await fails(['--proxy-header', 'x-real-ip'], /proxy.header/);
+    const file = join(folder, 'limits.conf');
+    writeFileSync(file, 'address-rate = -1\n');
+    const d = new Daemon(['--config', file]);
+    assert.equal((await d.exited).code, 2);
+    assert.match(d.output, /limits\.conf:1/);
+});
+
+done();
