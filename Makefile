@@ -72,7 +72,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench chaos load soak score ablation routing lab-data format policy merge-policy install clean help FORCE
+        fuzz bench chaos load soak proxy sandbox score ablation routing lab-data format policy merge-policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -293,6 +293,12 @@ load: all web $(B)/trial_load ## many connections at once
 soak: all web $(B)/trial_soak ## a long time under load
 	@$(B)/trial_$@
 
+proxy: all web ## deploy/nginx.conf in front of the daemon, with TLS (needs nginx and openssl)
+	@bash test/each.sh test/trial/proxy.mjs
+
+sandbox: all web ## the HTTP tests under strace, held against the unit's filter (strace, systemd)
+	@bash test/each.sh test/trial/sandbox.sh
+
 score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val SHARED=../shared
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \
 	    DRAWS="$(DRAWS)" ORACLE="$(ORACLE)" OUT="$(OUT)" bash test/score/score.sh
@@ -329,7 +335,7 @@ install: all ## install below PREFIX=/usr/local (DESTDIR is put in front)
 	@for f in $(SHARE); do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
 	install -D -m 644 deploy/abrd.1 $(D)/share/man/man1/abrd.1
 	install -D -m 644 deploy/abrd.conf $(D)/share/doc/abrd/abrd.conf
-	install -D -m 644 deploy/abrd.service $(D)/share/doc/abrd/abrd.service
+	@for f in abrd.service nginx.conf; do install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done
 
 clean: ## remove what was built
 	rm -rf build
