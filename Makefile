@@ -239,8 +239,8 @@ test: deps-test ## everything: lint, unit, golden, HTTP and browser tests
 check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
 	$(Q)$(B)/check $(SUITE)
 
-test-http: all ## HTTP tests against the real daemon, and the tests of our scripts
-	@bash test/each.sh test/http test/score/selftest.sh test/lab/lab-data.sh
+test-http: all $(B)/trial_chaos ## HTTP tests against the real daemon, small trials, and the tests of our scripts
+	@bash test/each.sh test/http test/trial test/score/selftest.sh test/lab/lab-data.sh
 
 test-web: all web media ## browser tests in Chromium
 	@bash test/each.sh test/web/run.mjs
@@ -284,7 +284,7 @@ $(B)/trial_%: $(B)/test/trial/trial_%.o $(TRIALLIB) $(B)/libabrd.a
 
 # the whole daemon tried from outside (test/trial), with a report in build/trial; options reach
 # the program by the environment, where make puts what stands on its command line
-chaos: all web $(B)/trial_chaos ## kill -9 under load, again and again: KILLS=200 SEED=1
+chaos: all web $(B)/trial_chaos ## kill -9 under load, again and again: KILLS=200 SEED=1 THINK_MS=5
 	@$(B)/trial_$@
 
 load: all web $(B)/trial_load ## many connections at once

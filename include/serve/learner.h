@@ -31,6 +31,11 @@ struct learner_cfg {
     struct online_cfg online;
     const char *ckpt_path; /* NULL: nothing is kept; borrowed */
     struct grown *grown;   /* who has a learner of its own; borrowed, may be NULL */
+    /* Called with each new version before anybody decides by it; a failure leaves it unpublished
+     * until the next one. NULL: nobody wants to know. */
+    int (*announce)(void *ctx, const struct policy *p, double now, double score,
+                    struct err *e);
+    void *announce_ctx;
 };
 
 /* Goes on from `start` (copied) and, when given, the state a checkpoint held; a state of

@@ -7,6 +7,12 @@
  * feat; snapshot; policy; lock, keep the pending decision, unlock. No heap call, never two
  * locks, none across the policy.
  *
+ * Durability. What was answered is in the store after flush_s and one commit; a crash loses what is
+ * younger. With cfg.strict the answer waits for the commit (writer_flush): whoever waits first
+ * commits for all that wait by then, so it costs a thread one or two commits and no lock. When
+ * the commit fails the request is refused (ERR_IO), though the session has moved on: the records
+ * stay queued, and the same request again is a repeat, which waits for them too.
+ *
  * Errors: ERR_INVALID and ERR_RANGE (e->field names the JSON field), ERR_ABSENT unknown
  * session or profile, ERR_CONFLICT a repeat that contradicts, ERR_FULL table or queue full,
  * ERR_IO the store refuses.
@@ -54,7 +60,8 @@ struct service_cfg {
     double session_ttl_s;               /* 600 without a word: truncated and closed */
     double retention_s;  /* stored sessions older than this are deleted; 0 = keep */
     double checkpoint_s; /* 60 */
-    double flush_s;      /* .1: the store commits at most this late */
+    double flush_s;      /* .05: the store commits at most this late */
+    bool strict;         /* false: requests are answered when stored, not before */
     int store_queue;     /* 32768: records that wait for the store at most */
     struct online_cfg online;
     int grow_max;               /* 8: grown profiles at most, 0 .. SERVICE_GROWN */

@@ -57,6 +57,8 @@ struct store {
                    const uint8_t id[TRACK_ID], struct err *e);
     int (*profiles)(void *self, struct profile *out, int max, int *n, struct err *e);
     int (*newest_version)(void *self, struct store_version *out, struct err *e);
+    /* once in a while, from any thread: work that would else hold up a write; NULL: none */
+    int (*tidy)(void *self, struct err *e);
     void (*free)(void *self);
 };
 

@@ -1,7 +1,9 @@
 /* store_sqlite.h - the embedded store: one SQLite file in WAL mode.
  *
  * A batch is one transaction with synchronous = FULL: what write has returned survives a
- * power cut. One connection writes, one reads. PRAGMA user_version holds the version of
+ * power cut. One connection writes, one reads, and one moves what was written from the log into the
+ * file (tidy), so that no commit has to: 32 MB at once hold it up for half a second. When
+ * tidy falls behind, a commit does it after all. PRAGMA user_version holds the version of
  * the schema; a file of a newer version, or of another program, is refused. Tables:
  * sessions, steps, profiles, policy_versions; for people there are the views decisions
  * and rewards

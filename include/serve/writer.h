@@ -2,7 +2,8 @@
  *
  * Room is reserved before something is decided and filled after it, so that what was
  * acknowledged is never lost to a full queue: without room the request is refused
- * (ERR_FULL), and so it is while the store fails (ERR_IO, with the store's own words).
+ * (ERR_FULL), and so it is while a commit hangs for more than ten times flush_s, as what waits behind it
+ * would be acknowledged but not safe, and while the store fails (ERR_IO, in the store's own words).
  * Records stay queued over a failure and are written when the store works again.
  *
  * A record waits at most flush_s for company; then one transaction takes all there are.

@@ -22,6 +22,11 @@
 #include "serve/node.h"
 #include "serve/service.h"
 
+enum {
+    BATCH_MAX = 8192,    /* half of what the learner holds */
+    STRICT_WORKERS = 16, /* they wait for the disk, together */
+};
+
 struct serve {
     /* where and for whom */
     const char *bind, *host, *allow_origin, *token_file, *web_dir, *media_dir, *traces;
@@ -36,7 +41,8 @@ struct serve {
     int max_sessions, grow_max, grow_experts;
     const char *grow_gate;
     double locality, latch_gap, shift_limit;
-    int latch, quarantine;
+    int latch, quarantine, batch;
+    const char *durability;
     /* what is said */
     const char *log, *log_level;
 };
@@ -64,11 +70,18 @@ static struct serve serve_default(void)
                           .grow_gate = norga_sigma_word(s.grow_gate),
                           .latch_gap = s.online.ppo.gate.gap,
                           .quarantine = s.online.quarantine,
+                          .batch = s.online.batch,
+                          .durability = "window",
                           .log = "text",
                           .log_level = "info"};
 }
 
 /* ---- options ---- */
+
+static bool strict(const struct serve *s)
+{
+    return strcmp(s->durability, "strict") == 0;
+}
 
 static int fail(const struct err *e)
 {
@@ -98,13 +111,16 @@ static int read_options(struct serve *s, struct optfile *file, int argc, char **
         {"data", "DIR", "sessions, rewards and learned weights; without it none are kept",
          .text = &s->data},
         {"config", "FILE", "these options as lines of 'key = value'", .text = &s->config},
-        {"workers", "N", "threads that answer; 0 = one per processor", .i = &s->workers,
-         .lo = 0, .hi = 64},
+        {"workers", "N",
+         "threads that answer; 0 = one per processor, 16 with --durability strict",
+         .i = &s->workers, .lo = 0, .hi = 64},
         {"policy", "FILE", "weights to start from (default: the shipped ones)",
          .text = &s->policy},
         {"learn", "on|off", "whether answers that were sampled teach", .text = &s->learn},
         {"explore", "SHARE", "of the sessions that sample", .d = &s->explore, .lo = 0,
          .hi = 1},
+        {"batch", "N", "steps that were sampled for an update", .i = &s->batch, .lo = 32,
+         .hi = BATCH_MAX},
         {"locality", "L", "weight of the routers' locality loss", .d = &s->locality,
          .lo = 0, .hi = 1e4},
         {"latch", "N",
@@ -164,7 +180,10 @@ static int read_options(struct serve *s, struct optfile *file, int argc, char **
         {"retention-days", "DAYS", "that sessions are kept; 0 = for ever",
          .d = &s->retention_days, .lo = 0, .hi = 1e5},
         {"checkpoint", "S", "between saves of learned weights", .d = &s->checkpoint,
-         .lo = 1, .hi = 1e6},
+         .lo = .1, .hi = 1e6},
+        {"durability", "WHEN",
+         "what was answered is stored: window, within 0.2 s; strict, before the answer",
+         .text = &s->durability},
         {"drain", "S", "for running sessions to go elsewhere when stopping",
          .d = &s->drain, .lo = 0, .hi = 3600},
         {"host", "A,B", "further names by which the daemon is called (header Host)",
@@ -216,6 +235,9 @@ static int read_options(struct serve *s, struct optfile *file, int argc, char **
     struct err e = {0};
     if (untagged_mode_parse(&s->slots.mode, s->untagged, &e))
         return opt_usage("serve", "--untagged %s", e.detail);
+    if (strcmp(s->durability, "window") != 0 && strcmp(s->durability, "strict") != 0)
+        return opt_usage("serve", "--durability must be window or strict, not '%.40s'",
+                         s->durability);
     if (strcmp(s->learn, "on") != 0 && strcmp(s->learn, "off") != 0)
         return opt_usage("serve", "--learn must be on or off, not '%.40s'", s->learn);
     if (strcmp(s->log, "text") != 0 && strcmp(s->log, "json") != 0)
@@ -293,6 +315,8 @@ static struct service *make_service(const struct serve *s, struct paths *paths,
     cfg.checkpoint_s = s->checkpoint;
     cfg.online.seed = s->seed;
     cfg.online.quarantine = s->quarantine;
+    cfg.online.batch = s->batch;
+    cfg.strict = strict(s);
     cfg.online.ppo.gate = (struct gate_cfg){s->locality, s->latch, s->latch_gap};
     cfg.online.ppo.drift.limit = s->shift_limit;
     cfg.untagged = s->slots;
@@ -322,6 +346,7 @@ static struct node *make_node(const struct serve *s, struct paths *paths,
     cfg.bind = s->bind;
     cfg.port = s->port;
     cfg.workers = s->workers;
+    if (!s->workers && strict(s)) cfg.workers = STRICT_WORKERS;
     cfg.host = s->host;
     cfg.allow_origin = s->allow_origin;
     cfg.token = token;

@@ -154,9 +154,14 @@ static int publish(struct learner *l, double now, struct err *e)
 {
     struct online_stats s;
     online_stats(l->online, &s);
-    struct policy *p = policy_clone(online_policy(l->online), e);
-    if (!p) return ERR_MEMORY;
+    const struct policy *new = online_policy(l->online);
     l->unsaved = true;
+    int rc = l->cfg.announce
+                 ? l->cfg.announce(l->cfg.announce_ctx, new, now, s.check_score, e)
+                 : 0;
+    if (rc) return rc;
+    struct policy *p = policy_clone(new, e);
+    if (!p) return ERR_MEMORY;
     return snap_publish(l->snap, p, now, s.check_score, e);
 }
 

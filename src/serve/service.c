@@ -28,7 +28,7 @@ struct service_cfg service_cfg_default(void)
                                 .session_ttl_s = 600,
                                 .retention_s = 30 * 86400.0,
                                 .checkpoint_s = 60,
-                                .flush_s = .1,
+                                .flush_s = .05,
                                 .store_queue = 32768,
                                 .grow_max = 8,
                                 .grow_experts = 2,
@@ -119,21 +119,28 @@ static int choose_version(struct service *s, struct policy *p, struct err *e)
     return 0;
 }
 
-void service_store_version(struct service *s)
+/* A version is in the store before anybody decides by it, so that none goes back after a crash. */
+static int store_version(void *ctx, const struct policy *p, double now, double score,
+                         struct err *e)
 {
-    if (!s->writer) return;
-    const struct weights *w = snap_get(s->snap);
+    struct service *s = ctx;
+    if (!s->writer) return 0;
     struct store_rec r = {.kind = STORE_VERSION,
-                          .version = {.version = w->policy->version,
-                                      .crc = policy_crc32(w->policy),
-                                      .published_at = w->published_at,
-                                      .check_score = w->check_score}};
-    snap_put(s->snap, w);
+                          .version = {p->version, policy_crc32(p), now, score}};
+    int rc = writer_reserve(s->writer, 1, e);
+    if (rc) return rc;
+    writer_put(s->writer, &r, 1, 1);
+    return writer_flush(s->writer, e);
+}
+
+/* A store that fails now is no reason not to start: it may work again, and is told of by then. */
+static void store_start(struct service *s)
+{
+    const struct weights *w = snap_get(s->snap);
     struct err why = {0};
-    if (writer_reserve(s->writer, 1, &why))
+    if (store_version(s, w->policy, w->published_at, w->check_score, &why))
         log_err(s->cfg.log, LOG_ERROR, "store", &why);
-    else
-        writer_put(s->writer, &r, 1, 1);
+    snap_put(s->snap, w);
 }
 
 /* Weights, and the learner that goes on from them. */
@@ -155,7 +162,9 @@ static int open_policy(struct service *s, struct err *e)
     bool fresh = false;
     struct learner_cfg lc = {.online = s->cfg.online,
                              .grown = s->grown,
-                             .ckpt_path = s->folder.lock >= 0 ? s->folder.policy : NULL};
+                             .ckpt_path = s->folder.lock >= 0 ? s->folder.policy : NULL,
+                             .announce = store_version,
+                             .announce_ctx = s};
     struct policy *published = NULL;
     int rc = choose_version(s, p, e);
     if (rc) goto out;
@@ -261,7 +270,7 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
                   cfg->default_profile);
         goto fail;
     }
-    service_store_version(s);
+    store_start(s);
     return s;
 
 fail:
@@ -346,7 +355,6 @@ int service_turn(struct service *s, double wait_s, struct err *e)
     struct err why = {0};
     int rc = learner_turn(s->learner, wait_s, service_now(s), &why);
     if (rc == 1) {
-        service_store_version(s);
         const struct weights *w = snap_get(s->snap);
         log_event(s->cfg.log, LOG_INFO, "policy", "version %llu, check %.4f",
                   (unsigned long long)w->policy->version, w->check_score);
@@ -410,6 +418,14 @@ static void prune(struct service *s, double now)
     writer_put(s->writer, &r, 1, 1);
 }
 
+static void tidy(struct service *s)
+{
+    const struct store *store = s->writer ? writer_store(s->writer) : NULL;
+    struct err why = {0};
+    if (store && store->tidy && store->tidy(store->self, &why))
+        log_err(s->cfg.log, LOG_WARN, "store", &why);
+}
+
 void service_periodic(struct service *s)
 {
     if (atomic_flag_test_and_set(&s->ticking)) return;
@@ -417,6 +433,7 @@ void service_periodic(struct service *s)
     expire(s, now);
     turn_slot(s, now);
     prune(s, now);
+    tidy(s);
     if (!s->learner) grown_sweep(s->grown);
     atomic_flag_clear(&s->ticking);
 }

@@ -68,9 +68,6 @@ void service_dismiss(struct service *s);
 void service_deliver(struct service *s, const struct changes *c, bool opened,
                      const uint8_t id[TRACK_ID]);
 
-/* The record of the weights that are published now goes to the store. */
-void service_store_version(struct service *s);
-
 /* Takes stored profiles and live sessions in. */
 int service_restore(struct service *s, struct err *e) __attribute__((warn_unused_result));
 

@@ -46,6 +46,12 @@ void service_deliver(struct service *s, const struct changes *c, bool opened,
     }
 }
 
+/* Before an answer, with cfg.strict: all it rests on is durable, also what a repeat repeats. */
+static int settle(struct service *s, struct err *e)
+{
+    return s->cfg.strict && s->writer ? writer_flush(s->writer, e) : 0;
+}
+
 /* ---- decisions ---- */
 
 /* What the decision may rest on beside the view. */
@@ -182,6 +188,8 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     service_deliver(s, &w->changes, true, row.id);
     atomic_fetch_add(&s->opened, 1);
     if (!row.hinted) untagged_opened(s->untagged);
+    rc = settle(s, e);
+    if (rc) return rc;
 
     sessions_id_text(out->session, row.id);
     memcpy(out->profile, row.profile, sizeof out->profile);
@@ -222,7 +230,7 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         service_deliver(s, &w->changes, false, id);
     else
         service_dismiss(s);
-    return rc < 0 ? tally(s, rc) : 0;
+    return rc < 0 ? tally(s, rc) : settle(s, e);
 }
 
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,
@@ -282,7 +290,7 @@ int service_reward(struct reward_out *out, struct service *s, const char *sessio
         return tally(s, rc);
     }
     service_deliver(s, &c, false, id);
-    return 0;
+    return settle(s, e);
 }
 
 int service_close(struct service *s, const char *session, const char *profile,
@@ -303,7 +311,7 @@ int service_close(struct service *s, const char *session, const char *profile,
         return tally(s, rc);
     }
     service_deliver(s, &c, false, id);
-    return 0;
+    return settle(s, e);
 }
 
 /* ---- history ---- */

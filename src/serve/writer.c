@@ -6,7 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 static const double RETRY_S = 1; /* pause after the store has failed */
+static const double STUCK = 10;  /* flush intervals that a commit may take */
 
 struct writer {
     struct store store; /* used by whoever has set `writing` */
@@ -19,6 +22,7 @@ struct writer {
     uint64_t put, written; /* records ever */
     uint64_t errors;
     bool writing, stopping;
+    double began_at;    /* the write under way */
     struct err failure; /* of the last write; code 0: it worked */
 };
 
@@ -63,7 +67,8 @@ int writer_reserve(struct writer *w, int n, struct err *e)
     pthread_mutex_lock(&w->lock);
     struct err failure = w->failure;
     bool room = w->n + w->reserved + n <= w->cap;
-    if (!failure.code && room) w->reserved += n;
+    bool stuck = w->writing && clock_mono() - w->began_at > STUCK * w->flush_s;
+    if (!failure.code && room && !stuck) w->reserved += n;
     pthread_mutex_unlock(&w->lock);
 
     if (failure.code)
@@ -71,6 +76,10 @@ int writer_reserve(struct writer *w, int n, struct err *e)
     if (!room)
         return err_field(e, ERR_FULL, "store", "%d records wait to be stored: try again",
                          w->cap);
+    if (stuck)
+        return err_field(e, ERR_FULL, "store",
+                         "the disk has not answered for %g s: try again",
+                         STUCK * w->flush_s);
     return 0;
 }
 
@@ -118,6 +127,7 @@ void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
 static void write_some(struct writer *w)
 {
     w->writing = true;
+    w->began_at = clock_mono();
     int first = w->first, n = w->n < w->cap - first ? w->n : w->cap - first;
     pthread_mutex_unlock(&w->lock);
 

@@ -123,6 +123,53 @@ START_TEST(a_full_batch_becomes_the_next_version)
 }
 END_TEST
 
+/* A store that notes versions, and what was served when it heard of them. */
+struct heard {
+    struct rig *rig;
+    int n, fail;
+    uint64_t version, served;
+};
+
+static int hear(void *ctx, const struct policy *p, double now, double score,
+                struct err *e)
+{
+    struct heard *h = ctx;
+    ck_assert(isfinite(now) && isfinite(score));
+    h->n++;
+    h->version = p->version;
+    h->served = served_version(h->rig);
+    return h->fail ? err_set(e, ERR_IO, "the disk is full") : 0;
+}
+
+START_TEST(a_version_is_announced_before_anybody_decides_by_it)
+{
+    struct rig r;
+    rig_begin(&r);
+    struct heard heard = {.rig = &r, .fail = 1};
+    r.cfg.online.tolerance = 100;
+    r.cfg.announce = hear;
+    r.cfg.announce_ctx = &heard;
+    rig_learner(&r);
+    for (int i = 0; i < 10; i++)
+        send_session(&r, i % 6, i % 6);
+    struct err e = {0};
+    ck_assert_int_eq(learner_turn(r.learner, 0, 2, &e), ERR_IO);
+    ck_assert_str_eq(e.detail, "the disk is full");
+    ck_assert_uint_eq(heard.version, 6);
+    ck_assert_uint_eq(served_version(&r), 5);
+
+    heard.fail = 0;
+    for (int i = 0; i < 10; i++)
+        send_session(&r, i % 6, i % 6);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
+    ck_assert_int_eq(heard.n, 2);
+    ck_assert_uint_eq(heard.version, 7);
+    ck_assert_uint_eq(heard.served, 5);
+    ck_assert_uint_eq(served_version(&r), 7);
+    rig_end(&r);
+}
+END_TEST
+
 START_TEST(worse_weights_are_not_given_out)
 {
     struct rig r;
@@ -294,6 +341,7 @@ Suite *suite_serve_learner(void)
     TCase *t = tcase_create("serve/learner");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, a_full_batch_becomes_the_next_version);
+    tcase_add_test(t, a_version_is_announced_before_anybody_decides_by_it);
     tcase_add_test(t, worse_weights_are_not_given_out);
     tcase_add_test(t, checkpoints_keep_the_one_before_and_the_optimiser);
     tcase_add_test(t, a_checkpoint_that_cannot_be_written_says_so);

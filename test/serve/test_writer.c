@@ -11,13 +11,16 @@ struct fake {
     pthread_mutex_t lock; /* of all below */
     int written, batches;
     uint32_t sum;
-    bool broken;
+    bool broken, hangs;
+    pthread_cond_t freed; /* hangs has ended */
 };
 
 static int fake_write(void *self, const struct store_rec *rec, int n, struct err *e)
 {
     struct fake *f = self;
     pthread_mutex_lock(&f->lock);
+    while (f->hangs)
+        pthread_cond_wait(&f->freed, &f->lock);
     bool broken = f->broken;
     for (int i = 0; i < n && !broken; i++)
         f->sum += rec[i].step.ord;
@@ -36,7 +39,8 @@ static void fake_free(void *self)
 
 static struct writer *make(struct fake *f, int cap)
 {
-    *f = (struct fake){.lock = PTHREAD_MUTEX_INITIALIZER};
+    *f = (struct fake){.lock = PTHREAD_MUTEX_INITIALIZER,
+                       .freed = PTHREAD_COND_INITIALIZER};
     struct store store = {.self = f, .write = fake_write, .free = fake_free};
     struct writer *w = writer_new(&store, cap, .001, NULL);
     ck_assert_ptr_nonnull(w);
@@ -116,13 +120,40 @@ START_TEST(a_failing_store_is_told_and_nothing_is_lost)
 }
 END_TEST
 
-enum { PUTTERS = 3, EACH = 2000 };
-
 static void *run(void *ctx)
 {
     writer_run(ctx);
     return NULL;
 }
+
+START_TEST(while_a_commit_hangs_nothing_more_is_taken)
+{
+    struct fake f;
+    struct writer *w = make(&f, 1 << 16);
+    f.hangs = true;
+    pthread_t writer;
+    ck_assert_int_eq(pthread_create(&writer, NULL, run, w), 0);
+    uint32_t sum = 0, n = 0;
+    struct err e = {0};
+    while (put(w, ++n, &e) == 0) /* until the commit has taken too long */
+        sum += n;
+    ck_assert_int_eq(e.code, ERR_FULL);
+    ck_assert_ptr_nonnull(strstr(e.detail, "the disk has not answered"));
+
+    pthread_mutex_lock(&f.lock);
+    f.hangs = false;
+    pthread_cond_broadcast(&f.freed);
+    pthread_mutex_unlock(&f.lock);
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    ck_assert_uint_eq(f.sum, sum);
+    ck_assert_int_eq(put(w, 1, NULL), 0);
+    writer_stop(w);
+    pthread_join(writer, NULL);
+    writer_free(w);
+}
+END_TEST
+
+enum { PUTTERS = 3, EACH = 2000 };
 
 static void *put_many(void *ctx)
 {
@@ -177,6 +208,7 @@ Suite *suite_serve_writer(void)
     tcase_add_test(t, what_was_put_is_written_once);
     tcase_add_test(t, a_full_queue_refuses_before_anything_is_decided);
     tcase_add_test(t, a_failing_store_is_told_and_nothing_is_lost);
+    tcase_add_test(t, while_a_commit_hangs_nothing_more_is_taken);
     tcase_add_test(t, many_put_while_one_writes);
     tcase_add_test(t, the_thread_writes_without_being_asked);
     suite_add_tcase(s, t);
