@@ -77,7 +77,7 @@ struct http_cfg {
     double request_s;    /* 60; see above */
     double crowded_s;    /* 5 */
     size_t body_max;     /* 16 KiB */
-    size_t header_max;   /* 16 KiB for request line and headers together */
+    size_t header_max;   /* 8 KiB for request line and headers together */
     /* May be NULL: told of what is refused before the handler, with handle's ctx, before the
      * reply is sent; of the request only its headers are known. */
     void (*refused)(void *ctx, const struct http_request *q, struct reply *r);

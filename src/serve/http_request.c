@@ -135,14 +135,24 @@ struct framing {
     const char *next; /* where the next line begins, if this one ended in CR LF */
 };
 
-static bool is_token(const char *s)
+static bool is_token_char(char c)
 {
-    if (!*s) return false;
-    for (; *s; s++)
-        if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f ||
-            strchr("()<>@,;:\\\"/[]?={}", *s))
-            return false;
-    return true;
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-') return true;
+    return c > ' ' && c < 0x7f && !strchr("()<>@,;:\\\"/[]?={}", c);
+}
+
+/* Characters of a token; 0 when it is none. */
+static size_t token_length(const char *s)
+{
+    size_t n = 0;
+    while (s[n])
+        if (!is_token_char(s[n++])) return 0;
+    return n;
+}
+
+static bool is_named(const char *name, size_t n, const char *what)
+{
+    return n == strlen(what) && strcasecmp(name, what) == 0;
 }
 
 /* Where a line begins whose predecessor ends with this text and CR LF. */
@@ -159,14 +169,15 @@ static enum MHD_Result note_header(void *cls, enum MHD_ValueKind kind, const cha
     if (!value) value = "";
     if (name != f->next) f->bad_line = true;
     f->next = behind(value);
-    if (!is_token(name)) f->bad_name = true;
-    if (strcasecmp(name, "Content-Length") == 0) {
+    size_t n = token_length(name);
+    if (!n) f->bad_name = true;
+    if (is_named(name, n, "Content-Length")) {
         f->lengths++;
         f->length = value;
-    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+    } else if (is_named(name, n, "Transfer-Encoding")) {
         f->codings++;
         f->chunked = strcasecmp(value, "chunked") == 0;
-    } else if (strcasecmp(name, "Host") == 0) {
+    } else if (is_named(name, n, "Host")) {
         f->hosts++;
     }
     return MHD_YES;
