@@ -36,6 +36,7 @@ void emit_free(struct emit *o);
 
 void emit_open(struct emit *o, char bracket); /* '{' or '[' */
 void emit_close(struct emit *o, char bracket);
+/* A name of ours, written as it is: one that needs escapes is a bug. */
 void emit_key(struct emit *o, const char *key);
 void emit_string(struct emit *o, const char *s);
 void emit_double(struct emit *o, double v);

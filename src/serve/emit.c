@@ -37,13 +37,25 @@ void emit_free(struct emit *o)
     *o = (struct emit){0};
 }
 
+/* Where the next n bytes go, a NUL behind them; NULL when there is no room. */
+static char *room(struct emit *o, size_t n)
+{
+    if (o->n + n + 1 > o->cap) emit_reserve(o, o->n + n + 1);
+    return o->failed ? NULL : o->at + o->n;
+}
+
+static void wrote(struct emit *o, char *end)
+{
+    *end = '\0';
+    o->n = (size_t)(end - o->at);
+}
+
 void emit_raw(struct emit *o, const char *s, size_t n)
 {
-    emit_reserve(o, o->n + n + 1);
-    if (o->failed) return;
-    memcpy(o->at + o->n, s, n);
-    o->n += n;
-    o->at[o->n] = '\0';
+    char *to = room(o, n);
+    if (!to) return;
+    memcpy(to, s, n);
+    wrote(o, to + n);
 }
 
 void emit_text(struct emit *o, const char *fmt, ...)
@@ -70,17 +82,27 @@ void emit_text(struct emit *o, const char *fmt, ...)
     o->n += (size_t)n;
 }
 
-static void before_value(struct emit *o)
+/* The same for a value, behind its comma. */
+static char *room_for_value(struct emit *o, size_t n)
 {
-    if (o->comma) emit_raw(o, ",", 1);
+    char *to = room(o, n + 1);
+    if (to && o->comma) *to++ = ',';
     o->comma = true;
+    return to;
+}
+
+static void put_value(struct emit *o, const char *text, size_t n)
+{
+    char *to = room_for_value(o, n);
+    if (!to) return;
+    memcpy(to, text, n);
+    wrote(o, to + n);
 }
 
 void emit_open(struct emit *o, char bracket)
 {
     assert(bracket == '{' || bracket == '[');
-    before_value(o);
-    emit_raw(o, &bracket, 1);
+    put_value(o, &bracket, 1);
     o->comma = false;
 }
 
@@ -96,39 +118,51 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c != '"' && c != '\\' && c != '<' && c != '>' && c != 0x7f;
 }
 
-static void quoted(struct emit *o, const char *s)
+/* At most six bytes for each of s; returns the end. */
+static char *put_escaped(char *to, const char *s)
 {
-    emit_raw(o, "\"", 1);
+    static const char HEX[] = "0123456789abcdef";
     while (*s) {
-        size_t plain = 0;
-        while (is_plain((unsigned char)s[plain])) {
-            int n = (unsigned char)s[plain] < 0x80 ? 1 : text_utf8(s + plain);
-            if (!n) break;
-            plain += (size_t)n;
+        size_t n = is_plain((unsigned char)*s) ? 1 : 0;
+        if (n && (unsigned char)*s >= 0x80) n = (size_t)text_utf8(s);
+        if (n) {
+            while (n--)
+                *to++ = *s++;
+            continue;
         }
-        emit_raw(o, s, plain);
-        s += plain;
-        if (!*s) break;
-
         /* one byte that cannot stand as it is */
         unsigned c = (unsigned char)*s++;
-        emit_text(o, "\\u%04x", c < 0x80 ? c : 0xfffdu);
+        c = c < 0x80 ? c : 0xfffdu;
+        *to++ = '\\';
+        *to++ = 'u';
+        for (int shift = 12; shift >= 0; shift -= 4)
+            *to++ = HEX[c >> shift & 15];
     }
-    emit_raw(o, "\"", 1);
-}
-
-void emit_key(struct emit *o, const char *key)
-{
-    before_value(o);
-    quoted(o, key);
-    emit_raw(o, ":", 1);
-    o->comma = false;
+    return to;
 }
 
 void emit_string(struct emit *o, const char *s)
 {
-    before_value(o);
-    quoted(o, s);
+    char *to = room_for_value(o, 6 * strlen(s) + 2);
+    if (!to) return;
+    *to++ = '"';
+    to = put_escaped(to, s);
+    *to++ = '"';
+    wrote(o, to);
+}
+
+void emit_key(struct emit *o, const char *key)
+{
+    size_t n = strlen(key);
+    char *to = room_for_value(o, n + 3);
+    if (!to) return;
+    *to++ = '"';
+    memcpy(to, key, n);
+    to += n;
+    *to++ = '"';
+    *to++ = ':';
+    wrote(o, to);
+    o->comma = false;
 }
 
 /* The decimal number m * 10^-p without zeros at its end; 0 <= p <= 22. */
@@ -138,18 +172,25 @@ static int put_decimal(char *out, bool negative, uint64_t m, int p)
         m /= 10;
         p--;
     }
-    char digits[24];
-    int n = 0, w = 0;
-    for (; m || n <= p; m /= 10)
-        digits[n++] = (char)('0' + m % 10);
-
-    if (negative) out[w++] = '-';
-    while (n) {
-        if (n == p) out[w++] = '.';
-        out[w++] = digits[--n];
+    /* from behind, two at a time */
+    char text[24], *end = text + sizeof text, *at = end;
+    for (; m; m /= 100) {
+        *--at = (char)('0' + m % 10);
+        *--at = (char)('0' + m / 10 % 10);
     }
-    out[w] = '\0';
-    return w;
+    while (end - at <= p)
+        *--at = '0';
+    if (*at == '0' && end - at > p + 1) at++;
+
+    char *to = out;
+    if (negative) *to++ = '-';
+    for (; end - at > p; at++)
+        *to++ = *at;
+    if (p) *to++ = '.';
+    while (at < end)
+        *to++ = *at++;
+    *to = '\0';
+    return (int)(to - out);
 }
 
 /* v as an integer of `digits` digits over a power of ten, when that is exact in the sense
@@ -194,10 +235,8 @@ void emit_double(struct emit *o, double v)
         emit_null(o);
         return;
     }
-    char text[32];
-    int n = emit_format_double(text, v);
-    before_value(o);
-    emit_raw(o, text, (size_t)n);
+    char *to = room_for_value(o, EMIT_DOUBLE);
+    if (to) wrote(o, to + emit_format_double(to, v));
 }
 
 void emit_rounded(struct emit *o, double v)
@@ -208,17 +247,14 @@ void emit_rounded(struct emit *o, double v)
         emit_double(o, v);
         return;
     }
-    char text[32];
-    before_value(o);
-    emit_raw(o, text,
-             (size_t)put_decimal(text, v < 0.0 && size > 0.0, (uint64_t)size, 6));
+    char *to = room_for_value(o, EMIT_DOUBLE);
+    if (to) wrote(o, to + put_decimal(to, v < 0.0 && size > 0.0, (uint64_t)size, 6));
 }
 
 static void put_whole(struct emit *o, bool negative, uint64_t size)
 {
-    char text[32];
-    before_value(o);
-    emit_raw(o, text, (size_t)put_decimal(text, negative, size, 0));
+    char *to = room_for_value(o, EMIT_DOUBLE);
+    if (to) wrote(o, to + put_decimal(to, negative, size, 0));
 }
 
 void emit_int(struct emit *o, int64_t v)
@@ -233,14 +269,12 @@ void emit_u64(struct emit *o, uint64_t v)
 
 void emit_bool(struct emit *o, bool v)
 {
-    before_value(o);
-    emit_raw(o, v ? "true" : "false", v ? 4 : 5);
+    put_value(o, v ? "true" : "false", v ? 4 : 5);
 }
 
 void emit_null(struct emit *o)
 {
-    before_value(o);
-    emit_raw(o, "null", 4);
+    put_value(o, "null", 4);
 }
 
 void emit_doubles(struct emit *o, const double *v, int n)

@@ -16,26 +16,36 @@ static bool add_param(struct route_params *p, const char *name, size_t n_name,
     return true;
 }
 
+/* Characters up to the next slash. */
+static size_t segment(const char *s)
+{
+    size_t n = 0;
+    while (s[n] && s[n] != '/')
+        n++;
+    return n;
+}
+
 static bool fits(struct route_params *p, const char *pattern, const char *path)
 {
     p->n = 0;
     while (*pattern == '/') {
         if (*path != '/') return false;
         pattern++, path++;
-        size_t n_pattern = strcspn(pattern, "/"), n_path = strcspn(path, "/");
-
         if (*pattern != '{') {
-            if (n_pattern != n_path || memcmp(pattern, path, n_path) != 0) return false;
+            for (; *pattern && *pattern != '/'; pattern++, path++)
+                if (*pattern != *path) return false;
+            if (*path && *path != '/') return false;
         } else {
+            size_t n_path = segment(path);
             const char *name = pattern + 1;
             size_t n_name = strcspn(name, ".}");
             if (name[n_name] == '.')
                 return add_param(p, name, n_name, path, strlen(path));
             if (n_path == 0 || !add_param(p, name, n_name, path, n_path)) return false;
             if (strchr(p->at[p->n - 1].value, '/')) return false;
+            pattern += segment(pattern);
+            path += n_path;
         }
-        pattern += n_pattern;
-        path += n_path;
     }
     return *pattern == '\0' && *path == '\0';
 }

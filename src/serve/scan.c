@@ -13,7 +13,7 @@ struct cursor {
 
 static void skip_space(struct cursor *c)
 {
-    while (c->at < c->end &&
+    while (c->at < c->end && *c->at <= ' ' &&
            (*c->at == ' ' || *c->at == '\n' || *c->at == '\r' || *c->at == '\t'))
         c->at++;
 }
@@ -59,11 +59,18 @@ struct number {
 
 static void take_digits(struct number *x, struct cursor *c)
 {
-    for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
-        x->digits = x->digits * 10 + (uint64_t)(*c->at - '0');
-        x->count++;
-        x->significant += x->digits > 0;
-    }
+    const char *at = c->at, *end = c->end;
+    uint64_t digits = x->digits;
+    if (!x->significant)
+        while (at < end && *at == '0')
+            at++;
+    const char *from = at;
+    for (; at < end && *at >= '0' && *at <= '9'; at++)
+        digits = digits * 10 + (uint64_t)(*at - '0');
+    x->digits = digits;
+    x->significant += (int)(at - from);
+    x->count += (int)(at - c->at);
+    c->at = at;
 }
 
 /* [-] digits [. digits] [e [sign] digits], no zero before another digit */
@@ -208,14 +215,34 @@ static bool read_field(const struct scan_field *f, struct cursor *c)
     return false;
 }
 
-/* Row of the table; players keep an order, so the row behind the last one comes first. */
-static int find(const struct scan_field *fields, int guess, const char *name, size_t n)
+static int find(const struct scan_field *fields, const char *name, size_t n)
 {
-    for (int turn = 0; turn < 2; turn++)
-        for (int i = turn ? 0 : guess; fields[i].name; i++) {
-            if (strncmp(fields[i].name, name, n) == 0 && !fields[i].name[n]) return i;
-        }
+    for (int i = 0; fields[i].name; i++)
+        if (strncmp(fields[i].name, name, n) == 0 && !fields[i].name[n]) return i;
     return -1;
+}
+
+/* Takes the name if it is this one. */
+static bool name_is(struct cursor *c, const char *name)
+{
+    const char *at = c->at;
+    if (at == c->end || *at++ != '"') return false;
+    while (at < c->end && *name && *at == *name)
+        at++, name++;
+    if (*name || at == c->end || *at != '"') return false;
+    c->at = at + 1;
+    return true;
+}
+
+/* Row of the table for the name that is next, -1 when there is none. Players keep an order, so
+ * the row behind the last one is tried first. */
+static int read_name(const struct scan_field *fields, int last, struct cursor *c)
+{
+    const char *name;
+    size_t n;
+    skip_space(c);
+    if (fields[last + 1].name && name_is(c, fields[last + 1].name)) return last + 1;
+    return read_string(&name, &n, c) ? find(fields, name, n) : -1;
 }
 
 static bool read_object(const struct scan_field *fields, struct cursor *c)
@@ -225,11 +252,8 @@ static bool read_object(const struct scan_field *fields, struct cursor *c)
     if (!next_is(c, '{')) return false;
     if (!next_is(c, '}')) {
         do {
-            const char *name;
-            size_t n;
-            if (!read_string(&name, &n, c) || !next_is(c, ':')) return false;
-            row = find(fields, row + 1, name, n);
-            if (row < 0 || seen >> row & 1) return false;
+            row = read_name(fields, row, c);
+            if (row < 0 || seen >> row & 1 || !next_is(c, ':')) return false;
             seen |= UINT32_C(1) << row;
             skip_space(c);
             if (word_is(c, "null")) continue;
