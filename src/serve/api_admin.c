@@ -18,7 +18,7 @@ void api_healthz(struct api *a, const struct http_request *q,
     emit_key(&a->out, "version");
     emit_string(&a->out, API_VERSION);
     emit_key(&a->out, "uptime_s");
-    emit_double(&a->out, clock_now() - a->shared->started_at);
+    emit_rounded(&a->out, clock_now() - a->shared->started_at);
     emit_close(&a->out, '}');
     api_json(a, r, 200);
 }

@@ -2,9 +2,14 @@
  * connections, beside nginx answering `return 200` in the same minute, from the same load.
  * The rounds go in turn, so that whatever else the machine does meets them all.
  *
+ * Beside them a server of a dozen lines on the HTTP library alone, which answers every request
+ * with one empty response: what is ours is what lies above it.
+ *
  * http.*_x are ratios to nginx of the same round. The store's and the learner's threads work
  * for decisions too, but behind the answer: they are told apart. */
 #include <errno.h>
+#include <microhttpd.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +62,45 @@ static struct server start_abrd(void)
     snprintf(number, sizeof number, "%d", port);
     const char *argv[] = {"build/abrd", "serve",  "--port", number, "--workers",
                           "1",          "--data", data,     NULL};
+    return server_start(argv, port, NULL);
+}
+
+static enum MHD_Result answer_empty(void *cls, struct MHD_Connection *c, const char *url,
+                                    const char *method, const char *version,
+                                    const char *data, size_t *n, void **request)
+{
+    (void)url, (void)method, (void)version, (void)data;
+    if (!*request || *n) {
+        *request = cls;
+        *n = 0;
+        return MHD_YES;
+    }
+    return MHD_queue_response(c, MHD_HTTP_OK, cls);
+}
+
+/* This program again, as that server. */
+static int library_alone(int port)
+{
+    struct MHD_Response *empty =
+        MHD_create_response_from_buffer(0, folder, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Daemon *d = MHD_start_daemon(
+        MHD_USE_EPOLL, (uint16_t)port, NULL, NULL, answer_empty, empty,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)10240, MHD_OPTION_END);
+    if (!d) return 1;
+    struct pollfd ready = {.fd =
+                               MHD_get_daemon_info(d, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+                           .events = POLLIN};
+    while (poll(&ready, 1, 1000) >= 0)
+        MHD_run(d);
+    return 0;
+}
+
+static struct server start_library(void)
+{
+    char number[16];
+    int port = server_port();
+    snprintf(number, sizeof number, "%d", port);
+    const char *argv[] = {"/proc/self/exe", "library", number, NULL};
     return server_start(argv, port, NULL);
 }
 
@@ -214,22 +258,26 @@ static void open_all(struct load *l)
     hammer_become(l->hammer, ask);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "library") == 0) return library_alone(atoi(argv[2]));
     snprintf(folder, sizeof folder, "%s", tmpdir_new());
     struct bench *b = bench_open("http");
-    struct server ours = start_abrd(), anchor = start_nginx();
+    struct server ours = start_abrd(), anchor = start_nginx(), library = start_library();
     char root[] = "/", healthz[] = "/healthz";
     unsigned turn = 0;
     struct load nginx = {.server = anchor, .thread = ""},
+                alone = {.server = library, .thread = ""},
                 health = {.server = ours, .thread = "worker"}, session = health,
                 stateless = health;
     if (anchor.pid) nginx.hammer = hammer_open(anchor.port, get, root);
+    alone.hammer = hammer_open(library.port, get, root);
     health.hammer = hammer_open(ours.port, get, healthz);
     stateless.hammer = hammer_open(ours.port, decide, &turn);
     open_all(&session);
     for (int r = 0; r < ROUNDS; r++) {
         if (anchor.pid) round_of(&nginx, r);
+        round_of(&alone, r);
         round_of(&health, r);
         round_of(&session, r);
         round_of(&stateless, r);
@@ -241,6 +289,7 @@ int main(void)
         bench_put(b, "nginx_us", nginx.us, ROUNDS, "us", none, "return 200");
     else
         bench_say("  no nginx here (apt: nginx-light): no ratios");
+    tell(b, &alone, &nginx, "library", none);
     tell(b, &health, &nginx, "healthz", (struct bench_goal){1.2, 1.0, false});
     tell(b, &session, &nginx, "decision", (struct bench_goal){3.5, 1.5, false});
     tell(b, &stateless, &nginx, "decide", none);
@@ -251,6 +300,7 @@ int main(void)
     bench_close(b);
 
     server_stop(&ours);
+    server_stop(&library);
     if (anchor.pid) server_stop(&anchor);
     tmpdir_remove(folder);
     return 0;

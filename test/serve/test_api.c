@@ -14,6 +14,7 @@
 #include "rl/ckpt.h"
 #include "serve/node.h"
 #include "serve/worker.h"
+#include "support/alloc.h"
 #include "support/raw.h"
 #include "support/tmpdir.h"
 
@@ -251,6 +252,98 @@ END_TEST
 
 /* ---- rules for every route ---- */
 
+/* ---- no heap call ---- */
+
+static void handle(struct api *to, struct reply *r, const char *path, const char *body)
+{
+    struct http_request q = {
+        .method = HTTP_POST, .path = path, .body = body, .n_body = strlen(body)};
+    reply_init(r);
+    api_handle(to, &q, r);
+}
+
+/* The number behind this key of the answer, which need not end with a NUL. */
+static int number_in(const struct reply *r, const char *key)
+{
+    char text[2048];
+    ck_assert_uint_lt(r->n, sizeof text);
+    memcpy(text, r->data, r->n);
+    text[r->n] = '\0';
+    const char *at = strstr(text, key);
+    ck_assert_msg(at != NULL, "no %s in %s", key, text);
+    return atoi(at + strlen(key));
+}
+
+/* From the parsed request to the reply: question, decision and outcome, rewards, and the
+ * question without a session. */
+START_TEST(answers_allocate_nothing)
+{
+    struct err e = {0};
+    struct auth *auth = auth_new("127.0.0.1", "", "", NULL, &e);
+    struct events *events = events_new(4, &e);
+    struct metrics *metrics = metrics_new(1, api_routes, 0, API_VERSION, &e);
+    struct api_shared shared = {.service = direct,
+                                .auth = auth,
+                                .events = events,
+                                .metrics = metrics,
+                                .default_profile = "pensieve"};
+    struct api api;
+    static struct reply r;
+    ck_assert_int_eq(api_init(&api, &shared, 0, &e), 0);
+
+    char id[64], path[128], rewards[128], body[1024];
+    snprintf(body, sizeof body, OPEN, 3);
+    handle(&api, &r, "/v1/sessions", body);
+    ck_assert_int_eq(r.status, 201);
+    ck_assert_int_eq(sscanf(r.data, "{\"session\":\"%32[0-9a-f]", id), 1);
+    snprintf(path, sizeof path, "/v1/sessions/%s/decisions", id);
+    snprintf(rewards, sizeof rewards, "/v1/sessions/%s/rewards", id);
+    int level = number_in(&r, "\"level\":");
+
+    long calls = 0;
+    for (int k = 1; k < 23; k++) {
+        snprintf(body, sizeof body,
+                 "{\"chunk\":%d,\"buffer_s\":%d.25,\"last\":{\"chunk\":%d,\"level\":%d,"
+                 "\"bytes\":%d,\"download_s\":1.125,\"rebuffer_s\":0},"
+                 "\"next_bytes\":[148213,370411,598213,923100,null,2148123]}",
+                 k, 4 + k % 20, k - 1, level, 300000 + k);
+        alloc_watch();
+        handle(&api, &r, path, body);
+        calls += alloc_calls();
+        ck_assert_int_eq(r.status, 200);
+        level = number_in(&r, "\"level\":");
+    }
+    snprintf(body, sizeof body,
+             "{\"chunk\":22,\"level\":%d,\"bytes\":250000,\"download_s\":0.75,"
+             "\"rebuffer_s\":0.5}",
+             level);
+    alloc_watch();
+    handle(&api, &r, rewards, body);
+    calls += alloc_calls();
+    ck_assert_int_eq(r.status, 200);
+    alloc_watch();
+    handle(
+        &api, &r, "/v1/decide",
+        "{\"ladder_kbps\":[300,750,1200,1850,2850,4300],\"chunk_s\":4,\"buffer_s\":9.5,"
+        "\"throughput_kbps\":[2113.5,1999.25],\"download_s\":[1.25,2.125],"
+        "\"last_level\":2,\"profile\":\"news\"}");
+    calls += alloc_calls();
+    ck_assert_int_eq(r.status, 200);
+    ck_assert_int_eq(calls, 0);
+
+    /* the count does count: a refusal brings a body of its own */
+    alloc_watch();
+    handle(&api, &r, path, "{}");
+    ck_assert_int_gt(alloc_calls(), 0);
+    ck_assert_int_eq(r.status, 400);
+    reply_drop(&r);
+    api_clear(&api);
+    metrics_free(metrics);
+    events_free(events);
+    auth_free(auth);
+}
+END_TEST
+
 START_TEST(hosts_that_are_not_ours)
 {
     ck_assert_int_eq(ask("GET /healthz", "Host: evil.example\r\n", ""), 403);
@@ -479,6 +572,7 @@ Suite *suite_serve_api(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, openapi_and_the_route_table_agree);
     tcase_add_test(t, answers_are_the_same_over_http);
+    tcase_add_test(t, answers_allocate_nothing);
     tcase_add_test(t, hosts_that_are_not_ours);
     tcase_add_test(t, foreign_pages_may_not_write_nor_read);
     tcase_add_test(t, allowed_pages_may);

@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,35 @@ START_TEST(rounded_to_six_decimals)
         ck_assert_str_eq(o.at, some[i].text);
         emit_free(&o);
     }
+}
+END_TEST
+
+/* The digits are those of printf, of which only the zeros at the end are cut. */
+START_TEST(digits_are_those_of_printf)
+{
+    struct rng r;
+    rng_init(&r, 7, 0);
+    struct emit o = {0};
+    char text[64];
+    for (int i = 0; i < 100000; i++) {
+        uint64_t whole = rng_u64(&r) >> rng_below(&r, 64);
+        emit_reset(&o);
+        emit_u64(&o, whole);
+        snprintf(text, sizeof text, "%llu", (unsigned long long)whole);
+        ck_assert_str_eq(o.at, text);
+
+        long long millionths = (long long)(whole >> 12) * (i % 2 ? -1 : 1);
+        emit_reset(&o);
+        emit_rounded(&o, (double)millionths / 1e6);
+        long long size = llabs(millionths);
+        int n = snprintf(text, sizeof text, "%s%lld.%06lld", millionths < 0 ? "-" : "",
+                         size / 1000000, size % 1000000);
+        while (text[n - 1] == '0')
+            n--;
+        text[text[n - 1] == '.' ? n - 1 : n] = '\0';
+        if (size < 1LL << 50) ck_assert_str_eq(o.at, text);
+    }
+    emit_free(&o);
 }
 END_TEST
 
@@ -160,6 +190,7 @@ Suite *suite_serve_emit(void)
     Suite *s = suite_create("serve/emit");
     TCase *t = tcase_create("serve/emit");
     tcase_add_test(t, rounded_to_six_decimals);
+    tcase_add_test(t, digits_are_those_of_printf);
     tcase_add_test(t, whole_numbers_of_64_bits);
     tcase_add_test(t, objects_arrays_and_commas);
     tcase_add_test(t, strings_are_safe);

@@ -82,6 +82,11 @@ static void handle(void *ctx, const struct http_request *q, struct reply *r)
         reply_err(r, &e);
     } else if (strcmp(q->path, "/forgotten") == 0) {
         return;
+    } else if (strncmp(q->path, "/short", 6) == 0) {
+        /* headers that never change, and as many bytes as the path: a response used again */
+        reply_constant(r, "X-Kind", q->path[6] == 'b' ? "other" : "short");
+        reply_copy(r, q->path[6] == 'c' ? 404 : 200, "text/plain", q->path,
+                   strlen(q->path));
     } else {
         char a[64] = "-";
         http_query(a, sizeof a, q, "a");
@@ -185,6 +190,69 @@ START_TEST(pipelined_requests_are_answered_in_order)
     raw_answer(&a, fd);
     ck_assert_str_eq(a.body, "GET /4 a=- type=- body=0:");
     close(fd);
+}
+END_TEST
+
+/* The status, the kind, the length and the body are each request's own, and the Date is
+ * there once. */
+START_TEST(answers_that_are_used_again_are_new_ones)
+{
+    static const struct {
+        const char *path, *kind;
+        int status;
+    } ask[] = {{"/short1", "short", 200},  {"/short2", "short", 200},
+               {"/shortb", "other", 200},  {"/shortc", "short", 404},
+               {"/short34", "short", 200}, {"/short5", "short", 200},
+               {"/shortb", "other", 200}};
+    char text[256];
+    int fd = raw_connect(srv.port), other = raw_connect(srv.port);
+    for (int round = 0; round < 3; round++)
+        for (size_t i = 0; i < sizeof ask / sizeof *ask; i++) {
+            snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n",
+                     ask[i].path);
+            raw_text(i % 2 ? other : fd, text);
+            raw_answer(&a, i % 2 ? other : fd);
+            ck_assert_int_eq(a.status, ask[i].status);
+            ck_assert_str_eq(a.body, ask[i].path);
+            ck_assert_str_eq(raw_header(&a, "X-Kind"), ask[i].kind);
+            int day, year, h, m, s;
+            char week[4], month[4];
+            ck_assert_int_eq(sscanf(raw_header(&a, "Date"),
+                                    "%3s, %2d %3s %4d %2d:%2d:%2d GMT", week, &day, month,
+                                    &year, &h, &m, &s),
+                             7);
+            const char *once = strstr(a.head, "Date:");
+            ck_assert_ptr_null(strstr(once + 1, "Date:"));
+        }
+
+    /* several on their way at the same time */
+    raw_text(fd, "GET /short7 HTTP/1.1\r\nHost: h\r\n\r\n"
+                 "HEAD /short8 HTTP/1.1\r\nHost: h\r\n\r\n"
+                 "GET /short9 HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_answer(&a, fd);
+    ck_assert_str_eq(a.body, "/short7");
+    raw_head(&a, fd);
+    ck_assert_str_eq(raw_header(&a, "Content-Length"), "7");
+    raw_answer(&a, fd);
+    ck_assert_str_eq(a.body, "/short9");
+    close(fd);
+    close(other);
+}
+END_TEST
+
+START_TEST(headers_may_be_as_long_as_is_said)
+{
+    char text[16384];
+    size_t n =
+        (size_t)snprintf(text, sizeof text, "GET /x HTTP/1.1\r\nHost: h\r\nX-Long: ");
+    memset(text + n, 'x', 8100 - n);
+    snprintf(text + 8100, sizeof text - 8100, "\r\n\r\n");
+    raw_ask(&a, srv.port, text);
+    ck_assert_int_eq(a.status, 200);
+    memset(text + 8100, 'x', 4000);
+    snprintf(text + 12100, sizeof text - 12100, "\r\n\r\n");
+    raw_ask(&a, srv.port, text);
+    ck_assert_int_ge(a.status, 400);
 }
 END_TEST
 
@@ -505,6 +573,8 @@ Suite *suite_serve_http(void)
     tcase_add_test(t, bytes_may_come_one_by_one);
     tcase_add_test(t, chunked_bodies_are_read);
     tcase_add_test(t, pipelined_requests_are_answered_in_order);
+    tcase_add_test(t, answers_that_are_used_again_are_new_ones);
+    tcase_add_test(t, headers_may_be_as_long_as_is_said);
     tcase_add_test(t, a_half_closed_client_gets_its_answer);
     tcase_add_loop_test(t, every_line_ends_in_cr_lf, 0, sizeof lines / sizeof *lines);
     tcase_add_loop_test(t, smuggling_is_refused, 0, sizeof smuggled / sizeof *smuggled);
