@@ -282,8 +282,11 @@ START_TEST(answers_allocate_nothing)
     struct auth *auth = auth_new("127.0.0.1", "", "", NULL, &e);
     struct events *events = events_new(4, &e);
     struct metrics *metrics = metrics_new(1, api_routes, 0, API_VERSION, &e);
+    struct admit_cfg limits = admit_cfg_default();
+    struct admit *admit = admit_new(&limits, &e);
     struct api_shared shared = {.service = direct,
                                 .auth = auth,
+                                .admit = admit,
                                 .events = events,
                                 .metrics = metrics,
                                 .default_profile = "pensieve"};
@@ -338,6 +341,7 @@ START_TEST(answers_allocate_nothing)
     ck_assert_int_eq(r.status, 400);
     reply_drop(&r);
     api_clear(&api);
+    admit_free(admit);
     metrics_free(metrics);
     events_free(events);
     auth_free(auth);
