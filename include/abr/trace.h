@@ -10,7 +10,14 @@
  *   - sabre: JSON array of {duration_ms, bandwidth_kbps, latency_ms}, at most 16 MB;
  *   - CSV with a header that names a time and a throughput column with its unit
  *     (time_s|time_ms|timestamp_s|timestamp_ms, mbps|kbps|throughput_mbps|throughput_kbps|
- *     bytes_per_s); other columns are passed over, times count from the first row.
+ *     bytes_per_s); other columns are passed over, times count from the first row;
+ *   - logs of moving receivers, six columns a line: unix time, ms since the start, latitude,
+ *     longitude, bytes received since the line before, ms that this took. Unix time is in
+ *     seconds in the HSDPA logs of Riiser et al. (MMSys 2013) and in ms in the 4G logs of van
+ *     der Hooft et al. (IEEE Communications Letters 2016, Ghent). A slot ends at its line's
+ *     ms, has bytes over the ms they took, and also stands for a gap before it.
+ * Logs with many sessions in one file (FCC, Puffer, Lumos5G) are for trace_set.h; here they
+ * are refused with that advice.
  * Every format: UTF-8 byte order mark, CRLF and blank lines are fine. Equal times are an
  * empty slot (the Lumos traces have some).
  * Refused, naming file and line: negative or infinite numbers and NaN, time that goes back,

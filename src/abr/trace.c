@@ -122,6 +122,18 @@ int trace_check(const struct trace *t, struct err *e)
     return 0;
 }
 
+/* How many words stand in the line at s. */
+static int words(const char *s, const char *end)
+{
+    int n = 0;
+    for (bool inside = false; s < end && *s != '\n'; s++) {
+        bool blank = isspace((unsigned char)*s);
+        n += !blank && !inside;
+        inside = !blank;
+    }
+    return n;
+}
+
 /* The format shows in the first line that is not blank. */
 static int read_rows(struct trace_rows *rows, const char *text, size_t len, struct err *e)
 {
@@ -140,7 +152,23 @@ static int read_rows(struct trace_rows *rows, const char *text, size_t len, stru
         s++;
     if (number && (s == end || *s == '\n'))
         return trace_read_mahimahi(rows, text, len, e);
+    if (words(digits, end) == 6) return trace_read_mobile(rows, text, len, e);
     return trace_read_pensieve(rows, text, len, e);
+}
+
+struct trace *trace_of_rows(const struct trace_rows *rows, const char *name,
+                            struct err *e)
+{
+    struct trace *t = trace_new(rows->n, name, e);
+    if (!t) return NULL;
+    if (rows->n) {
+        memcpy(t->time_s, rows->time_s, (size_t)rows->n * sizeof *t->time_s);
+        memcpy(t->mbps, rows->mbps, (size_t)rows->n * sizeof *t->mbps);
+    }
+    t->rtt_s = rows->rtt_s;
+    if (!trace_check(t, e)) return t;
+    trace_free(t);
+    return NULL;
 }
 
 struct trace *trace_parse(const char *text, size_t len, const char *name, struct err *e)
@@ -151,21 +179,8 @@ struct trace *trace_parse(const char *text, size_t len, const char *name, struct
     }
 
     struct trace_rows rows = {.name = name, .rtt_s = -1.0};
-    struct trace *t = NULL;
     int rc = read_rows(&rows, text, len, e);
-    if (!rc) t = trace_new(rows.n, name, e);
-    if (!t) goto out;
-
-    if (rows.n) {
-        memcpy(t->time_s, rows.time_s, (size_t)rows.n * sizeof *t->time_s);
-        memcpy(t->mbps, rows.mbps, (size_t)rows.n * sizeof *t->mbps);
-    }
-    t->rtt_s = rows.rtt_s;
-    if (trace_check(t, e)) {
-        trace_free(t);
-        t = NULL;
-    }
-out:
+    struct trace *t = rc ? NULL : trace_of_rows(&rows, name, e);
     free(rows.time_s);
     free(rows.mbps);
     return t;

@@ -1,20 +1,13 @@
 #include "trace_priv.h"
 
+#include "abr/trace_set.h"
 #include "base/text.h"
 
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
-/* The lines of a text, one at a time as NUL-terminated copies. */
-struct lines {
-    const char *at, *end;
-    int number; /* of the current line, from 1 */
-    char line[1024];
-};
-
-/* 1: a line that is not blank is in l->line, 0: there is none, < 0: refused. */
-static int next_line(struct lines *l, const char *name, struct err *e)
+int trace_next_line(struct trace_lines *l, const char *name, struct err *e)
 {
     while (l->at < l->end) {
         size_t rest = (size_t)(l->end - l->at);
@@ -47,9 +40,9 @@ static bool ends(const char *s)
 int trace_read_pensieve(struct trace_rows *rows, const char *text, size_t len,
                         struct err *e)
 {
-    struct lines l = {.at = text, .end = text + len};
+    struct trace_lines l = {.at = text, .end = text + len};
     int rc;
-    while ((rc = next_line(&l, rows->name, e)) > 0) {
+    while ((rc = trace_next_line(&l, rows->name, e)) > 0) {
         const char *s = l.line;
         double time_s, mbps;
         if (text_scan_double(&time_s, &s, NULL) || (*s != ' ' && *s != '\t') ||
@@ -76,11 +69,11 @@ static int64_t bin_of(int64_t ms)
 int trace_read_mahimahi(struct trace_rows *rows, const char *text, size_t len,
                         struct err *e)
 {
-    struct lines l = {.at = text, .end = text + len};
+    struct trace_lines l = {.at = text, .end = text + len};
     int64_t last_ms = 0, bin = 0;
     int packets = 0;
     int rc = trace_rows_add(rows, 1, 0.0, 0.0, e);
-    while (!rc && (rc = next_line(&l, rows->name, e)) > 0) {
+    while (!rc && (rc = trace_next_line(&l, rows->name, e)) > 0) {
         int64_t ms;
         char *number = l.line + strspn(l.line, " \t");
         size_t digits = strcspn(number, " \t");
@@ -109,8 +102,6 @@ int trace_read_mahimahi(struct trace_rows *rows, const char *text, size_t len,
 
 /* ------------------------------------------------------------------------------ CSV */
 
-enum { CELLS_MAX = 64 };
-
 struct unit {
     const char *name;
     double factor; /* to seconds or Mbit/s */
@@ -125,15 +116,13 @@ static const struct unit rates[] = {{"mbps", 1.0},         {"throughput_mbps", 1
                                     {"kbps", 1e-3},        {"throughput_kbps", 1e-3},
                                     {"bytes_per_s", 8e-6}, {0}};
 
-/* Cuts the line at its commas; blanks and quotes around a cell go. Returns the number of
- * cells, more than CELLS_MAX when there are too many. */
-static int split(char *cell[CELLS_MAX], char *line)
+int trace_split(char *cell[TRACE_CELLS], char *line)
 {
     int n = 0;
     for (char *next, *s = line; s; s = next) {
         next = strchr(s, ',');
         if (next) *next++ = '\0';
-        if (n == CELLS_MAX) return n + 1;
+        if (n == TRACE_CELLS) return n + 1;
 
         s += strspn(s, " \t\"");
         size_t len = strlen(s);
@@ -168,16 +157,22 @@ static int find_column(const struct unit **unit, const struct unit *units, char 
 
 int trace_read_csv(struct trace_rows *rows, const char *text, size_t len, struct err *e)
 {
-    struct lines l = {.at = text, .end = text + len};
-    int rc = next_line(&l, rows->name, e);
+    struct trace_lines l = {.at = text, .end = text + len};
+    int rc = trace_next_line(&l, rows->name, e);
     if (rc <= 0) return rc;
 
-    char *cell[CELLS_MAX];
+    const char *format = trace_set_format(l.line);
+    if (format)
+        return text_refuse(rows->name, l.number, ERR_INVALID, e,
+                           "%s holds many sessions: `abrd trace convert FILE DIR` makes "
+                           "one trace of each",
+                           format);
+    char *cell[TRACE_CELLS];
     const struct unit *time_unit = NULL, *rate_unit = NULL;
-    int columns = split(cell, l.line);
-    if (columns > CELLS_MAX)
+    int columns = trace_split(cell, l.line);
+    if (columns > TRACE_CELLS)
         return text_refuse(rows->name, l.number, ERR_RANGE, e, "more than %d columns",
-                           CELLS_MAX);
+                           TRACE_CELLS);
     int time = find_column(&time_unit, times, cell, columns);
     int rate = find_column(&rate_unit, rates, cell, columns);
     if (time < 0)
@@ -192,8 +187,8 @@ int trace_read_csv(struct trace_rows *rows, const char *text, size_t len, struct
                            rate == -1 ? "no" : "more than one");
 
     double start = 0.0;
-    while ((rc = next_line(&l, rows->name, e)) > 0) {
-        int n = split(cell, l.line);
+    while ((rc = trace_next_line(&l, rows->name, e)) > 0) {
+        int n = trace_split(cell, l.line);
         if (n != columns)
             return text_refuse(rows->name, l.number, ERR_INVALID, e,
                                "%d cells where the header has %d", n, columns);

@@ -2,6 +2,7 @@
 #include "abr/corpus.h"
 #include "abr/gen.h"
 #include "abr/overlap.h"
+#include "abr/trace_set.h"
 #include "abr/trace_stats.h"
 #include "base/pool.h"
 #include "base/text.h"
@@ -101,22 +102,67 @@ static int check(int argc, char **argv)
 
 /* --------------------------------------------------------------------------- convert */
 
-static int convert_file(const char *from, const char *to, struct err *e)
+struct conversion {
+    struct trace_set_cfg cfg; /* of logs with many sessions */
+    struct out *out;
+    int traces;
+};
+
+static int save_trace(struct conversion *c, const struct trace *t, const char *path,
+                      struct err *e)
+{
+    int rc = trace_save(t, path, e);
+    if (rc) return rc;
+    c->traces++;
+    out_row(c->out);
+    out_text(c->out, "file", path);
+    out_int(c->out, "rows", t->n);
+    out_real(c->out, "duration_s", t->time_s[t->n - 1] - t->time_s[0], 1);
+    out_real(c->out, "mean_mbps", trace_mean_mbps(t), 3);
+    if (t->rtt_s < 0.0) return 0;
+    out_real(c->out, "rtt_ms", t->rtt_s * 1000.0, 0);
+    out_say(c->out, "%s: the mean latency of %.0f ms is lost: play it with --rtt-ms",
+            path, t->rtt_s * 1000.0);
+    return 0;
+}
+
+static int join_path(char *out, size_t n, const char *dir, const char *name,
+                     struct err *e)
+{
+    if (snprintf(out, n, "%s/%s", dir, name) < (int)n) return 0;
+    return err_field(e, ERR_RANGE, name, "the path is too long");
+}
+
+/* A log of many sessions into a folder. */
+static int convert_set(struct conversion *c, const char *from, const char *to,
+                       struct err *e)
+{
+    struct trace_set s;
+    int rc = trace_set_load(&s, from, &c->cfg, e);
+    if (!rc) rc = make_folder(to, e);
+    if (!rc)
+        out_say(c->out, "%s: %s, %d of %d sessions are traces of %g s or more", from,
+                s.format, s.n, s.sessions, c->cfg.min_s);
+    for (int i = 0; i < s.n && !rc; i++) {
+        char path[4096];
+        rc = join_path(path, sizeof path, to, s.traces[i]->name, e);
+        if (!rc) rc = save_trace(c, s.traces[i], path, e);
+    }
+    trace_set_free(&s);
+    return rc;
+}
+
+static int convert_file(struct conversion *c, const char *from, const char *to,
+                        struct err *e)
 {
     struct trace *t = trace_load(from, e);
-    if (!t) return e->code;
-    int rc = trace_save(t, to, e);
-    if (!rc && t->rtt_s >= 0.0)
-        printf(
-            "%s: %d rows; the mean latency of %.0f ms is lost: play it with --rtt-ms\n",
-            to, t->n, t->rtt_s * 1000.0);
-    else if (!rc)
-        printf("%s: %d rows\n", to, t->n);
+    int rc = t ? save_trace(c, t, to, e) : e->code;
     trace_free(t);
     return rc;
 }
 
-static int convert_folder(const char *from, const char *to, struct err *e)
+static int convert_folder(struct conversion *c, const char *from, const char *to,
+                          struct err *e)
 {
     struct corpus_files files = {0};
     int rc = corpus_files_list(&files, from, CORPUS_ALL, e);
@@ -124,10 +170,11 @@ static int convert_folder(const char *from, const char *to, struct err *e)
     for (int i = 0; i < files.n && !rc; i++) {
         char name[256], path[4096];
         text_last_component(name, sizeof name, files.path[i]);
-        if (snprintf(path, sizeof path, "%s/%s", to, name) >= (int)sizeof path)
-            rc = err_field(e, ERR_RANGE, name, "the path is too long");
-        else
-            rc = convert_file(files.path[i], path, e);
+        rc = join_path(path, sizeof path, to, name, e);
+        if (!rc && !trace_set_is(files.path[i]))
+            rc = convert_file(c, files.path[i], path, e);
+        else if (!rc && strncmp(name, "video_acked", 11) != 0) /* read with video_sent */
+            rc = convert_set(c, files.path[i], to, e);
     }
     corpus_files_free(&files);
     return rc;
@@ -135,23 +182,44 @@ static int convert_folder(const char *from, const char *to, struct err *e)
 
 static int convert(int argc, char **argv)
 {
-    const struct opt opts[] = {{0}};
+    struct out_cfg cfg = {0};
+    struct conversion c = {.cfg = trace_set_cfg_default()};
+    const struct opt opts[] = {
+        {"min-s", "S", "of logs with many sessions: shorter ones are left out",
+         .d = &c.cfg.min_s, .lo = 0, .hi = 1e6},
+        {"max", "N", "and the first N that are long enough are taken", .i = &c.cfg.max,
+         .lo = 1, .hi = 1e6},
+        OUT_OPTIONS(cfg),
+        {0},
+    };
     const struct opt_cmd cmd = {
         .name = "trace convert",
         .args = "FROM TO",
         .min_args = 2,
         .max_args = 2,
         .about = "Writes a trace of any known format, or a folder of them, as Pensieve "
-                 "text:\n\"seconds Mbit/s\" per line.",
+                 "text:\n\"seconds Mbit/s\" per line. A log of many sessions (FCC webget "
+                 "and httpgetmt,\nPuffer video_sent with video_acked beside it, Lumos5G) "
+                 "becomes a folder with a\ntrace for each.",
         .opts = opts,
-        .example = "abrd trace convert verizon.up verizon.txt",
+        .example =
+            "abrd trace convert verizon.up verizon.txt\n"
+            "abrd trace convert curr_webget_2016_01.csv fcc --min-s 320 --max 1000",
     };
     int at = opt_parse(&cmd, argc, argv);
     if (at < 0) return opt_status(at);
 
     struct err e = {0};
     const char *from = argv[at], *to = argv[at + 1];
-    int rc = is_folder(from) ? convert_folder(from, to, &e) : convert_file(from, to, &e);
+    c.out = out_new(&cfg, &e);
+    int rc = c.out ? 0 : e.code;
+    if (!rc)
+        rc = is_folder(from)      ? convert_folder(&c, from, to, &e)
+             : trace_set_is(from) ? convert_set(&c, from, to, &e)
+                                  : convert_file(&c, from, to, &e);
+    if (!rc) out_say(c.out, "traces written: %d", c.traces);
+    if (!rc) rc = out_finish(c.out, &e);
+    out_free(c.out);
     return rc ? fail("convert", &e) : OPT_EXIT_DONE;
 }
 

@@ -62,6 +62,18 @@ START_TEST(csv)
 }
 END_TEST
 
+START_TEST(logs_of_receivers_that_move)
+{
+    /* seconds since 1970 (Riiser), ms (Ghent); a gap of 2 s belongs to the slot behind it */
+    rows_are(parse("1000000000 500 60.5 10.5 125000 1000\n"
+                   "1000000003 3500 60.5 10.5 250000 1000\n"),
+             3, (const double[][2]){{0, 1}, {1, 1}, {4, 2}});
+    rows_are(parse("1400000000000 30000 50.5000000000001 3.50000000000001 250000 1000\n"
+                   "1400000000999 30999 50.5000000000002 3.50000000000002 0 0999\n"),
+             3, (const double[][2]){{0, 2}, {1, 2}, {1.999, 0}});
+}
+END_TEST
+
 START_TEST(refusals_name_the_line)
 {
     const struct {
@@ -98,6 +110,13 @@ START_TEST(refusals_name_the_line)
         {"time_s,mbps\n0,1\n-1,2\n", "t:3", "not a time", ERR_INVALID},
         {"time_s,mbps\n5,1\n4,2\n", "t:3", "goes back", ERR_INVALID},
         {"time_s,mbps\n", "t", "0 rows", ERR_INVALID},
+        {"1 2 3 4 5 6\n1 2 3 4 5\n", "t:2", "column 6 (ms elapsed)", ERR_INVALID},
+        {"1 2 3 4 5 6\n1 2 3 4 5 6 7\n", "t:2", "more than 6 columns", ERR_INVALID},
+        {"1 2 99 4 5 6\n", "t:1", "column 3 (latitude): 99", ERR_RANGE},
+        {"1 2 3 4 -5 6\n", "t:1", "column 5 (bytes): -5", ERR_RANGE},
+        {"1 2 3 4 5 0\n", "t:1", "column 6 (ms elapsed): 0", ERR_RANGE},
+        {"1 2000 3 4 5 6\n1 1000 3 4 5 6\n", "t:2", "goes back", ERR_INVALID},
+        {"run_num,seq_num,Throughput\n1,1,1\n", "t:1", "abrd trace convert", ERR_INVALID},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err e = {0};
@@ -279,6 +298,7 @@ Suite *suite_abr_trace(void)
     tcase_add_test(t, pensieve);
     tcase_add_test(t, mahimahi_conserves_bytes);
     tcase_add_test(t, csv);
+    tcase_add_test(t, logs_of_receivers_that_move);
     tcase_add_test(t, refusals_name_the_line);
     tcase_add_test(t, bytes_that_are_no_text);
     tcase_add_test(t, row_limit);

@@ -65,7 +65,7 @@ END_TEST
 START_TEST(convert_writes_pensieve_text)
 {
     put("in.csv", "timestamp_ms,kbps\n1000,500\n2500,800\n");
-    expect("convert $/in.csv $/out", OPT_EXIT_DONE, PARTS("2 rows"));
+    expect("convert $/in.csv $/out", OPT_EXIT_DONE, PARTS("traces written: 1"));
     char *text = text_read_file(tmpdir_path(dir, "out"), 1000, NULL, NULL);
     ck_assert_str_eq(text, "0\t0.5\n1.5\t0.8\n");
     free(text);
@@ -77,6 +77,26 @@ START_TEST(convert_writes_pensieve_text)
     expect("check $/all", OPT_EXIT_DONE, PARTS("3 ok"));
     expect("convert $/in.csv", OPT_EXIT_USAGE, PARTS("--help"));
     expect("convert $/in.csv $/no/where", OPT_EXIT_FAILED, PARTS("/no/where"));
+}
+END_TEST
+
+START_TEST(convert_makes_a_trace_of_each_session)
+{
+    put("web.csv", "unit_id,target,fetch_time,bytes_sec\n1,a,1,125000\n1,a,1,250000\n"
+                   "2,a,1,125000\n");
+    expect(
+        "convert $/web.csv $/fcc --min-s 10", OPT_EXIT_DONE,
+        PARTS("FCC webget, 1 of 2 sessions", "traces written: 1", "/fcc/fcc-web-00000"));
+    char *text =
+        text_read_file(tmpdir_path(dir, "fcc/fcc-web-00000-1-a"), 1000, NULL, NULL);
+    ck_assert_str_eq(text, "0\t1\n5\t1\n10\t2\n");
+    free(text);
+    expect("convert $/web.csv $/fcc", OPT_EXIT_FAILED, PARTS("web.csv", "--min-s"));
+    expect("stats $/web.csv", OPT_EXIT_FAILED, PARTS("abrd trace convert"));
+
+    put("plain", "0 1\n1 2\n");
+    expect("convert $ $/mixed --min-s 5 --json - 2> /dev/null", OPT_EXIT_DONE,
+           PARTS("/mixed/plain\"", "/mixed/fcc-web-00001-2-a\", \"rows\": 2"));
 }
 END_TEST
 
@@ -157,6 +177,7 @@ Suite *suite_cli_cmd_trace(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, check_gives_a_verdict_per_file);
     tcase_add_test(t, convert_writes_pensieve_text);
+    tcase_add_test(t, convert_makes_a_trace_of_each_session);
     tcase_add_test(t, generate_is_reproducible);
     tcase_add_test(t, stats_per_trace_and_in_total);
     tcase_add_test(t, overlap_lists_what_eval_can_leave_out);
