@@ -72,7 +72,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench chaos load soak proxy sandbox score ablation routing lab-data format policy merge-policy install clean help FORCE
+        fuzz bench chaos load soak proxy sandbox prometheus score ablation routing lab-data format policy merge-policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -299,6 +299,9 @@ proxy: all web ## deploy/nginx.conf in front of the daemon, with TLS (needs ngin
 sandbox: all web ## the HTTP tests under strace, held against the unit's filter (strace, systemd)
 	@bash test/each.sh test/trial/sandbox.sh
 
+prometheus: all ## /metrics and deploy/alerts.yml before promtool (package prometheus, or PROMTOOL=FILE)
+	@PROMTOOL="$(PROMTOOL)" bash test/each.sh test/trial/prometheus.sh
+
 score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val SHARED=../shared
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \
 	    DRAWS="$(DRAWS)" ORACLE="$(ORACLE)" OUT="$(OUT)" bash test/score/score.sh
@@ -335,7 +338,7 @@ install: all ## install below PREFIX=/usr/local (DESTDIR is put in front)
 	@for f in $(SHARE); do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
 	install -D -m 644 deploy/abrd.1 $(D)/share/man/man1/abrd.1
 	install -D -m 644 deploy/abrd.conf $(D)/share/doc/abrd/abrd.conf
-	@for f in abrd.service nginx.conf; do install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done
+	@for f in abrd.service nginx.conf alerts.yml grafana.json; do install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done
 
 clean: ## remove what was built
 	rm -rf build

@@ -28,7 +28,9 @@ struct exam *exam_new_grown(const struct policy *base, const struct graft_cfg *c
                             const struct qoe *qoe, struct err *e);
 /* g NULL: the frozen policy alone. */
 double exam_score_grown(struct exam *x, const struct graft *g);
-/* Up to max observations (max, obs_dim) that the frozen policy meets in it; their number. */
+/* Up to max observations (max, obs_dim) that are met in it; their number. Of a grown profile's exam
+ * the first that the frozen policy meets; of the common one some of all profiles and traces, as
+ * the weights of the last score meet them. */
 int exam_observe(struct exam *x, float *obs, int max);
 
 #endif

@@ -24,6 +24,7 @@
 #include "serve/bus.h"
 #include "serve/grown.h"
 #include "serve/snap.h"
+#include "serve/vitals.h"
 
 struct learner;
 
@@ -54,6 +55,8 @@ int learner_checkpoint(struct learner *l, struct err *e)
     __attribute__((warn_unused_result));
 
 void learner_stats(struct learner *l, struct online_stats *out);
+/* Of the weights of the last update. */
+void learner_vitals(struct learner *l, struct vitals_stats *out);
 
 /* ---- any thread ---- */
 

@@ -14,6 +14,7 @@
 #include "serve/http.h"
 #include "serve/route.h"
 #include "serve/service.h"
+#include "serve/stages.h"
 
 struct metrics;
 
@@ -27,6 +28,9 @@ void metrics_free(struct metrics *m);
 void metrics_request(struct metrics *m, int worker, int route, int status,
                      double seconds);
 void metrics_connections(struct metrics *m, int worker, const struct http_stats *s);
+
+/* Of that worker: for it to time its decisions. */
+struct stages *metrics_stages(struct metrics *m, int worker);
 
 /* admit may be NULL: nothing is limited. */
 void metrics_put(struct emit *o, const struct metrics *m, const struct service_stats *s,

@@ -26,7 +26,9 @@
 #include "base/log.h"
 #include "moe/norga.h"
 #include "rl/online.h"
+#include "serve/stages.h"
 #include "serve/untagged_cfg.h"
+#include "serve/vitals.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,6 +87,8 @@ int service_drain(struct service *s, struct err *e);
 void service_free(struct service *s);
 struct service_worker *service_worker_new(struct service *s, struct err *e);
 void service_worker_free(struct service_worker *w);
+/* Times the worker's decisions from here on; borrowed, NULL: no more. */
+void service_worker_stages(struct service_worker *w, struct stages *stages);
 
 /* ---- sessions ---- */
 struct session_open {
@@ -270,14 +274,17 @@ struct service_grown {
 struct service_stats {
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,
         rewards, not_followed, conflicts, bus_dropped, store_errors;
+    uint64_t not_finite; /* decisions whose weights gave none: the lowest level was told */
     int sessions_live;
     uint64_t store_queue, bus_queue;
     bool store_ok, draining, learning;
     uint64_t policy_version;
     uint64_t actor_busy,
-        critic_busy; /* bits: experts of the published weights that nobody
+        critic_busy;    /* bits: experts of the published weights that nobody
                                        * is routed to */
+    double store_lag_s; /* how long the oldest of the records has waited */
     struct online_stats learner;
+    struct vitals_stats vitals;
     struct untagged_stats untagged;
     uint64_t expert_decisions[16];
     int n_profiles;

@@ -41,6 +41,7 @@ void writer_stop(struct writer *w);
 
 struct writer_stats {
     uint64_t queued, written, errors;
+    double lag_s; /* how long the oldest of the queue has waited, or a little less */
     bool ok;
 };
 void writer_stats(struct writer *w, struct writer_stats *out);

@@ -45,7 +45,9 @@ int api_init(struct api *a, struct api_shared *shared, int worker, struct err *e
     if (a->out.failed || a->event.failed)
         return err_set(e, ERR_MEMORY, "no memory for a worker's answers");
     a->scratch = service_worker_new(shared->service, e);
-    return a->scratch ? 0 : e->code;
+    if (!a->scratch) return e->code;
+    service_worker_stages(a->scratch, metrics_stages(shared->metrics, worker));
+    return 0;
 }
 
 void api_clear(struct api *a)

@@ -18,17 +18,22 @@ void api_session_open(struct api *a, const struct http_request *q,
     struct err e = {0};
     struct session_open in;
     struct session_opened opened;
+    struct stages *stages = metrics_stages(a->shared->metrics, a->worker);
     if (a->shared->draining) {
         reply_fail(r, 503, "", "the daemon is stopping and takes no new sessions");
         return;
     }
-    if (wire_open(&in, q->body, q->n_body, &e) ||
-        service_open(&opened, a->shared->service, a->scratch, &in, &e)) {
+    stages_begin(stages);
+    int rc = wire_open(&in, q->body, q->n_body, &e);
+    stages_end(stages, STAGE_WIRE);
+    if (!rc) rc = service_open(&opened, a->shared->service, a->scratch, &in, &e);
+    if (rc) {
         reply_err(r, &e);
         return;
     }
 
     wire_put_opened(&a->out, &opened);
+    stages_end(stages, STAGE_EMIT);
     if (events_watched(a->shared->events)) {
         emit_reset(&a->event);
         emit_raw(&a->event, a->out.at, a->out.n);
@@ -45,13 +50,18 @@ void api_session_ask(struct api *a, const struct http_request *q,
     struct question question;
     struct answer answer;
     const char *id = route_param(p, "id");
-    if (wire_question(&question, q->body, q->n_body, &e) ||
-        service_ask(&answer, a->shared->service, a->scratch, id, &question, &e)) {
+    struct stages *stages = metrics_stages(a->shared->metrics, a->worker);
+    stages_begin(stages);
+    int rc = wire_question(&question, q->body, q->n_body, &e);
+    stages_end(stages, STAGE_WIRE);
+    if (!rc) rc = service_ask(&answer, a->shared->service, a->scratch, id, &question, &e);
+    if (rc) {
         reply_err(r, &e);
         return;
     }
 
     wire_put_answer(&a->out, &answer);
+    stages_end(stages, STAGE_EMIT);
     if (events_watched(a->shared->events)) {
         emit_reset(&a->event);
         wire_put_decision_event(&a->event, id, &answer);

@@ -71,11 +71,13 @@ static bool verdict_on(struct verdict *v, struct exam *x, const struct view *vie
 struct seen {
     float *obs;
     int n, max;
+    int each; /* of so many one is kept */
+    int met;
 };
 
 static void keep(struct seen *s, const struct decider *d)
 {
-    if (!s || s->n == s->max) return;
+    if (!s || s->n == s->max || s->met++ % s->each) return;
     size_t dim = (size_t)feat_dim(d->layout);
     memcpy(s->obs + dim * (size_t)s->n++, d->obs, sizeof *s->obs * dim);
 }
@@ -100,14 +102,20 @@ static double play(struct exam *x, const struct trace *trace, const struct qoe *
     return sum / chunks;
 }
 
-double exam_score(struct exam *x, const struct policy *p)
+/* By the weights that are loaded. */
+static double score_all(struct exam *x, struct seen *seen)
 {
-    swift_load(x->swift, p);
     double sum = 0;
     for (int k = 0; k < QOE_PROFILES; k++)
         for (int i = 0; i < x->corpus->n; i++)
-            sum += play(x, x->corpus->traces[i], &qoe_profiles[k].qoe, NULL);
+            sum += play(x, x->corpus->traces[i], &qoe_profiles[k].qoe, seen);
     return sum / (QOE_PROFILES * x->corpus->n);
+}
+
+double exam_score(struct exam *x, const struct policy *p)
+{
+    swift_load(x->swift, p);
+    return score_all(x, NULL);
 }
 
 struct exam *exam_new_grown(const struct policy *base, const struct graft_cfg *cfg,
@@ -144,9 +152,14 @@ double exam_score_grown(struct exam *x, const struct graft *g)
 
 int exam_observe(struct exam *x, float *obs, int max)
 {
-    assert(x->pack);
-    struct seen seen = {obs, 0, max};
+    struct seen seen = {.obs = obs, .max = max, .each = 1};
     x->grown = false;
-    (void)score_one(x, &seen);
+    if (x->pack) {
+        (void)score_one(x, &seen);
+        return seen.n;
+    }
+    int chunks = QOE_PROFILES * x->corpus->n * x->video->chunks;
+    seen.each = chunks > max ? (chunks + max - 1) / max : 1;
+    (void)score_all(x, &seen);
     return seen.n;
 }

@@ -33,8 +33,10 @@ struct learner {
     uint32_t *mask;
     int *action;
     bool unsaved;
-    pthread_mutex_t lock; /* of stats and orders */
+    struct vitals *vitals;
+    pthread_mutex_t lock; /* of stats, vital and orders */
     struct online_stats stats;
+    struct vitals_stats vital;
     struct orders orders;
 };
 
@@ -49,6 +51,15 @@ static void refresh_stats(struct learner *l)
     online_stats(l->online, &now);
     pthread_mutex_lock(&l->lock);
     l->stats = now;
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void refresh_vitals(struct learner *l)
+{
+    struct vitals_stats now;
+    vitals_measure(&now, l->vitals, online_policy(l->online));
+    pthread_mutex_lock(&l->lock);
+    l->vital = now;
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -94,6 +105,8 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
     if (!l->exam) goto fail;
     l->online = online_new(&cfg->online, start, check, l->exam, e);
     if (!l->online) goto fail;
+    l->vitals = vitals_new(l->exam, start, e);
+    if (!l->vitals) goto fail;
     *fresh = !state || online_state_put(l->online, state, state_n, NULL) != 0;
     refresh_stats(l);
     if (show_busy(l, e)) goto fail;
@@ -107,6 +120,7 @@ fail:
 void learner_free(struct learner *l)
 {
     if (!l) return;
+    vitals_free(l->vitals);
     online_free(l->online);
     exam_free(l->exam);
     free(l->action);
@@ -252,6 +266,7 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
         if (rc == 1) {
             int failed = publish(l, now, e);
             if (failed) rc = failed;
+            refresh_vitals(l);
         } else if (rc == ERR_NUMERIC) {
             err_set(e, ERR_NUMERIC,
                     "new weights were not finite or clearly worse: rolled back");
@@ -329,5 +344,12 @@ void learner_stats(struct learner *l, struct online_stats *out)
 {
     pthread_mutex_lock(&l->lock);
     *out = l->stats;
+    pthread_mutex_unlock(&l->lock);
+}
+
+void learner_vitals(struct learner *l, struct vitals_stats *out)
+{
+    pthread_mutex_lock(&l->lock);
+    *out = l->vital;
     pthread_mutex_unlock(&l->lock);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,6 +19,7 @@ static const int statuses[] = {200, 201, 204, 304, 400, 401, 403,
 struct worker_metrics {
     struct hist *seconds;           /* (rows) */
     atomic_uint_fast64_t *requests; /* (rows, STATUSES) */
+    struct stages stages;
     atomic_int connections, streams;
     atomic_uint_fast64_t refused;
 };
@@ -52,6 +54,7 @@ struct metrics *metrics_new(int workers, const struct route *routes, double star
         if (!w->seconds || !w->requests) goto fail;
         for (int r = 0; r < m->rows; r++)
             hist_init(&w->seconds[r], 10e-6, 2.0, 20); /* 10 us .. 5.2 s */
+        stages_init(&w->stages);
     }
     return m;
 fail:
@@ -80,6 +83,11 @@ void metrics_request(struct metrics *m, int worker, int route, int status, doubl
     atomic_fetch_add_explicit(&w->requests[route * STATUSES + column], 1,
                               memory_order_relaxed);
     hist_add(&w->seconds[route], seconds);
+}
+
+struct stages *metrics_stages(struct metrics *m, int worker)
+{
+    return &m->worker[worker].stages;
 }
 
 void metrics_connections(struct metrics *m, int worker, const struct http_stats *s)
@@ -121,21 +129,43 @@ static void put_requests(struct emit *o, const struct metrics *m)
     }
 }
 
+static void add_reading(struct hist_reading *sum, const struct hist *h)
+{
+    struct hist_reading one;
+    hist_read(&one, h);
+    for (int k = 0; k < sum->n; k++)
+        sum->below[k] += one.below[k];
+    sum->count += one.count;
+    sum->sum += one.sum;
+}
+
+static void put_stages(struct emit *o, const struct metrics *m)
+{
+    static const char name[] = "abrd_decision_stage_seconds";
+    metrics_head(o, name, "histogram",
+                 "Stages of decisions, of one decision in 64: wire, track, policy, keep, "
+                 "emit.");
+    for (int i = 0; i < STAGES; i++) {
+        struct hist_reading sum;
+        char labels[32];
+        hist_read(&sum, &m->worker[0].stages.seconds[i]);
+        for (int w = 1; w < m->workers; w++)
+            add_reading(&sum, &m->worker[w].stages.seconds[i]);
+        snprintf(labels, sizeof labels, "stage=\"%s\"", stages_name((enum stage)i));
+        metrics_hist(o, name, labels, &sum);
+    }
+}
+
 static void put_seconds(struct emit *o, const struct metrics *m)
 {
     static const char name[] = "abrd_http_request_seconds";
     metrics_head(o, name, "histogram",
                  "From the complete request to the reply, without sending.");
     for (int row = 0; row < m->rows; row++) {
-        struct hist_reading sum, one;
+        struct hist_reading sum;
         hist_read(&sum, &m->worker[0].seconds[row]);
-        for (int w = 1; w < m->workers; w++) {
-            hist_read(&one, &m->worker[w].seconds[row]);
-            for (int k = 0; k < sum.n; k++)
-                sum.below[k] += one.below[k];
-            sum.count += one.count;
-            sum.sum += one.sum;
-        }
+        for (int w = 1; w < m->workers; w++)
+            add_reading(&sum, &m->worker[w].seconds[row]);
         if (!sum.count) continue;
 
         char labels[160];
@@ -158,6 +188,7 @@ static void put_http(struct emit *o, const struct metrics *m)
 {
     put_requests(o, m);
     put_seconds(o, m);
+    put_stages(o, m);
     int connections = 0, streams = 0;
     uint64_t refused = 0;
     for (int w = 0; w < m->workers; w++) {
@@ -191,6 +222,9 @@ static void put_process(struct emit *o, const struct metrics *m)
     metrics_gauge(o, "process_start_time_seconds", "Since the epoch.", m->started_at);
     metrics_counter(o, "process_cpu_seconds_total", "User and system time.", clock_cpu());
     metrics_gauge(o, "process_open_fds", "Open file descriptors.", open_files());
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+        metrics_gauge(o, "process_max_fds", "Of those at most.", (double)files.rlim_cur);
 
     long pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");

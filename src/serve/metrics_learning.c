@@ -1,5 +1,9 @@
 #include "metrics_priv.h"
 
+#include <stdio.h>
+
+#include "base/clock.h"
+
 static void put_learner(struct emit *o, const struct service_stats *s,
                         const struct policy_info *p)
 {
@@ -8,6 +12,8 @@ static void put_learner(struct emit *o, const struct service_stats *s,
                   (double)s->policy_version);
     metrics_gauge(o, "abrd_policy_published_timestamp_seconds",
                   "When that version was published.", p->published_at);
+    metrics_gauge(o, "abrd_policy_age_seconds", "How long ago that was.",
+                  clock_now() - p->published_at);
     metrics_gauge(o, "abrd_policy_parameters", "Weights of actor and critic.",
                   (double)p->parameters);
     metrics_gauge(o, "abrd_learning", "1 when learning is on.", s->learning);
@@ -24,6 +30,44 @@ static void put_learner(struct emit *o, const struct service_stats *s,
                     "Trajectories beyond the buffer.", (double)l->dropped_full);
     metrics_gauge(o, "abrd_learner_check_score", "Emulator check of the last update.",
                   l->check_score);
+}
+
+/* Share of an update's samples that each expert was trained by. */
+static void put_shares(struct emit *o, const char *name, const char *help,
+                       const double *share, int experts)
+{
+    char expert[16];
+    metrics_head(o, name, "gauge", help);
+    for (int k = 0; k < experts && k < 16; k++) {
+        snprintf(expert, sizeof expert, "%d", k);
+        metrics_labelled(o, name, "expert", expert, share[k]);
+    }
+}
+
+static void put_update(struct emit *o, const struct online_stats *l)
+{
+    const struct ppo_stats *u = &l->last;
+    metrics_gauge(o, "abrd_learner_policy_loss", "PPO's actor loss, last update.",
+                  u->policy_loss);
+    metrics_gauge(o, "abrd_learner_value_loss", "The critic's loss, last update.",
+                  u->value_loss);
+    metrics_gauge(o, "abrd_learner_entropy", "Of the policy in nats, last update.",
+                  u->entropy);
+    metrics_gauge(o, "abrd_learner_approx_kl",
+                  "KL divergence of the new policy from the old, last update.",
+                  u->approx_kl);
+    metrics_gauge(o, "abrd_learner_clip_share",
+                  "Share of the samples whose ratio was clipped, last update.",
+                  u->clip_share);
+    metrics_gauge(o, "abrd_learner_explained_variance",
+                  "Of the returns, by the critic, last update.", u->explained_variance);
+    metrics_gauge(o, "abrd_learner_grad_norm", "Norm of the gradient, last update.",
+                  u->grad_norm);
+    put_shares(o, "abrd_learner_expert_share",
+               "Share of the samples that trained each expert of the actor, last update.",
+               u->expert_share, l->gate[PPO_ACTOR].experts);
+    put_shares(o, "abrd_learner_critic_share", "The same of the critic's experts.",
+               u->critic_share, l->gate[PPO_CRITIC].experts);
 }
 
 /* One family over all grown profiles; v (n_grown). */
@@ -108,6 +152,30 @@ static void networks(struct emit *o, const char *name, const char *help, double 
     metrics_labelled(o, name, "network", "critic", critic);
 }
 
+static void put_vitals(struct emit *o, const struct vitals_stats *v)
+{
+    const struct vitals_net *a = &v->actor, *c = &v->critic;
+    networks(o, "abrd_policy_dormant_ratio",
+             "Share of hidden units that are dormant (tau = 0.025).", a->dormant,
+             c->dormant);
+    networks(o, "abrd_policy_rank", "Rank of the hidden units' activations.", a->rank,
+             c->rank);
+    networks(o, "abrd_policy_rank_effective", "Their effective rank.", a->effective,
+             c->effective);
+    networks(o, "abrd_policy_rank_approximate",
+             "The least rank that holds 99 % of their variance.", a->approx, c->approx);
+    networks(o, "abrd_policy_rank_stable",
+             "The least rank that holds 99 % of the sum of singular values.",
+             a->abs_approx, c->abs_approx);
+    networks(o, "abrd_policy_rank_feature",
+             "Singular values above 0.01 per root of rows.", a->feature, c->feature);
+    networks(o, "abrd_policy_weight_rms",
+             "Root mean square of the first layers' weights.", a->weight_rms,
+             c->weight_rms);
+    networks(o, "abrd_policy_experts_reached", "Experts that the measured states reach.",
+             a->reached, c->reached);
+}
+
 static void put_gates(struct emit *o, const struct service_stats *s)
 {
     const struct online_stats *l = &s->learner;
@@ -138,6 +206,8 @@ void metrics_put_learning(struct emit *o, const struct service_stats *s,
                           const struct policy_info *p)
 {
     put_learner(o, s, p);
+    if (s->learner.updates) put_update(o, &s->learner);
+    if (s->vitals.known) put_vitals(o, &s->vitals);
     put_grown(o, s);
     put_gates(o, s);
 }

@@ -21,6 +21,10 @@ static void put_sessions(struct emit *o, const struct service_stats *s)
     metrics_counter(o, "abrd_not_followed_total",
                     "Chunks played at another level than decided.",
                     (double)s->not_followed);
+    metrics_counter(o, "abrd_decisions_not_finite_total",
+                    "Decisions whose weights gave no finite value: the lowest level was "
+                    "told.",
+                    (double)s->not_finite);
     metrics_gauge(o, "abrd_bus_queue", "Trajectories on their way to the learner.",
                   (double)s->bus_queue);
     metrics_counter(o, "abrd_bus_dropped_total",
@@ -28,6 +32,8 @@ static void put_sessions(struct emit *o, const struct service_stats *s)
                     (double)s->bus_dropped);
     metrics_gauge(o, "abrd_store_queue", "Records on their way to the store.",
                   (double)s->store_queue);
+    metrics_gauge(o, "abrd_store_lag_seconds",
+                  "How long the oldest of those records has waited.", s->store_lag_s);
     metrics_counter(o, "abrd_store_errors_total", "Writes that the store refused.",
                     (double)s->store_errors);
     metrics_gauge(o, "abrd_store_up", "1 when the store takes writes.", s->store_ok);
@@ -66,7 +72,7 @@ static void put_profiles(struct emit *o, const struct service_stats *s)
     family(o, s, "abrd_profile_chunks_total", "counter", "Chunks rewarded, by profile.",
            chunks);
     /* rewards may be negative, and counters may not fall */
-    family(o, s, "abrd_profile_reward_sum", "gauge", "Sum of the rewards, by profile.",
+    family(o, s, "abrd_profile_reward", "gauge", "Sum of the rewards, by profile.",
            reward);
     family(o, s, "abrd_profile_stall_seconds_total", "counter",
            "Seconds of stall, by profile.", stall);

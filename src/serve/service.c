@@ -502,3 +502,8 @@ void service_worker_free(struct service_worker *w)
     untagged_desk_free(w->desk);
     free(w);
 }
+
+void service_worker_stages(struct service_worker *w, struct stages *stages)
+{
+    w->stages = stages;
+}

@@ -143,6 +143,7 @@ void service_stats(struct service_stats *out, struct service *s)
                                   .sessions_closed = atomic_load(&s->closed),
                                   .sessions_expired = atomic_load(&s->expired),
                                   .conflicts = atomic_load(&s->conflicts),
+                                  .not_finite = atomic_load(&s->numeric),
                                   .draining = atomic_load(&s->draining),
                                   .learning = s->learner != NULL,
                                   .store_ok = true};
@@ -175,6 +176,7 @@ void service_stats(struct service_stats *out, struct service *s)
         out->store_queue = ws.queued;
         out->store_errors = ws.errors;
         out->store_ok = ws.ok;
+        out->store_lag_s = ws.lag_s;
     }
     if (s->bus.self) {
         struct bus_stats bs;
@@ -182,7 +184,10 @@ void service_stats(struct service_stats *out, struct service *s)
         out->bus_queue = bs.queued;
         out->bus_dropped += bs.dropped;
     }
-    if (s->learner) learner_stats(s->learner, &out->learner);
+    if (s->learner) {
+        learner_stats(s->learner, &out->learner);
+        learner_vitals(s->learner, &out->vitals);
+    }
     out->n_grown = grown_stats(out->grown, s->grown);
     untagged_stats(&out->untagged, s->untagged);
 

@@ -52,6 +52,7 @@ struct service_worker {
     struct decider decider;
     struct untagged_desk *desk;
     struct changes changes; /* of the request at hand */
+    struct stages *stages;  /* NULL: nobody wants to know */
 };
 
 double service_now(struct service *s);

@@ -175,9 +175,11 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     track_init(&first, &row);
     rc = track_peek(&view, &unused, &first, &none, &q, e);
     if (!rc) {
+        stages_end(w->stages, STAGE_TRACK);
         verdict_on(&v, w, &view,
                    &(struct about){row.hinted, row.tag, row.content_id,
                                    draw(s, row.explores, row.key, 0)});
+        stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
         rc = sessions_open(&out->first, s->sessions, &row, &q, &v, &w->changes, e);
     }
@@ -189,6 +191,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     atomic_fetch_add(&s->opened, 1);
     if (!row.hinted) untagged_opened(s->untagged);
     rc = settle(s, e);
+    stages_end(w->stages, STAGE_KEEP);
     if (rc) return rc;
 
     sessions_id_text(out->session, row.id);
@@ -214,10 +217,12 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
     do { /* again when another thread moved the session on in between */
         rc = sessions_peek(&view, out, &ticket, s->sessions, id, q, e);
         if (rc) break;
+        stages_end(w->stages, STAGE_TRACK);
         struct verdict v;
         verdict_on(&v, w, &view,
                    &(struct about){ticket.hinted, ticket.tag, ticket.content_id,
                                    draw(s, ticket.explores, ticket.key, q->chunk)});
+        stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
         rc = sessions_decide(out, s->sessions, id, &ticket, q, &v, service_now(s),
                              &w->changes, e);
@@ -230,7 +235,9 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         service_deliver(s, &w->changes, false, id);
     else
         service_dismiss(s);
-    return rc < 0 ? tally(s, rc) : settle(s, e);
+    rc = rc < 0 ? tally(s, rc) : settle(s, e);
+    stages_end(w->stages, STAGE_KEEP);
+    return rc;
 }
 
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,

@@ -19,6 +19,7 @@ struct writer {
     pthread_cond_t work, done;
     struct store_rec *rec; /* ring (cap) */
     int first, n, reserved;
+    double first_s;        /* when the first of them came, clock_mono; at the earliest */
     uint64_t put, written; /* records ever */
     uint64_t errors;
     bool writing, stopping;
@@ -88,6 +89,7 @@ static struct store_rec *slot(struct writer *w)
 {
     assert(w->n < w->cap);
     if (!w->n || w->n == w->cap / 2) pthread_cond_signal(&w->work);
+    if (!w->n) w->first_s = clock_mono();
     w->put++;
     return &w->rec[(w->first + w->n++) % w->cap];
 }
@@ -143,6 +145,7 @@ static void write_some(struct writer *w)
         w->first = (first + n) % w->cap;
         w->n -= n;
         w->written += (uint64_t)n;
+        w->first_s = w->began_at; /* what is left came later */
     }
     w->writing = false;
     pthread_cond_broadcast(&w->done);
@@ -208,7 +211,11 @@ void writer_stop(struct writer *w)
 void writer_stats(struct writer *w, struct writer_stats *out)
 {
     pthread_mutex_lock(&w->lock);
-    *out = (struct writer_stats){(uint64_t)w->n, w->written, w->errors, !w->failure.code};
+    *out = (struct writer_stats){.queued = (uint64_t)w->n,
+                                 .written = w->written,
+                                 .errors = w->errors,
+                                 .lag_s = w->n ? clock_mono() - w->first_s : 0,
+                                 .ok = !w->failure.code};
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -1,8 +1,13 @@
 #include "serve/metrics.h"
 
 #include <check.h>
+#include <jansson.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
 
 static const struct route table[] = {
     {HTTP_GET, "/a", ROUTE_OPEN, NULL},
@@ -83,8 +88,8 @@ START_TEST(what_the_service_counts)
     has("abrd_store_up 1");
     has("abrd_expert_decisions_total{expert=\"2\"} 5");
     has("abrd_profile_chunks_total{profile=\"news\"} 3");
-    has("abrd_profile_reward_sum{profile=\"news\"} -1.5");
-    has("# TYPE abrd_profile_reward_sum gauge");
+    has("abrd_profile_reward{profile=\"news\"} -1.5");
+    has("# TYPE abrd_profile_reward gauge");
     has("abrd_learner_rollbacks_total 2");
     has("abrd_policy_parameters 77805");
     has("abrd_build_info{version=\"1.2.3\"} 1");
@@ -174,6 +179,123 @@ START_TEST(an_unforeseen_status_is_counted_with_500)
 }
 END_TEST
 
+START_TEST(what_the_last_update_was_like)
+{
+    metrics_put(&o, m, &stats, &info, NULL);
+    has_not("abrd_learner_entropy"); /* there was none */
+    has_not("abrd_policy_dormant");
+    emit_reset(&o);
+    stats.learner.updates = 3;
+    stats.learner.last.entropy = 1.25;
+    stats.learner.last.clip_share = .125;
+    stats.learner.last.approx_kl = NAN;
+    stats.learner.gate[PPO_ACTOR].experts = 2;
+    stats.learner.last.expert_share[1] = .75;
+    stats.vitals.known = true;
+    stats.vitals.actor.dormant = .25;
+    stats.vitals.critic.rank = 17;
+    stats.store_lag_s = .5;
+    stats.not_finite = 4;
+    metrics_put(&o, m, &stats, &info, NULL);
+    has("abrd_learner_entropy 1.25");
+    has("abrd_learner_clip_share 0.125");
+    has("abrd_learner_approx_kl NaN");
+    has("abrd_learner_expert_share{expert=\"1\"} 0.75");
+    has_not("abrd_learner_expert_share{expert=\"2\"}");
+    has("abrd_policy_dormant_ratio{network=\"actor\"} 0.25");
+    has("abrd_policy_rank{network=\"critic\"} 17");
+    has("abrd_store_lag_seconds 0.5");
+    has("abrd_decisions_not_finite_total 4");
+}
+END_TEST
+
+START_TEST(limits_and_stages)
+{
+    struct admit_stats a = {1, 2, 3};
+    struct stages *s = metrics_stages(m, 1);
+    hist_add(&s->seconds[STAGE_POLICY], .001);
+    hist_add(&metrics_stages(m, 0)->seconds[STAGE_POLICY], .003);
+    metrics_put(&o, m, &stats, &info, &a);
+    has("abrd_limited_total{limit=\"address\"} 1");
+    has("abrd_limited_total{limit=\"open\"} 2");
+    has("abrd_limited_total{limit=\"session\"} 3");
+    has("abrd_decision_stage_seconds_count{stage=\"policy\"} 2");
+    has("abrd_decision_stage_seconds_sum{stage=\"policy\"} 0.004");
+    has("abrd_decision_stage_seconds_count{stage=\"emit\"} 0");
+}
+END_TEST
+
+/* The family of a name: histograms have three kinds of samples. */
+static bool is_there(const char *name, size_t n)
+{
+    static const char *const ends[] = {"", "_bucket", "_sum", "_count"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t k = strlen(ends[i]);
+        char want[160];
+        if (k > n || strncmp(name + n - k, ends[i], k) != 0) continue;
+        snprintf(want, sizeof want, "\n# TYPE %.*s ", (int)(n - k), name);
+        if (strstr(o.at, want)) return true;
+    }
+    return false;
+}
+
+/* Every name in the file that looks like one of ours. */
+static int names_in(const char *path)
+{
+    struct err e = {0};
+    char *text = text_read_file(path, 1 << 20, NULL, &e);
+    ck_assert_msg(text != NULL, "%s", e.detail);
+    int found = 0;
+    for (const char *p = text; *p;) {
+        size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz_");
+        bool ours = (n > 5 && strncmp(p, "abrd_", 5) == 0) ||
+                    (n > 8 && strncmp(p, "process_", 8) == 0);
+        if (ours) {
+            ck_assert_msg(is_there(p, n), "%s names %.*s", path, (int)n, p);
+            found++;
+        }
+        p += n ? n : 1;
+    }
+    free(text);
+    return found;
+}
+
+START_TEST(alerts_and_dashboard_name_what_is_there)
+{
+    struct admit_stats a = {0};
+    stats.learner.updates = 1;
+    stats.learner.gate[PPO_ACTOR].experts = stats.learner.gate[PPO_CRITIC].experts = 1;
+    stats.vitals.known = true;
+    metrics_put(&o, m, &stats, &info, &a);
+    ck_assert(is_there("abrd_decisions_total", 20));
+    ck_assert(!is_there("abrd_nothing_total", 18));
+    ck_assert_int_ge(names_in("deploy/alerts.yml"), 15);
+    ck_assert_int_ge(names_in("deploy/grafana.json"), 60);
+}
+END_TEST
+
+START_TEST(the_dashboard_is_one)
+{
+    json_error_t why;
+    json_t *d = json_load_file("deploy/grafana.json", JSON_REJECT_DUPLICATES, &why);
+    ck_assert_msg(d != NULL, "line %d: %s", why.line, why.text);
+    json_t *panels = json_object_get(d, "panels"), *panel;
+    size_t i;
+    ck_assert_uint_gt(json_array_size(panels), 20);
+    json_array_foreach(panels, i, panel)
+    {
+        ck_assert_int_eq(json_integer_value(json_object_get(panel, "id")), (int)i + 1);
+        bool row = strcmp(json_string_value(json_object_get(panel, "type")), "row") == 0;
+        ck_assert(row == !json_array_size(json_object_get(panel, "targets")));
+        json_t *at = json_object_get(panel, "gridPos");
+        ck_assert_int_le(json_integer_value(json_object_get(at, "x")) +
+                             json_integer_value(json_object_get(at, "w")),
+                         24);
+    }
+    json_decref(d);
+}
+END_TEST
+
 Suite *suite_serve_metrics(void);
 Suite *suite_serve_metrics(void)
 {
@@ -185,6 +307,10 @@ Suite *suite_serve_metrics(void)
     tcase_add_test(t, grown_profiles_have_lines_of_their_own);
     tcase_add_test(t, what_untagged_viewers_get);
     tcase_add_test(t, an_unforeseen_status_is_counted_with_500);
+    tcase_add_test(t, what_the_last_update_was_like);
+    tcase_add_test(t, limits_and_stages);
+    tcase_add_test(t, alerts_and_dashboard_name_what_is_there);
+    tcase_add_test(t, the_dashboard_is_one);
     suite_add_tcase(s, t);
     return s;
 }
