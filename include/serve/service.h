@@ -274,7 +274,8 @@ struct service_grown {
 struct service_stats {
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,
         rewards, not_followed, conflicts, bus_dropped, store_errors;
-    uint64_t not_finite; /* decisions whose weights gave none: the lowest level was told */
+    uint64_t
+        not_finite; /* decisions whose weights gave none: the lowest level was told */
     int sessions_live;
     uint64_t store_queue, bus_queue;
     bool store_ok, draining, learning;
