@@ -15,11 +15,9 @@
 #ifndef SERVE_STAGES_H
 #define SERVE_STAGES_H
 
-#include "base/clock.h"
 #include "base/hist.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #define STAGES_EACH 64
 
@@ -33,21 +31,21 @@ struct stages {
 };
 
 void stages_init(struct stages *s);
+/* What the two below do for a decision that is timed. */
+void stages_start(struct stages *s);
+void stages_note(struct stages *s, enum stage which);
 
 /* A decision begins with its first stage. */
 static inline void stages_begin(struct stages *s)
 {
     s->timed = s->turn++ % STAGES_EACH == 0;
-    if (s->timed) s->at_s = clock_mono();
+    if (s->timed) stages_start(s);
 }
 
 /* The stage under way was this one, and is over. s may be NULL. */
 static inline void stages_end(struct stages *s, enum stage which)
 {
-    if (!s || !s->timed) return;
-    double now_s = clock_mono();
-    hist_add(&s->seconds[which], now_s - s->at_s);
-    s->at_s = now_s;
+    if (s && s->timed) stages_note(s, which);
 }
 
 /* "wire", "track", "policy", "keep", "emit". */

@@ -3,6 +3,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 static uint64_t count(struct stages *s, enum stage which)
 {
     struct hist_reading r;
