@@ -10,11 +10,16 @@
  * length 4 s unless given. As in Pensieve, whose 49 rows are played as 48 chunks, the
  * last row is the video's rest and left out unless cfg.chunks asks for it;
  *   - sabre JSON (segment_duration_ms, bitrates_kbps, segment_sizes_bits);
- *   - a DASH MPD of one Period: its first AdaptationSet of video, with SegmentTemplate
- *     (duration, or a SegmentTimeline) and bandwidths. Sizes are those of the files
- * beside it where its templates lead to files on this disk, else bandwidth times
- * duration. Nothing is fetched; a document type declaration is refused. Files are at most
- * 16 MB.
+ *     A folder with video.json (VIDEO_TABLE, sabre's JSON) is that file;
+ *   - a DASH MPD: the first AdaptationSet of video of each Period, with SegmentTemplate
+ *     (duration, or a SegmentTimeline), SegmentList, or SegmentBase, whose index box is read
+ *     from the file (sidx.h). Periods follow each other and must have one ladder. A document
+ *     type declaration is refused before any entity is looked at;
+ *   - an HLS master playlist (RFC 8216) and the media playlists it names; the ladder is
+ *     AVERAGE-BANDWIDTH where every variant states it, else BANDWIDTH.
+ * Sizes of MPD and HLS: byte ranges and index boxes where there are, else those of the files
+ * beside the manifest, else bandwidth times duration. Levels must be aligned. Nothing is
+ * fetched; files are at most 16 MB.
  *
  * Ownership: video_load/_new give an owned struct; video_free(NULL) is legal.
  * Errors: ERR_IO, ERR_ABSENT, ERR_INVALID, ERR_RANGE, ERR_MEMORY; e->field is
@@ -31,6 +36,7 @@
 #define VIDEO_CHUNKS_MAX 100000
 #define VIDEO_DEFAULT_SPREAD 0.2            /* sigma of video_default */
 #define VIDEO_BYTES_MAX INT64_C(1000000000) /* one chunk */
+#define VIDEO_FILE_MAX ((size_t)16 << 20)   /* a manifest */
 
 struct video {
     char name[64];
@@ -55,12 +61,23 @@ struct video *video_new(int levels, int chunks, double chunk_s, const double *la
 /* Sizes are 1 .. 1e9 bytes; the ladder ascends strictly; ERR_RANGE names what does not.
  */
 int video_check(const struct video *v, struct err *e) __attribute__((warn_unused_result));
+/* dir/video.json, as sabre's JSON; the folder is made when it is not there. Loading dir gives
+ * the same video. */
+#define VIDEO_TABLE "video.json"
+int video_save(const struct video *v, const char *dir, struct err *e)
+    __attribute__((warn_unused_result));
 /* cfg may be NULL. */
 struct video *video_load(const char *path, const struct video_cfg *cfg, struct err *e);
-/* The JSON and XML formats from memory. Segments beside an MPD are looked for in dir;
+/* The formats that are one text, from memory, with a NUL behind it. Segments beside an MPD are looked for in dir;
  * NULL: not at all. */
 struct video *video_parse(const char *text, size_t len, const char *name, const char *dir,
                           const struct video_cfg *cfg, struct err *e);
+/* The same with another source of segments and playlists (segments.h); NULL: none. text has a
+ * NUL behind it. */
+struct segments_source;
+struct video *video_parse_from(const char *text, size_t len, const char *name,
+                               const struct segments_source *source,
+                               const struct video_cfg *cfg, struct err *e);
 /* Generated: log-normal chunk sizes around the ladder, one scene-complexity factor per
  * chunk shared by all levels. Seeded; limits as above. */
 struct video *video_generate(int levels, int chunks, double chunk_s,

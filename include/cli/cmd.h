@@ -5,7 +5,29 @@
 #ifndef CLI_CMD_H
 #define CLI_CMD_H
 
+#include <stdio.h>
+
 #define CMD_VERSION "0.1.0"
+
+/* ---- commands by name (cmd_sub.c) ---- */
+
+/* A table of them ends with a name of NULL. */
+struct cmd_sub {
+    const char *name, *help; /* help: one line */
+    int (*run)(int argc, char **argv);
+};
+
+const struct cmd_sub *cmd_sub_find(const struct cmd_sub *table, const char *name);
+/* At most two typing mistakes away; NULL when there is none. */
+const char *cmd_sub_nearest(const struct cmd_sub *table, const char *name);
+void cmd_sub_print(FILE *f, const struct cmd_sub *table);
+/* Their names, one a line: for completion. */
+void cmd_sub_words(const struct cmd_sub *table);
+/* Runs the command that argv[1] names, or prints the table. */
+int cmd_sub_run(const char *command, const char *about, const struct cmd_sub *table,
+                int argc, char **argv);
+
+/* ---- the commands ---- */
 
 int cmd_emulate(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
@@ -14,6 +36,9 @@ int cmd_trace(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_train(int argc, char **argv);
+int cmd_video(int argc, char **argv);
+/* table: what is completed. */
+int cmd_completion(const struct cmd_sub *table, int argc, char **argv);
 
 /* cmd_lab with another table of labs, which ends with NULL. */
 struct lab;

@@ -37,6 +37,9 @@
 #define OPT_LIST_MAX 64
 #define OPT_TABLE_MAX 80 /* options of one command */
 
+/* Alone behind a command it prints the names of its options, one a line: for completion. */
+#define OPT_WORDS "--words-of-this-command"
+
 enum { OPT_EXIT_DONE = 0, OPT_EXIT_FAILED = 1, OPT_EXIT_USAGE = 2 };
 
 /* --policy a,b --policy c gives a, b, c; the first use replaces the default. */

@@ -36,7 +36,8 @@ struct setup {
      .text = &(s).traces},                                                                 \
         {"part", "NAME", "all, train or test of them, split by name",                      \
          .text = &(s).part},                                                               \
-        {"video", "PATH", "video_size_* folder, sabre JSON or MPD (default: generated)",   \
+        {"video", "PATH",                                                                  \
+         "folder of sizes, sabre JSON, MPD or HLS (default: generated)",                   \
          .text = &(s).video},                                                              \
         {"ladder", "KBPS,...",                                                             \
          "bitrates of a generated video (default: Pensieve's six)",                        \

@@ -8,6 +8,8 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { JSON_MAX = 16 << 20 }; /* bytes; as a tree it takes some twenty times as much */
 
@@ -160,4 +162,28 @@ struct video *sabre_read_video(const char *text, size_t len, const char *name,
 out:
     json_decref(root);
     return v;
+}
+
+int sabre_write_video(const struct video *v, const char *path, struct err *e)
+{
+    json_t *rates = json_array(), *sizes = json_array();
+    bool ok = rates && sizes;
+    for (int k = 0; ok && k < v->levels; k++)
+        ok = !json_array_append_new(rates, json_real(v->ladder_kbps[k]));
+    for (int c = 0; ok && c < v->chunks; c++) {
+        json_t *row = json_array();
+        for (int k = 0; row && k < v->levels; k++)
+            json_array_append_new(row, json_integer(8 * video_chunk(v, c)[k]));
+        ok = row && !json_array_append_new(sizes, row) &&
+             (int)json_array_size(row) == v->levels;
+    }
+    json_t *root =
+        json_pack("{s:f, s:o?, s:o?}", "segment_duration_ms", v->chunk_s * 1000.0,
+                  "bitrates_kbps", rates, "segment_sizes_bits", sizes);
+    char *text = ok && root ? json_dumps(root, JSON_REAL_PRECISION(15)) : NULL;
+    int rc = text ? text_write_file(path, text, strlen(text), e)
+                  : err_set(e, ERR_MEMORY, "no memory to write %d chunks", v->chunks);
+    free(text);
+    json_decref(root);
+    return rc;
 }

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { FILE_MAX = 16 << 20 }; /* bytes */
+#include <unistd.h>
 
 static int check_shape(int levels, int chunks, double chunk_s, const double *ladder_kbps,
                        struct err *e)
@@ -149,8 +148,9 @@ static struct video *finish(struct video *v, const char *name,
 
 static const struct video_cfg as_found;
 
-struct video *video_parse(const char *text, size_t len, const char *name, const char *dir,
-                          const struct video_cfg *cfg, struct err *e)
+struct video *video_parse_from(const char *text, size_t len, const char *name,
+                               const struct segments_source *source,
+                               const struct video_cfg *cfg, struct err *e)
 {
     if (!cfg) cfg = &as_found;
     size_t bom = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0, at = bom;
@@ -161,12 +161,21 @@ struct video *video_parse(const char *text, size_t len, const char *name, const 
     if (at < len && text[at] == '{')
         v = sabre_read_video(text + bom, len - bom, name, e);
     else if (at < len && text[at] == '<')
-        v = mpd_read_video(text + at, len - at, name, dir, cfg, e);
+        v = mpd_read_video(text + at, len - at, name, source, cfg, e);
+    else if (len - at >= 7 && !memcmp(text + at, "#EXTM3U", 7))
+        v = hls_read_video(text + at, name, source, e);
     else
-        err_field(
-            e, ERR_INVALID, name,
-            "is neither sabre's JSON nor a DASH MPD, nor a folder with video_size_0");
+        err_field(e, ERR_INVALID, name,
+                  "is neither sabre's JSON nor a DASH MPD nor an HLS playlist, nor a "
+                  "folder with video_size_0");
     return finish(v, name, cfg, e);
+}
+
+struct video *video_parse(const char *text, size_t len, const char *name, const char *dir,
+                          const struct video_cfg *cfg, struct err *e)
+{
+    struct segments_source folder = segments_folder(dir);
+    return video_parse_from(text, len, name, dir ? &folder : NULL, cfg, e);
 }
 
 struct video *video_load(const char *path, const struct video_cfg *cfg, struct err *e)
@@ -179,11 +188,17 @@ struct video *video_load(const char *path, const struct video_cfg *cfg, struct e
         return NULL;
     }
     if (!cfg) cfg = &as_found;
-    if (S_ISDIR(st.st_mode))
-        return finish(video_read_pensieve(path, cfg, e), name, cfg, e);
+    char table[4096];
+    if (S_ISDIR(st.st_mode)) {
+        /* what video_save wrote stands for the folder */
+        snprintf(table, sizeof table, "%s/%s", path, VIDEO_TABLE);
+        if (access(table, F_OK))
+            return finish(video_read_pensieve(path, cfg, e), name, cfg, e);
+        path = table;
+    }
 
     size_t len;
-    char *text = text_read_file(path, FILE_MAX, &len, e), dir[4096];
+    char *text = text_read_file(path, VIDEO_FILE_MAX, &len, e), dir[4096];
     if (!text) return NULL;
     const char *slash = strrchr(path, '/');
     snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) : 1,
@@ -191,4 +206,14 @@ struct video *video_load(const char *path, const struct video_cfg *cfg, struct e
     struct video *v = video_parse(text, len, name, dir, cfg, e);
     free(text);
     return v;
+}
+
+int video_save(const struct video *v, const char *dir, struct err *e)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", dir, VIDEO_TABLE) >= (int)sizeof path)
+        return err_field(e, ERR_RANGE, dir, "the path is too long");
+    if (mkdir(dir, 0755) && errno != EEXIST)
+        return err_field(e, ERR_IO, dir, "cannot be made: %s", strerror(errno));
+    return sabre_write_video(v, path, e);
 }

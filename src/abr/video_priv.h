@@ -3,6 +3,7 @@
 #ifndef ABR_VIDEO_PRIV_H
 #define ABR_VIDEO_PRIV_H
 
+#include "abr/segments.h"
 #include "abr/video.h"
 
 #include <stddef.h>
@@ -14,11 +15,15 @@ extern const double video_pensieve_ladder[VIDEO_PENSIEVE_LEVELS];
 struct video *video_read_pensieve(const char *dir, const struct video_cfg *cfg,
                                   struct err *e);
 
-/* In sabre.c and mpd.c: text of (len) bytes, name for messages. Segments beside an MPD are
- * looked for in dir, unless it is NULL. */
+/* In sabre.c, mpd.c and hls.c: text of (len) bytes and a NUL, name for messages. Segments and
+ * playlists beside a manifest are asked for at the source, unless it is NULL. */
 struct video *sabre_read_video(const char *text, size_t len, const char *name,
                                struct err *e);
+int sabre_write_video(const struct video *v, const char *path, struct err *e);
 struct video *mpd_read_video(const char *text, size_t len, const char *name,
-                             const char *dir, const struct video_cfg *cfg, struct err *e);
+                             const struct segments_source *source,
+                             const struct video_cfg *cfg, struct err *e);
+struct video *hls_read_video(const char *text, const char *name,
+                             const struct segments_source *source, struct err *e);
 
 #endif

@@ -491,7 +491,7 @@ int cmd_emulate(int argc, char **argv)
         {"kind", "NAME", "generated links of this kind instead", .text = &o.kind},
         {"links", "N", "how many of them", .i = &o.links, .lo = 1, .hi = 1e5},
         {"seconds", "S", "their length", .d = &o.seconds, .lo = 10, .hi = 1e5},
-        {"video", "PATH", "video_size_* folder, sabre JSON or MPD (default: generated)",
+        {"video", "PATH", "folder of sizes, sabre JSON, MPD or HLS (default: generated)",
          .text = &o.setup.video},
         {"rtt-ms", "MS", "round trip per chunk", .d = &o.setup.rtt_ms, .lo = 0,
          .hi = 1e4},

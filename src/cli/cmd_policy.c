@@ -287,30 +287,16 @@ static int merge(int argc, char **argv)
 
 /* ---------------------------------------------------------------------------- policy */
 
-static void print_help(FILE *f)
-{
-    fputs("Policy files: what they hold, and how experts are merged.\n\n"
-          "usage: abrd policy COMMAND [options]\n\ncommands:\n"
-          "  show   what a policy file holds\n"
-          "  join   pack policies of one expert each into one policy\n"
-          "  merge  average the experts of a joined policy\n"
-          "\n'abrd policy COMMAND --help' lists the options.\n",
-          f);
-}
+static const struct cmd_sub subcommands[] = {
+    {"show", "what a policy file holds", show},
+    {"join", "pack policies of one expert each into one policy", join},
+    {"merge", "average the experts of a joined policy", merge},
+    {NULL, NULL, NULL},
+};
 
 int cmd_policy(int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : NULL;
-    if (!name) {
-        print_help(stderr);
-        return OPT_EXIT_USAGE;
-    }
-    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-        print_help(stdout);
-        return OPT_EXIT_DONE;
-    }
-    if (!strcmp(name, "show")) return show(argc - 1, argv + 1);
-    if (!strcmp(name, "join")) return join(argc - 1, argv + 1);
-    if (!strcmp(name, "merge")) return merge(argc - 1, argv + 1);
-    return opt_usage("policy", "there is no '%s'", name);
+    return cmd_sub_run("policy",
+                       "Policy files: what they hold, and how experts are merged.",
+                       subcommands, argc, argv);
 }

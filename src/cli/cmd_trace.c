@@ -472,43 +472,19 @@ static int overlap(int argc, char **argv)
 
 /* ----------------------------------------------------------------------------- trace */
 
-static const struct {
-    const char *name, *help;
-    int (*run)(int argc, char **argv);
-} subcommands[] = {
+static const struct cmd_sub subcommands[] = {
     {"check", "say of files whether they are traces, and why not", check},
-    {"convert", "write any format as Pensieve text", convert},
+    {"convert", "write any format as Pensieve text, a log of sessions as a folder",
+     convert},
     {"generate", "draw links of named kinds", generate},
     {"stats", "mean, percentiles, variation, outages", stats},
     {"overlap", "traces of one set that leak into another", overlap},
+    {NULL, NULL, NULL},
 };
-enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
-
-static void print_subcommands(FILE *f)
-{
-    fputs("Looks at traces of throughput, converts and generates them.\n\n"
-          "usage: abrd trace COMMAND [options]\n\ncommands:\n",
-          f);
-    for (int i = 0; i < SUBCOMMANDS; i++)
-        fprintf(f, "  %-8s  %s\n", subcommands[i].name, subcommands[i].help);
-    fputs("\nexample:\n  abrd trace stats traces\n\n"
-          "abrd trace COMMAND --help lists the options of a command.\n",
-          f);
-}
 
 int cmd_trace(int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : NULL;
-    if (!name) {
-        print_subcommands(stderr);
-        return OPT_EXIT_USAGE;
-    }
-    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-        print_subcommands(stdout);
-        return OPT_EXIT_DONE;
-    }
-    for (int i = 0; i < SUBCOMMANDS; i++)
-        if (!strcmp(subcommands[i].name, name))
-            return subcommands[i].run(argc - 1, argv + 1);
-    return opt_usage("trace", "there is no command 'trace %s'", name);
+    return cmd_sub_run("trace",
+                       "Looks at traces of throughput, converts and generates them.",
+                       subcommands, argc, argv);
 }

@@ -477,7 +477,7 @@ int cmd_train(int argc, char **argv)
         {"traces", "DIR,...", "folders of traces, beside the generated links",
          .list = &w.traces},
         {"part", "NAME", "all, train or test of them, split by name", .text = &w.part},
-        {"video", "PATH", "video_size_* folder, sabre JSON or MPD (default: generated)",
+        {"video", "PATH", "folder of sizes, sabre JSON, MPD or HLS (default: generated)",
          .text = &w.video_path},
         {"teacher", "FILE,...",
          "policies to imitate at first (--imitate), all at once; each teaches the kind "

@@ -4,13 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct command {
-    const char *name;
-    const char *help; /* one line */
-    int (*run)(int argc, char **argv);
-};
-
-static const struct command commands[] = {
+static const struct cmd_sub commands[] = {
     {"eval", "score policies on traces", cmd_eval},
     {"emulate", "play emulated viewers", cmd_emulate},
     {"serve", "answer bitrate questions over HTTP", cmd_serve},
@@ -18,6 +12,7 @@ static const struct command commands[] = {
     {"lab", "reproduce papers, with reports", cmd_lab},
     {"policy", "look into policy files, join and merge experts", cmd_policy},
     {"trace", "check, convert, generate and compare traces", cmd_trace},
+    {"video", "sizes of a DASH or HLS video, as a table", cmd_video},
     {NULL, NULL, NULL},
 };
 
@@ -26,8 +21,7 @@ static void print_commands(FILE *f)
     fputs("abrd chooses the bitrate of every chunk of a video stream.\n\n"
           "usage: abrd COMMAND [options]\n\ncommands:\n",
           f);
-    for (const struct command *c = commands; c->name; c++)
-        fprintf(f, "  %-8s  %s\n", c->name, c->help);
+    cmd_sub_print(f, commands);
     fputs("  help      this text, or that of one command: abrd help COMMAND\n\n"
           "abrd COMMAND --help lists the options of a command. Exit codes: 0 done, 1 "
           "failed,\n"
@@ -35,16 +29,12 @@ static void print_commands(FILE *f)
           f);
 }
 
-static const struct command *find(const char *name)
-{
-    for (const struct command *c = commands; c->name; c++)
-        if (strcmp(c->name, name) == 0) return c;
-    return NULL;
-}
-
 static int unknown(const char *name)
 {
-    fprintf(stderr, "abrd: there is no command '%s'\ntry 'abrd help'\n", name);
+    const char *meant = cmd_sub_nearest(commands, name);
+    fprintf(stderr, "abrd: there is no command '%s'", name);
+    if (meant) fprintf(stderr, "; did you mean '%s'?", meant);
+    fputs("\ntry 'abrd help'\n", stderr);
     return OPT_EXIT_USAGE;
 }
 
@@ -54,7 +44,7 @@ static int help(int argc, char **argv)
         print_commands(stdout);
         return OPT_EXIT_DONE;
     }
-    const struct command *c = find(argv[1]);
+    const struct cmd_sub *c = cmd_sub_find(commands, argv[1]);
     if (!c) return unknown(argv[1]);
     char ask[] = "--help";
     char *asked[] = {argv[1], ask, NULL};
@@ -75,8 +65,10 @@ static int dispatch(int argc, char **argv)
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 ||
         strcmp(name, "-h") == 0)
         return help(argc - 1, argv + 1);
+    if (strcmp(name, "completion") == 0)
+        return cmd_completion(commands, argc - 1, argv + 1);
 
-    const struct command *c = find(name);
+    const struct cmd_sub *c = cmd_sub_find(commands, name);
     return c ? c->run(argc - 1, argv + 1) : unknown(name);
 }
 

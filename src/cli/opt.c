@@ -209,8 +209,17 @@ static int check_count(const struct opt_cmd *c, int n, const char *first)
     return 0;
 }
 
+static int print_words(const struct opt_cmd *c)
+{
+    for (const struct opt *o = c->opts; o->name; o++)
+        printf("--%s\n", o->name);
+    puts("--help");
+    return STOP_HELP;
+}
+
 int opt_parse(const struct opt_cmd *c, int argc, char **argv)
 {
+    if (argc == 2 && !strcmp(argv[1], OPT_WORDS)) return print_words(c);
     struct option longs[OPT_TABLE_MAX + 2] = {{0}};
     bool met[OPT_TABLE_MAX] = {false};
     int n = 0;

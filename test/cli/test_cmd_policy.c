@@ -97,7 +97,7 @@ START_TEST(what_it_refuses)
     program_expect(run(args, "policy merge @/both", dir), OPT_EXIT_USAGE,
                    "--weights is needed");
     program_expect("policy", OPT_EXIT_USAGE, "commands");
-    program_expect("policy sell", OPT_EXIT_USAGE, "there is no 'sell'");
+    program_expect("policy sell", OPT_EXIT_USAGE, "there is no command 'policy sell'");
     tmpdir_remove(dir);
     free((void *)dir);
 }

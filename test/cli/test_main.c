@@ -33,9 +33,12 @@ START_TEST(unknown_commands_are_named)
 {
     struct program_result r = program_run("emulat --x");
     ck_assert_int_eq(r.code, OPT_EXIT_USAGE);
-    ck_assert_ptr_nonnull(strstr(r.text, "there is no command 'emulat'"));
+    ck_assert_ptr_nonnull(strstr(r.text, "there is no command 'emulat'; did you mean "
+                                         "'emulate'?"));
     program_free(&r);
 
+    program_expect("xyz", OPT_EXIT_USAGE, "there is no command 'xyz'\n");
+    program_expect("trace chek", OPT_EXIT_USAGE, "did you mean 'check'?");
     r = program_run("help emulat");
     ck_assert_int_eq(r.code, OPT_EXIT_USAGE);
     program_free(&r);

@@ -1,0 +1,72 @@
+/* mpd_priv.h - what the parts of the reader of DASH manifests share: mpd.c walks the document,
+ * mpd_segments.c makes segments of one Representation, mpd_times.c tells when they are,
+ * mpd_xml.c looks up what is written. */
+#ifndef ABR_MPD_PRIV_H
+#define ABR_MPD_PRIV_H
+
+#include "abr/segments.h"
+
+#include <libxml/tree.h>
+#include <stdbool.h>
+
+enum { MPD_DEPTH = 4 };
+
+/* From MPD down to Representation: what is inherited is looked up from the inside out. */
+struct mpd_chain {
+    const xmlNode *at[MPD_DEPTH];
+    int n;
+};
+
+/* The segments' times, in units of 1 / timescale s; shared by the levels of a Period. */
+struct mpd_times {
+    double timescale;
+    int n;
+    int64_t *start, *duration; /* (n), owned; room for VIDEO_CHUNKS_MAX */
+};
+
+/* What the document says about all. */
+struct mpd {
+    const char *name;                     /* for messages */
+    const struct segments_source *source; /* NULL: none; index boxes cannot be read */
+    int chunks;                           /* the caller's; 0: as the manifest says */
+    struct mpd_times times;               /* of the Period that is being read */
+};
+
+/* ---- mpd_xml.c ---- */
+
+/* The line of the element that is to blame. */
+int mpd_line(const xmlNode *at);
+/* The next sibling element of that name from n on, n included. */
+const xmlNode *mpd_named(const xmlNode *n, const char *element);
+const xmlNode *mpd_child(const xmlNode *n, const char *element);
+/* False when the attribute is absent or longer than the buffer. */
+bool mpd_attribute(char *out, size_t size, const xmlNode *n, const char *attr);
+/* Whole numbers within +-1e17: times since 1970 in units of 100 ns fit, and sums of segments
+ * do not overflow. */
+bool mpd_whole(int64_t *out, const char *s);
+/* An xs:duration without years and months, "PT1H2M3.4S"; < 0 when it is not one. */
+double mpd_seconds(const char *s);
+/* The nearest element of that name that has the attribute, from Representation outwards. */
+const xmlNode *mpd_inherited(char *out, size_t size, const struct mpd_chain *c,
+                             const char *element, const char *attr);
+/* The same as a whole number >= 0; fallback when it is absent. */
+int mpd_inherited_int(int64_t *out, const struct mpd_chain *c, const char *element,
+                      const char *attr, int64_t fallback, const char *name,
+                      struct err *e);
+/* "17-42"; false when it is not that, or does not ascend. */
+bool mpd_range(int64_t *from, int64_t *to, const char *s);
+
+/* ---- mpd_times.c ---- */
+
+/* m->times from SegmentTemplate or SegmentList: a SegmentTimeline, or equal durations until
+ * total_s (<= 0: unknown) or `count` segments (0: as long as total_s says). */
+int mpd_read_times(struct mpd *m, const struct mpd_chain *c, const char *element,
+                   double total_s, int count, struct err *e);
+
+/* ---- mpd_segments.c ---- */
+
+/* One more level: the Representation at the chain's end and its segments. */
+int mpd_read_segments(struct mpd *m, struct segments *out, const struct mpd_chain *c,
+                      double total_s, struct err *e);
+
+#endif

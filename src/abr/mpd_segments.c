@@ -1,0 +1,222 @@
+/* mpd_segments.c - the segments of one Representation: SegmentTemplate, SegmentList or
+ * SegmentBase with its index box. */
+#include "mpd_priv.h"
+
+#include "abr/sidx.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One Representation. */
+struct stream {
+    char id[128], media[SEGMENTS_URL], base[SEGMENTS_URL];
+    double kbps;
+    int64_t start_number;
+};
+
+static bool append(char *out, const char *s, size_t len)
+{
+    size_t used = strlen(out);
+    if (used + len >= SEGMENTS_URL) return false;
+    memcpy(out + used, s, len);
+    out[used + len] = '\0';
+    return true;
+}
+
+/* $Number$, $Number%05d$, $Time$, $Bandwidth$, $RepresentationID$ and $$. */
+static bool expand(char *out, const struct stream *s, int64_t number, int64_t time)
+{
+    *out = '\0';
+    for (const char *p = s->media; *p;) {
+        char piece[SEGMENTS_URL];
+        if (*p != '$') {
+            size_t len = strcspn(p, "$");
+            snprintf(piece, sizeof piece, "%.*s", (int)len, p);
+            p += len;
+        } else {
+            const char *close = strchr(p + 1, '$');
+            if (!close) return false;
+            size_t len = strcspn(p + 1, "%$");
+            int width = 1;
+            char end;
+            if (p[1 + len] == '%' &&
+                (sscanf(p + 1 + len, "%%0%2d%c", &width, &end) != 2 || end != 'd'))
+                return false;
+            const char *id = p + 1;
+            if (len == 0)
+                strcpy(piece, "$");
+            else if (len == 16 && !strncmp(id, "RepresentationID", len))
+                strcpy(piece, s->id);
+            else if (len == 6 && !strncmp(id, "Number", len))
+                snprintf(piece, sizeof piece, "%0*lld", width, (long long)number);
+            else if (len == 4 && !strncmp(id, "Time", len))
+                snprintf(piece, sizeof piece, "%0*lld", width, (long long)time);
+            else if (len == 9 && !strncmp(id, "Bandwidth", len))
+                snprintf(piece, sizeof piece, "%0*.0f", width, s->kbps * 1000.0);
+            else
+                return false;
+            p = close + 1;
+        }
+        if (!append(out, piece, strlen(piece))) return false;
+    }
+    return true;
+}
+
+static int read_base(struct stream *s, const struct mpd_chain *c, const char *name,
+                     struct err *e)
+{
+    s->base[0] = '\0';
+    for (int i = 0; i < c->n; i++) {
+        const xmlNode *base = mpd_child(c->at[i], "BaseURL");
+        xmlChar *url = base ? xmlNodeGetContent(base) : NULL;
+        char ref[SEGMENTS_URL] = "", joined[SEGMENTS_URL];
+        const char *from = url ? (const char *)url : "";
+        from += strspn(from, " \t\r\n");
+        bool fits = append(ref, from, strcspn(from, " \t\r\n")) &&
+                    segments_join(joined, s->base, ref);
+        xmlFree(url);
+        if (!fits)
+            return text_refuse(name, mpd_line(base), ERR_RANGE, e, "BaseURL is too long");
+        strcpy(s->base, joined);
+    }
+    return 0;
+}
+
+static double duration_s(const struct mpd *m, int i)
+{
+    return (double)m->times.duration[i] / m->times.timescale;
+}
+
+/* The times of the first level hold for all: chunks must be aligned to be a ladder. */
+static int read_template(struct mpd *m, struct segments *out, int level,
+                         const struct stream *s, const struct mpd_chain *c,
+                         double total_s, struct err *e)
+{
+    static const char element[] = "SegmentTemplate";
+    int rc = level ? 0 : mpd_read_times(m, c, element, total_s, m->chunks, e);
+    for (int i = 0; i < m->times.n && !rc; i++) {
+        char media[SEGMENTS_URL], url[SEGMENTS_URL];
+        bool known = expand(media, s, s->start_number + i, m->times.start[i]) &&
+                     segments_join(url, s->base, media);
+        rc = segments_add(out, level, duration_s(m, i), -1, known ? url : "", e);
+    }
+    return rc;
+}
+
+static const xmlNode *list_of(const struct mpd_chain *c)
+{
+    for (int i = c->n - 1; i >= 0; i--) {
+        const xmlNode *list = mpd_child(c->at[i], "SegmentList");
+        if (list && mpd_child(list, "SegmentURL")) return list;
+    }
+    return NULL;
+}
+
+/* One SegmentURL: a file, or a range of one. */
+static int add_listed(struct segments *out, int level, const struct stream *s,
+                      const xmlNode *at, double length_s, struct err *e)
+{
+    char media[SEGMENTS_URL] = "", range[64], url[SEGMENTS_URL];
+    int64_t from, to, bytes = -1;
+    if (mpd_attribute(range, sizeof range, at, "mediaRange")) {
+        if (!mpd_range(&from, &to, range))
+            return text_refuse(out->name, mpd_line(at), ERR_INVALID, e,
+                               "SegmentURL: mediaRange '%s' is not first-last", range);
+        bytes = to - from + 1;
+    }
+    if (!mpd_attribute(media, sizeof media, at, "media")) media[0] = '\0';
+    if (!segments_join(url, s->base, media))
+        return text_refuse(out->name, mpd_line(at), ERR_RANGE, e,
+                           "SegmentURL: media is too long");
+    return segments_add(out, level, length_s, bytes, url, e);
+}
+
+static int read_list(struct mpd *m, struct segments *out, int level,
+                     const struct stream *s, const struct mpd_chain *c,
+                     const xmlNode *list, double total_s, struct err *e)
+{
+    int n = 0, i = 0;
+    for (const xmlNode *u = mpd_child(list, "SegmentURL"); u;
+         u = mpd_named(u->next, "SegmentURL"))
+        n++;
+    int rc = mpd_read_times(m, c, "SegmentList", total_s, n, e);
+    if (!rc && m->times.n != n)
+        rc = text_refuse(m->name, mpd_line(list), ERR_INVALID, e,
+                         "SegmentList has %d SegmentURLs for %d segments", n, m->times.n);
+    for (const xmlNode *u = mpd_child(list, "SegmentURL"); u && !rc;
+         u = mpd_named(u->next, "SegmentURL"), i++)
+        rc = add_listed(out, level, s, u, duration_s(m, i), e);
+    return rc;
+}
+
+/* One file per Representation, whose index box lists the segments. */
+static int read_index(struct mpd *m, struct segments *out, int level,
+                      const struct stream *s, const struct mpd_chain *c, struct err *e)
+{
+    char range[64];
+    int64_t from = 0, to = 0;
+    const xmlNode *at =
+        mpd_inherited(range, sizeof range, c, "SegmentBase", "indexRange");
+    if (at && !mpd_range(&from, &to, range))
+        return text_refuse(m->name, mpd_line(at), ERR_INVALID, e,
+                           "SegmentBase: indexRange '%s' is not first-last", range);
+    if (!m->source || !*s->base)
+        return text_refuse(m->name, mpd_line(c->at[c->n - 1]), ERR_ABSENT, e,
+                           "SegmentBase: the sizes are in the index of a file that "
+                           "cannot be read from here");
+    struct sidx_entry *entries = NULL;
+    int n = 0, rc = sidx_load(&entries, &n, m->source, s->base, from, to, e);
+    for (int i = 0; i < n && !rc; i++)
+        rc =
+            segments_add(out, level, entries[i].duration_s, entries[i].bytes, s->base, e);
+    free(entries);
+    return rc;
+}
+
+static bool has(const struct mpd_chain *c, const char *element)
+{
+    for (int i = 0; i < c->n; i++)
+        if (mpd_child(c->at[i], element)) return true;
+    return false;
+}
+
+static int read_stream(struct stream *s, const struct mpd_chain *c, const char *name,
+                       struct err *e)
+{
+    const xmlNode *at = c->at[c->n - 1];
+    char text[32];
+    int64_t bits_per_s = 0;
+    if (!mpd_attribute(text, sizeof text, at, "bandwidth") ||
+        !mpd_whole(&bits_per_s, text) || bits_per_s < 1)
+        return text_refuse(name, mpd_line(at), ERR_INVALID, e,
+                           "Representation: bandwidth is not a whole number above 0");
+    s->kbps = (double)bits_per_s / 1000.0;
+    if (!mpd_attribute(s->id, sizeof s->id, at, "id")) s->id[0] = '\0';
+    int rc = read_base(s, c, name, e);
+    if (rc) return rc;
+    return mpd_inherited_int(&s->start_number, c, "SegmentTemplate", "startNumber", 1,
+                             name, e);
+}
+
+int mpd_read_segments(struct mpd *m, struct segments *out, const struct mpd_chain *c,
+                      double total_s, struct err *e)
+{
+    struct stream s;
+    int rc = read_stream(&s, c, m->name, e);
+    if (rc) return rc;
+    if (out->levels == VIEW_LEVELS)
+        return text_refuse(m->name, mpd_line(c->at[c->n - 1]), ERR_RANGE, e,
+                           "more than %d Representations", VIEW_LEVELS);
+    int level = segments_level(out, s.id, s.kbps, e);
+
+    const xmlNode *list = list_of(c);
+    if (mpd_inherited(s.media, sizeof s.media, c, "SegmentTemplate", "media"))
+        return read_template(m, out, level, &s, c, total_s, e);
+    if (list) return read_list(m, out, level, &s, c, list, total_s, e);
+    if (has(c, "SegmentBase")) return read_index(m, out, level, &s, c, e);
+    return text_refuse(m->name, mpd_line(c->at[c->n - 1]), ERR_INVALID, e,
+                       "Representation without a SegmentTemplate with a media attribute, "
+                       "a SegmentList or a SegmentBase");
+}

@@ -1,0 +1,70 @@
+/* Commands by name: the table of main.c, and those of commands that have commands. */
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/opt.h"
+
+#include <string.h>
+
+const struct cmd_sub *cmd_sub_find(const struct cmd_sub *table, const char *name)
+{
+    for (; table->name; table++)
+        if (!strcmp(table->name, name)) return table;
+    return NULL;
+}
+
+const char *cmd_sub_nearest(const struct cmd_sub *table, const char *name)
+{
+    const char *found = NULL;
+    int best = 3; /* farther than two typing mistakes is another word */
+    for (; table->name; table++) {
+        int d = text_distance(name, table->name);
+        if (d >= best) continue;
+        best = d;
+        found = table->name;
+    }
+    return found;
+}
+
+void cmd_sub_print(FILE *f, const struct cmd_sub *table)
+{
+    for (; table->name; table++)
+        fprintf(f, "  %-9s %s\n", table->name, table->help);
+}
+
+void cmd_sub_words(const struct cmd_sub *table)
+{
+    for (; table->name; table++)
+        puts(table->name);
+}
+
+static void print_help(FILE *f, const char *command, const char *about,
+                       const struct cmd_sub *table)
+{
+    fprintf(f, "%s\n\nusage: abrd %s COMMAND [options]\n\ncommands:\n", about, command);
+    cmd_sub_print(f, table);
+    fprintf(f, "\nabrd %s COMMAND --help lists the options of a command.\n", command);
+}
+
+int cmd_sub_run(const char *command, const char *about, const struct cmd_sub *table,
+                int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) {
+        print_help(stderr, command, about, table);
+        return OPT_EXIT_USAGE;
+    }
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+        print_help(stdout, command, about, table);
+        return OPT_EXIT_DONE;
+    }
+    if (!strcmp(name, OPT_WORDS)) {
+        cmd_sub_words(table);
+        return OPT_EXIT_DONE;
+    }
+    const struct cmd_sub *c = cmd_sub_find(table, name);
+    if (c) return c->run(argc - 1, argv + 1);
+    const char *meant = cmd_sub_nearest(table, name);
+    return meant ? opt_usage(command, "there is no command '%s %s'; did you mean '%s'?",
+                             command, name, meant)
+                 : opt_usage(command, "there is no command '%s %s'", command, name);
+}

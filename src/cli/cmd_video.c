@@ -1,0 +1,173 @@
+/* abrd video: what a manifest holds, and manifests as tables of sizes. */
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/fetch.h"
+#include "cli/interrupt.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct source {
+    bool fetch, quiet;
+    int chunks;
+    double chunk_s;
+};
+
+#define SOURCE_OPTIONS(s)                                                             \
+    {"fetch", NULL, "FROM is a URL: read it, and ask for sizes (HEAD), over HTTP(S)", \
+     .flag = &(s).fetch},                                                             \
+        {"chunks",         "N",     "the first N chunks; a live manifest needs it",   \
+         .i = &(s).chunks, .lo = 1, .hi = VIDEO_CHUNKS_MAX},                          \
+        {"chunk-s",         "S",     "chunks of a video_size_* folder are so long",   \
+         .d = &(s).chunk_s, .lo = 1, .hi = 10},                                       \
+    {                                                                                 \
+        "quiet", NULL, "no progress bar", .flag = &(s).quiet                          \
+    }
+
+static int fail(const char *command, const struct err *e)
+{
+    fprintf(stderr, "abrd video %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
+            e->detail);
+    return OPT_EXIT_FAILED;
+}
+
+static bool is_url(const char *from)
+{
+    return !strncmp(from, "http://", 7) || !strncmp(from, "https://", 8);
+}
+
+static struct video *fetch_video(const char *url, const struct source *s,
+                                 const struct video_cfg *cfg, struct err *e)
+{
+    char *text = NULL, name[64];
+    size_t len;
+    interrupt_catch();
+    struct fetch *f = fetch_new(url, s->quiet, &text, &len, e);
+    if (!f) return NULL;
+    text_last_component(name, sizeof name, url);
+    const struct segments_source source = fetch_source(f);
+    struct video *v = video_parse_from(text, len, name, &source, cfg, e);
+    fetch_free(f);
+    free(text);
+    return v;
+}
+
+static struct video *load(const char *from, const struct source *s, struct err *e)
+{
+    const struct video_cfg cfg = {.chunks = s->chunks, .chunk_s = s->chunk_s};
+    if (s->fetch) return fetch_video(from, s, &cfg, e);
+    if (!is_url(from)) return video_load(from, &cfg, e);
+    err_field(e, ERR_INVALID, from, "nothing is fetched unless --fetch is given");
+    return NULL;
+}
+
+static void put_levels(struct out *o, const struct video *v)
+{
+    for (int k = 0; k < v->levels; k++) {
+        int64_t least = INT64_MAX, most = 0;
+        double sum = 0.0;
+        for (int c = 0; c < v->chunks; c++) {
+            int64_t bytes = video_chunk(v, c)[k];
+            sum += (double)bytes;
+            if (bytes < least) least = bytes;
+            if (bytes > most) most = bytes;
+        }
+        out_row(o);
+        out_int(o, "level", k);
+        out_real(o, "kbps", v->ladder_kbps[k], 1);
+        out_real(o, "mean_kbps", sum / v->chunks / v->chunk_s / 125.0, 1);
+        out_int(o, "least_bytes", least);
+        out_int(o, "most_bytes", most);
+    }
+    out_say(o, "%s: %d chunks of %g s at %d levels", v->name, v->chunks, v->chunk_s,
+            v->levels);
+}
+
+static int show(int argc, char **argv)
+{
+    struct out_cfg cfg = {0};
+    struct source s = {0};
+    const struct opt opts[] = {SOURCE_OPTIONS(s), OUT_OPTIONS(cfg), {0}};
+    const struct opt_cmd cmd = {
+        .name = "video show",
+        .args = "FROM",
+        .min_args = 1,
+        .max_args = 1,
+        .about = "The ladder of a video, and the sizes of its chunks: a DASH MPD, an HLS "
+                 "master\nplaylist, sabre JSON or a folder of video_size_* files.",
+        .opts = opts,
+        .example = "abrd video show manifest.mpd",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+
+    struct err e = {0};
+    struct out *o = out_new(&cfg, &e);
+    struct video *v = o ? load(argv[at], &s, &e) : NULL;
+    int rc = v ? 0 : e.code;
+    if (!rc) put_levels(o, v);
+    if (!rc) rc = out_finish(o, &e);
+    video_free(v);
+    out_free(o);
+    return rc ? fail("show", &e) : OPT_EXIT_DONE;
+}
+
+static int convert(int argc, char **argv)
+{
+    struct out_cfg cfg = {0};
+    struct source s = {0};
+    const char *to = NULL;
+    const struct opt opts[] = {
+        {"out", "DIR", "folder for the table; made when it is not there", .text = &to},
+        SOURCE_OPTIONS(s),
+        OUT_OPTIONS(cfg),
+        {0},
+    };
+    const struct opt_cmd cmd = {
+        .name = "video convert",
+        .args = "FROM",
+        .min_args = 1,
+        .max_args = 1,
+        .about =
+            "Writes the sizes of a video's chunks as DIR/video.json; every command "
+            "takes\n"
+            "the folder with --video DIR. Sizes are those of byte ranges, index boxes "
+            "and\n"
+            "files beside the manifest, else bitrate times duration. With --fetch they "
+            "are\nasked for over HTTP(S); what the manifest leads to may then not be a "
+            "private\naddress, unless it is the host that was typed.",
+        .opts = opts,
+        .example = "abrd video convert manifest.mpd --out movie\n"
+                   "abrd video convert https://example.org/master.m3u8 --fetch --out "
+                   "movie\n"
+                   "abrd eval --video movie",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+    if (!to) return opt_usage("video convert", "--out DIR is missing");
+
+    struct err e = {0};
+    struct out *o = out_new(&cfg, &e);
+    struct video *v = o ? load(argv[at], &s, &e) : NULL;
+    int rc = v ? video_save(v, to, &e) : e.code;
+    if (!rc) put_levels(o, v);
+    if (!rc) rc = out_finish(o, &e);
+    video_free(v);
+    out_free(o);
+    return rc ? fail("convert", &e) : OPT_EXIT_DONE;
+}
+
+static const struct cmd_sub subcommands[] = {
+    {"show", "the ladder and the sizes of a video", show},
+    {"convert", "write a manifest's sizes as a table that every command reads", convert},
+    {NULL, NULL, NULL},
+};
+
+int cmd_video(int argc, char **argv)
+{
+    return cmd_sub_run("video", "Videos: DASH manifests, HLS playlists, tables of sizes.",
+                       subcommands, argc, argv);
+}

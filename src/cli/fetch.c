@@ -1,0 +1,301 @@
+#include "cli/fetch.h"
+
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRUSTED_MAX = 8 };
+static const long TIMEOUT_S = 60, CONNECT_S = 10, REDIRECTS = 3;
+
+struct fetch {
+    CURL *curl;
+    CURLU *base; /* where the manifest was found */
+    struct progress bar;
+    int requests;
+
+    /* addresses of the host that the user named, as long as it has not redirected */
+    bool named_host;
+    int n_trusted;
+    struct sockaddr_storage trusted[TRUSTED_MAX];
+    bool refused; /* the last request would have gone to a private address */
+
+    char *body; /* of the answer under way, (len) of at most max bytes, and a NUL */
+    size_t len, cap, max;
+    bool cut; /* there was more */
+};
+
+/* -------------------------------------------------------------------------- addresses */
+
+static bool private_v4(uint32_t a)
+{
+    static const struct {
+        uint32_t net;
+        int bits;
+    } nets[] = {
+        {0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10}, {0x7f000000, 8},
+        {0xa9fe0000, 16}, {0xac100000, 12}, {0xc0000000, 24}, {0xc0a80000, 16},
+        {0xc6120000, 15}, {0xe0000000, 3},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
+        if (!((a ^ nets[i].net) >> (32 - nets[i].bits))) return true;
+    return false;
+}
+
+static bool private_v6(const uint8_t *a)
+{
+    static const uint8_t zeros[10] = {0}, nat64[12] = {0, 0x64, 0xff, 0x9b};
+    uint32_t v4 =
+        (uint32_t)a[12] << 24 | (uint32_t)a[13] << 16 | (uint32_t)a[14] << 8 | a[15];
+    bool mapped = !memcmp(a, zeros, 10) && a[10] == 0xff && a[11] == 0xff;
+    if (mapped || !memcmp(a, nat64, 12)) return private_v4(v4);
+    if (!memcmp(a, zeros, 10)) return true; /* ::, ::1 and the rest of ::/80 */
+    if (a[0] == 0x20 && a[1] == 0x02)       /* 6to4 */
+        return private_v4((uint32_t)a[2] << 24 | (uint32_t)a[3] << 16 |
+                          (uint32_t)a[4] << 8 | a[5]);
+    return a[0] == 0xff || (a[0] & 0xfe) == 0xfc || (a[0] == 0xfe && (a[1] & 0x80));
+}
+
+bool fetch_is_private(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET) {
+        struct sockaddr_in in;
+        memcpy(&in, address, sizeof in);
+        return private_v4(ntohl(in.sin_addr.s_addr));
+    }
+    if (address->sa_family != AF_INET6) return true;
+    struct sockaddr_in6 in6;
+    memcpy(&in6, address, sizeof in6);
+    return private_v6(in6.sin6_addr.s6_addr);
+}
+
+/* The same address and port. */
+static bool same(const struct sockaddr_storage *a, const struct curl_sockaddr *b)
+{
+    if (a->ss_family != b->addr.sa_family) return false;
+    if (a->ss_family == AF_INET) {
+        struct sockaddr_in x, y;
+        memcpy(&x, a, sizeof x);
+        memcpy(&y, &b->addr, sizeof y);
+        return x.sin_port == y.sin_port && x.sin_addr.s_addr == y.sin_addr.s_addr;
+    }
+    struct sockaddr_in6 x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, &b->addr, sizeof y);
+    return x.sin6_port == y.sin6_port && !memcmp(&x.sin6_addr, &y.sin6_addr, 16);
+}
+
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
+                                 struct curl_sockaddr *to)
+{
+    (void)purpose;
+    struct fetch *f = ctx;
+    bool trusted = !fetch_is_private(&to->addr);
+    for (int i = 0; i < f->n_trusted && !trusted; i++)
+        trusted = same(&f->trusted[i], to);
+    if (!trusted && f->named_host && f->n_trusted < TRUSTED_MAX &&
+        to->addrlen <= sizeof f->trusted[0]) {
+        memcpy(&f->trusted[f->n_trusted++], &to->addr, to->addrlen);
+        trusted = true;
+    }
+    f->refused |= !trusted;
+    return trusted ? socket(to->family, to->socktype, to->protocol) : CURL_SOCKET_BAD;
+}
+
+/* --------------------------------------------------------------------------- requests */
+
+static size_t hear_header(char *data, size_t size, size_t count, void *ctx)
+{
+    struct fetch *f = ctx;
+    size_t n = size * count;
+    const char *space = n > 5 && !memcmp(data, "HTTP/", 5) ? memchr(data, ' ', n) : NULL;
+    if (space && space + 1 < data + n && space[1] == '3') f->named_host = false;
+    return n;
+}
+
+static size_t receive(char *data, size_t size, size_t count, void *ctx)
+{
+    struct fetch *f = ctx;
+    size_t n = size * count, room = f->max - f->len;
+    f->cut |= n > room;
+    if (n > room) n = room;
+    if (f->len + n + 1 > f->cap) {
+        size_t cap = 2 * (f->len + n + 1);
+        char *more = realloc(f->body, cap);
+        if (!more) return 0;
+        f->body = more;
+        f->cap = cap;
+    }
+    memcpy(f->body + f->len, data, n);
+    f->len += n;
+    f->body[f->len] = '\0';
+    return f->cut ? 0 : n;
+}
+
+static int absolute(char **out, const struct fetch *f, const char *url, struct err *e)
+{
+    CURLU *u = f->base ? curl_url_dup(f->base) : curl_url();
+    if (!u) return err_set(e, ERR_MEMORY, "no memory for a URL");
+    CURLUcode rc = curl_url_set(u, CURLUPART_URL, url, 0);
+    if (!rc) rc = curl_url_get(u, CURLUPART_URL, out, 0);
+    curl_url_cleanup(u);
+    return rc ? err_field(e, ERR_INVALID, url, "%s", curl_url_strerror(rc)) : 0;
+}
+
+/* One request; range NULL: all of it. The status, or < 0. */
+static long request(struct fetch *f, const char *url, bool head, const char *range,
+                    size_t max, struct err *e)
+{
+    char *full = NULL;
+    if (++f->requests > FETCH_MAX)
+        return err_field(e, ERR_RANGE, url, "more than %d requests", FETCH_MAX);
+    int bad = absolute(&full, f, url, e);
+    if (bad) return bad;
+    f->len = 0;
+    f->max = max;
+    f->cut = f->refused = false;
+    curl_easy_setopt(f->curl, CURLOPT_URL, full);
+    curl_easy_setopt(f->curl, CURLOPT_NOBODY, head ? 1L : 0L);
+    if (!head) curl_easy_setopt(f->curl, CURLOPT_HTTPGET, 1L);
+    curl_easy_setopt(f->curl, CURLOPT_RANGE, range);
+    CURLcode rc = curl_easy_perform(f->curl);
+    curl_free(full);
+
+    long status = 0;
+    curl_easy_getinfo(f->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (f->refused)
+        return err_field(e, ERR_INVALID, url,
+                         "leads to a private address, which only the URL that was typed "
+                         "may be");
+    if (rc && !f->cut) return err_field(e, ERR_IO, url, "%s", curl_easy_strerror(rc));
+    if (status == 200 || status == 206) return status;
+    return err_field(e, status == 404 ? ERR_ABSENT : ERR_IO, url, "answered %ld", status);
+}
+
+static char *take_body(struct fetch *f, size_t *len, struct err *e)
+{
+    char *body = f->body ? f->body : calloc(1, 1);
+    *len = f->len;
+    f->body = NULL;
+    f->cap = 0;
+    if (!body) err_set(e, ERR_MEMORY, "no memory for an answer");
+    return body;
+}
+
+static char *get_all(struct fetch *f, const char *url, size_t *len, struct err *e)
+{
+    long status = request(f, url, false, NULL, VIDEO_FILE_MAX, e);
+    if (status < 0) return NULL;
+    if (!f->cut) return take_body(f, len, e);
+    err_field(e, ERR_RANGE, url, "more than %zu bytes", VIDEO_FILE_MAX);
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------- source */
+
+static int source_size(void *self, int64_t *bytes, const char *url, struct err *e)
+{
+    struct fetch *f = self;
+    curl_off_t length = -1;
+    long status = request(f, url, true, NULL, VIDEO_FILE_MAX, e);
+    if (status < 0) return (int)status;
+    curl_easy_getinfo(f->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (length < 0)
+        return err_field(e, ERR_IO, url, "HEAD: the answer has no Content-Length");
+    *bytes = length;
+    return 0;
+}
+
+static char *source_read(void *self, const char *url, int64_t from, size_t max,
+                         size_t *len, struct err *e)
+{
+    struct fetch *f = self;
+    if (!from && max >= VIDEO_FILE_MAX) return get_all(f, url, len, e);
+    char range[64];
+    snprintf(range, sizeof range, "%lld-%lld", (long long)from,
+             (long long)from + (long long)max - 1);
+    long status = request(f, url, false, range, max, e);
+    if (status < 0) return NULL;
+    if (status == 206 || !from) return take_body(f, len, e);
+    err_field(e, ERR_IO, url, "the server does not send parts of a file (Range)");
+    return NULL;
+}
+
+static bool source_progress(void *self, double share)
+{
+    struct fetch *f = self;
+    char note[32];
+    snprintf(note, sizeof note, "%d requests", f->requests);
+    progress_show(&f->bar, share, note);
+    return interrupt_seen();
+}
+
+struct segments_source fetch_source(struct fetch *f)
+{
+    return (struct segments_source){.self = f,
+                                    .must = true,
+                                    .size = source_size,
+                                    .read = source_read,
+                                    .progress = source_progress};
+}
+
+static void configure(struct fetch *f)
+{
+    curl_easy_setopt(f->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(f->curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(f->curl, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(f->curl, CURLOPT_MAXREDIRS, REDIRECTS);
+    curl_easy_setopt(f->curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(f->curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(f->curl, CURLOPT_TIMEOUT, TIMEOUT_S);
+    curl_easy_setopt(f->curl, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+    curl_easy_setopt(f->curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(f->curl, CURLOPT_OPENSOCKETDATA, f);
+    curl_easy_setopt(f->curl, CURLOPT_HEADERFUNCTION, hear_header);
+    curl_easy_setopt(f->curl, CURLOPT_HEADERDATA, f);
+    curl_easy_setopt(f->curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(f->curl, CURLOPT_WRITEDATA, f);
+}
+
+struct fetch *fetch_new(const char *url, bool quiet, char **text, size_t *len,
+                        struct err *e)
+{
+    struct fetch *f = calloc(1, sizeof *f);
+    if (f) f->curl = curl_easy_init();
+    if (!f || !f->curl) {
+        err_set(e, ERR_MEMORY, "no memory to fetch");
+        goto fail;
+    }
+    configure(f);
+    f->named_host = true;
+    progress_init(&f->bar, "video", quiet);
+    *text = get_all(f, url, len, e);
+    f->named_host = false;
+    if (!*text) goto fail;
+
+    const char *found = NULL; /* behind redirects */
+    curl_easy_getinfo(f->curl, CURLINFO_EFFECTIVE_URL, &found);
+    f->base = curl_url();
+    if (f->base && !curl_url_set(f->base, CURLUPART_URL, found ? found : url, 0))
+        return f;
+    free(*text);
+    *text = NULL;
+    err_set(e, ERR_MEMORY, "no memory for a URL");
+fail:
+    fetch_free(f);
+    return NULL;
+}
+
+void fetch_free(struct fetch *f)
+{
+    if (!f) return;
+    progress_end(&f->bar);
+    curl_url_cleanup(f->base);
+    curl_easy_cleanup(f->curl);
+    free(f->body);
+    free(f);
+}
