@@ -12,6 +12,11 @@
  * four of five viewers of a profile choose among the contents that are its own (every
  * n-th), the others among all.
  *
+ * Liars play like the others, but what they report of a chunk is the extreme of what the API takes
+ * (limits.h), and all pull the same way: the chunk came at once and never stalled when it was
+ * of the level that they want the daemon to choose, the highest or the lowest; else it took
+ * an hour and stalled as long. With CROWD_NOISE each chunk is one or the other by chance.
+ *
  * Threads: not shared. */
 #ifndef CLI_CROWD_H
 #define CLI_CROWD_H
@@ -31,6 +36,8 @@ struct crowd_profile {
     struct qoe qoe; /* what the viewer values; also of an untagged one */
 };
 
+enum crowd_lie { CROWD_UP, CROWD_DOWN, CROWD_NOISE };
+
 struct crowd_cfg {
     int viewers, at_once;
     uint64_t seed;
@@ -42,10 +49,16 @@ struct crowd_cfg {
     double no_hint, label; /* shares */
     double drift;          /* rounds of the mix over all viewers; 0 = profile v mod n */
     int contents;          /* 0 = no content ids */
+    double liars;          /* share */
+    enum crowd_lie lie;
     /* share done 0..1, and viewers finished; true stops the run */
     bool (*progress)(void *ctx, double share, int finished);
     void *progress_ctx;
 };
+
+/* "up", "down" or "noise". */
+int crowd_lie_parse(enum crowd_lie *out, const char *text, struct err *e)
+    __attribute__((warn_unused_result));
 
 struct crowd_row {
     int viewers;

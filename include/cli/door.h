@@ -14,6 +14,14 @@
 
 #include "serve/service.h"
 
+/* Scores of published policies in the daemon's exam (serve/exam.h). */
+struct door_exams {
+    uint64_t updates, rollbacks;
+    double first, best, last;
+    double
+        fall; /* largest (best before it - score) / |best before it| of a published one */
+};
+
 struct door {
     void *self;
     int (*open)(void *self, struct session_opened *out, const struct session_open *in,
@@ -26,6 +34,8 @@ struct door {
     int (*weights)(void *self, const char *grown, void **out, size_t *n, struct err *e);
     /* puts a profile with experts of its own; NULL: through this door none can be put */
     int (*grow)(void *self, const struct profile *p, struct err *e);
+    /* how the policies fared that were published so far; NULL: through this door nobody knows */
+    int (*exams)(void *self, struct door_exams *out, struct err *e);
     /* every viewer has made one step; seconds of viewing passed */
     int (*turn)(void *self, double seconds, struct err *e);
     void (*free)(void *self);

@@ -28,6 +28,10 @@ void buffer_clear(struct buffer *b);
 void buffer_settle(struct buffer *b,
                    void (*value)(void *ctx, float *v, const float *obs, int n), void *ctx,
                    double gamma, double lambda);
+/* Bounds what single samples weigh (rl/bound.h); after buffer_settle. Returns how many were cut. */
+int buffer_bound(struct buffer *b, double sigmas);
+/* Steps of this client. */
+int buffer_client(const struct buffer *b, uint64_t client);
 /* Of a buffer that is settled and not empty. */
 void buffer_batch(struct ppo_batch *out, const struct buffer *b);
 

@@ -12,7 +12,7 @@
  *
  * The rules are rl/online's: trajectories more than max_age versions of the graft old are
  * dropped; a batch that is full gives one update; weights that are not finite, or score more
- * than `tolerance` below the best kept, are rolled back with the optimiser and counted.
+ * than `tolerance` (rl/online.h) below the best kept, are rolled back with the optimiser and counted.
  *
  * Of struct online_cfg's ppo these are read: lr, critic_lr, beta1, beta2, eps, clip, entropy,
  * value_coef, gamma, lambda, max_grad_norm, target_kl, epochs, minibatch. Advantages are

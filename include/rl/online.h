@@ -5,8 +5,14 @@
  * with the policy's own critic and does one PPO update on all of them. Trajectories more
  * than max_age versions old are dropped and counted. Before an update policy and optimiser
  * are copied; a result that is not finite or clearly worse (the caller's `check` score more
- * than `tolerance` below the best kept one) is rolled back and counted: both are then as
+ * than `tolerance` of its size below the best kept one) is rolled back and counted: both are then as
  * they were, and the steps that led there are gone.
+ *
+ * Who sends data may lie. Three things bound what a client can do: its trajectories beyond
+ * client_max steps in one batch are refused and counted; advantages are cut at `sigmas` robust
+ * deviations (rl/bound.h), so its weight in an update is at most about sigmas times its share of the
+ * steps, whatever it claims; and the check decides what is kept: a policy whose score is more
+ * than `tolerance` below the best is never given out, however many lie.
  *
  * Experts that fail alone: when an update leaves single experts not finite (ppo_sick, or their
  * weights), these get their weights and moments of before the update back and are busy for the
@@ -34,11 +40,14 @@
 
 struct online_cfg {
     struct ppo_cfg ppo;
-    int batch;        /* steps per update */
-    int capacity;     /* steps buffered at most */
-    int max_age;      /* versions */
-    double tolerance; /* of the check score, absolute */
-    int quarantine;   /* updates */
+    int batch;    /* steps per update */
+    int capacity; /* steps buffered at most */
+    int max_age;  /* versions */
+    double
+        tolerance; /* .03: share of the best check score, or of .1 when that is smaller */
+    double sigmas; /* 5; 0 = advantages as they are */
+    int client_max; /* 128 steps of one client in a batch; 0 = all */
+    int quarantine; /* updates */
     uint64_t seed;
 };
 
@@ -52,6 +61,7 @@ struct online_trajectory {
     const int *action;
     const float *logp, *reward; /* reward already scaled */
     int tag;
+    uint64_t client;       /* who it comes from; 0: not known, not bounded */
     uint64_t version;      /* oldest policy version among the steps */
     bool truncated;        /* cut: bootstrap from last_obs; else terminal */
     const float *last_obs; /* (obs_dim) when truncated */
@@ -59,7 +69,9 @@ struct online_trajectory {
 };
 
 struct online_stats {
-    uint64_t trajectories, steps, dropped_old, dropped_full, updates, rollbacks;
+    uint64_t trajectories, steps, dropped_old, dropped_full, dropped_client, updates,
+        rollbacks;
+    uint64_t bounded;                 /* steps whose advantage was cut */
     uint64_t quarantines;             /* experts put back and set aside */
     uint64_t gate_resets, shifts;     /* by an operator; by an alarm */
     uint64_t routed, rerouted;        /* rows compared; those that changed experts */
@@ -82,7 +94,7 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
                           struct err *e);
 void online_free(struct online *o);
 
-/* 0, or ERR_FULL (dropped, counted), ERR_CONFLICT (too old: dropped, counted). */
+/* 0, or ERR_FULL (dropped, counted: no room, or no more of this client), ERR_CONFLICT (too old: dropped, counted). */
 int online_add(struct online *o, const struct online_trajectory *t);
 bool online_ready(const struct online *o);
 /* 1: new weights, version raised; 0: not enough steps; ERR_NUMERIC: rolled back. */
@@ -98,6 +110,9 @@ void online_gate_put(struct online *o, enum ppo_which which, const struct gate *
  * ERR_RANGE for an expert that is not there, ERR_CONFLICT for the last idle one. */
 int online_set_aside(struct online *o, enum ppo_which which, int expert, int updates,
                      struct err *e) __attribute__((warn_unused_result));
+
+/* What the check may give when the best was `best`. */
+double online_lowest(const struct online_cfg *cfg, double best);
 
 const struct policy *online_policy(const struct online *o);
 void online_stats(const struct online *o, struct online_stats *out);

@@ -41,7 +41,8 @@ struct traj_step {
 
 struct traj {
     uint64_t key;
-    int tag; /* which reward function: see profiles.h */
+    int tag;         /* which reward function: see profiles.h */
+    uint64_t client; /* the session: whose data this is */
     bool truncated;
     int n;
     struct view view;            /* constants of the session; the rest is overwritten */

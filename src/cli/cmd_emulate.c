@@ -25,6 +25,7 @@ struct emulate {
     double seconds, explore, slot;
     uint64_t seed;
     bool learn, quiet, silent;
+    const char *lie;
     const char *server, *policy, *kind, *save, *grow, *merge_policy;
 
     char policy_path[HOME_PATH], merge_path[HOME_PATH];
@@ -44,6 +45,7 @@ static struct emulate emulate_default(void)
         .links = 40,
         .seconds = 320,
         .explore = .2,
+        .lie = "up",
         .slot = untagged_cfg_default().slot_s,
         .threads = pool_cpus(),
     };
@@ -203,6 +205,19 @@ static void print_crowd(struct out *rows, const struct crowd_cfg *c,
     out_say(rows, "policy versions %llu .. %llu, levels crc %08x",
             (unsigned long long)r->first_policy, (unsigned long long)r->last_policy,
             (unsigned)r->levels_crc);
+}
+
+static int print_exams(struct out *rows, struct door *door, struct err *e)
+{
+    struct door_exams x;
+    int rc = door->exams(door->self, &x, e);
+    if (rc) return rc;
+    out_say(rows,
+            "exam of what was published: %.4f at first, %.4f at best, %.4f at last; the "
+            "largest fall below the best before: %.2f %%; %llu updates, %llu rolled back",
+            x.first, x.best, x.last, 100 * x.fall, (unsigned long long)x.updates,
+            (unsigned long long)x.rollbacks);
+    return 0;
 }
 
 /* Greedy scores on links that nobody learned from. */
@@ -437,6 +452,7 @@ static int emulate(struct emulate *o, struct out *rows, const char *mode, struct
 
     if (!rc)
         print_crowd(rows, &o->crowd, &result, o->server ? "http" : "in process", mode);
+    if (!rc && o->learn && door.exams) rc = print_exams(rows, &door, e);
     if (!rc && result.stopped)
         rc = err_set(e, ERR_IO, "stopped by a signal; what was played is shown");
     if (!rc && (o->score || o->save)) rc = score(rows, o, &door, e);
@@ -478,6 +494,10 @@ int cmd_emulate(int argc, char **argv)
          .i = &o.crowd.contents, .lo = 0, .hi = 1e6},
         {"drift", "ROUNDS", "the mix of profiles goes round so often; 0 = it is even",
          .d = &o.crowd.drift, .lo = 0, .hi = 1e4},
+        {"liars", "SHARE", "of viewers who report the extreme of what is allowed",
+         .d = &o.crowd.liars, .lo = 0, .hi = 1},
+        {"lie", "HOW", "so that the daemon goes up, down, or neither: noise",
+         .text = &o.lie},
         {"untagged", "A,B",
          "compare what viewers without a hint get: default, identify, "
          "merge (in process)",
@@ -555,6 +575,8 @@ int cmd_emulate(int argc, char **argv)
         return opt_usage("emulate", "--score and --save are for one --untagged");
 
     struct err e = {0};
+    if (crowd_lie_parse(&o.crowd.lie, o.lie, &e))
+        return opt_usage("emulate", "--lie %s", e.detail);
     struct out *rows = out_new(&o.out, &e);
     int rc = rows ? read_profiles(&o, &e) : e.code;
     if (!rc) rc = load(&o, &e);

@@ -3,6 +3,7 @@
 #include "abr/player.h"
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "serve/limits.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 
 struct viewer {
-    bool watching, hinted, labels;
+    bool watching, hinted, labels, lies;
     int number, profile;
     char session[SERVICE_ID];
     struct emu_world world;
@@ -39,7 +40,15 @@ static void note_answer(struct crowd *c, struct viewer *v, const struct answer *
 }
 
 /* What is drawn for a viewer, beside where the trace begins (0). */
-enum { DRAW_START, DRAW_HINT, DRAW_LABEL, DRAW_PROFILE, DRAW_LOYAL, DRAW_CONTENT };
+enum {
+    DRAW_START,
+    DRAW_HINT,
+    DRAW_LABEL,
+    DRAW_PROFILE,
+    DRAW_LOYAL,
+    DRAW_CONTENT,
+    DRAW_LIES
+};
 
 static double draw(const struct crowd_cfg *cfg, int viewer, int what)
 {
@@ -83,6 +92,7 @@ static int begin(struct crowd *c, struct viewer *v, struct err *e)
                 draw(cfg, v->number, DRAW_HINT) >= cfg->no_hint;
     v->labels = !v->hinted && profile->name[0] && !profile->custom &&
                 draw(cfg, v->number, DRAW_LABEL) < cfg->label;
+    v->lies = draw(cfg, v->number, DRAW_LIES) < cfg->liars;
     const struct trace *trace = cfg->corpus->traces[v->number % cfg->corpus->n];
     v->world = (struct emu_world){cfg->video, trace, cfg->emu};
     uint64_t row = rng_u64_at(cfg->seed, (uint64_t)v->number, DRAW_START);
@@ -155,8 +165,30 @@ static int finish(struct crowd *c, struct viewer *v, const struct outcome *last,
     /* an untagged viewer values what the daemon cannot know: nothing to compare */
     double off = fabs(got.reward - v->player.last.reward);
     struct crowd_row *row = &c->out->profile[v->profile];
-    if (v->hinted && off > row->mismatch) row->mismatch = off;
+    if (v->hinted && !v->lies && off > row->mismatch) row->mismatch = off;
     return 0;
+}
+
+int crowd_lie_parse(enum crowd_lie *out, const char *text, struct err *e)
+{
+    static const char *const names[] = {"up", "down", "noise"};
+    for (int i = 0; i < 3; i++) {
+        *out = (enum crowd_lie)i;
+        if (strcmp(names[i], text) == 0) return 0;
+    }
+    return err_set(e, ERR_INVALID, "must be up, down or noise, not '%.40s'", text);
+}
+
+/* As a liar tells it. */
+static void lie(struct outcome *o, const struct crowd *c, const struct viewer *v)
+{
+    enum crowd_lie how = c->cfg->lie;
+    uint64_t coin = rng_u64_at(~c->cfg->seed, (uint64_t)v->number, (uint64_t)o->chunk);
+    bool praise = how == CROWD_UP     ? o->level == v->player.view.levels - 1
+                  : how == CROWD_DOWN ? o->level == 0
+                                      : coin % 2 == 0;
+    o->download_s = praise ? LIMITS_DOWNLOAD_S_MIN : LIMITS_SECONDS;
+    o->rebuffer_s = praise ? 0 : LIMITS_SECONDS;
 }
 
 static int step(struct crowd *c, struct viewer *v, struct err *e)
@@ -173,6 +205,7 @@ static int step(struct crowd *c, struct viewer *v, struct err *e)
         .download_s = p->result.delay_ms / 1000.0,
         .rebuffer_s = p->result.rebuffer_s,
     };
+    if (v->lies) lie(&last, c, v);
     if (end) return finish(c, v, &last, e);
     if (c->cfg->profile[v->profile].silent) return 0;
 

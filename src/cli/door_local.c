@@ -1,11 +1,14 @@
 #include "cli/door.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct local {
     struct service *service;
     struct service_worker *worker;
     double now_s;
+    struct door_exams exams;
+    uint64_t version; /* last one seen */
 };
 
 /* a fixed epoch: stored times are then the same in every run */
@@ -52,12 +55,38 @@ static int local_grow(void *self, const struct profile *p, struct err *e)
     return rc < 0 ? rc : 0;
 }
 
+static void note_exam(struct local *d)
+{
+    struct policy_info p;
+    struct door_exams *x = &d->exams;
+    service_policy_info(&p, d->service);
+    if (p.version == d->version) return;
+    if (!d->version) x->first = x->best = p.check_score;
+    d->version = p.version;
+    x->last = p.check_score;
+    x->fall = fmax(x->fall, (x->best - x->last) / fabs(x->best));
+    x->best = fmax(x->best, x->last);
+}
+
+static int local_exams(void *self, struct door_exams *out, struct err *e)
+{
+    struct local *d = self;
+    struct service_stats s;
+    (void)e;
+    service_stats(&s, d->service);
+    d->exams.updates = s.learner.updates;
+    d->exams.rollbacks = s.learner.rollbacks;
+    *out = d->exams;
+    return 0;
+}
+
 static int local_turn(void *self, double seconds, struct err *e)
 {
     struct local *d = self;
     d->now_s += seconds;
     service_tick(d->service);
     int rc = service_learn(d->service, e);
+    note_exam(d);
     /* a rolled-back update is counted by the service and is not the viewers' failure */
     return rc < 0 && rc != ERR_NUMERIC ? rc : 0;
 }
@@ -88,8 +117,9 @@ int door_local(struct door *out, const struct service_cfg *cfg, struct err *e)
         return err_field(e, why.code, why.field, "%s", why.detail);
     }
 
-    *out = (struct door){d,          local_open, local_ask, local_reward, local_weights,
-                         local_grow, local_turn, local_free};
+    *out = (struct door){d,          local_open,  local_ask,  local_reward, local_weights,
+                         local_grow, local_exams, local_turn, local_free};
+    note_exam(d);
     return 0;
 }
 

@@ -292,7 +292,7 @@ int door_remote(struct door *out, const char *url, struct err *e)
     curl_easy_setopt(d->curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(d->curl, CURLOPT_TCP_NODELAY, 1L);
 
-    *out = (struct door){d,    remote_open, remote_ask, remote_reward, remote_weights,
-                         NULL, remote_turn, remote_free};
+    *out = (struct door){d,    remote_open, remote_ask,  remote_reward, remote_weights,
+                         NULL, NULL,        remote_turn, remote_free};
     return 0;
 }

@@ -1,5 +1,6 @@
 #include "rl/buffer.h"
 
+#include "rl/bound.h"
 #include "rl/gae.h"
 
 #include <assert.h>
@@ -9,7 +10,8 @@
 struct buffer {
     int capacity, n, cuts;
     size_t dim;
-    float *obs, *logp, *reward, *value, *boot, *advantage, *target, *cut_obs;
+    float *obs, *logp, *reward, *value, *boot, *advantage, *target, *cut_obs, *scratch;
+    uint64_t *client;
     uint32_t *mask;
     int *action, *tag, *cut_row; /* cut_row[i]: the step that cut_obs row i follows */
     uint8_t *last;
@@ -36,9 +38,11 @@ struct buffer *buffer_new(int capacity, int obs_dim, struct err *e)
     b->tag = calloc(n, sizeof *b->tag);
     b->cut_row = calloc(n, sizeof *b->cut_row);
     b->last = calloc(n, sizeof *b->last);
+    b->scratch = calloc(n, sizeof *b->scratch);
+    b->client = calloc(n, sizeof *b->client);
     if (b->obs && b->cut_obs && b->logp && b->reward && b->value && b->boot &&
         b->advantage && b->target && b->mask && b->action && b->tag && b->cut_row &&
-        b->last)
+        b->last && b->scratch && b->client)
         return b;
 
 failed:
@@ -50,9 +54,9 @@ failed:
 void buffer_free(struct buffer *b)
 {
     if (!b) return;
-    void *const arrays[] = {b->obs,  b->cut_obs, b->logp,      b->reward, b->value,
-                            b->boot, b->mask,    b->advantage, b->target, b->action,
-                            b->tag,  b->cut_row, b->last};
+    void *const arrays[] = {b->obs,  b->cut_obs, b->logp,      b->reward,  b->value,
+                            b->boot, b->mask,    b->advantage, b->target,  b->action,
+                            b->tag,  b->cut_row, b->last,      b->scratch, b->client};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(b);
@@ -71,6 +75,7 @@ int buffer_add(struct buffer *b, const struct online_trajectory *t)
     memcpy(b->reward + at, t->reward, n * sizeof *b->reward);
     for (size_t i = 0; i < n; i++) {
         b->tag[at + i] = t->tag;
+        b->client[at + i] = t->client;
         b->last[at + i] = i == n - 1;
         b->boot[at + i] = 0.0f;
     }
@@ -110,6 +115,19 @@ void buffer_settle(struct buffer *b,
     }
     gae_compute(b->advantage, b->target, b->reward, b->value, b->boot, b->last, b->n,
                 gamma, lambda);
+}
+
+int buffer_bound(struct buffer *b, double sigmas)
+{
+    return bound_advantages(b->advantage, b->target, b->tag, b->n, sigmas, b->scratch);
+}
+
+int buffer_client(const struct buffer *b, uint64_t client)
+{
+    int n = 0;
+    for (int i = 0; i < b->n; i++)
+        n += b->client[i] == client;
+    return n;
 }
 
 void buffer_batch(struct ppo_batch *out, const struct buffer *b)

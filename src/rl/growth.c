@@ -197,6 +197,11 @@ int growth_add(struct growth *g, const struct online_trajectory *t)
         s->dropped_old++;
         return ERR_CONFLICT;
     }
+    if (t->client && g->cfg.client_max &&
+        buffer_client(g->buffer, t->client) + t->n > g->cfg.client_max) {
+        s->dropped_client++;
+        return ERR_FULL;
+    }
     if (buffer_add(g->buffer, t)) {
         s->dropped_full++;
         return ERR_FULL;
@@ -402,7 +407,7 @@ static bool acceptable(struct growth *g)
     if (!finite_graft(g->graft)) return false;
     if (!g->check) return true;
     s->check_score = g->check(g->check_ctx, g->graft);
-    if (!(s->check_score >= s->check_best - g->cfg.tolerance))
+    if (!(s->check_score >= online_lowest(&g->cfg, s->check_best)))
         return false; /* NaN, too */
     s->check_best = fmax(s->check_best, s->check_score);
     return true;
@@ -436,6 +441,8 @@ int growth_update(struct growth *g)
     if (!growth_ready(g)) return 0;
     struct ppo_batch batch;
     buffer_settle(g->buffer, grown_value, g, g->cfg.ppo.gamma, g->cfg.ppo.lambda);
+    if (g->cfg.sigmas > 0)
+        g->stats.online.bounded += (uint64_t)buffer_bound(g->buffer, g->cfg.sigmas);
     buffer_batch(&batch, g->buffer);
     graft_copy(g->kept, g->graft);
     net_state_get(&g->critic, net_state_get(&g->actor, g->kept_state));

@@ -28,7 +28,9 @@ struct online_cfg online_cfg_default(void)
         .batch = 2048,
         .capacity = 16384,
         .max_age = 8,
-        .tolerance = 0.05,
+        .tolerance = 0.03,
+        .sigmas = 5,
+        .client_max = 128,
         .quarantine = 10,
         .seed = 1,
     };
@@ -91,6 +93,11 @@ int online_add(struct online *o, const struct online_trajectory *t)
     if (t->version + (uint64_t)o->cfg.max_age < o->policy->version) {
         o->stats.dropped_old++;
         return ERR_CONFLICT;
+    }
+    if (t->client && o->cfg.client_max &&
+        buffer_client(o->buffer, t->client) + t->n > o->cfg.client_max) {
+        o->stats.dropped_client++;
+        return ERR_FULL;
     }
     if (buffer_add(o->buffer, t)) {
         o->stats.dropped_full++;
@@ -184,13 +191,19 @@ static bool healed(struct online *o, int rc)
     return true;
 }
 
+double online_lowest(const struct online_cfg *cfg, double best)
+{
+    return best - cfg->tolerance * fmax(fabs(best), .1);
+}
+
 /* Is the updated policy one that may be given out? */
 static bool acceptable(struct online *o)
 {
     if (!o->check) return true;
     double score = o->check(o->check_ctx, o->policy);
     o->stats.check_score = score;
-    if (!(score >= o->stats.check_best - o->cfg.tolerance)) return false; /* NaN, too */
+    if (!(score >= online_lowest(&o->cfg, o->stats.check_best)))
+        return false; /* NaN, too */
     o->stats.check_best = fmax(o->stats.check_best, score);
     return true;
 }
@@ -224,6 +237,8 @@ int online_update(struct online *o)
     if (!online_ready(o)) return 0;
     struct ppo_batch batch;
     buffer_settle(o->buffer, value, o, o->cfg.ppo.gamma, o->cfg.ppo.lambda);
+    if (o->cfg.sigmas > 0)
+        o->stats.bounded += (uint64_t)buffer_bound(o->buffer, o->cfg.sigmas);
     buffer_batch(&batch, o->buffer);
 
     policy_copy(o->kept, o->policy);

@@ -151,6 +151,7 @@ static void add(struct learner *l)
                                   .logp = l->logp,
                                   .reward = l->reward,
                                   .tag = t->tag,
+                                  .client = t->client,
                                   .version = oldest,
                                   .truncated = t->truncated};
     if (t->truncated) {

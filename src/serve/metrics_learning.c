@@ -26,6 +26,11 @@ static void put_learner(struct emit *o, const struct service_stats *s,
                     (double)l->rollbacks);
     metrics_counter(o, "abrd_learner_dropped_old_total",
                     "Trajectories of too old weights.", (double)l->dropped_old);
+    metrics_counter(o, "abrd_learner_dropped_client_total",
+                    "Trajectories beyond what one client may give to an update.",
+                    (double)l->dropped_client);
+    metrics_counter(o, "abrd_learner_bounded_steps_total",
+                    "Steps that claimed more than a step may weigh.", (double)l->bounded);
     metrics_counter(o, "abrd_learner_dropped_full_total",
                     "Trajectories beyond the buffer.", (double)l->dropped_full);
     metrics_gauge(o, "abrd_learner_check_score", "Emulator check of the last update.",

@@ -60,6 +60,10 @@ static int check_cfg(const struct service_cfg *c, struct err *e)
     if (!rc)
         rc = check_number(o->capacity, o->batch + TRAJ_STEPS, 1 << 24, "online.capacity",
                           e);
+    if (!rc) rc = check_number(o->sigmas, 0, 1e6, "online.sigmas", e);
+    /* less than a trajectory would be nothing at all */
+    if (!rc && o->client_max)
+        rc = check_number(o->client_max, TRAJ_STEPS, 1 << 24, "online.client_max", e);
     if (!rc) rc = check_number(o->max_age, 0, 1e6, "online.max_age", e);
     if (!rc) rc = check_number(o->quarantine, 1, 1e6, "online.quarantine", e);
     const struct gate_cfg *g = &o->ppo.gate;

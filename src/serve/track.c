@@ -109,6 +109,7 @@ static void emit(const struct track *t, const struct steps *p, int n, bool trunc
     struct traj *j = &c->traj;
     c->has_traj = true;
     j->key = row->key;
+    memcpy(&j->client, row->id, sizeof j->client);
     j->tag = row->tag;
     j->truncated = truncated;
     j->n = n;

@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@ START_TEST(bad_requests_say_what_to_do)
     program_expect("emulate --silent", OPT_EXIT_USAGE, "--silent goes with --grow");
     program_expect("emulate --mu 3,1,3 --grow Sports --viewers 1", OPT_EXIT_FAILED,
                    "a-z");
+    program_expect("emulate --liars .1 --lie sideways", OPT_EXIT_USAGE,
+                   "up, down or noise");
     program_expect("emulate --policy /nowhere.safetensors", OPT_EXIT_FAILED, "/nowhere");
 }
 END_TEST
@@ -36,6 +39,22 @@ START_TEST(a_row_for_every_profile)
         OPT_EXIT_DONE, "\"profile\": \"custom\"");
     program_expect("emulate --viewers 9 --profile untagged --quiet --csv -",
                    OPT_EXIT_DONE, "moe,untagged,traces,in process,9,432,");
+}
+END_TEST
+
+/* Three viewers in ten lie, and none of the policies that get out is more than 3 % worse in the
+ * exam than one before it. */
+START_TEST(lies_do_not_get_out)
+{
+    struct program_result r =
+        program_run("emulate --viewers 100 --kind volatile-low --learn --explore 1 "
+                    "--liars .3 --lie down --quiet");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    const char *fall = strstr(r.text, "before: "), *updates = strstr(r.text, "%; ");
+    ck_assert_msg(fall && updates, "%s", r.text);
+    ck_assert_double_le(strtod(fall + 8, NULL), 3);
+    ck_assert_int_ge(atoi(updates + 3), 1);
+    program_free(&r);
 }
 END_TEST
 
@@ -131,6 +150,7 @@ Suite *suite_cli_cmd_emulate(void)
     TCase *t = tcase_create("cli/cmd_emulate");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, bad_requests_say_what_to_do);
+    tcase_add_test(t, lies_do_not_get_out);
     tcase_add_test(t, a_row_for_every_profile);
     tcase_add_test(t, the_order_of_viewers_changes_nothing_without_learning);
     tcase_add_test(t, learning_publishes_and_is_scored);

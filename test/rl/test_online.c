@@ -176,13 +176,13 @@ static double scripted(void *ctx, const struct policy *p)
     return s->score[s->at++];
 }
 
-/* Tolerance .2: from 1.0 to .9 is kept, to .75 is not, 1.5 raises the bar, 1.25 is then
+/* Tolerance .2, a share: from 1.0 to .9 is kept, to .75 is not, 1.5 raises the bar, 1.15 is then
  * too low; NaN is never good enough. */
 START_TEST(rolls_back_on_a_worse_check)
 {
     struct policy *p = make_policy();
     struct online_cfg c = small();
-    struct script script = {.score = {1.0, .9, .75, 1.5, 1.25, NAN, 1.4}};
+    struct script script = {.score = {1.0, .9, .75, 1.5, 1.15, NAN, 1.4}};
     const int want[] = {1, ERR_NUMERIC, 1, ERR_NUMERIC, ERR_NUMERIC, 1};
     struct online *o = start(&c, p, scripted, &script);
     struct viewer v;
@@ -253,6 +253,92 @@ START_TEST(a_full_buffer_drops)
     viewer_release(&v);
     online_free(o);
     policy_free(p);
+}
+END_TEST
+
+START_TEST(scores_may_fall_by_a_share)
+{
+    struct online_cfg c = {.tolerance = .03};
+    ck_assert_double_eq_tol(online_lowest(&c, 2), 1.94, 1e-12);
+    ck_assert_double_eq_tol(online_lowest(&c, -2), -2.06, 1e-12);
+    ck_assert_double_eq_tol(online_lowest(&c, 0), -.003, 1e-12); /* of .1 */
+}
+END_TEST
+
+/* 20 steps of one client: two episodes of 7. What others and unknown ones give is taken. */
+START_TEST(one_client_gives_no_more_than_its_part)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    c.client_max = 20;
+    struct online *o = start(&c, p, NULL, NULL);
+    struct viewer v;
+    viewer_init(&v, p, 0);
+    struct online_trajectory t = watch(&v, p);
+    ck_assert_int_eq(t.n, 7);
+    t.client = 5;
+    ck_assert_int_eq(online_add(o, &t), 0);
+    ck_assert_int_eq(online_add(o, &t), 0);
+    ck_assert_int_eq(online_add(o, &t), ERR_FULL);
+    t.client = 6;
+    ck_assert_int_eq(online_add(o, &t), 0);
+    t.client = 0;
+    for (int i = 0; i < 16; i++)
+        ck_assert_int_eq(online_add(o, &t), 0);
+    struct online_stats s;
+    online_stats(o, &s);
+    ck_assert_uint_eq(s.dropped_client, 1);
+    ck_assert_uint_eq(s.dropped_full, 0);
+    ck_assert_int_eq(online_update(o), 1);
+    t = watch(&v, p);
+    t.client = 5; /* the next batch */
+    ck_assert_int_eq(online_add(o, &t), 0);
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
+/* Three in ten episodes claim rewards `factor` times too large: the spread of returns that the
+ * policy believes in after an update. */
+static double spread_with_lies(double factor, double sigmas, uint64_t *bounded)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    c.sigmas = sigmas;
+    struct online *o = start(&c, p, NULL, NULL);
+    struct viewer v;
+    viewer_init(&v, p, 0);
+    for (int i = 0; !online_ready(o); i++) {
+        struct online_trajectory t = watch(&v, p);
+        float reward[16];
+        for (int k = 0; k < t.n; k++)
+            reward[k] = (float)((i % 10 < 3 ? factor : 1) * (double)t.reward[k]);
+        t.reward = reward;
+        ck_assert_int_eq(online_add(o, &t), 0);
+    }
+    (void)online_update(o);
+    struct online_stats s;
+    online_stats(o, &s);
+    *bounded = s.bounded;
+    double spread = online_policy(o)->ret_std;
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+    return spread;
+}
+
+START_TEST(what_is_claimed_weighs_no_more_than_a_bound)
+{
+    uint64_t honest, lies, open;
+    double without = spread_with_lies(1, 5, &honest);
+    double bound = spread_with_lies(1e6, 5, &lies);
+    double unbound = spread_with_lies(1e6, 0, &open);
+    ck_assert_uint_gt(lies, honest);
+    ck_assert_uint_eq(open, 0);
+    ck_assert(isfinite(bound));
+    ck_assert_msg(bound < 30 * without, "%g, %g without lies", bound, without);
+    ck_assert_msg(unbound > 1e3 * without, "%g, %g without lies", unbound, without);
 }
 END_TEST
 
@@ -335,6 +421,9 @@ Suite *suite_rl_online(void)
     tcase_add_test(t, rolls_back_on_a_worse_check);
     tcase_add_test(t, old_trajectories_are_dropped);
     tcase_add_test(t, a_full_buffer_drops);
+    tcase_add_test(t, scores_may_fall_by_a_share);
+    tcase_add_test(t, one_client_gives_no_more_than_its_part);
+    tcase_add_test(t, what_is_claimed_weighs_no_more_than_a_bound);
     tcase_add_test(t, state_round_trip);
     tcase_add_test(t, memory);
     suite_add_tcase(s, t);
