@@ -6,7 +6,7 @@
  *   lock                      held by the daemon that uses the folder
  *
  * A damaged checkpoint is put aside as policy.safetensors.bad and the one before is used, or
- * the policy that was named in the configuration; each such step is logged.
+ * the policy that was named in the configuration; each such step is logged and counted.
  *
  * Errors: ERR_CONFLICT another process uses the folder; ERR_IO; those of ckpt.h.
  * Threads: not shared. */
@@ -19,11 +19,13 @@
 #include "rl/ckpt.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define FOLDER_PATH 512
 
 struct folder {
-    int lock; /* file descriptor; -1 = no folder */
+    int lock;         /* file descriptor; -1 = no folder */
+    uint64_t refused; /* damaged checkpoints that were put aside */
     char db[FOLDER_PATH], policy[FOLDER_PATH], untagged[FOLDER_PATH];
 };
 
@@ -35,7 +37,7 @@ void folder_close(struct folder *f);
 /* The weights to start with, owned. When they come from a checkpoint *state (owned) is
  * the learner's; else NULL. fallback: the policy of the configuration, may be NULL.
  * meta: its metadata, may be NULL. */
-struct policy *folder_policy(const struct folder *f, const char *fallback,
+struct policy *folder_policy(struct folder *f, const char *fallback,
                              struct ckpt_meta *meta, void **state, size_t *state_n,
                              const struct log *log, struct err *e);
 

@@ -70,7 +70,9 @@ struct service_cfg {
     int grow_experts;           /* 2: new experts of each */
     enum norga_sigma grow_gate; /* tanh */
     struct untagged_cfg untagged;
-    double (*clock)(void *ctx); /* seconds since the epoch; NULL = CLOCK_REALTIME */
+    /* seconds since the epoch; NULL: CLOCK_REALTIME at the start, and on from there by
+     * CLOCK_MONOTONIC, so that nobody's session ends because somebody sets the clock */
+    double (*clock)(void *ctx);
     void *clock_ctx;
     struct service_parts parts;
     const struct log *log; /* what goes on behind the answers; NULL = silent */
@@ -273,7 +275,8 @@ struct service_grown {
 };
 struct service_stats {
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,
-        rewards, not_followed, conflicts, bus_dropped, store_errors;
+        rewards, not_followed, conflicts, bus_dropped, store_errors,
+        checkpoints_refused; /* damaged, at the start */
     uint64_t
         not_finite; /* decisions whose weights gave none: the lowest level was told */
     int sessions_live;

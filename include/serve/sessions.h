@@ -78,9 +78,9 @@ int sessions_history(struct track_row *row, double *last_at, struct step **steps
                      struct sessions *s, const uint8_t id[TRACK_ID], struct err *e)
     __attribute__((warn_unused_result));
 
-/* Takes a stored session in; steps in order. For the start, before anybody asks. */
+/* Takes a stored session in, last heard of then; steps in order. For the start, before anybody asks. */
 int sessions_restore(struct sessions *s, const struct track_row *row,
-                     const struct step *steps, int n, struct err *e)
+                     const struct step *steps, int n, double heard_at, struct err *e)
     __attribute__((warn_unused_result));
 
 struct session_stats {

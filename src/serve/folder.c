@@ -56,8 +56,9 @@ static void put_aside(const char *path)
 }
 
 /* NULL when it is not there or was damaged (and put aside). */
-static struct policy *checkpoint(const char *path, struct ckpt_meta *meta, void **state,
-                                 size_t *state_n, const struct log *log)
+static struct policy *checkpoint(struct folder *f, const char *path,
+                                 struct ckpt_meta *meta, void **state, size_t *state_n,
+                                 const struct log *log)
 {
     struct err why = {0};
     struct policy *p = ckpt_load(path, meta, state, state_n, &why);
@@ -66,6 +67,7 @@ static struct policy *checkpoint(const char *path, struct ckpt_meta *meta, void 
                   (unsigned long long)p->version, path);
     } else if (why.code != ERR_ABSENT) {
         log_err(log, LOG_ERROR, "policy", &why);
+        f->refused++;
         put_aside(path);
     }
     return p;
@@ -86,16 +88,16 @@ static struct policy *given(const char *path, struct ckpt_meta *meta, struct err
     return p;
 }
 
-static struct policy *find(const struct folder *f, const char *fallback,
-                           struct ckpt_meta *meta, void **state, size_t *state_n,
-                           const struct log *log, struct err *e)
+static struct policy *find(struct folder *f, const char *fallback, struct ckpt_meta *meta,
+                           void **state, size_t *state_n, const struct log *log,
+                           struct err *e)
 {
     struct policy *p = NULL;
     if (f->lock >= 0) {
         char prev[FOLDER_PATH + 8];
         snprintf(prev, sizeof prev, "%s.prev", f->policy);
-        p = checkpoint(f->policy, meta, state, state_n, log);
-        if (!p) p = checkpoint(prev, meta, state, state_n, log);
+        p = checkpoint(f, f->policy, meta, state, state_n, log);
+        if (!p) p = checkpoint(f, prev, meta, state, state_n, log);
     }
     if (p) return p;
 
@@ -110,7 +112,7 @@ static struct policy *find(const struct folder *f, const char *fallback,
     return p;
 }
 
-struct policy *folder_policy(const struct folder *f, const char *fallback,
+struct policy *folder_policy(struct folder *f, const char *fallback,
                              struct ckpt_meta *meta, void **state, size_t *state_n,
                              const struct log *log, struct err *e)
 {

@@ -34,6 +34,9 @@ static void put_sessions(struct emit *o, const struct service_stats *s)
                   (double)s->store_queue);
     metrics_gauge(o, "abrd_store_lag_seconds",
                   "How long the oldest of those records has waited.", s->store_lag_s);
+    metrics_counter(o, "abrd_checkpoints_refused_total",
+                    "Damaged checkpoints that the start put aside.",
+                    (double)s->checkpoints_refused);
     metrics_counter(o, "abrd_store_errors_total", "Writes that the store refused.",
                     (double)s->store_errors);
     metrics_gauge(o, "abrd_store_up", "1 when the store takes writes.", s->store_ok);

@@ -76,7 +76,7 @@ static int check_cfg(const struct service_cfg *c, struct err *e)
 
 double service_now(struct service *s)
 {
-    return s->cfg.clock ? s->cfg.clock(s->cfg.clock_ctx) : clock_now();
+    return s->cfg.clock ? s->cfg.clock(s->cfg.clock_ctx) : s->epoch + clock_mono();
 }
 
 /* ---- start ---- */
@@ -251,6 +251,7 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
         return NULL;
     }
     s->cfg = *cfg;
+    s->epoch = clock_now() - clock_mono();
     s->folder.lock = -1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_t mono;
@@ -329,9 +330,15 @@ static int restore_session(void *ctx, const struct track_row *stored,
     row.slot = (uint8_t)slot;
     row.tag = service_tag(s, &row);
 
+    /* the clock may have been set meanwhile: everybody has at least half the time to come back */
+    double now = service_now(s), heard_at = 0;
+    for (int i = 0; i < n; i++)
+        heard_at = fmax(heard_at, steps[i].at);
+    heard_at = fmin(now, fmax(heard_at, now - s->cfg.session_ttl_s / 2));
+
     /* a table that has become smaller is no reason not to start */
     struct err why = {0};
-    if (sessions_restore(s->sessions, &row, steps, n, &why))
+    if (sessions_restore(s->sessions, &row, steps, n, heard_at, &why))
         log_err(s->cfg.log, LOG_WARN, "restore", &why);
     return 0;
 }

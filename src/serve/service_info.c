@@ -175,6 +175,7 @@ void service_stats(struct service_stats *out, struct service *s)
         writer_stats(s->writer, &ws);
         out->store_queue = ws.queued;
         out->store_errors = ws.errors;
+        out->checkpoints_refused = s->folder.refused;
         out->store_ok = ws.ok;
         out->store_lag_s = ws.lag_s;
     }

@@ -23,6 +23,7 @@
 
 struct service {
     struct service_cfg cfg;
+    double epoch; /* when the monotonic clock was 0, s */
     struct folder folder;
     struct policy_cfg policy_cfg;
     struct profiles *profiles;

@@ -365,7 +365,7 @@ int sessions_history(struct track_row *row, double *last_at, struct step **steps
 
 /* Into the live queue where its last word puts it; restored rows come oldest first. */
 int sessions_restore(struct sessions *s, const struct track_row *row,
-                     const struct step *steps, int n, struct err *e)
+                     const struct step *steps, int n, double heard_at, struct err *e)
 {
     assert(n > 0);
     struct shard *h = shard_of(s, row->id);
@@ -379,6 +379,7 @@ int sessions_restore(struct sessions *s, const struct track_row *row,
         rc = track_restore(&t->track, &h->steps, &steps[i], e);
     if (t && rc) remove_entry(h, t);
     if (!rc) {
+        t->track.last_at = heard_at;
         enter(&h->live, t);
         h->stats.live++;
         atomic_fetch_add(&s->live, 1);

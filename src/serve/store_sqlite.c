@@ -15,6 +15,7 @@ enum {
     STEPS_EXPLORING = TRAJ_STEPS + 4 * VIEW_HISTORY,
     STEPS_GREEDY = 4 * VIEW_HISTORY,
     PRUNE_AT_ONCE = 500,
+    CHECK_PAGES = 1 << 19, /* 2 GB, some seconds */
 };
 
 static const char SCHEMA_SQL[] =
@@ -114,6 +115,7 @@ static const char *const SQL[STATEMENTS] = {
 
 struct db {
     char path[512];
+    int64_t check_pages;
     sqlite3 *writer, *reader, *keeper;
     sqlite3_stmt *st[STATEMENTS];
     pthread_mutex_t lock; /* of the reader and its statements */
@@ -397,6 +399,25 @@ static int check_schema(struct db *d, struct err *e)
     return 0;
 }
 
+/* Pages that do not fit together. What is too large to be read at every start is the operator's. */
+static int check_pages(struct db *d, struct err *e)
+{
+    sqlite3_stmt *st = NULL;
+    char found[160] = "";
+    int pages = 0, rc = pragma_int(d, &pages, "PRAGMA page_count", e);
+    if (rc || pages > d->check_pages) return rc;
+    rc = sqlite3_prepare_v2(d->writer, "PRAGMA quick_check(1)", -1, &st, NULL);
+    if (!rc) rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) store_sqlite_read_text(found, sizeof found, st, 0);
+    sqlite3_finalize(st);
+    if (rc != SQLITE_ROW) return fail(d, d->writer, rc, e);
+    if (strcmp(found, "ok") == 0) return 0;
+    const char *line = strrchr(found, '\n'); /* behind a heading */
+    return err_field(e, ERR_CORRUPT, d->path,
+                     "is damaged (%s): move it away, or put a backup in its place",
+                     line ? line + 1 : found);
+}
+
 static int open_one(struct db *d, sqlite3 **db, struct err *e)
 {
     int rc = sqlite3_open_v2(
@@ -437,8 +458,10 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
     if ((size_t)snprintf(d->path, sizeof d->path, "%s", cfg->path) >= sizeof d->path)
         code = err_field(e, ERR_RANGE, cfg->path, "the path is too long");
 
+    d->check_pages = cfg->check_pages ? cfg->check_pages : CHECK_PAGES;
     if (!code) code = open_one(d, &d->writer, e);
     if (!code) code = check_schema(d, e);
+    if (!code) code = check_pages(d, e);
     if (!code && cfg->max_pages) {
         char sql[64];
         snprintf(sql, sizeof sql, "PRAGMA max_page_count = %lld",

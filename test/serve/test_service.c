@@ -348,6 +348,36 @@ START_TEST(silent_sessions_are_truncated)
 }
 END_TEST
 
+/* The clock was set five hours on, or back, while nobody ran: nobody's session ends by that, and
+ * everybody's after half its time without a word. */
+START_TEST(a_clock_that_was_set_ends_no_sessions)
+{
+    f.cfg.session_ttl_s = 60;
+    for (int way = -1; way <= 1; way += 2) {
+        served_start(&f);
+        struct session_opened o = served_open(&f, 10 + (uint64_t)way, 48);
+        service_tick(f.service);
+        served_kill(&f);
+        f.now += way * 5 * 3600;
+        served_start(&f);
+        f.now += 29;
+        service_tick(f.service);
+        struct service_stats s;
+        service_stats(&s, f.service);
+        ck_assert_int_eq(s.sessions_live, 1);
+        struct question q = served_question(1, o.first.level);
+        struct answer a;
+        ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+        f.now += 61;
+        service_tick(f.service);
+        service_stats(&s, f.service);
+        ck_assert_int_eq(s.sessions_live, 0);
+        served_kill(&f);
+    }
+    served_start(&f);
+}
+END_TEST
+
 START_TEST(old_sessions_are_deleted)
 {
     f.cfg.retention_s = 1000;
@@ -493,6 +523,7 @@ Suite *suite_serve_service(void)
     tcase_add_test(t, weights_and_versions_survive_a_crash_and_a_drain);
     tcase_add_test(t, a_damaged_checkpoint_falls_back);
     tcase_add_test(t, silent_sessions_are_truncated);
+    tcase_add_test(t, a_clock_that_was_set_ends_no_sessions);
     tcase_add_test(t, old_sessions_are_deleted);
     tcase_add_test(t, a_full_disk_refuses_and_recovers);
     tcase_add_test(t, everything_at_once);

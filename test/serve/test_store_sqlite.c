@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "support/tmpdir.h"
 
 static const char *dir, *path;
@@ -303,6 +304,53 @@ START_TEST(a_newer_schema_is_refused)
 }
 END_TEST
 
+/* Bytes of the file at `at` become 0xff; at -1: it is cut in the middle. Opens? */
+static int open_damaged(const char *whole, size_t size, long at, struct err *e)
+{
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(whole, 1, at < 0 ? size / 2 : size, f),
+                      at < 0 ? size / 2 : size);
+    if (at >= 0) {
+        fseek(f, at, SEEK_SET);
+        fwrite("\xff\xff\xff\xff\xff\xff\xff\xff", 1, 8, f);
+    }
+    fclose(f);
+    struct store s;
+    struct store_sqlite_cfg cfg = {.path = path};
+    int rc = store_sqlite_open(&s, &cfg, e);
+    if (!rc) s.free(s.self);
+    return rc;
+}
+
+/* The header of any page but the first is in the middle of the file; all of them are read. */
+START_TEST(a_damaged_file_is_refused_at_the_start)
+{
+    struct store s = must_open();
+    for (uint32_t i = 0; i < 400; i++) {
+        struct store_rec r[] = {session_rec((uint8_t)i), step_rec((uint8_t)i, i)};
+        ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    }
+    s.free(s.self);
+    size_t size;
+    char *whole = text_read_file(path, 1 << 24, &size, NULL);
+    ck_assert_ptr_nonnull(whole);
+    ck_assert_uint_gt(size, 20 * 4096);
+    for (long at = -1; at < (long)size; at = at < 0 ? 0 : at + 4096) {
+        struct err e = {0};
+        int rc = open_damaged(whole, size, at, &e);
+        ck_assert_msg(rc == ERR_CORRUPT, "damage at %ld: %d", at, rc);
+        ck_assert_str_eq(e.field, path);
+        ck_assert_ptr_nonnull(strstr(e.detail, "move it away"));
+    }
+    struct err e = {0};
+    struct store_sqlite_cfg large = {.path = path, .check_pages = 4};
+    ck_assert_int_eq(store_sqlite_open(&s, &large, &e), 0); /* as it asked for */
+    s.free(s.self);
+    free(whole);
+}
+END_TEST
+
 Suite *suite_serve_store_sqlite(void);
 Suite *suite_serve_store_sqlite(void)
 {
@@ -317,6 +365,7 @@ Suite *suite_serve_store_sqlite(void)
     tcase_add_test(t, old_closed_sessions_are_pruned);
     tcase_add_test(t, a_full_disk_is_told_and_nothing_is_half_stored);
     tcase_add_test(t, what_is_not_a_store_is_refused);
+    tcase_add_test(t, a_damaged_file_is_refused_at_the_start);
     tcase_add_test(t, a_newer_schema_is_refused);
     suite_add_tcase(s, t);
     return s;

@@ -1,0 +1,216 @@
+// faults.mjs - the real daemon among faults of the machine: a full disk, a folder that cannot be
+// written, damaged files, a clock that is set.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync,
+    writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
+
+const video = { profile: 'live', ladder_kbps: [300, 750, 1200, 1850, 2850, 4300], chunk_s: 4 };
+const outcome = (chunk, level) =>
+    ({ chunk, level, bytes: 500000, download_s: 1.5, rebuffer_s: 0 });
+const serve = ['--port', '0', '--policy', policy(), '--workers', '2', '--explore', '1'];
+
+const metric = async (d, name) => Number(new RegExp(`^${name} (.*)$`, 'm')
+    .exec((await d.call('GET', '/metrics')).text)?.[1]);
+const stored = d => until('the store to have all', async () =>
+    await metric(d, 'abrd_store_queue') === 0);
+
+/** A daemon through another program: what comes before `abrd serve`. */
+function through(argv, args, options = {}) {
+    const d = Object.create(Daemon.prototype);
+    d.output = '';
+    d.child = spawn(argv[0], [...argv.slice(1), ABRD, 'serve', ...args],
+        { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+    process.on('exit', () => d.child.kill('SIGKILL'));
+    d.exited = new Promise(resolve => d.child.on('exit', (code, signal) => resolve({ code, signal })));
+    return new Promise(resolve => {
+        const hear = data => {
+            d.output += data;
+            const found = /at (http:\/\/\S+)\/ /.exec(d.output);
+            if (!found || d.url) return;
+            d.url = found[1];
+            resolve(d);
+        };
+        d.child.stdout.on('data', hear);
+        d.child.stderr.on('data', hear);
+        d.exited.then(() => resolve(d));
+    });
+}
+
+/** Asks chunk after chunk until something else than 200 comes; that answer, and the chunk. */
+async function askUntilRefused(d, session, chunk, level, most = 100000) {
+    for (; chunk < most; chunk++) {
+        const r = await d.call('POST', `/v1/sessions/${session}/decisions`,
+            { chunk, buffer_s: 8, last: outcome(chunk - 1, level) });
+        if (r.status !== 200) return { refused: r, chunk, level };
+        level = r.json.level;
+    }
+    return { chunk, level };
+}
+
+// a small tmpfs where one may mount, else a limit on the size of files, which fails likewise
+await test('a full disk: refused in its words, nothing acknowledged is lost, and on again', async () => {
+    const disk = join(folder, 'disk');
+    mkdirSync(disk);
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'none', disk]).status === 0;
+    try {
+        const data = join(disk, 'data');
+        const filler = join(disk, 'filler');
+        if (mounted) writeFileSync(filler, Buffer.alloc(2 << 20));
+        // (an ignored signal stays ignored: the limit is then an error of the write)
+        const limited = ['bash', '-c', 'trap "" XFSZ; ulimit -S -f 1900; exec "$@"', 'bash'];
+        const args = [...serve, '--data', data, '--learn', 'off'];
+        const d = await (mounted ? new Daemon(args).ready : through(limited, args));
+        const s = (await d.call('POST', '/v1/sessions', video)).json;
+        const end = await askUntilRefused(d, s.session, 1, s.level);
+        assert.equal(end.refused?.status, 503);
+        assert.match(end.refused.json.error.detail ?? end.refused.text, /disk is full|disk I\/O/);
+        assert.ok(end.refused.headers.get('retry-after'));
+        assert.ok(await metric(d, 'abrd_store_errors_total') > 0);
+        assert.equal(await metric(d, 'abrd_store_up'), 0);
+        assert.equal((await d.call('GET', '/healthz')).status, 200);
+
+        if (mounted) rmSync(filler);
+        else spawnSync('prlimit', [`--pid=${d.child.pid}`, '--fsize=unlimited']);
+        await until('the store to work again', async () => await metric(d, 'abrd_store_up') === 1);
+        const more = await askUntilRefused(d, s.session, end.chunk, end.level, end.chunk + 5);
+        assert.equal(more.refused, undefined);
+        await stored(d);
+        const history = (await d.call('GET', `/v1/sessions/${s.session}`)).json;
+        assert.equal(history.steps.length, end.chunk + 5);
+        assert.deepEqual(await d.kill('SIGTERM'), { code: 0, signal: null });
+    } finally {
+        if (mounted) spawnSync('umount', ['-l', disk]);
+    }
+});
+
+await test('a folder that cannot be written is named', async () => {
+    const data = join(folder, 'readonly');
+    mkdirSync(data);
+    chmodSync(folder, 0o755);
+    chmodSync(data, 0o555);
+    chmodSync(policy(), 0o644);
+    // the superuser may write everywhere
+    const who = process.getuid() === 0 ? { uid: 65534, gid: 65534 } : {};
+    const d = await through(['env'], [...serve, '--data', data], who);
+    assert.deepEqual(await d.exited, { code: 1, signal: null });
+    assert.match(d.output, /readonly\/lock: cannot be written: Permission denied/);
+});
+
+/** A folder as a daemon leaves it that has learned and written two checkpoints. */
+async function leave(name) {
+    const data = join(folder, name);
+    const d = await new Daemon([...serve, '--data', data, '--batch', '64', '--checkpoint', '0.1'])
+        .ready;
+    const s = (await d.call('POST', '/v1/sessions', video)).json;
+    let level = s.level, chunk = 1;
+    await until('two checkpoints', async () => {
+        ({ chunk, level } = await askUntilRefused(d, s.session, chunk, level, chunk + 80));
+        // the next session teaches: one gives an update no more than its part
+        await d.call('DELETE', `/v1/sessions/${s.session}`);
+        Object.assign(s, (await d.call('POST', '/v1/sessions', video)).json);
+        [chunk, level] = [1, s.level];
+        return existsSync(join(data, 'policy.safetensors.prev'));
+    });
+    assert.deepEqual(await d.stop(), { code: 0, signal: null });
+    return data;
+}
+
+const left = await leave('left');
+const file = name => join(left, name);
+for (const f of ['abrd.db', 'policy.safetensors', 'policy.safetensors.prev'])
+    copyFileSync(file(f), `${file(f)}.good`);
+const flip = (f, at) => {
+    const bytes = readFileSync(f);
+    for (let i = 0; i < 8; i++) bytes[at + i] ^= 0xff;
+    writeFileSync(f, bytes);
+};
+
+for (const [how, damage] of [
+    ['cut', f => truncateSync(f, 3 * 4096 + 100)],
+    ['flipped in its header', f => flip(f, 20)],
+    ['flipped in a page', f => flip(f, 4096)],
+]) {
+    await test(`a store that is ${how} is refused, and left as it is`, async () => {
+        copyFileSync(file('abrd.db.good'), file('abrd.db'));
+        damage(file('abrd.db'));
+        const before = readFileSync(file('abrd.db'));
+        const d = await new Daemon([...serve, '--data', left]).ready;
+        assert.deepEqual(await d.exited, { code: 1, signal: null });
+        assert.match(d.output, /abrd\.db.*(damaged|database of another).*: (move it away|choose)/);
+        assert.ok(readFileSync(file('abrd.db')).equals(before));
+    });
+}
+copyFileSync(file('abrd.db.good'), file('abrd.db'));
+
+for (const [how, damage] of [
+    ['cut', f => truncateSync(f, readFileSync(f).length - 1000)],
+    ['flipped', f => flip(f, readFileSync(f).length >> 1)],
+]) {
+    await test(`a checkpoint that is ${how}: the one before serves, told and counted`, async () => {
+        copyFileSync(file('policy.safetensors.good'), file('policy.safetensors'));
+        copyFileSync(file('policy.safetensors.prev.good'), file('policy.safetensors.prev'));
+        damage(file('policy.safetensors'));
+        const d = await new Daemon([...serve, '--data', left]).ready;
+        assert.match(d.output, /error +policy .*policy\.safetensors/);
+        assert.match(d.output, /version \d+ from .*policy\.safetensors\.prev/);
+        assert.ok(existsSync(file('policy.safetensors.bad')));
+        assert.equal(await metric(d, 'abrd_checkpoints_refused_total'), 1);
+        assert.equal((await d.call('POST', '/v1/sessions', video)).status, 201);
+        await d.stop();
+        rmSync(file('policy.safetensors.bad'));
+    });
+}
+
+await test('a clock that is set ends nobody\'s session', async () => {
+    const source = join(folder, 'clock.c');
+    const library = join(folder, 'clock.so');
+    const offset = join(folder, 'offset');
+    writeFileSync(source, `#define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <time.h>
+        int clock_gettime(clockid_t id, struct timespec *t) {
+            static int (*real)(clockid_t, struct timespec *);
+            if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+            int rc = real(id, t);
+            FILE *f = id == CLOCK_REALTIME ? fopen(getenv("CLOCK_OFFSET"), "r") : NULL;
+            long seconds;
+            if (f && fscanf(f, "%ld", &seconds) == 1) t->tv_sec += seconds;
+            if (f) fclose(f);
+            return rc;
+        }
+        time_t time(time_t *out) {
+            struct timespec t;
+            clock_gettime(CLOCK_REALTIME, &t);
+            if (out) *out = t.tv_sec;
+            return t.tv_sec;
+        }`);
+    const cc = spawnSync('cc', ['-shared', '-fPIC', '-o', library, source, '-ldl']);
+    assert.equal(cc.status, 0, String(cc.stderr));
+    writeFileSync(offset, '0');
+    const d = await through(['env', `LD_PRELOAD=${library}`, `CLOCK_OFFSET=${offset}`],
+        [...serve, '--data', join(folder, 'clock'), '--session-ttl', '600',
+            '--untagged', 'identify', '--slot', '1']);
+    const s = (await d.call('POST', '/v1/sessions', video)).json;
+    const date = async () => Date.parse((await d.call('GET', '/healthz')).headers.get('date'));
+    const before = await date();
+    for (const [hours, chunk] of [[5, 1], [-5, 2], [0, 3]]) {
+        writeFileSync(offset, String(hours * 3600));
+        if (hours) assert.ok(Math.abs(await date() - before) > 4 * 3600e3, 'the clock was not set');
+        // whoever looks for silent sessions has done so: he ends the slots, too
+        const slots = await metric(d, 'abrd_slots_total');
+        await until('two slots', async () => await metric(d, 'abrd_slots_total') > slots + 1);
+        const r = await d.call('POST', `/v1/sessions/${s.session}/decisions`,
+            { chunk, buffer_s: 8, last: outcome(chunk - 1, s.level) });
+        assert.equal(r.status, 200, r.text);
+        s.level = r.json.level;
+        assert.equal(await metric(d, 'abrd_sessions_expired_total'), 0);
+    }
+    assert.deepEqual(await d.kill('SIGTERM'), { code: 0, signal: null });
+});
+
+done();
