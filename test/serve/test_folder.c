@@ -55,7 +55,7 @@ START_TEST(one_user_at_a_time)
 END_TEST
 
 /* The version of the weights a start would take; *learned: with the learner's state. */
-static uint64_t begins_with(const struct folder *f, bool *learned)
+static uint64_t begins_with(struct folder *f, bool *learned)
 {
     void *state;
     size_t n;
@@ -92,6 +92,7 @@ START_TEST(the_newest_sound_weights_win)
     ck_assert_int_ne(access(f.policy, R_OK), 0);
     ck_assert_int_eq(truncate(prev, 50), 0);
     ck_assert_uint_eq(begins_with(&f, NULL), 1);
+    ck_assert_uint_eq(f.refused, 2);
 
     void *state;
     size_t n;
