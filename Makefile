@@ -72,7 +72,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench chaos load soak proxy sandbox prometheus score ablation routing lab-data format policy merge-policy install clean help FORCE
+        fuzz bench chaos load soak hostile proxy sandbox prometheus score ablation routing lab-data format policy merge-policy install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -291,6 +291,9 @@ load: all web $(B)/trial_load ## many connections at once
 	@$(B)/trial_$@
 
 soak: all web $(B)/trial_soak ## a long time under load
+	@$(B)/trial_$@
+
+hostile: all web $(B)/trial_hostile ## other clients beside an attack: TURNS=7 ASKS=1000 SLOW=500
 	@$(B)/trial_$@
 
 proxy: all web ## deploy/nginx.conf in front of the daemon, with TLS (needs nginx and openssl)

@@ -25,6 +25,15 @@ struct store_sqlite_cfg {
     int64_t check_pages; /* a file of more is opened unchecked; 0 = 524288, 2 GB */
 };
 
+struct store_sqlite_health {
+    int64_t sessions, live, steps;
+};
+
+/* Looks through the whole file (PRAGMA quick_check) without changing it; a daemon may be using it.
+ * ERR_CORRUPT, ERR_IO. */
+int store_sqlite_check(struct store_sqlite_health *out, const char *path, struct err *e)
+    __attribute__((warn_unused_result));
+
 int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
                       struct err *e) __attribute__((warn_unused_result));
 

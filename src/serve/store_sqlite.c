@@ -9,7 +9,6 @@
 #include "store_sqlite_priv.h"
 
 enum {
-    APPLICATION = 0x61627264, /* "abrd" */
     SCHEMA = 1,
     /* steps needed to go on: the open trajectory and the measurements before it */
     STEPS_EXPLORING = TRAJ_STEPS + 4 * VIEW_HISTORY,
@@ -384,10 +383,10 @@ static int check_schema(struct db *d, struct err *e)
         char sql[sizeof SCHEMA_SQL + 200];
         snprintf(sql, sizeof sql,
                  "BEGIN; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
-                 SCHEMA_SQL, APPLICATION, SCHEMA);
+                 SCHEMA_SQL, STORE_SQLITE_APPLICATION, SCHEMA);
         return exec(d, d->writer, sql, e);
     }
-    if (application != APPLICATION)
+    if (application != STORE_SQLITE_APPLICATION)
         return err_field(e, ERR_CORRUPT, d->path,
                          "is a database of another program: choose another folder");
     if (version != SCHEMA)

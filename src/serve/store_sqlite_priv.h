@@ -7,6 +7,9 @@
 
 #include <sqlite3.h>
 #include <stddef.h>
+#include <string.h>
+
+#define STORE_SQLITE_APPLICATION 0x61627264 /* "abrd" */
 
 /* To the statement's parameters; what is bound is borrowed until it has run. */
 void store_sqlite_bind_session(sqlite3_stmt *st, const struct track_row *r);
