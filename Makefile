@@ -239,7 +239,7 @@ test: deps-test ## everything: lint, unit, golden, HTTP and browser tests
 check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
 	$(Q)$(B)/check $(SUITE)
 
-test-http: all $(B)/trial_chaos ## HTTP tests against the real daemon, small trials, and the tests of our scripts
+test-http: all $(B)/trial_chaos $(B)/trial_hostile ## HTTP tests against the real daemon, small trials, and the tests of our scripts
 	@bash test/each.sh test/http test/trial test/score/selftest.sh test/lab/lab-data.sh
 
 test-web: all web media ## browser tests in Chromium

@@ -20,6 +20,7 @@ trial()
     fi
 }
 
+trial hostile TURNS=1 ASKS=60 SLOW=200 MOST=1e9
 trial chaos KILLS=8 SEED=1 VIEWERS=8 THINK_MS=2 WINDOW_MS=0
 
 echo "$passed passed, $failed failed"
