@@ -60,10 +60,12 @@ TESTOBJ := $(TEST:%.c=$(B)/%.o) $(SUPPORT:%.c=$(B)/%.o) $(FUZZ:%=$(B)/replay/%.o
 BENCHOBJ := $(BENCH:%=$(B)/test/bench/bench_%.o)
 BENCHLIB := $(B)/test/support/bench.o $(B)/test/support/mpc_brute.o $(B)/test/support/shared.o \
             $(B)/test/support/twin.o $(B)/test/support/hammer.o \
+            $(B)/test/support/viewers.o \
             $(B)/test/support/server.o $(B)/test/support/tmpdir.o
 TRIAL := $(sort $(patsubst test/trial/trial_%.c,%,$(wildcard test/trial/trial_*.c)))
 TRIALOBJ := $(TRIAL:%=$(B)/test/trial/trial_%.o)
-TRIALLIB := $(BENCHLIB) $(B)/test/support/trial.o $(B)/test/support/client.o
+TRIALLIB := $(BENCHLIB) $(B)/test/support/trial.o $(B)/test/support/client.o \
+            $(B)/test/support/swarm.o
 
 ifneq ($(V),1)
 Q := @
@@ -287,7 +289,7 @@ $(B)/trial_%: $(B)/test/trial/trial_%.o $(TRIALLIB) $(B)/libabrd.a
 chaos: all web $(B)/trial_chaos ## kill -9 under load, again and again: KILLS=200 SEED=1 THINK_MS=5
 	@$(B)/trial_$@
 
-load: all web $(B)/trial_load ## many connections at once
+load: all web $(B)/trial_load ## connections, learning, sessions: SECONDS=4 PACE=2000 SESSIONS=200000
 	@$(B)/trial_$@
 
 soak: all web $(B)/trial_soak ## a long time under load

@@ -21,6 +21,7 @@
 #include "support/hammer.h"
 #include "support/server.h"
 #include "support/tmpdir.h"
+#include "support/viewers.h"
 
 enum { ROUNDS = 9, REQUESTS = 10000 };
 
@@ -106,21 +107,7 @@ static struct server start_library(void)
 
 /* ---- requests ---- */
 
-struct viewer {
-    char session[64];
-    int chunk, level;
-};
-
 static struct viewer viewers[HAMMER_CONNECTIONS];
-
-static size_t wrap(char *out, const char *line, const char *body)
-{
-    return (size_t)snprintf(
-        out, HAMMER_BYTES,
-        "%s HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-        line, strlen(body), body);
-}
 
 static size_t get(char *out, int i, const char *answer, void *path)
 {
@@ -129,65 +116,6 @@ static size_t get(char *out, int i, const char *answer, void *path)
     return (size_t)snprintf(out, HAMMER_BYTES,
                             "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
                             (const char *)path);
-}
-
-static size_t open_session(char *out, int i, const char *answer, void *ctx)
-{
-    (void)i;
-    (void)answer;
-    (void)ctx;
-    return wrap(out, "POST /v1/sessions",
-                "{\"ladder_kbps\":[300,750,1200,1850,2850,4300],\"chunk_s\":4,"
-                "\"profile\":\"live\"}");
-}
-
-static int level_of(const char *answer)
-{
-    const char *at = strstr(answer, "\"level\":");
-    if (!at) bench_fail("no level: %s", answer);
-    return atoi(at + 8);
-}
-
-/* A question with all a player knows: the chunk before, the sizes of the next. */
-static size_t ask(char *out, int i, const char *answer, void *ctx)
-{
-    (void)ctx;
-    struct viewer *v = &viewers[i];
-    char line[128], body[1024];
-    if (answer) {
-        const char *id = strstr(answer, "\"session\":\"");
-        if (id) sscanf(id + 11, "%40[^\"]", v->session);
-        v->level = level_of(answer);
-        v->chunk++;
-    }
-    double kbps = 300 + (v->chunk * 37 + i * 101) % 4000,
-           took = .3 + v->chunk * 7 % 40 / 10.;
-    snprintf(line, sizeof line, "POST /v1/sessions/%s/decisions", v->session);
-    snprintf(body, sizeof body,
-             "{\"chunk\":%d,\"buffer_s\":%.3f,\"last\":{\"chunk\":%d,\"level\":%d,"
-             "\"bytes\":%.0f,\"download_s\":%.3f,\"rebuffer_s\":%.3f},"
-             "\"next_bytes\":[%d,%d,%d,%d,%d,%d]}",
-             v->chunk, 4 + kbps / 250, v->chunk - 1, v->level, kbps * 125 * took, took,
-             v->chunk % 9 ? 0.0 : .25, 148213, 370411, 598213, 923100, 1411234,
-             2148123 + v->chunk);
-    return wrap(out, line, body);
-}
-
-static size_t decide(char *out, int i, const char *answer, void *ctx)
-{
-    (void)answer;
-    unsigned *turn = ctx, n = *turn += 7;
-    char body[1024];
-    snprintf(body, sizeof body,
-             "{\"ladder_kbps\":[300,750,1200,1850,2850,4300],\"chunk_s\":4,"
-             "\"buffer_s\":%.3f,\"chunk\":%d,\"last_level\":%d,"
-             "\"throughput_kbps\":[2113.5,1999.25,%u,1480.125],"
-             "\"download_s\":[1.25,2.125,%.3f,3.5],"
-             "\"next_bytes\":[148213,370411,598213,923100,1411234,2148123],"
-             "\"profile\":\"news\"}",
-             4 + n % 2000 / 100., i + 4, (int)(n % 6), 500 + n % 3000,
-             .5 + n % 700 / 100.);
-    return wrap(out, "POST /v1/decide", body);
 }
 
 /* ---- rounds ---- */
@@ -253,9 +181,9 @@ static void tell(struct bench *b, const struct load *l, const struct load *nginx
 
 static void open_all(struct load *l)
 {
-    l->hammer = hammer_open(l->server.port, open_session, NULL);
+    l->hammer = hammer_open(l->server.port, viewers_open, viewers);
     hammer_run(l->hammer, HAMMER_CONNECTIONS);
-    hammer_become(l->hammer, ask);
+    hammer_become(l->hammer, viewers_ask);
 }
 
 int main(int argc, char **argv)
@@ -273,7 +201,7 @@ int main(int argc, char **argv)
     if (anchor.pid) nginx.hammer = hammer_open(anchor.port, get, root);
     alone.hammer = hammer_open(library.port, get, root);
     health.hammer = hammer_open(ours.port, get, healthz);
-    stateless.hammer = hammer_open(ours.port, decide, &turn);
+    stateless.hammer = hammer_open(ours.port, viewers_decide, &turn);
     open_all(&session);
     for (int r = 0; r < ROUNDS; r++) {
         if (anchor.pid) round_of(&nginx, r);
