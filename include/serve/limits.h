@@ -18,8 +18,8 @@
 #define LIMITS_CHUNK 1000000000 /* index in a live stream */
 #define LIMITS_BUFFER_S 3600.0
 #define LIMITS_MU 1000.0
-#define LIMITS_BYTES 1e10     /* of a chunk that arrived */
-#define LIMITS_NEXT_BYTES 4e9 /* of a chunk on offer: fits 32 bits */
+#define LIMITS_BYTES 4e9      /* of a chunk that arrived: fits 32 bits */
+#define LIMITS_NEXT_BYTES 4e9 /* of a chunk on offer */
 #define LIMITS_DOWNLOAD_S_MIN 1e-6
 #define LIMITS_SECONDS 3600.0 /* longest download or stall of one chunk */
 #define LIMITS_EXTERNAL 1000.0

@@ -22,7 +22,7 @@
  * critic bootstraps from. When the last chunk of the video was followed and reported, or
  * the player says so, it is terminal.
  *
- * Memory. 216 bytes a step and 736 a session. Steps come from a pool. A session keeps
+ * Memory. 200 bytes a step and 648 a session. Steps come from a pool. A session keeps
  * pool->keep newest steps and its open trajectory; when the pool is empty it gives up its
  * own oldest.
  *
@@ -35,7 +35,7 @@
 #include "serve/traj.h"
 
 #define TRACK_ID 16       /* bytes */
-#define TRACK_KEEP 8      /* steps that questions and outcomes are matched to */
+#define TRACK_KEEP 4      /* steps that questions and outcomes are matched to */
 #define TRACK_MEMORY 4096 /* steps kept for the history when there is no store */
 
 enum step_flag {
@@ -59,11 +59,11 @@ struct step {
     uint16_t flags;
     int8_t decided, level, last_level, expert; /* level: fetched */
     float logp, value, entropy;
+    uint32_t bytes; /* that arrived */
     float prob[VIEW_LEVELS];
     uint32_t next_bytes[VIEW_LEVELS]; /* 0 = unknown */
     uint64_t question;                /* hash of the question, next_bytes left out */
     uint64_t policy;
-    int64_t bytes;
     double buffer_s, download_s, rebuffer_s, reward, external;
     double at; /* last change, s since the epoch */
 };

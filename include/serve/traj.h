@@ -24,11 +24,12 @@
 /* The last measurements, oldest first. */
 struct traj_measured {
     int n; /* <= VIEW_HISTORY */
-    double bytes[VIEW_HISTORY], download_s[VIEW_HISTORY];
+    uint32_t bytes[VIEW_HISTORY];
+    double download_s[VIEW_HISTORY];
 };
 
-/* An empty chunk says nothing about the link: bytes <= 0 is passed over. */
-void traj_measure(struct traj_measured *m, double bytes, double download_s);
+/* An empty chunk says nothing about the link and is passed over. */
+void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s);
 
 struct traj_step {
     int32_t chunk;

@@ -141,7 +141,7 @@ int store_sqlite_read_step(struct step *s, sqlite3_stmt *st, struct err *e)
     memcpy(s->next_bytes, sqlite3_column_blob(st, 13), sizeof s->next_bytes);
     s->question = (uint64_t)sqlite3_column_int64(st, 14);
     s->policy = (uint64_t)sqlite3_column_int64(st, 15);
-    s->bytes = sqlite3_column_int64(st, 16);
+    s->bytes = (uint32_t)sqlite3_column_int64(st, 16);
     s->buffer_s = sqlite3_column_double(st, 17);
     s->download_s = sqlite3_column_double(st, 18);
     s->rebuffer_s = sqlite3_column_double(st, 19);

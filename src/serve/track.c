@@ -223,7 +223,7 @@ static void take_outcome(struct track *t, struct steps *p, struct step *s,
     struct qoe_parts parts = qoe_chunk(&row->qoe, row->ladder_kbps[o->level], before,
                                        o->rebuffer_s, row->ladder_kbps[0]);
     s->level = (int8_t)o->level;
-    s->bytes = o->bytes;
+    s->bytes = (uint32_t)o->bytes;
     s->download_s = o->download_s;
     s->rebuffer_s = o->rebuffer_s;
     s->reward = parts.reward;
@@ -235,7 +235,7 @@ static void take_outcome(struct track *t, struct steps *p, struct step *s,
         /* what an older step adds to the history was not there when the newest was
          * decided */
         if (!newest) cut(t, p, now, c);
-        traj_measure(&t->measured, (double)o->bytes, o->download_s);
+        traj_measure(&t->measured, s->bytes, s->download_s);
         s->flags |= STEP_MEASURED;
     }
     touch(s, now, c);
@@ -557,7 +557,7 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
         t->before = t->measured;
     }
     if (d->flags & STEP_MEASURED)
-        traj_measure(&t->measured, (double)d->bytes, d->download_s);
+        traj_measure(&t->measured, d->bytes, d->download_s);
     if (d->flags & STEP_CUT) t->head = -1;
     if (d->at > t->last_at) t->last_at = d->at;
     return 0;

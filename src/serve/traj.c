@@ -4,13 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-void traj_measure(struct traj_measured *m, double bytes, double download_s)
+void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s)
 {
-    if (bytes <= 0) return;
+    if (!bytes) return;
     if (m->n == VIEW_HISTORY) {
-        size_t kept = (VIEW_HISTORY - 1) * sizeof(double);
-        memmove(m->bytes, m->bytes + 1, kept);
-        memmove(m->download_s, m->download_s + 1, kept);
+        memmove(m->bytes, m->bytes + 1, sizeof m->bytes - sizeof *m->bytes);
+        memmove(m->download_s, m->download_s + 1,
+                sizeof m->download_s - sizeof *m->download_s);
         m->n--;
     }
     m->bytes[m->n] = bytes;

@@ -80,7 +80,7 @@ START_TEST(rows_come_back_to_the_last_bit)
     struct store_rec in[3] = {session_rec(1), step_rec(1, 0), step_rec(1, 1)};
     in[1].step.flags |= STEP_REPORTED;
     in[1].step.level = 1;
-    in[1].step.bytes = INT64_C(10000000000);
+    in[1].step.bytes = UINT32_C(4000000000);
     in[1].step.download_s = 1e-6;
     in[1].step.rebuffer_s = 2 / 3.0;
     in[1].step.reward = -1 / 3.0;
