@@ -241,7 +241,7 @@ test: deps-test ## everything: lint, unit, golden, HTTP and browser tests
 check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
 	$(Q)$(B)/check $(SUITE)
 
-test-http: all $(B)/trial_chaos $(B)/trial_hostile ## HTTP tests against the real daemon, small trials, and the tests of our scripts
+test-http: all $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests against the real daemon, small trials, and the tests of our scripts
 	@bash test/each.sh test/http test/trial test/score/selftest.sh test/lab/lab-data.sh
 
 test-web: all web media ## browser tests in Chromium
@@ -292,7 +292,7 @@ chaos: all web $(B)/trial_chaos ## kill -9 under load, again and again: KILLS=20
 load: all web $(B)/trial_load ## connections, learning, sessions: SECONDS=4 PACE=2000 SESSIONS=200000
 	@$(B)/trial_$@
 
-soak: all web $(B)/trial_soak ## a long time under load
+soak: all web $(B)/trial_soak ## a long time under load: SECONDS=600 RATE=500 VIEWERS=128
 	@$(B)/trial_$@
 
 hostile: all web $(B)/trial_hostile ## other clients beside an attack: TURNS=7 ASKS=1000 SLOW=500

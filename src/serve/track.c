@@ -556,8 +556,7 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
         t->head_n = 1;
         t->before = t->measured;
     }
-    if (d->flags & STEP_MEASURED)
-        traj_measure(&t->measured, d->bytes, d->download_s);
+    if (d->flags & STEP_MEASURED) traj_measure(&t->measured, d->bytes, d->download_s);
     if (d->flags & STEP_CUT) t->head = -1;
     if (d->at > t->last_at) t->last_at = d->at;
     return 0;

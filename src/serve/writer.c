@@ -23,6 +23,7 @@ struct writer {
     uint64_t put, written; /* records ever */
     uint64_t errors;
     bool writing, stopping;
+    bool wake;          /* of the thread that runs: due when the lock is given back */
     double began_at;    /* the write under way */
     struct err failure; /* of the last write; code 0: it worked */
 };
@@ -88,10 +89,19 @@ int writer_reserve(struct writer *w, int n, struct err *e)
 static struct store_rec *slot(struct writer *w)
 {
     assert(w->n < w->cap);
-    if (!w->n || w->n == w->cap / 2) pthread_cond_signal(&w->work);
+    if (!w->n || w->n == w->cap / 2) w->wake = true;
     if (!w->n) w->first_s = clock_mono();
     w->put++;
     return &w->rec[(w->first + w->n++) % w->cap];
+}
+
+/* Waking is a system call: not under the lock. */
+static void unlock_and_wake(struct writer *w)
+{
+    bool wake = w->wake;
+    w->wake = false;
+    pthread_mutex_unlock(&w->lock);
+    if (wake) pthread_cond_signal(&w->work);
 }
 
 void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserved)
@@ -101,7 +111,7 @@ void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserv
     w->reserved -= reserved;
     for (int i = 0; i < n; i++)
         *slot(w) = rec[i];
-    pthread_mutex_unlock(&w->lock);
+    unlock_and_wake(w);
 }
 
 void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
@@ -121,7 +131,16 @@ void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
         memcpy(r->id, id, TRACK_ID);
         r->step = c->step[i];
     }
-    pthread_mutex_unlock(&w->lock);
+    unlock_and_wake(w);
+}
+
+/* Few records move to the ring's begin, whose memory is warm; what lies behind stays untouched
+ * until a burst needs it. */
+static void start_over(struct writer *w)
+{
+    if (w->n > w->first / 4 || w->first + w->n > w->cap) return;
+    memcpy(w->rec, &w->rec[w->first], (size_t)w->n * sizeof *w->rec);
+    w->first = 0;
 }
 
 /* Writes what is queued up to the ring's end, in place: those who put only add behind it.
@@ -146,6 +165,7 @@ static void write_some(struct writer *w)
         w->n -= n;
         w->written += (uint64_t)n;
         w->first_s = w->began_at; /* what is left came later */
+        start_over(w);
     }
     w->writing = false;
     pthread_cond_broadcast(&w->done);

@@ -37,11 +37,12 @@ static double machine_busy(void)
 {
     unsigned long long v[8] = {0};
     FILE *f = fopen("/proc/stat", "r");
-    if (!f || fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2],
-                     &v[3], &v[4], &v[5], &v[6], &v[7]) != 8)
+    if (!f || fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1],
+                     &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) != 8)
         bench_fail("/proc/stat cannot be read");
     fclose(f);
-    return (double)(v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) / (double)sysconf(_SC_CLK_TCK);
+    return (double)(v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) /
+           (double)sysconf(_SC_CLK_TCK);
 }
 
 struct watch {
@@ -119,7 +120,8 @@ static void tell_row(struct report *r, int n, const struct row *a)
     fflush(stdout);
 
     snprintf(name, sizeof name, "%d connections: not answered", n);
-    report_check(r, name, (double)(p->refused + p->broken + f->refused + f->broken), 0, 0);
+    report_check(r, name, (double)(p->refused + p->broken + f->refused + f->broken), 0,
+                 0);
     snprintf(name, sizeof name, "%d connections: p99 of paced decisions [ms]", n);
     report_check(r, name, p->p99_ms, 0, n <= 256 ? 5 : 50);
     snprintf(name, sizeof name, "%d connections: longest silence [ms]", n);
@@ -130,7 +132,8 @@ static void with_connections(struct trial *t)
 {
     static const int all[] = {1, 10, 64, 127, 128, 129, 256, 512, 1000, 5000};
     double seconds = trial_option(t, "SECONDS", 4), pace = trial_option(t, "PACE", 2000);
-    int tries = (int)trial_option(t, "TRIES", 5), most = (int)trial_option(t, "MOST", 5000);
+    int tries = (int)trial_option(t, "TRIES", 5),
+        most = (int)trial_option(t, "MOST", 5000);
     struct report *r = trial_report(t);
     report_table(r, "Connections");
     restart(t, (const char *[]){"--max-connections", "6000", NULL});
@@ -179,7 +182,8 @@ static struct round play(struct trial *t, const char *learn, double seconds, dou
 static void while_learning(struct trial *t)
 {
     double seconds = trial_option(t, "SECONDS", 4), pace = trial_option(t, "PACE", 2000);
-    int rounds = (int)trial_option(t, "ROUNDS", 3), tries = (int)trial_option(t, "TRIES", 5);
+    int rounds = (int)trial_option(t, "ROUNDS", 3),
+        tries = (int)trial_option(t, "TRIES", 5);
     double ratio[ROUNDS_MAX], updates = 0;
     if (rounds < 1 || rounds > ROUNDS_MAX) bench_fail("ROUNDS is 1 to %d", ROUNDS_MAX);
     struct report *r = trial_report(t);
@@ -187,7 +191,8 @@ static void while_learning(struct trial *t)
     for (int k = 0; k < rounds; k++) {
         struct round off = {.others = INFINITY}, on = off;
         for (int i = 0; i < tries && off.others + on.others > 2 * DISTURBED; i++) {
-            struct round a = play(t, "off", seconds, pace), b = play(t, "on", seconds, pace);
+            struct round a = play(t, "off", seconds, pace),
+                         b = play(t, "on", seconds, pace);
             if (a.others + b.others < off.others + on.others) off = a, on = b;
         }
         ratio[k] = on.p99_ms / off.p99_ms;
@@ -201,12 +206,14 @@ static void while_learning(struct trial *t)
         report_real(r, "max ms, learning", on.max_ms, 2);
         report_int(r, "updates", (int64_t)on.updates);
         report_real(r, "others, processors", .5 * (off.others + on.others), 2);
-        printf("learning: p99 %.3f ms, without %.3f: x %.2f; %.0f updates; others %.2f %.2f\n",
+        printf("learning: p99 %.3f ms, without %.3f: x %.2f; %.0f updates; others %.2f "
+               "%.2f\n",
                on.p99_ms, off.p99_ms, ratio[k], on.updates, on.others, off.others);
         fflush(stdout);
     }
     report_check(r, "updates while it was measured", updates, 1, INFINITY);
-    report_check(r, "p99 while learning, of that without", stats_percentile(ratio, rounds, .5), 0, 2);
+    report_check(r, "p99 while learning, of that without",
+                 stats_percentile(ratio, rounds, .5), 0, 2);
 }
 
 /* ---- 3. sessions ---- */
@@ -327,10 +334,11 @@ static void with_sessions(struct trial *t)
     report_real(r, "MB for new ones in their places", again / 1e6, 2);
     report_int(r, "refused while filling", refused);
     report_real(r, "others, processors", others, 2);
-    printf("%.0f sessions: %.0f bytes each; longest answer %.2f ms before, %.2f while they "
-           "fall silent (p99 of the worst second %.2f); %ld refused while filling; others "
-           "%.2f\n",
-           live, each, quiet.max_ms, fall.max_ms, fall.p99_ms, refused, others);
+    printf(
+        "%.0f sessions: %.0f bytes each; longest answer %.2f ms before, %.2f while they "
+        "fall silent (p99 of the worst second %.2f); %ld refused while filling; others "
+        "%.2f\n",
+        live, each, quiet.max_ms, fall.max_ms, fall.p99_ms, refused, others);
 
     report_check(r, "live sessions", live, n, n);
     report_check(r, "bytes of a live session", each, 0, 1536);
@@ -343,11 +351,12 @@ static void with_sessions(struct trial *t)
 int main(void)
 {
     struct trial *t = trial_new("load", "Many at once");
-    report_text(trial_report(t),
-                "Times are as the clients' clock saw them, clients and daemon on the same "
-                "machine of %ld processors; a row is repeated while other programs take more "
-                "than %g of a processor.",
-                sysconf(_SC_NPROCESSORS_ONLN), DISTURBED);
+    report_text(
+        trial_report(t),
+        "Times are as the clients' clock saw them, clients and daemon on the same "
+        "machine of %ld processors; a row is repeated while other programs take more "
+        "than %g of a processor.",
+        sysconf(_SC_NPROCESSORS_ONLN), DISTURBED);
     with_connections(t);
     while_learning(t);
     with_sessions(t);
