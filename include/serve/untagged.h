@@ -91,7 +91,8 @@ void untagged_chunk(struct untagged *u, const struct track_row *row,
 void untagged_ended(struct untagged *u, const struct track_row *row);
 
 /* Teaches the head; ends the slot when it is time. 1: a new one has begun. A failure is
- * logged, and the slot before goes on serving. */
+ * logged. What cannot be kept does not begin: the slot before goes on, and the next tick tries
+ * again. */
 int untagged_tick(struct untagged *u, double now);
 /* The state file, now. Does nothing without one. */
 int untagged_save(struct untagged *u, struct err *e) __attribute__((warn_unused_result));

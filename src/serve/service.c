@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "rl/ckpt.h"
 #include "serve/bus_local.h"
@@ -101,7 +102,16 @@ static int open_bus(struct service *s, struct err *e)
                       : bus_local_init(&s->bus, BUS_SLOTS, e);
 }
 
-/* Versions never go back: the same weights keep theirs, others get the next one. */
+/* Of what a version decides by: its weights, and who is busy. */
+static uint32_t version_crc(const struct policy *p)
+{
+    uint64_t busy[2] = {p->actor->busy, p->critic->busy};
+    uint32_t crc = policy_crc32(p);
+    return busy[0] || busy[1] ? bytes_crc32(crc, busy, sizeof busy) : crc;
+}
+
+/* Versions never go back: the same weights keep theirs, others get the next one. A checkpoint may
+ * know of a later one than the store, whose record of it was lost. */
 static int choose_version(struct service *s, struct policy *p, struct err *e)
 {
     struct store_version newest = {0};
@@ -113,8 +123,8 @@ static int choose_version(struct service *s, struct policy *p, struct err *e)
     uint64_t held = p->version;
     if (!newest.version)
         p->version = held ? held : 1;
-    else
-        p->version = newest.crc == policy_crc32(p) ? newest.version : newest.version + 1;
+    else if (held <= newest.version)
+        p->version = newest.crc == version_crc(p) ? newest.version : newest.version + 1;
     if (newest.version && p->version != newest.version)
         log_event(s->cfg.log, LOG_WARN, "policy",
                   "version %llu was the last one published; version %llu goes on as %llu",
@@ -130,7 +140,7 @@ static int store_version(void *ctx, const struct policy *p, double now, double s
     struct service *s = ctx;
     if (!s->writer) return 0;
     struct store_rec r = {.kind = STORE_VERSION,
-                          .version = {p->version, policy_crc32(p), now, score}};
+                          .version = {p->version, version_crc(p), now, score}};
     int rc = writer_reserve(s->writer, 1, e);
     if (rc) return rc;
     writer_put(s->writer, &r, 1, 1);

@@ -313,6 +313,8 @@ static bool expire_one(struct sessions *s, struct shard *h, double before, doubl
         forget_closed(h);
 
     struct entry *t = h->live.oldest;
+    /* the clock was set back: else this one, and all behind it, would wait for the old time */
+    if (t && t->track.last_at > now) t->track.last_at = now;
     if (!t || t->track.last_at >= before) return false;
     track_close(&t->track, &h->steps, now, c);
     settle(s, h, t, c);

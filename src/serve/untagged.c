@@ -85,8 +85,8 @@ static int go_on(struct untagged *u, double now, struct err *e)
         u->stats.refused++;
         rc = 1;
     }
+    if (rc == 1) u->sums = (struct untagged_sums){0};
     if (rc) {
-        u->sums = (struct untagged_sums){0};
         rc = untagged_turn(u, now, e);
         return rc ? rc
                   : untagged_save(u, e); /* a folder that takes no file is told now */
@@ -331,7 +331,9 @@ static void add_chunk(struct untagged *u, const struct track_row *row,
 void untagged_chunk(struct untagged *u, const struct track_row *row, const struct step *s)
 {
     bool first = s->last_level < 0; /* its download is the start, not a stall */
-    if (track_by(s) != BY_MERGE || !(s->flags & STEP_FOLLOWED) || first) return;
+    /* an empty chunk says nothing about the link, and the link's rate is divided by */
+    if (track_by(s) != BY_MERGE || !(s->flags & STEP_FOLLOWED) || first || s->bytes <= 0)
+        return;
     pthread_mutex_lock(&u->lock);
     if (s->policy == u->told.slot)
         add_chunk(u, row, s);
@@ -373,10 +375,12 @@ int untagged_tick(struct untagged *u, double now)
     if (!over) return 0;
 
     struct err why = {0};
-    int rc = untagged_turn(u, now, &why);
+    int rc = untagged_save_ahead(u, &why);
+    bool begun = !rc;
+    if (begun) rc = untagged_turn(u, now, &why);
     if (!rc) rc = untagged_save(u, &why);
     if (rc) log_err(u->log, LOG_ERROR, "slot", &why);
-    return 1;
+    return begun;
 }
 
 void untagged_stats(struct untagged_stats *out, struct untagged *u)

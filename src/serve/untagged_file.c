@@ -1,7 +1,8 @@
 /* The state file: 32 bytes (magic, CRC-32 of the rest, form, length of the rest), then the slot,
  * the tasks, the merge, what the slot has brought so far, counters, both heads, both audiences and
  * the bandit. Numbers are little-endian, those of heads and bandit as they lie in memory. One
- * function walks over it in either direction, so that writing and reading cannot differ. */
+ * function walks over it in either direction, so that writing and reading cannot differ.
+ * Form 2 is the same and says that the slot after this one may have begun. */
 #include "untagged_priv.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@
 #include "base/text.h"
 #include "serve/limits.h"
 
-enum { HEAD = 32, FORM = 1, NUMBERS = 512, FILE_MAX = 64 << 20 };
+enum { HEAD = 32, FORM = 1, FORM_AHEAD = 2, NUMBERS = 512, FILE_MAX = 64 << 20 };
 static const char MAGIC[8] = "abrduntg";
 
 struct file {
@@ -204,7 +205,7 @@ static unsigned char *put_all(unsigned char *at, unsigned char *end, struct unta
     return f.at + n;
 }
 
-int untagged_save(struct untagged *u, struct err *e)
+static int save(struct untagged *u, uint32_t form, struct err *e)
 {
     if (!u->state_path) return 0;
     size_t room = file_size(u);
@@ -217,11 +218,21 @@ int untagged_save(struct untagged *u, struct err *e)
     memset(bytes, 0, HEAD);
     memcpy(bytes, MAGIC, sizeof MAGIC);
     bytes_put_u32(bytes + 8, bytes_crc32(0, bytes + HEAD, n - HEAD));
-    bytes_put_u32(bytes + 12, FORM);
+    bytes_put_u32(bytes + 12, form);
     bytes_put_u64(bytes + 16, n - HEAD);
     int rc = text_write_file(u->state_path, bytes, n, e);
     free(bytes);
     return rc;
+}
+
+int untagged_save(struct untagged *u, struct err *e)
+{
+    return save(u, FORM, e);
+}
+
+int untagged_save_ahead(struct untagged *u, struct err *e)
+{
+    return save(u, FORM_AHEAD, e);
 }
 
 /* ---- reading ---- */
@@ -230,9 +241,9 @@ static int check_head(const unsigned char *bytes, size_t n, struct err *e)
 {
     if (n < HEAD || memcmp(bytes, MAGIC, sizeof MAGIC) != 0)
         return err_set(e, ERR_CORRUPT, "is no state of untagged viewers");
-    if (bytes_get_u32(bytes + 12) != FORM)
-        return err_set(e, ERR_CORRUPT, "has form %u, not %d",
-                       (unsigned)bytes_get_u32(bytes + 12), FORM);
+    uint32_t form = bytes_get_u32(bytes + 12);
+    if (form != FORM && form != FORM_AHEAD)
+        return err_set(e, ERR_CORRUPT, "has form %u, not %d", (unsigned)form, FORM);
     if (bytes_get_u64(bytes + 16) != n - HEAD)
         return err_set(e, ERR_CORRUPT, "has %zu bytes after its head, not %llu", n - HEAD,
                        (unsigned long long)bytes_get_u64(bytes + 16));
@@ -312,7 +323,7 @@ static void take(struct untagged *u, const struct plain *p)
     atomic_store(&u->slot, p->told.slot);
 }
 
-/* 0, 1 as untagged_load, or an error: some parts may then have changed. */
+/* 0, 1, 2 as untagged_load, or an error: some parts may then have changed. */
 static int get_all(struct untagged *u, unsigned char *bytes, size_t n, struct err *e)
 {
     struct plain p = {0};
@@ -329,8 +340,11 @@ static int get_all(struct untagged *u, unsigned char *bytes, size_t n, struct er
         return err_set(e, ERR_CORRUPT, "it ends in the wrong place");
 
     take(u, &p);
-    if (u->merge.bandit) return get_bandit(u, f.at, bandit, &p) ? 0 : 1;
-    return carry(&u->merge, f.at, bandit, &p, e);
+    bool ahead = bytes_get_u32(bytes + 12) == FORM_AHEAD;
+    u->told.slot += ahead; /* its number is taken */
+    if (u->merge.bandit && !get_bandit(u, f.at, bandit, &p)) return 1;
+    if (!u->merge.bandit) rc = carry(&u->merge, f.at, bandit, &p, e);
+    return rc ? rc : 2 * ahead;
 }
 
 static void put_aside(const char *path)

@@ -101,8 +101,12 @@ void untagged_teach(struct untagged *u);
 
 /* ---- the state file (untagged_file.c) ---- */
 
+/* As untagged_save, before the slot ends: should the process end while the next one begins, no other
+ * slot gets its number. */
+int untagged_save_ahead(struct untagged *u, struct err *e);
+
 /* Goes on from the state file: 0 in its slot; 1 with a new slot, as there is no file or its
- * bandit is of no use; ERR_CORRUPT when it was refused, which was logged, and put aside: the
+ * bandit is of no use; 2 likewise, as the next slot may have begun; ERR_CORRUPT when it was refused, which was logged, and put aside: the
  * parts may then be half of the file's. Other errors: it could not be read. */
 int untagged_load(struct untagged *u, struct err *e);
 
