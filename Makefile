@@ -45,6 +45,8 @@ LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lxml2 -lm
 # the tests' allocation counter stands in front of these (test/support/alloc.c)
 comma := ,
 WRAP := $(foreach f,malloc calloc realloc aligned_alloc strdup free,-Wl$(comma)--wrap=$(f))
+# and the simulation in front of what makes files durable (test/sim/files.c)
+SIM_WRAP := $(foreach f,fsync rename link,-Wl$(comma)--wrap=$(f))
 
 # ---- sources, found by name
 
@@ -52,11 +54,13 @@ LAYERS := base nn moe rl abr lab serve cli
 SRC := $(sort $(foreach l,$(LAYERS),$(wildcard src/$(l)/*.c)))
 OBJ := $(SRC:%.c=$(B)/%.o)
 LIBOBJ := $(filter-out $(B)/src/cli/main.o,$(OBJ))
-TEST := $(sort $(foreach l,$(LAYERS),$(wildcard test/$(l)/test_*.c)))
+TEST := $(sort $(foreach l,$(LAYERS) sim,$(wildcard test/$(l)/test_*.c)))
+SIM := $(filter-out test/sim/main.c $(TEST),$(wildcard test/sim/*.c))
 SUPPORT := $(sort $(wildcard test/support/*.c))
 FUZZ := $(sort $(patsubst test/fuzz/fuzz_%.c,%,$(wildcard test/fuzz/fuzz_*.c)))
 BENCH := $(sort $(patsubst test/bench/bench_%.c,%,$(wildcard test/bench/bench_*.c)))
-TESTOBJ := $(TEST:%.c=$(B)/%.o) $(SUPPORT:%.c=$(B)/%.o) $(FUZZ:%=$(B)/replay/%.o)
+TESTOBJ := $(TEST:%.c=$(B)/%.o) $(SUPPORT:%.c=$(B)/%.o) $(SIM:%.c=$(B)/%.o) $(FUZZ:%=$(B)/replay/%.o)
+SIMOBJ := $(SIM:%.c=$(B)/%.o) $(B)/test/sim/main.o $(B)/test/support/tmpdir.o
 BENCHOBJ := $(BENCH:%=$(B)/test/bench/bench_%.o)
 BENCHLIB := $(B)/test/support/bench.o $(B)/test/support/mpc_brute.o $(B)/test/support/shared.o \
             $(B)/test/support/twin.o $(B)/test/support/hammer.o \
@@ -174,7 +178,7 @@ $(B)/replay/%.o: test/fuzz/fuzz_%.c $(B)/flags | $(B)/headers
 
 $(B)/check: $(TESTOBJ) $(B)/suites.o $(B)/libabrd.a
 	@echo "  LD    $@"
-	$(Q)$(CC) $(LDFLAGS) $(WRAP) -o $@ $^ -lcheck -lsubunit -lrt $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(WRAP) $(SIM_WRAP) -o $@ $^ -lcheck -lsubunit -lrt $(LDLIBS)
 
 # ---- packages
 
@@ -284,6 +288,14 @@ $(B)/trial_%: $(B)/test/trial/trial_%.o $(TRIALLIB) $(B)/libabrd.a
 	@echo "  LD    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+$(B)/sim: $(SIMOBJ) $(B)/libabrd.a
+	@echo "  LD    $@"
+	$(Q)$(CC) $(LDFLAGS) $(SIM_WRAP) -o $@ $^ $(LDLIBS)
+
+.PHONY: sim
+sim: $(B)/sim ## the whole server without sockets or wall time, drawn from a seed: SEEDS=10000 FIRST=1
+	@$(B)/sim
+
 # the whole daemon tried from outside (test/trial), with a report in build/trial; options reach
 # the program by the environment, where make puts what stands on its command line
 chaos: all web $(B)/trial_chaos ## kill -9 under load, again and again: KILLS=200 SEED=1 THINK_MS=5
@@ -351,4 +363,4 @@ clean: ## remove what was built
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
--include $(OBJ:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d) $(TRIALOBJ:.o=.d)
+-include $(OBJ:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d) $(TRIALOBJ:.o=.d) $(SIMOBJ:.o=.d)

@@ -40,11 +40,13 @@ static uint32_t crc_byte(uint32_t crc, unsigned char byte)
 
 static uint32_t crc_word(uint32_t crc, const unsigned char *p)
 {
-    uint32_t word = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    uint32_t word =
+        p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
     uint32_t x = crc ^ word;
-    return CRC_NIBBLE[7][x & 15] ^ CRC_NIBBLE[6][x >> 4 & 15] ^ CRC_NIBBLE[5][x >> 8 & 15] ^
-           CRC_NIBBLE[4][x >> 12 & 15] ^ CRC_NIBBLE[3][x >> 16 & 15] ^
-           CRC_NIBBLE[2][x >> 20 & 15] ^ CRC_NIBBLE[1][x >> 24 & 15] ^ CRC_NIBBLE[0][x >> 28];
+    return CRC_NIBBLE[7][x & 15] ^ CRC_NIBBLE[6][x >> 4 & 15] ^
+           CRC_NIBBLE[5][x >> 8 & 15] ^ CRC_NIBBLE[4][x >> 12 & 15] ^
+           CRC_NIBBLE[3][x >> 16 & 15] ^ CRC_NIBBLE[2][x >> 20 & 15] ^
+           CRC_NIBBLE[1][x >> 24 & 15] ^ CRC_NIBBLE[0][x >> 28];
 }
 
 uint32_t bytes_crc32(uint32_t crc, const void *data, size_t n)

@@ -8,6 +8,7 @@
 #include "serve/bus.h"
 #include "serve/bus_local.h"
 #include "serve/store_sqlite.h"
+#include "sim/disk.h"
 #include "support/served.h"
 
 static struct served f;
@@ -91,6 +92,89 @@ START_TEST(the_callers_parts_are_used)
 }
 END_TEST
 
+/* ---- versions, on a disk that outlives the service ---- */
+
+static struct disk disk;
+
+static int disk_part(struct store *out, void *ctx, const char *path, struct err *e)
+{
+    (void)ctx;
+    (void)path;
+    (void)e;
+    *out = disk_store(&disk);
+    return 0;
+}
+
+static void on_a_disk(void)
+{
+    disk_init(&disk);
+    f.cfg.parts.store = disk_part;
+    f.cfg.online.batch = 4;
+    f.cfg.online.tolerance = 1e9; /* whatever is learned is published */
+    served_start(&f);
+}
+
+static uint64_t version(void)
+{
+    struct service_stats s;
+    service_stats(&s, f.service);
+    return s.policy_version;
+}
+
+/* Enough for an update. */
+static void teach(uint64_t key)
+{
+    struct session_opened o = served_open(&f, key, 4);
+    served_play(&f, &o, 4);
+}
+
+START_TEST(nothing_is_published_that_cannot_be_recorded)
+{
+    on_a_disk();
+    teach(1);
+    disk.fail_writes = -1;
+    ck_assert_int_eq(service_commit(f.service, NULL), ERR_IO);
+    ck_assert_int_eq(service_learn(f.service, NULL), ERR_IO);
+    ck_assert_uint_eq(version(), 1);
+    disk.fail_writes = 0;
+    ck_assert_int_eq(service_commit(f.service, NULL), 0);
+    teach(2);
+    ck_assert_int_eq(service_learn(f.service, NULL), 1);
+    ck_assert_uint_eq(version(), 3); /* 2 was never served */
+    ck_assert_uint_eq(disk.version[disk.versions - 1].version, 3);
+    disk_release(&disk);
+}
+END_TEST
+
+START_TEST(a_version_is_never_two_policies)
+{
+    /* an expert is set aside, which no checkpoint knows of */
+    on_a_disk();
+    ck_assert_int_eq(service_set_aside(f.service, false, 1, 100, NULL), 0);
+    ck_assert_int_eq(service_learn(f.service, NULL), 1);
+    ck_assert_uint_eq(version(), 2);
+    ck_assert_int_eq(service_commit(f.service, NULL), 0);
+    served_kill(&f);
+    served_start(&f);
+    ck_assert_uint_eq(version(), 3);
+
+    /* a checkpoint that knows more than the store */
+    ck_assert_int_eq(service_commit(f.service, NULL), 0);
+    teach(1);
+    ck_assert_int_eq(service_learn(f.service, NULL), 1);
+    teach(2);
+    f.now += 100;
+    ck_assert_int_eq(service_learn(f.service, NULL), 1);
+    ck_assert_uint_eq(version(), 5);
+    served_kill(&f);
+    disk.versions -= 2; /* as an older copy of the store */
+    ck_assert_uint_eq(disk.version[disk.versions - 1].version, 3);
+    served_start(&f);
+    ck_assert_uint_eq(version(), 5);
+    disk_release(&disk);
+}
+END_TEST
+
 START_TEST(a_part_that_cannot_be_had_stops_the_start)
 {
     mine.fail = 1;
@@ -165,6 +249,8 @@ Suite *suite_serve_service_parts(void)
     TCase *t = tcase_create("serve/service_parts");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, the_callers_parts_are_used);
+    tcase_add_test(t, nothing_is_published_that_cannot_be_recorded);
+    tcase_add_test(t, a_version_is_never_two_policies);
     tcase_add_test(t, a_part_that_cannot_be_had_stops_the_start);
     tcase_add_test(t, turns_are_taken_one_by_one);
     tcase_add_test(t, a_short_queue_refuses_before_anything_happens);

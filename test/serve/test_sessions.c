@@ -127,6 +127,30 @@ START_TEST(the_silent_expire_first)
 }
 END_TEST
 
+START_TEST(a_clock_set_back_keeps_nobody_alive)
+{
+    struct sessions *s = make(10);
+    struct track_row future = make_row(0), row = make_row(1);
+    future.opened_at = 1000;
+    row.opened_at = 20; /* after it, the clock was set back */
+    ck_assert_int_eq(open_one(s, &future, NULL), 0);
+    ck_assert_int_eq(open_one(s, &row, NULL), 0);
+    struct changes c;
+    track_changes_clear(&c);
+    ck_assert(!sessions_expire(s, 15, 25, &c)); /* as if it were heard of now */
+    ck_assert(!sessions_expire(s, 21, 31, &c));
+    ck_assert(sessions_expire(s, 26, 36, &c));
+    track_changes_clear(&c);
+    ck_assert(sessions_expire(s, 26, 36, &c));
+    track_changes_clear(&c);
+    ck_assert(!sessions_expire(s, 26, 36, &c));
+    struct session_stats stats;
+    sessions_stats(&stats, s);
+    ck_assert_int_eq(stats.live, 0);
+    sessions_free(s);
+}
+END_TEST
+
 START_TEST(two_who_ask_at_once_get_one_answer)
 {
     struct sessions *s = make(10);
@@ -278,6 +302,7 @@ Suite *suite_serve_sessions(void)
     tcase_add_test(t, ids_are_hex_and_back);
     tcase_add_test(t, a_full_table_says_so_and_closed_ones_make_room);
     tcase_add_test(t, the_silent_expire_first);
+    tcase_add_test(t, a_clock_set_back_keeps_nobody_alive);
     tcase_add_test(t, two_who_ask_at_once_get_one_answer);
     tcase_add_test(t, nothing_is_allocated_after_the_start);
     tcase_add_test(t, every_failing_allocation_is_told);

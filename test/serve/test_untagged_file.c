@@ -1,4 +1,5 @@
 /* What is known of viewers without a hint outlives the process: restarts, modes, damage. */
+#include "sim/files.h"
 #include "support/untagged_viewers.h"
 
 static void same_stats(const struct untagged_stats *a, const struct untagged_stats *b)
@@ -74,6 +75,69 @@ START_TEST(answers_are_the_same_after_a_kill)
         ck_assert_int_eq(twin.by, a2.by);
         ck_assert_uint_eq(twin.policy, a2.policy);
     }
+}
+END_TEST
+
+static uint64_t slot_now(uint64_t key)
+{
+    static const struct watching guest = {.content = "b", .mbps = 3, .chunks = 20};
+    struct session_opened o = open_session(&guest, key);
+    ck_assert_int_eq(o.first.by, BY_MERGE);
+    return o.first.policy;
+}
+
+START_TEST(a_slot_that_cannot_be_kept_does_not_begin)
+{
+    start(UNTAGGED_MERGE);
+    live_through(0, 2);
+    uint64_t slot = slot_now(800);
+    struct files_watch full = {.fail_from = 1, .fail_n = 1000};
+    files_watch(&full);
+    next_slot();
+    ck_assert_int_gt(full.failed, 0);
+    ck_assert_uint_eq(stats().slots, slot - 1);
+    ck_assert_uint_eq(slot_now(801), slot);
+    files_watch(NULL);
+    service_tick(f.service);
+    ck_assert_uint_eq(slot_now(802), slot + 1);
+}
+END_TEST
+
+START_TEST(the_number_of_a_slot_is_not_given_twice)
+{
+    start(UNTAGGED_MERGE);
+    live_through(0, 2);
+    uint64_t slot = slot_now(800);
+    /* the end of this slot is written (three calls), the beginning of the next is not */
+    struct files_watch full = {.fail_from = 4, .fail_n = 1000};
+    files_watch(&full);
+    next_slot();
+    files_watch(NULL);
+    ck_assert_int_gt(full.failed, 0);
+    ck_assert_uint_eq(slot_now(801), slot + 1);
+    served_kill(&f);
+    served_start(&f);
+    ck_assert_uint_eq(stats().refused, 0);
+    ck_assert_uint_eq(slot_now(802), slot + 2);
+    ck_assert_int_gt(stats().leaves, 1); /* and the bandit knows what it knew */
+}
+END_TEST
+
+START_TEST(an_empty_chunk_does_not_spoil_the_file)
+{
+    start(UNTAGGED_MERGE);
+    static const struct watching guest = {.content = "b", .mbps = 3, .chunks = 20};
+    struct session_opened o = open_session(&guest, 800);
+    int level = o.first.level;
+    for (int k = 1; k < 4; k++) {
+        struct question q = ask_next(&guest, k, level);
+        q.last.bytes = 0;
+        level = ask(&o, &q).level;
+    }
+    ck_assert_int_eq(service_drain(f.service, NULL), 0);
+    served_kill(&f);
+    served_start(&f);
+    ck_assert_uint_eq(stats().refused, 0);
 }
 END_TEST
 
@@ -188,6 +252,9 @@ Suite *suite_serve_untagged_file(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_restart_keeps_everything);
     tcase_add_test(t, answers_are_the_same_after_a_kill);
+    tcase_add_test(t, a_slot_that_cannot_be_kept_does_not_begin);
+    tcase_add_test(t, the_number_of_a_slot_is_not_given_twice);
+    tcase_add_test(t, an_empty_chunk_does_not_spoil_the_file);
     tcase_add_test(t, a_drain_loses_nothing_of_the_slot);
     tcase_add_test(t, the_bandit_waits_while_another_mode_is_on);
     tcase_add_test(t, a_damaged_file_is_refused_and_kept);
