@@ -24,6 +24,7 @@
 
 #include "abr/video.h"
 #include "abr/view.h"
+#include "moe/policy.h"
 
 struct algo {
     char name[128]; /* the spec */
@@ -32,6 +33,9 @@ struct algo {
     void (*reset)(void *self, uint64_t session_key);
     /* level for view->chunk, 0 .. view->levels - 1 */
     int (*decide)(void *self, const struct view *view, const struct video *video);
+    /* what a network computed for the last decision, borrowed until the next; NULL: it is
+     * none */
+    const struct policy_choice *(*choice)(void *self);
     void (*free)(void *self);
 };
 

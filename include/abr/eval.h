@@ -39,6 +39,11 @@ struct eval_cfg {
 
 struct eval_cfg eval_cfg_default(void);
 
+/* What chunk 0 is fetched at, -1 when the policy chooses it; and whether a trace is passed over:
+ * for who replays what was scored (replay.h). */
+int eval_first_level(const struct eval_cfg *cfg);
+bool eval_excludes(const struct eval_cfg *cfg, const char *name);
+
 /* One policy on one profile: per-trace means per counted chunk. */
 struct eval_row {
     char policy[128], profile[64];
@@ -47,6 +52,7 @@ struct eval_row {
     double *trace_qoe; /* (n) owned */
     double mean_qoe, ci_lo, ci_hi;
     double *trace_stall;                       /* (n) owned; stall per chunk [s] */
+    double *trace_bitrate;                     /* (n) owned; Mbit/s */
     double bitrate_mbps, stall_s, switch_mbps; /* means per chunk */
     double stalled;         /* share of chunks that stalled, mean over traces */
     double session_stall_s; /* stall of a whole session, mean over traces */

@@ -171,5 +171,9 @@ struct report_assets {
 
 int report_write(const struct report *r, const char *dir, const struct report_assets *a,
                  struct err *e) __attribute__((warn_unused_result));
+/* The same without index.html: for a folder that is not only for reports. */
+int report_write_alone(const struct report *r, const char *dir,
+                       const struct report_assets *a, struct err *e)
+    __attribute__((warn_unused_result));
 
 #endif

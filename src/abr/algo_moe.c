@@ -11,6 +11,7 @@ struct pilot {
     struct swift *swift;
     struct graft_pack *pack; /* new experts on it, NULL: none */
     enum feat_layout layout;
+    struct policy_choice choice; /* of the last decision */
     float
         paper[FEAT_PAPER_HINT_DIM]; /* the paper's state is rolled from chunk to chunk */
 };
@@ -46,11 +47,16 @@ static int pilot_decide(void *self, const struct view *v, const struct video *vi
     }
 
     uint32_t trained = (UINT32_C(1) << swift_cfg(p->swift)->actions) - 1;
-    struct policy_choice choice;
     uint32_t mask = feat_mask(v) & trained;
-    int rc = p->pack ? graft_pack_decide(&choice, NULL, p->pack, p->swift, obs, mask, -1)
-                     : swift_decide(&choice, p->swift, obs, mask, -1);
-    return rc ? 0 : choice.action;
+    int rc = p->pack ? graft_pack_decide(&p->choice, NULL, p->pack, p->swift, obs, mask, -1)
+                     : swift_decide(&p->choice, p->swift, obs, mask, -1);
+    return rc ? 0 : p->choice.action;
+}
+
+static const struct policy_choice *pilot_choice(void *self)
+{
+    const struct pilot *p = self;
+    return &p->choice;
 }
 
 /* A grown profile's file; ERR_INVALID: of another kind, or of another layout. */
@@ -126,6 +132,7 @@ int algo_moe_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
     out->self = p;
     out->reset = pilot_reset;
     out->decide = pilot_decide;
+    out->choice = pilot_choice;
     out->free = pilot_free;
     return 0;
 }

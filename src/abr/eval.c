@@ -1,7 +1,7 @@
 #include "abr/eval.h"
 
 #include "abr/oracle.h"
-#include "abr/player.h"
+#include "abr/replay.h"
 #include "base/pool.h"
 #include "base/rng.h"
 #include "base/stats.h"
@@ -14,13 +14,17 @@
 
 #define RESAMPLES 10000
 #define LEVEL .95
-#define START_ROW 1   /* of the deterministic emulator */
 #define FIRST_LEVEL 1 /* of chunk 0 when it is not counted */
 
 struct eval_cfg eval_cfg_default(void)
 {
     return (struct eval_cfg){
         .emu = emu_cfg_default(), .threads = 1, .seed = 1, .resamples = RESAMPLES};
+}
+
+int eval_first_level(const struct eval_cfg *cfg)
+{
+    return cfg->count_first ? -1 : FIRST_LEVEL;
 }
 
 /* What one trace gave: sums over counted chunks, divided by their number. */
@@ -44,40 +48,48 @@ struct run {
     struct oracle **oracles; /* (workers) */
 };
 
-static void tally(struct score *s, const struct player *p, int level, int prev_level)
+/* Sums over the counted chunks of one trace. */
+struct tally {
+    struct score *score;
+    int counted;
+};
+
+static int tally(void *ctx, const struct replay_step *step, struct err *e)
 {
-    const double *kbps = p->view.ladder_kbps;
-    s->qoe += p->last.reward;
-    s->bitrate_mbps += kbps[level] / 1000;
-    s->stall_s += p->last.stall_s;
-    s->session_stall_s += p->last.stall_s;
-    s->stalled += p->last.stall_s > 0;
-    if (prev_level >= 0) s->switch_mbps += fabs(kbps[level] - kbps[prev_level]) / 1000;
+    (void)e;
+    struct tally *t = ctx;
+    struct score *s = t->score;
+    const double *kbps = step->view->ladder_kbps;
+    s->qoe += step->reward;
+    s->bitrate_mbps += step->kbps / 1000;
+    s->stall_s += step->stall_s;
+    s->session_stall_s += step->stall_s;
+    s->stalled += step->stall_s > 0;
+    if (step->prev_level >= 0)
+        s->switch_mbps += fabs(step->kbps - kbps[step->prev_level]) / 1000;
+    t->counted++;
+    return 0;
 }
 
 /* levels: the whole plan of the oracle, or NULL: ask the algorithm. */
-static void play(struct score *s, const struct run *r, const struct emu_world *world,
-                 uint64_t key, struct algo *algo, const int *levels)
+static int play(struct score *s, const struct run *r, const struct emu_world *world,
+                uint64_t key, struct algo *algo, const int *levels, struct err *e)
 {
-    struct player p;
-    player_start(&p, world, START_ROW, r->qoe, r->cfg->count_first ? -1 : FIRST_LEVEL);
-    if (!levels) algo->reset(algo->self, key);
-
-    int counted = 0;
-    for (bool end = false; !end; counted++) {
-        int prev = p.view.last_level;
-        int level =
-            levels ? levels[p.view.chunk] : algo->decide(algo->self, &p.view, r->video);
-        assert(level >= 0 && level < p.view.levels);
-        end = player_step(&p, level, 1);
-        tally(s, &p, level, prev);
-    }
-    s->qoe /= counted;
-    s->bitrate_mbps /= counted;
-    s->stall_s /= counted;
-    s->switch_mbps /= counted;
-    s->stalled /= counted;
-    s->bound /= counted;
+    const struct replay session = {.world = world,
+                                   .qoe = r->qoe,
+                                   .first_level = eval_first_level(r->cfg),
+                                   .algo = algo,
+                                   .key = key,
+                                   .levels = levels};
+    struct tally t = {.score = s};
+    int rc = replay_run(&session, tally, &t, e);
+    s->qoe /= t.counted;
+    s->bitrate_mbps /= t.counted;
+    s->stall_s /= t.counted;
+    s->switch_mbps /= t.counted;
+    s->stalled /= t.counted;
+    s->bound /= t.counted;
+    return rc;
 }
 
 static int worker(void *ctx, int w, struct err *e)
@@ -90,19 +102,19 @@ static int worker(void *ctx, int w, struct err *e)
         const int *levels = NULL;
         if (r->oracle) {
             struct oracle_result best;
-            int first = r->cfg->count_first ? -1 : FIRST_LEVEL;
-            int rc =
-                oracle_solve(&best, r->oracles[w], &world, START_ROW, r->qoe, first, e);
+            int rc = oracle_solve(&best, r->oracles[w], &world, REPLAY_START_ROW, r->qoe,
+                                  eval_first_level(r->cfg), e);
             if (rc) return rc;
             levels = best.levels;
             s->bound = best.bound;
         }
-        play(s, r, &world, r->keys[i], r->oracle ? NULL : &r->algos[w], levels);
+        int rc = play(s, r, &world, r->keys[i], r->oracle ? NULL : &r->algos[w], levels, e);
+        if (rc) return rc;
     }
     return 0;
 }
 
-static bool excluded(const struct eval_cfg *cfg, const char *name)
+bool eval_excludes(const struct eval_cfg *cfg, const char *name)
 {
     for (int i = 0; i < cfg->n_exclude; i++)
         if (strcmp(cfg->exclude[i], name) == 0) return true;
@@ -118,7 +130,7 @@ static int choose_traces(struct run *r, const struct corpus *corpus, struct err 
     if (!r->traces || !r->keys || !r->scores)
         return err_set(e, ERR_MEMORY, "no memory to score %d traces", corpus->n);
     for (int i = 0; i < corpus->n; i++) {
-        if (excluded(r->cfg, corpus->traces[i]->name)) continue;
+        if (eval_excludes(r->cfg, corpus->traces[i]->name)) continue;
         r->keys[r->n] = (uint64_t)i;
         r->traces[r->n++] = corpus->traces[i];
     }
@@ -183,8 +195,9 @@ static int summarise(struct eval_row *out, const struct run *r, struct err *e)
     out->n = r->n;
     out->trace_qoe = malloc((size_t)r->n * sizeof *out->trace_qoe);
     out->trace_stall = malloc((size_t)r->n * sizeof *out->trace_stall);
+    out->trace_bitrate = malloc((size_t)r->n * sizeof *out->trace_bitrate);
     if (r->oracle) out->trace_bound = malloc((size_t)r->n * sizeof *out->trace_bound);
-    if (!out->trace_qoe || !out->trace_stall || (r->oracle && !out->trace_bound)) {
+    if (!out->trace_qoe || !out->trace_stall || !out->trace_bitrate || (r->oracle && !out->trace_bound)) {
         eval_row_free(out);
         return err_set(e, ERR_MEMORY, "no memory for the scores of %d traces", r->n);
     }
@@ -192,6 +205,7 @@ static int summarise(struct eval_row *out, const struct run *r, struct err *e)
         const struct score *s = &r->scores[i];
         out->trace_qoe[i] = s->qoe;
         out->trace_stall[i] = s->stall_s;
+        out->trace_bitrate[i] = s->bitrate_mbps;
         out->bitrate_mbps += s->bitrate_mbps / r->n;
         out->stall_s += s->stall_s / r->n;
         out->switch_mbps += s->switch_mbps / r->n;
@@ -238,8 +252,9 @@ void eval_row_free(struct eval_row *row)
     if (!row) return;
     free(row->trace_qoe);
     free(row->trace_stall);
+    free(row->trace_bitrate);
     free(row->trace_bound);
-    row->trace_qoe = row->trace_stall = row->trace_bound = NULL;
+    row->trace_qoe = row->trace_stall = row->trace_bitrate = row->trace_bound = NULL;
 }
 
 static void put_interval(double *mean, double *lo, double *hi, struct stats_interval ci)

@@ -6,12 +6,15 @@
 #include "cli/cmd.h"
 #include "cli/eval_draws.h"
 #include "cli/eval_routing.h"
+#include "cli/eval_sessions.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/opt.h"
 #include "cli/out.h"
+#include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/setup.h"
+#include "cli/trajectories.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +31,8 @@ struct work {
     struct out_cfg out;
     struct opt_list policies, bars; /* bars: what --gain is over */
     const char *paired, *gain, *exclude;
+    const char *page, *trajectories; /* files; NULL = none */
+    struct opt_list detail;          /* of trajectories */
     const char *shipped; /* the shipped policy's path; NULL when it is not here */
     char shipped_path[HOME_PATH];
     uint64_t seed;
@@ -320,6 +325,35 @@ static int report(const struct work *w, struct out *o, struct err *e)
     return out_finish(o, e);
 }
 
+/* --trajectories and --report: the sessions behind the scores. */
+static int tell_sessions(struct work *w, struct out *o, struct err *e)
+{
+    struct eval_cfg cfg = eval_cfg(w);
+    const struct algo_ctx ctx = {w->seed, w->shipped};
+    int moe = place(w, "moe"), with = 0, rc = 0;
+    const struct eval_sessions s = {.rows = w->rows,
+                                    .n_profiles = w->n_profiles,
+                                    .n_policies = w->policies.n,
+                                    .profiles = w->profiles,
+                                    .shown = w->gain    ? w->gain
+                                             : moe >= 0 ? "moe"
+                                                        : w->policies.item[0],
+                                    .corpus = w->corpus,
+                                    .video = w->video,
+                                    .cfg = &cfg,
+                                    .ctx = &ctx};
+    for (int i = 0; i < w->detail.n; i++)
+        with |= strcmp(w->detail.item[i], "obs") ? TRAJECTORIES_PROBS : TRAJECTORIES_OBS;
+    if (w->trajectories) {
+        int64_t rows = 0;
+        rc = eval_sessions_export(&rows, &s, w->trajectories, with, e);
+        if (!rc) out_say(o, "%lld chunks in %s", (long long)rows, w->trajectories);
+    }
+    if (!rc && w->page) rc = eval_sessions_page(&s, w->page, e);
+    if (!rc && w->page) out_say(o, "report: %s", w->page);
+    return rc;
+}
+
 static int judge_draws(struct work *w, struct out *o, struct err *e)
 {
     struct eval_cfg cfg = eval_cfg(w);
@@ -365,7 +399,26 @@ static int play_and_report(struct work *w, struct out *o, struct err *e)
     if (w->routing) return tell_routing(w, o, e);
     if (w->mu_draws) return judge_draws(w, o, e);
     int rc = play(w, e);
+    if (!rc && (w->trajectories || w->page)) rc = tell_sessions(w, o, e);
     return rc ? rc : report(w, o, e);
+}
+
+/* What a mistake in would only be seen after the work. Exit code, or -1. */
+static int check_files(const struct work *w)
+{
+    struct err e = {0};
+    if ((w->page || w->trajectories) && (w->routing || w->mu_draws))
+        return opt_usage("eval", "--report and --trajectories are of named profiles: they "
+                                 "go without --routing and --mu-draws");
+    for (int i = 0; i < w->detail.n; i++)
+        if (strcmp(w->detail.item[i], "obs") && strcmp(w->detail.item[i], "probs"))
+            return opt_usage("eval", "--detail is obs, probs or both");
+    if (w->detail.n && !w->trajectories)
+        return opt_usage("eval", "--detail is of --trajectories FILE");
+    if (!w->page) return -1;
+    struct report *r = page_new(w->page, "", &e);
+    report_free(r);
+    return r ? -1 : fail(&e);
 }
 
 /* Weights are drawn instead of named: what does not go with that. Exit code, or -1. */
@@ -396,6 +449,7 @@ static int run(struct work *w)
     }
     int code = check_draws(w);
     if (code < 0) code = check_routing(w);
+    if (code < 0) code = check_files(w);
     if (code < 0) code = check_policies(w);
     if (code >= 0) return code;
 
@@ -450,6 +504,15 @@ int cmd_eval(int argc, char **argv)
          .hi = DRAWS_MAX},
         {"seed", "N", "of random, of drawn weights and of the bootstrap", .u64 = &w.seed},
         {"threads", "N", "traces played at a time", .i = &w.threads, .lo = 1, .hi = 64},
+        {"report", "FILE.html",
+         "a page with charts: distributions, stalls, timelines; CSV and JSON beside it",
+         .text = &w.page},
+        {"trajectories", "FILE",
+         "every chunk of every session as CSV, or JSON lines (FILE.jsonl); "
+         "traces/README.md\ntells the columns",
+         .text = &w.trajectories},
+        {"detail", "A,B", "of trajectories: obs (observations), probs (of networks)",
+         .list = &w.detail},
         {"quiet", NULL, "no progress bar", .flag = &w.quiet},
         OUT_OPTIONS(w.out),
         {0},
@@ -462,6 +525,8 @@ int cmd_eval(int argc, char **argv)
         .opts = opts,
         .example =
             "abrd eval --policy buffer,mpc,oracle --profile all\n"
+            "abrd eval --policy moe,mpc,oracle --report scores.html\n"
+            "abrd eval --policy moe --trajectories moe.jsonl --detail obs,probs\n"
             "abrd eval --policy moe --mu-draws 200\n"
             "abrd eval --policy moe:old.safetensors,moe:new.safetensors --routing\n"
             "abrd eval --gain moe --traces DIR --video DIR --json -",

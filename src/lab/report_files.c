@@ -254,8 +254,8 @@ static int check_asset(const char *text, const char *end, const char *what, stru
     return err_field(e, ERR_INVALID, what, "it holds %s and cannot be inlined", end);
 }
 
-int report_write(const struct report *r, const char *dir, const struct report_assets *a,
-                 struct err *e)
+int report_write_alone(const struct report *r, const char *dir,
+                       const struct report_assets *a, struct err *e)
 {
     if (r->no_memory) return err_set(e, ERR_MEMORY, "no memory for the report");
     int rc = check_asset(a->uplot_js, "</script", "uPlot.iife.min.js", e);
@@ -267,11 +267,16 @@ int report_write(const struct report *r, const char *dir, const struct report_as
     struct part p = {.report = r, .assets = a};
     rc = deliver(dir, r->name, "csv", print_csv, &p, e);
     if (!rc) rc = deliver(dir, r->name, "html", print_html, &p, e);
-    if (!rc) rc = deliver(dir, r->name, "json", print_json, &p, e);
-    if (rc) return rc;
+    return rc ? rc : deliver(dir, r->name, "json", print_json, &p, e);
+}
 
+int report_write(const struct report *r, const char *dir, const struct report_assets *a,
+                 struct err *e)
+{
+    int rc = report_write_alone(r, dir, a, e);
+    if (rc) return rc;
     json_t *reports = all_reports(dir);
-    p.reports = reports;
+    struct part p = {.report = r, .assets = a, .reports = reports};
     rc = deliver(dir, "index", "html", print_index, &p, e);
     json_decref(reports);
     return rc;

@@ -1,0 +1,19 @@
+/* page.h - a report (lab/report.h) as the file that --report names.
+ *
+ * Errors: ERR_INVALID (a name that is not letters, digits, '-' and '_' before .html), and those of
+ * assets.h and report_write. Threads: main thread. */
+#ifndef CLI_PAGE_H
+#define CLI_PAGE_H
+
+#include "lab/report.h"
+
+/* An empty report of that file's name; fails before any work is done. */
+struct report *page_new(const char *path, const char *title, struct err *e);
+/* path.html, path.csv and path.json. */
+int page_write(const struct report *r, const char *path, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* Sorts the n pairs by x, as a series wants them; y may be NULL. */
+void page_sort(double *x, double *y, int n);
+
+#endif
