@@ -13,7 +13,8 @@ struct report *page_new(const char *path, const char *title, struct err *e);
 int page_write(const struct report *r, const char *path, struct err *e)
     __attribute__((warn_unused_result));
 
-/* Sorts the n pairs by x, as a series wants them; y may be NULL. */
+/* Sorts the n pairs by x, as a series wants them: equal ones are moved apart by a billionth.
+ * y may be NULL. */
 void page_sort(double *x, double *y, int n);
 
 #endif

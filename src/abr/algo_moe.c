@@ -48,8 +48,9 @@ static int pilot_decide(void *self, const struct view *v, const struct video *vi
 
     uint32_t trained = (UINT32_C(1) << swift_cfg(p->swift)->actions) - 1;
     uint32_t mask = feat_mask(v) & trained;
-    int rc = p->pack ? graft_pack_decide(&p->choice, NULL, p->pack, p->swift, obs, mask, -1)
-                     : swift_decide(&p->choice, p->swift, obs, mask, -1);
+    int rc = p->pack
+                 ? graft_pack_decide(&p->choice, NULL, p->pack, p->swift, obs, mask, -1)
+                 : swift_decide(&p->choice, p->swift, obs, mask, -1);
     return rc ? 0 : p->choice.action;
 }
 

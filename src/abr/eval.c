@@ -108,7 +108,8 @@ static int worker(void *ctx, int w, struct err *e)
             levels = best.levels;
             s->bound = best.bound;
         }
-        int rc = play(s, r, &world, r->keys[i], r->oracle ? NULL : &r->algos[w], levels, e);
+        int rc =
+            play(s, r, &world, r->keys[i], r->oracle ? NULL : &r->algos[w], levels, e);
         if (rc) return rc;
     }
     return 0;
@@ -197,7 +198,8 @@ static int summarise(struct eval_row *out, const struct run *r, struct err *e)
     out->trace_stall = malloc((size_t)r->n * sizeof *out->trace_stall);
     out->trace_bitrate = malloc((size_t)r->n * sizeof *out->trace_bitrate);
     if (r->oracle) out->trace_bound = malloc((size_t)r->n * sizeof *out->trace_bound);
-    if (!out->trace_qoe || !out->trace_stall || !out->trace_bitrate || (r->oracle && !out->trace_bound)) {
+    if (!out->trace_qoe || !out->trace_stall || !out->trace_bitrate ||
+        (r->oracle && !out->trace_bound)) {
         eval_row_free(out);
         return err_set(e, ERR_MEMORY, "no memory for the scores of %d traces", r->n);
     }

@@ -25,9 +25,8 @@ int replay_run(const struct replay *r,
     int rc = 0;
     for (bool end = false; !end && !rc;) {
         const struct view known = p.view;
-        int level = r->levels
-                        ? r->levels[known.chunk]
-                        : r->algo->decide(r->algo->self, &p.view, r->world->video);
+        int level = r->levels ? r->levels[known.chunk]
+                              : r->algo->decide(r->algo->self, &p.view, r->world->video);
         assert(level >= 0 && level < known.levels);
         end = player_step(&p, level, 1.0);
 
@@ -45,8 +44,8 @@ int replay_run(const struct replay *r,
             .throughput_kbps = (double)p.result.bytes * 8e-3 / download_s,
             .reward = p.last.reward,
             .view = &known,
-            .choice = !r->levels && r->algo->choice ? r->algo->choice(r->algo->self)
-                                                    : NULL,
+            .choice =
+                !r->levels && r->algo->choice ? r->algo->choice(r->algo->self) : NULL,
         };
         rc = visit(ctx, &step, e);
         now_s += elapsed_s(&p, known.buffer_s);

@@ -408,8 +408,9 @@ static int check_files(const struct work *w)
 {
     struct err e = {0};
     if ((w->page || w->trajectories) && (w->routing || w->mu_draws))
-        return opt_usage("eval", "--report and --trajectories are of named profiles: they "
-                                 "go without --routing and --mu-draws");
+        return opt_usage("eval",
+                         "--report and --trajectories are of named profiles: they "
+                         "go without --routing and --mu-draws");
     for (int i = 0; i < w->detail.n; i++)
         if (strcmp(w->detail.item[i], "obs") && strcmp(w->detail.item[i], "probs"))
             return opt_usage("eval", "--detail is obs, probs or both");

@@ -1,10 +1,13 @@
 /* abrd policy: look into policy files, join specialists into one, merge their weights. */
+#include "abr/feat.h"
 #include "base/text.h"
 #include "cli/cmd.h"
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "moe/join.h"
 #include "rl/ckpt.h"
+#include "rl/ckpt_import.h"
+#include "serve/exam.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -285,11 +288,134 @@ static int merge(int argc, char **argv)
     return merge_file(argv[at], to, &weights, &e) ? fail("merge", &e) : OPT_EXIT_DONE;
 }
 
+/* ---------------------------------------------------------------------------- import */
+
+struct scores {
+    double own, lowest; /* exam.h; lowest: of always the lowest level */
+};
+
+/* The exam that every update of the daemon's own learner has to pass, too. */
+static int examine(struct scores *out, const struct policy *p, const char *path,
+                   struct err *e)
+{
+    if (p->cfg.obs_dim != FEAT_FULL_DIM)
+        return err_field(e, ERR_INVALID, path,
+                         "takes %d inputs; the daemon observes %d (include/abr/feat.h)",
+                         p->cfg.obs_dim, FEAT_FULL_DIM);
+    struct exam *x = exam_new(&p->cfg, e);
+    struct policy *lowest = x ? policy_new(&p->cfg, e) : NULL; /* all ties: level 0 */
+    int rc = lowest ? 0 : e->code;
+    if (!rc) {
+        out->own = exam_score(x, p);
+        out->lowest = exam_score(x, lowest);
+        if (!(out->own > out->lowest))
+            rc = err_field(e, ERR_INVALID, path,
+                           "scores %.3f in the exam and always the lowest level %.3f: it "
+                           "may not serve",
+                           out->own, out->lowest);
+    }
+    policy_free(lowest);
+    exam_free(x);
+    return rc;
+}
+
+static int save_imported(const struct policy *p, const char *from, const char *to,
+                         const struct scores *s, struct err *e)
+{
+    char name[256];
+    text_last_component(name, sizeof name, from);
+    struct ckpt_meta *m = calloc(1, sizeof *m);
+    if (!m) return err_set(e, ERR_MEMORY, "no memory for the metadata");
+    ckpt_meta_set(m, "layout", "full");
+    ckpt_meta_set(m, "imported_from", "%s", name);
+    ckpt_meta_set(m, "exam", "%.4f", s->own);
+    ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);
+    int rc = ckpt_save(to, p, m, NULL, 0, e);
+    free(m);
+    return rc;
+}
+
+static int put_import(struct out *o, const char *to, const struct policy *p,
+                      const struct scores *s, struct err *e)
+{
+    const struct policy_cfg *c = &p->cfg;
+    out_row(o);
+    out_text(o, "file", to);
+    out_int(o, "experts", c->experts);
+    out_text(o, "route", mix_route_word(c->route));
+    out_int(o, "hidden", c->hidden);
+    out_int(o, "layers", c->layers);
+    out_int(o, "actions", c->actions);
+    out_real(o, "exam", s->own, 4);
+    out_real(o, "exam_lowest_level", s->lowest, 4);
+    out_say(o, "score it on traces: abrd eval --policy moe:%s,mpc", to);
+    return out_finish(o, e);
+}
+
+static int parse_routes(struct ckpt_import_cfg *cfg, const char *route,
+                        const char *critic_route, struct err *e)
+{
+    cfg->has_route = route != NULL;
+    cfg->has_critic_route = critic_route != NULL;
+    int rc = route ? mix_route_parse(&cfg->route, route, e) : 0;
+    return rc || !critic_route ? rc
+                               : mix_route_parse(&cfg->critic_route, critic_route, e);
+}
+
+static int import(int argc, char **argv)
+{
+    struct out_cfg out = {0};
+    const char *to = NULL, *route = NULL, *critic_route = NULL;
+    const struct opt opts[] = {
+        {"out", "POLICY", "the policy, for abrd serve --policy and moe:POLICY",
+         .text = &to},
+        {"route", "NAME",
+         "how the actor's experts are chosen: single, dense, top1, ... (default: top1, "
+         "with\none expert single)",
+         .text = &route},
+        {"critic-route", "NAME", "and the critic's", .text = &critic_route},
+        OUT_OPTIONS(out),
+        {0}};
+    const struct opt_cmd cmd = {
+        .name = "policy import",
+        .args = "FILE",
+        .min_args = 1,
+        .max_args = 1,
+        .about = "Takes a safetensors file that was trained elsewhere: tensors\n"
+                 "actor.expert.K.L.weight (out, in), actor.expert.K.L.bias (out), "
+                 "actor.router.*,\nand the same of critic, all F32; inputs are the 128 "
+                 "of abrd "
+                 "eval --detail obs.\nShapes and numbers are checked, and the policy has "
+                 "to pass "
+                 "the exam of the\ndaemon's learner before it is written.",
+        .opts = opts,
+        .example = "abrd policy import torch.safetensors --out mine.safetensors",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+    if (!to) return opt_usage("policy import", "--out POLICY is missing");
+
+    struct err e = {0};
+    struct ckpt_import_cfg cfg = {0};
+    struct scores s = {0};
+    if (parse_routes(&cfg, route, critic_route, &e))
+        return opt_usage("policy import", "%s", e.detail);
+    struct out *o = out_new(&out, &e);
+    struct policy *p = o ? ckpt_import(argv[at], &cfg, &e) : NULL;
+    int rc = p ? examine(&s, p, argv[at], &e) : e.code;
+    if (!rc) rc = save_imported(p, argv[at], to, &s, &e);
+    if (!rc) rc = put_import(o, to, p, &s, &e);
+    policy_free(p);
+    out_free(o);
+    return rc ? fail("import", &e) : OPT_EXIT_DONE;
+}
+
 /* ---------------------------------------------------------------------------- policy */
 
 static const struct cmd_sub subcommands[] = {
     {"show", "what a policy file holds", show},
     {"join", "pack policies of one expert each into one policy", join},
+    {"import", "take weights that were trained elsewhere", import},
     {"merge", "average the experts of a joined policy", merge},
     {NULL, NULL, NULL},
 };

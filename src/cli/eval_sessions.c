@@ -148,14 +148,15 @@ static void panel(struct report *r, const struct eval_sessions *s, int profile,
                   const char *x, const char *y)
 {
     const char *title = s->n_profiles > 1 ? s->profiles[profile].name : NULL;
-    report_panel(r, &(struct report_panel){
-                        .title = title, .x = {.label = x}, .y = {.label = y}});
+    report_panel(
+        r, &(struct report_panel){.title = title, .x = {.label = x}, .y = {.label = y}});
 }
 
 static void put_cdf(struct report *r, const struct eval_sessions *s, double *x, double *y)
 {
-    report_figure(r, "cdf", "QoE over traces",
-                  "The share of traces on which a policy's mean QoE per chunk is at most x.");
+    report_figure(
+        r, "cdf", "QoE over traces",
+        "The share of traces on which a policy's mean QoE per chunk is at most x.");
     for (int i = 0; i < s->n_profiles; i++) {
         panel(r, s, i, "QoE per chunk", "share of traces");
         for (int p = 0; p < s->n_policies; p++) {
@@ -250,7 +251,8 @@ static int keep_step(void *ctx, const struct replay_step *s, struct err *e)
     struct timeline *t = ctx;
     if (t->n == t->cap) return 0;
     const double values[5] = {s->start_s + s->download_s, s->buffer_after_s,
-                              s->kbps / 1000, s->throughput_kbps / 1000, s->stall_s};
+                              s->kbps / 1000, s->throughput_kbps / 1000,
+                              s->stall_s > 0 ? s->stall_s : (double)NAN};
     for (int i = 0; i < 5; i++)
         t->at[i][t->n] = values[i];
     t->qoe += s->reward;
@@ -261,8 +263,9 @@ static int keep_step(void *ctx, const struct replay_step *s, struct err *e)
 static void put_line(struct report *r, const struct timeline *t, int of, const char *name,
                      enum report_kind kind)
 {
-    report_series(r, &(struct report_series){
-                         .name = name, .kind = kind, .n = t->n, .x = t->at[0], .y = t->at[of]});
+    report_series(
+        r, &(struct report_series){
+               .name = name, .kind = kind, .n = t->n, .x = t->at[0], .y = t->at[of]});
 }
 
 static int put_timeline(struct report *r, const struct eval_sessions *s, struct actor *a,
@@ -274,7 +277,7 @@ static int put_timeline(struct report *r, const struct eval_sessions *s, struct 
     t->qoe = 0;
     int rc = play_again(a, s, &row->qoe, place, keep_step, t, e);
     if (rc) return rc;
-    char id[64], title[256];
+    char id[64], title[320];
     snprintf(id, sizeof id, "timeline-%s", which);
     snprintf(title, sizeof title, "The %s trace of %s: %s", which, row->policy,
              s->corpus->traces[place]->name);

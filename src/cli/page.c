@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/assets.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static int split(char *dir, size_t dir_size, char *name, size_t name_size,
 
 struct report *page_new(const char *path, const char *title, struct err *e)
 {
-    char dir[4096], name[80];
+    char dir[4096], name[64];
     struct report_assets assets = {0};
     struct report *r = NULL;
     if (!split(dir, sizeof dir, name, sizeof name, path, e) && !assets_load(&assets, e))
@@ -41,7 +42,7 @@ struct report *page_new(const char *path, const char *title, struct err *e)
 
 int page_write(const struct report *r, const char *path, struct err *e)
 {
-    char dir[4096], name[80];
+    char dir[4096], name[64];
     struct report_assets assets = {0};
     int rc = split(dir, sizeof dir, name, sizeof name, path, e);
     if (!rc) rc = assets_load(&assets, e);
@@ -68,7 +69,8 @@ void page_sort(double *x, double *y, int n)
         p[i] = (struct pair){x[i], y ? y[i] : 0.0};
     qsort(p, (size_t)n, sizeof *p, by_x);
     for (int i = 0; i < n; i++) {
-        x[i] = p[i].x;
+        double least = i ? x[i - 1] + 1e-9 * (1.0 + fabs(x[i - 1])) : p[i].x;
+        x[i] = p[i].x > least ? p[i].x : least;
         if (y) y[i] = p[i].y;
     }
     free(p);

@@ -111,10 +111,10 @@ void trajectories_of(struct trajectories *t, const char *policy, const char *pro
 static void put_csv(struct trajectories *t, const struct replay_step *s)
 {
     const struct policy_choice *c = s->choice;
-    fprintf(t->f, "%s,%s,%s,%d,%d,%.9g,%lld,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g", t->policy,
-            t->profile, t->trace, s->chunk, s->level, s->kbps, (long long)s->bytes,
-            s->start_s, s->download_s, s->throughput_kbps, s->stall_s, s->view->buffer_s,
-            s->buffer_after_s, s->reward);
+    fprintf(t->f, "%s,%s,%s,%d,%d,%.9g,%lld,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g",
+            t->policy, t->profile, t->trace, s->chunk, s->level, s->kbps,
+            (long long)s->bytes, s->start_s, s->download_s, s->throughput_kbps,
+            s->stall_s, s->view->buffer_s, s->buffer_after_s, s->reward);
     if (t->with & TRAJECTORIES_PROBS && c)
         fprintf(t->f, ",%d,%.9g", c->expert, (double)c->value);
     else if (t->with & TRAJECTORIES_PROBS)
@@ -145,14 +145,15 @@ static void put_array(FILE *f, const char *name, const float *x, int n)
 static void put_json(struct trajectories *t, const struct replay_step *s)
 {
     const struct policy_choice *c = s->choice;
-    fprintf(t->f,
-            "{\"policy\": %s, \"profile\": %s, \"trace\": %s, \"chunk\": %d, \"level\": %d, "
-            "\"kbps\": %.9g, \"bytes\": %lld, \"start_s\": %.9g, \"download_s\": %.9g, "
-            "\"throughput_kbps\": %.9g, \"stall_s\": %.9g, \"buffer_s\": %.9g, "
-            "\"buffer_after_s\": %.9g, \"reward\": %.9g",
-            t->policy, t->profile, t->trace, s->chunk, s->level, s->kbps,
-            (long long)s->bytes, s->start_s, s->download_s, s->throughput_kbps,
-            s->stall_s, s->view->buffer_s, s->buffer_after_s, s->reward);
+    fprintf(
+        t->f,
+        "{\"policy\": %s, \"profile\": %s, \"trace\": %s, \"chunk\": %d, \"level\": %d, "
+        "\"kbps\": %.9g, \"bytes\": %lld, \"start_s\": %.9g, \"download_s\": %.9g, "
+        "\"throughput_kbps\": %.9g, \"stall_s\": %.9g, \"buffer_s\": %.9g, "
+        "\"buffer_after_s\": %.9g, \"reward\": %.9g",
+        t->policy, t->profile, t->trace, s->chunk, s->level, s->kbps, (long long)s->bytes,
+        s->start_s, s->download_s, s->throughput_kbps, s->stall_s, s->view->buffer_s,
+        s->buffer_after_s, s->reward);
     if (t->with & TRAJECTORIES_PROBS && c) {
         fprintf(t->f, ", \"expert\": %d, \"value\": %.9g", c->expert, (double)c->value);
         put_array(t->f, "prob", c->prob, t->levels);

@@ -204,11 +204,12 @@ struct part {
     const struct report *report;
     const struct report_assets *assets;
     const json_t *reports;
+    bool indexed;
 };
 
 static void print_html(FILE *f, const struct part *p)
 {
-    report_priv_html(f, p->report, p->assets);
+    report_priv_html(f, p->report, p->assets, p->indexed);
 }
 
 static void print_csv(FILE *f, const struct part *p)
@@ -254,29 +255,35 @@ static int check_asset(const char *text, const char *end, const char *what, stru
     return err_field(e, ERR_INVALID, what, "it holds %s and cannot be inlined", end);
 }
 
-int report_write_alone(const struct report *r, const char *dir,
-                       const struct report_assets *a, struct err *e)
+static int write_files(const struct part *p, const char *dir, struct err *e)
 {
+    const struct report *r = p->report;
+    const struct report_assets *a = p->assets;
     if (r->no_memory) return err_set(e, ERR_MEMORY, "no memory for the report");
     int rc = check_asset(a->uplot_js, "</script", "uPlot.iife.min.js", e);
     if (!rc) rc = check_asset(a->uplot_css, "</style", "uPlot.min.css", e);
     if (!rc) rc = check_asset(a->page_js, "</script", "report.js", e);
     if (!rc) rc = check_asset(a->page_css, "</style", "report.css", e);
-    if (rc) return rc;
+    if (!rc) rc = deliver(dir, r->name, "csv", print_csv, p, e);
+    if (!rc) rc = deliver(dir, r->name, "html", print_html, p, e);
+    return rc ? rc : deliver(dir, r->name, "json", print_json, p, e);
+}
 
-    struct part p = {.report = r, .assets = a};
-    rc = deliver(dir, r->name, "csv", print_csv, &p, e);
-    if (!rc) rc = deliver(dir, r->name, "html", print_html, &p, e);
-    return rc ? rc : deliver(dir, r->name, "json", print_json, &p, e);
+int report_write_alone(const struct report *r, const char *dir,
+                       const struct report_assets *a, struct err *e)
+{
+    const struct part p = {.report = r, .assets = a};
+    return write_files(&p, dir, e);
 }
 
 int report_write(const struct report *r, const char *dir, const struct report_assets *a,
                  struct err *e)
 {
-    int rc = report_write_alone(r, dir, a, e);
+    struct part p = {.report = r, .assets = a, .indexed = true};
+    int rc = write_files(&p, dir, e);
     if (rc) return rc;
     json_t *reports = all_reports(dir);
-    struct part p = {.report = r, .assets = a, .reports = reports};
+    p.reports = reports;
     rc = deliver(dir, "index", "html", print_index, &p, e);
     json_decref(reports);
     return rc;

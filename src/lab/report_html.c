@@ -370,15 +370,14 @@ static void put_blocks(FILE *f, const struct report *r)
     }
 }
 
-void report_priv_html(FILE *f, const struct report *r, const struct report_assets *a)
+void report_priv_html(FILE *f, const struct report *r, const struct report_assets *a,
+                      bool indexed)
 {
     put_head(f, r->title);
     put_text_block(f, "style", a->uplot_css);
     put_text_block(f, "style", a->page_css);
-    fputs("</head>\n<body>\n<header>\n<p class=\"up\"><a href=\"index.html\">all "
-          "reports</a>"
-          "</p>\n",
-          f);
+    fputs("</head>\n<body>\n<header>\n", f);
+    if (indexed) fputs("<p class=\"up\"><a href=\"index.html\">all reports</a></p>\n", f);
     element(f, "h1", r->title);
     put_badge(f, report_checks(r), report_checks_failed(r), "");
     put_params(f, r);

@@ -30,7 +30,9 @@ bool report_priv_is_name(const char *s); /* letters, digits, '-', '_' */
 const char *report_priv_text(const json_t *object, const char *key); /* "" when absent */
 const char *report_priv_verdict(int v); /* "pass", "short", ... */
 
-void report_priv_html(FILE *f, const struct report *r, const struct report_assets *a);
+/* indexed: there is an index.html beside it. */
+void report_priv_html(FILE *f, const struct report *r, const struct report_assets *a,
+                      bool indexed);
 void report_priv_index(FILE *f, const json_t *reports, const char *css);
 void report_priv_csv(FILE *f, const struct report *r);
 void report_priv_json(FILE *f, const struct report *r);

@@ -48,6 +48,8 @@ struct ckpt_file {
 
 int ckpt_open(struct ckpt_file *f, const void *bytes, size_t n, const char *format,
               struct err *e);
+/* The header alone: a file of any program, without our metadata (meta is then NULL). */
+int ckpt_open_any(struct ckpt_file *f, const void *bytes, size_t n, struct err *e);
 void ckpt_close(struct ckpt_file *f);
 
 int ckpt_need_text(const char **out, const struct ckpt_file *f, const char *key,
@@ -67,6 +69,9 @@ int ckpt_need_meta(struct ckpt_meta *out, const struct ckpt_file *f, struct err 
 /* Exactly these tensors, and perhaps the trainer's, fill the file, and the CRC is right. */
 int ckpt_check(const struct ckpt_file *f, const struct ckpt_tensor *t, int count,
                struct err *e);
+/* The same without the CRC. */
+int ckpt_check_tensors(const struct ckpt_file *f, const struct ckpt_tensor *t, int count,
+                       struct err *e);
 /* Copies what ckpt_check has passed; ERR_NUMERIC for a number that is not finite. */
 int ckpt_fill(const struct ckpt_file *f, const struct ckpt_tensor *t, int count,
               struct err *e);

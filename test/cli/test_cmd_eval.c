@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define GOLDEN "--traces test/golden/traces --video test/golden/video"
 
@@ -132,6 +133,83 @@ START_TEST(exclude_reads_names)
 }
 END_TEST
 
+static char dir[64];
+
+/* "$" in args is the folder */
+static void expect(const char *args, int code, const char *part)
+{
+    char full[1024] = "eval ";
+    for (const char *s = args; *s; s++) {
+        size_t n = strlen(full);
+        snprintf(full + n, sizeof full - n, *s == '$' ? "%s" : "%.1s",
+                 *s == '$' ? dir : s);
+    }
+    program_expect(full, code, part);
+}
+
+/* A home with parts of a page, so that nothing has to be fetched. */
+static void make_home(void)
+{
+    static const char *const file[] = {"web/vendor/uPlot.iife.min.js",
+                                       "web/vendor/uPlot.min.css", "web/report/report.js",
+                                       "web/report/report.css"};
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    mkdir(tmpdir_path(dir, "web"), 0755);
+    mkdir(tmpdir_path(dir, "web/vendor"), 0755);
+    mkdir(tmpdir_path(dir, "web/report"), 0755);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(text_write_file(tmpdir_path(dir, file[i]), "x", 1, NULL), 0);
+    setenv("ABRD_HOME", dir, 1);
+}
+
+START_TEST(a_page_and_every_chunk)
+{
+    make_home();
+    expect(GOLDEN " --policy buffer,mpc,oracle --profile live,news --report $/page.html "
+                  "--trajectories $/all.csv",
+           OPT_EXIT_DONE, "chunks in");
+    char *page = text_read_file(tmpdir_path(dir, "page.html"), 1 << 24, NULL, NULL);
+    char *data = text_read_file(tmpdir_path(dir, "page.csv"), 1 << 24, NULL, NULL);
+    char *json = text_read_file(tmpdir_path(dir, "page.json"), 1 << 24, NULL, NULL);
+    ck_assert(page && data && json);
+    ck_assert_ptr_nonnull(strstr(page, "The worst trace of buffer"));
+    ck_assert_ptr_null(strstr(page, "index.html")); /* it stands alone */
+    ck_assert_ptr_null(fopen(tmpdir_path(dir, "index.html"), "r"));
+    static const char *const drawn[] = {"\ncdf,live,mpc,",
+                                        "\nparts,news,",
+                                        "\nstalls,live,oracle,",
+                                        "\ngap,news,buffer,",
+                                        "\ntimeline-best,rates,throughput,",
+                                        "\ntimeline-worst,buffer,buffer,"};
+    for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)
+        ck_assert_msg(strstr(data, drawn[i]) != NULL, "%s", drawn[i]);
+    ck_assert_ptr_nonnull(strstr(json, "\"below the oracle\""));
+
+    /* 3 policies, 2 profiles, 7 traces, 47 chunks: their rewards are the scores */
+    char *rows = text_read_file(tmpdir_path(dir, "all.csv"), 1 << 24, NULL, NULL);
+    int n = -1;
+    for (const char *c = rows; *c; c++)
+        n += *c == '\n';
+    ck_assert_int_eq(n, 3 * 2 * 7 * 47);
+    free(rows);
+    free(json);
+    free(data);
+    free(page);
+
+    expect(GOLDEN " --policy buffer --trajectories $/all.jsonl --detail obs",
+           OPT_EXIT_DONE, "329 chunks in");
+    expect("--report $/page.pdf", OPT_EXIT_FAILED, "is not NAME.html");
+    expect("--report $/no/page.html", OPT_EXIT_FAILED, "there is no folder");
+    expect("--detail obs", OPT_EXIT_USAGE, "--trajectories");
+    expect("--trajectories x --detail weights", OPT_EXIT_USAGE, "obs, probs");
+    expect("--report x.html --mu-draws 3", OPT_EXIT_USAGE, "--mu-draws");
+    remove(tmpdir_path(dir, "web/report/report.js"));
+    expect(GOLDEN " --policy buffer --report $/page.html", OPT_EXIT_FAILED, "report.js");
+    unsetenv("ABRD_HOME");
+    tmpdir_remove(dir);
+}
+END_TEST
+
 START_TEST(mistakes_are_named)
 {
     program_expect("eval --policy nope", OPT_EXIT_USAGE,
@@ -171,6 +249,7 @@ Suite *suite_cli_cmd_eval(void)
     tcase_add_test(t, drawn_weights);
     tcase_add_test(t, bundled_corpus_is_the_default);
     tcase_add_test(t, exclude_reads_names);
+    tcase_add_test(t, a_page_and_every_chunk);
     tcase_add_test(t, mistakes_are_named);
     suite_add_tcase(s, t);
     return s;

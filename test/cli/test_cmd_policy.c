@@ -74,6 +74,42 @@ START_TEST(joins_and_merges)
 }
 END_TEST
 
+START_TEST(imports_what_passes_the_exam)
+{
+    char args[1024];
+    const char *dir = strdup(tmpdir_new());
+    const char *shipped = "deploy/policy/moe.safetensors";
+    program_expect(
+        run(args, "policy import deploy/policy/moe.safetensors --out @/x", dir),
+        OPT_EXIT_DONE, "exam_lowest_level");
+    struct ckpt_meta m = {0};
+    struct policy *own = ckpt_load(shipped, NULL, NULL, NULL, NULL);
+    struct policy *got = ckpt_load(tmpdir_path(dir, "x"), &m, NULL, NULL, NULL);
+    ck_assert(own && got);
+    ck_assert_uint_eq(policy_crc32(own), policy_crc32(got));
+    ck_assert_str_eq(ckpt_meta_get(&m, "imported_from"), "moe.safetensors");
+    ck_assert_str_eq(ckpt_meta_get(&m, "layout"), "full");
+
+    /* weights of 0 always take the lowest level */
+    struct policy *idle = policy_new(&own->cfg, NULL);
+    ck_assert_int_eq(ckpt_save(tmpdir_path(dir, "idle"), idle, NULL, NULL, 0, NULL), 0);
+    program_expect(run(args, "policy import @/idle --out @/y", dir), OPT_EXIT_FAILED,
+                   "may not serve");
+    ck_assert_ptr_null(fopen(tmpdir_path(dir, "y"), "r"));
+    save(tmpdir_path(dir, "small"), 1, "live", "0000abcd");
+    program_expect(run(args, "policy import @/small --out @/y", dir), OPT_EXIT_FAILED,
+                   "takes 8 inputs; the daemon observes 128");
+    program_expect(run(args, "policy import @/small", dir), OPT_EXIT_USAGE, "--out");
+    program_expect(run(args, "policy import @/small --out @/y --route best", dir),
+                   OPT_EXIT_USAGE, "best");
+    policy_free(idle);
+    policy_free(got);
+    policy_free(own);
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
 START_TEST(what_it_refuses)
 {
     char args[1024];
@@ -109,6 +145,7 @@ Suite *suite_cli_cmd_policy(void)
     Suite *s = suite_create("cli/cmd_policy");
     TCase *t = tcase_create("cli/cmd_policy");
     tcase_add_test(t, joins_and_merges);
+    tcase_add_test(t, imports_what_passes_the_exam);
     tcase_add_test(t, what_it_refuses);
     suite_add_tcase(s, t);
     return s;
