@@ -25,6 +25,9 @@ static char *written(const char *name, int with)
 {
     struct err e = {0};
     struct view view = view_default();
+    view.levels = 2;
+    view.ladder_kbps[0] = 1000;
+    view.ladder_kbps[1] = 2000;
     view.buffer_s = 3.5;
     struct policy_choice choice = {.expert = 2, .value = .5f, .prob = {.25f, .75f}};
     struct replay_step s = {.chunk = 1,
