@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -49,6 +50,16 @@ static int read_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct 
 {
     return access(path, F_OK) ? make_token(token, path, e)
                               : serve_options_token(token, path, e);
+}
+
+/* Whoever can read it can change the policy. */
+static void warn_of_readers(const struct log *log, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && st.st_mode & 077)
+        log_event(log, LOG_WARN, "token",
+                  "%s may be read by others (mode %03o): chmod 600", path,
+                  (unsigned)st.st_mode & 0777);
 }
 
 /* ---- life ---- */
@@ -222,6 +233,7 @@ int cmd_serve(int argc, char **argv)
 
     char token[SERVE_OPTIONS_TOKEN] = "";
     if (s.token_file && read_token(token, s.token_file, &e)) return fail(&e);
+    if (s.token_file) warn_of_readers(&log, s.token_file);
 
     interrupt_catch();
     signal(SIGPIPE, SIG_IGN);

@@ -38,15 +38,16 @@ static bool may_log(struct api_errors *x, const struct log *log, double now_s)
     return false;
 }
 
-static void tell(const struct log *log, const struct http_request *q, const char *path,
-                 const struct reply *r, const char *id)
+static void tell(const struct api_shared *sh, const struct http_request *q,
+                 const char *path, const struct reply *r, const char *id)
 {
-    struct addr peer;
+    struct admit_client client;
     char from[ADDR_TEXT] = "-";
-    if (http_peer(&peer, q)) addr_text(from, &peer);
+    admit_client(&client, sh->admit, q);
+    if (client.known) addr_text(from, &client.addr);
     /* the body is JSON and says what was wrong; its last byte is a newline */
     bool json = r->kind == REPLY_OWNED && r->n > 0;
-    log_event(log, r->status >= 500 ? LOG_WARN : LOG_INFO, "error",
+    log_event(sh->log, r->status >= 500 ? LOG_WARN : LOG_INFO, "error",
               "%d %s %s from %s, request %s%s%.*s", r->status,
               http_method_name(q->method), path, from, id, json ? ": " : "",
               json ? (int)r->n - 1 : 0, json ? (const char *)r->data : "");
@@ -63,7 +64,7 @@ void api_error(struct api *a, const struct http_request *q, const char *path,
                  rng_u64_at(a->shared->secret, (uint64_t)a->worker, x->count++));
         id = made;
     }
-    if (may_log(x, a->shared->log, now_s)) tell(a->shared->log, q, path, r, id);
+    if (may_log(x, a->shared->log, now_s)) tell(a->shared, q, path, r, id);
     reply_error_id(r, id);
     reply_header(r, "X-Request-Id", "%s", id);
 }

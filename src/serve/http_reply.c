@@ -227,8 +227,9 @@ static struct MHD_Response *make_response(struct conn *c, struct reply *r)
     if (!m) return NULL;
     r->kind = REPLY_EMPTY; /* the body is the library's now */
     put_headers(m, r);
-    MHD_add_response_header(m, "Date", c->http->date);
+    /* in this order: a Connection header makes the library forget that it has a Date */
     if (r->close) MHD_add_response_header(m, "Connection", "close");
+    MHD_add_response_header(m, "Date", c->http->date);
     return m;
 }
 

@@ -61,7 +61,7 @@ await test('what two servers could read differently', async () => {
         const got = await raw(head + HIDDEN);
         assert.equal(status(got), 400, `${name}: ${got}`);
         assert.match(got, /^Connection: close\r$/mi, name);
-        assert.ok(!got.includes('201'), `${name}: the hidden request was answered: ${got}`);
+        assert.ok(!/^HTTP\S+ 201/m.test(got), `${name}: the hidden request was answered: ${got}`);
     }
     assert.equal(await count('abrd_sessions_opened_total'), opened);
 });
@@ -71,7 +71,7 @@ await test('chunks of a wrong form', async () => {
     for (const body of ['zz\r\n', '-1\r\nx\r\n0\r\n\r\n', 'ffffffffffffffffff\r\nx', '1\r\nxy\r\n0\r\n\r\n']) {
         const got = await raw(chunked + body + HIDDEN);
         assert.ok([0, 400, 413].includes(status(got) || 0), `${body}: ${got}`);
-        assert.ok(!got.includes(' 201 '), got);
+        assert.ok(!/^HTTP\S+ 201/m.test(got), got);
     }
 });
 

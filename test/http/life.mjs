@@ -1,7 +1,7 @@
 // From start to end: configuration, what keeps a daemon from starting, signals, and that a second
 // start finds what the first one knew.
 import assert from 'node:assert/strict';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
@@ -113,7 +113,12 @@ await test('beyond this machine a token is needed, and made', async () => {
     const put = headers => d.call('PUT', '/v1/profiles/mine', { mu: [1, 1, 1] }, headers);
     assert.equal((await put({})).status, 401);
     assert.equal((await put({ Authorization: `Bearer ${token}` })).status, 201);
+    assert.ok(!/may be read by others/.test(d.output));
     await d.stop();
+    chmodSync(file, 0o644);
+    const open = await Daemon.start(['--admin-token-file', file]);
+    await open.stop();
+    assert.match(open.output, /token .*may be read by others \(mode 644\): chmod 600/);
 
     writeFileSync(file, 'short\n');
     const bad = await fails(['--port', '0', '--policy', policy(), '--admin-token-file', file]);

@@ -35,6 +35,7 @@ await test('one address that floods is refused, others are not', async () => {
     assert.equal(refused.headers.get('x-request-id'), refused.json.request);
 
     assert.equal((await health('192.0.2.2')).status, 200);
+    assert.match(d.output, /429 GET \/healthz from 192\.0\.2\.1, request/); // not the proxy's
     assert.match((await d.call('GET', '/metrics', undefined, from('192.0.2.3'))).text,
         /^abrd_limited_total\{limit="address"\} [1-9]/m);
     await d.stop();

@@ -319,6 +319,9 @@ START_TEST(smuggling_is_refused)
     ck_assert_msg(a.status == smuggled[_i].status, "%d to %s", a.status,
                   smuggled[_i].text);
     ck_assert_str_eq(raw_header(&a, "Connection"), "close");
+    const char *date = strstr(a.head, "Date:");
+    ck_assert_ptr_nonnull(date);
+    ck_assert_ptr_null(strstr(date + 1, "Date:"));
     ck_assert_ptr_null(strstr(a.body, "hidden"));
 
     /* nothing answers the second request; a Content-Length that is no number is refused
