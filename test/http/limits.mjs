@@ -21,16 +21,17 @@ async function flood(n, ask) {
     return { let_in: n };
 }
 
-// A rate of 0.1 has a burst of one second's ten: one request. Time that passes in a test then
-// cannot add a second one.
+// One in a thousand seconds: the first is let in, and no test takes so long that a second one is.
+const RARELY = '0.001';
+
 await test('one address that floods is refused, others are not', async () => {
-    const d = await proxied('--address-rate', '5', '--open-rate', '0', '--session-rate', '0');
+    const d = await proxied('--address-rate', RARELY, '--open-rate', '0', '--session-rate', '0');
     const health = who => d.call('GET', '/healthz', undefined, from(who));
     const { let_in, refused } = await flood(1e6, () => health('192.0.2.1'));
-    assert.ok(let_in >= 50, `${let_in}`); // ten seconds' worth, and what time gave back
+    assert.equal(let_in, 1);
     assert.equal(answerFits('GET', '/healthz', refused), '');
     assert.equal(refused.json.error, 'too_many');
-    assert.equal(refused.headers.get('retry-after'), '1');
+    assert.ok(Number(refused.headers.get('retry-after')) > 900);
     assert.match(refused.json.request, /^[0-9a-f]{16}$/);
     assert.equal(refused.headers.get('x-request-id'), refused.json.request);
 
@@ -42,10 +43,10 @@ await test('one address that floods is refused, others are not', async () => {
 });
 
 await test('a million sessions are not to be had from one address', async () => {
-    const d = await proxied('--open-rate', '0.1', '--data', join(folder, 'opens'));
+    const d = await proxied('--open-rate', RARELY, '--data', join(folder, 'opens'));
     const open = who => d.call('POST', '/v1/sessions', video, from(who));
     const { let_in, refused } = await flood(1e6, () => open('192.0.2.1'));
-    assert.ok(let_in >= 1 && let_in <= 10, `${let_in}`);
+    assert.equal(let_in, 1);
     assert.equal(answerFits('POST', '/v1/sessions', refused), '');
     assert.ok(Number(refused.headers.get('retry-after')) >= 1);
     assert.equal((await open('192.0.2.2')).status, 201);
@@ -62,12 +63,12 @@ await test('a million sessions are not to be had from one address', async () => 
 });
 
 await test('one session that is asked about too often does not harm others', async () => {
-    const d = await proxied('--session-rate', '0.5');
+    const d = await proxied('--session-rate', RARELY);
     const open = async who => (await d.call('POST', '/v1/sessions', video, from(who))).json.session;
     const mine = await open('192.0.2.1'), yours = await open('192.0.2.1');
     const ask = (s, who) => d.call('POST', `/v1/sessions/${s}/decisions`, { chunk: 1, buffer_s: 4 }, from(who));
     const { let_in, refused } = await flood(1e6, () => ask(mine, '192.0.2.1'));
-    assert.ok(let_in >= 5, `${let_in}`);
+    assert.equal(let_in, 1);
     assert.equal(answerFits('POST', '/v1/sessions/{id}/decisions', refused), '');
     assert.equal((await ask(yours, '192.0.2.1')).status, 200);
     assert.equal((await ask(mine, '192.0.2.9')).status, 429); // from elsewhere it is the same session
@@ -75,7 +76,7 @@ await test('one session that is asked about too often does not harm others', asy
 });
 
 await test('who asks cannot be forged', async () => {
-    const d = await proxied('--open-rate', '0.1');
+    const d = await proxied('--open-rate', RARELY);
     const open = async lines => {
         const body = JSON.stringify(video);
         const got = await d.raw(`POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\n${lines}`
@@ -105,7 +106,7 @@ await test('who asks cannot be forged', async () => {
 });
 
 await test('the standard header, when it is the one', async () => {
-    const d = await proxied('--open-rate', '0.1', '--proxy-header', 'forwarded');
+    const d = await proxied('--open-rate', RARELY, '--proxy-header', 'forwarded');
     const open = line => d.call('POST', '/v1/sessions', video, { Forwarded: line });
     await flood(100, () => open('for=6.6.6.6, for=192.0.2.1;proto=https'));
     assert.equal((await open('for=192.0.2.1')).status, 429);
@@ -115,14 +116,14 @@ await test('the standard header, when it is the one', async () => {
 });
 
 await test('this machine is not limited, and strangers are not believed', async () => {
-    const d = await Daemon.start([...learn, '--address-rate', '0.1', '--open-rate', '0.1']);
+    const d = await Daemon.start([...learn, '--address-rate', RARELY, '--open-rate', RARELY]);
     for (let i = 0; i < 30; i++)
         assert.equal((await d.call('POST', '/v1/sessions', video, from('192.0.2.1'))).status, 201);
     await d.stop();
 });
 
 await test('pages may read that they were refused', async () => {
-    const d = await proxied('--address-rate', '0.5', '--allow-origin', 'https://player.example');
+    const d = await proxied('--address-rate', RARELY, '--allow-origin', 'https://player.example');
     const page = { Origin: 'https://player.example', ...from('192.0.2.1') };
     const { refused } = await flood(100, () => d.call('GET', '/healthz', undefined, page));
     assert.equal(refused.headers.get('access-control-allow-origin'), 'https://player.example');
