@@ -8,7 +8,11 @@
 
 #include "base/table.h"
 
-enum { SHARDS_MAX = 64, SESSIONS_PER_SHARD = 256 };
+enum {
+    SHARDS_MAX = 64,
+    SESSIONS_PER_SHARD = 256,
+    FORGET_AT_ONCE = 16, /* closed sessions, under one lock */
+};
 
 struct entry {
     struct track track;
@@ -31,7 +35,8 @@ struct shard {
 struct sessions {
     int max, n_shards;
     struct entropy entropy;
-    atomic_int live; /* over all shards */
+    atomic_int live;    /* over all shards */
+    atomic_int expires; /* the shard whose silent sessions are looked for first */
     struct shard *shard;
 };
 
@@ -306,31 +311,49 @@ int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], const char *p
     return rc;
 }
 
+/* Some of them: who asks meanwhile must not wait for thousands. False when none are left. */
+static bool forget_some(struct shard *h, double before)
+{
+    int n = 0;
+    pthread_mutex_lock(&h->lock);
+    for (; n < FORGET_AT_ONCE; n++) {
+        if (!h->closed.oldest || h->closed.oldest->track.row.closed_at >= before) break;
+        forget_closed(h);
+    }
+    pthread_mutex_unlock(&h->lock);
+    return n == FORGET_AT_ONCE;
+}
+
 static bool expire_one(struct sessions *s, struct shard *h, double before, double now,
                        struct changes *c)
 {
-    while (h->closed.oldest && h->closed.oldest->track.row.closed_at < before)
-        forget_closed(h);
-
+    pthread_mutex_lock(&h->lock);
     struct entry *t = h->live.oldest;
     /* the clock was set back: else this one, and all behind it, would wait for the old time */
     if (t && t->track.last_at > now) t->track.last_at = now;
-    if (!t || t->track.last_at >= before) return false;
-    track_close(&t->track, &h->steps, now, c);
-    settle(s, h, t, c);
-    return true;
+    bool silent = t && t->track.last_at < before;
+    if (silent) {
+        track_close(&t->track, &h->steps, now, c);
+        settle(s, h, t, c);
+    }
+    pthread_mutex_unlock(&h->lock);
+    return silent;
 }
 
 bool sessions_expire(struct sessions *s, double before, double now, struct changes *c)
 {
-    bool found = false;
-    for (int i = 0; i < s->n_shards && !found; i++) {
+    int first = atomic_load(&s->expires);
+    for (int k = 0; k < s->n_shards; k++) {
+        int i = (first + k) % s->n_shards;
         struct shard *h = &s->shard[i];
-        pthread_mutex_lock(&h->lock);
-        found = expire_one(s, h, before, now, c);
-        pthread_mutex_unlock(&h->lock);
+        while (forget_some(h, before))
+            ;
+        if (expire_one(s, h, before, now, c)) {
+            atomic_store(&s->expires, i); /* there may be more: the others come later */
+            return true;
+        }
     }
-    return found;
+    return false;
 }
 
 int sessions_history(struct track_row *row, double *last_at, struct step **steps, int *n,
