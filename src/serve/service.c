@@ -111,8 +111,9 @@ static uint32_t version_crc(const struct policy *p)
 }
 
 /* Versions never go back: the same weights keep theirs, others get the next one. A checkpoint may
- * know of a later one than the store, whose record of it was lost. */
-static int choose_version(struct service *s, struct policy *p, struct err *e)
+ * know of a later one than the store, whose record of it was lost. state: p is of a checkpoint, whose
+ * learner knows who is busy; that is part of what another version was. */
+static int choose_version(struct service *s, struct policy *p, bool state, struct err *e)
 {
     struct store_version newest = {0};
     if (s->writer) {
@@ -123,8 +124,10 @@ static int choose_version(struct service *s, struct policy *p, struct err *e)
     uint64_t held = p->version;
     if (!newest.version)
         p->version = held ? held : 1;
-    else if (held <= newest.version)
-        p->version = newest.crc == version_crc(p) ? newest.version : newest.version + 1;
+    else if (held <= newest.version) {
+        bool same = newest.crc == version_crc(p) && (!state || held == newest.version);
+        p->version = same ? newest.version : newest.version + 1;
+    }
     if (newest.version && p->version != newest.version)
         log_event(s->cfg.log, LOG_WARN, "policy",
                   "version %llu was the last one published; version %llu goes on as %llu",
@@ -180,7 +183,7 @@ static int open_policy(struct service *s, struct err *e)
                              .announce = store_version,
                              .announce_ctx = s};
     struct policy *published = NULL;
-    int rc = choose_version(s, p, e);
+    int rc = choose_version(s, p, state != NULL, e);
     if (rc) goto out;
 
     rc = ERR_MEMORY;
@@ -328,11 +331,20 @@ static int restore_profiles(struct service *s, const struct store *store, struct
     return rc;
 }
 
+/* Steps of a session whose open trajectory is not to be taught. */
+static struct step *untaught(const struct step *steps, int n)
+{
+    struct step *copy = malloc((size_t)n * sizeof *copy);
+    if (!copy) return NULL;
+    memcpy(copy, steps, (size_t)n * sizeof *copy);
+    copy[n - 1].flags |= STEP_CUT;
+    return copy;
+}
+
 static int restore_session(void *ctx, const struct track_row *stored,
                            const struct step *steps, int n, struct err *e)
 {
     struct service *s = ctx;
-    (void)e;
     struct track_row row = *stored;
     struct profile p;
     int slot = PROFILES_SLOT_CUSTOM;
@@ -346,10 +358,19 @@ static int restore_session(void *ctx, const struct track_row *stored,
         heard_at = fmax(heard_at, steps[i].at);
     heard_at = fmin(now, fmax(heard_at, now - s->cfg.session_ttl_s / 2));
 
+    /* what was drawn for a profile that had grown, and has no longer, is of no policy there is */
+    struct step *cut = NULL;
+    bool maybe = row.hinted && !row.has_mu && !qoe_find(row.profile);
+    if (maybe && row.tag < GROWN_TAG) {
+        cut = untaught(steps, n);
+        if (!cut) return err_set(e, ERR_MEMORY, "no memory for %d steps", n);
+    }
+
     /* a table that has become smaller is no reason not to start */
     struct err why = {0};
-    if (sessions_restore(s->sessions, &row, steps, n, heard_at, &why))
+    if (sessions_restore(s->sessions, &row, cut ? cut : steps, n, heard_at, &why))
         log_err(s->cfg.log, LOG_WARN, "restore", &why);
+    free(cut);
     return 0;
 }
 
