@@ -241,6 +241,58 @@ START_TEST(the_pack_is_the_same_function)
 }
 END_TEST
 
+/* A frozen policy with experts set aside (mix.busy): the pack does as the plain twin does, whoever is
+ * busy has no part in a decision, and new experts are never busy. */
+START_TEST(frozen_experts_that_are_busy_have_no_part)
+{
+    static const enum mix_route routes[] = {MIX_TOP1, MIX_DENSE, MIX_DENSE_PROBS};
+    struct graft_cfg c = config(NORGA_TANH, routes[_i]);
+    struct policy *base = lively(&c.base);
+    struct graft *g = sprout(&c, base, true);
+    struct graft_ws *ws = graft_ws_new(&c, NULL);
+    struct swift *all = swift_new(&c.base, NULL), *some = swift_new(&c.base, NULL);
+    struct graft_pack *pack = graft_pack_new(&c, NULL);
+    swift_load(all, base);
+    base->actor->busy = 1;  /* expert 0 */
+    base->critic->busy = 6; /* experts 1 and 2 */
+    swift_load(some, base);
+    graft_pack_load(pack, g, base);
+    struct rng r;
+    rng_init(&r, 1, 1);
+    int in_charge = 0, other = 0, worth = 0;
+    for (int i = 0; i < STATES; i++) {
+        float x[OBS];
+        observe(x, &r);
+        struct policy_choice want, got, idle;
+        ck_assert_int_eq(graft_decide(&want, g, base, ws, x, 63, -1), 0);
+        ck_assert_int_eq(graft_pack_decide(&got, NULL, pack, some, x, 63, -1), 0);
+        ck_assert_int_eq(graft_pack_decide(&idle, NULL, pack, all, x, 63, -1), 0);
+        for (int a = 0; a < POLICY_ACTIONS; a++)
+            ck_assert_double_eq_tol((double)got.prob[a], (double)want.prob[a], QUANTIZED);
+        double sum = 0;
+        for (int k = 0; k < POLICY_GATES; k++) {
+            ck_assert_double_eq_tol((double)got.gate[k], (double)want.gate[k], 1e-5);
+            sum += (double)got.gate[k];
+        }
+        ck_assert(got.gate[0] == 0.0f);
+        ck_assert_double_eq_tol(sum, 1, 1e-5);
+        ck_assert_double_eq_tol((double)got.value, (double)want.value, 2e-3);
+        in_charge += idle.expert == 0;
+        other += fabs((double)got.prob[0] - (double)idle.prob[0]) > 10 * QUANTIZED;
+        worth += fabs((double)got.value - (double)idle.value) > .02;
+    }
+    ck_assert_int_gt(in_charge, 0); /* so that it was worth asking */
+    ck_assert_int_gt(other, STATES / 20);
+    ck_assert_int_gt(worth, STATES / 20);
+    graft_pack_free(pack);
+    swift_free(some);
+    swift_free(all);
+    graft_ws_free(ws);
+    graft_free(g);
+    policy_free(base);
+}
+END_TEST
+
 START_TEST(copies_and_shapes)
 {
     struct graft_cfg c = config(NORGA_TANH, MIX_TOP1);
@@ -319,6 +371,7 @@ Suite *suite_moe_graft(void)
     tcase_add_test(t, decides_by_the_sum_of_logits);
     tcase_add_test(t, hidden_layers_come_from_the_experts_in_use);
     tcase_add_loop_test(t, the_pack_is_the_same_function, 0, 4);
+    tcase_add_loop_test(t, frozen_experts_that_are_busy_have_no_part, 0, 3);
     tcase_add_test(t, copies_and_shapes);
     tcase_add_test(t, memory_runs_out);
     suite_add_tcase(s, t);
