@@ -254,6 +254,11 @@ test-web: all web media ## browser tests in Chromium
 lint: $(OBJ) ## layers, names, lengths, forbidden calls, formatting
 	@bash test/each.sh test/lint/lint.sh test/lint/selftest.sh
 
+.PHONY: tidy
+# the flags of a release, without those that clang does not have
+tidy: ## clang-tidy and cppcheck over src (some minutes); TIDY_ONLY=src/base/pool.c for some
+	@bash test/tidy.sh "$(CPPFLAGS) -std=c11 -pthread" $(or $(TIDY_ONLY),$(SRC))
+
 asan: ## unit tests under the address and undefined behaviour sanitizers
 	@UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) --no-print-directory MODE=asan check
 

@@ -62,4 +62,9 @@ void text_last_component(char *out, size_t size, const char *path);
 int text_refuse(const char *name, int line, int code, struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
+#ifdef __clang_analyzer__ /* as in err.h */
+#define text_refuse(name, line, code, ...) \
+    (text_refuse(name, line, code, __VA_ARGS__), (code))
+#endif
+
 #endif

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/text.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -142,6 +143,7 @@ struct corpus *corpus_generate(const char *kind, int n, double seconds, uint64_t
     int n_kinds = 0;
     while (kinds[n_kinds])
         n_kinds++;
+    assert(n_kinds > 0);
     if (n < 1 || n > FILES_MAX / n_kinds) {
         err_field(e, ERR_RANGE, "n", "%d traces of a kind are not within 1 .. %d", n,
                   FILES_MAX / n_kinds);

@@ -29,7 +29,7 @@ const char *qoe_utility_name(enum qoe_utility u)
 int qoe_utility_parse(enum qoe_utility *out, const char *name, struct err *e)
 {
     for (int i = 0; i < UTILITIES; i++) {
-        if (strcmp(utility_names[i], name)) continue;
+        if (strcmp(utility_names[i], name) != 0) continue;
         *out = (enum qoe_utility)i;
         return 0;
     }

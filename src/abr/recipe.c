@@ -14,7 +14,7 @@ static const char *const VARIANTS[] = {"mlp", "moe", "smoe", "pamoe"};
 static int find_variant(enum variant *out, const char *name, struct err *e)
 {
     for (int i = 0; i < 4; i++) {
-        if (strcmp(VARIANTS[i], name)) continue;
+        if (strcmp(VARIANTS[i], name) != 0) continue;
         *out = (enum variant)i;
         return 0;
     }

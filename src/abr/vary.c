@@ -57,9 +57,9 @@ struct field {
 };
 
 #define AT(member) offsetof(struct recipe, member)
-#define SHARE(option, member, text)                                           \
-    {                                                                         \
-        option, "SHARE", REAL, AT(env.member), .lo = 0, .hi = 1, .help = text \
+#define SHARE(option, member, text)                                             \
+    {                                                                           \
+        option, "SHARE", REAL, AT(env.member), .lo = 0, .hi = 1, .help = (text) \
     }
 
 /* struct recipe begins with the policy's configuration: no field below is at offset 0 but

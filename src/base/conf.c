@@ -89,7 +89,7 @@ static int set_flag(bool *out, const char *v, const char *at, struct err *e)
     static const char *const words[] = {"false", "true", "no", "yes",
                                         "off",   "on",   "0",  "1"};
     for (int i = 0; i < 8; i++) {
-        if (strcmp(v, words[i])) continue;
+        if (strcmp(v, words[i]) != 0) continue;
         *out = i % 2;
         return 0;
     }

@@ -1,5 +1,8 @@
 #include "base/err.h"
 
+#undef err_set /* of analysers */
+#undef err_field
+
 #include <stdarg.h>
 #include <stdio.h>
 

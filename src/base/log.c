@@ -20,7 +20,7 @@ struct log log_init(int fd, enum log_level level, bool json)
 int log_level_parse(enum log_level *out, const char *s, struct err *e)
 {
     for (int i = 0; i < 4; i++) {
-        if (strcmp(s, WORDS[i])) continue;
+        if (strcmp(s, WORDS[i]) != 0) continue;
         *out = (enum log_level)i;
         return 0;
     }

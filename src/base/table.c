@@ -113,7 +113,7 @@ static int home(const struct table *t, const void *key)
 static int find(const struct table *t, const void *key)
 {
     int s = home(t, key);
-    while (t->index[s] != EMPTY && memcmp(key_of(t, t->index[s]), key, t->key_bytes))
+    while (t->index[s] != EMPTY && memcmp(key_of(t, t->index[s]), key, t->key_bytes) != 0)
         s = (s + 1) & (t->slots - 1);
     return s;
 }

@@ -262,6 +262,7 @@ void text_last_component(char *out, size_t size, const char *path)
     snprintf(out, size, "%.*s", (int)(end - from), path + from);
 }
 
+#undef text_refuse /* of analysers */
 int text_refuse(const char *name, int line, int code, struct err *e, const char *fmt, ...)
 {
     char raw[sizeof e->detail], detail[sizeof e->detail];

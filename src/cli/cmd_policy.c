@@ -9,6 +9,7 @@
 #include "rl/ckpt_import.h"
 #include "serve/exam.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -235,6 +236,7 @@ static int merge_file(const char *from, const char *to, const struct opt_list *w
     float x[MIX_EXPERTS_MAX];
     char text[512] = "";
     int rc = p ? 0 : e->code;
+    assert(p || rc);
     if (!rc && (p->cfg.experts < 2 || p->cfg.critic_experts != p->cfg.experts))
         rc = err_field(e, ERR_INVALID, from,
                        "is no joined policy: %d experts of the actor, %d of the critic",

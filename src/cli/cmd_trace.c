@@ -10,6 +10,7 @@
 #include "cli/opt.h"
 #include "cli/out.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -272,6 +273,7 @@ static int generate(int argc, char **argv)
         corpus_generate(strcmp(kind, "all") ? kind : NULL, n, seconds, seed, &e);
     if (!c && e.code == ERR_ABSENT) return opt_usage("trace generate", "%s", e.detail);
     int rc = c ? save_all(c, dir, &e) : e.code;
+    assert(c || rc);
     if (!rc) printf("%d traces in %s, CRC-32 %08x\n", c->n, dir, corpus_hash(c));
     corpus_free(c);
     return rc ? fail("generate", &e) : OPT_EXIT_DONE;
@@ -356,7 +358,7 @@ static int stats(int argc, char **argv)
     if (at < 0) return opt_status(at);
     static const char *const parts[] = {"all", "train", "test"}; /* as in corpus_part */
     int part = 0;
-    while (part < 3 && strcmp(parts[part], part_name))
+    while (part < 3 && strcmp(parts[part], part_name) != 0)
         part++;
     if (part == 3) return opt_usage("trace stats", "--part is all, train or test");
 
@@ -460,6 +462,7 @@ static int overlap(int argc, char **argv)
     struct corpus *a = o ? corpus_load(argv[at], CORPUS_ALL, &e) : NULL;
     struct corpus *b = a ? corpus_load(argv[at + 1], CORPUS_ALL, &e) : NULL;
     int rc = b ? overlap_find(&found, a, b, &how, &e) : e.code;
+    assert(b || rc);
     if (!rc && list) rc = write_list(list, &found, b, &e);
     if (!rc) put_pairs(o, &found, a, b, &how);
     if (!rc) rc = out_finish(o, &e);

@@ -70,7 +70,7 @@ static int load_traces(struct work *w, struct err *e)
         part = CORPUS_TRAIN;
     else if (!strcmp(w->part, "test"))
         part = CORPUS_TEST;
-    else if (strcmp(w->part, "all"))
+    else if (strcmp(w->part, "all") != 0)
         return err_field(e, ERR_INVALID, "--part", "'%.40s' is not all, train or test",
                          w->part);
     if (w->traces.n > WORLDS_CORPORA)
@@ -346,6 +346,12 @@ static void say_how_to_resume(const struct work *w)
     fputc('\n', stderr);
 }
 
+static bool same_weights(const struct qoe *a, const struct qoe *b)
+{
+    return a->mu_quality == b->mu_quality && a->mu_switch == b->mu_switch &&
+           a->mu_stall == b->mu_stall;
+}
+
 static const char *tag_name(const struct work *w, int tag, char *buf, size_t n)
 {
     const struct abr_env_cfg *c = &w->recipe.env;
@@ -355,8 +361,7 @@ static const char *tag_name(const struct work *w, int tag, char *buf, size_t n)
     int at = other ? tag - abr_env_tag_drawn(c, 0) : tag;
     snprintf(buf, n, "profile %d%s", at, other ? ", drawn player" : "");
     for (int i = 0; i < QOE_PROFILES; i++)
-        if (!memcmp(&c->profiles[at].mu_quality, &qoe_profiles[i].qoe.mu_quality,
-                    3 * sizeof(double)))
+        if (same_weights(&c->profiles[at], &qoe_profiles[i].qoe))
             snprintf(buf, n, "%s%s", qoe_profiles[i].name, other ? ", drawn player" : "");
     return buf;
 }

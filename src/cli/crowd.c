@@ -59,13 +59,14 @@ static int draw_profile(const struct crowd_cfg *cfg, int viewer)
 {
     if (cfg->drift <= 0) return viewer % cfg->n_profiles;
     double weight[CROWD_PROFILES], sum = 0, at = (double)viewer / cfg->viewers;
-    for (int i = 0; i < cfg->n_profiles; i++) {
-        double turn = cfg->drift * at - (double)i / cfg->n_profiles;
+    int n = cfg->n_profiles;
+    for (int i = 0; i < n; i++) {
+        double turn = cfg->drift * at - (double)i / n;
         sum += weight[i] = pow(1 + cos(2 * M_PI * turn), 3);
     }
     double u = draw(cfg, viewer, DRAW_PROFILE) * sum;
     int i = 0;
-    while (i < cfg->n_profiles - 1 && u >= weight[i])
+    while (i < n - 1 && u >= weight[i])
         u -= weight[i++];
     return i;
 }

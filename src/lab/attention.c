@@ -34,7 +34,8 @@ struct head {
 
 static size_t head_floats(const struct attention_dim *d)
 {
-    size_t each = (size_t)(d->dim / d->heads), all = (size_t)(d->tokens + d->prefix);
+    size_t each = (size_t)(d->dim / d->heads);
+    size_t all = (size_t)d->tokens + (size_t)d->prefix;
     return 4 * (size_t)d->tokens * each + 4 * all * each + 2 * (size_t)d->tokens * all;
 }
 
@@ -60,7 +61,7 @@ struct attention *attention_new(const struct attention_dim *d, int batch, struct
     assert(d->tokens > 0 && d->heads > 0 && d->dim % d->heads == 0 && batch > 0 &&
            d->prefix >= 0 && d->tokens + d->prefix <= KERN_SOFTMAX_MAX);
     size_t rows = (size_t)batch * (size_t)d->tokens, dim = (size_t)d->dim;
-    size_t prefix = (size_t)d->prefix, all = (size_t)(d->tokens + d->prefix);
+    size_t prefix = (size_t)d->prefix, all = (size_t)d->tokens + prefix;
     size_t heads = (size_t)d->heads;
     size_t floats = 8 * rows * dim + 4 * prefix * dim + rows * heads * (all + prefix) +
                     head_floats(d);
@@ -154,8 +155,8 @@ static void take_head(const struct attention *a, const struct head *h, int seque
                       int head)
 {
     int dim = a->d.dim, each = dim / a->d.heads;
-    size_t at = place(a, sequence, head), first = (size_t)(head * each);
-    size_t behind = (size_t)(a->length * each);
+    size_t at = place(a, sequence, head), first = (size_t)head * (size_t)each;
+    size_t behind = (size_t)a->length * (size_t)each;
     take(h->q, a->q + at, a->d.tokens, dim, each);
     take(h->k, a->pk + first, a->length, dim, each);
     take(h->v, a->pv + first, a->length, dim, each);
@@ -247,7 +248,7 @@ static void score_backward(const struct attention *a, float *ds, const float *s,
                            const float *raw, const struct attention_grad *g)
 {
     int m = columns(a);
-    float scale = 1 / sqrtf((float)(a->d.dim / a->d.heads));
+    float scale = 1 / sqrtf((float)a->d.dim / (float)a->d.heads);
     for (int i = 0; i < a->d.tokens; i++) {
         float along = 0;
         for (int j = 0; j < m; j++)
@@ -275,8 +276,8 @@ static void head_backward(struct attention *a, int sequence, int head,
     const struct kern *kern = kern_best();
     struct head h = head_of(a);
     int dim = a->d.dim, each = dim / a->d.heads, m = columns(a), t = a->d.tokens;
-    size_t at = place(a, sequence, head), first = (size_t)(head * each);
-    size_t behind = (size_t)(a->length * each);
+    size_t at = place(a, sequence, head), first = (size_t)head * (size_t)each;
+    size_t behind = (size_t)a->length * (size_t)each;
     const float *s = shares_of(a, sequence, head);
     take_head(a, &h, sequence, head);
     take(h.dout, a->dmixed + at, t, dim, each);

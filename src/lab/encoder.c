@@ -79,7 +79,7 @@ void encoder_init(float *theta, const struct encoder_cfg *c, struct rng *r)
     struct layout l = layout_of(c);
     memset(theta, 0, l.total * sizeof *theta);
     init_matrix(theta + l.embed, c->dim, c->patch * c->patch, 1, r);
-    init_normal(theta + l.position, (size_t)(tokens_of(c) * c->dim), .1f, r);
+    init_normal(theta + l.position, (size_t)tokens_of(c) * (size_t)c->dim, .1f, r);
     for (int i = 0; i < c->blocks; i++) {
         const struct block_at *b = &l.block[i];
         const size_t square[3] = {b->wq, b->wk, b->wv};

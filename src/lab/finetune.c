@@ -34,7 +34,7 @@ static struct finetune *make(const struct finetune_cfg *c, const float *theta, i
     assert(c->batch >= 1 && c->batch <= FINETUNE_BATCH);
     int most = c->batch > EXAM ? c->batch : EXAM;
     size_t n = encoder_params(&c->encoder), rows = (size_t)most;
-    size_t size = (size_t)(c->encoder.side * c->encoder.side);
+    size_t side = (size_t)c->encoder.side, size = side * side;
     size_t floats = 4 * n + rows * (size + 2 * (size_t)c->encoder.dim);
     struct finetune *f =
         calloc(1, sizeof *f + floats * sizeof(float) + (size_t)images * sizeof(int));

@@ -79,8 +79,9 @@ static void draw(struct sample *s, const struct gates_fit_cfg *c, int64_t n,
     for (int64_t i = 0; i < n; i++)
         s->n[rng_below(r, (uint32_t)s->points)]++;
     for (int k = 0; k < s->points; k++) {
-        s->x[k][0] = 2.0 * (k / c->side) / (c->side - 1) - 1;
-        s->x[k][1] = 2.0 * (k % c->side) / (c->side - 1) - 1;
+        int row = k / c->side, column = k % c->side;
+        s->x[k][0] = 2.0 * row / (c->side - 1) - 1;
+        s->x[k][1] = 2.0 * column / (c->side - 1) - 1;
         s->truth[k] = prefix_moe_value(&c->model, &c->truth, s->x[k], NULL);
         /* the mean of n[k] normals */
         double z = rng_normal(r);

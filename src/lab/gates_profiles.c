@@ -221,6 +221,7 @@ static int digest(struct found *f, const struct work *w, const struct sweep *s,
     for (int k = 0; k < ARRIVALS; k++)
         for (int seed = 0; seed < w->seeds; seed++) {
             const struct outcome *o = f->of[NEWCOMER_SPECIALIST][seed];
+            /* set above: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
             f->zero[k] += o->lowest[k] / w->seeds;
             f->unit[k] += o->hint[k][k] / w->seeds;
         }

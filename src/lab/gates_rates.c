@@ -68,7 +68,7 @@ static void repeat(void *ctx, int i)
     for (int k = 0; k < p->points; k++) {
         struct rng r;
         struct gates_fit fit;
-        rng_init(&r, p->task->seed, (uint64_t)(i * POINTS + k));
+        rng_init(&r, p->task->seed, (uint64_t)i * POINTS + (uint64_t)k);
         gates_fit_run(&fit, &c->arm->cfg, llround(pow(10, p->decade[k])), &r);
         row[column(p, L1, k)] = log10(fit.l1);
         row[column(p, L2, k)] = log10(fit.l2);

@@ -124,7 +124,7 @@ struct hide *hide_new(const struct hide_cfg *c, const float *theta,
     assert(c->encoder.dim <= CLASSGAUSS_DIM &&
            s->size == c->encoder.side * c->encoder.side);
     size_t floats = floats_of(c, s->size);
-    size_t ints = (size_t)(largest(s) + 2 * CLASSES * c->head_each);
+    size_t ints = (size_t)largest(s) + 2 * CLASSES * (size_t)c->head_each;
     struct hide *h = calloc(1, sizeof *h + floats * sizeof(float) + ints * sizeof(int));
     if (!h) {
         err_set(e, ERR_MEMORY, "no memory for a learner of prompts");

@@ -330,14 +330,14 @@ static int one_slot(struct merge_sim_run *out, struct serving *s, float *known,
         n[w.task]++;
         sum[w.task] += score_of(s, &w);
     }
-    int rc = learn(s, known, sum, n);
+    int rc = learn(s, known, sum, n), fifth = c->slots / 5;
     for (int v = 0; v < V; v++) {
         double share = (double)n[v] / c->sessions;
         known[v] += (float)(c->forget * (share - (double)known[v]));
         out->mix[v] += psi[v] / c->slots;
         if (!late(c, t)) continue;
-        out->x[v] += (double)s->x[v] / (c->slots / 5);
-        out->mix_late[v] += psi[v] / (c->slots / 5);
+        out->x[v] += (double)s->x[v] / fifth;
+        out->mix_late[v] += psi[v] / fifth;
     }
     return rc;
 }

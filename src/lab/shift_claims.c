@@ -412,7 +412,7 @@ void shift_claims(struct report *r, const struct shift_plan *p)
     bool enough = p->seeds >= SHIFT_SEEDS_NEEDED;
     for (int i = 0; i < n; i++) {
         if (!strcmp(s[i].preset, "paper") && enough) check_paper(r, p, &s[i]);
-        if (strcmp(s[i].preset, "code")) continue;
+        if (strcmp(s[i].preset, "code") != 0) continue;
         shift_authors(r, p);
         check_router(r, &s[i]);
     }

@@ -32,7 +32,7 @@ static void shares(const struct shift_draw *d)
         "would all be at a third.");
     for (int i = 0; i < d->n; i++)
         for (int net = 0; net < SHIFT_NETS; net++)
-            if (strcmp(d->set[i]->arm.variant, "mlp"))
+            if (strcmp(d->set[i]->arm.variant, "mlp") != 0)
                 shift_draw_shares(d, d->set[i], net);
 }
 

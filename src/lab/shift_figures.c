@@ -396,8 +396,9 @@ static void extras(struct report *r, const struct shift_plan *p)
     for (int v = 0; v < 2; v++)
         for (int i = 0; i < p->sets; i++) {
             const struct shift_set *s = &p->set[i];
-            if (strcmp(s->arm.variant, variants[v]) || strcmp(s->arm.preset, "paper") ||
-                s->arm.hint || s->role == SHIFT_NOISE)
+            if (strcmp(s->arm.variant, variants[v]) != 0 ||
+                strcmp(s->arm.preset, "paper") != 0 || s->arm.hint ||
+                s->role == SHIFT_NOISE)
                 continue;
             reading(r, s);
         }

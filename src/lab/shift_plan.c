@@ -127,7 +127,7 @@ static void words(char *out, size_t n, const char *label)
 {
     size_t i = 0;
     for (; label[i] && i + 1 < n; i++)
-        out[i] = strchr(" ,", label[i]) ? '_' : label[i];
+        out[i] = (char)(strchr(" ,", label[i]) ? '_' : label[i]);
     out[i] = '\0';
 }
 

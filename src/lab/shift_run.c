@@ -238,7 +238,7 @@ int shift_record_read(struct shift_record *out, const void *data, size_t n, stru
     *out = (struct shift_record){0};
     if (n < sizeof h) return err_set(e, ERR_CORRUPT, "a run's record is too short");
     memcpy(&h, data, sizeof h);
-    if (memcmp(h.magic, MAGIC, sizeof MAGIC) || h.points < 0 || h.probes < 0)
+    if (memcmp(h.magic, MAGIC, sizeof MAGIC) != 0 || h.points < 0 || h.probes < 0)
         return err_set(e, ERR_CORRUPT, "a run's record has another form");
 
     const char *at = (const char *)data + sizeof h;

@@ -20,13 +20,13 @@ struct softhead {
 
 static size_t params(const struct softhead *h)
 {
-    return (size_t)(h->classes * (h->in + 1));
+    return (size_t)h->classes * ((size_t)h->in + 1);
 }
 
 struct softhead *softhead_new(int in, int classes, int batch, struct err *e)
 {
     assert(in >= 1 && classes >= 1 && classes <= 32 && batch >= 1);
-    size_t n = (size_t)(classes * (in + 1)), rows = (size_t)batch;
+    size_t n = (size_t)classes * ((size_t)in + 1), rows = (size_t)batch;
     size_t floats = 4 * n + 2 * rows * (size_t)classes;
     struct softhead *h =
         calloc(1, sizeof *h + floats * sizeof(float) + rows * sizeof(uint32_t));

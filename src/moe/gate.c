@@ -98,7 +98,7 @@ int gate_converged(const struct gate *g, int experts)
 {
     int n = 0;
     for (int k = 0; k < experts; k++)
-        n += g->flags >> k & 1;
+        n += (int)(g->flags >> k & 1);
     return n;
 }
 

@@ -274,7 +274,7 @@ static void show_advice(float *shown, const struct rollout *r, const struct seat
 {
     int advised = s->env.advise(s->env.self), legal = 0;
     for (int a = 0; a < r->spec.actions; a++)
-        legal += s->mask >> a & 1;
+        legal += (int)(s->mask >> a & 1);
     assert(s->mask >> advised & 1);
     float sure = legal > 1 ? (float)r->cfg.advice : 1.0f;
     float other = legal > 1 ? (1.0f - sure) / (float)(legal - 1) : 0.0f;
@@ -367,7 +367,8 @@ static void values_of(float *out, const struct rollout *r, struct block *b,
     for (int at = 0; at < rows; at += CHUNK) {
         int n = rows - at < CHUNK ? rows - at : CHUNK;
         float *to = b->input;
-        for (size_t i = (size_t)at; i < (size_t)(at + n); i++, to += obs_dim + more) {
+        for (size_t i = (size_t)at, end = i + (size_t)n; i < end;
+             i++, to += obs_dim + more) {
             memcpy(to, obs + i * obs_dim, obs_dim * sizeof *to);
             memcpy(to + obs_dim, priv + i * more, more * sizeof *to);
         }

@@ -248,7 +248,7 @@ int train_state_put(struct train *t, const void *in, size_t n, struct err *e)
     memcpy(&h, in, sizeof h);
     mine.iteration = h.iteration;
     mine.steps = h.steps;
-    if (memcmp(&h, &mine, sizeof h) || n != train_state_size(t))
+    if (memcmp(&h, &mine, sizeof h) != 0 || n != train_state_size(t))
         return err_set(e, ERR_CORRUPT,
                        "training state is of another configuration or seed (%zu bytes, "
                        "expected %zu)",

@@ -229,6 +229,7 @@ static void put_process(struct emit *o, const struct metrics *m)
     long pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
     if (f) {
+        /* NOLINTNEXTLINE(cert-err34-c): the kernel's own number */
         if (fscanf(f, "%*s %ld", &pages) != 1) pages = 0;
         fclose(f);
     }

@@ -86,6 +86,7 @@ await test('an expert is set aside under load and comes back', async () => {
 await test('somebody has to decide', async () => {
     assert.equal((await aside('actor', 0, 5)).status, 202);
     assert.equal((await aside('actor', 1, 5)).status, 202);
+    await until('both are aside', async () => await metric('abrd_experts_busy', '{network="actor"}') === 2);
     const r = await aside('actor', 2, 5);
     assert.equal(r.status, 409, r.text);
     assert.equal(answerFits('PUT', EXPERT, r), '');
