@@ -7,8 +7,8 @@
  * (control characters, broken UTF-8) is replaced; longer lines than LOG_LINE are cut and end in
  * "...". Never log a token or a body.
  *
- * Threads: a struct log does not change after log_init and may be shared: each line is one
- * write(2), so lines do not mix. */
+ * Threads: of a struct log only the level may change after log_init, at any time; it may be shared:
+ * each line is one write(2), so lines do not mix. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
@@ -22,7 +22,7 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 struct log {
     int fd; /* borrowed; -1 = nowhere */
-    enum log_level level;
+    _Atomic enum log_level level;
     bool json;
     double (*now)(void); /* clock_now, unless a test says otherwise */
 };

@@ -3,7 +3,7 @@
  * After interrupt_catch the first signal only sets the flag, so that the command can save
  * and leave; the second one kills the process as usual.
  *
- * The flag is the one mutable global of the program: a signal handler has no argument.
+ * Its flags are the only mutable globals of the program: a signal handler has no argument.
  * Threads: interrupt_seen from any; interrupt_wait from one. */
 #ifndef CLI_INTERRUPT_H
 #define CLI_INTERRUPT_H
@@ -13,7 +13,13 @@
 void interrupt_catch(void);
 bool interrupt_seen(void);
 
-/* Sleeps until a signal has come (true) or the seconds are over (false). */
+/* Sleeps until a signal has come (true) or the seconds are over (false); a SIGHUP that is caught
+ * ends it, too (false). */
 bool interrupt_wait(double seconds);
+
+/* From now on SIGHUP is noted instead of ending the program. */
+void interrupt_catch_hangup(void);
+/* Has one come since the last call? */
+bool interrupt_hangup(void);
 
 #endif

@@ -49,6 +49,16 @@ struct serve_options_cmd {
 int serve_options_read(struct serve_options *s, struct optfile *file,
                        const struct serve_options_cmd *cmd, int argc, char **argv);
 
+/* The same, but what is wrong with the file or a word is in e, not told. */
+int serve_options_load(struct serve_options *s, struct optfile *file,
+                       const struct serve_options_cmd *cmd, int argc, char **argv,
+                       struct err *e);
+
+/* The next option that is not the same in both, from row *from on (0 at first); NULL: no more.
+ * Nothing is changed. */
+const char *serve_options_differ(struct serve_options *a, struct serve_options *b,
+                                 int *from);
+
 /* --durability strict. */
 bool serve_options_strict(const struct serve_options *s);
 

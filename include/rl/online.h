@@ -45,7 +45,7 @@ struct online_cfg {
     int max_age;  /* versions */
     double
         tolerance; /* .03: share of the best check score, or of .1 when that is smaller */
-    double sigmas; /* 5; 0 = advantages as they are */
+    double sigmas; /* 10: stalls lie far out, too; 0 = advantages as they are */
     int client_max; /* 128 steps of one client in a batch; 0 = all */
     int quarantine; /* updates */
     uint64_t seed;

@@ -36,10 +36,10 @@
 /* Of the daemon; all borrowed. */
 struct api_shared {
     struct service *service;
-    const struct auth *auth;
-    struct admit *admit;
-    const struct log *log; /* NULL: silent */
-    uint64_t secret;       /* random: of the ids of requests */
+    const struct auth *_Atomic auth; /* may be exchanged while workers run */
+    struct admit *_Atomic admit;     /* likewise */
+    const struct log *log;           /* NULL: silent */
+    uint64_t secret;                 /* random: of the ids of requests */
     const struct files *files;
     struct events *events;
     struct metrics *metrics;

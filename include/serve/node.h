@@ -42,6 +42,11 @@ struct node;
 /* The strings must outlive the node, and so must the service. */
 struct node *node_start(const struct node_cfg *cfg, struct service *s, struct err *e);
 int node_port(const struct node *n);
+/* Takes over host, allow_origin, token and admit (whose counts begin anew); workers go on. All or
+ * nothing: ERR_INVALID, ERR_RANGE, ERR_MEMORY as node_start; ERR_FULL: the last reload is
+ * hardly a second old. */
+int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
+    __attribute__((warn_unused_result));
 void node_drain(struct node *n);
 /* Ends and frees. */
 void node_stop(struct node *n);

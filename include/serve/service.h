@@ -87,6 +87,13 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e);
 /* Drains: truncates nothing, flushes the store, writes a checkpoint. Idempotent. */
 int service_drain(struct service *s, struct err *e);
 void service_free(struct service *s);
+/* Would service_new take these numbers? */
+int service_check(const struct service_cfg *cfg, struct err *e)
+    __attribute__((warn_unused_result));
+/* Takes over explore_share (of sessions opened from now on), session_ttl_s, retention_s and
+ * checkpoint_s, at any time; the rest of cfg is only checked. Nothing changes when it is refused. */
+int service_reload(struct service *s, const struct service_cfg *cfg, struct err *e)
+    __attribute__((warn_unused_result));
 struct service_worker *service_worker_new(struct service *s, struct err *e);
 void service_worker_free(struct service_worker *w);
 /* Times the worker's decisions from here on; borrowed, NULL: no more. */

@@ -17,6 +17,8 @@ struct worker;
 struct worker *worker_start(const struct http_cfg *cfg, int listen_fd,
                             struct api_shared *shared, int index, double grace_s,
                             struct err *e);
+/* Rises at least once a second. What a request of before may hold is free once it has. */
+uint64_t worker_turns(const struct worker *w);
 /* Asks it to stop; does not wait. */
 void worker_quit(struct worker *w);
 /* Waits for its end and frees it. */

@@ -71,8 +71,8 @@ struct paths {
         traces[HOME_PATH];
 };
 
-static struct service *make_service(const struct serve_options *s, struct paths *paths,
-                                    const struct log *log, struct err *e)
+static int service_settings(struct service_cfg *out, const struct serve_options *s,
+                            struct paths *paths, const struct log *log, struct err *e)
 {
     struct service_cfg cfg = service_cfg_default();
     cfg.data_dir = s->data;
@@ -84,7 +84,7 @@ static struct service *make_service(const struct serve_options *s, struct paths 
     cfg.max_sessions = s->max_sessions;
     cfg.grow_max = s->grow_max;
     cfg.grow_experts = s->grow_experts;
-    if (norga_sigma_parse(&cfg.grow_gate, s->grow_gate, e)) return NULL;
+    if (norga_sigma_parse(&cfg.grow_gate, s->grow_gate, e)) return e->code;
     cfg.session_ttl_s = s->session_ttl;
     cfg.retention_s = s->retention_days * 86400.0;
     cfg.checkpoint_s = s->checkpoint;
@@ -100,12 +100,26 @@ static struct service *make_service(const struct serve_options *s, struct paths 
             serve_options_path(s->merge_policy, paths->merge, HOME_MERGE);
     cfg.log = log;
     if (snprintf(cfg.default_profile, sizeof cfg.default_profile, "%s",
-                 s->default_profile) >= (int)sizeof cfg.default_profile) {
-        err_field(e, ERR_RANGE, "default-profile", "is longer than %d characters",
-                  SERVICE_NAME - 1);
-        return NULL;
-    }
-    return service_new(&cfg, e);
+                 s->default_profile) >= (int)sizeof cfg.default_profile)
+        return err_field(e, ERR_RANGE, "default-profile", "is longer than %d characters",
+                         SERVICE_NAME - 1);
+    *out = cfg;
+    return 0;
+}
+
+/* Where it listens and for whom; what else a node has is added at the start. */
+static struct node_cfg node_settings(const struct serve_options *s, const char *token)
+{
+    struct node_cfg cfg = node_cfg_default();
+    cfg.bind = s->bind;
+    cfg.port = s->port;
+    cfg.workers = s->workers;
+    if (!s->workers && serve_options_strict(s)) cfg.workers = STRICT_WORKERS;
+    cfg.host = s->host;
+    cfg.allow_origin = s->allow_origin;
+    cfg.token = token;
+    cfg.admit = s->admit;
+    return cfg;
 }
 
 static struct node *make_node(const struct serve_options *s, struct paths *paths,
@@ -118,19 +132,11 @@ static struct node *make_node(const struct serve_options *s, struct paths *paths
     media.traces = serve_options_path(s->traces, paths->traces, "traces");
     media.seed = s->seed;
 
-    struct node_cfg cfg = node_cfg_default();
-    cfg.bind = s->bind;
-    cfg.port = s->port;
-    cfg.workers = s->workers;
-    if (!s->workers && serve_options_strict(s)) cfg.workers = STRICT_WORKERS;
-    cfg.host = s->host;
-    cfg.allow_origin = s->allow_origin;
-    cfg.token = token;
+    struct node_cfg cfg = node_settings(s, token);
     cfg.web_dir = serve_options_path(s->web_dir, paths->web, "web");
     cfg.media = &media;
     cfg.default_profile = s->default_profile;
     cfg.http.max_connections = s->max_connections;
-    cfg.admit = s->admit;
     cfg.log = log;
     return node_start(&cfg, service, e);
 }
@@ -182,20 +188,112 @@ static void let_sessions_go(struct service *service, double seconds)
     }
 }
 
-/* Serves until a signal. */
-static int serve(const struct serve_options *s, struct node *node,
-                 struct service *service, const struct log *log, struct err *e)
+/* ---- the configuration read again ---- */
+
+static const struct serve_options_cmd CMD = {
+    .name = "serve",
+    .about =
+        "Answers bitrate questions over HTTP, and learns from the answers.\n"
+        "SIGINT or SIGTERM stops it cleanly; a second one at once. SIGHUP reads the\n"
+        "configuration file again: log-level, explore, session-ttl, retention-days,\n"
+        "checkpoint, drain, host, allow-origin, the token's file, proxies and rates\n"
+        "change then, the rest with the next start.",
+    .example = "abrd serve --data var\n"
+               "abrd serve --port 9000 --learn off --policy my.safetensors"};
+
+/* What runs, and how it was started. */
+struct running {
+    int argc;
+    char **argv;
+    struct serve_options s;
+    struct optfile file; /* texts of s */
+    char token[SERVE_OPTIONS_TOKEN];
+    struct paths paths;
+    struct log log;
+    struct service *service;
+    struct node *node;
+    struct running *latest; /* as it was read last; NULL: not since the start */
+};
+
+static bool changes_at_once(const char *name)
 {
-    say_hello(s, node_port(node));
-    log_event(log, LOG_INFO, "listen", "%s port %d, learning %s", s->bind,
-              node_port(node), s->learn);
+    static const char *const names[] = {
+        "log-level",      "explore",          "session-ttl",
+        "retention-days", "checkpoint",       "drain",
+        "host",           "allow-origin",     "trust-proxy",
+        "proxy-header",   "admin-token-file", "address-rate",
+        "open-rate",      "session-rate"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* Tells what is different: from what was read last, or, of what has to wait, from what runs. */
+static void tell_changes(struct running *r, struct running *next)
+{
+    const char *name;
+    struct serve_options *was = r->latest ? &r->latest->s : &r->s;
+    for (int i = 0; (name = serve_options_differ(was, &next->s, &i));)
+        if (changes_at_once(name))
+            log_event(&r->log, LOG_INFO, "reload", "%s has changed", name);
+    for (int i = 0; (name = serve_options_differ(&r->s, &next->s, &i));)
+        if (!changes_at_once(name))
+            log_event(&r->log, LOG_WARN, "reload", "%s has changed: it needs a restart",
+                      name);
+}
+
+/* All or nothing: whatever is wrong, what ran before goes on. */
+static int reload(struct running *r, struct running *next, struct err *e)
+{
+    next->s = serve_options_default();
+    int code = serve_options_load(&next->s, &next->file, &CMD, r->argc, r->argv, e);
+    if (code >= 0) return e->code ? e->code : ERR_INVALID;
+    int rc = next->s.token_file ? read_token(next->token, next->s.token_file, e) : 0;
+    struct service_cfg service;
+    if (!rc) rc = service_settings(&service, &next->s, &next->paths, &r->log, e);
+    if (!rc) rc = service_check(&service, e);
+    struct node_cfg node = node_settings(&next->s, next->token);
+    node.bind = r->s.bind; /* as it listens */
+    if (!rc) rc = node_reload(r->node, &node, e);
+    if (!rc) rc = service_reload(r->service, &service, e);
+    return rc;
+}
+
+static void on_hangup(struct running *r)
+{
+    struct err e = {0};
+    struct running *next = calloc(1, sizeof *next);
+    if (!next || reload(r, next, &e)) {
+        err_set(&e, ERR_MEMORY, "out of memory");
+        log_err(&r->log, LOG_ERROR, "reload", &e);
+        log_event(&r->log, LOG_ERROR, "reload", "nothing was changed");
+        free(next);
+        return;
+    }
+    tell_changes(r, next);
+    enum log_level level;
+    if (!log_level_parse(&level, next->s.log_level, NULL)) r->log.level = level;
+    log_event(&r->log, LOG_INFO, "reload", "done");
+    free(r->latest);
+    r->latest = next;
+}
+
+/* Serves until a signal. */
+static int serve(struct running *r, struct err *e)
+{
+    const struct log *log = &r->log;
+    struct node *node = r->node;
+    struct service *service = r->service;
+    say_hello(&r->s, node_port(node));
+    log_event(log, LOG_INFO, "listen", "%s port %d, learning %s", r->s.bind,
+              node_port(node), r->s.learn);
     while (!interrupt_wait(3600.0))
-        ;
+        if (interrupt_hangup()) on_hangup(r);
 
     no_more_patience();
     log_event(log, LOG_INFO, "drain", "no new sessions");
     node_drain(node);
-    let_sessions_go(service, s->drain);
+    let_sessions_go(service, r->latest ? r->latest->s.drain : r->s.drain);
     node_stop(node);
     int rc = service_drain(service, e);
     if (!rc) log_event(log, LOG_INFO, "stop", "everything is stored");
@@ -212,40 +310,46 @@ static void raise_file_limit(void)
     }
 }
 
-int cmd_serve(int argc, char **argv)
+static int run(struct running *r, struct err *e)
 {
-    struct serve_options s = serve_options_default();
-    struct optfile file;
-    static const struct serve_options_cmd cmd = {
-        .name = "serve",
-        .about = "Answers bitrate questions over HTTP, and learns from the answers.\n"
-                 "SIGINT or SIGTERM stops it cleanly; a second one at once.",
-        .example = "abrd serve --data var\n"
-                   "abrd serve --port 9000 --learn off --policy my.safetensors"};
-    int code = serve_options_read(&s, &file, &cmd, argc, argv);
-    if (code >= 0) return code;
-
-    struct err e = {0};
     enum log_level level;
-    if (log_level_parse(&level, s.log_level, &e))
-        return opt_usage("serve", "%s", e.detail);
-    struct log log = log_init(STDERR_FILENO, level, strcmp(s.log, "json") == 0);
-
-    char token[SERVE_OPTIONS_TOKEN] = "";
-    if (s.token_file && read_token(token, s.token_file, &e)) return fail(&e);
-    if (s.token_file) warn_of_readers(&log, s.token_file);
+    int rc = log_level_parse(&level, r->s.log_level, e);
+    if (rc) return rc;
+    r->log = log_init(STDERR_FILENO, level, strcmp(r->s.log, "json") == 0);
+    if (r->s.token_file) rc = read_token(r->token, r->s.token_file, e);
+    if (rc) return rc;
+    if (r->s.token_file) warn_of_readers(&r->log, r->s.token_file);
 
     interrupt_catch();
+    interrupt_catch_hangup();
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit();
 
-    struct paths paths;
-    struct node *node = NULL;
-    struct service *service = make_service(&s, &paths, &log, &e);
-    if (service && service_start_threads(service, &e) == 0)
-        node = make_node(&s, &paths, service, token, &log, &e);
+    struct service_cfg cfg;
+    rc = service_settings(&cfg, &r->s, &r->paths, &r->log, e);
+    if (rc) return rc;
+    r->service = service_new(&cfg, e);
+    if (r->service && service_start_threads(r->service, e) == 0)
+        r->node = make_node(&r->s, &r->paths, r->service, r->token, &r->log, e);
+    rc = r->node ? serve(r, e) : ERR_IO;
+    service_free(r->service);
+    return rc;
+}
 
-    int rc = node ? serve(&s, node, service, &log, &e) : ERR_IO;
-    service_free(service);
-    return rc ? fail(&e) : OPT_EXIT_DONE;
+int cmd_serve(int argc, char **argv)
+{
+    struct running *r = calloc(1, sizeof *r);
+    if (!r) {
+        fputs("abrd serve: out of memory\n", stderr);
+        return OPT_EXIT_FAILED;
+    }
+    r->argc = argc;
+    r->argv = argv;
+    r->s = serve_options_default();
+    int code = serve_options_read(&r->s, &r->file, &CMD, argc, argv);
+    struct err e = {0};
+    if (code < 0) code = run(r, &e) ? fail(&e) : OPT_EXIT_DONE;
+    free(r->latest);
+    free(r);
+    return code;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-static volatile sig_atomic_t seen;
+static volatile sig_atomic_t seen, hangup;
 static sem_t wake; /* sem_post is one of the few calls that a handler may make */
 
 static void on_signal(int sig)
@@ -20,9 +20,16 @@ static void on_signal(int sig)
     sem_post(&wake);
 }
 
+static void on_hangup(int sig)
+{
+    (void)sig;
+    hangup = 1;
+    sem_post(&wake);
+}
+
 void interrupt_catch(void)
 {
-    seen = 0;
+    seen = hangup = 0;
     sem_init(&wake, 0, 0);
 
     struct sigaction a;
@@ -44,7 +51,25 @@ bool interrupt_wait(double seconds)
     double until = clock_now() + seconds;
     struct timespec t = {.tv_sec = (time_t)until,
                          .tv_nsec = (long)((until - floor(until)) * 1e9)};
-    while (!seen && sem_timedwait(&wake, &t) && !seen && clock_now() < until)
+    while (!seen && !hangup && sem_timedwait(&wake, &t) && !seen && !hangup &&
+           clock_now() < until)
         ;
     return seen != 0;
+}
+
+void interrupt_catch_hangup(void)
+{
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_handler = on_hangup;
+    a.sa_flags = SA_RESTART;
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGHUP, &a, NULL);
+}
+
+bool interrupt_hangup(void)
+{
+    bool had = hangup != 0;
+    hangup = 0;
+    return had;
 }

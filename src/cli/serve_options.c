@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "serve/node.h"
 #include "serve/service.h"
@@ -65,8 +66,8 @@ static void join(struct opt out[OPT_TABLE_MAX], const struct opt *own,
     out[n] = (struct opt){0};
 }
 
-int serve_options_read(struct serve_options *s, struct optfile *file,
-                       const struct serve_options_cmd *how, int argc, char **argv)
+static void list(struct opt out[OPT_TABLE_MAX], struct serve_options *s,
+                 const struct opt *more)
 {
     const struct opt own[] = {
         {"port", "N", "where to listen; 0 takes a free port", .i = &s->port, .lo = 0,
@@ -175,37 +176,83 @@ int serve_options_read(struct serve_options *s, struct optfile *file,
         {"log", "text|json", "form of the log lines on stderr", .text = &s->log},
         {"log-level", "LEVEL", "error, warn, info or debug", .text = &s->log_level},
         {0}};
+    join(out, own, more);
+}
+
+/* What neither getopt nor a configuration file knows of the words. */
+static int check_words(struct serve_options *s, struct err *e)
+{
+    struct err why = {0};
+    enum log_level level;
+    if (untagged_mode_parse(&s->slots.mode, s->untagged, &why))
+        return err_field(e, ERR_INVALID, "--untagged", "%s", why.detail);
+    if (strcmp(s->durability, "window") != 0 && strcmp(s->durability, "strict") != 0)
+        return err_field(e, ERR_INVALID, "--durability",
+                         "must be window or strict, not '%.40s'", s->durability);
+    if (strcmp(s->learn, "on") != 0 && strcmp(s->learn, "off") != 0)
+        return err_field(e, ERR_INVALID, "--learn", "must be on or off, not '%.40s'",
+                         s->learn);
+    if (strcmp(s->log, "text") != 0 && strcmp(s->log, "json") != 0)
+        return err_field(e, ERR_INVALID, "--log", "must be text or json, not '%.40s'",
+                         s->log);
+    if (log_level_parse(&level, s->log_level, &why))
+        return err_field(e, ERR_INVALID, "--log-level", "%s", why.detail);
+    return 0;
+}
+
+int serve_options_load(struct serve_options *s, struct optfile *file,
+                       const struct serve_options_cmd *how, int argc, char **argv,
+                       struct err *e)
+{
     struct opt opts[OPT_TABLE_MAX];
-    join(opts, own, how->more);
+    list(opts, s, how->more);
     const struct opt_cmd cmd = {
         .name = how->name, .about = how->about, .opts = opts, .example = how->example};
 
     int first = parse(&cmd, argc, argv);
     if (first < 0) return opt_status(first);
     if (s->config) {
-        struct err e = {0};
         const char *config = s->config;
         *s = serve_options_default();
-        if (optfile_read(file, config, cmd.opts, "config", &e)) {
-            fprintf(stderr, "abrd %s: %s%s%s\n", how->name, e.field, *e.field ? ": " : "",
-                    e.detail);
-            return OPT_EXIT_USAGE;
-        }
+        if (optfile_read(file, config, cmd.opts, "config", e)) return OPT_EXIT_USAGE;
         first = parse(&cmd, argc, argv);
         if (first < 0) return opt_status(first);
     }
+    return check_words(s, e) ? OPT_EXIT_USAGE : -1;
+}
 
+int serve_options_read(struct serve_options *s, struct optfile *file,
+                       const struct serve_options_cmd *how, int argc, char **argv)
+{
     struct err e = {0};
-    if (untagged_mode_parse(&s->slots.mode, s->untagged, &e))
-        return opt_usage(how->name, "--untagged %s", e.detail);
-    if (strcmp(s->durability, "window") != 0 && strcmp(s->durability, "strict") != 0)
-        return opt_usage(how->name, "--durability must be window or strict, not '%.40s'",
-                         s->durability);
-    if (strcmp(s->learn, "on") != 0 && strcmp(s->learn, "off") != 0)
-        return opt_usage(how->name, "--learn must be on or off, not '%.40s'", s->learn);
-    if (strcmp(s->log, "text") != 0 && strcmp(s->log, "json") != 0)
-        return opt_usage(how->name, "--log must be text or json, not '%.40s'", s->log);
-    return -1;
+    int code = serve_options_load(s, file, how, argc, argv, &e);
+    if (e.code)
+        fprintf(stderr, "abrd %s: %s%s%s\n", how->name, e.field, *e.field ? ": " : "",
+                e.detail);
+    return code;
+}
+
+static bool same(const struct opt *a, const struct opt *b)
+{
+    if (a->i) return *a->i == *b->i;
+    if (a->d) return *a->d == *b->d;
+    if (a->u64) return *a->u64 == *b->u64;
+    if (!a->text || !*a->text || !*b->text) return !a->text || *a->text == *b->text;
+    return strcmp(*a->text, *b->text) == 0;
+}
+
+const char *serve_options_differ(struct serve_options *a, struct serve_options *b,
+                                 int *from)
+{
+    struct opt in_a[OPT_TABLE_MAX], in_b[OPT_TABLE_MAX];
+    list(in_a, a, NULL);
+    list(in_b, b, NULL);
+    for (int i = *from; in_a[i].name; i++) {
+        if (same(&in_a[i], &in_b[i])) continue;
+        *from = i + 1;
+        return in_a[i].name;
+    }
+    return NULL;
 }
 
 int serve_options_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct err *e)

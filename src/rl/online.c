@@ -29,7 +29,7 @@ struct online_cfg online_cfg_default(void)
         .capacity = 16384,
         .max_age = 8,
         .tolerance = 0.03,
-        .sigmas = 5,
+        .sigmas = 10,
         .client_max = 128,
         .quarantine = 10,
         .seed = 1,

@@ -16,6 +16,11 @@
 struct node {
     int port, listen_fd;
     struct auth *auth;
+    struct { /* exchanged by the last reload: in use until every worker has turned */
+        struct auth *auth;
+        struct admit *admit;
+        uint64_t turns[WORKERS_MAX];
+    } old;
     struct files *files;
     struct api_shared shared;
     int n_workers;
@@ -107,6 +112,43 @@ int node_port(const struct node *n)
     return n->port;
 }
 
+static bool all_turned(const struct node *n)
+{
+    for (int i = 0; i < n->n_workers; i++)
+        if (worker_turns(n->worker[i]) == n->old.turns[i]) return false;
+    return true;
+}
+
+static void free_old(struct node *n)
+{
+    auth_free(n->old.auth);
+    admit_free(n->old.admit);
+    n->old.auth = NULL;
+    n->old.admit = NULL;
+}
+
+int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
+{
+    int rc = check(cfg, e);
+    if (rc) return rc;
+    if (n->old.auth && !all_turned(n))
+        return err_set(e, ERR_FULL, "the last reload is hardly over: try again");
+    struct auth *auth = auth_new(cfg->bind, cfg->host, cfg->allow_origin, cfg->token, e);
+    struct admit *admit = auth ? admit_new(&cfg->admit, e) : NULL;
+    if (!admit) {
+        auth_free(auth);
+        return e ? e->code : ERR_INVALID;
+    }
+    free_old(n);
+    n->old.auth = n->auth;
+    n->old.admit = n->shared.admit;
+    n->shared.auth = n->auth = auth;
+    n->shared.admit = admit;
+    for (int i = 0; i < n->n_workers; i++)
+        n->old.turns[i] = worker_turns(n->worker[i]);
+    return 0;
+}
+
 void node_drain(struct node *n)
 {
     n->shared.draining = true;
@@ -126,6 +168,7 @@ void node_stop(struct node *n)
     metrics_free(n->shared.metrics);
     events_free(n->shared.events);
     files_free(n->files);
+    free_old(n);
     admit_free(n->shared.admit);
     auth_free(n->auth);
     if (n->listen_fd >= 0) close(n->listen_fd);

@@ -44,7 +44,7 @@ static int check_number(double v, double lo, double hi, const char *field, struc
     return err_field(e, ERR_RANGE, field, "%g is not within %g .. %g", v, lo, hi);
 }
 
-static int check_cfg(const struct service_cfg *c, struct err *e)
+int service_check(const struct service_cfg *c, struct err *e)
 {
     int rc = check_number(c->explore_share, 0, 1, "explore_share", e);
     if (!rc) rc = check_number(c->max_sessions, 1, 1e7, "max_sessions", e);
@@ -72,6 +72,21 @@ static int check_cfg(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(g->latch, 0, 1 << 30, "online.ppo.gate.latch", e);
     if (!rc) rc = check_number(g->gap, 0, 1e4, "online.ppo.gate.gap", e);
     if (!rc) rc = untagged_cfg_check(&c->untagged, e);
+    return rc;
+}
+
+static void set_live(struct service *s, const struct service_cfg *cfg)
+{
+    s->explore_share = cfg->explore_share;
+    s->session_ttl_s = cfg->session_ttl_s;
+    s->retention_s = cfg->retention_s;
+    s->checkpoint_s = cfg->checkpoint_s;
+}
+
+int service_reload(struct service *s, const struct service_cfg *cfg, struct err *e)
+{
+    int rc = service_check(cfg, e);
+    if (!rc) set_live(s, cfg);
     return rc;
 }
 
@@ -257,13 +272,14 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
 {
     struct err mine = {0};
     if (!e) e = &mine;
-    if (check_cfg(cfg, e)) return NULL;
+    if (service_check(cfg, e)) return NULL;
     struct service *s = calloc(1, sizeof *s);
     if (!s) {
         err_set(e, ERR_MEMORY, "no memory for the service");
         return NULL;
     }
     s->cfg = *cfg;
+    set_live(s, cfg);
     s->epoch = clock_now() - clock_mono();
     s->folder.lock = -1;
     pthread_mutex_init(&s->lock, NULL);
@@ -356,7 +372,7 @@ static int restore_session(void *ctx, const struct track_row *stored,
     double now = service_now(s), heard_at = 0;
     for (int i = 0; i < n; i++)
         heard_at = fmax(heard_at, steps[i].at);
-    heard_at = fmin(now, fmax(heard_at, now - s->cfg.session_ttl_s / 2));
+    heard_at = fmin(now, fmax(heard_at, now - s->session_ttl_s / 2));
 
     /* what was drawn for a profile that had grown, and has no longer, is of no policy there is */
     struct step *cut = NULL;
@@ -412,7 +428,7 @@ void service_checkpoint(struct service *s, bool now)
 {
     double at = service_now(s);
     if (!s->learner || (!now && at < s->checkpoint_at)) return;
-    s->checkpoint_at = at + s->cfg.checkpoint_s;
+    s->checkpoint_at = at + s->checkpoint_s;
     struct err why = {0};
     if (learner_checkpoint(s->learner, &why))
         log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
@@ -432,7 +448,7 @@ static void expire(struct service *s, double now)
     bool more = true;
     while (more && !service_admit(s, NULL)) {
         track_changes_clear(&c);
-        more = sessions_expire(s->sessions, now - s->cfg.session_ttl_s, now, &c);
+        more = sessions_expire(s->sessions, now - s->session_ttl_s, now, &c);
         if (more) {
             service_deliver(s, &c, false, c.row.id);
             atomic_fetch_add(&s->expired, 1);
@@ -453,10 +469,10 @@ static void turn_slot(struct service *s, double now)
 
 static void prune(struct service *s, double now)
 {
-    if (!s->writer || s->cfg.retention_s <= 0 || now < s->prune_at) return;
+    if (!s->writer || s->retention_s <= 0 || now < s->prune_at) return;
     if (writer_reserve(s->writer, 1, NULL)) return;
     s->prune_at = now + PRUNE_EVERY_S;
-    struct store_rec r = {.kind = STORE_PRUNE, .before = now - s->cfg.retention_s};
+    struct store_rec r = {.kind = STORE_PRUNE, .before = now - s->retention_s};
     writer_put(s->writer, &r, 1, 1);
 }
 

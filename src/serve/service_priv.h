@@ -23,6 +23,8 @@
 
 struct service {
     struct service_cfg cfg;
+    /* of cfg, as they are now (service_reload) */
+    _Atomic double explore_share, session_ttl_s, retention_s, checkpoint_s;
     double epoch; /* when the monotonic clock was 0, s */
     struct folder folder;
     struct policy_cfg policy_cfg;

@@ -153,7 +153,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
         rc = entropy_draw(&s->cfg.parts.entropy, &row->key, sizeof row->key, e);
     /* whose wishes are not known teaches nobody how to fulfil them */
     row->explores =
-        row->hinted && decide_explores(s->cfg.seed, row->key, s->cfg.explore_share);
+        row->hinted && decide_explores(s->cfg.seed, row->key, s->explore_share);
     return rc;
 }
 

@@ -16,6 +16,7 @@ struct worker {
     pthread_t thread;
     int wake; /* eventfd: readable when quit was raised */
     _Atomic bool quit;
+    _Atomic uint64_t turns;
     double grace_s;
     struct http *http;
     struct api api;
@@ -33,6 +34,7 @@ static void *run(void *ctx)
     while (!w->quit) {
         http_step(w->http, w->wake, 1000);
         count_connections(w);
+        w->turns++;
     }
 
     http_quiesce(w->http);
@@ -84,6 +86,11 @@ struct worker *worker_start(const struct http_cfg *cfg, int listen_fd,
 fail:
     release(w);
     return NULL;
+}
+
+uint64_t worker_turns(const struct worker *w)
+{
+    return w->turns;
 }
 
 void worker_quit(struct worker *w)

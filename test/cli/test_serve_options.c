@@ -82,6 +82,22 @@ START_TEST(what_was_given_is_taken)
 }
 END_TEST
 
+START_TEST(what_differs_is_named)
+{
+    struct serve_options a = serve_options_default(), b = a;
+    int from = 0;
+    ck_assert_ptr_null(serve_options_differ(&a, &b, &from));
+    char word[] = "pensieve"; /* the same word in another place */
+    b.default_profile = word;
+    b.explore = .5;
+    b.host = "abrd.example";
+    const char *const want[] = {"explore", "host"};
+    for (int i = 0; i < 2; i++)
+        ck_assert_str_eq(serve_options_differ(&a, &b, &from), want[i]);
+    ck_assert_ptr_null(serve_options_differ(&a, &b, &from));
+}
+END_TEST
+
 Suite *suite_cli_serve_options(void);
 Suite *suite_cli_serve_options(void)
 {
@@ -90,6 +106,7 @@ Suite *suite_cli_serve_options(void)
     tcase_add_test(t, options_win_over_the_file);
     tcase_add_test(t, tokens_are_one_word);
     tcase_add_test(t, what_was_given_is_taken);
+    tcase_add_test(t, what_differs_is_named);
     suite_add_tcase(s, t);
     return s;
 }

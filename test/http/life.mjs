@@ -145,6 +145,68 @@ await test('a configuration file; options win over it', async () => {
     await d.stop();
 });
 
+await test('SIGHUP: what may change does, what may not is named, a bad file changes nothing', async () => {
+    const file = join(folder, 'hup.conf');
+    const token = join(folder, 'hup-token');
+    writeFileSync(token, 'a-token-of-the-first-hour\n');
+    const write = more => writeFileSync(file, `port = 0\npolicy = "${policy()}"\nlearn = off\n`
+        + `admin-token-file = ${token}\n${more}`);
+    write('allow-origin = https://one.example\nexplore = 0\nsession-ttl = 600\n');
+    const d = await (new Daemon(['--config', file, '--workers', '2']).ready);
+    const hup = async pattern => {
+        const from = d.output.length;
+        // a reload that follows too soon is refused in words, and tried again
+        await until(`the log to say ${pattern}`, async () => {
+            d.child.kill('SIGHUP');
+            await until('the reload to be over', () => /reload .*(done|nothing was changed)/
+                .test(d.output.slice(from)));
+            return pattern.test(d.output.slice(from));
+        });
+        return d.output.slice(from);
+    };
+    const allowed = async origin => (await d.call('GET', '/healthz', undefined, { Origin: origin }))
+        .headers.get('access-control-allow-origin') === origin;
+    const explores = async () => (await d.call('POST', '/v1/sessions', { ...video, profile: 'live' }))
+        .json.explores;
+    const put = async (name, word) => (await d.call('PUT', `/v1/profiles/${name}`, { mu: [1, 1, 1] },
+        { Authorization: `Bearer ${word}` })).status;
+    assert.ok(await allowed('https://one.example'));
+    assert.equal(await explores(), false);
+    const kept = (await d.call('POST', '/v1/sessions', video)).json;
+
+    write('allow-origin = https://two.example\nexplore = 1\nlog-level = debug\nmax-sessions = 7\n');
+    writeFileSync(token, 'a-token-of-the-second-hour\n');
+    const said = await hup(/reload +done/);
+    assert.match(said, /info +reload +explore has changed\n/);
+    assert.match(said, /info +reload +allow-origin has changed\n/);
+    assert.match(said, /warn +reload +max-sessions has changed: it needs a restart/);
+    assert.doesNotMatch(said, /(port|workers|learn) has changed/);
+    assert.ok(await allowed('https://two.example'));
+    assert.ok(!await allowed('https://one.example'));
+    assert.equal(await explores(), true);
+    assert.equal(await put('mine', 'a-token-of-the-first-hour'), 401);
+    assert.equal(await put('mine', 'a-token-of-the-second-hour'), 201);
+    assert.equal((await d.call('POST', `/v1/sessions/${kept.session}/decisions`,
+        { chunk: 1, buffer_s: 4, last: outcome(0, kept.level) })).status, 200);
+
+    for (const [text, pattern] of [
+        ['explore = 0\nprot = 1\n', /error +reload +hup.conf:6: .*prot/],
+        ['explore = 2\n', /error +reload +hup.conf:5: 2/],
+        ['explore = 0\nlearn = maybe\n', /error +reload +hup.conf:6|error +reload +--learn/],
+        ['explore = 0\nallow-origin = two.example\n', /error +reload +allow_origin: 'two.example'/],
+        ['explore = 0\nlog-level = loud\n', /error +reload +--log-level/],
+    ]) {
+        write(text);
+        assert.match(await hup(pattern), /nothing was changed/);
+        assert.ok(await allowed('https://two.example'));
+        assert.equal(await explores(), true);
+    }
+    write('allow-origin = https://one.example\n');
+    await hup(/reload +done/);
+    assert.ok(await allowed('https://one.example'));
+    assert.deepEqual(await d.stop(), { code: 0, signal: null });
+});
+
 await test('mistakes are named', async () => {
     const file = join(folder, 'bad.conf');
     const at = async (text, pattern) => {
