@@ -50,6 +50,21 @@ START_TEST(the_second_signal_kills)
 }
 END_TEST
 
+START_TEST(a_hangup_wakes_and_is_told_once)
+{
+    interrupt_catch();
+    interrupt_catch_hangup();
+    ck_assert(!interrupt_hangup());
+    raise(SIGHUP);
+    ck_assert(!interrupt_wait(1000));
+    ck_assert(interrupt_hangup());
+    ck_assert(!interrupt_hangup());
+    ck_assert(!interrupt_seen());
+    raise(SIGTERM);
+    ck_assert(interrupt_wait(1000));
+}
+END_TEST
+
 Suite *suite_cli_interrupt(void);
 Suite *suite_cli_interrupt(void)
 {
@@ -58,6 +73,7 @@ Suite *suite_cli_interrupt(void)
     tcase_add_loop_test(t, the_first_signal_sets_the_flag, 0, 2);
     tcase_add_test(t, a_signal_to_another_thread_wakes_the_waiting_one);
     tcase_add_test(t, the_second_signal_kills);
+    tcase_add_test(t, a_hangup_wakes_and_is_told_once);
     suite_add_tcase(s, t);
     return s;
 }

@@ -66,6 +66,34 @@ START_TEST(a_bad_configuration_names_its_field)
 }
 END_TEST
 
+START_TEST(what_may_change_does_at_once)
+{
+    f.cfg.explore_share = 0;
+    f.cfg.session_ttl_s = 600;
+    served_start(&f);
+    ck_assert(!served_open(&f, 1, 0).explores);
+    struct service_cfg next = f.cfg;
+    next.explore_share = 1;
+    next.session_ttl_s = 60;
+    ck_assert_int_eq(service_reload(f.service, &next, NULL), 0);
+    ck_assert(served_open(&f, 2, 0).explores);
+
+    struct service_cfg bad = next;
+    bad.explore_share = 0;
+    bad.checkpoint_s = -1;
+    struct err e = {0};
+    ck_assert_int_eq(service_reload(f.service, &bad, &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, "checkpoint_s");
+    ck_assert(served_open(&f, 3, 0).explores);
+
+    f.now += 61;
+    service_tick(f.service);
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_int_eq(s.sessions_live, 0);
+}
+END_TEST
+
 START_TEST(two_do_not_share_a_folder)
 {
     served_start(&f);
@@ -515,6 +543,7 @@ Suite *suite_serve_service(void)
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_bad_configuration_names_its_field);
+    tcase_add_test(t, what_may_change_does_at_once);
     tcase_add_test(t, two_do_not_share_a_folder);
     tcase_add_test(t, every_failing_allocation_of_a_start_is_told);
     tcase_add_test(t, a_second_start_finds_its_state_again);

@@ -76,11 +76,15 @@ struct server server_start(const char *const *argv, int port, const char *log)
     return s;
 }
 
-static int end(struct server *s, int sig)
+void server_signal(const struct server *s, int sig)
+{
+    if (s->pid) kill(s->pid, sig);
+}
+
+int server_await(struct server *s)
 {
     int status = 0;
     if (!s->pid) return -1;
-    kill(s->pid, sig);
     waitpid(s->pid, &status, 0);
     s->pid = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -88,12 +92,14 @@ static int end(struct server *s, int sig)
 
 int server_stop(struct server *s)
 {
-    return end(s, SIGTERM);
+    server_signal(s, SIGTERM);
+    return server_await(s);
 }
 
 void server_kill(struct server *s)
 {
-    end(s, SIGKILL);
+    server_signal(s, SIGKILL);
+    (void)server_await(s);
 }
 
 double server_cpu(struct server s, const char *thread)

@@ -27,6 +27,9 @@ struct server server_start(const char *const *argv, int port, const char *log);
 /* SIGTERM, or SIGKILL, and the exit code; -1: by a signal. */
 int server_stop(struct server *s);
 void server_kill(struct server *s);
+/* The two halves of it. */
+void server_signal(const struct server *s, int sig);
+int server_await(struct server *s);
 
 /* CPU seconds so far of its threads whose name begins so; "" for all. */
 double server_cpu(struct server s, const char *thread);

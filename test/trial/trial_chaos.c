@@ -12,6 +12,7 @@
  *   KILLS=200 SEED=1 VIEWERS=24 THINK_MS=5 WINDOW_MS=200 */
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -305,6 +306,9 @@ static bool find_checkpoint(struct chaos *c, double *version, double *updates)
 
 struct found {
     long missing[2], doubled, wrong, damaged, backwards, unlearned, bad_checkpoints;
+    long let_in; /* new sessions while it drained */
+    int drain_code;
+    double drain_s;
     long owed, young_lost; /* rewards looked for; lost within the window */
     double oldest_lost_s;
 };
@@ -334,7 +338,10 @@ static void check_integrity(sqlite3 *db, struct found *f)
 static void look_up(sqlite3_stmt *st, struct entry *e, bool due, bool strict,
                     double killed_at, struct found *f)
 {
-    sqlite3_bind_text(st, 1, e->session, -1, SQLITE_STATIC);
+    unsigned char id[16];
+    for (int i = 0; i < 16; i++)
+        sscanf(e->session + 2 * i, "%2hhx", &id[i]);
+    sqlite3_bind_blob(st, 1, id, sizeof id, SQLITE_TRANSIENT);
     sqlite3_bind_int(st, 2, e->chunk);
     int rows = 0;
     for (; sqlite3_step(st) == SQLITE_ROW; rows++)
@@ -359,7 +366,7 @@ static void check_ledgers(struct chaos *c, sqlite3 *db, double killed_at, bool a
 {
     sqlite3_stmt *st;
     if (sqlite3_prepare_v2(db,
-                           "SELECT bytes FROM steps WHERE session = unhex_id(?1) AND "
+                           "SELECT bytes FROM steps WHERE session = ?1 AND "
                            "chunk = ?2 AND flags & 4",
                            -1, &st, NULL))
         bench_fail("the store: %s", sqlite3_errmsg(db));
@@ -375,25 +382,9 @@ static void check_ledgers(struct chaos *c, sqlite3 *db, double killed_at, bool a
     sqlite3_finalize(st);
 }
 
-/* SQLite before 3.41 has no unhex */
-static void unhex_id(sqlite3_context *ctx, int n, sqlite3_value **value)
-{
-    (void)n;
-    const char *text = (const char *)sqlite3_value_text(value[0]);
-    unsigned char id[16];
-    for (int i = 0; i < 16; i++) {
-        unsigned byte;
-        sscanf(text + 2 * i, "%2x", &byte);
-        id[i] = (unsigned char)byte;
-    }
-    sqlite3_result_blob(ctx, id, 16, SQLITE_TRANSIENT);
-}
-
 static void check_store(struct chaos *c, double killed_at, bool all, struct found *f)
 {
     sqlite3 *db = open_store(c);
-    sqlite3_create_function(db, "unhex_id", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
-                            unhex_id, NULL, NULL);
     check_integrity(db, f);
     check_ledgers(c, db, killed_at, all, f);
     sqlite3_close(db);
@@ -442,6 +433,35 @@ static double live_and_die(struct chaos *c)
                  : c->window_s > 0 ? fmax(settled_at, at - c->window_s)
                                    : settled_at;
     return at;
+}
+
+/* SIGTERM while viewers play: sessions go on, new ones are refused, all that was answered is stored,
+ * the checkpoint is written. Returns the seconds it took. */
+static double drain(struct chaos *c, struct found *f)
+{
+    set_run(c, true, false);
+    pause_ms(300);
+    struct client newcomer = client_open(trial_server(c->trial)->port);
+    double began = clock_mono();
+    server_signal(trial_server(c->trial), SIGTERM);
+    int status = 200;
+    while (status == 200 && clock_mono() - began < 5)
+        status = client_ask(&newcomer, "GET", "/readyz", NULL);
+    if (status == 503) {
+        status = client_ask(&newcomer, "POST", "/v1/sessions",
+                            "{\"ladder_kbps\":[300,750],\"chunk_s\":4}");
+        f->let_in += status != 503 && status != 0;
+    }
+    client_close(&newcomer);
+    f->drain_code = server_await(trial_server(c->trial));
+    double took = clock_mono() - began;
+    set_run(c, false, false);
+    c->safe_at = (double)INFINITY;
+    double version, updates;
+    f->bad_checkpoints += !find_checkpoint(c, &version, &updates) || version <= 0;
+    start(c);
+    check_store(c, clock_mono(), false, f);
+    return took;
 }
 
 static void check_life(struct chaos *c, double killed_at, double version, double updates,
@@ -501,6 +521,9 @@ static void report(struct chaos *c, const struct found *f, int kills, int early)
                  0, 0);
     report_check(r, "contradictions (409)", (double)c->conflicts, 0, 0);
     report_check(r, "requests refused", (double)c->refused, 0, 0);
+    report_check(r, "SIGTERM under load: exit code", f->drain_code, 0, 0);
+    report_check(r, "SIGTERM under load: new sessions let in", (double)f->let_in, 0, 0);
+    if (c->window_s > 0) report_check(r, "SIGTERM under load: seconds", f->drain_s, 0, 5);
     report_check(r, "rewards looked for", (double)f->owed, 1, INFINITY);
     report_check(
         r, "steps learned per reward",
@@ -546,6 +569,10 @@ int main(void)
         start(&c);
         check_life(&c, killed_at, version, updates, &f);
     }
+    c.strict = false;
+    server_stop(trial_server(c.trial));
+    start(&c);
+    f.drain_s = drain(&c, &f);
     check_store(&c, clock_mono(), true, &f);
     set_run(&c, false, true);
     for (int i = 0; i < c.viewers; i++)
