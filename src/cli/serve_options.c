@@ -226,6 +226,8 @@ int serve_options_read(struct serve_options *s, struct optfile *file,
 {
     struct err e = {0};
     int code = serve_options_load(s, file, how, argc, argv, &e);
+    if (strncmp(e.field, "--", 2) == 0)
+        return opt_usage(how->name, "%s %s", e.field, e.detail);
     if (e.code)
         fprintf(stderr, "abrd %s: %s%s%s\n", how->name, e.field, *e.field ? ": " : "",
                 e.detail);
