@@ -31,7 +31,7 @@ static const enum sim_rule BROKEN[BREAKS] = {
     [BREAK_HINT] = SIM_UNTAGGED,   [BREAK_LOGP] = SIM_LOGP,
     [BREAK_TEACH] = SIM_TAUGHT,    [BREAK_COUNT] = SIM_COUNTS,
     [BREAK_PROFILE] = SIM_PROFILE, [BREAK_REFUSE] = SIM_REFUSAL,
-    [BREAK_START] = SIM_START,
+    [BREAK_START] = SIM_START,     [BREAK_EARLY] = SIM_ONCE,
 };
 
 const char *sim_rule_name(enum sim_rule r)
@@ -125,7 +125,11 @@ void world_meanwhile(struct world *w)
 static void in_store(void *ctx)
 {
     struct world *w = ctx;
-    if (w->in_store) world_meanwhile(w);
+    bool lively = w->lively;
+    /* who waits for the store itself cannot come in the midst of it */
+    if (w->sc.strict) w->lively = false;
+    if (w->in_store || w->sc.strict) world_meanwhile(w);
+    w->lively = lively;
 }
 
 static void in_files(void *ctx)
@@ -159,6 +163,8 @@ static void settle_on(struct world *w)
     c->untagged.slot_s = 20 + world_below(w, 150);
     c->untagged.slot_sessions = world_chance(w, .3) ? 2 : 0;
     c->untagged.merge_policy = w->cfg->experts;
+    /* a draw of its own: what the others of this seed are does not depend on it */
+    c->strict = rng_uniform_at(w->cfg->seed, UINT64_MAX, 1) < .15;
     if (w->cfg->tell) {
         w->log = log_init(fileno(w->cfg->tell), LOG_INFO, false);
         c->log = &w->log;

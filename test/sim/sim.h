@@ -58,6 +58,7 @@ enum sim_break {
     BREAK_PROFILE, /* the store forgets a profile */
     BREAK_REFUSE,  /* a reward is refused without a reason */
     BREAK_START,   /* a restart fails */
+    BREAK_EARLY,   /* what is answered at once is taken for durable */
     BREAKS,
 };
 /* The rule that must notice it. */

@@ -53,6 +53,16 @@ static void expect(struct world *w, const struct model_session *s, int rc, int w
     world_finding(w, SIM_SESSION, "%s: code %d, its rules say %d", what, rc, want);
 }
 
+/* With cfg.strict an answer is given when all that was put is durable. */
+static void acked(struct world *w)
+{
+    bool waits = w->sc.strict || w->cfg->broken == BREAK_EARLY;
+    if (waits && w->disk.written < world_put(w))
+        world_finding(w, SIM_ONCE, "answered with %llu of %llu records durable",
+                      (unsigned long long)w->disk.written,
+                      (unsigned long long)world_put(w));
+}
+
 /* ---- asking ---- */
 
 static void heard(struct world *w, struct model_session *s, bool stored)
@@ -82,6 +92,7 @@ static void ask(struct world *w, struct model_session *s, const struct question 
     expect(w, s, rc, want == 1 ? 0 : want, "a question");
     if (rc == ERR_CONFLICT) w->count.conflicts++, w->out->counts.conflicts++;
     if (rc || world_found(w)) return;
+    acked(w);
     if (w->cfg->broken == BREAK_UNKNOWN) a.policy += 1000;
     if (want == 1) {
         w->count.repeats++;
@@ -230,6 +241,7 @@ static void tell(struct world *w, struct model_session *s, const struct reward_i
     w->out->counts.rewards += w->count.rewards - taken;
     if (rc == ERR_CONFLICT) w->count.conflicts++, w->out->counts.conflicts++;
     if (rc || world_found(w)) return;
+    acked(w);
     if (r.chunk != want.chunk || r.reward != want.reward || r.followed != want.followed ||
         r.repeated != want.repeated)
         world_finding(
@@ -285,6 +297,7 @@ static void leave(struct world *w, struct model_session *s)
     expect(w, s, rc, want, "an end");
     if (rc == ERR_CONFLICT) w->count.conflicts++, w->out->counts.conflicts++;
     if (!rc && !was_closed) s->closed_at = w->now, w->count.closed++;
+    if (!rc) acked(w);
 }
 
 /* ---- what is not allowed changes nothing ---- */
@@ -390,6 +403,7 @@ static void begin(struct world *w)
     if (refused(w, d, rc, "a beginning")) return;
     expect(w, NULL, rc, 0, "a beginning");
     if (rc) return;
+    acked(w);
 
     struct model_session *s = model_open(&in, &out, world_put(w));
     s->grown = out.hinted && !in.has_mu && grown_name(w, in.profile);
