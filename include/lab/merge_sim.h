@@ -9,6 +9,9 @@
  *   reward      each task's mean score in the slot, cut to -1 .. 2 before anything learns from it
  *   expected    psi_t' R: R the method's mean scores over all sessions, without the slot's noise
  *
+ *   guess       which profile a viewer is of (lab/merge_guess.h), made from what can be observed
+ *               after MERGE_LOOK chunks; it serves from the first one
+ *
  * Methods: enum merge_method below. Every method of a seed sees the same viewers. Scores are
  * linear in the weights mu, so the hint that is right for a mix of viewers is the mean of their
  * mu; as scores divide each profile by its range, so does that mean. A hint is told as weights
@@ -19,23 +22,29 @@
 #ifndef LAB_MERGE_SIM_H
 #define LAB_MERGE_SIM_H
 
+#include "lab/merge_guess.h"
 #include "lab/merge_world.h"
 #include "moe/tanbr.h"
 
 enum merge_method {
-    MERGE_TANBR,        /* diagonal Z */
-    MERGE_TANBR_FULL,   /* all of Z */
-    MERGE_TANBR_RANDOM, /* sides drawn at random, as the paper does */
-    MERGE_NUCB,         /* 20 random candidates per slot, the same network */
+    MERGE_TANBR,        /* diagonal Z, begins with a prior */
+    MERGE_TANBR_FULL,   /* all of Z; a twin with the diagonal is taught the same */
+    MERGE_TANBR_MISLED, /* its prior is of other links */
+    MERGE_TANBR_BARE, /* no prior: Algorithm 1 from a root and a network that knows nothing */
+    MERGE_TANBR_RANDOM, /* the same, sides drawn at random, as the paper does */
+    MERGE_PRIOR,        /* the prior and its tree, nothing learned */
+    MERGE_NUCB,         /* 20 random candidates per slot, the same network, no prior */
+    MERGE_NUCB_PRIOR,   /* the same with Tanbr's prior */
     MERGE_UNIFORM,      /* x = 1 / K */
     MERGE_FISHER,
     MERGE_REGMEAN,
     MERGE_ROUTER,       /* the specialist of the guessed profile, session by session */
     MERGE_HINT_GUESSED, /* the hinted policy told the guessed profile */
-    MERGE_HINT_MEAN,    /* the hinted policy told sum_v psi_v mu_v / (best_v - low_v) */
-    MERGE_HINT_PLAIN,   /* the same told sum_v psi_v mu_v */
-    MERGE_BEST_SINGLE,  /* the expert that is best for the mean mix, known in hindsight */
-    MERGE_BEST_FIXED,   /* likewise the point of the grid */
+    MERGE_HINT_LIKELY, /* told sum_v p_v mu_v / (best_v - low_v), p the head's posterior */
+    MERGE_HINT_MEAN,   /* likewise with psi for p */
+    MERGE_HINT_PLAIN,  /* told sum_v psi_v mu_v */
+    MERGE_BEST_SINGLE, /* the expert that is best for the mean mix, known in hindsight */
+    MERGE_BEST_FIXED,  /* likewise the point of the grid */
     MERGE_METHODS
 };
 
@@ -50,16 +59,18 @@ struct merge_field {
         *hinted; /* over mixes: the hinted policy told their mean over ranges */
     const struct merge_grid *plain; /* over mixes: told their plain mean */
     const float *fisher, *regmean;  /* scores (sessions, V) */
+    const float *obs;               /* (sessions, FEAT_FULL_DIM): merge_world_look */
+    struct tanbr_prior prior, misled;
 };
 
 struct merge_sim_cfg {
     int slots, sessions;
     bool drift;
-    int day;         /* slots */
-    double forget;   /* weight of the newest slot in what is known of the mix */
-    double mistaken; /* share of profiles that the router guesses wrong */
+    int day;        /* slots */
+    double forget;  /* weight of the newest slot in what is known of the mix */
+    double loyalty; /* to a profile's own contents */
     enum merge_method method;
-    struct tanbr_cfg bandit;
+    struct tanbr_cfg bandit; /* of those with a prior, which is filled in */
     uint64_t seed;
 };
 
@@ -73,6 +84,12 @@ struct merge_sim_run {
     double x[MERGE_TASKS]; /* mean weights over the last fifth (methods that merge) */
     int leaves, depth;     /* of the tree at the end */
     int64_t left;          /* choices outside their cell */
+    double accuracy;       /* of the guesses over the last fifth of the slots, else NaN */
+    double equal; /* MERGE_TANBR_FULL: share of slots in which its twin, taught the same,
+                            * would have chosen the same leaf, else NaN */
+    double apart,
+        lost; /* likewise: mean of |x - x'|_1 / 2, and of what the twin's choice would
+                            * have been worth less */
 };
 
 struct merge_sim_cfg merge_sim_cfg_default(void);

@@ -9,10 +9,8 @@
  * all profiles. The oracle is a lower bound of the optimum (abr/oracle.h), so that a score of 1
  * can be passed.
  *
- * A grid holds the scores of policies at every point of the simplex whose coordinates are
- * multiples of 1 / steps, and interpolates between them: x lies in one simplex of the
- * Freudenthal triangulation of the cumulated coordinates, whose corners are K points of the
- * grid at most, and its scores are their mean by barycentric coordinates.
+ * A grid holds the scores of policies at every point of a lattice (moe/lattice.h) and
+ * interpolates between them.
  *
  * Shapes: scores (sessions, V), row-major. Errors: of loading, ERR_RANGE, ERR_MEMORY, and
  * LAB_STOPPED where progress asked. Determinism: no result depends on threads.
@@ -23,10 +21,11 @@
 #include "abr/corpus.h"
 #include "abr/feat.h"
 #include "lab/lab.h"
+#include "moe/lattice.h"
 #include "moe/swift.h"
 
 #define MERGE_TASKS QOE_PROFILES
-#define MERGE_GRID_DIM 8
+#define MERGE_LOOK 8
 
 struct merge_world {
     const struct corpus *corpus; /* borrowed */
@@ -59,6 +58,11 @@ void merge_world_states(float *obs, uint32_t *mask, int n, const struct merge_wo
                         const struct swift *policy, enum feat_layout layout,
                         uint64_t seed);
 
+/* The observation, layout FEAT_BLIND, that a policy makes in every session when MERGE_LOOK chunks
+ * have been fetched: obs (sessions, FEAT_FULL_DIM). */
+void merge_world_look(float *obs, const struct merge_world *w,
+                      const struct swift *policy);
+
 /* Means over sessions: out (V). */
 void merge_world_mean(double *out, const struct merge_world *w, const float *scores);
 
@@ -69,25 +73,13 @@ struct merge_grid {
     double *mean;  /* (points, V) */
 };
 
-/* Number of points: (steps + dim - 1 choose dim - 1). */
-int merge_grid_points(int dim, int steps);
 struct merge_grid *merge_grid_new(int dim, int steps, const struct merge_world *w,
                                   struct err *e);
 void merge_grid_free(struct merge_grid *g);
-/* Coordinates of a point: x (dim). */
-void merge_grid_at(float *x, const struct merge_grid *g, int point);
-
-struct merge_mix {
-    int n;
-    int point[MERGE_GRID_DIM];
-    double share[MERGE_GRID_DIM]; /* > 0, of sum 1 */
-};
-/* x on the simplex: sum_i share_i x(point_i). */
-struct merge_mix merge_grid_mix(const struct merge_grid *g, const float *x);
-
 /* Interpolated: mean scores (V), and the score of one session for one profile. */
-void merge_grid_mean(double *out, const struct merge_grid *g, const struct merge_mix *m);
-double merge_grid_score(const struct merge_grid *g, const struct merge_mix *m,
+void merge_grid_mean(double *out, const struct merge_grid *g,
+                     const struct lattice_mix *m);
+double merge_grid_score(const struct merge_grid *g, const struct lattice_mix *m,
                         int session, int task);
 
 #endif

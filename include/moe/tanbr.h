@@ -9,6 +9,18 @@
  * Source: Han et al. (Tanbr), Algorithm 1. The tree is moe/tree.h, the network and its bounds
  * moe/nucb.h; both say where they differ.
  *
+ * A prior, what an emulation says of each merge before anybody was served (the paper's
+ * "fine-tune before online inference", Sec. III-B, has labelled data for that):
+ *
+ *   f(x) = m(x) + network(x)           m: rewards at the points of a lattice (moe/lattice.h),
+ *                                      interpolated; the network learns r - m(x)
+ *   before the first slot, `warm` rounds of Algorithm 1 with m for rewards and psi ~ Dirichlet(1):
+ *   leaves are visited and halved, the network and Z stay as they are
+ *
+ * So the first choice is the best static merge that the tree has for psi, and the bandit learns
+ * where the audience is unlike the emulation. Without a prior m = 0 and the tree begins as a root,
+ * as the algorithm is printed.
+ *
  * Slots need not end before the process does: tanbr_choose changes nothing, so that the same
  * state and psi give the same node again, and a node's number and weights are good for as long
  * as the state is.
@@ -23,6 +35,12 @@
 #include "moe/nucb.h"
 #include "moe/tree.h"
 
+/* Expected rewards of merges; steps 0: nothing is known. */
+struct tanbr_prior {
+    int steps, tasks;   /* of the lattice; the first tasks, the others' m is 0 */
+    const float *value; /* (lattice_points(experts, steps), tasks); borrowed for _new */
+};
+
 struct tanbr_cfg {
     int experts, tasks; /* K, V */
     int keep;           /* B: weights that are not 0 at most */
@@ -34,6 +52,8 @@ struct tanbr_cfg {
     int history, steps, batch; /* of its learning */
     double lambda, gamma, eta;
     enum nucb_cov cov;
+    struct tanbr_prior prior; /* K <= LATTICE_DIM_MAX */
+    int warm;                 /* rounds on the prior */
 };
 
 struct tanbr;
@@ -42,7 +62,7 @@ struct tanbr;
 struct tanbr_choice {
     int node, depth;
     int leaves;          /* among so many */
-    double mean;         /* expected reward, psi' f */
+    double mean;         /* expected reward, psi' f, the prior's share included */
     double width, grain; /* gamma sqrt(...), nu1 rho^h; U is the sum of the three */
     bool left;           /* keeping `keep` weights took x out of its cell */
 };
@@ -54,8 +74,12 @@ struct tanbr_stats {
     int64_t failed; /* rewards or updates that were not finite */
 };
 
-/* The defaults of tree_cfg_default and nucb_cfg_default. */
+/* The defaults of tree_cfg_default and nucb_cfg_default; no prior. */
 struct tanbr_cfg tanbr_cfg_default(int experts, int tasks);
+/* For a bandit with a prior, which the caller fills in: 2000 rounds on it, gamma .01, eta .003. A
+ * prior that resembles the audience wants no learning at all, one that does not wants much; chosen
+ * on generated links in between (README of the lab: abrd lab merge). */
+struct tanbr_cfg tanbr_cfg_informed(int experts, int tasks);
 int tanbr_cfg_check(const struct tanbr_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 
@@ -81,7 +105,7 @@ void tanbr_predict(float *out, struct tanbr *t, const float *x);
 struct tanbr_stats tanbr_stats(const struct tanbr *t);
 
 /* Tree, network, covariance and history as flat bytes with a checksum; the same number for the
- * same shapes. After a failed _put the state is as it was; of a sound checksum around
+ * same shapes. The prior is not among them, but a state belongs to its own (ERR_CONFLICT). After a failed _put the state is as it was; of a sound checksum around
  * nonsense, that of a new tree. */
 size_t tanbr_state_size(const struct tanbr *t);
 void tanbr_state_get(const struct tanbr *t, void *out);

@@ -67,6 +67,7 @@ struct tree_leaf {
     int64_t visits;
     const float *x; /* (dim) candidate, borrowed for the tree's life */
     bool left;      /* keeping the largest weights took x out of the cell */
+    bool active;    /* false: the box misses the simplex, and x is 0 */
 };
 
 struct tree_stats {

@@ -1,9 +1,18 @@
 /* untagged_cfg.h - what viewers without a hint get: the settings, and the figures to watch.
  *
- *   default    the router, asked with the mean hint sum_v psi_v mu_v (QoE is linear in mu, so
- *              that is what a mixed audience values); the default profile while psi is unknown
- *   identify   the router, asked with the profile that this viewer most likely is of
+ *   default    the router, asked with the mean hint of the audience, p = psi; the default profile
+ *              while psi is unknown
+ *   identify   the router, asked with the mean hint for this viewer, p = p(v | x, c): what the
+ *              content is known for (audience.h) times what a head makes of the observation
+ *              (moe/identity.h: posterior)
  *   merge      one expert W = sum_k x_k W_k for all, x chosen once per slot by a bandit
+ *
+ * The mean hint. QoE is linear in mu, so a viewer who is of profile v with probability p_v is
+ * expected to value sum_v p_v mu_v / u_v, up to a factor. u_v makes the profiles comparable: on a
+ * link that carries a level without stalls, QoE above the lowest level is mu_quality times the same
+ * number for all of them, so u_v = mu_quality of v (at least 1/20 of all its weights). With u = 1
+ * profiles whose weights are large are all that counts. The factor leaves the sum of the weights
+ * what it is on average over p.
  *
  * psi is the mix of tasks among untagged viewers (audience.h); a task is a profile with linear
  * utility: the built-in ones, and the first that an operator puts.
@@ -21,6 +30,10 @@
 
 enum untagged_mode { UNTAGGED_DEFAULT, UNTAGGED_IDENTIFY, UNTAGGED_MERGE };
 
+/* What the program does unless told otherwise; it needs experts, so that
+ * untagged_cfg_default is not of it. */
+#define UNTAGGED_SHIPPED UNTAGGED_MERGE
+
 /* How a decision was made; part of a step, so that its answer can be given again. */
 enum untagged_by { BY_ROUTER, BY_DEFAULT, BY_MEAN_HINT, BY_IDENTITY, BY_MERGE, BY_WAYS };
 
@@ -30,10 +43,11 @@ struct untagged_cfg {
     int slot_sessions; /* ... or after so many untagged sessions; 0 = by time alone */
     double half_life;  /* of psi, in slots */
     const char *merge_policy; /* the experts to merge; borrowed for _new */
-    struct tanbr_cfg bandit;  /* experts and tasks are filled in; keep 0 = all experts */
+    struct tanbr_cfg bandit;  /* experts, tasks and prior are filled in; keep 0 = all */
+    int merge_links; /* of every kind, for the bandit's prior (abr/merits.h); 0 = none */
 };
 
-/* default; 300 s, 0, 3 slots; the bandit's own defaults. */
+/* default; 300 s, 0, 3 slots; the bandit's own defaults for one with a prior; 5 links. */
 struct untagged_cfg untagged_cfg_default(void);
 /* ERR_RANGE, the field named as the options of `abrd serve` are. */
 int untagged_cfg_check(const struct untagged_cfg *cfg, struct err *e)
@@ -62,6 +76,8 @@ struct untagged_stats {
     double mix[AUDIENCE_TASKS];
     /* the merge; experts 0: there is none */
     int experts;
+    char expert[UNTAGGED_EXPERTS]
+               [UNTAGGED_NAME]; /* whom it was tuned for, or its number */
     double weight[UNTAGGED_EXPERTS];
     uint64_t
         chosen[UNTAGGED_EXPERTS];    /* slots in which an expert had the largest weight */

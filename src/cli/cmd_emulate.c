@@ -422,11 +422,19 @@ static int grow(const struct emulate *o, struct door *door, struct err *e)
     return 0;
 }
 
-/* mode NULL: the service's own default, or whatever the server does. */
+static bool has_untagged(const struct emulate *o)
+{
+    bool any = o->crowd.no_hint > 0;
+    for (int i = 0; i < o->crowd.n_profiles; i++)
+        any |= !o->crowd.profile[i].name[0] && !o->crowd.profile[i].custom;
+    return any;
+}
+
+/* mode NULL: what `abrd serve` does unless told otherwise, or whatever the server does. */
 static int emulate(struct emulate *o, struct out *rows, const char *mode, struct err *e)
 {
     struct door door = {0};
-    enum untagged_mode untagged = untagged_cfg_default().mode;
+    enum untagged_mode untagged = has_untagged(o) ? UNTAGGED_SHIPPED : UNTAGGED_DEFAULT;
     int rc = mode ? untagged_mode_parse(&untagged, mode, e) : 0;
     if (!rc) rc = open_door(&door, o, untagged, e);
     if (!rc) rc = grow(o, &door, e);

@@ -27,7 +27,11 @@ enum merge_column {
     MERGE_LEAVES,
     MERGE_DEPTH,
     MERGE_LEFT,
-    MERGE_WEIGHT, /* + k: mean weight of expert k, last fifth */
+    MERGE_ACCURACY, /* of the guesses, last fifth */
+    MERGE_EQUAL,    /* share of choices that full and diagonal Z share */
+    MERGE_APART,    /* how far apart they are, |x - x'|_1 / 2 */
+    MERGE_LOST,     /* what the diagonal's are worth less */
+    MERGE_WEIGHT,   /* + k: mean weight of expert k, last fifth */
     MERGE_COLUMNS = MERGE_WEIGHT + MERGE_TASKS
 };
 
@@ -43,7 +47,9 @@ struct merge_found {
     struct lab_task *task;
     struct merge_world *world;
     struct merge_grid *merged, *hinted, *plain;
-    float *fisher, *regmean; /* (sessions, V) */
+    float *fisher, *regmean;          /* (sessions, V) */
+    float *obs;                       /* (sessions, FEAT_FULL_DIM), for guesses */
+    struct tanbr_prior prior, misled; /* values owned */
     int slots, seeds;
     int at[REPS_POINTS], points; /* slots of a curve */
 

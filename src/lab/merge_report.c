@@ -52,12 +52,25 @@ static void explain(struct merge_found *f)
     report_text(
         r,
         "Best single expert and best fixed weights are chosen in hindsight, per seed; "
-        "no method knows them beforehand. The router sends each viewer to the "
-        "specialist of the profile that a classifier guesses, wrong with probability "
-        "%.2f. The mean hint tells the shipped policy the mean of the viewers' weights, "
-        "each profile over its range of scores, as scores count them; the plain mean "
-        "does not divide.",
-        f->arm[0][0].cfg.mistaken);
+        "no method knows them beforehand. There are %d contents; a share of %.2f of a "
+        "profile's viewers choose among its own %d. What a viewer is, is guessed from "
+        "the content's viewers so far and from an observation after %d chunks, by the "
+        "classifier that the daemon has, taught by all viewers of the slots before. The "
+        "router sends each viewer to the specialist of the likeliest profile. Hints go "
+        "to the shipped policy: the likeliest profile's weights, or means over the "
+        "posterior or over the mix, each profile over its range of scores, as scores "
+        "count them; the plain mean does not divide.",
+        MERGE_CONTENTS, f->arm[0][0].cfg.loyalty, MERGE_CONTENTS / V, MERGE_LOOK);
+    report_text(
+        r,
+        "Tanbr and the second NUCB begin with a prior: the mean scores at the points of "
+        "a coarser grid (1 / %d) on %d generated links that are none of those below. "
+        "A misleading prior comes from "
+        "high-4g links alone. The bandits' settings were chosen on other generated "
+        "links again (seeds 9100 and 9200); nothing was chosen on the links below. With "
+        "a prior regret is small from the first slot and grows evenly, so that its "
+        "log-log slope is near 1; without one it falls off as something is learned.",
+        f->prior.steps, (int)lab_int(f->task, "prior-links") * 6);
 }
 
 /* ---- tables ---- */
@@ -86,8 +99,9 @@ static void table_claims(struct merge_found *f)
 {
     struct report *r = f->task->report;
     static const enum merge_method against[] = {
-        MERGE_UNIFORM, MERGE_NUCB,   MERGE_BEST_SINGLE,  MERGE_FISHER,
-        MERGE_REGMEAN, MERGE_ROUTER, MERGE_HINT_GUESSED, MERGE_HINT_MEAN};
+        MERGE_UNIFORM, MERGE_NUCB,         MERGE_NUCB_PRIOR,  MERGE_BEST_SINGLE,
+        MERGE_FISHER,  MERGE_REGMEAN,      MERGE_PRIOR,       MERGE_TANBR_BARE,
+        MERGE_ROUTER,  MERGE_HINT_GUESSED, MERGE_HINT_LIKELY, MERGE_HINT_MEAN};
     report_table(r, "Claims: Tanbr, 95 % intervals of differences over seeds");
     for (int d = 0; d < MERGE_MIXES; d++)
         for (size_t i = 0; i < sizeof against / sizeof *against; i++)
@@ -111,9 +125,31 @@ static void table_methods(struct merge_found *f, int mix)
         cell(r, "per slot, last fifth", of(f, a, MERGE_REGRET_LATE), 4);
         cell(r, "share of best fixed, last fifth", of(f, a, MERGE_SHARE), 3);
         cell(r, "log-log slope", of(f, a, MERGE_SLOPE), 2);
-        if (m > MERGE_TANBR_RANDOM) continue;
+        if (isfinite(of(f, a, MERGE_ACCURACY).mean))
+            report_real(r, "guesses right", of(f, a, MERGE_ACCURACY).mean, 2);
+        if (m > MERGE_PRIOR) continue;
         report_real(r, "leaves", of(f, a, MERGE_LEAVES).mean, 1);
         report_real(r, "depth", of(f, a, MERGE_DEPTH).mean, 1);
+    }
+}
+
+static void table_covariance(struct merge_found *f)
+{
+    struct report *r = f->task->report;
+    if (!f->arm[0][MERGE_TANBR_FULL].reps) return;
+    report_table(r, "All of Z against its diagonal: a twin with the diagonal is taught "
+                    "the same and asked what it would choose");
+    for (int d = 0; d < MERGE_MIXES; d++) {
+        const struct merge_arm *full = &f->arm[d][MERGE_TANBR_FULL];
+        report_row(r);
+        report_cell(r, "mix", "%s", MIX_SAYS[d]);
+        report_int(r, "seeds", full->seeds);
+        cell(r, "equal choices", of(f, full, MERGE_EQUAL), 3);
+        cell(r, "apart, |x - x'| / 2", of(f, full, MERGE_APART), 3);
+        cell(r, "the diagonal's worth less per slot", of(f, full, MERGE_LOST), 4);
+        cell(r, "regret with all of Z", of(f, full, MERGE_REGRET), 1);
+        cell(r, "regret with the diagonal", of(f, &f->arm[d][MERGE_TANBR], MERGE_REGRET),
+             1);
     }
 }
 
@@ -126,7 +162,7 @@ static void table_experts(struct merge_found *f)
         for (int i = 0; i < V; i++)
             x[i] = k < V ? (i == k ? 1.0f : 0.0f) : 1.0f / V;
         double mean[V];
-        struct merge_mix m = merge_grid_mix(f->merged, x);
+        struct lattice_mix m = lattice_mix(x, f->merged->dim, f->merged->steps);
         merge_grid_mean(mean, f->merged, &m);
         report_row(r);
         report_cell(r, "expert", "%s", k < V ? qoe_profiles[k].name : "uniform");
@@ -155,9 +191,9 @@ static void table_sizes(struct merge_found *f)
 
 static void figure_regret(struct merge_found *f)
 {
-    static const enum merge_method shown[] = {MERGE_TANBR,       MERGE_NUCB,
-                                              MERGE_UNIFORM,     MERGE_FISHER,
-                                              MERGE_BEST_SINGLE, MERGE_HINT_MEAN};
+    static const enum merge_method shown[] = {
+        MERGE_TANBR,  MERGE_TANBR_BARE,  MERGE_NUCB,     MERGE_UNIFORM,
+        MERGE_FISHER, MERGE_BEST_SINGLE, MERGE_HINT_MEAN};
     struct report *r = f->task->report;
     report_figure(r, "regret", "Cumulative regret",
                   "Against the best weights for each slot's true mix. Means over seeds, "
@@ -291,21 +327,28 @@ static void checks(struct merge_found *f)
     report_check(r, "specialist's own score kept 1/20 of the way to another, least",
                  nearby(f), .9, INFINITY);
     report_check(r, "score below the straight line between two experts, most", deepest(f),
-                 0, .15);
+                 0, .1);
     report_check(r, "interpolation of the grid, mean error", f->off, 0, .05);
     for (int d = 0; d < MERGE_MIXES; d++) {
         const struct merge_arm *a = &f->arm[d][MERGE_TANBR];
         snprintf(name, sizeof name, "share of best fixed score, last fifth, %s",
                  MIX_SAYS[d]);
         report_check(r, name, of(f, a, MERGE_SHARE).mean, .97, INFINITY);
-        snprintf(name, sizeof name, "regret minus uniform's, %s", MIX_SAYS[d]);
-        report_check(r, name, gap(f, d, MERGE_UNIFORM, MERGE_REGRET).mean, -INFINITY, 0);
-        snprintf(name, sizeof name, "regret minus NUCB's, %s", MIX_SAYS[d]);
-        report_check(r, name, gap(f, d, MERGE_NUCB, MERGE_REGRET).mean, -INFINITY, 0);
-        snprintf(name, sizeof name, "slope of ln regret over ln slot, last half, %s",
-                 MIX_SAYS[d]);
-        report_check(r, name, of(f, a, MERGE_SLOPE).mean, 0, 1);
+        static const enum merge_method below[] = {MERGE_UNIFORM, MERGE_NUCB,
+                                                  MERGE_FISHER};
+        for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+            snprintf(name, sizeof name, "regret minus that of %s, %s",
+                     merge_method_says[below[i]], MIX_SAYS[d]);
+            report_check(r, name, gap(f, d, below[i], MERGE_REGRET).mean, -INFINITY, 0);
+        }
     }
+    /* while the mix drifts, so does what a slot can cost: even fixed weights have slopes from .8
+     * to 1.2 then */
+    report_check(r, "slope of ln regret over ln slot, no prior, fixed mix",
+                 of(f, &f->arm[0][MERGE_TANBR_BARE], MERGE_SLOPE).mean, 0, 1);
+    /* on a fixed mix the expert that is best in hindsight is hard to beat: a claim above */
+    report_check(r, "regret minus that of best single expert, drifting mix",
+                 gap(f, 1, MERGE_BEST_SINGLE, MERGE_REGRET).mean, -INFINITY, 0);
     report_check(r, "slots to 20 candidates of 192 experts", f->steps[0][MERGE_SIZES - 1],
                  19, 1000);
 }
@@ -316,6 +359,7 @@ void merge_report(struct merge_found *f)
     table_claims(f);
     for (int d = 0; d < MERGE_MIXES; d++)
         table_methods(f, d);
+    table_covariance(f);
     table_experts(f);
     table_sizes(f);
     figure_regret(f);

@@ -159,22 +159,21 @@ void merge_world_play(float *scores, const struct merge_world *w,
         play_one(scores + (size_t)s * V, w, s, policy, layout, hint);
 }
 
-/* One chunk of one drawn session, at a time: sessions are played to a drawn chunk. */
-static void one_state(float *obs, uint32_t *mask, const struct merge_world *w,
-                      const struct swift *policy, enum feat_layout layout, struct rng *r)
+/* What a policy sees in a session before chunk `stop`, or at its end. mask may be NULL. */
+static void watch(float *obs, uint32_t *mask, const struct merge_world *w, int s,
+                  int stop, const struct swift *policy, enum feat_layout layout)
 {
-    int s = (int)rng_below(r, (uint32_t)w->sessions);
-    int stop = 1 + (int)rng_below(r, (uint32_t)w->video->chunks - 1);
     struct emu_world world = emulated(w, s);
     struct player p;
     struct qoe told = view_default().qoe;
     player_start(&p, &world, w->row[s], &told, FIRST_LEVEL);
     for (;;) {
         feat_observe(obs, layout, &p.view);
-        *mask = feat_mask(&p.view);
+        uint32_t levels = feat_mask(&p.view);
+        if (mask) *mask = levels;
         struct policy_choice choice;
         if (p.view.chunk >= stop) return;
-        int rc = swift_decide(&choice, policy, obs, *mask, -1);
+        int rc = swift_decide(&choice, policy, obs, levels, -1);
         if (player_step(&p, rc ? 0 : choice.action, 1)) return;
     }
 }
@@ -185,9 +184,19 @@ void merge_world_states(float *obs, uint32_t *mask, int n, const struct merge_wo
 {
     struct rng r;
     rng_init(&r, seed, 0x737461746573);
-    for (int i = 0; i < n; i++)
-        one_state(obs + (size_t)i * (size_t)feat_dim(layout), &mask[i], w, policy, layout,
-                  &r);
+    for (int i = 0; i < n; i++) {
+        int session = (int)rng_below(&r, (uint32_t)w->sessions);
+        int stop = 1 + (int)rng_below(&r, (uint32_t)w->video->chunks - 1);
+        watch(obs + (size_t)i * (size_t)feat_dim(layout), &mask[i], w, session, stop,
+              policy, layout);
+    }
+}
+
+void merge_world_look(float *obs, const struct merge_world *w, const struct swift *policy)
+{
+    for (int s = 0; s < w->sessions; s++)
+        watch(obs + (size_t)s * FEAT_FULL_DIM, NULL, w, s, 1 + MERGE_LOOK, policy,
+              FEAT_BLIND);
 }
 
 void merge_world_mean(double *out, const struct merge_world *w, const float *scores)
@@ -201,21 +210,13 @@ void merge_world_mean(double *out, const struct merge_world *w, const float *sco
 
 /* ---- the grid: points in lexicographic order of their counts ---- */
 
-int merge_grid_points(int dim, int steps)
-{
-    double n = 1;
-    for (int k = 1; k < dim; k++)
-        n = n * (steps + k) / k;
-    return (int)lround(n);
-}
-
 struct merge_grid *merge_grid_new(int dim, int steps, const struct merge_world *w,
                                   struct err *e)
 {
-    assert(dim >= 1 && dim <= MERGE_GRID_DIM && steps >= 1);
+    assert(dim >= 1 && dim <= LATTICE_DIM_MAX && steps >= 1);
     struct merge_grid *g = calloc(1, sizeof *g);
     if (g) {
-        *g = (struct merge_grid){dim,         steps, merge_grid_points(dim, steps),
+        *g = (struct merge_grid){dim,         steps, lattice_points(dim, steps),
                                  w->sessions, NULL,  NULL};
         size_t rows = (size_t)g->points;
         g->scores = calloc(rows * (size_t)w->sessions * V, sizeof *g->scores);
@@ -235,75 +236,7 @@ void merge_grid_free(struct merge_grid *g)
     free(g);
 }
 
-/* The place of a point among all with these counts, of sum steps. */
-static int place(const struct merge_grid *g, const int *count)
-{
-    int at = 0, left = g->steps;
-    for (int k = 0; k < g->dim - 1; k++) {
-        for (int c = 0; c < count[k]; c++)
-            at += merge_grid_points(g->dim - 1 - k, left - c);
-        left -= count[k];
-    }
-    return at;
-}
-
-void merge_grid_at(float *x, const struct merge_grid *g, int point)
-{
-    int left = g->steps;
-    for (int k = 0; k < g->dim - 1; k++) {
-        int count = 0, size;
-        while (point >= (size = merge_grid_points(g->dim - 1 - k, left - count))) {
-            point -= size;
-            count++;
-        }
-        x[k] = (float)count / (float)g->steps;
-        left -= count;
-    }
-    x[g->dim - 1] = (float)left / (float)g->steps;
-}
-
-/* y_k = steps (x_k + ... + x_{dim-1}) falls from steps to 0. Its whole part is a point of the
- * grid; adding 1 to the y of the largest fractions, one after the other, gives the others. */
-struct merge_mix merge_grid_mix(const struct merge_grid *g, const float *x)
-{
-    int dim = g->dim, whole[MERGE_GRID_DIM + 1] = {0}, order[MERGE_GRID_DIM];
-    double part[MERGE_GRID_DIM + 1] = {0}, sum = 0;
-    for (int k = 0; k < dim; k++)
-        sum += (double)x[k];
-    double y = g->steps;
-    whole[0] = g->steps;
-    for (int k = 1; k < dim; k++) {
-        y = fmax(0, y - g->steps * (double)x[k - 1] / sum);
-        double near = round(y);
-        if (fabs(y - near) < 1e-5) y = near;
-        whole[k] = (int)floor(y);
-        part[k] = y - whole[k];
-        /* by falling fraction; equal ones in the order of k, so that y stays falling */
-        int at = k - 1;
-        for (; at > 0 && part[order[at - 1]] < part[k]; at--)
-            order[at] = order[at - 1];
-        order[at] = k;
-    }
-
-    struct merge_mix m = {0};
-    double above = 1;
-    for (int i = 0; i < dim; i++) {
-        double share = above - (i < dim - 1 ? part[order[i]] : 0);
-        if (share > 0) {
-            int count[MERGE_GRID_DIM];
-            for (int k = 0; k < dim; k++)
-                count[k] = whole[k] - (k < dim - 1 ? whole[k + 1] : 0);
-            m.point[m.n] = place(g, count);
-            m.share[m.n++] = share;
-        }
-        if (i == dim - 1) break;
-        above = part[order[i]];
-        whole[order[i]]++;
-    }
-    return m;
-}
-
-void merge_grid_mean(double *out, const struct merge_grid *g, const struct merge_mix *m)
+void merge_grid_mean(double *out, const struct merge_grid *g, const struct lattice_mix *m)
 {
     for (int v = 0; v < V; v++) {
         out[v] = 0;
@@ -312,7 +245,7 @@ void merge_grid_mean(double *out, const struct merge_grid *g, const struct merge
     }
 }
 
-double merge_grid_score(const struct merge_grid *g, const struct merge_mix *m,
+double merge_grid_score(const struct merge_grid *g, const struct lattice_mix *m,
                         int session, int task)
 {
     double sum = 0;

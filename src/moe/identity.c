@@ -184,6 +184,38 @@ int identity_guess(double *p, const struct identity *h, const float *x)
     return softmax(p ? p : z, z, h->head.classes);
 }
 
+/* s_v */
+static double share(const struct identity *h, int v)
+{
+    return ((double)h->seen[v] + 1) / ((double)h->head.examples + h->head.classes);
+}
+
+double identity_skill(const struct identity *h)
+{
+    const struct figures *f = &h->head.figures;
+    double entropy = 0;
+    for (int v = 0; v < h->head.classes; v++)
+        entropy -= share(h, v) * log(share(h, v));
+    return f->weight > 0 && entropy > 0 ? fmax(0, 1 - f->loss / f->weight / entropy) : 0;
+}
+
+int identity_posterior(double *q, const struct identity *h, const float *x,
+                       const double *prior)
+{
+    int n = h->head.classes, best = 0;
+    double p[IDENTITY_CLASSES_MAX], sum = 0;
+    double skill = all_finite(x, h->cfg.dim) ? identity_skill(h) : 0;
+    (void)identity_guess(p, h, x);
+    for (int v = 0; v < n; v++) {
+        q[v] = prior[v] * pow(p[v] / share(h, v), skill);
+        sum += q[v];
+        if (q[v] > q[best]) best = v;
+    }
+    for (int v = 0; v < n; v++)
+        q[v] /= sum;
+    return best;
+}
+
 /* ---- learning ---- */
 
 static void judge(struct figures *f, const double *p, int guess, int y)

@@ -312,7 +312,8 @@ struct tree_leaf tree_node(const struct tree *t, int i)
 {
     assert(i >= 0 && i < t->n);
     const struct node *node = &t->node[i];
-    return (struct tree_leaf){i, node->depth, node->visits, t->x + row(t, i), node->left};
+    return (struct tree_leaf){i,          node->depth, node->visits, t->x + row(t, i),
+                              node->left, node->active};
 }
 
 struct tree_leaf tree_leaf_at(const struct tree *t, int i)

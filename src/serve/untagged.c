@@ -203,26 +203,24 @@ void untagged_opened(struct untagged *u)
     pthread_mutex_unlock(&u->lock);
 }
 
-/* The most probable task: p(v | x, c) ~ p(v | x) p(v | c) / psi_v, as far as each is known. */
-static bool identify(int *task, struct untagged *u, struct untagged_desk *d,
+/* What this viewer values on average: p(v | x, c) ~ p(v | x) p(v | c) over the shares that the
+ * head has learned from. false: neither the head nor the content tells anything. */
+static bool identify(struct qoe *out, struct untagged *u, struct untagged_desk *d,
                      const struct view *view, const char *content_id)
 {
     const struct untagged_told *t = &d->told;
-    double p[AUDIENCE_TASKS], z[AUDIENCE_TASKS] = {0};
+    double p[AUDIENCE_TASKS];
     uint64_t content = audience_content(u->audience, content_id);
     pthread_mutex_lock(&u->lock);
     bool known = audience_of(p, u->told_audience, content);
     pthread_mutex_unlock(&u->lock);
     if (!known && !t->taught) return false;
 
-    feat_observe(d->obs, FEAT_BLIND, view);
-    if (t->taught) (void)!identity_scores(z, d->head, d->obs);
-    *task = 0;
-    for (int v = 0; v < t->tasks; v++) {
-        if (known) z[v] += log(p[v]);
-        if (known && t->taught) z[v] -= log(t->mix[v]);
-        if (z[v] > z[*task]) *task = v;
+    if (t->taught) {
+        feat_observe(d->obs, FEAT_BLIND, view);
+        (void)identity_posterior(p, d->head, d->obs, p);
     }
+    *out = untagged_mean(t->qoe, p, t->tasks);
     return true;
 }
 
@@ -246,11 +244,8 @@ bool untagged_decide(struct verdict *out, struct untagged *u, struct untagged_de
     struct view asked = *view;
     enum untagged_by by = d->told.known ? BY_MEAN_HINT : BY_DEFAULT;
     if (d->told.known) asked.qoe = d->told.hint;
-    int task;
-    if (u->cfg.mode == UNTAGGED_IDENTIFY && identify(&task, u, d, view, content_id)) {
-        asked.qoe = d->told.qoe[task];
+    if (u->cfg.mode == UNTAGGED_IDENTIFY && identify(&asked.qoe, u, d, view, content_id))
         by = BY_IDENTITY;
-    }
     /* a merge that is not finite is passed over */
     bool ok = u->cfg.mode == UNTAGGED_MERGE && decide_merged(out, u, d, &asked);
     if (!ok) {

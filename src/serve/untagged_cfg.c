@@ -11,7 +11,8 @@ struct untagged_cfg untagged_cfg_default(void)
     struct untagged_cfg c = {.mode = UNTAGGED_DEFAULT,
                              .slot_s = 300,
                              .half_life = 3,
-                             .bandit = tanbr_cfg_default(2, AUDIENCE_TASKS)};
+                             .bandit = tanbr_cfg_informed(2, AUDIENCE_TASKS),
+                             .merge_links = 5};
     c.bandit.keep = 0;
     return c;
 }
@@ -29,6 +30,7 @@ int untagged_cfg_check(const struct untagged_cfg *c, struct err *e)
     if (!rc) rc = within(c->slot_s, 1, 1e7, "slot", e);
     if (!rc) rc = within(c->slot_sessions, 0, 1e9, "slot-sessions", e);
     if (!rc) rc = within(c->half_life, .01, 1e6, "mix-half-life", e);
+    if (!rc) rc = within(c->merge_links, 0, 1000, "merge-links", e);
     if (!rc) rc = within(b->keep, 0, UNTAGGED_EXPERTS, "merge-keep", e);
     return rc;
 }

@@ -41,6 +41,7 @@ struct untagged_merge {
     struct policy *experts; /* NULL: nothing is merged */
     enum feat_layout layout;
     uint32_t crc; /* of the experts */
+    char name[UNTAGGED_EXPERTS][UNTAGGED_NAME];
     struct tanbr *bandit;
     struct snap *merged;
     int node;
@@ -98,6 +99,8 @@ void untagged_merge_tell(struct untagged_stats *out, const struct untagged_merge
 /* Takes over what was learned and begins slot told.slot + 1. */
 int untagged_turn(struct untagged *u, double now, struct err *e);
 void untagged_teach(struct untagged *u);
+/* The weights that viewers of profile v with probability p_v value on average (untagged_cfg.h). */
+struct qoe untagged_mean(const struct qoe *qoe, const double *p, int tasks);
 
 /* ---- the state file (untagged_file.c) ---- */
 

@@ -2,11 +2,17 @@
 #include "untagged_priv.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "abr/merits.h"
 #include "moe/bank.h"
+#include "moe/lattice.h"
 #include "rl/ckpt.h"
+
+/* Of the bandit's prior: points of the lattice at most, and the links' seed. */
+enum { PRIOR_STEPS = 5, PRIOR_POINTS = 140, PRIOR_SEED = 21 };
 
 /* ---- the experts and their merge ---- */
 
@@ -22,6 +28,20 @@ static int read_layout(enum feat_layout *out, const struct policy *p,
     return rc;
 }
 
+/* The profiles that `abrd policy join` noted, or "expert 0" and so on. */
+static void read_names(struct untagged_merge *m, const struct ckpt_meta *meta)
+{
+    const char *at = ckpt_meta_get(meta, "experts_for");
+    for (int k = 0; k < m->experts->cfg.experts; k++) {
+        size_t n = at ? strcspn(at, ",") : 0;
+        if (n > 0 && n < UNTAGGED_NAME)
+            memcpy(m->name[k], at, n);
+        else
+            snprintf(m->name[k], UNTAGGED_NAME, "expert %d", k);
+        if (at) at = at[n] ? at + n + 1 : NULL;
+    }
+}
+
 static int check_experts(const struct policy *p, const struct policy_cfg *router,
                          struct err *e)
 {
@@ -34,6 +54,42 @@ static int check_experts(const struct policy *p, const struct policy_cfg *router
                        p->cfg.actions, router->actions);
     struct policy_cfg merged;
     return bank_policy_cfg(&merged, &p->cfg, e);
+}
+
+/* A bandit that begins with what an emulation says of the merges. */
+static int make_bandit(struct untagged_merge *m, const struct untagged_new *how,
+                       struct err *e)
+{
+    struct tanbr_cfg cfg = how->cfg.bandit;
+    struct qoe qoe[QOE_PROFILES];
+    int experts = cfg.experts = m->experts->cfg.experts;
+    cfg.tasks = AUDIENCE_TASKS;
+    if (!cfg.keep || cfg.keep > experts) cfg.keep = experts;
+    struct merits_cfg merits = {.steps = PRIOR_STEPS,
+                                .links = how->cfg.merge_links,
+                                .seed = PRIOR_SEED,
+                                .tasks = QOE_PROFILES,
+                                .qoe = qoe,
+                                .layout = m->layout,
+                                .threads = 1};
+    for (int v = 0; v < QOE_PROFILES; v++)
+        qoe[v] = qoe_profiles[v].qoe;
+    while (lattice_points(experts, merits.steps) > PRIOR_POINTS)
+        merits.steps--;
+    size_t n = (size_t)lattice_points(experts, merits.steps) * QOE_PROFILES;
+    float *value = merits.links ? calloc(n, sizeof *value) : NULL;
+    int rc = 0;
+    if (merits.links) {
+        cfg.prior = (struct tanbr_prior){merits.steps, QOE_PROFILES, value};
+        rc = value ? merits_of_merges(value, m->experts, &merits, e)
+                   : err_set(e, ERR_MEMORY, "no memory to judge merges");
+    }
+    if (!rc) {
+        m->bandit = tanbr_new(&cfg, how->seed, e);
+        rc = m->bandit ? 0 : ERR_RANGE;
+    }
+    free(value);
+    return rc;
 }
 
 int untagged_merge_open(struct untagged_merge *m, const struct untagged_new *how,
@@ -53,12 +109,8 @@ int untagged_merge_open(struct untagged_merge *m, const struct untagged_new *how
     if (rc) return err_field(e, rc, path, "%s", why.detail);
 
     m->crc = policy_crc32(m->experts);
-    struct tanbr_cfg cfg = how->cfg.bandit;
-    cfg.experts = m->experts->cfg.experts;
-    cfg.tasks = AUDIENCE_TASKS;
-    if (!cfg.keep || cfg.keep > cfg.experts) cfg.keep = cfg.experts;
-    m->bandit = tanbr_new(&cfg, how->seed, e);
-    return m->bandit ? 0 : ERR_RANGE;
+    read_names(m, &meta);
+    return make_bandit(m, how, e);
 }
 
 void untagged_merge_close(struct untagged_merge *m)
@@ -145,6 +197,7 @@ void untagged_merge_tell(struct untagged_stats *out, const struct untagged_merge
 {
     struct tree_stats tree = tanbr_stats(m->bandit).tree;
     out->experts = m->experts->cfg.experts;
+    memcpy(out->expert, m->name, sizeof out->expert);
     for (int k = 0; k < out->experts; k++)
         out->weight[k] = (double)m->x[k];
     out->nodes = tree.nodes;
@@ -218,6 +271,32 @@ void untagged_teach(struct untagged *u)
 
 /* ---- the turn ---- */
 
+/* What a profile's weights are worth to each other: those of quality, or of a twentieth of all
+ * where quality counts less. */
+static double unit_of(const struct qoe *k)
+{
+    return fmax(k->mu_quality, .05 * (k->mu_quality + k->mu_switch + k->mu_stall));
+}
+
+struct qoe untagged_mean(const struct qoe *qoe, const double *p, int tasks)
+{
+    struct qoe mean = {0};
+    double sums = 0;
+    for (int v = 0; v < tasks; v++) {
+        double unit = unit_of(&qoe[v]), w = unit > 0 ? p[v] / unit : 0;
+        mean.mu_quality += w * qoe[v].mu_quality;
+        mean.mu_switch += w * qoe[v].mu_switch;
+        mean.mu_stall += w * qoe[v].mu_stall;
+        sums += p[v] * (qoe[v].mu_quality + qoe[v].mu_switch + qoe[v].mu_stall);
+    }
+    double sum = mean.mu_quality + mean.mu_switch + mean.mu_stall;
+    double scale = sum > 0 ? sums / sum : 0;
+    mean.mu_quality *= scale;
+    mean.mu_switch *= scale;
+    mean.mu_stall *= scale;
+    return mean;
+}
+
 /* The mix, the hint and the tasks of the slot to come; the caller holds the lock. */
 static void look_ahead(struct untagged_told *t, struct untagged *u)
 {
@@ -228,12 +307,7 @@ static void look_ahead(struct untagged_told *t, struct untagged *u)
     t->known = audience_mix(t->mix, u->audience);
     t->tasks = u->tasks;
     memcpy(t->qoe, u->qoe, sizeof t->qoe);
-    t->hint = (struct qoe){0};
-    for (int v = 0; v < t->tasks; v++) {
-        t->hint.mu_quality += t->mix[v] * t->qoe[v].mu_quality;
-        t->hint.mu_switch += t->mix[v] * t->qoe[v].mu_switch;
-        t->hint.mu_stall += t->mix[v] * t->qoe[v].mu_stall;
-    }
+    t->hint = untagged_mean(t->qoe, t->mix, t->tasks);
 }
 
 static void grow_head(struct untagged *u, int tasks)

@@ -389,6 +389,11 @@ static void put_untagged(struct emit *o, const struct untagged_stats *u)
         emit_string(o, u->task[v]);
     emit_close(o, ']');
     put_reals(o, "mix", u->mix, u->tasks);
+    emit_key(o, "experts");
+    emit_open(o, '[');
+    for (int k = 0; k < u->experts; k++)
+        emit_string(o, u->expert[k]);
+    emit_close(o, ']');
     put_reals(o, "weights", u->weight, u->experts);
     put_int(o, "leaves", u->leaves);
     put_int(o, "depth", u->depth);

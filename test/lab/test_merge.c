@@ -26,6 +26,8 @@ static void small(struct labs_run *r, int threads)
     labs_set(r, "grid", 3);
     labs_set(r, "links", 2);
     labs_set(r, "starts", 1);
+    labs_set(r, "prior-links", 1);
+    labs_set(r, "prior-grid", 2);
     r->task.threads = threads;
     r->task.find = find;
 }

@@ -119,6 +119,22 @@ START_TEST(states_are_what_a_policy_sees)
 }
 END_TEST
 
+START_TEST(every_session_is_looked_at)
+{
+    struct set s = make(1);
+    struct swift *p = stubborn(1);
+    float obs[LINKS * FEAT_FULL_DIM];
+    merge_world_look(obs, s.world, p);
+    for (int i = 0; i < LINKS; i++) {
+        const float *o = obs + i * FEAT_FULL_DIM;
+        ck_assert_float_eq(o[28 + 1], 1.0f); /* its last chunk was of level 1 */
+        ck_assert(i == 0 || memcmp(o, obs, FEAT_FULL_DIM * sizeof *o) != 0);
+    }
+    swift_free(p);
+    drop(s);
+}
+END_TEST
+
 /* ---- the grid ---- */
 
 static struct merge_grid *empty_grid(int dim, int steps)
@@ -127,71 +143,12 @@ static struct merge_grid *empty_grid(int dim, int steps)
     return merge_grid_new(dim, steps, &w, NULL);
 }
 
-START_TEST(points_in_their_order)
-{
-    ck_assert_int_eq(merge_grid_points(4, 20), 1771); /* 23 over 3 */
-    ck_assert_int_eq(merge_grid_points(4, 0), 1);
-    ck_assert_int_eq(merge_grid_points(1, 7), 1);
-    struct merge_grid *g = empty_grid(4, 6);
-    ck_assert_int_eq(g->points, 84);
-    for (int i = 0; i < g->points; i++) {
-        float x[4], sum = 0;
-        merge_grid_at(x, g, i);
-        for (int k = 0; k < 4; k++)
-            sum += x[k];
-        ck_assert_double_eq_tol((double)sum, 1, 1e-6);
-        struct merge_mix m = merge_grid_mix(g, x);
-        ck_assert_int_eq(m.n, 1);
-        ck_assert_int_eq(m.point[0], i);
-        ck_assert_double_eq_tol(m.share[0], 1, 1e-6);
-    }
-    merge_grid_free(g);
-}
-END_TEST
-
-START_TEST(mixes_give_back_the_point)
-{
-    static const int dims[] = {2, 4, 7};
-    struct rng r;
-    rng_init(&r, 5, 0);
-    for (int d = 0; d < 3; d++) {
-        int dim = dims[d];
-        struct merge_grid *g = empty_grid(dim, 5);
-        for (int i = 0; i < 300; i++) {
-            float x[7];
-            double drawn[7], sum = 0, back[7] = {0}, shares = 0;
-            for (int k = 0; k < dim; k++)
-                sum += drawn[k] = rng_exponential(&r, 1);
-            for (int k = 0; k < dim; k++)
-                x[k] = (float)(drawn[k] / sum);
-            struct merge_mix m = merge_grid_mix(g, x);
-            ck_assert_int_le(m.n, dim);
-            for (int j = 0; j < m.n; j++) {
-                float at[7];
-                merge_grid_at(at, g, m.point[j]);
-                ck_assert_double_gt(m.share[j], 0);
-                shares += m.share[j];
-                for (int k = 0; k < dim; k++) {
-                    back[k] += m.share[j] * (double)at[k];
-                    /* corners of one small simplex */
-                    ck_assert_double_le(fabs((double)(at[k] - x[k])), 1.0 / 5 + 1e-5);
-                }
-            }
-            ck_assert_double_eq_tol(shares, 1, 1e-5);
-            for (int k = 0; k < dim; k++)
-                ck_assert_double_eq_tol(back[k], (double)x[k], 1e-5);
-        }
-        merge_grid_free(g);
-    }
-}
-END_TEST
-
 START_TEST(scores_are_interpolated)
 {
     struct merge_grid *g = empty_grid(4, 4);
     for (int i = 0; i < g->points; i++) {
         float x[4];
-        merge_grid_at(x, g, i);
+        lattice_at(x, g->dim, g->steps, i);
         for (int v = 0; v < V; v++)
             for (int s = 0; s < 2; s++)
                 g->scores[(i * 2 + s) * V + v] = (float)(v + 1) * x[1] + (float)s;
@@ -199,7 +156,7 @@ START_TEST(scores_are_interpolated)
             g->mean[i * V + v] = (v + 1) * (double)x[1] + .5;
     }
     const float x[4] = {.3f, .17f, .05f, .48f};
-    struct merge_mix m = merge_grid_mix(g, x);
+    struct lattice_mix m = lattice_mix(x, g->dim, g->steps);
     double mean[V];
     merge_grid_mean(mean, g, &m);
     for (int v = 0; v < V; v++) {
@@ -218,8 +175,7 @@ Suite *suite_lab_merge_world(void)
     tcase_add_test(t, zero_is_the_lowest_level_and_one_the_oracle);
     tcase_add_test(t, threads_change_nothing);
     tcase_add_test(t, states_are_what_a_policy_sees);
-    tcase_add_test(t, points_in_their_order);
-    tcase_add_test(t, mixes_give_back_the_point);
+    tcase_add_test(t, every_session_is_looked_at);
     tcase_add_test(t, scores_are_interpolated);
     suite_add_tcase(s, t);
     return s;

@@ -169,6 +169,67 @@ START_TEST(one_example_by_hand)
 }
 END_TEST
 
+START_TEST(posteriors_by_hand)
+{
+    struct identity *h = taught(2000);
+    struct identity_stats st;
+    identity_stats(&st, h);
+    double entropy = 0, s[CLASSES], p[CLASSES], q[CLASSES], want[CLASSES], sum = 0;
+    double prior[CLASSES];
+    float x[DIM];
+    struct rng r;
+    rng_init(&r, 4, 0);
+    draw(x, &r, PRIOR);
+    for (int v = 0; v < CLASSES; v++) {
+        s[v] = ((double)st.seen[v] + 1) / ((double)st.examples + CLASSES);
+        entropy -= s[v] * log(s[v]);
+        prior[v] = (v + 1) / (CLASSES * (CLASSES + 1) / 2.0);
+    }
+    double k = 1 - st.log_loss / entropy;
+    ck_assert(k > 0 && k < 1);
+    ck_assert_double_eq_tol(identity_skill(h), k, 1e-12);
+    identity_guess(p, h, x);
+    for (int v = 0; v < CLASSES; v++)
+        sum += want[v] = prior[v] * pow(p[v] / s[v], k);
+    memcpy(q, prior, sizeof q);
+    int best = identity_posterior(q, h, x, q); /* in place */
+    for (int v = 0; v < CLASSES; v++) {
+        ck_assert_double_eq_tol(q[v], want[v] / sum, 1e-12);
+        ck_assert_double_le(q[v], q[best]);
+    }
+    x[0] = NAN;
+    identity_posterior(q, h, x, prior);
+    for (int v = 0; v < CLASSES; v++)
+        ck_assert_double_eq_tol(q[v], prior[v], 1e-12);
+    identity_free(h);
+}
+END_TEST
+
+/* Inputs that have nothing to do with the class. */
+START_TEST(what_tells_nothing_changes_nothing)
+{
+    struct identity_cfg cfg = identity_cfg_default(DIM, CLASSES);
+    struct identity *h = identity_new(&cfg, NULL);
+    ck_assert_double_eq(identity_skill(h), 0);
+    struct rng r;
+    rng_init(&r, 9, 0);
+    float x[DIM];
+    for (int i = 0; i < 1500; i++) {
+        for (int j = 0; j < DIM; j++)
+            x[j] = (float)rng_normal(&r);
+        learn(h, x, (int)rng_below(&r, CLASSES));
+    }
+    double q[CLASSES], prior[CLASSES] = {0}, p[CLASSES];
+    prior[0] = .7;
+    prior[1] = .3;
+    identity_posterior(q, h, x, prior);
+    identity_guess(p, h, x);
+    ck_assert_double_lt(identity_skill(h), .01);
+    ck_assert_double_eq_tol(q[0], .7, .01);
+    identity_free(h);
+}
+END_TEST
+
 START_TEST(growing_leaves_the_older_scores_alone)
 {
     struct identity *h = taught(2000);
@@ -419,6 +480,8 @@ Suite *suite_moe_identity(void)
     tcase_add_test(t, it_comes_close_to_the_best_there_is);
     tcase_add_test(t, rehearsal_keeps_what_came_first);
     tcase_add_test(t, one_example_by_hand);
+    tcase_add_test(t, posteriors_by_hand);
+    tcase_add_test(t, what_tells_nothing_changes_nothing);
     tcase_add_test(t, growing_leaves_the_older_scores_alone);
     tcase_add_test(t, it_stays_unsure_where_there_is_nothing_to_know);
     tcase_add_test(t, a_copy_decides_alike_and_does_not_follow);

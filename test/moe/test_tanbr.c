@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "moe/lattice.h"
 #include "support/alloc.h"
 
 #include <check.h>
@@ -238,6 +239,141 @@ START_TEST(states_that_are_none)
 }
 END_TEST
 
+/* ---- a prior ---- */
+
+/* worth() at the points of a lattice, plus what it is wrong by. */
+static float *prior_of(struct tanbr_cfg *c, int steps, double wrong)
+{
+    int n = lattice_points(K, steps);
+    float *value = calloc((size_t)(n * V), sizeof *value);
+    for (int i = 0; i < n; i++) {
+        float x[K];
+        lattice_at(x, K, steps, i);
+        for (int v = 0; v < V; v++)
+            value[i * V + v] = (float)(worth(x, v) + wrong * (double)x[K - 1]);
+    }
+    c->prior = (struct tanbr_prior){steps, V, value};
+    c->warm = 500;
+    return value;
+}
+
+static double lost_over(struct tanbr *t, const float *psi, int slots, uint64_t seed)
+{
+    struct rng r;
+    double lost = 0;
+    rng_init(&r, seed, 0);
+    for (int i = 0; i < slots; i++)
+        lost += (highest(psi) - slot(t, psi, &r)) / slots;
+    return lost;
+}
+
+START_TEST(a_true_prior_is_right_from_the_first_slot)
+{
+    struct tanbr_cfg bare = small(), c = tanbr_cfg_informed(K, V);
+    float *value = prior_of(&c, 10, 0);
+    struct tanbr *t = tanbr_new(&c, 21, NULL), *b = tanbr_new(&bare, 21, NULL);
+    memset(value, 0, sizeof *value); /* it was copied */
+    free(value);
+    ck_assert_int_gt(tanbr_stats(t).tree.leaves, 20);
+    ck_assert_int_eq(tanbr_stats(t).rounds, 0);
+    const float psi[V] = {.8f, .2f};
+    double told = lost_over(t, psi, 20, 22), untold = lost_over(b, psi, 20, 22);
+    ck_assert_double_lt(told, .02);
+    ck_assert_double_lt(told, untold / 3);
+    tanbr_free(t);
+    tanbr_free(b);
+}
+END_TEST
+
+START_TEST(what_a_prior_says_is_expected)
+{
+    struct tanbr_cfg c = tanbr_cfg_informed(K, V);
+    float *value = prior_of(&c, 4, .3);
+    struct tanbr *t = tanbr_new(&c, 23, NULL);
+    float f[V], x[K];
+    for (int i = 0; i < lattice_points(K, 4); i++) {
+        lattice_at(x, K, 4, i);
+        tanbr_predict(f, t, x);
+        for (int v = 0; v < V; v++)
+            ck_assert_double_eq_tol((double)f[v], (double)value[i * V + v], 1e-5);
+    }
+    struct tanbr_choice why;
+    const float psi[V] = {.6f, .4f};
+    tanbr_choose(t, x, &why, psi);
+    tanbr_predict(f, t, x);
+    ck_assert_double_eq_tol(why.mean, .6 * (double)f[0] + .4 * (double)f[1], 1e-5);
+    free(value);
+    tanbr_free(t);
+}
+END_TEST
+
+START_TEST(a_wrong_prior_is_unlearned)
+{
+    struct tanbr_cfg c = tanbr_cfg_informed(K, V), deaf;
+    float *value = prior_of(&c, 10, 1.5); /* it praises the last expert */
+    c.eta = .1;
+    c.steps = 50;
+    deaf = c;
+    deaf.steps = 0;
+    deaf.gamma = 0;
+    struct tanbr *t = tanbr_new(&c, 25, NULL), *d = tanbr_new(&deaf, 25, NULL);
+    const float psi[V] = {.8f, .2f};
+    lost_over(t, psi, 400, 26);
+    double late = lost_over(t, psi, 100, 27), never = lost_over(d, psi, 100, 27);
+    ck_assert_msg(never > .1 && late < never / 2, "late %g, never %g", late, never);
+    free(value);
+    tanbr_free(t);
+    tanbr_free(d);
+}
+END_TEST
+
+START_TEST(a_state_belongs_to_its_prior)
+{
+    struct tanbr_cfg c = tanbr_cfg_informed(K, V), other = c;
+    float *value = prior_of(&c, 4, 0), *another = prior_of(&other, 4, .1);
+    struct tanbr *a = tanbr_new(&c, 28, NULL), *b = tanbr_new(&c, 29, NULL),
+                 *o = tanbr_new(&other, 28, NULL);
+    const float psi[V] = {.5f, .5f};
+    lost_over(a, psi, 30, 30);
+    size_t n = tanbr_state_size(a);
+    void *s = malloc(n);
+    tanbr_state_get(a, s);
+    ck_assert_int_eq(tanbr_state_put(o, s, n, NULL), ERR_CONFLICT);
+    ck_assert_int_eq(tanbr_state_put(b, s, n, NULL), 0);
+    float x[K], y[K];
+    ck_assert_int_eq(tanbr_choose(a, x, NULL, psi), tanbr_choose(b, y, NULL, psi));
+    ck_assert_mem_eq(x, y, sizeof x);
+    ck_assert_double_eq(lost_over(a, psi, 30, 31), lost_over(b, psi, 30, 31));
+    free(s);
+    free(value);
+    free(another);
+    tanbr_free(a);
+    tanbr_free(b);
+    tanbr_free(o);
+}
+END_TEST
+
+START_TEST(limits_of_a_prior)
+{
+    struct tanbr_cfg c = tanbr_cfg_informed(K, V), d = c;
+    float *value = prior_of(&c, 2, 0);
+    ck_assert_int_eq(tanbr_cfg_check(&c, NULL), 0);
+    d = c;
+    d.warm = -1;
+    ck_assert_int_eq(tanbr_cfg_check(&d, NULL), ERR_RANGE);
+    d = c;
+    d.prior.tasks = V + 1;
+    ck_assert_int_eq(tanbr_cfg_check(&d, NULL), ERR_RANGE);
+    d = c;
+    d.prior.steps = 1000;
+    ck_assert_int_eq(tanbr_cfg_check(&d, NULL), ERR_RANGE);
+    d = c;
+    d.experts = d.keep = LATTICE_DIM_MAX + 1;
+    ck_assert_int_eq(tanbr_cfg_check(&d, NULL), ERR_RANGE);
+    free(value);
+}
+END_TEST
+
 START_TEST(limits_of_the_configuration)
 {
     struct tanbr_cfg c = small();
@@ -265,6 +401,9 @@ START_TEST(without_memory)
 {
     struct tanbr_cfg c = small();
     ck_assert_int_gt(alloc_each_fails(make, drop, &c), 10);
+    float *value = prior_of(&c, 2, 0);
+    ck_assert_int_gt(alloc_each_fails(make, drop, &c), 12);
+    free(value);
 }
 END_TEST
 
@@ -281,6 +420,11 @@ Suite *suite_moe_tanbr(void)
     tcase_add_test(t, no_allocation_in_a_slot);
     tcase_add_test(t, a_state_goes_on_where_it_was);
     tcase_add_test(t, states_that_are_none);
+    tcase_add_test(t, a_true_prior_is_right_from_the_first_slot);
+    tcase_add_test(t, what_a_prior_says_is_expected);
+    tcase_add_test(t, a_wrong_prior_is_unlearned);
+    tcase_add_test(t, a_state_belongs_to_its_prior);
+    tcase_add_test(t, limits_of_a_prior);
     tcase_add_test(t, limits_of_the_configuration);
     tcase_add_test(t, without_memory);
     suite_add_tcase(s, t);

@@ -3,6 +3,17 @@
 
 /* ---- default: the mean hint ---- */
 
+/* By hand: each profile's weights over its weight of quality, 1 or (news) 6, then scaled to the
+ * mean of their sums. */
+static struct qoe mean_of(const double p[4])
+{
+    double quality = p[0] + p[1] + p[2] + p[3];
+    double change = 6 * p[0] + p[1] + p[2] / 6 + p[3];
+    double stall = p[0] + 6 * p[1] + p[2] / 6 + 4.3 * p[3];
+    double by = (8 * (p[0] + p[1] + p[2]) + 6.3 * p[3]) / (quality + change + stall);
+    return (struct qoe){by * quality, by * change, by * stall, QOE_LINEAR};
+}
+
 START_TEST(the_mean_hint_follows_the_labels)
 {
     start(UNTAGGED_DEFAULT);
@@ -36,12 +47,10 @@ START_TEST(the_mean_hint_follows_the_labels)
     in.profile[0] = '\0';
     ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
     ck_assert_int_eq(o.first.by, BY_MEAN_HINT);
-    ck_assert_double_eq_tol(o.qoe.mu_quality, psi[0] + psi[1] + 6 * psi[2] + psi[3],
-                            1e-12);
-    ck_assert_double_eq_tol(o.qoe.mu_switch, 6 * psi[0] + psi[1] + psi[2] + psi[3],
-                            1e-12);
-    ck_assert_double_eq_tol(o.qoe.mu_stall, psi[0] + 6 * psi[1] + psi[2] + 4.3 * psi[3],
-                            1e-12);
+    struct qoe want = mean_of(psi);
+    ck_assert_double_eq_tol(o.qoe.mu_quality, want.mu_quality, 1e-12);
+    ck_assert_double_eq_tol(o.qoe.mu_switch, want.mu_switch, 1e-12);
+    ck_assert_double_eq_tol(o.qoe.mu_stall, want.mu_stall, 1e-12);
 
     /* the router answers as it would be asked with these weights by name */
     in.has_mu = true;
@@ -95,12 +104,20 @@ START_TEST(a_content_tells_who_watches_it)
     ck_assert_int_eq(o.first.by, BY_IDENTITY);
     ck_assert_int_eq(open_session(&other, 52).first.by, BY_DEFAULT);
 
-    /* what a news viewer would have got */
+    /* ten of news, two to begin with of everybody: what their mean would have got */
+    double ten = 10 * exp2(-1. / 2000), all = ten + 2;
+    double p[4] = {.5 / all, .5 / all, (ten + .5) / all, .5 / all};
     f.cfg.explore_share = 0;
     served_kill(&f);
     served_start(&f);
-    struct session_opened twin = open_session(&fan, 53);
-    ck_assert_mem_eq(twin.first.prob, o.first.prob, sizeof twin.first.prob);
+    struct session_open in = served_request(53, 48);
+    struct session_opened twin;
+    in.profile[0] = '\0';
+    in.has_mu = true;
+    in.qoe = mean_of(p);
+    ck_assert_int_eq(service_open(&twin, f.service, f.worker, &in, NULL), 0);
+    for (int k = 0; k < in.levels; k++)
+        ck_assert_float_eq_tol(twin.first.prob[k], o.first.prob[k], 1e-5);
 }
 END_TEST
 
@@ -187,6 +204,33 @@ START_TEST(the_merge_follows_what_pays)
 }
 END_TEST
 
+START_TEST(a_merge_begins_with_what_an_emulation_says)
+{
+    f.cfg.untagged.bandit = untagged_cfg_default().bandit;
+    f.cfg.untagged.merge_links = 1;
+    start(UNTAGGED_MERGE);
+    struct untagged_stats s = stats(), again;
+    ck_assert_int_gt(s.leaves, 5);
+    ck_assert_double_eq_tol(s.weight[0] + s.weight[1] + s.weight[2], 1, 1e-6);
+    ck_assert(s.expected > -1 && s.expected < 1.2);
+    live_through(0, 2);
+    s = stats();
+    served_kill(&f);
+    served_start(&f);
+    again = stats();
+    ck_assert_mem_eq(s.weight, again.weight, sizeof s.weight);
+    ck_assert_int_eq(s.leaves, again.leaves);
+    ck_assert_uint_eq(again.slots, 2);
+
+    /* on other links the merges are worth something else: the bandit begins anew */
+    served_kill(&f);
+    f.cfg.untagged.merge_links = 2;
+    served_start(&f);
+    ck_assert_uint_eq(stats().refused, 0);
+    ck_assert_int_gt(stats().leaves, 5);
+}
+END_TEST
+
 START_TEST(a_slot_without_viewers_teaches_nothing)
 {
     f.cfg.data_dir = NULL;
@@ -205,6 +249,26 @@ START_TEST(a_slot_without_viewers_teaches_nothing)
     ck_assert_int_eq(watch(&tagged, 1).by, BY_ROUTER);
     next_slot();
     ck_assert_uint_eq(stats().empty_slots, 51);
+}
+END_TEST
+
+START_TEST(experts_have_names)
+{
+    start(UNTAGGED_MERGE);
+    ck_assert_str_eq(stats().expert[0], "expert 0");
+    ck_assert_str_eq(stats().expert[2], "expert 2");
+    served_kill(&f);
+
+    struct ckpt_meta *m = calloc(1, sizeof *m);
+    struct policy *p = ckpt_load(experts, m, NULL, NULL, NULL);
+    ckpt_meta_set(m, "experts_for", "live,,sports");
+    ck_assert_int_eq(ckpt_save(experts, p, m, NULL, 0, NULL), 0);
+    policy_free(p);
+    free(m);
+    served_start(&f);
+    ck_assert_str_eq(stats().expert[0], "live");
+    ck_assert_str_eq(stats().expert[1], "expert 1");
+    ck_assert_str_eq(stats().expert[2], "sports");
 }
 END_TEST
 
@@ -461,7 +525,9 @@ Suite *suite_serve_untagged(void)
     tcase_add_test(t, a_content_tells_who_watches_it);
     tcase_add_test(t, the_head_learns_who_sits_at_which_link);
     tcase_add_test(t, the_merge_follows_what_pays);
+    tcase_add_test(t, a_merge_begins_with_what_an_emulation_says);
     tcase_add_test(t, a_slot_without_viewers_teaches_nothing);
+    tcase_add_test(t, experts_have_names);
     tcase_add_test(t, a_slot_ends_by_sessions_too);
     tcase_add_test(t, a_chunk_of_a_slot_that_is_over_comes_late);
     tcase_add_test(t, an_end_says_what_the_viewer_was);

@@ -40,6 +40,9 @@ START_TEST(settings_have_limits)
     c = good;
     c.bandit.keep = UNTAGGED_EXPERTS + 1;
     refused(&c, "merge-keep");
+    c = good;
+    c.merge_links = -1;
+    refused(&c, "merge-links");
 }
 END_TEST
 

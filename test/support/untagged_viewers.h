@@ -50,6 +50,9 @@ __attribute__((unused)) static void setup(void)
     served_begin(&f, true);
     f.cfg.explore_share = 1;
     f.cfg.untagged.slot_s = 300;
+    f.cfg.untagged.bandit = tanbr_cfg_default(2, AUDIENCE_TASKS);
+    f.cfg.untagged.bandit.keep = 0;
+    f.cfg.untagged.merge_links = 0; /* a bandit that knows nothing */
     make_experts(3);
     f.cfg.untagged.merge_policy = experts;
 }

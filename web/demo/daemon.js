@@ -96,7 +96,7 @@ function showUntagged(u) {
         u.accuracy !== null && `${(100 * u.accuracy).toFixed(0)} % of profiles guessed`,
     ].filter(Boolean).join(' · ');
     showBars('untagged-mix', u.tasks, u.mix);
-    showBars('untagged-weights', u.weights.map((_, k) => `expert ${k}`), u.weights, expertClass);
+    showBars('untagged-weights', u.experts, u.weights, expertClass);
 }
 
 function show(s) {

@@ -1,0 +1,110 @@
+#include "abr/merits.h"
+
+#include "abr/corpus.h"
+#include "abr/player.h"
+#include "abr/video.h"
+#include "base/pool.h"
+#include "moe/bank.h"
+#include "moe/lattice.h"
+#include "moe/swift.h"
+
+#include <assert.h>
+#include <math.h>
+
+enum { TASKS_MAX = 16 };
+static const double LINK_S = 320;
+
+struct judging {
+    const struct policy *experts;
+    const struct merits_cfg *cfg;
+    struct policy_cfg merged; /* configuration of a merge */
+    const struct corpus *corpus;
+    const struct video *video;
+    float *out;
+};
+
+struct sums {
+    double gain[TASKS_MAX], room[TASKS_MAX];
+};
+
+static void add_chunk(struct sums *s, const struct merits_cfg *c, const struct player *p,
+                      int level, int previous)
+{
+    const struct view *v = &p->view;
+    double carried = v->throughput_kbps[v->n_history - 1];
+    for (int t = 0; t < c->tasks; t++) {
+        struct qoe_range r =
+            qoe_chunk_range(&c->qoe[t], v->ladder_kbps, v->levels, v->chunk_s, carried);
+        double got =
+            qoe_chunk(&c->qoe[t], v->ladder_kbps[level], v->ladder_kbps[previous],
+                      p->last.stall_s, v->ladder_kbps[0])
+                .reward;
+        s->gain[t] += got - r.low;
+        s->room[t] += r.high - r.low;
+    }
+}
+
+static int play(struct sums *s, const struct judging *j, const struct swift *policy,
+                const struct trace *link)
+{
+    struct emu_world world = {j->video, link, emu_cfg_default()};
+    struct player p;
+    struct qoe told = view_default().qoe;
+    player_start(&p, &world, 1, &told, 1);
+    for (bool end = false; !end;) {
+        float obs[FEAT_FULL_DIM];
+        struct policy_choice choice;
+        int previous = p.view.last_level;
+        feat_observe(obs, j->cfg->layout, &p.view);
+        int rc = swift_decide(&choice, policy, obs, feat_mask(&p.view), -1);
+        if (rc) return rc;
+        end = player_step(&p, choice.action, 1);
+        add_chunk(s, j->cfg, &p, choice.action, previous);
+    }
+    return 0;
+}
+
+static int judge(void *ctx, int point, struct err *e)
+{
+    const struct judging *j = ctx;
+    float x[LATTICE_DIM_MAX];
+    int tasks = j->cfg->tasks;
+    struct sums s = {{0}, {0}};
+    lattice_at(x, j->experts->cfg.experts, j->cfg->steps, point);
+    struct policy *p = policy_new(&j->merged, e);
+    struct swift *w = p ? swift_new(&j->merged, e) : NULL;
+    int rc = w ? bank_policy(p, j->experts, x) : ERR_MEMORY;
+    if (!rc) swift_load(w, p);
+    for (int i = 0; i < j->corpus->n && !rc; i++)
+        rc = play(&s, j, w, j->corpus->traces[i]);
+    for (int t = 0; t < tasks && !rc; t++)
+        j->out[point * tasks + t] =
+            s.room[t] > 0 ? (float)fmin(fmax(s.gain[t] / s.room[t], -1), 1) : 0;
+    swift_free(w);
+    policy_free(p);
+    return rc ? err_set(e, rc, "a merge is not finite") : 0; /* the first failure stays */
+}
+
+int merits_of_merges(float *out, const struct policy *experts,
+                     const struct merits_cfg *cfg, struct err *e)
+{
+    assert(cfg->tasks >= 1 && cfg->tasks <= TASKS_MAX && !feat_rolled(cfg->layout));
+    assert(experts->cfg.experts <= LATTICE_DIM_MAX);
+    int n = lattice_points(experts->cfg.experts, cfg->steps);
+    struct judging j = {.experts = experts, .cfg = cfg, .out = out};
+    int rc = bank_policy_cfg(&j.merged, &experts->cfg, e);
+    if (rc) return rc;
+    struct corpus *links = corpus_generate(NULL, cfg->links, LINK_S, cfg->seed, e);
+    struct video *video = links ? video_default(e) : NULL;
+    j.corpus = links;
+    j.video = video;
+    if (!video)
+        rc = ERR_MEMORY;
+    else if (video->levels > experts->cfg.actions)
+        rc = err_set(e, ERR_INVALID, "the experts choose among %d levels, not %d",
+                     experts->cfg.actions, video->levels);
+    if (!rc) rc = pool_try(n, cfg->threads, judge, &j, e);
+    video_free(video);
+    corpus_free(links);
+    return rc;
+}
