@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { V = MERGE_TASKS, STATES = 600, LEAVES = 20, STEPS_MAX = 3000, PROBES = 40 };
+enum { V = MERGE_TASKS, STATES = 600, PROBES = 40 };
 
 /* The links that the prior is made on; defaults were chosen on others (seeds 9100 and 9200) with a
  * prior from these. Neither are the bundled ones (seed 1), which the lab reports on. */
@@ -21,7 +21,6 @@ static const char MISLEADING[] = "high-4g";
 
 const double merge_rho[MERGE_RHOS] = {.3, .5, .7, .9};
 const double merge_eta[MERGE_ETAS] = {1e-4, 1e-3, 1e-2, 1e-1};
-const int merge_experts[MERGE_SIZES] = {4, 8, 16, 32, 64, 128, 192};
 
 /* What is loaded and let go again once the grids are known. */
 struct loaded {
@@ -504,45 +503,6 @@ static int run_all(struct merge_found *f, struct err *e)
     return rc;
 }
 
-/* ---- many experts ---- */
-
-/* Slots until the tree has 20 leaves when all rewards are equal. */
-static int steps_to_leaves(int experts, bool paper, uint64_t seed, int *out,
-                           struct err *e)
-{
-    struct tanbr_cfg c = tanbr_cfg_default(experts, V);
-    c.steps = 0; /* there is nothing to learn */
-    if (c.keep > 8) c.keep = 8;
-    if (paper) {
-        c.split = TREE_RANDOM;
-        c.border = 0;
-        c.c = c.nu1 = c.lambda = 1;
-        c.rho = .9;
-    }
-    struct tanbr *t = tanbr_new(&c, seed, e);
-    if (!t) return e->code;
-    const float psi[V] = {.25f, .25f, .25f, .25f}, reward[V] = {.5f, .5f, .5f, .5f};
-    float x[TREE_DIM_MAX];
-    int n = 0, rc = 0;
-    for (; n < STEPS_MAX && tanbr_stats(t).tree.leaves < LEAVES && !rc; n++)
-        rc = tanbr_learn(t, tanbr_choose(t, x, NULL, psi), psi, reward, NULL);
-    *out = tanbr_stats(t).tree.leaves < LEAVES ? -1 : n;
-    tanbr_free(t);
-    return rc;
-}
-
-static int many_experts(struct merge_found *f, struct err *e)
-{
-    int rc = 0;
-    for (int i = 0; i < MERGE_SIZES && !rc; i++) {
-        if (lab_progress(f->task, .95 + .005 * i, "many experts")) return LAB_STOPPED;
-        for (int paper = 0; paper < 2 && !rc; paper++)
-            rc = steps_to_leaves(merge_experts[i], paper, f->task->seed,
-                                 &f->steps[paper][i], e);
-    }
-    return rc;
-}
-
 /* ---- the lab ---- */
 
 static void release(struct merge_found *f)
@@ -577,7 +537,7 @@ static int run(struct lab_task *t, struct err *e)
     int rc = load(&l, t, e);
     if (!rc) rc = build(f, &l, e);
     if (!rc) rc = run_all(f, e);
-    if (!rc) rc = many_experts(f, e);
+    if (!rc) rc = merge_sizes(f, e);
     if (!rc) merge_report(f);
     release(f);
     unload(&l);

@@ -1,4 +1,5 @@
-/* merge_priv.h - what merge.c (experiment) and merge_report.c (what is shown) share. */
+/* merge_priv.h - what merge.c (experiment), merge_sizes.c (many experts) and merge_report.c (what
+ * is shown) share. */
 #ifndef LAB_MERGE_PRIV_H
 #define LAB_MERGE_PRIV_H
 
@@ -63,6 +64,8 @@ struct merge_found {
         [2][MERGE_SIZES]; /* to 20 leaves: ours, the paper's settings; -1 = not reached */
 };
 
+/* Slots to 20 leaves for every number of experts: f->steps. */
+int merge_sizes(struct merge_found *f, struct err *e);
 void merge_report(struct merge_found *f);
 
 #endif
