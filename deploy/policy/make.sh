@@ -5,9 +5,10 @@
 #
 # Three generations, one training per CPU at a time. Specialists: for each profile one that
 # knows the standard player alone, one for all profiles with drawn players, one for drawn
-# weights, which begins as RobustMPC decides, and a generalist for drawn ladders. Then four
+# weights, which begins as RobustMPC decides, and a generalist for drawn ladders. Then two
 # students, each of which begins by imitating whoever knows the episode at hand and ends as PPO
-# leaves it. Then the policy, which begins by imitating the four together.
+# leaves it. Then the policy, which begins by imitating the two together and meets more short
+# buffers and live streams than they did.
 #
 # VIDEO=PATH (default: the generated video), SEED (of specialists and students), LAST_SEED,
 # SPECIALIST_STEPS, STUDENT_STEPS, STUDENTS, STEPS, CAUTION (what a stall behind a short buffer
@@ -18,9 +19,9 @@
 # little lower on real ones.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-seed=${SEED:-1} part=${PART:-all} caution=${CAUTION:-.5} students=${STUDENTS:-4}
+seed=${SEED:-1} part=${PART:-all} caution=${CAUTION:-.5} students=${STUDENTS:-2}
 specialist_steps=${SPECIALIST_STEPS:-10000000} student_steps=${STUDENT_STEPS:-30000000}
-steps=${STEPS:-20000000} last_seed=${LAST_SEED:-2}
+steps=${STEPS:-25000000} last_seed=${LAST_SEED:-2}
 abrd=build/abrd to=${TO:-build/policy}
 export OPENBLAS_NUM_THREADS=1
 mkdir -p "$to"
@@ -101,8 +102,9 @@ for ((i = 1; i <= students; i++)); do
 done
 made
 
-train=("${common[@]}" "${viewers[@]}" --entropy .01,.002 --steps "$steps" --seed "$last_seed"
-    --teacher "$list" --out "$to/moe.safetensors")
+train=("${common[@]}" "${viewers[@]}" --share-players .5 --share-live .25 --share-ladders .35
+    --balance .03 --entropy .01,.002 --steps "$steps" --seed "$last_seed" --teacher "$list"
+    --out "$to/moe.safetensors")
 told "${train[@]}"
 if [ -f "$to/moe.safetensors" ]; then
     seconds=null
