@@ -21,7 +21,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 seed=${SEED:-1} part=${PART:-all} caution=${CAUTION:-.5} students=${STUDENTS:-2}
 specialist_steps=${SPECIALIST_STEPS:-10000000} student_steps=${STUDENT_STEPS:-30000000}
-steps=${STEPS:-25000000} last_seed=${LAST_SEED:-2}
+steps=${STEPS:-25000000} last_seed=${LAST_SEED:-3}
 abrd=build/abrd to=${TO:-build/policy}
 export OPENBLAS_NUM_THREADS=1
 mkdir -p "$to"
