@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "support/tmpdir.h"
 
-static const char *dir, *path;
+static char *dir, *path;
 
 static void setup(void)
 {
@@ -19,6 +19,8 @@ static void setup(void)
 static void teardown(void)
 {
     tmpdir_remove(dir);
+    free(path);
+    free(dir);
 }
 
 static struct store must_open(void)
