@@ -292,11 +292,12 @@ static void with_sessions(struct trial *t)
     for (int i = 0; i < OPENERS; i++)
         c.about[i] = -1;
 
-    /* a tenth first: after it the queue of the store and its cache have their size */
+    /* a tenth first, as fast as it goes: then the store's queue was full once, and that and its
+     * cache have their size */
     struct swarm *s = swarm_open(trial_server(t)->port, OPENERS);
     long refused = 0;
     for (int k = 0; k < TRACK_KEEP; k++)
-        refused += turn(s, &c, n / 10, fill);
+        refused += turn(s, &c, n / 10, 0);
     double first = server_memory(*trial_server(t));
     for (int k = 0; k < TRACK_KEEP; k++)
         refused += turn(s, &c, n, fill);
