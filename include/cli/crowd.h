@@ -23,6 +23,7 @@
 
 #include "abr/corpus.h"
 #include "abr/emu.h"
+#include "abr/player.h"
 #include "cli/door.h"
 
 #define CROWD_PROFILES 16
@@ -54,6 +55,10 @@ struct crowd_cfg {
     /* share done 0..1, and viewers finished; true stops the run */
     bool (*progress)(void *ctx, double share, int finished);
     void *progress_ctx;
+    /* called for every chunk that a viewer fetched, whose outcome the player holds; may be
+     * NULL */
+    void (*chunk)(void *chunk_ctx, int viewer, int profile, const struct player *p);
+    void *chunk_ctx;
 };
 
 /* "up", "down" or "noise". */

@@ -17,4 +17,20 @@ int page_write(const struct report *r, const char *path, struct err *e)
  * y may be NULL. */
 void page_sort(double *x, double *y, int n);
 
+/* Into the last panel: the share of the n values that are at most x; a point per pair.
+ * Without memory for it the series is left out. */
+void page_distribution(struct report *r, const char *name, const double *values, int n);
+void page_points(struct report *r, const char *name, const double *x, const double *y,
+                 int n);
+
+/* A session, chunk by chunk: when each was there, and what was then. */
+struct page_timeline {
+    int n;
+    const double *at_s, *buffer_s, *mbps, *throughput_mbps, *stall_s; /* (n) */
+};
+
+/* A figure of two panels: rates, buffer and stalls. */
+void page_timeline(struct report *r, const char *id, const char *title,
+                   const char *caption, const struct page_timeline *t);
+
 #endif

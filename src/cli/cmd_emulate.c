@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/cmd.h"
 #include "cli/crowd.h"
+#include "cli/emulate_page.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/opt.h"
@@ -25,7 +26,8 @@ struct emulate {
     double seconds, explore, slot;
     uint64_t seed;
     bool learn, quiet, silent;
-    const char *lie;
+    const char *lie, *report;
+    struct emulate_page *page; /* --report; else NULL */
     const char *server, *policy, *kind, *save, *grow, *merge_policy;
 
     char policy_path[HOME_PATH], merge_path[HOME_PATH];
@@ -538,6 +540,8 @@ int cmd_emulate(int argc, char **argv)
          .text = &o.save},
         {"threads", "N", "for scoring", .i = &o.threads, .lo = 1, .hi = 64},
         {"seed", "N", "of links, start points and sampling", .u64 = &o.seed},
+        {"report", "FILE.html", "what viewers saw as a page; CSV and JSON beside it",
+         .text = &o.report},
         {"quiet", NULL, "no progress", .flag = &o.quiet},
         OUT_OPTIONS(o.out),
         {0},
@@ -579,8 +583,8 @@ int cmd_emulate(int argc, char **argv)
     if (o.server && o.untagged.n)
         return opt_usage("emulate", "with --server the daemon decides about viewers "
                                     "without a hint; leave --untagged out");
-    if (o.untagged.n > 1 && (o.score || o.save))
-        return opt_usage("emulate", "--score and --save are for one --untagged");
+    if (o.untagged.n > 1 && (o.score || o.save || o.report))
+        return opt_usage("emulate", "--score, --save, --report: for one --untagged");
 
     struct err e = {0};
     if (crowd_lie_parse(&o.crowd.lie, o.lie, &e))
@@ -588,12 +592,16 @@ int cmd_emulate(int argc, char **argv)
     struct out *rows = out_new(&o.out, &e);
     int rc = rows ? read_profiles(&o, &e) : e.code;
     if (!rc) rc = load(&o, &e);
+    if (!rc && o.report)
+        rc = emulate_page_new(&o.page, o.report, &o.crowd, o.viewers, o.video, &e);
     if (!rc) rc = emulate_all(&o, rows, &e);
+    if (!rc && o.page) rc = emulate_page_write(o.page, &o.crowd, &e);
     if (rows) {
         int written = out_finish(rows, rc ? NULL : &e);
         if (!rc) rc = written;
     }
     out_free(rows);
+    emulate_page_free(o.page);
     unload(&o);
     return rc ? fail(&e) : OPT_EXIT_DONE;
 }

@@ -13,6 +13,7 @@
 #include "cli/override.h"
 #include "cli/progress.h"
 #include "cli/train_curve.h"
+#include "cli/train_page.h"
 #include "rl/ckpt.h"
 
 #include <assert.h>
@@ -48,7 +49,10 @@ struct work {
     uint32_t start_crc;
     struct train *train;
     FILE *curve;
-    char part_path[4096]; /* where unfinished training is kept */
+    const char *page_path;
+    char tag_text[64];
+    struct train_page *page; /* --report; else NULL */
+    char part_path[4096];    /* where unfinished training is kept */
     bool stopped;
 
     /* sums over the first and the last tenth of the steps, for the closing table */
@@ -312,6 +316,7 @@ static int train_loop(struct work *w, struct err *e)
         if (w->curve)
             train_curve_row(w->curve, &row, w->policy->cfg.experts,
                             abr_env_tags(&w->recipe.env));
+        if (w->page) train_page_add(w->page, &row);
         double share = (double)row.steps / (double)w->steps;
         if (share <= 0.1) add_rewards(&w->first, &row.rollout);
         if (share > 0.9) add_rewards(&w->last, &row.rollout);
@@ -366,6 +371,12 @@ static const char *tag_name(const struct work *w, int tag, char *buf, size_t n)
     return buf;
 }
 
+static const char *curve_name(void *ctx, int tag)
+{
+    struct work *w = ctx;
+    return tag_name(w, tag, w->tag_text, sizeof w->tag_text);
+}
+
 /* Rewards while exploring, as the learner saw them: a check that it learned, not a score. */
 static int report(const struct work *w, struct out *o, struct err *e)
 {
@@ -395,7 +406,8 @@ static int finish(struct work *w, struct out *o, struct err *e)
     int rc = ckpt_save(w->out_path, w->policy, &m, NULL, 0, e);
     if (rc) return rc;
     unlink(w->part_path); /* nothing to go on with any more */
-    return report(w, o, e);
+    if (w->page) rc = train_page_write(w->page, curve_name, w, e);
+    return rc ? rc : report(w, o, e);
 }
 
 static int make_recipe(struct work *w, struct recipe *r, struct err *e)
@@ -447,6 +459,12 @@ static int run(struct work *w, struct out *o, struct err *e)
                              abr_env_tags(&w->recipe.env));
     }
 
+    if (w->page_path) {
+        w->page = train_page_new(w->page_path, w->policy->cfg.experts,
+                                 abr_env_tags(&w->recipe.env), e);
+        rc = w->page ? 0 : e->code;
+        if (rc) goto out;
+    }
     interrupt_catch();
     rc = train_loop(w, e);
     if (!rc && w->stopped) {
@@ -456,6 +474,8 @@ static int run(struct work *w, struct out *o, struct err *e)
         rc = finish(w, o, e);
     }
 out:
+    train_page_free(w->page);
+    w->page = NULL;
     free(state);
     return rc;
 }
@@ -500,6 +520,8 @@ int cmd_train(int argc, char **argv)
          .text = &w.out.json},
         {"checkpoint-every", "S", "seconds between .part files; 0 = only when stopped",
          .d = &w.checkpoint_s, .lo = 0, .hi = 1e6},
+        {"report", "FILE.html", "the curves as a page; CSV and JSON beside it",
+         .text = &w.page_path},
         {"quiet", NULL, "no progress bar", .flag = &w.quiet},
     };
     enum { OWN = sizeof own / sizeof *own };

@@ -136,6 +136,8 @@ static void count_chunk(struct crowd *c, struct viewer *v)
     struct crowd_row *row = &c->out->profile[v->profile];
     const struct qoe_parts *last = &v->player.last;
     row->chunks++;
+    if (c->cfg->chunk)
+        c->cfg->chunk(c->cfg->chunk_ctx, (int)v->number, v->profile, &v->player);
     row->reward += last->reward;
     row->bitrate_mbps += v->player.view.ladder_kbps[v->level] / 1000.0;
     row->stall_s += last->stall_s;

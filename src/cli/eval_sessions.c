@@ -131,18 +131,6 @@ static void put_table(struct report *r, const struct eval_sessions *s)
     }
 }
 
-/* Shares of traces up to a value. y: (n) 1/n, 2/n, ... */
-static void put_distribution(struct report *r, const char *name, const double *values,
-                             int n, double *x, double *y)
-{
-    for (int i = 0; i < n; i++)
-        x[i] = values[i];
-    page_sort(x, NULL, n);
-    for (int i = 0; i < n; i++)
-        y[i] = (double)(i + 1) / n;
-    report_series(r, &(struct report_series){.name = name, .n = n, .x = x, .y = y});
-}
-
 /* A panel per profile. */
 static void panel(struct report *r, const struct eval_sessions *s, int profile,
                   const char *x, const char *y)
@@ -152,7 +140,7 @@ static void panel(struct report *r, const struct eval_sessions *s, int profile,
         r, &(struct report_panel){.title = title, .x = {.label = x}, .y = {.label = y}});
 }
 
-static void put_cdf(struct report *r, const struct eval_sessions *s, double *x, double *y)
+static void put_cdf(struct report *r, const struct eval_sessions *s)
 {
     report_figure(
         r, "cdf", "QoE over traces",
@@ -161,12 +149,12 @@ static void put_cdf(struct report *r, const struct eval_sessions *s, double *x, 
         panel(r, s, i, "QoE per chunk", "share of traces");
         for (int p = 0; p < s->n_policies; p++) {
             const struct eval_row *row = row_of(s, i, p);
-            put_distribution(r, row->policy, row->trace_qoe, row->n, x, y);
+            page_distribution(r, row->policy, row->trace_qoe, row->n);
         }
     }
 }
 
-static void put_gap(struct report *r, const struct eval_sessions *s, double *x, double *y)
+static void put_gap(struct report *r, const struct eval_sessions *s, double *lost)
 {
     if (!oracle_of(s, 0)) return;
     report_figure(r, "gap", "Below the oracle",
@@ -179,9 +167,8 @@ static void put_gap(struct report *r, const struct eval_sessions *s, double *x, 
             const struct eval_row *row = row_of(s, i, p);
             if (row == best) continue;
             for (int k = 0; k < row->n; k++)
-                y[k] = best->trace_qoe[k] - row->trace_qoe[k];
-            memcpy(x, y, (size_t)row->n * sizeof *x);
-            put_distribution(r, row->policy, x, row->n, x, y);
+                lost[k] = best->trace_qoe[k] - row->trace_qoe[k];
+            page_distribution(r, row->policy, lost, row->n);
         }
     }
 }
@@ -216,8 +203,7 @@ static void put_parts(struct report *r, const struct eval_sessions *s)
     }
 }
 
-static void put_scatter(struct report *r, const struct eval_sessions *s, double *x,
-                        double *y)
+static void put_scatter(struct report *r, const struct eval_sessions *s)
 {
     report_figure(r, "stalls", "Stalls against bitrate",
                   "A point is one trace: down and to the right is better.");
@@ -225,14 +211,7 @@ static void put_scatter(struct report *r, const struct eval_sessions *s, double 
         panel(r, s, i, "mean bitrate [Mbit/s]", "stall per chunk [s]");
         for (int p = 0; p < s->n_policies; p++) {
             const struct eval_row *row = row_of(s, i, p);
-            memcpy(x, row->trace_bitrate, (size_t)row->n * sizeof *x);
-            memcpy(y, row->trace_stall, (size_t)row->n * sizeof *y);
-            page_sort(x, y, row->n);
-            report_series(r, &(struct report_series){.name = row->policy,
-                                                     .kind = REPORT_POINTS,
-                                                     .n = row->n,
-                                                     .x = x,
-                                                     .y = y});
+            page_points(r, row->policy, row->trace_bitrate, row->trace_stall, row->n);
         }
     }
 }
@@ -251,21 +230,12 @@ static int keep_step(void *ctx, const struct replay_step *s, struct err *e)
     struct timeline *t = ctx;
     if (t->n == t->cap) return 0;
     const double values[5] = {s->start_s + s->download_s, s->buffer_after_s,
-                              s->kbps / 1000, s->throughput_kbps / 1000,
-                              s->stall_s > 0 ? s->stall_s : (double)NAN};
+                              s->kbps / 1000, s->throughput_kbps / 1000, s->stall_s};
     for (int i = 0; i < 5; i++)
         t->at[i][t->n] = values[i];
     t->qoe += s->reward;
     t->n++;
     return 0;
-}
-
-static void put_line(struct report *r, const struct timeline *t, int of, const char *name,
-                     enum report_kind kind)
-{
-    report_series(
-        r, &(struct report_series){
-               .name = name, .kind = kind, .n = t->n, .x = t->at[0], .y = t->at[of]});
 }
 
 static int put_timeline(struct report *r, const struct eval_sessions *s, struct actor *a,
@@ -285,17 +255,13 @@ static int put_timeline(struct report *r, const struct eval_sessions *s, struct 
     snprintf(caption, sizeof caption,
              "Profile %s, %.3f per chunk; a point is when a chunk was there.",
              row->profile, t->qoe / (t->n ? t->n : 1));
-    report_figure(r, id, title, caption);
-    report_panel(r, &(struct report_panel){.title = "rates",
-                                           .x = {.label = "time [s]"},
-                                           .y = {.label = "Mbit/s"}});
-    put_line(r, t, 2, "bitrate", REPORT_LINE);
-    put_line(r, t, 3, "throughput", REPORT_DASHED);
-    report_panel(r, &(struct report_panel){.title = "buffer",
-                                           .x = {.label = "time [s]"},
-                                           .y = {.label = "seconds"}});
-    put_line(r, t, 1, "buffer", REPORT_LINE);
-    put_line(r, t, 4, "stall", REPORT_POINTS);
+    page_timeline(r, id, title, caption,
+                  &(struct page_timeline){.n = t->n,
+                                          .at_s = t->at[0],
+                                          .buffer_s = t->at[1],
+                                          .mbps = t->at[2],
+                                          .throughput_mbps = t->at[3],
+                                          .stall_s = t->at[4]});
     return 0;
 }
 
@@ -338,7 +304,7 @@ static int put_timelines(struct report *r, const struct eval_sessions *s, double
 int eval_sessions_page(const struct eval_sessions *s, const char *path, struct err *e)
 {
     size_t n = (size_t)s->corpus->n;
-    double *x = calloc(2 * n, sizeof *x), *y = x + n;
+    double *x = calloc(2 * n, sizeof *x);
     struct report *r = x ? page_new(path, "Policies on traces", e) : NULL;
     int rc = x ? 0 : err_set(e, ERR_MEMORY, "no memory for %zu traces", n);
     if (!rc && !r) rc = e->code;
@@ -350,11 +316,11 @@ int eval_sessions_page(const struct eval_sessions *s, const char *path, struct e
     report_param(r, "chunk 0", "%s",
                  s->cfg->count_first ? "counted" : "at level 1, not counted");
     put_table(r, s);
-    put_cdf(r, s, x, y);
+    put_cdf(r, s);
     put_parts(r, s);
-    put_scatter(r, s, x, y);
-    put_gap(r, s, x, y);
-    rc = put_timelines(r, s, x, y, e);
+    put_scatter(r, s);
+    put_gap(r, s, x);
+    rc = put_timelines(r, s, x, x + n, e);
     if (!rc) rc = page_write(r, path, e);
 out:
     report_free(r);

@@ -75,3 +75,66 @@ void page_sort(double *x, double *y, int n)
     }
     free(p);
 }
+
+/* The n pairs sorted, in one block: x, then y. NULL: no memory. */
+static double *sorted(const double *x, const double *y, int n)
+{
+    double *both = malloc(2 * (size_t)(n ? n : 1) * sizeof *both);
+    if (!both) return NULL;
+    for (int i = 0; i < n; i++) {
+        both[i] = x[i];
+        both[n + i] = y ? y[i] : 0.0;
+    }
+    page_sort(both, both + n, n);
+    return both;
+}
+
+void page_distribution(struct report *r, const char *name, const double *values, int n)
+{
+    double *both = sorted(values, NULL, n);
+    for (int i = 0; i < n && both; i++)
+        both[n + i] = (double)(i + 1) / n;
+    if (both)
+        report_series(
+            r, &(struct report_series){.name = name, .n = n, .x = both, .y = both + n});
+    free(both);
+}
+
+void page_points(struct report *r, const char *name, const double *x, const double *y,
+                 int n)
+{
+    double *both = sorted(x, y, n);
+    if (both)
+        report_series(
+            r,
+            &(struct report_series){
+                .name = name, .kind = REPORT_POINTS, .n = n, .x = both, .y = both + n});
+    free(both);
+}
+
+static void put_line(struct report *r, const struct page_timeline *t, const char *name,
+                     enum report_kind kind, const double *y)
+{
+    report_series(r, &(struct report_series){
+                         .name = name, .kind = kind, .n = t->n, .x = t->at_s, .y = y});
+}
+
+void page_timeline(struct report *r, const char *id, const char *title,
+                   const char *caption, const struct page_timeline *t)
+{
+    const struct report_axis time = {.label = "time [s]"};
+    report_figure(r, id, title, caption);
+    report_panel(
+        r, &(struct report_panel){.title = "rates", .x = time, .y = {.label = "Mbit/s"}});
+    put_line(r, t, "bitrate", REPORT_LINE, t->mbps);
+    put_line(r, t, "throughput", REPORT_DASHED, t->throughput_mbps);
+    report_panel(r, &(struct report_panel){
+                        .title = "buffer", .x = time, .y = {.label = "seconds"}});
+    put_line(r, t, "buffer", REPORT_LINE, t->buffer_s);
+
+    double *stalls = malloc((size_t)(t->n ? t->n : 1) * sizeof *stalls);
+    for (int i = 0; i < t->n && stalls; i++)
+        stalls[i] = t->stall_s[i] > 0 ? t->stall_s[i] : (double)NAN;
+    if (stalls) put_line(r, t, "stall", REPORT_POINTS, stalls);
+    free(stalls);
+}

@@ -1,5 +1,7 @@
 /* abrd emulate from outside. */
+#include "base/text.h"
 #include "cli/opt.h"
+#include "support/page_home.h"
 #include "support/program.h"
 #include "support/tmpdir.h"
 
@@ -143,6 +145,34 @@ START_TEST(a_grown_profile_learns_and_is_scored)
 }
 END_TEST
 
+START_TEST(what_viewers_saw_is_a_page)
+{
+    char args[1024], dir[64];
+    snprintf(dir, sizeof dir, "%s", page_home_new());
+    snprintf(args, sizeof args,
+             "emulate --policy deploy/policy/moe.safetensors --viewers 8 --at-once 3 "
+             "--kind lte --links 2 --profile live,untagged --report %s/seen.html",
+             dir);
+    program_expect(args, OPT_EXIT_DONE, "levels crc");
+    char *data = text_read_file(tmpdir_path(dir, "seen.csv"), 1 << 20, NULL, NULL);
+    ck_assert_ptr_nonnull(data);
+    static const char *const drawn[] = {"\ncdf,live,live,", "\ncdf,untagged,untagged,",
+                                        "\nparts,,stalls [s],", "\nstalls,,live,",
+                                        "\ntimeline-median,rates,bitrate,"};
+    for (int i = 0; i < 5; i++)
+        ck_assert_msg(strstr(data, drawn[i]) != NULL, "%s in\n%s", drawn[i], data);
+    free(data);
+    snprintf(
+        args, sizeof args,
+        "emulate --policy deploy/policy/moe.safetensors --viewers 1000000 --kind lte "
+        "--links 2 --report %s/seen.html",
+        dir);
+    program_expect(args, OPT_EXIT_FAILED, "more than 10000000 in all");
+    unsetenv("ABRD_HOME");
+    tmpdir_remove(dir);
+}
+END_TEST
+
 Suite *suite_cli_cmd_emulate(void);
 Suite *suite_cli_cmd_emulate(void)
 {
@@ -156,6 +186,7 @@ Suite *suite_cli_cmd_emulate(void)
     tcase_add_test(t, learning_publishes_and_is_scored);
     tcase_add_test(t, older_profiles_do_not_notice_growth);
     tcase_add_test(t, a_grown_profile_learns_and_is_scored);
+    tcase_add_test(t, what_viewers_saw_is_a_page);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,6 +1,7 @@
 /* abrd eval and the options it shares (cli/setup.c), from outside. */
 #include "base/text.h"
 #include "cli/opt.h"
+#include "support/page_home.h"
 #include "support/program.h"
 #include "support/tmpdir.h"
 
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define GOLDEN "--traces test/golden/traces --video test/golden/video"
 
@@ -147,24 +147,9 @@ static void expect(const char *args, int code, const char *part)
     program_expect(full, code, part);
 }
 
-/* A home with parts of a page, so that nothing has to be fetched. */
-static void make_home(void)
-{
-    static const char *const file[] = {"web/vendor/uPlot.iife.min.js",
-                                       "web/vendor/uPlot.min.css", "web/report/report.js",
-                                       "web/report/report.css"};
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
-    mkdir(tmpdir_path(dir, "web"), 0755);
-    mkdir(tmpdir_path(dir, "web/vendor"), 0755);
-    mkdir(tmpdir_path(dir, "web/report"), 0755);
-    for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(text_write_file(tmpdir_path(dir, file[i]), "x", 1, NULL), 0);
-    setenv("ABRD_HOME", dir, 1);
-}
-
 START_TEST(a_page_and_every_chunk)
 {
-    make_home();
+    snprintf(dir, sizeof dir, "%s", page_home_new());
     expect(GOLDEN " --policy buffer,mpc,oracle --profile live,news --report $/page.html "
                   "--trajectories $/all.csv",
            OPT_EXIT_DONE, "chunks in");

@@ -6,6 +6,7 @@
 #include "cli/opt.h"
 #include "support/capture.h"
 #include "support/program.h"
+#include "support/page_home.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -106,24 +107,6 @@ static void expect(const char *args, int code, int fd, const char *part)
     free(text);
 }
 
-/* A home with parts of a page, so that nothing has to be fetched. */
-static const char *make_home(void)
-{
-    static const char *const folder[] = {"web", "web/vendor", "web/report"};
-    static const char *const file[] = {"web/vendor/uPlot.iife.min.js",
-                                       "web/vendor/uPlot.min.css", "web/report/report.js",
-                                       "web/report/report.css"};
-    const char *dir = tmpdir_new();
-    for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(mkdir(tmpdir_path(dir, folder[i]), 0755), 0);
-    for (int i = 0; i < 4; i++) {
-        struct err e = {0};
-        ck_assert_int_eq(text_write_file(tmpdir_path(dir, file[i]), "x", 1, &e), 0);
-    }
-    setenv("ABRD_HOME", dir, 1);
-    return dir;
-}
-
 START_TEST(labs_are_listed)
 {
     expect("--help", OPT_EXIT_DONE, STDOUT_FILENO,
@@ -171,7 +154,7 @@ static json_t *load(const char *dir, const char *file)
 
 START_TEST(a_report_is_written)
 {
-    const char *home = make_home();
+    const char *home = page_home_new();
     char args[600];
     snprintf(args, sizeof args, "toy --quiet --seeds 3 --low 1.25 --out %s/new/lab",
              home);
@@ -195,7 +178,7 @@ END_TEST
 
 START_TEST(threads_change_nothing)
 {
-    const char *home = make_home();
+    const char *home = page_home_new();
     static const char *const file[] = {"toy.html", "toy.csv", "toy.json"};
     char args[600], path[700], *text[2];
     for (int threads = 1; threads <= 2; threads++) {
@@ -220,7 +203,7 @@ END_TEST
 
 START_TEST(a_stopped_lab_goes_on)
 {
-    const char *home = make_home();
+    const char *home = page_home_new();
     char args[600];
     snprintf(args, sizeof args, "toy --quiet --threads 1 --stop --out %s/lab", home);
     expect(args, OPT_EXIT_FAILED, STDERR_FILENO, "the same command goes on where it was");
@@ -241,7 +224,7 @@ END_TEST
 
 START_TEST(failures_are_told)
 {
-    const char *home = make_home();
+    const char *home = page_home_new();
     char args[600];
     expect("toy --quiet --broken", OPT_EXIT_FAILED, STDERR_FILENO,
            "abrd lab toy: b: loss is not finite");

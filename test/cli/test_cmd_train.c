@@ -1,6 +1,8 @@
 /* abrd train from outside. */
+#include "base/text.h"
 #include "cli/opt.h"
 #include "rl/ckpt.h"
+#include "support/page_home.h"
 #include "support/program.h"
 #include "support/tmpdir.h"
 
@@ -311,6 +313,30 @@ START_TEST(begins_with_other_weights)
 }
 END_TEST
 
+START_TEST(the_curves_are_a_page)
+{
+    char args[1024];
+    const char *dir = strdup(page_home_new());
+    program_expect(with(args, sizeof args,
+                        TUNED "--steps 1024 --report @/curves.html --out @/p", dir),
+                   0, "");
+    char *data = text_read_file(tmpdir_path(dir, "curves.csv"), 1 << 20, NULL, NULL);
+    ck_assert_ptr_nonnull(data);
+    static const char *const drawn[] = {"\nreward,,news,", "\nlearning,entropy,entropy,",
+                                        "\nlearning,losses,value,",
+                                        "\nexperts,,expert 2,"};
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(strstr(data, drawn[i]) != NULL, "%s in\n%s", drawn[i], data);
+    free(data);
+    program_expect(
+        with(args, sizeof args, TUNED "--steps 256 --report x.pdf --out @/q", dir),
+        OPT_EXIT_FAILED, "is not NAME.html");
+    unsetenv("ABRD_HOME");
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
 Suite *suite_cli_cmd_train(void);
 Suite *suite_cli_cmd_train(void)
 {
@@ -324,6 +350,7 @@ Suite *suite_cli_cmd_train(void)
     tcase_add_test(t, students_have_teachers);
     tcase_add_test(t, mistakes_are_told);
     tcase_add_test(t, begins_with_other_weights);
+    tcase_add_test(t, the_curves_are_a_page);
     suite_add_tcase(s, t);
     return s;
 }

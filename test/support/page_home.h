@@ -1,0 +1,9 @@
+/* page_home.h - a home of the program with stand-ins for the parts of a page (cli/assets.h), so that
+ * nothing has to be fetched. */
+#ifndef TEST_PAGE_HOME_H
+#define TEST_PAGE_HOME_H
+
+/* A fresh folder that ABRD_HOME names, good until the next call; for tmpdir_remove. */
+const char *page_home_new(void);
+
+#endif
