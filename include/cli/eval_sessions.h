@@ -22,6 +22,9 @@ struct eval_sessions {
     const struct video *video;
     const struct eval_cfg *cfg;
     const struct algo_ctx *ctx;
+    /* called with the share of sessions that were exported; true stops. May be NULL */
+    bool (*progress)(void *progress_ctx, double share);
+    void *progress_ctx;
 };
 
 /* with: TRAJECTORIES_PROBS and _OBS. Prints nothing; *rows is their number. */

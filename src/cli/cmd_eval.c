@@ -325,6 +325,13 @@ static int report(const struct work *w, struct out *o, struct err *e)
     return out_finish(o, e);
 }
 
+static bool show_export(void *ctx, double share)
+{
+    struct work *w = ctx;
+    progress_show(&w->progress, share, "");
+    return interrupt_seen();
+}
+
 /* --trajectories and --report: the sessions behind the scores. */
 static int tell_sessions(struct work *w, struct out *o, struct err *e)
 {
@@ -341,12 +348,16 @@ static int tell_sessions(struct work *w, struct out *o, struct err *e)
                                     .corpus = w->corpus,
                                     .video = w->video,
                                     .cfg = &cfg,
-                                    .ctx = &ctx};
+                                    .ctx = &ctx,
+                                    .progress = show_export,
+                                    .progress_ctx = w};
     for (int i = 0; i < w->detail.n; i++)
         with |= strcmp(w->detail.item[i], "obs") ? TRAJECTORIES_PROBS : TRAJECTORIES_OBS;
     if (w->trajectories) {
         int64_t rows = 0;
+        progress_init(&w->progress, "trajectories", w->quiet);
         rc = eval_sessions_export(&rows, &s, w->trajectories, with, e);
+        progress_end(&w->progress);
         if (!rc) out_say(o, "%lld chunks in %s", (long long)rows, w->trajectories);
     }
     if (!rc && w->page) rc = eval_sessions_page(&s, w->page, e);

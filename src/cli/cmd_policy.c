@@ -170,10 +170,22 @@ static int join_files(struct joining *j, const char *to, struct err *e)
     return rc;
 }
 
+/* What was made, as show tells it. */
+static int put_made(const struct out_cfg *cfg, const char *path, struct err *e)
+{
+    struct out *o = out_new(cfg, e);
+    int rc = o ? show_file(o, path, e) : e->code;
+    if (!rc) rc = out_finish(o, e);
+    out_free(o);
+    return rc;
+}
+
 static int join(int argc, char **argv)
 {
     const char *to = "merge.safetensors";
-    const struct opt opts[] = {{"out", "FILE", "the joined policy", .text = &to}, {0}};
+    struct out_cfg cfg = {0};
+    const struct opt opts[] = {
+        {"out", "FILE", "the joined policy", .text = &to}, OUT_OPTIONS(cfg), {0}};
     const struct opt_cmd cmd = {
         .name = "policy join",
         .args = "FILE FILE...",
@@ -198,6 +210,7 @@ static int join(int argc, char **argv)
     for (; at < argc; at++)
         j->path[j->n++] = argv[at];
     int rc = join_files(j, to, &e);
+    if (!rc) rc = put_made(&cfg, to, &e);
     for (int k = 0; k < j->n; k++)
         policy_free(j->policy[k]);
     free(j);
@@ -268,9 +281,11 @@ static int merge(int argc, char **argv)
 {
     const char *to = "merged.safetensors";
     struct opt_list weights = {0};
+    struct out_cfg cfg = {0};
     const struct opt opts[] = {
         {"weights", "X,...", "one per expert, divided by their sum", .list = &weights},
         {"out", "FILE", "the merged policy, of one expert", .text = &to},
+        OUT_OPTIONS(cfg),
         {0}};
     const struct opt_cmd cmd = {
         .name = "policy merge",
@@ -287,7 +302,9 @@ static int merge(int argc, char **argv)
     if (at < 0) return opt_status(at);
     if (!weights.n) return opt_usage("policy merge", "--weights is needed");
     struct err e = {0};
-    return merge_file(argv[at], to, &weights, &e) ? fail("merge", &e) : OPT_EXIT_DONE;
+    int rc = merge_file(argv[at], to, &weights, &e);
+    if (!rc) rc = put_made(&cfg, to, &e);
+    return rc ? fail("merge", &e) : OPT_EXIT_DONE;
 }
 
 /* ---------------------------------------------------------------------------- import */

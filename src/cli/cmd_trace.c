@@ -109,17 +109,22 @@ struct conversion {
     int traces;
 };
 
+static void put_trace(struct out *o, const char *path, const struct trace *t)
+{
+    out_row(o);
+    out_text(o, "file", path);
+    out_int(o, "rows", t->n);
+    out_real(o, "duration_s", t->time_s[t->n - 1] - t->time_s[0], 1);
+    out_real(o, "mean_mbps", trace_mean_mbps(t), 3);
+}
+
 static int save_trace(struct conversion *c, const struct trace *t, const char *path,
                       struct err *e)
 {
     int rc = trace_save(t, path, e);
     if (rc) return rc;
     c->traces++;
-    out_row(c->out);
-    out_text(c->out, "file", path);
-    out_int(c->out, "rows", t->n);
-    out_real(c->out, "duration_s", t->time_s[t->n - 1] - t->time_s[0], 1);
-    out_real(c->out, "mean_mbps", trace_mean_mbps(t), 3);
+    put_trace(c->out, path, t);
     if (t->rtt_s < 0.0) return 0;
     out_real(c->out, "rtt_ms", t->rtt_s * 1000.0, 0);
     out_say(c->out, "%s: the mean latency of %.0f ms is lost: play it with --rtt-ms",
@@ -226,16 +231,14 @@ static int convert(int argc, char **argv)
 
 /* -------------------------------------------------------------------------- generate */
 
-static int save_all(const struct corpus *c, const char *dir, struct err *e)
+static int save_all(struct out *o, const struct corpus *c, const char *dir, struct err *e)
 {
     int rc = make_folder(dir, e);
     for (int i = 0; i < c->n && !rc; i++) {
         char path[4096];
-        if (snprintf(path, sizeof path, "%s/%s", dir, c->traces[i]->name) >=
-            (int)sizeof path)
-            rc = err_field(e, ERR_RANGE, dir, "the path is too long");
-        else
-            rc = trace_save(c->traces[i], path, e);
+        rc = join_path(path, sizeof path, dir, c->traces[i]->name, e);
+        if (!rc) rc = trace_save(c->traces[i], path, e);
+        if (!rc) put_trace(o, path, c->traces[i]);
     }
     return rc;
 }
@@ -246,6 +249,7 @@ static int generate(int argc, char **argv)
     int n = 10;
     double seconds = 320.0;
     uint64_t seed = 1;
+    struct out_cfg cfg = {0};
     const struct opt opts[] = {
         {"out", "DIR", "folder for the traces; made when it is not there", .text = &dir},
         {"kind", "NAME",
@@ -255,6 +259,7 @@ static int generate(int argc, char **argv)
         {"n", "N", "traces of each kind", .i = &n, .lo = 1, .hi = 10000},
         {"seconds", "S", "length of each", .d = &seconds, .lo = 10, .hi = 1e5},
         {"seed", "N", "the same seed gives the same bytes", .u64 = &seed},
+        OUT_OPTIONS(cfg),
         {0},
     };
     const struct opt_cmd cmd = {
@@ -272,9 +277,12 @@ static int generate(int argc, char **argv)
     struct corpus *c =
         corpus_generate(strcmp(kind, "all") ? kind : NULL, n, seconds, seed, &e);
     if (!c && e.code == ERR_ABSENT) return opt_usage("trace generate", "%s", e.detail);
-    int rc = c ? save_all(c, dir, &e) : e.code;
-    assert(c || rc);
-    if (!rc) printf("%d traces in %s, CRC-32 %08x\n", c->n, dir, corpus_hash(c));
+    struct out *o = c ? out_new(&cfg, &e) : NULL;
+    int rc = o ? save_all(o, c, dir, &e) : e.code;
+    assert((c && o) || rc);
+    if (!rc) out_say(o, "%d traces in %s, CRC-32 %08x", c->n, dir, corpus_hash(c));
+    if (!rc) rc = out_finish(o, &e);
+    out_free(o);
     corpus_free(c);
     return rc ? fail("generate", &e) : OPT_EXIT_DONE;
 }

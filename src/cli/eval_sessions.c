@@ -2,7 +2,6 @@
 
 #include "abr/oracle.h"
 #include "abr/replay.h"
-#include "cli/interrupt.h"
 #include "cli/page.h"
 #include "cli/trajectories.h"
 
@@ -67,17 +66,21 @@ static int place_of(const struct eval_sessions *s, int i)
 
 /* ----------------------------------------------------------------------- trajectories */
 
-static int export_row(struct trajectories *t, const struct eval_sessions *s,
-                      const struct eval_row *row, struct err *e)
+/* place: of the row among all. */
+static int export_row(struct trajectories *t, const struct eval_sessions *s, int place,
+                      struct err *e)
 {
+    const struct eval_row *row = &s->rows[place];
     struct actor a;
-    int rc = actor_init(&a, s, row->policy, e);
-    for (int i = 0; i < s->corpus->n && !rc; i++) {
+    int n = s->corpus->n, rc = actor_init(&a, s, row->policy, e);
+    for (int i = 0; i < n && !rc; i++) {
         const char *name = s->corpus->traces[i]->name;
         if (eval_excludes(s->cfg, name)) continue;
         trajectories_of(t, row->policy, row->profile, name);
         rc = play_again(&a, s, &row->qoe, i, trajectories_step, t, e);
-        if (!rc && interrupt_seen()) rc = err_set(e, ERR_IO, "stopped; no trajectories");
+        double share = (place + (double)(i + 1) / n) / (s->n_profiles * s->n_policies);
+        if (!rc && s->progress && s->progress(s->progress_ctx, share))
+            rc = err_set(e, ERR_IO, "stopped; no trajectories");
     }
     actor_free(&a);
     return rc;
@@ -90,7 +93,7 @@ int eval_sessions_export(int64_t *rows, const struct eval_sessions *s, const cha
     if (!t) return e->code;
     int rc = 0;
     for (int i = 0; i < s->n_profiles * s->n_policies && !rc; i++)
-        rc = export_row(t, s, &s->rows[i], e);
+        rc = export_row(t, s, i, e);
     *rows = trajectories_rows(t);
     if (!rc) rc = trajectories_close(t, e);
     trajectories_free(t);

@@ -98,6 +98,8 @@ static void print_help(const struct opt_cmd *c)
         printf("\nexample:\n");
         print_indented(c->example);
     }
+    printf("\nexit codes: %d done, %d failed, %d wrong usage\n", OPT_EXIT_DONE,
+           OPT_EXIT_FAILED, OPT_EXIT_USAGE);
 }
 
 /* ---- values ---- */

@@ -55,8 +55,9 @@ START_TEST(joins_and_merges)
     ck_assert_str_eq(ckpt_meta_get(&m, "start_crc32"), "0000abcd");
     ck_assert_str_eq(ckpt_meta_get(&m, "layout"), "blind");
 
-    program_expect(run(args, "policy merge @/both --weights 1,3 --out @/half", dir), 0,
-                   "");
+    program_expect(
+        run(args, "policy merge @/both --weights 1,3 --out @/half --json -", dir), 0,
+        "\"key\": \"merged\", \"value\": \"0.25,0.75\"");
     struct policy *half = ckpt_load(tmpdir_path(dir, "half"), &m, NULL, NULL, NULL);
     struct policy_cfg c = join_merged_cfg(&p->cfg);
     struct policy *want = policy_new(&c, NULL);

@@ -114,6 +114,8 @@ START_TEST(generate_is_reproducible)
     expect("generate --out $/v --n 2 --kind volatile-low", OPT_EXIT_DONE,
            PARTS("2 traces"));
     expect("check $/v/volatile-low-01", OPT_EXIT_DONE, PARTS("ok"));
+    expect("generate --out $/j --n 1 --kind lte --seconds 20 --json - 2> /dev/null",
+           OPT_EXIT_DONE, PARTS("{\"rows\":", "/j/lte-00\", \"rows\": 21"));
     expect("generate --n 1", OPT_EXIT_USAGE, PARTS("--out"));
     expect("generate --out $/x --kind 5g", OPT_EXIT_USAGE, PARTS("'5g'", "3g-commute"));
     expect("generate --out $/no/where", OPT_EXIT_FAILED, PARTS("/no/where"));
