@@ -1,10 +1,10 @@
 #include "abr/eval.h"
 #include "base/pool.h"
-#include "base/stats.h"
 #include "base/text.h"
 #include "cli/cmd.h"
 #include "cli/crowd.h"
 #include "cli/emulate_page.h"
+#include "cli/gap.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/opt.h"
@@ -277,40 +277,9 @@ static void print_row(struct out *rows, const struct eval_row *r, const char *po
     out_real(rows, "switch_mbps", r->switch_mbps, 3);
 }
 
-/* What learning gained and what it could have gained at most, trace by trace. */
-struct gap {
-    int n;
-    double *gain, *most; /* (n) each, one block */
-};
-
-static int gap_init(struct gap *g, int n, struct err *e)
+static void add_scores(struct gap *g, const struct scores *s, double scale)
 {
-    g->n = n;
-    g->gain = calloc(2 * (size_t)n, sizeof *g->gain);
-    g->most = g->gain + n;
-    return g->gain ? 0 : err_set(e, ERR_MEMORY, "out of memory");
-}
-
-static void gap_add(struct gap *g, const struct scores *s, double scale)
-{
-    for (int i = 0; i < g->n; i++) {
-        g->gain[i] += (s->after.trace_qoe[i] - s->before.trace_qoe[i]) / scale;
-        g->most[i] += (s->oracle.trace_qoe[i] - s->before.trace_qoe[i]) / scale;
-    }
-}
-
-/* Columns behind a row: the gain, and the share of the way to the oracle that it went. */
-static void print_gap(struct out *rows, const struct gap *g, uint64_t seed)
-{
-    struct stats_interval won = stats_bootstrap(g->gain, g->n, .95, 10000, seed);
-    struct stats_interval share =
-        stats_bootstrap_ratio(g->gain, g->most, g->n, .95, 10000, seed);
-    out_real(rows, "gain", won.mean, 3);
-    out_real(rows, "gain_lo", won.lo, 3);
-    out_real(rows, "gain_hi", won.hi, 3);
-    out_real(rows, "gap_closed", share.mean, 3);
-    out_real(rows, "gap_lo", share.lo, 3);
-    out_real(rows, "gap_hi", share.hi, 3);
+    gap_add(g, s->before.trace_qoe, s->after.trace_qoe, s->oracle.trace_qoe, scale);
 }
 
 static int print_scores(struct out *rows, const struct scores *s, const char *set,
@@ -319,12 +288,12 @@ static int print_scores(struct out *rows, const struct scores *s, const char *se
     struct gap g;
     int rc = gap_init(&g, s->before.n, e);
     if (rc) return rc;
-    gap_add(&g, s, 1.0);
+    add_scores(&g, s, 1.0);
     print_row(rows, &s->before, "before", set);
     print_row(rows, &s->oracle, "oracle", set);
     print_row(rows, &s->after, "after", set);
-    print_gap(rows, &g, seed);
-    free(g.gain);
+    gap_print(rows, &g, seed);
+    gap_free(&g);
 
     double near = s->oracle.mean_qoe - s->before.mean_qoe;
     if (near <= .03 * s->oracle.mean_qoe)
@@ -361,7 +330,7 @@ static void print_together(struct out *rows, const struct gap *g, const struct e
     out_text(rows, "profile", "together");
     out_text(rows, "set", o->other->name);
     out_int(rows, "n", g->n);
-    print_gap(rows, g, o->seed);
+    gap_print(rows, g, o->seed);
 }
 
 /* Greedily, with the weights that decide for this profile now. */
@@ -380,7 +349,7 @@ static int score_one(struct out *rows, struct gap *all, const struct emulate *o,
     struct scores s = {0};
     int rc = score_profile(&s, o, learned, profile, e);
     if (!rc) rc = print_scores(rows, &s, o->other->name, o->seed, e);
-    if (!rc) gap_add(all, &s, k->mu_quality + k->mu_switch + k->mu_stall);
+    if (!rc) add_scores(all, &s, k->mu_quality + k->mu_switch + k->mu_stall);
     scores_free(&s);
     if (learned == own) unlink(own);
     return rc;
@@ -403,7 +372,7 @@ static int score(struct out *rows, const struct emulate *o, struct door *door,
         if (interrupt_seen() && !rc) rc = err_set(e, ERR_IO, "stopped by a signal");
     }
     if (!rc && o->crowd.n_profiles > 1) print_together(rows, &all, o);
-    free(all.gain);
+    gap_free(&all);
 out:
     if (!save) unlink(learned);
     return rc;
@@ -478,6 +447,33 @@ static int emulate_all(struct emulate *o, struct out *rows, struct err *e)
     for (int i = 0; i < o->untagged.n && !rc; i++)
         rc = emulate(o, rows, o->untagged.item[i], e);
     return rc;
+}
+
+/* What the options say against each other, or NULL. */
+static const char *contradiction(const struct emulate *o)
+{
+    const struct {
+        bool there;
+        const char *told;
+    } all[] = {
+        {o->setup.traces && o->kind, "give --traces or --kind, not both"},
+        {o->grow && !o->setup.mu, "--grow needs --mu"},
+        {o->grow && o->save && (o->silent || !o->learn),
+         "--grow --save saves what --learn learned"},
+        {o->grow && o->server && (o->score || o->save),
+         "with --server the experts of --grow stay in the daemon's folder: score them "
+         "with abrd eval --policy moe:FILE"},
+        {o->silent && !o->grow, "--silent goes with --grow"},
+        {o->server && o->learn,
+         "with --server the daemon decides about learning; leave --learn out"},
+        {o->server && o->untagged.n, "with --server the daemon decides about viewers "
+                                     "without a hint; leave --untagged out"},
+        {o->untagged.n > 1 && (o->score || o->save || o->report),
+         "--score, --save, --report: for one --untagged"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].there) return all[i].told;
+    return NULL;
 }
 
 int cmd_emulate(int argc, char **argv)
@@ -566,25 +562,8 @@ int cmd_emulate(int argc, char **argv)
     };
     int first = opt_parse(&cmd, argc, argv);
     if (first < 0) return opt_status(first);
-    if (o.setup.traces && o.kind)
-        return opt_usage("emulate", "give --traces or --kind, not both");
-    if (o.grow && !o.setup.mu) return opt_usage("emulate", "--grow needs --mu");
-    if (o.grow && o.save && (o.silent || !o.learn))
-        return opt_usage("emulate", "--grow --save saves what --learn learned");
-    if (o.grow && o.server && (o.score || o.save))
-        return opt_usage("emulate",
-                         "with --server the experts of --grow stay in the daemon's "
-                         "folder: score them with abrd eval --policy moe:FILE");
-    if (o.silent && !o.grow) return opt_usage("emulate", "--silent goes with --grow");
-    if (o.server && o.learn)
-        return opt_usage("emulate", "with --server the daemon decides about learning; "
-                                    "leave --learn out");
-
-    if (o.server && o.untagged.n)
-        return opt_usage("emulate", "with --server the daemon decides about viewers "
-                                    "without a hint; leave --untagged out");
-    if (o.untagged.n > 1 && (o.score || o.save || o.report))
-        return opt_usage("emulate", "--score, --save, --report: for one --untagged");
+    const char *wrong = contradiction(&o);
+    if (wrong) return opt_usage("emulate", "%s", wrong);
 
     struct err e = {0};
     if (crowd_lie_parse(&o.crowd.lie, o.lie, &e))

@@ -151,7 +151,8 @@ START_TEST(what_viewers_saw_is_a_page)
     snprintf(dir, sizeof dir, "%s", page_home_new());
     snprintf(args, sizeof args,
              "emulate --policy deploy/policy/moe.safetensors --viewers 8 --at-once 3 "
-             "--kind lte --links 2 --profile live,untagged --report %s/seen.html",
+             "--kind lte --links 2 --profile live,untagged --untagged default "
+             "--report %s/seen.html",
              dir);
     program_expect(args, OPT_EXIT_DONE, "levels crc");
     char *data = text_read_file(tmpdir_path(dir, "seen.csv"), 1 << 20, NULL, NULL);
