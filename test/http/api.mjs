@@ -194,7 +194,7 @@ await test('closing', async () => {
 
 await test('what a viewer without a hint was, said at the end', async () => {
     const s = await open({ content_id: 'match' });
-    assert.deepEqual([s.hinted, s.explores, s.by, s.profile], [false, false, 'default', 'pensieve']);
+    assert.deepEqual([s.hinted, s.explores, s.by, s.profile], [false, false, 'merge', 'pensieve']);
     const rewards = (status, body) =>
         call(status, 'POST', '/v1/sessions/{id}/rewards', { id: s.session }, body);
     assert.equal((await rewards(400, { ...outcome(0, s.level), profile: 'news' })).json.field, 'profile');
@@ -205,7 +205,7 @@ await test('what a viewer without a hint was, said at the end', async () => {
         true);
     await rewards(409, { ...outcome(0, s.level), final: true, profile: 'live' });
     const h = (await call(200, 'GET', '/v1/sessions/{id}', { id: s.session })).json;
-    assert.deepEqual([h.profile, h.hinted, h.steps[0].by], ['news', false, 'default']);
+    assert.deepEqual([h.profile, h.hinted, h.steps[0].by], ['news', false, 'merge']);
 
     const close = (id, status, query) =>
         call(status, 'DELETE', '/v1/sessions/{id}', { id, query });
