@@ -246,7 +246,7 @@ check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
 	$(Q)$(B)/check $(SUITE)
 
 test-http: all $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests against the real daemon, small trials, and the tests of our scripts
-	@bash test/each.sh test/http test/trial test/score/selftest.sh test/lab/lab-data.sh
+	@bash test/each.sh test/http test/trial/small.sh test/score/selftest.sh test/lab/lab-data.sh
 
 test-web: all web media ## browser tests in Chromium
 	@bash test/each.sh test/web/run.mjs
