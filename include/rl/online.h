@@ -44,8 +44,8 @@ struct online_cfg {
     int capacity; /* steps buffered at most */
     int max_age;  /* versions */
     double
-        tolerance; /* .03: share of the best check score, or of .1 when that is smaller */
-    double sigmas; /* 10: stalls lie far out, too; 0 = advantages as they are */
+        tolerance;  /* .03: share of the best check score, or of .1 if that is smaller */
+    double sigmas;  /* 10: stalls lie far out, too; 0 = advantages as they are */
     int client_max; /* 128 steps of one client in a batch; 0 = all */
     int quarantine; /* updates */
     uint64_t seed;
@@ -94,7 +94,8 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
                           struct err *e);
 void online_free(struct online *o);
 
-/* 0, or ERR_FULL (dropped, counted: no room, or no more of this client), ERR_CONFLICT (too old: dropped, counted). */
+/* 0, or dropped and counted: ERR_FULL (no room, or no more of this client), ERR_CONFLICT (too
+ * old). */
 int online_add(struct online *o, const struct online_trajectory *t);
 bool online_ready(const struct online *o);
 /* 1: new weights, version raised; 0: not enough steps; ERR_NUMERIC: rolled back. */

@@ -22,7 +22,8 @@ static int report(const struct out_cfg *cfg, const struct doctor_report *r, stru
         out_text(o, "verdict", doctor_word(r->at[i].verdict));
         out_text(o, "detail", r->at[i].detail);
     }
-    out_say(o, "%d checks, %d warnings, %d failures", r->n, r->warnings, r->failures);
+    out_say(o, "%d checks, %d warning%s, %d failure%s", r->n, r->warnings,
+            r->warnings == 1 ? "" : "s", r->failures, r->failures == 1 ? "" : "s");
     int rc = out_finish(o, e);
     out_free(o);
     return rc;

@@ -87,6 +87,16 @@ void labs_go(struct labs_run *r, int rc)
     ck_assert_msg(got == rc, "%d, not %d: %s %s", got, rc, r->e.field, r->e.detail);
 }
 
+void labs_go_twice(struct labs_run run[2])
+{
+    for (int i = 0; i < 2; i++) {
+        run[i].task.threads = 1 + i;
+        labs_go(&run[i], 0);
+    }
+    labs_same(run[0].task.report, run[1].task.report);
+    labs_end(&run[1]);
+}
+
 void labs_pass(const struct report *r, int n)
 {
     ck_assert_int_eq(report_checks(r), n);
@@ -107,5 +117,14 @@ void labs_same(const struct report *a, const struct report *b)
         ck_assert_msg(one.value == two.value ||
                           (one.value != one.value && two.value != two.value),
                       "%s: %g and %g", one.name, one.value, two.value);
+    }
+}
+
+void labs_names(const struct report *r, int n, int from, const char *word)
+{
+    ck_assert_int_eq(report_checks(r), n);
+    for (int i = from; i < n; i++) {
+        const char *name = report_check_at(r, i).name;
+        ck_assert_msg(strncmp(name, word, strlen(word)) == 0, "%s", name);
     }
 }

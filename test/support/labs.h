@@ -40,9 +40,15 @@ void labs_set_text(struct labs_run *r, const char *option, const char *text);
 /* Runs it; the result must be rc. */
 void labs_go(struct labs_run *r, int rc);
 
+/* Two runs that were set alike, on one thread and on two: both end well and report the same. The
+ * second has ended then. */
+void labs_go_twice(struct labs_run run[2]);
+
 /* The report has n checks and they pass. */
 void labs_pass(const struct report *r, int n);
 /* The same checks with the same values, to the bit. */
 void labs_same(const struct report *a, const struct report *b);
+/* The report has n checks, and the names of those after the first `from` begin with `word`. */
+void labs_names(const struct report *r, int n, int from, const char *word);
 
 #endif
