@@ -232,24 +232,25 @@ static void segment_table(const struct shift_draw *d)
     report_table(d->r, title);
     for (int i = 0; i < d->n; i++) {
         const struct shift_set *s = d->set[i];
+        const int n = s->n;
         double lag[SHIFT_SEEDS], adapted[SHIFT_SEEDS], q[SHIFT_SEEDS][SHIFT_SEGMENTS];
-        for (int run = 0; run < s->n; run++) {
+        for (int run = 0; run < n; run++) {
             lag[run] = shift_lags(&s->run[run], &adapted[run]);
             shift_segments(q[run], &s->run[run], 0.8, 1.0);
         }
         report_row(d->r);
         report_cell(d->r, "variant", "%s", s->label);
-        struct stats_interval x = over_runs(lag, s->n);
+        struct stats_interval x = over_runs(lag, n);
         if (!isnan(x.mean)) /* no shift at all may have brought a gain */
             report_interval(d->r, "iterations to 90 %", x.mean, x.lo, x.hi, 1);
-        report_real(d->r, "shifts with a gain", stats_mean(adapted, s->n), 2);
+        report_real(d->r, "shifts with a gain", stats_mean(adapted, n), 2);
         for (int k = 0; k < SHIFT_SEGMENTS; k++) {
             char column[32];
             double at[SHIFT_SEEDS];
-            for (int run = 0; run < s->n; run++)
+            for (int run = 0; run < n; run++)
                 at[run] = q[run][k];
             snprintf(column, sizeof column, "%c %d", "DLN"[k % SHIFT_PROFILES], k + 1);
-            report_real(d->r, column, stats_mean(at, s->n), 2);
+            report_real(d->r, column, stats_mean(at, n), 2);
         }
     }
 }

@@ -27,6 +27,7 @@ void voronoi_cells(int cell[PREFIX_MOE_ATOMS], const struct prefix_moe_measure *
 {
     for (int i = 0; i < g->n; i++) {
         double least = INFINITY;
+        cell[i] = 0; /* also of an atom that is not finite */
         for (int j = 0; j < truth->n; j++) {
             struct gap d = gap(&g->atom[i], &truth->atom[j]);
             if (d.beta1 + d.a + d.b >= least) continue;

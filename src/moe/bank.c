@@ -1,5 +1,6 @@
 #include "moe/bank.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -39,6 +40,7 @@ int bank_policy(struct policy *out, const struct policy *experts, const float *x
     bool together = experts->cfg.critic_experts == experts->cfg.experts;
     out->ret_mean = experts->ret_mean;
     out->ret_std = experts->ret_std;
+    assert(together || experts->critic->cfg.experts == 1);
     int rc = bank_merge(out->actor->theta, experts->actor, x);
     if (rc) return rc;
     return bank_merge(out->critic->theta, experts->critic, together ? x : ALONE);

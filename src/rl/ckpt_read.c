@@ -95,7 +95,7 @@ int ckpt_need_rest(struct ckpt_meta *meta, void **extra, size_t *extra_n,
     if (meta) rc = m ? ckpt_need_meta(m, f, e) : ckpt_no_memory(e);
     if (!rc && extra) rc = ckpt_need_extra(&x, &x_n, f, e);
     if (!rc) {
-        if (meta) *meta = *m;
+        if (m) *meta = *m;
         if (extra) *extra = x;
         if (extra && extra_n) *extra_n = x_n;
     }

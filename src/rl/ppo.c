@@ -233,7 +233,7 @@ static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo 
         dlogits[j] = pi[j] * (push + sum + spread * (ln_pi[j] + entropy)) - every[j];
     dlogits[action] -= push;
     s->loss -= own * smaller(ratio * a, bounded * a);
-    if (copied > 0.0)
+    if (taught)
         s->loss += imitate(dlogits, pi, ln_pi, shown + row * actions, actions, copied);
     s->entropy += w * (double)entropy;
     s->kl += w * (ratio - 1.0 - (double)t->log_ratio[i]);

@@ -371,8 +371,10 @@ int sessions_history(struct track_row *row, double *last_at, struct step **steps
             *row = t->track.row;
             *last_at = t->track.last_at;
             *n = 0;
-            for (int32_t i = t->track.oldest; i >= 0; i = h->steps.at[i].next)
+            for (int32_t i = t->track.oldest; i >= 0; i = h->steps.at[i].next) {
+                assert(*n < need);
                 out[(*n)++] = h->steps.at[i];
+            }
             pthread_mutex_unlock(&h->lock);
             *steps = out;
             return 0;
