@@ -83,9 +83,10 @@ double quota_take(struct quota *q, const unsigned char key[QUOTA_KEY], double no
 
     pthread_mutex_lock(lock);
     struct bucket *b = find(&q->set[at], k, now_s);
-    double full_at = (b->full_at > now_s ? b->full_at : now_s) + q->step_s;
-    double excess = full_at - now_s - q->burst_s;
-    if (excess <= 0) b->full_at = full_at;
+    double owed_s = b->full_at > now_s ? b->full_at - now_s : 0;
+    double excess =
+        owed_s + q->step_s - q->burst_s; /* now + step - now is not always step */
+    if (excess <= 0) b->full_at = now_s + owed_s + q->step_s;
     pthread_mutex_unlock(lock);
     return excess > 0 ? excess : 0;
 }

@@ -54,6 +54,16 @@ START_TEST(a_slow_rate_still_allows_one)
 }
 END_TEST
 
+/* Whatever the time is: now + 1000 - now is often a little more than 1000. */
+START_TEST(the_first_is_let_in_at_any_time)
+{
+    struct quota *q = make(.001, 1, 100);
+    for (int i = 0; i < 10000; i++)
+        ck_assert_double_eq(take(q, i, 600 + i * .0173), 0);
+    quota_free(q);
+}
+END_TEST
+
 /* The plain twin: tokens that are counted. */
 START_TEST(it_is_a_token_bucket)
 {
@@ -162,6 +172,7 @@ Suite *suite_serve_quota(void)
     TCase *t = tcase_create("quota");
     tcase_add_test(t, a_burst_then_the_rate);
     tcase_add_test(t, a_slow_rate_still_allows_one);
+    tcase_add_test(t, the_first_is_let_in_at_any_time);
     tcase_add_test(t, it_is_a_token_bucket);
     tcase_add_test(t, a_million_keys_make_nobody_else_wait);
     tcase_add_test(t, who_owes_most_is_remembered_longest);
