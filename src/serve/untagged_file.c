@@ -5,84 +5,30 @@
  * Form 2 is the same and says that the slot after this one may have begun. */
 #include "untagged_priv.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/pack.h"
 #include "base/text.h"
 #include "serve/limits.h"
 
 enum { HEAD = 32, FORM = 1, FORM_AHEAD = 2, NUMBERS = 512, FILE_MAX = 64 << 20 };
 static const char MAGIC[8] = "abrduntg";
 
-struct file {
-    bool writing, ok;
-    unsigned char *at, *end;
-};
-
-static void pass_u64(struct file *f, uint64_t *v)
+static void pass_qoe(struct pack *f, struct qoe *k)
 {
-    f->ok = f->ok && f->end - f->at >= 8;
-    if (!f->ok) return;
-    if (f->writing)
-        bytes_put_u64(f->at, *v);
-    else
-        *v = bytes_get_u64(f->at);
-    f->at += 8;
+    pack_real(f, &k->mu_quality);
+    pack_real(f, &k->mu_switch);
+    pack_real(f, &k->mu_stall);
 }
 
-static void pass_f64(struct file *f, double *v)
+static void pass_name(struct pack *f, char *name)
 {
-    uint64_t bits;
-    memcpy(&bits, v, sizeof bits);
-    pass_u64(f, &bits);
-    memcpy(v, &bits, sizeof bits);
-}
-
-/* A number that must be finite. */
-static void pass_real(struct file *f, double *v)
-{
-    pass_f64(f, v);
-    f->ok = f->ok && isfinite(*v);
-}
-
-static void pass_int(struct file *f, int *v, int lo, int hi)
-{
-    uint64_t u = (uint64_t)*v;
-    pass_u64(f, &u);
-    f->ok = f->ok && u >= (uint64_t)lo && u <= (uint64_t)hi;
-    *v = f->ok ? (int)u : lo;
-}
-
-static void pass_bool(struct file *f, bool *v)
-{
-    int i = *v;
-    pass_int(f, &i, 0, 1);
-    *v = i == 1;
-}
-
-static void pass_qoe(struct file *f, struct qoe *k)
-{
-    pass_real(f, &k->mu_quality);
-    pass_real(f, &k->mu_switch);
-    pass_real(f, &k->mu_stall);
-}
-
-static void pass_name(struct file *f, char *name)
-{
-    f->ok = f->ok && f->end - f->at >= SERVICE_NAME;
-    if (!f->ok) return;
-    if (f->writing) {
-        memset(f->at, 0, SERVICE_NAME);
-        memcpy(f->at, name, strlen(name));
-    } else {
-        memcpy(name, f->at, SERVICE_NAME);
-        f->ok = !name[SERVICE_NAME - 1] && (!name[0] || !limits_name(name, NULL));
-    }
-    f->at += SERVICE_NAME;
+    pack_text(f, name, SERVICE_NAME);
+    f->ok = f->ok && (!name[0] || !limits_name(name, NULL));
 }
 
 /* What is plain numbers in a struct untagged, and the merge's beside it. */
@@ -99,53 +45,53 @@ struct plain {
     double x[UNTAGGED_EXPERTS], expected;
 };
 
-static void pass_told(struct file *f, struct untagged_told *t)
+static void pass_told(struct pack *f, struct untagged_told *t)
 {
-    pass_u64(f, &t->slot);
-    pass_real(f, &t->since);
-    pass_bool(f, &t->known);
-    pass_bool(f, &t->taught);
-    pass_int(f, &t->tasks, 1, AUDIENCE_TASKS);
+    pack_u64(f, &t->slot);
+    pack_real(f, &t->since);
+    pack_bool(f, &t->known);
+    pack_bool(f, &t->taught);
+    pack_int(f, &t->tasks, 1, AUDIENCE_TASKS);
     for (int v = 0; v < AUDIENCE_TASKS; v++) {
-        pass_real(f, &t->mix[v]);
+        pack_real(f, &t->mix[v]);
         pass_qoe(f, &t->qoe[v]);
     }
     pass_qoe(f, &t->hint);
     f->ok = f->ok && t->slot > 0;
 }
 
-static void pass_stats(struct file *f, struct untagged_stats *s)
+static void pass_stats(struct pack *f, struct untagged_stats *s)
 {
     uint64_t *const counts[] = {&s->sessions, &s->slots,   &s->empty_slots, &s->labels,
                                 &s->late,     &s->dropped, &s->refused};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        pass_u64(f, counts[i]);
+        pack_u64(f, counts[i]);
     for (int k = 0; k < UNTAGGED_EXPERTS; k++)
-        pass_u64(f, &s->chosen[k]);
-    pass_real(f, &s->reward);
-    pass_real(f, &s->regret);
+        pack_u64(f, &s->chosen[k]);
+    pack_real(f, &s->reward);
+    pack_real(f, &s->regret);
 }
 
-static void pass_plain(struct file *f, struct plain *p)
+static void pass_plain(struct pack *f, struct plain *p)
 {
     pass_told(f, &p->told);
-    pass_int(f, &p->tasks, p->told.tasks, AUDIENCE_TASKS);
+    pack_int(f, &p->tasks, p->told.tasks, AUDIENCE_TASKS);
     for (int v = 0; v < AUDIENCE_TASKS; v++) {
         pass_name(f, p->task[v]);
         pass_qoe(f, &p->qoe[v]);
-        pass_real(f, &p->sums.weight[v]);
-        pass_real(f, &p->sums.gain[v]);
-        pass_real(f, &p->sums.room[v]);
+        pack_real(f, &p->sums.weight[v]);
+        pack_real(f, &p->sums.gain[v]);
+        pack_real(f, &p->sums.room[v]);
     }
-    pass_u64(f, &p->slot_sessions);
+    pack_u64(f, &p->slot_sessions);
     for (int i = 0; i < BY_WAYS; i++)
-        pass_u64(f, &p->decisions[i]);
+        pack_u64(f, &p->decisions[i]);
     pass_stats(f, &p->stats);
-    pass_int(f, &p->node, 0, INT32_MAX);
-    pass_u64(f, &p->crc);
-    pass_real(f, &p->expected);
+    pack_int(f, &p->node, 0, INT32_MAX);
+    pack_u64(f, &p->crc);
+    pack_real(f, &p->expected);
     for (int k = 0; k < UNTAGGED_EXPERTS; k++)
-        pass_real(f, &p->x[k]);
+        pack_real(f, &p->x[k]);
 }
 
 static void plain_of(struct plain *p, const struct untagged *u)
@@ -185,7 +131,7 @@ static unsigned char *put_all(unsigned char *at, unsigned char *end, struct unta
 {
     struct plain p;
     plain_of(&p, u);
-    struct file f = {true, true, at, end};
+    struct pack f = pack_writer(at, (size_t)(end - at));
     pass_plain(&f, &p);
     identity_state_get(u->told_head, f.at);
     f.at += identity_state_size(u->told_head);
@@ -197,7 +143,7 @@ static unsigned char *put_all(unsigned char *at, unsigned char *end, struct unta
     f.at += audience_state_size(u->audience);
 
     uint64_t n = bandit_size(u);
-    pass_u64(&f, &n);
+    pack_u64(&f, &n);
     if (u->merge.bandit)
         tanbr_state_get(u->merge.bandit, f.at);
     else if (n)
@@ -253,7 +199,7 @@ static int check_head(const unsigned char *bytes, size_t n, struct err *e)
 }
 
 /* Both heads and both audiences: all of them or an error. */
-static int get_parts(struct file *f, struct untagged *u, struct err *e)
+static int get_parts(struct pack *f, struct untagged *u, struct err *e)
 {
     size_t told = identity_state_size(u->told_head), head = identity_state_size(u->head),
            who = audience_state_size(u->audience);
@@ -329,13 +275,13 @@ static int get_all(struct untagged *u, unsigned char *bytes, size_t n, struct er
     struct plain p = {0};
     int rc = check_head(bytes, n, e);
     if (rc) return rc;
-    struct file f = {false, true, bytes + HEAD, bytes + n};
+    struct pack f = pack_reader(bytes + HEAD, n - HEAD);
     pass_plain(&f, &p);
     if (!f.ok) return err_set(e, ERR_CORRUPT, "it holds numbers that cannot be");
     rc = get_parts(&f, u, e);
     if (rc) return rc;
     uint64_t bandit = 0;
-    pass_u64(&f, &bandit);
+    pack_u64(&f, &bandit);
     if (!f.ok || bandit != (uint64_t)(f.end - f.at))
         return err_set(e, ERR_CORRUPT, "it ends in the wrong place");
 

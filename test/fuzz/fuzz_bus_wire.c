@@ -1,0 +1,68 @@
+/* What nodes send each other: whatever the bytes are, reading ends in plain values that can be
+ * written and read again to the same, or in a told error. The first byte chooses what they are
+ * read as; the envelope around the rest is sealed here, else nothing would get further. */
+#include "support/fuzz.h"
+
+#include "serve/bus_wire.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct traj t;
+static struct bus_wire_common c;
+static unsigned char again[BUS_WIRE_TRAJ_MAX];
+static float obs[(TRAJ_STEPS + 1) * FEAT_FULL_DIM];
+static uint32_t mask[TRAJ_STEPS + 1];
+
+static int one(enum parcel_kind kind, const void *bytes, size_t n, struct err *e)
+{
+    struct bus_wire_id id;
+    struct bus_wire_weights w;
+    struct bus_wire_beat b;
+    const void *ckpt;
+    void *copy;
+    size_t m;
+    int rc = 0;
+    if (kind == PARCEL_TRAJ) {
+        rc = bus_wire_get_traj(&t, &id, bytes, n, e);
+        if (rc) return rc;
+        traj_observe(obs, mask, &t, FEAT_FULL); /* its assertions hold */
+        m = bus_wire_put_traj(again, &t, id);
+        assert(m == n && memcmp(bytes, again, n) == 0);
+    } else if (kind == PARCEL_WEIGHTS) {
+        rc = bus_wire_get_weights(&w, &ckpt, &m, bytes, n, e);
+        if (!rc) assert(w.term > 0 && m <= n);
+    } else if (kind == PARCEL_COMMON) {
+        rc = bus_wire_get_common(&c, bytes, n, e);
+        if (rc) return rc;
+        int put = bus_wire_put_common(&copy, &m, &c, e);
+        assert(put == 0 && m == n);
+        free(copy);
+    } else {
+        rc = bus_wire_get_beat(&b, bytes, n, e);
+        if (!rc) assert(strlen(b.name) < sizeof b.name);
+    }
+    return rc;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const enum parcel_kind kinds[] = {PARCEL_TRAJ, PARCEL_WEIGHTS, PARCEL_COMMON,
+                                             PARCEL_BEAT};
+    if (!size) return 0;
+    enum parcel_kind kind = kinds[data[0] % 4];
+    struct err e = {0};
+    int rc = one(kind, data + 1, size - 1, &e);
+    assert(rc == 0 || (e.code == rc && *e.detail));
+
+    unsigned char *sealed = malloc(PARCEL_HEAD + size);
+    assert(sealed);
+    memcpy(sealed + PARCEL_HEAD, data + 1, size - 1);
+    size_t n = parcel_seal(sealed, kind, 1, size - 1);
+    e = (struct err){0};
+    rc = one(kind, sealed, n, &e);
+    assert(rc == 0 || (e.code == rc && *e.detail));
+    free(sealed);
+    return 0;
+}

@@ -1,0 +1,67 @@
+#include "support/trajs.h"
+
+#include <string.h>
+
+#include "base/rng.h"
+
+void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated)
+{
+    memset(t, 0, sizeof *t);
+    uint64_t i = 0;
+#define DRAW(m) (rng_u64_at(seed, 77, i++) % (m))
+    t->key = DRAW(UINT64_MAX);
+    t->client = DRAW(UINT64_MAX);
+    t->tag = (int)DRAW(5);
+    t->truncated = truncated;
+    t->n = n;
+    t->view = view_default();
+    t->view.levels = levels;
+    for (int k = 0; k < levels; k++)
+        t->view.ladder_kbps[k] = 300 * (k + 1);
+    t->view.chunk_s = 4;
+    t->view.chunks = 200;
+    t->view.buffer_max_s = 60;
+    t->before.n = (int)DRAW(VIEW_HISTORY + 1);
+    for (int m = 0; m < t->before.n; m++) {
+        t->before.bytes[m] = (uint32_t)(1000 + DRAW(1000000));
+        t->before.download_s[m] = .1 + (double)DRAW(1000) / 256;
+    }
+    for (int s = 0; s < traj_states(t); s++) {
+        struct traj_step *d = &t->step[s];
+        d->chunk = s + 1;
+        d->action = (int8_t)DRAW((uint64_t)levels);
+        d->last_level = (int8_t)((int)DRAW((uint64_t)levels + 1) - 1);
+        d->logp = -(float)DRAW(1000) / 512;
+        d->policy = 1 + DRAW(9);
+        d->buffer_s = (double)DRAW(60000) / 1024;
+        for (int k = 0; k < levels; k++)
+            d->next_bytes[k] = (uint32_t)DRAW(4000000);
+        if (s == n) break; /* a state without an outcome */
+        d->bytes = (double)DRAW(4000000);
+        d->download_s = .01 + (double)DRAW(9000) / 1024;
+        d->reward = (double)DRAW(100000) / 1024 - 50;
+    }
+#undef DRAW
+}
+
+bool trajs_equal(const struct traj *a, const struct traj *b)
+{
+    static float x[(TRAJ_STEPS + 1) * FEAT_FULL_DIM], y[(TRAJ_STEPS + 1) * FEAT_FULL_DIM];
+    uint32_t mask[TRAJ_STEPS + 1], mask_b[TRAJ_STEPS + 1];
+    if (a->n != b->n || a->truncated != b->truncated || a->key != b->key ||
+        a->client != b->client || a->tag != b->tag)
+        return false;
+    size_t states = (size_t)traj_states(a);
+    traj_observe(x, mask, a, FEAT_FULL);
+    traj_observe(y, mask_b, b, FEAT_FULL);
+    if (memcmp(mask, mask_b, states * sizeof *mask) != 0 ||
+        memcmp(x, y, states * FEAT_FULL_DIM * sizeof *x) != 0)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (a->step[i].action != b->step[i].action ||
+            a->step[i].logp != b->step[i].logp ||
+            a->step[i].policy != b->step[i].policy ||
+            traj_reward(a, i) != traj_reward(b, i))
+            return false;
+    return true;
+}

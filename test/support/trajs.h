@@ -1,0 +1,12 @@
+/* trajs.h - trajectories with plausible numbers, drawn from a seed. */
+#ifndef TEST_TRAJS_H
+#define TEST_TRAJS_H
+
+#include "serve/traj.h"
+
+/* n steps, one state more when truncated. */
+void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated);
+/* Is what the learner would see of both the same? */
+bool trajs_equal(const struct traj *a, const struct traj *b);
+
+#endif
