@@ -78,7 +78,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench chaos load soak hostile proxy sandbox prometheus score ablation routing lab-data format policy merge-policy install clean help FORCE
+        fuzz bench chaos load soak hostile proxy sandbox prometheus score ablation routing lab-data format policy merge-policy man install clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -355,10 +355,21 @@ merge-policy: all ## train the experts that are merged for untagged viewers, TRA
 D := $(DESTDIR)$(PREFIX)
 SHARE := $(shell find deploy/policy traces web -type f ! -name '*.sh' ! -name 'package*.json' \
            ! -name '.*' ! -path '*/node_modules/*' 2>/dev/null)
-install: all ## install below PREFIX=/usr/local (DESTDIR is put in front)
+# manual pages: of the program and of every command, from the tables that --help prints; what is
+# longer stands in deploy/man
+PAGES := abrd $(patsubst src/cli/cmd_%.c,abrd-%,\
+           $(filter-out %_sub.c %_completion.c %_man.c,$(wildcard src/cli/cmd_*.c)))
+build/man/%.8: $(B)/abrd $(wildcard deploy/man/*.roff)
+	@mkdir -p $(@D)
+	$(Q)$(B)/abrd man $(filter-out abrd,$(*:abrd-%=%)) | awk -v more=deploy/man/$*.roff \
+	    '/^\.SH EXIT STATUS/ { while ((getline line < more) > 0) print line } { print }' > $@
+
+man: $(PAGES:%=build/man/%.8) ## the manual pages: build/man
+
+install: all man ## install below PREFIX=/usr/local (DESTDIR is put in front)
 	install -D $(B)/abrd $(D)/bin/abrd
 	@for f in $(SHARE); do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
-	install -D -m 644 deploy/abrd.1 $(D)/share/man/man1/abrd.1
+	@for p in $(PAGES); do install -D -m 644 build/man/$$p.8 $(D)/share/man/man8/$$p.8 || exit 1; done
 	install -D -m 644 deploy/abrd.conf $(D)/share/doc/abrd/abrd.conf
 	@for f in abrd.service nginx.conf alerts.yml grafana.json; do install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done
 

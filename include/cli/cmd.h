@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #define CMD_VERSION "0.1.0"
+#define CMD_DATE "2026-11-22" /* of the manual pages */
 
 /* ---- commands by name (cmd_sub.c) ---- */
 
@@ -40,6 +41,9 @@ int cmd_train(int argc, char **argv);
 int cmd_video(int argc, char **argv);
 /* table: what is completed. */
 int cmd_completion(const struct cmd_sub *table, int argc, char **argv);
+
+/* table: what has a page. */
+int cmd_man(const struct cmd_sub *table, int argc, char **argv);
 
 /* cmd_lab with another table of labs, which ends with NULL. */
 struct lab;

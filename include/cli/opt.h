@@ -32,6 +32,7 @@
 #define CLI_OPT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define OPT_LIST_MAX 64
@@ -39,6 +40,8 @@
 
 /* Alone behind a command it prints the names of its options, one a line: for completion. */
 #define OPT_WORDS "--words-of-this-command"
+/* The same for its manual page (man.h). */
+#define OPT_MAN "--page-of-this-command"
 
 enum { OPT_EXIT_DONE = 0, OPT_EXIT_FAILED = 1, OPT_EXIT_USAGE = 2 };
 
@@ -60,7 +63,16 @@ struct opt {
     const char **text;
     struct opt_list *list;
     double lo, hi;
+    const char *shown; /* as the default, when that depends on the machine */
 };
+
+/* --help itself, for who lists a command's options. */
+extern const struct opt opt_help;
+
+#define OPT_DEFAULT 1024
+
+/* The default as --help shows it; "" when there is none. */
+void opt_default(char *buf, size_t n, const struct opt *o);
 
 struct opt_cmd {
     const char *name;       /* "eval", "trace check" */

@@ -25,6 +25,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct out_cfg {
@@ -51,6 +52,9 @@ void out_real(struct out *o, const char *column, double value, int digits);
 
 /* A line for people, beside the rows. */
 void out_say(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* --csv - or --json -: standard output carries nothing else. */
+bool out_takes_stdout(const struct out *o);
 
 int out_finish(struct out *o, struct err *e) __attribute__((warn_unused_result));
 

@@ -38,9 +38,11 @@ static int print_words(const struct cmd_sub *table, int argc, char **argv)
     char ask[] = OPT_WORDS;
     if (argc < 1) {
         cmd_sub_words(table);
-        puts("help");
+        fputs("help\nman\ncompletion\nversion\n", stdout);
         return OPT_EXIT_DONE;
     }
+    if (!strcmp(argv[0], "help") || !strcmp(argv[0], "man")) cmd_sub_words(table);
+    if (!strcmp(argv[0], "completion")) fputs("bash\nzsh\n", stdout);
     const struct cmd_sub *c = cmd_sub_find(table, argv[0]);
     if (!c) return OPT_EXIT_DONE;
     /* a word that is no option may name a command's command */

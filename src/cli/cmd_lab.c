@@ -14,6 +14,7 @@
 #include "cli/assets.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
+#include "cli/man.h"
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "cli/progress.h"
@@ -32,7 +33,7 @@ static const struct lab *const all_labs[] = {
     &edge_lab, &forgetting_lab, &gates_lab, &merge_lab, &shift_lab, &tracking_lab, NULL,
 };
 
-enum { OPTIONS = OPT_TABLE_MAX - 8, HELP = 160 };
+enum { OPTIONS = OPT_TABLE_MAX - 10, HELP = 160 };
 
 _Static_assert(LAB_PATH == HOME_PATH, "lab_find hands its buffer to home_find");
 
@@ -48,6 +49,7 @@ struct work {
     const struct lab *lab;
     char name[80]; /* "lab shift" */
     const char *out;
+    struct out_cfg rows;
     bool quick, quiet;
     int threads;
     uint64_t seed;
@@ -158,8 +160,10 @@ static int parse(struct work *w, int argc, char **argv)
          .text = &w->out},
         {"quick", NULL, "a smaller version that takes seconds", .flag = &w->quick},
         {"seed", "N", "of everything random", .u64 = &w->seed},
-        {"threads", "N", "runs at a time", .i = &w->threads, .lo = 1, .hi = POOL_THREADS},
+        {"threads", "N", "runs at a time", .i = &w->threads, .lo = 1, .hi = POOL_THREADS,
+         .shown = "one per processor"},
         {"quiet", NULL, "no progress bar", .flag = &w->quiet},
+        OUT_OPTIONS(w->rows),
     };
     enum { COMMON = sizeof common / sizeof *common };
     struct opt opts[OPT_TABLE_MAX + 1] = {{0}};
@@ -314,46 +318,50 @@ static int print_table(const struct report *r, int table, struct err *e)
     return rc;
 }
 
-static void put_bound(struct out *o, const char *column, double v)
+/* As short as it may be for people, as it is for programs. */
+static void put_bound(struct out *o, const char *column, double v, bool as_it_is)
 {
+    if (as_it_is) {
+        out_real(o, column, v, 5);
+        return;
+    }
     char text[32];
     snprintf(text, sizeof text, "%.5g", v);
     out_text(o, column, text);
 }
 
-static int print_checks(const struct report *r, struct err *e)
+static int put_checks(struct out *o, bool as_it_is, const struct report *r, struct err *e)
 {
-    struct out *o = out_new(&(struct out_cfg){0}, e);
-    if (!o) return ERR_MEMORY;
     for (int i = 0; i < report_checks(r); i++) {
         struct report_check c = report_check_at(r, i);
         out_row(o);
         out_text(o, "check", c.name);
-        put_bound(o, "value", c.value);
-        put_bound(o, "low", c.low);
-        put_bound(o, "high", c.high);
+        put_bound(o, "value", c.value, as_it_is);
+        put_bound(o, "low", c.low, as_it_is);
+        put_bound(o, "high", c.high, as_it_is);
         out_text(o, "result", c.pass ? "pass" : "FAILS");
     }
-    int rc = out_finish(o, e);
-    out_free(o);
-    return rc;
+    return out_finish(o, e);
 }
 
-/* The first table and the checks; all tables when there is no report to read them in. */
-static int print(const struct work *w, const struct report *r, struct err *e)
+/* The first table and the checks; all tables when there is no report to read them in. Standard
+ * output that a program reads gets the checks alone. */
+static int print(const struct work *w, struct out *o, const struct report *r,
+                 struct err *e)
 {
     int tables = report_tables(r), rc = 0;
     if (w->out && tables > 1) tables = 1;
+    if (out_takes_stdout(o)) tables = 0;
     for (int t = 0; t < tables && !rc; t++)
         rc = print_table(r, t, e);
-    if (!rc) rc = print_checks(r, e);
+    if (!rc) rc = put_checks(o, w->rows.csv || w->rows.json, r, e);
     if (rc) return rc;
-    printf("%d of %d checks pass\n", report_checks(r) - report_checks_failed(r),
-           report_checks(r));
+    out_say(o, "%d of %d checks pass", report_checks(r) - report_checks_failed(r),
+            report_checks(r));
     if (w->out)
-        printf("report: %s/%s.html\n", w->out, w->lab->name);
+        out_say(o, "report: %s/%s.html", w->out, w->lab->name);
     else
-        printf("no report was written; --out DIR gives figures and all numbers\n");
+        out_say(o, "no report was written; --out DIR gives figures and all numbers");
     return 0;
 }
 
@@ -368,8 +376,12 @@ static int run(struct work *w)
 {
     struct err e = {0};
     if (prepare(w, &e)) return fail(w, &e);
-    struct report *r = report_new(w->lab->name, w->lab->title, &e);
-    if (!r) return fail(w, &e);
+    struct out *o = out_new(&w->rows, &e);
+    struct report *r = o ? report_new(w->lab->name, w->lab->title, &e) : NULL;
+    if (!r) {
+        out_free(o);
+        return fail(w, &e);
+    }
     put_params(r, w);
 
     struct lab_task task = {.lab = w->lab,
@@ -390,13 +402,14 @@ static int run(struct work *w)
     progress_end(&w->progress);
 
     if (!rc && w->out) rc = report_write(r, w->out, &w->assets, &e);
-    if (!rc) rc = print(w, r, &e);
+    if (!rc) rc = print(w, o, r, &e);
     if (!rc) print_spent(w);
     int code = rc == LAB_STOPPED         ? stopped(w)
                : rc                      ? fail(w, &e)
                : report_checks_failed(r) ? OPT_EXIT_FAILED
                                          : OPT_EXIT_DONE;
     report_free(r);
+    out_free(o);
     return code;
 }
 
@@ -417,6 +430,31 @@ static void print_labs(FILE *f, const struct lab *const *table)
           f);
 }
 
+static void print_names(const struct lab *const *table)
+{
+    for (; *table; table++)
+        puts((*table)->name);
+}
+
+static int print_page(const struct lab *const *table)
+{
+    man_group("lab NAME",
+              "Reproductions of papers: each runs an experiment, checks its figures, and "
+              "writes\n"
+              "a report that opens in a browser (--out DIR). A run that was stopped goes "
+              "on when the\n"
+              "same command is given again. Exits with 1 when a check fails.",
+              "LABS");
+    int code = OPT_EXIT_DONE;
+    for (int i = 0; table[i] && code == OPT_EXIT_DONE; i++) {
+        char lab[] = "lab", name[64], ask[] = OPT_MAN;
+        snprintf(name, sizeof name, "%s", table[i]->name);
+        char *asked[] = {lab, name, ask, NULL};
+        code = cmd_lab_of(table, 3, asked);
+    }
+    return code;
+}
+
 int cmd_lab_of(const struct lab *const *table, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
@@ -426,6 +464,11 @@ int cmd_lab_of(const struct lab *const *table, int argc, char **argv)
     }
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
         print_labs(stdout, table);
+        return OPT_EXIT_DONE;
+    }
+    if (!strcmp(name, OPT_MAN)) return print_page(table);
+    if (!strcmp(name, OPT_WORDS)) {
+        print_names(table);
         return OPT_EXIT_DONE;
     }
     while (*table && strcmp((*table)->name, name) != 0)

@@ -17,6 +17,7 @@
 #include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/opt.h"
+#include "cli/out.h"
 #include "cli/serve_options.h"
 #include "serve/listen.h"
 #include "serve/node.h"
@@ -141,7 +142,22 @@ static struct node *make_node(const struct serve_options *s, struct paths *paths
     return node_start(&cfg, service, e);
 }
 
-static void say_hello(const struct serve_options *s, int port)
+/* What a script that starts it wants to know. */
+static int put_address(struct out *o, const char *url, int port, const char *data,
+                       struct err *e)
+{
+    out_row(o);
+    out_text(o, "url", url);
+    out_int(o, "port", port);
+    out_int(o, "pid", getpid());
+    out_text(o, "data", data ? data : "");
+    out_text(o, "version", CMD_VERSION);
+    return out_finish(o, e);
+}
+
+/* Rows when they are wanted (o), else words. */
+static int say_hello(struct out *o, const struct serve_options *s, int port,
+                     struct err *e)
 {
     /* an address that takes all is none that can be asked */
     const char *host = s->bind;
@@ -151,6 +167,7 @@ static void say_hello(const struct serve_options *s, int port)
     char url[160];
     snprintf(url, sizeof url, "http://%s%.100s%s:%d", v6 ? "[" : "", host, v6 ? "]" : "",
              port);
+    if (o) return put_address(o, url, port, s->data, e);
 
     printf("abrd is at %s/ - the demo page; Ctrl-C stops it\n"
            "try: curl -s %s/v1/decide -d '{\"profile\":\"news\",\"ladder_kbps\":"
@@ -158,6 +175,7 @@ static void say_hello(const struct serve_options *s, int port)
            "\"throughput_kbps\":[2100,1800,2400],\"download_s\":[2.2,2.6,2.0]}'\n",
            url, url);
     fflush(stdout);
+    return 0;
 }
 
 static void die_now(int sig)
@@ -190,16 +208,21 @@ static void let_sessions_go(struct service *service, double seconds)
 
 /* ---- the configuration read again ---- */
 
-static const struct serve_options_cmd CMD = {
-    .name = "serve",
-    .about =
-        "Answers bitrate questions over HTTP, and learns from the answers.\n"
-        "SIGINT or SIGTERM stops it cleanly; a second one at once. SIGHUP reads the\n"
-        "configuration file again: log-level, explore, session-ttl, retention-days,\n"
-        "checkpoint, drain, host, allow-origin, the token's file, proxies and rates\n"
-        "change then, the rest with the next start.",
-    .example = "abrd serve --data var\n"
-               "abrd serve --port 9000 --learn off --policy my.safetensors"};
+static struct serve_options_cmd command(const struct opt *more)
+{
+    return (struct serve_options_cmd){
+        .name = "serve",
+        .about =
+            "Answers bitrate questions over HTTP, and learns from the answers.\n"
+            "SIGINT or SIGTERM stops it cleanly; a second one at once. SIGHUP reads the\n"
+            "configuration file again: log-level, explore, session-ttl, retention-days,\n"
+            "checkpoint, drain, host, allow-origin, the token's file, proxies and rates\n"
+            "change then, the rest with the next start.",
+        .example = "abrd serve --data var\n"
+                   "abrd serve --port 9000 --learn off --policy my.safetensors\n"
+                   "abrd serve --port 0 --json abrd.json   # which port it took",
+        .more = more};
+}
 
 /* What runs, and how it was started. */
 struct running {
@@ -207,6 +230,7 @@ struct running {
     char **argv;
     struct serve_options s;
     struct optfile file; /* texts of s */
+    struct out_cfg rows;
     char token[SERVE_OPTIONS_TOKEN];
     struct paths paths;
     struct log log;
@@ -242,11 +266,19 @@ static void tell_changes(struct running *r, struct running *next)
                       name);
 }
 
+static int read_options(struct running *r, int argc, char **argv, struct err *e)
+{
+    const struct opt more[] = {OUT_OPTIONS(r->rows), {0}};
+    const struct serve_options_cmd cmd = command(more);
+    r->s = serve_options_default();
+    return e ? serve_options_load(&r->s, &r->file, &cmd, argc, argv, e)
+             : serve_options_read(&r->s, &r->file, &cmd, argc, argv);
+}
+
 /* All or nothing: whatever is wrong, what ran before goes on. */
 static int reload(struct running *r, struct running *next, struct err *e)
 {
-    next->s = serve_options_default();
-    int code = serve_options_load(&next->s, &next->file, &CMD, r->argc, r->argv, e);
+    int code = read_options(next, r->argc, r->argv, e);
     if (code >= 0) return e->code ? e->code : ERR_INVALID;
     int rc = next->s.token_file ? read_token(next->token, next->s.token_file, e) : 0;
     struct service_cfg service;
@@ -279,15 +311,15 @@ static void on_hangup(struct running *r)
 }
 
 /* Serves until a signal. */
-static int serve(struct running *r, struct err *e)
+static int serve(struct running *r, struct out *o, struct err *e)
 {
     const struct log *log = &r->log;
     struct node *node = r->node;
     struct service *service = r->service;
-    say_hello(&r->s, node_port(node));
+    int rc = say_hello(o, &r->s, node_port(node), e);
     log_event(log, LOG_INFO, "listen", "%s port %d, learning %s", r->s.bind,
               node_port(node), r->s.learn);
-    while (!interrupt_wait(3600.0))
+    while (!rc && !interrupt_wait(3600.0))
         if (interrupt_hangup()) on_hangup(r);
 
     no_more_patience();
@@ -295,9 +327,9 @@ static int serve(struct running *r, struct err *e)
     node_drain(node);
     let_sessions_go(service, r->latest ? r->latest->s.drain : r->s.drain);
     node_stop(node);
-    int rc = service_drain(service, e);
-    if (!rc) log_event(log, LOG_INFO, "stop", "everything is stored");
-    return rc;
+    int drained = service_drain(service, e);
+    if (!drained) log_event(log, LOG_INFO, "stop", "everything is stored");
+    return rc ? rc : drained;
 }
 
 /* Each connection is a file: take as many as may be had. */
@@ -328,11 +360,17 @@ static int run(struct running *r, struct err *e)
     struct service_cfg cfg;
     rc = service_settings(&cfg, &r->s, &r->paths, &r->log, e);
     if (rc) return rc;
+    struct out *o = NULL;
+    if (r->rows.csv || r->rows.json) {
+        o = out_new(&r->rows, e);
+        if (!o) return e->code;
+    }
     r->service = service_new(&cfg, e);
     if (r->service && service_start_threads(r->service, e) == 0)
         r->node = make_node(&r->s, &r->paths, r->service, r->token, &r->log, e);
-    rc = r->node ? serve(r, e) : ERR_IO;
+    rc = r->node ? serve(r, o, e) : ERR_IO;
     service_free(r->service);
+    out_free(o);
     return rc;
 }
 
@@ -345,8 +383,7 @@ int cmd_serve(int argc, char **argv)
     }
     r->argc = argc;
     r->argv = argv;
-    r->s = serve_options_default();
-    int code = serve_options_read(&r->s, &r->file, &CMD, argc, argv);
+    int code = read_options(r, argc, argv, NULL);
     struct err e = {0};
     if (code < 0) code = run(r, &e) ? fail(&e) : OPT_EXIT_DONE;
     free(r->latest);

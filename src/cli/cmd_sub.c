@@ -1,8 +1,10 @@
 /* Commands by name: the table of main.c, and those of commands that have commands. */
 #include "base/text.h"
 #include "cli/cmd.h"
+#include "cli/man.h"
 #include "cli/opt.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct cmd_sub *cmd_sub_find(const struct cmd_sub *table, const char *name)
@@ -28,7 +30,7 @@ const char *cmd_sub_nearest(const struct cmd_sub *table, const char *name)
 void cmd_sub_print(FILE *f, const struct cmd_sub *table)
 {
     for (; table->name; table++)
-        fprintf(f, "  %-9s %s\n", table->name, table->help);
+        fprintf(f, "  %-10s  %s\n", table->name, table->help);
 }
 
 void cmd_sub_words(const struct cmd_sub *table)
@@ -42,7 +44,26 @@ static void print_help(FILE *f, const char *command, const char *about,
 {
     fprintf(f, "%s\n\nusage: abrd %s COMMAND [options]\n\ncommands:\n", about, command);
     cmd_sub_print(f, table);
-    fprintf(f, "\nabrd %s COMMAND --help lists the options of a command.\n", command);
+    fprintf(
+        f,
+        "\nabrd %s COMMAND --help lists the options of a command. Exit codes: %d done, "
+        "%d failed,\n%d wrong usage.\n",
+        command, OPT_EXIT_DONE, OPT_EXIT_FAILED, OPT_EXIT_USAGE);
+}
+
+static int print_page(const char *command, const char *about, const struct cmd_sub *table)
+{
+    char usage[64], ask[] = OPT_MAN;
+    snprintf(usage, sizeof usage, "%s COMMAND", command);
+    man_group(usage, about, "COMMANDS");
+    int code = OPT_EXIT_DONE;
+    for (; table->name && code == OPT_EXIT_DONE; table++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s", table->name);
+        char *asked[] = {name, ask, NULL};
+        code = table->run(2, asked);
+    }
+    return code;
 }
 
 int cmd_sub_run(const char *command, const char *about, const struct cmd_sub *table,
@@ -61,6 +82,7 @@ int cmd_sub_run(const char *command, const char *about, const struct cmd_sub *ta
         cmd_sub_words(table);
         return OPT_EXIT_DONE;
     }
+    if (!strcmp(name, OPT_MAN)) return print_page(command, about, table);
     const struct cmd_sub *c = cmd_sub_find(table, name);
     if (c) return c->run(argc - 1, argv + 1);
     const char *meant = cmd_sub_nearest(table, name);

@@ -443,7 +443,7 @@ static int overlap(int argc, char **argv)
          .d = &how.level, .lo = 0, .hi = 1},
         {"list", "FILE", "write the names in B, one a line", .text = &list},
         {"threads", "N", "threads to compare on", .i = &how.threads, .lo = 1,
-         .hi = POOL_THREADS},
+         .hi = POOL_THREADS, .shown = "one per processor"},
         OUT_OPTIONS(cfg),
         {0},
     };

@@ -498,7 +498,7 @@ int cmd_train(int argc, char **argv)
          .i64 = &w.steps, .lo = 0, .hi = 1e12},
         {"seed", "N", "of weights, worlds and actions", .u64 = &w.seed},
         {"threads", "N", "the result does not depend on it", .i = &w.threads, .lo = 1,
-         .hi = 64},
+         .hi = 64, .shown = "one per processor"},
         {"traces", "DIR,...", "folders of traces, beside the generated links",
          .list = &w.traces},
         {"part", "NAME", "all, train or test of them, split by name", .text = &w.part},

@@ -23,7 +23,10 @@ static void print_commands(FILE *f)
           "usage: abrd COMMAND [options]\n\ncommands:\n",
           f);
     cmd_sub_print(f, commands);
-    fputs("  help      this text, or that of one command: abrd help COMMAND\n\n"
+    fputs("  help        this text, or that of one command: abrd help COMMAND\n"
+          "  man         the manual page, or that of one command: abrd man COMMAND\n"
+          "  completion  a script for a shell: abrd completion bash|zsh\n"
+          "  version     the version of this program\n\n"
           "abrd COMMAND --help lists the options of a command. Exit codes: 0 done, 1 "
           "failed,\n"
           "2 wrong usage.\n",
@@ -68,6 +71,7 @@ static int dispatch(int argc, char **argv)
         return help(argc - 1, argv + 1);
     if (strcmp(name, "completion") == 0)
         return cmd_completion(commands, argc - 1, argv + 1);
+    if (strcmp(name, "man") == 0) return cmd_man(commands, argc - 1, argv + 1);
 
     const struct cmd_sub *c = cmd_sub_find(commands, name);
     return c ? c->run(argc - 1, argv + 1) : unknown(name);

@@ -1,6 +1,7 @@
 #include "cli/opt.h"
 
 #include "base/text.h"
+#include "cli/man.h"
 
 #include <assert.h>
 #include <float.h>
@@ -31,22 +32,28 @@ int opt_usage(const char *name, const char *fmt, ...)
 
 /* ---- help ---- */
 
-static void print_default(const struct opt *o)
+const struct opt opt_help = {.name = "help", .help = "this text"};
+
+void opt_default(char *buf, size_t n, const struct opt *o)
 {
-    if (o->i) {
-        printf(" [%d]", *o->i);
+    *buf = '\0';
+    if (o->shown) {
+        snprintf(buf, n, "%s", o->shown);
+    } else if (o->i) {
+        snprintf(buf, n, "%d", *o->i);
     } else if (o->i64) {
-        printf(" [%lld]", (long long)*o->i64);
+        snprintf(buf, n, "%lld", (long long)*o->i64);
     } else if (o->u64) {
-        printf(" [%llu]", (unsigned long long)*o->u64);
+        snprintf(buf, n, "%llu", (unsigned long long)*o->u64);
     } else if (o->d) {
-        if (isfinite(*o->d)) printf(" [%g]", *o->d);
+        if (isfinite(*o->d)) snprintf(buf, n, "%g", *o->d);
     } else if (o->text) {
-        if (*o->text && **o->text) printf(" [%s]", *o->text);
-    } else if (o->list && o->list->n) {
-        for (int i = 0; i < o->list->n; i++)
-            printf("%s%s", i ? "," : " [", o->list->item[i]);
-        printf("]");
+        if (*o->text) snprintf(buf, n, "%s", *o->text);
+    } else if (o->list) {
+        size_t at = 0;
+        for (int i = 0; i < o->list->n && at < n; i++)
+            at += (size_t)snprintf(buf + at, n - at, "%s%s", i ? "," : "",
+                                   o->list->item[i]);
     }
 }
 
@@ -65,7 +72,9 @@ static void print_option(const struct opt *o, int width)
         putchar(*p);
         if (*p == '\n') printf("  %-*s  ", width, "");
     }
-    print_default(o);
+    char value[OPT_DEFAULT];
+    opt_default(value, sizeof value, o);
+    if (*value) printf(" [%s]", value);
     putchar('\n');
 }
 
@@ -81,9 +90,8 @@ static void print_indented(const char *text)
 
 static void print_help(const struct opt_cmd *c)
 {
-    static const struct opt help = {.name = "help", .help = "this text"};
     char left[128];
-    int width = left_column(left, sizeof left, &help);
+    int width = left_column(left, sizeof left, &opt_help);
     for (const struct opt *o = c->opts; o->name; o++) {
         int w = left_column(left, sizeof left, o);
         if (w > width) width = w;
@@ -93,7 +101,7 @@ static void print_help(const struct opt_cmd *c)
            c->args ? " " : "", c->args ? c->args : "", c->about);
     for (const struct opt *o = c->opts; o->name; o++)
         print_option(o, width);
-    print_option(&help, width);
+    print_option(&opt_help, width);
     if (c->example) {
         printf("\nexample:\n");
         print_indented(c->example);
@@ -222,6 +230,10 @@ static int print_words(const struct opt_cmd *c)
 int opt_parse(const struct opt_cmd *c, int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], OPT_WORDS)) return print_words(c);
+    if (argc == 2 && !strcmp(argv[1], OPT_MAN)) {
+        man_command(c);
+        return STOP_HELP;
+    }
     struct option longs[OPT_TABLE_MAX + 2] = {{0}};
     bool met[OPT_TABLE_MAX] = {false};
     int n = 0;

@@ -220,7 +220,7 @@ static int deliver(const struct out *o, const char *path,
     return rc;
 }
 
-static bool stdout_taken(const struct out *o)
+bool out_takes_stdout(const struct out *o)
 {
     return is_stdout(o->cfg.csv) || is_stdout(o->cfg.json);
 }
@@ -229,7 +229,7 @@ void out_say(struct out *o, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    FILE *f = stdout_taken(o) ? stderr : stdout;
+    FILE *f = out_takes_stdout(o) ? stderr : stdout;
     vfprintf(f, fmt, ap);
     fputc('\n', f);
     va_end(ap);
@@ -238,7 +238,7 @@ void out_say(struct out *o, const char *fmt, ...)
 int out_finish(struct out *o, struct err *e)
 {
     if (o->no_memory) return err_set(e, ERR_MEMORY, "out of memory for the table");
-    if (!stdout_taken(o) && json_array_size(o->rows)) print_table(o, stdout);
+    if (!out_takes_stdout(o) && json_array_size(o->rows)) print_table(o, stdout);
     int rc = deliver(o, o->cfg.csv, print_csv, e);
     int rc2 = deliver(o, o->cfg.json, print_json, e);
     return rc ? rc : rc2;

@@ -18,6 +18,10 @@ START_TEST(words_come_from_the_tables)
     program_expect("completion words trace check", OPT_EXIT_DONE,
                    "--csv\n--json\n--help");
     program_expect("completion words eval --traces x", OPT_EXIT_DONE, "--mu-draws\n");
+    program_expect("completion words man", OPT_EXIT_DONE, "eval\nemulate\n");
+    program_expect("completion words lab", OPT_EXIT_DONE, "forgetting\n");
+    program_expect("completion words lab shift", OPT_EXIT_DONE, "--preset\n");
+    program_expect("completion words completion", OPT_EXIT_DONE, "bash\nzsh\n");
     program_expect("completion words nonsense", OPT_EXIT_DONE, "");
     program_expect("completion", OPT_EXIT_USAGE, "bash or zsh");
     program_expect("completion zsh", OPT_EXIT_DONE, "#compdef abrd");

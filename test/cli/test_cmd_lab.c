@@ -134,6 +134,28 @@ START_TEST(checks_decide_the_exit_code)
 }
 END_TEST
 
+START_TEST(checks_are_rows_for_programs)
+{
+    char *text;
+    int code = lab_run("toy --quiet --low 1.25 --json -", STDOUT_FILENO, &text);
+    ck_assert_int_eq(code, OPT_EXIT_DONE);
+    json_t *all = json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);
+    ck_assert_msg(all != NULL, "%s", text);
+    json_t *row = json_array_get(json_object_get(all, "rows"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(row, "check")), "mean");
+    ck_assert_str_eq(json_string_value(json_object_get(row, "result")), "pass");
+    ck_assert_double_eq(json_real_value(json_object_get(row, "value")), 2.5);
+    ck_assert_double_eq(json_real_value(json_object_get(row, "low")), 1.25);
+    ck_assert(json_is_null(json_object_get(row, "high")));
+    json_decref(all);
+    free(text);
+    expect("toy --quiet --low 1.25 --json -", OPT_EXIT_DONE, STDERR_FILENO,
+           "1 of 1 checks pass");
+    expect("toy --quiet --csv /no/such/file", OPT_EXIT_FAILED, STDERR_FILENO,
+           "/no/such/file: cannot be written");
+}
+END_TEST
+
 /* --quick changes only what was not given, also when that is the default of a full run */
 START_TEST(quick_takes_the_other_defaults)
 {
@@ -255,6 +277,7 @@ Suite *suite_cli_cmd_lab(void)
     TCase *t = tcase_create("cli/cmd_lab");
     tcase_add_test(t, labs_are_listed);
     tcase_add_test(t, checks_decide_the_exit_code);
+    tcase_add_test(t, checks_are_rows_for_programs);
     tcase_add_test(t, quick_takes_the_other_defaults);
     tcase_add_test(t, a_report_is_written);
     tcase_add_test(t, threads_change_nothing);

@@ -2,9 +2,10 @@
 // start finds what the first one knew.
 import assert from 'node:assert/strict';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
 import net from 'node:net';
 import { join } from 'node:path';
-import { Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
+import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
 
 const video = { ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 9, key: 5 };
 const outcome = (chunk, level) => ({ chunk, level, bytes: 300000, download_s: 1.25, rebuffer_s: 0 });
@@ -44,6 +45,33 @@ await test('a second start finds sessions and profiles again', async () => {
     const straight = (await d.call('POST', `/v1/sessions/${t.session}/decisions`, q2)).json;
     assert.deepEqual({ ...straight, policy: 0 }, { ...second, policy: 0 });
     await d.stop();
+});
+
+await test('--json tells a script where it is, and nothing else', async () => {
+    const child = spawn(ABRD, ['serve', '--port', '0', '--policy', policy(), '--json', '-',
+        '--log-level', 'error'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let said = '';
+    const row = await new Promise((resolve, reject) => {
+        child.on('exit', () => reject(new Error(`ended: ${said}`)));
+        child.stdout.on('data', data => {
+            said += data;
+            if (said.endsWith(']}\n')) resolve(JSON.parse(said).rows[0]);
+        });
+    });
+    assert.equal(row.pid, child.pid);
+    assert.equal(row.url, `http://127.0.0.1:${row.port}`);
+    assert.equal((await fetch(`${row.url}/healthz`)).status, 200);
+    const ended = new Promise(resolve => {
+        child.removeAllListeners('exit');
+        child.on('exit', resolve);
+    });
+    child.kill('SIGTERM');
+    assert.equal(await ended, 0);
+    assert.equal(JSON.parse(said).rows.length, 1);
+
+    const { code, said: words } = await fails(['--port', '0', '--json', '/no/such/file']);
+    assert.equal(code, 1);
+    assert.match(words, /\/no\/such\/file: cannot be written/);
 });
 
 await test('draining: running sessions are answered, new ones are not', async () => {
