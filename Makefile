@@ -208,7 +208,7 @@ deps-build: # what the compiler needs, alone: for images
 
 deps-test: deps ## and what the tests need: libcheck, a browser, node
 	$(call install,$(PKG_TEST))
-	@$(MAKE) --no-print-directory web
+	@$(MAKE) --no-print-directory web test/web/node_modules/.done
 
 # ---- the demo page's libraries and its stream; neither is ever committed
 
@@ -222,6 +222,12 @@ web/node_modules/.done: web/package-lock.json
 
 web/vendor/.done: web/node_modules/.done web/tools/vendor.sh
 	$(Q)sh web/tools/vendor.sh && touch $@
+
+# other players, a minifier and a compiler of declarations: for tests alone
+test/web/node_modules/.done: test/web/package-lock.json
+	@echo "  NPM   test/web"
+	$(Q)cd test/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(Q)touch $@
 
 media: build/media/manifest.mpd ## the demo's stream (ffmpeg, a quarter of a minute at first)
 
@@ -248,7 +254,7 @@ check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
 test-http: all $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests against the real daemon, small trials, and the tests of our scripts
 	@bash test/each.sh test/http test/trial/small.sh test/score/selftest.sh test/lab/lab-data.sh
 
-test-web: all web media ## browser tests in Chromium
+test-web: all web media test/web/node_modules/.done ## browser tests in Chromium
 	@bash test/each.sh test/web/run.mjs
 
 lint: $(OBJ) ## layers, names, lengths, forbidden calls, formatting

@@ -142,7 +142,8 @@ async function profileTests(browser, daemon) {
 
 async function seekTest(browser, daemon) {
     await test('browser: after a seek the daemon decides on', async () => {
-        const { page, urls } = await open(browser, daemon, { link: 'unlimited', rate: 6 });
+        const { page, urls } = await open(browser, daemon,
+            { link: 'unlimited', rate: 6, timeout: 5000 });
         await until(async () => await arrived(page) >= 5, 'five chunks');
         await page.evaluate(() => { document.getElementById('video').currentTime = 90; });
         await until(async () => await who(page) === 'over', 'the end', 40000);
@@ -182,7 +183,7 @@ async function deathTest(browser, daemon) {
         const other = await new Daemon({ 'allow-origin': daemon.url }).start();
         try {
             const { page, urls, errors } = await open(browser, daemon,
-                { link: 'unlimited', rate: 6, server: other.url });
+                { link: 'unlimited', rate: 6, server: other.url, timeout: 5000 });
             await until(async () => await arrived(page) >= 8, 'eight chunks');
             assert.equal(await who(page), 'abrd');
 

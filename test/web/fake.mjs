@@ -20,8 +20,8 @@ export class DOMParser {
     parseFromString(text) {
         const root = new Element('#document', {});
         const open = [root];
-        for (const [, close, name, inside, empty] of
-            text.matchAll(/<(\/?)([\w:]+)((?:\s+[\w:]+="[^"]*")*)\s*(\/?)>/g)) {
+        for (const [, close, name, inside, empty, content] of
+            text.matchAll(/<(\/?)([\w:]+)((?:\s+[\w:]+="[^"]*")*)\s*(\/?)>([^<]*)/g)) {
             if (close) { open.pop(); continue; }
             const attributes = {};
             for (const [, k, v] of inside.matchAll(/([\w:]+)="([^"]*)"/g)) {
@@ -29,6 +29,7 @@ export class DOMParser {
                 if (k.startsWith('xmlns:')) Element.prefixes[k.slice(6)] = v;
             }
             const e = new Element(name, attributes);
+            e.textContent = content;
             open.at(-1).children.push(e);
             if (!empty) open.push(e);
         }

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { DOMParser, FakePlayer, manifest } from './fake.mjs';
 import { test, until } from './harness.mjs';
 import { Mock } from './mock.mjs';
-import { attach } from '../../web/abrd.js';
+import { attach } from '../../web/dashjs.js';
 import { durationS, readManifest } from '../../web/lib/manifest.js';
+import { fetchIndexes, readIndex } from '../../web/lib/sidx.js';
 import { StallClock } from '../../web/lib/stall.js';
 
 globalThis.DOMParser = DOMParser;
@@ -32,6 +33,8 @@ async function pluginTest(name, periods, options, body, mpd) {
     });
 }
 
+const answers = [() => new Promise(() => {}), () => { throw new Error('page'); }, async () => 7, () => null, () => 'high'];
+
 export async function pluginTests() {
     await test('manifest: durations', () => {
         assert.equal(durationS('PT1H2M3.5S'), 3723.5);
@@ -48,8 +51,8 @@ export async function pluginTests() {
         assert.equal(m.durationS, 12);
         assert.deepEqual(m.periods, [{
             id: 'defaultId_0', chunkS: 4, chunks: 3, profile: 'news',
-            levels: [{ kbps: 300, sizes: [1, 2, 3] }, { kbps: 750, sizes: [4, 5, 6] },
-                { kbps: 1200, sizes: [7, 8, 9] }],
+            levels: [[300, [1, 2, 3]], [750, [4, 5, 6]], [1200, [7, 8, 9]]]
+                .map(([kbps, sizes]) => ({ kbps, sizes, index: null })),
         }]);
         assert.deepEqual(readManifest('<html></html>').periods, []);
         assert.deepEqual(readManifest('').periods, []);
@@ -67,6 +70,47 @@ export async function pluginTests() {
         assert.deepEqual(of(timeline(' r="4"'), 'dynamic'), [4, 0]);
         assert.deepEqual(of('<SegmentTemplate duration="3"/>'), [3, 7]);
         assert.deepEqual(of('<SegmentBase indexRange="0-9"/>'), [null, 0]);
+    });
+
+    await test('manifest: where a SegmentBase has its index', () => {
+        const of = (base, inside) => readManifest('<MPD mediaPresentationDuration="PT20S">' +
+            `<BaseURL>/films/</BaseURL><Period><AdaptationSet mimeType="video/mp4"><Representation bandwidth="1000">${inside}` +
+            '</Representation></AdaptationSet></Period></MPD>', base).periods[0].levels[0].index;
+        const own = '<BaseURL>a.mp4</BaseURL><SegmentBase indexRange="800-899"/>';
+        assert.deepEqual(of('https://example.org/x/y.mpd', own),
+            { url: 'https://example.org/films/a.mp4', range: '800-899' });
+        assert.equal(of('https://example.org/x/y.mpd', '<BaseURL>a.mp4</BaseURL>'), null);
+        assert.equal(of(undefined, own), null);
+    });
+
+    await test('sidx: lengths and sizes; anything else is none', () => {
+        const index = (sizes, version = 0) => {
+            const head = version ? 40 : 32, v = new DataView(new ArrayBuffer(head + 12 * sizes.length));
+            v.setUint32(0, v.byteLength);
+            v.setUint32(4, 0x73696478);
+            v.setUint8(8, version);
+            v.setUint32(16, 12288);
+            v.setUint16(head - 2, sizes.length);
+            sizes.forEach((n, i) => {
+                v.setUint32(head + 12 * i, n);
+                v.setUint32(head + 12 * i + 4, 24576);
+            });
+            return v.buffer;
+        };
+        for (const version of [0, 1])
+            assert.deepEqual(readIndex(index([700, 900, 800], version)), { chunkS: 2, sizes: [700, 900, 800] });
+        assert.equal(readIndex(index([])), null);
+        assert.equal(readIndex(index([700, 900]).slice(0, 50)), null); // cut
+        assert.equal(readIndex(index([2 ** 31 + 700])), null);         // another index
+        assert.equal(readIndex(new ArrayBuffer(7)), null);
+        assert.equal(readIndex(new ArrayBuffer(700)), null);
+    });
+
+    await test('sidx: what cannot be fetched stays unknown', async () => {
+        const track = { levels: [{ kbps: 300, sizes: null, index: { url: 'http://127.0.0.1:1/a', range: '0-9' } }],
+            chunkS: null, chunks: 0 };
+        await fetchIndexes(track, new AbortController().signal);
+        assert.deepEqual([track.chunkS, track.chunks, track.levels[0].sizes], [null, 0, null]);
     });
 
     await test('stalls: threshold, attribution, seeks and pauses', () => {
@@ -208,13 +252,13 @@ export async function pluginTests() {
         });
 
     await pluginTest('a slow daemon holds a chunk once, not always', [{ chunks: 20 }],
-        { timeoutMs: 60 }, async ({ mock, player, seen, text }) => {
+        { timeoutMs: 400 }, async ({ mock, player, seen, text }) => {
             await player.load(text);
             await player.chunk(0);
             mock.delayMs = 5000;
             const timer = globalThis.setTimeout;
             let held = 0;
-            globalThis.setTimeout = (f, ms, ...a) => { held += ms === 60; return timer(f, ms, ...a); };
+            globalThis.setTimeout = (f, ms, ...a) => { held += ms === 400; return timer(f, ms, ...a); };
             try {
                 for (let i = 1; i < 12; i++) await player.chunk(i);
             } finally {
@@ -228,6 +272,45 @@ export async function pluginTests() {
             await player.chunk(13);
             await player.chunk(14);
             assert.deepEqual(seen.request.slice(-2).map(r => r.by), ['abrd', 'abrd']);
+        });
+
+    const local = { timeoutMs: 2000, fallback: async q => (q.chunk === 2 ? null : { level: q.chunk % 2 + 1, why: q }) };
+    await pluginTest('without the daemon the page\'s own fallback decides', [{ chunks: 5, hint: 'news',
+        sizes: [[1, 2, 3, 4, 5], [2, 3, 4, 5, 6], [3, 4, 5, 6, 7]] }], local, async ({ mock, player, abrd, seen, text }) => {
+        mock.refuse = { status: 503, body: { error: 'unavailable', field: '', detail: 'full' } };
+        await player.load(text);
+        const levels = [];
+        for (let i = 0; i < 3; i++) levels.push(await player.chunk(i));
+        assert.deepEqual(levels, [1, 2, 0]);
+        assert.deepEqual(seen.request.map(r => r.by), ['local', 'local', 'player']);
+        assert.match(abrd.state.reason, /full/);
+        assert.deepEqual(seen.decision.map(d => d.mode), ['local', 'local', 'local']);
+        const { throughput_kbps: rates, download_s: times, ...question } = seen.decision[1].why;
+        assert.deepEqual(question, { profile: 'news', ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 5,
+            chunk: 1, buffer_s: 4, buffer_max_s: 26, next_bytes: [2, 3, 4], last_level: 1 });
+        assert.deepEqual([rates.length, times.length], [1, 1]);
+        assert.ok(rates[0] > 0 && times[0] > 0);
+
+        mock.refuse = null;
+        await player.chunk(3); // decided by the page, and the daemon is asked again
+        await player.chunk(4);
+        assert.deepEqual(seen.request.slice(3).map(r => r.by), ['local', 'abrd']);
+        assert.equal(abrd.state.reason, '');
+    });
+
+    await pluginTest('a fallback that is late, throws or names no level is none', [{}],
+        { timeoutMs: 40, fallback: () => answers.shift()() }, async ({ mock, player, seen, text }) => {
+            const silent = console.error;
+            console.error = () => {};
+            try {
+                mock.refuse = { status: 503, body: { error: 'unavailable', field: '', detail: '' } };
+                player.own = 2;
+                await player.load(text);
+                for (let i = 0; i < 4; i++) assert.equal(await player.chunk(i), 2);
+            } finally {
+                console.error = silent;
+            }
+            assert.ok(seen.request.every(r => r.by === 'player'));
         });
 
     await pluginTest('a late answer counts while its chunk is not yet asked for', [{}],

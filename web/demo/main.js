@@ -5,7 +5,7 @@
  *
  * @module demo/main
  */
-import { attach } from '../abrd.js';
+import { attach } from '../dashjs.js';
 import { Charts } from './charts.js';
 import { watchDaemon } from './daemon.js';
 import { Recording } from './record.js';

@@ -5,7 +5,8 @@
  *
  * @typedef {object} Period one part of the presentation, as the manifest describes it
  * @property {string} id
- * @property {{kbps: number, sizes: number[]|null}[]} levels ascending; may be empty
+ * @property {{kbps: number, sizes: number[]|null, index: {url: string, range: string}|null}[]} levels
+ *     ascending; may be empty. index: where the sizes are to be had (SegmentBase)
  * @property {number|null} chunkS seconds per chunk; null when only the media tells
  * @property {number} chunks 0: live, or not known yet
  * @property {string|null} profile
@@ -66,11 +67,20 @@ function readSizes(rep) {
     return sizes?.length && sizes.every(b => b > 0) ? sizes : null;
 }
 
+/** Where a Representation with a SegmentBase has its index; `base` is the manifest's address. */
+function indexOf(nodes, base) {
+    const range = inherited(nodes, 'SegmentBase')?.getAttribute('indexRange');
+    if (!range || !base) return null;
+    const bases = nodes.map(n => children(n, 'BaseURL')[0]?.textContent.trim()).filter(Boolean);
+    return { url: bases.reduceRight((url, b) => new URL(b, url).href, base), range };
+}
+
 /**
  * @param {string} text the MPD; anything else gives no periods
+ * @param {string} [base] its address
  * @returns {Manifest}
  */
-export function readManifest(text) {
+export function readManifest(text, base) {
     const mpd = new DOMParser().parseFromString(text, 'application/xml').documentElement;
     if (mpd?.localName !== 'MPD') return { live: false, durationS: NaN, periods: [] };
     const live = mpd.getAttribute('type') === 'dynamic';
@@ -84,7 +94,7 @@ export function readManifest(text) {
         const next = durationS(nodes[i + 1]?.getAttribute('start'));
         const given = durationS(node.getAttribute('duration'));
         const lasts = !isNaN(given) ? given : (isNaN(next) ? total : next) - start;
-        const period = readPeriod(mpd, node, i, lasts);
+        const period = readPeriod(mpd, node, i, lasts, base);
         if (live) period.chunks = 0;
         start += lasts || 0;
         return period;
@@ -92,7 +102,7 @@ export function readManifest(text) {
     return { live, durationS: live ? NaN : total, periods };
 }
 
-function readPeriod(mpd, node, i, lastsS) {
+function readPeriod(mpd, node, i, lastsS, base) {
     // dash.js names a period without an id this way
     const id = node.getAttribute('id') ?? `defaultId_${i}`;
     const sets = children(node, 'AdaptationSet').map(set => ({
@@ -102,7 +112,8 @@ function readPeriod(mpd, node, i, lastsS) {
     const { set, reps } = sets.find(s => s.reps.length) ?? { set: null, reps: [] };
 
     const levels = reps
-        .map(r => ({ kbps: +r.getAttribute('bandwidth') / 1000, sizes: readSizes(r) }))
+        .map(r => ({ kbps: +r.getAttribute('bandwidth') / 1000, sizes: readSizes(r),
+            index: indexOf([r, set, node, mpd], base) }))
         .sort((a, b) => a.kbps - b.kbps)
         .filter((l, k, all) => !k || l.kbps > all[k - 1].kbps);
     const hint = [set, node, mpd].filter(Boolean)

@@ -1,0 +1,7 @@
+import type { Handle, Options } from './lib/types';
+
+export type * from './lib/types';
+
+/** Puts the daemon in charge of the video bitrate. Call it before player.initialize().
+ *  @param player a dash.js 5 MediaPlayer */
+export function attach(player: object, options?: Options): Handle;

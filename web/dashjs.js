@@ -1,0 +1,241 @@
+/**
+ * dashjs.js - lets an abrd daemon choose the bitrate of every chunk that dash.js 5 plays.
+ *
+ *     import { attach } from '@abrd/player/dashjs';
+ *     const player = dashjs.MediaPlayer().create();
+ *     const abrd = attach(player, { server: 'http://127.0.0.1:8080', profile: 'news' });
+ *     player.initialize(video, 'https://example.org/video.mpd', true);
+ *
+ * attach() comes before initialize(); the player stays as it is, no file of it is changed.
+ *
+ * dash.js is held in its response interceptor: the manifest for the answer to chunk 0, each chunk
+ * for that to the next. The rule that it asks before its next request gives the answer with
+ * priority STRONG if it is for that chunk, and "no change" otherwise (core.js).
+ *
+ * Download time runs from the request to the last byte. The buffer is what the player will hold
+ * when it asks for the next chunk: media up to the end of the arrived chunk, but no more than the
+ * level at which dash.js stops asking.
+ *
+ * @module abrd/dashjs
+ */
+
+import { Core, now, sameRate } from './lib/core.js';
+import { readManifest } from './lib/manifest.js';
+import { isBuffered } from './lib/media.js';
+import { fetchIndexes } from './lib/sidx.js';
+
+const STRONG = 1; // SwitchRequest.PRIORITY.STRONG of dash.js
+const RULE_NAME = 'AbrdRule';
+
+/**
+ * Puts the daemon in charge of the video bitrate. Call it before player.initialize().
+ * @param {object} player a dash.js 5 MediaPlayer
+ * @param {import('./lib/types').Options} [options]
+ * @returns {import('./lib/types').Handle}
+ */
+export function attach(player, options = {}) {
+    return new Adapter(player, options).handle;
+}
+
+class Adapter {
+    #player;
+    #core;
+    #plan = null;       // {live, durationS, periods}
+    #baseS = null;      // live: start time of the session's chunk 0
+    #startedAt = new WeakMap(); // request -> performance time [s]
+
+    constructor(player, options) {
+        this.#player = player;
+        this.#core = new Core(options, track => this.#bufferLimits(track.chunkS).most);
+        this.#install();
+        this.handle = this.#core.handle();
+    }
+
+    #install() {
+        const p = this.#player, core = this.#core;
+        const { abr, buffer } = p.getSettings().streaming;
+        const was = {
+            fast: buffer.fastSwitchEnabled, abandon: abr.rules.abandonRequestsRule.active,
+        };
+        // a fast switch would download chunks again that are in the buffer; an abandoned
+        // request would ask twice for one chunk
+        const set = (fast, abandon) => p.updateSettings({ streaming: {
+            buffer: { fastSwitchEnabled: fast },
+            abr: { rules: { abandonRequestsRule: { active: abandon } } },
+        } });
+        set(false, false);
+        core.undo(() => set(was.fast, was.abandon));
+
+        const rule = {
+            getClassName: () => RULE_NAME,
+            getSwitchRequest: context => this.#switchRequest(context),
+            reset() {},
+        };
+        p.addABRCustomRule('qualitySwitchRules', RULE_NAME, () => ({ create: () => rule }));
+        core.undo(() => p.removeABRCustomRule(RULE_NAME));
+
+        const onRequest = async r => { this.#requested(r); return r; };
+        const onResponse = async r => { await this.#responded(r); return r; };
+        p.addRequestInterceptor(onRequest);
+        p.addResponseInterceptor(onResponse);
+        core.undo(() => p.removeRequestInterceptor(onRequest));
+        core.undo(() => p.removeResponseInterceptor(onResponse));
+
+        const listen = (event, fn) => {
+            p.on(event, fn);
+            core.undo(() => p.off(event, fn));
+        };
+        listen('playbackWaiting', () => core.waiting());
+        listen('playbackPlaying', () => core.playing());
+        listen('playbackPaused', () => core.paused());
+        listen('playbackSeeking', e => this.#seeking(e));
+        listen('streamTeardownComplete', () => {
+            this.#plan = this.#baseS = null;
+            core.forget();
+        });
+    }
+
+    /* ----- what dash.js calls ----- */
+
+    /** Before every request: which representation? Synchronous. */
+    #switchRequest(context) {
+        const none = { representation: null, priority: STRONG, rule: RULE_NAME, reason: null };
+        const d = this.#core.choice();
+        if (!d || context.getMediaType() !== 'video' ||
+            context.getStreamInfo().id !== this.#core.track?.id) return none;
+
+        const representation = context.getAbrController()
+            .getPossibleVoRepresentationsFilteredBySettings(context.getMediaInfo(), true)
+            .find(r => sameRate(r.bandwidth / 1000, d.kbps));
+        if (!representation) return none;
+        return { ...none, representation, reason: { abrd: { ...d } } };
+    }
+
+    #requested(r) {
+        const request = r.customData?.request;
+        if (!isVideoSegment(request)) return;
+        this.#startedAt.set(request, now());
+        this.#meet(request);
+        this.#core.requested(this.#chunkOf(request), this.#levelOf(request));
+    }
+
+    async #responded(r) {
+        const request = r.request?.customData?.request;
+        if (!this.#core.attached || !request || !r.data || r.status < 200 || r.status > 299) return;
+        try {
+            if (request.type === 'MPD') await this.#manifest(r.data, request.url);
+            else if (isVideoSegment(request)) await this.#arrived(request, r.data);
+        } catch (e) {
+            console.error('abrd:', e); // a fault of ours must not stop the playback
+        }
+    }
+
+    /* ----- the way of one source ----- */
+
+    async #manifest(text, url) {
+        const plan = readManifest(text, url);
+        const update = this.#plan?.live && plan.live;
+        this.#plan = plan;
+        if (update) return; // a live manifest read again
+        this.#core.source();
+        await this.#begin(plan.periods[0] ?? null);
+    }
+
+    #begin(period) {
+        this.#enter(period);
+        const indexed = period?.levels[0]?.index;
+        return this.#core.ask(indexed ? signal => fetchIndexes(period, signal) : undefined);
+    }
+
+    #enter(period) {
+        this.#baseS = null;
+        this.#core.enter(period);
+    }
+
+    /** A chunk is on its way: are we in the period, and on the ladder, that we think? */
+    #meet(request) {
+        const id = request.representation?.mediaInfo?.streamInfo?.id;
+        const info = request.representation?.mediaFinishedInformation;
+        if (id !== undefined && id !== this.#core.track?.id) {
+            const known = this.#plan?.periods.find(p => p.id === id);
+            this.#enter(known ?? { id, levels: [], chunkS: null, chunks: 0, profile: null });
+        }
+        // what the manifest left open, or said otherwise than the player understood it
+        const p = this.#core.track, live = this.#plan?.live;
+        if (!p) return;
+        if (!p.chunkS && request.duration > 0) p.chunkS = request.duration;
+        if (!p.chunks && !live) p.chunks = info?.numberOfSegments || 0;
+        if (this.#levelOf(request) < 0) this.#readLadder();
+        if (live && (this.#baseS === null || request.startTime < this.#baseS - .01)) {
+            if (this.#baseS !== null) this.#core.reopen(); // chunk numbers are not negative
+            this.#baseS = request.startTime;
+        }
+    }
+
+    /** The ladder as the player sees it; the session must begin again. */
+    #readLadder() {
+        this.#core.reopen();
+        const rates = this.#player.getRepresentationsByType('video').map(r => r.bandwidth / 1000);
+        this.#core.track.levels = [...new Set(rates)].sort((a, b) => a - b)
+            .map(kbps => ({ kbps, sizes: null }));
+    }
+
+    #chunkOf(request) {
+        if (!this.#plan?.live) return request.index;
+        return Math.round((request.startTime - this.#baseS) / this.#core.track.chunkS);
+    }
+
+    #levelOf(request) {
+        return this.#core.track?.levels.findIndex(l => sameRate(l.kbps, rateOf(request))) ?? -1;
+    }
+
+    async #arrived(request, data) {
+        const period = this.#core.track;
+        const more = await this.#core.arrived({
+            chunk: this.#chunkOf(request),
+            level: this.#levelOf(request),
+            bytes: data.byteLength || request.bytesLoaded,
+            download_s: Math.max(now() - this.#startedAt.get(request), 1e-4),
+        }, this.#bufferAfter(request));
+        if (more) return;
+        // the period's last chunk is here: open the next one's session
+        const i = this.#plan?.periods.indexOf(period) ?? -1;
+        const next = i >= 0 && this.#plan.periods[i + 1];
+        if (next) await this.#begin(next);
+    }
+
+    #seeking({ seekTime }) {
+        this.#core.seeking();
+        const p = this.#core.track, video = this.#video();
+        if (!p?.chunkS || !video?.buffered || this.#plan?.live || this.#plan?.periods.length > 1) return;
+        const t = seekTime ?? video.currentTime ?? 0;
+        if (!isBuffered(video, t)) this.#core.seek(Math.floor(t / p.chunkS + 1e-6));
+    }
+
+    /* ----- measuring ----- */
+
+    /** Media that dash.js holds when it asks for a chunk: at the top level, and below. */
+    #bufferLimits(chunkS) {
+        const b = this.#player.getSettings().streaming.buffer;
+        const long = this.#plan?.durationS >= b.longFormContentDurationThreshold;
+        const top = long ? b.bufferTimeAtTopQualityLongForm : b.bufferTimeAtTopQuality;
+        const usual = b.bufferTimeDefault || 18;
+        const before = target => Math.max(target - chunkS, chunkS);
+        return { usual: before(usual), top: before(top), most: before(Math.max(usual, top)) };
+    }
+
+    #video() {
+        try { return this.#player.getVideoElement(); } catch { return null; } // none attached yet
+    }
+
+    #bufferAfter(request) {
+        const { usual, top } = this.#bufferLimits(request.duration);
+        const atTop = this.#levelOf(request) === this.#core.track.levels.length - 1;
+        const t = this.#video()?.currentTime ?? 0;
+        const held = request.startTime + request.duration - t;
+        return Math.min(Math.max(held || 0, 0), atTop ? top : usual);
+    }
+}
+
+const isVideoSegment = r => r?.type === 'MediaSegment' && r.mediaType === 'video';
+const rateOf = r => (r.representation?.bandwidth ?? r.bandwidth) / 1000;

@@ -1,0 +1,416 @@
+/**
+ * core.js - what lies between any player and the daemon: question, hold, time limit, fallback,
+ * report. It knows no player; dashjs.js, hlsjs.js and shaka.js each tie one to it.
+ *
+ * How one chunk is decided. When chunk n has arrived, the adapter holds its player for as long as
+ * arrived() takes: the daemon is told how chunk n went and asked for chunk n + 1. The answer
+ * carries its chunk number and is given out by choice() only while exactly that chunk comes next.
+ * Without an answer in time there is none, so the player's own rules go on, chunk by chunk, and the
+ * daemon is back with the first answer that arrives. For chunk 0, ask() holds the manifest.
+ *
+ * With the option `fallback` a function in the page decides what the daemon did not; its question
+ * is the body of POST /v1/decide.
+ *
+ * Times are seconds. Bodies are text/plain, so that no request needs a CORS preflight.
+ *
+ * @module abrd/core
+ */
+
+import { post } from './post.js';
+import { StallClock } from './stall.js';
+
+/** As many measurements as the daemon looks at. */
+const HISTORY = 8;
+
+/**
+ * @typedef {import('./types').Options} Options
+ * @typedef {import('./types').Handle} Handle
+ * @typedef {import('./types').Answer} Answer
+ * @typedef {import('./types').Question} Question
+ *
+ * @typedef {object} Track one ladder from its first chunk to its last: one session
+ * @property {{kbps: number, sizes: number[]|null}[]} levels ascending
+ * @property {number|null} chunkS seconds per chunk; null: not known yet, nothing is asked
+ * @property {number} chunks 0: live, or not known
+ * @property {string|null} profile hint of the manifest
+ *
+ * @typedef {object} Arrival
+ * @property {number} chunk
+ * @property {number} level
+ * @property {number} bytes
+ * @property {number} download_s from the request to the last byte
+ */
+
+const later = ms => new Promise(resolve => setTimeout(resolve, ms));
+export const now = () => performance.now() / 1000;
+export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
+
+export class Core {
+    #options;
+    #server;
+    #timeoutMs;
+    #bufferMaxS;
+    #listeners = new Map();
+    #state = { mode: 'idle', reason: '', session: null, profile: null, startupS: NaN };
+    #hooks = [];        // what detach() undoes
+    #attached = true;
+
+    #track = null;      // the ladder that is being downloaded
+    #session = null;    // id of its session
+    #refused = '';      // the daemon will not have this source: why
+    #nextChunk = 0;     // number the next request should have
+    #decision = null;   // latest Answer
+    #unsent = null;     // outcome that the daemon has not confirmed
+    #history = [];      // newest outcomes
+    #by = new Map();    // chunk -> who chose it
+    #arrivedS = NaN;    // when the manifest came
+    #stall = new StallClock();
+    #asking = null;     // AbortController of the running question
+    #slow = false;      // the last question ran out of time: do not hold for the next
+    #trouble = '';      // what is wrong with the daemon at the moment
+
+    /**
+     * @param {Options} options
+     * @param {(track: Track) => number} bufferMaxS what the player buffers of it at most
+     */
+    constructor(options, bufferMaxS) {
+        this.#options = options;
+        this.#server = (options.server ?? '').replace(/\/+$/, '');
+        this.#timeoutMs = options.timeoutMs ?? 300;
+        this.#bufferMaxS = bufferMaxS;
+        if (options.onDecision) this.#on('decision', options.onDecision);
+        const leave = () => this.#leave();
+        globalThis.addEventListener?.('pagehide', leave);
+        this.undo(() => globalThis.removeEventListener?.('pagehide', leave));
+    }
+
+    /** What attach() returns; `more` is what an adapter adds. */
+    handle(more = {}) {
+        const state = () => ({ ...this.#state });
+        return Object.assign({
+            detach: () => this.#detach(),
+            get state() { return state(); },
+            on: (event, fn) => this.#on(event, fn),
+        }, more);
+    }
+
+    get attached() { return this.#attached; }
+    get track() { return this.#track; }
+
+    /** detach() will call it. */
+    undo(fn) { this.#hooks.push(fn); }
+
+    #on(event, fn) {
+        const list = this.#listeners.get(event) ?? [];
+        this.#listeners.set(event, [...list, fn]);
+        return () => this.#listeners.set(event,
+            this.#listeners.get(event).filter(f => f !== fn));
+    }
+
+    #emit(event, data) {
+        for (const fn of this.#listeners.get(event) ?? []) {
+            // a listener's fault must not stop the playback
+            try { fn(data); } catch (e) { console.error('abrd:', e); }
+        }
+    }
+
+    #setState(change) {
+        const before = this.#state;
+        this.#state = { ...before, ...change };
+        if (Object.keys(change).some(k => !Object.is(before[k], change[k])))
+            this.#emit('state', { ...this.#state });
+    }
+
+    #detach() {
+        if (!this.#attached) return;
+        this.#attached = false;
+        this.#hooks.splice(0).reverse().forEach(undo => undo());
+        this.forget();
+    }
+
+    /* ----- the way of one source ----- */
+
+    /** A manifest has come; the wait for the first picture counts from here. */
+    source() {
+        this.#refused = '';
+        this.#history = [];
+        this.#arrivedS = now();
+        this.#stall = new StallClock();
+        this.enter(null);
+    }
+
+    /** Another ladder, or none: nothing of the last one holds any more. */
+    enter(track) {
+        this.#track = track;
+        this.#nextChunk = 0;
+        this.#by.clear();
+        this.reopen();
+        this.#unsent = null;
+    }
+
+    /** The same ladder, understood anew: its session must begin again. */
+    reopen() {
+        this.#session = this.#decision = null;
+        this.#setState({ session: null });
+    }
+
+    /** The source is gone; the next manifest begins anew. */
+    forget() {
+        this.#leave();
+        this.#asking?.abort();
+        this.#refused = '';
+        this.enter(null);
+        this.#stall = new StallClock();
+        this.#setState({ mode: 'idle', reason: '', startupS: NaN });
+    }
+
+    /** The answer for the chunk that comes next, or null. */
+    choice() {
+        const d = this.#decision;
+        return this.#attached && d?.chunk === this.#nextChunk ? d : null;
+    }
+
+    /** A chunk is on its way. Returns who chose it. */
+    requested(chunk, level) {
+        const decision = this.#decision?.chunk === chunk ? this.#decision : null;
+        const decided = decision?.level ?? null;
+        const by = decided === null || decided !== level ? 'player' :
+            decision.mode === 'local' ? 'local' : 'abrd';
+        this.#by.set(chunk, by);
+        this.#nextChunk = chunk + 1;
+        this.#setState({ mode: by, reason: by === 'abrd' ? '' : this.#whyNot(by, decided) });
+        this.#emit('request', { chunk, level, kbps: this.#kbps(level), by, decided });
+        return by;
+    }
+
+    #whyNot(by, decided) {
+        if (by === 'player' && decided !== null) return 'the player chose otherwise';
+        return this.#refused || this.#trouble || 'no decision for this chunk';
+    }
+
+    #kbps(level) { return this.#track?.levels[level]?.kbps; }
+
+    /**
+     * A chunk is here: hold the player until this settles.
+     * @param {Arrival} arrival
+     * @param {number} buffer_s media that the player will hold when it asks for the next one
+     * @returns {Promise<boolean>} whether more of this track is to come
+     */
+    async arrived(arrival, buffer_s) {
+        const { chunk, level } = arrival;
+        const outcome = { ...arrival, rebuffer_s: this.#stall.take(now()) };
+        this.#emit('chunk', {
+            ...outcome, kbps: this.#kbps(level), buffer_s, by: this.#by.get(chunk),
+        });
+        this.#by.delete(chunk);
+        this.#unsent = outcome;
+        this.#history = [...this.#history, outcome].slice(-HISTORY);
+
+        const { chunks } = this.#track;
+        if (chunks && chunk >= chunks - 1) {
+            this.#finish(outcome);
+            return false;
+        }
+        await this.#hold(chunk + 1, buffer_s, outcome);
+        return true;
+    }
+
+    /**
+     * Asks for chunk 0 of the track, before anything of it is requested.
+     * @param {(signal: AbortSignal) => Promise<void>} [prepare] what the track lacks yet
+     */
+    ask(prepare) { return this.#hold(0, 0, null, prepare); }
+
+    /** The last chunk is here: report it. */
+    #finish(last) {
+        if (this.#session) {
+            post(this.#url(this.#session, 'rewards'), { ...last, final: true })
+                .then(reply => this.#emit('report', reply), e => this.#failed(e));
+        }
+        this.#unsent = this.#session = null;
+    }
+
+    /** A seek out of the buffer: the next request will be for this chunk. */
+    seek(chunk) {
+        const { chunks } = this.#track;
+        if (chunk === this.#nextChunk || chunks && chunk >= chunks) return;
+        this.#nextChunk = chunk;
+        this.#decision = null;
+        this.#hold(chunk, 0, this.#unsent);
+    }
+
+    /* ----- what the picture does ----- */
+
+    waiting() { this.#stall.waiting(now()); }
+    paused() { this.#stall.paused(now()); }
+    seeking() { this.#stall.seeking(now()); }
+    playing() {
+        this.#stall.playing(now());
+        if (isNaN(this.#state.startupS) && !isNaN(this.#arrivedS))
+            this.#setState({ startupS: now() - this.#arrivedS });
+    }
+
+    /* ----- questions ----- */
+
+    /**
+     * Runs a question and waits for it, but no longer than a chunk may be held. A question that
+     * is late goes on; its answer counts if it still fits.
+     */
+    async #hold(chunk, buffer, last, prepare = async () => {}) {
+        this.#asking?.abort();
+        const asking = this.#asking = new AbortController();
+        const stale = () => asking.signal.aborted;
+        // a new connection and two questions take longer than one on an open connection
+        const limit = this.#timeoutMs * (this.#session ? 1 : 3);
+        const began = performance.now();
+        const done = () => { this.#slow = performance.now() - began > limit; };
+
+        const { signal } = asking;
+        const running = prepare(signal).then(() =>
+            this.#answerFor(chunk, buffer, last, signal)).then(answer => {
+            if (stale() || !answer) return;
+            done();
+            this.#trouble = '';
+            this.#decide(answer, began);
+        }, e => {
+            if (stale()) return;
+            done();
+            this.#failed(e);
+        });
+        if (!this.#slow) {
+            const late = later(limit).then(() => 'late');
+            if (await Promise.race([running, late]) === 'late' && !stale()) {
+                this.#slow = true;
+                this.#trouble = 'the daemon does not answer in time';
+            }
+        }
+        if (!stale() && this.#decision?.chunk !== chunk) await this.#local(chunk, buffer, stale);
+    }
+
+    #decide(answer, began) {
+        this.#decision = answer;
+        this.#emit('decision', { ...answer, latency_s: (performance.now() - began) / 1000 });
+    }
+
+    async #answerFor(chunk, buffer, last, signal) {
+        const ask = () => this.#question(chunk, buffer, last, signal);
+        if (this.#session) {
+            try {
+                return await ask();
+            } catch (e) {
+                // unknown or closed there (restart, expiry), or it remembers it otherwise
+                if (![404, 409, 410].includes(e.status)) throw e;
+                this.#session = null;
+            }
+        }
+        const first = await this.#open(signal);
+        return !first || chunk === 0 ? first : ask();
+    }
+
+    async #question(chunk, buffer, last, signal) {
+        const answer = await post(this.#url(this.#session, 'decisions'), {
+            chunk, buffer_s: buffer, ...(last && { last }), ...this.#sizesOf(chunk),
+        }, signal);
+        if (this.#unsent === last) this.#unsent = null;
+        return answer;
+    }
+
+    /** What is played and for whom. */
+    #body() {
+        const { levels, chunkS, chunks, profile } = this.#track;
+        const own = this.#options.profile;
+        const hint = own === undefined ? profile : own;
+        return {
+            ...(hint && (typeof hint === 'string' ? { profile: hint } : hint)),
+            ladder_kbps: levels.map(l => l.kbps),
+            chunk_s: chunkS,
+            chunks,
+            buffer_max_s: this.#bufferMaxS(this.#track),
+        };
+    }
+
+    get #known() { return this.#track?.levels.length && this.#track.chunkS; }
+
+    async #open(signal) {
+        const track = this.#track;
+        if (this.#refused || !this.#known) return null;
+        const body = this.#body();
+        let reply;
+        try {
+            reply = await post(this.#url(), {
+                ...body,
+                ...(this.#options.contentId && { content_id: this.#options.contentId }),
+                ...this.#sizesOf(0),
+            }, signal);
+        } catch (e) {
+            // no use in asking again; but a name in a manifest is only a hint
+            if (e.status < 400 || e.status > 499 || [408, 429].includes(e.status)) throw e;
+            const hinted = this.#options.profile === undefined && track.profile;
+            if (e.field !== 'profile' || !hinted) {
+                this.#refused = `refused: ${e.detail || e.message}`;
+                throw e;
+            }
+            this.#failed(e);
+            track.profile = null;
+            return this.#open(signal);
+        }
+        if (signal.aborted || track !== this.#track) return null;
+        this.#session = reply.session;
+        this.#setState({ session: reply.session, profile: reply.profile });
+        const { ladder_kbps, chunk_s, chunks } = body;
+        this.#emit('session', { ...reply, ladder_kbps, chunk_s, chunks });
+        return reply;
+    }
+
+    /** What the page itself would do, when it can. */
+    async #local(chunk, buffer_s, stale) {
+        const { fallback } = this.#options;
+        if (!fallback || !this.#known) return;
+        const began = performance.now(), history = this.#history;
+        const question = {
+            ...this.#body(), chunk, buffer_s, ...this.#sizesOf(chunk),
+            last_level: history.at(-1)?.level ?? -1,
+            throughput_kbps: history.map(o => o.bytes * 8 / 1000 / o.download_s),
+            download_s: history.map(o => o.download_s),
+        };
+        let answer = null;
+        try {
+            answer = await Promise.race([fallback(question), later(this.#timeoutMs)]);
+        } catch (e) {
+            console.error('abrd:', e);
+        }
+        const level = answer?.level ?? answer, kbps = this.#kbps(level);
+        if (stale() || this.#decision?.chunk === chunk || !kbps) return;
+        this.#decide({ ...(typeof answer === 'object' && answer), chunk, level, kbps, mode: 'local' },
+            began);
+    }
+
+    #url(session, what) {
+        return [`${this.#server}/v1/sessions`, session, what].filter(Boolean).join('/');
+    }
+
+    #sizesOf(chunk) {
+        const sizes = this.#track.levels.map(l => l.sizes?.[chunk]);
+        return sizes.every(Boolean) ? { next_bytes: sizes } : {};
+    }
+
+    #failed(e) {
+        const { where, status, field, detail, message } = e;
+        const words = detail || message;
+        this.#trouble = status ? `the daemon cannot: ${words}` : 'the daemon does not answer';
+        if (status >= 400 && status < 500) console.warn(`abrd: ${where}: ${words}`);
+        this.#emit('error', { where, status, field, detail: words });
+    }
+
+    /** No more chunks will come: tell what the daemon does not know yet, else that it is over. */
+    #leave() {
+        if (!this.#session) return;
+        const id = this.#session;
+        this.#session = null;
+        if (this.#unsent)
+            globalThis.navigator?.sendBeacon?.(this.#url(id, 'rewards'), JSON.stringify(this.#unsent));
+        else
+            fetch(this.#url(id), { method: 'DELETE', keepalive: true, credentials: 'omit' })
+                .catch(() => {}); // it expires by itself
+    }
+}

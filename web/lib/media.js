@@ -1,0 +1,35 @@
+/**
+ * media.js - what the element that plays tells: stalls, seeks, and what it holds.
+ *
+ * @module abrd/media
+ */
+
+/** Whether time t [s] lies in the buffer. */
+export function isBuffered({ buffered }, t) {
+    for (let i = 0; i < buffered.length; i++)
+        if (buffered.start(i) <= t && t < buffered.end(i)) return true;
+    return false;
+}
+
+/**
+ * Passes the element's events to the core.
+ * @param {HTMLMediaElement} media
+ * @param {import('./core.js').Core} core
+ * @param {(t: number) => void} away a seek to t, out of the buffer
+ * @returns {() => void} stops it
+ */
+export function watch(media, core, away) {
+    const events = {
+        waiting: () => core.waiting(),
+        playing: () => core.playing(),
+        pause: () => core.paused(),
+        seeking: () => {
+            core.seeking();
+            if (!isBuffered(media, media.currentTime)) away(media.currentTime);
+        },
+    };
+    for (const [name, fn] of Object.entries(events)) media.addEventListener(name, fn);
+    return () => {
+        for (const [name, fn] of Object.entries(events)) media.removeEventListener(name, fn);
+    };
+}
