@@ -50,7 +50,7 @@ SIM_WRAP := $(foreach f,fsync rename link,-Wl$(comma)--wrap=$(f))
 
 # ---- sources, found by name
 
-LAYERS := base nn moe rl abr lab serve cli
+LAYERS := base nn moe rl abr abrd lab serve cli
 SRC := $(sort $(foreach l,$(LAYERS),$(wildcard src/$(l)/*.c)))
 OBJ := $(SRC:%.c=$(B)/%.o)
 LIBOBJ := $(filter-out $(B)/src/cli/main.o,$(OBJ))
@@ -78,7 +78,8 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench chaos load soak hostile proxy sandbox prometheus score ablation routing lab-data format policy merge-policy man install clean help FORCE
+        fuzz bench chaos load soak hostile proxy sandbox prometheus score ablation routing lab-data format policy merge-policy man install install-program \
+        install-library clean help FORCE
 
 all: build/abrd ## build the daemon and its tools: build/abrd
 
@@ -118,15 +119,15 @@ $(B)/headers: Makefile
 $(B)/test/%.o: CPPFLAGS += -Itest
 # (clang, which only fuzzing uses, takes NAN itself for a promotion)
 $(B)/src/%.o: CFLAGS += $(if $(filter fuzz,$(MODE)),,-Wdouble-promotion)
-$(B)/src/nn/%.o: CFLAGS += -O3
-$(B)/src/moe/%.o: CFLAGS += -O3
-$(B)/src/abr/feat.o: CFLAGS += -O3
+$(B)/src/nn/%.o $(B)/lib/src/nn/%.o: CFLAGS += -O3
+$(B)/src/moe/%.o $(B)/lib/src/moe/%.o: CFLAGS += -O3
+$(B)/src/abr/feat.o $(B)/lib/src/abr/feat.o: CFLAGS += -O3
 # kernels for one instruction set each, chosen when the program runs
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
-$(B)/src/nn/%_avx2.o: CFLAGS += -mavx2 -mfma -mpopcnt
-$(B)/src/nn/%_avx512.o: CFLAGS += -mavx512f -mavx2 -mfma -mpopcnt -mprefer-vector-width=512
+$(B)/src/nn/%_avx2.o $(B)/lib/src/nn/%_avx2.o: CFLAGS += -mavx2 -mfma -mpopcnt
+$(B)/src/nn/%_avx512.o $(B)/lib/src/nn/%_avx512.o: CFLAGS += -mavx512f -mavx2 -mfma -mpopcnt -mprefer-vector-width=512
 # ordered for the processors that have it: a tenth of a decision's time
-$(B)/src/nn/vecmat_avx512.o: CFLAGS += -mavx512bw -mavx512vnni -mtune=icelake-server
+$(B)/src/nn/vecmat_avx512.o $(B)/lib/src/nn/vecmat_avx512.o: CFLAGS += -mavx512bw -mavx512vnni -mtune=icelake-server
 # GCC clears half a kilobyte with an instruction that costs as much as a router; libc does not
 ifneq ($(MODE),fuzz)
 CFLAGS += -mstringop-strategy=libcall
@@ -149,6 +150,32 @@ $(B)/libabrd.a: $(LIBOBJ) $(B)/sources
 $(B)/abrd: $(B)/src/cli/main.o $(B)/libabrd.a
 	@echo "  LD    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# ---- the library for players in C: what include/abrd/policy.h needs and nothing else, so neither
+# BLAS nor XML; one object, whose other names are local
+
+LIB := $(wildcard src/abrd/*.c) $(addprefix src/,$(addsuffix .c, \
+         base/bytes base/err base/rng base/table base/text \
+         nn/act nn/mlp nn/vecmat nn/vecmat_base nn/vecmat_avx2 nn/vecmat_avx512 \
+         moe/mix moe/parts moe/policy moe/probs moe/swift rl/ckpt rl/ckpt_file rl/ckpt_read \
+         abr/emu abr/feat abr/qoe abr/sabre abr/trace abr/trace_mobile abr/trace_set \
+         abr/trace_set_csv abr/trace_set_fcc abr/trace_set_lumos abr/trace_set_puffer \
+         abr/trace_text abr/video abr/view))
+LIBC := $(LIB:%.c=$(B)/lib/%.o)
+$(B)/lib/%.o: CFLAGS += -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
+$(B)/lib/%.o: %.c $(B)/flags | $(B)/headers
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $< (library)"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+build/lib/libabrd.a: $(LIBC) include/abrd/policy.h Makefile
+	@echo "  AR    $@"
+	$(Q)mkdir -p $(@D) && rm -f $@
+	$(Q)sed -nE 's/^[^ ].*[ *](abrd_[a-z_]+)\(.*/\1/p' include/abrd/policy.h > $(@D)/names
+	$(Q)$(CC) -nostdlib -r -Wl,--gc-sections $$(sed 's/^/-Wl,-u,/' $(@D)/names) \
+	    -o $(@D)/abrd.o $(LIBC)
+	$(Q)objcopy --strip-unneeded --keep-global-symbols=$(@D)/names $(@D)/abrd.o
+	$(Q)ar rcs $@ $(@D)/abrd.o
 
 # ---- the unit tests' runner
 
@@ -359,6 +386,7 @@ merge-policy: all ## train the experts that are merged for untagged viewers, TRA
 
 # the program finds its own files in ../share/abrd (src/cli/home.c)
 D := $(DESTDIR)$(PREFIX)
+VERSION := $(shell sed -n 's/^\#define CMD_VERSION "\(.*\)"/\1/p' include/cli/cmd.h)
 SHARE := $(shell find deploy/policy traces web -type f ! -name '*.sh' ! -name 'package*.json' \
            ! -name '.*' ! -path '*/node_modules/*' 2>/dev/null)
 # manual pages: of the program and of every command, from the tables that --help prints; what is
@@ -372,12 +400,27 @@ build/man/%.8: $(B)/abrd $(wildcard deploy/man/*.roff)
 
 man: $(PAGES:%=build/man/%.8) ## the manual pages: build/man
 
-install: all man ## install below PREFIX=/usr/local (DESTDIR is put in front)
+# what runs, and what is read beside it
+install-program: all man # without the library: for images
 	install -D $(B)/abrd $(D)/bin/abrd
 	@for f in $(SHARE); do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
 	@for p in $(PAGES); do install -D -m 644 build/man/$$p.8 $(D)/share/man/man8/$$p.8 || exit 1; done
-	install -D -m 644 deploy/abrd.conf $(D)/share/doc/abrd/abrd.conf
-	@for f in abrd.service nginx.conf alerts.yml grafana.json; do install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done
+	@mkdir -p $(D)/share/bash-completion/completions $(D)/share/zsh/site-functions
+	$(B)/abrd completion bash > $(D)/share/bash-completion/completions/abrd
+	$(B)/abrd completion zsh > $(D)/share/zsh/site-functions/_abrd
+	@mkdir -p $(D)/lib/systemd/system
+	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' deploy/abrd.service > $(D)/lib/systemd/system/abrd.service
+	@for f in abrd.conf nginx.conf alerts.yml grafana.json; do \
+	    install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done
+
+install-library: build/lib/libabrd.a # what a player in C is built with
+	install -D -m 644 include/abrd/policy.h $(D)/include/abrd/policy.h
+	install -D -m 644 build/lib/libabrd.a $(D)/lib/libabrd.a
+	@mkdir -p $(D)/lib/pkgconfig
+	sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' deploy/abrd.pc.in > $(D)/lib/pkgconfig/abrd.pc
+	install -D -m 644 deploy/example/play.c $(D)/share/doc/abrd/play.c
+
+install: install-program install-library ## install below PREFIX=/usr/local (DESTDIR is put in front)
 
 clean: ## remove what was built
 	rm -rf build
@@ -385,4 +428,4 @@ clean: ## remove what was built
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
--include $(OBJ:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d) $(TRIALOBJ:.o=.d) $(SIMOBJ:.o=.d)
+-include $(OBJ:.o=.d) $(LIBC:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d) $(TRIALOBJ:.o=.d) $(SIMOBJ:.o=.d)

@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "${1:-.}" || exit 1
 build=${2-build/release}
 
-layers=(base nn moe rl abr lab serve cli)
+layers=(base nn moe rl abr abrd lab serve cli)
 max_lines=600
 
 # Each foreign header, and the only sources that may include it. An entry that ends in "/" is a

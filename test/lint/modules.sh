@@ -7,7 +7,7 @@ cd "${MODULES_ROOT:-$(dirname "$0")/../..}" || exit 1
 
 table()
 {
-    for layer in base nn moe rl abr lab serve cli; do
+    for layer in base nn moe rl abr abrd lab serve cli; do
         ls "include/$layer"/*.h >/dev/null 2>&1 || continue
         printf '\n### %s\n\n| module | what it is |\n|---|---|\n' "$layer"
         for h in "include/$layer"/*.h; do

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# What `make install` puts down is complete: the program runs from there, every page and script is
+# there, and a player is built with the library by pkg-config.
+set -u
+cd "$(dirname "$0")/../.."
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+passed=0 failed=0
+
+ok() # WHAT COMMAND...
+{
+    local what=$1 said
+    shift
+    if said=$("$@" 2>&1); then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED $what: $said"
+    fi
+}
+
+"${MAKE:-make}" --no-print-directory -s install DESTDIR="$dir" PREFIX=/opt/abrd >"$dir/log" 2>&1 ||
+    { cat "$dir/log"; echo "0 passed, 1 failed"; exit 1; }
+at=$dir/opt/abrd
+
+for f in bin/abrd share/man/man8/abrd.8 share/man/man8/abrd-serve.8 share/abrd/web/openapi.json \
+    share/abrd/deploy/policy/moe.safetensors share/bash-completion/completions/abrd \
+    share/zsh/site-functions/_abrd lib/systemd/system/abrd.service share/doc/abrd/abrd.conf \
+    include/abrd/policy.h lib/libabrd.a lib/pkgconfig/abrd.pc share/doc/abrd/play.c; do
+    ok "$f" test -s "$at/$f"
+done
+ok 'a page for every command' bash -c \
+    "for c in \$('$at/bin/abrd' help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
+        case \$c in help|man|completion|version) ;; *) test -s '$at/share/man/man8/abrd-'\$c.8 || exit 1 ;; esac
+    done"
+ok 'the unit starts what is installed' grep -q '^ExecStart=/opt/abrd/bin/abrd serve' \
+    "$at/lib/systemd/system/abrd.service"
+ok 'no folder of this build is left in a text' bash -c "! grep -rIl '$dir' '$at'"
+
+# from elsewhere, with its own files beside it
+ok 'it finds its files' bash -c "cd / && '$at/bin/abrd' eval --policy moe --profile news --quiet"
+
+export PKG_CONFIG_PATH=$at/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dir
+ok 'the version' test "$(pkg-config --modversion abrd)" = "$("$at/bin/abrd" version | cut -d' ' -f2)"
+# the sysroot is for our paths; jansson's have none
+ok 'a player is built' bash -c \
+    "${CC:-gcc} -std=c11 -Wall -Wextra -Wpedantic -Werror deploy/example/play.c \$(pkg-config --cflags --libs abrd) -o '$dir/play'"
+trace=traces/3g-commute-00
+ok 'it plays' bash -c \
+    "'$dir/play' '$at/share/abrd/deploy/policy/moe.safetensors' '$trace' news | tail -n 1 | grep -q '^48 chunks, QoE [0-9]'"
+ok 'it says what is missing' bash -c \
+    "'$dir/play' /no/such '$trace' 2>&1 | grep -q '^play: /no/such: '"
+ok 'it needs no more than jansson' bash -c \
+    "! ldd '$dir/play' | grep -E 'microhttpd|sqlite|blas|xml|curl'"
+ok 'it gives the names of its header, no others' diff \
+    <(nm -g --defined-only "$at/lib/libabrd.a" | awk 'NF == 3 { print $3 }' | sort) \
+    <(grep -oE '\<abrd_[a-z_]+\(' include/abrd/policy.h | tr -d '(' | grep -vx abrd_error | sort -u)
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
