@@ -16,7 +16,7 @@ RUN make -j"$(nproc)" all && make install DESTDIR=/out && strip /out/usr/local/b
 
 FROM debian:bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends \
-        curl libcurl4 libjansson4 libmicrohttpd12 libopenblas0-pthread libsqlite3-0 libxml2 && \
+        curl libcurl4 libjansson4 libmicrohttpd12 libopenblas0-pthread libsqlite3-0 libsystemd0 libxml2 && \
     rm -rf /var/lib/apt/lists/* && \
     useradd --system --create-home --home-dir /var/lib/abrd --shell /usr/sbin/nologin abrd
 COPY --from=build /out/ /

@@ -14,12 +14,13 @@ FUZZ_S ?= 30
 # ---- packages, by their Debian names; package:program needs no package when the program is there
 
 PKG_BUILD := gcc:$(CC) libc6-dev pkg-config:pkg-config libmicrohttpd-dev libjansson-dev \
-             libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libxml2-dev
+             libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libxml2-dev libsystemd-dev
 PKG_RUN := ffmpeg:ffmpeg curl:curl nodejs:node npm:npm
 PKG_TEST := check chromium:chromium
 # what the compiler must find, and where it comes from
 HEADERS := microhttpd.h:libmicrohttpd-dev jansson.h:libjansson-dev cblas.h:libopenblas-dev \
-           sqlite3.h:libsqlite3-dev curl/curl.h:libcurl4-openssl-dev libxml/parser.h:libxml2-dev
+           sqlite3.h:libsqlite3-dev curl/curl.h:libcurl4-openssl-dev libxml/parser.h:libxml2-dev \
+           systemd/sd-daemon.h:libsystemd-dev
 
 # ---- flags
 
@@ -41,7 +42,7 @@ CPPFLAGS += -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(XML2_CPPFLAGS)
 # -fno-math-errno: lets sqrtf vectorise.
 CFLAGS += -std=c11 $(OPT_$(MODE)) $(WARN) -ffp-contract=off -fno-math-errno -pthread
 LDFLAGS += $(filter -fsanitize% --coverage,$(OPT_$(MODE))) -pthread
-LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lxml2 -lm
+LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lxml2 -lsystemd -lm
 # the tests' allocation counter stands in front of these (test/support/alloc.c)
 comma := ,
 WRAP := $(foreach f,malloc calloc realloc aligned_alloc strdup free,-Wl$(comma)--wrap=$(f))
@@ -410,6 +411,7 @@ install-program: all man # without the library: for images
 	$(B)/abrd completion zsh > $(D)/share/zsh/site-functions/_abrd
 	@mkdir -p $(D)/lib/systemd/system
 	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' deploy/abrd.service > $(D)/lib/systemd/system/abrd.service
+	install -m 644 deploy/abrd.socket $(D)/lib/systemd/system/abrd.socket
 	@for f in abrd.conf nginx.conf alerts.yml grafana.json; do \
 	    install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done
 

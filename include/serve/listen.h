@@ -17,6 +17,12 @@
 int listen_open(const char *bind, int *port, struct err *e)
     __attribute__((warn_unused_result));
 
+/* Makes a listening socket that another program opened one as above, and tells where it listens, in
+ * numbers. ERR_INVALID: it is none of TCP, or does not listen. */
+#define LISTEN_ADDRESS 64
+int listen_adopt(char address[LISTEN_ADDRESS], int *port, int fd, struct err *e)
+    __attribute__((warn_unused_result));
+
 /* 127.0.0.0/8, ::1 and "localhost". */
 bool listen_is_loopback(const char *host);
 /* An IPv4 or IPv6 address in numbers, brackets allowed around the latter. */

@@ -19,9 +19,10 @@
 #include "serve/service.h"
 
 struct node_cfg {
-    const char *bind;              /* "127.0.0.1" */
-    int port;                      /* 8080; 0 = a free one, see node_port */
-    int workers;                   /* 0 = one per processor */
+    const char *bind; /* "127.0.0.1" */
+    int port;         /* 8080; 0 = a free one, see node_port */
+    int listen_fd; /* -1; else a socket of listen_adopt, which says bind and port; taken */
+    int workers;   /* 0 = one per processor */
     const char *host;              /* further names in Host, between commas */
     const char *allow_origin;      /* origins of pages that may use the API, or "*" */
     const char *token;             /* bearer token for writing profiles; NULL = none */
@@ -47,6 +48,8 @@ int node_port(const struct node *n);
  * hardly a second old. */
 int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
+/* Has every worker gone round since the last call? They do at least once a second. */
+bool node_turned(struct node *n);
 void node_drain(struct node *n);
 /* Ends and frees. */
 void node_stop(struct node *n);

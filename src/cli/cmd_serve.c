@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
+#include "cli/manager.h"
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "cli/serve_options.h"
@@ -124,7 +125,7 @@ static struct node_cfg node_settings(const struct serve_options *s, const char *
 }
 
 static struct node *make_node(const struct serve_options *s, struct paths *paths,
-                              struct service *service, const char *token,
+                              struct service *service, const char *token, int socket,
                               const struct log *log, struct err *e)
 {
     struct media_cfg media = media_cfg_default();
@@ -134,6 +135,7 @@ static struct node *make_node(const struct serve_options *s, struct paths *paths
     media.seed = s->seed;
 
     struct node_cfg cfg = node_settings(s, token);
+    cfg.listen_fd = socket;
     cfg.web_dir = serve_options_path(s->web_dir, paths->web, "web");
     cfg.media = &media;
     cfg.default_profile = s->default_profile;
@@ -153,29 +155,6 @@ static int put_address(struct out *o, const char *url, int port, const char *dat
     out_text(o, "data", data ? data : "");
     out_text(o, "version", CMD_VERSION);
     return out_finish(o, e);
-}
-
-/* Rows when they are wanted (o), else words. */
-static int say_hello(struct out *o, const struct serve_options *s, int port,
-                     struct err *e)
-{
-    /* an address that takes all is none that can be asked */
-    const char *host = s->bind;
-    if (strcmp(host, "0.0.0.0") == 0) host = "127.0.0.1";
-    if (strcmp(host, "::") == 0) host = "::1";
-    bool v6 = strchr(host, ':') != NULL;
-    char url[160];
-    snprintf(url, sizeof url, "http://%s%.100s%s:%d", v6 ? "[" : "", host, v6 ? "]" : "",
-             port);
-    if (o) return put_address(o, url, port, s->data, e);
-
-    printf("abrd is at %s/ - the demo page; Ctrl-C stops it\n"
-           "try: curl -s %s/v1/decide -d '{\"profile\":\"news\",\"ladder_kbps\":"
-           "[300,750,1200,1850,2850,4300],\"chunk_s\":4,\"buffer_s\":12,\"last_level\":2,"
-           "\"throughput_kbps\":[2100,1800,2400],\"download_s\":[2.2,2.6,2.0]}'\n",
-           url, url);
-    fflush(stdout);
-    return 0;
 }
 
 static void die_now(int sig)
@@ -236,6 +215,8 @@ struct running {
     struct log log;
     struct service *service;
     struct node *node;
+    int socket; /* that a service manager handed over, -1: none */
+    char address[LISTEN_ADDRESS], status[200];
     struct running *latest; /* as it was read last; NULL: not since the start */
 };
 
@@ -285,6 +266,10 @@ static int reload(struct running *r, struct running *next, struct err *e)
     if (!rc) rc = service_settings(&service, &next->s, &next->paths, &r->log, e);
     if (!rc) rc = service_check(&service, e);
     struct node_cfg node = node_settings(&next->s, next->token);
+    if (r->socket >= 0) {
+        next->s.bind = r->s.bind;
+        next->s.port = r->s.port;
+    }
     node.bind = r->s.bind; /* as it listens */
     if (!rc) rc = node_reload(r->node, &node, e);
     if (!rc) rc = service_reload(r->service, &service, e);
@@ -294,6 +279,7 @@ static int reload(struct running *r, struct running *next, struct err *e)
 static void on_hangup(struct running *r)
 {
     struct err e = {0};
+    manager_reloading(clock_mono());
     struct running *next = calloc(1, sizeof *next);
     if (!next || reload(r, next, &e)) {
         err_set(&e, ERR_MEMORY, "out of memory");
@@ -310,18 +296,51 @@ static void on_hangup(struct running *r)
     r->latest = next;
 }
 
+/* Rows when they are wanted (o), else words. */
+static int say_hello(struct running *r, struct out *o, struct err *e)
+{
+    /* an address that takes all is none that can be asked */
+    const char *host = r->s.bind;
+    int port = node_port(r->node);
+    if (strcmp(host, "0.0.0.0") == 0) host = "127.0.0.1";
+    if (strcmp(host, "::") == 0) host = "::1";
+    bool v6 = strchr(host, ':') != NULL;
+    char url[160];
+    snprintf(url, sizeof url, "http://%s%.100s%s:%d", v6 ? "[" : "", host, v6 ? "]" : "",
+             port);
+    snprintf(r->status, sizeof r->status, "answering at %s", url);
+    manager_ready(r->status);
+    if (o) return put_address(o, url, port, r->s.data, e);
+
+    printf("abrd is at %s/ - the demo page; Ctrl-C stops it\n"
+           "try: curl -s %s/v1/decide -d '{\"profile\":\"news\",\"ladder_kbps\":"
+           "[300,750,1200,1850,2850,4300],\"chunk_s\":4,\"buffer_s\":12,\"last_level\":2,"
+           "\"throughput_kbps\":[2100,1800,2400],\"download_s\":[2.2,2.6,2.0]}'\n",
+           url, url);
+    fflush(stdout);
+    return 0;
+}
+
 /* Serves until a signal. */
 static int serve(struct running *r, struct out *o, struct err *e)
 {
     const struct log *log = &r->log;
     struct node *node = r->node;
     struct service *service = r->service;
-    int rc = say_hello(o, &r->s, node_port(node), e);
+    int rc = say_hello(r, o, e);
     log_event(log, LOG_INFO, "listen", "%s port %d, learning %s", r->s.bind,
               node_port(node), r->s.learn);
-    while (!rc && !interrupt_wait(3600.0))
-        if (interrupt_hangup()) on_hangup(r);
+    double watched_s = manager_watchdog_s(),
+           turn_s = watched_s > 0 ? watched_s / 4 : 3600;
+    while (!rc && !interrupt_wait(turn_s)) {
+        if (interrupt_hangup()) {
+            on_hangup(r);
+            manager_ready(r->status);
+        }
+        if (watched_s > 0 && node_turned(node)) manager_alive();
+    }
 
+    manager_stopping();
     no_more_patience();
     log_event(log, LOG_INFO, "drain", "no new sessions");
     node_drain(node);
@@ -342,6 +361,17 @@ static void raise_file_limit(void)
     }
 }
 
+/* A socket that is handed over stands for --bind and --port. */
+static int take_socket(struct running *r, struct err *e)
+{
+    r->socket = manager_socket(e);
+    if (r->socket == MANAGER_NONE) r->socket = -1;
+    if (r->socket < 0) return e->code;
+    int rc = listen_adopt(r->address, &r->s.port, r->socket, e);
+    if (!rc) r->s.bind = r->address;
+    return rc;
+}
+
 static int run(struct running *r, struct err *e)
 {
     enum log_level level;
@@ -352,6 +382,8 @@ static int run(struct running *r, struct err *e)
     if (rc) return rc;
     if (r->s.token_file) warn_of_readers(&r->log, r->s.token_file);
 
+    rc = take_socket(r, e);
+    if (rc) return rc;
     interrupt_catch();
     interrupt_catch_hangup();
     signal(SIGPIPE, SIG_IGN);
@@ -367,7 +399,8 @@ static int run(struct running *r, struct err *e)
     }
     r->service = service_new(&cfg, e);
     if (r->service && service_start_threads(r->service, e) == 0)
-        r->node = make_node(&r->s, &r->paths, r->service, r->token, &r->log, e);
+        r->node =
+            make_node(&r->s, &r->paths, r->service, r->token, r->socket, &r->log, e);
     rc = r->node ? serve(r, o, e) : ERR_IO;
     service_free(r->service);
     out_free(o);

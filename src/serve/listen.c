@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -73,6 +74,32 @@ int listen_open(const char *host, int *port, struct err *e)
                          *port, strerror(why));
     *port = port_of(fd);
     return fd;
+}
+
+int listen_adopt(char address[LISTEN_ADDRESS], int *port, int fd, struct err *e)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a, size = sizeof(int);
+    int listens = 0, type = 0, yes = 1;
+    if (getsockname(fd, (struct sockaddr *)&a, &n) ||
+        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) ||
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) || !listens ||
+        type != SOCK_STREAM || (a.ss_family != AF_INET && a.ss_family != AF_INET6))
+        return err_field(e, ERR_INVALID, "socket",
+                         "what was handed over is no listening TCP socket: use "
+                         "ListenStream=ADDRESS:PORT");
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ||
+        fcntl(fd, F_SETFD, FD_CLOEXEC) ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes))
+        return err_field(e, ERR_IO, "socket", "cannot be set up: %s", strerror(errno));
+
+    const void *at = a.ss_family == AF_INET6
+                         ? (const void *)&((struct sockaddr_in6 *)&a)->sin6_addr
+                         : (const void *)&((struct sockaddr_in *)&a)->sin_addr;
+    inet_ntop(a.ss_family, at, address, LISTEN_ADDRESS);
+    *port = port_of(fd);
+    return 0;
 }
 
 /* Copies an address without its brackets. */

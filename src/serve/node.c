@@ -25,12 +25,14 @@ struct node {
     struct api_shared shared;
     int n_workers;
     struct worker *worker[WORKERS_MAX];
+    uint64_t turned[WORKERS_MAX]; /* their turns when node_turned last saw all move */
 };
 
 struct node_cfg node_cfg_default(void)
 {
     return (struct node_cfg){.bind = "127.0.0.1",
                              .port = 8080,
+                             .listen_fd = -1,
                              .default_profile = "pensieve",
                              .max_watchers = 64,
                              .grace_s = 2.0,
@@ -79,14 +81,15 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
 
 struct node *node_start(const struct node_cfg *cfg, struct service *s, struct err *e)
 {
-    if (check(cfg, e)) return NULL;
-    struct node *n = calloc(1, sizeof *n);
+    struct node *n = check(cfg, e) ? NULL : calloc(1, sizeof *n);
     if (!n) {
         err_set(e, ERR_MEMORY, "no memory for the daemon");
+        if (cfg->listen_fd >= 0) close(cfg->listen_fd);
         return NULL;
     }
     n->port = cfg->port;
-    n->listen_fd = listen_open(cfg->bind, &n->port, e);
+    n->listen_fd = cfg->listen_fd;
+    if (n->listen_fd < 0) n->listen_fd = listen_open(cfg->bind, &n->port, e);
     if (n->listen_fd < 0) goto fail;
 
     int workers = cfg->workers ? cfg->workers : pool_cpus();
@@ -147,6 +150,15 @@ int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
     for (int i = 0; i < n->n_workers; i++)
         n->old.turns[i] = worker_turns(n->worker[i]);
     return 0;
+}
+
+bool node_turned(struct node *n)
+{
+    for (int i = 0; i < n->n_workers; i++)
+        if (worker_turns(n->worker[i]) == n->turned[i]) return false;
+    for (int i = 0; i < n->n_workers; i++)
+        n->turned[i] = worker_turns(n->worker[i]);
+    return true;
 }
 
 void node_drain(struct node *n)

@@ -25,7 +25,7 @@ at=$dir/opt/abrd
 
 for f in bin/abrd share/man/man8/abrd.8 share/man/man8/abrd-serve.8 share/abrd/web/openapi.json \
     share/abrd/deploy/policy/moe.safetensors share/bash-completion/completions/abrd \
-    share/zsh/site-functions/_abrd lib/systemd/system/abrd.service share/doc/abrd/abrd.conf \
+    share/zsh/site-functions/_abrd lib/systemd/system/abrd.service lib/systemd/system/abrd.socket share/doc/abrd/abrd.conf \
     include/abrd/policy.h lib/libabrd.a lib/pkgconfig/abrd.pc share/doc/abrd/play.c; do
     ok "$f" test -s "$at/$f"
 done

@@ -24,6 +24,7 @@ declare -A home=(
     [sqlite3.h]="src/serve/store_sqlite"
     [curl/]="src/cli/"
     [getopt.h]="src/cli/opt.c"
+    [systemd/]="src/cli/manager.c"
     [pthread.h]="src/base/pool.c src/serve/ include/serve/"
     [threads.h]="none"
     [time.h]="src/base/clock.c src/base/log.c src/serve/ src/cli/"
