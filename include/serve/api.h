@@ -10,8 +10,8 @@
  * The log line of the error has it too; of one worker at most ten lines a second are
  * written.
  *
- * The handlers are in api_sessions.c, api_decide.c, api_profiles.c, api_policy.c and
- * api_admin.c, by the resource they serve.
+ * The handlers are in api_sessions.c, api_decide.c, api_profiles.c, api_policy.c,
+ * api_pensieve.c and api_admin.c, by the resource they serve.
  *
  * Threads: struct api_shared is locked inside or never changes; a struct api belongs to one
  * worker. */
@@ -26,6 +26,7 @@
 #include "serve/files.h"
 #include "serve/media.h"
 #include "serve/metrics.h"
+#include "serve/pensieve.h"
 #include "serve/route.h"
 #include "serve/service.h"
 
@@ -44,6 +45,7 @@ struct api_shared {
     struct events *events;
     struct metrics *metrics;
     struct media *media; /* NULL: no demo */
+    struct pensieve *pensieve;
     const char *default_profile;
     double started_at; /* s since the epoch */
     _Atomic bool draining;
@@ -101,6 +103,7 @@ API_HANDLER(api_session_reward);
 API_HANDLER(api_session_get);
 API_HANDLER(api_session_close);
 API_HANDLER(api_decide);
+API_HANDLER(api_pensieve);
 API_HANDLER(api_profile_list);
 API_HANDLER(api_profile_get);
 API_HANDLER(api_profile_put);

@@ -28,7 +28,8 @@ enum scan_kind {
     SCAN_TEXT,    /* char[max] */
     SCAN_NUMBERS, /* double[max] */
     SCAN_SIZES,   /* the same; null is 0 */
-    SCAN_OBJECT
+    SCAN_OBJECT,
+    SCAN_ANY /* only `has`; never usual. Named "*": whatever no other row is for */
 };
 
 /* `has`, where given, is set when the field is there and not null; `n` gets the length of

@@ -23,6 +23,7 @@
 #ifndef SERVE_WIRE_H
 #define SERVE_WIRE_H
 
+#include "serve/pensieve.h"
 #include "serve/service.h"
 
 #define WIRE_BUFFER_MAX_S 60.0
@@ -47,6 +48,10 @@ int wire_gate(const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 /* {updates} */
 int wire_aside(int *updates, const char *body, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
+/* A post of pensieve.h: fields of other names are passed over, as its clients send what they
+ * like; a body with pastThroughput is a summary, whatever else is in it. */
+int wire_pensieve(struct pensieve_post *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 /* Fills out->qoe alone. */
 int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)

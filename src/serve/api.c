@@ -27,6 +27,7 @@ const struct route api_routes[] = {
     {HTTP_GET, "/metrics", ROUTE_OPEN, api_metrics},
     {HTTP_GET, "/demo/links", ROUTE_OPEN, api_demo_links},
     {HTTP_GET, "/demo/{link}/{viewer}/{file...}", ROUTE_OPEN, api_demo_file},
+    {HTTP_POST, "/", ROUTE_FALLBACK, api_pensieve}, /* beside the page */
     {HTTP_GET, "/{page...}", ROUTE_FALLBACK, api_page},
     {HTTP_OTHER, NULL, ROUTE_OPEN, NULL},
 };

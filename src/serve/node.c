@@ -74,6 +74,8 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!sh->events) return e->code;
     sh->metrics = metrics_new(workers, api_routes, sh->started_at, API_VERSION, e);
     if (!sh->metrics) return e->code;
+    sh->pensieve = pensieve_new(PENSIEVE_CLIENTS, sh->secret, e);
+    if (!sh->pensieve) return e->code;
     if (!cfg->media) return 0;
     sh->media = media_new(cfg->media, e);
     return sh->media ? 0 : e->code;
@@ -177,6 +179,7 @@ void node_stop(struct node *n)
 
     /* the workers' streams are done: what they read from may go */
     media_free(n->shared.media);
+    pensieve_free(n->shared.pensieve);
     metrics_free(n->shared.metrics);
     events_free(n->shared.events);
     files_free(n->files);

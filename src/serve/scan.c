@@ -211,6 +211,8 @@ static bool read_field(const struct scan_field *f, struct cursor *c)
         return read_numbers(f->out, f->n, f->max, f->kind == SCAN_SIZES, c);
     case SCAN_OBJECT:
         return read_object(f->fields, c);
+    case SCAN_ANY:
+        break;
     }
     return false;
 }

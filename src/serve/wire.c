@@ -133,6 +133,8 @@ static int read_field(const struct scan_field *f, const json_t *v, const char *p
         if (!json_is_object(v)) return wrong(e, path, "an object", v);
         rc = read_object(v, path, f->fields, e);
         break;
+    case SCAN_ANY:
+        break;
     }
     if (!rc && f->has) *f->has = true;
     return rc;
@@ -164,6 +166,7 @@ static int read_object(const json_t *object, const char *prefix,
     json_object_foreach((json_t *)(uintptr_t)object, name, v)
     {
         const struct scan_field *f = find(fields, name);
+        if (!f) f = find(fields, "*");
         snprintf(path, sizeof path, "%.20s%s%.40s", prefix, dot, name);
         if (!f) return unknown(fields, path, e);
         if (json_is_null(v)) continue;
@@ -398,4 +401,42 @@ int wire_aside(int *updates, const char *body, size_t n, struct err *e)
     const struct scan_field fields[] = {
         {"updates", SCAN_WHOLE, .out = updates, .required = true, .has = &given}, {0}};
     return read_body(fields, body, n, e);
+}
+
+/* What old clients send is not ours to limit: fields that are not known are passed over. */
+int wire_pensieve(struct pensieve_post *out, const char *body, size_t n, struct err *e)
+{
+    *out = (struct pensieve_post){0};
+    double begun_ms = 0, ended_ms = 0, stalled_ms = 0;
+    bool request = false, quality = false, buffer = false, stalled = false, begun = false,
+         ended = false, size = false;
+    const struct scan_field fields[] = {
+        {"nextChunkSize", SCAN_SIZES, .out = out->next_bytes, .max = VIEW_LEVELS,
+         .has = &out->has_next, .n = &out->n_next},
+        {"lastquality", SCAN_WHOLE, .out = &out->level, .has = &quality},
+        {"buffer", SCAN_NUMBER, .out = &out->buffer_s, .has = &buffer},
+        {"lastRequest", SCAN_WHOLE, .out = &out->chunk, .has = &request},
+        {"RebufferTime", SCAN_NUMBER, .out = &stalled_ms, .has = &stalled},
+        {"lastChunkFinishTime", SCAN_NUMBER, .out = &ended_ms, .has = &ended},
+        {"lastChunkStartTime", SCAN_NUMBER, .out = &begun_ms, .has = &begun},
+        {"lastChunkSize", SCAN_WHOLE64, .out = &out->bytes, .has = &size},
+        {"pastThroughput", SCAN_ANY, .has = &out->summary},
+        {"*", SCAN_ANY, .out = NULL},
+        {0}};
+    int rc = read_body(fields, body, n, e);
+    if (rc || out->summary) return rc;
+
+    const char *missing = !request   ? "lastRequest"
+                          : !quality ? "lastquality"
+                          : !buffer  ? "buffer"
+                          : !stalled ? "RebufferTime"
+                          : !begun   ? "lastChunkStartTime"
+                          : !ended   ? "lastChunkFinishTime"
+                          : !size    ? "lastChunkSize"
+                                     : NULL;
+    if (missing) return err_field(e, ERR_INVALID, missing, "is missing");
+    out->has_next = out->has_next && out->n_next > 0;
+    out->stalled_s = stalled_ms / 1e3;
+    out->download_s = (ended_ms - begun_ms) / 1e3;
+    return 0;
 }

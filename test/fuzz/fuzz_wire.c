@@ -15,7 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int rc = 0;
     bool sound = true;
 
-    if (data[0] % 7 == 0) {
+    if (data[0] == 'P') {
+        struct pensieve_post in;
+        rc = wire_pensieve(&in, body, n, &e);
+        if (!rc && !in.summary)
+            sound = isfinite(in.buffer_s) && in.n_next >= 0 && in.n_next <= VIEW_LEVELS;
+    } else if (data[0] % 7 == 0) {
         struct session_open in;
         rc = wire_open(&in, body, n, &e);
         for (int i = 0; !rc && i < in.levels; i++)

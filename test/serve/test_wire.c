@@ -49,6 +49,40 @@ static int parse_profile(const char *s)
     return wire_profile(&profile, s, strlen(s), &e);
 }
 
+#define PENSIEVE                                                                  \
+    "\"lastquality\":2,\"buffer\":7.5,\"lastRequest\":3,\"RebufferTime\":1250,"   \
+    "\"lastChunkFinishTime\":1503002052950,\"lastChunkStartTime\":1503002051000," \
+    "\"lastChunkSize\":668286"
+
+START_TEST(a_post_of_pensieves_test_bed)
+{
+    struct pensieve_post post;
+    const char *body = "{\"nextChunkSize\":[1,2,null,4,5,6],\"Type\":\"RL\"," PENSIEVE
+                       ",\"bandwidthEst\":NULL}";
+    char text[512];
+    snprintf(text, sizeof text, "{\"nextChunkSize\":[1,2,null,4,5,6],\"Type\":\"RL\",%s}",
+             PENSIEVE ",\"bandwidthEst\":[{}]");
+    clear();
+    ck_assert_msg(!wire_pensieve(&post, text, strlen(text), &e), "%s %s", e.field,
+                  e.detail);
+    ck_assert(!post.summary && post.has_next && post.n_next == 6 &&
+              post.next_bytes[2] == 0);
+    ck_assert_int_eq(post.chunk, 3);
+    ck_assert_int_eq(post.level, 2);
+    ck_assert_int_eq(post.bytes, 668286);
+    ck_assert(post.buffer_s == 7.5 && post.stalled_s == 1.25 && post.download_s == 1.95);
+    ck_assert_int_lt(wire_pensieve(&post, body, strlen(body), &e), 0); /* not JSON */
+
+    clear();
+    body = "{\"pastThroughput\":[1,null]}";
+    ck_assert_int_eq(wire_pensieve(&post, body, strlen(body), &e), 0);
+    ck_assert(post.summary);
+    body = "{\"buffer\":1,\"lastRequest\":0}";
+    ck_assert_int_eq(wire_pensieve(&post, body, strlen(body), &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "lastquality");
+}
+END_TEST
+
 START_TEST(orders_for_routers)
 {
     static const struct {
@@ -349,6 +383,7 @@ Suite *suite_serve_wire(void)
     tcase_add_test(t, what_is_written_can_be_read_again);
     tcase_add_test(t, history_as_csv);
     tcase_add_test(t, orders_for_routers);
+    tcase_add_test(t, a_post_of_pensieves_test_bed);
     suite_add_tcase(s, t);
     return s;
 }

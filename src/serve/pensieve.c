@@ -1,0 +1,252 @@
+#include "serve/pensieve.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/table.h"
+
+static const double LADDER_KBPS[] = {300, 750, 1200, 1850, 2850, 4300};
+enum { LEVELS = sizeof LADDER_KBPS / sizeof *LADDER_KBPS };
+
+struct client {
+    char session[SERVICE_ID];
+    int chunk;        /* of his last post, -1: none yet */
+    double stalled_s; /* in all, by that post */
+    double before_s;  /* and by the one before it */
+    double used_s;
+};
+
+struct pensieve {
+    uint64_t seed;
+    pthread_mutex_t lock; /* clients */
+    struct table *clients;
+};
+
+struct pensieve *pensieve_new(int clients, uint64_t seed, struct err *e)
+{
+    struct pensieve *p = calloc(1, sizeof *p);
+    if (!p) {
+        err_set(e, ERR_MEMORY, "no memory for Pensieve's clients");
+        return NULL;
+    }
+    p->seed = seed;
+    pthread_mutex_init(&p->lock, NULL);
+    p->clients = table_new(clients, PENSIEVE_KEY, sizeof(struct client), seed, e);
+    if (p->clients) return p;
+    pensieve_free(p);
+    return NULL;
+}
+
+void pensieve_free(struct pensieve *p)
+{
+    if (!p) return;
+    table_free(p->clients);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+void pensieve_key(unsigned char out[PENSIEVE_KEY], const struct pensieve *p,
+                  const void *address, size_t n, const char *name)
+{
+    uint64_t half[2] = {p->seed, ~p->seed};
+    const unsigned char *byte = address;
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < n; i++)
+            half[k] = rng_u64_at(half[k], byte[i], i);
+        for (size_t i = 0; name[i]; i++)
+            half[k] = rng_u64_at(half[k], (unsigned char)name[i], n + i);
+    }
+    memcpy(out, half, PENSIEVE_KEY);
+}
+
+static bool find(struct client *out, struct pensieve *p,
+                 const unsigned char key[PENSIEVE_KEY])
+{
+    pthread_mutex_lock(&p->lock);
+    const struct client *c = table_get(p->clients, key);
+    if (c) *out = *c;
+    pthread_mutex_unlock(&p->lock);
+    return c;
+}
+
+/* The lock is held. */
+static void forget_oldest(struct pensieve *p)
+{
+    unsigned char oldest[PENSIEVE_KEY];
+    double since = 0;
+    bool any = false;
+    int cursor = 0;
+    const void *key;
+    for (struct client *c; (c = table_next(p->clients, &cursor, &key));)
+        if (!any || c->used_s < since) {
+            any = true;
+            since = c->used_s;
+            memcpy(oldest, key, sizeof oldest);
+        }
+    if (any) table_delete(p->clients, oldest);
+}
+
+static void keep(struct pensieve *p, const unsigned char key[PENSIEVE_KEY],
+                 const struct client *c)
+{
+    pthread_mutex_lock(&p->lock);
+    struct client *place = table_put(p->clients, key, NULL);
+    if (!place) {
+        forget_oldest(p);
+        place = table_put(p->clients, key, NULL);
+    }
+    if (place) *place = *c;
+    pthread_mutex_unlock(&p->lock);
+}
+
+static int check(const struct pensieve_post *post, struct err *e)
+{
+    if (post->chunk < 0 || post->chunk >= PENSIEVE_CHUNKS)
+        return err_field(e, ERR_RANGE, "lastRequest", "%d is not within 0 .. %d",
+                         post->chunk, PENSIEVE_CHUNKS - 1);
+    if (post->level < 0 || post->level >= LEVELS)
+        return err_field(e, ERR_RANGE, "lastquality", "%d is not within 0 .. %d",
+                         post->level, LEVELS - 1);
+    if (post->download_s < 0)
+        return err_field(e, ERR_INVALID, "lastChunkFinishTime",
+                         "lies before lastChunkStartTime");
+    if (post->stalled_s < 0)
+        return err_field(e, ERR_RANGE, "RebufferTime", "%g is negative",
+                         post->stalled_s * 1e3);
+    if (post->bytes < 0)
+        return err_field(e, ERR_RANGE, "lastChunkSize", "%lld is negative",
+                         (long long)post->bytes);
+    if (post->has_next && post->n_next != LEVELS)
+        return err_field(e, ERR_INVALID, "nextChunkSize",
+                         "has %d entries, the video has %d levels", post->n_next, LEVELS);
+    return 0;
+}
+
+/* The service's words, with the names that the client knows. */
+static int renamed(int rc, struct err *e)
+{
+    static const char *const names[][2] = {{"chunk", "lastRequest"},
+                                           {"buffer_s", "buffer"},
+                                           {"last.level", "lastquality"},
+                                           {"level", "lastquality"},
+                                           {"last.bytes", "lastChunkSize"},
+                                           {"bytes", "lastChunkSize"},
+                                           {"last.download_s", "lastChunkFinishTime"},
+                                           {"download_s", "lastChunkFinishTime"},
+                                           {"last.rebuffer_s", "RebufferTime"},
+                                           {"rebuffer_s", "RebufferTime"}};
+    for (size_t i = 0; e && rc < 0 && i < sizeof names / sizeof *names; i++)
+        if (strcmp(e->field, names[i][0]) == 0) {
+            snprintf(e->field, sizeof e->field, "%s", names[i][1]);
+            break;
+        }
+    if (e && strncmp(e->field, "next_bytes", 10) == 0)
+        snprintf(e->field, sizeof e->field, "nextChunkSize");
+    return rc;
+}
+
+static bool measured(const struct pensieve_post *post)
+{
+    return post->bytes > 0 && post->download_s > 0;
+}
+
+static struct outcome outcome_of(const struct pensieve_post *post, double before_s)
+{
+    return (struct outcome){.chunk = post->chunk,
+                            .level = post->level,
+                            .bytes = post->bytes,
+                            .download_s = post->download_s,
+                            .rebuffer_s = fmax(0, post->stalled_s - before_s)};
+}
+
+static int next_level(int *level, struct service *s, struct service_worker *w,
+                      const struct client *c, const struct pensieve_post *post,
+                      double before_s, struct err *e)
+{
+    struct question q = {.chunk = post->chunk + 1,
+                         .buffer_s = post->buffer_s,
+                         .has_last = measured(post),
+                         .has_next = post->has_next};
+    if (q.has_last) q.last = outcome_of(post, before_s);
+    memcpy(q.next_bytes, post->next_bytes, sizeof q.next_bytes);
+    struct answer a;
+    int rc = service_ask(&a, s, w, c->session, &q, e);
+    if (rc < 0) return rc;
+    *level = a.level;
+    return 0;
+}
+
+static int end_of_video(int *level, struct service *s, const struct client *c,
+                        const struct pensieve_post *post, double before_s, struct err *e)
+{
+    struct reward_in in = {.final = true, .has_outcome = measured(post)};
+    struct reward_out unused;
+    if (in.has_outcome) in.outcome = outcome_of(post, before_s);
+    *level = PENSIEVE_REFRESH;
+    return service_reward(&unused, s, c->session, &in, e);
+}
+
+int pensieve_ask(int *level, struct pensieve *p, struct service *s,
+                 struct service_worker *w, const unsigned char key[PENSIEVE_KEY],
+                 const struct pensieve_post *post, double now_s, struct err *e)
+{
+    struct err mine = {0};
+    if (!e) e = &mine;
+    int rc = check(post, e);
+    if (rc) return rc;
+    struct client c;
+    if (!find(&c, p, key)) return 1;
+    bool again = post->chunk == c.chunk && post->stalled_s == c.stalled_s;
+    if (!again && (post->chunk <= c.chunk || post->stalled_s < c.stalled_s)) return 1;
+
+    double before = again ? c.before_s : c.stalled_s;
+    rc = post->chunk + 1 < PENSIEVE_CHUNKS ? next_level(level, s, w, &c, post, before, e)
+                                           : end_of_video(level, s, &c, post, before, e);
+    if (rc == ERR_ABSENT) { /* it has ended meanwhile */
+        *e = (struct err){0};
+        return 1;
+    }
+    /* chunk 0 of a page that was loaded again before it came to chunk 1 */
+    if (rc == ERR_CONFLICT && again && post->chunk == 0) {
+        *e = (struct err){0};
+        return 1;
+    }
+    if (rc) return renamed(rc, e);
+
+    if (!again) {
+        c.before_s = c.stalled_s;
+        c.stalled_s = post->stalled_s;
+        c.chunk = post->chunk;
+    }
+    c.used_s = now_s;
+    keep(p, key, &c);
+    return 0;
+}
+
+int pensieve_open(struct pensieve *p, struct service *s, struct service_worker *w,
+                  const unsigned char key[PENSIEVE_KEY], const char *profile,
+                  const struct pensieve_post *post, double now_s, struct err *e)
+{
+    struct session_open in = {.levels = LEVELS,
+                              .chunk_s = 4,
+                              .chunks = PENSIEVE_CHUNKS,
+                              .buffer_max_s = 60,
+                              .content_id = "pensieve"};
+    memcpy(in.ladder_kbps, LADDER_KBPS, sizeof LADDER_KBPS);
+    snprintf(in.profile, sizeof in.profile, "%s", profile);
+    struct session_opened opened;
+    int rc = service_open(&opened, s, w, &in, e);
+    if (rc) return rc;
+
+    /* of who comes in the middle it is not known when he stalled */
+    double stalled = post->chunk > 0 ? post->stalled_s : 0;
+    struct client c = {
+        .chunk = -1, .stalled_s = stalled, .before_s = stalled, .used_s = now_s};
+    memcpy(c.session, opened.session, sizeof c.session);
+    keep(p, key, &c);
+    return 0;
+}
