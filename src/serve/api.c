@@ -106,8 +106,9 @@ static void preflight(const struct http_request *q, struct reply *r)
     reply_empty(r, 204);
     reply_header(r, "Allow", "%s", methods);
     reply_header(r, "Access-Control-Allow-Methods", "%s", methods);
-    reply_header(r, "Access-Control-Allow-Headers",
-                 "Authorization, Content-Type, Last-Event-ID, X-Request-Id");
+    reply_header(
+        r, "Access-Control-Allow-Headers",
+        "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id");
     reply_header(r, "Access-Control-Max-Age", "600");
     if (http_header(q, "Access-Control-Request-Private-Network"))
         reply_header(r, "Access-Control-Allow-Private-Network", "true");

@@ -1,0 +1,303 @@
+// The policy in the page (web/lib/policy.js) against the program: on chunks that `abrd eval`
+// recorded and on questions to the daemon, the same observation, the same level, the same expert;
+// weights that are fetched while they are published are whole; what the page does when the daemon
+// is gone, is back, or sends something else.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { join } from 'node:path';
+import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
+import { Core } from '../../web/lib/core.js';
+import { Policy, localPolicy } from '../../web/lib/policy.js';
+import { observe } from '../../web/lib/observe.js';
+
+const SHIPPED = 'deploy/policy/moe.safetensors';
+const load = file => new Policy(new Uint8Array(readFileSync(file)).buffer);
+const QOE = {
+    documentary: { mu: [1, 6, 1] }, live: { mu: [1, 1, 6] }, news: { mu: [6, 1, 1] },
+    pensieve: { mu: [1, 1, 4.3] },
+};
+
+/** Uniform in [0, 1), the same in every run. */
+let state = 1n;
+function random() {
+    state = (state * 6364136223846793005n + 1442695040888963407n) & 0xffffffffffffffffn;
+    return Number(state >> 33n) / 2 ** 31;
+}
+const between = (low, high) => low + (high - low) * random();
+const among = list => list[Math.floor(random() * list.length)];
+
+function near(mine, theirs, most, what) {
+    theirs.forEach((v, i) => assert.ok(Math.abs(mine[i] - v) <= most, `${what}[${i}]: ${mine[i]}, ${v}`));
+}
+
+/**
+ * The daemon's sums are made in the order that its processor likes, and a last bit of theirs may
+ * round an input of 16 bits the other way: a probability is off by 1e-3 at most, and only levels so
+ * close to each other may be told apart otherwise. Whether they were.
+ */
+function same(mine, theirs, what) {
+    near(mine.probabilities, theirs.probabilities, 1e-3, `${what} probability`);
+    assert.equal(mine.expert, theirs.expert, what);
+    const { probabilities: p } = theirs;
+    assert.ok(p[theirs.level] - p[mine.level] < 1e-3, `${what}: ${mine.level}, not ${theirs.level}`);
+    return mine.level !== theirs.level;
+}
+
+// ---- chunks that abrd recorded
+
+const LADDER = [300, 750, 1200, 1850, 2850, 4300], CHUNKS = 48;
+const sizes = Array.from({ length: CHUNKS }, () => {
+    const scene = between(0.7, 1.4);
+    return LADDER.map(kbps => Math.round(kbps * 500 * scene));
+});
+
+/** Rows of `abrd eval --trajectories`, as the questions that their choices were answers to. */
+function* recorded(rows) {
+    let before = null, history = [];
+    for (const row of rows) {
+        if (!before || row.trace !== before.trace || row.profile !== before.profile) {
+            before = null;
+            history = [];
+        } else {
+            history.push({ kbps: before.throughput_kbps, s: before.download_s });
+        }
+        yield [row, {
+            ladder_kbps: LADDER, chunk_s: 4, chunks: CHUNKS, chunk: row.chunk,
+            buffer_s: row.buffer_s, buffer_max_s: 60, last_level: before ? before.level : -1,
+            throughput_kbps: history.map(h => h.kbps), download_s: history.map(h => h.s),
+            next_bytes: sizes[row.chunk],
+        }];
+        before = row;
+    }
+}
+
+await test('1,000 recorded observations: the same numbers, and the daemon\'s decisions', async () => {
+    const video = join(folder, 'video'), out = join(folder, 'steps.jsonl');
+    mkdirSync(video);
+    writeFileSync(join(video, 'video.json'), JSON.stringify({
+        segment_duration_ms: 4000, bitrates_kbps: LADDER,
+        segment_sizes_bits: sizes.map(row => row.map(bytes => bytes * 8)),
+    }));
+    execFileSync(ABRD, ['eval', '--policy', `moe:${SHIPPED}`, '--profile', 'all', '--video', video,
+        '--count-first', '--trajectories', out, '--detail', 'obs,probs', '--quiet',
+        '--csv', join(folder, 'rows.csv')], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const rows = readFileSync(out, 'utf8').trim().split('\n').map(line => JSON.parse(line));
+    const d = await new Daemon(['--port', '0', '--policy', SHIPPED, '--workers', '1', '--learn', 'off']).ready;
+    const page = load(SHIPPED);
+    let n = 0, differ = 0;
+    for (const [row, question] of recorded(rows)) {
+        const what = `${row.profile} ${row.trace} ${row.chunk}`, weights = QOE[row.profile];
+        near(observe(question, weights), row.obs, 2e-6, `${what} obs`);
+        const mine = page.decide(question, weights);
+        const r = await d.call('POST', '/v1/decide', { ...question, profile: row.profile });
+        assert.equal(r.status, 200, r.text);
+        differ += same(mine, r.json, what);
+        n++;
+    }
+    await d.stop();
+    assert.ok(n >= 1000 && differ <= n / 1000, `${n} rows, ${differ} other decisions`);
+    console.log(`${n} recorded observations: ${differ} other decisions`);
+});
+
+// ---- questions of every kind
+
+function question() {
+    const levels = 2 + Math.floor(random() * 11), n = Math.floor(random() * 12);
+    const ladder = [between(100, 600)];
+    while (ladder.length < levels) ladder.push(ladder.at(-1) * between(1.1, 2));
+    const chunks = among([0, 0, 48, 300]), chunk_s = among([1, 2, 4, 6]);
+    const rate = Math.exp(between(Math.log(100), Math.log(40000)));
+    const rates = Array.from({ length: n }, () => rate * between(0.3, 1.7));
+    const q = {
+        ladder_kbps: ladder, chunk_s, chunks, chunk: Math.floor(random() * (chunks || 1000)),
+        buffer_max_s: among([8, 30, 60, 240]), buffer_s: between(0, 70),
+        last_level: Math.floor(random() * (levels + 1)) - 1,
+        throughput_kbps: rates, download_s: rates.map(r => ladder[0] * chunk_s / r + 0.08),
+    };
+    if (random() < 0.5)
+        q.next_bytes = ladder.map(kbps => (random() < 0.1 ? null : Math.round(kbps * chunk_s * 125 * between(0.5, 1.6))));
+    if (random() < 0.5) q.profile = among(Object.keys(QOE));
+    else Object.assign(q, { mu: [between(0.1, 8), between(0, 8), between(0, 12)], utility: among(['linear', 'log', 'pamoe']) });
+    return q;
+}
+
+async function compare(d, n) {
+    const local = localPolicy({ server: d.url, refreshS: 0 });
+    assert.equal(await local.ready, true);
+    let differ = 0;
+    for (let i = 0; i < n; i++) {
+        const q = question();
+        const r = await d.call('POST', '/v1/decide', q);
+        assert.equal(r.status, 200, r.text);
+        const mine = local.fallback(q);
+        assert.equal(mine.policy, r.json.policy);
+        differ += same(mine, r.json, JSON.stringify(q));
+    }
+    return differ;
+}
+
+await test('1,200 questions to the daemon with the shipped policy: the same decisions', async () => {
+    const d = await new Daemon(['--port', '0', '--policy', SHIPPED, '--workers', '1', '--learn', 'off']).ready;
+    const differ = await compare(d, 1200);
+    console.log(`1200 questions: ${differ} other decisions`);
+    await d.stop();
+});
+
+for (const [variant, route] of [['mlp', 'single'], ['moe', 'dense']])
+    await test(`a policy without a router's choice (${route})`, async () => {
+        const file = join(folder, `${variant}.safetensors`);
+        execFileSync(ABRD, ['train', '--variant', variant, '--steps', '2000', '--seed', '7', '--quiet',
+            '--out', file], { stdio: 'ignore' });
+        const d = await new Daemon(['--port', '0', '--policy', file, '--workers', '1', '--learn', 'off']).ready;
+        await compare(d, 100);
+        await d.stop();
+    });
+
+await test('an expert that is set aside is asked by neither', async () => {
+    const d = await new Daemon(['--port', '0', '--policy', SHIPPED, '--workers', '1', '--explore', '0']).ready;
+    const busy = async () => /^abrd_experts_busy\{network="actor"\} 1$/m.test((await d.call('GET', '/metrics')).text);
+    assert.equal((await d.call('PUT', '/v1/policy/experts/actor/1', { updates: 1000 })).status, 202);
+    await until('a version without it', busy);
+    await compare(d, 100);
+    await d.stop();
+});
+
+// ---- life
+
+const TABLE = Uint32Array.from({ length: 256 }, (_, i) => {
+    for (let k = 0; k < 8; k++) i = i & 1 ? 0xedb88320 ^ (i >>> 1) : i >>> 1;
+    return i;
+});
+function crc32(...parts) {
+    let crc = ~0;
+    for (const part of parts) for (const byte of part) crc = TABLE[(crc ^ byte) & 255] ^ (crc >>> 8);
+    return (~crc >>> 0).toString(16).padStart(8, '0');
+}
+
+/** Version in a file of weights whose CRC is right (include/rl/ckpt.h). */
+function checked(bytes) {
+    const n = Number(new DataView(bytes.buffer).getBigUint64(0, true));
+    const meta = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + n))).__metadata__;
+    const rest = Object.keys(meta).filter(k => k !== 'crc32').sort().map(k => `${k}=${meta[k]}\n`).join('');
+    assert.equal(crc32(bytes.subarray(8 + n), new TextEncoder().encode(rest)), meta.crc32);
+    return meta.version;
+}
+
+await test('weights that are fetched while new ones are published are whole, and their tag is theirs', async () => {
+    const d = await Daemon.start(['--data', join(folder, 'learns'), '--explore', '1', '--batch', '128']);
+    const versions = new Map();
+    let playing = true;
+    const viewers = (async () => {
+        for (let key = 1; playing && key < 400; key++) {
+            const s = (await d.call('POST', '/v1/sessions',
+                { ladder_kbps: LADDER, chunk_s: 4, chunks: 32, profile: 'live', key })).json;
+            let level = s.level;
+            for (let chunk = 1; chunk < 32; chunk++)
+                level = (await d.call('POST', `/v1/sessions/${s.session}/decisions`, {
+                    chunk, buffer_s: 8,
+                    last: { chunk: chunk - 1, level, bytes: 1000 * LADDER[level], download_s: 1.7, rebuffer_s: 0 },
+                })).json.level;
+            await d.call('POST', `/v1/sessions/${s.session}/rewards`, {
+                chunk: 31, level, bytes: 1000 * LADDER[level], download_s: 1.7, rebuffer_s: 0, final: true,
+            });
+        }
+    })();
+    await until('three versions', async () => {
+        const r = await fetch(`${d.url}/v1/policy/weights`);
+        const version = checked(new Uint8Array(await r.arrayBuffer()));
+        assert.match(r.headers.get('etag'), new RegExp(`^"v${version}-`));
+        assert.ok(!versions.has(version) || versions.get(version) === r.headers.get('etag'));
+        versions.set(version, r.headers.get('etag'));
+        return versions.size >= 3;
+    });
+    playing = false;
+    await viewers;
+
+    const local = localPolicy({ server: d.url, refreshS: 0 });
+    await local.ready;
+    const had = local.version;
+    assert.ok(had >= 3);
+    assert.equal(await local.refresh(), true);
+    assert.ok(local.version >= had);
+    await d.kill('SIGKILL');
+    assert.equal(await local.refresh(), true); // what it has is kept
+    assert.ok(local.version >= had);
+    assert.ok(local.fallback({ ladder_kbps: LADDER, chunk_s: 4, buffer_s: 8, profile: 'live' }).level >= 0);
+    assert.equal(local.fallback({ ladder_kbps: LADDER, chunk_s: 4, buffer_s: 8, profile: 'nobody' }), null);
+});
+
+await test('without weights there is no answer; what is no policy is refused', async () => {
+    const warn = console.warn;
+    console.warn = () => {};
+    const away = localPolicy({ server: 'http://127.0.0.1:1', refreshS: 0 });
+    assert.equal(await away.ready, false);
+    console.warn = warn;
+    assert.equal(away.version, null);
+    assert.equal(away.fallback({ ladder_kbps: LADDER, chunk_s: 4, buffer_s: 8 }), null);
+
+    const whole = new Uint8Array(readFileSync(policy()));
+    for (const cut of [0, 7, 8, 100, whole.length - 4])
+        assert.throws(() => new Policy(whole.slice(0, cut).buffer), `${cut} bytes`);
+    const text = new TextDecoder('latin1').decode(whole);
+    for (const [from, to] of [['abrd-1', 'abrd-9'], ['"obs_dim":"128"', '"obs_dim":"048"'], ['"top1"', '"odd1"']]) {
+        assert.ok(text.includes(from), from);
+        const other = Uint8Array.from(text.replace(from, to), c => c.charCodeAt(0));
+        assert.throws(() => new Policy(other.buffer), `${to}`);
+    }
+    const page = load(policy());
+    assert.throws(() => page.decide({ ladder_kbps: [300], chunk_s: 4, buffer_s: 8 }, QOE.live), /levels/);
+});
+
+await test('the players\' core goes on by the page\'s policy when the daemon dies', async () => {
+    const d = await Daemon.start(['--learn', 'off', '--explore', '0']);
+    const local = localPolicy({ server: d.url, refreshS: 0 });
+    await local.ready;
+    const asked = [];
+    const core = new Core({
+        server: d.url, profile: 'news', timeoutMs: 2000,
+        fallback: q => { asked.push(q); return local.fallback(q); },
+    }, () => 60);
+    core.source();
+    core.enter({ levels: LADDER.map(kbps => ({ kbps, sizes: null })), chunkS: 4, chunks: 20, profile: null });
+    const warn = console.warn;
+    console.warn = () => {};
+    await core.ask();
+    assert.equal(core.choice().mode, 'greedy');
+    for (let chunk = 0; chunk < 6; chunk++) {
+        const { level } = core.choice();
+        assert.equal(core.requested(chunk, level), chunk < 3 ? 'abrd' : 'local');
+        if (chunk === 2) await d.kill('SIGKILL');
+        await core.arrived({ chunk, level, bytes: 500 * LADDER[level], download_s: 1.3 }, 4 * chunk);
+        assert.equal(core.choice().chunk, chunk + 1);
+    }
+    console.warn = warn;
+    assert.deepEqual(asked.map(q => [q.chunk, q.profile]), [[3, 'news'], [4, 'news'], [5, 'news'], [6, 'news']]);
+    const page = load(policy());
+    assert.equal(core.choice().level, page.decide(asked.at(-1), QOE.news).level);
+    assert.equal(core.choice().policy, local.version);
+});
+
+await test('an unchanged version is not sent again', async () => {
+    const bytes = readFileSync(policy()), seen = [];
+    const server = http.createServer((q, r) => {
+        seen.push(`${q.url} ${q.headers['if-none-match'] ?? '-'}`);
+        if (q.url === '/v1/profiles') r.end('{"default":"live","profiles":[{"name":"live","qoe":{"mu":[1,1,6]}}]}');
+        else if (q.headers['if-none-match']) r.writeHead(304).end();
+        else r.writeHead(200, { ETag: '"v1-x"' }).end(bytes);
+    });
+    await new Promise(ready => server.listen(0, '127.0.0.1', ready));
+    const local = localPolicy({ server: `http://127.0.0.1:${server.address().port}/`, refreshS: 0 });
+    assert.equal(await local.ready, true);
+    assert.equal(await local.refresh(), true);
+    assert.deepEqual(seen.filter(s => s.startsWith('/v1/policy')),
+        ['/v1/policy/weights -', '/v1/policy/weights "v1-x"']);
+    // who says nothing is taken for the daemon's default profile
+    const q = { ladder_kbps: LADDER, chunk_s: 4, buffer_s: 8, last_level: 2 };
+    assert.deepEqual(local.fallback(q), local.fallback({ ...q, profile: 'live' }));
+    server.close();
+    server.closeAllConnections();
+});
+
+done();

@@ -1,0 +1,208 @@
+/**
+ * policy.js - the daemon's policy in the page, for when the daemon cannot be reached.
+ *
+ *   const local = localPolicy({ server: 'http://127.0.0.1:8080' });
+ *   attach(player, { server, profile: 'news', fallback: local.fallback });
+ *
+ * The published weights (GET /v1/policy/weights, safetensors) are fetched once and asked for again
+ * by their ETag; what decides in between is whole: new ones replace the old in one step. A decision
+ * is the daemon's for a viewer with a hint who does not sample: router, expert, the hidden layers in
+ * 16 bits, the best level (include/moe/swift.h). Two things differ by design: a viewer without a
+ * hint is taken for one of the daemon's default profile, as its mean of all is not known here;
+ * and a profile that has grown experts of its own is answered by the common policy.
+ *
+ * @module abrd/policy
+ */
+
+import { LEVELS, OBSERVATION, observe } from './observe.js';
+
+const f = Math.fround;
+const WEIGHT_MAX = 8191, ENTRY_MAX = 32767, SUM_MAX = 2 ** 18; // include/nn/vecmat.h
+
+/** To the nearest whole number, halves to the even one. */
+function nearest(x) {
+    const down = Math.floor(x), rest = x - down;
+    return down + (rest > 0.5 || (rest === 0.5 && down % 2) ? 1 : 0);
+}
+
+/** A layer as it is: y = W x + b. */
+class Exact {
+    constructor(weight, bias) {
+        Object.assign(this, { weight, bias, inputs: weight.length / bias.length });
+    }
+
+    apply(x) {
+        return Float32Array.from(this.bias, (b, i) => {
+            let sum = b;
+            for (let j = 0; j < this.inputs; j++)
+                if (x[j] !== 0) sum += this.weight[i * this.inputs + j] * x[j];
+            return sum;
+        });
+    }
+}
+
+/** A hidden layer in words of 16 bits, and its ReLU. */
+class Quantized {
+    constructor(weight, bias) {
+        this.bias = bias;
+        this.inputs = weight.length / bias.length;
+        this.step = new Float32Array(bias.length);
+        this.q = new Int16Array(weight.length);
+        for (let i = 0; i < bias.length; i++) {
+            const row = weight.subarray(i * this.inputs, (i + 1) * this.inputs);
+            const most = row.reduce((a, w) => Math.max(a, Math.abs(w)), 0);
+            this.step[i] = most > 1e-30 ? most / WEIGHT_MAX : 1e-30;
+            row.forEach((w, j) => { this.q[i * this.inputs + j] = nearest(f(w / this.step[i])); });
+        }
+    }
+
+    apply(x) {
+        let most = 0, all = 0;
+        for (const v of x) {
+            most = Math.max(most, Math.abs(v));
+            all += Math.abs(v);
+        }
+        const scale = Math.min(f(ENTRY_MAX / most), f((SUM_MAX - x.length) / f(all)), f(1e30));
+        const q = Int16Array.from(x, v => nearest(f(v * scale))), unit = f(1 / scale);
+        return Float32Array.from(this.bias, (b, i) => {
+            let sum = 0;
+            for (let j = 0; j < this.inputs; j++) sum += this.q[i * this.inputs + j] * q[j];
+            return Math.max(0, f(f(f(sum) * f(unit * this.step[i])) + b));
+        });
+    }
+}
+
+/** Probabilities of those that `there` names; 0 for the others. */
+function softmax(x, there) {
+    const top = Math.max(...[...x].filter((_, i) => there(i)));
+    const e = Array.from(x, (v, i) => (there(i) ? Math.exp(v - top) : 0));
+    const sum = e.reduce((a, b) => a + b, 0);
+    return e.map(v => v / sum);
+}
+
+const best = list => list.reduce((at, v, i) => (v > list[at] ? i : at), 0);
+
+/** One tensor per name, and the strings of the metadata; throws when the file is not whole. */
+function readSafetensors(buffer) {
+    const header = buffer.byteLength < 8 ? 0 : Number(new DataView(buffer).getBigUint64(0, true));
+    if (!header || 8 + header > buffer.byteLength) throw new Error('the weights are cut off');
+    const { __metadata__: meta, ...tensors } =
+        JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, header)));
+    const end = Math.max(...Object.values(tensors).map(t => t.data_offsets[1]));
+    if (8 + header + end !== buffer.byteLength) throw new Error('the weights are cut off');
+    const tensor = name => {
+        const { dtype, data_offsets: [from, to] = [] } = tensors[name] ?? {};
+        if (dtype !== 'F32') throw new Error(`the weights have no tensor ${name}`);
+        return new Float32Array(buffer.slice(8 + header + from, 8 + header + to));
+    };
+    return { meta: meta ?? {}, tensor };
+}
+
+/** Weights that decide; never changed once made. */
+export class Policy {
+    #router;
+    #experts;
+    #route;
+    #idle;
+
+    /** @param {ArrayBuffer} buffer what GET /v1/policy/weights answers */
+    constructor(buffer) {
+        const { meta, tensor } = readSafetensors(buffer);
+        if (meta.format !== 'abrd-1' || Number(meta.obs_dim) !== OBSERVATION)
+            throw new Error('these weights are no policy that reads this observation');
+        if (!['single', 'top1', 'top1-unscaled', 'dense'].includes(meta.route))
+            throw new Error(`routers of the kind '${meta.route}' are not known here`);
+        this.version = Number(meta.version);
+        this.actions = Number(meta.actions);
+        this.#route = meta.route;
+        const layers = Number(meta.layers), busy = BigInt(meta.actor_busy ?? 0);
+        const layer = (kind, name) => new kind(tensor(`${name}.weight`), tensor(`${name}.bias`));
+        this.#router = meta.route === 'single' ? null : layer(Exact, 'actor.router');
+        this.#experts = Array.from({ length: Number(meta.experts) }, (_, k) =>
+            Array.from({ length: layers + 1 }, (_unused, l) =>
+                layer(l < layers ? Quantized : Exact, `actor.expert.${k}.${l}`)));
+        this.#idle = k => !(busy >> BigInt(k) & 1n);
+    }
+
+    /** @returns {{expert: number, logits: Float32Array}} */
+    #forward(obs) {
+        const run = k => this.#experts[k].reduce((x, layer) => layer.apply(x), obs);
+        if (!this.#router) return { expert: 0, logits: run(0) };
+        const gate = softmax(this.#router.apply(obs), this.#idle), expert = best(gate);
+        if (this.#route === 'dense') {
+            const logits = new Float32Array(this.actions);
+            gate.forEach((p, k) => p && run(k).forEach((y, i) => { logits[i] += p * y; }));
+            return { expert, logits };
+        }
+        const scale = this.#route === 'top1' ? gate[expert] : 1;
+        return { expert, logits: run(expert).map(y => y * scale) };
+    }
+
+    /**
+     * @param {object} question the body of POST /v1/decide
+     * @param {import('./observe.js').Weights} weights what its profile means
+     */
+    decide(question, weights) {
+        const levels = question.ladder_kbps.length;
+        if (levels < 2 || levels > Math.min(this.actions, LEVELS))
+            throw new Error(`a ladder of ${levels} levels is not one of 2 to ${this.actions}`);
+        const { expert, logits } = this.#forward(observe(question, weights));
+        const probabilities = softmax(logits, k => k < levels).slice(0, levels);
+        if (!probabilities.every(Number.isFinite)) throw new Error('the weights give no finite value');
+        const level = best(probabilities);
+        return { level, kbps: question.ladder_kbps[level], expert, policy: this.version, probabilities };
+    }
+}
+
+/**
+ * Keeps the daemon's weights and profiles at hand.
+ *
+ * @param {object} [options]
+ * @param {string} [options.server] where the daemon answers; default: where the page came from
+ * @param {number} [options.refreshS] how often new weights are asked for; 0: never again (300)
+ * @returns {{fallback: (question: object) => object|null, refresh: () => Promise<boolean>,
+ *     ready: Promise<boolean>, stop: () => void, readonly version: number|null}}
+ *     fallback answers as Policy.decide does, null while there are no weights; ready is whether
+ *     the first ones came
+ */
+export function localPolicy({ server = '', refreshS = 300 } = {}) {
+    const base = server.replace(/\/+$/, '');
+    let policy = null, tag = null, usual = '', profiles = new Map();
+
+    const get = async (path, headers = {}) => {
+        const r = await fetch(base + path, { headers, credentials: 'omit', cache: 'no-store' });
+        if (!r.ok && r.status !== 304) throw new Error(`GET ${path}: ${r.status}`);
+        return r;
+    };
+
+    /** Whether there are weights now; when the daemon is away those of before stay. */
+    const refresh = async () => {
+        try {
+            const list = await (await get('/v1/profiles')).json();
+            const weights = await get('/v1/policy/weights', tag ? { 'If-None-Match': tag } : {});
+            if (weights.status !== 304) {
+                policy = new Policy(await weights.arrayBuffer());
+                tag = weights.headers.get('ETag');
+            }
+            usual = list.default;
+            profiles = new Map(list.profiles.map(p => [p.name, p.qoe]));
+        } catch (e) {
+            if (!policy) console.warn('abrd: no weights for the page:', e.message);
+        }
+        return policy !== null;
+    };
+
+    const timer = refreshS > 0 ? setInterval(refresh, refreshS * 1000) : undefined;
+    timer?.unref?.(); // under node it must not keep a program alive
+    return {
+        fallback: question => {
+            const { mu, utility, profile = usual } = question;
+            const weights = mu ? { mu, utility } : profiles.get(profile);
+            return policy && weights ? policy.decide(question, weights) : null;
+        },
+        refresh,
+        ready: refresh(),
+        stop: () => clearInterval(timer),
+        get version() { return policy?.version ?? null; },
+    };
+}
