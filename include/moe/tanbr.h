@@ -103,6 +103,7 @@ int tanbr_learn(struct tanbr *t, int node, const float *psi, const float *reward
 void tanbr_predict(float *out, struct tanbr *t, const float *x);
 
 struct tanbr_stats tanbr_stats(const struct tanbr *t);
+const struct tree *tanbr_tree(const struct tanbr *t); /* borrowed */
 
 /* Tree, network, covariance and history as flat bytes with a checksum; the same number for the
  * same shapes. The prior is not among them, but a state belongs to its own (ERR_CONFLICT). After a failed _put the state is as it was; of a sound checksum around

@@ -91,6 +91,8 @@ struct tree_leaf tree_leaf_at(const struct tree *t, int i); /* 0 .. leaves - 1 *
 /* A node by its number, leaf or not. */
 struct tree_leaf tree_node(const struct tree *t, int node);
 int tree_nodes(const struct tree *t);
+/* The first of a node's halves, which the other follows; -1: it is a leaf. */
+int tree_child(const struct tree *t, int node);
 
 /* Eq. 2 for round t = 1, 2, ... */
 double tree_threshold(const struct tree_cfg *cfg, int depth, int64_t t);

@@ -22,6 +22,7 @@
 #include "rl/ckpt.h"
 #include "rl/online.h"
 #include "serve/bus.h"
+#include "serve/curve.h"
 #include "serve/grown.h"
 #include "serve/snap.h"
 #include "serve/vitals.h"
@@ -32,6 +33,7 @@ struct learner_cfg {
     struct online_cfg online;
     const char *ckpt_path; /* NULL: nothing is kept; borrowed */
     struct grown *grown;   /* who has a learner of its own; borrowed, may be NULL */
+    struct curve *curve;   /* takes a point of every update and version; likewise */
     /* Called with each new version before anybody decides by it; a failure leaves it unpublished
      * until the next one. NULL: nobody wants to know. */
     int (*announce)(void *ctx, const struct policy *p, double now, double score,
@@ -55,8 +57,12 @@ int learner_checkpoint(struct learner *l, struct err *e)
     __attribute__((warn_unused_result));
 
 void learner_stats(struct learner *l, struct online_stats *out);
-/* Of the weights of the last update. */
+/* Of the weights that were measured last: by an update that was published, or by learner_look. */
 void learner_vitals(struct learner *l, struct vitals_stats *out);
+
+/* Measures the weights there are, which takes some 10 ms: apart, so that no start waits for it. For
+ * the thread that takes the turns. */
+void learner_look(struct learner *l);
 
 /* ---- any thread ---- */
 

@@ -310,6 +310,15 @@ struct service_stats {
 };
 void service_stats(struct service_stats *out, struct service *s);
 
+/* For pages, beside the figures: */
+struct curve_point;
+struct grove_view;
+/* The learner's points after that number, oldest first, at most max; how many (curve.h). */
+int service_curve(struct curve_point *out, int max, struct service *s, uint64_t after);
+/* The bandit's tree and last slots (grove.h), owned by the caller; NULL: there is no merge (e says
+ * nothing), or ERR_MEMORY. */
+struct grove_view *service_grove(struct service *s, struct err *e);
+
 /* Starts learner, store and tick threads. A caller that does not (emulate, tests) takes their turns
  * itself, in any order: */
 int service_start_threads(struct service *s, struct err *e)

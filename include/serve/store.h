@@ -25,8 +25,8 @@ enum store_kind {
 };
 
 struct store_version {
-    uint64_t version; /* 0: none */
-    uint32_t crc;     /* of the weights: says whether a file holds this version */
+    uint64_t version;
+    uint32_t crc; /* of the weights: says whether a file holds this version */
     double published_at, check_score;
 };
 
@@ -56,7 +56,9 @@ struct store {
     int (*history)(void *self, struct track_row *row, struct step **steps, int *n,
                    const uint8_t id[TRACK_ID], struct err *e);
     int (*profiles)(void *self, struct profile *out, int max, int *n, struct err *e);
-    int (*newest_version)(void *self, struct store_version *out, struct err *e);
+    /* the newest first, at most max */
+    int (*versions)(void *self, struct store_version *out, int max, int *n,
+                    struct err *e);
     /* once in a while, from any thread: work that would else hold up a write; NULL: none */
     int (*tidy)(void *self, struct err *e);
     void (*free)(void *self);

@@ -40,6 +40,7 @@
 
 #include "base/log.h"
 #include "serve/decide.h"
+#include "serve/grove.h"
 #include "serve/snap.h"
 #include "serve/untagged_cfg.h"
 
@@ -98,5 +99,7 @@ int untagged_tick(struct untagged *u, double now);
 int untagged_save(struct untagged *u, struct err *e) __attribute__((warn_unused_result));
 
 void untagged_stats(struct untagged_stats *out, struct untagged *u);
+/* The merge's picture; NULL: there is no merge (e says nothing), or ERR_MEMORY. */
+struct grove_view *untagged_look(struct untagged *u, struct err *e);
 
 #endif

@@ -12,6 +12,20 @@
 #include "serve/exam.h"
 
 #define VITALS_TAU .025 /* a unit whose score is at most this is dormant */
+#define VITALS_EXPERTS 16
+
+/* What the states that reach an expert make of one of its layers. */
+struct vitals_layer {
+    double dormant, rank, effective, approx, abs_approx, feature;
+    double weight_rms; /* of the layer's weights */
+};
+
+struct vitals_expert {
+    bool reached; /* else nothing but the weights was measured */
+    double share; /* of the states, those it is the chosen one of */
+    struct vitals_layer layer[MIX_LAYERS_MAX];
+    double head_rms;
+};
 
 /* Means over layers and over the experts that were reached; ranks are Figs. 12 to 15 of PA-MoE
  * and that of Lyle et al. */
@@ -20,6 +34,8 @@ struct vitals_net {
     double rank, effective, approx, abs_approx, feature;
     double weight_rms; /* of the first layers */
     int reached;       /* experts */
+    int experts, layers;
+    struct vitals_expert expert[VITALS_EXPERTS]; /* the first (experts) */
 };
 
 struct vitals_stats {

@@ -8,7 +8,9 @@
 #ifndef SERVE_WIRE_PUT_H
 #define SERVE_WIRE_PUT_H
 
+#include "serve/curve.h"
 #include "serve/emit.h"
+#include "serve/grove.h"
 #include "serve/service.h"
 
 /* Each writes one whole object. */
@@ -24,6 +26,12 @@ void wire_put_policy(struct emit *o, const struct policy_info *p);
 /* Routers and experts: what an admin's request is answered with, and part of the stats. */
 void wire_put_gates(struct emit *o, const struct service_stats *s);
 void wire_put_stats(struct emit *o, const struct service_stats *s);
+/* For pages (wire_put_watch.c): the learner's points; what the weights are like, expert by expert;
+ * viewers without a hint, view NULL: nothing is merged. */
+void wire_put_curve(struct emit *o, const struct curve_point *p, int n);
+void wire_put_plasticity(struct emit *o, const struct vitals_stats *v);
+void wire_put_merge(struct emit *o, const struct untagged_stats *u,
+                    const struct grove_view *view);
 /* Events of the stream: an answer, or a reward, with the session it belongs to. */
 void wire_put_decision_event(struct emit *o, const char *session, const struct answer *a);
 void wire_put_reward_event(struct emit *o, const char *session,

@@ -311,6 +311,11 @@ void tanbr_predict(float *out, struct tanbr *t, const float *x)
         out[j] += m[j];
 }
 
+const struct tree *tanbr_tree(const struct tanbr *t)
+{
+    return t->tree;
+}
+
 struct tanbr_stats tanbr_stats(const struct tanbr *t)
 {
     return (struct tanbr_stats){.tree = tree_stats(t->tree),

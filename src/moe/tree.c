@@ -316,6 +316,12 @@ struct tree_leaf tree_node(const struct tree *t, int i)
                               node->left, node->active};
 }
 
+int tree_child(const struct tree *t, int i)
+{
+    assert(i >= 0 && i < t->n);
+    return t->node[i].child;
+}
+
 struct tree_leaf tree_leaf_at(const struct tree *t, int i)
 {
     assert(i >= 0 && i < t->n_leaves);

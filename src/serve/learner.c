@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,13 +55,34 @@ static void refresh_stats(struct learner *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-static void refresh_vitals(struct learner *l)
+void learner_look(struct learner *l)
 {
     struct vitals_stats now;
     vitals_measure(&now, l->vitals, online_policy(l->online));
     pthread_mutex_lock(&l->lock);
     l->vital = now;
     pthread_mutex_unlock(&l->lock);
+}
+
+/* What happened, for the curve. */
+static void note(struct learner *l, enum curve_kind kind, double now)
+{
+    if (!l->cfg.curve) return;
+    struct online_stats s;
+    online_stats(l->online, &s);
+    struct curve_point p = {.kind = kind,
+                            .at = now,
+                            .version = online_policy(l->online)->version,
+                            .steps = s.steps,
+                            .score = s.check_score,
+                            .best = s.check_best};
+    /* an update that failed before the exam has no score: what is there is of one before */
+    if (kind == CURVE_ROLLBACK &&
+        s.check_score >= online_lowest(&l->cfg.online, s.check_best))
+        p.score = NAN;
+    if (kind != CURVE_ORDER)
+        curve_update(&p, &s, kind == CURVE_UPDATE ? &l->vital : NULL);
+    curve_add(l->cfg.curve, &p);
 }
 
 /* The experts that a restored state sets aside, in the weights that are published: the version is
@@ -244,6 +266,7 @@ static int obey(struct learner *l, double now, struct err *e)
     if (orders.reset) l->unsaved = true;
     if (!changed) return 0;
     int rc = publish(l, now, e);
+    if (!rc) note(l, CURVE_ORDER, now);
     return rc ? rc : 1;
 }
 
@@ -267,8 +290,10 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
         if (rc == 1) {
             int failed = publish(l, now, e);
             if (failed) rc = failed;
-            refresh_vitals(l);
+            learner_look(l);
+            if (!failed) note(l, CURVE_UPDATE, now);
         } else if (rc == ERR_NUMERIC) {
+            note(l, CURVE_ROLLBACK, now);
             err_set(e, ERR_NUMERIC,
                     "new weights were not finite or clearly worse: rolled back");
         }

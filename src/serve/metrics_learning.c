@@ -35,6 +35,8 @@ static void put_learner(struct emit *o, const struct service_stats *s,
                     "Trajectories beyond the buffer.", (double)l->dropped_full);
     metrics_gauge(o, "abrd_learner_check_score", "Emulator check of the last update.",
                   l->check_score);
+    metrics_gauge(o, "abrd_learner_check_best", "The best of them that was published.",
+                  l->check_best);
 }
 
 /* Share of an update's samples that each expert was trained by. */
@@ -181,6 +183,54 @@ static void put_vitals(struct emit *o, const struct vitals_stats *v)
              a->reached, c->reached);
 }
 
+enum { DORMANT, RANK, EFFECTIVE, WEIGHT, OF_LAYERS };
+
+static double of_layer(const struct vitals_layer *l, int what)
+{
+    switch (what) {
+    case DORMANT:
+        return l->dormant;
+    case RANK:
+        return l->rank;
+    case EFFECTIVE:
+        return l->effective;
+    default:
+        return l->weight_rms;
+    }
+}
+
+/* One figure of every layer of every expert; those that were reached by no state have but sizes. */
+static void put_layers(struct emit *o, const char *name, const char *network,
+                       const struct vitals_net *n, int what)
+{
+    for (int k = 0; k < n->experts && k < VITALS_EXPERTS; k++)
+        for (int i = 0; i < n->layers; i++) {
+            if (!n->expert[k].reached && what != WEIGHT) continue;
+            char labels[96];
+            snprintf(labels, sizeof labels, "network=\"%s\",expert=\"%d\",layer=\"%d\"",
+                     network, k, i);
+            metrics_sample(o, name, labels, of_layer(&n->expert[k].layer[i], what));
+        }
+}
+
+static void put_experts(struct emit *o, const struct vitals_stats *v)
+{
+    static const struct {
+        const char *name, *help;
+    } family[OF_LAYERS] = {
+        {"abrd_policy_layer_dormant_ratio",
+         "Share of dormant units in a layer of an expert (tau = 0.025)."},
+        {"abrd_policy_layer_rank", "Rank of the layer's activations."},
+        {"abrd_policy_layer_rank_effective", "Their effective rank."},
+        {"abrd_policy_layer_weight_rms", "Root mean square of the layer's weights."},
+    };
+    for (int what = 0; what < OF_LAYERS; what++) {
+        metrics_head(o, family[what].name, "gauge", family[what].help);
+        put_layers(o, family[what].name, "actor", &v->actor, what);
+        put_layers(o, family[what].name, "critic", &v->critic, what);
+    }
+}
+
 static void put_gates(struct emit *o, const struct service_stats *s)
 {
     const struct online_stats *l = &s->learner;
@@ -212,7 +262,10 @@ void metrics_put_learning(struct emit *o, const struct service_stats *s,
 {
     put_learner(o, s, p);
     if (s->learner.updates) put_update(o, &s->learner);
-    if (s->vitals.known) put_vitals(o, &s->vitals);
+    if (s->vitals.known) {
+        put_vitals(o, &s->vitals);
+        put_experts(o, &s->vitals);
+    }
     put_grown(o, s);
     put_gates(o, s);
 }

@@ -14,6 +14,8 @@ void metrics_gauge(struct emit *o, const char *name, const char *help, double v)
 /* name{label="text"} v; text holds only names that we have checked. */
 void metrics_labelled(struct emit *o, const char *name, const char *label,
                       const char *text, double v);
+/* name{labels} v; labels: the inside of the braces. */
+void metrics_sample(struct emit *o, const char *name, const char *labels, double v);
 /* The samples of one histogram; labels: the inside of the braces, may be "". */
 void metrics_hist(struct emit *o, const char *name, const char *labels,
                   const struct hist_reading *h);

@@ -1,5 +1,6 @@
 #include "metrics_priv.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 static void put_sessions(struct emit *o, const struct service_stats *s)
@@ -83,8 +84,22 @@ static void put_profiles(struct emit *o, const struct service_stats *s)
            "Sum of the chunks' bitrates in kbit/s, by profile.", kbps);
 }
 
+/* Who is in charge for whom: specialists show as rows with one large number. */
+static void put_use(struct emit *o, const struct service_stats *s)
+{
+    static const char name[] = "abrd_profile_expert_decisions_total";
+    metrics_head(o, name, "counter",
+                 "Decisions by profile and by the expert in charge; merges not counted.");
+    for (int i = 0; i < s->n_profiles; i++)
+        for (int k = 0; k < 16; k++)
+            if (s->profile[i].expert[k])
+                emit_text(o, "%s{profile=\"%s\",expert=\"%d\"} %" PRIu64 "\n", name,
+                          s->profile[i].name, k, s->profile[i].expert[k]);
+}
+
 void metrics_put_service(struct emit *o, const struct service_stats *s)
 {
     put_sessions(o, s);
     put_profiles(o, s);
+    put_use(o, s);
 }

@@ -45,6 +45,13 @@ void metrics_labelled(struct emit *o, const char *name, const char *label,
     emit_text(o, "%s{%s=\"%s\"} %s\n", name, label, text, number);
 }
 
+void metrics_sample(struct emit *o, const char *name, const char *labels, double v)
+{
+    char number[EMIT_DOUBLE];
+    put_number(number, v);
+    emit_text(o, "%s{%s} %s\n", name, labels, number);
+}
+
 void metrics_hist(struct emit *o, const char *name, const char *labels,
                   const struct hist_reading *h)
 {

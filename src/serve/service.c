@@ -131,11 +131,8 @@ static uint32_t version_crc(const struct policy *p)
 static int choose_version(struct service *s, struct policy *p, bool state, struct err *e)
 {
     struct store_version newest = {0};
-    if (s->writer) {
-        const struct store *store = writer_store(s->writer);
-        int rc = store->newest_version(store->self, &newest, e);
-        if (rc) return rc;
-    }
+    int rc = service_earlier(&newest, s, e);
+    if (rc) return rc;
     uint64_t held = p->version;
     if (!newest.version)
         p->version = held ? held : 1;
@@ -194,6 +191,7 @@ static int open_policy(struct service *s, struct err *e)
     bool fresh = false;
     struct learner_cfg lc = {.online = s->cfg.online,
                              .grown = s->grown,
+                             .curve = s->curve,
                              .ckpt_path = s->folder.lock >= 0 ? s->folder.policy : NULL,
                              .announce = store_version,
                              .announce_ctx = s};
@@ -210,6 +208,11 @@ static int open_policy(struct service *s, struct err *e)
     if (!published) goto out;
     s->snap = snap_new(published, service_now(s), score, e);
     if (!s->snap) goto out;
+    curve_add(s->curve, &(struct curve_point){.kind = CURVE_START,
+                                              .at = service_now(s),
+                                              .version = p->version,
+                                              .score = score,
+                                              .best = score});
     rc = 0;
     if (!s->cfg.learn) goto out;
 
@@ -292,6 +295,8 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     s->checkpoint_at = service_now(s) + cfg->checkpoint_s;
 
     if (folder_open(&s->folder, cfg->data_dir, e)) goto fail;
+    s->curve = curve_new(e);
+    if (!s->curve) goto fail;
     if (open_store(s, e) || open_grown(s, e) || open_policy(s, e) || open_untagged(s, e))
         goto fail;
     s->profiles = profiles_new(e);
@@ -525,6 +530,7 @@ void service_free(struct service *s)
     if (!s) return;
     service_stop_threads(s);
     learner_free(s->learner);
+    curve_free(s->curve);
     if (s->bus.self) s->bus.free(s->bus.self);
     grown_free(s->grown);
     snap_free(s->snap);

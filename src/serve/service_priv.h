@@ -36,6 +36,7 @@ struct service {
     struct writer *writer;   /* NULL: nothing is stored */
     struct bus bus;          /* self NULL: nothing learns */
     struct learner *learner; /* NULL likewise */
+    struct curve *curve;
 
     atomic_uint_fast64_t opened, closed, expired, conflicts, numeric;
     atomic_bool draining;
@@ -71,6 +72,10 @@ void service_dismiss(struct service *s);
 /* Hands what a request changed to the store and the learner. */
 void service_deliver(struct service *s, const struct changes *c, bool opened,
                      const uint8_t id[TRACK_ID]);
+
+/* The versions that the store knows become points of the curve; the newest of them, if any. */
+int service_earlier(struct store_version *newest, struct service *s, struct err *e)
+    __attribute__((warn_unused_result));
 
 /* Takes stored profiles and live sessions in. */
 int service_restore(struct service *s, struct err *e) __attribute__((warn_unused_result));

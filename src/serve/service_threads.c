@@ -17,6 +17,7 @@ static bool stopping(struct service *s)
 static void *learner_main(void *ctx)
 {
     struct service *s = ctx;
+    learner_look(s->learner);
     while (!stopping(s)) {
         (void)!service_turn(s, .5, NULL);
         service_checkpoint(s, false);

@@ -1,6 +1,7 @@
 #include "serve/store_sqlite.h"
 
 #include <assert.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ enum statement {
     GET_LIVE,
     GET_NEWEST,
     GET_PROFILES,
-    GET_VERSION,
+    GET_VERSIONS,
     STATEMENTS,
 };
 
@@ -108,8 +109,8 @@ static const char *const SQL[STATEMENTS] = {
                    " ORDER BY ord DESC LIMIT ?) ORDER BY ord",
     [GET_PROFILES] = "SELECT name, mu_quality, mu_switch, mu_stall, utility FROM profiles"
                      " ORDER BY name",
-    [GET_VERSION] = "SELECT version, crc, published_at, check_score FROM policy_versions"
-                    " ORDER BY version DESC LIMIT 1",
+    [GET_VERSIONS] = "SELECT version, crc, published_at, check_score FROM policy_versions"
+                     " ORDER BY version DESC LIMIT ?",
 };
 
 struct db {
@@ -320,21 +321,24 @@ static int db_profiles(void *self, struct profile *out, int max, int *n, struct 
     return code;
 }
 
-static int db_newest_version(void *self, struct store_version *out, struct err *e)
+static int db_versions(void *self, struct store_version *out, int max, int *n,
+                       struct err *e)
 {
-    *out = (struct store_version){0};
+    *n = 0;
     struct db *d = self;
     pthread_mutex_lock(&d->lock);
-    sqlite3_stmt *st = d->st[GET_VERSION];
-    int rc = sqlite3_step(st), code = 0;
-    if (rc == SQLITE_ROW) {
-        out->version = (uint64_t)sqlite3_column_int64(st, 0);
-        out->crc = (uint32_t)sqlite3_column_int64(st, 1);
-        out->published_at = sqlite3_column_double(st, 2);
-        out->check_score = sqlite3_column_double(st, 3);
-    } else if (rc != SQLITE_DONE) {
-        code = fail(d, d->reader, rc, e);
+    sqlite3_stmt *st = d->st[GET_VERSIONS];
+    sqlite3_bind_int(st, 1, max);
+    int rc, code = 0;
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        bool scored = sqlite3_column_type(st, 3) != SQLITE_NULL;
+        out[(*n)++] = (struct store_version){
+            .version = (uint64_t)sqlite3_column_int64(st, 0),
+            .crc = (uint32_t)sqlite3_column_int64(st, 1),
+            .published_at = sqlite3_column_double(st, 2),
+            .check_score = scored ? sqlite3_column_double(st, 3) : (double)NAN};
     }
+    if (rc != SQLITE_DONE) code = fail(d, d->reader, rc, e);
     sqlite3_reset(st);
     pthread_mutex_unlock(&d->lock);
     return code;
@@ -479,7 +483,7 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
         db_free(d);
         return code;
     }
-    *out = (struct store){d,           db_write,          db_live, db_history,
-                          db_profiles, db_newest_version, db_tidy, db_free};
+    *out = (struct store){d,           db_write,    db_live, db_history,
+                          db_profiles, db_versions, db_tidy, db_free};
     return 0;
 }

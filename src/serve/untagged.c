@@ -93,6 +93,7 @@ static int go_on(struct untagged *u, double now, struct err *e)
     }
     if (!u->merge.experts) return 0;
     untagged_merge_tell(&u->stats, &u->merge);
+    grove_take(u->merge.grove, u->merge.bandit, u->merge.node);
     return untagged_merge_publish(&u->merge, u->told.slot, now, e);
 }
 
@@ -390,4 +391,9 @@ void untagged_stats(struct untagged_stats *out, struct untagged *u)
     memcpy(out->task, u->task, sizeof out->task);
     memcpy(out->mix, u->told.mix, sizeof out->mix);
     pthread_mutex_unlock(&u->lock);
+}
+
+struct grove_view *untagged_look(struct untagged *u, struct err *e)
+{
+    return u->merge.grove ? grove_look(u->merge.grove, e) : NULL;
 }

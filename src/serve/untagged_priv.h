@@ -9,6 +9,7 @@
 
 #include "base/table.h"
 #include "moe/identity.h"
+#include "serve/grove.h"
 
 #define UNTAGGED_EXAMPLES 1024 /* that may wait for the next tick */
 
@@ -47,7 +48,8 @@ struct untagged_merge {
     int node;
     float x[UNTAGGED_EXPERTS];
     double expected;
-    void *carried; /* the bandit's state while nothing is merged */
+    struct grove *grove; /* locked inside */
+    void *carried;       /* the bandit's state while nothing is merged */
     size_t carried_n;
 };
 

@@ -110,12 +110,16 @@ int untagged_merge_open(struct untagged_merge *m, const struct untagged_new *how
 
     m->crc = policy_crc32(m->experts);
     read_names(m, &meta);
-    return make_bandit(m, how, e);
+    rc = make_bandit(m, how, e);
+    if (rc) return rc;
+    m->grove = grove_new(m->experts->cfg.experts, tanbr_cfg(m->bandit)->max_nodes, e);
+    return m->grove ? 0 : ERR_MEMORY;
 }
 
 void untagged_merge_close(struct untagged_merge *m)
 {
     snap_free(m->merged);
+    grove_free(m->grove);
     tanbr_free(m->bandit);
     policy_free(m->experts);
     free(m->carried);
@@ -222,7 +226,14 @@ static int learn(struct untagged *u, struct untagged_stats *stats,
     struct untagged_merge *m = &u->merge;
     struct earned got;
     float psi[AUDIENCE_TASKS];
-    if (!earned(&got, sums, mix)) {
+    bool some = earned(&got, sums, mix);
+    struct grove_slot slot = {.slot = u->told.slot,
+                              .since = u->told.since,
+                              .expected = m->expected,
+                              .reward = some ? got.mean : (double)NAN};
+    memcpy(slot.x, m->x, sizeof slot.x);
+    grove_slot(m->grove, &slot);
+    if (!some) {
         stats->empty_slots++;
         return 0;
     }
@@ -342,6 +353,7 @@ int untagged_turn(struct untagged *u, double now, struct err *e)
     if (m->experts && u->told.slot) rc = learn(u, &stats, &sums, u->told.mix, e);
     if (m->experts) {
         choose(m, next.mix);
+        grove_take(m->grove, m->bandit, m->node);
         int failed = untagged_merge_publish(m, next.slot, now, e);
         if (!rc) rc = failed;
     }

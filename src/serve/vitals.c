@@ -52,16 +52,38 @@ void vitals_free(struct vitals *v)
     free(v);
 }
 
-static struct vitals_net of(const struct plasticity_net *n, int tau)
+static struct vitals_expert expert_of(const struct plasticity_expert *x, int layers,
+                                      int tau)
 {
-    return (struct vitals_net){.dormant = n->mean.dormant[tau],
+    struct vitals_expert out = {
+        .reached = x->rows > 0, .share = x->share, .head_rms = x->weight[layers].rms};
+    for (int i = 0; i < layers; i++) {
+        const struct plasticity_layer *l = &x->layer[i];
+        out.layer[i] = (struct vitals_layer){.dormant = l->dormant[tau],
+                                             .rank = l->rank,
+                                             .effective = l->effective,
+                                             .approx = l->approx,
+                                             .abs_approx = l->abs_approx,
+                                             .feature = l->feature,
+                                             .weight_rms = x->weight[i].rms};
+    }
+    return out;
+}
+
+static void tell(struct vitals_net *out, const struct plasticity_net *n, int tau)
+{
+    *out = (struct vitals_net){.dormant = n->mean.dormant[tau],
                                .rank = n->mean.rank,
                                .effective = n->mean.effective,
                                .approx = n->mean.approx,
                                .abs_approx = n->mean.abs_approx,
                                .feature = n->mean.feature,
                                .weight_rms = n->mean_weight[0].rms,
-                               .reached = n->reached};
+                               .reached = n->reached,
+                               .experts = n->experts,
+                               .layers = n->layers};
+    for (int k = 0; k < n->experts && k < VITALS_EXPERTS; k++)
+        out->expert[k] = expert_of(&n->expert[k], n->layers, tau);
 }
 
 void vitals_measure(struct vitals_stats *out, struct vitals *v, const struct policy *p)
@@ -70,7 +92,7 @@ void vitals_measure(struct vitals_stats *out, struct vitals *v, const struct pol
     struct err e = {0};
     *out = (struct vitals_stats){0};
     if (v->n < 1 || plasticity_measure(&v->found, v->ws, p, &b, &e)) return;
-    *out = (struct vitals_stats){.known = true,
-                                 .actor = of(&v->found.actor, v->tau),
-                                 .critic = of(&v->found.critic, v->tau)};
+    out->known = true;
+    tell(&out->actor, &v->found.actor, v->tau);
+    tell(&out->critic, &v->found.critic, v->tau);
 }

@@ -1,43 +1,7 @@
-#include "serve/wire_put.h"
+#include "wire_put_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-static void put_string(struct emit *o, const char *key, const char *value)
-{
-    emit_key(o, key);
-    emit_string(o, value);
-}
-
-static void put_double(struct emit *o, const char *key, double value)
-{
-    emit_key(o, key);
-    emit_double(o, value);
-}
-
-static void put_rounded(struct emit *o, const char *key, double value)
-{
-    emit_key(o, key);
-    emit_rounded(o, value);
-}
-
-static void put_int(struct emit *o, const char *key, int64_t value)
-{
-    emit_key(o, key);
-    emit_int(o, value);
-}
-
-static void put_u64(struct emit *o, const char *key, uint64_t value)
-{
-    emit_key(o, key);
-    emit_u64(o, value);
-}
-
-static void put_bool(struct emit *o, const char *key, bool value)
-{
-    emit_key(o, key);
-    emit_bool(o, value);
-}
 
 static void put_digits(struct emit *o, const char *key, uint64_t value)
 {
@@ -367,12 +331,6 @@ static void put_grown(struct emit *o, const struct service_stats *s)
         emit_close(o, '}');
     }
     emit_close(o, ']');
-}
-
-static void put_reals(struct emit *o, const char *key, const double *v, int n)
-{
-    emit_key(o, key);
-    emit_doubles(o, v, n);
 }
 
 static void put_untagged(struct emit *o, const struct untagged_stats *u)

@@ -296,6 +296,23 @@ await test('the policy and its weights', async () => {
     assert.equal(other.status, 200);
 });
 
+await test('what pages are shown: updates, plasticity, the merge and its tree', async () => {
+    const updates = (await call(200, 'GET', '/v1/policy/updates')).json.updates;
+    assert.deepEqual(updates.map(u => [u.number, u.kind, u.version]), [[1, 'start', 1]]);
+    assert.deepEqual((await call(200, 'GET', '/v1/policy/updates', { query: '?after=1' })).json.updates, []);
+    await refuse(400, 'after', 'GET', '/v1/policy/updates', { query: '?after=x' });
+    // nothing learns here
+    assert.equal((await call(200, 'GET', '/v1/policy/plasticity')).json.known, false);
+
+    const u = (await call(200, 'GET', '/v1/untagged')).json;
+    const text = (await d.call('GET', '/metrics')).text;
+    const metric = name => Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)[1]);
+    assert.equal(u.nodes.length, metric('abrd_merge_tree_nodes'));
+    assert.equal(u.nodes.filter(n => n.leaf && n.active).length, metric('abrd_merge_tree_leaves'));
+    u.nodes.forEach((n, i) => assert.ok(i ? n.parent < i && !u.nodes[n.parent].leaf : n.parent === -1));
+    u.weights.forEach((w, k) => assert.ok(Math.abs(w - u.nodes[u.chosen].x[k]) < 1e-6));
+});
+
 await test('health, readiness, metrics, pages', async () => {
     await call(200, 'GET', '/healthz');
     await call(200, 'GET', '/readyz');

@@ -56,6 +56,22 @@ class Viewers {
     }
 }
 
+await test('the weights of the start are measured, expert by expert', async () => {
+    const at = '/v1/policy/plasticity';
+    const r = await until('figures', async () => {
+        const r = await d.call('GET', at);
+        return r.json.known && r;
+    });
+    assert.equal(answerFits('GET', at, r), '');
+    for (const network of ['actor', 'critic'])
+        for (const [k, x] of r.json[network].entries())
+            for (const [i, layer] of x.layers.entries()) {
+                const labels = `{network="${network}",expert="${k}",layer="${i}"}`;
+                assert.equal(await metric('abrd_policy_layer_weight_rms', labels), layer.weight_rms);
+                if (x.reached) assert.equal(await metric('abrd_policy_layer_rank', labels), layer.rank);
+            }
+});
+
 await test('an expert is set aside under load and comes back', async () => {
     const viewers = new Viewers(6);
     await until('answers', () => viewers.answers.length > 60);
@@ -78,6 +94,9 @@ await test('an expert is set aside under load and comes back', async () => {
         assert.equal((await aside('actor', expert, 0)).status, 202);
         await until('it is back', async () => !await metric('abrd_experts_busy', '{network="actor"}'));
         viewers.answers.length = 0;
+        const told = await d.call('GET', '/v1/policy/updates');
+        assert.equal(answerFits('GET', '/v1/policy/updates', told), '');
+        assert.ok(told.json.updates.some(u => u.kind === 'order' && u.version === version));
     }
     await viewers.stop();
     assert.deepEqual(viewers.bad, []);

@@ -78,7 +78,9 @@ START_TEST(a_leaf_expands_when_it_was_visited_enough)
     c.c = c.nu1 = 1, c.rho = 0.5; /* root: ln t, below: 4 ln t */
     struct tree *t = tree_new(&c, 1, NULL);
     ck_assert_int_eq(tree_leaves(t), 1);
+    ck_assert_int_eq(tree_child(t, 0), -1);
     ck_assert(tree_visit(t, 0, 1)); /* threshold 0 at t = 1 */
+    ck_assert_int_eq(tree_child(t, 0), 1);
     ck_assert_int_eq(tree_leaves(t), 2);
     ck_assert(!tree_visit(t, 0, 2)); /* no leaf any more */
     ck_assert_int_eq(tree_node(t, 0).visits, 2);

@@ -170,10 +170,73 @@ START_TEST(a_version_is_announced_before_anybody_decides_by_it)
 }
 END_TEST
 
+/* A curve that the learner adds to, and its points so far. */
+static struct curve *rig_curve(struct rig *r)
+{
+    r->cfg.curve = curve_new(NULL);
+    ck_assert_ptr_nonnull(r->cfg.curve);
+    return r->cfg.curve;
+}
+
+START_TEST(the_curve_has_every_update_and_version)
+{
+    struct rig r;
+    struct curve_point p[8];
+    rig_begin(&r);
+    struct curve *curve = rig_curve(&r);
+    r.cfg.online.tolerance = 100;
+    rig_learner(&r);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 2, NULL), 0);
+    ck_assert_int_eq(curve_read(p, 8, curve, 0), 0);
+    for (int i = 0; i < 10; i++)
+        send_session(&r, i % 6, i % 6);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
+    ck_assert_int_eq(learner_set_aside(r.learner, PPO_ACTOR, 1, 5, NULL), 0);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 4, NULL), 1);
+    ck_assert_int_eq(curve_read(p, 8, curve, 0), 2);
+
+    struct online_stats s;
+    struct vitals_stats v;
+    learner_stats(r.learner, &s);
+    learner_vitals(r.learner, &v);
+    ck_assert_int_eq(p[0].kind, CURVE_UPDATE);
+    ck_assert_uint_eq(p[0].version, 6);
+    ck_assert_double_eq(p[0].at, 3);
+    ck_assert_uint_eq(p[0].steps, 480);
+    ck_assert_double_eq(p[0].score, s.check_score);
+    ck_assert_double_eq(p[0].best, s.check_best);
+    ck_assert(p[0].learned && p[0].measured);
+    ck_assert_double_eq(p[0].update.entropy, s.last.entropy);
+    ck_assert_double_eq(p[0].weights[PPO_CRITIC].effective, v.critic.effective);
+    ck_assert_int_eq(p[1].kind, CURVE_ORDER);
+    ck_assert_uint_eq(p[1].version, 7);
+    ck_assert(!p[1].learned);
+    rig_end(&r);
+    curve_free(curve);
+}
+END_TEST
+
+START_TEST(weights_are_measured_when_asked_to)
+{
+    struct rig r;
+    rig_begin(&r);
+    rig_learner(&r);
+    struct vitals_stats v;
+    learner_vitals(r.learner, &v);
+    ck_assert(!v.known);
+    learner_look(r.learner);
+    learner_vitals(r.learner, &v);
+    ck_assert(v.known);
+    ck_assert_int_eq(v.actor.experts, r.start->cfg.experts);
+    rig_end(&r);
+}
+END_TEST
+
 START_TEST(worse_weights_are_not_given_out)
 {
     struct rig r;
     rig_begin(&r);
+    struct curve *curve = rig_curve(&r);
     r.cfg.online.tolerance = -100; /* nothing can be good enough */
     rig_learner(&r);
     for (int i = 0; i < 10; i++)
@@ -185,9 +248,16 @@ START_TEST(worse_weights_are_not_given_out)
     struct online_stats s;
     learner_stats(r.learner, &s);
     ck_assert_uint_eq(s.rollbacks, 1);
+    struct curve_point p;
+    ck_assert_int_eq(curve_read(&p, 1, curve, 0), 1);
+    ck_assert_int_eq(p.kind, CURVE_ROLLBACK);
+    ck_assert_uint_eq(p.version, 5);
+    ck_assert_double_eq(p.score, s.check_score);
+    ck_assert(p.learned && !p.measured);
     ck_assert_int_eq(learner_checkpoint(r.learner, NULL), 0); /* nothing to keep */
     ck_assert_int_ne(access(r.path, R_OK), 0);
     rig_end(&r);
+    curve_free(curve);
 }
 END_TEST
 
@@ -342,6 +412,8 @@ Suite *suite_serve_learner(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, a_full_batch_becomes_the_next_version);
     tcase_add_test(t, a_version_is_announced_before_anybody_decides_by_it);
+    tcase_add_test(t, the_curve_has_every_update_and_version);
+    tcase_add_test(t, weights_are_measured_when_asked_to);
     tcase_add_test(t, worse_weights_are_not_given_out);
     tcase_add_test(t, checkpoints_keep_the_one_before_and_the_optimiser);
     tcase_add_test(t, a_checkpoint_that_cannot_be_written_says_so);

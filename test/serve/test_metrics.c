@@ -81,7 +81,9 @@ START_TEST(what_the_service_counts)
     strcpy(stats.profile[0].name, "news");
     stats.profile[0].rewards = 3;
     stats.profile[0].reward_sum = -1.5;
+    stats.profile[0].expert[1] = 4;
     stats.learner.rollbacks = 2;
+    stats.learner.check_best = .75;
     info.parameters = 77805;
     metrics_put(&o, m, &stats, &info, NULL);
     has("abrd_decisions_total 12345678901");
@@ -90,11 +92,37 @@ START_TEST(what_the_service_counts)
     has("abrd_profile_chunks_total{profile=\"news\"} 3");
     has("abrd_profile_reward{profile=\"news\"} -1.5");
     has("# TYPE abrd_profile_reward gauge");
+    has("abrd_profile_expert_decisions_total{profile=\"news\",expert=\"1\"} 4");
+    has_not("abrd_profile_expert_decisions_total{profile=\"news\",expert=\"0\"}");
     has("abrd_learner_rollbacks_total 2");
+    has("abrd_learner_check_best 0.75");
+    has_not("abrd_policy_layer"); /* nothing was measured */
     has("abrd_policy_parameters 77805");
     has("abrd_build_info{version=\"1.2.3\"} 1");
     has("process_start_time_seconds 1000.5");
     has_not("nan");
+}
+END_TEST
+
+START_TEST(every_layer_of_every_expert)
+{
+    struct vitals_stats *v = &stats.vitals;
+    v->known = true;
+    v->actor.experts = v->critic.experts = 2;
+    v->actor.layers = v->critic.layers = 2;
+    v->actor.expert[1].reached = true;
+    v->actor.expert[1].layer[0] = (struct vitals_layer){
+        .dormant = .25, .rank = 40, .effective = 12.5, .weight_rms = .125};
+    v->critic.expert[0].layer[1].weight_rms = 2; /* not reached */
+    metrics_put(&o, m, &stats, &info, NULL);
+    has("abrd_policy_layer_dormant_ratio{network=\"actor\",expert=\"1\",layer=\"0\"} "
+        "0.25");
+    has("abrd_policy_layer_rank{network=\"actor\",expert=\"1\",layer=\"0\"} 40");
+    has("abrd_policy_layer_rank_effective{network=\"actor\",expert=\"1\",layer=\"0\"} "
+        "12.5");
+    has("abrd_policy_layer_weight_rms{network=\"actor\",expert=\"1\",layer=\"0\"} 0.125");
+    has("abrd_policy_layer_weight_rms{network=\"critic\",expert=\"0\",layer=\"1\"} 2");
+    has_not("abrd_policy_layer_rank{network=\"critic\"");
 }
 END_TEST
 
@@ -304,6 +332,7 @@ Suite *suite_serve_metrics(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, workers_are_summed_up);
     tcase_add_test(t, what_the_service_counts);
+    tcase_add_test(t, every_layer_of_every_expert);
     tcase_add_test(t, grown_profiles_have_lines_of_their_own);
     tcase_add_test(t, what_untagged_viewers_get);
     tcase_add_test(t, an_unforeseen_status_is_counted_with_500);

@@ -2,10 +2,12 @@
 #include "serve/service.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rl/ckpt.h"
+#include "serve/curve.h"
 #include "support/sample.h"
 #include "support/served.h"
 
@@ -60,6 +62,34 @@ START_TEST(what_must_stay_stays)
     /* refusals leave no reservation behind */
     for (int i = 0; i < 40000; i++)
         if (service_profile_delete(f.service, "nobody", NULL) != ERR_ABSENT) ck_abort();
+}
+END_TEST
+
+START_TEST(versions_of_before_are_told)
+{
+    struct curve_point p[4];
+    ck_assert_int_eq(service_curve(p, 4, f.service, 0), 1);
+    ck_assert_int_eq(p[0].kind, CURVE_START);
+    ck_assert_uint_eq(p[0].version, 1);
+    ck_assert_double_eq(p[0].at, f.now);
+    ck_assert(isfinite(p[0].score) && p[0].best == p[0].score);
+    ck_assert_int_eq(service_commit(f.service, NULL), 0);
+    served_kill(&f);
+    served_policy(&f, 77); /* other weights: another version */
+    double before = f.now;
+    f.now += 50;
+    served_start(&f);
+
+    double score = p[0].score;
+    ck_assert_int_eq(service_curve(p, 4, f.service, 0), 2);
+    ck_assert_int_eq(p[0].kind, CURVE_EARLIER);
+    ck_assert_uint_eq(p[0].version, 1);
+    ck_assert_double_eq(p[0].at, before);
+    ck_assert_double_eq(p[0].score, score);
+    ck_assert_int_eq(p[1].kind, CURVE_START);
+    ck_assert_uint_eq(p[1].version, 2);
+    ck_assert_int_eq(service_curve(p, 4, f.service, 1), 1);
+    ck_assert_uint_eq(p[0].version, 2);
 }
 END_TEST
 
@@ -136,6 +166,7 @@ Suite *suite_serve_service_info(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, profiles_are_durable_when_answered);
     tcase_add_test(t, what_must_stay_stays);
+    tcase_add_test(t, versions_of_before_are_told);
     tcase_add_test(t, the_weights_are_those_that_serve);
     tcase_add_test(t, counts_add_up);
     suite_add_tcase(s, t);

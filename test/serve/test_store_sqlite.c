@@ -171,9 +171,10 @@ END_TEST
 START_TEST(profiles_and_versions_stay)
 {
     struct store s = must_open();
-    struct store_version v;
-    ck_assert_int_eq(s.newest_version(s.self, &v, NULL), 0);
-    ck_assert_uint_eq(v.version, 0);
+    struct store_version v[3];
+    int n;
+    ck_assert_int_eq(s.versions(s.self, v, 3, &n, NULL), 0);
+    ck_assert_int_eq(n, 0);
     struct store_rec r[5] = {{.kind = STORE_PROFILE}, {.kind = STORE_PROFILE}};
     strcpy(r[0].profile.name, "b");
     r[0].profile.qoe = (struct qoe){1, 2, .3, QOE_PAMOE};
@@ -187,16 +188,21 @@ START_TEST(profiles_and_versions_stay)
 
     s = must_open();
     struct profile p[4];
-    int n;
     ck_assert_int_eq(s.profiles(s.self, p, 4, &n, NULL), 0);
     ck_assert_int_eq(n, 1);
     ck_assert_str_eq(p[0].name, "b");
     ck_assert_double_eq(p[0].qoe.mu_stall, .3);
     ck_assert_int_eq(p[0].qoe.utility, QOE_PAMOE);
-    ck_assert_int_eq(s.newest_version(s.self, &v, NULL), 0);
-    ck_assert_uint_eq(v.version, 7);
-    ck_assert_uint_eq(v.crc, 0xffffffff);
-    ck_assert_double_eq(v.check_score, .25);
+    ck_assert_int_eq(s.versions(s.self, v, 3, &n, NULL), 0);
+    ck_assert_int_eq(n, 2);
+    ck_assert_uint_eq(v[0].version, 7);
+    ck_assert_uint_eq(v[0].crc, 0xffffffff);
+    ck_assert_double_eq(v[0].check_score, .25);
+    ck_assert_uint_eq(v[1].version, 6);
+    ck_assert_double_eq(v[1].published_at, 4);
+    ck_assert_int_eq(s.versions(s.self, v, 1, &n, NULL), 0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_uint_eq(v[0].version, 7);
     s.free(s.self);
 }
 END_TEST

@@ -53,6 +53,25 @@ START_TEST(they_are_the_plasticity_of_what_the_exam_meets)
     ck_assert_double_eq(s.critic.weight_rms, p->critic.mean_weight[0].rms);
     ck_assert_int_eq(s.actor.reached, p->actor.reached);
     ck_assert_double_gt(s.actor.rank, 1);
+
+    /* and expert by expert */
+    ck_assert_int_eq(s.actor.experts, 3);
+    ck_assert_int_eq(s.actor.layers, 2);
+    double share = 0, units = 0, dormant = 0;
+    for (int k = 0; k < 3; k++) {
+        const struct plasticity_expert *x = &p->critic.expert[k];
+        const struct vitals_expert *got = &s.critic.expert[k];
+        ck_assert_int_eq(got->reached, x->rows > 0);
+        ck_assert_double_eq(got->head_rms, x->weight[2].rms);
+        ck_assert_double_eq(got->layer[1].weight_rms, x->weight[1].rms);
+        share += got->share;
+        if (!got->reached) continue;
+        ck_assert_double_eq(got->layer[1].rank, x->layer[1].rank);
+        units += 2;
+        dormant += got->layer[0].dormant + got->layer[1].dormant;
+    }
+    ck_assert_double_eq_tol(share, 1, 1e-9);
+    ck_assert_double_eq_tol(dormant / units, s.critic.dormant, 1e-12);
     free(p);
     plasticity_ws_free(ws);
     free(obs);

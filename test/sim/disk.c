@@ -327,14 +327,16 @@ static int disk_profiles(void *self, struct profile *out, int max, int *n, struc
     return 0;
 }
 
-static int disk_newest_version(void *self, struct store_version *out, struct err *e)
+static int disk_versions(void *self, struct store_version *out, int max, int *n,
+                         struct err *e)
 {
     struct disk *d = self;
     int rc = read_fault(d, e);
     if (rc) return rc;
-    if (d->inner.self) return d->inner.newest_version(d->inner.self, out, e);
-    *out = (struct store_version){0};
-    if (d->versions) *out = d->version[d->versions - 1];
+    if (d->inner.self) return d->inner.versions(d->inner.self, out, max, n, e);
+    *n = d->versions < max ? d->versions : max;
+    for (int i = 0; i < *n; i++)
+        out[i] = d->version[d->versions - 1 - i];
     return 0;
 }
 
@@ -359,7 +361,7 @@ struct store disk_store(struct disk *d)
                           .live = disk_live,
                           .history = disk_history,
                           .profiles = disk_profiles,
-                          .newest_version = disk_newest_version,
+                          .versions = disk_versions,
                           .tidy = disk_tidy,
                           .free = disk_close};
 }
