@@ -9,6 +9,7 @@ CC := gcc
 endif
 B := build/$(MODE)
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 FUZZ_S ?= 30
 
 # ---- packages, by their Debian names; package:program needs no package when the program is there
@@ -17,6 +18,7 @@ PKG_BUILD := gcc:$(CC) libc6-dev pkg-config:pkg-config libmicrohttpd-dev libjans
              libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libxml2-dev libsystemd-dev
 PKG_RUN := ffmpeg:ffmpeg curl:curl nodejs:node npm:npm
 PKG_TEST := check chromium:chromium
+PKG_DEB := dpkg-dev debhelper lintian man-db g++
 # what the compiler must find, and where it comes from
 HEADERS := microhttpd.h:libmicrohttpd-dev jansson.h:libjansson-dev cblas.h:libopenblas-dev \
            sqlite3.h:libsqlite3-dev curl/curl.h:libcurl4-openssl-dev libxml/parser.h:libxml2-dev \
@@ -417,12 +419,18 @@ install-program: all man # without the library: for images
 
 install-library: build/lib/libabrd.a # what a player in C is built with
 	install -D -m 644 include/abrd/policy.h $(D)/include/abrd/policy.h
-	install -D -m 644 build/lib/libabrd.a $(D)/lib/libabrd.a
-	@mkdir -p $(D)/lib/pkgconfig
-	sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' deploy/abrd.pc.in > $(D)/lib/pkgconfig/abrd.pc
+	install -D -m 644 build/lib/libabrd.a $(DESTDIR)$(LIBDIR)/libabrd.a
+	@mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(LIBDIR),; s,@VERSION@,$(VERSION),' deploy/abrd.pc.in \
+	    > $(DESTDIR)$(LIBDIR)/pkgconfig/abrd.pc
 	install -D -m 644 deploy/example/play.c $(D)/share/doc/abrd/play.c
 
 install: install-program install-library ## install below PREFIX=/usr/local (DESTDIR is put in front)
+
+.PHONY: deb
+deb: deps-build web ## Debian packages, checked by lintian: build/deb (MAINTAINER='Name <address>')
+	$(call install,$(PKG_DEB))
+	@sh deploy/deb.sh build/deb "$(MAINTAINER)"
 
 clean: ## remove what was built
 	rm -rf build

@@ -1,0 +1,29 @@
+#!/bin/sh
+# deb.sh OUT [MAINTAINER] - Debian packages of the tree it is called in, into the folder OUT.
+# Builds in a copy, since the folder debian has to lie at the top there. What lintian finds fails.
+set -eu
+out=$1 maintainer=${2:-}
+version=$(sed -n 's/^#define CMD_VERSION "\(.*\)"/\1/p' include/cli/cmd.h)
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+copy=$out/abrd-$version
+rm -rf "$copy" "$out"/*.deb "$out"/*.changes "$out"/*.buildinfo
+mkdir "$copy"
+tar -cf - --exclude=./.git --exclude=./build --exclude=./var --exclude=node_modules . | tar -xf - -C "$copy"
+cp -r deploy/debian "$copy/debian"
+cd "$copy"
+if [ -n "$maintainer" ]; then
+    sed -i "s/^Maintainer: .*/Maintainer: $maintainer/" debian/control
+    sed -i "s/^ -- .*>  / -- $maintainer  /" debian/changelog
+fi
+grep -q "^abrd ($version)" debian/changelog || {
+    echo "deb: deploy/debian/changelog has no entry for $version" >&2
+    exit 1
+}
+dpkg-buildpackage -b -us -uc >"$out/log" 2>&1 || { tail -n 30 "$out/log" >&2; exit 1; }
+cd "$out"
+rm -rf "$copy"
+lintian --allow-root --fail-on error,warning --info --tag-display-limit 0 ./*.changes
+ls -l ./*.deb
+cd - >/dev/null
+bash test/trial/deb.sh "$out"
