@@ -28,6 +28,7 @@ struct shard {
     pthread_mutex_t lock;      /* of everything below */
     struct table *table;       /* id -> struct entry */
     struct queue live, closed; /* by the time of their last word */
+    double latest;             /* last word of the live ones, or later */
     struct steps steps;
     struct session_stats stats;
 } __attribute__((aligned(64)));
@@ -94,11 +95,26 @@ static void enter(struct queue *q, struct entry *t)
     q->newest = t;
 }
 
-static void heard_of(struct shard *h, struct entry *t)
+static void enter_live(struct shard *h, struct entry *t)
 {
-    if (t->track.row.closed || h->live.newest == t) return;
-    leave(&h->live, t);
     enter(&h->live, t);
+    if (t->track.last_at > h->latest) h->latest = t->track.last_at;
+}
+
+/* was: its last word before. What was refused was no word, and leaves it where it is. */
+static void heard_of(struct shard *h, struct entry *t, double was)
+{
+    if (t->track.row.closed || t->track.last_at == was) return;
+    leave(&h->live, t);
+    enter_live(h, t);
+}
+
+/* The clock was set back: else those whose last word is yet to come would wait for that time. */
+static void set_back(struct shard *h, double now)
+{
+    for (struct entry *t = h->live.newest; t; t = t->older)
+        if (t->track.last_at > now) t->track.last_at = now;
+    h->latest = now;
 }
 
 static void remove_entry(struct shard *h, struct entry *t)
@@ -195,7 +211,7 @@ static int try_open(struct answer *first, struct sessions *s, struct track_row *
     if (t) rc = track_decide(first, &t->track, &h->steps, q, v, row->opened_at, c, e);
     if (t && rc) remove_entry(h, t);
     if (!rc) {
-        enter(&h->live, t);
+        enter_live(h, t);
         h->stats.live++;
         count(s, h, &t->track, c);
         c->row = *row;
@@ -262,23 +278,24 @@ int sessions_decide(struct answer *out, struct sessions *s, const uint8_t id[TRA
     } else if (t->track.changes != ticket->changes) {
         rc = 1;
     } else {
+        double was = t->track.last_at;
         rc = track_decide(out, &t->track, &h->steps, q, v, now, c, e);
-        heard_of(h, t);
+        heard_of(h, t, was);
         count(s, h, &t->track, c);
     }
     pthread_mutex_unlock(&h->lock);
     return rc;
 }
 
-/* After an operation that may have closed the session. */
-static void settle(struct sessions *s, struct shard *h, struct entry *t,
+/* After an operation that may have closed the session; was: its last word before. */
+static void settle(struct sessions *s, struct shard *h, struct entry *t, double was,
                    struct changes *c)
 {
     if (c->closed) {
         leave(&h->live, t);
         enter(&h->closed, t);
     } else {
-        heard_of(h, t);
+        heard_of(h, t, was);
     }
     count(s, h, &t->track, c);
 }
@@ -290,8 +307,9 @@ int sessions_report(struct reward_out *out, struct sessions *s,
     struct shard *h = shard_of(s, id);
     pthread_mutex_lock(&h->lock);
     struct entry *t = table_get(h->table, id);
+    double was = t ? t->track.last_at : 0;
     int rc = t ? track_report(out, &t->track, &h->steps, in, now, c, e) : unknown(e);
-    if (t) settle(s, h, t, c);
+    if (t) settle(s, h, t, was, c);
     pthread_mutex_unlock(&h->lock);
     return rc;
 }
@@ -304,8 +322,9 @@ int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], const char *p
     struct entry *t = table_get(h->table, id);
     int rc = t ? track_label(&t->track, profile, e) : unknown(e);
     if (!rc) {
+        double was = t->track.last_at;
         track_close(&t->track, &h->steps, now, c);
-        settle(s, h, t, c);
+        settle(s, h, t, was, c);
     }
     pthread_mutex_unlock(&h->lock);
     return rc;
@@ -328,13 +347,13 @@ static bool expire_one(struct sessions *s, struct shard *h, double before, doubl
                        struct changes *c)
 {
     pthread_mutex_lock(&h->lock);
+    if (h->latest > now) set_back(h, now);
     struct entry *t = h->live.oldest;
-    /* the clock was set back: else this one, and all behind it, would wait for the old time */
-    if (t && t->track.last_at > now) t->track.last_at = now;
     bool silent = t && t->track.last_at < before;
     if (silent) {
+        double was = t->track.last_at;
         track_close(&t->track, &h->steps, now, c);
-        settle(s, h, t, c);
+        settle(s, h, t, was, c);
     }
     pthread_mutex_unlock(&h->lock);
     return silent;
@@ -407,7 +426,7 @@ int sessions_restore(struct sessions *s, const struct track_row *row,
     if (t && rc) remove_entry(h, t);
     if (!rc) {
         t->track.last_at = heard_at;
-        enter(&h->live, t);
+        enter_live(h, t);
         h->stats.live++;
         atomic_fetch_add(&s->live, 1);
     }

@@ -151,6 +151,49 @@ START_TEST(a_clock_set_back_keeps_nobody_alive)
 }
 END_TEST
 
+/* After the clock was set back nobody waits for another who does. */
+START_TEST(many_from_a_time_to_come_expire_together)
+{
+    struct sessions *s = make(10);
+    for (int i = 0; i < 5; i++) {
+        struct track_row row = make_row(i);
+        row.opened_at = 1000 + i;
+        ck_assert_int_eq(open_one(s, &row, NULL), 0);
+    }
+    struct changes c;
+    track_changes_clear(&c);
+    ck_assert(!sessions_expire(s, 0, 10, &c)); /* all as if heard of now */
+    for (int i = 0; i < 5; i++) {
+        ck_assert(sessions_expire(s, 10.5, 20.5, &c));
+        track_changes_clear(&c);
+    }
+    ck_assert(!sessions_expire(s, 10.5, 20.5, &c));
+    sessions_free(s);
+}
+END_TEST
+
+/* What is refused is no word: whoever sends only that is as silent as before. */
+START_TEST(refused_reports_keep_nobody_alive)
+{
+    struct sessions *s = make(10);
+    struct track_row row[2] = {make_row(0), make_row(1)};
+    struct changes c;
+    for (int i = 0; i < 2; i++) {
+        row[i].opened_at = 1 + i;
+        ck_assert_int_eq(open_one(s, &row[i], NULL), 0);
+    }
+    struct reward_in unknown = {.has_external = true, .chunk = 90, .external = 1};
+    struct reward_out out;
+    track_changes_clear(&c);
+    ck_assert_int_ne(sessions_report(&out, s, row[0].id, &unknown, 5, &c, NULL), 0);
+    ck_assert(sessions_expire(s, 1.5, 11.5, &c)); /* the first alone, before the second */
+    track_changes_clear(&c);
+    ck_assert(!sessions_expire(s, 1.5, 11.5, &c));
+    ck_assert_int_eq(sessions_close(s, row[0].id, "", 12, &c, NULL), 0); /* was closed */
+    sessions_free(s);
+}
+END_TEST
+
 START_TEST(two_who_ask_at_once_get_one_answer)
 {
     struct sessions *s = make(10);
@@ -303,6 +346,8 @@ Suite *suite_serve_sessions(void)
     tcase_add_test(t, a_full_table_says_so_and_closed_ones_make_room);
     tcase_add_test(t, the_silent_expire_first);
     tcase_add_test(t, a_clock_set_back_keeps_nobody_alive);
+    tcase_add_test(t, many_from_a_time_to_come_expire_together);
+    tcase_add_test(t, refused_reports_keep_nobody_alive);
     tcase_add_test(t, two_who_ask_at_once_get_one_answer);
     tcase_add_test(t, nothing_is_allocated_after_the_start);
     tcase_add_test(t, every_failing_allocation_is_told);
