@@ -237,7 +237,8 @@ START_TEST(the_lowest_failure_is_told)
     ck_assert_int_eq(sweep_go(s, one, &scene, &e), ERR_NUMERIC);
     ck_assert_str_eq(e.field, "run-3");
     ck_assert_str_eq(e.detail, "loss: is not finite at step 3");
-    ck_assert_int_lt(scene.calls, N); /* the rest was not begun */
+    /* the rest was not begun; by another thread it may be, before this one fails */
+    if (threads[_i] == 1) ck_assert_int_eq(scene.calls, 4);
     sweep_free(s);
 }
 END_TEST
