@@ -124,6 +124,7 @@ struct answer {
     double prob[VIEW_LEVELS]; /* the distribution really used */
     double value, entropy;
     bool sampled; /* mode: "sample", else "greedy" */
+    bool guarded; /* levels were withheld: abr/guard.h */
     enum untagged_by by;
 };
 

@@ -49,6 +49,7 @@ enum step_flag {
     STEP_CUT = 128,     /* the open trajectory was closed at this step */
     STEP_BY = 256,      /* times enum untagged_by: how the decision was made */
     STEP_BY_MASK = 7 * STEP_BY,
+    STEP_GUARDED = 2048, /* levels were withheld: abr/guard.h */
 };
 
 struct step {
@@ -111,6 +112,7 @@ struct verdict {
     float prob[VIEW_LEVELS], logp, value, entropy;
     uint64_t policy;
     bool sampled;
+    bool guarded; /* levels were withheld: abr/guard.h */
     enum untagged_by by;
 };
 

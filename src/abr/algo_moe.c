@@ -1,6 +1,7 @@
 #include "abr/algo_moe.h"
 
 #include "abr/feat.h"
+#include "abr/guard.h"
 #include "moe/graft_pack.h"
 #include "rl/growth_ckpt.h"
 
@@ -47,7 +48,8 @@ static int pilot_decide(void *self, const struct view *v, const struct video *vi
     }
 
     uint32_t trained = (UINT32_C(1) << swift_cfg(p->swift)->actions) - 1;
-    uint32_t mask = feat_mask(v) & trained;
+    uint32_t levels = feat_rolled(p->layout) ? feat_mask(v) : guard_levels(v);
+    uint32_t mask = levels & trained;
     int rc = p->pack
                  ? graft_pack_decide(&p->choice, NULL, p->pack, p->swift, obs, mask, -1)
                  : swift_decide(&p->choice, p->swift, obs, mask, -1);

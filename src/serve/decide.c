@@ -1,5 +1,6 @@
 #include "serve/decide.h"
 
+#include "abr/guard.h"
 #include "base/rng.h"
 
 int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct err *e)
@@ -36,7 +37,7 @@ double decide_draw(uint64_t seed, uint64_t key, int chunk)
 }
 
 static void tell(struct verdict *out, const struct policy_choice *c, bool ok,
-                 uint64_t version, const struct view *v, double u)
+                 uint64_t version, const struct view *v, uint32_t levels, double u)
 {
     *out = (struct verdict){.level = c->action,
                             .expert = ok ? c->expert : -1,
@@ -44,7 +45,8 @@ static void tell(struct verdict *out, const struct policy_choice *c, bool ok,
                             .value = c->value,
                             .entropy = c->entropy,
                             .policy = version,
-                            .sampled = ok && u >= 0};
+                            .sampled = ok && u >= 0,
+                            .guarded = levels != feat_mask(v)};
     for (int k = 0; k < v->levels; k++)
         out->prob[k] = c->prob[k];
 }
@@ -54,8 +56,9 @@ bool decide(struct verdict *out, const struct swift *s, struct decider *d,
 {
     feat_observe(d->obs, d->layout, v);
     struct policy_choice choice;
-    bool ok = swift_decide(&choice, s, d->obs, feat_mask(v), u) == 0;
-    tell(out, &choice, ok, swift_version(s), v, u);
+    uint32_t levels = guard_levels(v);
+    bool ok = swift_decide(&choice, s, d->obs, levels, u) == 0;
+    tell(out, &choice, ok, swift_version(s), v, levels, u);
     return ok;
 }
 
@@ -65,7 +68,8 @@ bool decide_grown(struct verdict *out, float *share, const struct graft_pack *g,
 {
     feat_observe(d->obs, d->layout, v);
     struct policy_choice choice;
-    bool ok = graft_pack_decide(&choice, share, g, s, d->obs, feat_mask(v), u) == 0;
-    tell(out, &choice, ok, graft_pack_version(g), v, u);
+    uint32_t levels = guard_levels(v);
+    bool ok = graft_pack_decide(&choice, share, g, s, d->obs, levels, u) == 0;
+    tell(out, &choice, ok, graft_pack_version(g), v, levels, u);
     return ok;
 }

@@ -260,6 +260,7 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
                            .kbps = view->ladder_kbps[v.level],
                            .policy = v.policy,
                            .expert = v.expert,
+                           .guarded = v.guarded,
                            .by = v.by,
                            .value = (double)v.value,
                            .entropy = (double)v.entropy};

@@ -381,7 +381,8 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
     struct step *s = append(t, pool, c);
     if (!s) return err_set(e, ERR_FULL, "no room for another step");
     s->chunk = q->chunk;
-    s->flags = (uint16_t)(STEP_DECIDED | v->sampled * STEP_SAMPLED | v->by * STEP_BY);
+    s->flags = (uint16_t)(STEP_DECIDED | v->sampled * STEP_SAMPLED |
+                          v->guarded * STEP_GUARDED | v->by * STEP_BY);
     s->decided = (int8_t)v->level;
     s->level = -1;
     s->last_level = (int8_t)before;

@@ -44,6 +44,7 @@ void track_answer(struct answer *out, const struct step *s, const struct track_r
                            .value = (double)s->value,
                            .entropy = (double)s->entropy,
                            .sampled = s->flags & STEP_SAMPLED,
+                           .guarded = s->flags & STEP_GUARDED,
                            .by = track_by(s)};
     for (int k = 0; k < row->levels; k++)
         out->prob[k] = (double)s->prob[k];

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "abr/guard.h"
+
 void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s)
 {
     if (!bytes) return;
@@ -42,7 +44,7 @@ void traj_observe(float *obs, uint32_t *mask, const struct traj *t,
         for (int k = 0; k < v.levels; k++)
             v.next_bytes[k] = s->next_bytes[k];
         feat_observe(obs + (size_t)i * dim, layout, &v);
-        mask[i] = feat_mask(&v);
+        mask[i] = guard_levels(&v);
         if (s->bytes > 0) view_push(&v, s->bytes, s->download_s);
     }
 }

@@ -42,6 +42,7 @@ static void put_answer(struct emit *o, const struct answer *a)
     emit_close(o, ']');
     put_string(o, "mode", mode(a));
     put_string(o, "by", untagged_by_name(a->by));
+    if (a->guarded) put_bool(o, "guarded", true);
     put_rounded(o, "value", a->value);
     put_rounded(o, "entropy", a->entropy);
 }

@@ -7,6 +7,7 @@
  * weights takes at the speed of the second-level cache, in which they lie. decide.agree_*
  * compare the shipped policy's decisions with the plain twin's. */
 #include "abr/gen.h"
+#include "abr/guard.h"
 #include "abr/player.h"
 #include "base/clock.h"
 #include "moe/swift.h"
@@ -65,7 +66,7 @@ static void run_swift(void *ctx)
 {
     struct one *o = ctx;
     const struct view *v = next(o);
-    if (swift_decide(&o->choice, o->swift, o->obs[v - o->view], feat_mask(v), -1))
+    if (swift_decide(&o->choice, o->swift, o->obs[v - o->view], guard_levels(v), -1))
         bench_fail("not finite");
 }
 
@@ -73,7 +74,7 @@ static void run_plain(void *ctx)
 {
     struct one *o = ctx;
     const struct view *v = next(o);
-    if (policy_decide(&o->choice, o->policy, o->ws, o->obs[v - o->view], feat_mask(v),
+    if (policy_decide(&o->choice, o->policy, o->ws, o->obs[v - o->view], guard_levels(v),
                       -1))
         bench_fail("not finite");
 }

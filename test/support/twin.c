@@ -2,6 +2,7 @@
 
 #include "abr/feat.h"
 #include "abr/gen.h"
+#include "abr/guard.h"
 #include "abr/player.h"
 #include "moe/swift.h"
 
@@ -64,7 +65,7 @@ struct twin twin_compare(const struct policy *p, int views, uint64_t seed)
         for (bool end = false; !end && t.views < views;) {
             float obs[FEAT_FULL_DIM];
             struct policy_choice got, want;
-            uint32_t mask = feat_mask(&viewer.view);
+            uint32_t mask = guard_levels(&viewer.view);
             feat_observe(obs, FEAT_FULL, &viewer.view);
             if (swift_decide(&got, s, obs, mask, -1) ||
                 policy_decide(&want, p, ws, obs, mask, -1))
