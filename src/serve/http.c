@@ -60,7 +60,7 @@ static void refused(struct http *h, struct MHD_Connection *mhd, struct reply *r)
     h->cfg.refused(h->ctx, &q, r);
 }
 
-static enum MHD_Result begin(struct conn *c, const char *version)
+static enum MHD_Result begin(struct conn *c, const char *method, const char *version)
 {
     c->busy = true;
     c->answering = false;
@@ -70,7 +70,7 @@ static enum MHD_Result begin(struct conn *c, const char *version)
 
     struct reply r;
     reply_init(&r);
-    if (!http_refuse(&r, c->mhd, version, c->http->cfg.body_max)) return MHD_YES;
+    if (!http_refuse(&r, c->mhd, method, version, c->http->cfg.body_max)) return MHD_YES;
     c->answering = true;
     refused(c->http, c->mhd, &r);
     return http_reply_send(c, &r, false);
@@ -89,7 +89,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
                 ->socket_context;
         if (!c) return MHD_NO;
         *request = c;
-        return begin(c, version);
+        return begin(c, method, version);
     }
     if (*n) {
         bool ok = append_body(c, data, *n);

@@ -57,10 +57,10 @@ enum http_method http_method_of(const char *name);
  * at an encoded NUL, so this changes nothing. */
 size_t http_keep_escapes(void *cls, struct MHD_Connection *c, char *s);
 
-/* True when the head of the request is refused; the reply is filled then. version as the
- * library gave it, not a copy. */
-bool http_refuse(struct reply *r, struct MHD_Connection *mhd, const char *version,
-                 size_t body_max);
+/* True when the head of the request is refused; the reply is filled then. method and
+ * version as the library gave them, not copies. */
+bool http_refuse(struct reply *r, struct MHD_Connection *mhd, const char *method,
+                 const char *version, size_t body_max);
 
 /* ---- http_reply.c ---- */
 

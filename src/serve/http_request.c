@@ -183,13 +183,15 @@ static enum MHD_Result note_header(void *cls, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-bool http_refuse(struct reply *r, struct MHD_Connection *mhd, const char *version,
-                 size_t body_max)
+bool http_refuse(struct reply *r, struct MHD_Connection *mhd, const char *method,
+                 const char *version, size_t body_max)
 {
     struct framing f = {.next = behind(version)};
     MHD_get_connection_values(mhd, MHD_HEADER_KIND, note_header, &f);
-    /* the last line's LF, then the empty line's CR LF */
-    if (f.next[-1] || f.next[0] || f.next[1]) f.bad_line = true;
+    /* the head begins with the method and ends with the empty line's CR LF */
+    size_t head = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+                      ->header_size;
+    if (f.next + 2 != method + head) f.bad_line = true;
 
     const char *why = NULL, *field = "";
     if (f.bad_name) {
