@@ -87,6 +87,11 @@ int trace_read_mahimahi(struct trace_rows *rows, const char *text, size_t len,
                                "time goes back from %lld ms to %lld ms",
                                (long long)last_ms, (long long)ms);
 
+        if (bin_of(ms) >= TRACE_ROWS_MAX)
+            return text_refuse(rows->name, l.number, ERR_RANGE, e,
+                               "%lld ms: more than %d rows of a second", (long long)ms,
+                               TRACE_ROWS_MAX);
+
         for (rc = 0; !rc && bin < bin_of(ms); packets = 0)
             rc = trace_rows_add(rows, l.number, (double)++bin, packets * PACKET_MBIT, e);
         packets++;
