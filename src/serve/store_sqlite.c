@@ -10,7 +10,7 @@
 #include "store_sqlite_priv.h"
 
 enum {
-    SCHEMA = 1,
+    SCHEMA = 2,
     /* steps needed to go on: the open trajectory and the measurements before it */
     STEPS_EXPLORING = TRAJ_STEPS + 4 * VIEW_HISTORY,
     STEPS_GREEDY = 4 * VIEW_HISTORY,
@@ -26,7 +26,7 @@ static const char SCHEMA_SQL[] =
     " mu_switch REAL NOT NULL, mu_stall REAL NOT NULL, utility TEXT NOT NULL,"
     " has_mu INTEGER NOT NULL, has_key INTEGER NOT NULL, hinted INTEGER NOT NULL,"
     " explores INTEGER NOT NULL, opened_at REAL NOT NULL, closed_at REAL NOT NULL,"
-    " closed INTEGER NOT NULL, terminal INTEGER NOT NULL) WITHOUT ROWID;"
+    " closed INTEGER NOT NULL, terminal INTEGER NOT NULL, crc INTEGER) WITHOUT ROWID;"
     "CREATE INDEX sessions_live ON sessions(opened_at) WHERE NOT closed;"
     "CREATE INDEX sessions_closed ON sessions(closed_at) WHERE closed;"
     "CREATE TABLE steps("
@@ -37,7 +37,7 @@ static const char SCHEMA_SQL[] =
     " next_bytes BLOB NOT NULL, question INTEGER NOT NULL, policy INTEGER NOT NULL,"
     " bytes INTEGER NOT NULL, buffer_s REAL NOT NULL, download_s REAL NOT NULL,"
     " rebuffer_s REAL NOT NULL, reward REAL NOT NULL, external REAL NOT NULL,"
-    " at REAL NOT NULL, PRIMARY KEY(session, ord)) WITHOUT ROWID;"
+    " at REAL NOT NULL, crc INTEGER, PRIMARY KEY(session, ord)) WITHOUT ROWID;"
     "CREATE TABLE profiles("
     " name TEXT PRIMARY KEY, mu_quality REAL NOT NULL, mu_switch REAL NOT NULL,"
     " mu_stall REAL NOT NULL, utility TEXT NOT NULL) WITHOUT ROWID;"
@@ -51,16 +51,6 @@ static const char SCHEMA_SQL[] =
     " (flags & 8) / 8 AS followed, bytes, download_s, rebuffer_s, reward,"
     " CASE WHEN flags & 32 THEN external END AS external, at"
     " FROM steps WHERE flags & 4;";
-
-/* The columns in the order that bind_* and read_* use. */
-#define SESSION_COLUMNS                                                             \
-    "id, key, profile, content_id, ladder_kbps, chunk_s, chunks, buffer_max_s,"     \
-    " mu_quality, mu_switch, mu_stall, utility, has_mu, has_key, hinted, explores," \
-    " opened_at, closed_at, closed, terminal"
-#define STEP_COLUMNS                                                                    \
-    "session, ord, rev, chunk, flags, decided, level, last_level, expert, logp, value," \
-    " entropy, prob, next_bytes, question, policy, bytes, buffer_s, download_s,"        \
-    " rebuffer_s, reward, external, at"
 
 enum statement {
     PUT_SESSION,
@@ -80,20 +70,36 @@ enum statement {
     STATEMENTS,
 };
 
+/* The parameters of a row: twice, as its columns and for its checksum. */
+#define P20 "?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20"
+#define P23 ",?21,?22,?23"
+#define SESSION_READ STORE_SESSION_COLUMNS "," STORE_SOUND(STORE_SESSION_COLUMNS)
+#define STEP_READ STORE_STEP_COLUMNS "," STORE_SOUND(STORE_STEP_COLUMNS)
+
 static const char *const SQL[STATEMENTS] = {
     [PUT_SESSION] =
-        "INSERT INTO sessions(" SESSION_COLUMNS
-        ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id)"
+        "INSERT INTO sessions(" STORE_SESSION_COLUMNS ", crc) VALUES(" P20 ", crc_of(" P20
+        ")) ON CONFLICT(id)"
         " DO UPDATE SET closed_at = excluded.closed_at, closed ="
-        " excluded.closed, terminal = excluded.terminal, profile = excluded.profile"
+        " excluded.closed, terminal = excluded.terminal, profile = excluded.profile,"
+        " crc = crc_of(id, key, excluded.profile, content_id, ladder_kbps, chunk_s, "
+        "chunks,"
+        " buffer_max_s, mu_quality, mu_switch, mu_stall, utility, has_mu, has_key, "
+        "hinted,"
+        " explores, opened_at, excluded.closed_at, excluded.closed, excluded.terminal)"
         " WHERE excluded.closed >= closed",
-    [PUT_STEP] = "INSERT INTO steps(" STEP_COLUMNS
-                 ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    [PUT_STEP] = "INSERT INTO steps(" STORE_STEP_COLUMNS ", crc) VALUES(" P20 P23
+                 ", crc_of(" P20 P23 "))"
                  " ON CONFLICT(session, ord) DO UPDATE SET rev = excluded.rev,"
                  " flags = excluded.flags, level = excluded.level, bytes ="
                  " excluded.bytes, download_s = excluded.download_s, rebuffer_s ="
                  " excluded.rebuffer_s, reward = excluded.reward, external ="
-                 " excluded.external, at = excluded.at WHERE excluded.rev > rev",
+                 " excluded.external, at = excluded.at, crc = crc_of(session, ord,"
+                 " excluded.rev, chunk, excluded.flags, decided, excluded.level,"
+                 " last_level, expert, logp, value, entropy, prob, next_bytes, question,"
+                 " policy, excluded.bytes, buffer_s, excluded.download_s,"
+                 " excluded.rebuffer_s, excluded.reward, excluded.external, excluded.at)"
+                 " WHERE excluded.rev > rev",
     [PUT_VERSION] = "INSERT OR IGNORE INTO policy_versions VALUES(?,?,?,?)",
     [PUT_PROFILE] = "INSERT OR REPLACE INTO profiles VALUES(?,?,?,?,?)",
     [DELETE_PROFILE] = "DELETE FROM profiles WHERE name = ?",
@@ -101,11 +107,11 @@ static const char *const SQL[STATEMENTS] = {
                     " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
     [PRUNE_SESSIONS] = "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE"
                        " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
-    [GET_SESSION] = "SELECT " SESSION_COLUMNS " FROM sessions WHERE id = ?",
-    [GET_STEPS] = "SELECT " STEP_COLUMNS " FROM steps WHERE session = ? ORDER BY ord",
-    [GET_LIVE] = "SELECT " SESSION_COLUMNS " FROM sessions WHERE NOT closed ORDER BY"
+    [GET_SESSION] = "SELECT " SESSION_READ " FROM sessions WHERE id = ?",
+    [GET_STEPS] = "SELECT " STEP_READ " FROM steps WHERE session = ? ORDER BY ord",
+    [GET_LIVE] = "SELECT " SESSION_READ " FROM sessions WHERE NOT closed ORDER BY"
                  " (SELECT max(at) FROM steps WHERE session = sessions.id), id",
-    [GET_NEWEST] = "SELECT * FROM (SELECT " STEP_COLUMNS " FROM steps WHERE session = ?"
+    [GET_NEWEST] = "SELECT * FROM (SELECT " STEP_READ " FROM steps WHERE session = ?"
                    " ORDER BY ord DESC LIMIT ?) ORDER BY ord",
     [GET_PROFILES] = "SELECT name, mu_quality, mu_switch, mu_stall, utility FROM profiles"
                      " ORDER BY name",
@@ -393,6 +399,12 @@ static int check_schema(struct db *d, struct err *e)
     if (application != STORE_SQLITE_APPLICATION)
         return err_field(e, ERR_CORRUPT, d->path,
                          "is a database of another program: choose another folder");
+    if (version == 1) /* rows had no checksum */
+        return exec(d, d->writer,
+                    "BEGIN; ALTER TABLE sessions ADD COLUMN crc INTEGER;"
+                    "ALTER TABLE steps ADD COLUMN crc INTEGER;"
+                    "PRAGMA user_version = 2; COMMIT",
+                    e);
     if (version != SCHEMA)
         return err_field(
             e, ERR_CORRUPT, d->path,
@@ -402,7 +414,7 @@ static int check_schema(struct db *d, struct err *e)
     return 0;
 }
 
-/* Pages that do not fit together. What is too large to be read at every start is the operator's. */
+/* Pages that do not fit together, rows that are not as they were written. What is too large to be read at every start is the operator's. */
 static int check_pages(struct db *d, struct err *e)
 {
     sqlite3_stmt *st = NULL;
@@ -414,7 +426,11 @@ static int check_pages(struct db *d, struct err *e)
     if (rc == SQLITE_ROW) store_sqlite_read_text(found, sizeof found, st, 0);
     sqlite3_finalize(st);
     if (rc != SQLITE_ROW) return fail(d, d->writer, rc, e);
-    if (strcmp(found, "ok") == 0) return 0;
+    if (strcmp(found, "ok") == 0) {
+        rc = store_sqlite_crc_check(found, sizeof found, d->writer);
+        if (rc == SQLITE_DONE) return 0;
+        if (rc != SQLITE_ROW) return fail(d, d->writer, rc, e);
+    }
     const char *line = strrchr(found, '\n'); /* behind a heading */
     return err_field(e, ERR_CORRUPT, d->path,
                      "is damaged (%s): move it away, or put a backup in its place",
@@ -429,6 +445,7 @@ static int open_one(struct db *d, sqlite3 **db, struct err *e)
     if (rc) return fail(d, *db, rc, e);
     sqlite3_extended_result_codes(*db, 1);
     sqlite3_busy_timeout(*db, 5000);
+    if ((rc = store_sqlite_crc_function(*db))) return fail(d, *db, rc, e);
     if (sqlite3_db_readonly(*db, "main") == 1) return fail(d, NULL, SQLITE_READONLY, e);
     /* 32 MB of cache and of log between checkpoints: a third less time per row */
     return exec(d, *db,

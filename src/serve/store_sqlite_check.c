@@ -33,6 +33,20 @@ static int ask(int64_t *out, sqlite3 *db, const char *path, const char *sql,
     return code;
 }
 
+static int rows_are_sound(sqlite3 *db, const char *path, struct err *e)
+{
+    int64_t version = 0;
+    int code = ask(&version, db, path, "PRAGMA user_version", NULL, e);
+    if (code || version < 2) return code; /* rows had no checksum */
+    char found[160];
+    int rc = store_sqlite_crc_function(db);
+    if (!rc) rc = store_sqlite_crc_check(found, sizeof found, db);
+    if (rc == SQLITE_DONE) return 0;
+    if (rc != SQLITE_ROW) return refuse(path, db, rc, e);
+    return err_field(e, ERR_CORRUPT, path, "is damaged: %s is not as it was written",
+                     found);
+}
+
 int store_sqlite_check(struct store_sqlite_health *out, const char *path, struct err *e)
 {
     *out = (struct store_sqlite_health){0};
@@ -48,6 +62,7 @@ int store_sqlite_check(struct store_sqlite_health *out, const char *path, struct
     if (!rc && application != STORE_SQLITE_APPLICATION)
         rc = err_field(e, ERR_CORRUPT, path, "is the database of another program");
     if (!rc) rc = ask(NULL, db, path, "PRAGMA quick_check(1)", "ok", e);
+    if (!rc) rc = rows_are_sound(db, path, e);
     if (!rc) rc = ask(&out->sessions, db, path, "SELECT count(*) FROM sessions", NULL, e);
     if (!rc)
         rc = ask(&out->live, db, path, "SELECT count(*) FROM sessions WHERE NOT closed",

@@ -1,6 +1,7 @@
 #include "serve/store_sqlite.h"
 
 #include <check.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -359,6 +360,99 @@ START_TEST(a_damaged_file_is_refused_at_the_start)
 }
 END_TEST
 
+/* Where the bytes of `what` lie in the file; they must be there once. */
+static size_t find(const char *whole, size_t size, const void *what, size_t n)
+{
+    const char *at = memmem(whole, size, what, n);
+    ck_assert_ptr_nonnull(at);
+    ck_assert_ptr_null(memmem(at + 1, size - (size_t)(at + 1 - whole), what, n));
+    return (size_t)(at - whole);
+}
+
+static int open_flipped(char *whole, size_t size, size_t bit, struct err *e)
+{
+    whole[bit / 8] ^= (char)(1 << bit % 8);
+    ck_assert_int_eq(text_write_file(path, whole, size, NULL), 0);
+    whole[bit / 8] ^= (char)(1 << bit % 8);
+    struct store s;
+    struct store_sqlite_cfg cfg = {.path = path};
+    int rc = store_sqlite_open(&s, &cfg, e);
+    if (!rc) s.free(s.self);
+    return rc;
+}
+
+/* A row that was written, rewritten and closed, of which a single bit changes. */
+START_TEST(a_flipped_bit_within_a_row_is_refused_at_the_start)
+{
+    struct store s = must_open();
+    struct store_rec r[] = {session_rec(1), step_rec(1, 1)};
+    ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    r[0].row.closed = r[0].row.terminal = true;
+    r[0].row.closed_at = 2.5e9;
+    strcpy(r[0].row.profile, "quiz");
+    r[1].step.rev = 2;
+    r[1].step.flags |= STEP_REPORTED;
+    r[1].step.reward = 1 / 11.0;
+    r[1].step.external = -0.0;
+    r[1].step.bytes = 123456;
+    ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    s.free(s.self);
+    s = must_open();
+    s.free(s.self);
+
+    size_t size;
+    char *whole = text_read_file(path, 1 << 24, &size, NULL);
+    ck_assert_ptr_nonnull(whole);
+    uint64_t reward;
+    memcpy(&reward, &r[1].step.reward, 8);
+    reward = __builtin_bswap64(reward); /* as SQLite keeps it */
+    const size_t bits[][2] = {{find(whole, size, &reward, 8), 8},
+                              {find(whole, size, "quiz", 4), 4},
+                              {find(whole, size, r[1].step.prob, 8), 8}};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        for (size_t k = 0; k < 8 * bits[i][1]; k++) {
+            struct err e = {0};
+            ck_assert_int_eq(open_flipped(whole, size, 8 * bits[i][0] + k, &e),
+                             ERR_CORRUPT);
+            ck_assert_ptr_nonnull(strstr(e.detail, "session 010100ff"));
+        }
+    free(whole);
+}
+END_TEST
+
+/* Rows from before there were checksums are taken as they are, and get theirs when they change. */
+START_TEST(a_store_without_checksums_goes_on)
+{
+    struct store s = must_open();
+    struct store_rec r[] = {session_rec(1), step_rec(1, 1)};
+    ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    s.free(s.self);
+    sqlite3 *db;
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db,
+                                  "ALTER TABLE sessions DROP COLUMN crc;"
+                                  "ALTER TABLE steps DROP COLUMN crc;"
+                                  "PRAGMA user_version = 1",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+
+    for (int i = 0; i < 2; i++) { /* upgraded, and as it is then */
+        s = must_open();
+        struct track_row row;
+        struct step *steps;
+        int n;
+        ck_assert_int_eq(s.history(s.self, &row, &steps, &n, r[0].row.id, NULL), 0);
+        ck_assert_int_eq(n, 1);
+        ck_assert_int_eq(steps[0].rev, 1 + i);
+        free(steps);
+        r[1].step.rev = 2;
+        ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+        s.free(s.self);
+    }
+}
+END_TEST
+
 Suite *suite_serve_store_sqlite(void);
 Suite *suite_serve_store_sqlite(void)
 {
@@ -374,6 +468,8 @@ Suite *suite_serve_store_sqlite(void)
     tcase_add_test(t, a_full_disk_is_told_and_nothing_is_half_stored);
     tcase_add_test(t, what_is_not_a_store_is_refused);
     tcase_add_test(t, a_damaged_file_is_refused_at_the_start);
+    tcase_add_test(t, a_flipped_bit_within_a_row_is_refused_at_the_start);
+    tcase_add_test(t, a_store_without_checksums_goes_on);
     tcase_add_test(t, a_newer_schema_is_refused);
     suite_add_tcase(s, t);
     return s;
