@@ -112,7 +112,7 @@ function question() {
     const rates = Array.from({ length: n }, () => rate * between(0.3, 1.7));
     const q = {
         ladder_kbps: ladder, chunk_s, chunks, chunk: Math.floor(random() * (chunks || 1000)),
-        buffer_max_s: among([8, 30, 60, 240]), buffer_s: between(0, 70),
+        buffer_max_s: among([8, 12, 30, 60, 240]), buffer_s: among([between(0, 70), between(0, 8)]),
         last_level: Math.floor(random() * (levels + 1)) - 1,
         throughput_kbps: rates, download_s: rates.map(r => ladder[0] * chunk_s / r + 0.08),
     };
@@ -126,7 +126,7 @@ function question() {
 async function compare(d, n) {
     const local = localPolicy({ server: d.url, refreshS: 0 });
     assert.equal(await local.ready, true);
-    let differ = 0;
+    let differ = 0, guarded = 0;
     for (let i = 0; i < n; i++) {
         const q = question();
         const r = await d.call('POST', '/v1/decide', q);
@@ -134,14 +134,16 @@ async function compare(d, n) {
         const mine = local.fallback(q);
         assert.equal(mine.policy, r.json.policy);
         differ += same(mine, r.json, JSON.stringify(q));
+        guarded += r.json.guarded ?? 0;
     }
-    return differ;
+    return { differ, guarded };
 }
 
 await test('1,200 questions to the daemon with the shipped policy: the same decisions', async () => {
     const d = await new Daemon(['--port', '0', '--policy', SHIPPED, '--workers', '1', '--learn', 'off']).ready;
-    const differ = await compare(d, 1200);
-    console.log(`1200 questions: ${differ} other decisions`);
+    const { differ, guarded } = await compare(d, 1200);
+    assert.ok(guarded >= 10, `levels were withheld ${guarded} times`);
+    console.log(`1200 questions: ${differ} other decisions; levels withheld ${guarded} times`);
     await d.stop();
 });
 

@@ -159,6 +159,25 @@ function putLevels(o, q, weights, sizes, span, guess) {
     });
 }
 
+/** Bytes of the next chunk at each level. */
+const chunkSizes = q => q.ladder_kbps.map((kbps, k) =>
+    (q.next_bytes?.[k] > 0 ? q.next_bytes[k] : kbps * 1000 / 8 * q.chunk_s));
+
+/**
+ * Which levels are offered, as include/abr/guard.h has it: all, or, to whom stalls are the worst
+ * behind a short buffer, those that leave a second in it.
+ *
+ * @param {object} q the body of POST /v1/decide
+ * @param {Weights} weights
+ * @returns {boolean[]}
+ */
+export function offered(q, { mu: [quality, switches, stalls] }) {
+    const last = q.throughput_kbps?.at(-1);
+    const wary = q.buffer_max_s <= 12 && last > 0 && stalls >= 5 * quality && stalls >= 5 * switches;
+    const bytes = wary ? 0.9 * last * 125 * (q.buffer_s - 1) : Infinity;
+    return chunkSizes(q).map((size, k) => k === 0 || size <= bytes);
+}
+
 /**
  * @param {object} q the body of POST /v1/decide, without profile, mu and utility
  * @param {Weights} weights
@@ -169,8 +188,7 @@ export function observe(q, weights) {
     const newest = list => (n ? list.slice(-n) : []);
     const rates = newest(q.throughput_kbps), times = newest(q.download_s);
     const valued = { mu: weights.mu, utility: weights.utility ?? 'linear' };
-    const sizes = q.ladder_kbps.map((kbps, k) =>
-        (q.next_bytes?.[k] > 0 ? q.next_bytes[k] : kbps * 1000 / 8 * q.chunk_s));
+    const sizes = chunkSizes(q);
     const span = spans(valued, q.ladder_kbps, q.chunk_s), guess = estimate(rates);
     const o = new Float32Array(OBSERVATION);
     putSession(o, q, valued, sizes, span);

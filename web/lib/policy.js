@@ -14,7 +14,7 @@
  * @module abrd/policy
  */
 
-import { LEVELS, OBSERVATION, observe } from './observe.js';
+import { LEVELS, OBSERVATION, observe, offered } from './observe.js';
 
 const f = Math.fround;
 const WEIGHT_MAX = 8191, ENTRY_MAX = 32767, SUM_MAX = 2 ** 18; // include/nn/vecmat.h
@@ -147,7 +147,8 @@ export class Policy {
         if (levels < 2 || levels > Math.min(this.actions, LEVELS))
             throw new Error(`a ladder of ${levels} levels is not one of 2 to ${this.actions}`);
         const { expert, logits } = this.#forward(observe(question, weights));
-        const probabilities = softmax(logits, k => k < levels).slice(0, levels);
+        const there = offered(question, weights);
+        const probabilities = softmax(logits, k => there[k]).slice(0, levels);
         if (!probabilities.every(Number.isFinite)) throw new Error('the weights give no finite value');
         const level = best(probabilities);
         return { level, kbps: question.ladder_kbps[level], expert, policy: this.version, probabilities };
