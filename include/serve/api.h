@@ -11,13 +11,14 @@
  * written.
  *
  * The handlers are in api_sessions.c, api_decide.c, api_profiles.c, api_policy.c,
- * api_pensieve.c and api_admin.c, by the resource they serve.
+ * api_pensieve.c, api_cmcd.c and api_admin.c, by the resource they serve.
  *
  * Threads: struct api_shared is locked inside or never changes; a struct api belongs to one
  * worker. */
 #ifndef SERVE_API_H
 #define SERVE_API_H
 
+#include "abr/video.h"
 #include "base/log.h"
 #include "serve/admit.h"
 #include "serve/auth.h"
@@ -26,7 +27,7 @@
 #include "serve/files.h"
 #include "serve/media.h"
 #include "serve/metrics.h"
-#include "serve/pensieve.h"
+#include "serve/roll.h"
 #include "serve/route.h"
 #include "serve/service.h"
 
@@ -44,8 +45,10 @@ struct api_shared {
     const struct files *files;
     struct events *events;
     struct metrics *metrics;
-    struct media *media; /* NULL: no demo */
-    struct pensieve *pensieve;
+    struct media *media;       /* NULL: no demo */
+    struct roll *pensieve;     /* its clients (pensieve.h) */
+    struct roll *steered;      /* players that send CMCD (steer.h) */
+    const struct video *video; /* what the media are of; NULL: nobody is steered */
     const char *default_profile;
     double started_at; /* s since the epoch */
     _Atomic bool draining;
@@ -94,6 +97,10 @@ void api_error(struct api *a, const struct http_request *q, const char *path,
 int api_profile(struct profile *out, struct api *a, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 
+/* What a player told with his request for a media segment, and what he is told with it. */
+void api_cmcd_segment(struct api *a, const struct http_request *q, const char *file,
+                      struct reply *r);
+
 #define API_HANDLER(name)                                                                \
     void name(struct api *a, const struct http_request *q, const struct route_params *p, \
               struct reply *r)
@@ -104,6 +111,7 @@ API_HANDLER(api_session_get);
 API_HANDLER(api_session_close);
 API_HANDLER(api_decide);
 API_HANDLER(api_pensieve);
+API_HANDLER(api_cmcd_events);
 API_HANDLER(api_profile_list);
 API_HANDLER(api_profile_get);
 API_HANDLER(api_profile_put);

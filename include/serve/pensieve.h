@@ -19,17 +19,17 @@
  * Source: rl_server of Mao et al. (Pensieve), SIGCOMM 2017. Differs: the level is this policy's,
  * and by the profile asked for.
  *
- * Clients are told apart by a key of the caller's. Memory is fixed: when the table is full the
- * one who has been silent longest is forgotten (his next post opens a session again).
+ * Clients are told apart by a key of the caller's (roll.h); one who was forgotten opens a session
+ * again with his next post.
  *
  * Errors: those of service.h with the fields' names as they came; ERR_RANGE, ERR_CONFLICT.
- * Threads: locked inside, a leaf; never across the service. */
+ * Threads: the table is locked inside, never across the service. */
 #ifndef SERVE_PENSIEVE_H
 #define SERVE_PENSIEVE_H
 
+#include "serve/roll.h"
 #include "serve/service.h"
 
-#define PENSIEVE_KEY 16
 #define PENSIEVE_CHUNKS 49
 #define PENSIEVE_CLIENTS 4096
 
@@ -46,22 +46,16 @@ struct pensieve_post {
 
 enum { PENSIEVE_REFRESH = -1 };
 
-struct pensieve;
-
-struct pensieve *pensieve_new(int clients, uint64_t seed, struct err *e);
-void pensieve_free(struct pensieve *p);
-
-/* The key of a client: who he is, and a name where one address has several. */
-void pensieve_key(unsigned char out[PENSIEVE_KEY], const struct pensieve *p,
-                  const void *address, size_t n, const char *name);
+/* The table of them; the caller frees it, and makes the keys. */
+struct roll *pensieve_clients(int n, uint64_t seed, struct err *e);
 
 /* 0 and *level, or PENSIEVE_REFRESH; 1: he has no session for this post, open one first. */
-int pensieve_ask(int *level, struct pensieve *p, struct service *s,
-                 struct service_worker *w, const unsigned char key[PENSIEVE_KEY],
+int pensieve_ask(int *level, struct roll *clients, struct service *s,
+                 struct service_worker *w, const unsigned char key[ROLL_KEY],
                  const struct pensieve_post *post, double now_s, struct err *e)
     __attribute__((warn_unused_result));
-int pensieve_open(struct pensieve *p, struct service *s, struct service_worker *w,
-                  const unsigned char key[PENSIEVE_KEY], const char *profile,
+int pensieve_open(struct roll *clients, struct service *s, struct service_worker *w,
+                  const unsigned char key[ROLL_KEY], const char *profile,
                   const struct pensieve_post *post, double now_s, struct err *e)
     __attribute__((warn_unused_result));
 

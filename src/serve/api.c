@@ -13,6 +13,7 @@ const struct route api_routes[] = {
     {HTTP_GET, "/v1/sessions/{id}", ROUTE_SESSION, api_session_get},
     {HTTP_DELETE, "/v1/sessions/{id}", ROUTE_SESSION, api_session_close},
     {HTTP_POST, "/v1/decide", ROUTE_OPEN, api_decide},
+    {HTTP_POST, "/v1/cmcd", ROUTE_OPEN, api_cmcd_events},
     {HTTP_GET, "/v1/profiles", ROUTE_OPEN, api_profile_list},
     {HTTP_GET, "/v1/profiles/{name}", ROUTE_OPEN, api_profile_get},
     {HTTP_PUT, "/v1/profiles/{name}", ROUTE_AUTH, api_profile_put},
@@ -90,7 +91,8 @@ static void allow_origin(struct reply *r, const char *origin)
     /* sendBeacon always sends credentials; we have none that they could misuse */
     reply_header(r, "Access-Control-Allow-Credentials", "true");
     reply_constant(r, "Access-Control-Expose-Headers",
-                   "Location, ETag, Retry-After, X-Request-Id");
+                   "Location, ETag, Retry-After, X-Request-Id, CMSD-Dynamic, "
+                   "Abrd-Session, Abrd-Estimated, Abrd-Cmcd-Error");
     reply_header(r, "Timing-Allow-Origin", "%s", origin);
 }
 
@@ -109,9 +111,9 @@ static void preflight(const struct http_request *q, struct reply *r)
     reply_empty(r, 204);
     reply_header(r, "Allow", "%s", methods);
     reply_header(r, "Access-Control-Allow-Methods", "%s", methods);
-    reply_header(
-        r, "Access-Control-Allow-Headers",
-        "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id");
+    reply_constant(r, "Access-Control-Allow-Headers",
+                   "Authorization, Content-Type, If-None-Match, Last-Event-ID, "
+                   "X-Request-Id, CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status");
     reply_header(r, "Access-Control-Max-Age", "600");
     if (http_header(q, "Access-Control-Request-Private-Network"))
         reply_header(r, "Access-Control-Allow-Private-Network", "true");

@@ -117,12 +117,13 @@ void api_demo_links(struct api *a, const struct http_request *q,
 void api_demo_file(struct api *a, const struct http_request *q,
                    const struct route_params *p, struct reply *r)
 {
-    (void)q;
+    const char *file = route_param(p, "file");
     if (!a->shared->media) {
         reply_fail(r, 404, "", "this daemon has no demo");
     } else {
         media_get(r, a->shared->media, route_param(p, "link"), route_param(p, "viewer"),
-                  route_param(p, "file"));
+                  file);
+        api_cmcd_segment(a, q, file, r);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "serve/node.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -9,6 +10,8 @@
 #include "base/clock.h"
 #include "base/pool.h"
 #include "serve/listen.h"
+#include "serve/pensieve.h"
+#include "serve/steer.h"
 #include "serve/worker.h"
 
 #define WORKERS_MAX 64
@@ -22,6 +25,7 @@ struct node {
         uint64_t turns[WORKERS_MAX];
     } old;
     struct files *files;
+    struct video *video; /* of the media; NULL: none */
     struct api_shared shared;
     int n_workers;
     struct worker *worker[WORKERS_MAX];
@@ -54,6 +58,19 @@ static int check(const struct node_cfg *cfg, struct err *e)
     return 0;
 }
 
+/* Media that are not there, or not understood, are served all the same, without a cap. */
+static struct video *load_video(const struct node_cfg *cfg)
+{
+    char path[4096];
+    struct err why = {0};
+    const char *dir = cfg->media->dir;
+    int n = dir ? snprintf(path, sizeof path, "%s/manifest.mpd", dir) : 0;
+    if (n <= 0 || n >= (int)sizeof path || access(path, R_OK)) return NULL;
+    struct video *v = video_load(path, NULL, &why);
+    if (!v) log_err(cfg->log, LOG_WARN, "media", &why);
+    return v;
+}
+
 static int make_shared(struct node *n, const struct node_cfg *cfg, struct service *s,
                        int workers, struct err *e)
 {
@@ -74,9 +91,12 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!sh->events) return e->code;
     sh->metrics = metrics_new(workers, api_routes, sh->started_at, API_VERSION, e);
     if (!sh->metrics) return e->code;
-    sh->pensieve = pensieve_new(PENSIEVE_CLIENTS, sh->secret, e);
+    sh->pensieve = pensieve_clients(PENSIEVE_CLIENTS, sh->secret, e);
     if (!sh->pensieve) return e->code;
+    sh->steered = steer_clients(STEER_CLIENTS, sh->secret, e);
+    if (!sh->steered) return e->code;
     if (!cfg->media) return 0;
+    sh->video = n->video = load_video(cfg);
     sh->media = media_new(cfg->media, e);
     return sh->media ? 0 : e->code;
 }
@@ -179,7 +199,9 @@ void node_stop(struct node *n)
 
     /* the workers' streams are done: what they read from may go */
     media_free(n->shared.media);
-    pensieve_free(n->shared.pensieve);
+    roll_free(n->shared.pensieve);
+    roll_free(n->shared.steered);
+    video_free(n->video);
     metrics_free(n->shared.metrics);
     events_free(n->shared.events);
     files_free(n->files);

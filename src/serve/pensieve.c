@@ -1,13 +1,9 @@
 #include "serve/pensieve.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/rng.h"
-#include "base/table.h"
 
 static const double LADDER_KBPS[] = {300, 750, 1200, 1850, 2850, 4300};
 enum { LEVELS = sizeof LADDER_KBPS / sizeof *LADDER_KBPS };
@@ -17,90 +13,11 @@ struct client {
     int chunk;        /* of his last post, -1: none yet */
     double stalled_s; /* in all, by that post */
     double before_s;  /* and by the one before it */
-    double used_s;
 };
 
-struct pensieve {
-    uint64_t seed;
-    pthread_mutex_t lock; /* clients */
-    struct table *clients;
-};
-
-struct pensieve *pensieve_new(int clients, uint64_t seed, struct err *e)
+struct roll *pensieve_clients(int n, uint64_t seed, struct err *e)
 {
-    struct pensieve *p = calloc(1, sizeof *p);
-    if (!p) {
-        err_set(e, ERR_MEMORY, "no memory for Pensieve's clients");
-        return NULL;
-    }
-    p->seed = seed;
-    pthread_mutex_init(&p->lock, NULL);
-    p->clients = table_new(clients, PENSIEVE_KEY, sizeof(struct client), seed, e);
-    if (p->clients) return p;
-    pensieve_free(p);
-    return NULL;
-}
-
-void pensieve_free(struct pensieve *p)
-{
-    if (!p) return;
-    table_free(p->clients);
-    pthread_mutex_destroy(&p->lock);
-    free(p);
-}
-
-void pensieve_key(unsigned char out[PENSIEVE_KEY], const struct pensieve *p,
-                  const void *address, size_t n, const char *name)
-{
-    uint64_t half[2] = {p->seed, ~p->seed};
-    const unsigned char *byte = address;
-    for (int k = 0; k < 2; k++) {
-        for (size_t i = 0; i < n; i++)
-            half[k] = rng_u64_at(half[k], byte[i], i);
-        for (size_t i = 0; name[i]; i++)
-            half[k] = rng_u64_at(half[k], (unsigned char)name[i], n + i);
-    }
-    memcpy(out, half, PENSIEVE_KEY);
-}
-
-static bool find(struct client *out, struct pensieve *p,
-                 const unsigned char key[PENSIEVE_KEY])
-{
-    pthread_mutex_lock(&p->lock);
-    const struct client *c = table_get(p->clients, key);
-    if (c) *out = *c;
-    pthread_mutex_unlock(&p->lock);
-    return c;
-}
-
-/* The lock is held. */
-static void forget_oldest(struct pensieve *p)
-{
-    unsigned char oldest[PENSIEVE_KEY];
-    double since = 0;
-    bool any = false;
-    int cursor = 0;
-    const void *key;
-    for (struct client *c; (c = table_next(p->clients, &cursor, &key));)
-        if (!any || c->used_s < since) {
-            any = true;
-            since = c->used_s;
-            memcpy(oldest, key, sizeof oldest);
-        }
-    if (any) table_delete(p->clients, oldest);
-}
-
-static void keep(struct pensieve *p, const unsigned char key[PENSIEVE_KEY],
-                 const struct client *c)
-{
-    pthread_mutex_lock(&p->lock);
-    struct client *place = table_put(p->clients, key, NULL);
-    if (!place) {
-        forget_oldest(p);
-        place = table_put(p->clients, key, NULL);
-    }
-    if (place) *place = *c;
-    pthread_mutex_unlock(&p->lock);
+    return roll_new(n, sizeof(struct client), seed, e);
 }
 
 static int check(const struct pensieve_post *post, struct err *e)
@@ -190,8 +107,8 @@ static int end_of_video(int *level, struct service *s, const struct client *c,
     return service_reward(&unused, s, c->session, &in, e);
 }
 
-int pensieve_ask(int *level, struct pensieve *p, struct service *s,
-                 struct service_worker *w, const unsigned char key[PENSIEVE_KEY],
+int pensieve_ask(int *level, struct roll *clients, struct service *s,
+                 struct service_worker *w, const unsigned char key[ROLL_KEY],
                  const struct pensieve_post *post, double now_s, struct err *e)
 {
     struct err mine = {0};
@@ -199,7 +116,7 @@ int pensieve_ask(int *level, struct pensieve *p, struct service *s,
     int rc = check(post, e);
     if (rc) return rc;
     struct client c;
-    if (!find(&c, p, key)) return 1;
+    if (!roll_get(&c, clients, key)) return 1;
     bool again = post->chunk == c.chunk && post->stalled_s == c.stalled_s;
     if (!again && (post->chunk <= c.chunk || post->stalled_s < c.stalled_s)) return 1;
 
@@ -222,13 +139,12 @@ int pensieve_ask(int *level, struct pensieve *p, struct service *s,
         c.stalled_s = post->stalled_s;
         c.chunk = post->chunk;
     }
-    c.used_s = now_s;
-    keep(p, key, &c);
+    roll_put(clients, key, &c, now_s);
     return 0;
 }
 
-int pensieve_open(struct pensieve *p, struct service *s, struct service_worker *w,
-                  const unsigned char key[PENSIEVE_KEY], const char *profile,
+int pensieve_open(struct roll *clients, struct service *s, struct service_worker *w,
+                  const unsigned char key[ROLL_KEY], const char *profile,
                   const struct pensieve_post *post, double now_s, struct err *e)
 {
     struct session_open in = {.levels = LEVELS,
@@ -244,9 +160,8 @@ int pensieve_open(struct pensieve *p, struct service *s, struct service_worker *
 
     /* of who comes in the middle it is not known when he stalled */
     double stalled = post->chunk > 0 ? post->stalled_s : 0;
-    struct client c = {
-        .chunk = -1, .stalled_s = stalled, .before_s = stalled, .used_s = now_s};
+    struct client c = {.chunk = -1, .stalled_s = stalled, .before_s = stalled};
     memcpy(c.session, opened.session, sizeof c.session);
-    keep(p, key, &c);
+    roll_put(clients, key, &c, now_s);
     return 0;
 }

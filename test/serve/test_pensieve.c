@@ -4,11 +4,10 @@
 #include <check.h>
 #include <string.h>
 
-#include "support/alloc.h"
 #include "support/served.h"
 
 static struct served f;
-static struct pensieve *p;
+static struct roll *p;
 static struct err e;
 static int level;
 
@@ -18,13 +17,13 @@ static void setup(void)
     served_begin(&f, false);
     f.cfg.explore_share = 0;
     served_start(&f);
-    p = pensieve_new(3, 7, &e);
+    p = pensieve_clients(3, 7, &e);
     ck_assert_ptr_nonnull(p);
 }
 
 static void teardown(void)
 {
-    pensieve_free(p);
+    roll_free(p);
     served_end(&f);
 }
 
@@ -40,8 +39,8 @@ static struct pensieve_post post(int chunk)
 
 static const unsigned char *key_of(const char *name)
 {
-    static unsigned char key[PENSIEVE_KEY];
-    pensieve_key(key, p, "\x01\x02", 2, name);
+    static unsigned char key[ROLL_KEY];
+    roll_key(key, p, "\x01\x02", 2, name);
     return key;
 }
 
@@ -155,25 +154,6 @@ START_TEST(who_was_silent_longest_is_forgotten)
 }
 END_TEST
 
-START_TEST(keys_differ_by_address_name_and_seed)
-{
-    unsigned char a[PENSIEVE_KEY], b[PENSIEVE_KEY];
-    struct pensieve *other = pensieve_new(1, 8, NULL);
-    pensieve_key(a, p, "\x01", 1, "x");
-    pensieve_key(b, p, "\x01", 1, "x");
-    ck_assert_mem_eq(a, b, PENSIEVE_KEY);
-    pensieve_key(b, p, "\x02", 1, "x");
-    ck_assert_mem_ne(a, b, PENSIEVE_KEY);
-    pensieve_key(b, p, "\x01", 1, "y");
-    ck_assert_mem_ne(a, b, PENSIEVE_KEY);
-    pensieve_key(b, p, "\x01x", 2, "");
-    ck_assert_mem_eq(a, b, PENSIEVE_KEY); /* so addresses are all of one length */
-    pensieve_key(b, other, "\x01", 1, "x");
-    ck_assert_mem_ne(a, b, PENSIEVE_KEY);
-    pensieve_free(other);
-}
-END_TEST
-
 static const struct {
     const char *field;
     struct pensieve_post in;
@@ -217,23 +197,6 @@ START_TEST(the_services_refusals_get_the_clients_names)
 }
 END_TEST
 
-static void *make(void *ctx, struct err *why)
-{
-    (void)ctx;
-    return pensieve_new(2, 1, why);
-}
-
-static void destroy(void *made)
-{
-    pensieve_free(made);
-}
-
-START_TEST(memory_is_refused_at_every_allocation)
-{
-    ck_assert_int_gt(alloc_each_fails(make, destroy, NULL), 0);
-}
-END_TEST
-
 Suite *suite_serve_pensieve(void);
 Suite *suite_serve_pensieve(void)
 {
@@ -246,11 +209,9 @@ Suite *suite_serve_pensieve(void)
     tcase_add_test(t, a_video_begun_anew_is_another_session);
     tcase_add_test(t, a_session_that_ended_is_opened_again);
     tcase_add_test(t, who_was_silent_longest_is_forgotten);
-    tcase_add_test(t, keys_differ_by_address_name_and_seed);
     tcase_add_loop_test(t, what_cannot_be_is_refused_by_its_name, 0,
                         sizeof bad / sizeof *bad);
     tcase_add_test(t, the_services_refusals_get_the_clients_names);
-    tcase_add_test(t, memory_is_refused_at_every_allocation);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,0 +1,175 @@
+#include "serve/api.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "serve/cmcd.h"
+#include "serve/steer.h"
+
+enum { CMCD_BYTES = 2048 };
+
+static bool in_headers(char *out, size_t size, const struct http_request *q)
+{
+    static const char *const names[] = {"CMCD-Request", "CMCD-Object", "CMCD-Status",
+                                        "CMCD-Session"};
+    size_t w = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (w + 2 >= size) return false;
+        if (w) out[w++] = ',';
+        if (http_header_list(out + w, size - w, q, names[i]))
+            w += strlen(out + w);
+        else if (w)
+            w--;
+    }
+    out[w] = '\0';
+    return w;
+}
+
+/* ---- a segment that goes out ---- */
+
+/* The reply's stream, with an eye on its end. */
+struct watch {
+    struct reply_stream inner;
+    struct roll *clients;
+    bool whole;
+    char sid[CMCD_ID], file[ROUTE_VALUE];
+};
+
+static ssize_t watch_pull(void *self, char *buf, size_t max)
+{
+    struct watch *w = self;
+    ssize_t n = w->inner.pull(w->inner.self, buf, max);
+    if (n > 0) w->inner.length -= n;
+    if (n > 0 && w->inner.length == 0 && !w->whole) {
+        w->whole = true;
+        steer_sent(w->clients, w->sid, w->file, clock_mono());
+    }
+    return n;
+}
+
+static void watch_done(void *self)
+{
+    struct watch *w = self;
+    if (w->inner.done) w->inner.done(w->inner.self);
+    free(w);
+}
+
+static void watch_stream(struct reply *r, struct roll *clients, const char *sid,
+                         const char *file)
+{
+    struct watch *w = malloc(sizeof *w);
+    if (!w) return; /* then the time that it takes is estimated otherwise */
+    *w = (struct watch){.inner = r->stream, .clients = clients};
+    snprintf(w->sid, sizeof w->sid, "%s", sid);
+    snprintf(w->file, sizeof w->file, "%s", file);
+    r->stream.pull = watch_pull;
+    r->stream.done = watch_done;
+    r->stream.self = w;
+}
+
+static void put_told(struct reply *r, const struct steer_told *t)
+{
+    static const char *const names[] = {"chunk", "buffer_s", "download_s", "rebuffer_s"};
+    char guesses[80] = "", params[80] = "";
+    size_t w = 0;
+    for (int i = 0; i < 4; i++)
+        if (t->estimated >> i & 1)
+            w += (size_t)snprintf(guesses + w, sizeof guesses - w, "%s%s", w ? ", " : "",
+                                  names[i]);
+    w = 0;
+    if (t->throughput_kbps > 0)
+        w = (size_t)snprintf(params, sizeof params, ";etp=%.0f", t->throughput_kbps);
+    if (t->max_kbps > 0)
+        snprintf(params + w, sizeof params - w, ";mb=%.0f", ceil(t->max_kbps));
+    if (params[0]) reply_header(r, "CMSD-Dynamic", "\"abrd\"%s", params);
+    reply_header(r, "Abrd-Session", "%s", t->session);
+    if (guesses[0]) reply_header(r, "Abrd-Estimated", "%s", guesses);
+}
+
+static int steer(struct steer_told *told, struct api *a, const struct http_request *q,
+                 const struct steer_segment *in, struct err *e)
+{
+    struct api_shared *sh = a->shared;
+    int rc = steer_ask(told, sh->steered, sh->service, a->scratch, sh->video, in, e);
+    if (rc != 1) return rc;
+    struct admit_client from;
+    admit_client(&from, sh->admit, q);
+    if (sh->draining) return err_set(e, ERR_FULL, "the daemon takes no new sessions");
+    if (admit_open(sh->admit, &from, in->now_s) > 0)
+        return err_set(e, ERR_FULL, "too many sessions are opened from this address");
+    rc = steer_open(sh->steered, sh->service, a->scratch, sh->video, in->cmcd, in->now_s,
+                    e);
+    if (!rc) rc = steer_ask(told, sh->steered, sh->service, a->scratch, sh->video, in, e);
+    return rc == 1 ? err_set(e, ERR_FULL, "too many players") : rc;
+}
+
+/* A segment is served whatever is told with it: what is wrong with that is said beside it. */
+void api_cmcd_segment(struct api *a, const struct http_request *q, const char *file,
+                      struct reply *r)
+{
+    char text[CMCD_BYTES];
+    struct cmcd c;
+    struct err e = {0};
+    struct api_shared *sh = a->shared;
+    bool sent = r->status == 200 || r->status == 206;
+    if (!sh->video || !sent || r->kind != REPLY_STREAM || q->method != HTTP_GET) return;
+    if (!http_query(text, sizeof text, q, "CMCD") && !in_headers(text, sizeof text, q))
+        return;
+
+    struct steer_told told;
+    int rc = cmcd_parse(&c, text, strlen(text), &e);
+    if (!rc && !c.sid[0]) return; /* he does not want to be known again */
+    if (!rc && c.kind == CMCD_UNKNOWN && c.kbps > 0) c.kind = CMCD_VIDEO;
+    if (!rc && (c.kind == CMCD_OTHER || c.kind == CMCD_UNKNOWN)) return;
+    struct steer_segment in = {&c, file, r->stream.length, clock_mono()};
+    if (!rc) rc = steer(&told, a, q, &in, &e);
+    if (rc) {
+        reply_header(r, "Abrd-Cmcd-Error", "%.40s%s%.160s", e.field, *e.field ? ": " : "",
+                     e.detail);
+        return;
+    }
+    put_told(r, &told);
+    if (c.kind != CMCD_AUDIO) watch_stream(r, sh->steered, c.sid, file);
+}
+
+/* ---- reports of events ---- */
+
+/* One line after the other; apply false: only looks whether they are sound. */
+static int each_line(struct api *a, const struct http_request *q, bool apply,
+                     struct err *e)
+{
+    const char *at = q->body, *end = q->body + q->n_body;
+    for (int line = 1; at < end; line++) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t n = (size_t)((stop ? stop : end) - at);
+        size_t text = n && at[n - 1] == '\r' ? n - 1 : n;
+        struct cmcd c;
+        struct err why = {0};
+        int rc = cmcd_parse(&c, at, text, &why);
+        if (!rc && text && !c.sid[0])
+            rc = err_field(&why, ERR_INVALID, "sid", "is missing");
+        if (!rc && apply && text)
+            rc = steer_event(a->shared->steered, a->shared->service, &c, clock_mono(),
+                             &why);
+        if (rc) return err_field(e, rc, why.field, "%s (line %d)", why.detail, line);
+        at += stop ? n + 1 : n;
+    }
+    return 0;
+}
+
+void api_cmcd_events(struct api *a, const struct http_request *q,
+                     const struct route_params *p, struct reply *r)
+{
+    (void)p;
+    struct err e = {0};
+    if (!q->n_body) {
+        reply_fail(r, 400, "", "the body is empty; a report of CMCD is expected");
+    } else if (each_line(a, q, false, &e) || each_line(a, q, true, &e)) {
+        reply_err(r, &e);
+    } else {
+        reply_empty(r, 204);
+    }
+}

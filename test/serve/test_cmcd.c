@@ -1,0 +1,114 @@
+#include "serve/cmcd.h"
+
+#include <check.h>
+#include <string.h>
+
+static struct err e;
+static struct cmcd c;
+
+static int parse(const char *text)
+{
+    e = (struct err){0};
+    return cmcd_parse(&c, text, strlen(text), &e);
+}
+
+START_TEST(what_a_player_sends_with_a_segment)
+{
+    ck_assert_int_eq(parse("bl=21300,br=3200,bs,cid=\"faec5fc2-ac30-11ea-bb37\",d=4004,"
+                           "dl=18500,mtp=48100,nor=\"..%2F300kbps%2Ftrack.m4v\",ot=v,"
+                           "pr=1.08,rtp=12000,sf=d,sid=\"6e2fb550-c457-11e9-bb97\",st=v,"
+                           "su,tb=6000,com.example-key=\"x\""),
+                     0);
+    ck_assert_int_eq(c.kind, CMCD_VIDEO);
+    ck_assert_double_eq(c.buffer_s, 21.3);
+    ck_assert_double_eq(c.kbps, 3200);
+    ck_assert(c.starved);
+    ck_assert_str_eq(c.cid, "faec5fc2-ac30-11ea-bb37");
+    ck_assert_double_eq(c.chunk_s, 4.004);
+    ck_assert_double_eq(c.throughput_kbps, 48100);
+    ck_assert_str_eq(c.sid, "6e2fb550-c457-11e9-bb97");
+    ck_assert_double_eq(c.top_kbps, 6000);
+    ck_assert_double_lt(c.starved_s, 0);
+    ck_assert_double_lt(c.arrived_s, 0);
+}
+END_TEST
+
+START_TEST(what_is_not_told_is_negative_or_empty)
+{
+    ck_assert_int_eq(parse(""), 0);
+    ck_assert_int_eq(c.kind, CMCD_UNKNOWN);
+    ck_assert(c.buffer_s < 0 && c.kbps < 0 && c.throughput_kbps < 0 && !c.starved);
+    ck_assert(!c.sid[0] && !c.cid[0] && !c.event[0] && !c.state[0]);
+    ck_assert_int_eq(parse("ot=i,bs=?0"), 0);
+    ck_assert_int_eq(c.kind, CMCD_OTHER);
+    ck_assert(!c.starved);
+}
+END_TEST
+
+START_TEST(lists_of_version_2_are_taken_by_the_kind)
+{
+    /* the kind may come behind them */
+    ck_assert_int_eq(parse("bl=(4200;a 8100;v),br=(128;a 2000;v),bsd=(120;v),ot=a,v=2"),
+                     0);
+    ck_assert_int_eq(c.kind, CMCD_AUDIO);
+    ck_assert_double_eq(c.buffer_s, 4.2);
+    ck_assert_double_eq(c.kbps, 128);
+    ck_assert_double_lt(c.starved_s, 0); /* of the pictures alone */
+    ck_assert_int_eq(parse("bl=(4200;a 8100;v),mtp=(900),br=(128;a),e=ps,sta=r,ts=1"), 0);
+    ck_assert_double_eq(c.buffer_s, 8.1);
+    ck_assert_double_eq(c.throughput_kbps, 900);
+    ck_assert_double_lt(c.kbps, 0);
+    ck_assert_str_eq(c.event, "ps");
+    ck_assert_str_eq(c.state, "r");
+    ck_assert_int_eq(parse("br=(640;av 1),ot=av"), 0);
+    ck_assert_int_eq(c.kind, CMCD_MUXED);
+    ck_assert_double_eq(c.kbps, 640);
+}
+END_TEST
+
+START_TEST(the_later_of_two_counts)
+{
+    ck_assert_int_eq(parse("br=1,br=2,ot=v,ot=a"), 0);
+    ck_assert_double_eq(c.kbps, 2);
+    ck_assert_int_eq(c.kind, CMCD_AUDIO);
+}
+END_TEST
+
+static const struct {
+    const char *text, *field;
+} bad[] = {
+    {"bl=\"4\"", "bl"},
+    {"br", "br"},
+    {"br=-1", "br"},
+    {"mtp=1e3", "mtp"},
+    {"bs=1", "bs"},
+    {"sid=4", "sid"},
+    {"sid=\"x", "sid"},
+    {"tb=v", "tb"},
+    {"bl=99999999999", "bl"},
+    {"sid=\"0123456789012345678901234567890123456789012345678901234567890123x\"", "sid"},
+    {"e=muchtoolong", "e"},
+};
+
+START_TEST(what_cannot_be_is_refused_by_its_key)
+{
+    ck_assert_int_lt(parse(bad[_i].text), 0);
+    ck_assert_str_eq(e.field, bad[_i].field);
+    ck_assert_str_ne(e.detail, "");
+}
+END_TEST
+
+Suite *suite_serve_cmcd(void);
+Suite *suite_serve_cmcd(void)
+{
+    Suite *s = suite_create("serve/cmcd");
+    TCase *t = tcase_create("serve/cmcd");
+    tcase_add_test(t, what_a_player_sends_with_a_segment);
+    tcase_add_test(t, what_is_not_told_is_negative_or_empty);
+    tcase_add_test(t, lists_of_version_2_are_taken_by_the_kind);
+    tcase_add_test(t, the_later_of_two_counts);
+    tcase_add_loop_test(t, what_cannot_be_is_refused_by_its_key, 0,
+                        sizeof bad / sizeof *bad);
+    suite_add_tcase(s, t);
+    return s;
+}
