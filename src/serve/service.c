@@ -208,11 +208,6 @@ static int open_policy(struct service *s, struct err *e)
     if (!published) goto out;
     s->snap = snap_new(published, service_now(s), score, e);
     if (!s->snap) goto out;
-    curve_add(s->curve, &(struct curve_point){.kind = CURVE_START,
-                                              .at = service_now(s),
-                                              .version = p->version,
-                                              .score = score,
-                                              .best = score});
     rc = 0;
     if (!s->cfg.learn) goto out;
 
@@ -310,6 +305,7 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
         goto fail;
     }
     store_start(s);
+    service_begun(s);
     return s;
 
 fail:

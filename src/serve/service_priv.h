@@ -77,6 +77,9 @@ void service_deliver(struct service *s, const struct changes *c, bool opened,
 int service_earlier(struct store_version *newest, struct service *s, struct err *e)
     __attribute__((warn_unused_result));
 
+/* What this start began with, as a point of the curve. */
+void service_begun(struct service *s);
+
 /* Takes stored profiles and live sessions in. */
 int service_restore(struct service *s, struct err *e) __attribute__((warn_unused_result));
 

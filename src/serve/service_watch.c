@@ -23,6 +23,21 @@ int service_earlier(struct store_version *newest, struct service *s, struct err 
     return rc;
 }
 
+void service_begun(struct service *s)
+{
+    struct online_stats l = {0};
+    if (s->learner) learner_stats(s->learner, &l);
+    const struct weights *w = snap_get(s->snap);
+    struct curve_point p = {.kind = CURVE_START,
+                            .at = w->published_at,
+                            .version = w->policy->version,
+                            .steps = l.steps,
+                            .score = w->check_score,
+                            .best = s->learner ? l.check_best : w->check_score};
+    snap_put(s->snap, w);
+    curve_add(s->curve, &p);
+}
+
 int service_curve(struct curve_point *out, int max, struct service *s, uint64_t after)
 {
     return curve_read(out, max, s->curve, after);

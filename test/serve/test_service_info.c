@@ -72,7 +72,8 @@ START_TEST(versions_of_before_are_told)
     ck_assert_int_eq(p[0].kind, CURVE_START);
     ck_assert_uint_eq(p[0].version, 1);
     ck_assert_double_eq(p[0].at, f.now);
-    ck_assert(isfinite(p[0].score) && p[0].best == p[0].score);
+    ck_assert(isfinite(p[0].score));
+    ck_assert_double_eq(p[0].best, p[0].score);
     ck_assert_int_eq(service_commit(f.service, NULL), 0);
     served_kill(&f);
     served_policy(&f, 77); /* other weights: another version */

@@ -1,5 +1,6 @@
-// run.mjs - the tests of plugin and page: first without, then with a browser.
+// run.mjs - the tests of plugin and pages: first without, then with a browser.
 import { browserTests } from './browser.mjs';
+import { dashboardTests } from './dashboard.mjs';
 import { pluginTests } from './plugin.mjs';
 import { finish } from './harness.mjs';
 import { recordTests } from './record.mjs';
@@ -7,4 +8,5 @@ import { recordTests } from './record.mjs';
 await pluginTests();
 await recordTests();
 await browserTests();
+await dashboardTests();
 finish();

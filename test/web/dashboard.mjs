@@ -1,0 +1,303 @@
+// dashboard.mjs - the dashboard: what its curves are made of, and, in a real Chromium beside a daemon
+// that learns, that its numbers are those of /metrics, that nothing jumps, and that it can be read
+// and reached everywhere.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+
+import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
+import { Roster, Series, icicle, onPlane, specialisation } from '../../web/dashboard/series.js';
+import { Daemon, ROOT } from './daemon.mjs';
+import { test, until as waitFor } from './harness.mjs';
+
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const ARGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+// a page is late where many others want the processor
+const until = (fn, what) => waitFor(fn, what, 60000);
+
+const near = (a, b, eps = 1e-12) => assert.ok(Math.abs(a - b) <= eps, `${a} is not ${b}`);
+
+const reading = (decisions, rewards, sum) =>
+    ({ decisions, rewards, sessions_live: 3, profiles: [{ name: 'news', rewards, reward_sum: sum }] });
+
+async function seriesTests() {
+    await test('dashboard: decisions a second and rewards are differences of counters', () => {
+        const s = new Series();
+        s.add(100, reading(50, 10, 5));
+        assert.equal(s.rate(5), null);
+        assert.equal(s.reward('news', 15), null);
+        for (let i = 1; i <= 20; i++) s.add(100 + i, reading(50 + 10 * i, 10 + (i > 18 ? 4 : 0), 5 + (i > 18 ? 6 : 0)));
+        near(s.rate(5), 10);
+        near(s.reward('news', 15), 1.5);
+        assert.equal(s.reward('nobody', 15), null);
+        assert.deepEqual(s.columns.reward.get('news').slice(-3), [null, 1.5, 1.5]);
+        assert.equal(s.columns.t.length, 21);
+    });
+
+    await test('dashboard: another process is another curve; what is old goes', () => {
+        const s = new Series(30);
+        s.add(0, reading(1000, 0, 0));
+        for (let t = 1; t <= 100; t++) s.add(t, reading(t, 0, 0));
+        assert.deepEqual([s.columns.t[0], s.columns.t.at(-1)], [70, 100]);
+        near(s.rate(5), 1);
+        for (const column of [s.columns.rate, s.columns.live, s.columns.reward.get('news')])
+            assert.equal(column.length, s.columns.t.length);
+    });
+
+    await test('dashboard: who is watched until he is silent or over', () => {
+        const r = new Roster(3);
+        assert.equal(r.follow(null, 0), null);
+        r.hear(1, { session: 'a', profile: 'live' });
+        r.hear(2, { session: 'b', chunk: 4 });
+        assert.equal(r.follow(null, 2), 'b');
+        assert.equal(r.follow('a', 20), 'a');
+        r.hear(22, { session: 'b', chunk: 5 });
+        assert.equal(r.follow('a', 22), 'b');
+        r.get('b').over = true;
+        assert.equal(r.follow('b', 22), 'b'); // nobody else has just asked
+        r.hear(23, { session: 'c' });
+        assert.equal(r.follow('b', 23), 'c');
+        r.hear(24, { session: 'd' });
+        assert.deepEqual(r.list().map(s => s.id), ['d', 'c', 'b']);
+        assert.deepEqual(r.list()[2], { id: 'b', at: 22, chunk: 5, over: true });
+    });
+
+    await test('dashboard: specialisation is 1 when the profile tells the expert, 0 when it tells nothing', () => {
+        near(specialisation([[7, 0, 0], [0, 5, 0], [0, 0, 9]]), 1);
+        near(specialisation([[2, 4], [3, 6]]), 0);
+        near(specialisation([[5, 0], [9, 0]]), 0);
+        assert.equal(specialisation([[0, 0]]), null);
+        // H(expert) = ln 2, H(expert | profile) = (3/4 ln 4/3 + 1/4 ln 4)
+        near(specialisation([[3, 1], [1, 3]]), 1 - (0.75 * Math.log(4 / 3) + 0.25 * Math.log(4)) / Math.LN2);
+    });
+
+    await test('dashboard: the simplex in the plane, the tree in its rows', () => {
+        const corner = (n, k) => onPlane(Array.from({ length: n }, (_, i) => Number(i === k)));
+        near(corner(3, 0)[1], -1);
+        near(Math.hypot(...corner(4, 2)), 1);
+        near(Math.hypot(...onPlane([1, 1, 1].map(v => v / 3))), 0);
+        const place = icicle([{ parent: -1 }, { parent: 0 }, { parent: 0 }, { parent: 2 }, { parent: 2 }]);
+        const [root, a, b, c, d] = place;
+        assert.deepEqual(root, { from: 0, to: 1 });
+        near(a.to, 1 / 3);
+        assert.deepEqual([b.from, b.to], [a.to, 1]);
+        near(c.to, 2 / 3);
+        assert.equal(d.from, c.to);
+        near(d.to, 1);
+    });
+}
+
+/** samples of /metrics: "name{labels}" -> value */
+async function metricsOf(daemon) {
+    const text = await (await fetch(`${daemon.url}/metrics`)).text();
+    return new Map(text.split('\n').filter(l => l && l[0] !== '#').map(l => {
+        const at = l.lastIndexOf(' ');
+        return [l.slice(0, at), Number(l.slice(at + 1))];
+    }));
+}
+
+/** Every number on the page that says which metric it is. */
+const shownOn = page => page.evaluate(() => [...document.querySelectorAll('[data-metric]')].map(e => ({
+    metric: e.dataset.metric, over: e.dataset.over?.split(' '), scale: Number(e.dataset.scale ?? 1), text: e.textContent })));
+
+/** Those that are not what /metrics says, to the digits that are shown. */
+function wrong(shown, metrics) {
+    return shown.filter(({ metric, over, scale, text }) => {
+        let value = metrics.get(metric);
+        if (over) value /= over.reduce((sum, name) => sum + metrics.get(name), 0);
+        if (text === '–') return Number.isFinite(value);
+        const digits = /^-?[\d,]+(?:\.(\d+))?(?: %)?$/.exec(text);
+        if (!digits) return true;
+        const number = Number(text.replace(/[, %]/g, ''));
+        return !(Math.abs(number - scale * value) <= 0.5 * 10 ** -(digits[1]?.length ?? 0) + 1e-9);
+    });
+}
+
+async function sameAsMetrics(page, daemon) {
+    let off, shown;
+    try {
+        await until(async () => {
+            const metrics = await metricsOf(daemon);
+            shown = await shownOn(page);
+            off = wrong(shown, metrics).map(s => ({ ...s, is: metrics.get(s.metric) }));
+            return shown.length && !off.length;
+        }, 'the numbers of /metrics');
+    } catch (e) {
+        throw new Error(`${e.message}; other than these: ${JSON.stringify(off.slice(0, 5))}`);
+    }
+    return shown;
+}
+
+async function open(browser, daemon, { width, scheme = 'light', query = '' }) {
+    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
+    page.errors = [];
+    page.on('pageerror', e => page.errors.push(e.message));
+    await page.addInitScript(() => {
+        window.shifts = [];
+        new PerformanceObserver(list => {
+            for (const e of list.getEntries())
+                window.shifts.push({ by: e.value, what: e.sources.map(s => s.node?.id || s.node?.className || s.node?.nodeName) });
+        }).observe({ type: 'layout-shift', buffered: true });
+    });
+    await page.goto(`${daemon.url}/dashboard.html${query}`);
+    await page.waitForFunction(() => window.dashboard?.series.readings.length);
+    return page;
+}
+
+async function steady(page) {
+    const shifts = await page.evaluate(() => window.shifts);
+    const sum = shifts.reduce((s, x) => s + x.by, 0);
+    assert.ok(sum < 0.01, `the layout has moved by ${sum}: ${JSON.stringify(shifts)}`);
+    assert.deepEqual(page.errors, []);
+}
+
+/** Emulated viewers, until all have played. */
+async function viewers(daemon, n) {
+    const process = spawn(path.join(ROOT, 'build/abrd'), ['emulate', '--server', daemon.url, '--viewers', String(n),
+        '--no-hint', '0.2', '--seed', '5'], { cwd: ROOT, stdio: 'ignore' });
+    assert.equal(await new Promise(done => process.on('exit', done)), 0);
+}
+
+/** One viewer whose buffer is known; his session. */
+async function viewer(daemon, chunks) {
+    const post = async (where, body) => (await fetch(daemon.url + where, { method: 'POST', body: JSON.stringify(body) })).json();
+    const s = await post('/v1/sessions', { ladder_kbps: [300, 750, 1200, 1850, 2850, 4300], chunk_s: 4, chunks: 30, profile: 'news' });
+    let { level } = s;
+    for (let chunk = 1; chunk <= chunks; chunk++) {
+        const last = { chunk: chunk - 1, level, bytes: 400000, download_s: 1.5, rebuffer_s: 0 };
+        ({ level } = await post(`/v1/sessions/${s.session}/decisions`, { chunk, buffer_s: 4 + chunk / 2, last }));
+    }
+    return { id: s.session, level };
+}
+
+const luminance = rgb => rgb.map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+
+/** The least contrast of text and what it stands on, over the page's texts. */
+const leastContrast = async page => {
+    const pairs = await page.evaluate(() => {
+        const rgb = c => c.match(/[\d.]+/g).map(Number);
+        return ['h2', 'small', 'dt', 'dd', 'thead th', 'tbody td', 'tbody th', '.note', 'footer', '.key span', '.bars li span', 'h3', '#session-facts'].map(q => {
+            const e = document.querySelector(q);
+            let on = e;
+            while (on && (rgb(getComputedStyle(on).backgroundColor)[3] ?? 1) === 0) on = on.parentElement;
+            return { q, ink: rgb(getComputedStyle(e).color), paper: rgb(getComputedStyle(on).backgroundColor) };
+        });
+    });
+    return pairs.map(({ q, ink, paper }) => {
+        const [a, b] = [luminance(ink.slice(0, 3)), luminance(paper.slice(0, 3))].sort((x, y) => y - x);
+        return { q, ratio: (a + 0.05) / (b + 0.05) };
+    }).reduce((a, b) => b.ratio < a.ratio ? b : a);
+};
+
+async function pageTests(browser, daemon) {
+    const page = await open(browser, daemon, { width: 1280 });
+
+    await test('dashboard: the numbers shown are those of /metrics', async () => {
+        await sameAsMetrics(page, daemon);
+        await viewers(daemon, 90);
+        await until(() => page.evaluate(() => window.dashboard.learner.updates.some(u => u.kind !== 'start')), 'an update');
+        const shown = await sameAsMetrics(page, daemon);
+        const of = name => shown.filter(s => s.metric.startsWith(name));
+        assert.ok(Number(of('abrd_decisions_total')[0].text.replace(/,/g, '')) > 2000);
+        for (const [family, least] of Object.entries({ abrd_sessions_live: 1, abrd_policy_version: 2,
+            abrd_profile_chunks_total: 4, abrd_profile_reward: 4, abrd_profile_expert_decisions_total: 4,
+            abrd_learner_updates_total: 1, abrd_learner_rollbacks_total: 1, abrd_learner_check_score: 1, abrd_learner_check_best: 1,
+            abrd_policy_layer_dormant_ratio: 6, abrd_policy_layer_rank_effective: 6, abrd_policy_layer_weight_rms: 12,
+            abrd_merge_weight: 2, abrd_untagged_mix: 4, abrd_merge_tree_leaves: 1, abrd_merge_expected: 1 }))
+            assert.ok(of(family).length >= least, `${of(family).length} of ${family}`);
+    });
+
+    await test('dashboard: curves and versions are those of the learner', async () => {
+        const { updates } = await daemon.get('/v1/policy/updates');
+        assert.deepEqual(await page.evaluate(() => window.dashboard.learner.updates), updates);
+        assert.equal(await page.locator('#versions tr').count(), updates.length);
+        const { nodes, weights } = await daemon.get('/v1/untagged');
+        assert.equal(await page.locator('#tree rect').count(), nodes.length);
+        assert.equal(await page.locator('#simplex .leaf').count(), nodes.filter(n => n.leaf && n.active).length);
+        assert.ok(Math.abs(weights.reduce((a, b) => a + b) - 1) < 1e-5);
+        assert.ok(await page.locator('.plot canvas').count() >= 14);
+        const rates = await page.evaluate(() => window.dashboard.series.columns.rate);
+        assert.ok(Math.max(...rates) > 50, rates.join(' '));
+    });
+
+    await test('dashboard: a session is watched as it goes on', async () => {
+        const { id, level } = await viewer(daemon, 6);
+        await until(async () => (await page.textContent('#session-facts')).startsWith(id.slice(0, 8)), 'the session');
+        await until(async () => /chunk 6 of 30/.test(await page.textContent('#session-facts')), 'its last chunk');
+        assert.match(await page.textContent('#session-facts'), new RegExp(`news, explores .* level ${level} · buffer 7\\.0 s`));
+        assert.equal(await page.locator('#strip li').count(), 7);
+        const other = await viewer(daemon, 3);
+        await until(async () => (await page.locator('#session option').allTextContents()).some(t => t.startsWith(other.id.slice(0, 8))), 'the other in the list');
+        await page.selectOption('#session', other.id);
+        await until(async () => (await page.textContent('#session-facts')).startsWith(other.id.slice(0, 8)), 'the other');
+        assert.equal(await page.locator('#strip li').count(), 4);
+    });
+
+    await test('dashboard: everything is reached by the keyboard and shows it', async () => {
+        const wanted = await page.evaluate(() => [...document.querySelectorAll('a, select, [tabindex="0"]')].length);
+        await page.evaluate(() => { document.activeElement.blur(); window.scrollTo(0, 0); });
+        const seen = new Set();
+        for (let i = 0; i < wanted; i++) {
+            await page.keyboard.press('Tab');
+            const at = await page.evaluate(() => {
+                const e = document.activeElement;
+                return { e: e.id || e.getAttribute('aria-labelledby') || e.textContent.trim(), outline: getComputedStyle(e).outlineStyle };
+            });
+            assert.notEqual(at.outline, 'none', at.e);
+            seen.add(at.e);
+        }
+        assert.equal(seen.size, wanted);
+        for (const id of ['session', 'h-profiles', 'h-experts', 'h-versions', 'h-actor', 'h-critic']) assert.ok(seen.has(id), id);
+    });
+
+    await test('dashboard: nothing has moved meanwhile', () => steady(page));
+
+    await test('dashboard: a daemon that goes and comes back', async () => {
+        await daemon.kill();
+        await until(async () => /does not answer/.test(await page.textContent('#daemon-line')), 'the page to say so');
+        await daemon.start();
+        await until(async () => await page.getAttribute('#main', 'data-stale') === 'no', 'the daemon');
+        await until(() => page.evaluate(() => window.dashboard.learner.updates.some(u => u.kind === 'earlier')), 'versions of before');
+        await sameAsMetrics(page, daemon);
+        await steady(page);
+    });
+    await page.close();
+}
+
+async function looksTests(browser, daemon) {
+    const page = await open(browser, daemon, { width: 375, scheme: 'dark' });
+    await test('dashboard: nothing moves on a phone, and nothing is wider', async () => {
+        await sameAsMetrics(page, daemon);
+        await steady(page);
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 375);
+    });
+    for (const [width, scheme] of [[375, 'dark'], [375, 'light'], [1280, 'dark'], [1280, 'light']])
+        await test(`dashboard: can be read at ${width} px, ${scheme}`, async () => {
+            await page.emulateMedia({ colorScheme: scheme });
+            await page.setViewportSize({ width, height: 900 });
+            const { q, ratio } = await leastContrast(page);
+            assert.ok(ratio >= 4.5, `${q} has a contrast of ${ratio.toFixed(2)}`);
+            const [r, g, b] = await page.evaluate(() =>
+                getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number));
+            assert.equal(r + g + b > 3 * 128, scheme === 'light');
+            await page.screenshot({ path: path.join(ROOT, `build/dashboard-${width}-${scheme}.png`), fullPage: true });
+        });
+    assert.deepEqual(page.errors, []);
+    await page.close();
+}
+
+export async function dashboardTests() {
+    await seriesTests();
+    const daemon = await new Daemon({ explore: 1, untagged: 'merge', slot: 4 }).start();
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS });
+    try {
+        await pageTests(browser, daemon);
+        await looksTests(browser, daemon);
+    } finally {
+        await browser.close();
+        await daemon.stop();
+    }
+}

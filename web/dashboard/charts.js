@@ -1,0 +1,131 @@
+/**
+ * charts.js - lines over time, chunks or updates (uPlot), with a key that shows values.
+ *
+ * The key shows the values under the cursor, else the last ones. Colours are variables of the
+ * style sheet, read when a chart is built, and again when the system turns dark or light. A chart
+ * takes the size of its box, which the style sheet fixes: data never moves the page.
+ *
+ * @module dashboard/charts
+ */
+import { el, number, text } from './dom.js';
+
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const charts = new Set();
+
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => charts.forEach(c => c.build()));
+
+const clock = s => new Date(s * 1000).toLocaleTimeString('en-GB');
+
+/** null and NaN are gaps. */
+const clean = column => column.map(v => Number.isFinite(v) ? v : null);
+
+export class Chart {
+    #plot = null;
+    #data = [[]];
+    #keys = [];
+
+    /**
+     * @param {Element} box
+     * @param {{label: string, unit?: string, digits?: number, x: 'time'|'chunk'|'update'|'slot',
+     *     zero?: boolean, series: {name: string, colour: string, fill?: string, dash?: number[],
+     *     step?: boolean, points?: boolean}[]}} how colour, fill: variables of the style sheet
+     */
+    constructor(box, how) {
+        this.box = box;
+        this.how = { digits: 0, unit: '', ...how };
+        this.key = el('p', { class: 'key' });
+        this.canvas = el('div', { class: 'plot', role: 'img', 'aria-label': how.label });
+        box.append(this.key, this.canvas);
+        charts.add(this);
+        new ResizeObserver(() => this.#fit()).observe(this.canvas);
+        this.build();
+    }
+
+    /** Other lines from now on, when they are others. */
+    lines(series) {
+        if (series.map(s => s.name).join() === this.how.series.map(s => s.name).join()) return;
+        this.how.series = series;
+        this.build();
+    }
+
+    /** columns: x, then one per line. */
+    draw(columns) {
+        this.#data = [columns[0], ...columns.slice(1).map(clean)];
+        this.#plot?.setData(this.#data);
+        this.#tell(null);
+    }
+
+    build() {
+        const { how } = this, { series } = how;
+        this.#plot?.destroy();
+        this.#plot = null;
+        this.#keys = series.map(() => el('b'));
+        this.key.replaceChildren(...series.map((s, i) => el('span', {},
+            el('i', { style: `background: var(${s.colour})` }), `${s.name} `, this.#keys[i])));
+        while (this.#data.length <= series.length) this.#data.push(this.#data[0].map(() => null));
+        this.#data.length = series.length + 1;
+        if (window.uPlot) this.#plot = new window.uPlot(this.#options(), this.#data, this.canvas);
+        this.#tell(null);
+    }
+
+    #options() {
+        const { how } = this;
+        const axis = {
+            stroke: css('--ink-2'), font: '11px system-ui, sans-serif',
+            grid: { stroke: css('--grid'), width: 1 }, ticks: { show: false },
+        };
+        const ticks = how.x === 'time' ? (_, at) => at.map(clock) : (_, at) => at.map(v => Number.isInteger(v) ? v : '');
+        return {
+            width: this.canvas.clientWidth || 300, height: this.canvas.clientHeight || 120,
+            cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
+            legend: { show: false },
+            scales: {
+                x: { time: false, range: (_, lo, hi) => this.#span(lo, hi) },
+                y: { range: (_, lo, hi) => this.#height(lo, hi) },
+            },
+            axes: [
+                { ...axis, size: 22, space: how.x === 'time' ? 80 : 40, values: ticks },
+                { ...axis, size: 46, space: 24, values: (_, at) => at.map(v => (+v.toPrecision(4)).toLocaleString('en', { maximumFractionDigits: 6 })) },
+            ],
+            series: [{}, ...how.series.map(s => ({
+                stroke: css(s.colour), fill: s.fill && css(s.fill), width: s.points ? 0 : 2, dash: s.dash,
+                paths: s.step ? window.uPlot.paths.stepped({ align: 1 }) : s.points ? () => null : undefined,
+                // a line of a few points may have none beside each other
+                points: { show: !!s.points || (how.x !== 'time' && (u => u.data[0].length < 24)), size: s.points ? 8 : 5, fill: css(s.colour), stroke: css(s.colour) },
+                spanGaps: false,
+            }))],
+            hooks: { setCursor: [u => this.#tell(u.cursor.idx)] },
+        };
+    }
+
+    #span(lo, hi) {
+        if (this.how.x === 'time') {
+            const end = hi ?? Date.now() / 1000;
+            return [Math.min(lo ?? end, end - 60), end];
+        }
+        const first = lo ?? 0;
+        return [first, Math.max(hi ?? first, first + 10)];
+    }
+
+    #height(lo, hi) {
+        if (lo === null || lo === undefined) return [0, 1];
+        const bottom = this.how.zero ? Math.min(lo, 0) : lo, top = this.how.zero ? Math.max(hi, 0) : hi;
+        const room = (top - bottom) * 0.08 || Math.abs(top) * 0.1 || 1;
+        return [bottom < 0 || !this.how.zero ? bottom - room : 0, top + room];
+    }
+
+    #tell(at) {
+        const values = this.#data.slice(1).map(column =>
+            at === null || at === undefined ? column.findLast(v => v !== null) : column[at]);
+        values.forEach((v, i) => text(this.#keys[i], number(v ?? null, this.how.digits)));
+        if (at !== null && at !== undefined) return;
+        const now = this.how.series.map((s, i) => `${s.name} ${number(values[i] ?? null, this.how.digits)}`);
+        this.canvas.setAttribute('aria-label', `${this.how.label}: ${now.join(', ')} ${this.how.unit}`.trim());
+    }
+
+    #fit() {
+        const { clientWidth: width, clientHeight: height } = this.canvas;
+        if (this.#plot && width && (width !== this.#plot.width || height !== this.#plot.height))
+            this.#plot.setSize({ width, height });
+    }
+}

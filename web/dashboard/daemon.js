@@ -1,0 +1,76 @@
+/**
+ * daemon.js - the daemon's event stream and what is asked beside it.
+ *
+ * One stream, only while the page is seen: a daemon that nobody watches formats no events.
+ *
+ * @module dashboard/daemon
+ */
+export class Daemon extends EventTarget {
+    #events = null;
+    #again = 0;
+
+    /** @param {string} server '' is where the page comes from */
+    constructor(server) {
+        super();
+        this.server = server;
+        document.addEventListener('visibilitychange', () => document.hidden ? this.close() : this.open());
+    }
+
+    open() {
+        if (this.#events) return;
+        const events = this.#events = new EventSource(`${this.server}/v1/events`);
+        for (const type of ['stats', 'session', 'decision', 'reward'])
+            events.addEventListener(type, e => this.#tell(type, JSON.parse(e.data)));
+        events.onerror = () => {
+            this.#tell('gone');
+            // a refusal ends the stream for good; a lost connection it mends itself
+            if (events.readyState !== EventSource.CLOSED) return;
+            this.close();
+            this.#again = setTimeout(() => this.open(), 3000);
+        };
+    }
+
+    close() {
+        clearTimeout(this.#again);
+        this.#events?.close();
+        this.#events = null;
+    }
+
+    #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
+
+    /** JSON from a path, or null when it cannot be had. */
+    async get(path) {
+        try {
+            const answer = await fetch(this.server + path);
+            return answer.ok ? await answer.json() : null;
+        } catch {
+            return null;
+        }
+    }
+}
+
+/**
+ * Runs fn, which may be slow, when it is asked to: one at a time, at most every `ms`, and once
+ * more when it was asked meanwhile.
+ */
+export function paced(fn, ms) {
+    let busy = false, again = false;
+    return async function run() {
+        if (busy) {
+            again = true;
+            return;
+        }
+        busy = true;
+        try {
+            await fn();
+        } finally {
+            setTimeout(() => {
+                busy = false;
+                if (again) {
+                    again = false;
+                    run();
+                }
+            }, ms);
+        }
+    };
+}

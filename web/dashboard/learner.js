@@ -1,0 +1,163 @@
+/**
+ * learner.js - what every update gave, the versions that came of it, and whether the weights can
+ * still learn.
+ *
+ * @module dashboard/learner
+ */
+import { Chart } from './charts.js';
+import { paced } from './daemon.js';
+import { $, el, metric, number, rows, sample, text } from './dom.js';
+
+const KEPT = 512, LISTED = 60;
+
+const line = (name, colour, more) => ({ name, colour, ...more });
+const pair = [line('actor', '--c0'), line('critic', '--c1')];
+const of = (network, what, scale = 1) => u => u[network] ? scale * u[network][what] : null;
+const learned = what => u => u.learned?.[what] ?? null;
+
+const CHARTS = {
+    score: { digits: 4, series: [line('best', '--ink-3', { step: true, dash: [4, 3] }), line('score', '--abrd'),
+        line('rolled back', '--stall', { points: true })],
+    columns: [u => u.best, u => u.kind === 'rollback' ? null : u.score, u => u.kind === 'rollback' ? u.score : null] },
+    entropy: { digits: 3, series: [line('entropy', '--c0')], columns: [learned('entropy')] },
+    kl: { digits: 4, series: [line('KL', '--c1')], columns: [learned('approx_kl')] },
+    explained: { digits: 3, series: [line('explained', '--c2')], columns: [learned('explained_variance')] },
+    value: { digits: 4, series: [line('loss', '--c3')], columns: [learned('value_loss')] },
+    dormant: { digits: 1, unit: '%', zero: true, series: pair, columns: [of('actor', 'dormant', 100), of('critic', 'dormant', 100)] },
+    effective: { digits: 1, series: pair, columns: [of('actor', 'effective_rank'), of('critic', 'effective_rank')] },
+    weights: { digits: 4, series: pair, columns: [of('actor', 'weight_rms'), of('critic', 'weight_rms')] },
+};
+
+const WHAT = {
+    earlier: () => 'before this start',
+    start: () => 'began here',
+    update: () => 'learned',
+    rollback: u => `rolled back to ${u.version}`,
+    order: () => 'experts set aside or let in',
+};
+
+const when = at => {
+    const d = new Date(at * 1000), today = new Date().toDateString() === d.toDateString();
+    return today ? d.toLocaleTimeString('en-GB') : d.toISOString().slice(0, 10);
+};
+
+export class LearnerPanel {
+    updates = [];
+    #daemon;
+    #seen = '';
+    #life = 0; // of the daemon
+    #charts;
+    #load;
+
+    /** @param {import('./daemon.js').Daemon} daemon */
+    constructor(daemon) {
+        this.#daemon = daemon;
+        this.#charts = Object.entries(CHARTS).map(([name, how]) => [how,
+            new Chart($(`chart-${name}`), { label: name, x: 'update', ...how })]);
+        this.#load = paced(() => this.#fetch(), 500);
+    }
+
+    /** Another daemon, or another life of it: its numbers begin anew. */
+    forget() {
+        this.updates = [];
+        this.known = false;
+        this.#seen = '';
+        this.#life++;
+    }
+
+    show(s) {
+        this.stats = s;
+        const now = [s.policy, s.learner.updates, s.learner.rollbacks].join();
+        // the weights of a start are measured a moment after it
+        if (now !== this.#seen || !this.known) this.#load();
+        this.#seen = now;
+    }
+
+    async #fetch() {
+        const after = this.updates.at(-1)?.number ?? 0, life = this.#life;
+        const [told, plasticity] = await Promise.all([
+            this.#daemon.get(`/v1/policy/updates?after=${after}`), this.#daemon.get('/v1/policy/plasticity')]);
+        if (life !== this.#life) return;
+        if (told) {
+            this.updates = [...this.updates, ...told.updates].slice(-KEPT);
+            this.#curves();
+            this.#versions();
+        }
+        if (plasticity) {
+            this.known = plasticity.known || !this.stats.learning;
+            for (const network of ['actor', 'critic'])
+                showPlasticity($(network), network, plasticity[network], this.stats.learning);
+        }
+    }
+
+    #curves() {
+        const x = this.updates.map(u => u.number);
+        for (const [how, chart] of this.#charts)
+            chart.draw([x, ...how.columns.map(f => this.updates.map(u => f(u)))]);
+    }
+
+    #versions() {
+        const list = this.updates.slice(-LISTED).reverse();
+        const body = $('versions');
+        const lines = rows(body, list.map(u => u.number), () => el('tr', {},
+            el('th', { scope: 'row' }), el('td'), el('td', { class: 'words' }), el('td'), el('td')));
+        // what stands in /metrics: the version in use, and the score of the last update
+        const current = this.updates.findLast(u => u.kind !== 'rollback');
+        const last = this.updates.findLast(u => u.learned);
+        const best = this.stats.learning ? this.stats.learner.check_best : null;
+        list.forEach((u, i) => {
+            const [version, at, what, score, off] = lines[i].children;
+            lines[i].className = u.kind;
+            for (const e of [version, score]) delete e.dataset.metric;
+            if (u === current) metric(version, u.version, { metric: 'abrd_policy_version' });
+            else text(version, u.kind === 'rollback' ? '–' : number(u.version));
+            text(at, when(u.at));
+            text(what, WHAT[u.kind](u));
+            if (u === last && this.stats.learning) metric(score, u.score, { metric: 'abrd_learner_check_score', digits: 4 });
+            else text(score, number(u.score, 4));
+            const share = u.score !== null && best ? 100 * (u.score - best) / Math.abs(best) : null;
+            text(off, share === null ? '–' : `${share > 0 ? '+' : ''}${number(share, 1)} %`);
+        });
+        const { learner: l } = this.stats, note = $('versions-note');
+        if (!this.stats.learning) text(note, 'this daemon does not learn');
+        else note.replaceChildren(`${number(l.updates)} published, ${number(l.rollbacks)} rolled back, of ${number(l.steps)} chunks; best score `,
+            metric(el('b'), best, { metric: 'abrd_learner_check_best', digits: 4 }));
+    }
+}
+
+const HEADS = ['expert', 'layer', 'dormant', 'rank', 'effective', 'weights'];
+
+/** A row for each layer of each expert. */
+function showPlasticity(table, network, experts, learning) {
+    if (!table.tHead) {
+        table.append(el('thead', {}, el('tr', {}, ...HEADS.map(h => el('th', { scope: 'col' }, h)))), el('tbody'));
+    }
+    const body = table.tBodies[0];
+    if (!experts.length) {
+        rows(body, [`none ${learning}`], () => el('tr', {}, el('td', { colspan: HEADS.length, class: 'words' },
+            learning ? 'not measured yet' : 'this daemon does not learn')));
+        return;
+    }
+    const flat = experts.flatMap((x, k) => [...x.layers.map((l, i) => ({ x, k, i, l })),
+        { x, k, i: 'head', l: { weight_rms: x.head_rms } }]);
+    const lines = rows(body, flat.map(f => `${f.k} ${f.i}`), key => {
+        const [k, i] = key.split(' ');
+        return el('tr', i === '0' ? { class: 'first' } : {}, el('th', { scope: 'row' }), el('td', {}, i === 'head' ? 'head' : String(Number(i) + 1)),
+            el('td', { class: 'meter' }), el('td'), el('td'), el('td', { title: `expert ${k}: root mean square` }));
+    });
+    flat.forEach(({ x, k, i, l }, r) => {
+        const [name, , dormant, rank, effective, weights] = lines[r].children;
+        if (i === 0) text(name, `${k}`);
+        lines[r].title = x.reached ? `expert ${k} is chosen for ${number(100 * x.share, 1)} % of the states` :
+            `expert ${k} is reached by none of the states`;
+        const at = what => sample(`abrd_policy_layer_${what}`, { network, expert: k, layer: i });
+        const put = (e, v, what, how) => i === 'head' || v === undefined ? text(e, i === 'head' ? '' : '–') :
+            metric(e, v, { metric: at(what), ...how });
+        put(dormant, l.dormant, 'dormant_ratio', { digits: 1, scale: 100, unit: '%' });
+        dormant.style.setProperty('--share', (l.dormant ?? 0).toFixed(3));
+        put(rank, l.rank, 'rank', {});
+        put(effective, l.rank_effective, 'rank_effective', { digits: 1 });
+        if (i === 'head') text(weights, number(l.weight_rms, 4));
+        else metric(weights, l.weight_rms, { metric: at('weight_rms'), digits: 4 });
+    });
+}

@@ -1,0 +1,148 @@
+/**
+ * series.js - from counters that are read once a second to curves; pure, no page.
+ *
+ * @module dashboard/series
+ */
+
+/** The last readings of some counters, and what happened between them. */
+export class Series {
+    /** @param {number} keepS how far back it reaches [s] */
+    constructor(keepS = 600) {
+        this.keepS = keepS;
+        this.clear();
+    }
+
+    clear() {
+        /** @type {{t: number, s: object}[]} */
+        this.readings = [];
+        this.columns = { t: [], rate: [], live: [], reward: new Map() };
+    }
+
+    /** A reading at t seconds. Counts that fell are those of another process: all begins anew. */
+    add(t, s) {
+        const last = this.readings.at(-1);
+        if (last && (s.decisions < last.s.decisions || s.rewards < last.s.rewards)) this.clear();
+        this.readings.push({ t, s });
+        while (this.readings[0].t < t - 60) this.readings.shift();
+
+        const c = this.columns, n = c.t.length;
+        c.t.push(t);
+        c.rate.push(this.rate(5));
+        c.live.push(s.sessions_live);
+        for (const p of s.profiles)
+            if (!c.reward.has(p.name)) c.reward.set(p.name, Array(n).fill(null));
+        for (const [name, column] of c.reward) column.push(this.reward(name, 15));
+        while (c.t[0] < t - this.keepS) {
+            c.t.shift();
+            c.rate.shift();
+            c.live.shift();
+            for (const column of c.reward.values()) column.shift();
+        }
+    }
+
+    /** The oldest reading that is at most `s` seconds before the newest, but not that itself. */
+    #since(s) {
+        const now = this.readings.at(-1);
+        const first = this.readings.find(r => r.t >= now.t - s);
+        return first === now ? this.readings.at(-2) : first;
+    }
+
+    /** Decisions a second over the last `s` seconds; null before the second reading. */
+    rate(s) {
+        const now = this.readings.at(-1), then = this.readings.length > 1 ? this.#since(s) : null;
+        return then ? (now.s.decisions - then.s.decisions) / (now.t - then.t) : null;
+    }
+
+    /** Mean reward of a chunk of this profile within `s` seconds; null when there was none. */
+    reward(name, s) {
+        if (this.readings.length < 2) return null;
+        const of = r => r.s.profiles.find(p => p.name === name) ?? { rewards: 0, reward_sum: 0 };
+        const now = of(this.readings.at(-1)), then = of(this.#since(s));
+        const n = now.rewards - then.rewards;
+        return n > 0 ? (now.reward_sum - then.reward_sum) / n : null;
+    }
+}
+
+/** Sessions that were heard of lately, the last one first. */
+export class Roster {
+    #heard = new Map(); // id -> {id, at, profile, chunk}, in the order of first hearing
+
+    /** @param {number} most that are remembered */
+    constructor(most = 24) { this.most = most; }
+
+    /** An event "session", "decision" or "reward" at t seconds. */
+    hear(t, e) {
+        const known = this.#heard.get(e.session);
+        const s = known ?? { id: e.session };
+        s.at = t;
+        if (e.profile) s.profile = e.profile;
+        if (e.chunk !== undefined) s.chunk = e.chunk;
+        if (known) return;
+        this.#heard.set(s.id, s);
+        if (this.#heard.size <= this.most) return;
+        const silent = [...this.#heard.values()].reduce((a, b) => b.at < a.at ? b : a);
+        this.#heard.delete(silent.id);
+    }
+
+    list() { return [...this.#heard.values()].sort((a, b) => b.at - a.at); }
+
+    get(id) { return this.#heard.get(id) ?? null; }
+
+    /** Whom to watch: the one that is watched until it is over or silent, else who was heard just now. */
+    follow(id, t, silentS = 20) {
+        const now = this.#heard.get(id);
+        if (now && !now.over && now.at > t - silentS) return id;
+        return this.list().find(s => !s.over && s.at > t - 3)?.id ?? id ?? this.list()[0]?.id ?? null;
+    }
+}
+
+/**
+ * How far the experts are specialists: what one learns of the expert by knowing the profile, of
+ * what there is to know: I(profile; expert) / H(expert), 0 .. 1. counts: (profiles, experts).
+ */
+export function specialisation(counts) {
+    const total = counts.flat().reduce((a, b) => a + b, 0);
+    if (!total) return null;
+    const entropy = list => list.reduce((h, n) => n ? h - n / total * Math.log(n / total) : h, 0);
+    const columns = (counts[0] ?? []).map((_, k) => counts.reduce((sum, row) => sum + (row[k] ?? 0), 0));
+    const sums = counts.map(row => row.reduce((a, b) => a + b, 0));
+    const expert = entropy(columns);
+    if (expert < 1e-12) return 0;
+    return Math.max(0, expert + entropy(sums) - entropy(counts.flat())) / expert;
+}
+
+/** A point of the simplex over n corners in the plane: corner k at angle 2 pi k / n from the top. */
+export function onPlane(x) {
+    const n = x.length;
+    if (n === 2) return [2 * x[1] - 1, 0];
+    return x.reduce(([a, b], w, k) => {
+        const angle = 2 * Math.PI * (k + (n === 4 ? 0.5 : 0)) / n;
+        return [a + w * Math.sin(angle), b - w * Math.cos(angle)];
+    }, [0, 0]);
+}
+
+/**
+ * Where the nodes of a tree lie, as rows of depth; leaves have equal shares of the width, 0 .. 1.
+ * nodes: {parent}, parents first. -> [{from, to}]
+ */
+export function icicle(nodes) {
+    const children = nodes.map(() => []);
+    nodes.forEach((n, i) => { if (n.parent >= 0) children[n.parent].push(i); });
+    const leaves = nodes.map(() => 0);
+    for (let i = nodes.length - 1; i >= 0; i--) {
+        if (!children[i].length) leaves[i] = 1;
+        if (nodes[i].parent >= 0) leaves[nodes[i].parent] += leaves[i];
+    }
+    const place = nodes.map(() => ({ from: 0, to: 0 }));
+    nodes.forEach((n, i) => {
+        if (n.parent < 0) place[i] = { from: 0, to: 1 };
+        let { from } = place[i];
+        const width = place[i].to - from;
+        for (const c of children[i]) {
+            const to = from + width * leaves[c] / leaves[i];
+            place[c] = { from, to };
+            from = to;
+        }
+    });
+    return place;
+}

@@ -1,0 +1,120 @@
+/**
+ * session.js - one session: its buffer and its levels, chunk by chunk.
+ *
+ * @module dashboard/session
+ */
+import { Chart } from './charts.js';
+import { paced } from './daemon.js';
+import { $, el, number, text } from './dom.js';
+import { Roster } from './series.js';
+
+const short = id => id.slice(0, 8);
+const CELLS = 60; // chunks in the strip and in the charts
+const SILENT_S = 3; // a close is told to nobody: who is silent so long is asked for
+
+export class SessionPanel {
+    roster = new Roster();
+    watched = null; // id
+    #daemon;
+    #load;
+    #fixed = new URLSearchParams(location.search).get('session');
+
+    /** @param {import('./daemon.js').Daemon} daemon */
+    constructor(daemon) {
+        this.#daemon = daemon;
+        this.buffer = new Chart($('chart-buffer'), { label: 'buffer in seconds', x: 'chunk', zero: true, digits: 1,
+            unit: 's', series: [{ name: 'buffer', colour: '--buffer', fill: '--buffer-fill', step: true }] });
+        this.level = new Chart($('chart-level'), { label: 'bitrate and throughput', x: 'chunk', zero: true, digits: 2,
+            unit: 'Mbit/s', series: [
+                { name: 'decided', colour: '--abrd', step: true },
+                { name: 'throughput', colour: '--measured', dash: [4, 3] }] });
+        this.#load = paced(() => this.#fetch(), 1000);
+        $('session').addEventListener('change', () => {
+            this.#fixed = $('session').value || null;
+            this.#choose();
+            this.#load();
+        });
+        for (const type of ['session', 'decision', 'reward'])
+            daemon.addEventListener(type, e => this.#heard(e.detail));
+        if (this.#fixed) this.roster.hear(performance.now() / 1000, { session: this.#fixed });
+        this.#choose();
+        if (this.watched) this.#load();
+    }
+
+    #heard(e) {
+        this.roster.hear(performance.now() / 1000, e);
+        const before = this.watched;
+        this.#choose();
+        if (e.session === this.watched || this.watched !== before) this.#load();
+    }
+
+    #choose() {
+        this.watched = this.#fixed ?? this.roster.follow(this.watched, performance.now() / 1000);
+    }
+
+    /** Once a second: is who fell silent over? And the list, but not while somebody is choosing. */
+    tick() {
+        const now = performance.now() / 1000, watched = this.roster.get(this.watched);
+        if (watched && !watched.over && watched.at < now - SILENT_S) this.#load();
+        const select = $('session');
+        if (document.activeElement === select) return;
+        const list = this.roster.list();
+        if (this.#fixed && !list.some(s => s.id === this.#fixed)) list.unshift({ id: this.#fixed });
+        const wanted = [['', 'whoever asked last'], ...list.map(s => [s.id,
+            [short(s.id), s.profile, s.over ? 'over' : s.chunk !== undefined && `chunk ${s.chunk}`].filter(Boolean).join(' · ')])];
+        while (select.options.length > wanted.length) select.remove(select.options.length - 1);
+        wanted.forEach(([value, label], i) => {
+            const option = select.options[i] ?? select.appendChild(el('option'));
+            option.value = value;
+            text(option, label);
+        });
+        select.value = this.#fixed ?? '';
+    }
+
+    async #fetch() {
+        const id = this.watched;
+        const h = id && await this.#daemon.get(`/v1/sessions/${id}`);
+        if (id !== this.watched) return;
+        if (!h) text($('session-facts'), id ? `${short(id)}: the daemon does not know it` : 'nobody has asked yet');
+        else this.show(h);
+        const known = this.roster.get(id);
+        if (known && h) Object.assign(known, { profile: h.profile, over: h.closed });
+        this.#choose();
+        if (this.watched !== id) this.#load();
+    }
+
+    /** @param {object} h the session's history, as the daemon tells it */
+    show(h) {
+        const steps = h.steps.slice(-CELLS), done = h.steps.filter(s => s.reported);
+        const sum = f => done.reduce((a, s) => a + f(s), 0);
+        const last = h.steps.at(-1);
+        text($('session-facts'), [
+            `${short(h.session)} · ${h.profile}${h.hinted ? '' : ' (assumed)'}${h.explores ? ', explores' : ''}`,
+            last && `chunk ${last.chunk}${h.chunks ? ` of ${h.chunks}` : ''}`,
+            last && `level ${last.decided_level}`,
+            last && `buffer ${number(last.buffer_s, 1)} s`,
+            done.length && `reward ${number(sum(s => s.reward) / done.length, 2)} a chunk`,
+            done.length && `stalled ${number(sum(s => s.rebuffer_s), 1)} s`,
+            h.closed && 'over',
+        ].filter(Boolean).join(' · '));
+        const x = steps.map(s => s.chunk);
+        this.buffer.draw([x, steps.map(s => s.buffer_s)]);
+        this.level.draw([x, steps.map(s => h.ladder_kbps[s.decided_level] / 1000),
+            steps.map(s => s.reported && s.download_s > 0 ? s.bytes * 8e-6 / s.download_s : null)]);
+        this.#strip(h, steps);
+    }
+
+    /** One cell per chunk: height its level, colour its expert. */
+    #strip(h, steps) {
+        const top = h.ladder_kbps.at(-1);
+        $('strip').replaceChildren(...steps.map(s => {
+            const cell = el('li', { class: s.expert >= 0 && s.expert < 4 ? `e${s.expert}` : 'ex',
+                title: `chunk ${s.chunk}: level ${s.decided_level}, ` +
+                    (s.expert >= 0 ? `expert ${s.expert}` : s.by ?? 'fallback') +
+                    (s.reported ? `, reward ${number(s.reward, 2)}` : '') });
+            cell.style.height = `${10 + 90 * h.ladder_kbps[s.decided_level] / top}%`;
+            if (s.rebuffer_s > 0) cell.classList.add('stalled');
+            return cell;
+        }));
+    }
+}
