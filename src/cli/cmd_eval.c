@@ -423,7 +423,8 @@ static int check_files(const struct work *w)
                          "--report and --trajectories are of named profiles: they "
                          "go without --routing and --mu-draws");
     for (int i = 0; i < w->detail.n; i++)
-        if (strcmp(w->detail.item[i], "obs") && strcmp(w->detail.item[i], "probs"))
+        if (strcmp(w->detail.item[i], "obs") != 0 &&
+            strcmp(w->detail.item[i], "probs") != 0)
             return opt_usage("eval", "--detail is obs, probs or both");
     if (w->detail.n && !w->trajectories)
         return opt_usage("eval", "--detail is of --trajectories FILE");
