@@ -5,6 +5,12 @@
 #
 # It runs as the user abrd; state lies in the volume. The token for writing profiles is made at the
 # first start: docker exec ID cat /var/lib/abrd/token
+#
+# The demo's stream is not in it. Where ffmpeg is:
+#
+#   docker run --rm abrd cat /usr/local/share/doc/abrd/make-media.sh > make-media.sh
+#   sh make-media.sh media
+#   docker run -p 8080:8080 -v abrd:/var/lib/abrd -v "$PWD/media:/usr/local/share/abrd/media:ro" abrd
 
 FROM debian:bookworm-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make
@@ -12,12 +18,19 @@ WORKDIR /src
 COPY Makefile .
 RUN make deps-build
 COPY . .
-RUN make -j"$(nproc)" all && make install DESTDIR=/out && strip /out/usr/local/bin/abrd
+RUN make -j"$(nproc)" all man && make install-program DESTDIR=/out && \
+    strip /out/usr/local/bin/abrd && rm -r /out/usr/local/lib/systemd
 
 FROM debian:bookworm-slim
+# OpenBLAS brings BLAS and LAPACK twice, for programs that know them by other names; together with
+# texts that nobody reads here they are a sixth of what is installed
 RUN apt-get update && apt-get install -y --no-install-recommends \
-        curl libcurl4 libjansson4 libmicrohttpd12 libopenblas0-pthread libsqlite3-0 libsystemd0 libxml2 && \
-    rm -rf /var/lib/apt/lists/* && \
+        curl libcurl4 libexpat1 libjansson4 libmicrohttpd12 libopenblas0-pthread libsqlite3-0 \
+        libsystemd0 && \
+    rm -rf /usr/lib/*/openblas-pthread/libblas.so.3 /usr/lib/*/openblas-pthread/liblapack.so.3 \
+        /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/log/apt \
+        /var/log/dpkg.log /var/cache/debconf/*-old && \
+    find /usr/share/doc -type f ! -name copyright -delete && \
     useradd --system --create-home --home-dir /var/lib/abrd --shell /usr/sbin/nologin abrd
 COPY --from=build /out/ /
 USER abrd

@@ -15,13 +15,13 @@ FUZZ_S ?= 30
 # ---- packages, by their Debian names; package:program needs no package when the program is there
 
 PKG_BUILD := gcc:$(CC) libc6-dev pkg-config:pkg-config libmicrohttpd-dev libjansson-dev \
-             libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libxml2-dev libsystemd-dev
+             libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libexpat1-dev libsystemd-dev
 PKG_RUN := ffmpeg:ffmpeg curl:curl nodejs:node npm:npm
-PKG_TEST := check chromium:chromium
+PKG_TEST := check libxml2-dev chromium:chromium
 PKG_DEB := dpkg-dev debhelper lintian man-db g++
 # what the compiler must find, and where it comes from
 HEADERS := microhttpd.h:libmicrohttpd-dev jansson.h:libjansson-dev cblas.h:libopenblas-dev \
-           sqlite3.h:libsqlite3-dev curl/curl.h:libcurl4-openssl-dev libxml/parser.h:libxml2-dev \
+           sqlite3.h:libsqlite3-dev curl/curl.h:libcurl4-openssl-dev expat.h:libexpat1-dev \
            systemd/sd-daemon.h:libsystemd-dev
 
 # ---- flags
@@ -37,14 +37,14 @@ OPT_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-san
 OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 OPT_cover := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
-# libxml2 alone lives in a folder of its own
+CPPFLAGS += -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
+# pages are read back by libxml2, which has a folder of its own
 XML2_CPPFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
-CPPFLAGS += -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(XML2_CPPFLAGS)
 # -ffp-contract=off: same bytes on machines with and without FMA, and golden trajectories.
 # -fno-math-errno: lets sqrtf vectorise.
 CFLAGS += -std=c11 $(OPT_$(MODE)) $(WARN) -ffp-contract=off -fno-math-errno -pthread
 LDFLAGS += $(filter -fsanitize% --coverage,$(OPT_$(MODE))) -pthread
-LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lxml2 -lsystemd -lm
+LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lexpat -lsystemd -lm
 # the tests' allocation counter stands in front of these (test/support/alloc.c)
 comma := ,
 WRAP := $(foreach f,malloc calloc realloc aligned_alloc strdup free,-Wl$(comma)--wrap=$(f))
@@ -120,6 +120,7 @@ $(B)/headers: Makefile
 # ---- compiling
 
 $(B)/test/%.o: CPPFLAGS += -Itest
+$(B)/test/lab/%.o: CPPFLAGS += $(XML2_CPPFLAGS)
 # (clang, which only fuzzing uses, takes NAN itself for a promotion)
 $(B)/src/%.o: CFLAGS += $(if $(filter fuzz,$(MODE)),,-Wdouble-promotion)
 $(B)/src/nn/%.o $(B)/lib/src/nn/%.o: CFLAGS += -O3
@@ -208,7 +209,7 @@ $(B)/replay/%.o: test/fuzz/fuzz_%.c $(B)/flags | $(B)/headers
 
 $(B)/check: $(TESTOBJ) $(B)/suites.o $(B)/libabrd.a
 	@echo "  LD    $@"
-	$(Q)$(CC) $(LDFLAGS) $(WRAP) $(SIM_WRAP) -o $@ $^ -lcheck -lsubunit -lrt $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(WRAP) $(SIM_WRAP) -o $@ $^ -lcheck -lsubunit -lrt -lxml2 $(LDLIBS)
 
 # ---- packages
 
@@ -414,6 +415,7 @@ install-program: all man # without the library: for images
 	@mkdir -p $(D)/lib/systemd/system
 	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' deploy/abrd.service > $(D)/lib/systemd/system/abrd.service
 	install -m 644 deploy/abrd.socket $(D)/lib/systemd/system/abrd.socket
+	install -D -m 644 web/tools/make-media.sh $(D)/share/doc/abrd/make-media.sh
 	@for f in abrd.conf nginx.conf alerts.yml grafana.json; do \
 	    install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done
 
@@ -426,6 +428,10 @@ install-library: build/lib/libabrd.a # what a player in C is built with
 	install -D -m 644 deploy/example/play.c $(D)/share/doc/abrd/play.c
 
 install: install-program install-library ## install below PREFIX=/usr/local (DESTDIR is put in front)
+
+.PHONY: image
+image: web ## the Dockerfile, built and tried: what it adds to its base (needs buildah)
+	@bash test/each.sh test/trial/image.sh
 
 .PHONY: deb
 deb: deps-build web ## Debian packages, checked by lintian: build/deb (MAINTAINER='Name <address>')

@@ -1,23 +1,19 @@
-/* mpd.c - ladder and chunk sizes from a DASH manifest (ISO/IEC 23009-1). With its mpd_*
- * sources the one place that knows libxml2, which is called without network, entities or
- * external documents; a document type declaration ends the parsing where it stands, before any
- * entity of it is looked at. */
+/* mpd.c - ladder and chunk sizes from a DASH manifest (ISO/IEC 23009-1). The XML itself is
+ * read in mpd_tree.c. */
 #include "mpd_priv.h"
 #include "video_priv.h"
 
 #include "base/text.h"
 
-#include <libxml/SAX2.h>
-#include <libxml/parser.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_video(const xmlNode *set)
+static bool is_video(const struct mpd_node *set)
 {
     char type[64] = "";
     if (mpd_attribute(type, sizeof type, set, "contentType"))
         return !strcmp(type, "video");
-    const xmlNode *r = mpd_child(set, "Representation");
+    const struct mpd_node *r = mpd_child(set, "Representation");
     bool known = mpd_attribute(type, sizeof type, set, "mimeType") ||
                  (r && mpd_attribute(type, sizeof type, r, "mimeType"));
     return known && !strncmp(type, "video/", 6);
@@ -27,8 +23,8 @@ static bool is_video(const xmlNode *set)
 static int read_set(struct mpd *m, struct segments *out, struct mpd_chain *c,
                     double total_s, struct err *e)
 {
-    const xmlNode *set = c->at[c->n - 1];
-    for (const xmlNode *r = mpd_child(set, "Representation"); r;
+    const struct mpd_node *set = c->at[c->n - 1];
+    for (const struct mpd_node *r = mpd_child(set, "Representation"); r;
          r = mpd_named(r->next, "Representation")) {
         c->at[c->n++] = r;
         int rc = mpd_read_segments(m, out, c, total_s, e);
@@ -42,11 +38,11 @@ static int read_set(struct mpd *m, struct segments *out, struct mpd_chain *c,
 
 /* A Period's length: what it says, until the next one begins, or to the end of all; <= 0 when
  * it is unknown. */
-static int read_length(double *out, const struct mpd *m, const xmlNode *root,
-                       const xmlNode *period, struct err *e)
+static int read_length(double *out, const struct mpd *m, const struct mpd_node *root,
+                       const struct mpd_node *period, struct err *e)
 {
     char text[64], next_at[64];
-    const xmlNode *next = mpd_named(period->next, "Period");
+    const struct mpd_node *next = mpd_named(period->next, "Period");
     *out = 0.0;
     if (mpd_attribute(text, sizeof text, period, "duration")) {
         *out = mpd_seconds(text);
@@ -65,13 +61,13 @@ static int read_length(double *out, const struct mpd *m, const xmlNode *root,
                        "'%s' is not a duration above 0", text);
 }
 
-static int read_period(struct mpd *m, struct segments *out, const xmlNode *root,
-                       const xmlNode *period, struct err *e)
+static int read_period(struct mpd *m, struct segments *out, const struct mpd_node *root,
+                       const struct mpd_node *period, struct err *e)
 {
     double total_s;
     int rc = read_length(&total_s, m, root, period, e);
     if (rc) return rc;
-    const xmlNode *set = mpd_child(period, "AdaptationSet");
+    const struct mpd_node *set = mpd_child(period, "AdaptationSet");
     while (set && !is_video(set))
         set = mpd_named(set->next, "AdaptationSet");
     if (!set)
@@ -84,13 +80,12 @@ static int read_period(struct mpd *m, struct segments *out, const xmlNode *root,
 }
 
 /* Periods follow each other in time. */
-static int read_document(struct mpd *m, struct segments *out, const xmlDoc *doc,
+static int read_document(struct mpd *m, struct segments *out, const struct mpd_node *root,
                          struct err *e)
 {
-    const xmlNode *root = xmlDocGetRootElement(doc);
-    if (!root || !mpd_named(root, "MPD"))
+    if (!mpd_named(root, "MPD"))
         return text_refuse(m->name, mpd_line(root), ERR_INVALID, e, "is not a DASH MPD");
-    const xmlNode *period = mpd_child(root, "Period");
+    const struct mpd_node *period = mpd_child(root, "Period");
     if (!period)
         return text_refuse(m->name, mpd_line(root), ERR_INVALID, e, "has no Period");
     int rc = read_period(m, out, root, period, e);
@@ -103,55 +98,20 @@ static int read_document(struct mpd *m, struct segments *out, const xmlDoc *doc,
     return rc;
 }
 
-/* Called where a document type declaration begins. */
-static void refuse_doctype(void *ctx, const xmlChar *name, const xmlChar *external,
-                           const xmlChar *system)
-{
-    (void)name;
-    (void)external;
-    (void)system;
-    xmlParserCtxt *parser = ctx;
-    parser->_private = parser;
-    xmlStopParser(parser);
-}
-
-static int refuse_xml(const char *name, xmlParserCtxt *parser, struct err *e)
-{
-    if (parser->_private)
-        return text_refuse(name, xmlSAX2GetLineNumber(parser), ERR_INVALID, e,
-                           "has a document type declaration, which no manifest needs");
-    const xmlError *why = xmlCtxtGetLastError(parser);
-    const char *said = why && why->message ? why->message : "empty";
-    return text_refuse(name, why ? why->line : 1, ERR_INVALID, e, "not XML: %.*s",
-                       (int)strcspn(said, "\n"), said);
-}
-
 struct video *mpd_read_video(const char *text, size_t len, const char *name,
                              const struct segments_source *source,
                              const struct video_cfg *cfg, struct err *e)
 {
-    /* libxml2 is asked not to print; what it found last is kept in its own context */
-    xmlParserCtxt *parser = xmlNewParserCtxt();
-    if (!parser) {
-        err_set(e, ERR_MEMORY, "no memory to parse XML");
-        return NULL;
-    }
-    parser->sax->internalSubset = refuse_doctype;
-    xmlDoc *doc = xmlCtxtReadMemory(parser, text, (int)len, NULL, NULL,
-                                    XML_PARSE_NONET | XML_PARSE_NOERROR |
-                                        XML_PARSE_NOWARNING | XML_PARSE_NOCDATA);
+    struct mpd_node *root = mpd_tree(text, len, name, e);
+    if (!root) return NULL;
     struct video *v = NULL;
     struct mpd m = {.name = name, .source = source, .chunks = cfg->chunks};
     struct segments list = {.name = name};
-    if (!doc || parser->_private)
-        refuse_xml(name, parser, e);
-    else if (!read_document(&m, &list, doc, e))
-        v = segments_video(&list, source, e);
+    if (!read_document(&m, &list, root, e)) v = segments_video(&list, source, e);
 
     segments_free(&list);
     free(m.times.start);
     free(m.times.duration);
-    if (doc) xmlFreeDoc(doc);
-    xmlFreeParserCtxt(parser);
+    mpd_tree_free(root);
     return v;
 }

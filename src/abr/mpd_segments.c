@@ -69,14 +69,12 @@ static int read_base(struct stream *s, const struct mpd_chain *c, const char *na
 {
     s->base[0] = '\0';
     for (int i = 0; i < c->n; i++) {
-        const xmlNode *base = mpd_child(c->at[i], "BaseURL");
-        xmlChar *url = base ? xmlNodeGetContent(base) : NULL;
+        const struct mpd_node *base = mpd_child(c->at[i], "BaseURL");
         char ref[SEGMENTS_URL] = "", joined[SEGMENTS_URL];
-        const char *from = url ? (const char *)url : "";
+        const char *from = base && base->content ? base->content : "";
         from += strspn(from, " \t\r\n");
         bool fits = append(ref, from, strcspn(from, " \t\r\n")) &&
                     segments_join(joined, s->base, ref);
-        xmlFree(url);
         if (!fits)
             return text_refuse(name, mpd_line(base), ERR_RANGE, e, "BaseURL is too long");
         strcpy(s->base, joined);
@@ -105,10 +103,10 @@ static int read_template(struct mpd *m, struct segments *out, int level,
     return rc;
 }
 
-static const xmlNode *list_of(const struct mpd_chain *c)
+static const struct mpd_node *list_of(const struct mpd_chain *c)
 {
     for (int i = c->n - 1; i >= 0; i--) {
-        const xmlNode *list = mpd_child(c->at[i], "SegmentList");
+        const struct mpd_node *list = mpd_child(c->at[i], "SegmentList");
         if (list && mpd_child(list, "SegmentURL")) return list;
     }
     return NULL;
@@ -116,7 +114,7 @@ static const xmlNode *list_of(const struct mpd_chain *c)
 
 /* One SegmentURL: a file, or a range of one. */
 static int add_listed(struct segments *out, int level, const struct stream *s,
-                      const xmlNode *at, double length_s, struct err *e)
+                      const struct mpd_node *at, double length_s, struct err *e)
 {
     char media[SEGMENTS_URL] = "", range[64], url[SEGMENTS_URL];
     int64_t from, to, bytes = -1;
@@ -135,17 +133,17 @@ static int add_listed(struct segments *out, int level, const struct stream *s,
 
 static int read_list(struct mpd *m, struct segments *out, int level,
                      const struct stream *s, const struct mpd_chain *c,
-                     const xmlNode *list, double total_s, struct err *e)
+                     const struct mpd_node *list, double total_s, struct err *e)
 {
     int n = 0, i = 0;
-    for (const xmlNode *u = mpd_child(list, "SegmentURL"); u;
+    for (const struct mpd_node *u = mpd_child(list, "SegmentURL"); u;
          u = mpd_named(u->next, "SegmentURL"))
         n++;
     int rc = mpd_read_times(m, c, "SegmentList", total_s, n, e);
     if (!rc && m->times.n != n)
         rc = text_refuse(m->name, mpd_line(list), ERR_INVALID, e,
                          "SegmentList has %d SegmentURLs for %d segments", n, m->times.n);
-    for (const xmlNode *u = mpd_child(list, "SegmentURL"); u && !rc;
+    for (const struct mpd_node *u = mpd_child(list, "SegmentURL"); u && !rc;
          u = mpd_named(u->next, "SegmentURL"), i++)
         rc = add_listed(out, level, s, u, duration_s(m, i), e);
     return rc;
@@ -157,7 +155,7 @@ static int read_index(struct mpd *m, struct segments *out, int level,
 {
     char range[64];
     int64_t from = 0, to = 0;
-    const xmlNode *at =
+    const struct mpd_node *at =
         mpd_inherited(range, sizeof range, c, "SegmentBase", "indexRange");
     if (at && !mpd_range(&from, &to, range))
         return text_refuse(m->name, mpd_line(at), ERR_INVALID, e,
@@ -185,7 +183,7 @@ static bool has(const struct mpd_chain *c, const char *element)
 static int read_stream(struct stream *s, const struct mpd_chain *c, const char *name,
                        struct err *e)
 {
-    const xmlNode *at = c->at[c->n - 1];
+    const struct mpd_node *at = c->at[c->n - 1];
     char text[32];
     int64_t bits_per_s = 0;
     if (!mpd_attribute(text, sizeof text, at, "bandwidth") ||
@@ -211,7 +209,7 @@ int mpd_read_segments(struct mpd *m, struct segments *out, const struct mpd_chai
                            "more than %d Representations", VIEW_LEVELS);
     int level = segments_level(out, s.id, s.kbps, e);
 
-    const xmlNode *list = list_of(c);
+    const struct mpd_node *list = list_of(c);
     if (mpd_inherited(s.media, sizeof s.media, c, "SegmentTemplate", "media"))
         return read_template(m, out, level, &s, c, total_s, e);
     if (list) return read_list(m, out, level, &s, c, list, total_s, e);

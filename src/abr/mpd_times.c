@@ -17,7 +17,7 @@ static int times_add(struct mpd_times *t, int64_t start, int64_t duration)
 }
 
 /* One S: itself and its repeats; a negative r repeats up to the next S or the end. */
-static int add_run(struct mpd *m, const xmlNode *s, int64_t *at, double end,
+static int add_run(struct mpd *m, const struct mpd_node *s, int64_t *at, double end,
                    struct err *e)
 {
     char text[32];
@@ -34,7 +34,7 @@ static int add_run(struct mpd *m, const xmlNode *s, int64_t *at, double end,
         return text_refuse(m->name, mpd_line(s), ERR_INVALID, e,
                            "S: r '%s' is not a number of repeats", text);
 
-    const xmlNode *next = mpd_named(s->next, "S");
+    const struct mpd_node *next = mpd_named(s->next, "S");
     int64_t next_at;
     if (repeat < 0 && next && mpd_attribute(text, sizeof text, next, "t") &&
         mpd_whole(&next_at, text))
@@ -52,12 +52,13 @@ static int add_run(struct mpd *m, const xmlNode *s, int64_t *at, double end,
     return 0;
 }
 
-static int read_timeline(struct mpd *m, const xmlNode *timeline, double total_s,
+static int read_timeline(struct mpd *m, const struct mpd_node *timeline, double total_s,
                          int64_t offset, struct err *e)
 {
     int64_t at = 0;
     double end = total_s > 0.0 ? total_s * m->times.timescale + (double)offset : 0.0;
-    for (const xmlNode *s = mpd_child(timeline, "S"); s; s = mpd_named(s->next, "S")) {
+    for (const struct mpd_node *s = mpd_child(timeline, "S"); s;
+         s = mpd_named(s->next, "S")) {
         int rc = add_run(m, s, &at, end, e);
         if (rc) return rc;
     }
@@ -71,7 +72,7 @@ static int read_timeline(struct mpd *m, const xmlNode *timeline, double total_s,
 static int read_fixed(struct mpd *m, const struct mpd_chain *c, const char *element,
                       double total_s, int count, struct err *e)
 {
-    const xmlNode *at = c->at[c->n - 1];
+    const struct mpd_node *at = c->at[c->n - 1];
     int64_t duration;
     int rc = mpd_inherited_int(&duration, c, element, "duration", 0, m->name, e);
     if (rc) return rc;
@@ -117,8 +118,9 @@ int mpd_read_times(struct mpd *m, const struct mpd_chain *c, const char *element
         return err_set(e, ERR_MEMORY, "no memory for %d segments", VIDEO_CHUNKS_MAX);
 
     for (int i = c->n - 1; i >= 0; i--) {
-        const xmlNode *outer = mpd_child(c->at[i], element);
-        const xmlNode *timeline = outer ? mpd_child(outer, "SegmentTimeline") : NULL;
+        const struct mpd_node *outer = mpd_child(c->at[i], element);
+        const struct mpd_node *timeline =
+            outer ? mpd_child(outer, "SegmentTimeline") : NULL;
         if (timeline) return read_timeline(m, timeline, total_s, offset, e);
     }
     return read_fixed(m, c, element, total_s, count, e);

@@ -6,35 +6,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-int mpd_line(const xmlNode *at)
+int mpd_line(const struct mpd_node *at)
 {
-    return at ? (int)xmlGetLineNo(at) : 1;
+    return at ? at->line : 1;
 }
 
-static bool is(const xmlNode *n, const char *element)
+const struct mpd_node *mpd_named(const struct mpd_node *n, const char *element)
 {
-    return n->type == XML_ELEMENT_NODE && !strcmp((const char *)n->name, element);
-}
-
-const xmlNode *mpd_named(const xmlNode *n, const char *element)
-{
-    while (n && !is(n, element))
+    while (n && strcmp(n->texts, element) != 0)
         n = n->next;
     return n;
 }
 
-const xmlNode *mpd_child(const xmlNode *n, const char *element)
+const struct mpd_node *mpd_child(const struct mpd_node *n, const char *element)
 {
     return mpd_named(n->children, element);
 }
 
-bool mpd_attribute(char *out, size_t size, const xmlNode *n, const char *attr)
+bool mpd_attribute(char *out, size_t size, const struct mpd_node *n, const char *attr)
 {
-    xmlChar *s = xmlGetNoNsProp(n, (const xmlChar *)attr);
-    bool ok = s && strlen((const char *)s) < size;
-    if (ok) strcpy(out, (const char *)s);
-    xmlFree(s);
-    return ok;
+    const char *at = n->texts + strlen(n->texts) + 1;
+    for (int i = 0; i < n->attributes; i++) {
+        const char *value = at + strlen(at) + 1;
+        if (!strcmp(at, attr)) {
+            if (strlen(value) >= size) return false;
+            strcpy(out, value);
+            return true;
+        }
+        at = value + strlen(value) + 1;
+    }
+    return false;
 }
 
 #define NUMBER_MAX INT64_C(100000000000000000)
@@ -78,11 +79,11 @@ double mpd_seconds(const char *s)
     return sum < 1e9 ? sum : -1.0;
 }
 
-const xmlNode *mpd_inherited(char *out, size_t size, const struct mpd_chain *c,
-                             const char *element, const char *attr)
+const struct mpd_node *mpd_inherited(char *out, size_t size, const struct mpd_chain *c,
+                                     const char *element, const char *attr)
 {
     for (int i = c->n - 1; i >= 0; i--) {
-        const xmlNode *t = mpd_child(c->at[i], element);
+        const struct mpd_node *t = mpd_child(c->at[i], element);
         if (t && mpd_attribute(out, size, t, attr)) return t;
     }
     return NULL;
@@ -92,7 +93,7 @@ int mpd_inherited_int(int64_t *out, const struct mpd_chain *c, const char *eleme
                       const char *attr, int64_t fallback, const char *name, struct err *e)
 {
     char text[32];
-    const xmlNode *t = mpd_inherited(text, sizeof text, c, element, attr);
+    const struct mpd_node *t = mpd_inherited(text, sizeof text, c, element, attr);
     *out = fallback;
     if (!t || (mpd_whole(out, text) && *out >= 0)) return 0;
     return text_refuse(name, mpd_line(t), ERR_INVALID, e,

@@ -198,7 +198,8 @@ async function prepare() {
     $('mu').hidden = $('profile').value !== 'custom';
 
     if (links.media) return true;
-    notice('There is no demo video yet.\nRun `make media` (ffmpeg needs a quarter of a minute) and start the daemon again.');
+    notice('There is no demo video yet.\nRun `make media` (ffmpeg needs a quarter of a minute) and start the daemon again.\n' +
+        'Without the sources: `sh share/doc/abrd/make-media.sh DIR`, then `abrd serve --media-dir DIR`.');
     return false;
 }
 

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# image.sh - builds the Dockerfile by buildah, prints what it adds to its base image, and asks a daemon
+# inside for a decision. `make image`; without a container engine's rights set BUILDAH_ISOLATION=chroot
+# and STORAGE_DRIVER=vfs.
+set -u
+cd "$(dirname "$0")/../.."
+command -v buildah >/dev/null || { echo "make image needs buildah" >&2; exit 1; }
+base=docker.io/library/debian:bookworm-slim limit_mb=60
+passed=0 failed=0
+check()
+{
+    if [ "$1" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $2"; fi
+}
+
+log=$(mktemp)
+containers=()
+clean()
+{
+    for c in ${containers[@]+"${containers[@]}"}; do buildah rm "$c" >/dev/null; done
+    rm -f "$log"
+}
+trap clean EXIT
+buildah bud --format docker --pull=false -t localhost/abrd-image . >"$log" 2>&1 ||
+    { tail -n 20 "$log"; echo "0 passed, 1 failed"; exit 1; }
+
+# bytes of the files that the base does not have as they are
+mount_of()
+{
+    containers+=("$(buildah from --pull=false "$1")")
+    folder=$(buildah mount "${containers[-1]}")
+}
+mount_of "$base"
+below=$folder
+mount_of localhost/abrd-image
+list() { (cd "$1" && find . -xdev -type f -printf '%p\t%s\t%T@\n' | sort); }
+mb=$(comm -13 <(list "$below") <(list "$folder") | awk -F '\t' '{ s += $2 } END { printf "%.1f", s / 1e6 }')
+echo "added to $base: $mb MB, at most $limit_mb wanted"
+awk -v mb="$mb" -v limit=$limit_mb 'BEGIN { exit !(mb > 1 && mb <= limit) }'
+check $? "size"
+
+said=$(buildah run "${containers[-1]}" -- sh -c '
+    id -un
+    abrd serve --data /var/lib/abrd --bind 0.0.0.0 --port 0 --admin-token-file /var/lib/abrd/token \
+        --json /tmp/at >/tmp/log 2>&1 &
+    daemon=$!
+    while [ ! -s /tmp/at ] && kill -0 $daemon; do sleep .1; done
+    url=$(sed -n "s/.*\"url\": \"\([^\"]*\)\".*/\1/p" /tmp/at)
+    curl -fsS "$url/healthz"
+    curl -fsS "$url/v1/decide" -d "{\"profile\":\"news\",\"ladder_kbps\":[300,750,1200],\"chunk_s\":4,\"buffer_s\":12}"
+    kill $daemon
+    wait $daemon
+    echo "ended with $?"
+    which ffmpeg gcc make npm' 2>&1)
+[[ $said == abrd$'\n'* ]]
+check $? "it does not run as abrd: $said"
+[[ $said == *'"status":"ok"'* ]]
+check $? "health: $said"
+[[ $said == *'"chunk":0,"level":'* ]]
+check $? "a decision: $said"
+[[ $said == *'ended with 0' ]]
+check $? "its end, and no tools in it: $said"
+[[ $(buildah inspect --type image --format '{{.Docker.Config.Healthcheck}}' localhost/abrd-image) == *healthz* ]]
+check $? "health check"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
