@@ -429,6 +429,10 @@ install-library: build/lib/libabrd.a # what a player in C is built with
 
 install: install-program install-library ## install below PREFIX=/usr/local (DESTDIR is put in front)
 
+.PHONY: sbom
+sbom: all ## what it depends on, with licences, as SPDX: build/abrd.spdx.json
+	@node deploy/sbom.mjs build/abrd build/abrd.spdx.json
+
 .PHONY: image
 image: web ## the Dockerfile, built and tried: what it adds to its base (needs buildah)
 	@bash test/each.sh test/trial/image.sh

@@ -56,5 +56,27 @@ ok 'it gives the names of its header, no others' diff \
     <(nm -g --defined-only "$at/lib/libabrd.a" | awk 'NF == 3 { print $3 }' | sort) \
     <(grep -oE '\<abrd_[a-z_]+\(' include/abrd/policy.h | tr -d '(' | grep -vx abrd_error | sort -u)
 
+# every library that is loaded belongs to a package of the list, and what it says can be followed
+ok 'the list of dependencies' node deploy/sbom.mjs "$at/bin/abrd" "$dir/spdx.json"
+ok 'is whole' node -e '
+    const { readFileSync } = require("fs");
+    const d = JSON.parse(readFileSync(process.argv[1])), ids = new Set(d.packages.map(p => p.SPDXID));
+    const known = new Set(d.hasExtractedLicensingInfos.map(l => l.licenseId));
+    const bad = (ok, what) => { if (!ok) { console.error(what); process.exit(1); } };
+    bad(ids.size === d.packages.length, "two packages share an id");
+    for (const r of d.relationships)
+        bad(ids.has(r.relatedSpdxElement) && (r.spdxElementId === "SPDXRef-DOCUMENT" || ids.has(r.spdxElementId)), r);
+    for (const p of d.packages)
+        for (const l of p.licenseDeclared.match(/LicenseRef-\S+/g) ?? []) bad(known.has(l), l);
+    const names = d.packages.map(p => p.name).join(" ");
+    for (const n of ["libc6", "libmicrohttpd", "libjansson", "libopenblas", "libsqlite3", "libcurl", "libexpat",
+        "libsystemd", "dashjs", "uplot"]) bad(names.includes(n), n + " is missing");
+    bad(/^(MIT|BSD-3-Clause)$/.test(d.packages.find(p => p.name === "dashjs").licenseDeclared), "dashjs");
+    ' "$dir/spdx.json"
+# and every page that the README leads to is there
+ok 'the links of the README' bash -c \
+    'grep -oE "\]\([^)#:]+[)#]" README.md .github/*.md | sed -E "s/^([^:]*):\]\(([^)#]*).*/\1 \2/" |
+     while read -r from to; do test -e "$(dirname "$from")/$to" || { echo "$from: $to"; exit 1; }; done'
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
