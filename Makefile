@@ -429,6 +429,10 @@ install-library: build/lib/libabrd.a # what a player in C is built with
 
 install: install-program install-library ## install below PREFIX=/usr/local (DESTDIR is put in front)
 
+.PHONY: zsh
+zsh: all ## completion in a real zsh (needs zsh)
+	@bash test/each.sh test/trial/zsh.sh
+
 .PHONY: sbom
 sbom: all ## what it depends on, with licences, as SPDX: build/abrd.spdx.json
 	@node deploy/sbom.mjs build/abrd build/abrd.spdx.json

@@ -30,7 +30,9 @@ static const char zsh_script[] =
     "    [[ ${words[CURRENT]} == -* ]] || words_next=(${words_next:#-*})\n"
     "    (( ${#words_next} )) && compadd -a words_next || _files\n"
     "}\n"
-    "compdef _abrd abrd\n";
+    "# loaded by the first Tab it has to answer that one, too\n"
+    "if [[ ${zsh_eval_context[-1]} == loadautofunc ]]; then _abrd \"$@\"\n"
+    "else compdef _abrd abrd; fi\n";
 
 /* What may follow the words typed so far: commands at first, then theirs, then options. */
 static int print_words(const struct cmd_sub *table, int argc, char **argv)
