@@ -22,11 +22,15 @@
 
 #include "abr/corpus.h"
 
+#include <stdbool.h>
+
 struct overlap_cfg {
     int window_s;     /* 200; >= 2 */
     double threshold; /* .9 */
     double level; /* .1: the larger mean may be so much above the other; 1 = anything */
     int threads;  /* 1 */
+    bool (*progress)(void *ctx, double share); /* true stops; may be NULL */
+    void *progress_ctx;
 };
 
 struct overlap_pair {
@@ -40,6 +44,8 @@ struct overlap {
     struct overlap_pair *pairs; /* above the threshold, by b, then by falling r; owned */
     int short_a, short_b;       /* traces shorter than the window */
 };
+
+#define OVERLAP_STOPPED 1 /* by progress: no error, and no result */
 
 struct overlap_cfg overlap_cfg_default(void);
 int overlap_find(struct overlap *out, const struct corpus *a, const struct corpus *b,

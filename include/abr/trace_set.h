@@ -37,6 +37,8 @@
 struct trace_set_cfg {
     double min_s; /* 60; shorter sessions are left out */
     int max;      /* 10000; the first so many sessions that are long enough */
+    void (*progress)(void *ctx, double share); /* of the file's bytes; may be NULL */
+    void *progress_ctx;
 };
 
 struct trace_set_cfg trace_set_cfg_default(void);

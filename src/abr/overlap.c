@@ -160,11 +160,13 @@ struct job {
     struct set a, b;
     struct overlap_pair *best; /* (b.n, a.n): of every pair; r 0 where there is none */
     double **sums;             /* (b.n) scratch rows */
+    int from;                  /* traces of b that were compared before this round */
 };
 
-static void compare_one(void *ctx, int b)
+static void compare_one(void *ctx, int i)
 {
     struct job *job = ctx;
+    int b = job->from + i;
     for (int a = 0; a < job->a.n; a++) {
         struct overlap_pair *best = &job->best[(size_t)b * (size_t)job->a.n + (size_t)a];
         *best = (struct overlap_pair){.a = a, .b = b};
@@ -194,6 +196,20 @@ static int make_scratch(struct job *job, struct err *e)
     return ok ? 0 : err_set(e, ERR_MEMORY, "no memory for %zu pairs of traces", pairs);
 }
 
+static int compare_all(struct job *job)
+{
+    const struct overlap_cfg *cfg = job->cfg;
+    int round = 4 * (cfg->threads < 1 ? 1 : cfg->threads); /* between looks at progress */
+    for (; job->from < job->b.n; job->from += round) {
+        int left = job->b.n - job->from;
+        pool_run(left < round ? left : round, cfg->threads, compare_one, job);
+        double share = left < round ? 1.0 : (double)(job->from + round) / job->b.n;
+        if (cfg->progress && cfg->progress(cfg->progress_ctx, share))
+            return OVERLAP_STOPPED;
+    }
+    return 0;
+}
+
 int overlap_find(struct overlap *out, const struct corpus *a, const struct corpus *b,
                  const struct overlap_cfg *cfg, struct err *e)
 {
@@ -203,7 +219,8 @@ int overlap_find(struct overlap *out, const struct corpus *a, const struct corpu
     if (!rc) rc = make_scratch(&job, e);
     if (rc) goto out;
 
-    pool_run(b->n, cfg->threads, compare_one, &job);
+    rc = compare_all(&job);
+    if (rc) goto out;
 
     /* the pairs found move to the front of the table, which becomes the result */
     int n = 0;

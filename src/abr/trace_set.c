@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const int64_t ROWS_MAX = 20000000;
 enum { SESSIONS_MAX = 1000000 };
@@ -166,6 +167,13 @@ static int make_traces(struct trace_set *out, const struct trace_set_sessions *s
                        format->name, s->n, cfg->min_s);
 }
 
+/* Bytes of a file; 0: that cannot be told. */
+static double size_of(FILE *f)
+{
+    struct stat st;
+    return f && fileno(f) >= 0 && !fstat(fileno(f), &st) ? (double)st.st_size : 0;
+}
+
 static int read_set(struct trace_set *out, FILE *f, FILE *acked_file, const char *name,
                     const struct trace_set_cfg *cfg, struct err *e)
 {
@@ -181,6 +189,9 @@ static int read_set(struct trace_set *out, FILE *f, FILE *acked_file, const char
                          "the columns are not those of FCC webget or httpgetmt, Puffer "
                          "video_sent or Lumos5G");
     if (!rc && acked_file) rc = trace_set_csv_open(&c[1], acked_file, "video_acked", e);
+    struct trace_set_meter meter = {.cfg = cfg,
+                                    .total = size_of(f) + size_of(acked_file)};
+    if (!rc && cfg->progress && meter.total > 0) c[0].meter = c[1].meter = &meter;
     if (!rc) rc = format->read(&s, &c[0], acked_file ? &c[1] : NULL, e);
     if (!rc) rc = make_traces(out, &s, format, cfg, e);
     sessions_free(&s);

@@ -45,8 +45,18 @@ int trace_set_csv_open(struct trace_set_csv *c, FILE *f, const char *name, struc
     return text_refuse(name, c->line, ERR_RANGE, e, "more than %d columns", TRACE_CELLS);
 }
 
+static void tell_progress(struct trace_set_csv *c)
+{
+    struct trace_set_meter *m = c->meter;
+    double at = (double)ftello(c->f);
+    m->read += at - c->metered;
+    c->metered = at;
+    m->cfg->progress(m->cfg->progress_ctx, m->read / m->total);
+}
+
 int trace_set_csv_next(struct trace_set_csv *c, struct err *e)
 {
+    if (c->meter && c->line % 4096 == 0) tell_progress(c);
     int rc = read_line(c, c->text, e);
     if (rc <= 0) return rc;
     int n = trace_split(c->cell, c->text);

@@ -13,9 +13,17 @@
 
 enum { TRACE_SET_LINE = 4096 };
 
+/* How far the files that are read together are. */
+struct trace_set_meter {
+    const struct trace_set_cfg *cfg;
+    double read, total; /* bytes */
+};
+
 struct trace_set_csv {
-    FILE *f;          /* borrowed */
-    const char *name; /* for messages */
+    FILE *f;                       /* borrowed */
+    struct trace_set_meter *meter; /* borrowed; NULL: nobody asks */
+    double metered;                /* bytes of this file that the meter has */
+    const char *name;              /* for messages */
     int line, columns;
     char header[TRACE_SET_LINE], text[TRACE_SET_LINE];
     char *heading[TRACE_CELLS], *cell[TRACE_CELLS];

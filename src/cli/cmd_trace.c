@@ -7,8 +7,10 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/cmd.h"
+#include "cli/interrupt.h"
 #include "cli/opt.h"
 #include "cli/out.h"
+#include "cli/progress.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,6 +26,12 @@ static int fail(const char *command, const struct err *e)
             e->detail);
     return OPT_EXIT_FAILED;
 }
+
+/* What takes long tells how far it is. */
+#define QUIET(target)                                       \
+    {                                                       \
+        "quiet", NULL, "no progress bar", .flag = &(target) \
+    }
 
 static bool is_folder(const char *path)
 {
@@ -66,7 +74,8 @@ static void check_file(struct verdicts *v, const char *path)
 static int check(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
-    const struct opt opts[] = {OUT_OPTIONS(cfg), {0}};
+    bool quiet = false;
+    const struct opt opts[] = {QUIET(quiet), OUT_OPTIONS(cfg), {0}};
     const struct opt_cmd cmd = {
         .name = "trace check",
         .args = "FILE|DIR...",
@@ -83,17 +92,22 @@ static int check(int argc, char **argv)
 
     struct err e = {0};
     struct verdicts v = {.out = out_new(&cfg, &e)};
+    struct progress bar;
+    progress_init(&bar, "check", quiet);
     if (!v.out) return fail("check", &e);
     for (; at < argc && !e.code; at++) {
         struct corpus_files files = {0};
         if (!is_folder(argv[at])) {
             check_file(&v, argv[at]);
         } else if (!corpus_files_list(&files, argv[at], CORPUS_ALL, &e)) {
-            for (int i = 0; i < files.n; i++)
+            for (int i = 0; i < files.n; i++) {
                 check_file(&v, files.path[i]);
+                progress_show(&bar, (i + 1.0) / files.n, argv[at]);
+            }
         }
         corpus_files_free(&files);
     }
+    progress_end(&bar);
     out_say(v.out, "%d ok, %d refused", v.good, v.refused);
     if (!e.code && out_finish(v.out, &e)) v.refused++;
     out_free(v.out);
@@ -107,7 +121,16 @@ struct conversion {
     struct trace_set_cfg cfg; /* of logs with many sessions */
     struct out *out;
     int traces;
+    bool quiet;
+    struct progress bar;
 };
+
+/* Of one log, whose sessions come out together. */
+static void show_share(void *ctx, double share)
+{
+    struct conversion *c = ctx;
+    progress_show(&c->bar, share, "");
+}
 
 static void put_trace(struct out *o, const char *path, const struct trace *t)
 {
@@ -146,6 +169,7 @@ static int convert_set(struct conversion *c, const char *from, const char *to,
     struct trace_set s;
     int rc = trace_set_load(&s, from, &c->cfg, e);
     if (!rc) rc = make_folder(to, e);
+    progress_end(&c->bar);
     if (!rc)
         out_say(c->out, "%s: %s, %d of %d sessions are traces of %g s or more", from,
                 s.format, s.n, s.sessions, c->cfg.min_s);
@@ -177,9 +201,11 @@ static int convert_folder(struct conversion *c, const char *from, const char *to
         char name[256], path[4096];
         text_last_component(name, sizeof name, files.path[i]);
         rc = join_path(path, sizeof path, to, name, e);
-        if (!rc && !trace_set_is(files.path[i]))
+        if (!rc && !trace_set_is(files.path[i])) {
             rc = convert_file(c, files.path[i], path, e);
-        else if (!rc && strncmp(name, "video_acked", 11) != 0) /* read with video_sent */
+            progress_show(&c->bar, (i + 1.0) / files.n, "");
+        } else if (!rc &&
+                   strncmp(name, "video_acked", 11) != 0) /* read with video_sent */
             rc = convert_set(c, files.path[i], to, e);
     }
     corpus_files_free(&files);
@@ -195,6 +221,7 @@ static int convert(int argc, char **argv)
          .d = &c.cfg.min_s, .lo = 0, .hi = 1e6},
         {"max", "N", "and the first N that are long enough are taken", .i = &c.cfg.max,
          .lo = 1, .hi = 1e6},
+        QUIET(c.quiet),
         OUT_OPTIONS(cfg),
         {0},
     };
@@ -219,10 +246,14 @@ static int convert(int argc, char **argv)
     const char *from = argv[at], *to = argv[at + 1];
     c.out = out_new(&cfg, &e);
     int rc = c.out ? 0 : e.code;
+    progress_init(&c.bar, "convert", c.quiet);
+    c.cfg.progress = show_share;
+    c.cfg.progress_ctx = &c;
     if (!rc)
         rc = is_folder(from)      ? convert_folder(&c, from, to, &e)
              : trace_set_is(from) ? convert_set(&c, from, to, &e)
                                   : convert_file(&c, from, to, &e);
+    progress_end(&c.bar);
     if (!rc) out_say(c.out, "traces written: %d", c.traces);
     if (!rc) rc = out_finish(c.out, &e);
     out_free(c.out);
@@ -231,7 +262,8 @@ static int convert(int argc, char **argv)
 
 /* -------------------------------------------------------------------------- generate */
 
-static int save_all(struct out *o, const struct corpus *c, const char *dir, struct err *e)
+static int save_all(struct out *o, const struct corpus *c, const char *dir,
+                    struct progress *bar, struct err *e)
 {
     int rc = make_folder(dir, e);
     for (int i = 0; i < c->n && !rc; i++) {
@@ -239,7 +271,9 @@ static int save_all(struct out *o, const struct corpus *c, const char *dir, stru
         rc = join_path(path, sizeof path, dir, c->traces[i]->name, e);
         if (!rc) rc = trace_save(c->traces[i], path, e);
         if (!rc) put_trace(o, path, c->traces[i]);
+        progress_show(bar, (i + 1.0) / c->n, "");
     }
+    progress_end(bar);
     return rc;
 }
 
@@ -249,6 +283,7 @@ static int generate(int argc, char **argv)
     int n = 10;
     double seconds = 320.0;
     uint64_t seed = 1;
+    bool quiet = false;
     struct out_cfg cfg = {0};
     const struct opt opts[] = {
         {"out", "DIR", "folder for the traces; made when it is not there", .text = &dir},
@@ -259,6 +294,7 @@ static int generate(int argc, char **argv)
         {"n", "N", "traces of each kind", .i = &n, .lo = 1, .hi = 10000},
         {"seconds", "S", "length of each", .d = &seconds, .lo = 10, .hi = 1e5},
         {"seed", "N", "the same seed gives the same bytes", .u64 = &seed},
+        QUIET(quiet),
         OUT_OPTIONS(cfg),
         {0},
     };
@@ -274,11 +310,13 @@ static int generate(int argc, char **argv)
     if (!dir) return opt_usage("trace generate", "--out DIR is missing");
 
     struct err e = {0};
+    struct progress bar;
+    progress_init(&bar, "generate", quiet);
     struct corpus *c =
         corpus_generate(strcmp(kind, "all") ? kind : NULL, n, seconds, seed, &e);
     if (!c && e.code == ERR_ABSENT) return opt_usage("trace generate", "%s", e.detail);
     struct out *o = c ? out_new(&cfg, &e) : NULL;
-    int rc = o ? save_all(o, c, dir, &e) : e.code;
+    int rc = o ? save_all(o, c, dir, &bar, &e) : e.code;
     assert((c && o) || rc);
     if (!rc) out_say(o, "%d traces in %s, CRC-32 %08x", c->n, dir, corpus_hash(c));
     if (!rc) rc = out_finish(o, &e);
@@ -428,9 +466,17 @@ static void put_pairs(struct out *out, const struct overlap *o, const struct cor
         o->short_a);
 }
 
+static bool show_compared(void *ctx, double share)
+{
+    progress_show(ctx, share, "");
+    return interrupt_seen();
+}
+
 static int overlap(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
+    struct progress bar;
+    bool quiet = false;
     struct overlap_cfg how = overlap_cfg_default();
     how.threads = pool_cpus();
     const char *list = NULL;
@@ -444,6 +490,7 @@ static int overlap(int argc, char **argv)
         {"list", "FILE", "write the names in B, one a line", .text = &list},
         {"threads", "N", "threads to compare on", .i = &how.threads, .lo = 1,
          .hi = POOL_THREADS, .shown = "one per processor"},
+        QUIET(quiet),
         OUT_OPTIONS(cfg),
         {0},
     };
@@ -469,7 +516,13 @@ static int overlap(int argc, char **argv)
     struct out *o = out_new(&cfg, &e);
     struct corpus *a = o ? corpus_load(argv[at], CORPUS_ALL, &e) : NULL;
     struct corpus *b = a ? corpus_load(argv[at + 1], CORPUS_ALL, &e) : NULL;
+    interrupt_catch();
+    progress_init(&bar, "overlap", quiet);
+    how.progress = show_compared;
+    how.progress_ctx = &bar;
     int rc = b ? overlap_find(&found, a, b, &how, &e) : e.code;
+    progress_end(&bar);
+    if (rc == OVERLAP_STOPPED) err_set(&e, rc, "stopped: nothing is known");
     assert(b || rc);
     if (!rc && list) rc = write_list(list, &found, b, &e);
     if (!rc) put_pairs(o, &found, a, b, &how);

@@ -40,6 +40,20 @@ static struct overlap find(const struct corpus *a, const struct corpus *b,
     return o;
 }
 
+static bool up_to_the_end(void *ctx, double share)
+{
+    double *at = ctx;
+    ck_assert(share > *at && share <= 1);
+    *at = share;
+    return false;
+}
+
+static bool no_further(void *ctx, double share)
+{
+    (void)ctx, (void)share;
+    return true;
+}
+
 START_TEST(an_excerpt_is_found_where_it_lies)
 {
     struct corpus *a = corpus("3g-commute", 5, 900, 1);
@@ -58,6 +72,19 @@ START_TEST(an_excerpt_is_found_where_it_lies)
     o = find(a, b, &cfg);
     ck_assert(o.n == 1 && o.pairs[0].b == 2);
     overlap_free(&o);
+
+    /* it is told how far it is, and may be stopped */
+    double share = 0;
+    cfg.progress = up_to_the_end;
+    cfg.progress_ctx = &share;
+    o = find(a, b, &cfg);
+    ck_assert(o.n == 1 && o.pairs[0].b == 2);
+    ck_assert_double_eq(share, 1);
+    overlap_free(&o);
+    cfg.progress = no_further;
+    struct err e = {0};
+    ck_assert_int_eq(overlap_find(&o, a, b, &cfg, &e), OVERLAP_STOPPED);
+    ck_assert_int_eq(e.code, 0);
     corpus_free(b);
     corpus_free(a);
 }

@@ -201,6 +201,44 @@ static const char *put(const char *name, const char *text, size_t len)
     return path;
 }
 
+/* Grows up to 1. */
+static void told(void *ctx, double share)
+{
+    double *at = ctx;
+    ck_assert(share > *at && share <= 1);
+    *at = share;
+}
+
+START_TEST(a_long_file_tells_how_far_it_is)
+{
+    enum { ROWS = 20000 };
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    const char *path = tmpdir_path(dir, "long.csv");
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(LUMOS, f);
+    char second[16];
+    for (int i = 1; i <= ROWS; i++) {
+        snprintf(second, sizeof second, "%d", i);
+        for (const char *c = LUMOS_ROW("1", "@", "100", "walking"); *c; c++)
+            if (*c == '@')
+                fputs(second, f);
+            else
+                fputc(*c, f);
+    }
+    fclose(f);
+    double share = 0;
+    const struct trace_set_cfg cfg = {
+        .max = 10, .progress = told, .progress_ctx = &share};
+    struct trace_set s;
+    ck_assert_int_eq(trace_set_load(&s, path, &cfg, NULL), 0);
+    ck_assert_int_eq(s.traces[0]->n, ROWS + 1);
+    ck_assert_double_gt(share, .8);
+    trace_set_free(&s);
+    tmpdir_remove(dir);
+}
+END_TEST
+
 START_TEST(files)
 {
     snprintf(dir, sizeof dir, "%s", tmpdir_new());
@@ -283,6 +321,7 @@ Suite *suite_abr_trace_set(void)
     tcase_add_test(t, limits_of_the_configuration);
     tcase_add_test(t, refusals_name_line_and_column);
     tcase_add_test(t, files);
+    tcase_add_test(t, a_long_file_tells_how_far_it_is);
     tcase_add_test(t, every_allocation_may_fail);
     suite_add_tcase(s, t);
     return s;

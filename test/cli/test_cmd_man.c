@@ -75,6 +75,8 @@ static void helped(struct options *o, const char *name)
         snprintf(args, sizeof args, "%s --help", name);
         struct program_result r = program_run(args);
         ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+        ck_assert_msg(strstr(r.text, "--json FILE") && strstr(r.text, "exit codes: 0"),
+                      "%s: %s", name, r.text);
         from_help(o, r.text);
         program_free(&r);
     } else {
