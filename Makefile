@@ -84,7 +84,7 @@ endif
         fuzz bench chaos load soak hostile proxy sandbox prometheus score ablation routing lab-data format policy merge-policy man install install-program \
         install-library clean help FORCE
 
-all: build/abrd ## build the daemon and its tools: build/abrd
+all: build/abrd $(B)/lib/libabrd.a ## build the daemon and its tools, build/abrd, and the library
 
 build/abrd: $(B)/abrd
 	$(Q)ln -sfn $(MODE)/abrd $@
@@ -162,7 +162,7 @@ LIB := $(wildcard src/abrd/*.c) $(addprefix src/,$(addsuffix .c, \
          base/bytes base/err base/rng base/table base/text \
          nn/act nn/mlp nn/vecmat nn/vecmat_base nn/vecmat_avx2 nn/vecmat_avx512 \
          moe/mix moe/parts moe/policy moe/probs moe/swift rl/ckpt rl/ckpt_file rl/ckpt_read \
-         abr/emu abr/feat abr/qoe abr/sabre abr/trace abr/trace_mobile abr/trace_set \
+         abr/emu abr/feat abr/guard abr/qoe abr/sabre abr/trace abr/trace_mobile abr/trace_set \
          abr/trace_set_csv abr/trace_set_fcc abr/trace_set_lumos abr/trace_set_puffer \
          abr/trace_text abr/video abr/view))
 LIBC := $(LIB:%.c=$(B)/lib/%.o)
@@ -172,13 +172,17 @@ $(B)/lib/%.o: %.c $(B)/flags | $(B)/headers
 	@echo "  CC    $< (library)"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-build/lib/libabrd.a: $(LIBC) include/abrd/policy.h Makefile
+$(B)/lib/libabrd.a: $(LIBC) $(B)/libabrd.a include/abrd/policy.h Makefile
 	@echo "  AR    $@"
 	$(Q)mkdir -p $(@D) && rm -f $@
 	$(Q)sed -nE 's/^[^ ].*[ *](abrd_[a-z_]+)\(.*/\1/p' include/abrd/policy.h > $(@D)/names
 	$(Q)$(CC) -nostdlib -r -Wl,--gc-sections $$(sed 's/^/-Wl,-u,/' $(@D)/names) \
 	    -o $(@D)/abrd.o $(LIBC)
 	$(Q)objcopy --strip-unneeded --keep-global-symbols=$(@D)/names $(@D)/abrd.o
+	@nm -g --defined-only $(B)/libabrd.a | awk 'NF == 3 { print $$3 }' | sort > $(@D)/ours
+	@nm -u $(@D)/abrd.o | awk '{ print $$2 }' | sort | comm -12 - $(@D)/ours > $(@D)/missing; \
+	[ ! -s $(@D)/missing ] || { echo "abrd: the library needs $$(tr '\n' ' ' < $(@D)/missing)" \
+	    "as well: add what has it to LIB in the Makefile" >&2; exit 1; }
 	$(Q)ar rcs $@ $(@D)/abrd.o
 
 # ---- the unit tests' runner
@@ -419,9 +423,9 @@ install-program: all man # without the library: for images
 	@for f in abrd.conf nginx.conf alerts.yml grafana.json; do \
 	    install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done
 
-install-library: build/lib/libabrd.a # what a player in C is built with
+install-library: $(B)/lib/libabrd.a # what a player in C is built with
 	install -D -m 644 include/abrd/policy.h $(D)/include/abrd/policy.h
-	install -D -m 644 build/lib/libabrd.a $(DESTDIR)$(LIBDIR)/libabrd.a
+	install -D -m 644 $(B)/lib/libabrd.a $(DESTDIR)$(LIBDIR)/libabrd.a
 	@mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig
 	sed 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(LIBDIR),; s,@VERSION@,$(VERSION),' deploy/abrd.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/abrd.pc
