@@ -2,7 +2,7 @@
 # deb.sh OUT [MAINTAINER] - Debian packages of the tree it is called in, into the folder OUT.
 # Builds in a copy, since the folder debian has to lie at the top there. What lintian finds fails.
 set -eu
-out=$1 maintainer=${2:-}
+out=$1 maintainer=${2:-} here=$PWD
 version=$(sed -n 's/^#define CMD_VERSION "\(.*\)"/\1/p' include/cli/cmd.h)
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -25,5 +25,5 @@ cd "$out"
 rm -rf "$copy"
 lintian --allow-root --fail-on error,warning --info --tag-display-limit 0 ./*.changes
 ls -l ./*.deb
-cd - >/dev/null
+cd "$here"
 bash test/trial/deb.sh "$out"
