@@ -282,6 +282,7 @@ struct service_grown {
     double base_score; /* of the frozen policy in this profile's exam */
 };
 struct service_stats {
+    double at; /* when they were taken, s since the epoch */
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,
         rewards, not_followed, conflicts, bus_dropped, store_errors,
         checkpoints_refused; /* damaged, at the start */

@@ -146,7 +146,8 @@ int service_policy_weights(void **out, size_t *n, struct service *s, struct err 
 
 void service_stats(struct service_stats *out, struct service *s)
 {
-    *out = (struct service_stats){.sessions_opened = atomic_load(&s->opened),
+    *out = (struct service_stats){.at = service_now(s),
+                                  .sessions_opened = atomic_load(&s->opened),
                                   .sessions_closed = atomic_load(&s->closed),
                                   .sessions_expired = atomic_load(&s->expired),
                                   .conflicts = atomic_load(&s->conflicts),

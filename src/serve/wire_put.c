@@ -367,6 +367,7 @@ static void put_untagged(struct emit *o, const struct untagged_stats *u)
 void wire_put_stats(struct emit *o, const struct service_stats *s)
 {
     emit_open(o, '{');
+    put_double(o, "at", s->at);
     put_int(o, "sessions_live", s->sessions_live);
     put_u64(o, "sessions_opened", s->sessions_opened);
     put_u64(o, "sessions_closed", s->sessions_closed);

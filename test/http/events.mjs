@@ -68,6 +68,7 @@ await test('sessions, decisions and rewards arrive in order, stats between them'
     assert.deepEqual(kinds[2].data, { session: s.session, ...reward });
     const stats = await w.wait('stats', 2);
     assert.equal(stats[1].data.sessions_live, 1);
+    assert.ok(stats[1].data.at > stats[0].data.at && Math.abs(stats[1].data.at - Date.now() / 1000) < 60);
     await w.close();
 });
 

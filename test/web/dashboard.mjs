@@ -62,6 +62,10 @@ async function seriesTests() {
         r.hear(24, { session: 'd' });
         assert.deepEqual(r.list().map(s => s.id), ['d', 'c', 'b']);
         assert.deepEqual(r.list()[2], { id: 'b', at: 22, chunk: 5, over: true });
+        // where many ask, who is watched is not lost among them
+        for (let i = 0; i < 50; i++) r.hear(25, { session: `e${i}` }, 'c');
+        assert.equal(r.list().length, 3);
+        assert.equal(r.follow('c', 25), 'c');
     });
 
     await test('dashboard: specialisation is 1 when the profile tells the expert, 0 when it tells nothing', () => {
@@ -267,6 +271,40 @@ async function pageTests(browser, daemon) {
     await page.close();
 }
 
+/** What no short run shows for sure: updates that were rolled back, experts set aside. */
+async function rollbackTest(browser, daemon) {
+    await test('dashboard: what was rolled back is told from what was learned', async () => {
+        const learned = { policy_loss: 0, value_loss: null, entropy: 1, approx_kl: 0, clip_share: 0, explained_variance: 0, grad_norm: 1 };
+        const point = (number, kind, version, score, more) => ({ number, kind, at: 1, version, steps: 0, score, best: 0.5, ...more });
+        const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+        await page.route('**/v1/policy/updates*', route => route.fulfill({ json: { updates: [
+            point(1, 'start', 4, 0.5), point(2, 'rollback', 4, 0.25, { learned }), point(3, 'rollback', 4, null, { learned }),
+            point(4, 'order', 5, 0.5)].filter(u => u.number > Number(new URL(route.request().url()).searchParams.get('after'))) } }));
+        await page.goto(`${daemon.url}/dashboard.html`);
+        await until(async () => await page.locator('#versions tr').count() === 4, 'four rows');
+        const rows = await page.locator('#versions tr').evaluateAll(list => list.map(r => [r.className, ...[...r.children].map(c => c.textContent)]));
+        assert.deepEqual(rows.map(([kind, version, , what, score]) => [kind, version, what, score]), [
+            ['order', '5', 'experts set aside or let in', '0.5000'], ['rollback', '–', 'rolled back to 4', '–'],
+            ['rollback', '–', 'rolled back to 4', '0.2500'], ['start', '4', 'began here', '0.5000']]);
+        const colour = kind => page.evaluate(k => getComputedStyle(document.querySelector(`#versions .${k} td`)).color, kind);
+        assert.notEqual(await colour('rollback'), await colour('start'));
+        await page.close();
+    });
+}
+
+async function frugalTest(browser) {
+    await test('dashboard: a daemon that neither learns nor merges says so', async () => {
+        const daemon = await new Daemon({ learn: 'off', untagged: 'default' }).start();
+        const page = await open(browser, daemon, { width: 1280 });
+        for (const [where, words] of [['#versions-note', 'does not learn'], ['#actor', 'does not learn'], ['#tree', 'nothing is merged']])
+            await until(async () => (await page.textContent(where)).includes(words), `${where} to say so`);
+        await sameAsMetrics(page, daemon);
+        await steady(page);
+        await page.close();
+        await daemon.stop();
+    });
+}
+
 async function looksTests(browser, daemon) {
     const page = await open(browser, daemon, { width: 375, scheme: 'dark' });
     await test('dashboard: nothing moves on a phone, and nothing is wider', async () => {
@@ -296,6 +334,8 @@ export async function dashboardTests() {
     try {
         await pageTests(browser, daemon);
         await looksTests(browser, daemon);
+        await rollbackTest(browser, daemon);
+        await frugalTest(browser);
     } finally {
         await browser.close();
         await daemon.stop();

@@ -80,7 +80,7 @@ export class Chart {
             cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
             legend: { show: false },
             scales: {
-                x: { time: false, range: (_, lo, hi) => this.#span(lo, hi) },
+                x: { time: false, range: () => this.#span() },
                 y: { range: (_, lo, hi) => this.#height(lo, hi) },
             },
             axes: [
@@ -98,13 +98,13 @@ export class Chart {
         };
     }
 
-    #span(lo, hi) {
+    #span() {
+        const x = this.#data[0], first = x[0], last = x.at(-1);
         if (this.how.x === 'time') {
-            const end = hi ?? Date.now() / 1000;
-            return [Math.min(lo ?? end, end - 60), end];
+            const end = last ?? Date.now() / 1000;
+            return [Math.min(first ?? end, end - 60), end];
         }
-        const first = lo ?? 0;
-        return [first, Math.max(hi ?? first, first + 10)];
+        return [first ?? 0, Math.max(last ?? 0, (first ?? 0) + 10)];
     }
 
     #height(lo, hi) {

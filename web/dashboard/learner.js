@@ -115,7 +115,8 @@ export class LearnerPanel {
             text(what, WHAT[u.kind](u));
             if (u === last && this.stats.learning) metric(score, u.score, { metric: 'abrd_learner_check_score', digits: 4 });
             else text(score, number(u.score, 4));
-            const share = u.score !== null && best ? 100 * (u.score - best) / Math.abs(best) : null;
+            // in tenths of a percent, and never minus nothing
+            const share = u.score !== null && best ? Math.round(1000 * (u.score - best) / Math.abs(best)) / 10 + 0 : null;
             text(off, share === null ? '–' : `${share > 0 ? '+' : ''}${number(share, 1)} %`);
         });
         const { learner: l } = this.stats, note = $('versions-note');

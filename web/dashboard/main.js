@@ -41,7 +41,7 @@ daemon.addEventListener('stats', async ({ detail: s }) => {
     }
     if (!before || s.profiles.length !== before.profiles.length) await frame();
     before = s;
-    series.add(Date.now() / 1000, s);
+    series.add(s.at, s); // by the daemon's clock: a page may be late
     overview.show(series, s);
     learner.show(s);
     merge.show(s);

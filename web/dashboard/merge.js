@@ -61,7 +61,10 @@ export class MergePanel {
         const view = await this.#daemon.get('/v1/untagged');
         if (!view) return;
         this.view = view;
-        if (!view.nodes) return;
+        if (!view.nodes) {
+            for (const id of ['simplex', 'tree']) $(id).replaceChildren(el('p', { class: 'note' }, 'nothing is merged here'));
+            return;
+        }
         $('simplex').replaceChildren(simplex(view));
         $('tree').replaceChildren(tree(view));
         this.slots.draw([view.slots.map(s => s.slot), view.slots.map(s => s.reward), view.slots.map(s => s.expected)]);

@@ -70,8 +70,8 @@ export class Roster {
     /** @param {number} most that are remembered */
     constructor(most = 24) { this.most = most; }
 
-    /** An event "session", "decision" or "reward" at t seconds. */
-    hear(t, e) {
+    /** An event "session", "decision" or "reward" at t seconds; who is watched keeps his place. */
+    hear(t, e, watched = null) {
         const known = this.#heard.get(e.session);
         const s = known ?? { id: e.session };
         s.at = t;
@@ -80,7 +80,7 @@ export class Roster {
         if (known) return;
         this.#heard.set(s.id, s);
         if (this.#heard.size <= this.most) return;
-        const silent = [...this.#heard.values()].reduce((a, b) => b.at < a.at ? b : a);
+        const silent = [...this.#heard.values()].filter(x => x.id !== watched).reduce((a, b) => b.at < a.at ? b : a);
         this.#heard.delete(silent.id);
     }
 

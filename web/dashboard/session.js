@@ -42,7 +42,7 @@ export class SessionPanel {
     }
 
     #heard(e) {
-        this.roster.hear(performance.now() / 1000, e);
+        this.roster.hear(performance.now() / 1000, e, this.watched);
         const before = this.watched;
         this.#choose();
         if (e.session === this.watched || this.watched !== before) this.#load();
