@@ -2,7 +2,8 @@
  *
  *   GET /demo/links                        the links there are, as JSON
  *   GET /demo/{link}/{viewer}/link.json    this viewer's link: its trace and its clock
- *   GET /demo/{link}/{viewer}/{file}       a file of the media folder, paced
+ *   GET /demo/{link}/{viewer}/{file}       a file of the media folder, or the part of it
+ *                                          that Range names, paced
  *
  * A link is a kind of gen.h (a fixed trace of that kind, so that two runs compare), the
  * name of a file in the traces folder, or "unlimited". A viewer is a name that the page
@@ -17,7 +18,7 @@
  *
  * Names are made of [A-Za-z0-9._-] and begin with no dot: nothing outside the two folders
  * can be named. Errors go to the reply as JSON: 404 for an unknown link or file (and how
- * to make the media when there is none), 400 for a malformed name, 503 when every
+ * to make the media when there is none), 400 for a malformed name, 416 for a part that no file has, 503 when every
  * viewer's place is busy.
  *
  * Threads: struct media is locked inside (one leaf mutex around table and links); the
@@ -76,7 +77,8 @@ struct media *media_new(const struct media_cfg *cfg, struct err *e);
 void media_free(struct media *m);
 
 void media_links(struct reply *r, struct media *m);
+/* range: the header's text, or NULL. */
 void media_get(struct reply *r, struct media *m, const char *link, const char *viewer,
-               const char *file);
+               const char *file, const char *range);
 
 #endif

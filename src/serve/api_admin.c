@@ -122,7 +122,7 @@ void api_demo_file(struct api *a, const struct http_request *q,
         reply_fail(r, 404, "", "this daemon has no demo");
     } else {
         media_get(r, a->shared->media, route_param(p, "link"), route_param(p, "viewer"),
-                  file);
+                  file, http_header(q, "Range"));
         api_cmcd_segment(a, q, file, r);
     }
 }

@@ -3,11 +3,13 @@
 #include "abr/gen.h"
 #include "base/clock.h"
 #include "serve/emit.h"
+#include "serve/range.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -293,6 +295,7 @@ static const char *content_type(const char *file)
 {
     const char *dot = strrchr(file, '.');
     if (dot && strcmp(dot, ".mpd") == 0) return "application/dash+xml";
+    if (dot && strcmp(dot, ".m3u8") == 0) return "application/vnd.apple.mpegurl";
     if (dot && strcmp(dot, ".mp4") == 0) return "video/mp4";
     if (dot && strcmp(dot, ".m4s") == 0) return "video/iso.segment";
     return "application/octet-stream";
@@ -322,11 +325,18 @@ static int open_file(struct reply *r, const struct media *m, const char *file,
 }
 
 static void send_file(struct reply *r, struct media *m, const char *link,
-                      const char *viewer, const char *file)
+                      const char *viewer, const char *file, const char *range)
 {
-    int64_t size = 0;
+    int64_t size = 0, first, n;
     int fd = open_file(r, m, file, &size);
     if (fd < 0) return;
+    enum range_kind part = range_of(&first, &n, range, size);
+    if (part == RANGE_BEYOND || lseek(fd, first, SEEK_SET) != first) {
+        close(fd);
+        reply_fail(r, 416, "Range", "the file has %" PRId64 " bytes", size);
+        reply_header(r, "Content-Range", "bytes */%" PRId64, size);
+        return;
+    }
     struct stream *s = malloc(sizeof *s);
     if (!s) {
         close(fd);
@@ -334,7 +344,7 @@ static void send_file(struct reply *r, struct media *m, const char *link,
         return;
     }
 
-    *s = (struct stream){.m = m, .fd = fd, .left = size};
+    *s = (struct stream){.m = m, .fd = fd, .left = n};
     pthread_mutex_lock(&m->lock);
     s->viewer = lookup(m, link, viewer);
     if (s->viewer) s->first_s = media_link_begin(&s->viewer->state, now(m));
@@ -345,8 +355,12 @@ static void send_file(struct reply *r, struct media *m, const char *link,
         reply_fail(r, 503, "", "too many viewers");
         return;
     }
-    struct reply_stream stream = {stream_pull, stream_done, s, POLL_MS, size};
-    reply_stream(r, 200, content_type(file), &stream);
+    struct reply_stream stream = {stream_pull, stream_done, s, POLL_MS, n};
+    reply_stream(r, part == RANGE_PART ? 206 : 200, content_type(file), &stream);
+    if (part == RANGE_PART)
+        reply_header(r, "Content-Range", "bytes %" PRId64 "-%" PRId64 "/%" PRId64, first,
+                     first + n - 1, size);
+    reply_header(r, "Accept-Ranges", "bytes");
 }
 
 /* ---- what the page asks ---- */
@@ -394,7 +408,7 @@ static void send_link(struct reply *r, struct media *m, const char *link,
 }
 
 void media_get(struct reply *r, struct media *m, const char *link, const char *viewer,
-               const char *file)
+               const char *file, const char *range)
 {
     struct err e = {0};
     if (!name_ok(link) || !name_ok(viewer) || !name_ok(file)) {
@@ -405,7 +419,7 @@ void media_get(struct reply *r, struct media *m, const char *link, const char *v
         if (strcmp(file, "link.json") == 0)
             send_link(r, m, link, viewer);
         else
-            send_file(r, m, link, viewer, file);
+            send_file(r, m, link, viewer, file, range);
         reply_header(r, "Cache-Control", "no-store"); /* a cache would have no pace */
     }
 }

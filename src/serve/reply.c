@@ -175,6 +175,8 @@ static const char *status_word(int status)
         return "conflict";
     case 413:
         return "too_large";
+    case 416:
+        return "range";
     case 429:
         return "too_many";
     case 503:

@@ -188,7 +188,7 @@ static int status_of(struct media *m, const char *link, const char *viewer,
 {
     struct reply r;
     reply_init(&r);
-    media_get(&r, m, link, viewer, file);
+    media_get(&r, m, link, viewer, file, NULL);
     int status = r.status;
     reply_drop(&r);
     return status;
@@ -199,7 +199,7 @@ START_TEST(a_chunk_takes_as_long_as_the_link_needs)
     struct media *m = make(2);
     struct reply r;
     reply_init(&r);
-    media_get(&r, m, "steady", "v1", "300-1.m4s");
+    media_get(&r, m, "steady", "v1", "300-1.m4s", NULL);
     ck_assert_int_eq(r.status, 200);
     ck_assert_int_eq(r.kind, REPLY_STREAM);
     ck_assert_int_eq(r.stream.length, 100000);
@@ -226,6 +226,38 @@ START_TEST(a_chunk_takes_as_long_as_the_link_needs)
     ck_assert_double_le(done, .1901);
     for (int i = 0; i < 100000; i++)
         ck_assert_int_eq(body[i], (char)(i * 31 >> 3));
+    reply_drop(&r);
+    media_free(m);
+}
+END_TEST
+
+START_TEST(a_part_of_a_file)
+{
+    struct media *m = make(2);
+    struct reply r;
+    char buf[4096];
+    reply_init(&r);
+    media_get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=99000-");
+    ck_assert_int_eq(r.status, 206);
+    ck_assert_int_eq(r.stream.length, 1000);
+    ck_assert_str_eq(reply_header_get(&r, "Content-Range"), "bytes 99000-99999/100000");
+    fake_now += 1;
+    ck_assert_int_eq(r.stream.pull(r.stream.self, buf, sizeof buf), 1000);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_int_eq(buf[i], (char)((99000 + i) * 31 >> 3));
+    ck_assert_int_eq(r.stream.pull(r.stream.self, buf, sizeof buf), REPLY_END);
+    reply_drop(&r);
+
+    reply_init(&r);
+    media_get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=100000-");
+    ck_assert_int_eq(r.status, 416);
+    ck_assert_str_eq(reply_header_get(&r, "Content-Range"), "bytes */100000");
+    reply_drop(&r);
+
+    reply_init(&r);
+    media_get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=1-2,4-5");
+    ck_assert_int_eq(r.status, 200);
+    ck_assert_int_eq(r.stream.length, 100000);
     reply_drop(&r);
     media_free(m);
 }
@@ -259,8 +291,8 @@ START_TEST(places_are_bounded)
     struct reply a, b;
     reply_init(&a);
     reply_init(&b);
-    media_get(&a, m, "steady", "a", "300-1.m4s");
-    media_get(&b, m, "lte", "b", "300-1.m4s");
+    media_get(&a, m, "steady", "a", "300-1.m4s", NULL);
+    media_get(&b, m, "lte", "b", "300-1.m4s", NULL);
     ck_assert_int_eq(a.status, 200);
     ck_assert_int_eq(b.status, 200);
     ck_assert_int_eq(status_of(m, "steady", "c", "manifest.mpd"), 503);
@@ -277,7 +309,7 @@ START_TEST(a_viewer_sees_his_link)
     struct media *m = make(2);
     struct reply r;
     reply_init(&r);
-    media_get(&r, m, "steady", "v", "link.json");
+    media_get(&r, m, "steady", "v", "link.json", NULL);
     ck_assert_int_eq(r.status, 200);
     const char *want = "{\"name\":\"steady\",\"rtt_s\":0.08,\"now_s\":0,\"mean_mbps\":8,"
                        "\"duration_s\":2,\"time_s\":[0,1,2],\"mbps\":[8,8,8]}";
@@ -286,7 +318,7 @@ START_TEST(a_viewer_sees_his_link)
 
     fake_now += 3.5;
     reply_init(&r);
-    media_get(&r, m, "steady", "v", "link.json");
+    media_get(&r, m, "steady", "v", "link.json", NULL);
     ck_assert_ptr_nonnull(strstr(r.data, "\"now_s\":3.5,"));
     reply_drop(&r);
 
@@ -307,7 +339,7 @@ START_TEST(without_media_it_says_what_to_do)
     struct media *m = media_new(&cfg, &e);
     struct reply r;
     reply_init(&r);
-    media_get(&r, m, "lte", "v", "manifest.mpd");
+    media_get(&r, m, "lte", "v", "manifest.mpd", NULL);
     ck_assert_int_eq(r.status, 404);
     ck_assert_ptr_nonnull(strstr(r.data, "make media"));
     reply_drop(&r);
@@ -332,6 +364,7 @@ Suite *suite_serve_media(void)
     TCase *get = tcase_create("get");
     tcase_add_checked_fixture(get, setup, teardown);
     tcase_add_test(get, a_chunk_takes_as_long_as_the_link_needs);
+    tcase_add_test(get, a_part_of_a_file);
     tcase_add_test(get, nothing_outside_the_folders_can_be_named);
     tcase_add_test(get, places_are_bounded);
     tcase_add_test(get, a_viewer_sees_his_link);
