@@ -4,14 +4,19 @@
 # 240p pictures, a flight into the Mandelbrot set under film grain: the encoder fills any
 # bitrate of the ladder, and a browser on a small machine still decodes it without effort,
 # so stalls come from the link and not from the CPU. Every picture says which bitrate it
-# is. Writes OUT/manifest.mpd
-# (chunk sizes and a profile hint inside), OUT/<kbps>-init.mp4 and OUT/<kbps>-<n>.m4s.
+# is. Writes OUT/manifest.mpd (chunk sizes and a profile hint inside), OUT/<kbps>-init.mp4 and
+# OUT/<kbps>-<n>.m4s; and the first minute again in other forms:
+#
+#   minute.mpd       SegmentTemplate           minute.m3u8      HLS of the same fMP4 segments
+#   minute-av.mpd    and a tone beside it      minute-av.m3u8
+#   minute-base.mpd  SegmentBase: three bitrates in a file each, and the tone
 set -eu
 
 out=${1:?usage: make-media.sh OUT [SECONDS] [CHUNK_S]}
 seconds=${2:-120}
 chunk_s=${3:-4}
 ladder="300 750 1200 1850 2850 4300"
+audio_kbps=64
 fps=24
 gop=$((fps * chunk_s))
 
@@ -48,33 +53,137 @@ for k in $ladder; do
 done
 ffmpeg -hide_banner -v error -nostdin -y -filter_complex "$graph" "$@"
 
-# the manifest is ours: one AdaptationSet, the sizes of all chunks, and a hint
+# a tone; 32 kHz, so that frames of 1024 samples fill a chunk without a rest
+ffmpeg -hide_banner -v error -nostdin -y -f lavfi -i "sine=f=220:r=32000:d=$seconds" -c:a aac \
+    -b:a ${audio_kbps}k -ac 1 -f dash -seg_duration "$chunk_s" -use_template 1 -use_timeline 0 \
+    -init_seg_name audio-init.mp4 -media_seg_name "audio-\$Number\$.m4s" "$tmp/audio.mpd"
 codecs=$(sed -n 's/.*codecs="\([^"]*\)".*/\1/p' "$tmp/300.mpd" | head -n 1)
-{
+rm "$tmp"/*.mpd
+minute=$((seconds < 60 ? seconds : 60))
+chunks=$((minute / chunk_s))
+
+# mpd SECONDS TYPE: one Period around what stdin says
+mpd() {
     cat <<MPD
 <?xml version="1.0" encoding="utf-8"?>
 <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" xmlns:abrd="urn:abrd:mpd" type="static"
-     profiles="urn:mpeg:dash:profile:isoff-live:2011" minBufferTime="PT${chunk_s}S"
-     mediaPresentationDuration="PT${seconds}S">
+     profiles="urn:mpeg:dash:profile:isoff-$2:2011" minBufferTime="PT${chunk_s}S"
+     mediaPresentationDuration="PT$1S">
   <Period id="1" start="PT0S">
+MPD
+    cat
+    printf '  </Period>\n</MPD>\n'
+}
+
+# the AdaptationSet of the pictures around what stdin says, with a hint
+pictures() {
+    cat <<MPD
     <AdaptationSet contentType="video" mimeType="video/mp4" codecs="$codecs" width="426"
                    height="240" frameRate="$fps" segmentAlignment="true" startWithSAP="1">
       <SupplementalProperty schemeIdUri="urn:abrd:qoe-profile" value="documentary"/>
+MPD
+    cat
+    echo '    </AdaptationSet>'
+}
+
+tone() {
+    cat <<MPD
+    <AdaptationSet contentType="audio" mimeType="audio/mp4" codecs="mp4a.40.2" lang="en"
+                   segmentAlignment="true" startWithSAP="1">
+MPD
+    cat
+    echo '    </AdaptationSet>'
+}
+
+template() {
+    cat <<MPD
       <SegmentTemplate timescale="1" duration="$chunk_s" startNumber="1"
                        initialization="\$RepresentationID\$-init.mp4"
                        media="\$RepresentationID\$-\$Number\$.m4s"/>
 MPD
+}
+
+# levels LAST: every bitrate, with the sizes of its chunks up to that one
+levels() {
+    template
     for k in $ladder; do
         sizes= n=1
-        while [ -f "$tmp/$k-$n.m4s" ]; do
+        while [ $n -le "$1" ] && [ -f "$tmp/$k-$n.m4s" ]; do
             sizes="$sizes $(wc -c <"$tmp/$k-$n.m4s")"
             n=$((n + 1))
         done
         echo "      <Representation id=\"$k\" bandwidth=\"${k}000\" abrd:sizes=\"${sizes# }\"/>"
     done
-    printf '    </AdaptationSet>\n  </Period>\n</MPD>\n'
-} >"$tmp/manifest"
-rm "$tmp"/*.mpd
+}
+
+sound() {
+    template
+    echo "      <Representation id=\"audio\" bandwidth=\"${audio_kbps}000\" audioSamplingRate=\"32000\"/>"
+}
+
+# whole NAME: the first minute of NAME's segments as one file with an index; tells its place
+whole() {
+    n=1
+    { cat "$tmp/$1-init.mp4"; while [ $n -le $chunks ]; do cat "$tmp/$1-$n.m4s"; n=$((n + 1)); done; } |
+        ffmpeg -hide_banner -v error -nostdin -y -i pipe:0 -c copy -f mp4 \
+            -movflags +dash+global_sidx -frag_duration "${chunk_s}000000" "$tmp/minute-$1.mp4"
+    at=0
+    while :; do # the file is boxes: length, name, inside
+        length=$(od -A n -t u4 --endian=big -j $at -N 4 "$tmp/minute-$1.mp4" | tr -d ' ')
+        case $(dd if="$tmp/minute-$1.mp4" bs=1 skip=$((at + 4)) count=4 2>/dev/null) in
+        sidx) break ;;
+        '') echo "make-media.sh: minute-$1.mp4 has no index" >&2; exit 1 ;;
+        esac
+        at=$((at + length))
+    done
+    cat <<MPD
+        <BaseURL>minute-$1.mp4</BaseURL>
+        <SegmentBase indexRange="$at-$((at + length - 1))"><Initialization range="0-$((at - 1))"/></SegmentBase>
+      </Representation>
+MPD
+}
+
+levels $((seconds / chunk_s + 1)) | pictures | mpd "$seconds" live >"$tmp/manifest"
+levels $chunks | pictures | mpd $minute live >"$tmp/minute.mpd"
+{ levels $chunks | pictures; sound | tone; } | mpd $minute live >"$tmp/minute-av.mpd"
+{
+    for k in 300 750 1200; do
+        echo "      <Representation id=\"$k\" bandwidth=\"${k}000\">"
+        whole $k
+    done | pictures
+    {
+        echo "      <Representation id=\"audio\" bandwidth=\"${audio_kbps}000\" audioSamplingRate=\"32000\">"
+        whole audio
+    } | tone
+} | mpd $minute on-demand >"$tmp/minute-base.mpd"
+
+# playlist NAME: its segments of the first minute
+playlist() {
+    printf '#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:%d\n#EXT-X-MEDIA-SEQUENCE:1\n' "$chunk_s"
+    printf '#EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-MAP:URI="%s-init.mp4"\n' "$1"
+    n=1
+    while [ $n -le $chunks ]; do
+        printf '#EXTINF:%d,\n%s-%d.m4s\n' "$chunk_s" "$1" $n
+        n=$((n + 1))
+    done
+    echo '#EXT-X-ENDLIST'
+}
+
+# variants CODECS KBPS ATTRIBUTES: all bitrates, each with that much beside it
+variants() {
+    printf '#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-INDEPENDENT-SEGMENTS\n'
+    echo '#EXT-X-SESSION-DATA:DATA-ID="urn:abrd:qoe-profile",VALUE="documentary"'
+    [ -z "$3" ] || echo '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="tone",NAME="tone",LANGUAGE="en",DEFAULT=YES,URI="minute-audio.m3u8"'
+    for k in $ladder; do
+        echo "#EXT-X-STREAM-INF:BANDWIDTH=$((k + $2))000,RESOLUTION=426x240,FRAME-RATE=$fps,CODECS=\"$1\"$3"
+        echo "minute-$k.m3u8"
+    done
+}
+
+for name in $ladder audio; do playlist $name >"$tmp/minute-$name.m3u8"; done
+variants "$codecs" 0 '' >"$tmp/minute.m3u8"
+variants "$codecs,mp4a.40.2" $audio_kbps ',AUDIO="tone"' >"$tmp/minute-av.m3u8"
+
 mv "$tmp/manifest" "$tmp/manifest.mpd"
 rm -rf "$out"
 mv "$tmp" "$out"
