@@ -1,6 +1,6 @@
-import type { Handle, Options } from './lib/types';
+import type { Handle, Options } from './lib/types.js';
 
-export type * from './lib/types';
+export type * from './lib/types.js';
 
 /** Puts the daemon in charge of the video bitrate. Call it before player.initialize().
  *  @param player a dash.js 5 MediaPlayer */

@@ -19,7 +19,7 @@
  * @module abrd/dashjs
  */
 
-import { Core, now, sameRate } from './lib/core.js';
+import { Core, ladder, now, sameRate } from './lib/core.js';
 import { readManifest } from './lib/manifest.js';
 import { isBuffered } from './lib/media.js';
 import { fetchIndexes } from './lib/sidx.js';
@@ -175,9 +175,8 @@ class Adapter {
     /** The ladder as the player sees it; the session must begin again. */
     #readLadder() {
         this.#core.reopen();
-        const rates = this.#player.getRepresentationsByType('video').map(r => r.bandwidth / 1000);
-        this.#core.track.levels = [...new Set(rates)].sort((a, b) => a - b)
-            .map(kbps => ({ kbps, sizes: null }));
+        this.#core.track.levels = ladder(this.#player.getRepresentationsByType('video')
+            .map(r => r.bandwidth / 1000));
     }
 
     #chunkOf(request) {
@@ -237,5 +236,6 @@ class Adapter {
     }
 }
 
-const isVideoSegment = r => r?.type === 'MediaSegment' && r.mediaType === 'video';
+// dash.js fetches the index of a SegmentBase as a segment without a number
+const isVideoSegment = r => r?.type === 'MediaSegment' && r.mediaType === 'video' && r.index >= 0;
 const rateOf = r => (r.representation?.bandwidth ?? r.bandwidth) / 1000;

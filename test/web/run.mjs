@@ -1,12 +1,14 @@
-// run.mjs - the tests of plugin and pages: first without, then with a browser.
+// run.mjs - the tests of plugin, package and pages: first without, then with a browser.
 import { browserTests } from './browser.mjs';
 import { dashboardTests } from './dashboard.mjs';
+import { packageTests } from './package.mjs';
 import { pluginTests } from './plugin.mjs';
 import { finish } from './harness.mjs';
 import { recordTests } from './record.mjs';
 
 await pluginTests();
 await recordTests();
+await packageTests();
 await browserTests();
 await dashboardTests();
 finish();

@@ -45,6 +45,10 @@ const later = ms => new Promise(resolve => setTimeout(resolve, ms));
 export const now = () => performance.now() / 1000;
 export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
 
+/** The levels of a track, when only their bitrates are known. */
+export const ladder = rates => [...new Set(rates)].sort((a, b) => a - b)
+    .map(kbps => ({ kbps, sizes: null }));
+
 export class Core {
     #options;
     #server;
@@ -198,6 +202,8 @@ export class Core {
      */
     async arrived(arrival, buffer_s) {
         const { chunk, level } = arrival;
+        const before = this.#history.at(-1);
+        if (before?.chunk === chunk && this.#decision?.chunk === chunk + 1) return true; // once more
         const outcome = { ...arrival, rebuffer_s: this.#stall.take(now()) };
         this.#emit('chunk', {
             ...outcome, kbps: this.#kbps(level), buffer_s, by: this.#by.get(chunk),

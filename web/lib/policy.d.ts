@@ -1,4 +1,4 @@
-import type { Question, Weights } from './types';
+import type { Question, Weights } from './types.js';
 
 /** What the policy in the page chose; may be returned by the option `fallback` of `attach`. */
 export interface LocalDecision {

@@ -1,0 +1,93 @@
+// package.mjs - what npm would publish: complete, small, importable, and declared as it is.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+
+import { test } from './harness.mjs';
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const WEB = path.join(HERE, '../../web');
+const TOOLS = path.join(HERE, 'node_modules');
+const ADAPTERS = ['dashjs', 'hlsjs', 'shaka'];
+const MOST = 6 * 1024; // bytes of an adapter with the core: bundled, minified, gzipped
+
+function run(command, args, options) {
+    try {
+        return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], ...options });
+    } catch (e) {
+        throw new Error(`${e.message}\n${e.stdout}`); // tsc complains there
+    }
+}
+
+// a user of every adapter; lines that must not compile are marked
+const USER = `
+import { attach as dash, type Options, type Question } from '@abrd/player/dashjs';
+import { attach as hls } from '@abrd/player/hlsjs';
+import { attach as shaka } from '@abrd/player/shaka';
+import { localPolicy } from '@abrd/player/policy';
+
+const local = localPolicy({ server: 'http://127.0.0.1:8080' });
+const options: Options = { server: '', profile: { mu: [1, 2, 3] }, timeoutMs: 100, fallback: local.fallback };
+const abrd = dash({}, options);
+const off: () => void = abrd.on('request', r => { const by: 'abrd' | 'local' | 'player' = r.by; void by; });
+abrd.on('chunk', c => void (c.download_s + c.rebuffer_s));
+const own = shaka({}, { profile: null, fallback: async (q: Question) => q.ladder_kbps.length - 1 });
+const controller: unknown = hls(class {}, { profile: 'news' }).controller;
+void [off, own.state.startupS, controller];
+// @ts-expect-error an option that is none
+dash({}, { sever: '' });
+// @ts-expect-error an event that is none
+abrd.on('chunks', () => {});
+// @ts-expect-error a weight is missing
+shaka({}, { profile: { mu: [1, 2] } });
+// @ts-expect-error the state is only read
+abrd.state = own.state;
+`;
+
+export async function packageTests() {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'abrd-package-'));
+    const installed = path.join(dir, 'node_modules/@abrd/player');
+    const about = JSON.parse(fs.readFileSync(path.join(WEB, 'package.json'), 'utf8'));
+    try {
+        await test('package: npm packs what it names, and needs nothing at run time', () => {
+            const [packed] = JSON.parse(run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dir], { cwd: WEB }));
+            assert.equal(packed.name, '@abrd/player');
+            assert.deepEqual(packed.files.map(f => f.path).sort(), [...about.files, 'package.json'].sort());
+            assert.equal(about.dependencies, undefined);
+            fs.mkdirSync(installed, { recursive: true });
+            run('tar', ['xzf', path.join(dir, packed.filename), '-C', installed, '--strip-components=1']);
+        });
+
+        await test('package: every entry can be imported from the package alone', async () => {
+            const names = Object.keys(about.exports);
+            assert.deepEqual(names.sort(), [...ADAPTERS, 'policy'].map(n => `./${n}`).sort());
+            for (const name of names) {
+                const module = await import(pathToFileURL(path.join(installed, about.exports[name].default)));
+                const [first] = Object.keys(module);
+                assert.equal(typeof module[name === './policy' ? 'localPolicy' : 'attach'], 'function', `${name}: ${first}`);
+            }
+        });
+
+        await test(`package: each adapter has at most ${MOST} bytes: bundled, minified, gzipped`, () => {
+            const sizes = Object.fromEntries(ADAPTERS.map(name => {
+                const code = run(process.execPath, [path.join(TOOLS, 'esbuild/bin/esbuild'), '--bundle', '--minify',
+                    '--format=esm', '--log-level=error', path.join(installed, `${name}.js`)]);
+                return [name, gzipSync(code, { level: 9 }).length];
+            }));
+            console.log(`     ${JSON.stringify(sizes)}`);
+            for (const name of ADAPTERS) assert.ok(sizes[name] <= MOST, JSON.stringify(sizes));
+        });
+
+        await test('package: the declarations compile, strictly, and refuse what is wrong', () => {
+            fs.writeFileSync(path.join(dir, 'user.mts'), USER);
+            run(process.execPath, [path.join(TOOLS, 'typescript/bin/tsc'), '--noEmit', '--strict', '--target', 'es2022',
+                '--module', 'nodenext', '--moduleResolution', 'nodenext', '--lib', 'es2022,dom', 'user.mts'], { cwd: dir });
+        });
+    } finally {
+        fs.rmSync(dir, { recursive: true, force: true });
+    }
+}

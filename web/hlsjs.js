@@ -1,0 +1,229 @@
+/**
+ * hlsjs.js - lets an abrd daemon choose the bitrate of every fragment that hls.js 1.x plays.
+ *
+ *     import { attach } from '@abrd/player/hlsjs';
+ *     const abrd = attach(Hls, { server: 'http://127.0.0.1:8080', profile: 'news' });
+ *     const hls = new Hls({ abrController: abrd.controller });
+ *     hls.loadSource('https://example.org/video.m3u8');
+ *     hls.attachMedia(video);
+ *
+ * hls.js is held where it loads: the first level playlist, which tells lengths and number of the
+ * chunks, for the answer to chunk 0, each fragment for that to the next. The controller, which
+ * extends hls.js's own, gives the answer as the next level while it fits, and else what its base
+ * class says (core.js).
+ *
+ * Download time runs from the request to the last byte. The buffer is what the player will hold when
+ * it asks for the next chunk: media up to the end of the arrived one, but no more than the length at
+ * which hls.js stops asking at that level. Of a stream in parts (low latency) hls.js chooses itself.
+ *
+ * @module abrd/hlsjs
+ */
+
+import { Core, ladder, sameRate } from './lib/core.js';
+import { watch } from './lib/media.js';
+import { PROFILE_ID, readPlaylist } from './lib/playlist.js';
+
+/**
+ * One player's controller. Every player needs an attach() of its own.
+ * @param {object} Hls the class of hls.js
+ * @param {import('./lib/types').Options} [options]
+ * @returns {import('./hlsjs').HlsHandle}
+ */
+export function attach(Hls, options = {}) {
+    const adapter = new Adapter(options);
+
+    /** What `abrController` of the configuration takes. */
+    class AbrdController extends Hls.DefaultConfig.abrController {
+        constructor(hls) {
+            super(hls);
+            adapter.install(hls, Hls.Events);
+        }
+
+        get nextAutoLevel() {
+            const level = adapter.choice();
+            return level >= 0 ? level : super.nextAutoLevel;
+        }
+
+        set nextAutoLevel(level) { super.nextAutoLevel = level; }
+
+        /** Begins to watch for a fragment that is better given up: not one that was decided. */
+        onFragLoading(event, data) {
+            super.onFragLoading(event, data);
+            if (adapter.decided(data.frag)) this.clearTimer();
+        }
+    }
+    return adapter.core.handle({ controller: AbrdController });
+}
+
+class Adapter {
+    #hls = null;
+    #profile = null;    // the playlist's hint
+    #baseSn = null;     // live: number of the session's chunk 0
+    #decided = null;    // fragment under way that was not the player's choice
+
+    constructor(options) {
+        this.core = new Core(options, track => this.#bufferMaxS(track.levels[0].kbps));
+    }
+
+    install(hls, Events) {
+        if (this.#hls) throw new Error('abrd: attach() is for one player; call it again for another');
+        this.#hls = hls;
+        const { core } = this, { config } = hls;
+        const { testBandwidth, fLoader, pLoader } = config;
+        config.testBandwidth = false; // it fetches a fragment that is thrown away
+        config.fLoader = held(fLoader ?? config.loader, context => this.#requested(context));
+        config.pLoader = held(pLoader ?? config.loader, context => this.#playlist(context));
+        core.undo(() => Object.assign(config, { testBandwidth, fLoader, pLoader }));
+
+        const listen = (event, fn) => {
+            hls.on(event, fn);
+            core.undo(() => hls.off(event, fn));
+        };
+        let unwatch = () => {};
+        const unwatchNow = () => { unwatch(); unwatch = () => {}; };
+        listen(Events.MEDIA_ATTACHED, (_, { media }) => {
+            unwatchNow();
+            unwatch = watch(media, core, t => this.#seek(t));
+        });
+        listen(Events.MEDIA_DETACHED, unwatchNow);
+        core.undo(unwatchNow);
+        listen(Events.MANIFEST_LOADING, () => core.forget());
+        listen(Events.MANIFEST_PARSED, (_, { sessionData }) => {
+            this.#profile = sessionData?.[PROFILE_ID]?.VALUE ?? null;
+            core.source();
+        });
+        listen(Events.DESTROYING, () => core.forget());
+    }
+
+    /* ----- what the controller asks ----- */
+
+    /** Index into hls.levels of what was decided for the next fragment; -1: nothing. */
+    choice() {
+        const d = this.core.choice();
+        if (!d) return this.#decided?.level ?? -1; // given up and asked for again
+        const { levels, minAutoLevel, maxAutoLevel } = this.#hls;
+        return levels.findIndex((l, i) => i >= minAutoLevel && i <= maxAutoLevel && rateIs(l, d.kbps));
+    }
+
+    decided(frag) { return frag === this.#decided; }
+
+    /* ----- the way of one source ----- */
+
+    /** A playlist is asked for; of the first one of the video the answer is held. */
+    #playlist({ type }) {
+        if (type !== 'level' || !this.core.attached) return null;
+        return ({ data }) => {
+            if (this.core.track || typeof data !== 'string') return null;
+            const track = this.#track(data);
+            this.core.enter(track);
+            return this.core.ask();
+        };
+    }
+
+    #track(playlist) {
+        const { chunkS, chunks } = readPlaylist(playlist);
+        this.#baseSn = null;
+        return {
+            levels: ladder(this.#hls.levels.map(l => l.bitrate / 1000)),
+            chunkS,
+            chunks,
+            profile: this.#profile,
+        };
+    }
+
+    /** A fragment is asked for; that it comes before the fragment's events is of no matter. */
+    #requested({ frag, part }) {
+        const { core } = this;
+        if (!core.attached || !core.track || !isVideo(frag) || part) return null;
+        const details = this.#hls.levels[frag.level]?.details;
+        if (!details) return null;
+
+        if (details.live && (this.#baseSn === null || frag.sn < this.#baseSn)) {
+            if (this.#baseSn !== null) core.reopen(); // chunk numbers are not negative
+            this.#baseSn = frag.sn;
+        }
+        const chunk = frag.sn - (details.live ? this.#baseSn : details.startSN);
+        const { bitrate } = this.#hls.levels[frag.level];
+        const level = core.track.levels.findIndex(l => sameRate(l.kbps, bitrate / 1000));
+        this.#decided = core.requested(chunk, level) === 'player' ? null : frag;
+
+        return async ({ data }, { loading }) => {
+            await core.arrived({
+                chunk,
+                level,
+                bytes: data.byteLength,
+                download_s: Math.max((loading.end - loading.start) / 1000, 1e-4),
+            }, this.#bufferAfter(frag, bitrate));
+            this.#decided = null;
+        };
+    }
+
+    #seek(t) {
+        const { track } = this.core;
+        const details = this.#hls.levels[this.#hls.loadLevel]?.details;
+        if (!track || !details || details.live) return;
+        const frag = details.fragments.find(f => t >= f.start - 1e-3 && t < f.end - 1e-3);
+        if (frag) this.core.seek(frag.sn - details.startSN);
+    }
+
+    /* ----- measuring ----- */
+
+    /** Media beyond which hls.js asks for nothing more at a bitrate. */
+    #bufferMaxS(kbps) {
+        const { maxBufferSize, maxBufferLength, maxMaxBufferLength } = this.#hls.config;
+        return Math.min(Math.max(maxBufferSize * 8 / 1000 / kbps, maxBufferLength), maxMaxBufferLength);
+    }
+
+    #bufferAfter(frag, bitrate) {
+        const held = frag.end - (this.#hls.media?.currentTime ?? 0);
+        return Math.min(Math.max(held || 0, 0), this.#bufferMaxS(bitrate / 1000));
+    }
+}
+
+const isVideo = frag => frag?.type === 'main' && typeof frag.sn === 'number' && !frag.bitrateTest;
+const rateIs = (level, kbps) => sameRate(level.bitrate / 1000, kbps);
+
+/**
+ * A loader that keeps what has arrived for as long as `begin` says.
+ * @param {object} Loader class of hls.js's loader interface
+ * @param {(context: object) => ((response, stats) => Promise|null)|null} begin is called for every
+ *     load, what it returns with the answer
+ */
+function held(Loader, begin) {
+    return class extends Loader {
+        #gone = false; // given up while it was held
+
+        load(context, config, callbacks) {
+            const arrived = guard(begin, context);
+            if (!arrived) return super.load(context, config, callbacks);
+            return super.load(context, config, {
+                ...callbacks,
+                onSuccess: async (...answer) => {
+                    await guard(arrived, ...answer);
+                    if (!this.#gone) callbacks.onSuccess(...answer);
+                },
+            });
+        }
+
+        abort() {
+            this.#gone = true;
+            super.abort();
+        }
+
+        destroy() {
+            this.#gone = true;
+            super.destroy();
+        }
+    };
+}
+
+/** A fault of ours must not stop the playback. */
+function guard(fn, ...args) {
+    const failed = e => { console.error('abrd:', e); return null; };
+    try {
+        const value = fn(...args);
+        return value?.then ? value.catch(failed) : value;
+    } catch (e) {
+        return failed(e);
+    }
+}

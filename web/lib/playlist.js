@@ -1,0 +1,21 @@
+/**
+ * playlist.js - what a session needs to know of HLS playlists.
+ *
+ * @module abrd/playlist
+ */
+
+/** The hint, as EXT-X-SESSION-DATA. */
+export const PROFILE_ID = 'urn:abrd:qoe-profile';
+
+/** @returns {{chunkS: number|null, chunks: number, live: boolean}} of a media playlist; live: 0 chunks */
+export function readPlaylist(text) {
+    const lengths = [...text.matchAll(/^#EXTINF:([\d.]+)/gm)].map(m => Number(m[1]));
+    const live = !/^#EXT-X-ENDLIST/m.test(text);
+    return { chunkS: lengths[0] || null, chunks: live ? 0 : lengths.length, live };
+}
+
+/** The hint of a multivariant playlist, or null. */
+export function readHint(text) {
+    const line = new RegExp(`^#EXT-X-SESSION-DATA:(?=.*DATA-ID="${PROFILE_ID}").*VALUE="([^"]*)"`, 'm');
+    return line.exec(text)?.[1] ?? null;
+}
