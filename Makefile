@@ -290,7 +290,7 @@ test-http: all $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests
 	@bash test/each.sh test/http test/trial/small.sh test/score/selftest.sh test/lab/lab-data.sh
 
 test-web: all web media test/web/node_modules/.done ## browser tests in Chromium
-	@bash test/each.sh test/web/run.mjs
+	@bash test/each.sh test/web/run.mjs test/web/players.mjs
 
 lint: $(OBJ) ## layers, names, lengths, forbidden calls, formatting
 	@bash test/each.sh test/lint/lint.sh test/lint/selftest.sh

@@ -1,0 +1,218 @@
+// players.mjs - the plugin in real players of three kinds, against a real daemon that also serves what
+// they play: every chunk is what was decided, whatever happens meanwhile.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { Daemon, ROOT, distant } from './daemon.mjs';
+import { finish, test, until } from './harness.mjs';
+import { liveMedia } from './live.mjs';
+import { launch, stage } from './stage.mjs';
+
+const CHUNKS = 15, CHUNK_S = 4;
+const MEDIA = path.join(ROOT, 'build/media');
+const KINDS = {
+    dashjs: { name: 'dash.js', sound: 'minute-av.mpd', other: 'minute-base.mpd', live: 'live.mpd' },
+    hlsjs: { name: 'hls.js', sound: 'minute-av.m3u8', other: 'minute.m3u8', live: 'live.m3u8' },
+    shaka: { name: 'Shaka', sound: 'minute-av.mpd', other: 'minute-base.mpd', live: 'live.mpd' },
+};
+// long enough that a busy machine does not decide what is tested
+const PATIENT = 5000;
+
+const over = at => at.ended && at.seen.chunk.length >= CHUNKS;
+const numbers = n => [...Array(n).keys()];
+
+/** [chunk, kbps] of the video files that a viewer fetched, in order. */
+function fetched(files) {
+    return files.map(([name]) => /^(\d+)-(\d+)\.m4s$/.exec(name)).filter(Boolean)
+        .map(m => [Number(m[2]) - 1, Number(m[1])]);
+}
+
+/** What the daemon wrote down of a session that is over. */
+const history = (daemon, session) => until(async () => {
+    const h = await daemon.get(`/v1/sessions/${session}`);
+    return h.steps.at(-1)?.reported && h;
+}, 'the last report');
+
+/** All chunks, once each, at the level that was decided. */
+async function followed(daemon, at, n = CHUNKS) {
+    assert.equal(at.seen.session.length, 1, 'one session');
+    const h = await history(daemon, at.seen.session[0].session);
+    assert.deepEqual(at.seen.request.map(r => r.chunk), numbers(n));
+    assert.ok(at.seen.request.every(r => r.by === 'abrd' && r.decided === r.level), JSON.stringify(at.seen.request));
+    assert.equal(h.steps.length, n);
+    assert.ok(h.steps.every(s => s.followed && s.reported && s.level === s.decided_level), JSON.stringify(h.steps));
+    assert.deepEqual(h.steps.map(s => s.level), at.seen.request.map(r => r.level));
+    assert.equal(h.terminal, true);
+    return h;
+}
+
+async function playTest(browser, daemon, kind) {
+    const { name, sound } = KINDS[kind];
+    await test(`${name}: every chunk follows, beside sound; stalls are what the picture did`, async () => {
+        const s = await stage(browser, daemon, kind);
+        // twelve times as fast, so that this link is too thin
+        await s.begin(kind, 0, 'high-4g', sound, { rate: 12, timeoutMs: PATIENT, profile: 'live', contentId: 'demo' });
+        const at = await s.when(0, over, 'the end');
+        const h = await followed(daemon, at);
+        assert.deepEqual([h.profile, h.content_id, h.chunks], ['live', 'demo', CHUNKS]);
+
+        const files = fetched(s.files[0]);
+        assert.deepEqual(files.map(f => f[0]), numbers(CHUNKS));
+        const bits = [300, 750, 1200, 1850, 2850, 4300];
+        assert.deepEqual(files.map(f => f[1]), h.steps.map(x => bits[x.level]));
+        assert.ok(new Set(files.map(f => f[1])).size > 1, 'all chunks had one level');
+        h.steps.forEach((x, i) => assert.equal(x.bytes, fs.statSync(path.join(MEDIA, `${files[i][1]}-${i + 1}.m4s`)).size));
+        assert.equal(s.files[0].filter(([f]) => /^audio-\d+\.m4s$/.test(f)).length >= CHUNKS, true);
+
+        // every stall up to the last chunk was reported, nothing else
+        const end = at.seen.chunk.at(-1).at;
+        const seen = at.stalls.map(x => Math.min(x.to ?? end, end) - x.from).filter(d => d >= .1)
+            .reduce((a, b) => a + b, 0);
+        const told = h.steps.reduce((sum, x) => sum + x.rebuffer_s, 0);
+        assert.ok(seen > 0 && told > 0, `stalls ${seen} ${told}`);
+        assert.ok(Math.abs(seen - told) < .1 + .05 * seen, `${seen} s seen, ${told} s told`);
+        assert.deepEqual(s.errors, []);
+        await s.close();
+    });
+}
+
+async function twoTest(browser, daemon, kind) {
+    const { name, sound, other } = KINDS[kind];
+    await test(`${name}: two players on one page, the other one on ${other}`, async () => {
+        const s = await stage(browser, daemon, kind);
+        const options = { rate: 8, timeoutMs: PATIENT };
+        await s.begin(kind, 0, 'unlimited', sound, { ...options, profile: 'news' });
+        await s.begin(kind, 1, 'unlimited', other, options);
+        const [a, b] = [await s.when(0, over, 'the end'), await s.when(1, over, 'the other end')];
+        const [h, k] = [await followed(daemon, a), await followed(daemon, b)];
+        assert.deepEqual([h.profile, k.profile], ['news', 'documentary']); // the manifest's hint
+        assert.notEqual(a.seen.session[0].session, b.seen.session[0].session);
+        // with SegmentBase too every length and size is what the file's index says
+        if (other === 'minute-base.mpd') {
+            assert.deepEqual(k.ladder_kbps, [300, 750, 1200]);
+            const parts = s.files[1].filter(([f, range]) => /^minute-\d+\.mp4$/.test(f) && range);
+            for (const x of k.steps) {
+                const want = parts.filter(([f]) => f === `minute-${k.ladder_kbps[x.level]}.mp4`)
+                    .map(([, range]) => /(\d+)-(\d+)/.exec(range)).map(m => m[2] - m[1] + 1);
+                assert.ok(want.includes(x.bytes), `chunk ${x.chunk}: ${x.bytes} is no part of ${want}`);
+            }
+        }
+        assert.deepEqual(s.errors, []);
+        await s.close();
+    });
+}
+
+/** A daemon a quarter of a second away, so that every question is pending for a while. */
+async function pendingTest(browser, daemon, other, kind) {
+    const { name, sound } = KINDS[kind];
+    await test(`${name}: pause, resume and seek while an answer is pending`, async () => {
+        const proxy = await distant(other.url, 250);
+        const s = await stage(browser, daemon, kind);
+        try {
+            await s.begin(kind, 0, 'unlimited', sound, { rate: 6, timeoutMs: PATIENT, server: proxy.url });
+            await s.whenArrived(0, 2, 'pause');
+            const held = await s.when(0, a => a.paused && a.seen.request.some(r => r.chunk === 3), 'the chunk after the pause');
+            assert.ok(held.seen.decision.some(d => d.chunk === 3 && d.latency_s >= .2), JSON.stringify(held.seen));
+            await s.page.evaluate(() => { window.stage.runs[0].video.play(); });
+            await s.whenArrived(0, 5, 44.5); // chunk 11
+            const at = await s.when(0, a => a.ended, 'the end');
+
+            const asked = at.seen.request.map(r => r.chunk);
+            // Shaka begins a chunk before
+            const before = at.seen.request.filter(r => r.chunk < 10), after = at.seen.request.filter(r => r.chunk >= 10);
+            assert.ok(before.every(r => r.by === 'abrd'), JSON.stringify(before));
+            assert.deepEqual(numbers(6), asked.slice(0, 6));
+            assert.ok(!asked.some(n => n > 6 && n < 10), `skipped chunks were fetched: ${asked}`);
+            assert.ok(asked.includes(14));
+            // what was under way at the seek, and the first chunk there, may be the player's; no other
+            assert.ok(after.slice(1).every(r => r.by === 'abrd'), JSON.stringify(at.seen.request));
+            assert.deepEqual(s.errors, []);
+        } finally {
+            await s.close();
+            await proxy.stop();
+        }
+    });
+}
+
+async function deathTest(browser, daemon, other, kind) {
+    const { name, sound } = KINDS[kind];
+    await test(`${name}: the daemon dies and returns`, async () => {
+        const s = await stage(browser, daemon, kind);
+        // a decision that is there before the kill still counts
+        await s.begin(kind, 0, 'unlimited', sound, { rate: 6, timeoutMs: PATIENT, server: other.url });
+        await s.when(0, a => a.seen.chunk.length >= 4 && a.state.mode === 'abrd', 'four chunks');
+        await other.kill();
+        const gone = await s.when(0, a => a.state.mode === 'player', 'the player\'s own rules');
+        assert.match(gone.state.reason, /does not answer/);
+        await s.when(0, a => a.seen.chunk.length >= gone.seen.chunk.length + 2, 'two chunks without the daemon');
+        await other.start();
+        await s.when(0, a => a.state.mode === 'abrd', 'the daemon to decide again');
+        const at = await s.when(0, over, 'the end');
+
+        const by = at.seen.request.map(r => r.by), first = by.indexOf('player'), last = by.lastIndexOf('player');
+        assert.deepEqual([...new Set(at.seen.request.map(r => r.chunk))], numbers(CHUNKS));
+        assert.ok(first >= 4 && last - first >= 2 && last < by.length - 1, by.join(' '));
+        assert.ok(by.slice(first, last + 1).every(b => b === 'player'), by.join(' '));
+        const h = await history(other, at.seen.session.at(-1).session);
+        for (const r of at.seen.request.slice(last + 1)) {
+            const x = h.steps.findLast(y => y.chunk === r.chunk);
+            assert.deepEqual([x.level, x.followed], [r.level, true]);
+        }
+        assert.deepEqual(s.errors, []);
+        await s.close();
+    });
+}
+
+/** All three at once, on one page, at a stream that grows meanwhile. */
+async function liveTest(browser) {
+    await test('live: three players follow a stream that grows', async () => {
+        const media = liveMedia(MEDIA);
+        const daemon = await new Daemon({ explore: 1, 'media-dir': media.dir }).start();
+        const s = await stage(browser, daemon, ...Object.keys(KINDS));
+        try {
+            for (const [i, kind] of Object.keys(KINDS).entries())
+                await s.begin(kind, i, 'unlimited', KINDS[kind].live, { timeoutMs: PATIENT, profile: 'live' });
+            const had = media.chunks();
+            for (const [i, kind] of Object.keys(KINDS).entries()) {
+                const at = await s.when(i, a => a.seen.chunk.length >= 5 && a.t > 0 &&
+                    fetched(s.files[i]).some(f => f[0] >= had), `${kind}: chunks that were not there at first`);
+                assert.equal(at.seen.session.length, 1, kind);
+                assert.equal(at.seen.session[0].chunks, 0);
+                assert.deepEqual(at.seen.request.map(r => r.chunk), numbers(at.seen.request.length),
+                    `${kind}: ${JSON.stringify([at.seen.request, fetched(s.files[i])])}`);
+                // where it comes in only the player knows: its first chunk may be its own choice
+                assert.ok(at.seen.request.slice(1).every(r => r.by === 'abrd'), `${kind}: ${JSON.stringify(at.seen.request)}`);
+                const { steps } = await daemon.get(`/v1/sessions/${at.seen.session[0].session}`);
+                assert.ok(steps.filter(x => x.reported).slice(1).every(x => x.followed), kind);
+            }
+            assert.deepEqual(s.errors, []);
+        } finally {
+            await s.close();
+            await daemon.stop();
+            media.stop();
+        }
+    });
+}
+
+const daemon = await new Daemon({ explore: 1 }).start();
+const browser = await launch();
+const wanted = Object.keys(KINDS).filter(k => (process.env.ONLY ?? k) === k); // or "live"
+try {
+    for (const kind of wanted) {
+        await playTest(browser, daemon, kind);
+        await twoTest(browser, daemon, kind);
+        const other = await new Daemon({ 'allow-origin': daemon.url, explore: 1 }).start();
+        try {
+            await pendingTest(browser, daemon, other, kind);
+            await deathTest(browser, daemon, other, kind);
+        } finally {
+            await other.stop();
+        }
+    }
+    if ((process.env.ONLY ?? 'live') === 'live') await liveTest(browser);
+} finally {
+    await browser.close();
+    await daemon.stop();
+}
+finish();
