@@ -292,6 +292,10 @@ test-http: all $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests
 test-web: all web media test/web/node_modules/.done ## browser tests in Chromium
 	@bash test/each.sh test/web/run.mjs test/web/players.mjs
 
+.PHONY: showdown
+showdown: all web media test/web/node_modules/.done ## abrd against the players' own rules, in real time (hours): TRACES=8 TRIES=3 OUT=build/showdown
+	@TRACES=$(TRACES) TRIES=$(TRIES) OUT=$(OUT) node test/showdown/showdown.mjs
+
 lint: $(OBJ) ## layers, names, lengths, forbidden calls, formatting
 	@bash test/each.sh test/lint/lint.sh test/lint/selftest.sh
 

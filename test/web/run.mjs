@@ -5,9 +5,11 @@ import { packageTests } from './package.mjs';
 import { pluginTests } from './plugin.mjs';
 import { finish } from './harness.mjs';
 import { recordTests } from './record.mjs';
+import { scoreTests } from './score.mjs';
 
 await pluginTests();
 await recordTests();
+await scoreTests();
 await packageTests();
 await browserTests();
 await dashboardTests();

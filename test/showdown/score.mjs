@@ -1,0 +1,85 @@
+// score.mjs - from what a viewer saw to figures: QoE of a run, and players compared in pairs.
+import { reward } from '../../web/demo/record.js';
+
+/**
+ * QoE per chunk: quality of what was shown, minus switches, minus all the time that the picture stood
+ * still after it had begun. The wait for the first picture is told beside it, as in the daemon.
+ * @param {{mu: number[], utility: string}} qoe
+ * @param {{kbps: number[], stalls: number[]}} run bitrate of every chunk in order; seconds
+ * @param {number} lowest bitrate of the ladder
+ */
+export function qoeOf(qoe, { kbps, stalls }, lowest) {
+    const chunks = kbps.reduce((sum, k, i) => sum + reward(qoe, k, i ? kbps[i - 1] : null, 0, lowest), 0);
+    const stalled = stalls.reduce((a, b) => a + b, 0);
+    return (chunks - qoe.mu[2] * stalled) / kbps.length;
+}
+
+export const mean = x => x.reduce((a, b) => a + b, 0) / x.length;
+
+/** Reproducible numbers in [0, 1) (mulberry32). */
+function numbers(seed) {
+    let a = seed;
+    return () => {
+        a = a + 0x6d2b79f5 | 0;
+        let t = Math.imul(a ^ a >>> 15, 1 | a);
+        t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
+        return ((t ^ t >>> 14) >>> 0) / 2 ** 32;
+    };
+}
+
+/** Mean of paired differences and its 95 % bootstrap interval over the pairs; NaN below 2 pairs. */
+export function paired(differences, draws = 10000) {
+    const n = differences.length, next = numbers(n);
+    if (n < 2) return { mean: mean(differences), low: NaN, high: NaN };
+    const means = Array.from({ length: draws }, () => {
+        let sum = 0;
+        for (let i = 0; i < n; i++) sum += differences[Math.floor(next() * n)];
+        return sum / n;
+    }).sort((a, b) => a - b);
+    return { mean: mean(differences), low: means[Math.floor(draws * .025)], high: means[Math.ceil(draws * .975) - 1] };
+}
+
+/**
+ * One row per profile, trace and player. A run without a profile counts for all of them.
+ * @param {object[]} runs of contest.mjs
+ * @param {Record<string, object>} profiles name -> qoe
+ */
+export function scored(runs, profiles) {
+    return Object.entries(profiles).flatMap(([profile, qoe]) => runs
+        .filter(r => (r.profile ?? profile) === profile)
+        .map(r => ({
+            profile, trace: r.trace, player: r.player,
+            qoe: qoeOf(qoe, r, r.ladder[0]),
+            kbps: mean(r.kbps),
+            stall_s: r.stalls.reduce((a, b) => a + b, 0),
+            stalls: r.stalls.length,
+            switches: r.kbps.filter((k, i) => i && k !== r.kbps[i - 1]).length,
+            startup_s: r.startup_s,
+            chunks: r.kbps.length,
+            attempts: r.attempt, starved: r.starved,
+            late_share: r.cpu.late_share, dropped_share: r.cpu.dropped_share, busy_share: r.cpu.busy_share,
+            excess_s: r.cpu.excess_s, pressure: r.cpu.pressure,
+        })));
+}
+
+/** Per profile and player the means over the traces that all players have, best QoE first. */
+export function table(rows, profile, ours = 'abrd') {
+    const mine = rows.filter(r => r.profile === profile);
+    const players = [...new Set(mine.map(r => r.player))];
+    const has = (p, t) => mine.find(r => r.player === p && r.trace === t);
+    const traces = [...new Set(mine.map(r => r.trace))].filter(t => players.every(p => has(p, t)));
+    return {
+        traces,
+        rows: !traces.length ? [] : players.map(player => {
+            const own = traces.map(t => has(player, t));
+            const gain = traces.map(t => (has(ours, t)?.qoe ?? NaN) - has(player, t).qoe);
+            const of = name => mean(own.map(r => r[name]));
+            return {
+                player, qoe: of('qoe'), kbps: of('kbps'), stall_s: of('stall_s'), stalls: of('stalls'),
+                switches: of('switches'), startup_s: of('startup_s'),
+                gain: paired(gain), wins: gain.filter(g => g > 0).length,
+                starved: own.filter(r => r.starved).length,
+            };
+        }).sort((a, b) => b.qoe - a.qoe),
+    };
+}
