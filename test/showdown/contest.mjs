@@ -1,5 +1,6 @@
 // contest.mjs - one run: one player plays the demo's first minute over one link, in a page of its own,
 // and what a viewer would have seen is measured the same way for all.
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -105,7 +106,8 @@ export async function contest(browser, daemon, { trace, player, profile }) {
     try {
         const [busy, all] = jiffies(), waited = pressure(), began = Date.now();
         await page.evaluate(watch, [TICK_MS, LATE_MS]);
-        await s.begin(kind, 0, trace, file, ours ? { profile, contentId: 'demo', timeoutMs: 1000 } : { plain: true, settings });
+        const viewer = randomBytes(6).toString('hex'); // a new one, so that the link begins anew
+        await s.begin(kind, 0, trace, file, { viewer, ...(ours ? { profile, contentId: 'demo', timeoutMs: 1000 } : { plain: true, settings }) });
         await page.waitForFunction(() => window.seen.ended, null, { timeout: LIMIT_S * 1000, polling: 500 });
 
         const seen = await page.evaluate(() => {
@@ -114,7 +116,7 @@ export async function contest(browser, daemon, { trace, player, profile }) {
             return { ...window.seen, frames: n, dropped: lost };
         });
         const [busyNow, allNow] = jiffies();
-        const link = await daemon.get(`/demo/${trace}/0/link.json`);
+        const link = await daemon.get(`/demo/${trace}/${viewer}/link.json`);
         const clock = Date.now() / 1000 - link.now_s; // when the link's clock showed 0
         const took = loads.map(l => ({ chunk: l.chunk, kbps: l.kbps, from_s: l.from / 1000 - clock, s: (l.to - l.from) / 1000,
             needed_s: needs(link, l.from / 1000 - clock, l.bytes) }));

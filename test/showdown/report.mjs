@@ -14,12 +14,13 @@ function standing({ profile, qoe, traces, rows }) {
     const line = r => `<tr${r.player === 'abrd' ? ' class="ours"' : ''}><th scope="row">${escape(r.player)}</th>` +
         `<td>${fixed(r.qoe, 3)}</td>` +
         (r.player === 'abrd' ? '<td></td><td></td>' :
-            `<td>${r.gain.mean > 0 ? '+' : ''}${fixed(r.gain.mean, 3)} <small>${fixed(r.gain.low, 2)} .. ${fixed(r.gain.high, 2)}</small></td>` +
+            `<td>${r.gain.mean > 0 ? '+' : ''}${fixed(r.gain.mean, 3)}` +
+            `${Number.isFinite(r.gain.low) ? ` <small>${fixed(r.gain.low, 2)} .. ${fixed(r.gain.high, 2)}</small>` : ''}</td>` +
             `<td>${r.wins} of ${traces.length}</td>`) +
         `<td>${fixed(r.stall_s, 2)}</td><td>${fixed(r.stalls, 1)}</td><td>${fixed(r.switches, 1)}</td>` +
         `<td>${fixed(r.startup_s, 2)}</td><td>${fixed(r.kbps, 0)}</td><td>${r.starved || ''}</td></tr>`;
     return `<section><h2>${escape(profile)} <small>weights ${qoe.mu.map(m => fixed(m, 1)).join(', ')} of quality, switches, stalls; ` +
-        `means over ${traces.length} traces</small></h2>` +
+        `means over ${traces.length} ${traces.length === 1 ? 'trace' : 'traces'}</small></h2>` +
         '<div class="wide"><table><thead><tr><th>player</th><th>QoE per chunk</th><th>abrd is better by <small>95 %</small></th>' +
         '<th>abrd better on</th><th>stalled, s</th><th>stalls</th><th>switches</th><th>startup, s</th><th>kbit/s</th><th>starved</th></tr></thead>' +
         `<tbody>${rows.map(line).join('')}</tbody></table></div></section>`;

@@ -129,10 +129,10 @@ export async function stage(browser, daemon, ...kinds) {
 
     return {
         page, files, errors,
-        /** Begins player i; the viewer's name is its number. */
-        begin: (kind, i, link, file, options) => page.evaluate(
+        /** Begins player i. Every viewer has a link of his own, whose clock begins with him. */
+        begin: (kind, i, link, file, { viewer = String(i), ...options } = {}) => page.evaluate(
             ([...a]) => window.stage.begin(...a),
-            [kind, i, `${daemon.url}/demo/${link}/${i}/${file}`, options]),
+            [kind, i, `${daemon.url}/demo/${link}/${viewer}/${file}`, options]),
         at: i => page.evaluate(n => window.stage.at(n), i),
         whenArrived: (...a) => page.evaluate(b => window.stage.whenArrived(...b), a),
         /** Waits until what happened to player i fulfils `test`, and returns it. */
