@@ -6,6 +6,7 @@ import { test, until } from './harness.mjs';
 import { Mock } from './mock.mjs';
 import { attach } from '../../web/dashjs.js';
 import { durationS, readManifest } from '../../web/lib/manifest.js';
+import { readHint, readPlaylist } from '../../web/lib/playlist.js';
 import { fetchIndexes, readIndex } from '../../web/lib/sidx.js';
 import { StallClock } from '../../web/lib/stall.js';
 
@@ -81,6 +82,17 @@ export async function pluginTests() {
             { url: 'https://example.org/films/a.mp4', range: '800-899' });
         assert.equal(of('https://example.org/x/y.mpd', '<BaseURL>a.mp4</BaseURL>'), null);
         assert.equal(of(undefined, own), null);
+    });
+
+    await test('playlist: chunks, live, hint', () => {
+        const media = end => `#EXTM3U\n#EXT-X-MAP:URI="a"\n#EXTINF:3.84,\na-1.m4s\r\n#EXTINF:4,x\na-2.m4s\n${end}`;
+        assert.deepEqual(readPlaylist(media('#EXT-X-ENDLIST')), { chunkS: 3.84, chunks: 2, live: false });
+        assert.deepEqual(readPlaylist(media('')), { chunkS: 3.84, chunks: 0, live: true });
+        assert.equal(readPlaylist('').chunkS, null);
+        const hint = '#EXT-X-SESSION-DATA:DATA-ID="urn:abrd:qoe-profile",VALUE="news"';
+        assert.equal(readHint(`#EXTM3U\n#EXT-X-SESSION-DATA:DATA-ID="x",VALUE="live"\n${hint}\n`), 'news');
+        assert.equal(readHint('#EXT-X-SESSION-DATA:VALUE="live",DATA-ID="urn:abrd:qoe-profile"'), 'live');
+        assert.equal(readHint('#EXTM3U\n#EXT-X-SESSION-DATA:DATA-ID="x",VALUE="live"'), null);
     });
 
     await test('sidx: lengths and sizes; anything else is none', () => {
@@ -344,6 +356,18 @@ export async function pluginTests() {
             await player.chunk(10);
             assert.equal(seen.request.at(-1).by, 'abrd');
             assert.deepEqual(mock.of('/decisions').map(d => d.chunk), [1, 10, 11]);
+        });
+
+    await pluginTest('a chunk that comes twice is reported once', [{}], {},
+        async ({ mock, player, seen, text }) => {
+            await player.load(text);
+            const request = await player.request(0);
+            await player.response(request, new ArrayBuffer(9));
+            await player.response(request, new ArrayBuffer(9));
+            assert.equal(mock.of('/decisions').length, 1);
+            assert.equal(seen.chunk.length, 1);
+            await player.chunk(1);
+            assert.equal(seen.request.at(-1).by, 'abrd');
         });
 
     await pluginTest('a level that the user chose is not ours', [{}], {},

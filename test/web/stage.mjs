@@ -106,7 +106,9 @@ function inPage() {
         },
         at(i) {
             const { seen, ended, abrd, video, stalls } = window.stage.runs[i];
-            return { seen, ended, stalls, state: abrd?.state, t: video.currentTime, paused: video.paused };
+            // dash.js may pause at the last picture instead
+            const over = ended || video.currentTime >= video.duration - .05;
+            return { seen, ended: over, stalls, state: abrd?.state, t: video.currentTime, paused: video.paused };
         },
     };
 }
