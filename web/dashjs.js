@@ -19,7 +19,7 @@
  * @module abrd/dashjs
  */
 
-import { Core, ladder, now, sameRate } from './lib/core.js';
+import { Core, guard, ladder, now, sameRate } from './lib/core.js';
 import { readManifest } from './lib/manifest.js';
 import { isBuffered } from './lib/media.js';
 import { fetchIndexes } from './lib/sidx.js';
@@ -74,8 +74,8 @@ class Adapter {
         p.addABRCustomRule('qualitySwitchRules', RULE_NAME, () => ({ create: () => rule }));
         core.undo(() => p.removeABRCustomRule(RULE_NAME));
 
-        const onRequest = async r => { this.#requested(r); return r; };
-        const onResponse = async r => { await this.#responded(r); return r; };
+        const onRequest = async r => { guard(() => this.#requested(r)); return r; };
+        const onResponse = async r => { await guard(() => this.#responded(r)); return r; };
         p.addRequestInterceptor(onRequest);
         p.addResponseInterceptor(onResponse);
         core.undo(() => p.removeRequestInterceptor(onRequest));
@@ -122,12 +122,8 @@ class Adapter {
     async #responded(r) {
         const request = r.request?.customData?.request;
         if (!this.#core.attached || !request || !r.data || r.status < 200 || r.status > 299) return;
-        try {
-            if (request.type === 'MPD') await this.#manifest(r.data, request.url);
-            else if (isVideoSegment(request)) await this.#arrived(request, r.data);
-        } catch (e) {
-            console.error('abrd:', e); // a fault of ours must not stop the playback
-        }
+        if (request.type === 'MPD') await this.#manifest(r.data, request.url);
+        else if (isVideoSegment(request)) await this.#arrived(request, r.data);
     }
 
     /* ----- the way of one source ----- */

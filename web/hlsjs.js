@@ -19,7 +19,7 @@
  * @module abrd/hlsjs
  */
 
-import { Core, ladder, sameRate } from './lib/core.js';
+import { Core, guard, ladder, sameRate } from './lib/core.js';
 import { watch } from './lib/media.js';
 import { PROFILE_ID, readPlaylist } from './lib/playlist.js';
 
@@ -215,15 +215,4 @@ function held(Loader, begin) {
             super.destroy();
         }
     };
-}
-
-/** A fault of ours must not stop the playback. */
-function guard(fn, ...args) {
-    const failed = e => { console.error('abrd:', e); return null; };
-    try {
-        const value = fn(...args);
-        return value?.then ? value.catch(failed) : value;
-    } catch (e) {
-        return failed(e);
-    }
 }

@@ -22,7 +22,7 @@
  * @module abrd/shaka
  */
 
-import { Core, ladder, sameRate } from './lib/core.js';
+import { Core, guard, ladder, sameRate } from './lib/core.js';
 import { readManifest } from './lib/manifest.js';
 import { watch } from './lib/media.js';
 import { readHint, readPlaylist } from './lib/playlist.js';
@@ -243,8 +243,3 @@ class Adapter {
 const isVideo = context => context?.type === MEDIA_SEGMENT && context.stream?.type === 'video' &&
     context.segment;
 const rateOf = variant => (variant.video?.bandwidth || variant.bandwidth) / 1000;
-
-/** A fault of ours must not stop the playback. */
-async function guard(fn) {
-    try { await fn(); } catch (e) { console.error('abrd:', e); }
-}

@@ -4,15 +4,12 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
 import { Daemon, ROOT, distant } from './daemon.mjs';
 import { test, until } from './harness.mjs';
+import { launch } from './stage.mjs';
 import { reward } from '../../web/demo/record.js';
 
 const CHUNKS = 30;
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const ARGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
 /** A page of the demo. `urls` are the chunks it asked for: [chunk, kbps], in order. */
 async function open(browser, daemon, query) {
@@ -49,7 +46,7 @@ function sameLevels(urls, steps, ladder) {
 
 export async function browserTests() {
     const daemon = await new Daemon({ explore: 1 }).start();
-    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS });
+    const browser = await launch();
     try {
         await playTest(browser, daemon);
         await profileTests(browser, daemon);

@@ -49,6 +49,17 @@ export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
 export const ladder = rates => [...new Set(rates)].sort((a, b) => a - b)
     .map(kbps => ({ kbps, sizes: null }));
 
+/** What fn returns; null when it fails, as a fault of ours must not stop the playback. */
+export function guard(fn, ...args) {
+    const failed = e => { console.error('abrd:', e); return null; };
+    try {
+        const value = fn(...args);
+        return value?.then ? value.catch(failed) : value;
+    } catch (e) {
+        return failed(e);
+    }
+}
+
 export class Core {
     #options;
     #server;
@@ -112,10 +123,7 @@ export class Core {
     }
 
     #emit(event, data) {
-        for (const fn of this.#listeners.get(event) ?? []) {
-            // a listener's fault must not stop the playback
-            try { fn(data); } catch (e) { console.error('abrd:', e); }
-        }
+        for (const fn of this.#listeners.get(event) ?? []) guard(fn, data);
     }
 
     #setState(change) {
@@ -379,12 +387,7 @@ export class Core {
             throughput_kbps: history.map(o => o.bytes * 8 / 1000 / o.download_s),
             download_s: history.map(o => o.download_s),
         };
-        let answer = null;
-        try {
-            answer = await Promise.race([fallback(question), later(this.#timeoutMs)]);
-        } catch (e) {
-            console.error('abrd:', e);
-        }
+        const answer = await Promise.race([guard(fallback, question), later(this.#timeoutMs)]);
         const level = answer?.level ?? answer, kbps = this.#kbps(level);
         if (stale() || this.#decision?.chunk === chunk || !kbps) return;
         this.#decide({ ...(typeof answer === 'object' && answer), chunk, level, kbps, mode: 'local' },
