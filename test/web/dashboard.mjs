@@ -5,14 +5,10 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 
-import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
 import { Roster, Series, icicle, onPlane, specialisation } from '../../web/dashboard/series.js';
 import { Daemon, ROOT } from './daemon.mjs';
 import { test, until as waitFor } from './harness.mjs';
-
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const ARGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+import { launch } from './stage.mjs';
 
 // a page is late where many others want the processor
 const until = (fn, what) => waitFor(fn, what, 60000);
@@ -330,7 +326,7 @@ async function looksTests(browser, daemon) {
 export async function dashboardTests() {
     await seriesTests();
     const daemon = await new Daemon({ explore: 1, untagged: 'merge', slot: 4 }).start();
-    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS });
+    const browser = await launch();
     try {
         await pageTests(browser, daemon);
         await looksTests(browser, daemon);
