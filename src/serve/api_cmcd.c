@@ -149,9 +149,8 @@ static int each_line(struct api *a, const struct http_request *q, bool apply,
         struct cmcd c;
         struct err why = {0};
         int rc = cmcd_parse(&c, at, text, &why);
-        if (!rc && text && !c.sid[0])
-            rc = err_field(&why, ERR_INVALID, "sid", "is missing");
-        if (!rc && apply && text)
+        /* sid is no duty: what is told without one is nobody's */
+        if (!rc && apply && c.sid[0])
             rc = steer_event(a->shared->steered, a->shared->service, &c, clock_mono(),
                              &why);
         if (rc) return err_field(e, rc, why.field, "%s (line %d)", why.detail, line);

@@ -135,7 +135,8 @@ static int read_bytes(struct sf_item *out, struct sf *in, struct err *e)
 
 static int read_bare(struct sf_item *out, struct sf *in, struct err *e)
 {
-    char c = more(in) ? *in->at : '\0';
+    if (!more(in)) return err_set(e, ERR_INVALID, "a value is missing");
+    char c = *in->at;
     if (c == '-' || is_digit(c)) return read_number(out, in, e);
     if (c == '"') return read_string(out, in, e);
     if (c == '*' || is_alpha(c)) return read_token(out, in, e);
