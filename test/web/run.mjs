@@ -1,5 +1,6 @@
 // run.mjs - the tests of plugin, package and pages: first without, then with a browser.
 import { browserTests } from './browser.mjs';
+import { cmcdTests } from './cmcd.mjs';
 import { dashboardTests } from './dashboard.mjs';
 import { packageTests } from './package.mjs';
 import { pluginTests } from './plugin.mjs';
@@ -12,5 +13,6 @@ await recordTests();
 await scoreTests();
 await packageTests();
 await browserTests();
+await cmcdTests();
 await dashboardTests();
 finish();
