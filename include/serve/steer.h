@@ -63,8 +63,10 @@ int steer_open(struct roll *clients, struct service *s, struct service_worker *w
                const struct video *video, const struct cmcd *c, double now_s,
                struct err *e) __attribute__((warn_unused_result));
 
-/* The last byte of this file was sent to him. */
-void steer_sent(struct roll *clients, const char *sid, const char *file, double now_s);
+/* The last byte of this file was sent to him. Behind the video's last chunk that ends the session:
+ * version 1 has no other word for it. */
+void steer_sent(struct roll *clients, struct service *s, const struct video *video,
+                const char *sid, const char *file, double now_s);
 
 /* A report of an event (v2). Of whom nothing is known it changes nothing. */
 int steer_event(struct roll *clients, struct service *s, const struct cmcd *c,

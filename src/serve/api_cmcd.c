@@ -33,7 +33,7 @@ static bool in_headers(char *out, size_t size, const struct http_request *q)
 /* The reply's stream, with an eye on its end. */
 struct watch {
     struct reply_stream inner;
-    struct roll *clients;
+    const struct api_shared *shared;
     bool whole;
     char sid[CMCD_ID], file[ROUTE_VALUE];
 };
@@ -45,7 +45,8 @@ static ssize_t watch_pull(void *self, char *buf, size_t max)
     if (n > 0) w->inner.length -= n;
     if (n > 0 && w->inner.length == 0 && !w->whole) {
         w->whole = true;
-        steer_sent(w->clients, w->sid, w->file, clock_mono());
+        steer_sent(w->shared->steered, w->shared->service, w->shared->video, w->sid,
+                   w->file, clock_mono());
     }
     return n;
 }
@@ -57,12 +58,12 @@ static void watch_done(void *self)
     free(w);
 }
 
-static void watch_stream(struct reply *r, struct roll *clients, const char *sid,
-                         const char *file)
+static void watch_stream(struct reply *r, const struct api_shared *shared,
+                         const char *sid, const char *file)
 {
     struct watch *w = malloc(sizeof *w);
     if (!w) return; /* then the time that it takes is estimated otherwise */
-    *w = (struct watch){.inner = r->stream, .clients = clients};
+    *w = (struct watch){.inner = r->stream, .shared = shared};
     snprintf(w->sid, sizeof w->sid, "%s", sid);
     snprintf(w->file, sizeof w->file, "%s", file);
     r->stream.pull = watch_pull;
@@ -132,7 +133,7 @@ void api_cmcd_segment(struct api *a, const struct http_request *q, const char *f
         return;
     }
     put_told(r, &told);
-    if (c.kind != CMCD_AUDIO) watch_stream(r, sh->steered, c.sid, file);
+    if (c.kind != CMCD_AUDIO) watch_stream(r, sh, c.sid, file);
 }
 
 /* ---- reports of events ---- */

@@ -289,13 +289,21 @@ int steer_open(struct roll *clients, struct service *s, struct service_worker *w
     return 0;
 }
 
-void steer_sent(struct roll *clients, const char *sid, const char *file, double now_s)
+void steer_sent(struct roll *clients, struct service *s, const struct video *video,
+                const char *sid, const char *file, double now_s)
 {
     unsigned char key[ROLL_KEY];
     struct player p;
     key_of(key, clients, sid);
     if (!roll_get(&p, clients, key) || p.file != hash(file)) return;
     p.sent_s = now_s;
+    if (p.chunk == video->chunks - 1 && !p.reported) {
+        struct cmcd nothing;
+        unsigned unused = 0;
+        int rc = cmcd_parse(&nothing, "", 0, NULL);
+        struct outcome last = outcome_of(&p, &nothing, now_s, &unused);
+        p.reported = !rc && !report(s, &p, &last, true, NULL);
+    }
     roll_put(clients, key, &p, now_s);
 }
 

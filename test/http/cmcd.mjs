@@ -74,8 +74,9 @@ await test('a video by query and by headers: caps of the ladder, one session eac
         assert.deepEqual(h.steps.map(s => s.chunk), [...Array(CHUNKS).keys()]);
         // what each chunk's answer capped the next one to is what the session decided for it
         assert.deepEqual(h.steps.slice(1).map(s => LADDER[s.decided_level]), caps.slice(0, -1));
-        assert.ok(h.steps.slice(0, -1).every(s => s.reported), 'outcomes');
-        h.steps.slice(0, -1).forEach((s, i) => assert.equal(s.bytes, bytesOf(LADDER[s.level], i + 1)));
+        assert.ok(h.steps.every(s => s.reported), 'outcomes');
+        assert.deepEqual([h.closed, h.terminal], [true, true]);
+        h.steps.forEach((s, i) => assert.equal(s.bytes, bytesOf(LADDER[s.level], i + 1)));
     }
 });
 

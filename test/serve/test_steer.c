@@ -74,7 +74,7 @@ START_TEST(a_request_for_a_chunk_caps_the_next_one)
     ck_assert_double_gt(told.max_kbps, 0);
     ck_assert_double_eq(told.throughput_kbps, 0); /* nothing has arrived yet */
     ck_assert_uint_eq(told.estimated, STEER_BUFFER);
-    steer_sent(players, "a", "750-1.m4s", 14); /* 2 Mbit/s */
+    steer_sent(players, f.service, video, "a", "750-1.m4s", 14); /* 2 Mbit/s */
 
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=1200,bl=4000", "1200-2.m4s", 14.5), 0);
     ck_assert_double_eq_tol(told.throughput_kbps, 2000, 1e-6);
@@ -112,7 +112,7 @@ END_TEST
 static double reported_stall(const char *second, const char *event)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
-    steer_sent(players, "a", "750-1.m4s", 5);
+    steer_sent(players, f.service, video, "a", "750-1.m4s", 5);
     if (event) {
         struct cmcd c = tells(event);
         ck_assert_int_eq(steer_event(players, f.service, &c, 5, &e), 0);
@@ -216,6 +216,37 @@ START_TEST(the_end_closes_the_session)
 }
 END_TEST
 
+START_TEST(the_last_byte_of_the_last_chunk_is_the_end)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-7.m4s", 1), 0);
+    steer_sent(players, f.service, video, "a", "750-7.m4s", 3);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-8.m4s", 5), 0);
+    for (int again = 0; again < 2; again++)
+        steer_sent(players, f.service, video, "a", "750-8.m4s", 9);
+    struct history h = history();
+    ck_assert(h.closed && h.terminal);
+    ck_assert_double_eq(h.steps[h.n - 1].download_s, 4);
+    service_history_free(&h);
+
+    /* what else he fetches opens no session, pictures do */
+    ck_assert_int_eq(ask("sid=\"a\",ot=a,br=64", "audio-8.m4s", 10), 0);
+    struct cmcd c = tells("sid=\"a\",e=ps,sta=e");
+    ck_assert_int_eq(steer_event(players, f.service, &c, 11, &e), 0);
+    ck_assert_int_eq(sessions_opened(), 1);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 20), 0);
+    ck_assert_int_eq(sessions_opened(), 2);
+}
+END_TEST
+
+START_TEST(a_closed_session_is_opened_again_by_pictures)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-8.m4s", 1), 0);
+    steer_sent(players, f.service, video, "a", "750-8.m4s", 9);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-2.m4s", 20), 0);
+    ck_assert_int_eq(sessions_opened(), 2);
+}
+END_TEST
+
 START_TEST(who_quits_has_not_watched_it)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
@@ -255,6 +286,8 @@ Suite *suite_serve_steer(void)
     tcase_add_test(t, what_is_not_told_is_estimated);
     tcase_add_test(t, seeks_gaps_and_other_levels_break_nothing);
     tcase_add_test(t, the_end_closes_the_session);
+    tcase_add_test(t, the_last_byte_of_the_last_chunk_is_the_end);
+    tcase_add_test(t, a_closed_session_is_opened_again_by_pictures);
     tcase_add_test(t, who_quits_has_not_watched_it);
     tcase_add_test(t, a_session_that_went_silent_is_opened_again);
     suite_add_tcase(s, t);
