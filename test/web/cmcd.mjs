@@ -1,25 +1,20 @@
-// cmcd.mjs - dash.js as it comes, without the plugin, steered by the answers to what it tells of
-// itself. The daemon's policy always says the same level here, so that a cap is told from a choice.
+// cmcd.mjs - dash.js and Shaka as they come, without the plugin, steered by the answers to what they
+// tell of themselves. The daemon's policy always says the same level here, so that a cap is told from a choice.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
 import { Daemon, ROOT } from './daemon.mjs';
 import { test, until } from './harness.mjs';
+import { SCRIPTS, launch } from './stage.mjs';
 
 const CAP = 2, CAP_KBPS = 1200, AUDIO_KBPS = 64;
-const ARGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync',
-    '--autoplay-policy=no-user-gesture-required'];
 const PAGE = '<!doctype html><title>stock</title><video id="v" muted width="426" height="240"></video>' +
     '<script src="/stock.js"></script>';
 
-/** The players' own files, and how each begins in the page. */
+/** How each player begins, in the page. */
 const PLAYERS = {
     dashjs: {
-        script: 'web/node_modules/dashjs/dist/modern/umd/dash.mediaplayer.min.js',
         begin({ url, sid, cap, headers, reports }) {
             const player = window.dashjs.MediaPlayer().create();
             const keys = ['br', 'bs', 'bsd', 'e', 'ot', 'sid', 'sta', 'ts', 'ttlb', 'v'];
@@ -36,6 +31,19 @@ const PLAYERS = {
                 lastBitrateCachingInfo: { enabled: false },
             } });
             player.initialize(document.querySelector('#v'), url, true);
+        },
+    },
+    shaka: {
+        async begin({ url, sid, cap, headers }) {
+            const player = new window.shaka.Player();
+            await player.attach(document.querySelector('#v'));
+            player.configure({
+                cmcd: { enabled: true, sessionId: sid, contentId: 'minute', useHeaders: headers },
+                cmsd: { applyMaximumSuggestedBitrate: cap },
+                abr: { switchInterval: 0 },
+                streaming: { bufferingGoal: 60 },
+            });
+            await player.load(url);
         },
     },
 };
@@ -67,25 +75,6 @@ function alwaysSays(level, file) {
     fs.writeFileSync(file, Buffer.concat([length, padded, data]));
 }
 
-/** A folder with the first minute of the demo's stream, and a tone beside the pictures. */
-function withSound(folder) {
-    const from = path.join(ROOT, 'build/media');
-    fs.mkdirSync(folder);
-    for (const name of fs.readdirSync(from).filter(n => /^\d+-(init|\d|1[0-5])\./.test(n)))
-        fs.symlinkSync(path.join(from, name), path.join(folder, name));
-    execFileSync('ffmpeg', ['-v', 'error', '-f', 'lavfi', '-i', 'sine=f=220:r=32000:d=60', '-c:a', 'aac', '-b:a',
-        `${AUDIO_KBPS}k`, '-ac', '1', '-f', 'dash', '-seg_duration', '4', '-use_template', '1', '-use_timeline', '0',
-        '-init_seg_name', 'tone-init.mp4', '-media_seg_name', 'tone-$Number$.m4s', path.join(folder, 'tone.mpd')]);
-    const manifest = fs.readFileSync(path.join(from, 'manifest.mpd'), 'utf8')
-        .replace('mediaPresentationDuration="PT120S"', 'mediaPresentationDuration="PT60S"')
-        .replace('</Period>', `<AdaptationSet contentType="audio" mimeType="audio/mp4" codecs="mp4a.40.2">
-            <SegmentTemplate timescale="1" duration="4" startNumber="1" initialization="tone-init.mp4"
-                             media="tone-$Number$.m4s"/>
-            <Representation id="tone" bandwidth="${AUDIO_KBPS}000" audioSamplingRate="32000"/>
-        </AdaptationSet></Period>`);
-    fs.writeFileSync(path.join(folder, 'manifest.mpd'), manifest);
-}
-
 /**
  * Lets a player fetch the first minute by its own rules, until `enough` of what it asked for.
  * @returns {Promise<{asked: object[], reports: number[]}>} asked: chunk, kbps, and the cap of the
@@ -108,10 +97,10 @@ async function play(browser, daemon, kind, options, enough) {
         if (parse(r.url())) cap = Number(/;mb=(\d+)/.exec(h['cmsd-dynamic'])?.[1]) - AUDIO_KBPS;
     });
     await page.route('**/stock.html', route => route.fulfill({ contentType: 'text/html', body: PAGE }));
-    await page.route('**/stock.js', route => route.fulfill({ path: path.join(ROOT, PLAYERS[kind].script) }));
+    await page.route('**/stock.js', route => route.fulfill({ path: SCRIPTS[kind] }));
     await page.goto(`${daemon.url}/stock.html`);
     await page.evaluate(PLAYERS[kind].begin, {
-        url: `${daemon.url}/demo/unlimited/${options.sid}/manifest.mpd`, cap: true, headers: false, ...options,
+        url: `${daemon.url}/demo/unlimited/${options.sid}/minute-av.mpd`, cap: true, headers: false, ...options,
     });
     await until(() => enough(asked, reports), 'chunks', 60000);
     await page.close();
@@ -128,10 +117,8 @@ export async function cmcdTests() {
     const file = path.join(daemon.data, 'always.safetensors');
     alwaysSays(CAP, file);
     daemon.config.policy = file;
-    daemon.config['media-dir'] = path.join(daemon.data, 'media');
-    withSound(daemon.config['media-dir']);
     await daemon.start();
-    const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ARGS });
+    const browser = await launch();
     try {
         for (const kind of Object.keys(PLAYERS)) {
             await test(`${kind} without the plugin: what it does without a cap`, () =>
