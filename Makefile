@@ -15,14 +15,14 @@ FUZZ_S ?= 30
 # ---- packages, by their Debian names; package:program needs no package when the program is there
 
 PKG_BUILD := gcc:$(CC) libc6-dev pkg-config:pkg-config libmicrohttpd-dev libjansson-dev \
-             libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libexpat1-dev libsystemd-dev
+             libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libexpat1-dev libsystemd-dev libnats-dev
 PKG_RUN := ffmpeg:ffmpeg curl:curl nodejs:node npm:npm
-PKG_TEST := check libxml2-dev chromium:chromium
+PKG_TEST := check libxml2-dev chromium:chromium nats-server:nats-server
 PKG_DEB := dpkg-dev debhelper lintian man-db g++
 # what the compiler must find, and where it comes from
 HEADERS := microhttpd.h:libmicrohttpd-dev jansson.h:libjansson-dev cblas.h:libopenblas-dev \
            sqlite3.h:libsqlite3-dev curl/curl.h:libcurl4-openssl-dev expat.h:libexpat1-dev \
-           systemd/sd-daemon.h:libsystemd-dev
+           systemd/sd-daemon.h:libsystemd-dev nats/nats.h:libnats-dev
 
 # ---- flags
 
@@ -44,7 +44,7 @@ XML2_CPPFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
 # -fno-math-errno: lets sqrtf vectorise.
 CFLAGS += -std=c11 $(OPT_$(MODE)) $(WARN) -ffp-contract=off -fno-math-errno -pthread
 LDFLAGS += $(filter -fsanitize% --coverage,$(OPT_$(MODE))) -pthread
-LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lexpat -lsystemd -lm
+LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lexpat -lsystemd -lnats -lm
 # the tests' allocation counter stands in front of these (test/support/alloc.c)
 comma := ,
 WRAP := $(foreach f,malloc calloc realloc aligned_alloc strdup free,-Wl$(comma)--wrap=$(f))

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "cli/opt.h"
 
-#define OPTFILE_TEXTS 40
+#define OPTFILE_TEXTS 48
 #define OPTFILE_TEXT 512
 
 struct optfile {

@@ -10,6 +10,7 @@
 #include "cli/opt.h"
 #include "cli/optfile.h"
 #include "serve/admit.h"
+#include "serve/cluster_cfg.h"
 #include "serve/untagged_cfg.h"
 
 #include <stdint.h>
@@ -32,6 +33,9 @@ struct serve_options {
     double locality, latch_gap, shift_limit;
     int latch, quarantine, batch;
     const char *durability;
+    /* among others */
+    const char *role, *node;
+    struct cluster_cfg cluster;
     /* what is said */
     const char *log, *log_level;
 };

@@ -30,6 +30,8 @@ struct bus_wire_id {
 
 /* out has BUS_WIRE_TRAJ_MAX bytes; returns how many are used. */
 size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id);
+/* Of bytes that bus_wire_put_traj has written. */
+struct bus_wire_id bus_wire_peek(const void *bytes);
 int bus_wire_get_traj(struct traj *out, struct bus_wire_id *id, const void *bytes,
                       size_t n, struct err *e) __attribute__((warn_unused_result));
 

@@ -56,6 +56,16 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
 int learner_checkpoint(struct learner *l, struct err *e)
     __attribute__((warn_unused_result));
 
+/* Goes on from other weights and, when given, another learner's state (as learner_new); they are
+ * published. What was buffered is gone. ERR_MEMORY: nothing has changed. For the thread that takes
+ * turns. */
+int learner_resume(struct learner *l, const struct policy *p, const void *state,
+                   size_t state_n, bool *fresh, double published_at, struct err *e)
+    __attribute__((warn_unused_result));
+/* The state of what learns, as a checkpoint has it; owned by the caller. For announce. */
+int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
+    __attribute__((warn_unused_result));
+
 void learner_stats(struct learner *l, struct online_stats *out);
 /* Of the weights that were measured last: by an update that was published, or by learner_look. */
 void learner_vitals(struct learner *l, struct vitals_stats *out);

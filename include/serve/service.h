@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "moe/norga.h"
 #include "rl/online.h"
+#include "serve/cluster_cfg.h"
 #include "serve/stages.h"
 #include "serve/untagged_cfg.h"
 #include "serve/vitals.h"
@@ -70,6 +71,7 @@ struct service_cfg {
     int grow_experts;           /* 2: new experts of each */
     enum norga_sigma grow_gate; /* tanh */
     struct untagged_cfg untagged;
+    struct cluster_cfg cluster; /* with a role: nothing grows, learn says nothing */
     /* seconds since the epoch; NULL: CLOCK_REALTIME at the start, and on from there by
      * CLOCK_MONOTONIC, so that nobody's session ends because somebody sets the clock */
     double (*clock)(void *ctx);
@@ -299,6 +301,7 @@ struct service_stats {
     struct online_stats learner;
     struct vitals_stats vitals;
     struct untagged_stats untagged;
+    struct cluster_stats cluster;
     uint64_t expert_decisions[16];
     int n_profiles;
     struct {

@@ -13,6 +13,7 @@
 #ifndef SERVE_STORE_H
 #define SERVE_STORE_H
 
+#include "serve/bus.h"
 #include "serve/track.h"
 
 enum store_kind {
@@ -22,6 +23,8 @@ enum store_kind {
     STORE_PROFILE,
     STORE_PROFILE_GONE, /* profile.name */
     STORE_PRUNE,        /* closed sessions that ended before */
+    STORE_PARCEL, /* on its way to the bus; the bytes are borrowed until it is written */
+    STORE_DELIVERED, /* of those, all up to parcel.number: the last one stays, without bytes */
 };
 
 struct store_version {
@@ -38,6 +41,7 @@ struct store_rec {
         struct step step;
         struct store_version version;
         struct profile profile;
+        struct bus_parcel parcel;
         double before; /* s since the epoch */
     };
 };
@@ -59,6 +63,11 @@ struct store {
     /* the newest first, at most max */
     int (*versions)(void *self, struct store_version *out, int max, int *n,
                     struct err *e);
+    /* fn for every parcel that was not delivered and for the last number given out, in order;
+     * bytes borrowed for the call; NULL: none are kept */
+    int (*parcels)(void *self,
+                   int (*fn)(void *ctx, const struct bus_parcel *p, struct err *e),
+                   void *ctx, struct err *e);
     /* once in a while, from any thread: work that would else hold up a write; NULL: none */
     int (*tidy)(void *self, struct err *e);
     void (*free)(void *self);

@@ -28,9 +28,14 @@ int writer_reserve(struct writer *w, int n, struct err *e)
     __attribute__((warn_unused_result));
 /* Gives up the reservation of `reserved` and puts n <= reserved records. */
 void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserved);
-/* The same for what happened to a session; opened: its row is new. */
+/* The same for what happened to a session; opened: its row is new. parcel: the trajectory that
+ * was closed, on its way to the bus; NULL: none. */
 void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
-                        const uint8_t id[TRACK_ID], int reserved);
+                        const uint8_t id[TRACK_ID], const struct bus_parcel *parcel,
+                        int reserved);
+
+/* Before the first record: bus->stored is told of every parcel that is durable. Borrowed. */
+void writer_tell(struct writer *w, const struct bus *bus);
 
 /* Everything put before the call is durable when it returns 0. */
 int writer_flush(struct writer *w, struct err *e) __attribute__((warn_unused_result));

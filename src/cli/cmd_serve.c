@@ -97,6 +97,7 @@ static int service_settings(struct service_cfg *out, const struct serve_options 
     cfg.online.ppo.gate = (struct gate_cfg){s->locality, s->latch, s->latch_gap};
     cfg.online.ppo.drift.limit = s->shift_limit;
     cfg.untagged = s->slots;
+    cfg.cluster = s->cluster;
     if (s->slots.mode == UNTAGGED_MERGE)
         cfg.untagged.merge_policy =
             serve_options_path(s->merge_policy, paths->merge, HOME_MERGE);

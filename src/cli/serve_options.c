@@ -38,6 +38,8 @@ struct serve_options serve_options_default(void)
                                   .quarantine = s.online.quarantine,
                                   .batch = s.online.batch,
                                   .durability = "window",
+                                  .role = cluster_role_name(s.cluster.role),
+                                  .cluster = s.cluster,
                                   .log = "text",
                                   .log_level = "info"};
 }
@@ -153,6 +155,22 @@ static void list(struct opt out[OPT_TABLE_MAX], struct serve_options *s,
         {"durability", "WHEN",
          "what was answered is stored: window, within 0.2 s; strict, before the answer",
          .text = &s->durability},
+        {"role", "ROLE",
+         "standalone, or of many: decide answers players, learn learns from them",
+         .text = &s->role},
+        {"bus", "URL", "of those: nats://host:port, several between commas",
+         .text = &s->cluster.url},
+        {"bus-name", "NAME", "what stream, bucket and subjects begin with",
+         .text = &s->cluster.name},
+        {"bus-creds", "FILE", "NATS credentials", .text = &s->cluster.creds},
+        {"bus-replicas", "N", "servers that keep what is on the bus: 1, 3 or 5",
+         .i = &s->cluster.replicas, .lo = 1, .hi = 5},
+        {"bus-buffer", "N", "trajectories that wait for the bus at most",
+         .i = &s->cluster.buffer, .lo = 1, .hi = 1 << 20},
+        {"bus-stream-mb", "MB", "that wait on the bus for a learner at most",
+         .d = &s->cluster.stream_mb, .lo = .001, .hi = 1e6},
+        {"node", "NAME", "by which others know this one (default: host and process)",
+         .text = &s->node},
         {"drain", "S", "for running sessions to go elsewhere when stopping",
          .d = &s->drain, .lo = 0, .hi = 3600},
         {"host", "A,B", "further names by which the daemon is called (header Host)",
@@ -198,6 +216,17 @@ static int check_words(struct serve_options *s, struct err *e)
     if (strcmp(s->log, "text") != 0 && strcmp(s->log, "json") != 0)
         return err_field(e, ERR_INVALID, "--log", "must be text or json, not '%.40s'",
                          s->log);
+    if (cluster_role_parse(&s->cluster.role, s->role, &why))
+        return err_field(e, ERR_INVALID, "--role", "%s", why.detail);
+    if (s->node && snprintf(s->cluster.node, sizeof s->cluster.node, "%s", s->node) >=
+                       (int)sizeof s->cluster.node)
+        return err_field(e, ERR_RANGE, "--node", "is longer than %d characters",
+                         CLUSTER_NAME - 1);
+    if (cluster_cfg_check(&s->cluster, &why)) {
+        char option[80];
+        snprintf(option, sizeof option, "--%s", why.field);
+        return err_field(e, why.code, option, "%s", why.detail);
+    }
     if (log_level_parse(&level, s->log_level, &why))
         return err_field(e, ERR_INVALID, "--log-level", "%s", why.detail);
     return 0;

@@ -43,6 +43,7 @@ void api_readyz(struct api *a, const struct http_request *q, const struct route_
         emit_u64(&a->out, s.policy_version);
         emit_key(&a->out, "sessions_live");
         emit_int(&a->out, s.sessions_live);
+        wire_put_cluster(&a->out, &s.cluster);
         emit_close(&a->out, '}');
         api_json(a, r, 200);
     }

@@ -111,6 +111,11 @@ int bus_local_init(struct bus *out, int slots, struct err *e)
     pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
     pthread_cond_init(&r->arrived, &mono);
     pthread_condattr_destroy(&mono);
-    *out = (struct bus){r, ring_send, ring_receive, ring_wake, ring_stats, ring_free};
+    *out = (struct bus){.self = r,
+                        .send = ring_send,
+                        .receive = ring_receive,
+                        .wake = ring_wake,
+                        .stats = ring_stats,
+                        .free = ring_free};
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/pack.h"
 #include "serve/grown.h"
 #include "serve/limits.h"
@@ -119,6 +120,12 @@ size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
     pass_traj(&p, (struct traj *)(uintptr_t)t, &id); /* which a writer only reads */
     assert(p.ok);
     return parcel_seal(out, PARCEL_TRAJ, FORM_TRAJ, pack_done(&p, body));
+}
+
+struct bus_wire_id bus_wire_peek(const void *bytes)
+{
+    const unsigned char *body = (const unsigned char *)bytes + PARCEL_HEAD;
+    return (struct bus_wire_id){bytes_get_u64(body), bytes_get_u64(body + 8)};
 }
 
 /* As limits.h has it for a viewer's own. */

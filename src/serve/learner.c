@@ -24,6 +24,7 @@ static const char *const GATE_KEYS[] = {"gate.actor", "gate.critic"};
 
 struct learner {
     struct learner_cfg cfg;
+    struct policy_cfg shape;
     struct online *online;
     struct exam *exam;
     struct snap *snap;
@@ -110,6 +111,7 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
     l->cfg = *cfg;
     l->snap = snap;
     l->bus = bus;
+    l->shape = start->cfg;
     if (decide_layout(&l->layout, &start->cfg, e)) goto fail;
 
     size_t states = TRAJ_STEPS + 1, dim = (size_t)start->cfg.obs_dim;
@@ -224,7 +226,7 @@ static uint64_t busy_then(const struct learner *l, enum ppo_which which)
 int learner_set_aside(struct learner *l, enum ppo_which which, int expert, int updates,
                       struct err *e)
 {
-    const struct policy_cfg *c = &online_policy(l->online)->cfg;
+    const struct policy_cfg *c = &l->shape;
     int experts = which == PPO_ACTOR ? c->experts : c->critic_experts;
     if (expert < 0 || expert >= experts)
         return err_field(e, ERR_RANGE, "expert", "%d is none of the %d experts", expert,
@@ -306,6 +308,37 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
     return rc;
 }
 
+int learner_resume(struct learner *l, const struct policy *p, const void *state,
+                   size_t state_n, bool *fresh, double published_at, struct err *e)
+{
+    struct online *online = online_new(&l->cfg.online, p, check, l->exam, e);
+    if (!online) return ERR_MEMORY;
+    *fresh = !state || online_state_put(online, state, state_n, NULL) != 0;
+    struct policy *published = policy_clone(online_policy(online), e);
+    struct online_stats s;
+    online_stats(online, &s);
+    int rc = published ? snap_publish(l->snap, published, published_at, s.check_score, e)
+                       : ERR_MEMORY;
+    if (rc) {
+        online_free(online);
+        return rc;
+    }
+    online_free(l->online);
+    l->online = online;
+    l->unsaved = true;
+    refresh_stats(l);
+    return 0;
+}
+
+int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
+{
+    *n = online_state_size(l->online);
+    *out = malloc(*n ? *n : 1);
+    if (!*out) return err_set(e, ERR_MEMORY, "no memory for the learner's state");
+    online_state_get(l->online, *out);
+    return 0;
+}
+
 /* The checkpoint that is there becomes the previous one, without a moment in which there is
  * none - unless the file system knows no links. */
 static void keep_previous(const char *path)
@@ -323,10 +356,10 @@ static void keep_previous(const char *path)
 static int checkpoint(struct learner *l, struct err *e)
 {
     if (!l->cfg.ckpt_path || !l->unsaved) return 0;
-    size_t n = online_state_size(l->online);
-    void *state = malloc(n ? n : 1);
-    if (!state) return err_set(e, ERR_MEMORY, "no memory for a checkpoint");
-    online_state_get(l->online, state);
+    size_t n = 0;
+    void *state = NULL;
+    int rc = learner_state(&state, &n, l, e);
+    if (rc) return rc;
 
     struct online_stats s;
     online_stats(l->online, &s);
@@ -341,7 +374,7 @@ static int checkpoint(struct learner *l, struct err *e)
     }
 
     keep_previous(l->cfg.ckpt_path);
-    int rc = ckpt_save(l->cfg.ckpt_path, online_policy(l->online), &meta, state, n, e);
+    rc = ckpt_save(l->cfg.ckpt_path, online_policy(l->online), &meta, state, n, e);
     if (!rc) l->unsaved = false;
     free(state);
     return rc;

@@ -243,6 +243,7 @@ void metrics_put(struct emit *o, const struct metrics *m, const struct service_s
     metrics_put_service(o, s);
     metrics_put_learning(o, s, p);
     metrics_put_untagged(o, &s->untagged);
+    metrics_put_cluster(o, &s->cluster);
     if (admit) put_admit(o, admit);
     put_http(o, m);
     put_process(o, m);

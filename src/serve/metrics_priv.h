@@ -27,5 +27,7 @@ void metrics_put_learning(struct emit *o, const struct service_stats *s,
                           const struct policy_info *p);
 /* Viewers without a hint. */
 void metrics_put_untagged(struct emit *o, const struct untagged_stats *u);
+/* The bus to others, and what came over it. */
+void metrics_put_cluster(struct emit *o, const struct cluster_stats *c);
 
 #endif

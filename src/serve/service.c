@@ -13,12 +13,13 @@
 #include "serve/store_sqlite.h"
 
 enum {
-    BUS_SLOTS = 1024, /* trajectories waiting for the learner */
-    QUEUE_MIN = 16 * SERVICE_RECORDS,
+    BUS_SLOTS = 1024,     /* trajectories waiting for the learner */
+    QUEUE_MIN = 64,       /* records: a dozen requests */
     SPARE_STEPS = 262144, /* most steps for open trajectories */
     MEMORY_STEPS = 1048576,
 };
 static const double PRUNE_EVERY_S = 60;
+static const double BUS_WAIT_S = .04; /* of a caller's own turn */
 
 struct service_cfg service_cfg_default(void)
 {
@@ -35,6 +36,7 @@ struct service_cfg service_cfg_default(void)
                                 .grow_experts = 2,
                                 .grow_gate = NORGA_TANH,
                                 .online = online_cfg_default(),
+                                .cluster = cluster_cfg_default(),
                                 .untagged = untagged_cfg_default()};
 }
 
@@ -72,6 +74,7 @@ int service_check(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(g->latch, 0, 1 << 30, "online.ppo.gate.latch", e);
     if (!rc) rc = check_number(g->gap, 0, 1e4, "online.ppo.gate.gap", e);
     if (!rc) rc = untagged_cfg_check(&c->untagged, e);
+    if (!rc) rc = cluster_cfg_check(&c->cluster, e);
     return rc;
 }
 
@@ -130,6 +133,10 @@ static uint32_t version_crc(const struct policy *p)
  * learner knows who is busy; that is part of what another version was. */
 static int choose_version(struct service *s, struct policy *p, bool state, struct err *e)
 {
+    if (s->cluster) { /* where versions are the learner's */
+        if (!p->version) p->version = 1;
+        return 0;
+    }
     struct store_version newest = {0};
     int rc = service_earlier(&newest, s, e);
     if (rc) return rc;
@@ -153,6 +160,7 @@ static int store_version(void *ctx, const struct policy *p, double now, double s
                          struct err *e)
 {
     struct service *s = ctx;
+    if (s->cluster) return service_cluster_announce(s, p, now, score, e);
     if (!s->writer) return 0;
     struct store_rec r = {.kind = STORE_VERSION,
                           .version = {p->version, version_crc(p), now, score}};
@@ -167,7 +175,7 @@ static void store_start(struct service *s)
 {
     const struct weights *w = snap_get(s->snap);
     struct err why = {0};
-    if (store_version(s, w->policy, w->published_at, w->check_score, &why))
+    if (!s->cluster && store_version(s, w->policy, w->published_at, w->check_score, &why))
         log_err(s->cfg.log, LOG_ERROR, "store", &why);
     snap_put(s->snap, w);
 }
@@ -211,7 +219,7 @@ static int open_policy(struct service *s, struct err *e)
     rc = 0;
     if (!s->cfg.learn) goto out;
 
-    rc = open_bus(s, e);
+    rc = s->cluster ? 0 : open_bus(s, e);
     if (rc) goto out;
     s->learner = learner_new(&lc, p, state, state_n, &fresh, s->snap, &s->bus, e);
     if (!s->learner) rc = ERR_MEMORY;
@@ -292,7 +300,8 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     if (folder_open(&s->folder, cfg->data_dir, e)) goto fail;
     s->curve = curve_new(e);
     if (!s->curve) goto fail;
-    if (open_store(s, e) || open_grown(s, e) || open_policy(s, e) || open_untagged(s, e))
+    if (open_store(s, e) || service_cluster_open(s, e) || open_grown(s, e) ||
+        open_policy(s, e) || service_cluster_start(s, e) || open_untagged(s, e))
         goto fail;
     s->profiles = profiles_new(e);
     s->sessions = make_sessions(cfg, s->writer, e);
@@ -437,7 +446,8 @@ void service_checkpoint(struct service *s, bool now)
 
 int service_learn(struct service *s, struct err *e)
 {
-    if (!s->learner || s->threads) return 0;
+    if (s->cluster && !s->threads) service_cluster_turn(s, BUS_WAIT_S);
+    if (!s->learner || s->threads || s->cluster) return 0;
     int rc = service_turn(s, 0, e);
     service_checkpoint(s, false);
     return rc;
@@ -493,6 +503,7 @@ void service_periodic(struct service *s)
     turn_slot(s, now);
     prune(s, now);
     tidy(s);
+    if (s->cluster) service_cluster_tick(s);
     if (!s->learner) grown_sweep(s->grown);
     atomic_flag_clear(&s->ticking);
 }
@@ -514,6 +525,7 @@ void service_tick(struct service *s)
 int service_drain(struct service *s, struct err *e)
 {
     atomic_store(&s->draining, true);
+    if (s->cluster) service_cluster_drain(s);
     service_stop_threads(s);
     service_checkpoint(s, true);
     struct err why = {0};
@@ -528,6 +540,7 @@ void service_free(struct service *s)
     learner_free(s->learner);
     curve_free(s->curve);
     if (s->bus.self) s->bus.free(s->bus.self);
+    service_cluster_close(s);
     grown_free(s->grown);
     snap_free(s->snap);
     untagged_free(s->untagged);

@@ -81,6 +81,15 @@ static int grow(struct service *s, const struct profile *p, struct err *e)
 
 int service_profile_put(struct service *s, const struct profile *p, struct err *e)
 {
+    if (!s->cluster) return service_profile_take(s, p, e);
+    if (p->grow)
+        return err_field(e, ERR_CONFLICT, "grow",
+                         "the nodes of a cluster have no experts of single profiles");
+    return service_cluster_profile(s, p->name, p, e);
+}
+
+int service_profile_take(struct service *s, const struct profile *p, struct err *e)
+{
     int rc = check_grown(s, p, e);
     if (!rc) rc = admit_one(s, e);
     if (rc) return rc;
@@ -90,7 +99,7 @@ int service_profile_put(struct service *s, const struct profile *p, struct err *
     if (created == 1)
         grown_remove(s->grown, p->name); /* a file that outlived its profile */
     if (created >= 0 && p->grow) rc = grow(s, p, e);
-    if (rc < 0 && created == 1) (void)!service_profile_delete(s, p->name, NULL);
+    if (rc < 0 && created == 1) (void)!service_profile_drop(s, p->name, NULL);
     return rc < 0 ? rc : created;
 }
 
@@ -99,6 +108,12 @@ int service_profile_delete(struct service *s, const char *name, struct err *e)
     if (!strcmp(name, s->cfg.default_profile))
         return err_field(e, ERR_CONFLICT, "profile",
                          "'%.63s' is what sessions without a hint get", name);
+    return s->cluster ? service_cluster_profile(s, name, NULL, e)
+                      : service_profile_drop(s, name, e);
+}
+
+int service_profile_drop(struct service *s, const char *name, struct err *e)
+{
     int rc = admit_one(s, e);
     if (rc) return rc;
     struct profile gone = {0};
@@ -153,7 +168,7 @@ void service_stats(struct service_stats *out, struct service *s)
                                   .conflicts = atomic_load(&s->conflicts),
                                   .not_finite = atomic_load(&s->numeric),
                                   .draining = atomic_load(&s->draining),
-                                  .learning = s->learner != NULL,
+                                  .learning = s->learner != NULL && !s->cluster,
                                   .store_ok = true};
     struct session_stats ss;
     sessions_stats(&ss, s->sessions);
@@ -197,6 +212,7 @@ void service_stats(struct service_stats *out, struct service *s)
         learner_stats(s->learner, &out->learner);
         learner_vitals(s->learner, &out->vitals);
     }
+    if (s->cluster) service_cluster_stats(&out->cluster, s);
     out->n_grown = grown_stats(out->grown, s->grown);
     untagged_stats(&out->untagged, s->untagged);
 

@@ -18,8 +18,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* records that one request can cause: a session's row and three steps */
-#define SERVICE_RECORDS 4
+/* records that one request can cause: a session's row, three steps and a trajectory */
+#define SERVICE_RECORDS 5
 
 struct service {
     struct service_cfg cfg;
@@ -36,6 +36,7 @@ struct service {
     struct writer *writer;   /* NULL: nothing is stored */
     struct bus bus;          /* self NULL: nothing learns */
     struct learner *learner; /* NULL likewise */
+    struct cluster *cluster; /* NULL: standalone */
     struct curve *curve;
 
     atomic_uint_fast64_t opened, closed, expired, conflicts, numeric;
@@ -79,6 +80,36 @@ int service_earlier(struct store_version *newest, struct service *s, struct err 
 
 /* What this start began with, as a point of the curve. */
 void service_begun(struct service *s);
+
+/* ---- among others (service_cluster.c) ---- */
+
+/* After the store: connects, and makes the bus of its role. */
+int service_cluster_open(struct service *s, struct err *e)
+    __attribute__((warn_unused_result));
+/* Once policy and learner are there. */
+int service_cluster_start(struct service *s, struct err *e)
+    __attribute__((warn_unused_result));
+/* One turn of its thread, which waits up to wait_s when there is nothing to do. */
+void service_cluster_turn(struct service *s, double wait_s);
+void service_cluster_wake(struct service *s);
+/* Once a second: what has arrived need not be stored. */
+void service_cluster_tick(struct service *s);
+/* What was closed gets some time to leave; another learner may follow. */
+void service_cluster_drain(struct service *s);
+/* The learner is gone, the store still there. */
+void service_cluster_close(struct service *s);
+/* A profile for all nodes; p NULL: deletes it. */
+int service_cluster_profile(struct service *s, const char *name, const struct profile *p,
+                            struct err *e) __attribute__((warn_unused_result));
+int service_cluster_announce(struct service *s, const struct policy *p, double now,
+                             double score, struct err *e);
+void service_cluster_stats(struct cluster_stats *out, struct service *s);
+
+/* Put and deleted here alone (service_info.c). */
+int service_profile_take(struct service *s, const struct profile *p, struct err *e)
+    __attribute__((warn_unused_result));
+int service_profile_drop(struct service *s, const char *name, struct err *e)
+    __attribute__((warn_unused_result));
 
 /* Takes stored profiles and live sessions in. */
 int service_restore(struct service *s, struct err *e) __attribute__((warn_unused_result));

@@ -35,8 +35,14 @@ void service_dismiss(struct service *s)
 void service_deliver(struct service *s, const struct changes *c, bool opened,
                      const uint8_t id[TRACK_ID])
 {
-    if (s->writer) writer_put_changes(s->writer, c, opened, id, SERVICE_RECORDS);
-    if (c->has_traj && s->bus.self) s->bus.send(s->bus.self, &c->traj);
+    const struct bus *bus = &s->bus;
+    struct bus_parcel parcel;
+    bool keep = s->writer && bus->stage;
+    bool staged = keep && c->has_traj && bus->stage(bus->self, &c->traj, &parcel);
+    if (s->writer)
+        writer_put_changes(s->writer, c, opened, id, staged ? &parcel : NULL,
+                           SERVICE_RECORDS);
+    if (c->has_traj && !keep && bus->send) bus->send(bus->self, &c->traj);
     for (int i = 0; i < c->n && c->untagged && c->rewards; i++)
         if (c->step[i].ord == c->rewarded)
             untagged_chunk(s->untagged, &c->row, &c->step[i]);
@@ -160,6 +166,8 @@ static int make_row(struct track_row *row, struct service_worker *w,
 int service_open(struct session_opened *out, struct service *s, struct service_worker *w,
                  const struct session_open *in, struct err *e)
 {
+    if (s->cfg.cluster.role == ROLE_LEARN)
+        return err_set(e, ERR_FULL, "this node learns: ask one that decides");
     struct track_row row;
     int rc = make_row(&row, w, in, e);
     if (!rc) rc = service_admit(s, e);

@@ -19,6 +19,10 @@ static void *learner_main(void *ctx)
     struct service *s = ctx;
     learner_look(s->learner);
     while (!stopping(s)) {
+        if (s->cluster) {
+            service_cluster_turn(s, .5);
+            continue;
+        }
         (void)!service_turn(s, .5, NULL);
         service_checkpoint(s, false);
     }
@@ -69,7 +73,8 @@ int service_start_threads(struct service *s, struct err *e)
     s->threads = true;
     if (s->writer) rc = start(&s->writer_thread, writer_main, s, "store", e);
     bool writing = s->writer && !rc;
-    if (s->learner && !rc) rc = start(&s->learner_thread, learner_main, s, "learner", e);
+    if ((s->learner || s->cluster) && !rc)
+        rc = start(&s->learner_thread, learner_main, s, "learner", e);
     if (!rc) return 0;
 
     pthread_mutex_lock(&s->lock);
@@ -94,8 +99,11 @@ void service_stop_threads(struct service *s)
     pthread_mutex_unlock(&s->lock);
 
     pthread_join(s->tick_thread, NULL);
-    if (s->learner) {
-        s->bus.wake(s->bus.self);
+    if (s->learner || s->cluster) {
+        if (s->cluster)
+            service_cluster_wake(s);
+        else
+            s->bus.wake(s->bus.self);
         pthread_join(s->learner_thread, NULL);
     }
     if (s->writer) {

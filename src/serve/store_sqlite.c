@@ -52,6 +52,10 @@ static const char SCHEMA_SQL[] =
     " CASE WHEN flags & 32 THEN external END AS external, at"
     " FROM steps WHERE flags & 4;";
 
+/* Came later, and does not hinder a program that does not know it. */
+static const char PARCELS_SQL[] =
+    "CREATE TABLE IF NOT EXISTS parcels(number INTEGER PRIMARY KEY, bytes BLOB NOT NULL)";
+
 enum statement {
     PUT_SESSION,
     PUT_STEP,
@@ -60,6 +64,9 @@ enum statement {
     DELETE_PROFILE,
     PRUNE_STEPS,
     PRUNE_SESSIONS,
+    PUT_PARCEL,
+    DELETE_PARCELS,
+    EMPTY_PARCEL,
     WRITES, /* those before are the writer's, those after the reader's */
     GET_SESSION = WRITES,
     GET_STEPS,
@@ -67,6 +74,7 @@ enum statement {
     GET_NEWEST,
     GET_PROFILES,
     GET_VERSIONS,
+    GET_PARCELS,
     STATEMENTS,
 };
 
@@ -107,6 +115,9 @@ static const char *const SQL[STATEMENTS] = {
                     " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
     [PRUNE_SESSIONS] = "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE"
                        " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
+    [PUT_PARCEL] = "INSERT OR REPLACE INTO parcels VALUES(?, ?)",
+    [DELETE_PARCELS] = "DELETE FROM parcels WHERE number > 0 AND number < ?",
+    [EMPTY_PARCEL] = "UPDATE parcels SET bytes = x'' WHERE number = ?",
     [GET_SESSION] = "SELECT " SESSION_READ " FROM sessions WHERE id = ?",
     [GET_STEPS] = "SELECT " STEP_READ " FROM steps WHERE session = ? ORDER BY ord",
     [GET_LIVE] = "SELECT " SESSION_READ " FROM sessions WHERE NOT closed ORDER BY"
@@ -117,6 +128,7 @@ static const char *const SQL[STATEMENTS] = {
                      " ORDER BY name",
     [GET_VERSIONS] = "SELECT version, crc, published_at, check_score FROM policy_versions"
                      " ORDER BY version DESC LIMIT ?",
+    [GET_PARCELS] = "SELECT number, bytes FROM parcels ORDER BY number",
 };
 
 struct db {
@@ -171,6 +183,16 @@ static int prune(struct db *d, double before)
     return SQLITE_OK;
 }
 
+static int delivered(struct db *d, uint64_t number)
+{
+    for (int k = DELETE_PARCELS; k <= EMPTY_PARCEL; k++) {
+        sqlite3_bind_int64(d->st[k], 1, (int64_t)number);
+        int rc = run(d->st[k]);
+        if (rc) return rc;
+    }
+    return SQLITE_OK;
+}
+
 static int write_one(struct db *d, const struct store_rec *r)
 {
     sqlite3_stmt *st = NULL;
@@ -201,6 +223,13 @@ static int write_one(struct db *d, const struct store_rec *r)
         break;
     case STORE_PRUNE:
         return prune(d, r->before);
+    case STORE_PARCEL:
+        st = d->st[PUT_PARCEL];
+        sqlite3_bind_int64(st, 1, (int64_t)r->parcel.number);
+        sqlite3_bind_blob(st, 2, r->parcel.bytes, (int)r->parcel.n, SQLITE_STATIC);
+        break;
+    case STORE_DELIVERED:
+        return delivered(d, r->parcel.number);
     }
     return run(st);
 }
@@ -350,6 +379,26 @@ static int db_versions(void *self, struct store_version *out, int max, int *n,
     return code;
 }
 
+static int db_parcels(void *self,
+                      int (*fn)(void *ctx, const struct bus_parcel *p, struct err *e),
+                      void *ctx, struct err *e)
+{
+    struct db *d = self;
+    pthread_mutex_lock(&d->lock);
+    sqlite3_stmt *st = d->st[GET_PARCELS];
+    int rc = SQLITE_DONE, code = 0;
+    while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        struct bus_parcel p = {(uint64_t)sqlite3_column_int64(st, 0),
+                               sqlite3_column_blob(st, 1),
+                               (size_t)sqlite3_column_bytes(st, 1)};
+        code = fn(ctx, &p, e);
+    }
+    if (!code && rc != SQLITE_DONE) code = fail(d, d->reader, rc, e);
+    sqlite3_reset(st);
+    pthread_mutex_unlock(&d->lock);
+    return code;
+}
+
 /* ---- tidying ---- */
 
 static int db_tidy(void *self, struct err *e)
@@ -482,6 +531,7 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
     if (!code) code = open_one(d, &d->writer, e);
     if (!code) code = check_schema(d, e);
     if (!code) code = check_pages(d, e);
+    if (!code) code = exec(d, d->writer, PARCELS_SQL, e);
     if (!code && cfg->max_pages) {
         char sql[64];
         snprintf(sql, sizeof sql, "PRAGMA max_page_count = %lld",
@@ -500,7 +550,14 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
         db_free(d);
         return code;
     }
-    *out = (struct store){d,           db_write,    db_live, db_history,
-                          db_profiles, db_versions, db_tidy, db_free};
+    *out = (struct store){.self = d,
+                          .write = db_write,
+                          .live = db_live,
+                          .history = db_history,
+                          .profiles = db_profiles,
+                          .versions = db_versions,
+                          .parcels = db_parcels,
+                          .tidy = db_tidy,
+                          .free = db_free};
     return 0;
 }

@@ -406,3 +406,24 @@ void wire_put_stats(struct emit *o, const struct service_stats *s)
     put_grown(o, s);
     emit_close(o, '}');
 }
+
+void wire_put_cluster(struct emit *o, const struct cluster_stats *c)
+{
+    put_string(o, "role", cluster_role_name(c->role));
+    if (c->role == ROLE_STANDALONE) return;
+    emit_key(o, "bus");
+    emit_open(o, '{');
+    put_string(o, "node", c->node);
+    put_bool(o, "connected", c->connected);
+    put_string(o, "learner", c->learner);
+    put_bool(o, "leading", c->leading);
+    put_u64(o, "term", c->term);
+    put_rounded(o, "learner_silent_s", c->learner_silent_s);
+    put_rounded(o, "weights_delay_s", c->weights_delay_s);
+    put_u64(o, "weights_refused", c->weights_refused);
+    put_int(o, "buffered", c->buffered);
+    put_u64(o, "dropped", c->dropped);
+    put_u64(o, "refused", c->refused);
+    put_string(o, "trouble", c->trouble);
+    emit_close(o, '}');
+}

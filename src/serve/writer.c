@@ -13,6 +13,7 @@ static const double STUCK = 10;  /* flush intervals that a commit may take */
 
 struct writer {
     struct store store; /* used by whoever has set `writing` */
+    const struct bus *bus;
     int cap;
     double flush_s;
     pthread_mutex_t lock; /* of everything below */
@@ -62,6 +63,11 @@ void writer_free(struct writer *w)
     pthread_mutex_destroy(&w->lock);
     free(w->rec);
     free(w);
+}
+
+void writer_tell(struct writer *w, const struct bus *bus)
+{
+    w->bus = bus;
 }
 
 int writer_reserve(struct writer *w, int n, struct err *e)
@@ -115,9 +121,10 @@ void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserv
 }
 
 void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
-                        const uint8_t id[TRACK_ID], int reserved)
+                        const uint8_t id[TRACK_ID], const struct bus_parcel *parcel,
+                        int reserved)
 {
-    assert(c->n + opened + c->closed <= reserved);
+    assert(c->n + opened + c->closed + (parcel != NULL) <= reserved);
     pthread_mutex_lock(&w->lock);
     w->reserved -= reserved;
     if (opened || c->closed) {
@@ -130,6 +137,11 @@ void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
         r->kind = STORE_STEP;
         memcpy(r->id, id, TRACK_ID);
         r->step = c->step[i];
+    }
+    if (parcel) {
+        struct store_rec *r = slot(w);
+        r->kind = STORE_PARCEL;
+        r->parcel = *parcel;
     }
     unlock_and_wake(w);
 }
@@ -154,6 +166,9 @@ static void write_some(struct writer *w)
 
     struct err failure = {0};
     int rc = w->store.write(w->store.self, &w->rec[first], n, &failure);
+    for (int i = first; !rc && w->bus && i < first + n; i++)
+        if (w->rec[i].kind == STORE_PARCEL)
+            w->bus->stored(w->bus->self, w->rec[i].parcel.number);
 
     pthread_mutex_lock(&w->lock);
     w->failure = failure;

@@ -22,6 +22,7 @@ declare -A home=(
     [expat.h]="src/abr/mpd_tree.c"
     [microhttpd.h]="src/serve/http"
     [sqlite3.h]="src/serve/store_sqlite"
+    [nats/]="src/serve/bus_nats"
     [curl/]="src/cli/"
     [getopt.h]="src/cli/opt.c"
     [systemd/]="src/cli/manager.c"

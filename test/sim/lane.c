@@ -147,7 +147,12 @@ int lane_bus(struct bus *out, void *ctx, struct err *e)
     struct world *w = ctx;
     (void)e;
     w->ring_first = w->ring_n = 0;
-    *out = (struct bus){w, lane_send, lane_receive, lane_wake, lane_stats, lane_wake};
+    *out = (struct bus){.self = w,
+                        .send = lane_send,
+                        .receive = lane_receive,
+                        .wake = lane_wake,
+                        .stats = lane_stats,
+                        .free = lane_wake};
     return 0;
 }
 

@@ -1,0 +1,56 @@
+/* lead.h - of several learners one learns: how it is found, and how it publishes.
+ *
+ * Who leads writes a beat on the board once in CLUSTER_BEAT_S, each from the revision of the one before.
+ * Another that has not seen it change for CLUSTER_TAKE_S (or reads that it is over) writes a beat of the
+ * next term; of several that try the board takes one. The new leader then goes on from what was
+ * published last: weights, optimiser, ledger - all of one moment.
+ *
+ * A commit writes the state in pieces under names of its own term, then the weights, whose note names
+ * the state, from their last revision: only with that is anything published. So a leader that was
+ * taken for dead and goes on is refused by the board, whatever it thinks, and stands by from then on;
+ * what it had learned since its last commit the next one learns from the stream.
+ *
+ * Errors: ERR_IO the board does not answer, ERR_CONFLICT another one leads.
+ * Threads: those of the learner's thread; lead_leading and lead_term any. */
+#ifndef SERVE_LEAD_H
+#define SERVE_LEAD_H
+
+#include "serve/follow.h"
+#include "serve/learner.h"
+#include "serve/ledger.h"
+
+struct lead;
+
+struct lead_cfg {
+    struct board board;
+    const char *who; /* borrowed */
+    struct follow *follow;
+    struct ledger *ledger;
+    struct snap *snap;
+    struct policy_cfg shape;
+    const struct log *log;
+    /* The stream is to be read again from the ledger's position; what lies before it is not needed. */
+    void (*rewind)(void *ctx);
+    void (*trim)(void *ctx, uint64_t position);
+    /* What is common as this learner has it; the profiles there are stay. */
+    void (*common)(void *ctx, struct bus_wire_common *c, bool first);
+    void *ctx;
+};
+
+struct lead *lead_new(const struct lead_cfg *cfg, struct err *e);
+void lead_free(struct lead *l);
+
+/* After follow_turn: beats, or takes over when it is time. learner: what goes on. */
+int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
+              struct err *e) __attribute__((warn_unused_result));
+bool lead_leading(const struct lead *l);
+/* In which it leads, or led last. */
+uint64_t lead_term(const struct lead *l);
+/* As learner_cfg.announce. */
+int lead_commit(struct lead *l, const struct learner *learner, const struct policy *p,
+                double now, double score, struct err *e)
+    __attribute__((warn_unused_result));
+/* The next one may follow at once. */
+void lead_resign(struct lead *l);
+
+#endif

@@ -1,0 +1,348 @@
+/* The connection, and what it stands on: stream, bucket, and the board in it. */
+#include "bus_nats_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SERVERS = 16, DUPLICATES_S = 600 };
+
+int bus_nats_trouble(struct bus_nats *n, natsStatus s, jsErrCode code, const char *what,
+                     struct err *e)
+{
+    char text[sizeof n->trouble];
+    const char *why = nats_GetLastError(NULL);
+    snprintf(text, sizeof text, "%s: %s%s%.80s", what, natsStatus_GetText(s),
+             why && *why ? ", " : "", why ? why : "");
+    pthread_mutex_lock(&n->lock);
+    bool news = strcmp(text, n->trouble) != 0;
+    memcpy(n->trouble, text, sizeof text);
+    pthread_mutex_unlock(&n->lock);
+    if (news) log_event(n->log, LOG_WARN, "bus", "%s", text);
+    (void)code;
+    return err_field(e, ERR_IO, "bus", "%s", text);
+}
+
+static void all_is_well(struct bus_nats *n)
+{
+    pthread_mutex_lock(&n->lock);
+    n->trouble[0] = '\0';
+    pthread_mutex_unlock(&n->lock);
+}
+
+/* ---- the library's threads call ---- */
+
+static void on_call(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *ctx)
+{
+    (void)nc;
+    (void)sub;
+    struct bus_nats *n = ctx;
+    natsMsg_Destroy(msg);
+    pthread_mutex_lock(&n->lock);
+    n->calling = true;
+    pthread_cond_broadcast(&n->called);
+    pthread_mutex_unlock(&n->lock);
+}
+
+static void on_lost(natsConnection *nc, void *ctx)
+{
+    (void)nc;
+    struct bus_nats *n = ctx;
+    atomic_store(&n->up, false);
+    log_event(n->log, LOG_WARN, "bus", "the connection is lost; going on without");
+}
+
+static void on_connected(natsConnection *nc, void *ctx)
+{
+    struct bus_nats *n = ctx;
+    char url[128] = "";
+    (void)natsConnection_GetConnectedUrl(nc, url, sizeof url);
+    const char *at = strrchr(url, '@'); /* no passwords */
+    log_event(n->log, LOG_INFO, "bus", "connected to %s", at ? at + 1 : url);
+    atomic_store(&n->up, true);
+    atomic_fetch_add(&n->reconnects, 1);
+    atomic_fetch_add(&n->answering, 1);
+    struct outbox *o = atomic_load(&n->outbox);
+    if (o) outbox_wake(o);
+    atomic_fetch_sub(&n->answering, 1);
+    pthread_mutex_lock(&n->lock);
+    n->calling = true; /* what was called meanwhile was not heard */
+    pthread_cond_broadcast(&n->called);
+    pthread_mutex_unlock(&n->lock);
+}
+
+/* ---- start ---- */
+
+static natsStatus set_servers(natsOptions *o, const char *url)
+{
+    char text[1024], *save = NULL;
+    const char *server[SERVERS];
+    int n = 0;
+    if (snprintf(text, sizeof text, "%s", url) >= (int)sizeof text)
+        return NATS_INVALID_ARG;
+    for (char *s = strtok_r(text, ", ", &save); s; s = strtok_r(NULL, ", ", &save)) {
+        if (n == SERVERS) return NATS_INVALID_ARG;
+        server[n++] = s;
+    }
+    return n ? natsOptions_SetServers(o, server, n) : NATS_INVALID_ARG;
+}
+
+static natsStatus set_options(natsOptions *o, struct bus_nats *n,
+                              const struct bus_nats_cfg *cfg)
+{
+    natsStatus s = set_servers(o, cfg->url);
+    if (!s && cfg->creds)
+        s = natsOptions_SetUserCredentialsFromFiles(o, cfg->creds, NULL);
+    if (!s) s = natsOptions_SetName(o, cfg->who);
+    if (!s) s = natsOptions_SetTimeout(o, BUS_NATS_WAIT_MS);
+    if (!s) s = natsOptions_SetMaxReconnect(o, -1);
+    if (!s) s = natsOptions_SetReconnectWait(o, 250);
+    if (!s) s = natsOptions_SetReconnectJitter(o, 100, 100);
+    /* a server that has gone silent is left after three seconds */
+    if (!s) s = natsOptions_SetPingInterval(o, 1000);
+    if (!s) s = natsOptions_SetMaxPingsOut(o, 2);
+    if (!s) s = natsOptions_SetFailRequestsOnDisconnect(o, true);
+    if (!s) s = natsOptions_SetDisconnectedCB(o, on_lost, n);
+    if (!s) s = natsOptions_SetReconnectedCB(o, on_connected, n);
+    if (!s) s = natsOptions_SetRetryOnFailedConnect(o, true, on_connected, n);
+    return s;
+}
+
+static natsStatus open_contexts(struct bus_nats *n)
+{
+    jsOptions o;
+    natsStatus s = jsOptions_Init(&o);
+    o.Wait = BUS_NATS_WAIT_MS;
+    o.PublishAsync.MaxPending = 8 * LEDGER_WINDOW; /* with those of lost connections */
+    o.PublishAsync.AckHandler = bus_nats_on_ack;
+    o.PublishAsync.AckHandlerClosure = n;
+    if (!s) s = natsConnection_JetStream(&n->js, n->nc, &o);
+    if (!s) s = natsConnection_Subscribe(&n->calls, n->nc, n->call, on_call, n);
+    return s;
+}
+
+struct bus_nats *bus_nats_new(const struct bus_nats_cfg *cfg, struct err *e)
+{
+    struct bus_nats *n = calloc(1, sizeof *n);
+    natsOptions *o = NULL;
+    if (!n) {
+        err_set(e, ERR_MEMORY, "no memory for the bus");
+        return NULL;
+    }
+    pthread_mutex_init(&n->lock, NULL);
+    pthread_condattr_t mono;
+    pthread_condattr_init(&mono);
+    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+    pthread_cond_init(&n->called, &mono);
+    pthread_condattr_destroy(&mono);
+    snprintf(n->name, sizeof n->name, "%s", cfg->name);
+    snprintf(n->stream, sizeof n->stream, "%s_traj", cfg->name);
+    snprintf(n->subjects, sizeof n->subjects, "%s.traj.>", cfg->name);
+    snprintf(n->call, sizeof n->call, "%s.call", cfg->name);
+    n->replicas = cfg->replicas;
+    n->stream_bytes = cfg->stream_bytes;
+    n->log = cfg->log;
+
+    natsStatus s = natsOptions_Create(&o);
+    if (!s) s = set_options(o, n, cfg);
+    if (!s) {
+        s = natsConnection_Connect(&n->nc, o);
+        if (!s) on_connected(n->nc, n);
+        if (s == NATS_NOT_YET_CONNECTED) s = NATS_OK;
+    }
+    natsOptions_Destroy(o);
+    if (!s) s = open_contexts(n);
+    if (!s) return n;
+    err_field(e, ERR_INVALID, "bus", "%s: is it nats://host:port?",
+              natsStatus_GetText(s));
+    bus_nats_free(n);
+    return NULL;
+}
+
+void bus_nats_free(struct bus_nats *n)
+{
+    if (!n) return;
+    if (n->nc) natsConnection_Close(n->nc);
+    natsSubscription_Destroy(n->calls);
+    kvStore_Destroy(n->kv);
+    jsCtx_Destroy(n->js);
+    natsConnection_Destroy(n->nc);
+    pthread_cond_destroy(&n->called);
+    pthread_mutex_destroy(&n->lock);
+    free(n);
+}
+
+/* ---- stream and bucket ---- */
+
+static natsStatus make_stream(struct bus_nats *n, jsErrCode *code)
+{
+    const char *subjects[] = {n->subjects};
+    jsStreamInfo *info = NULL;
+    natsStatus s = js_GetStreamInfo(&info, n->js, n->stream, NULL, code);
+    jsStreamInfo_Destroy(info);
+    if (s != NATS_NOT_FOUND) return s;
+
+    jsStreamConfig c;
+    jsStreamConfig_Init(&c);
+    c.Name = n->stream;
+    c.Description = "closed trajectories on their way to the learner of abrd";
+    c.Subjects = subjects;
+    c.SubjectsLen = 1;
+    c.MaxBytes = n->stream_bytes;
+    c.Discard = js_DiscardNew; /* who sends keeps it, and drops what is newest */
+    c.Storage = js_FileStorage;
+    c.Replicas = n->replicas;
+    c.Duplicates = (int64_t)DUPLICATES_S * 1000000000;
+    return js_AddStream(NULL, n->js, &c, NULL, code);
+}
+
+static natsStatus make_bucket(struct bus_nats *n, kvStore **kv)
+{
+    natsStatus s = js_KeyValue(kv, n->js, n->name);
+    if (s != NATS_NOT_FOUND) return s;
+    kvConfig c;
+    kvConfig_Init(&c);
+    c.Bucket = n->name;
+    c.Description = "weights, learner and common settings of abrd";
+    c.History = 1;
+    c.StorageType = js_FileStorage;
+    c.Replicas = n->replicas;
+    return js_CreateKeyValue(kv, n->js, &c);
+}
+
+bool bus_nats_ready(struct bus_nats *n, struct err *e)
+{
+    if (!atomic_load(&n->up)) {
+        err_field(e, ERR_IO, "bus", "no NATS server is connected");
+        return false;
+    }
+    if (atomic_load(&n->made)) return true;
+
+    jsErrCode code = 0;
+    kvStore *kv = NULL;
+    natsStatus s = make_stream(n, &code);
+    if (s) {
+        bus_nats_trouble(n, s, code, "stream", e);
+        return false;
+    }
+    s = make_bucket(n, &kv);
+    if (s) {
+        bus_nats_trouble(n, s, 0, "bucket", e);
+        return false;
+    }
+    pthread_mutex_lock(&n->lock);
+    if (!n->kv) {
+        n->kv = kv;
+        kv = NULL;
+    }
+    pthread_mutex_unlock(&n->lock);
+    kvStore_Destroy(kv);
+    atomic_store(&n->made, true);
+    all_is_well(n);
+    return true;
+}
+
+void bus_nats_stats(struct bus_nats_stats *out, struct bus_nats *n)
+{
+    *out =
+        (struct bus_nats_stats){.connected = atomic_load(&n->up) && atomic_load(&n->made),
+                                .reconnects = atomic_load(&n->reconnects),
+                                .published = atomic_load(&n->published),
+                                .repeated = atomic_load(&n->repeated),
+                                .refused = atomic_load(&n->refused),
+                                .full = atomic_load(&n->full),
+                                .received = atomic_load(&n->received),
+                                .damaged = atomic_load(&n->damaged),
+                                .skipped = atomic_load(&n->skipped)};
+    pthread_mutex_lock(&n->lock);
+    memcpy(out->trouble, n->trouble, sizeof out->trouble);
+    pthread_mutex_unlock(&n->lock);
+}
+
+/* ---- the board ---- */
+
+static int board_get(void *self, const char *key, void **out, size_t *size, uint64_t *rev,
+                     struct err *e)
+{
+    struct bus_nats *n = self;
+    *out = NULL;
+    *size = 0;
+    *rev = 0;
+    if (!bus_nats_ready(n, e)) return ERR_IO;
+    kvEntry *entry = NULL;
+    natsStatus s = kvStore_Get(&entry, n->kv, key);
+    if (s == NATS_NOT_FOUND) return 0;
+    if (s) return bus_nats_trouble(n, s, 0, key, e);
+    *size = (size_t)kvEntry_ValueLen(entry);
+    *rev = kvEntry_Revision(entry);
+    *out = malloc(*size ? *size : 1);
+    if (*out && *size) memcpy(*out, kvEntry_Value(entry), *size);
+    kvEntry_Destroy(entry);
+    all_is_well(n);
+    return *out ? 0 : err_set(e, ERR_MEMORY, "no memory for %s", key);
+}
+
+static int board_put(void *self, const char *key, const void *data, size_t size,
+                     uint64_t last, uint64_t *rev, struct err *e)
+{
+    struct bus_nats *n = self;
+    if (!bus_nats_ready(n, e)) return ERR_IO;
+    natsStatus s = last ? kvStore_Update(rev, n->kv, key, data, (int)size, last)
+                        : kvStore_Create(rev, n->kv, key, data, (int)size);
+    if (!s) return 0;
+    const char *why = nats_GetLastError(NULL);
+    /* the library has no status of its own for this */
+    if (why && strstr(why, "wrong last sequence"))
+        return err_field(e, ERR_CONFLICT, "bus", "%s was changed by another node", key);
+    return bus_nats_trouble(n, s, 0, key, e);
+}
+
+static int board_set(void *self, const char *key, const void *data, size_t size,
+                     struct err *e)
+{
+    struct bus_nats *n = self;
+    if (!bus_nats_ready(n, e)) return ERR_IO;
+    natsStatus s = size ? kvStore_Put(NULL, n->kv, key, data, (int)size)
+                        : kvStore_Purge(n->kv, key, NULL);
+    return s ? bus_nats_trouble(n, s, 0, key, e) : 0;
+}
+
+static void board_call(void *self)
+{
+    struct bus_nats *n = self;
+    if (atomic_load(&n->up)) (void)natsConnection_PublishString(n->nc, n->call, "");
+}
+
+static bool board_wait(void *self, double wait_s)
+{
+    struct bus_nats *n = self;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    long ns = until.tv_nsec + (long)(wait_s * 1e9);
+    until.tv_sec += ns / 1000000000L;
+    until.tv_nsec = ns % 1000000000L;
+    pthread_mutex_lock(&n->lock);
+    int rc = 0;
+    while (!n->calling && !rc)
+        rc = pthread_cond_timedwait(&n->called, &n->lock, &until);
+    bool called = n->calling;
+    n->calling = false;
+    pthread_mutex_unlock(&n->lock);
+    return called;
+}
+
+static void board_wake(void *self)
+{
+    struct bus_nats *n = self;
+    pthread_mutex_lock(&n->lock);
+    n->calling = true;
+    pthread_cond_broadcast(&n->called);
+    pthread_mutex_unlock(&n->lock);
+}
+
+struct board bus_nats_board(struct bus_nats *n)
+{
+    return (struct board){n,          board_get,  board_put, board_set,
+                          board_call, board_wait, board_wake};
+}

@@ -1,0 +1,403 @@
+#include "serve/lead.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "rl/ckpt.h"
+#include "serve/cluster_cfg.h"
+
+enum { PART = 512 << 10, KEY = 64, STATE_FORM = 1, PARTS_MAX = 4096 };
+static const double TRIM_S = 2;
+
+struct lead {
+    struct lead_cfg cfg;
+    atomic_bool leading;
+    atomic_uint_fast64_t term; /* = beat.term: for others to see */
+    struct bus_wire_beat beat;
+    uint64_t beat_rev;
+    double beat_at, trimmed_at, retry_at;
+    struct bus_wire_weights note; /* of the last commit */
+};
+
+struct lead *lead_new(const struct lead_cfg *cfg, struct err *e)
+{
+    struct lead *l = calloc(1, sizeof *l);
+    if (!l) {
+        err_set(e, ERR_MEMORY, "no memory to lead");
+        return NULL;
+    }
+    l->cfg = *cfg;
+    return l;
+}
+
+void lead_free(struct lead *l)
+{
+    free(l);
+}
+
+bool lead_leading(const struct lead *l)
+{
+    return atomic_load(&l->leading);
+}
+
+uint64_t lead_term(const struct lead *l)
+{
+    return atomic_load(&l->term);
+}
+
+static void stand_by(struct lead *l, const char *why)
+{
+    if (!atomic_exchange(&l->leading, false)) return;
+    log_event(l->cfg.log, LOG_WARN, "lead", "standing by: %s", why);
+    follow_afresh(l->cfg.follow);
+}
+
+/* ---- beats ---- */
+
+static int put_beat(struct lead *l, uint64_t last, struct err *e)
+{
+    unsigned char bytes[BUS_WIRE_BEAT_MAX];
+    l->beat.beats++;
+    size_t n = bus_wire_put_beat(bytes, &l->beat);
+    struct board *b = &l->cfg.board;
+    return b->put(b->self, FOLLOW_BEAT, bytes, n, last, &l->beat_rev, e);
+}
+
+static int beat(struct lead *l, double mono, struct err *e)
+{
+    int rc = put_beat(l, l->beat_rev, e);
+    if (rc == ERR_CONFLICT) {
+        /* our own, whose answer was lost, or another's */
+        struct bus_wire_beat is = {0};
+        void *bytes;
+        size_t n;
+        uint64_t rev;
+        struct board *b = &l->cfg.board;
+        struct err why = {0};
+        rc = b->get(b->self, FOLLOW_BEAT, &bytes, &n, &rev, &why);
+        if (!rc && bytes) rc = bus_wire_get_beat(&is, bytes, n, &why);
+        free(bytes);
+        if (!rc && is.term == l->beat.term && !strcmp(is.name, l->beat.name))
+            l->beat_rev = rev;
+        else if (!rc)
+            stand_by(l, "another learner leads");
+        return rc;
+    }
+    if (!rc) l->beat_at = mono;
+    return rc;
+}
+
+/* ---- state, in pieces ---- */
+
+static void part_key(char out[KEY], uint64_t term, int slot, int part)
+{
+    snprintf(out, KEY, "state.%llu.%d.%d", (unsigned long long)term, slot, part);
+}
+
+/* What goes with the weights: the learner's state, its length before it, and the ledger's. */
+static int collect(unsigned char **out, size_t *n, const struct lead *l,
+                   const struct learner *learner, struct err *e)
+{
+    void *online;
+    size_t online_n, ledger_n = ledger_state_size(l->cfg.ledger);
+    int rc = learner_state(&online, &online_n, learner, e);
+    if (rc) return rc;
+    *n = 8 + online_n + ledger_n;
+    *out = malloc(*n);
+    if (*out) {
+        bytes_put_u64(*out, online_n);
+        memcpy(*out + 8, online, online_n);
+        ledger_state_get(l->cfg.ledger, *out + 8 + online_n);
+    }
+    free(online);
+    return *out ? 0 : err_set(e, ERR_MEMORY, "no memory to publish");
+}
+
+static int put_parts(struct lead *l, const unsigned char *state, size_t n, int slot,
+                     struct err *e)
+{
+    unsigned char *sealed = malloc(PARCEL_HEAD + PART);
+    if (!sealed) return err_set(e, ERR_MEMORY, "no memory to publish");
+    struct board *b = &l->cfg.board;
+    int rc = 0;
+    for (size_t at = 0, i = 0; at < n && !rc; at += PART, i++) {
+        char key[KEY];
+        size_t size = n - at < PART ? n - at : PART;
+        memcpy(sealed + PARCEL_HEAD, state + at, size);
+        size = parcel_seal(sealed, PARCEL_STATE, STATE_FORM, size);
+        part_key(key, l->beat.term, slot, (int)i);
+        rc = b->set(b->self, key, sealed, size, e);
+    }
+    free(sealed);
+    return rc;
+}
+
+static int get_parts(unsigned char **out, struct lead *l,
+                     const struct bus_wire_weights *w, struct err *e)
+{
+    struct board *b = &l->cfg.board;
+    if (w->state_bytes > (uint64_t)PARTS_MAX * PART)
+        return err_set(e, ERR_CORRUPT, "a state of %llu bytes",
+                       (unsigned long long)w->state_bytes);
+    *out = malloc(w->state_bytes + 1);
+    if (!*out) return err_set(e, ERR_MEMORY, "no memory for the learner's state");
+    size_t at = 0;
+    int rc = 0;
+    for (int i = 0; i < w->state_parts && !rc; i++) {
+        char key[KEY];
+        void *bytes;
+        const void *body;
+        size_t n;
+        uint64_t rev;
+        int form;
+        part_key(key, w->term, w->state_slot, i);
+        rc = b->get(b->self, key, &bytes, &n, &rev, e);
+        if (!rc && !bytes) rc = err_set(e, ERR_CORRUPT, "%s is not there", key);
+        if (!rc)
+            rc = parcel_open(&body, &n, &form, bytes, n, PARCEL_STATE, STATE_FORM, e);
+        if (!rc && n > w->state_bytes - at)
+            rc = err_set(e, ERR_CORRUPT, "%s is too long", key);
+        if (!rc) {
+            memcpy(*out + at, body, n);
+            at += n;
+        }
+        free(bytes);
+    }
+    if (!rc && (at != w->state_bytes || bytes_crc32(0, *out, at) != w->state_crc))
+        rc = err_set(e, ERR_CORRUPT, "the learner's state was damaged");
+    if (!rc) return 0;
+    free(*out);
+    *out = NULL;
+    return rc;
+}
+
+/* Those of a learner before this one. */
+static void drop_parts(struct lead *l, const struct bus_wire_weights *w)
+{
+    struct board *b = &l->cfg.board;
+    for (int slot = 0; slot < 2 && w->term != l->beat.term; slot++)
+        for (int i = 0; i < w->state_parts; i++) {
+            char key[KEY];
+            part_key(key, w->term, slot, i);
+            (void)!b->set(b->self, key, NULL, 0, NULL); /* or it stays */
+        }
+}
+
+/* ---- publishing ---- */
+
+/* The weights' revision when they are ours; else another one leads. */
+static int still_ours(struct lead *l, uint64_t *rev, struct err *e)
+{
+    struct board *b = &l->cfg.board;
+    struct bus_wire_weights is;
+    void *bytes;
+    size_t n;
+    int rc = b->get(b->self, FOLLOW_WEIGHTS, &bytes, &n, rev, e);
+    if (!rc && bytes) rc = bus_wire_get_weights(&is, NULL, NULL, bytes, n, e);
+    bool ours = !rc && bytes && is.term == l->beat.term;
+    free(bytes);
+    if (rc) return rc;
+    if (ours) return 0;
+    stand_by(l, "another learner has published");
+    return err_set(e, ERR_CONFLICT, "another learner has published: standing by");
+}
+
+static int put_weights(struct lead *l, const struct bus_wire_weights *note,
+                       const struct policy *p, struct err *e)
+{
+    void *ckpt = NULL, *bytes = NULL;
+    size_t ckpt_n, n;
+    struct ckpt_meta meta = {0};
+    ckpt_meta_set(&meta, "made_by", "abrd serve --role learn");
+    ckpt_meta_set(&meta, "check_score", "%.9g", note->check_score);
+    int rc = ckpt_encode(&ckpt, &ckpt_n, p, &meta, NULL, 0, e);
+    if (!rc) rc = bus_wire_put_weights(&bytes, &n, note, ckpt, ckpt_n, e);
+    struct board *b = &l->cfg.board;
+    uint64_t *rev = &l->beat.weights_rev;
+    if (!rc) {
+        struct err why = {0};
+        rc = b->put(b->self, FOLLOW_WEIGHTS, bytes, n, *rev, rev, &why);
+        if (rc == ERR_CONFLICT) { /* an answer that was lost makes our own look strange */
+            rc = still_ours(l, rev, e);
+            if (!rc) rc = b->put(b->self, FOLLOW_WEIGHTS, bytes, n, *rev, rev, e);
+        } else if (rc) {
+            err_field(e, rc, why.field, "%s", why.detail);
+        }
+    }
+    free(bytes);
+    free(ckpt);
+    return rc;
+}
+
+int lead_commit(struct lead *l, const struct learner *learner, const struct policy *p,
+                double now, double score, struct err *e)
+{
+    if (!lead_leading(l)) return err_set(e, ERR_CONFLICT, "this learner stands by");
+    unsigned char *state = NULL;
+    size_t n;
+    int rc = collect(&state, &n, l, learner, e);
+    if (rc) return rc;
+    struct bus_wire_weights note = {.term = l->beat.term,
+                                    .version = p->version,
+                                    .position = ledger_position(l->cfg.ledger),
+                                    .published_at = now,
+                                    .check_score = score,
+                                    .state_bytes = n,
+                                    .state_crc = bytes_crc32(0, state, n),
+                                    .state_parts = (int)((n + PART - 1) / PART),
+                                    .state_slot = !l->note.state_slot};
+    rc = put_parts(l, state, n, note.state_slot, e);
+    free(state);
+    if (!rc) rc = put_weights(l, &note, p, e);
+    if (rc) return rc;
+    l->note = note;
+    l->beat.version = p->version;
+    struct err why = {0};
+    (void)beat(l, l->beat_at, &why); /* else the next one names them */
+    struct board *b = &l->cfg.board;
+    b->call(b->self);
+    if (now >= l->trimmed_at + TRIM_S || now < l->trimmed_at) {
+        l->cfg.trim(l->cfg.ctx, note.position);
+        l->trimmed_at = now;
+    }
+    return 0;
+}
+
+/* ---- taking over ---- */
+
+/* From what was published last; *found false: nothing was. */
+static int resume(struct lead *l, struct learner *learner, bool *found, struct err *e)
+{
+    struct board *b = &l->cfg.board;
+    void *bytes;
+    size_t n;
+    unsigned char *state = NULL;
+    int rc = b->get(b->self, FOLLOW_WEIGHTS, &bytes, &n, &l->beat.weights_rev, e);
+    *found = bytes != NULL;
+    if (rc || !bytes) return rc;
+
+    struct bus_wire_weights note = {0};
+    struct policy *p = follow_decode(&note, bytes, n, &l->cfg.shape, e);
+    free(bytes);
+    if (!p) return e->code;
+    struct err why = {0};
+    rc = note.state_bytes ? get_parts(&state, l, &note, &why) : 0;
+    if (rc == ERR_CORRUPT || rc == ERR_INVALID) {
+        log_event(l->cfg.log, LOG_ERROR, "lead",
+                  "%s: going on from the weights alone; what comes twice may count twice",
+                  why.detail);
+        rc = 0;
+    }
+    if (rc) err_field(e, rc, why.field, "%s", why.detail);
+    uint64_t online_n = state ? bytes_get_u64(state) : 0;
+    if (!rc && state && (note.state_bytes < 8 || online_n > note.state_bytes - 8))
+        rc = err_set(e, ERR_CORRUPT, "the learner's state was damaged");
+    ledger_clear(l->cfg.ledger);
+    ledger_advance(l->cfg.ledger, note.position);
+    if (!rc && state)
+        rc = ledger_state_put(l->cfg.ledger, state + 8 + online_n,
+                              note.state_bytes - 8 - online_n, e);
+    bool fresh = false;
+    if (!rc)
+        rc = learner_resume(learner, p, state ? state + 8 : NULL, online_n, &fresh,
+                            note.published_at, e);
+    if (!rc && fresh)
+        log_event(l->cfg.log, LOG_WARN, "lead",
+                  "the optimiser's state is of another configuration: starting anew");
+    l->note = note;
+    policy_free(p);
+    free(state);
+    return rc;
+}
+
+static int settle_common(struct lead *l, struct err *e)
+{
+    struct board *b = &l->cfg.board;
+    struct bus_wire_common *c = calloc(1, sizeof *c);
+    void *bytes = NULL;
+    size_t n;
+    uint64_t rev = 0;
+    if (!c) return err_set(e, ERR_MEMORY, "no memory for the common settings");
+    int rc = b->get(b->self, FOLLOW_COMMON, &bytes, &n, &rev, e);
+    if (!rc && bytes) rc = bus_wire_get_common(c, bytes, n, e);
+    bool first = !bytes;
+    free(bytes);
+    bytes = NULL;
+    if (!rc) {
+        l->cfg.common(l->cfg.ctx, c, first);
+        rc = bus_wire_put_common(&bytes, &n, c, e);
+    }
+    if (!rc) rc = b->put(b->self, FOLLOW_COMMON, bytes, n, rev, &l->beat.common_rev, e);
+    free(bytes);
+    free(c);
+    return rc == ERR_CONFLICT ? 0 : rc; /* an operator was faster: his is newer */
+}
+
+static int take_over(struct lead *l, struct learner *learner,
+                     const struct bus_wire_beat *before, uint64_t rev, double mono,
+                     double now, struct err *e)
+{
+    l->beat = (struct bus_wire_beat){.term = before->term + 1,
+                                     .version = before->version,
+                                     .weights_rev = before->weights_rev,
+                                     .common_rev = before->common_rev};
+    snprintf(l->beat.name, sizeof l->beat.name, "%s", l->cfg.who);
+    atomic_store(&l->term, l->beat.term);
+    struct err why = {0};
+    int rc = put_beat(l, rev, &why);
+    if (rc == ERR_CONFLICT) return 0; /* another one was faster */
+    if (rc) return err_field(e, rc, why.field, "%s", why.detail);
+    l->beat_at = mono;
+
+    bool found = false;
+    rc = resume(l, learner, &found, &why);
+    struct bus_wire_weights old = l->note;
+    if (!rc) {
+        atomic_store(&l->leading, true);
+        l->cfg.rewind(l->cfg.ctx);
+        const struct weights *w = snap_get(l->cfg.snap);
+        rc = lead_commit(l, learner, w->policy, now, w->check_score, &why);
+        snap_put(l->cfg.snap, w);
+    }
+    if (!rc && found) drop_parts(l, &old);
+    if (!rc) rc = settle_common(l, &why);
+    if (rc) { /* let another one try, or this one again */
+        atomic_store(&l->leading, false);
+        l->beat.over = true;
+        l->retry_at = mono + CLUSTER_TAKE_S;
+        (void)!put_beat(l, l->beat_rev, NULL);
+        return err_field(e, rc, why.field, "%s", why.detail);
+    }
+    log_event(l->cfg.log, LOG_INFO, "lead",
+              "learning in term %llu from version %llu, %s%s%s",
+              (unsigned long long)l->beat.term, (unsigned long long)l->beat.version,
+              before->term ? "after " : "as the first", before->term ? before->name : "",
+              before->over ? ", who stopped" : "");
+    return 0;
+}
+
+int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
+              struct err *e)
+{
+    struct bus_wire_beat is;
+    uint64_t rev;
+    double silent_s;
+    if (lead_leading(l))
+        return mono >= l->beat_at + CLUSTER_BEAT_S ? beat(l, mono, e) : 0;
+    if (!follow_beat(&is, &rev, &silent_s, l->cfg.follow, mono)) return 0;
+    if (rev && !is.over && silent_s < CLUSTER_TAKE_S) return 0;
+    if (mono < l->retry_at) return 0;
+    return take_over(l, learner, &is, rev, mono, now, e);
+}
+
+void lead_resign(struct lead *l)
+{
+    if (!atomic_exchange(&l->leading, false)) return;
+    l->beat.over = true;
+    (void)!put_beat(l, l->beat_rev, NULL); /* else it takes CLUSTER_TAKE_S */
+    struct board *b = &l->cfg.board;
+    b->call(b->self);
+}

@@ -1,0 +1,64 @@
+#include "metrics_priv.h"
+
+static void put_sent(struct emit *o, const struct cluster_stats *c)
+{
+    metrics_gauge(o, "abrd_outbox_waiting",
+                  "Trajectories that the bus does not have yet.", c->buffered);
+    metrics_gauge(o, "abrd_outbox_size", "How many may wait.", c->buffer);
+    metrics_counter(o, "abrd_outbox_dropped_total",
+                    "Trajectories dropped because too many waited.", (double)c->dropped);
+    metrics_counter(o, "abrd_outbox_published_total", "Acknowledged by the bus.",
+                    (double)c->published);
+    metrics_counter(o, "abrd_outbox_repeated_total",
+                    "Of those, known to the bus already.", (double)c->repeated);
+    metrics_counter(o, "abrd_outbox_refused_total",
+                    "Not taken or not answered, and sent again.", (double)c->refused);
+    metrics_counter(o, "abrd_outbox_full_total", "Of those, as the stream was full.",
+                    (double)c->full);
+}
+
+static void put_learned(struct emit *o, const struct cluster_stats *c)
+{
+    metrics_gauge(o, "abrd_learner_leading", "1 for the one learner that learns.",
+                  c->leading);
+    metrics_counter(o, "abrd_ledger_counted_total",
+                    "Trajectories that were learned from.", (double)c->counted);
+    metrics_counter(o, "abrd_ledger_repeated_total",
+                    "Those that came again and were passed over.", (double)c->again);
+    metrics_gauge(o, "abrd_ledger_missing",
+                  "Numbers that nodes gave and that never came.", (double)c->missing);
+    metrics_gauge(o, "abrd_ledger_makers", "Nodes that were heard.", c->makers);
+    metrics_gauge(o, "abrd_ledger_position",
+                  "In the stream: what lies before is learned.", (double)c->position);
+    metrics_counter(o, "abrd_stream_damaged_total", "Messages that were no trajectory.",
+                    (double)c->damaged);
+    metrics_counter(o, "abrd_stream_skipped_total",
+                    "Messages that were gone before they were read.", (double)c->skipped);
+}
+
+void metrics_put_cluster(struct emit *o, const struct cluster_stats *c)
+{
+    if (c->role == ROLE_STANDALONE) return;
+    metrics_gauge(o, "abrd_bus_up", "1 while the bus answers.", c->connected);
+    metrics_counter(o, "abrd_bus_connects_total", "Connections made.",
+                    (double)c->reconnects);
+    metrics_gauge(o, "abrd_learner_term", "How often the learner has changed, and once.",
+                  (double)c->term);
+    metrics_gauge(o, "abrd_learner_silent_seconds",
+                  "Since the learner was heard last; it speaks once a second.",
+                  c->learner_silent_s);
+    metrics_counter(o, "abrd_weights_taken_total", "Published weights taken over.",
+                    (double)c->weights_taken);
+    metrics_counter(o, "abrd_weights_refused_total",
+                    "Those that were damaged, of another shape or of a newer form.",
+                    (double)c->weights_refused);
+    metrics_gauge(o, "abrd_weights_delay_seconds",
+                  "From their publication to this node, of the last ones.",
+                  c->weights_delay_s);
+    metrics_gauge(o, "abrd_weights_delay_max_seconds", "The longest so far.",
+                  c->weights_delay_max_s);
+    if (c->role == ROLE_DECIDE)
+        put_sent(o, c);
+    else
+        put_learned(o, c);
+}

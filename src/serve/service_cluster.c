@@ -1,0 +1,467 @@
+/* The service among others: what its role is connected to, and the turns of its thread. */
+#include "service_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "rl/ckpt.h"
+#include "serve/bus_nats.h"
+#include "serve/lead.h"
+
+static const double DRAIN_S = 2; /* for what was closed to leave */
+static const double LOOK_S = 1;  /* between the looks of who leads at the board */
+enum { PUT_TRIES = 8 };
+
+struct cluster {
+    enum cluster_role role;
+    char node[CLUSTER_NAME];
+    struct bus_nats *nats;
+    struct board board;
+    struct outbox *outbox; /* decide */
+    struct ledger *ledger; /* learn */
+    struct lead *lead;     /* learn */
+    struct follow *follow;
+    uint64_t maker;
+    unsigned char note[8]; /* the maker, as the store keeps it */
+    uint64_t delivered;    /* as the store was told */
+    double looked;
+    pthread_mutex_t lock; /* of what follows: the ledger's figures as they were last */
+    struct ledger_stats learned;
+    uint64_t position;
+};
+
+/* ---- start ---- */
+
+static int read_maker(void *ctx, const struct bus_parcel *p, struct err *e)
+{
+    struct cluster *c = ctx;
+    if (p->number == 0 && p->n == sizeof c->note) c->maker = bytes_get_u64(p->bytes);
+    (void)e;
+    return 0;
+}
+
+/* Who makes the trajectories: for as long as the store lives. */
+static int find_maker(struct service *s, struct err *e)
+{
+    struct cluster *c = s->cluster;
+    const struct store *store = s->writer ? writer_store(s->writer) : NULL;
+    int rc = store && store->parcels ? store->parcels(store->self, read_maker, c, e) : 0;
+    if (!rc && !c->maker) rc = entropy_draw(&s->cfg.parts.entropy, &c->maker, 8, e);
+    if (rc || !store) return rc;
+    bytes_put_u64(c->note, c->maker);
+    struct store_rec r = {.kind = STORE_PARCEL, .parcel = {0, c->note, sizeof c->note}};
+    rc = writer_reserve(s->writer, 1, e);
+    if (rc) return rc;
+    writer_put(s->writer, &r, 1, 1);
+    return writer_flush(s->writer, e);
+}
+
+static int restore_parcel(void *ctx, const struct bus_parcel *p, struct err *e)
+{
+    struct service *s = ctx;
+    return p->number ? s->bus.restore(s->bus.self, p, e) : 0;
+}
+
+static int open_decide(struct service *s, struct err *e)
+{
+    struct cluster *c = s->cluster;
+    int rc = find_maker(s, e);
+    if (rc) return rc;
+    c->outbox = outbox_new(s->cfg.cluster.buffer, c->maker, s->writer != NULL, e);
+    if (!c->outbox) return ERR_MEMORY;
+    rc = bus_nats_sender(&s->bus, c->nats, c->outbox, e);
+    if (rc || !s->writer) {
+        s->bus.stage = NULL; /* nothing is kept */
+        return rc;
+    }
+    const struct store *store = writer_store(s->writer);
+    if (store->parcels) rc = store->parcels(store->self, restore_parcel, s, e);
+    writer_tell(s->writer, &s->bus);
+    return rc;
+}
+
+static void node_name(char out[CLUSTER_NAME], const struct cluster_cfg *cfg)
+{
+    char host[CLUSTER_NAME] = "";
+    if (gethostname(host, sizeof host)) host[0] = '\0';
+    host[sizeof host - 1] = '\0';
+    if (cfg->node[0])
+        snprintf(out, CLUSTER_NAME, "%s", cfg->node);
+    else
+        snprintf(out, CLUSTER_NAME, "%.40s-%ld", host, (long)getpid());
+}
+
+int service_cluster_open(struct service *s, struct err *e)
+{
+    const struct cluster_cfg *cfg = &s->cfg.cluster;
+    if (cfg->role == ROLE_STANDALONE) return 0;
+    struct cluster *c = s->cluster = calloc(1, sizeof *c);
+    if (!c) return err_set(e, ERR_MEMORY, "no memory for the cluster");
+    pthread_mutex_init(&c->lock, NULL);
+    c->role = cfg->role;
+    c->looked = -LOOK_S;
+    node_name(c->node, cfg);
+    s->cfg.learn = c->role == ROLE_LEARN;
+    s->cfg.grow_max = 0;
+
+    struct bus_nats_cfg nats = {.url = cfg->url,
+                                .creds = cfg->creds,
+                                .name = cfg->name,
+                                .who = c->node,
+                                .replicas = cfg->replicas,
+                                .stream_bytes = (int64_t)(cfg->stream_mb * 1048576),
+                                .log = s->cfg.log};
+    c->nats = bus_nats_new(&nats, e);
+    if (!c->nats) return e ? e->code : ERR_INVALID;
+    c->board = bus_nats_board(c->nats);
+    if (c->role == ROLE_DECIDE) return open_decide(s, e);
+    c->ledger = ledger_new(e);
+    if (!c->ledger) return ERR_MEMORY;
+    return bus_nats_receiver(&s->bus, c->nats, c->ledger, POLICY_ACTIONS, e);
+}
+
+/* ---- what comes from the board ---- */
+
+/* What was received last is kept in the folder, for a start without a bus. */
+static void keep_weights(struct service *s, const struct policy *p)
+{
+    double now = service_now(s);
+    if (s->folder.lock < 0 || s->cluster->role != ROLE_DECIDE || now < s->checkpoint_at)
+        return;
+    s->checkpoint_at = now + s->checkpoint_s;
+    struct err why = {0};
+    struct ckpt_meta meta = {0};
+    ckpt_meta_set(&meta, "made_by", "abrd serve --role decide");
+    if (ckpt_save(s->folder.policy, p, &meta, NULL, 0, &why))
+        log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
+}
+
+static int take_weights(void *ctx, struct policy *p, const struct bus_wire_weights *note,
+                        struct err *e)
+{
+    struct service *s = ctx;
+    keep_weights(s, p);
+    return snap_publish(s->snap, p, note->published_at, note->check_score, e);
+}
+
+static bool listed(const struct bus_wire_common *c, const char *name)
+{
+    for (int i = 0; i < c->n; i++)
+        if (!strcmp(c->profile[i].name, name)) return true;
+    return false;
+}
+
+static bool as_it_is(struct service *s, const struct profile *p)
+{
+    struct profile is;
+    return !profiles_get(&is, NULL, s->profiles, p->name, NULL) &&
+           is.qoe.mu_quality == p->qoe.mu_quality &&
+           is.qoe.mu_switch == p->qoe.mu_switch && is.qoe.mu_stall == p->qoe.mu_stall &&
+           is.qoe.utility == p->qoe.utility;
+}
+
+static int take_common(void *ctx, const struct bus_wire_common *c, struct err *e)
+{
+    struct service *s = ctx;
+    if (c->has_explore) s->explore_share = c->explore_share;
+    struct profile *here = calloc(PROFILES_MAX, sizeof *here);
+    if (!here) return err_set(e, ERR_MEMORY, "no memory for the profiles");
+    int n = profiles_list(here, PROFILES_MAX, s->profiles), rc = 0;
+    for (int i = 0; i < n && !rc; i++)
+        if (!here[i].builtin && !listed(c, here[i].name) &&
+            strcmp(here[i].name, s->cfg.default_profile) != 0)
+            rc = service_profile_drop(s, here[i].name, e);
+    for (int i = 0; i < c->n && !rc; i++) {
+        if (as_it_is(s, &c->profile[i])) continue;
+        rc = service_profile_take(s, &c->profile[i], e);
+        if (rc == 1) rc = 0;
+    }
+    free(here);
+    return rc;
+}
+
+/* The leader's settings count; profiles that are there stay, and his own are the first ones. */
+static void give_common(void *ctx, struct bus_wire_common *c, bool first)
+{
+    struct service *s = ctx;
+    c->has_explore = true;
+    c->explore_share = s->cfg.explore_share;
+    if (!first) return;
+    struct profile *here = calloc(PROFILES_MAX, sizeof *here);
+    int n = here ? profiles_list(here, PROFILES_MAX, s->profiles) : 0;
+    for (int i = 0; i < n; i++)
+        if (!here[i].builtin) c->profile[c->n++] = here[i];
+    free(here);
+}
+
+static void rewind_stream(void *ctx)
+{
+    struct service *s = ctx;
+    bus_nats_rewind(&s->bus);
+}
+
+static void trim_stream(void *ctx, uint64_t position)
+{
+    struct service *s = ctx;
+    bus_nats_trim(s->cluster->nats, position);
+}
+
+int service_cluster_start(struct service *s, struct err *e)
+{
+    struct cluster *c = s->cluster;
+    if (!c) return 0;
+    struct follow_cfg f = {.board = c->board,
+                           .shape = s->policy_cfg,
+                           .log = s->cfg.log,
+                           .weights = take_weights,
+                           .common = take_common,
+                           .ctx = s};
+    c->follow = follow_new(&f, e);
+    if (!c->follow) return ERR_MEMORY;
+    if (c->role != ROLE_LEARN) return 0;
+    struct lead_cfg l = {.board = c->board,
+                         .who = c->node,
+                         .follow = c->follow,
+                         .ledger = c->ledger,
+                         .snap = s->snap,
+                         .shape = s->policy_cfg,
+                         .log = s->cfg.log,
+                         .rewind = rewind_stream,
+                         .trim = trim_stream,
+                         .common = give_common,
+                         .ctx = s};
+    c->lead = lead_new(&l, e);
+    return c->lead ? 0 : ERR_MEMORY;
+}
+
+/* ---- turns ---- */
+
+static void note_ledger(struct cluster *c)
+{
+    struct ledger_stats now;
+    ledger_stats(&now, c->ledger);
+    pthread_mutex_lock(&c->lock);
+    c->learned = now;
+    c->position = ledger_position(c->ledger);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void wait_for_news(struct cluster *c, double wait_s)
+{
+    if (wait_s > 0 && c->board.wait(c->board.self, wait_s)) follow_called(c->follow);
+}
+
+static void learn_turn(struct service *s, double wait_s)
+{
+    struct cluster *c = s->cluster;
+    struct err why = {0};
+    if (lead_turn(c->lead, s->learner, clock_mono(), service_now(s), &why))
+        log_err(s->cfg.log, LOG_WARN, "lead", &why);
+    if (lead_leading(c->lead)) {
+        (void)!service_turn(s, wait_s / 2, NULL);
+        service_checkpoint(s, false);
+    } else {
+        wait_for_news(c, wait_s);
+    }
+    note_ledger(c);
+}
+
+void service_cluster_turn(struct service *s, double wait_s)
+{
+    struct cluster *c = s->cluster;
+    bool leads = c->lead && lead_leading(c->lead);
+    double mono = clock_mono();
+    /* who leads looks now and then for what operators change */
+    if (!leads || mono >= c->looked + LOOK_S) {
+        c->looked = mono;
+        struct err why = {0};
+        if (follow_turn(c->follow, leads, mono, service_now(s), &why) < 0)
+            log_err(s->cfg.log, LOG_DEBUG, "follow", &why);
+    }
+    if (c->lead)
+        learn_turn(s, wait_s);
+    else
+        wait_for_news(c, 2 * wait_s);
+}
+
+void service_cluster_wake(struct service *s)
+{
+    s->cluster->board.wake(s->cluster->board.self);
+}
+
+void service_cluster_tick(struct service *s)
+{
+    struct cluster *c = s->cluster;
+    if (!s->bus.delivered || !s->writer) return;
+    uint64_t number = s->bus.delivered(s->bus.self);
+    if (number <= c->delivered || writer_reserve(s->writer, 1, NULL)) return;
+    struct store_rec r = {.kind = STORE_DELIVERED, .parcel = {.number = number}};
+    writer_put(s->writer, &r, 1, 1);
+    c->delivered = number;
+}
+
+int service_cluster_announce(struct service *s, const struct policy *p, double now,
+                             double score, struct err *e)
+{
+    return lead_commit(s->cluster->lead, s->learner, p, now, score, e);
+}
+
+/* ---- profiles for all ---- */
+
+static int change(struct bus_wire_common *c, const char *name, const struct profile *p,
+                  struct err *e)
+{
+    int i = 0;
+    while (i < c->n && strcmp(c->profile[i].name, name) != 0)
+        i++;
+    bool new = i == c->n;
+    if (!p) {
+        if (new) return err_field(e, ERR_ABSENT, "profile", "no such profile");
+        c->profile[i] = c->profile[--c->n];
+        return 0;
+    }
+    if (new && c->n == PROFILES_MAX - QOE_PROFILES)
+        return err_field(e, ERR_FULL, "profile", "there are %d profiles already",
+                         PROFILES_MAX);
+    c->profile[i] = *p;
+    c->n += new;
+    return new;
+}
+
+/* Read, change, put - and again when another node was faster. */
+static int change_board(struct service *s, struct bus_wire_common *c, const char *name,
+                        const struct profile *p, struct err *e)
+{
+    struct board *b = &s->cluster->board;
+    int rc = ERR_CONFLICT;
+    for (int i = 0; i < PUT_TRIES && rc == ERR_CONFLICT; i++) {
+        void *bytes = NULL;
+        size_t n;
+        uint64_t rev;
+        struct err why = {0};
+        rc = b->get(b->self, FOLLOW_COMMON, &bytes, &n, &rev, e);
+        *c = (struct bus_wire_common){0};
+        if (!rc && bytes) rc = bus_wire_get_common(c, bytes, n, e);
+        if (!rc && !bytes) give_common(s, c, true);
+        free(bytes);
+        if (rc) return rc;
+        int changed = change(c, name, p, e);
+        if (changed < 0) return changed;
+        rc = bus_wire_put_common(&bytes, &n, c, e);
+        if (!rc) rc = b->put(b->self, FOLLOW_COMMON, bytes, n, rev, &rev, &why);
+        free(bytes);
+        if (!rc) return changed;
+        if (i == PUT_TRIES - 1 || rc != ERR_CONFLICT)
+            err_field(e, rc, why.field, "%s", why.detail);
+    }
+    return rc;
+}
+
+int service_cluster_profile(struct service *s, const char *name, const struct profile *p,
+                            struct err *e)
+{
+    if (qoe_find(name))
+        return err_field(e, ERR_CONFLICT, "profile", "'%.63s' is built in", name);
+    struct bus_wire_common *c = calloc(1, sizeof *c);
+    if (!c) return err_set(e, ERR_MEMORY, "no memory for the profiles");
+    int changed = change_board(s, c, name, p, e), rc = changed;
+    if (rc >= 0) {
+        s->cluster->board.call(s->cluster->board.self);
+        rc = take_common(s, c, e);
+    }
+    free(c);
+    return rc < 0 ? rc : changed;
+}
+
+/* ---- end, and what is seen ---- */
+
+void service_cluster_drain(struct service *s)
+{
+    struct cluster *c = s->cluster;
+    double until = clock_mono() + DRAIN_S;
+    struct bus_nats_stats n;
+    struct outbox_stats o;
+    while (c->outbox && clock_mono() < until) {
+        (void)!service_commit(s, NULL);
+        bus_nats_stats(&n, c->nats);
+        outbox_stats(c->outbox, &o);
+        if (!n.connected || !o.waiting) break;
+        usleep(5000);
+    }
+    service_cluster_tick(s);
+    service_stop_threads(s);
+    if (c->lead) lead_resign(c->lead);
+}
+
+void service_cluster_close(struct service *s)
+{
+    struct cluster *c = s->cluster;
+    if (!c) return;
+    lead_free(c->lead);
+    follow_free(c->follow);
+    bus_nats_free(c->nats);
+    outbox_free(c->outbox);
+    ledger_free(c->ledger);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+    s->cluster = NULL;
+}
+
+static void tell_sent(struct cluster_stats *out, struct cluster *c)
+{
+    struct outbox_stats o;
+    outbox_stats(c->outbox, &o);
+    out->dropped = o.dropped;
+    out->buffered = o.waiting;
+    out->buffer = o.slots;
+}
+
+static void tell_learned(struct cluster_stats *out, struct cluster *c)
+{
+    pthread_mutex_lock(&c->lock);
+    out->counted = c->learned.counted;
+    out->again = c->learned.repeated;
+    out->missing = c->learned.missing;
+    out->makers = c->learned.makers;
+    out->position = c->position;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void service_cluster_stats(struct cluster_stats *out, struct service *s)
+{
+    struct cluster *c = s->cluster;
+    struct bus_nats_stats n;
+    struct follow_stats f;
+    bus_nats_stats(&n, c->nats);
+    follow_stats(&f, c->follow, clock_mono());
+    *out = (struct cluster_stats){.role = c->role,
+                                  .connected = n.connected,
+                                  .leading = c->lead && lead_leading(c->lead),
+                                  .learner_silent_s = f.silent_s,
+                                  .term = f.beat.term,
+                                  .reconnects = n.reconnects,
+                                  .weights_taken = f.taken,
+                                  .weights_refused = f.refused,
+                                  .weights_delay_s = f.delay_s,
+                                  .weights_delay_max_s = f.delay_max_s,
+                                  .published = n.published,
+                                  .repeated = n.repeated,
+                                  .refused = n.refused,
+                                  .full = n.full,
+                                  .damaged = n.damaged,
+                                  .skipped = n.skipped};
+    memcpy(out->node, c->node, sizeof out->node);
+    if (!f.beat.over) memcpy(out->learner, f.beat.name, sizeof out->learner);
+    if (out->leading) { /* newer than what was read last */
+        memcpy(out->learner, c->node, sizeof out->learner);
+        out->term = lead_term(c->lead);
+        out->learner_silent_s = 0;
+    }
+    memcpy(out->trouble, n.trouble, sizeof out->trouble);
+    if (c->outbox) tell_sent(out, c);
+    if (c->ledger) tell_learned(out, c);
+}

@@ -1,0 +1,184 @@
+// Two nodes that decide, two learners, one NATS server, all on this machine: what is played on the
+// nodes is learned once, whoever is killed; players are answered whatever happens to the bus.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import net from 'node:net';
+import { join } from 'node:path';
+import { Daemon, done, folder, test, until } from './lib/daemon.mjs';
+
+const video = { profile: 'news', ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 6 };
+
+function freePort() {
+    return new Promise(resolve => {
+        const s = net.createServer();
+        s.listen(0, '127.0.0.1', () => {
+            const { port } = s.address();
+            s.close(() => resolve(port));
+        });
+    });
+}
+
+/** nats-server with JetStream; its files stay when it is killed. */
+class Nats {
+    constructor(port) {
+        this.port = port;
+        this.url = `nats://127.0.0.1:${port}`;
+    }
+
+    async start() {
+        this.child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(this.port), '-js',
+            '-sd', join(folder, 'nats')], { stdio: 'ignore' });
+        this.child.on('error', e => { throw new Error(`nats-server: ${e.message} (make deps-test)`); });
+        process.on('exit', () => this.child.kill('SIGKILL'));
+        await until('nats-server to listen', () => new Promise(resolve => {
+            const s = net.connect(this.port, '127.0.0.1', () => { s.destroy(); resolve(true); });
+            s.on('error', () => resolve(false));
+        }));
+        return this;
+    }
+
+    kill() {
+        const gone = new Promise(resolve => this.child.on('exit', resolve));
+        this.child.kill('SIGKILL');
+        return gone;
+    }
+}
+
+const nats = await new Nats(await freePort()).start();
+
+function start(role, name, more = []) {
+    return Daemon.start(['--role', role, '--bus', nats.url, '--node', name, '--data',
+        join(folder, name), '--explore', '1', '--batch', '32', '--log-level', 'debug', ...more]);
+}
+
+const ready = async d => (await d.call('GET', '/readyz')).json;
+const metric = async (d, name) =>
+    Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await d.call('GET', '/metrics')).text)?.[1]);
+
+/** One viewer's whole session; how many trajectories it makes: 1. */
+async function play(d, key) {
+    const s = (await d.call('POST', '/v1/sessions', { ...video, key })).json;
+    let level = s.level;
+    for (let chunk = 1; chunk < video.chunks; chunk++) {
+        const q = { chunk, buffer_s: 8, last: { chunk: chunk - 1, level, bytes: 400000, download_s: 1, rebuffer_s: 0 } };
+        const a = await d.call('POST', `/v1/sessions/${s.session}/decisions`, q);
+        assert.equal(a.status, 200, a.text);
+        level = a.json.level;
+    }
+    const r = await d.call('POST', `/v1/sessions/${s.session}/rewards`, { chunk: video.chunks - 1,
+        level, bytes: 400000, download_s: 1, rebuffer_s: 0, final: true });
+    assert.equal(r.status, 200, r.text);
+    await d.call('DELETE', `/v1/sessions/${s.session}`);
+    return 1;
+}
+
+const learners = [await start('learn', 'l1'), await start('learn', 'l2')];
+const nodes = [await start('decide', 'n1'), await start('decide', 'n2')];
+let key = 1, played = 0;
+const playSome = async (d, n) => { for (let i = 0; i < n; i++) played += await play(d, key++); };
+const leader = async () => {
+    for (const l of learners) if (l.running !== false && (await ready(l)).bus.leading) return l;
+    return null;
+};
+const allCounted = () => until(`${played} trajectories to be counted`, async () => {
+    const l = await leader();
+    return l && await metric(l, 'abrd_ledger_counted_total') === played;
+});
+
+await test('weights that one learns are those of all', async () => {
+    await until('a learner to lead', leader);
+    const l = await leader();
+    await until('the nodes to know it', async () =>
+        (await ready(nodes[0])).bus.learner && (await ready(nodes[1])).bus.learner);
+    const before = (await ready(l)).policy;
+    await playSome(nodes[0], 7);
+    await playSome(nodes[1], 7);
+    await allCounted();
+    await until('newer weights on all', async () => {
+        const versions = await Promise.all([...nodes, ...learners].map(async d => (await ready(d)).policy));
+        return versions.every(v => v === versions[0] && v > before);
+    });
+    assert.equal(await metric(l, 'abrd_ledger_missing'), 0);
+    const all = await Promise.all([...nodes, l].map(async d =>
+        Buffer.from(await (await fetch(`${d.url}/v1/policy/weights`)).arrayBuffer()).toString('hex')));
+    assert.equal(new Set(all).size, 1);
+});
+
+await test('profiles are put once', async () => {
+    assert.equal((await nodes[0].call('PUT', '/v1/profiles/sport', { mu: [2, 1, 3] })).status, 201);
+    await until('the other node to have it', async () =>
+        (await nodes[1].call('GET', '/v1/profiles/sport')).status === 200);
+    const grown = await nodes[1].call('PUT', '/v1/profiles/own', { mu: [2, 1, 3], grow: true });
+    assert.equal(grown.status, 409);
+    assert.equal(grown.json.field, 'grow');
+});
+
+await test('who learns opens no sessions', async () => {
+    const r = await learners[0].call('POST', '/v1/sessions', video);
+    assert.equal(r.status, 503);
+    assert.match(r.json.detail, /this node learns/);
+});
+
+await test('a learner is killed: the other goes on, nothing is lost or counted twice', async () => {
+    const l = await leader();
+    await playSome(nodes[0], 3);
+    l.running = false;
+    await l.kill('SIGKILL');
+    await playSome(nodes[1], 3);
+    const next = await until('the other to lead', leader);
+    assert.equal((await ready(next)).bus.term, 2);
+    await playSome(nodes[0], 3);
+    await allCounted();
+    assert.equal(await metric(next, 'abrd_ledger_missing'), 0);
+});
+
+await test('a node is killed: what it had closed arrives after its start', async () => {
+    await playSome(nodes[0], 4);
+    // what was answered is stored within a moment; a question about it comes after that
+    await until('the store to have all', async () => await metric(nodes[0], 'abrd_store_queue') === 0);
+    await nodes[0].kill('SIGKILL');
+    nodes[0] = await start('decide', 'n1');
+    await playSome(nodes[0], 2);
+    await allCounted();
+});
+
+await test('without a bus players are answered, and what was kept arrives later', async () => {
+    await nats.kill();
+    await until('the node to notice', async () => !(await ready(nodes[0])).bus.connected);
+    const before = (await ready(nodes[0])).policy;
+    await playSome(nodes[0], 5);
+    const r = await ready(nodes[0]);
+    assert.equal(r.ready, true);
+    assert.equal(r.policy, before);
+    assert.ok(r.bus.buffered >= 5);
+    assert.equal(await metric(nodes[0], 'abrd_bus_up'), 0);
+    assert.equal((await nodes[0].call('PUT', '/v1/profiles/late', { mu: [1, 1, 1] })).status, 503);
+    await nats.start();
+    await allCounted();
+    await until('the outbox to be empty', async () => (await ready(nodes[0])).bus.buffered === 0);
+});
+
+await test('a full outbox drops and says so', async () => {
+    await nats.kill();
+    const small = await start('decide', 'small', ['--bus-buffer', '2']);
+    for (let i = 0; i < 5; i++) await play(small, 1000 + i);
+    const r = await ready(small);
+    assert.equal(r.bus.buffered, 2);
+    assert.equal(r.bus.dropped, 3);
+    assert.equal(r.bus.connected, false);
+    assert.equal(await metric(small, 'abrd_outbox_dropped_total'), 3);
+    assert.equal((await small.stop()).code, 0);
+});
+
+await test('a role needs a bus, and a bus a role', async () => {
+    for (const [args, said] of [[['--role', 'decide'], /--bus.*nats:/],
+        [['--bus', 'nats://127.0.0.1:1'], /--role/],
+        [['--role', 'boss', '--bus', 'nats://127.0.0.1:1'], /standalone, decide or learn/]]) {
+        const d = new Daemon(['--port', '0', ...args]);
+        assert.equal((await d.exited).code, 2);
+        assert.match(d.output, said);
+    }
+});
+
+for (const d of [...nodes, ...learners]) if (d.running !== false) assert.equal((await d.stop()).code, 0);
+done();

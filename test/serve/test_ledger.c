@@ -1,0 +1,127 @@
+#include "serve/ledger.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+
+static struct ledger *l;
+
+static void setup(void)
+{
+    l = ledger_new(NULL);
+    ck_assert_ptr_nonnull(l);
+}
+
+static void teardown(void)
+{
+    ledger_free(l);
+}
+
+static struct ledger_stats stats(void)
+{
+    struct ledger_stats s;
+    ledger_stats(&s, l);
+    return s;
+}
+
+START_TEST(each_number_counts_once)
+{
+    ck_assert(ledger_take(l, 1, 1));
+    ck_assert(!ledger_take(l, 1, 1));
+    ck_assert(ledger_take(l, 1, 3));
+    ck_assert_uint_eq(stats().missing, 1);
+    ck_assert(ledger_take(l, 1, 2));
+    ck_assert(!ledger_take(l, 1, 2) && !ledger_take(l, 1, 3));
+    ck_assert(ledger_take(l, 2, 1));
+    struct ledger_stats s = stats();
+    ck_assert_uint_eq(s.counted, 4);
+    ck_assert_uint_eq(s.repeated, 3);
+    ck_assert_uint_eq(s.missing, 0);
+    ck_assert_int_eq(s.makers, 2);
+}
+END_TEST
+
+/* A maker as outbox.h promises it: number n is sent when n - WINDOW and all before have arrived;
+ * within that anything happens: other orders, repeats at once and much later. */
+START_TEST(whatever_the_order_and_the_repeats)
+{
+    enum { N = 20000 };
+    static bool arrived[N + 1];
+    static int taken[N + 1];
+    uint64_t first = 1, at = 0;
+    while (first <= N) {
+        uint64_t r = rng_u64_at(5, 6, at++), n;
+        if (r % 7 == 0)
+            n = 1 + (r >> 8) % first; /* long ago */
+        else
+            n = first + (r >> 8) % LEDGER_WINDOW;
+        if (n > N) n = first;
+        if (r % 7 == 0 && !arrived[n]) continue;
+        taken[n] += ledger_take(l, 42, n);
+        arrived[n] = true;
+        ck_assert_int_eq(taken[n], 1);
+        while (first <= N && arrived[first])
+            first++;
+        if (at % 1000 == 0) { /* and the learner changes hands */
+            size_t size = ledger_state_size(l);
+            void *state = malloc(size);
+            ledger_state_get(l, state);
+            ledger_clear(l);
+            ck_assert_int_eq(ledger_state_put(l, state, size, NULL), 0);
+            free(state);
+        }
+    }
+    ck_assert_uint_eq(stats().counted, N);
+    ck_assert_uint_eq(stats().missing, 0);
+    ck_assert_uint_gt(stats().repeated, N / 7);
+}
+END_TEST
+
+START_TEST(the_longest_silent_maker_is_forgotten)
+{
+    for (uint64_t m = 1; m <= LEDGER_MAKERS; m++) {
+        ledger_advance(l, m);
+        ck_assert(ledger_take(l, m, 1));
+    }
+    ledger_advance(l, LEDGER_MAKERS + 1);
+    ck_assert(!ledger_take(l, 1, 1)); /* heard again */
+    ck_assert(ledger_take(l, 999999, 1));
+    ck_assert_int_eq(stats().makers, LEDGER_MAKERS);
+    ck_assert(!ledger_take(l, 1, 1));
+    ck_assert(ledger_take(l, 2, 1)); /* this one was the longest silent */
+}
+END_TEST
+
+START_TEST(a_damaged_state_leaves_it_empty)
+{
+    ledger_take(l, 1, 5);
+    ledger_advance(l, 9);
+    size_t size = ledger_state_size(l);
+    unsigned char *state = malloc(size);
+    ledger_state_get(l, state);
+    for (size_t n = 0; n < size; n++) {
+        ck_assert_int_eq(ledger_state_put(l, state, n, NULL), ERR_CORRUPT);
+        ck_assert_uint_eq(stats().counted, 0);
+        ck_assert_uint_eq(ledger_position(l), 0);
+    }
+    ck_assert_int_eq(ledger_state_put(l, state, size, NULL), 0);
+    ck_assert_uint_eq(ledger_position(l), 9);
+    ck_assert(!ledger_take(l, 1, 5));
+    free(state);
+}
+END_TEST
+
+Suite *suite_serve_ledger(void);
+Suite *suite_serve_ledger(void)
+{
+    Suite *s = suite_create("serve/ledger");
+    TCase *t = tcase_create("serve/ledger");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, each_number_counts_once);
+    tcase_add_test(t, whatever_the_order_and_the_repeats);
+    tcase_add_test(t, the_longest_silent_maker_is_forgotten);
+    tcase_add_test(t, a_damaged_state_leaves_it_empty);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,202 @@
+/* Services among others, over a real NATS server; their turns are taken one by one. */
+#include "serve/service.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "support/nats.h"
+#include "support/served.h"
+
+static struct nats server;
+static struct served node, learner;
+
+static void role(struct served *f, enum cluster_role role, const char *name)
+{
+    served_begin(f, true);
+    f->cfg.cluster.role = role;
+    f->cfg.cluster.url = server.url;
+    snprintf(f->cfg.cluster.node, sizeof f->cfg.cluster.node, "%s", name);
+    f->cfg.explore_share = 1;
+    f->cfg.online.batch = 8;
+    f->cfg.online.tolerance = 1e9;
+}
+
+static void setup(void)
+{
+    nats_begin(&server);
+    role(&node, ROLE_DECIDE, "node");
+    role(&learner, ROLE_LEARN, "learner");
+}
+
+static void teardown(void)
+{
+    served_end(&node);
+    served_end(&learner);
+    nats_end(&server);
+}
+
+static struct service_stats stats(struct served *f)
+{
+    struct service_stats s;
+    service_stats(&s, f->service);
+    return s;
+}
+
+static void turn(struct served *f)
+{
+    (void)service_learn(f->service, NULL);
+    service_periodic(f->service);
+    ck_assert_int_eq(service_commit(f->service, NULL), 0);
+}
+
+/* Turns of all that run until it holds. */
+#define UNTIL(condition)                                                      \
+    for (double until_ = clock_mono() + 20; !(condition);) {                  \
+        ck_assert_msg(clock_mono() < until_, "20 s without: %s", #condition); \
+        if (node.service) turn(&node);                                        \
+        if (learner.service) turn(&learner);                                  \
+    }
+
+static void play(struct served *f, uint64_t key)
+{
+    struct session_opened o = served_open(f, key, 4);
+    served_play(f, &o, 4);
+}
+
+START_TEST(what_is_played_here_is_learned_there)
+{
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    for (uint64_t k = 0; k < 6; k++)
+        play(&node, k);
+    UNTIL(stats(&learner).cluster.counted == 6);
+    UNTIL(stats(&node).policy_version == stats(&learner).policy_version &&
+          stats(&node).policy_version >= 3);
+    struct cluster_stats c = stats(&node).cluster;
+    ck_assert_str_eq(c.learner, "learner");
+    ck_assert_int_eq(c.buffered, 0);
+    ck_assert_uint_eq(c.published, 6);
+    ck_assert_uint_eq(stats(&learner).cluster.missing, 0);
+
+    /* one learns, the others decide */
+    struct session_opened o;
+    struct session_open in = served_request(1, 4);
+    struct err e = {0};
+    ck_assert_int_eq(service_open(&o, learner.service, learner.worker, &in, &e),
+                     ERR_FULL);
+    ck_assert_str_eq(e.detail, "this node learns: ask one that decides");
+}
+END_TEST
+
+START_TEST(a_killed_node_sends_what_it_had_stored)
+{
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    play(&node, 1);
+    UNTIL(stats(&learner).cluster.counted == 1);
+    nats_kill(&server);
+    play(&node, 2);
+    play(&node, 3);
+    ck_assert_int_eq(service_commit(node.service, NULL), 0);
+    ck_assert_int_eq(stats(&node).cluster.buffered, 2);
+    served_kill(&node);
+    served_start(&node);
+    /* the first one, too, when the store had not heard that it had arrived */
+    ck_assert_int_ge(stats(&node).cluster.buffered, 2);
+    nats_again(&server);
+    UNTIL(stats(&learner).cluster.counted == 3);
+    play(&node, 4);
+    UNTIL(stats(&learner).cluster.counted == 4);
+    ck_assert_uint_eq(stats(&learner).cluster.missing, 0);
+    ck_assert_int_eq(stats(&learner).cluster.makers, 1); /* the same one as before */
+
+    /* all has arrived: nothing is sent after the next start */
+    UNTIL(stats(&node).cluster.buffered == 0);
+    turn(&node);
+    served_kill(&node);
+    served_start(&node);
+    ck_assert_int_eq(stats(&node).cluster.buffered, 0);
+}
+END_TEST
+
+START_TEST(the_next_learner_loses_and_repeats_nothing)
+{
+    struct served second;
+    role(&second, ROLE_LEARN, "second");
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    for (uint64_t k = 0; k < 5; k++) /* batches of two: one is left over */
+        play(&node, k);
+    UNTIL(stats(&learner).cluster.counted == 5);
+    uint64_t steps = stats(&learner).learner.steps;
+    served_kill(&learner);
+    learner.service = NULL;
+
+    served_start(&second);
+    double from = clock_mono();
+    UNTIL((turn(&second), stats(&second).cluster.leading));
+    ck_assert_double_le(clock_mono() - from, 5);
+    UNTIL((turn(&second), stats(&second).cluster.counted == 5));
+    ck_assert_uint_eq(stats(&second).learner.steps, steps);
+    ck_assert_uint_eq(stats(&second).learner.trajectories, 5);
+    ck_assert_uint_eq(stats(&second).cluster.term, 2);
+    play(&node, 9);
+    UNTIL((turn(&second), stats(&second).cluster.counted == 6));
+    UNTIL((turn(&second), stats(&node).policy_version == stats(&second).policy_version));
+    served_end(&second);
+}
+END_TEST
+
+START_TEST(profiles_are_put_everywhere)
+{
+    served_start(&learner);
+    served_start(&node);
+    struct profile p = {.name = "sport", .qoe = {1, 2, 3, QOE_LINEAR}}, got;
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
+    ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), 0);
+    UNTIL(!service_profile_get(&got, learner.service, "sport", NULL));
+    p.qoe.mu_switch = 5;
+    ck_assert_int_eq(service_profile_put(learner.service, &p, NULL), 0);
+    UNTIL(!service_profile_get(&got, node.service, "sport", NULL) &&
+          got.qoe.mu_switch == 5);
+    struct err e = {0};
+    p.grow = true;
+    ck_assert_int_eq(service_profile_put(node.service, &p, &e), ERR_CONFLICT);
+    ck_assert_str_eq(e.field, "grow");
+    p.grow = false;
+    strcpy(p.name, "news");
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_CONFLICT);
+    ck_assert_int_eq(service_profile_delete(node.service, "kids", NULL), ERR_ABSENT);
+    ck_assert_int_eq(service_profile_delete(node.service, "sport", NULL), 0);
+    UNTIL(service_profile_get(&got, learner.service, "sport", NULL) == ERR_ABSENT);
+
+    nats_kill(&server);
+    e = (struct err){0};
+    strcpy(p.name, "late");
+    ck_assert_int_eq(service_profile_put(node.service, &p, &e), ERR_IO);
+    ck_assert_int_eq(service_profile_get(&got, node.service, "late", NULL), ERR_ABSENT);
+    nats_again(&server);
+}
+END_TEST
+
+Suite *suite_serve_service_cluster(void);
+Suite *suite_serve_service_cluster(void)
+{
+    Suite *s = suite_create("serve/service_cluster");
+    TCase *t = tcase_create("serve/service_cluster");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, what_is_played_here_is_learned_there);
+    tcase_add_test(t, a_killed_node_sends_what_it_had_stored);
+    tcase_add_test(t, the_next_learner_loses_and_repeats_nothing);
+    tcase_add_test(t, profiles_are_put_everywhere);
+    suite_add_tcase(s, t);
+    return s;
+}
