@@ -98,6 +98,8 @@ void online_free(struct online *o);
  * old). */
 int online_add(struct online *o, const struct online_trajectory *t);
 bool online_ready(const struct online *o);
+/* Steps that wait for the next update. */
+int online_buffered(const struct online *o);
 /* 1: new weights, version raised; 0: not enough steps; ERR_NUMERIC: rolled back. */
 int online_update(struct online *o);
 

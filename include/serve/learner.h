@@ -66,6 +66,9 @@ int learner_resume(struct learner *l, const struct policy *p, const void *state,
 int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
     __attribute__((warn_unused_result));
 
+/* Is all that was received in its state, or refused? Else some of it waits for an update. */
+bool learner_settled(const struct learner *l);
+
 void learner_stats(struct learner *l, struct online_stats *out);
 /* Of the weights that were measured last: by an update that was published, or by learner_look. */
 void learner_vitals(struct learner *l, struct vitals_stats *out);

@@ -26,6 +26,7 @@ struct sessions_cfg {
     int keep;  /* steps per session: TRACK_KEEP, or TRACK_MEMORY without a store */
     int spare; /* steps for open trajectories and long histories */
     struct entropy entropy; /* of ids */
+    uint8_t number;         /* 1 .. 255: with which all ids begin; 0: they begin anyhow */
 };
 
 struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e);

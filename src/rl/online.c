@@ -113,6 +113,11 @@ bool online_ready(const struct online *o)
     return buffer_steps(o->buffer) >= o->cfg.batch;
 }
 
+int online_buffered(const struct online *o)
+{
+    return buffer_steps(o->buffer);
+}
+
 /* By the policy's own critic, in reward units. */
 static void value(void *ctx, float *v, const float *obs, int n)
 {

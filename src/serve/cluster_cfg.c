@@ -12,6 +12,9 @@ struct cluster_cfg cluster_cfg_default(void)
 
 int cluster_cfg_check(const struct cluster_cfg *c, struct err *e)
 {
+    if (c->number < 0 || c->number > 255)
+        return err_field(e, ERR_RANGE, "node-number", "%d is not within 0 .. 255",
+                         c->number);
     if (c->role == ROLE_STANDALONE)
         return c->url ? err_field(e, ERR_INVALID, "bus",
                                   "a standalone daemon has none: give --role as well")

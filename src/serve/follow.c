@@ -14,6 +14,7 @@ struct follow {
     struct follow_cfg cfg;
     struct bus_wire_common *common; /* scratch */
     uint64_t weights_rev, common_rev;
+    uint64_t term, version; /* taken last */
     bool afresh;
     double looked;
     pthread_mutex_t lock; /* of what follows */
@@ -49,6 +50,7 @@ void follow_free(struct follow *f)
 
 void follow_afresh(struct follow *f)
 {
+    f->term = f->weights_rev = f->common_rev = 0;
     f->afresh = true;
 }
 
@@ -118,10 +120,16 @@ static int take_weights(struct follow *f, double now, struct err *e)
     struct bus_wire_weights note;
     struct policy *p = follow_decode(&note, bytes, n, &f->cfg.shape, &why);
     free(bytes);
+    if (p && note.term == f->term && note.version == f->version) {
+        policy_free(p); /* only the place in the stream has moved */
+        return 0;
+    }
     if (!p || f->cfg.weights(f->cfg.ctx, p, &note, &why)) {
         refuse(f, &why);
         return 0;
     }
+    f->term = note.term;
+    f->version = note.version;
     double delay = fmax(now - note.published_at, 0);
     log_event(f->cfg.log, LOG_INFO, "follow",
               "version %llu of term %llu, published %.3f s ago",

@@ -10,7 +10,8 @@
 #include "serve/cluster_cfg.h"
 
 enum { PART = 512 << 10, KEY = 64, STATE_FORM = 1, PARTS_MAX = 4096 };
-static const double TRIM_S = 2;
+/* What was read and refused is let go so often: else a stream could be full of it for ever. */
+static const double LET_GO_S = 2;
 
 struct lead {
     struct lead_cfg cfg;
@@ -18,7 +19,8 @@ struct lead {
     atomic_uint_fast64_t term; /* = beat.term: for others to see */
     struct bus_wire_beat beat;
     uint64_t beat_rev;
-    double beat_at, trimmed_at, retry_at;
+    double beat_at, retry_at, committed_at;
+    uint64_t trimmed;
     struct bus_wire_weights note; /* of the last commit */
 };
 
@@ -135,6 +137,24 @@ static int put_parts(struct lead *l, const unsigned char *state, size_t n, int s
     return rc;
 }
 
+/* The state as it is now, and in *note where it lies. */
+static int put_state(struct bus_wire_weights *note, struct lead *l,
+                     const struct learner *learner, struct err *e)
+{
+    unsigned char *state = NULL;
+    size_t n;
+    int rc = collect(&state, &n, l, learner, e);
+    if (rc) return rc;
+    note->position = ledger_position(l->cfg.ledger);
+    note->state_bytes = n;
+    note->state_crc = bytes_crc32(0, state, n);
+    note->state_parts = (int)((n + PART - 1) / PART);
+    note->state_slot = !l->note.state_slot;
+    rc = put_parts(l, state, n, note->state_slot, e);
+    free(state);
+    return rc;
+}
+
 static int get_parts(unsigned char **out, struct lead *l,
                      const struct bus_wire_weights *w, struct err *e)
 {
@@ -236,32 +256,28 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
                 double now, double score, struct err *e)
 {
     if (!lead_leading(l)) return err_set(e, ERR_CONFLICT, "this learner stands by");
-    unsigned char *state = NULL;
-    size_t n;
-    int rc = collect(&state, &n, l, learner, e);
-    if (rc) return rc;
-    struct bus_wire_weights note = {.term = l->beat.term,
-                                    .version = p->version,
-                                    .position = ledger_position(l->cfg.ledger),
-                                    .published_at = now,
-                                    .check_score = score,
-                                    .state_bytes = n,
-                                    .state_crc = bytes_crc32(0, state, n),
-                                    .state_parts = (int)((n + PART - 1) / PART),
-                                    .state_slot = !l->note.state_slot};
-    rc = put_parts(l, state, n, note.state_slot, e);
-    free(state);
+    /* what waits for an update is in the ledger, but not in the state: then the last state, with
+     * its ledger, is the one to go on from */
+    struct bus_wire_weights note = l->note;
+    int rc = 0;
+    if (learner_settled(learner) || note.term != l->beat.term)
+        rc = put_state(&note, l, learner, e);
+    note.term = l->beat.term;
+    note.version = p->version;
+    note.published_at = now;
+    note.check_score = score;
     if (!rc) rc = put_weights(l, &note, p, e);
     if (rc) return rc;
     l->note = note;
+    l->committed_at = now;
     l->beat.version = p->version;
     struct err why = {0};
     (void)beat(l, l->beat_at, &why); /* else the next one names them */
     struct board *b = &l->cfg.board;
     b->call(b->self);
-    if (now >= l->trimmed_at + TRIM_S || now < l->trimmed_at) {
+    if (note.position != l->trimmed) {
         l->cfg.trim(l->cfg.ctx, note.position);
-        l->trimmed_at = now;
+        l->trimmed = note.position;
     }
     return 0;
 }
@@ -379,14 +395,28 @@ static int take_over(struct lead *l, struct learner *learner,
     return 0;
 }
 
+static int let_go(struct lead *l, struct learner *learner, double now, struct err *e)
+{
+    if (now < l->committed_at + LET_GO_S && now >= l->committed_at) return 0;
+    if (ledger_position(l->cfg.ledger) == l->note.position || !learner_settled(learner))
+        return 0;
+    const struct weights *w = snap_get(l->cfg.snap);
+    int rc = lead_commit(l, learner, w->policy, w->published_at, w->check_score, e);
+    snap_put(l->cfg.snap, w);
+    l->committed_at = now;
+    return rc;
+}
+
 int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
               struct err *e)
 {
     struct bus_wire_beat is;
     uint64_t rev;
     double silent_s;
-    if (lead_leading(l))
-        return mono >= l->beat_at + CLUSTER_BEAT_S ? beat(l, mono, e) : 0;
+    if (lead_leading(l)) {
+        int rc = mono >= l->beat_at + CLUSTER_BEAT_S ? beat(l, mono, e) : 0;
+        return rc || !lead_leading(l) ? rc : let_go(l, learner, now, e);
+    }
     if (!follow_beat(&is, &rev, &silent_s, l->cfg.follow, mono)) return 0;
     if (rev && !is.over && silent_s < CLUSTER_TAKE_S) return 0;
     if (mono < l->retry_at) return 0;

@@ -330,6 +330,11 @@ int learner_resume(struct learner *l, const struct policy *p, const void *state,
     return 0;
 }
 
+bool learner_settled(const struct learner *l)
+{
+    return online_buffered(l->online) == 0;
+}
+
 int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
 {
     *n = online_state_size(l->online);

@@ -75,6 +75,12 @@ int service_check(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(g->gap, 0, 1e4, "online.ppo.gate.gap", e);
     if (!rc) rc = untagged_cfg_check(&c->untagged, e);
     if (!rc) rc = cluster_cfg_check(&c->cluster, e);
+    /* the steps of some batches must find room, or the learner would wait for ever */
+    double least_mb = 4e-4 * o->batch;
+    if (!rc && c->cluster.role != ROLE_STANDALONE && c->cluster.stream_mb < least_mb)
+        rc = err_field(e, ERR_RANGE, "bus-stream-mb",
+                       "%g holds no four batches of %d steps: give at least %g",
+                       c->cluster.stream_mb, o->batch, least_mb);
     return rc;
 }
 
@@ -266,7 +272,8 @@ static struct sessions *make_sessions(const struct service_cfg *c, bool stored,
 {
     struct sessions_cfg sc = {.max = c->max_sessions,
                               .keep = stored ? TRACK_KEEP : TRACK_MEMORY,
-                              .entropy = c->parts.entropy};
+                              .entropy = c->parts.entropy,
+                              .number = (uint8_t)c->cluster.number};
     double spare = stored ? c->explore_share * c->max_sessions * TRAJ_STEPS / 2
                           : 64.0 * c->max_sessions;
     double most = stored ? SPARE_STEPS : MEMORY_STEPS;

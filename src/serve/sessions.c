@@ -35,6 +35,7 @@ struct shard {
 
 struct sessions {
     int max, n_shards;
+    uint8_t number;
     struct entropy entropy;
     atomic_int live;    /* over all shards */
     atomic_int expires; /* the shard whose silent sessions are looked for first */
@@ -74,8 +75,8 @@ bool sessions_id_parse(uint8_t out[TRACK_ID], const char *text)
 
 static struct shard *shard_of(struct sessions *s, const uint8_t *id)
 {
-    uint32_t bits; /* as random as any others */
-    memcpy(&bits, id, sizeof bits);
+    uint32_t bits; /* as random as any others, behind the node's number */
+    memcpy(&bits, id + 4, sizeof bits);
     return &s->shard[bits % (unsigned)s->n_shards];
 }
 
@@ -230,6 +231,7 @@ int sessions_open(struct answer *first, struct sessions *s, struct track_row *ro
         for (int tries = 0; rc == ERR_FULL && tries < 16; tries++) {
             rc = entropy_draw(&s->entropy, row->id, TRACK_ID, e);
             if (rc) break;
+            if (s->number) row->id[0] = s->number;
             rc = try_open(first, s, row, q, v, c, NULL);
         }
     }
@@ -456,6 +458,7 @@ struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e)
     }
     s->max = cfg->max;
     s->entropy = cfg->entropy;
+    s->number = cfg->number;
     s->n_shards = 1;
     while (s->n_shards < SHARDS_MAX && s->n_shards * SESSIONS_PER_SHARD < cfg->max)
         s->n_shards *= 2;

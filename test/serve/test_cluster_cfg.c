@@ -30,6 +30,12 @@ START_TEST(what_cannot_be_is_named)
     ck_assert_int_eq(cluster_cfg_check(&c, NULL), 0);
     c.url = "nats://h:4222";
     refused(c, "bus"); /* a bus without a role */
+    c.url = NULL;
+    c.number = 256;
+    refused(c, "node-number");
+    c.number = 255;
+    ck_assert_int_eq(cluster_cfg_check(&c, NULL), 0);
+    c.url = "nats://h:4222";
     c.role = ROLE_DECIDE;
     ck_assert_int_eq(cluster_cfg_check(&c, NULL), 0);
     c.url = NULL;

@@ -320,6 +320,42 @@ START_TEST(a_board_that_is_away_deposes_nobody)
 }
 END_TEST
 
+START_TEST(what_was_refused_is_let_go)
+{
+    turn(&a);
+    a.number = 100; /* trajectories were read, all of them refused */
+    ledger_advance(a.ledger, 100);
+    ck_assert_int_eq(turn(&a), 0);
+    ck_assert_uint_eq(a.trimmed, 0);
+    mono += 5;
+    ck_assert_int_eq(turn(&a), 0);
+    ck_assert_uint_eq(a.trimmed, 100);
+    /* but not what waits for an update, nor what came after it */
+    learn(&a, 1);
+    mono += 5;
+    ck_assert_int_eq(turn(&a), 0);
+    ck_assert_uint_eq(a.trimmed, 100);
+    learn(&a, 1);
+    ck_assert_uint_eq(a.trimmed, 102);
+}
+END_TEST
+
+START_TEST(an_operators_order_keeps_what_waits)
+{
+    turn(&a);
+    turn(&b);
+    learn(&a, 3); /* the third waits */
+    ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 0, 3, NULL), 0);
+    ck_assert_int_eq(learner_turn(a.learner, 0, mono, NULL), 1);
+    lead_resign(a.lead);
+    turn(&b);
+    ck_assert(lead_leading(b.lead));
+    ck_assert_uint_eq(version(&b), version(&a));
+    ck_assert_uint_eq(ledger_position(b.ledger), 2);
+    ck_assert(ledger_take(b.ledger, 5, 3));
+}
+END_TEST
+
 START_TEST(a_lost_answer_is_no_other_learner)
 {
     turn(&a);
@@ -424,6 +460,8 @@ Suite *suite_serve_lead(void)
     tcase_add_test(t, who_was_taken_for_dead_is_refused);
     tcase_add_test(t, who_resigns_is_followed_at_once);
     tcase_add_test(t, a_board_that_is_away_deposes_nobody);
+    tcase_add_test(t, what_was_refused_is_let_go);
+    tcase_add_test(t, an_operators_order_keeps_what_waits);
     tcase_add_test(t, a_lost_answer_is_no_other_learner);
     tcase_add_test(t, a_damaged_state_leaves_the_weights);
     tcase_add_test(t, weights_that_do_not_fit_are_refused);

@@ -56,6 +56,20 @@ START_TEST(ids_are_hex_and_back)
 }
 END_TEST
 
+START_TEST(ids_begin_with_the_nodes_number)
+{
+    struct sessions_cfg cfg = {.max = 100000, .keep = TRACK_KEEP, .number = 0xa7};
+    struct sessions *s = sessions_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(s);
+    for (int i = 0; i < 2000; i++) { /* evenly: else a shard would be full */
+        struct track_row row = make_row(i);
+        ck_assert_int_eq(open_one(s, &row, NULL), 0);
+        ck_assert_uint_eq(row.id[0], 0xa7);
+    }
+    sessions_free(s);
+}
+END_TEST
+
 START_TEST(a_full_table_says_so_and_closed_ones_make_room)
 {
     struct sessions *s = make(100);
@@ -343,6 +357,7 @@ Suite *suite_serve_sessions(void)
     TCase *t = tcase_create("serve/sessions");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, ids_are_hex_and_back);
+    tcase_add_test(t, ids_begin_with_the_nodes_number);
     tcase_add_test(t, a_full_table_says_so_and_closed_ones_make_room);
     tcase_add_test(t, the_silent_expire_first);
     tcase_add_test(t, a_clock_set_back_keeps_nobody_alive);
