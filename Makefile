@@ -366,6 +366,10 @@ proxy: all web ## deploy/nginx.conf in front of the daemon, with TLS (needs ngin
 sandbox: all web ## the HTTP tests under strace, held against the unit's filter (strace, systemd)
 	@bash test/each.sh test/trial/sandbox.sh
 
+.PHONY: cluster
+cluster: all ## three nodes, two learners, three NATS servers, and what goes wrong: KILLS=50 (root; nats-server, haproxy)
+	@node test/trial/cluster.mjs
+
 prometheus: all ## /metrics and deploy/alerts.yml before promtool (package prometheus, or PROMTOOL=FILE)
 	@PROMTOOL="$(PROMTOOL)" bash test/each.sh test/trial/prometheus.sh
 

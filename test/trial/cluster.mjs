@@ -1,0 +1,321 @@
+// cluster.mjs - three NATS servers, three nodes that decide, two learners, HAProxy and viewers, each
+// in a network namespace of its own; then everything that can go wrong does. `make cluster` runs it
+// (root; packages nats-server, haproxy, iproute2), some ten minutes:
+//   KILLS=50 PARTITION_S=60 DOWN_S=120 RATE=100 VIEWERS=60 SEED=1
+//
+// Counted twice and lost is judged from outside: what the nodes' stores say was played, by the rules
+// of track.h written a second time (cluster_viewers.mjs: taught), against what the learner learned.
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Host, networkUp } from './cluster_net.mjs';
+import { Viewers, call, random, taught } from './cluster_viewers.mjs';
+
+const env = (name, fallback) => Number(process.env[name] || fallback);
+const KILLS = env('KILLS', 50), PARTITION_S = env('PARTITION_S', 60), DOWN_S = env('DOWN_S', 120);
+const RATE = env('RATE', 100), VIEWERS = env('VIEWERS', 60), SEED = env('SEED', 1);
+const CPU_S = env('CPU_S', 20), TTL_S = 20, PORT = 8080;
+const out = 'build/trial', dir = mkdtempSync(join(tmpdir(), 'abrd-cluster-'));
+process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
+mkdirSync(out, { recursive: true });
+
+const sleep = s => new Promise(r => setTimeout(r, 1000 * s));
+const draw = random(SEED);
+const pick = list => list[Math.floor(draw() * list.length)];
+const agent = new http.Agent({ keepAlive: false });
+let failures = 0;
+const rows = [];
+
+function row(what, value, goal, ok) {
+    if (ok === false) failures++;
+    rows.push({ what, value, goal, ok });
+    console.log(`${ok === false ? 'SHORT ' : ''}${what}: ${value}${goal ? ` (goal: ${goal})` : ''}`);
+}
+
+async function until(what, seconds, condition) {
+    for (const end = Date.now() + 1000 * seconds; Date.now() < end; await sleep(.05)) {
+        const value = await condition();
+        if (value) return value;
+    }
+    throw new Error(`waited ${seconds} s for: ${what}`);
+}
+
+const get = async (h, path) => {
+    try { return await call(agent, h.ip, PORT, 'GET', path); } catch { return { status: 0, text: '' }; }
+};
+const ready = async h => {
+    const r = await get(h, '/readyz');
+    return r.status === 200 ? JSON.parse(r.text) : null;
+};
+const metrics = async h => Object.fromEntries((await get(h, '/metrics')).text.split('\n')
+    .filter(l => /^abrd_[a-z_]+ /.test(l)).map(l => l.split(' ')).map(([k, v]) => [k, Number(v)]));
+
+/* ---- the machines ---- */
+
+networkUp();
+const nats = [1, 2, 3].map(i => new Host(`nats${i}`, 10 + i));
+const nodes = [1, 2, 3].map(i => new Host(`node${i}`, 20 + i));
+const learners = [1, 2].map(i => new Host(`learn${i}`, 30 + i));
+const balancer = new Host('lb', 40);
+const all = [...nats, ...nodes, ...learners, balancer];
+for (const h of all) h.log = join(out, `cluster-${h.name}.log`), writeFileSync(h.log, '');
+
+const natsArgv = h => ['nats-server', '-n', h.name, '-a', h.ip, '-p', '4222', '-js', '-sd',
+    join(dir, h.name), '-cluster_name', 'abrd', '-cluster', `nats://${h.ip}:6222`,
+    '-routes', nats.map(o => `nats://${o.ip}:6222`).join(',')];
+const bus = nats.map(h => `nats://${h.ip}:4222`).join(',');
+const token = join(dir, 'token');
+writeFileSync(token, '0123456789abcdef0123456789abcdef\n', { mode: 0o600 });
+const common = h => ['build/abrd', 'serve', '--bind', '0.0.0.0', '--port', String(PORT),
+    '--admin-token-file', token, '--data', join(dir, h.name), '--session-ttl', String(TTL_S),
+    '--explore', '1', '--batch', '2048', '--address-rate', '0', '--open-rate', '0', '--untagged', 'default'];
+const among = (h, role) => [...common(h), '--role', role, '--bus', bus, '--bus-replicas', '3',
+    '--node', h.name, '--bus-buffer', '4096', '--bus-stream-mb', '0.9'];
+
+function startBalancer() {
+    let conf = readFileSync('deploy/haproxy.cfg', 'utf8');
+    nodes.forEach((h, i) => { conf = conf.replace(`10.0.0.1${i + 1}:8080`, `${h.ip}:${PORT}`); });
+    conf = conf.replace('maxconn 20000', 'maxconn 2000');
+    const file = join(dir, 'haproxy.cfg');
+    writeFileSync(file, conf);
+    balancer.start(['haproxy', '-db', '-f', file]);
+}
+
+const view = (more = {}) => new Viewers({ host: balancer.ip, port: PORT, many: VIEWERS,
+    perSecond: RATE, seed: SEED, ...more });
+const leader = async () => {
+    for (const h of learners) if (h.alive && (await ready(h))?.bus.leading) return h;
+    return null;
+};
+
+/* ---- what a node costs ---- */
+
+/** CPU us per answer of one process at a rate, and how many. */
+async function cost(h) {
+    const v = new Viewers({ host: h.ip, port: PORT, many: 40, perSecond: 400, seed: SEED });
+    await sleep(3);
+    const cpu = h.cpu(), n = v.answers;
+    await sleep(CPU_S);
+    const us = 1e6 * (h.cpu() - cpu) / (v.answers - n);
+    await v.stop();
+    return { us, sessions: v.sessions };
+}
+
+async function measureCost() {
+    const alone = nodes[0];
+    const one = [];
+    for (const learn of ['on', 'off']) {
+        rmSync(join(dir, alone.name), { recursive: true, force: true });
+        alone.start([...common(alone), '--learn', learn]);
+        await until('a standalone daemon', 20, () => ready(alone));
+        one.push((await cost(alone)).us);
+        await alone.kill('SIGTERM');
+    }
+    rmSync(join(dir, alone.name), { recursive: true, force: true });
+    return one;
+}
+
+/* ---- judging ---- */
+
+const sessions = []; // ids of all viewers so far
+
+/** Waits until all that was closed has arrived, then compares. */
+async function judge(what) {
+    await until('sessions to end', TTL_S + 40, async () => {
+        const states = await Promise.all(nodes.map(ready));
+        return states.every(s => s && s.sessions_live === 0 && s.bus.buffered === 0 && s.bus.connected);
+    });
+    let expected = 0, played = 0;
+    for (const id of sessions) {
+        const h = nodes[parseInt(id.slice(0, 2), 16) - 1];
+        const r = await get(h, `/v1/sessions/${id}`);
+        if (r.status !== 200) continue; // answered, but not stored before the node was killed
+        const history = JSON.parse(r.text);
+        expected += taught(history);
+        played += history.steps.length;
+    }
+    let m;
+    await until(`${expected} steps to be learned`, 30, async () => {
+        const h = await leader();
+        m = h && await metrics(h);
+        return m && m.abrd_learner_steps_total >= expected;
+    }).catch(() => {});
+    const steps = m.abrd_learner_steps_total + 0;
+    const dropped = m.abrd_learner_dropped_old_total + m.abrd_learner_dropped_full_total +
+        m.abrd_learner_dropped_client_total;
+    row(`${what}: steps that teach, by the stores / by the learner`,
+        `${expected} / ${steps} of ${played} (${m.abrd_ledger_counted_total} trajectories, ` +
+        `${m.abrd_ledger_repeated_total} came again, ${dropped} too old)`,
+        'equal', expected === steps && dropped === 0);
+    row(`${what}: numbers missing in the ledger`, m.abrd_ledger_missing, '0', m.abrd_ledger_missing === 0);
+}
+
+async function during(seconds, what, fn, more) {
+    const v = view(more);
+    await sleep(2);
+    await fn(v);
+    await sleep(seconds);
+    await v.stop();
+    sessions.push(...v.sessions);
+    const errors = [...v.errors].map(([k, n]) => `${n} ${k}`).join(', ');
+    row(`${what}: answers, chunks without one, sessions moved`,
+        `${v.answers}, ${v.silent}, ${v.moved}${errors && ` (${errors})`}`);
+    return v;
+}
+
+const p99 = list => [...list].sort((a, b) => a - b)[Math.floor(.99 * (list.length - 1))];
+
+/* ---- the trial ---- */
+
+const [alone, quiet] = await measureCost();
+for (const h of nats) h.start(natsArgv(h));
+await sleep(2);
+learners.forEach(h => h.start(among(h, 'learn')));
+nodes.forEach((h, i) => h.start([...among(h, 'decide'), '--node-number', String(i + 1)]));
+startBalancer();
+await until('a learner', 60, leader);
+await until('all nodes to know it', 60, async () =>
+    (await Promise.all(nodes.map(ready))).every(s => s?.bus.learner && s.bus.connected));
+await until('the balancer', 20, async () => (await get(balancer, '/healthz')).status === 200);
+
+const { us: node, sessions: first } = await cost(nodes[0]);
+sessions.push(...first);
+row('CPU per decision of a node / of a standalone daemon that learns / that does not [us]',
+    `${node.toFixed(0)} / ${alone.toFixed(0)} / ${quiet.toFixed(0)}: x ${(node / alone).toFixed(2)}, x ${(node / quiet).toFixed(2)}`,
+    'x 1.3', node / alone <= 1.3);
+
+async function calm() {
+    const v = await during(20, 'calm', async () => {});
+    row('calm: p99 of an answer through the balancer [ms]', p99(v.latencyMs).toFixed(1));
+}
+
+async function kills() {
+    const killable = [...nats, ...nodes, ...learners], failover = [];
+    let longest = 0;
+    await during(3, `${KILLS} processes killed`, async v => {
+        for (let i = 0; i < KILLS; i++) {
+            const h = pick(killable.filter(x => x.alive));
+            const led = learners.includes(h) && h === await leader();
+            await h.kill();
+            const at = Date.now();
+            if (led) {
+                await until('the next learner', 30, leader);
+                failover.push((Date.now() - at) / 1000);
+            } else {
+                await sleep(.3 + draw());
+            }
+            h.start();
+            if (nats.includes(h)) await sleep(3); // a quorum of servers comes back before the next falls
+            else await until(`${h.name} to be back`, 30, () => ready(h));
+        }
+        longest = v.longestSilent;
+    });
+    row('kills: longest run of chunks without an answer, of one viewer', longest, '1', longest <= 1);
+    return failover;
+}
+
+async function failovers(failover) {
+    await during(1, 'learners killed', async () => {
+        for (let i = 0; i < 6; i++) {
+            const h = await until('a learner', 30, leader);
+            await h.kill();
+            const at = Date.now();
+            await until('the next learner', 30, leader);
+            failover.push((Date.now() - at) / 1000);
+            h.start();
+            await until(`${h.name} to stand by`, 30, () => ready(h));
+            await sleep(1);
+        }
+    });
+    row(`learner killed (${failover.length} times): until another one learns [s], longest`,
+        Math.max(...failover).toFixed(1), '5', Math.max(...failover) <= 5);
+}
+
+async function partition() {
+    const h = nodes[1];
+    const v = await during(5, `${h.name} cut off for ${PARTITION_S} s`, async () => {
+        h.cut(true);
+        await sleep(PARTITION_S);
+        h.cut(false);
+    });
+    row('cut off: longest run of chunks without an answer, of one viewer', v.longestSilent, '1', v.longestSilent <= 1);
+}
+
+async function fullStream() {
+    // learners stopped, a stream that holds little: nodes keep what it does not take
+    for (const h of learners) await h.kill('SIGTERM');
+    let full = 0, buffered = 0;
+    await during(3, 'no learner', async () => {
+        await sleep(40);
+        const m = await Promise.all(nodes.map(metrics));
+        full = m.reduce((n, x) => n + x.abrd_outbox_full_total, 0);
+        buffered = m.reduce((n, x) => n + x.abrd_outbox_waiting, 0);
+        for (const h of learners) h.start();
+        await until('a learner', 30, leader);
+    }, { perSecond: 300 });
+    row('no learner for 40 s: refused by the full stream, then waiting in the nodes', `${full}, ${buffered}`);
+}
+
+async function down() {
+    let mid;
+    const before = (await ready(nodes[0])).policy;
+    const v = await during(5, `NATS down for ${DOWN_S} s`, async () => {
+        for (const h of nats) await h.kill();
+        await sleep(DOWN_S);
+        mid = await ready(nodes[0]);
+        for (const h of nats) h.start();
+        await until('a learner', 90, leader);
+    });
+    row('NATS down: a node meanwhile', `ready ${mid?.ready}, policy ${mid?.policy} (before: ${before}), ` +
+        `connected ${mid?.bus.connected}, buffered ${mid?.bus.buffered}, dropped ${mid?.bus.dropped}`,
+    'ready, same weights', mid?.ready === true && mid.policy === before && !mid.bus.connected);
+    row('NATS down: chunks without an answer', v.silent, '0', v.silent === 0);
+}
+
+async function slowNode() {
+    let slow;
+    await during(1, 'one node stands still for 80 of 100 ms', async v => {
+        const well = nodes[2].limp(80, 100);
+        v.latencyMs.length = 0;
+        await sleep(20);
+        slow = [...v.latencyMs];
+        well();
+    });
+    slow.sort((a, b) => a - b);
+    row('slow node: median and p99 of all answers [ms]',
+        `${slow[slow.length >> 1].toFixed(1)}, ${p99(slow).toFixed(1)}`);
+}
+
+function weightsAge() {
+    const ages = nodes.flatMap(h => [...h.output.matchAll(/published ([\d.]+) s ago/g)].map(m => Number(m[1])));
+    // what a node finds when it starts or comes back was published before
+    const fresh = ages.filter(a => a < 30).sort((a, b) => a - b);
+    return { n: fresh.length, p50: fresh[fresh.length >> 1], p99: p99(fresh), max: fresh.at(-1) };
+}
+
+await calm();
+await judge('calm');
+const w = weightsAge();
+row(`weights' age on the nodes after publication [s], ${w.n} times: p50, p99, max`,
+    `${w.p50}, ${w.p99}, ${w.max}`, 'p99 1', w.p99 <= 1);
+await slowNode();
+await judge('slow node');
+const failover = await kills();
+await judge('kills');
+await failovers(failover);
+await judge('failover');
+await partition();
+await judge('partition');
+await fullStream();
+await judge('no learner');
+await down();
+await judge('NATS down');
+
+for (const h of [...nodes, ...learners, ...nats, balancer]) await h.kill('SIGTERM');
+const table = ['| | figure | wanted |', '|---|---|---|',
+    ...rows.map(r => `| ${r.what} | ${r.value} | ${r.goal ?? ''}${r.ok === false ? ', **short**' : ''} |`)].join('\n');
+writeFileSync(join(out, 'cluster.md'), `${table}\n`);
+appendFileSync(join(out, 'cluster.md'), `\nKILLS=${KILLS} PARTITION_S=${PARTITION_S} DOWN_S=${DOWN_S} RATE=${RATE} VIEWERS=${VIEWERS} SEED=${SEED}\n`);
+console.log(`${rows.filter(r => r.ok).length} passed, ${failures} failed`);
+process.exit(failures ? 1 : 0);
