@@ -370,6 +370,10 @@ sandbox: all web ## the HTTP tests under strace, held against the unit's filter 
 cluster: all ## three nodes, two learners, three NATS servers, and what goes wrong: KILLS=50 (root; nats-server, haproxy)
 	@node test/trial/cluster.mjs
 
+.PHONY: move
+move: all web media ## a browser plays through HAProxy and its node is killed (nats-server, haproxy, chromium)
+	@node test/trial/move.mjs
+
 prometheus: all ## /metrics and deploy/alerts.yml before promtool (package prometheus, or PROMTOOL=FILE)
 	@PROMTOOL="$(PROMTOOL)" bash test/each.sh test/trial/prometheus.sh
 

@@ -5,6 +5,7 @@
 #include "lab/shift.h"
 #include "lab/lab.h"
 #include "lab/merge.h"
+#include "lab/scale.h"
 #include "lab/tracking.h"
 
 #include "base/clock.h"
@@ -30,7 +31,8 @@
 
 /* A lab is one source in lab/ and one line here. */
 static const struct lab *const all_labs[] = {
-    &edge_lab, &forgetting_lab, &gates_lab, &merge_lab, &shift_lab, &tracking_lab, NULL,
+    &edge_lab,  &forgetting_lab, &gates_lab,    &merge_lab,
+    &scale_lab, &shift_lab,      &tracking_lab, NULL,
 };
 
 enum { OPTIONS = OPT_TABLE_MAX - 10, HELP = 160 };

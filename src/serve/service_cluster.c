@@ -12,9 +12,10 @@
 #include "serve/bus_nats.h"
 #include "serve/lead.h"
 
-static const double DRAIN_S = 2; /* for what was closed to leave */
-static const double LOOK_S = 1;  /* between the looks of who leads at the board */
-enum { PUT_TRIES = 8 };
+static const double DRAIN_S = 2;  /* for what was closed to leave */
+static const double LOOK_S = 1;   /* between the looks of who leads at the board */
+static const double AGAIN_S = .1; /* between looks after a call */
+enum { PUT_TRIES = 8, LOOKS = 5 };
 
 struct cluster {
     enum cluster_role role;
@@ -29,6 +30,7 @@ struct cluster {
     unsigned char note[8]; /* the maker, as the store keeps it */
     uint64_t delivered;    /* as the store was told */
     double looked;
+    int looks;            /* still to come, of a call */
     pthread_mutex_t lock; /* of what follows: the ledger's figures as they were last */
     struct ledger_stats learned;
     uint64_t position;
@@ -250,9 +252,16 @@ static void note_ledger(struct cluster *c)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* A call may be faster than what it tells of: a replica that answers may not have it yet. So it is
+ * looked for some more times. */
 static void wait_for_news(struct cluster *c, double wait_s)
 {
-    if (wait_s > 0 && c->board.wait(c->board.self, wait_s)) follow_called(c->follow);
+    if (wait_s <= 0) return;
+    if (c->board.wait(c->board.self, c->looks ? AGAIN_S : wait_s)) c->looks = LOOKS;
+    if (c->looks) {
+        c->looks--;
+        follow_called(c->follow);
+    }
 }
 
 static void learn_turn(struct service *s, double wait_s)
@@ -279,8 +288,9 @@ void service_cluster_turn(struct service *s, double wait_s)
     if (!leads || mono >= c->looked + LOOK_S) {
         c->looked = mono;
         struct err why = {0};
-        if (follow_turn(c->follow, leads, mono, service_now(s), &why) < 0)
-            log_err(s->cfg.log, LOG_DEBUG, "follow", &why);
+        int rc = follow_turn(c->follow, leads, mono, service_now(s), &why);
+        if (rc < 0) log_err(s->cfg.log, LOG_DEBUG, "follow", &why);
+        if (rc == 1) c->looks = 0;
     }
     if (c->lead)
         learn_turn(s, wait_s);

@@ -61,7 +61,7 @@ const balancer = new Host('lb', 40);
 const all = [...nats, ...nodes, ...learners, balancer];
 for (const h of all) h.log = join(out, `cluster-${h.name}.log`), writeFileSync(h.log, '');
 
-const natsArgv = h => ['nats-server', '-n', h.name, '-a', h.ip, '-p', '4222', '-js', '-sd',
+const natsArgv = h => ['nats-server', '-n', h.name, '-a', h.ip, '-p', '4222', '-m', '8222', '-js', '-sd',
     join(dir, h.name), '-cluster_name', 'abrd', '-cluster', `nats://${h.ip}:6222`,
     '-routes', nats.map(o => `nats://${o.ip}:6222`).join(',')];
 const bus = nats.map(h => `nats://${h.ip}:4222`).join(',');
@@ -164,6 +164,18 @@ async function during(seconds, what, fn, more) {
     return v;
 }
 
+/** All servers have what they missed, and a learner is heard: the next thing may break. */
+const whole = () => until('everything to be well', 120, async () => {
+    for (const h of nats) {
+        const r = await call(agent, h.ip, 8222, 'GET', '/healthz').catch(() => null);
+        if (r?.status !== 200) return false;
+    }
+    const l = await leader();
+    if (!l) return false;
+    const states = await Promise.all([...nodes, ...learners].map(ready));
+    return states.every(s => s?.bus.connected && s.bus.learner_silent_s < 2);
+});
+
 const p99 = list => [...list].sort((a, b) => a - b)[Math.floor(.99 * (list.length - 1))];
 
 /* ---- the trial ---- */
@@ -186,7 +198,11 @@ row('CPU per decision of a node / of a standalone daemon that learns / that does
     'x 1.3', node / alone <= 1.3);
 
 async function calm() {
+    const l = await leader(), cpu = l.cpu(), before = (await metrics(l)).abrd_learner_steps_total;
     const v = await during(20, 'calm', async () => {});
+    const learned = (await metrics(l)).abrd_learner_steps_total - before;
+    row('CPU of the learner per step that teaches, all it does counted [us]', (1e6 * (l.cpu() - cpu) / learned).toFixed(0));
+    row('bytes of the weights', (await get(nodes[0], '/v1/policy/weights')).text.length);
     row('calm: p99 of an answer through the balancer [ms]', p99(v.latencyMs).toFixed(1));
 }
 
@@ -206,8 +222,7 @@ async function kills() {
                 await sleep(.3 + draw());
             }
             h.start();
-            if (nats.includes(h)) await sleep(3); // a quorum of servers comes back before the next falls
-            else await until(`${h.name} to be back`, 30, () => ready(h));
+            await whole();
         }
         longest = v.longestSilent;
     });
@@ -216,6 +231,7 @@ async function kills() {
 }
 
 async function failovers(failover) {
+    await whole();
     await during(1, 'learners killed', async () => {
         for (let i = 0; i < 6; i++) {
             const h = await until('a learner', 30, leader);
@@ -224,8 +240,7 @@ async function failovers(failover) {
             await until('the next learner', 30, leader);
             failover.push((Date.now() - at) / 1000);
             h.start();
-            await until(`${h.name} to stand by`, 30, () => ready(h));
-            await sleep(1);
+            await whole();
         }
     });
     row(`learner killed (${failover.length} times): until another one learns [s], longest`,
@@ -245,15 +260,19 @@ async function partition() {
 async function fullStream() {
     // learners stopped, a stream that holds little: nodes keep what it does not take
     for (const h of learners) await h.kill('SIGTERM');
-    let full = 0, buffered = 0;
+    let full = 0, buffered = 0, stored;
     await during(3, 'no learner', async () => {
         await sleep(40);
         const m = await Promise.all(nodes.map(metrics));
+        const jsz = JSON.parse((await call(agent, nats[0].ip, 8222, 'GET', '/jsz?streams=true')).text);
+        stored = jsz.account_details?.[0]?.stream_detail.find(s => s.name === 'abrd_traj')?.state;
         full = m.reduce((n, x) => n + x.abrd_outbox_full_total, 0);
         buffered = m.reduce((n, x) => n + x.abrd_outbox_waiting, 0);
         for (const h of learners) h.start();
         await until('a learner', 30, leader);
     }, { perSecond: 300 });
+    if (stored?.messages)
+        row('bytes of a trajectory in the stream', Math.round(stored.bytes / stored.messages));
     row('no learner for 40 s: refused by the full stream, then waiting in the nodes', `${full}, ${buffered}`);
 }
 

@@ -1,0 +1,183 @@
+#include "lab/scale.h"
+
+#include <math.h>
+
+enum { POINTS = 31 };
+static const double SHOWN[] = {1, 2, 3, 10, 30, 100, 300, 1000};
+enum { ROWS = sizeof SHOWN / sizeof *SHOWN };
+
+struct scale_point scale_at(const struct scale_units *u, double nodes)
+{
+    struct scale_point p = {.nodes = nodes};
+    double asked = nodes * u->rate, most = u->load * 1e6 / u->learn_us;
+    p.viewers = asked * u->chunk_s;
+    p.steps = asked * u->explore;
+    p.updates = p.steps / u->batch;
+    p.decide_cpus = asked * u->decide_us * 1e-6;
+    p.learn_cpus = p.steps * u->learn_us * 1e-6;
+    p.stream_mb = p.steps * u->step_bytes * 1e-6;
+    p.weights_mb = p.updates * u->weights_bytes * (nodes + 1) * 1e-6;
+    p.state_mb = p.updates * u->state_bytes * 1e-6;
+
+    p.explore = fmin(u->explore, most / asked);
+    p.sampled_weights_mb =
+        fmin(p.steps, most) / u->batch * u->weights_bytes * (nodes + 1) * 1e-6;
+    p.learners = fmax(1, ceil(p.learn_cpus / u->load));
+    p.gradient_mb = 2 * (p.learners - 1) / p.learners * u->gradient_bytes *
+                    u->minibatches * p.updates * 1e-6;
+    return p;
+}
+
+double scale_learner_full(const struct scale_units *u)
+{
+    return u->load * 1e6 / (u->rate * u->explore * u->learn_us);
+}
+
+/* a (N + 1) N + b N = net, of the weights and the rest */
+double scale_network_full(const struct scale_units *u)
+{
+    double updates = u->rate * u->explore / u->batch;
+    double a = updates * u->weights_bytes * 1e-6;
+    double b =
+        a + updates * u->state_bytes * 1e-6 + u->rate * u->explore * u->step_bytes * 1e-6;
+    return (sqrt(b * b + 4 * a * u->net_mb) - b) / (2 * a);
+}
+
+static struct scale_units units_of(const struct lab_task *t)
+{
+    return (struct scale_units){.rate = lab_real(t, "rate"),
+                                .chunk_s = lab_real(t, "chunk-s"),
+                                .explore = lab_real(t, "explore"),
+                                .decide_us = lab_real(t, "decide-us"),
+                                .learn_us = lab_real(t, "learn-us"),
+                                .step_bytes = lab_real(t, "step-bytes"),
+                                .weights_bytes = lab_real(t, "weights-bytes"),
+                                .state_bytes = lab_real(t, "state-bytes"),
+                                .gradient_bytes = lab_real(t, "weights-bytes"),
+                                .batch = lab_real(t, "batch"),
+                                .minibatches = lab_real(t, "minibatches"),
+                                .load = lab_real(t, "load"),
+                                .net_mb = lab_real(t, "net-mb")};
+}
+
+static void table(struct report *r, const struct scale_units *u)
+{
+    report_table(r, "Costs per second, by the number of nodes");
+    for (int i = 0; i < ROWS; i++) {
+        struct scale_point p = scale_at(u, SHOWN[i]);
+        report_row(r);
+        report_int(r, "nodes", (int64_t)p.nodes);
+        report_real(r, "viewers [1000]", p.viewers / 1e3, 0);
+        report_real(r, "deciding [CPUs]", p.decide_cpus, 2);
+        report_real(r, "learning [CPUs]", p.learn_cpus, 2);
+        report_real(r, "trajectories [MB]", p.stream_mb, 2);
+        report_real(r, "updates", p.updates, 2);
+        report_real(r, "weights out [MB]", p.weights_mb, 1);
+        report_real(r, "state in [MB]", p.state_mb, 1);
+    }
+    report_table(r, "Beyond one learner");
+    for (int i = 0; i < ROWS; i++) {
+        struct scale_point p = scale_at(u, SHOWN[i]);
+        report_row(r);
+        report_int(r, "nodes", (int64_t)p.nodes);
+        report_real(r, "sampling: share that explores", p.explore, 5);
+        report_real(r, "then weights out [MB]", p.sampled_weights_mb, 1);
+        report_int(r, "or sharding: learners", (int64_t)p.learners);
+        report_real(r, "gradients of each [MB]", p.gradient_mb, 1);
+    }
+}
+
+static void figures(struct report *r, const struct scale_units *u)
+{
+    double x[POINTS], learn[POINTS], decide[POINTS], stream[POINTS], weights[POINTS],
+        sampled[POINTS];
+    for (int i = 0; i < POINTS; i++) {
+        x[i] = pow(10, 3.0 * i / (POINTS - 1));
+        struct scale_point p = scale_at(u, x[i]);
+        learn[i] = p.learn_cpus;
+        decide[i] = p.decide_cpus;
+        stream[i] = p.stream_mb;
+        weights[i] = p.weights_mb;
+        sampled[i] = p.sampled_weights_mb;
+    }
+    report_figure(r, "cpu", "Processors", "The learner has one.");
+    report_panel(r, &(struct report_panel){.x = {.label = "nodes", .log = true},
+                                           .y = {.label = "CPUs", .log = true}});
+    report_series(r, &(struct report_series){"deciding", REPORT_LINE, POINTS, x, decide,
+                                             NULL, NULL});
+    report_series(r, &(struct report_series){"learning", REPORT_LINE, POINTS, x, learn,
+                                             NULL, NULL});
+    report_rule(r, 'y', u->load, "one learner");
+    report_figure(r, "network", "Network",
+                  "Weights go to all nodes, and more often with more of them.");
+    report_panel(r, &(struct report_panel){.x = {.label = "nodes", .log = true},
+                                           .y = {.label = "MB/s", .log = true}});
+    report_series(r, &(struct report_series){"trajectories", REPORT_LINE, POINTS, x,
+                                             stream, NULL, NULL});
+    report_series(r, &(struct report_series){"weights", REPORT_LINE, POINTS, x, weights,
+                                             NULL, NULL});
+    report_series(r, &(struct report_series){"weights, sampled", REPORT_DASHED, POINTS, x,
+                                             sampled, NULL, NULL});
+    report_rule(r, 'y', u->net_mb, "a server");
+}
+
+static int run(struct lab_task *t, struct err *e)
+{
+    (void)e;
+    struct report *r = t->report;
+    struct scale_units u = units_of(t);
+    double learner = scale_learner_full(&u), network = scale_network_full(&u);
+    struct scale_point per_million = scale_at(&u, 1e6 / (u.rate * u.chunk_s));
+    report_text(r, "Arithmetic from unit costs, which are the options; nothing was "
+                   "simulated. Their defaults are what `make cluster` measured with "
+                   "the shipped policy.");
+    report_text(r,
+                "A million viewers are %.0f nodes at %.0f decisions/s: deciding takes "
+                "%.1f CPUs, learning %.1f, trajectories %.1f MB/s.",
+                per_million.nodes, u.rate, per_million.decide_cpus,
+                per_million.learn_cpus, per_million.stream_mb);
+    report_text(r,
+                "The learner is full at %.1f nodes, the network of one server at %.1f: "
+                "first the %s.",
+                learner, network, learner < network ? "learner" : "network");
+    table(r, &u);
+    figures(r, &u);
+    struct scale_point most = scale_at(&u, 1000);
+    report_check(r, "learner with the share that sampling gives, 1000 nodes [CPUs]",
+                 most.learn_cpus * most.explore / u.explore, 0, u.load * (1 + 1e-9));
+    report_check(r, "network at the number of nodes that fills it [MB/s]",
+                 scale_at(&u, network).weights_mb + scale_at(&u, network).state_mb +
+                     scale_at(&u, network).stream_mb,
+                 u.net_mb * (1 - 1e-9), u.net_mb * (1 + 1e-9));
+    return 0;
+}
+
+#define REAL(name, arg, help, v, min, max)                                      \
+    {                                                                           \
+        name, arg, help, LAB_REAL, .value = v, .quick = v, .lo = min, .hi = max \
+    }
+
+static const struct lab_option options[] = {
+    REAL("rate", "N", "decisions a second of a node", 5000, 1, 1e6),
+    REAL("chunk-s", "S", "seconds of a chunk: a viewer asks so often", 4, .1, 60),
+    REAL("explore", "SHARE", "of the viewers that teach", .2, 1e-6, 1),
+    REAL("decide-us", "US", "CPU of a decision", 75, .1, 1e5),
+    REAL("learn-us", "US", "CPU of a step that is learned", 40, .1, 1e5),
+    REAL("step-bytes", "N", "of a step on the bus", 75, 1, 1e4),
+    REAL("weights-bytes", "N", "of the weights that are published", 180e3, 1, 1e9),
+    REAL("state-bytes", "N", "of the learner's state with them", 360e3, 0, 1e9),
+    REAL("batch", "N", "steps of an update", 2048, 1, 1e6),
+    REAL("minibatches", "N", "of an update, all epochs", 100, 1, 1e6),
+    REAL("load", "SHARE", "of a processor that may be filled", .7, .01, 1),
+    REAL("net-mb", "MB", "that a server passes on in a second", 100, .1, 1e6),
+    {0},
+};
+
+const struct lab scale_lab = {
+    .name = "scale",
+    .about = "what a cluster costs as it grows, and what is full first",
+    .title = "How the cost of a cluster grows",
+    .source = "arithmetic from measured unit costs (make cluster)",
+    .options = options,
+    .run = run,
+};
