@@ -17,7 +17,7 @@ static bool stopping(struct service *s)
 static void *learner_main(void *ctx)
 {
     struct service *s = ctx;
-    learner_look(s->learner);
+    if (s->learner) learner_look(s->learner);
     while (!stopping(s)) {
         if (s->cluster) {
             service_cluster_turn(s, .5);
