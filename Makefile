@@ -432,7 +432,7 @@ install-program: all man # without the library: for images
 	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' deploy/abrd.service > $(D)/lib/systemd/system/abrd.service
 	install -m 644 deploy/abrd.socket $(D)/lib/systemd/system/abrd.socket
 	install -D -m 644 web/tools/make-media.sh $(D)/share/doc/abrd/make-media.sh
-	@for f in abrd.conf nginx.conf alerts.yml grafana.json; do \
+	@for f in abrd.conf nginx.conf haproxy.cfg alerts.yml grafana.json; do \
 	    install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done
 
 install-library: $(B)/lib/libabrd.a # what a player in C is built with

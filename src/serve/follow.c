@@ -173,7 +173,7 @@ static int read_beat(struct bus_wire_beat *out, struct follow *f, double mono,
     if (!rc && bytes) rc = bus_wire_get_beat(&beat, bytes, n, e);
     free(bytes);
     pthread_mutex_lock(&f->lock);
-    if (!rc && (rev != f->beat_rev || !f->answers)) f->heard = mono;
+    if (!rc && (rev > f->beat_rev || !f->answers)) f->heard = mono;
     f->answers = !rc;
     if (!rc) {
         f->beat_rev = rev;

@@ -252,8 +252,7 @@ static void note_ledger(struct cluster *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* A call may be faster than what it tells of: a replica that answers may not have it yet. So it is
- * looked for some more times. */
+/* A call may be faster than what it tells of, so it is looked for some more times. */
 static void wait_for_news(struct cluster *c, double wait_s)
 {
     if (wait_s <= 0) return;

@@ -294,7 +294,9 @@ START_TEST(alerts_and_dashboard_name_what_is_there)
     stats.learner.updates = 1;
     stats.learner.gate[PPO_ACTOR].experts = stats.learner.gate[PPO_CRITIC].experts = 1;
     stats.vitals.known = true;
+    stats.cluster.role = ROLE_DECIDE;
     metrics_put(&o, m, &stats, &info, &a);
+    stats.cluster.role = ROLE_STANDALONE;
     ck_assert(is_there("abrd_decisions_total", 20));
     ck_assert(!is_there("abrd_nothing_total", 18));
     ck_assert_int_ge(names_in("deploy/alerts.yml"), 15);
