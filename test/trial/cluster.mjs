@@ -202,7 +202,7 @@ async function calm() {
     const v = await during(20, 'calm', async () => {});
     const learned = (await metrics(l)).abrd_learner_steps_total - before;
     row('CPU of the learner per step that teaches, all it does counted [us]', (1e6 * (l.cpu() - cpu) / learned).toFixed(0));
-    row('bytes of the weights', (await get(nodes[0], '/v1/policy/weights')).text.length);
+    row('bytes of the weights', (await get(nodes[0], '/v1/policy/weights')).bytes);
     row('calm: p99 of an answer through the balancer [ms]', p99(v.latencyMs).toFixed(1));
 }
 

@@ -8,9 +8,9 @@ const CHUNK_S = 4;
 export function call(agent, host, port, method, path, body, timeoutMs = 2000) {
     return new Promise((resolve, reject) => {
         const q = http.request({ agent, host, port, method, path, timeout: timeoutMs }, r => {
-            let text = '';
-            r.on('data', d => { text += d; });
-            r.on('end', () => resolve({ status: r.statusCode, text }));
+            let text = '', bytes = 0;
+            r.on('data', d => { text += d; bytes += d.length; });
+            r.on('end', () => resolve({ status: r.statusCode, text, bytes }));
             r.on('error', reject);
         });
         q.on('timeout', () => q.destroy(new Error('no answer')));
