@@ -69,6 +69,33 @@ static bool subscribe(struct receiver *r)
     return !s;
 }
 
+/* Is this message still in the stream? When that cannot be told it is taken to be. */
+static bool still_there(struct receiver *r, uint64_t seq)
+{
+    natsMsg *msg = NULL;
+    jsErrCode code = 0;
+    natsStatus s = js_GetMsg(&msg, r->n->js, r->n->stream, seq, NULL, &code);
+    natsMsg_Destroy(msg);
+    return s != NATS_NOT_FOUND;
+}
+
+/* Is seq what comes next? What a server had sent when it died, or a connection broke, is not sent
+ * again to this subscription: then the stream is read anew from where it is known. */
+static bool follows(struct receiver *r, uint64_t seq)
+{
+    uint64_t before = ledger_position(r->ledger);
+    if (!before || seq == before + 1) return true;
+    if (still_there(r, before + 1)) {
+        log_event(r->n->log, LOG_INFO, "bus",
+                  "message %llu came after %llu: reading again", (unsigned long long)seq,
+                  (unsigned long long)before);
+        let_go(r);
+        return false;
+    }
+    atomic_fetch_add(&r->n->skipped, seq - before - 1);
+    return true;
+}
+
 /* The next message of the list as a trajectory that is new. */
 static bool take(struct receiver *r, struct traj *out)
 {
@@ -77,11 +104,11 @@ static bool take(struct receiver *r, struct traj *out)
         natsMsg *msg = r->list.Msgs[r->at++];
         jsMsgMetaData *meta = NULL;
         if (natsMsg_GetMetaData(&meta, msg)) continue;
-        uint64_t seq = meta->Sequence.Stream, before = ledger_position(r->ledger);
+        uint64_t seq = meta->Sequence.Stream;
         r->waiting = meta->NumPending;
         jsMsgMetaData_Destroy(meta);
-        if (seq <= before) continue;
-        if (before && seq > before + 1) atomic_fetch_add(&n->skipped, seq - before - 1);
+        if (seq <= ledger_position(r->ledger)) continue;
+        if (!follows(r, seq)) return false;
         ledger_advance(r->ledger, seq);
 
         struct bus_wire_id id;

@@ -122,6 +122,13 @@ START_TEST(what_nodes_send_the_learner_gets_once)
     ck_assert_uint_eq(stats(n).skipped, 0);
     ck_assert_uint_eq(stats(n).damaged, 0);
 
+    /* what is gone from the middle of what was to be read is told */
+    ledger_clear(l);
+    ledger_advance(l, 500);
+    bus_nats_rewind(&in);
+    receive(&in, 100);
+    ck_assert_uint_eq(stats(n).skipped, 200);
+
     /* a node that is not sure sends again: another number of the stream, the same trajectory */
     struct sending twice;
     send_begin(&twice, 3, SLOTS);

@@ -55,7 +55,7 @@ page.on('response', async r => {
 const arrived = () => page.evaluate(() => window.demo.recording.arrived().length);
 
 await test('a killed node costs a player no more than one chunk of its decisions', async () => {
-    await page.goto(`${url}/?${new URLSearchParams({ link: 'high-4g', rate: 4, profile: 'live', timeout: 2000 })}`);
+    await page.goto(`${url}/?${new URLSearchParams({ link: 'high-4g', rate: 4, profile: 'live', timeout: 5000 })}`);
     await page.waitForFunction(() => window.demo !== undefined);
     await until(async () => await arrived() >= 8, 'eight chunks', 60000);
     assert.equal(sessions.length, 1);
