@@ -316,7 +316,8 @@ void service_cluster_tick(struct service *s)
 int service_cluster_announce(struct service *s, const struct policy *p, double now,
                              double score, struct err *e)
 {
-    return lead_commit(s->cluster->lead, s->learner, p, now, score, e);
+    (void)now; /* when the turn began; the update is since then */
+    return lead_commit(s->cluster->lead, s->learner, p, service_now(s), score, e);
 }
 
 /* ---- profiles for all ---- */
