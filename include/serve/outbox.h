@@ -35,6 +35,10 @@ int outbox_restore(struct outbox *o, const struct bus_parcel *parcel, struct err
 bool outbox_next(struct outbox *o, struct bus_parcel *out, double wait_s);
 void outbox_wake(struct outbox *o);
 void outbox_acked(struct outbox *o, uint64_t number);
+/* The stream says that it had this id before. That may have been a message which its leader never
+ * finished storing, so this is no acknowledgement: again, under another id. Should both be there, the
+ * ledger counts one. */
+void outbox_doubted(struct outbox *o, uint64_t number);
 /* It was not taken: again, after the others. */
 void outbox_refused(struct outbox *o, uint64_t number);
 /* The connection was lost: all that was not acknowledged is to be sent again. */

@@ -19,11 +19,12 @@ struct sender {
     uint64_t connected;            /* reconnects as they were last seen */
 };
 
-/* "maker-number", as decimal numbers: what the server knows a trajectory by. */
-static void id_text(char out[48], const struct bus_parcel *p)
+/* "maker-number", as decimal numbers, and how often it was doubted: what the server knows a
+ * trajectory by. */
+static void id_text(char out[64], const struct bus_parcel *p)
 {
     struct bus_wire_id id = bus_wire_peek(p->bytes);
-    snprintf(out, 48, "%" PRIu64 "-%" PRIu64, id.maker, id.number);
+    snprintf(out, 64, "%" PRIu64 "-%" PRIu64 "-%d", id.maker, id.number, p->doubted);
 }
 
 void bus_nats_on_ack(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *failed,
@@ -34,13 +35,13 @@ void bus_nats_on_ack(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *failed
     uint64_t number = bus_wire_peek(natsMsg_GetData(msg)).number;
     atomic_fetch_add(&n->answering, 1);
     struct outbox *o = atomic_load(&n->outbox);
-    if (o && ack) outbox_acked(o, number);
+    if (o && ack && !ack->Duplicate) outbox_acked(o, number);
+    if (o && ack && ack->Duplicate) outbox_doubted(o, number);
     if (o && failed) outbox_refused(o, number);
     atomic_fetch_sub(&n->answering, 1);
 
     if (ack) {
-        atomic_fetch_add(&n->published, 1);
-        if (ack->Duplicate) atomic_fetch_add(&n->repeated, 1);
+        atomic_fetch_add(ack->Duplicate ? &n->repeated : &n->published, 1);
     } else if (failed) {
         atomic_fetch_add(&n->refused, 1);
         if (failed->ErrText && strstr(failed->ErrText, "maximum"))
@@ -65,7 +66,7 @@ static void pause_ms(int ms)
 static void publish(struct sender *s, const struct bus_parcel *p)
 {
     struct bus_nats *n = s->n;
-    char id[48], subject[BUS_NATS_NAME + 40];
+    char id[64], subject[BUS_NATS_NAME + 40];
     id_text(id, p);
     snprintf(subject, sizeof subject, "%s.traj.%" PRIu64, n->name,
              bus_wire_peek(p->bytes).maker);

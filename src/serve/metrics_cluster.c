@@ -10,7 +10,8 @@ static void put_sent(struct emit *o, const struct cluster_stats *c)
     metrics_counter(o, "abrd_outbox_published_total", "Acknowledged by the bus.",
                     (double)c->published);
     metrics_counter(o, "abrd_outbox_repeated_total",
-                    "Of those, known to the bus already.", (double)c->repeated);
+                    "Known to the bus already, and sent under another id.",
+                    (double)c->repeated);
     metrics_counter(o, "abrd_outbox_refused_total",
                     "Not taken or not answered, and sent again.", (double)c->refused);
     metrics_counter(o, "abrd_outbox_full_total", "Of those, as the stream was full.",

@@ -13,6 +13,7 @@ enum state { KEPT_NOT_YET, READY, UNDER_WAY, ACKED };
 struct slot {
     enum state state;
     uint32_t n;
+    int doubted;
     unsigned char bytes[BUS_WIRE_TRAJ_MAX];
 };
 
@@ -87,7 +88,8 @@ bool outbox_put(struct outbox *o, const struct traj *t, struct bus_parcel *parce
         s->n = (uint32_t)bus_wire_put_traj(s->bytes, t,
                                            (struct bus_wire_id){o->maker, number});
         s->state = o->stored ? KEPT_NOT_YET : READY;
-        *parcel = (struct bus_parcel){number, s->bytes, s->n};
+        s->doubted = 0;
+        *parcel = (struct bus_parcel){.number = number, .bytes = s->bytes, .n = s->n};
         o->next++;
         o->stats.put++;
         if (!o->stored) pthread_cond_signal(&o->work);
@@ -131,6 +133,7 @@ int outbox_restore(struct outbox *o, const struct bus_parcel *in, struct err *e)
     struct slot *s = slot_of(o, in->number);
     s->n = (uint32_t)in->n;
     s->state = in->n ? READY : ACKED;
+    s->doubted = 0;
     if (in->n) memcpy(s->bytes, in->bytes, in->n);
     o->next = in->number + 1;
     advance(o);
@@ -150,7 +153,7 @@ static bool find(struct outbox *o, struct bus_parcel *out)
         if (s->state != READY) continue;
         s->state = UNDER_WAY;
         o->stats.under_way++;
-        *out = (struct bus_parcel){n, s->bytes, s->n};
+        *out = (struct bus_parcel){n, s->bytes, s->n, s->doubted};
         return true;
     }
     return false;
@@ -212,6 +215,17 @@ void outbox_refused(struct outbox *o, uint64_t number)
     if (waits(o, number)) {
         o->stats.refused++;
         put_back(o, number);
+    }
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_doubted(struct outbox *o, uint64_t number)
+{
+    pthread_mutex_lock(&o->lock);
+    if (waits(o, number)) {
+        slot_of(o, number)->doubted++;
+        put_back(o, number);
+        pthread_cond_signal(&o->work);
     }
     pthread_mutex_unlock(&o->lock);
 }

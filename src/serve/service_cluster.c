@@ -55,7 +55,8 @@ static int find_maker(struct service *s, struct err *e)
     if (!rc && !c->maker) rc = entropy_draw(&s->cfg.parts.entropy, &c->maker, 8, e);
     if (rc || !store) return rc;
     bytes_put_u64(c->note, c->maker);
-    struct store_rec r = {.kind = STORE_PARCEL, .parcel = {0, c->note, sizeof c->note}};
+    struct store_rec r = {.kind = STORE_PARCEL,
+                          .parcel = {.bytes = c->note, .n = sizeof c->note}};
     rc = writer_reserve(s->writer, 1, e);
     if (rc) return rc;
     writer_put(s->writer, &r, 1, 1);

@@ -388,9 +388,9 @@ static int db_parcels(void *self,
     sqlite3_stmt *st = d->st[GET_PARCELS];
     int rc = SQLITE_DONE, code = 0;
     while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        struct bus_parcel p = {(uint64_t)sqlite3_column_int64(st, 0),
-                               sqlite3_column_blob(st, 1),
-                               (size_t)sqlite3_column_bytes(st, 1)};
+        struct bus_parcel p = {.number = (uint64_t)sqlite3_column_int64(st, 0),
+                               .bytes = sqlite3_column_blob(st, 1),
+                               .n = (size_t)sqlite3_column_bytes(st, 1)};
         code = fn(ctx, &p, e);
     }
     if (!code && rc != SQLITE_DONE) code = fail(d, d->reader, rc, e);

@@ -124,6 +124,23 @@ START_TEST(what_was_refused_or_lost_is_sent_again)
 }
 END_TEST
 
+START_TEST(what_is_said_to_be_known_is_sent_under_another_id)
+{
+    make(false);
+    put(2);
+    ck_assert_uint_eq(next(), 1);
+    ck_assert_int_eq(p.doubted, 0);
+    outbox_doubted(o, 1);
+    ck_assert_uint_eq(outbox_delivered(o), 0);
+    ck_assert_uint_eq(next(), 1);
+    ck_assert_int_eq(p.doubted, 1);
+    outbox_acked(o, 1);
+    ck_assert_uint_eq(outbox_delivered(o), 1);
+    ck_assert_uint_eq(next(), 2);
+    ck_assert_int_eq(p.doubted, 0);
+}
+END_TEST
+
 START_TEST(a_full_outbox_drops_and_counts)
 {
     make(false);
@@ -149,10 +166,18 @@ START_TEST(a_start_goes_on_where_the_store_was)
     outbox_free(o);
 
     make(true); /* 1 was acknowledged and its row is gone, that of 3 was never written */
-    ck_assert_int_eq(outbox_restore(o, &(struct bus_parcel){2, kept[1], n[1]}, NULL), 0);
-    ck_assert_int_eq(outbox_restore(o, &(struct bus_parcel){4, kept[2], n[2]}, NULL), 0);
-    ck_assert_int_eq(outbox_restore(o, &(struct bus_parcel){4, kept[2], n[2]}, NULL),
-                     ERR_CORRUPT);
+    ck_assert_int_eq(
+        outbox_restore(o, &(struct bus_parcel){.number = 2, .bytes = kept[1], .n = n[1]},
+                       NULL),
+        0);
+    ck_assert_int_eq(
+        outbox_restore(o, &(struct bus_parcel){.number = 4, .bytes = kept[2], .n = n[2]},
+                       NULL),
+        0);
+    ck_assert_int_eq(
+        outbox_restore(o, &(struct bus_parcel){.number = 4, .bytes = kept[2], .n = n[2]},
+                       NULL),
+        ERR_CORRUPT);
     ck_assert_uint_eq(next(), 2);
     ck_assert_mem_eq(p.bytes, kept[1], n[1]);
     ck_assert_uint_eq(next(), 4);
@@ -163,7 +188,7 @@ START_TEST(a_start_goes_on_where_the_store_was)
     outbox_free(o);
 
     make(true); /* all was acknowledged: the last row is left, empty */
-    ck_assert_int_eq(outbox_restore(o, &(struct bus_parcel){9, NULL, 0}, NULL), 0);
+    ck_assert_int_eq(outbox_restore(o, &(struct bus_parcel){.number = 9}, NULL), 0);
     ck_assert_uint_eq(next(), 0);
     ck_assert_uint_eq(outbox_delivered(o), 9);
     put(1);
@@ -204,6 +229,7 @@ Suite *suite_serve_outbox(void)
     tcase_add_test(tc, nothing_is_sent_before_it_is_stored);
     tcase_add_test(tc, at_most_a_window_is_under_way);
     tcase_add_test(tc, what_was_refused_or_lost_is_sent_again);
+    tcase_add_test(tc, what_is_said_to_be_known_is_sent_under_another_id);
     tcase_add_test(tc, a_full_outbox_drops_and_counts);
     tcase_add_test(tc, a_start_goes_on_where_the_store_was);
     tcase_add_test(tc, who_waits_is_woken);

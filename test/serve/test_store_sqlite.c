@@ -234,7 +234,8 @@ START_TEST(parcels_stay_until_they_are_delivered)
     ck_assert_str_eq(kept(&s), "");
     struct store_rec r[4];
     for (uint64_t i = 0; i < 4; i++)
-        r[i] = (struct store_rec){.kind = STORE_PARCEL, .parcel = {i, "abcd" + i, 1}};
+        r[i] = (struct store_rec){.kind = STORE_PARCEL,
+                                  .parcel = {.number = i, .bytes = "abcd" + i, .n = 1}};
     ck_assert_int_eq(s.write(s.self, r, 4, NULL), 0);
     ck_assert_str_eq(kept(&s), "0=a 1=b 2=c 3=d ");
     struct store_rec gone = {.kind = STORE_DELIVERED, .parcel = {.number = 2}};
