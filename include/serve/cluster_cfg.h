@@ -27,11 +27,11 @@ struct cluster_cfg {
     const char *creds; /* file, NULL: none; borrowed */
     const char *name;  /* "abrd": stream, bucket and subjects begin with it; borrowed */
     char node[CLUSTER_NAME]; /* "": host name and process */
-    int number;              /* 1 .. 255: ids of sessions begin with it, in hexadecimal, so
+    int number;       /* 1 .. 255: ids of sessions begin with it, in hexadecimal, so
                               * that a balancer knows the node; 0: they tell nothing */
-    int replicas;            /* 1, 3 or 5 servers keep what is on the bus */
-    int buffer;              /* trajectories that wait for the bus at most */
-    double stream_mb;        /* and on it, for the learner */
+    int replicas;     /* 1, 3 or 5 servers keep what is on the bus */
+    int buffer;       /* trajectories that wait for the bus at most */
+    double stream_mb; /* and on it, for the learner */
 };
 
 /* standalone, "abrd", 1 replica, 2048, 256 MB. */

@@ -76,7 +76,7 @@ bool sessions_id_parse(uint8_t out[TRACK_ID], const char *text)
 static struct shard *shard_of(struct sessions *s, const uint8_t *id)
 {
     uint32_t bits; /* as random as any others, behind the node's number */
-    memcpy(&bits, id + 4, sizeof bits);
+    memcpy(&bits, s->number ? id + 4 : id, sizeof bits);
     return &s->shard[bits % (unsigned)s->n_shards];
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RECORDS = 4 }; /* that a request needs room for: SERVICE_RECORDS */
+enum { RECORDS = 5 }; /* that a request needs room for: SERVICE_RECORDS */
 
 /* ---- refusals ---- */
 

@@ -1,0 +1,136 @@
+#include "serve/follow.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abr/feat.h"
+#include "support/boards.h"
+
+static struct boards keys;
+static struct board board;
+static struct follow *f;
+static struct bus_wire_common common;
+static int commons;
+
+static int take_weights(void *ctx, struct policy *p, const struct bus_wire_weights *note,
+                        struct err *e)
+{
+    (void)ctx;
+    (void)note;
+    (void)e;
+    policy_free(p);
+    return 0;
+}
+
+static int take_common(void *ctx, const struct bus_wire_common *c, struct err *e)
+{
+    (void)ctx;
+    (void)e;
+    common = *c;
+    commons++;
+    return 0;
+}
+
+static void setup(void)
+{
+    commons = 0;
+    board = boards_open(&keys);
+    struct follow_cfg cfg = {.board = board,
+                             .shape = policy_cfg_default(FEAT_FULL_DIM),
+                             .weights = take_weights,
+                             .common = take_common};
+    f = follow_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(f);
+}
+
+static void teardown(void)
+{
+    follow_free(f);
+    boards_free(&keys);
+}
+
+static void beat(uint64_t beats)
+{
+    unsigned char bytes[BUS_WIRE_BEAT_MAX];
+    struct bus_wire_beat b = {.term = 1, .beats = beats, .name = "somebody"};
+    size_t n = bus_wire_put_beat(bytes, &b);
+    ck_assert_int_eq(board.set(board.self, FOLLOW_BEAT, bytes, n, NULL), 0);
+}
+
+static double silent(double mono)
+{
+    struct bus_wire_beat b;
+    uint64_t rev;
+    double s;
+    ck_assert(follow_beat(&b, &rev, &s, f, mono));
+    ck_assert_str_eq(b.name, "somebody");
+    return s;
+}
+
+START_TEST(silence_counts_while_the_board_answers)
+{
+    beat(1);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(follow_turn(f, false, 12, 0, NULL), 0);
+    ck_assert_double_eq(silent(12), 2);
+    beat(2);
+    ck_assert_int_eq(follow_turn(f, false, 13, 0, NULL), 0);
+    ck_assert_double_eq(silent(13), 0);
+    keys.away = true;
+    ck_assert_int_eq(follow_turn(f, false, 20, 0, NULL), ERR_IO);
+    keys.away = false;
+    ck_assert_int_eq(follow_turn(f, false, 30, 0, NULL), 0);
+    ck_assert_double_eq(silent(31), 1);
+}
+END_TEST
+
+START_TEST(what_is_common_is_fetched_when_it_changes)
+{
+    static struct bus_wire_common c = {.has_explore = true, .explore_share = .5};
+    void *bytes;
+    size_t n;
+    ck_assert_int_eq(bus_wire_put_common(&bytes, &n, &c, NULL), 0);
+    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(commons, 1);
+    ck_assert_double_eq(common.explore_share, .5);
+    follow_called(f);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(commons, 1); /* it is the same */
+    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    follow_called(f);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(commons, 2);
+    /* what cannot be read changes nothing */
+    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, "x", 1, NULL), 0);
+    follow_called(f);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(commons, 2);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(what_are_no_weights_is_refused)
+{
+    struct follow_stats s;
+    ck_assert_int_eq(board.set(board.self, FOLLOW_WEIGHTS, "nothing", 7, NULL), 0);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    follow_stats(&s, f, 10);
+    ck_assert_uint_eq(s.refused, 1);
+    ck_assert_uint_eq(s.taken, 0);
+}
+END_TEST
+
+Suite *suite_serve_follow(void);
+Suite *suite_serve_follow(void)
+{
+    Suite *s = suite_create("serve/follow");
+    TCase *t = tcase_create("serve/follow");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, silence_counts_while_the_board_answers);
+    tcase_add_test(t, what_is_common_is_fetched_when_it_changes);
+    tcase_add_test(t, what_are_no_weights_is_refused);
+    suite_add_tcase(s, t);
+    return s;
+}
