@@ -100,7 +100,7 @@ static void remember(struct world *w, const struct policy *p, uint32_t crc)
 void check_version(struct world *w)
 {
     struct service_stats s;
-    service_stats(&s, w->service);
+    world_stats(&s, w);
     if (s.policy_version == w->published) return;
     if (s.policy_version < w->published)
         world_finding(w, SIM_VERSION, "version %llu after %llu",
@@ -133,7 +133,7 @@ static void same_count(struct world *w, const char *what, uint64_t is, uint64_t 
 void check_counts(struct world *w)
 {
     struct service_stats s;
-    service_stats(&s, w->service);
+    world_stats(&s, w);
     same_count(w, "sessions opened", s.sessions_opened, w->count.opened);
     same_count(w, "sessions closed", s.sessions_closed, w->count.closed);
     same_count(w, "sessions expired", s.sessions_expired, w->count.expired);
@@ -333,7 +333,7 @@ void check_restart(struct world *w, uint64_t durable)
 {
     restart_version(w, durable);
     struct service_stats st;
-    service_stats(&st, w->service);
+    world_stats(&st, w);
     if (st.policy_version < w->newest)
         world_finding(w, SIM_VERSION, "a restart serves version %llu, %llu was durable",
                       (unsigned long long)st.policy_version,

@@ -98,16 +98,23 @@ void world_mix(struct world *w, uint64_t a, uint64_t b)
     w->out->hash = rng_u64_at(w->out->hash, a, b);
 }
 
+void world_stats(struct service_stats *out, struct world *w)
+{
+    w->looking = true;
+    service_stats(out, w->service);
+    w->looking = false;
+}
+
 uint64_t world_put(struct world *w)
 {
     struct service_stats s;
-    service_stats(&s, w->service);
+    world_stats(&s, w);
     return w->disk.written + s.store_queue;
 }
 
 void world_meanwhile(struct world *w)
 {
-    if (!w->service || w->doomed || world_found(w)) return;
+    if (!w->service || w->looking || w->doomed || world_found(w)) return;
     if (w->dying && world_chance(w, .15)) {
         turns_doom(w);
         return;

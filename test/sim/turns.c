@@ -32,7 +32,7 @@ void turns_learn(struct world *w)
 {
     struct err e = {0};
     struct service_stats s;
-    service_stats(&s, w->service);
+    world_stats(&s, w);
     uint64_t failed = w->disk.failures;
     int rc = service_learn(w->service, &e);
     world_note(w, "learn: %d %s", rc, e.detail);
@@ -101,10 +101,10 @@ static void check_idle(struct world *w, bool can_close)
 void turns_periodic(struct world *w)
 {
     struct service_stats before, after;
-    service_stats(&before, w->service);
+    world_stats(&before, w);
     if (w->cfg->broken != BREAK_EXPIRY) service_periodic(w->service);
     if (w->doomed) return;
-    service_stats(&after, w->service);
+    world_stats(&after, w);
     int n = (int)(after.sessions_expired - before.sessions_expired);
     w->out->counts.slots += after.untagged.slots - before.untagged.slots;
     world_note(w, "tick: %d expired, %llu slots", n,

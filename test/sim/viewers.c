@@ -17,7 +17,7 @@ struct door {
 static struct door door_of(struct world *w)
 {
     struct service_stats s;
-    service_stats(&s, w->service);
+    world_stats(&s, w);
     struct door d = {0, 0};
     int room = w->sc.store_queue - (int)s.store_queue;
     if (!s.store_ok)
@@ -99,7 +99,7 @@ static void ask(struct world *w, struct model_session *s, const struct question 
         w->out->counts.repeats++;
         check_same(w, &again->a, &a);
         struct service_stats st;
-        service_stats(&st, w->service);
+        world_stats(&st, w);
         if (!w->depth && st.repeats != w->count.repeats)
             world_finding(w, SIM_SESSION, "chunk %d, answered before, is decided anew",
                           q->chunk);
@@ -379,7 +379,7 @@ static void begin(struct world *w)
     struct err e = {0};
     describe(w, &in);
     struct service_stats before;
-    service_stats(&before, w->service);
+    world_stats(&before, w);
     struct door d = door_of(w);
     uint64_t arrived = w->arrived;
     w->refuse_entropy = world_chance(w, .02);

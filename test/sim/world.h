@@ -54,6 +54,7 @@ struct world {
     struct service_worker *worker[WORLD_DEPTH];
     int depth;
     bool lively;      /* others come in the midst of this step */
+    bool looking;     /* world_stats is under way */
     bool in_store;    /* of a transaction: nobody may wait for the store */
     bool dying;       /* a crash may come in the midst of this step */
     bool doomed;      /* it has: what follows never happened */
@@ -100,6 +101,8 @@ void world_finding(struct world *w, enum sim_rule rule, const char *fmt, ...)
 bool world_found(const struct world *w);
 void world_mix(struct world *w, uint64_t a, uint64_t b);
 /* Records put before the store since the folder was new. */
+/* What the service tells of itself; nobody comes in the midst of that. */
+void world_stats(struct service_stats *out, struct world *w);
 uint64_t world_put(struct world *w);
 /* Between two calls of the service, without a lock: others come in, or the end does. */
 void world_meanwhile(struct world *w);
