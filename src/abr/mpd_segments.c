@@ -5,6 +5,7 @@
 #include "abr/sidx.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,16 @@ static bool append(char *out, const char *s, size_t len)
     return true;
 }
 
+/* "%05d" with one or two digits behind the zero. */
+static bool width_of(int *width, const char *s)
+{
+    if (s[0] != '%' || s[1] != '0' || !isdigit((unsigned char)s[2])) return false;
+    *width = s[2] - '0';
+    s += 3;
+    if (isdigit((unsigned char)*s)) *width = 10 * *width + *s++ - '0';
+    return *s == 'd';
+}
+
 /* $Number$, $Number%05d$, $Time$, $Bandwidth$, $RepresentationID$ and $$. */
 static bool expand(char *out, const struct stream *s, int64_t number, int64_t time)
 {
@@ -40,10 +51,7 @@ static bool expand(char *out, const struct stream *s, int64_t number, int64_t ti
             if (!close) return false;
             size_t len = strcspn(p + 1, "%$");
             int width = 1;
-            char end;
-            if (p[1 + len] == '%' &&
-                (sscanf(p + 1 + len, "%%0%2d%c", &width, &end) != 2 || end != 'd'))
-                return false;
+            if (p[1 + len] == '%' && !width_of(&width, p + 1 + len)) return false;
             const char *id = p + 1;
             if (len == 0)
                 strcpy(piece, "$");

@@ -80,14 +80,14 @@ static int read_fixed(struct mpd *m, const struct mpd_chain *c, const char *elem
         return text_refuse(m->name, mpd_line(at), ERR_INVALID, e,
                            "no %s with a duration or a SegmentTimeline", element);
     double units = total_s * m->times.timescale;
-    if (total_s <= 0.0 && count > 0) units = (double)duration * count;
+    if (total_s <= 0.0 && count > 0) units = (double)duration * (double)count;
     if (units <= 0.0)
         return text_refuse(m->name, mpd_line(c->at[0]), ERR_INVALID, e,
                            "no mediaPresentationDuration: say how many chunks there are");
 
     /* .1 % of a segment is rounding in the manifest's duration, not one more segment */
     double n = ceil(units / (double)duration - 1e-3);
-    for (int64_t i = 0; i < n || i == 0; i++) {
+    for (int64_t i = 0; (double)i < n || i == 0; i++) {
         double rest = units - (double)(i * duration);
         int64_t d = rest < (double)duration ? (int64_t)fmax(rest, 1.0) : duration;
         if (times_add(&m->times, i * duration, d))

@@ -152,9 +152,10 @@ static int run(struct lab_task *t, struct err *e)
     return 0;
 }
 
-#define REAL(name, arg, help, v, min, max)                                      \
-    {                                                                           \
-        name, arg, help, LAB_REAL, .value = v, .quick = v, .lo = min, .hi = max \
+#define REAL(name, arg, help, v, min, max)                                        \
+    {                                                                             \
+        (name), (arg), (help), LAB_REAL, .value = (v), .quick = (v), .lo = (min), \
+                                         .hi = (max)                              \
     }
 
 static const struct lab_option options[] = {

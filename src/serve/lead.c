@@ -212,7 +212,7 @@ static void drop_parts(struct lead *l, const struct bus_wire_weights *w)
 static int still_ours(struct lead *l, uint64_t *rev, struct err *e)
 {
     struct board *b = &l->cfg.board;
-    struct bus_wire_weights is;
+    struct bus_wire_weights is = {0};
     void *bytes;
     size_t n;
     int rc = b->get(b->self, FOLLOW_WEIGHTS, &bytes, &n, rev, e);
