@@ -19,6 +19,8 @@
 
 #include "serve/store.h"
 
+#include <stdbool.h>
+
 struct store_sqlite_cfg {
     const char *path;
     int64_t max_pages;   /* of 4096 bytes; 0 = as the disk allows */
@@ -32,6 +34,19 @@ struct store_sqlite_health {
 /* Looks through the whole file (PRAGMA quick_check) without changing it; a daemon may be using it.
  * ERR_CORRUPT, ERR_IO. */
 int store_sqlite_check(struct store_sqlite_health *out, const char *path, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* How far it is, 0 .. 1; false: give up. */
+typedef bool store_sqlite_watch(void *ctx, double share);
+
+/* Copies the store as it is at this moment to a file that is not there yet; a daemon may be using
+ * it, and is not held up. The copy is whole, in one file, on the disk, and read through before 0 is
+ * returned. It has no trajectories that wait for a bus and no number of the node that made them: a node
+ * that starts on it is another one to the learner, which else would take new trajectories for some
+ * that it has counted. What goes wrong may leave a part of the copy. ERR_IO, ERR_CORRUPT, ERR_CONFLICT
+ * (given up). */
+int store_sqlite_copy(struct store_sqlite_health *out, const char *to, const char *from,
+                      store_sqlite_watch *watch, void *ctx, struct err *e)
     __attribute__((warn_unused_result));
 
 int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,

@@ -9,6 +9,7 @@ static const struct cmd_sub commands[] = {
     {"emulate", "play emulated viewers", cmd_emulate},
     {"serve", "answer bitrate questions over HTTP", cmd_serve},
     {"doctor", "look at what serve would meet: folder, store, port, ...", cmd_doctor},
+    {"backup", "copy the data folder of a daemon that runs", cmd_backup},
     {"train", "make a policy with PPO", cmd_train},
     {"lab", "reproduce papers, with reports", cmd_lab},
     {"policy", "look into policy files, join and merge experts", cmd_policy},
