@@ -35,11 +35,12 @@ int cmd_doctor(int argc, char **argv)
     const struct opt more[] = {OUT_OPTIONS(out), {0}};
     const struct serve_options_cmd cmd = {
         .name = "doctor",
-        .about =
-            "Looks at what 'abrd serve' with the same options would meet: folder, "
-            "store, weights,\nport, token, limits, clock. Says what is wrong and what "
-            "to do; changes nothing.",
+        .about = "Looks at what 'abrd serve' with the same options would meet: folder, "
+                 "store, weights,\nport, token, limits, clock, with --role the bus. Says "
+                 "what is "
+                 "wrong and what to do;\nchanges nothing.",
         .example = "abrd doctor --config /etc/abrd.conf\n"
+                   "abrd doctor --role decide --bus nats://nats1:4222\n"
                    "abrd doctor --data var --json - | jq '.rows[] | select(.verdict != "
                    "\"ok\")'",
         .more = more};

@@ -1,4 +1,4 @@
-#include "cli/doctor.h"
+#include "doctor_priv.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -28,10 +28,8 @@
 
 /* ---- findings ---- */
 
-__attribute__((format(printf, 4, 5))) static void find(struct doctor_report *out,
-                                                       const char *what,
-                                                       enum doctor_verdict verdict,
-                                                       const char *fmt, ...)
+void doctor_find(struct doctor_report *out, const char *what, enum doctor_verdict verdict,
+                 const char *fmt, ...)
 {
     assert(out->n < DOCTOR_MAX);
     struct doctor_finding *f = &out->at[out->n++];
@@ -45,9 +43,10 @@ __attribute__((format(printf, 4, 5))) static void find(struct doctor_report *out
     out->failures += verdict == DOCTOR_FAIL;
 }
 
-static void find_err(struct doctor_report *out, const char *what, const struct err *e)
+void doctor_find_err(struct doctor_report *out, const char *what, const struct err *e)
 {
-    find(out, what, DOCTOR_FAIL, "%s%s%s", e->field, *e->field ? ": " : "", e->detail);
+    doctor_find(out, what, DOCTOR_FAIL, "%s%s%s", e->field, *e->field ? ": " : "",
+                e->detail);
 }
 
 const char *doctor_word(enum doctor_verdict v)
@@ -76,12 +75,13 @@ static void check_room(struct doctor_report *out, const char *dir)
     if (statvfs(dir, &v)) return;
     double room = (double)v.f_bavail * (double)v.f_frsize;
     if (room < ROOM_BYTES)
-        find(out, "disk", DOCTOR_WARN,
-             "%.200s has %.0f MB left: make room, or shorten --retention-days; a daemon "
-             "whose disk is full refuses questions",
-             dir, room / 1e6);
+        doctor_find(
+            out, "disk", DOCTOR_WARN,
+            "%.200s has %.0f MB left: make room, or shorten --retention-days; a daemon "
+            "whose disk is full refuses questions",
+            dir, room / 1e6);
     else
-        find(out, "disk", DOCTOR_OK, "%.1f GB left", room / 1e9);
+        doctor_find(out, "disk", DOCTOR_OK, "%.1f GB left", room / 1e9);
 }
 
 /* Whether the folder is there and could be used. */
@@ -90,27 +90,29 @@ static bool check_folder(struct doctor_report *out, const char *dir)
     struct stat st;
     if (stat(dir, &st)) {
         if (errno == ENOENT)
-            find(out, "folder", DOCTOR_OK, "%.200s is not there yet: serve makes it",
-                 dir);
+            doctor_find(out, "folder", DOCTOR_OK,
+                        "%.200s is not there yet: serve makes it", dir);
         else
-            find(out, "folder", DOCTOR_FAIL, "%.200s: %s", dir, strerror(errno));
+            doctor_find(out, "folder", DOCTOR_FAIL, "%.200s: %s", dir, strerror(errno));
         return false;
     }
     if (!S_ISDIR(st.st_mode)) {
-        find(out, "folder", DOCTOR_FAIL, "%.200s is no folder: give another --data", dir);
+        doctor_find(out, "folder", DOCTOR_FAIL,
+                    "%.200s is no folder: give another --data", dir);
         return false;
     }
     if (access(dir, R_OK | W_OK | X_OK))
-        find(out, "folder", DOCTOR_FAIL,
-             "%.200s may not be written by this user (%s): chown it to the daemon's", dir,
-             strerror(errno));
+        doctor_find(
+            out, "folder", DOCTOR_FAIL,
+            "%.200s may not be written by this user (%s): chown it to the daemon's", dir,
+            strerror(errno));
     else if (st.st_mode & (S_IWGRP | S_IWOTH))
-        find(out, "folder", DOCTOR_WARN,
-             "%.200s may be written by others (mode %03o): chmod go-w", dir,
-             (unsigned)st.st_mode & 0777);
+        doctor_find(out, "folder", DOCTOR_WARN,
+                    "%.200s may be written by others (mode %03o): chmod go-w", dir,
+                    (unsigned)st.st_mode & 0777);
     else
-        find(out, "folder", DOCTOR_OK, "%.200s%s", dir,
-             in_use(dir) ? ", in use by a daemon" : "");
+        doctor_find(out, "folder", DOCTOR_OK, "%.200s%s", dir,
+                    in_use(dir) ? ", in use by a daemon" : "");
     check_room(out, dir);
     return true;
 }
@@ -120,16 +122,17 @@ static void check_store(struct doctor_report *out, const char *path)
     struct err e = {0};
     struct store_sqlite_health h;
     if (access(path, F_OK)) {
-        find(out, "store", DOCTOR_OK, "there is none yet");
+        doctor_find(out, "store", DOCTOR_OK, "there is none yet");
     } else if (store_sqlite_check(&h, path, &e)) {
-        find(out, "store", DOCTOR_FAIL,
-             "%.100s: %.200s; restore a copy, or move it away to begin with an empty one",
-             path, e.detail);
+        doctor_find(
+            out, "store", DOCTOR_FAIL,
+            "%.100s: %.200s; restore a copy, or move it away to begin with an empty one",
+            path, e.detail);
     } else {
-        find(out, "store", DOCTOR_OK,
-             "sound: %" PRId64 " sessions, %" PRId64 " of them under way, %" PRId64
-             " steps",
-             h.sessions, h.live, h.steps);
+        doctor_find(out, "store", DOCTOR_OK,
+                    "sound: %" PRId64 " sessions, %" PRId64 " of them under way, %" PRId64
+                    " steps",
+                    h.sessions, h.live, h.steps);
     }
 }
 
@@ -139,17 +142,17 @@ static void check_clock(struct doctor_report *out, const char *db)
     double now = clock_now();
     struct stat st;
     if (now < SANE_TIME)
-        find(
+        doctor_find(
             out, "clock", DOCTOR_FAIL,
             "it shows a time before 2025: set it (timedatectl), else sessions expire and "
             "are deleted wrongly");
     else if (db && stat(db, &st) == 0 && (double)st.st_mtim.tv_sec > now + 60)
-        find(out, "clock", DOCTOR_WARN,
-             "the store was written %.0f s in the future: the clock was set back; "
-             "sessions live that much longer",
-             (double)st.st_mtim.tv_sec - now);
+        doctor_find(out, "clock", DOCTOR_WARN,
+                    "the store was written %.0f s in the future: the clock was set back; "
+                    "sessions live that much longer",
+                    (double)st.st_mtim.tv_sec - now);
     else
-        find(out, "clock", DOCTOR_OK, "plausible");
+        doctor_find(out, "clock", DOCTOR_OK, "plausible");
 }
 
 /* ---- weights ---- */
@@ -163,14 +166,15 @@ static void check_weights(struct doctor_report *out, const char *what, const cha
     if (p) x = exam_new(&p->cfg, &e);
     double score = x ? exam_score(x, p) : (double)NAN;
     if (!x)
-        find(out, what, DOCTOR_FAIL, "%.80s: %.120s; %s", path, e.detail, otherwise);
+        doctor_find(out, what, DOCTOR_FAIL, "%.80s: %.120s; %s", path, e.detail,
+                    otherwise);
     else if (!isfinite(score))
-        find(out, what, DOCTOR_FAIL, "%.100s: decisions with it are not finite; %s", path,
-             otherwise);
+        doctor_find(out, what, DOCTOR_FAIL,
+                    "%.100s: decisions with it are not finite; %s", path, otherwise);
     else
-        find(out, what, DOCTOR_OK,
-             "%.150s: version %llu, %d experts, scores %.3f in the emulated exam", path,
-             (unsigned long long)p->version, p->cfg.experts, score);
+        doctor_find(out, what, DOCTOR_OK,
+                    "%.150s: version %llu, %d experts, scores %.3f in the emulated exam",
+                    path, (unsigned long long)p->version, p->cfg.experts, score);
     exam_free(x);
     policy_free(p);
 }
@@ -183,9 +187,9 @@ static void check_policies(struct doctor_report *out, const struct serve_options
     if (start)
         check_weights(out, "policy", start, "give other weights with --policy");
     else
-        find(out, "policy", DOCTOR_FAIL,
-             "the shipped weights are not found: install them (make install), set "
-             "ABRD_HOME or give --policy");
+        doctor_find(out, "policy", DOCTOR_FAIL,
+                    "the shipped weights are not found: install them (make install), set "
+                    "ABRD_HOME or give --policy");
     if (learned && access(learned, F_OK) == 0)
         check_weights(out, "learned", learned,
                       "a start puts it aside and takes the one before it");
@@ -194,8 +198,8 @@ static void check_policies(struct doctor_report *out, const struct serve_options
     if (merge)
         check_weights(out, "merge-policy", merge, "give others with --merge-policy");
     else
-        find(out, "merge-policy", DOCTOR_FAIL,
-             "there are no experts to merge: give --merge-policy");
+        doctor_find(out, "merge-policy", DOCTOR_FAIL,
+                    "there are no experts to merge: give --merge-policy");
 }
 
 /* ---- who may ask ---- */
@@ -207,25 +211,29 @@ static void check_token(struct doctor_report *out, const struct serve_options *s
     struct stat st;
     if (!s->token_file) {
         if (listen_is_loopback(s->bind))
-            find(out, "token", DOCTOR_OK,
-                 "none: everybody on this machine may change profiles and the policy");
+            doctor_find(
+                out, "token", DOCTOR_OK,
+                "none: everybody on this machine may change profiles and the policy");
         else
-            find(out, "token", DOCTOR_FAIL,
-                 "listening at %.60s needs one: give --admin-token-file", s->bind);
+            doctor_find(out, "token", DOCTOR_FAIL,
+                        "listening at %.60s needs one: give --admin-token-file", s->bind);
     } else if (stat(s->token_file, &st)) {
         if (errno == ENOENT)
-            find(out, "token", DOCTOR_OK, "%.200s is not there yet: serve makes it",
-                 s->token_file);
+            doctor_find(out, "token", DOCTOR_OK,
+                        "%.200s is not there yet: serve makes it", s->token_file);
         else
-            find(out, "token", DOCTOR_FAIL, "%.200s: %s", s->token_file, strerror(errno));
+            doctor_find(out, "token", DOCTOR_FAIL, "%.200s: %s", s->token_file,
+                        strerror(errno));
     } else if (serve_options_token(token, s->token_file, &e)) {
-        find_err(out, "token", &e);
+        doctor_find_err(out, "token", &e);
     } else if (st.st_mode & 077) {
-        find(out, "token", DOCTOR_FAIL,
-             "%.200s may be read by others (mode %03o): chmod 600, and make a new one",
-             s->token_file, (unsigned)st.st_mode & 0777);
+        doctor_find(
+            out, "token", DOCTOR_FAIL,
+            "%.200s may be read by others (mode %03o): chmod 600, and make a new one",
+            s->token_file, (unsigned)st.st_mode & 0777);
     } else {
-        find(out, "token", DOCTOR_OK, "in %.200s, for its owner alone", s->token_file);
+        doctor_find(out, "token", DOCTOR_OK, "in %.200s, for its owner alone",
+                    s->token_file);
     }
 }
 
@@ -235,16 +243,19 @@ static void check_access(struct doctor_report *out, const struct serve_options *
     struct auth *auth = auth_new(s->bind, s->host, s->allow_origin, NULL, &e);
     struct admit *admit = auth ? admit_new(&s->admit, &e) : NULL;
     if (!admit)
-        find_err(out, "access", &e);
+        doctor_find_err(out, "access", &e);
     else if (s->allow_origin && strcmp(s->allow_origin, "*") == 0)
-        find(out, "access", DOCTOR_WARN,
-             "--allow-origin * lets every web page use the daemon: list the players'");
+        doctor_find(
+            out, "access", DOCTOR_WARN,
+            "--allow-origin * lets every web page use the daemon: list the players'");
     else if (!listen_is_loopback(s->bind) && !s->host)
-        find(out, "access", DOCTOR_WARN,
-             "without --host it answers to addresses in numbers alone: list the names "
-             "that it is called by");
+        doctor_find(
+            out, "access", DOCTOR_WARN,
+            "without --host it answers to addresses in numbers alone: list the names "
+            "that it is called by");
     else
-        find(out, "access", DOCTOR_OK, "names, origins, proxies and limits can be read");
+        doctor_find(out, "access", DOCTOR_OK,
+                    "names, origins, proxies and limits can be read");
     admit_free(admit);
     auth_free(auth);
 }
@@ -255,17 +266,17 @@ static void check_port(struct doctor_report *out, const struct serve_options *s)
     int port = s->port, fd = listen_open(s->bind, &port, &e);
     if (fd >= 0) {
         close(fd);
-        find(out, "port", DOCTOR_OK, "%d at %.60s is free", port, s->bind);
+        doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is free", port, s->bind);
     } else if (e.code == ERR_CONFLICT && s->data && in_use(s->data)) {
-        find(out, "port", DOCTOR_OK, "%d at %.60s is taken, by the daemon that runs",
-             port, s->bind);
+        doctor_find(out, "port", DOCTOR_OK,
+                    "%d at %.60s is taken, by the daemon that runs", port, s->bind);
     } else if (e.code == ERR_IO && port && port < 1024 && geteuid()) {
-        find(out, "port", DOCTOR_FAIL,
-             "%d is for root alone: take one above 1023 and put a proxy in front "
-             "(deploy/nginx.conf)",
-             port);
+        doctor_find(out, "port", DOCTOR_FAIL,
+                    "%d is for root alone: take one above 1023 and put a proxy in front "
+                    "(deploy/nginx.conf)",
+                    port);
     } else {
-        find_err(out, "port", &e);
+        doctor_find_err(out, "port", &e);
     }
 }
 
@@ -276,15 +287,17 @@ static void check_files(struct doctor_report *out, const struct serve_options *s
     int workers = s->workers ? s->workers : pool_cpus();
     double needed = (double)workers * s->max_connections + FILES_BESIDE;
     if ((double)r.rlim_max < needed)
-        find(out, "files", DOCTOR_WARN,
-             "%.0f connections may come (%d workers, --max-connections %d), %llu files "
-             "may "
-             "be open: raise LimitNOFILE or 'ulimit -Hn'",
-             needed - FILES_BESIDE, workers, s->max_connections,
-             (unsigned long long)r.rlim_max);
+        doctor_find(
+            out, "files", DOCTOR_WARN,
+            "%.0f connections may come (%d workers, --max-connections %d), %llu files "
+            "may "
+            "be open: raise LimitNOFILE or 'ulimit -Hn'",
+            needed - FILES_BESIDE, workers, s->max_connections,
+            (unsigned long long)r.rlim_max);
     else
-        find(out, "files", DOCTOR_OK, "%llu may be open, %.0f connections may come",
-             (unsigned long long)r.rlim_max, needed - FILES_BESIDE);
+        doctor_find(out, "files", DOCTOR_OK,
+                    "%llu may be open, %.0f connections may come",
+                    (unsigned long long)r.rlim_max, needed - FILES_BESIDE);
 }
 
 static void check_pages(struct doctor_report *out, const struct serve_options *s)
@@ -293,26 +306,27 @@ static void check_pages(struct doctor_report *out, const struct serve_options *s
     const char *dir = serve_options_path(s->web_dir, found, "web");
     if (dir) snprintf(index, sizeof index, "%s/index.html", dir);
     if (!dir || access(index, R_OK))
-        find(out, "pages", s->web_dir ? DOCTOR_FAIL : DOCTOR_WARN,
-             "there is no index.html in %.200s: the demo page will be missing",
-             dir ? dir : "share/abrd/web");
+        doctor_find(out, "pages", s->web_dir ? DOCTOR_FAIL : DOCTOR_WARN,
+                    "there is no index.html in %.200s: the demo page will be missing",
+                    dir ? dir : "share/abrd/web");
     else
-        find(out, "pages", DOCTOR_OK, "%.200s", dir);
+        doctor_find(out, "pages", DOCTOR_OK, "%.200s", dir);
 }
 
 void doctor_examine(struct doctor_report *out, const struct serve_options *s)
 {
     *out = (struct doctor_report){0};
     char db[600] = "", learned[600] = "";
-    if (s->config) find(out, "config", DOCTOR_OK, "%.200s can be read", s->config);
+    if (s->config) doctor_find(out, "config", DOCTOR_OK, "%.200s can be read", s->config);
     if (s->data) {
         snprintf(db, sizeof db, "%.500s/abrd.db", s->data);
         snprintf(learned, sizeof learned, "%.500s/policy.safetensors", s->data);
         if (check_folder(out, s->data)) check_store(out, db);
     } else {
-        find(out, "folder", DOCTOR_WARN,
-             "without --data nothing is kept: sessions and what is learned end with the "
-             "daemon");
+        doctor_find(
+            out, "folder", DOCTOR_WARN,
+            "without --data nothing is kept: sessions and what is learned end with the "
+            "daemon");
     }
     check_policies(out, s, s->data ? learned : NULL);
     check_token(out, s);
@@ -321,4 +335,5 @@ void doctor_examine(struct doctor_report *out, const struct serve_options *s)
     check_files(out, s);
     check_clock(out, s->data ? db : NULL);
     check_pages(out, s);
+    if (s->cluster.role != ROLE_STANDALONE) doctor_bus(out, s);
 }

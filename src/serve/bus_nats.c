@@ -74,7 +74,7 @@ static void on_connected(natsConnection *nc, void *ctx)
 
 /* ---- start ---- */
 
-static natsStatus set_servers(natsOptions *o, const char *url)
+natsStatus bus_nats_set_servers(natsOptions *o, const char *url)
 {
     char text[1024], *save = NULL;
     const char *server[SERVERS];
@@ -91,7 +91,7 @@ static natsStatus set_servers(natsOptions *o, const char *url)
 static natsStatus set_options(natsOptions *o, struct bus_nats *n,
                               const struct bus_nats_cfg *cfg)
 {
-    natsStatus s = set_servers(o, cfg->url);
+    natsStatus s = bus_nats_set_servers(o, cfg->url);
     if (!s && cfg->creds)
         s = natsOptions_SetUserCredentialsFromFiles(o, cfg->creds, NULL);
     if (!s) s = natsOptions_SetName(o, cfg->who);

@@ -32,6 +32,8 @@ struct bus_nats {
     char trouble[128];
 };
 
+/* The URLs of --bus. */
+natsStatus bus_nats_set_servers(natsOptions *o, const char *url);
 /* Connected, and stream and bucket are there: makes them when they are not. */
 bool bus_nats_ready(struct bus_nats *n, struct err *e);
 /* Notes why something failed, and passes ERR_IO on. */

@@ -1,48 +1,11 @@
 // Two nodes that decide, two learners, one NATS server, all on this machine: what is played on the
 // nodes is learned once, whoever is killed; players are answered whatever happens to the bus.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import net from 'node:net';
 import { join } from 'node:path';
 import { Daemon, done, folder, test, until } from './lib/daemon.mjs';
+import { Nats, freePort } from './lib/nats.mjs';
 
 const video = { profile: 'news', ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 6 };
-
-function freePort() {
-    return new Promise(resolve => {
-        const s = net.createServer();
-        s.listen(0, '127.0.0.1', () => {
-            const { port } = s.address();
-            s.close(() => resolve(port));
-        });
-    });
-}
-
-/** nats-server with JetStream; its files stay when it is killed. */
-class Nats {
-    constructor(port) {
-        this.port = port;
-        this.url = `nats://127.0.0.1:${port}`;
-    }
-
-    async start() {
-        this.child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(this.port), '-js',
-            '-sd', join(folder, 'nats')], { stdio: 'ignore' });
-        this.child.on('error', e => { throw new Error(`nats-server: ${e.message} (make deps-test)`); });
-        process.on('exit', () => this.child.kill('SIGKILL'));
-        await until('nats-server to listen', () => new Promise(resolve => {
-            const s = net.connect(this.port, '127.0.0.1', () => { s.destroy(); resolve(true); });
-            s.on('error', () => resolve(false));
-        }));
-        return this;
-    }
-
-    kill() {
-        const gone = new Promise(resolve => this.child.on('exit', resolve));
-        this.child.kill('SIGKILL');
-        return gone;
-    }
-}
 
 const nats = await new Nats(await freePort()).start();
 

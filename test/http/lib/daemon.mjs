@@ -26,13 +26,13 @@ export function policy() {
 
 /** Runs `abrd serve` until it says where it is, or ends. */
 export class Daemon {
-    static start(args = []) {
-        return new Daemon(['--port', '0', '--policy', policy(), '--workers', '2', ...args]).ready;
+    static start(args = [], program = ABRD) {
+        return new Daemon(['--port', '0', '--policy', policy(), '--workers', '2', ...args], program).ready;
     }
 
-    constructor(args) {
+    constructor(args, program = ABRD) {
         this.output = '';
-        this.child = spawn(ABRD, ['serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+        this.child = spawn(program, ['serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
         running.add(this.child);
         this.exited = new Promise(resolve => this.child.on('exit', (code, signal) => {
             running.delete(this.child);
