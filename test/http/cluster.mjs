@@ -83,13 +83,13 @@ await test('who learns opens no sessions', async () => {
 });
 
 await test('a learner is killed: the other goes on, nothing is lost or counted twice', async () => {
-    const l = await leader();
+    const l = await leader(), { term } = (await ready(l)).bus;
     await playSome(nodes[0], 3);
     l.running = false;
     await l.kill('SIGKILL');
     await playSome(nodes[1], 3);
     const next = await until('the other to lead', leader);
-    assert.equal((await ready(next)).bus.term, 2);
+    assert.ok((await ready(next)).bus.term > term);
     await playSome(nodes[0], 3);
     await allCounted();
     assert.equal(await metric(next, 'abrd_ledger_missing'), 0);

@@ -126,14 +126,15 @@ export class Viewers {
     }
 }
 
-/** Steps of a session that were sampled, followed and reported in time, so that they teach: from
- * the history as the node stored it. It is what track.h says, written a second time. */
+/** Of a session as the node stored it: the steps that were sampled, followed and reported in time, so that
+ * they teach, and how many trajectories they make, each without a gap. It is what track.h says, written
+ * a second time; sessions of up to 128 chunks, as longer ones are cut there. */
 export function taught(history) {
-    const steps = history.steps;
-    const teaches = s => s.sampled && s.reported && s.followed;
-    let n = 0;
-    for (let i = 0; i + 1 < steps.length; i++)
-        n += teaches(steps[i]) && steps[i + 1].sampled && steps[i + 1].chunk === steps[i].chunk + 1;
-    const last = steps.at(-1);
-    return n + (history.terminal && last && teaches(last) ? 1 : 0);
+    const all = history.steps;
+    const teaches = all.map((s, i) => s.sampled && s.reported && s.followed && (i + 1 < all.length
+        ? all[i + 1].sampled && all[i + 1].chunk === s.chunk + 1 : history.terminal));
+    return {
+        steps: teaches.filter(Boolean).length,
+        trajectories: teaches.filter((yes, i) => yes && !teaches[i - 1]).length,
+    };
 }
