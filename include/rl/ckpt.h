@@ -11,7 +11,8 @@
  *
  * "__metadata__" holds strings: format "abrd-1", obs_dim, actions, hidden, layers,
  * experts, route, critic_hidden, critic_experts, critic_route, version, ret_mean,
- * ret_std, crc32, and what the caller adds (other keys). crc32 is that of the tensors'
+ * ret_std, crc32, actor_busy and critic_busy when an expert is set aside (mix.h: bit k, as a
+ * decimal number), and what the caller adds (other keys). crc32 is that of the tensors'
  * bytes, carried on over "key=value\n" of every other metadata pair in the order of their
  * keys. In Python, data being the bytes behind the header:
  *

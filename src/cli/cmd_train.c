@@ -137,6 +137,7 @@ static int load_start(struct work *w, struct err *e)
     struct ckpt_meta m = {0};
     struct policy *p = ckpt_load(w->start, &m, NULL, NULL, e);
     if (!p) return e->code;
+    p->actor->busy = p->critic->busy = 0; /* here all learn */
     const char *theirs = ckpt_meta_get(&m, "layout");
     const char *ours = feat_layout_name(w->recipe.env.layout);
     int rc = 0;

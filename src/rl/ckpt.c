@@ -14,9 +14,9 @@
 /* ---- metadata */
 
 static const char *const RESERVED[] = {
-    "format", "obs_dim",       "actions",        "hidden",       "layers",
-    "route",  "critic_hidden", "critic_experts", "critic_route", "experts",
-    "crc32",  "version",       "ret_mean",       "ret_std",
+    "format",        "obs_dim",        "actions",      "hidden",      "layers", "route",
+    "critic_hidden", "critic_experts", "critic_route", "experts",     "crc32",  "version",
+    "ret_mean",      "ret_std",        "actor_busy",   "critic_busy",
 };
 
 static bool is_reserved(const char *key)
@@ -49,6 +49,14 @@ const char *ckpt_meta_get(const struct ckpt_meta *m, const char *key)
     return NULL;
 }
 
+/* Nothing when all are idle, so that most files say nothing of it. */
+static int add_busy(json_t *meta, const char *key, uint64_t busy, struct err *e)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, busy);
+    return busy ? ckpt_add_text(meta, key, text, e) : 0;
+}
+
 int ckpt_add_policy(json_t *meta, const struct policy *p, struct err *e)
 {
     const struct policy_cfg *c = &p->cfg;
@@ -67,6 +75,8 @@ int ckpt_add_policy(json_t *meta, const struct policy *p, struct err *e)
     if (!rc) rc = ckpt_add_text(meta, "version", version, e);
     if (!rc) rc = ckpt_add_number(meta, "ret_mean", (double)p->ret_mean, e);
     if (!rc) rc = ckpt_add_number(meta, "ret_std", (double)p->ret_std, e);
+    if (!rc) rc = add_busy(meta, "actor_busy", p->actor->busy, e);
+    if (!rc) rc = add_busy(meta, "critic_busy", p->critic->busy, e);
     return rc;
 }
 

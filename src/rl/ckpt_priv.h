@@ -27,7 +27,7 @@ int ckpt_list_policy(struct ckpt_tensor **out, int *n, const struct policy_cfg *
 
 int ckpt_add_text(json_t *meta, const char *key, const char *value, struct err *e);
 int ckpt_add_number(json_t *meta, const char *key, double value, struct err *e);
-/* Configuration, version and denormaliser. */
+/* Configuration, version, denormaliser and busy experts. */
 int ckpt_add_policy(json_t *meta, const struct policy *p, struct err *e);
 int ckpt_add_caller(json_t *meta, const struct ckpt_meta *from, struct err *e);
 
@@ -59,7 +59,7 @@ int ckpt_need_u64(uint64_t *out, const struct ckpt_file *f, const char *key,
                   struct err *e);
 int ckpt_need_policy_cfg(struct policy_cfg *out, const struct ckpt_file *f,
                          struct err *e);
-/* Version and denormaliser. */
+/* Version, denormaliser and busy experts. */
 int ckpt_need_policy(struct policy *p, const struct ckpt_file *f, struct err *e);
 /* An err of a value in the metadata, told as one of the file. */
 int ckpt_blame(const struct ckpt_file *f, const char *key, const struct err *why,

@@ -50,11 +50,32 @@ int ckpt_need_policy_cfg(struct policy_cfg *out, const struct ckpt_file *f, stru
     return 0;
 }
 
+/* Files that do not say have no busy experts. Somebody has to be idle. */
+static int need_busy(struct mix *m, const struct ckpt_file *f, const char *key,
+                     struct err *e)
+{
+    m->busy = 0;
+    if (!json_object_get(f->meta, key)) return 0;
+    uint64_t busy, all = UINT64_MAX >> (MIX_EXPERTS_MAX - m->cfg.experts);
+    int rc = ckpt_need_u64(&busy, f, key, e);
+    if (rc) return rc;
+    struct err why = {0};
+    if (busy > all || busy == all) {
+        err_set(&why, ERR_RANGE, "%llu leaves none of %d experts idle, or is of more",
+                (unsigned long long)busy, m->cfg.experts);
+        return ckpt_blame(f, key, &why, e);
+    }
+    m->busy = busy;
+    return 0;
+}
+
 int ckpt_need_policy(struct policy *p, const struct ckpt_file *f, struct err *e)
 {
     int rc = ckpt_need_u64(&p->version, f, "version", e);
     if (!rc) rc = need_float(&p->ret_mean, f, "ret_mean", -(double)FLT_MAX, e);
     if (!rc) rc = need_float(&p->ret_std, f, "ret_std", (double)FLT_MIN, e);
+    if (!rc) rc = need_busy(p->actor, f, "actor_busy", e);
+    if (!rc) rc = need_busy(p->critic, f, "critic_busy", e);
     return rc;
 }
 

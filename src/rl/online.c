@@ -43,6 +43,44 @@ struct online_cfg online_cfg_default(void)
     return c;
 }
 
+static struct mix *net_of(const struct policy *p, enum ppo_which which)
+{
+    return which == PPO_ACTOR ? p->actor : p->critic;
+}
+
+static bool none_idle(const struct mix *m, uint64_t busy)
+{
+    return !(~busy & UINT64_MAX >> (MIX_EXPERTS_MAX - m->cfg.experts));
+}
+
+static void set_busy(struct online *o)
+{
+    for (int w = 0; w < 2; w++) {
+        uint64_t bits = 0;
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++)
+            bits |= (uint64_t)(o->aside[w][k] > 0) << k;
+        net_of(o->policy, (enum ppo_which)w)->busy = bits;
+    }
+    o->stats.actor_busy = o->policy->actor->busy;
+    o->stats.critic_busy = o->policy->critic->busy;
+}
+
+/* Experts that the policy to go on from has aside while nobody knows for how long: a whole time, as
+ * far as others are left. */
+static void keep_aside(struct online *o, uint64_t actor, uint64_t critic)
+{
+    uint64_t busy[2] = {[PPO_ACTOR] = actor, [PPO_CRITIC] = critic};
+    for (int w = 0; w < 2; w++)
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
+            const struct mix *m = net_of(o->policy, (enum ppo_which)w);
+            uint64_t bit = (uint64_t)1 << k;
+            if (!(busy[w] & bit) || o->aside[w][k] > 0) continue;
+            if (none_idle(m, m->busy | bit)) continue;
+            o->aside[w][k] = o->cfg.quarantine > 0 ? o->cfg.quarantine : 1;
+            set_busy(o);
+        }
+}
+
 struct online *online_new(const struct online_cfg *cfg, const struct policy *start,
                           double (*check)(void *ctx, const struct policy *p), void *ctx,
                           struct err *e)
@@ -65,6 +103,7 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
         o->chosen[i] = calloc((size_t)cfg->capacity, sizeof *o->chosen[i]);
     if (!o->kept_state || !o->chosen[0] || !o->chosen[1]) goto failed;
 
+    keep_aside(o, start->actor->busy, start->critic->busy);
     if (check) o->stats.check_score = o->stats.check_best = check(ctx, o->policy);
     return o;
 
@@ -134,16 +173,6 @@ static bool all_finite(const struct mix *m, struct mix_range r)
     return true;
 }
 
-static struct mix *net_of(const struct policy *p, enum ppo_which which)
-{
-    return which == PPO_ACTOR ? p->actor : p->critic;
-}
-
-static bool none_idle(const struct mix *m, uint64_t busy)
-{
-    return !(~busy & UINT64_MAX >> (MIX_EXPERTS_MAX - m->cfg.experts));
-}
-
 /* Experts that the update left not finite. */
 static uint64_t failed(const struct online *o, enum ppo_which which)
 {
@@ -152,18 +181,6 @@ static uint64_t failed(const struct online *o, enum ppo_which which)
     for (int k = 0; k < m->cfg.experts; k++)
         if (!all_finite(m, mix_expert(&m->cfg, k))) bits |= (uint64_t)1 << k;
     return bits;
-}
-
-static void set_busy(struct online *o)
-{
-    for (int w = 0; w < 2; w++) {
-        uint64_t bits = 0;
-        for (int k = 0; k < MIX_EXPERTS_MAX; k++)
-            bits |= (uint64_t)(o->aside[w][k] > 0) << k;
-        net_of(o->policy, (enum ppo_which)w)->busy = bits;
-    }
-    o->stats.actor_busy = o->policy->actor->busy;
-    o->stats.critic_busy = o->policy->critic->busy;
 }
 
 /* Weights and moments of before the update. */
@@ -343,6 +360,8 @@ int online_state_put(struct online *o, const void *in, size_t n, struct err *e)
     if (rc) return rc;
     memcpy(&o->stats, at, sizeof o->stats);
     memcpy(o->aside, at + sizeof o->stats, sizeof o->aside);
+    uint64_t actor = o->policy->actor->busy, critic = o->policy->critic->busy;
     set_busy(o);
+    keep_aside(o, actor, critic);
     return 0;
 }

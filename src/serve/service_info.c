@@ -146,14 +146,8 @@ void service_policy_info(struct policy_info *out, struct service *s)
 int service_policy_weights(void **out, size_t *n, struct service *s, struct err *e)
 {
     const struct weights *w = snap_get(s->snap);
-    /* who decides with them elsewhere must know whom nobody is routed to */
-    uint64_t busy = swift_actor_busy(w->swift);
-    struct ckpt_meta *meta = busy ? calloc(1, sizeof *meta) : NULL;
-    int rc = busy && !meta ? err_set(e, ERR_MEMORY, "no memory for the weights") : 0;
-    if (meta) ckpt_meta_set(meta, "actor_busy", "%llu", (unsigned long long)busy);
-    if (!rc) rc = ckpt_encode(out, n, w->policy, meta, NULL, 0, e);
+    int rc = ckpt_encode(out, n, w->policy, NULL, NULL, 0, e);
     snap_put(s->snap, w);
-    free(meta);
     return rc;
 }
 

@@ -53,6 +53,34 @@ START_TEST(a_round_trip_loses_no_bit)
 }
 END_TEST
 
+/* Who is set aside decides nowhere, wherever the weights have come; no word of it when nobody is. */
+START_TEST(busy_experts_travel)
+{
+    struct policy_cfg c = sample_cfg(MIX_TOP1);
+    c.critic_route = c.route;
+    c.critic_experts = c.experts;
+    struct policy *p = sample_policy(c);
+    struct ckpt_meta m = {0};
+    void *file, *idle;
+    size_t n, idle_n;
+    ck_assert_int_eq(ckpt_encode(&idle, &idle_n, p, NULL, NULL, 0, NULL), 0);
+    ck_assert_ptr_null(memmem(idle, idle_n, "busy", 4));
+    p->actor->busy = 2;
+    p->critic->busy = 1;
+    ck_assert_int_eq(ckpt_encode(&file, &n, p, NULL, NULL, 0, NULL), 0);
+    struct policy *q = ckpt_decode(file, n, &m, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(q);
+    ck_assert_uint_eq(q->actor->busy, 2);
+    ck_assert_uint_eq(q->critic->busy, 1);
+    ck_assert_int_eq(m.n, 0); /* no word of the caller's */
+    sample_same(p, q);
+    policy_free(q);
+    policy_free(p);
+    free(idle);
+    free(file);
+}
+END_TEST
+
 START_TEST(without_trainer_or_metadata)
 {
     struct policy *p = sample_policy(sample_cfg(MIX_TOP1));
@@ -317,6 +345,7 @@ Suite *suite_rl_ckpt(void)
     TCase *t = tcase_create("rl/ckpt");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, a_round_trip_loses_no_bit, 0, 5);
+    tcase_add_test(t, busy_experts_travel);
     tcase_add_test(t, without_trainer_or_metadata);
     tcase_add_test(t, truncated_anywhere);
     tcase_add_test(t, damaged_anywhere);

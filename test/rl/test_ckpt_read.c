@@ -233,6 +233,9 @@ START_TEST(metadata_that_is_wrong)
         {"ret_mean", "1e300", ERR_RANGE, "'ret_mean'"},
         {"ret_mean", NULL, ERR_INVALID, "lacks 'ret_mean'"},
         {"version", "-1", ERR_INVALID, "'version'"},
+        {"actor_busy", "all", ERR_INVALID, "'actor_busy'"},
+        {"actor_busy", "3", ERR_RANGE, "'actor_busy': 3 leaves none of 2 experts idle"},
+        {"critic_busy", "4", ERR_RANGE, "'critic_busy': 4 leaves none"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct parts p = with_meta(bad[i].key, bad[i].value);

@@ -85,6 +85,26 @@ START_TEST(orders_are_carried_out_at_the_next_turn)
     served_kill(&f);
     served_start(&f);
     ck_assert_uint_eq(stats().critic_busy, 2); /* in what is published, too */
+    served_kill(&f);
+
+    /* who does not learn from the file, or has the file without the learner's state, decides by it
+     * all the same */
+    f.cfg.learn = false;
+    served_start(&f);
+    ck_assert_uint_eq(stats().critic_busy, 2);
+    served_kill(&f);
+    f.cfg.learn = true;
+    char path[320];
+    snprintf(path, sizeof path, "%s/policy.safetensors", f.data);
+    struct policy *p = ckpt_load(path, NULL, NULL, NULL, NULL);
+    ck_assert_uint_eq(p->critic->busy, 2);
+    ck_assert_int_eq(ckpt_save(path, p, NULL, NULL, 0, NULL), 0);
+    policy_free(p);
+    served_start(&f);
+    ck_assert_uint_eq(stats().critic_busy, 2);
+    ck_assert_uint_eq(stats().learner.critic_busy, 2);
+    learn(1, 500); /* it waits as after a failure */
+    ck_assert_uint_eq(stats().critic_busy, 2);
 }
 END_TEST
 
