@@ -24,7 +24,7 @@ struct bus_stats {
 struct bus_parcel {
     uint64_t number;
     const void *bytes;
-    size_t n;    /* 0: was delivered */
+    size_t n;    /* 0: is done with */
     int doubted; /* so often the answer was that it had been there before (outbox.h) */
 };
 

@@ -3,9 +3,10 @@
  * Trajectories carry who made them and a number that counts up from 1 for each maker, by which
  * the learner counts every one once (ledger.h). About 70 bytes a step of six levels.
  *
- * Weights are a note and a checkpoint without optimiser (rl/ckpt.h): its metadata name the shape
- * and it has a checksum of its own. The note says which learner (term) published them, up to
- * which place of the stream they have learned, and where the optimiser's state lies.
+ * Weights are a note, the ledger (ledger.h) and a checkpoint without optimiser (rl/ckpt.h): its
+ * metadata name the shape and it has a checksum of its own. The note says which learner (term)
+ * published them, up to which place of the stream they have learned, and where the optimiser's state
+ * lies. Form 1, of older learners, has no ledger there; it is read, not written.
  *
  * Nothing that was read is trusted: a trajectory whose numbers a session could not have had
  * (limits.h) is refused.
@@ -43,6 +44,8 @@ struct bus_wire_weights {
     uint64_t state_bytes; /* 0: there is no state */
     uint32_t state_crc;
     int state_parts, state_slot;
+    const void *ledger; /* its state at that place; borrowed, NULL: none (form 1) */
+    size_t ledger_n;
 };
 
 /* checkpoint: what rl/ckpt.h encoded. *out is owned by the caller. */

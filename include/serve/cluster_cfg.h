@@ -30,7 +30,7 @@ struct cluster_cfg {
     int number;       /* 1 .. 255: ids of sessions begin with it, in hexadecimal, so
                               * that a balancer knows the node; 0: they tell nothing */
     int replicas;     /* 1, 3 or 5 servers keep what is on the bus */
-    int buffer;       /* trajectories that wait for the bus at most */
+    int buffer;       /* trajectories that are kept for the bus at most */
     double stream_mb; /* and on it, for the learner */
 };
 
@@ -55,8 +55,8 @@ struct cluster_stats {
     uint64_t weights_taken, weights_refused;
     double weights_delay_s, weights_delay_max_s; /* from their publication to this node */
     /* what is sent */
-    uint64_t published, repeated, refused, full, dropped;
-    int buffered, buffer;
+    uint64_t published, repeated, refused, full, dropped, resent, let_go;
+    int buffered, unconfirmed, buffer;
     /* what is learned from */
     uint64_t counted, again, missing, damaged, skipped, position;
     int makers;

@@ -27,6 +27,8 @@ struct follow_cfg {
     int (*weights)(void *ctx, struct policy *p, const struct bus_wire_weights *note,
                    struct err *e);
     int (*common)(void *ctx, const struct bus_wire_common *c, struct err *e);
+    /* What is learned by now, also when the weights are the same or do not fit; NULL: nobody asks. */
+    void (*learned)(void *ctx, const struct bus_wire_weights *note);
     void *ctx;
 };
 
@@ -53,7 +55,7 @@ bool follow_beat(struct bus_wire_beat *out, uint64_t *rev, double *silent_s,
                  struct follow *f, double mono);
 void follow_stats(struct follow_stats *out, struct follow *f, double mono);
 
-/* Weights that fit this shape, owned; NULL and why not. */
+/* Weights that fit this shape, owned; NULL and why not. The note borrows from bytes. */
 struct policy *follow_decode(struct bus_wire_weights *note, const void *bytes, size_t n,
                              const struct policy_cfg *shape, struct err *e);
 

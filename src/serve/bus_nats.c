@@ -114,7 +114,7 @@ static natsStatus open_contexts(struct bus_nats *n)
     jsOptions o;
     natsStatus s = jsOptions_Init(&o);
     o.Wait = BUS_NATS_WAIT_MS;
-    o.PublishAsync.MaxPending = 8 * LEDGER_WINDOW; /* with those of lost connections */
+    o.PublishAsync.MaxPending = 8 * OUTBOX_UNDER_WAY; /* with those of lost connections */
     o.PublishAsync.AckHandler = bus_nats_on_ack;
     o.PublishAsync.AckHandlerClosure = n;
     if (!s) s = natsConnection_JetStream(&n->js, n->nc, &o);

@@ -115,9 +115,12 @@ static bool take(struct receiver *r, struct traj *out)
         struct err why = {0};
         int rc = bus_wire_get_traj(out, &id, natsMsg_GetData(msg),
                                    (size_t)natsMsg_GetDataLength(msg), &why);
-        if (!rc && out->view.levels > r->levels_max)
+        if (!rc && out->view.levels > r->levels_max) {
             rc = err_set(&why, ERR_RANGE, "%d levels; the policy chooses among %d",
                          out->view.levels, r->levels_max);
+            (void)ledger_take(r->ledger, id.maker,
+                              id.number); /* its node need not keep it */
+        }
         if (rc) {
             if (!atomic_fetch_add(&n->damaged, 1))
                 log_event(n->log, LOG_WARN, "bus", "message %llu: %s",

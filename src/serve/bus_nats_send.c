@@ -35,7 +35,7 @@ void bus_nats_on_ack(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *failed
     uint64_t number = bus_wire_peek(natsMsg_GetData(msg)).number;
     atomic_fetch_add(&n->answering, 1);
     struct outbox *o = atomic_load(&n->outbox);
-    if (o && ack && !ack->Duplicate) outbox_acked(o, number);
+    if (o && ack && !ack->Duplicate) outbox_acked(o, number, ack->Sequence);
     if (o && ack && ack->Duplicate) outbox_doubted(o, number);
     if (o && failed) outbox_refused(o, number);
     atomic_fetch_sub(&n->answering, 1);

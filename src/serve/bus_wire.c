@@ -11,8 +11,13 @@
 #include "serve/limits.h"
 
 /* the newest forms that are written and read */
-enum { FORM_TRAJ = 1, FORM_WEIGHTS = 1, FORM_COMMON = 1, FORM_BEAT = 1 };
-enum { NOTE_BYTES = 72, COMMON_HEAD = 24, PROFILE_BYTES = SERVICE_NAME + 32 };
+enum { FORM_TRAJ = 1, FORM_WEIGHTS = 2, FORM_COMMON = 1, FORM_BEAT = 1 };
+enum {
+    NOTE_BYTES = 72,
+    LENGTH_BYTES = 8,
+    COMMON_HEAD = 24,
+    PROFILE_BYTES = SERVICE_NAME + 32
+};
 static const double REWARD_MAX = 1e9;
 
 static int corrupt(struct err *e, const char *what)
@@ -174,19 +179,24 @@ int bus_wire_put_weights(void **out, size_t *n, const struct bus_wire_weights *w
                          const void *checkpoint, size_t checkpoint_n, struct err *e)
 {
     *out = NULL;
-    unsigned char *bytes = malloc(PARCEL_HEAD + NOTE_BYTES + checkpoint_n);
+    size_t room = NOTE_BYTES + LENGTH_BYTES + w->ledger_n;
+    unsigned char *bytes = malloc(PARCEL_HEAD + room + checkpoint_n);
     if (!bytes) return err_set(e, ERR_MEMORY, "no memory to publish weights");
     struct bus_wire_weights note = *w;
-    struct pack p = pack_writer(bytes + PARCEL_HEAD, NOTE_BYTES);
+    struct pack p = pack_writer(bytes + PARCEL_HEAD, room);
+    uint64_t ledger_n = w->ledger_n;
     pass_weights(&p, &note);
+    pack_u64(&p, &ledger_n);
     if (!p.ok) {
         free(bytes);
         return corrupt(e, "the note of the weights");
     }
     size_t noted = pack_done(&p, bytes + PARCEL_HEAD);
-    memcpy(p.at, checkpoint, checkpoint_n);
+    if (w->ledger_n) memcpy(p.at, w->ledger, w->ledger_n);
+    memcpy(p.at + w->ledger_n, checkpoint, checkpoint_n);
     *out = bytes;
-    *n = parcel_seal(bytes, PARCEL_WEIGHTS, FORM_WEIGHTS, noted + checkpoint_n);
+    *n = parcel_seal(bytes, PARCEL_WEIGHTS, FORM_WEIGHTS,
+                     noted + w->ledger_n + checkpoint_n);
     return 0;
 }
 
@@ -198,8 +208,14 @@ int bus_wire_get_weights(struct bus_wire_weights *w, const void **checkpoint,
         rc = parcel_open(&body, &n, &form, bytes, n, PARCEL_WEIGHTS, FORM_WEIGHTS, e);
     if (rc) return rc;
     struct pack p = pack_reader(body, n);
+    uint64_t ledger_n = 0;
     pass_weights(&p, w);
-    if (!p.ok) return corrupt(e, "the note of the weights");
+    if (form > 1) pack_u64(&p, &ledger_n);
+    if (!p.ok || ledger_n > (size_t)(p.end - p.at))
+        return corrupt(e, "the note of the weights");
+    w->ledger = ledger_n ? p.at : NULL;
+    w->ledger_n = ledger_n;
+    p.at += ledger_n;
     if (!checkpoint) return 0;
     *checkpoint = p.at;
     *checkpoint_n = (size_t)(p.end - p.at);

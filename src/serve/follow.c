@@ -118,13 +118,16 @@ static int take_weights(struct follow *f, double now, struct err *e)
     f->weights_rev = rev;
     struct err why = {0};
     struct bus_wire_weights note;
-    struct policy *p = follow_decode(&note, bytes, n, &f->cfg.shape, &why);
-    free(bytes);
-    if (p && note.term == f->term && note.version == f->version) {
-        policy_free(p); /* only the place in the stream has moved */
+    bool noted = !bus_wire_get_weights(&note, NULL, NULL, bytes, n, NULL);
+    if (noted && f->cfg.learned) f->cfg.learned(f->cfg.ctx, &note);
+    if (noted && note.term == f->term && note.version == f->version) {
+        free(bytes); /* only the place in the stream has moved */
         return 0;
     }
-    if (!p || f->cfg.weights(f->cfg.ctx, p, &note, &why)) {
+    struct policy *p = follow_decode(&note, bytes, n, &f->cfg.shape, &why);
+    bool taken = p && !f->cfg.weights(f->cfg.ctx, p, &note, &why);
+    free(bytes);
+    if (!taken) {
         refuse(f, &why);
         return 0;
     }

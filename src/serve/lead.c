@@ -9,7 +9,7 @@
 #include "rl/ckpt.h"
 #include "serve/cluster_cfg.h"
 
-enum { PART = 512 << 10, KEY = 64, STATE_FORM = 1, PARTS_MAX = 4096 };
+enum { PART = 512 << 10, KEY = 64, STATE_FORM = 2, PARTS_MAX = 4096 };
 /* What was read and refused is let go so often: else a stream could be full of it for ever. */
 static const double LET_GO_S = 2;
 
@@ -21,7 +21,8 @@ struct lead {
     uint64_t beat_rev;
     double beat_at, retry_at, committed_at;
     uint64_t trimmed;
-    struct bus_wire_weights note; /* of the last commit */
+    struct bus_wire_weights note; /* of the last commit ... */
+    void *ledger;                 /* ... whose ledger this is */
 };
 
 struct lead *lead_new(const struct lead_cfg *cfg, struct err *e)
@@ -37,6 +38,8 @@ struct lead *lead_new(const struct lead_cfg *cfg, struct err *e)
 
 void lead_free(struct lead *l)
 {
+    if (!l) return;
+    free(l->ledger);
     free(l);
 }
 
@@ -99,20 +102,19 @@ static void part_key(char out[KEY], uint64_t term, int slot, int part)
     snprintf(out, KEY, "state.%llu.%d.%d", (unsigned long long)term, slot, part);
 }
 
-/* What goes with the weights: the learner's state, its length before it, and the ledger's. */
-static int collect(unsigned char **out, size_t *n, const struct lead *l,
-                   const struct learner *learner, struct err *e)
+/* The learner's state with its length before it; up to form 1 the ledger's followed. */
+static int collect(unsigned char **out, size_t *n, const struct learner *learner,
+                   struct err *e)
 {
     void *online;
-    size_t online_n, ledger_n = ledger_state_size(l->cfg.ledger);
+    size_t online_n;
     int rc = learner_state(&online, &online_n, learner, e);
     if (rc) return rc;
-    *n = 8 + online_n + ledger_n;
+    *n = 8 + online_n;
     *out = malloc(*n);
     if (*out) {
         bytes_put_u64(*out, online_n);
         memcpy(*out + 8, online, online_n);
-        ledger_state_get(l->cfg.ledger, *out + 8 + online_n);
     }
     free(online);
     return *out ? 0 : err_set(e, ERR_MEMORY, "no memory to publish");
@@ -137,14 +139,21 @@ static int put_parts(struct lead *l, const unsigned char *state, size_t n, int s
     return rc;
 }
 
-/* The state as it is now, and in *note where it lies. */
-static int put_state(struct bus_wire_weights *note, struct lead *l,
+/* The state as it is now, and in *note where it lies and the ledger, owned by *ledger. */
+static int put_state(struct bus_wire_weights *note, void **ledger, struct lead *l,
                      const struct learner *learner, struct err *e)
 {
     unsigned char *state = NULL;
     size_t n;
-    int rc = collect(&state, &n, l, learner, e);
+    int rc = collect(&state, &n, learner, e);
     if (rc) return rc;
+    note->ledger_n = ledger_state_size(l->cfg.ledger);
+    note->ledger = *ledger = malloc(note->ledger_n);
+    if (!*ledger) {
+        free(state);
+        return err_set(e, ERR_MEMORY, "no memory to publish");
+    }
+    ledger_state_get(l->cfg.ledger, *ledger);
     note->position = ledger_position(l->cfg.ledger);
     note->state_bytes = n;
     note->state_crc = bytes_crc32(0, state, n);
@@ -259,15 +268,23 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
     /* what waits for an update is in the ledger, but not in the state: then the last state, with
      * its ledger, is the one to go on from */
     struct bus_wire_weights note = l->note;
+    void *ledger = NULL;
     int rc = 0;
     if (learner_settled(learner) || note.term != l->beat.term)
-        rc = put_state(&note, l, learner, e);
+        rc = put_state(&note, &ledger, l, learner, e);
     note.term = l->beat.term;
     note.version = p->version;
     note.published_at = now;
     note.check_score = score;
     if (!rc) rc = put_weights(l, &note, p, e);
-    if (rc) return rc;
+    if (rc) {
+        free(ledger);
+        return rc;
+    }
+    if (ledger) {
+        free(l->ledger);
+        l->ledger = ledger;
+    }
     l->note = note;
     l->committed_at = now;
     l->beat.version = p->version;
@@ -284,48 +301,69 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
 
 /* ---- taking over ---- */
 
+/* The ledger that belongs to what is gone on from: with the weights, or, before form 2, behind the
+ * learner's state. */
+static int resume_ledger(struct lead *l, const struct bus_wire_weights *note,
+                         const unsigned char *old, size_t old_n, struct err *e)
+{
+    ledger_clear(l->cfg.ledger);
+    ledger_advance(l->cfg.ledger, note->position);
+    if (note->ledger)
+        return ledger_state_put(l->cfg.ledger, LEDGER_FORM, note->ledger, note->ledger_n,
+                                e);
+    if (old_n) return ledger_state_put(l->cfg.ledger, 1, old, old_n, e);
+    log_event(l->cfg.log, LOG_ERROR, "lead",
+              "there is no ledger: what comes twice may count twice");
+    return 0;
+}
+
+/* Of weights that were read. */
+static int resume_from(struct lead *l, struct learner *learner, const struct policy *p,
+                       const struct bus_wire_weights *note, struct err *e)
+{
+    unsigned char *state = NULL;
+    struct err why = {0};
+    int rc = note->state_bytes ? get_parts(&state, l, note, &why) : 0;
+    if (rc == ERR_CORRUPT || rc == ERR_INVALID)
+        log_event(l->cfg.log, LOG_ERROR, "lead", "%s: going on from the weights alone",
+                  why.detail);
+    else if (rc)
+        return err_field(e, rc, why.field, "%s", why.detail);
+    rc = 0;
+    uint64_t online_n = state && note->state_bytes >= 8 ? bytes_get_u64(state) : 0;
+    if (state && (note->state_bytes < 8 || online_n > note->state_bytes - 8))
+        rc = err_set(e, ERR_CORRUPT, "the learner's state was damaged");
+    if (!rc)
+        rc = resume_ledger(l, note, state ? state + 8 + online_n : NULL,
+                           state ? note->state_bytes - 8 - online_n : 0, e);
+    bool fresh = false;
+    if (!rc)
+        rc = learner_resume(learner, p, state ? state + 8 : NULL, online_n, &fresh,
+                            note->published_at, e);
+    if (!rc && fresh)
+        log_event(l->cfg.log, LOG_WARN, "lead",
+                  "the optimiser's state is of another configuration: starting anew");
+    free(state);
+    return rc;
+}
+
 /* From what was published last; *found false: nothing was. */
 static int resume(struct lead *l, struct learner *learner, bool *found, struct err *e)
 {
     struct board *b = &l->cfg.board;
     void *bytes;
     size_t n;
-    unsigned char *state = NULL;
     int rc = b->get(b->self, FOLLOW_WEIGHTS, &bytes, &n, &l->beat.weights_rev, e);
     *found = bytes != NULL;
     if (rc || !bytes) return rc;
-
     struct bus_wire_weights note = {0};
     struct policy *p = follow_decode(&note, bytes, n, &l->cfg.shape, e);
-    free(bytes);
-    if (!p) return e->code;
-    struct err why = {0};
-    rc = note.state_bytes ? get_parts(&state, l, &note, &why) : 0;
-    if (rc == ERR_CORRUPT || rc == ERR_INVALID) {
-        log_event(l->cfg.log, LOG_ERROR, "lead",
-                  "%s: going on from the weights alone; what comes twice may count twice",
-                  why.detail);
-        rc = 0;
-    }
-    if (rc) err_field(e, rc, why.field, "%s", why.detail);
-    uint64_t online_n = state ? bytes_get_u64(state) : 0;
-    if (!rc && state && (note.state_bytes < 8 || online_n > note.state_bytes - 8))
-        rc = err_set(e, ERR_CORRUPT, "the learner's state was damaged");
-    ledger_clear(l->cfg.ledger);
-    ledger_advance(l->cfg.ledger, note.position);
-    if (!rc && state)
-        rc = ledger_state_put(l->cfg.ledger, state + 8 + online_n,
-                              note.state_bytes - 8 - online_n, e);
-    bool fresh = false;
-    if (!rc)
-        rc = learner_resume(learner, p, state ? state + 8 : NULL, online_n, &fresh,
-                            note.published_at, e);
-    if (!rc && fresh)
-        log_event(l->cfg.log, LOG_WARN, "lead",
-                  "the optimiser's state is of another configuration: starting anew");
-    l->note = note;
+    rc = p ? resume_from(l, learner, p, &note, e) : e->code;
     policy_free(p);
-    free(state);
+    free(bytes);
+    note.ledger = NULL; /* it was borrowed from there */
+    note.ledger_n = 0;
+    if (!rc) l->note = note;
     return rc;
 }
 

@@ -4,7 +4,17 @@ static void put_sent(struct emit *o, const struct cluster_stats *c)
 {
     metrics_gauge(o, "abrd_outbox_waiting",
                   "Trajectories that the bus does not have yet.", c->buffered);
-    metrics_gauge(o, "abrd_outbox_size", "How many may wait.", c->buffer);
+    metrics_gauge(o, "abrd_outbox_size", "How many may be kept.", c->buffer);
+    metrics_gauge(
+        o, "abrd_outbox_unconfirmed",
+        "Kept until the learner publishes that it has counted them; the bus has them.",
+        c->unconfirmed);
+    metrics_counter(o, "abrd_outbox_resent_total",
+                    "Acknowledged by the bus and then lost by it: sent again.",
+                    (double)c->resent);
+    metrics_counter(o, "abrd_outbox_let_go_total",
+                    "Acknowledged by the bus and let go before they were confirmed.",
+                    (double)c->let_go);
     metrics_counter(o, "abrd_outbox_dropped_total",
                     "Trajectories dropped because too many waited.", (double)c->dropped);
     metrics_counter(o, "abrd_outbox_published_total", "Acknowledged by the bus.",

@@ -6,14 +6,15 @@
 #include <time.h>
 
 #include "serve/bus_wire.h"
-#include "serve/ledger.h"
 
-enum state { KEPT_NOT_YET, READY, UNDER_WAY, ACKED };
+/* DONE: confirmed or let go, behind one that is not */
+enum state { KEPT_NOT_YET, READY, UNDER_WAY, ACKED, DONE, STATES };
 
 struct slot {
     enum state state;
     uint32_t n;
-    int doubted;
+    int doubted, lost; /* so often */
+    uint64_t place;    /* in the stream, of an acknowledged one */
     unsigned char bytes[BUS_WIRE_TRAJ_MAX];
 };
 
@@ -25,9 +26,11 @@ struct outbox {
     pthread_mutex_t lock; /* of what follows, and of the slots' states */
     pthread_cond_t work;
     uint64_t first,
-        next; /* numbers: first not acknowledged, and that of the next to be put */
-    uint64_t to_send; /* all below are under way or acknowledged */
+        next;         /* numbers: first not done with, and that of the next to be put */
+    uint64_t to_send; /* all below are under way or behind that */
+    int many[STATES]; /* of first <= n < next */
     bool woken;
+    struct ledger_view published; /* last */
     struct outbox_stats stats;
 };
 
@@ -78,64 +81,93 @@ static bool waits(const struct outbox *o, uint64_t number)
     return number >= o->first && number < o->next;
 }
 
+/* The next number's slot. Under the lock. */
+static struct slot *append(struct outbox *o, enum state state)
+{
+    struct slot *s = slot_of(o, o->next++);
+    s->state = state;
+    s->doubted = s->lost = 0;
+    o->many[state]++;
+    return s;
+}
+
+/* Under the lock. */
+static void become(struct outbox *o, struct slot *s, enum state state)
+{
+    o->many[s->state]--;
+    o->many[state]++;
+    s->state = state;
+}
+
+/* Past what is done with. Under the lock. */
+static void advance(struct outbox *o)
+{
+    for (; o->first < o->next && slot_of(o, o->first)->state == DONE; o->first++)
+        o->many[DONE]--;
+    if (o->to_send < o->first) o->to_send = o->first;
+}
+
+/* The oldest, if the stream has it. Under the lock. */
+static bool let_go(struct outbox *o)
+{
+    if (o->first == o->next || slot_of(o, o->first)->state != ACKED) return false;
+    become(o, slot_of(o, o->first), DONE);
+    o->stats.let_go++;
+    advance(o);
+    return true;
+}
+
+static bool room(const struct outbox *o)
+{
+    return o->next - o->first < (uint64_t)o->cap;
+}
+
 bool outbox_put(struct outbox *o, const struct traj *t, struct bus_parcel *parcel)
 {
     pthread_mutex_lock(&o->lock);
-    bool room = o->next - o->first < (uint64_t)o->cap;
+    bool free = room(o) || let_go(o);
     uint64_t number = o->next;
-    if (room) {
-        struct slot *s = slot_of(o, number);
+    if (free) {
+        struct slot *s = append(o, o->stored ? KEPT_NOT_YET : READY);
         s->n = (uint32_t)bus_wire_put_traj(s->bytes, t,
                                            (struct bus_wire_id){o->maker, number});
-        s->state = o->stored ? KEPT_NOT_YET : READY;
-        s->doubted = 0;
         *parcel = (struct bus_parcel){.number = number, .bytes = s->bytes, .n = s->n};
-        o->next++;
         o->stats.put++;
         if (!o->stored) pthread_cond_signal(&o->work);
     } else {
         o->stats.dropped++;
     }
     pthread_mutex_unlock(&o->lock);
-    return room;
+    return free;
 }
 
 void outbox_stored(struct outbox *o, uint64_t number)
 {
     pthread_mutex_lock(&o->lock);
     if (waits(o, number) && slot_of(o, number)->state == KEPT_NOT_YET) {
-        slot_of(o, number)->state = READY;
+        become(o, slot_of(o, number), READY);
         pthread_cond_signal(&o->work);
     }
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Under the lock. */
-static void advance(struct outbox *o)
-{
-    while (o->first < o->next && slot_of(o, o->first)->state == ACKED)
-        o->first++;
-    if (o->to_send < o->first) o->to_send = o->first;
-}
-
 int outbox_restore(struct outbox *o, const struct bus_parcel *in, struct err *e)
 {
     bool begins = o->first == o->next;
-    if (in->number < o->next || in->n > BUS_WIRE_TRAJ_MAX ||
-        (!begins && in->number - o->first >= (uint64_t)o->cap))
+    if (in->number < o->next || in->n > BUS_WIRE_TRAJ_MAX)
         return err_set(e, ERR_CORRUPT, "trajectory %llu cannot follow on %llu",
                        (unsigned long long)in->number, (unsigned long long)o->next - 1);
+    if (!begins && in->number - o->first >= (uint64_t)o->cap)
+        return err_field(e, ERR_RANGE, "bus-buffer",
+                         "the store holds more trajectories for the bus than %d", o->cap);
     pthread_mutex_lock(&o->lock);
-    if (begins) o->first = o->to_send = in->number;
+    if (begins) o->first = o->next = o->to_send = in->number;
     /* a number whose row was never written was never sent, and goes unused */
-    for (uint64_t gap = begins ? in->number : o->next; gap < in->number; gap++)
-        slot_of(o, gap)->state = ACKED;
-    struct slot *s = slot_of(o, in->number);
+    while (o->next < in->number)
+        append(o, DONE);
+    struct slot *s = append(o, in->n ? READY : DONE);
     s->n = (uint32_t)in->n;
-    s->state = in->n ? READY : ACKED;
-    s->doubted = 0;
     if (in->n) memcpy(s->bytes, in->bytes, in->n);
-    o->next = in->number + 1;
     advance(o);
     pthread_mutex_unlock(&o->lock);
     return 0;
@@ -144,15 +176,15 @@ int outbox_restore(struct outbox *o, const struct bus_parcel *in, struct err *e)
 /* Under the lock. */
 static bool find(struct outbox *o, struct bus_parcel *out)
 {
-    uint64_t end =
-        o->first + LEDGER_WINDOW < o->next ? o->first + LEDGER_WINDOW : o->next;
-    while (o->to_send < end && slot_of(o, o->to_send)->state >= UNDER_WAY)
+    if (o->many[UNDER_WAY] == OUTBOX_UNDER_WAY) return false;
+    while (o->to_send < o->next && slot_of(o, o->to_send)->state >= UNDER_WAY)
         o->to_send++;
-    for (uint64_t n = o->to_send; n < end; n++) {
+    for (uint64_t n = o->to_send; n < o->next; n++) {
         struct slot *s = slot_of(o, n);
         if (s->state != READY) continue;
-        s->state = UNDER_WAY;
-        o->stats.under_way++;
+        while (n - o->first >= LEDGER_WINDOW)
+            if (!let_go(o)) return false;
+        become(o, s, UNDER_WAY);
         *out = (struct bus_parcel){n, s->bytes, s->n, s->doubted};
         return true;
     }
@@ -185,28 +217,31 @@ void outbox_wake(struct outbox *o)
     pthread_mutex_unlock(&o->lock);
 }
 
-void outbox_acked(struct outbox *o, uint64_t number)
+void outbox_acked(struct outbox *o, uint64_t number, uint64_t place)
 {
     pthread_mutex_lock(&o->lock);
     struct slot *s = slot_of(o, number);
-    if (waits(o, number) && s->state != ACKED) {
-        if (s->state == UNDER_WAY) o->stats.under_way--;
-        s->state = ACKED;
+    if (waits(o, number) && s->state < ACKED) {
+        s->place = place;
+        become(o, s, ledger_view_has(&o->published, number) ? DONE : ACKED);
         o->stats.acked++;
         advance(o);
-        pthread_cond_signal(&o->work); /* the window has moved */
+        pthread_cond_signal(&o->work); /* one less is under way */
     }
     pthread_mutex_unlock(&o->lock);
 }
 
 /* Under the lock. */
+static void to_send(struct outbox *o, uint64_t number)
+{
+    become(o, slot_of(o, number), READY);
+    if (number < o->to_send) o->to_send = number;
+}
+
+/* Under the lock. */
 static void put_back(struct outbox *o, uint64_t number)
 {
-    struct slot *s = slot_of(o, number);
-    if (s->state != UNDER_WAY) return;
-    s->state = READY;
-    o->stats.under_way--;
-    if (number < o->to_send) o->to_send = number;
+    if (slot_of(o, number)->state == UNDER_WAY) to_send(o, number);
 }
 
 void outbox_refused(struct outbox *o, uint64_t number)
@@ -233,8 +268,43 @@ void outbox_doubted(struct outbox *o, uint64_t number)
 void outbox_again(struct outbox *o)
 {
     pthread_mutex_lock(&o->lock);
-    for (uint64_t n = o->first; n < o->next && n < o->first + LEDGER_WINDOW; n++)
+    for (uint64_t n = o->first; n < o->next && o->many[UNDER_WAY]; n++)
         put_back(o, n);
+    pthread_cond_signal(&o->work);
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* The stream has lost it, or never had it. Under the lock. */
+static void lost(struct outbox *o, uint64_t number)
+{
+    struct slot *s = slot_of(o, number);
+    if (s->lost ==
+        OUTBOX_TRIES) { /* the learner cannot read it, however often it comes */
+        become(o, s, DONE);
+        o->stats.let_go++;
+        return;
+    }
+    s->lost++;
+    s->doubted++; /* under another id: by this one the server would know it for long */
+    o->stats.resent++;
+    to_send(o, number);
+}
+
+void outbox_confirm(struct outbox *o, const struct ledger_view *v)
+{
+    pthread_mutex_lock(&o->lock);
+    bool anew = v->position < o->published.position;
+    o->published = *v;
+    for (uint64_t n = o->first; n < o->next; n++) {
+        struct slot *s = slot_of(o, n);
+        bool has = ledger_view_has(v, n);
+        /* what is under way is being read by who sends it, and is looked at when it is acknowledged */
+        if (has && (s->state == READY || s->state == ACKED))
+            become(o, s, DONE);
+        else if (s->state == ACKED && (anew || s->place <= v->position))
+            lost(o, n);
+    }
+    advance(o);
     pthread_cond_signal(&o->work);
     pthread_mutex_unlock(&o->lock);
 }
@@ -251,6 +321,8 @@ void outbox_stats(struct outbox *o, struct outbox_stats *out)
 {
     pthread_mutex_lock(&o->lock);
     *out = o->stats;
-    out->waiting = (int)(o->next - o->first);
+    out->waiting = o->many[KEPT_NOT_YET] + o->many[READY] + o->many[UNDER_WAY];
+    out->under_way = o->many[UNDER_WAY];
+    out->unconfirmed = o->many[ACKED];
     pthread_mutex_unlock(&o->lock);
 }

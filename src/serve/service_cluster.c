@@ -151,6 +151,20 @@ static int take_weights(void *ctx, struct policy *p, const struct bus_wire_weigh
     return snap_publish(s->snap, p, note->published_at, note->check_score, e);
 }
 
+/* What the learner has counted need not be kept, what the stream has lost is sent again. */
+static void take_ledger(void *ctx, const struct bus_wire_weights *note)
+{
+    struct service *s = ctx;
+    struct cluster *c = s->cluster;
+    struct ledger_view v;
+    struct err why = {0};
+    if (!c->outbox || !note->ledger) return; /* an older learner tells nothing */
+    if (ledger_view(&v, c->maker, note->ledger, note->ledger_n, &why))
+        log_err(s->cfg.log, LOG_ERROR, "follow", &why);
+    else
+        outbox_confirm(c->outbox, &v);
+}
+
 static bool listed(const struct bus_wire_common *c, const char *name)
 {
     for (int i = 0; i < c->n; i++)
@@ -222,6 +236,7 @@ int service_cluster_start(struct service *s, struct err *e)
                            .log = s->cfg.log,
                            .weights = take_weights,
                            .common = take_common,
+                           .learned = take_ledger,
                            .ctx = s};
     c->follow = follow_new(&f, e);
     if (!c->follow) return ERR_MEMORY;
@@ -428,6 +443,9 @@ static void tell_sent(struct cluster_stats *out, struct cluster *c)
     outbox_stats(c->outbox, &o);
     out->dropped = o.dropped;
     out->buffered = o.waiting;
+    out->unconfirmed = o.unconfirmed;
+    out->resent = o.resent;
+    out->let_go = o.let_go;
     out->buffer = o.slots;
 }
 

@@ -422,6 +422,9 @@ void wire_put_cluster(struct emit *o, const struct cluster_stats *c)
     put_rounded(o, "weights_delay_s", c->weights_delay_s);
     put_u64(o, "weights_refused", c->weights_refused);
     put_int(o, "buffered", c->buffered);
+    put_int(o, "unconfirmed", c->unconfirmed);
+    put_u64(o, "resent", c->resent);
+    put_u64(o, "let_go", c->let_go);
     put_u64(o, "dropped", c->dropped);
     put_u64(o, "refused", c->refused);
     put_string(o, "trouble", c->trouble);

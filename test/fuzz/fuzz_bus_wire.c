@@ -4,6 +4,7 @@
 #include "support/fuzz.h"
 
 #include "serve/bus_wire.h"
+#include "serve/ledger.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -32,7 +33,11 @@ static int one(enum parcel_kind kind, const void *bytes, size_t n, struct err *e
         assert(m == n && memcmp(bytes, again, n) == 0);
     } else if (kind == PARCEL_WEIGHTS) {
         rc = bus_wire_get_weights(&w, &ckpt, &m, bytes, n, e);
-        if (!rc) assert(w.term > 0 && m <= n);
+        if (rc) return rc;
+        assert(w.term > 0 && m + w.ledger_n <= n);
+        struct ledger_view v;
+        rc = ledger_view(&v, 5, w.ledger, w.ledger_n, e);
+        if (!rc) assert(v.low <= v.highest && v.highest - v.low <= LEDGER_WINDOW);
     } else if (kind == PARCEL_COMMON) {
         rc = bus_wire_get_common(&c, bytes, n, e);
         if (rc) return rc;
@@ -59,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned char *sealed = malloc(PARCEL_HEAD + size);
     assert(sealed);
     memcpy(sealed + PARCEL_HEAD, data + 1, size - 1);
-    size_t n = parcel_seal(sealed, kind, 1, size - 1);
+    size_t n = parcel_seal(sealed, kind, kind == PARCEL_WEIGHTS ? 2 : 1, size - 1);
     e = (struct err){0};
     rc = one(kind, sealed, n, &e);
     assert(rc == 0 || (e.code == rc && *e.detail));

@@ -62,13 +62,20 @@ static void send_end(struct sending *s)
     outbox_free(s->o);
 }
 
-static void delivered(struct sending *s, uint64_t number)
+static struct outbox_stats sent(struct sending *s)
+{
+    struct outbox_stats o;
+    outbox_stats(s->o, &o);
+    return o;
+}
+
+/* So many times did the stream acknowledge one. */
+static void acked(struct sending *s, uint64_t many)
 {
     double until = clock_mono() + 20;
-    while (outbox_delivered(s->o) < number) {
+    while (sent(s).acked < many) {
         ck_assert_msg(clock_mono() < until, "%llu of %llu in 20 s",
-                      (unsigned long long)outbox_delivered(s->o),
-                      (unsigned long long)number);
+                      (unsigned long long)sent(s).acked, (unsigned long long)many);
         usleep(1000);
     }
 }
@@ -100,8 +107,8 @@ START_TEST(what_nodes_send_the_learner_gets_once)
         ck_assert(a.bus.send(a.bus.self, &t));
         ck_assert(b.bus.send(b.bus.self, &t));
     }
-    delivered(&a, 400);
-    delivered(&b, 400);
+    acked(&a, 400);
+    acked(&b, 400);
 
     struct bus_nats *n = join();
     struct ledger *l = ledger_new(NULL);
@@ -133,11 +140,11 @@ START_TEST(what_nodes_send_the_learner_gets_once)
     struct sending twice;
     send_begin(&twice, 3, SLOTS);
     twice.bus.send(twice.bus.self, &t);
-    delivered(&twice, 1);
+    acked(&twice, 1);
     send_end(&twice);
     send_begin(&twice, 3, SLOTS);
     twice.bus.send(twice.bus.self, &t);
-    delivered(&twice, 1);
+    acked(&twice, 1);
     ck_assert_uint_eq(stats(twice.n).repeated, 1); /* the server noticed */
     receive(&in, 1);
 
@@ -147,6 +154,51 @@ START_TEST(what_nodes_send_the_learner_gets_once)
     send_end(&twice);
     send_end(&a);
     send_end(&b);
+}
+END_TEST
+
+/* As a learner publishes it and a node reads it. */
+static void confirm(struct sending *s, uint64_t maker, const struct ledger *l)
+{
+    struct ledger_view v;
+    size_t size = ledger_state_size(l);
+    void *state = malloc(size);
+    ledger_state_get(l, state);
+    ck_assert_int_eq(ledger_view(&v, maker, state, size, NULL), 0);
+    outbox_confirm(s->o, &v);
+    free(state);
+}
+
+START_TEST(what_the_stream_has_lost_comes_after_all)
+{
+    struct sending s;
+    send_begin(&s, 1, SLOTS);
+    for (int i = 0; i < 300; i++)
+        ck_assert(s.bus.send(s.bus.self, &t));
+    acked(&s, 300);
+    struct bus_nats *n = join();
+    struct ledger *l = ledger_new(NULL);
+    struct bus in;
+    bus_nats_trim(n, 200); /* nobody has read them */
+    ck_assert_int_eq(bus_nats_receiver(&in, n, l, VIEW_LEVELS, NULL), 0);
+    receive(&in, 100);
+    ck_assert_int_eq(sent(&s).unconfirmed, 300);
+
+    confirm(&s, 1, l);
+    receive(&in, 200);
+    acked(&s, 500);
+    ck_assert_uint_eq(sent(&s).resent, 200);
+    ck_assert_uint_eq(stats(s.n).repeated, 0); /* the server did not know these ids */
+    confirm(&s, 1, l);
+    ck_assert_uint_eq(outbox_delivered(s.o), 300);
+    struct ledger_stats ls;
+    ledger_stats(&ls, l);
+    ck_assert_uint_eq(ls.counted, 300);
+    ck_assert_uint_eq(ls.repeated + ls.missing, 0);
+    in.free(in.self);
+    ledger_free(l);
+    bus_nats_free(n);
+    send_end(&s);
 }
 END_TEST
 
@@ -171,7 +223,7 @@ START_TEST(a_server_that_is_away_costs_nothing_but_time)
     ck_assert(!stats(s.n).connected);
 
     nats_again(&server);
-    delivered(&s, 100);
+    acked(&s, 100);
     ck_assert(stats(s.n).connected);
 
     /* and again while it sends */
@@ -179,7 +231,7 @@ START_TEST(a_server_that_is_away_costs_nothing_but_time)
     for (int i = 0; i < 60; i++)
         ck_assert(s.bus.send(s.bus.self, &t));
     nats_again(&server);
-    delivered(&s, 160);
+    acked(&s, 160);
 
     struct bus_nats *n = join();
     struct ledger *l = ledger_new(NULL);
@@ -208,7 +260,7 @@ START_TEST(a_full_stream_refuses_and_nothing_is_lost)
     while (!stats(s.n).full && clock_mono() < until)
         usleep(1000);
     ck_assert_uint_gt(stats(s.n).full, 0);
-    ck_assert_uint_lt(outbox_delivered(s.o), 100);
+    ck_assert_uint_lt(sent(&s).acked, 100);
     ck_assert_str_ne(stats(s.n).trouble, "");
 
     /* the learner makes room */
@@ -224,7 +276,7 @@ START_TEST(a_full_stream_refuses_and_nothing_is_lost)
         bus_nats_trim(n, ledger_position(l));
     }
     ck_assert_int_eq(count, 100);
-    delivered(&s, 100);
+    acked(&s, 100);
     in.free(in.self);
     ledger_free(l);
     bus_nats_free(n);
@@ -308,6 +360,7 @@ Suite *suite_serve_bus_nats(void)
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, what_nodes_send_the_learner_gets_once);
+    tcase_add_test(tc, what_the_stream_has_lost_comes_after_all);
     tcase_add_test(tc, a_server_that_is_away_costs_nothing_but_time);
     tcase_add_test(tc, a_full_stream_refuses_and_nothing_is_lost);
     tcase_add_test(tc, who_was_slower_may_not_write);

@@ -105,7 +105,9 @@ START_TEST(weights_bring_their_note)
                                  .state_bytes = 12,
                                  .state_crc = 13,
                                  .state_parts = 2,
-                                 .state_slot = 1},
+                                 .state_slot = 1,
+                                 .ledger = "ledger",
+                                 .ledger_n = 6},
                             r;
     void *out;
     size_t n, m;
@@ -123,13 +125,31 @@ START_TEST(weights_bring_their_note)
     ck_assert_uint_eq(r.state_crc, 13);
     ck_assert_int_eq(r.state_parts, 2);
     ck_assert_int_eq(r.state_slot, 1);
+    ck_assert_uint_eq(r.ledger_n, 6);
+    ck_assert_mem_eq(r.ledger, "ledger", 6);
 
     struct err e = {0};
     bytes_put_u16((unsigned char *)out + 10, 9);
     ck_assert_int_eq(bus_wire_get_weights(&r, NULL, NULL, out, n, &e), ERR_RANGE);
     ck_assert_str_eq(
         e.detail,
-        "is published weights of form 9; this abrd reads forms 1 to 1: upgrade it");
+        "is published weights of form 9; this abrd reads forms 1 to 2: upgrade it");
+
+    /* a ledger longer than all there is */
+    bytes_put_u16((unsigned char *)out + 10, 2);
+    bytes_put_u64((unsigned char *)out + PARCEL_HEAD + 61, n);
+    reseal(out, n);
+    ck_assert_int_eq(bus_wire_get_weights(&r, NULL, NULL, out, n, NULL), ERR_CORRUPT);
+
+    /* form 1 had none: the weights follow on the note */
+    memmove((unsigned char *)out + PARCEL_HEAD + 61,
+            (unsigned char *)out + PARCEL_HEAD + 61 + 8 + 6, 7);
+    size_t old = parcel_seal(out, PARCEL_WEIGHTS, 1, 61 + 7);
+    ck_assert_int_eq(bus_wire_get_weights(&r, &ckpt, &m, out, old, NULL), 0);
+    ck_assert_uint_eq(r.version, 77);
+    ck_assert_ptr_null(r.ledger);
+    ck_assert_uint_eq(m, 7);
+    ck_assert_mem_eq(ckpt, "weights", 7);
     free(out);
     w.term = 0;
     ck_assert_int_eq(bus_wire_put_weights(&out, &n, &w, "weights", 7, NULL), ERR_CORRUPT);

@@ -1,6 +1,7 @@
 #include "serve/lead.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -388,7 +389,99 @@ START_TEST(a_damaged_state_leaves_the_weights)
     ck_assert(lead_leading(b.lead));
     ck_assert_uint_eq(crc(&b), crc(&a));
     ck_assert_uint_eq(ledger_position(b.ledger), 2);
-    ck_assert_uint_eq(counted(&b), 0);
+    ck_assert_uint_eq(counted(&b), 2); /* the ledger came with them */
+}
+END_TEST
+
+/* What is published of the ledger, as a node reads it. */
+static struct ledger_view published(void)
+{
+    void *bytes;
+    size_t n;
+    uint64_t rev;
+    struct bus_wire_weights note;
+    struct ledger_view v;
+    ck_assert_int_eq(board.get(board.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL), 0);
+    ck_assert_int_eq(bus_wire_get_weights(&note, NULL, NULL, bytes, n, NULL), 0);
+    ck_assert_uint_eq(note.position, 2);
+    ck_assert_int_eq(ledger_view(&v, 5, note.ledger, note.ledger_n, NULL), 0);
+    free(bytes);
+    return v;
+}
+
+START_TEST(the_ledger_is_published_as_of_the_state)
+{
+    turn(&a);
+    learn(&a, 3); /* the third waits for its batch */
+    struct ledger_view v = published();
+    ck_assert_uint_eq(v.position, 2);
+    ck_assert(ledger_view_has(&v, 2) && !ledger_view_has(&v, 3));
+    /* other weights, the same state: the ledger that belongs to it */
+    ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 0, 3, NULL), 0);
+    ck_assert_int_eq(learner_turn(a.learner, 0, mono, NULL), 1);
+    v = published();
+    ck_assert(ledger_view_has(&v, 2) && !ledger_view_has(&v, 3));
+}
+END_TEST
+
+/* The board as a learner left it that wrote form 1: the ledger is behind the state. */
+static void make_old(void)
+{
+    void *bytes;
+    size_t n;
+    uint64_t rev;
+    struct bus_wire_weights note;
+    const void *ckpt;
+    size_t ckpt_n;
+    ck_assert_int_eq(board.get(board.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL), 0);
+    ck_assert_int_eq(bus_wire_get_weights(&note, &ckpt, &ckpt_n, bytes, n, NULL), 0);
+    uint64_t old[] = {2, 2, 0, 0, 1, 5, 2, 2, 1, 6, 0, 0, 0};
+    char key[64];
+    void *state;
+    size_t state_n;
+    snprintf(key, sizeof key, "state.1.%d.0", note.state_slot);
+    ck_assert_int_eq(board.get(board.self, key, &state, &state_n, &rev, NULL), 0);
+    ck_assert_uint_eq(state_n, PARCEL_HEAD + note.state_bytes); /* one piece */
+    state = realloc(state, state_n + sizeof old);
+    unsigned char *to = (unsigned char *)state + state_n;
+    for (size_t i = 0; i < sizeof old / 8; i++)
+        bytes_put_u64(to + 8 * i, old[i]);
+    note.state_bytes += sizeof old;
+    note.state_crc =
+        bytes_crc32(0, (unsigned char *)state + PARCEL_HEAD, note.state_bytes);
+    state_n = parcel_seal(state, PARCEL_STATE, 1, note.state_bytes);
+    ck_assert_int_eq(board.set(board.self, key, state, state_n, NULL), 0);
+    free(state);
+
+    void *sealed;
+    size_t sealed_n;
+    note.ledger_n = 0;
+    ck_assert_int_eq(bus_wire_put_weights(&sealed, &sealed_n, &note, ckpt, ckpt_n, NULL),
+                     0);
+    unsigned char *body = (unsigned char *)sealed + PARCEL_HEAD;
+    memmove(body + sealed_n - PARCEL_HEAD - 8 - ckpt_n,
+            body + sealed_n - PARCEL_HEAD - ckpt_n, ckpt_n); /* no length before them */
+    sealed_n = parcel_seal(sealed, PARCEL_WEIGHTS, 1, sealed_n - PARCEL_HEAD - 8);
+    ck_assert_int_eq(board.set(board.self, FOLLOW_WEIGHTS, sealed, sealed_n, NULL), 0);
+    free(sealed);
+    free(bytes);
+}
+
+START_TEST(what_an_older_learner_left_is_gone_on_from)
+{
+    turn(&a);
+    learn(&a, 2);
+    lead_resign(a.lead);
+    make_old();
+    ck_assert_int_eq(turn(&b), 0);
+    ck_assert(lead_leading(b.lead));
+    ck_assert_uint_eq(counted(&b), 2);
+    ck_assert(!ledger_take(b.ledger, 5, 2) && ledger_take(b.ledger, 5, 3));
+    struct online_stats s;
+    learner_stats(b.learner, &s);
+    ck_assert_uint_eq(s.updates, 1); /* and the optimiser's state is there */
+    struct ledger_view v = published();
+    ck_assert(ledger_view_has(&v, 2) && !ledger_view_has(&v, 3));
 }
 END_TEST
 
@@ -428,16 +521,16 @@ START_TEST(weights_that_do_not_fit_are_refused)
     struct bus_wire_weights note;
     struct policy_cfg cfg = shape(16);
     struct err e = {0};
-    bytes_put_u16((unsigned char *)bytes + 10, 2);
+    bytes_put_u16((unsigned char *)bytes + 10, 3);
     ck_assert_ptr_null(follow_decode(&note, bytes, n, &cfg, &e));
     ck_assert_str_eq(
         e.detail,
-        "is published weights of form 2; this abrd reads forms 1 to 1: upgrade it");
+        "is published weights of form 3; this abrd reads forms 1 to 2: upgrade it");
     ck_assert_int_eq(board.set(board.self, FOLLOW_WEIGHTS, bytes, n, NULL), 0);
     follow_afresh(a.follow);
     ck_assert_int_eq(turn(&a), 0);
     ck_assert_uint_eq(refused(&a), 1);
-    bytes_put_u16((unsigned char *)bytes + 10, 1);
+    bytes_put_u16((unsigned char *)bytes + 10, 2);
     ((unsigned char *)bytes)[n / 2] ^= 1;
     ck_assert_int_eq(board.set(board.self, FOLLOW_WEIGHTS, bytes, n, NULL), 0);
     follow_afresh(a.follow);
@@ -464,6 +557,8 @@ Suite *suite_serve_lead(void)
     tcase_add_test(t, an_operators_order_keeps_what_waits);
     tcase_add_test(t, a_lost_answer_is_no_other_learner);
     tcase_add_test(t, a_damaged_state_leaves_the_weights);
+    tcase_add_test(t, the_ledger_is_published_as_of_the_state);
+    tcase_add_test(t, what_an_older_learner_left_is_gone_on_from);
     tcase_add_test(t, weights_that_do_not_fit_are_refused);
     suite_add_tcase(s, t);
     return s;

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "base/rng.h"
 
 static struct ledger *l;
@@ -42,11 +43,11 @@ START_TEST(each_number_counts_once)
 }
 END_TEST
 
-/* A maker as outbox.h promises it: number n is sent when n - WINDOW and all before have arrived;
+/* A maker as outbox.h promises it: number n is sent when n - WINDOW and all before are done with;
  * within that anything happens: other orders, repeats at once and much later. */
 START_TEST(whatever_the_order_and_the_repeats)
 {
-    enum { N = 20000 };
+    enum { N = 40000 };
     static bool arrived[N + 1];
     static int taken[N + 1];
     uint64_t first = 1, at = 0;
@@ -68,7 +69,7 @@ START_TEST(whatever_the_order_and_the_repeats)
             void *state = malloc(size);
             ledger_state_get(l, state);
             ledger_clear(l);
-            ck_assert_int_eq(ledger_state_put(l, state, size, NULL), 0);
+            ck_assert_int_eq(ledger_state_put(l, LEDGER_FORM, state, size, NULL), 0);
             free(state);
         }
     }
@@ -101,14 +102,92 @@ START_TEST(a_damaged_state_leaves_it_empty)
     unsigned char *state = malloc(size);
     ledger_state_get(l, state);
     for (size_t n = 0; n < size; n++) {
-        ck_assert_int_eq(ledger_state_put(l, state, n, NULL), ERR_CORRUPT);
+        ck_assert_int_eq(ledger_state_put(l, LEDGER_FORM, state, n, NULL), ERR_CORRUPT);
         ck_assert_uint_eq(stats().counted, 0);
         ck_assert_uint_eq(ledger_position(l), 0);
     }
-    ck_assert_int_eq(ledger_state_put(l, state, size, NULL), 0);
+    ck_assert_int_eq(ledger_state_put(l, LEDGER_FORM, state, size, NULL), 0);
     ck_assert_uint_eq(ledger_position(l), 9);
     ck_assert(!ledger_take(l, 1, 5));
     free(state);
+}
+END_TEST
+
+/* What a maker reads is what the ledger would say, for numbers before, within and behind it. */
+START_TEST(a_maker_reads_what_has_arrived)
+{
+    static bool arrived[3 * LEDGER_WINDOW];
+    ledger_take(l, 41, 1);
+    for (uint64_t i = 0; i < LEDGER_WINDOW - 100; i++) { /* some hundred are missing */
+        uint64_t n = 1 + i + rng_u64_at(3, 4, i) % 40;
+        if (n % 17 == 5) continue;
+        ledger_take(l, 42, n);
+        arrived[n] = true;
+    }
+    ledger_advance(l, 777);
+    size_t size = ledger_state_size(l);
+    unsigned char *state = malloc(size);
+    ledger_state_get(l, state);
+    struct ledger_view v;
+    ck_assert_int_eq(ledger_view(&v, 42, state, size, NULL), 0);
+    ck_assert_uint_eq(v.position, 777);
+    int missing = 0;
+    for (uint64_t n = 1; n < 3 * LEDGER_WINDOW; n++) {
+        ck_assert_int_eq(ledger_view_has(&v, n), arrived[n]);
+        missing += !arrived[n] && n < v.highest;
+    }
+    ck_assert_int_gt(missing, 100);
+    ck_assert_uint_eq(stats().missing, (uint64_t)missing);
+
+    /* far beyond, what lies below the window counts as seen */
+    ledger_take(l, 42, 5 + 2 * LEDGER_WINDOW);
+    size = ledger_state_size(l);
+    state = realloc(state, size);
+    ledger_state_get(l, state);
+    ck_assert_int_eq(ledger_view(&v, 42, state, size, NULL), 0);
+    ck_assert(ledger_view_has(&v, 5) && ledger_view_has(&v, 5 + LEDGER_WINDOW));
+    ck_assert(!ledger_view_has(&v, 6 + LEDGER_WINDOW));
+    ck_assert(ledger_view_has(&v, 5 + 2 * LEDGER_WINDOW));
+    ck_assert(!ledger_view_has(&v, 6 + 2 * LEDGER_WINDOW));
+
+    /* of whom nothing came there is nothing */
+    ck_assert_int_eq(ledger_view(&v, 43, state, size, NULL), 0);
+    ck_assert_uint_eq(v.position, 777);
+    ck_assert(!ledger_view_has(&v, 1));
+    for (size_t n = 0; n < size; n++)
+        ck_assert_int_eq(ledger_view(&v, 42, state, n, NULL), ERR_CORRUPT);
+    free(state);
+}
+END_TEST
+
+static unsigned char *u64(unsigned char *at, uint64_t v)
+{
+    bytes_put_u64(at, v);
+    return at + 8;
+}
+
+START_TEST(the_form_of_older_learners_is_read)
+{
+    unsigned char state[200], *at = state;
+    uint64_t head[] = {900, 301, 7, 2,
+                       1}; /* position, counted, repeated, missing, makers */
+    uint64_t maker[] = {5, 303, 301, 880}; /* id, highest, counted, heard */
+    for (int i = 0; i < 5; i++)
+        at = u64(at, head[i]);
+    for (int i = 0; i < 4; i++)
+        at = u64(at, maker[i]);
+    for (int i = 0; i < 4; i++) /* bit of n: n % 256; 100 and 300 have not come */
+        at = u64(at, ~((uint64_t)(i == 1) << 36 | (uint64_t)(i == 0) << 44));
+    size_t n = (size_t)(at - state);
+    ck_assert_int_eq(ledger_state_put(l, 1, state, n, NULL), 0);
+    ck_assert_uint_eq(ledger_position(l), 900);
+    ck_assert_uint_eq(stats().counted, 301);
+    ck_assert_uint_eq(stats().missing, 2);
+    ck_assert(!ledger_take(l, 5, 1) && !ledger_take(l, 5, 99) && !ledger_take(l, 5, 303));
+    ck_assert(ledger_take(l, 5, 100) && ledger_take(l, 5, 300));
+    ck_assert(!ledger_take(l, 5, 100) && ledger_take(l, 5, 304));
+    ck_assert_int_eq(ledger_state_put(l, 1, state, n - 1, NULL), ERR_CORRUPT);
+    ck_assert_int_eq(ledger_state_put(l, LEDGER_FORM, state, n, NULL), ERR_CORRUPT);
 }
 END_TEST
 
@@ -122,6 +201,8 @@ Suite *suite_serve_ledger(void)
     tcase_add_test(t, whatever_the_order_and_the_repeats);
     tcase_add_test(t, the_longest_silent_maker_is_forgotten);
     tcase_add_test(t, a_damaged_state_leaves_it_empty);
+    tcase_add_test(t, a_maker_reads_what_has_arrived);
+    tcase_add_test(t, the_form_of_older_learners_is_read);
     suite_add_tcase(s, t);
     return s;
 }

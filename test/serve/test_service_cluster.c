@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "serve/bus_nats.h"
 #include "support/nats.h"
 #include "support/served.h"
 
@@ -115,8 +116,8 @@ START_TEST(a_killed_node_sends_what_it_had_stored)
     ck_assert_uint_eq(stats(&learner).cluster.missing, 0);
     ck_assert_int_eq(stats(&learner).cluster.makers, 1); /* the same one as before */
 
-    /* all has arrived: nothing is sent after the next start */
-    UNTIL(stats(&node).cluster.buffered == 0);
+    /* all is confirmed: nothing is sent after the next start */
+    UNTIL(stats(&node).cluster.buffered + stats(&node).cluster.unconfirmed == 0);
     turn(&node);
     served_kill(&node);
     served_start(&node);
@@ -148,6 +149,64 @@ START_TEST(the_next_learner_loses_and_repeats_nothing)
     UNTIL((turn(&second), stats(&second).cluster.counted == 6));
     UNTIL((turn(&second), stats(&node).policy_version == stats(&second).policy_version));
     served_end(&second);
+}
+END_TEST
+
+/* Whatever is in the stream up to there is gone, as if its servers had lost it; what comes next has a
+ * higher place. */
+static void empty_stream(uint64_t place)
+{
+    struct bus_nats_cfg cfg = {
+        .url = server.url, .name = "abrd", .who = "thief", .replicas = 1};
+    struct bus_nats *n = bus_nats_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(n);
+    bus_nats_trim(n, place);
+    bus_nats_free(n);
+}
+
+/* again: the node is killed before it knows that anything was lost. */
+static void lose(bool again)
+{
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    play(&node, 1);
+    play(&node, 2);
+    UNTIL(stats(&learner).cluster.counted == 2);
+    UNTIL(stats(&node).cluster.unconfirmed == 0 && stats(&node).cluster.buffered == 0);
+    served_kill(&learner);
+    learner.service = NULL;
+
+    for (uint64_t k = 3; k < 8; k++)
+        play(&node, k);
+    UNTIL(stats(&node).cluster.unconfirmed == 5 && stats(&node).cluster.buffered == 0);
+    empty_stream(1000);
+    if (again) {
+        served_kill(&node);
+        served_start(&node);
+        UNTIL(stats(&node).cluster.unconfirmed == 5);
+        empty_stream(2000);
+    }
+    served_start(&learner);
+    UNTIL(stats(&learner).cluster.leading);
+    /* a batch later weights are published, and with them how far the learner has read */
+    play(&node, 8);
+    play(&node, 9);
+    UNTIL(stats(&learner).cluster.counted == 9);
+    ck_assert_uint_ge(stats(&node).cluster.resent, 5);
+    ck_assert_uint_eq(stats(&learner).cluster.missing, 0);
+    ck_assert_uint_eq(stats(&node).cluster.dropped + stats(&node).cluster.let_go, 0);
+}
+
+START_TEST(what_the_stream_has_lost_is_learned_after_all)
+{
+    lose(false);
+}
+END_TEST
+
+START_TEST(what_was_lost_before_a_restart_is_learned_too)
+{
+    lose(true);
 }
 END_TEST
 
@@ -194,6 +253,8 @@ Suite *suite_serve_service_cluster(void)
     tcase_add_test(t, what_is_played_here_is_learned_there);
     tcase_add_test(t, a_killed_node_sends_what_it_had_stored);
     tcase_add_test(t, the_next_learner_loses_and_repeats_nothing);
+    tcase_add_test(t, what_the_stream_has_lost_is_learned_after_all);
+    tcase_add_test(t, what_was_lost_before_a_restart_is_learned_too);
     tcase_add_test(t, profiles_are_put_everywhere);
     suite_add_tcase(s, t);
     return s;
