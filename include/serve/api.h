@@ -27,7 +27,7 @@
 #include "serve/files.h"
 #include "serve/media.h"
 #include "serve/metrics.h"
-#include "serve/roll.h"
+#include "serve/clients.h"
 #include "serve/route.h"
 #include "serve/service.h"
 
@@ -46,8 +46,8 @@ struct api_shared {
     struct events *events;
     struct metrics *metrics;
     struct media *media;       /* NULL: no demo */
-    struct roll *pensieve;     /* its clients (pensieve.h) */
-    struct roll *steered;      /* players that send CMCD (steer.h) */
+    struct clients *pensieve;  /* its clients (pensieve.h) */
+    struct clients *steered;   /* players that send CMCD (steer.h) */
     const struct video *video; /* what the media are of; NULL: nobody is steered */
     const char *default_profile;
     double started_at; /* s since the epoch */

@@ -19,7 +19,7 @@
  * Source: rl_server of Mao et al. (Pensieve), SIGCOMM 2017. Differs: the level is this policy's,
  * and by the profile asked for.
  *
- * Clients are told apart by a key of the caller's (roll.h); one who was forgotten opens a session
+ * Clients are told apart by a key of the caller's (clients.h); one who was forgotten opens a session
  * again with his next post.
  *
  * Errors: those of service.h with the fields' names as they came; ERR_RANGE, ERR_CONFLICT.
@@ -27,7 +27,7 @@
 #ifndef SERVE_PENSIEVE_H
 #define SERVE_PENSIEVE_H
 
-#include "serve/roll.h"
+#include "serve/clients.h"
 #include "serve/service.h"
 
 #define PENSIEVE_CHUNKS 49
@@ -47,15 +47,15 @@ struct pensieve_post {
 enum { PENSIEVE_REFRESH = -1 };
 
 /* The table of them; the caller frees it, and makes the keys. */
-struct roll *pensieve_clients(int n, uint64_t seed, struct err *e);
+struct clients *pensieve_clients(int n, uint64_t seed, struct err *e);
 
 /* 0 and *level, or PENSIEVE_REFRESH; 1: he has no session for this post, open one first. */
-int pensieve_ask(int *level, struct roll *clients, struct service *s,
-                 struct service_worker *w, const unsigned char key[ROLL_KEY],
+int pensieve_ask(int *level, struct clients *clients, struct service *s,
+                 struct service_worker *w, const unsigned char key[CLIENTS_KEY],
                  const struct pensieve_post *post, double now_s, struct err *e)
     __attribute__((warn_unused_result));
-int pensieve_open(struct roll *clients, struct service *s, struct service_worker *w,
-                  const unsigned char key[ROLL_KEY], const char *profile,
+int pensieve_open(struct clients *clients, struct service *s, struct service_worker *w,
+                  const unsigned char key[CLIENTS_KEY], const char *profile,
                   const struct pensieve_post *post, double now_s, struct err *e)
     __attribute__((warn_unused_result));
 

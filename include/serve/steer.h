@@ -25,7 +25,7 @@
 
 #include "abr/video.h"
 #include "serve/cmcd.h"
-#include "serve/roll.h"
+#include "serve/clients.h"
 #include "serve/service.h"
 
 #define STEER_CLIENTS 65536
@@ -52,24 +52,24 @@ struct steer_segment {
     double now_s; /* of any steady clock */
 };
 
-struct roll *steer_clients(int n, uint64_t seed, struct err *e);
+struct clients *steer_clients(int n, uint64_t seed, struct err *e);
 
 /* 0 and *told; 1: he has no session, open one first. video: what the segments are of. */
-int steer_ask(struct steer_told *told, struct roll *clients, struct service *s,
+int steer_ask(struct steer_told *told, struct clients *clients, struct service *s,
               struct service_worker *w, const struct video *video,
               const struct steer_segment *q, struct err *e)
     __attribute__((warn_unused_result));
-int steer_open(struct roll *clients, struct service *s, struct service_worker *w,
+int steer_open(struct clients *clients, struct service *s, struct service_worker *w,
                const struct video *video, const struct cmcd *c, double now_s,
                struct err *e) __attribute__((warn_unused_result));
 
 /* The last byte of this file was sent to him. Behind the video's last chunk that ends the session:
  * version 1 has no other word for it. */
-void steer_sent(struct roll *clients, struct service *s, const struct video *video,
+void steer_sent(struct clients *clients, struct service *s, const struct video *video,
                 const char *sid, const char *file, double now_s);
 
 /* A report of an event (v2). Of whom nothing is known it changes nothing. */
-int steer_event(struct roll *clients, struct service *s, const struct cmcd *c,
+int steer_event(struct clients *clients, struct service *s, const struct cmcd *c,
                 double now_s, struct err *e) __attribute__((warn_unused_result));
 
 #endif

@@ -29,15 +29,15 @@ static bool cookie(char *out, size_t size, const struct http_request *q, const c
 }
 
 /* By address, and where several share one, by the name that they give themselves. */
-static void who(unsigned char key[ROLL_KEY], const struct api *a,
+static void who(unsigned char key[CLIENTS_KEY], const struct api *a,
                 const struct http_request *q, const struct admit_client *from)
 {
     char name[128] = "";
     if (!http_query(name, sizeof name, q, "client") &&
         !cookie(name, sizeof name, q, "abrd"))
         name[0] = '\0';
-    roll_key(key, a->shared->pensieve, from->addr.byte,
-             from->known ? sizeof from->addr.byte : 0, name);
+    clients_key(key, a->shared->pensieve, from->addr.byte,
+                from->known ? sizeof from->addr.byte : 0, name);
 }
 
 static void tell(struct reply *r, int level)
@@ -64,7 +64,7 @@ void api_pensieve(struct api *a, const struct http_request *q,
 
     struct api_shared *sh = a->shared;
     struct admit_client from;
-    unsigned char key[ROLL_KEY];
+    unsigned char key[CLIENTS_KEY];
     char profile[4 * SERVICE_NAME]; /* more than a name: none is cut to another */
     admit_client(&from, sh->admit, q);
     who(key, a, q, &from);

@@ -199,8 +199,8 @@ void node_stop(struct node *n)
 
     /* the workers' streams are done: what they read from may go */
     media_free(n->shared.media);
-    roll_free(n->shared.pensieve);
-    roll_free(n->shared.steered);
+    clients_free(n->shared.pensieve);
+    clients_free(n->shared.steered);
     video_free(n->video);
     metrics_free(n->shared.metrics);
     events_free(n->shared.events);

@@ -15,9 +15,9 @@ struct client {
     double before_s;  /* and by the one before it */
 };
 
-struct roll *pensieve_clients(int n, uint64_t seed, struct err *e)
+struct clients *pensieve_clients(int n, uint64_t seed, struct err *e)
 {
-    return roll_new(n, sizeof(struct client), seed, e);
+    return clients_new(n, sizeof(struct client), seed, e);
 }
 
 static int check(const struct pensieve_post *post, struct err *e)
@@ -107,8 +107,8 @@ static int end_of_video(int *level, struct service *s, const struct client *c,
     return service_reward(&unused, s, c->session, &in, e);
 }
 
-int pensieve_ask(int *level, struct roll *clients, struct service *s,
-                 struct service_worker *w, const unsigned char key[ROLL_KEY],
+int pensieve_ask(int *level, struct clients *clients, struct service *s,
+                 struct service_worker *w, const unsigned char key[CLIENTS_KEY],
                  const struct pensieve_post *post, double now_s, struct err *e)
 {
     struct err mine = {0};
@@ -116,7 +116,7 @@ int pensieve_ask(int *level, struct roll *clients, struct service *s,
     int rc = check(post, e);
     if (rc) return rc;
     struct client c;
-    if (!roll_get(&c, clients, key)) return 1;
+    if (!clients_get(&c, clients, key)) return 1;
     bool again = post->chunk == c.chunk && post->stalled_s == c.stalled_s;
     if (!again && (post->chunk <= c.chunk || post->stalled_s < c.stalled_s)) return 1;
 
@@ -139,12 +139,12 @@ int pensieve_ask(int *level, struct roll *clients, struct service *s,
         c.stalled_s = post->stalled_s;
         c.chunk = post->chunk;
     }
-    roll_put(clients, key, &c, now_s);
+    clients_put(clients, key, &c, now_s);
     return 0;
 }
 
-int pensieve_open(struct roll *clients, struct service *s, struct service_worker *w,
-                  const unsigned char key[ROLL_KEY], const char *profile,
+int pensieve_open(struct clients *clients, struct service *s, struct service_worker *w,
+                  const unsigned char key[CLIENTS_KEY], const char *profile,
                   const struct pensieve_post *post, double now_s, struct err *e)
 {
     struct session_open in = {.levels = LEVELS,
@@ -162,6 +162,6 @@ int pensieve_open(struct roll *clients, struct service *s, struct service_worker
     double stalled = post->chunk > 0 ? post->stalled_s : 0;
     struct client c = {.chunk = -1, .stalled_s = stalled, .before_s = stalled};
     memcpy(c.session, opened.session, sizeof c.session);
-    roll_put(clients, key, &c, now_s);
+    clients_put(clients, key, &c, now_s);
     return 0;
 }

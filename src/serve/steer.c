@@ -30,15 +30,15 @@ struct player {
     int rates;
 };
 
-struct roll *steer_clients(int n, uint64_t seed, struct err *e)
+struct clients *steer_clients(int n, uint64_t seed, struct err *e)
 {
-    return roll_new(n, sizeof(struct player), seed, e);
+    return clients_new(n, sizeof(struct player), seed, e);
 }
 
-static void key_of(unsigned char key[ROLL_KEY], const struct roll *clients,
+static void key_of(unsigned char key[CLIENTS_KEY], const struct clients *clients,
                    const char *sid)
 {
-    roll_key(key, clients, "", 0, sid);
+    clients_key(key, clients, "", 0, sid);
 }
 
 static uint32_t hash(const char *text)
@@ -231,16 +231,16 @@ static int ask_pictures(struct player *p, unsigned *estimated, struct service *s
     return before ? report(s, p, &last, false, e) : 0;
 }
 
-int steer_ask(struct steer_told *told, struct roll *clients, struct service *s,
+int steer_ask(struct steer_told *told, struct clients *clients, struct service *s,
               struct service_worker *w, const struct video *video,
               const struct steer_segment *q, struct err *e)
 {
-    unsigned char key[ROLL_KEY];
+    unsigned char key[CLIENTS_KEY];
     struct player p;
     struct err why = {0};
     key_of(key, clients, q->cmcd->sid);
     *told = (struct steer_told){0};
-    if (!roll_get(&p, clients, key)) return 1;
+    if (!clients_get(&p, clients, key)) return 1;
 
     int rc = 0;
     unsigned estimated = 0;
@@ -250,16 +250,16 @@ int steer_ask(struct steer_told *told, struct roll *clients, struct service *s,
     else if ((c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED) && c->kbps > 0)
         rc = ask_pictures(&p, &estimated, s, w, video, q, &why);
     if (rc == ERR_ABSENT) { /* it was silent for too long */
-        roll_forget(clients, key);
+        clients_forget(clients, key);
         return 1;
     }
     if (rc) return err_field(e, rc, why.field, "%s", why.detail);
     tell(told, &p, estimated);
-    roll_put(clients, key, &p, q->now_s);
+    clients_put(clients, key, &p, q->now_s);
     return 0;
 }
 
-int steer_open(struct roll *clients, struct service *s, struct service_worker *w,
+int steer_open(struct clients *clients, struct service *s, struct service_worker *w,
                const struct video *video, const struct cmcd *c, double now_s,
                struct err *e)
 {
@@ -277,7 +277,7 @@ int steer_open(struct roll *clients, struct service *s, struct service_worker *w
     int rc = service_open(&opened, s, w, &in, e);
     if (rc) return rc;
 
-    unsigned char key[ROLL_KEY];
+    unsigned char key[CLIENTS_KEY];
     struct player p = {.chunk = -1,
                        .sent_s = -1,
                        .arrived_s = -1,
@@ -285,17 +285,17 @@ int steer_open(struct roll *clients, struct service *s, struct service_worker *w
                        .kbps = opened.first.kbps};
     memcpy(p.session, opened.session, sizeof p.session);
     key_of(key, clients, c->sid);
-    roll_put(clients, key, &p, now_s);
+    clients_put(clients, key, &p, now_s);
     return 0;
 }
 
-void steer_sent(struct roll *clients, struct service *s, const struct video *video,
+void steer_sent(struct clients *clients, struct service *s, const struct video *video,
                 const char *sid, const char *file, double now_s)
 {
-    unsigned char key[ROLL_KEY];
+    unsigned char key[CLIENTS_KEY];
     struct player p;
     key_of(key, clients, sid);
-    if (!roll_get(&p, clients, key) || p.file != hash(file)) return;
+    if (!clients_get(&p, clients, key) || p.file != hash(file)) return;
     p.sent_s = now_s;
     if (p.chunk == video->chunks - 1 && !p.reported) {
         struct cmcd nothing;
@@ -304,13 +304,13 @@ void steer_sent(struct roll *clients, struct service *s, const struct video *vid
         struct outcome last = outcome_of(&p, &nothing, now_s, &unused);
         p.reported = !rc && !report(s, &p, &last, true, NULL);
     }
-    roll_put(clients, key, &p, now_s);
+    clients_put(clients, key, &p, now_s);
 }
 
 /* He has watched to the end, or gives up. */
-static int end(struct roll *clients, const unsigned char key[ROLL_KEY], struct service *s,
-               struct player *p, const struct cmcd *c, bool watched, double now_s,
-               struct err *e)
+static int end(struct clients *clients, const unsigned char key[CLIENTS_KEY],
+               struct service *s, struct player *p, const struct cmcd *c, bool watched,
+               double now_s, struct err *e)
 {
     unsigned unused = 0;
     struct outcome last = outcome_of(p, c, now_s, &unused);
@@ -319,17 +319,17 @@ static int end(struct roll *clients, const unsigned char key[ROLL_KEY], struct s
                      : service_close(s, p->session, NULL, e);
     if (rc && rc != ERR_ABSENT && rc != ERR_CONFLICT) return rc;
     if (e) *e = (struct err){0};
-    roll_forget(clients, key);
+    clients_forget(clients, key);
     return 0;
 }
 
-int steer_event(struct roll *clients, struct service *s, const struct cmcd *c,
+int steer_event(struct clients *clients, struct service *s, const struct cmcd *c,
                 double now_s, struct err *e)
 {
-    unsigned char key[ROLL_KEY];
+    unsigned char key[CLIENTS_KEY];
     struct player p;
     key_of(key, clients, c->sid);
-    if (!roll_get(&p, clients, key)) return 0;
+    if (!clients_get(&p, clients, key)) return 0;
 
     bool pictures = c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED;
     if (c->starved_s >= 0) p.starved_s = fmax(p.starved_s, 0) + c->starved_s;
@@ -338,6 +338,6 @@ int steer_event(struct roll *clients, struct service *s, const struct cmcd *c,
     bool over = strcmp(c->state, "e") == 0;
     if (over || strcmp(c->state, "q") == 0 || strcmp(c->state, "f") == 0)
         return end(clients, key, s, &p, c, over, now_s, e);
-    roll_put(clients, key, &p, now_s);
+    clients_put(clients, key, &p, now_s);
     return 0;
 }

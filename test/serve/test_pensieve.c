@@ -7,7 +7,7 @@
 #include "support/served.h"
 
 static struct served f;
-static struct roll *p;
+static struct clients *p;
 static struct err e;
 static int level;
 
@@ -23,7 +23,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    roll_free(p);
+    clients_free(p);
     served_end(&f);
 }
 
@@ -39,8 +39,8 @@ static struct pensieve_post post(int chunk)
 
 static const unsigned char *key_of(const char *name)
 {
-    static unsigned char key[ROLL_KEY];
-    roll_key(key, p, "\x01\x02", 2, name);
+    static unsigned char key[CLIENTS_KEY];
+    clients_key(key, p, "\x01\x02", 2, name);
     return key;
 }
 

@@ -10,7 +10,7 @@
 #include "support/served.h"
 
 static struct served f;
-static struct roll *players;
+static struct clients *players;
 static struct video *video;
 static struct err e;
 static struct steer_told told;
@@ -28,7 +28,7 @@ static void setup(void)
 static void teardown(void)
 {
     video_free(video);
-    roll_free(players);
+    clients_free(players);
     served_end(&f);
 }
 

@@ -1,4 +1,4 @@
-#include "serve/roll.h"
+#include "serve/clients.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,16 +12,17 @@ struct place {
     unsigned char entry[];
 };
 
-struct roll {
+struct clients {
     uint64_t seed;
     size_t bytes;
     pthread_mutex_t lock; /* places */
     struct table *places; /* struct place by key */
 };
 
-struct roll *roll_new(int capacity, size_t entry_bytes, uint64_t seed, struct err *e)
+struct clients *clients_new(int capacity, size_t entry_bytes, uint64_t seed,
+                            struct err *e)
 {
-    struct roll *r = calloc(1, sizeof *r);
+    struct clients *r = calloc(1, sizeof *r);
     if (!r) {
         err_set(e, ERR_MEMORY, "no memory for %d clients", capacity);
         return NULL;
@@ -30,13 +31,13 @@ struct roll *roll_new(int capacity, size_t entry_bytes, uint64_t seed, struct er
     r->bytes = entry_bytes;
     pthread_mutex_init(&r->lock, NULL);
     r->places =
-        table_new(capacity, ROLL_KEY, sizeof(struct place) + entry_bytes, seed, e);
+        table_new(capacity, CLIENTS_KEY, sizeof(struct place) + entry_bytes, seed, e);
     if (r->places) return r;
-    roll_free(r);
+    clients_free(r);
     return NULL;
 }
 
-void roll_free(struct roll *r)
+void clients_free(struct clients *r)
 {
     if (!r) return;
     table_free(r->places);
@@ -44,8 +45,8 @@ void roll_free(struct roll *r)
     free(r);
 }
 
-void roll_key(unsigned char out[ROLL_KEY], const struct roll *r, const void *bytes,
-              size_t n, const char *text)
+void clients_key(unsigned char out[CLIENTS_KEY], const struct clients *r,
+                 const void *bytes, size_t n, const char *text)
 {
     uint64_t half[2] = {r->seed, ~r->seed};
     const unsigned char *byte = bytes;
@@ -55,10 +56,10 @@ void roll_key(unsigned char out[ROLL_KEY], const struct roll *r, const void *byt
         for (size_t i = 0; text[i]; i++)
             half[k] = rng_u64_at(half[k], (unsigned char)text[i], n + i);
     }
-    memcpy(out, half, ROLL_KEY);
+    memcpy(out, half, CLIENTS_KEY);
 }
 
-bool roll_get(void *out, struct roll *r, const unsigned char key[ROLL_KEY])
+bool clients_get(void *out, struct clients *r, const unsigned char key[CLIENTS_KEY])
 {
     pthread_mutex_lock(&r->lock);
     const struct place *p = table_get(r->places, key);
@@ -68,9 +69,9 @@ bool roll_get(void *out, struct roll *r, const unsigned char key[ROLL_KEY])
 }
 
 /* The lock is held. */
-static void forget_oldest(struct roll *r)
+static void forget_oldest(struct clients *r)
 {
-    unsigned char oldest[ROLL_KEY] = {0};
+    unsigned char oldest[CLIENTS_KEY] = {0};
     double since = 0;
     bool any = false;
     int cursor = 0;
@@ -84,8 +85,8 @@ static void forget_oldest(struct roll *r)
     table_delete(r->places, oldest);
 }
 
-void roll_put(struct roll *r, const unsigned char key[ROLL_KEY], const void *entry,
-              double now_s)
+void clients_put(struct clients *r, const unsigned char key[CLIENTS_KEY],
+                 const void *entry, double now_s)
 {
     pthread_mutex_lock(&r->lock);
     struct place *p = table_put(r->places, key, NULL);
@@ -98,14 +99,14 @@ void roll_put(struct roll *r, const unsigned char key[ROLL_KEY], const void *ent
     pthread_mutex_unlock(&r->lock);
 }
 
-void roll_forget(struct roll *r, const unsigned char key[ROLL_KEY])
+void clients_forget(struct clients *r, const unsigned char key[CLIENTS_KEY])
 {
     pthread_mutex_lock(&r->lock);
     table_delete(r->places, key);
     pthread_mutex_unlock(&r->lock);
 }
 
-int roll_count(struct roll *r)
+int clients_count(struct clients *r)
 {
     pthread_mutex_lock(&r->lock);
     int n = table_count(r->places);
