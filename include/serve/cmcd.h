@@ -6,7 +6,9 @@
  * value without a kind is everybody's. Milliseconds become seconds, "?0" is false.
  *
  *   bl buffer_s, bs starved, bsd starved_s, br kbps, cid, d chunk_s, e event, mtp throughput_kbps,
- *   ot kind, sid, sta state, tb top_kbps, ttlb arrived_s
+ *   ot kind, sid, st live, sta state, tb top_kbps, ttlb arrived_s, url file
+ *
+ * sf, the protocol that the player speaks, is passed over: nothing that is decided hangs on it.
  *
  * Errors: ERR_INVALID and ERR_RANGE with the key in e->field. Threads: pure functions. */
 #ifndef SERVE_CMCD_H
@@ -19,6 +21,7 @@
 
 #define CMCD_ID 65 /* sid and cid: 64 characters, and NUL */
 #define CMCD_WORD 8
+#define CMCD_FILE 256
 
 enum cmcd_kind { CMCD_UNKNOWN, CMCD_VIDEO, CMCD_AUDIO, CMCD_MUXED, CMCD_OTHER };
 
@@ -31,6 +34,9 @@ struct cmcd {
     double arrived_s; /* from the request to the last byte, as the player measured it */
     char sid[CMCD_ID], cid[CMCD_ID];
     char event[CMCD_WORD], state[CMCD_WORD];
+    bool live; /* st is l, or v2's ll: nobody knows the end yet */
+    char file
+        [CMCD_FILE]; /* of a report: the last part of url's path; "" when that is longer */
 };
 
 /* n bytes: the decoded value of CMCD= in a query, the four headers joined by commas, or one line

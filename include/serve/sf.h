@@ -24,7 +24,7 @@
 #include <stddef.h>
 
 #define SF_KEY 64
-#define SF_TEXT 512
+#define SF_TEXT 4096 /* an address may be long */
 #define SF_ITEMS 8
 
 enum sf_kind { SF_NUMBER, SF_TRUTH, SF_STRING, SF_TOKEN, SF_BYTES };

@@ -5,7 +5,7 @@
 
 #include "serve/sf.h"
 
-enum type { NUMBER, MILLISECONDS, FLAG, TEXT };
+enum type { NUMBER, MILLISECONDS, FLAG, TEXT, LIVE, FILE_OF };
 
 static const double LARGEST = 1e9; /* of any number: kbit/s, ms */
 
@@ -23,9 +23,11 @@ static const struct row {
     {"e", TEXT, offsetof(struct cmcd, event), CMCD_WORD},
     {"mtp", NUMBER, offsetof(struct cmcd, throughput_kbps), 0},
     {"sid", TEXT, offsetof(struct cmcd, sid), CMCD_ID},
+    {"st", LIVE, offsetof(struct cmcd, live), 0},
     {"sta", TEXT, offsetof(struct cmcd, state), CMCD_WORD},
     {"tb", NUMBER, offsetof(struct cmcd, top_kbps), 0},
     {"ttlb", MILLISECONDS, offsetof(struct cmcd, arrived_s), 0},
+    {"url", FILE_OF, offsetof(struct cmcd, file), CMCD_FILE},
 };
 
 /* The entry of the object's kind, else one that is of no kind; NULL: neither. */
@@ -51,6 +53,28 @@ static int read_number(double *out, const struct sf_item *v, double per, const c
     return 0;
 }
 
+static int read_stream_type(bool *live, const struct sf_item *v, const char *key,
+                            struct err *e)
+{
+    if (v->kind != SF_TOKEN) return err_field(e, ERR_INVALID, key, "must be a token");
+    *live = v->n > 0 && v->at[0] == 'l';
+    return 0;
+}
+
+static int read_file(char *out, size_t size, const struct sf_item *v, const char *key,
+                     struct err *e)
+{
+    if (v->kind != SF_STRING) return err_field(e, ERR_INVALID, key, "must be a string");
+    const char *from = v->at, *end = from;
+    for (; end < v->at + v->n && *end != '?' && *end != '#'; end++)
+        if (*end == '/') from = end + 1;
+    size_t n = (size_t)(end - from);
+    if (n >= size) n = 0;
+    memcpy(out, from, n);
+    out[n] = '\0';
+    return 0;
+}
+
 static int read_row(struct cmcd *out, const struct row *r, const struct sf_item *v,
                     struct err *e)
 {
@@ -70,6 +94,10 @@ static int read_row(struct cmcd *out, const struct row *r, const struct sf_item 
         if (sf_text(to, r->size, v, &why) == 0) return 0;
         to[0] = '\0';
         return err_field(e, why.code, r->key, "%s", why.detail);
+    case LIVE:
+        return read_stream_type((bool *)(void *)to, v, r->key, e);
+    case FILE_OF:
+        return read_file(to, r->size, v, r->key, e);
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "serve/cmcd.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct err e;
@@ -66,6 +67,49 @@ START_TEST(lists_of_version_2_are_taken_by_the_kind)
 }
 END_TEST
 
+START_TEST(a_stream_that_has_no_end_yet)
+{
+    ck_assert_int_eq(parse("st=v"), 0);
+    ck_assert(!c.live);
+    ck_assert_int_eq(parse("st=l"), 0);
+    ck_assert(c.live);
+    ck_assert_int_eq(parse("st=ll,sf=ld"), 0);
+    ck_assert(c.live);
+}
+END_TEST
+
+static const struct {
+    const char *url, *file;
+} urls[] = {
+    {"https://x.example/a/b/750-1.m4s", "750-1.m4s"},
+    {"https://x.example/750-1.m4s?token=/a/b#/c", "750-1.m4s"},
+    {"750-1.m4s", "750-1.m4s"},
+    {"https://x.example/a/", ""},
+    {"", ""},
+};
+
+START_TEST(a_report_names_the_file)
+{
+    char text[200];
+    snprintf(text, sizeof text, "e=rr,url=\"%s\",ttlb=1", urls[_i].url);
+    ck_assert_int_eq(parse(text), 0);
+    ck_assert_str_eq(c.file, urls[_i].file);
+}
+END_TEST
+
+START_TEST(a_long_address_is_borne)
+{
+    char text[2000];
+    snprintf(text, sizeof text, "url=\"https://x/%0*d\",ttlb=7", CMCD_FILE, 0);
+    ck_assert_int_eq(parse(text), 0); /* a name that no file of ours can have */
+    ck_assert_str_eq(c.file, "");
+    snprintf(text, sizeof text, "url=\"https://x/a.m4s?%01200d\",ttlb=7", 0);
+    ck_assert_int_eq(parse(text), 0);
+    ck_assert_str_eq(c.file, "a.m4s");
+    ck_assert_double_eq(c.arrived_s, .007);
+}
+END_TEST
+
 START_TEST(the_later_of_two_counts)
 {
     ck_assert_int_eq(parse("br=1,br=2,ot=v,ot=a"), 0);
@@ -85,6 +129,8 @@ static const struct {
     {"sid=4", "sid"},
     {"sid=\"x", "sid"},
     {"tb=v", "tb"},
+    {"st=1", "st"},
+    {"url=x", "url"},
     {"bl=99999999999", "bl"},
     {"sid=\"0123456789012345678901234567890123456789012345678901234567890123x\"", "sid"},
     {"e=muchtoolong", "e"},
@@ -106,6 +152,9 @@ Suite *suite_serve_cmcd(void)
     tcase_add_test(t, what_a_player_sends_with_a_segment);
     tcase_add_test(t, what_is_not_told_is_negative_or_empty);
     tcase_add_test(t, lists_of_version_2_are_taken_by_the_kind);
+    tcase_add_test(t, a_stream_that_has_no_end_yet);
+    tcase_add_loop_test(t, a_report_names_the_file, 0, sizeof urls / sizeof *urls);
+    tcase_add_test(t, a_long_address_is_borne);
     tcase_add_test(t, the_later_of_two_counts);
     tcase_add_loop_test(t, what_cannot_be_is_refused_by_its_key, 0,
                         sizeof bad / sizeof *bad);
