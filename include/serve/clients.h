@@ -1,10 +1,19 @@
 /* clients.h - who is known by what name, and something about each: a table of fixed size.
  *
  * Names are hashed with a secret seed, so that nobody can choose two that are one. When the table
- * is full, the one that was silent longest is forgotten.
+ * is full, the one that was put longest ago is forgotten, in constant time.
  *
- * Errors: clients_new ERR_MEMORY. Threads: locked inside, a leaf; entries are copied in and out.
- * No allocation after clients_new. */
+ * Entries are copied in and out, and what is done between may take long (a question to the
+ * service). So every change has a number: clients_get tells the last one, and what is put back or
+ * forgotten names it. Who comes too late is told so and begins again with what is there now:
+ *
+ *   do {
+ *       since = clients_get(&mine, c, key);
+ *       ...
+ *   } while (!clients_put(c, key, &mine, since));
+ *
+ * Errors: clients_new ERR_MEMORY. Threads: locked inside, a leaf. No allocation after
+ * clients_new. */
 #ifndef SERVE_CLIENTS_H
 #define SERVE_CLIENTS_H
 
@@ -20,18 +29,21 @@ struct clients;
 
 struct clients *clients_new(int capacity, size_t entry_bytes, uint64_t seed,
                             struct err *e);
-void clients_free(struct clients *r);
+void clients_free(struct clients *c);
 
 /* The key of n bytes and, behind them, a text. */
-void clients_key(unsigned char out[CLIENTS_KEY], const struct clients *r,
+void clients_key(unsigned char out[CLIENTS_KEY], const struct clients *c,
                  const void *bytes, size_t n, const char *text);
 
-/* False, and nothing in out, when there is none. */
-bool clients_get(void *out, struct clients *r, const unsigned char key[CLIENTS_KEY]);
-/* Makes or replaces. now_s: of any steady clock, and never less than before. */
-void clients_put(struct clients *r, const unsigned char key[CLIENTS_KEY],
-                 const void *entry, double now_s);
-void clients_forget(struct clients *r, const unsigned char key[CLIENTS_KEY]);
-int clients_count(struct clients *r);
+/* The number of its last change; 0, and nothing in out, when there is none. */
+uint64_t clients_get(void *out, struct clients *c, const unsigned char key[CLIENTS_KEY]);
+/* Replaces the entry if its last change is still `since`; 0: makes one if there is none. False:
+ * nothing was done. */
+bool clients_put(struct clients *c, const unsigned char key[CLIENTS_KEY],
+                 const void *entry, uint64_t since) __attribute__((warn_unused_result));
+/* False when there is one, and with another last change: nothing was done. */
+bool clients_forget(struct clients *c, const unsigned char key[CLIENTS_KEY],
+                    uint64_t since) __attribute__((warn_unused_result));
+int clients_count(struct clients *c);
 
 #endif

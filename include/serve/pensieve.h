@@ -52,11 +52,11 @@ struct clients *pensieve_clients(int n, uint64_t seed, struct err *e);
 /* 0 and *level, or PENSIEVE_REFRESH; 1: he has no session for this post, open one first. */
 int pensieve_ask(int *level, struct clients *clients, struct service *s,
                  struct service_worker *w, const unsigned char key[CLIENTS_KEY],
-                 const struct pensieve_post *post, double now_s, struct err *e)
+                 const struct pensieve_post *post, struct err *e)
     __attribute__((warn_unused_result));
 int pensieve_open(struct clients *clients, struct service *s, struct service_worker *w,
                   const unsigned char key[CLIENTS_KEY], const char *profile,
-                  const struct pensieve_post *post, double now_s, struct err *e)
+                  const struct pensieve_post *post, struct err *e)
     __attribute__((warn_unused_result));
 
 #endif

@@ -10,16 +10,23 @@
  *   chunk       from the number in the file's name, which begins with 1; without one, counted
  *   buffer_s    always: what will be there once chunk n has come, from bl, size and etp
  *   download_s  of chunk n - 1: until the last byte was sent, or size over mtp; measured when a
- *               report told it (v2, rr with ttlb)
+ *               report told it (v2, rr with ttlb and url)
  *   rebuffer_s  of chunk n - 1: when he starved (bs), what the download outlasted bl by; measured
  *               when he tells how long (v2, bsd)
+ * A report of a response may come behind the request for the next chunk: it counts when its url
+ * names the file that he asked for last, else it is passed over.
+ *
+ * Who says that the stream is live (st=l) has a session without an end: how many chunks are left is
+ * unknown. That is no hint of what he values.
+ *
  * As the outcome of a chunk is known only once the one after it was decided, his decisions are no
  * trajectories, and teach nobody; they are stored as all others.
  *
  * mb counts the pictures and, as players subtract it, the sound that he asked for last.
  *
  * Sources: CTA-5004, CTA-5004-A, CTA-5006.
- * Errors: those of service.h. Threads: the table is locked inside, never across the service. */
+ * Errors: those of service.h. Threads: the table is locked inside, never across the service; what
+ * others changed of the player meanwhile is seen, and the call begins again with it (clients.h). */
 #ifndef SERVE_STEER_H
 #define SERVE_STEER_H
 
@@ -54,16 +61,17 @@ struct steer_segment {
 
 struct clients *steer_clients(int n, uint64_t seed, struct err *e);
 
-/* 0 and *told; 1: he has no session, open one first. video: what the segments are of. */
+/* 0 and *told; 1: he has no session, open one first (steer_open, which does nothing when somebody
+ * else just did). video: what the segments are of. */
 int steer_ask(struct steer_told *told, struct clients *clients, struct service *s,
               struct service_worker *w, const struct video *video,
               const struct steer_segment *q, struct err *e)
     __attribute__((warn_unused_result));
 int steer_open(struct clients *clients, struct service *s, struct service_worker *w,
-               const struct video *video, const struct cmcd *c, double now_s,
-               struct err *e) __attribute__((warn_unused_result));
+               const struct video *video, const struct cmcd *c, struct err *e)
+    __attribute__((warn_unused_result));
 
-/* The last byte of this file was sent to him. Behind the video's last chunk that ends the session:
+/* The last byte of this file was sent to him. Behind a video's last chunk that ends the session:
  * version 1 has no other word for it. */
 void steer_sent(struct clients *clients, struct service *s, const struct video *video,
                 const char *sid, const char *file, double now_s);

@@ -101,8 +101,7 @@ static int steer(struct steer_told *told, struct api *a, const struct http_reque
     if (sh->draining) return err_set(e, ERR_FULL, "the daemon takes no new sessions");
     if (admit_open(sh->admit, &from, in->now_s) > 0)
         return err_set(e, ERR_FULL, "too many sessions are opened from this address");
-    rc = steer_open(sh->steered, sh->service, a->scratch, sh->video, in->cmcd, in->now_s,
-                    e);
+    rc = steer_open(sh->steered, sh->service, a->scratch, sh->video, in->cmcd, e);
     if (!rc) rc = steer_ask(told, sh->steered, sh->service, a->scratch, sh->video, in, e);
     return rc == 1 ? err_set(e, ERR_FULL, "too many players") : rc;
 }

@@ -77,8 +77,7 @@ void api_pensieve(struct api *a, const struct http_request *q,
 
     int level = 0;
     double now = clock_mono();
-    int rc =
-        pensieve_ask(&level, sh->pensieve, sh->service, a->scratch, key, &post, now, &e);
+    int rc = pensieve_ask(&level, sh->pensieve, sh->service, a->scratch, key, &post, &e);
     if (rc == 1) {
         double wait = ceil(admit_open(sh->admit, &from, now));
         if (wait > 0) {
@@ -86,11 +85,11 @@ void api_pensieve(struct api *a, const struct http_request *q,
             reply_header(r, "Retry-After", "%.0f", wait);
             return;
         }
-        rc = pensieve_open(sh->pensieve, sh->service, a->scratch, key, profile, &post,
-                           now, &e);
+        rc =
+            pensieve_open(sh->pensieve, sh->service, a->scratch, key, profile, &post, &e);
         if (!rc)
             rc = pensieve_ask(&level, sh->pensieve, sh->service, a->scratch, key, &post,
-                              now, &e);
+                              &e);
     }
     if (rc == 1) /* another post with this key came in between */
         reply_fail(r, 409, "lastRequest", "two clients with one address: give ?client=");

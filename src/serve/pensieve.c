@@ -44,7 +44,7 @@ static int check(const struct pensieve_post *post, struct err *e)
 }
 
 /* The service's words, with the names that the client knows. */
-static int renamed(int rc, struct err *e)
+static void renamed(struct err *e)
 {
     static const char *const names[][2] = {{"chunk", "lastRequest"},
                                            {"buffer_s", "buffer"},
@@ -56,14 +56,13 @@ static int renamed(int rc, struct err *e)
                                            {"download_s", "lastChunkFinishTime"},
                                            {"last.rebuffer_s", "RebufferTime"},
                                            {"rebuffer_s", "RebufferTime"}};
-    for (size_t i = 0; e && rc < 0 && i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(e->field, names[i][0]) == 0) {
             snprintf(e->field, sizeof e->field, "%s", names[i][1]);
             break;
         }
-    if (e && strncmp(e->field, "next_bytes", 10) == 0)
+    if (strncmp(e->field, "next_bytes", 10) == 0)
         snprintf(e->field, sizeof e->field, "nextChunkSize");
-    return rc;
 }
 
 static bool measured(const struct pensieve_post *post)
@@ -107,46 +106,55 @@ static int end_of_video(int *level, struct service *s, const struct client *c,
     return service_reward(&unused, s, c->session, &in, e);
 }
 
+/* 0, 1 or an error, as pensieve_ask; what is new of the client is in c. */
+static int answer(int *level, struct client *c, struct service *s,
+                  struct service_worker *w, const struct pensieve_post *post,
+                  struct err *e)
+{
+    bool again = post->chunk == c->chunk && post->stalled_s == c->stalled_s;
+    if (!again && (post->chunk <= c->chunk || post->stalled_s < c->stalled_s)) return 1;
+
+    struct err why = {0};
+    double before = again ? c->before_s : c->stalled_s;
+    int rc = post->chunk + 1 < PENSIEVE_CHUNKS
+                 ? next_level(level, s, w, c, post, before, &why)
+                 : end_of_video(level, s, c, post, before, &why);
+    if (rc == ERR_ABSENT) return 1; /* it has ended meanwhile */
+    /* chunk 0 of a page that was loaded again before it came to chunk 1 */
+    if (rc == ERR_CONFLICT && again && post->chunk == 0) return 1;
+    if (rc) {
+        renamed(&why);
+        return err_field(e, rc, why.field, "%s", why.detail);
+    }
+    if (!again) {
+        c->before_s = c->stalled_s;
+        c->stalled_s = post->stalled_s;
+        c->chunk = post->chunk;
+    }
+    return 0;
+}
+
 int pensieve_ask(int *level, struct clients *clients, struct service *s,
                  struct service_worker *w, const unsigned char key[CLIENTS_KEY],
-                 const struct pensieve_post *post, double now_s, struct err *e)
+                 const struct pensieve_post *post, struct err *e)
 {
-    struct err mine = {0};
-    if (!e) e = &mine;
+    struct client c;
+    uint64_t since;
     int rc = check(post, e);
     if (rc) return rc;
-    struct client c;
-    if (!clients_get(&c, clients, key)) return 1;
-    bool again = post->chunk == c.chunk && post->stalled_s == c.stalled_s;
-    if (!again && (post->chunk <= c.chunk || post->stalled_s < c.stalled_s)) return 1;
-
-    double before = again ? c.before_s : c.stalled_s;
-    rc = post->chunk + 1 < PENSIEVE_CHUNKS ? next_level(level, s, w, &c, post, before, e)
-                                           : end_of_video(level, s, &c, post, before, e);
-    if (rc == ERR_ABSENT) { /* it has ended meanwhile */
-        *e = (struct err){0};
-        return 1;
-    }
-    /* chunk 0 of a page that was loaded again before it came to chunk 1 */
-    if (rc == ERR_CONFLICT && again && post->chunk == 0) {
-        *e = (struct err){0};
-        return 1;
-    }
-    if (rc) return renamed(rc, e);
-
-    if (!again) {
-        c.before_s = c.stalled_s;
-        c.stalled_s = post->stalled_s;
-        c.chunk = post->chunk;
-    }
-    clients_put(clients, key, &c, now_s);
-    return 0;
+    do {
+        since = clients_get(&c, clients, key);
+        rc = since ? answer(level, &c, s, w, post, e) : 1;
+    } while (!rc && !clients_put(clients, key, &c, since));
+    return rc;
 }
 
 int pensieve_open(struct clients *clients, struct service *s, struct service_worker *w,
                   const unsigned char key[CLIENTS_KEY], const char *profile,
-                  const struct pensieve_post *post, double now_s, struct err *e)
+                  const struct pensieve_post *post, struct err *e)
 {
+    struct client c;
+    uint64_t since = clients_get(&c, clients, key);
     struct session_open in = {.levels = LEVELS,
                               .chunk_s = 4,
                               .chunks = PENSIEVE_CHUNKS,
@@ -160,8 +168,10 @@ int pensieve_open(struct clients *clients, struct service *s, struct service_wor
 
     /* of who comes in the middle it is not known when he stalled */
     double stalled = post->chunk > 0 ? post->stalled_s : 0;
-    struct client c = {.chunk = -1, .stalled_s = stalled, .before_s = stalled};
+    c = (struct client){.chunk = -1, .stalled_s = stalled, .before_s = stalled};
     memcpy(c.session, opened.session, sizeof c.session);
-    clients_put(clients, key, &c, now_s);
+    if (clients_put(clients, key, &c, since)) return 0;
+    /* another of his posts was faster; if this fails the session just goes silent */
+    rc = service_close(s, opened.session, NULL, NULL);
     return 0;
 }

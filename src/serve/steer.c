@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "serve/limits.h"
 
 enum { RECENT = 5 };
@@ -15,8 +16,9 @@ static const double LEAST_DOWNLOAD_S = 1e-3;
 /* Of one player: the chunk he asked for last, and what it was like. */
 struct player {
     char session[SERVICE_ID];
+    bool live;
     int chunk;     /* -1: none yet */
-    uint32_t file; /* its name, hashed */
+    uint32_t file; /* CRC of its name */
     int level;
     int64_t bytes;
     double asked_s, sent_s;  /* sent: the last byte; < 0 not yet */
@@ -41,12 +43,9 @@ static void key_of(unsigned char key[CLIENTS_KEY], const struct clients *clients
     clients_key(key, clients, "", 0, sid);
 }
 
-static uint32_t hash(const char *text)
+static uint32_t name_of(const char *file)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 16777619u;
-    return h;
+    return bytes_crc32(0, file, strlen(file));
 }
 
 /* ---- what is known of a segment ---- */
@@ -68,8 +67,8 @@ static int number_in(const char *file)
 static int chunk_of(const char *file, const struct player *p, const struct video *v)
 {
     int n = number_in(file) - 1, next = p->chunk + 1;
-    if (n >= 0 && n < v->chunks) return n;
-    return next < v->chunks ? next : v->chunks - 1;
+    if (n >= 0 && (p->live || n < v->chunks)) return n;
+    return p->live || next < v->chunks ? next : v->chunks - 1;
 }
 
 static int level_of(double kbps, const struct video *v)
@@ -149,7 +148,9 @@ static double buffer_later(double now_buffer_s, int64_t bytes, double kbps,
 
 static struct question question_of(const struct player *p, const struct video *v)
 {
-    struct question q = {.chunk = p->chunk + 1, .buffer_s = p->later_s, .has_next = true};
+    struct question q = {.chunk = p->chunk + 1, .buffer_s = p->later_s};
+    q.has_next = q.chunk < v->chunks;
+    if (!q.has_next) return q;
     const int64_t *bytes = video_chunk(v, q.chunk);
     for (int k = 0; k < v->levels; k++)
         q.next_bytes[k] = (double)bytes[k];
@@ -217,7 +218,7 @@ static int ask_pictures(struct player *p, unsigned *estimated, struct service *s
     if (rate <= 0 && c->throughput_kbps > 0) rate = c->throughput_kbps;
 
     p->chunk = chunk;
-    p->file = hash(in->file);
+    p->file = name_of(in->file);
     p->level = level_of(c->kbps, v);
     p->bytes = in->bytes;
     p->asked_s = in->now_s;
@@ -227,8 +228,28 @@ static int ask_pictures(struct player *p, unsigned *estimated, struct service *s
     p->reported = false;
     *estimated |= STEER_BUFFER;
     if (again) return 0;
-    if (chunk + 1 < v->chunks) return decide(p, s, w, v, before ? &last : NULL, e);
+    if (p->live || chunk + 1 < v->chunks)
+        return decide(p, s, w, v, before ? &last : NULL, e);
     return before ? report(s, p, &last, false, e) : 0;
+}
+
+/* What he tells and is told, as far as it is his own; p is put back by the caller. */
+static int answer(struct steer_told *told, struct player *p, struct service *s,
+                  struct service_worker *w, const struct video *v,
+                  const struct steer_segment *q, struct err *e)
+{
+    const struct cmcd *c = q->cmcd;
+    struct err why = {0};
+    unsigned estimated = 0;
+    int rc = 0;
+    if (c->kind == CMCD_AUDIO && c->kbps > 0)
+        p->audio_kbps = c->kbps;
+    else if ((c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED) && c->kbps > 0)
+        rc = ask_pictures(p, &estimated, s, w, v, q, &why);
+    if (rc == ERR_ABSENT) return rc;
+    if (rc) return err_field(e, rc, why.field, "%s", why.detail);
+    tell(told, p, estimated);
+    return 0;
 }
 
 int steer_ask(struct steer_told *told, struct clients *clients, struct service *s,
@@ -237,35 +258,31 @@ int steer_ask(struct steer_told *told, struct clients *clients, struct service *
 {
     unsigned char key[CLIENTS_KEY];
     struct player p;
-    struct err why = {0};
     key_of(key, clients, q->cmcd->sid);
-    *told = (struct steer_told){0};
-    if (!clients_get(&p, clients, key)) return 1;
-
-    int rc = 0;
-    unsigned estimated = 0;
-    const struct cmcd *c = q->cmcd;
-    if (c->kind == CMCD_AUDIO && c->kbps > 0)
-        p.audio_kbps = c->kbps;
-    else if ((c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED) && c->kbps > 0)
-        rc = ask_pictures(&p, &estimated, s, w, video, q, &why);
-    if (rc == ERR_ABSENT) { /* it was silent for too long */
-        clients_forget(clients, key);
-        return 1;
+    for (;;) {
+        *told = (struct steer_told){0};
+        uint64_t since = clients_get(&p, clients, key);
+        if (!since) return 1;
+        int rc = answer(told, &p, s, w, video, q, e);
+        if (rc == ERR_ABSENT) { /* it was silent for too long */
+            if (clients_forget(clients, key, since)) return 1;
+        } else if (rc || clients_put(clients, key, &p, since)) {
+            return rc;
+        }
     }
-    if (rc) return err_field(e, rc, why.field, "%s", why.detail);
-    tell(told, &p, estimated);
-    clients_put(clients, key, &p, q->now_s);
-    return 0;
 }
 
 int steer_open(struct clients *clients, struct service *s, struct service_worker *w,
-               const struct video *video, const struct cmcd *c, double now_s,
-               struct err *e)
+               const struct video *video, const struct cmcd *c, struct err *e)
 {
+    unsigned char key[CLIENTS_KEY];
+    struct player p;
+    key_of(key, clients, c->sid);
+    if (clients_get(&p, clients, key)) return 0;
+
     struct session_open in = {.levels = video->levels,
                               .chunk_s = video->chunk_s,
-                              .chunks = video->chunks,
+                              .chunks = c->live ? 0 : video->chunks,
                               .buffer_max_s = fmax(BUFFER_MAX_S, video->chunk_s),
                               .has_next = true};
     memcpy(in.ladder_kbps, video->ladder_kbps, sizeof in.ladder_kbps);
@@ -277,15 +294,16 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
     int rc = service_open(&opened, s, w, &in, e);
     if (rc) return rc;
 
-    unsigned char key[CLIENTS_KEY];
-    struct player p = {.chunk = -1,
-                       .sent_s = -1,
-                       .arrived_s = -1,
-                       .starved_s = -1,
-                       .kbps = opened.first.kbps};
+    p = (struct player){.chunk = -1,
+                        .live = c->live,
+                        .sent_s = -1,
+                        .arrived_s = -1,
+                        .starved_s = -1,
+                        .kbps = opened.first.kbps};
     memcpy(p.session, opened.session, sizeof p.session);
-    key_of(key, clients, c->sid);
-    clients_put(clients, key, &p, now_s);
+    if (clients_put(clients, key, &p, 0)) return 0;
+    /* another of his requests was faster; if this fails the session just goes silent */
+    rc = service_close(s, opened.session, NULL, NULL);
     return 0;
 }
 
@@ -294,33 +312,43 @@ void steer_sent(struct clients *clients, struct service *s, const struct video *
 {
     unsigned char key[CLIENTS_KEY];
     struct player p;
+    uint64_t since;
     key_of(key, clients, sid);
-    if (!clients_get(&p, clients, key) || p.file != hash(file)) return;
-    p.sent_s = now_s;
-    if (p.chunk == video->chunks - 1 && !p.reported) {
-        struct cmcd nothing;
-        unsigned unused = 0;
-        int rc = cmcd_parse(&nothing, "", 0, NULL);
-        struct outcome last = outcome_of(&p, &nothing, now_s, &unused);
-        p.reported = !rc && !report(s, &p, &last, true, NULL);
-    }
-    clients_put(clients, key, &p, now_s);
+    do {
+        since = clients_get(&p, clients, key);
+        if (!since || p.file != name_of(file)) return;
+        p.sent_s = now_s;
+        if (!p.live && p.chunk == video->chunks - 1 && !p.reported) {
+            struct cmcd nothing;
+            unsigned unused = 0;
+            int rc = cmcd_parse(&nothing, "", 0, NULL);
+            struct outcome last = outcome_of(&p, &nothing, now_s, &unused);
+            p.reported = !rc && !report(s, &p, &last, true, NULL);
+        }
+    } while (!clients_put(clients, key, &p, since));
 }
 
 /* He has watched to the end, or gives up. */
-static int end(struct clients *clients, const unsigned char key[CLIENTS_KEY],
-               struct service *s, struct player *p, const struct cmcd *c, bool watched,
-               double now_s, struct err *e)
+static int end(struct service *s, const struct player *p, const struct cmcd *c,
+               bool watched, double now_s, struct err *e)
 {
+    struct err why = {0};
     unsigned unused = 0;
     struct outcome last = outcome_of(p, c, now_s, &unused);
     bool due = p->chunk >= 0 && !p->reported;
-    int rc = watched ? report(s, p, due ? &last : NULL, true, e)
-                     : service_close(s, p->session, NULL, e);
-    if (rc && rc != ERR_ABSENT && rc != ERR_CONFLICT) return rc;
-    if (e) *e = (struct err){0};
-    clients_forget(clients, key);
-    return 0;
+    int rc = watched ? report(s, p, due ? &last : NULL, true, &why)
+                     : service_close(s, p->session, NULL, &why);
+    if (!rc || rc == ERR_ABSENT || rc == ERR_CONFLICT) return 0;
+    return err_field(e, rc, why.field, "%s", why.detail);
+}
+
+static void note(struct player *p, const struct cmcd *c)
+{
+    bool response = strcmp(c->event, "rr") == 0;
+    bool pictures = c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED;
+    if (c->file[0] ? p->file != name_of(c->file) : response) return;
+    if (c->starved_s >= 0) p->starved_s = fmax(p->starved_s, 0) + c->starved_s;
+    if (response && pictures && c->arrived_s > 0) p->arrived_s = c->arrived_s;
 }
 
 int steer_event(struct clients *clients, struct service *s, const struct cmcd *c,
@@ -328,16 +356,18 @@ int steer_event(struct clients *clients, struct service *s, const struct cmcd *c
 {
     unsigned char key[CLIENTS_KEY];
     struct player p;
+    bool watched = strcmp(c->state, "e") == 0;
+    bool over = watched || strcmp(c->state, "q") == 0 || strcmp(c->state, "f") == 0;
     key_of(key, clients, c->sid);
-    if (!clients_get(&p, clients, key)) return 0;
-
-    bool pictures = c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED;
-    if (c->starved_s >= 0) p.starved_s = fmax(p.starved_s, 0) + c->starved_s;
-    if (strcmp(c->event, "rr") == 0 && pictures && c->arrived_s > 0)
-        p.arrived_s = c->arrived_s;
-    bool over = strcmp(c->state, "e") == 0;
-    if (over || strcmp(c->state, "q") == 0 || strcmp(c->state, "f") == 0)
-        return end(clients, key, s, &p, c, over, now_s, e);
-    clients_put(clients, key, &p, now_s);
-    return 0;
+    for (;;) {
+        uint64_t since = clients_get(&p, clients, key);
+        if (!since) return 0;
+        note(&p, c);
+        if (!over) {
+            if (clients_put(clients, key, &p, since)) return 0;
+            continue;
+        }
+        int rc = end(s, &p, c, watched, now_s, e);
+        if (rc || clients_forget(clients, key, since)) return rc;
+    }
 }

@@ -44,20 +44,19 @@ static const unsigned char *key_of(const char *name)
     return key;
 }
 
-static int ask(const char *name, struct pensieve_post in, double now)
+static int ask(const char *name, struct pensieve_post in)
 {
     e = (struct err){0};
     level = -9;
-    return pensieve_ask(&level, p, f.service, f.worker, key_of(name), &in, now, &e);
+    return pensieve_ask(&level, p, f.service, f.worker, key_of(name), &in, &e);
 }
 
-static int open_then_ask(const char *name, struct pensieve_post in, double now)
+static int open_then_ask(const char *name, struct pensieve_post in)
 {
-    ck_assert_int_eq(ask(name, in, now), 1);
-    int rc =
-        pensieve_open(p, f.service, f.worker, key_of(name), "pensieve", &in, now, &e);
+    ck_assert_int_eq(ask(name, in), 1);
+    int rc = pensieve_open(p, f.service, f.worker, key_of(name), "pensieve", &in, &e);
     ck_assert_msg(rc == 0, "%s: %s", e.field, e.detail);
-    return ask(name, in, now);
+    return ask(name, in);
 }
 
 static int sessions_opened(void)
@@ -69,11 +68,11 @@ static int sessions_opened(void)
 
 START_TEST(who_is_not_known_opens_a_session_first)
 {
-    ck_assert_int_eq(open_then_ask("a", post(0), 1), 0);
+    ck_assert_int_eq(open_then_ask("a", post(0)), 0);
     ck_assert_int_ge(level, 0);
     ck_assert_int_lt(level, 6);
-    ck_assert_int_eq(ask("a", post(1), 2), 0);
-    ck_assert_int_eq(ask("b", post(1), 2), 1);
+    ck_assert_int_eq(ask("a", post(1)), 0);
+    ck_assert_int_eq(ask("b", post(1)), 1);
     ck_assert_int_eq(sessions_opened(), 1);
 }
 END_TEST
@@ -82,14 +81,14 @@ START_TEST(a_stall_is_what_the_sum_has_grown_by)
 {
     struct pensieve_post in = post(0);
     in.stalled_s = 2;
-    ck_assert_int_eq(open_then_ask("a", in, 1), 0);
+    ck_assert_int_eq(open_then_ask("a", in), 0);
     in = post(1);
     in.stalled_s = 2;
-    ck_assert_int_eq(ask("a", in, 2), 0);
+    ck_assert_int_eq(ask("a", in), 0);
     in = post(2);
     in.stalled_s = 5;
-    ck_assert_int_eq(ask("a", in, 3), 0);
-    ck_assert_int_eq(ask("a", in, 3), 0); /* again: not twice */
+    ck_assert_int_eq(ask("a", in), 0);
+    ck_assert_int_eq(ask("a", in), 0); /* again: not twice */
 
     struct service_stats s;
     service_stats(&s, f.service);
@@ -103,54 +102,54 @@ END_TEST
 
 START_TEST(the_last_chunk_ends_the_video)
 {
-    ck_assert_int_eq(open_then_ask("a", post(47), 1), 0);
+    ck_assert_int_eq(open_then_ask("a", post(47)), 0);
     for (int again = 0; again < 2; again++) {
-        ck_assert_int_eq(ask("a", post(48), 2), 0);
+        ck_assert_int_eq(ask("a", post(48)), 0);
         ck_assert_int_eq(level, PENSIEVE_REFRESH);
     }
-    ck_assert_int_eq(open_then_ask("a", post(0), 3), 0);
+    ck_assert_int_eq(open_then_ask("a", post(0)), 0);
     ck_assert_int_eq(sessions_opened(), 2);
 }
 END_TEST
 
 START_TEST(a_video_begun_anew_is_another_session)
 {
-    ck_assert_int_eq(open_then_ask("a", post(0), 1), 0);
-    ck_assert_int_eq(ask("a", post(5), 2), 0); /* a gap is none */
-    ck_assert_int_eq(ask("a", post(4), 3), 1);
+    ck_assert_int_eq(open_then_ask("a", post(0)), 0);
+    ck_assert_int_eq(ask("a", post(5)), 0); /* a gap is none */
+    ck_assert_int_eq(ask("a", post(4)), 1);
     struct pensieve_post in = post(6);
     in.stalled_s = 0; /* the sum begins anew, so does the video */
-    ck_assert_int_eq(ask("a", in, 3), 1);
+    ck_assert_int_eq(ask("a", in), 1);
     /* and chunk 0 with other numbers */
-    ck_assert_int_eq(open_then_ask("b", post(0), 4), 0);
+    ck_assert_int_eq(open_then_ask("b", post(0)), 0);
     in = post(0);
     in.bytes++;
-    ck_assert_int_eq(ask("b", in, 5), 1);
+    ck_assert_int_eq(ask("b", in), 1);
     ck_assert_str_eq(e.detail, "");
 }
 END_TEST
 
 START_TEST(a_session_that_ended_is_opened_again)
 {
-    ck_assert_int_eq(open_then_ask("a", post(0), 1), 0);
+    ck_assert_int_eq(open_then_ask("a", post(0)), 0);
     f.now += f.cfg.session_ttl_s + 1;
     service_periodic(f.service);
     f.now += f.cfg.session_ttl_s + 1;
     service_periodic(f.service);
-    ck_assert_int_eq(ask("a", post(1), 2), 1);
+    ck_assert_int_eq(ask("a", post(1)), 1);
 }
 END_TEST
 
 START_TEST(who_was_silent_longest_is_forgotten)
 {
-    ck_assert_int_eq(open_then_ask("a", post(0), 1), 0);
-    ck_assert_int_eq(open_then_ask("b", post(0), 2), 0);
-    ck_assert_int_eq(open_then_ask("c", post(0), 3), 0);
-    ck_assert_int_eq(ask("a", post(1), 4), 0);
-    ck_assert_int_eq(open_then_ask("d", post(0), 5), 0);
-    ck_assert_int_eq(ask("b", post(1), 6), 1);
-    ck_assert_int_eq(ask("a", post(2), 6), 0);
-    ck_assert_int_eq(ask("c", post(1), 6), 0);
+    ck_assert_int_eq(open_then_ask("a", post(0)), 0);
+    ck_assert_int_eq(open_then_ask("b", post(0)), 0);
+    ck_assert_int_eq(open_then_ask("c", post(0)), 0);
+    ck_assert_int_eq(ask("a", post(1)), 0);
+    ck_assert_int_eq(open_then_ask("d", post(0)), 0);
+    ck_assert_int_eq(ask("b", post(1)), 1);
+    ck_assert_int_eq(ask("a", post(2)), 0);
+    ck_assert_int_eq(ask("c", post(1)), 0);
 }
 END_TEST
 
@@ -170,7 +169,7 @@ static const struct {
 
 START_TEST(what_cannot_be_is_refused_by_its_name)
 {
-    ck_assert_int_lt(ask("a", bad[_i].in, 1), 0);
+    ck_assert_int_lt(ask("a", bad[_i].in), 0);
     ck_assert_str_eq(e.field, bad[_i].field);
     ck_assert_int_eq(sessions_opened(), 0);
 }
@@ -178,22 +177,22 @@ END_TEST
 
 START_TEST(the_services_refusals_get_the_clients_names)
 {
-    ck_assert_int_eq(open_then_ask("a", post(0), 1), 0);
+    ck_assert_int_eq(open_then_ask("a", post(0)), 0);
     struct pensieve_post in = post(1);
     in.buffer_s = -1;
-    ck_assert_int_eq(ask("a", in, 2), ERR_RANGE);
+    ck_assert_int_eq(ask("a", in), ERR_RANGE);
     ck_assert_str_eq(e.field, "buffer");
     in = post(1);
     in.download_s = 1e6;
-    ck_assert_int_eq(ask("a", in, 2), ERR_RANGE);
+    ck_assert_int_eq(ask("a", in), ERR_RANGE);
     ck_assert_str_eq(e.field, "lastChunkFinishTime");
     in = post(1);
     in.has_next = true;
     in.n_next = 6;
     in.next_bytes[3] = -1;
-    ck_assert_int_eq(ask("a", in, 2), ERR_RANGE);
+    ck_assert_int_eq(ask("a", in), ERR_RANGE);
     ck_assert_str_eq(e.field, "nextChunkSize");
-    ck_assert_int_eq(ask("a", post(1), 2), 0);
+    ck_assert_int_eq(ask("a", post(1)), 0);
 }
 END_TEST
 

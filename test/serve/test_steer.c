@@ -47,7 +47,7 @@ static int ask(const char *text, const char *file, double now)
     struct steer_segment in = {&c, file, 1000000, now};
     int rc = steer_ask(&told, players, f.service, f.worker, video, &in, &e);
     if (rc != 1) return rc;
-    rc = steer_open(players, f.service, f.worker, video, &c, now, &e);
+    rc = steer_open(players, f.service, f.worker, video, &c, &e);
     ck_assert_msg(rc == 0, "%s: %s", e.field, e.detail);
     return steer_ask(&told, players, f.service, f.worker, video, &in, &e);
 }
@@ -158,7 +158,8 @@ END_TEST
 START_TEST(a_download_is_what_a_report_said_else_what_mtp_says)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
-    struct cmcd c = tells("sid=\"a\",e=rr,ot=v,ttlb=1600");
+    struct cmcd c =
+        tells("sid=\"a\",e=rr,ot=v,ttlb=1600,url=\"https://x/750-1.m4s?y=/z\"");
     ck_assert_int_eq(steer_event(players, f.service, &c, 3, &e), 0);
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-2.m4s", 3), 0);
     ck_assert(!(told.estimated & STEER_DOWNLOAD));
@@ -168,6 +169,141 @@ START_TEST(a_download_is_what_a_report_said_else_what_mtp_says)
     ck_assert_double_eq(h.steps[0].download_s, 1.6);
     ck_assert_double_eq(h.steps[1].download_s, 2);
     service_history_free(&h);
+}
+END_TEST
+
+static void event(const char *text)
+{
+    struct cmcd c = tells(text);
+    ck_assert_int_eq(steer_event(players, f.service, &c, 5, &e), 0);
+}
+
+/* The first report comes when the next chunk is under way. */
+START_TEST(a_report_of_another_chunk_is_not_taken_for_this_one)
+{
+    static const char late[] = "sid=\"a\",e=rr,ot=v,ttlb=1600,bsd=(900;v),"
+                               "url=\"https://x/750-1.m4s\"",
+                      nameless[] = "sid=\"a\",e=rr,ot=v,ttlb=1700,bsd=(900;v)",
+                      right[] = "sid=\"a\",e=rr,ot=v,ttlb=800,bsd=(300;v),"
+                                "url=\"https://x/750-3.m4s\"";
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-2.m4s", 5), 0);
+    event(late);
+    event(nameless);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-3.m4s", 8), 0);
+    ck_assert(told.estimated & STEER_DOWNLOAD);
+    event(right);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-4.m4s", 9), 0);
+    ck_assert(!(told.estimated & STEER_DOWNLOAD));
+    struct history h = history();
+    ck_assert_double_eq(h.steps[1].download_s,
+                        3); /* until it was asked for the next one */
+    ck_assert_double_eq(h.steps[1].rebuffer_s, 0);
+    ck_assert_double_eq(h.steps[2].download_s, .8);
+    ck_assert_double_eq(h.steps[2].rebuffer_s, .3);
+    service_history_free(&h);
+}
+END_TEST
+
+/* ---- what happens while the service thinks, which asks for the time ---- */
+
+static void (*meanwhile)(void);
+
+static double clock_of_others(void *ctx)
+{
+    void (*once)(void) = meanwhile;
+    meanwhile = NULL;
+    if (once) once();
+    return ((const struct served *)ctx)->now;
+}
+
+static void sound_sent_and_starved(void)
+{
+    struct steer_told other;
+    struct cmcd c = tells("sid=\"a\",ot=a,br=64,bl=0");
+    struct steer_segment in = {&c, "audio-2.m4s", 1000, 5};
+    ck_assert_int_eq(steer_ask(&other, players, f.service, f.worker, video, &in, &e), 0);
+    event("sid=\"a\",e=ps,sta=p,bsd=(1250;v)");
+    steer_sent(players, f.service, video, "a", "750-1.m4s", 3);
+}
+
+START_TEST(what_others_tell_meanwhile_is_not_lost)
+{
+    served_kill(&f);
+    f.cfg.clock = clock_of_others;
+    served_start(&f);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
+    meanwhile = sound_sent_and_starved;
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000,bs", "750-2.m4s", 6), 0);
+    ck_assert_ptr_null(meanwhile);
+    double pictures = told.max_kbps - 64;
+    bool of_the_ladder = false;
+    for (int k = 0; k < video->levels; k++)
+        if (pictures == video->ladder_kbps[k]) of_the_ladder = true;
+    ck_assert_msg(of_the_ladder, "cap of %g", told.max_kbps);
+    ck_assert_double_eq_tol(told.throughput_kbps, 4000,
+                            1e-6); /* 1 MB until it was sent */
+    ck_assert(!(told.estimated & STEER_REBUFFER));
+}
+END_TEST
+
+static void another_opens(void)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=a,br=64,bl=0", "audio-1.m4s", 1), 0);
+}
+
+START_TEST(two_first_requests_at_once_open_one_session)
+{
+    served_kill(&f);
+    f.cfg.clock = clock_of_others;
+    served_start(&f);
+    meanwhile = another_opens;
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
+    double sum = told.max_kbps;
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_int_eq((int)s.sessions_live, 1);
+    ck_assert_int_eq(ask("sid=\"a\",ot=a,br=64,bl=0", "audio-1.m4s", 1), 0);
+    ck_assert_double_eq(told.max_kbps, sum);
+}
+END_TEST
+
+static void quits(void)
+{
+    event("sid=\"a\",e=ps,sta=q");
+}
+
+START_TEST(who_quits_meanwhile_is_not_brought_back)
+{
+    served_kill(&f);
+    f.cfg.clock = clock_of_others;
+    served_start(&f);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
+    struct cmcd c = tells("sid=\"a\",ot=v,br=750,bl=4000");
+    struct steer_segment in = {&c, "750-2.m4s", 1000000, 6};
+    meanwhile = quits;
+    ck_assert_int_eq(steer_ask(&told, players, f.service, f.worker, video, &in, &e), 1);
+    ck_assert_int_eq(clients_count(players), 0);
+}
+END_TEST
+
+START_TEST(a_live_stream_has_no_last_chunk)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0,st=l", "750-8.m4s", 1), 0);
+    steer_sent(players, f.service, video, "a", "750-8.m4s", 3);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000,st=l", "750-9.m4s", 5), 0);
+    ck_assert(!(told.estimated & STEER_CHUNK));
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000,st=l", "750-999999999.m4s", 9),
+                     0);
+    ck_assert_double_gt(told.max_kbps, 0);
+    struct history h = history();
+    ck_assert(!h.open.chunks && !h.closed && !h.opened.hinted);
+    ck_assert_int_eq(h.steps[h.n - 1].chunk, 999999999);
+    ck_assert_int_eq(h.steps[1].chunk, 8);
+    ck_assert_double_eq(h.steps[1].download_s, 4);
+    service_history_free(&h);
+    ck_assert_int_eq(sessions_opened(), 1);
 }
 END_TEST
 
@@ -283,6 +419,11 @@ Suite *suite_serve_steer(void)
     tcase_add_test(t, a_stall_is_what_a_report_said);
     tcase_add_test(t, who_did_not_starve_had_no_stall);
     tcase_add_test(t, a_download_is_what_a_report_said_else_what_mtp_says);
+    tcase_add_test(t, a_report_of_another_chunk_is_not_taken_for_this_one);
+    tcase_add_test(t, what_others_tell_meanwhile_is_not_lost);
+    tcase_add_test(t, two_first_requests_at_once_open_one_session);
+    tcase_add_test(t, who_quits_meanwhile_is_not_brought_back);
+    tcase_add_test(t, a_live_stream_has_no_last_chunk);
     tcase_add_test(t, what_is_not_told_is_estimated);
     tcase_add_test(t, seeks_gaps_and_other_levels_break_nothing);
     tcase_add_test(t, the_end_closes_the_session);

@@ -17,7 +17,7 @@ const PLAYERS = {
     dashjs: {
         begin({ url, sid, cap, headers, reports }) {
             const player = window.dashjs.MediaPlayer().create();
-            const keys = ['br', 'bs', 'bsd', 'e', 'ot', 'sid', 'sta', 'ts', 'ttlb', 'v'];
+            const keys = ['br', 'bs', 'bsd', 'e', 'ot', 'sid', 'sta', 'ts', 'ttlb', 'url', 'v'];
             player.updateSettings({ streaming: {
                 cmcd: {
                     enabled: true, sid, cid: 'minute', mode: headers ? 'header' : 'query',
