@@ -457,8 +457,8 @@ static int check_schema(struct db *d, struct err *e)
     if (version != SCHEMA)
         return err_field(
             e, ERR_CORRUPT, d->path,
-            "has schema %d, this program knows %d: use the program that wrote "
-            "it, or another folder",
+            "has schema %d, this program knows %d: use the program that wrote it, or "
+            "the backup of before",
             version, SCHEMA);
     return 0;
 }

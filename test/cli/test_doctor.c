@@ -140,6 +140,16 @@ START_TEST(tokens)
     expect("token", DOCTOR_FAIL, "mode 644");
     chmod(s.token_file, 0600);
     expect("token", DOCTOR_OK, "its owner alone");
+    if (geteuid() == 0) { /* a secret that is given to the daemon's group */
+        ck_assert_int_eq(chown(s.token_file, 12345, getegid()), 0);
+        chmod(s.token_file, 0440);
+        expect("token", DOCTOR_OK, "its group alone");
+        chmod(s.token_file, 0444);
+        expect("token", DOCTOR_FAIL, "mode 444");
+        ck_assert_int_eq(chown(s.token_file, 0, getegid()), 0);
+        chmod(s.token_file, 0440);
+        expect("token", DOCTOR_FAIL, "mode 440");
+    }
     write_text("token", "short\n", 0600);
     expect("token", DOCTOR_FAIL, "one token");
 }
