@@ -3,8 +3,10 @@
 #   make web && docker build -t abrd .        (make web: only for the demo page's libraries)
 #   docker run -p 8080:8080 -v abrd:/var/lib/abrd abrd
 #
-# It runs as the user abrd; state lies in the volume. The token for writing profiles is made at the
+# It runs as the user abrd (999); state lies in the volume. The token for writing profiles is made at the
 # first start: docker exec ID cat /var/lib/abrd/token
+#
+# deploy/README.md: with compose, and on Kubernetes.
 #
 # The demo's stream is not in it. Where ffmpeg is:
 #
@@ -31,7 +33,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
         /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/log/apt \
         /var/log/dpkg.log /var/cache/debconf/*-old && \
     find /usr/share/doc -type f ! -name copyright -delete && \
-    useradd --system --create-home --home-dir /var/lib/abrd --shell /usr/sbin/nologin abrd
+    useradd --system --uid 999 --create-home --home-dir /var/lib/abrd --shell /usr/sbin/nologin abrd
 COPY --from=build /out/ /
 USER abrd
 WORKDIR /var/lib/abrd

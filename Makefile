@@ -264,6 +264,12 @@ test/web/node_modules/.done: test/web/package-lock.json
 	$(Q)cd test/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
+# schemas of compose and Kubernetes: for make manifests alone
+test/deploy/node_modules/.done: test/deploy/package-lock.json
+	@echo "  NPM   test/deploy"
+	$(Q)cd test/deploy && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(Q)touch $@
+
 media: build/media/manifest.mpd ## the demo's stream (ffmpeg, a quarter of a minute at first)
 
 build/media/manifest.mpd: web/tools/make-media.sh
@@ -376,6 +382,10 @@ move: all web media ## a browser plays through HAProxy and its node is killed (n
 
 prometheus: all ## /metrics and deploy/alerts.yml before promtool (package prometheus, or PROMTOOL=FILE)
 	@PROMTOOL="$(PROMTOOL)" bash test/each.sh test/trial/prometheus.sh
+
+.PHONY: manifests
+manifests: all test/deploy/node_modules/.done ## deploy/compose and deploy/kubernetes before their schemas and programs (npm; those that are here of docker-compose, kubectl, promtool, nats-server, haproxy)
+	@bash test/each.sh test/trial/deploy.sh
 
 score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val SHARED=../shared
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \
