@@ -383,9 +383,12 @@ move: all web media ## a browser plays through HAProxy and its node is killed (n
 prometheus: all ## /metrics and deploy/alerts.yml before promtool (package prometheus, or PROMTOOL=FILE)
 	@PROMTOOL="$(PROMTOOL)" bash test/each.sh test/trial/prometheus.sh
 
-.PHONY: manifests
+.PHONY: manifests upgrade
 manifests: all test/deploy/node_modules/.done ## deploy/compose and deploy/kubernetes before their schemas and programs (npm; those that are here of docker-compose, kubectl, promtool, nats-server, haproxy)
 	@bash test/each.sh test/trial/deploy.sh
+
+upgrade: all ## from older programs to this one and back, with OLD and PEER of this repository's history (nats-server)
+	@bash test/each.sh test/trial/upgrade.sh
 
 score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val SHARED=../shared
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \
