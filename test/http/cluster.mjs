@@ -1,8 +1,9 @@
 // Two nodes that decide, two learners, one NATS server, all on this machine: what is played on the
 // nodes is learned once, whoever is killed; players are answered whatever happens to the bus.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { Daemon, done, folder, test, until } from './lib/daemon.mjs';
+import { ABRD, Daemon, done, folder, test, until } from './lib/daemon.mjs';
 import { Nats, freePort } from './lib/nats.mjs';
 
 const video = { profile: 'news', ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 6 };
@@ -102,6 +103,19 @@ await test('a node is killed: what it had closed arrives after its start', async
     await nodes[0].kill('SIGKILL');
     nodes[0] = await start('decide', 'n1');
     await playSome(nodes[0], 2);
+    await allCounted();
+});
+
+await test('a node that is restored from a backup is another one to the learner', async () => {
+    const copy = join(folder, 'copy');
+    await playSome(nodes[1], 2);
+    await until('the store to have all', async () => await metric(nodes[1], 'abrd_store_queue') === 0);
+    execFileSync(ABRD, ['backup', join(folder, 'n2'), copy, '--quiet']);
+    await playSome(nodes[1], 3); // their numbers would be given again
+    await allCounted();
+    await nodes[1].kill('SIGKILL');
+    nodes[1] = await start('decide', 'n2', ['--data', copy]);
+    await playSome(nodes[1], 3);
     await allCounted();
 });
 
