@@ -2,6 +2,7 @@
 #include "cli/cmd.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "cli/interrupt.h"
 #include "cli/opt.h"
@@ -63,6 +64,8 @@ int cmd_backup(int argc, char **argv)
     int rc = o ? 0 : e.code;
     if (!rc) {
         interrupt_catch();
+        /* the daemon's work comes first; no matter when it cannot be said */
+        (void)setpriority(PRIO_PROCESS, 0, 10);
         progress_init(&p, "backup", quiet);
         rc = backup_make(&b, argv[at + 1], argv[at], watch, &p, &e);
         progress_end(&p);

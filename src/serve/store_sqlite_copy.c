@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "serve/store_sqlite.h"
 
-enum { PAGES_AT_ONCE = 256 }; /* 1 MB between two looks at the watch */
+enum { PAGES_AT_ONCE = 256 }; /* 1 MB, then the disk is the daemon's for as long */
 
 static int refuse(const char *path, sqlite3 *db, int rc, const char *what, struct err *e)
 {
@@ -24,24 +27,6 @@ static int refuse(const char *path, sqlite3 *db, int rc, const char *what, struc
     }
 }
 
-/* The read transaction that src stands in is what the copy shows, however long it takes. */
-static int copy_pages(sqlite3 *dst, sqlite3 *src, const char *to,
-                      store_sqlite_watch *watch, void *ctx, struct err *e)
-{
-    sqlite3_backup *b = sqlite3_backup_init(dst, "main", src, "main");
-    if (!b) return refuse(to, dst, sqlite3_errcode(dst), "written", e);
-    int rc;
-    bool go_on = true;
-    do {
-        rc = sqlite3_backup_step(b, PAGES_AT_ONCE);
-        int all = sqlite3_backup_pagecount(b), left = sqlite3_backup_remaining(b);
-        if (watch && all) go_on = watch(ctx, (double)(all - left) / all);
-    } while (rc == SQLITE_OK && go_on);
-    sqlite3_backup_finish(b);
-    if (rc == SQLITE_OK) return err_set(e, ERR_CONFLICT, "given up");
-    return rc == SQLITE_DONE ? 0 : refuse(to, dst, rc, "written", e);
-}
-
 static int sync_file(const char *path, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -50,6 +35,39 @@ static int sync_file(const char *path, struct err *e)
                  : 0;
     if (fd >= 0) close(fd);
     return rc;
+}
+
+/* What was written is put on the disk piece by piece, and the daemon is left as long to do the same: its
+ * commits, which people wait for, would stand behind hundreds of MB. */
+static int copy_piece(sqlite3_backup *b, const char *to, int *rc, struct err *e)
+{
+    double began = clock_mono();
+    *rc = sqlite3_backup_step(b, PAGES_AT_ONCE);
+    if (*rc != SQLITE_OK) return 0;
+    int code = sync_file(to, e);
+    double took = fmin(clock_mono() - began, 1);
+    const struct timespec rest = {(time_t)took, (long)((took - floor(took)) * 1e9)};
+    nanosleep(&rest, NULL);
+    return code;
+}
+
+/* The read transaction that src stands in is what the copy shows, however long it takes. */
+static int copy_pages(sqlite3 *dst, sqlite3 *src, const char *to,
+                      store_sqlite_watch *watch, void *ctx, struct err *e)
+{
+    sqlite3_backup *b = sqlite3_backup_init(dst, "main", src, "main");
+    if (!b) return refuse(to, dst, sqlite3_errcode(dst), "written", e);
+    int rc, code;
+    bool go_on = true;
+    do {
+        code = copy_piece(b, to, &rc, e);
+        int all = sqlite3_backup_pagecount(b), left = sqlite3_backup_remaining(b);
+        if (watch && all) go_on = watch(ctx, (double)(all - left) / all);
+    } while (rc == SQLITE_OK && !code && go_on);
+    sqlite3_backup_finish(b);
+    if (code) return code;
+    if (rc == SQLITE_OK) return err_set(e, ERR_CONFLICT, "given up");
+    return rc == SQLITE_DONE ? 0 : refuse(to, dst, rc, "written", e);
 }
 
 /* What a reader of the copy leaves beside it: the copy is whole without. */
@@ -79,6 +97,9 @@ int store_sqlite_copy(struct store_sqlite_health *out, const char *to, const cha
             NULL);
         if (rc) code = refuse(to, dst, rc, "written", e);
     }
+    /* it is put on the disk by us */
+    if (!code && (rc = sqlite3_exec(dst, "PRAGMA synchronous = OFF", NULL, NULL, NULL)))
+        code = refuse(to, dst, rc, "written", e);
     if (!code) code = copy_pages(dst, src, to, watch, ctx, e);
     if (!code) {
         rc = sqlite3_exec(dst,
