@@ -388,7 +388,7 @@ manifests: all test/deploy/node_modules/.done ## deploy/compose and deploy/kuber
 	@bash test/each.sh test/trial/deploy.sh
 
 upgrade: all ## from older programs to this one and back, with OLD and PEER of this repository's history (nats-server)
-	@bash test/each.sh test/trial/upgrade.sh
+	@bash test/trial/upgrade.sh
 
 score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val SHARED=../shared
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \

@@ -53,6 +53,14 @@ function composeCheck() {
     return ({ name, ...doc }) => (check(doc) ? [] : check.errors.map(e => `${e.instancePath}: ${e.message} ${JSON.stringify(e.params)}`));
 }
 
+// rules RULE ALERTS: is the one the other in an envelope?
+if (kind === 'rules') {
+    const [rule, alerts] = files.map(f => parseAllDocuments(readFileSync(f, 'utf8'))[0].toJS());
+    const same = rule.kind === 'PrometheusRule' && JSON.stringify(rule.spec) === JSON.stringify(alerts);
+    console.log(same ? '1 passed, 0 failed' : '0 passed, 1 failed');
+    process.exit(same ? 0 : 1);
+}
+
 const check = kind === 'compose' ? composeCheck() : kubernetes;
 let passed = 0, failed = 0;
 for (const file of files) {

@@ -131,6 +131,9 @@ await test('numbers that stand in two places are equal', () => {
     assert.deepEqual(servers, Array.from({ length: most }, (_, i) => `s${(i + 1).toString(16).padStart(2, '0')}`));
     for (const [, digits, number] of bare(join(kubernetes, 'haproxy.cfg')).matchAll(/server s(\w\w) abrd-decide-(\d+)\./g))
         assert.equal(parseInt(digits, 16), Number(number));
+    const [namespace] = all(join(kubernetes, 'kustomization.yaml'), /^namespace: (\S+)/gm);
+    for (const host of all(join(kubernetes, 'haproxy.cfg'), /^ +server \S+ (\S+):8080/gm))
+        assert.ok(host.endsWith(`.abrd-decide.${namespace}.svc.cluster.local`), host);
     assert.match(text(join(kubernetes, 'decide.yaml')), /ordinals: \{start: 1\}/);
     const numbers = all(join(compose, 'cluster.yaml'), /"--node-number", "(\d+)"/g);
     assert.deepEqual(numbers, ['1', '2', '3']);

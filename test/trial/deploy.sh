@@ -37,6 +37,11 @@ else
     check $? "manifests"
 fi
 
+# the rules as a PrometheusRule, as watch.yaml says
+{ cat $k/rules-head.yaml; sed 's/^/  /' deploy/alerts.yml; } >"$work/rules.yaml"
+node test/deploy/schemas.mjs rules "$work/rules.yaml" deploy/alerts.yml >"$work/said" 2>&1
+check $? "alerts.yml as a PrometheusRule"
+
 if have docker-compose "compose files, read by compose itself"; then
     cp -r deploy "$work/"
     sh "$work/$c/secrets.sh" >"$work/said" 2>&1
