@@ -38,7 +38,7 @@ await test('a copy is made while viewers play and weights are learned', async ()
 await test('viewers did not notice, and the copy is of that moment', async () => {
     const before = players.all.length;
     await until('more sessions', () => players.all.length > before + 8);
-    await players.stop(); // every answer was 200, or this throws
+    await players.stop(); // every one was answered, or this throws
     await d.kill('SIGKILL'); // the machine is gone
 });
 
