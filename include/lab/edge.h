@@ -8,7 +8,7 @@
  * what is missing.
  *
  * Checks, at 95 % or 4 standard errors: with X isotropic and routing blind to tasks, G_T meets
- * Proposition 9 with its second term times (1 - 1/L) (ledger.h) for T = 300 and 3000, and at 300
+ * Proposition 9 with its second term times (1 - 1/L) (recall.h) for T = 300 and 3000, and at 300
  * misses the printed form; with experts enough (Proposition 6) the gate that stops beats
  * the other three; more tasks find an idle expert of their set at M = 60 than at 10; more experts than
  * needed delay convergence. On MNIST the gate that stops beats the other three with experts enough.

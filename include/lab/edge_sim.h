@@ -6,7 +6,7 @@
  * waiting is counted. After T the tasks in line and under way are finished (w_(T + d_T)).
  *
  * Source: Li and Duan, "Theory on Mixture-of-Experts in Mobile Edge Computing", system model and
- * algorithm; task.h (Definition 1, Lemma 2), router.h (Definition 2), ledger.h (G_T), servers.h (the
+ * algorithm; task.h (Definition 1, Lemma 2), router.h (Definition 2), recall.h (G_T), servers.h (the
  * delays).
  * The step for task t uses the scores of the slot that routed it, theta_t, and is applied at
  * t + d_t, as printed. EDGE_STOP takes no step in slots after T1.
@@ -75,7 +75,7 @@ struct edge_sim_end {
     int waited;                   /* tasks that found no idle expert */
     double wait;                  /* slots in line, mean over all tasks */
     double delay;                 /* d_t, mean over all tasks */
-    int set[LEDGER_EXPERTS];      /* cluster of each expert's specialty */
+    int set[RECALL_EXPERTS];      /* cluster of each expert's specialty */
 };
 
 /* A and B of the tasks of a repetition's pool: E||w||^2 and E||w - w'||^2. */

@@ -6,7 +6,7 @@
  * every flag is up.
  *
  * Source: Li et al., "Theory on Mixture-of-Experts in Continual Learning", Algorithm 1 and the
- * synthetic experiment; task.h, router.h and ledger.h hold its parts.
+ * synthetic experiment; task.h, router.h and recall.h hold its parts.
  * The series, one value per point of the grid of rounds:
  *   FORGOT, ERROR       F_t and G_t                           BOUND_F, BOUND_G  Theorem 1
  *   INSIDE, ACROSS      mean gate gaps in a set and between sets (Propositions 1, 2)
@@ -54,8 +54,8 @@ struct forgetting_sim_cfg forgetting_sim_default(int experts, bool terminate);
 
 struct forgetting_sim_end {
     int stopped;             /* round after which the gate stood still; 0: never */
-    int set[LEDGER_EXPERTS]; /* expert sets at the end, as clusters */
-    int chosen[LEDGER_EXPERTS]
+    int set[RECALL_EXPERTS]; /* expert sets at the end, as clusters */
+    int chosen[RECALL_EXPERTS]
               [TASK_POOL]; /* picks of m for a cluster, second half of the run */
 };
 

@@ -19,8 +19,8 @@ struct image_experts {
     struct tally tally;
     float *weights; /* (experts, digits_expert) */
 
-    double error[TALLY_TASKS * LEDGER_EXPERTS]; /* (tasks, experts) */
-    bool stale[TALLY_TASKS * LEDGER_EXPERTS];   /* to be measured again */
+    double error[TALLY_TASKS * RECALL_EXPERTS]; /* (tasks, experts) */
+    bool stale[TALLY_TASKS * RECALL_EXPERTS];   /* to be measured again */
 };
 
 /* Draws the tasks from r (digits_new). */

@@ -26,7 +26,7 @@
 #define LAB_ROUTER_H
 
 #include "base/rng.h"
-#include "lab/ledger.h"
+#include "lab/recall.h"
 
 struct router_cfg {
     int experts, d;
@@ -36,9 +36,9 @@ struct router_cfg {
 struct router {
     struct router_cfg cfg;
     double *theta;              /* row m: expert m's */
-    int chosen[LEDGER_EXPERTS]; /* rounds that went to m */
+    int chosen[RECALL_EXPERTS]; /* rounds that went to m */
     int rounds;
-    bool flag[LEDGER_EXPERTS]; /* converged */
+    bool flag[RECALL_EXPERTS]; /* converged */
 };
 
 /* theta: experts * d numbers, set to 0. */

@@ -15,15 +15,15 @@
 #define LAB_SERVERS_H
 
 #include "base/rng.h"
-#include "lab/ledger.h"
+#include "lab/recall.h"
 
 #define SERVERS_DELAY 10 /* d_u */
 
 struct servers {
     int n;
-    bool idle[LEDGER_EXPERTS];
-    int power[LEDGER_EXPERTS]; /* slots of execution, without jitter: small is powerful */
-    int done[LEDGER_EXPERTS];  /* the slot in which a busy one is done */
+    bool idle[RECALL_EXPERTS];
+    int power[RECALL_EXPERTS]; /* slots of execution, without jitter: small is powerful */
+    int done[RECALL_EXPERTS];  /* the slot in which a busy one is done */
     int next;           /* the task at the head of the line; task i arrives in slot i */
     int waited;         /* tasks that did not start in their slot */
     double wait, delay; /* slots, summed over the tasks that started */

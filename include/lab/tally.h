@@ -3,7 +3,7 @@
  *   G_t = 1/t sum_{tau<=t} E_tau(w_t^(m_tau))
  *   F_t = 1/(t-1) sum_{tau<t} (E_tau(w_t^(m_tau)) - E_tau(w_tau^(m_tau)))
  *
- * Source: as ledger.h, which has the closed form for linear experts. Here E_tau(w) is what expert w
+ * Source: as recall.h, which has the closed form for linear experts. Here E_tau(w) is what expert w
  * scores on the task of round tau, of which there are few: a count of rounds per task and expert,
  * and one measured error for each, give both at any t. The term tau = t of F is zero, so it is
  * summed along.
@@ -13,13 +13,13 @@
 #ifndef LAB_TALLY_H
 #define LAB_TALLY_H
 
-#include "lab/ledger.h"
+#include "lab/recall.h"
 
 #define TALLY_TASKS 8 /* at most */
 
 struct tally {
     int tasks, experts, rounds;
-    int learned[TALLY_TASKS][LEDGER_EXPERTS]; /* rounds in which m learned n */
+    int learned[TALLY_TASKS][RECALL_EXPERTS]; /* rounds in which m learned n */
     double at_once;                           /* sum of E_tau(w_tau) */
 };
 

@@ -25,7 +25,7 @@ struct edge_sim_cfg edge_images_theory(const struct edge_images_cfg *c)
 /* a task under way, or the one that is being routed */
 struct work {
     struct digits_round round;
-    double h[LEDGER_EXPERTS];
+    double h[RECALL_EXPERTS];
     struct servers_task delays;
 };
 
@@ -37,9 +37,9 @@ struct sim {
     double *theta;
     struct router gate;
     struct servers servers;
-    struct work work[LEDGER_EXPERTS];
-    double h[LEDGER_EXPERTS]; /* scores of the last routed task */
-    int set[LEDGER_EXPERTS];
+    struct work work[RECALL_EXPERTS];
+    double h[RECALL_EXPERTS]; /* scores of the last routed task */
+    int set[RECALL_EXPERTS];
 
     /* since the last point */
     int routed, ready, home, special, learned;

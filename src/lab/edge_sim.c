@@ -91,7 +91,7 @@ void edge_sim_pool(struct task_pool *p, const struct edge_sim_cfg *c, uint64_t s
 /* a task under way, or the one that is being routed */
 struct work {
     struct task_data x;
-    double truth[TASK_DIM], h[LEDGER_EXPERTS];
+    double truth[TASK_DIM], h[RECALL_EXPERTS];
     int cluster;
     struct servers_task delays;
 };
@@ -103,17 +103,17 @@ struct sim {
     int repetition;
     struct exact_norms norms;
     struct router gate;
-    double theta[LEDGER_EXPERTS * TASK_DIM]; /* the gate's */
-    struct ledger ledger;
-    double w[LEDGER_EXPERTS][TASK_DIM];
-    struct work work[LEDGER_EXPERTS];
+    double theta[RECALL_EXPERTS * TASK_DIM]; /* the gate's */
+    struct recall recall;
+    double w[RECALL_EXPERTS][TASK_DIM];
+    struct work work[RECALL_EXPERTS];
     struct servers servers;
-    int set[LEDGER_EXPERTS];
+    int set[RECALL_EXPERTS];
     bool stale; /* the gate took a step since the sets were renewed */
 
-    int at_t1[LEDGER_EXPERTS];              /* L at T1 */
-    double at_t2[LEDGER_EXPERTS][TASK_DIM]; /* w at T2 */
-    double h[LEDGER_EXPERTS];               /* scores of the last routed task */
+    int at_t1[RECALL_EXPERTS];              /* L at T1 */
+    double at_t2[RECALL_EXPERTS][TASK_DIM]; /* w at T2 */
+    double h[RECALL_EXPERTS];               /* scores of the last routed task */
     int routed, home, ready;                /* since the last point */
     double slots_waited;
 };
@@ -129,7 +129,7 @@ static struct sim *start(const struct edge_sim_cfg *c, const struct task_pool *p
     s->repetition = repetition;
     s->norms = edge_sim_norms(pool, &c->task);
     router_init(&s->gate, &c->router, s->theta);
-    ledger_init(&s->ledger, c->router.experts, c->task.d);
+    recall_init(&s->recall, c->router.experts, c->task.d);
     struct rng r;
     stream(&r, seed, repetition, 1);
     servers_init(&s->servers, c->router.experts, &r);
@@ -195,7 +195,7 @@ static void finish(struct sim *s, int t)
         if (!servers_finish(&s->servers, m, t)) continue;
         const struct work *k = &s->work[m];
         double moved = task_learn(s->w[m], &c->task, &k->x, k->truth);
-        ledger_add(&s->ledger, m, k->truth, s->w[m]);
+        recall_add(&s->recall, m, k->truth, s->w[m]);
         router_count(&s->gate, m);
         if (step) router_step(&s->gate, k->h, k->x.sum, m, moved);
         s->stale = s->stale || step;
@@ -207,7 +207,7 @@ static void finish(struct sim *s, int t)
 static double theorem(const struct sim *s, int t)
 {
     const struct task_cfg *c = &s->cfg->task;
-    const struct ledger *l = &s->ledger;
+    const struct recall *l = &s->recall;
     double r = 1 - (double)c->s / c->d, sum = 0;
     double own = 2 * c->d * pow(c->within * c->sigma0 * c->sigma0, 2);
     bool early = t <= edge_sim_t1(s->cfg);
@@ -237,13 +237,13 @@ static void measure(double *at, int points, struct sim *s, int t)
 {
     const struct task_cfg *c = &s->cfg->task;
     double r = 1 - (double)c->s / c->d, v[EDGE_SERIES];
-    const struct ledger *l = &s->ledger;
+    const struct recall *l = &s->recall;
     for (int i = 0; i < EDGE_SERIES; i++)
         v[i] = (double)NAN;
     if (l->rounds > 0) {
-        v[EDGE_ERROR] = ledger_error(l, (const double(*)[TASK_DIM])s->w);
-        v[EDGE_PRINTED] = ledger_bound_g(l, NULL, r, s->norms.a, s->norms.b);
-        v[EDGE_EXACT] = ledger_exact_g(l, r, s->norms.a, s->norms.b);
+        v[EDGE_ERROR] = recall_error(l, (const double(*)[TASK_DIM])s->w);
+        v[EDGE_PRINTED] = recall_bound_g(l, NULL, r, s->norms.a, s->norms.b);
+        v[EDGE_EXACT] = recall_exact_g(l, r, s->norms.a, s->norms.b);
         v[EDGE_THEOREM] = theorem(s, t);
     }
     router_gaps(&v[EDGE_INSIDE], &v[EDGE_ACROSS], s->h, s->set, s->cfg->router.experts);
@@ -261,7 +261,7 @@ static void measure(double *at, int points, struct sim *s, int t)
 
 static void note(struct sim *s, int t)
 {
-    if (t == edge_sim_t1(s->cfg)) memcpy(s->at_t1, s->ledger.learned, sizeof s->at_t1);
+    if (t == edge_sim_t1(s->cfg)) memcpy(s->at_t1, s->recall.learned, sizeof s->at_t1);
     if (t == edge_sim_t2(s->cfg)) memcpy(s->at_t2, s->w, sizeof s->at_t2);
 }
 
@@ -289,9 +289,9 @@ int edge_sim_run(double *out, struct edge_sim_end *end, const struct edge_sim_cf
 
     double r = 1 - (double)c->task.s / c->task.d;
     renew_sets(s);
-    end->error = ledger_error(&s->ledger, (const double(*)[TASK_DIM])s->w);
-    end->printed = ledger_bound_g(&s->ledger, NULL, r, s->norms.a, s->norms.b);
-    end->exact = ledger_exact_g(&s->ledger, r, s->norms.a, s->norms.b);
+    end->error = recall_error(&s->recall, (const double(*)[TASK_DIM])s->w);
+    end->printed = recall_bound_g(&s->recall, NULL, r, s->norms.a, s->norms.b);
+    end->exact = recall_exact_g(&s->recall, r, s->norms.a, s->norms.b);
     end->waited = s->servers.waited;
     end->wait = s->servers.wait / c->slots;
     end->delay = s->servers.delay / c->slots;

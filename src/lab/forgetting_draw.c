@@ -147,7 +147,7 @@ static void members_panel(const struct forgetting_plan *p, const struct forgetti
                           const char *title)
 {
     static const struct report_axis y = {.label = "set of cluster", .lo = .5, .hi = 3.5};
-    int set[REPS_POINTS * LEDGER_EXPERTS], experts = a->cfg.router.experts;
+    int set[REPS_POINTS * RECALL_EXPERTS], experts = a->cfg.router.experts;
     forgetting_sim_sets(set, &a->cfg, p->grid, p->points, p->task->seed, 0);
     report_panel(p->task->report, &(struct report_panel){
                                       .title = title, .x = {.label = "round t"}, .y = y});

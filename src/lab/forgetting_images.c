@@ -26,12 +26,12 @@ struct sim {
     struct image_experts *experts;
     double *theta;
     struct router gate;
-    double h[LEDGER_EXPERTS];
+    double h[RECALL_EXPERTS];
     struct digits_round round;
     int settle;
     bool stopped;
 
-    int set[LEDGER_EXPERTS];
+    int set[RECALL_EXPERTS];
     /* since the last point */
     int rounds, home, special;
     double moved;

@@ -38,19 +38,19 @@ struct sim {
     struct task_pool pool;
     struct exact_norms norms;
     struct router gate;
-    double theta[LEDGER_EXPERTS * TASK_DIM]; /* the gate's */
-    struct ledger ledger;
-    double w[LEDGER_EXPERTS][TASK_DIM];
-    double h[LEDGER_EXPERTS]; /* scores of the round, before the gate's step */
+    double theta[RECALL_EXPERTS * TASK_DIM]; /* the gate's */
+    struct recall recall;
+    double w[RECALL_EXPERTS][TASK_DIM];
+    double h[RECALL_EXPERTS]; /* scores of the round, before the gate's step */
     bool stopped;
 
     /* what Theorem 1 needs of round T1 */
-    int held[LEDGER_EXPERTS];
+    int held[RECALL_EXPERTS];
     double bound_f;
 
     /* as they were at the last point */
-    double old_w[LEDGER_EXPERTS][TASK_DIM];
-    int set[LEDGER_EXPERTS];
+    double old_w[RECALL_EXPERTS][TASK_DIM];
+    int set[RECALL_EXPERTS];
 };
 
 static void start(struct sim *s, const struct forgetting_sim_cfg *c,
@@ -66,7 +66,7 @@ static void start(struct sim *s, const struct forgetting_sim_cfg *c,
         task_pool_draw(&s->pool, &c->task, &s->rng[POOL]);
     s->norms = exact_norms(&s->pool, c->task.tasks, c->task.d);
     router_init(&s->gate, &c->router, s->theta);
-    ledger_init(&s->ledger, c->router.experts, c->task.d);
+    recall_init(&s->recall, c->router.experts, c->task.d);
 }
 
 /* one round; returns the expert, and the task in *task */
@@ -82,7 +82,7 @@ static int play(struct sim *s, int t, int *task)
     int m = router_pick(&s->gate, s->h, NULL, &s->rng[NOISE]);
     double moved = task_learn(s->w[m], &c->task, &x, truth);
     router_count(&s->gate, m);
-    ledger_add(&s->ledger, m, truth, s->w[m]);
+    recall_add(&s->recall, m, truth, s->w[m]);
 
     if (t > c->settle) router_converge(&s->gate, s->h, m);
     if (c->terminate && router_settled(&s->gate)) s->stopped = true;
@@ -96,11 +96,11 @@ static void theorem(double *f, double *g, struct sim *s, int t)
            b = s->norms.b;
     int settle = s->cfg->settle;
     if (t <= settle) {
-        *f = ledger_bound_f(&s->ledger, r, a, b);
-        *g = ledger_bound_g(&s->ledger, NULL, r, a, b);
+        *f = recall_bound_f(&s->recall, r, a, b);
+        *g = recall_bound_g(&s->recall, NULL, r, a, b);
     } else {
         *f = s->bound_f * (settle - 1) / (t - 1);
-        *g = ledger_bound_g(&s->ledger, s->held, r, a, b);
+        *g = recall_bound_g(&s->recall, s->held, r, a, b);
     }
 }
 
@@ -138,8 +138,8 @@ static void measure(double *at, int points, struct sim *s, int t)
     memcpy(s->old_w, s->w, sizeof s->w);
 
     double v[FORGETTING_SERIES];
-    v[FORGETTING_FORGOT] = ledger_forgot(&s->ledger, (const double(*)[TASK_DIM])s->w);
-    v[FORGETTING_ERROR] = ledger_error(&s->ledger, (const double(*)[TASK_DIM])s->w);
+    v[FORGETTING_FORGOT] = recall_forgot(&s->recall, (const double(*)[TASK_DIM])s->w);
+    v[FORGETTING_ERROR] = recall_error(&s->recall, (const double(*)[TASK_DIM])s->w);
     theorem(&v[FORGETTING_BOUND_F], &v[FORGETTING_BOUND_G], s, t);
     router_gaps(&v[FORGETTING_INSIDE], &v[FORGETTING_ACROSS], s->h, s->set, experts);
     v[FORGETTING_MOVED] = (double)changed / experts;
@@ -164,8 +164,8 @@ void forgetting_sim_run(double *out, struct forgetting_sim_end *end,
         if (2 * t > c->rounds) end->chosen[m][s.pool.cluster[task]]++;
         if (t == c->settle) {
             double r = 1 - (double)c->task.s / c->task.d;
-            memcpy(s.held, s.ledger.learned, sizeof s.held);
-            s.bound_f = t > 1 ? ledger_bound_f(&s.ledger, r, s.norms.a, s.norms.b) : 0;
+            memcpy(s.held, s.recall.learned, sizeof s.held);
+            s.bound_f = t > 1 ? recall_bound_f(&s.recall, r, s.norms.a, s.norms.b) : 0;
         }
         if (p < points && t == grid[p]) measure(&out[p++], points, &s, t);
     }

@@ -6,7 +6,7 @@
 
 void router_init(struct router *g, const struct router_cfg *cfg, double *theta)
 {
-    assert(cfg->experts >= 1 && cfg->experts <= LEDGER_EXPERTS && cfg->d >= 1);
+    assert(cfg->experts >= 1 && cfg->experts <= RECALL_EXPERTS && cfg->d >= 1);
     memset(g, 0, sizeof *g);
     memset(theta, 0, sizeof *theta * (size_t)cfg->experts * (size_t)cfg->d);
     g->cfg = *cfg;
@@ -61,7 +61,7 @@ void router_step(struct router *g, const double *h, const double *sum, int m,
 {
     const struct router_cfg *c = &g->cfg;
     assert(g->rounds > 0);
-    double pi[LEDGER_EXPERTS], t = g->rounds;
+    double pi[RECALL_EXPERTS], t = g->rounds;
     router_softmax(pi, h, c->experts);
 
     double slope = (moved + c->alpha * c->experts * (g->chosen[m] / t) / t) * pi[m];

@@ -6,7 +6,7 @@
 
 void servers_init(struct servers *s, int n, struct rng *r)
 {
-    assert(n >= 1 && n <= LEDGER_EXPERTS);
+    assert(n >= 1 && n <= RECALL_EXPERTS);
     memset(s, 0, sizeof *s);
     s->n = n;
     s->next = 1;
@@ -55,8 +55,8 @@ static int least(const struct servers *s, const struct servers_task *k, bool pow
     for (int m = 0; m < s->n; m++) {
         if (!s->idle[m]) continue;
         int away = hops(k->near, m, s->n);
-        int key = power_first ? s->power[m] * LEDGER_EXPERTS + away
-                              : away * LEDGER_EXPERTS + s->power[m];
+        int key = power_first ? s->power[m] * RECALL_EXPERTS + away
+                              : away * RECALL_EXPERTS + s->power[m];
         if (best < 0 || key < low) {
             best = m;
             low = key;

@@ -6,7 +6,7 @@
 void tally_init(struct tally *l, int tasks, int experts)
 {
     assert(tasks >= 1 && tasks <= TALLY_TASKS);
-    assert(experts >= 1 && experts <= LEDGER_EXPERTS);
+    assert(experts >= 1 && experts <= RECALL_EXPERTS);
     memset(l, 0, sizeof *l);
     l->tasks = tasks;
     l->experts = experts;

@@ -1,6 +1,6 @@
 #include "lab/exact.h"
 
-#include "lab/ledger.h"
+#include "lab/recall.h"
 
 #include <check.h>
 #include <math.h>
@@ -79,16 +79,16 @@ static void simulate(struct sums *s, const struct task_cfg *c, const struct task
     for (int rep = 0; rep < REPS; rep++) {
         struct rng r;
         rng_init(&r, 3, (uint64_t)rep);
-        struct ledger l;
-        ledger_init(&l, 1, c->d);
+        struct recall l;
+        recall_init(&l, 1, c->d);
         double w[1][TASK_DIM] = {{0}};
         for (int t = 0; t < ROUNDS; t++) {
             const double *truth = p->w[rng_below(&r, (uint32_t)c->tasks)];
             struct task_data x;
             task_draw(&x, c, truth, &r);
             task_learn(w[0], c, &x, truth);
-            ledger_add(&l, 0, truth, w[0]);
-            double g = ledger_error(&l, w), f = t ? ledger_forgot(&l, w) : 0;
+            recall_add(&l, 0, truth, w[0]);
+            double g = recall_error(&l, w), f = t ? recall_forgot(&l, w) : 0;
             s->f[t] += f, s->ff[t] += f * f, s->g[t] += g, s->gg[t] += g * g;
         }
     }

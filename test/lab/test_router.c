@@ -40,7 +40,7 @@ END_TEST
 static double loss(const struct router *g, const double *sum, int m, double moved,
                    const double *earlier)
 {
-    double h[LEDGER_EXPERTS], pi[LEDGER_EXPERTS], aux = 0;
+    double h[RECALL_EXPERTS], pi[RECALL_EXPERTS], aux = 0;
     router_scores(h, g, sum);
     router_softmax(pi, h, g->cfg.experts);
     for (int k = 0; k < g->cfg.experts; k++) {

@@ -1,4 +1,4 @@
-#include "lab/ledger.h"
+#include "lab/recall.h"
 
 #include <check.h>
 #include <math.h>
@@ -10,17 +10,17 @@ START_TEST(by_hand)
 {
     double a[] = {1, 0}, b[] = {0, 2}, c[] = {3, 0};
     double w[2][TASK_DIM] = {{0}};
-    struct ledger l;
-    ledger_init(&l, 2, 2);
+    struct recall l;
+    recall_init(&l, 2, 2);
     w[0][0] = 1;
-    ledger_add(&l, 0, a, w[0]);
-    ck_assert_double_eq(ledger_error(&l, w), 0);
+    recall_add(&l, 0, a, w[0]);
+    ck_assert_double_eq(recall_error(&l, w), 0);
     w[1][0] = 2;
-    ledger_add(&l, 1, c, w[1]);
+    recall_add(&l, 1, c, w[1]);
     w[0][0] = 0, w[0][1] = 1;
-    ledger_add(&l, 0, b, w[0]);
-    ck_assert_double_eq_tol(ledger_error(&l, w), 4.0 / 3, 1e-15);
-    ck_assert_double_eq_tol(ledger_forgot(&l, w), 1, 1e-15);
+    recall_add(&l, 0, b, w[0]);
+    ck_assert_double_eq_tol(recall_error(&l, w), 4.0 / 3, 1e-15);
+    ck_assert_double_eq_tol(recall_forgot(&l, w), 1, 1e-15);
 }
 END_TEST
 
@@ -31,24 +31,24 @@ END_TEST
 START_TEST(bounds_by_hand)
 {
     double one[TASK_DIM] = {1};
-    struct ledger l;
-    ledger_init(&l, 3, 2); /* the third expert stays without a task */
-    ledger_add(&l, 0, one, one);
-    ledger_add(&l, 1, one, one);
-    ledger_add(&l, 0, one, one);
-    ck_assert_double_eq_tol(ledger_bound_f(&l, .5, 3, 4), .125, 1e-15);
-    ck_assert_double_eq_tol(ledger_bound_g(&l, NULL, .5, 3, 4), 11.0 / 3, 1e-15);
+    struct recall l;
+    recall_init(&l, 3, 2); /* the third expert stays without a task */
+    recall_add(&l, 0, one, one);
+    recall_add(&l, 1, one, one);
+    recall_add(&l, 0, one, one);
+    ck_assert_double_eq_tol(recall_bound_f(&l, .5, 3, 4), .125, 1e-15);
+    ck_assert_double_eq_tol(recall_bound_g(&l, NULL, .5, 3, 4), 11.0 / 3, 1e-15);
     /* with L = 1, 0, 0: 2 (A/2 + B/2) + A = 10 */
-    ck_assert_double_eq_tol(ledger_bound_g(&l, (int[]){1, 0, 0}, .5, 3, 4), 10.0 / 3,
+    ck_assert_double_eq_tol(recall_bound_g(&l, (int[]){1, 0, 0}, .5, 3, 4), 10.0 / 3,
                             1e-15);
-    ck_assert_double_eq_tol(ledger_exact_g(&l, .5, 3, 4), 2, 1e-15);
+    ck_assert_double_eq_tol(recall_exact_g(&l, .5, 3, 4), 2, 1e-15);
 }
 END_TEST
 
-Suite *suite_lab_ledger(void);
-Suite *suite_lab_ledger(void)
+Suite *suite_lab_recall(void);
+Suite *suite_lab_recall(void)
 {
-    Suite *s = suite_create("lab/ledger");
+    Suite *s = suite_create("lab/recall");
     TCase *t = tcase_create("all");
     tcase_add_test(t, by_hand);
     tcase_add_test(t, bounds_by_hand);

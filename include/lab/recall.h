@@ -1,4 +1,4 @@
-/* ledger.h - which expert learned which truths, and what is left of them.
+/* recall.h - which expert learned which truths, and what is left of them.
  *
  *   E_tau(w) = ||w - w_tau||^2                                  the model error of a task
  *   G_t = 1/t sum_{tau<=t} E_tau(w_t^(m_tau))                   generalisation error
@@ -11,46 +11,46 @@
  * O(M d) instead of O(t d). The term tau = t of F is zero, so it may be summed along.
  *
  * Also the printed bounds in L = L^(m), A = E||w||^2, B = E||w - w'||^2 of two draws:
- *   ledger_bound_f   1/(t-1) sum_tau (r^L_t - r^L_tau)(A - B)           Theorem 1, t <= T1
- *   ledger_bound_g   1/t sum_tau { r^L A + (1 - r^L) B }                Theorem 1, Prop. 9
+ *   recall_bound_f   1/(t-1) sum_tau (r^L_t - r^L_tau)(A - B)           Theorem 1, t <= T1
+ *   recall_bound_g   1/t sum_tau { r^L A + (1 - r^L) B }                Theorem 1, Prop. 9
  * For one expert these are Proposition 4 as printed. Theorem 1 freezes L at T1 while tau goes on
- * to t: `held` gives those L per expert, NULL for the ledger's own.
+ * to t: `held` gives those L per expert, NULL for its own.
  *
  * Shapes: models (experts, TASK_DIM). Threads: not shared. */
-#ifndef LAB_LEDGER_H
-#define LAB_LEDGER_H
+#ifndef LAB_RECALL_H
+#define LAB_RECALL_H
 
 #include "lab/task.h"
 
-#define LEDGER_EXPERTS 64 /* at most */
+#define RECALL_EXPERTS 64 /* at most */
 
-struct ledger {
+struct recall {
     int experts, d;
     int rounds;                             /* tasks in all */
-    int learned[LEDGER_EXPERTS];            /* L */
-    double truth[LEDGER_EXPERTS][TASK_DIM]; /* sum of w_tau */
-    double norm2[LEDGER_EXPERTS];           /* sum of ||w_tau||^2 */
+    int learned[RECALL_EXPERTS];            /* L */
+    double truth[RECALL_EXPERTS][TASK_DIM]; /* sum of w_tau */
+    double norm2[RECALL_EXPERTS];           /* sum of ||w_tau||^2 */
     double at_once;                         /* sum of E_tau(w_tau) */
 };
 
-void ledger_init(struct ledger *l, int experts, int d);
+void recall_init(struct recall *l, int experts, int d);
 
 /* Expert m has just learned `truth` and is now `model`. */
-void ledger_add(struct ledger *l, int m, const double *truth, const double *model);
+void recall_add(struct recall *l, int m, const double *truth, const double *model);
 
-double ledger_error(const struct ledger *l,
+double recall_error(const struct recall *l,
                     const double (*model)[TASK_DIM]); /* G, rounds >= 1 */
-double ledger_forgot(const struct ledger *l,
+double recall_forgot(const struct recall *l,
                      const double (*model)[TASK_DIM]); /* F, rounds >= 2 */
 
-double ledger_bound_f(const struct ledger *l, double r, double a, double b);
-double ledger_bound_g(const struct ledger *l, const int *held, double r, double a,
+double recall_bound_f(const struct recall *l, double r, double a, double b);
+double recall_bound_g(const struct recall *l, const int *held, double r, double a,
                       double b);
 
 /* G's expectation when routing does not depend on the tasks and X is isotropic:
  *   1/t sum_tau { r^L A + (1 - r^L)(1 - 1/L) B }
  * Proposition 9 with its second term times (1 - 1/L): of the L tasks that an expert holds, one
  * is the task itself, at distance 0 and not B. See exact.h for the derivation. */
-double ledger_exact_g(const struct ledger *l, double r, double a, double b);
+double recall_exact_g(const struct recall *l, double r, double a, double b);
 
 #endif

@@ -1,18 +1,18 @@
-#include "lab/ledger.h"
+#include "lab/recall.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-void ledger_init(struct ledger *l, int experts, int d)
+void recall_init(struct recall *l, int experts, int d)
 {
-    assert(experts >= 1 && experts <= LEDGER_EXPERTS && d >= 1 && d <= TASK_DIM);
+    assert(experts >= 1 && experts <= RECALL_EXPERTS && d >= 1 && d <= TASK_DIM);
     memset(l, 0, sizeof *l);
     l->experts = experts;
     l->d = d;
 }
 
-void ledger_add(struct ledger *l, int m, const double *truth, const double *model)
+void recall_add(struct recall *l, int m, const double *truth, const double *model)
 {
     l->rounds++;
     l->learned[m]++;
@@ -22,7 +22,7 @@ void ledger_add(struct ledger *l, int m, const double *truth, const double *mode
     l->at_once += task_distance2(model, truth, l->d);
 }
 
-static double sum_of_errors(const struct ledger *l, const double (*model)[TASK_DIM])
+static double sum_of_errors(const struct recall *l, const double (*model)[TASK_DIM])
 {
     double sum = 0;
     for (int m = 0; m < l->experts; m++)
@@ -31,19 +31,19 @@ static double sum_of_errors(const struct ledger *l, const double (*model)[TASK_D
     return sum;
 }
 
-double ledger_error(const struct ledger *l, const double (*model)[TASK_DIM])
+double recall_error(const struct recall *l, const double (*model)[TASK_DIM])
 {
     assert(l->rounds >= 1);
     return sum_of_errors(l, model) / l->rounds;
 }
 
-double ledger_forgot(const struct ledger *l, const double (*model)[TASK_DIM])
+double recall_forgot(const struct recall *l, const double (*model)[TASK_DIM])
 {
     assert(l->rounds >= 2);
     return (sum_of_errors(l, model) - l->at_once) / (l->rounds - 1);
 }
 
-double ledger_bound_f(const struct ledger *l, double r, double a, double b)
+double recall_bound_f(const struct recall *l, double r, double a, double b)
 {
     double sum = 0;
     for (int m = 0; m < l->experts; m++) {
@@ -53,7 +53,7 @@ double ledger_bound_f(const struct ledger *l, double r, double a, double b)
     return sum * (a - b) / (l->rounds - 1);
 }
 
-double ledger_bound_g(const struct ledger *l, const int *held, double r, double a,
+double recall_bound_g(const struct recall *l, const int *held, double r, double a,
                       double b)
 {
     double sum = 0;
@@ -65,7 +65,7 @@ double ledger_bound_g(const struct ledger *l, const int *held, double r, double 
     return sum / l->rounds;
 }
 
-double ledger_exact_g(const struct ledger *l, double r, double a, double b)
+double recall_exact_g(const struct recall *l, double r, double a, double b)
 {
     double sum = 0;
     for (int m = 0; m < l->experts; m++) {
