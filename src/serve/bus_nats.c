@@ -6,7 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { SERVERS = 16, DUPLICATES_S = 600 };
+#include "base/clock.h"
+
+enum { SERVERS = 16, DUPLICATES_S = 600, CLOSE_S = 5, HEADERS = 1024 };
 
 int bus_nats_trouble(struct bus_nats *n, natsStatus s, jsErrCode code, const char *what,
                      struct err *e)
@@ -60,6 +62,7 @@ static void on_connected(natsConnection *nc, void *ctx)
     (void)natsConnection_GetConnectedUrl(nc, url, sizeof url);
     const char *at = strrchr(url, '@'); /* no passwords */
     log_event(n->log, LOG_INFO, "bus", "connected to %s", at ? at + 1 : url);
+    atomic_store(&n->made, false); /* the server may have come back with an empty store */
     atomic_store(&n->up, true);
     atomic_fetch_add(&n->reconnects, 1);
     atomic_fetch_add(&n->answering, 1);
@@ -68,6 +71,26 @@ static void on_connected(natsConnection *nc, void *ctx)
     atomic_fetch_sub(&n->answering, 1);
     pthread_mutex_lock(&n->lock);
     n->calling = true; /* what was called meanwhile was not heard */
+    pthread_cond_broadcast(&n->called);
+    pthread_mutex_unlock(&n->lock);
+}
+
+/* The last of its callbacks. */
+static void on_closed(natsConnection *nc, void *ctx)
+{
+    (void)nc;
+    struct bus_nats *n = ctx;
+    pthread_mutex_lock(&n->lock);
+    n->closed = true;
+    pthread_cond_broadcast(&n->called);
+    pthread_mutex_unlock(&n->lock);
+}
+
+static void on_last_call(void *ctx)
+{
+    struct bus_nats *n = ctx;
+    pthread_mutex_lock(&n->lock);
+    n->silent = true;
     pthread_cond_broadcast(&n->called);
     pthread_mutex_unlock(&n->lock);
 }
@@ -105,6 +128,7 @@ static natsStatus set_options(natsOptions *o, struct bus_nats *n,
     if (!s) s = natsOptions_SetFailRequestsOnDisconnect(o, true);
     if (!s) s = natsOptions_SetDisconnectedCB(o, on_lost, n);
     if (!s) s = natsOptions_SetReconnectedCB(o, on_connected, n);
+    if (!s) s = natsOptions_SetClosedCB(o, on_closed, n);
     if (!s) s = natsOptions_SetRetryOnFailedConnect(o, true, on_connected, n);
     return s;
 }
@@ -119,6 +143,7 @@ static natsStatus open_contexts(struct bus_nats *n)
     o.PublishAsync.AckHandlerClosure = n;
     if (!s) s = natsConnection_JetStream(&n->js, n->nc, &o);
     if (!s) s = natsConnection_Subscribe(&n->calls, n->nc, n->call, on_call, n);
+    if (!s) s = natsSubscription_SetOnCompleteCB(n->calls, on_last_call, n);
     return s;
 }
 
@@ -160,11 +185,38 @@ struct bus_nats *bus_nats_new(const struct bus_nats_cfg *cfg, struct err *e)
     return NULL;
 }
 
+static struct timespec in_s(double s)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    long ns = t.tv_nsec + (long)(s * 1e9);
+    t.tv_sec += ns / 1000000000L;
+    t.tv_nsec = ns % 1000000000L;
+    return t;
+}
+
+/* Closes the connection; the library's threads still have something to tell after that. */
+static void hang_up(struct bus_nats *n)
+{
+    struct timespec until = in_s(CLOSE_S);
+    double give_up = clock_mono() + CLOSE_S;
+    bool subscribed = n->calls != NULL;
+    natsConnection_Close(n->nc);
+    natsSubscription_Destroy(n->calls);
+    pthread_mutex_lock(&n->lock);
+    int rc = 0;
+    while ((!n->closed || (subscribed && !n->silent)) && !rc)
+        rc = pthread_cond_timedwait(&n->called, &n->lock, &until);
+    pthread_mutex_unlock(&n->lock);
+    while (atomic_load(&n->answering) && clock_mono() < give_up)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    if (rc) log_event(n->log, LOG_WARN, "bus", "the connection does not close");
+}
+
 void bus_nats_free(struct bus_nats *n)
 {
     if (!n) return;
-    if (n->nc) natsConnection_Close(n->nc);
-    natsSubscription_Destroy(n->calls);
+    if (n->nc) hang_up(n);
     kvStore_Destroy(n->kv);
     jsCtx_Destroy(n->js);
     natsConnection_Destroy(n->nc);
@@ -293,11 +345,24 @@ static int board_get(void *self, const char *key, void **out, size_t *size, uint
     return !is || *out ? 0 : err_set(e, ERR_MEMORY, "no memory for %s", key);
 }
 
+static int check_size(struct bus_nats *n, const char *key, size_t size, struct err *e)
+{
+    int64_t most = natsConnection_GetMaxPayload(n->nc) - HEADERS;
+    if ((int64_t)size <= most) return 0;
+    return err_field(
+        e, ERR_RANGE, "bus",
+        "%s: %zu bytes, and the NATS servers take no more than %lld at once: "
+        "raise max_payload in their configuration",
+        key, size, (long long)most);
+}
+
 static int board_put(void *self, const char *key, const void *data, size_t size,
                      uint64_t last, uint64_t *rev, struct err *e)
 {
     struct bus_nats *n = self;
     if (!bus_nats_ready(n, e)) return ERR_IO;
+    int rc = check_size(n, key, size, e);
+    if (rc) return rc;
     natsStatus s = last ? kvStore_Update(rev, n->kv, key, data, (int)size, last)
                         : kvStore_Create(rev, n->kv, key, data, (int)size);
     if (!s) return 0;
@@ -313,6 +378,8 @@ static int board_set(void *self, const char *key, const void *data, size_t size,
 {
     struct bus_nats *n = self;
     if (!bus_nats_ready(n, e)) return ERR_IO;
+    int rc = check_size(n, key, size, e);
+    if (rc) return rc;
     natsStatus s = size ? kvStore_Put(NULL, n->kv, key, data, (int)size)
                         : kvStore_Purge(n->kv, key, NULL);
     return s ? bus_nats_trouble(n, s, 0, key, e) : 0;
@@ -327,11 +394,7 @@ static void board_call(void *self)
 static bool board_wait(void *self, double wait_s)
 {
     struct bus_nats *n = self;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    long ns = until.tv_nsec + (long)(wait_s * 1e9);
-    until.tv_sec += ns / 1000000000L;
-    until.tv_nsec = ns % 1000000000L;
+    struct timespec until = in_s(wait_s);
     pthread_mutex_lock(&n->lock);
     int rc = 0;
     while (!n->calling && !rc)

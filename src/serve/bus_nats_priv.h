@@ -28,6 +28,8 @@ struct bus_nats {
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t called;
     bool calling;
+    bool closed,
+        silent; /* the connection, the subscription to calls: nothing comes any more */
     kvStore *kv;
     char trouble[128];
 };

@@ -16,7 +16,7 @@ struct receiver {
     natsMsgList list;
     int at; /* in the list */
     uint64_t connected;
-    uint64_t got, waiting; /* waiting: in the stream behind the last one */
+    atomic_uint_fast64_t got, waiting; /* waiting: in the stream behind the last one */
 };
 
 static void let_go(struct receiver *r)

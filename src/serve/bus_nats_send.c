@@ -38,7 +38,6 @@ void bus_nats_on_ack(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *failed
     if (o && ack && !ack->Duplicate) outbox_acked(o, number, ack->Sequence);
     if (o && ack && ack->Duplicate) outbox_doubted(o, number);
     if (o && failed) outbox_refused(o, number);
-    atomic_fetch_sub(&n->answering, 1);
 
     if (ack) {
         atomic_fetch_add(ack->Duplicate ? &n->repeated : &n->published, 1);
@@ -56,6 +55,7 @@ void bus_nats_on_ack(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *failed
         if (news) log_event(n->log, LOG_WARN, "bus", "the stream refuses: %s", why);
     }
     natsMsg_Destroy(msg);
+    atomic_fetch_sub(&n->answering, 1); /* n may be gone now */
 }
 
 static void pause_ms(int ms)

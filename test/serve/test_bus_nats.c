@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "serve/bus_wire.h"
 #include "support/nats.h"
+#include "support/tmpdir.h"
 #include "support/trajs.h"
 
 enum { SLOTS = 1000 };
@@ -322,6 +324,57 @@ static void *wait_for_a_call(void *ctx)
     return clock_mono() - from < 19 ? ctx : NULL;
 }
 
+/* Until it is on the board. */
+static void set(struct board *b, const char *key)
+{
+    double until = clock_mono() + 20;
+    while (b->set(b->self, key, "x", 1, NULL)) {
+        ck_assert_double_lt(clock_mono(), until);
+        usleep(1000);
+    }
+}
+
+START_TEST(a_server_without_its_store_is_furnished_again)
+{
+    struct bus_nats *n = join();
+    struct board b = bus_nats_board(n);
+    char store[300];
+    set(&b, "key");
+    nats_kill(&server);
+    snprintf(store, sizeof store, "%s/js", server.dir);
+    tmpdir_remove(store);
+    nats_again(&server);
+    set(&b, "key");
+    struct sending s;
+    send_begin(&s, 1, SLOTS);
+    ck_assert(s.bus.send(s.bus.self, &t));
+    acked(&s, 1);
+    send_end(&s);
+    bus_nats_free(n);
+}
+END_TEST
+
+START_TEST(what_is_too_large_for_a_message_is_told)
+{
+    struct bus_nats *n = join();
+    struct board b = bus_nats_board(n);
+    size_t size = 1 << 20;
+    void *large = calloc(1, size);
+    uint64_t rev;
+    struct err e = {0};
+    set(&b, "key");
+    ck_assert_int_eq(b.put(b.self, "weights", large, size, 0, &rev, &e), ERR_RANGE);
+    ck_assert_str_eq(e.detail,
+                     "weights: 1048576 bytes, and the NATS servers take no more "
+                     "than 1047552 at once: raise max_payload in their "
+                     "configuration");
+    ck_assert_int_eq(b.set(b.self, "state", large, size, NULL), ERR_RANGE);
+    ck_assert_int_eq(b.set(b.self, "state", large, size - 2000, NULL), 0);
+    free(large);
+    bus_nats_free(n);
+}
+END_TEST
+
 START_TEST(who_waits_hears_a_call)
 {
     struct bus_nats *m = join(), *n = join();
@@ -364,6 +417,8 @@ Suite *suite_serve_bus_nats(void)
     tcase_add_test(tc, a_server_that_is_away_costs_nothing_but_time);
     tcase_add_test(tc, a_full_stream_refuses_and_nothing_is_lost);
     tcase_add_test(tc, who_was_slower_may_not_write);
+    tcase_add_test(tc, a_server_without_its_store_is_furnished_again);
+    tcase_add_test(tc, what_is_too_large_for_a_message_is_told);
     tcase_add_test(tc, who_waits_hears_a_call);
     tcase_add_test(tc, a_url_that_is_none_is_told);
     suite_add_tcase(s, tc);
