@@ -26,7 +26,9 @@ struct follow_cfg {
     /* p is taken. */
     int (*weights)(void *ctx, struct policy *p, const struct bus_wire_weights *note,
                    struct err *e);
-    int (*common)(void *ctx, const struct bus_wire_common *c, struct err *e);
+    /* When it fails it is called again; ERR_CONFLICT (c is older than what is known): nothing is said. */
+    int (*common)(void *ctx, const struct bus_wire_common *c, uint64_t rev,
+                  struct err *e);
     /* What is learned by now, also when the weights are the same or do not fit; NULL: nobody asks. */
     void (*learned)(void *ctx, const struct bus_wire_weights *note);
     void *ctx;

@@ -11,7 +11,7 @@
  * what it had learned since its last commit the next one learns from the stream.
  *
  * Errors: ERR_IO the board does not answer, ERR_CONFLICT another one leads.
- * Threads: those of the learner's thread; lead_leading and lead_term any. */
+ * Threads: those of the learner's thread; lead_leading, lead_term and lead_settle any. */
 #ifndef SERVE_LEAD_H
 #define SERVE_LEAD_H
 
@@ -33,7 +33,7 @@ struct lead_cfg {
     void (*rewind)(void *ctx);
     void (*trim)(void *ctx, uint64_t position);
     /* What is common as this learner has it; the profiles there are stay. */
-    void (*common)(void *ctx, struct bus_wire_common *c, bool first);
+    int (*common)(void *ctx, struct bus_wire_common *c, bool first, struct err *e);
     void *ctx;
 };
 
@@ -50,6 +50,9 @@ uint64_t lead_term(const struct lead *l);
 int lead_commit(struct lead *l, const struct learner *learner, const struct policy *p,
                 double now, double score, struct err *e)
     __attribute__((warn_unused_result));
+/* What is common has changed here: it is put on the board in the next turn, when this one leads. Any
+ * thread. */
+void lead_settle(struct lead *l);
 /* The next one may follow at once. */
 void lead_resign(struct lead *l);
 

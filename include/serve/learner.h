@@ -34,8 +34,9 @@ struct learner_cfg {
     const char *ckpt_path; /* NULL: nothing is kept; borrowed */
     struct grown *grown;   /* who has a learner of its own; borrowed, may be NULL */
     struct curve *curve;   /* takes a point of every update and version; likewise */
-    /* Called with each new version before anybody decides by it; a failure leaves it unpublished
-     * until the next one. NULL: nobody wants to know. */
+    /* Called with each new version before anybody decides by it. After a failure it is called again
+     * in every turn, and nothing is taken from the bus before it has succeeded. NULL: nobody
+     * wants to know. */
     int (*announce)(void *ctx, const struct policy *p, double now, double score,
                     struct err *e);
     void *announce_ctx;
@@ -69,7 +70,13 @@ int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
 /* Is all that was received in its state, or refused? Else some of it waits for an update. */
 bool learner_settled(const struct learner *l);
 
+/* Is what it has learned published? Else learner_policy is newer than the snap. */
+bool learner_published(const struct learner *l);
+const struct policy *learner_policy(const struct learner *l);
+
 void learner_stats(struct learner *l, struct online_stats *out);
+/* Trajectories with more levels than the policy has actions: passed over. Any thread. */
+uint64_t learner_misfits(const struct learner *l);
 /* Of the weights that were measured last: by an update that was published, or by learner_look. */
 void learner_vitals(struct learner *l, struct vitals_stats *out);
 

@@ -287,7 +287,8 @@ struct service_stats {
     double at; /* when they were taken, s since the epoch */
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,
         rewards, not_followed, conflicts, bus_dropped, store_errors,
-        checkpoints_refused; /* damaged, at the start */
+        checkpoints_refused, /* damaged, at the start */
+        misfits;             /* trajectories of more levels than the policy has actions */
     uint64_t
         not_finite; /* decisions whose weights gave none: the lowest level was told */
     int sessions_live;

@@ -78,6 +78,10 @@ void api_pensieve(struct api *a, const struct http_request *q,
     int level = 0;
     double now = clock_mono();
     int rc = pensieve_ask(&level, sh->pensieve, sh->service, a->scratch, key, &post, &e);
+    if (rc == 1 && sh->draining) {
+        reply_fail(r, 503, "", "the daemon is stopping and takes no new sessions");
+        return;
+    }
     if (rc == 1) {
         double wait = ceil(admit_open(sh->admit, &from, now));
         if (wait > 0) {

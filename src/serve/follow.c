@@ -14,6 +14,7 @@ struct follow {
     struct follow_cfg cfg;
     struct bus_wire_common *common; /* scratch */
     uint64_t weights_rev, common_rev;
+    uint64_t common_told;   /* the revision whose trouble was logged */
     uint64_t term, version; /* taken last */
     bool afresh;
     double looked;
@@ -155,10 +156,14 @@ static int take_common(struct follow *f, struct err *e)
     int rc = b->get(b->self, FOLLOW_COMMON, &bytes, &n, &rev, e);
     if (!rc && bytes && rev != f->common_rev) {
         struct err why = {0};
-        f->common_rev = rev;
         int bad = bus_wire_get_common(f->common, bytes, n, &why);
-        if (!bad) bad = f->cfg.common(f->cfg.ctx, f->common, &why);
-        if (bad) log_err(f->cfg.log, LOG_ERROR, "follow", &why);
+        bool readable = !bad;
+        if (!bad) bad = f->cfg.common(f->cfg.ctx, f->common, rev, &why);
+        if (!bad || !readable) f->common_rev = rev; /* else it is tried again */
+        if (bad && bad != ERR_CONFLICT && rev != f->common_told) {
+            log_err(f->cfg.log, LOG_ERROR, "follow", &why);
+            f->common_told = rev;
+        }
     }
     free(bytes);
     return rc;

@@ -9,18 +9,21 @@
 #include "rl/ckpt.h"
 #include "serve/cluster_cfg.h"
 
-enum { PART = 512 << 10, KEY = 64, STATE_FORM = 2, PARTS_MAX = 4096 };
+enum { PART = 512 << 10, KEY = 64, STATE_FORM = 2, PARTS_MAX = 4096, TERMS_MAX = 16 };
 /* What was read and refused is let go so often: else a stream could be full of it for ever. */
 static const double LET_GO_S = 2;
 
 struct lead {
     struct lead_cfg cfg;
-    atomic_bool leading;
+    atomic_bool leading,
+        unsettled;             /* unsettled: what is common is to be put on the board */
     atomic_uint_fast64_t term; /* = beat.term: for others to see */
     struct bus_wire_beat beat;
     uint64_t beat_rev;
     double beat_at, retry_at, committed_at;
     uint64_t trimmed;
+    int live;    /* the slot that the board names */
+    bool unsure; /* whether the last commit has happened: then it may be the other one */
     struct bus_wire_weights note; /* of the last commit ... */
     void *ledger;                 /* ... whose ledger this is */
 };
@@ -91,7 +94,8 @@ static int beat(struct lead *l, double mono, struct err *e)
             stand_by(l, "another learner leads");
         return rc;
     }
-    if (!rc) l->beat_at = mono;
+    /* what failed may hold up all else for a while: not in every turn */
+    l->beat_at = rc ? mono - CLUSTER_BEAT_S / 2 : mono;
     return rc;
 }
 
@@ -158,7 +162,7 @@ static int put_state(struct bus_wire_weights *note, void **ledger, struct lead *
     note->state_bytes = n;
     note->state_crc = bytes_crc32(0, state, n);
     note->state_parts = (int)((n + PART - 1) / PART);
-    note->state_slot = !l->note.state_slot;
+    note->state_slot = !l->live;
     rc = put_parts(l, state, n, note->state_slot, e);
     free(state);
     return rc;
@@ -203,16 +207,27 @@ static int get_parts(unsigned char **out, struct lead *l,
     return rc;
 }
 
-/* Those of a learner before this one. */
-static void drop_parts(struct lead *l, const struct bus_wire_weights *w)
+/* All of one term; false: the board does not answer, so they stay. */
+static bool drop_term(struct lead *l, uint64_t term, int parts)
 {
     struct board *b = &l->cfg.board;
-    for (int slot = 0; slot < 2 && w->term != l->beat.term; slot++)
-        for (int i = 0; i < w->state_parts; i++) {
-            char key[KEY];
-            part_key(key, w->term, slot, i);
-            (void)!b->set(b->self, key, NULL, 0, NULL); /* or it stays */
-        }
+    for (int i = 0; i < 2 * parts; i++) {
+        char key[KEY];
+        part_key(key, term, i % 2, i / 2);
+        if (b->set(b->self, key, NULL, 0, NULL)) return false;
+    }
+    return true;
+}
+
+/* Those of learners before this one, also of terms since `was` whose take-over failed. */
+static void drop_parts(struct lead *l, const struct bus_wire_weights *was)
+{
+    uint64_t mine = l->beat.term, term = was->term;
+    int parts = l->note.state_parts;
+    if (was->state_parts > parts) parts = was->state_parts;
+    if (mine - term > TERMS_MAX) term = mine - TERMS_MAX;
+    while (term < mine && drop_term(l, term, parts))
+        term++;
 }
 
 /* ---- publishing ---- */
@@ -229,8 +244,13 @@ static int still_ours(struct lead *l, uint64_t *rev, struct err *e)
     bool ours = !rc && bytes && is.term == l->beat.term;
     free(bytes);
     if (rc) return rc;
-    if (ours) return 0;
+    if (ours) {
+        l->live = is.state_slot;
+        l->unsure = false;
+        return 0;
+    }
     stand_by(l, "another learner has published");
+    (void)drop_term(l, l->beat.term, l->note.state_parts); /* nobody names it */
     return err_set(e, ERR_CONFLICT, "another learner has published: standing by");
 }
 
@@ -270,13 +290,17 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
     struct bus_wire_weights note = l->note;
     void *ledger = NULL;
     int rc = 0;
-    if (learner_settled(learner) || note.term != l->beat.term)
+    if (l->unsure) rc = still_ours(l, &l->beat.weights_rev, e);
+    if (!rc && (learner_settled(learner) || note.term != l->beat.term))
         rc = put_state(&note, &ledger, l, learner, e);
     note.term = l->beat.term;
     note.version = p->version;
     note.published_at = now;
     note.check_score = score;
-    if (!rc) rc = put_weights(l, &note, p, e);
+    if (!rc) {
+        rc = put_weights(l, &note, p, e);
+        l->unsure = rc != 0 && rc != ERR_CONFLICT;
+    }
     if (rc) {
         free(ledger);
         return rc;
@@ -286,6 +310,7 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
         l->ledger = ledger;
     }
     l->note = note;
+    l->live = note.state_slot;
     l->committed_at = now;
     l->beat.version = p->version;
     struct err why = {0};
@@ -306,14 +331,25 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
 static int resume_ledger(struct lead *l, const struct bus_wire_weights *note,
                          const unsigned char *old, size_t old_n, struct err *e)
 {
+    struct err why = {0};
+    int rc = ERR_CORRUPT;
     ledger_clear(l->cfg.ledger);
-    ledger_advance(l->cfg.ledger, note->position);
     if (note->ledger)
-        return ledger_state_put(l->cfg.ledger, LEDGER_FORM, note->ledger, note->ledger_n,
-                                e);
-    if (old_n) return ledger_state_put(l->cfg.ledger, 1, old, old_n, e);
-    log_event(l->cfg.log, LOG_ERROR, "lead",
-              "there is no ledger: what comes twice may count twice");
+        rc = ledger_state_put(l->cfg.ledger, LEDGER_FORM, note->ledger, note->ledger_n,
+                              &why);
+    else if (old_n)
+        rc = ledger_state_put(l->cfg.ledger, 1, old, old_n, &why);
+    else
+        err_set(&why, rc, "there is no ledger");
+    if (rc == ERR_MEMORY) return err_set(e, rc, "%s", why.detail);
+    if (rc) { /* trying again would not mend it */
+        ledger_clear(l->cfg.ledger);
+        log_event(l->cfg.log, LOG_ERROR, "lead",
+                  "%s: going on without it; what comes twice may count twice",
+                  why.detail);
+    }
+    if (ledger_position(l->cfg.ledger) != note->position)
+        ledger_advance(l->cfg.ledger, note->position);
     return 0;
 }
 
@@ -331,8 +367,13 @@ static int resume_from(struct lead *l, struct learner *learner, const struct pol
         return err_field(e, rc, why.field, "%s", why.detail);
     rc = 0;
     uint64_t online_n = state && note->state_bytes >= 8 ? bytes_get_u64(state) : 0;
-    if (state && (note->state_bytes < 8 || online_n > note->state_bytes - 8))
-        rc = err_set(e, ERR_CORRUPT, "the learner's state was damaged");
+    if (state && (note->state_bytes < 8 || online_n > note->state_bytes - 8)) {
+        log_event(l->cfg.log, LOG_ERROR, "lead",
+                  "the learner's state was damaged: going on from the weights alone");
+        free(state);
+        state = NULL;
+        online_n = 0;
+    }
     if (!rc)
         rc = resume_ledger(l, note, state ? state + 8 + online_n : NULL,
                            state ? note->state_bytes - 8 - online_n : 0, e);
@@ -355,6 +396,8 @@ static int resume(struct lead *l, struct learner *learner, bool *found, struct e
     size_t n;
     int rc = b->get(b->self, FOLLOW_WEIGHTS, &bytes, &n, &l->beat.weights_rev, e);
     *found = bytes != NULL;
+    if (!rc && !bytes)
+        l->note = (struct bus_wire_weights){0}; /* nothing of it is there */
     if (rc || !bytes) return rc;
     struct bus_wire_weights note = {0};
     struct policy *p = follow_decode(&note, bytes, n, &l->cfg.shape, e);
@@ -380,14 +423,34 @@ static int settle_common(struct lead *l, struct err *e)
     bool first = !bytes;
     free(bytes);
     bytes = NULL;
+    if (!rc) rc = l->cfg.common(l->cfg.ctx, c, first, e);
+    if (!rc) rc = bus_wire_put_common(&bytes, &n, c, e);
+    struct err why = {0};
     if (!rc) {
-        l->cfg.common(l->cfg.ctx, c, first);
-        rc = bus_wire_put_common(&bytes, &n, c, e);
+        rc = b->put(b->self, FOLLOW_COMMON, bytes, n, rev, &l->beat.common_rev, &why);
+        if (rc == ERR_CONFLICT) { /* an operator was faster: once more, from his */
+            lead_settle(l);
+            rc = 0;
+        }
+        if (rc) err_field(e, rc, why.field, "%s", why.detail);
     }
-    if (!rc) rc = b->put(b->self, FOLLOW_COMMON, bytes, n, rev, &l->beat.common_rev, e);
     free(bytes);
     free(c);
-    return rc == ERR_CONFLICT ? 0 : rc; /* an operator was faster: his is newer */
+    return rc;
+}
+
+void lead_settle(struct lead *l)
+{
+    atomic_store(&l->unsettled, true);
+}
+
+static int settle_again(struct lead *l, struct err *e)
+{
+    if (!atomic_exchange(&l->unsettled, false)) return 0;
+    int rc = settle_common(l, e);
+    if (rc) lead_settle(l);
+    l->cfg.board.call(l->cfg.board.self);
+    return rc;
 }
 
 static int take_over(struct lead *l, struct learner *learner,
@@ -407,16 +470,18 @@ static int take_over(struct lead *l, struct learner *learner,
     l->beat_at = mono;
 
     bool found = false;
+    l->unsure = false;
     rc = resume(l, learner, &found, &why);
     struct bus_wire_weights old = l->note;
     if (!rc) {
         atomic_store(&l->leading, true);
         l->cfg.rewind(l->cfg.ctx);
         const struct weights *w = snap_get(l->cfg.snap);
-        rc = lead_commit(l, learner, w->policy, now, w->check_score, &why);
+        rc = lead_commit(l, learner, learner_policy(learner), now, w->check_score, &why);
         snap_put(l->cfg.snap, w);
     }
-    if (!rc && found) drop_parts(l, &old);
+    if (!rc && (found || l->beat.term > 1)) drop_parts(l, &old);
+    atomic_store(&l->unsettled, false);
     if (!rc) rc = settle_common(l, &why);
     if (rc) { /* let another one try, or this one again */
         atomic_store(&l->leading, false);
@@ -436,6 +501,8 @@ static int take_over(struct lead *l, struct learner *learner,
 static int let_go(struct lead *l, struct learner *learner, double now, struct err *e)
 {
     if (now < l->committed_at + LET_GO_S && now >= l->committed_at) return 0;
+    /* the snap has weights of before the batch, the state is of after it */
+    if (!learner_published(learner)) return 0;
     if (ledger_position(l->cfg.ledger) == l->note.position || !learner_settled(learner))
         return 0;
     const struct weights *w = snap_get(l->cfg.snap);
@@ -453,6 +520,7 @@ int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
     double silent_s;
     if (lead_leading(l)) {
         int rc = mono >= l->beat_at + CLUSTER_BEAT_S ? beat(l, mono, e) : 0;
+        if (!rc && lead_leading(l)) rc = settle_again(l, e);
         return rc || !lead_leading(l) ? rc : let_go(l, learner, now, e);
     }
     if (!follow_beat(&is, &rev, &silent_s, l->cfg.follow, mono)) return 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,9 @@ struct learner {
     uint32_t *mask;
     int *action;
     bool unsaved;
+    bool unpublished;       /* what online has is newer than the snap ... */
+    enum curve_kind untold; /* ... and this is why */
+    atomic_uint_fast64_t misfits;
     struct vitals *vitals;
     pthread_mutex_t lock; /* of stats, vital and orders */
     struct online_stats stats;
@@ -159,6 +163,10 @@ void learner_free(struct learner *l)
 static void add(struct learner *l)
 {
     const struct traj *t = &l->traj;
+    if (t->view.levels > l->shape.actions) { /* of a node with another policy */
+        atomic_fetch_add(&l->misfits, 1);
+        return;
+    }
     traj_observe(l->obs, l->mask, t, l->layout);
     uint64_t oldest = UINT64_MAX;
     for (int i = 0; i < t->n; i++) {
@@ -189,19 +197,23 @@ static void add(struct learner *l)
     (void)online_add(l->online, &o); /* what it refuses it counts */
 }
 
-static int publish(struct learner *l, double now, struct err *e)
+/* Until it has happened nothing new is taken: what is announced is then all that was received. */
+static int publish(struct learner *l, enum curve_kind kind, double now, struct err *e)
 {
     struct online_stats s;
     online_stats(l->online, &s);
     const struct policy *new = online_policy(l->online);
-    l->unsaved = true;
+    l->unsaved = l->unpublished = true;
+    l->untold = kind;
     int rc = l->cfg.announce
                  ? l->cfg.announce(l->cfg.announce_ctx, new, now, s.check_score, e)
                  : 0;
     if (rc) return rc;
     struct policy *p = policy_clone(new, e);
     if (!p) return ERR_MEMORY;
-    return snap_publish(l->snap, p, now, s.check_score, e);
+    rc = snap_publish(l->snap, p, now, s.check_score, e);
+    l->unpublished = rc != 0;
+    return rc;
 }
 
 void learner_reset_gates(struct learner *l)
@@ -267,8 +279,17 @@ static int obey(struct learner *l, double now, struct err *e)
         }
     if (orders.reset) l->unsaved = true;
     if (!changed) return 0;
-    int rc = publish(l, now, e);
+    int rc = publish(l, CURVE_ORDER, now, e);
     if (!rc) note(l, CURVE_ORDER, now);
+    return rc ? rc : 1;
+}
+
+/* What could not be published when it was learned. 1: it is now. */
+static int publish_again(struct learner *l, double now, struct err *e)
+{
+    if (!l->unpublished) return 0;
+    int rc = publish(l, l->untold, now, e);
+    if (!rc) note(l, l->untold, now);
     return rc ? rc : 1;
 }
 
@@ -276,6 +297,7 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
 {
     struct grown *grown = l->cfg.grown;
     int rc = obey(l, now, e);
+    if (!rc) rc = publish_again(l, now, e);
     if (rc) {
         refresh_stats(l);
         return rc;
@@ -290,7 +312,7 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
     if (online_ready(l->online)) {
         rc = online_update(l->online);
         if (rc == 1) {
-            int failed = publish(l, now, e);
+            int failed = publish(l, CURVE_UPDATE, now, e);
             if (failed) rc = failed;
             learner_look(l);
             if (!failed) note(l, CURVE_UPDATE, now);
@@ -326,8 +348,24 @@ int learner_resume(struct learner *l, const struct policy *p, const void *state,
     online_free(l->online);
     l->online = online;
     l->unsaved = true;
+    l->unpublished = false;
     refresh_stats(l);
     return 0;
+}
+
+bool learner_published(const struct learner *l)
+{
+    return !l->unpublished;
+}
+
+const struct policy *learner_policy(const struct learner *l)
+{
+    return online_policy(l->online);
+}
+
+uint64_t learner_misfits(const struct learner *l)
+{
+    return atomic_load(&l->misfits);
 }
 
 bool learner_settled(const struct learner *l)

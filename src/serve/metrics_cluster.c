@@ -33,14 +33,14 @@ static void put_learned(struct emit *o, const struct cluster_stats *c)
     metrics_gauge(o, "abrd_learner_leading", "1 for the one learner that learns.",
                   c->leading);
     metrics_counter(o, "abrd_ledger_counted_total",
-                    "Trajectories that were learned from.", (double)c->counted);
+                    "Trajectories that were taken from the stream.", (double)c->counted);
     metrics_counter(o, "abrd_ledger_repeated_total",
                     "Those that came again and were passed over.", (double)c->again);
     metrics_gauge(o, "abrd_ledger_missing",
                   "Numbers that nodes gave and that never came.", (double)c->missing);
     metrics_gauge(o, "abrd_ledger_makers", "Nodes that were heard.", c->makers);
     metrics_gauge(o, "abrd_ledger_position",
-                  "In the stream: what lies before is learned.", (double)c->position);
+                  "In the stream: what lies before has been read.", (double)c->position);
     metrics_counter(o, "abrd_stream_damaged_total", "Messages that were no trajectory.",
                     (double)c->damaged);
     metrics_counter(o, "abrd_stream_skipped_total",

@@ -33,6 +33,9 @@ static void put_learner(struct emit *o, const struct service_stats *s,
                     "Steps that claimed more than a step may weigh.", (double)l->bounded);
     metrics_counter(o, "abrd_learner_dropped_full_total",
                     "Trajectories beyond the buffer.", (double)l->dropped_full);
+    metrics_counter(o, "abrd_learner_dropped_levels_total",
+                    "Trajectories of more levels than the policy chooses among.",
+                    (double)s->misfits);
     metrics_gauge(o, "abrd_learner_check_score", "Emulator check of the last update.",
                   l->check_score);
     metrics_gauge(o, "abrd_learner_check_best", "The best of them that was published.",

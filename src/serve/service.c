@@ -86,7 +86,8 @@ int service_check(const struct service_cfg *c, struct err *e)
 
 static void set_live(struct service *s, const struct service_cfg *cfg)
 {
-    s->explore_share = cfg->explore_share;
+    s->own_share = cfg->explore_share;
+    if (!s->cluster) s->explore_share = cfg->explore_share;
     s->session_ttl_s = cfg->session_ttl_s;
     s->retention_s = cfg->retention_s;
     s->checkpoint_s = cfg->checkpoint_s;
@@ -95,8 +96,10 @@ static void set_live(struct service *s, const struct service_cfg *cfg)
 int service_reload(struct service *s, const struct service_cfg *cfg, struct err *e)
 {
     int rc = service_check(cfg, e);
-    if (!rc) set_live(s, cfg);
-    return rc;
+    if (rc) return rc;
+    set_live(s, cfg);
+    if (s->cluster) service_cluster_reload(s);
+    return 0;
 }
 
 double service_now(struct service *s)
@@ -166,7 +169,7 @@ static int store_version(void *ctx, const struct policy *p, double now, double s
                          struct err *e)
 {
     struct service *s = ctx;
-    if (s->cluster) return service_cluster_announce(s, p, now, score, e);
+    if (s->cluster) return service_cluster_announce(s, p, score, e);
     if (!s->writer) return 0;
     struct store_rec r = {.kind = STORE_VERSION,
                           .version = {p->version, version_crc(p), now, score}};
@@ -428,6 +431,7 @@ int service_restore(struct service *s, struct err *e)
 int service_turn(struct service *s, double wait_s, struct err *e)
 {
     struct err why = {0};
+    bool told = !learner_published(s->learner); /* of what is tried again in every turn */
     int rc = learner_turn(s->learner, wait_s, service_now(s), &why);
     if (rc == 1) {
         const struct weights *w = snap_get(s->snap);
@@ -435,7 +439,7 @@ int service_turn(struct service *s, double wait_s, struct err *e)
                   (unsigned long long)w->policy->version, w->check_score);
         snap_put(s->snap, w);
     } else if (rc < 0) {
-        log_err(s->cfg.log, LOG_WARN, "learner", &why);
+        log_err(s->cfg.log, told ? LOG_DEBUG : LOG_WARN, "learner", &why);
         err_field(e, why.code, why.field, "%s", why.detail);
     }
     return rc;

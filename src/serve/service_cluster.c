@@ -31,9 +31,13 @@ struct cluster {
     uint64_t delivered;    /* as the store was told */
     double looked;
     int looks;            /* still to come, of a call */
+    uint64_t kept;        /* the version in the folder */
+    char said[128];       /* why who leads, or would, could not: once in the log */
     pthread_mutex_t lock; /* of what follows: the ledger's figures as they were last */
     struct ledger_stats learned;
     uint64_t position;
+    pthread_mutex_t common; /* of what follows, and held while it is taken over */
+    uint64_t common_rev, older_rev;
 };
 
 /* ---- start ---- */
@@ -105,6 +109,7 @@ int service_cluster_open(struct service *s, struct err *e)
     struct cluster *c = s->cluster = calloc(1, sizeof *c);
     if (!c) return err_set(e, ERR_MEMORY, "no memory for the cluster");
     pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->common, NULL);
     c->role = cfg->role;
     c->looked = -LOOK_S;
     node_name(c->node, cfg);
@@ -129,25 +134,33 @@ int service_cluster_open(struct service *s, struct err *e)
 
 /* ---- what comes from the board ---- */
 
-/* What was received last is kept in the folder, for a start without a bus. */
-static void keep_weights(struct service *s, const struct policy *p)
+/* What was received last is kept in the folder, for a start without a bus: when it is due, or now. */
+static void keep_weights(struct service *s, bool now)
 {
-    double now = service_now(s);
-    if (s->folder.lock < 0 || s->cluster->role != ROLE_DECIDE || now < s->checkpoint_at)
+    struct cluster *c = s->cluster;
+    double at = service_now(s);
+    if (s->folder.lock < 0 || c->role != ROLE_DECIDE || (!now && at < s->checkpoint_at))
         return;
-    s->checkpoint_at = now + s->checkpoint_s;
-    struct err why = {0};
-    struct ckpt_meta meta = {0};
-    ckpt_meta_set(&meta, "made_by", "abrd serve --role decide");
-    if (ckpt_save(s->folder.policy, p, &meta, NULL, 0, &why))
-        log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
+    const struct weights *w = snap_get(s->snap);
+    struct ckpt_meta *meta =
+        w->policy->version != c->kept ? calloc(1, sizeof *meta) : NULL;
+    if (meta) {
+        struct err why = {0};
+        ckpt_meta_set(meta, "made_by", "abrd serve --role decide");
+        s->checkpoint_at = at + s->checkpoint_s;
+        if (ckpt_save(s->folder.policy, w->policy, meta, NULL, 0, &why))
+            log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
+        else
+            c->kept = w->policy->version;
+    }
+    snap_put(s->snap, w);
+    free(meta);
 }
 
 static int take_weights(void *ctx, struct policy *p, const struct bus_wire_weights *note,
                         struct err *e)
 {
     struct service *s = ctx;
-    keep_weights(s, p);
     return snap_publish(s->snap, p, note->published_at, note->check_score, e);
 }
 
@@ -181,17 +194,19 @@ static bool as_it_is(struct service *s, const struct profile *p)
            is.qoe.utility == p->qoe.utility;
 }
 
-static int take_common(void *ctx, const struct bus_wire_common *c, struct err *e)
+static int apply_common(struct service *s, const struct bus_wire_common *c, struct err *e)
 {
-    struct service *s = ctx;
     if (c->has_explore) s->explore_share = c->explore_share;
     struct profile *here = calloc(PROFILES_MAX, sizeof *here);
     if (!here) return err_set(e, ERR_MEMORY, "no memory for the profiles");
     int n = profiles_list(here, PROFILES_MAX, s->profiles), rc = 0;
     for (int i = 0; i < n && !rc; i++)
         if (!here[i].builtin && !listed(c, here[i].name) &&
-            strcmp(here[i].name, s->cfg.default_profile) != 0)
+            strcmp(here[i].name, s->cfg.default_profile) != 0) {
+            log_event(s->cfg.log, LOG_INFO, "follow",
+                      "profile %s is not the cluster's: dropped", here[i].name);
             rc = service_profile_drop(s, here[i].name, e);
+        }
     for (int i = 0; i < c->n && !rc; i++) {
         if (as_it_is(s, &c->profile[i])) continue;
         rc = service_profile_take(s, &c->profile[i], e);
@@ -201,18 +216,47 @@ static int take_common(void *ctx, const struct bus_wire_common *c, struct err *e
     return rc;
 }
 
+/* Each revision once, and none after a newer one: a request that puts a profile and the turns read the
+ * board side by side. 1: it is older. */
+static int take_revision(struct service *s, const struct bus_wire_common *c, uint64_t rev,
+                         struct err *e)
+{
+    struct cluster *k = s->cluster;
+    if (rev == k->common_rev) return 0;
+    if (rev < k->common_rev) return 1;
+    int rc = apply_common(s, c, e);
+    if (!rc) k->common_rev = rev;
+    return rc;
+}
+
+static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
+                       struct err *e)
+{
+    struct service *s = ctx;
+    struct cluster *k = s->cluster;
+    pthread_mutex_lock(&k->common);
+    /* what is still the older one when it is read again is on a board that was made anew */
+    if (rev < k->common_rev && rev == k->older_rev) k->common_rev = 0;
+    int rc = take_revision(s, c, rev, e);
+    k->older_rev = rc == 1 ? rev : 0;
+    pthread_mutex_unlock(&k->common);
+    return rc == 1 ? ERR_CONFLICT : rc;
+}
+
 /* The leader's settings count; profiles that are there stay, and his own are the first ones. */
-static void give_common(void *ctx, struct bus_wire_common *c, bool first)
+static int give_common(void *ctx, struct bus_wire_common *c, bool first, struct err *e)
 {
     struct service *s = ctx;
     c->has_explore = true;
-    c->explore_share = s->cfg.explore_share;
-    if (!first) return;
+    c->explore_share = s->own_share;
+    if (!first) return 0;
     struct profile *here = calloc(PROFILES_MAX, sizeof *here);
-    int n = here ? profiles_list(here, PROFILES_MAX, s->profiles) : 0;
+    if (!here) return err_set(e, ERR_MEMORY, "no memory for the profiles");
+    int n = profiles_list(here, PROFILES_MAX, s->profiles);
     for (int i = 0; i < n; i++)
         if (!here[i].builtin) c->profile[c->n++] = here[i];
     free(here);
+    return 0;
 }
 
 static void rewind_stream(void *ctx)
@@ -231,6 +275,9 @@ int service_cluster_start(struct service *s, struct err *e)
 {
     struct cluster *c = s->cluster;
     if (!c) return 0;
+    struct policy_info begun;
+    service_policy_info(&begun, s);
+    c->kept = begun.version;
     struct follow_cfg f = {.board = c->board,
                            .shape = s->policy_cfg,
                            .log = s->cfg.log,
@@ -283,11 +330,18 @@ static void learn_turn(struct service *s, double wait_s)
 {
     struct cluster *c = s->cluster;
     struct err why = {0};
-    if (lead_turn(c->lead, s->learner, clock_mono(), service_now(s), &why))
-        log_err(s->cfg.log, LOG_WARN, "lead", &why);
+    int rc = lead_turn(c->lead, s->learner, clock_mono(), service_now(s), &why);
+    if (rc) {
+        bool news = strncmp(c->said, why.detail, sizeof c->said - 1) != 0;
+        log_err(s->cfg.log, news ? LOG_WARN : LOG_DEBUG, "lead", &why);
+        snprintf(c->said, sizeof c->said, "%.127s", why.detail);
+    } else if (lead_leading(c->lead)) {
+        c->said[0] = '\0';
+    }
     if (lead_leading(c->lead)) {
         (void)!service_turn(s, wait_s / 2, NULL);
         service_checkpoint(s, false);
+        if (!learner_published(s->learner)) wait_for_news(c, wait_s / 2);
     } else {
         wait_for_news(c, wait_s);
     }
@@ -306,6 +360,7 @@ void service_cluster_turn(struct service *s, double wait_s)
         int rc = follow_turn(c->follow, leads, mono, service_now(s), &why);
         if (rc < 0) log_err(s->cfg.log, LOG_DEBUG, "follow", &why);
         if (rc == 1) c->looks = 0;
+        keep_weights(s, false);
     }
     if (c->lead)
         learn_turn(s, wait_s);
@@ -316,6 +371,11 @@ void service_cluster_turn(struct service *s, double wait_s)
 void service_cluster_wake(struct service *s)
 {
     s->cluster->board.wake(s->cluster->board.self);
+}
+
+void service_cluster_reload(struct service *s)
+{
+    if (s->cluster->lead) lead_settle(s->cluster->lead);
 }
 
 void service_cluster_tick(struct service *s)
@@ -329,10 +389,9 @@ void service_cluster_tick(struct service *s)
     c->delivered = number;
 }
 
-int service_cluster_announce(struct service *s, const struct policy *p, double now,
-                             double score, struct err *e)
+int service_cluster_announce(struct service *s, const struct policy *p, double score,
+                             struct err *e)
 {
-    (void)now; /* when the turn began; the update is since then */
     return lead_commit(s->cluster->lead, s->learner, p, service_now(s), score, e);
 }
 
@@ -358,27 +417,26 @@ static int change(struct bus_wire_common *c, const char *name, const struct prof
     return new;
 }
 
-/* Read, change, put - and again when another node was faster. */
-static int change_board(struct service *s, struct bus_wire_common *c, const char *name,
-                        const struct profile *p, struct err *e)
+/* Read, change, put - and again when another node was faster. *rev: what it is then. */
+static int change_board(struct service *s, struct bus_wire_common *c, uint64_t *rev,
+                        const char *name, const struct profile *p, struct err *e)
 {
     struct board *b = &s->cluster->board;
     int rc = ERR_CONFLICT;
     for (int i = 0; i < PUT_TRIES && rc == ERR_CONFLICT; i++) {
         void *bytes = NULL;
         size_t n;
-        uint64_t rev;
         struct err why = {0};
-        rc = b->get(b->self, FOLLOW_COMMON, &bytes, &n, &rev, e);
+        rc = b->get(b->self, FOLLOW_COMMON, &bytes, &n, rev, e);
         *c = (struct bus_wire_common){0};
         if (!rc && bytes) rc = bus_wire_get_common(c, bytes, n, e);
-        if (!rc && !bytes) give_common(s, c, true);
+        if (!rc && !bytes) rc = give_common(s, c, true, e);
         free(bytes);
         if (rc) return rc;
         int changed = change(c, name, p, e);
         if (changed < 0) return changed;
         rc = bus_wire_put_common(&bytes, &n, c, e);
-        if (!rc) rc = b->put(b->self, FOLLOW_COMMON, bytes, n, rev, &rev, &why);
+        if (!rc) rc = b->put(b->self, FOLLOW_COMMON, bytes, n, *rev, rev, &why);
         free(bytes);
         if (!rc) return changed;
         if (i == PUT_TRIES - 1 || rc != ERR_CONFLICT)
@@ -394,10 +452,14 @@ int service_cluster_profile(struct service *s, const char *name, const struct pr
         return err_field(e, ERR_CONFLICT, "profile", "'%.63s' is built in", name);
     struct bus_wire_common *c = calloc(1, sizeof *c);
     if (!c) return err_set(e, ERR_MEMORY, "no memory for the profiles");
-    int changed = change_board(s, c, name, p, e), rc = changed;
+    uint64_t rev = 0;
+    int changed = change_board(s, c, &rev, name, p, e), rc = changed;
     if (rc >= 0) {
-        s->cluster->board.call(s->cluster->board.self);
-        rc = take_common(s, c, e);
+        struct cluster *k = s->cluster;
+        k->board.call(k->board.self);
+        pthread_mutex_lock(&k->common);
+        rc = take_revision(s, c, rev, e); /* or somebody has put a newer one since */
+        pthread_mutex_unlock(&k->common);
     }
     free(c);
     return rc < 0 ? rc : changed;
@@ -418,8 +480,9 @@ void service_cluster_drain(struct service *s)
         if (!n.connected || !o.waiting) break;
         usleep(5000);
     }
-    service_cluster_tick(s);
     service_stop_threads(s);
+    service_cluster_tick(s);
+    keep_weights(s, true);
     if (c->lead) lead_resign(c->lead);
 }
 
@@ -432,6 +495,7 @@ void service_cluster_close(struct service *s)
     bus_nats_free(c->nats);
     outbox_free(c->outbox);
     ledger_free(c->ledger);
+    pthread_mutex_destroy(&c->common);
     pthread_mutex_destroy(&c->lock);
     free(c);
     s->cluster = NULL;

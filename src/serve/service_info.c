@@ -162,7 +162,6 @@ void service_stats(struct service_stats *out, struct service *s)
                                   .conflicts = atomic_load(&s->conflicts),
                                   .not_finite = atomic_load(&s->numeric),
                                   .draining = atomic_load(&s->draining),
-                                  .learning = s->learner != NULL && !s->cluster,
                                   .store_ok = true};
     struct session_stats ss;
     sessions_stats(&ss, s->sessions);
@@ -205,8 +204,10 @@ void service_stats(struct service_stats *out, struct service *s)
     if (s->learner) {
         learner_stats(s->learner, &out->learner);
         learner_vitals(s->learner, &out->vitals);
+        out->misfits = learner_misfits(s->learner);
     }
     if (s->cluster) service_cluster_stats(&out->cluster, s);
+    out->learning = s->learner && (!s->cluster || out->cluster.leading);
     out->n_grown = grown_stats(out->grown, s->grown);
     untagged_stats(&out->untagged, s->untagged);
 

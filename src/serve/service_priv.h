@@ -25,7 +25,9 @@ struct service {
     struct service_cfg cfg;
     /* of cfg, as they are now (service_reload) */
     _Atomic double explore_share, session_ttl_s, retention_s, checkpoint_s;
-    double epoch; /* when the monotonic clock was 0, s */
+    _Atomic double
+        own_share; /* explore_share as configured: in a cluster the leader's counts */
+    double epoch;  /* when the monotonic clock was 0, s */
     struct folder folder;
     struct policy_cfg policy_cfg;
     struct profiles *profiles;
@@ -101,8 +103,10 @@ void service_cluster_close(struct service *s);
 /* A profile for all nodes; p NULL: deletes it. */
 int service_cluster_profile(struct service *s, const char *name, const struct profile *p,
                             struct err *e) __attribute__((warn_unused_result));
-int service_cluster_announce(struct service *s, const struct policy *p, double now,
-                             double score, struct err *e);
+int service_cluster_announce(struct service *s, const struct policy *p, double score,
+                             struct err *e);
+/* The configuration has changed: who leads tells the others. */
+void service_cluster_reload(struct service *s);
 void service_cluster_stats(struct cluster_stats *out, struct service *s);
 
 /* Put and deleted here alone (service_info.c). */

@@ -14,6 +14,19 @@ static bool stopping(struct service *s)
     return stop;
 }
 
+/* Until it is time to try once more, or to stop. */
+static void pause_turns(struct service *s)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    pthread_mutex_lock(&s->lock);
+    int rc = 0;
+    while (!s->stopping && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&s->stop, &s->lock, &until);
+    pthread_mutex_unlock(&s->lock);
+}
+
 static void *learner_main(void *ctx)
 {
     struct service *s = ctx;
@@ -25,6 +38,7 @@ static void *learner_main(void *ctx)
         }
         (void)!service_turn(s, .5, NULL);
         service_checkpoint(s, false);
+        if (!learner_published(s->learner)) pause_turns(s);
     }
     return NULL;
 }

@@ -19,15 +19,22 @@ static const double ladder[LEVELS] = {300, 750, 1200, 1850, 2850, 4300};
 
 static char dir[64], file[100];
 
-static void save(const char *layout, int dim)
+/* busy: experts set aside, as bits */
+static void save_busy(const char *layout, int dim, uint64_t busy)
 {
     struct policy_cfg cfg = policy_cfg_default(dim);
     struct policy *p = policy_new(&cfg, NULL);
     policy_init(p, 11);
+    p->actor->busy = busy;
     struct ckpt_meta meta = {0};
     ckpt_meta_set(&meta, "layout", "%s", layout);
     ck_assert_int_eq(ckpt_save(file, p, &meta, NULL, 0, NULL), 0);
     policy_free(p);
+}
+
+static void save(const char *layout, int dim)
+{
+    save_busy(layout, dim, 0);
 }
 
 static void begin(void)
@@ -251,6 +258,25 @@ START_TEST(what_is_wrong_is_named)
 }
 END_TEST
 
+START_TEST(who_is_set_aside_decides_nothing)
+{
+    struct abrd_video *v = abrd_video_new(ladder, LEVELS, 4, 0, NULL, NULL);
+    for (int idle = 0; idle < 3; idle++) {
+        save_busy("full", FEAT_FULL_DIM, 7 & ~(uint64_t)(1 << idle));
+        struct abrd_policy *p = abrd_policy_load(file, NULL);
+        ck_assert_ptr_nonnull(p);
+        struct abrd_viewer who = abrd_viewer_named("news");
+        struct abrd_session *s = abrd_session_new(p, v, &who, NULL);
+        struct abrd_decision d;
+        ck_assert_int_eq(abrd_session_decide(s, 4, &d, NULL), 0);
+        ck_assert_int_eq(d.expert, idle);
+        abrd_session_free(s);
+        abrd_policy_free(p);
+    }
+    abrd_video_free(v);
+}
+END_TEST
+
 START_TEST(weights_from_memory_are_the_same)
 {
     size_t n;
@@ -286,6 +312,7 @@ Suite *suite_abrd_abrd(void)
     tcase_add_test(t, it_plays_as_eval_does);
     tcase_add_test(t, live_seeks_and_sizes);
     tcase_add_test(t, what_is_wrong_is_named);
+    tcase_add_test(t, who_is_set_aside_decides_nothing);
     tcase_add_test(t, weights_from_memory_are_the_same);
     suite_add_tcase(s, t);
     return s;

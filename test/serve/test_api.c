@@ -440,8 +440,15 @@ START_TEST(a_draining_daemon_takes_no_new_sessions)
              json_string_value(json_object_get(j, "session")));
     json_decref(j);
     ck_assert_int_eq(ask("GET /readyz", "", ""), 200);
+    const char *bed = "{\"Type\":\"RL\",\"lastRequest\":0,\"lastquality\":1,\"buffer\":4,"
+                      "\"bufferAdjusted\":0,\"bandwidthEst\":1000,\"RebufferTime\":0,"
+                      "\"lastChunkStartTime\":0,\"lastChunkFinishTime\":1000,"
+                      "\"lastChunkSize\":300000,"
+                      "\"nextChunkSize\":[150000,375000,600000,925000,1425000,2150000]}";
+    ck_assert_int_eq(ask("POST /?client=old", "", bed), 200);
 
     node_drain(node);
+    ck_assert_int_eq(ask("POST /?client=new", "", bed), 503);
     ck_assert_int_eq(ask("POST /v1/sessions", "", body), 503);
     ck_assert_str_ne(raw_header(&a, "Retry-After"), "");
     ck_assert_int_eq(ask("GET /readyz", "", ""), 503);

@@ -11,7 +11,7 @@ static struct boards keys;
 static struct board board;
 static struct follow *f;
 static struct bus_wire_common common;
-static int commons;
+static int commons, common_fails;
 
 static int take_weights(void *ctx, struct policy *p, const struct bus_wire_weights *note,
                         struct err *e)
@@ -23,18 +23,19 @@ static int take_weights(void *ctx, struct policy *p, const struct bus_wire_weigh
     return 0;
 }
 
-static int take_common(void *ctx, const struct bus_wire_common *c, struct err *e)
+static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
+                       struct err *e)
 {
     (void)ctx;
-    (void)e;
+    ck_assert_uint_eq(rev, boards_rev(&keys, FOLLOW_COMMON));
     common = *c;
     commons++;
-    return 0;
+    return common_fails-- > 0 ? err_set(e, ERR_IO, "the store is full") : 0;
 }
 
 static void setup(void)
 {
-    commons = 0;
+    commons = common_fails = 0;
     board = boards_open(&keys);
     struct follow_cfg cfg = {.board = board,
                              .shape = policy_cfg_default(FEAT_FULL_DIM),
@@ -102,11 +103,19 @@ START_TEST(what_is_common_is_fetched_when_it_changes)
     follow_called(f);
     ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
     ck_assert_int_eq(commons, 2);
+    /* what could not be taken is tried again */
+    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    common_fails = 1;
+    for (int i = 0; i < 3; i++) {
+        follow_called(f);
+        ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    }
+    ck_assert_int_eq(commons, 4);
     /* what cannot be read changes nothing */
     ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, "x", 1, NULL), 0);
     follow_called(f);
     ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
-    ck_assert_int_eq(commons, 2);
+    ck_assert_int_eq(commons, 4);
     free(bytes);
 }
 END_TEST

@@ -13,6 +13,7 @@
 #include "serve/decide.h"
 #include "serve/exam.h"
 #include "support/served.h"
+#include "support/trajs.h"
 #include "support/tmpdir.h"
 
 /* A learner by itself: what service.c puts around it, in the test's hands. */
@@ -141,6 +142,28 @@ static int hear(void *ctx, const struct policy *p, double now, double score,
     return h->fail ? err_set(e, ERR_IO, "the disk is full") : 0;
 }
 
+START_TEST(more_levels_than_the_policy_has_are_passed_over)
+{
+    struct rig r;
+    rig_begin(&r);
+    policy_free(r.start);
+    struct policy_cfg small = policy_cfg_default(FEAT_FULL_DIM);
+    small.actions = 6;
+    r.start = policy_new(&small, NULL);
+    policy_init(r.start, 1);
+    rig_learner(&r);
+    static struct traj t;
+    for (uint64_t i = 0; i < 10; i++) {
+        trajs_make(&t, i, 7, 32, false);
+        ck_assert(r.bus.send(r.bus.self, &t));
+    }
+    ck_assert_int_eq(learner_turn(r.learner, 0, 2, NULL), 0);
+    ck_assert_uint_eq(learner_misfits(r.learner), 10);
+    ck_assert(learner_settled(r.learner));
+    rig_end(&r);
+}
+END_TEST
+
 START_TEST(a_version_is_announced_before_anybody_decides_by_it)
 {
     struct rig r;
@@ -158,13 +181,21 @@ START_TEST(a_version_is_announced_before_anybody_decides_by_it)
     ck_assert_uint_eq(heard.version, 6);
     ck_assert_uint_eq(served_version(&r), 5);
 
-    heard.fail = 0;
+    /* it is announced until that works, and nothing else is taken meanwhile */
     for (int i = 0; i < 10; i++)
         send_session(&r, i % 6, i % 6);
+    ck_assert(!learner_published(r.learner));
+    ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), ERR_IO);
+    ck_assert_uint_eq(heard.version, 6);
+    ck_assert(learner_settled(r.learner));
+    heard.fail = 0;
     ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
-    ck_assert_int_eq(heard.n, 2);
-    ck_assert_uint_eq(heard.version, 7);
+    ck_assert_int_eq(heard.n, 3);
+    ck_assert_uint_eq(heard.version, 6);
     ck_assert_uint_eq(heard.served, 5);
+    ck_assert_uint_eq(served_version(&r), 6);
+    ck_assert(learner_published(r.learner));
+    ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
     ck_assert_uint_eq(served_version(&r), 7);
     rig_end(&r);
 }
@@ -411,6 +442,7 @@ Suite *suite_serve_learner(void)
     TCase *t = tcase_create("serve/learner");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, a_full_batch_becomes_the_next_version);
+    tcase_add_test(t, more_levels_than_the_policy_has_are_passed_over);
     tcase_add_test(t, a_version_is_announced_before_anybody_decides_by_it);
     tcase_add_test(t, the_curve_has_every_update_and_version);
     tcase_add_test(t, weights_are_measured_when_asked_to);

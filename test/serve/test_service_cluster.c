@@ -93,13 +93,33 @@ START_TEST(what_is_played_here_is_learned_there)
 }
 END_TEST
 
+START_TEST(a_node_keeps_the_last_weights)
+{
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    ck_assert(stats(&learner).learning && !stats(&node).learning);
+    uint64_t before = stats(&node).policy_version;
+    for (uint64_t k = 0; k < 4; k++)
+        play(&node, k);
+    UNTIL(stats(&node).policy_version > before);
+    uint64_t version = stats(&node).policy_version;
+    ck_assert_int_eq(service_drain(node.service, NULL), 0);
+    served_kill(&node);
+    nats_kill(&server);
+    served_start(&node);
+    ck_assert_uint_eq(stats(&node).policy_version, version);
+    nats_again(&server);
+}
+END_TEST
+
 START_TEST(a_killed_node_sends_what_it_had_stored)
 {
     served_start(&learner);
     served_start(&node);
     UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
     play(&node, 1);
-    UNTIL(stats(&learner).cluster.counted == 1);
+    UNTIL(stats(&learner).cluster.counted == 1 && stats(&node).cluster.buffered == 0);
     nats_kill(&server);
     play(&node, 2);
     play(&node, 3);
@@ -251,6 +271,7 @@ Suite *suite_serve_service_cluster(void)
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, what_is_played_here_is_learned_there);
+    tcase_add_test(t, a_node_keeps_the_last_weights);
     tcase_add_test(t, a_killed_node_sends_what_it_had_stored);
     tcase_add_test(t, the_next_learner_loses_and_repeats_nothing);
     tcase_add_test(t, what_the_stream_has_lost_is_learned_after_all);

@@ -1,0 +1,162 @@
+#include "support/leaders.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "abr/feat.h"
+#include "serve/bus_local.h"
+#include "support/trajs.h"
+
+struct boards leaders_keys;
+struct board leaders_board;
+static struct traj traj;
+double leaders_mono;
+
+static int announce(void *ctx, const struct policy *p, double now, double score,
+                    struct err *e)
+{
+    struct leaders *r = ctx;
+    return lead_commit(r->lead, r->learner, p, now, score, e);
+}
+
+static int take_weights(void *ctx, struct policy *p, const struct bus_wire_weights *note,
+                        struct err *e)
+{
+    struct leaders *r = ctx;
+    r->taken++;
+    return snap_publish(r->snap, p, note->published_at, note->check_score, e);
+}
+
+static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
+                       struct err *e)
+{
+    struct leaders *r = ctx;
+    (void)rev;
+    (void)e;
+    r->common = *c;
+    return 0;
+}
+
+static int give_common(void *ctx, struct bus_wire_common *c, bool first, struct err *e)
+{
+    struct leaders *r = ctx;
+    (void)first;
+    (void)e;
+    c->has_explore = true;
+    c->explore_share = r->share;
+    return 0;
+}
+
+static void on_rewind(void *ctx)
+{
+    ((struct leaders *)ctx)->rewinds++;
+}
+
+static void on_trim(void *ctx, uint64_t position)
+{
+    ((struct leaders *)ctx)->trimmed = position;
+}
+
+struct policy_cfg leaders_shape(int hidden)
+{
+    struct policy_cfg c = policy_cfg_default(FEAT_FULL_DIM);
+    c.hidden = c.critic_hidden = hidden;
+    return c;
+}
+
+void leaders_begin(struct leaders *r, const char *name, int hidden)
+{
+    *r = (struct leaders){0};
+    strcpy(r->name, name);
+    r->share = .5;
+    struct policy_cfg cfg = leaders_shape(hidden);
+    struct policy *p = policy_new(&cfg, NULL);
+    policy_init(p, 3);
+    p->version = 1;
+    r->snap = snap_new(policy_clone(p, NULL), 0, 0, NULL);
+    ck_assert_int_eq(bus_local_init(&r->bus, 64, NULL), 0);
+    struct learner_cfg lc = {
+        .online = online_cfg_default(), .announce = announce, .announce_ctx = r};
+    lc.online.batch = 64;
+    lc.online.capacity = 64 + TRAJ_STEPS;
+    lc.online.tolerance = 1e9;
+    bool fresh;
+    r->learner = learner_new(&lc, p, NULL, 0, &fresh, r->snap, &r->bus, NULL);
+    ck_assert_ptr_nonnull(r->learner);
+    policy_free(p);
+    r->ledger = ledger_new(NULL);
+    struct follow_cfg fc = {.board = leaders_board,
+                            .shape = cfg,
+                            .weights = take_weights,
+                            .common = take_common,
+                            .ctx = r};
+    r->follow = follow_new(&fc, NULL);
+    struct lead_cfg cc = {.board = leaders_board,
+                          .who = r->name,
+                          .follow = r->follow,
+                          .ledger = r->ledger,
+                          .snap = r->snap,
+                          .shape = cfg,
+                          .rewind = on_rewind,
+                          .trim = on_trim,
+                          .common = give_common,
+                          .ctx = r};
+    r->lead = lead_new(&cc, NULL);
+}
+
+void leaders_end(struct leaders *r)
+{
+    lead_free(r->lead);
+    follow_free(r->follow);
+    ledger_free(r->ledger);
+    learner_free(r->learner);
+    r->bus.free(r->bus.self);
+    snap_free(r->snap);
+}
+
+int leaders_turn(struct leaders *r)
+{
+    int rc =
+        follow_turn(r->follow, lead_leading(r->lead), leaders_mono, leaders_mono, NULL);
+    return rc < 0 ? rc : lead_turn(r->lead, r->learner, leaders_mono, leaders_mono, NULL);
+}
+
+uint64_t leaders_version(struct leaders *r)
+{
+    const struct weights *w = snap_get(r->snap);
+    uint64_t v = w->policy->version;
+    snap_put(r->snap, w);
+    return v;
+}
+
+uint32_t leaders_crc(struct leaders *r)
+{
+    const struct weights *w = snap_get(r->snap);
+    uint32_t c = policy_crc32(w->policy);
+    snap_put(r->snap, w);
+    return c;
+}
+
+uint64_t leaders_counted(struct leaders *r)
+{
+    struct ledger_stats s;
+    ledger_stats(&s, r->ledger);
+    return s.counted;
+}
+
+/* n trajectories of 32 steps arrive; every two make a batch. Returns what the last turn did. */
+int leaders_learn(struct leaders *r, int n)
+{
+    int rc = 0;
+    for (int i = 0; i < n; i++) {
+        trajs_make(&traj, r->number + 1, 6, 32, false);
+        traj.client = r->number;
+        for (int k = 0; k < traj.n; k++)
+            traj.step[k].policy = leaders_version(r);
+        ck_assert(ledger_take(r->ledger, 5, ++r->number));
+        ledger_advance(r->ledger, r->number);
+        ck_assert(r->bus.send(r->bus.self, &traj));
+        rc = learner_turn(r->learner, 0, leaders_mono, NULL);
+    }
+    return rc;
+}

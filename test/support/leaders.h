@@ -1,0 +1,39 @@
+/* leaders.h - learners around one board in memory, with a clock that a test moves. */
+#ifndef TEST_LEADERS_H
+#define TEST_LEADERS_H
+
+#include "serve/lead.h"
+#include "support/boards.h"
+
+extern struct boards leaders_keys;
+extern struct board leaders_board; /* that of the keys: the test opens it */
+extern double leaders_mono;
+
+/* A learner with all that is around it; its bus is a ring, so that a test says what arrives. */
+struct leaders {
+    char name[16];
+    struct bus bus;
+    struct snap *snap;
+    struct learner *learner;
+    struct ledger *ledger;
+    struct follow *follow;
+    struct lead *lead;
+    uint64_t trimmed, number;
+    int rewinds, taken;
+    double share; /* that explores, as configured */
+    struct bus_wire_common common;
+};
+
+struct policy_cfg leaders_shape(int hidden);
+void leaders_begin(struct leaders *r, const char *name, int hidden);
+void leaders_end(struct leaders *r);
+
+/* Follows, then leads. */
+int leaders_turn(struct leaders *r);
+uint64_t leaders_version(struct leaders *r);
+uint32_t leaders_crc(struct leaders *r);
+uint64_t leaders_counted(struct leaders *r);
+/* n trajectories of 32 steps arrive; every two make a batch. Returns what the last turn did. */
+int leaders_learn(struct leaders *r, int n);
+
+#endif
