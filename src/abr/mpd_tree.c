@@ -66,6 +66,7 @@ static void ends(void *ctx, const char *name)
     (void)name;
     struct builder *b = ctx;
     struct mpd_node *node = b->open;
+    if (!node) return; /* an empty one is closed even after the parser was told to stop */
     b->after = &node->next;
     b->open = node->parent;
 }
