@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 enum { DIGITS_MAX = 18 }; /* fits int64_t */
 
@@ -23,7 +24,7 @@ enum range_kind range_of(int64_t *first, int64_t *n, const char *header, int64_t
     assert(size >= 0);
     *first = 0;
     *n = size;
-    if (!header || strncmp(header, unit, sizeof unit - 1) != 0) return RANGE_WHOLE;
+    if (!header || strncasecmp(header, unit, sizeof unit - 1) != 0) return RANGE_WHOLE;
 
     const char *s = header + sizeof unit - 1;
     int64_t from, to = size - 1;

@@ -21,6 +21,8 @@ START_TEST(parts)
     expect("bytes=999-", RANGE_PART, 999, 1);
     expect("bytes=-1", RANGE_PART, 999, 1);
     expect("bytes=-5000", RANGE_PART, 0, 1000);
+    expect("Bytes=1-2", RANGE_PART, 1, 2); /* a unit's letters may be of any case */
+    expect("BYTES=-1", RANGE_PART, 999, 1);
 }
 END_TEST
 
@@ -53,7 +55,7 @@ START_TEST(anything_else_is_the_whole)
         "chunks=1-2",
         "bytes=1-2x",
         "bytes=-1-2",
-        "Bytes=1-2x",
+        "BYTES=1-2x",
         "bytes=0x1-2",
         "bytes=1-2-3",
         "bytes=1.0-2",
