@@ -19,7 +19,10 @@
 
 #include "base/err.h"
 
-#define QOE_PROFILES 4 /* built in */
+#include <stdbool.h>
+
+#define QOE_PROFILES 4    /* built in */
+#define QOE_MU_MAX 1000.0 /* of a weight that comes from outside */
 
 enum qoe_utility { QOE_LINEAR, QOE_LOG, QOE_PAMOE };
 
@@ -44,6 +47,10 @@ extern const struct qoe_profile qoe_profiles[QOE_PROFILES];
 
 /* NULL when no built-in profile has that name. */
 const struct qoe_profile *qoe_find(const char *name);
+
+/* The same weights, and the same utility as well. */
+bool qoe_same_weights(const struct qoe *a, const struct qoe *b);
+bool qoe_same(const struct qoe *a, const struct qoe *b);
 
 /* "linear", "log", "pamoe" and back; qoe_utility_parse returns 0 or ERR_INVALID. */
 const char *qoe_utility_name(enum qoe_utility u);

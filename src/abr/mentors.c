@@ -26,12 +26,6 @@ static int enrol(struct mentors *m, const struct policy *p, int tag, const char 
     return 0;
 }
 
-static bool same_weights(const struct qoe *a, const struct qoe *b)
-{
-    return a->mu_quality == b->mu_quality && a->mu_switch == b->mu_switch &&
-           a->mu_stall == b->mu_stall;
-}
-
 /* As teacher of the profiles that are its own (NULL: all), with these players. */
 static int enrol_profiles(struct mentors *m, const struct policy *p,
                           const struct qoe_profile *own, bool standard, bool drawn,
@@ -39,7 +33,7 @@ static int enrol_profiles(struct mentors *m, const struct policy *p,
 {
     int known = 0, rc = 0;
     for (int i = 0; i < env->n_profiles && !rc; i++) {
-        if (own && !same_weights(&env->profiles[i], &own->qoe)) continue;
+        if (own && !qoe_same_weights(&env->profiles[i], &own->qoe)) continue;
         known++;
         if (standard) rc = enrol(m, p, i, path, e);
         if (drawn && !rc) rc = enrol(m, p, abr_env_tag_drawn(env, i), path, e);

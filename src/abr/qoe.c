@@ -21,6 +21,17 @@ const struct qoe_profile *qoe_find(const char *name)
     return NULL;
 }
 
+bool qoe_same_weights(const struct qoe *a, const struct qoe *b)
+{
+    return a->mu_quality == b->mu_quality && a->mu_switch == b->mu_switch &&
+           a->mu_stall == b->mu_stall;
+}
+
+bool qoe_same(const struct qoe *a, const struct qoe *b)
+{
+    return qoe_same_weights(a, b) && a->utility == b->utility;
+}
+
 const char *qoe_utility_name(enum qoe_utility u)
 {
     return utility_names[u];

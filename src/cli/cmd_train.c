@@ -352,12 +352,6 @@ static void say_how_to_resume(const struct work *w)
     fputc('\n', stderr);
 }
 
-static bool same_weights(const struct qoe *a, const struct qoe *b)
-{
-    return a->mu_quality == b->mu_quality && a->mu_switch == b->mu_switch &&
-           a->mu_stall == b->mu_stall;
-}
-
 static const char *tag_name(const struct work *w, int tag, char *buf, size_t n)
 {
     const struct abr_env_cfg *c = &w->recipe.env;
@@ -367,7 +361,7 @@ static const char *tag_name(const struct work *w, int tag, char *buf, size_t n)
     int at = other ? tag - abr_env_tag_drawn(c, 0) : tag;
     snprintf(buf, n, "profile %d%s", at, other ? ", drawn player" : "");
     for (int i = 0; i < QOE_PROFILES; i++)
-        if (same_weights(&c->profiles[at], &qoe_profiles[i].qoe))
+        if (qoe_same_weights(&c->profiles[at], &qoe_profiles[i].qoe))
             snprintf(buf, n, "%s%s", qoe_profiles[i].name, other ? ", drawn player" : "");
     return buf;
 }

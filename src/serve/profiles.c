@@ -145,12 +145,8 @@ int profiles_list(struct profile *out, int max, struct profiles *p)
 
 int profiles_tag(const struct qoe *k)
 {
-    for (int i = 0; i < QOE_PROFILES; i++) {
-        const struct qoe *b = &qoe_profiles[i].qoe;
-        if (b->mu_quality == k->mu_quality && b->mu_switch == k->mu_switch &&
-            b->mu_stall == k->mu_stall && b->utility == k->utility)
-            return i;
-    }
+    for (int i = 0; i < QOE_PROFILES; i++)
+        if (qoe_same(&qoe_profiles[i].qoe, k)) return i;
     return QOE_PROFILES;
 }
 

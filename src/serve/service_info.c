@@ -42,19 +42,13 @@ static int store_profile(struct service *s, enum store_kind kind, const struct p
     return p ? writer_flush(s->writer, e) : 0;
 }
 
-static bool same_qoe(const struct qoe *a, const struct qoe *b)
-{
-    return a->mu_quality == b->mu_quality && a->mu_switch == b->mu_switch &&
-           a->mu_stall == b->mu_stall && a->utility == b->utility;
-}
-
 /* A grown profile keeps its weights. */
 static int check_grown(struct service *s, const struct profile *p, struct err *e)
 {
     struct profile was;
     if (grown_tag(s->grown, p->name, NULL) < 0 ||
         profiles_get(&was, NULL, s->profiles, p->name, NULL) ||
-        same_qoe(&was.qoe, &p->qoe))
+        qoe_same(&was.qoe, &p->qoe))
         return 0;
     return err_field(e, ERR_CONFLICT, "mu",
                      "'%.63s' has experts that learned other weights: delete it first",

@@ -29,6 +29,20 @@ START_TEST(profiles)
 }
 END_TEST
 
+START_TEST(same_when_all_is_equal)
+{
+    const struct qoe k = {1, 6, 4.3, QOE_LOG};
+    const struct qoe others[] = {
+        {2, 6, 4.3, QOE_LOG}, {1, 2, 4.3, QOE_LOG}, {1, 6, 4, QOE_LOG}};
+    struct qoe other = k;
+    ck_assert(qoe_same(&k, &other) && qoe_same_weights(&k, &other));
+    other.utility = QOE_LINEAR;
+    ck_assert(!qoe_same(&k, &other) && qoe_same_weights(&k, &other));
+    for (int i = 0; i < 3; i++)
+        ck_assert(!qoe_same(&k, &others[i]) && !qoe_same_weights(&k, &others[i]));
+}
+END_TEST
+
 START_TEST(linear_by_hand)
 {
     struct qoe k = {1, 1, 4.3, QOE_LINEAR};
@@ -148,6 +162,7 @@ Suite *suite_abr_qoe(void)
     Suite *s = suite_create("abr/qoe");
     TCase *t = tcase_create("abr/qoe");
     tcase_add_test(t, profiles);
+    tcase_add_test(t, same_when_all_is_equal);
     tcase_add_test(t, linear_by_hand);
     tcase_add_test(t, log_by_hand);
     tcase_add_test(t, a_ladder_at_once);
