@@ -15,6 +15,19 @@
 #define VIEW_LEVELS 12 /* longest ladder */
 #define VIEW_HISTORY 8 /* chunks remembered */
 
+/* What is taken from outside: wide enough for any player, narrow enough that everything that is
+ * computed from it (throughput, reward, observation) is finite. */
+#define VIEW_KBPS_MIN 10.0
+#define VIEW_KBPS_MAX 1e6
+#define VIEW_CHUNK_S_MIN 0.5
+#define VIEW_CHUNK_S_MAX 30.0
+#define VIEW_CHUNKS_MAX 1000000   /* in one video */
+#define VIEW_CHUNK_MAX 1000000000 /* index in a live stream */
+#define VIEW_BUFFER_S_MAX 3600.0
+#define VIEW_BYTES_MAX 4e9 /* of a chunk: fits 32 bits */
+#define VIEW_DOWNLOAD_S_MIN 1e-6
+#define VIEW_SECONDS_MAX 3600.0 /* longest download or stall of one chunk */
+
 struct view {
     int levels;                      /* 2 .. VIEW_LEVELS */
     double ladder_kbps[VIEW_LEVELS]; /* strictly ascending */

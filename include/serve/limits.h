@@ -10,18 +10,19 @@
 
 #include "serve/service.h"
 
-#define LIMITS_KBPS_MIN 10.0
-#define LIMITS_KBPS_MAX 1e6
-#define LIMITS_CHUNK_S_MIN 0.5
-#define LIMITS_CHUNK_S_MAX 30.0
-#define LIMITS_CHUNKS 1000000   /* in one video */
-#define LIMITS_CHUNK 1000000000 /* index in a live stream */
-#define LIMITS_BUFFER_S 3600.0
-#define LIMITS_MU 1000.0
-#define LIMITS_BYTES 4e9      /* of a chunk that arrived: fits 32 bits */
-#define LIMITS_NEXT_BYTES 4e9 /* of a chunk on offer */
-#define LIMITS_DOWNLOAD_S_MIN 1e-6
-#define LIMITS_SECONDS 3600.0 /* longest download or stall of one chunk */
+/* those of view.h, which players in C meet as well (abrd/policy.h) */
+#define LIMITS_KBPS_MIN VIEW_KBPS_MIN
+#define LIMITS_KBPS_MAX VIEW_KBPS_MAX
+#define LIMITS_CHUNK_S_MIN VIEW_CHUNK_S_MIN
+#define LIMITS_CHUNK_S_MAX VIEW_CHUNK_S_MAX
+#define LIMITS_CHUNKS VIEW_CHUNKS_MAX
+#define LIMITS_CHUNK VIEW_CHUNK_MAX
+#define LIMITS_BUFFER_S VIEW_BUFFER_S_MAX
+#define LIMITS_MU QOE_MU_MAX
+#define LIMITS_BYTES VIEW_BYTES_MAX      /* of a chunk that arrived */
+#define LIMITS_NEXT_BYTES VIEW_BYTES_MAX /* of a chunk on offer */
+#define LIMITS_DOWNLOAD_S_MIN VIEW_DOWNLOAD_S_MIN
+#define LIMITS_SECONDS VIEW_SECONDS_MAX
 #define LIMITS_EXTERNAL 1000.0
 #define LIMITS_THROUGHPUT_KBPS 1e8 /* as measured by a player */
 

@@ -21,19 +21,6 @@ SAME(ABSENT);
 SAME(CORRUPT);
 SAME(NUMERIC);
 
-/* Wide enough for any player, narrow enough that every observation is finite; those of the
- * daemon (serve/limits.h). */
-#define KBPS_MIN 10.0
-#define KBPS_MAX 1e6
-#define CHUNK_S_MIN .5
-#define CHUNK_S_MAX 30.0
-#define CHUNKS_MAX 1000000
-#define CHUNK_MAX 1000000000
-#define SECONDS_MAX 3600.0
-#define DOWNLOAD_S_MIN 1e-6
-#define BYTES_MAX 4e9
-#define WEIGHT_MAX 1000.0
-
 int abrd_fail(struct abrd_error *e, int code, const char *fmt, ...)
 {
     if (!e || e->code) return code;
@@ -149,12 +136,12 @@ static int check_video(const double *ladder_kbps, int levels, double chunk_s, in
                        const int64_t *bytes, struct abrd_error *e)
 {
     int rc = within(levels, 2, ABRD_LEVELS, "levels", e);
-    if (!rc) rc = within(chunk_s, CHUNK_S_MIN, CHUNK_S_MAX, "chunk_s", e);
-    if (!rc) rc = within(chunks, 0, CHUNKS_MAX, "chunks", e);
+    if (!rc) rc = within(chunk_s, VIEW_CHUNK_S_MIN, VIEW_CHUNK_S_MAX, "chunk_s", e);
+    if (!rc) rc = within(chunks, 0, VIEW_CHUNKS_MAX, "chunks", e);
     for (int k = 0; !rc && k < levels; k++) {
         char what[40];
         snprintf(what, sizeof what, "ladder_kbps[%d]", k);
-        rc = within(ladder_kbps[k], KBPS_MIN, KBPS_MAX, what, e);
+        rc = within(ladder_kbps[k], VIEW_KBPS_MIN, VIEW_KBPS_MAX, what, e);
         if (!rc && k && ladder_kbps[k] <= ladder_kbps[k - 1])
             rc = abrd_fail(e, ABRD_RANGE, "%s: %g does not lie above the level before it",
                            what, ladder_kbps[k]);
@@ -205,11 +192,12 @@ struct abrd_viewer abrd_viewer_named(const char *profile)
 static int viewer(struct qoe *out, const struct abrd_viewer *who, double chunk_s,
                   struct abrd_error *e)
 {
-    int rc = within(who->quality, 0, WEIGHT_MAX, "quality", e);
-    if (!rc) rc = within(who->switches, 0, WEIGHT_MAX, "switches", e);
-    if (!rc) rc = within(who->stalls, 0, WEIGHT_MAX, "stalls", e);
+    int rc = within(who->quality, 0, QOE_MU_MAX, "quality", e);
+    if (!rc) rc = within(who->switches, 0, QOE_MU_MAX, "switches", e);
+    if (!rc) rc = within(who->stalls, 0, QOE_MU_MAX, "stalls", e);
     if (!rc) rc = within(who->utility, ABRD_LINEAR, ABRD_LOG, "utility", e);
-    if (!rc) rc = within(who->buffer_max_s, chunk_s, SECONDS_MAX, "buffer_max_s", e);
+    if (!rc)
+        rc = within(who->buffer_max_s, chunk_s, VIEW_BUFFER_S_MAX, "buffer_max_s", e);
     if (!rc && !(who->quality + who->switches + who->stalls > 0))
         rc = abrd_fail(e, ABRD_RANGE, "quality: a viewer has to value something");
     if (rc) return rc;
@@ -285,7 +273,7 @@ int abrd_session_decide(const struct abrd_session *s, double buffer_s,
 {
     *out = (struct abrd_decision){.chunk = s->view.chunk, .kbps = s->view.ladder_kbps[0]};
     int rc = check_end(s, e);
-    if (!rc) rc = within(buffer_s, 0, SECONDS_MAX, "buffer_s", e);
+    if (!rc) rc = within(buffer_s, 0, VIEW_BUFFER_S_MAX, "buffer_s", e);
     if (rc) return rc;
 
     struct view v = s->view;
@@ -310,9 +298,11 @@ int abrd_session_report(struct abrd_session *s, const struct abrd_outcome *o,
     struct view *v = &s->view;
     int rc = check_end(s, e);
     if (!rc) rc = within(o->level, 0, v->levels - 1, "level", e);
-    if (!rc) rc = within(o->bytes, 1, BYTES_MAX, "bytes", e);
-    if (!rc) rc = within(o->download_s, DOWNLOAD_S_MIN, SECONDS_MAX, "download_s", e);
-    if (!rc) rc = within(o->stall_s, 0, SECONDS_MAX, "stall_s", e);
+    if (!rc) rc = within(o->bytes, 1, VIEW_BYTES_MAX, "bytes", e);
+    if (!rc)
+        rc =
+            within(o->download_s, VIEW_DOWNLOAD_S_MIN, VIEW_SECONDS_MAX, "download_s", e);
+    if (!rc) rc = within(o->stall_s, 0, VIEW_SECONDS_MAX, "stall_s", e);
     if (rc) return rc;
 
     double before = v->last_level < 0 ? 0.0 : v->ladder_kbps[v->last_level];
@@ -329,7 +319,7 @@ int abrd_session_report(struct abrd_session *s, const struct abrd_outcome *o,
 
 int abrd_session_seek(struct abrd_session *s, int chunk, struct abrd_error *e)
 {
-    int last = s->view.chunks ? s->view.chunks - 1 : CHUNK_MAX;
+    int last = s->view.chunks ? s->view.chunks - 1 : VIEW_CHUNK_MAX;
     int rc = within(chunk, 0, last, "chunk", e);
     if (rc) return rc;
     s->view.chunk = chunk;
