@@ -205,9 +205,10 @@ if [ -f src/README.md ]; then
 fi
 
 # what does not belong into a public project
-grep -rnIE '/work/|/home/[a-z]|/root/' "${sources[@]}" ${tests[@]+"${tests[@]}"} Makefile README.md \
-    src/README.md web deploy 2>/dev/null --exclude-dir=node_modules --exclude-dir=lint |
-    sed -E 's/^([^:]*:[0-9]+):.*/\1: a path of one machine/' | rule machine-paths
+find . \( -name .git -o -name node_modules -o -path ./build -o -path ./var -o -path ./web/vendor \
+    -o -path ./test/lint \) -prune -o -type f -print0 |
+    xargs -0 grep -nIE '/work/|/home/[a-z]|/root/' |
+    sed -E 's/^(\.\/)?([^:]*:[0-9]+):.*/\2: a path of one machine/' | rule machine-paths
 
 if [ -f .clang-format ] && command -v clang-format >/dev/null; then
     clang-format --dry-run "${sources[@]}" ${tests[@]+"${tests[@]}"} 2>&1 |

@@ -99,6 +99,16 @@ expect readme
 fresh
 echo 'const char *a_path = "/ho''me/someone";' >>src/base/a.c
 expect machine-paths
+for f in test/http/a.mjs test/b.sh .github/workflows/c.yml traces/README.md deploy/d.conf web/e.js .ci/run; do
+    fresh
+    mkdir -p "$(dirname "$f")"
+    echo 'see /ho''me/someone' >"$f"
+    expect machine-paths
+done
+fresh
+mkdir -p web/node_modules web/vendor build
+echo 'see /ho''me/someone' | tee web/node_modules/a web/vendor/b build/c >/dev/null
+expect ""
 
 if command -v gcc >/dev/null; then
     fresh
