@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { answerFits, api } from './lib/schema.mjs';
 import { Daemon, done, folder, test } from './lib/daemon.mjs';
+import { figure } from './lib/tools.mjs';
 import { join } from 'node:path';
 
 const d = await Daemon.start(['--data', join(folder, 'data'), '--explore', '0.5', '--seed', '3',
@@ -218,7 +219,7 @@ await test('what a viewer without a hint was, said at the end', async () => {
     assert.equal(hinted.by, 'router');
     await close(hinted.session, 409, '?profile=live');
     await close(hinted.session, 204, '?profile=news');
-    assert.match((await d.call('GET', '/metrics')).text, /^abrd_untagged_labels_total 2$/m);
+    assert.equal(await d.metric('abrd_untagged_labels_total'), 2);
 });
 
 await test('one stateless question', async () => {
@@ -273,8 +274,7 @@ await test('profiles', async () => {
     await refuse(409, 'mu', 'PUT', path, at, { mu: [3, 2, 3] });
     await refuse(400, 'grow', 'PUT', path, at, { mu: [3, 1, 3], grow: 'yes' });
     await open({ profile: 'sports-1' });
-    assert.match(await (await fetch(`${d.url}/metrics`)).text(),
-        /\nabrd_grown_decisions_total\{profile="sports-1"\} 1\n/);
+    assert.equal(await d.metric('abrd_grown_decisions_total{profile="sports-1"}'), 1);
     await call(204, 'DELETE', path, at);
     await refuse(404, 'profile', 'GET', path, at);
     await refuse(404, 'profile', 'DELETE', path, at);
@@ -306,7 +306,7 @@ await test('what pages are shown: updates, plasticity, the merge and its tree', 
 
     const u = (await call(200, 'GET', '/v1/untagged')).json;
     const text = (await d.call('GET', '/metrics')).text;
-    const metric = name => Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)[1]);
+    const metric = name => figure(text, name);
     assert.equal(u.nodes.length, metric('abrd_merge_tree_nodes'));
     assert.equal(u.nodes.filter(n => n.leaf && n.active).length, metric('abrd_merge_tree_leaves'));
     u.nodes.forEach((n, i) => assert.ok(i ? n.parent < i && !u.nodes[n.parent].leaf : n.parent === -1));

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { ABRD, Daemon, done, folder, test, until } from './lib/daemon.mjs';
-import { Nats, freePort } from './lib/nats.mjs';
+import { Nats } from './lib/nats.mjs';
+import { freePort } from './lib/tools.mjs';
 
 const video = { profile: 'news', ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 6 };
 
@@ -16,8 +17,7 @@ function start(role, name, more = []) {
 }
 
 const ready = async d => (await d.call('GET', '/readyz')).json;
-const metric = async (d, name) =>
-    Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await d.call('GET', '/metrics')).text)?.[1]);
+const metric = (d, name) => d.metric(name);
 
 /** One viewer's whole session; how many trajectories it makes: 1. */
 async function play(d, key) {

@@ -4,7 +4,8 @@ import { execFile, execFileSync } from 'node:child_process';
 import net from 'node:net';
 import { join } from 'node:path';
 import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
-import { Nats, freePort } from './lib/nats.mjs';
+import { Nats } from './lib/nats.mjs';
+import { freePort } from './lib/tools.mjs';
 
 /** The doctor's findings by name, and its exit code. */
 function doctor(url, more = []) {

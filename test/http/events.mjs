@@ -49,7 +49,7 @@ class Watcher {
 }
 
 const nobody = () => until('nobody to watch', async () =>
-    /^abrd_http_streams 0$/m.test((await d.call('GET', '/metrics')).text));
+    await d.metric('abrd_http_streams') === 0);
 
 await test('sessions, decisions and rewards arrive in order, stats between them', async () => {
     const w = await Watcher.open();

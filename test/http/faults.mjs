@@ -12,8 +12,7 @@ const outcome = (chunk, level) =>
     ({ chunk, level, bytes: 500000, download_s: 1.5, rebuffer_s: 0 });
 const serve = ['--port', '0', '--policy', policy(), '--workers', '2', '--explore', '1'];
 
-const metric = async (d, name) => Number(new RegExp(`^${name} (.*)$`, 'm')
-    .exec((await d.call('GET', '/metrics')).text)?.[1]);
+const metric = (d, name) => d.metric(name);
 const stored = d => until('the store to have all', async () =>
     await metric(d, 'abrd_store_queue') === 0);
 

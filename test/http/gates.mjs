@@ -9,10 +9,9 @@ const d = await Daemon.start(['--seed', '3', '--latch', '50', '--quarantine', '4
 const GATE = '/v1/policy/gate', EXPERT = '/v1/policy/experts/{network}/{expert}';
 
 const metric = async (name, labels = '') => {
-    const text = (await d.call('GET', '/metrics')).text;
-    const line = text.split('\n').find(l => l.startsWith(`${name}${labels} `));
-    assert.ok(line, `no ${name}${labels} in\n${text}`);
-    return Number(line.split(' ').pop());
+    const value = await d.metric(name + labels);
+    assert.ok(!Number.isNaN(value), `no ${name}${labels}`);
+    return value;
 };
 
 const aside = (network, expert, updates) =>

@@ -18,10 +18,7 @@ symlinkSync('sub/in.txt', join(web, 'fine.txt'));
 const d = await Daemon.start(['--web-dir', web, '--learn', 'off', '--allow-origin', '*',
     '--max-connections', '2000']);
 const video = { ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 100 };
-const count = async name => {
-    const { text } = await d.call('GET', '/metrics');
-    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)[1]);
-};
+const count = name => d.metric(name);
 
 /** What comes back until the daemon closes; a connection that stays open fails (10 s). */
 const raw = bytes => d.raw(bytes, { keep: true });

@@ -82,8 +82,7 @@ class Bed {
 }
 
 const live = async () => (await d.call('GET', '/readyz')).json.sessions_live;
-const opened = async () =>
-    Number(/^abrd_sessions_opened_total (\d+)/m.exec((await d.call('GET', '/metrics')).text)[1]);
+const opened = () => d.metric('abrd_sessions_opened_total');
 
 await test('a whole video, and the page that is loaded again behind it', async () => {
     const bed = new Bed('one', 2500);

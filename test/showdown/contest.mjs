@@ -35,7 +35,7 @@ const LIMIT_S = 300;
 // than the link needs for them.
 const TICK_MS = 50, LATE_MS = 150;
 const STARVED = { late_share: .02, dropped_share: .05, excess_s: 2 };
-export const isStarved = cpu => Object.keys(STARVED).some(k => !(cpu[k] <= STARVED[k]));
+const isStarved = cpu => Object.keys(STARVED).some(k => !(cpu[k] <= STARVED[k]));
 
 /** Runs in the page: when the picture began, stood still, and how late the page itself was. */
 function watch([tick, late]) {

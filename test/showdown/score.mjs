@@ -1,5 +1,6 @@
 // score.mjs - from what a viewer saw to figures: QoE of a run, and players compared in pairs.
 import { reward } from '../../web/demo/record.js';
+import { random } from '../http/lib/tools.mjs';
 
 /**
  * QoE per chunk: quality of what was shown, minus switches, minus all the time that the picture stood
@@ -16,20 +17,9 @@ export function qoeOf(qoe, { kbps, stalls }, lowest) {
 
 export const mean = x => x.reduce((a, b) => a + b, 0) / x.length;
 
-/** Reproducible numbers in [0, 1) (mulberry32). */
-function numbers(seed) {
-    let a = seed;
-    return () => {
-        a = a + 0x6d2b79f5 | 0;
-        let t = Math.imul(a ^ a >>> 15, 1 | a);
-        t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
-        return ((t ^ t >>> 14) >>> 0) / 2 ** 32;
-    };
-}
-
 /** Mean of paired differences and its 95 % bootstrap interval over the pairs; NaN below 2 pairs. */
 export function paired(differences, draws = 10000) {
-    const n = differences.length, next = numbers(n);
+    const n = differences.length, next = random(n);
     if (n < 2) return { mean: mean(differences), low: NaN, high: NaN };
     const means = Array.from({ length: draws }, () => {
         let sum = 0;

@@ -34,7 +34,8 @@ struct model_step *model_newest(const struct model_session *s)
     return s->n ? &s->step[s->n - 1] : NULL;
 }
 
-struct model_step *model_find(const struct model_session *s, int chunk)
+/* The newest of the last steps of this chunk that are still looked at, or NULL. */
+static struct model_step *find(const struct model_session *s, int chunk)
 {
     for (int i = s->n - 1; i >= 0 && i >= s->n - TRACK_KEEP; i--)
         if (s->step[i].chunk == chunk) return &s->step[i];
@@ -78,7 +79,7 @@ int model_ask(const struct model_step **again, const struct model_session *s,
               const struct question *q)
 {
     if (s->closed || s->forgotten) return ERR_ABSENT;
-    const struct model_step *at = model_find(s, q->chunk);
+    const struct model_step *at = find(s, q->chunk);
     if (at && same_question(at, q, s->in.levels)) {
         *again = at;
         return 1;
@@ -86,7 +87,7 @@ int model_ask(const struct model_step **again, const struct model_session *s,
     bool played = q->has_last && q->last.chunk == q->chunk;
     if (at && at == model_newest(s) && at->decided && !played) return ERR_CONFLICT;
 
-    const struct model_step *last = q->has_last ? model_find(s, q->last.chunk) : NULL;
+    const struct model_step *last = q->has_last ? find(s, q->last.chunk) : NULL;
     if (last && last->reported && !same_outcome(&last->o, &q->last)) return ERR_CONFLICT;
     return 0;
 }
@@ -124,7 +125,7 @@ void model_asked(struct model_session *s, const struct question *q,
                  const struct answer *a, uint64_t put, uint64_t *rewards,
                  uint64_t *not_followed)
 {
-    struct model_step *at = q->has_last ? model_find(s, q->last.chunk) : NULL;
+    struct model_step *at = q->has_last ? find(s, q->last.chunk) : NULL;
     if (q->has_last && !at) {
         at = append(s, q->last.chunk);
         at->a.level = -1;
@@ -174,7 +175,7 @@ static int take_report(struct model_step **at, bool *repeated, struct model_sess
                        const struct outcome *o, uint64_t put, uint64_t *rewards,
                        uint64_t *not_followed)
 {
-    struct model_step *m = model_find(s, o->chunk);
+    struct model_step *m = find(s, o->chunk);
     if (m && m->reported) {
         *repeated = true;
         *at = m;
@@ -195,7 +196,7 @@ static int take_report(struct model_step **at, bool *repeated, struct model_sess
 static int take_external(struct model_step **at, bool *repeated, struct model_session *s,
                          const struct reward_in *in, uint64_t put)
 {
-    struct model_step *m = model_find(s, in->chunk);
+    struct model_step *m = find(s, in->chunk);
     if (!m) return ERR_ABSENT;
     *at = m;
     *repeated = m->has_external;
@@ -220,7 +221,7 @@ int model_report(struct reward_out *out, struct model_session *s,
     int rc = label_agrees(s, in->profile);
     if (rc) return rc;
     const struct model_step *was =
-        in->has_outcome && in->has_external ? model_find(s, in->chunk) : NULL;
+        in->has_outcome && in->has_external ? find(s, in->chunk) : NULL;
     if (was && was->has_external && was->external != in->external) return ERR_CONFLICT;
 
     struct model_step *at = model_newest(s);

@@ -44,8 +44,6 @@ struct model_session *model_open(const struct session_open *in,
                                  const struct session_opened *out, uint64_t put);
 void model_free(struct model_session *s);
 
-/* The newest of the last steps of this chunk that are still looked at, or NULL. */
-struct model_step *model_find(const struct model_session *s, int chunk);
 struct model_step *model_newest(const struct model_session *s);
 
 /* *again: the step that is asked for once more. */

@@ -10,7 +10,8 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Host, networkUp } from './cluster_net.mjs';
-import { Viewers, call, random, taught } from './cluster_viewers.mjs';
+import { Viewers, call, taught } from './cluster_viewers.mjs';
+import { random, until as waitFor } from '../http/lib/tools.mjs';
 
 const env = (name, fallback) => Number(process.env[name] || fallback);
 const KILLS = env('KILLS', 50), PARTITION_S = env('PARTITION_S', 60), DOWN_S = env('DOWN_S', 120);
@@ -34,13 +35,7 @@ function row(what, value, goal, ok) {
     console.log(`${ok === false ? 'SHORT ' : ''}${what}: ${value}${goal ? ` (goal: ${goal})` : ''}`);
 }
 
-async function until(what, seconds, condition) {
-    for (const end = Date.now() + 1000 * seconds; Date.now() < end; await sleep(.05)) {
-        const value = await condition();
-        if (value) return value;
-    }
-    throw new Error(`waited ${seconds} s for: ${what}`);
-}
+const until = (what, seconds, condition) => waitFor(what, condition, seconds);
 
 const get = async (h, path) => {
     try { return await call(agent, h.ip, PORT, 'GET', path); } catch { return { status: 0, text: '' }; }

@@ -1,6 +1,7 @@
 // cluster_viewers.mjs - viewers who ask as the plugin does: a question for every chunk, a new session
 // when theirs is not known, their own choice when there is no answer.
 import http from 'node:http';
+import { random } from '../http/lib/tools.mjs';
 
 export const LADDER = [300, 750, 1200, 1850, 2850, 4300];
 const CHUNK_S = 4;
@@ -17,16 +18,6 @@ export function call(agent, host, port, method, path, body, timeoutMs = 2000) {
         q.on('error', reject);
         q.end(body && JSON.stringify(body));
     });
-}
-
-/** A stream of numbers from a seed: mulberry32. */
-export function random(seed) {
-    return () => {
-        seed = seed + 0x6d2b79f5 | 0;
-        let t = Math.imul(seed ^ seed >>> 15, 1 | seed);
-        t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
-        return ((t ^ t >>> 14) >>> 0) / 4294967296;
-    };
 }
 
 export class Viewers {

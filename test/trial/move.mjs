@@ -8,7 +8,8 @@ import os from 'node:os';
 import path from 'node:path';
 
 import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
-import { Daemon, freePort } from '../web/daemon.mjs';
+import { freePort } from '../http/lib/tools.mjs';
+import { Daemon } from '../web/daemon.mjs';
 import { finish, test, until } from '../web/harness.mjs';
 
 const ENOUGH = 20; // chunks

@@ -5,22 +5,13 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import https from 'node:https';
-import net from 'node:net';
 import { join } from 'node:path';
 import tls from 'node:tls';
 import { Daemon, done, folder, test, until } from '../http/lib/daemon.mjs';
+import { freePort } from '../http/lib/tools.mjs';
 
 const NAME = 'abr.example.org';
 const video = { ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 100 };
-
-function freePort() {
-    return new Promise(resolve => {
-        const s = net.createServer().listen(0, '127.0.0.1', () => {
-            const { port } = s.address();
-            s.close(() => resolve(port));
-        });
-    });
-}
 
 const d = await Daemon.start(['--learn', 'off', '--trust-proxy', '127.0.0.1', '--host', NAME,
     '--allow-origin', 'https://player.example.org', '--open-rate', '0.001', '--log', 'json']);

@@ -6,7 +6,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { ABRD, Daemon, done, folder, policy, test, until } from '../http/lib/daemon.mjs';
-import { Nats, freePort } from '../http/lib/nats.mjs';
+import { Nats } from '../http/lib/nats.mjs';
+import { freePort } from '../http/lib/tools.mjs';
 import { Viewer, crowd, missing } from '../http/lib/viewers.mjs';
 
 const { OLD_ABRD, PEER_ABRD } = process.env;

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { crc32 } from '../http/lib/tools.mjs';
 import { Daemon, ROOT } from './daemon.mjs';
 import { test, until } from './harness.mjs';
 import { SCRIPTS, launch } from './stage.mjs';
@@ -48,13 +49,6 @@ const PLAYERS = {
     },
 };
 
-const TABLE = Uint32Array.from({ length: 256 }, (_, i) => {
-    for (let k = 0; k < 8; k++) i = i & 1 ? 0xedb88320 ^ (i >>> 1) : i >>> 1;
-    return i;
-});
-const crc32 = (bytes, crc = 0) =>
-    ~bytes.reduce((c, byte) => TABLE[(c ^ byte) & 255] ^ (c >>> 8), ~crc) >>> 0;
-
 /** The shipped policy with heads that know one level (include/rl/ckpt.h tells the form). */
 function alwaysSays(level, file) {
     const bytes = fs.readFileSync(path.join(ROOT, 'deploy/policy/moe.safetensors'));
@@ -67,7 +61,7 @@ function alwaysSays(level, file) {
             if (name.endsWith('.bias')) data.writeFloatLE(100, from + 4 * level);
         }
     const rest = Object.keys(meta).filter(k => k !== 'crc32').sort().map(k => `${k}=${meta[k]}\n`).join('');
-    meta.crc32 = crc32(Buffer.from(rest), crc32(data)).toString(16).padStart(8, '0');
+    meta.crc32 = crc32(data, Buffer.from(rest)).toString(16).padStart(8, '0');
     const header = JSON.stringify({ __metadata__: meta, ...tensors });
     const padded = Buffer.from(header.padEnd(Math.ceil(header.length / 8) * 8));
     const length = Buffer.alloc(8);

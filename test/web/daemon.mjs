@@ -3,23 +3,14 @@
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { freePort } from '../http/lib/tools.mjs';
 import { until } from './harness.mjs';
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-
-/** A port that nobody listens on now. */
-export async function freePort() {
-    const s = net.createServer();
-    await new Promise(done => s.listen(0, '127.0.0.1', done));
-    const { port } = s.address();
-    await new Promise(done => s.close(done));
-    return port;
-}
 
 export class Daemon {
     /** @param {Record<string, string|number|boolean>} config lines of its configuration file */

@@ -1,4 +1,6 @@
 // harness.mjs - named tests, one after the other; a closing line that counts.
+import { until as waitFor } from '../http/lib/tools.mjs';
+
 let passed = 0;
 const failed = [];
 
@@ -15,15 +17,7 @@ export async function test(name, fn) {
 }
 
 /** Waits until fn() is truthy and returns that; fails after the limit. */
-export async function until(fn, what, limitMs = 20000) {
-    const end = Date.now() + limitMs;
-    for (;;) {
-        const value = await fn();
-        if (value) return value;
-        if (Date.now() > end) throw new Error(`waited ${limitMs} ms for ${what}`);
-        await new Promise(done => setTimeout(done, 25));
-    }
-}
+export const until = (fn, what, limitMs = 20000) => waitFor(what, fn, limitMs / 1000);
 
 export function finish() {
     if (failed.length) console.log(`failed: ${failed.join('; ')}`);

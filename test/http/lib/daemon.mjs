@@ -4,6 +4,9 @@ import { mkdtempSync, rmSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import net from 'node:net';
+import { figure } from './tools.mjs';
+
+export { until } from './tools.mjs';
 
 export const ABRD = process.env.ABRD ?? 'build/abrd';
 
@@ -72,6 +75,11 @@ export class Daemon {
         return { status: r.status, headers: r.headers, text: raw, json };
     }
 
+    /** One figure of /metrics; NaN when it is not there. */
+    async metric(name) {
+        return figure((await this.call('GET', '/metrics')).text, name);
+    }
+
     /** Sends bytes as they are, resolves with all that comes back until the end. */
     raw(text, { keep = false } = {}) {
         return new Promise((resolve, reject) => {
@@ -86,16 +94,6 @@ export class Daemon {
             s.on('error', e => (e.code === 'ECONNRESET' ? resolve(got) : reject(e)));
         });
     }
-}
-
-/** The state of a condition, asked again until it holds; gives up after 20 s. */
-export async function until(what, condition) {
-    for (let i = 0; i < 400; i++) {
-        const value = await condition();
-        if (value) return value;
-        await new Promise(r => setTimeout(r, 50));
-    }
-    throw new Error(`waited 20 s for: ${what}`);
 }
 
 let passed = 0, failed = 0;

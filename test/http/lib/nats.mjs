@@ -4,16 +4,6 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { folder, until } from './daemon.mjs';
 
-export function freePort() {
-    return new Promise(resolve => {
-        const s = net.createServer();
-        s.listen(0, '127.0.0.1', () => {
-            const { port } = s.address();
-            s.close(() => resolve(port));
-        });
-    });
-}
-
 /** nats-server with JetStream; its files stay when it is killed. */
 export class Nats {
     /** more: further arguments of nats-server, instead of JetStream's. */

@@ -27,7 +27,7 @@ function fitsType(v, type) {
 }
 
 /** What is wrong with v, as "path: why"; '' when it fits. */
-export function misfit(v, schema, path = '$') {
+function misfit(v, schema, path = '$') {
     const s = resolve(schema);
     for (const key of Object.keys(s))
         if (!KNOWN.has(key)) throw new Error(`schema.mjs does not know the keyword ${key}`);
