@@ -1,8 +1,9 @@
 /* worlds.h - the traces and videos that training draws its episodes from.
  *
  * Traces are numbered: first those of the corpora whose mean passes min_mbps, then `splices` of
- * them (splice.h; none without recordings), then `links` generated ones (gen_random_link). Video 0 is the caller's; 1 .. `ladders` are
- * drawn: 2 to 12 levels, chunks of 1 to 10 s, top rates from .7 to 25 Mbit/s.
+ * them (splice.h; none without recordings), then `links` generated ones (gen_random_link).
+ * Video 0 is the caller's; 1 .. `ladders` are drawn: 2 to 12 levels, chunks of 1 to 10 s, top
+ * rates from .7 to 25 Mbit/s.
  *
  * worlds_ahead is what only a simulator knows: the mean throughput of the seconds to
  * come, from a running sum over each trace. It reads the trace as a circle, which differs

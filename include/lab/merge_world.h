@@ -5,9 +5,9 @@
  *   score       (QoE_v(s) - low_v) / (best_v - low_v) for viewers of profile v,
  *               low_v, best_v the means over all sessions of the lowest level and of the oracle
  *
- * QoE per chunk, the oracle with 1000 nodes per chunk. One play of a policy that does not see the viewer's weights gives the scores of
- * all profiles. The oracle is a lower bound of the optimum (abr/oracle.h), so that a score of 1
- * can be passed.
+ * QoE per chunk, the oracle with 1000 nodes per chunk. One play of a policy that does not see
+ * the viewer's weights gives the scores of all profiles. The oracle is a lower bound of the
+ * optimum (abr/oracle.h), so that a score of 1 can be passed.
  *
  * A grid holds the scores of policies at every point of a lattice (moe/lattice.h) and
  * interpolates between them.

@@ -7,7 +7,8 @@
  *
  * The exam of a grown profile is the same emulation for that profile alone.
  *
- * Measured: 5 ms on one core with the shipped policy. Threads: not shared; no allocation after exam_new. */
+ * Measured: 5 ms on one core with the shipped policy. Threads: not shared; no allocation after
+ * exam_new. */
 #ifndef SERVE_EXAM_H
 #define SERVE_EXAM_H
 

@@ -1,4 +1,5 @@
-/* grove.h - the merge as a picture: the bandit's tree (moe/tree.h) and its last slots, for whoever looks.
+/* grove.h - the merge as a picture: the bandit's tree (moe/tree.h) and its last slots, for
+ * whoever looks.
  *
  * A copy that the tick makes when a slot begins, so that nobody who looks holds up the bandit or
  * a decision. Weights are points on the simplex: >= 0, of sum 1.

@@ -18,8 +18,8 @@
  *
  * Names are made of [A-Za-z0-9._-] and begin with no dot: nothing outside the two folders
  * can be named. Errors go to the reply as JSON: 404 for an unknown link or file (and how
- * to make the media when there is none), 400 for a malformed name, 416 for a part that no file has, 503 when every
- * viewer's place is busy.
+ * to make the media when there is none), 400 for a malformed name, 416 for a part that no
+ * file has, 503 when every viewer's place is busy.
  *
  * Threads: struct media is locked inside (one leaf mutex around table and links); the
  * link functions are pure, a struct media_link belongs to one thread. */

@@ -463,7 +463,8 @@ static int check_schema(struct db *d, struct err *e)
     return 0;
 }
 
-/* Pages that do not fit together, rows that are not as they were written. What is too large to be read at every start is the operator's. */
+/* Pages that do not fit together, rows that are not as they were written. What is too large to
+ * be read at every start is the operator's. */
 static int check_pages(struct db *d, struct err *e)
 {
     sqlite3_stmt *st = NULL;

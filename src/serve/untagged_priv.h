@@ -111,8 +111,9 @@ struct qoe untagged_mean(const struct qoe *qoe, const double *p, int tasks);
 int untagged_save_ahead(struct untagged *u, struct err *e);
 
 /* Goes on from the state file: 0 in its slot; 1 with a new slot, as there is no file or its
- * bandit is of no use; 2 likewise, as the next slot may have begun; ERR_CORRUPT when it was refused, which was logged, and put aside: the
- * parts may then be half of the file's. Other errors: it could not be read. */
+ * bandit is of no use; 2 likewise, as the next slot may have begun; ERR_CORRUPT when it was
+ * refused, which was logged, and put aside: the parts may then be half of the file's. Other
+ * errors: it could not be read. */
 int untagged_load(struct untagged *u, struct err *e);
 
 #endif

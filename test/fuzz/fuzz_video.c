@@ -1,5 +1,5 @@
-/* Any bytes as sabre's JSON, a DASH MPD or an HLS playlist: refused with a reason, or a video that passes its
- * own check. */
+/* Any bytes as sabre's JSON, a DASH MPD or an HLS playlist: refused with a reason, or a video that
+ * passes its own check. */
 #include "support/fuzz.h"
 
 #include "abr/video.h"
