@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
+#include "base/cond.h"
 
 struct ring {
     pthread_mutex_t lock; /* of everything below */
@@ -42,19 +44,10 @@ static bool ring_send(void *self, const struct traj *t)
 static bool ring_receive(void *self, struct traj *out, double wait_s)
 {
     struct ring *r = self;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)wait_s;
-    until.tv_nsec += (long)((wait_s - (double)(time_t)wait_s) * 1e9);
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
-
+    double until_s = clock_mono() + wait_s;
     pthread_mutex_lock(&r->lock);
-    int rc = 0;
-    while (wait_s > 0 && !r->n && !r->woken && !rc)
-        rc = pthread_cond_timedwait(&r->arrived, &r->lock, &until);
+    while (wait_s > 0 && !r->n && !r->woken && cond_wait(&r->arrived, &r->lock, until_s))
+        ;
     r->woken = false;
     bool got = r->n > 0;
     if (got) {
@@ -106,11 +99,7 @@ int bus_local_init(struct bus *out, int slots, struct err *e)
     r->slot = slot;
     r->cap = slots;
     pthread_mutex_init(&r->lock, NULL);
-    pthread_condattr_t mono;
-    pthread_condattr_init(&mono);
-    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->arrived, &mono);
-    pthread_condattr_destroy(&mono);
+    cond_init(&r->arrived);
     *out = (struct bus){.self = r,
                         .send = ring_send,
                         .receive = ring_receive,

@@ -26,9 +26,9 @@ declare -A home=(
     [curl/]="src/cli/"
     [getopt.h]="src/cli/opt.c"
     [systemd/]="src/cli/manager.c"
-    [pthread.h]="src/base/pool.c src/serve/ include/serve/"
+    [pthread.h]="src/base/pool.c src/base/cond.c include/base/cond.h src/serve/ include/serve/"
     [threads.h]="none"
-    [time.h]="src/base/clock.c src/base/log.c src/serve/ src/cli/"
+    [time.h]="src/base/clock.c src/base/cond.c src/base/log.c src/serve/ src/cli/"
     [signal.h]="src/cli/ src/serve/"
 )
 
@@ -138,8 +138,8 @@ match '\<typedef[ \t]+(struct|enum|union)\>' 'structs and enums keep their tag' 
     match '\<NDEBUG\>' 'assertions stay on'
 } | rule forbidden-calls
 
-match '\<pthread_[a-z_]+[ \t]*\(' 'threads are for base/pool and serve' \
-    '(src/base/pool\.c|src/serve/[^:]*)' | rule threads
+match '\<pthread_[a-z_]+[ \t]*\(' 'threads are for base/pool, base/cond and serve' \
+    '((src|include)/base/(pool|cond)\.[ch]|src/serve/[^:]*)' | rule threads
 
 # OpenBLAS exports LAPACK without a header, so the names are looked for instead
 match '\<[sd](ge|gb|sy|or|po|tr|st|bd)[a-z0-9]{2,4}_[ \t]*\(' 'LAPACK lives in src/nn/svd.c' \
