@@ -109,11 +109,3 @@ long hammer_run(struct hammer *h, long requests)
     }
     return done;
 }
-
-void hammer_close(struct hammer *h)
-{
-    for (int i = 0; i < HAMMER_CONNECTIONS; i++)
-        close(h->line[i].fd);
-    close(h->epoll_fd);
-    free(h);
-}

@@ -20,6 +20,5 @@ void hammer_become(struct hammer *h, hammer_next *next);
 /* Exits when an answer is not 2xx. Returns after at least `requests` answers, all of them
  * taken: how many. */
 long hammer_run(struct hammer *h, long requests);
-void hammer_close(struct hammer *h);
 
 #endif

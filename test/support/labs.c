@@ -87,26 +87,8 @@ void labs_go(struct labs_run *r, int rc)
     ck_assert_msg(got == rc, "%d, not %d: %s %s", got, rc, r->e.field, r->e.detail);
 }
 
-void labs_go_twice(struct labs_run run[2])
-{
-    for (int i = 0; i < 2; i++) {
-        run[i].task.threads = 1 + i;
-        labs_go(&run[i], 0);
-    }
-    labs_same(run[0].task.report, run[1].task.report);
-    labs_end(&run[1]);
-}
-
-void labs_pass(const struct report *r, int n)
-{
-    ck_assert_int_eq(report_checks(r), n);
-    for (int i = 0; i < n; i++) {
-        struct report_check c = report_check_at(r, i);
-        ck_assert_msg(c.pass, "%s: %g", c.name, c.value);
-    }
-}
-
-void labs_same(const struct report *a, const struct report *b)
+/* The same checks with the same values, to the bit. */
+static void same(const struct report *a, const struct report *b)
 {
     int n = report_checks(a);
     ck_assert_int_gt(n, 0);
@@ -117,6 +99,25 @@ void labs_same(const struct report *a, const struct report *b)
         ck_assert_msg(one.value == two.value ||
                           (one.value != one.value && two.value != two.value),
                       "%s: %g and %g", one.name, one.value, two.value);
+    }
+}
+
+void labs_go_twice(struct labs_run run[2])
+{
+    for (int i = 0; i < 2; i++) {
+        run[i].task.threads = 1 + i;
+        labs_go(&run[i], 0);
+    }
+    same(run[0].task.report, run[1].task.report);
+    labs_end(&run[1]);
+}
+
+void labs_pass(const struct report *r, int n)
+{
+    ck_assert_int_eq(report_checks(r), n);
+    for (int i = 0; i < n; i++) {
+        struct report_check c = report_check_at(r, i);
+        ck_assert_msg(c.pass, "%s: %g", c.name, c.value);
     }
 }
 

@@ -46,8 +46,6 @@ void labs_go_twice(struct labs_run run[2]);
 
 /* The report has n checks and they pass. */
 void labs_pass(const struct report *r, int n);
-/* The same checks with the same values, to the bit. */
-void labs_same(const struct report *a, const struct report *b);
 /* The report has n checks, and the names of those after the first `from` begin with `word`. */
 void labs_names(const struct report *r, int n, int from, const char *word);
 

@@ -17,7 +17,7 @@ void nats_again(struct nats *n)
     const char *argv[] = {"nats-server", "-a",  "127.0.0.1", "-p", port,
                           "-js",         "-sd", store,       NULL};
     n->server = server_launch(argv, n->server.port, log);
-    if (!server_wait(&n->server))
+    if (!server_wait(&n->server, SERVER_START_S))
         bench_fail("nats-server does not start (package nats-server: make deps-test)");
 }
 

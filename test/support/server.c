@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "support/bench.h"
 
 int server_port(void)
@@ -54,24 +55,33 @@ struct server server_launch(const char *const *argv, int port, const char *log)
     return s;
 }
 
-bool server_wait(struct server *s)
+static bool ended(struct server *s)
 {
-    int fd, status;
-    while ((fd = server_dial(s->port)) < 0) {
-        if (waitpid(s->pid, &status, WNOHANG) == s->pid) {
-            s->pid = 0;
-            return false;
-        }
+    int status;
+    if (waitpid(s->pid, &status, WNOHANG) == s->pid) s->pid = 0;
+    return !s->pid;
+}
+
+bool server_wait(struct server *s, double limit_s)
+{
+    double until_s = clock_mono() + limit_s;
+    for (;;) {
+        int fd = server_dial(s->port);
+        if (fd >= 0) close(fd);
+        /* looked at in any case: it may be another program that listens there */
+        if (ended(s)) return false;
+        if (fd >= 0) return true;
+        if (clock_mono() > until_s) break;
         usleep(2000);
     }
-    close(fd);
-    return true;
+    server_kill(s);
+    return false;
 }
 
 struct server server_start(const char *const *argv, int port, const char *log)
 {
     struct server s = server_launch(argv, port, log);
-    if (!server_wait(&s))
+    if (!server_wait(&s, SERVER_START_S))
         bench_fail("%s does not start; %s", argv[0], log ? log : "no log was kept");
     return s;
 }

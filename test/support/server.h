@@ -19,8 +19,10 @@ int server_dial(int port);
 /* Starts argv (NULL ends it), which is to listen on port. What it prints is appended to log;
  * NULL: thrown away. It ends with this program. */
 struct server server_launch(const char *const *argv, int port, const char *log);
-/* Until it takes connections; false: it ended before (pid is 0 then). */
-bool server_wait(struct server *s);
+#define SERVER_START_S 60.0
+/* Until somebody takes connections on its port while it lives; false: it ended before, or was killed
+ * after limit_s (pid is 0 then). */
+bool server_wait(struct server *s, double limit_s);
 /* Both; a program that does not come up ends this one. */
 struct server server_start(const char *const *argv, int port, const char *log);
 

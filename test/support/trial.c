@@ -82,7 +82,8 @@ void trial_launch(struct trial *t, const char *const *options)
 void trial_start(struct trial *t, const char *const *options)
 {
     trial_launch(t, options);
-    if (!server_wait(&t->server)) bench_fail("the daemon does not start; see %s", t->log);
+    if (!server_wait(&t->server, SERVER_START_S))
+        bench_fail("the daemon does not start; see %s", t->log);
 }
 
 struct server *trial_server(struct trial *t)
