@@ -19,7 +19,7 @@
  * @module abrd/dashjs
  */
 
-import { Core, guard, ladder, now, sameRate } from './lib/core.js';
+import { Core, guard, now, sameRate } from './lib/core.js';
 import { readManifest } from './lib/manifest.js';
 import { isBuffered } from './lib/media.js';
 import { fetchIndexes } from './lib/sidx.js';
@@ -41,7 +41,6 @@ class Adapter {
     #player;
     #core;
     #plan = null;       // {live, durationS, periods}
-    #baseS = null;      // live: start time of the session's chunk 0
     #startedAt = new WeakMap(); // request -> performance time [s]
 
     constructor(player, options) {
@@ -74,23 +73,18 @@ class Adapter {
         p.addABRCustomRule('qualitySwitchRules', RULE_NAME, () => ({ create: () => rule }));
         core.undo(() => p.removeABRCustomRule(RULE_NAME));
 
-        const onRequest = async r => { guard(() => this.#requested(r)); return r; };
-        const onResponse = async r => { await guard(() => this.#responded(r)); return r; };
-        p.addRequestInterceptor(onRequest);
-        p.addResponseInterceptor(onResponse);
-        core.undo(() => p.removeRequestInterceptor(onRequest));
-        core.undo(() => p.removeResponseInterceptor(onResponse));
+        core.tie(p, 'addRequestInterceptor', 'removeRequestInterceptor',
+            async r => { guard(() => this.#requested(r)); return r; });
+        core.tie(p, 'addResponseInterceptor', 'removeResponseInterceptor',
+            async r => { await guard(() => this.#responded(r)); return r; });
 
-        const listen = (event, fn) => {
-            p.on(event, fn);
-            core.undo(() => p.off(event, fn));
-        };
+        const listen = (event, fn) => core.tie(p, 'on', 'off', event, fn);
         listen('playbackWaiting', () => core.waiting());
         listen('playbackPlaying', () => core.playing());
         listen('playbackPaused', () => core.paused());
         listen('playbackSeeking', e => this.#seeking(e));
         listen('streamTeardownComplete', () => {
-            this.#plan = this.#baseS = null;
+            this.#plan = null;
             core.forget();
         });
     }
@@ -116,13 +110,13 @@ class Adapter {
         if (!isVideoSegment(request)) return;
         this.#startedAt.set(request, now());
         this.#meet(request);
-        this.#core.requested(this.#chunkOf(request), this.#levelOf(request));
+        this.#core.requested(this.#chunkOf(request), rateOf(request));
     }
 
     async #responded(r) {
         const request = r.request?.customData?.request;
         if (!this.#core.attached || !request || !r.data || r.status < 200 || r.status > 299) return;
-        if (request.type === 'MPD') await this.#manifest(r.data, request.url);
+        if (request.type === 'MPD') await this.#manifest(r.data, r.url || request.url);
         else if (isVideoSegment(request)) await this.#arrived(request, r.data);
     }
 
@@ -138,14 +132,8 @@ class Adapter {
     }
 
     #begin(period) {
-        this.#enter(period);
-        const indexed = period?.levels[0]?.index;
-        return this.#core.ask(indexed ? signal => fetchIndexes(period, signal) : undefined);
-    }
-
-    #enter(period) {
-        this.#baseS = null;
         this.#core.enter(period);
+        return period && this.#core.ask(signal => fetchIndexes(period, signal));
     }
 
     /** A chunk is on its way: are we in the period, and on the ladder, that we think? */
@@ -154,44 +142,34 @@ class Adapter {
         const info = request.representation?.mediaFinishedInformation;
         if (id !== undefined && id !== this.#core.track?.id) {
             const known = this.#plan?.periods.find(p => p.id === id);
-            this.#enter(known ?? { id, levels: [], chunkS: null, chunks: 0, profile: null });
+            this.#core.enter(known ?? { id, levels: [], chunkS: null, chunks: 0, profile: null });
         }
         // what the manifest left open, or said otherwise than the player understood it
-        const p = this.#core.track, live = this.#plan?.live;
+        const p = this.#core.track;
         if (!p) return;
         if (!p.chunkS && request.duration > 0) p.chunkS = request.duration;
-        if (!p.chunks && !live) p.chunks = info?.numberOfSegments || 0;
-        if (this.#levelOf(request) < 0) this.#readLadder();
-        if (live && (this.#baseS === null || request.startTime < this.#baseS - .01)) {
-            if (this.#baseS !== null) this.#core.reopen(); // chunk numbers are not negative
-            this.#baseS = request.startTime;
-        }
-    }
-
-    /** The ladder as the player sees it; the session must begin again. */
-    #readLadder() {
-        this.#core.reopen();
-        this.#core.track.levels = ladder(this.#player.getRepresentationsByType('video')
-            .map(r => r.bandwidth / 1000));
+        if (!p.chunks && !this.#plan?.live) p.chunks = info?.numberOfSegments || 0;
+        this.#core.meet(rateOf(request), () =>
+            this.#player.getRepresentationsByType('video').map(r => r.bandwidth / 1000));
     }
 
     #chunkOf(request) {
         if (!this.#plan?.live) return request.index;
-        return Math.round((request.startTime - this.#baseS) / this.#core.track.chunkS);
-    }
-
-    #levelOf(request) {
-        return this.#core.track?.levels.findIndex(l => sameRate(l.kbps, rateOf(request))) ?? -1;
+        const core = this.#core, { startTime } = request;
+        return Math.round((startTime - core.origin(startTime)) / core.track.chunkS);
     }
 
     async #arrived(request, data) {
-        const period = this.#core.track;
-        const more = await this.#core.arrived({
+        const core = this.#core, period = core.track, kbps = rateOf(request);
+        if (!period) return; // its source is gone
+        const { usual, top } = this.#bufferLimits(request.duration);
+        const atTop = core.levelOf(kbps) === period.levels.length - 1;
+        const more = await core.arrived({
             chunk: this.#chunkOf(request),
-            level: this.#levelOf(request),
+            kbps,
             bytes: data.byteLength || request.bytesLoaded,
-            download_s: Math.max(now() - this.#startedAt.get(request), 1e-4),
-        }, this.#bufferAfter(request));
+            download_s: now() - this.#startedAt.get(request),
+        }, request.startTime + request.duration - (this.#video()?.currentTime ?? 0), atTop ? top : usual);
         if (more) return;
         // the period's last chunk is here: open the next one's session
         const i = this.#plan?.periods.indexOf(period) ?? -1;
@@ -221,14 +199,6 @@ class Adapter {
 
     #video() {
         try { return this.#player.getVideoElement(); } catch { return null; } // none attached yet
-    }
-
-    #bufferAfter(request) {
-        const { usual, top } = this.#bufferLimits(request.duration);
-        const atTop = this.#levelOf(request) === this.#core.track.levels.length - 1;
-        const t = this.#video()?.currentTime ?? 0;
-        const held = request.startTime + request.duration - t;
-        return Math.min(Math.max(held || 0, 0), atTop ? top : usual);
     }
 }
 

@@ -58,7 +58,6 @@ export function attach(Hls, options = {}) {
 class Adapter {
     #hls = null;
     #profile = null;    // the playlist's hint
-    #baseSn = null;     // live: number of the session's chunk 0
     #decided = null;    // fragment under way that was not the player's choice
 
     constructor(options) {
@@ -69,16 +68,19 @@ class Adapter {
         if (this.#hls) throw new Error('abrd: attach() is for one player; call it again for another');
         this.#hls = hls;
         const { core } = this, { config } = hls;
-        const { testBandwidth, fLoader, pLoader } = config;
-        config.testBandwidth = false; // it fetches a fragment that is thrown away
-        config.fLoader = held(fLoader ?? config.loader, context => this.#requested(context));
-        config.pLoader = held(pLoader ?? config.loader, context => this.#playlist(context));
-        core.undo(() => Object.assign(config, { testBandwidth, fLoader, pLoader }));
-
-        const listen = (event, fn) => {
-            hls.on(event, fn);
-            core.undo(() => hls.off(event, fn));
+        const ours = {
+            testBandwidth: false, // it fetches a fragment that is thrown away
+            fLoader: held(config.fLoader ?? config.loader, context => this.#requested(context)),
+            pLoader: held(config.pLoader ?? config.loader, context => this.#playlist(context)),
         };
+        for (const [name, value] of Object.entries(ours)) {
+            const was = config[name];
+            config[name] = value;
+            // others (CMCD) may have put theirs around ours since; detached, ours does nothing in there
+            core.undo(() => { if (config[name] === value) config[name] = was; });
+        }
+
+        const listen = (event, fn) => core.tie(hls, 'on', 'off', event, fn);
         let unwatch = () => {};
         const unwatchNow = () => { unwatch(); unwatch = () => {}; };
         listen(Events.MEDIA_ATTACHED, (_, { media }) => {
@@ -100,7 +102,8 @@ class Adapter {
     /** Index into hls.levels of what was decided for the next fragment; -1: nothing. */
     choice() {
         const d = this.core.choice();
-        if (!d) return this.#decided?.level ?? -1; // given up and asked for again
+        // given up and asked for again: what was decided for it
+        if (!d) return this.core.attached ? this.#decided?.level ?? -1 : -1;
         const { levels, minAutoLevel, maxAutoLevel } = this.#hls;
         return levels.findIndex((l, i) => i >= minAutoLevel && i <= maxAutoLevel && rateIs(l, d.kbps));
     }
@@ -122,7 +125,6 @@ class Adapter {
 
     #track(playlist) {
         const { chunkS, chunks } = readPlaylist(playlist);
-        this.#baseSn = null;
         return {
             levels: ladder(this.#hls.levels.map(l => l.bitrate / 1000)),
             chunkS,
@@ -138,22 +140,17 @@ class Adapter {
         const details = this.#hls.levels[frag.level]?.details;
         if (!details) return null;
 
-        if (details.live && (this.#baseSn === null || frag.sn < this.#baseSn)) {
-            if (this.#baseSn !== null) core.reopen(); // chunk numbers are not negative
-            this.#baseSn = frag.sn;
-        }
-        const chunk = frag.sn - (details.live ? this.#baseSn : details.startSN);
-        const { bitrate } = this.#hls.levels[frag.level];
-        const level = core.track.levels.findIndex(l => sameRate(l.kbps, bitrate / 1000));
-        this.#decided = core.requested(chunk, level) === 'player' ? null : frag;
+        const chunk = frag.sn - (details.live ? core.origin(frag.sn) : details.startSN);
+        const kbps = this.#hls.levels[frag.level].bitrate / 1000;
+        this.#decided = core.requested(chunk, kbps) === 'player' ? null : frag;
 
         return async ({ data }, { loading }) => {
             await core.arrived({
                 chunk,
-                level,
+                kbps,
                 bytes: data.byteLength,
-                download_s: Math.max((loading.end - loading.start) / 1000, 1e-4),
-            }, this.#bufferAfter(frag, bitrate));
+                download_s: (loading.end - loading.start) / 1000,
+            }, frag.end - (this.#hls.media?.currentTime ?? 0), this.#bufferMaxS(kbps));
             this.#decided = null;
         };
     }
@@ -172,11 +169,6 @@ class Adapter {
     #bufferMaxS(kbps) {
         const { maxBufferSize, maxBufferLength, maxMaxBufferLength } = this.#hls.config;
         return Math.min(Math.max(maxBufferSize * 8 / 1000 / kbps, maxBufferLength), maxMaxBufferLength);
-    }
-
-    #bufferAfter(frag, bitrate) {
-        const held = frag.end - (this.#hls.media?.currentTime ?? 0);
-        return Math.min(Math.max(held || 0, 0), this.#bufferMaxS(bitrate / 1000));
     }
 }
 

@@ -46,7 +46,6 @@ class Adapter {
     #player;
     #core;
     #live = false;
-    #startS = 0;        // where chunk 0 begins; live: null before the first request
     #variants = [];
     #own = null;        // the manager of the player
     #playing = null;    // variant of the segment under way
@@ -55,7 +54,7 @@ class Adapter {
 
     constructor(player, options) {
         this.#player = player;
-        this.#core = new Core(options, () => player.getConfiguration().streaming.bufferingGoal);
+        this.#core = new Core(options, () => this.#bufferMaxS());
         this.#install();
         this.handle = this.#core.handle();
     }
@@ -70,20 +69,20 @@ class Adapter {
         }));
 
         const net = p.getNetworkingEngine();
-        const before = (type, request, context) => guard(() => this.#requested(type, context));
-        const after = (type, response, context) => guard(() => this.#responded(type, response, context));
-        net.registerRequestFilter(before);
-        net.registerResponseFilter(after);
-        core.undo(() => net.unregisterRequestFilter(before));
-        core.undo(() => net.unregisterResponseFilter(after));
+        core.tie(net, 'registerRequestFilter', 'unregisterRequestFilter',
+            (type, request, context) => guard(() => this.#requested(type, context)));
+        core.tie(net, 'registerResponseFilter', 'unregisterResponseFilter',
+            (type, response, context) => guard(() => this.#responded(type, response, context)));
 
-        const listen = (event, fn) => {
-            p.addEventListener(event, fn);
-            core.undo(() => p.removeEventListener(event, fn));
-        };
-        listen('segmentappended', e => { if (e.contentType === 'video') this.#turn(); });
-        listen('unloading', () => { this.#ours = false; this.#unwatch(); core.forget(); });
-        core.undo(() => this.#unwatch());
+        const listen = (event, fn) => core.tie(p, 'addEventListener', 'removeEventListener', event, fn);
+        listen('segmentappended', e => {
+            if (e.contentType !== 'video') return;
+            this.#ours = false; // it is in the buffer: what comes next? none while ABR is switched off
+            this.#own.trySuggestStreams();
+        });
+        const stop = () => { this.#ours = false; this.#unwatch(); };
+        listen('unloading', () => { stop(); core.forget(); });
+        core.undo(stop);
     }
 
     /* ----- what Shaka calls ----- */
@@ -111,24 +110,21 @@ class Adapter {
     #choose(own) {
         const d = this.#core.choice();
         if (!d) return this.#ours && this.#playing || own();
-        const fitting = this.#variants.filter(v => sameRate(rateOf(v), d.kbps));
+        const { restrictions } = this.#player.getConfiguration().abr;
+        const fitting = this.#variants.filter(v => sameRate(rateOf(v), d.kbps) && isAllowed(v, restrictions));
         if (!fitting.length) return own();
         const sound = (this.#playing ?? own())?.audio;
         return fitting.find(v => v.audio === sound) ?? fitting[0];
     }
 
-    /** A segment is in the buffer: what comes next? */
-    #turn() {
-        this.#ours = false;
-        if (this.#core.attached) this.#own.trySuggestStreams(); // none while ABR is switched off
-    }
-
     #requested(type, context) {
         if (type !== SEGMENT || !isVideo(context)) return;
-        this.#meet(context);
-        const variant = this.#variantOf(context);
-        this.#playing = variant;
-        this.#ours = this.#core.requested(this.#chunkOf(context), this.#levelOf(context)) !== 'player';
+        const core = this.#core, variant = this.#playing = this.#variantOf(context);
+        if (!core.track) return;
+        const { startTime, endTime } = context.segment;
+        core.track.chunkS ??= endTime - startTime;
+        core.meet(rateOf(variant), () => this.#variants.map(rateOf));
+        this.#ours = core.requested(this.#chunkOf(context), rateOf(variant)) !== 'player';
     }
 
     #responded(type, response, context) {
@@ -152,8 +148,7 @@ class Adapter {
             for (const level of track.levels) level.sizes = level.index = null;
         }
         this.#begin(track, plan.live);
-        const indexed = track.levels[0]?.index;
-        return this.#core.ask(indexed ? signal => fetchIndexes(track, signal) : undefined);
+        return this.#core.ask(signal => fetchIndexes(track, signal));
     }
 
     #master(text) {
@@ -161,67 +156,40 @@ class Adapter {
     }
 
     #begin(track, live) {
-        this.#count(live);
+        this.#live = live;
         this.#playing = null;
         this.#ours = false;
         this.#core.source();
         this.#core.enter(track);
     }
 
-    #count(live) {
-        this.#live = live;
-        this.#startS = live ? null : 0;
-    }
-
     #playlist(text, _, context) {
         const { track } = this.#core;
         if (!track || track.chunkS || context.stream?.type === 'audio') return null;
         const { chunkS, chunks, live } = readPlaylist(text);
-        Object.assign(track, { levels: this.#ladder(), chunkS, chunks });
-        this.#count(live);
+        Object.assign(track, { levels: ladder(this.#variants.map(rateOf)), chunkS, chunks });
+        this.#live = live;
         return this.#core.ask();
     }
-
-    /** A chunk is on its way: is it on the ladder that we think? */
-    #meet(context) {
-        const { segment } = context, { track } = this.#core;
-        if (!track) return;
-        track.chunkS ??= segment.endTime - segment.startTime;
-        if (this.#levelOf(context) < 0) {
-            this.#core.reopen();
-            track.levels = this.#ladder();
-        }
-        if (this.#live && (this.#startS === null || segment.startTime < this.#startS - .01)) {
-            if (this.#startS !== null) this.#core.reopen(); // chunk numbers are not negative
-            this.#startS = segment.startTime;
-        }
-    }
-
-    #ladder() { return ladder(this.#variants.map(rateOf)); }
 
     #variantOf({ stream }) {
         const fitting = this.#variants.filter(v => v.video === stream);
         return fitting.find(v => v.audio === this.#playing?.audio) ?? fitting[0];
     }
 
-    #levelOf(context) {
-        const variant = this.#variantOf(context);
-        return variant && this.#core.track ?
-            this.#core.track.levels.findIndex(l => sameRate(l.kbps, rateOf(variant))) : -1;
-    }
-
-    #chunkOf({ segment }) {
-        return Math.round((segment.startTime - this.#startS) / this.#core.track.chunkS);
+    #chunkOf({ segment: { startTime } }) {
+        const core = this.#core;
+        return Math.round((startTime - (this.#live ? core.origin(startTime) : 0)) / core.track.chunkS);
     }
 
     #arrived(response, context) {
         if (!this.#core.track) return null;
         return this.#core.arrived({
             chunk: this.#chunkOf(context),
-            level: this.#levelOf(context),
+            kbps: rateOf(this.#variantOf(context)),
             bytes: response.data.byteLength,
-            download_s: Math.max(response.timeMs / 1000 || 0, 1e-4),
-        }, this.#bufferAfter(context.segment));
+            download_s: response.timeMs / 1000,
+        }, context.segment.endTime - (this.#player.getMediaElement()?.currentTime ?? 0), this.#bufferMaxS());
     }
 
     #seek(t) {
@@ -232,14 +200,15 @@ class Adapter {
         this.#core.seek(Math.floor(Math.max(t - early, 0) / track.chunkS + 1e-6));
     }
 
-    /* ----- measuring ----- */
-
-    #bufferAfter(segment) {
-        const held = segment.endTime - (this.#player.getMediaElement()?.currentTime ?? 0);
-        return Math.min(Math.max(held || 0, 0), this.#player.getConfiguration().streaming.bufferingGoal);
-    }
+    #bufferMaxS() { return this.#player.getConfiguration().streaming.bufferingGoal; }
 }
 
 const isVideo = context => context?.type === MEDIA_SEGMENT && context.stream?.type === 'video' &&
     context.segment;
-const rateOf = variant => (variant.video?.bandwidth || variant.bandwidth) / 1000;
+const rateOf = variant => (variant?.video?.bandwidth || variant?.bandwidth) / 1000;
+
+/** Whether abr.restrictions let Shaka choose it; what a variant does not say is no hindrance. */
+function isAllowed({ bandwidth, video }, limits) {
+    const fits = (of, x) => !(x < limits[`min${of}`] || x > limits[`max${of}`]);
+    return fits('Bandwidth', bandwidth) && fits('Width', video?.width) && fits('Height', video?.height);
+}

@@ -94,16 +94,17 @@ export class FakePlayer {
         }));
     }
 
-    async response(request, data, status = 200) {
-        let r = { request: { customData: { request } }, data, status };
+    async response(request, data, status = 200, url = request.url) {
+        let r = { request: { customData: { request } }, data, status, url };
         for (const f of this.after) r = await f(r);
         return r;
     }
 
-    async load(text) {
-        const request = { type: 'MPD' };
+    /** final: where the manifest was found, after redirects. */
+    async load(text, url, final) {
+        const request = { type: 'MPD', url };
         for (const f of this.before) await f({ customData: { request } });
-        await this.response(request, text);
+        await this.response(request, text, 200, final);
     }
 
     /** Chooses and begins request `index` of a period; returns the request. */

@@ -1,5 +1,6 @@
 // plugin.mjs - the plugin without a browser: fake player, mock daemon over real HTTP.
 import assert from 'node:assert/strict';
+import http from 'node:http';
 
 import { DOMParser, FakePlayer, manifest } from './fake.mjs';
 import { test, until } from './harness.mjs';
@@ -16,7 +17,7 @@ globalThis.DOMParser = DOMParser;
 async function setting(periods, options = {}, mpd = {}) {
     const mock = await new Mock().start();
     const player = new FakePlayer(periods);
-    const abrd = attach(player, { server: mock.url, ...options });
+    const abrd = attach(player, { server: mock.url, timeoutMs: 5000, ...options }); // a busy machine decides nothing
     const seen = {};
     for (const event of ['session', 'decision', 'request', 'chunk', 'report', 'state', 'error']) {
         seen[event] = [];
@@ -82,6 +83,15 @@ export async function pluginTests() {
             { url: 'https://example.org/films/a.mp4', range: '800-899' });
         assert.equal(of('https://example.org/x/y.mpd', '<BaseURL>a.mp4</BaseURL>'), null);
         assert.equal(of(undefined, own), null);
+
+        // an address relative to the page, as players are given it; one that is none costs only itself
+        globalThis.location = { href: 'https://example.org/page/' };
+        try {
+            assert.equal(of('x/y.mpd', own).url, 'https://example.org/films/a.mp4');
+            assert.equal(of('y.mpd', own.replace('a.mp4', 'http://[')), null);
+        } finally {
+            delete globalThis.location;
+        }
     });
 
     await test('playlist: chunks, live, hint', () => {
@@ -123,6 +133,12 @@ export async function pluginTests() {
             chunkS: null, chunks: 0 };
         await fetchIndexes(track, new AbortController().signal);
         assert.deepEqual([track.chunkS, track.chunks, track.levels[0].sizes], [null, 0, null]);
+    });
+
+    await test('sidx: a level without an index is passed over', async () => {
+        const track = { levels: [{ kbps: 300, sizes: null, index: null }], chunkS: null, chunks: 0 };
+        await fetchIndexes(track, new AbortController().signal);
+        assert.equal(track.levels[0].sizes, null);
     });
 
     await test('stalls: threshold, attribution, seeks and pauses', () => {
@@ -323,6 +339,77 @@ export async function pluginTests() {
                 console.error = silent;
             }
             assert.ok(seen.request.every(r => r.by === 'player'));
+            assert.deepEqual(answers, []); // each was asked for
+        });
+
+    await pluginTest('a slow index of the video is not the daemon\'s slowness', [{}], { timeoutMs: 500 },
+        async ({ mock, player, abrd, seen }) => {
+            const files = http.createServer(() => {}); // never answers
+            await new Promise(done => files.listen(0, '127.0.0.1', done));
+            const base = `http://127.0.0.1:${files.address().port}/`;
+            try {
+                await player.load('<MPD mediaPresentationDuration="PT40S"><Period id="defaultId_0">' +
+                    '<AdaptationSet mimeType="video/mp4">' + [300, 750, 1200].map(k => `<Representation bandwidth="${k}000">` +
+                    `<BaseURL>${k}.mp4</BaseURL><SegmentBase indexRange="0-9"/></Representation>`).join('') +
+                    '</AdaptationSet></Period></MPD>', `${base}a.mpd`);
+                const request = await player.request(0);
+                assert.match(abrd.state.reason, /index is late/);
+                // a daemon that takes its time is still waited for
+                mock.delayMs = 100;
+                await player.response(request, new ArrayBuffer(9));
+                assert.equal(mock.of('/decisions').length, 1);
+                await player.chunk(1);
+                assert.deepEqual(seen.request.map(r => r.by), ['player', 'abrd']);
+            } finally {
+                files.closeAllConnections();
+                files.close();
+            }
+        });
+
+    await pluginTest('a level that is on no ladder opens no more sessions and is not reported',
+        [{ chunks: 6 }], {}, async ({ mock, player, seen, text }) => {
+            await player.load(text);
+            await player.chunk(0);
+            player.rules.clear();
+            const { representations } = player; // another track of the same period, of which the player tells nothing
+            player.representations = (...a) => representations.apply(player, a).map(r => ({ ...r, bandwidth: r.bandwidth + 7e3 }));
+            player.getRepresentationsByType = () => representations.call(player, player.periods[0]);
+            for (let i = 1; i < 6; i++) await player.chunk(i);
+            assert.equal(seen.session.length, 1);
+            assert.deepEqual(mock.of('/decisions').map(d => d.last?.level), [0, undefined, undefined, undefined, undefined]);
+            assert.deepEqual(seen.chunk.map(c => [c.level, c.kbps]).slice(0, 2), [[0, 300], [-1, 307]]);
+            assert.equal(mock.of('/rewards').length, 0);
+            await until(() => mock.requests.at(-1).method === 'DELETE', 'the session to be closed');
+        });
+
+    await pluginTest('what arrives after detach is passed over, without a word', [{}], {},
+        async ({ player, abrd, seen, text }) => {
+            await player.load(text);
+            const request = await player.request(0), after = [...player.after];
+            abrd.detach();
+            const said = [], say = console.error;
+            console.error = (...a) => said.push(a.join(' '));
+            try {
+                for (const f of after) await f({ request: { customData: { request } }, data: new ArrayBuffer(9), status: 200 });
+            } finally {
+                console.error = say;
+            }
+            assert.deepEqual([said, seen.chunk], [[], []]);
+        });
+
+    await pluginTest('what arrives when its source is gone is passed over, without a word', [{}], {},
+        async ({ player, seen, text }) => {
+            await player.load(text);
+            const request = await player.request(0);
+            player.trigger('streamTeardownComplete');
+            const said = [], say = console.error;
+            console.error = (...a) => said.push(a.join(' '));
+            try {
+                await player.response(request, new ArrayBuffer(9));
+            } finally {
+                console.error = say;
+            }
+            assert.deepEqual([said, seen.chunk], [[], []]);
         });
 
     await pluginTest('a late answer counts while its chunk is not yet asked for', [{}],
@@ -330,7 +417,7 @@ export async function pluginTests() {
             await player.load(text);
             mock.delayMs = 100;
             await player.chunk(0);
-            await until(() => seen.decision.at(-1).chunk === 1, 'the late answer');
+            await until(() => seen.decision.at(-1)?.chunk === 1, 'the late answer');
             assert.equal(await player.chunk(1), 1);
             assert.equal(seen.request.at(-1).by, 'abrd');
         });

@@ -1,4 +1,5 @@
 // run.mjs - the tests of plugin, package and pages: first without, then with a browser.
+import { adapterTests } from './adapters.mjs';
 import { browserTests } from './browser.mjs';
 import { cmcdTests } from './cmcd.mjs';
 import { dashboardTests } from './dashboard.mjs';
@@ -9,6 +10,7 @@ import { recordTests } from './record.mjs';
 import { scoreTests } from './score.mjs';
 
 await pluginTests();
+await adapterTests();
 await recordTests();
 await scoreTests();
 await packageTests();

@@ -36,12 +36,12 @@ const HISTORY = 8;
  *
  * @typedef {object} Arrival
  * @property {number} chunk
- * @property {number} level
+ * @property {number} kbps of its level
  * @property {number} bytes
  * @property {number} download_s from the request to the last byte
  */
 
-const later = ms => new Promise(resolve => setTimeout(resolve, ms));
+const later = (ms, value) => new Promise(resolve => setTimeout(resolve, ms, value));
 export const now = () => performance.now() / 1000;
 export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
 
@@ -71,6 +71,7 @@ export class Core {
     #attached = true;
 
     #track = null;      // the ladder that is being downloaded
+    #origin = NaN;      // live: where its chunk 0 began; NaN: not known yet
     #session = null;    // id of its session
     #refused = '';      // the daemon will not have this source: why
     #nextChunk = 0;     // number the next request should have
@@ -94,9 +95,8 @@ export class Core {
         this.#timeoutMs = options.timeoutMs ?? 300;
         this.#bufferMaxS = bufferMaxS;
         if (options.onDecision) this.#on('decision', options.onDecision);
-        const leave = () => this.#leave();
-        globalThis.addEventListener?.('pagehide', leave);
-        this.undo(() => globalThis.removeEventListener?.('pagehide', leave));
+        if (globalThis.addEventListener)
+            this.tie(globalThis, 'addEventListener', 'removeEventListener', 'pagehide', () => this.#leave());
     }
 
     /** What attach() returns; `more` is what an adapter adds. */
@@ -114,6 +114,12 @@ export class Core {
 
     /** detach() will call it. */
     undo(fn) { this.#hooks.push(fn); }
+
+    /** Calls target[on](...args) now, and with detach() target[off](...args). */
+    tie(target, on, off, ...args) {
+        target[on](...args);
+        this.undo(() => target[off](...args));
+    }
 
     #on(event, fn) {
         const list = this.#listeners.get(event) ?? [];
@@ -136,7 +142,10 @@ export class Core {
     #detach() {
         if (!this.#attached) return;
         this.#attached = false;
-        this.#hooks.splice(0).reverse().forEach(undo => undo());
+        for (const undo of this.#hooks.splice(0).reverse()) {
+            // a player that was destroyed has nothing left to restore
+            try { undo(); } catch { /* the other hooks still */ }
+        }
         this.forget();
     }
 
@@ -154,6 +163,7 @@ export class Core {
     /** Another ladder, or none: nothing of the last one holds any more. */
     enter(track) {
         this.#track = track;
+        this.#origin = NaN;
         this.#nextChunk = 0;
         this.#by.clear();
         this.reopen();
@@ -164,6 +174,28 @@ export class Core {
     reopen() {
         this.#session = this.#decision = null;
         this.#setState({ session: null });
+    }
+
+    /**
+     * Live: where chunks are counted from, in seconds or numbers, when one at `at` is asked for.
+     * That is the first one seen; an earlier one begins another session, as no number is negative.
+     */
+    origin(at) {
+        if (at < this.#origin - .01) this.reopen();
+        if (!(at >= this.#origin - .01)) this.#origin = at;
+        return this.#origin;
+    }
+
+    /** Index of a bitrate on the ladder; -1: it is not there. */
+    levelOf(kbps) { return this.#track?.levels.findIndex(l => sameRate(l.kbps, kbps)) ?? -1; }
+
+    /** A bitrate is asked for that may not be on the ladder: then rates() tells what the player sees. */
+    meet(kbps, rates) {
+        if (this.levelOf(kbps) >= 0) return;
+        const levels = ladder(rates());
+        if (levels.every(l => this.levelOf(l.kbps) >= 0)) return; // nothing new: no second session
+        this.reopen();
+        this.#track.levels = levels;
     }
 
     /** The source is gone; the next manifest begins anew. */
@@ -183,15 +215,14 @@ export class Core {
     }
 
     /** A chunk is on its way. Returns who chose it. */
-    requested(chunk, level) {
-        const decision = this.#decision?.chunk === chunk ? this.#decision : null;
-        const decided = decision?.level ?? null;
-        const by = decided === null || decided !== level ? 'player' :
-            decision.mode === 'local' ? 'local' : 'abrd';
+    requested(chunk, kbps) {
+        const level = this.levelOf(kbps);
+        const { level: decided = null, mode } = this.#decision?.chunk === chunk ? this.#decision : {};
+        const by = decided !== level ? 'player' : mode === 'local' ? mode : 'abrd';
         this.#by.set(chunk, by);
         this.#nextChunk = chunk + 1;
         this.#setState({ mode: by, reason: by === 'abrd' ? '' : this.#whyNot(by, decided) });
-        this.#emit('request', { chunk, level, kbps: this.#kbps(level), by, decided });
+        this.#emit('request', { chunk, level, kbps, by, decided });
         return by;
     }
 
@@ -203,40 +234,44 @@ export class Core {
     #kbps(level) { return this.#track?.levels[level]?.kbps; }
 
     /**
-     * A chunk is here: hold the player until this settles.
+     * A chunk is here: hold the player until this settles. The daemon is told nothing of a level
+     * that is not on the ladder.
      * @param {Arrival} arrival
-     * @param {number} buffer_s media that the player will hold when it asks for the next one
+     * @param {number} held media from the picture to the end of the chunk; what is no number is 0
+     * @param {number} most with more of it the player does not ask for the next one
      * @returns {Promise<boolean>} whether more of this track is to come
      */
-    async arrived(arrival, buffer_s) {
-        const { chunk, level } = arrival;
+    async arrived({ chunk, kbps, bytes, download_s }, held, most) {
+        if (!this.#track) return false; // after detach()
         const before = this.#history.at(-1);
         if (before?.chunk === chunk && this.#decision?.chunk === chunk + 1) return true; // once more
-        const outcome = { ...arrival, rebuffer_s: this.#stall.take(now()) };
-        this.#emit('chunk', {
-            ...outcome, kbps: this.#kbps(level), buffer_s, by: this.#by.get(chunk),
-        });
+        const level = this.levelOf(kbps), buffer_s = Math.min(Math.max(held || 0, 0), most);
+        const outcome = { chunk, level, bytes, download_s: Math.max(download_s || 0, 1e-4),
+            rebuffer_s: this.#stall.take(now()) };
+        this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by.get(chunk) });
         this.#by.delete(chunk);
-        this.#unsent = outcome;
-        this.#history = [...this.#history, outcome].slice(-HISTORY);
+        const known = this.#unsent = level < 0 ? null : outcome;
+        if (known) this.#history = [...this.#history, known].slice(-HISTORY);
 
         const { chunks } = this.#track;
         if (chunks && chunk >= chunks - 1) {
-            this.#finish(outcome);
+            this.#finish(known);
             return false;
         }
-        await this.#hold(chunk + 1, buffer_s, outcome);
+        await this.#hold(chunk + 1, buffer_s, known);
         return true;
     }
 
     /**
      * Asks for chunk 0 of the track, before anything of it is requested.
-     * @param {(signal: AbortSignal) => Promise<void>} [prepare] what the track lacks yet
+     * @param {(signal: AbortSignal) => Promise<void>} [prepare] fetches what the track lacks yet;
+     *     never fails
      */
     ask(prepare) { return this.#hold(0, 0, null, prepare); }
 
     /** The last chunk is here: report it. */
     #finish(last) {
+        if (!last) this.#leave();
         if (this.#session) {
             post(this.#url(this.#session, 'rewards'), { ...last, final: true })
                 .then(reply => this.#emit('report', reply), e => this.#failed(e));
@@ -267,43 +302,51 @@ export class Core {
     /* ----- questions ----- */
 
     /**
-     * Runs a question and waits for it, but no longer than a chunk may be held. A question that
-     * is late goes on; its answer counts if it still fits.
+     * Runs a question and waits for it, but no longer than a chunk may be held; before that, as long
+     * at most, for what it needs. What is late goes on; its answer counts if it still fits.
      */
-    async #hold(chunk, buffer, last, prepare = async () => {}) {
+    async #hold(chunk, buffer, last, prepare) {
         this.#asking?.abort();
-        const asking = this.#asking = new AbortController();
-        const stale = () => asking.signal.aborted;
+        const { signal } = this.#asking = new AbortController();
         // a new connection and two questions take longer than one on an open connection
         const limit = this.#timeoutMs * (this.#session ? 1 : 3);
-        const began = performance.now();
-        const done = () => { this.#slow = performance.now() - began > limit; };
+        const isLate = async work =>
+            await Promise.race([work, later(limit, true)]) && !signal.aborted;
 
-        const { signal } = asking;
-        const running = prepare(signal).then(() =>
-            this.#answerFor(chunk, buffer, last, signal)).then(answer => {
-            if (stale() || !answer) return;
-            done();
-            this.#trouble = '';
-            this.#decide(answer, began);
-        }, e => {
-            if (stale()) return;
-            done();
-            this.#failed(e);
-        });
+        const ready = prepare?.(signal);
+        const running = this.#run(chunk, buffer, last, signal, limit, ready);
         if (!this.#slow) {
-            const late = later(limit).then(() => 'late');
-            if (await Promise.race([running, late]) === 'late' && !stale()) {
+            // that the video's own server is slow is not the daemon's doing
+            if (ready && await isLate(ready)) this.#trouble = 'the video\'s index is late';
+            else if (await isLate(running)) {
                 this.#slow = true;
                 this.#trouble = 'the daemon does not answer in time';
             }
         }
-        if (!stale() && this.#decision?.chunk !== chunk) await this.#local(chunk, buffer, stale);
+        if (!signal.aborted && this.#decision?.chunk !== chunk) await this.#local(chunk, buffer, signal);
+    }
+
+    /** Asks once it is `ready`; never fails. */
+    async #run(chunk, buffer, last, signal, limit, ready) {
+        await ready;
+        const began = now();
+        const done = () => { this.#slow = now() - began > limit / 1000; };
+        try {
+            const answer = await this.#answerFor(chunk, buffer, last, signal);
+            if (signal.aborted || !answer) return;
+            done();
+            this.#trouble = '';
+            this.#decide(answer, began);
+        } catch (e) {
+            if (signal.aborted) return;
+            done();
+            this.#failed(e);
+        }
     }
 
     #decide(answer, began) {
         this.#decision = answer;
-        this.#emit('decision', { ...answer, latency_s: (performance.now() - began) / 1000 });
+        this.#emit('decision', { ...answer, latency_s: now() - began });
     }
 
     async #answerFor(chunk, buffer, last, signal) {
@@ -332,8 +375,7 @@ export class Core {
     /** What is played and for whom. */
     #body() {
         const { levels, chunkS, chunks, profile } = this.#track;
-        const own = this.#options.profile;
-        const hint = own === undefined ? profile : own;
+        const { profile: hint = profile } = this.#options;
         return {
             ...(hint && (typeof hint === 'string' ? { profile: hint } : hint)),
             ladder_kbps: levels.map(l => l.kbps),
@@ -377,10 +419,10 @@ export class Core {
     }
 
     /** What the page itself would do, when it can. */
-    async #local(chunk, buffer_s, stale) {
+    async #local(chunk, buffer_s, signal) {
         const { fallback } = this.#options;
         if (!fallback || !this.#known) return;
-        const began = performance.now(), history = this.#history;
+        const began = now(), history = this.#history;
         const question = {
             ...this.#body(), chunk, buffer_s, ...this.#sizesOf(chunk),
             last_level: history.at(-1)?.level ?? -1,
@@ -389,7 +431,7 @@ export class Core {
         };
         const answer = await Promise.race([guard(fallback, question), later(this.#timeoutMs)]);
         const level = answer?.level ?? answer, kbps = this.#kbps(level);
-        if (stale() || this.#decision?.chunk === chunk || !kbps) return;
+        if (signal.aborted || this.#decision?.chunk === chunk || !kbps) return;
         this.#decide({ ...(typeof answer === 'object' && answer), chunk, level, kbps, mode: 'local' },
             began);
     }
@@ -404,8 +446,7 @@ export class Core {
     }
 
     #failed(e) {
-        const { where, status, field, detail, message } = e;
-        const words = detail || message;
+        const { where, status, field } = e, words = e.detail || e.message;
         this.#trouble = status ? `the daemon cannot: ${words}` : 'the daemon does not answer';
         if (status >= 400 && status < 500) console.warn(`abrd: ${where}: ${words}`);
         this.#emit('error', { where, status, field, detail: words });

@@ -46,19 +46,14 @@ function isPlayable(set, rep) {
 /** Chunk length and number of one Representation; both unknown for SegmentBase. */
 function segmentation(nodes, periodS) {
     const list = inherited(nodes, 'SegmentTemplate') ?? inherited(nodes, 'SegmentList');
-    if (!list) return { chunkS: null, chunks: 0 };
-    const scale = +(list.getAttribute('timescale') || 1);
-    const timeline = children(children(list, 'SegmentTimeline')[0], 'S');
-    if (timeline.length) {
-        // "r" of -1 repeats to the period's end
-        const chunkS = +timeline[0].getAttribute('d') / scale;
-        const open = timeline.some(s => +s.getAttribute('r') < 0);
-        const count = timeline.reduce((n, s) => n + 1 + +(s.getAttribute('r') ?? 0), 0);
-        return { chunkS, chunks: open ? Math.ceil(periodS / chunkS) || 0 : count };
-    }
-    const chunkS = +list.getAttribute('duration') / scale;
+    const timeline = children(children(list, 'SegmentTimeline')[0], 'S'), [first] = timeline;
+    const chunkS = (first?.getAttribute('d') ?? list?.getAttribute('duration')) /
+        (list?.getAttribute('timescale') || 1);
     if (!(chunkS > 0)) return { chunkS: null, chunks: 0 };
-    return { chunkS, chunks: Math.ceil(periodS / chunkS - 1e-6) || 0 };
+    // "r" of -1 repeats to the period's end
+    const open = !first || timeline.some(s => s.getAttribute('r') < 0);
+    const listed = timeline.reduce((n, s) => n + 1 + +s.getAttribute('r'), 0);
+    return { chunkS, chunks: open ? Math.ceil(periodS / chunkS - 1e-6) || 0 : listed };
 }
 
 function readSizes(rep) {
@@ -72,12 +67,17 @@ function indexOf(nodes, base) {
     const range = inherited(nodes, 'SegmentBase')?.getAttribute('indexRange');
     if (!range || !base) return null;
     const bases = nodes.map(n => children(n, 'BaseURL')[0]?.textContent.trim()).filter(Boolean);
-    return { url: bases.reduceRight((url, b) => new URL(b, url).href, base), range };
+    try {
+        // the address may be relative to the page, as whoever loads it has it
+        return { url: [...bases, base].reduceRight((url, b) => new URL(b, url).href, globalThis.location?.href), range };
+    } catch {
+        return null; // no address: the rest of the manifest still counts
+    }
 }
 
 /**
  * @param {string} text the MPD; anything else gives no periods
- * @param {string} [base] its address
+ * @param {string} [base] its address, after redirects
  * @returns {Manifest}
  */
 export function readManifest(text, base) {
@@ -116,10 +116,9 @@ function readPeriod(mpd, node, i, lastsS, base) {
             index: indexOf([r, set, node, mpd], base) }))
         .sort((a, b) => a.kbps - b.kbps)
         .filter((l, k, all) => !k || l.kbps > all[k - 1].kbps);
-    const hint = [set, node, mpd].filter(Boolean)
-        .flatMap(n => children(n, 'SupplementalProperty'))
+    const hint = [set, node, mpd].flatMap(n => children(n, 'SupplementalProperty'))
         .find(p => p.getAttribute('schemeIdUri') === PROFILE_SCHEME);
-    const cut = reps.length ? segmentation([reps[0], set, node], lastsS) : { chunkS: null, chunks: 0 };
+    const cut = segmentation([reps[0], set, node], lastsS);
     return { id, levels, ...cut, profile: hint?.getAttribute('value') || null };
 }
 

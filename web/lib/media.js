@@ -28,8 +28,7 @@ export function watch(media, core, away) {
             if (!isBuffered(media, media.currentTime)) away(media.currentTime);
         },
     };
-    for (const [name, fn] of Object.entries(events)) media.addEventListener(name, fn);
-    return () => {
-        for (const [name, fn] of Object.entries(events)) media.removeEventListener(name, fn);
-    };
+    const over = new AbortController(), { signal } = over;
+    for (const [name, fn] of Object.entries(events)) media.addEventListener(name, fn, { signal });
+    return () => over.abort();
 }

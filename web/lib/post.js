@@ -4,17 +4,12 @@
  * @module abrd/post
  */
 
-/** A request that failed; status 0 = no answer at all. */
-export class AbrdError extends Error {
-    constructor(where, status, body) {
-        super(body?.error ?? (status ? `HTTP ${status}` : 'no answer'));
-        Object.assign(this, {
-            where, status, field: body?.field ?? '', detail: body?.detail ?? '',
-        });
-    }
-}
+/** An Error with field and detail of the daemon's answer; status 0 = no answer at all. */
+const failure = (where, status, body) => Object.assign(
+    new Error(body?.error ?? (status ? `HTTP ${status}` : 'no answer')),
+    { field: '', detail: '' }, body, { where, status });
 
-/** POSTs JSON as text/plain and reads JSON; throws AbrdError. */
+/** POSTs JSON as text/plain and reads JSON; throws such an error. */
 export async function post(url, body, signal) {
     const where = new URL(url, globalThis.location?.href).pathname;
     let response, reply = null;
@@ -25,8 +20,8 @@ export async function post(url, body, signal) {
         });
         reply = JSON.parse(await response.text());
     } catch {
-        throw new AbrdError(where, response?.ok === false ? response.status : 0, null);
+        throw failure(where, response?.ok === false ? response.status : 0);
     }
-    if (!response.ok) throw new AbrdError(where, response.status, reply);
+    if (!response.ok) throw failure(where, response.status, reply);
     return reply;
 }

@@ -28,9 +28,9 @@ export function readIndex(data) {
     return { chunkS, sizes };
 }
 
-/** Fetches the indexes of a track's levels and takes over what they tell; never fails. */
+/** Fetches what indexes a track's levels have and takes over what they tell; never fails. */
 export async function fetchIndexes(track, signal) {
-    await Promise.all(track.levels.map(async level => {
+    await Promise.all(track.levels.filter(l => l.index).map(async level => {
         const { url, range } = level.index;
         try {
             const answer = await fetch(url, { headers: { range: `bytes=${range}` }, signal });

@@ -14,7 +14,8 @@ export interface Options {
     profile?: string | Weights | null;
     /** Names the video in the daemon's records. */
     contentId?: string;
-    /** How long a chunk may be held for an answer, in milliseconds (300). */
+    /** How long a chunk may be held for an answer, in milliseconds (300). Three times that where a
+     *  session is opened, and before it as long again for the indexes of a SegmentBase. */
     timeoutMs?: number;
     /** Decides what the daemon did not, at most timeoutMs later; null leaves it to the player. */
     fallback?: (question: Question) => Local | Promise<Local>;
@@ -59,6 +60,14 @@ export interface Answer {
     expert?: number;
     /** of the levels */
     probabilities?: number[];
+    /** how it was decided; without a hint by one of the last four */
+    by?: 'router' | 'default' | 'mean-hint' | 'identify' | 'merge';
+    /** only when true: levels that would likely empty a short buffer were withheld */
+    guarded?: boolean;
+    /** expected return, in units of the reward */
+    value?: number;
+    /** of probabilities, in nats */
+    entropy?: number;
 }
 
 export type Decision = Answer & { latency_s: number };
@@ -93,7 +102,7 @@ export interface Events {
     };
     /** There is an answer for the chunk that comes next. */
     decision: Decision;
-    /** A chunk was requested; decided: the level in the answer for it. */
+    /** A chunk was requested; decided: the level in the answer for it. level -1: not on the ladder. */
     request: { chunk: number; level: number; kbps: number; by: By; decided: number | null };
     /** A chunk has arrived. */
     chunk: {

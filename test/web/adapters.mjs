@@ -1,0 +1,246 @@
+// adapters.mjs - hls.js's and Shaka's adapter without a browser: just enough of both players, the mock
+// daemon over real HTTP. What the adapters do when all goes well the browser tests show; here is what
+// they owe a player that is destroyed, detached, restricted or shared with others.
+import assert from 'node:assert/strict';
+
+import { DOMParser, manifest } from './fake.mjs';
+import { test } from './harness.mjs';
+import { Mock } from './mock.mjs';
+import { attach as attachHls } from '../../web/hlsjs.js';
+import { attach as attachShaka } from '../../web/shaka.js';
+
+globalThis.DOMParser = DOMParser;
+
+const KBPS = [300, 750, 1200];
+const media = () => Object.assign(new EventTarget(), { currentTime: 0, buffered: { length: 0 } });
+
+/* ----- Shaka ----- */
+
+class FakeShaka extends EventTarget {
+    own = 0;          // variant that its own manager would choose
+    filters = { request: new Set(), response: new Set() };
+    variants = KBPS.map((k, i) => ({ bandwidth: k * 1000,
+        video: { type: 'video', bandwidth: k * 1000, height: 100 * (i + 1), width: 200 * (i + 1) }, audio: null }));
+    config = { abrFactory: () => this.manager(), streaming: { bufferingGoal: 20, disableVideoPrefetch: false },
+        abr: { restrictions: { minBandwidth: 0, maxBandwidth: Infinity, minHeight: 0, maxHeight: Infinity,
+            minWidth: 0, maxWidth: Infinity } } };
+
+    manager() {
+        return { setVariants() {}, setMediaElement() {}, trySuggestStreams() {}, chooseVariant: () => this.variants[this.own] };
+    }
+    getConfiguration() { return this.config; }
+    configure({ abrFactory, streaming }) {
+        this.config.abrFactory = abrFactory;
+        Object.assign(this.config.streaming, streaming);
+    }
+    getNetworkingEngine() {
+        const set = (kind, what) => f => this.filters[kind][what](f);
+        return { registerRequestFilter: set('request', 'add'), unregisterRequestFilter: set('request', 'delete'),
+            registerResponseFilter: set('response', 'add'), unregisterResponseFilter: set('response', 'delete') };
+    }
+    getMediaElement() { return this.media; }
+
+    async load(text) {
+        this.abr = this.config.abrFactory();
+        this.abr.setVariants(this.variants);
+        this.abr.setMediaElement(this.media = media());
+        const response = { uri: 'https://example.org/a.mpd', data: new TextEncoder().encode(text).buffer };
+        for (const f of this.filters.response) await f(0, response, { type: 4 });
+    }
+
+    /** Chooses and begins a segment. */
+    request(n) {
+        const { video } = this.abr.chooseVariant();
+        const context = { type: 1, stream: video, segment: { startTime: 4 * n, endTime: 4 * n + 4 } };
+        for (const f of this.filters.request) f(1, {}, context);
+        return context;
+    }
+
+    async arrive(context) {
+        const response = { data: new ArrayBuffer(1000), timeMs: 20 };
+        for (const f of this.filters.response) await f(1, response, context);
+        this.dispatchEvent(Object.assign(new Event('segmentappended'), { contentType: 'video' }));
+    }
+
+    /** One segment from choice to buffer; returns its level. */
+    async chunk(n) {
+        const context = this.request(n);
+        await this.arrive(context);
+        return this.variants.findIndex(v => v.video === context.stream);
+    }
+
+    /** As the real one: from then on nothing of it can be configured. */
+    destroy() {
+        this.configure = () => { throw new TypeError("Cannot read properties of null (reading 'abrFactory')"); };
+    }
+}
+
+/* ----- hls.js ----- */
+
+class Loader {
+    load(context, config, callbacks) {
+        this.done = callbacks.onSuccess({ data: context.answer ?? new ArrayBuffer(1000) },
+            { loading: { start: 0, end: 20 } }, context);
+    }
+    abort() {}
+    destroy() {}
+}
+
+class FakeHls {
+    static Events = Object.fromEntries(['MEDIA_ATTACHED', 'MEDIA_DETACHED', 'MANIFEST_LOADING', 'MANIFEST_PARSED',
+        'DESTROYING'].map(n => [n, n]));
+    static DefaultConfig = { abrController: class {
+        constructor(hls) { this.hls = hls; }
+        get nextAutoLevel() { return this.hls.own; }
+        onFragLoading() {}
+        clearTimer() {}
+    } };
+
+    own = 0;
+    minAutoLevel = 0;
+    maxAutoLevel = KBPS.length - 1;
+    media = null;
+    listeners = [];
+    config = { loader: Loader, fLoader: undefined, pLoader: undefined, testBandwidth: true,
+        maxBufferSize: 6e7, maxBufferLength: 30, maxMaxBufferLength: 600 };
+    playlist = `#EXTM3U\n${'#EXTINF:4,\na.m4s\n'.repeat(10)}#EXT-X-ENDLIST\n`;
+    levels = KBPS.map(k => ({ bitrate: k * 1000, details: { live: false, startSN: 1, fragments: [] } }));
+
+    constructor(Controller) { this.abr = new Controller(this); }
+    on(event, f) { this.listeners.push({ event, f }); }
+    off(event, f) { this.listeners = this.listeners.filter(l => l.event !== event || l.f !== f); }
+    trigger(event, data = {}) { for (const l of this.listeners) if (l.event === event) l.f(event, data); }
+
+    /** What one of its loaders does; settles when the answer has been given on. */
+    #get(Class, context) {
+        return new Promise(done => new Class().load(context, {}, { onSuccess: done }));
+    }
+
+    async load() {
+        this.trigger('MANIFEST_PARSED');
+        await this.#get(this.config.pLoader, { type: 'level', answer: this.playlist });
+    }
+
+    request(n) {
+        const level = this.abr.nextAutoLevel;
+        const frag = { type: 'main', sn: 1 + n, level, end: 4 * n + 4 };
+        return { level, arrived: this.#get(this.config.fLoader ?? this.config.loader, { frag }) };
+    }
+
+    async chunk(n) {
+        const { level, arrived } = this.request(n);
+        await arrived;
+        return level;
+    }
+}
+
+/** Runs body on a player and its mock. */
+async function with_(make, options, body) {
+    const mock = await new Mock().start();
+    mock.pick = () => 2;
+    try {
+        await body({ mock, ...make({ server: mock.url, timeoutMs: 5000, ...options(mock) }) });
+    } finally {
+        await mock.stop();
+    }
+}
+const onShaka = (body, options = () => ({})) => with_(o => {
+    const player = new FakeShaka();
+    return { player, abrd: attachShaka(player, o) };
+}, options, body);
+const onHls = (body, options = () => ({})) => with_(o => {
+    const abrd = attachHls(FakeHls, o);
+    return { abrd, player: new FakeHls(abrd.controller) };
+}, options, body);
+
+const MPD = manifest([{ kbps: KBPS }]);
+
+export async function adapterTests() {
+    await test('Shaka: every chunk follows', () => onShaka(async ({ player, mock, abrd }) => {
+        await player.load(MPD);
+        for (let i = 0; i < 3; i++) assert.equal(await player.chunk(i), 2);
+        assert.equal(abrd.state.mode, 'abrd');
+        assert.deepEqual(mock.of('/decisions').map(d => d.last.level), [2, 2, 2]);
+        abrd.detach();
+    }));
+
+    await test('Shaka: detached while a decided segment is under way, its own rules choose the next', () =>
+        onShaka(async ({ player, abrd }) => {
+            await player.load(MPD);
+            const under = player.request(0);
+            abrd.detach();
+            await player.arrive(under);
+            assert.equal(await player.chunk(1), 0);
+            player.own = 1;
+            assert.equal(await player.chunk(2), 1);
+        }));
+
+    await test('Shaka: detached after the player was destroyed, nothing throws and all else is undone', () =>
+        onShaka(async ({ player, abrd, mock }) => {
+            await player.load(MPD);
+            await player.chunk(0);
+            player.destroy();
+            abrd.detach();
+            assert.deepEqual([player.filters.request.size, player.filters.response.size], [0, 0]);
+            assert.equal(abrd.state.mode, 'idle');
+            const asked = mock.of('/decisions').length;
+            player.dispatchEvent(Object.assign(new Event('segmentappended'), { contentType: 'video' }));
+            await player.chunk(1);
+            assert.equal(mock.of('/decisions').length, asked);
+        }));
+
+    for (const [name, limit] of [['bandwidth', { maxBandwidth: 800e3 }], ['height', { maxHeight: 250 }],
+        ['width', { maxWidth: 599 }]])
+        await test(`Shaka: what abr.restrictions forbid is not chosen: ${name}`, () =>
+            onShaka(async ({ player, mock, abrd }) => {
+                Object.assign(player.config.abr.restrictions, limit);
+                await player.load(MPD);
+                assert.equal(await player.chunk(0), 0);
+                assert.match(abrd.state.reason, /chose otherwise/);
+                mock.pick = () => 1;
+                assert.equal(await player.chunk(1), 0); // was decided before
+                assert.equal(await player.chunk(2), 1);
+                assert.equal(abrd.state.mode, 'abrd');
+                abrd.detach();
+            }));
+
+    await test('hls.js: every chunk follows; detach gives the settings back', () =>
+        onHls(async ({ player, mock, abrd }) => {
+            await player.load();
+            for (let i = 0; i < 3; i++) assert.equal(await player.chunk(i), 2);
+            assert.deepEqual(mock.of('/decisions').map(d => d.last.level), [2, 2, 2]);
+            assert.equal(player.config.testBandwidth, false);
+            abrd.detach();
+            const { testBandwidth, fLoader, pLoader } = player.config;
+            assert.deepEqual([testBandwidth, fLoader, pLoader], [true, undefined, undefined]);
+            assert.equal(player.listeners.length, 0);
+            assert.equal(await player.chunk(3), 0);
+        }));
+
+    await test('hls.js: detach leaves loaders that others put around ours', () =>
+        onHls(async ({ player, mock, abrd }) => {
+            // as its CMCD controller does, which is made after the one for bitrates
+            const around = Inner => class extends Inner {};
+            const fLoader = player.config.fLoader = around(player.config.fLoader);
+            const pLoader = player.config.pLoader = around(player.config.pLoader);
+            await player.load();
+            await player.chunk(0);
+            abrd.detach();
+            assert.equal(player.config.fLoader, fLoader);
+            assert.equal(player.config.pLoader, pLoader);
+            const asked = mock.requests.filter(q => q.method === 'POST').length;
+            assert.equal(await player.chunk(1), 0);
+            assert.equal(mock.requests.filter(q => q.method === 'POST').length, asked);
+        }));
+
+    await test('hls.js: detached while a decided fragment is under way, its own rules choose the next', () =>
+        onHls(async ({ player, abrd, mock }) => {
+            await player.load();
+            mock.delayMs = 200;
+            const { arrived } = player.request(0);
+            abrd.detach();
+            assert.equal(player.abr.nextAutoLevel, 0);
+            await arrived;
+            assert.equal(await player.chunk(1), 0);
+        }));
+}
