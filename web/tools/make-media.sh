@@ -4,7 +4,8 @@
 # 240p pictures, a flight into the Mandelbrot set under film grain: the encoder fills any
 # bitrate of the ladder, and a browser on a small machine still decodes it without effort,
 # so stalls come from the link and not from the CPU. Every picture says which bitrate it
-# is. Writes OUT/manifest.mpd (chunk sizes and a profile hint inside), OUT/<kbps>-init.mp4 and
+# is. Writes into OUT, a new or an empty folder, manifest.mpd (chunk sizes and a profile hint
+# inside), which is there only when all is, OUT/<kbps>-init.mp4 and
 # OUT/<kbps>-<n>.m4s; and the first minute again in other forms:
 #
 #   minute.mpd       SegmentTemplate           minute.m3u8      HLS of the same fMP4 segments
@@ -13,6 +14,8 @@
 set -eu
 
 out=${1:?usage: make-media.sh OUT [SECONDS] [CHUNK_S]}
+while [ "$out" != "${out%/}" ] && [ "$out" != / ]; do out=${out%/}; done
+[ ! -L "$out" ] || out=$(readlink -f "$out")
 seconds=${2:-120}
 chunk_s=${3:-4}
 ladder="300 750 1200 1850 2850 4300"
@@ -25,10 +28,18 @@ command -v ffmpeg >/dev/null || {
     exit 1
 }
 if [ -s "$out/manifest.mpd" ]; then exit 0; fi
+if [ -e "$out" ] && { [ ! -d "$out" ] || [ -n "$(ls -A "$out")" ]; }; then
+    echo "make-media.sh: $out is there and holds something else; name a new folder" >&2
+    exit 1
+fi
 echo "encoding $seconds s of demo video at $(echo $ladder | wc -w) bitrates into $out"
 
-tmp=$out.tmp
-rm -rf "$tmp" && mkdir -p "$tmp"
+# beside OUT, so that it can be moved there as a whole
+mkdir -p "$(dirname "$out")"
+tmp=$(mktemp -d "$out.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+chmod 755 "$tmp"
 
 # one source, split; the label tells the levels apart (left out where ffmpeg has no font)
 label() {
@@ -185,5 +196,5 @@ variants "$codecs" 0 '' >"$tmp/minute.m3u8"
 variants "$codecs,mp4a.40.2" $audio_kbps ',AUDIO="tone"' >"$tmp/minute-av.m3u8"
 
 mv "$tmp/manifest" "$tmp/manifest.mpd"
-rm -rf "$out"
+[ ! -d "$out" ] || rmdir "$out" # empty; what came meanwhile stays
 mv "$tmp" "$out"
