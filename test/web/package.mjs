@@ -62,6 +62,18 @@ export async function packageTests() {
             run('tar', ['xzf', path.join(dir, packed.filename), '-C', installed, '--strip-components=1']);
         });
 
+        await test('package: it has the version of the daemon, of its API and of the newest changes', () => {
+            const read = file => fs.readFileSync(path.join(WEB, '..', file), 'utf8');
+            const versions = {
+                package: about.version,
+                lock: JSON.parse(read('web/package-lock.json')).version,
+                api: JSON.parse(read('web/openapi.json')).info.version,
+                changes: /^## (\d+\.\d+\.\d+)/m.exec(read('.github/CHANGELOG.md'))[1],
+                daemon: run(path.join(WEB, '../build/abrd'), ['--version']).trim().split(' ').at(-1),
+            };
+            assert.deepEqual([...new Set(Object.values(versions))], [about.version], JSON.stringify(versions));
+        });
+
         await test('package: every entry can be imported from the package alone', async () => {
             const names = Object.keys(about.exports);
             assert.deepEqual(names.sort(), [...ADAPTERS, 'policy'].map(n => `./${n}`).sort());
