@@ -14,6 +14,7 @@ const CHUNKS = 30;
 /** A page of the demo. `urls` are the chunks it asked for: [chunk, kbps], in order. */
 async function open(browser, daemon, query) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    page.setDefaultTimeout(120000); // a busy machine
     const urls = [], errors = [];
     page.on('request', q => {
         const m = /\/(\d+)-(\d+)\.m4s$/.exec(new URL(q.url()).pathname);

@@ -38,7 +38,7 @@ export class Daemon {
             if (exited) throw new Error(`abrd serve has stopped:\n${this.log}`);
             const answer = await fetch(`${this.url}/readyz`).catch(() => null);
             return answer?.ok;
-        }, 'the daemon to be ready');
+        }, 'the daemon to be ready', 60000);
         return this;
     }
 

@@ -1,18 +1,18 @@
 /**
  * charts.js - lines over time, chunks or updates (uPlot), with a key that shows values.
  *
- * The key shows the values under the cursor, else the last ones. Colours are variables of the
- * style sheet, read when a chart is built, and again when the system turns dark or light. A chart
- * takes the size of its box, which the style sheet fixes: data never moves the page.
+ * The key shows the values under the cursor, else the last ones. Colours are read when a chart is
+ * built, and again when the system turns dark or light. A chart takes the size of its box, which the
+ * style sheet fixes: data never moves the page.
  *
  * @module dashboard/charts
  */
+import { axis, css, fit, onScheme } from '../page.js';
 import { el, number, text } from './dom.js';
 
-const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const charts = new Set();
 
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => charts.forEach(c => c.build()));
+onScheme(() => charts.forEach(c => c.build()));
 
 const clock = s => new Date(s * 1000).toLocaleTimeString('en-GB');
 
@@ -23,6 +23,7 @@ export class Chart {
     #plot = null;
     #data = [[]];
     #keys = [];
+    #names = null; // of the values of x
 
     /**
      * @param {Element} box
@@ -37,7 +38,7 @@ export class Chart {
         this.canvas = el('div', { class: 'plot', role: 'img', 'aria-label': how.label });
         box.append(this.key, this.canvas);
         charts.add(this);
-        new ResizeObserver(() => this.#fit()).observe(this.canvas);
+        new ResizeObserver(() => { if (this.#plot) fit(this.#plot, this.canvas); }).observe(this.canvas);
         this.build();
     }
 
@@ -48,8 +49,9 @@ export class Chart {
         this.build();
     }
 
-    /** columns: x, then one per line. */
-    draw(columns) {
+    /** columns: x, ascending, then one per line; names: what stands below x = 0, 1, 2, ... */
+    draw(columns, names = null) {
+        this.#names = names;
         this.#data = [columns[0], ...columns.slice(1).map(clean)];
         this.#plot?.setData(this.#data);
         this.#tell(null);
@@ -70,11 +72,9 @@ export class Chart {
 
     #options() {
         const { how } = this;
-        const axis = {
-            stroke: css('--ink-2'), font: '11px system-ui, sans-serif',
-            grid: { stroke: css('--grid'), width: 1 }, ticks: { show: false },
-        };
-        const ticks = how.x === 'time' ? (_, at) => at.map(clock) : (_, at) => at.map(v => Number.isInteger(v) ? v : '');
+        const look = axis('--ink-2');
+        const whole = v => Number.isInteger(v) ? this.#names ? this.#names[v] ?? '' : v : '';
+        const ticks = (_, at) => at.map(how.x === 'time' ? clock : whole);
         return {
             width: this.canvas.clientWidth || 300, height: this.canvas.clientHeight || 120,
             cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
@@ -84,8 +84,8 @@ export class Chart {
                 y: { range: (_, lo, hi) => this.#height(lo, hi) },
             },
             axes: [
-                { ...axis, size: 22, space: how.x === 'time' ? 80 : 40, values: ticks },
-                { ...axis, size: 46, space: 24, values: (_, at) => at.map(v => (+v.toPrecision(4)).toLocaleString('en', { maximumFractionDigits: 6 })) },
+                { ...look, size: 22, space: how.x === 'time' ? 80 : 40, values: ticks },
+                { ...look, size: 46, space: 24, values: (_, at) => at.map(v => (+v.toPrecision(4)).toLocaleString('en', { maximumFractionDigits: 6 })) },
             ],
             series: [{}, ...how.series.map(s => ({
                 stroke: css(s.colour), fill: s.fill && css(s.fill), width: s.points ? 0 : 2, dash: s.dash,
@@ -121,11 +121,5 @@ export class Chart {
         if (at !== null && at !== undefined) return;
         const now = this.how.series.map((s, i) => `${s.name} ${number(values[i] ?? null, this.how.digits)}`);
         this.canvas.setAttribute('aria-label', `${this.how.label}: ${now.join(', ')} ${this.how.unit}`.trim());
-    }
-
-    #fit() {
-        const { clientWidth: width, clientHeight: height } = this.canvas;
-        if (this.#plot && width && (width !== this.#plot.width || height !== this.#plot.height))
-            this.#plot.setSize({ width, height });
     }
 }

@@ -17,7 +17,7 @@ export class Daemon extends EventTarget {
     }
 
     open() {
-        if (this.#events) return;
+        if (this.#events || document.hidden) return; // a page may be opened where nobody sees it
         const events = this.#events = new EventSource(`${this.server}/v1/events`);
         for (const type of ['stats', 'session', 'decision', 'reward'])
             events.addEventListener(type, e => this.#tell(type, JSON.parse(e.data)));

@@ -7,8 +7,6 @@
  *
  * @module dashboard/dom
  */
-export const $ = id => document.getElementById(id);
-
 /** A new element: el('td', {class: 'x', title: 'y'}, 'text', child). */
 export function el(tag, attributes = {}, ...children) {
     const e = document.createElement(tag);

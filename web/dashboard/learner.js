@@ -4,9 +4,10 @@
  *
  * @module dashboard/learner
  */
+import { $ } from '../page.js';
 import { Chart } from './charts.js';
 import { paced } from './daemon.js';
-import { $, el, metric, number, rows, sample, text } from './dom.js';
+import { el, metric, number, rows, sample, text } from './dom.js';
 
 const KEPT = 512, LISTED = 60;
 

@@ -5,8 +5,8 @@
  *
  * @module dashboard/main
  */
-import { Daemon } from './daemon.js';
-import { $, text } from './dom.js';
+import { $, reachable } from '../page.js';
+import { Daemon, paced } from './daemon.js';
 import { LearnerPanel } from './learner.js';
 import { MergePanel } from './merge.js';
 import { Overview } from './overview.js';
@@ -17,20 +17,23 @@ const daemon = new Daemon(new URLSearchParams(location.search).get('server') ?? 
 const series = new Series();
 const overview = new Overview(), session = new SessionPanel(daemon);
 const learner = new LearnerPanel(daemon), merge = new MergePanel(daemon);
+const FRAME_MS = 10000;
 let before = null;
 
-function reachable(up, line) {
-    $('daemon-line').dataset.up = up ? 'yes' : 'no';
+function show(up, line) {
+    reachable(up, line);
     $('main').dataset.stale = up ? 'no' : 'yes';
-    text($('daemon-line'), line);
 }
 
-/** What the figures are shown in: what quality is worth to each profile, and who the experts are. */
-async function frame() {
+/**
+ * What the figures are shown in: what quality is worth to each profile, and who the experts are.
+ * Anybody may PUT a profile at any time, and no event tells: so it is asked for now and then.
+ */
+const frame = paced(async () => {
     const [told, policy] = await Promise.all([daemon.get('/v1/profiles'), daemon.get('/v1/policy')]);
-    for (const p of told?.profiles ?? []) overview.units[p.name] = p.qoe.mu[0];
+    if (told) overview.units = Object.fromEntries(told.profiles.map(p => [p.name, p.qoe.mu[0]]));
     overview.experts = policy?.actor.experts ?? overview.experts;
-}
+}, FRAME_MS);
 
 daemon.addEventListener('stats', async ({ detail: s }) => {
     // counts that fell, or a silence in between, may be those of another process
@@ -39,18 +42,20 @@ daemon.addEventListener('stats', async ({ detail: s }) => {
         learner.forget();
         merge.forget();
     }
-    if (!before || s.profiles.length !== before.profiles.length) await frame();
+    const first = !before;
     before = s;
+    const framed = frame();
+    if (first) await framed;
     series.add(s.at, s); // by the daemon's clock: a page may be late
     overview.show(series, s);
     learner.show(s);
     merge.show(s);
     session.tick();
-    reachable(true, s.draining ? 'the daemon is stopping' : !s.store_ok ? 'the store refuses writes' :
+    show(true, s.draining ? 'the daemon is stopping' : !s.store_ok ? 'the store refuses writes' :
         `policy version ${s.policy}${s.learning ? ', learning' : ', not learning'}`);
 });
-daemon.addEventListener('gone', () => reachable(false, 'the daemon does not answer; looking for it'));
+daemon.addEventListener('gone', () => show(false, 'the daemon does not answer; looking for it'));
 daemon.open();
 
 /** for the curious, and for tests */
-window.dashboard = { series, session, learner, merge };
+window.dashboard = { series, overview, session, learner, merge };

@@ -3,9 +3,10 @@
  *
  * @module dashboard/merge
  */
+import { $ } from '../page.js';
 import { Chart } from './charts.js';
 import { paced } from './daemon.js';
-import { $, el, metric, number, rows, sample, svg, text } from './dom.js';
+import { el, metric, number, rows, sample, svg, text } from './dom.js';
 import { icicle, onPlane } from './series.js';
 
 const MODES = {

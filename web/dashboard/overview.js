@@ -3,8 +3,9 @@
  *
  * @module dashboard/overview
  */
+import { $ } from '../page.js';
 import { Chart } from './charts.js';
-import { $, el, metric, number, rows, sample, text } from './dom.js';
+import { el, metric, number, rows, sample, text } from './dom.js';
 import { specialisation } from './series.js';
 
 /** profile -> colour and dash; the same in every chart */
@@ -79,7 +80,7 @@ export class Overview {
                 el('th', {}, 'decisions'))), el('tbody'));
         }
         const body = table.tBodies[0];
-        const lines = rows(body, [experts, ...profiles.map(p => p.name)].slice(1), name => el('tr', {},
+        const lines = rows(body, profiles.map(p => p.name), name => el('tr', {},
             el('th', { scope: 'row' }, name), ...Array.from({ length: experts }, () => el('td', { class: 'heat' })), el('td')));
         profiles.forEach((p, i) => {
             const cells = [...lines[i].children].slice(1), total = p.expert.reduce((a, b) => a + b, 0);

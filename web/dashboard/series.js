@@ -31,6 +31,8 @@ export class Series {
         c.live.push(s.sessions_live);
         for (const p of s.profiles)
             if (!c.reward.has(p.name)) c.reward.set(p.name, Array(n).fill(null));
+        for (const name of [...c.reward.keys()]) // a profile that was deleted
+            if (!s.profiles.some(p => p.name === name)) c.reward.delete(name);
         for (const [name, column] of c.reward) column.push(this.reward(name, 15));
         while (c.t[0] < t - this.keepS) {
             c.t.shift();
@@ -61,6 +63,26 @@ export class Series {
         const n = now.rewards - then.rewards;
         return n > 0 ? (now.reward_sum - then.reward_sum) / n : null;
     }
+}
+
+/**
+ * The newest steps of a session as columns, one row per step: the same chunk may come again after a
+ * seek. What nobody decided the player did, at a level of its own; it was not asked for the buffer
+ * then, nor when the session was opened.
+ *
+ * @param {object} h the session's history, as the daemon tells it
+ * @param {number} most rows
+ */
+export function watched(h, most) {
+    const steps = h.steps.slice(-most).map(s => ({ ...s, shown: s.decided_level >= 0 ? s.decided_level : s.level }));
+    return {
+        steps,
+        at: steps.map((_, i) => i),
+        chunk: steps.map(s => s.chunk),
+        buffer: steps.map((s, i) => s.decided_level < 0 || steps.length - i === h.steps.length ? null : s.buffer_s),
+        mbps: steps.map(s => h.ladder_kbps[s.shown] / 1000),
+        measured: steps.map(s => s.reported && s.download_s > 0 ? s.bytes * 8e-6 / s.download_s : null),
+    };
 }
 
 /** Sessions that were heard of lately, the last one first. */

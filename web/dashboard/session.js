@@ -3,10 +3,11 @@
  *
  * @module dashboard/session
  */
+import { $ } from '../page.js';
 import { Chart } from './charts.js';
 import { paced } from './daemon.js';
-import { $, el, number, text } from './dom.js';
-import { Roster } from './series.js';
+import { el, number, text } from './dom.js';
+import { Roster, watched } from './series.js';
 
 const short = id => id.slice(0, 8);
 const CELLS = 60; // chunks in the strip and in the charts
@@ -85,22 +86,20 @@ export class SessionPanel {
 
     /** @param {object} h the session's history, as the daemon tells it */
     show(h) {
-        const steps = h.steps.slice(-CELLS), done = h.steps.filter(s => s.reported);
-        const sum = f => done.reduce((a, s) => a + f(s), 0);
-        const last = h.steps.at(-1);
+        const { steps, at, chunk, buffer, mbps, measured } = watched(h, CELLS);
+        const done = h.steps.filter(s => s.reported), sum = f => done.reduce((a, s) => a + f(s), 0);
+        const last = steps.at(-1);
         text($('session-facts'), [
             `${short(h.session)} · ${h.profile}${h.hinted ? '' : ' (assumed)'}${h.explores ? ', explores' : ''}`,
             last && `chunk ${last.chunk}${h.chunks ? ` of ${h.chunks}` : ''}`,
-            last && `level ${last.decided_level}`,
-            last && `buffer ${number(last.buffer_s, 1)} s`,
+            last && `level ${last.shown}`,
+            last && `buffer ${number(buffer.at(-1), 1)} s`,
             done.length && `reward ${number(sum(s => s.reward) / done.length, 2)} a chunk`,
             done.length && `stalled ${number(sum(s => s.rebuffer_s), 1)} s`,
             h.closed && 'over',
         ].filter(Boolean).join(' · '));
-        const x = steps.map(s => s.chunk);
-        this.buffer.draw([x, steps.map(s => s.buffer_s)]);
-        this.level.draw([x, steps.map(s => h.ladder_kbps[s.decided_level] / 1000),
-            steps.map(s => s.reported && s.download_s > 0 ? s.bytes * 8e-6 / s.download_s : null)]);
+        this.buffer.draw([at, buffer], chunk);
+        this.level.draw([at, mbps, measured], chunk);
         this.#strip(h, steps);
     }
 
@@ -109,10 +108,10 @@ export class SessionPanel {
         const top = h.ladder_kbps.at(-1);
         $('strip').replaceChildren(...steps.map(s => {
             const cell = el('li', { class: s.expert >= 0 && s.expert < 4 ? `e${s.expert}` : 'ex',
-                title: `chunk ${s.chunk}: level ${s.decided_level}, ` +
-                    (s.expert >= 0 ? `expert ${s.expert}` : s.by ?? 'fallback') +
+                title: `chunk ${s.chunk}: level ${s.shown}, ` +
+                    (s.decided_level < 0 ? 'the player' : s.expert >= 0 ? `expert ${s.expert}` : s.by ?? 'fallback') +
                     (s.reported ? `, reward ${number(s.reward, 2)}` : '') });
-            cell.style.height = `${10 + 90 * h.ladder_kbps[s.decided_level] / top}%`;
+            cell.style.height = `${10 + 90 * h.ladder_kbps[s.shown] / top}%`;
             if (s.rebuffer_s > 0) cell.classList.add('stalled');
             return cell;
         }));

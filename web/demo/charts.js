@@ -2,14 +2,12 @@
  * charts.js - the four charts (uPlot), over one time axis and with one cursor.
  *
  * Behind the lines: amber where the player's own rules chose, red where the picture stood still.
- * Colours come from the style sheet, so that the dark ones are stated in one place.
  *
  * @module demo/charts
  */
+import { $, axis, css, fit, onScheme } from '../page.js';
 
 const HEIGHT = 178;
-
-const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const number = (digits, unit) => (_, v) =>
     v === null || v === undefined || isNaN(v) ? '–' : `${v.toFixed(digits)} ${unit}`;
@@ -116,9 +114,11 @@ export class Charts {
     constructor(recording) {
         this.#recording = recording;
         this.#build();
-        matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#build());
-        const fit = new ResizeObserver(() => this.#fit());
-        for (const name of Object.keys(DEFINITIONS)) fit.observe(slot(name));
+        onScheme(() => this.#build());
+        const boxes = new ResizeObserver(() => {
+            for (const [name, plot] of this.#plots) fit(plot, slot(name), HEIGHT);
+        });
+        for (const name of Object.keys(DEFINITIONS)) boxes.observe(slot(name));
     }
 
     /** A new playback. */
@@ -141,10 +141,7 @@ export class Charts {
     #build() {
         if (!window.uPlot) return;
         for (const plot of this.#plots.values()) plot.destroy();
-        const axis = {
-            stroke: css('--ink-3'), font: '11px system-ui, sans-serif',
-            grid: { stroke: css('--grid'), width: 1 }, ticks: { show: false },
-        };
+        const look = axis('--ink-3');
         for (const [name, d] of Object.entries(DEFINITIONS)) {
             const options = {
                 width: slot(name).clientWidth || 400, height: HEIGHT,
@@ -152,8 +149,8 @@ export class Charts {
                 legend: { show: true, live: true },
                 scales: { x: { time: false, range: () => [0, this.#ends] }, y: { range: d.range } },
                 axes: [
-                    { ...axis, size: 26, values: (_, ticks) => ticks.map(v => `${v} s`) },
-                    { ...axis, size: 40, splits: undefined },
+                    { ...look, size: 26, values: (_, ticks) => ticks.map(v => `${v} s`) },
+                    { ...look, size: 40, splits: undefined },
                 ],
                 series: [{ label: 'time', value: number(1, 's') },
                     ...d.series().map(s => ({ points: { show: false }, ...s }))],
@@ -163,13 +160,6 @@ export class Charts {
         }
         this.draw();
     }
-
-    #fit() {
-        for (const [name, plot] of this.#plots) {
-            const width = slot(name).clientWidth;
-            if (width && width !== plot.width) plot.setSize({ width, height: HEIGHT });
-        }
-    }
 }
 
-const slot = name => document.getElementById(`chart-${name}`);
+const slot = name => $(`chart-${name}`);

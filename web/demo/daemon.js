@@ -3,9 +3,9 @@
  *
  * @module demo/daemon
  */
+import { $, reachable } from '../page.js';
 import { expertClass } from './view.js';
 
-const $ = id => document.getElementById(id);
 const LOG_LINES = 20;
 
 function log(text) {
@@ -13,11 +13,6 @@ function log(text) {
     line.textContent = `${new Date().toLocaleTimeString()}  ${text}`;
     $('log').prepend(line);
     while ($('log').children.length > LOG_LINES) $('log').lastChild.remove();
-}
-
-function reachable(up, text) {
-    $('daemon-line').dataset.up = up ? 'yes' : 'no';
-    $('daemon-line').textContent = text;
 }
 
 /** What changed between two reports that is worth a line. */

@@ -6,13 +6,13 @@
  * @module demo/main
  */
 import { attach } from '../dashjs.js';
+import { $ } from '../page.js';
 import { Charts } from './charts.js';
 import { watchDaemon } from './daemon.js';
 import { Recording } from './record.js';
 import { showDecision, showStrip, showTiles, showWho } from './view.js';
 
 const SAMPLE_MS = 250;
-const $ = id => document.getElementById(id);
 const query = new URLSearchParams(location.search);
 const server = query.get('server') ?? '';
 const rate = Number(query.get('rate')) || 1;

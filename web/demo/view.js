@@ -3,7 +3,7 @@
  *
  * @module demo/view
  */
-const $ = id => document.getElementById(id);
+import { $ } from '../page.js';
 
 function element(tag, className, text) {
     const e = document.createElement(tag);
