@@ -13,8 +13,9 @@ tar -cf - --exclude=./.git --exclude=./build --exclude=./var --exclude=node_modu
 cp -r deploy/debian "$copy/debian"
 cd "$copy"
 if [ -n "$maintainer" ]; then
-    sed -i "s/^Maintainer: .*/Maintainer: $maintainer/" debian/control
-    sed -i "s/^ -- .*>  / -- $maintainer  /" debian/changelog
+    name=$(printf %s "$maintainer" | sed 's/[\\/&]/\\&/g') # what sed would read in it
+    sed -i "s/^Maintainer: .*/Maintainer: $name/" debian/control
+    sed -i "s/^ -- .*>  / -- $name  /" debian/changelog
 fi
 grep -q "^abrd ($version)" debian/changelog || {
     echo "deb: deploy/debian/changelog has no entry for $version" >&2

@@ -5,19 +5,7 @@ folder=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-ok() # WHAT COMMAND...
-{
-    local what=$1 said
-    shift
-    if said=$("$@" 2>&1); then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED $what: $said"
-    fi
-}
+. test/ok.sh
 
 for p in "$folder"/abrd_*.deb "$folder"/libabrd-dev_*.deb; do
     ok "$p" dpkg-deb -x "$p" "$work"
@@ -33,7 +21,16 @@ ok 'its configuration is sound' bash -c \
 ok 'the unit names its program and configuration' grep -q \
     '^ExecStart=/usr/bin/abrd serve --config /etc/abrd.conf$' "$work/lib/systemd/system/abrd.service"
 ok 'the configuration is a conffile' grep -qx /etc/abrd.conf "$work"/control-abrd_*/conffiles
+ok 'the service is set up' grep -q 'abrd.service' "$work"/control-abrd_*/postinst
 ok 'the port is left to its owner' bash -c "! grep -q 'deb-systemd-invoke.*abrd.socket' '$work'/control-abrd_*/postinst"
+# the package's own has what debhelper adds, for the machine's systemd
+ok 'it does more on a purge' grep -q /var/lib/private/abrd "$work"/control-abrd_*/postrm
+ok 'a purge takes the data along' bash -c \
+    "mkdir -p '$work/tree/var/lib/private/abrd' && touch '$work/tree/var/lib/private/abrd/abrd.db' &&
+     ln -s private/abrd '$work/tree/var/lib/abrd' &&
+     DPKG_ROOT='$work/tree' sh deploy/debian/abrd.postrm remove && test -e '$work/tree/var/lib/abrd/abrd.db' &&
+     DPKG_ROOT='$work/tree' sh deploy/debian/abrd.postrm purge &&
+     ! test -e '$work/tree/var/lib/private/abrd' && ! test -L '$work/tree/var/lib/abrd'"
 for page in "$work"/usr/share/man/man8/*.8.gz; do
     ok "$page" test -z "$(MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)"
 done
@@ -48,5 +45,4 @@ ok 'and plays' "$work/play" "$work/usr/share/abrd/deploy/policy/moe.safetensors"
 ok 'C++ reads the header' bash -c \
     "echo '#include <abrd/policy.h>' | g++ -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \$(pkg-config --cflags abrd) -"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+ok_finish
