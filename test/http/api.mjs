@@ -335,7 +335,7 @@ await test('pages do not lead out of their folder', async () => {
 });
 
 await test('every operation and nearly every answer of the description was met', () => {
-    // what needs a token, a foreign origin, a full table or a stopping daemon is in access.mjs,
+    // what needs a token, a foreign origin, a full table or a stopping daemon is in limits.mjs,
     // life.mjs and the unit tests; what orders the learner is in gates.mjs; of other
     // standards in pensieve.mjs and cmcd.mjs
     const elsewhere = new Set(['401', '403', '429', '503']);

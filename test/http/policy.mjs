@@ -128,6 +128,7 @@ async function compare(d, n) {
     const local = localPolicy({ server: d.url, refreshS: 0 });
     assert.equal(await local.ready, true);
     let differ = 0, guarded = 0;
+    const experts = new Set();
     for (let i = 0; i < n; i++) {
         const q = question();
         const r = await d.call('POST', '/v1/decide', q);
@@ -136,8 +137,10 @@ async function compare(d, n) {
         assert.equal(mine.policy, r.json.policy);
         differ += same(mine, r.json, JSON.stringify(q));
         guarded += r.json.guarded ?? 0;
+        experts.add(mine.expert).add(r.json.expert);
     }
-    return { differ, guarded };
+    assert.ok(differ <= Math.ceil(n / 1000), `${differ} of ${n} decisions are others`);
+    return { differ, guarded, experts };
 }
 
 await test('1,200 questions to the daemon with the shipped policy: the same decisions', async () => {
@@ -161,9 +164,11 @@ for (const [variant, route] of [['mlp', 'single'], ['moe', 'dense']])
 await test('an expert that is set aside is asked by neither', async () => {
     const d = await new Daemon(['--port', '0', '--policy', SHIPPED, '--workers', '1', '--explore', '0']).ready;
     const busy = async () => await d.metric('abrd_experts_busy{network="actor"}') === 1;
+    assert.ok((await compare(d, 200)).experts.has(1), 'it is asked before');
     assert.equal((await d.call('PUT', '/v1/policy/experts/actor/1', { updates: 1000 })).status, 202);
     await until('a version without it', busy);
-    await compare(d, 100);
+    const { experts } = await compare(d, 200);
+    assert.ok(experts.size && !experts.has(1), `experts ${[...experts]}`);
     await d.stop();
 });
 
