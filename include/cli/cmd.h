@@ -24,9 +24,9 @@ const char *cmd_sub_nearest(const struct cmd_sub *table, const char *name);
 void cmd_sub_print(FILE *f, const struct cmd_sub *table);
 /* Their names, one a line: for completion. */
 void cmd_sub_words(const struct cmd_sub *table);
-/* Runs the command that argv[1] names, or prints the table. */
+/* Runs the command that argv[1] names, or prints the table; example: one command. */
 int cmd_sub_run(const char *command, const char *about, const struct cmd_sub *table,
-                int argc, char **argv);
+                const char *example, int argc, char **argv);
 
 /* ---- the commands ---- */
 

@@ -5,7 +5,7 @@
  *   const struct opt opts[] = {
  *       {"steps", "N", "environment steps", .i64 = &t.steps, .lo = 1, .hi = 1e12},
  *       {"preset", "NAME", "paper, code or tuned", .text = &t.preset},
- *       {"quiet", NULL, "no progress bar", .flag = &t.quiet},
+ *       OPT_QUIET(t.quiet),
  *       OUT_OPTIONS(o),
  *       {0},
  *   };
@@ -64,7 +64,15 @@ struct opt {
     struct opt_list *list;
     double lo, hi;
     const char *shown; /* as the default, when that depends on the machine */
+    bool
+        output; /* a file to write, "-" for standard output, which one of them may take */
 };
+
+/* the row of every command that shows how far it is */
+#define OPT_QUIET(target)                                   \
+    {                                                       \
+        "quiet", NULL, "no progress bar", .flag = &(target) \
+    }
 
 /* --help itself, for who lists a command's options. */
 extern const struct opt opt_help;

@@ -33,11 +33,12 @@ struct out_cfg {
 };
 
 /* the two options for a command's table (cli/opt.h) */
-#define OUT_OPTIONS(cfg)                                                                \
-    {"csv", "FILE", "write the rows as CSV; - is standard output", .text = &(cfg).csv}, \
-    {                                                                                   \
-        "json", "FILE", "write {\"rows\": [...]}; - is standard output",                \
-            .text = &(cfg).json                                                         \
+#define OUT_OPTIONS(cfg)                                                               \
+    {"csv", "FILE", "write the rows as CSV; - is standard output", .text = &(cfg).csv, \
+     .output = true},                                                                  \
+    {                                                                                  \
+        "json", "FILE", "write {\"rows\": [...]}; - is standard output",               \
+            .text = &(cfg).json, .output = true                                        \
     }
 
 struct out;
@@ -48,6 +49,8 @@ void out_free(struct out *o);
 void out_row(struct out *o); /* begins a row */
 void out_text(struct out *o, const char *column, const char *value);
 void out_int(struct out *o, const char *column, int64_t value);
+/* digits of the table: behind the point, or OUT_SHORT: five that count, as %.5g has them. */
+#define OUT_SHORT (-2)
 void out_real(struct out *o, const char *column, double value, int digits);
 
 /* A line for people, beside the rows. */

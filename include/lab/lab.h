@@ -14,8 +14,9 @@
  *       .run = run,
  *   };
  *
- * and one line in the table of cli/cmd_lab.c. Every lab has --out, --quick, --threads, --seed and
- * --quiet without naming them. --quick takes each option's `quick` where the user gave none.
+ * and one line in the table of cli/cmd_lab.c. Every lab has --out and --quiet without naming them,
+ * and one that is not `exact` --quick, --threads and --seed. --quick takes each option's `quick` where
+ * the user gave none.
  *
  * run fills the report and returns 0, LAB_STOPPED or ERR_*; a failed check is not an error. It does
  * not write the report's files, prints nothing and reads no clock. Its figures depend on options
@@ -50,6 +51,7 @@ struct lab {
     const char *source;               /* the paper: authors, title, where */
     const struct lab_option *options; /* ends with {0}; NULL = none */
     int (*run)(struct lab_task *task, struct err *e);
+    bool exact; /* arithmetic: nothing random, nothing that takes time */
 };
 
 /* One value per option, in the options' order. */

@@ -60,7 +60,13 @@ int cmd_completion(const struct cmd_sub *table, int argc, char **argv)
         int code = print_words(table, argc - 2, argv + 2);
         return code == OPT_EXIT_USAGE ? OPT_EXIT_DONE : code;
     }
-    if (!strcmp(shell, "bash"))
+    if (!strcmp(shell, "--help") || !strcmp(shell, "-h"))
+        puts(
+            "Prints a script that completes commands and options when Tab is pressed.\n\n"
+            "usage: abrd completion bash|zsh\n\n"
+            "examples:\n  abrd completion bash > /etc/bash_completion.d/abrd\n"
+            "  abrd completion zsh > /usr/local/share/zsh/site-functions/_abrd");
+    else if (!strcmp(shell, "bash"))
         fputs(bash_script, stdout);
     else if (!strcmp(shell, "zsh"))
         fputs(zsh_script, stdout);

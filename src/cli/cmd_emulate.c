@@ -539,7 +539,7 @@ int cmd_emulate(int argc, char **argv)
         {"seed", "N", "of links, start points and sampling", .u64 = &o.seed},
         {"report", "FILE.html", "what viewers saw as a page; CSV and JSON beside it",
          .text = &o.report},
-        {"quiet", NULL, "no progress", .flag = &o.quiet},
+        OPT_QUIET(o.quiet),
         OUT_OPTIONS(o.out),
         {0},
     };

@@ -491,7 +491,7 @@ int cmd_eval(int argc, char **argv)
     w.bars = (struct opt_list){.n = 2, .item = {"mpc", "mpc-default"}};
     const struct opt opts[] = {
         {"policy", "A,B",
-         "fixed-N, random, rate, buffer, bola, mpc, mpc-default, moe, moe:FILE",
+         "fixed-N, random, rate, buffer, bola, mpc, mpc-default, oracle, moe, moe:FILE",
          .list = &w.policies},
         SETUP_OPTIONS(w.setup),
         {"count-first", NULL, "the policy chooses chunk 0, and it counts",
@@ -527,7 +527,7 @@ int cmd_eval(int argc, char **argv)
          .text = &w.trajectories},
         {"detail", "A,B", "of trajectories: obs (observations), probs (of networks)",
          .list = &w.detail},
-        {"quiet", NULL, "no progress bar", .flag = &w.quiet},
+        OPT_QUIET(w.quiet),
         OUT_OPTIONS(w.out),
         {0},
     };

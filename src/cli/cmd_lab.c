@@ -157,14 +157,17 @@ static void keep_values(struct work *w)
 /* Exit code, or -1 to go on. */
 static int parse(struct work *w, int argc, char **argv)
 {
-    const struct opt common[] = {
-        {"out", "DIR", "folder for report, CSV, JSON and finished runs (default: none)",
-         .text = &w->out},
+    const struct opt of_runs[] = {
         {"quick", NULL, "a smaller version that takes seconds", .flag = &w->quick},
         {"seed", "N", "of everything random", .u64 = &w->seed},
         {"threads", "N", "runs at a time", .i = &w->threads, .lo = 1, .hi = POOL_THREADS,
          .shown = "one per processor"},
-        {"quiet", NULL, "no progress bar", .flag = &w->quiet},
+    };
+    enum { OF_RUNS = sizeof of_runs / sizeof *of_runs };
+    const struct opt common[] = {
+        {"out", "DIR", "folder for report, CSV, JSON and finished runs (default: none)",
+         .text = &w->out},
+        OPT_QUIET(w->quiet),
         OUT_OPTIONS(w->rows),
     };
     enum { COMMON = sizeof common / sizeof *common };
@@ -172,11 +175,16 @@ static int parse(struct work *w, int argc, char **argv)
     int n = options_of(w->lab);
     for (int i = 0; i < n; i++)
         put_option(&opts[i], w, i);
+    if (!w->lab->exact) {
+        memcpy(opts + n, of_runs, sizeof of_runs);
+        n += OF_RUNS;
+    }
     memcpy(opts + n, common, sizeof common);
 
     char about[512], example[128];
     snprintf(about, sizeof about, "%s.\n%s", w->lab->about, w->lab->source);
-    snprintf(example, sizeof example, "abrd lab %s --quick --out DIR", w->lab->name);
+    snprintf(example, sizeof example, "abrd lab %s%s --out DIR", w->lab->name,
+             w->lab->exact ? "" : " --quick");
     const struct opt_cmd cmd = {
         .name = w->name, .about = about, .opts = opts, .example = example};
 
@@ -249,8 +257,10 @@ static int find_file(void *ctx, char out[LAB_PATH], const char *rel, struct err 
 static void put_params(struct report *r, const struct work *w)
 {
     char command[1024], one[256];
-    size_t at = (size_t)snprintf(command, sizeof command, "abrd lab %s%s --seed %" PRIu64,
-                                 w->lab->name, w->quick ? " --quick" : "", w->seed);
+    size_t at = (size_t)snprintf(command, sizeof command, "abrd lab %s", w->lab->name);
+    if (!w->lab->exact)
+        at += (size_t)snprintf(command + at, sizeof command - at, "%s --seed %" PRIu64,
+                               w->quick ? " --quick" : "", w->seed);
     for (int i = 0; i < options_of(w->lab); i++) {
         const struct lab_option *o = &w->lab->options[i];
         const struct lab_value *v = &w->value[i];
@@ -271,7 +281,7 @@ static void put_params(struct report *r, const struct work *w)
     report_param(r, "command", "%s", command);
     report_param(r, "version", "%s", CMD_VERSION);
     report_param(r, "source", "%s", w->lab->source);
-    report_param(r, "seed", "%" PRIu64, w->seed);
+    if (!w->lab->exact) report_param(r, "seed", "%" PRIu64, w->seed);
     for (int i = 0; i < options_of(w->lab); i++) {
         const struct lab_option *o = &w->lab->options[i];
         const struct lab_value *v = &w->value[i];
@@ -320,27 +330,15 @@ static int print_table(const struct report *r, int table, struct err *e)
     return rc;
 }
 
-/* As short as it may be for people, as it is for programs. */
-static void put_bound(struct out *o, const char *column, double v, bool as_it_is)
-{
-    if (as_it_is) {
-        out_real(o, column, v, 5);
-        return;
-    }
-    char text[32];
-    snprintf(text, sizeof text, "%.5g", v);
-    out_text(o, column, text);
-}
-
-static int put_checks(struct out *o, bool as_it_is, const struct report *r, struct err *e)
+static int put_checks(struct out *o, const struct report *r, struct err *e)
 {
     for (int i = 0; i < report_checks(r); i++) {
         struct report_check c = report_check_at(r, i);
         out_row(o);
         out_text(o, "check", c.name);
-        put_bound(o, "value", c.value, as_it_is);
-        put_bound(o, "low", c.low, as_it_is);
-        put_bound(o, "high", c.high, as_it_is);
+        out_real(o, "value", c.value, OUT_SHORT);
+        out_real(o, "low", c.low, OUT_SHORT);
+        out_real(o, "high", c.high, OUT_SHORT);
         out_text(o, "result", c.pass ? "pass" : "FAILS");
     }
     return out_finish(o, e);
@@ -356,7 +354,7 @@ static int print(const struct work *w, struct out *o, const struct report *r,
     if (out_takes_stdout(o)) tables = 0;
     for (int t = 0; t < tables && !rc; t++)
         rc = print_table(r, t, e);
-    if (!rc) rc = put_checks(o, w->rows.csv || w->rows.json, r, e);
+    if (!rc) rc = put_checks(o, r, e);
     if (rc) return rc;
     out_say(o, "%d of %d checks pass", report_checks(r) - report_checks_failed(r),
             report_checks(r));
@@ -419,13 +417,15 @@ static int run(struct work *w)
 
 static void print_labs(FILE *f, const struct lab *const *table)
 {
-    fputs("Reproductions of papers: each runs an experiment, checks its figures, and "
-          "writes\n"
-          "a report that opens in a browser (--out DIR).\n\n"
+    const struct lab *const *first = table;
+    fputs("Reproductions of papers, and what a cluster costs: each computes figures, "
+          "checks\n"
+          "them, and writes a report that opens in a browser (--out DIR).\n\n"
           "usage: abrd lab NAME [options]\n\nlabs:\n",
           f);
     for (; *table; table++)
         fprintf(f, "  %-10s  %s\n", (*table)->name, (*table)->about);
+    fprintf(f, "\nexample:\n  abrd lab %s --out DIR\n", (*first)->name);
     fputs("\n'abrd lab NAME --help' lists the options. Exit codes: 0 all checks pass, 1 "
           "one "
           "does not,\n2 wrong usage.\n",
@@ -441,9 +441,10 @@ static void print_names(const struct lab *const *table)
 static int print_page(const struct lab *const *table)
 {
     man_group("lab NAME",
-              "Reproductions of papers: each runs an experiment, checks its figures, and "
-              "writes\n"
-              "a report that opens in a browser (--out DIR). A run that was stopped goes "
+              "Reproductions of papers, and what a cluster costs: each computes figures, "
+              "checks\n"
+              "them, and writes a report that opens in a browser (--out DIR). A run that "
+              "was stopped goes "
               "on when the\n"
               "same command is given again. Exits with 1 when a check fails.",
               "LABS");

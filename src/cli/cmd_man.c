@@ -42,6 +42,13 @@ int cmd_man(const struct cmd_sub *table, int argc, char **argv)
         overview(table);
         return OPT_EXIT_DONE;
     }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+        puts("Prints the source of a manual page: of the program, or of one command.\n\n"
+             "usage: abrd man [COMMAND]\n\n"
+             "examples:\n  abrd man serve | man -l -\n"
+             "  abrd man > /usr/local/share/man/man8/abrd.8");
+        return OPT_EXIT_DONE;
+    }
     const struct cmd_sub *c = cmd_sub_find(table, argv[1]);
     if (!c) return opt_usage("man", "there is no command '%s'", argv[1]);
     char name[64], ask[] = OPT_MAN;

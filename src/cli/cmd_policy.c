@@ -441,7 +441,7 @@ static const struct cmd_sub subcommands[] = {
 
 int cmd_policy(int argc, char **argv)
 {
-    return cmd_sub_run("policy",
-                       "Policy files: what they hold, and how experts are merged.",
-                       subcommands, argc, argv);
+    return cmd_sub_run(
+        "policy", "Policy files: what they hold, and how experts are merged.",
+        subcommands, "abrd policy show deploy/policy/moe.safetensors", argc, argv);
 }

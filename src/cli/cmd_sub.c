@@ -40,15 +40,15 @@ void cmd_sub_words(const struct cmd_sub *table)
 }
 
 static void print_help(FILE *f, const char *command, const char *about,
-                       const struct cmd_sub *table)
+                       const struct cmd_sub *table, const char *example)
 {
     fprintf(f, "%s\n\nusage: abrd %s COMMAND [options]\n\ncommands:\n", about, command);
     cmd_sub_print(f, table);
-    fprintf(
-        f,
-        "\nabrd %s COMMAND --help lists the options of a command. Exit codes: %d done, "
-        "%d failed,\n%d wrong usage.\n",
-        command, OPT_EXIT_DONE, OPT_EXIT_FAILED, OPT_EXIT_USAGE);
+    fprintf(f,
+            "\nexample:\n  %s\n\n"
+            "abrd %s COMMAND --help lists the options of a command. Exit codes: %d done, "
+            "%d failed,\n%d wrong usage.\n",
+            example, command, OPT_EXIT_DONE, OPT_EXIT_FAILED, OPT_EXIT_USAGE);
 }
 
 static int print_page(const char *command, const char *about, const struct cmd_sub *table)
@@ -67,15 +67,15 @@ static int print_page(const char *command, const char *about, const struct cmd_s
 }
 
 int cmd_sub_run(const char *command, const char *about, const struct cmd_sub *table,
-                int argc, char **argv)
+                const char *example, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name) {
-        print_help(stderr, command, about, table);
+        print_help(stderr, command, about, table, example);
         return OPT_EXIT_USAGE;
     }
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-        print_help(stdout, command, about, table);
+        print_help(stdout, command, about, table, example);
         return OPT_EXIT_DONE;
     }
     if (!strcmp(name, OPT_WORDS)) {

@@ -27,12 +27,6 @@ static int fail(const char *command, const struct err *e)
     return OPT_EXIT_FAILED;
 }
 
-/* What takes long tells how far it is. */
-#define QUIET(target)                                       \
-    {                                                       \
-        "quiet", NULL, "no progress bar", .flag = &(target) \
-    }
-
 static bool is_folder(const char *path)
 {
     struct stat st;
@@ -75,7 +69,7 @@ static int check(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
     bool quiet = false;
-    const struct opt opts[] = {QUIET(quiet), OUT_OPTIONS(cfg), {0}};
+    const struct opt opts[] = {OPT_QUIET(quiet), OUT_OPTIONS(cfg), {0}};
     const struct opt_cmd cmd = {
         .name = "trace check",
         .args = "FILE|DIR...",
@@ -92,14 +86,15 @@ static int check(int argc, char **argv)
 
     struct err e = {0};
     struct verdicts v = {.out = out_new(&cfg, &e)};
-    struct progress bar;
-    progress_init(&bar, "check", quiet);
+    struct progress bar = {0};
     if (!v.out) return fail("check", &e);
     for (; at < argc && !e.code; at++) {
         struct corpus_files files = {0};
         if (!is_folder(argv[at])) {
             check_file(&v, argv[at]);
         } else if (!corpus_files_list(&files, argv[at], CORPUS_ALL, &e)) {
+            progress_end(&bar);
+            progress_init(&bar, "check", quiet); /* the time left is this folder's */
             for (int i = 0; i < files.n; i++) {
                 check_file(&v, files.path[i]);
                 progress_show(&bar, (i + 1.0) / files.n, argv[at]);
@@ -122,8 +117,13 @@ struct conversion {
     struct out *out;
     int traces;
     bool quiet;
-    struct progress bar;
+    struct progress bar; /* of the folder, or of the log that is read */
 };
+
+static void begin_bar(struct conversion *c)
+{
+    progress_init(&c->bar, "convert", c->quiet);
+}
 
 /* Of one log, whose sessions come out together. */
 static void show_share(void *ctx, double share)
@@ -167,6 +167,7 @@ static int convert_set(struct conversion *c, const char *from, const char *to,
                        struct err *e)
 {
     struct trace_set s;
+    begin_bar(c); /* its time left is its own */
     int rc = trace_set_load(&s, from, &c->cfg, e);
     if (!rc) rc = make_folder(to, e);
     progress_end(&c->bar);
@@ -197,16 +198,20 @@ static int convert_folder(struct conversion *c, const char *from, const char *to
     struct corpus_files files = {0};
     int rc = corpus_files_list(&files, from, CORPUS_ALL, e);
     if (!rc) rc = make_folder(to, e);
+    begin_bar(c);
+    bool logs = false; /* each of which has a bar of its own */
     for (int i = 0; i < files.n && !rc; i++) {
         char name[256], path[4096];
         text_last_component(name, sizeof name, files.path[i]);
         rc = join_path(path, sizeof path, to, name, e);
         if (!rc && !trace_set_is(files.path[i])) {
             rc = convert_file(c, files.path[i], path, e);
-            progress_show(&c->bar, (i + 1.0) / files.n, "");
-        } else if (!rc &&
-                   strncmp(name, "video_acked", 11) != 0) /* read with video_sent */
-            rc = convert_set(c, files.path[i], to, e);
+            if (!logs) progress_show(&c->bar, (i + 1.0) / files.n, "");
+        } else if (!rc && strncmp(name, "video_acked", 11) != 0) {
+            progress_end(&c->bar);
+            logs = true;
+            rc = convert_set(c, files.path[i], to, e); /* with its video_acked */
+        }
     }
     corpus_files_free(&files);
     return rc;
@@ -221,7 +226,7 @@ static int convert(int argc, char **argv)
          .d = &c.cfg.min_s, .lo = 0, .hi = 1e6},
         {"max", "N", "and the first N that are long enough are taken", .i = &c.cfg.max,
          .lo = 1, .hi = 1e6},
-        QUIET(c.quiet),
+        OPT_QUIET(c.quiet),
         OUT_OPTIONS(cfg),
         {0},
     };
@@ -246,7 +251,7 @@ static int convert(int argc, char **argv)
     const char *from = argv[at], *to = argv[at + 1];
     c.out = out_new(&cfg, &e);
     int rc = c.out ? 0 : e.code;
-    progress_init(&c.bar, "convert", c.quiet);
+    begin_bar(&c);
     c.cfg.progress = show_share;
     c.cfg.progress_ctx = &c;
     if (!rc)
@@ -294,7 +299,7 @@ static int generate(int argc, char **argv)
         {"n", "N", "traces of each kind", .i = &n, .lo = 1, .hi = 10000},
         {"seconds", "S", "length of each", .d = &seconds, .lo = 10, .hi = 1e5},
         {"seed", "N", "the same seed gives the same bytes", .u64 = &seed},
-        QUIET(quiet),
+        OPT_QUIET(quiet),
         OUT_OPTIONS(cfg),
         {0},
     };
@@ -490,7 +495,7 @@ static int overlap(int argc, char **argv)
         {"list", "FILE", "write the names in B, one a line", .text = &list},
         {"threads", "N", "threads to compare on", .i = &how.threads, .lo = 1,
          .hi = POOL_THREADS, .shown = "one per processor"},
-        QUIET(quiet),
+        OPT_QUIET(quiet),
         OUT_OPTIONS(cfg),
         {0},
     };
@@ -550,5 +555,5 @@ int cmd_trace(int argc, char **argv)
 {
     return cmd_sub_run("trace",
                        "Looks at traces of throughput, converts and generates them.",
-                       subcommands, argc, argv);
+                       subcommands, "abrd trace check traces", argc, argv);
 }

@@ -517,7 +517,7 @@ int cmd_train(int argc, char **argv)
          .d = &w.checkpoint_s, .lo = 0, .hi = 1e6},
         {"report", "FILE.html", "the curves as a page; CSV and JSON beside it",
          .text = &w.page_path},
-        {"quiet", NULL, "no progress bar", .flag = &w.quiet},
+        OPT_QUIET(w.quiet),
     };
     enum { OWN = sizeof own / sizeof *own };
     struct opt opts[OPT_TABLE_MAX + 1];

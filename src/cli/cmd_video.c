@@ -23,9 +23,7 @@ struct source {
          .i = &(s).chunks, .lo = 1, .hi = VIDEO_CHUNKS_MAX},                          \
         {"chunk-s",         "S",     "chunks of a video_size_* folder are so long",   \
          .d = &(s).chunk_s, .lo = 1, .hi = 10},                                       \
-    {                                                                                 \
-        "quiet", NULL, "no progress bar", .flag = &(s).quiet                          \
-    }
+        OPT_QUIET((s).quiet)
 
 static int fail(const char *command, const struct err *e)
 {
@@ -169,5 +167,5 @@ static const struct cmd_sub subcommands[] = {
 int cmd_video(int argc, char **argv)
 {
     return cmd_sub_run("video", "Videos: DASH manifests, HLS playlists, tables of sizes.",
-                       subcommands, argc, argv);
+                       subcommands, "abrd video show manifest.mpd", argc, argv);
 }

@@ -11,7 +11,7 @@ static const struct cmd_sub commands[] = {
     {"doctor", "look at what serve would meet: folder, store, port, ...", cmd_doctor},
     {"backup", "copy the data folder of a daemon that runs", cmd_backup},
     {"train", "make a policy with PPO", cmd_train},
-    {"lab", "reproduce papers, with reports", cmd_lab},
+    {"lab", "reproduce papers, reckon a cluster's costs; with reports", cmd_lab},
     {"policy", "look into policy files, join and merge experts", cmd_policy},
     {"trace", "check, convert, generate and compare traces", cmd_trace},
     {"video", "sizes of a DASH or HLS video, as a table", cmd_video},
@@ -49,11 +49,16 @@ static int help(int argc, char **argv)
         print_commands(stdout);
         return OPT_EXIT_DONE;
     }
-    const struct cmd_sub *c = cmd_sub_find(commands, argv[1]);
-    if (!c) return unknown(argv[1]);
     char ask[] = "--help";
     char *asked[] = {argv[1], ask, NULL};
-    return c->run(2, asked);
+    if (!strcmp(argv[1], "man")) return cmd_man(commands, 2, asked);
+    if (!strcmp(argv[1], "completion")) return cmd_completion(commands, 2, asked);
+    if (!strcmp(argv[1], "help") || !strcmp(argv[1], "version")) {
+        print_commands(stdout);
+        return OPT_EXIT_DONE;
+    }
+    const struct cmd_sub *c = cmd_sub_find(commands, argv[1]);
+    return c ? c->run(2, asked) : unknown(argv[1]);
 }
 
 static int dispatch(int argc, char **argv)

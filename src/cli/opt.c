@@ -219,6 +219,21 @@ static int check_count(const struct opt_cmd *c, int n, const char *first)
     return 0;
 }
 
+/* Two that write to standard output would write into each other. */
+static int check_outputs(const struct opt_cmd *c)
+{
+    const struct opt *first = NULL;
+    for (const struct opt *o = c->opts; o->name; o++) {
+        if (!o->output || !*o->text || strcmp(*o->text, "-") != 0) continue;
+        if (first) {
+            opt_usage(c->name, "--%s and --%s cannot both be -", first->name, o->name);
+            return STOP_USAGE;
+        }
+        first = o;
+    }
+    return 0;
+}
+
 static int print_words(const struct opt_cmd *c)
 {
     for (const struct opt *o = c->opts; o->name; o++)
@@ -276,5 +291,6 @@ int opt_parse(const struct opt_cmd *c, int argc, char **argv)
         met[k] = true;
     }
     int rc = check_count(c, argc - optind, argv[optind]);
+    if (!rc) rc = check_outputs(c);
     return rc ? rc : optind;
 }

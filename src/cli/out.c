@@ -17,7 +17,7 @@ enum { COLUMNS = 64, CELL = 64 };
 
 struct column {
     char name[48];
-    int digits; /* of reals in the table; -1 = text, to the left */
+    int digits; /* of reals in the table, or OUT_SHORT; -1 = text, to the left */
     int width;
 };
 
@@ -120,6 +120,8 @@ static const char *cell(char buf[CELL], const json_t *row, const struct column *
     if (json_is_string(v)) return json_string_value(v);
     if (json_is_integer(v))
         snprintf(buf, CELL, "%lld", (long long)json_integer_value(v));
+    else if (json_is_real(v) && c->digits == OUT_SHORT)
+        snprintf(buf, CELL, "%.5g", json_real_value(v));
     else if (json_is_real(v))
         snprintf(buf, CELL, "%.*f", c->digits, json_real_value(v));
     else
@@ -139,9 +141,9 @@ static int width_of(const char *s)
 static void print_cell(FILE *f, const char *s, const struct column *c, bool last)
 {
     int pad = c->width - width_of(s);
-    if (c->digits >= 0) fprintf(f, "%*s", pad, "");
+    if (c->digits != -1) fprintf(f, "%*s", pad, "");
     fputs(s, f);
-    if (c->digits < 0 && !last) fprintf(f, "%*s", pad, "");
+    if (c->digits == -1 && !last) fprintf(f, "%*s", pad, "");
     fputs(last ? "\n" : "  ", f);
 }
 

@@ -45,6 +45,32 @@ START_TEST(unknown_commands_are_named)
 }
 END_TEST
 
+/* what main.c answers itself, and the commands that have commands: no way leads in a circle */
+START_TEST(every_command_tells_of_itself_with_an_example)
+{
+    static const char *const asked[] = {
+        "man --help",   "completion --help", "help man",     "help completion",
+        "lab --help",   "policy --help",     "trace --help", "video --help",
+        "eval --help",  "emulate --help",    "serve --help", "doctor --help",
+        "train --help", "lab shift --help",  "help trace",
+    };
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        program_expect(asked[i], OPT_EXIT_DONE, "usage: abrd ");
+        program_expect(asked[i], OPT_EXIT_DONE, "\nexample");
+    }
+    program_expect("help version", OPT_EXIT_DONE, "commands:");
+    program_expect("help help", OPT_EXIT_DONE, "commands:");
+}
+END_TEST
+
+START_TEST(two_outputs_do_not_share_standard_output)
+{
+    program_expect("trace check --csv - --json - traces", OPT_EXIT_USAGE,
+                   "--csv and --json cannot both be -");
+    program_expect("eval --json=- --csv=-", OPT_EXIT_USAGE, "cannot both be -");
+}
+END_TEST
+
 START_TEST(a_full_disk_is_not_success)
 {
     struct program_result r = program_run("help > /dev/full");
@@ -62,6 +88,8 @@ Suite *suite_cli_main(void)
     tcase_add_test(t, no_command_is_wrong_usage);
     tcase_add_test(t, version_and_help);
     tcase_add_test(t, unknown_commands_are_named);
+    tcase_add_test(t, every_command_tells_of_itself_with_an_example);
+    tcase_add_test(t, two_outputs_do_not_share_standard_output);
     tcase_add_test(t, a_full_disk_is_not_success);
     suite_add_tcase(s, t);
     return s;
