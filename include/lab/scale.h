@@ -5,7 +5,7 @@
  *
  *   viewers     V = N rate chunk_s
  *   steps       S = N rate explore                    [1/s]
- *   stream      S step_bytes                          [bytes/s] in, once per replica
+ *   stream      S step_bytes                          [bytes/s] in, to each server with a replica
  *   learner     S learn_us 10^-6                      [processors], of which it has one
  *   updates     U = S / batch                         [1/s]
  *   weights     U weights_bytes (N + 1)               [bytes/s] out, and state_bytes U in
@@ -21,7 +21,7 @@
  *               minibatch (ring all-reduce)
  *
  * The unit costs are options; their defaults were measured by `make cluster`. Nothing is simulated
- * here: it is arithmetic, and says so. Threads: pure function; see lab.h. */
+ * here: it is arithmetic, and says so. The checks fail when not even three nodes fit. Threads: pure function; see lab.h. */
 #ifndef LAB_SCALE_H
 #define LAB_SCALE_H
 

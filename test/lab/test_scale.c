@@ -64,6 +64,17 @@ START_TEST(the_report_holds_both_tables)
 }
 END_TEST
 
+START_TEST(too_much_for_three_nodes_is_said)
+{
+    struct labs_run r;
+    labs_start(&r, &scale_lab);
+    labs_set(&r, "learn-us", 290); /* 24 nodes a tenth of that */
+    labs_go(&r, 0);
+    ck_assert_int_eq(report_checks_failed(r.task.report), 1);
+    labs_end(&r);
+}
+END_TEST
+
 Suite *suite_lab_scale(void);
 Suite *suite_lab_scale(void)
 {
@@ -72,6 +83,7 @@ Suite *suite_lab_scale(void)
     tcase_add_test(t, ten_nodes_by_hand);
     tcase_add_test(t, beyond_one_learner);
     tcase_add_test(t, the_report_holds_both_tables);
+    tcase_add_test(t, too_much_for_three_nodes_is_said);
     suite_add_tcase(s, t);
     return s;
 }
