@@ -162,8 +162,8 @@ LIB := $(wildcard src/abrd/*.c) $(addprefix src/,$(addsuffix .c, \
          base/bytes base/err base/rng base/table base/text \
          nn/act nn/mlp nn/vecmat nn/vecmat_base nn/vecmat_avx2 nn/vecmat_avx512 \
          moe/mix moe/parts moe/policy moe/probs moe/swift rl/ckpt rl/ckpt_file rl/ckpt_read \
-         abr/emu abr/feat abr/guard abr/qoe abr/sabre abr/trace abr/trace_mobile abr/trace_set \
-         abr/trace_set_csv abr/trace_set_fcc abr/trace_set_lumos abr/trace_set_puffer \
+         abr/emu abr/feat abr/guard abr/qoe abr/sabre abr/start abr/trace abr/trace_mobile \
+         abr/trace_set abr/trace_set_csv abr/trace_set_fcc abr/trace_set_lumos abr/trace_set_puffer \
          abr/trace_text abr/video abr/view))
 LIBC := $(LIB:%.c=$(B)/lib/%.o)
 $(B)/lib/%.o: CFLAGS += -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections

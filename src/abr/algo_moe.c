@@ -2,6 +2,7 @@
 
 #include "abr/feat.h"
 #include "abr/guard.h"
+#include "abr/start.h"
 #include "moe/graft_pack.h"
 #include "rl/growth_ckpt.h"
 
@@ -33,6 +34,15 @@ static void pilot_reset(void *self, uint64_t session_key)
     memset(p->paper, 0, sizeof p->paper);
 }
 
+/* Layouts for experiments choose the first chunk themselves. */
+static uint32_t offered(const struct pilot *p, const struct view *v)
+{
+    bool own = feat_rolled(p->layout) || (p->layout != FEAT_FULL && start_is(v));
+    uint32_t trained = (UINT32_C(1) << swift_cfg(p->swift)->actions) - 1;
+    uint32_t mask = (own ? feat_mask(v) : guard_greedy(v)) & trained;
+    return mask ? mask : (trained >> 1) + 1; /* to begin above all that it knows */
+}
+
 static int pilot_decide(void *self, const struct view *v, const struct video *video)
 {
     (void)video;
@@ -47,9 +57,7 @@ static int pilot_decide(void *self, const struct view *v, const struct video *vi
         obs = full;
     }
 
-    uint32_t trained = (UINT32_C(1) << swift_cfg(p->swift)->actions) - 1;
-    uint32_t levels = feat_rolled(p->layout) ? feat_mask(v) : guard_levels(v);
-    uint32_t mask = levels & trained;
+    uint32_t mask = offered(p, v);
     int rc = p->pack
                  ? graft_pack_decide(&p->choice, NULL, p->pack, p->swift, obs, mask, -1)
                  : swift_decide(&p->choice, p->swift, obs, mask, -1);

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "abr/feat.h"
+#include "abr/start.h"
 
 #define WARY 5.0      /* mu_stall over each other weight */
 #define SHORT_S 12.0  /* buffer limit */
@@ -25,4 +26,9 @@ uint32_t guard_levels(const struct view *v)
     for (int k = 1; k < v->levels; k++)
         if (view_bytes(v, k) > bytes) levels &= ~(UINT32_C(1) << k);
     return levels;
+}
+
+uint32_t guard_greedy(const struct view *v)
+{
+    return start_is(v) ? UINT32_C(1) << start_level(v) : guard_levels(v);
 }

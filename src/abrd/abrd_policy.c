@@ -281,7 +281,7 @@ int abrd_session_decide(const struct abrd_session *s, double buffer_s,
     float obs[FEAT_FULL_DIM];
     feat_observe(obs, FEAT_FULL, &v);
     struct policy_choice c;
-    if (swift_decide(&c, s->policy->swift, obs, guard_levels(&v), -1))
+    if (swift_decide(&c, s->policy->swift, obs, guard_greedy(&v), -1))
         return abrd_fail(e, ABRD_NUMERIC, "policy: what it computes is no number");
     out->level = c.action;
     out->kbps = v.ladder_kbps[c.action];

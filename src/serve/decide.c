@@ -51,12 +51,17 @@ static void tell(struct verdict *out, const struct policy_choice *c, bool ok,
         out->prob[k] = c->prob[k];
 }
 
+static uint32_t offered(const struct view *v, double u)
+{
+    return u < 0 ? guard_greedy(v) : guard_levels(v);
+}
+
 bool decide(struct verdict *out, const struct swift *s, struct decider *d,
             const struct view *v, double u)
 {
     feat_observe(d->obs, d->layout, v);
     struct policy_choice choice;
-    uint32_t levels = guard_levels(v);
+    uint32_t levels = offered(v, u);
     bool ok = swift_decide(&choice, s, d->obs, levels, u) == 0;
     tell(out, &choice, ok, swift_version(s), v, levels, u);
     return ok;
@@ -68,7 +73,7 @@ bool decide_grown(struct verdict *out, float *share, const struct graft_pack *g,
 {
     feat_observe(d->obs, d->layout, v);
     struct policy_choice choice;
-    uint32_t levels = guard_levels(v);
+    uint32_t levels = offered(v, u);
     bool ok = graft_pack_decide(&choice, share, g, s, d->obs, levels, u) == 0;
     tell(out, &choice, ok, graft_pack_version(g), v, levels, u);
     return ok;

@@ -48,7 +48,7 @@ START_TEST(decides_as_the_network_says)
         float obs[FEAT_FULL_DIM];
         struct policy_choice want;
         feat_observe(obs, FEAT_FULL, &v);
-        ck_assert_int_eq(policy_decide(&want, p, ws, obs, guard_levels(&v), -1), 0);
+        ck_assert_int_eq(policy_decide(&want, p, ws, obs, guard_greedy(&v), -1), 0);
         int level = named.decide(named.self, &v, NULL);
         ck_assert_int_eq(level, want.action);
         ck_assert_int_eq(plain.decide(plain.self, &v, NULL), want.action);
@@ -90,7 +90,7 @@ START_TEST(a_grown_profile_decides_with_its_new_experts)
         float obs[FEAT_FULL_DIM];
         struct policy_choice want;
         feat_observe(obs, FEAT_FULL, &v);
-        ck_assert_int_eq(graft_decide(&want, g, p, ws, obs, guard_levels(&v), -1), 0);
+        ck_assert_int_eq(graft_decide(&want, g, p, ws, obs, guard_greedy(&v), -1), 0);
         ck_assert_int_eq(a.decide(a.self, &v, NULL), want.action);
         seen |= 1 << want.action;
         view_push(&v, 2e5 * (1 + v.chunk * 7 % 11), .2 + v.chunk * 3 % 5);
@@ -187,7 +187,7 @@ START_TEST(hinted_paper_layout)
         struct policy_choice want;
         feat_paper_push(obs, &v);
         feat_paper_hint(obs + FEAT_PAPER_DIM, &v);
-        ck_assert_int_eq(policy_decide(&want, p, ws, obs, guard_levels(&v), -1), 0);
+        ck_assert_int_eq(policy_decide(&want, p, ws, obs, feat_mask(&v), -1), 0);
         ck_assert_int_eq(a.decide(a.self, &v, NULL), want.action);
         view_push(&v, 1e5 * (1 + v.chunk % 3), .5);
         v.buffer_s = v.chunk;

@@ -105,7 +105,8 @@ await test('1,000 recorded observations: the same numbers, and the daemon\'s dec
 // ---- questions of every kind
 
 function question() {
-    const levels = 2 + Math.floor(random() * 11), n = Math.floor(random() * 12);
+    const levels = 2 + Math.floor(random() * 11), begins = random() < 0.1; // nothing measured yet
+    const n = begins ? 0 : Math.floor(random() * 12);
     const ladder = [between(100, 600)];
     while (ladder.length < levels) ladder.push(ladder.at(-1) * between(1.1, 2));
     const chunks = among([0, 0, 48, 300]), chunk_s = among([1, 2, 4, 6]);
@@ -114,7 +115,7 @@ function question() {
     const q = {
         ladder_kbps: ladder, chunk_s, chunks, chunk: Math.floor(random() * (chunks || 1000)),
         buffer_max_s: among([8, 12, 30, 60, 240]), buffer_s: among([between(0, 70), between(0, 8)]),
-        last_level: Math.floor(random() * (levels + 1)) - 1,
+        last_level: begins ? -1 : Math.floor(random() * (levels + 1)) - 1,
         throughput_kbps: rates, download_s: rates.map(r => ladder[0] * chunk_s / r + 0.08),
     };
     if (random() < 0.5)
@@ -146,7 +147,7 @@ async function compare(d, n) {
 await test('1,200 questions to the daemon with the shipped policy: the same decisions', async () => {
     const d = await new Daemon(['--port', '0', '--policy', SHIPPED, '--workers', '1', '--learn', 'off']).ready;
     const { differ, guarded } = await compare(d, 1200);
-    assert.ok(guarded >= 10, `levels were withheld ${guarded} times`);
+    assert.ok(guarded >= 100, `levels were withheld ${guarded} times`);
     console.log(`1200 questions: ${differ} other decisions; levels withheld ${guarded} times`);
     await d.stop();
 });

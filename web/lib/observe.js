@@ -163,16 +163,46 @@ function putLevels(o, q, weights, sizes, span, guess) {
 const chunkSizes = q => q.ladder_kbps.map((kbps, k) =>
     (q.next_bytes?.[k] > 0 ? q.next_bytes[k] : kbps * 1000 / 8 * q.chunk_s));
 
+/** Links that a session may begin on, as shares of the top rate: include/abr/start.h */
+const LINKS = [0.0915, 0.171, 0.2496, 0.3393, 0.45, 0.5967, 0.8114, 1.184, 2.2138];
+const LIVE_CHUNKS = 48;
+
+/** The level of the first chunk, of whose link nothing is known. */
+function startLevel(q, weights) {
+    const { ladder_kbps: ladder, chunk_s, chunk = 0, chunks = 0 } = q;
+    const later = Math.max((chunks ? chunks - chunk : LIVE_CHUNKS) - 1, 0);
+    const stall = weights.mu[2], sizes = chunkSizes(q);
+    const earned = before => ladder.map(kbps => reward(weights, kbps, before, ladder[0]));
+    const smooth = earned(0);
+    const links = LINKS.map(share => ladder.at(-1) * share);
+    const rest = links.map(link => ladder.map((kbps, j) => {
+        const late = kbps / link - 1;
+        return later * (smooth[j] - stall * (late > 0 ? chunk_s * late : 0));
+    }));
+    const worth = ladder.map((kbps, k) => {
+        const cost = earned(kbps).map((r, j) => (later ? smooth[j] - r : 0));
+        return links.reduce((sum, link, i) => sum + smooth[k] - stall * (sizes[k] * 8e-3 / link) +
+            Math.max(...rest[i].map((r, j) => r - cost[j])), 0);
+    });
+    return worth.indexOf(Math.max(...worth));
+}
+
 /**
  * Which levels are offered, as include/abr/guard.h has it: all, or, to whom stalls are the worst
- * behind a short buffer, those that leave a second in it.
+ * behind a short buffer, those that leave a second in it; before anything was measured the one to
+ * begin with.
  *
  * @param {object} q the body of POST /v1/decide
  * @param {Weights} weights
  * @returns {boolean[]}
  */
-export function offered(q, { mu: [quality, switches, stalls] }) {
+export function offered(q, weights) {
+    const [quality, switches, stalls] = weights.mu;
     const last = q.throughput_kbps?.at(-1);
+    if (last === undefined && !(q.last_level >= 0)) {
+        const first = startLevel(q, weights);
+        return q.ladder_kbps.map((_, k) => k === first);
+    }
     const wary = q.buffer_max_s <= 12 && last > 0 && stalls >= 5 * quality && stalls >= 5 * switches;
     const bytes = wary ? 0.9 * last * 125 * (q.buffer_s - 1) : Infinity;
     return chunkSizes(q).map((size, k) => k === 0 || size <= bytes);
