@@ -93,7 +93,7 @@ export async function contest(browser, daemon, { trace, player, profile }) {
     const { kind, file, settings, ours } = PLAYERS[player];
     const s = await stage(browser, daemon, kind);
     const { page } = s;
-    const kbps = []; // by chunk; what came last is what is shown
+    const kbps = []; // by chunk, of the copy that came last
     const loads = []; // {chunk, from, to}: by the clock of this machine, ms
     page.on('requestfinished', q => {
         const m = /\/(\d+)-(\d+)\.m4s$/.exec(q.url());

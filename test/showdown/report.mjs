@@ -60,7 +60,8 @@ details { margin: .6rem 0 }
 </style>
 <h1>abrd and what players choose by themselves</h1>
 <p>One headless Chromium, one run after another on the same links, 60 s of video at six bitrates, 24 s of buffer for everybody.
-Measured in the page, alike for all: stalls of the picture from 100 ms on, the bitrate of every chunk shown.
+Measured in the page, alike for all: stalls of the picture from 100 ms on, the bitrate of every chunk as it was shown:
+a copy that comes once the picture has reached its chunk is not.
 Startup is the wait for the first picture and not part of QoE. ${done} of ${all} runs are done.
 A run that lacked CPU is repeated; one that never had enough counts as it is and is marked (starved, *).</p>
 ${tables.map(standing).join('\n')}

@@ -15,6 +15,24 @@ export function qoeOf(qoe, { kbps, stalls }, lowest) {
     return (chunks - qoe.mu[2] * stalled) / kbps.length;
 }
 
+/**
+ * Bitrate of every chunk as it was shown. A player that fetches a chunk again shows the new copy only
+ * when it came before the picture reached that chunk: what is being shown goes on to its last
+ * picture, as a chunk has one key frame. Where stalls leave open when that was, the new copy counts.
+ * @param {{loads: number[][], chunk_s?: number, stalls: number[]}} run loads: [chunk, kbps, from, took]
+ */
+export function shownOf({ loads, chunk_s = 4, stalls }) {
+    const end = ([, , from, took]) => from + took;
+    const stalled = stalls.reduce((a, b) => a + b, 0);
+    const chunks = [];
+    for (const load of [...loads].sort((a, b) => end(a) - end(b))) (chunks[load[0]] ??= []).push(load);
+    const began = end(chunks[0][0]);
+    return chunks.map((copies, chunk) => {
+        const reached = began + chunk * chunk_s + (chunk && stalled);
+        return (copies.findLast(c => end(c) <= reached) ?? copies[0])[1];
+    });
+}
+
 export const mean = x => x.reduce((a, b) => a + b, 0) / x.length;
 
 /** Mean of paired differences and its 95 % bootstrap interval over the pairs; NaN below 2 pairs. */
@@ -35,7 +53,8 @@ export function paired(differences, draws = 10000) {
  * @param {Record<string, object>} profiles name -> qoe
  */
 export function scored(runs, profiles) {
-    return Object.entries(profiles).flatMap(([profile, qoe]) => runs
+    const shown = runs.map(r => ({ ...r, kbps: r.loads ? shownOf(r) : r.kbps }));
+    return Object.entries(profiles).flatMap(([profile, qoe]) => shown
         .filter(r => (r.profile ?? profile) === profile)
         .map(r => ({
             profile, trace: r.trace, player: r.player,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 
 import { test } from './harness.mjs';
 import { csv, page } from '../showdown/report.mjs';
-import { paired, qoeOf, scored, table } from '../showdown/score.mjs';
+import { paired, qoeOf, scored, shownOf, table } from '../showdown/score.mjs';
 
 const near = (a, b, eps = 1e-12) => assert.ok(Math.abs(a - b) <= eps, `${a} is not ${b}`);
 const live = { mu: [1, 1, 6], utility: 'linear' }, news = { mu: [6, 1, 1], utility: 'linear' };
@@ -18,6 +18,22 @@ export async function scoreTests() {
     await test('showdown: QoE of a run', () => {
         near(qoeOf(live, run('t', 'p', null, [300, 1200], [.5, .25]), 300), (.3 + 1.2 - .9 - 6 * .75) / 2);
         near(qoeOf(news, run('t', 'p', null, [1200, 1200], []), 300), 7.2);
+    });
+
+    await test('showdown: a chunk that comes again is shown anew only if it was not reached', () => {
+        const at = (loads, stalls = []) => shownOf({ loads, stalls });
+        // the picture begins at 2; chunk 1 is reached at 6
+        const first = [[0, 750, 0, 2], [1, 300, 2, 1]];
+        assert.deepEqual(at(first), [750, 300]);
+        assert.deepEqual(at([...first, [0, 4300, 2, 1]]), [750, 300]);
+        assert.deepEqual(at([...first, [1, 4300, 3, 2.9]]), [750, 4300]);
+        assert.deepEqual(at([...first, [1, 4300, 3, 3.1]]), [750, 300]);
+        assert.deepEqual(at([...first, [1, 4300, 3, 3.1]], [.2]), [750, 4300]); // in doubt
+        assert.deepEqual(at([[0, 750, 0, 2], [1, 300, 7, 2]], [3]), [750, 300]); // late, and the only one
+        const [row] = scored([run('t', 'p', null, [4300, 4300], [],
+            { loads: [...first, [0, 4300, 2, 1], [1, 4300, 3, 2]], ladder: [300, 4300] })], { live });
+        near(row.qoe, (.75 + 4.3 - 3.55) / 2);
+        assert.equal(row.switches, 1);
     });
 
     await test('showdown: a run without a profile counts for all, one with a profile for that', () => {
