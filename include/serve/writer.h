@@ -26,6 +26,9 @@ void writer_free(struct writer *w);
 
 int writer_reserve(struct writer *w, int n, struct err *e)
     __attribute__((warn_unused_result));
+/* More than a quarter of the queue waits: what can be done later should be, as the rest is for those
+ * who ask now. */
+bool writer_pressed(struct writer *w);
 /* Gives up the reservation of `reserved` and puts n <= reserved records. */
 void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserved);
 /* The same for what happened to a session; opened: its row is new. parcel: the trajectory that

@@ -14,6 +14,7 @@
 
 enum {
     BUS_SLOTS = 1024,     /* trajectories waiting for the learner */
+    EXPIRE_AT_ONCE = 128, /* sessions */
     QUEUE_MIN = 64,       /* records: a dozen requests */
     SPARE_STEPS = 262144, /* most steps for open trajectories */
     MEMORY_STEPS = 1048576,
@@ -464,20 +465,22 @@ int service_learn(struct service *s, struct err *e)
     return rc;
 }
 
-static void expire(struct service *s, double now)
+bool service_expire(struct service *s)
 {
+    double now = service_now(s);
     struct changes c;
-    bool more = true;
-    while (more && !service_admit(s, NULL)) {
+    for (int n = 0; n < EXPIRE_AT_ONCE; n++) {
+        if (s->writer && writer_pressed(s->writer)) return false;
+        if (service_admit(s, NULL)) return false;
         track_changes_clear(&c);
-        more = sessions_expire(s->sessions, now - s->session_ttl_s, now, &c);
-        if (more) {
-            service_deliver(s, &c, false, c.row.id);
-            atomic_fetch_add(&s->expired, 1);
-        } else {
+        if (!sessions_expire(s->sessions, now - s->session_ttl_s, now, &c)) {
             service_dismiss(s);
+            return false;
         }
+        service_deliver(s, &c, false, c.row.id);
+        atomic_fetch_add(&s->expired, 1);
     }
+    return true;
 }
 
 /* The profiles as they are now, and the next slot when it is time. */
@@ -510,7 +513,8 @@ void service_periodic(struct service *s)
 {
     if (atomic_flag_test_and_set(&s->ticking)) return;
     double now = service_now(s);
-    expire(s, now);
+    while (!s->threads && service_expire(s))
+        ;
     turn_slot(s, now);
     prune(s, now);
     tidy(s);

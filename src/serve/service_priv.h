@@ -118,6 +118,10 @@ int service_profile_drop(struct service *s, const char *name, struct err *e)
 /* Takes stored profiles and live sessions in. */
 int service_restore(struct service *s, struct err *e) __attribute__((warn_unused_result));
 
+/* Ends some sessions that have fallen silent, while the store's queue has plenty of room: true when
+ * there may be more of them to end now. */
+bool service_expire(struct service *s);
+
 /* One turn of the learner, as learner_turn; what it gave is stored and logged. */
 int service_turn(struct service *s, double wait_s, struct err *e);
 /* A checkpoint when one is due. For whoever takes the learner's turns. */

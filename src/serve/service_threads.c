@@ -3,8 +3,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/clock.h"
+
+static const double EXPIRE_PAUSE_S = 1. / 64;
 
 static bool stopping(struct service *s)
 {
@@ -50,23 +55,32 @@ static void *writer_main(void *ctx)
     return NULL;
 }
 
+/* False: it is time to stop. */
+static bool sleep_until(struct service *s, double at_s)
+{
+    struct timespec at = {.tv_sec = (time_t)at_s, .tv_nsec = (long)(fmod(at_s, 1) * 1e9)};
+    int rc = 0;
+    pthread_mutex_lock(&s->lock);
+    while (!s->stopping && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&s->stop, &s->lock, &at);
+    bool stop = s->stopping;
+    pthread_mutex_unlock(&s->lock);
+    return !stop;
+}
+
+/* Many sessions may fall silent at once: they are ended a few at a time, so that neither their
+ * shards' locks nor the processor nor the store are taken from those who ask. */
 static void *tick_main(void *ctx)
 {
     struct service *s = ctx;
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    pthread_mutex_lock(&s->lock);
-    while (!s->stopping) {
-        at.tv_sec++;
-        int rc = 0;
-        while (!s->stopping && rc != ETIMEDOUT)
-            rc = pthread_cond_timedwait(&s->stop, &s->lock, &at);
-        if (s->stopping) break;
-        pthread_mutex_unlock(&s->lock);
+    double due_s = clock_mono() + 1;
+    bool more = false;
+    while (sleep_until(s, more ? fmin(due_s, clock_mono() + EXPIRE_PAUSE_S) : due_s)) {
+        more = service_expire(s);
+        if (clock_mono() < due_s) continue;
         service_periodic(s);
-        pthread_mutex_lock(&s->lock);
+        due_s++;
     }
-    pthread_mutex_unlock(&s->lock);
     return NULL;
 }
 

@@ -91,6 +91,14 @@ int writer_reserve(struct writer *w, int n, struct err *e)
     return 0;
 }
 
+bool writer_pressed(struct writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    bool pressed = w->n + w->reserved > w->cap / 4;
+    pthread_mutex_unlock(&w->lock);
+    return pressed;
+}
+
 /* Under the lock. */
 static struct store_rec *slot(struct writer *w)
 {

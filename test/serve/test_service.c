@@ -377,6 +377,32 @@ START_TEST(silent_sessions_are_truncated)
 }
 END_TEST
 
+/* Ends of sessions are rows, too: they leave the store's queue to those who ask. */
+START_TEST(many_silent_sessions_leave_room_in_the_queue)
+{
+    enum { N = 60 };
+    f.cfg.session_ttl_s = 60;
+    f.cfg.store_queue = 64;
+    served_start(&f);
+    for (uint64_t i = 0; i < N; i++) {
+        (void)served_open(&f, i, 48);
+        service_tick(f.service); /* flushes */
+    }
+    f.now += 61;
+    struct service_stats s;
+    for (uint64_t past = 0, turns = 0; past < N; past = s.sessions_expired) {
+        service_periodic(f.service);
+        service_stats(&s, f.service);
+        ck_assert_uint_gt(s.sessions_expired, past);
+        ck_assert_uint_le(s.store_queue, 64 / 4 + 5);
+        struct session_opened o;
+        struct session_open q = served_request(N + turns++, 48);
+        ck_assert_int_eq(service_open(&o, f.service, f.worker, &q, NULL), 0);
+        ck_assert_int_eq(service_commit(f.service, NULL), 0);
+    }
+}
+END_TEST
+
 /* The clock was set five hours on, or back, while nobody ran: nobody's session ends by that, and
  * everybody's after half its time without a word. */
 START_TEST(a_clock_that_was_set_ends_no_sessions)
@@ -576,6 +602,7 @@ Suite *suite_serve_service(void)
     tcase_add_test(t, weights_and_versions_survive_a_crash_and_a_drain);
     tcase_add_test(t, a_damaged_checkpoint_falls_back);
     tcase_add_test(t, silent_sessions_are_truncated);
+    tcase_add_test(t, many_silent_sessions_leave_room_in_the_queue);
     tcase_add_test(t, a_clock_that_was_set_ends_no_sessions);
     tcase_add_test(t, old_sessions_are_deleted);
     tcase_add_test(t, a_full_disk_refuses_and_recovers);
