@@ -11,9 +11,9 @@
  * sessions from before it, and when a profile is deleted its sessions are answered by
  * the common policy, greedily, and teach nobody.
  *
- * Files: DIR/grown-NAME.safetensors (rl/growth_ckpt.h), written before grown_add returns and then
- * at each checkpoint. One that cannot be used is put aside as .bad and told in the log; its
- * profile is then an ordinary one.
+ * Files: DIR/grown-NAME.safetensors (rl/growth_ckpt.h), written before grown_add returns, before
+ * each new version is published, and at each checkpoint. One that cannot be used is put aside as
+ * .bad and told in the log; its profile is then an ordinary one.
  *
  * Memory, with the shipped policy and two experts: 3 MB each, 7 MB once it learns (in batches of
  * 1024 steps).

@@ -483,13 +483,38 @@ bool grown_ready(struct grown *g)
     return false;
 }
 
+/* Saved, unless it is removed meanwhile: then its file goes again. */
+static int keep(struct grown *g, struct entry *e, struct err *err)
+{
+    pthread_mutex_lock(&g->lock);
+    bool gone = e->gone;
+    g->saving = gone ? NULL : e;
+    pthread_mutex_unlock(&g->lock);
+    if (gone) return 0;
+
+    int rc = save(g, e, growth_graft(e->growth), err);
+    e->unsaved = rc != 0;
+    pthread_mutex_lock(&g->lock);
+    gone = e->gone;
+    pthread_mutex_unlock(&g->lock);
+    char path[PATH];
+    if (gone && path_of(path, g, e->name)) unlink(path);
+    pthread_mutex_lock(&g->lock);
+    g->saving = NULL;
+    pthread_mutex_unlock(&g->lock);
+    return rc;
+}
+
+/* The file comes first: after a crash no other weights get the number of a version that somebody
+ * was answered by. */
 static int publish(struct grown *g, struct entry *e, double now, struct err *err)
 {
     const struct graft *graft = growth_graft(e->growth);
     struct growth_stats s;
     growth_stats(e->growth, &s);
     e->unsaved = true;
-    int rc = snap_publish_grown(e->snap, graft, now, s.online.check_score, err);
+    int rc = keep(g, e, err);
+    if (!rc) rc = snap_publish_grown(e->snap, graft, now, s.online.check_score, err);
     if (!rc && graft->shape_learns) rc = keep_shape(g, graft, err);
     log_event(g->cfg.log, LOG_INFO, "grown", "%s: version %llu, check %.4f", e->name,
               (unsigned long long)graft->version, s.online.check_score);
@@ -535,24 +560,8 @@ int grown_save(struct grown *g, struct err *e)
     struct entry *at[SERVICE_GROWN];
     int n = list(at, g), rc = 0;
     for (int i = 0; i < n; i++) {
-        if (!at[i]->unsaved) continue;
-        pthread_mutex_lock(&g->lock);
-        bool gone = at[i]->gone;
-        g->saving = gone ? NULL : at[i];
-        pthread_mutex_unlock(&g->lock);
-        if (gone) continue;
-
-        int failed = save(g, at[i], growth_graft(at[i]->growth), e);
-        at[i]->unsaved = failed != 0;
+        int failed = at[i]->unsaved ? keep(g, at[i], e) : 0;
         if (failed) rc = failed;
-        char path[PATH];
-        pthread_mutex_lock(&g->lock);
-        gone = at[i]->gone;
-        pthread_mutex_unlock(&g->lock);
-        if (gone && path_of(path, g, at[i]->name)) unlink(path);
-        pthread_mutex_lock(&g->lock);
-        g->saving = NULL;
-        pthread_mutex_unlock(&g->lock);
     }
     return rc;
 }
