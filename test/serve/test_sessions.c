@@ -37,6 +37,17 @@ static int open_one(struct sessions *s, struct track_row *row, struct err *e)
     return sessions_open(&a, s, row, &q, &v, &c, e);
 }
 
+/* What track.h says; the table has beside a track the neighbours in its queue (16), its key and the
+ * next free entry (32), whether it is used (1) and at most four slots of the index (16). */
+START_TEST(a_live_session_takes_at_most_1536_bytes)
+{
+    ck_assert_uint_eq(sizeof(struct track), 648);
+    ck_assert_uint_eq(sizeof(struct step), 200);
+    size_t entry = (32 + sizeof(struct track) + 16 + 15) / 16 * 16;
+    ck_assert_uint_le(entry + 1 + 16 + TRACK_KEEP * sizeof(struct step), 1536);
+}
+END_TEST
+
 START_TEST(ids_are_hex_and_back)
 {
     uint8_t id[TRACK_ID], back[TRACK_ID];
@@ -356,6 +367,7 @@ Suite *suite_serve_sessions(void)
     Suite *s = suite_create("serve/sessions");
     TCase *t = tcase_create("serve/sessions");
     tcase_set_timeout(t, 60);
+    tcase_add_test(t, a_live_session_takes_at_most_1536_bytes);
     tcase_add_test(t, ids_are_hex_and_back);
     tcase_add_test(t, ids_begin_with_the_nodes_number);
     tcase_add_test(t, a_full_table_says_so_and_closed_ones_make_room);
