@@ -83,7 +83,7 @@ START_TEST(only_before_anything_is_known)
     ck_assert(start_is(&v));
     ck_assert_uint_eq(guard_greedy(&v), 4);
     ck_assert_uint_eq(guard_levels(&v), 0x3f); /* who explores */
-    v.last_level = 1; /* fetched, though nobody told how */
+    v.last_level = 1;                          /* fetched, though nobody told how */
     ck_assert(!start_is(&v));
     ck_assert_uint_eq(guard_greedy(&v), 0x3f);
     v.last_level = -1;
