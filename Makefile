@@ -72,7 +72,7 @@ BENCHLIB := $(B)/test/support/bench.o $(B)/test/support/mpc_brute.o $(B)/test/su
 TRIAL := $(sort $(patsubst test/trial/trial_%.c,%,$(wildcard test/trial/trial_*.c)))
 TRIALOBJ := $(TRIAL:%=$(B)/test/trial/trial_%.o)
 TRIALLIB := $(BENCHLIB) $(B)/test/support/trial.o $(B)/test/support/client.o \
-            $(B)/test/support/swarm.o
+            $(B)/test/support/swarm.o $(B)/test/support/nats.o
 
 ifneq ($(V),1)
 Q := @
@@ -81,7 +81,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
-        fuzz bench chaos load soak hostile proxy sandbox prometheus score ablation routing lab-data format policy merge-policy man install install-program \
+        fuzz bench chaos load soak nodes hostile proxy sandbox prometheus score ablation routing lab-data format policy merge-policy man install install-program \
         install-library clean help FORCE
 
 all: build/abrd $(B)/lib/libabrd.a ## build the daemon and its tools, build/abrd, and the library
@@ -361,6 +361,9 @@ load: all web $(B)/trial_load ## connections, learning, sessions: SECONDS=4 PACE
 	@$(B)/trial_$@
 
 soak: all web $(B)/trial_soak ## a long time under load: SECONDS=600 RATE=500 VIEWERS=128
+	@$(B)/trial_$@
+
+nodes: all web $(B)/trial_nodes ## the same viewers on one node and on several: SEEDS=8 NODES=3 UPDATES=16 (nats-server)
 	@$(B)/trial_$@
 
 hostile: all web $(B)/trial_hostile ## other clients beside an attack: TURNS=7 ASKS=1000 SLOW=500

@@ -60,8 +60,8 @@ void outbox_refused(struct outbox *o, uint64_t number);
 void outbox_again(struct outbox *o);
 
 /* What is published. A place that lies before the last one: the stream was made anew, and what it
- * acknowledged before is nowhere. */
-void outbox_confirm(struct outbox *o, const struct ledger_view *v);
+ * acknowledged before is nowhere. Returns how many were lost and are sent again. */
+int outbox_confirm(struct outbox *o, const struct ledger_view *v);
 
 /* All up to this number are done with, confirmed or let go; 0: none are. */
 uint64_t outbox_delivered(struct outbox *o);

@@ -290,9 +290,10 @@ static void lost(struct outbox *o, uint64_t number)
     to_send(o, number);
 }
 
-void outbox_confirm(struct outbox *o, const struct ledger_view *v)
+int outbox_confirm(struct outbox *o, const struct ledger_view *v)
 {
     pthread_mutex_lock(&o->lock);
+    uint64_t before = o->stats.resent;
     bool anew = v->position < o->published.position;
     o->published = *v;
     for (uint64_t n = o->first; n < o->next; n++) {
@@ -306,7 +307,9 @@ void outbox_confirm(struct outbox *o, const struct ledger_view *v)
     }
     advance(o);
     pthread_cond_signal(&o->work);
+    int resent = (int)(o->stats.resent - before);
     pthread_mutex_unlock(&o->lock);
+    return resent;
 }
 
 uint64_t outbox_delivered(struct outbox *o)

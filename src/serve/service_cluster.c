@@ -171,11 +171,15 @@ static void take_ledger(void *ctx, const struct bus_wire_weights *note)
     struct cluster *c = s->cluster;
     struct ledger_view v;
     struct err why = {0};
+    int lost = 0;
     if (!c->outbox || !note->ledger) return; /* an older learner tells nothing */
     if (ledger_view(&v, c->maker, note->ledger, note->ledger_n, &why))
         log_err(s->cfg.log, LOG_ERROR, "follow", &why);
     else
-        outbox_confirm(c->outbox, &v);
+        lost = outbox_confirm(c->outbox, &v);
+    if (lost)
+        log_event(s->cfg.log, LOG_WARN, "bus",
+                  "the stream has lost %d that it had acknowledged: sent again", lost);
 }
 
 static bool listed(const struct bus_wire_common *c, const char *name)

@@ -17,9 +17,8 @@ const env = (name, fallback) => Number(process.env[name] || fallback);
 const KILLS = env('KILLS', 50), PARTITION_S = env('PARTITION_S', 60), DOWN_S = env('DOWN_S', 120);
 const RATE = env('RATE', 100), VIEWERS = env('VIEWERS', 60), SEED = env('SEED', 1);
 const SPARE_NATS = env('SPARE_NATS', 0); // 1: its servers are not killed one by one
-const CPU_S = env('CPU_S', 20), TTL_S = 20, PORT = 8080;
+const CPU_S = env('CPU_S', 20), TTL_S = 20, PORT = 8080, BATCH = 2048;
 const out = 'build/trial', dir = mkdtempSync(join(tmpdir(), 'abrd-cluster-'));
-process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
 mkdirSync(out, { recursive: true });
 
 const sleep = s => new Promise(r => setTimeout(r, 1000 * s));
@@ -27,6 +26,7 @@ const draw = random(SEED);
 const pick = list => list[Math.floor(draw() * list.length)];
 const agent = new http.Agent({ keepAlive: false });
 let failures = 0;
+const sessions = []; // ids of all viewers so far
 const rows = [];
 
 function row(what, value, goal, ok) {
@@ -50,6 +50,8 @@ const metrics = async h => Object.fromEntries((await get(h, '/metrics')).text.sp
 /* ---- the machines ---- */
 
 networkUp();
+// behind the end of all that writes there
+process.on('exit', () => rmSync(dir, { recursive: true, force: true, maxRetries: 20 }));
 const nats = [1, 2, 3].map(i => new Host(`nats${i}`, 10 + i));
 const nodes = [1, 2, 3].map(i => new Host(`node${i}`, 20 + i));
 const learners = [1, 2].map(i => new Host(`learn${i}`, 30 + i));
@@ -65,7 +67,7 @@ const token = join(dir, 'token');
 writeFileSync(token, '0123456789abcdef0123456789abcdef\n', { mode: 0o600 });
 const common = h => ['build/abrd', 'serve', '--bind', '0.0.0.0', '--port', String(PORT),
     '--admin-token-file', token, '--data', join(dir, h.name), '--session-ttl', String(TTL_S),
-    '--explore', '1', '--batch', '2048', '--address-rate', '0', '--open-rate', '0', '--untagged', 'default'];
+    '--explore', '1', '--batch', String(BATCH), '--address-rate', '0', '--open-rate', '0', '--untagged', 'default'];
 const among = (h, role) => [...common(h), '--role', role, '--bus', bus, '--bus-replicas', '3',
     '--node', h.name, '--bus-buffer', '4096', '--bus-stream-mb', '0.9'];
 
@@ -112,44 +114,95 @@ async function measureCost() {
     return one;
 }
 
+/** Bytes that the nodes' connections have brought to the NATS servers, and taken from them. */
+async function traffic() {
+    const sum = { sent: 0, taken: 0 };
+    for (const h of nats) {
+        const r = JSON.parse((await call(agent, h.ip, 8222, 'GET', '/connz?limit=1000')).text);
+        for (const c of r.connections.filter(x => nodes.some(n => n.name === x.name))) {
+            sum.sent += c.in_bytes;
+            sum.taken += c.out_bytes;
+        }
+    }
+    return sum;
+}
+
+/** The nodes start one by one; what each number of them costs. */
+async function measureGrowth() {
+    for (let k = 1; k <= nodes.length; k++) {
+        nodes[k - 1].start([...among(nodes[k - 1], 'decide'), '--node-number', String(k)]);
+        const some = nodes.slice(0, k), l = await leader();
+        await until('all nodes to know the learner', 60, async () =>
+            (await Promise.all(some.map(ready))).every(s => s?.bus.learner && s.bus.connected));
+        const views = some.map((h, i) => new Viewers({ host: h.ip, port: PORT, many: 40, perSecond: 150, seed: SEED + i }));
+        const sum = list => list.reduce((n, x) => n + x, 0);
+        const now = async () => ({ cpu: sum(some.map(h => h.cpu())), answers: sum(views.map(v => v.answers)),
+            learner: l.cpu(), steps: (await metrics(l)).abrd_learner_steps_total, bytes: await traffic(), at: Date.now() });
+        await sleep(3);
+        const a = await now();
+        await sleep(CPU_S);
+        const b = await now(), steps = b.steps - a.steps, seconds = (b.at - a.at) / 1000;
+        for (const v of views) sessions.push(...(await v.stop()).sessions);
+        row(`${k} nodes: CPU per decision [us] / of the learner per step that teaches [us] / bytes sent per such step / kB/s taken per node`,
+            `${(1e6 * (b.cpu - a.cpu) / (b.answers - a.answers)).toFixed(0)} / ${(1e6 * (b.learner - a.learner) / steps).toFixed(0)} / ` +
+            `${((b.bytes.sent - a.bytes.sent) / steps).toFixed(0)} / ${((b.bytes.taken - a.bytes.taken) / 1000 / k / seconds).toFixed(1)}`);
+    }
+}
+
 /* ---- judging ---- */
 
-const sessions = []; // ids of all viewers so far
 
-/** Waits until all that was closed has arrived, then compares. */
-async function judge(what) {
-    await until('sessions to end', TTL_S + 40, async () => {
+/** What the stores say was played. */
+async function stored() {
+    await until('sessions to end', TTL_S + 60, async () => {
         const states = await Promise.all(nodes.map(ready));
         return states.every(s => s && s.sessions_live === 0 && s.bus.buffered === 0 && s.bus.connected);
     });
-    let expected = 0, trajectories = 0, played = 0;
+    const sum = { steps: 0, trajectories: 0, played: 0 };
     for (const id of sessions) {
         const h = nodes[parseInt(id.slice(0, 2), 16) - 1];
         const r = await get(h, `/v1/sessions/${id}`);
         if (r.status !== 200) continue; // answered, but not stored before the node was killed
-        const history = JSON.parse(r.text);
-        const t = taught(history);
-        expected += t.steps;
-        trajectories += t.trajectories;
-        played += history.steps.length;
+        const history = JSON.parse(r.text), t = taught(history);
+        sum.steps += t.steps;
+        sum.trajectories += t.trajectories;
+        sum.played += history.steps.length;
     }
-    let m = {};
-    await until(`${expected} steps to be learned`, 30, async () => {
-        const h = await leader();
-        if (h) m = await metrics(h);
-        return m.abrd_learner_steps_total >= expected && m.abrd_ledger_counted_total >= trajectories;
-    }).catch(() => {});
+    return sum;
+}
+
+/** Waits until all that was closed has arrived, then compares. What the stream has lost is sent again
+ * when weights are published that were learned from what came after it: then viewers play another batch. */
+async function judge(what) {
+    let s, m = {}, rounds = 0;
+    const all = () => m.abrd_learner_steps_total >= s.steps && m.abrd_ledger_counted_total >= s.trajectories;
+    for (;; rounds++) {
+        s = await stored();
+        await until(`${s.steps} steps to be learned`, 15, async () => {
+            const h = await leader();
+            if (h) m = await metrics(h);
+            return all();
+        }).catch(() => {});
+        if (all() || rounds === 3) break;
+        const v = view({ seed: SEED + 1000 + rounds });
+        await sleep(1.2 * BATCH / RATE);
+        await v.stop();
+        sessions.push(...v.sessions);
+    }
     const steps = m.abrd_learner_steps_total, counted = m.abrd_ledger_counted_total;
     const dropped = m.abrd_learner_dropped_old_total + m.abrd_learner_dropped_full_total +
         m.abrd_learner_dropped_client_total;
     row(`${what}: steps that teach, by the stores / by the learner`,
-        `${expected} / ${steps} of ${played} (${dropped} not taken)`,
-        'equal', expected > 0 && expected === steps && dropped === 0);
+        `${s.steps} / ${steps} of ${s.played} (${dropped} not taken)`,
+        'equal', s.steps > 0 && s.steps === steps && dropped === 0);
     // as many steps may be lost as are counted twice: so the number of trajectories, too
     row(`${what}: trajectories, by the stores / by the ledger`,
-        `${trajectories} / ${counted} (${m.abrd_ledger_repeated_total} came again)`,
-        'equal', trajectories > 0 && trajectories === counted);
+        `${s.trajectories} / ${counted} (${m.abrd_ledger_repeated_total} came again)`,
+        'equal', s.trajectories > 0 && s.trajectories === counted);
     row(`${what}: numbers missing in the ledger`, m.abrd_ledger_missing, '0', m.abrd_ledger_missing === 0);
+    const resent = nodes.flatMap(h => [...h.output.matchAll(/the stream has lost (\d+)/g)].map(x => Number(x[1])));
+    row(`${what}: acknowledged, lost by the stream and sent again, so far; batches played until all had come`,
+        `${resent.reduce((n, x) => n + x, 0)}; ${rounds}`);
 }
 
 async function during(seconds, what, fn, more) {
@@ -185,9 +238,9 @@ const [alone, quiet] = await measureCost();
 for (const h of nats) h.start(natsArgv(h));
 await sleep(2);
 learners.forEach(h => h.start(among(h, 'learn')));
-nodes.forEach((h, i) => h.start([...among(h, 'decide'), '--node-number', String(i + 1)]));
-startBalancer();
 await until('a learner', 60, leader);
+await measureGrowth();
+startBalancer();
 await until('all nodes to know it', 60, async () =>
     (await Promise.all(nodes.map(ready))).every(s => s?.bus.learner && s.bus.connected));
 await until('the balancer', 20, async () => (await get(balancer, '/healthz')).status === 200);
@@ -316,15 +369,13 @@ async function slowNode() {
 
 /** Ages of weights when a node had them, of those published while it was connected: what it finds when
  * it starts or comes back is older. */
-function weightsAge() {
+function weightsAge(h) {
     const ages = [];
-    for (const h of nodes) {
-        let connected = Infinity;
-        for (const [, at, , age] of h.output.matchAll(/^(\S+Z) .*(connected to|published ([\d.]+) s ago)/gm)) {
-            const t = Date.parse(at) / 1000;
-            if (!age) connected = t;
-            else if (t - Number(age) > connected) ages.push(Number(age));
-        }
+    let connected = Infinity;
+    for (const [, at, , age] of h.output.matchAll(/^(\S+Z) .*(connected to|published ([\d.]+) s ago)/gm)) {
+        const t = Date.parse(at) / 1000;
+        if (!age) connected = t;
+        else if (t - Number(age) > connected) ages.push(Number(age));
     }
     ages.sort((a, b) => a - b);
     return { n: ages.length, p50: ages[ages.length >> 1], p99: p99(ages), max: ages.at(-1) };
@@ -332,9 +383,6 @@ function weightsAge() {
 
 await calm();
 await judge('calm');
-const w = weightsAge();
-row(`weights' age on the nodes after publication [s], ${w.n} times: p50, p99, max`,
-    `${w.p50}, ${w.p99}, ${w.max}`, 'p99 1', w.n > 0 && w.p99 <= 1);
 await slowNode();
 await judge('slow node');
 const failover = await kills();
@@ -347,6 +395,11 @@ await fullStream();
 await judge('no learner');
 await down();
 await judge('NATS down');
+for (const h of nodes) {
+    const w = weightsAge(h);
+    row(`weights' age on ${h.name} after publication [s], ${w.n} times: p50, p99, max`,
+        `${w.p50}, ${w.p99}, ${w.max}`, 'p99 1', w.n > 0 && w.p99 <= 1);
+}
 
 for (const h of [...nodes, ...learners, ...nats, balancer]) await h.kill('SIGTERM');
 const table = ['| | figure | wanted |', '|---|---|---|',
