@@ -118,7 +118,8 @@ async function measureCost() {
 async function traffic() {
     const sum = { sent: 0, taken: 0 };
     for (const h of nats) {
-        const r = JSON.parse((await call(agent, h.ip, 8222, 'GET', '/connz?limit=1000')).text);
+        const r = await until('NATS to tell of its connections', 60, async () =>
+            call(agent, h.ip, 8222, 'GET', '/connz?limit=1000').then(x => JSON.parse(x.text), () => null));
         for (const c of r.connections.filter(x => nodes.some(n => n.name === x.name))) {
             sum.sent += c.in_bytes;
             sum.taken += c.out_bytes;
@@ -219,7 +220,7 @@ async function during(seconds, what, fn, more) {
 }
 
 /** All servers have what they missed, and a learner is heard: the next thing may break. */
-const whole = () => until('everything to be well', 120, async () => {
+const whole = () => until('everything to be well', 300, async () => {
     for (const h of nats) {
         const r = await call(agent, h.ip, 8222, 'GET', '/healthz').catch(() => null);
         if (r?.status !== 200) return false;
@@ -271,7 +272,7 @@ async function kills() {
             await h.kill();
             const at = Date.now();
             if (led) {
-                await until('the next learner', 30, leader);
+                await until('the next learner', 120, leader);
                 failover.push((Date.now() - at) / 1000);
             } else {
                 await sleep(.3 + draw());
@@ -292,7 +293,7 @@ async function failovers(failover) {
             const h = await until('a learner', 30, leader);
             await h.kill();
             const at = Date.now();
-            await until('the next learner', 30, leader);
+            await until('the next learner', 120, leader);
             failover.push((Date.now() - at) / 1000);
             h.start();
             await whole();
