@@ -71,13 +71,13 @@ function alwaysSays(level, file) {
 
 /**
  * Lets a player fetch the first minute by its own rules, until `enough` of what it asked for.
- * @returns {Promise<{asked: object[], reports: number[]}>} asked: chunk, kbps, and the cap of the
- *     pictures that the answer before told
+ * @returns {Promise<{asked: object[], reports: number[], measured: number}>} asked: chunk, kbps, and
+ *     the cap of the pictures that the answer before told; measured: downloads that need no estimate
  */
 async function play(browser, daemon, kind, options, enough) {
     const page = await browser.newPage({ viewport: { width: 500, height: 300 } });
     const asked = [], reports = [], wrong = [];
-    let cap = NaN;
+    let cap = NaN, measured = 0;
     const parse = url => /\/(\d+)-(\d+)\.m4s$/.exec(new URL(url).pathname);
     page.on('pageerror', e => wrong.push(e.message));
     page.on('request', q => {
@@ -88,6 +88,7 @@ async function play(browser, daemon, kind, options, enough) {
         const h = r.headers();
         if (r.url().endsWith('/v1/cmcd')) reports.push(r.status());
         if (h['abrd-cmcd-error']) wrong.push(h['abrd-cmcd-error']);
+        if (Number(parse(r.url())?.[2]) > 1 && h['abrd-session'] && !/download_s/.test(h['abrd-estimated'])) measured++;
         if (parse(r.url())) cap = Number(/;mb=(\d+)/.exec(h['cmsd-dynamic'])?.[1]) - AUDIO_KBPS;
     });
     await page.route('**/stock.html', route => route.fulfill({ contentType: 'text/html', body: PAGE }));
@@ -99,7 +100,7 @@ async function play(browser, daemon, kind, options, enough) {
     await until(() => enough(asked, reports), 'chunks', 60000);
     await page.close();
     assert.deepEqual(wrong, []);
-    return { asked, reports };
+    return { asked, reports, measured };
 }
 
 const above = asked => asked.filter(a => a.kbps > CAP_KBPS);
@@ -127,11 +128,12 @@ export async function cmcdTests() {
         }
 
         await test('dashjs without the plugin: CMCD 2 in headers, with reports of events', async () => {
-            const { asked, reports } = await play(browser, daemon, 'dashjs',
+            const { asked, reports, measured } = await play(browser, daemon, 'dashjs',
                 { sid: 'second', headers: true, reports: `${daemon.url}/v1/cmcd` },
                 (list, told) => capped(list).length >= 8 && told.length >= 4);
             assert.deepEqual(above(capped(asked)), []);
             assert.ok(reports.every(status => status === 204), `${reports}`);
+            assert.ok(measured > 0, 'no report was taken for the chunk it is about');
         });
     } finally {
         await browser.close();
