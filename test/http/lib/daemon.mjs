@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import net from 'node:net';
-import { figure } from './tools.mjs';
+import { figure, until as waitFor } from './tools.mjs';
 
-export { until } from './tools.mjs';
 
 export const ABRD = process.env.ABRD ?? 'build/abrd';
 
@@ -95,6 +94,9 @@ export class Daemon {
         });
     }
 }
+
+/** Long, as conditions here play videos themselves, on machines that have other work, too. */
+export const until = (what, condition) => waitFor(what, condition, 120);
 
 let passed = 0, failed = 0;
 
