@@ -47,7 +47,8 @@ export class Overview {
         text($('tile-rate'), number(rate.at(-1), 1));
         this.rate.draw([t, rate]);
         this.live.draw([t, live]);
-        const names = [...reward.keys()];
+        // the counters of a profile that was deleted stay
+        const names = [...reward.keys()].filter(name => name in this.units || name === 'custom');
         this.reward.lines(names.map((name, i) => ({ name, colour: look(i)[0], dash: look(i)[1] })));
         this.reward.draw([t, ...names.map(name => reward.get(name)
             .map(v => v === null ? null : v / (this.units[name] || 1)))]);

@@ -31,8 +31,6 @@ export class Series {
         c.live.push(s.sessions_live);
         for (const p of s.profiles)
             if (!c.reward.has(p.name)) c.reward.set(p.name, Array(n).fill(null));
-        for (const name of [...c.reward.keys()]) // a profile that was deleted
-            if (!s.profiles.some(p => p.name === name)) c.reward.delete(name);
         for (const [name, column] of c.reward) column.push(this.reward(name, 15));
         while (c.t[0] < t - this.keepS) {
             c.t.shift();
