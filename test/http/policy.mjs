@@ -266,9 +266,9 @@ await test('the players\' core goes on by the page\'s policy when the daemon die
     assert.equal(core.choice().mode, 'greedy');
     for (let chunk = 0; chunk < 6; chunk++) {
         const { level } = core.choice();
-        assert.equal(core.requested(chunk, level), chunk < 3 ? 'abrd' : 'local');
+        assert.equal(core.requested(chunk, LADDER[level]), chunk < 3 ? 'abrd' : 'local');
         if (chunk === 2) await d.kill('SIGKILL');
-        await core.arrived({ chunk, level, bytes: 500 * LADDER[level], download_s: 1.3 }, 4 * chunk);
+        await core.arrived({ chunk, kbps: LADDER[level], bytes: 500 * LADDER[level], download_s: 1.3 }, 4 * chunk, 60);
         assert.equal(core.choice().chunk, chunk + 1);
     }
     console.warn = warn;
