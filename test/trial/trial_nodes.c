@@ -106,7 +106,7 @@ static bool settled(struct cluster *c)
         if (s.cluster.buffered || s.policy_version != l.policy_version) return false;
         sent += s.cluster.published;
     }
-    return l.cluster.leading && l.cluster.counted == sent &&
+    return l.cluster.leading && l.cluster.counted + l.cluster.again >= sent &&
            stats(c->learner).policy_version == l.policy_version;
 }
 
