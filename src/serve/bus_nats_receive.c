@@ -19,13 +19,23 @@ struct receiver {
     atomic_uint_fast64_t got, waiting; /* waiting: in the stream behind the last one */
 };
 
+/* The library frees a subscription even while its reading thread hands it a message (nats.c issue
+ * 637). So it is taken off the connection first: once a PONG has come that thread is past it. */
+static void unsubscribe(struct receiver *r)
+{
+    if (!r->sub) return;
+    if (!natsSubscription_Unsubscribe(r->sub))
+        (void)natsConnection_FlushTimeout(r->n->nc, BUS_NATS_WAIT_MS);
+    natsSubscription_Destroy(r->sub);
+    r->sub = NULL;
+}
+
 static void let_go(struct receiver *r)
 {
     natsMsgList_Destroy(&r->list);
     r->list = (natsMsgList){0};
     r->at = 0;
-    natsSubscription_Destroy(r->sub);
-    r->sub = NULL;
+    unsubscribe(r);
 }
 
 /* Where reading goes on. A stream that ends before the position is another one. */
