@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 command -v buildah >/dev/null || { echo "make image needs buildah" >&2; exit 1; }
-base=docker.io/library/debian:bookworm-slim limit_mb=60
+base=$(awk '/^FROM/ { image = $2 } END { print image }' Dockerfile) limit_mb=60
 passed=0 failed=0
 check()
 {
