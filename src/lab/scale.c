@@ -163,7 +163,7 @@ static const struct lab_option options[] = {
     REAL("chunk-s", "S", "seconds of a chunk: a viewer asks so often", 4, .1, 60),
     REAL("explore", "SHARE", "of the viewers that teach", .2, 1e-6, 1),
     REAL("decide-us", "US", "CPU of a decision", 87, .1, 1e5),
-    REAL("learn-us", "US", "CPU of a step that is learned", 29, .1, 1e5),
+    REAL("learn-us", "US", "CPU of a step that is learned", 37, .1, 1e5),
     REAL("step-bytes", "N", "of a step on the bus", 79, 1, 1e4),
     REAL("weights-bytes", "N", "of the weights that are published", 315e3, 1, 1e9),
     REAL("state-bytes", "N", "of the learner's state with them", 626e3, 0, 1e9),
