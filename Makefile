@@ -187,8 +187,8 @@ $(B)/lib/libabrd.a: $(LIBC) $(B)/libabrd.a include/abrd/policy.h Makefile
 
 # ---- the unit tests' runner
 
-# Its tables. test/abr/test_emu.c provides `Suite *suite_abr_emu(void)`; test/fuzz/fuzz_mpd.c
-# provides LLVMFuzzerTestOneInput, here compiled under the name fuzz_mpd.
+# Its tables. test/abr/test_emu.c provides `Suite *suite_abr_emu(void)`; test/fuzz/fuzz_video.c
+# provides LLVMFuzzerTestOneInput, here compiled under the name fuzz_video.
 $(B)/suites.c: $(B)/tests Makefile
 	$(Q){ echo '#include "support/suites.h"'; \
 	  for t in $(TEST:test/%.c=%); do \
@@ -320,10 +320,10 @@ tsan: ## unit tests under the thread sanitizer
 
 cover: ## line coverage of the unit tests; files that no test touches count as 0 %
 	@find build/cover -name '*.gcda' -delete 2>/dev/null || true
-	@$(MAKE) --no-print-directory MODE=cover check
+	@CK_TIMEOUT_MULTIPLIER=10 $(MAKE) --no-print-directory MODE=cover check
 	@bash test/cover.sh build/cover $(SRC)
 
-fuzz: ## libFuzzer on every parser, FUZZ_S=30 seconds each; FUZZ_ONLY=mpd for one
+fuzz: ## libFuzzer on every parser, FUZZ_S=30 seconds each; FUZZ_ONLY=video for one
 	@command -v clang >/dev/null || { echo "make fuzz needs the package clang" >&2; exit 1; }
 	@$(MAKE) --no-print-directory MODE=fuzz CC=clang $(FUZZ:%=build/fuzz/fuzz_%)
 	@bash test/fuzz.sh build/fuzz "$(FUZZ_S)" $(or $(FUZZ_ONLY),$(FUZZ))

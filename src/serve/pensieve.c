@@ -172,6 +172,6 @@ int pensieve_open(struct clients *clients, struct service *s, struct service_wor
     memcpy(c.session, opened.session, sizeof c.session);
     if (clients_put(clients, key, &c, since)) return 0;
     /* another of his posts was faster; if this fails the session just goes silent */
-    rc = service_close(s, opened.session, NULL, NULL);
+    (void)!service_close(s, opened.session, NULL, NULL);
     return 0;
 }

@@ -303,7 +303,7 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
     memcpy(p.session, opened.session, sizeof p.session);
     if (clients_put(clients, key, &p, 0)) return 0;
     /* another of his requests was faster; if this fails the session just goes silent */
-    rc = service_close(s, opened.session, NULL, NULL);
+    (void)!service_close(s, opened.session, NULL, NULL);
     return 0;
 }
 
