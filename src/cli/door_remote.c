@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/interrupt.h"
+
 static const long TIMEOUT_MS = 10000;
+static const double WAIT_MAX_S =
+    5; /* before a request that was refused for now is sent again */
+enum { TRIES = 8 };
 static const size_t ANSWER_MAX = (size_t)64 << 20; /* weights are the largest answer */
 
 struct remote {
@@ -63,6 +68,22 @@ static int refused(const struct remote *d, const char *path, long status, struct
     return rc;
 }
 
+/* A daemon whose disk is slow answers 503 and says when to come again: nothing has happened then. */
+static CURLcode perform(long *status, struct remote *d)
+{
+    for (int tries = 0;; tries++) {
+        d->n = 0;
+        CURLcode rc = curl_easy_perform(d->curl);
+        if (rc) return rc;
+        curl_off_t wait_s = 0;
+        curl_easy_getinfo(d->curl, CURLINFO_RESPONSE_CODE, status);
+        curl_easy_getinfo(d->curl, CURLINFO_RETRY_AFTER, &wait_s);
+        if (*status != 503 || !wait_s || tries == TRIES) return CURLE_OK;
+        if (interrupt_wait(wait_s < WAIT_MAX_S ? (double)wait_s : WAIT_MAX_S))
+            return CURLE_OK;
+    }
+}
+
 /* Sends body (taken; NULL for GET) and leaves the answer in d->body. */
 static int request(struct remote *d, const char *path, json_t *body, struct err *e)
 {
@@ -73,7 +94,6 @@ static int request(struct remote *d, const char *path, json_t *body, struct err 
     json_decref(body);
     if (lost) return err_set(e, ERR_MEMORY, "out of memory");
 
-    d->n = 0;
     curl_easy_setopt(d->curl, CURLOPT_URL, url);
     if (text) {
         curl_easy_setopt(d->curl, CURLOPT_POSTFIELDS, text);
@@ -81,14 +101,12 @@ static int request(struct remote *d, const char *path, json_t *body, struct err 
     } else {
         curl_easy_setopt(d->curl, CURLOPT_HTTPGET, 1L);
     }
-    CURLcode rc = curl_easy_perform(d->curl);
+    long status = 0;
+    CURLcode rc = perform(&status, d);
     free(text);
     if (rc)
         return err_field(e, ERR_IO, "--server", "%s: %s; is `abrd serve` running?", url,
                          curl_easy_strerror(rc));
-
-    long status = 0;
-    curl_easy_getinfo(d->curl, CURLINFO_RESPONSE_CODE, &status);
     return status >= 200 && status < 300 ? 0 : refused(d, path, status, e);
 }
 

@@ -173,7 +173,7 @@ async function steady(page) {
 /** Emulated viewers, until all have played. */
 async function viewers(daemon, n) {
     const process = spawn(path.join(ROOT, 'build/abrd'), ['emulate', '--server', daemon.url, '--viewers', String(n),
-        '--no-hint', '0.2', '--seed', '5'], { cwd: ROOT, stdio: 'ignore' });
+        '--no-hint', '0.2', '--seed', '5'], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
     assert.equal(await new Promise(done => process.on('exit', done)), 0);
 }
 
