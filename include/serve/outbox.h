@@ -19,6 +19,10 @@
  * n - LEDGER_WINDOW are done with, so that the learner can tell repeats from news (ledger.h). What was
  * refused or not answered is sent again.
  *
+ * Behind a new connection the published ledger may have what is still kept here as not confirmed. So
+ * nothing is sent (outbox_hold) until the board was read once (outbox_release), or has not answered
+ * for OUTBOX_HOLD_S: what it has is then not sent at all.
+ *
  * Errors: ERR_MEMORY; ERR_CORRUPT rows that cannot be; ERR_RANGE more of them than slots.
  * Threads: locked inside, a leaf. outbox_put allocates nothing. What outbox_next gives out stays
  * where it is until it is acknowledged; one thread asks for it. */
@@ -30,6 +34,7 @@
 
 #define OUTBOX_UNDER_WAY 256
 #define OUTBOX_TRIES 8
+#define OUTBOX_HOLD_S 3.0 /* since outbox_next was first asked */
 
 struct outbox;
 
@@ -45,6 +50,8 @@ void outbox_stored(struct outbox *o, uint64_t number);
 int outbox_restore(struct outbox *o, const struct bus_parcel *parcel, struct err *e)
     __attribute__((warn_unused_result));
 
+void outbox_hold(struct outbox *o);
+void outbox_release(struct outbox *o);
 /* The next one to send; false: none before `wait_s` were over or outbox_wake was called. */
 bool outbox_next(struct outbox *o, struct bus_parcel *out, double wait_s);
 void outbox_wake(struct outbox *o);

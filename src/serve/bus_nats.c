@@ -62,11 +62,12 @@ static void on_connected(natsConnection *nc, void *ctx)
     (void)natsConnection_GetConnectedUrl(nc, url, sizeof url);
     const char *at = strrchr(url, '@'); /* no passwords */
     log_event(n->log, LOG_INFO, "bus", "connected to %s", at ? at + 1 : url);
+    atomic_fetch_add(&n->answering, 1);
+    struct outbox *o = atomic_load(&n->outbox);
+    if (o) outbox_hold(o);         /* before anybody can read the board */
     atomic_store(&n->made, false); /* the server may have come back with an empty store */
     atomic_store(&n->up, true);
     atomic_fetch_add(&n->reconnects, 1);
-    atomic_fetch_add(&n->answering, 1);
-    struct outbox *o = atomic_load(&n->outbox);
     if (o) outbox_wake(o);
     atomic_fetch_sub(&n->answering, 1);
     pthread_mutex_lock(&n->lock);

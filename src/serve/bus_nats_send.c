@@ -174,6 +174,7 @@ int bus_nats_sender(struct bus *out, struct bus_nats *n, struct outbox *o, struc
     if (!s) return err_set(e, ERR_MEMORY, "no memory for the bus");
     s->n = n;
     s->outbox = o;
+    outbox_hold(o);
     atomic_store(&n->outbox, o);
     int rc = pthread_create(&s->thread, NULL, sender_main, s);
     if (rc) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "serve/bus_wire.h"
 
 /* DONE: confirmed or let go, behind one that is not */
@@ -30,6 +31,8 @@ struct outbox {
     uint64_t to_send; /* all below are under way or behind that */
     int many[STATES]; /* of first <= n < next */
     bool woken;
+    bool held;                    /* nothing is sent ... */
+    double held_until;            /* ... before this; 0: nobody has asked yet */
     struct ledger_view published; /* last */
     struct outbox_stats stats;
 };
@@ -173,9 +176,36 @@ int outbox_restore(struct outbox *o, const struct bus_parcel *in, struct err *e)
     return 0;
 }
 
+void outbox_hold(struct outbox *o)
+{
+    pthread_mutex_lock(&o->lock);
+    o->held = true;
+    o->held_until = 0;
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_release(struct outbox *o)
+{
+    pthread_mutex_lock(&o->lock);
+    if (o->held) pthread_cond_signal(&o->work);
+    o->held = false;
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* Under the lock. */
+static bool held(struct outbox *o)
+{
+    if (!o->held) return false;
+    double now = clock_mono();
+    if (o->held_until <= 0) o->held_until = now + OUTBOX_HOLD_S;
+    o->held = now < o->held_until;
+    return o->held;
+}
+
 /* Under the lock. */
 static bool find(struct outbox *o, struct bus_parcel *out)
 {
+    if (held(o)) return false;
     if (o->many[UNDER_WAY] == OUTBOX_UNDER_WAY) return false;
     while (o->to_send < o->next && slot_of(o, o->to_send)->state >= UNDER_WAY)
         o->to_send++;
@@ -238,10 +268,14 @@ static void to_send(struct outbox *o, uint64_t number)
     if (number < o->to_send) o->to_send = number;
 }
 
-/* Under the lock. */
+/* What was published as counted while it was under way need not come again. Under the lock. */
 static void put_back(struct outbox *o, uint64_t number)
 {
-    if (slot_of(o, number)->state == UNDER_WAY) to_send(o, number);
+    if (slot_of(o, number)->state != UNDER_WAY) return;
+    if (ledger_view_has(&o->published, number))
+        become(o, slot_of(o, number), DONE);
+    else
+        to_send(o, number);
 }
 
 void outbox_refused(struct outbox *o, uint64_t number)
@@ -250,6 +284,7 @@ void outbox_refused(struct outbox *o, uint64_t number)
     if (waits(o, number)) {
         o->stats.refused++;
         put_back(o, number);
+        advance(o);
     }
     pthread_mutex_unlock(&o->lock);
 }
@@ -260,6 +295,7 @@ void outbox_doubted(struct outbox *o, uint64_t number)
     if (waits(o, number)) {
         slot_of(o, number)->doubted++;
         put_back(o, number);
+        advance(o);
         pthread_cond_signal(&o->work);
     }
     pthread_mutex_unlock(&o->lock);
@@ -270,6 +306,7 @@ void outbox_again(struct outbox *o)
     pthread_mutex_lock(&o->lock);
     for (uint64_t n = o->first; n < o->next && o->many[UNDER_WAY]; n++)
         put_back(o, n);
+    advance(o);
     pthread_cond_signal(&o->work);
     pthread_mutex_unlock(&o->lock);
 }

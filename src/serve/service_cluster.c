@@ -364,6 +364,7 @@ void service_cluster_turn(struct service *s, double wait_s)
         int rc = follow_turn(c->follow, leads, mono, service_now(s), &why);
         if (rc < 0) log_err(s->cfg.log, LOG_DEBUG, "follow", &why);
         if (rc == 1) c->looks = 0;
+        if (rc >= 0 && c->outbox) outbox_release(c->outbox);
         keep_weights(s, false);
     }
     if (c->lead)

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "serve/bus_wire.h"
 #include "support/trajs.h"
@@ -393,6 +394,59 @@ START_TEST(who_waits_is_woken)
 }
 END_TEST
 
+START_TEST(nothing_is_sent_before_the_board_was_read)
+{
+    make(false);
+    outbox_hold(o);
+    put(3);
+    ck_assert_uint_eq(next(), 0);
+    confirm(102, 2, 0);
+    ck_assert_uint_eq(next(), 0); /* more of the board may follow */
+    outbox_release(o);
+    ck_assert_uint_eq(next(), 3);
+    ck_assert_uint_eq(next(), 0);
+
+    /* a connection later: what was under way, and is published now */
+    put(1);
+    outbox_hold(o);
+    outbox_release(o);
+    ck_assert_uint_eq(next(), 4);
+    confirm(104, 4, 4);
+    confirm(105, 4, 0);
+    outbox_again(o);
+    ck_assert_uint_eq(next(), 0);
+    ck_assert_uint_eq(outbox_delivered(o), 4);
+}
+END_TEST
+
+START_TEST(a_board_that_does_not_answer_holds_nobody_up_for_ever)
+{
+    make(false);
+    put(1);
+    outbox_hold(o);
+    ck_assert_uint_eq(next(), 0);
+    while (!next())
+        usleep(1000);
+    ck_assert_uint_eq(p.number, 1);
+}
+END_TEST
+
+START_TEST(what_was_counted_is_not_sent_after_it_was_doubted_or_refused)
+{
+    make(false);
+    put(3);
+    while (next())
+        ;
+    confirm(102, 2, 0);
+    outbox_doubted(o, 1);
+    outbox_refused(o, 2);
+    outbox_refused(o, 3);
+    ck_assert_uint_eq(outbox_delivered(o), 2);
+    ck_assert_uint_eq(next(), 3);
+    ck_assert_uint_eq(next(), 0);
+}
+END_TEST
+
 Suite *suite_serve_outbox(void);
 Suite *suite_serve_outbox(void)
 {
@@ -414,6 +468,9 @@ Suite *suite_serve_outbox(void)
     tcase_add_test(tc, a_start_goes_on_where_the_store_was);
     tcase_add_test(tc, a_store_that_holds_more_than_the_slots_is_told);
     tcase_add_test(tc, who_waits_is_woken);
+    tcase_add_test(tc, nothing_is_sent_before_the_board_was_read);
+    tcase_add_test(tc, a_board_that_does_not_answer_holds_nobody_up_for_ever);
+    tcase_add_test(tc, what_was_counted_is_not_sent_after_it_was_doubted_or_refused);
     suite_add_tcase(s, tc);
     return s;
 }

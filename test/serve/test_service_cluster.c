@@ -145,6 +145,33 @@ START_TEST(a_killed_node_sends_what_it_had_stored)
 }
 END_TEST
 
+/* A node that has not heard yet of what the learner published last. */
+START_TEST(a_node_that_starts_reads_first_what_is_counted)
+{
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    uint64_t version = stats(&learner).policy_version;
+    for (uint64_t k = 0; k < 6; k++) /* batches of two: all are published */
+        play(&node, k);
+    ck_assert_int_eq(service_commit(node.service, NULL), 0);
+    for (double until = clock_mono() + 20; stats(&node).cluster.buffered;)
+        ck_assert_double_lt(clock_mono(), until);
+    served_kill(&node);
+    node.service = NULL;
+    UNTIL(stats(&learner).policy_version == version + 3);
+    served_start(&node);
+    ck_assert_int_eq(stats(&node).cluster.buffered, 6);
+    UNTIL(stats(&node).cluster.buffered == 0);
+    play(&node, 6);
+    play(&node, 7);
+    UNTIL(stats(&learner).cluster.counted == 8);
+    UNTIL(stats(&node).cluster.buffered == 0);
+    turn(&learner);
+    ck_assert_uint_eq(stats(&learner).cluster.again, 0);
+}
+END_TEST
+
 START_TEST(the_next_learner_loses_and_repeats_nothing)
 {
     struct served second;
@@ -273,6 +300,7 @@ Suite *suite_serve_service_cluster(void)
     tcase_add_test(t, what_is_played_here_is_learned_there);
     tcase_add_test(t, a_node_keeps_the_last_weights);
     tcase_add_test(t, a_killed_node_sends_what_it_had_stored);
+    tcase_add_test(t, a_node_that_starts_reads_first_what_is_counted);
     tcase_add_test(t, the_next_learner_loses_and_repeats_nothing);
     tcase_add_test(t, what_the_stream_has_lost_is_learned_after_all);
     tcase_add_test(t, what_was_lost_before_a_restart_is_learned_too);
