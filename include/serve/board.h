@@ -31,6 +31,8 @@ struct board {
     /* Until somebody calls (true), `wake` is called here (true), or the time is over. */
     bool (*wait)(void *self, double wait_s);
     void (*wake)(void *self);
+    /* Bytes that a value may have; 0: not known (yet). NULL: as many as there is memory for. */
+    size_t (*most)(void *self);
 };
 
 #endif

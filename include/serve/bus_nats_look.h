@@ -31,6 +31,7 @@ struct bus_nats_look {
     char trouble[160]; /* why there is no JetStream, or something could not be read */
     int64_t streams_max, store_max, streams; /* of the account; max -1: no limit */
     uint64_t store;
+    int64_t value_max; /* bytes of one value on the board, by the server's max_payload */
     struct bus_nats_kept stream, bucket;
 };
 

@@ -40,6 +40,11 @@ struct lead_cfg {
 struct lead *lead_new(const struct lead_cfg *cfg, struct err *e);
 void lead_free(struct lead *l);
 
+/* Bytes of the largest message with which a learner of this policy publishes: the weights with
+ * LEAD_BESIDE, or a piece of the state. 0: no memory to tell. */
+#define LEAD_BESIDE (16 << 10) /* envelope, note, and a ledger of some hundred makers */
+size_t lead_needs(const struct policy *p);
+
 /* After follow_turn: beats, or takes over when it is time. learner: what goes on. */
 int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
               struct err *e) __attribute__((warn_unused_result));

@@ -9,6 +9,7 @@
 #include "rl/ckpt.h"
 #include "serve/bus_nats_look.h"
 #include "serve/follow.h"
+#include "serve/lead.h"
 
 enum { WEIGHTS, COMMON, BEAT, VALUES };
 
@@ -80,6 +81,28 @@ static void check_stream(struct doctor_report *out, const struct bus_nats_look *
         doctor_find(out, "stream", DOCTOR_OK,
                     "%s_traj: %" PRIu64 " trajectories wait, %.1f of %.1f MB",
                     s->cluster.name, k->messages, (double)k->bytes / MB, room / MB);
+}
+
+/* What a learner of this policy publishes in one message; said under "policy" when there is none. */
+static void check_room(struct doctor_report *out, const struct bus_nats_look *look,
+                       const struct serve_options *s)
+{
+    char found[HOME_PATH];
+    const char *path = serve_options_path(s->policy, found, HOME_POLICY);
+    struct policy *own = path ? ckpt_load(path, NULL, NULL, NULL, NULL) : NULL;
+    size_t needs = own ? lead_needs(own) : 0;
+    policy_free(own);
+    if (!needs) return;
+    if ((double)needs > (double)look->value_max)
+        doctor_find(out, "max_payload", DOCTOR_FAIL,
+                    "the server takes %" PRId64
+                    " bytes at once, and a learner of this policy publishes %zu: raise "
+                    "max_payload in the configuration of all NATS servers, to %zu MB",
+                    look->value_max, needs, (needs >> 20) + 1);
+    else
+        doctor_find(out, "max_payload", DOCTOR_OK,
+                    "a learner of this policy publishes %zu of %" PRId64 " bytes at once",
+                    needs, look->value_max);
 }
 
 static void check_weights(struct doctor_report *out, const struct bus_nats_value *v,
@@ -195,6 +218,7 @@ void doctor_bus(struct doctor_report *out, const struct serve_options *s)
         doctor_find(out, "jetstream", DOCTOR_OK, "on; %" PRId64 " streams, %.1f MB",
                     look.streams, (double)look.store / MB);
         check_stream(out, &look, s);
+        if (s->cluster.role == ROLE_LEARN) check_room(out, &look, s);
         check_board(out, &look, value, s);
     }
     bus_nats_look_free(value, VALUES);

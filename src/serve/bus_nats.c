@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-enum { SERVERS = 16, DUPLICATES_S = 600, CLOSE_S = 5, HEADERS = 1024 };
+enum { SERVERS = 16, DUPLICATES_S = 600, CLOSE_S = 5 };
 
 int bus_nats_trouble(struct bus_nats *n, natsStatus s, jsErrCode code, const char *what,
                      struct err *e)
@@ -346,9 +346,16 @@ static int board_get(void *self, const char *key, void **out, size_t *size, uint
     return !is || *out ? 0 : err_set(e, ERR_MEMORY, "no memory for %s", key);
 }
 
+static size_t board_most(void *self)
+{
+    struct bus_nats *n = self;
+    int64_t most = atomic_load(&n->up) ? natsConnection_GetMaxPayload(n->nc) : 0;
+    return most > BUS_NATS_HEADERS ? (size_t)most - BUS_NATS_HEADERS : 0;
+}
+
 static int check_size(struct bus_nats *n, const char *key, size_t size, struct err *e)
 {
-    int64_t most = natsConnection_GetMaxPayload(n->nc) - HEADERS;
+    int64_t most = natsConnection_GetMaxPayload(n->nc) - BUS_NATS_HEADERS;
     if ((int64_t)size <= most) return 0;
     return err_field(
         e, ERR_RANGE, "bus",
@@ -417,6 +424,6 @@ static void board_wake(void *self)
 
 struct board bus_nats_board(struct bus_nats *n)
 {
-    return (struct board){n,          board_get,  board_put, board_set,
-                          board_call, board_wait, board_wake};
+    return (struct board){n,          board_get,  board_put,  board_set,
+                          board_call, board_wait, board_wake, board_most};
 }

@@ -48,6 +48,7 @@ static void look_around(struct bus_nats_look *out, natsConnection *nc)
 {
     char url[sizeof out->server] = "", **known = NULL;
     (void)natsConnection_GetConnectedUrl(nc, url, sizeof url);
+    out->value_max = natsConnection_GetMaxPayload(nc) - BUS_NATS_HEADERS;
     const char *at = strrchr(url, '@');
     snprintf(out->server, sizeof out->server, "%s", at ? at + 1 : url);
     if (!natsConnection_GetServers(nc, &known, &out->servers)) {

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { BUS_NATS_NAME = 64, BUS_NATS_WAIT_MS = 2000 };
+enum { BUS_NATS_NAME = 64, BUS_NATS_WAIT_MS = 2000, BUS_NATS_HEADERS = 1024 };
 
 struct bus_nats {
     char name[BUS_NATS_NAME], stream[BUS_NATS_NAME + 8], subjects[BUS_NATS_NAME + 8],

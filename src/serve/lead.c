@@ -21,6 +21,7 @@ struct lead {
     struct bus_wire_beat beat;
     uint64_t beat_rev;
     double beat_at, retry_at, committed_at;
+    size_t most; /* bytes of a value, as the board told them last */
     uint64_t trimmed;
     int live;    /* the slot that the board names */
     bool unsure; /* whether the last commit has happened: then it may be the other one */
@@ -54,6 +55,36 @@ bool lead_leading(const struct lead *l)
 uint64_t lead_term(const struct lead *l)
 {
     return atomic_load(&l->term);
+}
+
+/* ---- room ---- */
+
+size_t lead_needs(const struct policy *p)
+{
+    void *ckpt = NULL;
+    size_t n;
+    if (ckpt_encode(&ckpt, &n, p, NULL, NULL, 0, NULL)) return 0;
+    free(ckpt);
+    size_t weights = n + LEAD_BESIDE;
+    /* the state has two moments of every weight, and is cut */
+    size_t piece = PARCEL_HEAD + (2 * n < PART ? 2 * n : PART);
+    return weights > piece ? weights : piece;
+}
+
+/* Said when it is known, and not first when something was learned. */
+static void look_for_room(struct lead *l, const struct policy *p)
+{
+    struct board *b = &l->cfg.board;
+    size_t most = b->most ? b->most(b->self) : 0;
+    if (!most || most == l->most) return;
+    l->most = most;
+    size_t needs = lead_needs(p);
+    if (needs > most)
+        log_event(l->cfg.log, LOG_ERROR, "lead",
+                  "nothing can be published: a message takes %zu bytes, and the NATS "
+                  "servers take no more than %zu at once: raise max_payload in their "
+                  "configuration",
+                  needs, most);
 }
 
 static void stand_by(struct lead *l, const char *why)
@@ -518,6 +549,7 @@ int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
     struct bus_wire_beat is;
     uint64_t rev;
     double silent_s;
+    look_for_room(l, learner_policy(learner));
     if (lead_leading(l)) {
         int rc = mono >= l->beat_at + CLUSTER_BEAT_S ? beat(l, mono, e) : 0;
         if (!rc && lead_leading(l)) rc = settle_again(l, e);

@@ -1,6 +1,7 @@
 // abrd doctor --role: what it says of a real NATS server, in every state that a daemon may meet.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
@@ -64,6 +65,18 @@ await test('a server without JetStream, and one that lets nobody in', async () =
     await shut.kill();
 });
 
+await test('a server that takes no message as large as the weights: doctor and log say so', async () => {
+    const conf = join(folder, 'small.conf');
+    writeFileSync(conf, `max_payload: 100KB\njetstream { store_dir: "${join(folder, 'small')}" }\n`);
+    const small = await new Nats(port, ['-c', conf]).start();
+    await expect(url, [['max_payload', 'fail', /takes 101376 bytes at once.*raise max_payload.*to 1 MB/]], ['--role', 'learn']);
+    assert.equal((await doctor(url)).found.max_payload, undefined); // who decides publishes nothing that large
+    const l = await Daemon.start(['--role', 'learn', '--bus', url, '--node', 'l0']);
+    await until('it to say so', () => /nothing can be published.*raise max_payload/.test(l.output));
+    assert.equal((await l.stop()).code, 0);
+    await small.kill();
+});
+
 const nats = await new Nats(port).start();
 
 await test('before the first daemon nothing is there, and the doctor makes nothing', async () => {
@@ -79,6 +92,7 @@ await test('beside a learner', async () => {
     await until('its weights', async () => (await doctor(url)).found.weights);
     await expect(url, [['stream', 'ok', /0 trajectories wait, 0\.0 of 256\.0 MB/], ['board', 'ok', /bucket abrd/],
         ['weights', 'ok', /version 1 of term 1/], ['learner', 'ok', /l1, term 1/]]);
+    await expect(url, [['max_payload', 'ok', /publishes \d+ of 1047552 bytes/]], ['--role', 'learn']);
     await expect(url, [['stream', 'warn', /kept by 1 server, not 3/]], ['--bus-replicas', '3']);
 
     const other = join(folder, 'other.safetensors');

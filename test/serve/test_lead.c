@@ -1,8 +1,12 @@
 #include "serve/lead.h"
 
 #include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "serve/cluster_cfg.h"
+#include "support/capture.h"
 #include "support/leaders.h"
 
 static struct leaders a, b;
@@ -264,6 +268,30 @@ START_TEST(a_lost_answer_is_no_other_learner)
     ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
 }
 END_TEST
+START_TEST(a_board_that_takes_too_little_is_told_at_once)
+{
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_int_eq(leaders_learn(&a, 2), 1);
+    size_t needs = lead_needs(learner_policy(a.learner));
+    for (int i = 0; i < leaders_keys.n; i++)
+        ck_assert_uint_le(leaders_keys.value[i].n, needs);
+
+    leaders_log.fd = STDERR_FILENO;
+    for (int i = 0; i < 3; i++) { /* not known, enough, too little */
+        size_t most[] = {0, needs, needs - 1};
+        leaders_keys.most = most[i];
+        capture_begin(STDERR_FILENO);
+        ck_assert_int_eq(leaders_turn(&a), 0);
+        ck_assert_int_eq(leaders_turn(&a), 0);
+        char *said = capture_end();
+        const char *first = strstr(said, "raise max_payload");
+        ck_assert_int_eq(first != NULL, i == 2);
+        if (first) ck_assert_ptr_null(strstr(first + 1, "raise max_payload"));
+        free(said);
+    }
+}
+END_TEST
+
 Suite *suite_serve_lead(void);
 Suite *suite_serve_lead(void)
 {
@@ -281,6 +309,7 @@ Suite *suite_serve_lead(void)
     tcase_add_test(t, what_was_refused_is_let_go);
     tcase_add_test(t, an_operators_order_keeps_what_waits);
     tcase_add_test(t, a_lost_answer_is_no_other_learner);
+    tcase_add_test(t, a_board_that_takes_too_little_is_told_at_once);
     suite_add_tcase(s, t);
     return s;
 }

@@ -99,10 +99,16 @@ static void wake(void *self)
     (void)self;
 }
 
+static size_t most(void *self)
+{
+    struct boards *b = self;
+    return b->most;
+}
+
 struct board boards_open(struct boards *b)
 {
     *b = (struct boards){0};
-    return (struct board){b, get, put, set, call, wait_none, wake};
+    return (struct board){b, get, put, set, call, wait_none, wake, most};
 }
 
 void boards_free(struct boards *b)

@@ -16,7 +16,8 @@ struct boards {
     int n, calls;
     uint64_t revs;
     bool away;
-    int lose; /* so many puts happen, but their answers are lost */
+    size_t most; /* bytes of a value, as it tells */
+    int lose;    /* so many puts happen, but their answers are lost */
 };
 
 struct board boards_open(struct boards *b);

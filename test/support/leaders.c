@@ -9,6 +9,7 @@
 
 struct boards leaders_keys;
 struct board leaders_board;
+struct log leaders_log;
 static struct traj traj;
 double leaders_mono;
 
@@ -68,6 +69,7 @@ void leaders_begin(struct leaders *r, const char *name, int hidden)
 {
     *r = (struct leaders){0};
     strcpy(r->name, name);
+    leaders_log = log_init(-1, LOG_ERROR, false);
     r->share = .5;
     struct policy_cfg cfg = leaders_shape(hidden);
     struct policy *p = policy_new(&cfg, NULL);
@@ -97,6 +99,7 @@ void leaders_begin(struct leaders *r, const char *name, int hidden)
                           .ledger = r->ledger,
                           .snap = r->snap,
                           .shape = cfg,
+                          .log = &leaders_log,
                           .rewind = on_rewind,
                           .trim = on_trim,
                           .common = give_common,

@@ -8,6 +8,7 @@
 extern struct boards leaders_keys;
 extern struct board leaders_board; /* that of the keys: the test opens it */
 extern double leaders_mono;
+extern struct log leaders_log; /* of what leads: its errors, to nowhere */
 
 /* A learner with all that is around it; its bus is a ring, so that a test says what arrives. */
 struct leaders {
