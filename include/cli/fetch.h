@@ -1,8 +1,8 @@
 /* fetch.h - a manifest, and the sizes of what it lists, over HTTP(S): `abrd video --fetch`.
  *
  * Nothing but http and https, no proxy, at most 3 redirects, a minute a request, 16 MB an
- * answer, FETCH_MAX requests. The host that the user named may be private (127.0.0.1, a home
- * network); what it redirects to, and what the manifest names, may not, unless it is the same
+ * answer, FETCH_MAX requests. The host that the user named may be private (serve/addr.h: 127.0.0.1,
+ * a home network); what it redirects to, and what the manifest names, may not, unless it is the same
  * address and port: what is checked is the address that a socket is opened to, so names do not
  * help.
  *
@@ -12,8 +12,6 @@
 #define CLI_FETCH_H
 
 #include "abr/segments.h"
-
-#include <sys/socket.h>
 
 #define FETCH_MAX 50000
 
@@ -26,9 +24,5 @@ void fetch_free(struct fetch *f);
 
 /* URLs are resolved against where the manifest was found. Good as long as f. */
 struct segments_source fetch_source(struct fetch *f);
-
-/* Loopback, private, link-local, shared, multicast and reserved addresses (RFC 6890), also as
- * IPv4 inside IPv6; and everything that is neither IPv4 nor IPv6. */
-bool fetch_is_private(const struct sockaddr *address);
 
 #endif

@@ -30,6 +30,10 @@ void addr_text(char *out, const struct addr *a);
 bool addr_equal(const struct addr *a, const struct addr *b);
 /* 127.0.0.0/8 and ::1. */
 bool addr_is_loopback(const struct addr *a);
+/* Not an address of the internet at large: loopback, private, shared, link-local, multicast,
+ * unspecified, reserved and for documentation (IANA's special-purpose registries, RFC 6890); also
+ * as IPv4 within IPv6 (mapped, NAT64, 6to4). Of IPv6 only 2000::/3 is at large. */
+bool addr_is_private(const struct addr *a);
 /* Whom it was given to: IPv4 as it is; of IPv6 the first 64 bits, since a subscriber has at
  * least that many addresses to himself (RFC 6177). */
 struct addr addr_subscriber(const struct addr *a);

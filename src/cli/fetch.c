@@ -2,8 +2,8 @@
 
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "serve/addr.h"
 
-#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -31,46 +31,10 @@ struct fetch {
 
 /* -------------------------------------------------------------------------- addresses */
 
-static bool private_v4(uint32_t a)
+static bool is_private(const struct sockaddr *to)
 {
-    static const struct {
-        uint32_t net;
-        int bits;
-    } nets[] = {
-        {0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10}, {0x7f000000, 8},
-        {0xa9fe0000, 16}, {0xac100000, 12}, {0xc0000000, 24}, {0xc0a80000, 16},
-        {0xc6120000, 15}, {0xe0000000, 3},
-    };
-    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
-        if (!((a ^ nets[i].net) >> (32 - nets[i].bits))) return true;
-    return false;
-}
-
-static bool private_v6(const uint8_t *a)
-{
-    static const uint8_t zeros[10] = {0}, nat64[12] = {0, 0x64, 0xff, 0x9b};
-    uint32_t v4 =
-        (uint32_t)a[12] << 24 | (uint32_t)a[13] << 16 | (uint32_t)a[14] << 8 | a[15];
-    bool mapped = !memcmp(a, zeros, 10) && a[10] == 0xff && a[11] == 0xff;
-    if (mapped || !memcmp(a, nat64, 12)) return private_v4(v4);
-    if (!memcmp(a, zeros, 10)) return true; /* ::, ::1 and the rest of ::/80 */
-    if (a[0] == 0x20 && a[1] == 0x02)       /* 6to4 */
-        return private_v4((uint32_t)a[2] << 24 | (uint32_t)a[3] << 16 |
-                          (uint32_t)a[4] << 8 | a[5]);
-    return a[0] == 0xff || (a[0] & 0xfe) == 0xfc || (a[0] == 0xfe && (a[1] & 0x80));
-}
-
-bool fetch_is_private(const struct sockaddr *address)
-{
-    if (address->sa_family == AF_INET) {
-        struct sockaddr_in in;
-        memcpy(&in, address, sizeof in);
-        return private_v4(ntohl(in.sin_addr.s_addr));
-    }
-    if (address->sa_family != AF_INET6) return true;
-    struct sockaddr_in6 in6;
-    memcpy(&in6, address, sizeof in6);
-    return private_v6(in6.sin6_addr.s6_addr);
+    struct addr a;
+    return !addr_from_socket(&a, to) || addr_is_private(&a);
 }
 
 /* The same address and port. */
@@ -94,7 +58,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
 {
     (void)purpose;
     struct fetch *f = ctx;
-    bool trusted = !fetch_is_private(&to->addr);
+    bool trusted = !is_private(&to->addr);
     for (int i = 0; i < f->n_trusted && !trusted; i++)
         trusted = same(&f->trusted[i], to);
     if (!trusted && f->named_host && f->n_trusted < TRUSTED_MAX &&

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -65,6 +66,55 @@ bool addr_is_loopback(const struct addr *a)
 {
     if (is_v4(a)) return a->byte[12] == 127;
     return memcmp(a->byte, &in6addr_loopback, sizeof a->byte) == 0;
+}
+
+struct prefix {
+    unsigned char base[4];
+    int bits;
+};
+
+static bool in_any(const struct prefix *p, size_t n, const unsigned char *a)
+{
+    uint32_t x = (uint32_t)a[0] << 24 | (uint32_t)a[1] << 16 | (uint32_t)a[2] << 8 | a[3];
+    for (; n > 0; n--, p++) {
+        const unsigned char *b = p->base;
+        uint32_t y =
+            (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+        if (!((x ^ y) >> (32 - p->bits))) return true;
+    }
+    return false;
+}
+
+static bool private_v4(const unsigned char *a)
+{
+    static const struct prefix nets[] = {
+        {{0, 0, 0, 0}, 8},      {{10, 0, 0, 0}, 8},     {{100, 64, 0, 0}, 10},
+        {{127, 0, 0, 0}, 8},    {{169, 254, 0, 0}, 16}, {{172, 16, 0, 0}, 12},
+        {{192, 0, 0, 0}, 24},   {{192, 0, 2, 0}, 24},   {{192, 88, 99, 0}, 24},
+        {{192, 168, 0, 0}, 16}, {{198, 18, 0, 0}, 15},  {{198, 51, 100, 0}, 24},
+        {{203, 0, 113, 0}, 24}, {{224, 0, 0, 0}, 3},
+    };
+    return in_any(nets, sizeof nets / sizeof *nets, a);
+}
+
+/* Of 2000::/3, in the first 32 bits: IETF protocols (Teredo among them), documentation. */
+static bool special_v6(const unsigned char *a)
+{
+    static const struct prefix nets[] = {
+        {{0x20, 0x01, 0x00, 0x00}, 23},
+        {{0x20, 0x01, 0x0d, 0xb8}, 32},
+        {{0x3f, 0xff, 0x00, 0x00}, 20},
+    };
+    return in_any(nets, sizeof nets / sizeof *nets, a);
+}
+
+bool addr_is_private(const struct addr *a)
+{
+    static const unsigned char nat64[12] = {0, 0x64, 0xff, 0x9b};
+    const unsigned char *b = a->byte;
+    if (is_v4(a) || memcmp(b, nat64, sizeof nat64) == 0) return private_v4(b + 12);
+    if (b[0] == 0x20 && b[1] == 0x02) return private_v4(b + 2); /* 6to4 */
+    return (b[0] & 0xe0) != 0x20 || special_v6(b);
 }
 
 struct addr addr_subscriber(const struct addr *a)

@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct addr of(const char *text)
@@ -130,6 +131,116 @@ START_TEST(slips_are_told)
 }
 END_TEST
 
+/* First and last of every range, and its neighbours where those are at large. */
+START_TEST(private_addresses)
+{
+    static const char *const inside[] = {"0.0.0.0",
+                                         "0.255.255.255",
+                                         "10.0.0.0",
+                                         "10.255.255.255",
+                                         "100.64.0.0",
+                                         "100.127.255.255",
+                                         "127.0.0.0",
+                                         "127.255.255.255",
+                                         "169.254.0.0",
+                                         "169.254.169.254",
+                                         "169.254.255.255",
+                                         "172.16.0.0",
+                                         "172.31.255.255",
+                                         "192.0.0.0",
+                                         "192.0.0.255",
+                                         "192.0.2.0",
+                                         "192.0.2.255",
+                                         "192.88.99.0",
+                                         "192.88.99.255",
+                                         "192.168.0.0",
+                                         "192.168.255.255",
+                                         "198.18.0.0",
+                                         "198.19.255.255",
+                                         "198.51.100.0",
+                                         "198.51.100.255",
+                                         "203.0.113.0",
+                                         "203.0.113.255",
+                                         "224.0.0.0",
+                                         "239.255.255.255",
+                                         "240.0.0.0",
+                                         "255.255.255.255",
+                                         "::",
+                                         "::1",
+                                         "::8.8.8.8",
+                                         "::ffff:0:8.8.8.8",
+                                         "::ffff:127.0.0.1",
+                                         "::ffff:10.0.0.1",
+                                         "::ffff:169.254.169.254",
+                                         "64:ff9b::7f00:1",
+                                         "64:ff9b::a00:1",
+                                         "64:ff9b:1::1",
+                                         "64:ff9b:0:0:0:1:808:808",
+                                         "100::1",
+                                         "1fff:ffff::1",
+                                         "2001::1",
+                                         "2001:1ff:ffff::1",
+                                         "2001:db8::",
+                                         "2001:db8:ffff::1",
+                                         "2002:7f00:1::1",
+                                         "2002:a00:1::1",
+                                         "2002:a9fe:a9fe::",
+                                         "3fff::1",
+                                         "3fff:fff:ffff::",
+                                         "4000::1",
+                                         "5f00::1",
+                                         "fc00::1",
+                                         "fdff:ffff::1",
+                                         "fe80::1",
+                                         "febf::1",
+                                         "fec0::1",
+                                         "ff00::",
+                                         "ff02::1",
+                                         "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"};
+    static const char *const outside[] = {
+        "1.0.0.0",         "8.8.8.8",         "9.255.255.255",   "11.0.0.0",
+        "100.63.255.255",  "100.128.0.0",     "126.255.255.255", "128.0.0.0",
+        "169.253.255.255", "169.255.0.0",     "172.15.255.255",  "172.32.0.0",
+        "191.255.255.255", "192.0.1.0",       "192.0.3.0",       "192.88.98.255",
+        "192.88.100.0",    "192.167.255.255", "192.169.0.0",     "198.17.255.255",
+        "198.20.0.0",      "198.51.99.255",   "198.51.101.0",    "203.0.112.255",
+        "203.0.114.0",     "223.255.255.255", "::ffff:8.8.8.8",  "64:ff9b::808:808",
+        "2000::1",         "2001:200::1",     "2001:db7:ffff::", "2001:db9::",
+        "2002:808:808::1", "2606:4700::1111", "2a00:1450::1",    "3ffe:ffff::1",
+        "3fff:1000::1"};
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+        struct addr a = of(inside[i]);
+        ck_assert_msg(addr_is_private(&a), "%s", inside[i]);
+    }
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        struct addr a = of(outside[i]);
+        ck_assert_msg(!addr_is_private(&a), "%s", outside[i]);
+    }
+}
+END_TEST
+
+/* Every /16 of IPv4, as it is and within IPv6, against the rule said once more in words. */
+START_TEST(private_addresses_one_after_the_other)
+{
+    for (unsigned hi = 0; hi < 0x10000; hi++) {
+        unsigned a = hi >> 8, b = hi & 255;
+        bool want = a == 0 || a == 10 || a == 127 || a >= 224 || hi == 0xa9fe ||
+                    hi == 0xc0a8 || (a == 172 && b >= 16 && b < 32) ||
+                    (a == 100 && b >= 64 && b < 128) ||
+                    (a == 198 && (b == 18 || b == 19));
+        char text[4][ADDR_TEXT];
+        snprintf(text[0], ADDR_TEXT, "%u.%u.200.7", a, b);
+        snprintf(text[1], ADDR_TEXT, "::ffff:%u.%u.200.7", a, b);
+        snprintf(text[2], ADDR_TEXT, "64:ff9b::%u.%u.200.7", a, b);
+        snprintf(text[3], ADDR_TEXT, "2002:%x:c807::1", hi);
+        for (int i = 0; i < 4; i++) {
+            struct addr x = of(text[i]);
+            ck_assert_msg(addr_is_private(&x) == want, "%s", text[i]);
+        }
+    }
+}
+END_TEST
+
 Suite *suite_serve_addr(void);
 Suite *suite_serve_addr(void)
 {
@@ -138,6 +249,8 @@ Suite *suite_serve_addr(void)
     tcase_add_test(t, addresses_are_read_and_written);
     tcase_add_test(t, sockets_have_them_too);
     tcase_add_test(t, loopback_and_subscribers);
+    tcase_add_test(t, private_addresses);
+    tcase_add_test(t, private_addresses_one_after_the_other);
     tcase_add_test(t, networks);
     tcase_add_test(t, slips_are_told);
     suite_add_tcase(s, t);
