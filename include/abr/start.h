@@ -14,8 +14,8 @@
  *
  * A policy sees nothing of the link here either and learns one answer for all that it was trained
  * on, mostly 3G links and videos of three minutes. Who explores still begins as the policy draws
- * (guard.h). Median and deviation were chosen on training
- * traces (deploy/policy/README.md).
+ * (guard.h). Median and deviation were chosen on training traces: test/bench/bench_start.c plays
+ * sessions from each level.
  *
  * Threads: pure functions. */
 #ifndef ABR_START_H
