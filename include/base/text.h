@@ -43,6 +43,11 @@ char *text_read_file(const char *path, size_t limit, size_t *len, struct err *e)
 TEXT_CHECK int text_write_file(const char *path, const void *data, size_t len,
                                struct err *e);
 
+/* What was made, renamed or removed in a folder, or in that of a path, is on the disk. 0, or -1 with
+ * errno. */
+TEXT_CHECK int text_sync_folder(const char *dir);
+TEXT_CHECK int text_sync_folder_of(const char *path);
+
 /* Bytes of the printable UTF-8 character at s (RFC 3629: no overlong forms, no surrogates, at
  * most U+10FFFF; no control characters); 0 when there is none. */
 int text_utf8(const char *s);

@@ -147,22 +147,23 @@ static int write_all(int fd, const char *p, size_t n)
     return 0;
 }
 
-static int sync_folder_of(const char *path)
+int text_sync_folder(const char *dir)
 {
-    char dir[4096];
-    snprintf(dir, sizeof dir, "%s", path);
-    char *slash = strrchr(dir, '/');
-    if (!slash) {
-        strcpy(dir, ".");
-    } else {
-        slash[slash == dir ? 1 : 0] = '\0';
-    }
-
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return -1;
     int rc = fsync(fd);
     close(fd);
     return rc;
+}
+
+int text_sync_folder_of(const char *path)
+{
+    char dir[4096];
+    snprintf(dir, sizeof dir, "%s", path);
+    char *slash = strrchr(dir, '/');
+    if (!slash) return text_sync_folder(".");
+    slash[slash == dir ? 1 : 0] = '\0';
+    return text_sync_folder(dir);
 }
 
 /* pipes and devices cannot be replaced by renaming: they are written to */
@@ -194,7 +195,7 @@ int text_write_file(const char *path, const void *data, size_t len, struct err *
         ok = false;
         why = errno;
     }
-    if (ok && (rename(tmp, path) || sync_folder_of(path))) {
+    if (ok && (rename(tmp, path) || text_sync_folder_of(path))) {
         ok = false;
         why = errno;
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "serve/folder.h"
 
 enum { PART = FOLDER_PATH + 8, NAME = FOLDER_PATH + 300, TRIES = 5 };
@@ -138,25 +139,6 @@ static void count(struct job *j)
     if (d) closedir(d);
 }
 
-static int sync_dir(const char *dir, struct err *e)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = fd < 0 || fsync(fd) ? failed(dir, "written", e) : 0;
-    if (fd >= 0) close(fd);
-    return rc;
-}
-
-/* The folder that `to` is in. */
-static int sync_above(const char *to, struct err *e)
-{
-    char dir[FOLDER_PATH];
-    snprintf(dir, sizeof dir, "%s", to);
-    char *slash = strrchr(dir, '/');
-    if (!slash) return sync_dir(".", e);
-    slash[slash == dir] = '\0';
-    return sync_dir(dir, e);
-}
-
 static int begin(struct job *j, const char *to, struct err *e)
 {
     size_t n = strlen(to);
@@ -204,10 +186,10 @@ int backup_make(struct backup_stats *out, const char *to, const char *from,
     if (!rc && !same)
         rc = err_field(e, ERR_CONFLICT, from,
                        "profiles grow or are deleted all the time: try later");
-    if (!rc) rc = sync_dir(j.part, e);
+    if (!rc && text_sync_folder(j.part)) rc = failed(j.part, "written", e);
     if (!rc) count(&j);
     if (!rc && rename(j.part, j.to)) rc = failed(j.to, "made", e);
-    if (!rc) return sync_above(j.to, e);
+    if (!rc) return text_sync_folder_of(j.to) ? failed(j.to, "written", e) : 0;
     empty(j.part);
     rmdir(j.part);
     return rc;

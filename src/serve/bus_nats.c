@@ -7,11 +7,11 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 
 enum { SERVERS = 16, DUPLICATES_S = 600, CLOSE_S = 5 };
 
-int bus_nats_trouble(struct bus_nats *n, natsStatus s, jsErrCode code, const char *what,
-                     struct err *e)
+int bus_nats_trouble(struct bus_nats *n, natsStatus s, const char *what, struct err *e)
 {
     char text[sizeof n->trouble];
     const char *why = nats_GetLastError(NULL);
@@ -22,7 +22,6 @@ int bus_nats_trouble(struct bus_nats *n, natsStatus s, jsErrCode code, const cha
     memcpy(n->trouble, text, sizeof text);
     pthread_mutex_unlock(&n->lock);
     if (news) log_event(n->log, LOG_WARN, "bus", "%s", text);
-    (void)code;
     return err_field(e, ERR_IO, "bus", "%s", text);
 }
 
@@ -35,16 +34,21 @@ static void all_is_well(struct bus_nats *n)
 
 /* ---- the library's threads call ---- */
 
+static void raise_flag(struct bus_nats *n, bool *flag)
+{
+    pthread_mutex_lock(&n->lock);
+    *flag = true;
+    pthread_cond_broadcast(&n->called);
+    pthread_mutex_unlock(&n->lock);
+}
+
 static void on_call(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *ctx)
 {
     (void)nc;
     (void)sub;
     struct bus_nats *n = ctx;
     natsMsg_Destroy(msg);
-    pthread_mutex_lock(&n->lock);
-    n->calling = true;
-    pthread_cond_broadcast(&n->called);
-    pthread_mutex_unlock(&n->lock);
+    raise_flag(n, &n->calling);
 }
 
 static void on_lost(natsConnection *nc, void *ctx)
@@ -70,10 +74,7 @@ static void on_connected(natsConnection *nc, void *ctx)
     atomic_fetch_add(&n->reconnects, 1);
     if (o) outbox_wake(o);
     atomic_fetch_sub(&n->answering, 1);
-    pthread_mutex_lock(&n->lock);
-    n->calling = true; /* what was called meanwhile was not heard */
-    pthread_cond_broadcast(&n->called);
-    pthread_mutex_unlock(&n->lock);
+    raise_flag(n, &n->calling); /* what was called meanwhile was not heard */
 }
 
 /* The last of its callbacks. */
@@ -81,24 +82,18 @@ static void on_closed(natsConnection *nc, void *ctx)
 {
     (void)nc;
     struct bus_nats *n = ctx;
-    pthread_mutex_lock(&n->lock);
-    n->closed = true;
-    pthread_cond_broadcast(&n->called);
-    pthread_mutex_unlock(&n->lock);
+    raise_flag(n, &n->closed);
 }
 
 static void on_last_call(void *ctx)
 {
     struct bus_nats *n = ctx;
-    pthread_mutex_lock(&n->lock);
-    n->silent = true;
-    pthread_cond_broadcast(&n->called);
-    pthread_mutex_unlock(&n->lock);
+    raise_flag(n, &n->silent);
 }
 
 /* ---- start ---- */
 
-natsStatus bus_nats_set_servers(natsOptions *o, const char *url)
+static natsStatus set_servers(natsOptions *o, const char *url)
 {
     char text[1024], *save = NULL;
     const char *server[SERVERS];
@@ -112,14 +107,20 @@ natsStatus bus_nats_set_servers(natsOptions *o, const char *url)
     return n ? natsOptions_SetServers(o, server, n) : NATS_INVALID_ARG;
 }
 
-static natsStatus set_options(natsOptions *o, struct bus_nats *n,
-                              const struct bus_nats_cfg *cfg)
+natsStatus bus_nats_introduce(natsOptions *o, const struct bus_nats_cfg *cfg)
 {
-    natsStatus s = bus_nats_set_servers(o, cfg->url);
+    natsStatus s = set_servers(o, cfg->url);
     if (!s && cfg->creds)
         s = natsOptions_SetUserCredentialsFromFiles(o, cfg->creds, NULL);
     if (!s) s = natsOptions_SetName(o, cfg->who);
     if (!s) s = natsOptions_SetTimeout(o, BUS_NATS_WAIT_MS);
+    return s;
+}
+
+static natsStatus set_options(natsOptions *o, struct bus_nats *n,
+                              const struct bus_nats_cfg *cfg)
+{
+    natsStatus s = bus_nats_introduce(o, cfg);
     if (!s) s = natsOptions_SetMaxReconnect(o, -1);
     if (!s) s = natsOptions_SetReconnectWait(o, 250);
     if (!s) s = natsOptions_SetReconnectJitter(o, 100, 100);
@@ -157,11 +158,7 @@ struct bus_nats *bus_nats_new(const struct bus_nats_cfg *cfg, struct err *e)
         return NULL;
     }
     pthread_mutex_init(&n->lock, NULL);
-    pthread_condattr_t mono;
-    pthread_condattr_init(&mono);
-    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
-    pthread_cond_init(&n->called, &mono);
-    pthread_condattr_destroy(&mono);
+    cond_init(&n->called);
     snprintf(n->name, sizeof n->name, "%s", cfg->name);
     snprintf(n->stream, sizeof n->stream, "%s_traj", cfg->name);
     snprintf(n->subjects, sizeof n->subjects, "%s.traj.>", cfg->name);
@@ -186,32 +183,21 @@ struct bus_nats *bus_nats_new(const struct bus_nats_cfg *cfg, struct err *e)
     return NULL;
 }
 
-static struct timespec in_s(double s)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    long ns = t.tv_nsec + (long)(s * 1e9);
-    t.tv_sec += ns / 1000000000L;
-    t.tv_nsec = ns % 1000000000L;
-    return t;
-}
-
 /* Closes the connection; the library's threads still have something to tell after that. */
 static void hang_up(struct bus_nats *n)
 {
-    struct timespec until = in_s(CLOSE_S);
     double give_up = clock_mono() + CLOSE_S;
     bool subscribed = n->calls != NULL;
     natsConnection_Close(n->nc);
     natsSubscription_Destroy(n->calls);
     pthread_mutex_lock(&n->lock);
-    int rc = 0;
-    while ((!n->closed || (subscribed && !n->silent)) && !rc)
-        rc = pthread_cond_timedwait(&n->called, &n->lock, &until);
+    bool in_time = true;
+    while ((!n->closed || (subscribed && !n->silent)) && in_time)
+        in_time = cond_wait(&n->called, &n->lock, give_up);
     pthread_mutex_unlock(&n->lock);
     while (atomic_load(&n->answering) && clock_mono() < give_up)
         nanosleep(&(struct timespec){0, 1000000}, NULL);
-    if (rc) log_event(n->log, LOG_WARN, "bus", "the connection does not close");
+    if (!in_time) log_event(n->log, LOG_WARN, "bus", "the connection does not close");
 }
 
 void bus_nats_free(struct bus_nats *n)
@@ -228,11 +214,12 @@ void bus_nats_free(struct bus_nats *n)
 
 /* ---- stream and bucket ---- */
 
-static natsStatus make_stream(struct bus_nats *n, jsErrCode *code)
+static natsStatus make_stream(struct bus_nats *n)
 {
     const char *subjects[] = {n->subjects};
     jsStreamInfo *info = NULL;
-    natsStatus s = js_GetStreamInfo(&info, n->js, n->stream, NULL, code);
+    jsErrCode code; /* the library wants it; nats_GetLastError says more */
+    natsStatus s = js_GetStreamInfo(&info, n->js, n->stream, NULL, &code);
     jsStreamInfo_Destroy(info);
     if (s != NATS_NOT_FOUND) return s;
 
@@ -247,7 +234,7 @@ static natsStatus make_stream(struct bus_nats *n, jsErrCode *code)
     c.Storage = js_FileStorage;
     c.Replicas = n->replicas;
     c.Duplicates = (int64_t)DUPLICATES_S * 1000000000;
-    return js_AddStream(NULL, n->js, &c, NULL, code);
+    return js_AddStream(NULL, n->js, &c, NULL, &code);
 }
 
 static natsStatus make_bucket(struct bus_nats *n, kvStore **kv)
@@ -272,16 +259,15 @@ bool bus_nats_ready(struct bus_nats *n, struct err *e)
     }
     if (atomic_load(&n->made)) return true;
 
-    jsErrCode code = 0;
     kvStore *kv = NULL;
-    natsStatus s = make_stream(n, &code);
+    natsStatus s = make_stream(n);
     if (s) {
-        bus_nats_trouble(n, s, code, "stream", e);
+        bus_nats_trouble(n, s, "stream", e);
         return false;
     }
     s = make_bucket(n, &kv);
     if (s) {
-        bus_nats_trouble(n, s, 0, "bucket", e);
+        bus_nats_trouble(n, s, "bucket", e);
         return false;
     }
     pthread_mutex_lock(&n->lock);
@@ -332,7 +318,7 @@ static int board_get(void *self, const char *key, void **out, size_t *size, uint
     jsErrCode code = 0;
     natsStatus s = js_GetLastMsg(&msg, n->js, stream, subject, NULL, &code);
     if (s == NATS_NOT_FOUND) return 0;
-    if (s) return bus_nats_trouble(n, s, code, key, e);
+    if (s) return bus_nats_trouble(n, s, key, e);
     const char *gone; /* the mark of a deletion */
     bool is = natsMsgHeader_Get(msg, "KV-Operation", &gone) != NATS_OK;
     if (is) {
@@ -378,7 +364,7 @@ static int board_put(void *self, const char *key, const void *data, size_t size,
     /* the library has no status of its own for this */
     if (why && strstr(why, "wrong last sequence"))
         return err_field(e, ERR_CONFLICT, "bus", "%s was changed by another node", key);
-    return bus_nats_trouble(n, s, 0, key, e);
+    return bus_nats_trouble(n, s, key, e);
 }
 
 static int board_set(void *self, const char *key, const void *data, size_t size,
@@ -390,7 +376,7 @@ static int board_set(void *self, const char *key, const void *data, size_t size,
     if (rc) return rc;
     natsStatus s = size ? kvStore_Put(NULL, n->kv, key, data, (int)size)
                         : kvStore_Purge(n->kv, key, NULL);
-    return s ? bus_nats_trouble(n, s, 0, key, e) : 0;
+    return s ? bus_nats_trouble(n, s, key, e) : 0;
 }
 
 static void board_call(void *self)
@@ -402,11 +388,10 @@ static void board_call(void *self)
 static bool board_wait(void *self, double wait_s)
 {
     struct bus_nats *n = self;
-    struct timespec until = in_s(wait_s);
+    double until_s = clock_mono() + wait_s;
     pthread_mutex_lock(&n->lock);
-    int rc = 0;
-    while (!n->calling && !rc)
-        rc = pthread_cond_timedwait(&n->called, &n->lock, &until);
+    while (!n->calling && cond_wait(&n->called, &n->lock, until_s))
+        ;
     bool called = n->calling;
     n->calling = false;
     pthread_mutex_unlock(&n->lock);
@@ -416,10 +401,7 @@ static bool board_wait(void *self, double wait_s)
 static void board_wake(void *self)
 {
     struct bus_nats *n = self;
-    pthread_mutex_lock(&n->lock);
-    n->calling = true;
-    pthread_cond_broadcast(&n->called);
-    pthread_mutex_unlock(&n->lock);
+    raise_flag(n, &n->calling);
 }
 
 struct board bus_nats_board(struct bus_nats *n)

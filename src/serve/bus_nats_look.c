@@ -12,11 +12,7 @@ static natsStatus enter(natsConnection **nc, const struct bus_nats_cfg *cfg)
 {
     natsOptions *o = NULL;
     natsStatus s = natsOptions_Create(&o);
-    if (!s) s = bus_nats_set_servers(o, cfg->url);
-    if (!s && cfg->creds)
-        s = natsOptions_SetUserCredentialsFromFiles(o, cfg->creds, NULL);
-    if (!s) s = natsOptions_SetName(o, cfg->who);
-    if (!s) s = natsOptions_SetTimeout(o, BUS_NATS_WAIT_MS);
+    if (!s) s = bus_nats_introduce(o, cfg);
     if (!s) s = natsOptions_SetAllowReconnect(o, false);
     if (!s) s = natsConnection_Connect(nc, o);
     natsOptions_Destroy(o);

@@ -34,13 +34,12 @@ struct bus_nats {
     char trouble[128];
 };
 
-/* The URLs of --bus. */
-natsStatus bus_nats_set_servers(natsOptions *o, const char *url);
+/* Which servers, who we are, how long an answer may take. */
+natsStatus bus_nats_introduce(natsOptions *o, const struct bus_nats_cfg *cfg);
 /* Connected, and stream and bucket are there: makes them when they are not. */
 bool bus_nats_ready(struct bus_nats *n, struct err *e);
 /* Notes why something failed, and passes ERR_IO on. */
-int bus_nats_trouble(struct bus_nats *n, natsStatus s, jsErrCode code, const char *what,
-                     struct err *e);
+int bus_nats_trouble(struct bus_nats *n, natsStatus s, const char *what, struct err *e);
 /* An answer to what the sender has published (bus_nats_send.c). */
 void bus_nats_on_ack(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *failed,
                      void *ctx);

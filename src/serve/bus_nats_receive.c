@@ -74,7 +74,7 @@ static bool subscribe(struct receiver *r)
     so.Config.OptStartSeq = ledger_position(r->ledger) + 1;
     so.Config.InactiveThreshold = (int64_t)SUBSCRIBED_S * 1000000000;
     if (!s) s = js_PullSubscribe(&r->sub, n->js, n->subjects, NULL, NULL, &so, &code);
-    if (s) bus_nats_trouble(n, s, code, "subscribe", NULL);
+    if (s) bus_nats_trouble(n, s, "subscribe", NULL);
     r->connected = now;
     return !s;
 }
@@ -162,7 +162,7 @@ static bool receiver_receive(void *self, struct traj *out, double wait_s)
     natsStatus s = natsSubscription_Fetch(&r->list, r->sub, FETCH,
                                           (int64_t)(wait_s * 1000) + 1, &code);
     if (s && s != NATS_TIMEOUT) {
-        bus_nats_trouble(r->n, s, code, "fetch", NULL);
+        bus_nats_trouble(r->n, s, "fetch", NULL);
         let_go(r);
         (void)board.wait(board.self, wait_s);
         return false;
@@ -203,7 +203,7 @@ void bus_nats_trim(struct bus_nats *n, uint64_t position)
     if (!position || jsOptions_Init(&o)) return;
     o.Stream.Purge.Sequence = position + 1;
     natsStatus s = js_PurgeStream(n->js, n->stream, &o, &code);
-    if (s) bus_nats_trouble(n, s, code, "purge", NULL);
+    if (s) bus_nats_trouble(n, s, "purge", NULL);
 }
 
 int bus_nats_receiver(struct bus *out, struct bus_nats *n, struct ledger *l,

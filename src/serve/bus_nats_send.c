@@ -80,7 +80,7 @@ static void publish(struct sender *s, const struct bus_parcel *p)
     natsMsg_Destroy(msg);
     if (!st) return;
     outbox_refused(s->outbox, p->number);
-    bus_nats_trouble(n, st, 0, "publish", NULL);
+    bus_nats_trouble(n, st, "publish", NULL);
     atomic_store(&s->refused, true);
 }
 

@@ -396,7 +396,6 @@ static int resume_from(struct lead *l, struct learner *learner, const struct pol
                   why.detail);
     else if (rc)
         return err_field(e, rc, why.field, "%s", why.detail);
-    rc = 0;
     uint64_t online_n = state && note->state_bytes >= 8 ? bytes_get_u64(state) : 0;
     if (state && (note->state_bytes < 8 || online_n > note->state_bytes - 8)) {
         log_event(l->cfg.log, LOG_ERROR, "lead",
@@ -405,9 +404,8 @@ static int resume_from(struct lead *l, struct learner *learner, const struct pol
         state = NULL;
         online_n = 0;
     }
-    if (!rc)
-        rc = resume_ledger(l, note, state ? state + 8 + online_n : NULL,
-                           state ? note->state_bytes - 8 - online_n : 0, e);
+    rc = resume_ledger(l, note, state ? state + 8 + online_n : NULL,
+                       state ? note->state_bytes - 8 - online_n : 0, e);
     bool fresh = false;
     if (!rc)
         rc = learner_resume(learner, p, state ? state + 8 : NULL, online_n, &fresh,

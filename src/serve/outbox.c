@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "serve/bus_wire.h"
 
 /* DONE: confirmed or let go, behind one that is not */
@@ -56,11 +56,7 @@ struct outbox *outbox_new(int slots, uint64_t maker, bool stored, struct err *e)
                          .to_send = 1};
     o->stats.slots = slots;
     pthread_mutex_init(&o->lock, NULL);
-    pthread_condattr_t mono;
-    pthread_condattr_init(&mono);
-    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
-    pthread_cond_init(&o->work, &mono);
-    pthread_condattr_destroy(&mono);
+    cond_init(&o->work);
     return o;
 }
 
@@ -223,17 +219,11 @@ static bool find(struct outbox *o, struct bus_parcel *out)
 
 bool outbox_next(struct outbox *o, struct bus_parcel *out, double wait_s)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    long ns = until.tv_nsec + (long)(wait_s * 1e9);
-    until.tv_sec += ns / 1000000000L;
-    until.tv_nsec = ns % 1000000000L;
-
+    double until_s = clock_mono() + wait_s;
     pthread_mutex_lock(&o->lock);
-    bool found;
-    int rc = 0;
-    while (!(found = find(o, out)) && wait_s > 0 && !o->woken && !rc)
-        rc = pthread_cond_timedwait(&o->work, &o->lock, &until);
+    bool found, time_left = wait_s > 0;
+    while (!(found = find(o, out)) && time_left && !o->woken)
+        time_left = cond_wait(&o->work, &o->lock, until_s);
     o->woken = false;
     pthread_mutex_unlock(&o->lock);
     return found;

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "rl/ckpt.h"
 #include "serve/bus_local.h"
 #include "serve/limits.h"
@@ -300,11 +301,7 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     s->epoch = clock_now() - clock_mono();
     s->folder.lock = -1;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_t mono;
-    pthread_condattr_init(&mono);
-    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->stop, &mono);
-    pthread_condattr_destroy(&mono);
+    cond_init(&s->stop);
     atomic_flag_clear(&s->ticking);
     s->checkpoint_at = service_now(s) + cfg->checkpoint_s;
 

@@ -193,9 +193,7 @@ static bool as_it_is(struct service *s, const struct profile *p)
 {
     struct profile is;
     return !profiles_get(&is, NULL, s->profiles, p->name, NULL) &&
-           is.qoe.mu_quality == p->qoe.mu_quality &&
-           is.qoe.mu_switch == p->qoe.mu_switch && is.qoe.mu_stall == p->qoe.mu_stall &&
-           is.qoe.utility == p->qoe.utility;
+           qoe_same(&is.qoe, &p->qoe);
 }
 
 static int apply_common(struct service *s, const struct bus_wire_common *c, struct err *e)

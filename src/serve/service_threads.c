@@ -2,14 +2,13 @@
 #include "service_priv.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 
-static const double EXPIRE_PAUSE_S = 1. / 64;
+static const double EXPIRE_PAUSE_S = 1. / 64, RETRY_S = 1;
 
 static bool stopping(struct service *s)
 {
@@ -19,17 +18,15 @@ static bool stopping(struct service *s)
     return stop;
 }
 
-/* Until it is time to try once more, or to stop. */
-static void pause_turns(struct service *s)
+/* False: it is time to stop. */
+static bool sleep_until(struct service *s, double at_s)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
     pthread_mutex_lock(&s->lock);
-    int rc = 0;
-    while (!s->stopping && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&s->stop, &s->lock, &until);
+    while (!s->stopping && cond_wait(&s->stop, &s->lock, at_s))
+        ;
+    bool stop = s->stopping;
     pthread_mutex_unlock(&s->lock);
+    return !stop;
 }
 
 static void *learner_main(void *ctx)
@@ -43,7 +40,7 @@ static void *learner_main(void *ctx)
         }
         (void)!service_turn(s, .5, NULL);
         service_checkpoint(s, false);
-        if (!learner_published(s->learner)) pause_turns(s);
+        if (!learner_published(s->learner)) (void)sleep_until(s, clock_mono() + RETRY_S);
     }
     return NULL;
 }
@@ -53,19 +50,6 @@ static void *writer_main(void *ctx)
     struct service *s = ctx;
     writer_run(s->writer);
     return NULL;
-}
-
-/* False: it is time to stop. */
-static bool sleep_until(struct service *s, double at_s)
-{
-    struct timespec at = {.tv_sec = (time_t)at_s, .tv_nsec = (long)(fmod(at_s, 1) * 1e9)};
-    int rc = 0;
-    pthread_mutex_lock(&s->lock);
-    while (!s->stopping && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&s->stop, &s->lock, &at);
-    bool stop = s->stopping;
-    pthread_mutex_unlock(&s->lock);
-    return !stop;
 }
 
 /* Many sessions may fall silent at once: they are ended a few at a time, so that neither their

@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 
 static const double RETRY_S = 1; /* pause after the store has failed */
 static const double STUCK = 10;  /* flush intervals that a commit may take */
@@ -45,12 +45,8 @@ struct writer *writer_new(struct store *store, int cap, double flush_s, struct e
     w->cap = cap;
     w->flush_s = flush_s;
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_t mono;
-    pthread_condattr_init(&mono);
-    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->work, &mono);
-    pthread_cond_init(&w->done, &mono);
-    pthread_condattr_destroy(&mono);
+    cond_init(&w->work);
+    cond_init(&w->done);
     return w;
 }
 
@@ -216,13 +212,9 @@ int writer_flush(struct writer *w, struct err *e)
 /* Under the lock; ends early when woken. */
 static void pause_for(struct writer *w, double seconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    long ns = until.tv_nsec + (long)(seconds * 1e9);
-    until.tv_sec += ns / 1000000000L;
-    until.tv_nsec = ns % 1000000000L;
+    double until_s = clock_mono() + seconds;
     while (!w->stopping && w->n + w->reserved <= w->cap / 2)
-        if (pthread_cond_timedwait(&w->work, &w->lock, &until)) return;
+        if (!cond_wait(&w->work, &w->lock, until_s)) return;
 }
 
 void writer_run(struct writer *w)
