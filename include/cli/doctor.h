@@ -2,8 +2,9 @@
  * to do about it.
  *
  * Everything is looked at, nothing is changed: the store is opened for reading, the port is
- * taken and given back, weights are loaded and score the emulated exam (serve/exam.h), the bus of one among many is read. It may run
- * beside the daemon: then the folder is in use and the port taken, which is as it should be.
+ * taken and given back, weights are loaded and score the emulated exam (serve/exam.h), the bus of
+ * one among many is read. It may run beside the daemon: then the folder is in use and the port
+ * taken, which is as it should be.
  *
  * Errors: none; what goes wrong is a finding. Threads: main thread. */
 #ifndef CLI_DOCTOR_H

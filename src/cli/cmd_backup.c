@@ -32,24 +32,19 @@ int cmd_backup(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
     bool quiet = false;
-    const struct opt opts[] = {
-        {"quiet", NULL, "no progress bar", .flag = &quiet}, OUT_OPTIONS(cfg), {0}};
+    const struct opt opts[] = {OPT_QUIET(quiet), OUT_OPTIONS(cfg), {0}};
     const struct opt_cmd cmd = {
         .name = "backup",
         .args = "DATA TO",
         .min_args = 2,
         .max_args = 2,
         .about =
-            "Copies the data folder of a daemon, which may be running: sessions, rewards "
-            "and\n"
-            "profiles as they are at one moment, learned weights, grown profiles. TO is "
-            "a "
-            "new\n"
-            "folder; it is there when all is on the disk and was read through, or not at "
-            "all.\n"
-            "To restore is to start on it, or on a copy of it (cp -a), as the user who "
-            "owns it.\n"
-            "The token is not in it.",
+            "Copies the data folder of a daemon, which may be running: sessions, "
+            "rewards,\n"
+            "profiles as they are at one moment, learned weights, grown profiles. TO is\n"
+            "a new folder; it is there when all is on the disk and was read through, or\n"
+            "not at all. To restore is to start on it, or on a copy of it (cp -a), as\n"
+            "the user who owns it. The token is not in it.",
         .opts = opts,
         .example = "abrd backup /var/lib/abrd /backup/abrd-$(date +%F)\n"
                    "abrd serve --data /backup/abrd-2026-11-22 --port 8081   # to look",

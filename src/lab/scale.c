@@ -2,10 +2,8 @@
 
 #include <math.h>
 
-enum {
-    POINTS = 31,
-    LEAST = 3
-}; /* nodes of the smallest cluster, as `make cluster` has */
+enum { POINTS = 31 };
+enum { LEAST = 3 }; /* nodes of the smallest cluster, as `make cluster` has */
 static const double SHOWN[] = {1, 2, 3, 10, 30, 100, 300, 1000};
 enum { ROWS = sizeof SHOWN / sizeof *SHOWN };
 

@@ -62,7 +62,7 @@ export interface Answer {
     probabilities?: number[];
     /** how it was decided; without a hint by one of the last four */
     by?: 'router' | 'default' | 'mean-hint' | 'identify' | 'merge';
-    /** only when true: levels that would likely empty a short buffer were withheld */
+    /** only when true: levels were withheld, as the session begins or they would likely empty a short buffer */
     guarded?: boolean;
     /** expected return, in units of the reward */
     value?: number;
