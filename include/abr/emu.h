@@ -34,6 +34,8 @@ struct emu_cfg {
     double drain_s; /* .5; .001 .. one chunk, so that a sleep never empties the buffer */
     double bandwidth_x; /* 1; .001 .. 1000; the PA-MoE authors' environment doubles it */
     enum emu_wrap wrap;
+    bool
+        abandon; /* false; the player may abandon a chunk on its way: player.h, abandon.h */
 };
 
 struct emu_cfg emu_cfg_default(void);
@@ -60,6 +62,8 @@ struct emu {
 
 struct emu_result {
     double delay_ms; /* download, RTT included, noise applied */
+    double copy_ms;  /* of it that of the copy that came: all, when none was abandoned */
+    int level;       /* of that copy */
     double sleep_ms;
     double buffer_s; /* after the chunk and after the sleep */
     double rebuffer_s;
@@ -76,5 +80,19 @@ void emu_start(struct emu *m, const struct emu_world *world, int start_row);
  * chunk the video begins anew with an empty buffer, on the same trace position. Always comes
  * back: every trace has some throughput (see trace_check). */
 void emu_step(struct emu *m, int level, double noise, struct emu_result *out);
+
+/* Who looks at a chunk while it arrives and may want it at another level: then what came is thrown
+ * away, and the chunk is fetched at that level, for another RTT, unwatched. */
+struct emu_watch {
+    double first_s; /* after the first byte; > 0 */
+    double every_s; /* then; HUGE_VAL: once */
+    /* bytes that came, seconds since the request, media in the buffer now */
+    int (*level)(void *ctx, int level, double bytes, double elapsed_s, double buffer_s);
+    void *ctx;
+};
+
+/* emu_step with a watch; NULL: the same. */
+void emu_step_watched(struct emu *m, int level, double noise,
+                      const struct emu_watch *watch, struct emu_result *out);
 
 #endif

@@ -24,7 +24,8 @@ struct player {
 void player_start(struct player *p, const struct emu_world *world, int start_row,
                   const struct qoe *qoe, int first_level);
 
-/* Fetches view.chunk at `level`. True when that was the last chunk: then view.chunk equals
+/* Fetches view.chunk at `level`; with cfg.abandon it may come at another (result.level), which the
+ * view, last and the reward are then of, with the time of both copies as the chunk's. True when that was the last chunk: then view.chunk equals
  * view.chunks, next_bytes shows chunk 0 (as Pensieve's simulator does), view.buffer_s what
  * was left, and the next call must be player_start. */
 bool player_step(struct player *p, int level, double noise);

@@ -26,11 +26,11 @@ struct replay {
 };
 
 struct replay_step {
-    int chunk, level, prev_level; /* prev -1: none */
+    int chunk, level, prev_level; /* level: that came; prev -1: none */
     double kbps;
     int64_t bytes;
-    double start_s, download_s, stall_s;
-    double buffer_after_s; /* before: view->buffer_s */
+    double start_s, download_s, stall_s; /* download: of the copy that came */
+    double buffer_after_s;               /* before: view->buffer_s */
     double throughput_kbps;
     double reward;
     const struct view *view;            /* what was known; borrowed during the call */

@@ -28,7 +28,7 @@ struct setup {
     const char *mu; /* "quality,switch,stall" of a profile "custom"; NULL = none */
     const char *utility;
     double rtt_ms, buffer_s;
-    bool no_wrap;
+    bool no_wrap, abandon;
 };
 
 #define SETUP_OPTIONS(s)                                                                   \
@@ -55,9 +55,11 @@ struct setup {
         {"rtt-ms", "MS", "round trip per chunk", .d = &(s).rtt_ms, .lo = 0, .hi = 10000},  \
         {"buffer-s",         "S",     "what the player holds at most",                     \
          .d = &(s).buffer_s, .lo = 1, .hi = 3600},                                         \
+        {"no-wrap", NULL, "a trace does not begin anew: its last throughput stays",        \
+         .flag = &(s).no_wrap},                                                            \
     {                                                                                      \
-        "no-wrap", NULL, "a trace does not begin anew: its last throughput stays",         \
-            .flag = &(s).no_wrap                                                           \
+        "abandon", NULL, "players may abandon a chunk on its way for another level",       \
+            .flag = &(s).abandon                                                           \
     }
 
 struct setup_profile {

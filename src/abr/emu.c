@@ -93,6 +93,53 @@ static double download(struct place *at, const struct emu_world *w, double bytes
     }
 }
 
+/* Bytes that come in so many seconds. */
+static double carried(struct place *at, const struct emu_world *w, double seconds)
+{
+    const struct trace *t = w->trace;
+    double bytes = 0.0;
+    for (;;) {
+        bool after = at->row >= t->n;
+        double mbps = after ? last_positive(t) : t->mbps[at->row];
+        double duration = after ? HUGE_VAL : t->time_s[at->row] - at->clock_s;
+        double bytes_per_s = mbps * w->cfg.bandwidth_x * 1e6 * 0.125 * w->cfg.payload;
+        if (duration > seconds) {
+            at->clock_s += seconds;
+            return bytes + bytes_per_s * seconds;
+        }
+        bytes += bytes_per_s * duration;
+        seconds -= duration;
+        next_row(at, t, w->cfg.wrap);
+    }
+}
+
+/* Watches *level arrive until it is abandoned or whole, RTT left out: the seconds that were lost with
+ * an abandoned copy, after which *level is to be fetched, or 0 and nothing has passed. */
+static double watch_chunk(struct place *at, const struct emu *m, int *level,
+                          const struct emu_watch *watch)
+{
+    const struct emu_world *w = m->world;
+    double size = (double)video_chunk(w->video, m->chunk)[*level];
+    double bytes = 0.0, passed_s = 0.0, next_s = watch->first_s;
+    struct place now = *at;
+    for (;;) {
+        struct place ahead = now;
+        if (download(&ahead, w, size - bytes) <= next_s) return 0.0;
+        bytes += carried(&now, w, next_s);
+        passed_s += next_s;
+        double since_s = passed_s + w->cfg.rtt_s;
+        double buffer_s = m->buffer_ms / 1000.0 - since_s;
+        int other = watch->level(watch->ctx, *level, bytes, since_s,
+                                 buffer_s > 0.0 ? buffer_s : 0.0);
+        if (other != *level) {
+            *level = other;
+            *at = now;
+            return passed_s;
+        }
+        next_s = watch->every_s;
+    }
+}
+
 /* Returns the part of the sleep that fell into its last slot, as the original reports it.
  */
 static double sleep_through(struct place *at, const struct emu_world *w, double sleep_ms)
@@ -116,15 +163,25 @@ static inline double positive(double x)
 
 void emu_step(struct emu *m, int level, double noise, struct emu_result *out)
 {
+    emu_step_watched(m, level, noise, NULL, out);
+}
+
+void emu_step_watched(struct emu *m, int level, double noise,
+                      const struct emu_watch *watch, struct emu_result *out)
+{
     const struct emu_world *w = m->world;
     const struct video *video = w->video;
     assert(level >= 0 && level < video->levels);
 
     struct place at = {m->row, m->clock_s};
+    int wanted = level;
+    double lost_s = watch ? watch_chunk(&at, m, &level, watch) : 0.0;
     int64_t bytes = video_chunk(video, m->chunk)[level];
     double delay_ms = download(&at, w, (double)bytes) * 1000.0;
     delay_ms += w->cfg.rtt_s * 1000.0;
     delay_ms *= noise;
+    double copy_ms = delay_ms;
+    if (level != wanted) delay_ms += (lost_s + w->cfg.rtt_s) * 1000.0 * noise;
 
     double stall_ms = positive(delay_ms - m->buffer_ms);
     double buffer_ms = positive(m->buffer_ms - delay_ms);
@@ -144,6 +201,8 @@ void emu_step(struct emu *m, int level, double noise, struct emu_result *out)
     m->chunk++;
 
     out->delay_ms = delay_ms;
+    out->copy_ms = copy_ms;
+    out->level = level;
     out->sleep_ms = sleep_ms;
     out->buffer_s = buffer_ms / 1000.0;
     out->rebuffer_s = stall_ms / 1000.0;

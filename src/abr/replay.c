@@ -18,7 +18,9 @@ int replay_run(const struct replay *r,
                void *ctx, struct err *e)
 {
     struct player p;
-    player_start(&p, r->world, REPLAY_START_ROW, r->qoe, r->first_level);
+    struct emu_world world = *r->world;
+    if (r->levels) world.cfg.abandon = false; /* a plan is what it is */
+    player_start(&p, &world, REPLAY_START_ROW, r->qoe, r->first_level);
     if (!r->levels) r->algo->reset(r->algo->self, r->key);
 
     double now_s = r->first_level < 0 ? 0.0 : elapsed_s(&p, 0.0);
@@ -29,8 +31,9 @@ int replay_run(const struct replay *r,
                               : r->algo->decide(r->algo->self, &p.view, r->world->video);
         assert(level >= 0 && level < known.levels);
         end = player_step(&p, level, 1.0);
+        level = p.result.level;
 
-        double download_s = p.result.delay_ms / 1000.0;
+        double download_s = p.result.copy_ms / 1000.0;
         const struct replay_step step = {
             .chunk = known.chunk,
             .level = level,

@@ -130,7 +130,7 @@ static int begin(struct crowd *c, struct viewer *v, struct err *e)
     return 0;
 }
 
-/* Adds up the chunk that the player has just fetched at v->level. */
+/* Adds up the chunk that the player has just fetched. */
 static void count_chunk(struct crowd *c, struct viewer *v)
 {
     struct crowd_row *row = &c->out->profile[v->profile];
@@ -139,7 +139,7 @@ static void count_chunk(struct crowd *c, struct viewer *v)
     if (c->cfg->chunk)
         c->cfg->chunk(c->cfg->chunk_ctx, (int)v->number, v->profile, &v->player);
     row->reward += last->reward;
-    row->bitrate_mbps += v->player.view.ladder_kbps[v->level] / 1000.0;
+    row->bitrate_mbps += v->player.view.ladder_kbps[v->player.result.level] / 1000.0;
     row->stall_s += last->stall_s;
     row->switch_mbps += last->change;
     const struct view *view = &v->player.view;
@@ -203,9 +203,9 @@ static int step(struct crowd *c, struct viewer *v, struct err *e)
 
     struct outcome last = {
         .chunk = chunk,
-        .level = v->level,
+        .level = p->result.level,
         .bytes = p->result.bytes,
-        .download_s = p->result.delay_ms / 1000.0,
+        .download_s = p->result.copy_ms / 1000.0,
         .rebuffer_s = p->result.rebuffer_s,
     };
     if (v->lies) lie(&last, c, v);

@@ -91,6 +91,7 @@ struct emu_cfg setup_emu(const struct setup *s)
     emu.rtt_s = s->rtt_ms / 1000;
     emu.buffer_max_s = s->buffer_s;
     if (s->no_wrap) emu.wrap = EMU_WRAP_NONE;
+    emu.abandon = s->abandon;
     return emu;
 }
 

@@ -317,6 +317,56 @@ START_TEST(by_hand)
 }
 END_TEST
 
+struct watcher {
+    int times, after, other;
+    double bytes, elapsed_s, buffer_s;
+};
+
+static int look(void *ctx, int level, double bytes, double elapsed_s, double buffer_s)
+{
+    struct watcher *w = ctx;
+    w->bytes = bytes;
+    w->elapsed_s = elapsed_s;
+    w->buffer_s = buffer_s;
+    return ++w->times > w->after ? w->other : level;
+}
+
+START_TEST(an_abandoned_copy_costs_its_time)
+{
+    struct video *v = flat_video(2, 3, 4.0, two_rungs);
+    struct trace *t = made_trace(2, (const double[][2]){{0, 2}, {1000, 2}});
+    struct emu_world w = {v, t, emu_cfg_default()};
+    struct emu m, plain;
+    struct emu_result r, same;
+    struct watcher who = {.after = 100};
+    struct emu_watch watch = {.first_s = .25, .every_s = .5, .level = look, .ctx = &who};
+    emu_start(&m, &w, 1);
+    plain = m;
+    who.other = 1;
+    emu_step_watched(&m, 1, 1.0, &watch, &r); /* looks, and lets it come */
+    emu_step(&plain, 1, 1.0, &same);
+    ck_assert_int_eq(who.times, 8); /* of 4.21 s, at .25, .75 .. 3.75 s */
+    ck_assert_double_eq(r.delay_ms, same.delay_ms);
+    ck_assert_double_eq(r.copy_ms, same.delay_ms);
+    ck_assert_double_eq(m.clock_s, plain.clock_s);
+    ck_assert_int_eq(r.level, 1);
+
+    who = (struct watcher){.after = 1, .other = 0};
+    emu_step_watched(&m, 1, 1.0, &watch, &r); /* given up at the second look */
+    ck_assert_int_eq(who.times, 2);
+    ck_assert_double_eq_tol(who.elapsed_s, .08 + .75, 1e-12);
+    ck_assert_double_eq_tol(who.bytes, .75 * 1.9e6 / 8, 1e-6);
+    ck_assert_double_eq_tol(who.buffer_s, 4 - .83, 1e-9);
+    ck_assert_int_eq(r.level, 0);
+    ck_assert_int_eq(r.bytes, 500000);
+    ck_assert_double_eq_tol(r.copy_ms, 80.0 + 4e3 / 1.9, 1e-9);
+    ck_assert_double_eq_tol(r.delay_ms, 830.0 + r.copy_ms, 1e-9);
+    ck_assert_double_eq_tol(m.clock_s, plain.clock_s + .75 + 4 / 1.9, 1e-9);
+    trace_free(t);
+    video_free(v);
+}
+END_TEST
+
 START_TEST(settings_count)
 {
     struct video *v = flat_video(2, 100, 2.0, two_rungs);
@@ -457,6 +507,7 @@ Suite *suite_abr_emu(void)
     tcase_add_test(t, golden_summary);
     tcase_add_test(t, step_allocates_nothing);
     tcase_add_test(t, by_hand);
+    tcase_add_test(t, an_abandoned_copy_costs_its_time);
     tcase_add_test(t, settings_count);
     tcase_add_test(t, no_wrap_holds_the_last_positive_row);
     tcase_add_test(t, wraps_differ);

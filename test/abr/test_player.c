@@ -77,6 +77,28 @@ START_TEST(first_chunk_may_be_given)
 }
 END_TEST
 
+START_TEST(what_came_is_what_the_view_is_of)
+{
+    struct player plain, abandons;
+    player_start(&plain, &world, 1, &qoe_find("documentary")->qoe, -1);
+    player_step(&plain, 0, 1.0);
+    struct emu_world may = world;
+    may.cfg.abandon = true;
+    player_start(&abandons, &may, 1, &qoe_find("documentary")->qoe, 0);
+    ck_assert_int_eq(abandons.view.last_level, 0); /* who says where to begin means it */
+    player_start(&abandons, &may, 1, &qoe_find("documentary")->qoe, -1);
+    player_step(&abandons, 0, 1.0);
+    const struct emu_result *r = &abandons.result;
+    ck_assert_int_gt(r->level, 0);
+    ck_assert_int_eq(abandons.view.last_level, r->level);
+    ck_assert_int_eq(r->bytes, video_chunk(world.video, 0)[r->level]);
+    ck_assert_double_eq(abandons.view.download_s[0], r->copy_ms / 1000);
+    ck_assert_double_gt(r->delay_ms, r->copy_ms);
+    ck_assert_double_eq(abandons.last.stall_s, r->delay_ms / 1000);
+    ck_assert_double_gt(abandons.last.quality, plain.last.quality);
+}
+END_TEST
+
 Suite *suite_abr_player(void);
 Suite *suite_abr_player(void)
 {
@@ -85,6 +107,7 @@ Suite *suite_abr_player(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, view_follows_the_recorded_player);
     tcase_add_test(t, first_chunk_may_be_given);
+    tcase_add_test(t, what_came_is_what_the_view_is_of);
     suite_add_tcase(s, t);
     return s;
 }
