@@ -106,6 +106,7 @@ void api_cmcd_segment(struct api *a, const struct http_request *q, const char *f
               struct reply *r)
 API_HANDLER(api_session_open);
 API_HANDLER(api_session_ask);
+API_HANDLER(api_session_abandon);
 API_HANDLER(api_session_reward);
 API_HANDLER(api_session_get);
 API_HANDLER(api_session_close);

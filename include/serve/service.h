@@ -167,6 +167,24 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
                 const char *session, const struct question *q, struct err *e)
     __attribute__((warn_unused_result));
 
+/* A chunk that is on its way (abr/abandon.h). */
+struct underway_in {
+    int chunk, level;
+    int64_t bytes; /* that came */
+    double elapsed_s, buffer_s;
+};
+
+struct underway_out {
+    int chunk, level; /* the level to have it at; that of the question: let it come */
+    double kbps;
+};
+
+/* Should it be abandoned? Changes nothing; who explores never should. The chunk that was decided
+ * last, else ERR_CONFLICT. */
+int service_underway(struct underway_out *out, struct service *s, const char *session,
+                     const struct underway_in *in, struct err *e)
+    __attribute__((warn_unused_result));
+
 struct reward_in {
     bool has_outcome;
     struct outcome outcome; /* the last chunk, when no further decision follows */
@@ -286,7 +304,8 @@ struct service_grown {
 struct service_stats {
     double at; /* when they were taken, s since the epoch */
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,
-        rewards, not_followed, conflicts, bus_dropped, store_errors,
+        rewards, not_followed, conflicts, bus_dropped, store_errors, underway,
+        abandoned,           /* questions about chunks on their way; so answered */
         checkpoints_refused, /* damaged, at the start */
         misfits;             /* trajectories of more levels than the policy has actions */
     uint64_t

@@ -55,6 +55,11 @@ int sessions_peek(struct view *view, struct answer *again, struct session_ticket
                   const struct question *q, struct err *e)
     __attribute__((warn_unused_result));
 
+/* As track_underway; *explores: what is fetched is what was drawn. */
+int sessions_underway(struct view *view, bool *explores, struct sessions *s,
+                      const uint8_t id[TRACK_ID], int chunk, struct err *e)
+    __attribute__((warn_unused_result));
+
 /* 0 kept; 1 the session has changed since the ticket: peek again. */
 int sessions_decide(struct answer *out, struct sessions *s, const uint8_t id[TRACK_ID],
                     const struct session_ticket *ticket, const struct question *q,

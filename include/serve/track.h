@@ -143,6 +143,11 @@ int track_peek(struct view *view, struct answer *again, const struct track *t,
                const struct steps *pool, const struct question *q, struct err *e)
     __attribute__((warn_unused_result));
 
+/* What was known when the chunk that is on its way was decided. ERR_CONFLICT: it was not decided
+ * last, or has been reported. */
+int track_underway(struct view *view, const struct track *t, const struct steps *pool,
+                   int chunk, struct err *e) __attribute__((warn_unused_result));
+
 /* Takes the question's outcome in and keeps the answer as the newest step. track_peek has
  * returned 0 for this question and nothing has changed since. ERR_FULL: no step to be
  * had. */

@@ -11,7 +11,7 @@
  * [quality, switch, stall] (+ utility?), content_id?, key?, next_bytes?: [..]} question
  * {chunk, buffer_s, last?: {chunk, level, bytes, download_s, rebuffer_s}, next_bytes?:
  * [..]} reward    {chunk, level, bytes, download_s, rebuffer_s, final?, profile?} or
- * {chunk, reward} or both decide    {ladder_kbps, chunk_s, buffer_s, chunk?, chunks?,
+ * {chunk, reward} or both underway {chunk, level, bytes, elapsed_s, buffer_s} decide    {ladder_kbps, chunk_s, buffer_s, chunk?, chunks?,
  * buffer_max_s?, last_level?, throughput_kbps?: [oldest .. newest], download_s?: [..],
  * next_bytes?, profile? | mu? (+ utility?)} profile   {mu: [..], utility?} Defaults:
  * chunks 0 (live), buffer_max_s 60, utility "linear", chunk 0, last_level -1 (none). key
@@ -40,6 +40,8 @@ int wire_open(struct session_open *out, const char *body, size_t n, struct err *
 int wire_question(struct question *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 int wire_reward(struct reward_in *out, const char *body, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
+int wire_underway(struct underway_in *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));

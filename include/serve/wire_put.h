@@ -20,6 +20,7 @@ void wire_put_answer(struct emit *o, const struct answer *a);
 void wire_put_decided(struct emit *o, const struct answer *a, const char *profile,
                       bool hinted, const struct qoe *q);
 void wire_put_reward(struct emit *o, const struct reward_out *r);
+void wire_put_underway(struct emit *o, const struct underway_out *u);
 void wire_put_history(struct emit *o, const struct history *h);
 void wire_put_profile(struct emit *o, const struct profile *p);
 void wire_put_policy(struct emit *o, const struct policy_info *p);

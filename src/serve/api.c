@@ -9,6 +9,7 @@
 const struct route api_routes[] = {
     {HTTP_POST, "/v1/sessions", ROUTE_OPENS, api_session_open},
     {HTTP_POST, "/v1/sessions/{id}/decisions", ROUTE_SESSION, api_session_ask},
+    {HTTP_POST, "/v1/sessions/{id}/abandon", ROUTE_SESSION, api_session_abandon},
     {HTTP_POST, "/v1/sessions/{id}/rewards", ROUTE_SESSION, api_session_reward},
     {HTTP_GET, "/v1/sessions/{id}", ROUTE_SESSION, api_session_get},
     {HTTP_DELETE, "/v1/sessions/{id}", ROUTE_SESSION, api_session_close},

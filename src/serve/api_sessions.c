@@ -70,6 +70,21 @@ void api_session_ask(struct api *a, const struct http_request *q,
     api_json(a, r, 200);
 }
 
+void api_session_abandon(struct api *a, const struct http_request *q,
+                         const struct route_params *p, struct reply *r)
+{
+    struct err e = {0};
+    struct underway_in in;
+    struct underway_out out;
+    if (wire_underway(&in, q->body, q->n_body, &e) ||
+        service_underway(&out, a->shared->service, route_param(p, "id"), &in, &e)) {
+        reply_err(r, &e);
+        return;
+    }
+    wire_put_underway(&a->out, &out);
+    api_json(a, r, 200);
+}
+
 void api_session_reward(struct api *a, const struct http_request *q,
                         const struct route_params *p, struct reply *r)
 {

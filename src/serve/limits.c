@@ -141,6 +141,16 @@ int limits_outcome(const struct outcome *o, const char *prefix, int levels, int 
     return within(o->rebuffer_s, 0, LIMITS_SECONDS, field, e);
 }
 
+int limits_underway(const struct underway_in *in, int levels, struct err *e)
+{
+    int rc = within(in->level, 0, levels - 1, "level", e);
+    if (!rc) rc = within((double)in->bytes, 0, LIMITS_BYTES, "bytes", e);
+    if (!rc)
+        rc = within(in->elapsed_s, LIMITS_DOWNLOAD_S_MIN, LIMITS_SECONDS, "elapsed_s", e);
+    if (!rc) rc = within(in->buffer_s, 0, LIMITS_BUFFER_S, "buffer_s", e);
+    return rc;
+}
+
 int limits_question(const struct question *q, int levels, int chunks, struct err *e)
 {
     int rc = check_chunk(q->chunk, chunks, "chunk", e);

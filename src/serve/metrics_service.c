@@ -17,6 +17,11 @@ static void put_sessions(struct emit *o, const struct service_stats *s)
                     "Questions asked again and answered as before.", (double)s->repeats);
     metrics_counter(o, "abrd_conflicts_total", "Repeats that contradicted.",
                     (double)s->conflicts);
+    metrics_counter(o, "abrd_underway_total",
+                    "Questions whether a chunk on its way is better abandoned.",
+                    (double)s->underway);
+    metrics_counter(o, "abrd_abandoned_total", "Those whose answer was another level.",
+                    (double)s->abandoned);
     metrics_counter(o, "abrd_rewards_total", "Chunks whose reward was computed.",
                     (double)s->rewards);
     metrics_counter(o, "abrd_not_followed_total",

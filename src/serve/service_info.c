@@ -154,6 +154,8 @@ void service_stats(struct service_stats *out, struct service *s)
                                   .sessions_closed = atomic_load(&s->closed),
                                   .sessions_expired = atomic_load(&s->expired),
                                   .conflicts = atomic_load(&s->conflicts),
+                                  .underway = atomic_load(&s->underway),
+                                  .abandoned = atomic_load(&s->abandoned),
                                   .not_finite = atomic_load(&s->numeric),
                                   .draining = atomic_load(&s->draining),
                                   .store_ok = true};

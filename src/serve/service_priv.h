@@ -41,7 +41,7 @@ struct service {
     struct cluster *cluster; /* NULL: standalone */
     struct curve *curve;
 
-    atomic_uint_fast64_t opened, closed, expired, conflicts, numeric;
+    atomic_uint_fast64_t opened, closed, expired, conflicts, numeric, underway, abandoned;
     atomic_bool draining;
     atomic_flag ticking; /* one tick at a time: owner of the next two */
     double prune_at;

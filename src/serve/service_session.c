@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abr/abandon.h"
 #include "serve/limits.h"
 
 static int find_id(uint8_t id[TRACK_ID], const char *session, struct err *e)
@@ -246,6 +247,25 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
     rc = rc < 0 ? tally(s, rc) : settle(s, e);
     stages_end(w->stages, STAGE_KEEP);
     return rc;
+}
+
+int service_underway(struct underway_out *out, struct service *s, const char *session,
+                     const struct underway_in *in, struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    struct view view;
+    bool explores;
+    int rc = find_id(id, session, e);
+    if (!rc) rc = sessions_underway(&view, &explores, s->sessions, id, in->chunk, e);
+    if (!rc) rc = limits_underway(in, view.levels, e);
+    if (rc) return tally(s, rc);
+
+    const struct underway u = {in->level, (double)in->bytes, in->elapsed_s, in->buffer_s};
+    int level = explores ? in->level : abandon_level(&view, &u);
+    *out = (struct underway_out){in->chunk, level, view.ladder_kbps[level]};
+    atomic_fetch_add(&s->underway, 1);
+    if (level != in->level) atomic_fetch_add(&s->abandoned, 1);
+    return 0;
 }
 
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,

@@ -267,6 +267,18 @@ int sessions_peek(struct view *view, struct answer *again, struct session_ticket
     return rc;
 }
 
+int sessions_underway(struct view *view, bool *explores, struct sessions *s,
+                      const uint8_t id[TRACK_ID], int chunk, struct err *e)
+{
+    struct shard *h = shard_of(s, id);
+    pthread_mutex_lock(&h->lock);
+    struct entry *t = table_get(h->table, id);
+    int rc = t ? track_underway(view, &t->track, &h->steps, chunk, e) : unknown(e);
+    if (!rc) *explores = t->track.row.explores;
+    pthread_mutex_unlock(&h->lock);
+    return rc;
+}
+
 int sessions_decide(struct answer *out, struct sessions *s, const uint8_t id[TRACK_ID],
                     const struct session_ticket *ticket, const struct question *q,
                     const struct verdict *v, double now, struct changes *c, struct err *e)

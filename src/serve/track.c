@@ -302,21 +302,28 @@ static bool same_question(const struct step *s, const struct question *q, int le
     return true;
 }
 
-static void make_view(struct view *v, const struct track *t, const struct steps *p,
-                      const struct question *q, bool fresh)
+/* The session's constants and what was measured. */
+static void view_of(struct view *v, const struct track *t, int chunk, double buffer_s,
+                    int last_level)
 {
     const struct track_row *row = &t->row;
     *v = (struct view){.levels = row->levels,
                        .chunk_s = row->chunk_s,
-                       .chunk = q->chunk,
+                       .chunk = chunk,
                        .chunks = row->chunks,
-                       .buffer_s = q->buffer_s,
+                       .buffer_s = buffer_s,
                        .buffer_max_s = row->buffer_max_s,
-                       .last_level = level_before(t, p),
+                       .last_level = last_level,
                        .qoe = row->qoe};
     memcpy(v->ladder_kbps, row->ladder_kbps, sizeof v->ladder_kbps);
     for (int i = 0; i < t->measured.n; i++)
         view_push(v, t->measured.bytes[i], t->measured.download_s[i]);
+}
+
+static void make_view(struct view *v, const struct track *t, const struct steps *p,
+                      const struct question *q, bool fresh)
+{
+    view_of(v, t, q->chunk, q->buffer_s, level_before(t, p));
     if (fresh) {
         const struct step *s = find(t, p, q->last.chunk);
         if (!s || !overtaken(t, p, s))
@@ -324,8 +331,25 @@ static void make_view(struct view *v, const struct track *t, const struct steps 
                 view_push(v, (double)q->last.bytes, q->last.download_s);
         if (!s || s == &p->at[t->newest]) v->last_level = q->last.level;
     }
-    for (int k = 0; q->has_next && k < row->levels; k++)
+    for (int k = 0; q->has_next && k < v->levels; k++)
         v->next_bytes[k] = whole(q->next_bytes[k]);
+}
+
+int track_underway(struct view *view, const struct track *t, const struct steps *pool,
+                   int chunk, struct err *e)
+{
+    if (t->row.closed)
+        return err_field(e, ERR_ABSENT, "session", "is closed: open a new one");
+    const struct step *s = t->newest >= 0 ? &pool->at[t->newest] : NULL;
+    if (!s || s->chunk != chunk || !(s->flags & STEP_DECIDED) || s->flags & STEP_REPORTED)
+        return err_field(e, ERR_CONFLICT, "chunk",
+                         "chunk %d is not on its way: it was not decided last, or has "
+                         "arrived",
+                         chunk);
+    view_of(view, t, chunk, s->buffer_s, s->last_level);
+    for (int k = 0; k < view->levels; k++)
+        view->next_bytes[k] = s->next_bytes[k];
+    return 0;
 }
 
 int track_peek(struct view *view, struct answer *again, const struct track *t,

@@ -325,6 +325,19 @@ int wire_reward(struct reward_in *out, const char *body, size_t n, struct err *e
     return missing ? err_field(e, ERR_INVALID, missing, "is missing") : 0;
 }
 
+int wire_underway(struct underway_in *out, const char *body, size_t n, struct err *e)
+{
+    *out = (struct underway_in){0};
+    const struct scan_field fields[] = {
+        {"chunk", SCAN_WHOLE, .out = &out->chunk, .required = true},
+        {"level", SCAN_WHOLE, .out = &out->level, .required = true},
+        {"bytes", SCAN_WHOLE64, .out = &out->bytes, .required = true},
+        {"elapsed_s", SCAN_NUMBER, .out = &out->elapsed_s, .required = true},
+        {"buffer_s", SCAN_NUMBER, .out = &out->buffer_s, .required = true},
+        {0}};
+    return read_body(fields, body, n, e);
+}
+
 int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err *e)
 {
     *out = (struct wire_decide){.view = view_default()};

@@ -97,6 +97,15 @@ void wire_put_reward(struct emit *o, const struct reward_out *r)
     emit_close(o, '}');
 }
 
+void wire_put_underway(struct emit *o, const struct underway_out *u)
+{
+    emit_open(o, '{');
+    put_int(o, "chunk", u->chunk);
+    put_int(o, "level", u->level);
+    put_double(o, "kbps", u->kbps);
+    emit_close(o, '}');
+}
+
 void wire_put_decision_event(struct emit *o, const char *session, const struct answer *a)
 {
     emit_open(o, '{');

@@ -18,6 +18,7 @@ union any {
     struct reward_in reward;
     struct wire_decide decide;
     struct profile profile;
+    struct underway_in underway;
 };
 
 static int read_any(union any *out, int which, const char *body, size_t n, struct err *e)
@@ -33,8 +34,10 @@ static int read_any(union any *out, int which, const char *body, size_t n, struc
         return wire_reward(&out->reward, body, n, e);
     case 3:
         return wire_decide(&out->decide, body, n, e);
-    default:
+    case 4:
         return wire_profile(&out->profile, body, n, e);
+    default:
+        return wire_underway(&out->underway, body, n, e);
     }
 }
 
@@ -61,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     union any fast, slow;
     struct err ef, es;
-    int which = data[0] % 5, rc = read_any(&fast, which, body, n, &ef);
+    int which = data[0] % 6, rc = read_any(&fast, which, body, n, &ef);
     if (rc != read_any(&slow, which, spaced, n + 1, &es)) __builtin_trap();
     if (rc ? !same_words(&ef, &es) : memcmp(&fast, &slow, sizeof fast) != 0)
         __builtin_trap();

@@ -15,7 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int rc = 0;
     bool sound = true;
 
-    if (data[0] == 'P') {
+    if (data[0] == 'U') {
+        struct underway_in in;
+        rc = wire_underway(&in, body, n, &e);
+        if (!rc) sound = isfinite(in.elapsed_s) && isfinite(in.buffer_s);
+    } else if (data[0] == 'P') {
         struct pensieve_post in;
         rc = wire_pensieve(&in, body, n, &e);
         if (!rc && !in.summary)

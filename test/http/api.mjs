@@ -90,6 +90,50 @@ await test('own weights, no hint, keys', async () => {
     assert.equal((await open({ key: '18446744073709551615' })).key, '18446744073709551615');
 });
 
+await test('a chunk on its way may be abandoned', async () => {
+    const path = '/v1/sessions/{id}/abandon';
+    const who = async (explores, profile) => { // half of them explore
+        for (;;) {
+            const s = await open({ profile });
+            if (s.explores === explores) return s;
+        }
+    };
+    const s = await who(false, 'live'), at = { id: s.session };
+    const ask = (more, status = 200) =>
+        call(status, 'POST', path, at, { chunk: 1, level: 3, bytes: 20000, elapsed_s: 1, buffer_s: 3, ...more });
+    assert.equal((await ask({}, 409)).json.field, 'chunk'); // chunk 0 is on its way
+    const q = { chunk: 1, buffer_s: 4, last: outcome(0, s.level) };
+    await call(200, 'POST', '/v1/sessions/{id}/decisions', at, q);
+    const { json } = await ask({});
+    assert.ok(json.level < 3);
+    assert.deepEqual(json, { chunk: 1, level: json.level, kbps: LADDER[json.level] });
+    assert.equal((await ask({ buffer_s: 60 })).json.level, 3); // it will be there in time
+    const bad = (field, more) => refuse(400, field, 'POST', path, at,
+        { chunk: 1, level: 3, bytes: 20000, elapsed_s: 1, buffer_s: 3, ...more });
+    await bad('level', { level: 6 });
+    await bad('bytes', { bytes: -1 });
+    await bad('elapsed_s', { elapsed_s: 0 });
+    await bad('buffer_s', { buffer_s: undefined });
+    await bad('sizes', { sizes: [] });
+    await refuse(404, 'session', 'POST', path, { id: 'nobody' }, { chunk: 1, level: 3, bytes: 1, elapsed_s: 1, buffer_s: 3 });
+    assert.equal(await d.metric('abrd_underway_total'), 2);
+    assert.equal(await d.metric('abrd_abandoned_total'), 1);
+
+    await call(200, 'POST', '/v1/sessions/{id}/rewards', at, outcome(1, json.level));
+    await ask({}, 409); // it has arrived
+    const h = (await call(200, 'GET', '/v1/sessions/{id}', at)).json;
+    assert.deepEqual([h.steps.length, h.steps[1].level], [2, json.level]); // nothing else has changed
+
+    const fast = async explores => {
+        const { session, level } = await who(explores, 'documentary');
+        const { json } = await call(200, 'POST', path, { id: session },
+            { chunk: 0, level, bytes: 1e5, elapsed_s: .05, buffer_s: 0 });
+        return json.level - level;
+    };
+    assert.ok(await fast(false) > 0);
+    assert.equal(await fast(true), 0); // who explores has what was drawn
+});
+
 await test('a level that was not the decided one is kept as not followed', async () => {
     const s = await open();
     const other = s.level === 0 ? 1 : 0;
@@ -349,7 +393,7 @@ await test('every operation and nearly every answer of the description was met',
     const allowed = ['get /v1/events 200', 'get /v1/events 400', 'get /demo/{link}/{viewer}/{file} 200',
         'get /demo/{link}/{viewer}/{file} 206', 'get /demo/{link}/{viewer}/{file} 416',
         'get /demo/links 404', 'post /v1/sessions/{id}/decisions 413',
-        'post /v1/sessions/{id}/rewards 413', 'post /v1/decide 413', 'put /v1/profiles/{name} 413'];
+        'post /v1/sessions/{id}/rewards 413', 'post /v1/sessions/{id}/abandon 413', 'post /v1/decide 413', 'put /v1/profiles/{name} 413'];
     assert.deepEqual(missing.filter(m => !allowed.includes(m)), []);
 });
 

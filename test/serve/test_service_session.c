@@ -112,6 +112,39 @@ START_TEST(repeats_and_contradictions)
 }
 END_TEST
 
+START_TEST(who_explores_never_abandons)
+{
+    int told[2] = {0}, asked[2] = {0};
+    for (uint64_t key = 0; key < 40; key++) {
+        struct session_opened o = served_open(&f, key, 48);
+        struct underway_in in = {0, 0, 200000, .05, 0};
+        struct underway_out out;
+        ck_assert_int_eq(service_underway(&out, f.service, o.session, &in, NULL), 0);
+        ck_assert_int_eq(out.chunk, 0);
+        asked[o.explores]++;
+        told[o.explores] += out.level != 0;
+    }
+    ck_assert_int_gt(asked[0], 4);
+    ck_assert_int_gt(asked[1], 4);
+    ck_assert_int_eq(told[0], asked[0]);
+    ck_assert_int_eq(told[1], 0);
+
+    struct session_opened o = served_open(&f, 50, 48);
+    struct underway_in in = {0, 0, 200000, NAN, 0};
+    struct underway_out out;
+    struct err e = {0};
+    ck_assert_int_lt(service_underway(&out, f.service, o.session, &in, &e), 0);
+    ck_assert_str_eq(e.field, "elapsed_s");
+    in = (struct underway_in){7, 0, 200000, 1, 0};
+    ck_assert_int_eq(service_underway(&out, f.service, o.session, &in, &e), ERR_CONFLICT);
+    ck_assert_int_eq(service_underway(&out, f.service, "x", &in, &e), ERR_ABSENT);
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_eq(s.underway, 40);
+    ck_assert_uint_eq(s.abandoned, (uint64_t)told[0]);
+}
+END_TEST
+
 START_TEST(bad_input_is_refused_and_changes_nothing)
 {
     struct session_opened o = served_open(&f, 1, 48);
@@ -345,6 +378,7 @@ Suite *suite_serve_service_session(void)
     tcase_add_test(t, a_session_opens_with_its_first_answer);
     tcase_add_test(t, profiles_are_understood);
     tcase_add_test(t, repeats_and_contradictions);
+    tcase_add_test(t, who_explores_never_abandons);
     tcase_add_test(t, bad_input_is_refused_and_changes_nothing);
     tcase_add_test(t, the_same_key_gets_the_same_answers);
     tcase_add_test(t, a_drawn_key_is_told);

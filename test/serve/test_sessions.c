@@ -81,6 +81,55 @@ START_TEST(ids_begin_with_the_nodes_number)
 }
 END_TEST
 
+/* sessions_peek and sessions_decide; its level, or the error. */
+static int ask(struct sessions *s, const struct track_row *row, const struct question *q)
+{
+    struct view view;
+    struct session_ticket ticket;
+    struct answer a;
+    struct changes c;
+    struct verdict v = {.level = 1, .sampled = true};
+    int rc = sessions_peek(&view, &a, &ticket, s, row->id, q, NULL);
+    track_changes_clear(&c);
+    if (!rc) rc = sessions_decide(&a, s, row->id, &ticket, q, &v, 10, &c, NULL);
+    return rc ? rc : a.level;
+}
+
+START_TEST(what_is_on_its_way_was_decided_last)
+{
+    struct sessions *s = make(100);
+    struct track_row row = make_row(0);
+    struct view v;
+    struct err e = {0};
+    bool explores = false;
+    ck_assert_int_eq(open_one(s, &row, NULL), 0);
+    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 0, &e), 0);
+    ck_assert(v.chunk == 0 && v.last_level == -1 && v.n_history == 0 && explores);
+    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), ERR_CONFLICT);
+    ck_assert_str_eq(e.field, "chunk");
+
+    struct outcome o = {0, 1, 100000, 1, .5};
+    struct question q = {1, 5, true, o, true, 2, {1000, 2000}};
+    ck_assert_int_eq(ask(s, &row, &q), 1);
+    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), 0);
+    ck_assert(v.chunk == 1 && v.last_level == 1 && v.n_history == 1);
+    ck_assert(v.buffer_s == 5 && v.next_bytes[1] == 2000);
+    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 0, &e), ERR_CONFLICT);
+
+    struct reward_in in = {.has_outcome = true, .outcome = {1, 0, 1000, 1, 0}};
+    struct reward_out out;
+    struct changes c;
+    track_changes_clear(&c);
+    ck_assert_int_eq(sessions_report(&out, s, row.id, &in, 12, &c, NULL), 0);
+    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), ERR_CONFLICT);
+    ck_assert_int_eq(sessions_close(s, row.id, "", 13, &c, NULL), 0);
+    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), ERR_ABSENT);
+    row.id[5] ^= 1;
+    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), ERR_ABSENT);
+    sessions_free(s);
+}
+END_TEST
+
 START_TEST(a_full_table_says_so_and_closed_ones_make_room)
 {
     struct sessions *s = make(100);
@@ -370,6 +419,7 @@ Suite *suite_serve_sessions(void)
     tcase_add_test(t, a_live_session_takes_at_most_1536_bytes);
     tcase_add_test(t, ids_are_hex_and_back);
     tcase_add_test(t, ids_begin_with_the_nodes_number);
+    tcase_add_test(t, what_is_on_its_way_was_decided_last);
     tcase_add_test(t, a_full_table_says_so_and_closed_ones_make_room);
     tcase_add_test(t, the_silent_expire_first);
     tcase_add_test(t, a_clock_set_back_keeps_nobody_alive);

@@ -37,6 +37,21 @@ static int parse_reward(const char *s)
     return wire_reward(&reward, s, strlen(s), &e);
 }
 
+START_TEST(what_came_of_a_chunk)
+{
+    struct underway_in u;
+    const char *body =
+        "{\"chunk\":3,\"level\":2,\"bytes\":51200,\"elapsed_s\":1.25,\"buffer_s\":0}";
+    ck_assert_int_eq(wire_underway(&u, body, strlen(body), &e), 0);
+    ck_assert(u.chunk == 3 && u.level == 2 && u.bytes == 51200);
+    ck_assert_double_eq(u.elapsed_s, 1.25);
+    body = "{\"chunk\":3,\"level\":2,\"bytes\":51200,\"elapsed_s\":1.25}";
+    clear();
+    ck_assert_int_eq(wire_underway(&u, body, strlen(body), &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "buffer_s");
+}
+END_TEST
+
 static int parse_decide(const char *s)
 {
     clear();
@@ -383,6 +398,7 @@ Suite *suite_serve_wire(void)
     tcase_add_test(t, what_is_written_can_be_read_again);
     tcase_add_test(t, history_as_csv);
     tcase_add_test(t, orders_for_routers);
+    tcase_add_test(t, what_came_of_a_chunk);
     tcase_add_test(t, a_post_of_pensieves_test_bed);
     suite_add_tcase(s, t);
     return s;
