@@ -99,6 +99,10 @@ void tanbr_weights(float *x, const struct tanbr *t, int node);
 int tanbr_learn(struct tanbr *t, int node, const float *psi, const float *reward,
                 const float *trust) __attribute__((warn_unused_result));
 
+/* The same for weights x (K) that another bandit has chosen: the visit is that of the leaf they lie in. */
+int tanbr_learn_at(struct tanbr *t, const float *x, const float *psi, const float *reward,
+                   const float *trust) __attribute__((warn_unused_result));
+
 /* Rewards expected of any weights: out (V). */
 void tanbr_predict(float *out, struct tanbr *t, const float *x);
 

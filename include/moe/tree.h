@@ -94,6 +94,9 @@ int tree_nodes(const struct tree *t);
 /* The first of a node's halves, which the other follows; -1: it is a leaf. */
 int tree_child(const struct tree *t, int node);
 
+/* The leaf whose candidate these weights x (dim, of the simplex) are, else one in whose cell they lie. */
+int tree_find(const struct tree *t, const float *x);
+
 /* Eq. 2 for round t = 1, 2, ... */
 double tree_threshold(const struct tree_cfg *cfg, int depth, int64_t t);
 

@@ -280,25 +280,41 @@ void tanbr_weights(float *x, const struct tanbr *t, int node)
     memcpy(x, tree_node(t->tree, node).x, sizeof *x * (size_t)t->cfg.experts);
 }
 
-int tanbr_learn(struct tanbr *t, int node, const float *psi, const float *reward,
-                const float *trust)
+/* m: the prior's share at x, of its tasks. */
+static int learn(struct tanbr *t, const float *x, int node, const float *m,
+                 const float *psi, const float *reward, const float *trust)
 {
-    struct tree_leaf leaf = tree_node(t->tree, node);
     float rest[NUCB_TASKS_MAX];
-    expect_nodes(t);
-    for (int j = 0; j < t->cfg.tasks; j++) {
-        bool known = t->prior && j < t->cfg.prior.tasks;
-        rest[j] = reward[j] - (known ? t->known[node * t->cfg.prior.tasks + j] : 0);
-    }
-    int rc = nucb_learn(t->nucb, leaf.x, psi, rest, trust);
+    for (int j = 0; j < t->cfg.tasks; j++)
+        rest[j] = reward[j] - (t->prior && j < t->cfg.prior.tasks ? m[j] : 0);
+    int rc = nucb_learn(t->nucb, x, psi, rest, trust);
     if (rc) {
         t->failed++;
         return rc;
     }
     t->rounds++;
-    t->left += leaf.left;
     tree_visit(t->tree, node, (t->prior ? t->cfg.warm : 0) + t->rounds);
     return 0;
+}
+
+int tanbr_learn(struct tanbr *t, int node, const float *psi, const float *reward,
+                const float *trust)
+{
+    struct tree_leaf leaf = tree_node(t->tree, node);
+    expect_nodes(t);
+    const float *m =
+        t->prior ? t->known + (size_t)node * (size_t)t->cfg.prior.tasks : NULL;
+    int rc = learn(t, leaf.x, node, m, psi, reward, trust);
+    if (!rc) t->left += leaf.left;
+    return rc;
+}
+
+int tanbr_learn_at(struct tanbr *t, const float *x, const float *psi, const float *reward,
+                   const float *trust)
+{
+    float m[NUCB_TASKS_MAX];
+    if (t->prior) expect(m, t, x);
+    return learn(t, x, tree_find(t->tree, x), m, psi, reward, trust);
 }
 
 void tanbr_predict(float *out, struct tanbr *t, const float *x)

@@ -322,6 +322,24 @@ int tree_child(const struct tree *t, int i)
     return t->node[i].child;
 }
 
+int tree_find(const struct tree *t, const float *x)
+{
+    /* candidates may lie on the border of their cell, which is another one's as well */
+    for (int l = 0; l < t->n_leaves; l++)
+        if (!memcmp(x, t->x + row(t, t->leaf[l]), sizeof *x * (size_t)t->cfg.dim))
+            return t->leaf[l];
+    int i = 0;
+    while (t->node[i].child != NONE) {
+        int low = t->node[i].child, high = low + 1;
+        size_t side = (size_t)t->node[i].side;
+        /* children may be trimmed: what lies between them belongs to neither */
+        double middle = (t->hi[row(t, low) + side] + t->lo[row(t, high) + side]) / 2;
+        i = (double)x[side] <= middle ? low : high;
+        if (!t->node[i].active) i = i == low ? high : low;
+    }
+    return i;
+}
+
 struct tree_leaf tree_leaf_at(const struct tree *t, int i)
 {
     assert(i >= 0 && i < t->n_leaves);

@@ -353,6 +353,41 @@ START_TEST(a_state_belongs_to_its_prior)
 }
 END_TEST
 
+/* Whoever is told what another one chose and earned knows what he knows. */
+START_TEST(what_others_earned_teaches_as_ones_own)
+{
+    for (int prior = 0; prior < 2; prior++) {
+        struct tanbr_cfg c = prior ? tanbr_cfg_informed(K, V) : small();
+        float *value = prior ? prior_of(&c, 7, .3) : NULL;
+        struct tanbr *a = tanbr_new(&c, 31, NULL), *b = tanbr_new(&c, 31, NULL);
+        const float psi[V] = {.7f, .3f}, trust[V] = {1, .5f};
+        for (int i = 0; i < 60; i++) {
+            float x[K], reward[V];
+            int node = tanbr_choose(a, x, NULL, psi);
+            for (int v = 0; v < V; v++)
+                reward[v] = (float)worth(x, v);
+            ck_assert_int_eq(tanbr_learn(a, node, psi, reward, trust), 0);
+            ck_assert_int_eq(tanbr_learn_at(b, x, psi, reward, trust), 0);
+        }
+        struct tanbr_choice p, q;
+        float x[K], y[K];
+        tanbr_choose(a, x, &p, psi);
+        tanbr_choose(b, y, &q, psi);
+        ck_assert_mem_eq(x, y, sizeof x);
+        ck_assert_int_eq(p.node, q.node);
+        ck_assert_double_eq_tol(p.mean, q.mean, 1e-5);
+        ck_assert_int_eq(tanbr_stats(b).rounds, 60);
+        ck_assert_int_eq(tanbr_stats(b).tree.nodes, tanbr_stats(a).tree.nodes);
+        float bad[V] = {NAN, 0};
+        ck_assert_int_eq(tanbr_learn_at(b, x, psi, bad, NULL), ERR_NUMERIC);
+        ck_assert_int_eq(tanbr_stats(b).rounds, 60);
+        tanbr_free(a);
+        tanbr_free(b);
+        free(value);
+    }
+}
+END_TEST
+
 START_TEST(limits_of_a_prior)
 {
     struct tanbr_cfg c = tanbr_cfg_informed(K, V), d = c;
@@ -424,6 +459,7 @@ Suite *suite_moe_tanbr(void)
     tcase_add_test(t, what_a_prior_says_is_expected);
     tcase_add_test(t, a_wrong_prior_is_unlearned);
     tcase_add_test(t, a_state_belongs_to_its_prior);
+    tcase_add_test(t, what_others_earned_teaches_as_ones_own);
     tcase_add_test(t, limits_of_a_prior);
     tcase_add_test(t, limits_of_the_configuration);
     tcase_add_test(t, without_memory);

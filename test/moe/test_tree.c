@@ -165,6 +165,37 @@ START_TEST(leaves_share_out_the_simplex)
 }
 END_TEST
 
+START_TEST(weights_are_found_in_the_leaf_that_holds_them)
+{
+    for (int split = 0; split < 2; split++) {
+        struct tree_cfg c = tree_cfg_default(4);
+        c.split = split ? TREE_RANDOM : TREE_LONGEST;
+        struct tree *t = grown(c, 2000, 3);
+        for (int i = 0; i < tree_leaves(t); i++) {
+            struct tree_leaf leaf = tree_leaf_at(t, i);
+            struct tree_leaf found = tree_node(t, tree_find(t, leaf.x));
+            ck_assert_mem_eq(found.x, leaf.x, 4 * sizeof *leaf.x); /* some are twins */
+        }
+        struct rng r;
+        rng_init(&r, 5, 0);
+        for (int i = 0; i < 300; i++) {
+            double x[4], lo[4], hi[4];
+            float f[4];
+            on_simplex(x, 4, &r);
+            for (int k = 0; k < 4; k++)
+                f[k] = (float)x[k];
+            int node = tree_find(t, f);
+            ck_assert(tree_node(t, node).active);
+            ck_assert_int_eq(tree_child(t, node), -1);
+            tree_box(lo, hi, t, node);
+            for (int k = 0; k < 4; k++)
+                ck_assert(x[k] >= lo[k] - 1e-6 && x[k] <= hi[k] + 1e-6);
+        }
+        tree_free(t);
+    }
+}
+END_TEST
+
 START_TEST(trimmed_boxes)
 {
     struct tree_cfg c = tree_cfg_default(3);
@@ -404,6 +435,7 @@ Suite *suite_moe_tree(void)
     tcase_add_test(t, thresholds);
     tcase_add_test(t, a_leaf_expands_when_it_was_visited_enough);
     tcase_add_test(t, leaves_share_out_the_simplex);
+    tcase_add_test(t, weights_are_found_in_the_leaf_that_holds_them);
     tcase_add_test(t, trimmed_boxes);
     tcase_add_test(t, no_more_than_so_many_weights);
     tcase_add_test(t, the_largest_stay);
