@@ -30,6 +30,7 @@ enum parcel_kind {
     PARCEL_COMMON,   /* profiles and settings that are equal everywhere */
     PARCEL_BEAT,     /* who learns */
     PARCEL_STATE,    /* a piece of the learner's state */
+    PARCEL_SLOTS,    /* what slots of the merge have earned (slot_log.h) */
     PARCEL_KINDS,
 };
 

@@ -13,6 +13,7 @@ static const char *const NAME[PARCEL_KINDS] = {
     [PARCEL_COMMON] = "common settings",
     [PARCEL_BEAT] = "a learner's beat",
     [PARCEL_STATE] = "a learner's state",
+    [PARCEL_SLOTS] = "the nodes' slots",
 };
 
 size_t parcel_seal(void *out, enum parcel_kind kind, int form, size_t n)

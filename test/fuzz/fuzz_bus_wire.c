@@ -5,6 +5,7 @@
 
 #include "serve/bus_wire.h"
 #include "serve/ledger.h"
+#include "serve/slot_log.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 static struct traj t;
 static struct bus_wire_common c;
+static struct slot_log slots, twin;
 static unsigned char again[BUS_WIRE_TRAJ_MAX];
 static float obs[(TRAJ_STEPS + 1) * FEAT_FULL_DIM];
 static uint32_t mask[TRAJ_STEPS + 1];
@@ -44,6 +46,20 @@ static int one(enum parcel_kind kind, const void *bytes, size_t n, struct err *e
         int put = bus_wire_put_common(&copy, &m, &c, e);
         assert(put == 0 && m == n);
         free(copy);
+    } else if (kind == PARCEL_SLOTS) {
+        rc = slot_log_get(&slots, bytes, n, e);
+        if (rc) return rc;
+        assert(slots.n <= SLOT_LOG_RECORDS && slots.count >= (uint64_t)slots.n);
+        int put = slot_log_put(&copy, &m, &slots, NULL);
+        assert(put == 0 && m == n);
+        free(copy);
+        twin = slots;
+        for (int i = 0; i < slots.n && twin.count < UINT64_MAX; i++) {
+            struct slot_record r;
+            slot_log_read(&r, &slots, i, &slots.tasks);
+            slot_log_add(&twin, &r, &slots.tasks);
+            assert(slot_log_has(&twin, r.maker, r.number));
+        }
     } else {
         rc = bus_wire_get_beat(&b, bytes, n, e);
         if (!rc) assert(strlen(b.name) < sizeof b.name);
@@ -54,9 +70,9 @@ static int one(enum parcel_kind kind, const void *bytes, size_t n, struct err *e
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const enum parcel_kind kinds[] = {PARCEL_TRAJ, PARCEL_WEIGHTS, PARCEL_COMMON,
-                                             PARCEL_BEAT};
+                                             PARCEL_BEAT, PARCEL_SLOTS};
     if (!size) return 0;
-    enum parcel_kind kind = kinds[data[0] % 4];
+    enum parcel_kind kind = kinds[data[0] % 5];
     struct err e = {0};
     int rc = one(kind, data + 1, size - 1, &e);
     assert(rc == 0 || (e.code == rc && *e.detail));
