@@ -51,6 +51,7 @@
 
 struct untagged;
 struct untagged_desk;
+struct slot_log;
 
 struct untagged_new {
     struct untagged_cfg cfg;
@@ -97,6 +98,26 @@ void untagged_ended(struct untagged *u, const struct track_row *row);
 int untagged_tick(struct untagged *u, double now);
 /* The state file, now. Does nothing without one. */
 int untagged_save(struct untagged *u, struct err *e) __attribute__((warn_unused_result));
+
+/* ---- among others (serve/slot_log.h) ----
+ *
+ * What a slot earned waits, also in the state file, until it is seen in the log; what the slots of
+ * others earned is learned when the slot under way ends. So the bandit learns each slot once, whatever
+ * is tried again: the state file says up to which record it has learned of which log. */
+
+/* Begins to. store: who makes this node's trajectories; a state that comes from another one is a copy.
+ * id: drawn anew, for a bandit that has none yet. Once, before the first slot ends. */
+int untagged_share(struct untagged *u, uint64_t store, uint64_t id, struct err *e)
+    __attribute__((warn_unused_result));
+/* false: nothing is merged, or shared. */
+bool untagged_shares(struct untagged *u, uint32_t *crc, int *experts);
+uint64_t untagged_maker(struct untagged *u);
+/* Is there anything to give? */
+bool untagged_gives(struct untagged *u);
+/* A log as it is on the board. */
+void untagged_hear(struct untagged *u, const struct slot_log *l, double now);
+/* Adds to it what waits; how many. They wait on until untagged_hear finds them. */
+int untagged_give(struct untagged *u, struct slot_log *l);
 
 void untagged_stats(struct untagged_stats *out, struct untagged *u);
 /* The merge's picture; NULL: there is no merge (e says nothing), or ERR_MEMORY. */

@@ -83,6 +83,13 @@ struct untagged_stats {
         chosen[UNTAGGED_EXPERTS];    /* slots in which an expert had the largest weight */
     int nodes, leaves, depth, left;  /* left: leaves whose weights left their cell */
     double reward, expected, regret; /* of the last slot, and summed over all (slots.h) */
+    /* the merge on other nodes (slot_log.h) */
+    bool shares;
+    uint64_t given, heard; /* slots of this node that the others can learn from; of the
+                            * others that it has learned from */
+    uint64_t missed;       /* of either: gone before they could be */
+    int pending, makers;   /* not given yet; bandits that ever gave one */
+    double heard_at;       /* when the board was read last, by this node's clock */
     /* the head */
     uint64_t examples;
     double accuracy, calibration, log_loss; /* NaN before the first */

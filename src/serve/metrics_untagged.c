@@ -43,6 +43,25 @@ static void put_merge(struct emit *o, const struct untagged_stats *u)
         u->regret);
 }
 
+static void put_share(struct emit *o, const struct untagged_stats *u)
+{
+    metrics_counter(o, "abrd_merge_given_total",
+                    "Slots of this node that other nodes can learn from.",
+                    (double)u->given);
+    metrics_counter(o, "abrd_merge_heard_total",
+                    "Slots of other nodes that this one has learned from.",
+                    (double)u->heard);
+    metrics_counter(o, "abrd_merge_missed_total",
+                    "Slots that were gone before they could be given or heard.",
+                    (double)u->missed);
+    metrics_gauge(o, "abrd_merge_pending", "Slots that wait until the bus answers.",
+                  u->pending);
+    metrics_gauge(o, "abrd_merge_makers",
+                  "Bandits whose slots are shared, this one's included.", u->makers);
+    metrics_gauge(o, "abrd_merge_read_timestamp_seconds",
+                  "When the slots of all nodes were read last; 0 never.", u->heard_at);
+}
+
 void metrics_put_untagged(struct emit *o, const struct untagged_stats *u)
 {
     metrics_head(o, "abrd_untagged_mode", "gauge",
@@ -70,6 +89,7 @@ void metrics_put_untagged(struct emit *o, const struct untagged_stats *u)
                     "Damaged state files that were put aside.", (double)u->refused);
     put_mix(o, u);
     if (u->experts) put_merge(o, u);
+    if (u->shares) put_share(o, u);
     metrics_counter(o, "abrd_identity_examples_total",
                     "Labelled sessions the head learned from.", (double)u->examples);
     metrics_counter(o, "abrd_identity_dropped_total",

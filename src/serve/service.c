@@ -269,7 +269,7 @@ static int open_untagged(struct service *s, struct err *e)
                                .now = service_now(s),
                                .log = s->cfg.log};
     s->untagged = untagged_new(&how, e);
-    return s->untagged ? 0 : ERR_INVALID;
+    return s->untagged ? service_share_open(s, e) : ERR_INVALID;
 }
 
 static struct sessions *make_sessions(const struct service_cfg *c, bool stored,
@@ -555,6 +555,7 @@ void service_free(struct service *s)
     service_cluster_close(s);
     grown_free(s->grown);
     snap_free(s->snap);
+    share_free(s->share);
     untagged_free(s->untagged);
     sessions_free(s->sessions);
     profiles_free(s->profiles);

@@ -365,6 +365,7 @@ void service_cluster_turn(struct service *s, double wait_s)
         if (rc >= 0 && c->outbox) outbox_release(c->outbox);
         keep_weights(s, false);
     }
+    service_share_turn(s);
     if (c->lead)
         learn_turn(s, wait_s);
     else
@@ -396,6 +397,12 @@ int service_cluster_announce(struct service *s, const struct policy *p, double s
                              struct err *e)
 {
     return lead_commit(s->cluster->lead, s->learner, p, service_now(s), score, e);
+}
+
+struct board service_cluster_board(struct service *s, uint64_t *maker)
+{
+    *maker = s->cluster->maker;
+    return s->cluster->board;
 }
 
 /* ---- profiles for all ---- */

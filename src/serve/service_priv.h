@@ -12,6 +12,7 @@
 #include "serve/service.h"
 #include "serve/sessions.h"
 #include "serve/snap.h"
+#include "serve/share.h"
 #include "serve/untagged.h"
 #include "serve/writer.h"
 
@@ -35,6 +36,7 @@ struct service {
     struct snap *snap;
     struct grown *grown;
     struct untagged *untagged;
+    struct share *share;     /* NULL: slots are this node's own */
     struct writer *writer;   /* NULL: nothing is stored */
     struct bus bus;          /* self NULL: nothing learns */
     struct learner *learner; /* NULL likewise */
@@ -108,6 +110,17 @@ int service_cluster_announce(struct service *s, const struct policy *p, double s
 /* The configuration has changed: who leads tells the others. */
 void service_cluster_reload(struct service *s);
 void service_cluster_stats(struct cluster_stats *out, struct service *s);
+
+/* What is on the board, and who this node is to the learner. */
+struct board service_cluster_board(struct service *s, uint64_t *maker);
+
+/* ---- what slots earn, on all nodes (service_share.c) ---- */
+
+/* Once the cluster and the slots are there. */
+int service_share_open(struct service *s, struct err *e)
+    __attribute__((warn_unused_result));
+/* Part of a turn of the cluster's thread. */
+void service_share_turn(struct service *s);
 
 /* Put and deleted here alone (service_info.c). */
 int service_profile_take(struct service *s, const struct profile *p, struct err *e)

@@ -82,6 +82,7 @@ static int go_on(struct untagged *u, double now, struct err *e)
         free_parts(u);
         rc = make_parts(u, e);
         if (rc) return rc;
+        u->share = (struct untagged_share){0};
         u->stats.refused++;
         rc = 1;
     }
@@ -130,6 +131,7 @@ void untagged_free(struct untagged *u)
 {
     if (!u) return;
     untagged_merge_close(&u->merge);
+    untagged_share_close(&u->share);
     examples_free(&u->fresh);
     examples_free(&u->training);
     table_free(u->watched);
@@ -390,6 +392,7 @@ void untagged_stats(struct untagged_stats *out, struct untagged *u)
     out->tasks = u->told.tasks;
     memcpy(out->task, u->task, sizeof out->task);
     memcpy(out->mix, u->told.mix, sizeof out->mix);
+    untagged_share_tell(out, &u->share);
     pthread_mutex_unlock(&u->lock);
 }
 

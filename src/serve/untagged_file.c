@@ -2,7 +2,8 @@
  * the tasks, the merge, what the slot has brought so far, counters, both heads, both audiences and
  * the bandit. Numbers are little-endian, those of heads and bandit as they lie in memory. One
  * function walks over it in either direction, so that writing and reading cannot differ.
- * Form 2 is the same and says that the slot after this one may have begun. */
+ * Form 2 is the same and says that the slot after this one may have begun. Forms 3 and 4 are those with
+ * what is shared with other nodes (slot_log.h) before the bandit. */
 #include "untagged_priv.h"
 
 #include <stdio.h>
@@ -15,7 +16,8 @@
 #include "base/text.h"
 #include "serve/limits.h"
 
-enum { HEAD = 32, FORM = 1, FORM_AHEAD = 2, NUMBERS = 512, FILE_MAX = 64 << 20 };
+enum { HEAD = 32, FORM = 1, FORM_AHEAD = 2, FORM_SHARED = 2, FORMS = 4, NUMBERS = 512 };
+enum { FILE_MAX = 64 << 20 };
 static const char MAGIC[8] = "abrduntg";
 
 static void pass_qoe(struct pack *f, struct qoe *k)
@@ -94,6 +96,34 @@ static void pass_plain(struct pack *f, struct plain *p)
         pack_real(f, &p->x[k]);
 }
 
+/* All experts and tasks, whether they are there or not: pending records are few. */
+static void pass_pending(struct pack *f, struct slot_record *r)
+{
+    pack_u64(f, &r->maker);
+    pack_u64(f, &r->number);
+    for (int k = 0; k < UNTAGGED_EXPERTS; k++)
+        pack_f32(f, &r->x[k]);
+    for (int v = 0; v < AUDIENCE_TASKS; v++) {
+        pack_f32(f, &r->psi[v]);
+        pack_f32(f, &r->reward[v]);
+        pack_f32(f, &r->trust[v]);
+    }
+    f->ok = f->ok && slot_record_is(r);
+}
+
+static void pass_share(struct pack *f, struct untagged_share *s)
+{
+    pack_u64(f, &s->maker);
+    pack_u64(f, &s->store);
+    pack_u64(f, &s->was);
+    pack_u64(f, &s->was_number);
+    pack_u64(f, &s->learned_to.log);
+    pack_u64(f, &s->learned_to.count);
+    pack_int(f, &s->n_pending, 0, UNTAGGED_PENDING);
+    for (int i = 0; i < s->n_pending && f->ok; i++)
+        pass_pending(f, &s->pending[i]);
+}
+
 static void plain_of(struct plain *p, const struct untagged *u)
 {
     *p = (struct plain){.told = u->told,
@@ -123,7 +153,8 @@ static size_t file_size(const struct untagged *u)
 {
     return HEAD + 8 * NUMBERS + AUDIENCE_TASKS * SERVICE_NAME +
            identity_state_size(u->told_head) + identity_state_size(u->head) +
-           2 * audience_state_size(u->audience) + 8 + bandit_size(u);
+           2 * audience_state_size(u->audience) + sizeof u->share.pending + 8 +
+           bandit_size(u);
 }
 
 /* The caller holds the lock. Returns the end. */
@@ -142,6 +173,7 @@ static unsigned char *put_all(unsigned char *at, unsigned char *end, struct unta
     audience_state_get(u->audience, f.at);
     f.at += audience_state_size(u->audience);
 
+    if (u->share.maker) pass_share(&f, &u->share);
     uint64_t n = bandit_size(u);
     pack_u64(&f, &n);
     if (u->merge.bandit)
@@ -151,9 +183,14 @@ static unsigned char *put_all(unsigned char *at, unsigned char *end, struct unta
     return f.at + n;
 }
 
+/* A slot is given when the file would not learn it again, as another one. */
 static int save(struct untagged *u, uint32_t form, struct err *e)
 {
-    if (!u->state_path) return 0;
+    uint64_t slot = u->told.slot; /* the tick's own to change */
+    if (!u->state_path) {
+        untagged_share_kept(u, slot);
+        return 0;
+    }
     size_t room = file_size(u);
     unsigned char *bytes = malloc(room);
     if (!bytes) return err_set(e, ERR_MEMORY, "no memory for a state file");
@@ -161,6 +198,8 @@ static int save(struct untagged *u, uint32_t form, struct err *e)
     pthread_mutex_lock(&u->lock);
     size_t n = (size_t)(put_all(bytes + HEAD, bytes + room, u) - bytes);
     pthread_mutex_unlock(&u->lock);
+    if (u->share.maker)
+        form += FORM_SHARED; /* set for good, before the first slot ends */
     memset(bytes, 0, HEAD);
     memcpy(bytes, MAGIC, sizeof MAGIC);
     bytes_put_u32(bytes + 8, bytes_crc32(0, bytes + HEAD, n - HEAD));
@@ -168,6 +207,7 @@ static int save(struct untagged *u, uint32_t form, struct err *e)
     bytes_put_u64(bytes + 16, n - HEAD);
     int rc = text_write_file(u->state_path, bytes, n, e);
     free(bytes);
+    if (!rc) untagged_share_kept(u, slot);
     return rc;
 }
 
@@ -188,7 +228,7 @@ static int check_head(const unsigned char *bytes, size_t n, struct err *e)
     if (n < HEAD || memcmp(bytes, MAGIC, sizeof MAGIC) != 0)
         return err_set(e, ERR_CORRUPT, "is no state of untagged viewers");
     uint32_t form = bytes_get_u32(bytes + 12);
-    if (form != FORM && form != FORM_AHEAD)
+    if (form < FORM || form > FORMS)
         return err_set(e, ERR_CORRUPT, "has form %u, not %d", (unsigned)form, FORM);
     if (bytes_get_u64(bytes + 16) != n - HEAD)
         return err_set(e, ERR_CORRUPT, "has %zu bytes after its head, not %llu", n - HEAD,
@@ -280,15 +320,22 @@ static int get_all(struct untagged *u, unsigned char *bytes, size_t n, struct er
     if (!f.ok) return err_set(e, ERR_CORRUPT, "it holds numbers that cannot be");
     rc = get_parts(&f, u, e);
     if (rc) return rc;
+    uint32_t form = bytes_get_u32(bytes + 12);
+    struct untagged_share *share = &u->share;
+    if (form > FORM_SHARED) pass_share(&f, share);
     uint64_t bandit = 0;
     pack_u64(&f, &bandit);
     if (!f.ok || bandit != (uint64_t)(f.end - f.at))
         return err_set(e, ERR_CORRUPT, "it ends in the wrong place");
 
     take(u, &p);
-    bool ahead = bytes_get_u32(bytes + 12) == FORM_AHEAD;
+    bool ahead = form == FORM_AHEAD || form == FORM_AHEAD + FORM_SHARED;
     u->told.slot += ahead; /* its number is taken */
-    if (u->merge.bandit && !get_bandit(u, f.at, bandit, &p)) return 1;
+    if (u->merge.bandit && !get_bandit(u, f.at, bandit, &p)) {
+        *share = (struct untagged_share){0}; /* it is another's */
+        return 1;
+    }
+    share->heard_to = share->learned_to;
     if (!u->merge.bandit) rc = carry(&u->merge, f.at, bandit, &p, e);
     return rc ? rc : 2 * ahead;
 }

@@ -10,8 +10,10 @@
 #include "base/table.h"
 #include "moe/identity.h"
 #include "serve/grove.h"
+#include "serve/slot_log.h"
 
 #define UNTAGGED_EXAMPLES 1024 /* that may wait for the next tick */
+#define UNTAGGED_PENDING 128   /* slots that may wait for the board */
 
 /* Labelled observations. */
 struct untagged_examples {
@@ -53,6 +55,31 @@ struct untagged_merge {
     size_t carried_n;
 };
 
+/* Up to which record of which log. */
+struct untagged_place {
+    uint64_t log, count;
+};
+
+/* What nodes tell each other of their slots. The state file has what is kept over a restart. */
+struct untagged_share {
+    bool on;
+    uint64_t maker; /* of this bandit, for as long as it lives; 0: it never shared */
+    uint64_t store; /* of the node that it was on */
+    uint64_t was, was_number; /* what it has of another one, of which it is a copy */
+    struct untagged_place learned_to;
+    int n_pending;
+    struct slot_record pending[UNTAGGED_PENDING];
+    /* not kept */
+    uint64_t kept; /* pending slots before this one are in the state file */
+    struct untagged_place heard_to;
+    int n_heard;
+    struct slot_record *heard,
+        *learning; /* (SLOT_LOG_RECORDS); learning: the tick's, without the lock */
+    uint64_t given, learned, missed;
+    int makers;
+    double heard_at;
+};
+
 struct untagged {
     struct untagged_cfg cfg;
     uint64_t seed;
@@ -78,6 +105,7 @@ struct untagged {
     struct untagged_sums sums;
     uint64_t slot_sessions;
     struct untagged_stats stats;
+    struct untagged_share share;
 };
 
 struct untagged_desk {
@@ -103,6 +131,18 @@ int untagged_turn(struct untagged *u, double now, struct err *e);
 void untagged_teach(struct untagged *u);
 /* The weights that viewers of profile v with probability p_v value on average (untagged_cfg.h). */
 struct qoe untagged_mean(const struct qoe *qoe, const double *p, int tasks);
+
+/* ---- among others (untagged_share.c) ---- */
+
+/* A slot that was learned from is to be given; the caller holds the lock. */
+void untagged_keep(struct untagged *u, const struct slot_record *r);
+/* The state file is written, in this slot. */
+void untagged_share_kept(struct untagged *u, uint64_t slot);
+/* What other nodes' slots earned, into the bandit. */
+void untagged_learn_heard(struct untagged *u);
+/* The caller holds the lock. */
+void untagged_share_tell(struct untagged_stats *out, const struct untagged_share *s);
+void untagged_share_close(struct untagged_share *s);
 
 /* ---- the state file (untagged_file.c) ---- */
 

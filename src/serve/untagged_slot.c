@@ -219,9 +219,11 @@ static int largest(const struct untagged_merge *m)
     return top;
 }
 
-/* Learns from a slot that is over; stats is the tick's own copy. */
-static int learn(struct untagged *u, struct untagged_stats *stats,
-                 const struct untagged_sums *sums, const double *mix, struct err *e)
+/* Learns from a slot that is over; stats is the tick's own copy. given: what others may learn of it,
+ * number 0: nothing. */
+static int learn(struct slot_record *given, struct untagged *u,
+                 struct untagged_stats *stats, const struct untagged_sums *sums,
+                 const double *mix, struct err *e)
 {
     struct untagged_merge *m = &u->merge;
     struct earned got;
@@ -241,9 +243,15 @@ static int learn(struct untagged *u, struct untagged_stats *stats,
     stats->reward = got.mean;
     stats->regret += fmax(best_expected(m, psi) - got.mean, 0);
     int rc = tanbr_learn(m->bandit, m->node, psi, got.reward, got.trust);
-    return rc ? err_set(e, rc, "the bandit could not learn from slot %llu",
-                        (unsigned long long)u->told.slot)
-              : 0;
+    if (rc)
+        return err_set(e, rc, "the bandit could not learn from slot %llu",
+                       (unsigned long long)u->told.slot);
+    given->number = u->told.slot;
+    memcpy(given->x, m->x, sizeof given->x);
+    memcpy(given->psi, psi, sizeof psi);
+    memcpy(given->reward, got.reward, sizeof got.reward);
+    memcpy(given->trust, got.trust, sizeof got.trust);
+    return 0;
 }
 
 static void choose(struct untagged_merge *m, const double *mix)
@@ -349,9 +357,11 @@ int untagged_turn(struct untagged *u, double now, struct err *e)
     pthread_mutex_unlock(&u->lock);
 
     int rc = 0;
+    struct slot_record given = {0};
     if (u->told.slot) stats.slots++;
-    if (m->experts && u->told.slot) rc = learn(u, &stats, &sums, u->told.mix, e);
+    if (m->experts && u->told.slot) rc = learn(&given, u, &stats, &sums, u->told.mix, e);
     if (m->experts) {
+        untagged_learn_heard(u);
         choose(m, next.mix);
         grove_take(m->grove, m->bandit, m->node);
         int failed = untagged_merge_publish(m, next.slot, now, e);
@@ -363,6 +373,7 @@ int untagged_turn(struct untagged *u, double now, struct err *e)
     pthread_mutex_lock(&u->lock);
     next.taught = u->stats.examples >= UNTAGGED_LEARNED;
     u->told = next;
+    if (given.number) untagged_keep(u, &given);
     identity_copy(u->told_head, u->head);
     copy_audience(u, bytes);
     u->sums = (struct untagged_sums){0};

@@ -46,7 +46,8 @@ static unsigned char *sound_state(size_t *n)
     struct untagged *u = open_state(path, UNTAGGED_IDENTIFY);
     assert(u);
     struct err e = {0};
-    int rc = untagged_save(u, &e);
+    int rc = untagged_share(u, 1, 2, &e);
+    if (!rc) rc = untagged_save(u, &e);
     assert(rc == 0);
     untagged_free(u);
     char *bytes = text_read_file(path, 64 << 20, n, &e);
@@ -96,6 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(desk);
         struct qoe hint;
         if (untagged_hint(&hint, u, desk)) assert(isfinite(hint.mu_quality));
+        int rc = untagged_share(u, 1, 2, &e);
+        assert(rc == 0 && !untagged_gives(u)); /* nothing is merged */
         untagged_opened(u);
         untagged_tick(u, 5000);
         struct untagged_stats s;

@@ -135,6 +135,28 @@ await test('without a bus players are answered, and what was kept arrives later'
     await until('the outbox to be empty', async () => (await ready(nodes[0])).bus.buffered === 0);
 });
 
+await test('what a slot earns on one node another learns', async () => {
+    const some = await start('decide', 'm1', ['--slot', '1']), none = await start('decide', 'm2', ['--slot', '1']);
+    const watch = async k => {
+        const s = (await some.call('POST', '/v1/sessions', { ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 4, key: k })).json;
+        let level = s.level;
+        for (let chunk = 1; chunk < 4; chunk++) {
+            const q = { chunk, buffer_s: 8, last: { chunk: chunk - 1, level, bytes: 400000, download_s: 1, rebuffer_s: 0 } };
+            level = (await some.call('POST', `/v1/sessions/${s.session}/decisions`, q)).json.level;
+        }
+    };
+    let k = 5000;
+    await until('the one without viewers to have learned', async () => {
+        for (let i = 0; i < 5; i++) await watch(k++);
+        return await metric(none, 'abrd_merge_heard_total') >= 2;
+    });
+    assert.equal(await metric(none, 'abrd_merge_given_total'), 0);
+    assert.equal(await metric(none, 'abrd_merge_makers'), 1);
+    assert.ok(await metric(some, 'abrd_merge_given_total') >= 2);
+    assert.equal(await metric(some, 'abrd_merge_heard_total'), 0);
+    for (const d of [some, none]) assert.equal((await d.stop()).code, 0);
+});
+
 await test('a full outbox drops and says so', async () => {
     await nats.kill();
     const small = await start('decide', 'small', ['--bus-buffer', '2']);

@@ -163,6 +163,7 @@ START_TEST(what_untagged_viewers_get)
     has("abrd_untagged_mode{mode=\"default\"} 1");
     has_not("abrd_merge_weight"); /* nothing is merged */
     has_not("abrd_identity_accuracy");
+    has_not("abrd_merge_heard_total"); /* a single node */
     emit_reset(&o);
 
     u->mode = UNTAGGED_MERGE;
@@ -181,8 +182,21 @@ START_TEST(what_untagged_viewers_get)
     u->examples = 9;
     u->accuracy = .5;
     u->slots = 4;
+    u->shares = true;
+    u->given = 11;
+    u->heard = 22;
+    u->missed = 33;
+    u->pending = 4;
+    u->makers = 5;
+    u->heard_at = 1.75e9;
     metrics_put(&o, m, &stats, &info, NULL);
     has("abrd_untagged_mode{mode=\"merge\"} 1");
+    has("abrd_merge_given_total 11");
+    has("abrd_merge_heard_total 22");
+    has("abrd_merge_missed_total 33");
+    has("abrd_merge_pending 4");
+    has("abrd_merge_makers 5");
+    has("abrd_merge_read_timestamp_seconds 1750000000");
     has("abrd_untagged_mode{mode=\"default\"} 0");
     has("abrd_untagged_sessions_total 7");
     has("abrd_untagged_decisions_total{by=\"merge\"} 70");
