@@ -32,8 +32,9 @@
 #include "abr/view.h"
 
 /* When a player looks at what is under way: at a first chunk once, at others again and again. */
-#define ABANDON_FIRST_S 0.25 /* after its first byte */
-#define ABANDON_EVERY_S 0.5  /* from the request on */
+#define ABANDON_FIRST_S 0.25    /* after its first byte, or */
+#define ABANDON_FIRST_SHARE 0.5 /* when so much of it is there */
+#define ABANDON_EVERY_S 0.5     /* from the request on */
 
 struct underway {
     int level;

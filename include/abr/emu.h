@@ -84,8 +84,9 @@ void emu_step(struct emu *m, int level, double noise, struct emu_result *out);
 /* Who looks at a chunk while it arrives and may want it at another level: then what came is thrown
  * away, and the chunk is fetched at that level, for another RTT, unwatched. */
 struct emu_watch {
-    double first_s; /* after the first byte; > 0 */
-    double every_s; /* then; HUGE_VAL: once */
+    double first_s;     /* after the first byte; > 0 */
+    double first_share; /* or, if that is sooner, when this part has come; 1: never */
+    double every_s;     /* then; HUGE_VAL: once */
     /* bytes that came, seconds since the request, media in the buffer now */
     int (*level)(void *ctx, int level, double bytes, double elapsed_s, double buffer_s);
     void *ctx;

@@ -120,8 +120,10 @@ static double watch_chunk(struct place *at, const struct emu *m, int *level,
 {
     const struct emu_world *w = m->world;
     double size = (double)video_chunk(w->video, m->chunk)[*level];
-    double bytes = 0.0, passed_s = 0.0, next_s = watch->first_s;
+    double bytes = 0.0, passed_s = 0.0;
     struct place now = *at;
+    double next_s = fmin(watch->first_s, download(&now, w, watch->first_share * size));
+    now = *at;
     for (;;) {
         struct place ahead = now;
         if (download(&ahead, w, size - bytes) <= next_s) return 0.0;

@@ -28,6 +28,7 @@ static void fetch(struct player *p, int level, double noise)
     struct view *v = &p->view;
     bool first = start_is(v);
     const struct emu_watch watch = {.first_s = first ? ABANDON_FIRST_S : ABANDON_EVERY_S,
+                                    .first_share = first ? ABANDON_FIRST_SHARE : 1.0,
                                     .every_s = first ? HUGE_VAL : ABANDON_EVERY_S,
                                     .level = look,
                                     .ctx = v};

@@ -339,7 +339,8 @@ START_TEST(an_abandoned_copy_costs_its_time)
     struct emu m, plain;
     struct emu_result r, same;
     struct watcher who = {.after = 100};
-    struct emu_watch watch = {.first_s = .25, .every_s = .5, .level = look, .ctx = &who};
+    struct emu_watch watch = {
+        .first_s = .25, .first_share = 1, .every_s = .5, .level = look, .ctx = &who};
     emu_start(&m, &w, 1);
     plain = m;
     who.other = 1;
@@ -362,6 +363,14 @@ START_TEST(an_abandoned_copy_costs_its_time)
     ck_assert_double_eq_tol(r.copy_ms, 80.0 + 4e3 / 1.9, 1e-9);
     ck_assert_double_eq_tol(r.delay_ms, 830.0 + r.copy_ms, 1e-9);
     ck_assert_double_eq_tol(m.clock_s, plain.clock_s + .75 + 4 / 1.9, 1e-9);
+
+    emu_start(&m, &w, 1);
+    who = (struct watcher){.other = 1}; /* 2.1 s, half of which are over before 3 s */
+    watch = (struct emu_watch){3, .5, HUGE_VAL, look, &who};
+    emu_step_watched(&m, 0, 1.0, &watch, &r);
+    ck_assert_int_eq(who.times, 1);
+    ck_assert_double_eq_tol(who.bytes, 250000, 1e-6);
+    ck_assert_double_eq_tol(r.delay_ms, 80.0 + 2e3 / 1.9 + 80.0 + 8e3 / 1.9, 1e-9);
     trace_free(t);
     video_free(v);
 }
