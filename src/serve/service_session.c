@@ -258,7 +258,7 @@ int service_underway(struct underway_out *out, struct service *s, const char *se
     int rc = find_id(id, session, e);
     if (!rc) rc = sessions_underway(&view, &explores, s->sessions, id, in->chunk, e);
     if (!rc) rc = limits_underway(in, view.levels, e);
-    if (rc) return tally(s, rc);
+    if (rc) return rc;
 
     const struct underway u = {in->level, (double)in->bytes, in->elapsed_s, in->buffer_s};
     int level = explores ? in->level : abandon_level(&view, &u);

@@ -73,6 +73,26 @@ static void heard(struct world *w, struct model_session *s, bool stored)
     s->fresh = true;
 }
 
+/* Is the chunk that was just decided better had at another level? No event of its own: nothing is
+ * drawn, and nothing may change by it. */
+static void doubt(struct world *w, const struct model_session *s, const struct answer *a)
+{
+    struct underway_in in = {a->chunk, a->level, 1000 * (a->chunk % 7), 1, a->chunk % 3};
+    struct underway_out out;
+    int rc = service_underway(&out, w->service, s->out.session, &in, NULL);
+    if (rc || out.chunk != a->chunk || out.level < 0 || out.level >= s->in.levels ||
+        out.kbps != s->in.ladder_kbps[out.level])
+        world_finding(w, SIM_SESSION, "chunk %d on its way: code %d", a->chunk, rc);
+    else if (s->out.explores && out.level != a->level)
+        world_finding(w, SIM_SESSION, "chunk %d of who explores is to be abandoned",
+                      a->chunk);
+    in.chunk++;
+    rc = service_underway(&out, w->service, s->out.session, &in, NULL);
+    if (rc != ERR_CONFLICT)
+        world_finding(w, SIM_SESSION, "chunk %d is not on its way: code %d", in.chunk,
+                      rc);
+}
+
 static void ask(struct world *w, struct model_session *s, const struct question *q)
 {
     struct answer a;
@@ -113,6 +133,7 @@ static void ask(struct world *w, struct model_session *s, const struct question 
     w->count.decisions++;
     w->out->counts.decisions++;
     heard(w, s, true);
+    if (!w->depth) doubt(w, s, &a);
 }
 
 static struct outcome outcome_of(struct world *w, const struct model_session *s,
