@@ -27,7 +27,7 @@ FROM debian:bookworm-slim
 # OpenBLAS brings BLAS and LAPACK twice, for programs that know them by other names; together with
 # texts that nobody reads here they are a sixth of what is installed
 RUN apt-get update && apt-get install -y --no-install-recommends \
-        curl libcurl4 libexpat1 libjansson4 libmicrohttpd12 libnats3.4 libopenblas0-pthread libsqlite3-0 \
+        ca-certificates curl libcurl4 libexpat1 libjansson4 libmicrohttpd12 libnats3.4 libopenblas0-pthread libsqlite3-0 \
         libsystemd0 && \
     rm -rf /usr/lib/*/openblas-pthread/libblas.so.3 /usr/lib/*/openblas-pthread/liblapack.so.3 \
         /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/log/apt \

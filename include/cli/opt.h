@@ -62,6 +62,7 @@ struct opt {
     double *d;
     const char **text;
     struct opt_list *list;
+    bool whole; /* of a list: each use is one item, commas and all */
     double lo, hi;
     const char *shown; /* as the default, when that depends on the machine */
     bool

@@ -21,7 +21,7 @@ struct optfile {
     char text[OPTFILE_TEXTS][OPTFILE_TEXT];
 };
 
-/* Lists and 64-bit signed options cannot stand in a file. The option called `except`
+/* Items of a list stand between commas. 64-bit signed options cannot stand in a file. The option called `except`
  * (usually "config") is no key. */
 int optfile_read(struct optfile *f, const char *path, const struct opt *opts,
                  const char *except, struct err *e) __attribute__((warn_unused_result));

@@ -11,6 +11,7 @@
 #include "cli/optfile.h"
 #include "serve/admit.h"
 #include "serve/cluster_cfg.h"
+#include "serve/origin.h"
 #include "serve/untagged_cfg.h"
 
 #include <stdint.h>
@@ -22,6 +23,8 @@ struct serve_options {
     const char *bind, *host, *allow_origin, *token_file, *web_dir, *media_dir, *traces;
     int port, workers, max_connections;
     struct admit_cfg admit;
+    struct opt_list origins; /* NAME=URL */
+    struct origin_cfg origin;
     /* what decides and learns */
     const char *config, *data, *policy, *learn, *default_profile;
     const char *untagged, *merge_policy;

@@ -24,6 +24,8 @@ struct addr {
 bool addr_parse(struct addr *out, const char *text, size_t n);
 /* False when it is neither IPv4 nor IPv6. */
 bool addr_from_socket(struct addr *out, const struct sockaddr *a);
+/* The port beside it; 0 when there is none. */
+int addr_port(const struct sockaddr *a);
 /* IPv4 in its own form; out holds ADDR_TEXT bytes. */
 void addr_text(char *out, const struct addr *a);
 

@@ -11,7 +11,7 @@
  * written.
  *
  * The handlers are in api_sessions.c, api_decide.c, api_profiles.c, api_policy.c,
- * api_pensieve.c, api_cmcd.c and api_admin.c, by the resource they serve.
+ * api_pensieve.c, api_cmcd.c, api_origin.c and api_admin.c, by the resource they serve.
  *
  * Threads: struct api_shared is locked inside or never changes; a struct api belongs to one
  * worker. */
@@ -27,6 +27,7 @@
 #include "serve/files.h"
 #include "serve/media.h"
 #include "serve/metrics.h"
+#include "serve/origin.h"
 #include "serve/clients.h"
 #include "serve/route.h"
 #include "serve/service.h"
@@ -46,6 +47,7 @@ struct api_shared {
     struct events *events;
     struct metrics *metrics;
     struct media *media;       /* NULL: no demo */
+    struct origin *origin;     /* NULL: no media are handed on */
     struct clients *pensieve;  /* its clients (pensieve.h) */
     struct clients *steered;   /* players that send CMCD (steer.h) */
     const struct video *video; /* what the media are of; NULL: nobody is steered */
@@ -66,13 +68,14 @@ struct api {
     struct api_shared *shared;
     struct service_worker *scratch;
     int worker;        /* 0 .. workers-1 */
+    int bell;          /* eventfd that makes it look at what waits */
     struct emit out;   /* the answer's body */
     struct emit event; /* and what is told to those who watch */
     struct api_errors errors;
 };
 
-int api_init(struct api *a, struct api_shared *shared, int worker, struct err *e)
-    __attribute__((warn_unused_result));
+int api_init(struct api *a, struct api_shared *shared, int worker, int bell,
+             struct err *e) __attribute__((warn_unused_result));
 void api_clear(struct api *a);
 
 /* What http_new is given: ctx is the worker's struct api. */
@@ -130,6 +133,7 @@ API_HANDLER(api_metrics);
 API_HANDLER(api_events);
 API_HANDLER(api_demo_links);
 API_HANDLER(api_demo_file);
+API_HANDLER(api_origin);
 API_HANDLER(api_page);
 
 #endif

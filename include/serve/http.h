@@ -24,6 +24,9 @@
  * after the stream's poll_ms, and otherwise sleeps. A client that closes its side meanwhile
  * has left: the stream ends.
  *
+ * Answers that come later (reply_wait) need none either: the connection sleeps, and is looked at
+ * when the worker was woken or its client has left.
+ *
  * Threads: not shared, one per thread. */
 #ifndef SERVE_HTTP_H
 #define SERVE_HTTP_H
@@ -51,13 +54,19 @@ struct http_request {
     const char *path; /* as sent: percent-encoded, query cut off */
     const char *body; /* NUL behind it; "" when there is none */
     size_t n_body;
-    void *impl; /* http.c's; NULL in tests: no headers, no query */
+    void *waited;    /* what the handler waits for with reply_wait; NULL at first */
+    double waited_s; /* and for how long */
+    void *impl;      /* http.c's; NULL in tests: no headers, no query */
 };
 
 /* First header of that name, any case; NULL when absent. Borrowed until the reply. */
 const char *http_header(const struct http_request *q, const char *name);
 /* The decoded value of ?name=value; false when absent, malformed or longer than n - 1. */
 bool http_query(char *out, size_t n, const struct http_request *q, const char *name);
+/* The query as it was sent, without the parameter of that name; false when it is longer than
+ * n - 1. A space in it is "+". */
+bool http_query_text(char *out, size_t n, const struct http_request *q,
+                     const char *without);
 /* All lines of that header in their order, joined by ", "; of more than n - 1 bytes the last
  * ones. False when there is none. */
 bool http_header_list(char *out, size_t n, const struct http_request *q,
@@ -96,8 +105,8 @@ struct http *http_new(const struct http_cfg *cfg, int listen_fd,
 /* Cuts what is still open; streams get their done. */
 void http_free(struct http *h);
 
-/* Serves what is ready, after waiting up to max_ms for it. wake_fd >= 0: readable means
- * return at once (the caller reads it). */
+/* Serves what is ready, after waiting up to max_ms for it. wake_fd >= 0 is an eventfd: when it is
+ * rung that wakes, it is read, and what waits is asked whether it is ready. */
 void http_step(struct http *h, int wake_fd, int max_ms);
 
 /* No new connections from here on; those that wait in the queue are left to others. */

@@ -12,6 +12,7 @@
 #include "serve/admit.h"
 #include "serve/emit.h"
 #include "serve/http.h"
+#include "serve/origin.h"
 #include "serve/route.h"
 #include "serve/service.h"
 #include "serve/stages.h"
@@ -32,8 +33,9 @@ void metrics_connections(struct metrics *m, int worker, const struct http_stats 
 /* Of that worker: for it to time its decisions. */
 struct stages *metrics_stages(struct metrics *m, int worker);
 
-/* admit may be NULL: nothing is limited. */
+/* admit may be NULL: nothing is limited; and origin: nothing is handed on. */
 void metrics_put(struct emit *o, const struct metrics *m, const struct service_stats *s,
-                 const struct policy_info *p, const struct admit_stats *admit);
+                 const struct policy_info *p, const struct admit_stats *admit,
+                 const struct origin_stats *origin);
 
 #endif

@@ -16,6 +16,7 @@
 #include "serve/admit.h"
 #include "serve/http.h"
 #include "serve/media.h"
+#include "serve/origin.h"
 #include "serve/service.h"
 
 struct node_cfg {
@@ -28,6 +29,7 @@ struct node_cfg {
     const char *token;             /* bearer token for writing profiles; NULL = none */
     const char *web_dir;           /* the pages; NULL = none */
     const struct media_cfg *media; /* NULL = no demo */
+    struct origin_cfg origin;      /* without names: no media are handed on */
     const char *default_profile;
     const struct log *log;  /* error answers; NULL = silent */
     struct admit_cfg admit; /* who may ask how often */

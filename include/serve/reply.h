@@ -2,7 +2,7 @@
  *
  * A reply starts as 500 (a handler that forgets to answer is a bug that must show). The
  * body is one of: bytes (copied), bytes that live for ever, a heap block (taken), an open
- * file (taken), or a stream.
+ * file (taken), or a stream. Or there is no answer yet: see reply_wait.
  *
  * Errors of the API are JSON: {"error": word, "field": "", "detail": sentence}; reply_err
  * turns a struct err into one, with the status that belongs to its code:
@@ -16,6 +16,11 @@
  * block: all clients of the worker wait. done is called exactly once, whatever happens,
  * also when the reply was never sent.
  *
+ * Waiting. An answer that hangs on somebody else comes later: once ready says so the handler is
+ * called again with the same request, whose `waited` is self and from then on the handler's.
+ * ready is asked when the worker is woken (http_step); it must not block. If the client leaves or
+ * the daemon stops before that, done is called instead.
+ *
  * A reply points into itself: it is not copied. Threads: not shared. */
 #ifndef SERVE_REPLY_H
 #define SERVE_REPLY_H
@@ -27,7 +32,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define REPLY_HEADERS 16
+#define REPLY_HEADERS 24
 #define REPLY_VALUE 256
 
 enum { REPLY_LATER = 0, REPLY_END = -1, REPLY_BROKEN = -2 };
@@ -40,13 +45,20 @@ struct reply_stream {
     int64_t length; /* bytes in all, sent as Content-Length; -1 = unknown, sent chunked */
 };
 
+struct reply_wait {
+    bool (*ready)(void *self);
+    void (*done)(void *self);
+    void *self;
+};
+
 enum reply_body {
     REPLY_EMPTY,
     REPLY_COPY,
     REPLY_STATIC,
     REPLY_OWNED,
     REPLY_FILE,
-    REPLY_STREAM
+    REPLY_STREAM,
+    REPLY_WAIT
 };
 
 struct reply {
@@ -63,6 +75,7 @@ struct reply {
     size_t n;         /* bytes of data or of the file */
     int fd;
     struct reply_stream stream;
+    struct reply_wait wait;
 };
 
 void reply_init(struct reply *r);
@@ -79,6 +92,9 @@ void reply_owned(struct reply *r, int status, const char *type, void *data, size
 void reply_file(struct reply *r, int status, const char *type, int fd, size_t n);
 void reply_stream(struct reply *r, int status, const char *type,
                   const struct reply_stream *stream);
+
+/* The answer comes later; headers set so far are forgotten. */
+void reply_wait(struct reply *r, const struct reply_wait *wait);
 
 /* Adds a header. Control characters in the value become spaces; a value that is too long
  * is a bug. Setting a name twice replaces the value. */

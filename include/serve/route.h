@@ -1,7 +1,8 @@
 /* route.h - which handler answers which method and path.
  *
  * A pattern is a path whose segments are literal or one parameter: "/v1/sessions/{id}". A
- * last segment "{name...}" takes the rest of the path, "/" included, and may be empty.
+ * last segment "{name...}" takes the rest of the path, "/" included, and may be empty; "{name*}" does
+ * too, however long it is, and leaves it to the handler as it was sent.
  * The first row that fits method and path wins. Parameters are percent-decoded; an
  * encoded "/", or one longer than ROUTE_VALUE - 1 bytes, fits nothing.
  *

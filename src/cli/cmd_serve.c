@@ -139,6 +139,8 @@ static struct node *make_node(const struct serve_options *s, struct paths *paths
     cfg.listen_fd = socket;
     cfg.web_dir = serve_options_path(s->web_dir, paths->web, "web");
     cfg.media = &media;
+    cfg.origin = s->origin;
+    cfg.origin.log = log;
     cfg.default_profile = s->default_profile;
     cfg.http.max_connections = s->max_connections;
     cfg.log = log;

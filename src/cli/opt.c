@@ -112,9 +112,14 @@ static void print_help(const struct opt_cmd *c)
 
 /* ---- values ---- */
 
-static int set_list(struct opt_list *l, char *value, const char *what, struct err *e)
+static int set_list(struct opt_list *l, char *value, bool whole, const char *what,
+                    struct err *e)
 {
     char *rest = NULL;
+    if (whole && *value && l->n < OPT_LIST_MAX) {
+        l->item[l->n++] = value;
+        return 0;
+    }
     for (char *item = strtok_r(value, ",", &rest); item;
          item = strtok_r(NULL, ",", &rest)) {
         if (l->n == OPT_LIST_MAX)
@@ -142,7 +147,7 @@ static int set_value(const struct opt *o, char *value, bool again, struct err *e
     }
     if (o->list) {
         if (!again) o->list->n = 0;
-        return set_list(o->list, value, what, e);
+        return set_list(o->list, value, o->whole, what, e);
     }
     if (o->u64) return text_u64(o->u64, value, what, e);
     if (o->d) {

@@ -26,6 +26,22 @@ static void add(struct table *t, const struct conf_key *key, const char *name,
     t->key[t->n++].name = own;
 }
 
+/* In place. */
+static int split(struct opt_list *l, char *value, const char *path, const char *name,
+                 struct err *e)
+{
+    char *rest = NULL;
+    l->n = 0;
+    for (char *item = strtok_r(value, ", \t", &rest); item;
+         item = strtok_r(NULL, ", \t", &rest)) {
+        if (l->n == OPT_LIST_MAX)
+            return err_field(e, ERR_RANGE, path, "%s has more than %d items", name,
+                             OPT_LIST_MAX);
+        l->item[l->n++] = item;
+    }
+    return 0;
+}
+
 int optfile_read(struct optfile *f, const char *path, const struct opt *opts,
                  const char *except, struct err *e)
 {
@@ -39,7 +55,7 @@ int optfile_read(struct optfile *f, const char *path, const struct opt *opts,
                                .d = o->d,
                                .lo = o->lo,
                                .hi = o->hi};
-        if (o->text) {
+        if (o->text || o->list) {
             assert(texts < OPTFILE_TEXTS);
             key.text = f->text[texts++];
             key.size = OPTFILE_TEXT;
@@ -55,9 +71,11 @@ int optfile_read(struct optfile *f, const char *path, const struct opt *opts,
     if (rc) return rc;
     texts = 0;
     for (const struct opt *o = opts; o->name; o++) {
-        if (strcmp(o->name, except) == 0 || !o->text) continue;
-        const char *value = f->text[texts++];
-        if (*value) *o->text = value;
+        if (strcmp(o->name, except) == 0 || (!o->text && !o->list)) continue;
+        char *value = f->text[texts++];
+        if (*value && o->text) *o->text = value;
+        if (*value && o->list && (rc = split(o->list, value, path, o->name, e)))
+            return rc;
     }
     return 0;
 }

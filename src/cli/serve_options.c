@@ -21,6 +21,7 @@ struct serve_options serve_options_default(void)
                                   .port = n.port,
                                   .max_connections = n.http.max_connections,
                                   .admit = n.admit,
+                                  .origin = n.origin,
                                   .learn = s.learn ? "on" : "off",
                                   .default_profile = "pensieve",
                                   .untagged = untagged_mode_name(UNTAGGED_SHIPPED),
@@ -196,6 +197,13 @@ static void list(struct opt out[OPT_TABLE_MAX], struct serve_options *s,
          .hi = 60000},
         {"web-dir", "DIR", "the pages", .text = &s->web_dir},
         {"media-dir", "DIR", "the demo's stream (make media)", .text = &s->media_dir},
+        {"origin", "NAME=URL",
+         "a server whose media are handed on at /o/NAME/; may be given again",
+         .list = &s->origins, .whole = true},
+        {"origin-transfers", "N", "requests to those under way at most; more get 503",
+         .i = &s->origin.transfers, .lo = 1, .hi = 10000},
+        {"origin-silence", "S", "without a byte, then a request to them has failed",
+         .d = &s->origin.silence_s, .lo = 1, .hi = 3600},
         {"traces", "DIR", "links to offer in the demo", .text = &s->traces},
         {"log", "text|json", "form of the log lines on stderr", .text = &s->log},
         {"log-level", "LEVEL", "error, warn, info or debug", .text = &s->log_level},
@@ -230,6 +238,13 @@ static int check_words(struct serve_options *s, struct err *e)
         snprintf(option, sizeof option, "--%s", why.field);
         return err_field(e, why.code, option, "%s", why.detail);
     }
+    s->origin.names.n = 0;
+    for (int i = 0; i < s->origins.n; i++)
+        if (origins_add(&s->origin.names, s->origins.item[i], &why)) {
+            char option[80];
+            snprintf(option, sizeof option, "--%s", why.field);
+            return err_field(e, why.code, option, "%s", why.detail);
+        }
     if (log_level_parse(&level, s->log_level, &why))
         return err_field(e, ERR_INVALID, "--log-level", "%s", why.detail);
     return 0;
@@ -274,6 +289,11 @@ static bool same(const struct opt *a, const struct opt *b)
     if (a->i) return *a->i == *b->i;
     if (a->d) return *a->d == *b->d;
     if (a->u64) return *a->u64 == *b->u64;
+    if (a->list) {
+        for (int i = 0; i < a->list->n && i < b->list->n; i++)
+            if (strcmp(a->list->item[i], b->list->item[i]) != 0) return false;
+        return a->list->n == b->list->n;
+    }
     if (!a->text || !*a->text || !*b->text) return !a->text || *a->text == *b->text;
     return strcmp(*a->text, *b->text) == 0;
 }

@@ -49,6 +49,19 @@ bool addr_from_socket(struct addr *out, const struct sockaddr *a)
     return true;
 }
 
+int addr_port(const struct sockaddr *a)
+{
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    if (a->sa_family == AF_INET) {
+        memcpy(&v4, a, sizeof v4);
+        return ntohs(v4.sin_port);
+    }
+    if (a->sa_family != AF_INET6) return 0;
+    memcpy(&v6, a, sizeof v6);
+    return ntohs(v6.sin6_port);
+}
+
 void addr_text(char *out, const struct addr *a)
 {
     if (is_v4(a))

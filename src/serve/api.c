@@ -32,6 +32,7 @@ const struct route api_routes[] = {
     {HTTP_GET, "/metrics", ROUTE_OPEN, api_metrics},
     {HTTP_GET, "/demo/links", ROUTE_OPEN, api_demo_links},
     {HTTP_GET, "/demo/{link}/{viewer}/{file...}", ROUTE_OPEN, api_demo_file},
+    {HTTP_GET, "/o/{origin}/{path*}", ROUTE_OPEN, api_origin},
     {HTTP_POST, "/", ROUTE_FALLBACK, api_pensieve}, /* beside the page */
     {HTTP_GET, "/{page...}", ROUTE_FALLBACK, api_page},
     {HTTP_OTHER, NULL, ROUTE_OPEN, NULL},
@@ -42,9 +43,10 @@ int api_n_routes(void)
     return (int)(sizeof api_routes / sizeof *api_routes) - 1;
 }
 
-int api_init(struct api *a, struct api_shared *shared, int worker, struct err *e)
+int api_init(struct api *a, struct api_shared *shared, int worker, int bell,
+             struct err *e)
 {
-    *a = (struct api){.shared = shared, .worker = worker};
+    *a = (struct api){.shared = shared, .worker = worker, .bell = bell};
     /* the answer to any decision fits, so that none allocates */
     emit_reserve(&a->out, 16384);
     emit_reserve(&a->event, EVENTS_DATA);
@@ -167,7 +169,7 @@ static int dispatch(struct api *a, const struct http_request *q,
         return none;
     }
 
-    if (is_limited(a, row, &p, from, now_s, r)) {
+    if (!q->waited && is_limited(a, row, &p, from, now_s, r)) {
         /* answered */
     } else if (row->flags & ROUTE_AUTH &&
                !auth_token_ok(a->shared->auth, http_header(q, "Authorization"))) {
@@ -195,8 +197,8 @@ static int answer(struct api *a, const struct http_request *q, double now_s,
     struct admit_client client;
     admit_client(&client, a->shared->admit, q);
     enum auth_origin from = auth_origin(auth, origin, host);
-    if (too_often(r, admit_address(a->shared->admit, &client, now_s),
-                  "requests from this address")) {
+    if (!q->waited && too_often(r, admit_address(a->shared->admit, &client, now_s),
+                                "requests from this address")) {
         /* answered, and readable for the pages that may */
     } else if (from == AUTH_FOREIGN && (writes(q->method) || q->method == HTTP_OPTIONS)) {
         reply_fail(
@@ -209,7 +211,7 @@ static int answer(struct api *a, const struct http_request *q, double now_s,
         route = dispatch(a, q, &client, now_s, r);
     }
 
-    if (from == AUTH_OUR_ORIGIN) allow_origin(r, origin);
+    if (from == AUTH_OUR_ORIGIN && r->kind != REPLY_WAIT) allow_origin(r, origin);
     return route;
 }
 
@@ -226,6 +228,7 @@ void api_handle(void *ctx, const struct http_request *q, struct reply *r)
     struct api *a = ctx;
     double begun = clock_mono();
     int route = answer(a, q, begun, r);
+    if (r->kind == REPLY_WAIT) return; /* all that follows is for the answer */
 
     if (r->status >= 400)
         api_error(a, q, route < api_n_routes() ? api_routes[route].path : q->path, r,
@@ -233,7 +236,7 @@ void api_handle(void *ctx, const struct http_request *q, struct reply *r)
     add_common(r);
     if (a->shared->draining) r->close = true;
     metrics_request(a->shared->metrics, a->worker, route, r->status,
-                    clock_mono() - begun);
+                    clock_mono() - begun + q->waited_s);
 }
 
 void api_refused(void *ctx, const struct http_request *q, struct reply *r)

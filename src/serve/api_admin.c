@@ -59,7 +59,10 @@ void api_metrics(struct api *a, const struct http_request *q,
     service_stats(&s, a->shared->service);
     service_policy_info(&info, a->shared->service);
     struct admit_stats admit = admit_stats(a->shared->admit);
-    metrics_put(&a->out, a->shared->metrics, &s, &info, &admit);
+    struct origin *origin = a->shared->origin;
+    struct origin_stats handed = {0};
+    if (origin) handed = origin_stats(origin);
+    metrics_put(&a->out, a->shared->metrics, &s, &info, &admit, origin ? &handed : NULL);
     if (a->out.failed) {
         reply_fail(r, 503, "", "no memory for the answer");
     } else {

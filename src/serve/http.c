@@ -76,6 +76,56 @@ static enum MHD_Result begin(struct conn *c, const char *method, const char *ver
     return http_reply_send(c, &r, false);
 }
 
+/* ---- answers that come later: the library sleeps on their connections ---- */
+
+static enum MHD_Result wait_for(struct conn *c, const struct reply_wait *w)
+{
+    struct http *h = c->http;
+    c->wait = *w;
+    c->next_waiting = h->waiting;
+    h->waiting = c;
+    MHD_suspend_connection(c->mhd);
+    return MHD_YES;
+}
+
+/* Nobody is left to hear the answer. */
+static void wait_drop(struct conn *c)
+{
+    if (c->wait.self) c->wait.done(c->wait.self);
+    c->wait = (struct reply_wait){0};
+}
+
+/* Those whose answer is there go on, and those whose client has left. */
+static void wake_waiting(struct http *h, bool all)
+{
+    for (struct conn **at = &h->waiting; *at;) {
+        struct conn *c = *at;
+        c->gone = all || http_half_closed(c);
+        if (c->gone || c->wait.ready(c->wait.self)) {
+            *at = c->next_waiting;
+            h->progress = true;
+            MHD_resume_connection(c->mhd);
+        } else {
+            at = &c->next_waiting;
+        }
+    }
+}
+
+static enum MHD_Result answer(struct conn *c, struct http_request *q)
+{
+    struct http *h = c->http;
+    struct reply r;
+    reply_init(&r);
+    if (!c->wait.self) c->asked_s = h->now_s;
+    q->waited = c->wait.self;
+    q->waited_s = h->now_s - c->asked_s;
+    c->wait = (struct reply_wait){0}; /* the handler's now */
+    h->handle(h->ctx, q, &r);
+    if (r.kind == REPLY_WAIT) return wait_for(c, &r.wait);
+    if (http_half_closed(c)) r.close = true;
+    return http_reply_send(c, &r, q->method == HTTP_HEAD);
+}
+
 static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const char *url,
                                  const char *method, const char *version,
                                  const char *data, size_t *n, void **request)
@@ -97,22 +147,20 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
         return ok ? MHD_YES : MHD_NO;
     }
 
-    struct reply r;
-    reply_init(&r);
     c->answering = true;
-    if (c->too_large) {
-        reply_fail(&r, 413, "", "the body is over the limit of %zu bytes",
-                   h->cfg.body_max);
-        refused(h, mhd, &r);
-    } else {
+    if (c->gone) return MHD_NO;
+    if (!c->too_large) {
         struct http_request q = {.method = http_method_of(method),
                                  .path = url,
                                  .body = c->n_body ? c->body : "",
                                  .n_body = c->n_body,
                                  .impl = mhd};
-        h->handle(h->ctx, &q, &r);
-        if (http_half_closed(c)) r.close = true;
+        return answer(c, &q);
     }
+    struct reply r;
+    reply_init(&r);
+    reply_fail(&r, 413, "", "the body is over the limit of %zu bytes", h->cfg.body_max);
+    refused(h, mhd, &r);
     return http_reply_send(c, &r, strcmp(method, "HEAD") == 0);
 }
 
@@ -126,6 +174,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **request,
     h->progress = true;
     if (!c || !c->busy) return;
     http_reply_done(c);
+    wait_drop(c);
     c->busy = c->answering = false;
     c->since_s = h->now_s;
     h->stats.requests--;
@@ -146,7 +195,9 @@ static int socket_of(struct MHD_Connection *mhd)
 bool http_half_closed(const struct conn *c)
 {
     char byte;
-    return c->ended && recv(socket_of(c->mhd), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    if (!c->ended) return false;
+    ssize_t n = recv(socket_of(c->mhd), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 static void enter(struct conn **list, struct conn *c)
@@ -181,6 +232,7 @@ static void conn_free(struct conn *c)
 {
     leave(c->ended ? &c->http->leaving : &c->http->staying, c);
     http_reply_done(c);
+    wait_drop(c);
     free(c->body);
     free(c);
 }
@@ -276,12 +328,13 @@ struct http *http_new(const struct http_cfg *cfg, int listen_fd,
     /* and the header of the answer; the library clears all of it for each request */
     size_t memory = cfg->header_max + (size_t)2048;
     h->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL, 0, NULL, NULL, on_access, h, MHD_OPTION_LISTEN_SOCKET,
-        h->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)cfg->max_connections,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)cfg->timeout_s,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_UNESCAPE_CALLBACK,
-        http_keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_access, h,
+        MHD_OPTION_LISTEN_SOCKET, h->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)cfg->max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)cfg->timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory,
+        MHD_OPTION_UNESCAPE_CALLBACK, http_keep_escapes, NULL,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, h, MHD_OPTION_END);
     if (!h->daemon) {
         err_set(e, ERR_IO, "the HTTP library does not start: %s", strerror(errno));
         release(h);
@@ -294,6 +347,7 @@ struct http *http_new(const struct http_cfg *cfg, int listen_fd,
 void http_free(struct http *h)
 {
     if (!h) return;
+    wake_waiting(h, true); /* the library does not stop while any sleeps */
     MHD_stop_daemon(h->daemon);
     assert(!h->streams);
     release(h);
@@ -323,7 +377,10 @@ void http_step(struct http *h, int wake_fd, int max_ms)
     if (poll(fds, wake_fd >= 0 ? 3 : 2, wait) < 0 && errno != EINTR) return;
     h->now_s = clock_mono();
     http_reply_date(h, clock_now());
+    bool woken = wake_fd >= 0 && fds[2].revents;
+    if (woken) (void)!read(wake_fd, &(uint64_t){0}, sizeof(uint64_t));
     if (fds[1].revents) note_ends(h);
+    if (woken || fds[1].revents) wake_waiting(h, false);
     MHD_run(h->daemon);
     sweep(h);
 }

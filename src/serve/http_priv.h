@@ -19,10 +19,11 @@ struct http {
     struct stream *streams; /* all open ones */
     int n_idle;
     struct conn *staying,
-        *leaving;   /* all open ones; leaving: the client ended his side */
-    double now_s;   /* clock_mono of this step */
-    double swept_s; /* the same of the last sweep */
-    bool progress;  /* this step did something: look again before sleeping */
+        *leaving;         /* all open ones; leaving: the client ended his side */
+    struct conn *waiting; /* for an answer that comes later */
+    double now_s;         /* clock_mono of this step */
+    double swept_s;       /* the same of the last sweep */
+    bool progress;        /* this step did something: look again before sleeping */
     struct http_stats stats;
     int64_t second;                 /* of this step, since the epoch */
     char date[32];                  /* the same as the header says it */
@@ -39,6 +40,10 @@ struct conn {
     bool too_large;
     double since_s; /* clock_mono of its begin, or of its last answer's end */
     struct conn *prev, *next;
+    struct reply_wait wait; /* self NULL: for nothing */
+    double asked_s;         /* when that began */
+    bool gone;              /* the client has left meanwhile */
+    struct conn *next_waiting;
     struct kept *kept; /* lent for the answer under way */
     char *body;
     size_t n_body, cap_body;

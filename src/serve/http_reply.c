@@ -223,6 +223,8 @@ static struct MHD_Response *make_response(struct conn *c, struct reply *r)
     case REPLY_STREAM:
         m = stream_response(c, r);
         break;
+    case REPLY_WAIT: /* is no answer: http.c keeps it */
+        break;
     }
     if (!m) return NULL;
     r->kind = REPLY_EMPTY; /* the body is the library's now */

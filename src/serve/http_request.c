@@ -63,6 +63,45 @@ bool http_query(char *out, size_t n, const struct http_request *q, const char *n
     return raw && http_decode(out, n, raw, strlen(raw), NULL) == 0;
 }
 
+struct query {
+    char *out;
+    size_t n, size;
+    const char *without;
+    bool over;
+};
+
+/* The library has made a space of every "+". */
+static void put_query(struct query *l, const char *text)
+{
+    for (; *text && !l->over; text++) {
+        l->over = l->n + 1 >= l->size;
+        if (!l->over) l->out[l->n++] = *text == ' ' ? '+' : *text;
+    }
+}
+
+static enum MHD_Result add_parameter(void *cls, enum MHD_ValueKind kind, const char *name,
+                                     const char *value)
+{
+    struct query *l = cls;
+    (void)kind;
+    if (strcmp(name, l->without) == 0) return MHD_YES;
+    if (l->n) put_query(l, "&");
+    put_query(l, name);
+    if (value) put_query(l, "=");
+    if (value) put_query(l, value);
+    return MHD_YES;
+}
+
+bool http_query_text(char *out, size_t n, const struct http_request *q,
+                     const char *without)
+{
+    struct query l = {.out = out, .size = n, .without = without};
+    if (q->impl)
+        MHD_get_connection_values(q->impl, MHD_GET_ARGUMENT_KIND, add_parameter, &l);
+    out[l.n] = '\0';
+    return !l.over;
+}
+
 bool http_peer(struct addr *out, const struct http_request *q)
 {
     if (!q->impl) return false;

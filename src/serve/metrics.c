@@ -12,8 +12,8 @@
 #include "base/clock.h"
 
 /* what this daemon answers; anything else counts as the last */
-static const int statuses[] = {200, 201, 204, 304, 400, 401, 403,
-                               404, 405, 409, 429, 503, 500};
+static const int statuses[] = {200, 201, 204, 206, 304, 400, 401, 403, 404,
+                               405, 409, 413, 416, 429, 502, 503, 504, 500};
 #define STATUSES (int)(sizeof statuses / sizeof *statuses)
 
 struct worker_metrics {
@@ -184,6 +184,27 @@ static void put_admit(struct emit *o, const struct admit_stats *a)
     metrics_labelled(o, name, "limit", "session", (double)a->session);
 }
 
+static void put_origin(struct emit *o, const struct origin_stats *s)
+{
+    static const char failures[] = "abrd_origin_failures_total";
+    metrics_gauge(o, "abrd_origin_transfers", "Media handed on from origins just now.",
+                  s->transfers);
+    metrics_gauge(o, "abrd_origin_transfers_max", "Of those at most.", s->transfers_max);
+    metrics_counter(o, "abrd_origin_requests_total", "Requests that went to origins.",
+                    (double)s->begun);
+    metrics_counter(o, "abrd_origin_refused_total",
+                    "Requests refused since all transfers were taken.",
+                    (double)s->refused);
+    metrics_counter(o, "abrd_origin_bytes_total", "Bytes of media handed on.",
+                    (double)s->bytes);
+    metrics_head(o, failures, "counter",
+                 "Transfers that failed: the origin unreachable, silent, redirecting to "
+                 "where nobody may follow, or its answer broken off.");
+    for (int f = ORIGIN_SOUND + 1; f < ORIGIN_FAULTS; f++)
+        metrics_labelled(o, failures, "why", origin_fault_name((enum origin_fault)f),
+                         (double)s->failed[f]);
+}
+
 static void put_http(struct emit *o, const struct metrics *m)
 {
     put_requests(o, m);
@@ -238,13 +259,15 @@ static void put_process(struct emit *o, const struct metrics *m)
 }
 
 void metrics_put(struct emit *o, const struct metrics *m, const struct service_stats *s,
-                 const struct policy_info *p, const struct admit_stats *admit)
+                 const struct policy_info *p, const struct admit_stats *admit,
+                 const struct origin_stats *origin)
 {
     metrics_put_service(o, s);
     metrics_put_learning(o, s, p);
     metrics_put_untagged(o, &s->untagged);
     metrics_put_cluster(o, &s->cluster);
     if (admit) put_admit(o, admit);
+    if (origin) put_origin(o, origin);
     put_http(o, m);
     put_process(o, m);
 }

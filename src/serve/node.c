@@ -38,6 +38,7 @@ struct node_cfg node_cfg_default(void)
                              .port = 8080,
                              .listen_fd = -1,
                              .default_profile = "pensieve",
+                             .origin = origin_cfg_default(),
                              .max_watchers = 64,
                              .grace_s = 2.0,
                              .admit = admit_cfg_default(),
@@ -95,6 +96,10 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!sh->pensieve) return e->code;
     sh->steered = steer_clients(STEER_CLIENTS, sh->secret, e);
     if (!sh->steered) return e->code;
+    if (cfg->origin.names.n) {
+        sh->origin = origin_new(&cfg->origin, e);
+        if (!sh->origin) return e->code;
+    }
     if (!cfg->media) return 0;
     sh->video = n->video = load_video(cfg);
     sh->media = media_new(cfg->media, e);
@@ -198,6 +203,7 @@ void node_stop(struct node *n)
         worker_join(n->worker[i]);
 
     /* the workers' streams are done: what they read from may go */
+    origin_free(n->shared.origin);
     media_free(n->shared.media);
     clients_free(n->shared.pensieve);
     clients_free(n->shared.steered);

@@ -28,6 +28,7 @@ void reply_drop(struct reply *r)
     if (r->kind == REPLY_OWNED) free((void *)(uintptr_t)r->data);
     if (r->kind == REPLY_FILE) close(r->fd);
     if (r->kind == REPLY_STREAM && r->stream.done) r->stream.done(r->stream.self);
+    if (r->kind == REPLY_WAIT) r->wait.done(r->wait.self);
     r->kind = REPLY_EMPTY;
     r->data = NULL;
     r->n = 0;
@@ -79,6 +80,15 @@ void reply_stream(struct reply *r, int status, const char *type,
     assert(stream->pull && stream->poll_ms >= 1 && stream->poll_ms <= 1000);
     body(r, status, type, REPLY_STREAM, NULL, 0);
     r->stream = *stream;
+}
+
+void reply_wait(struct reply *r, const struct reply_wait *wait)
+{
+    assert(wait->ready && wait->done && wait->self);
+    reply_drop(r);
+    r->kind = REPLY_WAIT;
+    r->n_headers = 0;
+    r->wait = *wait;
 }
 
 /* The header's place: that of the name, or a new one. */
@@ -179,6 +189,9 @@ static const char *status_word(int status)
         return "range";
     case 429:
         return "too_many";
+    case 502:
+    case 504:
+        return "origin";
     case 503:
         return "unavailable";
     default:

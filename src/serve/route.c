@@ -38,7 +38,8 @@ static bool fits(struct route_params *p, const char *pattern, const char *path)
         } else {
             size_t n_path = segment(path);
             const char *name = pattern + 1;
-            size_t n_name = strcspn(name, ".}");
+            size_t n_name = strcspn(name, ".*}");
+            if (name[n_name] == '*') return true;
             if (name[n_name] == '.')
                 return add_param(p, name, n_name, path, strlen(path));
             if (n_path == 0 || !add_param(p, name, n_name, path, n_path)) return false;

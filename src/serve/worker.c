@@ -14,7 +14,7 @@
 
 struct worker {
     pthread_t thread;
-    int wake; /* eventfd: readable when quit was raised */
+    int wake; /* eventfd: rung when quit was raised, or an origin has answered */
     _Atomic bool quit;
     _Atomic uint64_t turns;
     double grace_s;
@@ -41,7 +41,7 @@ static void *run(void *ctx)
     double until = clock_mono() + w->grace_s;
     struct http_stats s = http_stats(w->http);
     while (s.requests > s.streams && clock_mono() < until) {
-        http_step(w->http, -1, 10);
+        http_step(w->http, w->wake, 10);
         s = http_stats(w->http);
     }
     http_free(w->http);
@@ -72,7 +72,7 @@ struct worker *worker_start(const struct http_cfg *cfg, int listen_fd,
         err_set(e, ERR_IO, "eventfd: %s", strerror(errno));
         goto fail;
     }
-    if (api_init(&w->api, shared, index, e)) goto fail;
+    if (api_init(&w->api, shared, index, w->wake, e)) goto fail;
     w->http = http_new(cfg, listen_fd, api_handle, &w->api, e);
     if (!w->http) goto fail;
 

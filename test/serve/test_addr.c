@@ -54,7 +54,12 @@ START_TEST(sockets_have_them_too)
     want = of("::1");
     ck_assert(addr_equal(&a, &want));
 
+    v4.sin_port = htons(80);
+    v6.sin6_port = htons(65535);
+    ck_assert_int_eq(addr_port((struct sockaddr *)&v4), 80);
+    ck_assert_int_eq(addr_port((struct sockaddr *)&v6), 65535);
     struct sockaddr other = {.sa_family = AF_UNIX};
+    ck_assert_int_eq(addr_port(&other), 0);
     ck_assert(!addr_from_socket(&a, &other));
 }
 END_TEST

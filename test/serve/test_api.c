@@ -92,10 +92,10 @@ static int ask(const char *line, const char *headers, const char *body)
 
 static const char *const methods[] = {"get", "head", "post", "put", "delete", "options"};
 
-/* "/demo/{link}/{file...}" is written without the dots there */
+/* "/demo/{link}/{file...}" and "{path*}" are written without dots and star there */
 static void described_path(char *out, size_t n, const char *pattern)
 {
-    const char *dots = strstr(pattern, "...}");
+    const char *dots = strpbrk(pattern, ".*");
     if (dots)
         snprintf(out, n, "%.*s}", (int)(dots - pattern), pattern);
     else
@@ -292,7 +292,7 @@ START_TEST(answers_allocate_nothing)
                                 .default_profile = "pensieve"};
     struct api api;
     static struct reply r;
-    ck_assert_int_eq(api_init(&api, &shared, 0, &e), 0);
+    ck_assert_int_eq(api_init(&api, &shared, 0, -1, &e), 0);
 
     char id[64], path[128], rewards[128], body[1024];
     snprintf(body, sizeof body, OPEN, 3);

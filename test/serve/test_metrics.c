@@ -56,7 +56,7 @@ START_TEST(workers_are_summed_up)
     metrics_request(m, 1, 2, 405, 0.001); /* no route */
     metrics_connections(m, 0, &(struct http_stats){.connections = 3, .refused = 1});
     metrics_connections(m, 1, &(struct http_stats){.connections = 4, .streams = 2});
-    metrics_put(&o, m, &stats, &info, NULL);
+    metrics_put(&o, m, &stats, &info, NULL, NULL);
     has("abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"200\"} 2");
     has("abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"404\"} 1");
     has("abrd_http_requests_total{route=\"none\",method=\"any\",code=\"405\"} 1");
@@ -85,7 +85,7 @@ START_TEST(what_the_service_counts)
     stats.learner.rollbacks = 2;
     stats.learner.check_best = .75;
     info.parameters = 77805;
-    metrics_put(&o, m, &stats, &info, NULL);
+    metrics_put(&o, m, &stats, &info, NULL, NULL);
     has("abrd_decisions_total 12345678901");
     has("abrd_store_up 1");
     has("abrd_expert_decisions_total{expert=\"2\"} 5");
@@ -114,7 +114,7 @@ START_TEST(every_layer_of_every_expert)
     v->actor.expert[1].layer[0] = (struct vitals_layer){
         .dormant = .25, .rank = 40, .effective = 12.5, .weight_rms = .125};
     v->critic.expert[0].layer[1].weight_rms = 2; /* not reached */
-    metrics_put(&o, m, &stats, &info, NULL);
+    metrics_put(&o, m, &stats, &info, NULL, NULL);
     has("abrd_policy_layer_dormant_ratio{network=\"actor\",expert=\"1\",layer=\"0\"} "
         "0.25");
     has("abrd_policy_layer_rank{network=\"actor\",expert=\"1\",layer=\"0\"} 40");
@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(grown_profiles_have_lines_of_their_own)
 {
-    metrics_put(&o, m, &stats, &info, NULL);
+    metrics_put(&o, m, &stats, &info, NULL, NULL);
     has_not("abrd_grown"); /* none has grown */
     emit_free(&o);
     o = (struct emit){0};
@@ -143,7 +143,7 @@ START_TEST(grown_profiles_have_lines_of_their_own)
     stats.grown[0].learner.steps = 2048;
     stats.grown[0].learner.check_score = -.5;
     stats.grown[1].base_version = 3;
-    metrics_put(&o, m, &stats, &info, NULL);
+    metrics_put(&o, m, &stats, &info, NULL, NULL);
     has("# TYPE abrd_grown_share gauge");
     has("abrd_grown_experts{profile=\"sports\"} 2");
     has("abrd_grown_version{profile=\"sports\"} 7");
@@ -159,7 +159,7 @@ END_TEST
 START_TEST(what_untagged_viewers_get)
 {
     struct untagged_stats *u = &stats.untagged;
-    metrics_put(&o, m, &stats, &info, NULL);
+    metrics_put(&o, m, &stats, &info, NULL, NULL);
     has("abrd_untagged_mode{mode=\"default\"} 1");
     has_not("abrd_merge_weight"); /* nothing is merged */
     has_not("abrd_identity_accuracy");
@@ -189,7 +189,7 @@ START_TEST(what_untagged_viewers_get)
     u->pending = 4;
     u->makers = 5;
     u->heard_at = 1.75e9;
-    metrics_put(&o, m, &stats, &info, NULL);
+    metrics_put(&o, m, &stats, &info, NULL, NULL);
     has("abrd_untagged_mode{mode=\"merge\"} 1");
     has("abrd_merge_given_total 11");
     has("abrd_merge_heard_total 22");
@@ -216,14 +216,14 @@ END_TEST
 START_TEST(an_unforeseen_status_is_counted_with_500)
 {
     metrics_request(m, 0, 1, 599, 0.1);
-    metrics_put(&o, m, &stats, &info, NULL);
+    metrics_put(&o, m, &stats, &info, NULL, NULL);
     has("abrd_http_requests_total{route=\"/b/{id}\",method=\"POST\",code=\"500\"} 1");
 }
 END_TEST
 
 START_TEST(what_the_last_update_was_like)
 {
-    metrics_put(&o, m, &stats, &info, NULL);
+    metrics_put(&o, m, &stats, &info, NULL, NULL);
     has_not("abrd_learner_entropy"); /* there was none */
     has_not("abrd_policy_dormant");
     emit_reset(&o);
@@ -238,7 +238,7 @@ START_TEST(what_the_last_update_was_like)
     stats.vitals.critic.rank = 17;
     stats.store_lag_s = .5;
     stats.not_finite = 4;
-    metrics_put(&o, m, &stats, &info, NULL);
+    metrics_put(&o, m, &stats, &info, NULL, NULL);
     has("abrd_learner_entropy 1.25");
     has("abrd_learner_clip_share 0.125");
     has("abrd_learner_approx_kl NaN");
@@ -257,7 +257,22 @@ START_TEST(limits_and_stages)
     struct stages *s = metrics_stages(m, 1);
     hist_add(&s->seconds[STAGE_POLICY], .001);
     hist_add(&metrics_stages(m, 0)->seconds[STAGE_POLICY], .003);
-    metrics_put(&o, m, &stats, &info, &a);
+    struct origin_stats from = {.transfers = 3,
+                                .transfers_max = 256,
+                                .begun = 9,
+                                .refused = 1,
+                                .bytes = 4000000000,
+                                .failed = {[ORIGIN_SILENT] = 2, [ORIGIN_BROKEN] = 4}};
+    metrics_put(&o, m, &stats, &info, &a, &from);
+    has("abrd_origin_transfers 3");
+    has("abrd_origin_transfers_max 256");
+    has("abrd_origin_requests_total 9");
+    has("abrd_origin_refused_total 1");
+    has("abrd_origin_bytes_total 4000000000");
+    has("abrd_origin_failures_total{why=\"unreachable\"} 0");
+    has("abrd_origin_failures_total{why=\"silent\"} 2");
+    has("abrd_origin_failures_total{why=\"broken\"} 4");
+    has_not("why=\"none\"");
     has("abrd_limited_total{limit=\"address\"} 1");
     has("abrd_limited_total{limit=\"open\"} 2");
     has("abrd_limited_total{limit=\"session\"} 3");
@@ -309,7 +324,7 @@ START_TEST(alerts_and_dashboard_name_what_is_there)
     stats.learner.gate[PPO_ACTOR].experts = stats.learner.gate[PPO_CRITIC].experts = 1;
     stats.vitals.known = true;
     stats.cluster.role = ROLE_DECIDE;
-    metrics_put(&o, m, &stats, &info, &a);
+    metrics_put(&o, m, &stats, &info, &a, NULL);
     stats.cluster.role = ROLE_STANDALONE;
     ck_assert(is_there("abrd_decisions_total", 20));
     ck_assert(!is_there("abrd_nothing_total", 18));

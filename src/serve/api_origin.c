@@ -1,0 +1,139 @@
+/* Media of other servers, handed on (origin.h): first the question, and when the origin has
+ * answered, the answer. */
+#include "serve/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POLL_MS = 1000 }; /* the bell rings before */
+
+/* The player's own words, for what can be asked of an origin. */
+static void copy_asked(struct origin_question *asked, const struct http_request *q)
+{
+    for (int i = 0; i < ORIGIN_ASKED; i++) {
+        const char *value = http_header(q, origin_asked_name[i]);
+        if (value && strlen(value) < ORIGIN_VALUE) strcpy(asked->asked[i], value);
+    }
+}
+
+static void ask(struct api *a, const struct http_request *q, const struct route_params *p,
+                struct reply *r)
+{
+    struct origin *o = a->shared->origin;
+    const struct origins *names = o ? origin_names(o) : NULL;
+    struct err e = {0};
+    const char *name = route_param(p, "origin");
+    int at = names ? origins_find(names, name) : -1;
+    if (at < 0) {
+        reply_fail(r, 404, "origin",
+                   "there is no origin '%.40s'; the daemon is given them with --origin "
+                   "NAME=URL",
+                   name);
+        return;
+    }
+    struct origin_question *asked = calloc(1, sizeof *asked);
+    if (!asked) {
+        reply_fail(r, 503, "", "no memory for a transfer");
+        return;
+    }
+    asked->origin = at;
+    asked->head = q->method == HTTP_HEAD;
+    asked->bell = a->bell;
+    copy_asked(asked, q);
+
+    /* as it was sent: what a decoded path means is the origin's business */
+    const char *path = strchr(q->path + strlen("/o/"), '/') + 1;
+    char query[ORIGINS_TARGET];
+    struct origin_transfer *t = NULL;
+    if (!http_query_text(query, sizeof query, q, "CMCD"))
+        err_field(&e, ERR_RANGE, "query", "is over %zu bytes", sizeof query - 1);
+    else if (!origins_target(asked->target, sizeof asked->target, names->at[at].url, path,
+                             query, &e))
+        t = origin_begin(o, asked, &e);
+    free(asked);
+    if (t)
+        reply_wait(r, &(struct reply_wait){origin_ready, origin_drop, t});
+    else
+        reply_err(r, &e);
+}
+
+/* Of what the origin told, that which is for players; never cookies, nor what it lets pages do. */
+static void pass_headers(struct reply *r, const struct origin_head *h)
+{
+    for (int i = 0; i < ORIGIN_TOLD; i++)
+        if (h->told[i][0] && i != ORIGIN_RETRY_AFTER)
+            reply_header(r, origin_told_name[i], "%s", h->told[i]);
+}
+
+/* Of 401 and 407 the player would think that they were about our own token. */
+static int status_of(const struct origin_head *h)
+{
+    if (h->fault) return h->fault == ORIGIN_SILENT ? 504 : 502;
+    switch (h->status) {
+    case 401:
+    case 403:
+    case 407:
+    case 451:
+        return 403;
+    case 404:
+    case 410:
+        return 404;
+    case 416:
+        return 416;
+    case 429:
+    case 503:
+        return 503;
+    default:
+        return 502;
+    }
+}
+
+static void fail(struct reply *r, const char *name, const struct origin_head *h)
+{
+    int status = status_of(h);
+    if (h->fault)
+        reply_fail(r, status, "", "the origin '%s' %s", name,
+                   origin_fault_text(h->fault));
+    else
+        reply_fail(r, status, "", "the origin '%s' answered %d", name, h->status);
+    if (status == 416 && h->told[ORIGIN_CONTENT_RANGE][0])
+        reply_header(r, "Content-Range", "%s", h->told[ORIGIN_CONTENT_RANGE]);
+    if (status == 503 && h->told[ORIGIN_RETRY_AFTER][0])
+        reply_header(r, "Retry-After", "%s", h->told[ORIGIN_RETRY_AFTER]);
+}
+
+static void answer(struct api *a, const struct http_request *q,
+                   const struct route_params *p, struct reply *r)
+{
+    struct origin_transfer *t = q->waited;
+    const struct origin_head *h = origin_head(t);
+    bool sound = !h->fault && (h->status == 200 || h->status == 203 || h->status == 206);
+    bool empty = !h->fault && (h->status == 204 || h->status == 304);
+    (void)a;
+    if (empty) {
+        reply_empty(r, h->status);
+        pass_headers(r, h);
+    } else if (sound) {
+        struct reply_stream stream = {origin_pull, NULL, t, POLL_MS, h->length};
+        reply_stream(r, h->status, "application/octet-stream", &stream);
+        pass_headers(r, h);
+    } else {
+        fail(r, route_param(p, "origin"), h);
+    }
+    /* whatever it sends, it is no page of ours */
+    reply_constant(r, "Content-Security-Policy", "sandbox");
+    if (sound)
+        r->stream.done = origin_drop;
+    else
+        origin_drop(t);
+}
+
+void api_origin(struct api *a, const struct http_request *q, const struct route_params *p,
+                struct reply *r)
+{
+    if (q->waited)
+        answer(a, q, p, r);
+    else
+        ask(a, q, p, r);
+}
