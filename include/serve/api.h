@@ -29,6 +29,7 @@
 #include "serve/metrics.h"
 #include "serve/origin.h"
 #include "serve/clients.h"
+#include "serve/contents.h"
 #include "serve/route.h"
 #include "serve/service.h"
 
@@ -48,6 +49,7 @@ struct api_shared {
     struct metrics *metrics;
     struct media *media;       /* NULL: no demo */
     struct origin *origin;     /* NULL: no media are handed on */
+    struct contents *contents; /* what is known of them; NULL likewise */
     struct clients *pensieve;  /* its clients (pensieve.h) */
     struct clients *steered;   /* players that send CMCD (steer.h) */
     const struct video *video; /* what the media are of; NULL: nobody is steered */
@@ -100,9 +102,12 @@ void api_error(struct api *a, const struct http_request *q, const char *path,
 int api_profile(struct profile *out, struct api *a, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 
-/* What a player told with his request for a media segment, and what he is told with it. */
+/* What a player told with his request for a media segment, and what he is told with it: of the
+ * demo's media, and of an origin's, whose path is the one of contents.h. */
 void api_cmcd_segment(struct api *a, const struct http_request *q, const char *file,
                       struct reply *r);
+void api_cmcd_origin(struct api *a, const struct http_request *q, const char *path,
+                     struct reply *r);
 
 #define API_HANDLER(name)                                                                \
     void name(struct api *a, const struct http_request *q, const struct route_params *p, \

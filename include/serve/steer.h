@@ -7,7 +7,8 @@
  * such viewers get (untagged.h), and never samples.
  *
  * What he does not tell is estimated, and the answer says which:
- *   chunk       from the number in the file's name, which begins with 1; without one, counted
+ *   chunk       from the manifest, if it names the file; else from the number in the file's name, which
+ *               begins with 1; without one, counted
  *   buffer_s    always: what will be there once chunk n has come, from bl, size and etp
  *   download_s  of chunk n - 1: until the last byte was sent, or size over mtp; measured when a
  *               report told it (v2, rr with ttlb and url)
@@ -57,6 +58,7 @@ struct steer_segment {
     const char *file;
     int64_t bytes;
     double now_s; /* of any steady clock */
+    int number; /* of its chunk, 1 for the first; 0: as its name says; -1: nobody knows */
 };
 
 struct clients *steer_clients(int n, uint64_t seed, struct err *e);

@@ -30,10 +30,20 @@ static bool in_headers(char *out, size_t size, const struct http_request *q)
 
 /* ---- a segment that goes out ---- */
 
+/* What is known of it beside what the player tells. */
+struct known {
+    const struct video *video; /* that it is of */
+    const char *file;
+    int number;              /* as steer.h's */
+    struct content *content; /* whose the video is; NULL: the daemon's own */
+};
+
 /* The reply's stream, with an eye on its end. */
 struct watch {
     struct reply_stream inner;
     const struct api_shared *shared;
+    const struct video *video;
+    struct content *content;
     bool whole;
     char sid[CMCD_ID], file[ROUTE_VALUE];
 };
@@ -42,11 +52,12 @@ static ssize_t watch_pull(void *self, char *buf, size_t max)
 {
     struct watch *w = self;
     ssize_t n = w->inner.pull(w->inner.self, buf, max);
-    if (n > 0) w->inner.length -= n;
-    if (n > 0 && w->inner.length == 0 && !w->whole) {
+    bool sized = w->inner.length >= 0;
+    if (n > 0 && sized) w->inner.length -= n;
+    if (!w->whole && ((sized && w->inner.length == 0) || (!sized && n == REPLY_END))) {
         w->whole = true;
-        steer_sent(w->shared->steered, w->shared->service, w->shared->video, w->sid,
-                   w->file, clock_mono());
+        steer_sent(w->shared->steered, w->shared->service, w->video, w->sid, w->file,
+                   clock_mono());
     }
     return n;
 }
@@ -55,17 +66,21 @@ static void watch_done(void *self)
 {
     struct watch *w = self;
     if (w->inner.done) w->inner.done(w->inner.self);
+    contents_put(w->shared->contents, w->content);
     free(w);
 }
 
+/* Takes the content. */
 static void watch_stream(struct reply *r, const struct api_shared *shared,
-                         const char *sid, const char *file)
+                         const char *sid, struct known *k)
 {
     struct watch *w = malloc(sizeof *w);
     if (!w) return; /* then the time that it takes is estimated otherwise */
-    *w = (struct watch){.inner = r->stream, .shared = shared};
+    *w = (struct watch){
+        .inner = r->stream, .shared = shared, .video = k->video, .content = k->content};
+    k->content = NULL;
     snprintf(w->sid, sizeof w->sid, "%s", sid);
-    snprintf(w->file, sizeof w->file, "%s", file);
+    snprintf(w->file, sizeof w->file, "%s", k->file);
     r->stream.pull = watch_pull;
     r->stream.done = watch_done;
     r->stream.self = w;
@@ -91,48 +106,79 @@ static void put_told(struct reply *r, const struct steer_told *t)
 }
 
 static int steer(struct steer_told *told, struct api *a, const struct http_request *q,
-                 const struct steer_segment *in, struct err *e)
+                 const struct video *video, const struct steer_segment *in, struct err *e)
 {
     struct api_shared *sh = a->shared;
-    int rc = steer_ask(told, sh->steered, sh->service, a->scratch, sh->video, in, e);
+    int rc = steer_ask(told, sh->steered, sh->service, a->scratch, video, in, e);
     if (rc != 1) return rc;
     struct admit_client from;
     admit_client(&from, sh->admit, q);
     if (sh->draining) return err_set(e, ERR_FULL, "the daemon takes no new sessions");
     if (admit_open(sh->admit, &from, in->now_s) > 0)
         return err_set(e, ERR_FULL, "too many sessions are opened from this address");
-    rc = steer_open(sh->steered, sh->service, a->scratch, sh->video, in->cmcd, e);
-    if (!rc) rc = steer_ask(told, sh->steered, sh->service, a->scratch, sh->video, in, e);
+    rc = steer_open(sh->steered, sh->service, a->scratch, video, in->cmcd, e);
+    if (!rc) rc = steer_ask(told, sh->steered, sh->service, a->scratch, video, in, e);
     return rc == 1 ? err_set(e, ERR_FULL, "too many players") : rc;
 }
 
-/* A segment is served whatever is told with it: what is wrong with that is said beside it. */
-void api_cmcd_segment(struct api *a, const struct http_request *q, const char *file,
-                      struct reply *r)
+/* Whether he tells something of a segment of pictures or sound, and what. */
+static bool tells(struct cmcd *c, const struct http_request *q, const struct reply *r,
+                  struct err *e)
 {
     char text[CMCD_BYTES];
-    struct cmcd c;
-    struct err e = {0};
-    struct api_shared *sh = a->shared;
     bool sent = r->status == 200 || r->status == 206;
-    if (!sh->video || !sent || r->kind != REPLY_STREAM || q->method != HTTP_GET) return;
+    if (!sent || r->kind != REPLY_STREAM || q->method != HTTP_GET) return false;
     if (!http_query(text, sizeof text, q, "CMCD") && !in_headers(text, sizeof text, q))
-        return;
+        return false;
+    if (cmcd_parse(c, text, strlen(text), e)) return true;
+    if (c->kind == CMCD_UNKNOWN && c->kbps > 0) c->kind = CMCD_VIDEO;
+    /* without sid he does not want to be known again */
+    return c->sid[0] && c->kind != CMCD_OTHER && c->kind != CMCD_UNKNOWN;
+}
 
+/* A segment is served whatever is told with it: what is wrong with that is said beside it. */
+static void answer(struct api *a, const struct http_request *q, const struct cmcd *c,
+                   struct known *k, struct reply *r, struct err *e)
+{
     struct steer_told told;
-    int rc = cmcd_parse(&c, text, strlen(text), &e);
-    if (!rc && !c.sid[0]) return; /* he does not want to be known again */
-    if (!rc && c.kind == CMCD_UNKNOWN && c.kbps > 0) c.kind = CMCD_VIDEO;
-    if (!rc && (c.kind == CMCD_OTHER || c.kind == CMCD_UNKNOWN)) return;
-    struct steer_segment in = {&c, file, r->stream.length, clock_mono()};
-    if (!rc) rc = steer(&told, a, q, &in, &e);
-    if (rc) {
-        reply_header(r, "Abrd-Cmcd-Error", "%.40s%s%.160s", e.field, *e.field ? ": " : "",
-                     e.detail);
+    int64_t bytes = r->stream.length;
+    if (bytes < 0) bytes = (int64_t)fmax(c->kbps * 125 * k->video->chunk_s, 0);
+    struct steer_segment in = {c, k->file, bytes, clock_mono(), k->number};
+    if (e->code || steer(&told, a, q, k->video, &in, e)) {
+        reply_header(r, "Abrd-Cmcd-Error", "%.40s%s%.160s", e->field,
+                     *e->field ? ": " : "", e->detail);
         return;
     }
     put_told(r, &told);
-    if (c.kind != CMCD_AUDIO) watch_stream(r, sh, c.sid, file);
+    if (c->kind != CMCD_AUDIO) watch_stream(r, a->shared, c->sid, k);
+}
+
+void api_cmcd_segment(struct api *a, const struct http_request *q, const char *file,
+                      struct reply *r)
+{
+    struct cmcd c;
+    struct err e = {0};
+    struct known k = {.video = a->shared->video, .file = file};
+    if (k.video && tells(&c, q, r, &e)) answer(a, q, &c, &k, r, &e);
+}
+
+void api_cmcd_origin(struct api *a, const struct http_request *q, const char *path,
+                     struct reply *r)
+{
+    struct cmcd c = {0};
+    struct err e = {0};
+    const char *slash = strrchr(path, '/');
+    if (!tells(&c, q, r, &e)) return;
+    struct known k = {.file = slash ? slash + 1 : path};
+    k.content = contents_get(a->shared->contents, path, c.kbps);
+    if (!k.content) return; /* its manifest did not pass here */
+    k.video = contents_video(k.content);
+    /* the window of a live stream moves on, so that its manifest counts from elsewhere */
+    k.number = c.live ? -1 : contents_number(k.content, k.file);
+    answer(a, q, &c, &k, r, &e);
+    /* what is told is for him and for now */
+    reply_constant(r, "Cache-Control", "no-store");
+    contents_put(a->shared->contents, k.content);
 }
 
 /* ---- reports of events ---- */

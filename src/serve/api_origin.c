@@ -103,6 +103,79 @@ static void fail(struct reply *r, const char *name, const struct origin_head *h)
         reply_header(r, "Retry-After", "%s", h->told[ORIGIN_RETRY_AFTER]);
 }
 
+/* ---- manifests that pass: what they tell is remembered (contents.h) ---- */
+
+/* The reply's stream, and a copy of what passed. */
+struct manifest {
+    struct reply_stream inner;
+    struct api_shared *shared;
+    int64_t left; /* -1: until it ends */
+    bool over, read;
+    size_t n;
+    char path[CONTENTS_PATH];
+    char text[CONTENTS_MANIFEST + 1];
+};
+
+static void learn(struct manifest *m)
+{
+    struct err e = {0};
+    m->read = true;
+    m->text[m->n] = '\0';
+    if (m->over)
+        err_set(&e, ERR_RANGE, "the manifest is over %zu bytes", CONTENTS_MANIFEST);
+    else if (contents_learn(m->shared->contents, m->path, m->text, m->n, &e) >= 0)
+        return;
+    log_event(m->shared->log, LOG_INFO, "origin", "nobody is steered by %s: %s%s%s",
+              m->path, e.field, *e.field ? ": " : "", e.detail);
+}
+
+static ssize_t manifest_pull(void *self, char *buf, size_t max)
+{
+    struct manifest *m = self;
+    ssize_t n = m->inner.pull(m->inner.self, buf, max);
+    if (n > 0) {
+        m->over |= (size_t)n > CONTENTS_MANIFEST - m->n;
+        if (!m->over) {
+            memcpy(m->text + m->n, buf, (size_t)n);
+            m->n += (size_t)n;
+        }
+        if (m->left >= 0) m->left -= n;
+    }
+    if (!m->read && (m->left == 0 || n == REPLY_END)) learn(m);
+    return n;
+}
+
+static void manifest_done(void *self)
+{
+    struct manifest *m = self;
+    m->inner.done(m->inner.self);
+    free(m);
+}
+
+static bool is_manifest(const struct origin_head *h, const char *path)
+{
+    size_t n = strlen(path);
+    return h->status == 200 && !h->told[ORIGIN_ENCODING][0] &&
+           (strstr(h->told[ORIGIN_TYPE], "dash+xml") ||
+            (n > 4 && strcmp(path + n - 4, ".mpd") == 0));
+}
+
+static void read_manifest(struct reply *r, struct api_shared *shared, const char *path)
+{
+    if (strlen(path) >= CONTENTS_PATH) return;
+    struct manifest *m = malloc(sizeof *m);
+    if (!m) return;
+    m->inner = r->stream;
+    m->shared = shared;
+    m->left = r->stream.length;
+    m->over = m->read = false;
+    m->n = 0;
+    snprintf(m->path, sizeof m->path, "%s", path);
+    r->stream.pull = manifest_pull;
+    r->stream.done = manifest_done;
+    r->stream.self = m;
+}
+
 static void answer(struct api *a, const struct http_request *q,
                    const struct route_params *p, struct reply *r)
 {
@@ -110,23 +183,24 @@ static void answer(struct api *a, const struct http_request *q,
     const struct origin_head *h = origin_head(t);
     bool sound = !h->fault && (h->status == 200 || h->status == 203 || h->status == 206);
     bool empty = !h->fault && (h->status == 204 || h->status == 304);
-    (void)a;
+    const char *path = q->path + strlen("/o/");
     if (empty) {
         reply_empty(r, h->status);
         pass_headers(r, h);
     } else if (sound) {
-        struct reply_stream stream = {origin_pull, NULL, t, POLL_MS, h->length};
+        struct reply_stream stream = {origin_pull, origin_drop, t, POLL_MS, h->length};
         reply_stream(r, h->status, "application/octet-stream", &stream);
         pass_headers(r, h);
+        if (is_manifest(h, path) && q->method == HTTP_GET)
+            read_manifest(r, a->shared, path);
+        else
+            api_cmcd_origin(a, q, path, r);
     } else {
         fail(r, route_param(p, "origin"), h);
     }
     /* whatever it sends, it is no page of ours */
     reply_constant(r, "Content-Security-Policy", "sandbox");
-    if (sound)
-        r->stream.done = origin_drop;
-    else
-        origin_drop(t);
+    if (!sound) origin_drop(t);
 }
 
 void api_origin(struct api *a, const struct http_request *q, const struct route_params *p,

@@ -99,6 +99,8 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (cfg->origin.names.n) {
         sh->origin = origin_new(&cfg->origin, e);
         if (!sh->origin) return e->code;
+        sh->contents = contents_new(CONTENTS, e);
+        if (!sh->contents) return e->code;
     }
     if (!cfg->media) return 0;
     sh->video = n->video = load_video(cfg);
@@ -204,6 +206,7 @@ void node_stop(struct node *n)
 
     /* the workers' streams are done: what they read from may go */
     origin_free(n->shared.origin);
+    contents_free(n->shared.contents);
     media_free(n->shared.media);
     clients_free(n->shared.pensieve);
     clients_free(n->shared.steered);

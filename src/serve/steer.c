@@ -64,10 +64,12 @@ static int number_in(const char *file)
     return digits ? n : -1;
 }
 
-static int chunk_of(const char *file, const struct player *p, const struct video *v)
+static int chunk_of(const struct steer_segment *q, const struct player *p,
+                    const struct video *v)
 {
-    int n = number_in(file) - 1, next = p->chunk + 1;
+    int n = (q->number ? q->number : number_in(q->file)) - 1, next = p->chunk + 1;
     if (n >= 0 && (p->live || n < v->chunks)) return n;
+    if (q->number < 0 && p->chunk >= 0 && p->file == name_of(q->file)) return p->chunk;
     return p->live || next < v->chunks ? next : v->chunks - 1;
 }
 
@@ -205,9 +207,10 @@ static int ask_pictures(struct player *p, unsigned *estimated, struct service *s
                         const struct steer_segment *in, struct err *e)
 {
     const struct cmcd *c = in->cmcd;
-    int chunk = chunk_of(in->file, p, v);
+    int chunk = chunk_of(in, p, v);
     bool again = chunk == p->chunk, before = p->chunk >= 0 && !again && !p->reported;
-    if (number_in(in->file) != chunk + 1) *estimated |= STEER_CHUNK;
+    int number = in->number ? in->number : number_in(in->file);
+    if (number != chunk + 1) *estimated |= STEER_CHUNK;
 
     struct outcome last;
     if (before) {

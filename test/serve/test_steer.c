@@ -44,7 +44,7 @@ static struct cmcd tells(const char *text)
 static int ask(const char *text, const char *file, double now)
 {
     struct cmcd c = tells(text);
-    struct steer_segment in = {&c, file, 1000000, now};
+    struct steer_segment in = {&c, file, 1000000, now, 0};
     int rc = steer_ask(&told, players, f.service, f.worker, video, &in, &e);
     if (rc != 1) return rc;
     rc = steer_open(players, f.service, f.worker, video, &c, &e);
@@ -221,7 +221,7 @@ static void sound_sent_and_starved(void)
 {
     struct steer_told other;
     struct cmcd c = tells("sid=\"a\",ot=a,br=64,bl=0");
-    struct steer_segment in = {&c, "audio-2.m4s", 1000, 5};
+    struct steer_segment in = {&c, "audio-2.m4s", 1000, 5, 0};
     ck_assert_int_eq(steer_ask(&other, players, f.service, f.worker, video, &in, &e), 0);
     event("sid=\"a\",e=ps,sta=p,bsd=(1250;v)");
     steer_sent(players, f.service, video, "a", "750-1.m4s", 3);
@@ -281,7 +281,7 @@ START_TEST(who_quits_meanwhile_is_not_brought_back)
     served_start(&f);
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
     struct cmcd c = tells("sid=\"a\",ot=v,br=750,bl=4000");
-    struct steer_segment in = {&c, "750-2.m4s", 1000000, 6};
+    struct steer_segment in = {&c, "750-2.m4s", 1000000, 6, 0};
     meanwhile = quits;
     ck_assert_int_eq(steer_ask(&told, players, f.service, f.worker, video, &in, &e), 1);
     ck_assert_int_eq(clients_count(players), 0);
