@@ -12,7 +12,7 @@
 
 #include "cli/serve_options.h"
 
-#define DOCTOR_MAX 32
+#define DOCTOR_MAX 48
 
 enum doctor_verdict { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 

@@ -25,4 +25,8 @@ void fetch_free(struct fetch *f);
 /* URLs are resolved against where the manifest was found. Good as long as f. */
 struct segments_source fetch_source(struct fetch *f);
 
+/* Whether the server of that URL takes connections, TLS included; it is asked for nothing, and may
+ * be private. */
+int fetch_reach(const char *url, struct err *e) __attribute__((warn_unused_result));
+
 #endif

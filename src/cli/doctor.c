@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/pool.h"
+#include "cli/fetch.h"
 #include "rl/ckpt.h"
 #include "serve/auth.h"
 #include "serve/exam.h"
@@ -319,6 +320,21 @@ static void check_pages(struct doctor_report *out, const struct serve_options *s
         doctor_find(out, "pages", DOCTOR_OK, "%.200s", dir);
 }
 
+/* A daemon starts without them, and asks again with every request. */
+static void check_origins(struct doctor_report *out, const struct origins *o)
+{
+    for (int i = 0; i < o->n; i++) {
+        struct err e = {0};
+        if (fetch_reach(o->at[i].url, &e))
+            doctor_find(out, "origin", DOCTOR_WARN,
+                        "%s: %.150s: %.100s; players who ask for its media get 502",
+                        o->at[i].name, o->at[i].url, e.detail);
+        else
+            doctor_find(out, "origin", DOCTOR_OK, "%s: %.150s takes connections",
+                        o->at[i].name, o->at[i].url);
+    }
+}
+
 void doctor_examine(struct doctor_report *out, const struct serve_options *s)
 {
     *out = (struct doctor_report){0};
@@ -341,5 +357,6 @@ void doctor_examine(struct doctor_report *out, const struct serve_options *s)
     check_files(out, s);
     check_clock(out, s->data ? db : NULL);
     check_pages(out, s);
+    check_origins(out, &s->origin.names);
     if (s->cluster.role != ROLE_STANDALONE) doctor_bus(out, s);
 }

@@ -263,3 +263,18 @@ void fetch_free(struct fetch *f)
     free(f->body);
     free(f);
 }
+
+int fetch_reach(const char *url, struct err *e)
+{
+    CURL *c = curl_easy_init();
+    if (!c) return err_set(e, ERR_MEMORY, "no memory to connect");
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_CONNECT_ONLY, 1L);
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(c, CURLOPT_PROXY, "");
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_TIMEOUT, CONNECT_S);
+    CURLcode rc = curl_easy_perform(c);
+    curl_easy_cleanup(c);
+    return rc ? err_field(e, ERR_IO, url, "%s", curl_easy_strerror(rc)) : 0;
+}

@@ -168,6 +168,19 @@ START_TEST(access_rules)
 }
 END_TEST
 
+START_TEST(servers_of_media)
+{
+    struct err e = {0};
+    char text[80];
+    int port = 0, fd = listen_open("127.0.0.1", &port, &e);
+    snprintf(text, sizeof text, "near=http://127.0.0.1:%d/vod", port);
+    ck_assert_int_eq(origins_add(&s.origin.names, text, &e), 0);
+    expect("origin", DOCTOR_OK, "near: ");
+    close(fd);
+    expect("origin", DOCTOR_WARN, "players who ask for its media get 502");
+}
+END_TEST
+
 START_TEST(ports)
 {
     struct err e = {0};
@@ -210,6 +223,7 @@ Suite *suite_cli_doctor(void)
     tcase_add_test(t, tokens);
     tcase_add_test(t, access_rules);
     tcase_add_test(t, ports);
+    tcase_add_test(t, servers_of_media);
     tcase_add_test(t, limits_and_pages);
     suite_add_tcase(suite, t);
     return suite;

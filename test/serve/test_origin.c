@@ -19,7 +19,7 @@
 static struct {
     int listen_fd, port;
     pthread_t thread;
-    const char *answer;
+    const char *_Atomic answer;
     size_t more;         /* bytes 'z' behind it */
     _Atomic size_t sent; /* of those */
     char heard[4096];    /* the last request */
