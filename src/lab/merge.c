@@ -466,8 +466,8 @@ static int run_arm(struct merge_found *f, struct merge_arm *arm, double share,
     return pool_try(arm->seeds, f->task->threads, one_seed, &(struct crew){f, arm}, e);
 }
 
-static struct merge_sim_cfg configure(const struct merge_found *f, bool drift,
-                                      enum merge_method m)
+struct merge_sim_cfg merge_configure(const struct merge_found *f, bool drift,
+                                     enum merge_method m)
 {
     struct merge_sim_cfg c = merge_sim_cfg_default();
     c.slots = f->slots;
@@ -484,7 +484,7 @@ static int run_all(struct merge_found *f, struct err *e)
     for (int d = 0; d < MERGE_MIXES && !rc; d++)
         for (int m = 0; m < MERGE_METHODS && !rc; m++) {
             struct merge_arm *a = &f->arm[d][m];
-            a->cfg = configure(f, d, (enum merge_method)m);
+            a->cfg = merge_configure(f, d, (enum merge_method)m);
             a->seeds = f->seeds;
             int full = (int)lab_int(f->task, "full");
             if (m == MERGE_TANBR_FULL && full < f->seeds) a->seeds = full;
@@ -494,7 +494,7 @@ static int run_all(struct merge_found *f, struct err *e)
     for (int r = 0; r < MERGE_RHOS && !rc; r++)
         for (int h = 0; h < MERGE_ETAS && !rc; h++) {
             struct merge_arm *a = &f->sweep[r][h];
-            a->cfg = configure(f, true, MERGE_TANBR);
+            a->cfg = merge_configure(f, true, MERGE_TANBR);
             a->seeds = (int)lab_int(f->task, "sweep");
             a->cfg.bandit.rho = merge_rho[r];
             a->cfg.bandit.eta = merge_eta[h];
@@ -513,6 +513,8 @@ static void release(struct merge_found *f)
     for (int r = 0; r < MERGE_RHOS; r++)
         for (int h = 0; h < MERGE_ETAS; h++)
             reps_free(f->sweep[r][h].reps);
+    for (int i = 0; i < MERGE_MIXES * MERGE_STARTS; i++)
+        reps_free(f->shared[i / MERGE_STARTS][i % MERGE_STARTS]);
     merge_grid_free(f->merged);
     merge_grid_free(f->hinted);
     merge_grid_free(f->plain);
@@ -537,6 +539,7 @@ static int run(struct lab_task *t, struct err *e)
     int rc = load(&l, t, e);
     if (!rc) rc = build(f, &l, e);
     if (!rc) rc = run_all(f, e);
+    if (!rc) rc = merge_several(f, e);
     if (!rc) rc = merge_sizes(f, e);
     if (!rc) merge_report(f);
     release(f);
@@ -553,6 +556,10 @@ static const struct lab_option options[] = {
      .hi = 100000},
     {"viewers", "N", "sessions of a slot", LAB_INT, .value = 60, .quick = 60, .lo = 1,
      .hi = 100000},
+    {"nodes", "N",
+     "that see a share of the viewers each, and share what they learn or do "
+     "not",
+     LAB_INT, .value = 3, .quick = 3, .lo = 1, .hi = MERGE_NODES_MAX},
     {"full", "N", "of the seeds: also with all of Z; 0 = none", LAB_INT, .value = 4,
      .quick = 0, .lo = 0, .hi = 1000},
     {"grid", "N", "points between two experts", LAB_INT, .value = 20, .quick = 8, .lo = 2,

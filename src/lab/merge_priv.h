@@ -1,9 +1,9 @@
-/* merge_priv.h - what merge.c (experiment), merge_sizes.c (many experts) and merge_report.c (what
+/* merge_priv.h - what merge.c (experiment), merge_sizes.c (many experts), merge_several.c (several nodes) and merge_report.c (what
  * is shown) share. */
 #ifndef LAB_MERGE_PRIV_H
 #define LAB_MERGE_PRIV_H
 
-#include "lab/merge_sim.h"
+#include "lab/merge_nodes.h"
 #include "lab/reps.h"
 
 enum {
@@ -13,6 +13,7 @@ enum {
     MERGE_SIZES = 7,
     MERGE_RHOS = 4,
     MERGE_ETAS = 4,
+    MERGE_STARTS = 3, /* of bandits on several nodes: prior, misleading prior, none */
 };
 
 extern const double merge_rho[MERGE_RHOS], merge_eta[MERGE_ETAS];
@@ -55,6 +56,9 @@ struct merge_found {
     int at[REPS_POINTS], points; /* slots of a curve */
 
     struct merge_arm arm[MERGE_MIXES][MERGE_METHODS];
+    /* regret of bandits on several nodes: rows are seeds, columns enum merge_nodes_how */
+    int nodes;
+    struct reps *shared[MERGE_MIXES][MERGE_STARTS];
     struct merge_arm sweep[MERGE_RHOS][MERGE_ETAS]; /* drifting mix */
     double line[MERGE_PAIRS][MERGE_LINE][MERGE_TASKS];
     double
@@ -66,6 +70,11 @@ struct merge_found {
 
 /* Slots to 20 leaves for every number of experts: f->steps. */
 int merge_sizes(struct merge_found *f, struct err *e);
+struct merge_sim_cfg merge_configure(const struct merge_found *f, bool drift,
+                                     enum merge_method m);
+/* Bandits on several nodes: f->shared, and the table of it. */
+int merge_several(struct merge_found *f, struct err *e);
+void merge_several_report(struct merge_found *f);
 void merge_report(struct merge_found *f);
 
 #endif

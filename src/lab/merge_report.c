@@ -360,6 +360,7 @@ void merge_report(struct merge_found *f)
     for (int d = 0; d < MERGE_MIXES; d++)
         table_methods(f, d);
     table_covariance(f);
+    merge_several_report(f);
     table_experts(f);
     table_sizes(f);
     figure_regret(f);

@@ -5,74 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { V = MERGE_TASKS, SESSIONS = 5, SLOTS = 300, STEPS = 6 };
+#include "support/plain_field.h"
 
-/* A field without an emulator: task v is worth .9 - (distance of x from its top)^2, and a session
- * more or less. */
-struct plain_field {
-    struct merge_world world;
-    struct merge_grid *grid;
-    float fisher[SESSIONS * V], regmean[SESSIONS * V];
-    float obs[SESSIONS * FEAT_FULL_DIM]; /* 0: they tell nothing */
-    float *prior, *misled;
-    struct merge_field field;
-};
-
-static double worth(const float *x, int v)
-{
-    double d = 0;
-    for (int k = 0; k < V; k++)
-        d += pow((double)x[k] - (k == v ? .8 : .2 / 3), 2);
-    return .9 - d;
-}
-
-static struct plain_field *make(void)
-{
-    struct plain_field *f = calloc(1, sizeof *f);
-    f->world.sessions = SESSIONS;
-    f->grid = merge_grid_new(V, STEPS, &f->world, NULL);
-    for (int i = 0; i < f->grid->points; i++) {
-        float x[V];
-        lattice_at(x, f->grid->dim, f->grid->steps, i);
-        for (int v = 0; v < V; v++) {
-            f->grid->mean[i * V + v] = worth(x, v);
-            for (int s = 0; s < SESSIONS; s++)
-                f->grid->scores[(i * SESSIONS + s) * V + v] =
-                    (float)(worth(x, v) + .1 * (s - 2));
-        }
-    }
-    for (int i = 0; i < SESSIONS * V; i++) {
-        f->fisher[i] = .25f;
-        f->regmean[i] = .5f;
-    }
-    /* the truth, and each profile's taken for the next one's */
-    int n = f->grid->points;
-    f->prior = calloc((size_t)(n * V), sizeof *f->prior);
-    f->misled = calloc((size_t)(n * V), sizeof *f->misled);
-    for (int i = 0; i < n; i++)
-        for (int v = 0; v < V; v++) {
-            f->prior[i * V + v] = (float)f->grid->mean[i * V + v];
-            f->misled[i * V + v] = (float)f->grid->mean[i * V + (v + 1) % V];
-        }
-    f->field = (struct merge_field){.world = &f->world,
-                                    .merged = f->grid,
-                                    .hinted = f->grid,
-                                    .plain = f->grid,
-                                    .fisher = f->fisher,
-                                    .regmean = f->regmean,
-                                    .obs = f->obs,
-                                    .prior = {STEPS, V, f->prior},
-                                    .misled = {STEPS, V, f->misled}};
-    return f;
-}
-
-static void drop(struct plain_field *f)
-{
-    merge_grid_free(f->grid);
-    free(f->prior);
-    free(f->misled);
-    free(f);
-}
+enum { SLOTS = 300 };
 
 struct result {
     double expected[SLOTS], ideal[SLOTS];
