@@ -12,6 +12,9 @@
  * for that to the next. The rule that it asks before its next request gives the answer with
  * priority STRONG if it is for that chunk, and "no change" otherwise (core.js).
  *
+ * A chunk that the daemon no longer wants (abandon.js) is given up by the same call that dash.js's own
+ * rules lead to, but higher levels are not shut out for a time afterwards.
+ *
  * Download time runs from the request to the last byte. The buffer is what the player will hold
  * when it asks for the next chunk: media up to the end of the arrived chunk, but no more than the
  * level at which dash.js stops asking.
@@ -19,6 +22,7 @@
  * @module abrd/dashjs
  */
 
+import { abandoning } from './lib/abandon.js';
 import { Core, guard, now, sameRate } from './lib/core.js';
 import { readManifest } from './lib/manifest.js';
 import { isBuffered } from './lib/media.js';
@@ -41,34 +45,31 @@ class Adapter {
     #player;
     #core;
     #plan = null;       // {live, durationS, periods}
-    #startedAt = new WeakMap(); // request -> performance time [s]
+    #startedAt;         // when the chunk under way was asked for [s]
+    #context = null;    // in which the next chunk's level was asked for; null: dash.js does not ask
 
     constructor(player, options) {
         this.#player = player;
-        this.#core = new Core(options, track => this.#bufferLimits(track.chunkS).most);
+        this.#core = new Core(options, track => Math.max(...this.#bufferLimits(track.chunkS)));
         this.#install();
         this.handle = this.#core.handle();
     }
 
     #install() {
         const p = this.#player, core = this.#core;
-        const { abr, buffer } = p.getSettings().streaming;
-        const was = {
-            fast: buffer.fastSwitchEnabled, abandon: abr.rules.abandonRequestsRule.active,
-        };
-        // a fast switch would download chunks again that are in the buffer; an abandoned
-        // request would ask twice for one chunk
-        const set = (fast, abandon) => p.updateSettings({ streaming: {
-            buffer: { fastSwitchEnabled: fast },
-            abr: { rules: { abandonRequestsRule: { active: abandon } } },
+        // a fast switch would download chunks again that are in the buffer; who gives up a request
+        // asks twice for one chunk
+        const set = (fastSwitchEnabled, active) => p.updateSettings({ streaming: {
+            buffer: { fastSwitchEnabled }, abr: { rules: { abandonRequestsRule: { active } } },
         } });
+        const { abr: { rules }, buffer: { fastSwitchEnabled } } = p.getSettings().streaming;
+        const { active } = rules.abandonRequestsRule;
         set(false, false);
-        core.undo(() => set(was.fast, was.abandon));
+        core.undo(() => set(fastSwitchEnabled, active));
 
         const rule = {
             getClassName: () => RULE_NAME,
             getSwitchRequest: context => this.#switchRequest(context),
-            reset() {},
         };
         p.addABRCustomRule('qualitySwitchRules', RULE_NAME, () => ({ create: () => rule }));
         core.undo(() => p.removeABRCustomRule(RULE_NAME));
@@ -93,29 +94,33 @@ class Adapter {
 
     /** Before every request: which representation? Synchronous. */
     #switchRequest(context) {
-        const none = { representation: null, priority: STRONG, rule: RULE_NAME, reason: null };
-        const d = this.#core.choice();
-        if (!d || context.getMediaType() !== 'video' ||
-            context.getStreamInfo().id !== this.#core.track?.id) return none;
-
-        const representation = context.getAbrController()
-            .getPossibleVoRepresentationsFilteredBySettings(context.getMediaInfo(), true)
-            .find(r => sameRate(r.bandwidth / 1000, d.kbps));
-        if (!representation) return none;
-        return { ...none, representation, reason: { abrd: { ...d } } };
+        const core = this.#core, isVideo = context.getMediaType() === 'video';
+        if (isVideo) this.#context = context;
+        const d = isVideo && context.getStreamInfo().id === core.track?.id && core.choice();
+        const representation = d && representationOf(context, d.kbps) || null;
+        return { representation, priority: STRONG, rule: RULE_NAME, reason: { abrd: d } };
     }
 
     #requested(r) {
         const request = r.customData?.request;
         if (!isVideoSegment(request)) return;
-        this.#startedAt.set(request, now());
+        this.#startedAt = now();
         this.#meet(request);
-        this.#core.requested(this.#chunkOf(request), rateOf(request));
+        const context = this.#context;
+        this.#context = null;
+        this.#core.requested(this.#chunkOf(request), rateOf(request), context && abandoning(this.#core,
+            () => [request.bytesLoaded || 0, request.bytesTotal],
+            () => this.#ahead(request.startTime),
+            kbps => {
+                const representation = representationOf(context, kbps);
+                return representation && context.getAbrController().setPlaybackQuality('video',
+                    context.getStreamInfo(), representation, { forceAbandon: true });
+            }));
     }
 
     async #responded(r) {
         const request = r.request?.customData?.request;
-        if (!this.#core.attached || !request || !r.data || r.status < 200 || r.status > 299) return;
+        if (!this.#core.attached || !request || !r.data || r.status > 299) return;
         if (request.type === 'MPD') await this.#manifest(r.data, r.url || request.url);
         else if (isVideoSegment(request)) await this.#arrived(request, r.data);
     }
@@ -128,7 +133,7 @@ class Adapter {
         this.#plan = plan;
         if (update) return; // a live manifest read again
         this.#core.source();
-        await this.#begin(plan.periods[0] ?? null);
+        return this.#begin(plan.periods[0]);
     }
 
     #begin(period) {
@@ -138,19 +143,18 @@ class Adapter {
 
     /** A chunk is on its way: are we in the period, and on the ladder, that we think? */
     #meet(request) {
-        const id = request.representation?.mediaInfo?.streamInfo?.id;
-        const info = request.representation?.mediaFinishedInformation;
-        if (id !== undefined && id !== this.#core.track?.id) {
-            const known = this.#plan?.periods.find(p => p.id === id);
-            this.#core.enter(known ?? { id, levels: [], chunkS: null, chunks: 0, profile: null });
+        const { mediaInfo: { streamInfo: { id } }, mediaFinishedInformation: info } = request.representation;
+        if (id !== this.#core.track?.id) {
+            this.#core.enter(this.#plan?.periods.find(p => p.id === id) ??
+                { id, levels: [], chunkS: null, chunks: 0, profile: null });
         }
         // what the manifest left open, or said otherwise than the player understood it
         const p = this.#core.track;
         if (!p) return;
-        if (!p.chunkS && request.duration > 0) p.chunkS = request.duration;
-        if (!p.chunks && !this.#plan?.live) p.chunks = info?.numberOfSegments || 0;
+        p.chunkS ||= request.duration || null;
+        if (!this.#plan?.live) p.chunks ||= info?.numberOfSegments || 0;
         this.#core.meet(rateOf(request), () =>
-            this.#player.getRepresentationsByType('video').map(r => r.bandwidth / 1000));
+            this.#player.getRepresentationsByType('video').map(rateOf));
     }
 
     #chunkOf(request) {
@@ -162,14 +166,13 @@ class Adapter {
     async #arrived(request, data) {
         const core = this.#core, period = core.track, kbps = rateOf(request);
         if (!period) return; // its source is gone
-        const { usual, top } = this.#bufferLimits(request.duration);
         const atTop = core.levelOf(kbps) === period.levels.length - 1;
         const more = await core.arrived({
             chunk: this.#chunkOf(request),
             kbps,
-            bytes: data.byteLength || request.bytesLoaded,
-            download_s: now() - this.#startedAt.get(request),
-        }, request.startTime + request.duration - (this.#video()?.currentTime ?? 0), atTop ? top : usual);
+            bytes: data.byteLength,
+            download_s: now() - this.#startedAt,
+        }, this.#ahead(request.startTime + request.duration), this.#bufferLimits(request.duration)[+atTop]);
         if (more) return;
         // the period's last chunk is here: open the next one's session
         const i = this.#plan?.periods.indexOf(period) ?? -1;
@@ -177,12 +180,12 @@ class Adapter {
         if (next) await this.#begin(next);
     }
 
-    #seeking({ seekTime }) {
-        this.#core.seeking();
-        const p = this.#core.track, video = this.#video();
-        if (!p?.chunkS || !video?.buffered || this.#plan?.live || this.#plan?.periods.length > 1) return;
-        const t = seekTime ?? video.currentTime ?? 0;
-        if (!isBuffered(video, t)) this.#core.seek(Math.floor(t / p.chunkS + 1e-6));
+    #seeking({ seekTime: t }) {
+        const core = this.#core, video = this.#video(), { chunkS } = core.track ?? {};
+        core.seeking();
+        if (!chunkS || !video || this.#plan?.live || this.#plan?.periods.length > 1) return;
+        t ??= video.currentTime;
+        if (!isBuffered(video, t)) core.seek(Math.floor(t / chunkS + 1e-6));
     }
 
     /* ----- measuring ----- */
@@ -192,10 +195,12 @@ class Adapter {
         const b = this.#player.getSettings().streaming.buffer;
         const long = this.#plan?.durationS >= b.longFormContentDurationThreshold;
         const top = long ? b.bufferTimeAtTopQualityLongForm : b.bufferTimeAtTopQuality;
-        const usual = b.bufferTimeDefault || 18;
-        const before = target => Math.max(target - chunkS, chunkS);
-        return { usual: before(usual), top: before(top), most: before(Math.max(usual, top)) };
+        const usual = b.bufferTimeDefault;
+        return [usual, top].map(target => Math.max(target - chunkS, chunkS));
     }
+
+    /** Media from the picture to time t. */
+    #ahead(t) { return t - (this.#video()?.currentTime ?? 0); }
 
     #video() {
         try { return this.#player.getVideoElement(); } catch { return null; } // none attached yet
@@ -204,4 +209,9 @@ class Adapter {
 
 // dash.js fetches the index of a SegmentBase as a segment without a number
 const isVideoSegment = r => r?.type === 'MediaSegment' && r.mediaType === 'video' && r.index >= 0;
-const rateOf = r => (r.representation?.bandwidth ?? r.bandwidth) / 1000;
+const rateOf = r => (r.representation ?? r).bandwidth / 1000;
+
+/** What dash.js may play at a bitrate. */
+const representationOf = (context, kbps) => context.getAbrController()
+    .getPossibleVoRepresentationsFilteredBySettings(context.getMediaInfo(), true)
+    .find(r => sameRate(rateOf(r), kbps));

@@ -12,6 +12,8 @@
  * extends hls.js's own, gives the answer as the next level while it fits, and else what its base
  * class says (core.js).
  *
+ * A fragment that the daemon no longer wants (abandon.js) is given up by the event of hls.js's own rule.
+ *
  * Download time runs from the request to the last byte. The buffer is what the player will hold when
  * it asks for the next chunk: media up to the end of the arrived one, but no more than the length at
  * which hls.js stops asking at that level. Of a stream in parts (low latency) hls.js chooses itself.
@@ -19,6 +21,7 @@
  * @module abrd/hlsjs
  */
 
+import { abandoning } from './lib/abandon.js';
 import { Core, guard, ladder, sameRate } from './lib/core.js';
 import { watch } from './lib/media.js';
 import { PROFILE_ID, readPlaylist } from './lib/playlist.js';
@@ -57,6 +60,7 @@ export function attach(Hls, options = {}) {
 
 class Adapter {
     #hls = null;
+    #aborted;           // name of the event
     #profile = null;    // the playlist's hint
     #decided = null;    // fragment under way that was not the player's choice
 
@@ -67,6 +71,7 @@ class Adapter {
     install(hls, Events) {
         if (this.#hls) throw new Error('abrd: attach() is for one player; call it again for another');
         this.#hls = hls;
+        this.#aborted = Events.FRAG_LOAD_EMERGENCY_ABORTED;
         const { core } = this, { config } = hls;
         const ours = {
             testBandwidth: false, // it fetches a fragment that is thrown away
@@ -104,8 +109,13 @@ class Adapter {
         const d = this.core.choice();
         // given up and asked for again: what was decided for it
         if (!d) return this.core.attached ? this.#decided?.level ?? -1 : -1;
+        return this.#levelOf(d.kbps);
+    }
+
+    /** Index into hls.levels, among those that hls.js may choose; -1: none. */
+    #levelOf(kbps) {
         const { levels, minAutoLevel, maxAutoLevel } = this.#hls;
-        return levels.findIndex((l, i) => i >= minAutoLevel && i <= maxAutoLevel && rateIs(l, d.kbps));
+        return levels.findIndex((l, i) => i >= minAutoLevel && i <= maxAutoLevel && rateIs(l, kbps));
     }
 
     decided(frag) { return frag === this.#decided; }
@@ -142,7 +152,11 @@ class Adapter {
 
         const chunk = frag.sn - (details.live ? core.origin(frag.sn) : details.startSN);
         const kbps = this.#hls.levels[frag.level].bitrate / 1000;
-        this.#decided = core.requested(chunk, kbps) === 'player' ? null : frag;
+        const by = core.requested(chunk, kbps, abandoning(core,
+            () => [frag.stats.loaded, frag.stats.total],
+            () => this.#ahead(frag.start),
+            other => this.#restart(frag, other)));
+        this.#decided = by === 'player' ? null : frag;
 
         return async ({ data }, { loading }) => {
             await core.arrived({
@@ -150,9 +164,18 @@ class Adapter {
                 kbps,
                 bytes: data.byteLength,
                 download_s: (loading.end - loading.start) / 1000,
-            }, frag.end - (this.#hls.media?.currentTime ?? 0), this.#bufferMaxS(kbps));
+            }, this.#ahead(frag.end), this.#bufferMaxS(kbps));
             this.#decided = null;
         };
+    }
+
+    /** What gives a fragment up, as hls.js's own rules do; the choice for it is then another. */
+    #restart(frag, kbps) {
+        const hls = this.#hls, { stats } = frag;
+        if (!hls.autoLevelEnabled || this.#levelOf(kbps) < 0) return false;
+        frag.abortRequests();
+        hls.trigger(this.#aborted, { frag, part: null, stats });
+        return true;
     }
 
     #seek(t) {
@@ -164,6 +187,9 @@ class Adapter {
     }
 
     /* ----- measuring ----- */
+
+    /** Media from the picture to time t. */
+    #ahead(t) { return t - (this.#hls.media?.currentTime ?? 0); }
 
     /** Media beyond which hls.js asks for nothing more at a bitrate. */
     #bufferMaxS(kbps) {

@@ -123,7 +123,7 @@ class FakeHls {
 
     request(n) {
         const level = this.abr.nextAutoLevel;
-        const frag = { type: 'main', sn: 1 + n, level, end: 4 * n + 4 };
+        const frag = { type: 'main', sn: 1 + n, level, start: 4 * n, end: 4 * n + 4, stats: { loaded: 0, total: 0 } };
         return { level, arrived: this.#get(this.config.fLoader ?? this.config.loader, { frag }) };
     }
 

@@ -56,6 +56,9 @@ export function manifest(periods, { live = false } = {}) {
 
 export class FakePlayer {
     own = 0;           // level that its own rules would choose
+    asks = true;       // its rules at all: not when the viewer has picked a level
+    given = [];        // arguments of setPlaybackQuality
+    last = null;       // request under way
     video = { currentTime: 0, buffered: { length: 0 } };
     settings = { streaming: {
         buffer: { fastSwitchEnabled: null, bufferTimeDefault: 18, bufferTimeAtTopQuality: 30,
@@ -107,25 +110,29 @@ export class FakePlayer {
         await this.response(request, text, 200, final);
     }
 
-    /** Chooses and begins request `index` of a period; returns the request. */
-    async request(index, { period = 0, startTime, mediaType = 'video' } = {}) {
+    /** Chooses and begins request `index` of a period; returns the request. level: no rule is asked. */
+    async request(index, { period = 0, startTime, mediaType = 'video', level } = {}) {
         const p = this.periods[period], reps = this.representations(p, period);
         const context = {
             getMediaType: () => mediaType,
             getMediaInfo: () => reps[0].mediaInfo,
             getStreamInfo: () => reps[0].mediaInfo.streamInfo,
-            getAbrController: () => ({ getPossibleVoRepresentationsFilteredBySettings: () => reps }),
+            getAbrController: () => ({
+                getPossibleVoRepresentationsFilteredBySettings: () => this.representations(p, period),
+                setPlaybackQuality: (type, _, { bandwidth }, reason) => !!this.given.push([type, bandwidth, reason]),
+            }),
         };
-        const asked = [...this.rules.values()].map(r => r.getSwitchRequest(context));
+        const rules = this.asks && level === undefined ? [...this.rules.values()] : [];
+        const asked = rules.map(r => r.getSwitchRequest(context));
         const strong = asked.find(s => s.representation && s.priority === 1);
         const { chunkS = 4 } = p;
         const request = {
             type: 'MediaSegment', mediaType, index, duration: chunkS,
             startTime: startTime ?? index * chunkS,
-            representation: strong?.representation ?? reps[this.own], by: strong ? 'abrd' : 'player',
+            representation: strong?.representation ?? reps[level ?? this.own], by: strong ? 'abrd' : 'player',
         };
         for (const f of this.before) await f({ customData: { request } });
-        return request;
+        return this.last = request;
     }
 
     level(request) {

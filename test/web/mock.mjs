@@ -1,5 +1,6 @@
 // mock.mjs - the daemon's session API as far as the plugin needs it, strict about what it is
 // sent. For the plugin's unit tests; the browser tests run against the real daemon.
+import assert from 'node:assert/strict';
 import http from 'node:http';
 
 const isNumber = (v, lo, hi) => typeof v === 'number' && Number.isFinite(v) && v >= lo && v <= hi;
@@ -10,6 +11,7 @@ export class Mock {
     delayMs = 0;      // before each answer
     refuse = null;    // {status, body} for every request
     pick = (session, chunk) => chunk % session.ladder_kbps.length;
+    second = (session, body) => body.level; // what it thinks of a chunk under way
     #server = null;
     #opened = 0;
 
@@ -54,6 +56,7 @@ export class Mock {
         const [, id, what] = /^\/v1\/sessions\/(\w+)\/(\w+)$/.exec(path) ?? [];
         const s = this.sessions.get(id);
         if (!s) return [404, { error: 'absent', field: 'session', detail: 'no such session' }];
+        if (what === 'abandon') return this.#doubt(s, body);
         return what === 'decisions' ? this.#decide(s, body) : this.#reward(s, body);
     }
 
@@ -93,6 +96,17 @@ export class Mock {
         if (s.final) return [409, { error: 'conflict', field: '', detail: 'closed' }];
         if (b.last) this.#take(s, b.last);
         return [200, this.#choice(s, b.chunk)];
+    }
+
+    #doubt(s, b) {
+        for (const [k, lo, hi] of [['bytes', 0, 1e9], ['elapsed_s', 1e-6, 600], ['buffer_s', 0, s.buffer_max_s]])
+            if (!isNumber(b[k], lo, hi)) throw new Error(`${k}: ${b[k]}`);
+        assert.deepEqual(Object.keys(b), ['chunk', 'level', 'bytes', 'elapsed_s', 'buffer_s']);
+        const [chunk, decided] = [...s.decisions].at(-1);
+        if (b.chunk !== chunk || b.level !== decided) return [409, { error: 'conflict', field: 'chunk', detail: '' }];
+        const level = this.second(s, b);
+        s.decisions.set(chunk, level);
+        return [200, { chunk, level, kbps: s.ladder_kbps[level] }];
     }
 
     #reward(s, b) {

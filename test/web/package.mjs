@@ -31,10 +31,11 @@ import { attach as shaka } from '@abrd/player/shaka';
 import { localPolicy } from '@abrd/player/policy';
 
 const local = localPolicy({ server: 'http://127.0.0.1:8080' });
-const options: Options = { server: '', profile: { mu: [1, 2, 3] }, timeoutMs: 100, fallback: local.fallback };
+const options: Options = { server: '', profile: { mu: [1, 2, 3] }, timeoutMs: 100, abandon: false, fallback: local.fallback };
 const abrd = dash({}, options);
 const off: () => void = abrd.on('request', r => { const by: 'abrd' | 'local' | 'player' = r.by; void by; });
 abrd.on('chunk', c => void (c.download_s + c.rebuffer_s));
+abrd.on('abandon', a => void (a.level - a.from + a.elapsed_s));
 const own = shaka({}, { profile: null, fallback: async (q: Question) => q.ladder_kbps.length - 1 });
 const controller: unknown = hls(class {}, { profile: 'news' }).controller;
 void [off, own.state.startupS, controller];

@@ -47,6 +47,17 @@ export async function recordTests() {
         assert.equal(b, '1,1,4,player,1,1200,,600000,3,1600,0.5,5,5.8,,,,,');
     });
 
+    await test('record: a chunk that is given up is one row, as it came', () => {
+        const r = example();
+        r.decision({ chunk: 2, level: 1, kbps: 1200 });
+        r.request(4, { chunk: 2, level: 1, kbps: 1200, by: 'abrd', decided: 1 });
+        r.request(5, { chunk: 2, level: 0, kbps: 300, by: 'abrd', decided: 0 });
+        r.arrival(6, { chunk: 2, level: 0, bytes: 150000, download_s: 1, rebuffer_s: 0, buffer_s: 4 });
+        assert.deepEqual(r.chunks.map(c => [c.chunk, c.level, c.decided_kbps, c.requested_s]),
+            [[0, 0, 300, 0], [1, 1, null, 1], [2, 0, 300, 5]]);
+        near(r.chunks[2].reward, 1.8 - 0.9); // a step down from chunk 1
+    });
+
     await test('record: stalls under 100 ms are none; measured throughput lies where it was', () => {
         const r = new Recording();
         r.stall(1, true); r.stall(1.05, false);

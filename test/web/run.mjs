@@ -1,4 +1,5 @@
 // run.mjs - the tests of plugin, package and pages: first without, then with a browser.
+import { abandonTests } from './abandon.mjs';
 import { adapterTests } from './adapters.mjs';
 import { browserTests } from './browser.mjs';
 import { cmcdTests } from './cmcd.mjs';
@@ -11,6 +12,7 @@ import { scoreTests } from './score.mjs';
 
 await pluginTests();
 await adapterTests();
+await abandonTests();
 await recordTests();
 await scoreTests();
 await packageTests();

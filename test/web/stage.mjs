@@ -90,7 +90,7 @@ function inPage() {
             video.addEventListener('playing', () => { stall(false); run.began = true; });
             Object.assign(run, await begins[kind](plugin, video, url, plain ? null : options, settings));
             if (plain) return;
-            for (const event of ['session', 'decision', 'request', 'chunk', 'report', 'error']) {
+            for (const event of ['session', 'decision', 'request', 'abandon', 'chunk', 'report', 'error']) {
                 run.seen[event] = [];
                 run.abrd.on(event, data => run.seen[event].push({ ...data, at: performance.now() / 1000 }));
             }

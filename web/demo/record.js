@@ -60,9 +60,12 @@ export class Recording {
 
     request(t, r) {
         const answer = r.decided === null ? null : this.#decisions.get(r.chunk);
+        const last = this.chunks.at(-1);
+        // given up and fetched at another level: one chunk, as it came
+        if (last?.chunk === r.chunk && last.arrived_s === null) this.chunks.pop();
         this.chunks.push({
             chunk: r.chunk, by: r.by, level: r.level, kbps: r.kbps, requested_s: t, arrived_s: null,
-            decided_kbps: r.decided === null ? null : answer.kbps, answer: answer ?? null,
+            decided_kbps: r.decided === r.level ? r.kbps : answer?.kbps ?? null, answer: answer ?? null,
         });
     }
 

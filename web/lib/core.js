@@ -19,9 +19,6 @@
 import { post } from './post.js';
 import { StallClock } from './stall.js';
 
-/** As many measurements as the daemon looks at. */
-const HISTORY = 8;
-
 /**
  * @typedef {import('./types').Options} Options
  * @typedef {import('./types').Handle} Handle
@@ -41,7 +38,7 @@ const HISTORY = 8;
  * @property {number} download_s from the request to the last byte
  */
 
-const later = (ms, value) => new Promise(resolve => setTimeout(resolve, ms, value));
+export const later = (ms, value) => new Promise(resolve => setTimeout(resolve, ms, value));
 export const now = () => performance.now() / 1000;
 export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
 
@@ -49,9 +46,9 @@ export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
 export const ladder = rates => [...new Set(rates)].sort((a, b) => a - b)
     .map(kbps => ({ kbps, sizes: null }));
 
-/** What fn returns; null when it fails, as a fault of ours must not stop the playback. */
+/** What fn returns; nothing when it fails, as a fault of ours must not stop the playback. */
 export function guard(fn, ...args) {
-    const failed = e => { console.error('abrd:', e); return null; };
+    const failed = e => { console.error('abrd:', e); };
     try {
         const value = fn(...args);
         return value?.then ? value.catch(failed) : value;
@@ -65,7 +62,7 @@ export class Core {
     #server;
     #timeoutMs;
     #bufferMaxS;
-    #listeners = new Map();
+    #listeners = new Set(); // {event, fn}
     #state = { mode: 'idle', reason: '', session: null, profile: null, startupS: NaN };
     #hooks = [];        // what detach() undoes
     #attached = true;
@@ -78,10 +75,11 @@ export class Core {
     #decision = null;   // latest Answer
     #unsent = null;     // outcome that the daemon has not confirmed
     #history = [];      // newest outcomes
-    #by = new Map();    // chunk -> who chose it
+    #by;                // who chose the chunk under way
     #arrivedS = NaN;    // when the manifest came
     #stall = new StallClock();
     #asking = null;     // AbortController of the running question
+    #watching = null;   // AbortController of the watch over the chunk under way
     #slow = false;      // the last question ran out of time: do not hold for the next
     #trouble = '';      // what is wrong with the daemon at the moment
 
@@ -101,12 +99,13 @@ export class Core {
 
     /** What attach() returns; `more` is what an adapter adds. */
     handle(more = {}) {
-        const state = () => ({ ...this.#state });
-        return Object.assign({
+        const core = this;
+        return {
+            ...more,
             detach: () => this.#detach(),
-            get state() { return state(); },
+            get state() { return { ...core.#state }; },
             on: (event, fn) => this.#on(event, fn),
-        }, more);
+        };
     }
 
     get attached() { return this.#attached; }
@@ -122,21 +121,19 @@ export class Core {
     }
 
     #on(event, fn) {
-        const list = this.#listeners.get(event) ?? [];
-        this.#listeners.set(event, [...list, fn]);
-        return () => this.#listeners.set(event,
-            this.#listeners.get(event).filter(f => f !== fn));
+        const listener = { event, fn };
+        this.#listeners.add(listener);
+        return () => { this.#listeners.delete(listener); };
     }
 
     #emit(event, data) {
-        for (const fn of this.#listeners.get(event) ?? []) guard(fn, data);
+        for (const l of [...this.#listeners]) if (l.event === event) guard(l.fn, data);
     }
 
     #setState(change) {
-        const before = this.#state;
-        this.#state = { ...before, ...change };
-        if (Object.keys(change).some(k => !Object.is(before[k], change[k])))
-            this.#emit('state', { ...this.#state });
+        const changed = Object.keys(change).some(k => !Object.is(this.#state[k], change[k]));
+        Object.assign(this.#state, change);
+        if (changed) this.#emit('state', { ...this.#state });
     }
 
     #detach() {
@@ -165,13 +162,13 @@ export class Core {
         this.#track = track;
         this.#origin = NaN;
         this.#nextChunk = 0;
-        this.#by.clear();
         this.reopen();
         this.#unsent = null;
     }
 
     /** The same ladder, understood anew: its session must begin again. */
     reopen() {
+        this.#watching?.abort();
         this.#session = this.#decision = null;
         this.#setState({ session: null });
     }
@@ -181,9 +178,9 @@ export class Core {
      * That is the first one seen; an earlier one begins another session, as no number is negative.
      */
     origin(at) {
-        if (at < this.#origin - .01) this.reopen();
-        if (!(at >= this.#origin - .01)) this.#origin = at;
-        return this.#origin;
+        const before = this.#origin - .01;
+        if (at < before) this.reopen();
+        return at >= before ? this.#origin : this.#origin = at;
     }
 
     /** Index of a bitrate on the ladder; -1: it is not there. */
@@ -202,9 +199,7 @@ export class Core {
     forget() {
         this.#leave();
         this.#asking?.abort();
-        this.#refused = '';
-        this.enter(null);
-        this.#stall = new StallClock();
+        this.source();
         this.#setState({ mode: 'idle', reason: '', startupS: NaN });
     }
 
@@ -214,24 +209,49 @@ export class Core {
         return this.#attached && d?.chunk === this.#nextChunk ? d : null;
     }
 
-    /** A chunk is on its way. Returns who chose it. */
-    requested(chunk, kbps) {
+    /**
+     * A chunk is on its way. Returns who chose it.
+     * @param {import('./abandon.js').Look|null} [look] looks after it, if the daemon decided
+     */
+    requested(chunk, kbps, look) {
         const level = this.levelOf(kbps);
-        const { level: decided = null, mode } = this.#decision?.chunk === chunk ? this.#decision : {};
-        const by = decided !== level ? 'player' : mode === 'local' ? mode : 'abrd';
-        this.#by.set(chunk, by);
+        const { level: decided = null, mode, from } = this.#decision?.chunk === chunk ? this.#decision : {};
+        const by = this.#by = decided !== level ? 'player' : mode === 'local' ? mode : 'abrd';
         this.#nextChunk = chunk + 1;
-        this.#setState({ mode: by, reason: by === 'abrd' ? '' : this.#whyNot(by, decided) });
+        this.#setState({ mode: by, reason: by === 'abrd' ? '' : by === 'player' && decided !== null ?
+            'the player chose otherwise' : this.#refused || this.#trouble || 'no decision' });
         this.#emit('request', { chunk, level, kbps, by, decided });
+        this.#watching?.abort();
+        this.#watching = new AbortController();
+        // once given up a chunk comes as it comes
+        if (look && by === 'abrd' && from == null && this.#options.abandon !== false)
+            guard(look, chunk, level, this.#watching.signal, !this.#history.length);
         return by;
     }
 
-    #whyNot(by, decided) {
-        if (by === 'player' && decided !== null) return 'the player chose otherwise';
-        return this.#refused || this.#trouble || 'no decision for this chunk';
+    /**
+     * A second question about the chunk under way, answered in time or not at all.
+     * @param {{chunk: number, level: number, bytes: number, elapsed_s: number, buffer_s: number}} seen
+     * @param {(answer: {level: number, kbps: number}) => boolean} restart fetches it so instead; the
+     *     request for it must come later
+     * @param {AbortSignal} signal
+     * @returns {Promise<boolean>} whether to ask again
+     */
+    async doubt(seen, restart, signal) {
+        if (this.#slow || this.#trouble || !this.#session) return false;
+        const { chunk, level } = seen;
+        try {
+            const answer = await Promise.race([post(this.#url('abandon'), seen, signal), later(this.#timeoutMs)]);
+            if (signal.aborted || !answer) return false;
+            if (answer.level === level || !restart(answer)) return true;
+            this.#decision = { ...this.#decision, ...answer, from: level };
+            this.#nextChunk = chunk;
+            this.#emit('abandon', { ...seen, ...answer, from: level });
+        } catch (e) {
+            if (!signal.aborted) this.#failed(e);
+        }
+        return false;
     }
-
-    #kbps(level) { return this.#track?.levels[level]?.kbps; }
 
     /**
      * A chunk is here: hold the player until this settles. The daemon is told nothing of a level
@@ -243,15 +263,15 @@ export class Core {
      */
     async arrived({ chunk, kbps, bytes, download_s }, held, most) {
         if (!this.#track) return false; // after detach()
+        this.#watching?.abort();
         const before = this.#history.at(-1);
         if (before?.chunk === chunk && this.#decision?.chunk === chunk + 1) return true; // once more
         const level = this.levelOf(kbps), buffer_s = Math.min(Math.max(held || 0, 0), most);
         const outcome = { chunk, level, bytes, download_s: Math.max(download_s || 0, 1e-4),
             rebuffer_s: this.#stall.take(now()) };
-        this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by.get(chunk) });
-        this.#by.delete(chunk);
+        this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by });
         const known = this.#unsent = level < 0 ? null : outcome;
-        if (known) this.#history = [...this.#history, known].slice(-HISTORY);
+        if (known) this.#history = [...this.#history, known].slice(-8); // as many as the daemon looks at
 
         const { chunks } = this.#track;
         if (chunks && chunk >= chunks - 1) {
@@ -273,7 +293,7 @@ export class Core {
     #finish(last) {
         if (!last) this.#leave();
         if (this.#session) {
-            post(this.#url(this.#session, 'rewards'), { ...last, final: true })
+            post(this.#url('rewards'), { ...last, final: true })
                 .then(reply => this.#emit('report', reply), e => this.#failed(e));
         }
         this.#unsent = this.#session = null;
@@ -292,7 +312,10 @@ export class Core {
 
     waiting() { this.#stall.waiting(now()); }
     paused() { this.#stall.paused(now()); }
-    seeking() { this.#stall.seeking(now()); }
+    seeking() {
+        this.#watching?.abort();
+        this.#stall.seeking(now());
+    }
     playing() {
         this.#stall.playing(now());
         if (isNaN(this.#state.startupS) && !isNaN(this.#arrivedS))
@@ -350,7 +373,13 @@ export class Core {
     }
 
     async #answerFor(chunk, buffer, last, signal) {
-        const ask = () => this.#question(chunk, buffer, last, signal);
+        const ask = async () => {
+            const answer = await post(this.#url('decisions'), {
+                chunk, buffer_s: buffer, last: last ?? undefined, ...this.#sizesOf(chunk),
+            }, signal);
+            if (this.#unsent === last) this.#unsent = null;
+            return answer;
+        };
         if (this.#session) {
             try {
                 return await ask();
@@ -362,14 +391,6 @@ export class Core {
         }
         const first = await this.#open(signal);
         return !first || chunk === 0 ? first : ask();
-    }
-
-    async #question(chunk, buffer, last, signal) {
-        const answer = await post(this.#url(this.#session, 'decisions'), {
-            chunk, buffer_s: buffer, ...(last && { last }), ...this.#sizesOf(chunk),
-        }, signal);
-        if (this.#unsent === last) this.#unsent = null;
-        return answer;
     }
 
     /** What is played and for whom. */
@@ -395,14 +416,13 @@ export class Core {
         try {
             reply = await post(this.#url(), {
                 ...body,
-                ...(this.#options.contentId && { content_id: this.#options.contentId }),
+                content_id: this.#options.contentId || undefined,
                 ...this.#sizesOf(0),
             }, signal);
         } catch (e) {
             // no use in asking again; but a name in a manifest is only a hint
             if (e.status < 400 || e.status > 499 || [408, 429].includes(e.status)) throw e;
-            const hinted = this.#options.profile === undefined && track.profile;
-            if (e.field !== 'profile' || !hinted) {
+            if (e.field !== 'profile' || this.#options.profile !== undefined || !track.profile) {
                 this.#refused = `refused: ${e.detail || e.message}`;
                 throw e;
             }
@@ -413,8 +433,7 @@ export class Core {
         if (signal.aborted || track !== this.#track) return null;
         this.#session = reply.session;
         this.#setState({ session: reply.session, profile: reply.profile });
-        const { ladder_kbps, chunk_s, chunks } = body;
-        this.#emit('session', { ...reply, ladder_kbps, chunk_s, chunks });
+        this.#emit('session', { ...body, ...reply });
         return reply;
     }
 
@@ -430,19 +449,19 @@ export class Core {
             download_s: history.map(o => o.download_s),
         };
         const answer = await Promise.race([guard(fallback, question), later(this.#timeoutMs)]);
-        const level = answer?.level ?? answer, kbps = this.#kbps(level);
+        const level = answer?.level ?? answer, kbps = this.#track?.levels[level]?.kbps;
         if (signal.aborted || this.#decision?.chunk === chunk || !kbps) return;
-        this.#decide({ ...(typeof answer === 'object' && answer), chunk, level, kbps, mode: 'local' },
-            began);
+        this.#decide({ ...answer, chunk, level, kbps, mode: 'local' }, began);
     }
 
-    #url(session, what) {
-        return [`${this.#server}/v1/sessions`, session, what].filter(Boolean).join('/');
+    /** Of the session there is. */
+    #url(what) {
+        return [`${this.#server}/v1/sessions`, this.#session, what].filter(Boolean).join('/');
     }
 
     #sizesOf(chunk) {
         const sizes = this.#track.levels.map(l => l.sizes?.[chunk]);
-        return sizes.every(Boolean) ? { next_bytes: sizes } : {};
+        return sizes.every(Boolean) && { next_bytes: sizes };
     }
 
     #failed(e) {
@@ -455,12 +474,11 @@ export class Core {
     /** No more chunks will come: tell what the daemon does not know yet, else that it is over. */
     #leave() {
         if (!this.#session) return;
-        const id = this.#session;
-        this.#session = null;
         if (this.#unsent)
-            globalThis.navigator?.sendBeacon?.(this.#url(id, 'rewards'), JSON.stringify(this.#unsent));
+            globalThis.navigator?.sendBeacon?.(this.#url('rewards'), JSON.stringify(this.#unsent));
         else
-            fetch(this.#url(id), { method: 'DELETE', keepalive: true, credentials: 'omit' })
+            fetch(this.#url(), { method: 'DELETE', keepalive: true, credentials: 'omit' })
                 .catch(() => {}); // it expires by itself
+        this.#session = null;
     }
 }

@@ -21,8 +21,7 @@ const PROFILE_SCHEME = 'urn:abrd:qoe-profile';
 /** "PT1H2M3.4S" to seconds; NaN when absent or malformed. */
 export function durationS(text) {
     const m = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/.exec(text ?? '');
-    if (!m) return NaN;
-    return (+(m[1] ?? 0) * 24 + +(m[2] ?? 0)) * 3600 + +(m[3] ?? 0) * 60 + +(m[4] ?? 0);
+    return m ? [86400, 3600, 60, 1].reduce((sum, unit, i) => sum + unit * (m[i + 1] ?? 0), 0) : NaN;
 }
 
 const children = (node, name) => [...(node?.children ?? [])].filter(c => c.localName === name);
@@ -30,15 +29,10 @@ const children = (node, name) => [...(node?.children ?? [])].filter(c => c.local
 /** The first `name` among a Representation, its AdaptationSet and its Period. */
 const inherited = (nodes, name) => nodes.map(n => children(n, name)[0]).find(Boolean);
 
-function isVideo(set, rep) {
-    const type = set.getAttribute('contentType') || rep?.getAttribute('mimeType') ||
-        set.getAttribute('mimeType') || '';
-    return type.startsWith('video');
-}
-
-function isPlayable(set, rep) {
+function isPlayableVideo(set, rep) {
     const of = name => rep.getAttribute(name) || set.getAttribute(name);
-    const mime = of('mimeType'), codecs = of('codecs');
+    const mime = of('mimeType') ?? '', codecs = of('codecs');
+    if (!(set.getAttribute('contentType') || mime).startsWith('video')) return false;
     if (!mime || !codecs || !globalThis.MediaSource?.isTypeSupported) return true;
     return MediaSource.isTypeSupported(`${mime}; codecs="${codecs}"`);
 }
@@ -59,13 +53,13 @@ function segmentation(nodes, periodS) {
 function readSizes(rep) {
     const text = rep.getAttributeNS(MPD_NS, 'sizes');
     const sizes = text?.trim().split(/\s+/).map(Number);
-    return sizes?.length && sizes.every(b => b > 0) ? sizes : null;
+    return sizes?.every(b => b > 0) ? sizes : null;
 }
 
 /** Where a Representation with a SegmentBase has its index; `base` is the manifest's address. */
 function indexOf(nodes, base) {
     const range = inherited(nodes, 'SegmentBase')?.getAttribute('indexRange');
-    if (!range || !base) return null;
+    if (!range) return null;
     const bases = nodes.map(n => children(n, 'BaseURL')[0]?.textContent.trim()).filter(Boolean);
     try {
         // the address may be relative to the page, as whoever loads it has it
@@ -90,10 +84,10 @@ export function readManifest(text, base) {
 
     const periods = nodes.map((node, i) => {
         const own = durationS(node.getAttribute('start'));
-        if (!isNaN(own)) start = own;
+        if (own >= 0) start = own;
         const next = durationS(nodes[i + 1]?.getAttribute('start'));
         const given = durationS(node.getAttribute('duration'));
-        const lasts = !isNaN(given) ? given : (isNaN(next) ? total : next) - start;
+        const lasts = given || (next || total) - start;
         const period = readPeriod(mpd, node, i, lasts, base);
         if (live) period.chunks = 0;
         start += lasts || 0;
@@ -107,9 +101,9 @@ function readPeriod(mpd, node, i, lastsS, base) {
     const id = node.getAttribute('id') ?? `defaultId_${i}`;
     const sets = children(node, 'AdaptationSet').map(set => ({
         set,
-        reps: children(set, 'Representation').filter(r => isVideo(set, r) && isPlayable(set, r)),
+        reps: children(set, 'Representation').filter(r => isPlayableVideo(set, r)),
     }));
-    const { set, reps } = sets.find(s => s.reps.length) ?? { set: null, reps: [] };
+    const { set, reps } = sets.find(s => s.reps.length) ?? { reps: [] };
 
     const levels = reps
         .map(r => ({ kbps: +r.getAttribute('bandwidth') / 1000, sizes: readSizes(r),

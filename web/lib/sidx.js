@@ -7,11 +7,12 @@
 /**
  * The segment index box of ISO/IEC 14496-12, 8.16.3.
  * @param {ArrayBuffer} data begins with the box
- * @returns {{chunkS: number, sizes: number[]}|null} null: it is none, or it refers to other indexes
+ * @returns {{chunkS: number, sizes: number[]}|null} null: it is none, is cut, or refers to other indexes
+ * @throws {RangeError} less than the head of one
  */
 export function readIndex(data) {
     const view = new DataView(data);
-    if (view.byteLength < 32 || view.getUint32(4) !== 0x73696478) return null; // "sidx"
+    if (view.getUint32(4) !== 0x73696478) return null; // "sidx"
     const timescale = view.getUint32(16);
     // version 0 has earliest time and first offset in 32 bits each, version 1 in 64
     let at = view.getUint8(8) ? 36 : 28;

@@ -11,31 +11,30 @@
 export const STALL_MIN_S = 0.1;
 
 export class StallClock {
-    #started = false; // the first picture was shown
-    #seeking = false;
-    #since = null;    // a stall runs, counted up to here
+    #counts = false;  // a picture was shown, since the last seek as well
+    #since = NaN;     // a stall runs, counted up to here
+    #least = 0;       // what the running one must still reach to count
     #pending = 0;     // counted, not yet taken
-    #long = false;    // the running stall has passed the threshold
 
     waiting(now) {
-        if (!this.#started || this.#seeking || this.#since !== null) return;
+        if (!this.#counts || !isNaN(this.#since)) return;
         this.#since = now;
-        this.#long = false;
+        this.#least = STALL_MIN_S;
     }
 
     playing(now) {
-        this.#started = true;
-        this.#seeking = false;
-        this.#stop(now);
+        this.paused(now);
+        this.#counts = true;
     }
 
     paused(now) {
-        this.#stop(now);
+        this.#count(now);
+        this.#since = NaN;
     }
 
     seeking(now) {
-        this.#stop(now);
-        this.#seeking = true;
+        this.paused(now);
+        this.#counts = false;
     }
 
     /** Stalled time since the last call, a running stall included. */
@@ -47,16 +46,10 @@ export class StallClock {
     }
 
     #count(now) {
-        if (this.#since === null) return;
         const s = now - this.#since;
-        if (!this.#long && s < STALL_MIN_S) return;
+        if (!(s >= this.#least)) return;
         this.#pending += s;
         this.#since = now;
-        this.#long = true;
-    }
-
-    #stop(now) {
-        this.#count(now);
-        this.#since = null;
+        this.#least = 0;
     }
 }

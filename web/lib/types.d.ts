@@ -17,6 +17,8 @@ export interface Options {
     /** How long a chunk may be held for an answer, in milliseconds (300). Three times that where a
      *  session is opened, and before it as long again for the indexes of a SegmentBase. */
     timeoutMs?: number;
+    /** Whether the daemon may have a chunk on its way given up for another level (true). Not in Shaka. */
+    abandon?: boolean;
     /** Decides what the daemon did not, at most timeoutMs later; null leaves it to the player. */
     fallback?: (question: Question) => Local | Promise<Local>;
     /** Short for on('decision', ...). */
@@ -104,6 +106,19 @@ export interface Events {
     decision: Decision;
     /** A chunk was requested; decided: the level in the answer for it. level -1: not on the ladder. */
     request: { chunk: number; level: number; kbps: number; by: By; decided: number | null };
+    /** A chunk on its way was given up, and is fetched at another level: another request. */
+    abandon: {
+        chunk: number;
+        level: number;
+        kbps: number;
+        /** the level that was on its way */
+        from: number;
+        /** that had come, elapsed_s after the request */
+        bytes: number;
+        elapsed_s: number;
+        /** media in the buffer; 0 before the first picture */
+        buffer_s: number;
+    };
     /** A chunk has arrived. */
     chunk: {
         chunk: number;

@@ -1,0 +1,145 @@
+// fading.mjs - chunks given up on their way, in real players against a real daemon: on a link that fades
+// while they come, and at the start of one that is fast.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import { Daemon } from './daemon.mjs';
+import { finish, test, until } from './harness.mjs';
+import { launch, stage } from './stage.mjs';
+
+const CHUNKS = 15;
+const KINDS = {
+    dashjs: { name: 'dash.js', file: 'minute-av.mpd' },
+    hlsjs: { name: 'hls.js', file: 'minute-av.m3u8' },
+};
+// long enough that a busy machine does not decide what is tested
+const PATIENT = 5000;
+
+/** A folder of links, each seconds of so many Mbit/s; they go on as they end. */
+function linksOf(links) {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'abrd-links-'));
+    for (const [name, parts] of Object.entries(links)) {
+        const mbps = parts.flatMap(([seconds, rate]) => Array(seconds).fill(rate));
+        fs.writeFileSync(path.join(dir, name), [mbps[0], ...mbps].map((m, i) => `${i}\t${m}\n`).join(''));
+    }
+    return dir;
+}
+const LINKS = linksOf({ fading: [[8, 6], [12, .3], [300, 6]], fast: [[300, 5]] });
+
+const over = at => at.ended && at.seen.chunk.length >= CHUNKS;
+const numbers = n => [...Array(n).keys()];
+/** Numbers of the chunks of video that were fetched, in order. */
+const fetched = files => files.map(([name]) => /^\d+-(\d+)\.m4s$/.exec(name)).filter(Boolean).map(m => m[1] - 1);
+
+/** Media that the player holds, in one piece from the picture on? */
+const isWhole = page => page.evaluate(() => {
+    const { buffered, currentTime } = document.getElementById('v0');
+    return buffered.length === 1 && buffered.start(0) <= currentTime;
+});
+
+/** Every chunk arrived once and was reported as it came. */
+async function counted(daemon, at) {
+    assert.deepEqual(at.seen.chunk.map(c => c.chunk), numbers(CHUNKS));
+    const [{ session }] = at.seen.session;
+    assert.equal(at.seen.session.length, 1);
+    const { steps } = await until(async () => {
+        const h = await daemon.get(`/v1/sessions/${session}`);
+        return h.steps.at(-1)?.reported && h;
+    }, 'the last report');
+    assert.deepEqual(steps.map(x => [x.chunk, x.level, x.bytes]), at.seen.chunk.map(c => [c.chunk, c.level, c.bytes]));
+    return steps;
+}
+
+async function fadingTest(browser, daemon, kind) {
+    const { name, file } = KINDS[kind];
+    const play = async (s, options) => {
+        await s.begin(kind, 0, 'fading', file, { rate: 3, timeoutMs: PATIENT, profile: 'live', ...options });
+        return s.when(0, over, 'the end', 120000);
+    };
+
+    await test(`${name}: what a fading link would bring too late is fetched lower, and played without a gap`, async () => {
+        const s = await stage(browser, daemon, kind), at = await play(s);
+        const { abandon, request } = at.seen;
+        assert.ok(abandon.length > 0, 'nothing was given up');
+        for (const a of abandon) {
+            assert.ok(a.chunk > 0 && a.level < a.from, JSON.stringify(a));
+            const asked = request.filter(r => r.chunk === a.chunk).map(r => [r.level, r.decided, r.by]);
+            assert.deepEqual(asked, [[a.from, a.from, 'abrd'], [a.level, a.level, 'abrd']]);
+            assert.equal(at.seen.chunk[a.chunk].level, a.level);
+        }
+        assert.ok(request.every(r => r.by === 'abrd'), JSON.stringify(request));
+        const twice = abandon.map(a => a.chunk);
+        assert.deepEqual(fetched(s.files[0]), numbers(CHUNKS).flatMap(n => (twice.includes(n) ? [n, n] : [n])));
+        await counted(daemon, at);
+        assert.equal(await isWhole(s.page), true);
+        assert.deepEqual([s.errors, at.seen.error], [[], []]);
+        await s.close();
+    });
+
+    await test(`${name}: with \`abandon: false\` all is let come`, async () => {
+        const s = await stage(browser, daemon, kind), at = await play(s, { abandon: false });
+        assert.deepEqual(at.seen.abandon, []);
+        assert.deepEqual(fetched(s.files[0]), numbers(CHUNKS));
+        const steps = await counted(daemon, at);
+        assert.ok(steps.every(x => x.followed), JSON.stringify(steps));
+        await s.close();
+    });
+}
+
+async function firstTest(browser, daemon, kind) {
+    const { name, file } = KINDS[kind];
+    await test(`${name}: a first chunk that comes fast is fetched higher`, async () => {
+        const levels = [];
+        for (const abandon of [true, false]) {
+            const s = await stage(browser, daemon, kind);
+            await s.begin(kind, 0, 'fast', file, { timeoutMs: PATIENT, profile: 'documentary', abandon });
+            const { seen } = await s.when(0, a => a.seen.chunk.length >= 3, 'three chunks');
+            assert.deepEqual(seen.abandon.map(a => a.chunk), abandon ? [0] : []);
+            assert.equal(seen.session[0].level, seen.request[0].level);
+            assert.deepEqual(seen.chunk.slice(0, 3).map(c => c.chunk), numbers(3));
+            assert.ok(seen.request.every(r => r.by === 'abrd'), JSON.stringify(seen.request));
+            assert.deepEqual([s.errors, seen.error], [[], []]);
+            levels.push(seen.chunk[0].level);
+            await s.close();
+        }
+        assert.ok(levels[0] > levels[1], `${levels}`);
+    });
+}
+
+async function deathTest(browser, daemon, kind) {
+    const { name, file } = KINDS[kind];
+    await test(`${name}: a daemon that dies while the link fades does no harm`, async () => {
+        const other = await new Daemon({ 'allow-origin': daemon.url, explore: 0 }).start();
+        const s = await stage(browser, daemon, kind);
+        try {
+            await s.begin(kind, 0, 'fading', file, { rate: 3, timeoutMs: PATIENT, profile: 'live', server: other.url });
+            await s.when(0, a => a.seen.abandon.length, 'a chunk that is given up', 120000);
+            await other.kill();
+            const at = await s.when(0, over, 'the end', 120000);
+            assert.deepEqual([...new Set(at.seen.chunk.map(c => c.chunk))], numbers(CHUNKS));
+            assert.ok(at.seen.error.every(e => e.status === 0), JSON.stringify(at.seen.error));
+            assert.equal(await isWhole(s.page), true);
+            assert.deepEqual(s.errors, []);
+        } finally {
+            await s.close();
+            await other.stop();
+        }
+    });
+}
+
+const daemon = await new Daemon({ traces: LINKS, explore: 0 }).start();
+const browser = await launch();
+try {
+    for (const kind of Object.keys(KINDS).filter(k => (process.env.ONLY ?? k) === k)) {
+        await fadingTest(browser, daemon, kind);
+        await firstTest(browser, daemon, kind);
+        await deathTest(browser, daemon, kind);
+    }
+} finally {
+    await browser.close();
+    await daemon.stop();
+    fs.rmSync(LINKS, { recursive: true, force: true });
+}
+finish();
