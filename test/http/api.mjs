@@ -381,9 +381,9 @@ await test('pages do not lead out of their folder', async () => {
 await test('every operation and nearly every answer of the description was met', () => {
     // what needs a token, a foreign origin, a full table or a stopping daemon is in limits.mjs,
     // life.mjs and the unit tests; what orders the learner is in gates.mjs; of other
-    // standards in pensieve.mjs and cmcd.mjs
+    // standards in pensieve.mjs and cmcd.mjs; media of other servers in origin.mjs
     const elsewhere = new Set(['401', '403', '429', '503']);
-    const ordered = ['/', '/v1/cmcd', '/v1/policy/gate', '/v1/policy/experts/{network}/{expert}'];
+    const ordered = ['/', '/o/{origin}/{path}', '/v1/cmcd', '/v1/policy/gate', '/v1/policy/experts/{network}/{expert}'];
     const missing = [];
     for (const [path, item] of Object.entries(api.paths).filter(([p]) => !ordered.includes(p)))
         for (const [method, operation] of Object.entries(item))
