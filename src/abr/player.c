@@ -26,14 +26,17 @@ static int look(void *ctx, int level, double bytes, double elapsed_s, double buf
 static void fetch(struct player *p, int level, double noise)
 {
     struct view *v = &p->view;
+    if (!p->emu.world->cfg.abandon) {
+        emu_step(&p->emu, level, noise, &p->result);
+        return;
+    }
     bool first = start_is(v);
     const struct emu_watch watch = {.first_s = first ? ABANDON_FIRST_S : ABANDON_EVERY_S,
                                     .first_share = first ? ABANDON_FIRST_SHARE : 1.0,
                                     .every_s = first ? HUGE_VAL : ABANDON_EVERY_S,
                                     .level = look,
                                     .ctx = v};
-    bool may = p->emu.world->cfg.abandon;
-    emu_step_watched(&p->emu, level, noise, may ? &watch : NULL, &p->result);
+    emu_step_watched(&p->emu, level, noise, &watch, &p->result);
 }
 
 /* What has just been fetched becomes the past. */
