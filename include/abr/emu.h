@@ -92,7 +92,7 @@ struct emu_watch {
     void *ctx;
 };
 
-/* emu_step with a watch; NULL: the same. */
+/* emu_step with a watch. */
 void emu_step_watched(struct emu *m, int level, double noise,
                       const struct emu_watch *watch, struct emu_result *out);
 

@@ -71,7 +71,9 @@ static double last_positive(const struct trace *t)
     return t->mbps[i];
 }
 
-static double download(struct place *at, const struct emu_world *w, double bytes)
+/* The inner loop of every simulation: in line, so that the place stays in registers. */
+__attribute__((always_inline)) static inline double
+download(struct place *at, const struct emu_world *w, double bytes)
 {
     const struct trace *t = w->trace;
     const double payload = w->cfg.payload, x = w->cfg.bandwidth_x;
@@ -163,28 +165,13 @@ static inline double positive(double x)
     return x > 0.0 ? x : 0.0;
 }
 
-void emu_step(struct emu *m, int level, double noise, struct emu_result *out)
-{
-    emu_step_watched(m, level, noise, NULL, out);
-}
-
-void emu_step_watched(struct emu *m, int level, double noise,
-                      const struct emu_watch *watch, struct emu_result *out)
+/* The chunk is there, at `level`, after delay_ms: the buffer drains, gains it, and is waited for. */
+static inline void arrive(struct emu *m, struct place at, int level, double delay_ms,
+                          double copy_ms, struct emu_result *out)
 {
     const struct emu_world *w = m->world;
     const struct video *video = w->video;
-    assert(level >= 0 && level < video->levels);
-
-    struct place at = {m->row, m->clock_s};
-    int wanted = level;
-    double lost_s = watch ? watch_chunk(&at, m, &level, watch) : 0.0;
     int64_t bytes = video_chunk(video, m->chunk)[level];
-    double delay_ms = download(&at, w, (double)bytes) * 1000.0;
-    delay_ms += w->cfg.rtt_s * 1000.0;
-    delay_ms *= noise;
-    double copy_ms = delay_ms;
-    if (level != wanted) delay_ms += (lost_s + w->cfg.rtt_s) * 1000.0 * noise;
-
     double stall_ms = positive(delay_ms - m->buffer_ms);
     double buffer_ms = positive(m->buffer_ms - delay_ms);
     buffer_ms += video->chunk_s * 1000.0;
@@ -215,4 +202,33 @@ void emu_step_watched(struct emu *m, int level, double noise,
         m->chunk = 0;
         m->buffer_ms = 0.0;
     }
+}
+
+/* RTT included, noise applied. */
+static inline double fetch(struct place *at, const struct emu *m, int level, double noise)
+{
+    const struct emu_world *w = m->world;
+    assert(level >= 0 && level < w->video->levels);
+    int64_t bytes = video_chunk(w->video, m->chunk)[level];
+    double delay_ms = download(at, w, (double)bytes) * 1000.0;
+    delay_ms += w->cfg.rtt_s * 1000.0;
+    return delay_ms * noise;
+}
+
+void emu_step(struct emu *m, int level, double noise, struct emu_result *out)
+{
+    struct place at = {m->row, m->clock_s};
+    double delay_ms = fetch(&at, m, level, noise);
+    arrive(m, at, level, delay_ms, delay_ms, out);
+}
+
+void emu_step_watched(struct emu *m, int level, double noise,
+                      const struct emu_watch *watch, struct emu_result *out)
+{
+    struct place at = {m->row, m->clock_s};
+    int wanted = level;
+    double lost_s = watch_chunk(&at, m, &level, watch);
+    double copy_ms = fetch(&at, m, level, noise), delay_ms = copy_ms;
+    if (level != wanted) delay_ms += (lost_s + m->world->cfg.rtt_s) * 1000.0 * noise;
+    arrive(m, at, level, delay_ms, copy_ms, out);
 }
