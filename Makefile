@@ -431,8 +431,11 @@ PAGES := abrd $(patsubst src/cli/cmd_%.c,abrd-%,\
            $(filter-out %_sub.c %_completion.c %_man.c,$(wildcard src/cli/cmd_*.c)))
 build/man/%.8: $(B)/abrd $(wildcard deploy/man/*.roff)
 	@mkdir -p $(@D)
-	$(Q)$(B)/abrd man $(filter-out abrd,$(*:abrd-%=%)) | awk -v more=deploy/man/$*.roff \
-	    '/^\.SH EXIT STATUS/ { while ((getline line < more) > 0) print line } { print }' > $@
+	$(Q)$(B)/abrd man $(filter-out abrd,$(*:abrd-%=%)) > $@.part
+	$(Q)awk -v more=deploy/man/$*.roff \
+	    '/^\.SH EXIT STATUS/ { while ((getline line < more) > 0) print line } { print }' \
+	    $@.part > $@
+	@rm $@.part
 
 man: $(PAGES:%=build/man/%.8) ## the manual pages: build/man
 

@@ -6,11 +6,11 @@
 
 enum { EMPTY = -1 };
 
-/* Entries lie in one block, each [int next free | key | value]; the index holds entry
- * numbers. Deleting shifts later index slots back, so probing never meets a gap. */
+/* Entries lie in one block, each [key | value] or, when it is free, [int next free]; the index holds
+ * entry numbers. Deleting shifts later index slots back, so probing never meets a gap. */
 struct table {
     int capacity, count, slots; /* slots is a power of two >= 2 * capacity */
-    size_t key_bytes, value_bytes, key_at, value_at, entry_bytes;
+    size_t key_bytes, value_bytes, value_at, entry_bytes;
     uint64_t seed;
     int free_head;          /* list of deleted entries, EMPTY = none */
     int fresh;              /* entries from here on were never used */
@@ -36,8 +36,7 @@ struct table *table_new(int capacity, size_t key_bytes, size_t value_bytes, uint
     t->value_bytes = value_bytes;
     t->seed = seed;
     t->free_head = EMPTY;
-    t->key_at = sizeof(int);
-    t->value_at = align16(t->key_at + key_bytes);
+    t->value_at = align16(key_bytes);
     t->entry_bytes = align16(t->value_at + value_bytes);
     t->slots = 2;
     while (t->slots / 2 < capacity)
@@ -82,7 +81,7 @@ static unsigned char *entry(const struct table *t, int i)
 
 static const void *key_of(const struct table *t, int i)
 {
-    return entry(t, i) + t->key_at;
+    return entry(t, i);
 }
 
 static void *value_of(const struct table *t, int i)
@@ -141,7 +140,7 @@ void *table_put(struct table *t, const void *key, bool *fresh)
     if (t->count == t->capacity) return NULL;
 
     int i = take_entry(t);
-    memcpy(entry(t, i) + t->key_at, key, t->key_bytes);
+    memcpy(entry(t, i), key, t->key_bytes);
     memset(value_of(t, i), 0, t->value_bytes);
     t->used[i] = true;
     t->index[s] = i;

@@ -286,7 +286,9 @@ static void with_sessions(struct trial *t)
     if (n < 1000) bench_fail("SESSIONS is 1000 at least");
     snprintf(most, sizeof most, "%d", n + n / 10);
     snprintf(silence, sizeof silence, "%.0f", ttl);
-    restart(t, (const char *[]){"--max-sessions", most, "--session-ttl", silence, NULL});
+    /* nobody explores: an open trajectory would count as the session's */
+    restart(t, (const char *[]){"--max-sessions", most, "--session-ttl", silence,
+                                "--explore", "0", NULL});
     struct crowd c = {.v = calloc((size_t)n, sizeof *c.v)};
     if (!c.v) bench_fail("no memory");
     for (int i = 0; i < OPENERS; i++)
@@ -296,7 +298,7 @@ static void with_sessions(struct trial *t)
      * cache have their size */
     struct swarm *s = swarm_open(trial_server(t)->port, OPENERS);
     long refused = 0;
-    for (int k = 0; k < TRACK_KEEP; k++)
+    for (int k = 0; k < 3 * TRACK_KEEP; k++)
         refused += turn(s, &c, n / 10, 0);
     double first = server_memory(*trial_server(t));
     for (int k = 0; k < TRACK_KEEP; k++)
@@ -345,8 +347,9 @@ static void with_sessions(struct trial *t)
     report_check(r, "sessions left when all were silent", left, 0, PLAYERS * 2);
     report_check(r, "longest answer while they fall silent [ms]", fall.max_ms, 0, 5);
     report_check(r, "answers that were refused then", (double)fall.refused, 0, 0);
+    /* who fell silent keeps his place for as long again: late outcomes find it */
     report_check(r, "MB above the full table with a tenth opened anew", above / 1e6,
-                 -INFINITY, 16);
+                 -INFINITY, n / 10 * 1536e-6);
 }
 
 int main(void)
