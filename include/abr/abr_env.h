@@ -18,6 +18,7 @@
  *   n+1            a drawn ladder
  *   n+2 .. 2n+1    a profile's weights, another player: drawn buffer and round trip, or no
  *                  known end; only when there are such episodes
+ *   then n + 1     of profiles 0 .. n-1 and of drawn weights, but a shorter video (`lengths`)
  *
  * cycle_steps > 0: the profile is not drawn per episode but stays for so many steps and
  * then is the next, in order and round again: the shifts of PA-MoE.
@@ -50,8 +51,12 @@ struct abr_env_cfg {
     double players;   /* drawn buffer limit and RTT */
     double stretch;   /* a link faster or slower than its trace, by .6 .. 1.6 */
     double live;      /* no end known */
+    double lengths;   /* of those with the given video: the last 10 of its chunks or more,
+                       * the fewer the likelier */
+    double abandon;   /* the player may abandon a chunk on its way (abandon.h) */
     double choose_first; /* the policy chooses chunk 0, else it comes at first_level */
     int first_level;     /* -1: drawn */
+    double start;        /* of the others: chunk 0 comes as sessions begin (start.h) */
     double
         caution; /* behind buffers of up to 12 s a stall costs 1 + caution times what the
                      * viewer's weights say: the one error there that cannot be mended */
@@ -69,6 +74,8 @@ struct abr_env_cfg abr_env_cfg_paper(bool authors, int64_t cycle_steps);
 int abr_env_tags(const struct abr_env_cfg *cfg);
 /* Of profile i's weights with another player. */
 int abr_env_tag_drawn(const struct abr_env_cfg *cfg, int i);
+/* The same with a shorter video; n_profiles: of drawn weights. */
+int abr_env_tag_short(const struct abr_env_cfg *cfg, int i);
 
 struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *worlds,
                        uint64_t seed, uint64_t id, struct err *e);

@@ -3,7 +3,8 @@
  * A policy teaches the kinds of episodes (abr_env.h: tags) that it was trained on alone, as its
  * metadata tell: "profile", whose weights - one profile's, drawn ones, or all when absent - and
  * "players": standard, drawn, or any. One that was trained on everything teaches where nobody
- * else does.
+ * else does, but shorter videos only when it met them ("lengths"): what is left of an episode that
+ * nobody teaches is learned without.
  *
  * Errors: those of ckpt.h; ERR_CONFLICT: it sees something else than the student, or was trained
  * for what the student never meets; ERR_FULL: too many. e->field is the path.

@@ -17,7 +17,7 @@
 
 #include "abr/recipe.h"
 
-#define VARY_MAX 56   /* fields; the table has vary_count() of them */
+#define VARY_MAX 59   /* fields; the table has vary_count() of them */
 #define VARY_TEXT 480 /* longest list of changes, with its NUL */
 #define VARY_VALUE 64 /* longest value, with its NUL */
 

@@ -1,6 +1,7 @@
 #include "abr/abr_env.h"
 
 #include "abr/mpc.h"
+#include "abr/start.h"
 #include "base/rng.h"
 
 #include <assert.h>
@@ -10,12 +11,14 @@
 
 static const double AHEAD_S[ABR_ENV_PRIV - 1] = {2, 5, 10, 20, 40, 80, 140};
 static const double SHORT_BUFFER_S = 12.0;
+static const int LEAST_CHUNKS = 10;
 
 /* Everything that an episode depends on; plain bytes apart from player.emu.world, which
  * state_put points to its own world again. */
 struct state {
     struct rng rng;
     int trace, video, tag;
+    int skipped; /* chunks of the video, before the first that is there */
     bool live, drawn_player;
     struct emu_cfg emu;
     double scale;
@@ -25,9 +28,10 @@ struct state {
     float paper[FEAT_PAPER_DIM];
 };
 
-/* What env_peek copies is kept small: cfg lies behind it. */
+/* What env_peek copies is kept small: cfg and video lie behind it. */
 struct abr_env {
     const struct abr_env_cfg *cfg;
+    struct video *video; /* what there is of the episode's, its bytes borrowed */
     const struct worlds *worlds;
     struct emu_world world;
     struct state s;
@@ -36,6 +40,7 @@ struct abr_env {
 struct owned {
     struct abr_env env; /* first: what free is given */
     struct abr_env_cfg cfg;
+    struct video video;
 };
 
 struct abr_env_cfg abr_env_cfg_default(void)
@@ -88,6 +93,12 @@ static bool chance(struct rng *r, double share)
     return rng_uniform(r) < share;
 }
 
+/* Spends no draw on what is never asked for: without it the episodes are those of before. */
+static bool maybe(struct rng *r, double share)
+{
+    return share > 0.0 && chance(r, share);
+}
+
 static double log_uniform(struct rng *r, double lo, double hi)
 {
     return lo * exp(rng_uniform(r) * log(hi / lo));
@@ -129,6 +140,16 @@ static struct qoe choose_profile(struct abr_env *m)
     return m->cfg->profiles[s->tag];
 }
 
+/* A shorter video; sizes differ from chunk to chunk, so it begins differently, too. */
+static int draw_skip(struct abr_env *m)
+{
+    int chunks = m->worlds->videos[m->s.video]->chunks;
+    if (m->s.video || chunks <= LEAST_CHUNKS || !maybe(&m->s.rng, m->cfg->lengths))
+        return 0;
+    int left = (int)log_uniform(&m->s.rng, LEAST_CHUNKS, chunks + 1);
+    return left < chunks ? chunks - left : 0;
+}
+
 static void choose_world(struct abr_env *m)
 {
     struct state *s = &m->s;
@@ -157,6 +178,8 @@ static void choose_world(struct abr_env *m)
     }
     if (chance(&s->rng, m->cfg->stretch))
         s->emu.bandwidth_x *= log_uniform(&s->rng, 0.6, 1.6);
+    s->emu.abandon |= maybe(&s->rng, m->cfg->abandon);
+    s->skipped = draw_skip(m);
     s->live = chance(&s->rng, m->cfg->live);
     if (s->live && chance(&s->rng, 0.5)) /* close to the live edge */
         s->emu.buffer_max_s = rng_range(&s->rng, 2.0, 6.0) * w->videos[s->video]->chunk_s;
@@ -165,8 +188,11 @@ static void choose_world(struct abr_env *m)
 /* The world that the state names; videos and traces are the same in every process. */
 static void enter_world(struct abr_env *m)
 {
+    *m->video = *m->worlds->videos[m->s.video];
+    m->video->bytes += m->s.skipped * m->video->levels;
+    m->video->chunks -= m->s.skipped;
     m->world = (struct emu_world){
-        .video = m->worlds->videos[m->s.video],
+        .video = m->video,
         .trace = m->worlds->traces[m->s.trace],
         .cfg = m->s.emu,
     };
@@ -206,10 +232,15 @@ int abr_env_tag_drawn(const struct abr_env_cfg *cfg, int i)
     return cfg->n_profiles + 2 + i;
 }
 
-int abr_env_tags(const struct abr_env_cfg *cfg)
+int abr_env_tag_short(const struct abr_env_cfg *cfg, int i)
 {
     bool other_players = cfg->players > 0.0 || cfg->live > 0.0;
-    return cfg->n_profiles + 2 + (other_players ? cfg->n_profiles : 0);
+    return cfg->n_profiles + 2 + (other_players ? cfg->n_profiles : 0) + i;
+}
+
+int abr_env_tags(const struct abr_env_cfg *cfg)
+{
+    return abr_env_tag_short(cfg, 0) + (cfg->lengths > 0.0 ? cfg->n_profiles + 1 : 0);
 }
 
 static int tag_of(const struct abr_env *m)
@@ -217,6 +248,7 @@ static int tag_of(const struct abr_env *m)
     const struct state *s = &m->s;
     int n = m->cfg->n_profiles;
     if (s->video) return n + 1;
+    if (s->skipped) return abr_env_tag_short(m->cfg, s->tag);
     return s->tag < n && (s->drawn_player || s->live) ? abr_env_tag_drawn(m->cfg, s->tag)
                                                       : s->tag;
 }
@@ -249,6 +281,15 @@ static bool fetch(struct abr_env *m, int level)
     return over;
 }
 
+static int first_level(struct abr_env *m)
+{
+    struct state *s = &m->s;
+    int levels = m->world.video->levels, first = m->cfg->first_level;
+    if (maybe(&s->rng, m->cfg->start)) return start_level(&s->player.view);
+    if (first < 0) first = (int)rng_below(&s->rng, (uint32_t)levels);
+    return first < levels ? first : levels - 1;
+}
+
 static void env_reset(void *self, struct env_out *out)
 {
     struct abr_env *m = self;
@@ -263,9 +304,7 @@ static void env_reset(void *self, struct env_out *out)
     s->mpc = (struct mpc_memory){.chunk = -1};
     memset(s->paper, 0, sizeof s->paper);
     if (!chance(&s->rng, m->cfg->choose_first)) {
-        int levels = m->world.video->levels, first = m->cfg->first_level;
-        if (first < 0) first = (int)rng_below(&s->rng, (uint32_t)levels);
-        fetch(m, first < levels ? first : levels - 1);
+        fetch(m, first_level(m));
     } else if (feat_rolled(m->cfg->layout)) {
         feat_paper_push(s->paper, &s->player.view);
     }
@@ -358,6 +397,7 @@ struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *world
     struct abr_env *m = &owned->env;
     owned->cfg = *cfg;
     m->cfg = &owned->cfg;
+    m->video = &owned->video;
     m->worlds = worlds;
     rng_init(&m->s.rng, seed, id);
     return (struct env){

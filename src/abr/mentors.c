@@ -26,6 +26,16 @@ static int enrol(struct mentors *m, const struct policy *p, int tag, const char 
     return 0;
 }
 
+/* As teacher of everything but shorter videos, which it never met. */
+static int enrol_whole(struct mentors *m, const struct policy *p,
+                       const struct abr_env_cfg *env, const char *path, struct err *e)
+{
+    int rc = 0;
+    for (int tag = 0; tag < abr_env_tag_short(env, 0) && !rc; tag++)
+        rc = enrol(m, p, tag, path, e);
+    return rc;
+}
+
 /* As teacher of the profiles that are its own (NULL: all), with these players. */
 static int enrol_profiles(struct mentors *m, const struct policy *p,
                           const struct qoe_profile *own, bool standard, bool drawn,
@@ -54,7 +64,10 @@ static int enrol_all(struct mentors *m, const struct policy *p,
     const struct qoe_profile *own = name ? qoe_find(name) : NULL;
     bool standard = !players || strcmp(players, "drawn") != 0;
     bool drawn = !players || strcmp(players, "standard") != 0;
-    if (!own && standard && drawn) return enrol(m, p, TEACH_ALL, path, e);
+    if (!own && standard && drawn)
+        return env->lengths > 0.0 && !ckpt_meta_get(meta, "lengths")
+                   ? enrol_whole(m, p, env, path, e)
+                   : enrol(m, p, TEACH_ALL, path, e);
     return enrol_profiles(m, p, own, standard, drawn, env, path, e);
 }
 

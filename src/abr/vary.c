@@ -53,13 +53,19 @@ struct field {
     const char *const *words;     /* WORD */
     void (*on)(struct recipe *r); /* SWITCH */
     bool (*is)(const struct recipe *r);
+    bool later; /* than the first policies: at 0 it is not part of a recipe's checksum */
     const char *help;
 };
 
 #define AT(member) offsetof(struct recipe, member)
-#define SHARE(option, member, text)                                             \
-    {                                                                           \
-        option, "SHARE", REAL, AT(env.member), .lo = 0, .hi = 1, .help = (text) \
+#define SHARE_OF(member) "SHARE", REAL, AT(env.member), .lo = 0, .hi = 1
+#define SHARE(option, member, text)              \
+    {                                            \
+        option, SHARE_OF(member), .help = (text) \
+    }
+#define LATER_SHARE(option, member, text)                       \
+    {                                                           \
+        option, SHARE_OF(member), .later = true, .help = (text) \
     }
 
 /* struct recipe begins with the policy's configuration: no field below is at offset 0 but
@@ -167,7 +173,13 @@ static const struct field FIELDS[] = {
     SHARE("share-stretch", stretch,
           "episodes with a link faster or slower than its trace"),
     SHARE("share-live", live, "episodes without a known end"),
+    LATER_SHARE("share-lengths", lengths,
+                "episodes with a drawn number of chunks, 10 or more"),
+    LATER_SHARE("share-abandon", abandon,
+                "episodes with players that abandon chunks on their way"),
     SHARE("share-first", choose_first, "episodes in which the policy chooses chunk 0"),
+    LATER_SHARE("share-start", start,
+                "of the others: chunk 0 comes at the level that sessions begin with"),
     {"caution", "C", REAL, AT(env.caution), .lo = 0, .hi = 100,
      .help = "behind buffers of up to 12 s a stall costs 1 + C times as much"},
     {"reward-floor", "R", REAL, AT(env.reward_floor), .lo = -1e6, .hi = 0,
@@ -424,6 +436,7 @@ uint32_t vary_hash(const struct recipe *r)
     for (int i = 0; i < N_FIELDS; i++) {
         char value[VARY_VALUE], line[2 * VARY_VALUE];
         vary_show(value, sizeof value, r, i);
+        if (FIELDS[i].later && !strcmp(value, "0")) continue;
         int n = snprintf(line, sizeof line, "%s=%s\n", FIELDS[i].name, value);
         crc = bytes_crc32(crc, line, (size_t)n);
     }

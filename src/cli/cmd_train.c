@@ -192,6 +192,7 @@ static void describe(struct ckpt_meta *m, const struct work *w)
     if (w->recipe.profile != RECIPE_ALL_PROFILES)
         ckpt_meta_set(m, "profile", "%s", recipe_profiles[w->recipe.profile]);
     ckpt_meta_set(m, "players", "%s", mentors_players(&w->recipe.env));
+    if (w->recipe.env.lengths > 0.0) ckpt_meta_set(m, "lengths", "any");
     if (*w->changes) ckpt_meta_set(m, "changes", "%s", w->changes);
     if (w->teachers.n) {
         ckpt_meta_set(m, "teachers", "%d", w->teachers.n);
@@ -357,12 +358,20 @@ static const char *tag_name(const struct work *w, int tag, char *buf, size_t n)
     const struct abr_env_cfg *c = &w->recipe.env;
     if (tag == c->n_profiles) return "drawn weights";
     if (tag == c->n_profiles + 1) return "drawn ladders";
-    bool other = tag > c->n_profiles + 1;
-    int at = other ? tag - abr_env_tag_drawn(c, 0) : tag;
-    snprintf(buf, n, "profile %d%s", at, other ? ", drawn player" : "");
+    const char *kind = "";
+    int at = tag;
+    if (tag >= abr_env_tag_short(c, 0)) {
+        kind = ", shorter";
+        at = tag - abr_env_tag_short(c, 0);
+        if (at == c->n_profiles) return "drawn weights, shorter";
+    } else if (tag > c->n_profiles + 1) {
+        kind = ", drawn player";
+        at = tag - abr_env_tag_drawn(c, 0);
+    }
+    snprintf(buf, n, "profile %d%s", at, kind);
     for (int i = 0; i < QOE_PROFILES; i++)
         if (qoe_same_weights(&c->profiles[at], &qoe_profiles[i].qoe))
-            snprintf(buf, n, "%s%s", qoe_profiles[i].name, other ? ", drawn player" : "");
+            snprintf(buf, n, "%s%s", qoe_profiles[i].name, kind);
     return buf;
 }
 

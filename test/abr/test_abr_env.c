@@ -2,6 +2,7 @@
 
 #include "abr/mpc.h"
 #include "abr/player.h"
+#include "abr/start.h"
 
 #include "base/rng.h"
 
@@ -239,6 +240,100 @@ START_TEST(caution_behind_short_buffers)
 }
 END_TEST
 
+/* A video of 10 chunks or more is the end of the one that is given; advice knows it by its sizes. */
+START_TEST(videos_of_any_length)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.custom = c.ladders = c.players = c.live = c.choose_first = 0;
+    c.lengths = .5;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    int whole = 0, brief = 0, least = f.video->chunks;
+    for (int i = 0; i < 200; i++) {
+        const struct view *v = &abr_env_player(&w.env)->view;
+        int skipped = f.video->chunks - v->chunks;
+        int place = w.out.tag - (skipped ? abr_env_tag_short(&c, 0) : 0);
+        ck_assert(place >= 0 && place < c.n_profiles);
+        ck_assert_double_eq(v->qoe.mu_stall, c.profiles[place].mu_stall);
+        ck_assert_int_eq(v->chunk, 1);
+        ck_assert_double_eq(v->next_bytes[2], video_chunk(f.video, skipped + 1)[2]);
+        whole += skipped == 0;
+        brief += v->chunks < 22;
+        least = v->chunks < least ? v->chunks : least;
+        int n = 1;
+        for (w.out.done = 0; !w.out.done; n++)
+            w.env.step(w.env.self, w.env.advise(w.env.self), &w.out);
+        ck_assert_int_eq(n, v->chunks);
+        w.env.reset(w.env.self, &w.out);
+    }
+    ck_assert_int_eq(abr_env_tags(&c), 11); /* no other players here */
+    ck_assert_int_eq(least, 10);
+    /* half, and of the others those below the middle of ln 10 .. ln 49: 100 +- 7, 50 +- 6 */
+    ck_assert(whole > 70 && whole < 130);
+    ck_assert(brief > 25 && brief < 75);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* What is fetched is not what was chosen, now and then; never when nobody abandons. */
+START_TEST(players_that_abandon)
+{
+    struct fixture f = setup(0);
+    for (int may = 0; may < 2; may++) {
+        struct abr_env_cfg c = abr_env_cfg_default();
+        c.ladders = 0;
+        c.abandon = .5 * may;
+        struct walk w;
+        begin(&w, &c, &f, 0);
+        int other = 0, without = 0;
+        for (int i = 0; i < 4000; i++) {
+            int level = any_level(&w);
+            w.env.step(w.env.self, level, &w.out);
+            const struct player *p = abr_env_player(&w.env);
+            other += p->result.level != level;
+            without += !p->emu.world->cfg.abandon;
+            if (w.out.done || w.out.truncated) w.env.reset(w.env.self, &w.out);
+        }
+        if (may)
+            ck_assert(other > 20 && without > 1000 && without < 3000);
+        else
+            ck_assert(other == 0 && without == 4000);
+        w.env.free(w.env.self);
+    }
+    teardown(&f);
+}
+END_TEST
+
+/* Who minds switches alone begins higher (start.h), in half of the episodes here. */
+START_TEST(first_chunks_as_sessions_begin)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.custom = c.ladders = c.players = c.live = c.choose_first = 0;
+    c.profiles[0] = (struct qoe){1, 8, .5, QOE_LINEAR};
+    c.n_profiles = 1;
+    c.start = .5;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    struct emu_world world = {f.video, f.worlds->traces[0], c.emu};
+    struct player p;
+    player_start(&p, &world, 1, &c.profiles[0], -1);
+    int level = start_level(&p.view), begun = 0;
+    ck_assert_int_gt(level, 1);
+    for (int i = 0; i < 200; i++) {
+        int last = abr_env_player(&w.env)->view.last_level;
+        ck_assert(last == level || last == 1);
+        begun += last == level;
+        w.env.reset(w.env.self, &w.out);
+    }
+    ck_assert(begun > 70 && begun < 130);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
 START_TEST(ids_differ_and_repeat)
 {
     struct fixture f = setup(5);
@@ -268,6 +363,7 @@ START_TEST(state_round_trip)
 {
     struct fixture f = setup(5);
     struct abr_env_cfg c = abr_env_cfg_default();
+    c.lengths = c.abandon = c.start = .5;
     struct walk a, b;
     begin(&a, &c, &f, 1);
     begin(&b, &c, &f, 9);
@@ -480,6 +576,9 @@ Suite *suite_abr_abr_env(void)
     tcase_add_test(t, rewards_are_the_players);
     tcase_add_test(t, tags_tell_the_player);
     tcase_add_test(t, caution_behind_short_buffers);
+    tcase_add_test(t, videos_of_any_length);
+    tcase_add_test(t, players_that_abandon);
+    tcase_add_test(t, first_chunks_as_sessions_begin);
     tcase_add_test(t, ids_differ_and_repeat);
     tcase_add_test(t, state_round_trip);
     tcase_add_test(t, advice_is_mpcs);

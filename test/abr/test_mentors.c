@@ -62,6 +62,27 @@ START_TEST(by_what_they_were_trained_on)
 }
 END_TEST
 
+/* Who met whole videos alone does not teach what to do with shorter ones. */
+START_TEST(shorter_videos_have_teachers_of_their_own)
+{
+    const char *dir = strdup(tmpdir_new());
+    struct abr_env_cfg env = abr_env_cfg_default();
+    struct policy_cfg student = policy_cfg_default(FEAT_FULL_DIM);
+    struct mentors m = {0};
+    struct err e = {0};
+    env.lengths = .5;
+    const char *path = policy_file(dir, "a", NULL, "any", "full", 12);
+    ck_assert_msg(mentors_add(&m, path, &student, &env, &e) == 0, "%s", e.detail);
+    ck_assert_int_eq(m.teachers.n, 10);
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(m.teachers.tag[i], i);
+    ck_assert_int_eq(abr_env_tag_short(&env, 0), 10);
+    mentors_free(&m);
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
 START_TEST(what_players_an_environment_has)
 {
     struct abr_env_cfg env = abr_env_cfg_default();
@@ -139,6 +160,7 @@ Suite *suite_abr_mentors(void)
     Suite *s = suite_create("abr/mentors");
     TCase *t = tcase_create("all");
     tcase_add_test(t, by_what_they_were_trained_on);
+    tcase_add_test(t, shorter_videos_have_teachers_of_their_own);
     tcase_add_test(t, what_players_an_environment_has);
     tcase_add_test(t, who_cannot_teach);
     tcase_add_test(t, more_than_can_be_kept);

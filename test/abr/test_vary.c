@@ -76,6 +76,19 @@ START_TEST(every_setting_shows_what_it_was_set_to)
 }
 END_TEST
 
+/* As the shipped policy's file has it, so that training from before can be taken up again. */
+START_TEST(settings_that_came_later_leave_the_checksum)
+{
+    const char *shipped =
+        "entropy=.01,.002 balance=.03 share-custom=.4 share-simplex=.75 "
+        "share-ladders=.35 share-players=.5 share-live=.25 caution=.5";
+    struct recipe r = varied("tuned", shipped);
+    ck_assert_uint_eq(vary_hash(&r), 0xcc8a54fa);
+    r.env.lengths = .5;
+    ck_assert_uint_ne(vary_hash(&r), 0xcc8a54fa);
+}
+END_TEST
+
 START_TEST(values_reach_the_recipe)
 {
     struct recipe r =
@@ -192,6 +205,7 @@ Suite *suite_abr_vary(void)
     Suite *s = suite_create("abr/vary");
     TCase *t = tcase_create("all");
     tcase_add_test(t, every_setting_shows_what_it_was_set_to);
+    tcase_add_test(t, settings_that_came_later_leave_the_checksum);
     tcase_add_test(t, values_reach_the_recipe);
     tcase_add_test(t, settings_that_follow_others);
     tcase_add_test(t, what_cannot_be_is_told);
