@@ -12,13 +12,15 @@
  * level that suits this link best, and what it costs to come there from j. The level with the
  * largest V is the answer, where that is to be asked:
  *
- *   - Of a session's first chunk, when nothing of the link was known: k and the levels above it. A
- *     careful beginning (start.h) is corrected before anybody has seen it. Nothing is in the buffer,
- *     so the whole wait counts as a stall.
- *   - Of any other chunk, when the rest would come too late (W_k / c > B): k and the levels below of
- *     which there is less to come than of k (S_j < W_k), for viewers to whom nothing matters more
- *     than stalls (mu_stall at least as large as each other weight). The others gain nothing by it:
- *     who minds switches pays for one, who wants quality waits for it.
+ *   - Of a session's first chunk, when nothing of the link was known: k and the levels above it, and
+ *     for viewers to whom a stall matters as much as quality (mu_stall >= mu_quality) those below of
+ *     which there is less to come than of k (S_j < W_k). So a beginning (start.h) is corrected before
+ *     anybody has seen it. Nothing is in the buffer, so the whole wait counts as a stall. Who prefers
+ *     quality waits: what V promises from below such viewers do not get from there.
+ *   - Of any other chunk, when the rest would come too late (W_k / c > B): k and those levels below,
+ *     for viewers to whom nothing matters more than stalls (mu_stall at least as large as each other
+ *     weight). The others gain nothing by it: who minds switches pays for one, who wants quality waits
+ *     for it.
  *
  * Found on training traces (deploy/policy/README.md). Who explores does not ask: what is fetched is
  * then what was drawn.

@@ -17,15 +17,22 @@ static double left(const struct view *v, const struct underway *u)
     return fmax(view_bytes(v, u->level) - u->bytes, 0.0);
 }
 
-static bool hates_stalls(const struct qoe *k)
+static bool may_rise(const struct view *v)
 {
-    return k->mu_stall >= k->mu_quality && k->mu_stall >= k->mu_switch;
+    return start_is(v);
+}
+
+static bool may_fall(const struct view *v, const struct underway *u)
+{
+    const struct qoe *k = &v->qoe;
+    if (k->mu_stall < k->mu_quality) return false;
+    if (start_is(v)) return true;
+    return k->mu_stall >= k->mu_switch && left(v, u) / rate(u) > u->buffer_s;
 }
 
 bool abandon_asks(const struct view *v, const struct underway *u)
 {
-    if (start_is(v)) return u->level < v->levels - 1;
-    return u->level > 0 && hates_stalls(&v->qoe) && left(v, u) / rate(u) > u->buffer_s;
+    return (u->level < v->levels - 1 && may_rise(v)) || (u->level > 0 && may_fall(v, u));
 }
 
 /* Chunks after the one under way. */
@@ -63,13 +70,11 @@ static double worth(const struct view *v, const struct underway *u, int level)
 
 int abandon_level(const struct view *v, const struct underway *u)
 {
-    if (!abandon_asks(v, u)) return u->level;
-    bool first = start_is(v);
-    int lo = first ? u->level + 1 : 0, hi = first ? v->levels : u->level;
+    int lo = may_fall(v, u) ? 0 : u->level, hi = may_rise(v) ? v->levels - 1 : u->level;
     int best = u->level;
-    double most = worth(v, u, best);
-    for (int j = lo; j < hi; j++) {
-        if (!first && view_bytes(v, j) >= left(v, u)) continue;
+    double most = worth(v, u, best), rest = left(v, u);
+    for (int j = lo; j <= hi; j++) {
+        if (j == u->level || (j < u->level && view_bytes(v, j) >= rest)) continue;
         double w = worth(v, u, j);
         if (w > most) {
             most = w;

@@ -35,10 +35,35 @@ START_TEST(a_careful_beginning_is_corrected)
     struct underway fast = came(1, 20000, .1, 0), slow = came(1, 800, .33, 0);
     ck_assert_int_eq(abandon_level(&v, &fast), 5);
     ck_assert_int_eq(abandon_level(&v, &slow), 1);
-    slow = came(1, 100, .33, 0);
-    ck_assert_int_eq(abandon_level(&v, &slow), 1); /* never down: who came so far stays */
     v = before("documentary", 1, 1); /* something is known: chunk 0 is past */
     ck_assert_int_eq(abandon_level(&v, &fast), 1);
+}
+END_TEST
+
+START_TEST(a_bold_beginning_is_too)
+{
+    struct view v = before("documentary", 0, -1);
+    struct underway slow = came(3, 100, .33, 0);
+    ck_assert_int_eq(abandon_level(&v, &slow), 0);
+    slow = came(3, 900, .33, 0); /* .8 s sooner would not pay the climb */
+    ck_assert_int_gt(abandon_level(&v, &slow), 0);
+    slow = (struct underway){3, 0, .33, 0}; /* nothing comes */
+    ck_assert_int_eq(abandon_level(&v, &slow), 0);
+
+    slow = came(1, 100, 20, 0); /* of the lowest as much would come as is left */
+    ck_assert_int_eq(abandon_level(&v, &slow), 1);
+    v.next_bytes[0] = 1e5; /* less, in this chunk */
+    ck_assert_int_eq(abandon_level(&v, &slow), 0);
+    slow = came(0, 100, .33, 0);
+    ck_assert_int_eq(abandon_level(&v, &slow), 0); /* there is nothing below */
+
+    slow = came(3, 100, .33, 0); /* who prefers quality waits */
+    v.qoe.mu_quality = 1.01;
+    ck_assert_int_eq(abandon_level(&v, &slow), 3);
+    v.qoe = qoe_find("news")->qoe;
+    ck_assert_int_eq(abandon_level(&v, &slow), 3);
+    slow.level = 5;
+    ck_assert(!abandon_asks(&v, &slow)); /* neither lower nor higher */
 }
 END_TEST
 
@@ -89,30 +114,31 @@ START_TEST(the_best_by_the_equation)
 {
     struct rng r;
     rng_init(&r, 7, 0);
-    int changed = 0;
+    int changed[2][2] = {0};
     for (int i = 0; i < 20000; i++) {
         int chunk = (int)rng_below(&r, 14);
         struct view v = before("live", chunk, chunk ? (int)rng_below(&r, 6) : -1);
         v.qoe.mu_quality = rng_uniform(&r);
         v.qoe.mu_switch = rng_uniform(&r);
-        v.qoe.mu_stall = chunk ? 1 + 5 * rng_uniform(&r) : rng_uniform(&r);
+        v.qoe.mu_stall = chunk ? 1 + 5 * rng_uniform(&r) : 2 * rng_uniform(&r);
         struct underway u = came((int)rng_below(&r, 6), exp(4 + 6 * rng_uniform(&r)),
                                  .1 + rng_uniform(&r), chunk ? 8 * rng_uniform(&r) : 0);
         double size = LADDER[u.level] * 500;
         if (u.bytes > size) continue;
         int got = abandon_level(&v, &u);
-        ck_assert(got == u.level || (chunk ? got < u.level : got > u.level));
         bool late = 8e-3 * (size - u.bytes) / (u.bytes * 8e-3 / u.elapsed_s) > u.buffer_s;
-        ck_assert(got == u.level || !chunk || late);
+        bool falls = chunk ? late : v.qoe.mu_stall >= v.qoe.mu_quality;
         for (int j = 0; j < 6; j++) {
-            bool allowed = chunk ? late && j < u.level && LADDER[j] * 500 < size - u.bytes
-                                 : j > u.level;
-            if (allowed || j == u.level)
-                ck_assert_double_ge(value(&v, &u, got), value(&v, &u, j) - 1e-9);
+            bool allowed = j == u.level || (j > u.level && !chunk) ||
+                           (j < u.level && falls && LADDER[j] * 500 < size - u.bytes);
+            ck_assert(allowed || got != j);
+            if (allowed) ck_assert_double_ge(value(&v, &u, got), value(&v, &u, j) - 1e-9);
         }
-        changed += got != u.level;
+        changed[chunk > 0][got > u.level] += got != u.level;
     }
-    ck_assert_int_gt(changed, 2000);
+    ck_assert_int_gt(changed[0][0], 50);
+    ck_assert_int_gt(changed[0][1], 50);
+    ck_assert_int_gt(changed[1][0], 2000);
 }
 END_TEST
 
@@ -138,6 +164,7 @@ Suite *suite_abr_abandon(void)
     Suite *s = suite_create("abr/abandon");
     TCase *t = tcase_create("abandon");
     tcase_add_test(t, a_careful_beginning_is_corrected);
+    tcase_add_test(t, a_bold_beginning_is_too);
     tcase_add_test(t, a_fading_link_is_fled_by_those_who_hate_stalls);
     tcase_add_test(t, the_best_by_the_equation);
     tcase_add_test(t, streams_without_end_and_odd_ladders);

@@ -168,6 +168,21 @@ async function timingTests() {
             await turn(.3);
             assert.deepEqual(restarts, [1200]);
         });
+    await timing('or lower', { first: true, says: restart => !restart({ level: 0, kbps: 300 }) },
+        async ({ load, restarts }, turn) => {
+            load.bytes = 10e3;
+            await turn(.3);
+            assert.deepEqual(restarts, [300]);
+        });
+    await timing('but not where no less is to come than is left', {
+        first: true, says: restart => new Promise(done => setTimeout(() => done(!restart({ level: 0, kbps: 300 })), 100)),
+    }, async ({ load, asked, restarts }, turn) => {
+        load.bytes = 10e3;
+        await turn(.3);
+        load.bytes = 450e3;
+        await turn(.2);
+        assert.deepEqual([asked.length, restarts], [1, []]);
+    });
 }
 
 /* ----- what comes of it ----- */
@@ -231,6 +246,16 @@ async function playerTests() {
         await player.response(await player.request(0, { level: 2 }), new ArrayBuffer(600e3));
         assert.equal(await player.chunk(1), 0);
         assert.ok(seen.request.every(r => r.by === 'abrd'));
+    });
+
+    await played('or lower', {}, async ({ mock, player, given, seen }) => {
+        mock.second = () => 0;
+        Object.assign(await player.request(0), { bytesLoaded: 5000, bytesTotal: 600e3 });
+        await until(() => given.length, 'the chunk to be given up');
+        assert.deepEqual(given, [['video', 300e3, { forceAbandon: true }]]);
+        await player.response(await player.request(0, { level: 0 }), new ArrayBuffer(150e3));
+        assert.equal(await player.chunk(1), 2);
+        assert.deepEqual(seen.request.map(r => [r.chunk, r.level, r.by]), [[0, 2, 'abrd'], [0, 0, 'abrd'], [1, 2, 'abrd']]);
     });
 
     await played('nothing comes of a session that the daemon has lost', {}, async ({ mock, player, given, seen }) => {

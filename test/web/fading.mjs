@@ -1,5 +1,5 @@
 // fading.mjs - chunks given up on their way, in real players against a real daemon: on a link that fades
-// while they come, and at the start of one that is fast.
+// while they come, and at the start of one that is faster or slower than the daemon assumed.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -26,7 +26,7 @@ function linksOf(links) {
     }
     return dir;
 }
-const LINKS = linksOf({ fading: [[8, 6], [12, .3], [300, 6]], fast: [[300, 5]] });
+const LINKS = linksOf({ fading: [[8, 6], [12, .3], [300, 6]], fast: [[300, 5]], slow: [[300, .4]] });
 
 const over = at => at.ended && at.seen.chunk.length >= CHUNKS;
 const numbers = n => [...Array(n).keys()];
@@ -90,21 +90,23 @@ async function fadingTest(browser, daemon, kind) {
 
 async function firstTest(browser, daemon, kind) {
     const { name, file } = KINDS[kind];
+    const begin = async (link, abandon) => {
+        const s = await stage(browser, daemon, kind);
+        await s.begin(kind, 0, link, file, { timeoutMs: PATIENT, profile: 'documentary', abandon });
+        const { seen } = await s.when(0, a => a.seen.chunk.length >= 3, 'three chunks');
+        assert.deepEqual(seen.abandon.map(a => a.chunk), abandon ? [0] : []);
+        assert.equal(seen.session[0].level, seen.request[0].level);
+        assert.deepEqual(seen.chunk.slice(0, 3).map(c => c.chunk), numbers(3));
+        assert.ok(seen.request.every(r => r.by === 'abrd'), JSON.stringify(seen.request));
+        assert.deepEqual([s.errors, seen.error], [[], []]);
+        await s.close();
+        return seen.chunk[0].level;
+    };
     await test(`${name}: a first chunk that comes fast is fetched higher`, async () => {
-        const levels = [];
-        for (const abandon of [true, false]) {
-            const s = await stage(browser, daemon, kind);
-            await s.begin(kind, 0, 'fast', file, { timeoutMs: PATIENT, profile: 'documentary', abandon });
-            const { seen } = await s.when(0, a => a.seen.chunk.length >= 3, 'three chunks');
-            assert.deepEqual(seen.abandon.map(a => a.chunk), abandon ? [0] : []);
-            assert.equal(seen.session[0].level, seen.request[0].level);
-            assert.deepEqual(seen.chunk.slice(0, 3).map(c => c.chunk), numbers(3));
-            assert.ok(seen.request.every(r => r.by === 'abrd'), JSON.stringify(seen.request));
-            assert.deepEqual([s.errors, seen.error], [[], []]);
-            levels.push(seen.chunk[0].level);
-            await s.close();
-        }
-        assert.ok(levels[0] > levels[1], `${levels}`);
+        assert.ok(await begin('fast', true) > await begin('fast', false));
+    });
+    await test(`${name}: a first chunk that comes slowly is fetched lower`, async () => {
+        assert.ok(await begin('slow', true) < await begin('slow', false));
     });
 }
 

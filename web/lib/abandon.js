@@ -3,7 +3,7 @@
  * at another level.
  *
  * Of the first chunk, before which nothing was measured, it is asked once, FIRST_S after its first
- * byte or when half of it has come: the link may be much faster than a cautious start assumed. Of any
+ * byte or when half of it has come: the link may be much faster or slower than the start assumed. Of any
  * other one every LOOK_MS while at the rate so far the rest would come later than the buffer lasts. By
  * a timer, as in an outage no progress is told.
  *
@@ -30,8 +30,8 @@ export const abandoning = (core, progress, buffer, restart) => async (chunk, lev
     const began = now(), { levels, chunkS } = core.track;
     const sizeOf = l => levels[l].sizes?.[chunk] ?? levels[l].kbps * chunkS * 125;
     const left = ([bytes, total] = progress()) => (total || sizeOf(level)) - bytes;
-    // at the start only speed counts, then what is left must be worth more than it is to begin again
-    const again = a => (first || sizeOf(a.level) < left()) && restart(a.kbps);
+    // lower is only faster where less is to come than is left by now
+    const again = a => (a.level > level || sizeOf(a.level) < left()) && restart(a.kbps);
 
     for (let from; ;) {
         await later(first ? FIRST_MS : LOOK_MS);
