@@ -8,8 +8,9 @@
 #include "base/bytes.h"
 #include "rl/ckpt.h"
 #include "serve/cluster_cfg.h"
+#include "serve/pieces.h"
 
-enum { PART = 512 << 10, KEY = 64, STATE_FORM = 2, PARTS_MAX = 4096, TERMS_MAX = 16 };
+enum { KEY = 64, STATE_FORM = 2, TERMS_MAX = 16 };
 /* What was read and refused is let go so often: else a stream could be full of it for ever. */
 static const double LET_GO_S = 2;
 
@@ -67,7 +68,7 @@ size_t lead_needs(const struct policy *p)
     free(ckpt);
     size_t weights = n + LEAD_BESIDE;
     /* the state has two moments of every weight, and is cut */
-    size_t piece = PARCEL_HEAD + (2 * n < PART ? 2 * n : PART);
+    size_t piece = PARCEL_HEAD + (2 * n < PIECES_SIZE ? 2 * n : PIECES_SIZE);
     return weights > piece ? weights : piece;
 }
 
@@ -132,9 +133,9 @@ static int beat(struct lead *l, double mono, struct err *e)
 
 /* ---- state, in pieces ---- */
 
-static void part_key(char out[KEY], uint64_t term, int slot, int part)
+static void state_key(char out[KEY], uint64_t term, int slot)
 {
-    snprintf(out, KEY, "state.%llu.%d.%d", (unsigned long long)term, slot, part);
+    snprintf(out, KEY, "state.%llu.%d", (unsigned long long)term, slot);
 }
 
 /* The learner's state with its length before it; up to form 1 the ledger's followed. */
@@ -155,25 +156,6 @@ static int collect(unsigned char **out, size_t *n, const struct learner *learner
     return *out ? 0 : err_set(e, ERR_MEMORY, "no memory to publish");
 }
 
-static int put_parts(struct lead *l, const unsigned char *state, size_t n, int slot,
-                     struct err *e)
-{
-    unsigned char *sealed = malloc(PARCEL_HEAD + PART);
-    if (!sealed) return err_set(e, ERR_MEMORY, "no memory to publish");
-    struct board *b = &l->cfg.board;
-    int rc = 0;
-    for (size_t at = 0, i = 0; at < n && !rc; at += PART, i++) {
-        char key[KEY];
-        size_t size = n - at < PART ? n - at : PART;
-        memcpy(sealed + PARCEL_HEAD, state + at, size);
-        size = parcel_seal(sealed, PARCEL_STATE, STATE_FORM, size);
-        part_key(key, l->beat.term, slot, (int)i);
-        rc = b->set(b->self, key, sealed, size, e);
-    }
-    free(sealed);
-    return rc;
-}
-
 /* The state as it is now, and in *note where it lies and the ledger, owned by *ledger. */
 static int put_state(struct bus_wire_weights *note, void **ledger, struct lead *l,
                      const struct learner *learner, struct err *e)
@@ -190,62 +172,37 @@ static int put_state(struct bus_wire_weights *note, void **ledger, struct lead *
     }
     ledger_state_get(l->cfg.ledger, *ledger);
     note->position = ledger_position(l->cfg.ledger);
-    note->state_bytes = n;
-    note->state_crc = bytes_crc32(0, state, n);
-    note->state_parts = (int)((n + PART - 1) / PART);
     note->state_slot = !l->live;
-    rc = put_parts(l, state, n, note->state_slot, e);
+    char key[KEY];
+    struct pieces made;
+    state_key(key, l->beat.term, note->state_slot);
+    rc = pieces_put(&made, &l->cfg.board, key, PARCEL_STATE, STATE_FORM, state, n, e);
     free(state);
+    note->state_bytes = made.bytes;
+    note->state_crc = made.crc;
+    note->state_parts = made.parts;
     return rc;
 }
 
-static int get_parts(unsigned char **out, struct lead *l,
+static int get_state(unsigned char **out, struct lead *l,
                      const struct bus_wire_weights *w, struct err *e)
 {
-    struct board *b = &l->cfg.board;
-    if (w->state_bytes > (uint64_t)PARTS_MAX * PART)
-        return err_set(e, ERR_CORRUPT, "a state of %llu bytes",
-                       (unsigned long long)w->state_bytes);
-    *out = malloc(w->state_bytes + 1);
-    if (!*out) return err_set(e, ERR_MEMORY, "no memory for the learner's state");
-    size_t at = 0;
-    int rc = 0;
-    for (int i = 0; i < w->state_parts && !rc; i++) {
-        char key[KEY];
-        void *bytes;
-        const void *body;
-        size_t n;
-        uint64_t rev;
-        int form;
-        part_key(key, w->term, w->state_slot, i);
-        rc = b->get(b->self, key, &bytes, &n, &rev, e);
-        if (!rc && !bytes) rc = err_set(e, ERR_CORRUPT, "%s is not there", key);
-        if (!rc)
-            rc = parcel_open(&body, &n, &form, bytes, n, PARCEL_STATE, STATE_FORM, e);
-        if (!rc && n > w->state_bytes - at)
-            rc = err_set(e, ERR_CORRUPT, "%s is too long", key);
-        if (!rc) {
-            memcpy(*out + at, body, n);
-            at += n;
-        }
-        free(bytes);
-    }
-    if (!rc && (at != w->state_bytes || bytes_crc32(0, *out, at) != w->state_crc))
-        rc = err_set(e, ERR_CORRUPT, "the learner's state was damaged");
-    if (!rc) return 0;
-    free(*out);
-    *out = NULL;
+    char key[KEY];
+    void *bytes;
+    struct pieces p = {w->state_bytes, w->state_crc, w->state_parts};
+    state_key(key, w->term, w->state_slot);
+    int rc = pieces_get(&bytes, &p, &l->cfg.board, key, PARCEL_STATE, STATE_FORM, e);
+    *out = bytes;
     return rc;
 }
 
 /* All of one term; false: the board does not answer, so they stay. */
 static bool drop_term(struct lead *l, uint64_t term, int parts)
 {
-    struct board *b = &l->cfg.board;
-    for (int i = 0; i < 2 * parts; i++) {
+    for (int slot = 0; slot < 2; slot++) {
         char key[KEY];
-        part_key(key, term, i % 2, i / 2);
-        if (b->set(b->self, key, NULL, 0, NULL)) return false;
+        state_key(key, term, slot);
+        if (!pieces_drop(&l->cfg.board, key, parts)) return false;
     }
     return true;
 }
@@ -390,7 +347,7 @@ static int resume_from(struct lead *l, struct learner *learner, const struct pol
 {
     unsigned char *state = NULL;
     struct err why = {0};
-    int rc = note->state_bytes ? get_parts(&state, l, note, &why) : 0;
+    int rc = note->state_bytes ? get_state(&state, l, note, &why) : 0;
     if (rc == ERR_CORRUPT || rc == ERR_INVALID)
         log_event(l->cfg.log, LOG_ERROR, "lead", "%s: going on from the weights alone",
                   why.detail);
