@@ -32,6 +32,9 @@ struct lead_cfg {
     /* The stream is to be read again from the ledger's position; what lies before it is not needed. */
     void (*rewind)(void *ctx);
     void (*trim)(void *ctx, uint64_t position);
+    /* This learner takes over in that term, from the ledger as it is: what else it learns goes on,
+     * too. NULL: there is nothing else. */
+    int (*resume)(void *ctx, uint64_t term, struct err *e);
     /* What is common as this learner has it; the profiles there are stay. */
     int (*common)(void *ctx, struct bus_wire_common *c, bool first, struct err *e);
     void *ctx;

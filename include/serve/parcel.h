@@ -31,6 +31,8 @@ enum parcel_kind {
     PARCEL_BEAT,     /* who learns */
     PARCEL_STATE,    /* a piece of the learner's state */
     PARCEL_SLOTS,    /* what slots of the merge have earned (slot_log.h) */
+    PARCEL_GROWN,    /* which profiles grow (grown_wire.h) */
+    PARCEL_GROWTH,   /* a piece of what one of them has */
     PARCEL_KINDS,
 };
 

@@ -138,6 +138,7 @@ static bool take(struct receiver *r, struct traj *out)
             continue;
         }
         if (!ledger_take(r->ledger, id.maker, id.number)) continue;
+        out->place = seq;
         r->got++;
         atomic_fetch_add(&n->received, 1);
         return true;

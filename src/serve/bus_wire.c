@@ -11,7 +11,7 @@
 #include "serve/limits.h"
 
 /* the newest forms that are written and read */
-enum { FORM_TRAJ = 1, FORM_WEIGHTS = 2, FORM_COMMON = 1, FORM_BEAT = 1 };
+enum { FORM_TRAJ = 2, FORM_WEIGHTS = 2, FORM_COMMON = 1, FORM_BEAT = 1 };
 enum {
     NOTE_BYTES = 72,
     LENGTH_BYTES = 8,
@@ -42,19 +42,23 @@ static void need(struct pack *p, bool ok)
 
 /* ---- trajectories ---- */
 
-static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id)
+/* Form 2 names the growth, and has no tag, which is this node's own. */
+static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, int form)
 {
     int truncated = t->truncated, n = t->n;
     pack_u64(p, &id->maker);
     pack_u64(p, &id->number);
     pack_u64(p, &t->key);
     pack_u64(p, &t->client);
-    pack_small(p, &t->tag, 0, GROWN_TAG - 1);
+    if (form > 1)
+        pack_u64(p, &t->growth);
+    else
+        pack_small(p, &t->tag, 0, GROWN_TAG - 1);
     pack_small(p, &truncated, 0, 1);
     pack_small(p, &n, 0, TRAJ_STEPS);
     t->truncated = truncated;
     t->n = n;
-    need(p, id->number > 0 && traj_states(t) > 0);
+    need(p, id->number > 0 && traj_states(t) > 0 && (form == 1 || t->growth));
 }
 
 /* The constants; the rest of a view changes from step to step. */
@@ -108,9 +112,9 @@ static void pass_step(struct pack *p, struct traj_step *s, int levels, bool last
     s->last_level = (int8_t)last_level;
 }
 
-static void pass_traj(struct pack *p, struct traj *t, struct bus_wire_id *id)
+static void pass_traj(struct pack *p, struct traj *t, struct bus_wire_id *id, int form)
 {
-    pass_head(p, t, id);
+    pass_head(p, t, id, form);
     pass_view(p, &t->view);
     pass_measured(p, &t->before);
     /* the state behind the last step has no outcome */
@@ -122,9 +126,10 @@ size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
 {
     unsigned char *body = (unsigned char *)out + PARCEL_HEAD;
     struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - PARCEL_HEAD);
-    pass_traj(&p, (struct traj *)(uintptr_t)t, &id); /* which a writer only reads */
+    int form = t->growth ? FORM_TRAJ : 1; /* learners of before read what is not grown */
+    pass_traj(&p, (struct traj *)(uintptr_t)t, &id, form); /* which a writer only reads */
     assert(p.ok);
-    return parcel_seal(out, PARCEL_TRAJ, FORM_TRAJ, pack_done(&p, body));
+    return parcel_seal(out, PARCEL_TRAJ, form, pack_done(&p, body));
 }
 
 struct bus_wire_id bus_wire_peek(const void *bytes)
@@ -153,7 +158,9 @@ int bus_wire_get_traj(struct traj *out, struct bus_wire_id *id, const void *byte
     if (rc) return rc;
     struct pack p = pack_reader(body, n);
     out->view = view_default();
-    pass_traj(&p, out, id);
+    out->tag = form > 1 ? GROWN_TAG : 0;
+    out->growth = out->place = 0;
+    pass_traj(&p, out, id, form);
     if (!p.ok || !pack_over(&p) || check_view(&out->view, NULL))
         return corrupt(e, "the trajectory");
     return 0;

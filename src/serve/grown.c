@@ -1,49 +1,12 @@
-#include "serve/grown.h"
-
-#include "rl/growth_ckpt.h"
-#include "serve/exam.h"
-#include "serve/snap.h"
+#include "grown_priv.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { TAGS = 256, BATCH = 1024, OBSERVED = 1024, PATH = 600 };
-
-struct entry {
-    char name[SERVICE_NAME];
-    struct qoe qoe;
-    int tag;
-    double since;
-    struct snap *snap;
-    const struct policy *base; /* frozen; the snap's own */
-    struct exam *exam;         /* this one and the next three: the learner's */
-    struct growth *growth;     /* NULL: nothing learns */
-    double base_score;
-    bool unsaved;
-
-    /* under the table's lock */
-    int users;
-    bool gone;
-    double share_sum;
-    struct service_grown stats;
-    struct entry *next; /* of those that are gone */
-};
-
-struct grown {
-    struct grown_cfg cfg;
-    pthread_mutex_t lock; /* of all below, and what is said above */
-    struct entry *at[SERVICE_GROWN];
-    struct entry *removed; /* waiting for their users */
-    struct entry *saving;  /* whose file is being written */
-    int n, next_tag;
-    bool making;         /* one at a time */
-    bool frozen;         /* a and tau are settled, as there is a second profile */
-    struct graft *shape; /* whose a and tau the next one gets; NULL: none grown yet */
-};
+enum { TAGS = 256, BATCH = 1024, OBSERVED = 1024 };
 
 struct online_cfg grown_online(const struct online_cfg *common)
 {
@@ -67,10 +30,11 @@ struct grown *grown_new(const struct grown_cfg *cfg, struct err *e)
     return g;
 }
 
-static void entry_free(struct entry *e)
+void grown_entry_free(struct entry *e)
 {
     if (!e) return;
     growth_free(e->growth);
+    graft_free(e->graft);
     exam_free(e->exam);
     if (e->snap) snap_free(e->snap);
     free(e);
@@ -80,29 +44,30 @@ void grown_free(struct grown *g)
 {
     if (!g) return;
     for (int i = 0; i < g->n; i++)
-        entry_free(g->at[i]);
+        grown_entry_free(g->at[i]);
     while (g->removed) {
         struct entry *e = g->removed;
         g->removed = e->next;
-        entry_free(e);
+        grown_entry_free(e);
     }
     graft_free(g->shape);
     pthread_mutex_destroy(&g->lock);
     free(g);
 }
 
-static bool path_of(char out[PATH], const struct grown *g, const char *name)
-{
-    return g->cfg.dir &&
-           snprintf(out, PATH, "%s/grown-%s.safetensors", g->cfg.dir, name) < PATH;
-}
-
 /* ---- under the lock */
 
-static struct entry *by_name(const struct grown *g, const char *name)
+struct entry *grown_by_name(const struct grown *g, const char *name)
 {
     for (int i = 0; i < g->n; i++)
         if (!strcmp(g->at[i]->name, name)) return g->at[i];
+    return NULL;
+}
+
+static struct entry *by_id(const struct grown *g, uint64_t id)
+{
+    for (int i = 0; i < g->n; i++)
+        if (g->at[i]->id == id) return g->at[i];
     return NULL;
 }
 
@@ -129,11 +94,13 @@ static double check(void *ctx, const struct graft *g)
     return exam_score_grown(ctx, g);
 }
 
-/* What can be told of the newest weights, but for what decisions add up. */
-static void describe(struct grown *g, struct entry *e, const struct graft *now)
+void grown_describe(struct grown *g, struct entry *e, const struct graft *now)
 {
     struct growth_stats s = {0};
-    if (e->growth) growth_stats(e->growth, &s);
+    if (e->growth)
+        growth_stats(e->growth, &s);
+    else
+        s.online.check_score = e->score;
     pthread_mutex_lock(&g->lock);
     struct service_grown *out = &e->stats;
     memcpy(out->name, e->name, sizeof out->name);
@@ -148,40 +115,44 @@ static void describe(struct grown *g, struct entry *e, const struct graft *now)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* base and exam are taken. */
-static struct entry *entry_new(struct grown *g, const char *name, const struct qoe *qoe,
-                               struct policy *base, const struct graft *graft,
-                               struct exam *exam, double now, struct err *e)
+struct entry *grown_entry_new(struct grown *g, const struct grown_making *m,
+                              struct err *e)
 {
     struct entry *made = calloc(1, sizeof *made);
     if (!made) {
-        policy_free(base);
-        exam_free(exam);
+        policy_free(m->base);
+        exam_free(m->exam);
         err_set(e, ERR_MEMORY, "no memory for a grown profile");
         return NULL;
     }
-    snprintf(made->name, sizeof made->name, "%s", name);
-    made->qoe = *qoe;
-    made->since = now;
-    made->exam = exam;
-    made->base_score = exam_score_grown(exam, NULL);
-    double score = exam_score_grown(exam, graft);
-    made->snap = snap_new_grown(base, graft, now, score, e);
+    snprintf(made->name, sizeof made->name, "%s", m->name);
+    made->id = m->id;
+    made->qoe = *m->qoe;
+    made->since = m->now;
+    made->exam = m->exam;
+    made->base_score = m->exam ? exam_score_grown(m->exam, NULL) : m->base_score;
+    made->score = m->exam ? exam_score_grown(m->exam, m->graft) : m->score;
+    made->snap = snap_new_grown(m->base, m->graft, m->now, made->score, e);
     if (!made->snap) goto fail;
 
     const struct weights *w = snap_get(made->snap);
     made->base = w->policy;
     snap_put(made->snap, w);
     struct online_cfg online = grown_online(&g->cfg.online);
-    if (g->cfg.learn) {
-        made->growth = growth_new(&online, made->base, graft, check, exam, e);
-        if (!made->growth) goto fail;
-    }
-    return made;
+    if (g->cfg.learn)
+        made->growth = growth_new(&online, made->base, m->graft, check, m->exam, e);
+    else
+        made->graft = graft_clone(m->graft, e);
+    if (made->growth || made->graft) return made;
 
 fail:
-    entry_free(made);
+    grown_entry_free(made);
     return NULL;
+}
+
+const struct graft *grown_graft(const struct entry *e)
+{
+    return e->growth ? growth_graft(e->growth) : e->graft;
 }
 
 /* New experts on base for what viewers of this profile see. */
@@ -209,38 +180,11 @@ static struct graft *sprout(struct grown *g, const struct policy *base,
     return made;
 }
 
-static int save(struct grown *g, const struct entry *e, const struct graft *graft,
-                struct err *err)
-{
-    char path[PATH];
-    if (!path_of(path, g, e->name)) return 0;
-    size_t n = e->growth ? growth_state_size(e->growth) : 0;
-    void *state = malloc(n + 1);
-    if (!state) return err_set(err, ERR_MEMORY, "no memory for a checkpoint");
-    if (e->growth) growth_state_get(e->growth, state);
-
-    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
-    if (!meta) {
-        free(state);
-        return err_set(err, ERR_MEMORY, "no memory for a checkpoint");
-    }
-    ckpt_meta_set(meta, "made_by", "abrd serve");
-    ckpt_meta_set(meta, "profile", "%s", e->name);
-    ckpt_meta_set(meta, "mu", "%.9g,%.9g,%.9g", e->qoe.mu_quality, e->qoe.mu_switch,
-                  e->qoe.mu_stall);
-    ckpt_meta_set(meta, "grown_at", "%.3f", e->since);
-    int rc = growth_ckpt_save(path, e->base, graft, meta, state, n, err);
-    free(meta);
-    free(state);
-    return rc;
-}
-
-/* The place for one more; unmake gives it back. */
-static int reserve(struct grown *g, const char *name, struct err *e)
+int grown_reserve(struct grown *g, const char *name, struct err *e)
 {
     int rc = 0;
     pthread_mutex_lock(&g->lock);
-    if (by_name(g, name))
+    if (grown_by_name(g, name))
         rc = 1;
     else if (g->n >= g->cfg.max)
         rc = err_field(e, ERR_FULL, "grow",
@@ -255,9 +199,9 @@ static int reserve(struct grown *g, const char *name, struct err *e)
     return rc;
 }
 
-static void enter(struct grown *g, struct entry *made, const struct graft *graft)
+void grown_enter(struct grown *g, struct entry *made, const struct graft *graft)
 {
-    if (made) describe(g, made, graft);
+    if (made) grown_describe(g, made, graft);
     pthread_mutex_lock(&g->lock);
     if (made) {
         made->tag = take_tag(g);
@@ -268,8 +212,7 @@ static void enter(struct grown *g, struct entry *made, const struct graft *graft
     pthread_mutex_unlock(&g->lock);
 }
 
-/* The first profile's a and tau are everybody's: kept for the next one. */
-static int keep_shape(struct grown *g, const struct graft *graft, struct err *e)
+int grown_keep_shape(struct grown *g, const struct graft *graft, struct err *e)
 {
     struct graft *copy = graft_clone(graft, e);
     if (!copy) return ERR_MEMORY;
@@ -281,10 +224,10 @@ static int keep_shape(struct grown *g, const struct graft *graft, struct err *e)
     return 0;
 }
 
-int grown_add(struct grown *g, const char *name, const struct qoe *qoe,
+int grown_add(struct grown *g, uint64_t id, const char *name, const struct qoe *qoe,
               struct policy *base, double now, struct err *e)
 {
-    int rc = reserve(g, name, e);
+    int rc = grown_reserve(g, name, e);
     if (rc) {
         policy_free(base);
         return rc == 1 ? 0 : rc;
@@ -300,80 +243,23 @@ int grown_add(struct grown *g, const char *name, const struct qoe *qoe,
         rc = ERR_MEMORY;
         goto out;
     }
-    made = entry_new(g, name, qoe, base, graft, exam, now, e);
-    rc = made ? save(g, made, graft, e) : ERR_MEMORY;
-    if (!rc && graft->shape_learns) rc = keep_shape(g, graft, e);
+    struct grown_making how = {.name = name,
+                               .id = id,
+                               .qoe = qoe,
+                               .base = base,
+                               .graft = graft,
+                               .exam = exam,
+                               .now = now};
+    made = grown_entry_new(g, &how, e);
+    rc = made ? grown_write(g, made, graft, e) : ERR_MEMORY;
+    if (!rc && graft->shape_learns) rc = grown_keep_shape(g, graft, e);
     if (rc) {
-        entry_free(made);
+        grown_entry_free(made);
         made = NULL;
     }
 out:
-    enter(g, made, graft);
+    grown_enter(g, made, graft);
     graft_free(graft);
-    return rc ? rc : 1;
-}
-
-/* ---- restart */
-
-static void put_aside(const char *path)
-{
-    char bad[PATH + 8];
-    snprintf(bad, sizeof bad, "%s.bad", path);
-    rename(path, bad);
-}
-
-static int load_file(struct policy **base, struct graft **graft, void **state,
-                     size_t *state_n, double *since, const char *path, struct err *e)
-{
-    struct ckpt_meta *meta = calloc(1, sizeof *meta);
-    if (!meta) return err_set(e, ERR_MEMORY, "no memory for a grown profile");
-    int rc = growth_ckpt_load(base, graft, path, meta, state, state_n, e);
-    const char *at = rc ? NULL : ckpt_meta_get(meta, "grown_at");
-    *since = at ? strtod(at, NULL) : 0;
-    free(meta);
-    return rc;
-}
-
-int grown_restore(struct grown *g, const char *name, const struct qoe *qoe,
-                  const struct policy_cfg *serving, double now, struct err *e)
-{
-    char path[PATH];
-    if (!path_of(path, g, name) || access(path, F_OK)) return 0;
-    int rc = reserve(g, name, e);
-    if (rc) return rc;
-
-    struct policy *base = NULL;
-    struct graft *graft = NULL;
-    struct entry *made = NULL;
-    void *state = NULL;
-    size_t state_n = 0;
-    double since = 0;
-    rc = load_file(&base, &graft, &state, &state_n, &since, path, e);
-    if (!rc && (base->cfg.obs_dim != serving->obs_dim ||
-                base->cfg.actions != serving->actions)) {
-        rc = err_field(e, ERR_INVALID, path,
-                       "was grown on a policy of %d inputs and %d levels; the one served "
-                       "has %d and %d",
-                       base->cfg.obs_dim, base->cfg.actions, serving->obs_dim,
-                       serving->actions);
-        policy_free(base);
-    } else if (!rc) {
-        struct exam *exam = exam_new_grown(base, &graft->cfg, qoe, e);
-        if (!exam) policy_free(base);
-        if (exam) made = entry_new(g, name, qoe, base, graft, exam, now, e);
-        rc = made ? 0 : ERR_MEMORY;
-        if (!rc) rc = keep_shape(g, graft, e);
-    }
-    if (made && made->growth && state &&
-        growth_state_put(made->growth, state, state_n, NULL))
-        log_event(g->cfg.log, LOG_WARN, "grown",
-                  "%s: the optimiser is of another configuration: starting anew", name);
-    if (made) made->since = since;
-    if (rc && rc != ERR_MEMORY) put_aside(path);
-    enter(g, rc ? NULL : made, graft);
-    if (rc) entry_free(made);
-    graft_free(graft);
-    free(state);
     return rc ? rc : 1;
 }
 
@@ -381,9 +267,9 @@ int grown_restore(struct grown *g, const char *name, const struct qoe *qoe,
 
 void grown_remove(struct grown *g, const char *name)
 {
-    char path[PATH];
+    char path[GROWN_PATH];
     pthread_mutex_lock(&g->lock);
-    struct entry *e = by_name(g, name);
+    struct entry *e = grown_by_name(g, name);
     for (int i = 0, moved = 0; e && i < g->n; i++) {
         moved += g->at[i] == e;
         if (moved && i + 1 < g->n) g->at[i] = g->at[i + 1];
@@ -396,7 +282,7 @@ void grown_remove(struct grown *g, const char *name)
     }
     bool busy = e && g->saving == e; /* then the writer removes what it wrote */
     pthread_mutex_unlock(&g->lock);
-    if (!busy && path_of(path, g, name)) unlink(path);
+    if (!busy && grown_path(path, g, name)) unlink(path);
 }
 
 void grown_sweep(struct grown *g)
@@ -417,7 +303,7 @@ void grown_sweep(struct grown *g)
     while (unused) {
         struct entry *e = unused;
         unused = e->next;
-        entry_free(e);
+        grown_entry_free(e);
     }
 }
 
@@ -426,9 +312,27 @@ void grown_sweep(struct grown *g)
 int grown_tag(struct grown *g, const char *name, double *since)
 {
     pthread_mutex_lock(&g->lock);
-    const struct entry *e = by_name(g, name);
+    const struct entry *e = grown_by_name(g, name);
     int tag = e ? e->tag : -1;
     if (e && since) *since = e->since;
+    pthread_mutex_unlock(&g->lock);
+    return tag;
+}
+
+uint64_t grown_id(struct grown *g, int tag)
+{
+    pthread_mutex_lock(&g->lock);
+    const struct entry *e = by_tag(g, tag);
+    uint64_t id = e ? e->id : 0;
+    pthread_mutex_unlock(&g->lock);
+    return id;
+}
+
+int grown_tag_of(struct grown *g, uint64_t id)
+{
+    pthread_mutex_lock(&g->lock);
+    const struct entry *e = by_id(g, id);
+    int tag = e ? e->tag : -1;
     pthread_mutex_unlock(&g->lock);
     return tag;
 }
@@ -457,7 +361,7 @@ int grown_decide(struct verdict *out, struct grown *g, int tag, struct decider *
 
 /* ---- learning: entries are freed by this thread alone, so it may hold on to them */
 
-static int list(struct entry *out[SERVICE_GROWN], struct grown *g)
+int grown_list(struct entry *out[SERVICE_GROWN], struct grown *g)
 {
     pthread_mutex_lock(&g->lock);
     int n = g->n;
@@ -466,43 +370,25 @@ static int list(struct entry *out[SERVICE_GROWN], struct grown *g)
     return n;
 }
 
-void grown_teach(struct grown *g, const struct online_trajectory *t)
+void grown_teach(struct grown *g, const struct online_trajectory *t, uint64_t place)
 {
     pthread_mutex_lock(&g->lock);
     struct entry *e = by_tag(g, t->tag);
     pthread_mutex_unlock(&g->lock);
-    if (e && e->growth) (void)growth_add(e->growth, t); /* what it refuses it counts */
+    if (place < g->place) grown_forget(g); /* the stream was made anew */
+    g->place = place;
+    if (!e || !e->growth || (place && place <= e->position)) return;
+    (void)growth_add(e->growth, t); /* what it refuses it counts */
+    e->read = place;
 }
 
 bool grown_ready(struct grown *g)
 {
     struct entry *at[SERVICE_GROWN];
-    int n = list(at, g);
+    int n = grown_list(at, g);
     for (int i = 0; i < n; i++)
         if (at[i]->growth && growth_ready(at[i]->growth)) return true;
     return false;
-}
-
-/* Saved, unless it is removed meanwhile: then its file goes again. */
-static int keep(struct grown *g, struct entry *e, struct err *err)
-{
-    pthread_mutex_lock(&g->lock);
-    bool gone = e->gone;
-    g->saving = gone ? NULL : e;
-    pthread_mutex_unlock(&g->lock);
-    if (gone) return 0;
-
-    int rc = save(g, e, growth_graft(e->growth), err);
-    e->unsaved = rc != 0;
-    pthread_mutex_lock(&g->lock);
-    gone = e->gone;
-    pthread_mutex_unlock(&g->lock);
-    char path[PATH];
-    if (gone && path_of(path, g, e->name)) unlink(path);
-    pthread_mutex_lock(&g->lock);
-    g->saving = NULL;
-    pthread_mutex_unlock(&g->lock);
-    return rc;
 }
 
 /* The file comes first: after a crash no other weights get the number of a version that somebody
@@ -513,9 +399,9 @@ static int publish(struct grown *g, struct entry *e, double now, struct err *err
     struct growth_stats s;
     growth_stats(e->growth, &s);
     e->unsaved = true;
-    int rc = keep(g, e, err);
+    int rc = grown_keep(g, e, err);
     if (!rc) rc = snap_publish_grown(e->snap, graft, now, s.online.check_score, err);
-    if (!rc && graft->shape_learns) rc = keep_shape(g, graft, err);
+    if (!rc && graft->shape_learns) rc = grown_keep_shape(g, graft, err);
     log_event(g->cfg.log, LOG_INFO, "grown", "%s: version %llu, check %.4f", e->name,
               (unsigned long long)graft->version, s.online.check_score);
     return rc;
@@ -530,6 +416,7 @@ static int learn(struct grown *g, struct entry *e, double now, struct err *err)
 
     int rc = growth_update(e->growth);
     if (rc == 1) {
+        e->position = e->read;
         int failed = publish(g, e, now, err);
         if (failed) rc = failed;
     } else if (rc < 0) {
@@ -537,14 +424,14 @@ static int learn(struct grown *g, struct entry *e, double now, struct err *err)
                 "new experts of %s were not finite or clearly worse: rolled back",
                 e->name);
     }
-    describe(g, e, growth_graft(e->growth));
+    grown_describe(g, e, growth_graft(e->growth));
     return rc;
 }
 
 int grown_turn(struct grown *g, double now, struct err *e)
 {
     struct entry *at[SERVICE_GROWN];
-    int n = list(at, g), published = 0, rc = 0;
+    int n = grown_list(at, g), published = 0, rc = 0;
     for (int i = 0; i < n; i++) {
         if (!at[i]->growth || !growth_ready(at[i]->growth)) continue;
         int one = learn(g, at[i], now, e);
@@ -553,29 +440,6 @@ int grown_turn(struct grown *g, double now, struct err *e)
     }
     grown_sweep(g);
     return rc ? rc : published;
-}
-
-int grown_save(struct grown *g, struct err *e)
-{
-    struct entry *at[SERVICE_GROWN];
-    int n = list(at, g), rc = 0;
-    for (int i = 0; i < n; i++) {
-        int failed = at[i]->unsaved ? keep(g, at[i], e) : 0;
-        if (failed) rc = failed;
-    }
-    return rc;
-}
-
-int grown_encode(void **out, size_t *n, struct grown *g, const char *name, struct err *e)
-{
-    pthread_mutex_lock(&g->lock);
-    const struct entry *found = by_name(g, name);
-    pthread_mutex_unlock(&g->lock);
-    if (!found || !found->growth)
-        return err_field(e, ERR_ABSENT, "profile",
-                         "'%.63s' has not grown, or learning is off", name);
-    return growth_ckpt_encode(out, n, found->base, growth_graft(found->growth), NULL,
-                              NULL, 0, e);
 }
 
 /* ---- seen from outside */

@@ -459,6 +459,7 @@ static int take_over(struct lead *l, struct learner *learner,
     l->unsure = false;
     rc = resume(l, learner, &found, &why);
     struct bus_wire_weights old = l->note;
+    if (!rc && l->cfg.resume) rc = l->cfg.resume(l->cfg.ctx, l->beat.term, &why);
     if (!rc) {
         atomic_store(&l->leading, true);
         l->cfg.rewind(l->cfg.ctx);

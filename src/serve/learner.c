@@ -190,8 +190,9 @@ static void add(struct learner *l)
         o.last_obs = l->obs + (size_t)t->n * (size_t)feat_dim(l->layout);
         o.last_mask = l->mask[t->n];
     }
-    if (t->tag >= GROWN_TAG) {
-        if (l->cfg.grown) grown_teach(l->cfg.grown, &o);
+    if (t->growth) o.tag = l->cfg.grown ? grown_tag_of(l->cfg.grown, t->growth) : -1;
+    if (t->growth || o.tag >= GROWN_TAG) {
+        if (l->cfg.grown) grown_teach(l->cfg.grown, &o, t->place);
         return;
     }
     (void)online_add(l->online, &o); /* what it refuses it counts */

@@ -68,6 +68,17 @@ void metrics_put_cluster(struct emit *o, const struct cluster_stats *c)
                   c->weights_delay_s);
     metrics_gauge(o, "abrd_weights_delay_max_seconds", "The longest so far.",
                   c->weights_delay_max_s);
+    metrics_gauge(o, "abrd_grown_wanted", "Profiles that are to grow, on all nodes.",
+                  c->grown_wanted);
+    if (c->role == ROLE_DECIDE) {
+        metrics_counter(o, "abrd_grown_taken_total",
+                        "Published experts of grown profiles taken over.",
+                        (double)c->grown_taken);
+        metrics_counter(
+            o, "abrd_grown_refused_total",
+            "Those that were damaged, of another shape, of a newer form or too many.",
+            (double)c->grown_refused);
+    }
     if (c->role == ROLE_DECIDE)
         put_sent(o, c);
     else

@@ -14,6 +14,8 @@ static const char *const NAME[PARCEL_KINDS] = {
     [PARCEL_BEAT] = "a learner's beat",
     [PARCEL_STATE] = "a learner's state",
     [PARCEL_SLOTS] = "the nodes' slots",
+    [PARCEL_GROWN] = "the list of grown profiles",
+    [PARCEL_GROWTH] = "a grown profile's weights",
 };
 
 size_t parcel_seal(void *out, enum parcel_kind kind, int form, size_t n)

@@ -309,7 +309,8 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     s->curve = curve_new(e);
     if (!s->curve) goto fail;
     if (open_store(s, e) || service_cluster_open(s, e) || open_grown(s, e) ||
-        open_policy(s, e) || service_cluster_start(s, e) || open_untagged(s, e))
+        open_policy(s, e) || service_cluster_start(s, e) || service_grown_open(s, e) ||
+        open_untagged(s, e))
         goto fail;
     s->profiles = profiles_new(e);
     s->sessions = make_sessions(cfg, s->writer, e);
@@ -516,7 +517,7 @@ void service_periodic(struct service *s)
     prune(s, now);
     tidy(s);
     if (s->cluster) service_cluster_tick(s);
-    if (!s->learner) grown_sweep(s->grown);
+    if (!s->learner && !s->cluster) grown_sweep(s->grown);
     atomic_flag_clear(&s->ticking);
 }
 
@@ -553,6 +554,7 @@ void service_free(struct service *s)
     curve_free(s->curve);
     if (s->bus.self) s->bus.free(s->bus.self);
     service_cluster_close(s);
+    service_grown_close(s);
     grown_free(s->grown);
     snap_free(s->snap);
     share_free(s->share);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "rl/ckpt.h"
 #include "serve/bus_nats.h"
+#include "serve/growths.h"
 #include "serve/lead.h"
 
 static const double DRAIN_S = 2;  /* for what was closed to leave */
@@ -114,7 +115,6 @@ int service_cluster_open(struct service *s, struct err *e)
     c->looked = -LOOK_S;
     node_name(c->node, cfg);
     s->cfg.learn = c->role == ROLE_LEARN;
-    s->cfg.grow_max = 0;
 
     struct bus_nats_cfg nats = {.url = cfg->url,
                                 .creds = cfg->creds,
@@ -267,6 +267,13 @@ static void rewind_stream(void *ctx)
     bus_nats_rewind(&s->bus);
 }
 
+static int resume_grown(void *ctx, uint64_t term, struct err *e)
+{
+    struct service *s = ctx;
+    return growths_resume(s->growths, term, ledger_position(s->cluster->ledger),
+                          service_now(s), e);
+}
+
 static void trim_stream(void *ctx, uint64_t position)
 {
     struct service *s = ctx;
@@ -299,6 +306,7 @@ int service_cluster_start(struct service *s, struct err *e)
                          .log = s->cfg.log,
                          .rewind = rewind_stream,
                          .trim = trim_stream,
+                         .resume = resume_grown,
                          .common = give_common,
                          .ctx = s};
     c->lead = lead_new(&l, e);
@@ -318,13 +326,15 @@ static void note_ledger(struct cluster *c)
 }
 
 /* A call may be faster than what it tells of, so it is looked for some more times. */
-static void wait_for_news(struct cluster *c, double wait_s)
+static void wait_for_news(struct service *s, double wait_s)
 {
+    struct cluster *c = s->cluster;
     if (wait_s <= 0) return;
     if (c->board.wait(c->board.self, c->looks ? AGAIN_S : wait_s)) c->looks = LOOKS;
     if (c->looks) {
         c->looks--;
         follow_called(c->follow);
+        growths_called(s->growths);
     }
 }
 
@@ -342,10 +352,11 @@ static void learn_turn(struct service *s, double wait_s)
     }
     if (lead_leading(c->lead)) {
         (void)!service_turn(s, wait_s / 2, NULL);
+        service_grown_turn(s, true);
         service_checkpoint(s, false);
-        if (!learner_published(s->learner)) wait_for_news(c, wait_s / 2);
+        if (!learner_published(s->learner)) wait_for_news(s, wait_s / 2);
     } else {
-        wait_for_news(c, wait_s);
+        wait_for_news(s, wait_s);
     }
     note_ledger(c);
 }
@@ -366,10 +377,11 @@ void service_cluster_turn(struct service *s, double wait_s)
         keep_weights(s, false);
     }
     service_share_turn(s);
+    if (!leads) service_grown_turn(s, false);
     if (c->lead)
         learn_turn(s, wait_s);
     else
-        wait_for_news(c, 2 * wait_s);
+        wait_for_news(s, 2 * wait_s);
 }
 
 void service_cluster_wake(struct service *s)
@@ -493,6 +505,7 @@ void service_cluster_drain(struct service *s)
     service_stop_threads(s);
     service_cluster_tick(s);
     keep_weights(s, true);
+    if (c->role == ROLE_DECIDE) service_grown_keep(s);
     if (c->lead) lead_resign(c->lead);
 }
 

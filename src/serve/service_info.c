@@ -13,7 +13,7 @@ int service_profile_get(struct profile *out, struct service *s, const char *name
                         struct err *e)
 {
     int rc = profiles_get(out, NULL, s->profiles, name, e);
-    if (!rc) out->grow = grown_tag(s->grown, name, NULL) >= 0;
+    if (!rc) out->grow = service_grown_wanted(s, name);
     return rc;
 }
 
@@ -21,7 +21,7 @@ int service_profile_list(struct profile *out, int max, struct service *s)
 {
     int n = profiles_list(out, max, s->profiles);
     for (int i = 0; i < n; i++)
-        out[i].grow = grown_tag(s->grown, out[i].name, NULL) >= 0;
+        out[i].grow = service_grown_wanted(s, out[i].name);
     return n;
 }
 
@@ -62,7 +62,7 @@ static int grow(struct service *s, const struct profile *p, struct err *e)
     struct policy *base = policy_clone(w->policy, e);
     snap_put(s->snap, w);
     if (!base) return ERR_MEMORY;
-    int rc = grown_add(s->grown, p->name, &p->qoe, base, service_now(s), e);
+    int rc = grown_add(s->grown, 0, p->name, &p->qoe, base, service_now(s), e);
     if (rc == 1 && profiles_get(&(struct profile){0}, NULL, s->profiles, p->name, e)) {
         grown_remove(s->grown, p->name); /* deleted meanwhile */
         rc = ERR_ABSENT;
@@ -75,11 +75,7 @@ static int grow(struct service *s, const struct profile *p, struct err *e)
 
 int service_profile_put(struct service *s, const struct profile *p, struct err *e)
 {
-    if (!s->cluster) return service_profile_take(s, p, e);
-    if (p->grow)
-        return err_field(e, ERR_CONFLICT, "grow",
-                         "the nodes of a cluster have no experts of single profiles");
-    return service_cluster_profile(s, p->name, p, e);
+    return s->cluster ? service_grown_put(s, p, e) : service_profile_take(s, p, e);
 }
 
 int service_profile_take(struct service *s, const struct profile *p, struct err *e)
@@ -102,7 +98,7 @@ int service_profile_delete(struct service *s, const char *name, struct err *e)
     if (!strcmp(name, s->cfg.default_profile))
         return err_field(e, ERR_CONFLICT, "profile",
                          "'%.63s' is what sessions without a hint get", name);
-    return s->cluster ? service_cluster_profile(s, name, NULL, e)
+    return s->cluster ? service_grown_delete(s, name, e)
                       : service_profile_drop(s, name, e);
 }
 
@@ -202,9 +198,13 @@ void service_stats(struct service_stats *out, struct service *s)
         learner_vitals(s->learner, &out->vitals);
         out->misfits = learner_misfits(s->learner);
     }
-    if (s->cluster) service_cluster_stats(&out->cluster, s);
+    if (s->cluster) {
+        service_cluster_stats(&out->cluster, s);
+        service_grown_stats(&out->cluster, s);
+    }
     out->learning = s->learner && (!s->cluster || out->cluster.leading);
-    out->n_grown = grown_stats(out->grown, s->grown);
+    /* a learner that stands by has those of when it led */
+    if (!s->learner || out->learning) out->n_grown = grown_stats(out->grown, s->grown);
     untagged_stats(&out->untagged, s->untagged);
 
     const struct weights *w = snap_get(s->snap);

@@ -35,6 +35,8 @@ struct service {
     struct sessions *sessions;
     struct snap *snap;
     struct grown *grown;
+    struct growths *growths; /* NULL: standalone */
+    double grown_at;         /* when a node keeps its grown profiles next */
     struct untagged *untagged;
     struct share *share;     /* NULL: slots are this node's own */
     struct writer *writer;   /* NULL: nothing is stored */
@@ -75,7 +77,7 @@ int service_admit(struct service *s, struct err *e) __attribute__((warn_unused_r
 /* Gives the admission back unused. */
 void service_dismiss(struct service *s);
 /* Hands what a request changed to the store and the learner. */
-void service_deliver(struct service *s, const struct changes *c, bool opened,
+void service_deliver(struct service *s, struct changes *c, bool opened,
                      const uint8_t id[TRACK_ID]);
 
 /* The versions that the store knows become points of the curve; the newest of them, if any. */
@@ -113,6 +115,25 @@ void service_cluster_stats(struct cluster_stats *out, struct service *s);
 
 /* What is on the board, and who this node is to the learner. */
 struct board service_cluster_board(struct service *s, uint64_t *maker);
+
+/* ---- profiles that grow, on all nodes (service_grown.c) ---- */
+
+/* Once the cluster and the policy are there. */
+int service_grown_open(struct service *s, struct err *e)
+    __attribute__((warn_unused_result));
+void service_grown_close(struct service *s);
+/* Part of a turn of the cluster's thread. */
+void service_grown_turn(struct service *s, bool leads);
+/* What was taken from others goes into the folder. */
+void service_grown_keep(struct service *s);
+/* Has it experts of its own, or is it to have some? */
+bool service_grown_wanted(struct service *s, const char *name);
+void service_grown_stats(struct cluster_stats *out, struct service *s);
+/* As service_profile_put and _delete, for all nodes. */
+int service_grown_put(struct service *s, const struct profile *p, struct err *e)
+    __attribute__((warn_unused_result));
+int service_grown_delete(struct service *s, const char *name, struct err *e)
+    __attribute__((warn_unused_result));
 
 /* ---- what slots earn, on all nodes (service_share.c) ---- */
 

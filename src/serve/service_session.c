@@ -33,10 +33,19 @@ void service_dismiss(struct service *s)
     if (s->writer) writer_put(s->writer, NULL, 0, SERVICE_RECORDS);
 }
 
-void service_deliver(struct service *s, const struct changes *c, bool opened,
+/* Among nodes a trajectory says whose experts it is for; those of nobody teach nobody. */
+static void address(struct service *s, struct changes *c)
+{
+    if (!c->has_traj || !s->cluster || c->traj.tag < GROWN_TAG) return;
+    c->traj.growth = grown_id(s->grown, c->traj.tag);
+    c->has_traj = c->traj.growth != 0;
+}
+
+void service_deliver(struct service *s, struct changes *c, bool opened,
                      const uint8_t id[TRACK_ID])
 {
     const struct bus *bus = &s->bus;
+    address(s, c);
     struct bus_parcel parcel;
     bool keep = s->writer && bus->stage;
     bool staged = keep && c->has_traj && bus->stage(bus->self, &c->traj, &parcel);

@@ -430,6 +430,8 @@ void wire_put_cluster(struct emit *o, const struct cluster_stats *c)
     put_rounded(o, "learner_silent_s", c->learner_silent_s);
     put_rounded(o, "weights_delay_s", c->weights_delay_s);
     put_u64(o, "weights_refused", c->weights_refused);
+    put_int(o, "grown_wanted", c->grown_wanted);
+    put_u64(o, "grown_refused", c->grown_refused);
     put_int(o, "buffered", c->buffered);
     put_int(o, "unconfirmed", c->unconfirmed);
     put_u64(o, "resent", c->resent);

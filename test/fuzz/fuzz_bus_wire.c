@@ -4,6 +4,7 @@
 #include "support/fuzz.h"
 
 #include "serve/bus_wire.h"
+#include "serve/grown_wire.h"
 #include "serve/ledger.h"
 #include "serve/slot_log.h"
 
@@ -14,6 +15,7 @@
 static struct traj t;
 static struct bus_wire_common c;
 static struct slot_log slots, twin;
+static struct grown_wire grown;
 static unsigned char again[BUS_WIRE_TRAJ_MAX];
 static float obs[(TRAJ_STEPS + 1) * FEAT_FULL_DIM];
 static uint32_t mask[TRAJ_STEPS + 1];
@@ -60,6 +62,13 @@ static int one(enum parcel_kind kind, const void *bytes, size_t n, struct err *e
             slot_log_add(&twin, &r, &slots.tasks);
             assert(slot_log_has(&twin, r.maker, r.number));
         }
+    } else if (kind == PARCEL_GROWN) {
+        rc = grown_wire_get(&grown, bytes, n, e);
+        if (rc) return rc;
+        assert(grown_wire_count(&grown) <= grown.n && grown.n <= GROWN_WIRE_MAX);
+        int put = grown_wire_put(&copy, &m, &grown, NULL);
+        assert(put == 0 && m == n);
+        free(copy);
     } else {
         rc = bus_wire_get_beat(&b, bytes, n, e);
         if (!rc) assert(strlen(b.name) < sizeof b.name);
@@ -70,9 +79,9 @@ static int one(enum parcel_kind kind, const void *bytes, size_t n, struct err *e
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const enum parcel_kind kinds[] = {PARCEL_TRAJ, PARCEL_WEIGHTS, PARCEL_COMMON,
-                                             PARCEL_BEAT, PARCEL_SLOTS};
+                                             PARCEL_BEAT, PARCEL_SLOTS,   PARCEL_GROWN};
     if (!size) return 0;
-    enum parcel_kind kind = kinds[data[0] % 5];
+    enum parcel_kind kind = kinds[data[0] % 6];
     struct err e = {0};
     int rc = one(kind, data + 1, size - 1, &e);
     assert(rc == 0 || (e.code == rc && *e.detail));

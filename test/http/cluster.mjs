@@ -20,8 +20,8 @@ const ready = async d => (await d.call('GET', '/readyz')).json;
 const metric = (d, name) => d.metric(name);
 
 /** One viewer's whole session; how many trajectories it makes: 1. */
-async function play(d, key) {
-    const s = (await d.call('POST', '/v1/sessions', { ...video, key })).json;
+async function play(d, key, profile = video.profile) {
+    const s = (await d.call('POST', '/v1/sessions', { ...video, profile, key })).json;
     let level = s.level;
     for (let chunk = 1; chunk < video.chunks; chunk++) {
         const q = { chunk, buffer_s: 8, last: { chunk: chunk - 1, level, bytes: 400000, download_s: 1, rebuffer_s: 0 } };
@@ -72,9 +72,30 @@ await test('profiles are put once', async () => {
     assert.equal((await nodes[0].call('PUT', '/v1/profiles/sport', { mu: [2, 1, 3] })).status, 201);
     await until('the other node to have it', async () =>
         (await nodes[1].call('GET', '/v1/profiles/sport')).status === 200);
-    const grown = await nodes[1].call('PUT', '/v1/profiles/own', { mu: [2, 1, 3], grow: true });
-    assert.equal(grown.status, 409);
-    assert.equal(grown.json.field, 'grow');
+});
+
+const grownOf = (d, name) => metric(d, `abrd_grown_version{profile="${name}"}`);
+
+await test('a profile grows on all nodes, whichever is asked', async () => {
+    const put = await nodes[1].call('PUT', '/v1/profiles/own', { mu: [2, 1, 3], grow: true });
+    assert.equal(put.status, 201);
+    assert.equal(put.json.grow, true);
+    await until('its experts on both', async () =>
+        await grownOf(nodes[0], 'own') === 1 && await grownOf(nodes[1], 'own') === 1);
+    const before = (await ready(nodes[0])).policy;
+    // an update that its exam refuses is no new version: until there is one
+    await until('newer experts on both', async () => {
+        played += await play(nodes[0], key++, 'own');
+        played += await play(nodes[1], key++, 'own');
+        const v = await grownOf(await leader(), 'own');
+        return v > 1 && await grownOf(nodes[0], 'own') === v && await grownOf(nodes[1], 'own') === v;
+    });
+    await allCounted();
+    assert.equal((await ready(nodes[0])).policy, before); // nobody else learned from them
+    assert.equal((await ready(nodes[0])).bus.grown_wanted, 1);
+    const other = await nodes[0].call('PUT', '/v1/profiles/own', { mu: [2, 1, 4] });
+    assert.equal(other.status, 409);
+    assert.equal(other.json.field, 'mu');
 });
 
 await test('who learns opens no sessions', async () => {
@@ -94,6 +115,28 @@ await test('a learner is killed: the other goes on, nothing is lost or counted t
     await playSome(nodes[0], 3);
     await allCounted();
     assert.equal(await metric(next, 'abrd_ledger_missing'), 0);
+});
+
+await test('experts outlive their learner, a node that joins has them, and deleted is deleted', async () => {
+    const v = await grownOf(await leader(), 'own');
+    assert.ok(v > 1);
+    await nodes[0].kill('SIGKILL');
+    nodes[0] = await start('decide', 'n1');
+    const joins = await start('decide', 'n3');
+    await until('all to have them', async () =>
+        await grownOf(nodes[0], 'own') === v && await grownOf(joins, 'own') === v);
+    await until('newer ones on all', async () => {
+        played += await play(joins, key++, 'own');
+        const all = await Promise.all([...nodes, joins, await leader()].map(d => grownOf(d, 'own')));
+        return all.every(x => x === all[0] && x > v);
+    });
+    assert.equal((await nodes[1].call('DELETE', '/v1/profiles/own')).status, 204);
+    await until('nobody to have them', async () => {
+        const all = await Promise.all([...nodes, joins, await leader()].map(async d => (await d.call('GET', '/metrics')).text));
+        return all.every(text => !text.includes('abrd_grown_version{'));
+    });
+    assert.equal((await nodes[0].call('GET', '/v1/profiles/own')).status, 404);
+    await joins.stop();
 });
 
 await test('a node is killed: what it had closed arrives after its start', async () => {

@@ -45,6 +45,31 @@ START_TEST(the_learner_sees_the_same_trajectory)
 }
 END_TEST
 
+START_TEST(whose_experts_it_is_for_travels_in_a_form_of_its_own)
+{
+    struct bus_wire_id id;
+    trajs_make(&sent, 5, 6, 10, true);
+    size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    ck_assert_uint_eq(bytes_get_u16(bytes + 10), 1); /* learners of before read it */
+    sent.tag = 77; /* what a node calls it is nobody else's business */
+    sent.growth = 0x123456789abcdef0;
+    size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 2});
+    ck_assert_uint_eq(bytes_get_u16(bytes + 10), 2);
+    memset(&got, 0xa5, sizeof got);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
+    ck_assert_uint_eq(got.growth, sent.growth);
+    ck_assert_uint_eq(got.place, 0);
+    ck_assert_uint_eq(id.number, 2);
+    ck_assert_int_ge(got.tag, 5); /* none of a reward function */
+    got.tag = sent.tag;
+    ck_assert(trajs_equal(&sent, &got));
+
+    memset(bytes + PARCEL_HEAD + 32, 0, 8); /* of nobody: that cannot be */
+    reseal(bytes, size);
+    ck_assert_int_lt(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
+}
+END_TEST
+
 START_TEST(a_damaged_trajectory_is_refused)
 {
     struct bus_wire_id id;
@@ -79,10 +104,10 @@ START_TEST(a_newer_form_and_another_kind_are_told)
     struct err e = {0};
     trajs_make(&sent, 3, 6, 10, true);
     size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
-    bytes_put_u16(bytes + 10, 2);
+    bytes_put_u16(bytes + 10, 3);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_RANGE);
     ck_assert_str_eq(
-        e.detail, "is a trajectory of form 2; this abrd reads forms 1 to 1: upgrade it");
+        e.detail, "is a trajectory of form 3; this abrd reads forms 1 to 2: upgrade it");
 
     struct bus_wire_beat b;
     e = (struct err){0};
@@ -212,6 +237,7 @@ Suite *suite_serve_bus_wire(void)
     Suite *s = suite_create("serve/bus_wire");
     TCase *t = tcase_create("serve/bus_wire");
     tcase_add_test(t, the_learner_sees_the_same_trajectory);
+    tcase_add_test(t, whose_experts_it_is_for_travels_in_a_form_of_its_own);
     tcase_add_test(t, a_damaged_trajectory_is_refused);
     tcase_add_test(t, a_newer_form_and_another_kind_are_told);
     tcase_add_test(t, weights_bring_their_note);

@@ -358,7 +358,7 @@ static void *grow(void *ctx, struct err *e)
     m->table = grown_new(&cfg, e);
     if (!m->table) return NULL;
     struct policy *base = policy_clone(m->policy, e);
-    if (base && grown_add(m->table, "sports", &q, base, 5, e) == 1) return m;
+    if (base && grown_add(m->table, 0, "sports", &q, base, 5, e) == 1) return m;
     grown_free(m->table);
     return NULL;
 }
@@ -407,9 +407,9 @@ START_TEST(every_failing_allocation_of_a_growth_is_told)
     grown_sweep(m.table);
     struct qoe q = {3, 1, 3, QOE_LINEAR};
     ck_assert_int_eq(
-        grown_add(m.table, "sports", &q, policy_clone(m.policy, NULL), 6, NULL), 1);
+        grown_add(m.table, 0, "sports", &q, policy_clone(m.policy, NULL), 6, NULL), 1);
     ck_assert_int_eq(
-        grown_add(m.table, "sports", &q, policy_clone(m.policy, NULL), 6, NULL), 0);
+        grown_add(m.table, 0, "sports", &q, policy_clone(m.policy, NULL), 6, NULL), 0);
     ck_assert_int_eq(grown_tag(m.table, "sports", NULL), GROWN_TAG + 1);
     ck_assert(!grown_ready(m.table));
     ck_assert_int_eq(grown_turn(m.table, 7, NULL), 0);

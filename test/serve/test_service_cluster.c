@@ -270,11 +270,7 @@ START_TEST(profiles_are_put_everywhere)
     ck_assert_int_eq(service_profile_put(learner.service, &p, NULL), 0);
     UNTIL(!service_profile_get(&got, node.service, "sport", NULL) &&
           got.qoe.mu_switch == 5);
-    struct err e = {0};
-    p.grow = true;
-    ck_assert_int_eq(service_profile_put(node.service, &p, &e), ERR_CONFLICT);
-    ck_assert_str_eq(e.field, "grow");
-    p.grow = false;
+    struct err e;
     strcpy(p.name, "news");
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_CONFLICT);
     ck_assert_int_eq(service_profile_delete(node.service, "kids", NULL), ERR_ABSENT);
@@ -287,6 +283,93 @@ START_TEST(profiles_are_put_everywhere)
     ck_assert_int_eq(service_profile_put(node.service, &p, &e), ERR_IO);
     ck_assert_int_eq(service_profile_get(&got, node.service, "late", NULL), ERR_ABSENT);
     nats_again(&server);
+}
+END_TEST
+
+static int grown_version(struct served *f)
+{
+    struct service_stats s = stats(f);
+    return s.n_grown ? (int)s.grown[0].version : 0;
+}
+
+static void play_as(struct served *f, const char *profile, uint64_t key)
+{
+    struct session_open in = served_request(key, 4);
+    snprintf(in.profile, sizeof in.profile, "%s", profile);
+    struct session_opened o;
+    struct err e = {0};
+    ck_assert_msg(!service_open(&o, f->service, f->worker, &in, &e), "%s", e.detail);
+    served_play(f, &o, 4);
+}
+
+/* Two nodes and two learners: a profile that one of the nodes is asked to grow. */
+START_TEST(profiles_grow_on_all_nodes)
+{
+    struct served other, second;
+    role(&other, ROLE_DECIDE, "other");
+    role(&second, ROLE_LEARN, "second");
+    served_start(&learner);
+    served_start(&node);
+    served_start(&other);
+    UNTIL((turn(&other), stats(&learner).cluster.leading &&
+                             stats(&node).cluster.connected &&
+                             stats(&other).cluster.connected));
+    uint64_t common = stats(&node).policy_version;
+    struct profile p = {.name = "sport", .qoe = {1, 2, 3, QOE_LINEAR}, .grow = true}, got;
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
+    ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), 0);
+    ck_assert(got.grow);
+    ck_assert_int_eq(grown_version(&node), 0); /* which the learner makes */
+    UNTIL((turn(&other), grown_version(&node) == 1 && grown_version(&other) == 1));
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 0); /* as it is */
+    ck_assert_int_eq(service_profile_get(&got, other.service, "sport", NULL), 0);
+    ck_assert(got.grow);
+    struct err e = {0};
+    p.qoe.mu_switch = 9; /* experts learn for the weights there are */
+    ck_assert_int_eq(service_profile_put(other.service, &p, &e), ERR_CONFLICT);
+    ck_assert_str_eq(e.field, "mu");
+
+    /* sessions on both teach one set of experts, and not the common policy */
+    node.now = other.now = learner.now += 1;
+    for (uint64_t k = 0; k < 3; k++) {
+        play_as(&node, "sport", k);
+        play_as(&other, "sport", 100 + k);
+    }
+    UNTIL((turn(&other), grown_version(&learner) == 4 && grown_version(&node) == 4 &&
+                             grown_version(&other) == 4));
+    struct service_stats s = stats(&learner);
+    ck_assert_uint_eq(s.grown[0].learner.trajectories, 6);
+    ck_assert_uint_eq(s.learner.trajectories, 0);
+    ck_assert_uint_eq(stats(&node).policy_version, common);
+    ck_assert_uint_eq(stats(&node).grown[0].decisions, 12);
+    ck_assert_uint_eq(stats(&other).cluster.grown_taken, 4);
+
+    /* a learner that takes over goes on; a node that starts has what it had */
+    served_kill(&learner);
+    served_kill(&node);
+    served_start(&node);
+    ck_assert_int_eq(grown_version(&node) > 0, 1);
+    learner.service = NULL;
+    served_start(&second);
+    ck_assert_int_eq(stats(&second).n_grown, 0); /* it stands by */
+    UNTIL((turn(&second), turn(&other), stats(&second).cluster.leading));
+    ck_assert_int_eq(grown_version(&second), 4);
+    ck_assert_uint_eq(stats(&second).grown[0].learner.trajectories, 6);
+    node.now = other.now += 1;
+    play_as(&node, "sport", 11);
+    play_as(&other, "sport", 12);
+    UNTIL((turn(&second), turn(&other),
+           grown_version(&node) == 5 && grown_version(&other) == 5));
+
+    ck_assert_int_eq(service_profile_delete(other.service, "sport", NULL), 0);
+    ck_assert_int_eq(grown_version(&other), 0);
+    UNTIL(
+        (turn(&second), turn(&other), !grown_version(&node) && !grown_version(&second)));
+    ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), ERR_ABSENT);
+    /* who had it goes on by the common policy, and so does a session that was open */
+    play_as(&node, "pensieve", 13);
+    served_end(&other);
+    served_end(&second);
 }
 END_TEST
 
@@ -305,6 +388,7 @@ Suite *suite_serve_service_cluster(void)
     tcase_add_test(t, what_the_stream_has_lost_is_learned_after_all);
     tcase_add_test(t, what_was_lost_before_a_restart_is_learned_too);
     tcase_add_test(t, profiles_are_put_everywhere);
+    tcase_add_test(t, profiles_grow_on_all_nodes);
     suite_add_tcase(s, t);
     return s;
 }
