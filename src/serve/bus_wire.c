@@ -45,7 +45,7 @@ static void need(struct pack *p, bool ok)
 /* Form 2 names the growth, and has no tag, which is this node's own. */
 static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, int form)
 {
-    int truncated = t->truncated, n = t->n;
+    int truncated = p->writing && t->truncated, n = t->n;
     pack_u64(p, &id->maker);
     pack_u64(p, &id->number);
     pack_u64(p, &t->key);
