@@ -18,16 +18,17 @@ FROM debian:bookworm-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make
 WORKDIR /src
 COPY Makefile .
-RUN make deps-build
+RUN make deps-build && apt-get install -y --no-install-recommends ca-certificates
 COPY . .
 RUN make -j"$(nproc)" all man && make install-program DESTDIR=/out && \
     strip /out/usr/local/bin/abrd && rm -r /out/usr/local/lib/systemd
 
 FROM debian:bookworm-slim
 # OpenBLAS brings BLAS and LAPACK twice, for programs that know them by other names; together with
-# texts that nobody reads here they are a sixth of what is installed
+# texts that nobody reads here they are a sixth of what is installed. Of ca-certificates only the list
+# is used, by --origin https://...: the package would bring openssl
 RUN apt-get update && apt-get install -y --no-install-recommends \
-        ca-certificates curl libcurl4 libexpat1 libjansson4 libmicrohttpd12 libnats3.4 libopenblas0-pthread libsqlite3-0 \
+        curl libcurl4 libexpat1 libjansson4 libmicrohttpd12 libnats3.4 libopenblas0-pthread libsqlite3-0 \
         libsystemd0 && \
     rm -rf /usr/lib/*/openblas-pthread/libblas.so.3 /usr/lib/*/openblas-pthread/liblapack.so.3 \
         /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/log/apt \
@@ -35,6 +36,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
     find /usr/share/doc -type f ! -name copyright -delete && \
     useradd --system --uid 999 --create-home --home-dir /var/lib/abrd --shell /usr/sbin/nologin abrd
 COPY --from=build /out/ /
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 USER abrd
 WORKDIR /var/lib/abrd
 VOLUME /var/lib/abrd
