@@ -40,12 +40,22 @@ static int escaped(const char *s)
     return lo < 0 ? -1 : hi << 4 | lo;
 }
 
-/* Dots and slashes that are encoded twice would be harmless, if nobody decoded twice. */
+/* The character at *s, decoded, which is passed. */
+static char take(const char **s)
+{
+    int c = escaped(*s);
+    char is = c < 0 ? **s : (char)c;
+    *s += c >= 0 ? 3 : **s != '\0';
+    return is;
+}
+
+/* Behind an encoded "%". Dots and slashes that are encoded twice would be harmless, if nobody decoded
+ * twice; and so would be digits of such an escape that are encoded themselves. */
 static bool is_twice(const char *behind)
 {
-    char once[] = {'%', behind[0], behind[0] ? behind[1] : '\0', '\0'};
-    int c = escaped(once);
-    return c >= 0 && (c < 0x20 || c == 0x7f || is_in((char)c, "./\\%"));
+    char hi = take(&behind), lo = take(&behind);
+    int c = escaped((char[]){'%', hi, lo, '\0'});
+    return c >= 0 && (c < 0x20 || c == 0x7f || is_in((char)c, "./\\;%"));
 }
 
 /* What is wrong with the byte at s, which takes *n bytes, and what it stands for. */
