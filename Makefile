@@ -299,8 +299,8 @@ test-web: all web media test/web/node_modules/.done ## browser tests in Chromium
 	@bash test/each.sh test/web/run.mjs test/web/players.mjs test/web/fading.mjs test/web/origin.mjs
 
 .PHONY: showdown
-showdown: all web media test/web/node_modules/.done ## abrd against the players' own rules, in real time (hours): TRACES=8 TRIES=3 OUT=build/showdown
-	@TRACES=$(TRACES) TRIES=$(TRIES) OUT=$(OUT) node test/showdown/showdown.mjs
+showdown: all web media test/web/node_modules/.done ## abrd against the players' own rules, in real time (hours): TRACES=8 TRIES=3 OUT=build/showdown ONLY='abrd live,Shaka'
+	@TRACES=$(TRACES) TRIES=$(TRIES) OUT=$(OUT) ONLY='$(ONLY)' PART=$(PART) node test/showdown/showdown.mjs
 
 lint: $(OBJ) ## layers, names, lengths, forbidden calls, formatting
 	@bash test/each.sh test/lint/lint.sh test/lint/selftest.sh

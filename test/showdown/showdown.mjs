@@ -1,5 +1,7 @@
 // showdown.mjs - abrd against what players choose by themselves, in a real browser over the same
-// links, one run after another in real time. `make showdown [TRACES=8] [TRIES=3] [OUT=build/showdown]`
+// links, one run after another in real time. `make showdown [TRACES=8] [TRIES=3] [OUT=build/showdown]
+// [ONLY='abrd live,Shaka']`: some of who plays. [PART=1/2]: every second link, for two side by side with
+// an OUT each; their runs.jsonl, put together, are those of one.
 //
 // Every finished run is a line of OUT/runs.jsonl; begun again it goes on where it stopped. A run
 // that lacked CPU is repeated, at most TRIES times in all; then the least starved one counts and is
@@ -24,16 +26,30 @@ const number = (name, fallback, most) => {
     console.error(`showdown: ${name}=${text}: a whole number from 1 to ${most} is wanted`);
     process.exit(2);
 };
-const traces = TRACES.slice(0, number('TRACES', 8, TRACES.length));
+const [part, parts] = (process.env.PART || '1/1').split('/').map(Number);
+if (!(part >= 1 && part <= parts)) {
+    console.error(`showdown: PART=${process.env.PART}: wanted is one part of several, as 1/2`);
+    process.exit(2);
+}
+const traces = TRACES.slice(0, number('TRACES', 8, TRACES.length)).filter((_, i) => i % parts === part - 1);
 const tries = number('TRIES', 3, 10);
+
+/** Who plays: a player of abrd's by profile, others once for all profiles. */
+const everybody = Object.entries(PLAYERS).flatMap(([player, { ours }]) =>
+    (ours ? PROFILES : [null]).map(profile => ({ name: profile ? `${player} ${profile}` : player, player, profile })));
+const names = everybody.map(x => x.name), only = (process.env.ONLY || names.join()).split(',').map(x => x.trim());
+for (const x of only.filter(x => !names.includes(x))) {
+    console.error(`showdown: ONLY: '${x}' is none of ${names.join(', ')}`);
+    process.exit(2);
+}
+const playing = everybody.filter(x => only.includes(x.name)).map(({ player, profile }) => ({ player, profile }));
 const out = process.env.OUT || 'build/showdown';
 const log = path.join(out, 'runs.jsonl');
 fs.mkdirSync(out, { recursive: true });
 
 /** Who plays on a trace: the order turns from trace to trace. */
 function schedule(trace, i) {
-    const all = Object.entries(PLAYERS).flatMap(([player, { ours }]) =>
-        (ours ? PROFILES : [null]).map(profile => ({ trace, player, profile })));
+    const all = playing.map(x => ({ trace, ...x }));
     const turn = i * 3 % all.length;
     return [...all.slice(turn), ...all.slice(0, turn)];
 }
