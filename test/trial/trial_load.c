@@ -261,6 +261,7 @@ struct silence {
     struct swarm_result all;
     int seconds, alone; /* of these without others */
     double alone_ms;    /* the longest answer in these */
+    double middle_ms;   /* the longest of the second in the middle, of all */
 };
 
 /* Answers to others while the crowd is silent, for that long, or until no more than `left`
@@ -273,13 +274,15 @@ static struct silence listen_for(struct trial *t, double seconds, double left)
         v[i].chunks = 1 << 30;
     struct swarm *s = swarm_open(trial_server(t)->port, PLAYERS);
     struct silence out = {0};
+    enum { SECONDS = 4096 };
+    double longest[SECONDS];
     struct swarm_result r;
     double until_s = clock_mono() + seconds;
     swarm_run(&r, s, viewers_watch, v, 60, PLAYERS, 1000);
     do {
         struct watch w = watch_now(t);
         swarm_run(&r, s, viewers_watch, v, 1, 0, 500);
-        out.seconds++;
+        longest[out.seconds++] = r.max_ms;
         if (watch_others(t, &w) < ALONE) {
             out.alone++;
             out.alone_ms = fmax(out.alone_ms, r.max_ms);
@@ -287,7 +290,9 @@ static struct silence listen_for(struct trial *t, double seconds, double left)
         out.all.answers += r.answers;
         out.all.refused += r.refused + r.broken;
         out.all.max_ms = fmax(out.all.max_ms, r.max_ms);
-    } while (clock_mono() < until_s && trial_metric(t, "abrd_sessions_live") > left);
+    } while (clock_mono() < until_s && out.seconds < SECONDS &&
+             trial_metric(t, "abrd_sessions_live") > left);
+    out.middle_ms = stats_percentile(longest, out.seconds, .5);
     swarm_close(s);
     return out;
 }
@@ -345,6 +350,8 @@ static void with_sessions(struct trial *t)
     report_real(r, "longest answer before ms", quiet.alone_ms, 2);
     report_real(r, "longest while they fall silent ms", fall.alone_ms, 2);
     report_int(r, "seconds of that", fall.alone);
+    report_real(r, "longest of the second in the middle ms", fall.middle_ms, 2);
+    report_real(r, "the same before ms", quiet.middle_ms, 2);
     report_real(r, "with those that others disturbed ms", fall.all.max_ms, 2);
     report_int(r, "seconds then", fall.seconds);
     report_int(r, "answers then", fall.all.answers);
@@ -352,13 +359,12 @@ static void with_sessions(struct trial *t)
     report_real(r, "MB above that with a tenth opened anew", above / 1e6, 2);
     report_int(r, "refused while filling", refused);
     report_real(r, "others, processors", others, 2);
-    printf(
-        "%.0f sessions: %.0f bytes each; longest answer %.2f ms before (%d of %d s "
-        "alone), "
-        "%.2f while they fall silent (%d of %d s alone; %.2f in all); %ld refused while "
-        "filling; others %.2f\n",
-        live, each, quiet.alone_ms, quiet.alone, quiet.seconds, fall.alone_ms, fall.alone,
-        fall.seconds, fall.all.max_ms, refused, others);
+    printf("%.0f sessions: %.0f bytes each; longest answer %.2f ms before (%d of %d s "
+           "alone), %.2f while they fall silent (%d of %d s alone; %.2f in all, %.2f in "
+           "the middle second, %.2f before); %ld refused while filling; others %.2f\n",
+           live, each, quiet.alone_ms, quiet.alone, quiet.seconds, fall.alone_ms,
+           fall.alone, fall.seconds, fall.all.max_ms, fall.middle_ms, quiet.middle_ms,
+           refused, others);
 
     report_check(r, "live sessions", live, n, n);
     report_check(r, "bytes of a live session", each, 0, 1536);
