@@ -167,8 +167,8 @@ static void pass_maker(struct pack *p, uint64_t *id, struct maker *m)
     pack_u64(p, &m->counted);
     pack_u64(p, &m->heard);
     pack_u64(p, &m->low);
-    p->ok = p->ok && m->counted <= m->highest && m->low <= m->highest &&
-            m->highest - m->low <= LEDGER_WINDOW;
+    p->ok = p->ok && m->highest <= INT64_MAX && m->counted <= m->highest &&
+            m->low <= m->highest && m->highest - m->low <= LEDGER_WINDOW;
     for (uint64_t n = m->low; p->ok && n < m->highest; n += 8) {
         uint8_t bits = 0;
         int many = m->highest - n < 8 ? (int)(m->highest - n) : 8;
@@ -217,7 +217,7 @@ static void read_old_maker(struct pack *p, uint64_t *id, struct maker *m)
     pack_u64(p, &m->heard);
     for (int i = 0; i < OLD_WORDS; i++)
         pack_u64(p, &seen[i]);
-    p->ok = p->ok && m->counted <= m->highest;
+    p->ok = p->ok && m->highest <= INT64_MAX && m->counted <= m->highest;
     if (!p->ok) return;
     m->low = m->highest < 64 * OLD_WORDS ? 0 : m->highest - 64 * OLD_WORDS;
     for (uint64_t n = m->low + 1; n <= m->highest; n++)

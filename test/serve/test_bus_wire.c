@@ -82,8 +82,11 @@ START_TEST(a_damaged_trajectory_is_refused)
         ck_assert_int_lt(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
         bytes[i] ^= 0x10;
     }
-    /* a sound envelope around what cannot be: number 0; NaN where a ladder was */
+    /* a sound envelope around what cannot be: numbers 0 and 2^64 - 1; NaN where a ladder was */
     memset(bytes + PARCEL_HEAD + 8, 0, 8);
+    reseal(bytes, size);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
+    memset(bytes + PARCEL_HEAD + 8, 255, 8);
     reseal(bytes, size);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
     size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});

@@ -109,6 +109,11 @@ START_TEST(a_damaged_state_leaves_it_empty)
     ck_assert_int_eq(ledger_state_put(l, LEDGER_FORM, state, size, NULL), 0);
     ck_assert_uint_eq(ledger_position(l), 9);
     ck_assert(!ledger_take(l, 1, 5));
+
+    /* numbers that are too near to the last one there is */
+    bytes_put_u64(state + size - 33, ((uint64_t)1 << 63) + 5); /* highest */
+    bytes_put_u64(state + size - 9, (uint64_t)1 << 63);        /* low */
+    ck_assert_int_eq(ledger_state_put(l, LEDGER_FORM, state, size, NULL), ERR_CORRUPT);
     free(state);
 }
 END_TEST
@@ -188,6 +193,8 @@ START_TEST(the_form_of_older_learners_is_read)
     ck_assert(!ledger_take(l, 5, 100) && ledger_take(l, 5, 304));
     ck_assert_int_eq(ledger_state_put(l, 1, state, n - 1, NULL), ERR_CORRUPT);
     ck_assert_int_eq(ledger_state_put(l, LEDGER_FORM, state, n, NULL), ERR_CORRUPT);
+    u64(u64(state + 48, UINT64_MAX), 301);
+    ck_assert_int_eq(ledger_state_put(l, 1, state, n, NULL), ERR_CORRUPT);
 }
 END_TEST
 
