@@ -56,6 +56,9 @@ int growths_unwant(struct growths *g, const char *name, struct err *e)
 /* Is it to grow, as far as is known here? */
 bool growths_wanted(struct growths *g, const char *name);
 
+/* Experts that the list may still name were removed here: they are taken anew. */
+void growths_renew(struct growths *g);
+
 struct growths_stats {
     int wanted;
     uint64_t taken, refused;

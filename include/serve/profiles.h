@@ -22,6 +22,9 @@ void profiles_free(struct profiles *p);
 /* slot may be NULL. ERR_ABSENT lists nothing: names may be private. */
 int profiles_get(struct profile *out, int *slot, struct profiles *p, const char *name,
                  struct err *e) __attribute__((warn_unused_result));
+/* Could it be anybody's: name and weights within limits, and no name that is taken for all? */
+int profiles_check(const struct profile *in, struct err *e)
+    __attribute__((warn_unused_result));
 /* 1 created, 0 replaced. */
 int profiles_put(struct profiles *p, const struct profile *in, struct err *e)
     __attribute__((warn_unused_result));

@@ -59,9 +59,11 @@ int grown_keep(struct grown *g, struct entry *e, struct err *err)
     e->unsaved = rc != 0;
     pthread_mutex_lock(&g->lock);
     gone = e->gone;
+    if (!gone) g->saving = NULL; /* from here on who removes it takes its file as well */
     pthread_mutex_unlock(&g->lock);
+    if (!gone) return rc;
     char path[GROWN_PATH];
-    if (gone && grown_path(path, g, e->name)) unlink(path);
+    if (grown_path(path, g, e->name)) unlink(path);
     pthread_mutex_lock(&g->lock);
     g->saving = NULL;
     pthread_mutex_unlock(&g->lock);

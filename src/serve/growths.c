@@ -78,6 +78,11 @@ bool growths_wanted(struct growths *g, const char *name)
     return found;
 }
 
+void growths_renew(struct growths *g)
+{
+    atomic_store(&g->renew, true);
+}
+
 void growths_stats(struct growths_stats *out, struct growths *g)
 {
     pthread_mutex_lock(&g->lock);
@@ -294,6 +299,7 @@ int growths_follow(struct growths *g, bool wanted, double mono, double now, stru
     int rc = growths_read(&g->list, &g->rev, g, &why);
     if (rc && !g->rev) return err_set(e, rc, "%s", why.detail);
     g->looked = mono;
+    if (atomic_exchange(&g->renew, false)) g->done = 0;
     if (g->rev == g->done) return 0;
     if (rc) {
         if (g->rev != g->told) refuse(g, "all profiles", &why);

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "rl/ckpt.h"
+#include "serve/bus_wire.h"
+#include "serve/follow.h"
 
 enum { TRIES = 4 };
 /* A node of before grown_wire.h deletes a profile without a word about its experts. */
@@ -191,6 +193,24 @@ static int make(struct growths *g, double now, struct err *e)
     return 0;
 }
 
+/* Do all know a profile of that name, even if this process could not take it? True also when nobody
+ * can say. */
+static bool is_common(struct growths *g, const char *name)
+{
+    void *bytes = NULL;
+    size_t n;
+    uint64_t rev;
+    struct board *b = &g->cfg.board;
+    struct bus_wire_common *c = calloc(1, sizeof *c);
+    bool known = !c || b->get(b->self, FOLLOW_COMMON, &bytes, &n, &rev, NULL);
+    if (!known && bytes) known = bus_wire_get_common(c, bytes, n, NULL) != 0;
+    for (int i = 0; !known && i < c->n; i++)
+        known = !strcmp(c->profile[i].name, name);
+    free(bytes);
+    free(c);
+    return known;
+}
+
 /* The first one without a profile, when it has been so for a while: 1, it is marked as deleted. */
 static int mark_astray(struct growths *g, double mono)
 {
@@ -203,7 +223,7 @@ static int mark_astray(struct growths *g, double mono)
     uint64_t id = found ? found->id : 0;
     if (id != g->astray) g->astray_at = mono;
     g->astray = id;
-    if (!found || mono < g->astray_at + ASTRAY_S) return 0;
+    if (!found || mono < g->astray_at + ASTRAY_S || is_common(g, found->name)) return 0;
     found->gone = true;
     return 1;
 }

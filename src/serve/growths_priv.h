@@ -5,6 +5,7 @@
 #include "serve/growths.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct growths {
     struct growths_cfg cfg;
@@ -20,6 +21,7 @@ struct growths {
     bool blind;           /* the list is of a newer abrd: it is left alone */
     double looked, retry; /* retry: after what failed */
     char said[128];       /* the last trouble of who leads */
+    atomic_bool renew;    /* nothing is done */
     pthread_mutex_t lock; /* of what follows */
     int n_wanted;
     char wanted[GROWN_WIRE_MAX][SERVICE_NAME];

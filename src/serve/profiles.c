@@ -83,7 +83,7 @@ int profiles_get(struct profile *out, int *slot, struct profiles *p, const char 
     return found ? 0 : unknown(name, e);
 }
 
-int profiles_put(struct profiles *p, const struct profile *in, struct err *e)
+int profiles_check(const struct profile *in, struct err *e)
 {
     int rc = limits_name(in->name, e);
     if (!rc) rc = limits_qoe(&in->qoe, e);
@@ -91,7 +91,13 @@ int profiles_put(struct profiles *p, const struct profile *in, struct err *e)
     if (!strcmp(in->name, "custom"))
         return err_field(e, ERR_CONFLICT, "profile",
                          "'custom' is what sessions with their own weights are called");
+    return 0;
+}
 
+int profiles_put(struct profiles *p, const struct profile *in, struct err *e)
+{
+    int rc = profiles_check(in, e);
+    if (rc) return rc;
     bool found;
     pthread_mutex_lock(&p->lock);
     int k = lower(p, in->name, &found);

@@ -211,6 +211,11 @@ static int apply_common(struct service *s, const struct bus_wire_common *c, stru
         }
     for (int i = 0; i < c->n && !rc; i++) {
         if (as_it_is(s, &c->profile[i])) continue;
+        if (grown_tag(s->grown, c->profile[i].name, NULL) >= 0) {
+            /* of one that was deleted and put anew while this node was away */
+            grown_remove(s->grown, c->profile[i].name);
+            growths_renew(s->growths);
+        }
         rc = service_profile_take(s, &c->profile[i], e);
         if (rc == 1) rc = 0;
     }
@@ -242,7 +247,8 @@ static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
     int rc = take_revision(s, c, rev, e);
     k->older_rev = rc == 1 ? rev : 0;
     pthread_mutex_unlock(&k->common);
-    return rc == 1 ? ERR_CONFLICT : rc;
+    if (rc == 1) return ERR_CONFLICT;
+    return rc == ERR_CONFLICT ? ERR_INVALID : rc; /* trouble of one profile is told */
 }
 
 /* The leader's settings count; profiles that are there stay, and his own are the first ones. */
@@ -472,6 +478,8 @@ int service_cluster_profile(struct service *s, const char *name, const struct pr
 {
     if (qoe_find(name))
         return err_field(e, ERR_CONFLICT, "profile", "'%.63s' is built in", name);
+    int wrong = p ? profiles_check(p, e) : 0; /* no node could read a board with it */
+    if (wrong) return wrong;
     struct bus_wire_common *c = calloc(1, sizeof *c);
     if (!c) return err_set(e, ERR_MEMORY, "no memory for the profiles");
     uint64_t rev = 0;

@@ -273,6 +273,13 @@ START_TEST(profiles_are_put_everywhere)
     struct err e;
     strcpy(p.name, "news");
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_CONFLICT);
+    /* what no node could read does not get on the board */
+    strcpy(p.name, "Sport");
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_INVALID);
+    strcpy(p.name, "custom");
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_CONFLICT);
+    struct profile nothing = {.name = "nothing", .qoe = {0, 0, 0, QOE_LINEAR}};
+    ck_assert_int_eq(service_profile_put(node.service, &nothing, NULL), ERR_RANGE);
     ck_assert_int_eq(service_profile_delete(node.service, "kids", NULL), ERR_ABSENT);
     ck_assert_int_eq(service_profile_delete(node.service, "sport", NULL), 0);
     UNTIL(service_profile_get(&got, learner.service, "sport", NULL) == ERR_ABSENT);
@@ -360,6 +367,17 @@ START_TEST(profiles_grow_on_all_nodes)
     play_as(&other, "sport", 12);
     UNTIL((turn(&second), turn(&other),
            grown_version(&node) == 5 && grown_version(&other) == 5));
+
+    /* one that is deleted and put anew with other weights while a node takes no turns */
+    ck_assert_int_eq(service_profile_delete(node.service, "sport", NULL), 0);
+    UNTIL((turn(&second), !grown_version(&second)));
+    p.qoe.mu_switch = 9;
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
+    UNTIL((turn(&second), grown_version(&node) == 1));
+    ck_assert_int_eq(grown_version(&other), 5);
+    UNTIL((turn(&second), turn(&other), grown_version(&other) == 1));
+    ck_assert_int_eq(service_profile_get(&got, other.service, "sport", NULL), 0);
+    ck_assert_double_eq(got.qoe.mu_switch, 9);
 
     ck_assert_int_eq(service_profile_delete(other.service, "sport", NULL), 0);
     ck_assert_int_eq(grown_version(&other), 0);
