@@ -18,6 +18,7 @@ struct follow {
     uint64_t term, version; /* taken last */
     bool afresh;
     double looked;
+    uint64_t beat_told;   /* the revision that could not be read and was logged */
     pthread_mutex_t lock; /* of what follows */
     bool answers;
     uint64_t beat_rev;
@@ -169,6 +170,14 @@ static int take_common(struct follow *f, struct err *e)
     return rc;
 }
 
+static void tell_beat(struct follow *f, uint64_t rev, const struct err *why)
+{
+    if (rev == f->beat_told) return;
+    f->beat_told = rev;
+    log_event(f->cfg.log, LOG_ERROR, "follow", "what the learner tells: %s", why->detail);
+}
+
+/* One that is damaged, or no beat at all, is silence. */
 static int read_beat(struct bus_wire_beat *out, struct follow *f, double mono,
                      struct err *e)
 {
@@ -178,10 +187,21 @@ static int read_beat(struct bus_wire_beat *out, struct follow *f, double mono,
     struct board *b = &f->cfg.board;
     struct bus_wire_beat beat = {0};
     int rc = b->get(b->self, FOLLOW_BEAT, &bytes, &n, &rev, e);
-    if (!rc && bytes) rc = bus_wire_get_beat(&beat, bytes, n, e);
+    bool damaged = false;
+    if (!rc && bytes) {
+        struct err why = {0};
+        rc = bus_wire_get_beat(&beat, bytes, n, &why);
+        if (rc) tell_beat(f, rev, &why);
+        damaged = rc == ERR_INVALID || rc == ERR_CORRUPT;
+        if (rc && !damaged) err_field(e, rc, why.field, "%s", why.detail);
+    }
     free(bytes);
     pthread_mutex_lock(&f->lock);
-    if (!rc && (rev > f->beat_rev || !f->answers)) f->heard = mono;
+    if (damaged) {
+        beat = f->stats.beat;
+        rc = 0;
+    }
+    if (!rc && ((rev > f->beat_rev && !damaged) || !f->answers)) f->heard = mono;
     f->answers = !rc;
     if (!rc) {
         f->beat_rev = rev;

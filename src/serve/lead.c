@@ -124,6 +124,8 @@ static int beat(struct lead *l, double mono, struct err *e)
             l->beat_rev = rev;
         else if (!rc)
             stand_by(l, "another learner leads");
+        else if (rc == ERR_INVALID || rc == ERR_CORRUPT)
+            l->beat_rev = rev; /* damaged: ours comes over it */
         return rc;
     }
     /* what failed may hold up all else for a while: not in every turn */

@@ -86,6 +86,24 @@ START_TEST(silence_counts_while_the_board_answers)
 }
 END_TEST
 
+START_TEST(a_damaged_beat_is_silence)
+{
+    beat(1);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(board.set(board.self, FOLLOW_BEAT, "x", 1, NULL), 0);
+    ck_assert_int_eq(follow_turn(f, false, 12, 0, NULL), 0);
+    ck_assert_double_eq(silent(12), 2);
+    struct bus_wire_beat b;
+    uint64_t rev;
+    double s;
+    ck_assert(follow_beat(&b, &rev, &s, f, 12));
+    ck_assert_uint_eq(rev, boards_rev(&keys, FOLLOW_BEAT)); /* for who takes over */
+    beat(2);
+    ck_assert_int_eq(follow_turn(f, false, 13, 0, NULL), 0);
+    ck_assert_double_eq(silent(13), 0);
+}
+END_TEST
+
 START_TEST(what_is_common_is_fetched_when_it_changes)
 {
     static struct bus_wire_common c = {.has_explore = true, .explore_share = .5};
@@ -138,6 +156,7 @@ Suite *suite_serve_follow(void)
     TCase *t = tcase_create("serve/follow");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, silence_counts_while_the_board_answers);
+    tcase_add_test(t, a_damaged_beat_is_silence);
     tcase_add_test(t, what_is_common_is_fetched_when_it_changes);
     tcase_add_test(t, what_are_no_weights_is_refused);
     suite_add_tcase(s, t);

@@ -48,6 +48,27 @@ static int commit(struct leaders *r)
                        NULL);
 }
 
+START_TEST(a_damaged_beat_is_written_over)
+{
+    leaders_turn(&a);
+    ck_assert_int_eq(leaders_board.set(leaders_board.self, FOLLOW_BEAT, "x", 1, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        leaders_mono += CLUSTER_BEAT_S;
+        leaders_turn(&a);
+    }
+    struct bus_wire_beat is;
+    void *bytes;
+    size_t n;
+    uint64_t rev;
+    ck_assert_int_eq(
+        leaders_board.get(leaders_board.self, FOLLOW_BEAT, &bytes, &n, &rev, NULL), 0);
+    ck_assert_int_eq(bus_wire_get_beat(&is, bytes, n, NULL), 0);
+    ck_assert_str_eq(is.name, "a");
+    ck_assert(lead_leading(a.lead));
+    free(bytes);
+}
+END_TEST
+
 START_TEST(a_state_that_may_be_the_published_one_is_not_written_over)
 {
     leaders_turn(&a);
@@ -297,6 +318,7 @@ Suite *suite_serve_lead_damage(void)
     TCase *t = tcase_create("serve/lead_damage");
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_damaged_beat_is_written_over);
     tcase_add_test(t, a_state_that_may_be_the_published_one_is_not_written_over);
     tcase_add_test(t, a_take_over_that_failed_leaves_nothing);
     tcase_add_test(t, a_damaged_ledger_is_done_without);
