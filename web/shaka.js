@@ -109,7 +109,8 @@ class Adapter {
 
     #choose(own) {
         const d = this.#core.choice();
-        if (!d) return this.#ours && this.#playing || own();
+        // after an error Shaka disables what it played
+        if (!d) return this.#ours && this.#variants.includes(this.#playing) ? this.#playing : own();
         const { restrictions } = this.#player.getConfiguration().abr;
         const fitting = this.#variants.filter(v => sameRate(rateOf(v), d.kbps) && isAllowed(v, restrictions));
         if (!fitting.length) return own();

@@ -164,6 +164,35 @@ async function deathTest(browser, daemon, other, kind) {
     });
 }
 
+/** The level that was decided for a chunk does not have it. */
+async function missingTest(browser, daemon, kind) {
+    const { name, sound } = KINDS[kind];
+    const n = 4;
+    await test(`${name}: a chunk that the decided level lacks is played at another`, async () => {
+        const s = await stage(browser, daemon, kind);
+        let missing, asked = 0;
+        await s.page.route(new RegExp(`/\\d+-${n + 1}\\.m4s$`), (route, q) => {
+            missing ??= q.url();
+            if (q.url() !== missing) return route.fallback();
+            asked++;
+            return route.fulfill({ status: 404 });
+        });
+        await s.begin(kind, 0, 'unlimited', sound, { rate: 6, timeoutMs: PATIENT });
+        const at = await s.when(0, a => over(a) || asked > 9, 'the end');
+        assert.ok(asked <= 9, `${missing} was asked for ${asked} times`);
+        const [first, ...more] = at.seen.request.filter(r => r.chunk === n);
+        assert.equal(first.by, 'abrd');
+        assert.ok(more.length && more.at(-1).level !== first.level, JSON.stringify(at.seen.request));
+        // what comes after it is decided again, though Shaka shuts the level out for a while
+        assert.ok(at.seen.request.filter(r => r.chunk > n).every(r => r.by === 'abrd' || r.decided === first.level),
+            JSON.stringify(at.seen.request));
+        assert.deepEqual(at.seen.chunk.map(c => c.chunk), numbers(CHUNKS));
+        assert.equal(at.seen.session.length, 1);
+        assert.deepEqual(s.errors, []);
+        await s.close();
+    });
+}
+
 /** All three at once, on one page, at a stream that grows meanwhile. */
 async function liveTest(browser) {
     await test('live: three players follow a stream that grows', async () => {
@@ -202,6 +231,7 @@ try {
     for (const kind of wanted) {
         await playTest(browser, daemon, kind);
         await twoTest(browser, daemon, kind);
+        if (kind === 'shaka') await missingTest(browser, daemon, kind);
         const other = await new Daemon({ 'allow-origin': daemon.url, explore: 1 }).start();
         try {
             await pendingTest(browser, daemon, other, kind);
