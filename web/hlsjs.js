@@ -47,7 +47,10 @@ export function attach(Hls, options = {}) {
             return level >= 0 ? level : super.nextAutoLevel;
         }
 
-        set nextAutoLevel(level) { super.nextAutoLevel = level; }
+        set nextAutoLevel(level) {
+            adapter.turn(level);
+            super.nextAutoLevel = level;
+        }
 
         /** Begins to watch for a fragment that is better given up: not one that was decided. */
         onFragLoading(event, data) {
@@ -63,6 +66,7 @@ class Adapter {
     #aborted;           // name of the event
     #profile = null;    // the playlist's hint
     #decided = null;    // fragment under way that was not the player's choice
+    #turned = false;    // hls.js left the level that was decided, after an error
 
     constructor(options) {
         this.core = new Core(options, track => this.#bufferMaxS(track.levels[0].kbps));
@@ -97,6 +101,7 @@ class Adapter {
         listen(Events.MANIFEST_LOADING, () => core.forget());
         listen(Events.MANIFEST_PARSED, (_, { sessionData }) => {
             this.#profile = sessionData?.[PROFILE_ID]?.VALUE ?? null;
+            this.#turned = false;
             core.source();
         });
         listen(Events.DESTROYING, () => core.forget());
@@ -106,10 +111,17 @@ class Adapter {
 
     /** Index into hls.levels of what was decided for the next fragment; -1: nothing. */
     choice() {
+        if (this.#turned) return -1;
         const d = this.core.choice();
         // given up and asked for again: what was decided for it
         if (!d) return this.core.attached ? this.#decided?.level ?? -1 : -1;
         return this.#levelOf(d.kbps);
+    }
+
+    /** hls.js sets the next level: what it is told at every tick, or, after an error, another one. */
+    turn(level) {
+        const ours = this.choice();
+        if (ours >= 0 && level !== ours) this.#turned = true; // until it asks for a fragment
     }
 
     /** Index into hls.levels, among those that hls.js may choose; -1: none. */
@@ -152,6 +164,7 @@ class Adapter {
 
         const chunk = frag.sn - (details.live ? core.origin(frag.sn) : details.startSN);
         const kbps = this.#hls.levels[frag.level].bitrate / 1000;
+        this.#turned = false;
         const by = core.requested(chunk, kbps, abandoning(core,
             () => [frag.stats.loaded, frag.stats.total],
             () => this.#ahead(frag.start),

@@ -9,7 +9,7 @@ import { finish, test, until } from './harness.mjs';
 import { liveMedia } from './live.mjs';
 import { launch, stage } from './stage.mjs';
 
-const CHUNKS = 15, CHUNK_S = 4;
+const CHUNKS = 15, CHUNK_S = 4, LADDER = [300, 750, 1200, 1850, 2850, 4300];
 const MEDIA = path.join(ROOT, 'build/media');
 const KINDS = {
     dashjs: { name: 'dash.js', sound: 'minute-av.mpd', other: 'minute-base.mpd', live: 'live.mpd' },
@@ -59,8 +59,7 @@ async function playTest(browser, daemon, kind) {
 
         const files = fetched(s.files[0]);
         assert.deepEqual(files.map(f => f[0]), numbers(CHUNKS));
-        const bits = [300, 750, 1200, 1850, 2850, 4300];
-        assert.deepEqual(files.map(f => f[1]), h.steps.map(x => bits[x.level]));
+        assert.deepEqual(files.map(f => f[1]), h.steps.map(x => LADDER[x.level]));
         assert.ok(new Set(files.map(f => f[1])).size > 1, 'all chunks had one level');
         h.steps.forEach((x, i) => assert.equal(x.bytes, fs.statSync(path.join(MEDIA, `${files[i][1]}-${i + 1}.m4s`)).size));
         assert.equal(s.files[0].filter(([f]) => /^audio-\d+\.m4s$/.test(f)).length >= CHUNKS, true);
@@ -164,7 +163,10 @@ async function deathTest(browser, daemon, other, kind) {
     });
 }
 
-/** The level that was decided for a chunk does not have it. */
+/**
+ * The level that was decided for a chunk does not have it. dash.js has no other way then than another
+ * BaseURL, with or without the plugin; the others turn to another level.
+ */
 async function missingTest(browser, daemon, kind) {
     const { name, sound } = KINDS[kind];
     const n = 4;
@@ -188,6 +190,32 @@ async function missingTest(browser, daemon, kind) {
             JSON.stringify(at.seen.request));
         assert.deepEqual(at.seen.chunk.map(c => c.chunk), numbers(CHUNKS));
         assert.equal(at.seen.session.length, 1);
+        assert.deepEqual(s.errors, []);
+        await s.close();
+    });
+}
+
+/** The first level that is decided and not loaded yet has no playlist. */
+async function unlistedTest(browser, daemon) {
+    await test('hls.js: a decided level whose playlist is missing is left for another', async () => {
+        const s = await stage(browser, daemon, 'hlsjs');
+        const lists = [];
+        await s.page.route(/\/minute-\d+\.m3u8$/, (route, q) => {
+            lists.push(q.url());
+            // the first one is hls.js's choice, as nothing can be decided before
+            const missing = lists.find(url => url !== lists[0]);
+            return q.url() === missing ? route.fulfill({ status: 404 }) : route.fallback();
+        });
+        await s.begin('hlsjs', 0, 'unlimited', KINDS.hlsjs.sound, { rate: 6, timeoutMs: PATIENT });
+        const at = await s.when(0, a => over(a) || lists.length > 40, 'the end');
+        const missing = lists.find(url => url !== lists[0]);
+        assert.ok(missing, 'only one level was decided');
+        // it may be decided anew for every chunk
+        const asked = lists.filter(url => url === missing).length;
+        assert.ok(asked <= CHUNKS, `${missing} was asked for ${asked} times`);
+        assert.deepEqual(at.seen.chunk.map(c => c.chunk), numbers(CHUNKS));
+        assert.ok(at.seen.request.some(r => r.by === 'player' && missing.endsWith(`-${LADDER[r.decided]}.m3u8`)),
+            JSON.stringify(at.seen.request));
         assert.deepEqual(s.errors, []);
         await s.close();
     });
@@ -231,7 +259,8 @@ try {
     for (const kind of wanted) {
         await playTest(browser, daemon, kind);
         await twoTest(browser, daemon, kind);
-        if (kind === 'shaka') await missingTest(browser, daemon, kind);
+        if (kind !== 'dashjs') await missingTest(browser, daemon, kind);
+        if (kind === 'hlsjs') await unlistedTest(browser, daemon);
         const other = await new Daemon({ 'allow-origin': daemon.url, explore: 1 }).start();
         try {
             await pendingTest(browser, daemon, other, kind);
