@@ -129,6 +129,7 @@ class Adapter {
 
     async #manifest(text, url) {
         const plan = readManifest(text, url);
+        if (!plan.periods.length) return; // a patch: the plan stays
         const update = this.#plan?.live && plan.live;
         this.#plan = plan;
         if (update) return; // a live manifest read again
@@ -138,7 +139,7 @@ class Adapter {
 
     #begin(period) {
         this.#core.enter(period);
-        return period && this.#core.ask(signal => fetchIndexes(period, signal));
+        return this.#core.ask(signal => fetchIndexes(period, signal));
     }
 
     /** A chunk is on its way: are we in the period, and on the ladder, that we think? */

@@ -221,17 +221,41 @@ async function unlistedTest(browser, daemon) {
     });
 }
 
-/** All three at once, on one page, at a stream that grows meanwhile. */
+/** live.mpd for one player, who is told with patches what has changed. Returns how many they were. */
+async function patches(page, dir) {
+    const NAME = 'patched.mpd', read = () => fs.readFileSync(path.join(dir, 'live.mpd'), 'utf8');
+    let published, n = 0;
+    await page.route(`**/${NAME}`, route => {
+        [, published] = /publishTime="([^"]+)"/.exec(read());
+        return route.fulfill({ contentType: 'application/dash+xml', body: read().replace('<MPD ', '<MPD id="live" ')
+            .replace('<Period', '<PatchLocation>live.mpp</PatchLocation><Period') });
+    });
+    await page.route('**/live.mpp', route => {
+        const before = published, [, r] = / r="(\d+)"/.exec(read());
+        published = new Date().toISOString();
+        n++;
+        const change = (what, to) => `<replace sel="/MPD/${what}">${to}</replace>`;
+        return route.fulfill({ contentType: 'application/dash-patch+xml', body: '<?xml version="1.0"?>' +
+            `<Patch xmlns="urn:mpeg:dash:schema:mpd-patch:2020" mpdId="live" originalPublishTime="${before}" ` +
+            `publishTime="${published}">${change('@publishTime', published)}` +
+            `${change('Period[1]/AdaptationSet[1]/SegmentTemplate[1]/SegmentTimeline[1]/S[1]/@r', r)}</Patch>` });
+    });
+    return { name: NAME, get n() { return n; } };
+}
+
+/** All three at once, on one page, at a stream that grows meanwhile; dash.js a second time, with patches. */
 async function liveTest(browser) {
-    await test('live: three players follow a stream that grows', async () => {
+    await test('live: four players follow a stream that grows', async () => {
         const media = liveMedia(MEDIA);
         const daemon = await new Daemon({ explore: 1, 'media-dir': media.dir }).start();
         const s = await stage(browser, daemon, ...Object.keys(KINDS));
         try {
-            for (const [i, kind] of Object.keys(KINDS).entries())
-                await s.begin(kind, i, 'unlimited', KINDS[kind].live, { timeoutMs: PATIENT, profile: 'live' });
+            const patched = await patches(s.page, media.dir);
+            const players = [...Object.entries(KINDS).map(([kind, { live }]) => [kind, live]), ['dashjs', patched.name]];
+            for (const [i, [kind, file]] of players.entries())
+                await s.begin(kind, i, 'unlimited', file, { timeoutMs: PATIENT, profile: 'live' });
             const had = media.chunks();
-            for (const [i, kind] of Object.keys(KINDS).entries()) {
+            for (const [i, [kind]] of players.entries()) {
                 const at = await s.when(i, a => a.seen.chunk.length >= 5 && a.t > 0 &&
                     fetched(s.files[i]).some(f => f[0] >= had), `${kind}: chunks that were not there at first`);
                 assert.equal(at.seen.session.length, 1, kind);
@@ -243,6 +267,8 @@ async function liveTest(browser) {
                 const { steps } = await daemon.get(`/v1/sessions/${at.seen.session[0].session}`);
                 assert.ok(steps.filter(x => x.reported).slice(1).every(x => x.followed), kind);
             }
+            assert.ok(patched.n > 1, `${patched.n} patches`);
+            assert.equal(s.files[3].filter(([f]) => f === patched.name).length, 1, 'a patch was not taken');
             assert.deepEqual(s.errors, []);
         } finally {
             await s.close();

@@ -23,7 +23,7 @@ export const SCRIPTS = {
     shaka: path.join(HERE, 'node_modules/shaka-player/dist/shaka-player.compiled.js'),
 };
 
-const BLANK = [0, 1, 2].map(i => `<video id="v${i}" muted playsinline width="280" height="158"></video>`).join('');
+const BLANK = [0, 1, 2, 3].map(i => `<video id="v${i}" muted playsinline width="280" height="158"></video>`).join('');
 
 /**
  * Runs in the page: window.stage begins players and keeps what is seen of them. `options` are those
