@@ -201,8 +201,11 @@ class Adapter {
 
     /* ----- measuring ----- */
 
-    /** Media from the picture to time t. */
-    #ahead(t) { return t - (this.#hls.media?.currentTime ?? 0); }
+    /** Media from the picture to time t. hls.js goes to where it starts once the first fragment is buffered. */
+    #ahead(t) {
+        const { media, hasEnoughToStart, startPosition } = this.#hls;
+        return t - Math.max(media?.currentTime ?? 0, hasEnoughToStart === false ? startPosition : 0);
+    }
 
     /** Media beyond which hls.js asks for nothing more at a bitrate. */
     #bufferMaxS(kbps) {

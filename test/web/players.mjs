@@ -221,6 +221,21 @@ async function unlistedTest(browser, daemon) {
     });
 }
 
+/** hls.js goes to where it shall start only when the first fragment is in the buffer. */
+async function startTest(browser, daemon) {
+    await test('hls.js: started in the middle, it holds what lies after that', async () => {
+        const s = await stage(browser, daemon, 'hlsjs');
+        const settings = { startPosition: 5 * CHUNK_S + 1 };
+        await s.begin('hlsjs', 0, 'unlimited', KINDS.hlsjs.sound, { timeoutMs: PATIENT, settings });
+        const at = await s.when(0, a => a.seen.request.length > 1, 'the second chunk');
+        const [{ chunk, buffer_s }] = at.seen.chunk;
+        assert.equal(chunk, 5);
+        assert.ok(Math.abs(buffer_s - (CHUNK_S - 1)) < .1, `${buffer_s} s`);
+        assert.deepEqual(s.errors, []);
+        await s.close();
+    });
+}
+
 /** live.mpd for one player, who is told with patches what has changed. Returns how many they were. */
 async function patches(page, dir) {
     const NAME = 'patched.mpd', read = () => fs.readFileSync(path.join(dir, 'live.mpd'), 'utf8');
@@ -286,7 +301,10 @@ try {
         await playTest(browser, daemon, kind);
         await twoTest(browser, daemon, kind);
         if (kind !== 'dashjs') await missingTest(browser, daemon, kind);
-        if (kind === 'hlsjs') await unlistedTest(browser, daemon);
+        if (kind === 'hlsjs') {
+            await unlistedTest(browser, daemon);
+            await startTest(browser, daemon);
+        }
         const other = await new Daemon({ 'allow-origin': daemon.url, explore: 1 }).start();
         try {
             await pendingTest(browser, daemon, other, kind);
