@@ -192,6 +192,7 @@ class Adapter {
     }
 
     #seek(t) {
+        this.#decided = null; // hls.js gives it up
         const { track } = this.core;
         const details = this.#hls.levels[this.#hls.loadLevel]?.details;
         if (!track || !details || details.live) return;

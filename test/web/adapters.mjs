@@ -243,4 +243,18 @@ export async function adapterTests() {
             await arrived;
             assert.equal(await player.chunk(1), 0);
         }));
+
+    await test('hls.js: after a seek its own rules choose until there is a decision, not one that is given up', () =>
+        onHls(async ({ player, abrd }) => {
+            await player.load();
+            const element = media();
+            player.trigger('MEDIA_ATTACHED', { media: element });
+            const under = player.request(0);
+            assert.deepEqual([under.level, player.abr.nextAutoLevel], [2, 2]); // nothing is known of the next
+            element.currentTime = 20;
+            element.dispatchEvent(new Event('seeking'));
+            assert.equal(player.abr.nextAutoLevel, 0);
+            await under.arrived;
+            abrd.detach();
+        }));
 }
