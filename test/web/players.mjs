@@ -164,8 +164,8 @@ async function deathTest(browser, daemon, other, kind) {
 }
 
 /**
- * The level that was decided for a chunk does not have it. dash.js has no other way then than another
- * BaseURL, with or without the plugin; the others turn to another level.
+ * The level that was decided for a chunk does not have it: hls.js and Shaka turn to another level. dash.js
+ * looks for another place of the same, with or without the plugin.
  */
 async function missingTest(browser, daemon, kind) {
     const { name, sound } = KINDS[kind];
