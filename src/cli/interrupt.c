@@ -48,11 +48,11 @@ bool interrupt_seen(void)
 
 bool interrupt_wait(double seconds)
 {
-    double until = clock_now() + seconds;
+    double until = clock_mono() + seconds; /* whatever the clock is set to meanwhile */
     struct timespec t = {.tv_sec = (time_t)until,
                          .tv_nsec = (long)((until - floor(until)) * 1e9)};
-    while (!seen && !hangup && sem_timedwait(&wake, &t) && !seen && !hangup &&
-           clock_now() < until)
+    while (!seen && !hangup && sem_clockwait(&wake, CLOCK_MONOTONIC, &t) && !seen &&
+           !hangup && clock_mono() < until)
         ;
     return seen != 0;
 }
@@ -69,7 +69,7 @@ void interrupt_catch_hangup(void)
 
 bool interrupt_hangup(void)
 {
-    bool had = hangup != 0;
+    if (!hangup) return false; /* one that comes now is for the next call */
     hangup = 0;
-    return had;
+    return true;
 }

@@ -195,7 +195,8 @@ int writer_flush(struct writer *w, struct err *e)
     pthread_mutex_lock(&w->lock);
     uint64_t until = w->put;
     uint64_t errors = w->errors;
-    while (w->written < until && w->errors == errors) {
+    /* an error behind which others have written on already is none of ours */
+    while (w->written < until && (w->errors == errors || !w->failure.code)) {
         if (w->writing)
             pthread_cond_wait(&w->done, &w->lock);
         else

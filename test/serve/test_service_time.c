@@ -117,6 +117,21 @@ START_TEST(old_sessions_are_deleted)
     f.now += 200;
     service_tick(f.service);
     ck_assert_int_eq(service_history(&h, f.service, o.session, NULL), ERR_ABSENT);
+
+    /* more end in a minute than are deleted at once, and none of them stays */
+    enum { MANY = 600 };
+    static struct session_opened many[MANY];
+    for (uint64_t i = 0; i < MANY; i++) {
+        many[i] = served_open(&f, 2 + i, 48);
+        ck_assert_int_eq(service_close(f.service, many[i].session, NULL, NULL), 0);
+    }
+    for (int i = 0; i < 10; i++) {
+        f.now += i ? 1 : 1100;
+        service_tick(f.service);
+    }
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(service_history(&h, f.service, many[i].session, NULL),
+                         ERR_ABSENT);
 }
 END_TEST
 
