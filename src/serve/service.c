@@ -20,7 +20,7 @@ enum {
     SPARE_STEPS = 262144, /* most steps for open trajectories */
     MEMORY_STEPS = 1048576,
 };
-static const double PRUNE_EVERY_S = 1; /* what the store prunes at once is little */
+static const double PRUNE_EVERY_S = 10;
 static const double BUS_WAIT_S = .04;  /* of a caller's own turn */
 
 struct service_cfg service_cfg_default(void)

@@ -19,19 +19,26 @@ function start(role, name, more = []) {
 const ready = async d => (await d.call('GET', '/readyz')).json;
 const metric = (d, name) => d.metric(name);
 
+/** Asks until the store takes it: a disk that stalls for half a second is the machine's (503). */
+async function ask(d, path, body, status) {
+    const r = await until('the store', async () => {
+        const is = await d.call('POST', path, body);
+        return is.status !== 503 && is;
+    });
+    assert.equal(r.status, status, r.text);
+    return r.json;
+}
+
 /** One viewer's whole session; how many trajectories it makes: 1. */
 async function play(d, key, profile = video.profile) {
-    const s = (await d.call('POST', '/v1/sessions', { ...video, profile, key })).json;
+    const s = await ask(d, '/v1/sessions', { ...video, profile, key }, 201);
     let level = s.level;
     for (let chunk = 1; chunk < video.chunks; chunk++) {
         const q = { chunk, buffer_s: 8, last: { chunk: chunk - 1, level, bytes: 400000, download_s: 1, rebuffer_s: 0 } };
-        const a = await d.call('POST', `/v1/sessions/${s.session}/decisions`, q);
-        assert.equal(a.status, 200, a.text);
-        level = a.json.level;
+        ({ level } = await ask(d, `/v1/sessions/${s.session}/decisions`, q, 200));
     }
-    const r = await d.call('POST', `/v1/sessions/${s.session}/rewards`, { chunk: video.chunks - 1,
-        level, bytes: 400000, download_s: 1, rebuffer_s: 0, final: true });
-    assert.equal(r.status, 200, r.text);
+    await ask(d, `/v1/sessions/${s.session}/rewards`, { chunk: video.chunks - 1,
+        level, bytes: 400000, download_s: 1, rebuffer_s: 0, final: true }, 200);
     await d.call('DELETE', `/v1/sessions/${s.session}`);
     return 1;
 }

@@ -11,7 +11,7 @@
 
 #include "support/tmpdir.h"
 
-enum { PARTS = 10, SEEDS = 20, BREAK_TRIES = 40 };
+enum { PARTS = 10, SEEDS = 20, BREAK_TRIES = 100 };
 
 static char dir[256], policy[256], experts[256];
 
