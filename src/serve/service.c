@@ -21,7 +21,7 @@ enum {
     MEMORY_STEPS = 1048576,
 };
 static const double PRUNE_EVERY_S = 10;
-static const double BUS_WAIT_S = .04;  /* of a caller's own turn */
+static const double BUS_WAIT_S = .04; /* of a caller's own turn */
 
 struct service_cfg service_cfg_default(void)
 {

@@ -14,7 +14,7 @@ enum {
     /* steps needed to go on: the open trajectory and the measurements before it */
     STEPS_EXPLORING = TRAJ_STEPS + 4 * VIEW_HISTORY,
     STEPS_GREEDY = 4 * VIEW_HISTORY,
-    PRUNE_AT_ONCE = 500, /* sessions, between other rows: 50/s may end for ever */
+    PRUNE_AT_ONCE = 500,   /* sessions, between other rows: 50/s may end for ever */
     CHECK_PAGES = 1 << 19, /* 2 GB, some seconds */
 };
 
