@@ -126,7 +126,7 @@ START_TEST(old_sessions_are_deleted)
         ck_assert_int_eq(service_close(f.service, many[i].session, NULL, NULL), 0);
     }
     for (int i = 0; i < 10; i++) {
-        f.now += i ? 1 : 1100;
+        f.now += i ? 2 : 1100;
         service_tick(f.service);
     }
     for (int i = 0; i < MANY; i++)
