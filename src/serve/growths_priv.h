@@ -21,7 +21,7 @@ struct growths {
     bool blind;           /* the list is of a newer abrd: it is left alone */
     double looked, retry; /* retry: after what failed */
     char said[128];       /* the last trouble of who leads */
-    atomic_bool renew;    /* nothing is done */
+    atomic_bool renew;    /* what is done is to be done again */
     pthread_mutex_t lock; /* of what follows */
     int n_wanted;
     char wanted[GROWN_WIRE_MAX][SERVICE_NAME];

@@ -401,8 +401,8 @@ int service_history(struct history *out, struct service *s, const char *session,
     int n = 0;
     if (s->writer) {
         const struct store *store = writer_store(s->writer);
-        rc = writer_reserve(s->writer, 0,
-                            e); /* else it would wait for a disk that hangs */
+        /* no flush while the disk hangs: it would hold this thread as well */
+        rc = writer_reserve(s->writer, 0, e);
         if (!rc) rc = writer_flush(s->writer, e);
         if (!rc) rc = store->history(store->self, &row, &steps, &n, id, e);
     } else {

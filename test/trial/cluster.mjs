@@ -386,6 +386,8 @@ function weightsAge(h) {
     return { n: ages.length, p50: ages[ages.length >> 1], p99: p99(ages), max: ages.at(-1) };
 }
 
+const stolen = () => Number(/^cpu +(\d+ +){7}(\d+)/.exec(readFileSync('/proc/stat', 'utf8'))[2]) / 100;
+const began = [Date.now(), stolen()];
 await calm();
 await judge('calm');
 await slowNode();
@@ -405,6 +407,8 @@ for (const h of nodes) {
     row(`weights' age on ${h.name} after publication [s], ${w.n} times: p50, p99, max`,
         `${w.p50}, ${w.p99}, ${w.max}`, 'p99 1', w.n > 0 && w.p99 <= 1);
 }
+
+row('other machines took of the processors, mean', (1000 * (stolen() - began[1]) / (Date.now() - began[0])).toFixed(2));
 
 for (const h of [...nodes, ...learners, ...nats, balancer]) await h.kill('SIGTERM');
 const table = ['| | figure | wanted |', '|---|---|---|',
