@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "abr/feat.h"
+#include "serve/bus_wire.h"
+#include "serve/follow.h"
 #include "support/boards.h"
 #include "support/capture.h"
 #include "support/tmpdir.h"
@@ -387,6 +389,18 @@ START_TEST(a_node_that_starts_has_its_files_and_one_that_joins_is_told)
 }
 END_TEST
 
+static void put_common(const char *name)
+{
+    static struct bus_wire_common c = {.n = 1};
+    void *bytes;
+    size_t n;
+    c.profile[0] = (struct profile){.qoe = QOE};
+    snprintf(c.profile[0].name, sizeof c.profile[0].name, "%s", name);
+    ck_assert_int_eq(bus_wire_put_common(&bytes, &n, &c, NULL), 0);
+    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    free(bytes);
+}
+
 START_TEST(a_profile_may_come_later_than_its_experts)
 {
     b.knows = false;
@@ -399,10 +413,14 @@ START_TEST(a_profile_may_come_later_than_its_experts)
     ck_assert_int_eq(follows(&b), 0);
     same(&b, &lead);
     ck_assert_uint_eq(refused(&b), 0);
-    /* the other has none, as if a node of before had deleted it: not for long */
-    ck_assert(growths_wanted(a.growths, "unknown"));
-    for (int i = 0; i < 3; i++)
+    /* the other is on the board, only the learner cannot take it */
+    put_common("unknown");
+    for (int i = 0; i < 9; i++)
         all();
+    ck_assert(growths_wanted(a.growths, "unknown"));
+    /* there is none, as if a node of before had deleted it: not for long */
+    put_common("sports");
+    all();
     ck_assert(!growths_wanted(a.growths, "unknown"));
     ck_assert(growths_wanted(a.growths, "sports"));
 
