@@ -61,6 +61,8 @@ function inPage() {
             const player = new window.shaka.Player();
             await player.attach(video);
             player.configure(merge({ streaming: { bufferingGoal: buffer } }, settings));
+            // a busy machine drops frames, and Shaka would leave a level for that
+            if (options) player.configure({ abr: { droppedFrames: false } });
             const abrd = options && attach(player, options);
             player.load(url).then(() => video.play(), e => console.error('shaka', e.code, e.message));
             return { abrd, stop: () => player.destroy(), player };
