@@ -26,6 +26,7 @@ struct writer {
     bool writing, stopping;
     bool wake;          /* of the thread that runs: due when the lock is given back */
     double began_at;    /* the write under way */
+    double failed_s;    /* the last write that did */
     struct err failure; /* of the last write; code 0: it worked */
 };
 
@@ -175,9 +176,11 @@ static void write_some(struct writer *w)
             w->bus->stored(w->bus->self, w->rec[i].parcel.number);
 
     pthread_mutex_lock(&w->lock);
+    bool mended = w->failure.code && !rc;
     w->failure = failure;
     if (rc) {
         w->failure.code = rc;
+        w->failed_s = clock_mono();
         w->errors++;
     } else {
         w->first = (first + n) % w->cap;
@@ -188,6 +191,7 @@ static void write_some(struct writer *w)
     }
     w->writing = false;
     pthread_cond_broadcast(&w->done);
+    if (mended) pthread_cond_signal(&w->work); /* what comes now is not to wait so long */
 }
 
 int writer_flush(struct writer *w, struct err *e)
@@ -210,12 +214,17 @@ int writer_flush(struct writer *w, struct err *e)
     return 0;
 }
 
-/* Under the lock; ends early when woken. */
-static void pause_for(struct writer *w, double seconds)
+/* Under the lock: until what waits is due. A failing store is asked again after a pause, a working one
+ * when the oldest has had its time for company, or many have come; which of both it is may change
+ * meanwhile, as those who flush write as well. */
+static void pause(struct writer *w)
 {
-    double until_s = clock_mono() + seconds;
-    while (!w->stopping && w->n + w->reserved <= w->cap / 2)
-        if (!cond_wait(&w->work, &w->lock, until_s)) return;
+    while (!w->stopping && !w->writing && w->n) {
+        bool failing = w->failure.code != 0;
+        double due_s = failing ? w->failed_s + RETRY_S : w->first_s + w->flush_s;
+        if (!failing && w->n + w->reserved > w->cap / 2) return;
+        if (!cond_wait(&w->work, &w->lock, due_s)) return;
+    }
 }
 
 void writer_run(struct writer *w)
@@ -227,8 +236,7 @@ void writer_run(struct writer *w)
         } else if (w->writing) {
             pthread_cond_wait(&w->done, &w->lock);
         } else {
-            /* a failing store is asked again after a pause, a working one in company */
-            pause_for(w, w->failure.code ? RETRY_S : w->flush_s);
+            pause(w);
             if (!w->stopping && !w->writing && w->n) write_some(w);
         }
     }

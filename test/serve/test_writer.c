@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 /* A store in memory that can be told to fail. */
 struct fake {
     pthread_mutex_t lock; /* of all below */
-    int written, batches;
+    int written, batches, refused;
     uint32_t sum;
     bool broken, hangs;
     pthread_cond_t freed; /* hangs has ended */
@@ -24,6 +26,7 @@ static int fake_write(void *self, const struct store_rec *rec, int n, struct err
     bool broken = f->broken;
     for (int i = 0; i < n && !broken; i++)
         f->sum += rec[i].step.ord;
+    f->refused += broken;
     if (!broken) {
         f->written += n;
         f->batches++;
@@ -153,6 +156,78 @@ START_TEST(while_a_commit_hangs_nothing_more_is_taken)
 }
 END_TEST
 
+static int refused(struct fake *f)
+{
+    pthread_mutex_lock(&f->lock);
+    int n = f->refused;
+    pthread_mutex_unlock(&f->lock);
+    return n;
+}
+
+static void break_it(struct fake *f, bool broken)
+{
+    pthread_mutex_lock(&f->lock);
+    f->broken = broken;
+    pthread_mutex_unlock(&f->lock);
+}
+
+START_TEST(a_failing_store_is_asked_once_a_second_however_many_wait)
+{
+    struct fake f;
+    struct writer *w = make(&f, 8);
+    break_it(&f, true);
+    for (uint32_t i = 0; i < 7; i++)
+        ck_assert_int_eq(put(w, i, NULL), 0);
+    double began_s = clock_mono();
+    pthread_t writer;
+    ck_assert_int_eq(pthread_create(&writer, NULL, run, w), 0);
+    while (refused(&f) < 2)
+        ;
+    int n = refused(&f);
+    ck_assert_int_le(n, 1 + (int)(clock_mono() - began_s));
+    writer_stop(w);
+    pthread_join(writer, NULL);
+    writer_free(w);
+}
+END_TEST
+
+/* By how long a record waits that is put when somebody's flush has ended a failure. */
+static double after_a_failure_s(void)
+{
+    struct fake f;
+    struct writer *w = make(&f, 8);
+    break_it(&f, true);
+    ck_assert_int_eq(put(w, 1, NULL), 0);
+    pthread_t writer;
+    ck_assert_int_eq(pthread_create(&writer, NULL, run, w), 0);
+    struct writer_stats stats;
+    do
+        writer_stats(w, &stats);
+    while (!stats.errors);
+    break_it(&f, false);
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    double put_s = clock_mono();
+    ck_assert_int_eq(put(w, 2, NULL), 0);
+    do
+        writer_stats(w, &stats);
+    while (stats.written < 2);
+    double took_s = clock_mono() - put_s;
+    writer_stop(w);
+    pthread_join(writer, NULL);
+    writer_free(w);
+    return took_s;
+}
+
+START_TEST(what_comes_after_a_failure_does_not_wait_out_its_pause)
+{
+    double took_s = 1;
+    for (int i = 0; i < 20 && took_s > .5;
+         i++) /* a busy machine may be late now and then */
+        took_s = after_a_failure_s();
+    ck_assert_double_le(took_s, .5);
+}
+END_TEST
+
 enum { PUTTERS = 3, EACH = 2000 };
 
 static void *put_many(void *ctx)
@@ -209,6 +284,8 @@ Suite *suite_serve_writer(void)
     tcase_add_test(t, a_full_queue_refuses_before_anything_is_decided);
     tcase_add_test(t, a_failing_store_is_told_and_nothing_is_lost);
     tcase_add_test(t, while_a_commit_hangs_nothing_more_is_taken);
+    tcase_add_test(t, a_failing_store_is_asked_once_a_second_however_many_wait);
+    tcase_add_test(t, what_comes_after_a_failure_does_not_wait_out_its_pause);
     tcase_add_test(t, many_put_while_one_writes);
     tcase_add_test(t, the_thread_writes_without_being_asked);
     suite_add_tcase(s, t);
