@@ -20,6 +20,7 @@
 
 #include "base/err.h"
 #include "serve/http.h"
+#include "serve/quota.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,6 +59,9 @@ double admit_open(struct admit *a, const struct admit_client *c, double now_s);
 /* id: 32 hex digits; what is none is no session, and free. */
 double admit_session(struct admit *a, const struct admit_client *c, const char *id,
                      double now_s);
+/* The same for a player whose session has no id in the address: key is whose it is. */
+double admit_key(struct admit *a, const struct admit_client *c,
+                 const unsigned char key[QUOTA_KEY], double now_s);
 
 /* Requests that each limit refused, since the start. */
 struct admit_stats {

@@ -94,6 +94,8 @@ int api_n_routes(void);
 
 /* The JSON in a->out as the body. */
 void api_json(struct api *a, struct reply *r, int status);
+/* What somebody asked too often, by how long he is to wait (admit.h), and the reply that says so. */
+bool api_too_often(struct reply *r, double wait_s, const char *what);
 /* Gives an error answer its id and its line in the log. path: the route's pattern, since ids of
  * sessions are nobody else's business, or what was asked for when there is none. */
 void api_error(struct api *a, const struct http_request *q, const char *path,

@@ -61,8 +61,10 @@ struct http_request {
 
 /* First header of that name, any case; NULL when absent. Borrowed until the reply. */
 const char *http_header(const struct http_request *q, const char *name);
-/* The decoded value of ?name=value; false when absent, malformed or longer than n - 1. */
-bool http_query(char *out, size_t n, const struct http_request *q, const char *name);
+/* The decoded value of ?name=value: 1; 0 and "" when there is none. ERR_INVALID when it is
+ * malformed, ERR_RANGE when it is longer than n - 1. */
+int http_query(char *out, size_t n, const struct http_request *q, const char *name,
+               struct err *e);
 /* The query as it was sent, without the parameter of that name; false when it is longer than
  * n - 1. A space in it is "+". */
 bool http_query_text(char *out, size_t n, const struct http_request *q,

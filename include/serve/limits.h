@@ -43,6 +43,9 @@ int limits_underway(const struct underway_in *in, int levels, struct err *e)
 int limits_reward(const struct reward_in *in, int levels, int chunks, struct err *e)
     __attribute__((warn_unused_result));
 
+/* What a player measured of n chunks: the entries of throughput_kbps and download_s. */
+int limits_history(const double *kbps, const double *seconds, int n, struct err *e)
+    __attribute__((warn_unused_result));
 int limits_view(const struct view *v, struct err *e) __attribute__((warn_unused_result));
 
 int limits_qoe(const struct qoe *k, struct err *e) __attribute__((warn_unused_result));

@@ -27,6 +27,7 @@ struct sessions_cfg {
     int spare; /* steps for open trajectories and long histories */
     struct entropy entropy; /* of ids */
     uint8_t number;         /* 1 .. 255: with which all ids begin; 0: they begin anyhow */
+    bool strict; /* sessions_await_stored may be called: sessions_stored will be */
 };
 
 struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e);
@@ -78,6 +79,12 @@ int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], const char *p
 /* Closes one live session that was last heard of before `before` (true, *c says what
  * changed), or forgets closed ones that old; false when there is nothing left to do. */
 bool sessions_expire(struct sessions *s, double before, double now, struct changes *c);
+
+/* With cfg.strict. What an operation that returned 0 (or true) changed is seen by other threads before
+ * its caller has put it into the store's queue: once he has, he says so; who answers by what he has
+ * seen waits for that. */
+void sessions_stored(struct sessions *s, const uint8_t id[TRACK_ID]);
+void sessions_await_stored(struct sessions *s, const uint8_t id[TRACK_ID]);
 
 /* Steps remembered, oldest first. *steps (n) is owned by the caller. */
 int sessions_history(struct track_row *row, double *last_at, struct step **steps, int *n,

@@ -20,6 +20,8 @@
  * Who says that the stream is live (st=l) has a session without an end: how many chunks are left is
  * unknown. That is no hint of what he values.
  *
+ * Who asks for pictures of another video - another ladder, or another cid - has a new session.
+ *
  * As the outcome of a chunk is known only once the one after it was decided, his decisions are no
  * trajectories, and teach nobody; they are stored as all others.
  *
@@ -62,6 +64,10 @@ struct steer_segment {
 };
 
 struct clients *steer_clients(int n, uint64_t seed, struct err *e);
+
+/* Whose the player with this sid is. */
+void steer_key(unsigned char key[CLIENTS_KEY], const struct clients *clients,
+               const char *sid);
 
 /* 0 and *told; 1: he has no session, open one first (steer_open, which does nothing when somebody
  * else just did). video: what the segments are of. */

@@ -7,7 +7,6 @@
 #include <sys/random.h>
 
 #include "serve/forwarded.h"
-#include "serve/quota.h"
 
 /* of all lines of the header together: its right end is what counts */
 #define LIST_MAX 2048
@@ -122,6 +121,12 @@ double admit_session(struct admit *a, const struct admit_client *c, const char *
         key[i] = (unsigned char)(high << 4 | low);
     }
     return id[2 * QUOTA_KEY] ? 0 : take(a, c, SESSION, key, now_s);
+}
+
+double admit_key(struct admit *a, const struct admit_client *c,
+                 const unsigned char key[QUOTA_KEY], double now_s)
+{
+    return take(a, c, SESSION, key, now_s);
 }
 
 struct admit_stats admit_stats(const struct admit *a)

@@ -122,8 +122,7 @@ static void preflight(const struct http_request *q, struct reply *r)
         reply_header(r, "Access-Control-Allow-Private-Network", "true");
 }
 
-/* What somebody asked too often, and the reply that says so. */
-static bool too_often(struct reply *r, double wait_s, const char *what)
+bool api_too_often(struct reply *r, double wait_s, const char *what)
 {
     if (wait_s <= 0) return false;
     double whole = ceil(wait_s);
@@ -139,11 +138,11 @@ static bool is_limited(struct api *a, const struct route *row,
 {
     struct admit *admit = a->shared->admit;
     if (row->flags & ROUTE_OPENS)
-        return too_often(r, admit_open(admit, from, now_s),
-                         "sessions are opened from this address");
+        return api_too_often(r, admit_open(admit, from, now_s),
+                             "sessions are opened from this address");
     if (row->flags & ROUTE_SESSION)
-        return too_often(r, admit_session(admit, from, route_param(p, "id"), now_s),
-                         "requests about this session");
+        return api_too_often(r, admit_session(admit, from, route_param(p, "id"), now_s),
+                             "requests about this session");
     return false;
 }
 
@@ -197,8 +196,8 @@ static int answer(struct api *a, const struct http_request *q, double now_s,
     struct admit_client client;
     admit_client(&client, a->shared->admit, q);
     enum auth_origin from = auth_origin(auth, origin, host);
-    if (!q->waited && too_often(r, admit_address(a->shared->admit, &client, now_s),
-                                "requests from this address")) {
+    if (!q->waited && api_too_often(r, admit_address(a->shared->admit, &client, now_s),
+                                    "requests from this address")) {
         /* answered, and readable for the pages that may */
     } else if (from == AUTH_FOREIGN && (writes(q->method) || q->method == HTTP_OPTIONS)) {
         reply_fail(

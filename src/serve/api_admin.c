@@ -85,8 +85,8 @@ void api_events(struct api *a, const struct http_request *q, const struct route_
     (void)p;
     struct err e = {0};
     char only[16] = "";
-    http_query(only, sizeof only, q, "only");
-    if (only[0] && strcmp(only, "stats") != 0) {
+    int given = http_query(only, sizeof only, q, "only", &e);
+    if (given < 0 || (only[0] && strcmp(only, "stats") != 0)) {
         err_field(&e, ERR_INVALID, "only", "must be stats");
         reply_err(r, &e);
         return;

@@ -105,14 +105,25 @@ static void put_told(struct reply *r, const struct steer_told *t)
     if (guesses[0]) reply_header(r, "Abrd-Estimated", "%s", guesses);
 }
 
+/* Until his player may tell or ask again, s. */
+static double wait_of(struct api *a, const struct admit_client *from,
+                      const struct cmcd *c, double now_s)
+{
+    unsigned char key[CLIENTS_KEY];
+    steer_key(key, a->shared->steered, c->sid);
+    return admit_key(a->shared->admit, from, key, now_s);
+}
+
 static int steer(struct steer_told *told, struct api *a, const struct http_request *q,
                  const struct video *video, const struct steer_segment *in, struct err *e)
 {
     struct api_shared *sh = a->shared;
-    int rc = steer_ask(told, sh->steered, sh->service, a->scratch, video, in, e);
-    if (rc != 1) return rc;
     struct admit_client from;
     admit_client(&from, sh->admit, q);
+    if (wait_of(a, &from, in->cmcd, in->now_s) > 0)
+        return err_set(e, ERR_FULL, "too many segments of this player");
+    int rc = steer_ask(told, sh->steered, sh->service, a->scratch, video, in, e);
+    if (rc != 1) return rc;
     if (sh->draining) return err_set(e, ERR_FULL, "the daemon takes no new sessions");
     if (admit_open(sh->admit, &from, in->now_s) > 0)
         return err_set(e, ERR_FULL, "too many sessions are opened from this address");
@@ -128,8 +139,10 @@ static bool tells(struct cmcd *c, const struct http_request *q, const struct rep
     char text[CMCD_BYTES];
     bool sent = r->status == 200 || r->status == 206;
     if (!sent || r->kind != REPLY_STREAM || q->method != HTTP_GET) return false;
-    if (!http_query(text, sizeof text, q, "CMCD") && !in_headers(text, sizeof text, q))
-        return false;
+    *c = (struct cmcd){0};
+    int given = http_query(text, sizeof text, q, "CMCD", e);
+    if (given < 0) return true;
+    if (!given && !in_headers(text, sizeof text, q)) return false;
     if (cmcd_parse(c, text, strlen(text), e)) return true;
     if (c->kind == CMCD_UNKNOWN && c->kbps > 0) c->kind = CMCD_VIDEO;
     /* without sid he does not want to be known again */
@@ -165,7 +178,7 @@ void api_cmcd_segment(struct api *a, const struct http_request *q, const char *f
 void api_cmcd_origin(struct api *a, const struct http_request *q, const char *path,
                      struct reply *r)
 {
-    struct cmcd c = {0};
+    struct cmcd c;
     struct err e = {0};
     const char *slash = strrchr(path, '/');
     if (!tells(&c, q, r, &e)) return;
@@ -183,11 +196,16 @@ void api_cmcd_origin(struct api *a, const struct http_request *q, const char *pa
 
 /* ---- reports of events ---- */
 
-/* One line after the other; apply false: only looks whether they are sound. */
-static int each_line(struct api *a, const struct http_request *q, bool apply,
-                     struct err *e)
+/* One line after the other; apply false: only looks whether they are sound, and how long who tells
+ * them has to wait. */
+static int each_line(double *wait_s, struct api *a, const struct http_request *q,
+                     bool apply, struct err *e)
 {
     const char *at = q->body, *end = q->body + q->n_body;
+    struct admit_client from;
+    admit_client(&from, a->shared->admit, q);
+    double now_s = clock_mono();
+    *wait_s = 0;
     for (int line = 1; at < end; line++) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t n = (size_t)((stop ? stop : end) - at);
@@ -196,9 +214,10 @@ static int each_line(struct api *a, const struct http_request *q, bool apply,
         struct err why = {0};
         int rc = cmcd_parse(&c, at, text, &why);
         /* sid is no duty: what is told without one is nobody's */
-        if (!rc && apply && c.sid[0])
-            rc = steer_event(a->shared->steered, a->shared->service, &c, clock_mono(),
-                             &why);
+        if (!rc && c.sid[0] && apply)
+            rc = steer_event(a->shared->steered, a->shared->service, &c, now_s, &why);
+        else if (!rc && c.sid[0])
+            *wait_s = fmax(*wait_s, wait_of(a, &from, &c, now_s));
         if (rc) return err_field(e, rc, why.field, "%s (line %d)", why.detail, line);
         at += stop ? n + 1 : n;
     }
@@ -210,11 +229,16 @@ void api_cmcd_events(struct api *a, const struct http_request *q,
 {
     (void)p;
     struct err e = {0};
+    double wait_s;
     if (!q->n_body) {
         reply_fail(r, 400, "", "the body is empty; a report of CMCD is expected");
-    } else if (each_line(a, q, false, &e) || each_line(a, q, true, &e)) {
-        reply_err(r, &e);
-    } else {
-        reply_empty(r, 204);
+        return;
     }
+    int rc = each_line(&wait_s, a, q, false, &e);
+    if (!rc && api_too_often(r, wait_s, "reports of this player")) return;
+    if (!rc) rc = each_line(&wait_s, a, q, true, &e);
+    if (rc)
+        reply_err(r, &e);
+    else
+        reply_empty(r, 204);
 }

@@ -29,15 +29,17 @@ static bool cookie(char *out, size_t size, const struct http_request *q, const c
 }
 
 /* By address, and where several share one, by the name that they give themselves. */
-static void who(unsigned char key[CLIENTS_KEY], const struct api *a,
-                const struct http_request *q, const struct admit_client *from)
+static int who(unsigned char key[CLIENTS_KEY], const struct api *a,
+               const struct http_request *q, const struct admit_client *from,
+               struct err *e)
 {
-    char name[128] = "";
-    if (!http_query(name, sizeof name, q, "client") &&
-        !cookie(name, sizeof name, q, "abrd"))
-        name[0] = '\0';
+    char name[128];
+    int given = http_query(name, sizeof name, q, "client", e);
+    if (given < 0) return given;
+    if (!given && !cookie(name, sizeof name, q, "abrd")) name[0] = '\0';
     clients_key(key, a->shared->pensieve, from->addr.byte,
                 from->known ? sizeof from->addr.byte : 0, name);
+    return 0;
 }
 
 static void tell(struct reply *r, int level)
@@ -67,9 +69,13 @@ void api_pensieve(struct api *a, const struct http_request *q,
     unsigned char key[CLIENTS_KEY];
     char profile[4 * SERVICE_NAME]; /* more than a name: none is cut to another */
     admit_client(&from, sh->admit, q);
-    who(key, a, q, &from);
-    if (!http_query(profile, sizeof profile, q, "profile"))
-        snprintf(profile, sizeof profile, "pensieve");
+    int given = who(key, a, q, &from, &e);
+    if (!given) given = http_query(profile, sizeof profile, q, "profile", &e);
+    if (given < 0) {
+        reply_err(r, &e);
+        return;
+    }
+    if (!given) snprintf(profile, sizeof profile, "pensieve");
     if (strlen(profile) >= SERVICE_NAME) {
         reply_fail(r, 404, "profile", "there is no such profile");
         return;
@@ -77,18 +83,18 @@ void api_pensieve(struct api *a, const struct http_request *q,
 
     int level = 0;
     double now = clock_mono();
+    if (api_too_often(r, admit_key(sh->admit, &from, key, now),
+                      "requests of this client"))
+        return;
     int rc = pensieve_ask(&level, sh->pensieve, sh->service, a->scratch, key, &post, &e);
     if (rc == 1 && sh->draining) {
         reply_fail(r, 503, "", "the daemon is stopping and takes no new sessions");
         return;
     }
     if (rc == 1) {
-        double wait = ceil(admit_open(sh->admit, &from, now));
-        if (wait > 0) {
-            reply_fail(r, 429, "", "too many sessions are opened from this address");
-            reply_header(r, "Retry-After", "%.0f", wait);
+        if (api_too_often(r, admit_open(sh->admit, &from, now),
+                          "sessions are opened from this address"))
             return;
-        }
         rc =
             pensieve_open(sh->pensieve, sh->service, a->scratch, key, profile, &post, &e);
         if (!rc)

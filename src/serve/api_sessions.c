@@ -111,7 +111,8 @@ void api_session_reward(struct api *a, const struct http_request *q,
 static bool wants_csv(const struct http_request *q, struct err *e)
 {
     char format[16];
-    if (http_query(format, sizeof format, q, "format")) {
+    int given = http_query(format, sizeof format, q, "format", e);
+    if (given) {
         if (strcmp(format, "csv") == 0) return true;
         if (strcmp(format, "json") != 0)
             err_field(e, ERR_INVALID, "format", "must be json or csv");
@@ -158,8 +159,8 @@ void api_session_close(struct api *a, const struct http_request *q,
 {
     struct err e = {0};
     char profile[4 * SERVICE_NAME]; /* more than a name: none is cut to another */
-    if (!http_query(profile, sizeof profile, q, "profile")) profile[0] = '\0';
-    if (service_close(a->shared->service, route_param(p, "id"), profile, &e)) {
+    if (http_query(profile, sizeof profile, q, "profile", &e) < 0 ||
+        service_close(a->shared->service, route_param(p, "id"), profile, &e)) {
         reply_err(r, &e);
     } else {
         reply_empty(r, 204);

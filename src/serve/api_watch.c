@@ -13,8 +13,8 @@ void api_policy_updates(struct api *a, const struct http_request *q,
     struct err e = {0};
     char text[32] = "";
     uint64_t after = 0;
-    http_query(text, sizeof text, q, "after");
-    if (text[0] && text_u64(&after, text, "after", &e)) {
+    int given = http_query(text, sizeof text, q, "after", &e);
+    if (given < 0 || (text[0] && text_u64(&after, text, "after", &e))) {
         reply_err(r, &e);
         return;
     }

@@ -349,6 +349,7 @@ void http_free(struct http *h)
     if (!h) return;
     wake_waiting(h, true); /* the library does not stop while any sleeps */
     MHD_stop_daemon(h->daemon);
+    h->listen_fd = -1; /* was its own */
     assert(!h->streams);
     release(h);
 }

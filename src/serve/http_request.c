@@ -55,12 +55,19 @@ int http_decode(char *out, size_t size, const char *s, size_t n, struct err *e)
     return 0;
 }
 
-bool http_query(char *out, size_t n, const struct http_request *q, const char *name)
+int http_query(char *out, size_t n, const struct http_request *q, const char *name,
+               struct err *e)
 {
+    out[0] = '\0';
     const char *raw =
         q->impl ? MHD_lookup_connection_value(q->impl, MHD_GET_ARGUMENT_KIND, name)
                 : NULL;
-    return raw && http_decode(out, n, raw, strlen(raw), NULL) == 0;
+    if (!raw) return 0;
+    struct err why = {0};
+    int rc = http_decode(out, n, raw, strlen(raw), &why);
+    if (!rc) return 1;
+    out[0] = '\0';
+    return err_field(e, rc, name, "%s", why.detail);
 }
 
 struct query {

@@ -181,6 +181,18 @@ int limits_reward(const struct reward_in *in, int levels, int chunks, struct err
     return rc;
 }
 
+int limits_history(const double *kbps, const double *seconds, int n, struct err *e)
+{
+    int rc = 0;
+    for (int i = 0; !rc && i < n; i++) {
+        rc = within_at(kbps[i], 0, LIMITS_THROUGHPUT_KBPS, "throughput_kbps", i, e);
+        if (!rc)
+            rc = within_at(seconds[i], LIMITS_DOWNLOAD_S_MIN, LIMITS_SECONDS,
+                           "download_s", i, e);
+    }
+    return rc;
+}
+
 int limits_view(const struct view *v, struct err *e)
 {
     int rc =
@@ -189,13 +201,7 @@ int limits_view(const struct view *v, struct err *e)
     if (!rc) rc = within(v->buffer_s, 0, LIMITS_BUFFER_S, "buffer_s", e);
     if (!rc) rc = within(v->last_level, -1, v->levels - 1, "last_level", e);
     if (!rc) rc = within(v->n_history, 0, VIEW_HISTORY, "throughput_kbps", e);
-    for (int i = 0; !rc && i < v->n_history; i++) {
-        rc = within_at(v->throughput_kbps[i], 0, LIMITS_THROUGHPUT_KBPS,
-                       "throughput_kbps", i, e);
-        if (!rc)
-            rc = within_at(v->download_s[i], LIMITS_DOWNLOAD_S_MIN, LIMITS_SECONDS,
-                           "download_s", i, e);
-    }
+    if (!rc) rc = limits_history(v->throughput_kbps, v->download_s, v->n_history, e);
     if (!rc) rc = check_next(v->next_bytes, v->levels, e);
     if (!rc) rc = limits_qoe(&v->qoe, e);
     return rc;

@@ -78,19 +78,39 @@ int service_profile_put(struct service *s, const struct profile *p, struct err *
     return s->cluster ? service_grown_put(s, p, e) : service_profile_take(s, p, e);
 }
 
-int service_profile_take(struct service *s, const struct profile *p, struct err *e)
+/* The rest holds profiles_lock, with a record reserved: what two do at once to one profile must not
+ * leave one of them in memory and the other in the store. */
+static int drop(struct service *s, const char *name, struct err *e)
 {
-    int rc = check_grown(s, p, e);
-    if (!rc) rc = admit_one(s, e);
-    if (rc) return rc;
-    int created = profiles_put(s->profiles, p, e);
-    rc = store_profile(s, STORE_PROFILE, created < 0 ? NULL : p, e);
+    struct profile gone = {0};
+    snprintf(gone.name, sizeof gone.name, "%s", name);
+    int failed = profiles_delete(s->profiles, name, e);
+    if (!failed) grown_remove(s->grown, name);
+    int rc = store_profile(s, STORE_PROFILE_GONE, failed ? NULL : &gone, e);
+    return failed ? failed : rc;
+}
+
+static int take(struct service *s, const struct profile *p, struct err *e)
+{
+    int created = check_grown(s, p, e);
+    if (!created) created = profiles_put(s->profiles, p, e);
+    int rc = store_profile(s, STORE_PROFILE, created < 0 ? NULL : p, e);
     if (rc) return rc;
     if (created == 1)
         grown_remove(s->grown, p->name); /* a file that outlived its profile */
     if (created >= 0 && p->grow) rc = grow(s, p, e);
-    if (rc < 0 && created == 1) (void)!service_profile_drop(s, p->name, NULL);
+    if (rc < 0 && created == 1 && !admit_one(s, NULL)) (void)!drop(s, p->name, NULL);
     return rc < 0 ? rc : created;
+}
+
+int service_profile_take(struct service *s, const struct profile *p, struct err *e)
+{
+    int rc = admit_one(s, e); /* who is refused does not wait for the others */
+    if (rc) return rc;
+    pthread_mutex_lock(&s->profiles_lock);
+    rc = take(s, p, e);
+    pthread_mutex_unlock(&s->profiles_lock);
+    return rc;
 }
 
 int service_profile_delete(struct service *s, const char *name, struct err *e)
@@ -106,12 +126,10 @@ int service_profile_drop(struct service *s, const char *name, struct err *e)
 {
     int rc = admit_one(s, e);
     if (rc) return rc;
-    struct profile gone = {0};
-    snprintf(gone.name, sizeof gone.name, "%s", name);
-    int failed = profiles_delete(s->profiles, name, e);
-    if (!failed) grown_remove(s->grown, name);
-    rc = store_profile(s, STORE_PROFILE_GONE, failed ? NULL : &gone, e);
-    return failed ? failed : rc;
+    pthread_mutex_lock(&s->profiles_lock);
+    rc = drop(s, name, e);
+    pthread_mutex_unlock(&s->profiles_lock);
+    return rc;
 }
 
 int service_profile_weights(void **out, size_t *n, struct service *s, const char *name,

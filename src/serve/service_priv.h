@@ -31,6 +31,8 @@ struct service {
     double epoch;  /* when the monotonic clock was 0, s */
     struct folder folder;
     struct policy_cfg policy_cfg;
+    pthread_mutex_t
+        profiles_lock; /* puts and deletes of profiles, in memory, store and files */
     struct profiles *profiles;
     struct sessions *sessions;
     struct snap *snap;
@@ -51,7 +53,7 @@ struct service {
     double prune_at;
     double checkpoint_at; /* of whoever takes the learner's turns */
 
-    bool threads; /* learner, writer and tick are running */
+    atomic_bool threads; /* learner, writer and tick are running */
     pthread_t learner_thread, writer_thread, tick_thread;
     pthread_mutex_t lock; /* of stopping */
     pthread_cond_t stop;

@@ -52,6 +52,7 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
     if (s->writer)
         writer_put_changes(s->writer, c, opened, id, staged ? &parcel : NULL,
                            SERVICE_RECORDS);
+    sessions_stored(s->sessions, id);
     if (c->has_traj && !keep && bus->send) bus->send(bus->self, &c->traj);
     for (int i = 0; i < c->n && c->untagged && c->rewards; i++)
         if (c->step[i].ord == c->rewarded)
@@ -63,9 +64,11 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
 }
 
 /* Before an answer, with cfg.strict: all it rests on is durable, also what a repeat repeats. */
-static int settle(struct service *s, struct err *e)
+static int settle(struct service *s, const uint8_t id[TRACK_ID], struct err *e)
 {
-    return s->cfg.strict && s->writer ? writer_flush(s->writer, e) : 0;
+    if (!s->cfg.strict || !s->writer) return 0;
+    sessions_await_stored(s->sessions, id);
+    return writer_flush(s->writer, e);
 }
 
 /* ---- decisions ---- */
@@ -208,7 +211,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     service_deliver(s, &w->changes, true, row.id);
     atomic_fetch_add(&s->opened, 1);
     if (!row.hinted) untagged_opened(s->untagged);
-    rc = settle(s, e);
+    rc = settle(s, row.id, e);
     stages_end(w->stages, STAGE_KEEP);
     if (rc) return rc;
 
@@ -253,7 +256,7 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         service_deliver(s, &w->changes, false, id);
     else
         service_dismiss(s);
-    rc = rc < 0 ? tally(s, rc) : settle(s, e);
+    rc = rc < 0 ? tally(s, rc) : settle(s, id, e);
     stages_end(w->stages, STAGE_KEEP);
     return rc;
 }
@@ -335,7 +338,7 @@ int service_reward(struct reward_out *out, struct service *s, const char *sessio
         return tally(s, rc);
     }
     service_deliver(s, &c, false, id);
-    return settle(s, e);
+    return settle(s, id, e);
 }
 
 int service_close(struct service *s, const char *session, const char *profile,
@@ -356,7 +359,7 @@ int service_close(struct service *s, const char *session, const char *profile,
         return tally(s, rc);
     }
     service_deliver(s, &c, false, id);
-    return settle(s, e);
+    return settle(s, id, e);
 }
 
 /* ---- history ---- */

@@ -17,6 +17,7 @@ enum {
 struct entry {
     struct track track;
     struct entry *older, *newer; /* in its queue */
+    int unstored; /* strict: operations that are not yet in the store's queue */
 };
 
 /* Doubly linked, oldest word first. */
@@ -31,11 +32,13 @@ struct shard {
     double latest;             /* last word of the live ones, or later */
     struct steps steps;
     struct session_stats stats;
+    pthread_cond_t stored; /* an entry's unstored is 0 */
 } __attribute__((aligned(64)));
 
 struct sessions {
     int max, n_shards;
     uint8_t number;
+    bool strict;
     struct entropy entropy;
     atomic_int live;    /* over all shards */
     atomic_int expires; /* the shard whose silent sessions are looked for first */
@@ -141,7 +144,10 @@ static struct entry *place(struct shard *h, const struct track_row *row)
         forget_closed(h);
         t = table_put(h->table, row->id, NULL);
     }
-    if (t) track_init(&t->track, row);
+    if (t) {
+        track_init(&t->track, row);
+        t->unstored = 0;
+    }
     return t;
 }
 
@@ -195,6 +201,33 @@ void sessions_stats(struct session_stats *out, struct sessions *s)
 
 /* ---- operations ---- */
 
+/* It did something to t, which others may see now: sessions_stored follows. */
+static void owe(const struct sessions *s, struct entry *t)
+{
+    t->unstored += s->strict;
+}
+
+void sessions_stored(struct sessions *s, const uint8_t id[TRACK_ID])
+{
+    if (!s->strict) return;
+    struct shard *h = shard_of(s, id);
+    pthread_mutex_lock(&h->lock);
+    struct entry *t = table_get(h->table, id);
+    bool all = t && --t->unstored == 0;
+    pthread_mutex_unlock(&h->lock);
+    if (all) pthread_cond_broadcast(&h->stored);
+}
+
+void sessions_await_stored(struct sessions *s, const uint8_t id[TRACK_ID])
+{
+    struct shard *h = shard_of(s, id);
+    pthread_mutex_lock(&h->lock);
+    const struct entry *t;
+    while ((t = table_get(h->table, id)) && t->unstored)
+        pthread_cond_wait(&h->stored, &h->lock);
+    pthread_mutex_unlock(&h->lock);
+}
+
 static int unknown(struct err *e)
 {
     return err_field(e, ERR_ABSENT, "session", "no such session");
@@ -213,6 +246,7 @@ static int try_open(struct answer *first, struct sessions *s, struct track_row *
     if (t && rc) remove_entry(h, t);
     if (!rc) {
         enter_live(h, t);
+        owe(s, t);
         h->stats.live++;
         count(s, h, &t->track, c);
         c->row = *row;
@@ -295,6 +329,7 @@ int sessions_decide(struct answer *out, struct sessions *s, const uint8_t id[TRA
         double was = t->track.last_at;
         rc = track_decide(out, &t->track, &h->steps, q, v, now, c, e);
         heard_of(h, t, was);
+        if (!rc) owe(s, t);
         count(s, h, &t->track, c);
     }
     pthread_mutex_unlock(&h->lock);
@@ -324,6 +359,7 @@ int sessions_report(struct reward_out *out, struct sessions *s,
     double was = t ? t->track.last_at : 0;
     int rc = t ? track_report(out, &t->track, &h->steps, in, now, c, e) : unknown(e);
     if (t) settle(s, h, t, was, c);
+    if (!rc) owe(s, t);
     pthread_mutex_unlock(&h->lock);
     return rc;
 }
@@ -339,6 +375,7 @@ int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], const char *p
         double was = t->track.last_at;
         track_close(&t->track, &h->steps, now, c);
         settle(s, h, t, was, c);
+        owe(s, t);
     }
     pthread_mutex_unlock(&h->lock);
     return rc;
@@ -368,6 +405,7 @@ static bool expire_one(struct sessions *s, struct shard *h, double before, doubl
         double was = t->track.last_at;
         track_close(&t->track, &h->steps, now, c);
         settle(s, h, t, was, c);
+        owe(s, t);
     }
     pthread_mutex_unlock(&h->lock);
     return silent;
@@ -471,6 +509,7 @@ struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e)
     s->max = cfg->max;
     s->entropy = cfg->entropy;
     s->number = cfg->number;
+    s->strict = cfg->strict;
     s->n_shards = 1;
     while (s->n_shards < SHARDS_MAX && s->n_shards * SESSIONS_PER_SHARD < cfg->max)
         s->n_shards *= 2;
@@ -481,8 +520,10 @@ struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e)
         return NULL;
     }
     memset(s->shard, 0, (size_t)s->n_shards * sizeof *s->shard);
-    for (int i = 0; i < s->n_shards; i++)
+    for (int i = 0; i < s->n_shards; i++) {
         pthread_mutex_init(&s->shard[i].lock, NULL);
+        pthread_cond_init(&s->shard[i].stored, NULL);
+    }
 
     /* a quarter more than its share: random ids do not fall evenly */
     int share = cfg->max / s->n_shards + 1, cap = share + share / 4 + 8;
@@ -503,6 +544,7 @@ void sessions_free(struct sessions *s)
         struct shard *h = &s->shard[i];
         track_steps_release(&h->steps);
         table_free(h->table);
+        pthread_cond_destroy(&h->stored);
         pthread_mutex_destroy(&h->lock);
     }
     free(s->shard);

@@ -17,8 +17,9 @@ static const double LEAST_DOWNLOAD_S = 1e-3;
 struct player {
     char session[SERVICE_ID];
     bool live;
-    int chunk;     /* -1: none yet */
-    uint32_t file; /* CRC of its name */
+    int chunk;            /* -1: none yet */
+    uint32_t file;        /* CRC of its name */
+    uint32_t ladder, cid; /* CRC of the video's; cid 0: not told */
     int level;
     int64_t bytes;
     double asked_s, sent_s;  /* sent: the last byte; < 0 not yet */
@@ -37,8 +38,8 @@ struct clients *steer_clients(int n, uint64_t seed, struct err *e)
     return clients_new(n, sizeof(struct player), seed, e);
 }
 
-static void key_of(unsigned char key[CLIENTS_KEY], const struct clients *clients,
-                   const char *sid)
+void steer_key(unsigned char key[CLIENTS_KEY], const struct clients *clients,
+               const char *sid)
 {
     clients_key(key, clients, "", 0, sid);
 }
@@ -49,6 +50,24 @@ static uint32_t name_of(const char *file)
 }
 
 /* ---- what is known of a segment ---- */
+
+static uint32_t ladder_of(const struct video *v)
+{
+    return bytes_crc32(0, v->ladder_kbps, (size_t)v->levels * sizeof v->ladder_kbps[0]);
+}
+
+static uint32_t cid_of(const struct cmcd *c)
+{
+    return c->cid[0] ? name_of(c->cid) : 0;
+}
+
+/* Pictures of another video than his session is about. */
+static bool is_other(const struct player *p, const struct video *v, const struct cmcd *c)
+{
+    if (c->kind == CMCD_AUDIO) return false;
+    uint32_t cid = cid_of(c);
+    return p->ladder != ladder_of(v) || (p->cid && cid && p->cid != cid);
+}
 
 /* The last number in a file's name, its ending left out; -1 when there is none. */
 static int number_in(const char *file)
@@ -261,11 +280,16 @@ int steer_ask(struct steer_told *told, struct clients *clients, struct service *
 {
     unsigned char key[CLIENTS_KEY];
     struct player p;
-    key_of(key, clients, q->cmcd->sid);
+    steer_key(key, clients, q->cmcd->sid);
     for (;;) {
         *told = (struct steer_told){0};
         uint64_t since = clients_get(&p, clients, key);
         if (!since) return 1;
+        if (is_other(&p, video, q->cmcd)) {
+            if (!clients_forget(clients, key, since)) continue;
+            (void)!service_close(s, p.session, NULL, NULL);
+            return 1;
+        }
         int rc = answer(told, &p, s, w, video, q, e);
         if (rc == ERR_ABSENT) { /* it was silent for too long */
             if (clients_forget(clients, key, since)) return 1;
@@ -280,7 +304,7 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
 {
     unsigned char key[CLIENTS_KEY];
     struct player p;
-    key_of(key, clients, c->sid);
+    steer_key(key, clients, c->sid);
     if (clients_get(&p, clients, key)) return 0;
 
     struct session_open in = {.levels = video->levels,
@@ -299,6 +323,8 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
 
     p = (struct player){.chunk = -1,
                         .live = c->live,
+                        .ladder = ladder_of(video),
+                        .cid = cid_of(c),
                         .sent_s = -1,
                         .arrived_s = -1,
                         .starved_s = -1,
@@ -316,7 +342,7 @@ void steer_sent(struct clients *clients, struct service *s, const struct video *
     unsigned char key[CLIENTS_KEY];
     struct player p;
     uint64_t since;
-    key_of(key, clients, sid);
+    steer_key(key, clients, sid);
     do {
         since = clients_get(&p, clients, key);
         if (!since || p.file != name_of(file)) return;
@@ -361,7 +387,7 @@ int steer_event(struct clients *clients, struct service *s, const struct cmcd *c
     struct player p;
     bool watched = strcmp(c->state, "e") == 0;
     bool over = watched || strcmp(c->state, "q") == 0 || strcmp(c->state, "f") == 0;
-    key_of(key, clients, c->sid);
+    steer_key(key, clients, c->sid);
     for (;;) {
         uint64_t since = clients_get(&p, clients, key);
         if (!since) return 0;

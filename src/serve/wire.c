@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "serve/limits.h"
 #include "serve/scan.h"
 
 #define PATH_MAX_LEN 64
@@ -377,6 +378,9 @@ int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err 
         return err_field(e, ERR_INVALID, "mu", "is given beside profile; choose one");
     if (has_next && (rc = check_count(n_next, view->levels, "next_bytes", e))) return rc;
 
+    /* all of them, also what is left out: an error names the entry as it was sent */
+    rc = limits_history(kbps, seconds, n_kbps, e);
+    if (rc) return rc;
     int skip = n_kbps > VIEW_HISTORY ? n_kbps - VIEW_HISTORY : 0;
     view->n_history = n_kbps - skip;
     memcpy(view->throughput_kbps, kbps + skip, (size_t)view->n_history * sizeof *kbps);

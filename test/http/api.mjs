@@ -262,6 +262,7 @@ await test('what a viewer without a hint was, said at the end', async () => {
     const hinted = await open({ profile: 'news' });
     assert.equal(hinted.by, 'router');
     await close(hinted.session, 409, '?profile=live');
+    await close(hinted.session, 400, '?profile=%zz');
     await close(hinted.session, 204, '?profile=news');
     assert.equal(await d.metric('abrd_untagged_labels_total'), 2);
 });
@@ -277,6 +278,12 @@ await test('one stateless question', async () => {
     await refuse(400, 'download_s', 'POST', '/v1/decide', {}, { ...q, download_s: [1] });
     await refuse(400, 'last_level', 'POST', '/v1/decide', {}, { ...q, last_level: 6 });
     await refuse(400, 'throughput_kbps[1]', 'POST', '/v1/decide', {}, { ...q, throughput_kbps: [1, -1, 1] });
+    // the entry as it was sent, also of more than are looked at
+    const many = Array(12).fill(1);
+    await refuse(400, 'throughput_kbps[9]', 'POST', '/v1/decide', {},
+        { ...q, throughput_kbps: many.with(9, -1), download_s: many });
+    await refuse(400, 'download_s[1]', 'POST', '/v1/decide', {},
+        { ...q, throughput_kbps: many, download_s: many.with(1, -1) });
     await refuse(404, 'profile', 'POST', '/v1/decide', {}, { ...q, profile: 'nobody' });
 });
 

@@ -75,6 +75,30 @@ await test('one session that is asked about too often does not harm others', asy
     await d.stop();
 });
 
+await test('so is one that has no id in the address: a test bed of Pensieve\'s, a player that sends CMCD', async () => {
+    const d = await proxied('--session-rate', RARELY, '--address-rate', '0');
+    const post = (client, type = 'RL') => d.call('POST', `/?client=${client}`, {
+        nextChunkSize: [1e5, 2e5, 3e5, 4e5, 5e5, 6e5], Type: type, lastquality: 2, buffer: 4, lastRequest: 0,
+        RebufferTime: 0, lastChunkFinishTime: 1503002052000, lastChunkStartTime: 1503002051000, lastChunkSize: 6e5,
+    }, from('192.0.2.1'));
+    const bed = await flood(1e6, () => post('a'));
+    assert.equal(bed.let_in, 1);
+    assert.ok(Number(bed.refused.headers.get('retry-after')) > 900);
+    assert.equal(answerFits('POST', '/', bed.refused), '');
+    assert.equal((await post('b')).status, 200);
+
+    const tell = lines => d.call('POST', '/v1/cmcd', lines,
+        { 'Content-Type': 'application/cmcd', ...from('192.0.2.1') });
+    const report = sid => `e=ps,sta=p,ts=1503002051000,sid="${sid}",v=2`;
+    const player = await flood(1e6, () => tell(report('a')));
+    assert.equal(player.let_in, 1);
+    assert.ok(Number(player.refused.headers.get('retry-after')) > 900);
+    assert.equal(answerFits('POST', '/v1/cmcd', player.refused), '');
+    assert.equal((await tell(`${report('a')}\n${report('b')}`)).status, 429);
+    assert.equal((await tell(report('c'))).status, 204);
+    await d.stop();
+});
+
 await test('who asks cannot be forged', async () => {
     const d = await proxied('--open-rate', RARELY);
     const open = async lines => {

@@ -89,8 +89,8 @@ static void handle(void *ctx, const struct http_request *q, struct reply *r)
         reply_copy(r, q->path[6] == 'c' ? 404 : 200, "text/plain", q->path,
                    strlen(q->path));
     } else {
-        char a[64] = "-";
-        http_query(a, sizeof a, q, "a");
+        char a[64];
+        if (http_query(a, sizeof a, q, "a", NULL) <= 0) strcpy(a, "-");
         const char *type = http_header(q, "content-type");
         struct emit o = {0};
         emit_text(&o, "%s %s a=%s type=%s body=%zu:", http_method_name(q->method),

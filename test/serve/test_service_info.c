@@ -3,11 +3,13 @@
 
 #include <check.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rl/ckpt.h"
 #include "serve/curve.h"
+#include "serve/store_sqlite.h"
 #include "support/sample.h"
 #include "support/served.h"
 
@@ -48,6 +50,70 @@ START_TEST(profiles_are_durable_when_answered)
     strcpy(in.profile, "kids");
     ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
     ck_assert_double_eq(o.qoe.mu_stall, 8);
+}
+END_TEST
+
+enum { TURNS = 20000 };
+
+static pthread_barrier_t together;
+
+/* A store that keeps the newest word on one profile, and takes no time. */
+static struct {
+    int (*write)(void *self, const struct store_rec *rec, int n, struct err *e);
+    struct qoe qoe;
+} kept;
+
+static int keep_write(void *self, const struct store_rec *rec, int n, struct err *e)
+{
+    for (int i = 0; i < n; i++) {
+        if (rec[i].kind != STORE_PROFILE) return kept.write(self, rec, n, e);
+        kept.qoe = rec[i].profile.qoe;
+    }
+    return 0;
+}
+
+static int keep_store(struct store *out, void *ctx, const char *path, struct err *e)
+{
+    (void)ctx;
+    int rc = store_sqlite_open(out, &(struct store_sqlite_cfg){.path = path}, e);
+    kept.write = out->write;
+    out->write = keep_write;
+    return rc;
+}
+
+static void put_mine(double stall)
+{
+    struct profile p = {.name = "mine", .qoe = {1, stall, 1, QOE_LOG}};
+    pthread_barrier_wait(&together);
+    (void)!service_profile_put(f.service, &p, NULL);
+    pthread_barrier_wait(&together);
+}
+
+static void *put_others(void *ctx)
+{
+    for (int i = 0; i < TURNS; i++)
+        put_mine(2);
+    return ctx;
+}
+
+START_TEST(what_two_put_at_once_is_the_same_in_the_store)
+{
+    served_kill(&f);
+    f.cfg.parts.store = keep_store;
+    served_start(&f);
+    pthread_t other;
+    ck_assert_int_eq(pthread_barrier_init(&together, NULL, 2), 0);
+    ck_assert_int_eq(pthread_create(&other, NULL, put_others, NULL), 0);
+    int differ = 0;
+    for (int i = 0; i < TURNS; i++) {
+        put_mine(3);
+        struct profile p;
+        ck_assert_int_eq(service_profile_get(&p, f.service, "mine", NULL), 0);
+        differ += !qoe_same(&p.qoe, &kept.qoe);
+    }
+    pthread_join(other, NULL);
+    pthread_barrier_destroy(&together);
+    ck_assert_int_eq(differ, 0);
 }
 END_TEST
 
@@ -166,6 +232,7 @@ Suite *suite_serve_service_info(void)
     tcase_set_timeout(t, 30);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, profiles_are_durable_when_answered);
+    tcase_add_test(t, what_two_put_at_once_is_the_same_in_the_store);
     tcase_add_test(t, what_must_stay_stays);
     tcase_add_test(t, versions_of_before_are_told);
     tcase_add_test(t, the_weights_are_those_that_serve);

@@ -2,11 +2,15 @@
 #include "serve/service.h"
 
 #include <check.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "serve/bus_local.h"
 #include "serve/sessions.h"
 #include "serve/store_sqlite.h"
 #include "support/served.h"
@@ -123,6 +127,78 @@ START_TEST(what_cannot_be_committed_is_refused_until_it_can)
 }
 END_TEST
 
+/* A bus that is asked behind the session's change and before the store: there another connection
+ * repeats the report that is being answered. */
+static struct {
+    char session[SERVICE_ID];
+    struct reward_in in;
+    pthread_t other;
+    atomic_bool asked, answered;
+    int rc, reported;
+} race;
+
+static void *repeat(void *ctx)
+{
+    (void)ctx;
+    bool closed;
+    struct reward_out out;
+    race.rc = service_reward(&out, f.service, race.session, &race.in, NULL);
+    (void)stored(&race.reported, &closed, race.session);
+    atomic_store(&race.answered, true);
+    return NULL;
+}
+
+static bool race_stage(void *self, const struct traj *t, struct bus_parcel *out)
+{
+    (void)self;
+    (void)t;
+    (void)out;
+    if (atomic_exchange(&race.asked, true)) return false;
+    ck_assert_int_eq(pthread_create(&race.other, NULL, repeat, NULL), 0);
+    /* time enough to answer wrongly */
+    for (int i = 0; i < 20000 && !atomic_load(&race.answered); i++)
+        sched_yield();
+    return false;
+}
+
+static int race_bus(struct bus *out, void *ctx, struct err *e)
+{
+    (void)ctx;
+    int rc = bus_local_init(out, 16, e);
+    out->stage = race_stage;
+    return rc;
+}
+
+static int race_store(struct store *out, void *ctx, const char *path, struct err *e)
+{
+    (void)ctx;
+    return store_sqlite_open(out, &(struct store_sqlite_cfg){.path = path}, e);
+}
+
+START_TEST(a_repeat_waits_for_what_it_repeats)
+{
+    f.cfg.learn = true;
+    f.cfg.explore_share = 1;
+    f.cfg.parts.store = race_store;
+    f.cfg.parts.bus = race_bus;
+    served_start(&f);
+    struct session_opened o = served_open(&f, 1, 2);
+    snprintf(race.session, sizeof race.session, "%s", o.session);
+    struct question q = served_question(1, o.first.level);
+    struct answer a;
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+
+    race.in = (struct reward_in){
+        .has_outcome = true, .outcome = served_outcome(1, a.level), .final = true};
+    struct reward_out out;
+    ck_assert_int_eq(service_reward(&out, f.service, o.session, &race.in, NULL), 0);
+    ck_assert(atomic_load(&race.asked));
+    pthread_join(race.other, NULL);
+    ck_assert_int_eq(race.rc, 0);
+    ck_assert_int_eq(race.reported, 2);
+}
+END_TEST
+
 Suite *suite_serve_service_strict(void);
 Suite *suite_serve_service_strict(void)
 {
@@ -133,6 +209,7 @@ Suite *suite_serve_service_strict(void)
     tcase_add_test(t, the_answer_waits_for_the_commit);
     tcase_add_test(t, otherwise_it_does_not);
     tcase_add_test(t, what_cannot_be_committed_is_refused_until_it_can);
+    tcase_add_test(t, a_repeat_waits_for_what_it_repeats);
     suite_add_tcase(s, t);
     return s;
 }

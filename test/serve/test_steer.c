@@ -337,6 +337,36 @@ START_TEST(seeks_gaps_and_other_levels_break_nothing)
 }
 END_TEST
 
+static void expect_sessions(const char *text, const char *file, int opened)
+{
+    ck_assert_msg(ask(text, file, 10) == 0, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(sessions_opened(), opened);
+}
+
+START_TEST(another_video_is_another_session)
+{
+    struct video *film = video,
+                 *other = video_generate(3, 8, 2, (double[]){100, 200, 400}, 0, 1, &e);
+    ck_assert_ptr_nonnull(other);
+    expect_sessions("sid=\"a\",cid=\"film\",ot=v,br=750,bl=0", "750-1.m4s", 1);
+    struct steer_told first = told;
+    video = other; /* sound tells nothing of which */
+    expect_sessions("sid=\"a\",cid=\"film\",ot=a,br=64,bl=0", "audio-1.m4s", 1);
+    expect_sessions("sid=\"a\",cid=\"film\",ot=v,br=200,bl=0", "200-1.m4s", 2);
+    ck_assert_double_le(told.max_kbps, 400);
+    expect_sessions("sid=\"a\",ot=v,br=200,bl=0", "200-2.m4s", 2); /* cid is no duty */
+    expect_sessions("sid=\"a\",cid=\"more\",ot=v,br=200,bl=0", "200-3.m4s", 3);
+    expect_sessions("sid=\"a\",cid=\"more\",ot=v,br=200,bl=0", "200-4.m4s", 3);
+    video = film;
+    video_free(other);
+
+    told = first;
+    struct history h = history();
+    ck_assert(h.closed && !h.terminal);
+    service_history_free(&h);
+}
+END_TEST
+
 START_TEST(the_end_closes_the_session)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-7.m4s", 1), 0);
@@ -425,6 +455,7 @@ Suite *suite_serve_steer(void)
     tcase_add_test(t, who_quits_meanwhile_is_not_brought_back);
     tcase_add_test(t, a_live_stream_has_no_last_chunk);
     tcase_add_test(t, what_is_not_told_is_estimated);
+    tcase_add_test(t, another_video_is_another_session);
     tcase_add_test(t, seeks_gaps_and_other_levels_break_nothing);
     tcase_add_test(t, the_end_closes_the_session);
     tcase_add_test(t, the_last_byte_of_the_last_chunk_is_the_end);

@@ -1,0 +1,97 @@
+/* What a start finds in the store: profiles, and the sessions that were not closed. */
+#include "service_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What cannot be restored has not grown: the profile is answered by the common policy. */
+static void restore_grown(struct service *s, const struct profile *p)
+{
+    struct err why = {0};
+    int rc =
+        grown_restore(s->grown, p->name, &p->qoe, &s->policy_cfg, service_now(s), &why);
+    if (rc < 0) {
+        log_err(s->cfg.log, LOG_ERROR, "grown", &why);
+        log_event(
+            s->cfg.log, LOG_WARN, "grown",
+            "profile %s is answered by the common policy; put it again with grow for "
+            "new experts",
+            p->name);
+    } else if (rc) {
+        log_event(s->cfg.log, LOG_INFO, "grown", "profile %s has its experts again",
+                  p->name);
+    }
+}
+
+static int restore_profiles(struct service *s, const struct store *store, struct err *e)
+{
+    struct profile *p = calloc(PROFILES_MAX, sizeof *p);
+    if (!p) return err_set(e, ERR_MEMORY, "no memory for the profiles");
+    int n = 0, rc = store->profiles(store->self, p, PROFILES_MAX, &n, e);
+    for (int i = 0; i < n && !rc; i++) {
+        rc = profiles_put(s->profiles, &p[i], e);
+        if (rc == 1) rc = 0;
+        if (!rc) restore_grown(s, &p[i]);
+    }
+    free(p);
+    return rc;
+}
+
+/* Steps of a session whose open trajectory is not to be taught. */
+static struct step *untaught(const struct step *steps, int n)
+{
+    struct step *copy = malloc((size_t)n * sizeof *copy);
+    if (!copy) return NULL;
+    memcpy(copy, steps, (size_t)n * sizeof *copy);
+    copy[n - 1].flags |= STEP_CUT;
+    return copy;
+}
+
+static int restore_session(void *ctx, const struct track_row *stored,
+                           const struct step *steps, int n, struct err *e)
+{
+    struct service *s = ctx;
+    struct track_row row = *stored;
+    struct profile p;
+    int slot = PROFILES_SLOT_CUSTOM;
+    if (!row.has_mu) (void)!profiles_get(&p, &slot, s->profiles, row.profile, NULL);
+    row.slot = (uint8_t)slot;
+    row.tag = service_tag(s, &row);
+
+    /* the clock may have been set meanwhile: everybody has at least half the time to come back */
+    double now = service_now(s), heard_at = 0;
+    for (int i = 0; i < n; i++)
+        heard_at = fmax(heard_at, steps[i].at);
+    heard_at = fmin(now, fmax(heard_at, now - s->session_ttl_s / 2));
+
+    /* what was drawn for a profile that had grown, and has no longer, is of no policy there is */
+    struct step *cut = NULL;
+    bool maybe = row.hinted && !row.has_mu && !qoe_find(row.profile);
+    if (maybe && row.tag < GROWN_TAG) {
+        cut = untaught(steps, n);
+        if (!cut) return err_set(e, ERR_MEMORY, "no memory for %d steps", n);
+    }
+
+    /* a table that has become smaller is no reason not to start */
+    struct err why = {0};
+    if (sessions_restore(s->sessions, &row, cut ? cut : steps, n, heard_at, &why))
+        log_err(s->cfg.log, LOG_WARN, "restore", &why);
+    free(cut);
+    return 0;
+}
+
+int service_restore(struct service *s, struct err *e)
+{
+    if (!s->writer) return 0;
+    const struct store *store = writer_store(s->writer);
+    int rc = restore_profiles(s, store, e);
+    if (!rc) rc = store->live(store->self, restore_session, s, e);
+    if (rc) return rc;
+
+    struct session_stats stats;
+    sessions_stats(&stats, s->sessions);
+    if (stats.live)
+        log_event(s->cfg.log, LOG_INFO, "restore", "%d live sessions", stats.live);
+    return 0;
+}
