@@ -91,4 +91,7 @@ void video_free(struct video *v);
 /* Row of `chunk`: sizes of its levels, borrowed. */
 const int64_t *video_chunk(const struct video *v, int chunk);
 
+/* CRC-32 of the ladder's bitrates: two videos with the same ladder have the same. */
+uint32_t video_ladder_crc(const struct video *v);
+
 #endif

@@ -33,9 +33,11 @@
 #include "serve/route.h"
 #include "serve/service.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #define API_VERSION "0.1.0"
+#define API_LONG_BYTES (64u << 20)
 
 /* Of the daemon; all borrowed. */
 struct api_shared {
@@ -56,6 +58,7 @@ struct api_shared {
     const char *default_profile;
     double started_at; /* s since the epoch */
     _Atomic bool draining;
+    atomic_size_t long_bytes; /* of api_long, on their way */
 };
 
 /* Error answers of one worker. */
@@ -94,6 +97,8 @@ int api_n_routes(void);
 
 /* The JSON in a->out as the body. */
 void api_json(struct api *a, struct reply *r, int status);
+/* data, taken, as an answer with 200. When API_LONG_BYTES of such are on their way it is 503. */
+void api_long(struct api *a, struct reply *r, const char *type, void *data, size_t n);
 /* What somebody asked too often, by how long he is to wait (admit.h), and the reply that says so. */
 bool api_too_often(struct reply *r, double wait_s, const char *what);
 /* Gives an error answer its id and its line in the log. path: the route's pattern, since ids of

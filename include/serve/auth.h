@@ -36,5 +36,7 @@ bool auth_host_ok(const struct auth *a, const char *host);
 enum auth_origin auth_origin(const struct auth *a, const char *origin, const char *host);
 /* header: value of Authorization, or NULL. */
 bool auth_token_ok(const struct auth *a, const char *header);
+/* The same where nobody has it when there is none. */
+bool auth_token_given(const struct auth *a, const char *header);
 
 #endif

@@ -5,7 +5,7 @@
  * byte ranges). It stands for the files in its folder and below, by their path: the name of the
  * origin, "/" and the path as it was asked for, without query. Of several manifests that stand for a
  * file the one in the innermost folder counts; among those one that names the file, then one with a
- * level of its bitrate, then the one that was used last.
+ * level of its bitrate, then one with the ladder that its player has, then the one that was used last.
  *
  * Bounds: CONTENTS_MANIFEST bytes a manifest, CONTENTS_SIZES chunks times levels, n manifests: the
  * one that was used least recently goes.
@@ -37,8 +37,10 @@ void contents_free(struct contents *c);
 int contents_learn(struct contents *c, const char *path, const char *text, size_t n,
                    struct err *e) __attribute__((warn_unused_result));
 
-/* NULL: nothing is known of this file. */
-struct content *contents_get(struct contents *c, const char *path, double kbps);
+/* ladder: of what its player plays (video_ladder_crc); 0: not known. NULL: nothing is known of this
+ * file. */
+struct content *contents_get(struct contents *c, const char *path, double kbps,
+                             uint32_t ladder);
 void contents_put(struct contents *c, struct content *one);
 
 const struct video *contents_video(const struct content *one);

@@ -41,6 +41,7 @@ struct events_cfg {
     void (*stats)(void *ctx, struct emit *o); /* writes one JSON object */
     void *ctx;
     bool only_stats; /* no other events */
+    bool withheld;   /* and he did not want it so: he is told */
     uint64_t after;  /* Last-Event-ID; UINT64_MAX = only what comes from now on */
     double (*clock)(void *ctx); /* NULL = clock_mono */
     void *clock_ctx;

@@ -118,6 +118,7 @@ struct http_stats {
     int connections; /* open now */
     int requests;    /* begun and not yet answered to the last byte, streams included */
     int streams;
+    int endless;      /* of these */
     uint64_t refused; /* by the rules above, since the start */
 };
 struct http_stats http_stats(const struct http *h);

@@ -43,6 +43,8 @@ struct reply_stream {
     void *self;
     int poll_ms;    /* 1 .. 1000; 5 suits paced media, 100 suits events */
     int64_t length; /* bytes in all, sent as Content-Length; -1 = unknown, sent chunked */
+    bool
+        endless; /* it ends when the client leaves or the daemon stops, which does not wait */
 };
 
 struct reply_wait {

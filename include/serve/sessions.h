@@ -86,6 +86,9 @@ bool sessions_expire(struct sessions *s, double before, double now, struct chang
 void sessions_stored(struct sessions *s, const uint8_t id[TRACK_ID]);
 void sessions_await_stored(struct sessions *s, const uint8_t id[TRACK_ID]);
 
+/* It is known, and not closed. */
+bool sessions_live(struct sessions *s, const uint8_t id[TRACK_ID]);
+
 /* Steps remembered, oldest first. *steps (n) is owned by the caller. */
 int sessions_history(struct track_row *row, double *last_at, struct step **steps, int *n,
                      struct sessions *s, const uint8_t id[TRACK_ID], struct err *e)

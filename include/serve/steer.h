@@ -69,6 +69,9 @@ struct clients *steer_clients(int n, uint64_t seed, struct err *e);
 void steer_key(unsigned char key[CLIENTS_KEY], const struct clients *clients,
                const char *sid);
 
+/* Of the video that his session is about (video_ladder_crc); 0: he has none. */
+uint32_t steer_ladder(struct clients *clients, const char *sid);
+
 /* 0 and *told; 1: he has no session, open one first (steer_open, which does nothing when somebody
  * else just did). video: what the segments are of. */
 int steer_ask(struct steer_told *told, struct clients *clients, struct service *s,

@@ -85,6 +85,8 @@ bool untagged_decide(struct verdict *out, struct untagged *u, struct untagged_de
 bool untagged_watches(const struct untagged *u, uint64_t key, int chunk);
 void untagged_watch(struct untagged *u, struct untagged_desk *d,
                     const uint8_t id[TRACK_ID], bool hinted, const struct view *view);
+/* It was over before: nothing will be told of it. */
+void untagged_unwatch(struct untagged *u, const uint8_t id[TRACK_ID]);
 
 /* A chunk of an untagged session has its outcome. */
 void untagged_chunk(struct untagged *u, const struct track_row *row,

@@ -1,5 +1,6 @@
 #include "video_priv.h"
 
+#include "base/bytes.h"
 #include "base/rng.h"
 #include "base/text.h"
 
@@ -216,4 +217,9 @@ int video_save(const struct video *v, const char *dir, struct err *e)
     if (mkdir(dir, 0755) && errno != EEXIST)
         return err_field(e, ERR_IO, dir, "cannot be made: %s", strerror(errno));
     return sabre_write_video(v, path, e);
+}
+
+uint32_t video_ladder_crc(const struct video *v)
+{
+    return bytes_crc32(0, v->ladder_kbps, (size_t)v->levels * sizeof v->ladder_kbps[0]);
 }

@@ -96,13 +96,20 @@ void api_events(struct api *a, const struct http_request *q, const struct route_
         return;
     }
 
+    /* who knows a session's id may ask and report for it */
+    struct admit_client client;
+    admit_client(&client, a->shared->admit, q);
+    bool all = !client.limited ||
+               auth_token_given(a->shared->auth, http_header(q, "Authorization"));
+
     uint64_t after = UINT64_MAX;
     const char *last = http_header(q, "Last-Event-ID");
     if (last && text_u64(&after, last, "Last-Event-ID", NULL)) after = UINT64_MAX;
     events_reply(r, a->shared->events,
                  &(struct events_cfg){.stats = put_stats,
                                       .ctx = a->shared,
-                                      .only_stats = only[0] != '\0',
+                                      .only_stats = only[0] || !all,
+                                      .withheld = !only[0] && !all,
                                       .after = after});
 }
 

@@ -183,7 +183,8 @@ void api_cmcd_origin(struct api *a, const struct http_request *q, const char *pa
     const char *slash = strrchr(path, '/');
     if (!tells(&c, q, r, &e)) return;
     struct known k = {.file = slash ? slash + 1 : path};
-    k.content = contents_get(a->shared->contents, path, c.kbps);
+    k.content = contents_get(a->shared->contents, path, c.kbps,
+                             steer_ladder(a->shared->steered, c.sid));
     if (!k.content) return; /* its manifest did not pass here */
     k.video = contents_video(k.content);
     /* the window of a live stream moves on, so that its manifest counts from elsewhere */

@@ -188,7 +188,8 @@ static void answer(struct api *a, const struct http_request *q,
         reply_empty(r, h->status);
         pass_headers(r, h);
     } else if (sound) {
-        struct reply_stream stream = {origin_pull, origin_drop, t, POLL_MS, h->length};
+        struct reply_stream stream = {origin_pull, origin_drop, t,
+                                      POLL_MS,     h->length,   false};
         reply_stream(r, h->status, "application/octet-stream", &stream);
         pass_headers(r, h);
         if (is_manifest(h, path) && q->method == HTTP_GET)

@@ -42,6 +42,7 @@ void api_policy_weights(struct api *a, const struct http_request *q,
     if (known && strstr(known, tag)) {
         reply_empty(r, 304);
         reply_header(r, "ETag", "%s", tag);
+        reply_constant(r, "Cache-Control", "no-cache");
         return;
     }
 
@@ -60,9 +61,10 @@ void api_policy_weights(struct api *a, const struct http_request *q,
         info = after;
     }
     tag_of(tag, sizeof tag, &info);
-    reply_owned(r, 200, "application/octet-stream", bytes, n);
+    api_long(a, r, "application/octet-stream", bytes, n);
+    if (r->status != 200) return;
     reply_header(r, "ETag", "%s", tag);
-    reply_header(r, "Cache-Control", "no-cache");
+    reply_constant(r, "Cache-Control", "no-cache");
     reply_header(r, "Content-Disposition",
                  "attachment; filename=\"abrd-policy-%" PRIu64 ".safetensors\"",
                  info.version);

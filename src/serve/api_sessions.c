@@ -145,9 +145,8 @@ void api_session_get(struct api *a, const struct http_request *q,
         emit_free(&o);
         reply_fail(r, 503, "", "no memory for the history");
     } else {
-        reply_owned(r, 200, csv ? "text/csv; charset=utf-8" : "application/json", o.at,
-                    o.n);
-        if (csv)
+        api_long(a, r, csv ? "text/csv; charset=utf-8" : "application/json", o.at, o.n);
+        if (csv && r->status == 200)
             reply_header(r, "Content-Disposition", "attachment; filename=\"%s.csv\"",
                          h.opened.session);
     }

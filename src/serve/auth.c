@@ -127,7 +127,12 @@ enum auth_origin auth_origin(const struct auth *a, const char *origin, const cha
 
 bool auth_token_ok(const struct auth *a, const char *header)
 {
-    if (!a->token[0]) return true;
+    return !a->token[0] || auth_token_given(a, header);
+}
+
+bool auth_token_given(const struct auth *a, const char *header)
+{
+    if (!a->token[0]) return false;
     if (!header || strncasecmp(header, "Bearer ", 7) != 0) return false;
 
     const char *given = header + 7;

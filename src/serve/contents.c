@@ -235,17 +235,19 @@ static size_t folder_of(const struct place *p, const char *path)
     return n && strncmp(p->path, path, n) == 0 ? n : 0;
 }
 
-/* How well it fits a file: it names it, and has a level of that bitrate. */
-static int fit(const struct content *one, const char *path, double kbps)
+/* How well it fits a file: it names it, has a level of that bitrate, and is what he plays. */
+static int fit(const struct content *one, const char *path, double kbps, uint32_t ladder)
 {
     const struct video *v = one->video;
     bool has = false;
     for (int k = 0; k < v->levels; k++)
         has |= fabs(v->ladder_kbps[k] - kbps) <= 1 + .01 * kbps;
-    return 2 * (contents_number(one, path) > 0) + has;
+    bool his = video_ladder_crc(v) == ladder;
+    return 4 * (contents_number(one, path) > 0) + 2 * has + his;
 }
 
-struct content *contents_get(struct contents *c, const char *path, double kbps)
+struct content *contents_get(struct contents *c, const char *path, double kbps,
+                             uint32_t ladder)
 {
     struct place *best = NULL;
     size_t best_n = 0;
@@ -255,7 +257,7 @@ struct content *contents_get(struct contents *c, const char *path, double kbps)
         struct place *p = &c->at[i];
         size_t n = folder_of(p, path);
         if (!n || n < best_n) continue;
-        int f = fit(p->content, path, kbps);
+        int f = fit(p->content, path, kbps, ladder);
         bool better =
             n > best_n || f > best_fit || (f == best_fit && p->used > best->used);
         if (!better) continue;

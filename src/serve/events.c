@@ -175,12 +175,14 @@ void events_reply(struct reply *r, struct events *ev, const struct events_cfg *c
     pthread_mutex_unlock(&ev->lock);
 
     emit_text(&w->out, "retry: 2000\n\n");
+    if (cfg->withheld) emit_text(&w->out, "event: withheld\ndata: {}\n\n");
     reply_stream(r, 200, "text/event-stream",
                  &(struct reply_stream){.pull = watcher_pull,
                                         .done = watcher_done,
                                         .self = w,
                                         .poll_ms = 100,
-                                        .length = -1});
+                                        .length = -1,
+                                        .endless = true});
     reply_header(r, "Cache-Control", "no-store");
     reply_header(r, "X-Accel-Buffering", "no"); /* a proxy must pass it on at once */
 }

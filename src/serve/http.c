@@ -70,7 +70,8 @@ static enum MHD_Result begin(struct conn *c, const char *method, const char *ver
 
     struct reply r;
     reply_init(&r);
-    if (!http_refuse(&r, c->mhd, method, version, c->http->cfg.body_max)) return MHD_YES;
+    if (!http_refuse(&r, &c->chunked, c->mhd, method, version, c->http->cfg.body_max))
+        return MHD_YES;
     c->answering = true;
     refused(c->http, c->mhd, &r);
     return http_reply_send(c, &r, false);
@@ -122,7 +123,9 @@ static enum MHD_Result answer(struct conn *c, struct http_request *q)
     c->wait = (struct reply_wait){0}; /* the handler's now */
     h->handle(h->ctx, q, &r);
     if (r.kind == REPLY_WAIT) return wait_for(c, &r.wait);
-    if (http_half_closed(c)) r.close = true;
+    /* the library ends a chunk's lines at a bare LF as well, so that a proxy may have seen another
+     * end of this request: nothing behind it is read */
+    if (http_half_closed(c) || c->chunked) r.close = true;
     return http_reply_send(c, &r, q->method == HTTP_HEAD);
 }
 

@@ -38,6 +38,7 @@ struct conn {
     bool answering; /* whose reply is under way */
     bool ended;     /* the client sends no more */
     bool too_large;
+    bool chunked;   /* the request's body came in chunks */
     double since_s; /* clock_mono of its begin, or of its last answer's end */
     struct conn *prev, *next;
     struct reply_wait wait; /* self NULL: for nothing */
@@ -63,9 +64,9 @@ enum http_method http_method_of(const char *name);
 size_t http_keep_escapes(void *cls, struct MHD_Connection *c, char *s);
 
 /* True when the head of the request is refused; the reply is filled then. method and
- * version as the library gave them, not copies. */
-bool http_refuse(struct reply *r, struct MHD_Connection *mhd, const char *method,
-                 const char *version, size_t body_max);
+ * version as the library gave them, not copies. *chunked: how the body will come. */
+bool http_refuse(struct reply *r, bool *chunked, struct MHD_Connection *mhd,
+                 const char *method, const char *version, size_t body_max);
 
 /* ---- http_reply.c ---- */
 

@@ -48,6 +48,7 @@ static void stream_done(void *cls)
     if (s->next) s->next->prev = s->prev;
     if (s->http->streams == s) s->http->streams = s->next;
     s->http->stats.streams--;
+    s->http->stats.endless -= s->source.endless;
     if (s->source.done) s->source.done(s->source.self);
     free(s);
 }
@@ -69,6 +70,7 @@ static struct MHD_Response *stream_response(struct conn *c, struct reply *r)
     if (h->streams) h->streams->prev = s;
     h->streams = s;
     h->stats.streams++;
+    h->stats.endless += s->source.endless;
     return m;
 }
 

@@ -229,8 +229,8 @@ static enum MHD_Result note_header(void *cls, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-bool http_refuse(struct reply *r, struct MHD_Connection *mhd, const char *method,
-                 const char *version, size_t body_max)
+bool http_refuse(struct reply *r, bool *chunked, struct MHD_Connection *mhd,
+                 const char *method, const char *version, size_t body_max)
 {
     struct framing f = {.next = behind(version)};
     MHD_get_connection_values(mhd, MHD_HEADER_KIND, note_header, &f);
@@ -260,6 +260,7 @@ bool http_refuse(struct reply *r, struct MHD_Connection *mhd, const char *method
         field = "Host";
         why = "is missing";
     }
+    *chunked = f.codings;
     if (why) {
         reply_fail(r, 400, field, "%s", why);
         return true;

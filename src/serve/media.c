@@ -355,7 +355,7 @@ static void send_file(struct reply *r, struct media *m, const char *link,
         reply_fail(r, 503, "", "too many viewers");
         return;
     }
-    struct reply_stream stream = {stream_pull, stream_done, s, POLL_MS, n};
+    struct reply_stream stream = {stream_pull, stream_done, s, POLL_MS, n, false};
     reply_stream(r, part == RANGE_PART ? 206 : 200, content_type(file), &stream);
     if (part == RANGE_PART)
         reply_header(r, "Content-Range", "bytes %" PRId64 "-%" PRId64 "/%" PRId64, first,

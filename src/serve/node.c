@@ -84,17 +84,20 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     sh->admit = admit_new(&cfg->admit, e);
     if (!sh->admit) return e->code;
     sh->log = cfg->log;
-    if (getrandom(&sh->secret, sizeof sh->secret, 0) != (ssize_t)sizeof sh->secret)
+    /* one for each: what request ids are made of can be found from them */
+    uint64_t seed[3];
+    if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
+    sh->secret = seed[0];
     sh->files = n->files = files_new(cfg->web_dir, e);
     if (!n->files) return e->code;
     sh->events = events_new(cfg->max_watchers, e);
     if (!sh->events) return e->code;
     sh->metrics = metrics_new(workers, api_routes, sh->started_at, API_VERSION, e);
     if (!sh->metrics) return e->code;
-    sh->pensieve = pensieve_clients(PENSIEVE_CLIENTS, sh->secret, e);
+    sh->pensieve = pensieve_clients(PENSIEVE_CLIENTS, seed[1], e);
     if (!sh->pensieve) return e->code;
-    sh->steered = steer_clients(STEER_CLIENTS, sh->secret, e);
+    sh->steered = steer_clients(STEER_CLIENTS, seed[2], e);
     if (!sh->steered) return e->code;
     if (cfg->origin.names.n) {
         sh->origin = origin_new(&cfg->origin, e);

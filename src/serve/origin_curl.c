@@ -185,6 +185,8 @@ static void configure(struct origin_transfer *t)
     curl_easy_setopt(c, CURLOPT_PRIVATE, t);
     curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->error);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    /* a name that nobody resolves is left to its thread: all transfers would wait for it */
+    curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(c, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     curl_easy_setopt(c, CURLOPT_PROXY, "");

@@ -250,8 +250,11 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         kept = rc == 0;
     } while (rc == 1);
 
-    if (kept && untagged_watches(s->untagged, ticket.key, q->chunk))
+    if (kept && untagged_watches(s->untagged, ticket.key, q->chunk)) {
         untagged_watch(s->untagged, w->desk, id, ticket.hinted, &view);
+        /* another connection may have ended it since */
+        if (!sessions_live(s->sessions, id)) untagged_unwatch(s->untagged, id);
+    }
     if (kept)
         service_deliver(s, &w->changes, false, id);
     else

@@ -381,6 +381,16 @@ int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], const char *p
     return rc;
 }
 
+bool sessions_live(struct sessions *s, const uint8_t id[TRACK_ID])
+{
+    struct shard *h = shard_of(s, id);
+    pthread_mutex_lock(&h->lock);
+    const struct entry *t = table_get(h->table, id);
+    bool live = t && !t->track.row.closed;
+    pthread_mutex_unlock(&h->lock);
+    return live;
+}
+
 /* Some of them: who asks meanwhile must not wait for thousands. False when none are left. */
 static bool forget_some(struct shard *h, double before)
 {

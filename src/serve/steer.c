@@ -51,11 +51,6 @@ static uint32_t name_of(const char *file)
 
 /* ---- what is known of a segment ---- */
 
-static uint32_t ladder_of(const struct video *v)
-{
-    return bytes_crc32(0, v->ladder_kbps, (size_t)v->levels * sizeof v->ladder_kbps[0]);
-}
-
 static uint32_t cid_of(const struct cmcd *c)
 {
     return c->cid[0] ? name_of(c->cid) : 0;
@@ -66,7 +61,7 @@ static bool is_other(const struct player *p, const struct video *v, const struct
 {
     if (c->kind == CMCD_AUDIO) return false;
     uint32_t cid = cid_of(c);
-    return p->ladder != ladder_of(v) || (p->cid && cid && p->cid != cid);
+    return p->ladder != video_ladder_crc(v) || (p->cid && cid && p->cid != cid);
 }
 
 /* The last number in a file's name, its ending left out; -1 when there is none. */
@@ -274,6 +269,14 @@ static int answer(struct steer_told *told, struct player *p, struct service *s,
     return 0;
 }
 
+uint32_t steer_ladder(struct clients *clients, const char *sid)
+{
+    unsigned char key[CLIENTS_KEY];
+    struct player p;
+    steer_key(key, clients, sid);
+    return clients_get(&p, clients, key) ? p.ladder : 0;
+}
+
 int steer_ask(struct steer_told *told, struct clients *clients, struct service *s,
               struct service_worker *w, const struct video *video,
               const struct steer_segment *q, struct err *e)
@@ -323,7 +326,7 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
 
     p = (struct player){.chunk = -1,
                         .live = c->live,
-                        .ladder = ladder_of(video),
+                        .ladder = video_ladder_crc(video),
                         .cid = cid_of(c),
                         .sent_s = -1,
                         .arrived_s = -1,

@@ -284,6 +284,21 @@ void untagged_watch(struct untagged *u, struct untagged_desk *d,
     pthread_mutex_unlock(&u->lock);
 }
 
+/* The caller holds the lock. */
+static void unwatch(struct untagged *u, const uint8_t *id, const struct watched *w)
+{
+    u->watched_hinted -= w->hinted;
+    table_delete(u->watched, id);
+}
+
+void untagged_unwatch(struct untagged *u, const uint8_t id[TRACK_ID])
+{
+    pthread_mutex_lock(&u->lock);
+    const struct watched *w = table_get(u->watched, id);
+    if (w) unwatch(u, id, w);
+    pthread_mutex_unlock(&u->lock);
+}
+
 /* ---- what became of it; the caller holds the lock ---- */
 
 static int task_of(const struct untagged *u, const char *name)
@@ -355,8 +370,7 @@ void untagged_ended(struct untagged *u, const struct track_row *row)
     struct watched *w = table_get(u->watched, row->id);
     if (w) {
         if (task >= 0) add_example(u, w->obs, task);
-        u->watched_hinted -= w->hinted;
-        table_delete(u->watched, row->id);
+        unwatch(u, row->id, w);
     }
     pthread_mutex_unlock(&u->lock);
 }

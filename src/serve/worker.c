@@ -40,7 +40,7 @@ static void *run(void *ctx)
     http_quiesce(w->http);
     double until = clock_mono() + w->grace_s;
     struct http_stats s = http_stats(w->http);
-    while (s.requests > s.streams && clock_mono() < until) {
+    while (s.requests > s.endless && clock_mono() < until) {
         http_step(w->http, w->wake, 10);
         s = http_stats(w->http);
     }

@@ -342,7 +342,8 @@ await test('the policy and its weights', async () => {
         .reduce((n, [, t]) => n + t.shape.reduce((a, b) => a * b), 0);
     assert.equal(weights, info.parameters);
     seen.add('get /v1/policy/weights 200');
-    await call(304, 'GET', '/v1/policy/weights', {}, undefined, { 'If-None-Match': r.headers.get('etag') });
+    const same = await call(304, 'GET', '/v1/policy/weights', {}, undefined, { 'If-None-Match': r.headers.get('etag') });
+    assert.equal(same.headers.get('cache-control'), r.headers.get('cache-control'));
     const other = await fetch(`${d.url}/v1/policy/weights`, { headers: { 'If-None-Match': '"v0-0"' } });
     assert.equal(other.status, 200);
 });

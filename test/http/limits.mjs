@@ -99,6 +99,28 @@ await test('so is one that has no id in the address: a test bed of Pensieve\'s, 
     await d.stop();
 });
 
+await test('ids of sessions are told on this machine and to who has the token', async () => {
+    const file = join(folder, 'token');
+    writeFileSync(file, 'much-too-secret-to-tell\n', { mode: 0o600 });
+    const d = await proxied('--admin-token-file', file);
+    const watch = async (headers, until) => {
+        const r = await fetch(`${d.url}/v1/events`, { headers });
+        const { session } = (await d.call('POST', '/v1/sessions', video, from('192.0.2.1'))).json;
+        const reader = r.body.getReader();
+        let text = '';
+        while (!until.test(text)) text += Buffer.from((await reader.read()).value).toString();
+        await reader.cancel();
+        return text.includes(session);
+    };
+    const stranger = from('192.0.2.9'), twice = /(event: stats[^]*){3}/;
+    assert.equal(await watch(stranger, twice), false);
+    assert.equal(await watch({ ...stranger, Authorization: 'Bearer wrong' }, twice), false);
+    assert.equal(await watch(stranger, /event: withheld\ndata: \{\}\n\n/), false);
+    assert.equal(await watch({ ...stranger, Authorization: 'Bearer much-too-secret-to-tell' }, /event: session/), true);
+    assert.equal(await watch({}, /event: session/), true);
+    await d.stop();
+});
+
 await test('who asks cannot be forged', async () => {
     const d = await proxied('--open-rate', RARELY);
     const open = async lines => {

@@ -333,6 +333,39 @@ await test('the end does not wait for origins', async () => {
     await Promise.all(cuts);
 });
 
+await test('the end waits for a segment that is on its way', async () => {
+    const other = await Daemon.start(['--learn', 'off', '--origin', `a=${a.url}/vod`]);
+    const n = held.length;
+    const whole = fetch(`${other.url}/o/a/half`).then(r => r.arrayBuffer());
+    await until('half of it is there', () => held.length === n + 1);
+    await until('it is on its way', async () => (await other.metric('abrd_origin_bytes_total')) >= 500);
+    other.child.kill('SIGTERM');
+    await until('it drains', () => /no new sessions/.test(other.output));
+    held[n].end('y'.repeat(500));
+    assert.equal((await whole).byteLength, 1000);
+    assert.deepEqual(await other.exited, { code: 0, signal: null });
+});
+
+await test('what waits for an origin is answered, whatever the configuration became meanwhile', async () => {
+    const conf = join(folder, 'hosts.conf');
+    const hosts = names => writeFileSync(conf, `port = 0\nlearn = off\norigin = a=${a.url}/vod\nhost = ${names}\n`);
+    hosts('old.example, new.example');
+    const other = await Daemon.start(['--config', conf]);
+    const n = held.length;
+    const answer = other.raw('GET /o/a/never HTTP/1.1\r\nHost: old.example\r\nConnection: close\r\n\r\n',
+        { keep: true });
+    await until('it is asked', () => held.length === n + 1);
+    hosts('new.example');
+    other.child.kill('SIGHUP');
+    const status = async () => /^HTTP\S+ (\d+)/.exec(
+        await other.raw('GET /healthz HTTP/1.1\r\nHost: old.example\r\nConnection: close\r\n\r\n'))[1];
+    await until('the old name is none any more', async () => await status() === '403');
+    held[n].end('late');
+    assert.match(await answer, /late$/);
+    assert.equal(await other.metric('abrd_origin_transfers'), 0);
+    assert.deepEqual(await other.stop(), { code: 0, signal: null });
+});
+
 await test('in a file, and mistakes in it', async () => {
     const conf = join(folder, 'origin.conf');
     writeFileSync(conf, `port = 0\nlearn = off\norigin = a=${a.url}/vod, b=${secret.url}\n`);

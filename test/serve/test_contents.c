@@ -45,7 +45,7 @@ static int learn(const char *path, const char *text)
 /* The top level of what is known of a file; 0: nothing. */
 static int top_of(const char *path, double kbps)
 {
-    struct content *one = contents_get(c, path, kbps);
+    struct content *one = contents_get(c, path, kbps, 0);
     if (!one) return 0;
     const struct video *v = contents_video(one);
     int top = (int)v->ladder_kbps[v->levels - 1];
@@ -58,7 +58,7 @@ START_TEST(a_manifest_tells_ladder_and_names)
     ck_assert_int_eq(
         learn("a/film/m.mpd", mpd("$RepresentationID$/$Number%03d$.m4s?k=1", 7, 5, 1200)),
         0);
-    struct content *one = contents_get(c, "a/film/hi/009.m4s", 1200);
+    struct content *one = contents_get(c, "a/film/hi/009.m4s", 1200, 0);
     ck_assert_ptr_nonnull(one);
     const struct video *v = contents_video(one);
     ck_assert(v->levels == 2 && v->chunks == 5 && v->chunk_s == 2);
@@ -69,9 +69,9 @@ START_TEST(a_manifest_tells_ladder_and_names)
     ck_assert_int_eq(contents_number(one, "011.m4s"), 5);
     ck_assert_int_eq(contents_number(one, "012.m4s"), -1);
     contents_put(c, one);
-    ck_assert_ptr_null(contents_get(c, "a/other/007.m4s", 300));
-    ck_assert_ptr_null(contents_get(c, "b/film/007.m4s", 300));
-    ck_assert_ptr_null(contents_get(c, "a/film", 300));
+    ck_assert_ptr_null(contents_get(c, "a/other/007.m4s", 300, 0));
+    ck_assert_ptr_null(contents_get(c, "b/film/007.m4s", 300, 0));
+    ck_assert_ptr_null(contents_get(c, "a/film", 300, 0));
 }
 END_TEST
 
@@ -89,10 +89,24 @@ START_TEST(which_of_several)
 }
 END_TEST
 
+START_TEST(of_those_that_fit_it_is_what_the_player_plays)
+{
+    ck_assert_int_eq(learn("a/sd.mpd", mpd("$Number$", 1, 3, 1000)), 0);
+    struct content *sd = contents_get(c, "a/x", 300, 0);
+    uint32_t ladder = video_ladder_crc(contents_video(sd));
+    ck_assert_int_eq(learn("a/hd.mpd", mpd("$Number$", 1, 3, 3000)), 0);
+    ck_assert_int_eq(top_of("a/2", 300), 3000); /* by another player */
+    struct content *his = contents_get(c, "a/2", 300, ladder);
+    ck_assert_ptr_eq(his, sd);
+    contents_put(c, his);
+    contents_put(c, sd);
+}
+END_TEST
+
 START_TEST(what_changes_is_read_again)
 {
     ck_assert_int_eq(learn("a/m.mpd", mpd("$Number$", 1, 3, 1000)), 0);
-    struct content *held = contents_get(c, "a/1", 300);
+    struct content *held = contents_get(c, "a/1", 300, 0);
     alloc_watch();
     int again = learn("a/m.mpd", mpd("$Number$", 1, 3, 1000));
     long calls = alloc_calls();
@@ -112,7 +126,7 @@ START_TEST(what_is_not_understood_is_told_once)
     ck_assert_str_ne(e.detail, "");
     ck_assert_int_eq(learn("a/m.mpd", "<MPD/>"), 1);
     ck_assert_int_eq(learn("a/m.mpd", "<MPD></MPD>"), 1);
-    ck_assert_ptr_null(contents_get(c, "a/1", 300));
+    ck_assert_ptr_null(contents_get(c, "a/1", 300, 0));
     ck_assert_int_eq(learn("a/m.mpd", mpd("$Number$", 1, 3, 1000)), 0);
     ck_assert_int_eq(top_of("a/1", 300), 1000);
     ck_assert_int_lt(learn("a/m.mpd", "nothing"), 0); /* it was, before */
@@ -139,12 +153,12 @@ START_TEST(names_that_tell_nothing)
               "<SegmentURL media=\"b\" mediaRange=\"500-999\"/></SegmentList>"
               "</Representation></AdaptationSet></Period></MPD>"),
         0);
-    struct content *one = contents_get(c, "a/a", 300);
+    struct content *one = contents_get(c, "a/a", 300, 0);
     ck_assert_int_eq(contents_number(one, "a"), -1);
     ck_assert_int_eq(video_chunk(contents_video(one), 1)[0], 200);
     contents_put(c, one);
     ck_assert_int_eq(learn("b/m.mpd", mpd("all.mp4", 1, 3, 1000)), 0);
-    one = contents_get(c, "b/all.mp4", 300);
+    one = contents_get(c, "b/all.mp4", 300, 0);
     ck_assert_int_eq(contents_number(one, "all.mp4"), -1);
     contents_put(c, one);
 }
@@ -174,6 +188,7 @@ Suite *suite_serve_contents(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_manifest_tells_ladder_and_names);
     tcase_add_test(t, which_of_several);
+    tcase_add_test(t, of_those_that_fit_it_is_what_the_player_plays);
     tcase_add_test(t, what_changes_is_read_again);
     tcase_add_test(t, what_is_not_understood_is_told_once);
     tcase_add_test(t, names_that_tell_nothing);

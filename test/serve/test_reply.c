@@ -80,7 +80,8 @@ static ssize_t nothing(void *self, char *buf, size_t max)
 START_TEST(a_later_body_gives_back_the_earlier)
 {
     int done = 0;
-    reply_stream(&r, 200, "a/b", &(struct reply_stream){nothing, count, &done, 5, -1});
+    reply_stream(&r, 200, "a/b",
+                 &(struct reply_stream){nothing, count, &done, 5, -1, false});
     reply_fail(&r, 404, "", "changed our mind");
     ck_assert_int_eq(done, 1);
 
