@@ -3,6 +3,7 @@
 // and reached everywhere.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import fs from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
@@ -356,6 +357,33 @@ async function frugalTest(browser) {
     });
 }
 
+/** Through a proxy, as a stranger and as one who has the token. */
+async function tokenTest(browser) {
+    await test('dashboard: from elsewhere it says why no sessions are shown, and shows them to who has the token', async () => {
+        const token = 'a-token-that-nobody-guesses', daemon = new Daemon({ learn: 'off', 'trust-proxy': '127.0.0.1' });
+        const file = path.join(daemon.data, 'token');
+        fs.writeFileSync(file, `${token}\n`, { mode: 0o600 });
+        daemon.config['admin-token-file'] = file;
+        await daemon.start();
+        const context = await browser.newContext({ extraHTTPHeaders: { 'X-Forwarded-For': '192.0.2.1' } });
+        const facts = async (hash, words) => {
+            const page = await context.newPage();
+            await page.goto(`${daemon.url}/dashboard.html${hash}`);
+            await until(async () => {
+                await fetch(`${daemon.url}/v1/sessions`, { method: 'POST',
+                    body: JSON.stringify({ ladder_kbps: [300, 750], chunk_s: 4, chunks: 9, profile: 'news' }) });
+                return words.test(await page.textContent('#session-facts'));
+            }, `${words} on ${hash}`);
+            await page.close();
+        };
+        await facts('', /shown on the daemon's own machine .* or with its token/);
+        await facts('#token=wrong', /shown on the daemon's own machine/);
+        await facts(`#token=${token}`, /news.* chunk 0 of 9/);
+        await context.close();
+        await daemon.stop();
+    });
+}
+
 async function looksTests(browser, daemon) {
     const page = await open(browser, daemon, { width: 375, scheme: 'dark' });
     await test('dashboard: nothing moves on a phone, and nothing is wider', async () => {
@@ -388,6 +416,7 @@ export async function dashboardTests() {
         await rollbackTest(browser, daemon);
         await quietTests(browser, daemon);
         await frugalTest(browser);
+        await tokenTest(browser);
     } finally {
         await browser.close();
         await daemon.stop();

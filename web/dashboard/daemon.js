@@ -3,8 +3,13 @@
  *
  * One stream, only while the page is seen: a daemon that nobody watches formats no events.
  *
+ * Who looks from elsewhere is told no sessions, as who knows one may speak for it, unless he has the
+ * daemon's token: behind the page's address, `#token=TOKEN`, where no server hears of it.
+ *
  * @module dashboard/daemon
  */
+import { TokenStream } from './stream.js';
+
 export class Daemon extends EventTarget {
     #events = null;
     #again = 0;
@@ -13,13 +18,15 @@ export class Daemon extends EventTarget {
     constructor(server) {
         super();
         this.server = server;
+        this.token = new URLSearchParams(location.hash.slice(1)).get('token');
         document.addEventListener('visibilitychange', () => document.hidden ? this.close() : this.open());
     }
 
     open() {
         if (this.#events || document.hidden) return; // a page may be opened where nobody sees it
-        const events = this.#events = new EventSource(`${this.server}/v1/events`);
-        for (const type of ['stats', 'session', 'decision', 'reward'])
+        const url = `${this.server}/v1/events`, { token } = this;
+        const events = this.#events = token ? new TokenStream(url, token) : new EventSource(url);
+        for (const type of ['stats', 'session', 'decision', 'reward', 'withheld'])
             events.addEventListener(type, e => this.#tell(type, JSON.parse(e.data)));
         events.onerror = () => {
             this.#tell('gone');

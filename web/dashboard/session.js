@@ -35,6 +35,8 @@ export class SessionPanel {
             this.#choose();
             this.#load();
         });
+        daemon.addEventListener('withheld', () => text($('session-facts'), 'sessions are shown on the daemon\'s own ' +
+            'machine (ssh -L 8080:localhost:8080 HOST), or with its token: #token=TOKEN behind this page\'s address'));
         for (const type of ['session', 'decision', 'reward'])
             daemon.addEventListener(type, e => this.#heard(e.detail));
         if (this.#fixed) this.roster.hear(performance.now() / 1000, { session: this.#fixed });
