@@ -215,6 +215,7 @@ int text_utf8(const char *text)
                                              : 0;
     for (int i = 1; i <= more; i++)
         if ((s[i] & 0xc0) != 0x80) return 0;
+    if (s[0] == 0xc2 && s[1] < 0xa0) return 0; /* the second set of control characters */
     /* longer than needed, surrogates, beyond the last plane */
     if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
     if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;

@@ -150,6 +150,8 @@ START_TEST(utf8_characters)
         {"\xc3", 0},
         {"\xe2\x82", 0},
         {"\xf5\x80\x80\x80", 0},
+        {"\xc2\x9b", 0}, /* CSI, as ESC [ is */
+        {"\xc2\xa0", 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_int_eq(text_utf8(cases[i].s), cases[i].bytes);
