@@ -5,7 +5,8 @@
  * segments_video asks the source and makes a video of it.
  *
  * The source is an interface, since a folder is one and an HTTP server (cli/fetch.h) another.
- * URLs are as in the manifest, joined with the bases in it, relative to the manifest.
+ * URLs are as in the manifest, joined with the bases in it (segments_join), relative to the
+ * manifest.
  *
  * Errors: ERR_ABSENT (some files are there and some are not), ERR_INVALID (levels that are not
  * aligned), ERR_RANGE, ERR_MEMORY, those of the source and of video_new. Threads: not shared. */
@@ -70,8 +71,9 @@ struct video *segments_video(struct segments *s, const struct segments_source *s
                              struct err *e);
 void segments_free(struct segments *s);
 
-/* ref as seen from base: what is absolute stays, else it takes the place of what follows
- * base's last '/'. False when it is too long. */
+/* ref as seen from base, either a URL or relative (RFC 3986, 5.2: of the server, the path and
+ * the query, ref takes the place of what it states; dot segments are removed). A ".." that
+ * leads out of a relative base is left at the front. False when it is too long. */
 bool segments_join(char out[SEGMENTS_URL], const char *base, const char *ref);
 
 #endif

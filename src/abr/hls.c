@@ -195,12 +195,12 @@ static int read_master(struct master *m, struct lines *l, struct err *e)
         }
         if (*l->line == '#' || !pending) continue;
         pending = false;
-        if (!v.picture || known(m, l->line)) continue;
-        if (m->n == VIEW_LEVELS || strlen(l->line) >= sizeof v.uri)
+        bool fits = segments_join(v.uri, "", l->line);
+        if (!v.picture || (fits && known(m, v.uri))) continue;
+        if (m->n == VIEW_LEVELS || !fits)
             return text_refuse(l->name, l->number, ERR_RANGE, e,
                                "more than %d variants, or a URI over %d bytes",
                                VIEW_LEVELS, SEGMENTS_URL - 1);
-        strcpy(v.uri, l->line);
         m->at[m->n++] = v;
     }
     return rc;

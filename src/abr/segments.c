@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 
 /* --------------------------------------------------------------------------- a folder */
 
-/* False for what does not stay in the manifest's folder: URLs, absolute paths, "..". */
+/* False for what does not stay in the manifest's folder: URLs, absolute paths, ".." (of those
+ * that segments_join leaves, which lead out of it, and of any other). */
 static bool stays_inside(const char *path)
 {
     if (*path == '/' || strchr(path, ':') || strchr(path, '?')) return false;
@@ -163,13 +165,88 @@ void segments_free(struct segments *s)
     *s = (struct segments){0};
 }
 
+/* -------------------------------------------------------------------------- addresses */
+
+/* A URL or a relative reference, cut as RFC 3986, appendix B, cuts it; none of them is ended. */
+struct parts {
+    const char *scheme, *authority, *path, *query, *fragment;
+    /* with the ":" of the scheme, the "//" of the authority and the "?" of the query */
+    int scheme_len, authority_len, path_len, query_len;
+};
+
+static struct parts cut(const char *s)
+{
+    static const char scheme[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                 "0123456789+-.";
+    struct parts u = {.scheme = s};
+    size_t n = strspn(s, scheme);
+    if (s[n] == ':' && isalpha((unsigned char)*s)) u.scheme_len = (int)n + 1;
+    u.authority = u.scheme + u.scheme_len;
+    if (!strncmp(u.authority, "//", 2))
+        u.authority_len = 2 + (int)strcspn(u.authority + 2, "/?#");
+    u.path = u.authority + u.authority_len;
+    u.path_len = (int)strcspn(u.path, "?#");
+    u.query = u.path + u.path_len;
+    u.query_len = (int)strcspn(u.query, "#");
+    u.fragment = u.query + u.query_len;
+    return u;
+}
+
+/* RFC 3986, 5.2.4, in place. The standard's paths begin with '/'; one of ours may be relative,
+ * and what leads out of it stays at its front. */
+static void remove_dot_segments(char *path)
+{
+    bool rooted = *path == '/';
+    char *least = path + rooted, *out = least; /* least: no ".." takes what is before */
+    for (const char *in = least; *in;) {
+        size_t name = strcspn(in, "/"), len = name + (in[name] == '/');
+        bool one = name == 1 && *in == '.', two = name == 2 && !strncmp(in, "..", 2);
+        if (two && out > least) {
+            do
+                out--;
+            while (out > least && out[-1] != '/');
+        } else if (!one && !(two && rooted)) {
+            memmove(out, in, len);
+            out += len;
+            if (two) least = out;
+        }
+        in += len;
+    }
+    *out = '\0';
+}
+
+/* The path of a reference without scheme and authority (5.2.3): the base's itself when there is
+ * none, else it takes the place of what follows the base's last '/'. False when it is too long. */
+static bool merge(char out[SEGMENTS_URL], const struct parts *base,
+                  const struct parts *ref)
+{
+    int keep = *ref->path == '/' ? 0 : base->path_len;
+    while (ref->path_len && keep && base->path[keep - 1] != '/')
+        keep--;
+    bool top = ref->path_len && base->authority_len && !base->path_len; /* of a server */
+    const char *between = top && *ref->path != '/' ? "/" : "";
+    return snprintf(out, SEGMENTS_URL, "%.*s%s%.*s", keep, base->path, between,
+                    ref->path_len, ref->path) < SEGMENTS_URL;
+}
+
+/* RFC 3986, 5.2.2. */
 bool segments_join(char out[SEGMENTS_URL], const char *base, const char *ref)
 {
-    const char *slash = strrchr(base, '/');
-    int keep = slash ? (int)(slash - base) + 1 : 0;
-    if (*ref == '/' || strstr(ref, "://")) keep = 0;
-    if (!*ref) keep = (int)strlen(base);
-    return snprintf(out, SEGMENTS_URL, "%.*s%s", keep, base, ref) < SEGMENTS_URL;
+    static const struct parts nothing = {.path = ""};
+    const struct parts b = cut(base), r = cut(ref);
+    bool relative = !r.scheme_len && !r.authority_len;
+    const struct parts *scheme = r.scheme_len ? &r : &b;
+    const struct parts *authority = relative ? &b : &r;
+    const struct parts *query = relative && !r.path_len && !r.query_len ? &b : &r;
+    char path[SEGMENTS_URL];
+    if (!merge(path, relative ? &b : &nothing, &r)) return false;
+    remove_dot_segments(path);
+    /* what was no scheme does not become one */
+    bool guard = !scheme->scheme_len && !authority->authority_len && cut(path).scheme_len;
+    return snprintf(out, SEGMENTS_URL, "%.*s%.*s%s%s%.*s%s", scheme->scheme_len,
+                    scheme->scheme, authority->authority_len, authority->authority,
+                    guard ? "./" : "", path, query->query_len, query->query,
+                    r.fragment) < SEGMENTS_URL;
 }
 
 /* -------------------------------------------------------------------------- the video */

@@ -104,6 +104,26 @@ START_TEST(peaks_when_one_states_no_mean)
 }
 END_TEST
 
+START_TEST(files_beside_the_playlists)
+{
+    /* back and down again stays in the folder */
+    mkdir(tmpdir_path(dir, "segments"), 0755);
+    put("segments/1.ts", "12345");
+    put("segments/2.ts", "123");
+    put("hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n../segments/1.ts\n"
+                         "#EXTINF:2.5,\n./../segments/2.ts\n");
+    struct err e = {0};
+    struct video *v = read("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\n"
+                           "hi/../lo/index.m3u8\n"
+                           "#EXT-X-STREAM-INF:BANDWIDTH=2000000\nhi/index.m3u8\n",
+                           &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(video_chunk(v, 0)[1], 5);
+    ck_assert_int_eq(video_chunk(v, 1)[1], 3);
+    video_free(v);
+}
+END_TEST
+
 START_TEST(refusals)
 {
     refused("#EXTM3U\n#EXTINF:4,\n1.ts\n", "m.m3u8:2", "give the master playlist");
@@ -158,6 +178,7 @@ Suite *suite_abr_hls(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, ranges_and_files);
     tcase_add_test(t, peaks_when_one_states_no_mean);
+    tcase_add_test(t, files_beside_the_playlists);
     tcase_add_test(t, refusals);
     tcase_add_test(t, every_allocation_may_fail);
     suite_add_tcase(s, t);

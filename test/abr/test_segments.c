@@ -91,9 +91,33 @@ START_TEST(urls_are_joined)
     const struct {
         const char *base, *ref, *want;
     } t[] = {
-        {"", "a.mp4", "a.mp4"},  {"v/low.m3u8", "1.ts", "v/1.ts"},
-        {"v/", "w/", "v/w/"},    {"v/x.mp4", "", "v/x.mp4"},
-        {"v/x", "/abs", "/abs"}, {"v/x", "https://e.org/y", "https://e.org/y"},
+        {"", "a.mp4", "a.mp4"},
+        {"v/low.m3u8", "1.ts", "v/1.ts"},
+        {"v/", "w/", "v/w/"},
+        {"v/x.mp4", "", "v/x.mp4"},
+        {"v/x", "/abs", "/abs"},
+        {"v/x", "https://e.org/y", "https://e.org/y"},
+        /* a '/' in a query is none of a path */
+        {"v/lo.m3u8?hdnts=exp=1~acl=/*~hmac=ab", "1.ts", "v/1.ts"},
+        {"v/lo.m3u8", "1.ts?u=https://x/", "v/1.ts?u=https://x/"},
+        {"v/lo.m3u8?a#b", "", "v/lo.m3u8?a"},
+        {"v/lo.m3u8?a", "?b/c", "v/lo.m3u8?b/c"},
+        /* what belongs to the server */
+        {"https://cdn/v/lo.m3u8", "/v/1.ts", "https://cdn/v/1.ts"},
+        {"https://cdn", "1.m4s", "https://cdn/1.m4s"},
+        {"https://cdn?a/b", "1.m4s", "https://cdn/1.m4s"},
+        {"https://cdn/v/lo.m3u8", "//host/x", "https://host/x"},
+        /* dot segments; what leads out of a relative base stays to be seen */
+        {"playlists/lo.m3u8", "../segments/1.ts", "segments/1.ts"},
+        {"a/b/lo.m3u8", "./../.././1.ts", "1.ts"},
+        {"a/lo.m3u8", "../../../1.ts", "../../1.ts"},
+        {"a/b/c", "..", "a/"},
+        {"a/b/c", "d/..?e/../f", "a/b/?e/../f"},
+        {"a/b", "...", "a/..."},
+        {"https://cdn/a/lo.m3u8", "../../1.ts", "https://cdn/1.ts"},
+        {"", "https://cdn/a/../b/./1.ts", "https://cdn/b/1.ts"},
+        {"a/b", "./x:1.ts", "a/x:1.ts"},
+        {"", "./x:1.ts", "./x:1.ts"}, /* else x is a scheme */
     };
     char out[SEGMENTS_URL];
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
@@ -104,6 +128,61 @@ START_TEST(urls_are_joined)
     memset(endless, 'x', sizeof endless);
     endless[SEGMENTS_URL] = '\0';
     ck_assert(!segments_join(out, "", endless));
+}
+END_TEST
+
+/* RFC 3986, 5.4: the examples of the standard itself, without fragments of the base. */
+START_TEST(urls_are_joined_as_the_standard_shows)
+{
+    const struct {
+        const char *ref, *want;
+    } t[] = {
+        {"g:h", "g:h"},
+        {"g", "http://a/b/c/g"},
+        {"./g", "http://a/b/c/g"},
+        {"g/", "http://a/b/c/g/"},
+        {"/g", "http://a/g"},
+        {"//g", "http://g"},
+        {"?y", "http://a/b/c/d;p?y"},
+        {"g?y", "http://a/b/c/g?y"},
+        {"#s", "http://a/b/c/d;p?q#s"},
+        {"g#s", "http://a/b/c/g#s"},
+        {"g?y#s", "http://a/b/c/g?y#s"},
+        {";x", "http://a/b/c/;x"},
+        {"g;x?y#s", "http://a/b/c/g;x?y#s"},
+        {"", "http://a/b/c/d;p?q"},
+        {".", "http://a/b/c/"},
+        {"./", "http://a/b/c/"},
+        {"..", "http://a/b/"},
+        {"../", "http://a/b/"},
+        {"../g", "http://a/b/g"},
+        {"../..", "http://a/"},
+        {"../../", "http://a/"},
+        {"../../g", "http://a/g"},
+        {"../../../g", "http://a/g"},
+        {"../../../../g", "http://a/g"},
+        {"/./g", "http://a/g"},
+        {"/../g", "http://a/g"},
+        {"g.", "http://a/b/c/g."},
+        {".g", "http://a/b/c/.g"},
+        {"g..", "http://a/b/c/g.."},
+        {"..g", "http://a/b/c/..g"},
+        {"./../g", "http://a/b/g"},
+        {"./g/.", "http://a/b/c/g/"},
+        {"g/./h", "http://a/b/c/g/h"},
+        {"g/../h", "http://a/b/c/h"},
+        {"g;x=1/./y", "http://a/b/c/g;x=1/y"},
+        {"g;x=1/../y", "http://a/b/c/y"},
+        {"g?y/./x", "http://a/b/c/g?y/./x"},
+        {"g?y/../x", "http://a/b/c/g?y/../x"},
+        {"g#s/./x", "http://a/b/c/g#s/./x"},
+        {"g#s/../x", "http://a/b/c/g#s/../x"},
+    };
+    char out[SEGMENTS_URL];
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        ck_assert(segments_join(out, "http://a/b/c/d;p?q", t[i].ref));
+        ck_assert_str_eq(out, t[i].want);
+    }
 }
 END_TEST
 
@@ -125,6 +204,7 @@ Suite *suite_abr_segments(void)
     tcase_add_test(t, sizes_are_asked_for_where_they_are_unknown);
     tcase_add_test(t, levels_must_be_aligned);
     tcase_add_test(t, urls_are_joined);
+    tcase_add_test(t, urls_are_joined_as_the_standard_shows);
     tcase_add_test(t, more_levels_than_a_ladder_has);
     suite_add_tcase(s, t);
     return s;
