@@ -16,7 +16,8 @@
  *     from the file (sidx.h). Periods follow each other and must have one ladder. A document
  *     type declaration is refused before any entity is looked at;
  *   - an HLS master playlist (RFC 8216) and the media playlists it names; the ladder is
- *     AVERAGE-BANDWIDTH where every variant states it, else BANDWIDTH.
+ *     AVERAGE-BANDWIDTH where every variant states it, else BANDWIDTH. Of variants with the
+ *     same BANDWIDTH, AVERAGE-BANDWIDTH, RESOLUTION and CODECS the first is taken.
  * Sizes of MPD and HLS: byte ranges and index boxes where there are, else those of the files
  * beside the manifest, else bandwidth times duration. Levels must be aligned. Nothing is
  * fetched; files are at most 16 MB.

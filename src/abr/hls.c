@@ -130,6 +130,7 @@ static int read_media(struct segments *out, int level, const char *text, const c
 struct variant {
     double peak_kbps, mean_kbps; /* mean 0: not stated */
     bool picture;                /* its codecs or its resolution say that it has one */
+    char codecs[256], resolution[32]; /* "": not stated */
     char uri[SEGMENTS_URL];
 };
 
@@ -155,28 +156,37 @@ static int read_rate(double *kbps, const struct lines *l, const char *list,
 static int read_stream_inf(struct variant *v, const struct lines *l, const char *list,
                            struct err *e)
 {
-    char text[256];
     *v = (struct variant){0};
     int rc = read_rate(&v->peak_kbps, l, list, "BANDWIDTH", e);
     if (!rc) rc = read_rate(&v->mean_kbps, l, list, "AVERAGE-BANDWIDTH", e);
     if (!rc && v->peak_kbps <= 0.0)
         rc = text_refuse(l->name, l->number, ERR_INVALID, e,
                          "EXT-X-STREAM-INF without BANDWIDTH");
-    bool codecs = attribute(text, sizeof text, list, "CODECS");
-    v->picture = !codecs || !after(text, "mp4a.") || strchr(text, ',') ||
-                 attribute(text, sizeof text, list, "RESOLUTION");
+    bool codecs = attribute(v->codecs, sizeof v->codecs, list, "CODECS");
+    bool resolution = attribute(v->resolution, sizeof v->resolution, list, "RESOLUTION");
+    v->picture =
+        !codecs || !after(v->codecs, "mp4a.") || strchr(v->codecs, ',') || resolution;
     return rc;
 }
 
-static bool known(const struct master *m, const char *uri)
+/* The same playlist, or one that says the same of itself. */
+static bool same(const struct variant *a, const struct variant *b)
+{
+    if (!strcmp(a->uri, b->uri)) return true;
+    return a->peak_kbps == b->peak_kbps && a->mean_kbps == b->mean_kbps &&
+           !strcmp(a->codecs, b->codecs) && !strcmp(a->resolution, b->resolution);
+}
+
+static bool known(const struct master *m, const struct variant *v)
 {
     for (int i = 0; i < m->n; i++)
-        if (!strcmp(m->at[i].uri, uri)) return true;
+        if (same(&m->at[i], v)) return true;
     return false;
 }
 
-/* Variants with sound alone, and those of a playlist that is already there (with another
- * rendition of the sound), are passed over. */
+/* Passed over are variants with sound alone, those of a playlist that is already there (with
+ * another rendition of the sound), and redundant streams: a variant again from another server, to
+ * fall back to. */
 static int read_master(struct master *m, struct lines *l, struct err *e)
 {
     struct variant v;
@@ -196,7 +206,7 @@ static int read_master(struct master *m, struct lines *l, struct err *e)
         if (*l->line == '#' || !pending) continue;
         pending = false;
         bool fits = segments_join(v.uri, "", l->line);
-        if (!v.picture || (fits && known(m, v.uri))) continue;
+        if (!v.picture || (fits && known(m, &v))) continue;
         if (m->n == VIEW_LEVELS || !fits)
             return text_refuse(l->name, l->number, ERR_RANGE, e,
                                "more than %d variants, or a URI over %d bytes",

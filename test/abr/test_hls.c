@@ -124,6 +124,42 @@ START_TEST(files_beside_the_playlists)
 }
 END_TEST
 
+/* The same variant from several servers, for clients to fall back to. */
+START_TEST(redundant_streams_are_one_level)
+{
+    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    char master[4096] = "#EXTM3U\n";
+    for (int backup = 0; backup < 2; backup++)
+        for (int k = 1; k <= 7; k++) {
+            size_t n = strlen(master);
+            char name[32];
+            snprintf(name, sizeof name, "lo/%d.m3u8", k);
+            if (!backup) put(name, "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+            snprintf(master + n, sizeof master - n,
+                     "#EXT-X-STREAM-INF:BANDWIDTH=%d00000,CODECS=\"avc1.64001f\","
+                     "RESOLUTION=640x%d0\n%s%s\n",
+                     k, k, backup ? "https://backup.example/" : "", name);
+        }
+    struct err e = {0};
+    struct video *v = read(master, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(v->levels, 7);
+    video_free(v);
+
+    /* another resolution, codec or mean is another variant, and as before */
+    static const char *const other[] = {"BANDWIDTH=800000,RESOLUTION=1x1",
+                                        "BANDWIDTH=800000,CODECS=\"hvc1\"",
+                                        "BANDWIDTH=800000,AVERAGE-BANDWIDTH=700000"};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        snprintf(master, sizeof master,
+                 "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\nlo/1.m3u8\n"
+                 "#EXT-X-STREAM-INF:%s\nlo/2.m3u8\n",
+                 other[i]);
+        refused(master, "ladder_kbps", "must ascend");
+    }
+}
+END_TEST
+
 START_TEST(refusals)
 {
     refused("#EXTM3U\n#EXTINF:4,\n1.ts\n", "m.m3u8:2", "give the master playlist");
@@ -179,6 +215,7 @@ Suite *suite_abr_hls(void)
     tcase_add_test(t, ranges_and_files);
     tcase_add_test(t, peaks_when_one_states_no_mean);
     tcase_add_test(t, files_beside_the_playlists);
+    tcase_add_test(t, redundant_streams_are_one_level);
     tcase_add_test(t, refusals);
     tcase_add_test(t, every_allocation_may_fail);
     suite_add_tcase(s, t);
