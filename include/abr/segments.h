@@ -29,6 +29,9 @@ struct segments_source {
      * failure. */
     char *(*read)(void *self, const char *url, int64_t from, size_t max, size_t *len,
                   struct err *e);
+    /* Gives the address at which `url`, which was read last, was found when that is another: behind
+     * redirects. False when that is too long. NULL: there are none. */
+    bool (*found)(void *self, char url[SEGMENTS_URL]);
     /* Called with the share of sizes that are known; true stops. May be NULL. */
     bool (*progress)(void *self, double share);
 };

@@ -99,9 +99,9 @@ static int read_tag(struct pending *p, const struct lines *l, struct err *e)
     return 0;
 }
 
-/* The media playlist at url into a new level. */
+/* The media playlist that is named url and was found at base, into a new level. */
 static int read_media(struct segments *out, int level, const char *text, const char *url,
-                      struct err *e)
+                      const char *base, struct err *e)
 {
     struct lines l = {.at = text, .name = url};
     struct pending p = {-1.0, -1};
@@ -116,7 +116,7 @@ static int read_media(struct segments *out, int level, const char *text, const c
         if (p.duration_s < 0.0)
             return text_refuse(url, l.number, ERR_INVALID, e,
                                "a segment without EXTINF before it");
-        if (!segments_join(joined, url, l.line))
+        if (!segments_join(joined, base, l.line))
             return text_refuse(url, l.number, ERR_RANGE, e, "the URI is too long");
         rc = segments_add(out, level, p.duration_s, p.bytes, joined, e);
         if (rc) return rc;
@@ -236,7 +236,13 @@ static int read_variants(struct segments *out, const struct master *m,
         if (level < 0) return level;
         char *text = source->read(source->self, v->uri, 0, PLAYLIST_MAX, &len, e);
         if (!text) return e && e->code ? e->code : ERR_IO;
-        rc = read_media(out, level, text, v->uri, e);
+        char base[SEGMENTS_URL];
+        strcpy(base, v->uri);
+        if (source->found && !source->found(source->self, base))
+            rc = text_refuse(v->uri, 0, ERR_RANGE, e,
+                             "it is redirected to a URL over %d bytes", SEGMENTS_URL - 1);
+        else
+            rc = read_media(out, level, text, v->uri, base, e);
         free(text);
     }
     return rc;

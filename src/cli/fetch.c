@@ -189,6 +189,17 @@ static char *source_read(void *self, const char *url, int64_t from, size_t max,
     return NULL;
 }
 
+static bool source_found(void *self, char url[SEGMENTS_URL])
+{
+    struct fetch *f = self;
+    long redirects = 0;
+    const char *at = NULL;
+    curl_easy_getinfo(f->curl, CURLINFO_REDIRECT_COUNT, &redirects);
+    if (!redirects || curl_easy_getinfo(f->curl, CURLINFO_EFFECTIVE_URL, &at) || !at)
+        return true;
+    return snprintf(url, SEGMENTS_URL, "%s", at) < SEGMENTS_URL;
+}
+
 static bool source_progress(void *self, double share)
 {
     struct fetch *f = self;
@@ -204,6 +215,7 @@ struct segments_source fetch_source(struct fetch *f)
                                     .must = true,
                                     .size = source_size,
                                     .read = source_read,
+                                    .found = source_found,
                                     .progress = source_progress};
 }
 

@@ -1,5 +1,5 @@
 /* abr/hls.c has no header of its own: it is reached through video_load and video_parse. */
-#include "abr/video.h"
+#include "abr/segments.h"
 
 #include "base/text.h"
 #include "support/alloc.h"
@@ -160,6 +160,60 @@ START_TEST(redundant_streams_are_one_level)
 }
 END_TEST
 
+/* A server that sends lo.m3u8 from another one. */
+static int size_there(void *self, int64_t *bytes, const char *url, struct err *e)
+{
+    static const char *const there[] = {"https://b.example/v/1.ts", "hi/1.ts",
+                                        "https://b.example/2.ts", "hi/2.ts"};
+    int *at = self;
+    ck_assert_str_eq(url, there[*at]);
+    *bytes = ++*at;
+    (void)e;
+    return 0;
+}
+
+static char *read_moved(void *self, const char *url, int64_t from, size_t max,
+                        size_t *len, struct err *e)
+{
+    (void)self, (void)url, (void)from, (void)max, (void)e;
+    char *text = strdup("#EXTM3U\n#EXTINF:4,\n1.ts\n#EXTINF:4,\n/2.ts\n");
+    if (strstr(url, "hi")) strcpy(strrchr(text, '/'), "2.ts\n");
+    *len = strlen(text);
+    return text;
+}
+
+static bool found_moved(void *self, char url[SEGMENTS_URL])
+{
+    (void)self;
+    bool moved = !strcmp(url, "lo/lo.m3u8");
+    if (moved) strcpy(url, "https://b.example/v/lo.m3u8?token=a/b");
+    return strcmp(url, "far/lo.m3u8") != 0;
+}
+
+START_TEST(segments_of_a_redirected_playlist)
+{
+    /* the address of a retrieved document is the one behind redirects (RFC 3986, 5.1.3) */
+    int at = 0;
+    const struct segments_source source = {.self = &at,
+                                           .must = true,
+                                           .size = size_there,
+                                           .read = read_moved,
+                                           .found = found_moved};
+    const char *text = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\nlo/lo.m3u8\n"
+                       "#EXT-X-STREAM-INF:BANDWIDTH=2000000\nhi/hi.m3u8\n";
+    struct err e = {0};
+    struct video *v = video_parse_from(text, strlen(text), "m", &source, NULL, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(at, 4);
+    video_free(v);
+
+    text = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\nfar/lo.m3u8\n";
+    ck_assert_ptr_null(video_parse_from(text, strlen(text), "m", &source, NULL, &e));
+    ck_assert_int_eq(e.code, ERR_RANGE);
+    ck_assert_str_eq(e.field, "far/lo.m3u8");
+}
+END_TEST
+
 START_TEST(refusals)
 {
     refused("#EXTM3U\n#EXTINF:4,\n1.ts\n", "m.m3u8:2", "give the master playlist");
@@ -216,6 +270,7 @@ Suite *suite_abr_hls(void)
     tcase_add_test(t, peaks_when_one_states_no_mean);
     tcase_add_test(t, files_beside_the_playlists);
     tcase_add_test(t, redundant_streams_are_one_level);
+    tcase_add_test(t, segments_of_a_redirected_playlist);
     tcase_add_test(t, refusals);
     tcase_add_test(t, every_allocation_may_fail);
     suite_add_tcase(s, t);

@@ -31,6 +31,14 @@ const indexed = `<MPD><Period><AdaptationSet contentType="video">
 <Representation bandwidth="2000000"><BaseURL>hi.mp4</BaseURL><SegmentBase/></Representation>
 </AdaptationSet></Period></MPD>`;
 
+const master = `#EXTM3U
+#EXT-X-STREAM-INF:BANDWIDTH=500000
+old/lo.m3u8
+#EXT-X-STREAM-INF:BANDWIDTH=2000000
+hi.m3u8
+`;
+const playlist = id => `#EXTM3U\n#EXTINF:4,\n${id}-1.m4s\n#EXTINF:4,\n${id}-2.m4s\n`;
+
 let other; // a second private server, which nobody typed
 const seen = [];
 function serve(req, res) {
@@ -43,11 +51,16 @@ function serve(req, res) {
         '/away': `http://127.0.0.1:${other}/a/m.mpd`,
         '/file': 'file:///etc/passwd',
         '/loop': '/loop',
+        '/hls/old/lo.m3u8': '/new/lo.m3u8',
     }[req.url];
     if (moved) {
         res.writeHead(302, { location: moved }).end();
     } else if (name === 'm.mpd') {
         res.end(mpd);
+    } else if (name === 'm.m3u8') {
+        res.end(master);
+    } else if (name.endsWith('.m3u8')) {
+        res.end(playlist(name.slice(0, 2)));
     } else if (name === 'index.mpd') {
         res.end(indexed);
     } else if (name === 'elsewhere.mpd') {
@@ -100,6 +113,14 @@ await test('sizes by HEAD', async () => {
 await test('behind a redirect of the same host', async () => {
     const table = await convert('/moved');
     assert.deepEqual(table.segment_sizes_bits[1], [880, 3280]);
+});
+
+await test('segments of a redirected playlist are beside where it was found', async () => {
+    seen.length = 0;
+    const table = await convert('/hls/m.m3u8');
+    assert.deepEqual(table.segment_sizes_bits, [[800, 3200], [880, 3280]]);
+    assert.deepEqual(seen.filter(s => s.startsWith('HEAD')).sort(),
+        ['HEAD /hls/hi-1.m4s', 'HEAD /hls/hi-2.m4s', 'HEAD /new/lo-1.m4s', 'HEAD /new/lo-2.m4s']);
 });
 
 await test('index boxes by ranges', async () => {
