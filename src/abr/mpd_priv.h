@@ -16,7 +16,7 @@ struct mpd_chain {
     int n;
 };
 
-/* The segments' times, in units of 1 / timescale s; shared by the levels of a Period. */
+/* The times of a Representation's segments, in units of 1 / timescale s. */
 struct mpd_times {
     double timescale;
     int n;
@@ -28,7 +28,7 @@ struct mpd {
     const char *name;                     /* for messages */
     const struct segments_source *source; /* NULL: none; index boxes cannot be read */
     int chunks;                           /* the caller's; 0: as the manifest says */
-    struct mpd_times times;               /* of the Period that is being read */
+    struct mpd_times times;               /* of the Representation that is being read */
 };
 
 /* ---- mpd_tree.c ---- */

@@ -95,13 +95,12 @@ static double duration_s(const struct mpd *m, int i)
     return (double)m->times.duration[i] / m->times.timescale;
 }
 
-/* The times of the first level hold for all: chunks must be aligned to be a ladder. */
 static int read_template(struct mpd *m, struct segments *out, int level,
                          const struct stream *s, const struct mpd_chain *c,
                          double total_s, struct err *e)
 {
     static const char element[] = "SegmentTemplate";
-    int rc = level ? 0 : mpd_read_times(m, c, element, total_s, m->chunks, e);
+    int rc = mpd_read_times(m, c, element, total_s, m->chunks, e);
     for (int i = 0; i < m->times.n && !rc; i++) {
         char media[SEGMENTS_URL], url[SEGMENTS_URL];
         bool known = expand(media, s, s->start_number + i, m->times.start[i]) &&

@@ -63,6 +63,14 @@ static void refused(const char *text, int line, const char *says, int code)
                   "%d %s: %s\nfor %s", e.code, e.field, e.detail, text);
 }
 
+static void put(const char *name, size_t size)
+{
+    static const char zeros[4096];
+    struct err e = {0};
+    ck_assert_msg(!text_write_file(tmpdir_path(dir, name), zeros, size, &e), "%s",
+                  e.detail);
+}
+
 START_TEST(fixed_duration_without_files)
 {
     struct video *v =
@@ -126,10 +134,44 @@ START_TEST(inheritance)
         read(mpd(LAST_10S,
                  "<SegmentTemplate media=\"$Number$\" timescale=\"1\" duration=\"5\"/>"
                  "<Representation bandwidth=\"1000\"><SegmentTemplate duration=\"2\"/>"
-                 "</Representation><Representation bandwidth=\"3000\"/>"),
+                 "</Representation><Representation bandwidth=\"3000\">"
+                 "<SegmentTemplate timescale=\"10\" duration=\"20\"/></Representation>"),
              NULL);
     ck_assert_int_eq(v->chunks, 5);
     video_free(v);
+}
+END_TEST
+
+#define HI_WITH(its_own)                                                             \
+    "<SegmentTemplate media=\"$Number$\" duration=\"4\"/><Representation id=\"lo\" " \
+    "bandwidth=\"1000\"/><Representation id=\"hi\" bandwidth=\"3000\">" its_own      \
+    "</Representation>"
+
+START_TEST(each_representation_has_times_of_its_own)
+{
+    const char *set =
+        "<SegmentTemplate media=\"$RepresentationID$-$Time$\"/>"
+        "<Representation id=\"lo\" bandwidth=\"500000\">"
+        "<SegmentTemplate timescale=\"30000\" duration=\"120000\"/></Representation>"
+        "<Representation id=\"hi\" bandwidth=\"2000000\"><SegmentTemplate "
+        "timescale=\"60000\"><SegmentTimeline><S t=\"0\" d=\"240000\" r=\"1\"/>"
+        "</SegmentTimeline></SegmentTemplate></Representation>";
+    put("lo-0", 11);
+    put("lo-120000", 12);
+    put("hi-0", 21);
+    put("hi-240000", 22);
+    struct video *v = read(mpd("mediaPresentationDuration=\"PT8S\"", set), NULL);
+    ck_assert(v->chunks == 2 && v->chunk_s == 4.0);
+    ck_assert_int_eq(video_chunk(v, 1)[0], 12);
+    ck_assert_int_eq(video_chunk(v, 1)[1], 22);
+    video_free(v);
+
+    refused(mpd(LAST_10S, HI_WITH("<SegmentTemplate duration=\"2\"/>")), 0,
+            "'hi' has 5 segments and 'lo' has 3", ERR_INVALID);
+    refused(mpd(LAST_10S, HI_WITH("<SegmentTemplate><SegmentTimeline>"
+                                  "<S d=\"3\" r=\"1\"/><S d=\"4\"/>"
+                                  "</SegmentTimeline></SegmentTemplate>")),
+            0, "levels must be aligned", ERR_INVALID);
 }
 END_TEST
 
@@ -143,14 +185,6 @@ START_TEST(live_needs_a_number_of_chunks)
     video_free(v);
 }
 END_TEST
-
-static void put(const char *name, size_t size)
-{
-    static const char zeros[4096];
-    struct err e = {0};
-    ck_assert_msg(!text_write_file(tmpdir_path(dir, name), zeros, size, &e), "%s",
-                  e.detail);
-}
 
 START_TEST(sizes_from_files)
 {
@@ -410,6 +444,7 @@ Suite *suite_abr_mpd(void)
     tcase_add_test(t, rounded_total_is_no_extra_segment);
     tcase_add_test(t, timeline);
     tcase_add_test(t, inheritance);
+    tcase_add_test(t, each_representation_has_times_of_its_own);
     tcase_add_test(t, live_needs_a_number_of_chunks);
     tcase_add_test(t, sizes_from_files);
     tcase_add_test(t, only_files_inside_the_folder_count);
