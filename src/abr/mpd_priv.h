@@ -57,7 +57,8 @@ bool mpd_attribute(char *out, size_t size, const struct mpd_node *n, const char 
 /* Whole numbers within +-1e17: times since 1970 in units of 100 ns fit, and sums of segments
  * do not overflow. */
 bool mpd_whole(int64_t *out, const char *s);
-/* An xs:duration without years and months, "PT1H2M3.4S"; < 0 when it is not one. */
+/* An xs:duration, "PT1H2M3.4S"; years and months have no length and must be 0. < 0 when it is not
+ * one. */
 double mpd_seconds(const char *s);
 /* The nearest element of that name that has the attribute, from Representation outwards. */
 const struct mpd_node *mpd_inherited(char *out, size_t size, const struct mpd_chain *c,

@@ -55,8 +55,9 @@ double mpd_seconds(const char *s)
         char unit;
         bool time;
         double seconds;
-    } parts[] = {
-        {'D', false, 86400.0}, {'H', true, 3600.0}, {'M', true, 60.0}, {'S', true, 1.0}};
+    } parts[] = {{'Y', false, 0.0},   {'M', false, 0.0}, {'D', false, 86400.0},
+                 {'H', true, 3600.0}, {'M', true, 60.0}, {'S', true, 1.0}};
+    static const size_t units = sizeof parts / sizeof *parts;
     if (*s++ != 'P' || !*s) return -1.0;
     double sum = 0.0;
     bool time = false;
@@ -70,9 +71,9 @@ double mpd_seconds(const char *s)
         if (*s < '0' || *s > '9') return -1.0;
         double v = strtod(s, &end);
         size_t i = 0;
-        while (i < 4 && (parts[i].unit != *end || parts[i].time != time))
+        while (i < units && (parts[i].unit != *end || parts[i].time != time))
             i++;
-        if (i == 4) return -1.0;
+        if (i == units || (v > 0.0 && parts[i].seconds <= 0.0)) return -1.0;
         sum += v * parts[i].seconds;
         s = end + 1;
     }

@@ -101,6 +101,12 @@ START_TEST(rounded_total_is_no_extra_segment)
              NULL);
     ck_assert_int_eq(v->chunks, 8646);
     video_free(v);
+    /* as Bitmovin's encoder writes it: years and months have no length, but none of them has */
+    v = read(mpd("mediaPresentationDuration=\"P0Y0M0DT0H3M30.000S\"",
+                 "<SegmentTemplate media=\"$Number$\" duration=\"10\"/>" TWO),
+             NULL);
+    ck_assert_int_eq(v->chunks, 21);
+    video_free(v);
 }
 END_TEST
 
@@ -347,6 +353,8 @@ START_TEST(refusals)
             ERR_INVALID);
     refused(mpd("mediaPresentationDuration=\"PT0S\"", TWO), 2, "above 0", ERR_INVALID);
     refused(mpd("mediaPresentationDuration=\"P1Y\"", TWO), 2, "not a duration",
+            ERR_INVALID);
+    refused(mpd("mediaPresentationDuration=\"P0Y1MT4S\"", TWO), 2, "not a duration",
             ERR_INVALID);
     refused(mpd(LAST_10S, ""), 5, "0 Representations", ERR_RANGE);
     refused(mpd(LAST_10S, TWO), 6, "without a SegmentTemplate", ERR_INVALID);
