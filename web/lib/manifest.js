@@ -18,9 +18,9 @@
 const MPD_NS = 'urn:abrd:mpd';
 const PROFILE_SCHEME = 'urn:abrd:qoe-profile';
 
-/** "PT1H2M3.4S" to seconds; NaN when absent or malformed. */
+/** "PT1H2M3.4S" to seconds; NaN when absent or malformed, or of years or months (but 0 of them). */
 export function durationS(text) {
-    const m = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/.exec(text ?? '');
+    const m = /^P(?:0Y)?(?:0M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/.exec(text ?? '');
     return m ? [86400, 3600, 60, 1].reduce((sum, unit, i) => sum + unit * (m[i + 1] ?? 0), 0) : NaN;
 }
 
