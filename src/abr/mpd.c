@@ -36,36 +36,57 @@ static int read_set(struct mpd *m, struct segments *out, struct mpd_chain *c,
                        "%d Representations of video, 2 needed", out->levels);
 }
 
-/* A Period's length: what it says, until the next one begins, or to the end of all; <= 0 when
- * it is unknown. */
-static int read_length(double *out, const struct mpd *m, const struct mpd_node *root,
-                       const struct mpd_node *period, struct err *e)
+/* A time or duration of that element [s]; < 0: it does not state it. */
+static int read_time(double *out, const struct mpd *m, const struct mpd_node *at,
+                     const char *attr, bool duration, struct err *e)
 {
-    char text[64], next_at[64];
-    const struct mpd_node *next = mpd_named(period->next, "Period");
-    *out = 0.0;
-    if (mpd_attribute(text, sizeof text, period, "duration")) {
-        *out = mpd_seconds(text);
-    } else {
-        bool begins = mpd_attribute(text, sizeof text, period, "start");
-        double start_s = begins ? mpd_seconds(text) : 0.0;
-        bool ends = next ? mpd_attribute(next_at, sizeof next_at, next, "start")
-                         : mpd_attribute(next_at, sizeof next_at, root,
-                                         "mediaPresentationDuration");
-        if (!ends) return 0;
-        snprintf(text, sizeof text, "%s", next_at);
-        *out = mpd_seconds(text) - start_s;
-    }
-    if (*out > 0.0) return 0;
-    return text_refuse(m->name, mpd_line(next ? period : root), ERR_INVALID, e,
-                       "'%s' is not a duration above 0", text);
+    char text[64];
+    *out = -1.0;
+    if (!mpd_attribute(text, sizeof text, at, attr)) return 0;
+    *out = mpd_seconds(text);
+    if (duration ? *out > 0.0 : *out >= 0.0) return 0;
+    return text_refuse(m->name, mpd_line(at), ERR_INVALID, e, "%s '%s' is not a %s", attr,
+                       text, duration ? "duration above 0" : "time");
 }
 
-static int read_period(struct mpd *m, struct segments *out, const struct mpd_node *root,
-                       const struct mpd_node *period, struct err *e)
+/* When a Period begins and how long it lasts [s] (ISO/IEC 23009-1, 5.3.2.1). */
+struct span {
+    double begins, lasts; /* begins < 0, lasts <= 0: unknown */
+};
+
+/* Without a start a Period begins where the one before it ends, which that one's duration tells.
+ * Without a duration it lasts until the next one's start, or to the end of all. */
+static int read_span(struct span *out, const struct mpd *m, const struct mpd_node *root,
+                     const struct mpd_node *period, const struct span *before,
+                     struct err *e)
 {
-    double total_s;
-    int rc = read_length(&total_s, m, root, period, e);
+    int rc = read_time(&out->begins, m, period, "start", false, e);
+    if (!rc) rc = read_time(&out->lasts, m, period, "duration", true, e);
+    if (out->begins < 0.0 && before->begins >= 0.0 && before->lasts >= 0.0)
+        out->begins = before->begins + before->lasts;
+    if (rc || out->lasts > 0.0 || out->begins < 0.0) return rc;
+
+    double end;
+    const struct mpd_node *next = mpd_named(period->next, "Period");
+    rc = next ? read_time(&end, m, next, "start", false, e)
+              : read_time(&end, m, root, "mediaPresentationDuration", true, e);
+    if (rc || end < 0.0) return rc;
+    out->lasts = end - out->begins;
+    if (out->lasts > 0.0) return 0;
+    if (next)
+        return text_refuse(m->name, mpd_line(next), ERR_INVALID, e,
+                           "Period begins at %g s and the one before at %g s", end,
+                           out->begins);
+    return text_refuse(m->name, mpd_line(period), ERR_INVALID, e,
+                       "Period begins at %g s and all ends at %g s", out->begins, end);
+}
+
+/* span: of the Period before, and then of this one. */
+static int read_period(struct mpd *m, struct segments *out, const struct mpd_node *root,
+                       const struct mpd_node *period, struct span *span, struct err *e)
+{
+    const struct span before = *span;
+    int rc = read_span(span, m, root, period, &before, e);
     if (rc) return rc;
     const struct mpd_node *set = mpd_child(period, "AdaptationSet");
     while (set && !is_video(set))
@@ -74,7 +95,7 @@ static int read_period(struct mpd *m, struct segments *out, const struct mpd_nod
         return text_refuse(m->name, mpd_line(period), ERR_ABSENT, e,
                            "no AdaptationSet of video");
     struct mpd_chain c = {{root, period, set}, 3};
-    rc = read_set(m, out, &c, total_s, e);
+    rc = read_set(m, out, &c, span->lasts, e);
     segments_sort(out);
     return rc;
 }
@@ -88,10 +109,11 @@ static int read_document(struct mpd *m, struct segments *out, const struct mpd_n
     const struct mpd_node *period = mpd_child(root, "Period");
     if (!period)
         return text_refuse(m->name, mpd_line(root), ERR_INVALID, e, "has no Period");
-    int rc = read_period(m, out, root, period, e);
+    struct span span = {0}; /* nothing, until 0 s */
+    int rc = read_period(m, out, root, period, &span, e);
     while (!rc && (period = mpd_named(period->next, "Period"))) {
         struct segments more = {.name = m->name};
-        rc = read_period(m, &more, root, period, e);
+        rc = read_period(m, &more, root, period, &span, e);
         if (!rc) rc = segments_append(out, &more, e);
         segments_free(&more);
     }

@@ -338,6 +338,55 @@ START_TEST(periods_follow_each_other)
 }
 END_TEST
 
+/* Periods with these attributes, the chunks of each with a SegmentTemplate of 4 s; the MPD is on
+ * line 1, the nth Period on line 1 + n. */
+static const char *begun(const char *mpd_has, const char *const has[], int n)
+{
+    static char text[4096];
+    int at = snprintf(text, sizeof text, "<MPD %s>\n", mpd_has);
+    for (int i = 0; i < n; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "<Period %s><AdaptationSet contentType=\"video\"><SegmentTemplate "
+                       "media=\"$Number$\" duration=\"4\"/>" TWO
+                       "</AdaptationSet></Period>\n",
+                       has[i]);
+    snprintf(text + at, sizeof text - (size_t)at, "</MPD>");
+    return text;
+}
+
+/* ISO/IEC 23009-1, 5.3.2.1 */
+START_TEST(a_period_begins_where_the_one_before_ends)
+{
+    static const char total[] = "mediaPresentationDuration=\"PT30S\"";
+    const char *lengths[] = {"duration=\"PT8S\"", "duration=\"PT12S\"", ""};
+    struct video *v = read(begun(total, lengths, 3), NULL);
+    ck_assert_int_eq(v->chunks, 2 + 3 + 3); /* 10 s are left, not 30 */
+    ck_assert_int_eq(video_chunk(v, 7)[0], 125000);
+    video_free(v);
+
+    const char *mixed[] = {"start=\"PT2S\" duration=\"PT8S\"", "", "start=\"PT14S\""};
+    v = read(begun(total, mixed, 3), NULL);
+    ck_assert_int_eq(v->chunks, 2 + 1 + 4); /* 10 .. 14 s, 14 .. 30 s */
+    video_free(v);
+
+    const char *bad[] = {"start=\"2\"", "start=\"PT8S\""};
+    refused(begun(total, bad, 2), 2, "start '2' is not a time", ERR_INVALID);
+    const char *next[] = {"start=\"PT0S\"", "start=\"soon\""};
+    refused(begun(total, next, 2), 3, "start 'soon' is not a time", ERR_INVALID);
+    const char *back[] = {"start=\"PT8S\"", "start=\"PT8S\""};
+    refused(begun(total, back, 2), 3, "begins at 8 s and the one before at 8 s",
+            ERR_INVALID);
+    const char *late[] = {"", "start=\"PT30S\""};
+    refused(begun(total, late, 2), 3, "begins at 30 s and all ends at 30 s", ERR_INVALID);
+    const char *last[] = {"duration=\"PT8S\"", "duration=\"PT0S\""};
+    refused(begun(total, last, 2), 3, "duration 'PT0S' is not a duration above 0",
+            ERR_INVALID);
+    /* nothing tells where the first one ends */
+    const char *unknown[] = {"", ""};
+    refused(begun(total, unknown, 2), 0, "say how many chunks", ERR_INVALID);
+}
+END_TEST
+
 START_TEST(refusals)
 {
     const char *tmpl = "<SegmentTemplate media=\"$Number$\" duration=\"4\"/>";
@@ -459,6 +508,7 @@ Suite *suite_abr_mpd(void)
     tcase_add_test(t, lists_of_segments);
     tcase_add_test(t, index_boxes);
     tcase_add_test(t, periods_follow_each_other);
+    tcase_add_test(t, a_period_begins_where_the_one_before_ends);
     tcase_add_test(t, refusals);
     tcase_add_test(t, memory_is_refused_at_every_allocation);
     tcase_add_test(t, entities_are_not_expanded);
