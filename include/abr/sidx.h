@@ -20,6 +20,7 @@
 struct sidx_entry {
     int64_t bytes;     /* > 0 */
     double duration_s; /* > 0 */
+    double start_s;    /* presentation time, on the clock of the file */
 };
 
 /* box: (len) bytes from the box's size on; what follows the box is passed over. *out: (*n),

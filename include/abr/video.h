@@ -13,8 +13,9 @@
  *     A folder with video.json (VIDEO_TABLE, sabre's JSON) is that file;
  *   - a DASH MPD: the first AdaptationSet of video of each Period, with SegmentTemplate
  *     (duration, or a SegmentTimeline), SegmentList, or SegmentBase, whose index box is read
- *     from the file (sidx.h). Periods follow each other and must have one ladder. A document
- *     type declaration is refused before any entity is looked at;
+ *     from the file (sidx.h), of which a Period has what is within it. Periods follow each
+ *     other and must have one ladder. A document type declaration is refused before any
+ *     entity is looked at;
  *   - an HLS master playlist (RFC 8216) and the media playlists it names; the ladder is
  *     AVERAGE-BANDWIDTH where every variant states it, else BANDWIDTH. Of variants with the
  *     same BANDWIDTH, AVERAGE-BANDWIDTH, RESOLUTION and CODECS the first is taken.

@@ -72,6 +72,10 @@ bool mpd_range(int64_t *from, int64_t *to, const char *s);
 
 /* ---- mpd_times.c ---- */
 
+/* The media's clock: units of 1 / timescale s, and what it shows when the Period begins. */
+int mpd_read_clock(int64_t *timescale, int64_t *offset, const struct mpd_chain *c,
+                   const char *element, const char *name, struct err *e);
+
 /* m->times from SegmentTemplate or SegmentList: a SegmentTimeline, or equal durations until
  * total_s (<= 0: unknown) or `count` segments (0: as long as total_s says). */
 int mpd_read_times(struct mpd *m, const struct mpd_chain *c, const char *element,

@@ -156,9 +156,30 @@ static int read_list(struct mpd *m, struct segments *out, int level,
     return rc;
 }
 
+/* Those of the Period, which has the file's clock at from_s when it begins: several Periods may be
+ * made of one file. A segment that is cut by an end of the Period belongs to it with its middle. */
+static int add_indexed(struct segments *out, int level, const struct sidx_entry *entries,
+                       int n, double from_s, double total_s, const char *url,
+                       struct err *e)
+{
+    for (int i = 0; i < n; i++) {
+        double middle_s = entries[i].start_s + 0.5 * entries[i].duration_s;
+        if (middle_s < from_s || (total_s > 0.0 && middle_s >= from_s + total_s))
+            continue;
+        int rc =
+            segments_add(out, level, entries[i].duration_s, entries[i].bytes, url, e);
+        if (rc) return rc;
+    }
+    if (out->level[level].n) return 0;
+    return text_refuse(out->name, 0, ERR_INVALID, e,
+                       "'%.40s': the index has no segment of its Period, %g s on",
+                       out->level[level].id, from_s);
+}
+
 /* One file per Representation, whose index box lists the segments. */
 static int read_index(struct mpd *m, struct segments *out, int level,
-                      const struct stream *s, const struct mpd_chain *c, struct err *e)
+                      const struct stream *s, const struct mpd_chain *c, double total_s,
+                      struct err *e)
 {
     char range[64];
     int64_t from = 0, to = 0;
@@ -172,10 +193,12 @@ static int read_index(struct mpd *m, struct segments *out, int level,
                            "SegmentBase: the sizes are in the index of a file that "
                            "cannot be read from here");
     struct sidx_entry *entries = NULL;
-    int n = 0, rc = sidx_load(&entries, &n, m->source, s->base, from, to, e);
-    for (int i = 0; i < n && !rc; i++)
-        rc =
-            segments_add(out, level, entries[i].duration_s, entries[i].bytes, s->base, e);
+    int64_t timescale = 1, offset = 0;
+    int n = 0, rc = mpd_read_clock(&timescale, &offset, c, "SegmentBase", m->name, e);
+    if (!rc) rc = sidx_load(&entries, &n, m->source, s->base, from, to, e);
+    if (!rc)
+        rc = add_indexed(out, level, entries, n, (double)offset / (double)timescale,
+                         total_s, s->base, e);
     free(entries);
     return rc;
 }
@@ -220,7 +243,7 @@ int mpd_read_segments(struct mpd *m, struct segments *out, const struct mpd_chai
     if (mpd_inherited(s.media, sizeof s.media, c, "SegmentTemplate", "media"))
         return read_template(m, out, level, &s, c, total_s, e);
     if (list) return read_list(m, out, level, &s, c, list, total_s, e);
-    if (has(c, "SegmentBase")) return read_index(m, out, level, &s, c, e);
+    if (has(c, "SegmentBase")) return read_index(m, out, level, &s, c, total_s, e);
     return text_refuse(m->name, mpd_line(c->at[c->n - 1]), ERR_INVALID, e,
                        "Representation without a SegmentTemplate with a media attribute, "
                        "a SegmentList or a SegmentBase");

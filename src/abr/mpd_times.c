@@ -97,18 +97,22 @@ static int read_fixed(struct mpd *m, const struct mpd_chain *c, const char *elem
     return 0;
 }
 
+int mpd_read_clock(int64_t *timescale, int64_t *offset, const struct mpd_chain *c,
+                   const char *element, const char *name, struct err *e)
+{
+    int rc = mpd_inherited_int(timescale, c, element, "timescale", 1, name, e);
+    if (!rc)
+        rc = mpd_inherited_int(offset, c, element, "presentationTimeOffset", 0, name, e);
+    if (rc || *timescale > 0) return rc;
+    return text_refuse(name, mpd_line(c->at[c->n - 1]), ERR_RANGE, e, "timescale is 0");
+}
+
 int mpd_read_times(struct mpd *m, const struct mpd_chain *c, const char *element,
                    double total_s, int count, struct err *e)
 {
     int64_t timescale, offset;
-    int rc = mpd_inherited_int(&timescale, c, element, "timescale", 1, m->name, e);
-    if (!rc)
-        rc = mpd_inherited_int(&offset, c, element, "presentationTimeOffset", 0, m->name,
-                               e);
+    int rc = mpd_read_clock(&timescale, &offset, c, element, m->name, e);
     if (rc) return rc;
-    if (timescale < 1)
-        return text_refuse(m->name, mpd_line(c->at[c->n - 1]), ERR_RANGE, e,
-                           "timescale is 0");
     struct mpd_times *t = &m->times;
     t->timescale = (double)timescale;
     t->n = 0;

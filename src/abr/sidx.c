@@ -17,7 +17,8 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static int add_references(struct sidx_entry *out, int n, const uint8_t *at,
+/* time: of the first one, in units of 1 / timescale s. */
+static int add_references(struct sidx_entry *out, int n, const uint8_t *at, double time,
                           uint32_t timescale, const char *name, struct err *e)
 {
     for (int i = 0; i < n; i++, at += REFERENCE) {
@@ -30,7 +31,9 @@ static int add_references(struct sidx_entry *out, int n, const uint8_t *at,
             return text_refuse(name, 0, ERR_INVALID, e,
                                "sidx: reference %d has %u bytes and a duration of %u", i,
                                bytes, duration);
-        out[i] = (struct sidx_entry){bytes, (double)duration / timescale};
+        out[i] =
+            (struct sidx_entry){bytes, (double)duration / timescale, time / timescale};
+        time += (double)duration;
     }
     return 0;
 }
@@ -48,6 +51,8 @@ int sidx_parse(struct sidx_entry **out, int *n, const void *box, size_t len,
         return text_refuse(name, 0, ERR_INVALID, e,
                            "sidx: a box of %zu bytes where %zu are", size, len);
     uint32_t timescale = be32(p + 16);
+    double earliest = be32(p + 20); /* followed by its lower half in version 1 */
+    if (p[HEADER] == 1) earliest = earliest * 4294967296.0 + be32(p + 24);
     int count = p[counts] << 8 | p[counts + 1];
     if (p[HEADER] > 1 || !timescale || !count)
         return text_refuse(name, 0, ERR_INVALID, e,
@@ -60,7 +65,7 @@ int sidx_parse(struct sidx_entry **out, int *n, const void *box, size_t len,
 
     struct sidx_entry *entries = calloc((size_t)count, sizeof *entries);
     if (!entries) return err_set(e, ERR_MEMORY, "no memory for %d segments", count);
-    int rc = add_references(entries, count, p + counts + 2, timescale, name, e);
+    int rc = add_references(entries, count, p + counts + 2, earliest, timescale, name, e);
     if (rc) {
         free(entries);
         return rc;

@@ -311,6 +311,47 @@ START_TEST(index_boxes)
 }
 END_TEST
 
+/* Two Periods of 4 s, each of the two from one file per level, the second one from `offset` on. */
+static const char *indexed_periods(const char *offset, const char *second_lasts)
+{
+    static char text[4096];
+    int at = snprintf(text, sizeof text, "<MPD>");
+    for (int i = 0; i < 2; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "<Period %s><AdaptationSet contentType=\"video\">"
+                       "<SegmentBase timescale=\"10\" %s/>"
+                       "<Representation bandwidth=\"500000\"><BaseURL>lo.mp4</BaseURL>"
+                       "</Representation><Representation bandwidth=\"2000000\">"
+                       "<BaseURL>hi.mp4</BaseURL></Representation></AdaptationSet>"
+                       "</Period>",
+                       i ? second_lasts : "duration=\"PT4S\"", i ? offset : "");
+    snprintf(text + at, sizeof text - (size_t)at, "</MPD>");
+    return text;
+}
+
+START_TEST(periods_have_their_part_of_an_index)
+{
+    static const char *const lasts[] = {"duration=\"PT4S\"",
+                                        ""}; /* "": to the file's end */
+    put_indexed("lo.mp4", 1, 2);
+    put_indexed("hi.mp4", 3, 4);
+    for (int i = 0; i < 2; i++) {
+        struct video *v =
+            read(indexed_periods("presentationTimeOffset=\"41\"", lasts[i]), NULL);
+        ck_assert_int_eq(v->chunks, 2);
+        ck_assert_int_eq(video_chunk(v, 0)[0], 257);
+        ck_assert_int_eq(video_chunk(v, 1)[0], 258); /* most of it is within */
+        ck_assert_int_eq(video_chunk(v, 1)[1], 260);
+        video_free(v);
+    }
+    refused(indexed_periods("presentationTimeOffset=\"400\"", ""), 0,
+            "the index has no segment of its Period, 40 s on", ERR_INVALID);
+    refused(indexed_periods("presentationTimeOffset=\"x\"", ""), 1, "'x'", ERR_INVALID);
+    const char *no_clock = "<SegmentBase timescale=\"0\"/><BaseURL>lo.mp4</BaseURL>" TWO;
+    refused(mpd(LAST_10S, no_clock), 6, "timescale is 0", ERR_RANGE);
+}
+END_TEST
+
 /* Two Periods, the second with these rates. */
 static const char *periods(int lo, int hi)
 {
@@ -507,6 +548,7 @@ Suite *suite_abr_mpd(void)
     tcase_add_test(t, only_files_inside_the_folder_count);
     tcase_add_test(t, lists_of_segments);
     tcase_add_test(t, index_boxes);
+    tcase_add_test(t, periods_have_their_part_of_an_index);
     tcase_add_test(t, periods_follow_each_other);
     tcase_add_test(t, a_period_begins_where_the_one_before_ends);
     tcase_add_test(t, refusals);

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Version 0, timescale 1000, two references: 258 bytes of 4 s, 16 bytes of 2.5 s. */
+/* Version 0, timescale 1000, from 7 s on, two references: 258 bytes of 4 s, 16 bytes of 2.5 s. */
 static const unsigned char v0[56] = {
-    0,    0, 0, 56, 's', 'i', 'd', 'x', 0, 0, 0,    0,    0,    0, 0, 1, 0, 0, 0x03, 0xe8,
-    0,    0, 0, 0,  0,   0,   0,   0,   0, 0, 0,    2,    0,    0, 1, 2, 0, 0, 0x0f, 0xa0,
-    0x90, 0, 0, 0,  0,   0,   0,   16,  0, 0, 0x09, 0xc4, 0x90, 0, 0, 0};
+    0, 0, 0, 56, 's',  'i',  'd', 'x', 0,    0,    0,    0,    0,    0,
+    0, 1, 0, 0,  0x03, 0xe8, 0,   0,   0x1b, 0x58, 0,    0,    0,    0,
+    0, 0, 0, 2,  0,    0,    1,   2,   0,    0,    0x0f, 0xa0, 0x90, 0,
+    0, 0, 0, 0,  0,    16,   0,   0,   0x09, 0xc4, 0x90, 0,    0,    0};
 
 START_TEST(both_versions)
 {
@@ -21,15 +22,18 @@ START_TEST(both_versions)
     ck_assert_int_eq(n, 2);
     ck_assert(s[0].bytes == 258 && s[0].duration_s == 4.0);
     ck_assert(s[1].bytes == 16 && s[1].duration_s == 2.5);
+    ck_assert(s[0].start_s == 7.0 && s[1].start_s == 11.0);
     free(s);
 
     unsigned char v1[64] = {0};
     memcpy(v1, v0, 20);
     v1[3] = 64;
     v1[8] = 1;
+    v1[23] = 1;                   /* from 2^32 ms on */
     memcpy(v1 + 36, v0 + 28, 28); /* times are of 8 bytes each */
     ck_assert_int_eq(sidx_parse(&s, &n, v1, sizeof v1, "f", &e), 0);
     ck_assert(n == 2 && s[0].bytes == 258 && s[1].duration_s == 2.5);
+    ck_assert(s[0].start_s == 4294967.296 && s[1].start_s == 4294971.296);
     free(s);
 }
 END_TEST
