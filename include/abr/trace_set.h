@@ -1,6 +1,9 @@
 /* trace_set.h - log files that hold many sessions, as one trace each.
  *
- * Formats, found by the columns that the first line names (their order does not matter):
+ * Formats, found by the columns that the first line names (their order does not matter). Some
+ * files of the FCC were published without that line, curr_webget_2016_01.csv among them: they
+ * are found by how many columns they have, with the time in the second one, and read in the order
+ * of the FCC's data dictionaries, with or without the last column, location_id.
  *   - FCC webget: curr_webget*.csv of Measuring Broadband America's raw data (unit_id, target,
  *     bytes_sec, ...). A session is what one unit fetched from one target, in the file's
  *     order; a row is a slot of 5 s at bytes_sec, as the corpora made of it read it (Mao et
@@ -51,7 +54,7 @@ struct trace_set {
 };
 
 /* What a file with this first line is; NULL when it is no log of many sessions. */
-const char *trace_set_format(const char *header);
+const char *trace_set_format(const char *first);
 
 /* *out is overwritten. cfg may be NULL. */
 int trace_set_load(struct trace_set *out, const char *path,

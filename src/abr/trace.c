@@ -148,6 +148,8 @@ static int read_rows(struct trace_rows *rows, const char *text, size_t len, stru
     while (s < end && isdigit((unsigned char)*s))
         s++;
     bool number = s > digits;
+    /* a log without a header line; a CSV needs one, and its reader says so */
+    if (number && s < end && *s == ',') return trace_read_csv(rows, text, len, e);
     while (s < end && (*s == ' ' || *s == '\t' || *s == '\r'))
         s++;
     if (number && (s == end || *s == '\n'))

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,12 +109,53 @@ static const struct trace_set_reader *format_of(char *const *heading, int column
     return NULL;
 }
 
-const char *trace_set_format(const char *header)
+/* "2016-01-31 23:59:59" */
+static bool is_time(const char *s)
 {
-    char line[TRACE_SET_LINE], *heading[TRACE_CELLS];
-    if (snprintf(line, sizeof line, "%s", header) >= (int)sizeof line) return NULL;
-    int n = trace_split(heading, line);
-    const struct trace_set_reader *f = n <= TRACE_CELLS ? format_of(heading, n) : NULL;
+    for (const char *form = "0000-00-00 00:00:00"; *form; form++, s++)
+        if (*form == '0' ? !isdigit((unsigned char)*s) : *s != *form) return false;
+    return !*s;
+}
+
+static int count(const char *columns)
+{
+    int n = 1;
+    for (const char *s = columns; (s = strchr(s, ',')); s++)
+        n++;
+    return n;
+}
+
+/* The FCC publishes files whose first line is a row: unit, time and so on in the order of its
+ * data dictionaries, of which location_id, the last one, came later. */
+static const struct trace_set_reader *format_of_row(char *const *cell, int columns)
+{
+    if (columns < 2 || !is_time(cell[1])) return NULL;
+    for (int f = 0; f < FORMATS; f++) {
+        int most = formats[f]->published ? count(formats[f]->published) : 0;
+        if (most && (columns == most || columns == most - 1)) return formats[f];
+    }
+    return NULL;
+}
+
+/* Of the file that was opened, whose columns have names then; NULL: none. */
+static const struct trace_set_reader *recognise(struct trace_set_csv *c)
+{
+    const struct trace_set_reader *f = format_of(c->heading, c->columns);
+    if (f) return f;
+    f = format_of_row(c->heading, c->columns);
+    if (f) trace_set_csv_name(c, f->published);
+    return f;
+}
+
+const char *trace_set_format(const char *first)
+{
+    char line[TRACE_SET_LINE], *cell[TRACE_CELLS];
+    if (snprintf(line, sizeof line, "%s", first) >= (int)sizeof line) return NULL;
+    line[strcspn(line, "\r\n")] = '\0';
+    int n = trace_split(cell, line);
+    if (n > TRACE_CELLS) return NULL;
+    const struct trace_set_reader *f = format_of(cell, n);
+    if (!f) f = format_of_row(cell, n);
     return f ? f->name : NULL;
 }
 
@@ -121,8 +163,7 @@ bool trace_set_is(const char *path)
 {
     struct trace_set_csv *c = malloc(sizeof *c);
     FILE *f = fopen(path, "rb");
-    bool is = c && f && !trace_set_csv_open(c, f, path, NULL) &&
-              format_of(c->heading, c->columns) != NULL;
+    bool is = c && f && !trace_set_csv_open(c, f, path, NULL) && recognise(c) != NULL;
     if (f) fclose(f);
     free(c);
     return is;
@@ -183,7 +224,7 @@ static int read_set(struct trace_set *out, FILE *f, FILE *acked_file, const char
     if (!c) return err_set(e, ERR_MEMORY, "no memory to read lines");
 
     int rc = trace_set_csv_open(&c[0], f, name, e);
-    if (!rc) format = format_of(c->heading, c->columns);
+    if (!rc) format = recognise(&c[0]);
     if (!rc && !format)
         rc = text_refuse(name, 1, ERR_INVALID, e,
                          "the columns are not those of FCC webget or httpgetmt, Puffer "

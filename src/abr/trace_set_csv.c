@@ -1,4 +1,4 @@
-/* trace_set_csv.c - a CSV with a header, read line by line. */
+/* trace_set_csv.c - a CSV, read line by line. */
 #include "trace_set_priv.h"
 
 #include "base/text.h"
@@ -36,13 +36,23 @@ static int read_line(struct trace_set_csv *c, char *text, struct err *e)
 int trace_set_csv_open(struct trace_set_csv *c, FILE *f, const char *name, struct err *e)
 {
     *c = (struct trace_set_csv){.f = f, .name = name};
-    int rc = read_line(c, c->header, e);
+    int rc = read_line(c, c->text, e);
     if (rc < 0) return rc;
     if (!rc) return text_refuse(name, 0, ERR_INVALID, e, "is empty");
-    size_t bom = strncmp(c->header, "\xef\xbb\xbf", 3) ? 0 : 3;
-    c->columns = trace_split(c->heading, c->header + bom);
+    size_t bom = strncmp(c->text, "\xef\xbb\xbf", 3) ? 0 : 3;
+    memmove(c->text, c->text + bom, strlen(c->text + bom) + 1);
+    strcpy(c->header, c->text); /* the text is cut when the line turns out to be a row */
+    c->columns = trace_split(c->heading, c->header);
     if (c->columns <= TRACE_CELLS) return 0;
     return text_refuse(name, c->line, ERR_RANGE, e, "more than %d columns", TRACE_CELLS);
+}
+
+void trace_set_csv_name(struct trace_set_csv *c, const char *columns)
+{
+    strcpy(c->header, columns);
+    trace_split(c->heading, c->header);
+    trace_split(c->cell, c->text);
+    c->held = true;
 }
 
 static void tell_progress(struct trace_set_csv *c)
@@ -56,13 +66,17 @@ static void tell_progress(struct trace_set_csv *c)
 
 int trace_set_csv_next(struct trace_set_csv *c, struct err *e)
 {
+    if (c->held) {
+        c->held = false;
+        return 1;
+    }
     if (c->meter && c->line % 4096 == 0) tell_progress(c);
     int rc = read_line(c, c->text, e);
     if (rc <= 0) return rc;
     int n = trace_split(c->cell, c->text);
     if (n == c->columns) return 1;
     return text_refuse(c->name, c->line, ERR_INVALID, e,
-                       "%d cells where the header has %d", n, c->columns);
+                       "%d cells where the first line has %d", n, c->columns);
 }
 
 int trace_set_csv_column(const struct trace_set_csv *c, const char *heading)

@@ -81,7 +81,20 @@ static int read_httpgetmt(struct trace_set_sessions *s, struct trace_set_csv *c,
     return rc;
 }
 
-const struct trace_set_reader trace_set_fcc_webget = {"FCC webget", "fcc-web",
-                                                      webget_columns, read_webget};
+/* As the data dictionaries list them. */
+static const char webget_published[] =
+    "unit_id,dtime,target,address,fetch_time,bytes_total,bytes_sec,objects,threads,"
+    "requests,"
+    "connections,reused_connections,lookups,request_total_time,request_min_time,"
+    "request_avg_time,request_max_time,ttfb_total,ttfb_min,ttfb_avg,ttfb_max,"
+    "lookup_total_time,lookup_min_time,lookup_avg_time,lookup_max_time,successes,"
+    "failures,"
+    "location_id";
+static const char httpgetmt_published[] =
+    "unit_id,dtime,target,address,fetch_time,bytes_total,bytes_sec,bytes_sec_interval,"
+    "warmup_time,warmup_bytes,sequence,threads,successes,failures,location_id";
+
+const struct trace_set_reader trace_set_fcc_webget = {
+    "FCC webget", "fcc-web", webget_columns, read_webget, webget_published};
 const struct trace_set_reader trace_set_fcc_httpgetmt = {
-    "FCC httpgetmt", "fcc-get", httpgetmt_columns, read_httpgetmt};
+    "FCC httpgetmt", "fcc-get", httpgetmt_columns, read_httpgetmt, httpgetmt_published};

@@ -62,4 +62,4 @@ static int read_lumos(struct trace_set_sessions *s, struct trace_set_csv *c,
 }
 
 const struct trace_set_reader trace_set_lumos = {"Lumos5G", "lumos5g", columns,
-                                                 read_lumos};
+                                                 read_lumos, NULL};

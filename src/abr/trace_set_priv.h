@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* ---- a CSV with a header, read line by line ---- */
+/* ---- a CSV, read line by line ---- */
 
 enum { TRACE_SET_LINE = 4096 };
 
@@ -25,11 +25,16 @@ struct trace_set_csv {
     double metered;                /* bytes of this file that the meter has */
     const char *name;              /* for messages */
     int line, columns;
+    bool held; /* the next row's cells are there already */
     char header[TRACE_SET_LINE], text[TRACE_SET_LINE];
     char *heading[TRACE_CELLS], *cell[TRACE_CELLS];
 };
 
+/* The first line names the columns. */
 int trace_set_csv_open(struct trace_set_csv *c, FILE *f, const char *name, struct err *e);
+/* It does not: these are their names, or at least so many, and the first line is a row. Right
+ * after trace_set_csv_open. */
+void trace_set_csv_name(struct trace_set_csv *c, const char *columns);
 /* 1: the next row's cells are there, 0: the end, < 0: refused. */
 int trace_set_csv_next(struct trace_set_csv *c, struct err *e);
 /* -1: there is no such column. */
@@ -87,6 +92,8 @@ struct trace_set_reader {
     /* acked may be NULL */
     int (*read)(struct trace_set_sessions *s, struct trace_set_csv *c,
                 struct trace_set_csv *acked, struct err *e);
+    /* All columns in the order of files that were published without naming them; NULL: none was. */
+    const char *published;
 };
 
 extern const struct trace_set_reader trace_set_fcc_httpgetmt, trace_set_fcc_webget,

@@ -106,4 +106,4 @@ static int read_puffer(struct trace_set_sessions *s, struct trace_set_csv *c,
 }
 
 const struct trace_set_reader trace_set_puffer = {"Puffer", "puffer", sent_columns,
-                                                  read_puffer};
+                                                  read_puffer, NULL};

@@ -139,6 +139,45 @@ START_TEST(lumos)
 }
 END_TEST
 
+/* 28 columns, or 27 of years without location_id: as the FCC published curr_webget_2016_01.csv. */
+START_TEST(fcc_files_without_a_header_line)
+{
+    struct trace_set s = parse(WEBGET_ROW("11", "http://a", "125000", "1")
+                                   WEBGET_ROW("11", "http://a", "500000", "1")
+                                       WEBGET_ROW("11", "http://a", "9", "0"),
+                               NULL);
+    ck_assert_str_eq(s.format, "FCC webget");
+    ck_assert_int_eq(s.n, 1);
+    ck_assert_str_eq(s.traces[0]->name, "fcc-web-00000-11-http___a");
+    rows_are(s.traces[0], 3, (const double[][2]){{0, 1}, {5, 1}, {10, 4}});
+    trace_set_free(&s);
+
+    s = parse("\xef\xbb\xbf" HTTPGETMT_ROW("5000000", "125000", "0")
+                  HTTPGETMT_ROW("10000000", "250000", "1"),
+              NULL);
+    ck_assert_str_eq(s.format, "FCC httpgetmt");
+    rows_are(s.traces[0], 3, (const double[][2]){{0, 1}, {5, 1}, {10, 2}});
+    ck_assert_str_eq(s.traces[0]->name, "fcc-get-00000-7-t.example");
+    trace_set_free(&s);
+
+    char row[] = WEBGET_ROW("11", "a", "125000", "1"), *last = strrchr(row, ',');
+    strcpy(last, "\n");
+    s = parse(row, NULL);
+    ck_assert_str_eq(s.format, "FCC webget");
+    rows_are(s.traces[0], 2, (const double[][2]){{0, 1}, {5, 1}});
+    trace_set_free(&s);
+
+    ck_assert_str_eq(trace_set_format(HTTPGETMT_ROW("1", "1", "0")), "FCC httpgetmt");
+    ck_assert_ptr_null(trace_set_format("7,2001-01-01 00:00:00,t.example\n"));
+    ck_assert_ptr_null(trace_set_format("7,day,c,d,e,f,g,h,i,j,k,l,m,n,o\n"));
+
+    /* one trace cannot be made of it, and the error says what can */
+    struct err e = {0};
+    ck_assert_ptr_null(trace_parse(row, strlen(row), "t", &e));
+    ck_assert_ptr_nonnull(strstr(e.detail, "abrd trace convert"));
+}
+END_TEST
+
 START_TEST(limits_of_the_configuration)
 {
     const char *text = WEBGET WEBGET_ROW("1", "a", "1000", "1")
@@ -170,7 +209,12 @@ START_TEST(refusals_name_line_and_column)
         {"a,b\n", NULL, "t:1", "FCC webget"},
         {WEBGET WEBGET_ROW("1", "a", "x", "1"), NULL, "t:2", "column bytes_sec: 'x'"},
         {WEBGET WEBGET_ROW("1", "a", "-1", "1"), NULL, "t:2", "column bytes_sec: '-1'"},
-        {WEBGET "1,2\n", NULL, "t:2", "2 cells where the header has 28"},
+        {WEBGET_ROW("1", "a", "1", "1") WEBGET_ROW("1", "a", "x", "1"), NULL, "t:2",
+         "column bytes_sec: 'x'"},
+        {WEBGET_ROW("1", "a", "x", "1"), NULL, "t:1", "column bytes_sec: 'x'"},
+        {WEBGET_ROW("1", "a", "1", "1") "1,2\n", NULL, "t:2",
+         "2 cells where the first line has 28"},
+        {WEBGET "1,2\n", NULL, "t:2", "2 cells where the first line has 28"},
         {HTTPGETMT HTTPGETMT_ROW("1", "1", "1.5"), NULL, "t:2", "column sequence: '1.5'"},
         {HTTPGETMT HTTPGETMT_ROW("y", "1", "0"), NULL, "t:2", "column fetch_time: 'y'"},
         {LUMOS LUMOS_ROW("1", "1", "5", "w") LUMOS_ROW("1", "q", "5", "w"), NULL, "t:3",
@@ -318,6 +362,7 @@ Suite *suite_abr_trace_set(void)
     tcase_add_test(t, httpgetmt_slots_end_with_their_intervals);
     tcase_add_test(t, puffer_joins_what_was_sent_with_what_was_acknowledged);
     tcase_add_test(t, lumos);
+    tcase_add_test(t, fcc_files_without_a_header_line);
     tcase_add_test(t, limits_of_the_configuration);
     tcase_add_test(t, refusals_name_line_and_column);
     tcase_add_test(t, files);
