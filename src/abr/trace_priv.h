@@ -38,8 +38,8 @@ struct trace_lines {
 /* 1: a line that is not blank is in l->line, 0: there is none, < 0: refused. */
 int trace_next_line(struct trace_lines *l, const char *name, struct err *e);
 
-/* Cuts the line at its commas; blanks and quotes around a cell go. Returns the number of
- * cells, more than TRACE_CELLS when there are too many. */
+/* Cuts the line at its commas outside quotes; blanks and quotes around a cell go. Returns the
+ * number of cells, more than TRACE_CELLS when there are too many. */
 enum { TRACE_CELLS = 64 };
 int trace_split(char *cell[TRACE_CELLS], char *line);
 

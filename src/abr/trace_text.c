@@ -121,19 +121,37 @@ static const struct unit rates[] = {{"mbps", 1.0},         {"throughput_mbps", 1
                                     {"kbps", 1e-3},        {"throughput_kbps", 1e-3},
                                     {"bytes_per_s", 8e-6}, {0}};
 
+/* Ends the cell that begins at s, without its quotes and the blanks around it, where RFC 4180
+ * ends it: at a comma outside quotes, in which two quotes are one. Returns what is behind the
+ * comma, NULL when there is none. */
+static char *cut_cell(char **cell, char *s)
+{
+    char *in = s + strspn(s, " \t"), *out = in;
+    bool quoted = *in == '"';
+    *cell = in;
+    for (in += quoted; *in && (quoted || *in != ','); in++) {
+        if (quoted && *in == '"') {
+            quoted = in[1] == '"';
+            if (!quoted) continue;
+            in++;
+        }
+        *out++ = *in;
+    }
+    char *next = *in ? in + 1 : NULL;
+    *out = '\0';
+    *cell += strspn(*cell, " \t");
+    while (out > *cell && strchr(" \t", out[-1]))
+        *--out = '\0';
+    return next;
+}
+
 int trace_split(char *cell[TRACE_CELLS], char *line)
 {
     int n = 0;
-    for (char *next, *s = line; s; s = next) {
-        next = strchr(s, ',');
-        if (next) *next++ = '\0';
+    for (char *s = line, *at; s; n++) {
+        s = cut_cell(&at, s);
         if (n == TRACE_CELLS) return n + 1;
-
-        s += strspn(s, " \t\"");
-        size_t len = strlen(s);
-        while (len && strchr(" \t\"", s[len - 1]))
-            s[--len] = '\0';
-        cell[n++] = s;
+        cell[n] = at;
     }
     return n;
 }

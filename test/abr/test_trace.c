@@ -59,6 +59,9 @@ START_TEST(csv)
              2, (const double[][2]){{0, .1}, {1, 2.5}});
     rows_are(parse("timestamp_s,bytes_per_s\n5,0\n7,125000\n"), 2,
              (const double[][2]){{0, 0}, {2, 1}});
+    rows_are(
+        parse("\"cell, city\",time_s,\"mbps\"\n\"4, \"\"G\"\"\" ,0, \" 1\"\n\"\",1,2\n"),
+        2, (const double[][2]){{0, 1}, {1, 2}});
 }
 END_TEST
 

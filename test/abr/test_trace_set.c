@@ -139,6 +139,19 @@ START_TEST(lumos)
 }
 END_TEST
 
+START_TEST(quoted_cells)
+{
+    /* RFC 4180, 2.6 and 2.7 */
+    struct trace_set s =
+        parse(WEBGET WEBGET_ROW("11", "\"http://a/?q=\"\"x,y\"\",z\"", "\"125000\"", "1"),
+              NULL);
+    ck_assert_int_eq(s.n, 1);
+    ck_assert_str_eq(s.traces[0]->name, "fcc-web-00000-11-http___a__q__x_y__z");
+    rows_are(s.traces[0], 2, (const double[][2]){{0, 1}, {5, 1}});
+    trace_set_free(&s);
+}
+END_TEST
+
 /* 28 columns, or 27 of years without location_id: as the FCC published curr_webget_2016_01.csv. */
 START_TEST(fcc_files_without_a_header_line)
 {
@@ -363,6 +376,7 @@ Suite *suite_abr_trace_set(void)
     tcase_add_test(t, puffer_joins_what_was_sent_with_what_was_acknowledged);
     tcase_add_test(t, lumos);
     tcase_add_test(t, fcc_files_without_a_header_line);
+    tcase_add_test(t, quoted_cells);
     tcase_add_test(t, limits_of_the_configuration);
     tcase_add_test(t, refusals_name_line_and_column);
     tcase_add_test(t, files);
