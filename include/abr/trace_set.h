@@ -38,8 +38,9 @@
 #include <stdbool.h>
 
 struct trace_set_cfg {
-    double min_s; /* 60; shorter sessions are left out */
-    int max;      /* 10000; the first so many sessions that are long enough */
+    double min_s;     /* 60; shorter sessions are left out */
+    int max;          /* 10000; the first so many sessions that are long enough */
+    int64_t max_rows; /* of all sessions; 0: 2e7 */
     void (*progress)(void *ctx, double share); /* of the file's bytes; may be NULL */
     void *progress_ctx;
 };

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const int64_t ROWS_MAX = 20000000;
-enum { SESSIONS_MAX = 1000000 };
+enum { ROWS_MAX = 20000000, SESSIONS_MAX = 1000000 };
 
 static const struct trace_set_reader *const formats[] = {
     &trace_set_fcc_httpgetmt, &trace_set_fcc_webget, &trace_set_puffer, &trace_set_lumos};
@@ -17,7 +16,7 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 
 struct trace_set_cfg trace_set_cfg_default(void)
 {
-    return (struct trace_set_cfg){.min_s = 60.0, .max = 10000};
+    return (struct trace_set_cfg){.min_s = 60.0, .max = 10000, .max_rows = ROWS_MAX};
 }
 
 /* ------------------------------------------------------------------------- sessions */
@@ -67,13 +66,21 @@ int trace_set_session(struct trace_set_session **out, struct trace_set_sessions 
     return 0;
 }
 
+int trace_set_count(int64_t *kept, const struct trace_set_sessions *s, int line,
+                    struct err *e)
+{
+    if (*kept == s->max_rows)
+        return text_refuse(s->name, line, ERR_RANGE, e, "more than %lld rows in all",
+                           (long long)s->max_rows);
+    ++*kept;
+    return 0;
+}
+
 int trace_set_session_slot(struct trace_set_sessions *s, struct trace_set_session *one,
                            int line, double length_s, double mbps, struct err *e)
 {
-    if (++s->rows > ROWS_MAX)
-        return text_refuse(s->name, line, ERR_RANGE, e, "more than %lld rows in all",
-                           (long long)ROWS_MAX);
-    int rc = one->rows.n ? 0 : trace_rows_add(&one->rows, line, 0.0, mbps, e);
+    int rc = trace_set_count(&s->rows, s, line, e);
+    if (!rc && !one->rows.n) rc = trace_rows_add(&one->rows, line, 0.0, mbps, e);
     one->end_s += length_s;
     return rc ? rc : trace_rows_add(&one->rows, line, one->end_s, mbps, e);
 }
@@ -218,7 +225,8 @@ static double size_of(FILE *f)
 static int read_set(struct trace_set *out, FILE *f, FILE *acked_file, const char *name,
                     const struct trace_set_cfg *cfg, struct err *e)
 {
-    struct trace_set_sessions s = {.name = name};
+    struct trace_set_sessions s = {
+        .name = name, .max_rows = cfg->max_rows > 0 ? cfg->max_rows : ROWS_MAX};
     const struct trace_set_reader *format = NULL;
     struct trace_set_csv *c = calloc(2, sizeof *c);
     if (!c) return err_set(e, ERR_MEMORY, "no memory to read lines");

@@ -74,12 +74,16 @@ struct trace_set_sessions {
     int n, cap;
     struct trace_set_session *at; /* (n) in order of their first rows */
     struct table *index;          /* key -> place */
-    int64_t rows;                 /* of all */
+    int64_t rows, chunks;         /* of all */
+    int64_t max_rows;             /* of each of the two */
 };
 
 /* The session of this key, made when it is new. Good until the next call. */
 int trace_set_session(struct trace_set_session **out, struct trace_set_sessions *s,
                       const char *key, int line, struct err *e);
+/* One more row or chunk, refused when there are too many. */
+int trace_set_count(int64_t *kept, const struct trace_set_sessions *s, int line,
+                    struct err *e);
 /* A slot of length_s behind the last one, at mbps. */
 int trace_set_session_slot(struct trace_set_sessions *s, struct trace_set_session *one,
                            int line, double length_s, double mbps, struct err *e);

@@ -18,9 +18,11 @@ static int stream_of(struct trace_set_session **out, struct trace_set_sessions *
     return trace_set_session(out, s, key, c->line, e);
 }
 
-static int add_chunk(struct trace_set_session *one, const struct trace_set_chunk *chunk,
-                     struct err *e)
+static int add_chunk(struct trace_set_sessions *s, struct trace_set_session *one,
+                     const struct trace_set_chunk *chunk, int line, struct err *e)
 {
+    int rc = trace_set_count(&s->chunks, s, line, e);
+    if (rc) return rc;
     if (one->n_chunks == one->cap_chunks) {
         int cap = one->cap_chunks ? 2 * one->cap_chunks : 16;
         struct trace_set_chunk *more = realloc(one->chunks, (size_t)cap * sizeof *more);
@@ -42,7 +44,7 @@ static int read_sent(struct trace_set_sessions *s, struct trace_set_csv *c, stru
         if (!rc) rc = trace_set_csv_int(&chunk.bytes, c, at[SIZE], e);
         struct trace_set_session *one = NULL;
         if (!rc) rc = stream_of(&one, s, c, at, e);
-        if (!rc) rc = add_chunk(one, &chunk, e);
+        if (!rc) rc = add_chunk(s, one, &chunk, c->line, e);
     }
     return rc;
 }

@@ -213,6 +213,32 @@ START_TEST(limits_of_the_configuration)
 }
 END_TEST
 
+START_TEST(what_is_kept_has_a_limit)
+{
+    const char *sent = SENT SENT_ROW("1000", "s", "0", "1000")
+        SENT_ROW("2000", "s", "1", "1000") SENT_ROW("3000", "t", "0", "1000");
+    const char *acked = ACKED ACKED_ROW("100001000", "s", "0");
+    const char *runs = LUMOS LUMOS_ROW("1", "1", "100", "walking")
+        LUMOS_ROW("1", "2", "100", "walking") LUMOS_ROW("2", "1", "100", "walking");
+    struct trace_set_cfg cfg = {.max = 9, .max_rows = 3};
+    struct trace_set s;
+    struct err e = {0};
+    ck_assert_int_eq(trace_set_parse(&s, sent, acked, "t", &cfg, &e), 0);
+    trace_set_free(&s);
+    ck_assert_int_eq(trace_set_parse(&s, runs, NULL, "t", &cfg, &e), 0);
+    trace_set_free(&s);
+    cfg.max_rows = 2;
+    const char *const both[] = {sent, runs};
+    for (int i = 0; i < 2; i++) {
+        e = (struct err){0};
+        ck_assert_int_eq(trace_set_parse(&s, both[i], acked, "t", &cfg, &e), ERR_RANGE);
+        ck_assert_str_eq(e.field, "t:4");
+        ck_assert_str_eq(e.detail, "more than 2 rows in all");
+        trace_set_free(&s);
+    }
+}
+END_TEST
+
 START_TEST(refusals_name_line_and_column)
 {
     const struct {
@@ -378,6 +404,7 @@ Suite *suite_abr_trace_set(void)
     tcase_add_test(t, fcc_files_without_a_header_line);
     tcase_add_test(t, quoted_cells);
     tcase_add_test(t, limits_of_the_configuration);
+    tcase_add_test(t, what_is_kept_has_a_limit);
     tcase_add_test(t, refusals_name_line_and_column);
     tcase_add_test(t, files);
     tcase_add_test(t, a_long_file_tells_how_far_it_is);
