@@ -156,6 +156,13 @@ static int read_list(struct mpd *m, struct segments *out, int level,
     return rc;
 }
 
+/* There is one Period, which is the whole file, whatever its clock says. */
+static bool is_alone(const struct mpd_chain *c)
+{
+    const struct mpd_node *first = mpd_child(c->at[0], "Period");
+    return first && !mpd_named(first->next, "Period");
+}
+
 /* Those of the Period, which has the file's clock at from_s when it begins: several Periods may be
  * made of one file. A segment that is cut by an end of the Period belongs to it with its middle. */
 static int add_indexed(struct segments *out, int level, const struct sidx_entry *entries,
@@ -197,8 +204,10 @@ static int read_index(struct mpd *m, struct segments *out, int level,
     int n = 0, rc = mpd_read_clock(&timescale, &offset, c, "SegmentBase", m->name, e);
     if (!rc) rc = sidx_load(&entries, &n, m->source, s->base, from, to, e);
     if (!rc)
-        rc = add_indexed(out, level, entries, n, (double)offset / (double)timescale,
-                         total_s, s->base, e);
+        rc = is_alone(c)
+                 ? add_indexed(out, level, entries, n, 0.0, 0.0, s->base, e)
+                 : add_indexed(out, level, entries, n, (double)offset / (double)timescale,
+                               total_s, s->base, e);
     free(entries);
     return rc;
 }

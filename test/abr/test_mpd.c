@@ -299,6 +299,10 @@ START_TEST(index_boxes)
     ck_assert_int_eq(video_chunk(v, 1)[0], 258);
     ck_assert_int_eq(video_chunk(v, 1)[1], 260);
     video_free(v);
+    /* of one Period it is the whole file, though that may be a little longer than it says */
+    v = read(mpd("mediaPresentationDuration=\"PT5S\"", set), NULL);
+    ck_assert_int_eq(v->chunks, 2);
+    video_free(v);
 
     put("hi.mp4", 100);
     refused(mpd("", set), 0, "no sidx box", ERR_ABSENT);
