@@ -36,7 +36,8 @@ struct follow_cfg {
 
 struct follow_stats {
     struct bus_wire_beat beat; /* term 0: none was heard */
-    double silent_s;           /* since its last change, while the board answered */
+    /* Since its last change, or since the board answered first or again. */
+    double silent_s;
     uint64_t taken, refused;
     double delay_s, delay_max_s; /* from publication to here, by the clocks of both */
 };

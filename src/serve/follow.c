@@ -248,6 +248,6 @@ void follow_stats(struct follow_stats *out, struct follow *f, double mono)
 {
     pthread_mutex_lock(&f->lock);
     *out = f->stats;
-    out->silent_s = f->beat_rev ? mono - f->heard : 0;
+    out->silent_s = f->heard > 0 ? mono - f->heard : 0;
     pthread_mutex_unlock(&f->lock);
 }

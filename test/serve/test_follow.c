@@ -86,6 +86,22 @@ START_TEST(silence_counts_while_the_board_answers)
 }
 END_TEST
 
+START_TEST(a_board_without_a_beat_is_silence)
+{
+    struct follow_stats s;
+    follow_stats(&s, f, 5);
+    ck_assert_double_eq(s.silent_s, 0); /* no board has answered yet */
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(follow_turn(f, false, 50, 0, NULL), 0);
+    follow_stats(&s, f, 50);
+    ck_assert_double_eq(s.silent_s, 40);
+    beat(1);
+    ck_assert_int_eq(follow_turn(f, false, 60, 0, NULL), 0);
+    follow_stats(&s, f, 61);
+    ck_assert_double_eq(s.silent_s, 1);
+}
+END_TEST
+
 START_TEST(a_damaged_beat_is_silence)
 {
     beat(1);
@@ -156,6 +172,7 @@ Suite *suite_serve_follow(void)
     TCase *t = tcase_create("serve/follow");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, silence_counts_while_the_board_answers);
+    tcase_add_test(t, a_board_without_a_beat_is_silence);
     tcase_add_test(t, a_damaged_beat_is_silence);
     tcase_add_test(t, what_is_common_is_fetched_when_it_changes);
     tcase_add_test(t, what_are_no_weights_is_refused);
