@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 
-/* what this daemon answers; anything else counts as the last */
-static const int statuses[] = {200, 201, 204, 206, 304, 400, 401, 403, 404,
-                               405, 409, 413, 416, 429, 502, 503, 504, 500};
+/* what this daemon answers; anything else counts as the last, which no alert takes for a failure */
+static const int statuses[] = {200, 201, 202, 203, 204, 206, 304, 400, 401, 403, 404,
+                               405, 409, 413, 416, 429, 500, 502, 503, 504, 0};
 #define STATUSES (int)(sizeof statuses / sizeof *statuses)
 
 struct worker_metrics {
@@ -116,15 +116,17 @@ static void put_requests(struct emit *o, const struct metrics *m)
     for (int row = 0; row < m->rows; row++) {
         for (int c = 0; c < STATUSES; c++) {
             uint64_t n = 0;
+            char code[16] = "other";
+            if (statuses[c]) snprintf(code, sizeof code, "%d", statuses[c]);
             for (int w = 0; w < m->workers; w++)
                 n += atomic_load_explicit(&m->worker[w].requests[row * STATUSES + c],
                                           memory_order_relaxed);
             if (n)
                 emit_text(
                     o,
-                    "abrd_http_requests_total{route=\"%s\",method=\"%s\",code=\"%d\"} "
+                    "abrd_http_requests_total{route=\"%s\",method=\"%s\",code=\"%s\"} "
                     "%" PRIu64 "\n",
-                    row_path(m, row), row_method(m, row), statuses[c], n);
+                    row_path(m, row), row_method(m, row), code, n);
         }
     }
 }

@@ -143,6 +143,14 @@ await test('routers are woken', async () => {
     for (const network of ['actor', 'critic'])
         assert.equal(await metric('abrd_gate_latched', `{network="${network}"}`), 0);
 });
+
+await test('what was taken on is not counted as a failure', async () => {
+    const { text } = await d.call('GET', '/metrics');
+    const codes = route => text.split('\n').filter(l => l.startsWith(`abrd_http_requests_total{route="${route}"`))
+        .map(l => l.match(/code="(\w+)"/)[1]).sort();
+    assert.deepEqual(codes(GATE), ['202', '400']);
+    assert.deepEqual(codes(EXPERT), ['202', '400', '404', '409']);
+});
 await d.stop();
 
 await test('with a token these need it', async () => {

@@ -213,11 +213,22 @@ START_TEST(what_untagged_viewers_get)
 }
 END_TEST
 
-START_TEST(an_unforeseen_status_is_counted_with_500)
+START_TEST(an_unforeseen_status_is_no_failure)
 {
-    metrics_request(m, 0, 1, 599, 0.1);
+    static const int told[] = {200, 202, 203, 204, 500};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        metrics_request(m, 0, 0, told[i], 0.1);
+    metrics_request(m, 0, 1, 299, 0.1);
     metrics_put(&o, m, &stats, &info, NULL, NULL);
-    has("abrd_http_requests_total{route=\"/b/{id}\",method=\"POST\",code=\"500\"} 1");
+    char line[80];
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        snprintf(line, sizeof line,
+                 "abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"%d\"} 1",
+                 told[i]);
+        has(line);
+    }
+    has("abrd_http_requests_total{route=\"/b/{id}\",method=\"POST\",code=\"other\"} 1");
+    has_not("method=\"POST\",code=\"500\"");
 }
 END_TEST
 
@@ -366,7 +377,7 @@ Suite *suite_serve_metrics(void)
     tcase_add_test(t, every_layer_of_every_expert);
     tcase_add_test(t, grown_profiles_have_lines_of_their_own);
     tcase_add_test(t, what_untagged_viewers_get);
-    tcase_add_test(t, an_unforeseen_status_is_counted_with_500);
+    tcase_add_test(t, an_unforeseen_status_is_no_failure);
     tcase_add_test(t, what_the_last_update_was_like);
     tcase_add_test(t, limits_and_stages);
     tcase_add_test(t, alerts_and_dashboard_name_what_is_there);
