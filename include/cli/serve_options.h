@@ -15,6 +15,7 @@
 #include "serve/untagged_cfg.h"
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 #define SERVE_OPTIONS_TOKEN 128 /* bytes, with the NUL */
 
@@ -72,6 +73,16 @@ bool serve_options_strict(const struct serve_options *s);
 /* The only word of the token's file. ERR_ABSENT, ERR_IO, ERR_INVALID. */
 int serve_options_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct err *e)
     __attribute__((warn_unused_result));
+
+/* Who beside this process may read the token's file, and who can change that: whoever reads it
+ * can change the policy. */
+enum serve_options_readers {
+    SERVE_OPTIONS_ALONE, /* nobody */
+    SERVE_OPTIONS_GROUP, /* somebody else's, given to our group: secrets of Kubernetes are */
+    SERVE_OPTIONS_LENT, /* others; the file is not ours, and a chmod 600 would hide it from us */
+    SERVE_OPTIONS_OTHERS, /* others, or they may even write */
+};
+enum serve_options_readers serve_options_readers(const struct stat *st);
 
 /* What was given, else what is found at rel (home.h), else NULL. */
 const char *serve_options_path(const char *given, char buf[HOME_PATH], const char *rel);

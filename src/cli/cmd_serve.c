@@ -54,14 +54,20 @@ static int read_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct 
                               : serve_options_token(token, path, e);
 }
 
-/* Whoever can read it can change the policy. */
 static void warn_of_readers(const struct log *log, const char *path)
 {
     struct stat st;
-    if (stat(path, &st) == 0 && st.st_mode & 077)
+    if (stat(path, &st)) return;
+    unsigned mode = (unsigned)st.st_mode & 0777;
+    enum serve_options_readers readers = serve_options_readers(&st);
+    if (readers == SERVE_OPTIONS_OTHERS)
         log_event(log, LOG_WARN, "token",
-                  "%s may be read by others (mode %03o): chmod 600", path,
-                  (unsigned)st.st_mode & 0777);
+                  "%s may be read by others (mode %03o): chmod 600", path, mode);
+    if (readers == SERVE_OPTIONS_LENT)
+        log_event(log, LOG_WARN, "token",
+                  "%s may be read by others (mode %03o): its owner, user %u, may change "
+                  "that",
+                  path, mode, (unsigned)st.st_uid);
 }
 
 /* ---- life ---- */

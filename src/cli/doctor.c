@@ -205,10 +205,30 @@ static void check_policies(struct doctor_report *out, const struct serve_options
 
 /* ---- who may ask ---- */
 
-/* Root's, and given to this daemon's group: secrets of Kubernetes are. */
-static bool lent(const struct stat *st)
+static void check_readers(struct doctor_report *out, const char *path,
+                          const struct stat *st)
 {
-    return st->st_uid != geteuid() && st->st_gid == getegid() && !(st->st_mode & 027);
+    unsigned mode = (unsigned)st->st_mode & 0777;
+    switch (serve_options_readers(st)) {
+    case SERVE_OPTIONS_ALONE:
+        doctor_find(out, "token", DOCTOR_OK, "in %.200s, for its owner alone", path);
+        break;
+    case SERVE_OPTIONS_GROUP:
+        doctor_find(out, "token", DOCTOR_OK, "in %.200s, for its group alone", path);
+        break;
+    case SERVE_OPTIONS_LENT:
+        doctor_find(
+            out, "token", DOCTOR_WARN,
+            "%.200s may be read by others (mode %03o): its owner, user %u, may change "
+            "that, or keep them out of its folder",
+            path, mode, (unsigned)st->st_uid);
+        break;
+    case SERVE_OPTIONS_OTHERS:
+        doctor_find(
+            out, "token", DOCTOR_FAIL,
+            "%.200s may be read by others (mode %03o): chmod 600, and make a new one",
+            path, mode);
+    }
 }
 
 static void check_token(struct doctor_report *out, const struct serve_options *s)
@@ -233,14 +253,8 @@ static void check_token(struct doctor_report *out, const struct serve_options *s
                         strerror(errno));
     } else if (serve_options_token(token, s->token_file, &e)) {
         doctor_find_err(out, "token", &e);
-    } else if (st.st_mode & 077 && !lent(&st)) {
-        doctor_find(
-            out, "token", DOCTOR_FAIL,
-            "%.200s may be read by others (mode %03o): chmod 600, and make a new one",
-            s->token_file, (unsigned)st.st_mode & 0777);
     } else {
-        doctor_find(out, "token", DOCTOR_OK, "in %.200s, for %s alone", s->token_file,
-                    lent(&st) ? "its group" : "its owner");
+        check_readers(out, s->token_file, &st);
     }
 }
 

@@ -331,6 +331,15 @@ int serve_options_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struc
     return rc;
 }
 
+enum serve_options_readers serve_options_readers(const struct stat *st)
+{
+    bool ours = st->st_uid == geteuid();
+    if (!(st->st_mode & 077)) return SERVE_OPTIONS_ALONE;
+    if (ours || st->st_mode & 022) return SERVE_OPTIONS_OTHERS;
+    return st->st_gid == getegid() && !(st->st_mode & 07) ? SERVE_OPTIONS_GROUP
+                                                          : SERVE_OPTIONS_LENT;
+}
+
 const char *serve_options_path(const char *given, char buf[HOME_PATH], const char *rel)
 {
     if (given) return given;

@@ -1,7 +1,7 @@
 // From start to end: configuration, what keeps a daemon from starting, signals, and that a second
 // start finds what the first one knew.
 import assert from 'node:assert/strict';
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import net from 'node:net';
 import { join } from 'node:path';
@@ -147,6 +147,19 @@ await test('beyond this machine a token is needed, and made', async () => {
     const open = await Daemon.start(['--admin-token-file', file]);
     await open.stop();
     assert.match(open.output, /token .*may be read by others \(mode 644\): chmod 600/);
+
+    if (process.getuid() === 0) { // somebody else's: who starts the daemon cannot help it
+        chownSync(file, 12345, 0);
+        const says = async mode => {
+            chmodSync(file, mode);
+            const lent = await Daemon.start(['--admin-token-file', file]);
+            await lent.stop();
+            return lent.output;
+        };
+        assert.match(await says(0o444), /token .*may be read by others \(mode 444\): its owner, user 12345, may change that/);
+        assert.ok(!/may be read by others/.test(await says(0o440)));
+        chownSync(file, 0, 0);
+    }
 
     writeFileSync(file, 'short\n');
     const bad = await fails(['--port', '0', '--policy', policy(), '--admin-token-file', file]);
