@@ -344,6 +344,34 @@ async function quietTests(browser, daemon) {
     });
 }
 
+/** Nobody watches while one daemon ends and another begins on its port and folder. */
+async function restartTest(browser) {
+    await test('dashboard: a daemon that began anew while the page was hidden', async () => {
+        const daemon = await new Daemon().start();
+        const page = await browser.newPage();
+        page.setDefaultTimeout(120000);
+        await page.addInitScript(() => Object.defineProperty(document, 'hidden', { get: () => !!window.away }));
+        const see = seen => page.evaluate(s => {
+            window.away = !s;
+            document.dispatchEvent(new Event('visibilitychange'));
+        }, seen);
+        const same = () => until(async () => {
+            const { updates } = await daemon.get('/v1/policy/updates');
+            return isDeepStrictEqual(await page.evaluate(() => window.dashboard.learner.updates), updates);
+        }, 'every version on the page');
+        await page.goto(`${daemon.url}/dashboard.html`);
+        await same();
+        await see(false);
+        await daemon.kill();
+        await daemon.start();
+        await viewer(daemon, 3); // no count has fallen
+        await see(true);
+        await same();
+        await page.close();
+        await daemon.stop();
+    });
+}
+
 async function frugalTest(browser) {
     await test('dashboard: a daemon that neither learns nor merges says so', async () => {
         const daemon = await new Daemon({ learn: 'off', untagged: 'default' }).start();
@@ -415,6 +443,7 @@ export async function dashboardTests() {
         await looksTests(browser, daemon);
         await rollbackTest(browser, daemon);
         await quietTests(browser, daemon);
+        await restartTest(browser);
         await frugalTest(browser);
         await tokenTest(browser);
     } finally {

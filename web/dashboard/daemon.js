@@ -28,6 +28,8 @@ export class Daemon extends EventTarget {
         const events = this.#events = token ? new TokenStream(url, token) : new EventSource(url);
         for (const type of ['stats', 'session', 'decision', 'reward', 'withheld'])
             events.addEventListener(type, e => this.#tell(type, JSON.parse(e.data)));
+        // a stream that begins may be that of another process: what is known of the one before is old
+        events.onopen = () => this.#tell('open');
         events.onerror = () => {
             this.#tell('gone');
             // a refusal ends the stream for good; a lost connection it mends itself

@@ -18,7 +18,7 @@ const series = new Series();
 const overview = new Overview(), session = new SessionPanel(daemon);
 const learner = new LearnerPanel(daemon), merge = new MergePanel(daemon);
 const FRAME_MS = 10000;
-let before = null;
+let first = true;
 
 function show(up, line) {
     reachable(up, line);
@@ -35,17 +35,14 @@ const frame = paced(async () => {
     overview.experts = policy?.actor.experts ?? overview.experts;
 }, FRAME_MS);
 
+daemon.addEventListener('open', () => {
+    learner.forget();
+    merge.forget();
+});
 daemon.addEventListener('stats', async ({ detail: s }) => {
-    // counts that fell, or a silence in between, may be those of another process
-    if (before && (s.decisions < before.decisions || s.sessions_opened < before.sessions_opened ||
-        $('main').dataset.stale === 'yes')) {
-        learner.forget();
-        merge.forget();
-    }
-    const first = !before;
-    before = s;
-    const framed = frame();
-    if (first) await framed;
+    const framed = frame(), wait = first;
+    first = false;
+    if (wait) await framed;
     series.add(s.at, s); // by the daemon's clock: a page may be late
     overview.show(series, s);
     learner.show(s);
