@@ -328,6 +328,20 @@ async function quietTests(browser, daemon) {
         await page.close();
     });
 
+    await test('dashboard: a session that is not there is asked for once', async () => {
+        const page = await browser.newPage();
+        page.setDefaultTimeout(120000);
+        const asked = [];
+        page.on('request', q => { if (q.url().includes('/v1/sessions/')) asked.push(q.url()); });
+        const id = '0123456789abcdef0123456789abcdef';
+        await page.goto(`${daemon.url}/dashboard.html?session=${id}`);
+        // of who is silent for three seconds is asked once a second whether he is over
+        await page.waitForFunction(() => window.dashboard?.series.readings.length > 7);
+        assert.match(await page.textContent('#session-facts'), /^01234567: the daemon does not know it$/);
+        assert.deepEqual(asked, [`${daemon.url}/v1/sessions/${id}`]);
+        await page.close();
+    });
+
     await test('dashboard: a profile that is put again or deleted is so on the page', async () => {
         const page = await open(browser, daemon, { width: 1280 });
         const ask = (method, body) => fetch(`${daemon.url}/v1/profiles/fresh`, { method, body: body && JSON.stringify(body) });

@@ -47,11 +47,11 @@ export class Daemon extends EventTarget {
 
     #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
 
-    /** JSON from a path, or null when it cannot be had. */
+    /** JSON from a path, null when it cannot be had, false when there is no such thing. */
     async get(path) {
         try {
             const answer = await fetch(this.server + path);
-            return answer.ok ? await answer.json() : null;
+            return answer.ok ? await answer.json() : answer.status === 404 ? false : null;
         } catch {
             return null;
         }

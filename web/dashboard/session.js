@@ -82,6 +82,7 @@ export class SessionPanel {
         else this.show(h);
         const known = this.roster.get(id);
         if (known && h) Object.assign(known, { profile: h.profile, over: h.closed });
+        if (known && h === false) known.over = true; // lost, or a name that is none: no more to come
         this.#choose();
         if (this.watched !== id) this.#load();
     }
