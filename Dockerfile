@@ -1,6 +1,6 @@
 # The daemon in a small image:
 #
-#   make web && docker build -t abrd .        (make web: only for the demo page's libraries)
+#   make web && docker build -t abrd .        (make web: only for the pages' libraries)
 #   docker run -p 8080:8080 -v abrd:/var/lib/abrd abrd
 #
 # It runs as the user abrd (999); state lies in the volume. The token for writing profiles is made at the

@@ -423,8 +423,9 @@ merge-policy: all ## train the experts that are merged for untagged viewers, TRA
 # the program finds its own files in ../share/abrd (src/cli/home.c)
 D := $(DESTDIR)$(PREFIX)
 VERSION := $(shell sed -n 's/^\#define CMD_VERSION "\(.*\)"/\1/p' include/cli/cmd.h)
-SHARE := $(shell find deploy/policy traces web -type f ! -name '*.sh' ! -name 'package*.json' \
-           ! -name '.*' ! -path '*/node_modules/*' 2>/dev/null)
+# looked for when it is installed: what the same make has fetched (web/vendor) is there then
+SHARE := find deploy/policy traces web -type f ! -name '*.sh' ! -name 'package*.json' \
+           ! -name '.*' ! -path '*/node_modules/*'
 # manual pages: of the program and of every command, from the tables that --help prints; what is
 # longer stands in deploy/man
 PAGES := abrd $(patsubst src/cli/cmd_%.c,abrd-%,\
@@ -442,7 +443,9 @@ man: $(PAGES:%=build/man/%.8) ## the manual pages: build/man
 # what runs, and what is read beside it
 install-program: all man # without the library: for images
 	install -D $(B)/abrd $(D)/bin/abrd
-	@for f in $(SHARE); do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
+	@$(SHARE) | while read -r f; do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
+	@test -d web/vendor || echo "install: without web/vendor the demo is not shown and the" \
+	    "dashboard draws no curves: run 'make web', then install again" >&2
 	@for p in $(PAGES); do install -D -m 644 build/man/$$p.8 $(D)/share/man/man8/$$p.8 || exit 1; done
 	@mkdir -p $(D)/share/bash-completion/completions $(D)/share/zsh/site-functions
 	$(B)/abrd completion bash > $(D)/share/bash-completion/completions/abrd

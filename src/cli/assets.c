@@ -27,7 +27,7 @@ int assets_load(struct report_assets *a, struct err *e)
     if (rc == ERR_ABSENT)
         return err_field(e, rc, uplot,
                          "the charts' library is not there; run 'make web', or leave "
-                         "out --out");
+                         "out the page (--report, in the labs --out)");
     if (rc) return err_field(e, rc, why.field, "%s", why.detail);
     rc = load(&a->page_js, "web/report/report.js", e);
     return rc ? rc : load(&a->page_css, "web/report/report.css", e);

@@ -31,6 +31,7 @@ START_TEST(all_four_texts_or_the_way_to_get_them)
     struct err e = {0};
     ck_assert_int_eq(assets_load(&a, &e), ERR_ABSENT);
     ck_assert_ptr_nonnull(strstr(e.detail, "make web"));
+    ck_assert_ptr_nonnull(strstr(e.detail, "--report"));
     assets_free(&a);
 
     put(dir, "web/vendor/uPlot.min.css", "two");

@@ -17,6 +17,24 @@ for f in bin/abrd share/man/man8/abrd.8 share/man/man8/abrd-serve.8 share/abrd/w
     include/abrd/policy.h lib/libabrd.a lib/pkgconfig/abrd.pc share/doc/abrd/play.c; do
     ok "$f" test -s "$at/$f"
 done
+for f in $(cd web && find . -type f -path './vendor/*' ! -name '.*'); do
+    ok "web/$f" test -s "$at/share/abrd/web/$f"
+done
+# on a fresh clone nobody has run make web: what is missing then is told, and put down once it is there
+fresh=$dir/fresh
+mkdir "$fresh"
+ln -s "$PWD"/* "$fresh"
+rm "$fresh/web"
+mkdir "$fresh/web"
+ln -s "$PWD"/web/* "$fresh/web"
+rm "$fresh/web/vendor"
+install_fresh() { "${MAKE:-make}" --no-print-directory -s -C "$fresh" "$@" install-program DESTDIR="$dir/of-fresh" PREFIX=/opt/abrd; }
+said=$(install_fresh 2>&1)
+ok 'no libraries for the pages: it says so' grep -q 'web/vendor.*make web' <<<"$said"
+printf 'libraries:\n\t@mkdir web/vendor && echo 1 > web/vendor/made.js\ninstall-program: libraries\ninclude Makefile\n' >"$fresh/made.mk"
+said=$(install_fresh -f made.mk 2>&1)
+ok 'libraries that the same make brings' test -s "$dir/of-fresh/opt/abrd/share/abrd/web/vendor/made.js"
+ok 'and then it says nothing' bash -c '! grep -q "make web" <<<"$0"' "$said"
 ok 'a page for every command' bash -c \
     "for c in \$('$at/bin/abrd' help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
         case \$c in help|man|completion|version) ;; *) test -s '$at/share/man/man8/abrd-'\$c.8 || exit 1 ;; esac

@@ -342,6 +342,16 @@ async function quietTests(browser, daemon) {
         await page.close();
     });
 
+    await test('dashboard: without uPlot the boxes say what is missing', async () => {
+        const page = await browser.newPage();
+        page.setDefaultTimeout(120000);
+        await page.route('**/uPlot.iife.min.js', route => route.fulfill({ status: 404 }));
+        await page.goto(`${daemon.url}/dashboard.html`);
+        await page.waitForFunction(() => window.dashboard?.series.readings.length);
+        for (const text of await page.locator('.plot').allTextContents()) assert.match(text, /uPlot.*make web/);
+        await page.close();
+    });
+
     await test('dashboard: a profile that is put again or deleted is so on the page', async () => {
         const page = await open(browser, daemon, { width: 1280 });
         const ask = (method, body) => fetch(`${daemon.url}/v1/profiles/fresh`, { method, body: body && JSON.stringify(body) });

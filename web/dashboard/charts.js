@@ -67,6 +67,7 @@ export class Chart {
         while (this.#data.length <= series.length) this.#data.push(this.#data[0].map(() => null));
         this.#data.length = series.length + 1;
         if (window.uPlot) this.#plot = new window.uPlot(this.#options(), this.#data, this.canvas);
+        else text(this.canvas, 'no curve: uPlot is not here (make web)');
         this.#tell(null);
     }
 
