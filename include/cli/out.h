@@ -10,7 +10,8 @@
  *
  * Columns appear in the order in which they were first named; a row need not have all of
  * them. The table rounds reals to the digits asked for; CSV and JSON carry 12 significant
- * digits. A value that is not finite is "-" in the table, empty in CSV, null in JSON.
+ * digits. A value that is not finite is "-" in the table, empty in CSV, null in JSON; of a
+ * text that is not UTF-8, as names of files may be, '?' stands for the bytes that are not.
  * JSON is one object, {"rows": [{...}, ...]}.
  *
  * When --csv or --json names "-", that alone goes to stdout: no table, and out_say goes

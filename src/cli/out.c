@@ -98,7 +98,14 @@ static void put(struct out *o, const char *name, json_t *value, int digits)
 
 void out_text(struct out *o, const char *column, const char *value)
 {
-    put(o, column, json_string(value), -1);
+    json_t *text = json_string(value);
+    char *clean = text ? NULL : malloc(strlen(value) + 1);
+    if (clean) { /* names of files may be any bytes, JSON is UTF-8 */
+        text_clean(clean, strlen(value) + 1, value);
+        text = json_string(clean);
+        free(clean);
+    }
+    put(o, column, text, -1);
 }
 
 void out_int(struct out *o, const char *column, int64_t value)

@@ -83,6 +83,23 @@ START_TEST(json_on_stdout_is_one_object_and_nothing_else)
 }
 END_TEST
 
+START_TEST(a_name_that_is_not_utf8_does_not_end_the_table)
+{
+    struct err e = {0};
+    struct out *o = out_new(&(struct out_cfg){.json = "-"}, &e);
+    out_row(o);
+    out_text(o, "file", "caf\xe9.log");
+    out_text(o, "note", "caf\xc3\xa9");
+    char *text = finish(o);
+    json_t *j = json_loads(text, 0, NULL);
+    json_t *row = json_array_get(json_object_get(j, "rows"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(row, "file")), "caf?.log");
+    ck_assert_str_eq(json_string_value(json_object_get(row, "note")), "caf\xc3\xa9");
+    json_decref(j);
+    free(text);
+}
+END_TEST
+
 START_TEST(no_rows_is_still_json)
 {
     struct err e = {0};
@@ -134,6 +151,7 @@ Suite *suite_cli_out(void)
     tcase_add_test(t, the_table_is_aligned);
     tcase_add_test(t, csv_quotes_and_keeps_digits);
     tcase_add_test(t, json_on_stdout_is_one_object_and_nothing_else);
+    tcase_add_test(t, a_name_that_is_not_utf8_does_not_end_the_table);
     tcase_add_test(t, no_rows_is_still_json);
     tcase_add_test(t, files_and_the_table);
     tcase_add_test(t, what_cannot_work_is_refused_at_the_start);
