@@ -14,8 +14,8 @@
  * text that is not UTF-8, as names of files may be, '?' stands for the bytes that are not.
  * JSON is one object, {"rows": [{...}, ...]}.
  *
- * When --csv or --json names "-", that alone goes to stdout: no table, and out_say goes
- * to stderr. Files are written whole or not at all; that their folder exists is checked
+ * When --csv or --json names "-", or stdout is taken by what the command writes elsewhere, that
+ * alone goes to stdout: no table, and out_say goes to stderr. Files are written whole or not at all; that their folder exists is checked
  * at the start, before hours of work.
  *
  * Errors: out_new ERR_INVALID (both are "-"), ERR_IO, ERR_MEMORY; out_finish ERR_IO,
@@ -31,6 +31,7 @@
 
 struct out_cfg {
     const char *csv, *json; /* file, "-" for stdout, NULL for none */
+    bool taken;             /* stdout, by another option's "-" */
 };
 
 /* the two options for a command's table (cli/opt.h) */
@@ -57,7 +58,7 @@ void out_real(struct out *o, const char *column, double value, int digits);
 /* A line for people, beside the rows. */
 void out_say(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* --csv - or --json -: standard output carries nothing else. */
+/* --csv -, --json - or another's: standard output carries nothing else. */
 bool out_takes_stdout(const struct out *o);
 
 int out_finish(struct out *o, struct err *e) __attribute__((warn_unused_result));

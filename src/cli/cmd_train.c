@@ -208,6 +208,9 @@ static void describe(struct ckpt_meta *m, const struct work *w)
 
 static int save_part(struct work *w, struct err *e)
 {
+    if (w->curve &&
+        fflush(w->curve)) /* whoever goes on from here has the rows until here */
+        return err_field(e, ERR_IO, w->csv, "cannot be written");
     size_t n = train_state_size(w->train);
     void *state = malloc(n);
     if (!state) return err_set(e, ERR_MEMORY, "no memory for the training state");
@@ -350,6 +353,9 @@ static void say_how_to_resume(const struct work *w)
     for (int i = 0; i < w->teachers.n; i++)
         fprintf(stderr, " --teacher %s", w->teachers.item[i]);
     if (w->start) fprintf(stderr, " --start %s", w->start);
+    if (w->csv) fprintf(stderr, " --csv %s", w->csv);
+    if (w->out.json) fprintf(stderr, " --json %s", w->out.json);
+    if (w->page_path) fprintf(stderr, " --report %s", w->page_path);
     fputc('\n', stderr);
 }
 
@@ -453,14 +459,11 @@ static int run(struct work *w, struct out *o, struct err *e)
     if (w->resume) rc = train_state_put(w->train, state, n, e);
     if (rc) goto out;
     if (w->csv) {
-        w->curve = fopen(w->csv, w->resume ? "a" : "w");
-        if (!w->curve) {
-            rc = err_field(e, ERR_IO, w->csv, "cannot be written");
-            goto out;
-        }
-        if (!w->resume)
-            train_curve_head(w->curve, w->policy->cfg.experts,
-                             abr_env_tags(&w->recipe.env));
+        w->curve =
+            train_curve_open(w->csv, w->resume ? train_steps(w->train) : 0,
+                             w->policy->cfg.experts, abr_env_tags(&w->recipe.env), e);
+        rc = w->curve ? 0 : e->code;
+        if (rc) goto out;
     }
 
     if (w->page_path) {
@@ -519,9 +522,10 @@ int cmd_train(int argc, char **argv)
         {"out", "FILE", "the policy; FILE.part while it is not finished",
          .text = &w.out_path},
         {"resume", "FILE", "go on from a .part file, bit for bit", .text = &w.resume},
-        {"csv", "FILE", "the curve, one row per update", .text = &w.csv},
+        {"csv", "FILE", "the curve, one row per update; - is standard output",
+         .text = &w.csv, .output = true},
         {"json", "FILE", "write {\"rows\": [...]}; - is standard output",
-         .text = &w.out.json},
+         .text = &w.out.json, .output = true},
         {"checkpoint-every", "S", "seconds between .part files; 0 = only when stopped",
          .d = &w.checkpoint_s, .lo = 0, .hi = 1e6},
         {"report", "FILE.html", "the curves as a page; CSV and JSON beside it",
@@ -560,11 +564,12 @@ int cmd_train(int argc, char **argv)
     if (make_recipe(&w, &probe, &e) || vary_write(w.changes, &w.override.vary, &e))
         return opt_usage("train", "--%s: %s", e.field, e.detail);
 
+    w.out.taken = w.csv && strcmp(w.csv, "-") == 0;
     struct out *o = out_new(&w.out, &e);
     int code = o && !run(&w, o, &e) ? OPT_EXIT_DONE : OPT_EXIT_FAILED;
     if (code) fail(&e);
 
-    if (w.curve && fclose(w.curve) && !code) {
+    if (w.curve && !train_curve_close(w.curve) && !code) {
         fprintf(stderr, "abrd train: %s: not written in full\n", w.csv);
         code = OPT_EXIT_FAILED;
     }

@@ -231,7 +231,7 @@ static int deliver(const struct out *o, const char *path,
 
 bool out_takes_stdout(const struct out *o)
 {
-    return is_stdout(o->cfg.csv) || is_stdout(o->cfg.json);
+    return o->cfg.taken || is_stdout(o->cfg.csv) || is_stdout(o->cfg.json);
 }
 
 void out_say(struct out *o, const char *fmt, ...)

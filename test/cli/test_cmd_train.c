@@ -117,6 +117,110 @@ START_TEST(resumes_after_ctrl_c)
 }
 END_TEST
 
+static char *text_of(const char *dir, const char *name)
+{
+    struct err e = {0};
+    char *text = text_read_file(tmpdir_path(dir, name), 1 << 20, NULL, &e);
+    ck_assert_msg(text != NULL, "%s: %s", name, e.detail);
+    return text;
+}
+
+/* Without the two columns on routes that an update changed: those are of a sample that begins anew. */
+static char *steady_of(const char *dir, const char *name)
+{
+    char *text = text_of(dir, name), *to = text;
+    int column = 0;
+    for (const char *c = text; *c; c++) {
+        column = *c == '\n' ? 0 : column + (*c == ',');
+        if (column != 17 && column != 18) *to++ = *c;
+    }
+    *to = '\0';
+    return text;
+}
+
+/* Killed with rows behind its last checkpoint: in the end the curve is that of one go. A new file
+ * has a head of its own. */
+START_TEST(a_curve_outlives_kill)
+{
+    char args[1024];
+    const char *dir = strdup(tmpdir_new());
+    static const char run[] =
+        "train --preset paper --variant pamoe --steps 120000 --quiet ";
+    char fmt[512];
+    snprintf(fmt, sizeof fmt, "%s--out @/whole --csv @/whole.csv", run);
+    program_expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "");
+    snprintf(fmt, sizeof fmt,
+             "%s--out @/half --csv @/half.csv --checkpoint-every 0.05 & "
+             "while ! [ -f @/half.part ] && kill -0 $! 2>/dev/null; do :; done; "
+             "sleep 0.02; kill -KILL $!; wait $!; cp @/half.part @/new.part",
+             run);
+    struct program_result killed = program_run(with(args, sizeof args, fmt, dir));
+    program_free(&killed);
+    program_expect(
+        with(args, sizeof args,
+             "train --resume @/half.part --out @/half --csv @/half.csv --quiet", dir),
+        OPT_EXIT_DONE, "");
+    char *whole = steady_of(dir, "whole.csv"), *half = steady_of(dir, "half.csv");
+    ck_assert_msg(strcmp(half, whole) == 0, "other rows than in one go");
+    free(half);
+    program_expect(with(args, sizeof args,
+                        "train --resume @/new.part --out @/new --csv @/new.csv --quiet",
+                        dir),
+                   OPT_EXIT_DONE, "");
+    half = steady_of(dir, "new.csv");
+    ck_assert_int_eq(strncmp(half, whole, strcspn(whole, "\n") + 1), 0);
+    free(half);
+    free(whole);
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
+START_TEST(how_to_go_on_names_every_file)
+{
+    char args[1024];
+    const char *dir = strdup(page_home_new());
+    program_expect(with(args, sizeof args,
+                        "train " SMALL
+                        "--steps 10000000 --quiet --out @/c --csv @/c.csv --json "
+                        "@/c.json --report @/c.html --checkpoint-every 0.001 & while ! [ "
+                        "-f @/c.part ] "
+                        "&& kill -0 $! 2>/dev/null; do :; done; kill -INT $!; wait $!",
+                        dir),
+                   OPT_EXIT_DONE,
+                   with((char[512]){0}, 512,
+                        " --csv @/c.csv --json @/c.json --report @/c.html\n", dir));
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
+START_TEST(the_curve_on_standard_output)
+{
+    char args[1024], line[512];
+    const char *dir = strdup(tmpdir_new());
+    program_expect(with(args, sizeof args,
+                        "train " SMALL "--quiet --out @/a --csv - > @/a.csv", dir),
+                   OPT_EXIT_DONE, "score it with");
+    ck_assert_int_ne(access("-", F_OK), 0);
+    FILE *f = fopen(tmpdir_path(dir, "a.csv"), "r");
+    int rows = 0, columns = 0;
+    while (fgets(line, sizeof line, f)) {
+        int n = 0;
+        for (const char *c = line; *c; c++)
+            n += *c == ',';
+        if (!rows++) columns = n;
+        ck_assert_msg(n == columns, "%s", line);
+    }
+    fclose(f);
+    ck_assert_int_eq(rows, 1 + 10);
+    program_expect(with(args, sizeof args, "train --out @/b --csv - --json -", dir),
+                   OPT_EXIT_USAGE, "cannot both be -");
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
 START_TEST(resuming_something_else_is_refused)
 {
     char args[1024];
@@ -345,6 +449,9 @@ Suite *suite_cli_cmd_train(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, writes_policy_curve_and_rows);
     tcase_add_test(t, resumes_after_ctrl_c);
+    tcase_add_test(t, a_curve_outlives_kill);
+    tcase_add_test(t, how_to_go_on_names_every_file);
+    tcase_add_test(t, the_curve_on_standard_output);
     tcase_add_test(t, resuming_something_else_is_refused);
     tcase_add_test(t, changes_of_the_recipe_are_kept);
     tcase_add_test(t, students_have_teachers);

@@ -2,7 +2,11 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
+#include "support/tmpdir.h"
 
 START_TEST(rows_fit_the_head)
 {
@@ -33,12 +37,79 @@ START_TEST(rows_fit_the_head)
 }
 END_TEST
 
+/* What stands before is the file's, what is returned stands in it after rows at 300 and 400. */
+static char *resumed(const char *path, const char *before, int64_t at)
+{
+    struct err e = {0};
+    if (before) ck_assert_int_eq(text_write_file(path, before, strlen(before), &e), 0);
+    FILE *f = train_curve_open(path, at, 1, 0, &e);
+    ck_assert_msg(f != NULL, "%s", e.detail);
+    for (int i = 3; i <= 4; i++) {
+        struct train_row r = {.iteration = i, .steps = 100 * i};
+        train_curve_row(f, &r, 1, 0);
+    }
+    ck_assert(train_curve_close(f));
+    char *text = text_read_file(path, 1 << 20, NULL, &e);
+    ck_assert_ptr_nonnull(text);
+    return text;
+}
+
+START_TEST(a_training_that_goes_on_goes_on_in_its_curve)
+{
+    const char *dir = tmpdir_new();
+    char *path = strdup(tmpdir_path(dir, "curve.csv"));
+    FILE *f = fopen(path, "w");
+    train_curve_head(f, 1, 0);
+    for (int i = 1; i <= 4; i++) {
+        struct train_row r = {.iteration = i, .steps = 100 * i};
+        train_curve_row(f, &r, 1, 0);
+    }
+    fclose(f);
+    struct err e = {0};
+    char *whole = text_read_file(path, 1 << 20, NULL, &e), before[4096];
+    char *third = strstr(whole, "\n3,300,");
+    ck_assert_ptr_nonnull(third);
+
+    /* more than the checkpoint has, then half a row */
+    snprintf(before, sizeof before, "%s5,500,0.00", whole);
+    char *text = resumed(path, before, 200);
+    ck_assert_str_eq(text, whole);
+    free(text);
+    /* rows twice, as they came to be before */
+    snprintf(before, sizeof before, "%.*s%s", (int)(third + 1 - whole), whole,
+             strchr(whole, '\n') + 1);
+    text = resumed(path, before, 200);
+    ck_assert_str_eq(text, whole);
+    free(text);
+    /* killed before a row, or within the head; a new file */
+    char *last = resumed(path, "iteration,st", 200);
+    ck_assert_str_eq(strchr(last, '\n'), third);
+    free(last);
+    remove(path);
+    last = resumed(path, NULL, 200);
+    ck_assert_str_eq(strchr(last, '\n'), third);
+    free(last);
+
+    /* somebody else's stays as it is */
+    ck_assert_int_eq(text_write_file(path, "a,b\n1,2\n", 8, &e), 0);
+    ck_assert_ptr_null(train_curve_open(path, 200, 1, 0, &e));
+    ck_assert_int_eq(e.code, ERR_CONFLICT);
+    text = text_read_file(path, 100, NULL, &e);
+    ck_assert_str_eq(text, "a,b\n1,2\n");
+    free(text);
+    free(whole);
+    free(path);
+    tmpdir_remove(dir);
+}
+END_TEST
+
 Suite *suite_cli_train_curve(void);
 Suite *suite_cli_train_curve(void)
 {
     Suite *s = suite_create("cli/train_curve");
     TCase *t = tcase_create("cli/train_curve");
     tcase_add_test(t, rows_fit_the_head);
+    tcase_add_test(t, a_training_that_goes_on_goes_on_in_its_curve);
     suite_add_tcase(s, t);
     return s;
 }
