@@ -26,6 +26,7 @@ struct emulate {
     double seconds, explore, slot;
     uint64_t seed;
     bool learn, quiet, silent;
+    bool played; /* there are rows of it */
     const char *lie, *report;
     struct emulate_page *page; /* --report; else NULL */
     const char *server, *policy, *kind, *save, *grow, *merge_policy;
@@ -431,6 +432,7 @@ static int emulate(struct emulate *o, struct out *rows, const char *mode, struct
 
     if (!rc)
         print_crowd(rows, &o->crowd, &result, o->server ? "http" : "in process", mode);
+    if (!rc) o->played = true;
     if (!rc && o->learn && door.exams) rc = print_exams(rows, &door, e);
     if (!rc && result.stopped)
         rc = err_set(e, ERR_IO, "stopped by a signal; what was played is shown");
@@ -576,7 +578,8 @@ int cmd_emulate(int argc, char **argv)
         rc = emulate_page_new(&o.page, o.report, &o.crowd, o.viewers, o.video, &e);
     if (!rc) rc = emulate_all(&o, rows, &e);
     if (!rc && o.page) rc = emulate_page_write(o.page, &o.crowd, &e);
-    if (rows) {
+    /* what failed is no result: files of an earlier run stay as they are */
+    if (rows && (!rc || (o.played && interrupt_seen()))) {
         int written = out_finish(rows, rc ? NULL : &e);
         if (!rc) rc = written;
     }

@@ -31,6 +31,38 @@ START_TEST(bad_requests_say_what_to_do)
 }
 END_TEST
 
+/* What an earlier run has written is not emptied by one that plays nothing. */
+START_TEST(a_run_that_fails_writes_nothing)
+{
+    const char *dir = strdup(tmpdir_new()), *was = "{\"rows\": [{\"n\": 9}]}\n";
+    struct err e = {0};
+    char args[512];
+    ck_assert_int_eq(text_write_file(tmpdir_path(dir, "r.json"), was, strlen(was), &e),
+                     0);
+    snprintf(args, sizeof args,
+             "emulate --server http://127.0.0.1:1 --viewers 1 --quiet --json %s/r.json "
+             "--csv %s/r.csv",
+             dir, dir);
+    program_expect(args, OPT_EXIT_FAILED, "is `abrd serve` running?");
+    char *is = text_read_file(tmpdir_path(dir, "r.json"), 1000, NULL, &e);
+    ck_assert_str_eq(is, was);
+    free(is);
+    ck_assert_int_ne(access(tmpdir_path(dir, "r.csv"), F_OK), 0);
+    /* one that a signal stops shows what was played */
+    snprintf(
+        args, sizeof args,
+        "emulate --viewers 1000000 --quiet --json %s/r.json & sleep 2; kill -INT $!; "
+        "wait $!",
+        dir);
+    program_expect(args, OPT_EXIT_FAILED, "stopped by a signal");
+    is = text_read_file(tmpdir_path(dir, "r.json"), 100000, NULL, &e);
+    ck_assert_ptr_nonnull(strstr(is, "\"profile\": \"news\""));
+    free(is);
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
 START_TEST(a_row_for_every_profile)
 {
     program_expect(
@@ -182,6 +214,7 @@ Suite *suite_cli_cmd_emulate(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, bad_requests_say_what_to_do);
     tcase_add_test(t, lies_do_not_get_out);
+    tcase_add_test(t, a_run_that_fails_writes_nothing);
     tcase_add_test(t, a_row_for_every_profile);
     tcase_add_test(t, the_order_of_viewers_changes_nothing_without_learning);
     tcase_add_test(t, learning_publishes_and_is_scored);
