@@ -27,7 +27,6 @@
 #include "moe/policy.h"
 
 struct algo {
-    char name[128]; /* the spec */
     void *self;
     /* a new session with this key begins */
     void (*reset)(void *self, uint64_t session_key);

@@ -9,7 +9,7 @@
  * "paired" means over the differences trace by trace: traces differ far more than
  * policies do.
  *
- * Ownership: a row owns its arrays, eval_row_free releases them. Errors: those of algo_new,
+ * Ownership: a row owns its arrays, eval_row_free releases them; the policy's name is borrowed. Errors: those of algo_new,
  * ERR_ABSENT when no trace is left, ERR_INVALID for a policy that cannot play, ERR_MEMORY,
  * and EVAL_STOPPED.
  * Threads: eval_run spreads traces over cfg.threads; the result does not depend on it.
@@ -46,7 +46,8 @@ bool eval_excludes(const struct eval_cfg *cfg, const char *name);
 
 /* One policy on one profile: per-trace means per counted chunk. */
 struct eval_row {
-    char policy[128], profile[64];
+    const char *policy; /* borrowed: moe:FILE has the length of a path */
+    char profile[64];
     struct qoe qoe;
     int n;             /* traces */
     double *trace_qoe; /* (n) owned */

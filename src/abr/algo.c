@@ -5,7 +5,6 @@
 #include "abr/mpc.h"
 #include "abr/simple.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* What the name is followed by: nothing, an argument that must be there, or one that may.
@@ -59,10 +58,6 @@ int algo_new(struct algo *out, const char *spec, const struct algo_ctx *ctx,
              struct err *e)
 {
     *out = (struct algo){.reset = no_reset, .free = no_free};
-    if (strlen(spec) >= sizeof out->name)
-        return err_field(e, ERR_RANGE, "policy", "a policy's name of over %zu characters",
-                         sizeof out->name - 1);
-    snprintf(out->name, sizeof out->name, "%s", spec);
 
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         const char *arg = match(&entries[i], spec);

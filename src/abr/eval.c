@@ -230,8 +230,7 @@ int eval_run(struct eval_row *out, const char *policy, const struct algo_ctx *ct
              const char *profile, const struct qoe *qoe, const struct corpus *corpus,
              const struct video *video, const struct eval_cfg *cfg, struct err *e)
 {
-    *out = (struct eval_row){.qoe = *qoe};
-    snprintf(out->policy, sizeof out->policy, "%s", policy);
+    *out = (struct eval_row){.qoe = *qoe, .policy = policy};
     snprintf(out->profile, sizeof out->profile, "%s", profile);
     struct run r = {
         .cfg = cfg, .qoe = qoe, .video = video, .oracle = strcmp(policy, "oracle") == 0};

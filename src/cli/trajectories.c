@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME = 256 };
+enum { NAME = 4200 }; /* moe:FILE has the length of a path */
 
 struct trajectories {
     char path[4096], aside[4100]; /* aside: what is written until it is whole */
@@ -17,7 +17,7 @@ struct trajectories {
     bool json;
     int with, levels;
     int64_t rows;
-    char policy[NAME], profile[NAME], trace[NAME];
+    char policy[2 * NAME], profile[2 * NAME], trace[2 * NAME]; /* quoted */
 };
 
 static bool ends_with(const char *s, const char *end)
@@ -76,7 +76,7 @@ void trajectories_free(struct trajectories *t)
 /* text in JSON's quotes: what text_clean leaves needs only two escapes. */
 static void quote_json(char *out, const char *text)
 {
-    char clean[NAME / 2 - 4];
+    char clean[NAME - 4];
     text_clean(clean, sizeof clean, text);
     *out++ = '"';
     for (const char *s = clean; *s; s++) {
@@ -88,7 +88,7 @@ static void quote_json(char *out, const char *text)
 
 static void quote_csv(char *out, const char *text)
 {
-    char clean[NAME / 2 - 4];
+    char clean[NAME - 4];
     text_clean(clean, sizeof clean, text);
     bool quoted = strpbrk(clean, ",\"") != NULL;
     if (quoted) *out++ = '"';

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define GOLDEN "--traces test/golden/traces --video test/golden/video"
 
@@ -195,6 +196,35 @@ START_TEST(a_page_and_every_chunk)
 }
 END_TEST
 
+/* As long as a path may be, not as a name in a table may. */
+START_TEST(a_checkpoint_far_down)
+{
+    snprintf(dir, sizeof dir, "%s", page_home_new());
+    char far[200], args[2048], file[512];
+    memset(far, 'd', 150);
+    far[150] = '\0';
+    snprintf(file, sizeof file, "%s/%s/moe.safetensors", dir, far);
+    ck_assert_int_eq(mkdir(tmpdir_path(dir, far), 0755), 0);
+    snprintf(args, sizeof args, "cp deploy/policy/moe.safetensors %s", file);
+    ck_assert_int_eq(system(args), 0);
+    snprintf(args, sizeof args,
+             GOLDEN " --policy buffer,moe:%s --profile live --gain moe:%s --over buffer "
+                    "--csv - --report $/page.html --trajectories $/all.csv",
+             file, file);
+    expect(args, OPT_EXIT_DONE, ",gain,");
+    char *rows = text_read_file(tmpdir_path(dir, "all.csv"), 1 << 24, NULL, NULL);
+    snprintf(args, sizeof args, "\nmoe:%s,live,", file);
+    ck_assert_ptr_nonnull(strstr(rows, args));
+    free(rows);
+    char *page = text_read_file(tmpdir_path(dir, "page.html"), 1 << 24, NULL, NULL);
+    snprintf(args, sizeof args, "The worst trace of moe:%s", file);
+    ck_assert_ptr_nonnull(strstr(page, args));
+    free(page);
+    unsetenv("ABRD_HOME");
+    tmpdir_remove(dir);
+}
+END_TEST
+
 START_TEST(mistakes_are_named)
 {
     program_expect("eval --policy nope", OPT_EXIT_USAGE,
@@ -235,6 +265,7 @@ Suite *suite_cli_cmd_eval(void)
     tcase_add_test(t, bundled_corpus_is_the_default);
     tcase_add_test(t, exclude_reads_names);
     tcase_add_test(t, a_page_and_every_chunk);
+    tcase_add_test(t, a_checkpoint_far_down);
     tcase_add_test(t, mistakes_are_named);
     suite_add_tcase(s, t);
     return s;
