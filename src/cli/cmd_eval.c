@@ -466,6 +466,7 @@ static int run(struct work *w)
     if (code < 0) code = check_policies(w);
     if (code >= 0) return code;
 
+    w->out.taken = w->trajectories && strcmp(w->trajectories, "-") == 0;
     struct out *o = out_new(&w->out, &e);
     if (!o) return fail(&e);
     code = OPT_EXIT_FAILED;
@@ -523,8 +524,8 @@ int cmd_eval(int argc, char **argv)
          .text = &w.page},
         {"trajectories", "FILE",
          "every chunk of every session as CSV, or JSON lines (FILE.jsonl); "
-         "traces/README.md\ntells the columns",
-         .text = &w.trajectories},
+         "traces/README.md\ntells the columns; - is standard output",
+         .text = &w.trajectories, .output = true},
         {"detail", "A,B", "of trajectories: obs (observations), probs (of networks)",
          .list = &w.detail},
         OPT_QUIET(w.quiet),

@@ -196,6 +196,30 @@ START_TEST(a_page_and_every_chunk)
 }
 END_TEST
 
+static int fields(const char *line)
+{
+    int n = 1;
+    for (; *line && *line != '\n'; line++)
+        n += *line == ',';
+    return n;
+}
+
+START_TEST(every_chunk_on_standard_output)
+{
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    expect(GOLDEN " --policy buffer --profile live --quiet --trajectories - > $/all.csv",
+           OPT_EXIT_DONE, "329 chunks in -"); /* that, on stderr */
+    char *rows = text_read_file(tmpdir_path(dir, "all.csv"), 1 << 24, NULL, NULL);
+    int n = 0;
+    for (const char *c = rows; *c; c = strchr(c, '\n') + 1, n++)
+        ck_assert_msg(fields(c) == fields(rows), "%.80s", c);
+    ck_assert_int_eq(n, 1 + 329);
+    free(rows);
+    expect("--json - --trajectories -", OPT_EXIT_USAGE, "cannot both be -");
+    tmpdir_remove(dir);
+}
+END_TEST
+
 /* As long as a path may be, not as a name in a table may. */
 START_TEST(a_checkpoint_far_down)
 {
@@ -265,6 +289,7 @@ Suite *suite_cli_cmd_eval(void)
     tcase_add_test(t, bundled_corpus_is_the_default);
     tcase_add_test(t, exclude_reads_names);
     tcase_add_test(t, a_page_and_every_chunk);
+    tcase_add_test(t, every_chunk_on_standard_output);
     tcase_add_test(t, a_checkpoint_far_down);
     tcase_add_test(t, mistakes_are_named);
     suite_add_tcase(s, t);
