@@ -187,9 +187,9 @@ async function timingTests() {
 
 /* ----- what comes of it ----- */
 
-async function played(name, { level = 2, ...options }, body) {
+async function played(name, { level = 2, periods = [{ chunks: 4 }], ...options }, body) {
     await test(`abandon: ${name}`, async () => {
-        const periods = [{ chunks: 4 }], mock = await new Mock().start(), player = new FakePlayer(periods);
+        const mock = await new Mock().start(), player = new FakePlayer(periods);
         mock.pick = () => level;
         const abrd = attach(player, { server: mock.url, timeoutMs: 5000, ...options }), seen = {};
         for (const event of ['request', 'chunk', 'abandon', 'error', 'report'])
@@ -235,6 +235,15 @@ async function playerTests() {
         assert.deepEqual(session.outcomes.map(o => [o.chunk, o.level]), [[0, 2], [1, 0], [2, 2], [3, 2]]);
         assert.equal(seen.error, undefined);
     });
+
+    await played('the first one of a later period is no first one', { periods: [{ id: 'a', chunks: 2 }, { id: 'b', chunks: 3 }] },
+        async ({ player, asked }) => {
+            for (const i of [0, 1]) await player.chunk(i);
+            Object.assign(await player.request(0, { period: 1 }), { bytesLoaded: 1000, bytesTotal: 600e3 });
+            await until(() => asked().length, 'a question');
+            assert.equal(asked()[0].chunk, 0);
+            assert.ok(asked()[0].elapsed_s >= .5); // a first one is asked about a quarter second after its first byte
+        });
 
     await played('the first one may begin again higher', { level: 0 }, async ({ mock, player, given, seen }) => {
         mock.second = () => 2;

@@ -327,6 +327,22 @@ export async function pluginTests() {
         assert.equal(abrd.state.reason, '');
     });
 
+    await pluginTest('of a period before, whose ladder was another, the page asks nothing', [
+        { id: 'a', chunks: 2, kbps: [300, 750, 1200, 1850, 2850, 4300] }, { id: 'b', chunks: 3, kbps: [100, 200, 400, 800] }],
+    { fallback: q => ({ level: 3, why: q }) }, async ({ mock, player, seen, text }) => {
+        mock.pick = () => 5;
+        await player.load(text);
+        await player.chunk(0);
+        mock.refuse = { status: 503, body: { error: 'unavailable', field: '', detail: 'full' } };
+        await player.chunk(1);
+        for (let i = 0; i < 3; i++) await player.chunk(i, { period: 1 });
+        const asked = seen.decision.filter(d => d.mode === 'local' && d.why.ladder_kbps.length === 4).map(d => d.why);
+        // as the daemon, whose session begins there
+        assert.deepEqual(asked.map(q => [q.chunk, q.last_level, q.throughput_kbps.length, q.download_s.length]),
+            [[0, -1, 0, 0], [1, 3, 1, 1], [2, 3, 2, 2]]);
+        assert.deepEqual(seen.request.slice(2).map(r => r.by), ['local', 'local', 'local']);
+    });
+
     await pluginTest('a fallback that is late, throws or names no level is none', [{}],
         { timeoutMs: 40, fallback: () => answers.shift()() }, async ({ mock, player, seen, text }) => {
             const silent = console.error;

@@ -74,8 +74,8 @@ export class Core {
     #nextChunk = 0;     // number the next request should have
     #decision = null;   // latest Answer
     #unsent = null;     // outcome that the daemon has not confirmed
-    #history = [];      // newest outcomes
-    #by;                // who chose the chunk under way
+    #history;           // newest outcomes of the session, or of what would be one
+    #by;                // who chose the chunk under way; null: the source has had none
     #arrivedS = NaN;    // when the manifest came
     #stall = new StallClock();
     #asking = null;     // AbortController of the running question
@@ -151,7 +151,7 @@ export class Core {
     /** A manifest has come; the wait for the first picture counts from here. */
     source() {
         this.#refused = '';
-        this.#history = [];
+        this.#by = null;
         this.#arrivedS = now();
         this.#stall = new StallClock();
         this.enter(null);
@@ -170,6 +170,7 @@ export class Core {
     reopen() {
         this.#watching?.abort();
         this.#session = this.#decision = null;
+        this.#history = [];
         this.#setState({ session: null });
     }
 
@@ -216,7 +217,7 @@ export class Core {
     requested(chunk, kbps, look) {
         const level = this.levelOf(kbps);
         const { level: decided = null, mode, from } = this.#decision?.chunk === chunk ? this.#decision : {};
-        const by = this.#by = decided !== level ? 'player' : mode === 'local' ? mode : 'abrd';
+        const first = !this.#by, by = this.#by = decided !== level ? 'player' : mode === 'local' ? mode : 'abrd';
         this.#nextChunk = chunk + 1;
         this.#setState({ mode: by, reason: by === 'abrd' ? '' : by === 'player' && decided !== null ?
             'the player chose otherwise' : this.#refused || this.#trouble || 'no decision' });
@@ -225,7 +226,7 @@ export class Core {
         this.#watching = new AbortController();
         // once given up a chunk comes as it comes
         if (look && by === 'abrd' && from == null && this.#options.abandon !== false)
-            guard(look, chunk, level, this.#watching.signal, !this.#history.length);
+            guard(look, chunk, level, this.#watching.signal, first);
         return by;
     }
 
