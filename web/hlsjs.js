@@ -162,7 +162,8 @@ class Adapter {
         const details = this.#hls.levels[frag.level]?.details;
         if (!details) return null;
 
-        const chunk = frag.sn - (details.live ? core.origin(frag.sn) : details.startSN);
+        // by what it was when it was met: a live stream may end, and its numbers go on
+        const chunk = frag.sn - (core.track.chunks ? details.startSN : core.origin(frag.sn));
         const kbps = this.#hls.levels[frag.level].bitrate / 1000;
         this.#turned = false;
         const by = core.requested(chunk, kbps, abandoning(core,
@@ -195,7 +196,7 @@ class Adapter {
         this.#decided = null; // hls.js gives it up
         const { track } = this.core;
         const details = this.#hls.levels[this.#hls.loadLevel]?.details;
-        if (!track || !details || details.live) return;
+        if (!track?.chunks || !details) return;
         const frag = details.fragments.find(f => t >= f.start - 1e-3 && t < f.end - 1e-3);
         if (frag) this.core.seek(frag.sn - details.startSN);
     }

@@ -217,6 +217,22 @@ export async function adapterTests() {
             assert.equal(await player.chunk(3), 0);
         }));
 
+    await test('hls.js: a live stream that ends is counted on', () => onHls(async ({ player, abrd }) => {
+        player.playlist = player.playlist.replace('#EXT-X-ENDLIST\n', '');
+        const details = { live: true, startSN: 1, fragments: [{ sn: 13, start: 48, end: 52 }] }, chunks = [];
+        for (const l of player.levels) l.details = details;
+        abrd.on('request', r => chunks.push(r.chunk));
+        await player.load();
+        player.trigger('MEDIA_ATTACHED', { media: player.media = media() });
+        for (const n of [5, 6]) await player.chunk(n);
+        details.live = false; // the playlist has got its end
+        player.media.currentTime = 50;
+        player.media.dispatchEvent(new Event('seeking')); // of live streams nothing is known ahead
+        for (const n of [7, 8]) assert.equal(await player.chunk(n), 2);
+        assert.deepEqual(chunks, [0, 1, 2, 3]);
+        abrd.detach();
+    }));
+
     await test('hls.js: detach leaves loaders that others put around ours', () =>
         onHls(async ({ player, mock, abrd }) => {
             // as its CMCD controller does, which is made after the one for bitrates
