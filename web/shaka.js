@@ -49,6 +49,7 @@ class Adapter {
     #variants = [];
     #own = null;        // the manager of the player
     #playing = null;    // variant of the segment under way
+    #chunk;             // its number; its index may be gone when it comes
     #ours = false;      // it was decided, and nothing is known of the next: stay
     #unwatch = () => {};
 
@@ -125,7 +126,8 @@ class Adapter {
         const { startTime, endTime } = context.segment;
         core.track.chunkS ??= endTime - startTime;
         core.meet(rateOf(variant), () => this.#variants.map(rateOf));
-        this.#ours = core.requested(this.#chunkOf(context), rateOf(variant)) !== 'player';
+        this.#chunk = this.#chunkOf(context);
+        this.#ours = core.requested(this.#chunk, rateOf(variant)) !== 'player';
     }
 
     #responded(type, response, context) {
@@ -178,15 +180,17 @@ class Adapter {
         return fitting.find(v => v.audio === this.#playing?.audio) ?? fitting[0];
     }
 
-    #chunkOf({ segment: { startTime } }) {
+    /** As Shaka counts, where all are there from the beginning: they need not be of one length. */
+    #chunkOf({ stream, segment: { startTime } }) {
         const core = this.#core;
-        return Math.round((startTime - (this.#live ? core.origin(startTime) : 0)) / core.track.chunkS);
+        return this.#live ? Math.round((startTime - core.origin(startTime)) / core.track.chunkS) :
+            stream.segmentIndex.find(startTime);
     }
 
     #arrived(response, context) {
         if (!this.#core.track) return null;
         return this.#core.arrived({
-            chunk: this.#chunkOf(context),
+            chunk: this.#chunk,
             kbps: rateOf(this.#variantOf(context)),
             bytes: response.data.byteLength,
             download_s: response.timeMs / 1000,
@@ -194,11 +198,11 @@ class Adapter {
     }
 
     #seek(t) {
-        const { track } = this.#core;
-        if (!track?.chunkS || this.#live) return;
+        if (this.#live || !this.#core.track) return;
         // Shaka looks a little before, as manifests may be inexact
         const { inaccurateManifestTolerance: early = 0 } = this.#player.getConfiguration().streaming;
-        this.#core.seek(Math.floor(Math.max(t - early, 0) / track.chunkS + 1e-6));
+        const chunk = this.#playing?.video.segmentIndex?.find(Math.max(t - early, 0));
+        if (chunk != null) this.#core.seek(chunk);
     }
 
     #bufferMaxS() { return this.#player.getConfiguration().streaming.bufferingGoal; }

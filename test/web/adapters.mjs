@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 
 import { DOMParser, manifest } from './fake.mjs';
-import { test } from './harness.mjs';
+import { test, until } from './harness.mjs';
 import { Mock } from './mock.mjs';
 import { attach as attachHls } from '../../web/hlsjs.js';
 import { attach as attachShaka } from '../../web/shaka.js';
@@ -18,13 +18,19 @@ const media = () => Object.assign(new EventTarget(), { currentTime: 0, buffered:
 
 class FakeShaka extends EventTarget {
     own = 0;          // variant that its own manager would choose
+    starts = Array.from({ length: 11 }, (_, i) => 4 * i); // of segments, and the end of the last
     filters = { request: new Set(), response: new Set() };
     variants = KBPS.map((k, i) => ({ bandwidth: k * 1000,
-        video: { type: 'video', bandwidth: k * 1000, height: 100 * (i + 1), width: 200 * (i + 1) }, audio: null }));
+        video: { type: 'video', bandwidth: k * 1000, height: 100 * (i + 1), width: 200 * (i + 1),
+            segmentIndex: { find: t => this.#find(t) } }, audio: null }));
     config = { abrFactory: () => this.manager(), streaming: { bufferingGoal: 20, disableVideoPrefetch: false },
         abr: { restrictions: { minBandwidth: 0, maxBandwidth: Infinity, minHeight: 0, maxHeight: Infinity,
             minWidth: 0, maxWidth: Infinity } } };
 
+    #find(t) {
+        const n = this.starts.findIndex((s, i) => s <= t && t < this.starts[i + 1]);
+        return n < 0 ? null : n;
+    }
     manager() {
         return { setVariants() {}, setMediaElement() {}, trySuggestStreams() {}, chooseVariant: () => this.variants[this.own] };
     }
@@ -51,7 +57,7 @@ class FakeShaka extends EventTarget {
     /** Chooses and begins a segment. */
     request(n) {
         const { video } = this.abr.chooseVariant();
-        const context = { type: 1, stream: video, segment: { startTime: 4 * n, endTime: 4 * n + 4 } };
+        const context = { type: 1, stream: video, segment: { startTime: this.starts[n], endTime: this.starts[n + 1] } };
         for (const f of this.filters.request) f(1, {}, context);
         return context;
     }
@@ -161,6 +167,32 @@ export async function adapterTests() {
         for (let i = 0; i < 3; i++) assert.equal(await player.chunk(i), 2);
         assert.equal(abrd.state.mode, 'abrd');
         assert.deepEqual(mock.of('/decisions').map(d => d.last.level), [2, 2, 2]);
+        abrd.detach();
+    }));
+
+    await test('Shaka: segments of many lengths are counted as Shaka counts them', () => onShaka(async ({ player, mock, abrd }) => {
+        player.starts = [0, 2, 8, 9.5, 14, 20, 26, 32, 38, 44, 50];
+        const chunks = [];
+        abrd.on('request', r => chunks.push(r.chunk));
+        await player.load(MPD);
+        for (let i = 0; i < 4; i++) assert.equal(await player.chunk(i), 2);
+        assert.deepEqual(chunks, [0, 1, 2, 3]);
+        const asked = mock.of('/decisions').length;
+        for (const t of [60, 27]) { // behind the end there is nothing to ask for
+            player.media.currentTime = t;
+            player.media.dispatchEvent(new Event('seeking'));
+        }
+        await until(() => mock.of('/decisions').length > asked, 'the question of the seek');
+        assert.deepEqual(mock.of('/decisions').slice(asked).map(d => d.chunk), [6]);
+        abrd.detach();
+    }));
+
+    await test('Shaka: an index that Shaka closes meanwhile is not asked again', () => onShaka(async ({ player, mock, abrd }) => {
+        await player.load(MPD);
+        const under = player.request(0);
+        under.stream.segmentIndex = null;
+        await player.arrive(under);
+        assert.deepEqual(mock.of('/decisions').map(d => d.chunk), [1]);
         abrd.detach();
     }));
 
