@@ -18,7 +18,10 @@
  * weights), these get their weights and moments of before the update back and are busy for the
  * next `quarantine` updates (mix.h: nobody is routed to them, they do not learn), while the
  * others keep what they learned. Only when no expert of actor or critic would be idle, or the
- * failure has another place, all is undone. An operator may set an expert aside, too.
+ * failure has another place, all is undone. An operator may set an expert aside, too. What an
+ * expert's absence costs is not held against updates: when others are aside than before, the bar is
+ * what the weights of before score so, but no more than the best with nobody aside, which is the bar
+ * again when all are back. An update that is rolled back changes nothing of who is aside.
  *
  * Gates: ppo.h. After a kept update the rows of its batch are routed once with the weights before
  * and once with those after it; how many go to another expert is counted.
@@ -82,13 +85,13 @@ struct online_stats {
         bool latched;
     } gate[2]; /* actor, critic: as they are now */
     struct ppo_stats last;
-    double check_score, check_best;
+    double check_score, check_best; /* the bar, with who is aside now */
 };
 
 struct online;
 
-/* check: score of a policy on a fixed small set (higher is better), or NULL. Called once
- * here, for the score of `start`, and after every update. */
+/* check: score of a policy on a fixed small set (higher is better), or NULL. Called here, for
+ * the score of `start`, after every update, and when others are aside than before. */
 struct online *online_new(const struct online_cfg *cfg, const struct policy *start,
                           double (*check)(void *ctx, const struct policy *p), void *ctx,
                           struct err *e);

@@ -18,7 +18,10 @@ struct online {
     struct online_stats stats;
     struct buffer *buffer;
     int32_t aside[2][MIX_EXPERTS_MAX]; /* updates that an expert still stays busy */
-    int *chosen[2];                    /* by the actor before and after an update */
+    int32_t kept_aside[2][MIX_EXPERTS_MAX];
+    double
+        best; /* check score with nobody aside; stats.check_best: as who is aside is now */
+    int *chosen[2]; /* by the actor before and after an update */
 };
 
 struct online_cfg online_cfg_default(void)
@@ -81,6 +84,43 @@ static void keep_aside(struct online *o, uint64_t actor, uint64_t critic)
         }
 }
 
+static bool same_busy(const struct policy *a, const struct policy *b)
+{
+    return a->actor->busy == b->actor->busy && a->critic->busy == b->critic->busy;
+}
+
+static bool all_idle(const struct policy *p)
+{
+    return !p->actor->busy && !p->critic->busy;
+}
+
+static void take_busy(struct policy *p, uint64_t actor, uint64_t critic)
+{
+    p->actor->busy = actor;
+    p->critic->busy = critic;
+}
+
+/* What p would score if other experts were aside. */
+static double score_with(struct online *o, struct policy *p, uint64_t actor,
+                         uint64_t critic)
+{
+    uint64_t was_actor = p->actor->busy, was_critic = p->critic->busy;
+    take_busy(p, actor, critic);
+    double score = o->check(o->check_ctx, p);
+    take_busy(p, was_actor, was_critic);
+    return score;
+}
+
+/* The first bars. */
+static void examine(struct online *o)
+{
+    struct policy *p = o->policy;
+    double score = o->check(o->check_ctx, p);
+    o->best = all_idle(p) ? score : score_with(o, p, 0, 0);
+    o->stats.check_score = score;
+    o->stats.check_best = fmin(o->best, score);
+}
+
 struct online *online_new(const struct online_cfg *cfg, const struct policy *start,
                           double (*check)(void *ctx, const struct policy *p), void *ctx,
                           struct err *e)
@@ -104,7 +144,7 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
     if (!o->kept_state || !o->chosen[0] || !o->chosen[1]) goto failed;
 
     keep_aside(o, start->actor->busy, start->critic->busy);
-    if (check) o->stats.check_score = o->stats.check_best = check(ctx, o->policy);
+    if (check) examine(o);
     return o;
 
 failed:
@@ -218,15 +258,25 @@ double online_lowest(const struct online_cfg *cfg, double best)
     return best - cfg->tolerance * fmax(fabs(best), .1);
 }
 
+/* What `before` has reached with who is aside in the policy now: an expert's absence is no fault of
+ * an update, and its return does not lower the bar. */
+static double bar(struct online *o, struct policy *before)
+{
+    const struct policy *now = o->policy;
+    if (same_busy(before, now)) return o->stats.check_best;
+    if (all_idle(now)) return o->best;
+    return fmin(o->best, score_with(o, before, now->actor->busy, now->critic->busy));
+}
+
 /* Is the updated policy one that may be given out? */
 static bool acceptable(struct online *o)
 {
     if (!o->check) return true;
-    double score = o->check(o->check_ctx, o->policy);
+    double best = bar(o, o->kept), score = o->check(o->check_ctx, o->policy);
     o->stats.check_score = score;
-    if (!(score >= online_lowest(&o->cfg, o->stats.check_best)))
-        return false; /* NaN, too */
-    o->stats.check_best = fmax(o->stats.check_best, score);
+    if (!(score >= online_lowest(&o->cfg, best))) return false; /* NaN, too */
+    o->stats.check_best = fmax(best, score);
+    if (all_idle(o->policy)) o->best = o->stats.check_best;
     return true;
 }
 
@@ -246,11 +296,21 @@ static void serve_time(struct online *o)
             if (o->aside[w][k] > 0) o->aside[w][k]--;
 }
 
+static void keep(struct online *o)
+{
+    policy_copy(o->kept, o->policy);
+    ppo_state_get(o->ppo, o->kept_state);
+    memcpy(o->kept_aside, o->aside, sizeof o->aside);
+}
+
+/* Who is aside as well: these weights are published, with the experts busy that were. */
 static void undo(struct online *o)
 {
     policy_copy(o->policy, o->kept);
     int rc = ppo_state_put(o->ppo, o->kept_state, ppo_state_size(o->ppo), NULL);
     assert(rc == 0);
+    memcpy(o->aside, o->kept_aside, sizeof o->aside);
+    set_busy(o);
     o->stats.rollbacks++;
 }
 
@@ -263,8 +323,8 @@ int online_update(struct online *o)
         o->stats.bounded += (uint64_t)buffer_bound(o->buffer, o->cfg.sigmas);
     buffer_batch(&batch, o->buffer);
 
-    policy_copy(o->kept, o->policy);
-    ppo_state_get(o->ppo, o->kept_state);
+    keep(o);
+    uint64_t quarantines = o->stats.quarantines;
     gate_choose(o->chosen[0], o->policy->actor, batch.obs, batch.n);
     int rc = ppo_update(o->ppo, &batch, &o->stats.last);
     if (o->stats.last.shift_tag >= 0) o->stats.shifts++;
@@ -280,7 +340,7 @@ int online_update(struct online *o)
         return 1;
     }
     undo(o);
-    set_busy(o);
+    o->stats.quarantines = quarantines;
     return ERR_NUMERIC;
 }
 
@@ -310,8 +370,14 @@ int online_set_aside(struct online *o, enum ppo_which which, int expert, int upd
     if (updates > 0 && none_idle(m, m->busy | (uint64_t)1 << expert))
         return err_field(e, ERR_CONFLICT, "expert",
                          "%d is the last idle expert: somebody has to decide", expert);
+    uint64_t before = m->busy;
     o->aside[which][expert] = updates;
     set_busy(o);
+    if (o->check && m->busy != before) {
+        double score = o->check(o->check_ctx, o->policy);
+        o->stats.check_best = all_idle(o->policy) ? o->best : fmin(o->best, score);
+        o->stats.check_score = score;
+    }
     o->policy->version++;
     return 0;
 }
@@ -363,5 +429,6 @@ int online_state_put(struct online *o, const void *in, size_t n, struct err *e)
     uint64_t actor = o->policy->actor->busy, critic = o->policy->critic->busy;
     set_busy(o);
     keep_aside(o, actor, critic);
+    if (all_idle(o->policy)) o->best = o->stats.check_best;
     return 0;
 }

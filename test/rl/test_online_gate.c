@@ -142,6 +142,106 @@ START_TEST(the_last_idle_expert_is_not_set_aside)
 }
 END_TEST
 
+/* Worth 1 with all experts of the actor, `without` when one is aside; or a score of its own at a
+ * given call. */
+struct worth {
+    double without, score;
+    int calls, at;
+};
+
+static double worth(void *ctx, const struct policy *p)
+{
+    struct worth *w = ctx;
+    if (++w->calls == w->at) return w->score;
+    return p->actor->busy ? w->without : 1.0;
+}
+
+/* What an expert's absence costs is no fault of the updates that happen meanwhile. */
+START_TEST(updates_are_measured_with_the_same_experts_aside)
+{
+    struct policy *start = make_policy();
+    struct online_cfg c = small();
+    struct worth w = {.without = .9};
+    struct online *o = online_new(&c, start, worth, &w, NULL);
+    struct online_stats s;
+    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 5, NULL), 0);
+    online_stats(o, &s);
+    ck_assert_double_eq(s.check_score, .9);
+    ck_assert_double_eq(s.check_best, .9);
+    for (int i = 0; i < 5; i++) {
+        feed(o, -1, 0);
+        ck_assert_int_eq(online_update(o), 1);
+        ck_assert_uint_eq(online_policy(o)->actor->busy, i < 4);
+    }
+    online_stats(o, &s);
+    ck_assert_double_eq(s.check_score, 1);
+    ck_assert_double_eq(s.check_best, 1); /* the bar of before */
+
+    /* an update that is worse itself has to go, with an expert aside as without one */
+    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 5, NULL), 0);
+    w.at = w.calls + 1;
+    w.score = .85;
+    feed(o, -1, 0);
+    ck_assert_int_eq(online_update(o), ERR_NUMERIC);
+    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 0, NULL), 0);
+    w.at = w.calls + 1;
+    w.score = .9;
+    feed(o, -1, 0);
+    ck_assert_int_eq(online_update(o), ERR_NUMERIC);
+
+    /* nor does one that sets an expert aside pay for that */
+    feed(o, 1, 3e38f);
+    ck_assert_int_eq(online_update(o), 1);
+    ck_assert_uint_eq(online_policy(o)->actor->busy, 2);
+    online_free(o);
+
+    /* from weights that have one aside, the bar without it is known all the same */
+    start->actor->busy = 1;
+    o = online_new(&c, start, worth, &w, NULL);
+    online_stats(o, &s);
+    ck_assert_double_eq(s.check_best, .9);
+    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 0, NULL), 0);
+    online_stats(o, &s);
+    ck_assert_double_eq(s.check_best, 1);
+    online_free(o);
+    policy_free(start);
+}
+END_TEST
+
+/* What an undone update did to who is aside is undone, too: weights of one version have the same
+ * experts busy here and where they are published. */
+START_TEST(who_is_aside_is_undone_with_the_rest)
+{
+    struct policy *start = make_policy();
+    struct online_cfg c = small();
+    struct worth w = {.without = .9, .score = NAN};
+    struct online *o = online_new(&c, start, worth, &w, NULL);
+    struct online_stats s;
+    w.at = w.calls + 2; /* the bar without the expert, then the update */
+    feed(o, 1, 3e38f);
+    ck_assert_int_eq(online_update(o), ERR_NUMERIC);
+    ck_assert_uint_eq(online_policy(o)->actor->busy, 0);
+    online_stats(o, &s);
+    ck_assert_uint_eq(s.actor_busy, 0);
+    ck_assert_uint_eq(s.quarantines, 0);
+    ck_assert_double_eq(s.check_best, 1);
+
+    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 1, NULL), 0);
+    w.at = w.calls + 1;
+    feed(o, -1, 0);
+    ck_assert_int_eq(online_update(o), ERR_NUMERIC);
+    ck_assert_uint_eq(online_policy(o)->actor->busy, 1);
+    online_stats(o, &s);
+    ck_assert_uint_eq(s.actor_busy, 1);
+    ck_assert_double_eq(s.check_best, .9);
+    feed(o, -1, 0);
+    ck_assert_int_eq(online_update(o), 1);
+    ck_assert_uint_eq(online_policy(o)->actor->busy, 0);
+    online_free(o);
+    policy_free(start);
+}
+END_TEST
+
 START_TEST(who_is_aside_and_what_is_latched_outlive_a_restart)
 {
     struct policy *start = make_policy();
@@ -229,6 +329,8 @@ Suite *suite_rl_online_gate(void)
     TCase *t = tcase_create("rl/online_gate");
     tcase_add_test(t, an_expert_that_fails_alone_is_set_aside);
     tcase_add_test(t, the_last_idle_expert_is_not_set_aside);
+    tcase_add_test(t, updates_are_measured_with_the_same_experts_aside);
+    tcase_add_test(t, who_is_aside_is_undone_with_the_rest);
     tcase_add_test(t, who_is_aside_and_what_is_latched_outlive_a_restart);
     tcase_add_test(t, changes_of_route_are_counted);
     suite_add_tcase(s, t);

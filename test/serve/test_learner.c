@@ -222,13 +222,14 @@ START_TEST(the_curve_has_every_update_and_version)
     for (int i = 0; i < 10; i++)
         send_session(&r, i % 6, i % 6);
     ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
+    struct online_stats s, order;
+    learner_stats(r.learner, &s);
     ck_assert_int_eq(learner_set_aside(r.learner, PPO_ACTOR, 1, 5, NULL), 0);
     ck_assert_int_eq(learner_turn(r.learner, 0, 4, NULL), 1);
     ck_assert_int_eq(curve_read(p, 8, curve, 0), 2);
 
-    struct online_stats s;
     struct vitals_stats v;
-    learner_stats(r.learner, &s);
+    learner_stats(r.learner, &order);
     learner_vitals(r.learner, &v);
     ck_assert_int_eq(p[0].kind, CURVE_UPDATE);
     ck_assert_uint_eq(p[0].version, 6);
@@ -241,6 +242,8 @@ START_TEST(the_curve_has_every_update_and_version)
     ck_assert_double_eq(p[0].weights[PPO_CRITIC].effective, v.critic.effective);
     ck_assert_int_eq(p[1].kind, CURVE_ORDER);
     ck_assert_uint_eq(p[1].version, 7);
+    ck_assert_double_eq(p[1].score, order.check_score); /* without the expert */
+    ck_assert_double_ne(p[1].score, p[0].score);
     ck_assert(!p[1].learned);
     rig_end(&r);
     curve_free(curve);
