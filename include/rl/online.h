@@ -117,6 +117,9 @@ void online_gate_put(struct online *o, enum ppo_which which, const struct gate *
 int online_set_aside(struct online *o, enum ppo_which which, int expert, int updates,
                      struct err *e) __attribute__((warn_unused_result));
 
+/* Were steps of this version decided too long ago? A version still to come is not old. */
+bool online_too_old(const struct online_cfg *cfg, uint64_t version, uint64_t now);
+
 /* What the check may give when the best was `best`. */
 double online_lowest(const struct online_cfg *cfg, double best);
 

@@ -193,7 +193,7 @@ void growth_free(struct growth *g)
 int growth_add(struct growth *g, const struct online_trajectory *t)
 {
     struct online_stats *s = &g->stats.online;
-    if (t->version + (uint64_t)g->cfg.max_age < g->graft->version) {
+    if (online_too_old(&g->cfg, t->version, g->graft->version)) {
         s->dropped_old++;
         return ERR_CONFLICT;
     }

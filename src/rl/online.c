@@ -19,8 +19,7 @@ struct online {
     struct buffer *buffer;
     int32_t aside[2][MIX_EXPERTS_MAX]; /* updates that an expert still stays busy */
     int32_t kept_aside[2][MIX_EXPERTS_MAX];
-    double
-        best; /* check score with nobody aside; stats.check_best: as who is aside is now */
+    double best;    /* score with nobody aside; stats.check_best: as it is now */
     int *chosen[2]; /* by the actor before and after an update */
 };
 
@@ -167,9 +166,14 @@ void online_free(struct online *o)
     free(o);
 }
 
+bool online_too_old(const struct online_cfg *cfg, uint64_t version, uint64_t now)
+{
+    return now > version && now - version > (uint64_t)cfg->max_age;
+}
+
 int online_add(struct online *o, const struct online_trajectory *t)
 {
-    if (t->version + (uint64_t)o->cfg.max_age < o->policy->version) {
+    if (online_too_old(&o->cfg, t->version, o->policy->version)) {
         o->stats.dropped_old++;
         return ERR_CONFLICT;
     }

@@ -58,7 +58,7 @@ static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, in
     pack_small(p, &n, 0, TRAJ_STEPS);
     t->truncated = truncated;
     t->n = n;
-    need(p, id->number > 0 && id->number <= INT64_MAX && traj_states(t) > 0 &&
+    need(p, id->number > 0 && id->number <= INT64_MAX && t->n > 0 &&
                 (form == 1 || t->growth));
 }
 

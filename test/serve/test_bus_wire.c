@@ -101,6 +101,25 @@ START_TEST(a_damaged_trajectory_is_refused)
 }
 END_TEST
 
+/* A state that nothing led to or followed: what was made so teaches nothing, and would end the
+ * learner that reads it. */
+START_TEST(a_trajectory_without_a_step_is_refused)
+{
+    enum { N_AT = PARCEL_HEAD + 34, OUTCOME = 4 + 8 + 8, STATE = 26 + 4 * 6 };
+    struct bus_wire_id id;
+    struct err e = {0};
+    trajs_make(&sent, 3, 6, 1, true);
+    size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    ck_assert_uint_eq(bytes[N_AT], 1);
+    /* the first step without its outcome is the state that the critic is asked about */
+    bytes[N_AT] = 0;
+    size_t body = size - PARCEL_HEAD - STATE - OUTCOME;
+    size = parcel_seal(bytes, PARCEL_TRAJ, 1, body);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "numbers"));
+}
+END_TEST
+
 START_TEST(a_newer_form_and_another_kind_are_told)
 {
     struct bus_wire_id id;
@@ -242,6 +261,7 @@ Suite *suite_serve_bus_wire(void)
     tcase_add_test(t, the_learner_sees_the_same_trajectory);
     tcase_add_test(t, whose_experts_it_is_for_travels_in_a_form_of_its_own);
     tcase_add_test(t, a_damaged_trajectory_is_refused);
+    tcase_add_test(t, a_trajectory_without_a_step_is_refused);
     tcase_add_test(t, a_newer_form_and_another_kind_are_told);
     tcase_add_test(t, weights_bring_their_note);
     tcase_add_test(t, what_is_common_comes_back);
