@@ -80,8 +80,9 @@ int grown_decide(struct verdict *out, struct grown *g, int tag, struct decider *
 /* t->tag says whose; of nobody: dropped. place: in the stream, 0: there is none. */
 void grown_teach(struct grown *g, const struct online_trajectory *t, uint64_t place);
 bool grown_ready(struct grown *g);
-/* Learns where a batch is full. The number of profiles with new weights; ERR_NUMERIC when an
- * update was rolled back (counted), ERR_MEMORY. */
+/* Learns where a batch is full, and publishes what could not be when it was learned. The number of
+ * profiles with new weights; ERR_NUMERIC when an update was rolled back (counted), ERR_MEMORY, and
+ * what kept new weights from being published, once. */
 int grown_turn(struct grown *g, double now, struct err *e)
     __attribute__((warn_unused_result));
 /* Writes what was learned since the last time. */

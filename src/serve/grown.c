@@ -1,12 +1,14 @@
 #include "grown_priv.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { TAGS = 256, BATCH = 1024, OBSERVED = 1024 };
+static const double AGAIN_S = 1; /* what could not be published waits so long */
 
 struct online_cfg grown_online(const struct online_cfg *common)
 {
@@ -392,19 +394,21 @@ bool grown_ready(struct grown *g)
 }
 
 /* The file comes first: after a crash no other weights get the number of a version that somebody
- * was answered by. */
+ * was answered by. What fails is tried again (grown_turn). */
 static int publish(struct grown *g, struct entry *e, double now, struct err *err)
 {
     const struct graft *graft = growth_graft(e->growth);
     struct growth_stats s;
     growth_stats(e->growth, &s);
-    e->unsaved = true;
-    int rc = grown_keep(g, e, err);
+    e->unpublished = true;
+    e->tried_at = now;
+    int rc = e->unsaved ? grown_keep(g, e, err) : 0;
     if (!rc) rc = snap_publish_grown(e->snap, graft, now, s.online.check_score, err);
-    if (!rc && graft->shape_learns) rc = grown_keep_shape(g, graft, err);
+    if (rc) return rc;
+    e->unpublished = false;
     log_event(g->cfg.log, LOG_INFO, "grown", "%s: version %llu, check %.4f", e->name,
               (unsigned long long)graft->version, s.online.check_score);
-    return rc;
+    return graft->shape_learns ? grown_keep_shape(g, graft, err) : 0;
 }
 
 static int learn(struct grown *g, struct entry *e, double now, struct err *err)
@@ -417,6 +421,7 @@ static int learn(struct grown *g, struct entry *e, double now, struct err *err)
     int rc = growth_update(e->growth);
     if (rc == 1) {
         e->position = e->read;
+        e->unsaved = true;
         int failed = publish(g, e, now, err);
         if (failed) rc = failed;
     } else if (rc < 0) {
@@ -433,7 +438,11 @@ int grown_turn(struct grown *g, double now, struct err *e)
     struct entry *at[SERVICE_GROWN];
     int n = grown_list(at, g), published = 0, rc = 0;
     for (int i = 0; i < n; i++) {
-        if (!at[i]->growth || !growth_ready(at[i]->growth)) continue;
+        if (!at[i]->growth) continue;
+        if (at[i]->unpublished &&
+            fabs(now - at[i]->tried_at) >= AGAIN_S) /* told before */
+            published += !publish(g, at[i], now, NULL);
+        if (!growth_ready(at[i]->growth)) continue;
         int one = learn(g, at[i], now, e);
         published += one == 1;
         if (one < 0) rc = one;

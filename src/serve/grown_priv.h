@@ -26,6 +26,8 @@ struct entry {
         position; /* in the stream: up to which it was given something, and up to
                                 * which what it was given is in its weights */
     bool unsaved;
+    bool unpublished; /* newer than the snap, as its file could not be written ... */
+    double tried_at;  /* ... when it was tried last */
 
     /* under the table's lock */
     int users;

@@ -226,6 +226,38 @@ START_TEST(learns_restarts_and_is_deleted)
 }
 END_TEST
 
+/* Weights whose file could not be written are not given up: they decide once it can be. */
+START_TEST(what_could_not_be_written_is_published_later)
+{
+    char path[400], kept[420];
+    path_of(path, sizeof path, "sports");
+    snprintf(kept, sizeof kept, "%s.kept", path);
+    served_start(&f);
+    must_put(&f, "sports");
+    ck_assert_int_eq(rename(path, kept), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0); /* nothing can be put in its place */
+    int rc = 0;
+    for (uint64_t i = 0; i < 12 && rc >= 0; i++) {
+        struct session_opened o = open_as(&f, "sports", i);
+        served_play(&f, &o, CHUNKS);
+        rc = service_learn(f.service, NULL);
+    }
+    ck_assert_int_lt(rc, 0);
+    ck_assert_uint_eq(grown_at(&f, 0).learner.updates, 1);
+    ck_assert_uint_eq(open_as(&f, "sports", 50).first.policy, 1);
+    f.now += 2;
+    ck_assert_int_eq(service_learn(f.service, NULL), 0); /* told once */
+    ck_assert_uint_eq(open_as(&f, "sports", 51).first.policy, 1);
+
+    ck_assert_int_eq(rmdir(path), 0);
+    f.now += 2;
+    ck_assert_int_ge(service_learn(f.service, NULL), 0);
+    ck_assert(exists(path));
+    ck_assert_uint_eq(open_as(&f, "sports", 52).first.policy, 2);
+    ck_assert_uint_eq(grown_at(&f, 0).learner.updates, 1);
+}
+END_TEST
+
 START_TEST(answers_after_a_restart_are_the_same)
 {
     served_start(&f);
@@ -439,6 +471,7 @@ Suite *suite_serve_grown(void)
     tcase_add_test(t, begins_as_the_common_policy);
     tcase_add_test(t, older_profiles_notice_nothing);
     tcase_add_test(t, learns_restarts_and_is_deleted);
+    tcase_add_test(t, what_could_not_be_written_is_published_later);
     tcase_add_test(t, answers_after_a_restart_are_the_same);
     tcase_add_test(t, a_damaged_file_harms_nobody_else);
     tcase_add_test(t, limits_and_conflicts);
