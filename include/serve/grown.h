@@ -54,7 +54,7 @@ struct online_cfg grown_online(const struct online_cfg *common);
 struct grown *grown_new(const struct grown_cfg *cfg, struct err *e);
 void grown_free(struct grown *g); /* nobody decides any more */
 
-/* base is taken, also on failure. id: among nodes, else 0. 1 grown; 0 it was already. */
+/* base is taken, also on failure; who is aside in it is let in. id: among nodes, else 0. 1 grown; 0 it was already. */
 int grown_add(struct grown *g, uint64_t id, const char *name, const struct qoe *qoe,
               struct policy *base, double now, struct err *e)
     __attribute__((warn_unused_result));

@@ -234,6 +234,7 @@ int grown_add(struct grown *g, uint64_t id, const char *name, const struct qoe *
         policy_free(base);
         return rc == 1 ? 0 : rc;
     }
+    base->actor->busy = base->critic->busy = 0; /* no update would let them in again */
     struct graft_cfg cfg = {base->cfg, g->cfg.experts, g->cfg.gate};
     struct entry *made = NULL;
     struct graft *graft = NULL;

@@ -451,6 +451,26 @@ START_TEST(every_failing_allocation_of_a_growth_is_told)
 }
 END_TEST
 
+/* An expert that is out for some updates of the common policy would be out for the whole life of
+ * the frozen copy, which has none. */
+START_TEST(the_frozen_copy_has_nobody_aside)
+{
+    struct policy_cfg c = policy_cfg_default(FEAT_FULL_DIM);
+    c.hidden = c.critic_hidden = 4;
+    struct made m = {.policy = policy_new(&c, NULL)};
+    policy_init(m.policy, 1);
+    m.policy->actor->busy = 2;
+    m.policy->critic->busy = 1;
+    ck_assert_ptr_nonnull(grow(&m, NULL));
+    struct grown_one at[SERVICE_GROWN];
+    ck_assert_int_eq(grown_look(at, m.table), 1);
+    ck_assert_uint_eq(at[0].base->actor->busy, 0);
+    ck_assert_uint_eq(at[0].base->critic->busy, 0);
+    grown_free(m.table);
+    policy_free(m.policy);
+}
+END_TEST
+
 START_TEST(batches_are_smaller_than_the_common_ones)
 {
     struct online_cfg c = online_cfg_default();
@@ -480,6 +500,7 @@ Suite *suite_serve_grown(void)
     TCase *table = tcase_create("serve/grown table");
     tcase_set_timeout(table, 60);
     tcase_add_test(table, every_failing_allocation_of_a_growth_is_told);
+    tcase_add_test(table, the_frozen_copy_has_nobody_aside);
     tcase_add_test(table, batches_are_smaller_than_the_common_ones);
     suite_add_tcase(s, table);
     return s;
