@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "rl/ckpt.h"
 #include "serve/decide.h"
 #include "serve/exam.h"
@@ -383,18 +384,35 @@ int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
     return 0;
 }
 
-/* The checkpoint that is there becomes the previous one, without a moment in which there is
- * none - unless the file system knows no links. */
-static void keep_previous(const char *path)
+/* The new checkpoint takes its place, and what was there becomes the previous one, without a moment
+ * in which there is none - unless the file system knows no links. */
+static int put_in_place(const char *path, const char *new, struct err *e)
 {
     char prev[1024], tmp[1024];
     snprintf(prev, sizeof prev, "%s.prev", path);
     snprintf(tmp, sizeof tmp, "%s.prev.tmp", path);
     unlink(tmp);
-    if (!link(path, tmp))
-        rename(tmp, prev);
-    else if (errno != ENOENT)
-        rename(path, prev);
+    bool linked = !link(path, tmp);
+    if (!linked && errno != ENOENT) rename(path, prev);
+    if (rename(new, path)) {
+        int why = errno;
+        if (linked) unlink(tmp);
+        unlink(new);
+        return err_field(e, ERR_IO, path, "cannot be written: %s", strerror(why));
+    }
+    if (linked) rename(tmp, prev);
+    if (!text_sync_folder_of(path)) return 0;
+    return err_field(e, ERR_IO, path, "cannot be written: %s", strerror(errno));
+}
+
+/* Under another name first: a write that fails takes none of those that are there. */
+static int save(const char *path, const struct policy *p, const struct ckpt_meta *meta,
+                const void *state, size_t n, struct err *e)
+{
+    char new[1024];
+    snprintf(new, sizeof new, "%s.new", path);
+    int rc = ckpt_save(new, p, meta, state, n, e);
+    return rc ? rc : put_in_place(path, new, e);
 }
 
 static int checkpoint(struct learner *l, struct err *e)
@@ -417,8 +435,7 @@ static int checkpoint(struct learner *l, struct err *e)
         ckpt_meta_set(&meta, GATE_KEYS[w], "%s", text);
     }
 
-    keep_previous(l->cfg.ckpt_path);
-    rc = ckpt_save(l->cfg.ckpt_path, online_policy(l->online), &meta, state, n, e);
+    rc = save(l->cfg.ckpt_path, online_policy(l->online), &meta, state, n, e);
     if (!rc) l->unsaved = false;
     free(state);
     return rc;

@@ -2,8 +2,10 @@
 
 #include <check.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "abr/corpus.h"
@@ -295,6 +297,67 @@ START_TEST(worse_weights_are_not_given_out)
 }
 END_TEST
 
+static void learn_once(struct rig *r)
+{
+    for (int i = 0; i < 10; i++)
+        send_session(r, i % 6, i % 6);
+    ck_assert_int_eq(learner_turn(r->learner, 0, 2, NULL), 1);
+}
+
+static uint64_t version_in(const char *path)
+{
+    struct policy *p = ckpt_load(path, NULL, NULL, NULL, NULL);
+    uint64_t version = p ? p->version : 0;
+    policy_free(p);
+    return version;
+}
+
+static bool lies_beside(const char *path, const char *ending)
+{
+    char name[500];
+    snprintf(name, sizeof name, "%s%s", path, ending);
+    return access(name, F_OK) == 0;
+}
+
+/* A checkpoint that cannot be written takes nothing away from those that are there. */
+START_TEST(a_full_disk_leaves_both_checkpoints)
+{
+    struct rig r;
+    rig_begin(&r);
+    r.cfg.online.tolerance = 100;
+    rig_learner(&r);
+    char prev[500];
+    snprintf(prev, sizeof prev, "%s.prev", r.path);
+    for (int round = 0; round < 2; round++) {
+        learn_once(&r);
+        ck_assert_int_eq(learner_checkpoint(r.learner, NULL), 0);
+    }
+    learn_once(&r);
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit old, tight;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    tight = old;
+    tight.rlim_cur = 1000;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &tight), 0);
+        int rc = learner_checkpoint(r.learner, NULL);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+        ck_assert_int_eq(rc, ERR_IO);
+        ck_assert_uint_eq(version_in(r.path), 7);
+        ck_assert_uint_eq(version_in(prev), 6);
+    }
+    static const char *const scraps[] = {".tmp", ".prev.tmp", ".new", ".new.tmp"};
+    for (size_t i = 0; i < sizeof scraps / sizeof *scraps; i++)
+        ck_assert_msg(!lies_beside(r.path, scraps[i]), "%s", scraps[i]);
+    ck_assert_int_eq(learner_checkpoint(r.learner, NULL), 0);
+    ck_assert_uint_eq(version_in(r.path), 8);
+    ck_assert_uint_eq(version_in(prev), 7);
+    for (size_t i = 0; i < sizeof scraps / sizeof *scraps; i++)
+        ck_assert_msg(!lies_beside(r.path, scraps[i]), "%s", scraps[i]);
+    rig_end(&r);
+}
+END_TEST
+
 START_TEST(checkpoints_keep_the_one_before_and_the_optimiser)
 {
     struct rig r;
@@ -450,6 +513,7 @@ Suite *suite_serve_learner(void)
     tcase_add_test(t, the_curve_has_every_update_and_version);
     tcase_add_test(t, weights_are_measured_when_asked_to);
     tcase_add_test(t, worse_weights_are_not_given_out);
+    tcase_add_test(t, a_full_disk_leaves_both_checkpoints);
     tcase_add_test(t, checkpoints_keep_the_one_before_and_the_optimiser);
     tcase_add_test(t, a_checkpoint_that_cannot_be_written_says_so);
     tcase_add_test(t, viewers_teach_the_service);
