@@ -6,7 +6,8 @@
  * than max_age versions old are dropped and counted. Before an update policy and optimiser
  * are copied; a result that is not finite or clearly worse (the caller's `check` score more
  * than `tolerance` of its size below the best kept one) is rolled back and counted: both are then as
- * they were, and the steps that led there are gone.
+ * they were, and the steps that led there are gone. Only a shift that was seen in them has been seen,
+ * or gates that it should wake would rest as long as updates fail because of it.
  *
  * Who sends data may lie. Three things bound what a client can do: its trajectories beyond
  * client_max steps in one batch are refused and counted; advantages are cut at `sigmas` robust

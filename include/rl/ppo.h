@@ -157,5 +157,8 @@ void ppo_expert_put(struct ppo *p, const void *state, enum ppo_which which, int 
 size_t ppo_state_size(const struct ppo *p);
 void ppo_state_get(const struct ppo *p, void *out);
 int ppo_state_put(struct ppo *p, const void *in, size_t n, struct err *e);
+/* Behind an update that is taken back: the state before it, but what the batch told of a shift is
+ * kept, and gates that its alarm woke are awake. */
+void ppo_undo(struct ppo *p, const void *state);
 
 #endif

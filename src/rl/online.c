@@ -311,8 +311,7 @@ static void keep(struct online *o)
 static void undo(struct online *o)
 {
     policy_copy(o->policy, o->kept);
-    int rc = ppo_state_put(o->ppo, o->kept_state, ppo_state_size(o->ppo), NULL);
-    assert(rc == 0);
+    ppo_undo(o->ppo, o->kept_state);
     memcpy(o->aside, o->kept_aside, sizeof o->aside);
     set_busy(o);
     o->stats.rollbacks++;

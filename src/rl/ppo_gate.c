@@ -63,6 +63,15 @@ void ppo_gate_reset(struct ppo *p)
     p->drift = (struct drift){0};
 }
 
+void ppo_undo(struct ppo *p, const void *state)
+{
+    struct drift seen = p->drift;
+    int rc = ppo_state_put(p, state, ppo_state_size(p), NULL);
+    assert(rc == 0);
+    p->drift = seen;
+    if (p->stats.shift_tag >= 0) ppo_gate_reset(p);
+}
+
 uint64_t ppo_sick(const struct ppo *p, enum ppo_which which)
 {
     return net_of(p, which)->sick;

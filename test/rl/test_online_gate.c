@@ -41,7 +41,7 @@ static struct online_cfg small(void)
 }
 
 /* A batch of states of every expert; `last` is the fourth entry of those of expert `of`. */
-static void feed(struct online *o, int of, float last)
+static void feed_stakes(struct online *o, int of, float last, float stakes)
 {
     static float obs[BATCH * OBS];
     float logp[BATCH], reward[BATCH];
@@ -54,7 +54,7 @@ static void feed(struct online *o, int of, float last)
         mask[i] = 7;
         action[i] = i % 4 % 3;
         logp[i] = logf(1.0f / 3);
-        reward[i] = action[i] == i % 3 ? 1.0f : 0.0f;
+        reward[i] = action[i] == i % 3 ? stakes : 0.0f;
     }
     struct online_trajectory t = {.n = BATCH,
                                   .obs = obs,
@@ -64,6 +64,11 @@ static void feed(struct online *o, int of, float last)
                                   .reward = reward,
                                   .version = online_policy(o)->version};
     ck_assert_int_eq(online_add(o, &t), 0);
+}
+
+static void feed(struct online *o, int of, float last)
+{
+    feed_stakes(o, of, last, 1.0f);
 }
 
 static bool moved(const struct mix *a, const struct mix *b, int expert)
@@ -296,6 +301,43 @@ START_TEST(who_is_aside_and_what_is_latched_outlive_a_restart)
 }
 END_TEST
 
+/* A shift is seen, and wakes the gates, whatever becomes of the weights: while they rest updates may
+ * go on failing because of it. */
+START_TEST(a_shift_wakes_gates_though_the_update_is_undone)
+{
+    struct policy *start = make_policy();
+    struct online_cfg c = small();
+    c.ppo.gate = (struct gate_cfg){.latch = 2, .gap = 1e3};
+    c.ppo.drift.limit = 9; /* more than one batch can raise it by */
+    struct worth w = {.without = 1, .score = NAN};
+    struct online *o = online_new(&c, start, worth, &w, NULL);
+    struct online_stats s;
+    for (int i = 0; i < 12; i++) {
+        feed_stakes(o, -1, 0, i % 2 ? 1.0f : 1.2f);
+        ck_assert_int_eq(online_update(o), 1);
+    }
+    online_stats(o, &s);
+    ck_assert(s.gate[PPO_ACTOR].latched && s.gate[PPO_CRITIC].latched);
+    ck_assert_uint_eq(s.shifts, 0);
+
+    int batches = 0;
+    while (s.shifts == 0 && batches < 5) {
+        ck_assert(s.gate[PPO_ACTOR].latched);
+        w.at = w.calls + 1;
+        feed_stakes(o, -1, 0, 100);
+        ck_assert_int_eq(online_update(o), ERR_NUMERIC);
+        online_stats(o, &s);
+        batches++;
+    }
+    ck_assert_int_gt(batches, 1);
+    ck_assert_uint_eq(s.shifts, 1);
+    ck_assert(!s.gate[PPO_ACTOR].latched && !s.gate[PPO_CRITIC].latched);
+    ck_assert_int_eq(s.gate[PPO_ACTOR].rounds, 0);
+    online_free(o);
+    policy_free(start);
+}
+END_TEST
+
 /* All rows are compared; those that go elsewhere are counted. A huge step changes many. */
 START_TEST(changes_of_route_are_counted)
 {
@@ -332,6 +374,7 @@ Suite *suite_rl_online_gate(void)
     tcase_add_test(t, updates_are_measured_with_the_same_experts_aside);
     tcase_add_test(t, who_is_aside_is_undone_with_the_rest);
     tcase_add_test(t, who_is_aside_and_what_is_latched_outlive_a_restart);
+    tcase_add_test(t, a_shift_wakes_gates_though_the_update_is_undone);
     tcase_add_test(t, changes_of_route_are_counted);
     suite_add_tcase(s, t);
     return s;
