@@ -54,7 +54,8 @@ void growth_stats(const struct growth *g, struct growth_stats *out);
 /* a and tau stay as they are from now on. */
 void growth_freeze_shape(struct growth *g);
 
-/* Into a growth made from the same configuration and the graft saved with the state. */
+/* Into a growth made from the same configuration and the graft saved with the state; scores as
+ * online_state_put has them. */
 size_t growth_state_size(const struct growth *g);
 void growth_state_get(const struct growth *g, void *out);
 int growth_state_put(struct growth *g, const void *in, size_t n, struct err *e)

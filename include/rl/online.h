@@ -30,8 +30,8 @@
  * Rewards are divided by the caller (abr/feat.h: feat_reward_scale), so that profiles weigh
  * alike.
  *
- * State: optimiser, normaliser, random streams, gates, who is set aside, and counters; neither the weights, which the
- * caller saves as a policy, nor the buffered steps.
+ * State: optimiser, normaliser, random streams, gates, who is set aside, counters and scores;
+ * neither the weights, which the caller saves as a policy, nor the buffered steps.
  *
  * Ownership: online owns its copy; online_policy is borrowed until the next
  * online_update. Threads: not shared. No allocation after online_new. */
@@ -127,7 +127,9 @@ double online_lowest(const struct online_cfg *cfg, double best);
 const struct policy *online_policy(const struct online *o);
 void online_stats(const struct online *o, struct online_stats *out);
 
-/* Into an online made from the same configuration and the policy saved with the state. */
+/* Into an online made from the same configuration and the policy saved with the state. If the check
+ * gives this policy another score than it had, the bar moves with it; a state of before it held that
+ * score is taken, too. */
 size_t online_state_size(const struct online *o);
 void online_state_get(const struct online *o, void *out);
 int online_state_put(struct online *o, const void *in, size_t n, struct err *e)

@@ -31,6 +31,7 @@ struct growth {
     double (*check)(void *ctx, const struct graft *g);
     void *check_ctx;
     struct growth_stats stats;
+    double score; /* of the weights that are kept */
 
     /* the frozen policy's part of every step of a batch */
     struct mix_ws *base_actor, *base_critic;
@@ -162,7 +163,7 @@ struct growth *growth_new(const struct online_cfg *cfg, const struct policy *bas
     if (!g->kept_state) goto failed;
 
     struct online_stats *s = &g->stats.online;
-    if (check) s->check_score = s->check_best = check(ctx, g->graft);
+    if (check) g->score = s->check_score = s->check_best = check(ctx, g->graft);
     return g;
 
 failed:
@@ -410,6 +411,7 @@ static bool acceptable(struct growth *g)
     if (!(s->check_score >= online_lowest(&g->cfg, s->check_best)))
         return false; /* NaN, too */
     s->check_best = fmax(s->check_best, s->check_score);
+    g->score = s->check_score;
     return true;
 }
 
@@ -484,23 +486,42 @@ void growth_freeze_shape(struct growth *g)
 
 size_t growth_state_size(const struct growth *g)
 {
-    return sizeof g->stats + net_state_size(&g->actor) + net_state_size(&g->critic);
+    return sizeof g->stats + net_state_size(&g->actor) + net_state_size(&g->critic) +
+           sizeof g->score;
 }
 
 void growth_state_get(const struct growth *g, void *out)
 {
-    memcpy(out, &g->stats, sizeof g->stats);
-    net_state_get(&g->critic, net_state_get(&g->actor, (char *)out + sizeof g->stats));
+    char *at = out;
+    memcpy(at, &g->stats, sizeof g->stats);
+    at = net_state_get(&g->critic, net_state_get(&g->actor, at + sizeof g->stats));
+    memcpy(at, &g->score, sizeof g->score);
+}
+
+/* As rl/online's: the bar of another exam, moved by what today's says of the same weights. */
+static void move_bar(struct growth *g, double then)
+{
+    struct online_stats *s = &g->stats.online;
+    double now = g->score;
+    if (isfinite(then)) s->check_best += now - then;
+    if (!(now >= online_lowest(&g->cfg, s->check_best))) s->check_best = now;
+    s->check_score = now;
 }
 
 int growth_state_put(struct growth *g, const void *in, size_t n, struct err *e)
 {
-    if (n != growth_state_size(g))
+    /* states of before do not tell the score */
+    size_t size = growth_state_size(g);
+    bool told = n == size;
+    if (!told && n != size - sizeof g->score)
         return err_set(e, ERR_CORRUPT,
                        "learner state has %zu bytes, this configuration needs %zu", n,
-                       growth_state_size(g));
-    memcpy(&g->stats, in, sizeof g->stats);
-    net_state_put(&g->critic,
-                  net_state_put(&g->actor, (const char *)in + sizeof g->stats));
+                       size);
+    const char *at = in;
+    memcpy(&g->stats, at, sizeof g->stats);
+    at = net_state_put(&g->critic, net_state_put(&g->actor, at + sizeof g->stats));
+    double then = NAN;
+    if (told) memcpy(&then, at, sizeof then);
+    if (g->check) move_bar(g, then);
     return 0;
 }

@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Beside stats.check_best, which is the bar with who is aside now. Part of the state. */
+struct bars {
+    double best;  /* check score with nobody aside */
+    double score; /* of the weights that are kept */
+};
+
 struct online {
     struct online_cfg cfg;
     struct policy *policy, *kept; /* what is trained; what it was before the update */
@@ -19,7 +25,7 @@ struct online {
     struct buffer *buffer;
     int32_t aside[2][MIX_EXPERTS_MAX]; /* updates that an expert still stays busy */
     int32_t kept_aside[2][MIX_EXPERTS_MAX];
-    double best;    /* score with nobody aside; stats.check_best: as it is now */
+    struct bars bars;
     int *chosen[2]; /* by the actor before and after an update */
 };
 
@@ -115,9 +121,9 @@ static void examine(struct online *o)
 {
     struct policy *p = o->policy;
     double score = o->check(o->check_ctx, p);
-    o->best = all_idle(p) ? score : score_with(o, p, 0, 0);
-    o->stats.check_score = score;
-    o->stats.check_best = fmin(o->best, score);
+    o->bars.best = all_idle(p) ? score : score_with(o, p, 0, 0);
+    o->stats.check_score = o->bars.score = score;
+    o->stats.check_best = fmin(o->bars.best, score);
 }
 
 struct online *online_new(const struct online_cfg *cfg, const struct policy *start,
@@ -268,8 +274,8 @@ static double bar(struct online *o, struct policy *before)
 {
     const struct policy *now = o->policy;
     if (same_busy(before, now)) return o->stats.check_best;
-    if (all_idle(now)) return o->best;
-    return fmin(o->best, score_with(o, before, now->actor->busy, now->critic->busy));
+    if (all_idle(now)) return o->bars.best;
+    return fmin(o->bars.best, score_with(o, before, now->actor->busy, now->critic->busy));
 }
 
 /* Is the updated policy one that may be given out? */
@@ -279,8 +285,9 @@ static bool acceptable(struct online *o)
     double best = bar(o, o->kept), score = o->check(o->check_ctx, o->policy);
     o->stats.check_score = score;
     if (!(score >= online_lowest(&o->cfg, best))) return false; /* NaN, too */
+    o->bars.score = score;
     o->stats.check_best = fmax(best, score);
-    if (all_idle(o->policy)) o->best = o->stats.check_best;
+    if (all_idle(o->policy)) o->bars.best = o->stats.check_best;
     return true;
 }
 
@@ -378,8 +385,9 @@ int online_set_aside(struct online *o, enum ppo_which which, int expert, int upd
     set_busy(o);
     if (o->check && m->busy != before) {
         double score = o->check(o->check_ctx, o->policy);
-        o->stats.check_best = all_idle(o->policy) ? o->best : fmin(o->best, score);
-        o->stats.check_score = score;
+        o->stats.check_best =
+            all_idle(o->policy) ? o->bars.best : fmin(o->bars.best, score);
+        o->stats.check_score = o->bars.score = score;
     }
     o->policy->version++;
     return 0;
@@ -406,7 +414,7 @@ void online_stats(const struct online *o, struct online_stats *out)
 
 size_t online_state_size(const struct online *o)
 {
-    return sizeof o->stats + sizeof o->aside + ppo_state_size(o->ppo);
+    return sizeof o->stats + sizeof o->aside + ppo_state_size(o->ppo) + sizeof o->bars;
 }
 
 void online_state_get(const struct online *o, void *out)
@@ -414,24 +422,46 @@ void online_state_get(const struct online *o, void *out)
     char *at = out;
     memcpy(at, &o->stats, sizeof o->stats);
     memcpy(at + sizeof o->stats, o->aside, sizeof o->aside);
-    ppo_state_get(o->ppo, at + sizeof o->stats + sizeof o->aside);
+    at += sizeof o->stats + sizeof o->aside;
+    ppo_state_get(o->ppo, at);
+    memcpy(at + ppo_state_size(o->ppo), &o->bars, sizeof o->bars);
+}
+
+/* The bars of a state are of the exam that was there when it was saved; today's may give the same
+ * weights another score. `then`: NULL, they are not told. */
+static void move_bars(struct online *o, const struct bars *then)
+{
+    if (!o->check) return;
+    double now = o->check(o->check_ctx, o->policy);
+    double shift = then && isfinite(then->score) ? now - then->score : 0;
+    o->stats.check_best += shift;
+    if (then) o->bars.best = then->best + shift;
+    /* what is kept has passed: if it would not, another exam was asked */
+    if (!(now >= online_lowest(&o->cfg, o->stats.check_best))) o->stats.check_best = now;
+    if (all_idle(o->policy)) o->bars.best = o->stats.check_best;
+    o->stats.check_score = o->bars.score = now;
 }
 
 int online_state_put(struct online *o, const void *in, size_t n, struct err *e)
 {
-    if (n != online_state_size(o))
+    /* states of before have no bars */
+    size_t size = online_state_size(o);
+    bool told = n == size;
+    if (!told && n != size - sizeof o->bars)
         return err_set(e, ERR_CORRUPT,
                        "learner state has %zu bytes, this configuration needs %zu", n,
-                       online_state_size(o));
-    size_t head = sizeof o->stats + sizeof o->aside;
+                       size);
     const char *at = in;
-    int rc = ppo_state_put(o->ppo, at + head, n - head, e);
+    size_t head = sizeof o->stats + sizeof o->aside, ppo = ppo_state_size(o->ppo);
+    int rc = ppo_state_put(o->ppo, at + head, ppo, e);
     if (rc) return rc;
     memcpy(&o->stats, at, sizeof o->stats);
     memcpy(o->aside, at + sizeof o->stats, sizeof o->aside);
     uint64_t actor = o->policy->actor->busy, critic = o->policy->critic->busy;
     set_busy(o);
     keep_aside(o, actor, critic);
-    if (all_idle(o->policy)) o->best = o->stats.check_best;
+    struct bars then;
+    if (told) memcpy(&then, at + head + ppo, sizeof then);
+    move_bars(o, told ? &then : NULL);
     return 0;
 }

@@ -238,6 +238,39 @@ START_TEST(worse_weights_are_rolled_back_with_the_optimiser)
 }
 END_TEST
 
+START_TEST(another_exam_moves_the_bar)
+{
+    struct bed b;
+    bed_make(&b, NORGA_TANH);
+    b.cfg.tolerance = .03;
+    double scores[] = {1, .98}, newer[] = {.9, .9};
+    struct growth *g = start(&b, told, scores);
+    struct viewer v;
+    viewer_init(&v, &b, 0);
+    for (int i = 0; i < 2; i++) {
+        feed(g, &v);
+        ck_assert_int_eq(growth_update(g), 1);
+    }
+    size_t n = growth_state_size(g);
+    char *state = malloc(n);
+    growth_state_get(g, state);
+    struct growth_stats s;
+    for (int old = 0; old < 2; old++) { /* of before the weights' own score was kept */
+        struct growth *h = growth_new(&b.cfg, b.base, growth_graft(g), told, newer, NULL);
+        ck_assert_int_eq(growth_state_put(h, state, old ? n - 8 : n, NULL), 0);
+        growth_stats(h, &s);
+        ck_assert_double_eq_tol(s.online.check_best, old ? .9 : .92, 1e-12);
+        feed(h, &v);
+        ck_assert_int_eq(growth_update(h), 1);
+        growth_free(h);
+    }
+    free(state);
+    viewer_release(&v);
+    growth_free(g);
+    bed_free(&b);
+}
+END_TEST
+
 START_TEST(old_and_too_many_are_refused)
 {
     struct bed b;
@@ -338,6 +371,7 @@ Suite *suite_rl_growth(void)
     tcase_add_loop_test(t, learns_beside_a_policy_that_does_not_move, 0, 4);
     tcase_add_test(t, a_and_tau_stand_still_once_frozen);
     tcase_add_test(t, worse_weights_are_rolled_back_with_the_optimiser);
+    tcase_add_test(t, another_exam_moves_the_bar);
     tcase_add_test(t, old_and_too_many_are_refused);
     tcase_add_test(t, goes_on_from_its_state);
     tcase_add_test(t, memory_runs_out);

@@ -380,6 +380,63 @@ START_TEST(state_round_trip)
 }
 END_TEST
 
+static double steady(void *ctx, const struct policy *p)
+{
+    (void)p;
+    return *(double *)ctx;
+}
+
+/* A newer program's exam may give the same weights another score: the bar is moved with it. */
+START_TEST(another_exam_moves_the_bar)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    c.tolerance = .03;
+    struct viewer v;
+    viewer_init(&v, p, 1);
+    struct script script = {.score = {.99, 1.0, .98, .5}};
+    struct online *a = start(&c, p, scripted, &script);
+    const int want[] = {
+        1, 1, ERR_NUMERIC};       /* .98 is kept, and .5 is not: they are not what it */
+    for (int i = 0; i < 3; i++) { /* says of the weights that are there */
+        feed(a, &v);
+        ck_assert_int_eq(online_update(a), want[i]);
+    }
+    size_t size = online_state_size(a);
+    char *state = malloc(size);
+    online_state_get(a, state);
+
+    double score = .9;
+    struct online_stats s;
+    /* the state of now, and one from before it held the weights' own score */
+    for (size_t n = size; n >= size - 16; n -= 16) {
+        struct online *b = start(&c, online_policy(a), steady, &score);
+        ck_assert_int_eq(online_state_put(b, state, n, NULL), 0);
+        online_stats(b, &s);
+        ck_assert_double_eq(s.check_score, .9);
+        ck_assert_double_eq_tol(s.check_best, n == size ? .92 : .9, 1e-12);
+        feed(b, &v);
+        ck_assert_int_eq(online_update(b), 1);
+        score = .8;
+        feed(b, &v);
+        ck_assert_int_eq(online_update(b), ERR_NUMERIC);
+        score = .9;
+        online_free(b);
+    }
+    /* the same exam: the same bar */
+    score = .98;
+    struct online *b = start(&c, online_policy(a), steady, &score);
+    ck_assert_int_eq(online_state_put(b, state, size, NULL), 0);
+    online_stats(b, &s);
+    ck_assert_double_eq(s.check_best, 1);
+    online_free(b);
+    free(state);
+    viewer_release(&v);
+    online_free(a);
+    policy_free(p);
+}
+END_TEST
+
 static void *make_online(void *ctx, struct err *e)
 {
     struct online_cfg c = small();
@@ -427,6 +484,7 @@ Suite *suite_rl_online(void)
     tcase_add_test(t, one_client_gives_no_more_than_its_part);
     tcase_add_test(t, what_is_claimed_weighs_no_more_than_a_bound);
     tcase_add_test(t, state_round_trip);
+    tcase_add_test(t, another_exam_moves_the_bar);
     tcase_add_test(t, memory);
     suite_add_tcase(s, t);
     return s;
