@@ -4,33 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- intervals: reps.h has the normal's; few seeds want Student's */
-
-static double student(int n)
-{
-    static const double t[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
-                               2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-                               2.131,  2.120, 2.110, 2.101, 2.093};
-    int last = sizeof t / sizeof *t;
-    return n - 1 <= last ? t[n - 2] : 1.96;
-}
-
-static struct stats_interval widen(struct stats_interval s, int n)
-{
-    if (n < 2) return s;
-    double half = (s.hi - s.mean) * student(n) / 1.96;
-    return (struct stats_interval){s.mean, s.mean - half, s.mean + half};
-}
-
 static struct stats_interval value(const struct gates_images *p, int arm, int column)
 {
-    return widen(reps_mean(p->reps[arm], column), p->seeds);
+    return reps_mean(p->reps[arm], column);
 }
 
 /* of arm a over arm b, seed by seed */
 static struct stats_interval gap(const struct gates_images *p, int a, int b, int column)
 {
-    return widen(reps_gap(p->reps[a], column, p->reps[b], column), p->seeds);
+    return reps_gap(p->reps[a], column, p->reps[b], column);
 }
 
 static int arm(const struct gates_images *p, const char *name)
