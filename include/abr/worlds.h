@@ -46,6 +46,9 @@ struct worlds {
 struct worlds *worlds_new(const struct worlds_cfg *cfg, struct err *e);
 void worlds_free(struct worlds *w);
 
+/* CRC-32 of all that is in them: other links or videos have another. */
+uint32_t worlds_crc(const struct worlds *w);
+
 /* Mean throughput [Mbit/s] of trace `i` over each of the next `seconds` (n), the clock
  * standing at clock_s in row `row` (struct emu). */
 void worlds_ahead(double *mbps, const struct worlds *w, int i, int row, double clock_s,

@@ -29,7 +29,8 @@ struct shift_request {
     int seeds;
     int64_t steps;
     int probe_every;
-    uint64_t seed; /* of the first run; the others follow */
+    uint64_t seed;   /* of the first run; the others follow */
+    uint32_t worlds; /* CRC of links and videos: a run on others is another run */
 };
 
 struct shift_set {
@@ -47,7 +48,7 @@ struct shift_plan {
     struct shift_set *set;
     struct sweep_run *run; /* (runs): run i is seed i % seeds of set i / seeds */
     char (*name)[64];
-    char (*config)[320];
+    char (*config)[352];
     struct shift_record *record; /* (runs) */
 };
 

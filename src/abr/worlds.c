@@ -2,6 +2,7 @@
 
 #include "abr/gen.h"
 #include "abr/splice.h"
+#include "base/bytes.h"
 #include "base/rng.h"
 
 #include <assert.h>
@@ -193,4 +194,24 @@ void worlds_ahead(double *mbps, const struct worlds *w, int i, int row, double c
         double got = rounds * whole + amount(&r, end) - before;
         mbps[k] = larger(got, 0.0) / seconds[k];
     }
+}
+
+uint32_t worlds_crc(const struct worlds *w)
+{
+    uint32_t crc = 0;
+    for (int i = 0; i < w->n_traces; i++) {
+        const struct trace *t = w->traces[i];
+        crc = bytes_crc32(crc, t->time_s, (size_t)t->n * sizeof *t->time_s);
+        crc = bytes_crc32(crc, t->mbps, (size_t)t->n * sizeof *t->mbps);
+    }
+    for (int i = 0; i < w->n_videos; i++) {
+        const struct video *v = w->videos[i];
+        size_t row = (size_t)v->levels * sizeof *video_chunk(v, 0);
+        uint32_t ladder = video_ladder_crc(v);
+        crc = bytes_crc32(crc, &ladder, sizeof ladder);
+        crc = bytes_crc32(crc, &v->chunk_s, sizeof v->chunk_s);
+        for (int k = 0; k < v->chunks; k++)
+            crc = bytes_crc32(crc, video_chunk(v, k), row);
+    }
+    return crc;
 }

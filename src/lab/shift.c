@@ -1,5 +1,6 @@
 #include "lab/shift.h"
 
+#include "base/bytes.h"
 #include "lab/shift_claims.h"
 #include "lab/shift_figures.h"
 #include "lab/shift_plan.h"
@@ -63,6 +64,17 @@ static int make_worlds(struct worlds **out, const struct ground *g, const char *
 static int make_ground(struct ground *g, const struct lab_task *t, struct err *e)
 {
     const char *traces = lab_text(t, "traces"), *video = lab_text(t, "video");
+    if (*traces) {
+        g->corpus = corpus_load(traces, CORPUS_ALL, e);
+        if (!g->corpus) return e ? e->code : ERR_ABSENT;
+    }
+    g->video = *video ? video_load(video, NULL, e) : video_default(e);
+    if (!g->video) return e ? e->code : ERR_ABSENT;
+    int rc = make_worlds(&g->all, g, "paper", t->seed, e);
+    if (!rc) rc = make_worlds(&g->fast, g, "code", t->seed, e);
+    if (rc) return rc;
+
+    const uint32_t worlds[] = {worlds_crc(g->all), worlds_crc(g->fast)};
     const struct shift_request q = {.presets = lab_text(t, "preset"),
                                     .variants = lab_text(t, "variant"),
                                     .hints = lab_text(t, "hints"),
@@ -72,17 +84,9 @@ static int make_ground(struct ground *g, const struct lab_task *t, struct err *e
                                     .seeds = (int)lab_int(t, "seeds"),
                                     .steps = lab_int(t, "steps"),
                                     .probe_every = (int)lab_int(t, "probe-every"),
-                                    .seed = t->seed};
-    int rc = shift_plan_make(&g->plan, &q, e);
-    if (rc) return rc;
-    if (*traces) {
-        g->corpus = corpus_load(traces, CORPUS_ALL, e);
-        if (!g->corpus) return e ? e->code : ERR_ABSENT;
-    }
-    g->video = *video ? video_load(video, NULL, e) : video_default(e);
-    if (!g->video) return e ? e->code : ERR_ABSENT;
-    rc = make_worlds(&g->all, g, "paper", t->seed, e);
-    return rc ? rc : make_worlds(&g->fast, g, "code", t->seed, e);
+                                    .seed = t->seed,
+                                    .worlds = bytes_crc32(0, worlds, sizeof worlds)};
+    return shift_plan_make(&g->plan, &q, e);
 }
 
 static void free_ground(struct ground *g)

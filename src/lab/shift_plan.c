@@ -1,5 +1,6 @@
 #include "lab/shift_plan.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +132,7 @@ static void words(char *out, size_t n, const char *label)
     out[i] = '\0';
 }
 
-static int name_runs(struct shift_plan *p, struct err *e)
+static int name_runs(struct shift_plan *p, uint32_t worlds, struct err *e)
 {
     for (int i = 0; i < p->runs; i++) {
         const struct shift_set *s = &p->set[i / p->seeds];
@@ -145,7 +146,9 @@ static int name_runs(struct shift_plan *p, struct err *e)
         words(label, sizeof label, s->label);
         snprintf(p->name[i], sizeof p->name[i], "%s-%s%s-%d", s->arm.preset, label,
                  s->arm.hint ? "-hint" : "", i % p->seeds + 1);
-        shift_arm_config(p->config[i], sizeof p->config[i], &arm);
+        size_t room = sizeof p->config[i];
+        int n = snprintf(p->config[i], room, "worlds=%08" PRIx32 " ", worlds);
+        shift_arm_config(p->config[i] + n, room - (size_t)n, &arm);
         p->run[i] = (struct sweep_run){p->name[i], p->config[i]};
     }
     return 0;
@@ -171,7 +174,7 @@ int shift_plan_make(struct shift_plan *out, const struct shift_request *q, struc
     }
     for (int i = 0; i < out->sets; i++)
         out->set[i].run = out->record + (size_t)i * (size_t)q->seeds;
-    rc = name_runs(out, e);
+    rc = name_runs(out, q->worlds, e);
     if (!rc) return 0;
 failed:
     shift_plan_free(out);

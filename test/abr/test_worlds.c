@@ -62,6 +62,26 @@ START_TEST(the_authors_keep_51_traces)
 }
 END_TEST
 
+START_TEST(other_links_or_videos_are_told_apart)
+{
+    struct corpus c;
+    struct trace *t;
+    struct video *v;
+    uint32_t crc[3];
+    for (int i = 0; i < 3; i++) {
+        struct worlds *w = make(&c, &t, i == 2 ? 2 : 1, 0, &v);
+        crc[i] = worlds_crc(w);
+        if (i == 0) {
+            t->mbps[2] += .5;
+            ck_assert_uint_ne(worlds_crc(w), crc[0]);
+        }
+        drop(w, t, v);
+    }
+    ck_assert_uint_eq(crc[0], crc[1]);
+    ck_assert_uint_ne(crc[0], crc[2]);
+}
+END_TEST
+
 static double ahead(const struct worlds *w, int i, int row, double clock_s,
                     double seconds)
 {
@@ -213,6 +233,7 @@ Suite *suite_abr_worlds(void)
 {
     Suite *s = suite_create("abr/worlds");
     TCase *t = tcase_create("all");
+    tcase_add_test(t, other_links_or_videos_are_told_apart);
     tcase_add_test(t, the_authors_keep_51_traces);
     tcase_add_test(t, ahead_by_hand);
     tcase_add_test(t, ahead_equals_walking);

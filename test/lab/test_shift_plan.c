@@ -110,12 +110,30 @@ START_TEST(words_that_are_none)
 }
 END_TEST
 
+START_TEST(runs_on_other_links_are_other_runs)
+{
+    struct shift_request q = everything();
+    struct shift_plan p = make(q), same = make(q);
+    q.worlds = 1;
+    struct shift_plan other = make(q);
+    for (int i = 0; i < p.runs; i++) {
+        ck_assert_str_eq(p.config[i], same.config[i]);
+        ck_assert_str_eq(p.name[i], other.name[i]);
+        ck_assert_str_ne(p.config[i], other.config[i]);
+    }
+    shift_plan_free(&p);
+    shift_plan_free(&same);
+    shift_plan_free(&other);
+}
+END_TEST
+
 Suite *suite_lab_shift_plan(void);
 Suite *suite_lab_shift_plan(void)
 {
     Suite *s = suite_create("lab/shift_plan");
     TCase *t = tcase_create("all");
     tcase_add_test(t, all_of_it);
+    tcase_add_test(t, runs_on_other_links_are_other_runs);
     tcase_add_test(t, less_when_asked);
     tcase_add_test(t, words_that_are_none);
     suite_add_tcase(s, t);
