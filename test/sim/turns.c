@@ -34,13 +34,15 @@ void turns_learn(struct world *w)
     struct service_stats s;
     world_stats(&s, w);
     uint64_t failed = w->disk.failures;
+    int failed_files = w->watch.failed;
     int rc = service_learn(w->service, &e);
     world_note(w, "learn: %d %s", rc, e.detail);
     world_mix(w, (uint64_t)rc, 2);
     if (w->doomed) return;
     w->out->counts.updates += rc == 1;
-    /* a version that cannot be stored is not published */
-    bool unstored = (rc == ERR_IO && (!s.store_ok || failed != w->disk.failures)) ||
+    /* a version that cannot be stored is not published, nor one whose file cannot be written */
+    bool unstored = (rc == ERR_IO && (!s.store_ok || failed != w->disk.failures ||
+                                      failed_files != w->watch.failed)) ||
                     (rc == ERR_FULL && s.store_queue + 8 > (uint64_t)w->sc.store_queue);
     if (rc < 0 && rc != ERR_NUMERIC && !unstored)
         world_finding(w, SIM_START, "the learner: code %d %s", rc, e.detail);
