@@ -64,6 +64,8 @@ int trace_save(const struct trace *t, const char *path, struct err *e)
     __attribute__((warn_unused_result));
 void trace_free(struct trace *t);
 
+/* CRC-32 of the rows, behind what crc is of (bytes_crc32). */
+uint32_t trace_crc(uint32_t crc, const struct trace *t);
 /* Time-weighted mean over the trace [Mbit/s]. */
 double trace_mean_mbps(const struct trace *t);
 

@@ -169,10 +169,7 @@ struct corpus *corpus_generate(const char *kind, int n, double seconds, uint64_t
 uint32_t corpus_hash(const struct corpus *c)
 {
     uint32_t crc = 0;
-    for (int i = 0; i < c->n; i++) {
-        const struct trace *t = c->traces[i];
-        crc = bytes_crc32(crc, t->time_s, (size_t)t->n * sizeof *t->time_s);
-        crc = bytes_crc32(crc, t->mbps, (size_t)t->n * sizeof *t->mbps);
-    }
+    for (int i = 0; i < c->n; i++)
+        crc = trace_crc(crc, c->traces[i]);
     return crc;
 }

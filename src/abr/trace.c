@@ -1,5 +1,6 @@
 #include "trace_priv.h"
 
+#include "base/bytes.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -227,4 +228,10 @@ int trace_save(const struct trace *t, const char *path, struct err *e)
     int rc = text_write_file(path, text, (size_t)(p - text), e);
     free(text);
     return rc;
+}
+
+uint32_t trace_crc(uint32_t crc, const struct trace *t)
+{
+    crc = bytes_crc32(crc, t->time_s, (size_t)t->n * sizeof *t->time_s);
+    return bytes_crc32(crc, t->mbps, (size_t)t->n * sizeof *t->mbps);
 }

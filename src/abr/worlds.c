@@ -199,11 +199,8 @@ void worlds_ahead(double *mbps, const struct worlds *w, int i, int row, double c
 uint32_t worlds_crc(const struct worlds *w)
 {
     uint32_t crc = 0;
-    for (int i = 0; i < w->n_traces; i++) {
-        const struct trace *t = w->traces[i];
-        crc = bytes_crc32(crc, t->time_s, (size_t)t->n * sizeof *t->time_s);
-        crc = bytes_crc32(crc, t->mbps, (size_t)t->n * sizeof *t->mbps);
-    }
+    for (int i = 0; i < w->n_traces; i++)
+        crc = trace_crc(crc, w->traces[i]);
     for (int i = 0; i < w->n_videos; i++) {
         const struct video *v = w->videos[i];
         size_t row = (size_t)v->levels * sizeof *video_chunk(v, 0);
