@@ -21,6 +21,7 @@
 #define ABR_MERITS_H
 
 #include "abr/feat.h"
+#include "abr/player.h"
 #include "base/err.h"
 #include "moe/policy.h"
 
@@ -35,6 +36,17 @@ struct merits_cfg {
     enum feat_layout layout; /* of the experts; not a rolled one */
     int threads;
 };
+
+/* The same sums, for other emulations that are to be on this scale. */
+#define MERITS_TASKS 16
+struct merits_sums {
+    double gain[MERITS_TASKS], room[MERITS_TASKS];
+};
+/* A chunk that p has just fetched at `level`, after one at `previous`; tasks at most MERITS_TASKS. */
+void merits_add(struct merits_sums *s, const struct qoe *qoe, int tasks,
+                const struct player *p, int level, int previous);
+/* merit_v of the sums, 0 without any room. */
+double merits_of(const struct merits_sums *s, int task);
 
 /* out (lattice_points(experts, steps), tasks). */
 int merits_of_merges(float *out, const struct policy *experts,

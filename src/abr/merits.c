@@ -1,7 +1,6 @@
 #include "abr/merits.h"
 
 #include "abr/corpus.h"
-#include "abr/player.h"
 #include "abr/video.h"
 #include "base/pool.h"
 #include "moe/bank.h"
@@ -11,7 +10,6 @@
 #include <assert.h>
 #include <math.h>
 
-enum { TASKS_MAX = 16 };
 static const double LINK_S = 320;
 
 struct judging {
@@ -23,29 +21,30 @@ struct judging {
     float *out;
 };
 
-struct sums {
-    double gain[TASKS_MAX], room[TASKS_MAX];
-};
-
-static void add_chunk(struct sums *s, const struct merits_cfg *c, const struct player *p,
-                      int level, int previous)
+void merits_add(struct merits_sums *s, const struct qoe *qoe, int tasks,
+                const struct player *p, int level, int previous)
 {
     const struct view *v = &p->view;
     double carried = v->throughput_kbps[v->n_history - 1];
-    for (int t = 0; t < c->tasks; t++) {
+    for (int t = 0; t < tasks; t++) {
         struct qoe_range r =
-            qoe_chunk_range(&c->qoe[t], v->ladder_kbps, v->levels, v->chunk_s, carried);
-        double got =
-            qoe_chunk(&c->qoe[t], v->ladder_kbps[level], v->ladder_kbps[previous],
-                      p->last.stall_s, v->ladder_kbps[0])
-                .reward;
+            qoe_chunk_range(&qoe[t], v->ladder_kbps, v->levels, v->chunk_s, carried);
+        double got = qoe_chunk(&qoe[t], v->ladder_kbps[level], v->ladder_kbps[previous],
+                               p->last.stall_s, v->ladder_kbps[0])
+                         .reward;
         s->gain[t] += got - r.low;
         s->room[t] += r.high - r.low;
     }
 }
 
-static int play(struct sums *s, const struct judging *j, const struct swift *policy,
-                const struct trace *link)
+double merits_of(const struct merits_sums *s, int task)
+{
+    if (s->room[task] <= 0) return 0;
+    return fmin(fmax(s->gain[task] / s->room[task], -1), 1);
+}
+
+static int play(struct merits_sums *s, const struct judging *j,
+                const struct swift *policy, const struct trace *link)
 {
     struct emu_world world = {j->video, link, emu_cfg_default()};
     struct player p;
@@ -59,7 +58,7 @@ static int play(struct sums *s, const struct judging *j, const struct swift *pol
         int rc = swift_decide(&choice, policy, obs, feat_mask(&p.view), -1);
         if (rc) return rc;
         end = player_step(&p, choice.action, 1);
-        add_chunk(s, j->cfg, &p, choice.action, previous);
+        merits_add(s, j->cfg->qoe, j->cfg->tasks, &p, choice.action, previous);
     }
     return 0;
 }
@@ -69,7 +68,7 @@ static int judge(void *ctx, int point, struct err *e)
     const struct judging *j = ctx;
     float x[LATTICE_DIM_MAX];
     int tasks = j->cfg->tasks;
-    struct sums s = {{0}, {0}};
+    struct merits_sums s = {{0}, {0}};
     lattice_at(x, j->experts->cfg.experts, j->cfg->steps, point);
     struct policy *p = policy_new(&j->merged, e);
     struct swift *w = p ? swift_new(&j->merged, e) : NULL;
@@ -78,8 +77,7 @@ static int judge(void *ctx, int point, struct err *e)
     for (int i = 0; i < j->corpus->n && !rc; i++)
         rc = play(&s, j, w, j->corpus->traces[i]);
     for (int t = 0; t < tasks && !rc; t++)
-        j->out[point * tasks + t] =
-            s.room[t] > 0 ? (float)fmin(fmax(s.gain[t] / s.room[t], -1), 1) : 0;
+        j->out[point * tasks + t] = (float)merits_of(&s, t);
     swift_free(w);
     policy_free(p);
     return rc ? err_set(e, rc, "a merge is not finite") : 0; /* the first failure stays */
@@ -88,7 +86,7 @@ static int judge(void *ctx, int point, struct err *e)
 int merits_of_merges(float *out, const struct policy *experts,
                      const struct merits_cfg *cfg, struct err *e)
 {
-    assert(cfg->tasks >= 1 && cfg->tasks <= TASKS_MAX && !feat_rolled(cfg->layout));
+    assert(cfg->tasks >= 1 && cfg->tasks <= MERITS_TASKS && !feat_rolled(cfg->layout));
     assert(experts->cfg.experts <= LATTICE_DIM_MAX);
     int n = lattice_points(experts->cfg.experts, cfg->steps);
     struct judging j = {.experts = experts, .cfg = cfg, .out = out};
