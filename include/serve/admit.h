@@ -53,6 +53,10 @@ struct admit_client {
 void admit_client(struct admit_client *out, const struct admit *a,
                   const struct http_request *q);
 
+/* A number for whose address it is (addr_subscriber), which tells nothing of it without the secret;
+ * never 0. All whose address is not known have the same. */
+uint64_t admit_number(const struct admit_client *c, uint64_t secret);
+
 /* Each takes one; 0, or the seconds until it is allowed. */
 double admit_address(struct admit *a, const struct admit_client *c, double now_s);
 double admit_open(struct admit *a, const struct admit_client *c, double now_s);

@@ -100,6 +100,10 @@ struct service_worker *service_worker_new(struct service *s, struct err *e);
 void service_worker_free(struct service_worker *w);
 /* Times the worker's decisions from here on; borrowed, NULL: no more. */
 void service_worker_stages(struct service_worker *w, struct stages *stages);
+/* Who sends the requests that follow: a number drawn from the address, not 0. What an address tells of
+ * viewers without a hint counts for a bounded share (audience.h). 0, as at first: the caller answers
+ * for its viewers, and each session counts as an address of its own. */
+void service_worker_from(struct service_worker *w, uint64_t from);
 
 /* ---- sessions ---- */
 struct session_open {

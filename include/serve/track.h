@@ -22,7 +22,7 @@
  * critic bootstraps from. When the last chunk of the video was followed and reported, or
  * the player says so, it is terminal.
  *
- * Memory. 200 bytes a step and 648 a session. Steps come from a pool. A session keeps
+ * Memory. 200 bytes a step and 656 a session. Steps come from a pool. A session keeps
  * pool->keep newest steps and its open trajectory; when the pool is empty it gives up its
  * own oldest.
  *
@@ -84,6 +84,9 @@ struct track_row {
     bool has_mu, has_key, hinted, explores;
     bool closed, terminal;
     bool labelled; /* not hinted, but told at its end what it was: then `profile` */
+    /* not stored */
+    uint16_t followed; /* chunks fetched as decided, as many as are known */
+    uint64_t from;     /* who opened it, drawn from the address; 0: not known any more */
 };
 
 struct track {

@@ -24,7 +24,22 @@
  *
  * A session that ends may say what its viewer really watched (a label), and hinted sessions have
  * said it before. Labels count for contents and psi (audience.h), and with an observation of that
- * session, kept for this, teach the head (moe/identity.h). The observation is FEAT_BLIND.
+ * session, kept for this, teach the head (moe/identity.h). The observation is FEAT_BLIND. Anyone
+ * may send a label, so each counts only for a session with UNTAGGED_WATCHED_CHUNKS chunks, as one
+ * session, and within the share of its address (audience.h). That a session has ended without a
+ * label counts by the same rules.
+ *
+ * Nothing that was learned is served before it has passed the exam (merge_exam.h), which no client
+ * can move. With psi the mix and q the prior's, for s = 1, 3/4, 1/2, 1/4 in turn:
+ *
+ *   merge      the bandit's choice for q + s (psi - q), at last for q; reference: what a new bandit
+ *              chooses for q. When none passes, the slot keeps the last good merge.
+ *   mean hint  p = s psi, and the default profile with 1 - s; reference: the default profile, which
+ *              is served when none passes
+ *   identify   p = sum_v p(v | x, c) s_v e_v, and the default profile with the rest; s_v is the
+ *              largest s for which the hint of s e_v passes; reference: the default profile
+ *
+ * A merge or hint that a state file brings and that does not pass is not served: a new slot begins.
  * At most UNTAGGED_WATCHED sessions are watched for that at a time, hinted ones in half of the
  * places. Nothing here teaches PPO: untagged sessions do not explore and have no trajectories.
  *
@@ -47,6 +62,7 @@
 #define UNTAGGED_WATCHED 4096
 #define UNTAGGED_SAMPLE 8    /* of so many decisions one is kept for the head */
 #define UNTAGGED_LEARNED 50  /* examples before the head is asked */
+#define UNTAGGED_TEACHES 4.0 /* examples that one address may give the head in any case */
 #define UNTAGGED_CHUNKS 50.0 /* of a task: its reward is fully trusted */
 
 struct untagged;
@@ -56,7 +72,9 @@ struct slot_log;
 struct untagged_new {
     struct untagged_cfg cfg;
     const struct policy_cfg *router;
-    const char *state_path; /* NULL: nothing is kept; borrowed for _new */
+    struct snap *weights; /* the router's, for the exam; NULL: mean hints have none */
+    const char *default_profile; /* borrowed for _new; NULL: pensieve */
+    const char *state_path;      /* NULL: nothing is kept; borrowed for _new */
     uint64_t seed;
     double now;
     const struct log *log; /* must live as long */

@@ -28,6 +28,12 @@
 #define UNTAGGED_EXPERTS 16 /* that can be merged */
 #define UNTAGGED_NAME 64    /* = SERVICE_NAME */
 
+/* Chunks that a session must have fetched as decided, and reported, before anything that it tells
+ * counts: as many as a decision looks back on (VIEW_HISTORY). Restored sessions have these at least,
+ * if they had them. What one address may tell is bounded in audience.h, what a merge may cost a
+ * profile in merge_exam.h. */
+#define UNTAGGED_WATCHED_CHUNKS 8
+
 enum untagged_mode { UNTAGGED_DEFAULT, UNTAGGED_IDENTIFY, UNTAGGED_MERGE };
 
 /* What the program does unless told otherwise; it needs experts, so that
@@ -45,9 +51,13 @@ struct untagged_cfg {
     const char *merge_policy; /* the experts to merge; borrowed for _new */
     struct tanbr_cfg bandit;  /* experts, tasks and prior are filled in; keep 0 = all */
     int merge_links; /* of every kind, for the bandit's prior (abr/merits.h); 0 = none */
+    int exam_links; /* of every kind, generated, for the exam (merge_exam.h); 0 = no exam */
+    const char
+        *exam_traces; /* a folder of recorded ones; NULL = none; borrowed for _new */
 };
 
-/* default; 300 s, 0, 3 slots; the bandit's own defaults for one with a prior; 5 links. */
+/* default; 300 s, 0, 3 slots; the bandit's own defaults for one with a prior; 5 links;
+ * MERGE_EXAM_LINKS, NULL. */
 struct untagged_cfg untagged_cfg_default(void);
 /* ERR_RANGE, the field named as the options of `abrd serve` are. */
 int untagged_cfg_check(const struct untagged_cfg *cfg, struct err *e)
@@ -66,9 +76,13 @@ struct untagged_stats {
     uint64_t sessions, decisions[BY_WAYS]; /* opened; of BY_ROUTER none */
     uint64_t slots, empty_slots; /* ended; of those without a chunk to learn from */
     uint64_t labels;             /* untagged sessions that were told what they were */
-    uint64_t late;               /* chunks of a slot that was over */
-    uint64_t dropped;            /* examples for which there was no room */
-    uint64_t refused;            /* damaged state files */
+    uint64_t
+        labels_unwatched; /* that did not count: too few chunks (UNTAGGED_WATCHED_CHUNKS) */
+    double labels_address; /* likewise: the address had counted enough in the slot, */
+    double labels_content; /* ... for that content, or for the head */
+    uint64_t late;         /* chunks of a slot that was over */
+    uint64_t dropped;      /* examples for which there was no room */
+    uint64_t refused;      /* damaged state files */
     /* the mix */
     bool known;
     int tasks;
@@ -83,6 +97,14 @@ struct untagged_stats {
         chosen[UNTAGGED_EXPERTS];    /* slots in which an expert had the largest weight */
     int nodes, leaves, depth, left;  /* left: leaves whose weights left their cell */
     double reward, expected, regret; /* of the last slot, and summed over all (slots.h) */
+    /* the exam (merge_exam.h) */
+    bool examined;
+    double mix_share;  /* of the way from the prior's mix to the mix: what is served */
+    double hint_share; /* likewise of the mean hint */
+    bool exam_kept;    /* no merge passed: this slot goes on with the last good one */
+    uint64_t exam_refused;  /* merges and hints, since the start; */
+    uint64_t exam_kept_all; /* slots that kept the last good merge, since the start */
+    double exam_loss;       /* of this slot's merge, the largest of all profiles */
     /* the merge on other nodes (slot_log.h) */
     bool shares;
     uint64_t given, heard; /* slots of this node that the others can learn from; of the

@@ -31,7 +31,7 @@ struct emulate {
     struct emulate_page *page; /* --report; else NULL */
     const char *server, *policy, *kind, *save, *grow, *merge_policy;
 
-    char policy_path[HOME_PATH], merge_path[HOME_PATH];
+    char policy_path[HOME_PATH], merge_path[HOME_PATH], exam_path[HOME_PATH];
     struct corpus *play, *other; /* without a common trace; other only with --score */
     struct video *video;
     struct crowd_cfg crowd;
@@ -124,6 +124,7 @@ static int load(struct emulate *o, struct err *e)
 
     if (!o->merge_policy && home_find(o->merge_path, HOME_MERGE, NULL) == 0)
         o->merge_policy = o->merge_path;
+    if (home_find(o->exam_path, "traces", NULL)) o->exam_path[0] = '\0';
     if (!o->policy) return home_find(o->policy_path, HOME_POLICY, e);
     snprintf(o->policy_path, sizeof o->policy_path, "%s", o->policy);
     return 0;
@@ -156,6 +157,7 @@ static int open_door(struct door *door, const struct emulate *o, enum untagged_m
     c.untagged.mode = mode;
     c.untagged.slot_s = o->slot;
     c.untagged.merge_policy = o->merge_policy;
+    c.untagged.exam_traces = o->exam_path[0] ? o->exam_path : NULL;
     return door_local(door, &c, e);
 }
 

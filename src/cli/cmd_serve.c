@@ -76,7 +76,7 @@ enum { STRICT_WORKERS = 16 }; /* they wait for the disk, together */
 
 struct paths {
     char policy[HOME_PATH], merge[HOME_PATH], web[HOME_PATH], media[HOME_PATH],
-        traces[HOME_PATH];
+        traces[HOME_PATH], exam[HOME_PATH];
 };
 
 static int service_settings(struct service_cfg *out, const struct serve_options *s,
@@ -103,6 +103,7 @@ static int service_settings(struct service_cfg *out, const struct serve_options 
     cfg.online.ppo.gate = (struct gate_cfg){s->locality, s->latch, s->latch_gap};
     cfg.online.ppo.drift.limit = s->shift_limit;
     cfg.untagged = s->slots;
+    cfg.untagged.exam_traces = serve_options_path(NULL, paths->exam, "traces");
     cfg.cluster = s->cluster;
     if (s->slots.mode == UNTAGGED_MERGE)
         cfg.untagged.merge_policy =

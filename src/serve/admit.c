@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/rng.h"
 #include "serve/forwarded.h"
 
 /* of all lines of the header together: its right end is what counts */
@@ -80,6 +81,14 @@ void admit_client(struct admit_client *out, const struct admit *a,
     out->addr = forwarded_client(&out->addr, &a->trusted, a->by, said ? list : NULL);
     /* a proxy always says for whom it asks: who does not is at home on this machine */
     out->limited = said || !addr_is_loopback(&out->addr);
+}
+
+uint64_t admit_number(const struct admit_client *c, uint64_t secret)
+{
+    uint64_t half[2] = {0};
+    struct addr who = addr_subscriber(&c->addr);
+    if (c->known) memcpy(half, who.byte, sizeof half);
+    return rng_u64_at(secret, half[0], half[1]) | 1;
 }
 
 static double take(struct admit *a, const struct admit_client *c, enum limit which,

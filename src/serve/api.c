@@ -196,6 +196,7 @@ static int answer(struct api *a, const struct http_request *q, double now_s,
     }
     struct admit_client client;
     admit_client(&client, a->shared->admit, q);
+    service_worker_from(a->scratch, admit_number(&client, a->shared->secret));
     enum auth_origin from = auth_origin(auth, origin, host);
     if (!q->waited && api_too_often(r, admit_address(a->shared->admit, &client, now_s),
                                     "requests from this address")) {

@@ -12,6 +12,43 @@ static void put_mix(struct emit *o, const struct untagged_stats *u)
                   u->known);
 }
 
+static void put_refused(struct emit *o, const struct untagged_stats *u)
+{
+    static const char NAME[] = "abrd_untagged_labels_refused_total";
+    metrics_head(
+        o, NAME, "counter",
+        "What did not count: sessions with too few chunks fetched as decided; "
+        "sessions of an address beyond its share of a slot; labels of an address "
+        "beyond its share of a content or of the classifier's examples.");
+    metrics_labelled(o, NAME, "reason", "unwatched", (double)u->labels_unwatched);
+    metrics_labelled(o, NAME, "reason", "address", u->labels_address);
+    metrics_labelled(o, NAME, "reason", "content", u->labels_content);
+}
+
+static void put_exam(struct emit *o, const struct untagged_stats *u)
+{
+    static const char NAME[] = "abrd_untagged_mix_share";
+    metrics_counter(o, "abrd_untagged_exam_refused_total",
+                    "Merges and mean hints that the exam refused since the start.",
+                    (double)u->exam_refused);
+    metrics_head(o, NAME, "gauge",
+                 "How far what is served follows the mix: 0 the prior's mix, 1 the mix.");
+    metrics_labelled(o, NAME, "served", "hint", u->hint_share);
+    if (!u->experts) return;
+    metrics_labelled(o, NAME, "served", "merge", u->mix_share);
+    metrics_gauge(
+        o, "abrd_merge_kept",
+        "1 while the slot keeps the last good merge, since none passed the exam.",
+        u->exam_kept);
+    metrics_counter(o, "abrd_merge_kept_total", "Such slots since the start.",
+                    (double)u->exam_kept_all);
+    metrics_gauge(
+        o, "abrd_merge_exam_loss",
+        "What this slot's merge costs the profile that loses most, as a share of "
+        "its scale from the lowest level to the best; at most 0.01.",
+        u->exam_loss);
+}
+
 static void put_merge(struct emit *o, const struct untagged_stats *u)
 {
     char name[16];
@@ -77,9 +114,11 @@ void metrics_put_untagged(struct emit *o, const struct untagged_stats *u)
     for (int i = BY_ROUTER + 1; i < BY_WAYS; i++)
         metrics_labelled(o, "abrd_untagged_decisions_total", "by",
                          untagged_by_name((enum untagged_by)i), (double)u->decisions[i]);
-    metrics_counter(o, "abrd_untagged_labels_total",
-                    "Sessions without a hint that said at their end what they had been.",
-                    (double)u->labels);
+    metrics_counter(
+        o, "abrd_untagged_labels_total",
+        "Sessions without a hint that named a profile at their end, counted or not.",
+        (double)u->labels);
+    put_refused(o, u);
     metrics_counter(o, "abrd_slots_total", "Slots that have ended.", (double)u->slots);
     metrics_counter(o, "abrd_slots_empty_total",
                     "Of those: without a chunk to learn from.", (double)u->empty_slots);
@@ -88,6 +127,7 @@ void metrics_put_untagged(struct emit *o, const struct untagged_stats *u)
     metrics_counter(o, "abrd_untagged_state_refused_total",
                     "Damaged state files that were put aside.", (double)u->refused);
     put_mix(o, u);
+    if (u->examined) put_exam(o, u);
     if (u->experts) put_merge(o, u);
     if (u->shares) put_share(o, u);
     metrics_counter(o, "abrd_identity_examples_total",

@@ -263,6 +263,8 @@ static int open_untagged(struct service *s, struct err *e)
 {
     struct untagged_new how = {.cfg = s->cfg.untagged,
                                .router = &s->policy_cfg,
+                               .weights = s->snap,
+                               .default_profile = s->cfg.default_profile,
                                .state_path =
                                    s->folder.lock >= 0 ? s->folder.untagged : NULL,
                                .seed = s->cfg.seed,
@@ -499,6 +501,11 @@ void service_worker_free(struct service_worker *w)
     if (!w) return;
     untagged_desk_free(w->desk);
     free(w);
+}
+
+void service_worker_from(struct service_worker *w, uint64_t from)
+{
+    w->from = from;
 }
 
 void service_worker_stages(struct service_worker *w, struct stages *stages)

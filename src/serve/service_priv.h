@@ -64,6 +64,7 @@ struct service_worker {
     struct service *service;
     struct decider decider;
     struct untagged_desk *desk;
+    uint64_t from;          /* whose request is at hand (service_worker_from) */
     struct changes changes; /* of the request at hand */
     struct stages *stages;  /* NULL: nobody wants to know */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "abr/abandon.h"
+#include "base/rng.h"
 #include "serve/limits.h"
 
 static int find_id(uint8_t id[TRACK_ID], const char *session, struct err *e)
@@ -170,6 +171,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
     row->tag = service_tag(s, row);
     if (!in->has_key)
         rc = entropy_draw(&s->cfg.parts.entropy, &row->key, sizeof row->key, e);
+    row->from = w->from ? w->from : rng_u64_at(~s->cfg.seed, row->key, 0) | 1;
     /* whose wishes are not known teaches nobody how to fulfil them */
     row->explores =
         row->hinted && decide_explores(s->cfg.seed, row->key, s->explore_share);

@@ -215,6 +215,11 @@ static bool overtaken(const struct track *t, const struct steps *p, const struct
     return false;
 }
 
+static void count_followed(struct track *t)
+{
+    if (t->row.followed < UINT16_MAX) t->row.followed++;
+}
+
 /* s has no outcome yet. */
 static void take_outcome(struct track *t, struct steps *p, struct step *s,
                          const struct outcome *o, double now, struct changes *c)
@@ -229,7 +234,10 @@ static void take_outcome(struct track *t, struct steps *p, struct step *s,
     s->rebuffer_s = o->rebuffer_s;
     s->reward = parts.reward;
     s->flags |= STEP_REPORTED;
-    if ((s->flags & STEP_DECIDED) && s->decided == o->level) s->flags |= STEP_FOLLOWED;
+    if ((s->flags & STEP_DECIDED) && s->decided == o->level) {
+        s->flags |= STEP_FOLLOWED;
+        count_followed(t);
+    }
 
     bool newest = s == &p->at[t->newest];
     if (!overtaken(t, p, s)) {
@@ -584,6 +592,7 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
     }
     if (d->flags & STEP_MEASURED) traj_measure(&t->measured, d->bytes, d->download_s);
     if (d->flags & STEP_CUT) t->head = -1;
+    if (d->flags & STEP_FOLLOWED) count_followed(t);
     if (d->at > t->last_at) t->last_at = d->at;
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "untagged_priv.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,7 @@ static int make_parts(struct untagged *u, struct err *e)
     ac.half_life = u->cfg.half_life;
     ac.seed = u->seed;
     u->audience = audience_new(&ac, u->told.tasks, e);
+    ac.counts = false;
     u->told_audience = audience_new(&ac, u->told.tasks, e);
     u->head = make_head(u, true, e);
     u->told_head = make_head(u, false, e);
@@ -68,6 +70,8 @@ static int make_room(struct untagged *u, const struct untagged_new *how, struct 
     if (!u->watched) return ERR_MEMORY;
     if (!examples_new(&u->training) || !examples_new(&u->fresh))
         return err_set(e, ERR_MEMORY, "no memory for labelled observations");
+    u->taught_by = calloc(AUDIENCE_BUCKETS, sizeof *u->taught_by);
+    if (!u->taught_by) return err_set(e, ERR_MEMORY, "no memory for labels by address");
     if (how->state_path && !(u->state_path = strdup(how->state_path)))
         return err_set(e, ERR_MEMORY, "no memory for a path");
     return 0;
@@ -86,12 +90,20 @@ static int go_on(struct untagged *u, double now, struct err *e)
         u->stats.refused++;
         rc = 1;
     }
+    if (!rc && !untagged_exam_holds(u)) {
+        log_event(u->log, LOG_WARN, "slot",
+                  "what slot %llu served does not pass the exam: a new slot begins",
+                  (unsigned long long)u->told.slot);
+        u->merge.good = false;
+        rc = 1;
+    }
     if (rc == 1) u->sums = (struct untagged_sums){0};
     if (rc) {
         rc = untagged_turn(u, now, e);
         return rc ? rc
                   : untagged_save(u, e); /* a folder that takes no file is told now */
     }
+    untagged_exam_tell(&u->stats, &u->exam);
     if (!u->merge.experts) return 0;
     untagged_merge_tell(&u->stats, &u->merge);
     grove_take(u->merge.grove, u->merge.bandit, u->merge.node);
@@ -108,7 +120,7 @@ struct untagged *untagged_new(const struct untagged_new *how, struct err *e)
     }
     pthread_mutex_init(&u->lock, NULL);
     u->cfg = how->cfg;
-    u->cfg.merge_policy = NULL; /* borrowed */
+    u->cfg.merge_policy = u->cfg.exam_traces = NULL; /* borrowed */
     u->seed = how->seed;
     u->log = how->log;
     u->tasks = u->told.tasks = QOE_PROFILES;
@@ -116,9 +128,14 @@ struct untagged *untagged_new(const struct untagged_new *how, struct err *e)
         strcpy(u->task[v], qoe_profiles[v].name);
         u->qoe[v] = u->told.qoe[v] = qoe_profiles[v].qoe;
     }
+    const char *name = how->default_profile ? how->default_profile : "pensieve";
+    const struct qoe_profile *known = qoe_find(name);
+    snprintf(u->default_profile, sizeof u->default_profile, "%s", name);
+    u->fallback = (known ? known : qoe_find("pensieve"))->qoe;
     if (make_room(u, how, e) || make_parts(u, e)) goto fail;
     if (how->cfg.mode == UNTAGGED_MERGE && untagged_merge_open(&u->merge, how, e))
         goto fail;
+    if (untagged_exam_open(u, how, e)) goto fail;
     if (go_on(u, how->now, e)) goto fail;
     return u;
 
@@ -130,11 +147,13 @@ fail:
 void untagged_free(struct untagged *u)
 {
     if (!u) return;
+    merge_exam_free(u->exam.exam);
     untagged_merge_close(&u->merge);
     untagged_share_close(&u->share);
     examples_free(&u->fresh);
     examples_free(&u->training);
     table_free(u->watched);
+    free(u->taught_by);
     free_parts(u);
     pthread_mutex_destroy(&u->lock);
     free(u->state_path);
@@ -168,6 +187,7 @@ void untagged_profiles(struct untagged *u, const struct profile *p, int n)
 {
     pthread_mutex_lock(&u->lock);
     for (int i = 0; i < n; i++) {
+        if (!strcmp(p[i].name, u->default_profile)) u->fallback = p[i].qoe;
         if (p[i].qoe.utility != QOE_LINEAR) continue;
         int v = 0;
         while (v < u->tasks && strcmp(u->task[v], p[i].name) != 0)
@@ -194,8 +214,8 @@ static void refresh(struct untagged_desk *d, struct untagged *u)
 bool untagged_hint(struct qoe *out, struct untagged *u, struct untagged_desk *d)
 {
     refresh(d, u);
-    if (d->told.known) *out = d->told.hint;
-    return d->told.known;
+    if (d->told.hinted) *out = d->told.hint;
+    return d->told.hinted;
 }
 
 void untagged_opened(struct untagged *u)
@@ -223,7 +243,9 @@ static bool identify(struct qoe *out, struct untagged *u, struct untagged_desk *
         feat_observe(d->obs, FEAT_BLIND, view);
         (void)identity_posterior(p, d->head, d->obs, p);
     }
-    *out = untagged_mean(t->qoe, p, t->tasks);
+    for (int v = 0; v < t->tasks; v++)
+        p[v] *= t->sure[v];
+    *out = untagged_hint_of(t, p);
     return true;
 }
 
@@ -245,8 +267,8 @@ bool untagged_decide(struct verdict *out, struct untagged *u, struct untagged_de
 {
     refresh(d, u);
     struct view asked = *view;
-    enum untagged_by by = d->told.known ? BY_MEAN_HINT : BY_DEFAULT;
-    if (d->told.known) asked.qoe = d->told.hint;
+    enum untagged_by by = d->told.hinted ? BY_MEAN_HINT : BY_DEFAULT;
+    if (d->told.hinted) asked.qoe = d->told.hint;
     if (u->cfg.mode == UNTAGGED_IDENTIFY && identify(&asked.qoe, u, d, view, content_id))
         by = BY_IDENTITY;
     /* a merge that is not finite is passed over */
@@ -308,13 +330,22 @@ static int task_of(const struct untagged *u, const char *name)
     return -1;
 }
 
-static void add_example(struct untagged *u, const float *obs, int task)
+/* What an address taught is remembered until the process ends. */
+static void add_example(struct untagged *u, const float *obs, int task, uint64_t from)
 {
     struct untagged_examples *x = &u->fresh;
+    uint32_t *own =
+        &u->taught_by[rng_u64_at(u->seed, from, UNTAGGED_SAMPLE) % AUDIENCE_BUCKETS];
+    if (!audience_may_add(*own, u->taught_all, UNTAGGED_TEACHES)) {
+        u->taught_refused++;
+        return;
+    }
     if (x->n == UNTAGGED_EXAMPLES) {
         u->stats.dropped++;
         return;
     }
+    ++*own;
+    u->taught_all++;
     memcpy(x->x + (size_t)x->n * FEAT_FULL_DIM, obs, FEAT_FULL_DIM * sizeof *obs);
     x->task[x->n++] = (int8_t)task;
 }
@@ -359,17 +390,19 @@ void untagged_ended(struct untagged *u, const struct track_row *row)
 {
     pthread_mutex_lock(&u->lock);
     uint64_t content = audience_content(u->audience, row->content_id);
+    bool watched = row->followed >= UNTAGGED_WATCHED_CHUNKS;
     bool labelled = row->hinted ? !row->has_mu : row->labelled;
     int task = labelled ? task_of(u, row->profile) : -1;
-    if (task >= 0)
-        audience_label(u->audience, content, task, !row->hinted);
-    else if (!row->hinted)
-        audience_unlabelled(u->audience, content);
+    if (task >= 0 && watched)
+        audience_label(u->audience, content, task, !row->hinted, row->from);
+    else if (!row->hinted && watched)
+        audience_unlabelled(u->audience, content, row->from);
     u->stats.labels += task >= 0 && !row->hinted;
+    u->stats.labels_unwatched += task >= 0 && !watched;
 
     struct watched *w = table_get(u->watched, row->id);
     if (w) {
-        if (task >= 0) add_example(u, w->obs, task);
+        if (task >= 0 && watched) add_example(u, w->obs, task, row->from);
         unwatch(u, row->id, w);
     }
     pthread_mutex_unlock(&u->lock);
@@ -406,6 +439,8 @@ void untagged_stats(struct untagged_stats *out, struct untagged *u)
     out->tasks = u->told.tasks;
     memcpy(out->task, u->task, sizeof out->task);
     memcpy(out->mix, u->told.mix, sizeof out->mix);
+    out->labels_content =
+        audience_refused(u->audience).content + (double)u->taught_refused;
     untagged_share_tell(out, &u->share);
     pthread_mutex_unlock(&u->lock);
 }

@@ -2,6 +2,11 @@
 
 #include <string.h>
 
+#include "abr/view.h"
+#include "serve/merge_exam.h"
+
+_Static_assert(UNTAGGED_WATCHED_CHUNKS == VIEW_HISTORY, "as a decision looks back on");
+
 static const char *const MODES[] = {"default", "identify", "merge"};
 static const char *const WAYS[BY_WAYS] = {"router", "default", "mean-hint", "identify",
                                           "merge"};
@@ -12,7 +17,8 @@ struct untagged_cfg untagged_cfg_default(void)
                              .slot_s = 300,
                              .half_life = 3,
                              .bandit = tanbr_cfg_informed(2, AUDIENCE_TASKS),
-                             .merge_links = 5};
+                             .merge_links = 5,
+                             .exam_links = MERGE_EXAM_LINKS};
     c.bandit.keep = 0;
     return c;
 }
@@ -31,6 +37,7 @@ int untagged_cfg_check(const struct untagged_cfg *c, struct err *e)
     if (!rc) rc = within(c->slot_sessions, 0, 1e9, "slot-sessions", e);
     if (!rc) rc = within(c->half_life, .01, 1e6, "mix-half-life", e);
     if (!rc) rc = within(c->merge_links, 0, 1000, "merge-links", e);
+    if (!rc) rc = within(c->exam_links, 0, 1000, "exam-links", e);
     if (!rc) rc = within(b->keep, 0, UNTAGGED_EXPERTS, "merge-keep", e);
     return rc;
 }

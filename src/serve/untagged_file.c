@@ -298,6 +298,12 @@ static bool get_bandit(struct untagged *u, const void *state, size_t n,
 static void take(struct untagged *u, const struct plain *p)
 {
     u->told = p->told;
+    u->told.fallback = u->fallback;
+    const struct qoe *h = &p->told.hint,
+                     *none = &u->fallback; /* the one that was served */
+    u->told.hinted = p->told.known &&
+                     (h->mu_quality != none->mu_quality ||
+                      h->mu_switch != none->mu_switch || h->mu_stall != none->mu_stall);
     u->tasks = p->tasks;
     memcpy(u->task, p->task, sizeof u->task);
     memcpy(u->qoe, p->qoe, sizeof u->qoe);

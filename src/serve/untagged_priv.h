@@ -10,6 +10,7 @@
 #include "base/table.h"
 #include "moe/identity.h"
 #include "serve/grove.h"
+#include "serve/merge_exam.h"
 #include "serve/slot_log.h"
 
 #define UNTAGGED_EXAMPLES 1024 /* that may wait for the next tick */
@@ -31,12 +32,16 @@ struct untagged_sums {
 struct untagged_told {
     uint64_t slot;
     double since;
-    bool known;  /* the mix, and with it the hint */
+    bool known;  /* the mix */
+    bool hinted; /* likewise, and `hint` is to be used; else the default profile */
     bool taught; /* the head has seen enough to be asked */
     int tasks;
     double mix[AUDIENCE_TASKS];
     struct qoe qoe[AUDIENCE_TASKS];
     struct qoe hint;
+    struct qoe fallback; /* of the default profile */
+    double sure
+        [AUDIENCE_TASKS]; /* by mode identify: share of a task that is not the fallback's */
 };
 
 /* The merge. Belongs to the tick, but for `merged`, which is locked inside, and `layout`. */
@@ -49,6 +54,8 @@ struct untagged_merge {
     struct snap *merged;
     int node;
     float x[UNTAGGED_EXPERTS];
+    float first[UNTAGGED_EXPERTS]; /* what a new bandit chooses for the prior's mix */
+    bool good;                     /* x has passed the exam */
     double expected;
     struct grove *grove; /* locked inside */
     void *carried;       /* the bandit's state while nothing is merged */
@@ -80,13 +87,25 @@ struct untagged_share {
     double heard_at;
 };
 
+/* What the exam said of what is served, and how often it refused. */
+struct untagged_exam {
+    struct merge_exam *exam; /* NULL: none */
+    struct snap *router;     /* borrowed */
+    enum feat_layout layout; /* the router's */
+    double mix_share, hint_share, loss;
+    bool kept;
+    uint64_t refused, kept_all;
+};
+
 struct untagged {
     struct untagged_cfg cfg;
     uint64_t seed;
     const struct log *log;
     char *state_path;
+    char default_profile[SERVICE_NAME];
     struct untagged_merge merge;
-    struct identity *head; /* learns; the tick's */
+    struct untagged_exam exam; /* the tick's */
+    struct identity *head;     /* learns; the tick's */
     struct untagged_examples training;
     atomic_uint_fast64_t slot; /* = told.slot: for desks to notice */
     atomic_uint_fast64_t decisions[BY_WAYS];
@@ -99,9 +118,12 @@ struct untagged {
     int tasks;                      /* told.tasks with the next slot */
     char task[AUDIENCE_TASKS][SERVICE_NAME];
     struct qoe qoe[AUDIENCE_TASKS];
+    struct qoe fallback;
     struct untagged_examples fresh;
     struct table *watched; /* session -> struct untagged_watched */
     int watched_hinted;
+    uint32_t *taught_by; /* (AUDIENCE_BUCKETS): examples from an address */
+    uint32_t taught_all, taught_refused;
     struct untagged_sums sums;
     uint64_t slot_sessions;
     struct untagged_stats stats;
@@ -121,6 +143,13 @@ struct untagged_desk {
 int untagged_merge_open(struct untagged_merge *m, const struct untagged_new *how,
                         struct err *e);
 void untagged_merge_close(struct untagged_merge *m);
+/* sum x_k W_k as the policy of a slot; NULL: ERR_MEMORY, ERR_NUMERIC. */
+struct policy *untagged_merge_make(const struct untagged_merge *m, const float *x,
+                                   uint64_t slot, struct err *e);
+/* Chooses x for a mix. */
+void untagged_merge_choose(struct untagged_merge *m, const double *mix);
+/* What the network expects of x for a mix. */
+double untagged_merge_expects(const struct untagged_merge *m, const double *mix);
 /* Publishes sum x_k W_k as this slot's. */
 int untagged_merge_publish(struct untagged_merge *m, uint64_t slot, double now,
                            struct err *e);
@@ -131,6 +160,22 @@ int untagged_turn(struct untagged *u, double now, struct err *e);
 void untagged_teach(struct untagged *u);
 /* The weights that viewers of profile v with probability p_v value on average (untagged_cfg.h). */
 struct qoe untagged_mean(const struct qoe *qoe, const double *p, int tasks);
+
+/* Adds what the exam said; the caller holds the lock. */
+void untagged_exam_tell(struct untagged_stats *out, const struct untagged_exam *x);
+
+/* ---- the exam (untagged_exam.c) ---- */
+
+int untagged_exam_open(struct untagged *u, const struct untagged_new *how, struct err *e);
+/* The mean hint where the profiles have the shares p, and the default profile what is left of 1. */
+struct qoe untagged_hint_of(const struct untagged_told *t, const double *p);
+/* The mean hint of the slot to come, and how sure identify may be of each task. */
+void untagged_exam_hint(struct untagged *u, struct untagged_told *next);
+/* The merge of the slot to come: published, or the last good one again. */
+int untagged_exam_merge(struct untagged *u, const struct untagged_told *next,
+                        struct err *e);
+/* Does what was read from the state file pass? */
+bool untagged_exam_holds(struct untagged *u);
 
 /* ---- among others (untagged_share.c) ---- */
 

@@ -112,6 +112,11 @@ int untagged_merge_open(struct untagged_merge *m, const struct untagged_new *how
     read_names(m, &meta);
     rc = make_bandit(m, how, e);
     if (rc) return rc;
+    double mix[AUDIENCE_TASKS] = {0};
+    for (int v = 0; v < QOE_PROFILES; v++)
+        mix[v] = 1.0 / QOE_PROFILES;
+    untagged_merge_choose(m, mix);
+    memcpy(m->first, m->x, sizeof m->first);
     m->grove = grove_new(m->experts->cfg.experts, tanbr_cfg(m->bandit)->max_nodes, e);
     return m->grove ? 0 : ERR_MEMORY;
 }
@@ -125,19 +130,27 @@ void untagged_merge_close(struct untagged_merge *m)
     free(m->carried);
 }
 
-int untagged_merge_publish(struct untagged_merge *m, uint64_t slot, double now,
-                           struct err *e)
+struct policy *untagged_merge_make(const struct untagged_merge *m, const float *x,
+                                   uint64_t slot, struct err *e)
 {
     struct policy_cfg cfg;
     int rc = bank_policy_cfg(&cfg, &m->experts->cfg, e);
     struct policy *p = rc ? NULL : policy_new(&cfg, e);
-    if (!p) return rc ? rc : ERR_MEMORY;
+    if (!p) return NULL;
     p->version = slot;
-    if (bank_policy(p, m->experts, m->x)) {
-        policy_free(p);
-        return err_set(e, ERR_NUMERIC, "the merge of slot %llu is not finite",
-                       (unsigned long long)slot);
-    }
+    if (!bank_policy(p, m->experts, x)) return p;
+    policy_free(p);
+    err_set(e, ERR_NUMERIC, "the merge of slot %llu is not finite",
+            (unsigned long long)slot);
+    return NULL;
+}
+
+int untagged_merge_publish(struct untagged_merge *m, uint64_t slot, double now,
+                           struct err *e)
+{
+    struct err why = {0};
+    struct policy *p = untagged_merge_make(m, m->x, slot, &why);
+    if (!p) return err_set(e, why.code, "%s", why.detail);
     if (m->merged) return snap_publish(m->merged, p, now, NAN, e);
     m->merged = snap_new(p, now, NAN, e);
     return m->merged ? 0 : ERR_MEMORY;
@@ -219,6 +232,25 @@ static int largest(const struct untagged_merge *m)
     return top;
 }
 
+double untagged_merge_expects(const struct untagged_merge *m, const double *mix)
+{
+    float psi[AUDIENCE_TASKS];
+    as_floats(psi, mix);
+    return expects(m->bandit, m->x, psi);
+}
+
+/* Weights that the slot kept from another one need not be those of the node any more. */
+static int learn_rewards(struct untagged_merge *m, const float *psi,
+                         const struct earned *got)
+{
+    float x[UNTAGGED_EXPERTS] = {0};
+    size_t n = sizeof *x * (size_t)m->experts->cfg.experts;
+    tanbr_weights(x, m->bandit, m->node);
+    if (!memcmp(x, m->x, n))
+        return tanbr_learn(m->bandit, m->node, psi, got->reward, got->trust);
+    return tanbr_learn_at(m->bandit, m->x, psi, got->reward, got->trust);
+}
+
 /* Learns from a slot that is over; stats is the tick's own copy. given: what others may learn of it,
  * number 0: nothing. */
 static int learn(struct slot_record *given, struct untagged *u,
@@ -242,7 +274,7 @@ static int learn(struct slot_record *given, struct untagged *u,
     as_floats(psi, mix);
     stats->reward = got.mean;
     stats->regret += fmax(best_expected(m, psi) - got.mean, 0);
-    int rc = tanbr_learn(m->bandit, m->node, psi, got.reward, got.trust);
+    int rc = learn_rewards(m, psi, &got);
     if (rc)
         return err_set(e, rc, "the bandit could not learn from slot %llu",
                        (unsigned long long)u->told.slot);
@@ -254,7 +286,7 @@ static int learn(struct slot_record *given, struct untagged *u,
     return 0;
 }
 
-static void choose(struct untagged_merge *m, const double *mix)
+void untagged_merge_choose(struct untagged_merge *m, const double *mix)
 {
     struct tanbr_choice why;
     float psi[AUDIENCE_TASKS];
@@ -327,6 +359,10 @@ static void look_ahead(struct untagged_told *t, struct untagged *u)
     t->tasks = u->tasks;
     memcpy(t->qoe, u->qoe, sizeof t->qoe);
     t->hint = untagged_mean(t->qoe, t->mix, t->tasks);
+    t->hinted = t->known;
+    t->fallback = u->fallback;
+    struct audience_refused refused = audience_refused(u->audience);
+    u->stats.labels_address = refused.mix;
 }
 
 static void grow_head(struct untagged *u, int tasks)
@@ -356,15 +392,16 @@ int untagged_turn(struct untagged *u, double now, struct err *e)
     look_ahead(&next, u);
     pthread_mutex_unlock(&u->lock);
 
+    untagged_exam_hint(u, &next);
     int rc = 0;
     struct slot_record given = {0};
     if (u->told.slot) stats.slots++;
     if (m->experts && u->told.slot) rc = learn(&given, u, &stats, &sums, u->told.mix, e);
     if (m->experts) {
         untagged_learn_heard(u);
-        choose(m, next.mix);
+        int failed = untagged_exam_merge(u, &next, e);
         grove_take(m->grove, m->bandit, m->node);
-        int failed = untagged_merge_publish(m, next.slot, now, e);
+        if (!failed) failed = untagged_merge_publish(m, next.slot, now, e);
         if (!rc) rc = failed;
     }
     untagged_teach(u);
@@ -386,6 +423,7 @@ int untagged_turn(struct untagged *u, double now, struct err *e)
         untagged_merge_tell(&u->stats, m);
         u->stats.chosen[largest(m)]++;
     }
+    untagged_exam_tell(&u->stats, &u->exam);
     atomic_store(&u->slot, next.slot);
     pthread_mutex_unlock(&u->lock);
     free(bytes);

@@ -140,6 +140,21 @@ static void put_tree(struct emit *o, const struct grove_view *v)
     emit_close(o, ']');
 }
 
+static void put_merge_exam(struct emit *o, const struct untagged_stats *u)
+{
+    emit_key(o, "exam");
+    emit_open(o, '{');
+    put_u64(o, "refused", u->exam_refused);
+    put_double(o, "hint_share", u->hint_share);
+    if (u->experts) {
+        put_double(o, "merge_share", u->mix_share);
+        put_bool(o, "kept", u->exam_kept);
+        put_u64(o, "kept_slots", u->exam_kept_all);
+        put_double(o, "loss", u->exam_loss);
+    }
+    emit_close(o, '}');
+}
+
 void wire_put_merge(struct emit *o, const struct untagged_stats *u,
                     const struct grove_view *view)
 {
@@ -152,6 +167,7 @@ void wire_put_merge(struct emit *o, const struct untagged_stats *u,
         emit_string(o, u->expert[k]);
     emit_close(o, ']');
     put_reals(o, "weights", u->weight, u->experts);
+    if (u->examined) put_merge_exam(o, u);
     if (view) put_tree(o, view);
     emit_close(o, '}');
 }

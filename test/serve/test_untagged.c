@@ -17,8 +17,8 @@ static struct qoe mean_of(const double p[4])
 START_TEST(the_mean_hint_follows_the_labels)
 {
     start(UNTAGGED_DEFAULT);
-    static const struct watching news = {.label = "news", .mbps = 2, .chunks = 4},
-                                 live = {.label = "live", .mbps = 2, .chunks = 4};
+    static const struct watching news = {.label = "news", .mbps = 2, .chunks = 8},
+                                 live = {.label = "live", .mbps = 2, .chunks = 8};
     struct session_opened o = open_session(&news, 1);
     ck_assert_int_eq(o.first.by, BY_DEFAULT);
     ck_assert_double_eq(o.qoe.mu_stall, 4.3);
@@ -37,8 +37,8 @@ START_TEST(the_mean_hint_follows_the_labels)
     ck_assert(s.known);
     ck_assert_uint_eq(s.labels, 8);
     ck_assert_uint_eq(s.slots, 1);
-    double keep = exp2(-1. / 3), n = 8 * keep + 1;
-    double psi[4] = {.25 / n, (2 * keep + .25) / n, (6 * keep + .25) / n, .25 / n};
+    double keep = exp2(-1. / 3), n = 8 * keep + 20;
+    double psi[4] = {5 / n, (2 * keep + 5) / n, (6 * keep + 5) / n, 5 / n};
     for (int v = 0; v < 4; v++)
         ck_assert_double_eq_tol(s.mix[v], psi[v], 1e-12);
     ck_assert_str_eq(s.task[2], "news");
@@ -92,7 +92,7 @@ START_TEST(a_content_tells_who_watches_it)
     static const struct watching fan = {.hint = "news",
                                         .content = "match",
                                         .mbps = 2,
-                                        .chunks = 3},
+                                        .chunks = 8},
                                  guest = {.content = "match", .mbps = 2, .chunks = 3},
                                  other = {
                                      .content = "unheard-of", .mbps = 2, .chunks = 3};
@@ -104,9 +104,9 @@ START_TEST(a_content_tells_who_watches_it)
     ck_assert_int_eq(o.first.by, BY_IDENTITY);
     ck_assert_int_eq(open_session(&other, 52).first.by, BY_DEFAULT);
 
-    /* ten of news, two to begin with of everybody: what their mean would have got */
-    double ten = 10 * exp2(-1. / 2000), all = ten + 2;
-    double p[4] = {.5 / all, .5 / all, (ten + .5) / all, .5 / all};
+    /* ten of news, four to begin with of everybody: what their mean would have got */
+    double ten = 10 * exp2(-1. / 2000), all = ten + 4;
+    double p[4] = {1 / all, 1 / all, (ten + 1) / all, 1 / all};
     f.cfg.explore_share = 0;
     served_kill(&f);
     served_start(&f);
@@ -388,7 +388,7 @@ START_TEST(a_new_profile_becomes_a_task_with_the_next_slot)
     static const struct watching told = {.label = "lecture",
                                          .content = "l",
                                          .mbps = 2,
-                                         .chunks = 3},
+                                         .chunks = 8},
                                  guest = {.content = "l", .mbps = 2, .chunks = 3};
     watch(&told, 1); /* not a task yet: no label */
     ck_assert_uint_eq(stats().labels, 0);
@@ -400,7 +400,7 @@ START_TEST(a_new_profile_becomes_a_task_with_the_next_slot)
     next_slot();
     struct untagged_stats s = stats();
     ck_assert_uint_eq(s.labels, 9);
-    ck_assert_double_gt(s.mix[4], .8);
+    ck_assert_double_gt(s.mix[4], .35);
     ck_assert_int_eq(open_session(&guest, 30).first.by, BY_IDENTITY);
 
     served_kill(&f);

@@ -53,6 +53,8 @@ __attribute__((unused)) static void setup(void)
     f.cfg.untagged.bandit = tanbr_cfg_default(2, AUDIENCE_TASKS);
     f.cfg.untagged.bandit.keep = 0;
     f.cfg.untagged.merge_links = 0; /* a bandit that knows nothing */
+    f.cfg.untagged.exam_links =
+        0; /* and whose choices nobody examines: test_labels.c does */
     make_experts(3);
     f.cfg.untagged.merge_policy = experts;
 }

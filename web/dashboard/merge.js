@@ -53,6 +53,11 @@ export class MergePanel {
             facts.push(['nodes', v.nodes.length, 'abrd_merge_tree_nodes'], ['leaves', leaves.length, 'abrd_merge_tree_leaves'],
                 ['depth', Math.max(...leaves.map(n => n.depth)), 'abrd_merge_tree_depth']);
         }
+        const exam = v?.exam;
+        if (exam && u.weights.length) {
+            facts.push(['loses at most', exam.loss, 'abrd_merge_exam_loss', 3], ['follows the mix', exam.merge_share, sample('abrd_untagged_mix_share', { served: 'merge' }), 2]);
+            if (exam.kept_slots) facts.push(['slots kept', exam.kept_slots, 'abrd_merge_kept_total']);
+        }
         const spans = rows($('merge-facts'), facts.map(([name]) => name), name => el('span', {}, `${name} `, el('b')));
         facts.forEach(([, value, name, digits], i) => metric(spans[i].lastChild, value, { metric: name, digits }));
         text($('merge-known'), u.known ? 'as estimated' : 'not known yet');
