@@ -30,10 +30,11 @@
  * label counts by the same rules.
  *
  * Nothing that was learned is served before it has passed the exam (merge_exam.h), which no client
- * can move. With psi the mix and q the prior's, for s = 1, 3/4, 1/2, 1/4 in turn:
+ * can move. The first of s = 1, 3/4, 1/2, 1/4 that passes is served:
  *
- *   merge      the bandit's choice for q + s (psi - q), at last for q; reference: what a new bandit
- *              chooses for q. When none passes, the slot keeps the last good merge.
+ *   merge      x_0 + s (x - x_0), x the bandit's choice for psi; reference: x_0, which a new
+ *              bandit chooses for the prior's mix. When none passes, the slot keeps the last good
+ *              merge.
  *   mean hint  p = s psi, and the default profile with 1 - s; reference: the default profile, which
  *              is served when none passes
  *   identify   p = sum_v p(v | x, c) s_v e_v, and the default profile with the rest; s_v is the

@@ -99,10 +99,10 @@ struct untagged_stats {
     double reward, expected, regret; /* of the last slot, and summed over all (slots.h) */
     /* the exam (merge_exam.h) */
     bool examined;
-    double mix_share;  /* of the way from the prior's mix to the mix: what is served */
-    double hint_share; /* likewise of the mean hint */
-    bool exam_kept;    /* no merge passed: this slot goes on with the last good one */
-    uint64_t exam_refused;  /* merges and hints, since the start; */
+    double merge_share;    /* of the way to the bandit's choice: what is served */
+    double hint_share;     /* of the way from the default profile to the mean hint */
+    bool exam_kept;        /* no merge passed: this slot goes on with the last good one */
+    uint64_t exam_refused; /* merges and hints, since the start; */
     uint64_t exam_kept_all; /* slots that kept the last good merge, since the start */
     double exam_loss;       /* of this slot's merge, the largest of all profiles */
     /* the merge on other nodes (slot_log.h) */

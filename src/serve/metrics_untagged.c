@@ -27,15 +27,17 @@ static void put_refused(struct emit *o, const struct untagged_stats *u)
 
 static void put_exam(struct emit *o, const struct untagged_stats *u)
 {
-    static const char NAME[] = "abrd_untagged_mix_share";
+    static const char NAME[] = "abrd_untagged_served_share";
     metrics_counter(o, "abrd_untagged_exam_refused_total",
                     "Merges and mean hints that the exam refused since the start.",
                     (double)u->exam_refused);
-    metrics_head(o, NAME, "gauge",
-                 "How far what is served follows the mix: 0 the prior's mix, 1 the mix.");
+    metrics_head(
+        o, NAME, "gauge",
+        "How far what is served goes from what is known at a start, 0, to what was "
+        "learned, 1.");
     metrics_labelled(o, NAME, "served", "hint", u->hint_share);
     if (!u->experts) return;
-    metrics_labelled(o, NAME, "served", "merge", u->mix_share);
+    metrics_labelled(o, NAME, "served", "merge", u->merge_share);
     metrics_gauge(
         o, "abrd_merge_kept",
         "1 while the slot keeps the last good merge, since none passed the exam.",

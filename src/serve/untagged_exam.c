@@ -4,14 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the way from the prior's mix to another, in the order in which they are tried. */
+/* Of the way to what was learned, in the order in which they are tried. */
 static const double SHARES[] = {1, .75, .5, .25};
 enum { N_SHARES = sizeof SHARES / sizeof *SHARES };
 
 int untagged_exam_open(struct untagged *u, const struct untagged_new *how, struct err *e)
 {
     struct untagged_exam *x = &u->exam;
-    x->mix_share = x->hint_share = 1;
+    x->merge_share = x->hint_share = 1;
     if (!how->cfg.exam_links) return 0;
     int rc = decide_layout(&x->layout, how->router, e);
     if (rc) return rc;
@@ -24,21 +24,12 @@ int untagged_exam_open(struct untagged *u, const struct untagged_new *how, struc
 void untagged_exam_tell(struct untagged_stats *out, const struct untagged_exam *x)
 {
     out->examined = x->exam != NULL;
-    out->mix_share = x->mix_share;
+    out->merge_share = x->merge_share;
     out->hint_share = x->hint_share;
     out->exam_loss = x->loss;
     out->exam_kept = x->kept;
     out->exam_refused = x->refused;
     out->exam_kept_all = x->kept_all;
-}
-
-/* q + share (p - q) */
-static void towards(double *out, const double *p, double share, int tasks)
-{
-    double q = 1.0 / tasks;
-    memset(out, 0, sizeof *out * AUDIENCE_TASKS);
-    for (int v = 0; v < tasks; v++)
-        out[v] = q + share * (p[v] - q);
 }
 
 /* The mean hint where the profiles have the shares p, and the default profile the rest. */
@@ -190,30 +181,40 @@ static bool merge_passes(struct merge_sitting *s, const struct untagged *u)
     return s->loss <= MERGE_EXAM_LOSS;
 }
 
-/* What was served last, if it still passes; else what a new bandit begins with. */
+/* x is no node's: the visit will be that of the leaf it lies in. */
+static void settle_between(struct untagged_merge *m, const double *mix)
+{
+    m->node = tree_find(tanbr_tree(m->bandit), m->x);
+    m->expected = untagged_merge_expects(m, mix);
+}
+
+/* What was served last, if it still passes; else what a new bandit begins with, and without a mean
+ * hint if need be. */
 static void keep_last(struct untagged *u, const struct untagged_merge *last,
-                      struct merge_sitting *s)
+                      struct merge_sitting *s, struct untagged_told *next)
 {
     struct untagged_merge *m = &u->merge;
     memcpy(m->x, last->good ? last->x : m->first, sizeof m->x);
-    if (!merge_passes(s, u)) memcpy(m->x, m->first, sizeof m->x);
-    m->node = tree_find(tanbr_tree(m->bandit), m->x);
-    m->expected = untagged_merge_expects(m, s->t->mix);
+    if (!merge_passes(s, u)) {
+        memcpy(m->x, m->first, sizeof m->x);
+        next->hinted = next->hinted && merge_passes(s, u);
+        if (!next->hinted) s->loss = 0; /* the reference itself */
+    }
+    settle_between(m, next->mix);
+    u->exam.merge_share = 0;
     u->exam.kept = true;
     u->exam.kept_all++;
     log_event(u->log, LOG_WARN, "slot",
               "no merge of slot %llu passed the exam: it keeps the last good one",
-              (unsigned long long)s->t->slot);
+              (unsigned long long)next->slot);
 }
 
-int untagged_exam_merge(struct untagged *u, const struct untagged_told *next,
-                        struct err *e)
+int untagged_exam_merge(struct untagged *u, struct untagged_told *next, struct err *e)
 {
     struct untagged_merge *m = &u->merge, last = *m;
     struct untagged_exam *x = &u->exam;
     struct merge_sitting s;
-    double mix[AUDIENCE_TASKS];
-    float before[UNTAGGED_EXPERTS];
+    float chosen[UNTAGGED_EXPERTS];
     x->kept = false;
     if (!x->exam) {
         untagged_merge_choose(m, next->mix);
@@ -223,17 +224,18 @@ int untagged_exam_merge(struct untagged *u, const struct untagged_told *next,
     if (!merge_begin(&s, u, next))
         return err_set(e, ERR_NUMERIC, "the merge that slots begin with is not finite");
 
+    untagged_merge_choose(m, next->mix);
+    memcpy(chosen, m->x, sizeof chosen);
     bool passed = false;
-    for (int i = 0; i <= N_SHARES && !passed; i++) {
-        x->mix_share = i < N_SHARES ? SHARES[i] : 0;
-        memcpy(before, m->x, sizeof before);
-        towards(mix, next->mix, x->mix_share, next->tasks);
-        untagged_merge_choose(m, mix);
-        if (i && !memcmp(before, m->x, sizeof before)) continue; /* refused before */
+    for (int i = 0; i < N_SHARES && !passed; i++) {
+        x->merge_share = SHARES[i];
+        for (int k = 0; k < UNTAGGED_EXPERTS && SHARES[i] < 1; k++)
+            m->x[k] = m->first[k] + (float)SHARES[i] * (chosen[k] - m->first[k]);
         passed = merge_passes(&s, u);
         x->refused += !passed;
     }
-    if (!passed) keep_last(u, &last, &s);
+    if (passed && x->merge_share < 1) settle_between(m, next->mix);
+    if (!passed) keep_last(u, &last, &s, next);
     m->good = true;
     x->loss = s.loss;
     return 0;

@@ -92,7 +92,7 @@ struct untagged_exam {
     struct merge_exam *exam; /* NULL: none */
     struct snap *router;     /* borrowed */
     enum feat_layout layout; /* the router's */
-    double mix_share, hint_share, loss;
+    double merge_share, hint_share, loss;
     bool kept;
     uint64_t refused, kept_all;
 };
@@ -172,8 +172,7 @@ struct qoe untagged_hint_of(const struct untagged_told *t, const double *p);
 /* The mean hint of the slot to come, and how sure identify may be of each task. */
 void untagged_exam_hint(struct untagged *u, struct untagged_told *next);
 /* The merge of the slot to come: published, or the last good one again. */
-int untagged_exam_merge(struct untagged *u, const struct untagged_told *next,
-                        struct err *e);
+int untagged_exam_merge(struct untagged *u, struct untagged_told *next, struct err *e);
 /* Does what was read from the state file pass? */
 bool untagged_exam_holds(struct untagged *u);
 

@@ -147,7 +147,7 @@ static void put_merge_exam(struct emit *o, const struct untagged_stats *u)
     put_u64(o, "refused", u->exam_refused);
     put_double(o, "hint_share", u->hint_share);
     if (u->experts) {
-        put_double(o, "merge_share", u->mix_share);
+        put_double(o, "merge_share", u->merge_share);
         put_bool(o, "kept", u->exam_kept);
         put_u64(o, "kept_slots", u->exam_kept_all);
         put_double(o, "loss", u->exam_loss);

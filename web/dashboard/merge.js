@@ -55,7 +55,7 @@ export class MergePanel {
         }
         const exam = v?.exam;
         if (exam && u.weights.length) {
-            facts.push(['loses at most', exam.loss, 'abrd_merge_exam_loss', 3], ['follows the mix', exam.merge_share, sample('abrd_untagged_mix_share', { served: 'merge' }), 2]);
+            facts.push(['loses at most', exam.loss, 'abrd_merge_exam_loss', 3], ['of the choice', exam.merge_share, sample('abrd_untagged_served_share', { served: 'merge' }), 2]);
             if (exam.kept_slots) facts.push(['slots kept', exam.kept_slots, 'abrd_merge_kept_total']);
         }
         const spans = rows($('merge-facts'), facts.map(([name]) => name), name => el('span', {}, `${name} `, el('b')));
