@@ -1,6 +1,7 @@
 /* Nodes whose slots earn something, around one board in memory. */
 #include "serve/share.h"
 
+#include "serve/merge_exam.h"
 #include "serve/parcel.h"
 #include "serve/slot_log.h"
 #include "support/boards.h"
@@ -439,6 +440,59 @@ START_TEST(what_waits_too_long_is_let_go)
 }
 END_TEST
 
+/* What another node says of its slots: everything but the last expert earned nothing. */
+static void lie(struct slot_log *l, const struct untagged_stats *x, uint32_t crc)
+{
+    struct slot_tasks tasks = {.n = x->tasks};
+    memcpy(tasks.name, x->task, sizeof tasks.name);
+    slot_log_begin(l, 5, crc, x->experts);
+    for (int i = 0; i < 400; i++) {
+        struct slot_record r = {.maker = 99, .number = 1 + (uint64_t)i};
+        bool best = i % 2;
+        r.x[best ? x->experts - 1 : i / 2 % (x->experts - 1)] = 1;
+        for (int v = 0; v < x->tasks; v++) {
+            r.psi[v] = 1 / (float)x->tasks;
+            r.reward[v] = best ? 1 : -1;
+            r.trust[v] = 1;
+        }
+        ck_assert(slot_record_is(&r));
+        slot_log_add(l, &r, &tasks);
+    }
+}
+
+START_TEST(a_shared_lie_meets_the_exam_of_each_node)
+{
+    static struct slot_log l;
+    struct node c;
+    uint32_t crc;
+    int n;
+    f.cfg.untagged.exam_links = 1;
+    name(&c, "c", 3);
+    begin(&c);
+    ck_assert(untagged_shares(c.u, &crc, &n));
+    struct untagged_stats x = of(&c);
+    lie(&l, &x, crc);
+
+    /* a has no exam and believes it */
+    untagged_hear(a.u, &l, now);
+    untagged_hear(c.u, &l, now);
+    now += SLOT_S + 1;
+    for (int t = 0; t < 3; t++) {
+        now += SLOT_S + 1;
+        end_slot(&a);
+        end_slot(&c);
+    }
+    ck_assert_uint_eq(of(&a).heard, 400);
+    ck_assert_uint_eq(of(&c).heard, 400);
+    ck_assert_double_gt(of(&a).weight[2], .6);
+    x = of(&c);
+    ck_assert_uint_gt(x.exam_refused, 0);
+    ck_assert_double_le(x.exam_loss, MERGE_EXAM_LOSS);
+    ck_assert_double_lt(x.weight[2], .5);
+    stop(&c);
+}
+END_TEST
+
 Suite *suite_serve_share(void);
 Suite *suite_serve_share(void)
 {
@@ -447,6 +501,7 @@ Suite *suite_serve_share(void)
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, open_all, close_all);
     tcase_add_test(t, who_saw_nobody_chooses_as_who_did);
+    tcase_add_test(t, a_shared_lie_meets_the_exam_of_each_node);
     tcase_add_test(t, within_a_slot_nothing_changes);
     tcase_add_test(t, each_slot_counts_once);
     tcase_add_test(t, a_kill_between_two_slots_costs_one_number);
