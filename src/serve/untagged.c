@@ -398,7 +398,7 @@ void untagged_ended(struct untagged *u, const struct track_row *row)
     else if (!row->hinted && watched)
         audience_unlabelled(u->audience, content, row->from);
     u->stats.labels += task >= 0 && !row->hinted;
-    u->stats.labels_unwatched += task >= 0 && !watched;
+    u->stats.labels_unwatched += labelled && !watched;
 
     struct watched *w = table_get(u->watched, row->id);
     if (w) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rl/ckpt.h"
+#include "serve/merge_exam.h"
 
 /* ---- answers ---- */
 
@@ -142,6 +143,8 @@ void check_counts(struct world *w)
     same_count(w, "rewards", s.rewards, w->count.rewards);
     same_count(w, "rewards of other levels", s.not_followed, w->count.not_followed);
     same_count(w, "conflicts", s.conflicts, w->count.conflicts);
+    same_count(w, "labels of sessions that were not watched", s.untagged.labels_unwatched,
+               w->count.unwatched);
     int live = 0;
     for (int i = 0; i < w->sessions; i++)
         live += !w->session[i]->closed && !w->session[i]->forgotten;
@@ -152,6 +155,50 @@ void check_counts(struct world *w)
                       "%d sessions, %llu records and %llu trajectories wait",
                       s.sessions_live, (unsigned long long)s.store_queue,
                       (unsigned long long)s.bus_queue);
+}
+
+/* ---- labels ---- */
+
+void check_end(struct world *w, const struct model_session *s)
+{
+    bool labelled = s->out.hinted ? !s->in.has_mu : s->labelled;
+    if (model_followed(s) < UNTAGGED_WATCHED_CHUNKS)
+        w->count.unwatched += labelled;
+    else if (w->cfg->broken != BREAK_LABEL)
+        w->told_a_label = true;
+}
+
+/* One address counts for the prior's weight at most (audience.h), whoever a start finds for another
+ * one, and each start lets both count once more in the slot under way. */
+static double most_of_all(const struct world *w, int tasks)
+{
+    double keep = exp2(-1 / w->sc.untagged.half_life);
+    double n = AUDIENCE_WEIGHT * (2 + 2 * w->starts * (1 - keep) / keep);
+    return (n + AUDIENCE_WEIGHT / tasks) / (n + AUDIENCE_WEIGHT);
+}
+
+void check_mix(struct world *w)
+{
+    struct service_stats s;
+    world_stats(&s, w);
+    const struct untagged_stats *u = &s.untagged;
+    double sum = 0, most = 0, least = 1;
+    for (int v = 0; v < u->tasks; v++) {
+        sum += u->mix[v];
+        most = fmax(most, u->mix[v]);
+        least = fmin(least, u->mix[v]);
+    }
+    if (fabs(sum - 1) > 1e-9 || !(least > 0))
+        world_finding(w, SIM_LABELS, "the mix has the sum %g, a profile %g", sum, least);
+    if (!w->told_a_label && most - least > 1e-12)
+        world_finding(w, SIM_LABELS,
+                      "a profile has %g of the mix, and nobody has watched", most);
+    if (w->one_address && most > most_of_all(w, u->tasks) + 1e-9)
+        world_finding(w, SIM_LABELS, "a profile has %g of the mix by one address, not %g",
+                      most, most_of_all(w, u->tasks));
+    if (u->experts && !(u->exam_loss <= MERGE_EXAM_LOSS))
+        world_finding(w, SIM_LABELS, "the merge of slot %llu costs a profile %g",
+                      (unsigned long long)u->slots + 1, u->exam_loss);
 }
 
 /* ---- what is stored ---- */
@@ -255,6 +302,13 @@ static int told(const struct model_session *s)
     return n;
 }
 
+/* What a start reads of a session's steps: store.h. */
+static int start_reads_from(const struct model_session *s)
+{
+    int newest = 4 * VIEW_HISTORY + (s->out.explores ? TRAJ_STEPS : 0);
+    return s->n > newest ? s->n - newest : 0;
+}
+
 /* The model becomes what was stored, which is at least what was durable. */
 static void restart_session(struct world *w, struct model_session *s, uint64_t durable)
 {
@@ -279,6 +333,7 @@ static void restart_session(struct world *w, struct model_session *s, uint64_t d
     s->idle_s = 0;
     s->fresh = false;
     if (h.n < s->n) model_cut(s, h.n);
+    s->seen_from = start_reads_from(s);
     if (s->closed && !h.closed) {
         s->closed = s->labelled = s->terminal = false;
         memcpy(s->profile, s->out.profile, sizeof s->profile);

@@ -42,6 +42,16 @@ static struct model_step *find(const struct model_session *s, int chunk)
     return NULL;
 }
 
+int model_followed(const struct model_session *s)
+{
+    int n = 0;
+    for (int i = s->seen_from; i < s->n; i++) {
+        const struct model_step *m = &s->step[i];
+        n += m->decided && m->reported && m->a.level == m->o.level;
+    }
+    return n;
+}
+
 void model_cut(struct model_session *s, int n)
 {
     s->n = n;

@@ -37,6 +37,7 @@ struct model_session {
     double idle_s; /* that ticks have seen, without a word */
     bool fresh;    /* heard of since the last tick */
     int n, cap;
+    int seen_from;           /* what lies before it was not read by the last start */
     struct model_step *step; /* owned */
 };
 
@@ -59,6 +60,9 @@ int model_report(struct reward_out *out, struct model_session *s,
                  const struct reward_in *in, bool known, uint64_t put, uint64_t *rewards,
                  uint64_t *not_followed);
 int model_close(struct model_session *s, const char *label, bool known, uint64_t put);
+
+/* Chunks fetched as decided, as far as the service knows of them. */
+int model_followed(const struct model_session *s);
 
 /* Steps from n on never happened. */
 void model_cut(struct model_session *s, int n);

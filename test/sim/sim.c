@@ -20,7 +20,7 @@ static const char *const RULES[SIM_RULES] = {
     [SIM_UNTAGGED] = "untagged",   [SIM_LOGP] = "probability",
     [SIM_TAUGHT] = "taught-once",  [SIM_COUNTS] = "counts",
     [SIM_PROFILE] = "profile",     [SIM_REFUSAL] = "refusal",
-    [SIM_START] = "start",
+    [SIM_START] = "start",         [SIM_LABELS] = "labels",
 };
 
 static const enum sim_rule BROKEN[BREAKS] = {
@@ -32,6 +32,7 @@ static const enum sim_rule BROKEN[BREAKS] = {
     [BREAK_TEACH] = SIM_TAUGHT,    [BREAK_COUNT] = SIM_COUNTS,
     [BREAK_PROFILE] = SIM_PROFILE, [BREAK_REFUSE] = SIM_REFUSAL,
     [BREAK_START] = SIM_START,     [BREAK_EARLY] = SIM_ONCE,
+    [BREAK_LABEL] = SIM_LABELS,
 };
 
 const char *sim_rule_name(enum sim_rule r)
@@ -170,8 +171,10 @@ static void settle_on(struct world *w)
     c->untagged.slot_s = 20 + world_below(w, 150);
     c->untagged.slot_sessions = world_chance(w, .3) ? 2 : 0;
     c->untagged.merge_policy = w->cfg->experts;
+    c->untagged.exam_links = 1;
     /* a draw of its own: what the others of this seed are does not depend on it */
     c->strict = rng_uniform_at(w->cfg->seed, UINT64_MAX, 1) < .15;
+    w->one_address = rng_uniform_at(w->cfg->seed, UINT64_MAX, 2) < .5;
     if (w->cfg->tell) {
         w->log = log_init(fileno(w->cfg->tell), LOG_INFO, false);
         c->log = &w->log;

@@ -27,15 +27,16 @@ enum sim_rule {
     SIM_PUBLISHED, /* a decision is by the version that is published */
     SIM_VERSION,   /* versions never go back, and none is two policies */
     SIM_SLOT,      /* slots of untagged viewers never go back */
-    SIM_SESSION,   /* a session takes what its rules allow, and never goes back */
-    SIM_BOUNDED,   /* live sessions, queues and steps stay within their bounds */
-    SIM_UNTAGGED,  /* sessions without a hint never reach PPO */
-    SIM_LOGP,      /* what is taught has the probability it was drawn with */
-    SIM_TAUGHT,    /* no step teaches twice */
-    SIM_COUNTS,    /* the figures are those of what happened */
-    SIM_PROFILE,   /* a profile that was put is there, one that was deleted is not */
-    SIM_REFUSAL,   /* refused is what must be, and nothing else */
-    SIM_START,     /* a restart succeeds */
+    SIM_LABELS, /* labels move the mix, and the mix what is served, within their bounds */
+    SIM_SESSION,  /* a session takes what its rules allow, and never goes back */
+    SIM_BOUNDED,  /* live sessions, queues and steps stay within their bounds */
+    SIM_UNTAGGED, /* sessions without a hint never reach PPO */
+    SIM_LOGP,     /* what is taught has the probability it was drawn with */
+    SIM_TAUGHT,   /* no step teaches twice */
+    SIM_COUNTS,   /* the figures are those of what happened */
+    SIM_PROFILE,  /* a profile that was put is there, one that was deleted is not */
+    SIM_REFUSAL,  /* refused is what must be, and nothing else */
+    SIM_START,    /* a restart succeeds */
     SIM_RULES,
 };
 const char *sim_rule_name(enum sim_rule r);
@@ -49,6 +50,7 @@ enum sim_break {
     BREAK_UNKNOWN, /* an answer names a version that was never published */
     BREAK_BACK,    /* the store forgets versions, and so do the checkpoints */
     BREAK_SLOT,    /* a restart begins at an older slot */
+    BREAK_LABEL,   /* a label of a session that was not watched counts */
     BREAK_OLD,     /* a restart loses a session's newest durable step */
     BREAK_EXPIRY,  /* idle sessions are never closed */
     BREAK_HINT,    /* a session without a hint is taught */

@@ -75,6 +75,7 @@ static void find_expired(struct world *w, uint64_t put, int n)
         (void)!model_close(s, "", true, put);
         s->closed_at = w->now;
         w->count.closed++;
+        check_end(w, s);
         w->count.expired++;
         w->out->counts.expired++;
     }
@@ -114,6 +115,7 @@ void turns_periodic(struct world *w)
     world_mix(w, (uint64_t)n, after.untagged.slots);
     find_expired(w, world_put(w), n);
     if (w->doomed) return;
+    check_mix(w);
     /* who falls silent waits while more than that is to be written (writer_pressed) */
     check_idle(w, after.store_ok && (int)after.store_queue <= w->sc.store_queue / 4);
 }
@@ -282,6 +284,7 @@ void turns_start(struct world *w)
     w->disk.fail_reads = world_chance(w, .04);
     if (w->cfg->broken == BREAK_START && w->out->counts.crashes) w->disk.fail_reads = 2;
     struct err e = {0};
+    w->starts++;
     w->service = service_new(&w->sc, &e);
     if (!w->service && (w->disk.fail_reads || e.code != ERR_IO) && !w->watch.failed)
         world_finding(w, SIM_START, "code %d: %s %s", e.code, e.field, e.detail);
@@ -290,12 +293,14 @@ void turns_start(struct world *w)
         w->disk.fail_reads = w->cfg->broken == BREAK_START;
         w->watch.fail_from = 0;
         e = (struct err){0};
+        w->starts++;
         w->service = service_new(&w->sc, &e);
     }
     if (!w->service)
         world_finding(w, SIM_START, "code %d: %s %s", e.code, e.field, e.detail);
     for (int i = 0; i < WORLD_DEPTH && w->service; i++) {
         w->worker[i] = service_worker_new(w->service, &e);
+        if (w->one_address && w->worker[i]) service_worker_from(w->worker[i], 77);
         assert(w->worker[i]);
     }
     memset(&w->count, 0, sizeof w->count);

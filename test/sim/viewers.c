@@ -273,7 +273,11 @@ static void tell(struct world *w, struct model_session *s, const struct reward_i
             want.followed, want.repeated);
     if (w->cfg->broken == BREAK_COUNT && !r.repeated) w->count.rewards++;
     if (!was_closed) heard(w, s, !r.repeated);
-    if (s->closed && !was_closed) s->closed_at = w->now, w->count.closed++;
+    if (s->closed && !was_closed) {
+        s->closed_at = w->now;
+        w->count.closed++;
+        check_end(w, s);
+    }
 }
 
 static void tell_outcome(struct world *w, struct model_session *s)
@@ -317,7 +321,11 @@ static void leave(struct world *w, struct model_session *s)
                    : model_close(s, name, known(w, name), world_put(w));
     expect(w, s, rc, want, "an end");
     if (rc == ERR_CONFLICT) w->count.conflicts++, w->out->counts.conflicts++;
-    if (!rc && !was_closed) s->closed_at = w->now, w->count.closed++;
+    if (!rc && !was_closed) {
+        s->closed_at = w->now;
+        w->count.closed++;
+        check_end(w, s);
+    }
     if (!rc) acked(w);
 }
 

@@ -83,10 +83,13 @@ struct world {
     bool drained; /* the last end was a drain without a fault */
     bool damaged; /* a file, before the start */
     double tick_at;
+    bool one_address;  /* all viewers have the same */
+    bool told_a_label; /* a session was watched long enough to count, ever */
+    int starts;
 
     struct {
         uint64_t opened, closed, expired, decisions, repeats, rewards, not_followed,
-            conflicts;
+            conflicts, unwatched;
     } count; /* since the start, as the service must have counted */
 };
 
@@ -132,6 +135,9 @@ void lane_forget(struct world *w, uint64_t durable);
 void check_answer(struct world *w, const struct model_session *s, const struct answer *a);
 void check_same(struct world *w, const struct answer *was, const struct answer *a);
 void check_counts(struct world *w);
+/* What a session that is over may have told of its viewer. */
+void check_end(struct world *w, const struct model_session *s);
+void check_mix(struct world *w);
 void check_history(struct world *w, const struct model_session *s);
 void check_version(struct world *w);
 /* The model as it is after a crash, held against what is stored. */
