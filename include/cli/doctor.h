@@ -28,7 +28,12 @@ struct doctor_report {
     int warnings, failures;
 };
 
+/* Adds its findings to out, which begins as {0}. */
 void doctor_examine(struct doctor_report *out, const struct serve_options *s);
+
+/* Gives up what the store has lost (store_sqlite_accept_loss): the one thing that changes a folder.
+ * Fails while a daemon uses it. out begins here. */
+void doctor_accept_loss(struct doctor_report *out, const struct serve_options *s);
 
 /* "ok", "warn", "fail". */
 const char *doctor_word(enum doctor_verdict v);

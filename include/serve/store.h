@@ -68,6 +68,9 @@ struct store {
     int (*parcels)(void *self,
                    int (*fn)(void *ctx, const struct bus_parcel *p, struct err *e),
                    void *ctx, struct err *e);
+    /* from the thread that writes, after a write: ERR_IO when what is acknowledged from now on may
+     * find no room on the disk; NULL: not known */
+    int (*room)(void *self, struct err *e);
     /* once in a while, from any thread: work that would else hold up a write; NULL: none */
     int (*tidy)(void *self, struct err *e);
     void (*free)(void *self);

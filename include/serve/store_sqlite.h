@@ -10,7 +10,17 @@
  * (`sqlite3 abrd.db 'select * from rewards'`).
  *
  * Opening reads the whole file and refuses one whose pages do not fit together (PRAGMA quick_check;
- * .3 s per GB from memory): damage is told at the start, not when a row is missed.
+ * 0.3 s per GB from memory): damage is told at the start, not when a row is missed. It also refuses a
+ * store that has lost what it acknowledged, and leaves its files as they are:
+ *
+ *   abrd.db-count     how many commits and records were acknowledged. The database has the same
+ *                     numbers, changed by each transaction; it must not have the lower ones.
+ *   abrd.db-wal       is walked before SQLite, which would drop what is behind a damaged frame. It
+ *                     decides when there is no count: a store of an older version.
+ *   abrd.db           must be there when other files of a daemon are.
+ *
+ *   abrd.db-reserve   16 MB for what was acknowledged before a full disk was noticed. While it cannot
+ *                     be had again, room says so.
  *
  * Errors: as store.h. A full disk, a read-only folder and a damaged file each say so and
  * what to do. Threads: as store.h. */
@@ -25,6 +35,8 @@ struct store_sqlite_cfg {
     const char *path;
     int64_t max_pages;   /* of 4096 bytes; 0 = as the disk allows */
     int64_t check_pages; /* a file of more is opened unchecked; 0 = 524288, 2 GB */
+    int64_t reserve;     /* bytes kept back for a full disk; 0 = 16 MB, -1 = none */
+    bool accept_loss;    /* start with what there is */
 };
 
 struct store_sqlite_health {
@@ -32,7 +44,7 @@ struct store_sqlite_health {
 };
 
 /* Looks through the whole file (PRAGMA quick_check) without changing it; a daemon may be using it.
- * ERR_CORRUPT, ERR_IO. */
+ * ERR_ABSENT: there is none, and nothing says that there was; ERR_CORRUPT, ERR_IO. */
 int store_sqlite_check(struct store_sqlite_health *out, const char *path, struct err *e)
     __attribute__((warn_unused_result));
 
@@ -48,6 +60,16 @@ typedef bool store_sqlite_watch(void *ctx, double share);
 int store_sqlite_copy(struct store_sqlite_health *out, const char *to, const char *from,
                       store_sqlite_watch *watch, void *ctx, struct err *e)
     __attribute__((warn_unused_result));
+
+/* What was moved aside: its new path. */
+typedef void store_sqlite_note(void *ctx, const char *path);
+
+/* Gives up what is lost of a store that is refused, so that the next start goes on with what is left,
+ * or with an empty store when nothing is. Files that SQLite would change or that are of no use are
+ * kept as NAME.bad. Does nothing to a store of which nothing is lost. The caller holds the folder's
+ * lock. ERR_CONFLICT: not our database, or of a newer schema. */
+int store_sqlite_accept_loss(const char *path, store_sqlite_note *note, void *ctx,
+                             struct err *e) __attribute__((warn_unused_result));
 
 int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
                       struct err *e) __attribute__((warn_unused_result));

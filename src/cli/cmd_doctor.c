@@ -32,13 +32,19 @@ static int report(const struct out_cfg *cfg, const struct doctor_report *r, stru
 int cmd_doctor(int argc, char **argv)
 {
     struct out_cfg out = {0};
-    const struct opt more[] = {OUT_OPTIONS(out), {0}};
+    bool accept_loss = false;
+    const struct opt more[] = {
+        {"accept-loss", NULL,
+         "give up what the store in --data has lost: moves its damaged files to NAME.bad",
+         .flag = &accept_loss},
+        OUT_OPTIONS(out),
+        {0}};
     const struct serve_options_cmd cmd = {
         .name = "doctor",
         .about = "Looks at what 'abrd serve' with the same options would meet: folder, "
                  "store, weights,\nport, token, limits, clock, with --role the bus. Says "
                  "what is "
-                 "wrong and what to do;\nchanges nothing.",
+                 "wrong and what to do;\nchanges nothing, unless --accept-loss is given.",
         .example = "abrd doctor --config /etc/abrd.conf\n"
                    "abrd doctor --role decide --bus nats://nats1:4222\n"
                    "abrd doctor --data var --json - | jq '.rows[] | select(.verdict != "
@@ -49,8 +55,9 @@ int cmd_doctor(int argc, char **argv)
     int code = serve_options_read(&s, &file, &cmd, argc, argv);
     if (code >= 0) return code;
 
-    struct doctor_report r;
+    struct doctor_report r = {0};
     struct err e = {0};
+    if (accept_loss) doctor_accept_loss(&r, &s);
     doctor_examine(&r, &s);
     if (report(&out, &r, &e)) return fail(&e);
     return r.failures ? OPT_EXIT_FAILED : OPT_EXIT_DONE;

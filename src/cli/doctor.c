@@ -20,6 +20,7 @@
 #include "rl/ckpt.h"
 #include "serve/auth.h"
 #include "serve/exam.h"
+#include "serve/folder.h"
 #include "serve/listen.h"
 #include "serve/store_sqlite.h"
 
@@ -122,19 +123,42 @@ static void check_store(struct doctor_report *out, const char *path)
 {
     struct err e = {0};
     struct store_sqlite_health h;
-    if (access(path, F_OK)) {
+    int rc = store_sqlite_check(&h, path, &e);
+    if (rc == ERR_ABSENT) {
         doctor_find(out, "store", DOCTOR_OK, "there is none yet");
-    } else if (store_sqlite_check(&h, path, &e)) {
-        doctor_find(
-            out, "store", DOCTOR_FAIL,
-            "%.100s: %.200s; restore a copy, or move it away to begin with an empty one",
-            path, e.detail);
+    } else if (rc) {
+        doctor_find(out, "store", DOCTOR_FAIL, "%.100s: %.250s", path, e.detail);
     } else {
         doctor_find(out, "store", DOCTOR_OK,
                     "sound: %" PRId64 " sessions, %" PRId64 " of them under way, %" PRId64
                     " steps",
                     h.sessions, h.live, h.steps);
     }
+}
+
+static void note_aside(void *ctx, const char *path)
+{
+    doctor_find(ctx, "loss", DOCTOR_WARN, "%.300s keeps what was moved aside", path);
+}
+
+void doctor_accept_loss(struct doctor_report *out, const struct serve_options *s)
+{
+    *out = (struct doctor_report){0};
+    struct err e = {0};
+    struct folder f = {.lock = -1};
+    int rc = s->data ? 0 : err_set(&e, ERR_INVALID, "say which folder: --data DIR");
+    struct stat st;
+    if (!rc && stat(s->data, &st))
+        rc = err_field(&e, ERR_ABSENT, s->data, "%s", strerror(errno));
+    if (!rc) rc = folder_open(&f, s->data, &e);
+    if (!rc) rc = store_sqlite_accept_loss(f.db, note_aside, out, &e);
+    folder_close(&f);
+    if (rc)
+        doctor_find_err(out, "loss", &e);
+    else
+        doctor_find(out, "loss", DOCTOR_OK,
+                    out->n ? "given up: a start goes on with what is left"
+                           : "nothing was to be given up");
 }
 
 /* What a clock that was set back leaves behind. */
@@ -351,7 +375,6 @@ static void check_origins(struct doctor_report *out, const struct origins *o)
 
 void doctor_examine(struct doctor_report *out, const struct serve_options *s)
 {
-    *out = (struct doctor_report){0};
     char db[600] = "", learned[600] = "";
     if (s->config) doctor_find(out, "config", DOCTOR_OK, "%.200s can be read", s->config);
     if (s->data) {

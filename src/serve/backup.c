@@ -154,7 +154,8 @@ static int begin(struct job *j, const char *to, struct err *e)
     snprintf(db, sizeof db, "%s/abrd.db", j->from);
     if (access(db, F_OK))
         return errno == ENOENT ? err_field(e, ERR_ABSENT, j->from,
-                                           "has no abrd.db: is it a data folder?")
+                                           "has no abrd.db: is it a data folder? (abrd "
+                                           "doctor tells whether it was lost)")
                                : failed(db, "read", e);
     if (rmdir(j->to) && errno != ENOENT) /* an empty one may be there */
         return err_field(e, ERR_CONFLICT, j->to,

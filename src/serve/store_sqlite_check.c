@@ -1,13 +1,17 @@
 /* A store looked at from outside, also while a daemon uses it. */
 #include "store_sqlite_priv.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #include "serve/store_sqlite.h"
 
 static int refuse(const char *path, sqlite3 *db, int rc, struct err *e)
 {
     const char *why = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
     if ((rc & 0xff) == SQLITE_NOTADB || (rc & 0xff) == SQLITE_CORRUPT)
-        return err_field(e, ERR_CORRUPT, path, "is damaged, or no store: %s", why);
+        return err_field(e, ERR_CORRUPT, path,
+                         "is damaged, or no store (%.60s): " STORE_SQLITE_REMEDY, why);
     return err_field(e, ERR_IO, path, "cannot be read: %s", why);
 }
 
@@ -25,7 +29,8 @@ static int ask(int64_t *out, sqlite3 *db, const char *path, const char *sql,
         char text[160];
         store_sqlite_read_text(text, sizeof text, st, 0);
         if (strcmp(text, expected) != 0)
-            code = err_field(e, ERR_CORRUPT, path, "is damaged: %s", text);
+            code = err_field(e, ERR_CORRUPT, path,
+                             "is damaged (%.80s): " STORE_SQLITE_REMEDY, text);
     } else {
         *out = sqlite3_column_int64(st, 0);
     }
@@ -43,22 +48,35 @@ static int rows_are_sound(sqlite3 *db, const char *path, struct err *e)
     if (!rc) rc = store_sqlite_crc_check(found, sizeof found, db);
     if (rc == SQLITE_DONE) return 0;
     if (rc != SQLITE_ROW) return refuse(path, db, rc, e);
-    return err_field(e, ERR_CORRUPT, path, "is damaged: %s is not as it was written",
+    return err_field(e, ERR_CORRUPT, path,
+                     "is damaged (%.80s is not as it was written): " STORE_SQLITE_REMEDY,
                      found);
 }
 
 int store_sqlite_check(struct store_sqlite_health *out, const char *path, struct err *e)
 {
+    return store_sqlite_examine(out, path, false, e);
+}
+
+int store_sqlite_examine(struct store_sqlite_health *out, const char *path, bool locked,
+                         struct err *e)
+{
     *out = (struct store_sqlite_health){0};
     sqlite3 *db = NULL;
     int64_t application = 0;
-    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+    struct store_evidence seen;
+    int rc = store_sqlite_look(&seen, path, locked, e);
+    if (rc) return rc;
+    if (access(path, F_OK) && errno == ENOENT)
+        return err_field(e, ERR_ABSENT, path, "there is no store");
+    rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc) {
         rc = refuse(path, db, rc, e);
         goto out;
     }
     sqlite3_busy_timeout(db, 5000);
     rc = ask(&application, db, path, "PRAGMA application_id", NULL, e);
+    if (!rc) rc = store_sqlite_missing(&seen, db, path, e);
     if (!rc && application != STORE_SQLITE_APPLICATION)
         rc = err_field(e, ERR_CORRUPT, path, "is the database of another program");
     if (!rc) rc = ask(NULL, db, path, "PRAGMA quick_check(1)", "ok", e);

@@ -85,12 +85,16 @@ int store_sqlite_copy(struct store_sqlite_health *out, const char *to, const cha
                       store_sqlite_watch *watch, void *ctx, struct err *e)
 {
     sqlite3 *src = NULL, *dst = NULL;
+    struct store_evidence seen;
+    int code = store_sqlite_look(&seen, from, false, e);
+    if (code) return code;
     int rc =
         sqlite3_open_v2(from, &src, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
     if (!rc) rc = sqlite3_busy_timeout(src, 5000);
     /* the transaction begins with the first reading */
     if (!rc) rc = sqlite3_exec(src, "BEGIN; PRAGMA user_version", NULL, NULL, NULL);
-    int code = rc ? refuse(from, src, rc, "read", e) : 0;
+    if (rc) code = refuse(from, src, rc, "read", e);
+    if (!code) code = store_sqlite_missing(&seen, src, from, e);
     if (!code) {
         rc = sqlite3_open_v2(
             to, &dst, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,

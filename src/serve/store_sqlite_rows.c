@@ -75,7 +75,7 @@ void store_sqlite_read_text(char *out, size_t size, sqlite3_stmt *st, int i)
 int store_sqlite_read_session(struct track_row *r, sqlite3_stmt *st, struct err *e)
 {
     *r = (struct track_row){0};
-    if (!sqlite3_column_int(st, 20))
+    if (!sqlite3_column_int(st, STORE_SESSION_N))
         return err_set(e, ERR_CORRUPT, "a session's row is not as it was written");
     if (sqlite3_column_bytes(st, 0) != TRACK_ID)
         return err_set(e, ERR_CORRUPT, "a session's id has %d bytes",
@@ -125,7 +125,7 @@ void store_sqlite_bind_step(sqlite3_stmt *st, const uint8_t *id, const struct st
 int store_sqlite_read_step(struct step *s, sqlite3_stmt *st, struct err *e)
 {
     *s = (struct step){.next = -1, .prev = -1};
-    if (!sqlite3_column_int(st, 23))
+    if (!sqlite3_column_int(st, STORE_STEP_N))
         return err_set(e, ERR_CORRUPT, "a step's row is not as it was written");
     s->ord = (uint32_t)sqlite3_column_int64(st, 1);
     s->rev = (uint16_t)sqlite3_column_int(st, 2);

@@ -44,6 +44,7 @@ static const struct doctor_finding *finding(const char *what)
 /* Examines, and holds one finding against its verdict and a part of its words. */
 static void expect(const char *what, enum doctor_verdict verdict, const char *words)
 {
+    r = (struct doctor_report){0};
     doctor_examine(&r, &s);
     const struct doctor_finding *f = finding(what);
     ck_assert_msg(f->verdict == verdict, "%s: %s %s", what, doctor_word(f->verdict),
@@ -61,6 +62,7 @@ static void write_text(const char *name, const char *text, mode_t mode)
 
 START_TEST(a_sound_house)
 {
+    r = (struct doctor_report){0};
     doctor_examine(&r, &s);
     for (int i = 0; i < r.n; i++)
         ck_assert_msg(r.at[i].verdict != DOCTOR_FAIL, "%s: %s", r.at[i].what,
@@ -114,7 +116,22 @@ START_TEST(stores)
                "not a database, and long enough to be taken for one by its size alone"
                "----------------------------------------------------------------",
                0600);
-    expect("store", DOCTOR_FAIL, "restore a copy");
+    expect("store", DOCTOR_FAIL, "restore a backup");
+
+    /* gone, but for what says that it was there; given up, a start begins anew */
+    unlink(cfg.path);
+    expect("store", DOCTOR_FAIL, "is missing, but it had 1 commits with 1 records");
+    doctor_accept_loss(&r, &s);
+    ck_assert_int_eq(r.failures, 0);
+    ck_assert_str_eq(r.at[0].what, "loss");
+    ck_assert_ptr_nonnull(strstr(r.at[0].detail, "abrd.db-count.bad"));
+    expect("store", DOCTOR_OK, "0 sessions");
+    doctor_accept_loss(&r, &s);
+    ck_assert_int_eq(r.n, 1);
+    ck_assert_ptr_nonnull(strstr(r.at[0].detail, "nothing was to be given up"));
+    s.data = NULL;
+    doctor_accept_loss(&r, &s);
+    ck_assert_ptr_nonnull(strstr(r.at[0].detail, "--data"));
 }
 END_TEST
 

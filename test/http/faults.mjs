@@ -2,7 +2,7 @@
 // written, damaged files, a clock that is set.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync,
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, truncateSync,
     writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
@@ -49,15 +49,21 @@ async function askUntilRefused(d, session, chunk, level, most = 100000) {
     return { chunk, level };
 }
 
+const flip = (f, at) => {
+    const bytes = readFileSync(f);
+    for (let i = 0; i < 8; i++) bytes[at + i] ^= 0xff;
+    writeFileSync(f, bytes);
+};
+
 // a small tmpfs where one may mount, else a limit on the size of files, which fails likewise
 await test('a full disk: refused in its words, nothing acknowledged is lost, and on again', async () => {
     const disk = join(folder, 'disk');
     mkdirSync(disk);
-    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'none', disk]).status === 0;
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'none', disk]).status === 0;
     try {
         const data = join(disk, 'data');
         const filler = join(disk, 'filler');
-        if (mounted) writeFileSync(filler, Buffer.alloc(2 << 20));
+        if (mounted) writeFileSync(filler, Buffer.alloc(22 << 20)); // and 16 are kept back
         // (an ignored signal stays ignored: the limit is then an error of the write)
         const limited = ['bash', '-c', 'trap "" XFSZ; ulimit -S -f 1900; exec "$@"', 'bash'];
         const args = [...serve, '--data', data, '--learn', 'off'];
@@ -84,6 +90,114 @@ await test('a full disk: refused in its words, nothing acknowledged is lost, and
         if (mounted) spawnSync('umount', ['-l', disk]);
     }
 });
+
+// What was answered before anybody knew that the disk is full goes where room was kept for it: it does
+// not wait for room in the memory of a daemon that may be killed.
+await test('a full disk, then a kill: every session that was acknowledged is there', async () => {
+    const disk = join(folder, 'small');
+    mkdirSync(disk);
+    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'none', disk]).status !== 0) return;
+    try {
+        const data = join(disk, 'data');
+        const filler = join(disk, 'filler');
+        const args = [...serve, '--data', data, '--learn', 'off', '--open-rate', '0'];
+        const d = await new Daemon(args).ready;
+        const { bavail, bsize } = statfsSync(disk);
+        writeFileSync(filler, Buffer.alloc(bavail * bsize - (1 << 20)));
+
+        const acknowledged = [];
+        let refused;
+        await Promise.all(Array.from({ length: 16 }, async () => {
+            while (!refused) {
+                const r = await d.call('POST', '/v1/sessions', video);
+                if (r.status === 201) acknowledged.push(r.json.session);
+                else refused = r;
+            }
+        }));
+        assert.equal(refused.status, 503);
+        assert.match(refused.text, /disk is full/);
+        // it is either written, or has been tried again in vain
+        await until('the store to have all, or to fail again', async () =>
+            await metric(d, 'abrd_store_queue') === 0 || await metric(d, 'abrd_store_errors_total') > 2);
+        assert.equal(await metric(d, 'abrd_store_up'), 0);
+        await d.kill('SIGKILL');
+
+        rmSync(filler);
+        const again = await new Daemon(args).ready;
+        let missing = 0;
+        for (const session of acknowledged)
+            missing += (await again.call('GET', `/v1/sessions/${session}`)).status !== 200;
+        assert.equal(missing, 0, `of ${acknowledged.length} acknowledged sessions`);
+        assert.deepEqual(await again.stop(), { code: 0, signal: null });
+    } finally {
+        spawnSync('umount', ['-l', disk]);
+    }
+});
+
+await test('a disk with too little room from the beginning: nothing is acknowledged', async () => {
+    const disk = join(folder, 'full');
+    mkdirSync(disk);
+    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'none', disk]).status !== 0) return;
+    try {
+        const d = await new Daemon([...serve, '--data', join(disk, 'data'), '--learn', 'off']).ready;
+        // less than what is kept back: nothing is acknowledged that might find no room
+        const r = await d.call('POST', '/v1/sessions', video);
+        assert.equal(r.status, 503);
+        assert.match(r.text, /disk is full \(16 MB are kept free for what was acknowledged\): make room/);
+        assert.deepEqual(await d.stop(), { code: 0, signal: null });
+    } finally {
+        spawnSync('umount', ['-l', disk]);
+    }
+});
+
+/** A folder as a kill leaves it behind five acknowledged rewards. */
+async function killed(name) {
+    const data = join(folder, name);
+    const args = [...serve, '--data', data, '--learn', 'off'];
+    const d = await new Daemon(args).ready;
+    const s = (await d.call('POST', '/v1/sessions', video)).json;
+    const end = await askUntilRefused(d, s.session, 1, s.level, 5);
+    const last = await d.call('POST', `/v1/sessions/${s.session}/rewards`,
+        outcome(4, end.level));
+    assert.equal(last.status, 200, last.text);
+    await stored(d);
+    await d.kill('SIGKILL');
+    return { data, args, session: s.session };
+}
+
+for (const [how, damage, says] of [
+    ['nothing', () => {}, null],
+    ['a flipped bit in its log', f => flip(`${f}-wal`, 32 + 2 * 4120 + 100), /abrd\.db-wal is damaged at frame 3 of/],
+    ['a log that is removed', f => rmSync(`${f}-wal`), /the last \d+ commits with \d+ acknowledged records are missing/],
+    ['a log that is cut', f => truncateSync(`${f}-wal`, 5 * 4120), /acknowledged records are missing/],
+    ['a database of 0 bytes', f => truncateSync(f, 0), /is empty, but it had \d+ commits with \d+ records/],
+    ['a database that is removed', f => rmSync(f), /is missing, but it had \d+ commits/],
+    ['both removed', f => { rmSync(f); rmSync(`${f}-wal`); }, /is missing, but it had \d+ commits/],
+]) {
+    await test(`a killed daemon and ${how}: all is there, or it is said what is not`, async () => {
+        const { data, args, session } = await killed(`killed-${how.replaceAll(' ', '-')}`);
+        damage(join(data, 'abrd.db'));
+        let d = await new Daemon(args).ready;
+        if (says) {
+            assert.deepEqual(await d.exited, { code: 1, signal: null });
+            assert.match(d.output, /abrd\.db/);
+            assert.match(d.output, says);
+            assert.match(d.output, /restore a backup, or give up what is lost with 'abrd doctor --accept-loss'/);
+            const doctor = (...more) =>
+                spawnSync(ABRD, ['doctor', '--data', data, '--port', '0', '--policy', policy(), ...more]);
+            assert.equal(doctor().status, 1);
+            const given = doctor('--accept-loss');
+            assert.equal(given.status, 0, String(given.stdout));
+            assert.match(String(given.stdout), /abrd\.db\S*\.bad keeps what was moved aside/);
+            d = await new Daemon(args).ready;
+            assert.equal((await d.call('POST', '/v1/sessions', video)).status, 201);
+        } else {
+            const history = (await d.call('GET', `/v1/sessions/${session}`)).json;
+            assert.equal(history.steps.filter(step => 'reward' in step).length, 5);
+        }
+        assert.deepEqual(await d.stop(), { code: 0, signal: null });
+    });
+}
 
 await test('a folder that cannot be written is named', async () => {
     const data = join(folder, 'readonly');
@@ -121,11 +235,6 @@ const left = await leave('left');
 const file = name => join(left, name);
 for (const f of ['abrd.db', 'policy.safetensors', 'policy.safetensors.prev'])
     copyFileSync(file(f), `${file(f)}.good`);
-const flip = (f, at) => {
-    const bytes = readFileSync(f);
-    for (let i = 0; i < 8; i++) bytes[at + i] ^= 0xff;
-    writeFileSync(f, bytes);
-};
 
 for (const [how, damage] of [
     ['cut', f => truncateSync(f, 3 * 4096 + 100)],
@@ -138,7 +247,7 @@ for (const [how, damage] of [
         const before = readFileSync(file('abrd.db'));
         const d = await new Daemon([...serve, '--data', left]).ready;
         assert.deepEqual(await d.exited, { code: 1, signal: null });
-        assert.match(d.output, /abrd\.db.*(damaged|database of another).*: (move it away|choose)/);
+        assert.match(d.output, /abrd\.db.*(damaged|database of another).*: (restore a backup, or give up .*'abrd doctor --accept-loss'|choose)/);
         assert.ok(readFileSync(file('abrd.db')).equals(before));
     });
 }

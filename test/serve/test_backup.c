@@ -199,6 +199,8 @@ START_TEST(damage_is_not_passed_on)
                    "----------------------------------------------------------------");
     refused(ERR_CORRUPT, data, to, "no store");
     unlink(tmpdir_path(data, "abrd.db"));
+    unlink(tmpdir_path(data, "abrd.db-wal")); /* else it would be missed */
+    unlink(tmpdir_path(data, "abrd.db-count"));
     struct store_sqlite_cfg cfg = {.path = tmpdir_path(data, "abrd.db")};
     ck_assert_int_eq(store_sqlite_open(&store, &cfg, NULL), 0);
 }

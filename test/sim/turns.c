@@ -244,7 +244,7 @@ void turns_fault(struct world *w)
 static int open_store(struct store *out, void *ctx, const char *path, struct err *e)
 {
     struct world *w = ctx;
-    struct store_sqlite_cfg cfg = {.path = path};
+    struct store_sqlite_cfg cfg = {.path = path, .reserve = -1};
     int rc = w->sqlite ? store_sqlite_open(&w->disk.inner, &cfg, e) : 0;
     if (!rc) *out = disk_store(&w->disk);
     return rc;
