@@ -3,8 +3,9 @@
  * Room is reserved before something is decided and filled after it, so that what was
  * acknowledged is never lost to a full queue: without room the request is refused
  * (ERR_FULL), and so it is while a commit hangs for more than ten times flush_s, as what waits behind it
- * would be acknowledged but not safe, and while the store fails (ERR_IO, in the store's own words).
- * Records stay queued over a failure and are written when the store works again.
+ * would be acknowledged but not safe, and while the store fails (ERR_IO, in the store's own words),
+ * or says that the disk has no room for what comes next (store.h: room). Records stay queued over a
+ * failure and are written when the store works again.
  *
  * A record waits at most flush_s for company; then one transaction takes all there are.
  *
@@ -40,7 +41,8 @@ void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
 /* Before the first record: bus->stored is told of every parcel that is durable. Borrowed. */
 void writer_tell(struct writer *w, const struct bus *bus);
 
-/* Everything put before the call is durable when it returns 0. */
+/* Everything put before the call is durable when it returns 0. A store that had no room is asked
+ * again. */
 int writer_flush(struct writer *w, struct err *e) __attribute__((warn_unused_result));
 
 /* The thread: writer_run returns after writer_stop. */

@@ -43,8 +43,10 @@ static void put_sessions(struct emit *o, const struct service_stats *s)
     metrics_counter(o, "abrd_checkpoints_refused_total",
                     "Damaged checkpoints that the start put aside.",
                     (double)s->checkpoints_refused);
-    metrics_counter(o, "abrd_store_errors_total", "Writes that the store refused.",
-                    (double)s->store_errors);
+    metrics_counter(
+        o, "abrd_store_errors_total",
+        "Writes that the store refused, and times it had no room for the next.",
+        (double)s->store_errors);
     metrics_gauge(o, "abrd_store_up", "1 when the store takes writes.", s->store_ok);
     metrics_gauge(o, "abrd_draining", "1 while the daemon is stopping.", s->draining);
 

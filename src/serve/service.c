@@ -446,6 +446,21 @@ void service_tick(struct service *s)
 
 /* ---- end ---- */
 
+/* What cannot be written now is lost with the process. */
+static int drain_store(struct service *s, struct err *e)
+{
+    struct err why = {0};
+    int rc = service_commit(s, &why);
+    if (!rc) return 0;
+    struct writer_stats stats;
+    writer_stats(s->writer, &stats);
+    log_event(s->cfg.log, LOG_ERROR, "store",
+              "%llu records that were acknowledged cannot be written and are lost: %s",
+              (unsigned long long)stats.queued, why.detail);
+    return err_field(e, rc, why.field, "%llu acknowledged records are lost: %.180s",
+                     (unsigned long long)stats.queued, why.detail);
+}
+
 int service_drain(struct service *s, struct err *e)
 {
     atomic_store(&s->draining, true);
@@ -454,7 +469,7 @@ int service_drain(struct service *s, struct err *e)
     service_checkpoint(s, true);
     struct err why = {0};
     if (untagged_save(s->untagged, &why)) log_err(s->cfg.log, LOG_ERROR, "slot", &why);
-    return service_commit(s, e);
+    return drain_store(s, e);
 }
 
 void service_free(struct service *s)

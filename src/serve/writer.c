@@ -45,6 +45,10 @@ struct writer *writer_new(struct store *store, int cap, double flush_s, struct e
     w->rec = rec;
     w->cap = cap;
     w->flush_s = flush_s;
+    if (w->store.room) {
+        w->failure.code = w->store.room(w->store.self, &w->failure);
+        w->failed_s = clock_mono();
+    }
     pthread_mutex_init(&w->lock, NULL);
     cond_init(&w->work);
     cond_init(&w->done);
@@ -160,8 +164,8 @@ static void start_over(struct writer *w)
     w->first = 0;
 }
 
-/* Writes what is queued up to the ring's end, in place: those who put only add behind it.
- */
+/* Writes what is queued up to the ring's end, in place: those who put only add behind it. A store that
+ * has written, but has no room for more, fails for those who come now. */
 static void write_some(struct writer *w)
 {
     w->writing = true;
@@ -170,19 +174,21 @@ static void write_some(struct writer *w)
     pthread_mutex_unlock(&w->lock);
 
     struct err failure = {0};
-    int rc = w->store.write(w->store.self, &w->rec[first], n, &failure);
+    int rc = n ? w->store.write(w->store.self, &w->rec[first], n, &failure) : 0;
+    int room = !rc && w->store.room ? w->store.room(w->store.self, &failure) : 0;
     for (int i = first; !rc && w->bus && i < first + n; i++)
         if (w->rec[i].kind == STORE_PARCEL)
             w->bus->stored(w->bus->self, w->rec[i].parcel.number);
 
     pthread_mutex_lock(&w->lock);
-    bool mended = w->failure.code && !rc;
+    bool mended = w->failure.code && !rc && !room;
     w->failure = failure;
-    if (rc) {
-        w->failure.code = rc;
+    w->failure.code = rc ? rc : room;
+    if (w->failure.code) {
         w->failed_s = clock_mono();
         w->errors++;
-    } else {
+    }
+    if (!rc) {
         w->first = (first + n) % w->cap;
         w->n -= n;
         w->written += (uint64_t)n;
@@ -198,14 +204,20 @@ int writer_flush(struct writer *w, struct err *e)
 {
     pthread_mutex_lock(&w->lock);
     uint64_t until = w->put;
-    uint64_t errors = w->errors;
-    /* an error behind which others have written on already is none of ours */
-    while (w->written < until && (w->errors == errors || !w->failure.code)) {
+    uint64_t written = w->written, errors = w->errors;
+    bool idle = !w->n;
+    /* an error behind which others have written on already is none of ours; nor is one of a store that
+     * wrote, but has no room for more */
+    while (w->written < until &&
+           (w->errors == errors || w->written > written || !w->failure.code)) {
+        written = w->written;
+        errors = w->errors;
         if (w->writing)
             pthread_cond_wait(&w->done, &w->lock);
         else
             write_some(w);
     }
+    if (idle && w->failure.code && !w->writing) write_some(w);
     struct err failure = w->written < until ? w->failure : (struct err){0};
     pthread_mutex_unlock(&w->lock);
 
@@ -214,12 +226,18 @@ int writer_flush(struct writer *w, struct err *e)
     return 0;
 }
 
+/* Under the lock: is there something to write, or to ask the store for? */
+static bool writer_is_due(const struct writer *w)
+{
+    return w->n || w->failure.code;
+}
+
 /* Under the lock: until what waits is due. A failing store is asked again after a pause, a working one
  * when the oldest has had its time for company, or many have come; which of both it is may change
  * meanwhile, as those who flush write as well. */
 static void pause(struct writer *w)
 {
-    while (!w->stopping && !w->writing && w->n) {
+    while (!w->stopping && !w->writing && writer_is_due(w)) {
         bool failing = w->failure.code != 0;
         double due_s = failing ? w->failed_s + RETRY_S : w->first_s + w->flush_s;
         if (!failing && w->n + w->reserved > w->cap / 2) return;
@@ -231,13 +249,13 @@ void writer_run(struct writer *w)
 {
     pthread_mutex_lock(&w->lock);
     while (!w->stopping) {
-        if (!w->n) {
+        if (!writer_is_due(w)) {
             pthread_cond_wait(&w->work, &w->lock);
         } else if (w->writing) {
             pthread_cond_wait(&w->done, &w->lock);
         } else {
             pause(w);
-            if (!w->stopping && !w->writing && w->n) write_some(w);
+            if (!w->stopping && !w->writing && writer_is_due(w)) write_some(w);
         }
     }
     pthread_mutex_unlock(&w->lock);

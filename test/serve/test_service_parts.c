@@ -128,6 +128,25 @@ static void teach(uint64_t key)
     served_play(&f, &o, 4);
 }
 
+START_TEST(what_the_drain_cannot_write_is_counted)
+{
+    on_a_disk();
+    (void)served_open(&f, 1, 4);
+    (void)served_open(&f, 2, 4);
+    disk.fail_writes = -1;
+    struct service_stats stats;
+    service_stats(&stats, f.service);
+    ck_assert_uint_gt(stats.store_queue, 0);
+    struct err e = {0};
+    ck_assert_int_eq(service_drain(f.service, &e), ERR_IO);
+    char words[80];
+    snprintf(words, sizeof words, "%llu acknowledged records are lost: ",
+             (unsigned long long)stats.store_queue);
+    ck_assert_msg(strstr(e.detail, words) == e.detail, "%s", e.detail);
+    ck_assert_ptr_nonnull(strstr(e.detail, "the disk is full"));
+}
+END_TEST
+
 START_TEST(nothing_is_published_that_cannot_be_recorded)
 {
     on_a_disk();
@@ -251,6 +270,7 @@ Suite *suite_serve_service_parts(void)
     TCase *t = tcase_create("serve/service_parts");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, the_callers_parts_are_used);
+    tcase_add_test(t, what_the_drain_cannot_write_is_counted);
     tcase_add_test(t, nothing_is_published_that_cannot_be_recorded);
     tcase_add_test(t, a_version_is_never_two_policies);
     tcase_add_test(t, a_part_that_cannot_be_had_stops_the_start);

@@ -13,8 +13,8 @@ struct fake {
     pthread_mutex_t lock; /* of all below */
     int written, batches, refused;
     uint32_t sum;
-    bool broken, hangs;
-    pthread_cond_t freed; /* hangs has ended */
+    bool broken, hangs, tight; /* tight: what is written next may find no room */
+    pthread_cond_t freed;      /* hangs has ended */
 };
 
 static int fake_write(void *self, const struct store_rec *rec, int n, struct err *e)
@@ -35,6 +35,15 @@ static int fake_write(void *self, const struct store_rec *rec, int n, struct err
     return broken ? err_set(e, ERR_IO, "the disk is full") : 0;
 }
 
+static int fake_room(void *self, struct err *e)
+{
+    struct fake *f = self;
+    pthread_mutex_lock(&f->lock);
+    bool tight = f->tight;
+    pthread_mutex_unlock(&f->lock);
+    return tight ? err_set(e, ERR_IO, "the disk is full: make room") : 0;
+}
+
 static void fake_free(void *self)
 {
     (void)self;
@@ -44,7 +53,8 @@ static struct writer *make(struct fake *f, int cap)
 {
     *f = (struct fake){.lock = PTHREAD_MUTEX_INITIALIZER,
                        .freed = PTHREAD_COND_INITIALIZER};
-    struct store store = {.self = f, .write = fake_write, .free = fake_free};
+    struct store store = {
+        .self = f, .write = fake_write, .room = fake_room, .free = fake_free};
     struct writer *w = writer_new(&store, cap, .001, NULL);
     ck_assert_ptr_nonnull(w);
     return w;
@@ -128,6 +138,68 @@ static void *run(void *ctx)
     writer_run(ctx);
     return NULL;
 }
+
+static void tighten(struct fake *f, bool tight)
+{
+    pthread_mutex_lock(&f->lock);
+    f->tight = tight;
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* What was taken is written; nothing more is taken until there is room, which nobody has to ask for. */
+START_TEST(a_store_without_room_for_more_takes_no_more)
+{
+    struct fake f;
+    struct writer *w = make(&f, 8);
+    struct writer_stats stats;
+    struct err e = {0};
+    ck_assert_int_eq(put(w, 1, NULL), 0);
+    ck_assert_int_eq(writer_reserve(w, 1, NULL), 0); /* under way when it is noticed */
+    tighten(&f, true);
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    ck_assert_int_eq(f.written, 1);
+    ck_assert_int_eq(put(w, 2, &e), ERR_IO);
+    ck_assert_ptr_nonnull(strstr(e.detail, "make room"));
+    writer_put(w, &(struct store_rec){.kind = STORE_STEP}, 1, 1);
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    ck_assert_int_eq(f.written, 2);
+    writer_stats(w, &stats);
+    ck_assert(!stats.ok && !stats.queued);
+
+    tighten(&f, false);
+    ck_assert_int_eq(writer_flush(w, NULL), 0); /* in a program of one thread */
+    ck_assert_int_eq(put(w, 3, NULL), 0);
+    tighten(&f, true);
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    ck_assert_int_eq(put(w, 4, NULL), ERR_IO);
+
+    pthread_t writer;
+    ck_assert_int_eq(pthread_create(&writer, NULL, run, w), 0);
+    tighten(&f, false);
+    do
+        writer_stats(w, &stats);
+    while (!stats.ok);
+    ck_assert_int_eq(put(w, 4, NULL), 0);
+    writer_stop(w);
+    pthread_join(writer, NULL);
+    writer_free(w);
+}
+END_TEST
+
+/* It starts on a disk that is full, and says so from the first request on. */
+START_TEST(a_store_that_begins_without_room_takes_nothing)
+{
+    struct fake f = {.lock = PTHREAD_MUTEX_INITIALIZER, .tight = true};
+    struct store store = {
+        .self = &f, .write = fake_write, .room = fake_room, .free = fake_free};
+    struct writer *w = writer_new(&store, 8, .001, NULL);
+    ck_assert_int_eq(put(w, 1, NULL), ERR_IO);
+    tighten(&f, false);
+    ck_assert_int_eq(writer_flush(w, NULL), 0);
+    ck_assert_int_eq(put(w, 1, NULL), 0);
+    writer_free(w);
+}
+END_TEST
 
 START_TEST(while_a_commit_hangs_nothing_more_is_taken)
 {
@@ -283,6 +355,8 @@ Suite *suite_serve_writer(void)
     tcase_add_test(t, what_was_put_is_written_once);
     tcase_add_test(t, a_full_queue_refuses_before_anything_is_decided);
     tcase_add_test(t, a_failing_store_is_told_and_nothing_is_lost);
+    tcase_add_test(t, a_store_without_room_for_more_takes_no_more);
+    tcase_add_test(t, a_store_that_begins_without_room_takes_nothing);
     tcase_add_test(t, while_a_commit_hangs_nothing_more_is_taken);
     tcase_add_test(t, a_failing_store_is_asked_once_a_second_however_many_wait);
     tcase_add_test(t, what_comes_after_a_failure_does_not_wait_out_its_pause);
