@@ -20,126 +20,11 @@ enum {
         16 << 20, /* a page for each of 4,000 rows: 50 ms at 25,000 decisions/s */
 };
 
-#define DECLARED_F(name, type, kept) #name " " type
-#define DECLARED_X(name, type, kept) ", " #name " " type
-
-static const char TABLES_SQL[] = "CREATE TABLE sessions(" STORE_SESSION_TABLE(
-    DECLARED_F,
-    DECLARED_X) ", crc INTEGER) WITHOUT ROWID;"
-                "CREATE INDEX sessions_live ON sessions(opened_at) WHERE NOT closed;"
-                "CREATE INDEX sessions_closed ON sessions(closed_at) WHERE closed;"
-                "CREATE TABLE steps(" STORE_STEP_TABLE(
-                    DECLARED_F,
-                    DECLARED_X) ", crc INTEGER, PRIMARY KEY(session, ord)) WITHOUT ROWID;"
-                                "CREATE TABLE profiles("
-                                " name TEXT PRIMARY KEY, mu_quality REAL NOT NULL, "
-                                "mu_switch REAL NOT NULL,"
-                                " mu_stall REAL NOT NULL, utility TEXT NOT NULL) WITHOUT "
-                                "ROWID;"
-                                "CREATE TABLE policy_versions("
-                                " version INTEGER PRIMARY KEY, crc INTEGER NOT NULL, "
-                                "published_at REAL NOT NULL,"
-                                " check_score REAL);";
-
-/* For people. Each %d is a flag of enum step_flag. */
-static const char VIEWS_SQL[] =
-    "CREATE VIEW decisions AS SELECT lower(hex(session)) AS session, ord, chunk,"
-    " decided AS level, policy, expert, (flags & %d) / %d AS sampled, logp, buffer_s,"
-    " last_level FROM steps WHERE flags & %d;"
-    "CREATE VIEW rewards AS SELECT lower(hex(session)) AS session, ord, chunk, level,"
-    " (flags & %d) / %d AS followed, bytes, download_s, rebuffer_s, reward,"
-    " CASE WHEN flags & %d THEN external END AS external, at"
-    " FROM steps WHERE flags & %d;";
-
-/* Came later, and do not hinder a program that does not know them. */
-static const char LATER_SQL[] =
-    "BEGIN;"
-    "CREATE TABLE IF NOT EXISTS parcels(number INTEGER PRIMARY KEY, bytes BLOB NOT NULL);"
-    "CREATE TABLE IF NOT EXISTS acknowledged(one INTEGER PRIMARY KEY CHECK(one = 1),"
-    " store INTEGER NOT NULL, commits INTEGER NOT NULL, records INTEGER NOT NULL);"
-    "INSERT OR IGNORE INTO acknowledged VALUES(1, random(), 0, 0);"
-    "COMMIT";
-
-enum statement {
-    PUT_SESSION,
-    PUT_STEP,
-    PUT_VERSION,
-    PUT_PROFILE,
-    DELETE_PROFILE,
-    PRUNE_STEPS,
-    PRUNE_SESSIONS,
-    PUT_PARCEL,
-    DELETE_PARCELS,
-    EMPTY_PARCEL,
-    COUNT_COMMIT,
-    WRITES, /* those before are the writer's, those after the reader's */
-    GET_SESSION = WRITES,
-    GET_STEPS,
-    GET_LIVE,
-    GET_NEWEST,
-    GET_PROFILES,
-    GET_VERSIONS,
-    GET_PARCELS,
-    STATEMENTS,
-};
-
-/* A row's parameters (numbered in this order), what it has after it was written again, and which of
- * its columns change then. */
-#define PARAMETER_F(name, type, kept) ":" #name
-#define PARAMETER_X(name, type, kept) ", :" #name
-#define MERGED_KEPT(name) #name
-#define MERGED_NEW(name) "excluded." #name
-#define MERGED_F(name, type, kept) MERGED_##kept(name)
-#define MERGED_X(name, type, kept) ", " MERGED_##kept(name)
-#define CHANGED_KEPT(name) ""
-#define CHANGED_NEW(name) #name " = excluded." #name ", "
-#define CHANGED(name, type, kept) CHANGED_##kept(name)
-
-#define UPSERT(into, key, TABLE, condition)                                                                   \
-    "INSERT INTO " into                                                                                       \
-    "(" TABLE(STORE_NAME_F, STORE_NAME_X) ", crc) VALUES(" TABLE(PARAMETER_F, PARAMETER_X) ", crc_of(" TABLE( \
-        PARAMETER_F,                                                                                          \
-        PARAMETER_X) ")) ON CONFLICT(" key                                                                    \
-                     ") DO UPDATE SET " TABLE(CHANGED, CHANGED) "crc = crc_of(" TABLE(                        \
-                         MERGED_F, MERGED_X) ") WHERE " condition
-
-#define SESSION_READ STORE_SESSION_COLUMNS "," STORE_SOUND(STORE_SESSION_COLUMNS)
-#define STEP_READ STORE_STEP_COLUMNS "," STORE_SOUND(STORE_STEP_COLUMNS)
-
-static const char *const SQL[STATEMENTS] = {
-    [PUT_SESSION] =
-        UPSERT("sessions", "id", STORE_SESSION_TABLE, "excluded.closed >= closed"),
-    [PUT_STEP] = UPSERT("steps", "session, ord", STORE_STEP_TABLE, "excluded.rev > rev"),
-    [PUT_VERSION] = "INSERT OR IGNORE INTO policy_versions VALUES(?,?,?,?)",
-    [PUT_PROFILE] = "INSERT OR REPLACE INTO profiles VALUES(?,?,?,?,?)",
-    [DELETE_PROFILE] = "DELETE FROM profiles WHERE name = ?",
-    [PRUNE_STEPS] = "DELETE FROM steps WHERE session IN (SELECT id FROM sessions WHERE"
-                    " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
-    [PRUNE_SESSIONS] = "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE"
-                       " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
-    [PUT_PARCEL] = "INSERT OR REPLACE INTO parcels VALUES(?, ?)",
-    [DELETE_PARCELS] = "DELETE FROM parcels WHERE number > 0 AND number < ?",
-    [EMPTY_PARCEL] = "UPDATE parcels SET bytes = x'' WHERE number = ?",
-    [COUNT_COMMIT] =
-        "UPDATE acknowledged SET commits = commits + 1, records = records + ?",
-    [GET_SESSION] = "SELECT " SESSION_READ " FROM sessions WHERE id = ?",
-    [GET_STEPS] = "SELECT " STEP_READ " FROM steps WHERE session = ? ORDER BY ord",
-    [GET_LIVE] = "SELECT " SESSION_READ " FROM sessions WHERE NOT closed ORDER BY"
-                 " (SELECT max(at) FROM steps WHERE session = sessions.id), id",
-    [GET_NEWEST] = "SELECT * FROM (SELECT " STEP_READ " FROM steps WHERE session = ?"
-                   " ORDER BY ord DESC LIMIT ?) ORDER BY ord",
-    [GET_PROFILES] = "SELECT name, mu_quality, mu_switch, mu_stall, utility FROM profiles"
-                     " ORDER BY name",
-    [GET_VERSIONS] = "SELECT version, crc, published_at, check_score FROM policy_versions"
-                     " ORDER BY version DESC LIMIT ?",
-    [GET_PARCELS] = "SELECT number, bytes FROM parcels ORDER BY number",
-};
-
 struct db {
     char path[512];
     int64_t check_pages;
     sqlite3 *writer, *reader, *keeper;
-    sqlite3_stmt *st[STATEMENTS];
+    sqlite3_stmt *st[STORE_STATEMENTS];
     struct store_count count; /* of the last commit */
     int count_fd;
     char reserve[STORE_SQLITE_PATH];
@@ -180,7 +65,7 @@ static int run(sqlite3_stmt *st)
 
 static int prune(struct db *d, double before)
 {
-    for (int k = PRUNE_STEPS; k <= PRUNE_SESSIONS; k++) {
+    for (int k = SQL_PRUNE_STEPS; k <= SQL_PRUNE_SESSIONS; k++) {
         sqlite3_bind_double(d->st[k], 1, before);
         sqlite3_bind_int(d->st[k], 2, PRUNE_AT_ONCE);
         int rc = run(d->st[k]);
@@ -191,7 +76,7 @@ static int prune(struct db *d, double before)
 
 static int delivered(struct db *d, uint64_t number)
 {
-    for (int k = DELETE_PARCELS; k <= EMPTY_PARCEL; k++) {
+    for (int k = SQL_DELETE_PARCELS; k <= SQL_EMPTY_PARCEL; k++) {
         sqlite3_bind_int64(d->st[k], 1, (int64_t)number);
         int rc = run(d->st[k]);
         if (rc) return rc;
@@ -204,33 +89,33 @@ static int write_one(struct db *d, const struct store_rec *r)
     sqlite3_stmt *st = NULL;
     switch (r->kind) {
     case STORE_SESSION:
-        st = d->st[PUT_SESSION];
+        st = d->st[SQL_PUT_SESSION];
         store_sqlite_bind_session(st, &r->row);
         break;
     case STORE_STEP:
-        st = d->st[PUT_STEP];
+        st = d->st[SQL_PUT_STEP];
         store_sqlite_bind_step(st, r->id, &r->step);
         break;
     case STORE_VERSION:
-        st = d->st[PUT_VERSION];
+        st = d->st[SQL_PUT_VERSION];
         sqlite3_bind_int64(st, 1, (int64_t)r->version.version);
         sqlite3_bind_int64(st, 2, r->version.crc);
         sqlite3_bind_double(st, 3, r->version.published_at);
         sqlite3_bind_double(st, 4, r->version.check_score);
         break;
     case STORE_PROFILE:
-        st = d->st[PUT_PROFILE];
+        st = d->st[SQL_PUT_PROFILE];
         sqlite3_bind_text(st, 1, r->profile.name, -1, SQLITE_STATIC);
         store_sqlite_bind_qoe(st, 2, &r->profile.qoe);
         break;
     case STORE_PROFILE_GONE:
-        st = d->st[DELETE_PROFILE];
+        st = d->st[SQL_DELETE_PROFILE];
         sqlite3_bind_text(st, 1, r->profile.name, -1, SQLITE_STATIC);
         break;
     case STORE_PRUNE:
         return prune(d, r->before);
     case STORE_PARCEL:
-        st = d->st[PUT_PARCEL];
+        st = d->st[SQL_PUT_PARCEL];
         sqlite3_bind_int64(st, 1, (int64_t)r->parcel.number);
         sqlite3_bind_blob(st, 2, r->parcel.bytes, (int)r->parcel.n, SQLITE_STATIC);
         break;
@@ -242,8 +127,8 @@ static int write_one(struct db *d, const struct store_rec *r)
 
 static int count_commit(struct db *d, int n)
 {
-    sqlite3_bind_int(d->st[COUNT_COMMIT], 1, n);
-    return run(d->st[COUNT_COMMIT]);
+    sqlite3_bind_int(d->st[SQL_COUNT_COMMIT], 1, n);
+    return run(d->st[SQL_COUNT_COMMIT]);
 }
 
 /* One transaction. *full: it failed for want of room. */
@@ -320,7 +205,7 @@ static int read_steps(struct db *d, sqlite3_stmt *st, struct step **out, int *n,
 static int history_locked(struct db *d, struct track_row *row, struct step **steps,
                           int *n, const uint8_t *id, struct err *e)
 {
-    sqlite3_stmt *st = d->st[GET_SESSION];
+    sqlite3_stmt *st = d->st[SQL_GET_SESSION];
     sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
     int rc = sqlite3_step(st), code;
     if (rc == SQLITE_ROW)
@@ -331,7 +216,7 @@ static int history_locked(struct db *d, struct track_row *row, struct step **ste
         code = fail(d, d->reader, rc, e);
     sqlite3_reset(st);
     if (code) return code;
-    st = d->st[GET_STEPS];
+    st = d->st[SQL_GET_STEPS];
     sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
     return read_steps(d, st, steps, n, e);
 }
@@ -358,7 +243,7 @@ static int db_live(void *self,
 {
     struct db *d = self;
     pthread_mutex_lock(&d->lock);
-    sqlite3_stmt *st = d->st[GET_LIVE];
+    sqlite3_stmt *st = d->st[SQL_GET_LIVE];
     int rc, code = 0;
     while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct track_row row;
@@ -366,7 +251,7 @@ static int db_live(void *self,
         int n = 0;
         code = store_sqlite_read_session(&row, st, e);
         if (!code) {
-            sqlite3_stmt *newest = d->st[GET_NEWEST];
+            sqlite3_stmt *newest = d->st[SQL_GET_NEWEST];
             sqlite3_bind_blob(newest, 1, row.id, TRACK_ID, SQLITE_STATIC);
             sqlite3_bind_int(newest, 2, row.explores ? STEPS_EXPLORING : STEPS_GREEDY);
             code = read_steps(d, newest, &steps, &n, e);
@@ -384,7 +269,7 @@ static int db_profiles(void *self, struct profile *out, int max, int *n, struct 
 {
     struct db *d = self;
     pthread_mutex_lock(&d->lock);
-    sqlite3_stmt *st = d->st[GET_PROFILES];
+    sqlite3_stmt *st = d->st[SQL_GET_PROFILES];
     int rc = SQLITE_DONE, code = 0;
     for (*n = 0; *n < max && !code && (rc = sqlite3_step(st)) == SQLITE_ROW; (*n)++) {
         out[*n] = (struct profile){0};
@@ -403,7 +288,7 @@ static int db_versions(void *self, struct store_version *out, int max, int *n,
     *n = 0;
     struct db *d = self;
     pthread_mutex_lock(&d->lock);
-    sqlite3_stmt *st = d->st[GET_VERSIONS];
+    sqlite3_stmt *st = d->st[SQL_GET_VERSIONS];
     sqlite3_bind_int(st, 1, max);
     int rc, code = 0;
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
@@ -426,7 +311,7 @@ static int db_parcels(void *self,
 {
     struct db *d = self;
     pthread_mutex_lock(&d->lock);
-    sqlite3_stmt *st = d->st[GET_PARCELS];
+    sqlite3_stmt *st = d->st[SQL_GET_PARCELS];
     int rc = SQLITE_DONE, code = 0;
     while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct bus_parcel p = {.number = (uint64_t)sqlite3_column_int64(st, 0),
@@ -482,14 +367,8 @@ static int check_schema(struct db *d, struct err *e)
     if (rc) return rc;
 
     if (!application && !version && !tables) {
-        char views[sizeof VIEWS_SQL + 100], sql[sizeof TABLES_SQL + sizeof views + 200];
-        snprintf(views, sizeof views, VIEWS_SQL, STEP_SAMPLED, STEP_SAMPLED, STEP_DECIDED,
-                 STEP_FOLLOWED, STEP_FOLLOWED, STEP_EXTERNAL, STEP_REPORTED);
-        snprintf(sql, sizeof sql,
-                 "BEGIN; %s%s PRAGMA application_id = %d; PRAGMA user_version = %d;"
-                 "COMMIT",
-                 TABLES_SQL, views, STORE_SQLITE_APPLICATION, STORE_SQLITE_SCHEMA);
-        return exec(d, d->writer, sql, e);
+        int made = store_sqlite_make(d->writer);
+        return made ? fail(d, d->writer, made, e) : 0;
     }
     if (application != STORE_SQLITE_APPLICATION)
         return err_field(e, ERR_CORRUPT, d->path,
@@ -553,7 +432,7 @@ static void db_free(void *self)
 {
     struct db *d = self;
     if (!d) return;
-    for (int i = 0; i < STATEMENTS; i++)
+    for (int i = 0; i < STORE_STATEMENTS; i++)
         sqlite3_finalize(d->st[i]);
     sqlite3_close(d->keeper);
     sqlite3_close(d->reader);
@@ -586,7 +465,7 @@ static int open_writer(struct db *d, const struct store_sqlite_cfg *cfg, struct 
     if (!cfg->accept_loss) rc = store_sqlite_missing(&seen, d->writer, d->path, e);
     if (!rc) rc = check_schema(d, e);
     if (!rc) rc = check_pages(d, e);
-    if (!rc) rc = exec(d, d->writer, LATER_SQL, e);
+    if (!rc) rc = exec(d, d->writer, store_sqlite_later, e);
     if (!rc) rc = open_count(d, e);
     if (!rc) sqlite3_db_config(d->writer, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     return rc;
@@ -603,10 +482,10 @@ static int open_all(struct db *d, const struct store_sqlite_cfg *cfg, struct err
     }
     if (!code) code = open_one(d, &d->reader, e);
     if (!code) code = open_one(d, &d->keeper, e);
-    for (int i = 0; i < STATEMENTS && !code; i++) {
-        sqlite3 *db = i < WRITES ? d->writer : d->reader;
-        int rc = sqlite3_prepare_v3(db, SQL[i], -1, SQLITE_PREPARE_PERSISTENT, &d->st[i],
-                                    NULL);
+    for (int i = 0; i < STORE_STATEMENTS && !code; i++) {
+        sqlite3 *db = i < STORE_WRITES ? d->writer : d->reader;
+        int rc = sqlite3_prepare_v3(db, store_sqlite_sql[i], -1,
+                                    SQLITE_PREPARE_PERSISTENT, &d->st[i], NULL);
         if (rc) code = fail(d, db, rc, e);
     }
     if (code) return code;

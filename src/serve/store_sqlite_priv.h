@@ -83,6 +83,36 @@ enum {
     STORE_STEP_N = STORE_STEP_TABLE(STORE_ONE, STORE_ONE),
 };
 
+/* ---- the statements (store_sqlite_sql.c) ---- */
+
+enum store_sql {
+    SQL_PUT_SESSION,
+    SQL_PUT_STEP,
+    SQL_PUT_VERSION,
+    SQL_PUT_PROFILE,
+    SQL_DELETE_PROFILE,
+    SQL_PRUNE_STEPS,
+    SQL_PRUNE_SESSIONS,
+    SQL_PUT_PARCEL,
+    SQL_DELETE_PARCELS,
+    SQL_EMPTY_PARCEL,
+    SQL_COUNT_COMMIT,
+    STORE_WRITES, /* those before are the writer's, those after the reader's */
+    SQL_GET_SESSION = STORE_WRITES,
+    SQL_GET_STEPS,
+    SQL_GET_LIVE,
+    SQL_GET_NEWEST,
+    SQL_GET_PROFILES,
+    SQL_GET_VERSIONS,
+    SQL_GET_PARCELS,
+    STORE_STATEMENTS,
+};
+extern const char *const store_sqlite_sql[STORE_STATEMENTS];
+/* Tables that came later; run at every start. */
+extern const char store_sqlite_later[];
+/* The tables and views of an empty database. SQLITE_OK or what went wrong. */
+int store_sqlite_make(sqlite3 *db);
+
 /* Is the row as it was written? Rows of before there were checksums have none. */
 #define STORE_SOUND(columns) "crc IS NULL OR crc = crc_of(" columns ")"
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/text.h"
 #include "support/tmpdir.h"
@@ -495,6 +496,46 @@ START_TEST(a_store_without_checksums_goes_on)
 }
 END_TEST
 
+/* Checkpoints of grown profiles may be there before the first start. */
+START_TEST(a_first_start_goes_without_fuss)
+{
+    const char *grown = tmpdir_path(dir, "grown-sports.safetensors");
+    ck_assert_int_eq(text_write_file(grown, "x", 1, NULL), 0);
+    write_text("");
+    struct store s = must_open();
+    s.free(s.self);
+}
+END_TEST
+
+static long size_of(const char *file)
+{
+    struct stat st;
+    return stat(file, &st) ? -1 : (long)st.st_size;
+}
+
+START_TEST(room_is_kept_for_what_was_acknowledged)
+{
+    enum { MB = 1 << 20 };
+    const char *reserve = tmpdir_path(dir, "abrd.db-reserve");
+    struct store s;
+    struct store_sqlite_cfg cfg = {.path = path, .max_pages = 30, .reserve = 2 * MB};
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, NULL), 0);
+    ck_assert_int_eq(size_of(reserve), 2 * MB);
+    ck_assert_int_eq(s.room(s.self, NULL), 0);
+    struct store_rec r = {.kind = STORE_STEP};
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < 10000; i++) {
+        r.step = (struct step){.ord = i, .rev = 1};
+        rc = s.write(s.self, &r, 1, NULL);
+    }
+    ck_assert_int_eq(rc, ERR_IO);
+    ck_assert_int_eq(size_of(reserve), 0); /* what could be had was given */
+    ck_assert_int_eq(s.room(s.self, NULL), 0);
+    ck_assert_int_eq(size_of(reserve), 2 * MB);
+    s.free(s.self);
+}
+END_TEST
+
 Suite *suite_serve_store_sqlite(void);
 Suite *suite_serve_store_sqlite(void)
 {
@@ -514,6 +555,8 @@ Suite *suite_serve_store_sqlite(void)
     tcase_add_test(t, a_flipped_bit_within_a_row_is_refused_at_the_start);
     tcase_add_test(t, a_store_without_checksums_goes_on);
     tcase_add_test(t, a_newer_schema_is_refused);
+    tcase_add_test(t, a_first_start_goes_without_fuss);
+    tcase_add_test(t, room_is_kept_for_what_was_acknowledged);
     suite_add_tcase(s, t);
     return s;
 }
