@@ -1,6 +1,6 @@
 /* folder.h - the data folder: whose it is, and which weights a start begins with.
  *
- *   abrd.db                   the store
+ *   abrd.db                   the store; -wal, -shm, -count, -reserve: store_sqlite.h
  *   policy.safetensors        the newest checkpoint of the learner; .prev: the one before
  *   untagged.state            what was learned of viewers without a hint (untagged.h)
  *   lock                      held by the daemon that uses the folder
