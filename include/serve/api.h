@@ -30,6 +30,7 @@
 #include "serve/origin.h"
 #include "serve/clients.h"
 #include "serve/contents.h"
+#include "serve/jobs.h"
 #include "serve/route.h"
 #include "serve/service.h"
 
@@ -38,6 +39,7 @@
 
 #define API_VERSION "0.1.0"
 #define API_LONG_BYTES (64u << 20)
+#define API_JOBS 32 /* changes of profiles that wait for disk and bus at most */
 
 /* Of the daemon; all borrowed. */
 struct api_shared {
@@ -48,6 +50,7 @@ struct api_shared {
     uint64_t secret;                 /* random: of the ids of requests */
     const struct files *files;
     struct events *events;
+    struct jobs *jobs; /* what would hold up a worker */
     struct metrics *metrics;
     struct media *media;       /* NULL: no demo */
     struct origin *origin;     /* NULL: no media are handed on */

@@ -2,7 +2,7 @@
  *
  * node_start listens and serves. node_drain begins the end: new sessions get 503, /readyz
  * says so, running sessions are still answered. node_stop ends the workers; requests under
- * way are answered first. The service is the caller's: after node_stop he calls
+ * way are answered first; changes of profiles that were not begun get 503. The service is the caller's: after node_stop he calls
  * service_drain, which flushes the store and writes the checkpoint.
  *
  * Writing profiles needs the bearer token, once there is one; to listen beyond loopback

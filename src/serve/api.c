@@ -170,7 +170,7 @@ static int dispatch(struct api *a, const struct http_request *q,
 
     if (!q->waited && is_limited(a, row, &p, from, now_s, r)) {
         /* answered */
-    } else if (row->flags & ROUTE_AUTH &&
+    } else if (!q->waited && row->flags & ROUTE_AUTH &&
                !auth_token_ok(a->shared->auth, http_header(q, "Authorization"))) {
         reply_fail(r, 401, "", "this needs the header Authorization: Bearer TOKEN");
         reply_header(r, "WWW-Authenticate", "Bearer realm=\"abrd\"");
@@ -201,7 +201,8 @@ static int answer(struct api *a, const struct http_request *q, double now_s,
     if (!q->waited && api_too_often(r, admit_address(a->shared->admit, &client, now_s),
                                     "requests from this address")) {
         /* answered, and readable for the pages that may */
-    } else if (from == AUTH_FOREIGN && (writes(q->method) || q->method == HTTP_OPTIONS)) {
+    } else if (!q->waited && from == AUTH_FOREIGN &&
+               (writes(q->method) || q->method == HTTP_OPTIONS)) {
         reply_fail(
             r, 403, "Origin",
             "pages from there may not use this daemon; list it with --allow-origin if "

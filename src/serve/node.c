@@ -93,6 +93,8 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!n->files) return e->code;
     sh->events = events_new(cfg->max_watchers, e);
     if (!sh->events) return e->code;
+    sh->jobs = jobs_new(API_JOBS, e);
+    if (!sh->jobs) return e->code;
     sh->metrics = metrics_new(workers, api_routes, sh->started_at, API_VERSION, e);
     if (!sh->metrics) return e->code;
     sh->pensieve = pensieve_clients(PENSIEVE_CLIENTS, seed[1], e);
@@ -202,12 +204,14 @@ void node_stop(struct node *n)
 {
     if (!n) return;
     n->shared.draining = true;
+    if (n->shared.jobs) jobs_stop(n->shared.jobs); /* who waits for one is told */
     for (int i = 0; i < n->n_workers; i++)
         worker_quit(n->worker[i]);
     for (int i = 0; i < n->n_workers; i++)
         worker_join(n->worker[i]);
 
     /* the workers' streams are done: what they read from may go */
+    jobs_free(n->shared.jobs);
     origin_free(n->shared.origin);
     contents_free(n->shared.contents);
     media_free(n->shared.media);

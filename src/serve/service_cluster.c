@@ -37,8 +37,7 @@ struct cluster {
     pthread_mutex_t lock; /* of what follows: the ledger's figures as they were last */
     struct ledger_stats learned;
     uint64_t position;
-    pthread_mutex_t common; /* of what follows, and held while it is taken over */
-    uint64_t common_rev, older_rev;
+    uint64_t common_rev, older_rev; /* under profiles_lock */
 };
 
 /* ---- start ---- */
@@ -110,7 +109,6 @@ int service_cluster_open(struct service *s, struct err *e)
     struct cluster *c = s->cluster = calloc(1, sizeof *c);
     if (!c) return err_set(e, ERR_MEMORY, "no memory for the cluster");
     pthread_mutex_init(&c->lock, NULL);
-    pthread_mutex_init(&c->common, NULL);
     c->role = cfg->role;
     c->looked = -LOOK_S;
     node_name(c->node, cfg);
@@ -224,7 +222,7 @@ static int apply_common(struct service *s, const struct bus_wire_common *c, stru
 }
 
 /* Each revision once, and none after a newer one: a request that puts a profile and the turns read the
- * board side by side. 1: it is older. */
+ * board side by side. 1: it is older. profiles_lock is held. */
 static int take_revision(struct service *s, const struct bus_wire_common *c, uint64_t rev,
                          struct err *e)
 {
@@ -241,12 +239,12 @@ static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
 {
     struct service *s = ctx;
     struct cluster *k = s->cluster;
-    pthread_mutex_lock(&k->common);
+    pthread_mutex_lock(&s->profiles_lock);
     /* what is still the older one when it is read again is on a board that was made anew */
     if (rev < k->common_rev && rev == k->older_rev) k->common_rev = 0;
     int rc = take_revision(s, c, rev, e);
     k->older_rev = rc == 1 ? rev : 0;
-    pthread_mutex_unlock(&k->common);
+    pthread_mutex_unlock(&s->profiles_lock);
     if (rc == 1) return ERR_CONFLICT;
     return rc == ERR_CONFLICT ? ERR_INVALID : rc; /* trouble of one profile is told */
 }
@@ -487,9 +485,9 @@ int service_cluster_profile(struct service *s, const char *name, const struct pr
     if (rc >= 0) {
         struct cluster *k = s->cluster;
         k->board.call(k->board.self);
-        pthread_mutex_lock(&k->common);
+        pthread_mutex_lock(&s->profiles_lock);
         rc = take_revision(s, c, rev, e); /* or somebody has put a newer one since */
-        pthread_mutex_unlock(&k->common);
+        pthread_mutex_unlock(&s->profiles_lock);
     }
     free(c);
     return rc < 0 ? rc : changed;
@@ -526,7 +524,6 @@ void service_cluster_close(struct service *s)
     bus_nats_free(c->nats);
     outbox_free(c->outbox);
     ledger_free(c->ledger);
-    pthread_mutex_destroy(&c->common);
     pthread_mutex_destroy(&c->lock);
     free(c);
     s->cluster = NULL;

@@ -73,13 +73,9 @@ static int grow(struct service *s, const struct profile *p, struct err *e)
     return rc;
 }
 
-int service_profile_put(struct service *s, const struct profile *p, struct err *e)
-{
-    return s->cluster ? service_grown_put(s, p, e) : service_profile_take(s, p, e);
-}
+/* ---- profiles_lock is held: two changes of one profile at once must not leave one of them in
+ * memory and the other in the store. drop and take come with a record reserved ---- */
 
-/* The rest holds profiles_lock, with a record reserved: what two do at once to one profile must not
- * leave one of them in memory and the other in the store. */
 static int drop(struct service *s, const char *name, struct err *e)
 {
     struct profile gone = {0};
@@ -105,10 +101,23 @@ static int take(struct service *s, const struct profile *p, struct err *e)
 
 int service_profile_take(struct service *s, const struct profile *p, struct err *e)
 {
-    int rc = admit_one(s, e); /* who is refused does not wait for the others */
-    if (rc) return rc;
+    int rc = admit_one(s, e);
+    return rc ? rc : take(s, p, e);
+}
+
+int service_profile_drop(struct service *s, const char *name, struct err *e)
+{
+    int rc = admit_one(s, e);
+    return rc ? rc : drop(s, name, e);
+}
+
+/* ---- and here it is taken ---- */
+
+int service_profile_put(struct service *s, const struct profile *p, struct err *e)
+{
+    if (s->cluster) return service_grown_put(s, p, e);
     pthread_mutex_lock(&s->profiles_lock);
-    rc = take(s, p, e);
+    int rc = service_profile_take(s, p, e);
     pthread_mutex_unlock(&s->profiles_lock);
     return rc;
 }
@@ -118,16 +127,9 @@ int service_profile_delete(struct service *s, const char *name, struct err *e)
     if (!strcmp(name, s->cfg.default_profile))
         return err_field(e, ERR_CONFLICT, "profile",
                          "'%.63s' is what sessions without a hint get", name);
-    return s->cluster ? service_grown_delete(s, name, e)
-                      : service_profile_drop(s, name, e);
-}
-
-int service_profile_drop(struct service *s, const char *name, struct err *e)
-{
-    int rc = admit_one(s, e);
-    if (rc) return rc;
+    if (s->cluster) return service_grown_delete(s, name, e);
     pthread_mutex_lock(&s->profiles_lock);
-    rc = drop(s, name, e);
+    int rc = service_profile_drop(s, name, e);
     pthread_mutex_unlock(&s->profiles_lock);
     return rc;
 }

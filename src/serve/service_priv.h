@@ -31,8 +31,10 @@ struct service {
     double epoch;  /* when the monotonic clock was 0, s */
     struct folder folder;
     struct policy_cfg policy_cfg;
-    pthread_mutex_t
-        profiles_lock; /* puts and deletes of profiles, in memory, store and files */
+    /* One change of the profiles at a time: in memory, store and files, and in a cluster the
+     * revision that is taken over. Held while the disk works, so that no worker of HTTP may take it;
+     * taken before any other lock. */
+    pthread_mutex_t profiles_lock;
     struct profiles *profiles;
     struct sessions *sessions;
     struct snap *snap;
@@ -146,7 +148,7 @@ int service_share_open(struct service *s, struct err *e)
 /* Part of a turn of the cluster's thread. */
 void service_share_turn(struct service *s);
 
-/* Put and deleted here alone (service_info.c). */
+/* Put and deleted here alone (service_info.c). The caller holds profiles_lock. */
 int service_profile_take(struct service *s, const struct profile *p, struct err *e)
     __attribute__((warn_unused_result));
 int service_profile_drop(struct service *s, const char *name, struct err *e)

@@ -81,6 +81,32 @@ await test('profiles are put once', async () => {
         (await nodes[1].call('GET', '/v1/profiles/sport')).status === 200);
 });
 
+await test('a bus that does not answer holds up the change of a profile, and nobody else', async () => {
+    const one = await start('decide', 'w1', ['--workers', '1']);
+    await until('it to be connected', async () => (await ready(one)).bus.connected);
+    const order = [];
+    nats.pause();
+    const put = one.call('PUT', '/v1/profiles/slow', { mu: [1, 2, 1] }).then(r => { order.push('put'); return r; });
+    // the loop has read the first of these behind the PUT or before it, the second one behind it
+    for (let i = 0; i < 2; i++) assert.equal((await one.call('GET', '/healthz')).status, 200);
+    order.push('others');
+    nats.goOn();
+    const { status } = await put;
+    assert.deepEqual(order, ['others', 'put']);
+    assert.ok(status === 201 || status === 503, `${status}`);
+
+    // SIGTERM while one waits: it is answered, and the daemon ends
+    nats.pause();
+    const last = one.call('PUT', '/v1/profiles/last', { mu: [1, 2, 1] }).then(r => r.status, () => 'cut');
+    assert.equal((await one.call('GET', '/healthz')).status, 200);
+    const stopped = one.stop();
+    nats.goOn();
+    assert.ok([201, 503, 'cut'].includes(await last));
+    await stopped;
+    for (const name of ['slow', 'last'])
+        assert.ok([204, 404].includes((await nodes[0].call('DELETE', `/v1/profiles/${name}`)).status));
+});
+
 const grownOf = (d, name) => metric(d, `abrd_grown_version{profile="${name}"}`);
 
 await test('a profile grows on all nodes, whichever is asked', async () => {

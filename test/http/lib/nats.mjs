@@ -24,6 +24,15 @@ export class Nats {
         return this;
     }
 
+    /** It neither answers nor closes a connection until it goes on. */
+    pause() {
+        this.child.kill('SIGSTOP');
+    }
+
+    goOn() {
+        this.child.kill('SIGCONT');
+    }
+
     kill() {
         const gone = new Promise(resolve => this.child.on('exit', resolve));
         this.child.kill('SIGKILL');
