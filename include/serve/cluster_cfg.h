@@ -20,6 +20,8 @@ enum cluster_role { ROLE_STANDALONE, ROLE_DECIDE, ROLE_LEARN };
 #define CLUSTER_BEAT_S 1.0 /* a learner says so often that it is there ... */
 #define CLUSTER_TAKE_S \
     3.0 /* ... and is followed by another when it did not for so long */
+#define CLUSTER_STUCK_S \
+    60.0 /* a learner whose thread made no progress for so long says it no more */
 
 struct cluster_cfg {
     enum cluster_role role;

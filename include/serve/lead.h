@@ -1,6 +1,9 @@
 /* lead.h - of several learners one learns: how it is found, and how it publishes.
  *
  * Who leads writes a beat on the board once in CLUSTER_BEAT_S, each from the revision of the one before.
+ * lead_beat writes it from a thread of its own, so that a long update or a slow disk costs nobody the
+ * lead. It stops when the learner's thread has not come to lead_turn for CLUSTER_STUCK_S: a learner
+ * that is stuck for ever is followed by another after CLUSTER_STUCK_S and CLUSTER_TAKE_S.
  * Another that has not seen it change for CLUSTER_TAKE_S (or reads that it is over) writes a beat of the
  * next term; of several that try the board takes one. The new leader then goes on from what was
  * published last: weights, optimiser, ledger - all of one moment.
@@ -11,7 +14,8 @@
  * what it had learned since its last commit the next one learns from the stream.
  *
  * Errors: ERR_IO the board does not answer, ERR_CONFLICT another one leads.
- * Threads: those of the learner's thread; lead_leading, lead_term and lead_settle any. */
+ * Threads: those of the learner's thread; lead_beat one other thread, between lead_new and
+ * lead_resign; lead_leading, lead_term and lead_settle any. */
 #ifndef SERVE_LEAD_H
 #define SERVE_LEAD_H
 
@@ -51,6 +55,10 @@ size_t lead_needs(const struct policy *p);
 /* After follow_turn: beats, or takes over when it is time. learner: what goes on. */
 int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
               struct err *e) __attribute__((warn_unused_result));
+/* A beat when one is due and the learner is not stuck. A caller that has no thread for it leaves it to
+ * lead_turn. When another one leads, the learner's thread stands by at its next turn or commit. */
+int lead_beat(struct lead *l, double mono, struct err *e)
+    __attribute__((warn_unused_result));
 bool lead_leading(const struct lead *l);
 /* In which it leads, or led last. */
 uint64_t lead_term(const struct lead *l);

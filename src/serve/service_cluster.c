@@ -34,6 +34,7 @@ struct cluster {
     int looks;            /* still to come, of a call */
     uint64_t kept;        /* the version in the folder */
     char said[128];       /* why who leads, or would, could not: once in the log */
+    char beat_said[128];  /* the same of the heartbeat's thread */
     pthread_mutex_t lock; /* of what follows: the ledger's figures as they were last */
     struct ledger_stats learned;
     uint64_t position;
@@ -386,6 +387,21 @@ void service_cluster_turn(struct service *s, double wait_s)
         learn_turn(s, wait_s);
     else
         wait_for_news(s, 2 * wait_s);
+}
+
+bool service_cluster_beats(const struct service *s)
+{
+    return s->cluster && s->cluster->lead;
+}
+
+void service_cluster_beat(struct service *s)
+{
+    struct cluster *c = s->cluster;
+    struct err why = {0};
+    if (!lead_beat(c->lead, clock_mono(), &why)) return;
+    bool news = strncmp(c->beat_said, why.detail, sizeof c->beat_said - 1) != 0;
+    log_err(s->cfg.log, news ? LOG_WARN : LOG_DEBUG, "lead", &why);
+    snprintf(c->beat_said, sizeof c->beat_said, "%.127s", why.detail);
 }
 
 void service_cluster_wake(struct service *s)

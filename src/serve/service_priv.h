@@ -56,7 +56,8 @@ struct service {
     double checkpoint_at; /* of whoever takes the learner's turns */
 
     atomic_bool threads; /* learner, writer and tick are running */
-    pthread_t learner_thread, writer_thread, tick_thread;
+    pthread_t learner_thread, writer_thread, tick_thread, beat_thread;
+    bool beating;         /* the last one runs */
     pthread_mutex_t lock; /* of stopping */
     pthread_cond_t stop;
     bool stopping;
@@ -102,6 +103,9 @@ int service_cluster_start(struct service *s, struct err *e)
     __attribute__((warn_unused_result));
 /* One turn of its thread, which waits up to wait_s when there is nothing to do. */
 void service_cluster_turn(struct service *s, double wait_s);
+/* A learner has a thread that says that it is there (lead_beat). */
+bool service_cluster_beats(const struct service *s);
+void service_cluster_beat(struct service *s);
 void service_cluster_wake(struct service *s);
 /* Once a second: what has arrived need not be stored. */
 void service_cluster_tick(struct service *s);

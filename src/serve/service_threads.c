@@ -1,4 +1,4 @@
-/* What runs beside the requests: learner, store and clock, a thread each. */
+/* What runs beside the requests: learner, store and clock, a thread each, and a learner's heartbeat. */
 #include "service_priv.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/cond.h"
 
-static const double EXPIRE_PAUSE_S = 1. / 64, RETRY_S = 1;
+static const double EXPIRE_PAUSE_S = 1. / 64, RETRY_S = 1, BEAT_LOOK_S = .125;
 
 static bool stopping(struct service *s)
 {
@@ -68,6 +68,15 @@ static void *tick_main(void *ctx)
     return NULL;
 }
 
+/* Apart from the learner, whose update or checkpoint may take long. */
+static void *beat_main(void *ctx)
+{
+    struct service *s = ctx;
+    while (sleep_until(s, clock_mono() + BEAT_LOOK_S))
+        service_cluster_beat(s);
+    return NULL;
+}
+
 static int start(pthread_t *thread, void *(*fn)(void *), struct service *s,
                  const char *what, struct err *e)
 {
@@ -85,6 +94,10 @@ int service_start_threads(struct service *s, struct err *e)
     s->threads = true;
     if (s->writer) rc = start(&s->writer_thread, writer_main, s, "store", e);
     bool writing = s->writer && !rc;
+    if (service_cluster_beats(s) && !rc) {
+        rc = start(&s->beat_thread, beat_main, s, "heartbeat", e);
+        s->beating = !rc;
+    }
     if ((s->learner || s->cluster) && !rc)
         rc = start(&s->learner_thread, learner_main, s, "learner", e);
     if (!rc) return 0;
@@ -97,8 +110,9 @@ int service_start_threads(struct service *s, struct err *e)
         writer_stop(s->writer);
         pthread_join(s->writer_thread, NULL);
     }
+    if (s->beating) pthread_join(s->beat_thread, NULL);
     pthread_join(s->tick_thread, NULL);
-    s->threads = false;
+    s->beating = s->threads = false;
     return rc;
 }
 
@@ -118,9 +132,10 @@ void service_stop_threads(struct service *s)
             s->bus.wake(s->bus.self);
         pthread_join(s->learner_thread, NULL);
     }
+    if (s->beating) pthread_join(s->beat_thread, NULL);
     if (s->writer) {
         writer_stop(s->writer);
         pthread_join(s->writer_thread, NULL);
     }
-    s->threads = false;
+    s->beating = s->threads = false;
 }

@@ -137,6 +137,89 @@ START_TEST(who_was_taken_for_dead_is_refused)
 }
 END_TEST
 
+/* The learner's thread is busy, or its disk is slow: its heartbeat goes on without it. */
+START_TEST(a_long_update_costs_nobody_the_lead)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    uint64_t before = boards_rev(&leaders_keys, FOLLOW_BEAT);
+    double until = leaders_mono + CLUSTER_STUCK_S;
+    int beats = 0;
+    while (leaders_mono + .25 < until) {
+        leaders_mono += .25;
+        ck_assert_int_eq(lead_beat(a.lead, leaders_mono, NULL), 0);
+        ck_assert_int_eq(leaders_turn(&b), 0);
+        ck_assert(!lead_leading(b.lead));
+        uint64_t rev = boards_rev(&leaders_keys, FOLLOW_BEAT);
+        beats += rev != before;
+        before = rev;
+    }
+    ck_assert_int_ge(beats, (int)(CLUSTER_STUCK_S / CLUSTER_BEAT_S) - 2);
+    ck_assert_int_le(beats, (int)(CLUSTER_STUCK_S / CLUSTER_BEAT_S));
+    ck_assert_int_eq(leaders_learn(&a, 2), 1); /* what the update made is published */
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
+}
+END_TEST
+
+START_TEST(who_is_stuck_loses_the_lead)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    double stuck = leaders_mono;
+    while (!lead_leading(b.lead) && leaders_mono < stuck + 1000) {
+        leaders_mono += .25;
+        ck_assert_int_eq(lead_beat(a.lead, leaders_mono, NULL), 0);
+        ck_assert_int_eq(leaders_turn(&b), 0);
+    }
+    ck_assert_double_ge(leaders_mono - stuck, CLUSTER_STUCK_S);
+    ck_assert_double_le(leaders_mono - stuck,
+                        CLUSTER_STUCK_S + CLUSTER_TAKE_S + CLUSTER_BEAT_S);
+
+    /* it goes on in the midst of an update: nothing of it is published */
+    uint64_t weights = boards_rev(&leaders_keys, FOLLOW_WEIGHTS);
+    uint32_t before = leaders_crc(&a);
+    ck_assert_int_eq(leaders_learn(&a, 2), ERR_CONFLICT);
+    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
+    ck_assert_uint_eq(leaders_crc(&a), before);
+    ck_assert(!lead_leading(a.lead) && lead_leading(b.lead));
+    uint64_t beat = boards_rev(&leaders_keys, FOLLOW_BEAT);
+    ck_assert_int_eq(lead_beat(a.lead, leaders_mono + 5, NULL), 0);
+    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_BEAT), beat);
+    ck_assert_int_eq(leaders_turn(&a), 0); /* and it follows */
+}
+END_TEST
+
+/* Another one leads, and the heartbeat is the first to know: what is learned meanwhile is not put. */
+START_TEST(the_heartbeat_finds_that_another_leads)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    for (int i = 0; i < 2; i++) { /* a process that was stopped: not even the heartbeat */
+        leaders_mono += CLUSTER_TAKE_S + 1;
+        leaders_turn(&b);
+    }
+    ck_assert(lead_leading(b.lead) && lead_leading(a.lead));
+    uint64_t beat = boards_rev(&leaders_keys, FOLLOW_BEAT);
+    ck_assert_int_eq(lead_beat(a.lead, leaders_mono, NULL), 0);
+    ck_assert(!lead_leading(a.lead));
+    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_BEAT), beat);
+    uint64_t weights = boards_rev(&leaders_keys, FOLLOW_WEIGHTS);
+    ck_assert_int_eq(leaders_learn(&a, 2), ERR_CONFLICT);
+    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
+    b.number = 2;
+    ck_assert_int_eq(leaders_learn(&b, 2), 1);
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_uint_eq(leaders_crc(&a), leaders_crc(&b));
+
+    /* and it may lead again, in a term of its own */
+    lead_resign(b.lead);
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert(lead_leading(a.lead));
+    ck_assert_uint_eq(lead_term(a.lead), 3);
+}
+END_TEST
+
 START_TEST(who_resigns_is_followed_at_once)
 {
     leaders_turn(&a);
@@ -302,6 +385,9 @@ Suite *suite_serve_lead(void)
     tcase_add_test(t, one_learns_and_the_other_follows);
     tcase_add_test(t, the_next_goes_on_from_the_same_moment);
     tcase_add_test(t, who_was_taken_for_dead_is_refused);
+    tcase_add_test(t, a_long_update_costs_nobody_the_lead);
+    tcase_add_test(t, who_is_stuck_loses_the_lead);
+    tcase_add_test(t, the_heartbeat_finds_that_another_leads);
     tcase_add_test(t, who_resigns_is_followed_at_once);
     tcase_add_test(t, a_board_that_is_away_deposes_nobody);
     tcase_add_test(t, what_could_not_be_published_is_not_let_go);
