@@ -45,7 +45,7 @@
 struct online_cfg {
     struct ppo_cfg ppo;
     int batch;    /* steps per update */
-    int capacity; /* steps buffered at most */
+    int capacity; /* >= batch; steps buffered at most */
     int max_age;  /* versions */
     double
         tolerance;  /* .03: share of the best check score, or of .1 if that is smaller */

@@ -2,8 +2,9 @@
  * operator.
  *
  * A built-in profile can be neither changed nor deleted (ERR_CONFLICT). Each profile has
- * a slot in the statistics: the built-in ones their own, the first custom names one each,
- * and what comes later, or has no name, shares PROFILES_SLOT_CUSTOM.
+ * a slot in the statistics: the built-in ones their own, custom names one each while there are
+ * any, and what comes later, or has no name, shares PROFILES_SLOT_CUSTOM. A deleted profile gives
+ * its slot back; its sessions count as custom from then on (sessions_slot_gone).
  *
  * Threads: locked inside, a leaf. No allocation after _new. */
 #ifndef SERVE_PROFILES_H

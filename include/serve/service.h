@@ -39,6 +39,10 @@
 #define SERVICE_NAME 64 /* profile names: [a-z0-9_-], 1..63 */
 #define SERVICE_CONTENT 128
 #define SERVICE_GROWN 16 /* grown profiles */
+/* Limits of settings, of service_check and of the options. */
+#define SERVICE_BATCH_MAX 8192 /* steps: half of what the learner holds */
+#define SERVICE_TTL_MAX_S 1e6
+#define SERVICE_CHECKPOINT_MAX_S 1e6
 
 struct bus;
 struct store;

@@ -109,5 +109,8 @@ struct session_stats {
     } slot[SERVICE_PROFILE_STATS];
 };
 void sessions_stats(struct session_stats *out, struct sessions *s);
+/* What was counted for that slot, and its sessions, belong to PROFILES_SLOT_CUSTOM from now on: so
+ * its next owner begins at 0, and no total falls. Goes through all sessions, a shard at a time. */
+void sessions_slot_gone(struct sessions *s, int slot);
 
 #endif

@@ -11,8 +11,6 @@
 #include "serve/node.h"
 #include "serve/service.h"
 
-enum { BATCH_MAX = 8192 }; /* half of what the learner holds */
-
 struct serve_options serve_options_default(void)
 {
     struct service_cfg s = service_cfg_default();
@@ -89,7 +87,7 @@ static void list(struct opt out[OPT_TABLE_MAX], struct serve_options *s,
         {"explore", "SHARE", "of the sessions that sample", .d = &s->explore, .lo = 0,
          .hi = 1},
         {"batch", "N", "steps that were sampled for an update", .i = &s->batch, .lo = 32,
-         .hi = BATCH_MAX},
+         .hi = SERVICE_BATCH_MAX},
         {"locality", "L", "weight of the routers' locality loss", .d = &s->locality,
          .lo = 0, .hi = 1e4},
         {"latch", "N",
@@ -148,11 +146,11 @@ static void list(struct opt out[OPT_TABLE_MAX], struct serve_options *s,
         {"max-sessions", "N", "live ones; more get 503", .i = &s->max_sessions, .lo = 1,
          .hi = 1e7},
         {"session-ttl", "S", "without a word, then a session is closed",
-         .d = &s->session_ttl, .lo = 1, .hi = 1e6},
+         .d = &s->session_ttl, .lo = 1, .hi = SERVICE_TTL_MAX_S},
         {"retention-days", "DAYS", "that sessions are kept; 0 = for ever",
          .d = &s->retention_days, .lo = 0, .hi = 1e5},
         {"checkpoint", "S", "between saves of learned weights", .d = &s->checkpoint,
-         .lo = .1, .hi = 1e6},
+         .lo = .1, .hi = SERVICE_CHECKPOINT_MAX_S},
         {"durability", "WHEN",
          "what was answered is stored: window, within 0.2 s; strict, before the answer",
          .text = &s->durability},
@@ -167,7 +165,7 @@ static void list(struct opt out[OPT_TABLE_MAX], struct serve_options *s,
         {"bus-replicas", "N", "servers that keep what is on the bus: 1, 3 or 5",
          .i = &s->cluster.replicas, .lo = 1, .hi = 5},
         {"bus-buffer", "N", "trajectories that are kept for the bus at most",
-         .i = &s->cluster.buffer, .lo = 1, .hi = 1 << 20},
+         .i = &s->cluster.buffer, .lo = 1, .hi = CLUSTER_BUFFER_MAX},
         {"bus-stream-mb", "MB", "that wait on the bus for a learner at most",
          .d = &s->cluster.stream_mb, .lo = .001, .hi = 1e6},
         {"node-number", "N",

@@ -27,9 +27,9 @@ int cluster_cfg_check(const struct cluster_cfg *c, struct err *e)
     if (c->replicas != 1 && c->replicas != 3 && c->replicas != 5)
         return err_field(e, ERR_RANGE, "bus-replicas", "must be 1, 3 or 5, not %d",
                          c->replicas);
-    if (c->buffer < 1 || c->buffer > 1 << 20)
+    if (c->buffer < 1 || c->buffer > CLUSTER_BUFFER_MAX)
         return err_field(e, ERR_RANGE, "bus-buffer", "%d is not within 1 .. %d",
-                         c->buffer, 1 << 20);
+                         c->buffer, CLUSTER_BUFFER_MAX);
     if (!(c->stream_mb >= .001 && c->stream_mb <= 1e6))
         return err_field(e, ERR_RANGE, "bus-stream-mb", "%g is not within .001 .. 1e6",
                          c->stream_mb);

@@ -63,8 +63,7 @@ static struct policy *checkpoint(struct folder *f, const char *path,
     struct err why = {0};
     struct policy *p = ckpt_load(path, meta, state, state_n, &why);
     if (p) {
-        log_event(log, LOG_INFO, "policy", "version %llu from %s",
-                  (unsigned long long)p->version, path);
+        snprintf(f->from, sizeof f->from, "%s", path);
     } else if (why.code != ERR_ABSENT) {
         log_err(log, LOG_ERROR, "policy", &why);
         f->refused++;
@@ -106,9 +105,7 @@ static struct policy *find(struct folder *f, const char *fallback, struct ckpt_m
         return NULL;
     }
     p = given(fallback, meta, e);
-    if (p)
-        log_event(log, LOG_INFO, "policy", "version %llu from %s",
-                  (unsigned long long)p->version, fallback);
+    if (p) snprintf(f->from, sizeof f->from, "%s", fallback);
     return p;
 }
 

@@ -10,9 +10,8 @@
 struct profiles {
     pthread_mutex_t lock; /* of all below */
     int n;
-    struct profile at[PROFILES_MAX]; /* sorted by name */
-    char slot[SERVICE_PROFILE_STATS][SERVICE_NAME];
-    int slots;
+    struct profile at[PROFILES_MAX];                /* sorted by name */
+    char slot[SERVICE_PROFILE_STATS][SERVICE_NAME]; /* "": nobody has it */
 };
 
 struct profiles *profiles_new(struct err *e)
@@ -26,7 +25,6 @@ struct profiles *profiles_new(struct err *e)
     for (int i = 0; i < QOE_PROFILES; i++)
         snprintf(p->slot[i], SERVICE_NAME, "%s", qoe_profiles[i].name);
     snprintf(p->slot[PROFILES_SLOT_CUSTOM], SERVICE_NAME, "custom");
-    p->slots = PROFILES_SLOT_CUSTOM + 1;
 
     for (int i = 0; i < QOE_PROFILES; i++) {
         int k = p->n++;
@@ -59,9 +57,16 @@ static int lower(const struct profiles *p, const char *name, bool *found)
 
 static int slot_of(const struct profiles *p, const char *name)
 {
-    for (int i = 0; i < p->slots; i++)
+    for (int i = 0; i < SERVICE_PROFILE_STATS; i++)
         if (!strcmp(p->slot[i], name)) return i;
     return PROFILES_SLOT_CUSTOM;
+}
+
+/* One for a new name, when there is one left. */
+static void slot_give(struct profiles *p, const char *name)
+{
+    int free = slot_of(p, "");
+    if (free != PROFILES_SLOT_CUSTOM) snprintf(p->slot[free], SERVICE_NAME, "%s", name);
 }
 
 static int unknown(const char *name, struct err *e)
@@ -113,9 +118,7 @@ int profiles_put(struct profiles *p, const struct profile *in, struct err *e)
         p->n++;
         p->at[k] = *in;
         p->at[k].builtin = false;
-        if (p->slots < SERVICE_PROFILE_STATS &&
-            slot_of(p, in->name) == PROFILES_SLOT_CUSTOM)
-            snprintf(p->slot[p->slots++], SERVICE_NAME, "%s", in->name);
+        slot_give(p, in->name);
         rc = 1;
     }
     pthread_mutex_unlock(&p->lock);
@@ -133,6 +136,8 @@ int profiles_delete(struct profiles *p, const char *name, struct err *e)
     } else if (p->at[k].builtin) {
         rc = err_field(e, ERR_CONFLICT, "profile", "'%s' is built in", name);
     } else {
+        int slot = slot_of(p, name);
+        if (slot != PROFILES_SLOT_CUSTOM) p->slot[slot][0] = '\0';
         p->n--;
         memmove(&p->at[k], &p->at[k + 1], (size_t)(p->n - k) * sizeof p->at[0]);
     }
@@ -159,7 +164,7 @@ int profiles_tag(const struct qoe *k)
 bool profiles_slot_name(char out[SERVICE_NAME], struct profiles *p, int slot)
 {
     pthread_mutex_lock(&p->lock);
-    bool found = slot < p->slots;
+    bool found = slot < SERVICE_PROFILE_STATS && p->slot[slot][0];
     if (found) memcpy(out, p->slot[slot], SERVICE_NAME);
     pthread_mutex_unlock(&p->lock);
     return found;

@@ -52,15 +52,18 @@ int service_check(const struct service_cfg *c, struct err *e)
 {
     int rc = check_number(c->explore_share, 0, 1, "explore_share", e);
     if (!rc) rc = check_number(c->max_sessions, 1, 1e7, "max_sessions", e);
-    if (!rc) rc = check_number(c->session_ttl_s, 1, 1e7, "session_ttl_s", e);
+    if (!rc)
+        rc = check_number(c->session_ttl_s, 1, SERVICE_TTL_MAX_S, "session_ttl_s", e);
     if (!rc) rc = check_number(c->retention_s, 0, 1e10, "retention_s", e);
-    if (!rc) rc = check_number(c->checkpoint_s, .1, 1e7, "checkpoint_s", e);
+    if (!rc)
+        rc = check_number(c->checkpoint_s, .1, SERVICE_CHECKPOINT_MAX_S, "checkpoint_s",
+                          e);
     if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
     if (!rc) rc = check_number(c->store_queue, QUEUE_MIN, 1 << 24, "store_queue", e);
     if (!rc) rc = check_number(c->grow_max, 0, SERVICE_GROWN, "grow_max", e);
     if (!rc) rc = check_number(c->grow_experts, 1, NORGA_EXPERTS_MAX, "grow_experts", e);
     const struct online_cfg *o = &c->online;
-    if (!rc) rc = check_number(o->batch, 1, 1 << 20, "online.batch", e);
+    if (!rc) rc = check_number(o->batch, 1, SERVICE_BATCH_MAX, "online.batch", e);
     /* the trajectory that fills a batch must find room */
     if (!rc)
         rc = check_number(o->capacity, o->batch + TRAJ_STEPS, 1 << 24, "online.capacity",
@@ -158,6 +161,7 @@ static int choose_version(struct service *s, struct policy *p, bool state, struc
         bool same = newest.crc == version_crc(p) && (!state || held == newest.version);
         p->version = same ? newest.version : newest.version + 1;
     }
+    if (!held) held = 1; /* weights that were never served have no number in their file */
     if (newest.version && p->version != newest.version)
         log_event(s->cfg.log, LOG_WARN, "policy",
                   "version %llu was the last one published; version %llu goes on as %llu",
@@ -217,6 +221,9 @@ static int open_policy(struct service *s, struct err *e)
     struct policy *published = NULL;
     int rc = choose_version(s, p, state != NULL, e);
     if (rc) goto out;
+    /* not the file's number: the API tells this one */
+    log_event(s->cfg.log, LOG_INFO, "policy", "version %llu from %s",
+              (unsigned long long)p->version, s->folder.from);
 
     rc = ERR_MEMORY;
     struct exam *exam = exam_new(&p->cfg, e);

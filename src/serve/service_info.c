@@ -80,8 +80,11 @@ static int drop(struct service *s, const char *name, struct err *e)
 {
     struct profile gone = {0};
     snprintf(gone.name, sizeof gone.name, "%s", name);
+    int slot = PROFILES_SLOT_CUSTOM;
+    (void)!profiles_get(&(struct profile){0}, &slot, s->profiles, name, NULL);
     int failed = profiles_delete(s->profiles, name, e);
     if (!failed) grown_remove(s->grown, name);
+    if (!failed && slot != PROFILES_SLOT_CUSTOM) sessions_slot_gone(s->sessions, slot);
     int rc = store_profile(s, STORE_PROFILE_GONE, failed ? NULL : &gone, e);
     return failed ? failed : rc;
 }
@@ -186,16 +189,16 @@ void service_stats(struct service_stats *out, struct service *s)
 
     for (int i = 0; i < SERVICE_PROFILE_STATS; i++) {
         const struct session_slot *slot = &ss.slot[i];
-        if (!profiles_slot_name(out->profile[i].name, s->profiles, i)) break;
-        out->n_profiles = i + 1;
-        out->profile[i].rewards = slot->rewards;
-        out->profile[i].reward_sum = slot->reward_sum;
-        out->profile[i].stall_sum_s = slot->stall_sum_s;
-        out->profile[i].kbps_sum = slot->kbps_sum;
-        for (int k = 0; k < 16; k++) {
-            out->profile[i].expert[k] = slot->expert[k];
+        for (int k = 0; k < 16; k++)
             out->expert_decisions[k] += slot->expert[k];
-        }
+        int at = out->n_profiles;
+        if (!profiles_slot_name(out->profile[at].name, s->profiles, i)) continue;
+        out->n_profiles++;
+        out->profile[at].rewards = slot->rewards;
+        out->profile[at].reward_sum = slot->reward_sum;
+        out->profile[at].stall_sum_s = slot->stall_sum_s;
+        out->profile[at].kbps_sum = slot->kbps_sum;
+        memcpy(out->profile[at].expert, slot->expert, sizeof slot->expert);
     }
 
     if (s->writer) {

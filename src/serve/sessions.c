@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/table.h"
+#include "serve/profiles.h"
 
 enum {
     SHARDS_MAX = 64,
@@ -174,6 +175,16 @@ static void count(struct sessions *s, struct shard *h, const struct track *t,
     }
 }
 
+static void slot_add(struct session_slot *out, const struct session_slot *a)
+{
+    out->rewards += a->rewards;
+    out->reward_sum += a->reward_sum;
+    out->stall_sum_s += a->stall_sum_s;
+    out->kbps_sum += a->kbps_sum;
+    for (int x = 0; x < 16; x++)
+        out->expert[x] += a->expert[x];
+}
+
 void sessions_stats(struct session_stats *out, struct sessions *s)
 {
     *out = (struct session_stats){0};
@@ -188,14 +199,27 @@ void sessions_stats(struct session_stats *out, struct sessions *s)
         out->rewards += a.rewards;
         out->not_followed += a.not_followed;
         out->starved += a.starved;
-        for (int k = 0; k < SERVICE_PROFILE_STATS; k++) {
-            out->slot[k].rewards += a.slot[k].rewards;
-            out->slot[k].reward_sum += a.slot[k].reward_sum;
-            out->slot[k].stall_sum_s += a.slot[k].stall_sum_s;
-            out->slot[k].kbps_sum += a.slot[k].kbps_sum;
-            for (int x = 0; x < 16; x++)
-                out->slot[k].expert[x] += a.slot[k].expert[x];
-        }
+        for (int k = 0; k < SERVICE_PROFILE_STATS; k++)
+            slot_add(&out->slot[k], &a.slot[k]);
+    }
+}
+
+static void slot_leave(struct queue *q, int slot)
+{
+    for (struct entry *t = q->oldest; t; t = t->newer)
+        if (t->track.row.slot == slot) t->track.row.slot = PROFILES_SLOT_CUSTOM;
+}
+
+void sessions_slot_gone(struct sessions *s, int slot)
+{
+    for (int i = 0; i < s->n_shards; i++) {
+        struct shard *h = &s->shard[i];
+        pthread_mutex_lock(&h->lock);
+        slot_leave(&h->live, slot);
+        slot_leave(&h->closed, slot);
+        slot_add(&h->stats.slot[PROFILES_SLOT_CUSTOM], &h->stats.slot[slot]);
+        h->stats.slot[slot] = (struct session_slot){0};
+        pthread_mutex_unlock(&h->lock);
     }
 }
 
@@ -213,7 +237,8 @@ void sessions_stored(struct sessions *s, const uint8_t id[TRACK_ID])
     struct shard *h = shard_of(s, id);
     pthread_mutex_lock(&h->lock);
     struct entry *t = table_get(h->table, id);
-    bool all = t && --t->unstored == 0;
+    /* of one that was forgotten meanwhile nobody has to wait either */
+    bool all = !t || --t->unstored == 0;
     pthread_mutex_unlock(&h->lock);
     if (all) pthread_cond_broadcast(&h->stored);
 }

@@ -247,6 +247,51 @@ START_TEST(too_many_are_refused)
 }
 END_TEST
 
+/* Figures of a profile go when it goes, wherever they are shown. */
+START_TEST(a_deleted_profile_is_shown_nowhere)
+{
+    ck_assert_int_eq(status_of(put("night", true)), 201);
+    struct session_open in = served_request(1, 8);
+    snprintf(in.profile, sizeof in.profile, "night");
+    struct session_opened o;
+    ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
+    struct answer next;
+    struct question q = served_question(1, o.first.level);
+    ck_assert_int_eq(service_ask(&next, f.service, f.worker, o.session, &q, NULL), 0);
+    ck_assert_int_eq(get("/metrics"), 200);
+    ck_assert_ptr_nonnull(
+        strstr(a.body, "abrd_profile_chunks_total{profile=\"night\"} 1"));
+    ck_assert_ptr_nonnull(
+        strstr(a.body, "abrd_profile_chunks_total{profile=\"custom\"} 0"));
+
+    int fd = begin("DELETE", "night", "");
+    raw_head(&a, fd);
+    close(fd);
+    ck_assert_int_eq(a.status, 204);
+    ck_assert_int_eq(get("/metrics"), 200);
+    ck_assert_ptr_null(strstr(a.body, "night"));
+    ck_assert_ptr_nonnull(
+        strstr(a.body, "abrd_profile_chunks_total{profile=\"custom\"} 1"));
+    ck_assert_int_eq(get("/v1/profiles"), 200);
+    ck_assert_ptr_null(strstr(a.body, "night"));
+    struct service_stats s; /* what events and pages are made of */
+    service_stats(&s, f.service);
+    for (int i = 0; i < s.n_profiles; i++)
+        ck_assert_str_ne(s.profile[i].name, "night");
+    ck_assert_int_eq(s.n_grown, 0);
+
+    /* its session goes on, and the next profile begins at 0 */
+    ck_assert_int_eq(status_of(put("noon", false)), 201);
+    q = served_question(2, next.level);
+    ck_assert_int_eq(service_ask(&next, f.service, f.worker, o.session, &q, NULL), 0);
+    ck_assert_int_eq(get("/metrics"), 200);
+    ck_assert_ptr_nonnull(
+        strstr(a.body, "abrd_profile_chunks_total{profile=\"noon\"} 0"));
+    ck_assert_ptr_nonnull(
+        strstr(a.body, "abrd_profile_chunks_total{profile=\"custom\"} 2"));
+}
+END_TEST
+
 /* The token that let a request in was good then. */
 START_TEST(a_reload_takes_nothing_back)
 {
@@ -327,6 +372,7 @@ Suite *suite_serve_api_profiles(void)
     tcase_add_test(t, what_is_wrong_is_said_at_once);
     tcase_add_test(t, a_client_that_leaves_changes_nothing);
     tcase_add_test(t, too_many_are_refused);
+    tcase_add_test(t, a_deleted_profile_is_shown_nowhere);
     tcase_add_test(t, a_reload_takes_nothing_back);
     tcase_add_test(t, the_end_finishes_what_runs);
     tcase_add_test(t, the_end_cuts_who_waits_too_long);

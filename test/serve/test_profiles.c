@@ -83,6 +83,36 @@ START_TEST(they_are_bounded_and_sorted)
 }
 END_TEST
 
+START_TEST(a_deleted_profile_gives_its_slot_back)
+{
+    struct profiles *p = profiles_new(NULL);
+    struct profile got;
+    int a, b, slot;
+    char text[SERVICE_NAME];
+    ck_assert_int_eq(put(p, "a", 1, NULL), 1);
+    ck_assert_int_eq(put(p, "b", 1, NULL), 1);
+    ck_assert_int_eq(profiles_get(&got, &a, p, "a", NULL), 0);
+    ck_assert_int_eq(profiles_get(&got, &b, p, "b", NULL), 0);
+    ck_assert_int_eq(profiles_delete(p, "a", NULL), 0);
+    ck_assert(!profiles_slot_name(text, p, a));
+    ck_assert(profiles_slot_name(text, p, b));
+    ck_assert_str_eq(text, "b");
+    ck_assert_int_eq(put(p, "c", 1, NULL), 1);
+    ck_assert_int_eq(profiles_get(&got, &slot, p, "c", NULL), 0);
+    ck_assert_int_eq(slot, a);
+
+    /* however often they come and go, the next one has a slot of its own */
+    for (int i = 0; i < 3 * SERVICE_PROFILE_STATS; i++) {
+        snprintf(text, sizeof text, "d%d", i);
+        ck_assert_int_eq(put(p, text, 1, NULL), 1);
+        ck_assert_int_eq(profiles_get(&got, &slot, p, text, NULL), 0);
+        ck_assert_int_ne(slot, PROFILES_SLOT_CUSTOM);
+        ck_assert_int_eq(profiles_delete(p, text, NULL), 0);
+    }
+    profiles_free(p);
+}
+END_TEST
+
 START_TEST(tags_follow_the_weights)
 {
     for (int i = 0; i < QOE_PROFILES; i++)
@@ -118,6 +148,7 @@ Suite *suite_serve_profiles(void)
     tcase_add_test(t, built_in_ones_stay);
     tcase_add_test(t, own_ones_come_and_go);
     tcase_add_test(t, they_are_bounded_and_sorted);
+    tcase_add_test(t, a_deleted_profile_gives_its_slot_back);
     tcase_add_test(t, tags_follow_the_weights);
     tcase_add_test(t, a_failing_allocation_is_told);
     suite_add_tcase(s, t);

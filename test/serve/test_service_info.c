@@ -2,6 +2,8 @@
 #include "serve/service.h"
 
 #include <check.h>
+#include <stdio.h>
+#include <unistd.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -224,6 +226,35 @@ START_TEST(counts_add_up)
 }
 END_TEST
 
+/* The log's number is the API's, also for weights whose file has none. */
+START_TEST(a_version_has_one_number)
+{
+    char text[4096], expected[64];
+    int fd[2];
+    ck_assert_int_eq(pipe(fd), 0);
+    struct served own;
+    struct log log = log_init(fd[1], LOG_INFO, false);
+    struct policy_info info;
+    served_begin(&own, true);
+    own.cfg.log = &log;
+    for (int start = 0; start < 2; start++) {
+        served_start(&own);
+        service_policy_info(&info, own.service);
+        ck_assert_uint_eq(info.version, 1);
+        served_kill(&own);
+        ssize_t n = read(fd[0], text, sizeof text - 1);
+        ck_assert_int_gt(n, 0);
+        text[n] = '\0';
+        snprintf(expected, sizeof expected, "version %d from ", (int)info.version);
+        ck_assert_msg(strstr(text, expected) != NULL, "%s", text);
+        ck_assert_ptr_null(strstr(text, "version 0"));
+    }
+    served_end(&own);
+    close(fd[0]);
+    close(fd[1]);
+}
+END_TEST
+
 Suite *suite_serve_service_info(void);
 Suite *suite_serve_service_info(void)
 {
@@ -237,6 +268,7 @@ Suite *suite_serve_service_info(void)
     tcase_add_test(t, versions_of_before_are_told);
     tcase_add_test(t, the_weights_are_those_that_serve);
     tcase_add_test(t, counts_add_up);
+    tcase_add_test(t, a_version_has_one_number);
     suite_add_tcase(s, t);
     return s;
 }

@@ -2,9 +2,12 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "serve/profiles.h"
 #include "support/alloc.h"
 
 static struct track_row make_row(double at)
@@ -410,6 +413,97 @@ START_TEST(threads_share_sessions)
 }
 END_TEST
 
+/* ---- strict: a session that is forgotten while somebody waits for its record ---- */
+
+static struct {
+    struct sessions *sessions;
+    struct track_row row;
+    _Atomic long tid;
+    _Atomic bool over;
+} forgotten;
+
+static void *forgotten_await(void *ctx)
+{
+    (void)ctx;
+    forgotten.tid = gettid();
+    sessions_await_stored(forgotten.sessions, forgotten.row.id);
+    forgotten.over = true;
+    return NULL;
+}
+
+/* The thread sleeps: it waits for the condition. */
+static bool forgotten_waits(void)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/stat", (long)forgotten.tid);
+    FILE *f = forgotten.tid ? fopen(path, "r") : NULL;
+    if (f && fscanf(f, "%*d %*s %c", &state) != 1) state = 0;
+    if (f) fclose(f);
+    return state == 'S';
+}
+
+START_TEST(nobody_waits_for_what_was_forgotten)
+{
+    struct sessions_cfg cfg = {
+        .max = 4, .keep = TRACK_KEEP, .spare = 1000, .strict = true};
+    struct sessions *s = forgotten.sessions = sessions_new(&cfg, NULL);
+    struct changes c;
+    pthread_t waiter;
+    forgotten.row = make_row(1);
+    ck_assert_int_eq(open_one(s, &forgotten.row, NULL), 0);
+    track_changes_clear(&c);
+    ck_assert_int_eq(sessions_close(s, forgotten.row.id, "", 2, &c, NULL), 0);
+    ck_assert_int_eq(pthread_create(&waiter, NULL, forgotten_await, NULL), 0);
+    while (!forgotten_waits())
+        usleep(1000);
+    /* others take all places, and say nothing yet */
+    struct track_row row;
+    for (int i = 0; i < 100; i++) {
+        row = make_row(3);
+        ck_assert_int_eq(open_one(s, &row, NULL), 0);
+        track_changes_clear(&c);
+        ck_assert_int_eq(sessions_close(s, row.id, "", 4, &c, NULL), 0);
+    }
+    double at;
+    struct step *steps;
+    int n;
+    ck_assert_int_eq(sessions_history(&row, &at, &steps, &n, s, forgotten.row.id, NULL),
+                     ERR_ABSENT);
+    sessions_stored(s, forgotten.row.id);
+    pthread_join(waiter, NULL); /* else the test's time runs out */
+    ck_assert(forgotten.over);
+    sessions_free(s);
+}
+END_TEST
+
+/* What was counted for a profile that is deleted goes on as custom: no total falls. */
+START_TEST(a_slot_that_is_given_back_begins_anew)
+{
+    enum { SLOT = PROFILES_SLOT_CUSTOM + 1 };
+    struct sessions *s = make(100);
+    struct session_stats st;
+    struct track_row row = make_row(1), other = make_row(1);
+    row.slot = SLOT;
+    ck_assert_int_eq(open_one(s, &row, NULL), 0);
+    ck_assert_int_eq(open_one(s, &other, NULL), 0);
+    sessions_stats(&st, s);
+    ck_assert_uint_eq(st.slot[SLOT].expert[0], 1);
+    ck_assert_uint_eq(st.slot[0].expert[0], 1);
+    sessions_slot_gone(s, SLOT);
+    sessions_stats(&st, s);
+    ck_assert_uint_eq(st.slot[SLOT].expert[0], 0);
+    ck_assert_uint_eq(st.slot[PROFILES_SLOT_CUSTOM].expert[0], 1);
+    ck_assert_uint_eq(st.slot[0].expert[0], 1);
+
+    /* its session goes on, as custom */
+    struct changes c;
+    track_changes_clear(&c);
+    ck_assert_int_eq(sessions_close(s, row.id, "", 2, &c, NULL), 0);
+    ck_assert_int_eq(c.row.slot, PROFILES_SLOT_CUSTOM);
+    sessions_free(s);
+}
+END_TEST
+
 Suite *suite_serve_sessions(void);
 Suite *suite_serve_sessions(void)
 {
@@ -429,6 +523,8 @@ Suite *suite_serve_sessions(void)
     tcase_add_test(t, nothing_is_allocated_after_the_start);
     tcase_add_test(t, every_failing_allocation_is_told);
     tcase_add_test(t, threads_share_sessions);
+    tcase_add_test(t, nobody_waits_for_what_was_forgotten);
+    tcase_add_test(t, a_slot_that_is_given_back_begins_anew);
     suite_add_tcase(s, t);
     return s;
 }
