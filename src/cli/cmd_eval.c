@@ -488,7 +488,12 @@ int cmd_eval(int argc, char **argv)
 {
     struct work w = {
         .setup = setup_default(), .seed = 1, .threads = pool_cpus(), .worst = 5};
-    w.policies = (struct opt_list){.n = 4, .item = {"buffer", "rate", "bola", "mpc"}};
+    struct err absent = {0};
+    bool shipped = !home_find(w.shipped_path, HOME_POLICY, &absent);
+    if (shipped) w.shipped = w.shipped_path;
+    static const char first_default[] = "buffer";
+    w.policies = (struct opt_list){.n = shipped ? 5 : 4,
+                                   .item = {first_default, "rate", "bola", "mpc", "moe"}};
     w.bars = (struct opt_list){.n = 2, .item = {"mpc", "mpc-default"}};
     const struct opt opts[] = {
         {"policy", "A,B",
@@ -549,7 +554,9 @@ int cmd_eval(int argc, char **argv)
     int first = opt_parse(&cmd, argc, argv);
     if (first < 0) return opt_status(first);
 
-    if (!home_find(w.shipped_path, HOME_POLICY, NULL)) w.shipped = w.shipped_path;
+    if (!shipped && w.policies.item[0] == first_default)
+        fprintf(stderr, "abrd eval: moe is not scored: %s%s%s\n", absent.field,
+                *absent.field ? ": " : "", absent.detail);
     int code = run(&w);
     for (int i = 0; w.rows && i < w.policies.n * w.n_profiles; i++)
         eval_row_free(&w.rows[i]);

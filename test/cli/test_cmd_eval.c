@@ -36,6 +36,31 @@ START_TEST(table_has_a_row_per_policy_and_profile)
 }
 END_TEST
 
+/* What nobody asked for is abrd's own policy, too; without its file the others are scored. */
+START_TEST(without_options_the_shipped_policy_is_scored)
+{
+    struct program_result r = program_run("eval " GOLDEN " 2> /dev/null");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    const char *const all[] = {"buffer", "rate", "bola", "mpc", "moe"};
+    for (int i = 0; i < 5; i++)
+        ck_assert_msg(strstr(r.text, all[i]) != NULL, "no %s in\n%s", all[i], r.text);
+    program_free(&r);
+
+    setenv("ABRD_HOME", "/nowhere", 1);
+    r = program_run("eval " GOLDEN " --csv -");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    ck_assert_ptr_nonnull(strstr(r.text, "\nmpc,"));
+    ck_assert_ptr_null(strstr(r.text, "\nmoe,"));
+    ck_assert_ptr_nonnull(strstr(r.text, "moe is not scored"));
+    ck_assert_ptr_nonnull(strstr(r.text, "/nowhere"));
+    program_free(&r);
+    r = program_run("eval " GOLDEN " --policy buffer --csv -");
+    ck_assert_ptr_null(strstr(r.text, "moe is not scored"));
+    program_free(&r);
+    unsetenv("ABRD_HOME");
+}
+END_TEST
+
 /* level 0 of the ladder for ever: .3 Mbit/s, and one switch from level 1 */
 START_TEST(utility_and_weights_reach_the_emulator)
 {
@@ -281,6 +306,7 @@ Suite *suite_cli_cmd_eval(void)
     TCase *t = tcase_create("cli/cmd_eval");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, table_has_a_row_per_policy_and_profile);
+    tcase_add_test(t, without_options_the_shipped_policy_is_scored);
     tcase_add_test(t, utility_and_weights_reach_the_emulator);
     tcase_add_test(t, gain_compares_with_the_better_mpc);
     tcase_add_test(t, gain_over_a_bar_of_ones_own);
