@@ -28,6 +28,10 @@ void cmd_sub_words(const struct cmd_sub *table);
 int cmd_sub_run(const char *command, const char *about, const struct cmd_sub *table,
                 const char *example, int argc, char **argv);
 
+/* Before a command computes with so many threads at a time: has OpenBLAS the address space that it
+ * needs (nn/blas.h)? Prints why not, and returns OPT_EXIT_FAILED; 0: it has. */
+int cmd_blas(const char *command, int threads);
+
 /* ---- the commands ---- */
 
 int cmd_emulate(int argc, char **argv);

@@ -15,9 +15,12 @@
  * types.
  *
  * Errors: sizes that are negative are a bug (assert).
- * Threads: pure functions. No heap: OpenBLAS keeps its own mapped buffers. */
+ * Threads: pure functions. No heap: OpenBLAS keeps its own mapped buffers (blas_reserve), and
+ * starts no threads of its own. */
 #ifndef NN_BLAS_H
 #define NN_BLAS_H
+
+#include "base/err.h"
 
 void blas_gemm_nn(float *c, const float *a, const float *b, int m, int n, int k,
                   float beta);
@@ -27,6 +30,11 @@ void blas_gemm_tn(float *c, const float *a, const float *b, int m, int n, int k,
                   float beta);
 void blas_gemv(float *y, const float *a, const float *x, int m, int n, float beta);
 void blas_gemv_t(float *y, const float *a, const float *x, int m, int n, float beta);
+
+/* Maps the buffers of so many calls at a time, 128 MB of address space each, once and for all.
+ * Otherwise OpenBLAS maps them when they are first needed, and tries for ever if it cannot. Before
+ * the first product, from the only thread. ERR_MEMORY: they do not fit (says what to raise). */
+int blas_reserve(int callers, struct err *e) __attribute__((warn_unused_result));
 
 /* The library and the kernels it chose ("OpenBLAS 0.3.21 ... Haswell"), for `bench` and
  * provenance files. Static storage. */

@@ -55,6 +55,8 @@ int cmd_doctor(int argc, char **argv)
     int code = serve_options_read(&s, &file, &cmd, argc, argv);
     if (code >= 0) return code;
 
+    code = cmd_blas("doctor", 1);
+    if (code) return code;
     struct doctor_report r = {0};
     struct err e = {0};
     if (accept_loss) doctor_accept_loss(&r, &s);

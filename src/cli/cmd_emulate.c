@@ -569,6 +569,8 @@ int cmd_emulate(int argc, char **argv)
     if (first < 0) return opt_status(first);
     const char *wrong = contradiction(&o);
     if (wrong) return opt_usage("emulate", "%s", wrong);
+    int short_of = cmd_blas("emulate", o.threads);
+    if (short_of) return short_of;
 
     struct err e = {0};
     if (crowd_lie_parse(&o.crowd.lie, o.lie, &e))

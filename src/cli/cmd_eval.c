@@ -553,6 +553,8 @@ int cmd_eval(int argc, char **argv)
     };
     int first = opt_parse(&cmd, argc, argv);
     if (first < 0) return opt_status(first);
+    int short_of = cmd_blas("eval", w.threads);
+    if (short_of) return short_of;
 
     if (!shipped && w.policies.item[0] == first_default)
         fprintf(stderr, "abrd eval: moe is not scored: %s%s%s\n", absent.field,

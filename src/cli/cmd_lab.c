@@ -486,7 +486,10 @@ int cmd_lab_of(const struct lab *const *table, int argc, char **argv)
     *w = (struct work){.lab = *table, .seed = 1, .threads = pool_cpus()};
     snprintf(w->name, sizeof w->name, "lab %s", name);
     int code = parse(w, argc - 1, argv + 1);
-    if (code < 0) code = run(w);
+    if (code < 0) {
+        code = cmd_blas(w->name, w->threads);
+        if (!code) code = run(w);
+    }
     assets_free(&w->assets);
     free(w);
     return code;

@@ -412,6 +412,8 @@ static int import(int argc, char **argv)
     };
     int at = opt_parse(&cmd, argc, argv);
     if (at < 0) return opt_status(at);
+    int short_of = cmd_blas("policy import", 1);
+    if (short_of) return short_of;
     if (!to) return opt_usage("policy import", "--out POLICY is missing");
 
     struct err e = {0};

@@ -26,7 +26,14 @@
 
 static int fail(const struct err *e)
 {
+    struct rlimit space;
     fprintf(stderr, "abrd serve: %s%s%s\n", e->field, *e->field ? ": " : "", e->detail);
+    if (e->code == ERR_MEMORY && !getrlimit(RLIMIT_AS, &space) &&
+        space.rlim_cur != RLIM_INFINITY)
+        fprintf(stderr,
+                "abrd serve: its address space is limited to %llu MB: raise ulimit -v "
+                "(RLIMIT_AS, systemd's LimitAS)\n",
+                (unsigned long long)space.rlim_cur >> 20);
     return OPT_EXIT_FAILED;
 }
 
@@ -72,7 +79,10 @@ static void warn_of_readers(const struct log *log, const char *path)
 
 /* ---- life ---- */
 
-enum { STRICT_WORKERS = 16 }; /* they wait for the disk, together */
+enum {
+    STRICT_WORKERS = 16, /* they wait for the disk, together */
+    COMPUTING = 2 /* learner, a profile that begins to grow; with the merge its bandit */
+};
 
 struct paths {
     char policy[HOME_PATH], merge[HOME_PATH], web[HOME_PATH], media[HOME_PATH],
@@ -428,7 +438,9 @@ int cmd_serve(int argc, char **argv)
     r->argv = argv;
     int code = read_options(r, argc, argv, NULL);
     struct err e = {0};
-    if (code < 0) code = run(r, &e) ? fail(&e) : OPT_EXIT_DONE;
+    bool starts = code < 0;
+    if (starts) code = cmd_blas("serve", COMPUTING + (r->s.slots.mode == UNTAGGED_MERGE));
+    if (starts && !code) code = run(r, &e) ? fail(&e) : OPT_EXIT_DONE;
     free(r->latest);
     free(r);
     return code;

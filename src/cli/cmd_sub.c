@@ -3,9 +3,18 @@
 #include "cli/cmd.h"
 #include "cli/man.h"
 #include "cli/opt.h"
+#include "nn/blas.h"
 
 #include <stdio.h>
 #include <string.h>
+
+int cmd_blas(const char *command, int threads)
+{
+    struct err e = {0};
+    if (!blas_reserve(threads, &e)) return 0;
+    fprintf(stderr, "abrd %s: %s\n", command, e.detail);
+    return OPT_EXIT_FAILED;
+}
 
 const struct cmd_sub *cmd_sub_find(const struct cmd_sub *table, const char *name)
 {

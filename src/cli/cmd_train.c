@@ -553,6 +553,8 @@ int cmd_train(int argc, char **argv)
     };
     int first = opt_parse(&cmd, argc, argv);
     if (first < 0) return opt_status(first);
+    int short_of = cmd_blas("train", w.threads);
+    if (short_of) return short_of;
     if (!w.steps) w.steps = recipe_steps(w.preset);
     if (snprintf(w.part_path, sizeof w.part_path, "%s.part", w.out_path) >=
         (int)sizeof w.part_path)

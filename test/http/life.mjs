@@ -1,7 +1,7 @@
 // From start to end: configuration, what keeps a daemon from starting, signals, and that a second
 // start finds what the first one knew.
 import assert from 'node:assert/strict';
-import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import net from 'node:net';
 import { join } from 'node:path';
@@ -246,6 +246,81 @@ await test('SIGHUP: what may change does, what may not is named, a bad file chan
     await hup(/reload +done/);
     assert.ok(await allowed('https://one.example'));
     assert.deepEqual(await d.stop(), { code: 0, signal: null });
+});
+
+/** `abrd ARGS` under a limit of so many kB of address space, as soon as it serves or ends. */
+async function limited(kB, args) {
+    const child = spawn('bash', ['-c', `ulimit -v ${kB} && exec "$0" "$@"`, ABRD, ...args],
+        { stdio: ['ignore', 'pipe', 'pipe'] });
+    const it = { child, said: '', code: undefined, url: undefined };
+    const hear = data => {
+        it.said += data;
+        it.url = /at (http:\/\/\S+)\/ /.exec(it.said)?.[1];
+    };
+    child.stdout.on('data', hear);
+    child.stderr.on('data', hear);
+    child.on('close', code => { it.code = code; });
+    try {
+        await until(`${args[0]} with ${kB} kB to serve or to end`, () => it.url || it.code !== undefined);
+    } catch (e) {
+        child.kill('SIGKILL');
+        throw e;
+    }
+    return it;
+}
+
+await test('too little address space: it serves or says so, and never hangs', async () => {
+    let served = 0, refused = 0;
+    for (const kB of [60, 80, 90, 120, 150, 200, 250, 300, 350, 400, 450, 500, 600, 800, 1200, 4000]
+        .map(mb => mb * 1000)) {
+        const it = await limited(kB, ['serve', '--port', '0', '--policy', policy(), '--workers', '2']);
+        if (it.url) {
+            assert.equal((await fetch(`${it.url}/healthz`)).status, 200);
+            it.child.kill('SIGTERM');
+            await until('it to end', () => it.code !== undefined);
+            assert.equal(it.code, 0, it.said);
+            served++;
+        } else if (it.code === 127) { // not even the libraries fit
+            assert.match(it.said, /error while loading shared libraries/);
+        } else {
+            assert.equal(it.code, 1, `${kB} kB: ${it.said}`);
+            assert.match(it.said, /address space.*ulimit -v/);
+            refused++;
+        }
+    }
+    assert.ok(served > 0 && refused > 0, `${served} served, ${refused} refused`);
+});
+
+await test('commands under a small address-space limit end, with a reason', async () => {
+    assert.equal((await limited(120000, ['version'])).code, 0);
+    for (const args of [['train', '--steps', '100', '--out', join(folder, 'small')],
+        ['eval', '--policy', 'buffer'], ['emulate'], ['doctor'], ['lab', 'gates', '--out', folder],
+        ['policy', 'import', policy(), '--out', join(folder, 'small')]]) {
+        const it = await limited(120000, args);
+        assert.equal(it.code, 1, `${args}: ${it.said}`);
+        assert.match(it.said, /OpenBLAS needs \d+ MB more of address space.*ulimit -v/);
+    }
+});
+
+await test('the BLAS library starts no threads, and leaves every processor to the daemon', async () => {
+    const d = await Daemon.start();
+    const names = readdirSync(`/proc/${d.child.pid}/task`)
+        .map(id => readFileSync(`/proc/${d.child.pid}/task/${id}/comm`, 'utf8').trim());
+    assert.equal(names.filter(name => name === 'abrd').length, 1, names.join());
+    const allowed = pid => /Cpus_allowed:\s+(\S+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1];
+    assert.equal(allowed(d.child.pid), allowed('self'));
+    await d.stop();
+});
+
+await test('SIGTERM at any moment of the start ends it', async () => {
+    for (let i = 0; i < 12; i++) {
+        const d = new Daemon(['--port', '0', '--policy', policy(), '--data', join(folder, 'early')]);
+        if (i % 3 === 1) await until('its first word', () => d.output || d.child.exitCode !== null);
+        if (i % 3 === 2) await d.ready;
+        const { code, signal } = await d.kill('SIGTERM');
+        // before it catches signals, there is nothing to save
+        assert.ok(code === 0 || (i % 3 === 0 && signal === 'SIGTERM'), `${code} ${signal} ${d.output}`);
+    }
 });
 
 await test('mistakes are named', async () => {
