@@ -46,10 +46,13 @@ struct node;
 struct node *node_start(const struct node_cfg *cfg, struct service *s, struct err *e);
 int node_port(const struct node *n);
 /* Takes over host, allow_origin, token and admit (whose counts begin anew); workers go on. All or
- * nothing: ERR_INVALID, ERR_RANGE, ERR_MEMORY as node_start; ERR_FULL: the last reload is
- * hardly a second old. */
+ * nothing: ERR_INVALID, ERR_RANGE, ERR_MEMORY as node_start; ERR_FULL: not
+ * node_reloadable. */
 int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
+/* Has every worker left the rules of before the last reload? It takes as long as the requests that
+ * they answer. */
+bool node_reloadable(const struct node *n);
 /* Has every worker gone round since the last call? They do at least once a second. */
 bool node_turned(struct node *n);
 void node_drain(struct node *n);

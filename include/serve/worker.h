@@ -5,7 +5,7 @@
  * already begun to read or send for up to grace_s, and cuts the rest (event streams have no
  * end of their own).
  *
- * Threads: worker_quit may be called from any; the rest from the owner. */
+ * Threads: worker_quit and worker_wake may be called from any; the rest from the owner. */
 #ifndef SERVE_WORKER_H
 #define SERVE_WORKER_H
 
@@ -19,6 +19,8 @@ struct worker *worker_start(const struct http_cfg *cfg, int listen_fd,
                             struct err *e);
 /* Rises at least once a second. What a request of before may hold is free once it has. */
 uint64_t worker_turns(const struct worker *w);
+/* It makes a turn soon. */
+void worker_wake(struct worker *w);
 /* Asks it to stop; does not wait. */
 void worker_quit(struct worker *w);
 /* Waits for its end and frees it. */

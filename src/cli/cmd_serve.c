@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -341,6 +342,8 @@ static int say_hello(struct running *r, struct out *o, struct err *e)
     return 0;
 }
 
+static const double RELOAD_LOOK_S = 0.02;
+
 /* Serves until a signal. */
 static int serve(struct running *r, struct out *o, struct err *e)
 {
@@ -352,8 +355,11 @@ static int serve(struct running *r, struct out *o, struct err *e)
               node_port(node), r->s.learn);
     double watched_s = manager_watchdog_s(),
            turn_s = watched_s > 0 ? watched_s / 4 : 3600;
-    while (!rc && !interrupt_wait(turn_s)) {
-        if (interrupt_hangup()) {
+    bool asked = false; /* a reload waits its turn; it reads the file as it is then */
+    while (!rc && !interrupt_wait(asked ? fmin(RELOAD_LOOK_S, turn_s) : turn_s)) {
+        asked |= interrupt_hangup();
+        if (asked && node_reloadable(node)) {
+            asked = false;
             on_hangup(r);
             manager_ready(r->status);
         }

@@ -149,10 +149,10 @@ int node_port(const struct node *n)
     return n->port;
 }
 
-static bool all_turned(const struct node *n)
+bool node_reloadable(const struct node *n)
 {
     for (int i = 0; i < n->n_workers; i++)
-        if (worker_turns(n->worker[i]) == n->old.turns[i]) return false;
+        if (n->old.auth && worker_turns(n->worker[i]) == n->old.turns[i]) return false;
     return true;
 }
 
@@ -168,8 +168,8 @@ int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
 {
     int rc = check(cfg, e);
     if (rc) return rc;
-    if (n->old.auth && !all_turned(n))
-        return err_set(e, ERR_FULL, "the last reload is hardly over: try again");
+    if (!node_reloadable(n))
+        return err_set(e, ERR_FULL, "the last reload is still under way: try again");
     struct auth *auth = auth_new(cfg->bind, cfg->host, cfg->allow_origin, cfg->token, e);
     struct admit *admit = auth ? admit_new(&cfg->admit, e) : NULL;
     if (!admit) {
@@ -183,6 +183,8 @@ int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
     n->shared.admit = admit;
     for (int i = 0; i < n->n_workers; i++)
         n->old.turns[i] = worker_turns(n->worker[i]);
+    for (int i = 0; i < n->n_workers; i++)
+        worker_wake(n->worker[i]); /* the next reload need not wait for a request */
     return 0;
 }
 

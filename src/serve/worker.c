@@ -93,13 +93,18 @@ uint64_t worker_turns(const struct worker *w)
     return w->turns;
 }
 
-void worker_quit(struct worker *w)
+void worker_wake(struct worker *w)
 {
     uint64_t one = 1;
-    w->quit = true;
     /* an eventfd of ours takes one more: it cannot fail */
     ssize_t n = write(w->wake, &one, sizeof one);
     assert(n == (ssize_t)sizeof one);
+}
+
+void worker_quit(struct worker *w)
+{
+    w->quit = true;
+    worker_wake(w);
 }
 
 void worker_join(struct worker *w)
