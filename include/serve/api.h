@@ -25,6 +25,7 @@
 #include "serve/emit.h"
 #include "serve/events.h"
 #include "serve/files.h"
+#include "serve/histories.h"
 #include "serve/media.h"
 #include "serve/metrics.h"
 #include "serve/origin.h"
@@ -51,6 +52,7 @@ struct api_shared {
     const struct files *files;
     struct events *events;
     struct jobs *jobs; /* what would hold up a worker */
+    struct histories *histories;
     struct metrics *metrics;
     struct media *media;       /* NULL: no demo */
     struct origin *origin;     /* NULL: no media are handed on */

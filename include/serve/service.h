@@ -235,7 +235,18 @@ struct history {
     double opened_at, last_at; /* s since the epoch */
     int n;
     struct history_step *steps; /* (n) owned */
+    uint32_t first;             /* how many steps came before these */
+    uint32_t next; /* how many steps there are before the next one; 0: none follows */
 };
+/* At most limit steps, without the first `after` of the session. Reads the disk: not for a thread
+ * that answers (histories.h). */
+int service_history_page(struct history *out, struct service *s, const char *session,
+                         uint32_t after, int limit, struct err *e)
+    __attribute__((warn_unused_result));
+/* Everything that was answered before is in what is read after. */
+int service_history_settle(struct service *s, struct err *e)
+    __attribute__((warn_unused_result));
+/* All of it. */
 int service_history(struct history *out, struct service *s, const char *session,
                     struct err *e) __attribute__((warn_unused_result));
 void service_history_free(struct history *h);

@@ -89,10 +89,11 @@ void sessions_await_stored(struct sessions *s, const uint8_t id[TRACK_ID]);
 /* It is known, and not closed. */
 bool sessions_live(struct sessions *s, const uint8_t id[TRACK_ID]);
 
-/* Steps remembered, oldest first. *steps (n) is owned by the caller. */
+/* Steps remembered, oldest first: limit at most, without the first `after` of the session. *steps
+ * (n) is owned by the caller. */
 int sessions_history(struct track_row *row, double *last_at, struct step **steps, int *n,
-                     struct sessions *s, const uint8_t id[TRACK_ID], struct err *e)
-    __attribute__((warn_unused_result));
+                     struct sessions *s, const uint8_t id[TRACK_ID], uint32_t after,
+                     int limit, struct err *e) __attribute__((warn_unused_result));
 
 /* Takes a stored session in, last heard of then; steps in order. For the start, before anybody asks. */
 int sessions_restore(struct sessions *s, const struct track_row *row,

@@ -56,9 +56,11 @@ struct store {
                 int (*fn)(void *ctx, const struct track_row *row,
                           const struct step *steps, int n, struct err *e),
                 void *ctx, struct err *e);
-    /* all steps of one session; ERR_ABSENT. *steps (n) owned by the caller */
-    int (*history)(void *self, struct track_row *row, struct step **steps, int *n,
-                   const uint8_t id[TRACK_ID], struct err *e);
+    /* steps of one session from number `after` on, limit at most; ERR_ABSENT. *last_at: of the
+     * newest step there is, or a later one of these. *steps (n) owned by the caller */
+    int (*history)(void *self, struct track_row *row, double *last_at,
+                   struct step **steps, int *n, const uint8_t id[TRACK_ID],
+                   uint32_t after, int limit, struct err *e);
     int (*profiles)(void *self, struct profile *out, int max, int *n, struct err *e);
     /* the newest first, at most max */
     int (*versions)(void *self, struct store_version *out, int max, int *n,

@@ -21,7 +21,11 @@ void wire_put_decided(struct emit *o, const struct answer *a, const char *profil
                       bool hinted, const struct qoe *q);
 void wire_put_reward(struct emit *o, const struct reward_out *r);
 void wire_put_underway(struct emit *o, const struct underway_out *u);
-void wire_put_history(struct emit *o, const struct history *h);
+/* In three parts, of which the middle one comes slice by slice. */
+void wire_put_history_head(struct emit *o, const struct history *h);
+void wire_put_history_steps(struct emit *o, const struct history *h);
+/* next: history.next of the last slice. */
+void wire_put_history_tail(struct emit *o, uint32_t next);
 void wire_put_profile(struct emit *o, const struct profile *p);
 void wire_put_policy(struct emit *o, const struct policy_info *p);
 /* Routers and experts: what an admin's request is answered with, and part of the stats. */
@@ -41,6 +45,7 @@ void wire_put_reward_event(struct emit *o, const char *session,
                            const struct reward_out *r);
 
 /* One line of names and one per step (RFC 4180; all values are numbers). */
+void wire_put_history_csv_head(struct emit *o);
 void wire_put_history_csv(struct emit *o, const struct history *h);
 
 #endif

@@ -1,7 +1,10 @@
 #include "serve/api.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "serve/wire.h"
 #include "serve/wire_put.h"
 
@@ -122,35 +125,57 @@ static bool wants_csv(const struct http_request *q, struct err *e)
     return accept && strstr(accept, "text/csv") && !strstr(accept, "application/json");
 }
 
+/* ?name=N, within lo .. hi. */
+static int query_number(int64_t *out, const struct http_request *q, const char *name,
+                        int64_t lo, int64_t hi, struct err *e)
+{
+    char text[32];
+    int given = http_query(text, sizeof text, q, name, e);
+    if (given < 0) return e->code;
+    return given ? text_int(out, text, lo, hi, name, e) : 0;
+}
+
+static void ask_history(struct api *a, const struct http_request *q,
+                        const struct route_params *p, struct reply *r)
+{
+    struct err e = {0};
+    struct histories_question ask = {.csv = wants_csv(q, &e), .bell = a->bell};
+    int64_t after = 0, limit = ask.csv ? INT_MAX : HISTORIES_PAGE;
+    if (!e.code) query_number(&after, q, "after", 0, UINT32_MAX, &e);
+    if (!e.code) query_number(&limit, q, "limit", 1, HISTORIES_PAGE_MAX, &e);
+    snprintf(ask.session, sizeof ask.session, "%s", route_param(p, "id"));
+    ask.after = (uint32_t)after;
+    ask.limit = (int)limit;
+    struct histories_answer *answer =
+        e.code ? NULL : histories_begin(a->shared->histories, &ask, &e);
+    if (answer)
+        reply_wait(r, &(struct reply_wait){histories_ready, histories_drop, answer});
+    else
+        reply_err(r, &e);
+}
+
 void api_session_get(struct api *a, const struct http_request *q,
                      const struct route_params *p, struct reply *r)
 {
-    struct err e = {0};
-    struct history h;
-    bool csv = wants_csv(q, &e);
-    if (e.code || service_history(&h, a->shared->service, route_param(p, "id"), &e)) {
-        reply_err(r, &e);
+    enum { POLL_MS = 1000 }; /* the bell rings before */
+    struct histories_answer *answer = q->waited;
+    if (!answer) {
+        ask_history(a, q, p, r);
         return;
     }
-
-    /* a buffer of its own: a day of live video is megabytes, which the worker should not keep */
-    struct emit o = {0};
-    if (csv) {
-        wire_put_history_csv(&o, &h);
-    } else {
-        wire_put_history(&o, &h);
-        emit_raw(&o, "\n", 1);
+    const struct err *why = histories_error(answer);
+    if (why) {
+        reply_err(r, why);
+        histories_drop(answer);
+        return;
     }
-    if (o.failed) {
-        emit_free(&o);
-        reply_fail(r, 503, "", "no memory for the history");
-    } else {
-        api_long(a, r, csv ? "text/csv; charset=utf-8" : "application/json", o.at, o.n);
-        if (csv && r->status == 200)
-            reply_header(r, "Content-Disposition", "attachment; filename=\"%s.csv\"",
-                         h.opened.session);
-    }
-    service_history_free(&h);
+    bool csv = wants_csv(q, &(struct err){0});
+    struct reply_stream stream = {histories_pull, histories_drop, answer, POLL_MS, -1,
+                                  false};
+    reply_stream(r, 200, csv ? "text/csv; charset=utf-8" : "application/json", &stream);
+    if (csv)
+        reply_header(r, "Content-Disposition", "attachment; filename=\"%s.csv\"",
+                     route_param(p, "id"));
 }
 
 void api_session_close(struct api *a, const struct http_request *q,

@@ -95,6 +95,8 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!sh->events) return e->code;
     sh->jobs = jobs_new(API_JOBS, e);
     if (!sh->jobs) return e->code;
+    sh->histories = histories_new(s, e);
+    if (!sh->histories) return e->code;
     sh->metrics = metrics_new(workers, api_routes, sh->started_at, API_VERSION, e);
     if (!sh->metrics) return e->code;
     sh->pensieve = pensieve_clients(PENSIEVE_CLIENTS, seed[1], e);
@@ -214,6 +216,7 @@ void node_stop(struct node *n)
 
     /* the workers' streams are done: what they read from may go */
     jobs_free(n->shared.jobs);
+    histories_free(n->shared.histories);
     origin_free(n->shared.origin);
     contents_free(n->shared.contents);
     media_free(n->shared.media);

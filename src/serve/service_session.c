@@ -1,6 +1,8 @@
 /* Sessions, decisions and rewards: the requests of a viewer. */
 #include "service_priv.h"
 
+#include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,45 +399,62 @@ static void fill_history(struct history *out, const struct track_row *row)
     p->explores = row->explores;
 }
 
-int service_history(struct history *out, struct service *s, const char *session,
-                    struct err *e)
+int service_history_settle(struct service *s, struct err *e)
 {
+    if (!s->writer) return 0;
+    /* no flush while the disk hangs: it would hold this thread as well */
+    int rc = writer_reserve(s->writer, 0, e);
+    return rc ? rc : writer_flush(s->writer, e);
+}
+
+int service_history_page(struct history *out, struct service *s, const char *session,
+                         uint32_t after, int limit, struct err *e)
+{
+    assert(limit > 0);
     uint8_t id[TRACK_ID];
     int rc = find_id(id, session, e);
     if (rc) return rc;
 
     struct track_row row;
     struct step *steps = NULL;
-    int n = 0;
+    double last_at;
+    int n = 0, read = limit < INT_MAX ? limit + 1 : limit; /* is there more? */
     if (s->writer) {
         const struct store *store = writer_store(s->writer);
-        /* no flush while the disk hangs: it would hold this thread as well */
-        rc = writer_reserve(s->writer, 0, e);
-        if (!rc) rc = writer_flush(s->writer, e);
-        if (!rc) rc = store->history(store->self, &row, &steps, &n, id, e);
+        rc = store->history(store->self, &row, &last_at, &steps, &n, id, after, read, e);
     } else {
-        double last_at;
-        rc = sessions_history(&row, &last_at, &steps, &n, s->sessions, id, e);
+        rc =
+            sessions_history(&row, &last_at, &steps, &n, s->sessions, id, after, read, e);
     }
     if (rc) return rc;
 
     fill_history(out, &row);
+    out->first = n ? steps[0].ord : after;
+    if (n > limit) out->next = steps[--n].ord;
     out->steps = calloc((size_t)n + 1, sizeof *out->steps);
     if (!out->steps) {
         free(steps);
         return err_set(e, ERR_MEMORY, "no memory for %d steps", n);
     }
     out->n = n;
-    for (int i = 0; i < n; i++) {
+    if (last_at > out->last_at) out->last_at = last_at;
+    for (int i = 0; i < n; i++)
         track_history(&out->steps[i], &steps[i], &row);
-        if (steps[i].at > out->last_at) out->last_at = steps[i].at;
-    }
     for (int k = 0; n && steps[0].ord == 0 && k < row.levels; k++) {
         out->open.next_bytes[k] = steps[0].next_bytes[k];
         out->open.has_next |= steps[0].next_bytes[k] > 0;
     }
     free(steps);
     return 0;
+}
+
+int service_history(struct history *out, struct service *s, const char *session,
+                    struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    int rc = find_id(id, session, e);
+    if (!rc) rc = service_history_settle(s, e);
+    return rc ? rc : service_history_page(out, s, session, 0, INT_MAX, e);
 }
 
 void service_history_free(struct history *h)

@@ -1,6 +1,7 @@
 #include "serve/sessions.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -463,7 +464,8 @@ bool sessions_expire(struct sessions *s, double before, double now, struct chang
 }
 
 int sessions_history(struct track_row *row, double *last_at, struct step **steps, int *n,
-                     struct sessions *s, const uint8_t id[TRACK_ID], struct err *e)
+                     struct sessions *s, const uint8_t id[TRACK_ID], uint32_t after,
+                     int limit, struct err *e)
 {
     struct shard *h = shard_of(s, id);
     struct step *out = NULL;
@@ -471,13 +473,15 @@ int sessions_history(struct track_row *row, double *last_at, struct step **steps
     do { /* the room is made without the lock, so the session may outgrow it */
         pthread_mutex_lock(&h->lock);
         struct entry *t = table_get(h->table, id);
-        int need = t ? t->track.n : 0;
+        int need = t && t->track.n < limit ? t->track.n : t ? limit : 0;
         rc = t ? 0 : unknown(e);
         if (t && need <= room) {
             *row = t->track.row;
             *last_at = t->track.last_at;
             *n = 0;
-            for (int32_t i = t->track.oldest; i >= 0; i = h->steps.at[i].next) {
+            for (int32_t i = t->track.oldest; i >= 0 && *n < limit;
+                 i = h->steps.at[i].next) {
+                if (h->steps.at[i].ord < after) continue;
                 assert(*n < need);
                 out[(*n)++] = h->steps.at[i];
             }
@@ -488,7 +492,7 @@ int sessions_history(struct track_row *row, double *last_at, struct step **steps
         pthread_mutex_unlock(&h->lock);
         if (rc) break;
         free(out);
-        room = need + 4;
+        room = need < INT_MAX - 4 ? need + 4 : need;
         out = malloc((size_t)room * sizeof *out);
         if (!out) rc = err_set(e, ERR_MEMORY, "no memory for %d steps", room);
     } while (!rc);

@@ -202,8 +202,9 @@ static int read_steps(struct db *d, sqlite3_stmt *st, struct step **out, int *n,
     return code;
 }
 
-static int history_locked(struct db *d, struct track_row *row, struct step **steps,
-                          int *n, const uint8_t *id, struct err *e)
+static int history_locked(struct db *d, struct track_row *row, double *last_at,
+                          struct step **steps, int *n, const uint8_t *id, uint32_t after,
+                          int limit, struct err *e)
 {
     sqlite3_stmt *st = d->st[SQL_GET_SESSION];
     sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
@@ -218,16 +219,32 @@ static int history_locked(struct db *d, struct track_row *row, struct step **ste
     if (code) return code;
     st = d->st[SQL_GET_STEPS];
     sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
-    return read_steps(d, st, steps, n, e);
+    sqlite3_bind_int64(st, 2, after);
+    sqlite3_bind_int(st, 3, limit);
+    code = read_steps(d, st, steps, n, e);
+    *last_at = 0;
+    for (int i = 0; i < *n; i++)
+        if ((*steps)[i].at > *last_at) *last_at = (*steps)[i].at;
+    if (code || *n < limit) return code;
+    struct step *newest = NULL;
+    int one;
+    st = d->st[SQL_GET_NEWEST];
+    sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
+    sqlite3_bind_int(st, 2, 1);
+    code = read_steps(d, st, &newest, &one, e);
+    if (!code && one && newest->at > *last_at) *last_at = newest->at;
+    free(newest);
+    return code;
 }
 
-static int db_history(void *self, struct track_row *row, struct step **steps, int *n,
-                      const uint8_t id[TRACK_ID], struct err *e)
+static int db_history(void *self, struct track_row *row, double *last_at,
+                      struct step **steps, int *n, const uint8_t id[TRACK_ID],
+                      uint32_t after, int limit, struct err *e)
 {
     struct db *d = self;
     *steps = NULL;
     pthread_mutex_lock(&d->lock);
-    int code = history_locked(d, row, steps, n, id, e);
+    int code = history_locked(d, row, last_at, steps, n, id, after, limit, e);
     pthread_mutex_unlock(&d->lock);
     if (code) {
         free(*steps);

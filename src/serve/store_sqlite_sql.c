@@ -86,7 +86,8 @@ const char *const store_sqlite_sql[STORE_STATEMENTS] = {
     [SQL_COUNT_COMMIT] =
         "UPDATE acknowledged SET commits = commits + 1, records = records + ?",
     [SQL_GET_SESSION] = "SELECT " SESSION_READ " FROM sessions WHERE id = ?",
-    [SQL_GET_STEPS] = "SELECT " STEP_READ " FROM steps WHERE session = ? ORDER BY ord",
+    [SQL_GET_STEPS] = "SELECT " STEP_READ " FROM steps WHERE session = ? AND ord >= ?"
+                      " ORDER BY ord LIMIT ?",
     [SQL_GET_LIVE] = "SELECT " SESSION_READ " FROM sessions WHERE NOT closed ORDER BY"
                      " (SELECT max(at) FROM steps WHERE session = sessions.id), id",
     [SQL_GET_NEWEST] = "SELECT * FROM (SELECT " STEP_READ " FROM steps WHERE session = ?"

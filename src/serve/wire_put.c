@@ -149,7 +149,7 @@ static void put_step(struct emit *o, const struct history_step *s)
     emit_close(o, '}');
 }
 
-void wire_put_history(struct emit *o, const struct history *h)
+void wire_put_history_head(struct emit *o, const struct history *h)
 {
     emit_open(o, '{');
     put_string(o, "session", h->opened.session);
@@ -166,20 +166,35 @@ void wire_put_history(struct emit *o, const struct history *h)
     put_bool(o, "terminal", h->terminal);
     put_double(o, "opened_at", h->opened_at);
     put_double(o, "last_at", h->last_at);
+    put_u64(o, "first", h->first);
     emit_key(o, "steps");
     emit_open(o, '[');
+}
+
+void wire_put_history_steps(struct emit *o, const struct history *h)
+{
     for (int i = 0; i < h->n; i++)
         put_step(o, &h->steps[i]);
+}
+
+void wire_put_history_tail(struct emit *o, uint32_t next)
+{
     emit_close(o, ']');
+    emit_key(o, "next");
+    next ? emit_int(o, next) : emit_null(o);
     emit_close(o, '}');
 }
 
-void wire_put_history_csv(struct emit *o, const struct history *h)
+void wire_put_history_csv_head(struct emit *o)
 {
     static const char names[] = "chunk,level,decided_level,kbps,buffer_s,reported,"
                                 "followed,sampled,bytes,download_s,"
                                 "rebuffer_s,reward,external,logp,expert,policy\r\n";
     emit_raw(o, names, sizeof names - 1);
+}
+
+void wire_put_history_csv(struct emit *o, const struct history *h)
+{
     for (int i = 0; i < h->n; i++) {
         const struct history_step *s = &h->steps[i];
         char kbps[32], buffer[32], download[32] = "", rebuffer[32] = "", reward[32] = "",

@@ -2,6 +2,7 @@
 #include "serve/service.h"
 
 #include <check.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -41,7 +42,8 @@ static int stored(int *reported, bool *closed, const char *session)
         store_sqlite_open(&s, &(struct store_sqlite_cfg){.path = path}, NULL), 0);
     struct track_row row;
     struct step *steps;
-    int n = 0, rc = s.history(s.self, &row, &steps, &n, id, NULL);
+    int n = 0,
+        rc = s.history(s.self, &row, &(double){0}, &steps, &n, id, 0, INT_MAX, NULL);
     s.free(s.self);
     if (rc) return -1;
     *closed = row.closed;

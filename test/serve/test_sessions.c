@@ -1,6 +1,7 @@
 #include "serve/sessions.h"
 
 #include <check.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -403,8 +404,9 @@ START_TEST(threads_share_sessions)
         struct step *steps;
         double at;
         int n;
-        ck_assert_int_eq(sessions_history(&row, &at, &steps, &n, w.s, w.row[i].id, NULL),
-                         0);
+        ck_assert_int_eq(
+            sessions_history(&row, &at, &steps, &n, w.s, w.row[i].id, 0, INT_MAX, NULL),
+            0);
         for (int k = 1; k < n; k++)
             ck_assert_uint_eq(steps[k].ord, steps[k - 1].ord + 1);
         free(steps);

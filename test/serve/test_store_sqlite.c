@@ -1,6 +1,7 @@
 #include "serve/store_sqlite.h"
 
 #include <check.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,14 +96,18 @@ START_TEST(rows_come_back_to_the_last_bit)
     struct track_row row;
     struct step *steps;
     int n;
-    ck_assert_int_eq(s.history(s.self, &row, &steps, &n, in[0].row.id, NULL), 0);
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, in[0].row.id, 0, INT_MAX, NULL),
+        0);
     ck_assert_mem_eq(&row, &in[0].row, sizeof row);
     ck_assert_int_eq(n, 2);
     ck_assert_mem_eq(&steps[0], &in[1].step, sizeof *steps);
     ck_assert_mem_eq(&steps[1], &in[2].step, sizeof *steps);
     free(steps);
     uint8_t other[TRACK_ID] = {9};
-    ck_assert_int_eq(s.history(s.self, &row, &steps, &n, other, NULL), ERR_ABSENT);
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, other, 0, INT_MAX, NULL),
+        ERR_ABSENT);
     s.free(s.self);
 }
 END_TEST
@@ -121,7 +126,9 @@ START_TEST(the_highest_revision_stays)
     struct track_row row;
     struct step *steps;
     int n;
-    ck_assert_int_eq(s.history(s.self, &row, &steps, &n, r[2].row.id, NULL), 0);
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, r[2].row.id, 0, INT_MAX, NULL),
+        0);
     ck_assert_int_eq(n, 1);
     ck_assert_double_eq(steps[0].reward, 33);
     ck_assert(row.closed);
@@ -267,7 +274,8 @@ START_TEST(old_closed_sessions_are_pruned)
     int n;
     for (uint8_t i = 1; i <= 3; i++) {
         struct store_rec q = session_rec(i);
-        int rc = s.history(s.self, &row, &steps, &n, q.row.id, NULL);
+        int rc =
+            s.history(s.self, &row, &(double){0}, &steps, &n, q.row.id, 0, INT_MAX, NULL);
         ck_assert_int_eq(rc, i == 1 ? ERR_ABSENT : 0);
         if (!rc) ck_assert_int_eq(n, 1);
         free(steps);
@@ -303,7 +311,8 @@ START_TEST(a_full_disk_is_told_and_nothing_is_half_stored)
     struct track_row row;
     struct step *steps;
     int n;
-    ck_assert_int_eq(s.history(s.self, &row, &steps, &n, r.row.id, NULL), 0);
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, r.row.id, 0, INT_MAX, NULL), 0);
     ck_assert_uint_eq((unsigned)n, stored);
     free(steps);
     s.free(s.self);
@@ -485,7 +494,9 @@ START_TEST(a_store_without_checksums_goes_on)
         struct track_row row;
         struct step *steps;
         int n;
-        ck_assert_int_eq(s.history(s.self, &row, &steps, &n, r[0].row.id, NULL), 0);
+        ck_assert_int_eq(s.history(s.self, &row, &(double){0}, &steps, &n, r[0].row.id, 0,
+                                   INT_MAX, NULL),
+                         0);
         ck_assert_int_eq(n, 1);
         ck_assert_int_eq(steps[0].rev, 1 + i);
         free(steps);

@@ -371,6 +371,7 @@ START_TEST(history_as_csv)
                                     {.chunk = 1, .kbps = 300, .policy = 4}};
     struct history h = {.n = 2, .steps = steps};
     struct emit o = {0};
+    wire_put_history_csv_head(&o);
     wire_put_history_csv(&o, &h);
     ck_assert_str_eq(o.at,
                      "chunk,level,decided_level,kbps,buffer_s,reported,followed,sampled,"

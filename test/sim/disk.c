@@ -302,20 +302,27 @@ static int disk_live(void *self,
     return rc;
 }
 
-static int disk_history(void *self, struct track_row *row, struct step **steps, int *n,
-                        const uint8_t id[TRACK_ID], struct err *e)
+static int disk_history(void *self, struct track_row *row, double *last_at,
+                        struct step **steps, int *n, const uint8_t id[TRACK_ID],
+                        uint32_t after, int limit, struct err *e)
 {
     struct disk *d = self;
-    if (d->inner.self) return d->inner.history(d->inner.self, row, steps, n, id, e);
+    if (d->inner.self)
+        return d->inner.history(d->inner.self, row, last_at, steps, n, id, after, limit,
+                                e);
     const struct disk_session *s = find(d, id);
     *steps = NULL;
     if (!s || s->row.levels < 0)
         return err_field(e, ERR_ABSENT, "session", "no such session");
     *row = s->row;
-    *n = s->n;
+    *n = 0;
+    *last_at = 0;
     *steps = malloc((size_t)(s->n + 1) * sizeof **steps);
     assert(*steps);
-    memcpy(*steps, s->step, (size_t)s->n * sizeof **steps);
+    for (int i = 0; i < s->n; i++) {
+        if (s->step[i].at > *last_at) *last_at = s->step[i].at;
+        if (s->step[i].ord >= after && *n < limit) (*steps)[(*n)++] = s->step[i];
+    }
     return 0;
 }
 

@@ -11,6 +11,7 @@ import { Roster, watched } from './series.js';
 
 const short = id => id.slice(0, 8);
 const CELLS = 60; // chunks in the strip and in the charts
+const CHANGING = 8; // steps at the end whose outcomes may still come
 const SILENT_S = 3; // a close is told to nobody: who is silent so long is asked for
 
 export class SessionPanel {
@@ -18,6 +19,7 @@ export class SessionPanel {
     watched = null; // id
     #daemon;
     #load;
+    #known = null; // the history as far as it was read
     #fixed = new URLSearchParams(location.search).get('session');
 
     /** @param {import('./daemon.js').Daemon} daemon */
@@ -74,9 +76,28 @@ export class SessionPanel {
         select.value = this.#fixed ?? '';
     }
 
+    /** The history of a session: pages that were read before are not read again. */
+    async #history(id) {
+        const known = this.#known?.session === id ? this.#known : null;
+        let steps = known?.steps.slice(0, -CHANGING) ?? [], first = known?.first ?? 0;
+        let page, after = first + steps.length;
+        do {
+            page = await this.#daemon.get(`/v1/sessions/${id}${after ? `?after=${after}` : ''}`);
+            if (!page) return page;
+            if (page.first !== first + steps.length) { // a daemon without a store forgets the oldest
+                steps = [];
+                first = page.first;
+            }
+            steps = steps.concat(page.steps);
+            after = page.next;
+        } while (after !== null);
+        this.#known = { ...page, first, steps };
+        return this.#known;
+    }
+
     async #fetch() {
         const id = this.watched;
-        const h = id && await this.#daemon.get(`/v1/sessions/${id}`);
+        const h = id && await this.#history(id);
         if (id !== this.watched) return;
         if (!h) text($('session-facts'), id ? `${short(id)}: the daemon does not know it` : 'nobody has asked yet');
         else this.show(h);
