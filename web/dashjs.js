@@ -3,7 +3,7 @@
  *
  *     import { attach } from '@abrd/player/dashjs';
  *     const player = dashjs.MediaPlayer().create();
- *     const abrd = attach(player, { server: 'http://127.0.0.1:8080', profile: 'news' });
+ *     const abrd = attach(player, { server: 'http://127.0.0.1:8080', profile: 'live' });
  *     player.initialize(video, 'https://example.org/video.mpd', true);
  *
  * attach() comes before initialize(); the player stays as it is, no file of it is changed.
@@ -51,7 +51,7 @@ class Adapter {
     constructor(player, options) {
         this.#player = player;
         this.#core = new Core(options, track => Math.max(...this.#bufferLimits(track.chunkS)));
-        this.#install();
+        this.#core.install(() => this.#install());
         this.handle = this.#core.handle();
     }
 
@@ -75,7 +75,7 @@ class Adapter {
         core.undo(() => p.removeABRCustomRule(RULE_NAME));
 
         core.tie(p, 'addRequestInterceptor', 'removeRequestInterceptor',
-            async r => { guard(() => this.#requested(r)); return r; });
+            async r => { guard(() => this.#requested(r)); return r; }); // r, whatever happens
         core.tie(p, 'addResponseInterceptor', 'removeResponseInterceptor',
             async r => { await guard(() => this.#responded(r)); return r; });
 
@@ -94,11 +94,14 @@ class Adapter {
 
     /** Before every request: which representation? Synchronous. */
     #switchRequest(context) {
-        const core = this.#core, isVideo = context.getMediaType() === 'video';
-        if (isVideo) this.#context = context;
-        const d = isVideo && context.getStreamInfo().id === core.track?.id && core.choice();
-        const representation = d && representationOf(context, d.kbps) || null;
-        return { representation, priority: STRONG, rule: RULE_NAME, reason: { abrd: d } };
+        const core = this.#core;
+        const [abrd, representation] = guard(() => {
+            if (context.getMediaType() !== 'video') return [];
+            this.#context = context;
+            const d = context.getStreamInfo().id === core.track?.id && core.choice();
+            return [d, d && representationOf(context, d.kbps)];
+        }) ?? [];
+        return { representation: representation || null, priority: STRONG, rule: RULE_NAME, reason: { abrd } };
     }
 
     #requested(r) {

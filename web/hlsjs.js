@@ -2,7 +2,7 @@
  * hlsjs.js - lets an abrd daemon choose the bitrate of every fragment that hls.js 1.x plays.
  *
  *     import { attach } from '@abrd/player/hlsjs';
- *     const abrd = attach(Hls, { server: 'http://127.0.0.1:8080', profile: 'news' });
+ *     const abrd = attach(Hls, { server: 'http://127.0.0.1:8080', profile: 'live' });
  *     const hls = new Hls({ abrController: abrd.controller });
  *     hls.loadSource('https://example.org/video.m3u8');
  *     hls.attachMedia(video);
@@ -43,12 +43,12 @@ export function attach(Hls, options = {}) {
         }
 
         get nextAutoLevel() {
-            const level = adapter.choice();
+            const level = adapter.hls === this.hls ? guard(() => adapter.choice()) : -1;
             return level >= 0 ? level : super.nextAutoLevel;
         }
 
         set nextAutoLevel(level) {
-            adapter.turn(level);
+            if (adapter.hls === this.hls) guard(() => adapter.turn(level));
             super.nextAutoLevel = level;
         }
 
@@ -62,7 +62,7 @@ export function attach(Hls, options = {}) {
 }
 
 class Adapter {
-    #hls = null;
+    hls = null;
     #aborted;           // name of the event
     #profile = null;    // the playlist's hint
     #decided = null;    // fragment under way that was not the player's choice
@@ -72,9 +72,14 @@ class Adapter {
         this.core = new Core(options, track => this.#bufferMaxS(track.levels[0].kbps));
     }
 
+    /** Only its first player is steered. */
     install(hls, Events) {
-        if (this.#hls) throw new Error('abrd: attach() is for one player; call it again for another');
-        this.#hls = hls;
+        if (this.hls) return console.error('abrd: attach() is for one player; call it again for another');
+        this.hls = hls;
+        return this.core.install(() => this.#install(hls, Events));
+    }
+
+    #install(hls, Events) {
         this.#aborted = Events.FRAG_LOAD_EMERGENCY_ABORTED;
         const { core } = this, { config } = hls;
         const ours = {
@@ -126,7 +131,7 @@ class Adapter {
 
     /** Index into hls.levels, among those that hls.js may choose; -1: none. */
     #levelOf(kbps) {
-        const { levels, minAutoLevel, maxAutoLevel } = this.#hls;
+        const { levels, minAutoLevel, maxAutoLevel } = this.hls;
         return levels.findIndex((l, i) => i >= minAutoLevel && i <= maxAutoLevel && rateIs(l, kbps));
     }
 
@@ -148,7 +153,7 @@ class Adapter {
     #track(playlist) {
         const { chunkS, chunks } = readPlaylist(playlist);
         return {
-            levels: ladder(this.#hls.levels.map(l => l.bitrate / 1000)),
+            levels: ladder(this.hls.levels.map(l => l.bitrate / 1000)),
             chunkS,
             chunks,
             profile: this.#profile,
@@ -159,12 +164,12 @@ class Adapter {
     #requested({ frag, part }) {
         const { core } = this;
         if (!core.attached || !core.track || !isVideo(frag) || part) return null;
-        const details = this.#hls.levels[frag.level]?.details;
+        const details = this.hls.levels[frag.level]?.details;
         if (!details) return null;
 
         // by what it was when it was met: a live stream may end, and its numbers go on
         const chunk = frag.sn - (core.track.chunks ? details.startSN : core.origin(frag.sn));
-        const kbps = this.#hls.levels[frag.level].bitrate / 1000;
+        const kbps = this.hls.levels[frag.level].bitrate / 1000;
         this.#turned = false;
         const by = core.requested(chunk, kbps, abandoning(core,
             () => [frag.stats.loaded, frag.stats.total],
@@ -185,7 +190,7 @@ class Adapter {
 
     /** What gives a fragment up, as hls.js's own rules do; the choice for it is then another. */
     #restart(frag, kbps) {
-        const hls = this.#hls, { stats } = frag;
+        const hls = this.hls, { stats } = frag;
         if (!hls.autoLevelEnabled || this.#levelOf(kbps) < 0) return false;
         frag.abortRequests();
         hls.trigger(this.#aborted, { frag, part: null, stats });
@@ -195,7 +200,7 @@ class Adapter {
     #seek(t) {
         this.#decided = null; // hls.js gives it up
         const { track } = this.core;
-        const details = this.#hls.levels[this.#hls.loadLevel]?.details;
+        const details = this.hls.levels[this.hls.loadLevel]?.details;
         if (!track?.chunks || !details) return;
         const frag = details.fragments.find(f => t >= f.start - 1e-3 && t < f.end - 1e-3);
         if (frag) this.core.seek(frag.sn - details.startSN);
@@ -205,13 +210,13 @@ class Adapter {
 
     /** Media from the picture to time t. hls.js goes to where it starts once the first fragment is buffered. */
     #ahead(t) {
-        const { media, hasEnoughToStart, startPosition } = this.#hls;
+        const { media, hasEnoughToStart, startPosition } = this.hls;
         return t - Math.max(media?.currentTime ?? 0, hasEnoughToStart === false ? startPosition : 0);
     }
 
     /** Media beyond which hls.js asks for nothing more at a bitrate. */
     #bufferMaxS(kbps) {
-        const { maxBufferSize, maxBufferLength, maxMaxBufferLength } = this.#hls.config;
+        const { maxBufferSize, maxBufferLength, maxMaxBufferLength } = this.hls.config;
         return Math.min(Math.max(maxBufferSize * 8 / 1000 / kbps, maxBufferLength), maxMaxBufferLength);
     }
 }

@@ -4,7 +4,7 @@
  *     import { attach } from '@abrd/player/shaka';
  *     const player = new shaka.Player();
  *     await player.attach(video);
- *     const abrd = attach(player, { server: 'http://127.0.0.1:8080', profile: 'news' });
+ *     const abrd = attach(player, { server: 'http://127.0.0.1:8080', profile: 'live' });
  *     await player.load('https://example.org/video.mpd');
  *
  * attach() comes before load(). It wraps the manager that the configured abrFactory makes.
@@ -56,7 +56,7 @@ class Adapter {
     constructor(player, options) {
         this.#player = player;
         this.#core = new Core(options, () => this.#bufferMaxS());
-        this.#install();
+        this.#core.install(() => this.#install());
         this.handle = this.#core.handle();
     }
 
@@ -71,9 +71,9 @@ class Adapter {
 
         const net = p.getNetworkingEngine();
         core.tie(net, 'registerRequestFilter', 'unregisterRequestFilter',
-            (type, request, context) => guard(() => this.#requested(type, context)));
+            (type, request, context) => this.#requested(type, context));
         core.tie(net, 'registerResponseFilter', 'unregisterResponseFilter',
-            (type, response, context) => guard(() => this.#responded(type, response, context)));
+            (...answer) => this.#responded(...answer));
 
         const listen = (event, fn) => core.tie(p, 'addEventListener', 'removeEventListener', event, fn);
         listen('segmentappended', e => {
@@ -98,7 +98,8 @@ class Adapter {
             this.#variants = variants;
             return was(variants, ...more);
         });
-        instead('chooseVariant', (was, ...args) => this.#choose(() => was(...args)));
+        instead('chooseVariant', (was, ...args) =>
+            guard(() => this.#choose(() => was(...args))) ?? was(...args));
         instead('setMediaElement', (was, media) => {
             this.#unwatch();
             this.#unwatch = media && this.#core.attached ?

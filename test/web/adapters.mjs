@@ -11,12 +11,12 @@ import { attach as attachShaka } from '../../web/shaka.js';
 
 globalThis.DOMParser = DOMParser;
 
-const KBPS = [300, 750, 1200];
+export const KBPS = [300, 750, 1200];
 const media = () => Object.assign(new EventTarget(), { currentTime: 0, buffered: { length: 0 } });
 
 /* ----- Shaka ----- */
 
-class FakeShaka extends EventTarget {
+export class FakeShaka extends EventTarget {
     own = 0;          // variant that its own manager would choose
     starts = Array.from({ length: 11 }, (_, i) => 4 * i); // of segments, and the end of the last
     filters = { request: new Set(), response: new Set() };
@@ -92,12 +92,13 @@ class Loader {
     destroy() {}
 }
 
-class FakeHls {
+export class FakeHls {
     static Events = Object.fromEntries(['MEDIA_ATTACHED', 'MEDIA_DETACHED', 'MANIFEST_LOADING', 'MANIFEST_PARSED',
         'DESTROYING'].map(n => [n, n]));
     static DefaultConfig = { abrController: class {
         constructor(hls) { this.hls = hls; }
         get nextAutoLevel() { return this.hls.own; }
+        set nextAutoLevel(level) { this.set = level; }
         onFragLoading() {}
         clearTimer() {}
     } };
@@ -124,7 +125,7 @@ class FakeHls {
 
     async load() {
         this.trigger('MANIFEST_PARSED');
-        await this.#get(this.config.pLoader, { type: 'level', answer: this.playlist });
+        await this.#get(this.config.pLoader ?? this.config.loader, { type: 'level', answer: this.playlist });
     }
 
     request(n) {

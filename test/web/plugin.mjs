@@ -266,14 +266,17 @@ export async function pluginTests() {
             assert.deepEqual(seen.request.slice(4).map(r => r.by), ['abrd', 'player', 'player', 'player']);
             assert.deepEqual(seen.request.slice(5).map(r => r.level), [2, 2, 2]);
             assert.equal(abrd.state.mode, 'player');
-            assert.ok(seen.error.length >= 3);
+            assert.ok(seen.error.length >= 1);
 
             s.mock = await new Mock().start(port); // knows nothing of the session
             try {
-                for (let i = 8; i < 12; i++) await player.chunk(i);
-                assert.deepEqual(seen.request.slice(8).map(r => r.by), ['player', 'abrd', 'abrd', 'abrd']);
+                for (let i = 8; i < 13; i++) await player.chunk(i);
+                // the question at chunk 8 may be spared (outage.mjs)
+                const first = seen.request[9].by === 'abrd' ? 9 : 10;
+                assert.ok(seen.request.slice(8).every(r => (r.by === 'abrd') === r.chunk >= first));
                 assert.equal(seen.session.length, 2);
-                assert.deepEqual(s.mock.of('/decisions').map(d => d.chunk), [9, 9, 10, 11, 12]);
+                assert.deepEqual(s.mock.of('/decisions').map(d => d.chunk),
+                    [first, ...[9, 10, 11, 12, 13].filter(n => n >= first)]);
             } finally {
                 abrd.detach();
                 await s.mock.stop();
@@ -296,16 +299,17 @@ export async function pluginTests() {
             assert.equal(held, 1);
             assert.ok(seen.request.slice(2).every(r => r.by === 'player'));
             mock.delayMs = 0;
-            await player.chunk(12);
-            await until(() => seen.decision.at(-1).chunk === 13, 'an answer in time');
+            await player.chunk(12); // the question of chunk 11 has no answer yet: spared
             await player.chunk(13);
+            await until(() => seen.decision.at(-1).chunk === 14, 'an answer in time');
             await player.chunk(14);
+            await player.chunk(15);
             assert.deepEqual(seen.request.slice(-2).map(r => r.by), ['abrd', 'abrd']);
         });
 
     const local = { timeoutMs: 2000, fallback: async q => (q.chunk === 2 ? null : { level: q.chunk % 2 + 1, why: q }) };
-    await pluginTest('without the daemon the page\'s own fallback decides', [{ chunks: 5, hint: 'news',
-        sizes: [[1, 2, 3, 4, 5], [2, 3, 4, 5, 6], [3, 4, 5, 6, 7]] }], local, async ({ mock, player, abrd, seen, text }) => {
+    await pluginTest('without the daemon the page\'s own fallback decides', [{ chunks: 6, hint: 'news',
+        sizes: [[1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7], [3, 4, 5, 6, 7, 8]] }], local, async ({ mock, player, abrd, seen, text }) => {
         mock.refuse = { status: 503, body: { error: 'unavailable', field: '', detail: 'full' } };
         await player.load(text);
         const levels = [];
@@ -315,15 +319,17 @@ export async function pluginTests() {
         assert.match(abrd.state.reason, /full/);
         assert.deepEqual(seen.decision.map(d => d.mode), ['local', 'local', 'local']);
         const { throughput_kbps: rates, download_s: times, ...question } = seen.decision[1].why;
-        assert.deepEqual(question, { profile: 'news', ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 5,
+        assert.deepEqual(question, { profile: 'news', ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 6,
             chunk: 1, buffer_s: 4, buffer_max_s: 26, next_bytes: [2, 3, 4], last_level: 1 });
         assert.deepEqual([rates.length, times.length], [1, 1]);
         assert.ok(rates[0] > 0 && times[0] > 0);
 
         mock.refuse = null;
-        await player.chunk(3); // decided by the page, and the daemon is asked again
+        await player.chunk(3); // decided by the page, and the daemon is asked again here or at the next one
         await player.chunk(4);
-        assert.deepEqual(seen.request.slice(3).map(r => r.by), ['local', 'abrd']);
+        await player.chunk(5);
+        const by = seen.request.slice(3).map(r => r.by);
+        assert.deepEqual([by[0], by[2]], ['local', 'abrd']);
         assert.equal(abrd.state.reason, '');
     });
 

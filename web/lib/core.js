@@ -8,6 +8,13 @@
  * Without an answer in time there is none, so the player's own rules go on, chunk by chunk, and the
  * daemon is back with the first answer that arrives. For chunk 0, ask() holds the manifest.
  *
+ * Back-off. A daemon that does not answer is asked at every second chunk: the longest pause with
+ * which the first decision still comes within two chunks of its return. All players of a page share
+ * what they know of a server, so that the question of one spares that of another. The pause begins
+ * after the first failure or, for half of the pages, after the second: pages that lost the daemon at
+ * the same chunk of a live stream then do not ask it at the same chunk. Chunks are counted, not
+ * seconds, so no clock matters.
+ *
  * With the option `fallback` a function in the page decides what the daemon did not; its question
  * is the body of POST /v1/decide.
  *
@@ -42,6 +49,12 @@ export const later = (ms, value) => new Promise(resolve => setTimeout(resolve, m
 export const now = () => performance.now() / 1000;
 export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
 
+/** Whether a status is a matter of time (0: no answer), and not of what was asked. */
+const passes = status => status < 400 || status > 499 || [408, 429].includes(status);
+
+let turn = 0;       // counts the chunk boundaries of all players on the page
+const outages = {}; // by server: {turn: boundary of the newest question that failed or NaN, failures, why}
+
 /** The levels of a track, when only their bitrates are known. */
 export const ladder = rates => [...new Set(rates)].sort((a, b) => a - b)
     .map(kbps => ({ kbps, sizes: null }));
@@ -60,6 +73,7 @@ export function guard(fn, ...args) {
 export class Core {
     #options;
     #server;
+    #outage;
     #timeoutMs;
     #bufferMaxS;
     #listeners = new Set(); // {event, fn}
@@ -70,7 +84,7 @@ export class Core {
     #track = null;      // the ladder that is being downloaded
     #origin = NaN;      // live: where its chunk 0 began; NaN: not known yet
     #session = null;    // id of its session
-    #refused = '';      // the daemon will not have this source: why
+    #refused = false;   // the daemon will not have this source
     #nextChunk = 0;     // number the next request should have
     #decision = null;   // latest Answer
     #unsent = null;     // outcome that the daemon has not confirmed
@@ -81,6 +95,8 @@ export class Core {
     #asking = null;     // AbortController of the running question
     #watching = null;   // AbortController of the watch over the chunk under way
     #slow = false;      // the last question ran out of time: do not hold for the next
+    #turn = Infinity;   // boundary that was reached last
+    #waits = 0;         // boundary of the question without an answer
     #trouble = '';      // what is wrong with the daemon at the moment
 
     /**
@@ -88,11 +104,12 @@ export class Core {
      * @param {(track: Track) => number} bufferMaxS what the player buffers of it at most
      */
     constructor(options, bufferMaxS) {
-        this.#options = options;
-        this.#server = (options.server ?? '').replace(/\/+$/, '');
-        this.#timeoutMs = options.timeoutMs ?? 300;
+        const { server = '', timeoutMs = 300, onDecision } = this.#options = options ?? {};
+        this.#server = `${server ?? ''}`.replace(/\/+$/, '');
+        this.#outage = outages[this.#server] ??= { turn: NaN, failures: 0 };
+        this.#timeoutMs = timeoutMs;
         this.#bufferMaxS = bufferMaxS;
-        if (options.onDecision) this.#on('decision', options.onDecision);
+        if (onDecision) this.#on('decision', onDecision);
         if (globalThis.addEventListener)
             this.tie(globalThis, 'addEventListener', 'removeEventListener', 'pagehide', () => this.#leave());
     }
@@ -111,11 +128,25 @@ export class Core {
     get attached() { return this.#attached; }
     get track() { return this.#track; }
 
+    /** Runs what ties the plugin to its player; when that fails, the player is left as it was. */
+    install(fn) {
+        try {
+            fn();
+        } catch (e) {
+            console.error('abrd:', e);
+            this.#detach();
+        }
+    }
+
     /** detach() will call it. */
     undo(fn) { this.#hooks.push(fn); }
 
-    /** Calls target[on](...args) now, and with detach() target[off](...args). */
-    tie(target, on, off, ...args) {
+    /**
+     * Calls target[on](...more, fn) now, and with detach() target[off](...more, fn). What fn throws
+     * does not reach the player.
+     */
+    tie(target, on, off, ...more) {
+        const fn = more.pop(), args = [...more, (...a) => guard(fn, ...a)];
         target[on](...args);
         this.undo(() => target[off](...args));
     }
@@ -150,7 +181,7 @@ export class Core {
 
     /** A manifest has come; the wait for the first picture counts from here. */
     source() {
-        this.#refused = '';
+        this.#refused = false;
         this.#by = null;
         this.#arrivedS = now();
         this.#stall = new StallClock();
@@ -220,7 +251,7 @@ export class Core {
         const first = !this.#by, by = this.#by = decided !== level ? 'player' : mode === 'local' ? mode : 'abrd';
         this.#nextChunk = chunk + 1;
         this.#setState({ mode: by, reason: by === 'abrd' ? '' : by === 'player' && decided !== null ?
-            'the player chose otherwise' : this.#refused || this.#trouble || 'no decision' });
+            'the player chose otherwise' : this.#trouble || 'no decision' });
         this.#emit('request', { chunk, level, kbps, by, decided });
         this.#watching?.abort();
         this.#watching = new AbortController();
@@ -330,6 +361,9 @@ export class Core {
      * at most, for what it needs. What is late goes on; its answer counts if it still fits.
      */
     async #hold(chunk, buffer, last, prepare) {
+        const before = this.#turn, away = this.#outage.turn >= before || this.#slow && this.#waits === before;
+        this.#turn = ++turn;
+        if (away) this.#trouble ||= this.#outage.why;
         this.#asking?.abort();
         const { signal } = this.#asking = new AbortController();
         // a new connection and two questions take longer than one on an open connection
@@ -338,7 +372,7 @@ export class Core {
             await Promise.race([work, later(limit, true)]) && !signal.aborted;
 
         const ready = prepare?.(signal);
-        const running = this.#run(chunk, buffer, last, signal, limit, ready);
+        const running = away ? ready : this.#run(chunk, buffer, last, signal, limit, ready);
         if (!this.#slow) {
             // that the video's own server is slow is not the daemon's doing
             if (ready && await isLate(ready)) this.#trouble = 'the video\'s index is late';
@@ -352,19 +386,25 @@ export class Core {
 
     /** Asks once it is `ready`; never fails. */
     async #run(chunk, buffer, last, signal, limit, ready) {
+        const asked = this.#waits = this.#turn;
         await ready;
         const began = now();
-        const done = () => { this.#slow = now() - began > limit / 1000; };
+        const done = () => {
+            this.#slow = now() - began > limit / 1000;
+            this.#waits = 0;
+        };
         try {
             const answer = await this.#answerFor(chunk, buffer, last, signal);
             if (signal.aborted || !answer) return;
             done();
             this.#trouble = '';
+            this.#outage.turn = NaN;
+            this.#outage.failures = 0;
             this.#decide(answer, began);
         } catch (e) {
             if (signal.aborted) return;
             done();
-            this.#failed(e);
+            this.#failed(e, asked);
         }
     }
 
@@ -422,11 +462,9 @@ export class Core {
             }, signal);
         } catch (e) {
             // no use in asking again; but a name in a manifest is only a hint
-            if (e.status < 400 || e.status > 499 || [408, 429].includes(e.status)) throw e;
-            if (e.field !== 'profile' || this.#options.profile !== undefined || !track.profile) {
-                this.#refused = `refused: ${e.detail || e.message}`;
-                throw e;
-            }
+            if (passes(e.status)) throw e;
+            this.#refused = e.field !== 'profile' || this.#options.profile !== undefined || !track.profile;
+            if (this.#refused) throw e;
             this.#failed(e);
             track.profile = null;
             return this.#open(signal);
@@ -465,10 +503,17 @@ export class Core {
         return sizes.every(Boolean) && { next_bytes: sizes };
     }
 
-    #failed(e) {
+    /** `asked`: the boundary at which the question was asked. */
+    #failed(e, asked = turn) {
         const { where, status, field } = e, words = e.detail || e.message;
-        this.#trouble = status ? `the daemon cannot: ${words}` : 'the daemon does not answer';
-        if (status >= 400 && status < 500) console.warn(`abrd: ${where}: ${words}`);
+        const { origin } = globalThis.location ?? {}, outage = this.#outage;
+        this.#trouble = status ? `the daemon answers ${status}: ${words}` : 'the daemon does not answer';
+        // what the daemon says to a page that it does not allow, the browser keeps from the page
+        if (!status && origin && /^\w*:?\/\//.test(this.#server) && !`${this.#server}/`.startsWith(`${origin}/`))
+            this.#trouble += `, or does not allow this page: abrd serve --allow-origin ${origin}`;
+        outage.why = this.#trouble;
+        if (!passes(status)) console.warn(`abrd: ${where}: ${words}`);
+        else if (outage.failures++ || Math.random() < .5) outage.turn = asked;
         this.#emit('error', { where, status, field, detail: words });
     }
 

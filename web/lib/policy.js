@@ -2,7 +2,7 @@
  * policy.js - the daemon's policy in the page, for when the daemon cannot be reached.
  *
  *   const local = localPolicy({ server: 'http://127.0.0.1:8080' });
- *   attach(player, { server, profile: 'news', fallback: local.fallback });
+ *   attach(player, { server, profile: 'live', fallback: local.fallback });
  *
  * The published weights (GET /v1/policy/weights, safetensors) are fetched once and asked for again
  * by their ETag; what decides in between is whole: new ones replace the old in one step. A decision

@@ -6,7 +6,7 @@
 
 /**
  * POSTs JSON as text/plain and reads JSON. Throws an Error with field and detail of the daemon's
- * answer; status 0: no answer at all.
+ * answer; status 0: no answer at all, or none that the browser shows to this page.
  */
 export async function post(url, body, signal) {
     let status = 0, reply;
@@ -14,10 +14,10 @@ export async function post(url, body, signal) {
         const response = await fetch(url, {
             method: 'POST', body: JSON.stringify(body), signal, credentials: 'omit',
         });
-        if (!response.ok) status = response.status;
+        ({ status } = response);
         reply = await response.json();
+        if (response.ok && reply) return reply;
     } catch { /* then there is none */ }
-    if (reply && !status) return reply;
-    throw Object.assign(new Error(reply?.error ?? (status ? `HTTP ${status}` : 'no answer')),
+    throw Object.assign(new Error(reply?.error ?? (status ? 'the answer is not JSON' : 'no answer')),
         { field: '', detail: '' }, reply, { where: /\/v1.*/.exec(url)[0], status });
 }
