@@ -296,7 +296,7 @@ test-http: all $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests
 	@bash test/each.sh test/http test/trial/small.sh test/score/selftest.sh test/lab/lab-data.sh
 
 test-web: all web media test/web/node_modules/.done ## browser tests in Chromium
-	@bash test/each.sh test/web/run.mjs test/web/players.mjs test/web/fading.mjs test/web/origin.mjs
+	@bash test/each.sh test/web/run.mjs test/web/examples.mjs test/web/players.mjs test/web/fading.mjs test/web/origin.mjs
 
 .PHONY: showdown
 showdown: all web media test/web/node_modules/.done ## abrd against the players' own rules, in real time (hours): TRACES=8 TRIES=3 OUT=build/showdown ONLY='abrd live,Shaka'

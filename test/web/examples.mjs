@@ -1,0 +1,166 @@
+// examples.mjs - the pages that README.md and web/README.md show, taken from there and played in
+// Chromium: with the daemon, without it, with one that is silent, and with one that does not allow
+// the page. Only addresses are replaced.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import path from 'node:path';
+
+import { codeBlocks } from '../http/lib/blocks.mjs';
+import { figure, freePort } from '../http/lib/tools.mjs';
+import { Daemon, ROOT } from './daemon.mjs';
+import { finish, test, until } from './harness.mjs';
+import { SCRIPTS, launch } from './stage.mjs';
+
+const SERVER = 'http://127.0.0.1:8080', LIMIT = ', 2000)';
+const ESBUILD = path.join(ROOT, 'test/web/node_modules/esbuild/bin/esbuild');
+const TYPES = { '.mpd': 'application/dash+xml', '.m3u8': 'application/vnd.apple.mpegurl', '.js': 'text/javascript',
+    '.html': 'text/html', '.m4s': 'video/iso.segment', '.mp4': 'video/mp4' };
+const FILES = { 'dash.all.min.js': SCRIPTS.dashjs, 'dash.mediaplayer.min.js': SCRIPTS.dashjs,
+    'hls.min.js': SCRIPTS.hlsjs, 'shaka-player.compiled.js': SCRIPTS.shaka };
+
+/** Replaces a text that must be there. */
+function swap(text, from, to) {
+    assert.ok(text.includes(from), `the example lacks ${from}`);
+    return text.replaceAll(from, to);
+}
+
+/** The page's own site: the example, the player and the stream. */
+class Site {
+    page = '';
+    script = '';
+    csp = '';
+    async start() {
+        this.server = http.createServer((q, r) => this.#answer(new URL(q.url, 'http://x').pathname, r));
+        await new Promise(done => this.server.listen(0, '127.0.0.1', done));
+        this.url = `http://127.0.0.1:${this.server.address().port}`;
+        return this;
+    }
+    #answer(where, r) {
+        const name = path.basename(where);
+        const send = (type, body) => r.writeHead(200, { 'content-type': type,
+            ...(this.csp && { 'content-security-policy': this.csp }) }).end(body);
+        if (where === '/') return send('text/html', this.page);
+        if (where === '/bundle.js') return send('text/javascript', this.script);
+        if (FILES[name]) return send('text/javascript', fs.readFileSync(FILES[name]));
+        const file = path.join(ROOT, 'build/media', { 'video.mpd': 'manifest.mpd', 'video.m3u8': 'minute.m3u8' }[name] ?? name);
+        return fs.existsSync(file) ? send(TYPES[path.extname(name)] ?? 'application/octet-stream', fs.readFileSync(file)) :
+            r.writeHead(404).end();
+    }
+    stop() {
+        this.server.closeAllConnections();
+        return new Promise(done => this.server.close(done));
+    }
+}
+
+/** Every example: {name, fill: (site, server, limitMs) makes the site show it}. */
+function examples() {
+    const list = [];
+    for (const file of ['README.md', 'web/README.md'])
+        for (const { lang, text, line } of codeBlocks(file)) {
+            const name = `${file}:${line} (${/hls|shaka|dash/i.exec(text)?.[0].toLowerCase()})`;
+            if (lang === 'html') list.push({ name, imports: true, fill: (site, server, limitMs) => {
+                site.page = swap(swap(text, SERVER, server), LIMIT, `, ${limitMs})`).replaceAll('https://example.org', site.url);
+            } });
+            if (lang === 'js') list.push({ name, imports: false, fill: (site, server) => {
+                site.page = '<video id="video" autoplay muted></video><script type="module" src="bundle.js"></script>';
+                site.script = bundled(swap(swap(text, SERVER, server), 'https://example.org', site.url));
+            } });
+        }
+    return list;
+}
+
+/** What a bundler makes of it, with the packages by their names. */
+function bundled(code) {
+    const player = path.join(ROOT, 'web'), { exports } = JSON.parse(fs.readFileSync(path.join(player, 'package.json'), 'utf8'));
+    const alias = Object.entries(exports).map(([name, e]) => `--alias:@abrd/player${name.slice(1)}=${path.join(player, e.default)}`);
+    const found = ['web', 'test/web'].map(dir => path.join(ROOT, dir, 'node_modules')).join(path.delimiter);
+    return execFileSync(process.execPath, [ESBUILD, '--bundle', '--format=esm', '--log-level=error', ...alias],
+        { input: code, encoding: 'utf8', cwd: ROOT, maxBuffer: 1 << 28, env: { ...process.env, NODE_PATH: found } });
+}
+
+const browser = await launch(), site = await new Site().start();
+
+/** Opens the page and waits until `enough`, or until the picture moves. */
+async function played({ fill }, server, { limitMs = 2000, enough = null, csp = '' } = {}) {
+    fill(site, server, limitMs);
+    site.csp = csp.replaceAll('SELF', site.url);
+    const context = await browser.newContext(), page = await context.newPage(), wrong = [], sessions = new Set();
+    page.on('pageerror', e => wrong.push(e.message));
+    page.on('request', q => sessions.add(/\/v1\/sessions\/(\w+)\//.exec(q.url())?.[1]));
+    try {
+        await page.goto(`${site.url}/`);
+        await until(async () => await page.evaluate(() => document.querySelector('video').currentTime > .5) &&
+            (!enough || await enough()), `${enough ? 'decisions' : 'the picture to move'}; ${wrong}`, 90000);
+        assert.deepEqual(wrong, []);
+        return [...sessions].filter(Boolean);
+    } finally {
+        await context.close(); // with it the page's session
+    }
+}
+
+const metric = async (daemon, name) => figure(await (await fetch(`${daemon.url}/metrics`)).text(), name);
+const opened = daemon => metric(daemon, 'abrd_sessions_opened_total');
+const decided = daemon => metric(daemon, 'abrd_decisions_total');
+
+const allowing = await new Daemon({ 'allow-origin': site.url, explore: 0 }).start();
+const refusing = await new Daemon({ explore: 0 }).start();
+const away = `http://127.0.0.1:${await freePort()}`;
+const connections = new Set();
+const silent = net.createServer(c => { connections.add(c); c.on('error', () => {}); });
+await new Promise(done => silent.listen(0, '127.0.0.1', done));
+const silentUrl = `http://127.0.0.1:${silent.address().port}`;
+
+try {
+    const list = examples();
+    await test('there are examples of every player, with and without a bundler', () => {
+        assert.deepEqual(list.map(e => [e.name.replace(/:\d+/, ''), e.imports]), [['README.md (dash)', true],
+            ['web/README.md (dash)', true], ['web/README.md (hls)', true], ['web/README.md (shaka)', true],
+            ['web/README.md (dash)', false], ['web/README.md (hls)', false]]);
+    });
+
+    await test('an import statement with the address of a daemon that is away runs nothing: what they must not be', async () => {
+        site.page = `<script>window.ran = []</script><script type="module" onerror="window.ran.push('error')">
+            import { attach } from '${away}/dashjs.js'; window.ran.push('script');</script>`;
+        const page = await browser.newPage();
+        await page.goto(`${site.url}/`);
+        assert.deepEqual(await until(() => page.evaluate(() => window.ran.length && window.ran), 'the end of the script'), ['error']);
+        await page.close();
+    });
+
+    for (const example of list) {
+        const { name } = example;
+        await test(`${name}: with the daemon its decisions are followed`, async () => {
+            const [count, before] = [await opened(allowing), await decided(allowing)];
+            // the browser may have to wait for the processor longer than a viewer would
+            const sessions = await played(example, allowing.url, { limitMs: 60000, enough: async () => await decided(allowing) >= before + 4 });
+            // more than one where the answer to the first question came too late
+            assert.ok(await opened(allowing) > count);
+            const { profile, steps } = await allowing.get(`/v1/sessions/${sessions.at(-1)}`);
+            assert.equal(profile, 'live');
+            assert.ok(steps.some(s => s.reported && s.followed && s.level === s.decided_level), JSON.stringify(steps));
+        });
+        await test(`${name}: without the daemon it plays`, () => played(example, away));
+        await test(`${name}: a daemon that takes the connection and says nothing does not stop it`, async () => {
+            const before = connections.size;
+            await played(example, silentUrl);
+            assert.ok(connections.size > before, 'it was never asked');
+        });
+        await test(`${name}: a daemon that does not allow the page does not stop it`, async () => {
+            await played(example, refusing.url);
+            assert.equal(await opened(refusing), 0);
+        });
+        await test(`${name}: a policy of the page that forbids the daemon does not stop it`, () =>
+            played(example, allowing.url, { csp: "default-src SELF 'unsafe-inline'; media-src SELF blob:; worker-src blob:" }));
+    }
+} finally {
+    await browser.close();
+    await site.stop();
+    await allowing.stop();
+    await refusing.stop();
+    for (const c of connections) c.destroy();
+    silent.close();
+}
+finish();
