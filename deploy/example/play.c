@@ -1,7 +1,7 @@
 /* play.c - a player in a few lines, with abrd's policy inside and a trace for a network.
  *
  *   cc play.c $(pkg-config --cflags --libs abrd) -o play
- *   ./play moe.safetensors trace.txt news
+ *   ./play moe.safetensors trace.txt live
  *
  * Prints what was fetched, chunk by chunk, and what the viewer got out of it. */
 #include <abrd/policy.h>

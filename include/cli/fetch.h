@@ -1,4 +1,4 @@
-/* fetch.h - a manifest, and the sizes of what it lists, over HTTP(S): `abrd video --fetch`.
+/* fetch.h - a manifest, and the sizes of what it lists, over HTTP(S): `abrd video convert --fetch`.
  *
  * Nothing but http and https, no proxy, at most 3 redirects, a minute a request, 16 MB an
  * answer, FETCH_MAX requests. The host that the user named may be private (serve/addr.h: 127.0.0.1,

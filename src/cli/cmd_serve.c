@@ -334,7 +334,7 @@ static int say_hello(struct running *r, struct out *o, struct err *e)
     if (o) return put_address(o, url, port, r->s.data, e);
 
     printf("abrd is at %s/ - the demo page; Ctrl-C stops it\n"
-           "try: curl -s %s/v1/decide -d '{\"profile\":\"news\",\"ladder_kbps\":"
+           "try: curl -s %s/v1/decide -d '{\"profile\":\"live\",\"ladder_kbps\":"
            "[300,750,1200,1850,2850,4300],\"chunk_s\":4,\"buffer_s\":12,\"last_level\":2,"
            "\"throughput_kbps\":[2100,1800,2400],\"download_s\":[2.2,2.6,2.0]}'\n",
            url, url);

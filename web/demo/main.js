@@ -1,7 +1,7 @@
 /**
  * main.js - the demo page: one player, the plugin, and what there is to see of both.
  *
- * The address may say how to begin: ?link=lte&profile=news&autoplay=0&rate=4&server=URL&timeout=MS
+ * The address may say how to begin: ?link=lte&profile=live&autoplay=0&rate=4&server=URL&timeout=MS
  *
  * @module demo/main
  */
