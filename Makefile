@@ -298,6 +298,10 @@ test-http: all $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests
 test-web: all web media test/web/node_modules/.done ## browser tests in Chromium
 	@bash test/each.sh test/web/run.mjs test/web/examples.mjs test/web/players.mjs test/web/fading.mjs test/web/origin.mjs
 
+.PHONY: shots
+shots: all web media test/web/node_modules/.done ## the READMEs' pictures anew (some minutes): ONLY=demo LINK=lte
+	@node web/tools/shots.mjs
+
 .PHONY: showdown
 showdown: all web media test/web/node_modules/.done ## abrd against the players' own rules, in real time (hours): TRACES=8 TRIES=3 OUT=build/showdown ONLY='abrd live,Shaka'
 	@TRACES=$(TRACES) TRIES=$(TRIES) OUT=$(OUT) ONLY='$(ONLY)' PART=$(PART) node test/showdown/showdown.mjs
@@ -425,7 +429,7 @@ D := $(DESTDIR)$(PREFIX)
 VERSION := $(shell sed -n 's/^\#define CMD_VERSION "\(.*\)"/\1/p' include/cli/cmd.h)
 # looked for when it is installed: what the same make has fetched (web/vendor) is there then
 SHARE := find deploy/policy traces web -type f ! -name '*.sh' ! -name 'package*.json' \
-           ! -name '.*' ! -path '*/node_modules/*'
+           ! -path 'web/tools/*' ! -name '.*' ! -path '*/node_modules/*'
 # manual pages: of the program and of every command, from the tables that --help prints; what is
 # longer stands in deploy/man
 PAGES := abrd $(patsubst src/cli/cmd_%.c,abrd-%,\

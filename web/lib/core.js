@@ -73,7 +73,7 @@ export function guard(fn, ...args) {
 export class Core {
     #options;
     #server;
-    #outage;
+    #outage;            // what the page knows of this server
     #timeoutMs;
     #bufferMaxS;
     #listeners = new Set(); // {event, fn}
@@ -95,7 +95,7 @@ export class Core {
     #asking = null;     // AbortController of the running question
     #watching = null;   // AbortController of the watch over the chunk under way
     #slow = false;      // the last question ran out of time: do not hold for the next
-    #turn = Infinity;   // boundary that was reached last
+    #turn = Infinity;   // boundary that was reached last; none: the first question is always asked
     #waits = 0;         // boundary of the question without an answer
     #trouble = '';      // what is wrong with the daemon at the moment
 
@@ -361,6 +361,8 @@ export class Core {
      * at most, for what it needs. What is late goes on; its answer counts if it still fits.
      */
     async #hold(chunk, buffer, last, prepare) {
+        // the daemon is passed over when a question failed since the boundary before, this player's or
+        // another's, or the one asked there still has no answer; but not twice in a row
         const before = this.#turn, away = this.#outage.turn >= before || this.#slow && this.#waits === before;
         this.#turn = ++turn;
         if (away) this.#trouble ||= this.#outage.why;

@@ -134,7 +134,8 @@ export interface Events {
     report: { chunk: number; reward: number };
     /** Mode, reason, session, profile or startupS changed. */
     state: State;
-    /** A request to the daemon failed; status 0: no answer at all. */
+    /** A request to the daemon failed; status 0: no answer, or none that the browser shows to this
+     *  page; 200: the answer is not JSON. */
     error: { where: string; status: number; field: string; detail: string };
 }
 
