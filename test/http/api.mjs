@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { answerFits, api } from './lib/schema.mjs';
 import { Daemon, done, folder, test } from './lib/daemon.mjs';
-import { figure } from './lib/tools.mjs';
+import { figure, replaced } from './lib/tools.mjs';
 import { join } from 'node:path';
 
 const d = await Daemon.start(['--data', join(folder, 'data'), '--explore', '0.5', '--seed', '3',
@@ -281,9 +281,9 @@ await test('one stateless question', async () => {
     // the entry as it was sent, also of more than are looked at
     const many = Array(12).fill(1);
     await refuse(400, 'throughput_kbps[9]', 'POST', '/v1/decide', {},
-        { ...q, throughput_kbps: many.with(9, -1), download_s: many });
+        { ...q, throughput_kbps: replaced(many, 9, -1), download_s: many });
     await refuse(400, 'download_s[1]', 'POST', '/v1/decide', {},
-        { ...q, throughput_kbps: many, download_s: many.with(1, -1) });
+        { ...q, throughput_kbps: many, download_s: replaced(many, 1, -1) });
     await refuse(404, 'profile', 'POST', '/v1/decide', {}, { ...q, profile: 'nobody' });
 });
 

@@ -16,11 +16,12 @@ const OURS = [25, 100, 500, 1200]; // milliseconds; fetch has timers of its own,
 
 /** Runs body with timers and performance.now() that only turn(seconds) moves. */
 async function withClock(body) {
-    const { setTimeout } = globalThis, { now } = performance;
+    const { setTimeout } = globalThis;
     let ms = 0, due = [];
     globalThis.setTimeout = (fn, delay, ...args) => (OURS.includes(delay) ?
         due.push({ at: ms + delay, fn: () => fn(...args) }) : setTimeout(fn, delay, ...args));
-    performance.now = () => ms;
+    // Node 18 inherits a read-only `now`: an assignment throws, a property of the instance hides it
+    Object.defineProperty(performance, 'now', { value: () => ms, configurable: true });
     const settled = () => new Promise(done => setImmediate(done));
     const turn = async s => {
         const end = ms + 1000 * s;
@@ -38,7 +39,7 @@ async function withClock(body) {
         await body(turn);
     } finally {
         globalThis.setTimeout = setTimeout;
-        performance.now = now;
+        delete performance.now;
     }
 }
 

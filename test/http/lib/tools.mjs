@@ -1,5 +1,5 @@
 // tools.mjs - what scripts of every folder need: waiting, ports, numbers from a seed, checksums, one
-// figure of many.
+// figure of many, a list with one entry replaced.
 import net from 'node:net';
 
 /** The value of a condition, asked again until it holds; gives up after `limitS` seconds. */
@@ -48,3 +48,6 @@ export function figure(text, name) {
     const line = text.split('\n').find(l => l.startsWith(`${name} `));
     return line === undefined ? NaN : Number(line.slice(name.length + 1));
 }
+
+/** A copy of a list with another value at one index; Array.prototype.with is not in Node 18. */
+export const replaced = (list, index, value) => list.map((v, i) => (i === index ? value : v));
