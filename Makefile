@@ -243,7 +243,7 @@ deps-build: # what the compiler needs, alone: for images
 
 deps-test: deps ## and what the tests need: libcheck, a browser, node
 	$(call install,$(PKG_TEST))
-	@$(MAKE) --no-print-directory web test/web/node_modules/.done
+	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done
 
 # ---- the demo page's libraries and its stream; neither is ever committed
 
@@ -262,6 +262,12 @@ web/vendor/.done: web/node_modules/.done web/tools/vendor.sh
 test/web/node_modules/.done: test/web/package-lock.json
 	@echo "  NPM   test/web"
 	$(Q)cd test/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(Q)touch $@
+
+# rules for JavaScript: for make lint alone
+test/lint/node_modules/.done: test/lint/package-lock.json
+	@echo "  NPM   test/lint"
+	$(Q)cd test/lint && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
 # schemas of compose and Kubernetes: for make manifests alone
@@ -306,7 +312,7 @@ shots: all web media test/web/node_modules/.done ## the READMEs' pictures anew (
 showdown: all web media test/web/node_modules/.done ## abrd against the players' own rules, in real time (hours): TRACES=8 TRIES=3 OUT=build/showdown ONLY='abrd live,Shaka'
 	@TRACES=$(TRACES) TRIES=$(TRIES) OUT=$(OUT) ONLY='$(ONLY)' PART=$(PART) node test/showdown/showdown.mjs
 
-lint: $(OBJ) ## layers, names, lengths, forbidden calls, formatting
+lint: $(OBJ) test/lint/node_modules/.done ## layers, names, lengths, forbidden calls, formatting, JavaScript
 	@bash test/each.sh test/lint/lint.sh test/lint/selftest.sh
 
 .PHONY: tidy

@@ -210,6 +210,20 @@ find . \( -name .git -o -name node_modules -o -path ./build -o -path ./var -o -p
     xargs -0 grep -nIE '/work/|/home/[a-z]|/root/' |
     sed -E 's/^(\.\/)?([^:]*:[0-9]+):.*/\2: a path of one machine/' | rule machine-paths
 
+# JavaScript: nothing newer than the oldest Node and the oldest browsers that run it, no unknown names
+mapfile -t scripts < <(find . \( -name node_modules -o -path ./build -o -path ./var -o -path ./web/vendor \) \
+    -prune -o -type f \( -name '*.mjs' -o -name '*.js' \) -print)
+if [ ${#scripts[@]} -gt 0 ]; then
+    eslint="$here/node_modules/eslint/bin/eslint.js"
+    if [ -f "$eslint" ]; then
+        # an exit code above 1 is a fault of eslint or of its configuration
+        node "$eslint" --config "$here/eslint.config.mjs" --format "$here/eslint-lines.mjs" . ||
+            { [ $? -eq 1 ] || echo "test/lint/eslint.config.mjs:1: eslint does not run"; }
+    else
+        echo "test/lint/package.json:1: eslint is not installed: run make deps-test"
+    fi | grep -E '^[^:]*:[0-9]+: ' | rule javascript
+fi
+
 if [ -f .clang-format ] && command -v clang-format >/dev/null; then
     clang-format --dry-run "${sources[@]}" ${tests[@]+"${tests[@]}"} 2>&1 |
         sed -nE 's/^([^:]*:[0-9]+):[0-9]+: warning: .*/\1: run make format/p' | rule format

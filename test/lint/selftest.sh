@@ -102,13 +102,71 @@ expect machine-paths
 for f in test/http/a.mjs test/b.sh .github/workflows/c.yml traces/README.md deploy/d.conf web/e.js .ci/run; do
     fresh
     mkdir -p "$(dirname "$f")"
-    echo 'see /ho''me/someone' >"$f"
+    echo '// see /ho''me/someone' >"$f"
     expect machine-paths
 done
 fresh
 mkdir -p web/node_modules web/vendor build
 echo 'see /ho''me/someone' | tee web/node_modules/a web/vendor/b build/c >/dev/null
 expect ""
+
+# refused FILE TEXT, accepted FILE TEXT: one script each; all of them go through one run of lint.sh
+scripts=0 javascript=
+script()
+{
+    local file=${2%.*}_$((++scripts)).${2##*.}
+    mkdir -p "$(dirname "$file")"
+    printf '%s\n' "$3" >"$file"
+    [ "$1" = accepted ] || javascript+="$file"$'\n'
+}
+refused() { script refused "$@"; }
+accepted() { script accepted "$@"; }
+
+fresh
+for f in test/http/a.mjs web/a.js; do
+    refused $f 'export const a = [1].with(0, 2);'
+    refused $f 'export const a = list => list.with(0, 2);'
+    refused $f 'export const a = list => list.toSorted();'
+    refused $f 'export const a = list => list.toReversed();'
+    refused $f 'export const a = list => list.toSpliced(0, 1);'
+    refused $f 'export const a = Promise.withResolvers();'
+    refused $f 'export const a = Object.groupBy([1], x => x);'
+    refused $f 'export const a = Map.groupBy([1], x => x);'
+    refused $f 'export const a = new Set().union(new Set());'
+    refused $f 'export const a = (b, c) => b.isSubsetOf(c);'
+    refused $f 'export const a = b => Array.fromAsync(b);'
+    refused $f 'export const a = /[\p{L}--[a-z]]/v;'
+    refused $f 'export const a = b => b.isWellFormed();'
+    refused $f 'export const a = b => b.values().toArray();'
+    refused $f 'export const a = () => b;'
+    refused $f 'const a = 1;'
+    accepted $f 'export const a = b => [structuredClone(b), b.at(-1), b.findLast(c => c), Object.hasOwn(b, 1)];'
+    accepted $f 'export const a = async b => [...b].map(c => c).filter(c => c).concat(await fetch(b));'
+    accepted $f 'export class A { #a = 1; static { A.b = 1; } get a() { return this.#a ??= 2; } }'
+done
+refused test/http/a.mjs 'performance.now = () => 1;'
+refused test/http/a.mjs 'globalThis.performance.now = () => 1;'
+refused test/http/a.mjs 'export const a = import.meta.dirname;'
+refused test/http/a.mjs 'export const a = import.meta.filename;'
+refused test/http/a.mjs 'export const a = new WebSocket("ws://127.0.0.1/");'
+refused test/http/a.mjs 'import { globSync } from "node:fs"; export const a = globSync;'
+refused test/http/a.mjs 'export const a = AbortSignal.any([]);'
+refused test/http/a.mjs 'import a from "./a.json" with { type: "json" }; export default a;'
+refused test/http/a.mjs 'export const a = window;;const'
+accepted test/http/a.mjs 'export const a = page => page.evaluate(() => window.document.title);'
+accepted test/http/a.mjs 'export const a = Object.defineProperty(performance, "now", { value: () => 1 });'
+refused web/a.js 'export const a = process.env;'
+accepted web/a.js 'export const a = new uPlot(window, document);'
+said=$(bash "$here/lint.sh" . "" | sed -nE 's/^([^:]*):[0-9]+: javascript: .*/\1/p' | sort -u)
+if [ "$said" = "$(printf %s "$javascript" | sort -u)" ]; then
+    passed=$((passed + scripts))
+else
+    failed=$((failed + 1))
+    echo "lint selftest: of these scripts some were not refused (<) or refused by mistake (>):"
+    diff <(printf %s "$javascript" | sort -u) <(echo "$said") | grep '^[<>]' | while read -r side file; do
+        echo "$side $file: $(head -n 1 "$file")"
+    done
+fi
 
 if command -v gcc >/dev/null; then
     fresh

@@ -213,7 +213,7 @@
     return o;
   }
 
-  function build(panel, legend, width) {
+  function build(panel, legend) {
     const cols = columns(panel, legend);
     const series = [{}];
     const bands = [];
@@ -359,7 +359,7 @@
 
   function draw(panel, legend, box) {
     const width = box.clientWidth;
-    const b = build(panel, legend, width);
+    const b = build(panel, legend);
     const tip = document.createElement('div');
     tip.className = 'tip';
     tip.hidden = true;
