@@ -18,10 +18,6 @@ const OURS = [25, 100, 500, 1200]; // milliseconds; fetch has timers of its own,
 async function withClock(body) {
     const { setTimeout } = globalThis;
     let ms = 0, due = [];
-    globalThis.setTimeout = (fn, delay, ...args) => (OURS.includes(delay) ?
-        due.push({ at: ms + delay, fn: () => fn(...args) }) : setTimeout(fn, delay, ...args));
-    // Node 18 inherits a read-only `now`: an assignment throws, a property of the instance hides it
-    Object.defineProperty(performance, 'now', { value: () => ms, configurable: true });
     const settled = () => new Promise(done => setImmediate(done));
     const turn = async s => {
         const end = ms + 1000 * s;
@@ -35,7 +31,11 @@ async function withClock(body) {
         }
         ms = end;
     };
-    try {
+    try { // what a failure here left replaced, every later test would wait for
+        globalThis.setTimeout = (fn, delay, ...args) => (OURS.includes(delay) ?
+            due.push({ at: ms + delay, fn: () => fn(...args) }) : setTimeout(fn, delay, ...args));
+        // Node 18 inherits a read-only `now`: an assignment throws, a property of the instance hides it
+        Object.defineProperty(performance, 'now', { value: () => ms, configurable: true });
         await body(turn);
     } finally {
         globalThis.setTimeout = setTimeout;
