@@ -147,8 +147,9 @@ async function sameAsMetrics(page, daemon) {
     return shown;
 }
 
-async function open(browser, daemon, { width, scheme = 'light', query = '' }) {
+async function open(browser, daemon, { width, scheme = 'light', query = '', clock = false }) {
     const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
+    if (clock) await page.clock.install();
     page.setDefaultTimeout(120000); // a busy machine
     page.errors = [];
     page.on('pageerror', e => page.errors.push(e.message));
@@ -353,17 +354,22 @@ async function quietTests(browser, daemon) {
     });
 
     await test('dashboard: a profile that is put again or deleted is so on the page', async () => {
-        const page = await open(browser, daemon, { width: 1280 });
+        const page = await open(browser, daemon, { width: 1280, clock: true });
+        // the page asks for the profiles once in ten seconds, when the daemon reports its figures
+        const soon = (fn, what) => until(async () => {
+            await page.clock.fastForward(10000);
+            return fn();
+        }, what);
         const ask = (method, body) => fetch(`${daemon.url}/v1/profiles/fresh`, { method, body: body && JSON.stringify(body) });
         const unit = () => page.evaluate(() => window.dashboard.overview.units.fresh);
         for (const quality of [3, 5]) {
             assert.ok((await ask('PUT', { mu: [quality, 1, 1] })).ok);
-            await until(async () => await unit() === quality, `a unit of ${quality}`);
+            await soon(async () => await unit() === quality, `a unit of ${quality}`);
         }
         const drawn = async () => (await page.textContent('#chart-reward')).includes('fresh');
-        await until(drawn, 'its curve');
+        await soon(drawn, 'its curve');
         assert.ok((await ask('DELETE')).ok);
-        await until(async () => await unit() === undefined && !await drawn(), 'it to leave');
+        await soon(async () => await unit() === undefined && !await drawn(), 'it to leave');
         await page.close();
     });
 }
