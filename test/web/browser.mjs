@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { Daemon, ROOT, distant } from './daemon.mjs';
-import { test, until } from './harness.mjs';
+import { sideBySide, test, until } from './harness.mjs';
 import { launch } from './stage.mjs';
 import { reward } from '../../web/demo/record.js';
 
@@ -50,11 +50,8 @@ export async function browserTests() {
     const browser = await launch();
     try {
         await playTest(browser, daemon);
-        await profileTests(browser, daemon);
-        await seekTest(browser, daemon);
-        await distanceTest(browser, daemon);
-        await deathTest(browser, daemon);
-        await pageTest(browser, daemon);
+        await sideBySide([deathTest, distanceTest, seekTest, profileTests, pageTest]
+            .map(body => () => body(browser, daemon)));
     } finally {
         await browser.close();
         await daemon.stop();
@@ -160,7 +157,7 @@ async function distanceTest(browser, daemon) {
         const proxy = await distant(far.url, 150);
         try {
             const { page, urls } = await open(browser, daemon,
-                { link: 'unlimited', rate: 8, server: proxy.url, timeout: 2000 });
+                { link: 'unlimited', rate: 12, server: proxy.url, timeout: 5000 });
             await played(page);
             const id = await page.evaluate(() => window.demo.recording.session.session);
             const { steps, ladder_kbps: ladder } = await until(async () => {

@@ -16,8 +16,16 @@ export async function test(name, fn) {
     }
 }
 
-/** Waits until fn() is truthy and returns that; fails after the limit. */
-export const until = (fn, what, limitMs = 20000) => waitFor(what, fn, limitMs / 1000);
+/** Waits until fn() is truthy and returns that; fails after the limit, which only a test that fails should reach. */
+export const until = (fn, what, limitMs = 60000) => waitFor(what, fn, limitMs / 1000);
+
+/** Runs jobs, two at a time: most of them wait for a link or a video, not for the processor. */
+export async function sideBySide(jobs, lanes = 2) {
+    const left = [...jobs];
+    await Promise.all(Array.from({ length: lanes }, async () => {
+        for (let job; (job = left.shift());) await job();
+    }));
+}
 
 export function finish() {
     if (failed.length) console.log(`failed: ${failed.join('; ')}`);

@@ -115,13 +115,15 @@ function inPage() {
     };
 }
 
-/** A page of the daemon's with `kind`'s scripts; the files it fetched as [name, range], by viewer. */
+let stages = 0;
+
+/** A page of the daemon's with `kind`'s scripts; the files it fetched as [name, range], by player. */
 export async function stage(browser, daemon, ...kinds) {
     const page = await browser.newPage({ viewport: { width: 900, height: 300 } });
-    const files = {}, errors = [];
+    const files = {}, errors = [], players = new Map(), number = stages++;
     page.on('request', q => {
         const m = /\/demo\/[^/]+\/([^/]+)\/([^/]+)$/.exec(new URL(q.url()).pathname);
-        if (m) (files[m[1]] ??= []).push([m[2], q.headers().range ?? '']);
+        if (m) (files[players.get(m[1])] ??= []).push([m[2], q.headers().range ?? '']);
     });
     page.on('pageerror', e => errors.push(e.message));
     page.on('console', m => { if (process.env.TALK) console.log(`  page: ${m.text()}`); });
@@ -133,14 +135,16 @@ export async function stage(browser, daemon, ...kinds) {
 
     return {
         page, files, errors,
-        /** Begins player i. Every viewer has a link of his own, whose clock begins with him. */
-        begin: (kind, i, link, file, { viewer = String(i), ...options } = {}) => page.evaluate(
-            ([...a]) => window.stage.begin(...a),
-            [kind, i, `${daemon.url}/demo/${link}/${viewer}/${file}`, options]),
+        /** Begins player i. A viewer has its own link, whose clock begins with its first request: the name is new. */
+        begin(kind, i, link, file, { viewer = `stage${number}-${i}`, ...options } = {}) {
+            players.set(viewer, i);
+            return page.evaluate(([...a]) => window.stage.begin(...a),
+                [kind, i, `${daemon.url}/demo/${link}/${viewer}/${file}`, options]);
+        },
         at: i => page.evaluate(n => window.stage.at(n), i),
         whenArrived: (...a) => page.evaluate(b => window.stage.whenArrived(...b), a),
         /** Waits until what happened to player i fulfils `test`, and returns it. */
-        async when(i, test, what, limitMs = 60000) {
+        async when(i, test, what, limitMs = 120000) {
             let at;
             try {
                 return await until(async () => (at = await this.at(i), test(at) && at), what, limitMs);
