@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 
 import { Daemon } from './daemon.mjs';
-import { finish, test, until } from './harness.mjs';
+import { finish, sideBySide, test, until } from './harness.mjs';
 import { launch, stage } from './stage.mjs';
 
 const CHUNKS = 15;
@@ -29,7 +29,7 @@ function linksOf(links) {
 // A chunk that is nearly there when the link fades is let come, and the next one is decided for a slow
 // link: then nothing is to be given up, and it is tried on a link that fades at another moment.
 const FADES = [8, 7, 9, 6];
-const LINKS = linksOf({ ...Object.fromEntries(FADES.map(s => [`fading-${s}`, [[s, 6], [12, .3], [300, 6]]])), fast: [[300, 5]], slow: [[300, .4]] });
+const LINKS = linksOf({ ...Object.fromEntries(FADES.map(s => [`fading-${s}`, [[s, 6], [12, .3], [300, 6]]])), fast: [[300, 4]], slow: [[300, .4]] });
 
 const over = at => at.ended && at.seen.chunk.length >= CHUNKS;
 const numbers = n => [...Array(n).keys()];
@@ -68,8 +68,7 @@ async function fade(browser, daemon, kind, options = {}) {
 }
 
 async function fadingTest(browser, daemon, kind) {
-    const { name, file } = KINDS[kind];
-
+    const { name } = KINDS[kind];
     await test(`${name}: what a fading link would bring too late is fetched lower, and played without a gap`, async () => {
         const s = await fade(browser, daemon, kind), at = await s.when(0, over, 'the end', 120000);
         const { abandon, request } = at.seen;
@@ -88,12 +87,17 @@ async function fadingTest(browser, daemon, kind) {
         assert.deepEqual([s.errors, at.seen.error], [[], []]);
         await s.close();
     });
+}
 
+async function patientTest(browser, daemon, kind) {
+    const { name, file } = KINDS[kind];
     await test(`${name}: with \`abandon: false\` all is let come`, async () => {
         const s = await stage(browser, daemon, kind);
         await s.begin(kind, 0, 'fading-8', file, { rate: 3, timeoutMs: PATIENT, profile: 'live', abandon: false });
         const at = await s.when(0, over, 'the end', 120000);
         assert.deepEqual(at.seen.abandon, []);
+        // even the lowest level takes four seconds of the twelve that are slow
+        assert.ok(at.seen.chunk.some(c => c.download_s > 3), 'the link did not fade');
         assert.deepEqual(fetched(s.files[0]), numbers(CHUNKS));
         const steps = await counted(daemon, at);
         assert.ok(steps.every(x => x.followed), JSON.stringify(steps));
@@ -101,27 +105,39 @@ async function fadingTest(browser, daemon, kind) {
     });
 }
 
-async function firstTest(browser, daemon, kind) {
-    const { name, file } = KINDS[kind];
-    const begin = async (link, abandon) => {
+/**
+ * The level of a first chunk, with the chunk after it as it was decided. A page that asks when the chunk is
+ * nearly there, as on a busy machine, gains nothing by another: then it is tried again.
+ */
+async function firstLevel(browser, daemon, kind, link, abandon) {
+    for (let left = 3; ; left--) {
         const s = await stage(browser, daemon, kind);
-        await s.begin(kind, 0, link, file, { timeoutMs: PATIENT, profile: 'documentary', abandon });
-        const { seen } = await s.when(0, a => a.seen.chunk.length >= 3, 'three chunks');
+        await s.begin(kind, 0, link, KINDS[kind].file, { timeoutMs: PATIENT, profile: 'documentary', abandon });
+        const { seen } = await s.when(0, a => a.seen.chunk.length >= 2, 'two chunks', 120000);
+        await s.close();
+        if (abandon && !seen.abandon.length && left > 1) continue;
         assert.deepEqual(seen.abandon.map(a => a.chunk), abandon ? [0] : []);
         assert.equal(seen.session[0].level, seen.request[0].level);
-        assert.deepEqual(seen.chunk.slice(0, 3).map(c => c.chunk), numbers(3));
+        assert.deepEqual(seen.chunk.slice(0, 2).map(c => c.chunk), numbers(2));
         assert.ok(seen.request.every(r => r.by === 'abrd'), JSON.stringify(seen.request));
         assert.deepEqual([s.errors, seen.error], [[], []]);
-        await s.close();
         return seen.chunk[0].level;
-    };
-    await test(`${name}: a first chunk that comes fast is fetched higher`, async () => {
-        assert.ok(await begin('fast', true) > await begin('fast', false));
-    });
-    await test(`${name}: a first chunk that comes slowly is fetched lower`, async () => {
-        assert.ok(await begin('slow', true) < await begin('slow', false));
-    });
+    }
 }
+const bothLevels = (browser, daemon, kind, link) => Promise.all([true, false]
+    .map(abandon => firstLevel(browser, daemon, kind, link, abandon)));
+
+const fastTest = (browser, daemon, kind) =>
+    test(`${KINDS[kind].name}: a first chunk that comes fast is fetched higher`, async () => {
+        const [abandoned, kept] = await bothLevels(browser, daemon, kind, 'fast');
+        assert.ok(abandoned > kept, `${abandoned} is not above ${kept}`);
+    });
+
+const slowTest = (browser, daemon, kind) =>
+    test(`${KINDS[kind].name}: a first chunk that comes slowly is fetched lower`, async () => {
+        const [abandoned, kept] = await bothLevels(browser, daemon, kind, 'slow');
+        assert.ok(abandoned < kept, `${abandoned} is not below ${kept}`);
+    });
 
 async function deathTest(browser, daemon, kind) {
     await test(`${KINDS[kind].name}: a daemon that dies while the link fades does no harm`, async () => {
@@ -144,11 +160,10 @@ async function deathTest(browser, daemon, kind) {
 const daemon = await new Daemon({ traces: LINKS, explore: 0 }).start();
 const browser = await launch();
 try {
-    for (const kind of Object.keys(KINDS).filter(k => (process.env.ONLY ?? k) === k)) {
-        await fadingTest(browser, daemon, kind);
-        await firstTest(browser, daemon, kind);
-        await deathTest(browser, daemon, kind);
-    }
+    const kinds = Object.keys(KINDS).filter(k => (process.env.ONLY ?? k) === k);
+    for (const kind of kinds) await fastTest(browser, daemon, kind); // over in a second
+    await sideBySide([fadingTest, patientTest, deathTest, slowTest]
+        .flatMap(body => kinds.map(kind => () => body(browser, daemon, kind))));
 } finally {
     await browser.close();
     await daemon.stop();
