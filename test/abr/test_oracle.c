@@ -319,7 +319,6 @@ Suite *suite_abr_oracle(void)
 {
     Suite *s = suite_create("abr/oracle");
     TCase *t = tcase_create("abr/oracle");
-    tcase_set_timeout(t, 300);
     tcase_add_test(t, brackets_the_best_of_all_plans);
     tcase_add_test(t, one_choice_by_hand);
     tcase_add_test(t, no_policy_passes_golden_traces);

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 20000 };
+enum { WAIT_MS = 300000 };
 
 static char dir[64];
 static struct sockaddr_un notify;

@@ -150,7 +150,6 @@ Suite *suite_lab_arrivals(void)
 {
     Suite *s = suite_create("lab/arrivals");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 600);
     tcase_add_test(t, kinds_are_as_named);
     tcase_add_test(t, an_exam_repeats);
     tcase_add_test(t, a_guess_takes_the_place_of_the_hint);

@@ -139,7 +139,6 @@ Suite *suite_lab_finetune(void)
 {
     Suite *s = suite_create("lab/finetune");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 600);
     tcase_add_test(t, it_learns_and_forgets);
     tcase_add_test(t, pretraining_learns_all_classes);
     tcase_add_test(t, it_stops_when_asked);

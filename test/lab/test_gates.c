@@ -127,7 +127,6 @@ Suite *suite_lab_gates(void)
 {
     Suite *s = suite_create("lab/gates");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 600);
     tcase_add_test(t, a_small_run_without_images);
     tcase_add_test(t, images_are_learned_from);
     tcase_add_test(t, progress_stops_it);

@@ -61,7 +61,6 @@ Suite *suite_lab_gates_fit(void)
 {
     Suite *s = suite_create("lab/gates_fit");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 600);
     tcase_add_test(t, the_truth_is_found);
     tcase_add_test(t, the_error_falls_as_the_root_of_n);
     tcase_add_test(t, more_starts_never_fit_worse);

@@ -222,7 +222,6 @@ Suite *suite_lab_hide(void)
 {
     Suite *s = suite_create("lab/hide");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 600);
     tcase_add_test(t, tasks_are_learned_and_kept);
     tcase_add_test(t, no_prompt_is_a_gaussian_classifier);
     tcase_add_test(t, what_was_learned_is_frozen);

@@ -141,7 +141,6 @@ Suite *suite_lab_newcomer(void)
 {
     Suite *s = suite_create("lab/newcomer");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 600);
     tcase_add_test(t, a_second_kind);
     tcase_add_test(t, the_gates_shape_is_learned_once);
     tcase_add_test(t, it_stops_when_asked);
