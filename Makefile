@@ -3,6 +3,14 @@
 # Nothing here needs a compiler before the recipes run, so that `make run` works on a machine that
 # has only make. Objects lie under build/<mode>/; build/abrd is a link to the release program.
 
+# All processors work, unless the command line or MAKEFLAGS has a -j of its own. Several goals are
+# left to run one after the other ("make clean all").
+ifeq ($(MAKELEVEL)$(word 2,$(MAKECMDGOALS)),0)
+ifneq ($(shell tr '\0' '\n' </proc/$$PPID/environ 2>/dev/null | grep -cE '^MAKEFLAGS=([a-zA-Z]*j| *-[a-zA-Z]*j|.* -j|.*--jobs)'),1)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+endif
+
 MODE ?= release
 ifeq ($(origin CC),default)
 CC := gcc
@@ -78,6 +86,18 @@ ifneq ($(V),1)
 Q := @
 endif
 
+# $(call compiling,FILE) says "n of N": on a terminal in one line that is written over, in a log
+# every 25th. A make that runs nothing counts N when the first file is compiled.
+compiling = @$(if $(COUNTING),: compiling,$(if $(TO_COMPILE),,$(eval TO_COMPILE := $(count_compiled)))$(eval COMPILED += .)\
+n=$(words $(COMPILED)); of=$(TO_COMPILE); \
+if [ -t 1 ]; then printf '  CC    %d of %d  %s\033[K\r' $$n $$of '$1'; \
+elif [ $$((n % 25)) -eq 0 ] || [ $$n -eq $$of ] || [ $$of -le 25 ]; then \
+    printf '  CC    %d of %d  %s\n' $$n $$of '$1'; fi)
+count_compiled = $(shell env -u MAKEFLAGS -u MFLAGS $(MAKE) -n -j1 --no-print-directory COUNTING=1 \
+                   $(MAKEOVERRIDES) $(MAKECMDGOALS) 2>/dev/null | grep -c '^: compiling')
+# $(call making,VERB,FILE) says the same of what is not compiled
+making = @if [ -t 1 ]; then printf '\033[K'; fi; printf '  %-5s %s\n' $1 '$2'
+
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
@@ -95,12 +115,14 @@ define update
 @mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
 endef
 
+# (a make that counts finds them renewed)
+UPDATED := $(if $(COUNTING),,FORCE)
 FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS)
-$(B)/flags: FORCE
+$(B)/flags: $(UPDATED)
 	$(call update,$(FLAGS))
-$(B)/sources: FORCE
+$(B)/sources: $(UPDATED)
 	$(call update,$(SRC))
-$(B)/tests: FORCE
+$(B)/tests: $(UPDATED)
 	$(call update,$(TEST) $(FUZZ))
 FORCE:
 
@@ -144,15 +166,15 @@ endif
 
 $(B)/%.o: %.c $(B)/flags | $(B)/headers
 	$(Q)mkdir -p $(@D)
-	@echo "  CC    $<"
+	$(call compiling,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/libabrd.a: $(LIBOBJ) $(B)/sources
-	@echo "  AR    $@"
+	$(call making,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(LIBOBJ)
 
 $(B)/abrd: $(B)/src/cli/main.o $(B)/libabrd.a
-	@echo "  LD    $@"
+	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # ---- the library for players in C: what include/abrd/policy.h needs and nothing else, so neither
@@ -169,11 +191,11 @@ LIBC := $(LIB:%.c=$(B)/lib/%.o)
 $(B)/lib/%.o: CFLAGS += -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
 $(B)/lib/%.o: %.c $(B)/flags | $(B)/headers
 	$(Q)mkdir -p $(@D)
-	@echo "  CC    $< (library)"
+	$(call compiling,$< (library))
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/lib/libabrd.a: $(LIBC) $(B)/libabrd.a include/abrd/policy.h Makefile
-	@echo "  AR    $@"
+	$(call making,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@
 	$(Q)sed -nE 's/^[^ ].*[ *](abrd_[a-z_]+)\(.*/\1/p' include/abrd/policy.h > $(@D)/names
 	$(Q)$(CC) -nostdlib -r -Wl,--gc-sections $$(sed 's/^/-Wl,-u,/' $(@D)/names) \
@@ -208,11 +230,11 @@ $(B)/suites.o: $(B)/suites.c test/support/suites.h
 
 $(B)/replay/%.o: test/fuzz/fuzz_%.c $(B)/flags | $(B)/headers
 	$(Q)mkdir -p $(@D)
-	@echo "  CC    $<"
+	$(call compiling,$<)
 	$(Q)$(CC) $(CPPFLAGS) -Itest -DLLVMFuzzerTestOneInput=fuzz_$* $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/check: $(TESTOBJ) $(B)/suites.o $(B)/libabrd.a
-	@echo "  LD    $@"
+	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) $(WRAP) $(SIM_WRAP) -o $@ $^ -lcheck -lsubunit -lrt -lxml2 $(LDLIBS)
 
 # ---- packages
@@ -241,9 +263,8 @@ deps: ## install what building and running needs (apt; sudo when not root)
 deps-build: # what the compiler needs, alone: for images
 	$(call install,$(PKG_BUILD))
 
-deps-test: deps ## and what the tests need: libcheck, a browser, node
-	$(call install,$(PKG_TEST))
-	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done
+deps-test: ## and what the tests need: libcheck, a browser, nats-server
+	$(call install,$(PKG_BUILD) $(PKG_RUN) $(PKG_TEST))
 
 # ---- the demo page's libraries and its stream; neither is ever committed
 
@@ -251,7 +272,7 @@ web: web/vendor/.done ## the demo page's libraries (npm, a minute at first)
 	@:
 
 web/node_modules/.done: web/package-lock.json
-	@echo "  NPM   web"
+	$(call making,NPM,web)
 	$(Q)cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
@@ -260,19 +281,19 @@ web/vendor/.done: web/node_modules/.done web/tools/vendor.sh
 
 # other players, a minifier and a compiler of declarations: for tests alone
 test/web/node_modules/.done: test/web/package-lock.json
-	@echo "  NPM   test/web"
+	$(call making,NPM,test/web)
 	$(Q)cd test/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
 # rules for JavaScript: for make lint alone
 test/lint/node_modules/.done: test/lint/package-lock.json
-	@echo "  NPM   test/lint"
+	$(call making,NPM,test/lint)
 	$(Q)cd test/lint && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
 # schemas of compose and Kubernetes: for make manifests alone
 test/deploy/node_modules/.done: test/deploy/package-lock.json
-	@echo "  NPM   test/deploy"
+	$(call making,NPM,test/deploy)
 	$(Q)cd test/deploy && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
@@ -281,28 +302,46 @@ media: build/media/manifest.mpd ## the demo's stream (ffmpeg, a quarter of a min
 build/media/manifest.mpd: web/tools/make-media.sh
 	$(Q)rm -rf build/media && sh web/tools/make-media.sh build/media
 
-# The sub-make sees compiler and pkg-config that deps may only now have installed. On a
+# The sub-makes see compiler and pkg-config that deps may only now have installed. The pages' parts
+# are made while the daemon is compiled, npm outside of the jobs, as it waits for the network. On a
 # terminal the daemon is a job of its own (bash -m), so that Ctrl-C stops it alone and make
 # ends with the daemon's exit code instead of "Interrupt".
-run: deps ## install what is missing, build, start the daemon on 127.0.0.1:8080
-	@$(MAKE) --no-print-directory all
-	@$(MAKE) --no-print-directory web media || echo "abrd: the demo page will not be complete" >&2
-	@if [ -t 0 ]; then exec bash -mc 'build/abrd serve --data var; exit $$?'; \
-	else exec build/abrd serve --data var; fi
+PORT = 8080
+DATA = var
+run: ## install what is missing, build, start the daemon on 127.0.0.1:8080; PORT=9210 DATA=var
+	@bash deploy/can-run.sh '$(PORT)' '$(DATA)'
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory page-web & \
+	$(MAKE) --no-print-directory page-media build/abrd; code=$$?; wait; exit $$code
+	@set -- serve --port '$(PORT)' --data '$(DATA)'; \
+	if [ -t 0 ]; then exec bash -mc 'build/abrd "$$@"; exit $$?' abrd "$$@"; \
+	else exec build/abrd "$$@"; fi
+
+.PHONY: page-web page-media
+page-web page-media: page-%:
+	@$(MAKE) --no-print-directory $* || echo "abrd: the demo page will not be complete" >&2
 
 # ---- tests
 
-test: deps-test ## everything: lint, unit, golden, HTTP and browser tests
-	@bash test/all.sh "$(MAKE)"
+# everything that make test runs, or runs with
+TESTED := build/abrd $(B)/lib/libabrd.a $(B)/check $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak
+test: ## everything: lint, unit, golden, HTTP and browser tests
+	@$(MAKE) --no-print-directory deps-test
+	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done & \
+	$(MAKE) --no-print-directory media $(TESTED); code=$$?; wait; exit $$code
+	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done
+	@bash test/all.sh
 
+# as many suites at a time as make has jobs, when it was given a number
+CHECK_JOBS = $(patsubst -j%,%,$(firstword $(filter -j%,$(MAKEFLAGS))))
 check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
-	$(Q)$(B)/check $(SUITE)
+	$(Q)JOBS=$${JOBS:-$(CHECK_JOBS)} $(B)/check $(SUITE)
 
-test-http: all $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests against the real daemon, small trials, and the tests of our scripts
-	@bash test/each.sh test/http test/trial/small.sh test/score/selftest.sh test/lab/lab-data.sh
+test-http: all web $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests against the real daemon, small trials, and the tests of our scripts
+	@bash test/each.sh http
 
 test-web: all web media test/web/node_modules/.done ## browser tests in Chromium
-	@bash test/each.sh test/web/run.mjs test/web/examples.mjs test/web/players.mjs test/web/fading.mjs test/web/origin.mjs
+	@bash test/each.sh web
 
 .PHONY: shots
 shots: all web media test/web/node_modules/.done ## the READMEs' pictures anew (some minutes): ONLY=demo LINK=lte
@@ -313,7 +352,7 @@ showdown: all web media test/web/node_modules/.done ## abrd against the players'
 	@TRACES=$(TRACES) TRIES=$(TRIES) OUT=$(OUT) ONLY='$(ONLY)' PART=$(PART) node test/showdown/showdown.mjs
 
 lint: $(OBJ) test/lint/node_modules/.done ## layers, names, lengths, forbidden calls, formatting, JavaScript
-	@bash test/each.sh test/lint/lint.sh test/lint/selftest.sh
+	@bash test/each.sh lint
 
 .PHONY: tidy
 # the flags of a release, without those that clang does not have
@@ -339,11 +378,11 @@ fuzz: ## libFuzzer on every parser, FUZZ_S=30 seconds each; FUZZ_ONLY=video for 
 	@bash test/fuzz.sh build/fuzz "$(FUZZ_S)" $(or $(FUZZ_ONLY),$(FUZZ))
 
 build/fuzz/fuzz_%: build/fuzz/test/fuzz/fuzz_%.o build/fuzz/libabrd.a
-	@echo "  LD    $@"
+	$(call making,LD,$@)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(LDLIBS)
 
 $(B)/bench_%: $(B)/test/bench/bench_%.o $(BENCHLIB) $(B)/libabrd.a
-	@echo "  LD    $@"
+	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 bench: all $(BENCH:%=$(B)/bench_%) ## speed of the hot paths, build/bench.json; BENCH_ONLY=decide for one
@@ -351,11 +390,11 @@ bench: all $(BENCH:%=$(B)/bench_%) ## speed of the hot paths, build/bench.json; 
 	@for b in $(or $(BENCH_ONLY),$(BENCH)); do $(B)/bench_$$b || exit 1; done
 
 $(B)/trial_%: $(B)/test/trial/trial_%.o $(TRIALLIB) $(B)/libabrd.a
-	@echo "  LD    $@"
+	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(B)/sim: $(SIMOBJ) $(B)/libabrd.a
-	@echo "  LD    $@"
+	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) $(SIM_WRAP) -o $@ $^ $(LDLIBS)
 
 .PHONY: sim
