@@ -298,21 +298,20 @@ test/deploy/node_modules/.done: test/deploy/package-lock.json
 	$(Q)touch $@
 
 media: build/media/manifest.mpd ## the demo's stream (ffmpeg, a quarter of a minute at first)
+	@:
 
 build/media/manifest.mpd: web/tools/make-media.sh
 	$(Q)rm -rf build/media && sh web/tools/make-media.sh build/media
 
 # The sub-makes see compiler and pkg-config that deps may only now have installed. The pages' parts
-# are made while the daemon is compiled, npm outside of the jobs, as it waits for the network. On a
-# terminal the daemon is a job of its own (bash -m), so that Ctrl-C stops it alone and make
-# ends with the daemon's exit code instead of "Interrupt".
+# are made while the daemon is compiled. On a terminal the daemon is a job of its own (bash -m), so
+# that Ctrl-C stops it alone and make ends with the daemon's exit code instead of "Interrupt".
 PORT = 8080
 DATA = var
 run: ## install what is missing, build, start the daemon on 127.0.0.1:8080; PORT=9210 DATA=var
 	@bash deploy/can-run.sh '$(PORT)' '$(DATA)'
 	@$(MAKE) --no-print-directory deps
-	@$(MAKE) --no-print-directory page-web & \
-	$(MAKE) --no-print-directory page-media build/abrd; code=$$?; wait; exit $$code
+	@$(MAKE) --no-print-directory page-web page-media build/abrd
 	@set -- serve --port '$(PORT)' --data '$(DATA)'; \
 	if [ -t 0 ]; then exec bash -mc 'build/abrd "$$@"; exit $$?' abrd "$$@"; \
 	else exec build/abrd "$$@"; fi
@@ -327,9 +326,7 @@ page-web page-media: page-%:
 TESTED := build/abrd $(B)/lib/libabrd.a $(B)/check $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak
 test: ## everything: lint, unit, golden, HTTP and browser tests
 	@$(MAKE) --no-print-directory deps-test
-	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done & \
-	$(MAKE) --no-print-directory media $(TESTED); code=$$?; wait; exit $$code
-	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done
+	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done media $(TESTED)
 	@bash test/all.sh
 
 # as many suites at a time as make has jobs, when it was given a number
