@@ -1,8 +1,8 @@
 /* Runs every suite, or those whose name contains argv[1]; fails if nothing ran.
  *
- * Every suite is a process of its own with output of its own, JOBS of them at a time (default: one
- * for each processor and one more, as some suites wait). The last suites of the table are the
- * longest, so they begin first. */
+ * Every suite is a process of its own with output of its own. JOBS run at a time (default: the
+ * processors) and one more, because some suites wait; JOBS=1 is one at a time. The last suites of
+ * the table are the longest, so they begin first. */
 #include "support/suites.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static double seconds_since(struct timespec then)
 static int jobs_wanted(void)
 {
     const char *jobs = getenv("JOBS");
-    if (jobs && atoi(jobs) > 0) return atoi(jobs);
+    if (jobs && atoi(jobs) > 0) return atoi(jobs) > 1 ? atoi(jobs) + 1 : 1;
     cpu_set_t here;
     return sched_getaffinity(0, sizeof here, &here) ? 2 : CPU_COUNT(&here) + 1;
 }
