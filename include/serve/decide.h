@@ -8,6 +8,7 @@
 #ifndef SERVE_DECIDE_H
 #define SERVE_DECIDE_H
 
+#include "base/siphash.h"
 #include "abr/feat.h"
 #include "moe/graft_pack.h"
 #include "serve/track.h"
@@ -25,6 +26,10 @@ int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct er
 int decide_init(struct decider *d, const struct policy_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 
+/* Uniform in [0, 1) by a secret (base/siphash.h): who knows keys and many answers foretells no other
+ * draw. counter: the chunk; UINT64_MAX: does the session explore? Without a secret the two below. */
+double decide_secret_draw(const uint8_t secret[SIPHASH_KEY], uint64_t key,
+                          uint64_t counter);
 /* Does the session with this key explore? */
 bool decide_explores(uint64_t seed, uint64_t key, double share);
 /* Uniform in [0, 1) for one chunk of one session. */

@@ -60,6 +60,9 @@ struct service_cfg {
     const char *data_dir;    /* NULL: nothing is stored (tests, emulate in process) */
     const char *policy_path; /* start weights unless data_dir holds a newer checkpoint */
     uint64_t seed;
+    bool
+        secret; /* false; true: who explores, and what is drawn for them, is a secret of data_dir,
+                  * or of the process, and not foretold by seed and key */
     double explore_share; /* .2: share of sessions that sample and teach */
     bool learn;
     char default_profile[SERVICE_NAME]; /* "pensieve": for sessions without a hint */

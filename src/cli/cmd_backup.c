@@ -44,7 +44,9 @@ int cmd_backup(int argc, char **argv)
             "profiles as they are at one moment, learned weights, grown profiles. TO is\n"
             "a new folder; it is there when all is on the disk and was read through, or\n"
             "not at all. To restore is to start on it, or on a copy of it (cp -a), as\n"
-            "the user who owns it. The token is not in it.",
+            "the user who owns it. The token is not in it; the file secret is, from "
+            "which\n"
+            "follows who explores: keep the copy private.",
         .opts = opts,
         .example = "abrd backup /var/lib/abrd /backup/abrd-$(date +%F)\n"
                    "abrd serve --data /backup/abrd-2026-11-22 --port 8081   # to look",

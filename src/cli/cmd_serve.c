@@ -97,6 +97,7 @@ static int service_settings(struct service_cfg *out, const struct serve_options 
     cfg.data_dir = s->data;
     cfg.policy_path =
         serve_options_path(s->policy, paths->policy, "deploy/policy/moe.safetensors");
+    cfg.secret = s->seed == 0;
     cfg.seed = s->seed;
     cfg.explore_share = s->explore;
     cfg.learn = strcmp(s->learn, "on") == 0;

@@ -101,7 +101,11 @@ static void list(struct opt out[OPT_TABLE_MAX], struct serve_options *s,
          .d = &s->shift_limit, .lo = 0, .hi = 1e4},
         {"quarantine", "N", "updates without an expert that came out not finite",
          .i = &s->quarantine, .lo = 1, .hi = 1e6},
-        {"seed", "N", "of everything random", .u64 = &s->seed},
+        {"seed", "N",
+         "of everything random, for runs that can be repeated; 0: who explores is drawn "
+         "from "
+         "a secret",
+         .u64 = &s->seed},
         {"default-profile", "NAME", "of sessions that give no hint, at first",
          .text = &s->default_profile},
         {"grow-max", "N", "profiles that may have experts of their own",

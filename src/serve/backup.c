@@ -108,6 +108,7 @@ static int copy_all(struct job *j, struct err *e)
     if (!rc && chmod(to, 0600)) rc = failed(to, "written", e);
     if (!rc) rc = copy_grown(j, e);
     if (!rc) rc = copy_file(j, "untagged.state", e);
+    if (!rc) rc = copy_file(j, "secret", e);
     return rc;
 }
 

@@ -26,6 +26,16 @@ int decide_init(struct decider *d, const struct policy_cfg *cfg, struct err *e)
     return decide_layout(&d->layout, cfg, e);
 }
 
+double decide_secret_draw(const uint8_t secret[SIPHASH_KEY], uint64_t key,
+                          uint64_t counter)
+{
+    const uint64_t message[2] = {key, counter};
+    uint8_t bytes[sizeof message];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(message[i / 8] >> (i % 8 * 8));
+    return (double)(siphash(secret, bytes, sizeof bytes) >> 11) * 0x1p-53;
+}
+
 bool decide_explores(uint64_t seed, uint64_t key, double share)
 {
     return rng_uniform_at(seed, key, UINT64_MAX) < share;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "rl/ckpt.h"
 
 static int name(char out[FOLDER_PATH], const char *dir, const char *file, struct err *e)
@@ -29,6 +30,7 @@ int folder_open(struct folder *f, const char *dir, struct err *e)
     if (!rc) rc = name(f->db, dir, "abrd.db", e);
     if (!rc) rc = name(f->policy, dir, "policy.safetensors", e);
     if (!rc) rc = name(f->untagged, dir, "untagged.state", e);
+    if (!rc) rc = name(f->secret, dir, "secret", e);
     if (rc) return rc;
 
     f->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -53,6 +55,60 @@ static void put_aside(const char *path)
     char bad[FOLDER_PATH + 8];
     snprintf(bad, sizeof bad, "%s.bad", path);
     rename(path, bad);
+}
+
+/* ---- the secret ---- */
+
+static bool secret_parse(uint8_t out[SIPHASH_KEY], const char *text, ssize_t n)
+{
+    if (n != 2 * SIPHASH_KEY + 1 || text[n - 1] != '\n') return false;
+    for (int i = 0; i < 2 * SIPHASH_KEY; i++) {
+        const char *digits = "0123456789abcdef", *at = strchr(digits, text[i]);
+        if (!text[i] || !at) return false;
+        out[i / 2] = (uint8_t)(out[i / 2] << 4 | (at - digits));
+    }
+    return true;
+}
+
+static int secret_write(const char *path, const uint8_t secret[SIPHASH_KEY],
+                        struct err *e)
+{
+    char part[FOLDER_PATH + 8], text[2 * SIPHASH_KEY + 2];
+    for (int i = 0; i < SIPHASH_KEY; i++)
+        snprintf(text + 2 * i, sizeof text - 2 * (size_t)i, "%02x", secret[i]);
+    text[2 * SIPHASH_KEY] = '\n';
+    snprintf(part, sizeof part, "%s.part", path);
+    unlink(part); /* of a start that was killed */
+    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool ok = fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1 &&
+              fsync(fd) == 0;
+    if (fd >= 0) ok = close(fd) == 0 && ok;
+    if (ok) ok = !rename(part, path) && !text_sync_folder_of(path);
+    return ok ? 0 : err_field(e, ERR_IO, path, "cannot be written: %s", strerror(errno));
+}
+
+int folder_secret(struct folder *f, uint8_t out[SIPHASH_KEY], const struct entropy *from,
+                  const struct log *log, struct err *e)
+{
+    char text[2 * SIPHASH_KEY + 8];
+    int fd = f->lock >= 0 ? open(f->secret, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0 && f->lock >= 0 && errno != ENOENT)
+        return err_field(e, ERR_IO, f->secret, "cannot be read: %s", strerror(errno));
+    if (fd >= 0) {
+        ssize_t n = read(fd, text, sizeof text);
+        close(fd);
+        if (secret_parse(out, text, n)) return 0;
+        put_aside(f->secret);
+    }
+    int rc = entropy_draw(from, out, SIPHASH_KEY, e);
+    if (rc || f->lock < 0) return rc;
+    if (fd >= 0)
+        log_event(log, LOG_ERROR, "secret",
+                  "%s is damaged: who explores is drawn from a new one", f->secret);
+    else if (!access(f->db, F_OK))
+        log_event(log, LOG_WARN, "secret",
+                  "%s is not there: who explores is drawn from a new one", f->secret);
+    return secret_write(f->secret, out, e);
 }
 
 /* NULL when it is not there or was damaged (and put aside). */

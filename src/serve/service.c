@@ -317,6 +317,9 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     s->checkpoint_at = service_now(s) + cfg->checkpoint_s;
 
     if (folder_open(&s->folder, cfg->data_dir, e)) goto fail;
+    if (cfg->secret &&
+        folder_secret(&s->folder, s->secret, &cfg->parts.entropy, cfg->log, e))
+        goto fail;
     s->curve = curve_new(e);
     if (!s->curve) goto fail;
     if (open_store(s, e) || service_cluster_open(s, e) || open_grown(s, e) ||

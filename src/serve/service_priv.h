@@ -9,6 +9,7 @@
 #include "serve/grown.h"
 #include "serve/learner.h"
 #include "serve/profiles.h"
+#include "base/siphash.h"
 #include "serve/service.h"
 #include "serve/sessions.h"
 #include "serve/snap.h"
@@ -23,6 +24,7 @@
 #define SERVICE_RECORDS 5
 
 struct service {
+    uint8_t secret[SIPHASH_KEY]; /* with cfg.secret */
     struct service_cfg cfg;
     /* of cfg, as they are now (service_reload) */
     _Atomic double explore_share, session_ttl_s, retention_s, checkpoint_s;

@@ -129,7 +129,16 @@ static void verdict_on(struct verdict *out, struct service_worker *worker,
 
 static double draw(const struct service *s, bool explores, uint64_t key, int chunk)
 {
-    return explores ? decide_draw(s->cfg.seed, key, chunk) : -1;
+    if (!explores) return -1;
+    return s->cfg.secret ? decide_secret_draw(s->secret, key, (uint64_t)chunk)
+                         : decide_draw(s->cfg.seed, key, chunk);
+}
+
+static bool chosen_to_explore(const struct service *s, uint64_t key)
+{
+    if (s->cfg.secret)
+        return decide_secret_draw(s->secret, key, UINT64_MAX) < s->explore_share;
+    return decide_explores(s->cfg.seed, key, s->explore_share);
 }
 
 /* The session as understood: its profile looked up, its key drawn, its share decided. */
@@ -175,8 +184,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
         rc = entropy_draw(&s->cfg.parts.entropy, &row->key, sizeof row->key, e);
     row->from = w->from ? w->from : rng_u64_at(~s->cfg.seed, row->key, 0) | 1;
     /* whose wishes are not known teaches nobody how to fulfil them */
-    row->explores =
-        row->hinted && decide_explores(s->cfg.seed, row->key, s->explore_share);
+    row->explores = row->hinted && chosen_to_explore(s, row->key);
     return rc;
 }
 

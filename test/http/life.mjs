@@ -1,8 +1,8 @@
 // From start to end: configuration, what keeps a daemon from starting, signals, and that a second
 // start finds what the first one knew.
 import assert from 'node:assert/strict';
-import { chmodSync, chownSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { spawn } from 'node:child_process';
+import { chmodSync, chownSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
 import net from 'node:net';
 import { join } from 'node:path';
 import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
@@ -351,6 +351,53 @@ await test('reloads in quick succession: none is refused, the last one holds', a
     change(23);
     change(24);
     assert.deepEqual(await d.stop(), { code: 0, signal: null }, d.output);
+});
+
+await test('who explores is a secret of the data folder, unless a seed is given', async () => {
+    const keys = Array.from({ length: 200 }, (_, i) => i + 1);
+    const explorers = async (d, profile = 'live') => {
+        const found = [];
+        for (const key of keys)
+            if ((await d.call('POST', '/v1/sessions', { ...video, profile, key })).json.explores) found.push(key);
+        return found.join();
+    };
+    const serve = (data, ...more) => Daemon.start(['--data', join(folder, data), '--learn', 'off', ...more]);
+    const found = {};
+    for (const data of ['secret-a', 'secret-b']) {
+        let d = await serve(data);
+        found[data] = await explorers(d);
+        assert.equal(statSync(join(folder, data, 'secret')).mode & 0o777, 0o600);
+        await d.kill('SIGKILL');
+        d = await serve(data);
+        assert.equal(await explorers(d), found[data]);
+        await d.stop();
+    }
+    assert.notEqual(found['secret-a'], found['secret-b']);
+    const share = found['secret-a'].split(',').length / keys.length;
+    assert.ok(share > 0.05 && share < 0.45, `${share}`); // 0.2 is configured; 5 sigma
+
+    // a restored backup goes on with the same draws
+    const copy = join(folder, 'secret-copy');
+    assert.equal(spawnSync(ABRD, ['backup', join(folder, 'secret-a'), copy]).status, 0);
+    let d = await serve('secret-copy');
+    assert.equal(await explorers(d), found['secret-a']);
+    await d.stop();
+
+    for (const text of ['too short\n', null]) {
+        if (text) writeFileSync(join(copy, 'secret'), text);
+        else rmSync(join(copy, 'secret'));
+        d = await serve('secret-copy');
+        assert.match(d.output, text ? /error +secret .*damaged/ : /warn +secret .*not there/);
+        assert.notEqual(await explorers(d), found['secret-a']);
+        await d.stop();
+    }
+
+    // with a seed it is as it always was
+    for (const data of ['secret-a', 'secret-c']) {
+        d = await serve(data, '--seed', '7');
+        assert.equal(await explorers(d), '6,8,18,20,25,27,30,31,40,41,51,63,67,68,83,101,104,118,119,122,134,140,148,150,151,152,163,167,170,173,175,182,190,192');
+        await d.stop();
+    }
 });
 
 await test('mistakes are named', async () => {

@@ -142,6 +142,30 @@ START_TEST(the_shipped_policy_decides_as_its_plain_twin)
 }
 END_TEST
 
+/* three fixed secrets: the share is what is configured, and each picks others */
+START_TEST(a_secret_draws_evenly_and_its_own)
+{
+    enum { KEYS = 20000 };
+    int both = 0;
+    for (int secret = 0; secret < 3; secret++) {
+        uint8_t one[SIPHASH_KEY] = {(uint8_t)secret}, other[SIPHASH_KEY] = {9};
+        double sum = 0;
+        int n = 0;
+        for (uint64_t key = 0; key < KEYS; key++) {
+            double u = decide_secret_draw(one, key, UINT64_MAX);
+            ck_assert(u >= 0 && u < 1);
+            ck_assert(u == decide_secret_draw(one, key, UINT64_MAX));
+            n += u < .2;
+            both += u < .2 && decide_secret_draw(other, key, UINT64_MAX) < .2;
+            sum += decide_secret_draw(one, key, 3);
+        }
+        ck_assert_double_eq_tol((double)n / KEYS, .2, .012);
+        ck_assert_double_eq_tol(sum / KEYS, .5, .012);
+    }
+    ck_assert_double_eq_tol(both / 3. / KEYS, .04, .006);
+}
+END_TEST
+
 Suite *suite_serve_decide(void);
 Suite *suite_serve_decide(void)
 {
@@ -153,6 +177,7 @@ Suite *suite_serve_decide(void)
     tcase_add_test(t, broken_weights_answer_the_lowest_level_and_do_not_teach);
     tcase_add_test(t, deciding_allocates_nothing);
     tcase_add_test(t, the_shipped_policy_decides_as_its_plain_twin);
+    tcase_add_test(t, a_secret_draws_evenly_and_its_own);
     suite_add_tcase(s, t);
     return s;
 }
