@@ -10,10 +10,14 @@
  *   413  a body over body_max, at once when Content-Length says so;
  *   400  two Content-Length or Host headers, Content-Length beside Transfer-Encoding, a
  *        transfer coding other than "chunked", a header name that is no token, a line that
- *        does not end in CR LF, a folded line, a NUL, HTTP/1.1 without Host. Each of these
- *        is read differently by some proxy in front of us, and so is a way to smuggle a
- *        request past it.
- * A head over header_max gets 431 from the library.
+ *        does not end in CR LF, a folded line, a NUL, a bare CR, a space or control character
+ *        in the address, HTTP/1.1 without Host. Each of these is read differently by some
+ *        proxy in front of us, and so is a way to smuggle a request past it;
+ *   414  an address over header_max, where each parameter counts 64 bytes more;
+ *   431  a head over header_max, or with more header lines, cookies and parameters than its
+ *        connection has memory for. 100 always fit.
+ * What the library refuses by itself gets the same form of answer (http_error.c). Only if many
+ * connections are within a request at that moment the library's own page may stand.
  *
  * Slow clients keep only their own connection: from its begin, or from its last answer, a
  * connection has request_s to say a whole request, whether bytes trickle or not. When nine

@@ -243,6 +243,8 @@ void api_handle(void *ctx, const struct http_request *q, struct reply *r)
 
 void api_refused(void *ctx, const struct http_request *q, struct reply *r)
 {
-    api_error(ctx, q, "(refused before any route)", r, clock_mono());
+    struct api *a = ctx;
+    api_error(a, q, "(refused before any route)", r, clock_mono());
     add_common(r);
+    metrics_request(a->shared->metrics, a->worker, api_n_routes(), r->status, 0);
 }

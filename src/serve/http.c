@@ -51,7 +51,7 @@ static bool append_body(struct conn *c, const char *data, size_t n)
 /* ---- the library's callbacks ---- */
 
 /* What is refused without a handler: the sender may have meant anything by what follows. */
-static void refused(struct http *h, struct MHD_Connection *mhd, struct reply *r)
+void http_refused(struct http *h, struct MHD_Connection *mhd, struct reply *r)
 {
     h->stats.refused++;
     r->close = true;
@@ -63,17 +63,21 @@ static void refused(struct http *h, struct MHD_Connection *mhd, struct reply *r)
 static enum MHD_Result begin(struct conn *c, const char *method, const char *version)
 {
     c->busy = true;
-    c->answering = false;
+    c->answering = c->heading = false;
     c->n_body = 0;
     c->too_large = false;
     c->http->stats.requests++;
 
     struct reply r;
     reply_init(&r);
-    if (!http_refuse(&r, &c->chunked, c->mhd, method, version, c->http->cfg.body_max))
-        return MHD_YES;
+    if (c->rejected) return MHD_NO;
+    if (!http_refuse(&r, c, method, version)) return MHD_YES;
     c->answering = true;
-    refused(c->http, c->mhd, &r);
+    if (r.status == 431) { /* the library may have no memory left for an answer */
+        http_error_send(c, &r);
+        return MHD_NO;
+    }
+    http_refused(c->http, c->mhd, &r);
     return http_reply_send(c, &r, false);
 }
 
@@ -138,20 +142,20 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     h->progress = true;
 
     if (!c) {
-        c = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
-                ->socket_context;
+        c = http_conn(mhd);
         if (!c) return MHD_NO;
         *request = c;
         return begin(c, method, version);
     }
     if (*n) {
         bool ok = append_body(c, data, *n);
+        c->consumed += *n;
         *n = 0;
         return ok ? MHD_YES : MHD_NO;
     }
 
     c->answering = true;
-    if (c->gone) return MHD_NO;
+    if (c->gone || c->rejected) return MHD_NO;
     if (!c->too_large) {
         struct http_request q = {.method = http_method_of(method),
                                  .path = url,
@@ -163,7 +167,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     struct reply r;
     reply_init(&r);
     reply_fail(&r, 413, "", "the body is over the limit of %zu bytes", h->cfg.body_max);
-    refused(h, mhd, &r);
+    http_refused(h, mhd, &r);
     return http_reply_send(c, &r, strcmp(method, "HEAD") == 0);
 }
 
@@ -195,6 +199,17 @@ static int socket_of(struct MHD_Connection *mhd)
     return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
+int http_socket(const struct conn *c)
+{
+    return socket_of(c->mhd);
+}
+
+struct conn *http_conn(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+        ->socket_context;
+}
+
 bool http_half_closed(const struct conn *c)
 {
     char byte;
@@ -215,6 +230,13 @@ static void leave(struct conn **list, struct conn *c)
 {
     *(c->prev ? &c->prev->next : list) = c->next;
     if (c->next) c->next->prev = c->prev;
+}
+
+void http_recent(struct conn *c)
+{
+    if (c->ended || c->http->staying == c) return;
+    leave(&c->http->staying, c);
+    enter(&c->http->staying, c);
 }
 
 static struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
@@ -328,16 +350,18 @@ struct http *http_new(const struct http_cfg *cfg, int listen_fd,
         return NULL;
     }
 
-    /* and the header of the answer; the library clears all of it for each request */
-    size_t memory = cfg->header_max + (size_t)2048;
+    /* the library clears all of it for each request */
+    h->memory =
+        cfg->header_max + (size_t)(HTTP_FIELDS * HTTP_FIELD_BYTES + HTTP_ANSWER_HEAD);
     h->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_access, h,
-        MHD_OPTION_LISTEN_SOCKET, h->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)cfg->max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)cfg->timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory,
-        MHD_OPTION_UNESCAPE_CALLBACK, http_keep_escapes, NULL,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, h, MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        on_access, h, MHD_OPTION_EXTERNAL_LOGGER, http_error_log, h,
+        MHD_OPTION_URI_LOG_CALLBACK, http_error_line, h, MHD_OPTION_LISTEN_SOCKET,
+        h->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)cfg->max_connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)cfg->timeout_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, h->memory, MHD_OPTION_UNESCAPE_CALLBACK,
+        http_keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
     if (!h->daemon) {
         err_set(e, ERR_IO, "the HTTP library does not start: %s", strerror(errno));
         release(h);

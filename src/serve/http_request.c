@@ -172,7 +172,8 @@ size_t http_keep_escapes(void *cls, struct MHD_Connection *c, char *s)
  * Lines. The library takes a bare LF for a line's end and folded lines for one, which not
  * every proxy does. It cuts the head up where it lies and writes a NUL over each byte of a
  * line's end: behind CR LF the next line begins two bytes after the one before it. Behind a
- * bare LF, a NUL within the line or a folded line it begins elsewhere. */
+ * bare LF, a NUL within the line or a folded line it begins elsewhere. A bare CR it leaves where
+ * it is, in the value, while some proxies and servers end the line there (RFC 9112, 2.2). */
 
 struct framing {
     int lengths, hosts, codings;
@@ -213,7 +214,7 @@ static enum MHD_Result note_header(void *cls, enum MHD_ValueKind kind, const cha
     struct framing *f = cls;
     (void)kind;
     if (!value) value = "";
-    if (name != f->next) f->bad_line = true;
+    if (name != f->next || strchr(value, '\r')) f->bad_line = true;
     f->next = behind(value);
     size_t n = token_length(name);
     if (!n) f->bad_name = true;
@@ -229,21 +230,38 @@ static enum MHD_Result note_header(void *cls, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-bool http_refuse(struct reply *r, bool *chunked, struct MHD_Connection *mhd,
-                 const char *method, const char *version, size_t body_max)
+bool http_refuse(struct reply *r, struct conn *c, const char *method, const char *version)
 {
+    const struct http_cfg *cfg = &c->http->cfg;
     struct framing f = {.next = behind(version)};
-    MHD_get_connection_values(mhd, MHD_HEADER_KIND, note_header, &f);
+    MHD_get_connection_values(c->mhd, MHD_HEADER_KIND, note_header, &f);
     /* the head begins with the method and ends with the empty line's CR LF */
-    size_t head = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+    size_t head = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
                       ->header_size;
     if (f.next + 2 != method + head) f.bad_line = true;
+    c->chunked = f.codings;
+    c->consumed += head;
+    if (head > cfg->header_max ||
+        http_error_memory(c, head) > c->http->memory - HTTP_ANSWER_HEAD) {
+        reply_fail(
+            r, 431, "",
+            "the head is over the limit of %zu bytes, or has more fields, cookies and "
+            "parameters than fit (%d always do)",
+            cfg->header_max, HTTP_FIELDS);
+        return true;
+    }
 
     const char *why = NULL, *field = "";
-    if (f.bad_name) {
+    if (!token_length(method) || c->bad_target) {
+        why = "the first line is not METHOD ADDRESS HTTP/1.1, each without spaces or "
+              "control "
+              "characters";
+    } else if (f.bad_name) {
         why = "a header name is not a token";
     } else if (f.bad_line) {
-        why = "a line of the header does not end in CR LF, or is folded, or holds a NUL";
+        why = "a line of the header does not end in CR LF, or is folded, or holds a NUL "
+              "or a "
+              "bare CR";
     } else if (f.lengths > 1) {
         field = "Content-Length";
         why = "is given more than once";
@@ -260,16 +278,15 @@ bool http_refuse(struct reply *r, bool *chunked, struct MHD_Connection *mhd,
         field = "Host";
         why = "is missing";
     }
-    *chunked = f.codings;
     if (why) {
         reply_fail(r, 400, field, "%s", why);
         return true;
     }
 
     /* the library has checked that the length is a number */
-    if (f.length && strtoull(f.length, NULL, 10) > body_max) {
+    if (f.length && strtoull(f.length, NULL, 10) > cfg->body_max) {
         reply_fail(r, 413, "", "the body is %.20s bytes, the limit is %zu", f.length,
-                   body_max);
+                   cfg->body_max);
         return true;
     }
     return false;

@@ -12,8 +12,8 @@
 #include "base/clock.h"
 
 /* what this daemon answers; anything else counts as the last, which no alert takes for a failure */
-static const int statuses[] = {200, 201, 202, 203, 204, 206, 304, 400, 401, 403, 404,
-                               405, 409, 413, 416, 429, 500, 502, 503, 504, 0};
+static const int statuses[] = {200, 201, 202, 203, 204, 206, 304, 400, 401, 403, 404, 405,
+                               409, 413, 414, 416, 429, 431, 500, 502, 503, 504, 505, 0};
 #define STATUSES (int)(sizeof statuses / sizeof *statuses)
 
 struct worker_metrics {

@@ -63,6 +63,48 @@ await test('what two servers could read differently', async () => {
     assert.equal(await count('abrd_sessions_opened_total'), opened);
 });
 
+await test('a bare CR anywhere in the head (RFC 9112, 2.2)', async () => {
+    const opened = await count('abrd_sessions_opened_total');
+    const get = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n';
+    const heads = {
+        'in a value, a length behind it': `${get}X: a\rContent-Length: ${HIDDEN.length}\r\n\r\n`,
+        'in a value, a coding behind it': `${get}X: a\rTransfer-Encoding: chunked\r\n\r\n`,
+        'in a value': `${get}X: a\rb\r\n\r\n`,
+        'in front of a value': `${get}X:\ra\r\n\r\n`,
+        'behind a value': `${get}X: a\r\r\n\r\n`,
+        'as a value': `${get}X:\r\r\n\r\n`,
+        'in the value of Host': 'GET /healthz HTTP/1.1\r\nHost: localhost\r\r\n\r\n',
+        'in the value of Content-Length': `${get}Content-Length: 0\r\r\n\r\n`,
+        'in the value of Cookie': `${get}Cookie: a=b\rc=d\r\n\r\n`,
+        'in a name': `${get}X\rY: a\r\n\r\n`,
+        'in front of a name': `${get}\rX: a\r\n\r\n`,
+        'behind a name': `${get}X\r: a\r\n\r\n`,
+        'for an empty line': `${get}\r\r\n`,
+        'for all lines': 'GET /healthz HTTP/1.1\rHost: localhost\r\r\n\r\n',
+        'in front of the method': `\r${get}\r\n`,
+        'behind the method': 'GET\r /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        'in the method': 'G\rET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        'in the path': 'GET /heal\rthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        'in front of the path': 'GET \r/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        'behind the path': 'GET /healthz\r HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        'in the name of a parameter': 'GET /healthz?a\rb=c HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        'in the value of a parameter': 'GET /healthz?a=b\rc HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        'in the version': 'GET /healthz HTTP/1\r.1\r\nHost: localhost\r\n\r\n',
+        'behind the version': 'GET /healthz HTTP/1.1\r\r\nHost: localhost\r\n\r\n',
+        'in a chunk that is one': 'POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'
+            + '1;a\rb\r\nX\r\n0\r\n\r\n',
+        'in a trailer': 'POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'
+            + '1\r\nX\r\n0\r\nX: a\rb\r\n\r\n',
+    };
+    for (const [name, head] of Object.entries(heads)) {
+        const got = await raw(head + HIDDEN);
+        assert.equal(status(got), 400, `${name}: ${got}`);
+        assert.match(got, /^Connection: close\r$/mi, name);
+        assert.equal(got.match(/^HTTP/gm).length, 1, `${name}: ${got}`);
+    }
+    assert.equal(await count('abrd_sessions_opened_total'), opened);
+});
+
 await test('chunks of a wrong form', async () => {
     const opened = await count('abrd_sessions_opened_total');
     const chunked = 'POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n';
@@ -89,6 +131,106 @@ await test('too long', async () => {
     assert.equal(status(await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\n${many}\r\n`)), 431);
     assert.equal(status(await raw('POST /v1/decide HTTP/1.1\r\nHost: localhost\r\n'
         + 'Content-Length: 1000000000000\r\n\r\n')), 413);
+});
+
+/** Splits what came into answers, each with head and body by Content-Length; fails on anything else. */
+function answers(got) {
+    const list = [];
+    for (let rest = got; rest;) {
+        const m = /^HTTP\/1\.1 (\d{3}) [A-Z][ -~]*\r\n((?:[A-Za-z-]+: [ -~]*\r\n)*)\r\n/.exec(rest);
+        assert.ok(m, `no answer: ${JSON.stringify(rest.slice(0, 200))}`);
+        const headers = new Map(m[2].split('\r\n').filter(Boolean)
+            .map(l => [l.slice(0, l.indexOf(':')).toLowerCase(), l.slice(l.indexOf(':') + 2)]));
+        const n = Number(headers.get('content-length'));
+        const body = rest.slice(m[0].length, m[0].length + n);
+        assert.equal(body.length, n, `a body of ${n} bytes is short: ${body}`);
+        list.push({ status: Number(m[1]), headers, body });
+        rest = rest.slice(m[0].length + n);
+    }
+    return list;
+}
+
+/** The one answer to a request: an error of ours with that status, and the end of the connection. */
+async function refused(name, bytes, want) {
+    const all = answers(await raw(bytes));
+    assert.equal(all.length, 1, `${name}: ${JSON.stringify(all)}`);
+    const [{ status: got, headers, body }] = all;
+    assert.ok([want].flat().includes(got), `${name}: ${got} ${body}`);
+    assert.equal(headers.get('content-type'), 'application/json', `${name}: ${body}`);
+    assert.equal(headers.get('connection'), 'close', name);
+    const error = JSON.parse(body);
+    assert.ok(error.error && error.detail, body);
+    assert.equal(error.request, headers.get('x-request-id'), body);
+}
+
+const rows = (n, row, between) => Array.from({ length: n }, (_, i) => row(i)).join(between);
+
+await test('what the HTTP library refuses by itself is one answer of ours, counted and logged', async () => {
+    const get = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n';
+    const chunked = 'POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const cases = [
+        ['a length that is none', `${get}Content-Length: x\r\n\r\n${HIDDEN}`, 400],
+        ['a length with a space within', `${get}Content-Length: 1 2\r\n\r\n${HIDDEN}`, 400],
+        ['an empty length', `${get}Content-Length:\r\n\r\n${HIDDEN}`, 400],
+        ['a length beyond 64 bits', `${get}Content-Length: 99999999999999999999999\r\n\r\n${HIDDEN}`, [400, 413]],
+        ['a line without a colon', `${get}nothing\r\n\r\n${HIDDEN}`, 400],
+        ['no version', `GET /healthz HTTP/x\r\n\r\n${HIDDEN}`, [400, 505]],
+        ['another version', `GET /healthz HTTP/3.7\r\nHost: localhost\r\n\r\n${HIDDEN}`, [400, 505]],
+        ['400 cookies', `${get}Cookie: ${rows(400, i => `c${i}=v`, '; ')}\r\n\r\n`, 431],
+        ['2000 cookies', `${get}Cookie: ${rows(2000, () => 'c', ';')}\r\n\r\n`, 431],
+        ['150 parameters', `GET /healthz?${rows(150, i => `a${i}=v`, '&')} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 414],
+        ['2000 parameters', `GET /healthz?${rows(2000, () => 'a', '&')} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 414],
+        ['2000 lines', `${get}${rows(2000, () => 'X:y', '\r\n')}\r\n\r\n`, 431],
+        ['chunks without a size', `${chunked}zz\r\nx\r\n0\r\n\r\n`, 400],
+        ['a chunk that is longer than it says', `${chunked}1\r\nxy\r\n0\r\n\r\n`, 400],
+    ];
+    const ours = 'abrd_http_requests_total{route="none",method="any",code="';
+    const counted = async () => {
+        const text = (await d.call('GET', '/metrics')).text.split('\n').filter(l => l.startsWith(ours));
+        return text.reduce((sum, l) => sum + Number(l.slice(l.lastIndexOf(' '))), 0);
+    };
+    const before = await counted();
+    for (const [name, bytes, want] of cases) await refused(name, bytes, want).catch(e => { throw new Error(`${name}: ${e.message}`); });
+    assert.equal(await counted(), before + cases.length);
+    assert.match(d.output, /400 OTHER \(refused before any route\) from 127\.0\.0\.1.*Content-Length/);
+
+    // what comes behind whole requests on a connection is its own
+    const first = `${get}\r\n`, later = await raw(`${first}${first}${get}Content-Length: x\r\n\r\n${HIDDEN}`);
+    assert.deepEqual(answers(later).map(a => a.status), [200, 200, 400]);
+    assert.ok(later.endsWith('}\n'), later);
+});
+
+await test('heads of every size and number of fields get one answer', async () => {
+    const heads = n => `GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${n}\r\n`;
+    const one = async (name, bytes, fits) => {
+        const all = answers(await raw(bytes));
+        assert.equal(all.length, 1, name);
+        if (all[0].status < 300) return;
+        assert.ok(!fits, `${name}: ${all[0].body}`);
+        assert.ok([400, 404, 414, 431].includes(all[0].status), `${name}: ${all[0].status}`);
+        assert.equal(all[0].headers.get('content-type'), 'application/json', `${name}: ${all[0].body}`);
+    };
+    const sizes = [100, 1000, 4000, 7000, 8000, 8100];
+    for (let n = 8180; n <= 8200; n++) sizes.push(n);
+    for (let n = 8300; n < 20000; n += 97) sizes.push(n);
+    for (let n = 20000; n <= 65536; n += 4001) sizes.push(n);
+    const least = heads('').length;
+    for (const n of sizes) {
+        const fits = n <= 8192;
+        await one(`a line of ${n}`, heads(`X: ${'y'.repeat(Math.max(0, n - least - 5))}\r\n`), fits);
+        await one(`an address of ${n}`, `GET /${'y'.repeat(n)} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`, false);
+        await one(`lines up to ${n}`, heads(`${`X: ${'y'.repeat(95)}\r\n`.repeat(Math.floor((n - least) / 100))}`), fits);
+        await one(`a cookie of ${n}`, heads(`Cookie: a=${'y'.repeat(n)}\r\n`), n <= 4000);
+    }
+    for (const n of [1, 2, 10, 30, 50, 60, 70, 80, 90, 100, 110, 120, 130, 150, 180, 200, 250, 300, 400, 500, 700, 1000, 1500, 2000]) {
+        await one(`${n} lines`, heads(`${rows(n, i => `X${i}: y\r\n`, '')}`), n <= 90);
+        await one(`${n} short lines`, heads('X:\r\n'.repeat(n)), n <= 90);
+        await one(`${n} cookies`, heads(`Cookie: ${rows(n, i => `c${i}=v`, '; ')}\r\n`), n <= 90);
+        await one(`${n} cookie lines`, heads(`${rows(n, i => `Cookie: c${i}=v\r\n`, '')}`), n <= 90);
+        await one(`${n} parameters`, heads('').replace('/healthz', `/healthz?${rows(n, i => `a${i}=v`, '&')}`), n <= 90);
+        await one(`${n} of each`, heads(`${rows(n, i => `X${i}: y\r\n`, '')}Cookie: ${rows(n, i => `c${i}`, ';')}\r\n`)
+            .replace('/healthz', `/healthz?${rows(n, i => `a${i}`, '&')}`), n <= 25);
+    }
 });
 
 await test('no HTTP at all', async () => {
