@@ -5,6 +5,10 @@
  *   open_rate     sessions a second that one address may open, so that nobody fills the table
  *                 (session-ttl times this is what he can hold);
  *   session_rate  questions and reports a second about one session.
+ * And a number, address_connections: how many connections one address may hold at a time. That
+ * is about the peer of a connection, so a trusted proxy has no such limit, and its clients are
+ * limited by the rates above and by their share of what lasts: event streams, transfers. Nor
+ * have 127.0.0.1 and ::1, where the programs and proxies of this machine come from.
  * IPv6 clients count by their /64 (addr_subscriber).
  *
  * Who is on this machine is not limited: he could stop the daemon as well. A proxy on this
@@ -34,6 +38,7 @@ struct admit_cfg {
     double address_rate;      /* 1000 */
     double open_rate;         /* 20 */
     double session_rate;      /* 20 */
+    int address_connections;  /* -1: a quarter of all (node.c); 0: no limit */
 };
 
 struct admit_cfg admit_cfg_default(void);
@@ -47,8 +52,9 @@ void admit_free(struct admit *a);
 /* Who sends a request. */
 struct admit_client {
     struct addr addr;
-    bool known;   /* there is an address */
-    bool limited; /* he is not on this machine */
+    bool known;     /* there is an address */
+    bool limited;   /* he is not on this machine */
+    bool forwarded; /* a trusted proxy asks for him: the connection is not his */
 };
 void admit_client(struct admit_client *out, const struct admit *a,
                   const struct http_request *q);
@@ -56,6 +62,9 @@ void admit_client(struct admit_client *out, const struct admit *a,
 /* A number for whose address it is (addr_subscriber), which tells nothing of it without the secret;
  * never 0. All whose address is not known have the same. */
 uint64_t admit_number(const struct admit_client *c, uint64_t secret);
+
+/* Connections that a peer may hold (http.h): -1 when it is not counted. */
+int admit_connections(const struct admit *a, const struct addr *peer);
 
 /* Each takes one; 0, or the seconds until it is allowed. */
 double admit_address(struct admit *a, const struct admit_client *c, double now_s);

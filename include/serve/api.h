@@ -53,6 +53,7 @@ struct api_shared {
     struct events *events;
     struct jobs *jobs; /* what would hold up a worker */
     struct histories *histories;
+    struct tally *connections; /* of each address (http.h); NULL: not counted */
     struct metrics *metrics;
     struct media *media;       /* NULL: no demo */
     struct origin *origin;     /* NULL: no media are handed on */
@@ -90,6 +91,9 @@ void api_clear(struct api *a);
 
 /* What http_new is given: ctx is the worker's struct api. */
 void api_handle(void *ctx, const struct http_request *q, struct reply *r);
+/* What http_cfg.places and http_cfg.turned_away are. */
+int api_places(void *ctx, const struct addr *peer);
+void api_turned_away(void *ctx, const struct addr *peer);
 /* What http_cfg.refused is: the id, the log line and the headers of any other error. */
 void api_refused(void *ctx, const struct http_request *q, struct reply *r);
 

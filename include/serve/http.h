@@ -24,6 +24,12 @@
  * of ten connections are taken it has crowded_s, so that who comes new finds room within
  * that time.
  *
+ * Connections of each address. `places` says how many connections an address may hold over all
+ * workers, and `held` counts them. One more is closed as soon as it is accepted, without an
+ * answer. If three of four connections of this worker are taken, the address that holds most of
+ * them gives way, unless it holds HTTP_FEW or fewer: its idle connections are closed, and its
+ * answers carry Connection: close.
+ *
  * Streams (reply.h) need no thread: while one has nothing to send its worker looks again
  * after the stream's poll_ms, and otherwise sleeps. A client that closes its side meanwhile
  * has left: the stream ends.
@@ -38,6 +44,7 @@
 #include "base/err.h"
 #include "serve/addr.h"
 #include "serve/reply.h"
+#include "serve/tally.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,6 +93,8 @@ const char *http_method_name(enum http_method m);
 int http_decode(char *out, size_t size, const char *s, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 
+#define HTTP_FEW 8
+
 struct http_cfg {
     int max_connections; /* 1000; further ones wait in the listen queue */
     int timeout_s;       /* 60 of silence; longer than a player's pause between chunks */
@@ -96,6 +105,13 @@ struct http_cfg {
     /* May be NULL: told of what is refused before the handler, with handle's ctx, before the
      * reply is sent; of the request only its headers are known. */
     void (*refused)(void *ctx, const struct http_request *q, struct reply *r);
+    /* Borrowed, shared by all workers; NULL: no address is counted. */
+    struct tally *held;
+    /* With handle's ctx: connections that this address may hold; 0: any number, and its
+     * connections are counted; -1: it is not counted. */
+    int (*places)(void *ctx, const struct addr *peer);
+    /* May be NULL: a connection of that address was closed, as it holds all that it may. */
+    void (*turned_away)(void *ctx, const struct addr *peer);
 };
 
 struct http_cfg http_cfg_default(void);
@@ -122,8 +138,10 @@ struct http_stats {
     int connections; /* open now */
     int requests;    /* begun and not yet answered to the last byte, streams included */
     int streams;
-    int endless;      /* of these */
-    uint64_t refused; /* by the rules above, since the start */
+    int endless;          /* of these */
+    uint64_t refused;     /* by the rules above, since the start */
+    uint64_t turned_away; /* connections that were one too many for their address */
+    uint64_t gave_way;    /* idle connections closed to make room */
 };
 struct http_stats http_stats(const struct http *h);
 

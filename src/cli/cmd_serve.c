@@ -249,7 +249,7 @@ static bool changes_at_once(const char *name)
         "retention-days", "checkpoint",       "drain",
         "host",           "allow-origin",     "trust-proxy",
         "proxy-header",   "admin-token-file", "address-rate",
-        "open-rate",      "session-rate"};
+        "open-rate",      "session-rate",     "address-connections"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0) return true;
     return false;

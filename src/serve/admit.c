@@ -17,6 +17,7 @@ enum limit { ADDRESS, OPEN, SESSION, LIMITS };
 struct admit {
     struct addr_nets trusted;
     enum forwarded_by by;
+    int connections;
     struct quota *quota[LIMITS]; /* NULL: no limit */
     atomic_uint_fast64_t refused[LIMITS];
 };
@@ -26,7 +27,8 @@ struct admit_cfg admit_cfg_default(void)
     return (struct admit_cfg){.proxy_header = "x-forwarded-for",
                               .address_rate = 1000,
                               .open_rate = 20,
-                              .session_rate = 20};
+                              .session_rate = 20,
+                              .address_connections = -1};
 }
 
 struct admit *admit_new(const struct admit_cfg *cfg, struct err *e)
@@ -37,6 +39,7 @@ struct admit *admit_new(const struct admit_cfg *cfg, struct err *e)
         return NULL;
     }
     uint64_t seed;
+    a->connections = cfg->address_connections;
     if (addr_nets_parse(&a->trusted, cfg->trust_proxy, "trust_proxy", e) ||
         forwarded_parse(&a->by, cfg->proxy_header, e))
         goto fail;
@@ -80,6 +83,7 @@ void admit_client(struct admit_client *out, const struct admit *a,
     bool said = http_header_list(list, sizeof list, q, forwarded_header(a->by));
     out->addr = forwarded_client(&out->addr, &a->trusted, a->by, said ? list : NULL);
     /* a proxy always says for whom it asks: who does not is at home on this machine */
+    out->forwarded = said;
     out->limited = said || !addr_is_loopback(&out->addr);
 }
 
@@ -89,6 +93,23 @@ uint64_t admit_number(const struct admit_client *c, uint64_t secret)
     struct addr who = addr_subscriber(&c->addr);
     if (c->known) memcpy(half, who.byte, sizeof half);
     return rng_u64_at(secret, half[0], half[1]) | 1;
+}
+
+/* Where a program on this machine comes from, unless it asks for another address. */
+static bool is_home(const struct addr *a)
+{
+    static const char *const home[] = {"127.0.0.1", "::1"};
+    struct addr one;
+    for (int i = 0; i < 2; i++)
+        if (addr_parse(&one, home[i], strlen(home[i])) && addr_equal(a, &one))
+            return true;
+    return false;
+}
+
+int admit_connections(const struct admit *a, const struct addr *peer)
+{
+    if (a->connections < 0 || is_home(peer) || addr_in(&a->trusted, peer)) return -1;
+    return a->connections;
 }
 
 static double take(struct admit *a, const struct admit_client *c, enum limit which,

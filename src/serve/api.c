@@ -213,6 +213,8 @@ static int answer(struct api *a, const struct http_request *q, double now_s,
         route = dispatch(a, q, &client, now_s, r);
     }
 
+    /* who asks too often gives its place back; a proxy's connection is not the client's */
+    if (r->status == 429 && r->kind != REPLY_WAIT && !client.forwarded) r->close = true;
     if (from == AUTH_OUR_ORIGIN && r->kind != REPLY_WAIT) allow_origin(r, origin);
     return route;
 }
@@ -239,6 +241,12 @@ void api_handle(void *ctx, const struct http_request *q, struct reply *r)
     if (a->shared->draining) r->close = true;
     metrics_request(a->shared->metrics, a->worker, route, r->status,
                     clock_mono() - begun + q->waited_s);
+}
+
+int api_places(void *ctx, const struct addr *peer)
+{
+    const struct api *a = ctx;
+    return admit_connections(a->shared->admit, peer);
 }
 
 void api_refused(void *ctx, const struct http_request *q, struct reply *r)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 
 #define ID_MAX 64
@@ -51,6 +52,18 @@ static void tell(const struct api_shared *sh, const struct http_request *q,
               "%d %s %s from %s, request %s%s%.*s", r->status,
               http_method_name(q->method), path, from, id, json ? ": " : "",
               json ? (int)r->n - 1 : 0, json ? (const char *)r->data : "");
+}
+
+void api_turned_away(void *ctx, const struct addr *peer)
+{
+    struct api *a = ctx;
+    char from[ADDR_TEXT];
+    if (!may_log(&a->errors, a->shared->log, clock_mono())) return;
+    addr_text(from, peer);
+    log_event(a->shared->log, LOG_WARN, "connections",
+              "a connection from %s was closed: it holds all that --address-connections "
+              "allows",
+              from);
 }
 
 void api_error(struct api *a, const struct http_request *q, const char *path,

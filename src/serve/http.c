@@ -116,6 +116,13 @@ static void wake_waiting(struct http *h, bool all)
     }
 }
 
+/* Its address holds most of the connections, and others need room. */
+static bool must_give_way(const struct conn *c)
+{
+    const struct http *h = c->http;
+    return h->crowded && c->counted && addr_equal(&c->who, &h->heaviest);
+}
+
 static enum MHD_Result answer(struct conn *c, struct http_request *q)
 {
     struct http *h = c->http;
@@ -129,7 +136,7 @@ static enum MHD_Result answer(struct conn *c, struct http_request *q)
     if (r.kind == REPLY_WAIT) return wait_for(c, &r.wait);
     /* the library ends a chunk's lines at a bare LF as well, so that a proxy may have seen another
      * end of this request: nothing behind it is read */
-    if (http_half_closed(c) || c->chunked) r.close = true;
+    if (http_half_closed(c) || c->chunked || must_give_way(c)) r.close = true;
     return http_reply_send(c, &r, q->method == HTTP_HEAD);
 }
 
@@ -239,13 +246,89 @@ void http_recent(struct conn *c)
     enter(&c->http->staying, c);
 }
 
+/* ---- connections of each address ---- */
+
+static int most_places(struct http *h, const struct sockaddr *a, struct addr *peer)
+{
+    if (!h->cfg.held || !h->cfg.places || !addr_from_socket(peer, a)) return -1;
+    return h->cfg.places(h->ctx, peer);
+}
+
+static void turn_away(struct http *h, const struct addr *peer)
+{
+    h->stats.turned_away++;
+    if (h->cfg.turned_away) h->cfg.turned_away(h->ctx, peer);
+}
+
+/* The library's question before it makes anything of a new connection. */
+static enum MHD_Result on_accept(void *cls, const struct sockaddr *a, socklen_t n)
+{
+    struct http *h = cls;
+    struct addr peer;
+    (void)n;
+    int most = most_places(h, a, &peer);
+    if (most <= 0 || tally_held(h->cfg.held, &peer) < most) return MHD_YES;
+    turn_away(h, &peer);
+    return MHD_NO;
+}
+
+/* False when its address has taken its last place at another worker meanwhile. */
+static bool take_place(struct conn *c)
+{
+    struct http *h = c->http;
+    struct addr peer;
+    const struct sockaddr *a =
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+    int most = most_places(h, a, &peer);
+    if (most < 0) return true;
+    c->counted = tally_take(h->cfg.held, &peer, most ? most : INT_MAX);
+    c->who = addr_subscriber(&peer);
+    if (!c->counted) turn_away(h, &peer);
+    return c->counted;
+}
+
+static bool find_heaviest(struct http *h)
+{
+    int most = HTTP_FEW;
+    for (const struct conn *c = h->staying; c; c = c->next) {
+        if (!c->counted || (most > HTTP_FEW && addr_equal(&c->who, &h->heaviest)))
+            continue;
+        int n = tally_held(h->cfg.held, &c->who);
+        if (n <= most) continue;
+        most = n;
+        h->heaviest = c->who;
+    }
+    return most > HTTP_FEW;
+}
+
+/* Looked at ten times a second at most, since it walks over all connections. */
+static void relieve(struct http *h)
+{
+    int over = h->stats.connections - h->cfg.max_connections / 4 * 3;
+    if (over <= 0 || !h->cfg.held) h->crowded = false;
+    if (over <= 0 || !h->cfg.held || h->now_s - h->relieved_s < .1) return;
+    h->relieved_s = h->now_s;
+    h->crowded = find_heaviest(h);
+    struct conn *c = h->crowded ? h->staying : NULL;
+    while (c && c->next)
+        c = c->next;
+    for (; c && over > 0; c = c->prev) { /* the longest idle first */
+        if (c->busy || c->heading || !must_give_way(c)) continue;
+        shutdown(http_socket(c), SHUT_RDWR);
+        h->stats.gave_way++;
+        over--;
+    }
+}
+
 static struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
 {
     struct conn *c = calloc(1, sizeof *c);
     if (!c) return NULL;
     *c = (struct conn){.http = h, .mhd = mhd, .since_s = h->now_s};
     struct epoll_event end = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c};
-    if (epoll_ctl(h->leave_fd, EPOLL_CTL_ADD, socket_of(mhd), &end)) {
+    if (!take_place(c) || epoll_ctl(h->leave_fd, EPOLL_CTL_ADD, socket_of(mhd), &end)) {
+        if (c->counted) tally_give(h->cfg.held, &c->who);
+        shutdown(socket_of(mhd), SHUT_RDWR);
         free(c);
         return NULL;
     }
@@ -258,6 +341,7 @@ static void conn_free(struct conn *c)
     leave(c->ended ? &c->http->leaving : &c->http->staying, c);
     http_reply_done(c);
     wait_drop(c);
+    if (c->counted) tally_give(c->http->cfg.held, &c->who);
     free(c->body);
     free(c);
 }
@@ -271,6 +355,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         h->stats.connections++;
         *context = conn_new(h, mhd); /* without one its first request ends it */
+        relieve(h);
     } else {
         h->stats.connections--;
         if (c) conn_free(c);
@@ -310,6 +395,7 @@ static void sweep(struct http *h)
             shutdown(socket_of(c->mhd), SHUT_RDWR);
     if (h->now_s - h->swept_s < 1.0) return;
     h->swept_s = h->now_s;
+    relieve(h);
     for (const struct conn *c = h->staying; c; c = c->next)
         if (!c->answering && is_stale(h, c)) shutdown(socket_of(c->mhd), SHUT_RDWR);
 }
@@ -354,7 +440,7 @@ struct http *http_new(const struct http_cfg *cfg, int listen_fd,
     h->memory =
         cfg->header_max + (size_t)(HTTP_FIELDS * HTTP_FIELD_BYTES + HTTP_ANSWER_HEAD);
     h->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, on_accept, h,
         on_access, h, MHD_OPTION_EXTERNAL_LOGGER, http_error_log, h,
         MHD_OPTION_URI_LOG_CALLBACK, http_error_line, h, MHD_OPTION_LISTEN_SOCKET,
         h->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)cfg->max_connections,

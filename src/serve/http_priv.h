@@ -31,6 +31,9 @@ struct http {
     double now_s;         /* clock_mono of this step */
     double swept_s;       /* the same of the last sweep */
     bool progress;        /* this step did something: look again before sleeping */
+    bool crowded;         /* three of four connections are taken ... */
+    struct addr heaviest; /* ... and this address holds most of them */
+    double relieved_s;    /* clock_mono when that was found */
     struct http_stats stats;
     int64_t second;                 /* of this step, since the epoch */
     char date[32];                  /* the same as the header says it */
@@ -49,6 +52,8 @@ struct conn {
     bool heading;      /* the first line is there, the head is not */
     bool bad_target;   /* the first line's address has a space or a control character */
     bool rejected;     /* answered by http_error.c: nothing more is said here */
+    bool counted;      /* of `who`, in the tally */
+    struct addr who;   /* the subscriber's address (addr_subscriber) */
     uint64_t consumed; /* bytes of the requests so far */
     double since_s;    /* clock_mono of its begin, or of its last answer's end */
     struct conn *prev, *next;

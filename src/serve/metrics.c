@@ -21,7 +21,7 @@ struct worker_metrics {
     atomic_uint_fast64_t *requests; /* (rows, STATUSES) */
     struct stages stages;
     atomic_int connections, streams;
-    atomic_uint_fast64_t refused;
+    atomic_uint_fast64_t refused, turned_away, gave_way;
 };
 
 struct metrics {
@@ -96,6 +96,8 @@ void metrics_connections(struct metrics *m, int worker, const struct http_stats 
     atomic_store_explicit(&w->connections, s->connections, memory_order_relaxed);
     atomic_store_explicit(&w->streams, s->streams, memory_order_relaxed);
     atomic_store_explicit(&w->refused, s->refused, memory_order_relaxed);
+    atomic_store_explicit(&w->turned_away, s->turned_away, memory_order_relaxed);
+    atomic_store_explicit(&w->gave_way, s->gave_way, memory_order_relaxed);
 }
 
 /* ---- the text ---- */
@@ -213,12 +215,15 @@ static void put_http(struct emit *o, const struct metrics *m)
     put_seconds(o, m);
     put_stages(o, m);
     int connections = 0, streams = 0;
-    uint64_t refused = 0;
+    uint64_t refused = 0, turned_away = 0, gave_way = 0;
     for (int w = 0; w < m->workers; w++) {
         connections +=
             atomic_load_explicit(&m->worker[w].connections, memory_order_relaxed);
         streams += atomic_load_explicit(&m->worker[w].streams, memory_order_relaxed);
         refused += atomic_load_explicit(&m->worker[w].refused, memory_order_relaxed);
+        turned_away +=
+            atomic_load_explicit(&m->worker[w].turned_away, memory_order_relaxed);
+        gave_way += atomic_load_explicit(&m->worker[w].gave_way, memory_order_relaxed);
     }
     metrics_gauge(o, "abrd_http_connections", "Open connections.", connections);
     metrics_gauge(o, "abrd_http_streams", "Open event streams and demo segments.",
@@ -226,6 +231,14 @@ static void put_http(struct emit *o, const struct metrics *m)
     metrics_counter(o, "abrd_http_refused_total",
                     "Requests refused before any route: framing, size, Host.",
                     (double)refused);
+    metrics_counter(o, "abrd_http_connections_refused_total",
+                    "Connections closed at once: their address held its share "
+                    "(--address-connections).",
+                    (double)turned_away);
+    metrics_counter(o, "abrd_http_connections_evicted_total",
+                    "Idle connections of the address with most of them, closed to make "
+                    "room.",
+                    (double)gave_way);
 }
 
 static int open_files(void)

@@ -27,6 +27,7 @@ struct node {
     struct files *files;
     struct video *video; /* of the media; NULL: none */
     struct api_shared shared;
+    int places; /* connections of all workers together */
     int n_workers;
     struct worker *worker[WORKERS_MAX];
     uint64_t turned[WORKERS_MAX]; /* their turns when node_turned last saw all move */
@@ -72,6 +73,16 @@ static struct video *load_video(const struct node_cfg *cfg)
     return v;
 }
 
+/* A quarter: two or three addresses together do not fill the table, and a carrier's NAT or a
+ * school brings some hundred viewers, who each need one connection. */
+static struct admit_cfg limits_of(const struct node_cfg *cfg, int places)
+{
+    struct admit_cfg limits = cfg->admit;
+    if (limits.address_connections < 0)
+        limits.address_connections = places > 4 ? places / 4 : 1;
+    return limits;
+}
+
 static int make_shared(struct node *n, const struct node_cfg *cfg, struct service *s,
                        int workers, struct err *e)
 {
@@ -81,14 +92,18 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     sh->started_at = clock_now();
     sh->auth = n->auth = auth_new(cfg->bind, cfg->host, cfg->allow_origin, cfg->token, e);
     if (!n->auth) return e->code;
-    sh->admit = admit_new(&cfg->admit, e);
+    n->places = workers * cfg->http.max_connections;
+    struct admit_cfg limits = limits_of(cfg, n->places);
+    sh->admit = admit_new(&limits, e);
     if (!sh->admit) return e->code;
     sh->log = cfg->log;
     /* one for each: what request ids are made of can be found from them */
-    uint64_t seed[3];
+    uint64_t seed[4];
     if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
     sh->secret = seed[0];
+    sh->connections = tally_new(n->places, seed[3], e);
+    if (!sh->connections) return e->code;
     sh->files = n->files = files_new(cfg->web_dir, e);
     if (!n->files) return e->code;
     sh->events = events_new(cfg->max_watchers, e);
@@ -134,6 +149,9 @@ struct node *node_start(const struct node_cfg *cfg, struct service *s, struct er
 
     struct http_cfg http = cfg->http;
     http.refused = api_refused;
+    http.held = n->shared.connections;
+    http.places = api_places;
+    http.turned_away = api_turned_away;
     for (int i = 0; i < workers; i++) {
         struct worker *w =
             worker_start(&http, n->listen_fd, &n->shared, i, cfg->grace_s, e);
@@ -173,7 +191,8 @@ int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
     if (!node_reloadable(n))
         return err_set(e, ERR_FULL, "the last reload is still under way: try again");
     struct auth *auth = auth_new(cfg->bind, cfg->host, cfg->allow_origin, cfg->token, e);
-    struct admit *admit = auth ? admit_new(&cfg->admit, e) : NULL;
+    struct admit_cfg limits = limits_of(cfg, n->places);
+    struct admit *admit = auth ? admit_new(&limits, e) : NULL;
     if (!admit) {
         auth_free(auth);
         return e ? e->code : ERR_INVALID;
@@ -225,6 +244,7 @@ void node_stop(struct node *n)
     video_free(n->video);
     metrics_free(n->shared.metrics);
     events_free(n->shared.events);
+    tally_free(n->shared.connections);
     files_free(n->files);
     free_old(n);
     admit_free(n->shared.admit);

@@ -2,9 +2,10 @@
 // this machine is a proxy, so that the header says who asks.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import net from 'node:net';
 import { join } from 'node:path';
 import { answerFits } from './lib/schema.mjs';
-import { Daemon, done, folder, test } from './lib/daemon.mjs';
+import { Daemon, done, folder, test, until } from './lib/daemon.mjs';
 
 const video = { ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 100 };
 const learn = ['--learn', 'off'];
@@ -197,6 +198,113 @@ await test('ids of requests come back, in the log as well', async () => {
     assert.equal(of('early').length, 1);
     assert.ok(!d.output.includes('0123/decisions')); // ids of sessions are not for logs
     assert.ok(errors.length < 200, `${errors.length}`); // ten a second and worker
+});
+
+const GET = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n';
+
+/** A connection from one of this machine's addresses, which answers requests until it is closed. */
+class Connection {
+    constructor(d, from) {
+        this.got = '';
+        this.open = true;
+        this.socket = net.connect({ port: d.port, host: '127.0.0.1', localAddress: from });
+        this.ended = new Promise(resolve => this.socket.on('close', () => { this.open = false; resolve(); }));
+        this.socket.on('error', () => {});
+        this.socket.on('data', data => { this.got += data; this.hear?.(); });
+    }
+
+    /** The head of the answer; '' when the connection was closed instead. */
+    async ask(lines = '') {
+        this.got = '';
+        this.socket.write(`${GET}${lines}\r\n`);
+        while (this.open && !this.got.includes('}\n'))
+            await Promise.race([this.ended, new Promise(resolve => { this.hear = resolve; })]);
+        return this.got;
+    }
+}
+
+/** n connections, one after the other; those that are answered. */
+async function hold(d, from, n) {
+    const held = [];
+    for (let i = 0; i < n; i++) {
+        const c = new Connection(d, from);
+        if (/^HTTP\/1.1 200/.test(await c.ask())) held.push(c);
+    }
+    return held;
+}
+
+const close = list => Promise.all(list.map(c => { c.socket.destroy(); return c.ended; }));
+const open = list => list.filter(c => c.open).length;
+
+await test('one address holds its share of the connections, others are answered', async () => {
+    const file = join(folder, 'connections.conf');
+    writeFileSync(file, 'address-connections = 6\n');
+    const d = await Daemon.start([...learn, '--max-connections', '40', '--config', file]);
+    const attacker = await hold(d, '127.0.0.3', 30);
+    assert.equal(attacker.length, 6);
+    const victim = await hold(d, '127.0.0.2', 3);
+    assert.equal(victim.length, 3);
+    assert.ok(await d.metric('abrd_http_connections_refused_total') >= 24);
+    assert.match(d.output, /connection from 127\.0\.0\.3 was closed: .*--address-connections/);
+    // what it gives back it may have again
+    await close(attacker.splice(0, 2));
+    await until('its places to be free', async () => {
+        const more = await hold(d, '127.0.0.3', 1);
+        attacker.push(...more);
+        return attacker.length === 6;
+    });
+    assert.equal((await hold(d, '127.0.0.3', 3)).length, 0);
+    // this machine's own programs are not counted
+    assert.equal((await hold(d, '127.0.0.1', 10)).length, 10);
+    // SIGHUP: more of them, and those that are there still count
+    writeFileSync(file, 'address-connections = 8\n');
+    d.child.kill('SIGHUP');
+    await until('the new limit', () => /address-connections has changed/.test(d.output));
+    attacker.push(...await hold(d, '127.0.0.3', 10));
+    assert.equal(attacker.length, 8);
+    for (const c of victim) assert.match(await c.ask(), /^HTTP\/1.1 200/);
+    await d.stop();
+});
+
+await test('by default it is a quarter of all, and 0 is no limit', async () => {
+    const d = await Daemon.start([...learn, '--max-connections', '20']);
+    assert.equal((await hold(d, '127.0.0.3', 20)).length, 10);
+    await d.stop();
+    const free = await Daemon.start([...learn, '--workers', '1', '--max-connections', '40', '--address-connections', '0']);
+    assert.equal((await hold(free, '127.0.0.3', 28)).length, 28);
+    await free.stop();
+});
+
+await test('a trusted proxy holds as many as it likes', async () => {
+    const d = await Daemon.start([...learn, '--max-connections', '40', '--address-connections', '2',
+        '--trust-proxy', '127.0.0.3']);
+    assert.equal((await hold(d, '127.0.0.3', 12)).length, 12);
+    assert.equal((await hold(d, '127.0.0.4', 12)).length, 2);
+    await d.stop();
+});
+
+await test('a crowded table: the idle connections of the address that holds most make room', async () => {
+    const d = await Daemon.start([...learn, '--workers', '1', '--max-connections', '40', '--address-connections', '0']);
+    const many = await hold(d, '127.0.0.3', 39);
+    await until('some to be closed', () => open(many) <= 31);
+    const few = await hold(d, '127.0.0.2', 5);
+    assert.equal(few.length, 5);
+    for (const c of few) assert.match(await c.ask(), /^HTTP\/1.1 200/);
+    assert.ok(await d.metric('abrd_http_connections_evicted_total') > 0);
+    assert.equal(open(few), 5);
+    await d.stop();
+});
+
+await test('a refusal for its rate ends the connection, but not that of a proxy', async () => {
+    const d = await proxied('--address-rate', RARELY);
+    const direct = new Connection(d, '127.0.0.1');
+    const client = 'X-Forwarded-For: 192.0.2.1\r\n';
+    assert.match(await direct.ask(client), /^HTTP\/1.1 200/);
+    const refused = await direct.ask(client);
+    assert.match(refused, /^HTTP\/1.1 429/);
+    assert.doesNotMatch(refused, /^Connection: close/m);
+    assert.match(await direct.ask('X-Forwarded-For: 192.0.2.2\r\n'), /^HTTP\/1.1 200/);
+    await d.stop();
 });
 
 await test('mistakes in the options are named', async () => {
