@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "serve/emit.h"
 #include "serve/reply.h"
+#include "serve/tally.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,12 +43,16 @@ struct events_cfg {
     void *ctx;
     bool only_stats; /* no other events */
     bool withheld;   /* and he did not want it so: he is told */
+    struct tally
+        *held; /* streams of each address, borrowed; NULL: this one is not counted */
+    struct addr who; /* whose it is */
+    int most;        /* streams that one address may have */
     uint64_t after;  /* Last-Event-ID; UINT64_MAX = only what comes from now on */
     double (*clock)(void *ctx); /* NULL = clock_mono */
     void *clock_ctx;
 };
 
-/* Turns the reply into the stream; 429 when max_watchers are there. */
+/* Turns the reply into the stream; 429 if max_watchers are there, or `most` of this address. */
 void events_reply(struct reply *r, struct events *ev, const struct events_cfg *cfg);
 
 #endif

@@ -28,6 +28,7 @@
 
 #include "abr/trace.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "serve/reply.h"
 
 #include <stdint.h>
@@ -65,6 +66,7 @@ struct media_cfg {
     uint64_t seed;
     double (*clock)(void *ctx); /* monotonic; NULL = clock_mono */
     void *clock_ctx;
+    const struct log *log; /* borrowed; NULL: silent */
 };
 
 struct media_cfg media_cfg_default(void);

@@ -8,6 +8,7 @@
  * turns a struct err into one, with the status that belongs to its code:
  *   ERR_INVALID, ERR_RANGE 400; ERR_ABSENT 404; ERR_CONFLICT 409;
  *   ERR_FULL, ERR_IO 503 with Retry-After; everything else 500.
+ * A field with a "/" is the path of a file. It is left out, and so is what the file holds.
  *
  * Streams. pull is called on the worker's thread, never concurrently; it fills at most
  * max bytes and returns how many, REPLY_LATER (nothing yet: asked again after poll_ms, or

@@ -153,6 +153,7 @@ static struct node *make_node(const struct serve_options *s, struct paths *paths
     if (!media.dir) media.dir = serve_options_path(NULL, paths->media, "media");
     media.traces = serve_options_path(s->traces, paths->traces, "traces");
     media.seed = s->seed;
+    media.log = log;
 
     struct node_cfg cfg = node_settings(s, token);
     cfg.listen_fd = socket;

@@ -164,5 +164,6 @@ struct admit_stats admit_stats(const struct admit *a)
     uint64_t n[LIMITS];
     for (int i = 0; i < LIMITS; i++)
         n[i] = atomic_load_explicit(&a->refused[i], memory_order_relaxed);
-    return (struct admit_stats){n[ADDRESS], n[OPEN], n[SESSION]};
+    return (struct admit_stats){
+        .address = n[ADDRESS], .open = n[OPEN], .session = n[SESSION]};
 }

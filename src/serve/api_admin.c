@@ -59,7 +59,10 @@ void api_metrics(struct api *a, const struct http_request *q,
     service_stats(&s, a->shared->service);
     service_policy_info(&info, a->shared->service);
     struct admit_stats admit = admit_stats(a->shared->admit);
-    struct origin *origin = a->shared->origin;
+    const struct api_shared *sh = a->shared;
+    admit.events = sh->watching ? tally_refused(sh->watching) : 0;
+    admit.transfers = sh->fetching ? tally_refused(sh->fetching) : 0;
+    struct origin *origin = sh->origin;
     struct origin_stats handed = {0};
     if (origin) handed = origin_stats(origin);
     metrics_put(&a->out, a->shared->metrics, &s, &info, &admit, origin ? &handed : NULL);
@@ -110,6 +113,9 @@ void api_events(struct api *a, const struct http_request *q, const struct route_
                                       .ctx = a->shared,
                                       .only_stats = only[0] || !all,
                                       .withheld = !only[0] && !all,
+                                      .held = client.limited ? a->shared->watching : NULL,
+                                      .who = client.addr,
+                                      .most = a->shared->watchers_each,
                                       .after = after});
 }
 

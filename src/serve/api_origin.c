@@ -17,6 +17,29 @@ static void copy_asked(struct origin_question *asked, const struct http_request 
     }
 }
 
+/* NULL when there is no place for it: with e, or with the reply when the address has its share. */
+static struct origin_transfer *begin(struct api *a, const struct http_request *q,
+                                     struct origin_question *asked, struct reply *r,
+                                     struct err *e)
+{
+    const struct api_shared *sh = a->shared;
+    struct admit_client client;
+    admit_client(&client, sh->admit, q);
+    asked->who = client.addr;
+    asked->held = client.limited ? sh->fetching : NULL;
+    if (asked->held && !tally_take(asked->held, &asked->who, sh->transfers_each)) {
+        reply_fail(r, 429, "",
+                   "%d requests to origins are under way from this address, which is its "
+                   "share",
+                   sh->transfers_each);
+        reply_constant(r, "Retry-After", "1");
+        return NULL;
+    }
+    struct origin_transfer *t = origin_begin(sh->origin, asked, e);
+    if (!t && asked->held) tally_give(asked->held, &asked->who);
+    return t;
+}
+
 static void ask(struct api *a, const struct http_request *q, const struct route_params *p,
                 struct reply *r)
 {
@@ -50,11 +73,11 @@ static void ask(struct api *a, const struct http_request *q, const struct route_
         err_field(&e, ERR_RANGE, "query", "is over %zu bytes", sizeof query - 1);
     else if (!origins_target(asked->target, sizeof asked->target, names->at[at].url, path,
                              query, &e))
-        t = origin_begin(o, asked, &e);
+        t = begin(a, q, asked, r, &e);
     free(asked);
     if (t)
         reply_wait(r, &(struct reply_wait){origin_ready, origin_drop, t});
-    else
+    else if (e.code)
         reply_err(r, &e);
 }
 

@@ -189,7 +189,14 @@ static int find_trace(struct trace **out, const struct media *m, const char *lin
         if (!there)
             return err_field(e, ERR_ABSENT, "link", "no link \"%s\"; see /demo/links",
                              link);
-        *out = trace_load(path, e);
+        struct err why = {0};
+        *out = trace_load(path, &why);
+        if (*out) return 0;
+        /* the sentence quotes the file, which may be none that was meant for the demo */
+        log_event(m->cfg.log, LOG_WARN, "demo", "%s is no trace, so it is no link", link);
+        log_err(m->cfg.log, LOG_DEBUG, "demo", &why);
+        return err_field(e, ERR_ABSENT, "link", "\"%s\" is not readable as a trace",
+                         link);
     }
     return *out ? 0 : ERR_INVALID;
 }

@@ -186,6 +186,8 @@ static void put_admit(struct emit *o, const struct admit_stats *a)
     metrics_labelled(o, name, "limit", "address", (double)a->address);
     metrics_labelled(o, name, "limit", "open", (double)a->open);
     metrics_labelled(o, name, "limit", "session", (double)a->session);
+    metrics_labelled(o, name, "limit", "events", (double)a->events);
+    metrics_labelled(o, name, "limit", "transfers", (double)a->transfers);
 }
 
 static void put_origin(struct emit *o, const struct origin_stats *s)

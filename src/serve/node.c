@@ -73,13 +73,17 @@ static struct video *load_video(const struct node_cfg *cfg)
     return v;
 }
 
-/* A quarter: two or three addresses together do not fill the table, and a carrier's NAT or a
+/* Of a table that all addresses share, for one of them. A quarter: two or three addresses together do not fill the table, and a carrier's NAT or a
  * school brings some hundred viewers, who each need one connection. */
+static int share_of(int places)
+{
+    return places > 4 ? places / 4 : 1;
+}
+
 static struct admit_cfg limits_of(const struct node_cfg *cfg, int places)
 {
     struct admit_cfg limits = cfg->admit;
-    if (limits.address_connections < 0)
-        limits.address_connections = places > 4 ? places / 4 : 1;
+    if (limits.address_connections < 0) limits.address_connections = share_of(places);
     return limits;
 }
 
@@ -98,7 +102,7 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!sh->admit) return e->code;
     sh->log = cfg->log;
     /* one for each: what request ids are made of can be found from them */
-    uint64_t seed[4];
+    uint64_t seed[6];
     if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
     sh->secret = seed[0];
@@ -106,6 +110,9 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!sh->connections) return e->code;
     sh->files = n->files = files_new(cfg->web_dir, e);
     if (!n->files) return e->code;
+    sh->watchers_each = share_of(cfg->max_watchers);
+    sh->watching = tally_new(cfg->max_watchers, seed[4], e);
+    if (!sh->watching) return e->code;
     sh->events = events_new(cfg->max_watchers, e);
     if (!sh->events) return e->code;
     sh->jobs = jobs_new(API_JOBS, e);
@@ -121,6 +128,9 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (cfg->origin.names.n) {
         sh->origin = origin_new(&cfg->origin, e);
         if (!sh->origin) return e->code;
+        sh->transfers_each = share_of(cfg->origin.transfers);
+        sh->fetching = tally_new(cfg->origin.transfers, seed[5], e);
+        if (!sh->fetching) return e->code;
         sh->contents = contents_new(CONTENTS, e);
         if (!sh->contents) return e->code;
     }
@@ -245,6 +255,8 @@ void node_stop(struct node *n)
     metrics_free(n->shared.metrics);
     events_free(n->shared.events);
     tally_free(n->shared.connections);
+    tally_free(n->shared.watching);
+    tally_free(n->shared.fetching);
     files_free(n->files);
     free_old(n);
     admit_free(n->shared.admit);

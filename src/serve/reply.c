@@ -232,5 +232,12 @@ void reply_err(struct reply *r, const struct err *e)
     }
     /* "range" says more than "invalid" */
     const char *word = e->code == ERR_RANGE ? err_word(e->code) : status_word(status);
-    fail_word(r, status, word, e->field, e->detail);
+    if (!strchr(e->field, '/')) {
+        fail_word(r, status, word, e->field, e->detail);
+        return;
+    }
+    /* an error of a file: the field is its path, and the sentence may quote what it holds */
+    bool plain = e->code == ERR_IO && !strchr(e->detail, '/');
+    fail_word(r, status, word, "",
+              plain ? e->detail : "a file of the daemon is at fault; its log says which");
 }

@@ -307,6 +307,66 @@ await test('a refusal for its rate ends the connection, but not that of a proxy'
     await d.stop();
 });
 
+await test('one address has its share of the event streams, others watch', async () => {
+    const d = await proxied('--workers', '1');
+    const streams = [];
+    const watch = async who => {
+        const stop = new AbortController();
+        const r = await fetch(`${d.url}/v1/events`, { headers: who ? from(who) : {}, signal: stop.signal });
+        if (r.ok) streams.push(stop);
+        return r;
+    };
+    for (let i = 0; i < 16; i++) assert.equal((await watch('192.0.2.1')).status, 200);
+    const refused = await watch('192.0.2.1');
+    assert.equal(refused.status, 429);
+    const json = await refused.json();
+    assert.equal(json.error, 'too_many');
+    assert.equal(answerFits('GET', '/v1/events', { status: 429, headers: refused.headers, text: 'x', json }), '');
+    assert.equal((await watch('192.0.2.2')).status, 200);
+    assert.equal(await d.metric('abrd_limited_total{limit="events"}'), 1);
+    // who leaves makes room for others of his
+    streams.shift().abort();
+    await until('its place to be free', async () => (await watch('192.0.2.1')).status === 200);
+
+    // this machine's own programs get the rest, and then the connection is closed
+    while ((await watch()).status === 200) assert.ok(streams.length <= 64);
+    assert.equal(streams.length, 64);
+    const c = new Connection(d, '127.0.0.1');
+    c.socket.write('GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await c.ended;
+    assert.match(c.got, /^HTTP\/1.1 429 [^]*^Connection: close\r$/m);
+    for (const s of streams) s.abort();
+    await d.stop();
+});
+
+await test('one address has its share of the transfers from origins', async () => {
+    const waiting = [];
+    const origin = net.createServer(s => { waiting.push(s); s.on('error', () => {}); });
+    await new Promise(resolve => origin.listen(0, '127.0.0.1', resolve));
+    const d = await proxied('--origin', `cdn=http://127.0.0.1:${origin.address().port}/`, '--origin-transfers', '8');
+    const stop = new AbortController();
+    const ask = who => fetch(`${d.url}/o/cdn/a.mp4`, { headers: from(who), signal: stop.signal }).catch(() => {});
+    ask('192.0.2.1');
+    ask('192.0.2.1');
+    await until('two to be under way', () => waiting.length === 2);
+    const refused = await ask('192.0.2.1');
+    assert.equal(refused.status, 429);
+    assert.equal((await refused.json()).error, 'too_many');
+    ask('192.0.2.2');
+    await until('another address to be served', () => waiting.length === 3);
+    assert.equal(await d.metric('abrd_limited_total{limit="transfers"}'), 1);
+    // who leaves makes room
+    stop.abort();
+    await until('none to be under way', async () => await d.metric('abrd_origin_transfers') === 0);
+    const again = new AbortController();
+    fetch(`${d.url}/o/cdn/a.mp4`, { headers: from('192.0.2.1'), signal: again.signal }).catch(() => {});
+    await until('it to be asked again', () => waiting.length === 4);
+    again.abort();
+    await d.stop();
+    for (const s of waiting) s.destroy();
+    origin.close();
+});
+
 await test('mistakes in the options are named', async () => {
     const fails = async (args, pattern) => {
         const d = new Daemon(['--port', '0', ...learn, ...args]);

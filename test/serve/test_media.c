@@ -280,7 +280,28 @@ START_TEST(nothing_outside_the_folders_can_be_named)
     ck_assert_int_eq(status_of(m, "steady", "v", "folder"), 404);
     ck_assert_int_eq(status_of(m, "steady", "v", "none.m4s"), 404);
     ck_assert_int_eq(status_of(m, "nowhere", "v", "manifest.mpd"), 404);
-    ck_assert_int_eq(status_of(m, "broken", "v", "manifest.mpd"), 400);
+    ck_assert_int_eq(status_of(m, "broken", "v", "manifest.mpd"), 404);
+    media_free(m);
+}
+END_TEST
+
+/* Whoever lays a file into the folder of traces by mistake does not publish it. */
+START_TEST(a_file_that_is_no_trace_is_not_quoted)
+{
+    struct media *m = make(2);
+    static const char *const text[] = {"secret admin\n", "0 8\n1 secret\n", "0,secret\n",
+                                       "{\"secret\":1}\n"};
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        struct reply r;
+        put("traces/private", text[i], (int)strlen(text[i]));
+        reply_init(&r);
+        media_get(&r, m, "private", "v", "link.json", NULL);
+        ck_assert_ptr_nonnull(strstr(r.data, "private")); /* its name was asked for */
+        ck_assert_ptr_null(strstr(r.data, "secret"));
+        ck_assert_ptr_null(strstr(r.data, dir));
+        ck_assert_int_eq(r.status, 404);
+        reply_drop(&r);
+    }
     media_free(m);
 }
 END_TEST
@@ -366,6 +387,7 @@ Suite *suite_serve_media(void)
     tcase_add_test(get, a_chunk_takes_as_long_as_the_link_needs);
     tcase_add_test(get, a_part_of_a_file);
     tcase_add_test(get, nothing_outside_the_folders_can_be_named);
+    tcase_add_test(get, a_file_that_is_no_trace_is_not_quoted);
     tcase_add_test(get, places_are_bounded);
     tcase_add_test(get, a_viewer_sees_his_link);
     tcase_add_test(get, without_media_it_says_what_to_do);

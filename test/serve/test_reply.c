@@ -37,6 +37,27 @@ START_TEST(every_code_has_its_status)
 }
 END_TEST
 
+/* Errors of files name their path for the operator; it is no client's business, nor is what the
+ * file holds. */
+START_TEST(paths_and_contents_of_files_stay_here)
+{
+    struct err io = {0}, damaged = {0}, beside = {0};
+    err_field(&io, ERR_IO, "/var/lib/abrd/abrd.db", "the disk is full (13): make room");
+    reply_err(&r, &io);
+    ck_assert_int_eq(r.status, 503);
+    ck_assert_ptr_nonnull(
+        strstr(r.data, "\"field\":\"\",\"detail\":\"the disk is full (13): make room\""));
+    err_field(&damaged, ERR_INVALID, "var/trace", "line 1: 'secret' is no number");
+    reply_err(&r, &damaged);
+    ck_assert_ptr_null(strstr(r.data, "var"));
+    ck_assert_ptr_null(strstr(r.data, "secret"));
+    err_field(&beside, ERR_IO, "var/a.db", "cannot be copied to /var/backup/a.db");
+    reply_err(&r, &beside);
+    ck_assert_ptr_null(strstr(r.data, "backup"));
+    ck_assert_ptr_nonnull(strstr(r.data, "log"));
+}
+END_TEST
+
 START_TEST(headers_replace_and_cannot_split)
 {
     reply_header(&r, "X-A", "one");
@@ -103,6 +124,7 @@ Suite *suite_serve_reply(void)
     TCase *t = tcase_create("serve/reply");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, every_code_has_its_status, 0, sizeof codes / sizeof *codes);
+    tcase_add_test(t, paths_and_contents_of_files_stay_here);
     tcase_add_test(t, headers_replace_and_cannot_split);
     tcase_add_test(t, errors_carry_the_id_of_their_request);
     tcase_add_test(t, a_later_body_gives_back_the_earlier);
