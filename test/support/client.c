@@ -38,7 +38,7 @@ void client_close(struct client *c)
 
 static void dial(struct client *c)
 {
-    c->fd = server_dial(c->port);
+    c->fd = server_dial_from(c->from, c->port);
     if (c->fd < 0) return;
     struct timeval limit = {.tv_sec = 30};
     int yes = 1;

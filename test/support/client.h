@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 struct client {
+    const char *from; /* the address it asks from; NULL: any */
     int port;
     int fd; /* -1: not connected */
     char *answer;

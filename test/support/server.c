@@ -1,6 +1,7 @@
 #include "support/server.h"
 
 #include <dirent.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -29,14 +30,22 @@ int server_port(void)
     return ntohs(a.sin_port);
 }
 
-int server_dial(int port)
+int server_dial_from(const char *from, int port)
 {
+    struct sockaddr_in own = {.sin_family = AF_INET};
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0) return fd;
+    bool bound = !from || (inet_pton(AF_INET, from, &own.sin_addr) == 1 &&
+                           bind(fd, (struct sockaddr *)&own, sizeof own) == 0);
+    if (fd >= 0 && bound && connect(fd, (struct sockaddr *)&a, sizeof a) == 0) return fd;
     if (fd >= 0) close(fd);
     return -1;
+}
+
+int server_dial(int port)
+{
+    return server_dial_from(NULL, port);
 }
 
 struct server server_launch(const char *const *argv, int port, const char *log)

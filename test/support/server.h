@@ -15,6 +15,8 @@ struct server {
 int server_port(void);
 /* A connection to it, -1 when nobody listens. */
 int server_dial(int port);
+/* From another address of this machine, as "127.0.0.2"; NULL: any. */
+int server_dial_from(const char *from, int port);
 
 /* Starts argv (NULL ends it), which is to listen on port. What it prints is appended to log;
  * NULL: thrown away. It ends with this program. */

@@ -6,8 +6,11 @@
  *   hoard     as many connections as there may be and a hundred more, in mid-request
  *   garbage   requests that are refused, a connection for each
  *   flood     sessions asked for by one address, beyond its limit
+ *   keep      another address holds as many connections as it gets, each with a whole request
+ *             every few seconds; the players come from an address of their own
  *
  * PLAYERS, ASKS (a turn), TURNS and SLOW come from the environment. */
+#include <errno.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
@@ -35,13 +38,16 @@ static const char OPEN[] =
 
 struct player {
     struct client client;
+    bool anew; /* a connection for each request: those who are there keep their places */
     char path[96];
     int chunk;
 };
 
-static void open_player(struct player *p, int port)
+static void open_player(struct player *p, int port, const char *from)
 {
     *p = (struct player){.client = client_open(port)};
+    p->client.from = from;
+    p->anew = from != NULL;
     if (client_ask(&p->client, "POST", "/v1/sessions", OPEN) != 201)
         bench_fail("a session is refused: %s", client_body(&p->client));
     const char *id = strstr(client_body(&p->client), "\"session\":\"");
@@ -55,6 +61,10 @@ static double ask(struct player *p)
 {
     char body[128];
     snprintf(body, sizeof body, "{\"chunk\":%d,\"buffer_s\":12.5}", ++p->chunk);
+    if (p->anew && p->client.fd >= 0) {
+        close(p->client.fd);
+        p->client.fd = -1;
+    }
     double begun = clock_mono();
     int status = client_ask(&p->client, "POST", p->path, body);
     return status == 200 ? clock_mono() - begun : INFINITY;
@@ -84,8 +94,10 @@ static struct turn play(struct player *p, int players, int asks, double *seconds
 
 /* ---- the attacks ---- */
 
-enum attack { SLOW, HOARD, GARBAGE, FLOOD, ATTACKS };
-static const char *const NAMES[ATTACKS] = {"slow", "hoard", "garbage", "flood"};
+enum attack { SLOW, HOARD, GARBAGE, FLOOD, KEEP, ATTACKS };
+static const char *const NAMES[ATTACKS] = {"slow", "hoard", "garbage", "flood", "keep"};
+#define HOLDS "127.0.0.3"
+#define PLAYS "127.0.0.2"
 
 struct attacker {
     enum attack what;
@@ -180,6 +192,46 @@ static void flood(struct attacker *a)
     }
 }
 
+/* Reads what came; false when the connection was closed. */
+static bool still_open(int fd)
+{
+    char answer[2048];
+    ssize_t n;
+    while ((n = recv(fd, answer, sizeof answer, MSG_DONTWAIT)) > 0)
+        continue;
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+/* As many connections as there may be and a hundred more, none of them slow or malformed. */
+static void keep(struct attacker *a, int n)
+{
+    static const char text[] = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    int *fd = malloc((size_t)n * sizeof *fd);
+    if (!fd) bench_fail("no memory");
+    for (int i = 0; i < n; i++)
+        fd[i] = -1;
+    while (!a->stop) {
+        for (int i = 0; i < n && !a->stop; i++) {
+            if (fd[i] >= 0 && still_open(fd[i]) && say(fd[i], text, sizeof text - 1))
+                continue;
+            if (fd[i] >= 0) {
+                close(fd[i]);
+                a->answered++; /* refused */
+            }
+            fd[i] = server_dial_from(HOLDS, a->port);
+            if (fd[i] < 0) continue;
+            a->sent++;
+            say(fd[i], text, sizeof text - 1);
+        }
+        a->ready = true;
+        for (int i = 0; i < 40 && !a->stop; i++)
+            poll(NULL, 0, 50);
+    }
+    for (int i = 0; i < n; i++)
+        if (fd[i] >= 0) close(fd[i]);
+    free(fd);
+}
+
 static void *attack(void *ctx)
 {
     struct attacker *a = ctx;
@@ -187,6 +239,7 @@ static void *attack(void *ctx)
     if (a->what == HOARD) trickle(a, WORKERS * PLACES + 100);
     if (a->what == GARBAGE) garbage(a);
     if (a->what == FLOOD) flood(a);
+    if (a->what == KEEP) keep(a, WORKERS * PLACES + 100);
     return NULL;
 }
 
@@ -209,7 +262,7 @@ static void run(struct result *r, struct trial *t, enum attack what, int players
     *r = (struct result){0};
     double begun = clock_mono();
     for (int i = 0; i < players; i++)
-        open_player(&p[i], port);
+        open_player(&p[i], port, what == KEEP ? PLAYS : NULL);
     for (int i = 0; i < turns; i++) {
         struct turn alone = play(p, players, asks, seconds);
         struct attacker a = {.what = what, .port = port, .slow = slow};
