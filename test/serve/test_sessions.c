@@ -469,8 +469,9 @@ START_TEST(nobody_waits_for_what_was_forgotten)
     double at;
     struct step *steps;
     int n;
-    ck_assert_int_eq(sessions_history(&row, &at, &steps, &n, s, forgotten.row.id, NULL),
-                     ERR_ABSENT);
+    ck_assert_int_eq(
+        sessions_history(&row, &at, &steps, &n, s, forgotten.row.id, 0, INT_MAX, NULL),
+        ERR_ABSENT);
     sessions_stored(s, forgotten.row.id);
     pthread_join(waiter, NULL); /* else the test's time runs out */
     ck_assert(forgotten.over);
