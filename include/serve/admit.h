@@ -79,7 +79,8 @@ double admit_key(struct admit *a, const struct admit_client *c,
 /* Requests that each limit refused, since the start. */
 struct admit_stats {
     uint64_t address, open, session;
-    uint64_t events, transfers; /* of the shares (tally.h); admit_stats leaves them 0 */
+    uint64_t events,
+        transfers; /* of the shares (occupancy.h); admit_stats leaves them 0 */
 };
 struct admit_stats admit_stats(const struct admit *a);
 

@@ -53,10 +53,10 @@ struct api_shared {
     struct events *events;
     struct jobs *jobs; /* what would hold up a worker */
     struct histories *histories;
-    struct tally *connections; /* of each address (http.h); NULL: not counted */
-    struct tally *watching;    /* event streams of each address; NULL: not counted */
-    int watchers_each;         /* of them at most */
-    struct tally *fetching;    /* likewise transfers from origins */
+    struct occupancy *connections; /* of each address (http.h); NULL: not counted */
+    struct occupancy *watching;    /* event streams of each address; NULL: not counted */
+    int watchers_each;             /* of them at most */
+    struct occupancy *fetching;    /* likewise transfers from origins */
     int transfers_each;
     struct metrics *metrics;
     struct media *media;       /* NULL: no demo */

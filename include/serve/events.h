@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "serve/emit.h"
 #include "serve/reply.h"
-#include "serve/tally.h"
+#include "serve/occupancy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ struct events_cfg {
     void *ctx;
     bool only_stats; /* no other events */
     bool withheld;   /* and he did not want it so: he is told */
-    struct tally
+    struct occupancy
         *held; /* streams of each address, borrowed; NULL: this one is not counted */
     struct addr who; /* whose it is */
     int most;        /* streams that one address may have */

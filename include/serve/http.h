@@ -44,7 +44,7 @@
 #include "base/err.h"
 #include "serve/addr.h"
 #include "serve/reply.h"
-#include "serve/tally.h"
+#include "serve/occupancy.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,7 +106,7 @@ struct http_cfg {
      * reply is sent; of the request only its headers are known. */
     void (*refused)(void *ctx, const struct http_request *q, struct reply *r);
     /* Borrowed, shared by all workers; NULL: no address is counted. */
-    struct tally *held;
+    struct occupancy *held;
     /* With handle's ctx: connections that this address may hold; 0: any number, and its
      * connections are counted; -1: it is not counted. */
     int (*places)(void *ctx, const struct addr *peer);

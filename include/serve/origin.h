@@ -24,7 +24,7 @@
 
 #include "base/log.h"
 #include "serve/origins.h"
-#include "serve/tally.h"
+#include "serve/occupancy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,7 +68,7 @@ struct origin_question {
     bool head;  /* HEAD, not GET */
     char target[ORIGINS_TARGET];
     char asked[ORIGIN_ASKED][ORIGIN_VALUE]; /* values of headers; "": none */
-    struct tally
+    struct occupancy
         *held; /* borrowed: one is given back when the transfer ends; NULL: none is */
     struct addr who; /* for whom it was taken */
     int bell; /* an eventfd that is rung when there is something to do; until origin_drop */

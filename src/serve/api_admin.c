@@ -60,8 +60,8 @@ void api_metrics(struct api *a, const struct http_request *q,
     service_policy_info(&info, a->shared->service);
     struct admit_stats admit = admit_stats(a->shared->admit);
     const struct api_shared *sh = a->shared;
-    admit.events = sh->watching ? tally_refused(sh->watching) : 0;
-    admit.transfers = sh->fetching ? tally_refused(sh->fetching) : 0;
+    admit.events = sh->watching ? occupancy_refused(sh->watching) : 0;
+    admit.transfers = sh->fetching ? occupancy_refused(sh->fetching) : 0;
     struct origin *origin = sh->origin;
     struct origin_stats handed = {0};
     if (origin) handed = origin_stats(origin);

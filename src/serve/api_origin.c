@@ -27,7 +27,7 @@ static struct origin_transfer *begin(struct api *a, const struct http_request *q
     admit_client(&client, sh->admit, q);
     asked->who = client.addr;
     asked->held = client.limited ? sh->fetching : NULL;
-    if (asked->held && !tally_take(asked->held, &asked->who, sh->transfers_each)) {
+    if (asked->held && !occupancy_take(asked->held, &asked->who, sh->transfers_each)) {
         reply_fail(r, 429, "",
                    "%d requests to origins are under way from this address, which is its "
                    "share",
@@ -36,7 +36,7 @@ static struct origin_transfer *begin(struct api *a, const struct http_request *q
         return NULL;
     }
     struct origin_transfer *t = origin_begin(sh->origin, asked, e);
-    if (!t && asked->held) tally_give(asked->held, &asked->who);
+    if (!t && asked->held) occupancy_give(asked->held, &asked->who);
     return t;
 }
 

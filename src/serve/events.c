@@ -149,7 +149,7 @@ static void watcher_done(void *self)
 {
     struct watcher *w = self;
     atomic_fetch_sub(&w->events->watchers, 1);
-    if (w->cfg.held) tally_give(w->cfg.held, &w->cfg.who);
+    if (w->cfg.held) occupancy_give(w->cfg.held, &w->cfg.who);
     emit_free(&w->out);
     free(w);
 }
@@ -162,7 +162,7 @@ void events_reply(struct reply *r, struct events *ev, const struct events_cfg *c
                    ev->max_watchers);
         return;
     }
-    if (cfg->held && !tally_take(cfg->held, &cfg->who, cfg->most)) {
+    if (cfg->held && !occupancy_take(cfg->held, &cfg->who, cfg->most)) {
         atomic_fetch_sub(&ev->watchers, 1);
         reply_fail(r, 429, "",
                    "%d event streams are open from this address, which is its share",
@@ -172,7 +172,7 @@ void events_reply(struct reply *r, struct events *ev, const struct events_cfg *c
     struct watcher *w = calloc(1, sizeof *w);
     if (!w) {
         atomic_fetch_sub(&ev->watchers, 1);
-        if (cfg->held) tally_give(cfg->held, &cfg->who);
+        if (cfg->held) occupancy_give(cfg->held, &cfg->who);
         reply_fail(r, 503, "", "no memory for an event stream");
         return;
     }

@@ -267,7 +267,7 @@ static enum MHD_Result on_accept(void *cls, const struct sockaddr *a, socklen_t 
     struct addr peer;
     (void)n;
     int most = most_places(h, a, &peer);
-    if (most <= 0 || tally_held(h->cfg.held, &peer) < most) return MHD_YES;
+    if (most <= 0 || occupancy_held(h->cfg.held, &peer) < most) return MHD_YES;
     turn_away(h, &peer);
     return MHD_NO;
 }
@@ -281,7 +281,7 @@ static bool take_place(struct conn *c)
         MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
     int most = most_places(h, a, &peer);
     if (most < 0) return true;
-    c->counted = tally_take(h->cfg.held, &peer, most ? most : INT_MAX);
+    c->counted = occupancy_take(h->cfg.held, &peer, most ? most : INT_MAX);
     c->who = addr_subscriber(&peer);
     if (!c->counted) turn_away(h, &peer);
     return c->counted;
@@ -293,7 +293,7 @@ static bool find_heaviest(struct http *h)
     for (const struct conn *c = h->staying; c; c = c->next) {
         if (!c->counted || (most > HTTP_FEW && addr_equal(&c->who, &h->heaviest)))
             continue;
-        int n = tally_held(h->cfg.held, &c->who);
+        int n = occupancy_held(h->cfg.held, &c->who);
         if (n <= most) continue;
         most = n;
         h->heaviest = c->who;
@@ -327,7 +327,7 @@ static struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
     *c = (struct conn){.http = h, .mhd = mhd, .since_s = h->now_s};
     struct epoll_event end = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c};
     if (!take_place(c) || epoll_ctl(h->leave_fd, EPOLL_CTL_ADD, socket_of(mhd), &end)) {
-        if (c->counted) tally_give(h->cfg.held, &c->who);
+        if (c->counted) occupancy_give(h->cfg.held, &c->who);
         shutdown(socket_of(mhd), SHUT_RDWR);
         free(c);
         return NULL;
@@ -341,7 +341,7 @@ static void conn_free(struct conn *c)
     leave(c->ended ? &c->http->leaving : &c->http->staying, c);
     http_reply_done(c);
     wait_drop(c);
-    if (c->counted) tally_give(c->http->cfg.held, &c->who);
+    if (c->counted) occupancy_give(c->http->cfg.held, &c->who);
     free(c->body);
     free(c);
 }

@@ -52,7 +52,7 @@ struct conn {
     bool heading;      /* the first line is there, the head is not */
     bool bad_target;   /* the first line's address has a space or a control character */
     bool rejected;     /* answered by http_error.c: nothing more is said here */
-    bool counted;      /* of `who`, in the tally */
+    bool counted;      /* of `who`, in the occupancy */
     struct addr who;   /* the subscriber's address (addr_subscriber) */
     uint64_t consumed; /* bytes of the requests so far */
     double since_s;    /* clock_mono of its begin, or of its last answer's end */

@@ -106,12 +106,12 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
     sh->secret = seed[0];
-    sh->connections = tally_new(n->places, seed[3], e);
+    sh->connections = occupancy_new(n->places, seed[3], e);
     if (!sh->connections) return e->code;
     sh->files = n->files = files_new(cfg->web_dir, e);
     if (!n->files) return e->code;
     sh->watchers_each = share_of(cfg->max_watchers);
-    sh->watching = tally_new(cfg->max_watchers, seed[4], e);
+    sh->watching = occupancy_new(cfg->max_watchers, seed[4], e);
     if (!sh->watching) return e->code;
     sh->events = events_new(cfg->max_watchers, e);
     if (!sh->events) return e->code;
@@ -129,7 +129,7 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
         sh->origin = origin_new(&cfg->origin, e);
         if (!sh->origin) return e->code;
         sh->transfers_each = share_of(cfg->origin.transfers);
-        sh->fetching = tally_new(cfg->origin.transfers, seed[5], e);
+        sh->fetching = occupancy_new(cfg->origin.transfers, seed[5], e);
         if (!sh->fetching) return e->code;
         sh->contents = contents_new(CONTENTS, e);
         if (!sh->contents) return e->code;
@@ -254,9 +254,9 @@ void node_stop(struct node *n)
     video_free(n->video);
     metrics_free(n->shared.metrics);
     events_free(n->shared.events);
-    tally_free(n->shared.connections);
-    tally_free(n->shared.watching);
-    tally_free(n->shared.fetching);
+    occupancy_free(n->shared.connections);
+    occupancy_free(n->shared.watching);
+    occupancy_free(n->shared.fetching);
     files_free(n->files);
     free_old(n);
     admit_free(n->shared.admit);

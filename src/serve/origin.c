@@ -44,7 +44,7 @@ static void poke(struct origin *o)
 static void transfer_free(struct origin_transfer *t)
 {
     atomic_fetch_sub(&t->origin->running, 1);
-    if (t->q.held) tally_give(t->q.held, &t->q.who);
+    if (t->q.held) occupancy_give(t->q.held, &t->q.who);
     pthread_mutex_destroy(&t->lock);
     free(t->buf);
     free(t);

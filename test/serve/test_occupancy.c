@@ -1,4 +1,4 @@
-#include "serve/tally.h"
+#include "serve/occupancy.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -18,54 +18,54 @@ static struct addr at(const char *text)
 START_TEST(each_address_has_its_own_share)
 {
     struct err e = {0};
-    struct tally *t = tally_new(4, 7, &e);
+    struct occupancy *t = occupancy_new(4, 7, &e);
     struct addr a = at("192.0.2.1"), b = at("192.0.2.2");
     for (int i = 0; i < 3; i++)
-        ck_assert(tally_take(t, &a, 3));
-    ck_assert(!tally_take(t, &a, 3));
-    ck_assert(tally_take(t, &b, 3));
-    ck_assert_int_eq(tally_held(t, &a), 3);
-    ck_assert_int_eq(tally_held(t, &b), 1);
-    tally_give(t, &a);
-    ck_assert(tally_take(t, &a, 3));
-    ck_assert(!tally_take(t, &a, 2)); /* the limit was lowered meanwhile */
-    ck_assert_uint_eq(tally_refused(t), 2);
-    tally_free(t);
+        ck_assert(occupancy_take(t, &a, 3));
+    ck_assert(!occupancy_take(t, &a, 3));
+    ck_assert(occupancy_take(t, &b, 3));
+    ck_assert_int_eq(occupancy_held(t, &a), 3);
+    ck_assert_int_eq(occupancy_held(t, &b), 1);
+    occupancy_give(t, &a);
+    ck_assert(occupancy_take(t, &a, 3));
+    ck_assert(!occupancy_take(t, &a, 2)); /* the limit was lowered meanwhile */
+    ck_assert_uint_eq(occupancy_refused(t), 2);
+    occupancy_free(t);
 }
 END_TEST
 
 START_TEST(ipv6_counts_by_its_64_bits)
 {
     struct err e = {0};
-    struct tally *t = tally_new(4, 7, &e);
+    struct occupancy *t = occupancy_new(4, 7, &e);
     struct addr a = at("2001:db8::1"), same = at("2001:db8::ffff:0:0:2"),
                 other = at("2001:db8:0:1::1");
-    ck_assert(tally_take(t, &a, 1));
-    ck_assert(!tally_take(t, &same, 1));
-    ck_assert(tally_take(t, &other, 1));
-    tally_give(t, &same);
-    ck_assert_int_eq(tally_held(t, &a), 0);
-    tally_free(t);
+    ck_assert(occupancy_take(t, &a, 1));
+    ck_assert(!occupancy_take(t, &same, 1));
+    ck_assert(occupancy_take(t, &other, 1));
+    occupancy_give(t, &same);
+    ck_assert_int_eq(occupancy_held(t, &a), 0);
+    occupancy_free(t);
 }
 END_TEST
 
 START_TEST(addresses_that_hold_nothing_take_no_room)
 {
     struct err e = {0};
-    struct tally *t = tally_new(2, 7, &e);
+    struct occupancy *t = occupancy_new(2, 7, &e);
     for (int i = 0; i < 250; i++) {
         char text[16];
         snprintf(text, sizeof text, "192.0.2.%d", i);
         struct addr a = at(text);
-        ck_assert(tally_take(t, &a, 1));
-        tally_give(t, &a);
+        ck_assert(occupancy_take(t, &a, 1));
+        occupancy_give(t, &a);
     }
     struct addr a = at("192.0.2.1"), b = at("192.0.2.2"), c = at("192.0.2.3");
-    ck_assert(tally_take(t, &a, 9));
-    ck_assert(tally_take(t, &b, 9));
-    ck_assert(!tally_take(t, &c, 9)); /* full */
-    ck_assert(tally_take(t, &a, 9));
-    tally_free(t);
+    ck_assert(occupancy_take(t, &a, 9));
+    ck_assert(occupancy_take(t, &b, 9));
+    ck_assert(!occupancy_take(t, &c, 9)); /* full */
+    ck_assert(occupancy_take(t, &a, 9));
+    occupancy_free(t);
 }
 END_TEST
 
@@ -74,10 +74,10 @@ static void *take_and_give(void *ctx)
     struct addr a = at("192.0.2.1");
     intptr_t most = 0;
     for (int i = 0; i < 2000; i++) {
-        if (!tally_take(ctx, &a, 3)) continue;
-        int held = tally_held(ctx, &a);
+        if (!occupancy_take(ctx, &a, 3)) continue;
+        int held = occupancy_held(ctx, &a);
         if (held > most) most = held;
-        tally_give(ctx, &a);
+        occupancy_give(ctx, &a);
     }
     return (void *)most;
 }
@@ -85,7 +85,7 @@ static void *take_and_give(void *ctx)
 START_TEST(threads_never_hold_more_than_the_limit)
 {
     struct err e = {0};
-    struct tally *t = tally_new(2, 7, &e);
+    struct occupancy *t = occupancy_new(2, 7, &e);
     pthread_t thread[4];
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(pthread_create(&thread[i], NULL, take_and_give, t), 0);
@@ -95,33 +95,33 @@ START_TEST(threads_never_hold_more_than_the_limit)
         ck_assert_int_le((intptr_t)most, 3);
     }
     struct addr a = at("192.0.2.1");
-    ck_assert_int_eq(tally_held(t, &a), 0);
-    tally_free(t);
+    ck_assert_int_eq(occupancy_held(t, &a), 0);
+    occupancy_free(t);
 }
 END_TEST
 
-static void *make_tally(void *ctx, struct err *e)
+static void *make_occupancy(void *ctx, struct err *e)
 {
     (void)ctx;
-    return tally_new(10, 7, e);
+    return occupancy_new(10, 7, e);
 }
 
-static void free_tally(void *made)
+static void free_occupancy(void *made)
 {
-    tally_free(made);
+    occupancy_free(made);
 }
 
 START_TEST(memory_that_runs_out_is_said)
 {
-    ck_assert_int_ge(alloc_each_fails(make_tally, free_tally, NULL), 2);
+    ck_assert_int_ge(alloc_each_fails(make_occupancy, free_occupancy, NULL), 2);
 }
 END_TEST
 
-Suite *suite_serve_tally(void);
-Suite *suite_serve_tally(void)
+Suite *suite_serve_occupancy(void);
+Suite *suite_serve_occupancy(void)
 {
-    Suite *s = suite_create("serve/tally");
-    TCase *t = tcase_create("serve/tally");
+    Suite *s = suite_create("serve/occupancy");
+    TCase *t = tcase_create("serve/occupancy");
     tcase_add_test(t, each_address_has_its_own_share);
     tcase_add_test(t, ipv6_counts_by_its_64_bits);
     tcase_add_test(t, addresses_that_hold_nothing_take_no_room);

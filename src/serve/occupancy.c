@@ -1,4 +1,4 @@
-#include "serve/tally.h"
+#include "serve/occupancy.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -7,15 +7,15 @@
 
 #include "base/table.h"
 
-struct tally {
+struct occupancy {
     atomic_uint_fast64_t refused;
     pthread_mutex_t lock; /* guards what follows */
     struct table *held;   /* struct addr of a subscriber -> int */
 };
 
-struct tally *tally_new(int capacity, uint64_t seed, struct err *e)
+struct occupancy *occupancy_new(int capacity, uint64_t seed, struct err *e)
 {
-    struct tally *t = calloc(1, sizeof *t);
+    struct occupancy *t = calloc(1, sizeof *t);
     if (!t) {
         err_set(e, ERR_MEMORY, "no memory for the counts of each address");
         return NULL;
@@ -23,13 +23,13 @@ struct tally *tally_new(int capacity, uint64_t seed, struct err *e)
     pthread_mutex_init(&t->lock, NULL);
     t->held = table_new(capacity, sizeof(struct addr), sizeof(int), seed, e);
     if (!t->held) {
-        tally_free(t);
+        occupancy_free(t);
         return NULL;
     }
     return t;
 }
 
-void tally_free(struct tally *t)
+void occupancy_free(struct occupancy *t)
 {
     if (!t) return;
     pthread_mutex_destroy(&t->lock);
@@ -37,7 +37,7 @@ void tally_free(struct tally *t)
     free(t);
 }
 
-bool tally_take(struct tally *t, const struct addr *who, int most)
+bool occupancy_take(struct occupancy *t, const struct addr *who, int most)
 {
     struct addr key = addr_subscriber(who);
     pthread_mutex_lock(&t->lock);
@@ -49,7 +49,7 @@ bool tally_take(struct tally *t, const struct addr *who, int most)
     return ok;
 }
 
-void tally_give(struct tally *t, const struct addr *who)
+void occupancy_give(struct occupancy *t, const struct addr *who)
 {
     struct addr key = addr_subscriber(who);
     pthread_mutex_lock(&t->lock);
@@ -59,7 +59,7 @@ void tally_give(struct tally *t, const struct addr *who)
     pthread_mutex_unlock(&t->lock);
 }
 
-int tally_held(struct tally *t, const struct addr *who)
+int occupancy_held(struct occupancy *t, const struct addr *who)
 {
     struct addr key = addr_subscriber(who);
     pthread_mutex_lock(&t->lock);
@@ -69,7 +69,7 @@ int tally_held(struct tally *t, const struct addr *who)
     return held;
 }
 
-uint64_t tally_refused(const struct tally *t)
+uint64_t occupancy_refused(const struct occupancy *t)
 {
     return atomic_load_explicit(&t->refused, memory_order_relaxed);
 }
