@@ -30,7 +30,7 @@ await test('a copy is made while viewers play and weights are learned', async ()
     [report] = JSON.parse(stdout).rows;
     assert.ok(report.sessions >= 10 && report.steps >= 100 && report.files >= 4, stdout);
     assert.deepEqual(readdirSync(to).filter(f => !f.endsWith('.prev')).sort(),
-        ['abrd.db', 'grown-sports.safetensors', 'policy.safetensors', 'untagged.state']);
+        ['abrd.db', 'grown-sports.safetensors', 'policy.safetensors', 'secret', 'untagged.state']);
     assert.equal(statSync(to).mode & 0o777, 0o700);
     await assert.rejects(run(ABRD, ['backup', data, to]), /is there already/);
 });
