@@ -1,7 +1,5 @@
-#include "serve/lead.h"
+#include "lead_priv.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,30 +12,6 @@
 enum { KEY = 64, STATE_FORM = 2, TERMS_MAX = 16 };
 /* What was read and refused is let go so often: else a stream could be full of it for ever. */
 static const double LET_GO_S = 2;
-
-struct lead {
-    struct lead_cfg cfg;
-    atomic_bool leading,
-        unsettled;             /* unsettled: what is common is to be put on the board */
-    atomic_uint_fast64_t term; /* = beat.term: for others to see */
-    atomic_bool deposed; /* by lead_beat: the learner's thread has not seen it yet */
-    struct bus_wire_beat beat; /* as the learner's thread wants it written */
-    double retry_at, committed_at;
-    pthread_mutex_t lock; /* of what follows */
-    struct {
-        struct bus_wire_beat beat; /* as it was written last, or is to be */
-        uint64_t rev;
-        double at, progress_at; /* progress_at: when the learner's thread was here last */
-        bool writing, again; /* one writes at a time; again: what it writes has changed */
-        uint64_t count;
-    } said;
-    size_t most; /* bytes of a value, as the board told them last */
-    uint64_t trimmed;
-    int live;    /* the slot that the board names */
-    bool unsure; /* whether the last commit has happened: then it may be the other one */
-    struct bus_wire_weights note; /* of the last commit ... */
-    void *ledger;                 /* ... whose ledger this is */
-};
 
 struct lead *lead_new(const struct lead_cfg *cfg, struct err *e)
 {
@@ -97,188 +71,6 @@ static void look_for_room(struct lead *l, const struct policy *p)
                   "servers take no more than %zu at once: raise max_payload in their "
                   "configuration",
                   needs, most);
-}
-
-static void stand_by(struct lead *l, const char *why)
-{
-    if (!atomic_exchange(&l->leading, false)) return;
-    log_event(l->cfg.log, LOG_WARN, "lead", "standing by: %s", why);
-    follow_afresh(l->cfg.follow);
-}
-
-/* ---- beats: written by the learner's thread and by lead_beat's, by one of them at a time ---- */
-
-/* What the next beats say. */
-static void beat_note(struct lead *l)
-{
-    pthread_mutex_lock(&l->lock);
-    l->said.beat = l->beat;
-    l->said.again = true;
-    pthread_mutex_unlock(&l->lock);
-}
-
-/* The learner's thread is alive. */
-static void beat_progress(struct lead *l, double mono)
-{
-    pthread_mutex_lock(&l->lock);
-    l->said.progress_at = mono;
-    pthread_mutex_unlock(&l->lock);
-}
-
-static int beat_put(uint64_t *rev, struct lead *l, const struct bus_wire_beat *beat,
-                    struct err *e)
-{
-    unsigned char bytes[BUS_WIRE_BEAT_MAX];
-    size_t n = bus_wire_put_beat(bytes, beat);
-    struct board *b = &l->cfg.board;
-    return b->put(b->self, FOLLOW_BEAT, bytes, n, *rev, rev, e);
-}
-
-/* The board has another beat than the one that was written last: our own, whose answer was lost, or
- * another's (*lost). */
-static int beat_look(uint64_t *rev, bool *lost, struct lead *l,
-                     const struct bus_wire_beat *mine)
-{
-    struct bus_wire_beat is = {0};
-    void *bytes;
-    size_t n;
-    uint64_t found;
-    struct board *b = &l->cfg.board;
-    struct err why = {0};
-    int rc = b->get(b->self, FOLLOW_BEAT, &bytes, &n, &found, &why);
-    if (!rc && bytes) rc = bus_wire_get_beat(&is, bytes, n, &why);
-    free(bytes);
-    if (!rc && is.term == mine->term && !strcmp(is.name, mine->name))
-        *rev = found;
-    else if (!rc)
-        *lost = true;
-    else if (rc == ERR_INVALID || rc == ERR_CORRUPT)
-        *rev = found; /* damaged: ours comes over it */
-    return rc;
-}
-
-/* One beat, from the revision before it; no lock is held while the board works. Sets deposed when
- * another one leads. */
-static int beat_write(struct lead *l, double mono, struct err *e)
-{
-    bool lost = false;
-    pthread_mutex_lock(&l->lock);
-    struct bus_wire_beat beat = l->said.beat;
-    uint64_t rev = l->said.rev;
-    beat.beats = ++l->said.count;
-    l->said.again = false;
-    pthread_mutex_unlock(&l->lock);
-
-    int rc = beat_put(&rev, l, &beat, e);
-    bool taken = !rc;
-    if (rc == ERR_CONFLICT) rc = beat_look(&rev, &lost, l, &beat);
-
-    pthread_mutex_lock(&l->lock);
-    if (l->said.beat.term == beat.term) {
-        l->said.rev = rev;
-        /* what failed may hold up all else for a while: not in every turn */
-        if (taken || rc) l->said.at = rc ? mono - CLUSTER_BEAT_S / 2 : mono;
-        if (lost) atomic_store(&l->deposed, true);
-    }
-    pthread_mutex_unlock(&l->lock);
-    return rc;
-}
-
-static bool beat_begin(struct lead *l)
-{
-    pthread_mutex_lock(&l->lock);
-    bool free = !l->said.writing;
-    l->said.writing = true;
-    pthread_mutex_unlock(&l->lock);
-    return free;
-}
-
-/* False: what is to be written has changed meanwhile, so it is written once more. */
-static bool beat_end(struct lead *l, bool failed)
-{
-    pthread_mutex_lock(&l->lock);
-    bool over = failed || !l->said.again || atomic_load(&l->deposed);
-    if (over) l->said.writing = false;
-    pthread_mutex_unlock(&l->lock);
-    return over;
-}
-
-/* Now, or by the other thread, which writes just now. */
-static int beat_now(struct lead *l, double mono, struct err *e)
-{
-    if (!beat_begin(l)) return 0;
-    int rc;
-    do
-        rc = beat_write(l, mono, e);
-    while (!beat_end(l, rc != 0));
-    return rc;
-}
-
-static bool beat_due(struct lead *l, double mono)
-{
-    pthread_mutex_lock(&l->lock);
-    bool due = mono >= l->said.at + CLUSTER_BEAT_S;
-    pthread_mutex_unlock(&l->lock);
-    return due;
-}
-
-/* What a beat found, for the learner's thread. */
-static bool lead_deposed(struct lead *l)
-{
-    if (!atomic_exchange(&l->deposed, false)) return false;
-    stand_by(l, "another learner leads");
-    return true;
-}
-
-/* Of the learner's thread. */
-static int beat(struct lead *l, double mono, struct err *e)
-{
-    int rc = beat_now(l, mono, e);
-    (void)lead_deposed(l);
-    return rc;
-}
-
-int lead_beat(struct lead *l, double mono, struct err *e)
-{
-    if (!lead_leading(l) || !beat_due(l, mono)) return 0;
-    pthread_mutex_lock(&l->lock);
-    bool stuck = mono >= l->said.progress_at + CLUSTER_STUCK_S;
-    pthread_mutex_unlock(&l->lock);
-    return stuck ? 0 : beat_now(l, mono, e);
-}
-
-/* The first beat of a term. ERR_CONFLICT: another was faster. */
-static int beat_term(struct lead *l, uint64_t rev, double mono, struct err *e)
-{
-    if (!beat_begin(l))
-        return ERR_CONFLICT; /* the last one of an earlier term is under way */
-    pthread_mutex_lock(&l->lock);
-    l->said.beat = l->beat;
-    l->said.rev = rev;
-    l->said.again = false;
-    struct bus_wire_beat first = l->beat;
-    first.beats = ++l->said.count;
-    pthread_mutex_unlock(&l->lock);
-    int rc = beat_put(&rev, l, &first, e);
-    pthread_mutex_lock(&l->lock);
-    l->said.writing = false;
-    if (!rc) {
-        l->said.rev = rev;
-        l->said.at = l->said.progress_at = mono;
-    }
-    pthread_mutex_unlock(&l->lock);
-    return rc;
-}
-
-/* The last one. */
-static void beat_over(struct lead *l)
-{
-    pthread_mutex_lock(&l->lock);
-    double at = l->said.at;
-    pthread_mutex_unlock(&l->lock);
-    l->beat.over = true;
-    beat_note(l);
-    (void)!beat_now(l, at, NULL);
 }
 
 /* ---- state, in pieces ---- */
@@ -387,7 +179,7 @@ static int still_ours(struct lead *l, uint64_t *rev, struct err *e)
         l->unsure = false;
         return 0;
     }
-    stand_by(l, "another learner has published");
+    lead_stand_by(l, "another learner has published");
     (void)drop_term(l, l->beat.term, l->note.state_parts); /* nobody names it */
     return err_set(e, ERR_CONFLICT, "another learner has published: standing by");
 }
@@ -456,8 +248,8 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
     pthread_mutex_lock(&l->lock);
     double at = l->said.at;
     pthread_mutex_unlock(&l->lock);
-    beat_note(l);
-    (void)beat(l, at, &why); /* else the next one names them */
+    lead_beat_note(l);
+    (void)lead_beat_write(l, at, &why); /* else the next one names them */
     struct board *b = &l->cfg.board;
     b->call(b->self);
     if (note.position != l->trimmed) {
@@ -590,7 +382,7 @@ static int settle_again(struct lead *l, struct err *e)
     if (!atomic_exchange(&l->unsettled, false)) return 0;
     int rc = settle_common(l, e);
     if (rc) lead_settle(l);
-    beat_note(l);
+    lead_beat_note(l);
     l->cfg.board.call(l->cfg.board.self);
     return rc;
 }
@@ -606,7 +398,7 @@ static int take_over(struct lead *l, struct learner *learner,
     snprintf(l->beat.name, sizeof l->beat.name, "%s", l->cfg.who);
     atomic_store(&l->term, l->beat.term);
     struct err why = {0};
-    int rc = beat_term(l, rev, mono, &why);
+    int rc = lead_beat_term(l, rev, mono, &why);
     if (rc == ERR_CONFLICT) return 0; /* another one was faster */
     if (rc) return err_field(e, rc, why.field, "%s", why.detail);
     atomic_store(&l->deposed, false);
@@ -626,11 +418,11 @@ static int take_over(struct lead *l, struct learner *learner,
     if (!rc && (found || l->beat.term > 1)) drop_parts(l, &old);
     atomic_store(&l->unsettled, false);
     if (!rc) rc = settle_common(l, &why);
-    beat_note(l);
+    lead_beat_note(l);
     if (rc) { /* let another one try, or this one again */
         atomic_store(&l->leading, false);
         l->retry_at = mono + CLUSTER_TAKE_S;
-        beat_over(l);
+        lead_beat_over(l);
         return err_field(e, rc, why.field, "%s", why.detail);
     }
     log_event(l->cfg.log, LOG_INFO, "lead",
@@ -662,10 +454,10 @@ int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
     uint64_t rev;
     double silent_s;
     look_for_room(l, learner_policy(learner));
-    beat_progress(l, mono);
+    lead_beat_progress(l, mono);
     if (lead_deposed(l)) return 0;
     if (lead_leading(l)) {
-        int rc = beat_due(l, mono) ? beat(l, mono, e) : 0;
+        int rc = lead_beat_due(l, mono) ? lead_beat_write(l, mono, e) : 0;
         if (!rc && lead_leading(l)) rc = settle_again(l, e);
         return rc || !lead_leading(l) ? rc : let_go(l, learner, now, e);
     }
@@ -679,7 +471,7 @@ void lead_resign(struct lead *l)
 {
     bool led = !atomic_load(&l->deposed);
     if (!atomic_exchange(&l->leading, false) || !led) return;
-    beat_over(l); /* else it takes CLUSTER_TAKE_S */
+    lead_beat_over(l); /* else it takes CLUSTER_TAKE_S */
     struct board *b = &l->cfg.board;
     b->call(b->self);
 }

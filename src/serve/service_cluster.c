@@ -34,7 +34,6 @@ struct cluster {
     int looks;            /* still to come, of a call */
     uint64_t kept;        /* the version in the folder */
     char said[128];       /* why who leads, or would, could not: once in the log */
-    char beat_said[128];  /* the same of the heartbeat's thread */
     pthread_mutex_t lock; /* of what follows: the ledger's figures as they were last */
     struct ledger_stats learned;
     uint64_t position;
@@ -396,12 +395,9 @@ bool service_cluster_beats(const struct service *s)
 
 void service_cluster_beat(struct service *s)
 {
-    struct cluster *c = s->cluster;
-    struct err why = {0};
-    if (!lead_beat(c->lead, clock_mono(), &why)) return;
-    bool news = strncmp(c->beat_said, why.detail, sizeof c->beat_said - 1) != 0;
-    log_err(s->cfg.log, news ? LOG_WARN : LOG_DEBUG, "lead", &why);
-    snprintf(c->beat_said, sizeof c->beat_said, "%.127s", why.detail);
+    struct err why = {0}; /* the learner's turns tell of a board that is away */
+    if (lead_beat(s->cluster->lead, clock_mono(), &why))
+        log_err(s->cfg.log, LOG_DEBUG, "lead", &why);
 }
 
 void service_cluster_wake(struct service *s)
