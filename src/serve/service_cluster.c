@@ -433,8 +433,6 @@ struct board service_cluster_board(struct service *s, uint64_t *maker)
     return s->cluster->board;
 }
 
-/* ---- profiles for all ---- */
-
 static int change(struct bus_wire_common *c, const char *name, const struct profile *p,
                   struct err *e)
 {
