@@ -30,8 +30,7 @@ struct folder {
     int lock;                   /* file descriptor; -1 = no folder */
     uint64_t refused;           /* damaged checkpoints that were put aside */
     char from[FOLDER_PATH + 8]; /* the file that folder_policy read; cut when longer */
-    char db[FOLDER_PATH], policy[FOLDER_PATH], untagged[FOLDER_PATH],
-        secret[FOLDER_PATH];
+    char db[FOLDER_PATH], policy[FOLDER_PATH], untagged[FOLDER_PATH], secret[FOLDER_PATH];
 };
 
 /* Makes the folder when it is not there. dir NULL: nothing is kept. */
