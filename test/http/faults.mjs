@@ -2,7 +2,7 @@
 // written, damaged files, a clock that is set.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, truncateSync,
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync,
     writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
@@ -102,8 +102,9 @@ await test('a full disk, then a kill: every session that was acknowledged is the
         const filler = join(disk, 'filler');
         const args = [...serve, '--data', data, '--learn', 'off', '--open-rate', '0'];
         const d = await new Daemon(args).ready;
-        const { bavail, bsize } = statfsSync(disk);
-        writeFileSync(filler, Buffer.alloc(bavail * bsize - (1 << 20)));
+        const df = spawnSync('df', ['--output=avail', '-B1', disk], { encoding: 'utf8' });
+        const free = Number(df.stdout.split('\n')[1]);
+        writeFileSync(filler, Buffer.alloc(free - (1 << 20)));
 
         const acknowledged = [];
         let refused;
