@@ -1,0 +1,43 @@
+// commands.mjs - the commands that a recording runs, each with a fixed seed; DIR is a folder of the
+// recording's own. Seconds each, so no lab runs whole.
+export const COMMANDS = [
+    'version',
+    'eval --policy fixed-0,random,rate,buffer,bola,mpc,mpc-default,moe --profile all --quiet --json -',
+    'eval --policy bola,moe --profile all --abandon --count-first --quiet --json -',
+    'eval --policy mpc,moe --ladder 300,1000,2500,6000,12000 --chunk-s 2 --buffer-s 12 --profile live --quiet --json -',
+    'eval --policy moe --mu-draws 20 --quiet --json -',
+    'eval --policy moe,mpc,oracle --profile pensieve --quiet --json -',
+    'eval --policy moe --routing --quiet --json -',
+    'eval --policy moe --profile news --detail obs,probs --trajectories DIR/eval.jsonl --quiet --json -',
+    'emulate --viewers 60 --profile all --seed 5 --quiet --json -',
+    'emulate --viewers 60 --profile news,untagged --label .5 --contents 6 --seed 6 --quiet --json -',
+    'emulate --kind volatile-low --viewers 150 --learn --explore 1 --seed 7 --save DIR/learned.safetensors --quiet --json -',
+    'emulate --mu 3,1,3 --grow sports --learn --explore 1 --viewers 120 --seed 8 --save DIR/added.safetensors --quiet --json -',
+    'emulate --viewers 200 --no-hint 1 --label .5 --drift 2 --untagged default,identify,merge --seed 9 --quiet --json -',
+    'emulate --viewers 100 --learn --explore 1 --liars .3 --seed 10 --quiet --json -',
+    'train --steps 20000 --seed 3 --out DIR/tuned.safetensors --quiet --json -',
+    'train --preset code --steps 20000 --seed 3 --out DIR/code.safetensors --quiet --json -',
+    'train --preset paper --variant moe --steps 20000 --seed 3 --out DIR/paper.safetensors --quiet --json -',
+    'train --variant mlp --steps 10000 --seed 3 --out DIR/one.safetensors --quiet --json -',
+    'policy show DIR/tuned.safetensors --json -',
+    'policy show DIR/learned.safetensors --json -',
+    'policy show DIR/added.safetensors --json -',
+    'policy show deploy/policy/moe.safetensors --json -',
+    'policy merge deploy/policy/merge.safetensors --weights .4,.3,.2,.1 --out DIR/merged.safetensors --json -',
+    'trace check traces --quiet --json -',
+    'trace stats traces --quiet --json -',
+    'trace generate --kind all --n 2 --seed 4 --out DIR/links --quiet --json -',
+    'trace overlap traces traces --quiet --json -',
+    'video show test/golden/video --json -',
+    'lab scale --quiet --json -',
+    'lab tracking --quick --steps 1000 --pairs 2 --quiet --json -',
+    'lab edge --reps 2 --slots 200 --exact-reps 20 --exact-slots 50 --image-reps 1 --image-slots 20 --quiet --json -',
+    'lab forgetting --reps 4 --rounds 50 --exact-reps 50 --image-reps 1 --image-rounds 10 --quiet --json -',
+    'lab shift --preset code --variant moe,pamoe --hints without --seeds 1 --steps 20000 --no-sweep --no-extras --quiet --json -',
+];
+
+/** Whose options are listed. */
+export const OPTION_COMMANDS = ['', 'serve', 'emulate', 'eval', 'train', 'doctor', 'backup', 'man', 'completion',
+    'policy show', 'policy join', 'policy import', 'policy merge', 'trace check', 'trace convert', 'trace generate',
+    'trace stats', 'trace overlap', 'video show', 'video convert', 'lab edge', 'lab forgetting', 'lab gates',
+    'lab merge', 'lab scale', 'lab shift', 'lab tracking'];
