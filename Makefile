@@ -344,6 +344,10 @@ test-web: all web media test/web/node_modules/.done ## browser tests in Chromium
 shots: all web media test/web/node_modules/.done ## the READMEs' pictures anew (some minutes): ONLY=demo LINK=lte
 	@node web/tools/shots.mjs
 
+.PHONY: same
+same: all ## does the program do what it did at commit BASE? Both are recorded and compared (minutes): BASE=COMMIT
+	@bash test/same/same.sh "$(BASE)"
+
 .PHONY: showdown
 showdown: all web media test/web/node_modules/.done ## abrd against the players' own rules, in real time (hours): TRACES=8 TRIES=3 OUT=build/showdown ONLY='abrd live,Shaka'
 	@TRACES=$(TRACES) TRIES=$(TRIES) OUT=$(OUT) ONLY='$(ONLY)' PART=$(PART) node test/showdown/showdown.mjs

@@ -83,7 +83,7 @@ async function daemon(args) {
 const ids = new Map();
 function named(text, port) {
     let s = text.replaceAll(`127.0.0.1:${port}`, 'HOST').replaceAll(folder, 'FOLDER')
-        .replace(/etp=\d+/g, 'etp=CLOCK').replace(/\b[0-9a-f]{32}\b|\b[0-9A-Za-z_-]{22}\b(?=")/g, id => {
+        .replace(/(etp|mb)=\d+/g, '$1=CLOCK').replace(/\b[0-9a-f]{32}\b|\b[0-9A-Za-z_-]{22}\b(?=")/g, id => {
             if (!ids.has(id)) ids.set(id, `ID${ids.size}`);
             return ids.get(id);
         });
@@ -210,8 +210,8 @@ function recordCommands() {
         const r = spawnSync(program, [...command.split(' ').filter(Boolean), '--help'], { encoding: 'utf8' });
         // name, argument and default; the sentences are no part of what must stay
         const options = r.stdout.split(/\n(?= +--)/).slice(1).map(o => {
-            const [, name] = /^ *(--[^ ]+(?: [A-Z|a-z][^ ]*)?)/.exec(o) ?? [, o];
-            return `${name} [${(/\[([^\]]*)\]\s*$/m.exec(o) ?? [, ''])[1]}]`;
+            const name = /^ *(--[^ ]+(?: [A-Z|a-z][^ ]*)?)/.exec(o)?.[1] ?? o;
+            return `${name} [${/\[([^\]]*)\]\s*$/m.exec(o)?.[1] ?? ''}]`;
         });
         lines.push(`abrd ${command} --help`, `exit ${r.status}`, ...options.map(o => `    ${o}`));
     }
