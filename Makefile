@@ -45,7 +45,7 @@ OPT_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-san
 OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 OPT_cover := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
-CPPFLAGS += -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
+CPPFLAGS += -Isrc -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
 # pages are read back by libxml2, which has a folder of its own
 XML2_CPPFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
 # -ffp-contract=off: same bytes on machines with and without FMA, and golden trajectories.
@@ -61,11 +61,11 @@ SIM_WRAP := $(foreach f,fsync rename link,-Wl$(comma)--wrap=$(f))
 
 # ---- sources, found by name
 
-LAYERS := base nn moe rl abr abrd lab serve cli
-SRC := $(sort $(foreach l,$(LAYERS),$(wildcard src/$(l)/*.c)))
+LAYERS := base nn policy learn abr embed report lab serve cli
+SRC := $(sort $(foreach l,$(LAYERS),$(wildcard src/$(l)/*.c src/$(l)/*/*.c)))
 OBJ := $(SRC:%.c=$(B)/%.o)
 LIBOBJ := $(filter-out $(B)/src/cli/main.o,$(OBJ))
-TEST := $(sort $(foreach l,$(LAYERS) sim,$(wildcard test/$(l)/test_*.c)))
+TEST := $(sort $(foreach l,$(LAYERS) sim,$(wildcard test/$(l)/test_*.c test/$(l)/*/test_*.c)))
 SIM := $(filter-out test/sim/main.c $(TEST),$(wildcard test/sim/*.c))
 SUPPORT := $(sort $(wildcard test/support/*.c))
 FUZZ := $(sort $(patsubst test/fuzz/fuzz_%.c,%,$(wildcard test/fuzz/fuzz_*.c)))
@@ -142,26 +142,26 @@ $(B)/headers: Makefile
 # ---- compiling
 
 $(B)/test/%.o: CPPFLAGS += -Itest
-$(B)/test/lab/%.o: CPPFLAGS += $(XML2_CPPFLAGS)
+$(B)/test/lab/%.o $(B)/test/report/%.o: CPPFLAGS += $(XML2_CPPFLAGS)
 # (clang, which only fuzzing uses, takes NAN itself for a promotion)
 $(B)/src/%.o: CFLAGS += $(if $(filter fuzz,$(MODE)),,-Wdouble-promotion)
 $(B)/src/nn/%.o $(B)/lib/src/nn/%.o: CFLAGS += -O3
-$(B)/src/moe/%.o $(B)/lib/src/moe/%.o: CFLAGS += -O3
-$(B)/src/abr/feat.o $(B)/lib/src/abr/feat.o: CFLAGS += -O3
+$(B)/src/policy/%.o $(B)/lib/src/policy/%.o: CFLAGS += -O3
+$(B)/src/abr/emulator/feat.o $(B)/lib/src/abr/emulator/feat.o: CFLAGS += -O3
 # kernels for one instruction set each, chosen when the program runs
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
-$(B)/src/nn/%_avx2.o $(B)/lib/src/nn/%_avx2.o: CFLAGS += -mavx2 -mfma -mpopcnt
-$(B)/src/nn/%_avx512.o $(B)/lib/src/nn/%_avx512.o: CFLAGS += -mavx512f -mavx2 -mfma -mpopcnt -mprefer-vector-width=512
+$(B)/src/nn/simd/%_avx2.o $(B)/lib/src/nn/simd/%_avx2.o: CFLAGS += -mavx2 -mfma -mpopcnt
+$(B)/src/nn/simd/%_avx512.o $(B)/lib/src/nn/simd/%_avx512.o: CFLAGS += -mavx512f -mavx2 -mfma -mpopcnt -mprefer-vector-width=512
 # ordered for the processors that have it: a tenth of a decision's time
-$(B)/src/nn/vecmat_avx512.o $(B)/lib/src/nn/vecmat_avx512.o: CFLAGS += -mavx512bw -mavx512vnni -mtune=icelake-server
+$(B)/src/nn/simd/vecmat_avx512.o $(B)/lib/src/nn/simd/vecmat_avx512.o: CFLAGS += -mavx512bw -mavx512vnni -mtune=icelake-server
 # GCC clears half a kilobyte with an instruction that costs as much as a router; libc does not
 ifneq ($(MODE),fuzz)
 CFLAGS += -mstringop-strategy=libcall
 endif
 # those of learning are loops of the compiler's: what they give differs between CPU types
 # anyway, as the products of BLAS do
-$(B)/src/nn/kern_avx%.o: CFLAGS += -ffp-contract=fast
-$(B)/src/nn/kern_avx512.o: CFLAGS += -mavx512dq -mavx512vl -mavx512bw
+$(B)/src/nn/simd/kern_avx%.o: CFLAGS += -ffp-contract=fast
+$(B)/src/nn/simd/kern_avx512.o: CFLAGS += -mavx512dq -mavx512vl -mavx512bw
 endif
 
 $(B)/%.o: %.c $(B)/flags | $(B)/headers
@@ -180,13 +180,13 @@ $(B)/abrd: $(B)/src/cli/main.o $(B)/libabrd.a
 # ---- the library for players in C: what include/abrd/policy.h needs and nothing else, so neither
 # BLAS nor XML; one object, whose other names are local
 
-LIB := $(wildcard src/abrd/*.c) $(addprefix src/,$(addsuffix .c, \
+LIB := $(wildcard src/embed/*.c) $(addprefix src/,$(addsuffix .c, \
          base/bytes base/err base/rng base/table base/text \
-         nn/act nn/mlp nn/vecmat nn/vecmat_base nn/vecmat_avx2 nn/vecmat_avx512 \
-         moe/mix moe/parts moe/policy moe/probs moe/swift rl/ckpt rl/ckpt_file rl/ckpt_read \
-         abr/emu abr/feat abr/guard abr/qoe abr/sabre abr/start abr/trace abr/trace_mobile \
-         abr/trace_set abr/trace_set_csv abr/trace_set_fcc abr/trace_set_lumos abr/trace_set_puffer \
-         abr/trace_text abr/video abr/view))
+         nn/act nn/mlp nn/simd/vecmat nn/simd/vecmat_base nn/simd/vecmat_avx2 nn/simd/vecmat_avx512 \
+         policy/mix policy/parts policy/policy policy/probs policy/swift learn/ckpt learn/ckpt_file learn/ckpt_read \
+         abr/emulator/emu abr/emulator/feat abr/deciders/guard abr/emulator/qoe abr/traces/sabre abr/deciders/start abr/traces/trace abr/traces/trace_mobile \
+         abr/traces/trace_set abr/traces/trace_set_csv abr/traces/trace_set_fcc abr/traces/trace_set_lumos abr/traces/trace_set_puffer \
+         abr/traces/trace_text abr/manifests/video abr/emulator/view))
 LIBC := $(LIB:%.c=$(B)/lib/%.o)
 $(B)/lib/%.o: CFLAGS += -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
 $(B)/lib/%.o: %.c $(B)/flags | $(B)/headers
@@ -209,12 +209,12 @@ $(B)/lib/libabrd.a: $(LIBC) $(B)/libabrd.a include/abrd/policy.h Makefile
 
 # ---- the unit tests' runner
 
-# Its tables. test/abr/test_emu.c provides `Suite *suite_abr_emu(void)`; test/fuzz/fuzz_video.c
+# Its tables. test/abr/emulator/test_emu.c provides `Suite *suite_abr_emu(void)`; test/fuzz/fuzz_video.c
 # provides LLVMFuzzerTestOneInput, here compiled under the name fuzz_video.
 $(B)/suites.c: $(B)/tests Makefile
 	$(Q){ echo '#include "support/suites.h"'; \
 	  for t in $(TEST:test/%.c=%); do \
-	    echo "Suite *suite_$$(echo $$t | sed 's,/test_,_,')(void);"; done; \
+	    echo "Suite *suite_$$(echo $$t | sed 's,/test_,_,' | tr / _)(void);"; done; \
 	  for f in $(FUZZ); do \
 	    echo "int fuzz_$$f(const uint8_t *data, size_t size);"; done; \
 	  echo 'const struct suite_entry suites[] = {'; \
@@ -331,7 +331,7 @@ test: ## everything: lint, unit, golden, HTTP and browser tests
 
 # as many suites at a time as make has jobs, when it was given a number
 CHECK_JOBS = $(patsubst -j%,%,$(firstword $(filter -j%,$(MAKEFLAGS))))
-check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emu for some
+check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emulator/emu for some
 	$(Q)JOBS=$${JOBS:-$(CHECK_JOBS)} $(B)/check $(SUITE)
 
 test-http: all web $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests against the real daemon, small trials, and the tests of our scripts
@@ -460,7 +460,7 @@ lab-data: ## real images for the labs (npm and Debian packages) into build/lab-d
 
 # ---- the rest
 
-format: ## format every source, renew the table of modules in src/README.md
+format: ## format every source, renew the tables of modules in src/*/README.md
 	@find src include test -name '*.[ch]' | xargs clang-format -i
 	@bash test/lint/modules.sh --write
 
@@ -472,7 +472,7 @@ merge-policy: all ## train the experts that are merged for untagged viewers, TRA
 
 # the program finds its own files in ../share/abrd (src/cli/home.c)
 D := $(DESTDIR)$(PREFIX)
-VERSION := $(shell sed -n 's/^\#define CMD_VERSION "\(.*\)"/\1/p' include/cli/cmd.h)
+VERSION := $(shell sed -n 's/^\#define CMD_VERSION "\(.*\)"/\1/p' src/cli/cmd.h)
 # looked for when it is installed: what the same make has fetched (web/vendor) is there then
 SHARE := find deploy/policy traces web -type f ! -name '*.sh' ! -name 'package*.json' \
            ! -path 'web/tools/*' ! -name '.*' ! -path '*/node_modules/*'

@@ -3,7 +3,7 @@
 # Builds in a copy, since the folder debian has to lie at the top there. What lintian finds fails.
 set -eu
 out=$1 maintainer=${2:-} here=$PWD
-version=$(sed -n 's/^#define CMD_VERSION "\(.*\)"/\1/p' include/cli/cmd.h)
+version=$(sed -n 's/^#define CMD_VERSION "\(.*\)"/\1/p' src/cli/cmd.h)
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 copy=$out/abrd-$version

@@ -12,7 +12,7 @@ if (!out) {
 }
 const run = (command, ...args) =>
     execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-const version = /CMD_VERSION "(.*)"/.exec(readFileSync('include/cli/cmd.h', 'utf8'))[1];
+const version = /CMD_VERSION "(.*)"/.exec(readFileSync('src/cli/cmd.h', 'utf8'))[1];
 
 // ---- licences
 

@@ -1,7 +1,7 @@
 #include "abr/eval.h"
 
-#include "abr/oracle.h"
-#include "abr/replay.h"
+#include "abr/deciders/oracle.h"
+#include "abr/emulator/replay.h"
 #include "base/pool.h"
 #include "base/rng.h"
 #include "base/stats.h"

@@ -1,11 +1,11 @@
 #include "abr/merits.h"
 
-#include "abr/corpus.h"
-#include "abr/video.h"
+#include "abr/traces/corpus.h"
+#include "abr/manifests/video.h"
 #include "base/pool.h"
-#include "moe/bank.h"
-#include "moe/lattice.h"
-#include "moe/swift.h"
+#include "policy/bank.h"
+#include "policy/lattice.h"
+#include "policy/swift.h"
 
 #include <assert.h>
 #include <math.h>

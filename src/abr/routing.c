@@ -1,10 +1,10 @@
 #include "abr/routing.h"
 
-#include "abr/feat.h"
-#include "abr/player.h"
-#include "moe/gate.h"
-#include "moe/swift.h"
-#include "rl/ckpt.h"
+#include "abr/emulator/feat.h"
+#include "abr/emulator/player.h"
+#include "policy/gate.h"
+#include "policy/swift.h"
+#include "learn/ckpt.h"
 
 #include <assert.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "cli/progress.h"
-#include "serve/backup.h"
+#include "serve/store/backup.h"
 
 static bool watch(void *ctx, double share)
 {

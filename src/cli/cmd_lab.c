@@ -1,12 +1,12 @@
 /* abrd lab: reproductions of papers, each with a report. */
-#include "lab/edge.h"
-#include "lab/forgetting.h"
-#include "lab/gates.h"
-#include "lab/shift.h"
+#include "lab/forgetting/edge.h"
+#include "lab/forgetting/forgetting.h"
+#include "lab/gates/gates.h"
+#include "lab/shift/shift.h"
 #include "lab/lab.h"
-#include "lab/merge.h"
+#include "lab/merge/merge.h"
 #include "lab/scale.h"
-#include "lab/tracking.h"
+#include "lab/tracking/tracking.h"
 
 #include "base/clock.h"
 #include "base/pool.h"

@@ -1,13 +1,13 @@
 /* abrd policy: look into policy files, join specialists into one, merge their weights. */
-#include "abr/feat.h"
+#include "abr/emulator/feat.h"
 #include "base/text.h"
 #include "cli/cmd.h"
 #include "cli/opt.h"
 #include "cli/out.h"
-#include "moe/join.h"
-#include "rl/ckpt.h"
-#include "rl/ckpt_import.h"
-#include "serve/exam.h"
+#include "policy/join.h"
+#include "learn/ckpt.h"
+#include "learn/ckpt_import.h"
+#include "serve/learner/exam.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -318,9 +318,10 @@ static int examine(struct scores *out, const struct policy *p, const char *path,
                    struct err *e)
 {
     if (p->cfg.obs_dim != FEAT_FULL_DIM)
-        return err_field(e, ERR_INVALID, path,
-                         "takes %d inputs; the daemon observes %d (include/abr/feat.h)",
-                         p->cfg.obs_dim, FEAT_FULL_DIM);
+        return err_field(
+            e, ERR_INVALID, path,
+            "takes %d inputs; the daemon observes %d (src/abr/emulator/feat.h)",
+            p->cfg.obs_dim, FEAT_FULL_DIM);
     struct exam *x = exam_new(&p->cfg, e);
     struct policy *lowest = x ? policy_new(&p->cfg, e) : NULL; /* all ties: level 0 */
     int rc = lowest ? 0 : e->code;

@@ -21,9 +21,9 @@
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "cli/serve_options.h"
-#include "serve/listen.h"
-#include "serve/node.h"
-#include "serve/service.h"
+#include "serve/http/listen.h"
+#include "serve/http/node.h"
+#include "serve/session/service.h"
 
 static int fail(const struct err *e)
 {

@@ -1,6 +1,6 @@
 /* abrd train: makes a policy with PPO. */
-#include "abr/mentors.h"
-#include "abr/recipe.h"
+#include "abr/train/mentors.h"
+#include "abr/train/recipe.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 #include "cli/progress.h"
 #include "cli/train_curve.h"
 #include "cli/train_page.h"
-#include "rl/ckpt.h"
+#include "learn/ckpt.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 #include "cli/crowd.h"
 
-#include "abr/player.h"
+#include "abr/emulator/player.h"
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "serve/limits.h"
+#include "serve/session/limits.h"
 
 #include <math.h>
 #include <stdio.h>

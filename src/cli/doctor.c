@@ -17,12 +17,12 @@
 #include "base/clock.h"
 #include "base/pool.h"
 #include "cli/fetch.h"
-#include "rl/ckpt.h"
-#include "serve/auth.h"
-#include "serve/exam.h"
-#include "serve/folder.h"
-#include "serve/listen.h"
-#include "serve/store_sqlite.h"
+#include "learn/ckpt.h"
+#include "serve/http/auth.h"
+#include "serve/learner/exam.h"
+#include "serve/store/folder.h"
+#include "serve/http/listen.h"
+#include "serve/store/store_sqlite.h"
 
 #define ROOM_BYTES 100e6     /* of a disk: enough for some 400,000 chunks */
 #define SANE_TIME 1735689600 /* 2025-01-01: no clock that is set shows less */

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "moe/policy.h"
-#include "rl/ckpt.h"
-#include "serve/bus_nats_look.h"
-#include "serve/follow.h"
-#include "serve/lead.h"
+#include "policy/policy.h"
+#include "learn/ckpt.h"
+#include "serve/cluster/bus_nats_look.h"
+#include "serve/cluster/follow.h"
+#include "serve/cluster/lead.h"
 
 enum { WEIGHTS, COMMON, BEAT, VALUES };
 

@@ -1,7 +1,7 @@
 #include "cli/eval_sessions.h"
 
-#include "abr/oracle.h"
-#include "abr/replay.h"
+#include "abr/deciders/oracle.h"
+#include "abr/emulator/replay.h"
 #include "cli/page.h"
 #include "cli/trajectories.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "serve/node.h"
-#include "serve/service.h"
+#include "serve/http/node.h"
+#include "serve/session/service.h"
 
 struct serve_options serve_options_default(void)
 {

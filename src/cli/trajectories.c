@@ -1,6 +1,6 @@
 #include "cli/trajectories.h"
 
-#include "abr/feat.h"
+#include "abr/emulator/feat.h"
 #include "base/text.h"
 
 #include <errno.h>

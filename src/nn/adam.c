@@ -1,6 +1,6 @@
 #include "nn/adam.h"
 
-#include "nn/kern.h"
+#include "nn/simd/kern.h"
 
 #include <assert.h>
 #include <math.h>

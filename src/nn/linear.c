@@ -1,6 +1,6 @@
 #include "nn/linear.h"
 
-#include "nn/kern.h"
+#include "nn/simd/kern.h"
 
 static void forward(float *y, const float *x, const float *w, const float *b, int n,
                     int in, int out, bool relu)

@@ -1,10 +1,10 @@
 #include "abr/merits.h"
 
-#include "abr/player.h"
-#include "abr/corpus.h"
+#include "abr/emulator/player.h"
+#include "abr/traces/corpus.h"
 #include "base/rng.h"
-#include "moe/bank.h"
-#include "moe/lattice.h"
+#include "policy/bank.h"
+#include "policy/lattice.h"
 #include "support/alloc.h"
 
 #include <check.h>

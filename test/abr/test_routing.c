@@ -1,9 +1,9 @@
 #include "abr/routing.h"
 
-#include "abr/feat.h"
-#include "abr/qoe.h"
-#include "moe/policy.h"
-#include "rl/ckpt.h"
+#include "abr/emulator/feat.h"
+#include "abr/emulator/qoe.h"
+#include "policy/policy.h"
+#include "learn/ckpt.h"
 #include "support/tmpdir.h"
 
 #include <check.h>

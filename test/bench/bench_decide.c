@@ -6,15 +6,15 @@
  * the products that a dense evaluation would need, and beside the time that reading the
  * weights takes at the speed of the second-level cache, in which they lie. decide.agree_*
  * compare the shipped policy's decisions with the plain twin's. */
-#include "abr/gen.h"
-#include "abr/guard.h"
-#include "abr/player.h"
+#include "abr/traces/gen.h"
+#include "abr/deciders/guard.h"
+#include "abr/emulator/player.h"
 #include "base/clock.h"
-#include "moe/swift.h"
+#include "policy/swift.h"
 #include "nn/mlp.h"
-#include "nn/vecmat.h"
-#include "rl/ckpt.h"
-#include "serve/decide.h"
+#include "nn/simd/vecmat.h"
+#include "learn/ckpt.h"
+#include "serve/session/decide.h"
 #include "support/bench.h"
 #include "support/twin.h"
 

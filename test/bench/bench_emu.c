@@ -2,9 +2,9 @@
  * inside a player (view and QoE kept); over the test traces beside the project (../shared;
  * where they are not: the bundled corpus), per kind of generated link, per length of the
  * ladder. */
-#include "abr/corpus.h"
-#include "abr/gen.h"
-#include "abr/player.h"
+#include "abr/traces/corpus.h"
+#include "abr/traces/gen.h"
+#include "abr/emulator/player.h"
 #include "base/clock.h"
 #include "support/bench.h"
 #include "support/shared.h"

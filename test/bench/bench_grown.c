@@ -1,8 +1,8 @@
 /* What a grown profile costs: a decision with new experts beside the routed one that it stands
  * on, and one update of them. The shipped shape: 3 experts of 64, two layers, top-1. */
 #include "base/clock.h"
-#include "moe/graft_pack.h"
-#include "rl/growth.h"
+#include "policy/graft_pack.h"
+#include "learn/growth.h"
 #include "support/bench.h"
 
 #include <stdio.h>

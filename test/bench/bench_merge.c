@@ -2,9 +2,9 @@
  *
  * Steps to 20 leaves is how many slots it takes until the tree offers so many candidates when
  * every choice is the bandit's and all rewards are equal; the paper's Fig. 6 has both over K. */
-#include "moe/bank.h"
-#include "moe/swift.h"
-#include "moe/tanbr.h"
+#include "policy/bank.h"
+#include "policy/swift.h"
+#include "policy/tanbr.h"
 #include "support/bench.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * The gradient is told in GFLOP/s beside the peak of one large product in the same run:
  * products only are counted (two operations per multiply-add), the rest of the step's time
  * is its overhead. */
-#include "moe/policy.h"
+#include "policy/policy.h"
 #include "nn/adam.h"
 #include "nn/blas.h"
 #include "support/bench.h"

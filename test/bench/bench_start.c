@@ -1,16 +1,16 @@
 /* What the level of the first chunk is worth: QoE per chunk of short sessions that begin at each level
  * and go on as the shipped policy decides, with the wait for the first picture counted as a stall, as
- * the emulator does, and without, as the daemon does. abr/start.h was chosen by these figures, on
+ * the emulator does, and without, as the daemon does. abr/deciders/start.h was chosen by these figures, on
  * training traces: the bundled ones of that part, or all of TRACES=DIR (with VIDEO=PATH).
  * CHUNKS=15 STARTS=4 BUFFER_S=24. */
-#include "abr/algo.h"
-#include "abr/corpus.h"
-#include "abr/feat.h"
-#include "abr/guard.h"
-#include "abr/player.h"
-#include "abr/start.h"
-#include "moe/swift.h"
-#include "rl/ckpt.h"
+#include "abr/deciders/algo.h"
+#include "abr/traces/corpus.h"
+#include "abr/emulator/feat.h"
+#include "abr/deciders/guard.h"
+#include "abr/emulator/player.h"
+#include "abr/deciders/start.h"
+#include "policy/swift.h"
+#include "learn/ckpt.h"
 #include "support/bench.h"
 
 #include <stdio.h>

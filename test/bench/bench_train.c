@@ -7,7 +7,7 @@
  *
  * The goals are of one core. The products of forward and backward, at the measured peak,
  * are what no program can be below. */
-#include "abr/recipe.h"
+#include "abr/train/recipe.h"
 #include "base/clock.h"
 #include "support/bench.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/store_sqlite.h"
+#include "serve/store/store_sqlite.h"
 
 START_TEST(exit_codes)
 {

@@ -1,7 +1,7 @@
 /* abrd policy from outside. */
 #include "cli/opt.h"
-#include "moe/join.h"
-#include "rl/ckpt.h"
+#include "policy/join.h"
+#include "learn/ckpt.h"
 #include "support/program.h"
 #include "support/tmpdir.h"
 

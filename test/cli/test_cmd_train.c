@@ -1,7 +1,7 @@
 /* abrd train from outside. */
 #include "base/text.h"
 #include "cli/opt.h"
-#include "rl/ckpt.h"
+#include "learn/ckpt.h"
 #include "support/page_home.h"
 #include "support/program.h"
 #include "support/tmpdir.h"

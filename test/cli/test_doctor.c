@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "serve/listen.h"
-#include "serve/store_sqlite.h"
+#include "serve/http/listen.h"
+#include "serve/store/store_sqlite.h"
 #include "support/tmpdir.h"
 
 static const char *dir;

@@ -13,7 +13,7 @@ START_TEST(the_sources_are_found_from_the_build_folder)
     struct err e = {0};
     char path[HOME_PATH];
     unsetenv("ABRD_HOME");
-    ck_assert_int_eq(home_find(path, "include/cli/home.h", &e), 0);
+    ck_assert_int_eq(home_find(path, "src/cli/home.h", &e), 0);
     ck_assert_int_eq(access(path, R_OK), 0);
     ck_assert_int_eq(home_find(path, "no/such/file", &e), ERR_ABSENT);
     ck_assert_str_eq(e.field, "no/such/file");
@@ -30,7 +30,7 @@ START_TEST(the_environment_decides_alone)
     setenv("ABRD_HOME", dir, 1);
     ck_assert_int_eq(home_find(path, "a", &e), 0);
     ck_assert_str_eq(path, file);
-    ck_assert_int_eq(home_find(path, "include/cli/home.h", &e), ERR_ABSENT);
+    ck_assert_int_eq(home_find(path, "src/cli/home.h", &e), ERR_ABSENT);
     tmpdir_remove(dir);
 }
 END_TEST

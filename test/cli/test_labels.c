@@ -1,10 +1,10 @@
 /* Lies about what viewers without a hint were. The shipped policies serve emulated viewers before and
  * after the lies, on links that neither the policies nor the exam of merges know. Prints what each
  * profile got: build/release/check cli/labels. */
-#include "abr/corpus.h"
-#include "abr/video.h"
+#include "abr/traces/corpus.h"
+#include "abr/manifests/video.h"
 #include "cli/crowd.h"
-#include "serve/merge_exam.h"
+#include "serve/hintless/merge_exam.h"
 #include "support/untagged_viewers.h"
 
 enum { LABELS = 419, SLOTS = 6, VIEWERS = 240, ROUTES = 3 };

@@ -2,7 +2,7 @@
  * and starts it again while a client waits. */
 #include "cli/manager.h"
 
-#include "serve/listen.h"
+#include "serve/http/listen.h"
 #include "support/raw.h"
 #include "support/tmpdir.h"
 

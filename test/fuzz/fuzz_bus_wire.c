@@ -3,10 +3,10 @@
  * read as; the envelope around the rest is sealed here, else nothing would get further. */
 #include "support/fuzz.h"
 
-#include "serve/bus_wire.h"
-#include "serve/grown_wire.h"
-#include "serve/ledger.h"
-#include "serve/slot_log.h"
+#include "serve/cluster/bus_wire.h"
+#include "serve/added/grown_wire.h"
+#include "serve/cluster/ledger.h"
+#include "serve/cluster/slot_log.h"
 
 #include <assert.h>
 #include <stdlib.h>

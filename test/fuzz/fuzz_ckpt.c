@@ -2,7 +2,7 @@
  * a policy that was decoded can be encoded and decoded again to the same. */
 #include "support/fuzz.h"
 
-#include "rl/ckpt.h"
+#include "learn/ckpt.h"
 
 #include <assert.h>
 #include <stdlib.h>

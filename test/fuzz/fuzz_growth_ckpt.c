@@ -3,7 +3,7 @@
  * the same. */
 #include "support/fuzz.h"
 
-#include "rl/growth_ckpt.h"
+#include "learn/growth_ckpt.h"
 
 #include <assert.h>
 #include <stdlib.h>

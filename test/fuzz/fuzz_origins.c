@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/origins.h"
+#include "serve/players/origins.h"
 
 static int hex(char c)
 {

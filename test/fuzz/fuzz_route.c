@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/route.h"
+#include "serve/http/route.h"
 
 static const struct route table[] = {
     {HTTP_POST, "/v1/sessions", ROUTE_OPEN, NULL},

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "serve/cmcd.h"
-#include "serve/sf.h"
+#include "serve/players/cmcd.h"
+#include "serve/players/sf.h"
 
 /* Members lie within the input and its limits; an error says what is wrong and is the end; and
  * what players tell of themselves is in range whatever they send. */

@@ -1,7 +1,7 @@
 /* Any bytes as an index box: refused with a reason, or segments that last and weigh something. */
 #include "support/fuzz.h"
 
-#include "abr/sidx.h"
+#include "abr/manifests/sidx.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * an emulator gets through. */
 #include "support/fuzz.h"
 
-#include "abr/emu.h"
+#include "abr/emulator/emu.h"
 
 #include <assert.h>
 

@@ -2,7 +2,7 @@
  * a reason, or traces that pass their own check. */
 #include "support/fuzz.h"
 
-#include "abr/trace_set.h"
+#include "abr/traces/trace_set.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -13,11 +13,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "abr/feat.h"
+#include "abr/emulator/feat.h"
 #include "base/bytes.h"
 #include "base/text.h"
-#include "moe/policy.h"
-#include "serve/untagged.h"
+#include "policy/policy.h"
+#include "serve/hintless/untagged.h"
 
 enum { HEAD = 32 };
 

@@ -2,7 +2,7 @@
  * passes its own check. */
 #include "support/fuzz.h"
 
-#include "abr/video.h"
+#include "abr/manifests/video.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "serve/wire.h"
+#include "serve/http/wire.h"
 
 /* The first byte chooses the body. What is accepted holds finite numbers and fits its
  * arrays; what is not says why. */

@@ -175,7 +175,7 @@ await test('an expert that is set aside is asked by neither', async () => {
 
 // ---- life
 
-/** Version in a file of weights whose CRC is right (include/rl/ckpt.h). */
+/** Version in a file of weights whose CRC is right (src/learn/ckpt.h). */
 function checked(bytes) {
     const n = Number(new DataView(bytes.buffer).getBigUint64(0, true));
     const meta = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + n))).__metadata__;

@@ -9,10 +9,10 @@ passed=0 failed=0
 fresh()
 {
     rm -rf "${top:?}/p"
-    mkdir -p "$top"/p/{src,include,test}/{base,nn,abr,serve,cli}
+    mkdir -p "$top"/p/{src,test}/{base,nn,abr,serve,cli}
     cd "$top/p" || exit 1
     printf '/* a.h - a thing. printf() and "rand()" in words are fine. */\nint a_one(void);\n' \
-        >include/base/a.h
+        >src/base/a.h
     printf '#include "base/a.h"\n\n/* exit(1), typedef struct */\nstatic const int K = 1;\nint a_one(void)\n{\n    return K;\n}\n' \
         >src/base/a.c
     : >test/base/test_a.c
@@ -40,8 +40,9 @@ breaks()
     mkdir -p "$(dirname "$2")"
     printf '%b\n' "$3" >>"$2"
     case $2 in
-    src/*/*.c)
+    src/*.c)
         local t=${2#src/}
+        mkdir -p "test/${t%/*}"
         : >"test/${t%/*}/test_${t##*/}"
         ;;
     esac
@@ -51,15 +52,15 @@ breaks()
 fresh
 expect ""
 breaks layers src/base/a.c '#include "abr/video.h"'
-breaks layers src/nn/b.c '#include "rl/env.h"'
+breaks layers src/nn/b.c '#include "learn/env.h"'
 breaks layers src/nn/b.c '#include "elsewhere/env.h"'
 breaks foreign-headers src/nn/b.c '#include <jansson.h>'
 breaks foreign-headers src/abr/b.c '#include <cblas.h>'
 breaks foreign-headers src/serve/b.c '#include <curl/curl.h>'
 breaks foreign-headers src/abr/b.c '#include <pthread.h>'
-breaks "" src/serve/http.c '#include <microhttpd.h>'
+breaks "" src/serve/http/http.c '#include <microhttpd.h>'
 breaks "" src/cli/b.c '#include "serve/http.h"\nint main(void) { printf("x"); exit(1); }'
-breaks typedef include/base/a.h 'typedef struct a { int x; } a_t;'
+breaks typedef src/base/a.h 'typedef struct a { int x; } a_t;'
 breaks print-exit src/base/a.c 'void a_p(void) { printf(""); }'
 breaks print-exit src/serve/b.c 'void b_p(void) { fprintf(stderr, ""); }'
 breaks print-exit src/nn/b.c 'void b_p(void) { exit(1); }'
@@ -75,11 +76,7 @@ breaks globals src/base/a.c 'static struct a table[3] = {{0}};'
 breaks "" src/base/a.c 'static const char *const NAMES[] = {"a"};'
 
 fresh
-seq 600 | sed 's/.*/int a;/' >>test/base/test_a.c
-expect file-length
-
-fresh
-sed -i '1s/.*/int x;/' include/base/a.h
+sed -i '1s/.*/int x;/' src/base/a.h
 expect header-opening
 
 fresh
@@ -89,11 +86,14 @@ echo '#include "base/a.h"' >test/base/test_b.c
 expect ""
 
 fresh
-printf '<!-- modules -->\n<!-- end of modules -->\n' >src/README.md
+printf '<!-- modules -->\n<!-- end of modules -->\n' >src/base/README.md
 expect readme
 MODULES_ROOT=. bash "$here/modules.sh" --write
 expect ""
-printf '/* b.h - news. */\n' >include/base/b.h
+printf '/* b.h - news. */\n' >src/base/b.h
+expect readme
+rm src/base/b.h src/base/README.md
+for i in 1 2 3 4 5; do echo '#include "base/a.h"' | tee src/base/a$i.c >test/base/test_a$i.c; done
 expect readme
 
 fresh
@@ -172,7 +172,7 @@ if command -v gcc >/dev/null; then
     fresh
     echo 'int other(void) { return 1; }' >>src/base/a.c
     mkdir -p build/src/base
-    gcc -Iinclude -c -o build/src/base/a.o src/base/a.c
+    gcc -Isrc -c -o build/src/base/a.o src/base/a.c
     expect exported-names build
 fi
 

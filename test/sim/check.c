@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rl/ckpt.h"
-#include "serve/merge_exam.h"
+#include "learn/ckpt.h"
+#include "serve/hintless/merge_exam.h"
 
 /* ---- answers ---- */
 

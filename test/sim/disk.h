@@ -10,7 +10,7 @@
 #ifndef SIM_DISK_H
 #define SIM_DISK_H
 
-#include "serve/store.h"
+#include "serve/store/store.h"
 #include "sim/sim.h"
 
 struct disk_session {

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "serve/decide.h"
-#include "serve/grown.h"
+#include "serve/session/decide.h"
+#include "serve/added/grown.h"
 
 static const struct model_session *viewer_of(const struct world *w, uint64_t key)
 {

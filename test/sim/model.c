@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/track.h"
+#include "serve/session/track.h"
 
 struct model_session *model_open(const struct session_open *in,
                                  const struct session_opened *out, uint64_t put)

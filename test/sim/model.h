@@ -1,4 +1,4 @@
-/* model.h - what a session must be, by the rules of serve/track.h told plainly.
+/* model.h - what a session must be, by the rules of serve/session/track.h told plainly.
  *
  * A second, simpler form of the same rules: a session is the list of its steps, nothing is ever
  * forgotten, and a question or a report is looked at as a whole. Each thing that was
@@ -9,7 +9,7 @@
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
 
-#include "serve/service.h"
+#include "serve/session/service.h"
 
 struct model_step {
     int chunk, last_level;

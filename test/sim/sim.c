@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abr/feat.h"
-#include "rl/ckpt.h"
+#include "abr/emulator/feat.h"
+#include "learn/ckpt.h"
 #include "sim/world.h"
 
 enum { STEPS_MIN = 150, STEPS_MORE = 250 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "serve/store_sqlite.h"
+#include "serve/store/store_sqlite.h"
 
 /* ---- turns ---- */
 

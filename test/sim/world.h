@@ -3,9 +3,9 @@
 #define SIM_WORLD_H
 
 #include "base/rng.h"
-#include "moe/swift.h"
-#include "serve/bus.h"
-#include "serve/service.h"
+#include "policy/swift.h"
+#include "serve/learner/bus.h"
+#include "serve/session/service.h"
 #include "sim/disk.h"
 #include "sim/files.h"
 #include "sim/model.h"

@@ -1,8 +1,8 @@
-/* boards.h - a board (serve/board.h) in memory, that can be told not to answer. */
+/* boards.h - a board (serve/cluster/board.h) in memory, that can be told not to answer. */
 #ifndef TEST_BOARDS_H
 #define TEST_BOARDS_H
 
-#include "serve/board.h"
+#include "serve/cluster/board.h"
 
 enum { BOARDS_KEYS = 64 };
 

@@ -5,7 +5,7 @@
 #ifndef TEST_GLYPHS_H
 #define TEST_GLYPHS_H
 
-#include "lab/digits.h"
+#include "lab/forgetting/digits.h"
 #include "lab/lab.h"
 
 enum { GLYPHS_SIDE = 6, GLYPHS_PIXELS = GLYPHS_SIDE * GLYPHS_SIDE };

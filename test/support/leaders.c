@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "abr/feat.h"
-#include "serve/bus_local.h"
+#include "abr/emulator/feat.h"
+#include "serve/learner/bus_local.h"
 #include "support/trajs.h"
 
 struct boards leaders_keys;

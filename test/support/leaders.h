@@ -2,7 +2,7 @@
 #ifndef TEST_LEADERS_H
 #define TEST_LEADERS_H
 
-#include "serve/lead.h"
+#include "serve/cluster/lead.h"
 #include "support/boards.h"
 
 extern struct boards leaders_keys;

@@ -2,8 +2,8 @@
 #ifndef TEST_MADE_H
 #define TEST_MADE_H
 
-#include "abr/trace.h"
-#include "abr/view.h"
+#include "abr/traces/trace.h"
+#include "abr/emulator/view.h"
 
 /* Before the first chunk of 48 of 4 s, buffer limit 60 s; the first `levels` of the ladder 300, 750,
  * 1200, 1850, 2850, 4300 kbit/s. */

@@ -1,9 +1,9 @@
-/* mpc_brute.h - RobustMPC's plan by trying all of them (abr/mpc.h), and states to try it on.
+/* mpc_brute.h - RobustMPC's plan by trying all of them (abr/deciders/mpc.h), and states to try it on.
  */
 #ifndef TEST_MPC_BRUTE_H
 #define TEST_MPC_BRUTE_H
 
-#include "abr/mpc.h"
+#include "abr/deciders/mpc.h"
 #include "base/rng.h"
 
 struct mpc_brute {

@@ -1,9 +1,9 @@
-/* plain_field.h - a field for lab/merge_sim.h without an emulator. Included by each test once: everything
+/* plain_field.h - a field for lab/merge/merge_sim.h without an emulator. Included by each test once: everything
  * is static. */
 #ifndef TEST_PLAIN_FIELD_H
 #define TEST_PLAIN_FIELD_H
 
-#include "lab/merge_sim.h"
+#include "lab/merge/merge_sim.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef TEST_SAMPLE_H
 #define TEST_SAMPLE_H
 
-#include "rl/ckpt.h"
+#include "learn/ckpt.h"
 
 /* 3 inputs, 2 actions, 1 layer of 2; the critic is single. */
 struct policy_cfg sample_cfg(enum mix_route route);

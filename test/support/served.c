@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "abr/feat.h"
+#include "abr/emulator/feat.h"
 #include "base/bytes.h"
-#include "rl/ckpt.h"
+#include "learn/ckpt.h"
 #include "support/tmpdir.h"
 
 static double served_clock(void *ctx)

@@ -11,7 +11,7 @@
 #ifndef TEST_SERVED_H
 #define TEST_SERVED_H
 
-#include "serve/service.h"
+#include "serve/session/service.h"
 
 struct served {
     char dir[256], data[300], policy[300];

@@ -2,7 +2,7 @@
 #ifndef TEST_SHIFT_ROWS_H
 #define TEST_SHIFT_ROWS_H
 
-#include "lab/shift_plan.h"
+#include "lab/shift/shift_plan.h"
 
 enum { SHIFT_ROWS_MAX = 100 };
 

@@ -7,12 +7,12 @@
 #ifndef TEST_TOY_ENV_H
 #define TEST_TOY_ENV_H
 
-#include "rl/env.h"
+#include "learn/env.h"
 
 #include "base/err.h"
 #include "base/rng.h"
-#include "moe/policy.h"
-#include "rl/online.h"
+#include "policy/policy.h"
+#include "learn/online.h"
 
 #define TOY_OBS 4
 #define TOY_PRIV 2

@@ -2,7 +2,7 @@
 #ifndef TEST_TRAJS_H
 #define TEST_TRAJS_H
 
-#include "serve/traj.h"
+#include "serve/session/traj.h"
 
 /* n steps, one state more when truncated. */
 void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated);

@@ -11,13 +11,13 @@
  *   report_check(trial_report(t), "rewards lost", lost, 0, 0);
  *   return trial_end(t);
  *
- * The report lies in build/trial/NAME.html, .csv, .json (lab/report.h). TRIAL_ABRD names
+ * The report lies in build/trial/NAME.html, .csv, .json (report/report.h). TRIAL_ABRD names
  * another program than build/abrd, TRIAL_OUT another folder. What cannot be done ends the
  * program (bench_fail); the folder with the daemon's log is kept then. */
 #ifndef TEST_TRIAL_H
 #define TEST_TRIAL_H
 
-#include "lab/report.h"
+#include "report/report.h"
 #include "support/server.h"
 
 struct trial;

@@ -1,10 +1,10 @@
 #include "support/twin.h"
 
-#include "abr/feat.h"
-#include "abr/gen.h"
-#include "abr/guard.h"
-#include "abr/player.h"
-#include "moe/swift.h"
+#include "abr/emulator/feat.h"
+#include "abr/traces/gen.h"
+#include "abr/deciders/guard.h"
+#include "abr/emulator/player.h"
+#include "policy/swift.h"
 
 #include <math.h>
 #include <stdio.h>

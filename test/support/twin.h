@@ -1,9 +1,9 @@
-/* twin.h - how far the fast decision (moe/swift.h) is from its plain twin on what viewers
+/* twin.h - how far the fast decision (policy/swift.h) is from its plain twin on what viewers
  * really see. */
 #ifndef SUPPORT_TWIN_H
 #define SUPPORT_TWIN_H
 
-#include "moe/policy.h"
+#include "policy/policy.h"
 
 struct twin {
     int views;

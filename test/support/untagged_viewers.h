@@ -3,7 +3,7 @@
 #ifndef TEST_UNTAGGED_VIEWERS_H
 #define TEST_UNTAGGED_VIEWERS_H
 
-#include "serve/untagged.h"
+#include "serve/hintless/untagged.h"
 
 #include <check.h>
 #include <math.h>
@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "abr/feat.h"
+#include "abr/emulator/feat.h"
 #include "base/text.h"
-#include "rl/ckpt.h"
-#include "serve/service.h"
+#include "learn/ckpt.h"
+#include "serve/session/service.h"
 #include "support/alloc.h"
 #include "support/served.h"
 

@@ -24,7 +24,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "rl/ckpt.h"
+#include "learn/ckpt.h"
 #include "support/bench.h"
 #include "support/client.h"
 #include "support/trial.h"

@@ -23,7 +23,7 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
-#include "serve/track.h"
+#include "serve/session/track.h"
 #include "support/bench.h"
 #include "support/swarm.h"
 #include "support/trial.h"

@@ -2,7 +2,7 @@
  * session keys, and so the same draws) play on one node and split over NODES of them; the learner is
  * beside them, over a real JetStream, in both cases, begins with the same random policy,
  * and stops after UPDATES updates. Compared is what its weights score in the daemon's exam
- * (serve/exam.h), paired by seed; and, to know what is noise, one node with the same viewers and
+ * (serve/learner/exam.h), paired by seed; and, to know what is noise, one node with the same viewers and
  * other draws against the first.
  *
  * Time is virtual: a round of chunks is over when all that was closed in it has been learned from and
@@ -16,12 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "abr/feat.h"
+#include "abr/emulator/feat.h"
 #include "base/clock.h"
 #include "base/stats.h"
 #include "cli/crowd.h"
-#include "rl/ckpt.h"
-#include "serve/traj.h"
+#include "learn/ckpt.h"
+#include "serve/session/traj.h"
 #include "support/bench.h"
 #include "support/nats.h"
 #include "support/tmpdir.h"

@@ -47,7 +47,7 @@ export const PLAYERS = {
     },
 };
 
-/** The shipped policy with heads that know one level (include/rl/ckpt.h tells the form). */
+/** The shipped policy with heads that know one level (src/learn/ckpt.h tells the form). */
 export function alwaysSays(level, file) {
     const bytes = fs.readFileSync(path.join(ROOT, 'deploy/policy/moe.safetensors'));
     const n = Number(bytes.readBigUInt64LE(0));

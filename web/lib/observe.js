@@ -1,6 +1,6 @@
 /**
  * observe.js - the policy's observation of a question, as the daemon makes it: the layout "full" of
- * include/abr/feat.h, entry by entry, in the same precision.
+ * src/abr/emulator/feat.h, entry by entry, in the same precision.
  *
  * @module abrd/observe
  *
@@ -40,7 +40,7 @@ function quarterLog(x) {
     return f(0.25 * f(e + f(PER_LN2 * ln)));
 }
 
-/** q(R), include/abr/qoe.h */
+/** q(R), src/abr/emulator/qoe.h */
 function quality(utility, kbps, lowest) {
     const mbps = kbps / 1000;
     if (utility === 'log') return Math.log(kbps / lowest);
@@ -163,7 +163,7 @@ function putLevels(o, q, weights, sizes, span, guess) {
 const chunkSizes = q => q.ladder_kbps.map((kbps, k) =>
     (q.next_bytes?.[k] > 0 ? q.next_bytes[k] : kbps * 1000 / 8 * q.chunk_s));
 
-/** Links that a session may begin on, as shares of the top rate: include/abr/start.h */
+/** Links that a session may begin on, as shares of the top rate: src/abr/deciders/start.h */
 const LINKS = [0.0915, 0.171, 0.2496, 0.3393, 0.45, 0.5967, 0.8114, 1.184, 2.2138];
 const LIVE_CHUNKS = 48;
 
@@ -188,7 +188,7 @@ function startLevel(q, weights) {
 }
 
 /**
- * Which levels are offered, as include/abr/guard.h has it: all, or, to whom stalls are the worst
+ * Which levels are offered, as src/abr/deciders/guard.h has it: all, or, to whom stalls are the worst
  * behind a short buffer, those that leave a second in it; before anything was measured the one to
  * begin with.
  *

@@ -7,7 +7,7 @@
  * The published weights (GET /v1/policy/weights, safetensors) are fetched once and asked for again
  * by their ETag; what decides in between is whole: new ones replace the old in one step. A decision
  * is the daemon's for a viewer with a hint who does not sample: router, expert, the hidden layers in
- * 16 bits, the best level (include/moe/swift.h). Two things differ by design: a viewer without a
+ * 16 bits, the best level (src/policy/swift.h). Two things differ by design: a viewer without a
  * hint is taken for one of the daemon's default profile, as its mean of all is not known here;
  * and a profile that has grown experts of its own is answered by the common policy.
  *
@@ -17,7 +17,7 @@
 import { LEVELS, OBSERVATION, observe, offered } from './observe.js';
 
 const f = Math.fround;
-const WEIGHT_MAX = 8191, ENTRY_MAX = 32767, SUM_MAX = 2 ** 18; // include/nn/vecmat.h
+const WEIGHT_MAX = 8191, ENTRY_MAX = 32767, SUM_MAX = 2 ** 18; // src/nn/simd/vecmat.h
 
 /** To the nearest whole number, halves to the even one. */
 function nearest(x) {

@@ -1,0 +1,85 @@
+#include "abr/deciders/abandon.h"
+
+#include <math.h>
+
+#include "abr/deciders/start.h"
+
+/* where nothing came yet: no link is that slow, and no quotient infinite */
+static const double LEAST_BYTES = 1;
+
+static double rate(const struct underway *u) /* bytes/s */
+{
+    return fmax(u->bytes, LEAST_BYTES) / u->elapsed_s;
+}
+
+static double left(const struct view *v, const struct underway *u)
+{
+    return fmax(view_bytes(v, u->level) - u->bytes, 0.0);
+}
+
+static bool may_rise(const struct view *v)
+{
+    return start_is(v);
+}
+
+static bool may_fall(const struct view *v, const struct underway *u)
+{
+    const struct qoe *k = &v->qoe;
+    if (k->mu_stall < k->mu_quality) return false;
+    if (start_is(v)) return true;
+    return k->mu_stall >= k->mu_switch && left(v, u) / rate(u) > u->buffer_s;
+}
+
+bool abandon_asks(const struct view *v, const struct underway *u)
+{
+    return (u->level < v->levels - 1 && may_rise(v)) || (u->level > 0 && may_fall(v, u));
+}
+
+/* Chunks after the one under way. */
+static int later(const struct view *v)
+{
+    return v->chunks ? v->chunks - v->chunk - 1 : START_LIVE_CHUNKS - 1;
+}
+
+/* The rest of the session from a level on, with so much media in the buffer. */
+static double worth_of_rest(const struct view *v, int from, double buffer_s, double kbps)
+{
+    int n = later(v);
+    if (n < 1) return 0.0;
+    double first[VIEW_LEVELS], steady[VIEW_LEVELS], best = -INFINITY;
+    qoe_ladder(first, &v->qoe, v->ladder_kbps, v->levels, from);
+    qoe_ladder(steady, &v->qoe, v->ladder_kbps, v->levels, -1);
+    for (int i = 0; i < v->levels; i++) {
+        double late_s = n * v->chunk_s * (v->ladder_kbps[i] / kbps - 1.0) - buffer_s;
+        double worth =
+            first[i] + (n - 1) * steady[i] - v->qoe.mu_stall * fmax(late_s, 0.0);
+        best = fmax(best, worth);
+    }
+    return best;
+}
+
+static double worth(const struct view *v, const struct underway *u, int level)
+{
+    double earns[VIEW_LEVELS];
+    qoe_ladder(earns, &v->qoe, v->ladder_kbps, v->levels, v->last_level);
+    double bytes = level == u->level ? left(v, u) : view_bytes(v, level);
+    double wait_s = bytes / rate(u), held_s = fmax(u->buffer_s - wait_s, 0.0);
+    return earns[level] - v->qoe.mu_stall * fmax(wait_s - u->buffer_s, 0.0) +
+           worth_of_rest(v, level, held_s + v->chunk_s, rate(u) * 8e-3);
+}
+
+int abandon_level(const struct view *v, const struct underway *u)
+{
+    int lo = may_fall(v, u) ? 0 : u->level, hi = may_rise(v) ? v->levels - 1 : u->level;
+    int best = u->level;
+    double most = worth(v, u, best), rest = left(v, u);
+    for (int j = lo; j <= hi; j++) {
+        if (j == u->level || (j < u->level && view_bytes(v, j) >= rest)) continue;
+        double w = worth(v, u, j);
+        if (w > most) {
+            most = w;
+            best = j;
+        }
+    }
+    return best;
+}

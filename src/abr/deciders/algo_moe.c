@@ -1,0 +1,149 @@
+#include "abr/deciders/algo_moe.h"
+
+#include "abr/emulator/feat.h"
+#include "abr/deciders/guard.h"
+#include "abr/deciders/start.h"
+#include "policy/graft_pack.h"
+#include "learn/growth_ckpt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct pilot {
+    struct swift *swift;
+    struct graft_pack *pack; /* new experts on it, NULL: none */
+    enum feat_layout layout;
+    struct policy_choice choice; /* of the last decision */
+    float
+        paper[FEAT_PAPER_HINT_DIM]; /* the paper's state is rolled from chunk to chunk */
+};
+
+static void pilot_free(void *self)
+{
+    struct pilot *p = self;
+    if (!p) return;
+    graft_pack_free(p->pack);
+    swift_free(p->swift);
+    free(p);
+}
+
+static void pilot_reset(void *self, uint64_t session_key)
+{
+    (void)session_key;
+    struct pilot *p = self;
+    memset(p->paper, 0, sizeof p->paper);
+}
+
+/* Layouts for experiments choose the first chunk themselves. */
+static uint32_t offered(const struct pilot *p, const struct view *v)
+{
+    bool own = feat_rolled(p->layout) || (p->layout != FEAT_FULL && start_is(v));
+    uint32_t trained = (UINT32_C(1) << swift_cfg(p->swift)->actions) - 1;
+    uint32_t mask = (own ? feat_mask(v) : guard_greedy(v)) & trained;
+    return mask ? mask : (trained >> 1) + 1; /* to begin above all that it knows */
+}
+
+static int pilot_decide(void *self, const struct view *v, const struct video *video)
+{
+    (void)video;
+    struct pilot *p = self;
+    float full[FEAT_FULL_DIM];
+    const float *obs = p->paper;
+    if (feat_rolled(p->layout)) {
+        feat_paper_push(p->paper, v);
+        feat_paper_hint(p->paper + FEAT_PAPER_DIM, v);
+    } else {
+        feat_observe(full, p->layout, v);
+        obs = full;
+    }
+
+    uint32_t mask = offered(p, v);
+    int rc = p->pack
+                 ? graft_pack_decide(&p->choice, NULL, p->pack, p->swift, obs, mask, -1)
+                 : swift_decide(&p->choice, p->swift, obs, mask, -1);
+    return rc ? 0 : p->choice.action;
+}
+
+static const struct policy_choice *pilot_choice(void *self)
+{
+    const struct pilot *p = self;
+    return &p->choice;
+}
+
+/* A grown profile's file; ERR_INVALID: of another kind, or of another layout. */
+static int load_grown(struct pilot *p, const char *path, struct err *e)
+{
+    struct policy *base;
+    struct graft *g;
+    int rc = growth_ckpt_load(&base, &g, path, NULL, NULL, NULL, e);
+    if (rc) return rc;
+    if (base->cfg.obs_dim != feat_dim(p->layout)) {
+        rc = err_field(e, ERR_INVALID, path, "takes %d inputs, its layout '%s' has %d",
+                       base->cfg.obs_dim, feat_layout_name(p->layout),
+                       feat_dim(p->layout));
+    } else {
+        p->swift = swift_new(&base->cfg, e);
+        p->pack = p->swift ? graft_pack_new(&g->cfg, e) : NULL;
+        rc = p->pack ? 0 : ERR_MEMORY;
+    }
+    if (!rc) {
+        swift_load(p->swift, base);
+        graft_pack_load(p->pack, g, base);
+    }
+    graft_free(g);
+    policy_free(base);
+    return rc;
+}
+
+static int load(struct pilot *p, const char *path, struct err *e)
+{
+    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
+    if (!meta) return err_set(e, ERR_MEMORY, "no memory for the policy");
+    struct err why = {0};
+    struct policy *policy = ckpt_load(path, meta, NULL, NULL, &why);
+    const char *layout = ckpt_meta_get(meta, "layout");
+    int rc = policy && layout ? feat_layout_parse(&p->layout, layout, &why) : 0;
+    free(meta);
+
+    if (!rc && policy && policy->cfg.obs_dim != feat_dim(p->layout))
+        err_field(&why, ERR_INVALID, path, "takes %d inputs, its layout '%s' has %d",
+                  policy->cfg.obs_dim, feat_layout_name(p->layout), feat_dim(p->layout));
+    if (policy && !why.code) p->swift = swift_new(&policy->cfg, &why);
+    if (p->swift) swift_load(p->swift, policy);
+    policy_free(policy);
+    return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;
+}
+
+/* A sound file of another kind may be a grown profile's. */
+static int load_either(struct pilot *p, const char *path, struct err *e)
+{
+    struct err why = {0}, grown = {0};
+    int rc = load(p, path, &why);
+    if (rc == ERR_INVALID) rc = load_grown(p, path, &grown);
+    if (!rc) return 0;
+    const struct err *told = grown.code && grown.code != ERR_INVALID ? &grown : &why;
+    return err_field(e, told->code, told->field, "%s", told->detail);
+}
+
+int algo_moe_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
+                 struct err *e)
+{
+    const char *path = *arg ? arg : ctx ? ctx->policy_path : NULL;
+    if (!path)
+        return err_field(e, ERR_ABSENT, "policy",
+                         "there is no shipped policy here: name a checkpoint, moe:FILE");
+
+    struct pilot *p = calloc(1, sizeof *p);
+    if (!p) return err_set(e, ERR_MEMORY, "no memory for the policy");
+    int rc = load_either(p, path, e);
+    if (rc) {
+        pilot_free(p);
+        return rc;
+    }
+    out->self = p;
+    out->reset = pilot_reset;
+    out->decide = pilot_decide;
+    out->choice = pilot_choice;
+    out->free = pilot_free;
+    return 0;
+}

@@ -1,0 +1,459 @@
+#include "abr/emulator/feat.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SESSION = 28,
+    AT_WEIGHTS = 10, /* weights and utility */
+    AT_LAST = SESSION,
+    AT_THROUGHPUT = AT_LAST + VIEW_LEVELS,
+    AT_DOWNLOAD = AT_THROUGHPUT + VIEW_HISTORY,
+    AT_LEVEL = AT_DOWNLOAD + VIEW_HISTORY,
+    PER_LEVEL = 6,
+    TIMES = 3,     /* of a level: download, stall, stall_low */
+    AT_REWARD = 4, /* within a level */
+    N_WEIGHTS = 6,
+    PAPER_COLS = 8,
+    ESTIMATE_CHUNKS = 5 /* as MPC's authors chose */
+};
+
+_Static_assert(AT_LEVEL + VIEW_LEVELS * PER_LEVEL == FEAT_FULL_DIM, "layout and header");
+_Static_assert(6 * PAPER_COLS == FEAT_PAPER_DIM, "layout and header");
+
+static const char *const LAYOUTS[] = {"full", "paper", "blind",
+                                      "paper-hint"}; /* enum feat_layout */
+static const char *const SESSION_NAMES[SESSION] = {
+    "has_last",
+    "last_rate",
+    "buffer_20s",
+    "buffer_squashed",
+    "buffer_share",
+    "buffer_limit",
+    "remaining_share",
+    "remaining_squashed",
+    "live",
+    "chunk_s",
+    "weight_quality",
+    "weight_switch",
+    "weight_stall",
+    "linear",
+    "log",
+    "pamoe",
+    "throughput_mean",
+    "throughput_low",
+    "throughput_last",
+    "throughput_min",
+    "throughput_ewma",
+    "variation",
+    "history",
+    "top_mbps",
+    "ladder_span",
+    "scene",
+    "sustainable",
+    "sustainable_low",
+};
+static const char *const LEVEL_NAMES[PER_LEVEL] = {
+    "rate", "load", "stall", "stall_low", "reward", "reward_low",
+};
+static const char *const PAPER_NAMES[6] = {
+    "rate", "buffer", "throughput", "download", "size", "remaining",
+};
+
+int feat_dim(enum feat_layout layout)
+{
+    static const int dims[] = {FEAT_FULL_DIM, FEAT_PAPER_DIM, FEAT_FULL_DIM,
+                               FEAT_PAPER_HINT_DIM};
+    return dims[layout];
+}
+
+bool feat_rolled(enum feat_layout layout)
+{
+    return layout == FEAT_PAPER || layout == FEAT_PAPER_HINT;
+}
+
+const char *feat_layout_name(enum feat_layout layout)
+{
+    return LAYOUTS[layout];
+}
+
+int feat_layout_parse(enum feat_layout *out, const char *name, struct err *e)
+{
+    for (int i = 0; i < (int)(sizeof LAYOUTS / sizeof *LAYOUTS); i++) {
+        if (strcmp(name, LAYOUTS[i]) != 0) continue;
+        *out = (enum feat_layout)i;
+        return 0;
+    }
+    return err_set(e, ERR_INVALID,
+                   "'%.40s' is not a layout (full, paper, blind, paper-hint)", name);
+}
+
+void feat_name(char *out, size_t size, enum feat_layout layout, int index)
+{
+    assert(index >= 0 && index < feat_dim(layout));
+    if (feat_rolled(layout) && index >= FEAT_PAPER_DIM) {
+        snprintf(out, size, "%s", SESSION_NAMES[AT_WEIGHTS + index - FEAT_PAPER_DIM]);
+    } else if (feat_rolled(layout)) {
+        snprintf(out, size, "%s.%d", PAPER_NAMES[index / PAPER_COLS], index % PAPER_COLS);
+    } else if (index < AT_LAST) {
+        snprintf(out, size, "%s", SESSION_NAMES[index]);
+    } else if (index < AT_THROUGHPUT) {
+        snprintf(out, size, "last%d", index - AT_LAST);
+    } else if (index < AT_DOWNLOAD) {
+        snprintf(out, size, "throughput.%d", index - AT_THROUGHPUT);
+    } else if (index < AT_LEVEL) {
+        snprintf(out, size, "download.%d", index - AT_DOWNLOAD);
+    } else {
+        int i = index - AT_LEVEL;
+        snprintf(out, size, "level%d.%s", i / PER_LEVEL, LEVEL_NAMES[i % PER_LEVEL]);
+    }
+}
+
+uint32_t feat_mask(const struct view *v)
+{
+    return (UINT32_C(1) << v->levels) - 1;
+}
+
+static double clip(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+/* fmax and fmin are calls for the sake of NaN, which a view does not hold */
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* [0, inf) to [0, 1), half way at x = half; in single precision, to save divisions */
+static float bounded(double x)
+{
+    return (float)clip(x, 0.0, 1e9);
+}
+
+static float squash(double x, float half)
+{
+    float y = bounded(x);
+    return y / (y + half);
+}
+
+/* the same for what is bounded already, all levels' in one loop: divisions side by side */
+static void squash_all(float x[VIEW_LEVELS * TIMES], float half)
+{
+    for (int i = 0; i < VIEW_LEVELS * TIMES; i++)
+        x[i] = x[i] / (x[i] + half);
+}
+
+static double top_kbps(const struct view *v)
+{
+    return v->ladder_kbps[v->levels - 1];
+}
+
+/* The three terms of the reward at their full span over the ladder. */
+static void spans(double out[3], const struct view *v)
+{
+    double low = v->ladder_kbps[0], top = top_kbps(v);
+    struct qoe_parts climb = qoe_chunk(&v->qoe, top, low, 0.0, low);
+    double floor = qoe_quality(v->qoe.utility, low, low);
+    out[0] = v->qoe.mu_quality * (climb.quality - floor);
+    out[1] = v->qoe.mu_switch * climb.change;
+    out[2] = v->qoe.mu_stall * v->chunk_s;
+}
+
+static double scale_of(const double share[3])
+{
+    double scale = (share[0] + share[1] + share[2]) / 4.0;
+    return scale > 1e-6 ? scale : 1.0;
+}
+
+double feat_reward_scale(const struct view *v)
+{
+    double s[3];
+    spans(s, v);
+    return scale_of(s);
+}
+
+/* What several entries need. */
+struct basis {
+    double top, per_top; /* kbit/s and its inverse */
+    double share[3], scale;
+    double mean, low; /* throughput estimates [kbit/s]; 0 = nothing measured */
+    double bytes[VIEW_LEVELS];
+};
+
+/* Harmonic mean of up to five entries before `end`, of which inverses are given. */
+static double harmonic(const double *inverse, int end)
+{
+    int from = end > ESTIMATE_CHUNKS ? end - ESTIMATE_CHUNKS : 0;
+    double sum = 0.0;
+    for (int i = end - 1; i >= from; i--)
+        sum += inverse[i];
+    return (end - from) / sum;
+}
+
+static void estimate(struct basis *b, const struct view *v)
+{
+    int n = v->n_history;
+    b->mean = b->low = 0.0;
+    if (!n) return;
+
+    double inverse[VIEW_HISTORY], worst = 0.0;
+    for (int i = 0; i < n; i++)
+        inverse[i] = 1.0 / larger(v->throughput_kbps[i], 1e-3);
+    for (int i = n > ESTIMATE_CHUNKS ? n - ESTIMATE_CHUNKS : 1; i < n; i++)
+        worst = larger(worst, fabs(harmonic(inverse, i) * inverse[i] - 1.0));
+    b->mean = harmonic(inverse, n);
+    b->low = b->mean / (1.0 + worst);
+}
+
+static struct basis basis_of(const struct view *v)
+{
+    struct basis b = {.top = top_kbps(v)};
+    b.per_top = 1.0 / b.top;
+    spans(b.share, v);
+    b.scale = scale_of(b.share);
+    estimate(&b, v);
+    for (int k = 0; k < v->levels; k++)
+        b.bytes[k] = view_bytes(v, k);
+    return b;
+}
+
+/* rate of the highest level that `kbps` carries, as a share of the top rate */
+static float sustainable(const struct view *v, const struct basis *b, double kbps)
+{
+    int k = 0;
+    while (k + 1 < v->levels && v->ladder_kbps[k + 1] <= kbps)
+        k++;
+    return kbps > 0.0 ? (float)(v->ladder_kbps[k] * b->per_top) : 0.0f;
+}
+
+/* The logarithms of an observation: log2(ratio) / 4 within -3 .. 3, all in one loop without
+ * calls or branches. */
+enum {
+    LOG_MEAN = VIEW_HISTORY,
+    LOG_LOW,
+    LOG_MIN,
+    LOG_EWMA,
+    LOG_TOP,
+    LOG_SPAN,
+    LOGS = 16
+};
+
+/* x = 2^e m, m within sqrt(1/2) .. sqrt(2); with s = (m - 1) / (m + 1)
+ *   ln m = 2 (s + s^3/3 + s^5/5 + s^7/7 + ...),  the next term is below 3e-8 */
+static void quarter_logs(float x[LOGS])
+{
+    const float per_ln2 = 2.88539008f; /* 2 / ln 2 */
+    int32_t bits[LOGS], e[LOGS];
+    float m[LOGS];
+    for (int i = 0; i < LOGS; i++)
+        m[i] = x[i] > 0x1p-12f ? x[i] : 0x1p-12f;
+    for (int i = 0; i < LOGS; i++)
+        m[i] = m[i] < 0x1p12f ? m[i] : 0x1p12f;
+    memcpy(bits, m, sizeof bits);
+    for (int i = 0; i < LOGS; i++) {
+        /* 0x3f3504f3: the bits of sqrt(1/2), from where exponents are counted */
+        e[i] = (bits[i] - 0x3f3504f3) >> 23;
+        bits[i] -= (int32_t)((uint32_t)e[i] << 23);
+    }
+    memcpy(m, bits, sizeof bits);
+    for (int i = 0; i < LOGS; i++) {
+        float s = (m[i] - 1.0f) / (m[i] + 1.0f), q = s * s;
+        float ln = s + s * q * (1.0f / 3 + q * (1.0f / 5 + q * (1.0f / 7)));
+        x[i] = 0.25f * ((float)e[i] + per_ln2 * ln);
+    }
+}
+
+/* throughput on a log scale: 0 at the top rate, -1 at a sixteenth of it */
+static void observe_throughput(float *o, const struct view *v, const struct basis *b)
+{
+    int n = v->n_history;
+    double sum = 0.0, square = 0.0, low = INFINITY, ewma = 0.0;
+    float logs[LOGS];
+    for (int i = 0; i < LOGS; i++)
+        logs[i] = 1.0f;
+    logs[LOG_TOP] = (float)(b->top / 1e3);
+    logs[LOG_SPAN] = (float)(b->top / v->ladder_kbps[0]);
+    for (int i = 0; i < n; i++) {
+        double x = clip(v->throughput_kbps[i], 0.0, 1e9);
+        logs[i] = (float)((v->throughput_kbps[i] + 1e-3) * b->per_top);
+        ewma = i ? ewma + 0.4 * (x - ewma) : x;
+        sum += x;
+        square += x * x;
+        low = smaller(low, x);
+    }
+    if (n) {
+        const double stats[] = {b->mean, b->low, low, ewma};
+        for (int i = 0; i < 4; i++)
+            logs[LOG_MEAN + i] = (float)((stats[i] + 1e-3) * b->per_top);
+    }
+    quarter_logs(logs);
+
+    for (int i = 0; i < n; i++) {
+        int at = VIEW_HISTORY - n + i;
+        o[AT_THROUGHPUT + at] = logs[i];
+        o[AT_DOWNLOAD + at] = squash(v->download_s[i], (float)v->chunk_s);
+    }
+    if (n) {
+        double mean = sum / n, var = square / n - mean * mean;
+        o[16] = logs[LOG_MEAN];
+        o[17] = logs[LOG_LOW];
+        o[18] = logs[n - 1];
+        o[19] = logs[LOG_MIN];
+        o[20] = logs[LOG_EWMA];
+        o[21] = mean > 0.0 ? (float)clip(sqrt(larger(var, 0.0)) / mean, 0.0, 3.0) : 0.0f;
+    }
+    o[22] = (float)n / VIEW_HISTORY;
+    o[23] = logs[LOG_TOP];
+    o[24] = logs[LOG_SPAN];
+    o[26] = sustainable(v, b, b->mean);
+    o[27] = sustainable(v, b, b->low);
+}
+
+static void observe_session(float *o, const struct view *v, const struct basis *b)
+{
+    double rates = 0.0, bytes = 0.0, whole = b->share[0] + b->share[1] + b->share[2];
+    bool live = v->chunks == 0;
+    int left = live ? 0 : v->chunks - v->chunk;
+    for (int k = 0; k < v->levels; k++) {
+        rates += v->ladder_kbps[k];
+        bytes += b->bytes[k];
+    }
+
+    if (v->last_level >= 0) {
+        o[0] = 1.0f;
+        o[1] = (float)(v->ladder_kbps[v->last_level] * b->per_top);
+        o[AT_LAST + v->last_level] = 1.0f;
+    }
+    o[2] = (float)clip(v->buffer_s / 20.0, 0.0, 3.0);
+    o[3] = squash(v->buffer_s, 8.0f);
+    o[4] = (float)clip(v->buffer_s / larger(v->buffer_max_s, 1.0), 0.0, 1.0);
+    o[5] = (float)clip(v->buffer_max_s / 60.0, 0.0, 2.0);
+    o[6] = live ? 1.0f : (float)clip((double)left / v->chunks, 0.0, 1.0);
+    o[7] = live ? 1.0f : squash(left, 8.0f);
+    o[8] = live;
+    o[9] = (float)(v->chunk_s / 4.0);
+    for (int i = 0; i < 3; i++)
+        o[10 + i] = whole > 1e-6 ? (float)(b->share[i] / whole) : 0.0f;
+    o[13 + v->qoe.utility] = 1.0f;
+    o[25] = (float)clip(bytes / (rates * v->chunk_s * 125.0) - 1.0, -1.0, 3.0);
+}
+
+static void observe_levels(float *o, const struct view *v, const struct basis *b)
+{
+    double per_scale = 1.0 / b->scale, mu = v->qoe.mu_stall;
+    double per_mean = b->mean > 0.0 ? 8e-3 / b->mean : 0.0;
+    double per_low = b->low > 0.0 ? 8e-3 / b->low : 0.0;
+    float chunk_s = (float)v->chunk_s;
+    float times[VIEW_LEVELS * TIMES] = {0.0f};
+    double smooth[VIEW_LEVELS]; /* rewards without a stall */
+    qoe_ladder(smooth, &v->qoe, v->ladder_kbps, v->levels, v->last_level);
+    for (int k = 0; k < v->levels; k++) {
+        double mean_s = b->bytes[k] * per_mean, low_s = b->bytes[k] * per_low;
+        double wait = larger(smaller(mean_s, 1e6) - v->buffer_s, 0.0);
+        double wait_low = larger(smaller(low_s, 1e6) - v->buffer_s, 0.0);
+        float *level = o + k * PER_LEVEL;
+        times[k * TIMES] = bounded(mean_s);
+        times[k * TIMES + 1] = bounded(wait);
+        times[k * TIMES + 2] = bounded(wait_low);
+        level[0] = (float)(v->ladder_kbps[k] * b->per_top);
+        level[AT_REWARD] = (float)clip((smooth[k] - mu * wait) * per_scale, -4.0, 4.0);
+        level[AT_REWARD + 1] =
+            (float)clip((smooth[k] - mu * wait_low) * per_scale, -4.0, 4.0);
+    }
+    squash_all(times, chunk_s);
+    for (int k = 0; k < v->levels; k++)
+        memcpy(o + k * PER_LEVEL + 1, times + k * TIMES, TIMES * sizeof *o);
+}
+
+static void observe_full(float *o, const struct view *v)
+{
+    struct basis b = basis_of(v);
+    memset(o, 0, FEAT_FULL_DIM * sizeof *o);
+    observe_session(o, v, &b);
+    observe_throughput(o, v, &b);
+    observe_levels(o + AT_LEVEL, v, &b);
+}
+
+/* What the viewer values, taken out again. */
+static void hide_viewer(float *o)
+{
+    memset(o + AT_WEIGHTS, 0, N_WEIGHTS * sizeof *o);
+    for (int k = 0; k < VIEW_LEVELS; k++) {
+        float *level = o + AT_LEVEL + k * PER_LEVEL;
+        memset(level + AT_REWARD, 0, (PER_LEVEL - AT_REWARD) * sizeof *o);
+    }
+}
+
+static float paper_mbytes(double kbps)
+{
+    return (float)clip(kbps / 8e3, 0.0, 1e6);
+}
+
+/* newest column of the paper's state; its video has 48 chunks */
+static void paper_newest(float *s, const struct view *v)
+{
+    enum { NEWEST = PAPER_COLS - 1, CHUNKS = 48 };
+    int n = v->n_history;
+    int left = v->chunks ? v->chunks - v->chunk : CHUNKS;
+    int sizes = v->levels < PAPER_COLS ? v->levels : PAPER_COLS;
+
+    s[0 * PAPER_COLS + NEWEST] =
+        v->last_level >= 0 ? (float)(v->ladder_kbps[v->last_level] / top_kbps(v)) : 0.0f;
+    s[1 * PAPER_COLS + NEWEST] = (float)clip(v->buffer_s, 0.0, 1e6);
+    s[2 * PAPER_COLS + NEWEST] = n ? paper_mbytes(v->throughput_kbps[n - 1]) : 0.0f;
+    s[3 * PAPER_COLS + NEWEST] = n ? (float)(v->download_s[n - 1] / 10.0) : 0.0f;
+    for (int k = 0; k < sizes; k++)
+        s[4 * PAPER_COLS + k] = (float)(view_bytes(v, k) / 1e6);
+    s[5 * PAPER_COLS + NEWEST] = (float)clip((double)left / CHUNKS, 0.0, 1.0);
+}
+
+void feat_paper_push(float *state, const struct view *v)
+{
+    for (int row = 0; row < 6; row++) {
+        float *s = state + row * PAPER_COLS, oldest = s[0];
+        memmove(s, s + 1, (PAPER_COLS - 1) * sizeof *s);
+        s[PAPER_COLS - 1] = oldest; /* a roll: seen where nothing is written over it */
+    }
+    paper_newest(state, v);
+}
+
+static void observe_paper(float *o, const struct view *v)
+{
+    memset(o, 0, FEAT_PAPER_DIM * sizeof *o);
+    for (int i = 0; i < v->n_history; i++) {
+        int at = PAPER_COLS - v->n_history + i;
+        o[2 * PAPER_COLS + at] = paper_mbytes(v->throughput_kbps[i]);
+        o[3 * PAPER_COLS + at] = (float)(v->download_s[i] / 10.0);
+    }
+    paper_newest(o, v);
+}
+
+void feat_paper_hint(float out[FEAT_PAPER_HINT_DIM - FEAT_PAPER_DIM],
+                     const struct view *v)
+{
+    double mu[] = {v->qoe.mu_quality, v->qoe.mu_switch, v->qoe.mu_stall};
+    double sum = mu[0] + mu[1] + mu[2];
+    for (int i = 0; i < 3; i++)
+        out[i] = sum > 1e-6 ? (float)(mu[i] / sum) : 0.0f;
+}
+
+void feat_observe(float *obs, enum feat_layout layout, const struct view *v)
+{
+    assert(v->levels >= 2 && v->levels <= VIEW_LEVELS && v->last_level < v->levels);
+    if (feat_rolled(layout)) {
+        observe_paper(obs, v);
+        if (layout == FEAT_PAPER_HINT) feat_paper_hint(obs + FEAT_PAPER_DIM, v);
+    } else {
+        observe_full(obs, v);
+        if (layout == FEAT_BLIND) hide_viewer(obs);
+    }
+}

@@ -1,0 +1,29 @@
+/* link.h - what a trace can carry, as a function of time.
+ *
+ *   c(t) = bytes of payload delivered from the start to t,  finish(t, s) = min {u : c(u) >= c(t) + s}
+ *
+ * t [s] counts from the start row, round trips left out: the emulator's clock (emu.h). The
+ * same slots, wraps and factors as the emulator's, summed up once, so that searches over many
+ * plans find an end of a download without walking the trace from its beginning. Equal to the
+ * emulator up to rounding (about 1e-12 of the time), except that a download which ends with a
+ * slot ends there, while the emulator goes on to the next slot that carries anything.
+ *
+ * finish never decreases in t: who starts earlier is never done later. oracle.h builds on it.
+ *
+ * Ownership: link_new's world is not kept; link_free(NULL) is legal.
+ * Threads: shared read-only after construction. */
+#ifndef ABR_LINK_H
+#define ABR_LINK_H
+
+#include "abr/emulator/emu.h"
+
+struct link;
+
+struct link *link_new(const struct emu_world *world, int start_row, struct err *e);
+void link_free(struct link *l);
+
+/* out[k] = finish(from_s, bytes[k]) for k < n. */
+void link_finish(double *out, const struct link *l, double from_s, const int64_t *bytes,
+                 int n);
+
+#endif

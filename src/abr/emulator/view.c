@@ -1,0 +1,30 @@
+#include "abr/emulator/view.h"
+
+#include <string.h>
+
+struct view view_default(void)
+{
+    struct view v = {0};
+    v.last_level = -1;
+    v.qoe = qoe_find("pensieve")->qoe;
+    return v;
+}
+
+void view_push(struct view *v, double bytes, double download_s)
+{
+    if (v->n_history == VIEW_HISTORY) {
+        size_t kept = (VIEW_HISTORY - 1) * sizeof(double);
+        memmove(v->throughput_kbps, v->throughput_kbps + 1, kept);
+        memmove(v->download_s, v->download_s + 1, kept);
+        v->n_history--;
+    }
+    v->throughput_kbps[v->n_history] = bytes * 8.0 / 1000.0 / download_s;
+    v->download_s[v->n_history] = download_s;
+    v->n_history++;
+}
+
+double view_bytes(const struct view *v, int level)
+{
+    if (v->next_bytes[level] > 0.0) return v->next_bytes[level];
+    return v->ladder_kbps[level] * 1000.0 / 8.0 * v->chunk_s;
+}

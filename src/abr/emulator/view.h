@@ -1,0 +1,56 @@
+/* view.h - everything that is known when the next chunk's level is chosen.
+ *
+ * The emulator and the daemon's sessions fill this same struct, and every algorithm reads
+ * nothing else, so a decision is the same wherever the numbers came from.
+ *
+ * Units: kbit/s, seconds, bytes, as named. Plain data, the caller's.
+ * Threads: not shared. */
+#ifndef ABR_VIEW_H
+#define ABR_VIEW_H
+
+#include "abr/emulator/qoe.h"
+
+#include <stdint.h>
+
+#define VIEW_LEVELS 12 /* longest ladder */
+#define VIEW_HISTORY 8 /* chunks remembered */
+
+/* What is taken from outside: wide enough for any player, narrow enough that everything that is
+ * computed from it (throughput, reward, observation) is finite. */
+#define VIEW_KBPS_MIN 10.0
+#define VIEW_KBPS_MAX 1e6
+#define VIEW_CHUNK_S_MIN 0.5
+#define VIEW_CHUNK_S_MAX 30.0
+#define VIEW_CHUNKS_MAX 1000000   /* in one video */
+#define VIEW_CHUNK_MAX 1000000000 /* index in a live stream */
+#define VIEW_BUFFER_S_MAX 3600.0
+#define VIEW_BYTES_MAX 4e9 /* of a chunk: fits 32 bits */
+#define VIEW_DOWNLOAD_S_MIN 1e-6
+#define VIEW_SECONDS_MAX 3600.0 /* longest download or stall of one chunk */
+
+struct view {
+    int levels;                      /* 2 .. VIEW_LEVELS */
+    double ladder_kbps[VIEW_LEVELS]; /* strictly ascending */
+    double chunk_s;                  /* media seconds per chunk */
+    int chunk;                       /* index of the chunk to choose, from 0 */
+    int chunks;                      /* chunks in the video; 0 = live, no end known */
+    double buffer_s;                 /* media in the player's buffer now */
+    double buffer_max_s;             /* what the player will hold at most */
+    int last_level;                  /* level of chunk - 1; -1 = none */
+    int n_history;                   /* filled entries below, <= VIEW_HISTORY */
+    double throughput_kbps[VIEW_HISTORY]; /* oldest first: 8 * bytes / download time */
+    double download_s[VIEW_HISTORY];      /* oldest first, request to last byte */
+    double next_bytes[VIEW_LEVELS];       /* sizes of this chunk; <= 0 = unknown */
+    struct qoe qoe;                       /* what the viewer values */
+};
+
+/* An empty view: pensieve weights, no history, nothing known of the video. */
+struct view view_default(void);
+
+/* Appends one measurement, dropping the oldest when full. */
+void view_push(struct view *v, double bytes, double download_s);
+
+/* Size of `level` of the next chunk: as known, else ladder_kbps * chunk_s. Bytes. */
+double view_bytes(const struct view *v, int level);
+
+#endif

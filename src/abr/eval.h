@@ -1,0 +1,109 @@
+/* eval.h - policies scored on traces, with statistics.
+ *
+ * Every policy plays every trace of a corpus once per profile in the deterministic emulator
+ * (start row 1, no noise). Per-chunk QoE: by default chunk 0 is fetched at level 1 and not
+ * counted, as in the peers' test code; count_first lets the policy choose it and counts it.
+ * A session's key is the trace's place in the corpus, so excluding others changes nothing.
+ *
+ * Intervals: paired bootstrap over traces (10,000 resamples, 95 %), see base/stats.h.
+ * "paired" means over the differences trace by trace: traces differ far more than
+ * policies do.
+ *
+ * Ownership: a row owns its arrays, eval_row_free releases them; the policy's name is borrowed. Errors: those of algo_new,
+ * ERR_ABSENT when no trace is left, ERR_INVALID for a policy that cannot play, ERR_MEMORY,
+ * and EVAL_STOPPED.
+ * Threads: eval_run spreads traces over cfg.threads; the result does not depend on it.
+ * progress is called from the caller's thread. */
+#ifndef ABR_EVAL_H
+#define ABR_EVAL_H
+
+#include "abr/deciders/algo.h"
+#include "abr/traces/corpus.h"
+#include "abr/emulator/emu.h"
+
+#define EVAL_STOPPED 1 /* progress asked to stop: no row, no error */
+
+struct eval_cfg {
+    struct emu_cfg emu;
+    bool count_first;
+    int threads;
+    uint64_t seed; /* of the bootstrap */
+    int resamples; /* of a row's interval; 0 = none, ci_lo and ci_hi are then the mean */
+    /* traces to pass over, by name; names that the corpus lacks are no error */
+    const char *const *exclude;
+    int n_exclude;
+    /* called now and then with the share done; true stops. May be NULL. */
+    bool (*progress)(void *progress_ctx, double share);
+    void *progress_ctx;
+};
+
+struct eval_cfg eval_cfg_default(void);
+
+/* What chunk 0 is fetched at, -1 when the policy chooses it; and whether a trace is passed over:
+ * for who replays what was scored (replay.h). */
+int eval_first_level(const struct eval_cfg *cfg);
+bool eval_excludes(const struct eval_cfg *cfg, const char *name);
+
+/* One policy on one profile: per-trace means per counted chunk. */
+struct eval_row {
+    const char *policy; /* borrowed: moe:FILE has the length of a path */
+    char profile[64];
+    struct qoe qoe;
+    int n;             /* traces */
+    double *trace_qoe; /* (n) owned */
+    double mean_qoe, ci_lo, ci_hi;
+    double *trace_stall;                       /* (n) owned; stall per chunk [s] */
+    double *trace_bitrate;                     /* (n) owned; Mbit/s */
+    double bitrate_mbps, stall_s, switch_mbps; /* means per chunk */
+    double stalled;         /* share of chunks that stalled, mean over traces */
+    double session_stall_s; /* stall of a whole session, mean over traces */
+    double *trace_bound; /* (n) owned; oracle rows: no plan scores above it; else NULL */
+    double oracle_gap;   /* oracle rows: mean of bound - value; else 0 */
+};
+
+/* policy may be "oracle". */
+int eval_run(struct eval_row *out, const char *policy, const struct algo_ctx *ctx,
+             const char *profile, const struct qoe *qoe, const struct corpus *corpus,
+             const struct video *video, const struct eval_cfg *cfg, struct err *e)
+    __attribute__((warn_unused_result));
+void eval_row_free(struct eval_row *row);
+
+/* Paired difference a - b over traces: mean and 95 % interval. a->n == b->n. */
+void eval_paired(double *mean, double *lo, double *hi, const struct eval_row *a,
+                 const struct eval_row *b, uint64_t seed);
+
+/* The same of their stalls per chunk. */
+void eval_paired_stall(double *mean, double *lo, double *hi, const struct eval_row *a,
+                       const struct eval_row *b, uint64_t seed);
+
+/* What a row reached of the oracle's (same profile, same traces): the ratio of their sums,
+ * traces resampled in pairs. Of use where the oracle's mean is above 0. */
+void eval_share(double *share, double *lo, double *hi, const struct eval_row *a,
+                const struct eval_row *oracle, uint64_t seed);
+
+/* What a row gained of all that could be gained over b: sum(a - b) / sum(oracle - b). Unlike
+ * the share and the gain it does not depend on where 0 lies. NaN when b is the oracle. */
+void eval_gap_closed(double *share, double *lo, double *hi, const struct eval_row *a,
+                     const struct eval_row *b, const struct eval_row *oracle,
+                     uint64_t seed);
+
+/* Traces on which a row scored above the oracle's bound by more than rounding: 0, or the
+ * bound is wrong. */
+int eval_above_bound(const struct eval_row *a, const struct eval_row *oracle);
+
+/* Paired relative gain of a over b: (mean a - mean b) / |mean b|, the interval from
+ * resampling traces once for both means. */
+void eval_gain(double *gain, double *lo, double *hi, const struct eval_row *a,
+               const struct eval_row *b, uint64_t seed);
+
+/* The sum over k pairs of rows (profiles) of a's means over that of b's, traces resampled
+ * once for all. Of use where b's sum is above 0. */
+void eval_ratio(double *ratio, double *lo, double *hi, const struct eval_row *const *a,
+                const struct eval_row *const *b, int k, uint64_t seed);
+
+/* Mean over k pairs of rows (profiles) of their gains; one resampling of traces serves all
+ * profiles, since they were played on the same traces. a[i]->n all equal. */
+void eval_gain_mean(double *gain, double *lo, double *hi, const struct eval_row *const *a,
+                    const struct eval_row *const *b, int k, uint64_t seed);
+
+#endif

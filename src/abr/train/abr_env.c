@@ -1,0 +1,418 @@
+#include "abr/train/abr_env.h"
+
+#include "abr/deciders/mpc.h"
+#include "abr/deciders/start.h"
+#include "base/rng.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double AHEAD_S[ABR_ENV_PRIV - 1] = {2, 5, 10, 20, 40, 80, 140};
+static const double SHORT_BUFFER_S = 12.0;
+static const int LEAST_CHUNKS = 10;
+
+/* Everything that an episode depends on; plain bytes apart from player.emu.world, which
+ * state_put points to its own world again. */
+struct state {
+    struct rng rng;
+    int trace, video, tag;
+    int skipped; /* chunks of the video, before the first that is there */
+    bool live, drawn_player;
+    struct emu_cfg emu;
+    double scale;
+    int64_t steps;
+    struct player player;
+    struct mpc_memory mpc;
+    float paper[FEAT_PAPER_DIM];
+};
+
+/* What env_peek copies is kept small: cfg and video lie behind it. */
+struct abr_env {
+    const struct abr_env_cfg *cfg;
+    struct video *video; /* what there is of the episode's, its bytes borrowed */
+    const struct worlds *worlds;
+    struct emu_world world;
+    struct state s;
+};
+
+struct owned {
+    struct abr_env env; /* first: what free is given */
+    struct abr_env_cfg cfg;
+    struct video video;
+};
+
+struct abr_env_cfg abr_env_cfg_default(void)
+{
+    struct abr_env_cfg c = {
+        .layout = FEAT_FULL,
+        .emu = emu_cfg_default(),
+        .noise = 0.1,
+        .n_profiles = QOE_PROFILES,
+        .generated = 0.3,
+        .custom = 0.25,
+        .simplex = 0.5,
+        .ladders = 0.3,
+        .players = 0.45,
+        .live = 0.15,
+        .choose_first = 0.3,
+        .first_level = 1,
+        .scale_reward = true,
+        .privileged = true,
+    };
+    for (int i = 0; i < QOE_PROFILES; i++)
+        c.profiles[i] = qoe_profiles[i].qoe;
+    return c;
+}
+
+struct abr_env_cfg abr_env_cfg_paper(bool authors, int64_t cycle_steps)
+{
+    static const char *const order[] = {"documentary", "live", "news"};
+    struct abr_env_cfg c = {
+        .layout = FEAT_PAPER,
+        .emu = emu_cfg_default(),
+        .noise = 0.1,
+        .n_profiles = 3,
+        .cycle_steps = cycle_steps,
+        .first_level = -1,
+    };
+    for (int i = 0; i < c.n_profiles; i++) {
+        c.profiles[i] = qoe_find(order[i])->qoe;
+        if (authors) c.profiles[i].utility = QOE_PAMOE;
+    }
+    if (authors) {
+        c.emu.bandwidth_x = 2.0;
+        c.emu.wrap = EMU_WRAP_FIRST;
+    }
+    return c;
+}
+
+static bool chance(struct rng *r, double share)
+{
+    return rng_uniform(r) < share;
+}
+
+/* Spends no draw on what is never asked for: without it the episodes are those of before. */
+static bool maybe(struct rng *r, double share)
+{
+    return share > 0.0 && chance(r, share);
+}
+
+static double log_uniform(struct rng *r, double lo, double hi)
+{
+    return lo * exp(rng_uniform(r) * log(hi / lo));
+}
+
+/* uniform on the simplex: three exponentials over their sum */
+static struct qoe simplex_weights(struct rng *r)
+{
+    double w[3], sum = 0.0;
+    for (int i = 0; i < 3; i++)
+        sum += w[i] = rng_exponential(r, 1.0);
+    return (struct qoe){w[0] / sum, w[1] / sum, w[2] / sum, QOE_LINEAR};
+}
+
+static struct qoe draw_weights(struct rng *r, double simplex)
+{
+    if (chance(r, simplex)) return simplex_weights(r);
+    struct qoe q = {
+        .mu_quality = log_uniform(r, 0.5, 8.0),
+        .mu_switch = log_uniform(r, 0.2, 8.0),
+        .mu_stall = log_uniform(r, 0.5, 8.0),
+    };
+    if (chance(r, 1.0 / 3.0)) q.utility = chance(r, 0.5) ? QOE_LOG : QOE_PAMOE;
+    return q;
+}
+
+static struct qoe choose_profile(struct abr_env *m)
+{
+    struct state *s = &m->s;
+    int n = m->cfg->n_profiles;
+    if (m->cfg->cycle_steps > 0) {
+        s->tag = (int)(s->steps / m->cfg->cycle_steps % n);
+    } else if (chance(&s->rng, m->cfg->custom)) {
+        s->tag = n;
+        return draw_weights(&s->rng, m->cfg->simplex);
+    } else {
+        s->tag = (int)rng_below(&s->rng, (uint32_t)n);
+    }
+    return m->cfg->profiles[s->tag];
+}
+
+/* A shorter video; sizes differ from chunk to chunk, so it begins differently, too. */
+static int draw_skip(struct abr_env *m)
+{
+    int chunks = m->worlds->videos[m->s.video]->chunks;
+    if (m->s.video || chunks <= LEAST_CHUNKS || !maybe(&m->s.rng, m->cfg->lengths))
+        return 0;
+    int left = (int)log_uniform(&m->s.rng, LEAST_CHUNKS, chunks + 1);
+    return left < chunks ? chunks - left : 0;
+}
+
+static void choose_world(struct abr_env *m)
+{
+    struct state *s = &m->s;
+    const struct worlds *w = m->worlds;
+    int links = w->n_traces - w->n_real;
+    bool generated = !w->n_real || (links && chance(&s->rng, m->cfg->generated));
+    int first = generated ? w->n_real : 0, n = generated ? links : w->n_real;
+    s->trace = first + (int)rng_below(&s->rng, (uint32_t)n);
+    s->video = 0;
+    s->emu = m->cfg->emu;
+
+    if (w->n_videos > 1 && chance(&s->rng, m->cfg->ladders)) {
+        s->video = 1 + (int)rng_below(&s->rng, (uint32_t)w->n_videos - 1);
+        /* traces are as fast as Pensieve's 4.3 Mbit/s ladder needs them */
+        const struct video *v = w->videos[s->video];
+        double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3;
+        s->emu.bandwidth_x *= top_mbps / 4.3 * log_uniform(&s->rng, 0.5, 2.0);
+    }
+    s->drawn_player = chance(&s->rng, m->cfg->players);
+    if (s->drawn_player) {
+        double chunk_s = w->videos[s->video]->chunk_s;
+        /* a few chunks' worth is where decisions are hardest, and common in live players */
+        double longest_s = chance(&s->rng, 0.4) ? SHORT_BUFFER_S : 120.0;
+        s->emu.buffer_max_s = fmax(log_uniform(&s->rng, 4.0, longest_s), 2.0 * chunk_s);
+        s->emu.rtt_s = log_uniform(&s->rng, 0.01, 0.3);
+    }
+    if (chance(&s->rng, m->cfg->stretch))
+        s->emu.bandwidth_x *= log_uniform(&s->rng, 0.6, 1.6);
+    s->emu.abandon |= maybe(&s->rng, m->cfg->abandon);
+    s->skipped = draw_skip(m);
+    s->live = chance(&s->rng, m->cfg->live);
+    if (s->live && chance(&s->rng, 0.5)) /* close to the live edge */
+        s->emu.buffer_max_s = rng_range(&s->rng, 2.0, 6.0) * w->videos[s->video]->chunk_s;
+}
+
+/* The world that the state names; videos and traces are the same in every process. */
+static void enter_world(struct abr_env *m)
+{
+    *m->video = *m->worlds->videos[m->s.video];
+    m->video->bytes += m->s.skipped * m->video->levels;
+    m->video->chunks -= m->s.skipped;
+    m->world = (struct emu_world){
+        .video = m->video,
+        .trace = m->worlds->traces[m->s.trace],
+        .cfg = m->s.emu,
+    };
+    m->s.player.emu.world = &m->world;
+}
+
+static double noise_of(struct abr_env *m)
+{
+    return rng_range(&m->s.rng, 1.0 - m->cfg->noise, 1.0 + m->cfg->noise);
+}
+
+/* log2 / 4 on a scale where the top rate is 0 */
+static float quarter_log(double share)
+{
+    float x = log2f((float)share + 1e-3f) / 4.0f;
+    return x < 3.0f ? x : 3.0f;
+}
+
+static void observe_ahead(float *priv, const struct abr_env *m)
+{
+    const struct state *s = &m->s;
+    const struct emu *emu = &s->player.emu;
+    const struct trace *t = m->world.trace;
+    double top_mbps = m->world.video->ladder_kbps[m->world.video->levels - 1] / 1e3;
+    double scale = s->emu.bandwidth_x * s->emu.payload / top_mbps;
+    double mbps[ABR_ENV_PRIV];
+    int row = emu->row < t->n ? emu->row : t->n - 1;
+    mbps[0] = t->mbps[row];
+    worlds_ahead(mbps + 1, m->worlds, s->trace, row, emu->clock_s, AHEAD_S,
+                 ABR_ENV_PRIV - 1);
+    for (int i = 0; i < ABR_ENV_PRIV; i++)
+        priv[i] = quarter_log(mbps[i] * scale);
+}
+
+int abr_env_tag_drawn(const struct abr_env_cfg *cfg, int i)
+{
+    return cfg->n_profiles + 2 + i;
+}
+
+int abr_env_tag_short(const struct abr_env_cfg *cfg, int i)
+{
+    bool other_players = cfg->players > 0.0 || cfg->live > 0.0;
+    return cfg->n_profiles + 2 + (other_players ? cfg->n_profiles : 0) + i;
+}
+
+int abr_env_tags(const struct abr_env_cfg *cfg)
+{
+    return abr_env_tag_short(cfg, 0) + (cfg->lengths > 0.0 ? cfg->n_profiles + 1 : 0);
+}
+
+static int tag_of(const struct abr_env *m)
+{
+    const struct state *s = &m->s;
+    int n = m->cfg->n_profiles;
+    if (s->video) return n + 1;
+    if (s->skipped) return abr_env_tag_short(m->cfg, s->tag);
+    return s->tag < n && (s->drawn_player || s->live) ? abr_env_tag_drawn(m->cfg, s->tag)
+                                                      : s->tag;
+}
+
+static void observe(struct abr_env *m, struct env_out *out)
+{
+    struct state *s = &m->s;
+    out->mask = feat_mask(&s->player.view);
+    out->tag = tag_of(m);
+    if (feat_rolled(m->cfg->layout)) {
+        memcpy(out->obs, s->paper, sizeof s->paper);
+        if (m->cfg->layout == FEAT_PAPER_HINT)
+            feat_paper_hint(out->obs + FEAT_PAPER_DIM, &s->player.view);
+    } else if (s->live) {
+        struct view v = s->player.view;
+        v.chunks = 0;
+        feat_observe(out->obs, m->cfg->layout, &v);
+    } else {
+        feat_observe(out->obs, m->cfg->layout, &s->player.view);
+    }
+    if (m->cfg->privileged) observe_ahead(out->priv, m);
+}
+
+static bool fetch(struct abr_env *m, int level)
+{
+    bool over = player_step(&m->s.player, level, noise_of(m));
+    /* what the authors' environment shows behind the end: the next episode's buffer */
+    if (over && feat_rolled(m->cfg->layout)) m->s.player.view.buffer_s = 0.0;
+    if (feat_rolled(m->cfg->layout)) feat_paper_push(m->s.paper, &m->s.player.view);
+    return over;
+}
+
+static int first_level(struct abr_env *m)
+{
+    struct state *s = &m->s;
+    int levels = m->world.video->levels, first = m->cfg->first_level;
+    if (maybe(&s->rng, m->cfg->start)) return start_level(&s->player.view);
+    if (first < 0) first = (int)rng_below(&s->rng, (uint32_t)levels);
+    return first < levels ? first : levels - 1;
+}
+
+static void env_reset(void *self, struct env_out *out)
+{
+    struct abr_env *m = self;
+    struct state *s = &m->s;
+    choose_world(m);
+    enter_world(m);
+    struct qoe qoe = choose_profile(m);
+    int row = 1 + (int)rng_below(&s->rng, (uint32_t)m->world.trace->n - 1);
+    player_start(&s->player, &m->world, row, &qoe, -1);
+    s->scale = m->cfg->scale_reward ? feat_reward_scale(&s->player.view) : 1.0;
+
+    s->mpc = (struct mpc_memory){.chunk = -1};
+    memset(s->paper, 0, sizeof s->paper);
+    if (!chance(&s->rng, m->cfg->choose_first)) {
+        fetch(m, first_level(m));
+    } else if (feat_rolled(m->cfg->layout)) {
+        feat_paper_push(s->paper, &s->player.view);
+    }
+    observe(m, out);
+}
+
+/* A shift takes effect at once, in the middle of an episode. */
+static void shift_profile(struct abr_env *m)
+{
+    if (m->cfg->cycle_steps <= 0 || m->s.steps % m->cfg->cycle_steps) return;
+    m->s.player.view.qoe = choose_profile(m);
+}
+
+/* Of the last chunk. */
+static double reward_of(const struct abr_env *m)
+{
+    const struct state *s = &m->s;
+    double reward = s->player.last.reward;
+    if (s->emu.buffer_max_s <= SHORT_BUFFER_S)
+        reward -=
+            m->cfg->caution * s->player.view.qoe.mu_stall * s->player.result.rebuffer_s;
+    reward /= s->scale;
+    return m->cfg->reward_floor < 0.0 ? fmax(reward, m->cfg->reward_floor) : reward;
+}
+
+static void env_step(void *self, int action, struct env_out *out)
+{
+    struct abr_env *m = self;
+    struct state *s = &m->s;
+    bool over = fetch(m, action);
+    double reward = reward_of(m);
+
+    s->steps++;
+    shift_profile(m);
+    observe(m, out);
+    out->reward = (float)reward;
+    out->done = over && !s->live;
+    out->truncated = over && s->live;
+}
+
+/* RobustMPC for the viewer's own weights */
+static int env_advise(void *self)
+{
+    struct abr_env *m = self;
+    const struct view *v = &m->s.player.view;
+    double kbps = mpc_forecast_kbps(&m->s.mpc, v);
+    if (kbps <= 0.0) return 0;
+    struct mpc_task task = mpc_task(v, m->world.video, &v->qoe, kbps);
+    return mpc_plan(&task).level;
+}
+
+static void env_peek(const void *self, int action, struct env_out *out)
+{
+    struct abr_env copy = *(const struct abr_env *)self;
+    copy.s.player.emu.world = &copy.world;
+    env_step(&copy, action, out);
+}
+
+static void env_state_get(const void *self, void *out)
+{
+    const struct abr_env *m = self;
+    struct state s = m->s;
+    s.player.emu.world = NULL; /* an address means nothing to the next process */
+    memcpy(out, &s, sizeof s);
+}
+
+static void env_state_put(void *self, const void *in)
+{
+    struct abr_env *m = self;
+    memcpy(&m->s, in, sizeof m->s);
+    enter_world(m);
+}
+
+const struct player *abr_env_player(const struct env *env)
+{
+    assert(env->step == env_step);
+    const struct abr_env *m = env->self;
+    return &m->s.player;
+}
+
+struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *worlds,
+                       uint64_t seed, uint64_t id, struct err *e)
+{
+    assert(cfg->n_profiles > 0 && cfg->n_profiles <= ABR_ENV_PROFILES);
+    struct owned *owned = calloc(1, sizeof *owned);
+    if (!owned) {
+        err_set(e, ERR_MEMORY, "no memory for an environment");
+        return (struct env){0};
+    }
+    struct abr_env *m = &owned->env;
+    owned->cfg = *cfg;
+    m->cfg = &owned->cfg;
+    m->video = &owned->video;
+    m->worlds = worlds;
+    rng_init(&m->s.rng, seed, id);
+    return (struct env){
+        .self = m,
+        .spec = {.obs_dim = feat_dim(cfg->layout),
+                 .priv_dim = cfg->privileged ? ABR_ENV_PRIV : 0,
+                 .actions = VIEW_LEVELS,
+                 .tags = abr_env_tags(cfg)},
+        .reset = env_reset,
+        .step = env_step,
+        .peek = env_peek,
+        .advise = env_advise,
+        .state_size = sizeof m->s,
+        .state_get = env_state_get,
+        .state_put = env_state_put,
+        .free = free,
+    };
+}

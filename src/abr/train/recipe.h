@@ -1,0 +1,65 @@
+/* recipe.h - named sets of training settings: what --preset and --variant stand for.
+ *
+ * Presets:
+ *   paper   PA-MoE Sec. 5 and Table 1: 2000 steps of one environment per update, minibatch
+ *           62, 5 epochs, lr 1e-4, entropy 0, experts of hidden 18, the 6 x 8 state without
+ *           any hint of the profile, documentary, live, news in turn, ten shifts; where the
+ *           paper is silent (first weights, layout of the state) the authors' code decides
+ *   code    the same as the authors' code has it: ln(R + .7) utility, bandwidth doubled, only
+ *           links above 3 Mbit/s after that, Adam betas .99, weight decay 1e-4, a router
+ *           without gradient whose noise is drawn anew in the update, one head for all
+ *           experts, noise N(0, .001^2) on every trunk
+ *   tuned   what the shipped policy was made with: everything drawn, profile weights in the
+ *           observation, a privileged critic, 64 environments
+ * Variants:
+ *   mlp     one network            moe    dense mixture of 3
+ *   smoe    top-1 of 3             pamoe  top-1 of 3 with plasticity noise
+ *
+ * The environments' worlds (traces, video) are the caller's.
+ * Errors: ERR_ABSENT for an unknown name (the message lists them).
+ * Threads: pure functions. */
+#ifndef ABR_RECIPE_H
+#define ABR_RECIPE_H
+
+#include "abr/train/abr_env.h"
+#include "learn/train.h"
+
+struct recipe {
+    struct policy_cfg policy;
+    struct train_cfg train;
+    struct abr_env_cfg env;
+    int splices, links, ladders; /* of struct worlds_cfg */
+    double link_s, min_mbps;
+    bool traces_only;  /* generated links only stand in for traces that are not given */
+    bool uniform_init; /* policy_init_uniform, not policy_init */
+    enum {
+        RECIPE_ALL_PROFILES,
+        RECIPE_DOCUMENTARY, /* one of qoe_profiles, in their order */
+        RECIPE_LIVE,
+        RECIPE_NEWS,
+        RECIPE_PENSIEVE,
+        RECIPE_DRAWN /* none of them, drawn weights alone */
+    } profile;       /* of the viewers; vary_apply does to env what it asks for */
+};
+
+int recipe_make(struct recipe *out, const char *preset, const char *variant,
+                int64_t steps, uint64_t seed, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* The weights that training begins with. */
+void recipe_init(struct policy *p, const struct recipe *r, uint64_t seed);
+
+/* Steps that a preset uses when none are given. */
+int64_t recipe_steps(const char *preset);
+
+/* As on the command line: all, documentary, ..., drawn, NULL at the end. */
+extern const char *const recipe_profiles[];
+
+/* The ctx and function that train_new and rollout_new take. */
+struct recipe_world {
+    const struct recipe *recipe;
+    const struct worlds *worlds;
+};
+struct env recipe_env(void *ctx, uint64_t id, struct err *e);
+
+#endif

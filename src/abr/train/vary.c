@@ -1,0 +1,444 @@
+#include "abr/train/vary.h"
+
+#include "base/bytes.h"
+#include "base/text.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum kind { INT, REAL, PAIR, WORD, SWITCH };
+
+enum { STEPS_MAX = 1 << 20 /* of one rollout */ };
+
+static const char *const ROUTES[] = {"single", "dense", "top1", "top1-unscaled", NULL};
+static const char *const LAYOUTS[] = {"full", "paper", "blind", "paper-hint", NULL};
+static const char *const SCHEDULES[] = {"constant", "linear", "geometric", NULL};
+static const char *const NORMS[] = {"none", "batch", "tag", NULL};
+
+_Static_assert(sizeof(enum mix_route) == sizeof(int), "words are kept in ints");
+_Static_assert(MIX_TOP1_UNSCALED == 3 && FEAT_PAPER_HINT == 3 && TRAIN_GEOMETRIC == 2 &&
+                   PPO_NORM_TAG == 2 && RECIPE_PENSIEVE == QOE_PROFILES &&
+                   RECIPE_DRAWN == QOE_PROFILES + 1,
+               "words in the order of their enums");
+
+static void hide_viewer(struct recipe *r)
+{
+    /* the paper's state has nothing to hide */
+    if (r->env.layout == FEAT_FULL) r->env.layout = FEAT_BLIND;
+}
+
+static bool viewer_hidden(const struct recipe *r)
+{
+    return r->env.layout == FEAT_BLIND || r->env.layout == FEAT_PAPER;
+}
+
+static void drop_tutor(struct recipe *r)
+{
+    r->train.privileged = r->env.privileged = false;
+}
+
+static bool tutor_dropped(const struct recipe *r)
+{
+    return !r->train.privileged;
+}
+
+struct field {
+    const char *name, *arg;
+    enum kind kind;
+    size_t at, too;               /* what is set; `too`: also set, 0 = nothing */
+    size_t end;                   /* PAIR: the second number */
+    double lo, hi;                /* INT, REAL, PAIR */
+    const char *const *words;     /* WORD */
+    void (*on)(struct recipe *r); /* SWITCH */
+    bool (*is)(const struct recipe *r);
+    bool later; /* than the first policies: at 0 it is not part of a recipe's checksum */
+    const char *help;
+};
+
+#define AT(member) offsetof(struct recipe, member)
+#define SHARE_OF(member) "SHARE", REAL, AT(env.member), .lo = 0, .hi = 1
+#define SHARE(option, member, text)              \
+    {                                            \
+        option, SHARE_OF(member), .help = (text) \
+    }
+#define LATER_SHARE(option, member, text)                       \
+    {                                                           \
+        option, SHARE_OF(member), .later = true, .help = (text) \
+    }
+
+/* struct recipe begins with the policy's configuration: no field below is at offset 0 but
+ * obs_dim, which is nobody's to set, so 0 can mean "none" in `too`. */
+static const struct field FIELDS[] = {
+    {"experts", "N", INT, AT(policy.experts), AT(policy.critic_experts), .lo = 1,
+     .hi = 16, .help = "experts of actor and critic"},
+    {"hidden", "N", INT, AT(policy.hidden), AT(policy.critic_hidden), .lo = 1, .hi = 1024,
+     .help = "units of each hidden layer of an expert, actor and critic"},
+    {"layers", "N", INT, AT(policy.layers), .lo = 1, .hi = 3,
+     .help = "hidden layers of an expert"},
+    {"route", "NAME", WORD, AT(policy.route), AT(policy.critic_route), .words = ROUTES,
+     .help = "single, dense, top1 or top1-unscaled, actor and critic"},
+    {"critic-experts", "N", INT, AT(policy.critic_experts), .lo = 1, .hi = 16,
+     .help = "the critic's, where it differs"},
+    {"critic-hidden", "N", INT, AT(policy.critic_hidden), .lo = 1, .hi = 1024,
+     .help = "the critic's, where it differs"},
+    {"critic-route", "NAME", WORD, AT(policy.critic_route), .words = ROUTES,
+     .help = "the critic's, where it differs"},
+    {"layout", "NAME", WORD, AT(env.layout), .words = LAYOUTS,
+     .help =
+         "observation: full, paper (48 numbers, no viewer) or blind (full, no viewer)"},
+    {"no-hint", NULL, SWITCH, .on = hide_viewer, .is = viewer_hidden,
+     .help = "hide from the policy what the viewer values: --layout blind"},
+
+    {"lr", "A,B", PAIR, AT(train.ppo.lr), AT(train.ppo.critic_lr), AT(train.lr_end), 0, 1,
+     .help = "learning rate at start and end"},
+    {"entropy", "A,B", PAIR, AT(train.ppo.entropy), 0, AT(train.entropy_end), 0, 100,
+     .help = "entropy coefficient at start and end"},
+    {"schedule", "NAME", WORD, AT(train.schedule), .words = SCHEDULES,
+     .help = "constant, linear or geometric way from start to end"},
+    {"balance", "A", REAL, AT(train.ppo.balance), .lo = 0, .hi = 100,
+     .help = "weight of the router's balance loss"},
+    {"locality", "L", REAL, AT(train.ppo.gate.locality), .lo = 0, .hi = 1e4,
+     .help = "weight of the router's locality loss: what experts moved is a toll"},
+    {"latch", "N", INT, AT(train.ppo.gate.latch), .lo = 0, .hi = 1 << 30,
+     .help = "after N updates a router whose experts have converged stops; 0 = never"},
+    {"latch-gap", "G", REAL, AT(train.ppo.gate.gap), .lo = 0, .hi = 1e4,
+     .help = "experts whose score is so close to the chosen one's have converged"},
+    {"shift-limit", "H", REAL, AT(train.ppo.drift.limit), .lo = 0, .hi = 1e4,
+     .help = "CUSUM of the critic's surprise that wakes a stopped router; 0 = none"},
+    {"noise", "G", REAL, AT(train.ppo.noise_gamma), .lo = 0, .hi = 1e4,
+     .help = "plasticity noise, times the learning rate"},
+    {"noise-std", "S", REAL, AT(train.ppo.noise_std), .lo = 0, .hi = 10,
+     .help = "plasticity noise as PA-MoE's code has it, of fixed size"},
+    {"router-noise", "S", REAL, AT(train.rollout.router_noise),
+     AT(train.ppo.router_noise), .lo = 0, .hi = 100,
+     .help = "deviation of the noise on the router's logits"},
+    {"gamma", "G", REAL, AT(train.ppo.gamma), .lo = 0, .hi = 1, .help = "discount"},
+    {"lambda", "L", REAL, AT(train.ppo.lambda), .lo = 0, .hi = 1, .help = "of GAE"},
+    {"clip", "C", REAL, AT(train.ppo.clip), .lo = 1e-6, .hi = 10,
+     .help = "of PPO's ratio"},
+    {"value-coef", "C", REAL, AT(train.ppo.value_coef), .lo = 0, .hi = 1000,
+     .help = "weight of the critic's loss"},
+    {"max-grad-norm", "N", REAL, AT(train.ppo.max_grad_norm), .lo = 0, .hi = 1e6,
+     .help = "clipping of gradients; 0 = none"},
+    {"target-kl", "K", REAL, AT(train.ppo.target_kl), .lo = 0, .hi = 100,
+     .help = "ends an update's epochs early; 0 = never"},
+    {"weight-decay", "W", REAL, AT(train.ppo.weight_decay), .lo = 0, .hi = 1,
+     .help = "of Adam"},
+    {"adam-eps", "E", REAL, AT(train.ppo.eps), .lo = 1e-12, .hi = 1,
+     .help = "what Adam adds to its divisor"},
+    {"adv-norm", "NAME", WORD, AT(train.ppo.adv_norm), .words = NORMS,
+     .help = "advantages are normalised: none, batch or tag (per profile)"},
+    {"envs", "N", INT, AT(train.rollout.envs), .lo = 1, .hi = 65536,
+     .help = "viewers at a time"},
+    {"rollout", "N", INT, AT(train.rollout.steps), .lo = 1, .hi = 1 << 20,
+     .help = "chunks of each between updates"},
+    {"imitate", "A,B", PAIR, AT(train.ppo.imitate), 0, AT(train.imitate_end), 0, 1,
+     .help = "weight of what teachers do at start and end, in a straight line"},
+    {"advice", "P", REAL, AT(train.rollout.advice), .lo = 0, .hi = 1,
+     .help = "RobustMPC's choice, believed with P, is imitated at first; 0 = not"},
+    {"peek", "P", REAL, AT(train.rollout.peek), .lo = 0, .hi = 1,
+     .help = "actions at least so likely are tried as well; 0 = none"},
+    {"minibatch", "N", INT, AT(train.ppo.minibatch), .lo = 1, .hi = 1 << 20,
+     .help = "chunks per gradient step"},
+    {"epochs", "N", INT, AT(train.ppo.epochs), .lo = 1, .hi = 100,
+     .help = "times each update sees its chunks"},
+    {"critic-epochs", "N", INT, AT(train.ppo.critic_epochs), .lo = 0, .hi = 100,
+     .help = "of the policy's critic beside a privileged one; 0 = as many"},
+    {"no-tutor", NULL, SWITCH, .on = drop_tutor, .is = tutor_dropped,
+     .help = "no privileged critic: the policy's own gives the advantages"},
+    {"tutor-hidden", "N", INT, AT(train.tutor_hidden), .lo = 0, .hi = 1024,
+     .help = "units of the privileged critic's layers"},
+    {"tutor-layers", "N", INT, AT(train.tutor_layers), .lo = 0, .hi = 3,
+     .help = "hidden layers of the privileged critic"},
+
+    {"splices", "N", INT, AT(splices), .lo = 0, .hi = 100000,
+     .help = "links spliced from the traces that are given"},
+    {"links", "N", INT, AT(links), .lo = 0, .hi = 100000, .help = "generated links"},
+    {"ladders", "N", INT, AT(ladders), .lo = 0, .hi = 10000, .help = "generated videos"},
+    {"min-mbps", "M", REAL, AT(min_mbps), .lo = 0, .hi = 1e6,
+     .help = "links below this mean are left out"},
+    {"delay-noise", "N", REAL, AT(env.noise), .lo = 0, .hi = .9,
+     .help = "download times are multiplied by U(1-N, 1+N)"},
+    SHARE("share-generated", generated,
+          "episodes on generated links beside given traces"),
+    {"profile", "NAME", WORD, AT(profile), .words = recipe_profiles,
+     .help = "what all viewers value: one profile's weights or drawn ones"},
+    SHARE("share-custom", custom, "episodes with drawn weights"),
+    SHARE("share-simplex", simplex,
+          "of those: any weights of sum 1; others lie about the profiles'"),
+    SHARE("share-ladders", ladders, "episodes on a generated video"),
+    SHARE("share-players", players, "episodes with a drawn buffer limit and round trip"),
+    SHARE("share-stretch", stretch,
+          "episodes with a link faster or slower than its trace"),
+    SHARE("share-live", live, "episodes without a known end"),
+    LATER_SHARE("share-lengths", lengths,
+                "episodes with a drawn number of chunks, 10 or more"),
+    LATER_SHARE("share-abandon", abandon,
+                "episodes with players that abandon chunks on their way"),
+    SHARE("share-first", choose_first, "episodes in which the policy chooses chunk 0"),
+    LATER_SHARE("share-start", start,
+                "of the others: chunk 0 comes at the level that sessions begin with"),
+    {"caution", "C", REAL, AT(env.caution), .lo = 0, .hi = 100,
+     .help = "behind buffers of up to 12 s a stall costs 1 + C times as much"},
+    {"reward-floor", "R", REAL, AT(env.reward_floor), .lo = -1e6, .hi = 0,
+     .help = "least scaled reward of a chunk; 0 = none"},
+};
+
+enum { N_FIELDS = sizeof FIELDS / sizeof *FIELDS };
+_Static_assert(N_FIELDS <= VARY_MAX, "VARY_MAX");
+
+int vary_count(void)
+{
+    return N_FIELDS;
+}
+
+struct vary_field vary_field(int i)
+{
+    assert(i >= 0 && i < N_FIELDS);
+    return (struct vary_field){FIELDS[i].name, FIELDS[i].arg, FIELDS[i].help};
+}
+
+static int place(const char *name)
+{
+    for (int i = 0; i < N_FIELDS; i++)
+        if (!strcmp(FIELDS[i].name, name)) return i;
+    return -1;
+}
+
+static bool given(const struct vary *v, const char *name)
+{
+    return v->text[place(name)] != NULL;
+}
+
+static const void *inside(const struct recipe *r, size_t at)
+{
+    return (const char *)r + at;
+}
+
+static void put(struct recipe *r, const struct field *f, const void *value, size_t n)
+{
+    memcpy((char *)r + f->at, value, n);
+    if (f->too) memcpy((char *)r + f->too, value, n);
+}
+
+void vary_show(char *out, size_t n, const struct recipe *r, int i)
+{
+    assert(i >= 0 && i < N_FIELDS);
+    const struct field *f = &FIELDS[i];
+    int whole = 0;
+    double real = 0, end = 0;
+    switch (f->kind) {
+    case INT:
+        memcpy(&whole, inside(r, f->at), sizeof whole);
+        snprintf(out, n, "%d", whole);
+        break;
+    case REAL:
+        memcpy(&real, inside(r, f->at), sizeof real);
+        snprintf(out, n, "%.12g", real);
+        break;
+    case PAIR:
+        memcpy(&real, inside(r, f->at), sizeof real);
+        memcpy(&end, inside(r, f->end), sizeof end);
+        if (r->train.schedule == TRAIN_CONSTANT) end = real;
+        snprintf(out, n, "%.12g,%.12g", real, end);
+        break;
+    case WORD:
+        memcpy(&whole, inside(r, f->at), sizeof whole);
+        snprintf(out, n, "%s", f->words[whole]);
+        break;
+    case SWITCH:
+        snprintf(out, n, "%s", f->is(r) ? "yes" : "no");
+        break;
+    }
+}
+
+/* ---- reading one value */
+
+static int set_word(struct recipe *r, const struct field *f, const char *text,
+                    struct err *e)
+{
+    char known[128] = "";
+    for (int i = 0; f->words[i]; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", f->words[i]);
+        if (strcmp(f->words[i], text) != 0) continue;
+        put(r, f, &i, sizeof i);
+        return 0;
+    }
+    return err_field(e, ERR_INVALID, f->name, "'%.40s' is not one of %s", text, known);
+}
+
+static int set_pair(struct recipe *r, const struct field *f, const char *text,
+                    struct err *e)
+{
+    char start[VARY_VALUE];
+    snprintf(start, sizeof start, "%s", text);
+    char *comma = strchr(start, ',');
+    if (comma) *comma = 0;
+    double from = 0, to = 0;
+    int rc = text_double(&from, start, f->lo, f->hi, f->name, e);
+    if (!rc) rc = text_double(&to, comma ? comma + 1 : start, f->lo, f->hi, f->name, e);
+    if (rc) return rc;
+    put(r, f, &from, sizeof from);
+    memcpy((char *)r + f->end, &to, sizeof to);
+    return 0;
+}
+
+static int set(struct recipe *r, const struct field *f, const char *text, struct err *e)
+{
+    double real = 0;
+    int64_t wide = 0;
+    int rc = 0, whole = 0;
+    if (strlen(text) >= VARY_VALUE || strpbrk(text, " ="))
+        return err_field(e, ERR_INVALID, f->name, "'%.40s' is not a value", text);
+    switch (f->kind) {
+    case INT:
+        rc = text_int(&wide, text, (int64_t)f->lo, (int64_t)f->hi, f->name, e);
+        whole = (int)wide;
+        if (!rc) put(r, f, &whole, sizeof whole);
+        return rc;
+    case REAL:
+        rc = text_double(&real, text, f->lo, f->hi, f->name, e);
+        if (!rc) put(r, f, &real, sizeof real);
+        return rc;
+    case PAIR:
+        return set_pair(r, f, text, e);
+    case WORD:
+        return set_word(r, f, text, e);
+    case SWITCH:
+        if (strcmp(text, "yes") != 0)
+            return err_field(e, ERR_INVALID, f->name, "'%.40s' is not yes", text);
+        f->on(r);
+    }
+    return 0;
+}
+
+/* ---- the recipe as a whole */
+
+static void follow(struct recipe *r, const struct vary *v)
+{
+    struct policy_cfg *p = &r->policy;
+    if (given(v, "experts") && p->experts == 1 && !given(v, "route"))
+        p->route = MIX_SINGLE;
+    if (given(v, "route") && p->route == MIX_SINGLE && !given(v, "experts"))
+        p->experts = 1;
+    bool route = given(v, "route") || given(v, "critic-route");
+    bool experts = given(v, "experts") || given(v, "critic-experts");
+    if (experts && p->critic_experts == 1 && !route) p->critic_route = MIX_SINGLE;
+    if (route && p->critic_route == MIX_SINGLE && !experts) p->critic_experts = 1;
+    p->obs_dim = feat_dim(r->env.layout);
+    if (r->profile == RECIPE_DRAWN) {
+        r->env.custom = 1.0;
+    } else if (r->profile != RECIPE_ALL_PROFILES) {
+        r->env.profiles[0] = qoe_profiles[r->profile - 1].qoe;
+        r->env.n_profiles = 1;
+        if (!given(v, "share-custom")) r->env.custom = 0.0;
+    }
+    /* an environment of many counts only its own steps towards a shift */
+    if (given(v, "envs") && r->env.cycle_steps > 0) {
+        r->env.cycle_steps /= r->train.rollout.envs;
+        if (!r->env.cycle_steps) r->env.cycle_steps = 1;
+    }
+}
+
+static int check_pair(const struct recipe *r, const struct vary *v, const char *name,
+                      double from, double to, struct err *e)
+{
+    const char *text = v->text[place(name)];
+    if (text && strchr(text, ',') && from != to && r->train.schedule == TRAIN_CONSTANT)
+        return err_field(e, ERR_CONFLICT, name,
+                         "has an end, but the schedule is constant: --schedule linear or "
+                         "geometric");
+    if (from != to && (from <= 0 || to <= 0) && r->train.schedule == TRAIN_GEOMETRIC)
+        return err_field(e, ERR_CONFLICT, name,
+                         "a geometric schedule neither begins nor ends at 0: --schedule "
+                         "linear");
+    return 0;
+}
+
+static int check(const struct recipe *r, const struct vary *v, struct err *e)
+{
+    const struct policy_cfg *p = &r->policy;
+    const struct train_cfg *t = &r->train;
+    if (p->route == MIX_SINGLE && p->experts > 1)
+        return err_field(e, ERR_CONFLICT, "experts",
+                         "%d experts need a router: --route dense or top1", p->experts);
+    if (p->critic_route == MIX_SINGLE && p->critic_experts > 1)
+        return err_field(e, ERR_CONFLICT, "critic-experts",
+                         "%d experts need a router: --critic-route dense or top1",
+                         p->critic_experts);
+    int64_t batch = (int64_t)t->rollout.envs * t->rollout.steps;
+    if (batch > STEPS_MAX)
+        return err_field(e, ERR_RANGE, "rollout",
+                         "%d x %d chunks between updates are over %d", t->rollout.envs,
+                         t->rollout.steps, STEPS_MAX);
+    if (t->ppo.minibatch > batch)
+        return err_field(e, ERR_RANGE, "minibatch", "%d of the %lld chunks of an update",
+                         t->ppo.minibatch, (long long)batch);
+    if (t->privileged && (t->tutor_hidden < 1 || t->tutor_layers < 1))
+        return err_field(e, ERR_RANGE,
+                         t->tutor_hidden < 1 ? "tutor-hidden" : "tutor-layers",
+                         "0 is too small; --no-tutor trains without it");
+    int rc = check_pair(r, v, "lr", t->ppo.lr, t->lr_end, e);
+    if (!rc) rc = check_pair(r, v, "entropy", t->ppo.entropy, t->entropy_end, e);
+    return rc ? rc : policy_cfg_check(p, e);
+}
+
+int vary_apply(struct recipe *r, const struct vary *v, struct err *e)
+{
+    for (int i = 0; i < N_FIELDS; i++) {
+        int rc = v->text[i] ? set(r, &FIELDS[i], v->text[i], e) : 0;
+        if (rc) return rc;
+    }
+    follow(r, v);
+    return check(r, v, e);
+}
+
+/* ---- written down */
+
+int vary_write(char *out, const struct vary *v, struct err *e)
+{
+    int used = 0;
+    *out = 0;
+    for (int i = 0; i < N_FIELDS; i++) {
+        if (!v->text[i]) continue;
+        used += snprintf(out + used, (size_t)(VARY_TEXT - used), "%s%s=%s",
+                         used ? " " : "", FIELDS[i].name, v->text[i]);
+        if (used >= VARY_TEXT)
+            return err_field(e, ERR_RANGE, FIELDS[i].name,
+                             "too many settings are changed to be written down");
+    }
+    return 0;
+}
+
+int vary_read(struct vary *v, char *text, struct err *e)
+{
+    *v = (struct vary){0};
+    char *rest;
+    for (char *word = strtok_r(text, " ", &rest); word;
+         word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '=');
+        if (value) *value++ = 0;
+        int i = place(word);
+        if (i < 0 || !value)
+            return err_set(e, ERR_INVALID, "'%.40s' is not a setting of this program",
+                           word);
+        v->text[i] = value;
+    }
+    return 0;
+}
+
+uint32_t vary_hash(const struct recipe *r)
+{
+    uint32_t crc = 0;
+    for (int i = 0; i < N_FIELDS; i++) {
+        char value[VARY_VALUE], line[2 * VARY_VALUE];
+        vary_show(value, sizeof value, r, i);
+        if (FIELDS[i].later && !strcmp(value, "0")) continue;
+        int n = snprintf(line, sizeof line, "%s=%s\n", FIELDS[i].name, value);
+        crc = bytes_crc32(crc, line, (size_t)n);
+    }
+    return crc;
+}

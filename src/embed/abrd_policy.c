@@ -1,0 +1,348 @@
+#include "abrd_priv.h"
+
+#include "abr/emulator/feat.h"
+#include "abr/deciders/guard.h"
+#include "policy/swift.h"
+#include "learn/ckpt.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(ABRD_LEVELS == VIEW_LEVELS, "the header promises the ladder's length");
+#define SAME(code) _Static_assert((int)ABRD_##code == (int)ERR_##code, "and the codes")
+SAME(IO);
+SAME(MEMORY);
+SAME(INVALID);
+SAME(RANGE);
+SAME(ABSENT);
+SAME(CORRUPT);
+SAME(NUMERIC);
+
+int abrd_fail(struct abrd_error *e, int code, const char *fmt, ...)
+{
+    if (!e || e->code) return code;
+    va_list ap;
+    va_start(ap, fmt);
+    e->code = code;
+    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int abrd_tell(struct abrd_error *e, const struct err *why)
+{
+    return abrd_fail(e, why->code, "%s%s%s", why->field, *why->field ? ": " : "",
+                     why->detail);
+}
+
+/* Written so that NaN fails. */
+static int within(double v, double lo, double hi, const char *what, struct abrd_error *e)
+{
+    if (v >= lo && v <= hi) return 0;
+    return abrd_fail(e, ABRD_RANGE, "%s: %g is not within %g .. %g", what, v, lo, hi);
+}
+
+/* ---- weights */
+
+struct abrd_policy {
+    struct swift *swift;
+};
+
+/* Takes p. */
+static struct abrd_policy *pack(struct policy *p, const char *layout,
+                                struct abrd_error *e)
+{
+    struct err why = {0};
+    struct abrd_policy *out = NULL;
+    enum feat_layout found = FEAT_FULL;
+    if (layout && feat_layout_parse(&found, layout, &why)) goto out;
+    if (found != FEAT_FULL || p->cfg.obs_dim != FEAT_FULL_DIM) {
+        err_set(&why, ERR_INVALID,
+                "the policy reads %d inputs of layout '%s'; this library makes the %d of "
+                "'full', as the daemon does",
+                p->cfg.obs_dim, feat_layout_name(found), FEAT_FULL_DIM);
+        goto out;
+    }
+    out = calloc(1, sizeof *out);
+    if (!out) {
+        err_set(&why, ERR_MEMORY, "no memory for a policy");
+        goto out;
+    }
+    out->swift = swift_new(&p->cfg, &why);
+    if (out->swift) swift_load(out->swift, p);
+out:
+    policy_free(p);
+    if (!why.code) return out;
+    abrd_tell(e, &why);
+    free(out);
+    return NULL;
+}
+
+/* From a file, or from memory when path is NULL. */
+static struct abrd_policy *load(const char *path, const void *data, size_t bytes,
+                                struct abrd_error *e)
+{
+    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
+    if (!meta) {
+        abrd_fail(e, ABRD_MEMORY, "no memory for a policy");
+        return NULL;
+    }
+    struct err why = {0};
+    struct policy *p = path ? ckpt_load(path, meta, NULL, NULL, &why)
+                            : ckpt_decode(data, bytes, meta, NULL, NULL, &why);
+    struct abrd_policy *out = NULL;
+    if (p)
+        out = pack(p, ckpt_meta_get(meta, "layout"), e);
+    else
+        abrd_tell(e, &why);
+    free(meta);
+    return out;
+}
+
+struct abrd_policy *abrd_policy_load(const char *path, struct abrd_error *e)
+{
+    return load(path, NULL, 0, e);
+}
+
+struct abrd_policy *abrd_policy_read(const void *data, size_t bytes, struct abrd_error *e)
+{
+    return load(NULL, data, bytes, e);
+}
+
+void abrd_policy_free(struct abrd_policy *p)
+{
+    if (!p) return;
+    swift_free(p->swift);
+    free(p);
+}
+
+/* ---- the video */
+
+static int check_sizes(const int64_t *bytes, size_t n, struct abrd_error *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        char what[40];
+        snprintf(what, sizeof what, "bytes[%zu]", i);
+        if (within((double)bytes[i], 1, (double)VIDEO_BYTES_MAX, what, e))
+            return ABRD_RANGE;
+    }
+    return 0;
+}
+
+static int check_video(const double *ladder_kbps, int levels, double chunk_s, int chunks,
+                       const int64_t *bytes, struct abrd_error *e)
+{
+    int rc = within(levels, 2, ABRD_LEVELS, "levels", e);
+    if (!rc) rc = within(chunk_s, VIEW_CHUNK_S_MIN, VIEW_CHUNK_S_MAX, "chunk_s", e);
+    if (!rc) rc = within(chunks, 0, VIEW_CHUNKS_MAX, "chunks", e);
+    for (int k = 0; !rc && k < levels; k++) {
+        char what[40];
+        snprintf(what, sizeof what, "ladder_kbps[%d]", k);
+        rc = within(ladder_kbps[k], VIEW_KBPS_MIN, VIEW_KBPS_MAX, what, e);
+        if (!rc && k && ladder_kbps[k] <= ladder_kbps[k - 1])
+            rc = abrd_fail(e, ABRD_RANGE, "%s: %g does not lie above the level before it",
+                           what, ladder_kbps[k]);
+    }
+    return rc || !bytes ? rc : check_sizes(bytes, (size_t)chunks * (size_t)levels, e);
+}
+
+struct abrd_video *abrd_video_new(const double *ladder_kbps, int levels, double chunk_s,
+                                  int chunks, const int64_t *bytes, struct abrd_error *e)
+{
+    if (check_video(ladder_kbps, levels, chunk_s, chunks, bytes, e)) return NULL;
+    struct abrd_video *v = calloc(1, sizeof *v);
+    size_t n = (size_t)chunks * (size_t)levels;
+    if (v && bytes && n) v->bytes = calloc(n, sizeof *bytes);
+    if (!v || (bytes && n && !v->bytes)) {
+        abrd_fail(e, ABRD_MEMORY, "no memory for a video of %d chunks", chunks);
+        free(v);
+        return NULL;
+    }
+    v->levels = levels;
+    v->chunks = chunks;
+    v->chunk_s = chunk_s;
+    memcpy(v->ladder_kbps, ladder_kbps, (size_t)levels * sizeof *ladder_kbps);
+    if (v->bytes) memcpy(v->bytes, bytes, n * sizeof *bytes);
+    return v;
+}
+
+void abrd_video_free(struct abrd_video *v)
+{
+    if (!v) return;
+    free(v->bytes);
+    free(v);
+}
+
+/* ---- who watches */
+
+struct abrd_viewer abrd_viewer_named(const char *profile)
+{
+    const struct qoe_profile *p = qoe_find(profile);
+    const struct qoe *q = &(p ? p : qoe_find("pensieve"))->qoe;
+    return (struct abrd_viewer){.quality = q->mu_quality,
+                                .switches = q->mu_switch,
+                                .stalls = q->mu_stall,
+                                .utility = ABRD_LINEAR,
+                                .buffer_max_s = 60};
+}
+
+static int viewer(struct qoe *out, const struct abrd_viewer *who, double chunk_s,
+                  struct abrd_error *e)
+{
+    int rc = within(who->quality, 0, QOE_MU_MAX, "quality", e);
+    if (!rc) rc = within(who->switches, 0, QOE_MU_MAX, "switches", e);
+    if (!rc) rc = within(who->stalls, 0, QOE_MU_MAX, "stalls", e);
+    if (!rc) rc = within(who->utility, ABRD_LINEAR, ABRD_LOG, "utility", e);
+    if (!rc)
+        rc = within(who->buffer_max_s, chunk_s, VIEW_BUFFER_S_MAX, "buffer_max_s", e);
+    if (!rc && !(who->quality + who->switches + who->stalls > 0))
+        rc = abrd_fail(e, ABRD_RANGE, "quality: a viewer has to value something");
+    if (rc) return rc;
+    *out = (struct qoe){who->quality, who->switches, who->stalls,
+                        who->utility == ABRD_LOG ? QOE_LOG : QOE_LINEAR};
+    return 0;
+}
+
+/* ---- deciding */
+
+struct abrd_session {
+    const struct abrd_policy *policy;
+    const struct abrd_video *video;
+    struct view view;
+    int reported;
+    double qoe;
+};
+
+/* What the table knows of the next chunk. */
+static void look_ahead(struct abrd_session *s)
+{
+    const struct abrd_video *v = s->video;
+    bool known = v->bytes && s->view.chunk < v->chunks;
+    for (int k = 0; k < v->levels; k++)
+        s->view.next_bytes[k] =
+            known
+                ? (double)v->bytes[(size_t)s->view.chunk * (size_t)v->levels + (size_t)k]
+                : 0.0;
+}
+
+struct abrd_session *abrd_session_new(const struct abrd_policy *p,
+                                      const struct abrd_video *v,
+                                      const struct abrd_viewer *who, struct abrd_error *e)
+{
+    struct qoe qoe;
+    if (viewer(&qoe, who, v->chunk_s, e)) return NULL;
+    int most = swift_cfg(p->swift)->actions;
+    if (v->levels > most) {
+        abrd_fail(e, ABRD_RANGE, "levels: the policy chooses among %d, the video has %d",
+                  most, v->levels);
+        return NULL;
+    }
+    struct abrd_session *s = calloc(1, sizeof *s);
+    if (!s) {
+        abrd_fail(e, ABRD_MEMORY, "no memory for a session");
+        return NULL;
+    }
+    *s = (struct abrd_session){.policy = p, .video = v, .view = view_default()};
+    s->view.levels = v->levels;
+    memcpy(s->view.ladder_kbps, v->ladder_kbps, sizeof v->ladder_kbps);
+    s->view.chunk_s = v->chunk_s;
+    s->view.chunks = v->chunks;
+    s->view.buffer_max_s = who->buffer_max_s;
+    s->view.qoe = qoe;
+    look_ahead(s);
+    return s;
+}
+
+void abrd_session_free(struct abrd_session *s)
+{
+    free(s);
+}
+
+static int check_end(const struct abrd_session *s, struct abrd_error *e)
+{
+    int chunks = s->view.chunks;
+    if (!chunks || s->view.chunk < chunks) return 0;
+    return abrd_fail(e, ABRD_RANGE, "chunk: the video has %d, all were reported", chunks);
+}
+
+int abrd_session_decide(const struct abrd_session *s, double buffer_s,
+                        struct abrd_decision *out, struct abrd_error *e)
+{
+    *out = (struct abrd_decision){.chunk = s->view.chunk, .kbps = s->view.ladder_kbps[0]};
+    int rc = check_end(s, e);
+    if (!rc) rc = within(buffer_s, 0, VIEW_BUFFER_S_MAX, "buffer_s", e);
+    if (rc) return rc;
+
+    struct view v = s->view;
+    v.buffer_s = buffer_s;
+    float obs[FEAT_FULL_DIM];
+    feat_observe(obs, FEAT_FULL, &v);
+    struct policy_choice c;
+    if (swift_decide(&c, s->policy->swift, obs, guard_greedy(&v), -1))
+        return abrd_fail(e, ABRD_NUMERIC, "policy: what it computes is no number");
+    out->level = c.action;
+    out->kbps = v.ladder_kbps[c.action];
+    out->expert = c.expert;
+    out->value = (double)c.value;
+    for (int k = 0; k < v.levels; k++)
+        out->probability[k] = (double)c.prob[k];
+    return 0;
+}
+
+int abrd_session_report(struct abrd_session *s, const struct abrd_outcome *o,
+                        struct abrd_error *e)
+{
+    struct view *v = &s->view;
+    int rc = check_end(s, e);
+    if (!rc) rc = within(o->level, 0, v->levels - 1, "level", e);
+    if (!rc) rc = within(o->bytes, 1, VIEW_BYTES_MAX, "bytes", e);
+    if (!rc)
+        rc =
+            within(o->download_s, VIEW_DOWNLOAD_S_MIN, VIEW_SECONDS_MAX, "download_s", e);
+    if (!rc) rc = within(o->stall_s, 0, VIEW_SECONDS_MAX, "stall_s", e);
+    if (rc) return rc;
+
+    double before = v->last_level < 0 ? 0.0 : v->ladder_kbps[v->last_level];
+    s->qoe += qoe_chunk(&v->qoe, v->ladder_kbps[o->level], before, o->stall_s,
+                        v->ladder_kbps[0])
+                  .reward;
+    s->reported++;
+    view_push(v, o->bytes, o->download_s);
+    v->last_level = o->level;
+    v->chunk++;
+    look_ahead(s);
+    return 0;
+}
+
+int abrd_session_seek(struct abrd_session *s, int chunk, struct abrd_error *e)
+{
+    int last = s->view.chunks ? s->view.chunks - 1 : VIEW_CHUNK_MAX;
+    int rc = within(chunk, 0, last, "chunk", e);
+    if (rc) return rc;
+    s->view.chunk = chunk;
+    s->view.last_level = -1;
+    look_ahead(s);
+    return 0;
+}
+
+int abrd_session_sizes(struct abrd_session *s, const int64_t *bytes, struct abrd_error *e)
+{
+    int rc = check_end(s, e);
+    if (!rc) rc = check_sizes(bytes, (size_t)s->view.levels, e);
+    for (int k = 0; !rc && k < s->view.levels; k++)
+        s->view.next_bytes[k] = (double)bytes[k];
+    return rc;
+}
+
+int abrd_session_chunks(const struct abrd_session *s)
+{
+    return s->reported;
+}
+
+double abrd_session_qoe(const struct abrd_session *s)
+{
+    return s->qoe;
+}

@@ -1,0 +1,20 @@
+/* abrd_priv.h - what the sources of the library share. */
+#ifndef ABRD_PRIV_H
+#define ABRD_PRIV_H
+
+#include "abr/manifests/video.h"
+#include "abrd/policy.h"
+#include "base/err.h"
+
+struct abrd_video {
+    int levels, chunks;
+    double chunk_s, ladder_kbps[VIEW_LEVELS];
+    int64_t *bytes; /* (chunks, levels), owned; NULL: unknown */
+};
+
+/* Hands on what is in `why`; returns its code. The first failure stays. */
+int abrd_tell(struct abrd_error *e, const struct err *why);
+int abrd_fail(struct abrd_error *e, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

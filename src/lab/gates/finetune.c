@@ -1,0 +1,171 @@
+#include "lab/gates/finetune.h"
+
+#include "lab/gates/softhead.h"
+#include "nn/adam.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLASSES = IMAGES_CLASSES, EXAM = 128 };
+
+struct finetune {
+    struct finetune_cfg c;
+    const struct splits *s;
+    struct rng rng;
+    bool (*tick)(void *ctx, double share);
+    void *ctx;
+    struct encoder *encoder;
+    struct softhead *head;
+    uint32_t seen;
+    int64_t t; /* steps */
+    size_t n;  /* parameters */
+    float *theta, *m, *v, *grad;
+    float *pixels, *x, *dx; /* of a batch */
+    int *order;
+    float block[];
+};
+
+/* room for `images` images of a task */
+static struct finetune *make(const struct finetune_cfg *c, const float *theta, int images,
+                             struct rng r, struct err *e)
+{
+    assert(c->batch >= 1 && c->batch <= FINETUNE_BATCH);
+    int most = c->batch > EXAM ? c->batch : EXAM;
+    size_t n = encoder_params(&c->encoder), rows = (size_t)most;
+    size_t side = (size_t)c->encoder.side, size = side * side;
+    size_t floats = 4 * n + rows * (size + 2 * (size_t)c->encoder.dim);
+    struct finetune *f =
+        calloc(1, sizeof *f + floats * sizeof(float) + (size_t)images * sizeof(int));
+    if (!f) {
+        err_set(e, ERR_MEMORY, "no memory for an encoder in training");
+        return NULL;
+    }
+    f->c = *c;
+    f->rng = r;
+    f->n = n;
+    f->theta = f->block;
+    f->m = f->theta + n;
+    f->v = f->m + n;
+    f->grad = f->v + n;
+    f->pixels = f->grad + n;
+    f->x = f->pixels + rows * size;
+    f->dx = f->x + rows * (size_t)c->encoder.dim;
+    f->order = (int *)(f->dx + rows * (size_t)c->encoder.dim);
+    memcpy(f->theta, theta, n * sizeof *theta);
+    f->encoder = encoder_new(&c->encoder, most, 0, e);
+    f->head = softhead_new(c->encoder.dim, CLASSES, most, e);
+    if (f->encoder && f->head) return f;
+    finetune_free(f);
+    return NULL;
+}
+
+struct finetune *finetune_new(const struct finetune_cfg *c, const float *theta,
+                              const struct splits *s, struct rng r,
+                              bool (*tick)(void *ctx, double share), void *ctx,
+                              struct err *e)
+{
+    int images = 0;
+    for (int t = 0; t < SPLITS_TASKS; t++)
+        if (s->task[t].train.n > images) images = s->task[t].train.n;
+    struct finetune *f = make(c, theta, images, r, e);
+    if (!f) return NULL;
+    f->s = s;
+    f->tick = tick;
+    f->ctx = ctx;
+    return f;
+}
+
+void finetune_free(struct finetune *f)
+{
+    if (!f) return;
+    encoder_free(f->encoder);
+    softhead_free(f->head);
+    free(f);
+}
+
+static void learn_batch(struct finetune *f, const struct splits_part *p, const int *order,
+                        int n, double lr)
+{
+    int label[FINETUNE_BATCH], size = f->c.encoder.side * f->c.encoder.side;
+    for (int i = 0; i < n; i++) {
+        label[i] = p->label[order[i]];
+        memcpy(f->pixels + (size_t)(i * size),
+               p->pixels + (size_t)order[i] * (size_t)size, sizeof(float) * (size_t)size);
+    }
+    encoder_forward(f->encoder, f->x, f->theta, f->pixels, n, NULL);
+    softhead_learn(f->head, f->dx, f->x, label, f->seen, n, lr);
+    encoder_backward(f->encoder, &(struct encoder_grad){.theta = f->grad}, f->dx);
+    struct adam_cfg c = adam_cfg_default();
+    c.lr = lr;
+    adam_step(f->theta, f->m, f->v, f->grad, f->n, &c, ++f->t, 1);
+}
+
+static void epoch(struct finetune *f, const struct splits_part *p, double lr)
+{
+    splits_order(f->order, p->n, &f->rng);
+    for (int at = 0; at < p->n; at += f->c.batch) {
+        int n = p->n - at < f->c.batch ? p->n - at : f->c.batch;
+        learn_batch(f, p, f->order + at, n, lr);
+    }
+}
+
+static bool learn(void *self, int t)
+{
+    struct finetune *f = self;
+    f->seen |= f->s->task[t].classes;
+    for (int k = 0; k < f->c.epochs; k++) {
+        if (f->tick && f->tick(f->ctx, (t + (double)k / f->c.epochs) / SPLITS_TASKS))
+            return true;
+        epoch(f, &f->s->task[t].train, f->c.lr);
+    }
+    return false;
+}
+
+static void classify(void *self, int *label, const float *pixels, int n, int task)
+{
+    struct finetune *f = self;
+    encoder_forward(f->encoder, f->x, f->theta, pixels, n, NULL);
+    softhead_classify(f->head, label, f->x, task < 0 ? f->seen : f->s->task[task].classes,
+                      n);
+}
+
+struct incremental_learner finetune_learner(struct finetune *f)
+{
+    return (struct incremental_learner){f, learn, classify};
+}
+
+static double examine(struct finetune *f, const struct splits_part *test)
+{
+    int right = 0, label[EXAM], size = f->c.encoder.side * f->c.encoder.side;
+    for (int at = 0; at < test->n; at += EXAM) {
+        int n = test->n - at < EXAM ? test->n - at : EXAM;
+        classify(f, label, test->pixels + (size_t)at * (size_t)size, n, -1);
+        for (int i = 0; i < n; i++)
+            right += label[i] == test->label[at + i];
+    }
+    return (double)right / test->n;
+}
+
+int finetune_pretrain(float *theta, double *accuracy, const struct finetune_cfg *c,
+                      const struct splits_part *train, const struct splits_part *test,
+                      struct rng r, bool (*tick)(void *ctx, double share), void *ctx,
+                      struct err *e)
+{
+    struct finetune *f = make(c, theta, train->n, r, e);
+    if (!f) return ERR_MEMORY;
+    int rc = 0;
+    f->seen = (UINT32_C(1) << CLASSES) - 1;
+    for (int k = 0; k < c->epochs && !rc; k++) {
+        double part = (double)k / c->epochs;
+        rc = tick && tick(ctx, part);
+        if (!rc) epoch(f, train, c->lr * .5 * (1 + cos(3.14159265358979 * part)));
+    }
+    if (!rc) {
+        memcpy(theta, f->theta, f->n * sizeof *theta);
+        *accuracy = examine(f, test);
+    }
+    finetune_free(f);
+    return rc;
+}

@@ -1,0 +1,43 @@
+/* finetune.h - the encoder and one output layer, all of them trained on task after task.
+ *
+ * What continual learning has to beat: cross entropy over all classes seen so far, by Adam, on the
+ * data of the task at hand alone.
+ *
+ * finetune_pretrain is the same on one part of images of any classes: how the encoder gets its weights
+ * before the first task; its rate falls to 0 along half a cosine.
+ *
+ * Errors: _new and _pretrain ERR_MEMORY. Ownership: splits are borrowed, theta is copied.
+ * Threads: not shared. */
+#ifndef LAB_FINETUNE_H
+#define LAB_FINETUNE_H
+
+#include "lab/gates/encoder.h"
+#include "lab/gates/incremental.h"
+
+#define FINETUNE_BATCH 256 /* at most */
+
+struct finetune_cfg {
+    struct encoder_cfg encoder;
+    int epochs, batch;
+    double lr;
+};
+
+struct finetune;
+
+/* tick as in lab/gates/hide.h. */
+struct finetune *finetune_new(const struct finetune_cfg *c, const float *theta,
+                              const struct splits *s, struct rng r,
+                              bool (*tick)(void *ctx, double share), void *ctx,
+                              struct err *e);
+void finetune_free(struct finetune *f);
+
+struct incremental_learner finetune_learner(struct finetune *f);
+
+/* Trains theta on `train`; *accuracy is that on `test` at the end. Returns 0, 1 (tick asked to
+ * leave) or ERR_MEMORY. */
+int finetune_pretrain(float *theta, double *accuracy, const struct finetune_cfg *c,
+                      const struct splits_part *train, const struct splits_part *test,
+                      struct rng r, bool (*tick)(void *ctx, double share), void *ctx,
+                      struct err *e) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,71 @@
+/* hide.h - HiDe-Prompt in small: a frozen encoder, a prompt per task, and the task inferred.
+ *
+ * Learning task t (Algorithm 1 of NoRGa's Appendix D; lab/gates/residual.h names the paper):
+ *   uninstructed  a Gaussian per class of features without prompt
+ *   WTP           prompt e_t, begun at e_(t-1), used as p_t = a sum_(i<t) e_i + (1 - a) e_t (its
+ *                 ensemble; p_1 = e_1), and the output layer psi, by cross entropy over the task's
+ *                 own classes plus lambda times the contrastive term (Eq. 59, 60; lab/gates/contrast.h)
+ *   TII           omega, a linear layer of uninstructed features, on draws from the Gaussians of all
+ *                 classes so far (Eq. 62)
+ *   instructed    a Gaussian per class of features with p_t
+ *   TAP           psi once more, on draws from the instructed Gaussians of all classes (Eq. 61)
+ * An image's class: omega names a class and by it the task k, psi classifies the feature with p_k.
+ *
+ * Prefixes in every block; the gates' alpha and tau are one pair per block, begin at 1 and are
+ * learned with the first task only (Appendix E). Adam, batch 128, constant rate (Appendix E). Where
+ * the source is silent: Eq. 62 has classes for the indices of its softmax, so omega has one output
+ * per class.
+ *
+ * Of a class's images the first 10 * head_each make its Gaussians.
+ *
+ * With length 0 there is no prompt: omega alone answers, with the classes of its Gaussians.
+ *
+ * Errors: hide_new ERR_MEMORY. Ownership: theta and splits are borrowed as long as it lives.
+ * Threads: not shared. */
+#ifndef LAB_HIDE_H
+#define LAB_HIDE_H
+
+#include "lab/gates/encoder.h"
+#include "lab/gates/incremental.h"
+
+#define HIDE_EPOCHS 64 /* at most */
+#define HIDE_CLASSES 10
+
+struct hide_cfg {
+    struct encoder_cfg encoder;
+    int length; /* prefix experts per block; 0: none */
+    enum residual_kind gate;
+    bool learn_alpha, learn_tau;
+    double contrast;    /* lambda */
+    double temperature; /* of the contrastive term */
+    double ensemble;    /* a */
+    int epochs;         /* of WTP, <= HIDE_EPOCHS */
+    double lr;
+    int head_epochs, head_each; /* of TII and TAP; draws per class and epoch */
+    double head_lr;
+};
+
+/* Length 4, lambda .1, T .8, a .1, rate .005; linear gate. */
+struct hide_cfg hide_default(const struct encoder_cfg *encoder);
+
+struct hide;
+
+/* tick(ctx, share of all tasks) asks whether to leave; may be NULL. */
+struct hide *hide_new(const struct hide_cfg *c, const float *theta,
+                      const struct splits *s, struct rng r,
+                      bool (*tick)(void *ctx, double share), void *ctx, struct err *e);
+void hide_free(struct hide *h);
+
+struct incremental_learner hide_learner(struct hide *h);
+
+/* Cross entropy over the first task's classes on its test images before the first epoch and after
+ * each: (epochs + 1). */
+const double *hide_first_task(const struct hide *h);
+/* The gates as they are. */
+struct residual hide_gate(const struct hide *h, int block);
+/* The prompt p_t of a task that was learned: encoder_prompt_floats. */
+const float *hide_prompt(const struct hide *h, int t);
+/* Share of images whose task is inferred rightly, of all tasks learned so far. */
+double hide_inferred(struct hide *h);
+
+#endif

@@ -1,0 +1,69 @@
+/* newcomer.h - ways to learn a new kind of viewer from what was learned before.
+ *
+ *   fine-tuning  one policy, all of it trained on each kind in turn
+ *   fresh head   the frozen policy with an output layer of its own for each kind: it begins at 0,
+ *                and what PPO changes elsewhere is put back after every update
+ *   linear gate  new experts beside the frozen policy (policy/graft.h), scores s + b: plain prefix
+ *                tuning, NoRGa's Eq. 11 alone
+ *   NoRGa        the same with s + a tanh(tau s) + b, Eq. 12; a and tau learn with the first kind
+ *   specialist   a copy of what was there before for each kind, all of it trained: the reference
+ *
+ * All learn by PPO, without privileged critic and without trying other actions, from the same number
+ * of steps of each kind: policies by learn/train.h, new experts by learn/growth.h as in the daemon.
+ *
+ * Errors: newcomer_new ERR_MEMORY, newcomer_learn also ERR_NUMERIC. Ownership: base and arrivals are
+ * borrowed. Threads: not shared. */
+#ifndef LAB_NEWCOMER_H
+#define LAB_NEWCOMER_H
+
+#include "lab/gates/arrivals.h"
+#include "policy/graft.h"
+
+enum newcomer_way {
+    NEWCOMER_TUNE,
+    NEWCOMER_HEAD,
+    NEWCOMER_LINEAR,
+    NEWCOMER_NORGA,
+    NEWCOMER_SPECIALIST,
+    NEWCOMER_WAYS
+};
+
+const char *newcomer_word(enum newcomer_way way); /* "fine-tuning", "fresh head", ... */
+
+struct newcomer_cfg {
+    enum newcomer_way way;
+    int64_t steps; /* of each kind */
+    uint64_t seed;
+};
+
+/* tick(ctx, share of one kind's steps): true asks to leave. May be NULL. */
+struct newcomer_tick {
+    bool (*tick)(void *ctx, double share);
+    void *ctx;
+};
+
+#define NEWCOMER_STOPPED 1
+
+/* What was there before: the policy, trained on kind ARRIVALS. 0, NEWCOMER_STOPPED or ERR_*. */
+struct policy_cfg newcomer_policy(void);
+int newcomer_before(struct policy *out, const struct arrivals *a, int64_t steps,
+                    uint64_t seed, const struct newcomer_tick *tick, struct err *e)
+    __attribute__((warn_unused_result));
+
+struct newcomer;
+
+struct newcomer *newcomer_new(const struct newcomer_cfg *c, const struct arrivals *a,
+                              const struct policy *base, struct err *e);
+void newcomer_free(struct newcomer *n);
+
+/* 0, NEWCOMER_STOPPED or ERR_*. */
+int newcomer_learn(struct newcomer *n, int kind, const struct newcomer_tick *tick,
+                   struct err *e) __attribute__((warn_unused_result));
+
+/* Decides greedily with what was learned for the kind; before that, as the base does. */
+struct arrivals_decider newcomer_decider(struct newcomer *n);
+
+/* The kind's new experts; NULL before they are learned, and of the other ways. */
+const struct graft *newcomer_graft(const struct newcomer *n, int kind);
+
+#endif

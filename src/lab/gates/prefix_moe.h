@@ -1,0 +1,59 @@
+/* prefix_moe.h - one row of one attention head as a regression function with parameters.
+ *
+ *   g_G(x) = [ sum_j e^(x'B_j x + c_j) h(x, eta0_j) + sum_i e^(s_i(x)) h(x, eta_i) ] / T(x)
+ *   s_i(x) = u + alpha sigma(tau u) + beta0_i,   u = beta1_i'x,   T(x) = sum of all e^(.)
+ *   h(x, (a, b)) = (a'x + b)^p, or GELU(a'x + b)
+ *
+ * Source: NoRGa (lab/gates/residual.h), Eq. 17; with the linear gate Eq. 24. The frozen experts
+ * (B, c, eta0) are known; the mixing measure G = sum_i e^(beta0_i) delta_(beta1_i, eta_i) is what a
+ * fit looks for.
+ *
+ * Two facts about experts (a'x + b)^p hold for every gate, as atoms of one beta1 share it:
+ *   - p = 1: halves of an atom moved to b + t and b - t leave g as it is. This is the sequence by
+ *     which Appendix A proves its lower bound for the linear gate.
+ *   - any p: halves scaled to c_1 eta and c_2 eta with c_1^p + c_2^p = 2 leave g as it is, since
+ *     h(x, c eta) = c^p h(x, eta). By Euler a'dh/da + b dh/db = p h, so these experts are not
+ *     algebraically independent in the sense of Definition 4.2, though the paper names them so.
+ * GELU is not homogeneous; it is the case for which Theorem 4.3 has its premise.
+ *
+ * Threads: pure functions. */
+#ifndef LAB_PREFIX_MOE_H
+#define LAB_PREFIX_MOE_H
+
+#include "lab/gates/residual.h"
+
+#define PREFIX_MOE_DIM 2    /* of x: N d of the paper */
+#define PREFIX_MOE_ATOMS 4  /* of a measure, at most */
+#define PREFIX_MOE_FROZEN 2 /* frozen experts, at most */
+
+enum prefix_moe_expert { PREFIX_MOE_POWER, PREFIX_MOE_GELU };
+
+/* Doubles without gaps: a measure's atoms are also the flat vector that is fitted. */
+struct prefix_moe_atom {
+    double beta0, beta1[PREFIX_MOE_DIM], a[PREFIX_MOE_DIM], b;
+};
+#define PREFIX_MOE_EACH ((int)(sizeof(struct prefix_moe_atom) / sizeof(double)))
+
+struct prefix_moe_measure {
+    int n;
+    struct prefix_moe_atom atom[PREFIX_MOE_ATOMS];
+};
+
+struct prefix_moe_frozen {
+    double q[PREFIX_MOE_DIM][PREFIX_MOE_DIM], c; /* B, c of the score */
+    double a[PREFIX_MOE_DIM], b;                 /* eta of the expert */
+};
+
+struct prefix_moe {
+    struct residual gate;
+    enum prefix_moe_expert expert;
+    int power; /* p of PREFIX_MOE_POWER, >= 1 */
+    int frozen;
+    struct prefix_moe_frozen known[PREFIX_MOE_FROZEN];
+};
+
+/* g_G(x), and in by (n * PREFIX_MOE_EACH; may be NULL) its derivatives by the atoms. */
+double prefix_moe_value(const struct prefix_moe *m, const struct prefix_moe_measure *g,
+                        const double x[PREFIX_MOE_DIM], double *by);
+
+#endif

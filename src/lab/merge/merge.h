@@ -1,0 +1,12 @@
+/* merge.h - the lab `merge`: untagged viewers served by merged experts (Tanbr).
+ *
+ * What is held against what: lab/merge/merge_sim.h. The experts come from a joined policy
+ * (policy/join.h), the hints go to the shipped one. */
+#ifndef LAB_MERGE_H
+#define LAB_MERGE_H
+
+#include "lab/lab.h"
+
+extern const struct lab merge_lab;
+
+#endif

@@ -1,0 +1,257 @@
+#include "lab/merge/merge_world.h"
+
+#include "abr/deciders/oracle.h"
+#include "abr/emulator/player.h"
+#include "base/pool.h"
+#include "base/rng.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { V = MERGE_TASKS, FIRST_LEVEL = 1, START_ROW = 1, NODES = 1000 /* per chunk */ };
+
+/* ---- sessions ---- */
+
+struct merge_world *merge_world_new(const struct corpus *corpus,
+                                    const struct video *video, int starts, uint64_t seed,
+                                    struct err *e)
+{
+    struct merge_world *w = calloc(1, sizeof *w);
+    size_t n = (size_t)corpus->n * (size_t)starts;
+    if (w) {
+        w->trace = calloc(n + 1, sizeof *w->trace);
+        w->row = calloc(n + 1, sizeof *w->row);
+    }
+    if (!w || !w->trace || !w->row) {
+        merge_world_free(w);
+        err_set(e, ERR_MEMORY, "no memory for %zu sessions", n);
+        return NULL;
+    }
+    w->corpus = corpus;
+    w->video = video;
+    struct rng r;
+    rng_init(&r, seed, 0x776f726c64);
+    for (int s = 0; s < starts; s++)
+        for (int i = 0; i < corpus->n; i++) {
+            const struct trace *t = corpus->traces[i];
+            w->trace[w->sessions] = t;
+            w->row[w->sessions++] =
+                s ? 1 + (int)rng_below(&r, (uint32_t)t->n - 1) : START_ROW;
+        }
+    return w;
+}
+
+void merge_world_free(struct merge_world *w)
+{
+    if (!w) return;
+    free((void *)w->trace);
+    free(w->row);
+    free(w);
+}
+
+static struct emu_world emulated(const struct merge_world *w, int s)
+{
+    return (struct emu_world){w->video, w->trace[s], emu_cfg_default()};
+}
+
+/* What one chunk was worth to each profile. */
+static void add_rewards(double *qoe, const struct player *p, int level, int previous)
+{
+    const double *kbps = p->view.ladder_kbps;
+    for (int v = 0; v < V; v++)
+        qoe[v] += qoe_chunk(&qoe_profiles[v].qoe, kbps[level],
+                            previous < 0 ? 0 : kbps[previous], p->last.stall_s, kbps[0])
+                      .reward;
+}
+
+/* ---- the scale ---- */
+
+struct scaling {
+    const struct merge_world *w;
+    double *low, *best; /* (sessions, V) */
+};
+
+static void fixed_lowest(double *qoe, const struct merge_world *w, int s)
+{
+    struct emu_world world = emulated(w, s);
+    struct player p;
+    struct qoe any = qoe_profiles[0].qoe;
+    player_start(&p, &world, w->row[s], &any, FIRST_LEVEL);
+    int chunks = 0;
+    for (bool end = false; !end; chunks++) {
+        int previous = p.view.last_level;
+        end = player_step(&p, 0, 1);
+        add_rewards(qoe, &p, 0, previous);
+    }
+    for (int v = 0; v < V; v++)
+        qoe[v] /= chunks;
+}
+
+static int scale_session(void *ctx, int s, struct err *e)
+{
+    struct scaling *c = ctx;
+    struct emu_world world = emulated(c->w, s);
+    fixed_lowest(c->low + (size_t)s * V, c->w, s);
+    struct oracle *o = oracle_new(c->w->video, (long)NODES * c->w->video->chunks, e);
+    int rc = o ? 0 : ERR_MEMORY;
+    for (int v = 0; v < V && !rc; v++) {
+        struct oracle_result best;
+        rc = oracle_solve(&best, o, &world, c->w->row[s], &qoe_profiles[v].qoe,
+                          FIRST_LEVEL, e);
+        if (!rc) c->best[s * V + v] = best.value / (c->w->video->chunks - 1);
+    }
+    oracle_free(o);
+    return rc;
+}
+
+int merge_world_scale(struct merge_world *w, int threads, struct err *e)
+{
+    size_t n = (size_t)w->sessions;
+    struct scaling c = {w, calloc(n * V, sizeof(double)), calloc(n * V, sizeof(double))};
+    int rc = c.low && c.best
+                 ? pool_try(w->sessions, threads, scale_session, &c, e)
+                 : err_set(e, ERR_MEMORY, "no memory to scale %zu sessions", n);
+    for (int s = 0; s < w->sessions && !rc; s++) {
+        for (int v = 0; v < V; v++) {
+            w->low[v] += c.low[s * V + v] / w->sessions;
+            w->best[v] += c.best[s * V + v] / w->sessions;
+        }
+    }
+    free(c.low);
+    free(c.best);
+    return rc;
+}
+
+/* ---- policies ---- */
+
+static void play_one(float *score, const struct merge_world *w, int s,
+                     const struct swift *policy, enum feat_layout layout,
+                     const struct qoe *hint)
+{
+    struct emu_world world = emulated(w, s);
+    struct player p;
+    struct qoe told = hint ? *hint : view_default().qoe;
+    player_start(&p, &world, w->row[s], &told, FIRST_LEVEL);
+    double qoe[V] = {0};
+    int chunks = 0;
+    for (bool end = false; !end; chunks++) {
+        float obs[FEAT_FULL_DIM];
+        struct policy_choice choice;
+        feat_observe(obs, layout, &p.view);
+        int previous = p.view.last_level;
+        int rc = swift_decide(&choice, policy, obs, feat_mask(&p.view), -1);
+        int level = rc ? 0 : choice.action;
+        end = player_step(&p, level, 1);
+        add_rewards(qoe, &p, level, previous);
+    }
+    for (int v = 0; v < V; v++)
+        score[v] = (float)((qoe[v] / chunks - w->low[v]) / (w->best[v] - w->low[v]));
+}
+
+void merge_world_play(float *scores, const struct merge_world *w,
+                      const struct swift *policy, enum feat_layout layout,
+                      const struct qoe *hint)
+{
+    assert(feat_dim(layout) <= FEAT_FULL_DIM && !feat_rolled(layout));
+    for (int s = 0; s < w->sessions; s++)
+        play_one(scores + (size_t)s * V, w, s, policy, layout, hint);
+}
+
+/* What a policy sees in a session before chunk `stop`, or at its end. mask may be NULL. */
+static void watch(float *obs, uint32_t *mask, const struct merge_world *w, int s,
+                  int stop, const struct swift *policy, enum feat_layout layout)
+{
+    struct emu_world world = emulated(w, s);
+    struct player p;
+    struct qoe told = view_default().qoe;
+    player_start(&p, &world, w->row[s], &told, FIRST_LEVEL);
+    for (;;) {
+        feat_observe(obs, layout, &p.view);
+        uint32_t levels = feat_mask(&p.view);
+        if (mask) *mask = levels;
+        struct policy_choice choice;
+        if (p.view.chunk >= stop) return;
+        int rc = swift_decide(&choice, policy, obs, levels, -1);
+        if (player_step(&p, rc ? 0 : choice.action, 1)) return;
+    }
+}
+
+void merge_world_states(float *obs, uint32_t *mask, int n, const struct merge_world *w,
+                        const struct swift *policy, enum feat_layout layout,
+                        uint64_t seed)
+{
+    struct rng r;
+    rng_init(&r, seed, 0x737461746573);
+    for (int i = 0; i < n; i++) {
+        int session = (int)rng_below(&r, (uint32_t)w->sessions);
+        int stop = 1 + (int)rng_below(&r, (uint32_t)w->video->chunks - 1);
+        watch(obs + (size_t)i * (size_t)feat_dim(layout), &mask[i], w, session, stop,
+              policy, layout);
+    }
+}
+
+void merge_world_look(float *obs, const struct merge_world *w, const struct swift *policy)
+{
+    for (int s = 0; s < w->sessions; s++)
+        watch(obs + (size_t)s * FEAT_FULL_DIM, NULL, w, s, 1 + MERGE_LOOK, policy,
+              FEAT_BLIND);
+}
+
+void merge_world_mean(double *out, const struct merge_world *w, const float *scores)
+{
+    for (int v = 0; v < V; v++) {
+        out[v] = 0;
+        for (int s = 0; s < w->sessions; s++)
+            out[v] += (double)scores[s * V + v] / w->sessions;
+    }
+}
+
+/* ---- the grid: points in lexicographic order of their counts ---- */
+
+struct merge_grid *merge_grid_new(int dim, int steps, const struct merge_world *w,
+                                  struct err *e)
+{
+    assert(dim >= 1 && dim <= LATTICE_DIM_MAX && steps >= 1);
+    struct merge_grid *g = calloc(1, sizeof *g);
+    if (g) {
+        *g = (struct merge_grid){dim,         steps, lattice_points(dim, steps),
+                                 w->sessions, NULL,  NULL};
+        size_t rows = (size_t)g->points;
+        g->scores = calloc(rows * (size_t)w->sessions * V, sizeof *g->scores);
+        g->mean = calloc(rows * V, sizeof *g->mean);
+    }
+    if (g && g->scores && g->mean) return g;
+    merge_grid_free(g);
+    err_set(e, ERR_MEMORY, "no memory for a grid of 1 / %d", steps);
+    return NULL;
+}
+
+void merge_grid_free(struct merge_grid *g)
+{
+    if (!g) return;
+    free(g->scores);
+    free(g->mean);
+    free(g);
+}
+
+void merge_grid_mean(double *out, const struct merge_grid *g, const struct lattice_mix *m)
+{
+    for (int v = 0; v < V; v++) {
+        out[v] = 0;
+        for (int i = 0; i < m->n; i++)
+            out[v] += m->share[i] * g->mean[m->point[i] * V + v];
+    }
+}
+
+double merge_grid_score(const struct merge_grid *g, const struct lattice_mix *m,
+                        int session, int task)
+{
+    double sum = 0;
+    for (int i = 0; i < m->n; i++) {
+        size_t at = (size_t)m->point[i] * (size_t)g->sessions + (size_t)session;
+        sum += m->share[i] * (double)g->scores[at * V + (size_t)task];
+    }
+    return sum;
+}

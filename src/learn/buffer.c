@@ -1,0 +1,146 @@
+#include "learn/buffer.h"
+
+#include "learn/bound.h"
+#include "learn/gae.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct buffer {
+    int capacity, n, cuts;
+    size_t dim;
+    float *obs, *logp, *reward, *value, *boot, *advantage, *target, *cut_obs, *scratch;
+    uint64_t *client;
+    uint32_t *mask;
+    int *action, *tag, *cut_row; /* cut_row[i]: the step that cut_obs row i follows */
+    uint8_t *last;
+};
+
+struct buffer *buffer_new(int capacity, int obs_dim, struct err *e)
+{
+    assert(capacity > 0 && obs_dim > 0);
+    struct buffer *b = calloc(1, sizeof *b);
+    if (!b) goto failed;
+    size_t n = (size_t)capacity, dim = (size_t)obs_dim;
+    b->capacity = capacity;
+    b->dim = dim;
+    b->obs = calloc(n * dim, sizeof *b->obs);
+    b->cut_obs = calloc(n * dim, sizeof *b->cut_obs);
+    b->logp = calloc(n, sizeof *b->logp);
+    b->reward = calloc(n, sizeof *b->reward);
+    b->value = calloc(n, sizeof *b->value);
+    b->boot = calloc(n, sizeof *b->boot);
+    b->advantage = calloc(n, sizeof *b->advantage);
+    b->target = calloc(n, sizeof *b->target);
+    b->mask = calloc(n, sizeof *b->mask);
+    b->action = calloc(n, sizeof *b->action);
+    b->tag = calloc(n, sizeof *b->tag);
+    b->cut_row = calloc(n, sizeof *b->cut_row);
+    b->last = calloc(n, sizeof *b->last);
+    b->scratch = calloc(n, sizeof *b->scratch);
+    b->client = calloc(n, sizeof *b->client);
+    if (b->obs && b->cut_obs && b->logp && b->reward && b->value && b->boot &&
+        b->advantage && b->target && b->mask && b->action && b->tag && b->cut_row &&
+        b->last && b->scratch && b->client)
+        return b;
+
+failed:
+    err_set(e, ERR_MEMORY, "no memory for %d steps", capacity);
+    buffer_free(b);
+    return NULL;
+}
+
+void buffer_free(struct buffer *b)
+{
+    if (!b) return;
+    void *const arrays[] = {b->obs,  b->cut_obs, b->logp,      b->reward,  b->value,
+                            b->boot, b->mask,    b->advantage, b->target,  b->action,
+                            b->tag,  b->cut_row, b->last,      b->scratch, b->client};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    free(b);
+}
+
+int buffer_add(struct buffer *b, const struct online_trajectory *t)
+{
+    assert(t->n > 0 && (!t->truncated || t->last_obs));
+    if (t->n > b->capacity - b->n) return ERR_FULL;
+
+    size_t n = (size_t)t->n, at = (size_t)b->n;
+    memcpy(b->obs + at * b->dim, t->obs, n * b->dim * sizeof *b->obs);
+    memcpy(b->mask + at, t->mask, n * sizeof *b->mask);
+    memcpy(b->action + at, t->action, n * sizeof *b->action);
+    memcpy(b->logp + at, t->logp, n * sizeof *b->logp);
+    memcpy(b->reward + at, t->reward, n * sizeof *b->reward);
+    for (size_t i = 0; i < n; i++) {
+        b->tag[at + i] = t->tag;
+        b->client[at + i] = t->client;
+        b->last[at + i] = i == n - 1;
+        b->boot[at + i] = 0.0f;
+    }
+    b->n += t->n;
+    if (t->truncated) {
+        memcpy(b->cut_obs + (size_t)b->cuts * b->dim, t->last_obs,
+               b->dim * sizeof *b->cut_obs);
+        b->cut_row[b->cuts++] = b->n - 1;
+    }
+    return 0;
+}
+
+int buffer_steps(const struct buffer *b)
+{
+    return b->n;
+}
+
+void buffer_clear(struct buffer *b)
+{
+    b->n = b->cuts = 0;
+}
+
+void buffer_settle(struct buffer *b,
+                   void (*value)(void *ctx, float *v, const float *obs, int n), void *ctx,
+                   double gamma, double lambda)
+{
+    for (int at = 0; at < b->n; at += BUFFER_ROWS) {
+        int n = b->n - at < BUFFER_ROWS ? b->n - at : BUFFER_ROWS;
+        value(ctx, b->value + at, b->obs + (size_t)at * b->dim, n);
+    }
+    for (int at = 0; at < b->cuts; at += BUFFER_ROWS) {
+        float v[BUFFER_ROWS];
+        int n = b->cuts - at < BUFFER_ROWS ? b->cuts - at : BUFFER_ROWS;
+        value(ctx, v, b->cut_obs + (size_t)at * b->dim, n);
+        for (int i = 0; i < n; i++)
+            b->boot[b->cut_row[at + i]] = v[i];
+    }
+    gae_compute(b->advantage, b->target, b->reward, b->value, b->boot, b->last, b->n,
+                gamma, lambda);
+}
+
+int buffer_bound(struct buffer *b, double sigmas)
+{
+    return bound_advantages(b->advantage, b->target, b->tag, b->n, sigmas, b->scratch);
+}
+
+int buffer_client(const struct buffer *b, uint64_t client)
+{
+    int n = 0;
+    for (int i = 0; i < b->n; i++)
+        n += b->client[i] == client;
+    return n;
+}
+
+void buffer_batch(struct ppo_batch *out, const struct buffer *b)
+{
+    assert(b->n > 0);
+    *out = (struct ppo_batch){
+        .n = b->n,
+        .obs = b->obs,
+        .mask = b->mask,
+        .action = b->action,
+        .tag = b->tag,
+        .logp = b->logp,
+        .advantage = b->advantage,
+        .target = b->target,
+    };
+}

@@ -1,0 +1,35 @@
+/* inject.h - plasticity noise: a little forgetting after each optimiser step.
+ *
+ *   w <- w + scale * eps,   eps ~ N(0, 1) for every parameter
+ *
+ * Source: PA-MoE Eq. 11 with scale = learning rate * gamma, on the experts that were
+ * chosen. It is added to the weights after the Adam step: added to the gradient, Adam
+ * would divide it away.
+ *
+ * inject_noise takes one number from r, whatever n is; the draws follow from it
+ * (nn/simd/kern.h): the noise touches every parameter at every step, so a draw has to cost less
+ * than the parameter's share of the gradient.
+ *
+ * inject_normal draws one number at a time, by a ziggurat (Marsaglia and Tsang 2000, 128
+ * layers): for scalar recursions, which cannot wait for a vector.
+ *
+ * Threads: struct inject is read-only after inject_init. */
+#ifndef RL_INJECT_H
+#define RL_INJECT_H
+
+#include "base/rng.h"
+
+#include <stddef.h>
+
+#define INJECT_LAYERS 128
+
+struct inject {
+    double edge[INJECT_LAYERS + 1]; /* right edges, widest first; the last is 0 */
+    double ratio[INJECT_LAYERS]; /* edge[i + 1] / edge[i]: below it a draw is accepted */
+};
+
+void inject_init(struct inject *z);
+double inject_normal(const struct inject *z, struct rng *r);
+void inject_noise(float *w, size_t n, double scale, struct rng *r);
+
+#endif

@@ -1,0 +1,467 @@
+#include "learn/online.h"
+
+#include "learn/buffer.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Beside stats.check_best, which is the bar with who is aside now. Part of the state. */
+struct bars {
+    double best;  /* check score with nobody aside */
+    double score; /* of the weights that are kept */
+};
+
+struct online {
+    struct online_cfg cfg;
+    struct policy *policy, *kept; /* what is trained; what it was before the update */
+    struct ppo *ppo;
+    void *kept_state; /* of ppo */
+    struct mix_ws *critic_ws;
+    double (*check)(void *ctx, const struct policy *p);
+    void *check_ctx;
+    struct online_stats stats;
+    struct buffer *buffer;
+    int32_t aside[2][MIX_EXPERTS_MAX]; /* updates that an expert still stays busy */
+    int32_t kept_aside[2][MIX_EXPERTS_MAX];
+    struct bars bars;
+    int *chosen[2]; /* by the actor before and after an update */
+};
+
+struct online_cfg online_cfg_default(void)
+{
+    struct online_cfg c = {
+        .ppo = ppo_cfg_default(),
+        .batch = 2048,
+        .capacity = 16384,
+        .max_age = 8,
+        .tolerance = 0.03,
+        .sigmas = 10,
+        .client_max = 128,
+        .quarantine = 10,
+        .seed = 1,
+    };
+    c.ppo.lr = 3e-4;
+    c.ppo.critic_lr = 3e-4;
+    c.ppo.gamma = 0.95; /* shorter than in training: real batches are small and noisy */
+    c.ppo.entropy = 0.003;
+    c.ppo.noise_gamma = 0.5;
+    c.ppo.target_kl = 0.03;
+    return c;
+}
+
+static struct mix *net_of(const struct policy *p, enum ppo_which which)
+{
+    return which == PPO_ACTOR ? p->actor : p->critic;
+}
+
+static bool none_idle(const struct mix *m, uint64_t busy)
+{
+    return !(~busy & UINT64_MAX >> (MIX_EXPERTS_MAX - m->cfg.experts));
+}
+
+static void set_busy(struct online *o)
+{
+    for (int w = 0; w < 2; w++) {
+        uint64_t bits = 0;
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++)
+            bits |= (uint64_t)(o->aside[w][k] > 0) << k;
+        net_of(o->policy, (enum ppo_which)w)->busy = bits;
+    }
+    o->stats.actor_busy = o->policy->actor->busy;
+    o->stats.critic_busy = o->policy->critic->busy;
+}
+
+/* Experts that the policy to go on from has aside while nobody knows for how long: a whole time, as
+ * far as others are left. */
+static void keep_aside(struct online *o, uint64_t actor, uint64_t critic)
+{
+    uint64_t busy[2] = {[PPO_ACTOR] = actor, [PPO_CRITIC] = critic};
+    for (int w = 0; w < 2; w++)
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
+            const struct mix *m = net_of(o->policy, (enum ppo_which)w);
+            uint64_t bit = (uint64_t)1 << k;
+            if (!(busy[w] & bit) || o->aside[w][k] > 0) continue;
+            if (none_idle(m, m->busy | bit)) continue;
+            o->aside[w][k] = o->cfg.quarantine > 0 ? o->cfg.quarantine : 1;
+            set_busy(o);
+        }
+}
+
+static bool same_busy(const struct policy *a, const struct policy *b)
+{
+    return a->actor->busy == b->actor->busy && a->critic->busy == b->critic->busy;
+}
+
+static bool all_idle(const struct policy *p)
+{
+    return !p->actor->busy && !p->critic->busy;
+}
+
+static void take_busy(struct policy *p, uint64_t actor, uint64_t critic)
+{
+    p->actor->busy = actor;
+    p->critic->busy = critic;
+}
+
+/* What p would score if other experts were aside. */
+static double score_with(struct online *o, struct policy *p, uint64_t actor,
+                         uint64_t critic)
+{
+    uint64_t was_actor = p->actor->busy, was_critic = p->critic->busy;
+    take_busy(p, actor, critic);
+    double score = o->check(o->check_ctx, p);
+    take_busy(p, was_actor, was_critic);
+    return score;
+}
+
+/* The first bars. */
+static void examine(struct online *o)
+{
+    struct policy *p = o->policy;
+    double score = o->check(o->check_ctx, p);
+    o->bars.best = all_idle(p) ? score : score_with(o, p, 0, 0);
+    o->stats.check_score = o->bars.score = score;
+    o->stats.check_best = fmin(o->bars.best, score);
+}
+
+struct online *online_new(const struct online_cfg *cfg, const struct policy *start,
+                          double (*check)(void *ctx, const struct policy *p), void *ctx,
+                          struct err *e)
+{
+    assert(cfg->batch > 0 && cfg->capacity >= cfg->batch && cfg->max_age >= 0);
+    struct online *o = calloc(1, sizeof *o);
+    if (!o) goto failed;
+    o->cfg = *cfg;
+    o->check = check;
+    o->check_ctx = ctx;
+    o->policy = policy_clone(start, e);
+    o->kept = policy_clone(start, e);
+    if (!o->policy || !o->kept) goto failed;
+    o->ppo = ppo_new(&cfg->ppo, o->policy, NULL, cfg->capacity, cfg->seed, e);
+    o->critic_ws = mix_ws_new(&start->critic->cfg, BUFFER_ROWS, e);
+    o->buffer = buffer_new(cfg->capacity, start->cfg.obs_dim, e);
+    if (!o->ppo || !o->critic_ws || !o->buffer) goto failed;
+    o->kept_state = malloc(ppo_state_size(o->ppo));
+    for (int i = 0; i < 2; i++)
+        o->chosen[i] = calloc((size_t)cfg->capacity, sizeof *o->chosen[i]);
+    if (!o->kept_state || !o->chosen[0] || !o->chosen[1]) goto failed;
+
+    keep_aside(o, start->actor->busy, start->critic->busy);
+    if (check) examine(o);
+    return o;
+
+failed:
+    err_set(e, ERR_MEMORY, "no memory for a learner of %d steps", cfg->capacity);
+    online_free(o);
+    return NULL;
+}
+
+void online_free(struct online *o)
+{
+    if (!o) return;
+    buffer_free(o->buffer);
+    free(o->chosen[0]);
+    free(o->chosen[1]);
+    free(o->kept_state);
+    mix_ws_free(o->critic_ws);
+    ppo_free(o->ppo);
+    policy_free(o->kept);
+    policy_free(o->policy);
+    free(o);
+}
+
+bool online_too_old(const struct online_cfg *cfg, uint64_t version, uint64_t now)
+{
+    return now > version && now - version > (uint64_t)cfg->max_age;
+}
+
+int online_add(struct online *o, const struct online_trajectory *t)
+{
+    if (online_too_old(&o->cfg, t->version, o->policy->version)) {
+        o->stats.dropped_old++;
+        return ERR_CONFLICT;
+    }
+    if (t->client && o->cfg.client_max &&
+        buffer_client(o->buffer, t->client) + t->n > o->cfg.client_max) {
+        o->stats.dropped_client++;
+        return ERR_FULL;
+    }
+    if (buffer_add(o->buffer, t)) {
+        o->stats.dropped_full++;
+        return ERR_FULL;
+    }
+    o->stats.trajectories++;
+    o->stats.steps += (uint64_t)t->n;
+    return 0;
+}
+
+bool online_ready(const struct online *o)
+{
+    return buffer_steps(o->buffer) >= o->cfg.batch;
+}
+
+int online_buffered(const struct online *o)
+{
+    return buffer_steps(o->buffer);
+}
+
+/* By the policy's own critic, in reward units. */
+static void value(void *ctx, float *v, const float *obs, int n)
+{
+    struct online *o = ctx;
+    mix_forward(v, NULL, NULL, o->policy->critic, o->critic_ws, obs, NULL, n);
+    for (int i = 0; i < n; i++)
+        v[i] = v[i] * o->policy->ret_std + o->policy->ret_mean;
+}
+
+static bool all_finite(const struct mix *m, struct mix_range r)
+{
+    for (size_t i = r.at; i < r.at + r.n; i++)
+        if (!isfinite(m->theta[i])) return false;
+    return true;
+}
+
+/* Experts that the update left not finite. */
+static uint64_t failed(const struct online *o, enum ppo_which which)
+{
+    const struct mix *m = net_of(o->policy, which);
+    uint64_t bits = ppo_sick(o->ppo, which);
+    for (int k = 0; k < m->cfg.experts; k++)
+        if (!all_finite(m, mix_expert(&m->cfg, k))) bits |= (uint64_t)1 << k;
+    return bits;
+}
+
+/* Weights and moments of before the update. */
+static void put_back(struct online *o, enum ppo_which which, int expert)
+{
+    struct mix *m = net_of(o->policy, which);
+    struct mix_range r = mix_expert(&m->cfg, expert);
+    memcpy(m->theta + r.at, net_of(o->kept, which)->theta + r.at, r.n * sizeof(float));
+    ppo_expert_put(o->ppo, o->kept_state, which, expert);
+    o->aside[which][expert] = o->cfg.quarantine;
+    o->stats.quarantines++;
+}
+
+/* After an update: experts that failed alone are put back. Is all finite now? */
+static bool healed(struct online *o, int rc)
+{
+    uint64_t bits[2] = {failed(o, PPO_ACTOR), failed(o, PPO_CRITIC)};
+    bool single = bits[PPO_ACTOR] || bits[PPO_CRITIC];
+    if (rc && !single) return false;
+    if (single && o->cfg.ppo.tied_heads) return false; /* one head, many owners */
+    if (!isfinite(o->policy->ret_mean) || !isfinite(o->policy->ret_std)) return false;
+    for (int w = 0; w < 2; w++) {
+        const struct mix *m = net_of(o->policy, (enum ppo_which)w);
+        if (!all_finite(m, mix_router(&m->cfg)) || none_idle(m, m->busy | bits[w]))
+            return false;
+    }
+    for (int w = 0; w < 2; w++)
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++)
+            if (bits[w] >> k & 1) put_back(o, (enum ppo_which)w, k);
+    return true;
+}
+
+double online_lowest(const struct online_cfg *cfg, double best)
+{
+    return best - cfg->tolerance * fmax(fabs(best), .1);
+}
+
+/* What `before` has reached with who is aside in the policy now: an expert's absence is no fault of
+ * an update, and its return does not lower the bar. */
+static double bar(struct online *o, struct policy *before)
+{
+    const struct policy *now = o->policy;
+    if (same_busy(before, now)) return o->stats.check_best;
+    if (all_idle(now)) return o->bars.best;
+    return fmin(o->bars.best, score_with(o, before, now->actor->busy, now->critic->busy));
+}
+
+/* Is the updated policy one that may be given out? */
+static bool acceptable(struct online *o)
+{
+    if (!o->check) return true;
+    double best = bar(o, o->kept), score = o->check(o->check_ctx, o->policy);
+    o->stats.check_score = score;
+    if (!(score >= online_lowest(&o->cfg, best))) return false; /* NaN, too */
+    o->bars.score = score;
+    o->stats.check_best = fmax(best, score);
+    if (all_idle(o->policy)) o->bars.best = o->stats.check_best;
+    return true;
+}
+
+static void count_rerouted(struct online *o, const struct ppo_batch *b)
+{
+    gate_choose(o->chosen[1], o->policy->actor, b->obs, b->n);
+    for (int i = 0; i < b->n; i++)
+        o->stats.rerouted += o->chosen[0][i] != o->chosen[1][i];
+    o->stats.routed += (uint64_t)b->n;
+}
+
+/* One update less to wait for those who were set aside before it. */
+static void serve_time(struct online *o)
+{
+    for (int w = 0; w < 2; w++)
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++)
+            if (o->aside[w][k] > 0) o->aside[w][k]--;
+}
+
+static void keep(struct online *o)
+{
+    policy_copy(o->kept, o->policy);
+    ppo_state_get(o->ppo, o->kept_state);
+    memcpy(o->kept_aside, o->aside, sizeof o->aside);
+}
+
+/* Who is aside as well: these weights are published, with the experts busy that were. */
+static void undo(struct online *o)
+{
+    policy_copy(o->policy, o->kept);
+    ppo_undo(o->ppo, o->kept_state);
+    memcpy(o->aside, o->kept_aside, sizeof o->aside);
+    set_busy(o);
+    o->stats.rollbacks++;
+}
+
+int online_update(struct online *o)
+{
+    if (!online_ready(o)) return 0;
+    struct ppo_batch batch;
+    buffer_settle(o->buffer, value, o, o->cfg.ppo.gamma, o->cfg.ppo.lambda);
+    if (o->cfg.sigmas > 0)
+        o->stats.bounded += (uint64_t)buffer_bound(o->buffer, o->cfg.sigmas);
+    buffer_batch(&batch, o->buffer);
+
+    keep(o);
+    uint64_t quarantines = o->stats.quarantines;
+    gate_choose(o->chosen[0], o->policy->actor, batch.obs, batch.n);
+    int rc = ppo_update(o->ppo, &batch, &o->stats.last);
+    if (o->stats.last.shift_tag >= 0) o->stats.shifts++;
+    serve_time(o);
+    bool kept = healed(o, rc);
+    set_busy(o);
+    kept = kept && acceptable(o);
+    if (kept) count_rerouted(o, &batch);
+    buffer_clear(o->buffer);
+    if (kept) {
+        o->policy->version++;
+        o->stats.updates++;
+        return 1;
+    }
+    undo(o);
+    o->stats.quarantines = quarantines;
+    return ERR_NUMERIC;
+}
+
+void online_gate_reset(struct online *o)
+{
+    ppo_gate_reset(o->ppo);
+    o->stats.gate_resets++;
+}
+
+const struct gate *online_gate(const struct online *o, enum ppo_which which)
+{
+    return ppo_gate(o->ppo, which);
+}
+
+void online_gate_put(struct online *o, enum ppo_which which, const struct gate *g)
+{
+    ppo_gate_put(o->ppo, which, g);
+}
+
+int online_set_aside(struct online *o, enum ppo_which which, int expert, int updates,
+                     struct err *e)
+{
+    const struct mix *m = net_of(o->policy, which);
+    if (expert < 0 || expert >= m->cfg.experts)
+        return err_field(e, ERR_RANGE, "expert", "%d is none of the %d experts", expert,
+                         m->cfg.experts);
+    if (updates > 0 && none_idle(m, m->busy | (uint64_t)1 << expert))
+        return err_field(e, ERR_CONFLICT, "expert",
+                         "%d is the last idle expert: somebody has to decide", expert);
+    uint64_t before = m->busy;
+    o->aside[which][expert] = updates;
+    set_busy(o);
+    if (o->check && m->busy != before) {
+        double score = o->check(o->check_ctx, o->policy);
+        o->stats.check_best =
+            all_idle(o->policy) ? o->bars.best : fmin(o->bars.best, score);
+        o->stats.check_score = o->bars.score = score;
+    }
+    o->policy->version++;
+    return 0;
+}
+
+const struct policy *online_policy(const struct online *o)
+{
+    return o->policy;
+}
+
+void online_stats(const struct online *o, struct online_stats *out)
+{
+    *out = o->stats;
+    for (int w = 0; w < 2; w++) {
+        enum ppo_which which = (enum ppo_which)w;
+        int experts = net_of(o->policy, which)->cfg.experts;
+        const struct gate *g = ppo_gate(o->ppo, which);
+        out->gate[w] = (struct online_gate){.experts = experts,
+                                            .converged = gate_converged(g, experts),
+                                            .rounds = g->rounds,
+                                            .latched = ppo_gate_latched(o->ppo, which)};
+    }
+}
+
+size_t online_state_size(const struct online *o)
+{
+    return sizeof o->stats + sizeof o->aside + ppo_state_size(o->ppo) + sizeof o->bars;
+}
+
+void online_state_get(const struct online *o, void *out)
+{
+    char *at = out;
+    memcpy(at, &o->stats, sizeof o->stats);
+    memcpy(at + sizeof o->stats, o->aside, sizeof o->aside);
+    at += sizeof o->stats + sizeof o->aside;
+    ppo_state_get(o->ppo, at);
+    memcpy(at + ppo_state_size(o->ppo), &o->bars, sizeof o->bars);
+}
+
+/* The bars of a state are of the exam that was there when it was saved; today's may give the same
+ * weights another score. `then`: NULL, they are not told. */
+static void move_bars(struct online *o, const struct bars *then)
+{
+    if (!o->check) return;
+    double now = o->check(o->check_ctx, o->policy);
+    double shift = then && isfinite(then->score) ? now - then->score : 0;
+    o->stats.check_best += shift;
+    if (then) o->bars.best = then->best + shift;
+    /* what is kept has passed: if it would not, another exam was asked */
+    if (!(now >= online_lowest(&o->cfg, o->stats.check_best))) o->stats.check_best = now;
+    if (all_idle(o->policy)) o->bars.best = o->stats.check_best;
+    o->stats.check_score = o->bars.score = now;
+}
+
+int online_state_put(struct online *o, const void *in, size_t n, struct err *e)
+{
+    /* states of before have no bars */
+    size_t size = online_state_size(o);
+    bool told = n == size;
+    if (!told && n != size - sizeof o->bars)
+        return err_set(e, ERR_CORRUPT,
+                       "learner state has %zu bytes, this configuration needs %zu", n,
+                       size);
+    const char *at = in;
+    size_t head = sizeof o->stats + sizeof o->aside, ppo = ppo_state_size(o->ppo);
+    int rc = ppo_state_put(o->ppo, at + head, ppo, e);
+    if (rc) return rc;
+    memcpy(&o->stats, at, sizeof o->stats);
+    memcpy(o->aside, at + sizeof o->stats, sizeof o->aside);
+    uint64_t actor = o->policy->actor->busy, critic = o->policy->critic->busy;
+    set_busy(o);
+    keep_aside(o, actor, critic);
+    struct bars then;
+    if (told) memcpy(&then, at + head + ppo, sizeof then);
+    move_bars(o, told ? &then : NULL);
+    return 0;
+}

@@ -1,0 +1,39 @@
+#include "nn/simd/kern.h"
+
+#include "kern_priv.h"
+
+/* The compiler's runtime asks the CPU once, before main; __builtin_cpu_supports reads what
+ * it noted, and knows whether the system saves the wide registers. */
+static bool runs(const struct kern *k)
+{
+#ifdef __x86_64__
+    if (k == &kern_avx512)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+    if (k == &kern_avx2)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    return k == &kern_plain;
+}
+
+static const struct kern *const TABLES[] = {
+    &kern_plain,
+#ifdef __x86_64__
+    &kern_avx2,
+    &kern_avx512,
+#endif
+};
+
+enum { COUNT = sizeof TABLES / sizeof *TABLES };
+
+const struct kern *kern_best(void)
+{
+    for (int i = COUNT - 1; i > 0; i--)
+        if (runs(TABLES[i])) return TABLES[i];
+    return &kern_plain;
+}
+
+const struct kern *kern_get(int i)
+{
+    return i < COUNT && runs(TABLES[i]) ? TABLES[i] : NULL;
+}

@@ -1,0 +1,120 @@
+/* tanbr.h - the tree-structured neural bandit that chooses how experts are merged.
+ *
+ *   per time slot t:  psi_t the mix of tasks (estimated by the caller)
+ *     U_l = psi' f(x_l) + nu1 rho^h_l + gamma sqrt(g_l' Z^-1 g_l / w)   of every leaf (Eq. 4)
+ *     x_t = x_l of the leaf with the largest U, the first among equals   (Alg. 1, l. 8)
+ *     ... the merged expert sum_k x_k theta_k (policy/bank.h) serves the slot ...
+ *     reward r_t (V), visit of the leaf, expansion, Z, network           (l. 10-18)
+ *
+ * Source: Han et al. (Tanbr), Algorithm 1. The tree is policy/tree.h, the network and its bounds
+ * policy/nucb.h; both say where they differ.
+ *
+ * A prior, what an emulation says of each merge before anybody was served (the paper's
+ * "fine-tune before online inference", Sec. III-B, has labelled data for that):
+ *
+ *   f(x) = m(x) + network(x)           m: rewards at the points of a lattice (policy/lattice.h),
+ *                                      interpolated; the network learns r - m(x)
+ *   before the first slot, `warm` rounds of Algorithm 1 with m for rewards and psi ~ Dirichlet(1):
+ *   leaves are visited and halved, the network and Z stay as they are
+ *
+ * So the first choice is the best static merge that the tree has for psi, and the bandit learns
+ * where the audience is unlike the emulation. Without a prior m = 0 and the tree begins as a root,
+ * as the algorithm is printed.
+ *
+ * Slots need not end before the process does: tanbr_choose changes nothing, so that the same
+ * state and psi give the same node again, and a node's number and weights are good for as long
+ * as the state is.
+ *
+ * Errors: ERR_RANGE, ERR_MEMORY, ERR_NUMERIC (of nucb_learn: the visit is not counted either),
+ * ERR_CORRUPT (a state whose length, checksum or shape is wrong), ERR_CONFLICT (a sound state
+ * of another configuration). Nothing allocates after _new.
+ * Threads: not shared, one per thread. */
+#ifndef MOE_TANBR_H
+#define MOE_TANBR_H
+
+#include "policy/nucb.h"
+#include "policy/tree.h"
+
+/* Expected rewards of merges; steps 0: nothing is known. */
+struct tanbr_prior {
+    int steps, tasks;   /* of the lattice; the first tasks, the others' m is 0 */
+    const float *value; /* (lattice_points(experts, steps), tasks); borrowed for _new */
+};
+
+struct tanbr_cfg {
+    int experts, tasks; /* K, V */
+    int keep;           /* B: weights that are not 0 at most */
+    int max_nodes;      /* of the tree */
+    enum tree_split split;
+    double border;             /* likewise */
+    double c, delta, nu1, rho; /* of Eq. 2; nu1 and rho also of Eq. 4 */
+    int width, depth;          /* of the network */
+    int history, steps, batch; /* of its learning */
+    double lambda, gamma, eta;
+    enum nucb_cov cov;
+    struct tanbr_prior prior; /* K <= LATTICE_DIM_MAX */
+    int warm;                 /* rounds on the prior */
+};
+
+struct tanbr;
+
+/* What was chosen, and why. */
+struct tanbr_choice {
+    int node, depth;
+    int leaves;          /* among so many */
+    double mean;         /* expected reward, psi' f, the prior's share included */
+    double width, grain; /* gamma sqrt(...), nu1 rho^h; U is the sum of the three */
+    bool left;           /* keeping `keep` weights took x out of its cell */
+};
+
+struct tanbr_stats {
+    struct tree_stats tree;
+    int64_t rounds; /* learned from */
+    int64_t left;   /* of those: with a candidate outside its cell */
+    int64_t failed; /* rewards or updates that were not finite */
+};
+
+/* The defaults of tree_cfg_default and nucb_cfg_default; no prior. */
+struct tanbr_cfg tanbr_cfg_default(int experts, int tasks);
+/* For a bandit with a prior, which the caller fills in: 2000 rounds on it, gamma .01, eta .003. A
+ * prior that resembles the audience wants no learning at all, one that does not wants much; chosen
+ * on generated links in between (README of the lab: abrd lab merge). */
+struct tanbr_cfg tanbr_cfg_informed(int experts, int tasks);
+int tanbr_cfg_check(const struct tanbr_cfg *cfg, struct err *e)
+    __attribute__((warn_unused_result));
+
+struct tanbr *tanbr_new(const struct tanbr_cfg *cfg, uint64_t seed, struct err *e);
+void tanbr_free(struct tanbr *t);
+const struct tanbr_cfg *tanbr_cfg(const struct tanbr *t);
+
+/* The weights for a slot whose mix is psi (V). x (K): >= 0, of sum 1. why may be NULL. Returns
+ * the node, which tanbr_learn takes. Changes scratch alone. */
+int tanbr_choose(struct tanbr *t, float *x, struct tanbr_choice *why, const float *psi);
+
+/* The weights of any node that tanbr_choose ever gave. */
+void tanbr_weights(float *x, const struct tanbr *t, int node);
+
+/* The slot's end: reward (V) of each task, about unit size; trust (V) 0 where a task had no
+ * sample, 1 for a usual number of them (NULL: all 1). */
+int tanbr_learn(struct tanbr *t, int node, const float *psi, const float *reward,
+                const float *trust) __attribute__((warn_unused_result));
+
+/* The same for weights x (K) that another bandit has chosen: the visit is that of the leaf they lie in. */
+int tanbr_learn_at(struct tanbr *t, const float *x, const float *psi, const float *reward,
+                   const float *trust) __attribute__((warn_unused_result));
+
+/* Rewards expected of any weights: out (V). */
+void tanbr_predict(float *out, struct tanbr *t, const float *x);
+
+struct tanbr_stats tanbr_stats(const struct tanbr *t);
+const struct tree *tanbr_tree(const struct tanbr *t); /* borrowed */
+
+/* Tree, network, covariance and history as flat bytes with a checksum; the same number for the
+ * same shapes. The prior is not among them, but a state belongs to its own (ERR_CONFLICT). After a failed _put the state is as it was; of a sound checksum around
+ * nonsense, that of a new tree. */
+size_t tanbr_state_size(const struct tanbr *t);
+void tanbr_state_get(const struct tanbr *t, void *out);
+int tanbr_state_put(struct tanbr *t, const void *in, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,358 @@
+#include "serve/cluster/outbox.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cond.h"
+#include "serve/cluster/bus_wire.h"
+
+/* DONE: confirmed or let go, behind one that is not */
+enum state { KEPT_NOT_YET, READY, UNDER_WAY, ACKED, DONE, STATES };
+
+struct slot {
+    enum state state;
+    uint32_t n;
+    int doubted, lost; /* so often */
+    uint64_t place;    /* in the stream, of an acknowledged one */
+    unsigned char bytes[BUS_WIRE_TRAJ_MAX];
+};
+
+struct outbox {
+    uint64_t maker;
+    bool stored;
+    int cap;
+    struct slot *slot;    /* ring (cap); number n lies in slot n % cap */
+    pthread_mutex_t lock; /* of what follows, and of the slots' states */
+    pthread_cond_t work;
+    uint64_t first,
+        next;         /* numbers: first not done with, and that of the next to be put */
+    uint64_t to_send; /* all below are under way or behind that */
+    int many[STATES]; /* of first <= n < next */
+    bool woken;
+    bool held;                    /* nothing is sent ... */
+    double held_until;            /* ... before this; 0: nobody has asked yet */
+    struct ledger_view published; /* last */
+    struct outbox_stats stats;
+};
+
+struct outbox *outbox_new(int slots, uint64_t maker, bool stored, struct err *e)
+{
+    struct outbox *o = calloc(1, sizeof *o);
+    struct slot *slot = calloc((size_t)slots, sizeof *slot);
+    if (!o || !slot) {
+        free(o);
+        free(slot);
+        err_set(e, ERR_MEMORY, "no memory for %d trajectories", slots);
+        return NULL;
+    }
+    *o = (struct outbox){.maker = maker,
+                         .stored = stored,
+                         .cap = slots,
+                         .slot = slot,
+                         .first = 1,
+                         .next = 1,
+                         .to_send = 1};
+    o->stats.slots = slots;
+    pthread_mutex_init(&o->lock, NULL);
+    cond_init(&o->work);
+    return o;
+}
+
+void outbox_free(struct outbox *o)
+{
+    if (!o) return;
+    pthread_cond_destroy(&o->work);
+    pthread_mutex_destroy(&o->lock);
+    free(o->slot);
+    free(o);
+}
+
+static struct slot *slot_of(struct outbox *o, uint64_t number)
+{
+    return &o->slot[number % (uint64_t)o->cap];
+}
+
+/* Is it in a slot, and not done with? Under the lock. */
+static bool waits(const struct outbox *o, uint64_t number)
+{
+    return number >= o->first && number < o->next;
+}
+
+/* The next number's slot. Under the lock. */
+static struct slot *append(struct outbox *o, enum state state)
+{
+    struct slot *s = slot_of(o, o->next++);
+    s->state = state;
+    s->doubted = s->lost = 0;
+    o->many[state]++;
+    return s;
+}
+
+/* Under the lock. */
+static void become(struct outbox *o, struct slot *s, enum state state)
+{
+    o->many[s->state]--;
+    o->many[state]++;
+    s->state = state;
+}
+
+/* Past what is done with. Under the lock. */
+static void advance(struct outbox *o)
+{
+    for (; o->first < o->next && slot_of(o, o->first)->state == DONE; o->first++)
+        o->many[DONE]--;
+    if (o->to_send < o->first) o->to_send = o->first;
+}
+
+/* The oldest, if the stream has it. Under the lock. */
+static bool let_go(struct outbox *o)
+{
+    if (o->first == o->next || slot_of(o, o->first)->state != ACKED) return false;
+    become(o, slot_of(o, o->first), DONE);
+    o->stats.let_go++;
+    advance(o);
+    return true;
+}
+
+static bool room(const struct outbox *o)
+{
+    return o->next - o->first < (uint64_t)o->cap;
+}
+
+bool outbox_put(struct outbox *o, const struct traj *t, struct bus_parcel *parcel)
+{
+    pthread_mutex_lock(&o->lock);
+    bool free = room(o) || let_go(o);
+    uint64_t number = o->next;
+    if (free) {
+        struct slot *s = append(o, o->stored ? KEPT_NOT_YET : READY);
+        s->n = (uint32_t)bus_wire_put_traj(s->bytes, t,
+                                           (struct bus_wire_id){o->maker, number});
+        *parcel = (struct bus_parcel){.number = number, .bytes = s->bytes, .n = s->n};
+        o->stats.put++;
+        if (!o->stored) pthread_cond_signal(&o->work);
+    } else {
+        o->stats.dropped++;
+    }
+    pthread_mutex_unlock(&o->lock);
+    return free;
+}
+
+void outbox_stored(struct outbox *o, uint64_t number)
+{
+    pthread_mutex_lock(&o->lock);
+    if (waits(o, number) && slot_of(o, number)->state == KEPT_NOT_YET) {
+        become(o, slot_of(o, number), READY);
+        pthread_cond_signal(&o->work);
+    }
+    pthread_mutex_unlock(&o->lock);
+}
+
+int outbox_restore(struct outbox *o, const struct bus_parcel *in, struct err *e)
+{
+    bool begins = o->first == o->next;
+    if (in->number < o->next || in->n > BUS_WIRE_TRAJ_MAX)
+        return err_set(e, ERR_CORRUPT, "trajectory %llu cannot follow on %llu",
+                       (unsigned long long)in->number, (unsigned long long)o->next - 1);
+    if (!begins && in->number - o->first >= (uint64_t)o->cap)
+        return err_field(e, ERR_RANGE, "bus-buffer",
+                         "the store holds more trajectories for the bus than %d", o->cap);
+    pthread_mutex_lock(&o->lock);
+    if (begins) o->first = o->next = o->to_send = in->number;
+    /* a number whose row was never written was never sent, and goes unused */
+    while (o->next < in->number)
+        append(o, DONE);
+    struct slot *s = append(o, in->n ? READY : DONE);
+    s->n = (uint32_t)in->n;
+    if (in->n) memcpy(s->bytes, in->bytes, in->n);
+    advance(o);
+    pthread_mutex_unlock(&o->lock);
+    return 0;
+}
+
+void outbox_hold(struct outbox *o)
+{
+    pthread_mutex_lock(&o->lock);
+    o->held = true;
+    o->held_until = 0;
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_release(struct outbox *o)
+{
+    pthread_mutex_lock(&o->lock);
+    if (o->held) pthread_cond_signal(&o->work);
+    o->held = false;
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* Under the lock. */
+static bool held(struct outbox *o)
+{
+    if (!o->held) return false;
+    double now = clock_mono();
+    if (o->held_until <= 0) o->held_until = now + OUTBOX_HOLD_S;
+    o->held = now < o->held_until;
+    return o->held;
+}
+
+/* Under the lock. */
+static bool find(struct outbox *o, struct bus_parcel *out)
+{
+    if (held(o)) return false;
+    if (o->many[UNDER_WAY] == OUTBOX_UNDER_WAY) return false;
+    while (o->to_send < o->next && slot_of(o, o->to_send)->state >= UNDER_WAY)
+        o->to_send++;
+    for (uint64_t n = o->to_send; n < o->next; n++) {
+        struct slot *s = slot_of(o, n);
+        if (s->state != READY) continue;
+        while (n - o->first >= LEDGER_WINDOW)
+            if (!let_go(o)) return false;
+        become(o, s, UNDER_WAY);
+        *out = (struct bus_parcel){n, s->bytes, s->n, s->doubted};
+        return true;
+    }
+    return false;
+}
+
+bool outbox_next(struct outbox *o, struct bus_parcel *out, double wait_s)
+{
+    double until_s = clock_mono() + wait_s;
+    pthread_mutex_lock(&o->lock);
+    bool found, time_left = wait_s > 0;
+    while (!(found = find(o, out)) && time_left && !o->woken)
+        time_left = cond_wait(&o->work, &o->lock, until_s);
+    o->woken = false;
+    pthread_mutex_unlock(&o->lock);
+    return found;
+}
+
+void outbox_wake(struct outbox *o)
+{
+    pthread_mutex_lock(&o->lock);
+    o->woken = true;
+    pthread_cond_signal(&o->work);
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_acked(struct outbox *o, uint64_t number, uint64_t place)
+{
+    pthread_mutex_lock(&o->lock);
+    struct slot *s = slot_of(o, number);
+    if (waits(o, number) && s->state < ACKED) {
+        s->place = place;
+        become(o, s, ledger_view_has(&o->published, number) ? DONE : ACKED);
+        o->stats.acked++;
+        advance(o);
+        pthread_cond_signal(&o->work); /* one less is under way */
+    }
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* Under the lock. */
+static void to_send(struct outbox *o, uint64_t number)
+{
+    become(o, slot_of(o, number), READY);
+    if (number < o->to_send) o->to_send = number;
+}
+
+/* What was published as counted while it was under way need not come again. Under the lock. */
+static void put_back(struct outbox *o, uint64_t number)
+{
+    if (slot_of(o, number)->state != UNDER_WAY) return;
+    if (ledger_view_has(&o->published, number))
+        become(o, slot_of(o, number), DONE);
+    else
+        to_send(o, number);
+}
+
+void outbox_refused(struct outbox *o, uint64_t number)
+{
+    pthread_mutex_lock(&o->lock);
+    if (waits(o, number)) {
+        o->stats.refused++;
+        put_back(o, number);
+        advance(o);
+    }
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_doubted(struct outbox *o, uint64_t number)
+{
+    pthread_mutex_lock(&o->lock);
+    if (waits(o, number)) {
+        slot_of(o, number)->doubted++;
+        put_back(o, number);
+        advance(o);
+        pthread_cond_signal(&o->work);
+    }
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_again(struct outbox *o)
+{
+    pthread_mutex_lock(&o->lock);
+    for (uint64_t n = o->first; n < o->next && o->many[UNDER_WAY]; n++)
+        put_back(o, n);
+    advance(o);
+    pthread_cond_signal(&o->work);
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* The stream has lost it, or never had it. Under the lock. */
+static void lost(struct outbox *o, uint64_t number)
+{
+    struct slot *s = slot_of(o, number);
+    if (s->lost ==
+        OUTBOX_TRIES) { /* the learner cannot read it, however often it comes */
+        become(o, s, DONE);
+        o->stats.let_go++;
+        return;
+    }
+    s->lost++;
+    s->doubted++; /* under another id: by this one the server would know it for long */
+    o->stats.resent++;
+    to_send(o, number);
+}
+
+int outbox_confirm(struct outbox *o, const struct ledger_view *v)
+{
+    pthread_mutex_lock(&o->lock);
+    uint64_t before = o->stats.resent;
+    bool anew = v->position < o->published.position;
+    o->published = *v;
+    for (uint64_t n = o->first; n < o->next; n++) {
+        struct slot *s = slot_of(o, n);
+        bool has = ledger_view_has(v, n);
+        /* what is under way is being read by who sends it, and is looked at when it is acknowledged */
+        if (has && (s->state == READY || s->state == ACKED))
+            become(o, s, DONE);
+        else if (s->state == ACKED && (anew || s->place <= v->position))
+            lost(o, n);
+    }
+    advance(o);
+    pthread_cond_signal(&o->work);
+    int resent = (int)(o->stats.resent - before);
+    pthread_mutex_unlock(&o->lock);
+    return resent;
+}
+
+uint64_t outbox_delivered(struct outbox *o)
+{
+    pthread_mutex_lock(&o->lock);
+    uint64_t number = o->first - 1;
+    pthread_mutex_unlock(&o->lock);
+    return number;
+}
+
+void outbox_stats(struct outbox *o, struct outbox_stats *out)
+{
+    pthread_mutex_lock(&o->lock);
+    *out = o->stats;
+    out->waiting = o->many[KEPT_NOT_YET] + o->many[READY] + o->many[UNDER_WAY];
+    out->under_way = o->many[UNDER_WAY];
+    out->unconfirmed = o->many[ACKED];
+    pthread_mutex_unlock(&o->lock);
+}

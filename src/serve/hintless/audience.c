@@ -1,0 +1,281 @@
+#include "serve/hintless/audience.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "base/sketch.h"
+
+/* a content is known from half a label on */
+static const double KNOWN = .5;
+enum { EMPTY = 4 }; /* counters of no task, which hold what collisions add */
+
+/* What an address has shown in this slot. */
+struct shown {
+    double sum; /* s_a */
+    float task[AUDIENCE_TASKS];
+};
+
+struct audience {
+    struct audience_cfg cfg;
+    int tasks;
+    double n[AUDIENCE_TASKS];
+    struct sketch *labels; /* (content, task) -> c_v */
+    /* NULL unless cfg.counts */
+    struct shown *shown;      /* (AUDIENCE_BUCKETS) */
+    struct sketch *labels_by; /* (content, address) -> labels that counted */
+    struct audience_refused refused;
+};
+
+struct audience_cfg audience_cfg_default(void)
+{
+    return (struct audience_cfg){.width = 8192,
+                                 .depth = 4,
+                                 .half_life = 3,
+                                 .content_half_life = 2000,
+                                 .counts = true};
+}
+
+struct audience *audience_new(const struct audience_cfg *cfg, int tasks, struct err *e)
+{
+    assert(tasks >= 1 && tasks <= AUDIENCE_TASKS);
+    if (!(cfg->half_life > 0) || !(cfg->content_half_life > 0)) {
+        err_set(e, ERR_RANGE, "a half-life of no slots");
+        return NULL;
+    }
+    struct audience *a = calloc(1, sizeof *a);
+    if (!a) {
+        err_set(e, ERR_MEMORY, "no memory for the mix of viewers");
+        return NULL;
+    }
+    a->cfg = *cfg;
+    a->tasks = tasks;
+    struct sketch_cfg sc = {cfg->width, cfg->depth, true, cfg->seed};
+    a->labels = sketch_new(&sc, e);
+    if (!a->labels) goto fail;
+    if (!cfg->counts) return a;
+    a->labels_by = sketch_new(&sc, e);
+    if (!a->labels_by) goto fail;
+    a->shown = calloc(AUDIENCE_BUCKETS, sizeof *a->shown);
+    if (a->shown) return a;
+    err_set(e, ERR_MEMORY, "no memory for labels by address");
+fail:
+    audience_free(a);
+    return NULL;
+}
+
+void audience_free(struct audience *a)
+{
+    if (!a) return;
+    free(a->shown);
+    sketch_free(a->labels_by);
+    sketch_free(a->labels);
+    free(a);
+}
+
+void audience_grow(struct audience *a)
+{
+    assert(a->tasks < AUDIENCE_TASKS);
+    a->n[a->tasks++] = 0;
+}
+
+int audience_tasks(const struct audience *a)
+{
+    return a->tasks;
+}
+
+uint64_t audience_content(const struct audience *a, const char *content_id)
+{
+    size_t n = strlen(content_id);
+    return n ? sketch_key(a->cfg.seed, content_id, n) | 1 : 0;
+}
+
+static uint64_t counter(uint64_t content, int task)
+{
+    return rng_u64_at(content, (uint64_t)task, 0);
+}
+
+/* c_v without what collisions add: counters of tasks that cannot be tell how much that is. */
+static double counts(double *c, const struct audience *a, uint64_t content)
+{
+    double noise = 0, sum = 0;
+    for (int i = 0; i < EMPTY; i++)
+        noise =
+            fmax(noise, sketch_estimate(a->labels, counter(content, AUDIENCE_TASKS + i)));
+    for (int v = 0; v < a->tasks; v++) {
+        c[v] = fmax(0, sketch_estimate(a->labels, counter(content, v)) - noise);
+        sum += c[v];
+    }
+    return sum;
+}
+
+bool audience_may_add(double own, double all, double free)
+{
+    return own + 1 <= fmax(free, AUDIENCE_SHARE * (all + 1));
+}
+
+static struct shown *shown_by(struct audience *a, uint64_t from)
+{
+    return &a->shown[rng_u64_at(a->cfg.seed, from, 1) % AUDIENCE_BUCKETS];
+}
+
+static void show(struct shown *s, int task, double weight)
+{
+    s->task[task] += (float)weight;
+    s->sum += weight;
+}
+
+static void label_content(struct audience *a, uint64_t content, int task, uint64_t from)
+{
+    double c[AUDIENCE_TASKS];
+    uint64_t by = rng_u64_at(content, from, 2);
+    double own = sketch_estimate(a->labels_by, by);
+    if (!audience_may_add(own, counts(c, a, content), AUDIENCE_CONTENT)) {
+        a->refused.content++;
+        return;
+    }
+    sketch_add(a->labels_by, by, 1);
+    sketch_add(a->labels, counter(content, task), 1);
+}
+
+void audience_label(struct audience *a, uint64_t content, int task, bool untagged,
+                    uint64_t from)
+{
+    assert(a->shown && task >= 0 && task < a->tasks);
+    if (untagged) show(shown_by(a, from), task, 1);
+    if (content) label_content(a, content, task, from);
+}
+
+void audience_unlabelled(struct audience *a, uint64_t content, uint64_t from)
+{
+    double p[AUDIENCE_TASKS];
+    assert(a->shown);
+    if (!audience_of(p, a, content)) return;
+    struct shown *s = shown_by(a, from);
+    for (int v = 0; v < a->tasks; v++)
+        show(s, v, p[v]);
+}
+
+/* ---- the mix ---- */
+
+/* Of n what stays when a slot is over. */
+static double kept(const struct audience *a)
+{
+    return exp2(-1 / a->cfg.half_life);
+}
+
+/* The largest solution of the header's equation, from above. Where the share of those at the cap
+ * falls by a factor each time, 200 times are enough for any practical purpose. */
+static double cap_of(const struct audience *a)
+{
+    double keep = kept(a), lone = AUDIENCE_WEIGHT * (1 - keep) / keep, cap = INFINITY;
+    for (int i = 0; i < 200; i++) {
+        double sum = 0;
+        for (int b = 0; b < AUDIENCE_BUCKETS; b++)
+            sum += fmin(a->shown[b].sum, cap);
+        double next = fmax(AUDIENCE_SHARE * sum, lone);
+        if (next >= cap * (1 - 1e-9)) break;
+        cap = next;
+    }
+    return cap;
+}
+
+/* n with what counts of this slot; the sessions that do not. */
+static double counted(double *n, const struct audience *a)
+{
+    double dropped = 0;
+    memcpy(n, a->n, sizeof a->n);
+    if (!a->shown) return 0;
+    double cap = cap_of(a);
+    for (int b = 0; b < AUDIENCE_BUCKETS; b++) {
+        const struct shown *s = &a->shown[b];
+        double share = s->sum > cap ? cap / s->sum : 1;
+        for (int v = 0; v < AUDIENCE_TASKS; v++)
+            n[v] += share * (double)s->task[v];
+        dropped += (1 - share) * s->sum;
+    }
+    return dropped;
+}
+
+bool audience_mix(double *psi, const struct audience *a)
+{
+    double sum = 0;
+    for (int v = 0; v < a->tasks; v++)
+        sum += a->n[v];
+    for (int v = 0; v < a->tasks; v++)
+        psi[v] = (a->n[v] + AUDIENCE_WEIGHT / a->tasks) / (sum + AUDIENCE_WEIGHT);
+    return sum >= AUDIENCE_ENOUGH;
+}
+
+bool audience_of(double *p, const struct audience *a, uint64_t content)
+{
+    double c[AUDIENCE_TASKS];
+    (void)audience_mix(p, a);
+    double sum = content ? counts(c, a, content) : 0;
+    if (sum < KNOWN) return false;
+    for (int v = 0; v < a->tasks; v++)
+        p[v] = (c[v] + AUDIENCE_PRIOR * p[v]) / (sum + AUDIENCE_PRIOR);
+    return true;
+}
+
+void audience_turn(struct audience *a)
+{
+    double n[AUDIENCE_TASKS], keep = kept(a), age = exp2(-1 / a->cfg.content_half_life);
+    a->refused.mix += counted(n, a);
+    for (int v = 0; v < AUDIENCE_TASKS; v++)
+        a->n[v] = n[v] * keep;
+    if (a->shown) memset(a->shown, 0, AUDIENCE_BUCKETS * sizeof *a->shown);
+    sketch_age(a->labels, age);
+    if (a->labels_by) sketch_age(a->labels_by, age);
+}
+
+struct audience_refused audience_refused(const struct audience *a)
+{
+    return a->refused;
+}
+
+/* ---- state: tasks, n, counters; what an address has shown counts in n ---- */
+
+enum { HEAD = 8 + 8 * AUDIENCE_TASKS };
+
+size_t audience_state_size(const struct audience *a)
+{
+    return HEAD + sketch_state_size(a->labels);
+}
+
+void audience_state_get(const struct audience *a, void *out)
+{
+    unsigned char *at = out;
+    double n[AUDIENCE_TASKS];
+    (void)counted(n, a);
+    bytes_put_u64(at, (uint64_t)a->tasks);
+    for (int v = 0; v < AUDIENCE_TASKS; v++)
+        bytes_put_f64(at + 8 + 8 * v, n[v]);
+    sketch_state_get(a->labels, at + HEAD);
+}
+
+int audience_state_put(struct audience *a, const void *in, size_t n, struct err *e)
+{
+    const unsigned char *at = in;
+    if (n != audience_state_size(a))
+        return err_set(e, ERR_CORRUPT, "the mix of viewers has %zu bytes, not %zu", n,
+                       audience_state_size(a));
+    uint64_t tasks = bytes_get_u64(at);
+    double count[AUDIENCE_TASKS];
+    bool sound = tasks >= 1 && tasks <= AUDIENCE_TASKS;
+    for (int v = 0; v < AUDIENCE_TASKS; v++) {
+        count[v] = bytes_get_f64(at + 8 + 8 * v);
+        sound = sound && count[v] >= 0 && isfinite(count[v]);
+    }
+    if (!sound)
+        return err_set(e, ERR_CORRUPT, "the mix of viewers has impossible counts");
+    int rc = sketch_state_put(a->labels, at + HEAD, n - HEAD, e);
+    if (rc) return rc;
+    a->tasks = (int)tasks;
+    memcpy(a->n, count, sizeof count);
+    if (a->shown) memset(a->shown, 0, AUDIENCE_BUCKETS * sizeof *a->shown);
+    return 0;
+}

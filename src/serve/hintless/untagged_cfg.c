@@ -1,0 +1,64 @@
+#include "serve/hintless/untagged_cfg.h"
+
+#include <string.h>
+
+#include "abr/emulator/view.h"
+#include "serve/hintless/merge_exam.h"
+
+_Static_assert(UNTAGGED_WATCHED_CHUNKS == VIEW_HISTORY, "as a decision looks back on");
+
+static const char *const MODES[] = {"default", "identify", "merge"};
+static const char *const WAYS[BY_WAYS] = {"router", "default", "mean-hint", "identify",
+                                          "merge"};
+
+struct untagged_cfg untagged_cfg_default(void)
+{
+    struct untagged_cfg c = {.mode = UNTAGGED_DEFAULT,
+                             .slot_s = 300,
+                             .half_life = 3,
+                             .bandit = tanbr_cfg_informed(2, AUDIENCE_TASKS),
+                             .merge_links = 5,
+                             .exam_links = MERGE_EXAM_LINKS};
+    c.bandit.keep = 0;
+    return c;
+}
+
+static int within(double v, double lo, double hi, const char *field, struct err *e)
+{
+    if (v >= lo && v <= hi) return 0;
+    return err_field(e, ERR_RANGE, field, "%g is not within %g .. %g", v, lo, hi);
+}
+
+int untagged_cfg_check(const struct untagged_cfg *c, struct err *e)
+{
+    const struct tanbr_cfg *b = &c->bandit;
+    int rc = within(c->mode, UNTAGGED_DEFAULT, UNTAGGED_MERGE, "untagged", e);
+    if (!rc) rc = within(c->slot_s, 1, 1e7, "slot", e);
+    if (!rc) rc = within(c->slot_sessions, 0, 1e9, "slot-sessions", e);
+    if (!rc) rc = within(c->half_life, .01, 1e6, "mix-half-life", e);
+    if (!rc) rc = within(c->merge_links, 0, 1000, "merge-links", e);
+    if (!rc) rc = within(c->exam_links, 0, 1000, "exam-links", e);
+    if (!rc) rc = within(b->keep, 0, UNTAGGED_EXPERTS, "merge-keep", e);
+    return rc;
+}
+
+const char *untagged_mode_name(enum untagged_mode mode)
+{
+    return MODES[mode];
+}
+
+int untagged_mode_parse(enum untagged_mode *out, const char *name, struct err *e)
+{
+    for (int i = 0; i <= UNTAGGED_MERGE; i++)
+        if (!strcmp(name, MODES[i])) {
+            *out = (enum untagged_mode)i;
+            return 0;
+        }
+    return err_field(e, ERR_INVALID, "untagged",
+                     "must be default, identify or merge, not '%.40s'", name);
+}
+
+const char *untagged_by_name(enum untagged_by by)
+{
+    return WAYS[by];
+}

@@ -1,0 +1,258 @@
+#include "serve/http/api.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+const struct route api_routes[] = {
+    {HTTP_POST, "/v1/sessions", ROUTE_OPENS, api_session_open},
+    {HTTP_POST, "/v1/sessions/{id}/decisions", ROUTE_SESSION, api_session_ask},
+    {HTTP_POST, "/v1/sessions/{id}/abandon", ROUTE_SESSION, api_session_abandon},
+    {HTTP_POST, "/v1/sessions/{id}/rewards", ROUTE_SESSION, api_session_reward},
+    {HTTP_GET, "/v1/sessions/{id}", ROUTE_SESSION, api_session_get},
+    {HTTP_DELETE, "/v1/sessions/{id}", ROUTE_SESSION, api_session_close},
+    {HTTP_POST, "/v1/decide", ROUTE_OPEN, api_decide},
+    {HTTP_POST, "/v1/cmcd", ROUTE_OPEN, api_cmcd_events},
+    {HTTP_GET, "/v1/profiles", ROUTE_OPEN, api_profile_list},
+    {HTTP_GET, "/v1/profiles/{name}", ROUTE_OPEN, api_profile_get},
+    {HTTP_PUT, "/v1/profiles/{name}", ROUTE_AUTH, api_profile_put},
+    {HTTP_DELETE, "/v1/profiles/{name}", ROUTE_AUTH, api_profile_delete},
+    {HTTP_GET, "/v1/policy", ROUTE_OPEN, api_policy_get},
+    {HTTP_GET, "/v1/policy/weights", ROUTE_OPEN, api_policy_weights},
+    {HTTP_GET, "/v1/policy/updates", ROUTE_OPEN, api_policy_updates},
+    {HTTP_GET, "/v1/policy/plasticity", ROUTE_OPEN, api_policy_plasticity},
+    {HTTP_GET, "/v1/untagged", ROUTE_OPEN, api_untagged},
+    {HTTP_POST, "/v1/policy/gate", ROUTE_AUTH, api_policy_gate},
+    {HTTP_PUT, "/v1/policy/experts/{network}/{expert}", ROUTE_AUTH, api_policy_expert},
+    {HTTP_GET, "/v1/events", ROUTE_OPEN, api_events},
+    {HTTP_GET, "/healthz", ROUTE_OPEN, api_healthz},
+    {HTTP_GET, "/readyz", ROUTE_OPEN, api_readyz},
+    {HTTP_GET, "/metrics", ROUTE_OPEN, api_metrics},
+    {HTTP_GET, "/demo/links", ROUTE_OPEN, api_demo_links},
+    {HTTP_GET, "/demo/{link}/{viewer}/{file...}", ROUTE_OPEN, api_demo_file},
+    {HTTP_GET, "/o/{origin}/{path*}", ROUTE_OPEN, api_origin},
+    {HTTP_POST, "/", ROUTE_FALLBACK, api_pensieve}, /* beside the page */
+    {HTTP_GET, "/{page...}", ROUTE_FALLBACK, api_page},
+    {HTTP_OTHER, NULL, ROUTE_OPEN, NULL},
+};
+
+int api_n_routes(void)
+{
+    return (int)(sizeof api_routes / sizeof *api_routes) - 1;
+}
+
+int api_init(struct api *a, struct api_shared *shared, int worker, int bell,
+             struct err *e)
+{
+    *a = (struct api){.shared = shared, .worker = worker, .bell = bell};
+    /* the answer to any decision fits, so that none allocates */
+    emit_reserve(&a->out, 16384);
+    emit_reserve(&a->event, EVENTS_DATA);
+    if (a->out.failed || a->event.failed)
+        return err_set(e, ERR_MEMORY, "no memory for a worker's answers");
+    a->scratch = service_worker_new(shared->service, e);
+    if (!a->scratch) return e->code;
+    service_worker_stages(a->scratch, metrics_stages(shared->metrics, worker));
+    return 0;
+}
+
+void api_clear(struct api *a)
+{
+    service_worker_free(a->scratch);
+    emit_free(&a->out);
+    emit_free(&a->event);
+}
+
+void api_json(struct api *a, struct reply *r, int status)
+{
+    emit_raw(&a->out, "\n", 1);
+    if (a->out.failed) {
+        reply_fail(r, 503, "", "no memory for the answer");
+    } else {
+        reply_copy(r, status, "application/json", a->out.at, a->out.n);
+    }
+}
+
+int api_profile(struct profile *out, struct api *a, const char *name, struct err *e)
+{
+    return service_profile_get(out, a->shared->service,
+                               *name ? name : a->shared->default_profile, e);
+}
+
+static bool writes(enum http_method m)
+{
+    return m != HTTP_GET && m != HTTP_HEAD && m != HTTP_OPTIONS;
+}
+
+/* What a page of an allowed origin may do with the answer. */
+static void allow_origin(struct reply *r, const char *origin)
+{
+    if (strlen(origin) >= REPLY_VALUE) return;
+    reply_header(r, "Access-Control-Allow-Origin", "%s", origin);
+    /* sendBeacon always sends credentials; we have none that they could misuse */
+    reply_header(r, "Access-Control-Allow-Credentials", "true");
+    reply_constant(r, "Access-Control-Expose-Headers",
+                   "Location, ETag, Retry-After, X-Request-Id, CMSD-Dynamic, "
+                   "Abrd-Session, Abrd-Estimated, Abrd-Cmcd-Error");
+    reply_header(r, "Timing-Allow-Origin", "%s", origin);
+}
+
+static void preflight(const struct http_request *q, struct reply *r)
+{
+    struct route_params p;
+    const struct route *row;
+    unsigned allow;
+    /* no row is for OPTIONS: what fits the path is in allow */
+    if (route_find(&row, &p, &allow, api_routes, HTTP_OPTIONS, q->path) == 404) {
+        allow = 1u << HTTP_GET | 1u << HTTP_HEAD | 1u << HTTP_OPTIONS;
+    }
+    char methods[64];
+    route_allow_text(methods, sizeof methods, allow);
+
+    reply_empty(r, 204);
+    reply_header(r, "Allow", "%s", methods);
+    reply_header(r, "Access-Control-Allow-Methods", "%s", methods);
+    reply_constant(r, "Access-Control-Allow-Headers",
+                   "Authorization, Content-Type, If-None-Match, Last-Event-ID, "
+                   "X-Request-Id, CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status");
+    reply_header(r, "Access-Control-Max-Age", "600");
+    if (http_header(q, "Access-Control-Request-Private-Network"))
+        reply_header(r, "Access-Control-Allow-Private-Network", "true");
+}
+
+bool api_too_often(struct reply *r, double wait_s, const char *what)
+{
+    if (wait_s <= 0) return false;
+    double whole = ceil(wait_s);
+    reply_fail(r, 429, "", "too many %s: try again in %.0f s", what, whole);
+    reply_header(r, "Retry-After", "%.0f", whole);
+    return true;
+}
+
+/* The limits of single routes. */
+static bool is_limited(struct api *a, const struct route *row,
+                       const struct route_params *p, const struct admit_client *from,
+                       double now_s, struct reply *r)
+{
+    struct admit *admit = a->shared->admit;
+    if (row->flags & ROUTE_OPENS)
+        return api_too_often(r, admit_open(admit, from, now_s),
+                             "sessions are opened from this address");
+    if (row->flags & ROUTE_SESSION)
+        return api_too_often(r, admit_session(admit, from, route_param(p, "id"), now_s),
+                             "requests about this session");
+    return false;
+}
+
+/* Index of the route that answered, api_n_routes() when none did. */
+static int dispatch(struct api *a, const struct http_request *q,
+                    const struct admit_client *from, double now_s, struct reply *r)
+{
+    struct route_params p;
+    const struct route *row = NULL;
+    unsigned allow;
+    int none = api_n_routes();
+
+    int status = route_find(&row, &p, &allow, api_routes, q->method, q->path);
+    if (status == 404) {
+        reply_fail(r, 404, "", "there is nothing at this path; see /openapi.json");
+        return none;
+    }
+    if (status == 405) {
+        char methods[64];
+        route_allow_text(methods, sizeof methods, allow);
+        reply_fail(r, 405, "", "this path takes %s", methods);
+        reply_header(r, "Allow", "%s", methods);
+        return none;
+    }
+
+    if (!q->waited && is_limited(a, row, &p, from, now_s, r)) {
+        /* answered */
+    } else if (!q->waited && row->flags & ROUTE_AUTH &&
+               !auth_token_ok(a->shared->auth, http_header(q, "Authorization"))) {
+        reply_fail(r, 401, "", "this needs the header Authorization: Bearer TOKEN");
+        reply_header(r, "WWW-Authenticate", "Bearer realm=\"abrd\"");
+    } else {
+        emit_reset(&a->out);
+        row->handle(a, q, &p, r);
+    }
+    return (int)(row - api_routes);
+}
+
+static int answer(struct api *a, const struct http_request *q, double now_s,
+                  struct reply *r)
+{
+    const struct auth *auth = a->shared->auth;
+    const char *host = http_header(q, "Host"), *origin = http_header(q, "Origin");
+    int route = api_n_routes();
+
+    /* what waited was let in; only its handler can take back what it waited for */
+    if (!q->waited && !auth_host_ok(auth, host)) {
+        reply_fail(r, 403, "Host",
+                   "is not a name of this daemon; list it with --host if it should be");
+        return route;
+    }
+    struct admit_client client;
+    admit_client(&client, a->shared->admit, q);
+    service_worker_from(a->scratch, admit_number(&client, a->shared->secret));
+    enum auth_origin from = auth_origin(auth, origin, host);
+    if (!q->waited && api_too_often(r, admit_address(a->shared->admit, &client, now_s),
+                                    "requests from this address")) {
+        /* answered, and readable for the pages that may */
+    } else if (!q->waited && from == AUTH_FOREIGN &&
+               (writes(q->method) || q->method == HTTP_OPTIONS)) {
+        reply_fail(
+            r, 403, "Origin",
+            "pages from there may not use this daemon; list it with --allow-origin if "
+            "they should");
+    } else if (q->method == HTTP_OPTIONS) {
+        preflight(q, r);
+    } else {
+        route = dispatch(a, q, &client, now_s, r);
+    }
+
+    /* who asks too often gives its place back; a proxy's connection is not the client's */
+    if (r->status == 429 && r->kind != REPLY_WAIT && !client.forwarded) r->close = true;
+    if (from == AUTH_OUR_ORIGIN && r->kind != REPLY_WAIT) allow_origin(r, origin);
+    return route;
+}
+
+static void add_common(struct reply *r)
+{
+    reply_constant(r, "Vary", "Origin");
+    reply_constant(r, "X-Content-Type-Options", "nosniff");
+    if (!reply_header_get(r, "Cache-Control"))
+        reply_constant(r, "Cache-Control", "no-store");
+}
+
+void api_handle(void *ctx, const struct http_request *q, struct reply *r)
+{
+    struct api *a = ctx;
+    double begun = clock_mono();
+    int route = answer(a, q, begun, r);
+    if (r->kind == REPLY_WAIT) return; /* all that follows is for the answer */
+
+    if (r->status >= 400)
+        api_error(a, q, route < api_n_routes() ? api_routes[route].path : q->path, r,
+                  begun);
+    add_common(r);
+    if (a->shared->draining) r->close = true;
+    metrics_request(a->shared->metrics, a->worker, route, r->status,
+                    clock_mono() - begun + q->waited_s);
+}
+
+int api_places(void *ctx, const struct addr *peer)
+{
+    const struct api *a = ctx;
+    return admit_connections(a->shared->admit, peer);
+}
+
+void api_refused(void *ctx, const struct http_request *q, struct reply *r)
+{
+    struct api *a = ctx;
+    api_error(a, q, "(refused before any route)", r, clock_mono());
+    add_common(r);
+    metrics_request(a->shared->metrics, a->worker, api_n_routes(), r->status, 0);
+}

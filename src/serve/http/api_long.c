@@ -1,0 +1,54 @@
+/* Answers of megabytes: what readers that are slow to take them hold in memory is bounded. */
+#include "serve/http/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct long_answer {
+    struct api_shared *shared;
+    char *data;
+    size_t n, sent;
+};
+
+static ssize_t long_pull(void *self, char *buf, size_t max)
+{
+    struct long_answer *l = self;
+    size_t n = l->n - l->sent;
+    if (!n) return REPLY_END;
+    if (n > max) n = max;
+    memcpy(buf, l->data + l->sent, n);
+    l->sent += n;
+    return (ssize_t)n;
+}
+
+static void long_done(void *self)
+{
+    struct long_answer *l = self;
+    atomic_fetch_sub(&l->shared->long_bytes, l->n);
+    free(l->data);
+    free(l);
+}
+
+void api_long(struct api *a, struct reply *r, const char *type, void *data, size_t n)
+{
+    atomic_size_t *all = &a->shared->long_bytes;
+    /* one alone may be as long as it is */
+    bool room = atomic_fetch_add(all, n) + n <= API_LONG_BYTES || atomic_load(all) == n;
+    struct long_answer *l = room ? malloc(sizeof *l) : NULL;
+    if (!l) {
+        atomic_fetch_sub(all, n);
+        free(data);
+        reply_fail(r, 503, "",
+                   room ? "no memory for the answer"
+                        : "too many long answers are on their way: try again");
+        reply_header(r, "Retry-After", "1");
+        return;
+    }
+    *l = (struct long_answer){a->shared, data, n, 0};
+    reply_stream(r, 200, type,
+                 &(struct reply_stream){.pull = long_pull,
+                                        .done = long_done,
+                                        .self = l,
+                                        .poll_ms = 1000,
+                                        .length = (int64_t)n});
+}

@@ -1,0 +1,266 @@
+#include "serve/http/node.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/pool.h"
+#include "serve/http/listen.h"
+#include "serve/players/pensieve.h"
+#include "serve/players/steer.h"
+#include "serve/http/worker.h"
+
+#define WORKERS_MAX 64
+
+struct node {
+    int port, listen_fd;
+    struct auth *auth;
+    struct { /* exchanged by the last reload: in use until every worker has turned */
+        struct auth *auth;
+        struct admit *admit;
+        uint64_t turns[WORKERS_MAX];
+    } old;
+    struct files *files;
+    struct video *video; /* of the media; NULL: none */
+    struct api_shared shared;
+    int places; /* connections of all workers together */
+    int n_workers;
+    struct worker *worker[WORKERS_MAX];
+    uint64_t turned[WORKERS_MAX]; /* their turns when node_turned last saw all move */
+};
+
+struct node_cfg node_cfg_default(void)
+{
+    return (struct node_cfg){.bind = "127.0.0.1",
+                             .port = 8080,
+                             .listen_fd = -1,
+                             .default_profile = "pensieve",
+                             .origin = origin_cfg_default(),
+                             .max_watchers = 64,
+                             .grace_s = 2.0,
+                             .admit = admit_cfg_default(),
+                             .http = http_cfg_default()};
+}
+
+static int check(const struct node_cfg *cfg, struct err *e)
+{
+    bool token = cfg->token && cfg->token[0];
+    if (!token && !listen_is_loopback(cfg->bind))
+        return err_field(e, ERR_INVALID, "admin_token_file",
+                         "listening at %.60s, beyond this machine, needs a token for the "
+                         "writing routes: give --admin-token-file FILE",
+                         cfg->bind);
+    if (cfg->workers < 0 || cfg->workers > WORKERS_MAX)
+        return err_field(e, ERR_RANGE, "workers", "%d is not within 0 .. %d",
+                         cfg->workers, WORKERS_MAX);
+    return 0;
+}
+
+/* Media that are not there, or not understood, are served all the same, without a cap. */
+static struct video *load_video(const struct node_cfg *cfg)
+{
+    char path[4096];
+    struct err why = {0};
+    const char *dir = cfg->media->dir;
+    int n = dir ? snprintf(path, sizeof path, "%s/manifest.mpd", dir) : 0;
+    if (n <= 0 || n >= (int)sizeof path || access(path, R_OK)) return NULL;
+    struct video *v = video_load(path, NULL, &why);
+    if (!v) log_err(cfg->log, LOG_WARN, "media", &why);
+    return v;
+}
+
+/* Of a table that all addresses share, for one of them. A quarter: two or three addresses together do not fill the table, and a carrier's NAT or a
+ * school brings some hundred viewers, who each need one connection. */
+static int share_of(int places)
+{
+    return places > 4 ? places / 4 : 1;
+}
+
+static struct admit_cfg limits_of(const struct node_cfg *cfg, int places)
+{
+    struct admit_cfg limits = cfg->admit;
+    if (limits.address_connections < 0) limits.address_connections = share_of(places);
+    return limits;
+}
+
+static int make_shared(struct node *n, const struct node_cfg *cfg, struct service *s,
+                       int workers, struct err *e)
+{
+    struct api_shared *sh = &n->shared;
+    sh->service = s;
+    sh->default_profile = cfg->default_profile;
+    sh->started_at = clock_now();
+    sh->auth = n->auth = auth_new(cfg->bind, cfg->host, cfg->allow_origin, cfg->token, e);
+    if (!n->auth) return e->code;
+    n->places = workers * cfg->http.max_connections;
+    struct admit_cfg limits = limits_of(cfg, n->places);
+    sh->admit = admit_new(&limits, e);
+    if (!sh->admit) return e->code;
+    sh->log = cfg->log;
+    /* one for each: what request ids are made of can be found from them */
+    uint64_t seed[6];
+    if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
+    sh->secret = seed[0];
+    sh->connections = occupancy_new(n->places, seed[3], e);
+    if (!sh->connections) return e->code;
+    sh->files = n->files = files_new(cfg->web_dir, e);
+    if (!n->files) return e->code;
+    sh->watchers_each = share_of(cfg->max_watchers);
+    sh->watching = occupancy_new(cfg->max_watchers, seed[4], e);
+    if (!sh->watching) return e->code;
+    sh->events = events_new(cfg->max_watchers, e);
+    if (!sh->events) return e->code;
+    sh->jobs = jobs_new(API_JOBS, e);
+    if (!sh->jobs) return e->code;
+    sh->histories = histories_new(s, e);
+    if (!sh->histories) return e->code;
+    sh->metrics = metrics_new(workers, api_routes, sh->started_at, API_VERSION, e);
+    if (!sh->metrics) return e->code;
+    sh->pensieve = pensieve_clients(PENSIEVE_CLIENTS, seed[1], e);
+    if (!sh->pensieve) return e->code;
+    sh->steered = steer_clients(STEER_CLIENTS, seed[2], e);
+    if (!sh->steered) return e->code;
+    if (cfg->origin.names.n) {
+        sh->origin = origin_new(&cfg->origin, e);
+        if (!sh->origin) return e->code;
+        sh->transfers_each = share_of(cfg->origin.transfers);
+        sh->fetching = occupancy_new(cfg->origin.transfers, seed[5], e);
+        if (!sh->fetching) return e->code;
+        sh->contents = contents_new(CONTENTS, e);
+        if (!sh->contents) return e->code;
+    }
+    if (!cfg->media) return 0;
+    sh->video = n->video = load_video(cfg);
+    sh->media = media_new(cfg->media, e);
+    return sh->media ? 0 : e->code;
+}
+
+struct node *node_start(const struct node_cfg *cfg, struct service *s, struct err *e)
+{
+    struct node *n = check(cfg, e) ? NULL : calloc(1, sizeof *n);
+    if (!n) {
+        err_set(e, ERR_MEMORY, "no memory for the daemon");
+        if (cfg->listen_fd >= 0) close(cfg->listen_fd);
+        return NULL;
+    }
+    n->port = cfg->port;
+    n->listen_fd = cfg->listen_fd;
+    if (n->listen_fd < 0) n->listen_fd = listen_open(cfg->bind, &n->port, e);
+    if (n->listen_fd < 0) goto fail;
+
+    int workers = cfg->workers ? cfg->workers : pool_cpus();
+    if (workers > WORKERS_MAX) workers = WORKERS_MAX;
+    if (make_shared(n, cfg, s, workers, e)) goto fail;
+
+    struct http_cfg http = cfg->http;
+    http.refused = api_refused;
+    http.held = n->shared.connections;
+    http.places = api_places;
+    http.turned_away = api_turned_away;
+    for (int i = 0; i < workers; i++) {
+        struct worker *w =
+            worker_start(&http, n->listen_fd, &n->shared, i, cfg->grace_s, e);
+        if (!w) goto fail;
+        n->worker[n->n_workers++] = w;
+    }
+    return n;
+fail:
+    node_stop(n);
+    return NULL;
+}
+
+int node_port(const struct node *n)
+{
+    return n->port;
+}
+
+bool node_reloadable(const struct node *n)
+{
+    for (int i = 0; i < n->n_workers; i++)
+        if (n->old.auth && worker_turns(n->worker[i]) == n->old.turns[i]) return false;
+    return true;
+}
+
+static void free_old(struct node *n)
+{
+    auth_free(n->old.auth);
+    admit_free(n->old.admit);
+    n->old.auth = NULL;
+    n->old.admit = NULL;
+}
+
+int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
+{
+    int rc = check(cfg, e);
+    if (rc) return rc;
+    if (!node_reloadable(n))
+        return err_set(e, ERR_FULL, "the last reload is still under way: try again");
+    struct auth *auth = auth_new(cfg->bind, cfg->host, cfg->allow_origin, cfg->token, e);
+    struct admit_cfg limits = limits_of(cfg, n->places);
+    struct admit *admit = auth ? admit_new(&limits, e) : NULL;
+    if (!admit) {
+        auth_free(auth);
+        return e ? e->code : ERR_INVALID;
+    }
+    free_old(n);
+    n->old.auth = n->auth;
+    n->old.admit = n->shared.admit;
+    n->shared.auth = n->auth = auth;
+    n->shared.admit = admit;
+    for (int i = 0; i < n->n_workers; i++)
+        n->old.turns[i] = worker_turns(n->worker[i]);
+    for (int i = 0; i < n->n_workers; i++)
+        worker_wake(n->worker[i]); /* the next reload need not wait for a request */
+    return 0;
+}
+
+bool node_turned(struct node *n)
+{
+    for (int i = 0; i < n->n_workers; i++)
+        if (worker_turns(n->worker[i]) == n->turned[i]) return false;
+    for (int i = 0; i < n->n_workers; i++)
+        n->turned[i] = worker_turns(n->worker[i]);
+    return true;
+}
+
+void node_drain(struct node *n)
+{
+    n->shared.draining = true;
+}
+
+void node_stop(struct node *n)
+{
+    if (!n) return;
+    n->shared.draining = true;
+    if (n->shared.jobs) jobs_stop(n->shared.jobs); /* who waits for one is told */
+    for (int i = 0; i < n->n_workers; i++)
+        worker_quit(n->worker[i]);
+    for (int i = 0; i < n->n_workers; i++)
+        worker_join(n->worker[i]);
+
+    /* the workers' streams are done: what they read from may go */
+    jobs_free(n->shared.jobs);
+    histories_free(n->shared.histories);
+    origin_free(n->shared.origin);
+    contents_free(n->shared.contents);
+    media_free(n->shared.media);
+    clients_free(n->shared.pensieve);
+    clients_free(n->shared.steered);
+    video_free(n->video);
+    metrics_free(n->shared.metrics);
+    events_free(n->shared.events);
+    occupancy_free(n->shared.connections);
+    occupancy_free(n->shared.watching);
+    occupancy_free(n->shared.fetching);
+    files_free(n->files);
+    free_old(n);
+    admit_free(n->shared.admit);
+    auth_free(n->auth);
+    if (n->listen_fd >= 0) close(n->listen_fd);
+    free(n);
+}

@@ -1,0 +1,280 @@
+#include "serve/http/scan.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is left to read. Every reader returns false at what is not usual. */
+struct cursor {
+    const char *at, *end;
+};
+
+static void skip_space(struct cursor *c)
+{
+    while (c->at < c->end && *c->at <= ' ' &&
+           (*c->at == ' ' || *c->at == '\n' || *c->at == '\r' || *c->at == '\t'))
+        c->at++;
+}
+
+/* Takes this character, and the spaces before it, if it is the next. */
+static bool next_is(struct cursor *c, char which)
+{
+    skip_space(c);
+    if (c->at == c->end || *c->at != which) return false;
+    c->at++;
+    return true;
+}
+
+static bool word_is(struct cursor *c, const char *word)
+{
+    size_t n = strlen(word);
+    if ((size_t)(c->end - c->at) < n || memcmp(c->at, word, n) != 0) return false;
+    c->at += n;
+    return true;
+}
+
+/* A string without escapes: borrowed, without its quotes. */
+static bool read_string(const char **s, size_t *n, struct cursor *c)
+{
+    if (!next_is(c, '"')) return false;
+    *s = c->at;
+    while (c->at < c->end && *c->at >= ' ' && *c->at < 0x7f && *c->at != '"' &&
+           *c->at != '\\')
+        c->at++;
+    *n = (size_t)(c->at - *s);
+    return word_is(c, "\"");
+}
+
+/* A number as it stands: digits without the point, and how many lie behind it. */
+struct number {
+    const char *from;
+    size_t n; /* bytes of it */
+    bool negative, whole;
+    uint64_t digits;
+    int count, significant; /* digits there are; those behind leading zeros */
+    int exponent;           /* power of ten of the last digit */
+};
+
+static void take_digits(struct number *x, struct cursor *c)
+{
+    const char *at = c->at, *end = c->end;
+    uint64_t digits = x->digits;
+    if (!x->significant)
+        while (at < end && *at == '0')
+            at++;
+    const char *from = at;
+    for (; at < end && *at >= '0' && *at <= '9'; at++)
+        digits = digits * 10 + (uint64_t)(*at - '0');
+    x->digits = digits;
+    x->significant += (int)(at - from);
+    x->count += (int)(at - c->at);
+    c->at = at;
+}
+
+/* [-] digits [. digits] [e [sign] digits], no zero before another digit */
+static bool read_number(struct number *x, struct cursor *c)
+{
+    skip_space(c);
+    *x = (struct number){.from = c->at, .whole = true};
+    if (c->at < c->end && *c->at == '-') {
+        x->negative = true;
+        c->at++;
+    }
+    const char *first = c->at;
+    take_digits(x, c);
+    if (!x->count || (*first == '0' && x->count > 1)) return false;
+
+    if (c->at < c->end && *c->at == '.') {
+        int before = x->count;
+        c->at++;
+        take_digits(x, c);
+        x->exponent = before - x->count;
+        x->whole = false;
+        if (!x->exponent) return false;
+    }
+    if (c->at < c->end && (*c->at == 'e' || *c->at == 'E')) {
+        struct number power = {0};
+        c->at++;
+        if (c->at < c->end && (*c->at == '-' || *c->at == '+'))
+            power.negative = *c->at++ == '-';
+        take_digits(&power, c);
+        if (!power.count || power.count > 4) return false;
+        x->exponent += power.negative ? -(int)power.digits : (int)power.digits;
+        x->whole = false;
+    }
+    x->n = (size_t)(c->at - x->from);
+    return x->significant <= 19; /* that many fit 64 bits */
+}
+
+static bool to_whole(int64_t *out, const struct number *x)
+{
+    if (!x->whole || x->count > 18) return false;
+    *out = x->negative ? -(int64_t)x->digits : (int64_t)x->digits;
+    return true;
+}
+
+static bool to_double(double *out, const struct number *x)
+{
+    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    int64_t whole;
+    if (to_whole(&whole, x)) { /* -0 has no sign there */
+        *out = (double)whole;
+        return true;
+    }
+    if (x->whole) return false;
+    if (x->digits <= (uint64_t)1 << 53 && abs(x->exponent) <= 22) {
+        double size = (double)x->digits;
+        size = x->exponent < 0 ? size / ten[-x->exponent] : size * ten[x->exponent];
+        *out = x->negative ? -size : size;
+        return true;
+    }
+    char text[48];
+    if (x->n >= sizeof text) return false;
+    memcpy(text, x->from, x->n);
+    text[x->n] = '\0';
+    *out = strtod(text, NULL);
+    return isfinite(*out);
+}
+
+static bool read_double(double *out, struct cursor *c)
+{
+    struct number x;
+    return read_number(&x, c) && to_double(out, &x);
+}
+
+static bool read_whole(int64_t *out, int64_t lo, int64_t hi, struct cursor *c)
+{
+    struct number x;
+    return read_number(&x, c) && to_whole(out, &x) && *out >= lo && *out <= hi;
+}
+
+static bool read_text(char *out, int max, struct cursor *c)
+{
+    const char *s;
+    size_t n;
+    if (!read_string(&s, &n, c) || n >= (size_t)max) return false;
+    memcpy(out, s, n);
+    out[n] = '\0';
+    return true;
+}
+
+static bool read_numbers(double *out, int *count, int max, bool sizes, struct cursor *c)
+{
+    int n = 0;
+    if (!next_is(c, '[')) return false;
+    if (!next_is(c, ']')) {
+        do {
+            if (n == max) return false;
+            skip_space(c);
+            if (sizes && word_is(c, "null"))
+                out[n] = 0.0;
+            else if (!read_double(&out[n], c))
+                return false;
+            n++;
+        } while (next_is(c, ','));
+        if (!next_is(c, ']')) return false;
+    }
+    if (count) *count = n;
+    return true;
+}
+
+static bool read_object(const struct scan_field *fields, struct cursor *c);
+
+static bool read_field(const struct scan_field *f, struct cursor *c)
+{
+    int64_t whole = 0;
+    skip_space(c);
+    switch (f->kind) {
+    case SCAN_NUMBER:
+        return read_double(f->out, c);
+    case SCAN_WHOLE:
+        if (!read_whole(&whole, INT_MIN, INT_MAX, c)) return false;
+        *(int *)f->out = (int)whole;
+        return true;
+    case SCAN_WHOLE64:
+        return read_whole(f->out, INT64_MIN, INT64_MAX, c);
+    case SCAN_KEY:
+        if (!read_whole(&whole, 0, (int64_t)1 << 53, c)) return false;
+        *(uint64_t *)f->out = (uint64_t)whole;
+        return true;
+    case SCAN_YES:
+        *(bool *)f->out = c->at < c->end && *c->at == 't';
+        return word_is(c, *(bool *)f->out ? "true" : "false");
+    case SCAN_TEXT:
+        return read_text(f->out, f->max, c);
+    case SCAN_NUMBERS:
+    case SCAN_SIZES:
+        return read_numbers(f->out, f->n, f->max, f->kind == SCAN_SIZES, c);
+    case SCAN_OBJECT:
+        return read_object(f->fields, c);
+    case SCAN_ANY:
+        break;
+    }
+    return false;
+}
+
+static int find(const struct scan_field *fields, const char *name, size_t n)
+{
+    for (int i = 0; fields[i].name; i++)
+        if (strncmp(fields[i].name, name, n) == 0 && !fields[i].name[n]) return i;
+    return -1;
+}
+
+/* Takes the name if it is this one. */
+static bool name_is(struct cursor *c, const char *name)
+{
+    const char *at = c->at;
+    if (at == c->end || *at++ != '"') return false;
+    while (at < c->end && *name && *at == *name)
+        at++, name++;
+    if (*name || at == c->end || *at != '"') return false;
+    c->at = at + 1;
+    return true;
+}
+
+/* Row of the table for the name that is next, -1 when there is none. Players keep an order, so
+ * the row behind the last one is tried first. */
+static int read_name(const struct scan_field *fields, int last, struct cursor *c)
+{
+    const char *name;
+    size_t n;
+    skip_space(c);
+    if (fields[last + 1].name && name_is(c, fields[last + 1].name)) return last + 1;
+    return read_string(&name, &n, c) ? find(fields, name, n) : -1;
+}
+
+static bool read_object(const struct scan_field *fields, struct cursor *c)
+{
+    uint32_t seen = 0, given = 0;
+    int row = -1;
+    if (!next_is(c, '{')) return false;
+    if (!next_is(c, '}')) {
+        do {
+            row = read_name(fields, row, c);
+            if (row < 0 || seen >> row & 1 || !next_is(c, ':')) return false;
+            seen |= UINT32_C(1) << row;
+            skip_space(c);
+            if (word_is(c, "null")) continue;
+            if (!read_field(&fields[row], c)) return false;
+            if (fields[row].has) *fields[row].has = true;
+            given |= UINT32_C(1) << row;
+        } while (next_is(c, ','));
+        if (!next_is(c, '}')) return false;
+    }
+    for (int i = 0; fields[i].name; i++)
+        if (fields[i].required && !(given >> i & 1)) return false;
+    return true;
+}
+
+bool scan_object(const struct scan_field *fields, const char *body, size_t n)
+{
+    struct cursor c = {body, body + n};
+    if (!n || *body != '{') return false;
+    if (!read_object(fields, &c)) return false;
+    skip_space(&c);
+    return c.at == c.end;
+}

@@ -1,0 +1,50 @@
+/* bus.h - the way of closed trajectories to the learner.
+ *
+ * Sending never blocks: when the queue is full the trajectory is dropped and counted,
+ * since a learner that lags must not slow an answer down.
+ *
+ * A bus that leaves the process may keep what is under way in the store (stage, stored, restore,
+ * delivered): a trajectory is staged instead of sent, written with the step that closed it, and
+ * goes when that is safe.
+ *
+ * Implementations: bus_local.h (one process), bus_nats.h (many).
+ * Threads: locked inside; any number of senders, one receiver. */
+#ifndef SERVE_BUS_H
+#define SERVE_BUS_H
+
+#include "base/err.h"
+#include "serve/session/traj.h"
+
+struct bus_stats {
+    uint64_t sent, dropped;
+    uint64_t queued;
+};
+
+/* A trajectory as bytes, for the store. Number 0 is the bus's own note. */
+struct bus_parcel {
+    uint64_t number;
+    const void *bytes;
+    size_t n;    /* 0: is done with */
+    int doubted; /* so often the answer was that it had been there before (outbox.h) */
+};
+
+struct bus {
+    void *self;
+    bool (*send)(void *self, const struct traj *t); /* false: dropped */
+    /* Waits up to wait_s for one; false: there was none, or bus_wake was called. */
+    bool (*receive)(void *self, struct traj *out, double wait_s);
+    void (*wake)(void *self); /* ends a wait */
+    void (*stats)(void *self, struct bus_stats *out);
+    void (*free)(void *self);
+    /* ---- NULL when nothing is kept ---- */
+    /* Instead of send. false: dropped; else the store is to keep *out, whose bytes stay where they
+     * are until `stored` has been told. */
+    bool (*stage)(void *self, const struct traj *t, struct bus_parcel *out);
+    void (*stored)(void *self, uint64_t number);
+    /* At the start: what the store kept, in the order of numbers. */
+    int (*restore)(void *self, const struct bus_parcel *p, struct err *e);
+    /* The store need no longer keep those up to this number. */
+    uint64_t (*delivered)(void *self);
+};
+
+#endif

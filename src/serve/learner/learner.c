@@ -1,0 +1,475 @@
+#include "serve/learner/learner.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "learn/ckpt.h"
+#include "serve/session/decide.h"
+#include "serve/learner/exam.h"
+
+/* What an operator wants done; `updates` counts for experts whose bit is set. */
+struct orders {
+    bool reset;
+    uint64_t aside[2];
+    int updates[2][MIX_EXPERTS_MAX];
+};
+
+static const char *const GATE_KEYS[] = {"gate.actor", "gate.critic"};
+
+struct learner {
+    struct learner_cfg cfg;
+    struct policy_cfg shape;
+    struct online *online;
+    struct exam *exam;
+    struct snap *snap;
+    const struct bus *bus;
+    enum feat_layout layout;
+    struct traj traj; /* scratch, with its arrays over states */
+    float *obs, *reward, *logp;
+    uint32_t *mask;
+    int *action;
+    bool unsaved;
+    bool unpublished;       /* what online has is newer than the snap ... */
+    enum curve_kind untold; /* ... and this is why */
+    atomic_uint_fast64_t misfits;
+    struct vitals *vitals;
+    pthread_mutex_t lock; /* of stats, vital and orders */
+    struct online_stats stats;
+    struct vitals_stats vital;
+    struct orders orders;
+};
+
+static double check(void *ctx, const struct policy *p)
+{
+    return exam_score(ctx, p);
+}
+
+static void refresh_stats(struct learner *l)
+{
+    struct online_stats now;
+    online_stats(l->online, &now);
+    pthread_mutex_lock(&l->lock);
+    l->stats = now;
+    pthread_mutex_unlock(&l->lock);
+}
+
+void learner_look(struct learner *l)
+{
+    struct vitals_stats now;
+    vitals_measure(&now, l->vitals, online_policy(l->online));
+    pthread_mutex_lock(&l->lock);
+    l->vital = now;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* What happened, for the curve. */
+static void note(struct learner *l, enum curve_kind kind, double now)
+{
+    if (!l->cfg.curve) return;
+    struct online_stats s;
+    online_stats(l->online, &s);
+    struct curve_point p = {.kind = kind,
+                            .at = now,
+                            .version = online_policy(l->online)->version,
+                            .steps = s.steps,
+                            .score = s.check_score,
+                            .best = s.check_best};
+    /* an update that failed before the exam has no score: what is there is of one before */
+    if (kind == CURVE_ROLLBACK &&
+        s.check_score >= online_lowest(&l->cfg.online, s.check_best))
+        p.score = NAN;
+    if (kind != CURVE_ORDER)
+        curve_update(&p, &s, kind == CURVE_UPDATE ? &l->vital : NULL);
+    curve_add(l->cfg.curve, &p);
+}
+
+/* The experts that a restored state sets aside, in the weights that are published: the version is
+ * the same. */
+static int show_busy(struct learner *l, struct err *e)
+{
+    if (!l->stats.actor_busy && !l->stats.critic_busy) return 0;
+    const struct weights *w = snap_get(l->snap);
+    double at = w->published_at, score = w->check_score;
+    snap_put(l->snap, w);
+    struct policy *p = policy_clone(online_policy(l->online), e);
+    return p ? snap_publish(l->snap, p, at, score, e) : ERR_MEMORY;
+}
+
+struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *start,
+                            const void *state, size_t state_n, bool *fresh,
+                            struct snap *snap, const struct bus *bus, struct err *e)
+{
+    struct learner *l = calloc(1, sizeof *l);
+    if (!l) {
+        err_set(e, ERR_MEMORY, "no memory for the learner");
+        return NULL;
+    }
+    pthread_mutex_init(&l->lock, NULL);
+    l->cfg = *cfg;
+    l->snap = snap;
+    l->bus = bus;
+    l->shape = start->cfg;
+    if (decide_layout(&l->layout, &start->cfg, e)) goto fail;
+
+    size_t states = TRAJ_STEPS + 1, dim = (size_t)start->cfg.obs_dim;
+    l->obs = malloc(states * dim * sizeof *l->obs);
+    l->reward = malloc(states * sizeof *l->reward);
+    l->logp = malloc(states * sizeof *l->logp);
+    l->mask = malloc(states * sizeof *l->mask);
+    l->action = malloc(states * sizeof *l->action);
+    if (!l->obs || !l->reward || !l->logp || !l->mask || !l->action) {
+        err_set(e, ERR_MEMORY, "no memory for the learner");
+        goto fail;
+    }
+
+    l->exam = exam_new(&start->cfg, e);
+    if (!l->exam) goto fail;
+    l->online = online_new(&cfg->online, start, check, l->exam, e);
+    if (!l->online) goto fail;
+    l->vitals = vitals_new(l->exam, start, e);
+    if (!l->vitals) goto fail;
+    *fresh = !state || online_state_put(l->online, state, state_n, NULL) != 0;
+    refresh_stats(l);
+    if (show_busy(l, e)) goto fail;
+    return l;
+
+fail:
+    learner_free(l);
+    return NULL;
+}
+
+void learner_free(struct learner *l)
+{
+    if (!l) return;
+    vitals_free(l->vitals);
+    online_free(l->online);
+    exam_free(l->exam);
+    free(l->action);
+    free(l->mask);
+    free(l->logp);
+    free(l->reward);
+    free(l->obs);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+static void add(struct learner *l)
+{
+    const struct traj *t = &l->traj;
+    if (t->view.levels > l->shape.actions) { /* of a node with another policy */
+        atomic_fetch_add(&l->misfits, 1);
+        return;
+    }
+    traj_observe(l->obs, l->mask, t, l->layout);
+    uint64_t oldest = UINT64_MAX;
+    for (int i = 0; i < t->n; i++) {
+        l->action[i] = t->step[i].action;
+        l->logp[i] = t->step[i].logp;
+        l->reward[i] = traj_reward(t, i);
+        if (t->step[i].policy < oldest) oldest = t->step[i].policy;
+    }
+
+    struct online_trajectory o = {.n = t->n,
+                                  .obs = l->obs,
+                                  .mask = l->mask,
+                                  .action = l->action,
+                                  .logp = l->logp,
+                                  .reward = l->reward,
+                                  .tag = t->tag,
+                                  .client = t->client,
+                                  .version = oldest,
+                                  .truncated = t->truncated};
+    if (t->truncated) {
+        o.last_obs = l->obs + (size_t)t->n * (size_t)feat_dim(l->layout);
+        o.last_mask = l->mask[t->n];
+    }
+    if (t->growth) o.tag = l->cfg.grown ? grown_tag_of(l->cfg.grown, t->growth) : -1;
+    if (t->growth || o.tag >= GROWN_TAG) {
+        if (l->cfg.grown) grown_teach(l->cfg.grown, &o, t->place);
+        return;
+    }
+    (void)online_add(l->online, &o); /* what it refuses it counts */
+}
+
+/* Until it has happened nothing new is taken: what is announced is then all that was received. */
+static int publish(struct learner *l, enum curve_kind kind, double now, struct err *e)
+{
+    struct online_stats s;
+    online_stats(l->online, &s);
+    const struct policy *new = online_policy(l->online);
+    l->unsaved = l->unpublished = true;
+    l->untold = kind;
+    int rc = l->cfg.announce
+                 ? l->cfg.announce(l->cfg.announce_ctx, new, now, s.check_score, e)
+                 : 0;
+    if (rc) return rc;
+    struct policy *p = policy_clone(new, e);
+    if (!p) return ERR_MEMORY;
+    rc = snap_publish(l->snap, p, now, s.check_score, e);
+    l->unpublished = rc != 0;
+    return rc;
+}
+
+void learner_reset_gates(struct learner *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->orders.reset = true;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Who would be busy if all orders were carried out. */
+static uint64_t busy_then(const struct learner *l, enum ppo_which which)
+{
+    uint64_t busy = which == PPO_ACTOR ? l->stats.actor_busy : l->stats.critic_busy;
+    for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
+        uint64_t bit = (uint64_t)1 << k;
+        if (!(l->orders.aside[which] & bit)) continue;
+        busy = l->orders.updates[which][k] > 0 ? busy | bit : busy & ~bit;
+    }
+    return busy;
+}
+
+int learner_set_aside(struct learner *l, enum ppo_which which, int expert, int updates,
+                      struct err *e)
+{
+    const struct policy_cfg *c = &l->shape;
+    int experts = which == PPO_ACTOR ? c->experts : c->critic_experts;
+    if (expert < 0 || expert >= experts)
+        return err_field(e, ERR_RANGE, "expert", "%d is none of the %d experts", expert,
+                         experts);
+    uint64_t bit = (uint64_t)1 << expert, all = UINT64_MAX >> (MIX_EXPERTS_MAX - experts);
+    int rc = 0;
+    pthread_mutex_lock(&l->lock);
+    if (updates > 0 && ((busy_then(l, which) | bit) & all) == all) {
+        rc = ERR_CONFLICT;
+    } else {
+        l->orders.aside[which] |= bit;
+        l->orders.updates[which][expert] = updates;
+    }
+    pthread_mutex_unlock(&l->lock);
+    if (rc)
+        err_field(e, rc, "expert", "%d is the last idle expert: somebody has to decide",
+                  expert);
+    return rc;
+}
+
+/* 1: a version with other busy experts was published. */
+static int obey(struct learner *l, double now, struct err *e)
+{
+    pthread_mutex_lock(&l->lock);
+    struct orders orders = l->orders;
+    l->orders = (struct orders){0};
+    pthread_mutex_unlock(&l->lock);
+
+    if (orders.reset) online_gate_reset(l->online);
+    bool changed = false;
+    for (int w = 0; w < 2; w++)
+        for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
+            if (!(orders.aside[w] >> k & 1)) continue;
+            /* an update in between may have taken the last other one: then it stays */
+            if (!online_set_aside(l->online, (enum ppo_which)w, k, orders.updates[w][k],
+                                  NULL))
+                changed = true;
+        }
+    if (orders.reset) l->unsaved = true;
+    if (!changed) return 0;
+    int rc = publish(l, CURVE_ORDER, now, e);
+    if (!rc) note(l, CURVE_ORDER, now);
+    return rc ? rc : 1;
+}
+
+/* What could not be published when it was learned. 1: it is now. */
+static int publish_again(struct learner *l, double now, struct err *e)
+{
+    if (!l->unpublished) return 0;
+    int rc = publish(l, l->untold, now, e);
+    if (!rc) note(l, l->untold, now);
+    return rc ? rc : 1;
+}
+
+int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
+{
+    struct grown *grown = l->cfg.grown;
+    int rc = obey(l, now, e);
+    if (!rc) rc = publish_again(l, now, e);
+    if (rc) {
+        refresh_stats(l);
+        return rc;
+    }
+    /* stop taking when a batch is full: the bus is the longer queue */
+    while (!online_ready(l->online) && !(grown && grown_ready(grown)) &&
+           l->bus->receive(l->bus->self, &l->traj, wait_s)) {
+        add(l);
+        wait_s = 0;
+    }
+
+    if (online_ready(l->online)) {
+        rc = online_update(l->online);
+        if (rc == 1) {
+            int failed = publish(l, CURVE_UPDATE, now, e);
+            if (failed) rc = failed;
+            learner_look(l);
+            if (!failed) note(l, CURVE_UPDATE, now);
+        } else if (rc == ERR_NUMERIC) {
+            note(l, CURVE_ROLLBACK, now);
+            err_set(e, ERR_NUMERIC,
+                    "new weights were not finite or clearly worse: rolled back");
+        }
+    }
+    refresh_stats(l);
+    if (grown) {
+        int grew = grown_turn(grown, now, e);
+        if (grew < 0 && rc >= 0) rc = grew;
+    }
+    return rc;
+}
+
+int learner_resume(struct learner *l, const struct policy *p, const void *state,
+                   size_t state_n, bool *fresh, double published_at, struct err *e)
+{
+    struct online *online = online_new(&l->cfg.online, p, check, l->exam, e);
+    if (!online) return ERR_MEMORY;
+    *fresh = !state || online_state_put(online, state, state_n, NULL) != 0;
+    struct policy *published = policy_clone(online_policy(online), e);
+    struct online_stats s;
+    online_stats(online, &s);
+    int rc = published ? snap_publish(l->snap, published, published_at, s.check_score, e)
+                       : ERR_MEMORY;
+    if (rc) {
+        online_free(online);
+        return rc;
+    }
+    online_free(l->online);
+    l->online = online;
+    l->unsaved = true;
+    l->unpublished = false;
+    refresh_stats(l);
+    return 0;
+}
+
+bool learner_published(const struct learner *l)
+{
+    return !l->unpublished;
+}
+
+const struct policy *learner_policy(const struct learner *l)
+{
+    return online_policy(l->online);
+}
+
+uint64_t learner_misfits(const struct learner *l)
+{
+    return atomic_load(&l->misfits);
+}
+
+bool learner_settled(const struct learner *l)
+{
+    return online_buffered(l->online) == 0;
+}
+
+int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
+{
+    *n = online_state_size(l->online);
+    *out = malloc(*n ? *n : 1);
+    if (!*out) return err_set(e, ERR_MEMORY, "no memory for the learner's state");
+    online_state_get(l->online, *out);
+    return 0;
+}
+
+/* The new checkpoint takes its place, and what was there becomes the previous one, without a moment
+ * in which there is none - unless the file system knows no links. */
+static int put_in_place(const char *path, const char *new, struct err *e)
+{
+    char prev[1024], tmp[1024];
+    snprintf(prev, sizeof prev, "%s.prev", path);
+    snprintf(tmp, sizeof tmp, "%s.prev.tmp", path);
+    unlink(tmp);
+    bool linked = !link(path, tmp);
+    if (!linked && errno != ENOENT) rename(path, prev);
+    if (rename(new, path)) {
+        int why = errno;
+        if (linked) unlink(tmp);
+        unlink(new);
+        return err_field(e, ERR_IO, path, "cannot be written: %s", strerror(why));
+    }
+    if (linked) rename(tmp, prev);
+    if (!text_sync_folder_of(path)) return 0;
+    return err_field(e, ERR_IO, path, "cannot be written: %s", strerror(errno));
+}
+
+/* Under another name first: a write that fails takes none of those that are there. */
+static int save(const char *path, const struct policy *p, const struct ckpt_meta *meta,
+                const void *state, size_t n, struct err *e)
+{
+    char new[1024];
+    snprintf(new, sizeof new, "%s.new", path);
+    int rc = ckpt_save(new, p, meta, state, n, e);
+    return rc ? rc : put_in_place(path, new, e);
+}
+
+static int checkpoint(struct learner *l, struct err *e)
+{
+    if (!l->cfg.ckpt_path || !l->unsaved) return 0;
+    size_t n = 0;
+    void *state = NULL;
+    int rc = learner_state(&state, &n, l, e);
+    if (rc) return rc;
+
+    struct online_stats s;
+    online_stats(l->online, &s);
+    struct ckpt_meta meta = {0};
+    ckpt_meta_set(&meta, "made_by", "abrd serve");
+    ckpt_meta_set(&meta, "updates", "%llu", (unsigned long long)s.updates);
+    ckpt_meta_set(&meta, "check_score", "%.9g", s.check_score);
+    for (int w = 0; w < 2; w++) {
+        char text[GATE_TEXT];
+        gate_text(text, online_gate(l->online, (enum ppo_which)w), s.gate[w].experts);
+        ckpt_meta_set(&meta, GATE_KEYS[w], "%s", text);
+    }
+
+    rc = save(l->cfg.ckpt_path, online_policy(l->online), &meta, state, n, e);
+    if (!rc) l->unsaved = false;
+    free(state);
+    return rc;
+}
+
+int learner_checkpoint(struct learner *l, struct err *e)
+{
+    int rc = checkpoint(l, e);
+    int grown = l->cfg.grown ? grown_save(l->cfg.grown, e) : 0;
+    return rc ? rc : grown;
+}
+
+void learner_gates(struct learner *l, const struct ckpt_meta *meta)
+{
+    for (int w = 0; w < 2; w++) {
+        enum ppo_which which = (enum ppo_which)w;
+        struct gate g = *online_gate(l->online, which);
+        const char *text = ckpt_meta_get(meta, GATE_KEYS[w]);
+        if (text && !gate_parse(&g, text, l->stats.gate[w].experts, NULL))
+            online_gate_put(l->online, which, &g);
+    }
+    refresh_stats(l);
+}
+
+void learner_stats(struct learner *l, struct online_stats *out)
+{
+    pthread_mutex_lock(&l->lock);
+    *out = l->stats;
+    pthread_mutex_unlock(&l->lock);
+}
+
+void learner_vitals(struct learner *l, struct vitals_stats *out)
+{
+    pthread_mutex_lock(&l->lock);
+    *out = l->vital;
+    pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,173 @@
+#include "serve/learner/snap.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+struct held {
+    struct weights weights; /* first: readers get a pointer to it */
+    struct policy *policy;  /* owned, as the next two; NULL: the snap's frozen one */
+    struct swift *swift;
+    struct graft_pack *pack;
+    int readers;        /* under the lock */
+    struct held *older; /* retired, waiting for its readers */
+};
+
+struct snap {
+    pthread_mutex_t lock; /* of current, retired, readers */
+    struct held *current;
+    struct held *retired;
+    struct held *frozen; /* what packs are published on; NULL: whole policies are */
+};
+
+static struct held *held_new(struct policy *p, double now, double score, struct err *e)
+{
+    struct held *h = calloc(1, sizeof *h);
+    struct swift *swift = h ? swift_new(&p->cfg, e) : NULL;
+    if (!swift) {
+        free(h);
+        policy_free(p);
+        err_set(e, ERR_MEMORY, "no memory for new weights");
+        return NULL;
+    }
+    swift_load(swift, p);
+    h->policy = p;
+    h->swift = swift;
+    h->weights = (struct weights){p, swift, NULL, now, score};
+    return h;
+}
+
+static struct held *held_grown(const struct held *frozen, const struct graft *g,
+                               double now, double score, struct err *e)
+{
+    struct held *h = calloc(1, sizeof *h);
+    if (h) h->pack = graft_pack_new(&g->cfg, e);
+    if (!h || !h->pack) {
+        free(h);
+        err_set(e, ERR_MEMORY, "no memory for new weights");
+        return NULL;
+    }
+    graft_pack_load(h->pack, g, frozen->policy);
+    h->weights = (struct weights){frozen->policy, frozen->swift, h->pack, now, score};
+    return h;
+}
+
+static void held_free(struct held *h)
+{
+    if (!h) return;
+    assert(h->readers == 0);
+    graft_pack_free(h->pack);
+    swift_free(h->swift);
+    policy_free(h->policy);
+    free(h);
+}
+
+/* Both are taken. */
+static struct snap *make(struct held *current, struct held *frozen, struct err *e)
+{
+    struct snap *s = calloc(1, sizeof *s);
+    if (!s) {
+        held_free(current);
+        held_free(frozen);
+        err_set(e, ERR_MEMORY, "no memory for the weights");
+        return NULL;
+    }
+    pthread_mutex_init(&s->lock, NULL);
+    s->current = current;
+    s->frozen = frozen;
+    return s;
+}
+
+struct snap *snap_new(struct policy *policy, double now, double score, struct err *e)
+{
+    struct held *h = held_new(policy, now, score, e);
+    return h ? make(h, NULL, e) : NULL;
+}
+
+struct snap *snap_new_grown(struct policy *base, const struct graft *g, double now,
+                            double score, struct err *e)
+{
+    struct held *frozen = held_new(base, now, score, e);
+    struct held *h = frozen ? held_grown(frozen, g, now, score, e) : NULL;
+    if (h) return make(h, frozen, e);
+    held_free(frozen);
+    return NULL;
+}
+
+void snap_free(struct snap *s)
+{
+    if (!s) return;
+    held_free(s->current);
+    while (s->retired) {
+        struct held *h = s->retired;
+        s->retired = h->older;
+        held_free(h);
+    }
+    held_free(s->frozen);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static void publish(struct snap *s, struct held *h)
+{
+    struct held *unused = NULL;
+    pthread_mutex_lock(&s->lock);
+    s->current->older = s->retired;
+    s->retired = s->current;
+    s->current = h;
+    for (struct held **at = &s->retired; *at;) {
+        struct held *old = *at;
+        if (old->readers) {
+            at = &old->older;
+        } else {
+            *at = old->older;
+            old->older = unused;
+            unused = old;
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+
+    while (unused) {
+        struct held *old = unused;
+        unused = old->older;
+        held_free(old);
+    }
+}
+
+int snap_publish(struct snap *s, struct policy *policy, double now, double score,
+                 struct err *e)
+{
+    assert(!s->frozen);
+    struct held *h = held_new(policy, now, score, e);
+    if (!h) return ERR_MEMORY;
+    publish(s, h);
+    return 0;
+}
+
+int snap_publish_grown(struct snap *s, const struct graft *g, double now, double score,
+                       struct err *e)
+{
+    assert(s->frozen);
+    struct held *h = held_grown(s->frozen, g, now, score, e);
+    if (!h) return ERR_MEMORY;
+    publish(s, h);
+    return 0;
+}
+
+const struct weights *snap_get(struct snap *s)
+{
+    pthread_mutex_lock(&s->lock);
+    struct held *h = s->current;
+    h->readers++;
+    pthread_mutex_unlock(&s->lock);
+    return &h->weights;
+}
+
+void snap_put(struct snap *s, const struct weights *w)
+{
+    struct held *h = (struct held *)w;
+    pthread_mutex_lock(&s->lock);
+    assert(h->readers > 0);
+    h->readers--;
+    pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,245 @@
+#include "serve/http/api.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "serve/players/cmcd.h"
+#include "serve/players/steer.h"
+
+enum { CMCD_BYTES = 2048 };
+
+static bool in_headers(char *out, size_t size, const struct http_request *q)
+{
+    static const char *const names[] = {"CMCD-Request", "CMCD-Object", "CMCD-Status",
+                                        "CMCD-Session"};
+    size_t w = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (w + 2 >= size) return false;
+        if (w) out[w++] = ',';
+        if (http_header_list(out + w, size - w, q, names[i]))
+            w += strlen(out + w);
+        else if (w)
+            w--;
+    }
+    out[w] = '\0';
+    return w;
+}
+
+/* ---- a segment that goes out ---- */
+
+/* What is known of it beside what the player tells. */
+struct known {
+    const struct video *video; /* that it is of */
+    const char *file;
+    int number;              /* as steer.h's */
+    struct content *content; /* whose the video is; NULL: the daemon's own */
+};
+
+/* The reply's stream, with an eye on its end. */
+struct watch {
+    struct reply_stream inner;
+    const struct api_shared *shared;
+    const struct video *video;
+    struct content *content;
+    bool whole;
+    char sid[CMCD_ID], file[ROUTE_VALUE];
+};
+
+static ssize_t watch_pull(void *self, char *buf, size_t max)
+{
+    struct watch *w = self;
+    ssize_t n = w->inner.pull(w->inner.self, buf, max);
+    bool sized = w->inner.length >= 0;
+    if (n > 0 && sized) w->inner.length -= n;
+    if (!w->whole && ((sized && w->inner.length == 0) || (!sized && n == REPLY_END))) {
+        w->whole = true;
+        steer_sent(w->shared->steered, w->shared->service, w->video, w->sid, w->file,
+                   clock_mono());
+    }
+    return n;
+}
+
+static void watch_done(void *self)
+{
+    struct watch *w = self;
+    if (w->inner.done) w->inner.done(w->inner.self);
+    contents_put(w->shared->contents, w->content);
+    free(w);
+}
+
+/* Takes the content. */
+static void watch_stream(struct reply *r, const struct api_shared *shared,
+                         const char *sid, struct known *k)
+{
+    struct watch *w = malloc(sizeof *w);
+    if (!w) return; /* then the time that it takes is estimated otherwise */
+    *w = (struct watch){
+        .inner = r->stream, .shared = shared, .video = k->video, .content = k->content};
+    k->content = NULL;
+    snprintf(w->sid, sizeof w->sid, "%s", sid);
+    snprintf(w->file, sizeof w->file, "%s", k->file);
+    r->stream.pull = watch_pull;
+    r->stream.done = watch_done;
+    r->stream.self = w;
+}
+
+static void put_told(struct reply *r, const struct steer_told *t)
+{
+    static const char *const names[] = {"chunk", "buffer_s", "download_s", "rebuffer_s"};
+    char guesses[80] = "", params[80] = "";
+    size_t w = 0;
+    for (int i = 0; i < 4; i++)
+        if (t->estimated >> i & 1)
+            w += (size_t)snprintf(guesses + w, sizeof guesses - w, "%s%s", w ? ", " : "",
+                                  names[i]);
+    w = 0;
+    if (t->throughput_kbps > 0)
+        w = (size_t)snprintf(params, sizeof params, ";etp=%.0f", t->throughput_kbps);
+    if (t->max_kbps > 0)
+        snprintf(params + w, sizeof params - w, ";mb=%.0f", ceil(t->max_kbps));
+    if (params[0]) reply_header(r, "CMSD-Dynamic", "\"abrd\"%s", params);
+    reply_header(r, "Abrd-Session", "%s", t->session);
+    if (guesses[0]) reply_header(r, "Abrd-Estimated", "%s", guesses);
+}
+
+/* Until his player may tell or ask again, s. */
+static double wait_of(struct api *a, const struct admit_client *from,
+                      const struct cmcd *c, double now_s)
+{
+    unsigned char key[CLIENTS_KEY];
+    steer_key(key, a->shared->steered, c->sid);
+    return admit_key(a->shared->admit, from, key, now_s);
+}
+
+static int steer(struct steer_told *told, struct api *a, const struct http_request *q,
+                 const struct video *video, const struct steer_segment *in, struct err *e)
+{
+    struct api_shared *sh = a->shared;
+    struct admit_client from;
+    admit_client(&from, sh->admit, q);
+    if (wait_of(a, &from, in->cmcd, in->now_s) > 0)
+        return err_set(e, ERR_FULL, "too many segments of this player");
+    int rc = steer_ask(told, sh->steered, sh->service, a->scratch, video, in, e);
+    if (rc != 1) return rc;
+    if (sh->draining) return err_set(e, ERR_FULL, "the daemon takes no new sessions");
+    if (admit_open(sh->admit, &from, in->now_s) > 0)
+        return err_set(e, ERR_FULL, "too many sessions are opened from this address");
+    rc = steer_open(sh->steered, sh->service, a->scratch, video, in->cmcd, e);
+    if (!rc) rc = steer_ask(told, sh->steered, sh->service, a->scratch, video, in, e);
+    return rc == 1 ? err_set(e, ERR_FULL, "too many players") : rc;
+}
+
+/* Whether he tells something of a segment of pictures or sound, and what. */
+static bool tells(struct cmcd *c, const struct http_request *q, const struct reply *r,
+                  struct err *e)
+{
+    char text[CMCD_BYTES];
+    bool sent = r->status == 200 || r->status == 206;
+    if (!sent || r->kind != REPLY_STREAM || q->method != HTTP_GET) return false;
+    *c = (struct cmcd){0};
+    int given = http_query(text, sizeof text, q, "CMCD", e);
+    if (given < 0) return true;
+    if (!given && !in_headers(text, sizeof text, q)) return false;
+    if (cmcd_parse(c, text, strlen(text), e)) return true;
+    if (c->kind == CMCD_UNKNOWN && c->kbps > 0) c->kind = CMCD_VIDEO;
+    /* without sid he does not want to be known again */
+    return c->sid[0] && c->kind != CMCD_OTHER && c->kind != CMCD_UNKNOWN;
+}
+
+/* A segment is served whatever is told with it: what is wrong with that is said beside it. */
+static void answer(struct api *a, const struct http_request *q, const struct cmcd *c,
+                   struct known *k, struct reply *r, struct err *e)
+{
+    struct steer_told told;
+    int64_t bytes = r->stream.length;
+    if (bytes < 0) bytes = (int64_t)fmax(c->kbps * 125 * k->video->chunk_s, 0);
+    struct steer_segment in = {c, k->file, bytes, clock_mono(), k->number};
+    if (e->code || steer(&told, a, q, k->video, &in, e)) {
+        reply_header(r, "Abrd-Cmcd-Error", "%.40s%s%.160s", e->field,
+                     *e->field ? ": " : "", e->detail);
+        return;
+    }
+    put_told(r, &told);
+    if (c->kind != CMCD_AUDIO) watch_stream(r, a->shared, c->sid, k);
+}
+
+void api_cmcd_segment(struct api *a, const struct http_request *q, const char *file,
+                      struct reply *r)
+{
+    struct cmcd c;
+    struct err e = {0};
+    struct known k = {.video = a->shared->video, .file = file};
+    if (k.video && tells(&c, q, r, &e)) answer(a, q, &c, &k, r, &e);
+}
+
+void api_cmcd_origin(struct api *a, const struct http_request *q, const char *path,
+                     struct reply *r)
+{
+    struct cmcd c;
+    struct err e = {0};
+    const char *slash = strrchr(path, '/');
+    if (!tells(&c, q, r, &e)) return;
+    struct known k = {.file = slash ? slash + 1 : path};
+    k.content = contents_get(a->shared->contents, path, c.kbps,
+                             steer_ladder(a->shared->steered, c.sid));
+    if (!k.content) return; /* its manifest did not pass here */
+    k.video = contents_video(k.content);
+    /* the window of a live stream moves on, so that its manifest counts from elsewhere */
+    k.number = c.live ? -1 : contents_number(k.content, k.file);
+    answer(a, q, &c, &k, r, &e);
+    /* what is told is for him and for now */
+    reply_constant(r, "Cache-Control", "no-store");
+    contents_put(a->shared->contents, k.content);
+}
+
+/* ---- reports of events ---- */
+
+/* One line after the other; apply false: only looks whether they are sound, and how long who tells
+ * them has to wait. */
+static int each_line(double *wait_s, struct api *a, const struct http_request *q,
+                     bool apply, struct err *e)
+{
+    const char *at = q->body, *end = q->body + q->n_body;
+    struct admit_client from;
+    admit_client(&from, a->shared->admit, q);
+    double now_s = clock_mono();
+    *wait_s = 0;
+    for (int line = 1; at < end; line++) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t n = (size_t)((stop ? stop : end) - at);
+        size_t text = n && at[n - 1] == '\r' ? n - 1 : n;
+        struct cmcd c;
+        struct err why = {0};
+        int rc = cmcd_parse(&c, at, text, &why);
+        /* sid is no duty: what is told without one is nobody's */
+        if (!rc && c.sid[0] && apply)
+            rc = steer_event(a->shared->steered, a->shared->service, &c, now_s, &why);
+        else if (!rc && c.sid[0])
+            *wait_s = fmax(*wait_s, wait_of(a, &from, &c, now_s));
+        if (rc) return err_field(e, rc, why.field, "%s (line %d)", why.detail, line);
+        at += stop ? n + 1 : n;
+    }
+    return 0;
+}
+
+void api_cmcd_events(struct api *a, const struct http_request *q,
+                     const struct route_params *p, struct reply *r)
+{
+    (void)p;
+    struct err e = {0};
+    double wait_s;
+    if (!q->n_body) {
+        reply_fail(r, 400, "", "the body is empty; a report of CMCD is expected");
+        return;
+    }
+    int rc = each_line(&wait_s, a, q, false, &e);
+    if (!rc && api_too_often(r, wait_s, "reports of this player")) return;
+    if (!rc) rc = each_line(&wait_s, a, q, true, &e);
+    if (rc)
+        reply_err(r, &e);
+    else
+        reply_empty(r, 204);
+}

@@ -1,0 +1,481 @@
+#include "serve/players/media.h"
+
+#include "abr/traces/gen.h"
+#include "base/clock.h"
+#include "serve/http/emit.h"
+#include "serve/http/range.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PACKET = 1448, POLL_MS = 5, NAME_MAX_LEN = 100, FILES_LISTED = 200 };
+
+static const char UNLIMITED[] = "unlimited";
+static const char EXTRA_KIND[] = "volatile-low"; /* gen.h keeps it out of gen_kinds */
+
+/* ---- one link ---- */
+
+/* The first row whose slot ends after `at`; n when none does. */
+static int row_at(const struct trace *t, double at)
+{
+    int lo = 1, hi = t->n;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (t->time_s[mid] > at)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+/* Bytes from `from` to `to`, both on the trace's own time scale. */
+static double carried(const struct trace *t, double from, double to)
+{
+    double bytes = 0.0;
+    for (int i = row_at(t, from); i < t->n && t->time_s[i - 1] < to; i++) {
+        double begin = fmax(t->time_s[i - 1], from), end = fmin(t->time_s[i], to);
+        bytes += t->mbps[i] * 1e6 / 8.0 * (end - begin);
+    }
+    return bytes;
+}
+
+double media_carries(const struct trace *t, double from_s, double to_s)
+{
+    assert(from_s >= 0.0 && to_s >= from_s);
+    double first = t->time_s[0], last = t->time_s[t->n - 1], round_s = last - first;
+    double rounds = floor(to_s / round_s) - floor(from_s / round_s);
+    double from = first + fmod(from_s, round_s), to = first + fmod(to_s, round_s);
+
+    if (rounds < 1.0) return carried(t, from, to);
+    double bytes = carried(t, from, last) + carried(t, first, to);
+    if (rounds > 1.0) bytes += (rounds - 1.0) * carried(t, first, last);
+    return bytes;
+}
+
+void media_link_init(struct media_link *l, const struct trace *t, double rtt_s,
+                     double now_s)
+{
+    *l = (struct media_link){.trace = t, .rtt_s = rtt_s, .start_s = now_s, .at_s = now_s};
+}
+
+double media_link_begin(struct media_link *l, double now_s)
+{
+    double first_s = now_s + l->rtt_s;
+    if (l->active++ == 0) {
+        l->at_s = first_s;
+        l->credit = 0.0;
+    }
+    return first_s;
+}
+
+int64_t media_link_allow(struct media_link *l, double now_s, int64_t want)
+{
+    assert(l->active > 0);
+    if (want <= 0 || now_s < l->at_s) return 0;
+    if (!l->trace) return want;
+
+    l->credit += media_carries(l->trace, l->at_s - l->start_s, now_s - l->start_s);
+    l->at_s = now_s;
+    int64_t least = want < PACKET ? want : PACKET;
+    if (l->credit < (double)least) return 0;
+
+    int64_t n = l->credit < (double)want ? (int64_t)l->credit : want;
+    l->credit -= (double)n;
+    return n;
+}
+
+void media_link_end(struct media_link *l)
+{
+    assert(l->active > 0);
+    l->active--;
+}
+
+/* ---- viewers ---- */
+
+struct viewer {
+    char link[NAME_MAX_LEN + 1], name[NAME_MAX_LEN + 1]; /* link "" = free place */
+    struct trace *trace;                                 /* owned; NULL = unlimited */
+    struct media_link state;
+    double used_s;
+};
+
+struct media {
+    struct media_cfg cfg;
+    char *dir, *traces;
+    pthread_mutex_t lock; /* viewer, and all that is in it */
+    struct viewer *viewer;
+};
+
+struct media_cfg media_cfg_default(void)
+{
+    return (struct media_cfg){.rtt_s = .08, .viewers = 64, .seconds = 600.0, .seed = 1};
+}
+
+static double now(const struct media *m)
+{
+    return m->cfg.clock ? m->cfg.clock(m->cfg.clock_ctx) : clock_mono();
+}
+
+struct media *media_new(const struct media_cfg *cfg, struct err *e)
+{
+    assert(cfg->viewers > 0);
+    struct media *m = calloc(1, sizeof *m);
+    if (!m) goto memory;
+    m->cfg = *cfg;
+    pthread_mutex_init(&m->lock, NULL);
+    m->viewer = calloc((size_t)cfg->viewers, sizeof *m->viewer);
+    m->dir = strdup(cfg->dir ? cfg->dir : "");
+    m->traces = strdup(cfg->traces ? cfg->traces : "");
+    if (!m->viewer || !m->dir || !m->traces) goto memory;
+    return m;
+memory:
+    media_free(m);
+    err_set(e, ERR_MEMORY, "no memory for %d viewers", cfg->viewers);
+    return NULL;
+}
+
+void media_free(struct media *m)
+{
+    if (!m) return;
+    for (int i = 0; m->viewer && i < m->cfg.viewers; i++) {
+        assert(m->viewer[i].state.active == 0);
+        trace_free(m->viewer[i].trace);
+    }
+    pthread_mutex_destroy(&m->lock);
+    free(m->viewer);
+    free(m->dir);
+    free(m->traces);
+    free(m);
+}
+
+static bool name_ok(const char *s)
+{
+    static const char harmless[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    size_t n = strlen(s);
+    return n > 0 && n <= NAME_MAX_LEN && s[0] != '.' && strspn(s, harmless) == n;
+}
+
+static bool is_kind(const char *link)
+{
+    for (int i = 0; gen_kinds[i]; i++)
+        if (strcmp(gen_kinds[i], link) == 0) return true;
+    return strcmp(link, EXTRA_KIND) == 0;
+}
+
+/* The trace behind a link's name; *out stays NULL for the one without limit. */
+static int find_trace(struct trace **out, const struct media *m, const char *link,
+                      struct err *e)
+{
+    *out = NULL;
+    if (strcmp(link, UNLIMITED) == 0) return 0;
+    if (is_kind(link)) {
+        *out = gen_trace(link, m->cfg.seconds, m->cfg.seed, 0, e);
+    } else {
+        char path[4096];
+        int n = snprintf(path, sizeof path, "%s/%s", m->traces, link);
+        bool there = m->traces[0] && n < (int)sizeof path && access(path, R_OK) == 0;
+        if (!there)
+            return err_field(e, ERR_ABSENT, "link", "no link \"%s\"; see /demo/links",
+                             link);
+        struct err why = {0};
+        *out = trace_load(path, &why);
+        if (*out) return 0;
+        /* the sentence quotes the file, which may be none that was meant for the demo */
+        log_event(m->cfg.log, LOG_WARN, "demo", "%s is no trace, so it is no link", link);
+        log_err(m->cfg.log, LOG_DEBUG, "demo", &why);
+        return err_field(e, ERR_ABSENT, "link", "\"%s\" is not readable as a trace",
+                         link);
+    }
+    return *out ? 0 : ERR_INVALID;
+}
+
+/* The place of this viewer, or NULL. The lock is held. */
+static struct viewer *lookup(struct media *m, const char *link, const char *name)
+{
+    for (int i = 0; i < m->cfg.viewers; i++) {
+        struct viewer *v = &m->viewer[i];
+        if (v->link[0] && strcmp(v->link, link) == 0 && strcmp(v->name, name) == 0)
+            return v;
+    }
+    return NULL;
+}
+
+/* A free place, else the one that has been idle longest, else NULL. The lock is held. */
+static struct viewer *vacate(struct media *m)
+{
+    struct viewer *oldest = NULL;
+    for (int i = 0; i < m->cfg.viewers; i++) {
+        struct viewer *v = &m->viewer[i];
+        if (!v->link[0]) return v;
+        if (v->state.active == 0 && (!oldest || v->used_s < oldest->used_s)) oldest = v;
+    }
+    if (oldest) {
+        trace_free(oldest->trace);
+        memset(oldest, 0, sizeof *oldest);
+    }
+    return oldest;
+}
+
+/* Makes sure that the viewer has a place. The trace is made without the lock. */
+static int admit(struct media *m, const char *link, const char *name, struct err *e)
+{
+    pthread_mutex_lock(&m->lock);
+    bool known = lookup(m, link, name);
+    pthread_mutex_unlock(&m->lock);
+    if (known) return 0;
+
+    struct trace *trace;
+    int rc = find_trace(&trace, m, link, e);
+    if (rc) return rc;
+
+    pthread_mutex_lock(&m->lock);
+    struct viewer *v = lookup(m, link, name) ? NULL : vacate(m);
+    if (v) {
+        snprintf(v->link, sizeof v->link, "%s", link);
+        snprintf(v->name, sizeof v->name, "%s", name);
+        v->trace = trace;
+        trace = NULL;
+        v->used_s = now(m);
+        media_link_init(&v->state, v->trace, m->cfg.rtt_s, v->used_s);
+    }
+    known = lookup(m, link, name);
+    pthread_mutex_unlock(&m->lock);
+
+    trace_free(trace);
+    if (!known) err_set(e, ERR_FULL, "%d viewers are playing already", m->cfg.viewers);
+    return known ? 0 : ERR_FULL;
+}
+
+/* ---- one paced file ---- */
+
+struct stream {
+    struct media *m;
+    struct viewer *viewer; /* cannot go while the stream counts as active */
+    int fd;
+    int64_t left;
+    double first_s;
+};
+
+static ssize_t stream_pull(void *self, char *buf, size_t max)
+{
+    struct stream *s = self;
+    if (s->left == 0) return REPLY_END;
+    double t = now(s->m);
+    if (t < s->first_s) return REPLY_LATER;
+
+    int64_t want = s->left < (int64_t)max ? s->left : (int64_t)max;
+    pthread_mutex_lock(&s->m->lock);
+    int64_t n = media_link_allow(&s->viewer->state, t, want);
+    pthread_mutex_unlock(&s->m->lock);
+    if (n == 0) return REPLY_LATER;
+
+    ssize_t got = read(s->fd, buf, (size_t)n);
+    if (got <= 0) return REPLY_BROKEN; /* the file shrank */
+    s->left -= got;
+    return got;
+}
+
+static void stream_done(void *self)
+{
+    struct stream *s = self;
+    pthread_mutex_lock(&s->m->lock);
+    media_link_end(&s->viewer->state);
+    s->viewer->used_s = now(s->m);
+    pthread_mutex_unlock(&s->m->lock);
+    close(s->fd);
+    free(s);
+}
+
+static const char *content_type(const char *file)
+{
+    const char *dot = strrchr(file, '.');
+    if (dot && strcmp(dot, ".mpd") == 0) return "application/dash+xml";
+    if (dot && strcmp(dot, ".m3u8") == 0) return "application/vnd.apple.mpegurl";
+    if (dot && strcmp(dot, ".mp4") == 0) return "video/mp4";
+    if (dot && strcmp(dot, ".m4s") == 0) return "video/iso.segment";
+    return "application/octet-stream";
+}
+
+/* An open descriptor and the size, or < 0 after the reply got its error. */
+static int open_file(struct reply *r, const struct media *m, const char *file,
+                     int64_t *size)
+{
+    char path[4096];
+    struct stat st;
+    int n = snprintf(path, sizeof path, "%s/%s", m->dir, file);
+    int fd = n < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *size = st.st_size;
+        return fd;
+    }
+    if (fd >= 0) close(fd);
+
+    snprintf(path, sizeof path, "%s/manifest.mpd", m->dir);
+    if (access(path, R_OK))
+        reply_fail(r, 404, "",
+                   "there is no demo media yet: run `make media` (needs ffmpeg)");
+    else
+        reply_fail(r, 404, "", "no such file: %s", file);
+    return -1;
+}
+
+static void send_file(struct reply *r, struct media *m, const char *link,
+                      const char *viewer, const char *file, const char *range)
+{
+    int64_t size = 0, first, n;
+    int fd = open_file(r, m, file, &size);
+    if (fd < 0) return;
+    enum range_kind part = range_of(&first, &n, range, size);
+    if (part == RANGE_BEYOND || lseek(fd, first, SEEK_SET) != first) {
+        close(fd);
+        reply_fail(r, 416, "Range", "the file has %" PRId64 " bytes", size);
+        reply_header(r, "Content-Range", "bytes */%" PRId64, size);
+        return;
+    }
+    struct stream *s = malloc(sizeof *s);
+    if (!s) {
+        close(fd);
+        reply_fail(r, 503, "", "no memory");
+        return;
+    }
+
+    *s = (struct stream){.m = m, .fd = fd, .left = n};
+    pthread_mutex_lock(&m->lock);
+    s->viewer = lookup(m, link, viewer);
+    if (s->viewer) s->first_s = media_link_begin(&s->viewer->state, now(m));
+    pthread_mutex_unlock(&m->lock);
+    if (!s->viewer) { /* 64 others came in since it was admitted */
+        close(fd);
+        free(s);
+        reply_fail(r, 503, "", "too many viewers");
+        return;
+    }
+    struct reply_stream stream = {stream_pull, stream_done, s, POLL_MS, n, false};
+    reply_stream(r, part == RANGE_PART ? 206 : 200, content_type(file), &stream);
+    if (part == RANGE_PART)
+        reply_header(r, "Content-Range", "bytes %" PRId64 "-%" PRId64 "/%" PRId64, first,
+                     first + n - 1, size);
+    reply_header(r, "Accept-Ranges", "bytes");
+}
+
+/* ---- what the page asks ---- */
+
+static void send_json(struct reply *r, struct emit *o)
+{
+    if (o->failed) {
+        emit_free(o);
+        reply_fail(r, 503, "", "no memory");
+    } else {
+        reply_owned(r, 200, "application/json", o->at, o->n);
+    }
+}
+
+static void send_link(struct reply *r, struct media *m, const char *link,
+                      const char *viewer)
+{
+    struct emit o = {0};
+    emit_open(&o, '{');
+    emit_key(&o, "name");
+    emit_string(&o, link);
+    emit_key(&o, "rtt_s");
+    emit_double(&o, m->cfg.rtt_s);
+
+    pthread_mutex_lock(&m->lock);
+    const struct viewer *v = lookup(m, link, viewer);
+    if (v) {
+        emit_key(&o, "now_s");
+        emit_double(&o, now(m) - v->state.start_s);
+    }
+    if (v && v->trace) {
+        const struct trace *t = v->trace;
+        emit_key(&o, "mean_mbps");
+        emit_double(&o, trace_mean_mbps(t));
+        emit_key(&o, "duration_s");
+        emit_double(&o, t->time_s[t->n - 1] - t->time_s[0]);
+        emit_key(&o, "time_s");
+        emit_doubles(&o, t->time_s, t->n);
+        emit_key(&o, "mbps");
+        emit_doubles(&o, t->mbps, t->n);
+    }
+    pthread_mutex_unlock(&m->lock);
+    emit_close(&o, '}');
+    send_json(r, &o);
+}
+
+void media_get(struct reply *r, struct media *m, const char *link, const char *viewer,
+               const char *file, const char *range)
+{
+    struct err e = {0};
+    if (!name_ok(link) || !name_ok(viewer) || !name_ok(file)) {
+        reply_fail(r, 400, "", "names are made of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"");
+    } else if (admit(m, link, viewer, &e)) {
+        reply_err(r, &e);
+    } else {
+        if (strcmp(file, "link.json") == 0)
+            send_link(r, m, link, viewer);
+        else
+            send_file(r, m, link, viewer, file, range);
+        reply_header(r, "Cache-Control", "no-store"); /* a cache would have no pace */
+    }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void emit_folder(struct emit *o, const char *path)
+{
+    char *name[FILES_LISTED];
+    int n = 0;
+    DIR *d = path[0] ? opendir(path) : NULL;
+    for (struct dirent *f; d && n < FILES_LISTED && (f = readdir(d));) {
+        bool skip = !name_ok(f->d_name) || strncmp(f->d_name, "README", 6) == 0 ||
+                    f->d_type == DT_DIR;
+        if (!skip && (name[n] = strdup(f->d_name))) n++;
+    }
+    if (d) closedir(d);
+
+    qsort(name, (size_t)n, sizeof *name, by_name);
+    for (int i = 0; i < n; i++) {
+        emit_string(o, name[i]);
+        free(name[i]);
+    }
+}
+
+void media_links(struct reply *r, struct media *m)
+{
+    char manifest[4096];
+    int n = snprintf(manifest, sizeof manifest, "%s/manifest.mpd", m->dir);
+    bool media = m->dir[0] && n < (int)sizeof manifest && access(manifest, R_OK) == 0;
+
+    struct emit o = {0};
+    emit_open(&o, '{');
+    emit_key(&o, "media");
+    emit_bool(&o, media);
+    emit_key(&o, "kinds");
+    emit_open(&o, '[');
+    for (int i = 0; gen_kinds[i]; i++)
+        emit_string(&o, gen_kinds[i]);
+    emit_string(&o, EXTRA_KIND);
+    emit_string(&o, UNLIMITED);
+    emit_close(&o, ']');
+    emit_key(&o, "traces");
+    emit_open(&o, '[');
+    emit_folder(&o, m->traces);
+    emit_close(&o, ']');
+    emit_close(&o, '}');
+    send_json(r, &o);
+}

@@ -1,0 +1,86 @@
+/* media.h - the demo's segments, over a link that a trace shapes.
+ *
+ *   GET /demo/links                        the links there are, as JSON
+ *   GET /demo/{link}/{viewer}/link.json    this viewer's link: its trace and its clock
+ *   GET /demo/{link}/{viewer}/{file}       a file of the media folder, or the part of it
+ *                                          that Range names, paced
+ *
+ * A link is a kind of gen.h (a fixed trace of that kind, so that two runs compare), the
+ * name of a file in the traces folder, or "unlimited". A viewer is a name that the page
+ * makes up: each has a link of its own, whose clock begins with the first request.
+ *
+ * Pacing. While at least one request is under way the link earns the bytes that its trace
+ * carries; what it could have carried while idle is lost. The first byte of a request
+ * comes one round trip after the request. Requests of one viewer share what there is.
+ * At its end the trace begins anew.
+ *
+ *   bytes(t0, t1) = integral of mbps(t) * 1e6 / 8 dt
+ *
+ * Names are made of [A-Za-z0-9._-] and begin with no dot: nothing outside the two folders
+ * can be named. Errors go to the reply as JSON: 404 for an unknown link or file (and how
+ * to make the media when there is none), 400 for a malformed name, 416 for a part that no
+ * file has, 503 when every viewer's place is busy.
+ *
+ * Threads: struct media is locked inside (one leaf mutex around table and links); the
+ * link functions are pure, a struct media_link belongs to one thread. */
+#ifndef SERVE_MEDIA_H
+#define SERVE_MEDIA_H
+
+#include "abr/traces/trace.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "serve/http/reply.h"
+
+#include <stdint.h>
+
+/* ---- one link, without clocks or sockets ---- */
+struct media_link {
+    const struct trace *trace; /* NULL: no limit */
+    double rtt_s;
+    double start_s; /* when its clock showed 0 */
+    int active;     /* requests under way */
+    double at_s;    /* earned up to here */
+    double credit;  /* earned and not yet sent [bytes] */
+};
+
+/* Bytes the trace carries from from_s to to_s after its beginning; to_s >= from_s >= 0.
+ */
+double media_carries(const struct trace *t, double from_s, double to_s);
+
+void media_link_init(struct media_link *l, const struct trace *t, double rtt_s,
+                     double now_s);
+/* A request begins; returns when its first byte may be sent. */
+double media_link_begin(struct media_link *l, double now_s);
+/* How many of `want` bytes may be sent now; they count as sent. 0 rather than a sliver
+ * of less than a packet, unless that is all that is wanted. */
+int64_t media_link_allow(struct media_link *l, double now_s, int64_t want);
+void media_link_end(struct media_link *l);
+
+/* ---- the handlers ---- */
+struct media_cfg {
+    const char *dir;    /* of manifest.mpd and its segments; may be absent */
+    const char *traces; /* folder of traces to offer beside the kinds; may be absent */
+    double rtt_s;       /* .08 */
+    int viewers;        /* 64 at a time */
+    double seconds;     /* 600: length of generated traces */
+    uint64_t seed;
+    double (*clock)(void *ctx); /* monotonic; NULL = clock_mono */
+    void *clock_ctx;
+    const struct log *log; /* borrowed; NULL: silent */
+};
+
+struct media_cfg media_cfg_default(void);
+
+struct media;
+
+/* The strings are copied. */
+struct media *media_new(const struct media_cfg *cfg, struct err *e);
+/* Every stream must be done: free the workers' http first. */
+void media_free(struct media *m);
+
+void media_links(struct reply *r, struct media *m);
+/* range: the header's text, or NULL. */
+void media_get(struct reply *r, struct media *m, const char *link, const char *viewer,
+               const char *file, const char *range);
+
+#endif

@@ -1,0 +1,177 @@
+#include "serve/players/pensieve.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double LADDER_KBPS[] = {300, 750, 1200, 1850, 2850, 4300};
+enum { LEVELS = sizeof LADDER_KBPS / sizeof *LADDER_KBPS };
+
+struct client {
+    char session[SERVICE_ID];
+    int chunk;        /* of his last post, -1: none yet */
+    double stalled_s; /* in all, by that post */
+    double before_s;  /* and by the one before it */
+};
+
+struct clients *pensieve_clients(int n, uint64_t seed, struct err *e)
+{
+    return clients_new(n, sizeof(struct client), seed, e);
+}
+
+static int check(const struct pensieve_post *post, struct err *e)
+{
+    if (post->chunk < 0 || post->chunk >= PENSIEVE_CHUNKS)
+        return err_field(e, ERR_RANGE, "lastRequest", "%d is not within 0 .. %d",
+                         post->chunk, PENSIEVE_CHUNKS - 1);
+    if (post->level < 0 || post->level >= LEVELS)
+        return err_field(e, ERR_RANGE, "lastquality", "%d is not within 0 .. %d",
+                         post->level, LEVELS - 1);
+    if (post->download_s < 0)
+        return err_field(e, ERR_INVALID, "lastChunkFinishTime",
+                         "lies before lastChunkStartTime");
+    if (post->stalled_s < 0)
+        return err_field(e, ERR_RANGE, "RebufferTime", "%g is negative",
+                         post->stalled_s * 1e3);
+    if (post->bytes < 0)
+        return err_field(e, ERR_RANGE, "lastChunkSize", "%lld is negative",
+                         (long long)post->bytes);
+    if (post->has_next && post->n_next != LEVELS)
+        return err_field(e, ERR_INVALID, "nextChunkSize",
+                         "has %d entries, the video has %d levels", post->n_next, LEVELS);
+    return 0;
+}
+
+/* The service's words, with the names that the client knows. */
+static void renamed(struct err *e)
+{
+    static const char *const names[][2] = {{"chunk", "lastRequest"},
+                                           {"buffer_s", "buffer"},
+                                           {"last.level", "lastquality"},
+                                           {"level", "lastquality"},
+                                           {"last.bytes", "lastChunkSize"},
+                                           {"bytes", "lastChunkSize"},
+                                           {"last.download_s", "lastChunkFinishTime"},
+                                           {"download_s", "lastChunkFinishTime"},
+                                           {"last.rebuffer_s", "RebufferTime"},
+                                           {"rebuffer_s", "RebufferTime"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(e->field, names[i][0]) == 0) {
+            snprintf(e->field, sizeof e->field, "%s", names[i][1]);
+            break;
+        }
+    if (strncmp(e->field, "next_bytes", 10) == 0)
+        snprintf(e->field, sizeof e->field, "nextChunkSize");
+}
+
+static bool measured(const struct pensieve_post *post)
+{
+    return post->bytes > 0 && post->download_s > 0;
+}
+
+static struct outcome outcome_of(const struct pensieve_post *post, double before_s)
+{
+    return (struct outcome){.chunk = post->chunk,
+                            .level = post->level,
+                            .bytes = post->bytes,
+                            .download_s = post->download_s,
+                            .rebuffer_s = fmax(0, post->stalled_s - before_s)};
+}
+
+static int next_level(int *level, struct service *s, struct service_worker *w,
+                      const struct client *c, const struct pensieve_post *post,
+                      double before_s, struct err *e)
+{
+    struct question q = {.chunk = post->chunk + 1,
+                         .buffer_s = post->buffer_s,
+                         .has_last = measured(post),
+                         .has_next = post->has_next};
+    if (q.has_last) q.last = outcome_of(post, before_s);
+    memcpy(q.next_bytes, post->next_bytes, sizeof q.next_bytes);
+    struct answer a;
+    int rc = service_ask(&a, s, w, c->session, &q, e);
+    if (rc < 0) return rc;
+    *level = a.level;
+    return 0;
+}
+
+static int end_of_video(int *level, struct service *s, const struct client *c,
+                        const struct pensieve_post *post, double before_s, struct err *e)
+{
+    struct reward_in in = {.final = true, .has_outcome = measured(post)};
+    struct reward_out unused;
+    if (in.has_outcome) in.outcome = outcome_of(post, before_s);
+    *level = PENSIEVE_REFRESH;
+    return service_reward(&unused, s, c->session, &in, e);
+}
+
+/* 0, 1 or an error, as pensieve_ask; what is new of the client is in c. */
+static int answer(int *level, struct client *c, struct service *s,
+                  struct service_worker *w, const struct pensieve_post *post,
+                  struct err *e)
+{
+    bool again = post->chunk == c->chunk && post->stalled_s == c->stalled_s;
+    if (!again && (post->chunk <= c->chunk || post->stalled_s < c->stalled_s)) return 1;
+
+    struct err why = {0};
+    double before = again ? c->before_s : c->stalled_s;
+    int rc = post->chunk + 1 < PENSIEVE_CHUNKS
+                 ? next_level(level, s, w, c, post, before, &why)
+                 : end_of_video(level, s, c, post, before, &why);
+    if (rc == ERR_ABSENT) return 1; /* it has ended meanwhile */
+    /* chunk 0 of a page that was loaded again before it came to chunk 1 */
+    if (rc == ERR_CONFLICT && again && post->chunk == 0) return 1;
+    if (rc) {
+        renamed(&why);
+        return err_field(e, rc, why.field, "%s", why.detail);
+    }
+    if (!again) {
+        c->before_s = c->stalled_s;
+        c->stalled_s = post->stalled_s;
+        c->chunk = post->chunk;
+    }
+    return 0;
+}
+
+int pensieve_ask(int *level, struct clients *clients, struct service *s,
+                 struct service_worker *w, const unsigned char key[CLIENTS_KEY],
+                 const struct pensieve_post *post, struct err *e)
+{
+    struct client c;
+    uint64_t since;
+    int rc = check(post, e);
+    if (rc) return rc;
+    do {
+        since = clients_get(&c, clients, key);
+        rc = since ? answer(level, &c, s, w, post, e) : 1;
+    } while (!rc && !clients_put(clients, key, &c, since));
+    return rc;
+}
+
+int pensieve_open(struct clients *clients, struct service *s, struct service_worker *w,
+                  const unsigned char key[CLIENTS_KEY], const char *profile,
+                  const struct pensieve_post *post, struct err *e)
+{
+    struct client c;
+    uint64_t since = clients_get(&c, clients, key);
+    struct session_open in = {.levels = LEVELS,
+                              .chunk_s = 4,
+                              .chunks = PENSIEVE_CHUNKS,
+                              .buffer_max_s = 60,
+                              .content_id = "pensieve"};
+    memcpy(in.ladder_kbps, LADDER_KBPS, sizeof LADDER_KBPS);
+    snprintf(in.profile, sizeof in.profile, "%s", profile);
+    struct session_opened opened;
+    int rc = service_open(&opened, s, w, &in, e);
+    if (rc) return rc;
+
+    /* of who comes in the middle it is not known when he stalled */
+    double stalled = post->chunk > 0 ? post->stalled_s : 0;
+    c = (struct client){.chunk = -1, .stalled_s = stalled, .before_s = stalled};
+    memcpy(c.session, opened.session, sizeof c.session);
+    if (clients_put(clients, key, &c, since)) return 0;
+    /* another of his posts was faster; if this fails the session just goes silent */
+    (void)!service_close(s, opened.session, NULL, NULL);
+    return 0;
+}

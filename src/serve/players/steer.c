@@ -1,0 +1,405 @@
+#include "serve/players/steer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "serve/session/limits.h"
+
+enum { RECENT = 5 };
+static const double BUFFER_MAX_S = 60;
+static const double LEAST_STALL_S = 0.1; /* when he starved, but nothing explains it */
+static const double LEAST_DOWNLOAD_S = 1e-3;
+
+/* Of one player: the chunk he asked for last, and what it was like. */
+struct player {
+    char session[SERVICE_ID];
+    bool live;
+    int chunk;            /* -1: none yet */
+    uint32_t file;        /* CRC of its name */
+    uint32_t ladder, cid; /* CRC of the video's; cid 0: not told */
+    int level;
+    int64_t bytes;
+    double asked_s, sent_s;  /* sent: the last byte; < 0 not yet */
+    double arrived_s;        /* how long he says it took; < 0 not told */
+    double buffer_s;         /* when he asked */
+    double later_s;          /* and what was foreseen for after it */
+    double starved_s;        /* told by reports since; < 0 nothing */
+    bool reported;           /* its outcome is in the session */
+    double audio_kbps, kbps; /* kbps: the cap */
+    double rate[RECENT];     /* kbit/s, newest last */
+    int rates;
+};
+
+struct clients *steer_clients(int n, uint64_t seed, struct err *e)
+{
+    return clients_new(n, sizeof(struct player), seed, e);
+}
+
+void steer_key(unsigned char key[CLIENTS_KEY], const struct clients *clients,
+               const char *sid)
+{
+    clients_key(key, clients, "", 0, sid);
+}
+
+static uint32_t name_of(const char *file)
+{
+    return bytes_crc32(0, file, strlen(file));
+}
+
+/* ---- what is known of a segment ---- */
+
+static uint32_t cid_of(const struct cmcd *c)
+{
+    return c->cid[0] ? name_of(c->cid) : 0;
+}
+
+/* Pictures of another video than his session is about. */
+static bool is_other(const struct player *p, const struct video *v, const struct cmcd *c)
+{
+    if (c->kind == CMCD_AUDIO) return false;
+    uint32_t cid = cid_of(c);
+    return p->ladder != video_ladder_crc(v) || (p->cid && cid && p->cid != cid);
+}
+
+/* The last number in a file's name, its ending left out; -1 when there is none. */
+static int number_in(const char *file)
+{
+    const char *end = strrchr(file, '.');
+    if (!end) end = file + strlen(file);
+    while (end > file && !(end[-1] >= '0' && end[-1] <= '9'))
+        end--;
+    int n = 0, digits = 0;
+    for (int unit = 1; end > file && end[-1] >= '0' && end[-1] <= '9' && digits < 9;
+         unit *= 10, digits++)
+        n += (*--end - '0') * unit;
+    return digits ? n : -1;
+}
+
+static int chunk_of(const struct steer_segment *q, const struct player *p,
+                    const struct video *v)
+{
+    int n = (q->number ? q->number : number_in(q->file)) - 1, next = p->chunk + 1;
+    if (n >= 0 && (p->live || n < v->chunks)) return n;
+    if (q->number < 0 && p->chunk >= 0 && p->file == name_of(q->file)) return p->chunk;
+    return p->live || next < v->chunks ? next : v->chunks - 1;
+}
+
+static int level_of(double kbps, const struct video *v)
+{
+    int best = 0;
+    for (int k = 1; k < v->levels; k++)
+        if (fabs(v->ladder_kbps[k] - kbps) < fabs(v->ladder_kbps[best] - kbps)) best = k;
+    return best;
+}
+
+/* ---- what became of the chunk before ---- */
+
+static double throughput(const struct player *p)
+{
+    double sum = 0;
+    for (int i = 0; i < p->rates; i++)
+        sum += 1 / p->rate[i];
+    return p->rates ? p->rates / sum : 0;
+}
+
+static void push_rate(struct player *p, double kbps)
+{
+    if (p->rates == RECENT) memmove(p->rate, p->rate + 1, sizeof p->rate[0] * --p->rates);
+    p->rate[p->rates++] = kbps;
+}
+
+static double download_s(const struct player *p, double mtp_kbps, double now_s)
+{
+    double s = now_s - p->asked_s;
+    if (p->arrived_s > 0)
+        s = p->arrived_s;
+    else if (p->sent_s >= 0)
+        s = p->sent_s - p->asked_s;
+    else if (mtp_kbps > 0)
+        s = (double)p->bytes * 8e-3 / mtp_kbps;
+    return fmin(fmax(s, LEAST_DOWNLOAD_S), LIMITS_SECONDS);
+}
+
+/* Before the first picture nobody starves. */
+static double rebuffer_s(const struct player *p, const struct cmcd *c, double took_s,
+                         unsigned *estimated)
+{
+    double told = fmax(c->starved_s, p->starved_s);
+    if (told >= 0) return fmin(told, LIMITS_SECONDS);
+    if (!c->starved || p->buffer_s <= 0) return 0;
+    *estimated |= STEER_REBUFFER;
+    return fmax(took_s - p->buffer_s, LEAST_STALL_S);
+}
+
+static struct outcome outcome_of(const struct player *p, const struct cmcd *c,
+                                 double now_s, unsigned *estimated)
+{
+    double took = download_s(p, c->throughput_kbps, now_s);
+    if (p->arrived_s <= 0) *estimated |= STEER_DOWNLOAD;
+    return (struct outcome){.chunk = p->chunk,
+                            .level = p->level,
+                            .bytes = p->bytes,
+                            .download_s = took,
+                            .rebuffer_s = rebuffer_s(p, c, took, estimated)};
+}
+
+/* ---- the question ---- */
+
+static double buffer_now(const struct player *p, const struct cmcd *c, double now_s)
+{
+    if (c->buffer_s >= 0) return fmin(c->buffer_s, LIMITS_BUFFER_S);
+    return p->chunk < 0 ? 0 : fmax(p->later_s - (now_s - p->asked_s), 0);
+}
+
+/* What will be there once the chunk that he asks for has come. */
+static double buffer_later(double now_buffer_s, int64_t bytes, double kbps,
+                           double chunk_s)
+{
+    double takes = kbps > 0 ? (double)bytes * 8e-3 / kbps : 0;
+    return fmin(fmax(now_buffer_s - takes, 0) + chunk_s, LIMITS_BUFFER_S);
+}
+
+static struct question question_of(const struct player *p, const struct video *v)
+{
+    struct question q = {.chunk = p->chunk + 1, .buffer_s = p->later_s};
+    q.has_next = q.chunk < v->chunks;
+    if (!q.has_next) return q;
+    const int64_t *bytes = video_chunk(v, q.chunk);
+    for (int k = 0; k < v->levels; k++)
+        q.next_bytes[k] = (double)bytes[k];
+    return q;
+}
+
+/* Asks, with the outcome if the session takes it: one that it knows otherwise is left out. */
+static int decide(struct player *p, struct service *s, struct service_worker *w,
+                  const struct video *v, const struct outcome *last, struct err *e)
+{
+    struct question q = question_of(p, v);
+    struct answer a;
+    struct err mine = {0};
+    if (last) {
+        q.has_last = true;
+        q.last = *last;
+    }
+    int rc = service_ask(&a, s, w, p->session, &q, &mine);
+    if (rc == ERR_CONFLICT && last) {
+        q.has_last = false;
+        mine = (struct err){0};
+        rc = service_ask(&a, s, w, p->session, &q, &mine);
+    }
+    if (rc == ERR_CONFLICT) return 0; /* decided before he seeked back: the cap stays */
+    if (rc < 0) return err_field(e, rc, mine.field, "%s", mine.detail);
+    p->kbps = a.kbps;
+    return 0;
+}
+
+static int report(struct service *s, const struct player *p, const struct outcome *o,
+                  bool final, struct err *e)
+{
+    struct reward_in in = {.final = final};
+    struct reward_out unused;
+    in.has_outcome = o != NULL;
+    if (o) in.outcome = *o;
+    int rc = service_reward(&unused, s, p->session, &in, e);
+    return rc == ERR_CONFLICT || rc == ERR_ABSENT ? 0 : rc;
+}
+
+static void tell(struct steer_told *told, const struct player *p, unsigned estimated)
+{
+    memcpy(told->session, p->session, sizeof told->session);
+    told->max_kbps = p->kbps > 0 ? p->kbps + p->audio_kbps : 0;
+    told->throughput_kbps = throughput(p);
+    told->estimated = estimated;
+}
+
+/* The pictures of chunk n: what became of the one before goes in, what comes next comes out. */
+static int ask_pictures(struct player *p, unsigned *estimated, struct service *s,
+                        struct service_worker *w, const struct video *v,
+                        const struct steer_segment *in, struct err *e)
+{
+    const struct cmcd *c = in->cmcd;
+    int chunk = chunk_of(in, p, v);
+    bool again = chunk == p->chunk, before = p->chunk >= 0 && !again && !p->reported;
+    int number = in->number ? in->number : number_in(in->file);
+    if (number != chunk + 1) *estimated |= STEER_CHUNK;
+
+    struct outcome last;
+    if (before) {
+        last = outcome_of(p, c, in->now_s, estimated);
+        if (p->bytes > 0) push_rate(p, (double)p->bytes * 8e-3 / last.download_s);
+    }
+    double buffer = buffer_now(p, c, in->now_s), rate = throughput(p);
+    if (rate <= 0 && c->throughput_kbps > 0) rate = c->throughput_kbps;
+
+    p->chunk = chunk;
+    p->file = name_of(in->file);
+    p->level = level_of(c->kbps, v);
+    p->bytes = in->bytes;
+    p->asked_s = in->now_s;
+    p->sent_s = p->arrived_s = p->starved_s = -1;
+    p->buffer_s = buffer;
+    p->later_s = buffer_later(buffer, in->bytes, rate, v->chunk_s);
+    p->reported = false;
+    *estimated |= STEER_BUFFER;
+    if (again) return 0;
+    if (p->live || chunk + 1 < v->chunks)
+        return decide(p, s, w, v, before ? &last : NULL, e);
+    return before ? report(s, p, &last, false, e) : 0;
+}
+
+/* What he tells and is told, as far as it is his own; p is put back by the caller. */
+static int answer(struct steer_told *told, struct player *p, struct service *s,
+                  struct service_worker *w, const struct video *v,
+                  const struct steer_segment *q, struct err *e)
+{
+    const struct cmcd *c = q->cmcd;
+    struct err why = {0};
+    unsigned estimated = 0;
+    int rc = 0;
+    if (c->kind == CMCD_AUDIO && c->kbps > 0)
+        p->audio_kbps = c->kbps;
+    else if ((c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED) && c->kbps > 0)
+        rc = ask_pictures(p, &estimated, s, w, v, q, &why);
+    if (rc == ERR_ABSENT) return rc;
+    if (rc) return err_field(e, rc, why.field, "%s", why.detail);
+    tell(told, p, estimated);
+    return 0;
+}
+
+uint32_t steer_ladder(struct clients *clients, const char *sid)
+{
+    unsigned char key[CLIENTS_KEY];
+    struct player p;
+    steer_key(key, clients, sid);
+    return clients_get(&p, clients, key) ? p.ladder : 0;
+}
+
+int steer_ask(struct steer_told *told, struct clients *clients, struct service *s,
+              struct service_worker *w, const struct video *video,
+              const struct steer_segment *q, struct err *e)
+{
+    unsigned char key[CLIENTS_KEY];
+    struct player p;
+    steer_key(key, clients, q->cmcd->sid);
+    for (;;) {
+        *told = (struct steer_told){0};
+        uint64_t since = clients_get(&p, clients, key);
+        if (!since) return 1;
+        if (is_other(&p, video, q->cmcd)) {
+            if (!clients_forget(clients, key, since)) continue;
+            (void)!service_close(s, p.session, NULL, NULL);
+            return 1;
+        }
+        int rc = answer(told, &p, s, w, video, q, e);
+        if (rc == ERR_ABSENT) { /* it was silent for too long */
+            if (clients_forget(clients, key, since)) return 1;
+        } else if (rc || clients_put(clients, key, &p, since)) {
+            return rc;
+        }
+    }
+}
+
+int steer_open(struct clients *clients, struct service *s, struct service_worker *w,
+               const struct video *video, const struct cmcd *c, struct err *e)
+{
+    unsigned char key[CLIENTS_KEY];
+    struct player p;
+    steer_key(key, clients, c->sid);
+    if (clients_get(&p, clients, key)) return 0;
+
+    struct session_open in = {.levels = video->levels,
+                              .chunk_s = video->chunk_s,
+                              .chunks = c->live ? 0 : video->chunks,
+                              .buffer_max_s = fmax(BUFFER_MAX_S, video->chunk_s),
+                              .has_next = true};
+    memcpy(in.ladder_kbps, video->ladder_kbps, sizeof in.ladder_kbps);
+    snprintf(in.content_id, sizeof in.content_id, "%s", c->cid);
+    const int64_t *bytes = video_chunk(video, 0);
+    for (int k = 0; k < video->levels; k++)
+        in.next_bytes[k] = (double)bytes[k];
+    struct session_opened opened;
+    int rc = service_open(&opened, s, w, &in, e);
+    if (rc) return rc;
+
+    p = (struct player){.chunk = -1,
+                        .live = c->live,
+                        .ladder = video_ladder_crc(video),
+                        .cid = cid_of(c),
+                        .sent_s = -1,
+                        .arrived_s = -1,
+                        .starved_s = -1,
+                        .kbps = opened.first.kbps};
+    memcpy(p.session, opened.session, sizeof p.session);
+    if (clients_put(clients, key, &p, 0)) return 0;
+    /* another of his requests was faster; if this fails the session just goes silent */
+    (void)!service_close(s, opened.session, NULL, NULL);
+    return 0;
+}
+
+void steer_sent(struct clients *clients, struct service *s, const struct video *video,
+                const char *sid, const char *file, double now_s)
+{
+    unsigned char key[CLIENTS_KEY];
+    struct player p;
+    uint64_t since;
+    steer_key(key, clients, sid);
+    do {
+        since = clients_get(&p, clients, key);
+        if (!since || p.file != name_of(file)) return;
+        p.sent_s = now_s;
+        if (!p.live && p.chunk == video->chunks - 1 && !p.reported) {
+            struct cmcd nothing;
+            unsigned unused = 0;
+            int rc = cmcd_parse(&nothing, "", 0, NULL);
+            struct outcome last = outcome_of(&p, &nothing, now_s, &unused);
+            p.reported = !rc && !report(s, &p, &last, true, NULL);
+        }
+    } while (!clients_put(clients, key, &p, since));
+}
+
+/* He has watched to the end, or gives up. */
+static int end(struct service *s, const struct player *p, const struct cmcd *c,
+               bool watched, double now_s, struct err *e)
+{
+    struct err why = {0};
+    unsigned unused = 0;
+    struct outcome last = outcome_of(p, c, now_s, &unused);
+    bool due = p->chunk >= 0 && !p->reported;
+    int rc = watched ? report(s, p, due ? &last : NULL, true, &why)
+                     : service_close(s, p->session, NULL, &why);
+    if (!rc || rc == ERR_ABSENT || rc == ERR_CONFLICT) return 0;
+    return err_field(e, rc, why.field, "%s", why.detail);
+}
+
+static void note(struct player *p, const struct cmcd *c)
+{
+    bool response = strcmp(c->event, "rr") == 0;
+    bool pictures = c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED;
+    if (c->file[0] ? p->file != name_of(c->file) : response) return;
+    if (c->starved_s >= 0) p->starved_s = fmax(p->starved_s, 0) + c->starved_s;
+    if (response && pictures && c->arrived_s > 0) p->arrived_s = c->arrived_s;
+}
+
+int steer_event(struct clients *clients, struct service *s, const struct cmcd *c,
+                double now_s, struct err *e)
+{
+    unsigned char key[CLIENTS_KEY];
+    struct player p;
+    bool watched = strcmp(c->state, "e") == 0;
+    bool over = watched || strcmp(c->state, "q") == 0 || strcmp(c->state, "f") == 0;
+    steer_key(key, clients, c->sid);
+    for (;;) {
+        uint64_t since = clients_get(&p, clients, key);
+        if (!since) return 0;
+        note(&p, c);
+        if (!over) {
+            if (clients_put(clients, key, &p, since)) return 0;
+            continue;
+        }
+        int rc = end(s, &p, c, watched, now_s, e);
+        if (rc || clients_forget(clients, key, since)) return rc;
+    }
+}

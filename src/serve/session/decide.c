@@ -1,0 +1,90 @@
+#include "serve/session/decide.h"
+
+#include "abr/deciders/guard.h"
+#include "base/rng.h"
+
+int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct err *e)
+{
+    if (cfg->actions < 2 || cfg->actions > VIEW_LEVELS)
+        return err_set(e, ERR_INVALID, "the policy chooses among %d actions, not 2 .. %d",
+                       cfg->actions, VIEW_LEVELS);
+    if (cfg->obs_dim == feat_dim(FEAT_FULL)) {
+        *out = FEAT_FULL;
+    } else if (cfg->obs_dim == feat_dim(FEAT_PAPER)) {
+        *out = FEAT_PAPER;
+    } else {
+        return err_set(e, ERR_INVALID,
+                       "the policy reads %d observations; known layouts have %d and %d",
+                       cfg->obs_dim, feat_dim(FEAT_FULL), feat_dim(FEAT_PAPER));
+    }
+    return 0;
+}
+
+int decide_init(struct decider *d, const struct policy_cfg *cfg, struct err *e)
+{
+    *d = (struct decider){0};
+    return decide_layout(&d->layout, cfg, e);
+}
+
+double decide_secret_draw(const uint8_t secret[SIPHASH_KEY], uint64_t key,
+                          uint64_t counter)
+{
+    const uint64_t message[2] = {key, counter};
+    uint8_t bytes[sizeof message];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(message[i / 8] >> (i % 8 * 8));
+    return (double)(siphash(secret, bytes, sizeof bytes) >> 11) * 0x1p-53;
+}
+
+bool decide_explores(uint64_t seed, uint64_t key, double share)
+{
+    return rng_uniform_at(seed, key, UINT64_MAX) < share;
+}
+
+double decide_draw(uint64_t seed, uint64_t key, int chunk)
+{
+    return rng_uniform_at(seed, key, (uint64_t)chunk);
+}
+
+static void tell(struct verdict *out, const struct policy_choice *c, bool ok,
+                 uint64_t version, const struct view *v, uint32_t levels, double u)
+{
+    *out = (struct verdict){.level = c->action,
+                            .expert = ok ? c->expert : -1,
+                            .logp = c->logp,
+                            .value = c->value,
+                            .entropy = c->entropy,
+                            .policy = version,
+                            .sampled = ok && u >= 0,
+                            .guarded = levels != feat_mask(v)};
+    for (int k = 0; k < v->levels; k++)
+        out->prob[k] = c->prob[k];
+}
+
+static uint32_t offered(const struct view *v, double u)
+{
+    return u < 0 ? guard_greedy(v) : guard_levels(v);
+}
+
+bool decide(struct verdict *out, const struct swift *s, struct decider *d,
+            const struct view *v, double u)
+{
+    feat_observe(d->obs, d->layout, v);
+    struct policy_choice choice;
+    uint32_t levels = offered(v, u);
+    bool ok = swift_decide(&choice, s, d->obs, levels, u) == 0;
+    tell(out, &choice, ok, swift_version(s), v, levels, u);
+    return ok;
+}
+
+bool decide_grown(struct verdict *out, float *share, const struct graft_pack *g,
+                  const struct swift *s, struct decider *d, const struct view *v,
+                  double u)
+{
+    feat_observe(d->obs, d->layout, v);
+    struct policy_choice choice;
+    uint32_t levels = offered(v, u);
+    bool ok = graft_pack_decide(&choice, share, g, s, d->obs, levels, u) == 0;
+    tell(out, &choice, ok, graft_pack_version(g), v, levels, u);
+    return ok;
+}

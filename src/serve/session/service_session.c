@@ -1,0 +1,474 @@
+/* Sessions, decisions and rewards: the requests of a viewer. */
+#include "service_priv.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abr/deciders/abandon.h"
+#include "base/rng.h"
+#include "serve/session/limits.h"
+
+static int find_id(uint8_t id[TRACK_ID], const char *session, struct err *e)
+{
+    if (sessions_id_parse(id, session)) return 0;
+    return err_field(e, ERR_ABSENT, "session", "no such session");
+}
+
+/* Counts what deserves it and passes rc on. */
+static int tally(struct service *s, int rc)
+{
+    if (rc == ERR_CONFLICT) atomic_fetch_add(&s->conflicts, 1);
+    return rc;
+}
+
+int service_admit(struct service *s, struct err *e)
+{
+    if (atomic_load(&s->draining))
+        return err_set(e, ERR_FULL, "the daemon is shutting down");
+    return s->writer ? writer_reserve(s->writer, SERVICE_RECORDS, e) : 0;
+}
+
+void service_dismiss(struct service *s)
+{
+    if (s->writer) writer_put(s->writer, NULL, 0, SERVICE_RECORDS);
+}
+
+/* Among nodes a trajectory says whose experts it is for; those of nobody teach nobody. */
+static void address(struct service *s, struct changes *c)
+{
+    if (!c->has_traj || !s->cluster || c->traj.tag < GROWN_TAG) return;
+    c->traj.growth = grown_id(s->grown, c->traj.tag);
+    c->has_traj = c->traj.growth != 0;
+}
+
+void service_deliver(struct service *s, struct changes *c, bool opened,
+                     const uint8_t id[TRACK_ID])
+{
+    const struct bus *bus = &s->bus;
+    address(s, c);
+    struct bus_parcel parcel;
+    bool keep = s->writer && bus->stage;
+    bool staged = keep && c->has_traj && bus->stage(bus->self, &c->traj, &parcel);
+    if (s->writer)
+        writer_put_changes(s->writer, c, opened, id, staged ? &parcel : NULL,
+                           SERVICE_RECORDS);
+    sessions_stored(s->sessions, id);
+    if (c->has_traj && !keep && bus->send) bus->send(bus->self, &c->traj);
+    for (int i = 0; i < c->n && c->untagged && c->rewards; i++)
+        if (c->step[i].ord == c->rewarded)
+            untagged_chunk(s->untagged, &c->row, &c->step[i]);
+    if (c->closed) {
+        untagged_ended(s->untagged, &c->row);
+        atomic_fetch_add(&s->closed, 1);
+    }
+}
+
+/* Before an answer, with cfg.strict: all it rests on is durable, also what a repeat repeats. */
+static int settle(struct service *s, const uint8_t id[TRACK_ID], struct err *e)
+{
+    if (!s->cfg.strict || !s->writer) return 0;
+    sessions_await_stored(s->sessions, id);
+    return writer_flush(s->writer, e);
+}
+
+/* ---- decisions ---- */
+
+/* What the decision may rest on beside the view. */
+struct about {
+    bool hinted;
+    int tag;                /* of a viewer with a hint: whose weights decide */
+    const char *content_id; /* of a viewer without */
+    double u;               /* < 0: the best level */
+};
+
+static void numeric(struct service *s, const struct verdict *v, const char *what)
+{
+    if (atomic_fetch_add(&s->numeric, 1) == 0)
+        log_event(
+            s->cfg.log, LOG_ERROR, what,
+            "version %llu gave a value that is not finite: answering the lowest level",
+            (unsigned long long)v->policy);
+}
+
+uint8_t service_tag(struct service *s, const struct track_row *row)
+{
+    double since;
+    int tag =
+        row->has_mu || !row->hinted ? -1 : grown_tag(s->grown, row->profile, &since);
+    if (tag >= 0 && row->opened_at >= since) return (uint8_t)tag;
+    return (uint8_t)profiles_tag(&row->qoe);
+}
+
+/* By the weights that the tag names. Those of a grown profile that is no more are not at hand:
+ * the common policy's best level is, which teaches nobody. */
+static void verdict_on(struct verdict *out, struct service_worker *worker,
+                       const struct view *view, const struct about *a)
+{
+    struct service *s = worker->service;
+    double u = a->u;
+    if (!a->hinted) {
+        if (!untagged_decide(out, s->untagged, worker->desk, &worker->decider, s->snap,
+                             view, a->content_id))
+            numeric(s, out, "policy");
+        return;
+    }
+    if (a->tag >= GROWN_TAG) {
+        int grown = grown_decide(out, s->grown, a->tag, &worker->decider, view, u);
+        if (!grown) numeric(s, out, "new experts");
+        if (grown >= 0) return;
+        u = -1;
+    }
+    const struct weights *w = snap_get(s->snap);
+    bool ok = decide(out, w->swift, &worker->decider, view, u);
+    snap_put(s->snap, w);
+    if (!ok) numeric(s, out, "policy");
+}
+
+static double draw(const struct service *s, bool explores, uint64_t key, int chunk)
+{
+    if (!explores) return -1;
+    return s->cfg.secret ? decide_secret_draw(s->secret, key, (uint64_t)chunk)
+                         : decide_draw(s->cfg.seed, key, chunk);
+}
+
+static bool chosen_to_explore(const struct service *s, uint64_t key)
+{
+    if (s->cfg.secret)
+        return decide_secret_draw(s->secret, key, UINT64_MAX) < s->explore_share;
+    return decide_explores(s->cfg.seed, key, s->explore_share);
+}
+
+/* The session as understood: its profile looked up, its key drawn, its share decided. */
+static int make_row(struct track_row *row, struct service_worker *w,
+                    const struct session_open *in, struct err *e)
+{
+    struct service *s = w->service;
+    int rc = limits_open(in, e);
+    if (rc) return rc;
+    if (in->levels > s->policy_cfg.actions)
+        return err_field(e, ERR_RANGE, "ladder_kbps",
+                         "has %d levels; the policy chooses among at most %d", in->levels,
+                         s->policy_cfg.actions);
+
+    *row = (struct track_row){.chunk_s = in->chunk_s,
+                              .buffer_max_s = in->buffer_max_s,
+                              .opened_at = service_now(s),
+                              .levels = in->levels,
+                              .chunks = in->chunks,
+                              .key = in->key,
+                              .has_key = in->has_key,
+                              .has_mu = in->has_mu,
+                              .hinted = in->has_mu || in->profile[0]};
+    memcpy(row->ladder_kbps, in->ladder_kbps, (size_t)in->levels * sizeof(double));
+    snprintf(row->content_id, sizeof row->content_id, "%s", in->content_id);
+    if (in->has_mu) {
+        row->qoe = in->qoe;
+        row->slot = PROFILES_SLOT_CUSTOM;
+        snprintf(row->profile, sizeof row->profile, "custom");
+    } else {
+        struct profile p;
+        int slot = PROFILES_SLOT_CUSTOM;
+        const char *name = in->profile[0] ? in->profile : s->cfg.default_profile;
+        rc = profiles_get(&p, &slot, s->profiles, name, e);
+        if (rc) return rc;
+        row->qoe = p.qoe;
+        row->slot = (uint8_t)slot;
+        snprintf(row->profile, sizeof row->profile, "%s", p.name);
+        if (!row->hinted) (void)untagged_hint(&row->qoe, s->untagged, w->desk);
+    }
+    row->tag = service_tag(s, row);
+    if (!in->has_key)
+        rc = entropy_draw(&s->cfg.parts.entropy, &row->key, sizeof row->key, e);
+    row->from = w->from ? w->from : rng_u64_at(~s->cfg.seed, row->key, 0) | 1;
+    /* whose wishes are not known teaches nobody how to fulfil them */
+    row->explores = row->hinted && chosen_to_explore(s, row->key);
+    return rc;
+}
+
+int service_open(struct session_opened *out, struct service *s, struct service_worker *w,
+                 const struct session_open *in, struct err *e)
+{
+    if (s->cfg.cluster.role == ROLE_LEARN)
+        return err_set(e, ERR_FULL, "this node learns: ask one that decides");
+    struct track_row row;
+    int rc = make_row(&row, w, in, e);
+    if (!rc) rc = service_admit(s, e);
+    if (rc) return rc;
+
+    struct question q = {.has_next = in->has_next};
+    memcpy(q.next_bytes, in->next_bytes, sizeof q.next_bytes);
+    struct track first;
+    struct steps none = {.free = -1};
+    struct view view;
+    struct answer unused;
+    struct verdict v;
+    track_init(&first, &row);
+    rc = track_peek(&view, &unused, &first, &none, &q, e);
+    if (!rc) {
+        stages_end(w->stages, STAGE_TRACK);
+        verdict_on(&v, w, &view,
+                   &(struct about){row.hinted, row.tag, row.content_id,
+                                   draw(s, row.explores, row.key, 0)});
+        stages_end(w->stages, STAGE_POLICY);
+        track_changes_clear(&w->changes);
+        rc = sessions_open(&out->first, s->sessions, &row, &q, &v, &w->changes, e);
+    }
+    if (rc) {
+        service_dismiss(s);
+        return rc;
+    }
+    service_deliver(s, &w->changes, true, row.id);
+    atomic_fetch_add(&s->opened, 1);
+    if (!row.hinted) untagged_opened(s->untagged);
+    rc = settle(s, row.id, e);
+    stages_end(w->stages, STAGE_KEEP);
+    if (rc) return rc;
+
+    sessions_id_text(out->session, row.id);
+    memcpy(out->profile, row.profile, sizeof out->profile);
+    out->hinted = row.hinted;
+    out->qoe = row.qoe;
+    out->key = row.key;
+    out->explores = row.explores;
+    return 0;
+}
+
+int service_ask(struct answer *out, struct service *s, struct service_worker *w,
+                const char *session, const struct question *q, struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    int rc = find_id(id, session, e);
+    if (!rc) rc = service_admit(s, e);
+    if (rc) return rc;
+
+    bool kept = false;
+    struct view view;
+    struct session_ticket ticket;
+    do { /* again when another thread moved the session on in between */
+        rc = sessions_peek(&view, out, &ticket, s->sessions, id, q, e);
+        if (rc) break;
+        stages_end(w->stages, STAGE_TRACK);
+        struct verdict v;
+        verdict_on(&v, w, &view,
+                   &(struct about){ticket.hinted, ticket.tag, ticket.content_id,
+                                   draw(s, ticket.explores, ticket.key, q->chunk)});
+        stages_end(w->stages, STAGE_POLICY);
+        track_changes_clear(&w->changes);
+        rc = sessions_decide(out, s->sessions, id, &ticket, q, &v, service_now(s),
+                             &w->changes, e);
+        kept = rc == 0;
+    } while (rc == 1);
+
+    if (kept && untagged_watches(s->untagged, ticket.key, q->chunk)) {
+        untagged_watch(s->untagged, w->desk, id, ticket.hinted, &view);
+        /* another connection may have ended it since */
+        if (!sessions_live(s->sessions, id)) untagged_unwatch(s->untagged, id);
+    }
+    if (kept)
+        service_deliver(s, &w->changes, false, id);
+    else
+        service_dismiss(s);
+    rc = rc < 0 ? tally(s, rc) : settle(s, id, e);
+    stages_end(w->stages, STAGE_KEEP);
+    return rc;
+}
+
+int service_underway(struct underway_out *out, struct service *s, const char *session,
+                     const struct underway_in *in, struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    struct view view;
+    bool explores;
+    int rc = find_id(id, session, e);
+    if (!rc) rc = sessions_underway(&view, &explores, s->sessions, id, in->chunk, e);
+    if (!rc) rc = limits_underway(in, view.levels, e);
+    if (rc) return rc;
+
+    const struct underway u = {in->level, (double)in->bytes, in->elapsed_s, in->buffer_s};
+    int level = explores ? in->level : abandon_level(&view, &u);
+    *out = (struct underway_out){in->chunk, level, view.ladder_kbps[level]};
+    atomic_fetch_add(&s->underway, 1);
+    if (level != in->level) atomic_fetch_add(&s->abandoned, 1);
+    return 0;
+}
+
+int service_decide(struct answer *out, struct service *s, struct service_worker *w,
+                   const char *profile, bool hinted, const struct view *view,
+                   struct err *e)
+{
+    int rc = limits_view(view, e);
+    if (rc) return rc;
+    if (view->levels > s->policy_cfg.actions)
+        return err_field(e, ERR_RANGE, "ladder_kbps",
+                         "has %d levels; the policy chooses among at most %d",
+                         view->levels, s->policy_cfg.actions);
+
+    struct verdict v;
+    int tag = profile && *profile ? grown_tag(s->grown, profile, NULL) : -1;
+    verdict_on(&v, w, view, &(struct about){hinted, tag, "", -1});
+    *out = (struct answer){.chunk = view->chunk,
+                           .level = v.level,
+                           .levels = view->levels,
+                           .kbps = view->ladder_kbps[v.level],
+                           .policy = v.policy,
+                           .expert = v.expert,
+                           .guarded = v.guarded,
+                           .by = v.by,
+                           .value = (double)v.value,
+                           .entropy = (double)v.entropy};
+    for (int k = 0; k < view->levels; k++)
+        out->prob[k] = (double)v.prob[k];
+    return 0;
+}
+
+/* ---- rewards and ends ---- */
+
+/* What a viewer is said to have been must be the name of a profile. */
+static int check_label(struct service *s, const char *profile, struct err *e)
+{
+    struct profile p;
+    return profile[0] ? profiles_get(&p, NULL, s->profiles, profile, e) : 0;
+}
+
+int service_reward(struct reward_out *out, struct service *s, const char *session,
+                   const struct reward_in *in, struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    int rc = find_id(id, session, e);
+    if (!rc && in->profile[0] && !in->final)
+        rc = err_field(e, ERR_INVALID, "profile",
+                       "is told by the final report: give final as well");
+    if (!rc) rc = check_label(s, in->profile, e);
+    if (!rc) rc = service_admit(s, e);
+    if (rc) return rc;
+
+    struct changes c;
+    track_changes_clear(&c);
+    rc = sessions_report(out, s->sessions, id, in, service_now(s), &c, e);
+    if (rc) {
+        service_dismiss(s);
+        return tally(s, rc);
+    }
+    service_deliver(s, &c, false, id);
+    return settle(s, id, e);
+}
+
+int service_close(struct service *s, const char *session, const char *profile,
+                  struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    int rc = find_id(id, session, e);
+    if (!profile) profile = "";
+    if (!rc) rc = check_label(s, profile, e);
+    if (!rc) rc = service_admit(s, e);
+    if (rc) return rc;
+
+    struct changes c;
+    track_changes_clear(&c);
+    rc = sessions_close(s->sessions, id, profile, service_now(s), &c, e);
+    if (rc) {
+        service_dismiss(s);
+        return tally(s, rc);
+    }
+    service_deliver(s, &c, false, id);
+    return settle(s, id, e);
+}
+
+/* ---- history ---- */
+
+static void fill_history(struct history *out, const struct track_row *row)
+{
+    *out = (struct history){.closed = row->closed,
+                            .terminal = row->terminal,
+                            .opened_at = row->opened_at,
+                            .last_at = row->closed ? row->closed_at : row->opened_at};
+    struct session_open *o = &out->open;
+    if (row->hinted && !row->has_mu) memcpy(o->profile, row->profile, sizeof o->profile);
+    o->has_mu = row->has_mu;
+    o->qoe = row->qoe;
+    o->levels = row->levels;
+    memcpy(o->ladder_kbps, row->ladder_kbps, sizeof o->ladder_kbps);
+    o->chunk_s = row->chunk_s;
+    o->chunks = row->chunks;
+    o->buffer_max_s = row->buffer_max_s;
+    memcpy(o->content_id, row->content_id, sizeof o->content_id);
+    o->has_key = row->has_key;
+    o->key = row->key;
+
+    struct session_opened *p = &out->opened;
+    sessions_id_text(p->session, row->id);
+    memcpy(p->profile, row->profile, sizeof p->profile);
+    p->hinted = row->hinted;
+    p->qoe = row->qoe;
+    p->key = row->key;
+    p->explores = row->explores;
+}
+
+int service_history_settle(struct service *s, struct err *e)
+{
+    if (!s->writer) return 0;
+    /* no flush while the disk hangs: it would hold this thread as well */
+    int rc = writer_reserve(s->writer, 0, e);
+    return rc ? rc : writer_flush(s->writer, e);
+}
+
+int service_history_page(struct history *out, struct service *s, const char *session,
+                         uint32_t after, int limit, struct err *e)
+{
+    assert(limit > 0);
+    uint8_t id[TRACK_ID];
+    int rc = find_id(id, session, e);
+    if (rc) return rc;
+
+    struct track_row row;
+    struct step *steps = NULL;
+    double last_at;
+    int n = 0, read = limit < INT_MAX ? limit + 1 : limit; /* is there more? */
+    if (s->writer) {
+        const struct store *store = writer_store(s->writer);
+        rc = store->history(store->self, &row, &last_at, &steps, &n, id, after, read, e);
+    } else {
+        rc =
+            sessions_history(&row, &last_at, &steps, &n, s->sessions, id, after, read, e);
+    }
+    if (rc) return rc;
+
+    fill_history(out, &row);
+    out->first = n ? steps[0].ord : after;
+    if (n > limit) out->next = steps[--n].ord;
+    out->steps = calloc((size_t)n + 1, sizeof *out->steps);
+    if (!out->steps) {
+        free(steps);
+        return err_set(e, ERR_MEMORY, "no memory for %d steps", n);
+    }
+    out->n = n;
+    if (last_at > out->last_at) out->last_at = last_at;
+    for (int i = 0; i < n; i++)
+        track_history(&out->steps[i], &steps[i], &row);
+    for (int k = 0; n && steps[0].ord == 0 && k < row.levels; k++) {
+        out->open.next_bytes[k] = steps[0].next_bytes[k];
+        out->open.has_next |= steps[0].next_bytes[k] > 0;
+    }
+    free(steps);
+    return 0;
+}
+
+int service_history(struct history *out, struct service *s, const char *session,
+                    struct err *e)
+{
+    uint8_t id[TRACK_ID];
+    int rc = find_id(id, session, e);
+    if (!rc) rc = service_history_settle(s, e);
+    return rc ? rc : service_history_page(out, s, session, 0, INT_MAX, e);
+}
+
+void service_history_free(struct history *h)
+{
+    if (!h) return;
+    free(h->steps);
+    h->steps = NULL;
+    h->n = 0;
+}

@@ -1,0 +1,598 @@
+#include "track_priv.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "serve/session/limits.h"
+
+/* ---- steps ---- */
+
+int track_steps_init(struct steps *p, int cap, int keep, struct err *e)
+{
+    *p = (struct steps){.cap = cap, .free = -1, .keep = keep};
+    /* calloc: pages are not touched until their steps are used */
+    p->at = calloc((size_t)cap, sizeof *p->at);
+    if (!p->at) return err_set(e, ERR_MEMORY, "no memory for %d steps", cap);
+    return 0;
+}
+
+void track_steps_release(struct steps *p)
+{
+    free(p->at);
+    p->at = NULL;
+}
+
+static int32_t take(struct steps *p)
+{
+    int32_t i = p->free;
+    if (i >= 0) {
+        p->free = p->at[i].next;
+        return i;
+    }
+    return p->used < p->cap ? p->used++ : -1;
+}
+
+static void give_back_oldest(struct track *t, struct steps *p)
+{
+    int32_t i = t->oldest;
+    struct step *s = &p->at[i];
+    if (t->head == i) t->head = -1;
+    t->oldest = s->next;
+    if (t->oldest < 0)
+        t->newest = -1;
+    else
+        p->at[t->oldest].prev = -1;
+    t->n--;
+    s->next = p->free;
+    p->free = i;
+}
+
+/* A zeroed step behind the newest one; NULL when there is none to be had. */
+static struct step *append(struct track *t, struct steps *p, struct changes *c)
+{
+    while (t->n >= p->keep && t->oldest != t->head)
+        give_back_oldest(t, p);
+
+    int32_t i = take(p);
+    if (i < 0 && t->n) {
+        c->starved |= t->oldest == t->head;
+        give_back_oldest(t, p);
+        i = take(p);
+    }
+    if (i < 0) return NULL;
+
+    struct step *s = &p->at[i];
+    *s = (struct step){.next = -1, .prev = t->newest, .ord = t->ords++};
+    if (t->newest < 0)
+        t->oldest = i;
+    else
+        p->at[t->newest].next = i;
+    t->newest = i;
+    t->n++;
+    t->head_n++;
+    return s;
+}
+
+static void touch(struct step *s, double now, struct changes *c)
+{
+    s->rev++;
+    s->at = now;
+    int k = 0;
+    while (k < c->n && c->step[k].ord != s->ord)
+        k++;
+    assert(k < 3);
+    c->step[k] = *s;
+    if (k == c->n) c->n++;
+}
+
+/* The newest of the last TRACK_KEEP steps of this chunk. */
+static struct step *find(const struct track *t, const struct steps *p, int chunk)
+{
+    int32_t i = t->newest;
+    for (int k = 0; k < TRACK_KEEP && i >= 0; k++, i = p->at[i].prev)
+        if (p->at[i].chunk == chunk) return &p->at[i];
+    return NULL;
+}
+
+/* ---- trajectories ---- */
+
+static void emit(const struct track *t, const struct steps *p, int n, bool truncated,
+                 struct changes *c)
+{
+    if (n < 1) return;
+    assert(!c->has_traj && n <= TRAJ_STEPS);
+    const struct track_row *row = &t->row;
+    struct traj *j = &c->traj;
+    c->has_traj = true;
+    j->key = row->key;
+    memcpy(&j->client, row->id, sizeof j->client);
+    j->tag = row->tag;
+    j->growth = j->place = 0;
+    j->truncated = truncated;
+    j->n = n;
+    j->before = t->before;
+    j->view = (struct view){.levels = row->levels,
+                            .chunk_s = row->chunk_s,
+                            .chunks = row->chunks,
+                            .buffer_max_s = row->buffer_max_s,
+                            .qoe = row->qoe};
+    memcpy(j->view.ladder_kbps, row->ladder_kbps, sizeof j->view.ladder_kbps);
+
+    int32_t i = t->head;
+    for (int k = 0; k < n + truncated; k++, i = p->at[i].next) {
+        const struct step *s = &p->at[i];
+        struct traj_step *d = &j->step[k];
+        d->chunk = s->chunk;
+        d->action = s->decided;
+        d->last_level = s->last_level;
+        d->logp = s->logp;
+        memcpy(d->next_bytes, s->next_bytes, sizeof d->next_bytes);
+        d->policy = s->policy;
+        d->buffer_s = s->buffer_s;
+        d->download_s = s->download_s;
+        d->bytes = (double)s->bytes;
+        d->reward = s->reward;
+    }
+}
+
+/* Closes the open trajectory at the newest step, whose own outcome does not count. */
+static void cut(struct track *t, struct steps *p, double now, struct changes *c)
+{
+    if (t->head < 0) return;
+    emit(t, p, t->head_n - 1, true, c);
+    t->head = -1;
+    p->at[t->newest].flags |= STEP_CUT;
+    touch(&p->at[t->newest], now, c);
+}
+
+static void finish(struct track *t, struct steps *p, double now, struct changes *c)
+{
+    if (t->head < 0) return;
+    emit(t, p, t->head_n, false, c);
+    t->head = -1;
+    p->at[t->newest].flags |= STEP_CUT;
+    touch(&p->at[t->newest], now, c);
+}
+
+static void begin(struct track *t, struct step *s)
+{
+    t->head = t->newest;
+    t->head_n = 1;
+    t->before = t->measured;
+    s->flags |= STEP_HEAD;
+}
+
+static bool teaches(const struct step *s)
+{
+    unsigned want = STEP_SAMPLED | STEP_REPORTED | STEP_FOLLOWED;
+    return (s->flags & want) == want;
+}
+
+static bool is_last_chunk(const struct track *t, int chunk)
+{
+    return t->row.chunks && chunk == t->row.chunks - 1;
+}
+
+/* ---- outcomes ---- */
+
+static int same(bool equal, const char *prefix, const char *name, int chunk,
+                struct err *e)
+{
+    if (equal) return 0;
+    char field[64];
+    snprintf(field, sizeof field, "%s%s", prefix, name);
+    return err_field(e, ERR_CONFLICT, field,
+                     "chunk %d was reported before with another value", chunk);
+}
+
+/* Does a repeat say the same again? */
+static int agrees(const struct step *s, const struct outcome *o, const char *prefix,
+                  struct err *e)
+{
+    int rc = same(s->level == o->level, prefix, "level", o->chunk, e);
+    if (!rc) rc = same(s->bytes == o->bytes, prefix, "bytes", o->chunk, e);
+    if (!rc) rc = same(s->download_s == o->download_s, prefix, "download_s", o->chunk, e);
+    if (!rc) rc = same(s->rebuffer_s == o->rebuffer_s, prefix, "rebuffer_s", o->chunk, e);
+    return rc;
+}
+
+/* The level that was last on its way to the player, as far as is known; -1 none. */
+static int level_before(const struct track *t, const struct steps *p)
+{
+    if (t->newest < 0) return -1;
+    const struct step *s = &p->at[t->newest];
+    return s->flags & STEP_REPORTED ? s->level : s->decided;
+}
+
+static bool overtaken(const struct track *t, const struct steps *p, const struct step *s)
+{
+    for (int32_t i = t->newest; i >= 0 && p->at[i].ord > s->ord; i = p->at[i].prev)
+        if (p->at[i].flags & STEP_MEASURED) return true;
+    return false;
+}
+
+static void count_followed(struct track *t)
+{
+    if (t->row.followed < UINT16_MAX) t->row.followed++;
+}
+
+/* s has no outcome yet. */
+static void take_outcome(struct track *t, struct steps *p, struct step *s,
+                         const struct outcome *o, double now, struct changes *c)
+{
+    const struct track_row *row = &t->row;
+    double before = s->last_level < 0 ? 0 : row->ladder_kbps[s->last_level];
+    struct qoe_parts parts = qoe_chunk(&row->qoe, row->ladder_kbps[o->level], before,
+                                       o->rebuffer_s, row->ladder_kbps[0]);
+    s->level = (int8_t)o->level;
+    s->bytes = (uint32_t)o->bytes;
+    s->download_s = o->download_s;
+    s->rebuffer_s = o->rebuffer_s;
+    s->reward = parts.reward;
+    s->flags |= STEP_REPORTED;
+    if ((s->flags & STEP_DECIDED) && s->decided == o->level) {
+        s->flags |= STEP_FOLLOWED;
+        count_followed(t);
+    }
+
+    bool newest = s == &p->at[t->newest];
+    if (!overtaken(t, p, s)) {
+        /* what an older step adds to the history was not there when the newest was
+         * decided */
+        if (!newest) cut(t, p, now, c);
+        traj_measure(&t->measured, s->bytes, s->download_s);
+        s->flags |= STEP_MEASURED;
+    }
+    touch(s, now, c);
+    t->last_at = now;
+
+    c->rewards++;
+    c->rewarded = s->ord;
+    c->not_followed += !(s->flags & STEP_FOLLOWED);
+    c->reward_sum += s->reward;
+    c->stall_sum_s += s->rebuffer_s;
+    c->kbps_sum += row->ladder_kbps[o->level];
+
+    if (newest && !teaches(s)) cut(t, p, now, c);
+    if (newest && is_last_chunk(t, s->chunk)) finish(t, p, now, c);
+}
+
+/* An outcome that answers no decision of ours: the player went by its own rules. */
+static int take_undecided(struct track *t, struct steps *p, const struct outcome *o,
+                          double now, struct changes *c, struct err *e)
+{
+    cut(t, p, now, c);
+    int before = level_before(t, p);
+    struct step *s = append(t, p, c);
+    if (!s) return err_set(e, ERR_FULL, "no room for another step");
+    s->chunk = o->chunk;
+    s->decided = -1;
+    s->expert = -1;
+    s->last_level = (int8_t)before;
+    take_outcome(t, p, s, o, now, c);
+    return 0;
+}
+
+/* ---- questions ---- */
+
+static uint64_t bits(double x)
+{
+    uint64_t u;
+    x += 0.0; /* -0 asks the same as 0 */
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static uint64_t question_hash(const struct question *q)
+{
+    uint64_t h = rng_u64_at(q->has_last, (uint64_t)q->chunk, bits(q->buffer_s));
+    if (!q->has_last) return h;
+    const struct outcome *o = &q->last;
+    h = rng_u64_at(h, (uint64_t)o->chunk, (uint64_t)o->level);
+    h = rng_u64_at(h, (uint64_t)o->bytes, bits(o->download_s));
+    return rng_u64_at(h, bits(o->rebuffer_s), 0);
+}
+
+static uint32_t whole(double bytes)
+{
+    return (uint32_t)(bytes + .5);
+}
+
+/* A repeat may leave next_bytes out. */
+static bool same_question(const struct step *s, const struct question *q, int levels)
+{
+    if (!(s->flags & STEP_DECIDED) || s->question != question_hash(q)) return false;
+    for (int k = 0; q->has_next && k < levels; k++)
+        if (s->next_bytes[k] != whole(q->next_bytes[k])) return false;
+    return true;
+}
+
+/* The session's constants and what was measured. */
+static void view_of(struct view *v, const struct track *t, int chunk, double buffer_s,
+                    int last_level)
+{
+    const struct track_row *row = &t->row;
+    *v = (struct view){.levels = row->levels,
+                       .chunk_s = row->chunk_s,
+                       .chunk = chunk,
+                       .chunks = row->chunks,
+                       .buffer_s = buffer_s,
+                       .buffer_max_s = row->buffer_max_s,
+                       .last_level = last_level,
+                       .qoe = row->qoe};
+    memcpy(v->ladder_kbps, row->ladder_kbps, sizeof v->ladder_kbps);
+    for (int i = 0; i < t->measured.n; i++)
+        view_push(v, t->measured.bytes[i], t->measured.download_s[i]);
+}
+
+static void make_view(struct view *v, const struct track *t, const struct steps *p,
+                      const struct question *q, bool fresh)
+{
+    view_of(v, t, q->chunk, q->buffer_s, level_before(t, p));
+    if (fresh) {
+        const struct step *s = find(t, p, q->last.chunk);
+        if (!s || !overtaken(t, p, s))
+            if (q->last.bytes > 0)
+                view_push(v, (double)q->last.bytes, q->last.download_s);
+        if (!s || s == &p->at[t->newest]) v->last_level = q->last.level;
+    }
+    for (int k = 0; q->has_next && k < v->levels; k++)
+        v->next_bytes[k] = whole(q->next_bytes[k]);
+}
+
+int track_underway(struct view *view, const struct track *t, const struct steps *pool,
+                   int chunk, struct err *e)
+{
+    if (t->row.closed)
+        return err_field(e, ERR_ABSENT, "session", "is closed: open a new one");
+    const struct step *s = t->newest >= 0 ? &pool->at[t->newest] : NULL;
+    if (!s || s->chunk != chunk || !(s->flags & STEP_DECIDED) || s->flags & STEP_REPORTED)
+        return err_field(e, ERR_CONFLICT, "chunk",
+                         "chunk %d is not on its way: it was not decided last, or has "
+                         "arrived",
+                         chunk);
+    view_of(view, t, chunk, s->buffer_s, s->last_level);
+    for (int k = 0; k < view->levels; k++)
+        view->next_bytes[k] = s->next_bytes[k];
+    return 0;
+}
+
+int track_peek(struct view *view, struct answer *again, const struct track *t,
+               const struct steps *pool, const struct question *q, struct err *e)
+{
+    const struct track_row *row = &t->row;
+    if (row->closed)
+        return err_field(e, ERR_ABSENT, "session", "is closed: open a new one");
+    int rc = limits_question(q, row->levels, row->chunks, e);
+    if (rc) return rc;
+
+    const struct step *s = find(t, pool, q->chunk);
+    if (s && same_question(s, q, row->levels)) {
+        track_answer(again, s, row);
+        return 1;
+    }
+    /* "I have played this chunk, which level now?" is a step back, not a contradiction */
+    bool played = q->has_last && q->last.chunk == q->chunk;
+    if (s && s == &pool->at[t->newest] && (s->flags & STEP_DECIDED) && !played)
+        return err_field(e, ERR_CONFLICT, "chunk",
+                         "chunk %d was already decided for a different question",
+                         q->chunk);
+
+    bool fresh = false;
+    if (q->has_last) {
+        s = find(t, pool, q->last.chunk);
+        fresh = !s || !(s->flags & STEP_REPORTED);
+        rc = fresh ? 0 : agrees(s, &q->last, "last.", e);
+    }
+    if (!rc) make_view(view, t, pool, q, fresh);
+    return rc;
+}
+
+int track_decide(struct answer *out, struct track *t, struct steps *pool,
+                 const struct question *q, const struct verdict *v, double now,
+                 struct changes *c, struct err *e)
+{
+    if (q->has_last) {
+        struct step *s = find(t, pool, q->last.chunk);
+        if (!s) {
+            int rc = take_undecided(t, pool, &q->last, now, c, e);
+            if (rc) return rc;
+        } else if (!(s->flags & STEP_REPORTED)) {
+            take_outcome(t, pool, s, &q->last, now, c);
+        }
+    }
+
+    if (t->head >= 0) {
+        const struct step *p = &pool->at[t->newest];
+        if (!teaches(p) || !v->sampled || q->chunk != p->chunk + 1) cut(t, pool, now, c);
+    }
+    int before = level_before(t, pool);
+    struct step *s = append(t, pool, c);
+    if (!s) return err_set(e, ERR_FULL, "no room for another step");
+    s->chunk = q->chunk;
+    s->flags = (uint16_t)(STEP_DECIDED | v->sampled * STEP_SAMPLED |
+                          v->guarded * STEP_GUARDED | v->by * STEP_BY);
+    s->decided = (int8_t)v->level;
+    s->level = -1;
+    s->last_level = (int8_t)before;
+    s->expert = (int8_t)v->expert;
+    s->logp = v->logp;
+    s->value = v->value;
+    s->entropy = v->entropy;
+    memcpy(s->prob, v->prob, sizeof s->prob);
+    for (int k = 0; q->has_next && k < t->row.levels; k++)
+        s->next_bytes[k] = whole(q->next_bytes[k]);
+    s->question = question_hash(q);
+    s->policy = v->policy;
+    s->buffer_s = q->buffer_s;
+
+    if (t->row.explores && v->sampled) {
+        if (t->head >= 0 && t->head_n > TRAJ_STEPS) {
+            emit(t, pool, t->head_n - 1, true, c);
+            t->head = -1;
+        }
+        if (t->head < 0) begin(t, s);
+    }
+    touch(s, now, c);
+    t->last_at = now;
+    t->changes++;
+    c->decided = true;
+    c->expert = v->expert;
+    track_answer(out, s, &t->row);
+    return 0;
+}
+
+/* ---- rewards and ends ---- */
+
+static int report_outcome(struct step **at, bool *repeated, struct track *t,
+                          struct steps *p, const struct outcome *o, double now,
+                          struct changes *c, struct err *e)
+{
+    struct step *s = find(t, p, o->chunk);
+    if (s && (s->flags & STEP_REPORTED)) {
+        *repeated = true;
+        *at = s;
+        return agrees(s, o, "", e);
+    }
+    if (t->row.closed)
+        return err_field(e, ERR_ABSENT, "session", "is closed: nothing can be added");
+    if (!s && t->newest >= 0 && o->chunk <= p->at[t->newest].chunk)
+        return err_field(e, ERR_ABSENT, "chunk", "no decision for chunk %d is remembered",
+                         o->chunk);
+    if (s) {
+        take_outcome(t, p, s, o, now, c);
+    } else {
+        int rc = take_undecided(t, p, o, now, c, e);
+        if (rc) return rc;
+        s = &p->at[t->newest];
+    }
+    *at = s;
+    return 0;
+}
+
+static int report_external(struct step **at, bool *repeated, struct track *t,
+                           struct steps *p, const struct reward_in *in, double now,
+                           struct changes *c, struct err *e)
+{
+    struct step *s = find(t, p, in->chunk);
+    if (!s)
+        return err_field(e, ERR_ABSENT, "chunk", "no decision for chunk %d is remembered",
+                         in->chunk);
+    *at = s;
+    if (s->flags & STEP_EXTERNAL) {
+        *repeated = true;
+        return same(s->external == in->external, "", "reward", in->chunk, e);
+    }
+    if (t->row.closed)
+        return err_field(e, ERR_ABSENT, "session", "is closed: nothing can be added");
+    s->external = in->external;
+    s->flags |= STEP_EXTERNAL;
+    touch(s, now, c);
+    *repeated = false;
+    return 0;
+}
+
+int track_report(struct reward_out *out, struct track *t, struct steps *pool,
+                 const struct reward_in *in, double now, struct changes *c, struct err *e)
+{
+    int rc = limits_reward(in, t->row.levels, t->row.chunks, e);
+    if (!rc) rc = track_label_agrees(&t->row, in->profile, e);
+    if (rc) return rc;
+
+    /* nothing is half done: what could contradict is looked at before anything is kept */
+    if (in->has_outcome && in->has_external) {
+        const struct step *s = find(t, pool, in->chunk);
+        if (s && (s->flags & STEP_EXTERNAL) && s->external != in->external)
+            return same(false, "", "reward", in->chunk, e);
+    }
+
+    struct step *s = &pool->at[t->newest];
+    bool repeated = in->final && t->row.closed;
+    if (in->has_outcome)
+        rc = report_outcome(&s, &repeated, t, pool, &in->outcome, now, c, e);
+    if (!rc && in->has_external)
+        rc = report_external(&s, &repeated, t, pool, in, now, c, e);
+    if (rc) return rc;
+
+    *out = (struct reward_out){.chunk = s->chunk,
+                               .reward = s->flags & STEP_REPORTED ? s->reward : 0,
+                               .followed = s->flags & STEP_FOLLOWED,
+                               .repeated = repeated};
+    t->changes++;
+    t->last_at = now;
+    if (in->final && !t->row.closed) {
+        t->row.terminal = true;
+        track_label_put(&t->row, in->profile);
+        track_close(t, pool, now, c);
+    }
+    return 0;
+}
+
+void track_close(struct track *t, struct steps *pool, double now, struct changes *c)
+{
+    if (t->row.closed) return;
+    const struct step *s = &pool->at[t->newest];
+    bool played = (s->flags & STEP_REPORTED) && is_last_chunk(t, s->chunk);
+    t->row.terminal |= played;
+    if (t->row.terminal && teaches(s))
+        finish(t, pool, now, c);
+    else
+        cut(t, pool, now, c);
+    t->row.closed = true;
+    t->row.closed_at = now;
+    t->changes++;
+    c->closed = true;
+    c->row = t->row;
+}
+
+/* ---- life ---- */
+
+void track_changes_clear(struct changes *c)
+{
+    c->n = 0;
+    c->closed = c->has_traj = c->starved = c->decided = c->untagged = false;
+    c->rewards = c->not_followed = 0;
+    c->reward_sum = c->stall_sum_s = c->kbps_sum = 0;
+    c->expert = -1;
+}
+
+void track_init(struct track *t, const struct track_row *row)
+{
+    *t = (struct track){.row = *row, .oldest = -1, .newest = -1, .head = -1};
+    t->last_at = row->opened_at;
+}
+
+void track_drop(struct track *t, struct steps *pool)
+{
+    t->head = -1;
+    while (t->n)
+        give_back_oldest(t, pool);
+}
+
+int track_restore(struct track *t, struct steps *pool, const struct step *s,
+                  struct err *e)
+{
+    struct changes c;
+    track_changes_clear(&c);
+    t->ords = s->ord;
+    struct step *d = append(t, pool, &c);
+    if (!d) return err_set(e, ERR_FULL, "no room for another step");
+    int32_t prev = d->prev;
+    *d = *s;
+    d->prev = prev;
+    d->next = -1;
+    if (d->flags & STEP_HEAD) {
+        t->head = t->newest;
+        t->head_n = 1;
+        t->before = t->measured;
+    }
+    if (d->flags & STEP_MEASURED) traj_measure(&t->measured, d->bytes, d->download_s);
+    if (d->flags & STEP_CUT) t->head = -1;
+    if (d->flags & STEP_FOLLOWED) count_followed(t);
+    if (d->at > t->last_at) t->last_at = d->at;
+    return 0;
+}

@@ -1,0 +1,56 @@
+#include "serve/session/traj.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "abr/deciders/guard.h"
+
+void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s)
+{
+    if (!bytes) return;
+    if (m->n == VIEW_HISTORY) {
+        memmove(m->bytes, m->bytes + 1, sizeof m->bytes - sizeof *m->bytes);
+        memmove(m->download_s, m->download_s + 1,
+                sizeof m->download_s - sizeof *m->download_s);
+        m->n--;
+    }
+    m->bytes[m->n] = bytes;
+    m->download_s[m->n] = download_s;
+    m->n++;
+}
+
+int traj_states(const struct traj *t)
+{
+    return t->n + t->truncated;
+}
+
+void traj_observe(float *obs, uint32_t *mask, const struct traj *t,
+                  enum feat_layout layout)
+{
+    size_t dim = (size_t)feat_dim(layout);
+    struct view v = t->view;
+    v.n_history = 0;
+    for (int i = 0; i < t->before.n; i++)
+        view_push(&v, t->before.bytes[i], t->before.download_s[i]);
+
+    int states = traj_states(t);
+    assert(states <= TRAJ_STEPS + 1);
+    for (int i = 0; i < states; i++) {
+        const struct traj_step *s = &t->step[i];
+        v.chunk = s->chunk;
+        v.buffer_s = s->buffer_s;
+        v.last_level = s->last_level;
+        for (int k = 0; k < v.levels; k++)
+            v.next_bytes[k] = s->next_bytes[k];
+        feat_observe(obs + (size_t)i * dim, layout, &v);
+        mask[i] = guard_levels(&v);
+        if (s->bytes > 0) view_push(&v, s->bytes, s->download_s);
+    }
+}
+
+float traj_reward(const struct traj *t, int i)
+{
+    double scaled = t->step[i].reward / feat_reward_scale(&t->view);
+    return (float)fmax(-TRAJ_REWARD, fmin(TRAJ_REWARD, scaled));
+}

@@ -1,0 +1,183 @@
+#include "serve/store/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "learn/ckpt.h"
+
+static int name(char out[FOLDER_PATH], const char *dir, const char *file, struct err *e)
+{
+    if (snprintf(out, FOLDER_PATH, "%s/%s", dir, file) < FOLDER_PATH) return 0;
+    return err_field(e, ERR_RANGE, "data", "the path is too long");
+}
+
+int folder_open(struct folder *f, const char *dir, struct err *e)
+{
+    *f = (struct folder){.lock = -1};
+    if (!dir) return 0;
+
+    if (mkdir(dir, 0755) && errno != EEXIST)
+        return err_field(e, ERR_IO, dir, "cannot be made: %s", strerror(errno));
+    char lock[FOLDER_PATH];
+    int rc = name(lock, dir, "lock", e);
+    if (!rc) rc = name(f->db, dir, "abrd.db", e);
+    if (!rc) rc = name(f->policy, dir, "policy.safetensors", e);
+    if (!rc) rc = name(f->untagged, dir, "untagged.state", e);
+    if (!rc) rc = name(f->secret, dir, "secret", e);
+    if (rc) return rc;
+
+    f->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (f->lock < 0)
+        return err_field(e, ERR_IO, lock, "cannot be written: %s", strerror(errno));
+    if (!flock(f->lock, LOCK_EX | LOCK_NB)) return 0;
+    rc = errno == EWOULDBLOCK
+             ? err_field(e, ERR_CONFLICT, dir, "is in use by another abrd")
+             : err_field(e, ERR_IO, lock, "cannot be locked: %s", strerror(errno));
+    folder_close(f);
+    return rc;
+}
+
+void folder_close(struct folder *f)
+{
+    if (f->lock >= 0) close(f->lock);
+    f->lock = -1;
+}
+
+static void put_aside(const char *path)
+{
+    char bad[FOLDER_PATH + 8];
+    snprintf(bad, sizeof bad, "%s.bad", path);
+    rename(path, bad);
+}
+
+/* ---- the secret ---- */
+
+static bool secret_parse(uint8_t out[SIPHASH_KEY], const char *text, ssize_t n)
+{
+    if (n != 2 * SIPHASH_KEY + 1 || text[n - 1] != '\n') return false;
+    for (int i = 0; i < 2 * SIPHASH_KEY; i++) {
+        const char *digits = "0123456789abcdef", *at = strchr(digits, text[i]);
+        if (!text[i] || !at) return false;
+        out[i / 2] = (uint8_t)(out[i / 2] << 4 | (at - digits));
+    }
+    return true;
+}
+
+static int secret_write(const char *path, const uint8_t secret[SIPHASH_KEY],
+                        struct err *e)
+{
+    char part[FOLDER_PATH + 8], text[2 * SIPHASH_KEY + 2];
+    for (int i = 0; i < SIPHASH_KEY; i++)
+        snprintf(text + 2 * i, sizeof text - 2 * (size_t)i, "%02x", secret[i]);
+    text[2 * SIPHASH_KEY] = '\n';
+    snprintf(part, sizeof part, "%s.part", path);
+    unlink(part); /* of a start that was killed */
+    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool ok = fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1 &&
+              fsync(fd) == 0;
+    if (fd >= 0) ok = close(fd) == 0 && ok;
+    if (ok) ok = !rename(part, path) && !text_sync_folder_of(path);
+    return ok ? 0 : err_field(e, ERR_IO, path, "cannot be written: %s", strerror(errno));
+}
+
+int folder_secret(struct folder *f, uint8_t out[SIPHASH_KEY], const struct entropy *from,
+                  const struct log *log, struct err *e)
+{
+    char text[2 * SIPHASH_KEY + 8];
+    int fd = f->lock >= 0 ? open(f->secret, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0 && f->lock >= 0 && errno != ENOENT)
+        return err_field(e, ERR_IO, f->secret, "cannot be read: %s", strerror(errno));
+    if (fd >= 0) {
+        ssize_t n = read(fd, text, sizeof text);
+        close(fd);
+        if (secret_parse(out, text, n)) return 0;
+        put_aside(f->secret);
+    }
+    int rc = entropy_draw(from, out, SIPHASH_KEY, e);
+    if (rc || f->lock < 0) return rc;
+    if (fd >= 0)
+        log_event(log, LOG_ERROR, "secret",
+                  "%s is damaged: who explores is drawn from a new one", f->secret);
+    else if (!access(f->db, F_OK))
+        log_event(log, LOG_WARN, "secret",
+                  "%s is not there: who explores is drawn from a new one", f->secret);
+    return secret_write(f->secret, out, e);
+}
+
+/* NULL when it is not there or was damaged (and put aside). */
+static struct policy *checkpoint(struct folder *f, const char *path,
+                                 struct ckpt_meta *meta, void **state, size_t *state_n,
+                                 const struct log *log)
+{
+    struct err why = {0};
+    struct policy *p = ckpt_load(path, meta, state, state_n, &why);
+    if (p) {
+        snprintf(f->from, sizeof f->from, "%s", path);
+    } else if (why.code != ERR_ABSENT) {
+        log_err(log, LOG_ERROR, "policy", &why);
+        f->refused++;
+        put_aside(path);
+    }
+    return p;
+}
+
+/* A policy from elsewhere: one that reads what viewers value. */
+static struct policy *given(const char *path, struct ckpt_meta *meta, struct err *e)
+{
+    struct policy *p = ckpt_load(path, meta, NULL, NULL, e);
+    const char *layout = ckpt_meta_get(meta, "layout");
+    if (p && layout && strcmp(layout, "blind") == 0) {
+        err_field(e, ERR_INVALID, path,
+                  "was trained without knowing what viewers value (layout 'blind'): "
+                  "it can be scored, not served");
+        policy_free(p);
+        p = NULL;
+    }
+    return p;
+}
+
+static struct policy *find(struct folder *f, const char *fallback, struct ckpt_meta *meta,
+                           void **state, size_t *state_n, const struct log *log,
+                           struct err *e)
+{
+    struct policy *p = NULL;
+    if (f->lock >= 0) {
+        char prev[FOLDER_PATH + 8];
+        snprintf(prev, sizeof prev, "%s.prev", f->policy);
+        p = checkpoint(f, f->policy, meta, state, state_n, log);
+        if (!p) p = checkpoint(f, prev, meta, state, state_n, log);
+    }
+    if (p) return p;
+
+    if (!fallback) {
+        err_field(e, ERR_ABSENT, "policy", "no policy is given: name a checkpoint");
+        return NULL;
+    }
+    p = given(fallback, meta, e);
+    if (p) snprintf(f->from, sizeof f->from, "%s", fallback);
+    return p;
+}
+
+struct policy *folder_policy(struct folder *f, const char *fallback,
+                             struct ckpt_meta *meta, void **state, size_t *state_n,
+                             const struct log *log, struct err *e)
+{
+    *state = NULL;
+    *state_n = 0;
+    struct ckpt_meta *own = calloc(1, sizeof *own); /* 18 kB: too much for a stack */
+    if (!own) {
+        err_set(e, ERR_MEMORY, "no memory for the policy");
+        return NULL;
+    }
+    struct policy *p = find(f, fallback, own, state, state_n, log, e);
+    if (p && meta) *meta = *own;
+    free(own);
+    return p;
+}

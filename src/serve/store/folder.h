@@ -1,0 +1,54 @@
+/* folder.h - the data folder: whose it is, and which weights a start begins with.
+ *
+ *   abrd.db                   the store; -wal, -shm, -count, -reserve: store_sqlite.h
+ *   policy.safetensors        the newest checkpoint of the learner; .prev: the one before
+ *   secret                    what nobody foretells draws from (decide.h): 32 hex digits, 0600
+ *   untagged.state            what was learned of viewers without a hint (untagged.h)
+ *   lock                      held by the daemon that uses the folder
+ *
+ * A damaged checkpoint is put aside as policy.safetensors.bad and the one before is used, or
+ * the policy that was named in the configuration; each such step is logged and counted.
+ *
+ * Errors: ERR_CONFLICT another process uses the folder; ERR_IO; those of ckpt.h.
+ * Threads: not shared. */
+#ifndef SERVE_FOLDER_H
+#define SERVE_FOLDER_H
+
+#include "base/err.h"
+#include "base/entropy.h"
+#include "base/log.h"
+#include "base/siphash.h"
+#include "policy/policy.h"
+#include "learn/ckpt.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FOLDER_PATH 512
+
+struct folder {
+    int lock;                   /* file descriptor; -1 = no folder */
+    uint64_t refused;           /* damaged checkpoints that were put aside */
+    char from[FOLDER_PATH + 8]; /* the file that folder_policy read; cut when longer */
+    char db[FOLDER_PATH], policy[FOLDER_PATH], untagged[FOLDER_PATH], secret[FOLDER_PATH];
+};
+
+/* Makes the folder when it is not there. dir NULL: nothing is kept. */
+int folder_open(struct folder *f, const char *dir, struct err *e)
+    __attribute__((warn_unused_result));
+void folder_close(struct folder *f);
+
+/* The folder's secret; a new one, durable before it is used, when there is none or it is damaged.
+ * Without a folder it lives as long as the caller keeps it. */
+int folder_secret(struct folder *f, uint8_t out[SIPHASH_KEY], const struct entropy *from,
+                  const struct log *log, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* The weights to start with, owned. When they come from a checkpoint *state (owned) is
+ * the learner's; else NULL. fallback: the policy of the configuration, may be NULL.
+ * meta: its metadata, may be NULL. */
+struct policy *folder_policy(struct folder *f, const char *fallback,
+                             struct ckpt_meta *meta, void **state, size_t *state_n,
+                             const struct log *log, struct err *e);
+
+#endif

@@ -1,0 +1,81 @@
+/* store.h - what outlives the process: sessions, steps, profiles, policy versions.
+ *
+ * Records are whole rows with a revision, so that they may arrive in any order and twice:
+ * the highest revision stays. store->write makes a batch durable or, on failure, leaves
+ * everything as it was.
+ *
+ * Implementations: store_sqlite.h. What stands in front of it, a bounded queue with group
+ * commit, is writer.h.
+ *
+ * Errors: ERR_IO (disk full, read-only, not reachable), ERR_CORRUPT (not a store, or
+ * damaged); e->field names the file. Threads: write from one thread at a time; history
+ * and the rest from any, locked inside. */
+#ifndef SERVE_STORE_H
+#define SERVE_STORE_H
+
+#include "serve/learner/bus.h"
+#include "serve/session/track.h"
+
+enum store_kind {
+    STORE_SESSION, /* opened or closed */
+    STORE_STEP,
+    STORE_VERSION,
+    STORE_PROFILE,
+    STORE_PROFILE_GONE, /* profile.name */
+    STORE_PRUNE,        /* closed sessions that ended before */
+    STORE_PARCEL, /* on its way to the bus; the bytes are borrowed until it is written */
+    STORE_DELIVERED, /* of those, all up to parcel.number: the last one stays, without bytes */
+};
+
+struct store_version {
+    uint64_t version;
+    uint32_t crc; /* of the weights: says whether a file holds this version */
+    double published_at, check_score;
+};
+
+struct store_rec {
+    enum store_kind kind;
+    uint8_t id[TRACK_ID]; /* of the session a step belongs to */
+    union {
+        struct track_row row;
+        struct step step;
+        struct store_version version;
+        struct profile profile;
+        struct bus_parcel parcel;
+        double before; /* s since the epoch */
+    };
+};
+
+struct store {
+    void *self;
+    /* one transaction, durable when it returns 0 */
+    int (*write)(void *self, const struct store_rec *rec, int n, struct err *e);
+    /* fn for every session that was not closed, the longest silent first, with its newest
+     * steps in order, borrowed for the call; a code other than 0 stops and is returned */
+    int (*live)(void *self,
+                int (*fn)(void *ctx, const struct track_row *row,
+                          const struct step *steps, int n, struct err *e),
+                void *ctx, struct err *e);
+    /* steps of one session from number `after` on, limit at most; ERR_ABSENT. *last_at: of the
+     * newest step there is, or a later one of these. *steps (n) owned by the caller */
+    int (*history)(void *self, struct track_row *row, double *last_at,
+                   struct step **steps, int *n, const uint8_t id[TRACK_ID],
+                   uint32_t after, int limit, struct err *e);
+    int (*profiles)(void *self, struct profile *out, int max, int *n, struct err *e);
+    /* the newest first, at most max */
+    int (*versions)(void *self, struct store_version *out, int max, int *n,
+                    struct err *e);
+    /* fn for every parcel that was not delivered and for the last number given out, in order;
+     * bytes borrowed for the call; NULL: none are kept */
+    int (*parcels)(void *self,
+                   int (*fn)(void *ctx, const struct bus_parcel *p, struct err *e),
+                   void *ctx, struct err *e);
+    /* from the thread that writes, after a write: ERR_IO when what is acknowledged from now on may
+     * find no room on the disk; NULL: not known */
+    int (*room)(void *self, struct err *e);
+    /* once in a while, from any thread: work that would else hold up a write; NULL: none */
+    int (*tidy)(void *self, struct err *e);
+    void (*free)(void *self);
+};
+
+#endif

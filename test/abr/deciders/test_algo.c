@@ -1,0 +1,105 @@
+#include "abr/deciders/algo.h"
+
+#include "support/made.h"
+
+#include <check.h>
+#include <string.h>
+
+static int ask(const char *spec, const struct algo_ctx *ctx, uint64_t key,
+               const struct view *v)
+{
+    struct err e = {0};
+    struct algo a;
+    ck_assert_msg(algo_new(&a, spec, ctx, &e) == 0, "%s: %s", spec, e.detail);
+    a.reset(a.self, key);
+    int level = a.decide(a.self, v, NULL);
+    ck_assert_int_eq(a.decide(a.self, v, NULL), level); /* asked again, answered again */
+    algo_free(&a);
+    return level;
+}
+
+START_TEST(every_baseline_answers_any_view)
+{
+    const char *const specs[] = {"fixed-3", "random", "rate",       "buffer",
+                                 "bola",    "mpc",    "mpc-default"};
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        struct view v = made_view(6);
+        for (v.chunk = 0; v.chunk < 48; v.chunk++) {
+            int level = ask(specs[i], NULL, 1, &v);
+            ck_assert_int_ge(level, 0);
+            ck_assert_int_lt(level, v.levels);
+            view_push(&v, 1e5 * (1 + v.chunk % 7), .1 + v.chunk % 5);
+            v.buffer_s = v.chunk;
+            v.last_level = level;
+        }
+    }
+}
+END_TEST
+
+START_TEST(fixed_is_clipped_to_the_ladder)
+{
+    struct view v = made_view(6);
+    ck_assert_int_eq(ask("fixed-0", NULL, 0, &v), 0);
+    ck_assert_int_eq(ask("fixed-5", NULL, 0, &v), 5);
+    ck_assert_int_eq(ask("fixed-11", NULL, 0, &v), 5);
+}
+END_TEST
+
+START_TEST(random_depends_on_seed_key_and_chunk_alone)
+{
+    struct view v = made_view(6);
+    const struct algo_ctx one = {.seed = 1}, two = {.seed = 2};
+    int seen[6] = {0}, by_seed = 0, by_key = 0;
+    for (v.chunk = 0; v.chunk < 600; v.chunk++) {
+        int level = ask("random", &one, 7, &v);
+        seen[level]++;
+        by_seed += level != ask("random", &two, 7, &v);
+        by_key += level != ask("random", &one, 8, &v);
+    }
+    for (int k = 0; k < 6; k++) /* 100 expected, standard deviation 9 */
+        ck_assert_msg(seen[k] > 60 && seen[k] < 140, "level %d: %d of 600", k, seen[k]);
+    ck_assert_int_gt(by_seed, 400); /* 500 expected */
+    ck_assert_int_gt(by_key, 400);
+}
+END_TEST
+
+START_TEST(wrong_names_are_told)
+{
+    const struct {
+        const char *spec;
+        int code;
+    } cases[] = {
+        {"", ERR_ABSENT},        {"bb", ERR_ABSENT},       {"fixed", ERR_ABSENT},
+        {"fixed-", ERR_INVALID}, {"fixed-x", ERR_INVALID}, {"fixed-12", ERR_RANGE},
+        {"fixed--1", ERR_RANGE}, {"mpcx", ERR_ABSENT},     {"rate:5", ERR_ABSENT}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err e = {0};
+        struct algo a;
+        ck_assert_msg(algo_new(&a, cases[i].spec, NULL, &e) == cases[i].code,
+                      "'%s': %d %s", cases[i].spec, e.code, e.detail);
+        ck_assert_int_eq(e.code, cases[i].code);
+        if (e.code == ERR_ABSENT) ck_assert_ptr_nonnull(strstr(e.detail, "mpc-default"));
+        algo_free(&a);
+    }
+    char longer[200];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = 0;
+    struct algo a;
+    ck_assert_int_eq(algo_new(&a, longer, NULL, NULL), ERR_ABSENT);
+    algo_free(&a);
+    algo_free(NULL);
+}
+END_TEST
+
+Suite *suite_abr_deciders_algo(void);
+Suite *suite_abr_deciders_algo(void)
+{
+    Suite *s = suite_create("abr/algo");
+    TCase *t = tcase_create("abr/algo");
+    tcase_add_test(t, every_baseline_answers_any_view);
+    tcase_add_test(t, fixed_is_clipped_to_the_ladder);
+    tcase_add_test(t, random_depends_on_seed_key_and_chunk_alone);
+    tcase_add_test(t, wrong_names_are_told);
+    suite_add_tcase(s, t);
+    return s;
+}

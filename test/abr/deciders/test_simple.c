@@ -1,0 +1,91 @@
+#include "abr/deciders/simple.h"
+
+#include "support/made.h"
+
+#include <check.h>
+#include <math.h>
+
+START_TEST(harmonic_mean_by_hand)
+{
+    struct view v = made_view(5);
+    ck_assert(simple_harmonic_kbps(&v, 0, 5) == 0);
+    view_push(&v, 125e3, 1);                              /* 1000 kbit/s */
+    view_push(&v, 250e3, 1);                              /* 2000 */
+    view_push(&v, 500e3, 1);                              /* 4000 */
+    double all = 3 / (1 / 1000. + 1 / 2000. + 1 / 4000.); /* 1714.3 */
+    ck_assert_double_eq_tol(simple_harmonic_kbps(&v, 3, 5), all, 1e-9);
+    ck_assert_double_eq_tol(simple_harmonic_kbps(&v, 3, 1), 4000, 1e-9);
+    ck_assert_double_eq_tol(simple_harmonic_kbps(&v, 2, 2), 2 / (1.5e-3), 1e-9);
+}
+END_TEST
+
+START_TEST(a_dead_link_is_finite)
+{
+    struct view v = made_view(5);
+    v.n_history = 2;
+    v.throughput_kbps[0] = 0;
+    v.throughput_kbps[1] = 1000;
+    double kbps = simple_harmonic_kbps(&v, 2, 5);
+    ck_assert(kbps > 0 && kbps < 1);
+    ck_assert_int_eq(simple_rate_level(&v), 0);
+}
+END_TEST
+
+START_TEST(rate_takes_what_fits_the_newest_five)
+{
+    struct view v = made_view(5);
+    ck_assert_int_eq(simple_rate_level(&v), 0); /* nothing known */
+    view_push(&v, 1, 1);                        /* forgotten after five more */
+    for (int i = 0; i < 5; i++)
+        view_push(&v, 1200e3 / 8, 1);
+    ck_assert_int_eq(simple_rate_level(&v), 2); /* exactly as fast still fits */
+    for (int i = 0; i < 5; i++)
+        view_push(&v, 1199e3 / 8, 1);
+    ck_assert_int_eq(simple_rate_level(&v), 1);
+    for (int i = 0; i < 5; i++)
+        view_push(&v, 1e9, 1);
+    ck_assert_int_eq(simple_rate_level(&v), 4);
+}
+END_TEST
+
+START_TEST(buffer_maps_reservoir_and_cushion)
+{
+    struct view v = made_view(5);
+    const struct {
+        double buffer_s;
+        int level;
+    } cases[] = {{0, 0},    {4.99, 0}, {5, 0},     {7.49, 0}, {7.5, 1},
+                 {12.4, 2}, {12.5, 3}, {14.99, 3}, {15, 4},   {60, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        v.buffer_s = cases[i].buffer_s;
+        ck_assert_int_eq(simple_buffer_level(&v), cases[i].level);
+    }
+}
+END_TEST
+
+START_TEST(buffer_scales_to_short_players)
+{
+    struct view v = made_view(5);
+    v.buffer_max_s = 6; /* reservoir 2, cushion 4 */
+    v.buffer_s = 1.9;
+    ck_assert_int_eq(simple_buffer_level(&v), 0);
+    v.buffer_s = 3;
+    ck_assert_int_eq(simple_buffer_level(&v), 1);
+    v.buffer_s = 6;
+    ck_assert_int_eq(simple_buffer_level(&v), 4);
+}
+END_TEST
+
+Suite *suite_abr_deciders_simple(void);
+Suite *suite_abr_deciders_simple(void)
+{
+    Suite *s = suite_create("abr/simple");
+    TCase *t = tcase_create("abr/simple");
+    tcase_add_test(t, harmonic_mean_by_hand);
+    tcase_add_test(t, a_dead_link_is_finite);
+    tcase_add_test(t, rate_takes_what_fits_the_newest_five);
+    tcase_add_test(t, buffer_maps_reservoir_and_cushion);
+    tcase_add_test(t, buffer_scales_to_short_players);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,113 @@
+#include "abr/emulator/player.h"
+
+#include "support/csv.h"
+
+#include <check.h>
+#include <string.h>
+
+static struct emu_world world;
+
+static void set_up(void)
+{
+    struct err e = {0};
+    world = (struct emu_world){.cfg = emu_cfg_default()};
+    world.video = video_load("test/golden/video", NULL, &e);
+    world.trace = trace_load("test/golden/traces/broadband_markov", &e);
+    ck_assert_msg(world.video && world.trace, "%s: %s", e.field, e.detail);
+}
+
+static void tear_down(void)
+{
+    video_free((struct video *)world.video);
+    trace_free((struct trace *)world.trace);
+}
+
+START_TEST(view_follows_the_recorded_player)
+{
+    struct csv c;
+    csv_open(&c, "test/golden/traj.csv");
+    struct player p;
+    int rows = 0;
+    while (csv_next(&c)) {
+        if (strcmp(csv_text(&c, "trace"), "broadband_markov") ||
+            strcmp(csv_text(&c, "seq"), "cyc"))
+            continue;
+        int chunk = (int)csv_number(&c, "chunk"), level = (int)csv_number(&c, "action");
+        if (!chunk) player_start(&p, &world, 1, &qoe_find("pensieve")->qoe, -1);
+        const struct view *v = &p.view;
+        ck_assert_int_eq(v->chunk, chunk);
+        ck_assert_int_eq(v->last_level, chunk ? (chunk - 1) % 6 : -1);
+        ck_assert_int_eq(v->n_history, chunk < VIEW_HISTORY ? chunk : VIEW_HISTORY);
+
+        bool end = player_step(&p, level, 1.0);
+        ck_assert_int_eq(end, chunk == 47);
+        ck_assert_double_eq(v->buffer_s, csv_number(&c, "buffer_s"));
+        ck_assert_double_eq(p.last.stall_s, csv_number(&c, "rebuf_s"));
+        double ms = csv_number(&c, "delay_ms"), bytes = csv_number(&c, "chunk_bytes");
+        ck_assert_double_eq(v->download_s[v->n_history - 1], ms / 1000.0);
+        ck_assert_double_eq_tol(v->throughput_kbps[v->n_history - 1], bytes * 8 / ms,
+                                1e-6);
+        ck_assert_double_eq(v->next_bytes[5], csv_number(&c, "next5"));
+        double change = chunk ? world.video->ladder_kbps[level] -
+                                    world.video->ladder_kbps[(chunk - 1) % 6]
+                              : 0.0;
+        ck_assert_double_eq_tol(p.last.change, (change < 0 ? -change : change) / 1000,
+                                1e-12);
+        rows++;
+    }
+    csv_close(&c);
+    ck_assert_int_eq(rows, 48);
+}
+END_TEST
+
+START_TEST(first_chunk_may_be_given)
+{
+    struct player p;
+    player_start(&p, &world, 1, &qoe_find("live")->qoe, 1);
+    ck_assert_int_eq(p.view.chunk, 1);
+    ck_assert_int_eq(p.view.last_level, 1);
+    ck_assert_int_eq(p.view.n_history, 1);
+    ck_assert_double_eq(p.last.change, 0.0);
+    ck_assert_double_gt(p.last.stall_s, 0.0);
+    ck_assert_double_eq(p.view.qoe.mu_stall, 6.0);
+    for (int i = 1; i < 47; i++)
+        ck_assert(!player_step(&p, 0, 1.0));
+    ck_assert(player_step(&p, 0, 1.0));
+    ck_assert_int_eq(p.view.chunk, p.view.chunks);
+}
+END_TEST
+
+START_TEST(what_came_is_what_the_view_is_of)
+{
+    struct player plain, abandons;
+    player_start(&plain, &world, 1, &qoe_find("documentary")->qoe, -1);
+    player_step(&plain, 0, 1.0);
+    struct emu_world may = world;
+    may.cfg.abandon = true;
+    player_start(&abandons, &may, 1, &qoe_find("documentary")->qoe, 0);
+    ck_assert_int_eq(abandons.view.last_level, 0); /* who says where to begin means it */
+    player_start(&abandons, &may, 1, &qoe_find("documentary")->qoe, -1);
+    player_step(&abandons, 0, 1.0);
+    const struct emu_result *r = &abandons.result;
+    ck_assert_int_gt(r->level, 0);
+    ck_assert_int_eq(abandons.view.last_level, r->level);
+    ck_assert_int_eq(r->bytes, video_chunk(world.video, 0)[r->level]);
+    ck_assert_double_eq(abandons.view.download_s[0], r->copy_ms / 1000);
+    ck_assert_double_gt(r->delay_ms, r->copy_ms);
+    ck_assert_double_eq(abandons.last.stall_s, r->delay_ms / 1000);
+    ck_assert_double_gt(abandons.last.quality, plain.last.quality);
+}
+END_TEST
+
+Suite *suite_abr_emulator_player(void);
+Suite *suite_abr_emulator_player(void)
+{
+    Suite *s = suite_create("abr/player");
+    TCase *t = tcase_create("abr/player");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, view_follows_the_recorded_player);
+    tcase_add_test(t, first_chunk_may_be_given);
+    tcase_add_test(t, what_came_is_what_the_view_is_of);
+    suite_add_tcase(s, t);
+    return s;
+}

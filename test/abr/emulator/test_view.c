@@ -1,0 +1,48 @@
+#include "abr/emulator/view.h"
+
+#include <check.h>
+
+START_TEST(knows_nothing_at_first)
+{
+    struct view v = view_default();
+    ck_assert(v.last_level == -1 && v.n_history == 0 && v.chunk == 0 && v.chunks == 0);
+    ck_assert_double_eq(v.qoe.mu_stall, 4.3);
+}
+END_TEST
+
+START_TEST(history_drops_the_oldest)
+{
+    struct view v = view_default();
+    for (int i = 1; i <= VIEW_HISTORY + 3; i++)
+        view_push(&v, 1000.0 * i, 2.0);
+    ck_assert_int_eq(v.n_history, VIEW_HISTORY);
+    ck_assert_double_eq_tol(v.throughput_kbps[0], 4 * 8 / 2.0, 1e-9);
+    ck_assert_double_eq_tol(v.throughput_kbps[VIEW_HISTORY - 1], 11 * 8 / 2.0, 1e-9);
+    ck_assert_double_eq(v.download_s[0], 2.0);
+}
+END_TEST
+
+START_TEST(unknown_sizes_come_from_the_ladder)
+{
+    struct view v = view_default();
+    v.levels = 2;
+    v.chunk_s = 4.0;
+    v.ladder_kbps[0] = 800;
+    v.ladder_kbps[1] = 1600;
+    v.next_bytes[1] = 777.0;
+    ck_assert_double_eq_tol(view_bytes(&v, 0), 400000.0, 1e-9);
+    ck_assert_double_eq(view_bytes(&v, 1), 777.0);
+}
+END_TEST
+
+Suite *suite_abr_emulator_view(void);
+Suite *suite_abr_emulator_view(void)
+{
+    Suite *s = suite_create("abr/view");
+    TCase *t = tcase_create("abr/view");
+    tcase_add_test(t, knows_nothing_at_first);
+    tcase_add_test(t, history_drops_the_oldest);
+    tcase_add_test(t, unknown_sizes_come_from_the_ladder);
+    suite_add_tcase(s, t);
+    return s;
+}

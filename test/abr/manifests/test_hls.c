@@ -1,0 +1,278 @@
+/* abr/hls.c has no header of its own: it is reached through video_load and video_parse. */
+#include "abr/manifests/segments.h"
+
+#include "base/text.h"
+#include "support/alloc.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char dir[64];
+
+static void put(const char *name, const char *text)
+{
+    ck_assert_int_eq(text_write_file(tmpdir_path(dir, name), text, strlen(text), NULL),
+                     0);
+}
+
+#define MASTER                                                                     \
+    "#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",URI=\"audio.m3u8\"\n"         \
+    "#EXT-X-STREAM-INF:BANDWIDTH=2500000,AVERAGE-BANDWIDTH=2000000,"               \
+    "CODECS=\"avc1.64001f,mp4a.40.2\",RESOLUTION=1280x720\r\nhi/index.m3u8\r\n"    \
+    "#EXT-X-STREAM-INF:AVERAGE-BANDWIDTH=500000,BANDWIDTH=800000\n\n# a comment\n" \
+    "lo/index.m3u8\n"                                                              \
+    "#EXT-X-STREAM-INF:BANDWIDTH=64000,CODECS=\"mp4a.40.2\"\nsound.m3u8\n"         \
+    "#EXT-X-STREAM-INF:BANDWIDTH=900000,AVERAGE-BANDWIDTH=600000,AUDIO=\"b\"\n"    \
+    "lo/index.m3u8\n"
+
+static void set_up(void)
+{
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    mkdir(tmpdir_path(dir, "lo"), 0755);
+    mkdir(tmpdir_path(dir, "hi"), 0755);
+    put("lo/index.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MAP:URI=\"init\"\n"
+                         "#EXTINF:4.0,\n#EXT-X-BYTERANGE:100@50\nall.mp4\n"
+                         "#EXTINF:2.5,a title\n#EXT-X-BYTERANGE:90\nall.mp4\n"
+                         "#EXT-X-ENDLIST\n");
+    put("hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n#EXTINF:2.5,\n2.ts\n");
+}
+
+static void tear_down(void)
+{
+    tmpdir_remove(dir);
+}
+
+static struct video *read(const char *text, struct err *e)
+{
+    return video_parse(text, strlen(text), "m.m3u8", dir, NULL, e);
+}
+
+static void refused(const char *text, const char *field, const char *says)
+{
+    struct err e = {0};
+    struct video *v = read(text, &e);
+    ck_assert_msg(!v && !strcmp(e.field, field) && strstr(e.detail, says),
+                  "%s: %s\nfor %s", e.field, e.detail, text);
+}
+
+START_TEST(ranges_and_files)
+{
+    put("hi/1.ts", "12345");
+    put("hi/2.ts", "123");
+    put("m.m3u8", MASTER);
+    struct err e = {0};
+    struct video *v = video_load(tmpdir_path(dir, "m.m3u8"), NULL, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert(v->levels == 2 && v->chunks == 2 && v->chunk_s == 4.0);
+    ck_assert(v->ladder_kbps[0] == 500 && v->ladder_kbps[1] == 2000);
+    ck_assert_int_eq(video_chunk(v, 0)[0], 100);
+    ck_assert_int_eq(video_chunk(v, 0)[1], 5);
+    ck_assert_int_eq(video_chunk(v, 1)[0], 90);
+    ck_assert_int_eq(video_chunk(v, 1)[1], 3);
+
+    /* and as a table that every command reads */
+    const char *to = tmpdir_path(dir, "table");
+    ck_assert_int_eq(video_save(v, to, &e), 0);
+    struct video *w = video_load(to, NULL, &e);
+    ck_assert_msg(w != NULL, "%s: %s", e.field, e.detail);
+    ck_assert(w->levels == 2 && w->chunks == 2 && w->chunk_s == 4.0);
+    ck_assert_int_eq(memcmp(v->bytes, w->bytes, 4 * sizeof *v->bytes), 0);
+    ck_assert_int_eq(memcmp(v->ladder_kbps, w->ladder_kbps, sizeof v->ladder_kbps), 0);
+    video_free(w);
+    ck_assert_int_eq(video_save(v, tmpdir_path(dir, "no/where"), &e), ERR_IO);
+    video_free(v);
+}
+END_TEST
+
+START_TEST(peaks_when_one_states_no_mean)
+{
+    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    put("hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    struct err e = {0};
+    struct video *v = read("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\nlo/index.m3u8\n"
+                           "#EXT-X-STREAM-INF:BANDWIDTH=2000000,AVERAGE-BANDWIDTH=9\n"
+                           "hi/index.m3u8\n",
+                           &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert(v->ladder_kbps[0] == 800 && v->ladder_kbps[1] == 2000);
+    ck_assert_int_eq(video_chunk(v, 0)[0], 400000); /* no files: from the bitrate */
+    video_free(v);
+}
+END_TEST
+
+START_TEST(files_beside_the_playlists)
+{
+    /* back and down again stays in the folder */
+    mkdir(tmpdir_path(dir, "segments"), 0755);
+    put("segments/1.ts", "12345");
+    put("segments/2.ts", "123");
+    put("hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n../segments/1.ts\n"
+                         "#EXTINF:2.5,\n./../segments/2.ts\n");
+    struct err e = {0};
+    struct video *v = read("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\n"
+                           "hi/../lo/index.m3u8\n"
+                           "#EXT-X-STREAM-INF:BANDWIDTH=2000000\nhi/index.m3u8\n",
+                           &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(video_chunk(v, 0)[1], 5);
+    ck_assert_int_eq(video_chunk(v, 1)[1], 3);
+    video_free(v);
+}
+END_TEST
+
+/* The same variant from several servers, for clients to fall back to. */
+START_TEST(redundant_streams_are_one_level)
+{
+    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    char master[4096] = "#EXTM3U\n";
+    for (int backup = 0; backup < 2; backup++)
+        for (int k = 1; k <= 7; k++) {
+            size_t n = strlen(master);
+            char name[32];
+            snprintf(name, sizeof name, "lo/%d.m3u8", k);
+            if (!backup) put(name, "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+            snprintf(master + n, sizeof master - n,
+                     "#EXT-X-STREAM-INF:BANDWIDTH=%d00000,CODECS=\"avc1.64001f\","
+                     "RESOLUTION=640x%d0\n%s%s\n",
+                     k, k, backup ? "https://backup.example/" : "", name);
+        }
+    struct err e = {0};
+    struct video *v = read(master, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(v->levels, 7);
+    video_free(v);
+
+    /* another resolution, codec or mean is another variant, and as before */
+    static const char *const other[] = {"BANDWIDTH=800000,RESOLUTION=1x1",
+                                        "BANDWIDTH=800000,CODECS=\"hvc1\"",
+                                        "BANDWIDTH=800000,AVERAGE-BANDWIDTH=700000"};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        snprintf(master, sizeof master,
+                 "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\nlo/1.m3u8\n"
+                 "#EXT-X-STREAM-INF:%s\nlo/2.m3u8\n",
+                 other[i]);
+        refused(master, "ladder_kbps", "must ascend");
+    }
+}
+END_TEST
+
+/* A server that sends lo.m3u8 from another one. */
+static int size_there(void *self, int64_t *bytes, const char *url, struct err *e)
+{
+    static const char *const there[] = {"https://b.example/v/1.ts", "hi/1.ts",
+                                        "https://b.example/2.ts", "hi/2.ts"};
+    int *at = self;
+    ck_assert_str_eq(url, there[*at]);
+    *bytes = ++*at;
+    (void)e;
+    return 0;
+}
+
+static char *read_moved(void *self, const char *url, int64_t from, size_t max,
+                        size_t *len, struct err *e)
+{
+    (void)self, (void)url, (void)from, (void)max, (void)e;
+    char *text = strdup("#EXTM3U\n#EXTINF:4,\n1.ts\n#EXTINF:4,\n/2.ts\n");
+    if (strstr(url, "hi")) strcpy(strrchr(text, '/'), "2.ts\n");
+    *len = strlen(text);
+    return text;
+}
+
+static bool found_moved(void *self, char url[SEGMENTS_URL])
+{
+    (void)self;
+    bool moved = !strcmp(url, "lo/lo.m3u8");
+    if (moved) strcpy(url, "https://b.example/v/lo.m3u8?token=a/b");
+    return strcmp(url, "far/lo.m3u8") != 0;
+}
+
+START_TEST(segments_of_a_redirected_playlist)
+{
+    /* the address of a retrieved document is the one behind redirects (RFC 3986, 5.1.3) */
+    int at = 0;
+    const struct segments_source source = {.self = &at,
+                                           .must = true,
+                                           .size = size_there,
+                                           .read = read_moved,
+                                           .found = found_moved};
+    const char *text = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\nlo/lo.m3u8\n"
+                       "#EXT-X-STREAM-INF:BANDWIDTH=2000000\nhi/hi.m3u8\n";
+    struct err e = {0};
+    struct video *v = video_parse_from(text, strlen(text), "m", &source, NULL, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(at, 4);
+    video_free(v);
+
+    text = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\nfar/lo.m3u8\n";
+    ck_assert_ptr_null(video_parse_from(text, strlen(text), "m", &source, NULL, &e));
+    ck_assert_int_eq(e.code, ERR_RANGE);
+    ck_assert_str_eq(e.field, "far/lo.m3u8");
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    refused("#EXTM3U\n#EXTINF:4,\n1.ts\n", "m.m3u8:2", "give the master playlist");
+    refused("#EXTM3U\n#EXT-X-STREAM-INF:CODECS=\"x\"\nlo.m3u8\n", "m.m3u8:2",
+            "without BANDWIDTH");
+    refused("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=fast\nlo.m3u8\n", "m.m3u8:2",
+            "BANDWIDTH 'fast'");
+    refused("#EXTM3U\n", "m.m3u8", "0 levels of video");
+    refused("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1000\nabsent.m3u8\n", "absent.m3u8",
+            "no such file");
+    refused("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1000\n../../etc/passwd\n",
+            "../../etc/passwd", "no such file");
+    put("lo/index.m3u8", "#EXTM3U\n1.ts\n");
+    refused(MASTER, "lo/index.m3u8:2", "without EXTINF");
+    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:x,\n1.ts\n");
+    refused(MASTER, "lo/index.m3u8:2", "EXTINF: 'x'");
+    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n#EXT-X-BYTERANGE:-1\n1.ts\n");
+    refused(MASTER, "lo/index.m3u8:3", "EXT-X-BYTERANGE: '-1'");
+    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    refused(MASTER, "m.m3u8", "levels must be aligned");
+
+    struct err e = {0};
+    ck_assert_ptr_null(video_parse(MASTER, strlen(MASTER), "m", NULL, NULL, &e));
+    ck_assert_ptr_nonnull(strstr(e.detail, "cannot be read from here"));
+}
+END_TEST
+
+static void *make(void *ctx, struct err *e)
+{
+    (void)ctx;
+    return read(MASTER, e);
+}
+
+static void unmake(void *v)
+{
+    video_free(v);
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    put("hi/1.ts", "12345");
+    put("hi/2.ts", "123");
+    ck_assert_int_ge(alloc_each_fails(make, unmake, NULL), 8);
+}
+END_TEST
+
+Suite *suite_abr_manifests_hls(void);
+Suite *suite_abr_manifests_hls(void)
+{
+    Suite *s = suite_create("abr/hls");
+    TCase *t = tcase_create("abr/hls");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, ranges_and_files);
+    tcase_add_test(t, peaks_when_one_states_no_mean);
+    tcase_add_test(t, files_beside_the_playlists);
+    tcase_add_test(t, redundant_streams_are_one_level);
+    tcase_add_test(t, segments_of_a_redirected_playlist);
+    tcase_add_test(t, refusals);
+    tcase_add_test(t, every_allocation_may_fail);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,235 @@
+#include "abr/manifests/video.h"
+
+#include "base/text.h"
+#include "support/alloc.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void put(const char *path, const char *text)
+{
+    struct err e = {0};
+    ck_assert_msg(!text_write_file(path, text, strlen(text), &e), "%s", e.detail);
+}
+
+static struct video *load(const char *path, const struct video_cfg *cfg)
+{
+    struct err e = {0};
+    struct video *v = video_load(path, cfg, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    return v;
+}
+
+/* ------------------------------------------------------------------------- made here */
+
+START_TEST(shape_is_checked)
+{
+    const struct {
+        int levels, chunks;
+        double chunk_s, ladder[VIEW_LEVELS + 1];
+        const char *field;
+    } bad[] = {
+        {1, 5, 4, {1}, "levels"},
+        {13, 5, 4, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, "levels"},
+        {2, 0, 4, {1, 2}, "chunks"},
+        {2, VIDEO_CHUNKS_MAX + 1, 4, {1, 2}, "chunks"},
+        {2, 5, .9, {1, 2}, "chunk_s"},
+        {2, 5, 10.1, {1, 2}, "chunk_s"},
+        {2, 5, NAN, {1, 2}, "chunk_s"},
+        {3, 5, 4, {1, 2, 2}, "ladder_kbps"},
+        {3, 5, 4, {1, 3, 2}, "ladder_kbps"},
+        {2, 5, 4, {0, 2}, "ladder_kbps"},
+        {2, 5, 4, {1, NAN}, "ladder_kbps"},
+        {2, 5, 4, {1, INFINITY}, "ladder_kbps"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct err e = {0};
+        ck_assert_ptr_null(
+            video_new(bad[i].levels, bad[i].chunks, bad[i].chunk_s, bad[i].ladder, &e));
+        ck_assert_int_eq(e.code, ERR_RANGE);
+        ck_assert_str_eq(e.field, bad[i].field);
+    }
+}
+END_TEST
+
+START_TEST(sizes_are_checked)
+{
+    struct video *v = video_new(2, 3, 4.0, (const double[]){1, 2}, NULL);
+    struct err e = {0};
+    ck_assert_int_eq(video_check(v, &e), ERR_RANGE); /* all zero */
+    for (int i = 0; i < 6; i++)
+        v->bytes[i] = 1;
+    ck_assert_int_eq(video_check(v, NULL), 0);
+    v->bytes[5] = VIDEO_BYTES_MAX + 1;
+    e = (struct err){0};
+    ck_assert_int_eq(video_check(v, &e), ERR_RANGE);
+    ck_assert_ptr_nonnull(strstr(e.detail, "chunk 2, level 1"));
+    video_free(v);
+}
+END_TEST
+
+START_TEST(generated)
+{
+    struct video *v = video_default(NULL), *again = video_default(NULL);
+    ck_assert(v->levels == 6 && v->chunks == 48 && v->chunk_s == 4.0);
+    ck_assert_int_eq(memcmp(v->bytes, again->bytes, 48 * 6 * sizeof *v->bytes), 0);
+    ck_assert_int_eq(video_check(v, NULL), 0);
+
+    /* levels ascend nearly always, since the scene is common; means keep to the ladder */
+    double sum[6] = {0};
+    int above = 0;
+    for (int c = 0; c < 48; c++)
+        for (int k = 0; k < 6; k++) {
+            sum[k] += (double)video_chunk(v, c)[k];
+            above += k > 0 && video_chunk(v, c)[k] > video_chunk(v, c)[k - 1];
+        }
+    ck_assert_int_gt(above, 48 * 5 * 95 / 100);
+    for (int k = 0; k < 6; k++)
+        ck_assert_double_eq_tol(sum[k] / 48 / (v->ladder_kbps[k] * 500.0), 1.0, .1);
+
+    struct video *other = video_generate(6, 48, 4.0, v->ladder_kbps, .2, 7, NULL);
+    ck_assert_int_ne(memcmp(v->bytes, other->bytes, 48 * 6 * sizeof *v->bytes), 0);
+    struct err e = {0};
+    ck_assert_ptr_null(video_generate(6, 48, 4.0, v->ladder_kbps, -1, 7, &e));
+    ck_assert_str_eq(e.field, "sigma");
+    video_free(other);
+    video_free(again);
+    video_free(v);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------- Pensieve */
+
+START_TEST(pensieve_folder)
+{
+    struct video *v = load("test/golden/video", NULL);
+    ck_assert(v->levels == 6 && v->chunks == 48 && v->chunk_s == 4.0);
+    ck_assert_str_eq(v->name, "video");
+    ck_assert_double_eq(v->ladder_kbps[5], 4300);
+    ck_assert_int_eq(video_chunk(v, 0)[0], 138354);
+    video_free(v);
+
+    v = load("test/golden/video/", &(struct video_cfg){.chunks = 49, .chunk_s = 2.0});
+    ck_assert(v->chunks == 49 && v->chunk_s == 2.0);
+    ck_assert_int_eq(video_chunk(v, 48)[5], 2514684);
+    video_free(v);
+}
+END_TEST
+
+START_TEST(pensieve_ladder_from_means)
+{
+    char dir[64];
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    put(tmpdir_path(dir, "video_size_0"), "1000\r\n3000\n\n1\n");
+    put(tmpdir_path(dir, "video_size_1"), " 5000\n7000 \n1");
+    struct video *v = load(dir, NULL);
+    ck_assert(v->levels == 2 && v->chunks == 2);
+    ck_assert_double_eq_tol(v->ladder_kbps[0], 4.0, 1e-12);
+    ck_assert_double_eq_tol(v->ladder_kbps[1], 12.0, 1e-12);
+    ck_assert_int_eq(video_chunk(v, 1)[0], 3000);
+    video_free(v);
+    v = load(dir, &(struct video_cfg){.levels = 2, .ladder_kbps = {5, 6}});
+    ck_assert_double_eq(v->ladder_kbps[1], 6.0);
+    video_free(v);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(pensieve_refusals)
+{
+    const struct {
+        const char *text, *field, *says;
+    } bad[] = {
+        {"10\nx\n", "video_size_1:2", "whole number"},
+        {"10\n0\n", "video_size_1:2", "0 is not within 1"},
+        {"10\n-5\n", "video_size_1:2", "-5 is not within"},
+        {"10\n1.5\n", "video_size_1:2", "whole number"},
+        {"10\n99999999999\n", "video_size_1:2", "not within"},
+        {"10\n", NULL, "video_size_1 has 1 rows"},
+        {"1\n1\n", "ladder_kbps", "must ascend"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char dir[64];
+        snprintf(dir, sizeof dir, "%s", tmpdir_new());
+        put(tmpdir_path(dir, "video_size_0"), "5\n5\n");
+        put(tmpdir_path(dir, "video_size_1"), bad[i].text);
+        struct err e = {0};
+        ck_assert_ptr_null(video_load(dir, NULL, &e));
+        ck_assert_msg((!bad[i].field || !strcmp(e.field, bad[i].field)) &&
+                          strstr(e.detail, bad[i].says),
+                      "'%s' gave %s: %s", bad[i].text, e.field, e.detail);
+        tmpdir_remove(dir);
+    }
+
+    char dir[64];
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    struct err e = {0};
+    ck_assert_ptr_null(video_load(dir, NULL, &e)); /* an empty folder */
+    ck_assert_int_eq(e.code, ERR_ABSENT);
+    e = (struct err){0};
+    ck_assert_ptr_null(video_load(tmpdir_path(dir, "none"), NULL, &e));
+    ck_assert_int_eq(e.code, ERR_ABSENT);
+    put(tmpdir_path(dir, "video_size_0"), "5\n");
+    put(tmpdir_path(dir, "video_size_1"), "6\n");
+    e = (struct err){0};
+    ck_assert_ptr_null(video_load(dir, NULL, &e)); /* the only row is the rest */
+    ck_assert_int_eq(e.code, ERR_RANGE);
+    e = (struct err){0};
+    struct video_cfg three = {.levels = 3, .ladder_kbps = {1, 2, 3}, .chunks = 1};
+    ck_assert_ptr_null(video_load(dir, &three, &e));
+    ck_assert_int_eq(e.code, ERR_CONFLICT);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(neither_format)
+{
+    const char *texts[] = {"hello", "", " \n", "[1]"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct err e = {0};
+        ck_assert_ptr_null(video_parse(texts[i], strlen(texts[i]), "v", NULL, NULL, &e));
+        ck_assert_int_eq(e.code, ERR_INVALID);
+        ck_assert_str_eq(e.field, "v");
+        ck_assert_ptr_nonnull(strstr(e.detail, "neither"));
+    }
+}
+END_TEST
+
+static void *make_folder(void *dir, struct err *e)
+{
+    return video_load(dir, NULL, e);
+}
+
+static void unmake(void *v)
+{
+    video_free(v);
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    char dir[] = "test/golden/video";
+    ck_assert_int_ge(alloc_each_fails(make_folder, unmake, dir), 2);
+}
+END_TEST
+
+Suite *suite_abr_manifests_video(void);
+Suite *suite_abr_manifests_video(void)
+{
+    Suite *s = suite_create("abr/video");
+    TCase *t = tcase_create("abr/video");
+    tcase_add_test(t, shape_is_checked);
+    tcase_add_test(t, sizes_are_checked);
+    tcase_add_test(t, generated);
+    tcase_add_test(t, pensieve_folder);
+    tcase_add_test(t, pensieve_ladder_from_means);
+    tcase_add_test(t, pensieve_refusals);
+    tcase_add_test(t, neither_format);
+    tcase_add_test(t, every_allocation_may_fail);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,204 @@
+#include "abr/traces/corpus.h"
+
+#include "abr/traces/gen.h"
+#include "base/bytes.h"
+#include "base/text.h"
+#include "support/alloc.h"
+#include "support/shared.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char dir[64];
+
+static void set_up(void)
+{
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+}
+
+static void tear_down(void)
+{
+    tmpdir_remove(dir);
+}
+
+static void put(const char *name, const char *text)
+{
+    struct err e = {0};
+    int rc = text_write_file(tmpdir_path(dir, name), text, strlen(text), &e);
+    ck_assert_msg(!rc, "%s", e.detail);
+}
+
+START_TEST(files_in_name_order)
+{
+    put("b", "0 2\n1 2\n");
+    put("a", "0 1\n1 1\n");
+    put("c.json", "[{\"duration_ms\": 1000, \"bandwidth_kbps\": 3000}]");
+    put(".hidden", "nonsense");
+    put("README.md", "nonsense");
+    ck_assert_int_eq(mkdir(tmpdir_path(dir, "folder"), 0755), 0);
+    struct err e = {0};
+    struct corpus *c = corpus_load(dir, CORPUS_ALL, &e);
+    ck_assert_msg(c != NULL, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(c->n, 3);
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq(c->traces[i]->mbps[1], i + 1);
+    ck_assert_str_eq(c->name, strrchr(dir, '/') + 1);
+    corpus_free(c);
+}
+END_TEST
+
+START_TEST(parts_are_disjoint_and_complete)
+{
+    struct err e = {0};
+    struct corpus *all = corpus_load("traces", CORPUS_ALL, &e);
+    struct corpus *train = corpus_load("traces", CORPUS_TRAIN, &e);
+    struct corpus *test = corpus_load("traces/", CORPUS_TEST, &e);
+    ck_assert_msg(all && train && test, "%s: %s", e.field, e.detail);
+    ck_assert_str_eq(test->name, "traces");
+    ck_assert_int_eq(all->n, 60);
+    ck_assert_int_eq(train->n + test->n, all->n);
+    for (int i = 0; i < test->n; i++) {
+        const char *name = test->traces[i]->name;
+        ck_assert_uint_eq(bytes_crc32(0, name, strlen(name)) % 4, 0);
+    }
+
+    /* every kind is in both */
+    for (int k = 0; gen_kinds[k]; k++) {
+        size_t len = strlen(gen_kinds[k]);
+        int seen = 0;
+        for (int i = 0; i < test->n; i++)
+            seen |= !strncmp(test->traces[i]->name, gen_kinds[k], len);
+        for (int i = 0; i < train->n; i++)
+            seen |= 2 * !strncmp(train->traces[i]->name, gen_kinds[k], len);
+        ck_assert_msg(seen == 3, "%s", gen_kinds[k]);
+    }
+    corpus_free(test);
+    corpus_free(train);
+    corpus_free(all);
+}
+END_TEST
+
+START_TEST(one_bad_file_fails_the_load)
+{
+    put("a", "0 1\n1 1\n");
+    put("b", "0 1\n1 x\n");
+    struct err e = {0};
+    ck_assert_ptr_null(corpus_load(dir, CORPUS_ALL, &e));
+    ck_assert_str_eq(e.field, "b:2");
+}
+END_TEST
+
+START_TEST(empty_and_absent_folders)
+{
+    struct err e = {0};
+    ck_assert_ptr_null(corpus_load(dir, CORPUS_ALL, &e));
+    ck_assert_int_eq(e.code, ERR_ABSENT);
+    e = (struct err){0};
+    ck_assert_ptr_null(corpus_load(tmpdir_path(dir, "none"), CORPUS_ALL, &e));
+    ck_assert_int_eq(e.code, ERR_ABSENT);
+    put("a", "0 1\n1 1\n");
+    e = (struct err){0};
+    ck_assert_ptr_null(corpus_load(tmpdir_path(dir, "a"), CORPUS_ALL, &e));
+    ck_assert_int_eq(e.code, ERR_IO);
+
+    /* a folder whose only trace is in the other part */
+    bool test = bytes_crc32(0, "a", 1) % 4 == 0;
+    e = (struct err){0};
+    ck_assert_ptr_null(corpus_load(dir, test ? CORPUS_TRAIN : CORPUS_TEST, &e));
+    ck_assert_int_eq(e.code, ERR_ABSENT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "part"));
+}
+END_TEST
+
+START_TEST(generated)
+{
+    struct err e = {0};
+    struct corpus *all = corpus_generate(NULL, 2, 30, 9, &e);
+    struct corpus *one = corpus_generate("volatile-low", 3, 30, 9, &e);
+    ck_assert_msg(all && one, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(all->n, 12);
+    ck_assert_int_eq(one->n, 3);
+    ck_assert_str_eq(one->name, "volatile-low");
+    for (int i = 1; i < all->n; i++)
+        ck_assert_int_lt(strcmp(all->traces[i - 1]->name, all->traces[i]->name), 0);
+    corpus_free(one);
+
+    uint32_t hash = corpus_hash(all);
+    all->traces[3]->mbps[5] += 1e-4;
+    ck_assert_uint_ne(corpus_hash(all), hash);
+    corpus_free(all);
+
+    ck_assert_ptr_null(corpus_generate("none", 3, 30, 9, &e));
+    ck_assert_int_eq(e.code, ERR_ABSENT);
+    e = (struct err){0};
+    ck_assert_ptr_null(corpus_generate(NULL, 0, 30, 9, &e));
+    ck_assert_str_eq(e.field, "n");
+}
+END_TEST
+
+static void *make(void *folder, struct err *e)
+{
+    return corpus_load(folder, CORPUS_ALL, e);
+}
+
+static void *generate(void *kind, struct err *e)
+{
+    return corpus_generate(kind, 2, 10, 1, e);
+}
+
+static void unmake(void *c)
+{
+    corpus_free(c);
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    put("a", "0 1\n1 1\n");
+    put("b", "0 1\n1 1\n");
+    ck_assert_int_ge(alloc_each_fails(make, unmake, dir), 10);
+    ck_assert_int_ge(alloc_each_fails(generate, unmake, NULL), 30);
+}
+END_TEST
+
+START_TEST(real_sets_load)
+{
+    const struct {
+        const char *rel;
+        int n;
+    } sets[] = {{"traces/pensieve-train-127", 127},
+                {"traces/pensieve-test-hsdpa-142", 142},
+                {"traces/lumos-4g-175", 175},
+                {"traces/sabre-3g-86", 86}};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        const char *path = shared_path(sets[i].rel);
+        if (!path) continue;
+        struct err e = {0};
+        struct corpus *c = corpus_load(path, CORPUS_ALL, &e);
+        ck_assert_msg(c != NULL, "%s: %s", e.field, e.detail);
+        ck_assert_int_eq(c->n, sets[i].n);
+        corpus_free(c);
+    }
+}
+END_TEST
+
+Suite *suite_abr_traces_corpus(void);
+Suite *suite_abr_traces_corpus(void)
+{
+    Suite *s = suite_create("abr/corpus");
+    TCase *t = tcase_create("abr/corpus");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, files_in_name_order);
+    tcase_add_test(t, parts_are_disjoint_and_complete);
+    tcase_add_test(t, one_bad_file_fails_the_load);
+    tcase_add_test(t, empty_and_absent_folders);
+    tcase_add_test(t, generated);
+    tcase_add_test(t, every_allocation_may_fail);
+    tcase_add_test(t, real_sets_load);
+    suite_add_tcase(s, t);
+    return s;
+}

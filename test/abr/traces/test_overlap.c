@@ -1,0 +1,239 @@
+#include "abr/traces/overlap.h"
+
+#include "abr/traces/gen.h"
+#include "support/alloc.h"
+#include "support/shared.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct corpus *corpus(const char *kind, int n, double seconds, uint64_t seed)
+{
+    struct err e = {0};
+    struct corpus *c = corpus_generate(kind, n, seconds, seed, &e);
+    ck_assert_msg(c != NULL, "%s: %s", e.field, e.detail);
+    return c;
+}
+
+/* Seconds from .. from + n of t as another recorder would have written them: half-second
+ * rows, another start of the clock, a little noise, scaled. */
+static void replace_by_excerpt(struct trace **slot, const struct trace *t, int from,
+                               int n, double scale)
+{
+    trace_free(*slot);
+    *slot = trace_new(2 * n + 1, "excerpt", NULL);
+    for (int i = 0; i <= 2 * n; i++) {
+        (*slot)->time_s[i] = 100.0 + i * .5;
+        int row = from + (i + 1) / 2;
+        (*slot)->mbps[i] = scale * t->mbps[row] * (1.0 + .05 * sin(i * 1.7));
+    }
+}
+
+static struct overlap find(const struct corpus *a, const struct corpus *b,
+                           const struct overlap_cfg *cfg)
+{
+    struct overlap o = {0};
+    struct err e = {0};
+    ck_assert_msg(!overlap_find(&o, a, b, cfg, &e), "%s", e.detail);
+    return o;
+}
+
+static bool up_to_the_end(void *ctx, double share)
+{
+    double *at = ctx;
+    ck_assert(share > *at && share <= 1);
+    *at = share;
+    return false;
+}
+
+static bool no_further(void *ctx, double share)
+{
+    (void)ctx, (void)share;
+    return true;
+}
+
+START_TEST(an_excerpt_is_found_where_it_lies)
+{
+    struct corpus *a = corpus("3g-commute", 5, 900, 1);
+    struct corpus *b = corpus("3g-commute", 4, 400, 2);
+    replace_by_excerpt(&b->traces[2], a->traces[3], 310, 260, 1.0);
+    struct overlap_cfg cfg = overlap_cfg_default();
+    struct overlap o = find(a, b, &cfg);
+    ck_assert_int_eq(o.n, 1);
+    ck_assert(o.pairs[0].b == 2 && o.pairs[0].a == 3);
+    ck_assert_double_gt(o.pairs[0].r, .97);
+    ck_assert_int_le(abs(o.pairs[0].a_s - o.pairs[0].b_s - 310), 1);
+    overlap_free(&o);
+
+    /* threads change nothing */
+    cfg.threads = 3;
+    o = find(a, b, &cfg);
+    ck_assert(o.n == 1 && o.pairs[0].b == 2);
+    overlap_free(&o);
+
+    /* it is told how far it is, and may be stopped */
+    double share = 0;
+    cfg.progress = up_to_the_end;
+    cfg.progress_ctx = &share;
+    o = find(a, b, &cfg);
+    ck_assert(o.n == 1 && o.pairs[0].b == 2);
+    ck_assert_double_eq(share, 1);
+    overlap_free(&o);
+    cfg.progress = no_further;
+    struct err e = {0};
+    ck_assert_int_eq(overlap_find(&o, a, b, &cfg, &e), OVERLAP_STOPPED);
+    ck_assert_int_eq(e.code, 0);
+    corpus_free(b);
+    corpus_free(a);
+}
+END_TEST
+
+START_TEST(other_levels_are_other_recordings)
+{
+    struct corpus *a = corpus("3g-commute", 2, 900, 1);
+    struct corpus *b = corpus("3g-commute", 1, 400, 2);
+    replace_by_excerpt(&b->traces[0], a->traces[1], 100, 260, 1.5);
+    struct overlap_cfg cfg = overlap_cfg_default();
+    struct overlap o = find(a, b, &cfg);
+    ck_assert_int_eq(o.n, 0);
+    overlap_free(&o);
+    cfg.level = 1.0;
+    o = find(a, b, &cfg);
+    ck_assert(o.n == 1 && o.pairs[0].a == 1);
+    overlap_free(&o);
+    corpus_free(b);
+    corpus_free(a);
+}
+END_TEST
+
+START_TEST(short_and_constant_traces_take_no_part)
+{
+    struct corpus *a = corpus("lte", 2, 300, 1), *b = corpus("lte", 3, 199, 1);
+    struct overlap_cfg cfg = overlap_cfg_default();
+    struct overlap o = find(a, b, &cfg);
+    ck_assert(o.n == 0 && o.short_b == 3 && o.short_a == 0);
+    overlap_free(&o);
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < a->traces[i]->n; k++)
+            a->traces[i]->mbps[k] = 3.0;
+    o = find(a, a, &cfg);
+    ck_assert_int_eq(o.n, 0);
+    overlap_free(&o);
+    corpus_free(b);
+    corpus_free(a);
+}
+END_TEST
+
+START_TEST(every_shift_agrees_with_the_definition)
+{
+    struct corpus *a = corpus("lte", 1, 60, 1), *b = corpus("lte", 1, 50, 2);
+    struct overlap_cfg cfg = {.window_s = 20, .threshold = -1, .level = 1, .threads = 1};
+    const double *x = a->traces[0]->mbps + 1,
+                 *y = b->traces[0]->mbps + 1; /* rows of 1 s */
+    double best = 0.0;
+    int best_a = 0, best_b = 0;
+    for (int i = 0; i + 20 <= 60; i++)
+        for (int j = 0; j + 20 <= 50; j++) {
+            double mx = 0, my = 0, xy = 0, xx = 0, yy = 0;
+            for (int k = 0; k < 20; k++) {
+                mx += x[i + k] / 20;
+                my += y[j + k] / 20;
+            }
+            for (int k = 0; k < 20; k++) {
+                xy += (x[i + k] - mx) * (y[j + k] - my);
+                xx += (x[i + k] - mx) * (x[i + k] - mx);
+                yy += (y[j + k] - my) * (y[j + k] - my);
+            }
+            if (xy / sqrt(xx * yy) <= best) continue;
+            best = xy / sqrt(xx * yy);
+            best_a = i;
+            best_b = j;
+        }
+    struct overlap o = find(a, b, &cfg);
+    ck_assert_int_eq(o.n, 1);
+    ck_assert_double_eq_tol(o.pairs[0].r, best, 1e-9);
+    ck_assert(o.pairs[0].a_s == best_a && o.pairs[0].b_s == best_b);
+    overlap_free(&o);
+    corpus_free(b);
+    corpus_free(a);
+}
+END_TEST
+
+struct two {
+    struct corpus *a, *b;
+};
+
+static void *make(void *ctx, struct err *e)
+{
+    struct two *two = ctx;
+    struct overlap *o = calloc(1, sizeof *o);
+    if (!o) {
+        err_set(e, ERR_MEMORY, "no memory");
+        return NULL;
+    }
+    struct overlap_cfg cfg = overlap_cfg_default();
+    if (!overlap_find(o, two->a, two->b, &cfg, e)) return o;
+    free(o);
+    return NULL;
+}
+
+static void unmake(void *o)
+{
+    overlap_free(o);
+    free(o);
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    struct two two = {corpus("lte", 2, 250, 1), corpus("lte", 2, 250, 2)};
+    ck_assert_int_ge(alloc_each_fails(make, unmake, &two), 8);
+    corpus_free(two.a);
+    corpus_free(two.b);
+}
+END_TEST
+
+/* The two published sets that come from the same Norwegian logs. */
+START_TEST(real_leak_is_found)
+{
+    const char *train = shared_path("traces/pensieve-train-127");
+    const char *test = shared_path("traces/pensieve-test-hsdpa-142");
+    if (!train || !test) return;
+    struct err e = {0};
+    struct corpus *a = corpus_load(train, CORPUS_ALL, &e);
+    struct corpus *b = corpus_load(test, CORPUS_ALL, &e);
+    ck_assert_msg(a && b, "%s: %s", e.field, e.detail);
+
+    /* one trace of the set is enough here; the command shows all */
+    int i = 0;
+    while (i < b->n && strcmp(b->traces[i]->name, "norway_bus_14"))
+        i++;
+    ck_assert_int_lt(i, b->n);
+    struct corpus one = {.n = 1, .traces = &b->traces[i]};
+    struct overlap_cfg cfg = overlap_cfg_default();
+    struct overlap o = find(a, &one, &cfg);
+    ck_assert_int_ge(o.n, 1);
+    ck_assert_ptr_nonnull(strstr(a->traces[o.pairs[0].a]->name, "2010-09-30_1058"));
+    ck_assert_double_gt(o.pairs[0].r, .99);
+    overlap_free(&o);
+    corpus_free(b);
+    corpus_free(a);
+}
+END_TEST
+
+Suite *suite_abr_traces_overlap(void);
+Suite *suite_abr_traces_overlap(void)
+{
+    Suite *s = suite_create("abr/overlap");
+    TCase *t = tcase_create("abr/overlap");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, an_excerpt_is_found_where_it_lies);
+    tcase_add_test(t, other_levels_are_other_recordings);
+    tcase_add_test(t, short_and_constant_traces_take_no_part);
+    tcase_add_test(t, every_shift_agrees_with_the_definition);
+    tcase_add_test(t, every_allocation_may_fail);
+    tcase_add_test(t, real_leak_is_found);
+    suite_add_tcase(s, t);
+    return s;
+}

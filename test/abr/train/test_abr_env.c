@@ -1,0 +1,593 @@
+#include "abr/train/abr_env.h"
+
+#include "abr/deciders/mpc.h"
+#include "abr/emulator/player.h"
+#include "abr/deciders/start.h"
+
+#include "base/rng.h"
+
+#include "support/alloc.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fixture {
+    struct video *video;
+    struct worlds *worlds;
+};
+
+static struct fixture setup(int ladders)
+{
+    struct fixture f = {.video = video_default(NULL)};
+    struct worlds_cfg c = {
+        .links = 20, .link_s = 120, .video = f.video, .ladders = ladders, .seed = 1};
+    f.worlds = worlds_new(&c, NULL);
+    ck_assert_ptr_nonnull(f.worlds);
+    return f;
+}
+
+static void teardown(struct fixture *f)
+{
+    worlds_free(f->worlds);
+    video_free(f->video);
+}
+
+struct walk {
+    struct env env;
+    struct env_out out;
+    float obs[FEAT_FULL_DIM], priv[ABR_ENV_PRIV];
+    struct rng rng;
+};
+
+static void begin(struct walk *w, const struct abr_env_cfg *c, const struct fixture *f,
+                  uint64_t id)
+{
+    w->env = abr_env_new(c, f->worlds, 5, id, NULL);
+    ck_assert_ptr_nonnull(w->env.self);
+    w->out = (struct env_out){.obs = w->obs, .priv = w->priv};
+    rng_init(&w->rng, 8, id);
+    w->env.reset(w->env.self, &w->out);
+}
+
+static int any_level(struct walk *w)
+{
+    int levels = 0;
+    while (w->out.mask >> levels & 1)
+        levels++;
+    return (int)rng_below(&w->rng, (uint32_t)levels);
+}
+
+/* one step with a random level; starts again after an end */
+static void step(struct walk *w)
+{
+    w->env.step(w->env.self, any_level(w), &w->out);
+    if (w->out.done || w->out.truncated) w->env.reset(w->env.self, &w->out);
+}
+
+START_TEST(everything_drawn_stays_finite)
+{
+    struct fixture f = setup(30);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.custom = c.ladders = c.players = c.live = c.choose_first = .5;
+    int tags[2 * ABR_ENV_PROFILES + 2] = {0}, ends = 0, cuts = 0, masks = 0, broken = 0;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    for (int i = 0; i < 20000; i++) {
+        tags[w.out.tag]++;
+        w.env.step(w.env.self, any_level(&w), &w.out);
+        ends += w.out.done;
+        cuts += w.out.truncated;
+        broken += !isfinite(w.out.reward);
+        for (int k = 0; k < FEAT_FULL_DIM; k++)
+            broken += !isfinite(w.obs[k]);
+        for (int k = 0; k < ABR_ENV_PRIV; k++)
+            broken += !isfinite(w.priv[k]);
+        masks |= (int)w.out.mask + 1;
+        if (w.out.done || w.out.truncated) w.env.reset(w.env.self, &w.out);
+    }
+    ck_assert_int_eq(broken, 0);
+    ck_assert_int_eq(w.env.spec.tags, 10);
+    for (int k = 0; k < 10; k++)
+        ck_assert_int_gt(tags[k], 0);
+    ck_assert_int_gt(ends, 50);
+    ck_assert_int_gt(cuts, 50);
+    ck_assert_int_eq(masks & 0x1ffc, 0x1ffc); /* ladders of 2 .. 12 levels came up */
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* Weights on the simplex sum to 1 and come near its edges; the others keep to their ranges. The
+ * level of chunk 0 is always 1, or any. */
+START_TEST(weights_and_first_levels_as_asked)
+{
+    struct fixture f = setup(30);
+    for (int any = 0; any < 2; any++) {
+        struct abr_env_cfg c = abr_env_cfg_default();
+        c.custom = 1;
+        c.ladders = c.choose_first = 0;
+        c.simplex = any;
+        c.first_level = any ? -1 : 1;
+        struct walk w;
+        begin(&w, &c, &f, 0);
+        int outside = 0, edge = 0, seen = 0;
+        for (int i = 0; i < 400; i++) {
+            w.env.reset(w.env.self, &w.out);
+            const struct view *v = &abr_env_player(&w.env)->view;
+            const struct qoe *q = &v->qoe;
+            double sum = q->mu_quality + q->mu_switch + q->mu_stall;
+            seen |= 1 << v->last_level;
+            edge += q->mu_quality < .05 * sum || q->mu_stall < .05 * sum;
+            outside += any ? fabs(sum - 1) > 1e-12
+                           : q->mu_quality < .5 || q->mu_switch < .2 || q->mu_stall > 8;
+        }
+        ck_assert_int_eq(outside, 0);
+        ck_assert_int_eq(seen, any ? (1 << f.video->levels) - 1 : 1 << 1);
+        if (any) ck_assert_int_gt(edge, 40); /* a share of 1 - .95^2 - .95^2 + .9^2 */
+        w.env.free(w.env.self);
+    }
+    teardown(&f);
+}
+END_TEST
+
+/* No noise, no draws but the trace and the row: the rewards are those of a player that
+ * the same world gave. Found by trying all traces and rows, as the draw is the env's. */
+START_TEST(rewards_are_the_players)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.noise = c.custom = c.ladders = c.players = c.live = 0;
+    c.choose_first = 1;
+    c.n_profiles = 1;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    const int levels[] = {0, 3, 5, 1, 2};
+    double got[5];
+    for (int i = 0; i < 5; i++) {
+        w.env.step(w.env.self, levels[i], &w.out);
+        got[i] = (double)w.out.reward;
+    }
+
+    int matches = 0;
+    for (int i = 0; i < f.worlds->n_traces; i++)
+        for (int row = 1; row < f.worlds->traces[i]->n; row++) {
+            struct emu_world world = {f.video, f.worlds->traces[i], c.emu};
+            struct player p;
+            player_start(&p, &world, row, &c.profiles[0], -1);
+            double difference = 0;
+            for (int k = 0; k < 5; k++) {
+                player_step(&p, levels[k], 1.0);
+                difference += fabs(p.last.reward / 8.0 - got[k]); /* 1 + 6 + 1 */
+            }
+            matches += difference < 1e-4;
+        }
+    ck_assert_int_ge(matches, 1);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* A tag tells whose weights they are and whether the player is the standard one. */
+START_TEST(tags_tell_the_player)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.custom = c.ladders = 0;
+    c.players = .5;
+    c.live = .2;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    double standard_s = c.emu.buffer_max_s;
+    int other = 0;
+    for (int i = 0; i < 200; i++) {
+        const struct view *v = &abr_env_player(&w.env)->view;
+        bool drawn = w.out.tag >= c.n_profiles + 2;
+        int p = drawn ? w.out.tag - abr_env_tag_drawn(&c, 0) : w.out.tag;
+        ck_assert(p >= 0 && p < c.n_profiles);
+        ck_assert_double_eq(v->qoe.mu_stall, c.profiles[p].mu_stall);
+        if (!drawn) ck_assert_double_eq(v->buffer_max_s, standard_s);
+        other += drawn;
+        while (!w.out.done && !w.out.truncated)
+            w.env.step(w.env.self, 0, &w.out);
+        w.env.reset(w.env.self, &w.out);
+    }
+    /* 1 - .5 * .8 of 200: 120 +- 7 */
+    ck_assert_int_gt(other, 90);
+    ck_assert_int_lt(other, 150);
+    w.env.free(w.env.self);
+
+    c.players = c.live = 0;
+    ck_assert_int_eq(abr_env_tags(&c), 6);
+    teardown(&f);
+}
+END_TEST
+
+/* Stalls behind short buffers cost more, others what the weights say. */
+START_TEST(caution_behind_short_buffers)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.custom = c.ladders = c.live = 0;
+    c.players = .5;
+    struct walk plain, careful;
+    begin(&plain, &c, &f, 0);
+    c.caution = .5;
+    begin(&careful, &c, &f, 0);
+    int stalls = 0, others = 0;
+    for (int i = 0; i < 20000; i++) {
+        int level = any_level(&plain);
+        plain.env.step(plain.env.self, level, &plain.out);
+        careful.env.step(careful.env.self, level, &careful.out);
+        const struct player *p = abr_env_player(&careful.env);
+        double scale = feat_reward_scale(&p->view), stall_s = p->result.rebuffer_s;
+        bool brief = p->view.buffer_max_s <= 12.0;
+        double more = brief ? .5 * p->view.qoe.mu_stall * stall_s / scale : 0.0;
+        double tol = 1e-5 * (1.0 + fabs(plain.out.reward));
+        ck_assert_double_eq_tol(plain.out.reward - careful.out.reward, more, tol);
+        stalls += brief && stall_s > 0.0;
+        others += !brief && stall_s > 0.0;
+        if (!plain.out.done) continue;
+        plain.env.reset(plain.env.self, &plain.out);
+        careful.env.reset(careful.env.self, &careful.out);
+    }
+    ck_assert_int_gt(stalls, 100);
+    ck_assert_int_gt(others, 100);
+    plain.env.free(plain.env.self);
+    careful.env.free(careful.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* A video of 10 chunks or more is the end of the one that is given; advice knows it by its sizes. */
+START_TEST(videos_of_any_length)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.custom = c.ladders = c.players = c.live = c.choose_first = 0;
+    c.lengths = .5;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    int whole = 0, brief = 0, least = f.video->chunks;
+    for (int i = 0; i < 200; i++) {
+        const struct view *v = &abr_env_player(&w.env)->view;
+        int skipped = f.video->chunks - v->chunks;
+        int place = w.out.tag - (skipped ? abr_env_tag_short(&c, 0) : 0);
+        ck_assert(place >= 0 && place < c.n_profiles);
+        ck_assert_double_eq(v->qoe.mu_stall, c.profiles[place].mu_stall);
+        ck_assert_int_eq(v->chunk, 1);
+        ck_assert_double_eq(v->next_bytes[2], video_chunk(f.video, skipped + 1)[2]);
+        whole += skipped == 0;
+        brief += v->chunks < 22;
+        least = v->chunks < least ? v->chunks : least;
+        int n = 1;
+        for (w.out.done = 0; !w.out.done; n++)
+            w.env.step(w.env.self, w.env.advise(w.env.self), &w.out);
+        ck_assert_int_eq(n, v->chunks);
+        w.env.reset(w.env.self, &w.out);
+    }
+    ck_assert_int_eq(abr_env_tags(&c), 11); /* no other players here */
+    ck_assert_int_eq(least, 10);
+    /* half, and of the others those below the middle of ln 10 .. ln 49: 100 +- 7, 50 +- 6 */
+    ck_assert(whole > 70 && whole < 130);
+    ck_assert(brief > 25 && brief < 75);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* What is fetched is not what was chosen, now and then; never when nobody abandons. */
+START_TEST(players_that_abandon)
+{
+    struct fixture f = setup(0);
+    for (int may = 0; may < 2; may++) {
+        struct abr_env_cfg c = abr_env_cfg_default();
+        c.ladders = 0;
+        c.abandon = .5 * may;
+        struct walk w;
+        begin(&w, &c, &f, 0);
+        int other = 0, without = 0;
+        for (int i = 0; i < 4000; i++) {
+            int level = any_level(&w);
+            w.env.step(w.env.self, level, &w.out);
+            const struct player *p = abr_env_player(&w.env);
+            other += p->result.level != level;
+            without += !p->emu.world->cfg.abandon;
+            if (w.out.done || w.out.truncated) w.env.reset(w.env.self, &w.out);
+        }
+        if (may)
+            ck_assert(other > 20 && without > 1000 && without < 3000);
+        else
+            ck_assert(other == 0 && without == 4000);
+        w.env.free(w.env.self);
+    }
+    teardown(&f);
+}
+END_TEST
+
+/* Who minds switches alone begins higher (start.h), in half of the episodes here. */
+START_TEST(first_chunks_as_sessions_begin)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.custom = c.ladders = c.players = c.live = c.choose_first = 0;
+    c.profiles[0] = (struct qoe){1, 8, .5, QOE_LINEAR};
+    c.n_profiles = 1;
+    c.start = .5;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    struct emu_world world = {f.video, f.worlds->traces[0], c.emu};
+    struct player p;
+    player_start(&p, &world, 1, &c.profiles[0], -1);
+    int level = start_level(&p.view), begun = 0;
+    ck_assert_int_gt(level, 1);
+    for (int i = 0; i < 200; i++) {
+        int last = abr_env_player(&w.env)->view.last_level;
+        ck_assert(last == level || last == 1);
+        begun += last == level;
+        w.env.reset(w.env.self, &w.out);
+    }
+    ck_assert(begun > 70 && begun < 130);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(ids_differ_and_repeat)
+{
+    struct fixture f = setup(5);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    struct walk a, b, other;
+    begin(&a, &c, &f, 1);
+    begin(&b, &c, &f, 1);
+    begin(&other, &c, &f, 2);
+    int different = 0;
+    for (int i = 0; i < 300; i++) {
+        step(&a);
+        step(&b);
+        step(&other);
+        ck_assert_mem_eq(a.obs, b.obs, sizeof a.obs);
+        ck_assert_float_eq(a.out.reward, b.out.reward);
+        different += a.out.reward != other.out.reward;
+    }
+    ck_assert_int_gt(different, 200);
+    a.env.free(a.env.self);
+    b.env.free(b.env.self);
+    other.env.free(other.env.self);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(state_round_trip)
+{
+    struct fixture f = setup(5);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.lengths = c.abandon = c.start = .5;
+    struct walk a, b;
+    begin(&a, &c, &f, 1);
+    begin(&b, &c, &f, 9);
+    for (int i = 0; i < 100; i++)
+        step(&a);
+    char *state = malloc(a.env.state_size);
+    a.env.state_get(a.env.self, state);
+    b.env.state_put(b.env.self, state);
+    b.rng = a.rng;
+    b.out.mask = a.out.mask;
+    for (int i = 0; i < 300; i++) {
+        step(&a);
+        step(&b);
+        ck_assert_mem_eq(a.obs, b.obs, sizeof a.obs);
+        ck_assert_mem_eq(a.priv, b.priv, sizeof a.priv);
+        ck_assert_float_eq(a.out.reward, b.out.reward);
+    }
+    free(state);
+    a.env.free(a.env.self);
+    b.env.free(b.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* Advice is what RobustMPC decides, episode after episode, and changes no step. */
+START_TEST(advice_is_mpcs)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    struct walk w, alone;
+    begin(&w, &c, &f, 0);
+    begin(&alone, &c, &f, 0);
+    struct algo mpc;
+    struct algo_ctx ctx = {0};
+    ck_assert_int_eq(mpc_new(&mpc, NULL, &ctx, NULL), 0);
+    mpc.reset(mpc.self, 0);
+    int levels = 0;
+    for (int i = 0; i < 400; i++) {
+        int advised = w.env.advise(w.env.self);
+        ck_assert_int_eq(advised,
+                         mpc.decide(mpc.self, &abr_env_player(&w.env)->view, f.video));
+        levels |= 1 << advised;
+        int level = any_level(&w);
+        w.env.step(w.env.self, level, &w.out);
+        alone.env.step(alone.env.self, level, &alone.out);
+        ck_assert_float_eq(w.out.reward, alone.out.reward);
+        ck_assert_mem_eq(w.obs, alone.obs, sizeof w.obs);
+        if (!w.out.done && !w.out.truncated) continue;
+        w.env.reset(w.env.self, &w.out);
+        alone.env.reset(alone.env.self, &alone.out);
+        mpc.reset(mpc.self, 0);
+    }
+    ck_assert_int_eq(levels, 63);
+    algo_free(&mpc);
+    alone.env.free(alone.env.self);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* peek tells what step will give, for any level, and changes nothing. */
+START_TEST(peeks_come_true)
+{
+    struct fixture f = setup(5);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    struct walk w;
+    begin(&w, &c, &f, 3);
+    size_t size = w.env.state_size;
+    char *before = malloc(size), *after = malloc(size);
+    for (int i = 0; i < 400; i++) {
+        float obs[FEAT_FULL_DIM], priv[ABR_ENV_PRIV];
+        struct env_out told = {.obs = obs, .priv = priv};
+        int level = any_level(&w);
+        w.env.state_get(w.env.self, before);
+        w.env.peek(w.env.self, level, &told);
+        w.env.state_get(w.env.self, after);
+        ck_assert_mem_eq(before, after, size);
+        w.env.step(w.env.self, level, &w.out);
+        ck_assert_float_eq(told.reward, w.out.reward);
+        ck_assert_int_eq(told.done, w.out.done);
+        ck_assert_int_eq(told.truncated, w.out.truncated);
+        ck_assert_mem_eq(obs, w.obs, sizeof obs);
+        ck_assert_mem_eq(priv, w.priv, sizeof priv);
+        if (w.out.done || w.out.truncated) w.env.reset(w.env.self, &w.out);
+    }
+    free(after);
+    free(before);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* The shifts: documentary, live, news, documentary, each for exactly so many steps. */
+START_TEST(profiles_in_turn)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_paper(true, 70);
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    for (int i = 0; i < 280; i++) {
+        ck_assert_int_eq(w.out.tag, i / 70 % 3);
+        step(&w);
+    }
+    ck_assert_int_eq(w.env.spec.obs_dim, FEAT_PAPER_DIM);
+    ck_assert_int_eq(w.env.spec.priv_dim, 0);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* In training as in evaluation: hidden from the first observation on, and the paper's state
+ * is pushed once per decision also where the policy chooses chunk 0. */
+START_TEST(other_layouts)
+{
+    struct fixture f = setup(10);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.layout = FEAT_BLIND;
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    for (int i = 0; i < 200; i++) {
+        for (int k = 10; k < 16; k++)
+            ck_assert_float_eq(w.obs[k], 0);
+        for (int k = 0; k < VIEW_LEVELS; k++)
+            ck_assert_float_eq(w.obs[FEAT_FULL_DIM - 6 * (k + 1) + 4], 0);
+        step(&w);
+    }
+    w.env.free(w.env.self);
+
+    c.layout = FEAT_PAPER;
+    c.choose_first = 1;
+    c.ladders = 0;
+    begin(&w, &c, &f, 0);
+    ck_assert_int_eq(w.env.spec.obs_dim, FEAT_PAPER_DIM);
+    ck_assert_float_eq(w.obs[5 * 8 + 7], 1); /* all chunks remain */
+    ck_assert_float_gt(w.obs[4 * 8], 0);     /* the first chunk's size */
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+/* The viewer's weights follow the state, and change with the shift. */
+START_TEST(hints_are_the_weights_in_force)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_paper(false, 70);
+    c.layout = FEAT_PAPER_HINT;
+    static const float share[3][3] = {{1 / 8.f, 6 / 8.f, 1 / 8.f},
+                                      {1 / 8.f, 1 / 8.f, 6 / 8.f},
+                                      {6 / 8.f, 1 / 8.f, 1 / 8.f}};
+    struct walk plain, hinted;
+    begin(&hinted, &c, &f, 0);
+    c.layout = FEAT_PAPER;
+    begin(&plain, &c, &f, 0);
+    ck_assert_int_eq(hinted.env.spec.obs_dim, FEAT_PAPER_DIM + 3);
+    for (int i = 0; i < 280; i++) {
+        ck_assert_mem_eq(hinted.obs, plain.obs, FEAT_PAPER_DIM * sizeof(float));
+        ck_assert_mem_eq(hinted.obs + FEAT_PAPER_DIM, share[i / 70 % 3], sizeof share[0]);
+        step(&hinted);
+        step(&plain);
+    }
+    plain.env.free(plain.env.self);
+    hinted.env.free(hinted.env.self);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(the_player_tells_of_the_last_chunk)
+{
+    struct fixture f = setup(0);
+    struct abr_env_cfg c = abr_env_cfg_paper(false, 1000);
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    for (int i = 0; i < 200; i++) {
+        w.env.step(w.env.self, any_level(&w), &w.out);
+        const struct player *p = abr_env_player(&w.env);
+        ck_assert_float_eq(w.out.reward, (float)p->last.reward);
+        /* the newest column of the state, and an empty buffer behind the end */
+        ck_assert_float_eq(w.obs[15], (float)p->view.buffer_s);
+        ck_assert(!w.out.done || p->view.buffer_s == 0.0);
+        if (w.out.done) w.env.reset(w.env.self, &w.out);
+    }
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(steps_allocate_nothing)
+{
+    struct fixture f = setup(10);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    struct walk w;
+    begin(&w, &c, &f, 0);
+    alloc_watch();
+    for (int i = 0; i < 500; i++)
+        step(&w);
+    long calls = alloc_calls();
+    ck_assert_int_eq(calls, 0);
+    w.env.free(w.env.self);
+    teardown(&f);
+}
+END_TEST
+
+Suite *suite_abr_train_abr_env(void);
+Suite *suite_abr_train_abr_env(void)
+{
+    Suite *s = suite_create("abr/abr_env");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, everything_drawn_stays_finite);
+    tcase_add_test(t, weights_and_first_levels_as_asked);
+    tcase_add_test(t, rewards_are_the_players);
+    tcase_add_test(t, tags_tell_the_player);
+    tcase_add_test(t, caution_behind_short_buffers);
+    tcase_add_test(t, videos_of_any_length);
+    tcase_add_test(t, players_that_abandon);
+    tcase_add_test(t, first_chunks_as_sessions_begin);
+    tcase_add_test(t, ids_differ_and_repeat);
+    tcase_add_test(t, state_round_trip);
+    tcase_add_test(t, advice_is_mpcs);
+    tcase_add_test(t, peeks_come_true);
+    tcase_add_test(t, profiles_in_turn);
+    tcase_add_test(t, other_layouts);
+    tcase_add_test(t, hints_are_the_weights_in_force);
+    tcase_add_test(t, the_player_tells_of_the_last_chunk);
+    tcase_add_test(t, steps_allocate_nothing);
+    suite_add_tcase(s, t);
+    return s;
+}

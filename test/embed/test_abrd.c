@@ -1,0 +1,319 @@
+/* The library's face against the modules behind it: what it decides is what `abrd eval` plays. */
+#include "abrd/policy.h"
+
+#include "abr/emulator/feat.h"
+#include "abr/emulator/replay.h"
+#include "base/text.h"
+#include "learn/ckpt.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEVELS = 6, CHUNKS = 30, ROWS = 200 };
+
+static const double ladder[LEVELS] = {300, 750, 1200, 1850, 2850, 4300};
+
+static char dir[64], file[100];
+
+/* busy: experts set aside, as bits */
+static void save_busy(const char *layout, int dim, uint64_t busy)
+{
+    struct policy_cfg cfg = policy_cfg_default(dim);
+    struct policy *p = policy_new(&cfg, NULL);
+    policy_init(p, 11);
+    p->actor->busy = busy;
+    struct ckpt_meta meta = {0};
+    ckpt_meta_set(&meta, "layout", "%s", layout);
+    ck_assert_int_eq(ckpt_save(file, p, &meta, NULL, 0, NULL), 0);
+    policy_free(p);
+}
+
+static void save(const char *layout, int dim)
+{
+    save_busy(layout, dim, 0);
+}
+
+static void begin(void)
+{
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    snprintf(file, sizeof file, "%s/p.safetensors", dir);
+    save("full", FEAT_FULL_DIM);
+}
+
+static void end(void)
+{
+    tmpdir_remove(dir);
+}
+
+static void sizes(int64_t bytes[CHUNKS * LEVELS])
+{
+    for (int c = 0; c < CHUNKS; c++)
+        for (int k = 0; k < LEVELS; k++)
+            bytes[c * LEVELS + k] = (int64_t)(ladder[k] * (400 + 37 * (c % 7)));
+}
+
+static struct abrd_trace *link_of(double time_s[ROWS], double mbps[ROWS])
+{
+    for (int i = 0; i < ROWS; i++) {
+        time_s[i] = i;
+        mbps[i] = .4 + .9 * (i * 7 % 5);
+    }
+    struct abrd_trace *t = abrd_trace_new(time_s, mbps, ROWS, NULL);
+    ck_assert_ptr_nonnull(t);
+    return t;
+}
+
+struct seen {
+    struct abrd_session *session;
+    struct abrd_emulator *emulator;
+    double buffer_s, qoe;
+};
+
+static int same(void *ctx, const struct replay_step *step, struct err *e)
+{
+    (void)e;
+    struct seen *s = ctx;
+    struct abrd_decision d;
+    struct abrd_fetched got;
+    ck_assert_int_eq(abrd_session_decide(s->session, s->buffer_s, &d, NULL), 0);
+    ck_assert_int_eq(d.chunk, step->chunk);
+    ck_assert_int_eq(d.level, step->level);
+    ck_assert_double_eq(d.kbps, step->kbps);
+    ck_assert_int_eq(d.expert, step->choice->expert);
+    for (int k = 0; k < LEVELS; k++)
+        ck_assert_double_eq(d.probability[k], (double)step->choice->prob[k]);
+    ck_assert_int_eq(abrd_emulator_fetch(s->emulator, d.level, &got, NULL), 0);
+    ck_assert_int_eq(got.chunk, step->chunk);
+    ck_assert_double_eq(got.outcome.bytes, (double)step->bytes);
+    ck_assert_double_eq(got.outcome.download_s, step->download_s);
+    ck_assert_double_eq(got.outcome.stall_s, step->stall_s);
+    ck_assert_double_eq(got.buffer_s, step->buffer_after_s);
+    ck_assert_int_eq(abrd_session_report(s->session, &got.outcome, NULL), 0);
+    s->buffer_s = got.buffer_s;
+    s->qoe += step->reward;
+    return 0;
+}
+
+START_TEST(it_plays_as_eval_does)
+{
+    static const char *const profiles[] = {"documentary", "live", "news", "pensieve"};
+    int64_t bytes[CHUNKS * LEVELS];
+    double time_s[ROWS], mbps[ROWS];
+    sizes(bytes);
+    struct abrd_policy *p = abrd_policy_load(file, NULL);
+    struct abrd_video *v = abrd_video_new(ladder, LEVELS, 4, CHUNKS, bytes, NULL);
+    struct abrd_trace *t = link_of(time_s, mbps);
+    struct video *video = video_new(LEVELS, CHUNKS, 4, ladder, NULL);
+    memcpy(video->bytes, bytes, sizeof bytes);
+    struct trace *trace = trace_new(ROWS, "t", NULL);
+    memcpy(trace->time_s, time_s, sizeof time_s);
+    memcpy(trace->mbps, mbps, sizeof mbps);
+    const struct emu_world world = {video, trace, emu_cfg_default()};
+    struct algo algo;
+    const struct algo_ctx ctx = {.policy_path = file};
+    ck_assert_int_eq(algo_new(&algo, "moe", &ctx, NULL), 0);
+
+    for (int i = 0; i < 4; i++) {
+        struct abrd_viewer who = abrd_viewer_named(profiles[i]);
+        struct seen s = {abrd_session_new(p, v, &who, NULL),
+                         abrd_emulator_new(v, t, who.buffer_max_s, NULL), 0, 0};
+        const struct replay r = {.world = &world,
+                                 .qoe = &qoe_find(profiles[i])->qoe,
+                                 .first_level = -1,
+                                 .algo = &algo};
+        ck_assert_int_eq(replay_run(&r, same, &s, NULL), 0);
+        ck_assert_int_eq(abrd_session_chunks(s.session), CHUNKS);
+        ck_assert_double_eq(abrd_session_qoe(s.session), s.qoe);
+
+        /* behind the end there is nothing */
+        struct abrd_decision d;
+        struct abrd_fetched got;
+        struct abrd_error e = {0};
+        ck_assert_int_eq(abrd_session_decide(s.session, 4, &d, &e), ABRD_RANGE);
+        ck_assert_str_eq(e.text, "chunk: the video has 30, all were reported");
+        ck_assert_int_eq(abrd_emulator_fetch(s.emulator, 0, &got, NULL), ABRD_RANGE);
+        abrd_session_free(s.session);
+        abrd_emulator_free(s.emulator);
+    }
+    algo_free(&algo);
+    trace_free(trace);
+    video_free(video);
+    abrd_trace_free(t);
+    abrd_video_free(v);
+    abrd_policy_free(p);
+}
+END_TEST
+
+START_TEST(live_seeks_and_sizes)
+{
+    struct abrd_policy *p = abrd_policy_load(file, NULL);
+    struct abrd_video *v = abrd_video_new(ladder, LEVELS, 2, 0, NULL, NULL);
+    struct abrd_viewer who = abrd_viewer_named("live");
+    who.utility = ABRD_LOG;
+    struct abrd_session *s = abrd_session_new(p, v, &who, NULL);
+    const struct abrd_outcome o = {2, 300000, 1.5, .25};
+    struct abrd_decision before, after;
+    ck_assert_int_eq(abrd_session_report(s, &o, NULL), 0);
+    ck_assert_double_eq_tol(abrd_session_qoe(s), log(1200 / 300.) - 6 * .25, 1e-12);
+
+    int64_t bytes[LEVELS] = {1, 2, 3, 4, 5, VIDEO_BYTES_MAX};
+    ck_assert_int_eq(abrd_session_decide(s, 4, &before, NULL), 0);
+    ck_assert_int_eq(abrd_session_sizes(s, bytes, NULL), 0);
+    ck_assert_int_eq(abrd_session_decide(s, 4, &after, NULL), 0);
+    ck_assert(memcmp(before.probability, after.probability, sizeof after.probability));
+    ck_assert_int_eq(abrd_session_seek(s, 70, NULL), 0);
+    ck_assert_int_eq(abrd_session_decide(s, 0, &after, NULL), 0);
+    ck_assert_int_eq(after.chunk, 70);
+    /* no switch counts after a jump */
+    ck_assert_int_eq(abrd_session_report(s, &(struct abrd_outcome){0, 1e5, 1, 0}, NULL),
+                     0);
+    ck_assert_double_eq_tol(abrd_session_qoe(s), log(1200 / 300.) - 6 * .25, 1e-12);
+    ck_assert_int_eq(abrd_session_chunks(s), 2);
+    abrd_session_free(s);
+    abrd_video_free(v);
+    abrd_policy_free(p);
+}
+END_TEST
+
+/* code and beginning of the words; clears e */
+static void told(struct abrd_error *e, int code, const char *words)
+{
+    ck_assert_msg(e->code == code && !strncmp(e->text, words, strlen(words)), "%d: %s",
+                  e->code, e->text);
+    *e = (struct abrd_error){0};
+}
+
+START_TEST(what_is_wrong_is_named)
+{
+    struct abrd_error e = {0};
+    ck_assert_ptr_null(abrd_policy_load("/no/such/file", &e));
+    told(&e, ABRD_ABSENT, "/no/such/file");
+    ck_assert_ptr_null(abrd_policy_read("nothing", 7, &e));
+    told(&e, ABRD_CORRUPT, "checkpoint: ");
+    ck_assert_ptr_null(abrd_trace_load("/no/such/file", &e));
+    told(&e, ABRD_ABSENT, "/no/such/file");
+
+    const double down[2] = {300, 200}, nan_rate[2] = {300, (double)NAN};
+    ck_assert_ptr_null(abrd_video_new(down, 2, 4, 10, NULL, &e));
+    told(&e, ABRD_RANGE, "ladder_kbps[1]: 200 does not lie above");
+    ck_assert_ptr_null(abrd_video_new(nan_rate, 2, 4, 10, NULL, &e));
+    told(&e, ABRD_RANGE, "ladder_kbps[1]: nan is not within");
+    ck_assert_ptr_null(abrd_video_new(ladder, 13, 4, 10, NULL, &e));
+    told(&e, ABRD_RANGE, "levels: 13 ");
+    const int64_t none[2] = {5, 0};
+    ck_assert_ptr_null(abrd_video_new(ladder, 2, 4, 1, none, &e));
+    told(&e, ABRD_RANGE, "bytes[1]: 0 ");
+    ck_assert_ptr_null(abrd_trace_new(ladder, ladder, 1, &e));
+    told(&e, ABRD_RANGE, "rows: 1 ");
+    ck_assert_ptr_null(abrd_trace_new((double[]){0, 9}, (double[]){1, -1}, 2, &e));
+    told(&e, ABRD_RANGE, "trace: row 1");
+
+    struct abrd_policy *p = abrd_policy_load(file, NULL);
+    struct abrd_video *v = abrd_video_new(ladder, LEVELS, 4, 2, NULL, NULL),
+                      *live = abrd_video_new(ladder, LEVELS, 4, 0, NULL, NULL);
+    struct abrd_viewer who = abrd_viewer_named("no such name");
+    ck_assert_double_eq(who.stalls, 4.3);
+    who.quality = who.switches = who.stalls = 0;
+    ck_assert_ptr_null(abrd_session_new(p, v, &who, &e));
+    told(&e, ABRD_RANGE, "quality: ");
+    who = abrd_viewer_named("news");
+    who.buffer_max_s = 3;
+    ck_assert_ptr_null(abrd_session_new(p, v, &who, &e));
+    told(&e, ABRD_RANGE, "buffer_max_s: 3 ");
+
+    double time_s[ROWS], mbps[ROWS];
+    struct abrd_trace *t = link_of(time_s, mbps);
+    ck_assert_ptr_null(abrd_emulator_new(live, t, 60, &e));
+    told(&e, ABRD_RANGE, "chunks: 0 ");
+    ck_assert_ptr_null(abrd_emulator_new(v, t, 1, &e));
+    told(&e, ABRD_RANGE, "buffer_max_s");
+
+    who = abrd_viewer_named("news");
+    struct abrd_session *s = abrd_session_new(p, v, &who, NULL);
+    struct abrd_decision d;
+    ck_assert_int_eq(abrd_session_decide(s, (double)NAN, &d, &e), ABRD_RANGE);
+    told(&e, ABRD_RANGE, "buffer_s: nan ");
+    ck_assert_int_eq(abrd_session_report(s, &(struct abrd_outcome){6, 1, 1, 0}, &e),
+                     ABRD_RANGE);
+    told(&e, ABRD_RANGE, "level: 6 ");
+    ck_assert_int_eq(abrd_session_report(s, &(struct abrd_outcome){1, 1, 0, 0}, &e),
+                     ABRD_RANGE);
+    /* the first failure stays */
+    ck_assert_int_eq(abrd_session_seek(s, 2, &e), ABRD_RANGE);
+    told(&e, ABRD_RANGE, "download_s: 0 ");
+    ck_assert_int_eq(abrd_session_chunks(s), 0);
+    abrd_session_free(s);
+    abrd_trace_free(t);
+    abrd_video_free(live);
+    abrd_video_free(v);
+    abrd_policy_free(p);
+
+    save("paper", FEAT_PAPER_DIM);
+    ck_assert_ptr_null(abrd_policy_load(file, &e));
+    told(&e, ABRD_INVALID, "the policy reads 48 inputs of layout 'paper'");
+}
+END_TEST
+
+START_TEST(who_is_set_aside_decides_nothing)
+{
+    struct abrd_video *v = abrd_video_new(ladder, LEVELS, 4, 0, NULL, NULL);
+    for (int idle = 0; idle < 3; idle++) {
+        save_busy("full", FEAT_FULL_DIM, 7 & ~(uint64_t)(1 << idle));
+        struct abrd_policy *p = abrd_policy_load(file, NULL);
+        ck_assert_ptr_nonnull(p);
+        struct abrd_viewer who = abrd_viewer_named("news");
+        struct abrd_session *s = abrd_session_new(p, v, &who, NULL);
+        struct abrd_decision d;
+        ck_assert_int_eq(abrd_session_decide(s, 4, &d, NULL), 0);
+        ck_assert_int_eq(d.expert, idle);
+        abrd_session_free(s);
+        abrd_policy_free(p);
+    }
+    abrd_video_free(v);
+}
+END_TEST
+
+START_TEST(weights_from_memory_are_the_same)
+{
+    size_t n;
+    char *data = text_read_file(file, 1 << 24, &n, NULL);
+    ck_assert_ptr_nonnull(data);
+    struct abrd_policy *p = abrd_policy_load(file, NULL),
+                       *q = abrd_policy_read(data, n, NULL);
+    free(data);
+    ck_assert_ptr_nonnull(q);
+    struct abrd_video *v = abrd_video_new(ladder, LEVELS, 4, 0, NULL, NULL);
+    struct abrd_viewer who = abrd_viewer_named("news");
+    struct abrd_session *a = abrd_session_new(p, v, &who, NULL),
+                        *b = abrd_session_new(q, v, &who, NULL);
+    struct abrd_decision x, y;
+    ck_assert_int_eq(abrd_session_decide(a, 8, &x, NULL), 0);
+    ck_assert_int_eq(abrd_session_decide(b, 8, &y, NULL), 0);
+    ck_assert_mem_eq(x.probability, y.probability, sizeof x.probability);
+    ck_assert_double_eq(x.value, y.value);
+    abrd_session_free(a);
+    abrd_session_free(b);
+    abrd_video_free(v);
+    abrd_policy_free(p);
+    abrd_policy_free(q);
+}
+END_TEST
+
+Suite *suite_embed_abrd(void);
+Suite *suite_embed_abrd(void)
+{
+    Suite *s = suite_create("abrd/abrd");
+    TCase *t = tcase_create("abrd/abrd");
+    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_test(t, it_plays_as_eval_does);
+    tcase_add_test(t, live_seeks_and_sizes);
+    tcase_add_test(t, what_is_wrong_is_named);
+    tcase_add_test(t, who_is_set_aside_decides_nothing);
+    tcase_add_test(t, weights_from_memory_are_the_same);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,57 @@
+#include "lab/forgetting/recall.h"
+
+#include <check.h>
+#include <math.h>
+
+/* Two experts in two dimensions. Expert 0 learns a = (1,0) and is then (1,0) (error 0), learns
+ * b = (0,2) and is (0,1) (error 1); expert 1 learns c = (3,0) and is (2,0) (error 1).
+ * At the end: a at (0,1): 2, b: 1, c: 1. G = 4/3, F = (4 - 2)/2 = 1. */
+START_TEST(by_hand)
+{
+    double a[] = {1, 0}, b[] = {0, 2}, c[] = {3, 0};
+    double w[2][TASK_DIM] = {{0}};
+    struct recall l;
+    recall_init(&l, 2, 2);
+    w[0][0] = 1;
+    recall_add(&l, 0, a, w[0]);
+    ck_assert_double_eq(recall_error(&l, w), 0);
+    w[1][0] = 2;
+    recall_add(&l, 1, c, w[1]);
+    w[0][0] = 0, w[0][1] = 1;
+    recall_add(&l, 0, b, w[0]);
+    ck_assert_double_eq_tol(recall_error(&l, w), 4.0 / 3, 1e-15);
+    ck_assert_double_eq_tol(recall_forgot(&l, w), 1, 1e-15);
+}
+END_TEST
+
+/* The same three tasks, r = 1/2, A = 3, B = 4; expert 0 has L = 2, expert 1 L = 1.
+ * F: tau = 1: r^2 - r = -1/4, tau = 2, 3: 0;  (-1/4)(A - B)/2 = 1/8.
+ * G printed: (2 (A/4 + 3B/4) + (A/2 + B/2))/3 = (7.5 + 3.5)/3
+ * G exact: (2 A/4 + 2 (3/4)(1/2) B + A/2)/3 = (1.5 + 3 + 1.5)/3 = 2 */
+START_TEST(bounds_by_hand)
+{
+    double one[TASK_DIM] = {1};
+    struct recall l;
+    recall_init(&l, 3, 2); /* the third expert stays without a task */
+    recall_add(&l, 0, one, one);
+    recall_add(&l, 1, one, one);
+    recall_add(&l, 0, one, one);
+    ck_assert_double_eq_tol(recall_bound_f(&l, .5, 3, 4), .125, 1e-15);
+    ck_assert_double_eq_tol(recall_bound_g(&l, NULL, .5, 3, 4), 11.0 / 3, 1e-15);
+    /* with L = 1, 0, 0: 2 (A/2 + B/2) + A = 10 */
+    ck_assert_double_eq_tol(recall_bound_g(&l, (int[]){1, 0, 0}, .5, 3, 4), 10.0 / 3,
+                            1e-15);
+    ck_assert_double_eq_tol(recall_exact_g(&l, .5, 3, 4), 2, 1e-15);
+}
+END_TEST
+
+Suite *suite_lab_forgetting_recall(void);
+Suite *suite_lab_forgetting_recall(void)
+{
+    Suite *s = suite_create("lab/recall");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, by_hand);
+    tcase_add_test(t, bounds_by_hand);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,148 @@
+#include "lab/gates/finetune.h"
+
+#include "support/alloc.h"
+
+#include <check.h>
+#include <string.h>
+
+/* Ten classes of 4 x 4 pixels: class c has ink in pixel c and in pixel (7 c + 3) mod 16. */
+enum { SIDE = 4, SIZE = 16, TRAIN = 60, TEST = 20, PARAMS = 1024 };
+
+static const struct finetune_cfg CFG = {
+    .encoder = {SIDE, 2, 8, 2, 1, 12}, .epochs = 40, .batch = 32, .lr = .01};
+
+struct world {
+    struct splits s;
+    float theta[PARAMS];
+    float pixels[2][SPLITS_TASKS * TRAIN * SIZE];
+    int label[2][SPLITS_TASKS * TRAIN];
+};
+
+static void fill(float *pixels, int *label, int n, int t, struct rng *r)
+{
+    for (int i = 0; i < n; i++, pixels += SIZE) {
+        int c = label[i] = 2 * t + i % 2;
+        for (int k = 0; k < SIZE; k++)
+            pixels[k] = (float)(.1 * rng_normal(r));
+        pixels[c] += 2;
+        pixels[(7 * c + 3) % SIZE] += 2;
+    }
+}
+
+static struct world *world(void)
+{
+    static struct world w;
+    struct rng r;
+    rng_init(&r, 11, 1);
+    ck_assert_uint_le(encoder_params(&CFG.encoder), PARAMS);
+    encoder_init(w.theta, &CFG.encoder, &r);
+    w.s.size = SIZE;
+    for (int t = 0; t < SPLITS_TASKS; t++) {
+        struct splits_part part[2];
+        for (int k = 0; k < 2; k++) {
+            int each = k ? TEST : TRAIN;
+            part[k] = (struct splits_part){each, w.pixels[k] + t * each * SIZE,
+                                           w.label[k] + t * each};
+            fill(part[k].pixels, part[k].label, each, t, &r);
+        }
+        w.s.task[t] = (struct splits_task){UINT32_C(3) << 2 * t, part[0], part[1]};
+    }
+    return &w;
+}
+
+/* after a task it knows that task and, of all tasks, not much more */
+START_TEST(it_learns_and_forgets)
+{
+    struct world *w = world();
+    struct rng r;
+    rng_init(&r, 2, 2);
+    struct finetune *f = finetune_new(&CFG, w->theta, &w->s, r, NULL, NULL, NULL);
+    struct incremental_learner l = finetune_learner(f);
+    struct incremental out;
+    float before[PARAMS];
+    memcpy(before, w->theta, sizeof before);
+    ck_assert(!incremental_run(&out, &w->s, &l));
+    for (int t = 0; t < SPLITS_TASKS; t++)
+        ck_assert_double_ge(out.blind.s[t][t], .9);
+    ck_assert_double_ge(continual_fm(&out.blind), .5);
+    ck_assert_double_ge(incremental_told(&out), continual_fa(&out.blind));
+    ck_assert_mem_eq(before, w->theta, sizeof before);
+    finetune_free(f);
+}
+END_TEST
+
+START_TEST(pretraining_learns_all_classes)
+{
+    struct world *w = world();
+    struct rng r;
+    rng_init(&r, 2, 3);
+    const struct splits_part train = {SPLITS_TASKS * TRAIN, w->pixels[0], w->label[0]};
+    const struct splits_part test = {SPLITS_TASKS * TEST, w->pixels[1], w->label[1]};
+    float theta[PARAMS];
+    double accuracy;
+    memcpy(theta, w->theta, sizeof theta);
+    ck_assert_int_eq(
+        finetune_pretrain(theta, &accuracy, &CFG, &train, &test, r, NULL, NULL, NULL), 0);
+    ck_assert_double_ge(accuracy, .9);
+    ck_assert_mem_ne(theta, w->theta, encoder_params(&CFG.encoder) * sizeof *theta);
+}
+END_TEST
+
+static bool stop(void *ctx, double share)
+{
+    (void)share;
+    return ++*(int *)ctx == 2;
+}
+
+START_TEST(it_stops_when_asked)
+{
+    struct world *w = world();
+    struct rng r;
+    int calls = 0;
+    double accuracy;
+    rng_init(&r, 2, 2);
+    float theta[PARAMS];
+    memcpy(theta, w->theta, sizeof theta);
+    ck_assert_int_eq(finetune_pretrain(theta, &accuracy, &CFG, &w->s.task[0].train,
+                                       &w->s.task[0].test, r, stop, &calls, NULL),
+                     1);
+    ck_assert_mem_eq(theta, w->theta, sizeof theta);
+    calls = 0;
+    struct finetune *f = finetune_new(&CFG, w->theta, &w->s, r, stop, &calls, NULL);
+    struct incremental_learner l = finetune_learner(f);
+    ck_assert(l.learn(l.self, 0));
+    finetune_free(f);
+}
+END_TEST
+
+static void *make(void *ctx, struct err *e)
+{
+    struct rng r;
+    rng_init(&r, 2, 2);
+    struct world *w = ctx;
+    return finetune_new(&CFG, w->theta, &w->s, r, NULL, NULL, e);
+}
+
+static void destroy(void *made)
+{
+    finetune_free(made);
+}
+
+START_TEST(without_memory_it_says_so)
+{
+    ck_assert_int_eq(alloc_each_fails(make, destroy, world()), 1 + 2 + 1);
+}
+END_TEST
+
+Suite *suite_lab_gates_finetune(void);
+Suite *suite_lab_gates_finetune(void)
+{
+    Suite *s = suite_create("lab/finetune");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, it_learns_and_forgets);
+    tcase_add_test(t, pretraining_learns_all_classes);
+    tcase_add_test(t, it_stops_when_asked);
+    tcase_add_test(t, without_memory_it_says_so);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,234 @@
+#include "lab/gates/hide.h"
+
+#include "lab/gates/finetune.h"
+#include "support/alloc.h"
+
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+/* Ten classes of 4 x 4 pixels: class c has ink in pixel c and in pixel (7 c + 3) mod 16. */
+enum { SIDE = 4, SIZE = 16, TRAIN = 40, TEST = 20, PARAMS = 1024, DIM = 8 };
+
+static const struct encoder_cfg ENCODER = {SIDE, 2, DIM, 2, 2, 12};
+
+struct world {
+    struct splits s;
+    float theta[PARAMS];
+    float train[SPLITS_TASKS][TRAIN * SIZE], test[SPLITS_TASKS][TEST * SIZE];
+    int train_label[SPLITS_TASKS][TRAIN], test_label[SPLITS_TASKS][TEST];
+};
+
+static void fill(float *pixels, int *label, int n, int t, struct rng *r)
+{
+    for (int i = 0; i < n; i++, pixels += SIZE) {
+        int c = label[i] = 2 * t + i % 2;
+        for (int k = 0; k < SIZE; k++)
+            pixels[k] = (float)(.1 * rng_normal(r));
+        pixels[c] += 2;
+        pixels[(7 * c + 3) % SIZE] += 2;
+    }
+}
+
+/* on the same kind of images, so that features tell classes apart */
+static void pretrain(struct world *w, struct rng *r)
+{
+    const struct finetune_cfg c = {
+        .encoder = ENCODER, .epochs = 40, .batch = 32, .lr = .02};
+    const struct splits_part all = {SPLITS_TASKS * TRAIN, w->train[0], w->train_label[0]};
+    double accuracy;
+    encoder_init(w->theta, &ENCODER, r);
+    ck_assert_int_eq(
+        finetune_pretrain(w->theta, &accuracy, &c, &all, &all, *r, NULL, NULL, NULL), 0);
+    ck_assert_double_ge(accuracy, .9);
+}
+
+static const struct world *world(void)
+{
+    static struct world w;
+    struct rng r;
+    rng_init(&r, 11, 1);
+    ck_assert_uint_le(encoder_params(&ENCODER), PARAMS);
+    w.s.size = SIZE;
+    for (int t = 0; t < SPLITS_TASKS; t++) {
+        fill(w.train[t], w.train_label[t], TRAIN, t, &r);
+        fill(w.test[t], w.test_label[t], TEST, t, &r);
+        w.s.task[t] = (struct splits_task){UINT32_C(3) << 2 * t,
+                                           {TRAIN, w.train[t], w.train_label[t]},
+                                           {TEST, w.test[t], w.test_label[t]}};
+    }
+    pretrain(&w, &r);
+    return &w;
+}
+
+static struct hide_cfg small(enum residual_kind gate)
+{
+    struct hide_cfg c = hide_default(&ENCODER);
+    c.length = 2;
+    c.gate = gate;
+    c.epochs = 8;
+    c.lr = .02;
+    return c;
+}
+
+static struct hide *make_hide(const struct world *w, const struct hide_cfg *c,
+                              struct err *e)
+{
+    struct rng r;
+    rng_init(&r, 12, 1);
+    return hide_new(c, w->theta, &w->s, r, NULL, NULL, e);
+}
+
+static struct incremental run(struct hide *h)
+{
+    struct incremental out;
+    struct incremental_learner l = hide_learner(h);
+    ck_assert(!incremental_run(&out, &world()->s, &l));
+    return out;
+}
+
+/* chance is .1 without the task and .5 with it */
+START_TEST(tasks_are_learned_and_kept)
+{
+    for (int gate = 0; gate < RESIDUAL_KINDS; gate++) {
+        struct hide_cfg c = small((enum residual_kind)gate);
+        struct hide *h = make_hide(world(), &c, NULL);
+        struct incremental out = run(h);
+        ck_assert_double_ge(continual_fa(&out.blind), .8);
+        ck_assert_double_ge(incremental_told(&out), .9);
+        ck_assert_double_le(continual_fm(&out.blind), .2);
+        ck_assert_double_ge(hide_inferred(h), .8);
+        const double *loss = hide_first_task(h);
+        ck_assert_double_eq_tol(loss[0], log(2), 1e-6); /* a head of zeros */
+        ck_assert_double_le(loss[c.epochs], .5 * loss[0]);
+        hide_free(h);
+    }
+}
+END_TEST
+
+START_TEST(no_prompt_is_a_gaussian_classifier)
+{
+    struct hide_cfg c = small(RESIDUAL_LINEAR);
+    c.length = 0;
+    struct hide *h = make_hide(world(), &c, NULL);
+    struct incremental out = run(h);
+    ck_assert_double_ge(continual_fa(&out.blind), .8);
+    hide_free(h);
+}
+END_TEST
+
+/* the factors learn with the first task, each only when asked, and then stand still with its
+ * prompt */
+START_TEST(what_was_learned_is_frozen)
+{
+    struct hide_cfg c = small(RESIDUAL_TANH);
+    c.learn_tau = false;
+    struct hide *h = make_hide(world(), &c, NULL);
+    struct incremental_learner l = hide_learner(h);
+    float first[256];
+    size_t n = encoder_prompt_floats(&ENCODER, 2);
+    ck_assert_uint_le(n, 256);
+    ck_assert(!l.learn(l.self, 0));
+    struct residual gate = hide_gate(h, 1);
+    ck_assert_double_ne(gate.alpha, 1);
+    ck_assert_double_eq(gate.tau, 1);
+    memcpy(first, hide_prompt(h, 0), n * sizeof *first);
+    ck_assert(!l.learn(l.self, 1));
+    ck_assert_mem_eq(first, hide_prompt(h, 0), n * sizeof *first);
+    ck_assert_mem_ne(first, hide_prompt(h, 1), n * sizeof *first);
+    ck_assert_double_eq(hide_gate(h, 1).alpha, gate.alpha);
+    hide_free(h);
+}
+END_TEST
+
+/* the ensemble: p_2 = a e_1 + (1 - a) e_2, so with a = 1 it is e_1 whatever was learned */
+START_TEST(prompts_are_combined)
+{
+    struct hide_cfg c = small(RESIDUAL_LINEAR);
+    c.ensemble = 1;
+    struct hide *h = make_hide(world(), &c, NULL);
+    struct incremental_learner l = hide_learner(h);
+    ck_assert(!l.learn(l.self, 0) && !l.learn(l.self, 1));
+    for (size_t i = 0; i < encoder_prompt_floats(&ENCODER, 2); i++)
+        ck_assert_double_eq((double)hide_prompt(h, 0)[i], (double)hide_prompt(h, 1)[i]);
+    hide_free(h);
+}
+END_TEST
+
+START_TEST(contrast_changes_later_tasks_alone)
+{
+    struct hide_cfg off = small(RESIDUAL_GELU), on = off;
+    off.contrast = 0;
+    struct hide *a = make_hide(world(), &off, NULL);
+    struct hide *b = make_hide(world(), &on, NULL);
+    run(a);
+    run(b);
+    size_t bytes = sizeof(float) * encoder_prompt_floats(&ENCODER, 2);
+    ck_assert_mem_eq(hide_prompt(a, 0), hide_prompt(b, 0), bytes);
+    ck_assert_mem_ne(hide_prompt(a, 1), hide_prompt(b, 1), bytes);
+    hide_free(a);
+    hide_free(b);
+}
+END_TEST
+
+static bool stop(void *ctx, double share)
+{
+    int *calls = ctx;
+    ck_assert(share >= 0 && share < 1);
+    return ++*calls == 3;
+}
+
+START_TEST(it_stops_when_asked)
+{
+    const struct world *w = world();
+    struct hide_cfg c = small(RESIDUAL_LINEAR);
+    struct rng r;
+    int calls = 0;
+    rng_init(&r, 12, 1);
+    struct hide *h = hide_new(&c, w->theta, &w->s, r, stop, &calls, NULL);
+    struct incremental_learner l = hide_learner(h);
+    ck_assert(l.learn(l.self, 0));
+    ck_assert_int_eq(calls, 3);
+    hide_free(h);
+}
+END_TEST
+
+/* drawn before: the assertions in world() allocate too */
+struct wanted {
+    const struct world *world;
+    struct hide_cfg cfg;
+};
+
+static void *make(void *ctx, struct err *e)
+{
+    const struct wanted *w = ctx;
+    return make_hide(w->world, &w->cfg, e);
+}
+
+static void destroy(void *made)
+{
+    hide_free(made);
+}
+
+START_TEST(without_memory_it_says_so)
+{
+    struct wanted w = {world(), small(RESIDUAL_LINEAR)};
+    ck_assert_int_eq(alloc_each_fails(make, destroy, &w), 1 + 3 + 2);
+}
+END_TEST
+
+Suite *suite_lab_gates_hide(void);
+Suite *suite_lab_gates_hide(void)
+{
+    Suite *s = suite_create("lab/hide");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, tasks_are_learned_and_kept);
+    tcase_add_test(t, no_prompt_is_a_gaussian_classifier);
+    tcase_add_test(t, what_was_learned_is_frozen);
+    tcase_add_test(t, prompts_are_combined);
+    tcase_add_test(t, contrast_changes_later_tasks_alone);
+    tcase_add_test(t, it_stops_when_asked);
+    tcase_add_test(t, without_memory_it_says_so);
+    suite_add_tcase(s, t);
+    return s;
+}

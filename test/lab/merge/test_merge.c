@@ -1,0 +1,81 @@
+#include "lab/merge/merge.h"
+
+#include "support/labs.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+static int find(void *ctx, char out[LAB_PATH], const char *rel, struct err *e)
+{
+    (void)ctx;
+    (void)e;
+    snprintf(out, LAB_PATH, "%s", rel);
+    return 0;
+}
+
+/* The smallest run. */
+static void small(struct labs_run *r)
+{
+    labs_start(r, &merge_lab);
+    labs_set(r, "seeds", 3);
+    labs_set(r, "sweep", 1);
+    labs_set(r, "slots", 50);
+    labs_set(r, "viewers", 10);
+    labs_set(r, "full", 0);
+    labs_set(r, "grid", 3);
+    labs_set(r, "links", 2);
+    labs_set(r, "starts", 1);
+    labs_set(r, "prior-links", 1);
+    labs_set(r, "prior-grid", 2);
+    r->task.find = find;
+}
+
+START_TEST(runs_and_does_not_depend_on_threads)
+{
+    struct labs_run run[2];
+    small(&run[0]);
+    small(&run[1]);
+    labs_go_twice(run);
+    ck_assert_int_gt(run[0].asked, 20);
+    ck_assert_int_gt(run[1].asked, 20);
+    ck_assert_int_eq(report_tables(run[0].task.report), 6);
+    ck_assert_int_gt(report_checks(run[0].task.report), 10);
+    labs_end(&run[0]);
+}
+END_TEST
+
+START_TEST(stops_when_asked)
+{
+    struct labs_run r;
+    small(&r);
+    r.stop_at = 6;
+    labs_go(&r, LAB_STOPPED);
+    ck_assert_int_eq(r.asked, 6);
+    labs_end(&r);
+}
+END_TEST
+
+START_TEST(wants_experts_for_the_profiles)
+{
+    struct labs_run r;
+    small(&r);
+    labs_set_text(&r, "policy", "deploy/policy/moe.safetensors");
+    labs_go(&r, ERR_INVALID);
+    ck_assert_str_eq(r.e.field, "--policy");
+    ck_assert_ptr_nonnull(strstr(r.e.detail, "has experts for nobody"));
+    labs_end(&r);
+}
+END_TEST
+
+Suite *suite_lab_merge_merge(void);
+Suite *suite_lab_merge_merge(void)
+{
+    Suite *s = suite_create("lab/merge");
+    TCase *t = tcase_create("lab/merge");
+    tcase_add_test(t, runs_and_does_not_depend_on_threads);
+    tcase_add_test(t, stops_when_asked);
+    tcase_add_test(t, wants_experts_for_the_profiles);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,229 @@
+#include "lab/merge/merge_sim.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/plain_field.h"
+
+enum { SLOTS = 300 };
+
+struct result {
+    double expected[SLOTS], ideal[SLOTS];
+    struct merge_sim_run run;
+};
+
+static struct result *run_of(const struct plain_field *f, bool drift, enum merge_method m,
+                             uint64_t seed, int slots)
+{
+    struct result *r = calloc(1, sizeof *r);
+    r->run.expected = r->expected;
+    r->run.ideal = r->ideal;
+    struct merge_sim_cfg c = merge_sim_cfg_default();
+    c.slots = slots;
+    c.drift = drift;
+    c.method = m;
+    c.seed = seed;
+    ck_assert_int_eq(merge_sim_run(&r->run, &f->field, &c, NULL), 0);
+    return r;
+}
+
+static struct result *run(const struct plain_field *f, bool drift, enum merge_method m,
+                          uint64_t seed)
+{
+    return run_of(f, drift, m, seed, SLOTS);
+}
+
+static double mean_of(const double *x, int from, int n)
+{
+    double sum = 0;
+    for (int t = from; t < n; t++)
+        sum += x[t] / (n - from);
+    return sum;
+}
+
+START_TEST(mixes)
+{
+    struct merge_sim_cfg c = merge_sim_cfg_default();
+    struct merge_mixer m;
+    double first[V], psi[V], sum;
+    merge_mixer_init(&m, &c);
+    merge_mixer_next(first, &m);
+    for (int t = 0; t < 5; t++) {
+        merge_mixer_next(psi, &m);
+        ck_assert_mem_eq(first, psi, sizeof psi);
+    }
+    sum = psi[0] + psi[1] + psi[2] + psi[3];
+    ck_assert_double_eq_tol(sum, 1, 1e-12);
+
+    c.drift = true;
+    merge_mixer_init(&m, &c);
+    merge_mixer_next(first, &m);
+    double moved = 0, back = 0;
+    for (int t = 1; t <= c.day; t++) {
+        merge_mixer_next(psi, &m);
+        sum = 0;
+        for (int v = 0; v < V; v++)
+            sum += psi[v];
+        ck_assert_double_eq_tol(sum, 1, 1e-12);
+        if (t == c.day / 2) moved = fabs(psi[0] - first[0]) + fabs(psi[1] - first[1]);
+    }
+    back = fabs(psi[0] - first[0]) + fabs(psi[1] - first[1]);
+    ck_assert_double_gt(moved, .2);
+    ck_assert_double_lt(back, moved); /* a day later, up to the wandering */
+}
+END_TEST
+
+START_TEST(a_run_is_its_seed)
+{
+    struct plain_field *f = make();
+    for (int m = 0; m < MERGE_METHODS; m++) {
+        if (m == MERGE_TANBR_FULL) continue; /* slow; its parts are tested with nucb */
+        struct result *a = run(f, true, (enum merge_method)m, 3);
+        struct result *b = run(f, true, (enum merge_method)m, 3);
+        ck_assert_mem_eq(a->expected, b->expected, sizeof a->expected);
+        ck_assert_mem_eq(a->ideal, b->ideal, sizeof a->ideal);
+        bool each =
+            m == MERGE_ROUTER || m == MERGE_HINT_GUESSED || m == MERGE_HINT_LIKELY;
+        for (int t = 0; t < SLOTS && !each; t++) /* viewer by viewer may be better */
+            ck_assert_double_le(a->expected[t], a->ideal[t] + 1e-9);
+        free(a);
+        free(b);
+    }
+    drop(f);
+}
+END_TEST
+
+START_TEST(tanbr_learns_what_the_mix_wants)
+{
+    struct plain_field *f = make();
+    for (int drift = 0; drift < 2; drift++) {
+        double regret[2] = {0};
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            struct result *a = run(f, drift, MERGE_TANBR, seed);
+            struct result *b = run(f, drift, MERGE_UNIFORM, seed);
+            regret[0] += mean_of(a->ideal, 200, SLOTS) - mean_of(a->expected, 200, SLOTS);
+            regret[1] += mean_of(b->ideal, 200, SLOTS) - mean_of(b->expected, 200, SLOTS);
+            ck_assert_int_gt(a->run.leaves, 5);
+            ck_assert_int_gt(a->run.depth, 2);
+            free(a);
+            free(b);
+        }
+        ck_assert_double_lt(regret[0], .75 * regret[1]);
+    }
+    drop(f);
+}
+END_TEST
+
+static double regret_of(const struct plain_field *f, enum merge_method m, uint64_t seed)
+{
+    struct result *r = run(f, true, m, seed);
+    double lost = mean_of(r->ideal, 0, SLOTS) - mean_of(r->expected, 0, SLOTS);
+    free(r);
+    return lost;
+}
+
+START_TEST(what_a_prior_is_worth)
+{
+    struct plain_field *f = make();
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        double prior = regret_of(f, MERGE_PRIOR, seed),
+               told = regret_of(f, MERGE_TANBR, seed),
+               bare = regret_of(f, MERGE_TANBR_BARE, seed),
+               misled = regret_of(f, MERGE_TANBR_MISLED, seed);
+        ck_assert_double_lt(prior,
+                            .03); /* the truth: what is left is the mix and the tree */
+        ck_assert_double_lt(told, bare / 1.5);
+        ck_assert_double_lt(regret_of(f, MERGE_NUCB_PRIOR, seed),
+                            regret_of(f, MERGE_NUCB, seed));
+        ck_assert_double_gt(misled, told);
+    }
+    drop(f);
+}
+END_TEST
+
+START_TEST(the_diagonal_beside_all_of_z)
+{
+    struct plain_field *f = make();
+    struct result *full = run_of(f, false, MERGE_TANBR_FULL, 6, 12);
+    struct result *diagonal = run_of(f, false, MERGE_TANBR, 6, 12);
+    ck_assert(isnan(diagonal->run.equal) && isnan(diagonal->run.apart));
+    ck_assert_double_ge(full->run.equal,
+                        1.0 / 12); /* nothing is known in the first slot */
+    ck_assert_double_le(full->run.equal, 1);
+    ck_assert_double_ge(full->run.apart, 0);
+    ck_assert(full->run.equal < 1 || full->run.apart == 0);
+    ck_assert_double_eq(full->expected[0], diagonal->expected[0]);
+    free(full);
+    free(diagonal);
+    drop(f);
+}
+END_TEST
+
+START_TEST(hindsight)
+{
+    struct plain_field *f = make();
+    struct result *fixed = run(f, true, MERGE_BEST_FIXED, 4);
+    struct result *single = run(f, true, MERGE_BEST_SINGLE, 4);
+    int point = 0;
+    double best = merge_sim_best(&point, f->grid, fixed->run.mix);
+    ck_assert_double_eq_tol(mean_of(fixed->expected, 0, SLOTS), best, 1e-6);
+    ck_assert_double_eq_tol(mean_of(fixed->expected, SLOTS - SLOTS / 5, SLOTS),
+                            fixed->run.fixed_late, 1e-6);
+    double ones = 0;
+    for (int k = 0; k < V; k++) {
+        ck_assert(single->run.x[k] < 1e-9 || single->run.x[k] > 1 - 1e-9);
+        ones += single->run.x[k];
+    }
+    ck_assert_double_eq_tol(ones, 1, 1e-9);
+    ck_assert_double_le(mean_of(single->expected, 0, SLOTS), best);
+    free(fixed);
+    free(single);
+    drop(f);
+}
+END_TEST
+
+START_TEST(what_is_fixed_beforehand)
+{
+    struct plain_field *f = make();
+    struct result *fisher = run(f, false, MERGE_FISHER, 5);
+    struct result *regmean = run(f, false, MERGE_REGMEAN, 5);
+    struct result *uniform = run(f, false, MERGE_UNIFORM, 5);
+    struct result *router = run(f, false, MERGE_ROUTER, 5);
+    ck_assert_double_eq_tol(fisher->expected[7], .25, 1e-6);
+    ck_assert_double_eq_tol(regmean->expected[7], .5, 1e-6);
+    /* off the grid of sixths: between its corners, so not above */
+    double middle = worth((float[]){.25f, .25f, .25f, .25f}, 0);
+    ck_assert_double_eq_tol(uniform->expected[0], middle, .05);
+    /* .8 at the own 10 of 40 contents, .05 by chance, and what the observation says is nothing:
+     * in the end .85 + .05 * 3 of a profile's viewers go to each specialist */
+    ck_assert_double_gt(router->run.accuracy, .7);
+    double least = worth((float[]){0, 1, 0, 0}, 0);
+    double right = worth((float[]){1, 0, 0, 0}, 0);
+    ck_assert_double_eq_tol(mean_of(router->expected, SLOTS - 20, SLOTS),
+                            .85 * right + .15 * least, .05);
+    ck_assert(isnan(uniform->run.accuracy));
+    free(fisher);
+    free(regmean);
+    free(uniform);
+    free(router);
+    drop(f);
+}
+END_TEST
+
+Suite *suite_lab_merge_merge_sim(void);
+Suite *suite_lab_merge_merge_sim(void)
+{
+    Suite *s = suite_create("lab/merge_sim");
+    TCase *t = tcase_create("lab/merge_sim");
+    tcase_add_test(t, mixes);
+    tcase_add_test(t, a_run_is_its_seed);
+    tcase_add_test(t, tanbr_learns_what_the_mix_wants);
+    tcase_add_test(t, what_a_prior_is_worth);
+    tcase_add_test(t, the_diagonal_beside_all_of_z);
+    tcase_add_test(t, hindsight);
+    tcase_add_test(t, what_is_fixed_beforehand);
+    suite_add_tcase(s, t);
+    return s;
+}

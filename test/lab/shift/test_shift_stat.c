@@ -1,0 +1,239 @@
+#include "lab/shift/shift_stat.h"
+
+#include "support/shift_rows.h"
+
+#include <check.h>
+#include <math.h>
+
+START_TEST(curves_by_hand)
+{
+    struct shift_point p = {.tag = 0, .quality = 2, .change = .5f, .stall_s = .25f};
+    ck_assert_double_eq(shift_value(&p, SHIFT_QUALITY), 2);
+    ck_assert_double_eq(shift_value(&p, SHIFT_CHANGE), -3); /* documentary: 6 */
+    ck_assert_double_eq(shift_value(&p, SHIFT_STALL), -.25);
+    p.tag = 1;
+    ck_assert_double_eq(shift_value(&p, SHIFT_STALL), -1.5); /* live: 6 */
+    p.tag = 2;
+    ck_assert_double_eq(shift_value(&p, SHIFT_QUALITY), 12); /* news: 6 */
+    p.router_norm[SHIFT_CRITIC] = 3;
+    ck_assert_double_eq(shift_value(&p, SHIFT_CRITIC_ROUTER), 3);
+}
+END_TEST
+
+START_TEST(bins_pass_over_nan)
+{
+    struct shift_point p[6] = {{.qoe = 1}, {.qoe = 3},   {.qoe = NAN},
+                               {.qoe = 5}, {.qoe = NAN}, {.qoe = NAN}};
+    struct shift_record r = {.points = 6, .point = p};
+    double x[3];
+    shift_bins(x, 3, &r, SHIFT_QOE);
+    ck_assert_double_eq(x[0], 2);
+    ck_assert_double_eq(x[1], 5);
+    ck_assert(isnan(x[2]));
+}
+END_TEST
+
+START_TEST(bands_over_runs)
+{
+    double rows[11][2], mean[2], lo[2], hi[2];
+    for (int i = 0; i < 11; i++) {
+        rows[i][0] = i;
+        rows[i][1] = i < 5 ? 7 : (double)NAN;
+    }
+    shift_band(mean, lo, hi, rows[0], 11, 2);
+    ck_assert_double_eq(mean[0], 5);
+    ck_assert_double_eq_tol(lo[0], 1, 1e-12);
+    ck_assert_double_eq_tol(hi[0], 9, 1e-12);
+    ck_assert_double_eq(mean[1], 7);
+}
+END_TEST
+
+/* 10 iterations at 0, a climb of 1/40 each, 1 from then on. Smoothed over 5 it is (i - 11)/40
+ * on the climb, which reaches .9 at i = 47, the 48th. */
+START_TEST(lag_by_hand)
+{
+    double q[100];
+    for (int i = 0; i < 100; i++)
+        q[i] = fmin(fmax((i - 9) / 40.0, 0), 1);
+    ck_assert_double_eq(shift_lag(q, 100), 48);
+    /* neither the scale nor the height matter: a climb from -3 to -1 */
+    for (int i = 0; i < 100; i++)
+        q[i] = 2 * q[i] - 3;
+    ck_assert_double_eq(shift_lag(q, 100), 48);
+}
+END_TEST
+
+START_TEST(no_lag_without_a_gain)
+{
+    double q[100];
+    for (int i = 0; i < 100; i++)
+        q[i] = i % 2; /* noise: no gain that stands out */
+    ck_assert(isnan(shift_lag(q, 100)));
+    for (int i = 0; i < 100; i++)
+        q[i] = -i;
+    ck_assert(isnan(shift_lag(q, 100)));
+    ck_assert(isnan(shift_lag(q, 3))); /* too short to say */
+}
+END_TEST
+
+/* Ten segments of 20: the third (and so its profile's next ones) jumps from 0 to 1 after 12. */
+START_TEST(lags_and_segments_of_a_run)
+{
+    struct shift_point p[200];
+    struct shift_record r = {.points = 200, .point = p};
+    for (int i = 0; i < 200; i++) {
+        int s = i / 20;
+        p[i] = (struct shift_point){.tag = (float)(s % 3),
+                                    .qoe = s % 3 == 2 && i % 20 >= 12 ? 1 : 0};
+    }
+    double adapted, q[SHIFT_SEGMENTS];
+    /* a mean of five is 1 once all five are: 12 + 4, the 17th */
+    ck_assert_double_eq(shift_lags(&r, &adapted), 17);
+    ck_assert_double_eq_tol(adapted, 3 / 9.0, 1e-12);
+    ck_assert_double_eq(shift_segment_lag(&r, 5), 17);
+    ck_assert(isnan(shift_segment_lag(&r, 4)));
+    shift_segments(q, &r, 0, 1);
+    ck_assert_double_eq_tol(q[2], 8 / 20.0, 1e-12);
+    ck_assert_double_eq(q[3], 0);
+    shift_segments(q, &r, .8, 1);
+    ck_assert_double_eq(q[8], 1);
+    ck_assert_double_eq_tol(shift_profile_qoe(&r, 2), .4, 1e-12);
+    ck_assert_double_eq(shift_profile_qoe(&r, 0), 0);
+}
+END_TEST
+
+/* Two iterations each: the last fifth is the second one. */
+START_TEST(short_segments_have_plateaus)
+{
+    struct shift_point p[20];
+    struct shift_record r = {.points = 20, .point = p};
+    for (int i = 0; i < 20; i++)
+        p[i] = (struct shift_point){.tag = (float)(i / 2 % 3), .qoe = (float)i};
+    double q[SHIFT_SEGMENTS];
+    shift_segments(q, &r, .8, 1);
+    for (int s = 0; s < SHIFT_SEGMENTS; s++)
+        ck_assert_double_eq(q[s], 2 * s + 1);
+}
+END_TEST
+
+START_TEST(trims_of_time_points)
+{
+    struct shift_point p[9] = {{.recent_qoe = NAN}};
+    static const float x[] = {8, 1, 7, 2, 6, 3, 5, 4};
+    for (int i = 0; i < 8; i++)
+        p[i + 1].recent_qoe = x[i];
+    struct shift_record r = {.points = 9, .point = p};
+    ck_assert_double_eq_tol(shift_over_time(&r, STATS_CUT_NONE), 4.5, 1e-12);
+    ck_assert_double_eq_tol(shift_over_time(&r, (struct stats_cut){0, .75}), 3.5, 1e-12);
+    p[1].recent_qoe = 80; /* the outlier that the middle half does not see */
+    ck_assert_double_eq_tol(shift_over_time(&r, STATS_CUT_IQM), 4.5, 1e-12);
+}
+END_TEST
+
+START_TEST(late_means_of_probes)
+{
+    struct shift_rows f;
+    shift_rows_fill(&f, 10, 10);
+    for (int i = 0; i < 10; i++) {
+        struct shift_probe *q = &f.probe[i];
+        bool late = i >= 8; /* iterations 9 and 10 of 10 */
+        q->net[SHIFT_ACTOR].mean[SHIFT_RANK] = late ? 4 : 100;
+        q->net[SHIFT_CRITIC].mean[SHIFT_RANK] = late ? 8 : 100;
+        q->net[SHIFT_ACTOR].layer[0][1][SHIFT_RANK] = late ? 1 : 100;
+        q->net[SHIFT_ACTOR].layer[1][1][SHIFT_RANK] = late ? 2 : 100;
+        q->net[SHIFT_ACTOR].layer[2][1][SHIFT_RANK] = NAN; /* never reached */
+        q->net[SHIFT_ACTOR].mean_all[SHIFT_RANK] = late ? 3 : 100;
+        q->net[SHIFT_ACTOR].mean_weight = .5f;
+        q->net[SHIFT_CRITIC].mean_weight = .7f;
+        q->net[SHIFT_ACTOR].share[i % 3] = .8f;
+        q->net[SHIFT_ACTOR].share[(i + 1) % 3] = .15f;
+        q->net[SHIFT_ACTOR].share[(i + 2) % 3] = .05f;
+    }
+    ck_assert_double_eq(shift_late(&f.record, SHIFT_ACTOR, -1, -1, SHIFT_RANK), 4);
+    ck_assert_double_eq(shift_late(&f.record, SHIFT_NETS, -1, -1, SHIFT_RANK), 6);
+    ck_assert_double_eq(shift_late_all(&f.record, SHIFT_ACTOR, SHIFT_RANK), 3);
+    ck_assert_double_eq(shift_late(&f.record, SHIFT_ACTOR, 1, 1, SHIFT_RANK), 2);
+    ck_assert_double_eq(shift_late(&f.record, SHIFT_ACTOR, -1, 1, SHIFT_RANK), 1.5);
+    ck_assert(isnan(shift_late(&f.record, SHIFT_ACTOR, 2, 1, SHIFT_RANK)));
+    ck_assert_double_eq_tol(shift_late(&f.record, SHIFT_NETS, -1, -1, SHIFT_MEASURES), .6,
+                            1e-6);
+    ck_assert_double_eq_tol(shift_late_top_share(&f.record, SHIFT_ACTOR), .8, 1e-6);
+    /* the two late probes, 8 and 9 counted from 0, have experts 2 and 0 as their busiest:
+     * expert 2 has the 0 of layer 1 alone, expert 0 has 0 and 1 */
+    ck_assert_double_eq(shift_late_busiest(&f.record, SHIFT_ACTOR, SHIFT_RANK), .25);
+}
+END_TEST
+
+static double first_qoe(const struct shift_record *r, const void *factor)
+{
+    return *(const double *)factor * (double)r->point[0].qoe;
+}
+
+/* Seeds 1 .. 4 of one set, 2, 4, 5, 9 of another; a run without a figure is left out, and of
+ * two sets its partner, too. */
+START_TEST(sets_are_compared_by_seed)
+{
+    static struct shift_rows rows[8];
+    struct shift_record a[4], b[4];
+    static const float x[] = {1, 2, 3, 4}, y[] = {2, 4, 5, 9};
+    for (int i = 0; i < 4; i++) {
+        shift_rows_fill(&rows[i], 10, 0);
+        shift_rows_fill(&rows[4 + i], 10, 0);
+        rows[i].point[0].qoe = x[i];
+        rows[4 + i].point[0].qoe = y[i];
+        a[i] = rows[i].record;
+        b[i] = rows[4 + i].record;
+    }
+    struct shift_set p = {.n = 4, .run = a}, q = {.n = 4, .run = b};
+    double factor = 10;
+    struct shift_figure f = {first_qoe, &factor};
+    ck_assert_double_eq_tol(shift_mean(&p, f).mean, 25, 1e-9);
+    ck_assert_double_eq_tol(shift_ratio(&q, &p, f).mean, 2, 1e-9);
+    struct stats_interval d = shift_difference(&q, &p, f);
+    ck_assert_double_eq_tol(d.mean, 25, 1e-9);
+    ck_assert(d.lo >= 10 && d.lo < 25 && d.hi > 25 && d.hi <= 50);
+
+    rows[3].point[0].qoe = NAN;
+    ck_assert_double_eq_tol(shift_mean(&p, f).mean, 20, 1e-9);
+    ck_assert_double_eq_tol(shift_ratio(&q, &p, f).mean, 11. / 6, 1e-9);
+    ck_assert(isnan(shift_mean(NULL, f).mean) && isnan(shift_ratio(NULL, &p, f).lo));
+}
+END_TEST
+
+/* Mean level 1 in documentary, 2 in live, 4 in news, but only in the plateaus. */
+START_TEST(swing_of_the_level)
+{
+    struct shift_rows f;
+    shift_rows_fill(&f, 100, 0);
+    for (int i = 0; i < 100; i++) {
+        static const float level[] = {1, 2, 4};
+        f.point[i].mean_level = i % 10 >= 8 ? level[i / 10 % 3] : 9;
+        f.point[i].level[3] = i % 10 >= 8 && i / 10 % 3 == 1 ? .25f : 1;
+    }
+    ck_assert_double_eq(shift_swing(&f.record), 3);
+    /* segments 4 to 10 are D L N D L N D; only live has less than all at level 3 */
+    ck_assert_double_eq_tol(shift_frozen_share(&f.record, 3, 4), (5 + 2 * .25) / 7, 1e-6);
+    ck_assert_double_eq(shift_frozen_share(&f.record, 0, 2), 0);
+    ck_assert_double_eq(shift_level_share(&f.record, 1, 3), .25);
+}
+END_TEST
+
+Suite *suite_lab_shift_shift_stat(void);
+Suite *suite_lab_shift_shift_stat(void)
+{
+    Suite *s = suite_create("lab/shift_stat");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, curves_by_hand);
+    tcase_add_test(t, bins_pass_over_nan);
+    tcase_add_test(t, bands_over_runs);
+    tcase_add_test(t, lag_by_hand);
+    tcase_add_test(t, no_lag_without_a_gain);
+    tcase_add_test(t, lags_and_segments_of_a_run);
+    tcase_add_test(t, short_segments_have_plateaus);
+    tcase_add_test(t, trims_of_time_points);
+    tcase_add_test(t, late_means_of_probes);
+    tcase_add_test(t, sets_are_compared_by_seed);
+    tcase_add_test(t, swing_of_the_level);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,461 @@
+#include "report/report.h"
+
+#include "base/text.h"
+#include "support/alloc.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <jansson.h>
+#include <libxml/HTMLparser.h>
+#include <libxml/xpath.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct report_assets ASSETS = {
+    .uplot_js = "var uPlot = 1 < 2;",
+    .uplot_css = ".uplot { top: 0 }",
+    .page_js = "uPlot;",
+    .page_css = "body { margin: 0 }",
+};
+
+static struct report *sample(void)
+{
+    struct err e = {0};
+    struct report *r = report_new("sample", "A <b>sample</b> & more", &e);
+    ck_assert_ptr_nonnull(r);
+    report_param(r, "command", "abrd lab sample --mu '%d,\"2\"'", 1);
+    report_param_int(r, "seeds", 3);
+    report_param_real(r, "eta", .5);
+    report_heading(r, "First & last");
+    report_text(r, "a < b, </script> is %s", "harmless");
+
+    report_table(r, "Claims");
+    report_row(r);
+    report_cell(r, "claim", "rank <%d>", 7);
+    report_interval(r, "ours", 1.64, 1.5, 1.8, 1);
+    report_verdict(r, "verdict", REPORT_PASS);
+    report_row(r);
+    report_cell(r, "claim", "nothing");
+    report_real(r, "ours", NAN, 2);
+    report_int(r, "runs", -12);
+    report_verdict(r, "verdict", REPORT_DIFFERS);
+
+    static const double x[] = {1, 10, 100}, y[] = {.25, NAN, 3}, lo[] = {.2, NAN, 2},
+                        hi[] = {.3, NAN, INFINITY};
+    static const char *const word[] = {"mlp, plain", "moe"};
+    report_figure(r, "fig1", "QoE </script>", "bands");
+    report_panel(r, &(struct report_panel){
+                        .title = "left", .x = {"steps", .log = true}, .y = {"QoE"}});
+    report_rule(r, 'x', 10, "shift");
+    report_series(r, &(struct report_series){"moe", .n = 3, x, y, lo, hi});
+    report_panel(r, &(struct report_panel){.title = "right",
+                                           .x = {"variant"},
+                                           .y = {"QoE", .lo = 0, .hi = 4},
+                                           .category = word,
+                                           .categories = 2});
+    report_series(r, &(struct report_series){"mean", REPORT_BARS, .n = 2, .y = y});
+    report_series(r, &(struct report_series){"moe", REPORT_POINTS, .n = 2, .y = lo});
+    return r;
+}
+
+static char *read_file(const char *dir, const char *name)
+{
+    struct err e = {0};
+    char *text = text_read_file(tmpdir_path(dir, name), 1 << 20, NULL, &e);
+    ck_assert_msg(text != NULL, "%s", e.detail);
+    return text;
+}
+
+static void write_sample(const char *dir, struct report *r)
+{
+    struct err e = {0};
+    ck_assert_msg(report_write(r, dir, &ASSETS, &e) == 0, "%s: %s", e.field, e.detail);
+}
+
+static const char CSV[] = "figure,panel,series,x,y,lo,hi\n"
+                          "fig1,left,moe,1,0.25,0.2,0.3\n"
+                          "fig1,left,moe,10,,,\n"
+                          "fig1,left,moe,100,3,2,\n"
+                          "fig1,right,mean,\"mlp, plain\",0.25,,\n"
+                          "fig1,right,mean,moe,,,\n"
+                          "fig1,right,moe,\"mlp, plain\",0.2,,\n"
+                          "fig1,right,moe,moe,,,\n";
+
+START_TEST(csv_holds_every_number)
+{
+    const char *dir = tmpdir_new();
+    struct report *r = sample();
+    write_sample(dir, r);
+    char *text = read_file(dir, "sample.csv");
+    ck_assert_str_eq(text, CSV);
+    free(text);
+    report_free(r);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+static double number_at(const json_t *v, const char *key)
+{
+    const json_t *n = json_object_get(v, key);
+    ck_assert_msg(json_is_number(n), "%s", key);
+    return json_number_value(n);
+}
+
+START_TEST(json_parses_and_has_no_nan)
+{
+    const char *dir = tmpdir_new();
+    struct report *r = sample();
+    ck_assert(report_check(r, "in", 1.5, 1, 2));
+    ck_assert(!report_check(r, "nan", NAN, -INFINITY, 2));
+    write_sample(dir, r);
+    json_error_t why;
+    json_t *v = json_load_file(tmpdir_path(dir, "sample.json"), 0, &why);
+    ck_assert_msg(v != NULL, "line %d: %s", why.line, why.text);
+
+    ck_assert_str_eq(json_string_value(json_object_get(v, "name")), "sample");
+    const json_t *p = json_object_get(v, "parameters");
+    ck_assert_str_eq(json_string_value(json_object_get(p, "command")),
+                     "abrd lab sample --mu '1,\"2\"'");
+    ck_assert_double_eq(number_at(p, "eta"), .5);
+
+    const json_t *checks = json_object_get(v, "checks");
+    ck_assert_uint_eq(json_array_size(checks), 2);
+    const json_t *in = json_array_get(checks, 0), *nan = json_array_get(checks, 1);
+    ck_assert(json_is_true(json_object_get(in, "pass")));
+    ck_assert_double_eq(number_at(in, "value"), 1.5);
+    ck_assert_double_eq(number_at(in, "low"), 1);
+    ck_assert(json_is_false(json_object_get(nan, "pass")));
+    ck_assert(json_is_null(json_object_get(nan, "value")));
+    ck_assert(json_is_null(json_object_get(nan, "low")));
+
+    const json_t *table = json_array_get(json_object_get(v, "tables"), 0);
+    const json_t *first = json_array_get(json_object_get(table, "rows"), 0);
+    const json_t *second = json_array_get(json_object_get(table, "rows"), 1);
+    ck_assert_uint_eq(json_array_size(json_object_get(table, "columns")), 4);
+    ck_assert_str_eq(json_string_value(json_object_get(first, "claim")), "rank <7>");
+    ck_assert_double_eq(number_at(json_object_get(first, "ours"), "lo"), 1.5);
+    ck_assert_str_eq(json_string_value(json_object_get(first, "verdict")), "pass");
+    ck_assert(json_is_null(json_object_get(second, "ours")));
+    ck_assert_int_eq(json_integer_value(json_object_get(second, "runs")), -12);
+    ck_assert_ptr_null(json_object_get(first, "runs"));
+    json_decref(v);
+    report_free(r);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+/* ---- the page, through libxml2's parser ---- */
+
+enum { UNKNOWN_TAG = 801 }; /* libxml2 knows HTML 4: figure, main, svg are news to it */
+
+static void on_error(void *ctx, const xmlError *e)
+{
+    (void)ctx;
+    ck_assert_msg(e->code == UNKNOWN_TAG, "line %d: %s", e->line, e->message);
+}
+
+static htmlDocPtr parse(const char *text)
+{
+    htmlParserCtxtPtr c = htmlNewParserCtxt();
+    xmlSetStructuredErrorFunc(NULL, (xmlStructuredErrorFunc)on_error);
+    htmlDocPtr d =
+        htmlCtxtReadMemory(c, text, (int)strlen(text), NULL, "utf-8", HTML_PARSE_NONET);
+    xmlSetStructuredErrorFunc(NULL, NULL);
+    ck_assert_ptr_nonnull(d);
+    htmlFreeParserCtxt(c);
+    return d;
+}
+
+/* string(path), owned */
+static char *found(htmlDocPtr d, const char *path)
+{
+    xmlXPathContextPtr c = xmlXPathNewContext(d);
+    char expression[256];
+    snprintf(expression, sizeof expression, "string(%s)", path);
+    xmlXPathObjectPtr o = xmlXPathEvalExpression((const xmlChar *)expression, c);
+    ck_assert_ptr_nonnull(o);
+    char *text = strdup((const char *)o->stringval);
+    xmlXPathFreeObject(o);
+    xmlXPathFreeContext(c);
+    return text;
+}
+
+static void expect(htmlDocPtr d, const char *path, const char *text)
+{
+    char *is = found(d, path);
+    ck_assert_msg(strcmp(is, text) == 0, "%s is \"%s\", not \"%s\"", path, is, text);
+    free(is);
+}
+
+START_TEST(page_says_what_was_added)
+{
+    const char *dir = tmpdir_new();
+    struct report *r = sample();
+    report_check(r, "in <limits>", 1.5, 1, 2);
+    write_sample(dir, r);
+    char *text = read_file(dir, "sample.html");
+    htmlDocPtr d = parse(text);
+    expect(d, "//h1", "A <b>sample</b> & more");
+    expect(d, "//title", "A <b>sample</b> & more");
+    expect(d, "//h2[1]", "First & last");
+    expect(d, "//main/p[1]", "a < b, </script> is harmless");
+    expect(d, "count(//dl/div)", "3");
+    expect(d, "//dl/div[1]/dd", "abrd lab sample --mu '1,\"2\"'");
+    expect(d, "count(//section[1]//tbody/tr)", "2");
+    expect(d, "count(//section[1]//thead//th)", "4");
+    expect(d, "//section[1]//tr[1]/td[1]", "rank <7>");
+    expect(d, "//section[1]//tr[1]/td[@class='num'][1]", "1.6 1.5 to 1.8");
+    expect(d, "//section[1]//tr[1]/td[3]/span/@class", "verdict pass");
+    expect(d, "//section[1]//tr[2]/td[2]", "-");
+    expect(d, "//section[1]//tr[2]/td[3]/span", "differs");
+    expect(d, "count(//figure[@id='fig1']//div[@class='plot'])", "2");
+    expect(d, "count(//figure//button)", "2"); /* moe is in both panels */
+    expect(d, "//section[@id='checks']//tr[1]/td[1]", "in <limits>");
+    expect(d, "//header/a[@class='verdict pass']", "1 of 1 checks pass");
+
+    /* the data that the charts are drawn from, as a browser would read it */
+    char *data = found(d, "//script[@id='report-data']");
+    ck_assert_ptr_null(strchr(data, '<'));
+    json_t *v = json_loads(data, 0, NULL);
+    ck_assert_uint_eq(json_array_size(v), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(v, 0), "title")),
+                     "QoE </script>");
+    json_decref(v);
+    free(data);
+    xmlFreeDoc(d);
+    free(text);
+    report_free(r);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(page_needs_no_network)
+{
+    const char *dir = tmpdir_new();
+    struct report *r = sample();
+    write_sample(dir, r);
+    char *text = read_file(dir, "sample.html");
+    ck_assert_ptr_nonnull(strstr(text, ASSETS.uplot_js));
+    ck_assert_ptr_nonnull(strstr(text, ASSETS.uplot_css));
+    ck_assert_ptr_nonnull(strstr(text, "default-src 'none'"));
+    ck_assert_ptr_null(strstr(text, " src="));
+    ck_assert_ptr_null(strstr(text, "http://"));
+    ck_assert_ptr_null(strstr(text, "https://"));
+    free(text);
+    report_free(r);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+/* the colour of a legend's key: "0" .. "6" */
+static void expect_key(htmlDocPtr d, const char *figure, const char *name,
+                       const char *colour, const char *dashed)
+{
+    char path[160];
+    snprintf(path, sizeof path,
+             "//figure[@id='%s']//button[@data-name='%s']/@data-colour", figure, name);
+    expect(d, path, colour);
+    snprintf(path, sizeof path,
+             "count(//figure[@id='%s']//button[@data-name='%s'][@data-dashed])", figure,
+             name);
+    expect(d, path, dashed);
+}
+
+START_TEST(colours_follow_the_name)
+{
+    static const char *const name[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+    static const double one[] = {1};
+    const char *dir = tmpdir_new();
+    struct report *r = report_new("colours", "colours", NULL);
+    for (int figure = 0; figure < 2; figure++) {
+        report_figure(r, figure ? "later" : "first", "t", NULL);
+        report_panel(r, &(struct report_panel){.x = {"x"}, .y = {"y"}});
+        for (int i = 0; i < 9; i++)
+            if (!figure || i == 2 || i == 7) /* c, h */
+                report_series(r, &(struct report_series){name[i], .n = 1, .y = one});
+    }
+    write_sample(dir, r);
+    char *text = read_file(dir, "colours.html");
+    htmlDocPtr d = parse(text);
+    expect_key(d, "first", "a", "0", "0");
+    expect_key(d, "first", "g", "6", "0");
+    expect_key(d, "first", "h", "0", "1"); /* the eighth: the first colour, dashed */
+    expect_key(d, "first", "i", "1", "1");
+    expect_key(d, "later", "c", "2", "0");
+    expect_key(d, "later", "h", "0", "0");
+    xmlFreeDoc(d);
+    free(text);
+    report_free(r);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(same_content_same_bytes)
+{
+    const char *dir = tmpdir_new();
+    static const char *const file[] = {"sample.html", "sample.json", "sample.csv",
+                                       "index.html"};
+    for (int i = 0; i < 4; i++) {
+        struct report *r = sample();
+        write_sample(dir, r);
+        report_free(r);
+        char *before = read_file(dir, file[i]);
+        r = sample();
+        write_sample(dir, r);
+        char *after = read_file(dir, file[i]);
+        ck_assert_str_eq(before, after);
+        free(before);
+        free(after);
+        report_free(r);
+    }
+    tmpdir_remove(dir);
+}
+END_TEST
+
+static void put(const char *dir, const char *name, const char *text)
+{
+    struct err e = {0};
+    ck_assert_int_eq(text_write_file(tmpdir_path(dir, name), text, strlen(text), &e), 0);
+}
+
+START_TEST(index_lists_the_reports_of_the_folder)
+{
+    const char *dir = tmpdir_new();
+    put(dir, "odd.json", "{\"name\": \"another\", \"checks\": []}");
+    put(dir, "broken.json", "{\"name\":");
+    put(dir, "list.json", "[1, 2]");
+    put(dir, "zeta.json",
+        "{\"name\": \"zeta\", \"title\": \"Z & z\", \"checks\": [{\"name\": \"<slope>\", "
+        "\"pass\": false}, {\"name\": \"gap\", \"pass\": true}]}");
+    struct report *r = sample();
+    write_sample(dir, r);
+    char *text = read_file(dir, "index.html");
+    htmlDocPtr d = parse(text);
+    expect(d, "count(//ul[@class='reports']/li)", "2");
+    expect(d, "//ul[@class='reports']/li[1]/a/@href", "sample.html");
+    expect(d, "//ul[@class='reports']/li[2]/a[1]", "Z & z");
+    expect(d, "//ul[@class='reports']/li[2]/a[2]", "1 of 2 checks pass");
+    expect(d, "//ul[@class='reports']/li[2]/a[2]/@href", "zeta.html#checks");
+    expect(d, "//ul[@class='reports']/li[2]/ul/li", "<slope>");
+    xmlFreeDoc(d);
+    free(text);
+    report_free(r);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(checks_take_their_ends_and_no_nan)
+{
+    struct report *r = report_new("checks", "t", NULL);
+    ck_assert(report_check(r, "low end", 1, 1, 2));
+    ck_assert(report_check(r, "high end", 2, 1, 2));
+    ck_assert(report_check(r, "open", 1e300, 0, INFINITY));
+    ck_assert_int_eq(report_checks_failed(r), 0);
+    ck_assert(!report_check(r, "below", .999, 1, 2));
+    ck_assert(!report_check(r, "above", 2.001, 1, 2));
+    ck_assert(!report_check(r, "not a number", NAN, -INFINITY, INFINITY));
+    ck_assert_int_eq(report_checks(r), 6);
+    ck_assert_int_eq(report_checks_failed(r), 3);
+    struct report_check c = report_check_at(r, 2);
+    ck_assert_str_eq(c.name, "open");
+    ck_assert(c.pass && isinf(c.high) && c.high > 0 && c.low == 0);
+    ck_assert(isnan(report_check_at(r, 5).value));
+    report_free(r);
+}
+END_TEST
+
+START_TEST(tables_are_read_back)
+{
+    struct report *r = sample();
+    char buf[64];
+    ck_assert_int_eq(report_tables(r), 1);
+    ck_assert_int_eq(report_rows(r, 0), 2);
+    ck_assert_str_eq(report_column(r, 0, 3), "runs");
+    ck_assert_ptr_null(report_column(r, 0, 4));
+    ck_assert_str_eq(report_shown(buf, r, 0, 0, 0), "rank <7>");
+    ck_assert_str_eq(report_shown(buf, r, 0, 0, 1), "1.6 [1.5, 1.8]");
+    ck_assert_str_eq(report_shown(buf, r, 0, 0, 2), "pass");
+    ck_assert_ptr_null(report_shown(buf, r, 0, 0, 3));
+    ck_assert_str_eq(report_shown(buf, r, 0, 1, 1), "-");
+    ck_assert_str_eq(report_shown(buf, r, 0, 1, 3), "-12");
+    report_free(r);
+}
+END_TEST
+
+/* 0 and .24 are in the first quarter, 1 in the last, 2 in none, NaN is no value */
+START_TEST(histogram_counts_shares)
+{
+    const char *dir = tmpdir_new();
+    static const double v[] = {0, .24, .25, 1, 2, NAN};
+    struct report *r = report_new("h", "t", NULL);
+    report_figure(r, "f", "t", NULL);
+    report_panel(r, &(struct report_panel){.x = {"x"}, .y = {"share"}});
+    report_histogram(r, "s", v, 6, 4, 0, 1);
+    write_sample(dir, r);
+    char *text = read_file(dir, "h.csv");
+    ck_assert_str_eq(text, "figure,panel,series,x,y,lo,hi\n"
+                           "f,,s,0.125,0.4,,\nf,,s,0.375,0.2,,\nf,,s,0.625,0,,\n"
+                           "f,,s,0.875,0.2,,\n");
+    free(text);
+    report_free(r);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(assets_that_end_their_element_are_refused)
+{
+    struct report *r = sample();
+    struct report_assets a = ASSETS;
+    struct err e = {0};
+    a.page_js = "x = '</ScRiPt>'";
+    ck_assert_int_eq(report_write(r, "/", &a, &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "report.js");
+    e = (struct err){0};
+    a = ASSETS;
+    a.uplot_css = NULL;
+    ck_assert_int_eq(report_write(r, "/", &a, &e), ERR_ABSENT);
+    e = (struct err){0};
+    ck_assert_int_eq(report_write(r, "/nowhere/at/all", &ASSETS, &e), ERR_IO);
+    report_free(r);
+}
+END_TEST
+
+static void *make(void *ctx, struct err *e)
+{
+    return report_new(ctx, "t", e);
+}
+
+static void destroy(void *r)
+{
+    report_free(r);
+}
+
+START_TEST(allocations_may_fail)
+{
+    char name[] = "name";
+    ck_assert_int_eq(alloc_each_fails(make, destroy, name), 1);
+}
+END_TEST
+
+Suite *suite_report_report(void);
+Suite *suite_report_report(void)
+{
+    Suite *s = suite_create("lab/report");
+    TCase *t = tcase_create("lab/report");
+    tcase_add_test(t, csv_holds_every_number);
+    tcase_add_test(t, json_parses_and_has_no_nan);
+    tcase_add_test(t, page_says_what_was_added);
+    tcase_add_test(t, page_needs_no_network);
+    tcase_add_test(t, colours_follow_the_name);
+    tcase_add_test(t, same_content_same_bytes);
+    tcase_add_test(t, index_lists_the_reports_of_the_folder);
+    tcase_add_test(t, checks_take_their_ends_and_no_nan);
+    tcase_add_test(t, tables_are_read_back);
+    tcase_add_test(t, histogram_counts_shares);
+    tcase_add_test(t, assets_that_end_their_element_are_refused);
+    tcase_add_test(t, allocations_may_fail);
+    suite_add_tcase(s, t);
+    return s;
+}

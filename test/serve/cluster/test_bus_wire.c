@@ -1,0 +1,271 @@
+#include "serve/cluster/bus_wire.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "support/trajs.h"
+
+static struct traj sent, got;
+static unsigned char bytes[BUS_WIRE_TRAJ_MAX];
+
+static void reseal(unsigned char *p, size_t n)
+{
+    bytes_put_u32(p + 12, bytes_crc32(0, p + PARCEL_HEAD, n - PARCEL_HEAD));
+}
+
+START_TEST(the_learner_sees_the_same_trajectory)
+{
+    struct bus_wire_id id;
+    for (uint64_t seed = 1; seed < 60; seed++) {
+        int levels = 2 + (int)(seed % (VIEW_LEVELS - 1)),
+            n = 1 + (int)(seed * 3 % TRAJ_STEPS);
+        trajs_make(&sent, seed, levels, n, seed % 2);
+        size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, seed});
+        memset(&got, 0xa5, sizeof got);
+        struct err e = {0};
+        ck_assert_msg(!bus_wire_get_traj(&got, &id, bytes, size, &e), "%s", e.detail);
+        ck_assert_uint_eq(id.maker, 9);
+        ck_assert_uint_eq(id.number, seed);
+        ck_assert(trajs_equal(&sent, &got));
+    }
+    /* the longest finds room */
+    trajs_make(&sent, 1, VIEW_LEVELS, TRAJ_STEPS, true);
+    sent.before.n = VIEW_HISTORY;
+    for (int i = 0; i < VIEW_HISTORY; i++) {
+        sent.before.bytes[i] = 1;
+        sent.before.download_s[i] = 1;
+    }
+    size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    ck_assert_uint_le(size, BUS_WIRE_TRAJ_MAX);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
+    ck_assert(trajs_equal(&sent, &got));
+}
+END_TEST
+
+START_TEST(whose_experts_it_is_for_travels_in_a_form_of_its_own)
+{
+    struct bus_wire_id id;
+    trajs_make(&sent, 5, 6, 10, true);
+    size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    ck_assert_uint_eq(bytes_get_u16(bytes + 10), 1); /* learners of before read it */
+    sent.tag = 77; /* what a node calls it is nobody else's business */
+    sent.growth = 0x123456789abcdef0;
+    size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 2});
+    ck_assert_uint_eq(bytes_get_u16(bytes + 10), 2);
+    memset(&got, 0xa5, sizeof got);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
+    ck_assert_uint_eq(got.growth, sent.growth);
+    ck_assert_uint_eq(got.place, 0);
+    ck_assert_uint_eq(id.number, 2);
+    ck_assert_int_ge(got.tag, 5); /* none of a reward function */
+    got.tag = sent.tag;
+    ck_assert(trajs_equal(&sent, &got));
+
+    memset(bytes + PARCEL_HEAD + 32, 0, 8); /* of nobody: that cannot be */
+    reseal(bytes, size);
+    ck_assert_int_lt(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
+}
+END_TEST
+
+START_TEST(a_damaged_trajectory_is_refused)
+{
+    struct bus_wire_id id;
+    trajs_make(&sent, 3, 6, 10, true);
+    size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    for (size_t n = 0; n < size; n++)
+        ck_assert_int_lt(bus_wire_get_traj(&got, &id, bytes, n, NULL), 0);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] ^= 0x10;
+        ck_assert_int_lt(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
+        bytes[i] ^= 0x10;
+    }
+    /* a sound envelope around what cannot be: numbers 0 and 2^64 - 1; NaN where a ladder was */
+    memset(bytes + PARCEL_HEAD + 8, 0, 8);
+    reseal(bytes, size);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
+    memset(bytes + PARCEL_HEAD + 8, 255, 8);
+    reseal(bytes, size);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
+    size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    bytes_put_f64(bytes + PARCEL_HEAD + 36, NAN);
+    reseal(bytes, size);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
+    /* a ladder that falls */
+    size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    bytes_put_f64(bytes + PARCEL_HEAD + 36, 5000);
+    reseal(bytes, size);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
+}
+END_TEST
+
+/* A state that nothing led to or followed: what was made so teaches nothing, and would end the
+ * learner that reads it. */
+START_TEST(a_trajectory_without_a_step_is_refused)
+{
+    enum { N_AT = PARCEL_HEAD + 34, OUTCOME = 4 + 8 + 8, STATE = 26 + 4 * 6 };
+    struct bus_wire_id id;
+    struct err e = {0};
+    trajs_make(&sent, 3, 6, 1, true);
+    size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    ck_assert_uint_eq(bytes[N_AT], 1);
+    /* the first step without its outcome is the state that the critic is asked about */
+    bytes[N_AT] = 0;
+    size_t body = size - PARCEL_HEAD - STATE - OUTCOME;
+    size = parcel_seal(bytes, PARCEL_TRAJ, 1, body);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "numbers"));
+}
+END_TEST
+
+START_TEST(a_newer_form_and_another_kind_are_told)
+{
+    struct bus_wire_id id;
+    struct err e = {0};
+    trajs_make(&sent, 3, 6, 10, true);
+    size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    bytes_put_u16(bytes + 10, 3);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_RANGE);
+    ck_assert_str_eq(
+        e.detail, "is a trajectory of form 3; this abrd reads forms 1 to 2: upgrade it");
+
+    struct bus_wire_beat b;
+    e = (struct err){0};
+    ck_assert_int_eq(bus_wire_get_beat(&b, bytes, size, &e), ERR_INVALID);
+    ck_assert_str_eq(e.detail, "is a trajectory, not a learner's beat");
+    bytes_put_u16(bytes + 8, 300);
+    e = (struct err){0};
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_INVALID);
+    ck_assert_str_eq(e.detail, "is something newer, not a trajectory");
+}
+END_TEST
+
+START_TEST(weights_bring_their_note)
+{
+    struct bus_wire_weights w = {.term = 4,
+                                 .version = 77,
+                                 .position = 1000,
+                                 .published_at = 5.5,
+                                 .check_score = NAN,
+                                 .state_bytes = 12,
+                                 .state_crc = 13,
+                                 .state_parts = 2,
+                                 .state_slot = 1,
+                                 .ledger = "ledger",
+                                 .ledger_n = 6},
+                            r;
+    void *out;
+    size_t n, m;
+    const void *ckpt;
+    ck_assert_int_eq(bus_wire_put_weights(&out, &n, &w, "weights", 7, NULL), 0);
+    ck_assert_int_eq(bus_wire_get_weights(&r, &ckpt, &m, out, n, NULL), 0);
+    ck_assert_uint_eq(m, 7);
+    ck_assert_mem_eq(ckpt, "weights", 7);
+    ck_assert_uint_eq(r.term, 4);
+    ck_assert_uint_eq(r.version, 77);
+    ck_assert_uint_eq(r.position, 1000);
+    ck_assert_double_eq(r.published_at, 5.5);
+    ck_assert(isnan(r.check_score));
+    ck_assert_uint_eq(r.state_bytes, 12);
+    ck_assert_uint_eq(r.state_crc, 13);
+    ck_assert_int_eq(r.state_parts, 2);
+    ck_assert_int_eq(r.state_slot, 1);
+    ck_assert_uint_eq(r.ledger_n, 6);
+    ck_assert_mem_eq(r.ledger, "ledger", 6);
+
+    struct err e = {0};
+    bytes_put_u16((unsigned char *)out + 10, 9);
+    ck_assert_int_eq(bus_wire_get_weights(&r, NULL, NULL, out, n, &e), ERR_RANGE);
+    ck_assert_str_eq(
+        e.detail,
+        "is published weights of form 9; this abrd reads forms 1 to 2: upgrade it");
+
+    /* a ledger longer than all there is */
+    bytes_put_u16((unsigned char *)out + 10, 2);
+    bytes_put_u64((unsigned char *)out + PARCEL_HEAD + 61, n);
+    reseal(out, n);
+    ck_assert_int_eq(bus_wire_get_weights(&r, NULL, NULL, out, n, NULL), ERR_CORRUPT);
+
+    /* form 1 had none: the weights follow on the note */
+    memmove((unsigned char *)out + PARCEL_HEAD + 61,
+            (unsigned char *)out + PARCEL_HEAD + 61 + 8 + 6, 7);
+    size_t old = parcel_seal(out, PARCEL_WEIGHTS, 1, 61 + 7);
+    ck_assert_int_eq(bus_wire_get_weights(&r, &ckpt, &m, out, old, NULL), 0);
+    ck_assert_uint_eq(r.version, 77);
+    ck_assert_ptr_null(r.ledger);
+    ck_assert_uint_eq(m, 7);
+    ck_assert_mem_eq(ckpt, "weights", 7);
+    free(out);
+    w.term = 0;
+    ck_assert_int_eq(bus_wire_put_weights(&out, &n, &w, "weights", 7, NULL), ERR_CORRUPT);
+    ck_assert_ptr_null(out);
+}
+END_TEST
+
+START_TEST(what_is_common_comes_back)
+{
+    static struct bus_wire_common c, r;
+    c.has_explore = true;
+    c.explore_share = .25;
+    c.n = 2;
+    c.profile[0] = (struct profile){.name = "sport", .qoe = {2, 1, 3, QOE_LOG}};
+    c.profile[1] = (struct profile){.name = "kids", .qoe = {1, 1, 1, QOE_LINEAR}};
+    void *out;
+    size_t n;
+    ck_assert_int_eq(bus_wire_put_common(&out, &n, &c, NULL), 0);
+    ck_assert_int_eq(bus_wire_get_common(&r, out, n, NULL), 0);
+    ck_assert(r.has_explore);
+    ck_assert_double_eq(r.explore_share, .25);
+    ck_assert_int_eq(r.n, 2);
+    ck_assert_str_eq(r.profile[0].name, "sport");
+    ck_assert_double_eq(r.profile[0].qoe.mu_stall, 3);
+    ck_assert_int_eq(r.profile[0].qoe.utility, QOE_LOG);
+    ck_assert_str_eq(r.profile[1].name, "kids");
+    /* a built-in profile cannot be replaced, and names are names */
+    static const char *const bad[] = {"news", "", "Sport", "a b"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        strcpy(c.profile[1].name, bad[i]);
+        void *other;
+        size_t m;
+        ck_assert_int_eq(bus_wire_put_common(&other, &m, &c, NULL), 0);
+        ck_assert_int_eq(bus_wire_get_common(&r, other, m, NULL), ERR_CORRUPT);
+        free(other);
+    }
+    free(out);
+}
+END_TEST
+
+START_TEST(a_beat_comes_back)
+{
+    struct bus_wire_beat b = {1, 2, 3, 4, 5, true, "learner-1"}, r;
+    unsigned char out[BUS_WIRE_BEAT_MAX];
+    size_t n = bus_wire_put_beat(out, &b);
+    ck_assert_int_eq(bus_wire_get_beat(&r, out, n, NULL), 0);
+    ck_assert_uint_eq(r.term, 1);
+    ck_assert_uint_eq(r.beats, 2);
+    ck_assert_uint_eq(r.version, 3);
+    ck_assert_uint_eq(r.weights_rev, 4);
+    ck_assert_uint_eq(r.common_rev, 5);
+    ck_assert(r.over);
+    ck_assert_str_eq(r.name, "learner-1");
+}
+END_TEST
+
+Suite *suite_serve_cluster_bus_wire(void);
+Suite *suite_serve_cluster_bus_wire(void)
+{
+    Suite *s = suite_create("serve/bus_wire");
+    TCase *t = tcase_create("serve/bus_wire");
+    tcase_add_test(t, the_learner_sees_the_same_trajectory);
+    tcase_add_test(t, whose_experts_it_is_for_travels_in_a_form_of_its_own);
+    tcase_add_test(t, a_damaged_trajectory_is_refused);
+    tcase_add_test(t, a_trajectory_without_a_step_is_refused);
+    tcase_add_test(t, a_newer_form_and_another_kind_are_told);
+    tcase_add_test(t, weights_bring_their_note);
+    tcase_add_test(t, what_is_common_comes_back);
+    tcase_add_test(t, a_beat_comes_back);
+    suite_add_tcase(s, t);
+    return s;
+}

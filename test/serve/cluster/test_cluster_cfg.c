@@ -1,0 +1,69 @@
+#include "serve/cluster/cluster_cfg.h"
+
+#include <check.h>
+
+START_TEST(roles_have_names)
+{
+    for (int i = 0; i <= ROLE_LEARN; i++) {
+        enum cluster_role role;
+        ck_assert_int_eq(
+            cluster_role_parse(&role, cluster_role_name((enum cluster_role)i), NULL), 0);
+        ck_assert_int_eq(role, i);
+    }
+    enum cluster_role role;
+    struct err e = {0};
+    ck_assert_int_eq(cluster_role_parse(&role, "boss", &e), ERR_INVALID);
+    ck_assert_str_eq(e.detail, "must be standalone, decide or learn, not 'boss'");
+}
+END_TEST
+
+static void refused(struct cluster_cfg c, const char *field)
+{
+    struct err e = {0};
+    ck_assert_int_lt(cluster_cfg_check(&c, &e), 0);
+    ck_assert_str_eq(e.field, field);
+}
+
+START_TEST(what_cannot_be_is_named)
+{
+    struct cluster_cfg c = cluster_cfg_default();
+    ck_assert_int_eq(cluster_cfg_check(&c, NULL), 0);
+    c.url = "nats://h:4222";
+    refused(c, "bus"); /* a bus without a role */
+    c.url = NULL;
+    c.number = 256;
+    refused(c, "node-number");
+    c.number = 255;
+    ck_assert_int_eq(cluster_cfg_check(&c, NULL), 0);
+    c.url = "nats://h:4222";
+    c.role = ROLE_DECIDE;
+    ck_assert_int_eq(cluster_cfg_check(&c, NULL), 0);
+    c.url = NULL;
+    refused(c, "bus");
+    c.url = "nats://h:4222";
+    c.name = "a.b";
+    refused(c, "bus-name");
+    c.name = "";
+    refused(c, "bus-name");
+    c.name = "abrd";
+    c.replicas = 2;
+    refused(c, "bus-replicas");
+    c.replicas = 3;
+    c.buffer = 0;
+    refused(c, "bus-buffer");
+    c.buffer = 9;
+    c.stream_mb = -1;
+    refused(c, "bus-stream-mb");
+}
+END_TEST
+
+Suite *suite_serve_cluster_cluster_cfg(void);
+Suite *suite_serve_cluster_cluster_cfg(void)
+{
+    Suite *s = suite_create("serve/cluster_cfg");
+    TCase *t = tcase_create("serve/cluster_cfg");
+    tcase_add_test(t, roles_have_names);
+    tcase_add_test(t, what_cannot_be_is_named);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,181 @@
+#include "serve/cluster/follow.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abr/emulator/feat.h"
+#include "support/boards.h"
+
+static struct boards keys;
+static struct board board;
+static struct follow *f;
+static struct bus_wire_common common;
+static int commons, common_fails;
+
+static int take_weights(void *ctx, struct policy *p, const struct bus_wire_weights *note,
+                        struct err *e)
+{
+    (void)ctx;
+    (void)note;
+    (void)e;
+    policy_free(p);
+    return 0;
+}
+
+static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
+                       struct err *e)
+{
+    (void)ctx;
+    ck_assert_uint_eq(rev, boards_rev(&keys, FOLLOW_COMMON));
+    common = *c;
+    commons++;
+    return common_fails-- > 0 ? err_set(e, ERR_IO, "the store is full") : 0;
+}
+
+static void setup(void)
+{
+    commons = common_fails = 0;
+    board = boards_open(&keys);
+    struct follow_cfg cfg = {.board = board,
+                             .shape = policy_cfg_default(FEAT_FULL_DIM),
+                             .weights = take_weights,
+                             .common = take_common};
+    f = follow_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(f);
+}
+
+static void teardown(void)
+{
+    follow_free(f);
+    boards_free(&keys);
+}
+
+static void beat(uint64_t beats)
+{
+    unsigned char bytes[BUS_WIRE_BEAT_MAX];
+    struct bus_wire_beat b = {.term = 1, .beats = beats, .name = "somebody"};
+    size_t n = bus_wire_put_beat(bytes, &b);
+    ck_assert_int_eq(board.set(board.self, FOLLOW_BEAT, bytes, n, NULL), 0);
+}
+
+static double silent(double mono)
+{
+    struct bus_wire_beat b;
+    uint64_t rev;
+    double s;
+    ck_assert(follow_beat(&b, &rev, &s, f, mono));
+    ck_assert_str_eq(b.name, "somebody");
+    return s;
+}
+
+START_TEST(silence_counts_while_the_board_answers)
+{
+    beat(1);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(follow_turn(f, false, 12, 0, NULL), 0);
+    ck_assert_double_eq(silent(12), 2);
+    beat(2);
+    ck_assert_int_eq(follow_turn(f, false, 13, 0, NULL), 0);
+    ck_assert_double_eq(silent(13), 0);
+    keys.away = true;
+    ck_assert_int_eq(follow_turn(f, false, 20, 0, NULL), ERR_IO);
+    keys.away = false;
+    ck_assert_int_eq(follow_turn(f, false, 30, 0, NULL), 0);
+    ck_assert_double_eq(silent(31), 1);
+}
+END_TEST
+
+START_TEST(a_board_without_a_beat_is_silence)
+{
+    struct follow_stats s;
+    follow_stats(&s, f, 5);
+    ck_assert_double_eq(s.silent_s, 0); /* no board has answered yet */
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(follow_turn(f, false, 50, 0, NULL), 0);
+    follow_stats(&s, f, 50);
+    ck_assert_double_eq(s.silent_s, 40);
+    beat(1);
+    ck_assert_int_eq(follow_turn(f, false, 60, 0, NULL), 0);
+    follow_stats(&s, f, 61);
+    ck_assert_double_eq(s.silent_s, 1);
+}
+END_TEST
+
+START_TEST(a_damaged_beat_is_silence)
+{
+    beat(1);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(board.set(board.self, FOLLOW_BEAT, "x", 1, NULL), 0);
+    ck_assert_int_eq(follow_turn(f, false, 12, 0, NULL), 0);
+    ck_assert_double_eq(silent(12), 2);
+    struct bus_wire_beat b;
+    uint64_t rev;
+    double s;
+    ck_assert(follow_beat(&b, &rev, &s, f, 12));
+    ck_assert_uint_eq(rev, boards_rev(&keys, FOLLOW_BEAT)); /* for who takes over */
+    beat(2);
+    ck_assert_int_eq(follow_turn(f, false, 13, 0, NULL), 0);
+    ck_assert_double_eq(silent(13), 0);
+}
+END_TEST
+
+START_TEST(what_is_common_is_fetched_when_it_changes)
+{
+    static struct bus_wire_common c = {.has_explore = true, .explore_share = .5};
+    void *bytes;
+    size_t n;
+    ck_assert_int_eq(bus_wire_put_common(&bytes, &n, &c, NULL), 0);
+    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(commons, 1);
+    ck_assert_double_eq(common.explore_share, .5);
+    follow_called(f);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(commons, 1); /* it is the same */
+    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    follow_called(f);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(commons, 2);
+    /* what could not be taken is tried again */
+    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    common_fails = 1;
+    for (int i = 0; i < 3; i++) {
+        follow_called(f);
+        ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    }
+    ck_assert_int_eq(commons, 4);
+    /* what cannot be read changes nothing */
+    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, "x", 1, NULL), 0);
+    follow_called(f);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(commons, 4);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(what_are_no_weights_is_refused)
+{
+    struct follow_stats s;
+    ck_assert_int_eq(board.set(board.self, FOLLOW_WEIGHTS, "nothing", 7, NULL), 0);
+    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    follow_stats(&s, f, 10);
+    ck_assert_uint_eq(s.refused, 1);
+    ck_assert_uint_eq(s.taken, 0);
+}
+END_TEST
+
+Suite *suite_serve_cluster_follow(void);
+Suite *suite_serve_cluster_follow(void)
+{
+    Suite *s = suite_create("serve/follow");
+    TCase *t = tcase_create("serve/follow");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, silence_counts_while_the_board_answers);
+    tcase_add_test(t, a_board_without_a_beat_is_silence);
+    tcase_add_test(t, a_damaged_beat_is_silence);
+    tcase_add_test(t, what_is_common_is_fetched_when_it_changes);
+    tcase_add_test(t, what_are_no_weights_is_refused);
+    suite_add_tcase(s, t);
+    return s;
+}

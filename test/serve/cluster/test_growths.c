@@ -1,0 +1,581 @@
+/* A learner, another one, and two nodes around one board in memory. */
+#include "serve/cluster/growths.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "abr/emulator/feat.h"
+#include "serve/cluster/bus_wire.h"
+#include "serve/cluster/follow.h"
+#include "support/boards.h"
+#include "support/capture.h"
+#include "support/tmpdir.h"
+
+enum { STEPS = 64 };
+
+struct side {
+    struct grown *grown;
+    struct growths *growths;
+    struct snap *snap;
+    struct policy_cfg shape;
+    bool learns, knows; /* knows: the profiles */
+    char dir[256];
+};
+
+static struct boards keys;
+static struct board board;
+static struct log said;
+static double mono, now;
+static struct side lead, next, a, b;
+static const struct qoe QOE = {3, 1, 3, QOE_LINEAR};
+
+static bool profile(void *ctx, struct qoe *out, const char *name)
+{
+    const struct side *s = ctx;
+    *out = QOE;
+    return s->knows && strcmp(name, "unknown") != 0;
+}
+
+static void open_side(struct side *s, int max)
+{
+    struct policy *p = policy_new(&s->shape, NULL);
+    policy_init(p, s->learns ? 3 : 8); /* a node has other weights than it was grown on */
+    p->version = 5;
+    s->snap = snap_new(p, 0, 0, NULL);
+    struct grown_cfg gc = {.max = max,
+                           .experts = 2,
+                           .gate = NORGA_TANH,
+                           .learn = s->learns,
+                           .online = online_cfg_default(),
+                           .dir = s->dir,
+                           .log = &said};
+    gc.online.batch = STEPS;
+    gc.online.tolerance = 1e9;
+    gc.online.ppo.target_kl = 0;
+    s->grown = grown_new(&gc, NULL);
+    struct growths_cfg c = {.board = board,
+                            .grown = s->grown,
+                            .snap = s->snap,
+                            .shape = s->shape,
+                            .max = max,
+                            .log = &said,
+                            .profile = profile,
+                            .ctx = s};
+    s->growths = growths_new(&c, NULL);
+    ck_assert(s->grown && s->growths);
+}
+
+static void begin(struct side *s, bool learns)
+{
+    *s = (struct side){.learns = learns, .knows = true};
+    s->shape = policy_cfg_default(FEAT_FULL_DIM);
+    s->shape.hidden = s->shape.critic_hidden = 16;
+    snprintf(s->dir, sizeof s->dir, "%s", tmpdir_new());
+    open_side(s, 4);
+}
+
+static void close_side(struct side *s)
+{
+    growths_free(s->growths);
+    grown_free(s->grown);
+    snap_free(s->snap);
+}
+
+static void setup(void)
+{
+    board = boards_open(&keys);
+    capture_begin(STDERR_FILENO);
+    said = log_init(STDERR_FILENO, LOG_INFO, false);
+    mono = 1000;
+    now = 5000;
+    begin(&lead, true);
+    begin(&next, true);
+    begin(&a, false);
+    begin(&b, false);
+    ck_assert_int_eq(growths_resume(lead.growths, 1, 0, now, NULL), 0);
+}
+
+static void teardown(void)
+{
+    struct side *all[] = {&lead, &next, &a, &b};
+    for (int i = 0; i < 4; i++) {
+        close_side(all[i]);
+        tmpdir_remove(all[i]->dir);
+    }
+    boards_free(&keys);
+    free(capture_end());
+}
+
+static int leads(struct side *s)
+{
+    mono += 2;
+    now += 2;
+    return growths_lead(s->growths, mono, now, NULL);
+}
+
+static int follows(struct side *s)
+{
+    mono += 2;
+    now += 2;
+    return growths_follow(s->growths, true, mono, now, NULL);
+}
+
+static void all(void)
+{
+    ck_assert_int_eq(leads(&lead), 0);
+    ck_assert_int_eq(follows(&a), 0);
+    ck_assert_int_eq(follows(&b), 0);
+}
+
+static void want(struct side *s, const char *name)
+{
+    struct err e = {0};
+    ck_assert_msg(!growths_want(s->growths, name, &e), "%s", e.detail);
+}
+
+/* The first one there; version 0: there is none. */
+static struct grown_one first(struct side *s)
+{
+    struct grown_one at[SERVICE_GROWN] = {0};
+    (void)grown_look(at, s->grown);
+    return at[0];
+}
+
+static int count(struct side *s)
+{
+    struct grown_one at[SERVICE_GROWN];
+    return grown_look(at, s->grown);
+}
+
+static void same(struct side *s, struct side *as)
+{
+    struct grown_one x = first(s), y = first(as);
+    ck_assert_uint_eq(x.id, y.id);
+    ck_assert_uint_eq(x.version, y.version);
+    ck_assert_str_eq(x.name, y.name);
+    ck_assert(graft_fits(x.graft, x.base));
+    ck_assert_uint_eq(graft_crc(x.base), graft_crc(y.base));
+    ck_assert_mem_eq(x.graft->actor->theta, y.graft->actor->theta,
+                     sizeof(float) * y.graft->actor->n);
+    ck_assert_mem_eq(x.graft->critic->theta, y.graft->critic->theta,
+                     sizeof(float) * y.graft->critic->n);
+}
+
+/* A trajectory of a whole batch that lay there in the stream. */
+static void teach(struct side *s, uint64_t place)
+{
+    static float obs[STEPS * FEAT_FULL_DIM], logp[STEPS], reward[STEPS];
+    static uint32_t mask[STEPS];
+    static int action[STEPS];
+    for (int i = 0; i < STEPS; i++) {
+        for (int k = 0; k < FEAT_FULL_DIM; k++)
+            obs[i * FEAT_FULL_DIM + k] = (float)((i * 31 + k * 7) % 17) / 17;
+        mask[i] = 0x3f;
+        action[i] = i % 6;
+        logp[i] = -1.79f;
+        reward[i] = (float)(i % 6) - 2.5f;
+    }
+    struct grown_one one = first(s);
+    struct online_trajectory t = {.n = STEPS,
+                                  .obs = obs,
+                                  .mask = mask,
+                                  .action = action,
+                                  .logp = logp,
+                                  .reward = reward,
+                                  .tag = grown_tag_of(s->grown, one.id),
+                                  .version = one.version};
+    grown_teach(s->grown, &t, place);
+}
+
+static void learn(struct side *s, uint64_t place)
+{
+    teach(s, place);
+    ck_assert_int_eq(grown_turn(s->grown, now, NULL), 1);
+}
+
+static uint64_t refused(struct side *s)
+{
+    struct growths_stats st;
+    growths_stats(&st, s->growths);
+    return st.refused;
+}
+
+START_TEST(what_one_node_wants_all_have)
+{
+    ck_assert(!growths_wanted(a.growths, "sports"));
+    want(&a, "sports");
+    want(&a, "sports"); /* once is enough */
+    ck_assert(growths_wanted(a.growths, "sports"));
+    ck_assert_int_eq(follows(&a), 0);
+    ck_assert_int_eq(count(&a), 0); /* nobody has made them yet */
+    all();
+    ck_assert_uint_eq(first(&lead).version, 1);
+    same(&a, &lead);
+    same(&b, &lead);
+    ck_assert_uint_eq(first(&a).base->version, 5);
+    ck_assert(growths_wanted(b.growths, "sports"));
+    ck_assert_int_gt(keys.calls, 0);
+
+    /* who was here before they came goes on as before */
+    double since;
+    ck_assert_int_ge(grown_tag(b.grown, "sports", &since), GROWN_TAG);
+    ck_assert_double_eq(since, now);
+    /* node and learner find each other by the growth, whatever tags they use */
+    int tag = grown_tag(a.grown, "sports", NULL);
+    ck_assert_uint_eq(grown_id(a.grown, tag), first(&lead).id);
+    ck_assert_int_eq(grown_tag_of(lead.grown, grown_id(a.grown, tag)),
+                     grown_tag(lead.grown, "sports", NULL));
+    ck_assert_uint_eq(grown_id(a.grown, 200), 0);
+    ck_assert_int_eq(grown_tag_of(a.grown, 1), -1);
+}
+END_TEST
+
+START_TEST(what_is_learned_arrives_and_nothing_is_heaped_up)
+{
+    want(&a, "sports");
+    all();
+    for (uint64_t v = 2; v < 6; v++) {
+        learn(&lead, v);
+        all();
+        ck_assert_uint_eq(first(&a).version, v);
+        same(&a, &lead);
+        same(&b, &lead);
+    }
+    /* list, frozen policy, and two slots of experts and state */
+    ck_assert_int_eq(keys.n, 1 + 1 + 2 * 2);
+    /* what is at hand is not fetched again */
+    uint64_t revs = keys.revs;
+    struct growths_stats st;
+    all();
+    growths_stats(&st, a.growths);
+    ck_assert_uint_eq(st.taken, 5);
+    ck_assert_int_eq(st.wanted, 1);
+    ck_assert_uint_eq(keys.revs, revs);
+}
+END_TEST
+
+START_TEST(what_is_deleted_is_nowhere)
+{
+    want(&a, "sports");
+    want(&b, "other");
+    all();
+    learn(&lead, 1);
+    all();
+    ck_assert_int_eq(count(&b), 2);
+    ck_assert_int_eq(growths_unwant(b.growths, "sports", NULL), 0);
+    ck_assert_int_eq(growths_unwant(b.growths, "sports", NULL), 0);
+    all();
+    ck_assert_int_eq(count(&lead), 1);
+    ck_assert_int_eq(count(&a), 1);
+    ck_assert_str_eq(first(&b).name, "other");
+    ck_assert_int_eq(growths_unwant(a.growths, "other", NULL), 0);
+    all();
+    ck_assert_int_eq(count(&lead) + count(&a) + count(&b), 0);
+    ck_assert_int_eq(keys.n, 1); /* the list, and no pieces */
+    char path[400];
+    snprintf(path, sizeof path, "%s/grown-sports.safetensors", a.dir);
+    ck_assert_int_ne(access(path, F_OK), 0);
+
+    /* the same name again is another growth */
+    want(&a, "sports");
+    all();
+    ck_assert_uint_eq(first(&b).version, 1);
+    same(&b, &lead);
+}
+END_TEST
+
+START_TEST(deleted_and_wanted_again_before_anybody_looked)
+{
+    want(&a, "sports");
+    all();
+    learn(&lead, 1);
+    all();
+    uint64_t id = first(&a).id;
+    ck_assert_int_eq(growths_unwant(a.growths, "sports", NULL), 0);
+    want(&a, "sports");
+    all();
+    ck_assert_uint_ne(first(&a).id, id);
+    ck_assert_uint_eq(first(&a).version, 1);
+    same(&a, &lead);
+    same(&b, &lead);
+}
+END_TEST
+
+START_TEST(the_next_learner_goes_on_from_what_was_published)
+{
+    want(&a, "sports");
+    all();
+    learn(&lead, 10);
+    learn(&lead, 12);
+    all();
+    void *was, *is;
+    size_t was_n, is_n;
+    uint64_t id = first(&lead).id;
+    ck_assert_int_eq(grown_state(&was, &was_n, lead.grown, id, NULL), 0);
+    learn(&lead, 13); /* and is not published any more */
+
+    ck_assert_int_eq(growths_resume(next.growths, 2, 0, now, NULL), 0);
+    same(&next, &a);
+    ck_assert_int_eq(grown_state(&is, &is_n, next.grown, id, NULL), 0);
+    ck_assert_uint_eq(is_n, was_n);
+    ck_assert_mem_eq(is, was, is_n); /* optimiser, random streams and counts */
+    free(was);
+    free(is);
+
+    /* what was learned is read again, and teaches nobody; what was not does */
+    teach(&next, 10);
+    teach(&next, 12);
+    ck_assert(!grown_ready(next.grown));
+    learn(&next, 13);
+    ck_assert_int_eq(leads(&next), 0);
+    ck_assert_int_eq(follows(&a), 0);
+    same(&a, &next);
+    /* the one before believes that it leads, and changes nothing */
+    ck_assert_int_eq(leads(&lead), ERR_CONFLICT);
+    ck_assert_int_eq(leads(&lead), ERR_CONFLICT);
+    ck_assert_int_eq(follows(&b), 0);
+    same(&b, &next);
+    ck_assert_int_eq(boards_count(&keys, "grown.") - 1,
+                     2); /* nothing of the term before */
+}
+END_TEST
+
+START_TEST(a_stream_that_was_made_anew_is_learned_from)
+{
+    want(&a, "sports");
+    all();
+    learn(&lead, 10);
+    learn(&lead, 3); /* another stream: its places begin anew */
+    ck_assert_uint_eq(first(&lead).version, 3);
+    all();
+    /* and when the learner changes with it */
+    ck_assert_int_eq(growths_resume(next.growths, 2, 3, now, NULL), 0);
+    learn(&next, 1);
+}
+END_TEST
+
+START_TEST(a_node_that_starts_has_its_files_and_one_that_joins_is_told)
+{
+    want(&a, "sports");
+    all();
+    double since, again;
+    ck_assert_int_ge(grown_tag(a.grown, "sports", &since), 0);
+    learn(&lead, 1);
+    all();
+    ck_assert_int_eq(grown_save(a.grown, NULL), 0);
+    close_side(&a);
+    open_side(&a, 4);
+    keys.away = true;
+    ck_assert_int_eq(grown_restore(a.grown, "sports", &QOE, &a.shape, now, NULL), 1);
+    ck_assert_int_eq(follows(&a), ERR_IO);
+    same(&a, &lead);
+    ck_assert_int_ge(grown_tag(a.grown, "sports", &again), 0);
+    ck_assert_double_eq_tol(again, since, 1e-3); /* for sessions that were open */
+    keys.away = false;
+    learn(&lead, 2);
+    all();
+    same(&a, &lead);
+
+    struct side joins;
+    begin(&joins, false);
+    ck_assert_int_eq(follows(&joins), 0);
+    same(&joins, &lead);
+    close_side(&joins);
+    tmpdir_remove(joins.dir);
+}
+END_TEST
+
+static void put_common(const char *name)
+{
+    static struct bus_wire_common c = {.n = 1};
+    void *bytes;
+    size_t n;
+    c.profile[0] = (struct profile){.qoe = QOE};
+    snprintf(c.profile[0].name, sizeof c.profile[0].name, "%s", name);
+    ck_assert_int_eq(bus_wire_put_common(&bytes, &n, &c, NULL), 0);
+    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    free(bytes);
+}
+
+START_TEST(a_profile_may_come_later_than_its_experts)
+{
+    b.knows = false;
+    want(&a, "sports");
+    want(&a, "unknown"); /* to nobody */
+    all();
+    ck_assert_int_eq(count(&lead), 1);
+    ck_assert_int_eq(count(&b), 0);
+    b.knows = true;
+    ck_assert_int_eq(follows(&b), 0);
+    same(&b, &lead);
+    ck_assert_uint_eq(refused(&b), 0);
+    /* the other is on the board, only the learner cannot take it */
+    put_common("unknown");
+    for (int i = 0; i < 9; i++)
+        all();
+    ck_assert(growths_wanted(a.growths, "unknown"));
+    /* there is none, as if a node of before had deleted it: not for long */
+    put_common("sports");
+    all();
+    ck_assert(!growths_wanted(a.growths, "unknown"));
+    ck_assert(growths_wanted(a.growths, "sports"));
+
+    /* nor is a learner lost that leads before it has heard of the profiles */
+    learn(&lead, 1);
+    all();
+    next.knows = false;
+    ck_assert_int_eq(growths_resume(next.growths, 2, 0, now, NULL), 0);
+    ck_assert_int_eq(count(&next), 0);
+    next.knows = true;
+    ck_assert_int_eq(leads(&next), 0);
+    same(&next, &a);
+}
+END_TEST
+
+/* One byte of the first value whose name ends so. */
+static void damage(const char *end, size_t at)
+{
+    for (int i = 0; i < keys.n; i++) {
+        size_t n = strlen(keys.value[i].key), k = strlen(end);
+        if (n < k || strcmp(keys.value[i].key + n - k, end) != 0) continue;
+        ((unsigned char *)keys.value[i].data)[at] ^= 1;
+        return;
+    }
+    ck_abort_msg("no %s", end);
+}
+
+/* Does the log, since it was asked last, say so? */
+static bool told(const char *what)
+{
+    char *text = capture_end();
+    bool found = strstr(text, what) != NULL;
+    free(text);
+    capture_begin(STDERR_FILENO);
+    return found;
+}
+
+START_TEST(what_is_damaged_or_newer_is_refused_and_told_once)
+{
+    want(&a, "sports");
+    all();
+    learn(&lead, 1);
+    ck_assert_int_eq(leads(&lead), 0);
+    damage(".1.new.0", 100); /* slot 1: version 2 */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(follows(&a), 0);
+    ck_assert_uint_eq(refused(&a), 1);
+    ck_assert_uint_eq(first(&a).version, 1); /* goes on with what it has */
+    ck_assert(told("its checksum is wrong"));
+
+    damage("grown", 10); /* the list's form */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(follows(&b), 0);
+    ck_assert_uint_eq(refused(&b), 1);
+    ck_assert(told("this abrd reads forms 1 to 1"));
+    ck_assert_uint_eq(first(&b).version, 1);
+}
+END_TEST
+
+START_TEST(nodes_of_another_shape_or_with_less_room_go_on_without)
+{
+    close_side(&a);
+    a.shape.actions--;
+    open_side(&a, 4);
+    close_side(&b);
+    open_side(&b, 1);
+    want(&a, "sports");
+    want(&a, "other");
+    all();
+    ck_assert_int_eq(count(&a), 0);
+    ck_assert_uint_eq(refused(&a), 2);
+    ck_assert_int_eq(count(&b), 1);
+    ck_assert_uint_eq(refused(&b), 1);
+    ck_assert(told("--grow-max"));
+    struct err e = {0};
+    ck_assert_int_eq(growths_want(b.growths, "third", &e), ERR_FULL);
+    ck_assert_str_eq(e.field, "grow");
+}
+END_TEST
+
+START_TEST(a_board_that_is_away_or_empty_takes_nothing_away)
+{
+    want(&a, "sports");
+    all();
+    keys.away = true;
+    learn(&lead, 1);
+    ck_assert_int_eq(leads(&lead), ERR_IO);
+    ck_assert_int_eq(follows(&a), ERR_IO);
+    ck_assert_int_eq(growths_want(a.growths, "other", NULL), ERR_IO);
+    ck_assert_uint_eq(first(&a).version, 1);
+    keys.away = false;
+    all();
+    same(&a, &lead);
+
+    boards_free(&keys); /* all values are lost */
+    ck_assert_int_eq(follows(&a), 0);
+    ck_assert_int_eq(count(&a), 1);
+    all();
+    same(&a, &lead);
+    /* also when a learner begins to lead then */
+    boards_free(&keys);
+    ck_assert_int_eq(growths_resume(lead.growths, 3, 0, now, NULL), 0);
+    learn(&lead, 1);
+    all();
+    same(&b, &lead);
+}
+END_TEST
+
+START_TEST(an_answer_that_is_lost_does_no_harm)
+{
+    want(&a, "sports");
+    all();
+    learn(&lead, 1);
+    keys.lose = 1;
+    ck_assert_int_eq(leads(&lead), ERR_IO);
+    learn(&lead, 2);
+    all();
+    ck_assert_uint_eq(first(&a).version, 3);
+    same(&a, &lead);
+    same(&b, &lead);
+}
+END_TEST
+
+START_TEST(a_learner_of_before_leaves_a_newer_list_alone)
+{
+    want(&a, "sports");
+    all();
+    damage("grown", 10);
+    uint64_t revs = keys.revs;
+    ck_assert_int_eq(growths_resume(next.growths, 2, 0, now, NULL), 0);
+    ck_assert_int_eq(leads(&next), 0);
+    ck_assert_uint_eq(keys.revs, revs);
+}
+END_TEST
+
+Suite *suite_serve_cluster_growths(void);
+Suite *suite_serve_cluster_growths(void)
+{
+    Suite *s = suite_create("serve/growths");
+    TCase *t = tcase_create("serve/growths");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, what_one_node_wants_all_have);
+    tcase_add_test(t, what_is_learned_arrives_and_nothing_is_heaped_up);
+    tcase_add_test(t, what_is_deleted_is_nowhere);
+    tcase_add_test(t, deleted_and_wanted_again_before_anybody_looked);
+    tcase_add_test(t, the_next_learner_goes_on_from_what_was_published);
+    tcase_add_test(t, a_stream_that_was_made_anew_is_learned_from);
+    tcase_add_test(t, a_node_that_starts_has_its_files_and_one_that_joins_is_told);
+    tcase_add_test(t, a_profile_may_come_later_than_its_experts);
+    tcase_add_test(t, what_is_damaged_or_newer_is_refused_and_told_once);
+    tcase_add_test(t, nodes_of_another_shape_or_with_less_room_go_on_without);
+    tcase_add_test(t, a_board_that_is_away_or_empty_takes_nothing_away);
+    tcase_add_test(t, an_answer_that_is_lost_does_no_harm);
+    tcase_add_test(t, a_learner_of_before_leaves_a_newer_list_alone);
+    suite_add_tcase(s, t);
+    return s;
+}

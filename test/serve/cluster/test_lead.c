@@ -1,0 +1,401 @@
+#include "serve/cluster/lead.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "serve/cluster/cluster_cfg.h"
+#include "support/capture.h"
+#include "support/leaders.h"
+
+static struct leaders a, b;
+
+static void setup(void)
+{
+    leaders_board = boards_open(&leaders_keys);
+    leaders_mono = 1000;
+    leaders_begin(&a, "a", 16);
+    leaders_begin(&b, "b", 16);
+}
+
+static void teardown(void)
+{
+    leaders_end(&a);
+    leaders_end(&b);
+    boards_free(&leaders_keys);
+}
+
+START_TEST(one_learns_and_the_other_follows)
+{
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert(lead_leading(a.lead) && !lead_leading(b.lead));
+    ck_assert_int_eq(a.rewinds, 1);
+    ck_assert_double_eq(b.common.explore_share, .5);
+
+    leaders_mono += 3;
+    ck_assert_int_eq(leaders_learn(&a, 2), 1);
+    ck_assert_uint_eq(leaders_version(&a), 2);
+    ck_assert_int_gt(leaders_keys.calls, 0);
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert_uint_eq(leaders_version(&b), 2);
+    ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
+    ck_assert_uint_eq(a.trimmed, 2);
+
+    /* as long as it beats it stays */
+    for (int i = 0; i < 20; i++) {
+        leaders_mono += .5;
+        ck_assert_int_eq(leaders_turn(&a), 0);
+        ck_assert_int_eq(leaders_turn(&b), 0);
+    }
+    ck_assert(lead_leading(a.lead) && !lead_leading(b.lead));
+
+    /* other settings here are soon everybody's; those of who follows are not */
+    a.share = .25;
+    lead_settle(a.lead);
+    lead_settle(b.lead);
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert_double_eq(b.common.explore_share, .5);
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    leaders_mono += 2;
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert_double_eq(b.common.explore_share, .25);
+}
+END_TEST
+
+START_TEST(the_next_goes_on_from_the_same_moment)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    leaders_learn(&a, 2);
+    leaders_learn(&a, 1); /* half a batch, which nobody published */
+    ck_assert_uint_eq(leaders_counted(&a), 3);
+
+    double died = leaders_mono;
+    while (!lead_leading(b.lead) && leaders_mono < died + 10) {
+        leaders_mono += .25;
+        ck_assert_int_eq(leaders_turn(&b), 0);
+    }
+    ck_assert_double_le(leaders_mono - died, 5);
+    ck_assert(lead_leading(b.lead));
+    ck_assert_uint_eq(leaders_counted(&b), 2);
+    ck_assert_uint_eq(ledger_position(b.ledger), 2);
+    ck_assert_int_eq(b.rewinds, 1);
+    ck_assert(!ledger_take(b.ledger, 5, 2)); /* what was learned is known */
+    struct online_stats s;
+    learner_stats(b.learner, &s);
+    ck_assert_uint_eq(s.updates, 1);
+    ck_assert_uint_eq(s.trajectories, 2);
+
+    /* two learners that go on from one moment with the same data come to the same weights */
+    b.number = 2;
+    ck_assert_int_eq(leaders_learn(&b, 2), 1);
+    ck_assert_uint_eq(leaders_version(&b), 3);
+    ck_assert_int_eq(leaders_learn(&a, 1), ERR_CONFLICT);
+    ck_assert_uint_eq(policy_crc32(learner_policy(a.learner)), leaders_crc(&b));
+    /* pieces of the one before are gone */
+    ck_assert_int_eq(boards_count(&leaders_keys, "state.1."), 0);
+    ck_assert_int_gt(boards_count(&leaders_keys, "state.2."), 0);
+}
+END_TEST
+
+START_TEST(who_was_taken_for_dead_is_refused)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    leaders_learn(&a, 2);
+    leaders_mono += CLUSTER_TAKE_S + 1; /* a is stopped meanwhile */
+    leaders_turn(&b);
+    leaders_mono += CLUSTER_TAKE_S + 1;
+    leaders_turn(&b);
+    ck_assert(lead_leading(b.lead) && lead_leading(a.lead));
+    uint64_t weights = boards_rev(&leaders_keys, FOLLOW_WEIGHTS);
+    uint32_t before = leaders_crc(&a);
+
+    ck_assert_int_eq(leaders_learn(&a, 2),
+                     ERR_CONFLICT); /* its fresh weights are nobody's */
+    ck_assert(!lead_leading(a.lead));
+    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
+    ck_assert_uint_eq(leaders_crc(&a), before);
+    ck_assert_int_eq(leaders_turn(&a), 0); /* and it follows */
+    ck_assert_int_eq(leaders_learn(&b, 0), 0);
+    b.number = 2;
+    ck_assert_int_eq(leaders_learn(&b, 2), 1);
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_uint_eq(leaders_crc(&a), leaders_crc(&b));
+
+    /* the same by its beat */
+    leaders_mono += CLUSTER_TAKE_S + 1;
+    leaders_turn(&a);
+    leaders_mono += CLUSTER_TAKE_S + 1;
+    leaders_turn(&a);
+    ck_assert(lead_leading(a.lead));
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert(!lead_leading(b.lead));
+}
+END_TEST
+
+/* The learner's thread is busy, or its disk is slow: its heartbeat goes on without it. */
+START_TEST(a_long_update_costs_nobody_the_lead)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    uint64_t before = boards_rev(&leaders_keys, FOLLOW_BEAT);
+    double until = leaders_mono + CLUSTER_STUCK_S;
+    int beats = 0;
+    while (leaders_mono + .25 < until) {
+        leaders_mono += .25;
+        ck_assert_int_eq(lead_beat(a.lead, leaders_mono, NULL), 0);
+        ck_assert_int_eq(leaders_turn(&b), 0);
+        ck_assert(!lead_leading(b.lead));
+        uint64_t rev = boards_rev(&leaders_keys, FOLLOW_BEAT);
+        beats += rev != before;
+        before = rev;
+    }
+    ck_assert_int_ge(beats, (int)(CLUSTER_STUCK_S / CLUSTER_BEAT_S) - 2);
+    ck_assert_int_le(beats, (int)(CLUSTER_STUCK_S / CLUSTER_BEAT_S));
+    ck_assert_int_eq(leaders_learn(&a, 2), 1); /* what the update made is published */
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
+}
+END_TEST
+
+START_TEST(who_is_stuck_loses_the_lead)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    double stuck = leaders_mono;
+    while (!lead_leading(b.lead) && leaders_mono < stuck + 1000) {
+        leaders_mono += .25;
+        ck_assert_int_eq(lead_beat(a.lead, leaders_mono, NULL), 0);
+        ck_assert_int_eq(leaders_turn(&b), 0);
+    }
+    ck_assert_double_ge(leaders_mono - stuck, CLUSTER_STUCK_S);
+    ck_assert_double_le(leaders_mono - stuck,
+                        CLUSTER_STUCK_S + CLUSTER_TAKE_S + CLUSTER_BEAT_S);
+
+    /* it goes on in the midst of an update: nothing of it is published */
+    uint64_t weights = boards_rev(&leaders_keys, FOLLOW_WEIGHTS);
+    uint32_t before = leaders_crc(&a);
+    ck_assert_int_eq(leaders_learn(&a, 2), ERR_CONFLICT);
+    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
+    ck_assert_uint_eq(leaders_crc(&a), before);
+    ck_assert(!lead_leading(a.lead) && lead_leading(b.lead));
+    uint64_t beat = boards_rev(&leaders_keys, FOLLOW_BEAT);
+    ck_assert_int_eq(lead_beat(a.lead, leaders_mono + 5, NULL), 0);
+    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_BEAT), beat);
+    ck_assert_int_eq(leaders_turn(&a), 0); /* and it follows */
+}
+END_TEST
+
+/* Another one leads, and the heartbeat is the first to know: what is learned meanwhile is not put. */
+START_TEST(the_heartbeat_finds_that_another_leads)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    for (int i = 0; i < 2; i++) { /* a process that was stopped: not even the heartbeat */
+        leaders_mono += CLUSTER_TAKE_S + 1;
+        leaders_turn(&b);
+    }
+    ck_assert(lead_leading(b.lead) && lead_leading(a.lead));
+    uint64_t beat = boards_rev(&leaders_keys, FOLLOW_BEAT);
+    ck_assert_int_eq(lead_beat(a.lead, leaders_mono, NULL), 0);
+    ck_assert(!lead_leading(a.lead));
+    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_BEAT), beat);
+    uint64_t weights = boards_rev(&leaders_keys, FOLLOW_WEIGHTS);
+    ck_assert_int_eq(leaders_learn(&a, 2), ERR_CONFLICT);
+    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
+    b.number = 2;
+    ck_assert_int_eq(leaders_learn(&b, 2), 1);
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_uint_eq(leaders_crc(&a), leaders_crc(&b));
+
+    /* and it may lead again, in a term of its own */
+    lead_resign(b.lead);
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert(lead_leading(a.lead));
+    ck_assert_uint_eq(lead_term(a.lead), 3);
+}
+END_TEST
+
+START_TEST(who_resigns_is_followed_at_once)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    lead_resign(a.lead);
+    ck_assert(!lead_leading(a.lead));
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert(lead_leading(b.lead));
+}
+END_TEST
+
+START_TEST(a_board_that_is_away_deposes_nobody)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    leaders_keys.away = true;
+    ck_assert_int_eq(leaders_learn(&a, 2), ERR_IO);
+    ck_assert_uint_eq(leaders_version(&a), 1); /* not published, not used */
+    for (int i = 0; i < 200; i++) {
+        leaders_mono += 1;
+        ck_assert_int_eq(leaders_turn(&b), ERR_IO);
+        (void)leaders_turn(&a);
+    }
+    leaders_keys.away = false;
+    ck_assert_int_eq(leaders_turn(&b),
+                     0); /* has heard nothing for long, but neither could it */
+    ck_assert(!lead_leading(b.lead));
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert(lead_leading(a.lead));
+    ck_assert_int_eq(leaders_learn(&a, 2), 1);
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert_uint_eq(leaders_version(&b), leaders_version(&a));
+    ck_assert_uint_eq(leaders_version(&a), 3);
+}
+END_TEST
+
+START_TEST(what_could_not_be_published_is_not_let_go)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    leaders_keys.away = true;
+    ck_assert_int_eq(leaders_learn(&a, 2), ERR_IO);
+    leaders_keys.away = false;
+    leaders_mono +=
+        5; /* no batch since: its place in the stream may not go out without its weights */
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_uint_eq(a.trimmed, 0);
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert_uint_eq(leaders_version(&b), 1);
+
+    ck_assert_int_eq(learner_turn(a.learner, 0, leaders_mono, NULL), 1);
+    ck_assert_uint_eq(a.trimmed, 2);
+    ck_assert_uint_eq(leaders_version(&a), 2);
+    leaders_mono += 5;
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
+    ck_assert_uint_eq(leaders_crc(&b), policy_crc32(learner_policy(a.learner)));
+}
+END_TEST
+
+START_TEST(who_is_set_aside_is_known_to_all)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 1, 3, NULL), 0);
+    ck_assert_int_eq(learner_turn(a.learner, 0, leaders_mono, NULL), 1);
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    const struct weights *w = snap_get(b.snap);
+    ck_assert_uint_eq(w->policy->actor->busy, 2);
+    ck_assert_uint_eq(swift_actor_busy(w->swift), 2);
+    snap_put(b.snap, w);
+}
+END_TEST
+
+START_TEST(what_was_refused_is_let_go)
+{
+    leaders_turn(&a);
+    a.number = 100; /* trajectories were read, all of them refused */
+    ledger_advance(a.ledger, 100);
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_uint_eq(a.trimmed, 0);
+    leaders_mono += 5;
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_uint_eq(a.trimmed, 100);
+    /* but not what waits for an update, nor what came after it */
+    leaders_learn(&a, 1);
+    leaders_mono += 5;
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_uint_eq(a.trimmed, 100);
+    leaders_learn(&a, 1);
+    ck_assert_uint_eq(a.trimmed, 102);
+}
+END_TEST
+
+START_TEST(an_operators_order_keeps_what_waits)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    leaders_learn(&a, 3); /* the third waits */
+    ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 0, 3, NULL), 0);
+    ck_assert_int_eq(learner_turn(a.learner, 0, leaders_mono, NULL), 1);
+    lead_resign(a.lead);
+    leaders_turn(&b);
+    ck_assert(lead_leading(b.lead));
+    ck_assert_uint_eq(leaders_version(&b), leaders_version(&a));
+    ck_assert_uint_eq(ledger_position(b.ledger), 2);
+    ck_assert(ledger_take(b.ledger, 5, 3));
+}
+END_TEST
+
+START_TEST(a_lost_answer_is_no_other_learner)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+    leaders_keys.lose = 1; /* of the weights */
+    ck_assert_int_eq(leaders_learn(&a, 2), ERR_IO);
+    ck_assert(lead_leading(a.lead));
+    ck_assert_int_eq(leaders_learn(&a, 2), 1);
+    leaders_keys.lose = 1; /* of the beat */
+    leaders_mono += CLUSTER_BEAT_S;
+    (void)leaders_turn(&a);
+    leaders_mono += CLUSTER_BEAT_S;
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    leaders_mono += CLUSTER_BEAT_S;
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert(lead_leading(a.lead));
+    ck_assert_int_eq(leaders_turn(&b), 0);
+    ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
+}
+END_TEST
+START_TEST(a_board_that_takes_too_little_is_told_at_once)
+{
+    ck_assert_int_eq(leaders_turn(&a), 0);
+    ck_assert_int_eq(leaders_learn(&a, 2), 1);
+    size_t needs = lead_needs(learner_policy(a.learner));
+    for (int i = 0; i < leaders_keys.n; i++)
+        ck_assert_uint_le(leaders_keys.value[i].n, needs);
+
+    leaders_log.fd = STDERR_FILENO;
+    for (int i = 0; i < 3; i++) { /* not known, enough, too little */
+        size_t most[] = {0, needs, needs - 1};
+        leaders_keys.most = most[i];
+        capture_begin(STDERR_FILENO);
+        ck_assert_int_eq(leaders_turn(&a), 0);
+        ck_assert_int_eq(leaders_turn(&a), 0);
+        char *said = capture_end();
+        const char *first = strstr(said, "raise max_payload");
+        ck_assert_int_eq(first != NULL, i == 2);
+        if (first) ck_assert_ptr_null(strstr(first + 1, "raise max_payload"));
+        free(said);
+    }
+}
+END_TEST
+
+Suite *suite_serve_cluster_lead(void);
+Suite *suite_serve_cluster_lead(void)
+{
+    Suite *s = suite_create("serve/lead");
+    TCase *t = tcase_create("serve/lead");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, one_learns_and_the_other_follows);
+    tcase_add_test(t, the_next_goes_on_from_the_same_moment);
+    tcase_add_test(t, who_was_taken_for_dead_is_refused);
+    tcase_add_test(t, a_long_update_costs_nobody_the_lead);
+    tcase_add_test(t, who_is_stuck_loses_the_lead);
+    tcase_add_test(t, the_heartbeat_finds_that_another_leads);
+    tcase_add_test(t, who_resigns_is_followed_at_once);
+    tcase_add_test(t, a_board_that_is_away_deposes_nobody);
+    tcase_add_test(t, what_could_not_be_published_is_not_let_go);
+    tcase_add_test(t, who_is_set_aside_is_known_to_all);
+    tcase_add_test(t, what_was_refused_is_let_go);
+    tcase_add_test(t, an_operators_order_keeps_what_waits);
+    tcase_add_test(t, a_lost_answer_is_no_other_learner);
+    tcase_add_test(t, a_board_that_takes_too_little_is_told_at_once);
+    suite_add_tcase(s, t);
+    return s;
+}

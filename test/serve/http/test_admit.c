@@ -1,0 +1,155 @@
+/* The limits; how a request's client is found out is tested against the program (test/http). */
+#include "serve/http/admit.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "support/alloc.h"
+
+static struct admit *a;
+static struct err e;
+
+static void make(const struct admit_cfg *cfg)
+{
+    e = (struct err){0};
+    a = admit_new(cfg, &e);
+    ck_assert_msg(a != NULL, "%s: %s", e.field, e.detail);
+}
+
+static void teardown(void)
+{
+    admit_free(a);
+    a = NULL;
+}
+
+static struct admit_client client(const char *text)
+{
+    struct admit_client c = {.known = true, .limited = true};
+    ck_assert(addr_parse(&c.addr, text, strlen(text)));
+    return c;
+}
+
+START_TEST(each_limit_counts_for_itself)
+{
+    struct admit_cfg cfg = {.proxy_header = "x-forwarded-for",
+                            .address_rate = 4,
+                            .open_rate = 2,
+                            .session_rate = 1};
+    make(&cfg);
+    struct admit_client c = client("192.0.2.1"), other = client("192.0.2.2");
+    static const char id[] = "00112233445566778899aabbccddeeff";
+    for (int i = 0; i < 40; i++)
+        ck_assert_double_eq(admit_address(a, &c, 100), 0);
+    for (int i = 0; i < 20; i++)
+        ck_assert_double_eq(admit_open(a, &c, 100), 0);
+    for (int i = 0; i < 10; i++)
+        ck_assert_double_eq(admit_session(a, i % 2 ? &c : &other, id, 100), 0);
+    ck_assert_double_eq(admit_address(a, &c, 100), .25);
+    ck_assert_double_eq(admit_open(a, &c, 100), .5);
+    ck_assert_double_eq(admit_session(a, &other, id, 100), 1);
+    ck_assert_double_eq(admit_address(a, &other, 100), 0);
+    ck_assert_double_eq(admit_open(a, &other, 100), 0);
+    ck_assert_double_eq(admit_session(a, &c, "00112233445566778899aabbccddeefe", 100), 0);
+
+    struct admit_stats s = admit_stats(a);
+    ck_assert_uint_eq(s.address, 1);
+    ck_assert_uint_eq(s.open, 1);
+    ck_assert_uint_eq(s.session, 1);
+}
+END_TEST
+
+START_TEST(what_is_no_session_is_not_counted_as_one)
+{
+    struct admit_cfg cfg = admit_cfg_default();
+    cfg.session_rate = .01;
+    make(&cfg);
+    struct admit_client c = client("192.0.2.1");
+    static const char *const ids[] = {"",
+                                      "0",
+                                      "nobody",
+                                      "00112233445566778899aabbccddeef",
+                                      "00112233445566778899aabbccddeeff0",
+                                      "00112233445566778899AABBCCDDEEFF"};
+    for (size_t i = 0; i < 2 * sizeof ids / sizeof *ids; i++)
+        ck_assert_double_eq(
+            admit_session(a, &c, ids[i % (sizeof ids / sizeof *ids)], 100), 0);
+}
+END_TEST
+
+START_TEST(who_is_at_home_and_what_is_off_is_free)
+{
+    struct admit_cfg cfg = {.proxy_header = "forwarded", .open_rate = .1};
+    make(&cfg);
+    struct admit_client home = client("127.0.0.1"), c = client("192.0.2.1");
+    home.limited = false;
+    for (int i = 0; i < 100; i++) {
+        ck_assert_double_eq(admit_open(a, &home, 100), 0);
+        ck_assert_double_eq(admit_address(a, &c, 100), 0);
+    }
+    /* a request of a test has no connection, so nobody sent it */
+    struct http_request q = {.method = HTTP_GET, .path = "/"};
+    admit_client(&c, a, &q);
+    ck_assert(!c.known && !c.limited);
+}
+END_TEST
+
+START_TEST(a_subscriber_has_one_allowance)
+{
+    struct admit_cfg cfg = admit_cfg_default();
+    cfg.open_rate = .1; /* one in ten seconds */
+    make(&cfg);
+    struct admit_client c = client("2001:db8:1:2::3"), same = client("2001:db8:1:2:f::"),
+                        next = client("2001:db8:1:3::3");
+    ck_assert_double_eq(admit_open(a, &c, 100), 0);
+    ck_assert_double_eq(admit_open(a, &same, 100), 10);
+    ck_assert_double_eq(admit_open(a, &next, 100), 0);
+}
+END_TEST
+
+START_TEST(bad_settings_are_told)
+{
+    struct admit_cfg cfg = admit_cfg_default();
+    e = (struct err){0};
+    cfg.trust_proxy = "10.0.0.0/99";
+    ck_assert_ptr_null(admit_new(&cfg, &e));
+    ck_assert_str_eq(e.field, "trust_proxy");
+    e = (struct err){0};
+    cfg = admit_cfg_default();
+    cfg.proxy_header = "via";
+    ck_assert_ptr_null(admit_new(&cfg, &e));
+    ck_assert_str_eq(e.field, "proxy_header");
+}
+END_TEST
+
+static void *make_one(void *ctx, struct err *err)
+{
+    return admit_new(ctx, err);
+}
+
+static void destroy(void *made)
+{
+    admit_free(made);
+}
+
+START_TEST(memory_may_run_out)
+{
+    struct admit_cfg cfg = admit_cfg_default();
+    ck_assert_int_eq(alloc_each_fails(make_one, destroy, &cfg), 7);
+}
+END_TEST
+
+Suite *suite_serve_http_admit(void);
+Suite *suite_serve_http_admit(void)
+{
+    Suite *s = suite_create("serve/admit");
+    TCase *t = tcase_create("admit");
+    tcase_add_checked_fixture(t, NULL, teardown);
+    tcase_add_test(t, each_limit_counts_for_itself);
+    tcase_add_test(t, what_is_no_session_is_not_counted_as_one);
+    tcase_add_test(t, who_is_at_home_and_what_is_off_is_free);
+    tcase_add_test(t, a_subscriber_has_one_allowance);
+    tcase_add_test(t, bad_settings_are_told);
+    tcase_add_test(t, memory_may_run_out);
+    suite_add_tcase(s, t);
+    return s;
+}

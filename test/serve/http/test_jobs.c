@@ -1,0 +1,188 @@
+#include "serve/http/jobs.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "support/alloc.h"
+
+enum { WORKS = 4 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool shut;
+    int begun, freed; /* of all */
+    char order[WORKS + 1];
+} gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static char name[WORKS][2] = {"a", "b", "c", "d"};
+
+static void work_run(void *self)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.order[gate.begun++] = *(char *)self;
+    pthread_cond_broadcast(&gate.changed);
+    while (gate.shut)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+static void work_free(void *self)
+{
+    (void)self;
+    pthread_mutex_lock(&gate.lock);
+    gate.freed++;
+    pthread_mutex_unlock(&gate.lock);
+}
+
+static void gate_set(bool shut)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.shut = shut;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+static void gate_await(int begun)
+{
+    pthread_mutex_lock(&gate.lock);
+    while (gate.begun < begun)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+static void *begin(struct jobs *j, int i, int bell, struct err *e)
+{
+    struct jobs_work w = {work_run, work_free, name[i], bell};
+    return jobs_begin(j, &w, e);
+}
+
+START_TEST(they_run_one_by_one_and_ring)
+{
+    int bell = eventfd(0, 0); /* blocks until it is rung */
+    eventfd_t rung;
+    struct jobs *j = jobs_new(WORKS, NULL);
+    gate_set(true);
+    void *job[3];
+    for (int i = 0; i < 3; i++)
+        job[i] = begin(j, i, bell, NULL);
+    gate_await(1);
+    for (int i = 0; i < 3; i++)
+        ck_assert(!jobs_ready(job[i]));
+    gate_set(false);
+    while (!jobs_ready(job[2]))
+        ck_assert_int_eq(eventfd_read(bell, &rung), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert(jobs_ready(job[i]));
+        ck_assert_ptr_eq(jobs_result(job[i]), name[i]);
+        ck_assert_int_eq(gate.freed, i);
+        jobs_drop(job[i]);
+    }
+    jobs_free(j);
+    ck_assert_str_eq(gate.order, "abc");
+    ck_assert_int_eq(gate.freed, 3);
+    close(bell);
+}
+END_TEST
+
+/* One that runs and one that waits: both are done, and nobody is rung for. */
+START_TEST(what_is_dropped_is_done)
+{
+    int bell = eventfd(0, EFD_NONBLOCK);
+    eventfd_t rung;
+    struct jobs *j = jobs_new(WORKS, NULL);
+    gate_set(true);
+    void *runs = begin(j, 0, bell, NULL), *waits = begin(j, 1, bell, NULL);
+    gate_await(1);
+    jobs_drop(runs);
+    jobs_drop(waits);
+    ck_assert_int_eq(gate.freed, 0);
+    gate_set(false);
+    gate_await(2);
+    jobs_free(j);
+    ck_assert_int_eq(gate.freed, 2);
+    ck_assert_int_eq(eventfd_read(bell, &rung), -1);
+    close(bell);
+}
+END_TEST
+
+START_TEST(more_than_max_are_refused)
+{
+    struct err e = {0};
+    struct jobs *j = jobs_new(2, NULL);
+    gate_set(true);
+    void *a = begin(j, 0, -1, NULL), *b = begin(j, 1, -1, NULL);
+    ck_assert_ptr_null(begin(j, 2, -1, &e));
+    ck_assert_int_eq(e.code, ERR_FULL);
+    ck_assert_int_eq(gate.freed, 1); /* it was taken */
+    gate_set(false);
+    gate_await(2);
+    jobs_drop(a);
+    jobs_drop(b);
+    jobs_free(j);
+    ck_assert_int_eq(gate.freed, 3);
+}
+END_TEST
+
+START_TEST(what_was_not_begun_at_the_end_is_not_done)
+{
+    int bell = eventfd(0, 0);
+    eventfd_t rung;
+    struct err e = {0};
+    struct jobs *j = jobs_new(WORKS, NULL);
+    gate_set(true);
+    void *runs = begin(j, 0, -1, NULL);
+    gate_await(1);
+    void *waits = begin(j, 1, bell, NULL);
+    jobs_drop(begin(j, 2, -1, NULL)); /* and nobody waits for this one */
+    jobs_stop(j);
+    ck_assert_int_eq(eventfd_read(bell, &rung), 0);
+    ck_assert(jobs_ready(waits));
+    ck_assert_ptr_null(jobs_result(waits));
+    ck_assert(!jobs_ready(runs));
+    ck_assert_int_eq(gate.freed, 1);
+    ck_assert_ptr_null(begin(j, 3, -1, &e));
+    ck_assert_str_eq(e.detail, "the daemon is stopping");
+    gate_set(false);
+    jobs_drop(waits);
+    jobs_drop(runs);
+    jobs_free(j);
+    ck_assert_str_eq(gate.order, "a");
+    ck_assert_int_eq(gate.freed, 4);
+    close(bell);
+}
+END_TEST
+
+static void *make_one(void *ctx, struct err *e)
+{
+    (void)ctx;
+    return jobs_new(1, e);
+}
+
+static void destroy(void *made)
+{
+    jobs_free(made);
+}
+
+START_TEST(memory_may_run_out)
+{
+    ck_assert_int_ge(alloc_each_fails(make_one, destroy, NULL), 1);
+}
+END_TEST
+
+Suite *suite_serve_http_jobs(void);
+Suite *suite_serve_http_jobs(void)
+{
+    Suite *s = suite_create("serve/jobs");
+    TCase *t = tcase_create("jobs");
+    tcase_add_test(t, they_run_one_by_one_and_ring);
+    tcase_add_test(t, what_is_dropped_is_done);
+    tcase_add_test(t, more_than_max_are_refused);
+    tcase_add_test(t, what_was_not_begun_at_the_end_is_not_done);
+    tcase_add_test(t, memory_may_run_out);
+    suite_add_tcase(s, t);
+    return s;
+}

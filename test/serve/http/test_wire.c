@@ -1,0 +1,406 @@
+#include "serve/http/wire.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "serve/http/emit.h"
+#include "serve/http/wire_put.h"
+
+static struct err e;
+static struct session_open in;
+static struct question question;
+static struct reward_in reward;
+static struct wire_decide decide;
+static struct profile profile;
+
+static void clear(void)
+{
+    e = (struct err){0};
+}
+
+static int parse_open(const char *s)
+{
+    clear();
+    return wire_open(&in, s, strlen(s), &e);
+}
+
+static int parse_question(const char *s)
+{
+    clear();
+    return wire_question(&question, s, strlen(s), &e);
+}
+
+static int parse_reward(const char *s)
+{
+    clear();
+    return wire_reward(&reward, s, strlen(s), &e);
+}
+
+START_TEST(what_came_of_a_chunk)
+{
+    struct underway_in u;
+    const char *body =
+        "{\"chunk\":3,\"level\":2,\"bytes\":51200,\"elapsed_s\":1.25,\"buffer_s\":0}";
+    ck_assert_int_eq(wire_underway(&u, body, strlen(body), &e), 0);
+    ck_assert(u.chunk == 3 && u.level == 2 && u.bytes == 51200);
+    ck_assert_double_eq(u.elapsed_s, 1.25);
+    body = "{\"chunk\":3,\"level\":2,\"bytes\":51200,\"elapsed_s\":1.25}";
+    clear();
+    ck_assert_int_eq(wire_underway(&u, body, strlen(body), &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "buffer_s");
+}
+END_TEST
+
+static int parse_decide(const char *s)
+{
+    clear();
+    return wire_decide(&decide, s, strlen(s), &e);
+}
+
+static int parse_profile(const char *s)
+{
+    clear();
+    return wire_profile(&profile, s, strlen(s), &e);
+}
+
+#define PENSIEVE                                                                  \
+    "\"lastquality\":2,\"buffer\":7.5,\"lastRequest\":3,\"RebufferTime\":1250,"   \
+    "\"lastChunkFinishTime\":1503002052950,\"lastChunkStartTime\":1503002051000," \
+    "\"lastChunkSize\":668286"
+
+START_TEST(a_post_of_pensieves_test_bed)
+{
+    struct pensieve_post post;
+    const char *body = "{\"nextChunkSize\":[1,2,null,4,5,6],\"Type\":\"RL\"," PENSIEVE
+                       ",\"bandwidthEst\":NULL}";
+    char text[512];
+    snprintf(text, sizeof text, "{\"nextChunkSize\":[1,2,null,4,5,6],\"Type\":\"RL\",%s}",
+             PENSIEVE ",\"bandwidthEst\":[{}]");
+    clear();
+    ck_assert_msg(!wire_pensieve(&post, text, strlen(text), &e), "%s %s", e.field,
+                  e.detail);
+    ck_assert(!post.summary && post.has_next && post.n_next == 6 &&
+              post.next_bytes[2] == 0);
+    ck_assert_int_eq(post.chunk, 3);
+    ck_assert_int_eq(post.level, 2);
+    ck_assert_int_eq(post.bytes, 668286);
+    ck_assert(post.buffer_s == 7.5 && post.stalled_s == 1.25 && post.download_s == 1.95);
+    ck_assert_int_lt(wire_pensieve(&post, body, strlen(body), &e), 0); /* not JSON */
+
+    clear();
+    body = "{\"pastThroughput\":[1,null]}";
+    ck_assert_int_eq(wire_pensieve(&post, body, strlen(body), &e), 0);
+    ck_assert(post.summary);
+    body = "{\"buffer\":1,\"lastRequest\":0}";
+    ck_assert_int_eq(wire_pensieve(&post, body, strlen(body), &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "lastquality");
+}
+END_TEST
+
+START_TEST(orders_for_routers)
+{
+    static const struct {
+        const char *body, *field; /* NULL: accepted */
+        int code;
+    } gate[] = {{"{\"reset\":true}", NULL, 0},
+                {"{\"reset\":false}", "reset", ERR_INVALID},
+                {"{}", "reset", ERR_INVALID},
+                {"{\"reset\":1}", "reset", ERR_INVALID},
+                {"{\"reset\":true,\"now\":1}", "now", ERR_INVALID}};
+    for (size_t i = 0; i < sizeof gate / sizeof *gate; i++) {
+        clear();
+        ck_assert_int_eq(wire_gate(gate[i].body, strlen(gate[i].body), &e), gate[i].code);
+        if (gate[i].field) ck_assert_str_eq(e.field, gate[i].field);
+    }
+
+    int updates = -1;
+    const char *body = "{\"updates\":12.0}";
+    ck_assert_int_eq(wire_aside(&updates, body, strlen(body), NULL), 0);
+    ck_assert_int_eq(updates, 12);
+    static const char *const bad[] = {"{}", "{\"updates\":1.5}", "{\"updates\":\"2\"}",
+                                      "{\"updates\":1e300}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        clear();
+        ck_assert_int_lt(wire_aside(&updates, bad[i], strlen(bad[i]), &e), 0);
+        ck_assert_str_eq(e.field, "updates");
+    }
+}
+END_TEST
+
+START_TEST(a_session_with_everything)
+{
+    ck_assert_int_eq(
+        parse_open("{\"ladder_kbps\":[300,750.5,1200],\"chunk_s\":4,\"chunks\":48.0,"
+                   "\"buffer_max_s\":30,\"mu\":[1,2.5,4.3],\"utility\":\"log\","
+                   "\"content_id\":\"caf\\u00e9\",\"key\":\"18446744073709551615\","
+                   "\"next_bytes\":[150000,null,600000]}"),
+        0);
+    ck_assert_int_eq(in.levels, 3);
+    ck_assert(in.ladder_kbps[1] == 750.5);
+    ck_assert(in.chunk_s == 4.0 && in.buffer_max_s == 30.0);
+    ck_assert_int_eq(in.chunks, 48);
+    ck_assert(in.has_mu && in.qoe.mu_stall == 4.3 && in.qoe.utility == QOE_LOG);
+    ck_assert_str_eq(in.content_id, "caf\xc3\xa9");
+    ck_assert(in.has_key && in.key == UINT64_MAX);
+    ck_assert(in.has_next && in.next_bytes[1] == 0.0 && in.next_bytes[2] == 600000.0);
+}
+END_TEST
+
+START_TEST(a_session_with_the_least)
+{
+    ck_assert_int_eq(
+        parse_open("{\"ladder_kbps\":[300,750],\"chunk_s\":2,\"profile\":null}"), 0);
+    ck_assert(!in.has_mu && !in.has_key && !in.has_next && !in.profile[0]);
+    ck_assert_int_eq(in.chunks, 0);
+    ck_assert(in.buffer_max_s == WIRE_BUFFER_MAX_S);
+}
+END_TEST
+
+START_TEST(a_question_and_its_last_chunk)
+{
+    ck_assert_int_eq(
+        parse_question("{\"chunk\":7,\"buffer_s\":12.25,\"last\":{\"chunk\":6,"
+                       "\"level\":2,\"bytes\":591234,\"download_s\":1.9,"
+                       "\"rebuffer_s\":0},\"next_bytes\":[1,2,3]}"),
+        0);
+    ck_assert_int_eq(question.chunk, 7);
+    ck_assert(question.has_last && question.last.bytes == 591234);
+    ck_assert(question.has_next && question.next_bytes[2] == 3.0);
+    ck_assert_int_eq(parse_question("{\"chunk\":0,\"buffer_s\":0}"), 0);
+    ck_assert(!question.has_last && !question.has_next);
+}
+END_TEST
+
+START_TEST(the_three_kinds_of_report)
+{
+    ck_assert_int_eq(
+        parse_reward("{\"chunk\":47,\"level\":1,\"bytes\":9,\"download_s\":1,"
+                     "\"rebuffer_s\":0.5,\"final\":true}"),
+        0);
+    ck_assert(reward.has_outcome && !reward.has_external && reward.final);
+    ck_assert_int_eq(parse_reward("{\"chunk\":3,\"reward\":-2.5}"), 0);
+    ck_assert(!reward.has_outcome && reward.has_external && reward.external == -2.5);
+    ck_assert_int_eq(reward.chunk, 3);
+    ck_assert_int_eq(parse_reward("{\"chunk\":3,\"final\":true}"), 0);
+    ck_assert(reward.final && !reward.has_outcome);
+
+    ck_assert_int_eq(
+        parse_reward("{\"chunk\":3,\"level\":1,\"bytes\":5,\"rebuffer_s\":0}"),
+        ERR_INVALID);
+    ck_assert_str_eq(e.field, "download_s");
+    ck_assert_int_eq(parse_reward("{\"chunk\":3}"), ERR_INVALID);
+    ck_assert_str_eq(e.field, "level");
+}
+END_TEST
+
+START_TEST(a_stateless_question)
+{
+    ck_assert_int_eq(
+        parse_decide(
+            "{\"profile\":\"news\",\"ladder_kbps\":[1,2],\"chunk_s\":4,\"chunk\":10,"
+            "\"chunks\":48,\"buffer_s\":8,\"last_level\":1,"
+            "\"throughput_kbps\":[1,2,3,4,5,6,7,8,9,10],"
+            "\"download_s\":[11,12,13,14,15,16,17,18,19,20]}"),
+        0);
+    ck_assert_str_eq(decide.profile, "news");
+    ck_assert_int_eq(decide.view.n_history, VIEW_HISTORY);
+    ck_assert(decide.view.throughput_kbps[0] == 3.0 && decide.view.download_s[7] == 20.0);
+    ck_assert_int_eq(decide.view.last_level, 1);
+
+    ck_assert_int_eq(parse_decide("{\"ladder_kbps\":[1,2],\"chunk_s\":4,\"buffer_s\":8}"),
+                     0);
+    ck_assert_int_eq(decide.view.last_level, -1);
+    ck_assert_int_eq(decide.view.n_history, 0);
+    ck_assert_int_eq(parse_decide("{\"ladder_kbps\":[1,2],\"chunk_s\":4,\"buffer_s\":8,"
+                                  "\"throughput_kbps\":[1]}"),
+                     ERR_INVALID);
+    ck_assert_str_eq(e.field, "download_s");
+}
+END_TEST
+
+START_TEST(a_profile)
+{
+    ck_assert_int_eq(parse_profile("{\"mu\":[1,1,6],\"utility\":\"pamoe\"}"), 0);
+    ck_assert(profile.qoe.utility == QOE_PAMOE && profile.qoe.mu_stall == 6.0);
+    ck_assert(!profile.grow);
+    ck_assert_int_eq(parse_profile("{\"mu\":[3,1,3],\"grow\":true}"), 0);
+    ck_assert(profile.grow);
+    ck_assert_int_eq(parse_profile("{\"mu\":[3,1,3],\"grow\":1}"), ERR_INVALID);
+    ck_assert_str_eq(e.field, "grow");
+    ck_assert_int_eq(parse_profile("{}"), ERR_INVALID);
+    ck_assert_str_eq(e.field, "mu");
+    ck_assert_int_eq(parse_profile("{\"mu\":[1,1]}"), ERR_INVALID);
+    ck_assert_str_eq(e.field, "mu");
+    ck_assert_int_eq(parse_profile("{\"mu\":[1,1,1],\"utility\":\"cubic\"}"),
+                     ERR_INVALID);
+    ck_assert_str_eq(e.field, "utility");
+}
+END_TEST
+
+#define LEAST "\"ladder_kbps\":[300,750],\"chunk_s\":4"
+static const struct {
+    const char *body, *field;
+    int code;
+} bad[] = {
+    {"", "", ERR_INVALID},
+    {"   ", "", ERR_INVALID},
+    {"[]", "", ERR_INVALID},
+    {"{" LEAST, "", ERR_INVALID},
+    {"{" LEAST "}x", "", ERR_INVALID},
+    {"{" LEAST ",\"chunk_s\":4}", "", ERR_INVALID},
+    {"{" LEAST ",\"chunks\":1e400}", "", ERR_INVALID},
+    {"{" LEAST ",\"chunks\":NaN}", "", ERR_INVALID},
+    {"{" LEAST ",\"content_id\":\"\xff\"}", "", ERR_INVALID},
+    {"{" LEAST ",\"content_id\":\"a\\u0000b\"}", "", ERR_INVALID},
+    {"{\"chunk_s\":4}", "ladder_kbps", ERR_INVALID},
+    {"{\"ladder_kbps\":[300,750]}", "chunk_s", ERR_INVALID},
+    {"{" LEAST ",\"profle\":\"news\"}", "profle", ERR_INVALID},
+    {"{" LEAST ",\"chunks\":\"48\"}", "chunks", ERR_INVALID},
+    {"{" LEAST ",\"chunks\":4.5}", "chunks", ERR_INVALID},
+    {"{" LEAST ",\"chunks\":3000000000}", "chunks", ERR_RANGE},
+    {"{" LEAST ",\"chunks\":1e30}", "chunks", ERR_RANGE},
+    {"{" LEAST ",\"chunks\":true}", "chunks", ERR_INVALID},
+    {"{" LEAST ",\"buffer_max_s\":[]}", "buffer_max_s", ERR_INVALID},
+    {"{" LEAST ",\"profile\":7}", "profile", ERR_INVALID},
+    {"{" LEAST ",\"utility\":\"log\"}", "utility", ERR_INVALID},
+    {"{" LEAST ",\"mu\":[1,2]}", "mu", ERR_INVALID},
+    {"{" LEAST ",\"mu\":[1,2,3,4]}", "mu", ERR_RANGE},
+    {"{" LEAST ",\"mu\":[1,2,\"3\"]}", "mu[2]", ERR_INVALID},
+    {"{" LEAST ",\"key\":-1}", "key", ERR_RANGE},
+    {"{" LEAST ",\"key\":9007199254740993}", "key", ERR_RANGE},
+    {"{" LEAST ",\"key\":\"18446744073709551616\"}", "key", ERR_RANGE},
+    {"{" LEAST ",\"key\":\"1 \"}", "key", ERR_INVALID},
+    {"{" LEAST ",\"next_bytes\":[1]}", "next_bytes", ERR_INVALID},
+    {"{\"chunk_s\":4,\"ladder_kbps\":[1,2,3,4,5,6,7,8,9,10,11,12,13]}", "ladder_kbps",
+     ERR_RANGE},
+    {"{\"chunk_s\":4,\"ladder_kbps\":[1,null]}", "ladder_kbps[1]", ERR_INVALID},
+    {"{\"chunk_s\":4,\"ladder_kbps\":{\"0\":1}}", "ladder_kbps", ERR_INVALID},
+    {"{" LEAST
+     ",\"content_id\":\"0123456789012345678901234567890123456789012345678901234567"
+     "89012345678901234567890123456789012345678901234567890123456789012345678901234567\""
+     "}",
+     "content_id", ERR_RANGE},
+};
+
+START_TEST(bad_sessions_name_the_field)
+{
+    int rc = parse_open(bad[_i].body);
+    ck_assert_msg(rc == bad[_i].code && e.code == rc &&
+                      strcmp(e.field, bad[_i].field) == 0,
+                  "%s gave %d, field '%s': %s", bad[_i].body, rc, e.field, e.detail);
+    ck_assert_str_ne(e.detail, "");
+}
+END_TEST
+
+START_TEST(nested_fields_have_a_path)
+{
+    ck_assert_int_eq(
+        parse_question("{\"chunk\":1,\"buffer_s\":2,\"last\":{\"chunk\":0}}"),
+        ERR_INVALID);
+    ck_assert_str_eq(e.field, "last.level");
+    ck_assert_int_eq(parse_question("{\"chunk\":1,\"buffer_s\":2,\"last\":{\"chunk\":0,"
+                                    "\"lvl\":2}}"),
+                     ERR_INVALID);
+    ck_assert_str_eq(e.field, "last.lvl");
+    ck_assert_int_eq(parse_question("{\"chunk\":1,\"buffer_s\":2,\"last\":[]}"),
+                     ERR_INVALID);
+    ck_assert_str_eq(e.field, "last");
+}
+END_TEST
+
+START_TEST(deep_nesting_is_an_error_and_no_crash)
+{
+    char body[16384];
+    memset(body, '[', sizeof body - 1);
+    body[sizeof body - 1] = '\0';
+    ck_assert_int_eq(parse_open(body), ERR_INVALID);
+}
+END_TEST
+
+START_TEST(what_is_written_can_be_read_again)
+{
+    struct answer a = {.chunk = 3,
+                       .level = 1,
+                       .levels = 2,
+                       .kbps = 750.0,
+                       .policy = 12,
+                       .expert = 2,
+                       .prob = {1.0 / 3.0, 2.0 / 3.0},
+                       .value = -0.1,
+                       .entropy = 0.6365141682948128,
+                       .sampled = true};
+    struct emit o = {0};
+    wire_put_answer(&o, &a);
+    ck_assert_str_eq(
+        o.at,
+        "{\"chunk\":3,\"level\":1,\"kbps\":750,\"policy\":12,\"expert\":2,"
+        "\"probabilities\":[0.333333,0.666667],"
+        "\"mode\":\"sample\",\"by\":\"router\",\"value\":-0.1,\"entropy\":0.636514}");
+    emit_free(&o);
+
+    a.sampled = false;
+    wire_put_answer(&o, &a);
+    ck_assert_ptr_nonnull(strstr(o.at, "\"expert\":2,"));
+    ck_assert_ptr_nonnull(strstr(o.at, "\"mode\":\"greedy\""));
+    emit_free(&o);
+    a.expert = -1;
+    wire_put_answer(&o, &a);
+    ck_assert_ptr_nonnull(strstr(o.at, "\"expert\":-1,"));
+    ck_assert_ptr_nonnull(strstr(o.at, "\"mode\":\"fallback\""));
+    emit_free(&o);
+}
+END_TEST
+
+START_TEST(history_as_csv)
+{
+    struct history_step steps[2] = {{.chunk = 0,
+                                     .level = 1,
+                                     .decided_level = 1,
+                                     .expert = 2,
+                                     .bytes = 1000,
+                                     .kbps = 750,
+                                     .buffer_s = 0,
+                                     .download_s = 0.5,
+                                     .rebuffer_s = 0.25,
+                                     .reward = -0.1,
+                                     .logp = -0.5,
+                                     .policy = 4,
+                                     .reported = true,
+                                     .followed = true},
+                                    {.chunk = 1, .kbps = 300, .policy = 4}};
+    struct history h = {.n = 2, .steps = steps};
+    struct emit o = {0};
+    wire_put_history_csv_head(&o);
+    wire_put_history_csv(&o, &h);
+    ck_assert_str_eq(o.at,
+                     "chunk,level,decided_level,kbps,buffer_s,reported,followed,sampled,"
+                     "bytes,download_s,rebuffer_s,reward,external,logp,expert,policy\r\n"
+                     "0,1,1,750,0,1,1,0,1000,0.5,0.25,-0.1,,-0.5,2,4\r\n"
+                     "1,,0,300,0,0,0,0,,,,,,0,0,4\r\n");
+    emit_free(&o);
+}
+END_TEST
+
+Suite *suite_serve_http_wire(void);
+Suite *suite_serve_http_wire(void)
+{
+    Suite *s = suite_create("serve/wire");
+    TCase *t = tcase_create("serve/wire");
+    tcase_add_test(t, a_session_with_everything);
+    tcase_add_test(t, a_session_with_the_least);
+    tcase_add_test(t, a_question_and_its_last_chunk);
+    tcase_add_test(t, the_three_kinds_of_report);
+    tcase_add_test(t, a_stateless_question);
+    tcase_add_test(t, a_profile);
+    tcase_add_loop_test(t, bad_sessions_name_the_field, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(t, nested_fields_have_a_path);
+    tcase_add_test(t, deep_nesting_is_an_error_and_no_crash);
+    tcase_add_test(t, what_is_written_can_be_read_again);
+    tcase_add_test(t, history_as_csv);
+    tcase_add_test(t, orders_for_routers);
+    tcase_add_test(t, what_came_of_a_chunk);
+    tcase_add_test(t, a_post_of_pensieves_test_bed);
+    suite_add_tcase(s, t);
+    return s;
+}

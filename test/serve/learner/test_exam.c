@@ -1,0 +1,72 @@
+#include "serve/learner/exam.h"
+
+#include <check.h>
+#include <math.h>
+
+#include "abr/emulator/feat.h"
+
+static struct policy *make_policy(uint64_t seed)
+{
+    struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
+    struct policy *p = policy_new(&cfg, NULL);
+    policy_init(p, seed);
+    return p;
+}
+
+/* Makes level `level` the only one the policy ever takes. */
+static void always(struct policy *p, int level)
+{
+    for (size_t i = 0; i < p->actor->n; i++)
+        p->actor->theta[i] = 0;
+    for (int k = 0; k < p->cfg.experts; k++) {
+        struct mix_range e = mix_expert(&p->actor->cfg, k);
+        p->actor->theta[e.at + e.n - (size_t)p->cfg.actions + (size_t)level] = 50;
+    }
+}
+
+START_TEST(the_same_weights_score_the_same)
+{
+    struct policy *p = make_policy(1);
+    struct exam *x = exam_new(&p->cfg, NULL);
+    struct exam *y = exam_new(&p->cfg, NULL);
+    double first = exam_score(x, p);
+    ck_assert(isfinite(first));
+    ck_assert_double_eq(exam_score(x, p), first);
+    ck_assert_double_eq(exam_score(y, p), first);
+    exam_free(x);
+    exam_free(y);
+    policy_free(p);
+}
+END_TEST
+
+START_TEST(a_reckless_policy_scores_below_a_careful_one)
+{
+    struct policy *p = make_policy(1);
+    struct exam *x = exam_new(&p->cfg, NULL);
+    always(p, 0);
+    double careful = exam_score(x, p);
+    always(p, 5);
+    double reckless = exam_score(x, p);
+    ck_assert_double_gt(careful, 0);
+    ck_assert_double_lt(reckless, careful - .2);
+    p->critic->theta[0] =
+        NAN; /* one expert: it is busy, and the actor's levels are the same */
+    ck_assert_double_eq(exam_score(x, p), reckless);
+    p->ret_mean = NAN;
+    ck_assert(isnan(exam_score(x, p)));
+    exam_free(x);
+    policy_free(p);
+}
+END_TEST
+
+Suite *suite_serve_learner_exam(void);
+Suite *suite_serve_learner_exam(void)
+{
+    Suite *s = suite_create("serve/exam");
+    TCase *t = tcase_create("serve/exam");
+    tcase_set_timeout(t, 30);
+    tcase_add_test(t, the_same_weights_score_the_same);
+    tcase_add_test(t, a_reckless_policy_scores_below_a_careful_one);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,522 @@
+#include "serve/learner/learner.h"
+
+#include <check.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "abr/traces/corpus.h"
+#include "abr/emulator/player.h"
+#include "learn/ckpt.h"
+#include "serve/learner/bus_local.h"
+#include "serve/session/decide.h"
+#include "serve/learner/exam.h"
+#include "support/served.h"
+#include "support/trajs.h"
+#include "support/tmpdir.h"
+
+/* A learner by itself: what service.c puts around it, in the test's hands. */
+struct rig {
+    struct served files; /* the random policy */
+    struct learner_cfg cfg;
+    struct policy *start;
+    struct bus bus;
+    struct snap *snap;
+    struct learner *learner;
+    char path[400];
+};
+
+static void rig_begin(struct rig *r)
+{
+    served_begin(&r->files, false);
+    snprintf(r->path, sizeof r->path, "%s/policy.safetensors", r->files.dir);
+    r->start = ckpt_load(r->files.policy, NULL, NULL, NULL, NULL);
+    r->start->version = 5;
+    r->cfg = (struct learner_cfg){.online = online_cfg_default(), .ckpt_path = r->path};
+    r->cfg.online.batch = 480;
+    r->cfg.online.capacity = 2000;
+    ck_assert_int_eq(bus_local_init(&r->bus, 32, NULL), 0);
+    r->snap = snap_new(policy_clone(r->start, NULL), 1, 0, NULL);
+}
+
+static void rig_learner(struct rig *r)
+{
+    bool fresh;
+    struct err e = {0};
+    r->learner = learner_new(&r->cfg, r->start, NULL, 0, &fresh, r->snap, &r->bus, &e);
+    ck_assert_msg(r->learner != NULL, "%s", e.detail);
+}
+
+static void rig_end(struct rig *r)
+{
+    learner_free(r->learner);
+    snap_free(r->snap);
+    r->bus.free(r->bus.self);
+    policy_free(r->start);
+    served_end(&r->files);
+}
+
+/* One whole session of level `action` throughout, sent as a terminal trajectory. */
+static void send_session(struct rig *r, int action, double reward)
+{
+    static struct traj t;
+    struct session_open in = served_request(1, 48);
+    t = (struct traj){.n = 48};
+    t.view = view_default();
+    t.view.levels = 6;
+    for (int k = 0; k < 6; k++)
+        t.view.ladder_kbps[k] = in.ladder_kbps[k];
+    t.view.chunk_s = 4;
+    t.view.chunks = 48;
+    t.view.buffer_max_s = 60;
+    const struct weights *w = snap_get(r->snap);
+    for (int i = 0; i < 48; i++) {
+        struct outcome o = served_outcome(i, action);
+        t.step[i] = (struct traj_step){.chunk = i,
+                                       .action = (int8_t)action,
+                                       .last_level = (int8_t)(i ? action : -1),
+                                       .logp = logf(1 / 6.0f),
+                                       .policy = w->policy->version,
+                                       .buffer_s = 8,
+                                       .bytes = (double)o.bytes,
+                                       .download_s = o.download_s,
+                                       .reward = reward};
+    }
+    snap_put(r->snap, w);
+    ck_assert(r->bus.send(r->bus.self, &t));
+}
+
+static uint64_t served_version(struct rig *r)
+{
+    const struct weights *w = snap_get(r->snap);
+    uint64_t version = w->policy->version;
+    snap_put(r->snap, w);
+    return version;
+}
+
+START_TEST(a_full_batch_becomes_the_next_version)
+{
+    struct rig r;
+    rig_begin(&r);
+    r.cfg.online.tolerance = 100;
+    rig_learner(&r);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 2, NULL), 0);
+    for (int i = 0; i < 9; i++)
+        send_session(&r, i % 6, i % 6);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 2, NULL), 0); /* 432 of 480 */
+    ck_assert_uint_eq(served_version(&r), 5);
+    send_session(&r, 1, 1);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
+    ck_assert_uint_eq(served_version(&r), 6);
+    const struct weights *w = snap_get(r.snap);
+    ck_assert_double_eq(w->published_at, 3);
+    ck_assert(isfinite(w->check_score));
+    ck_assert_mem_ne(w->policy->actor->theta, r.start->actor->theta,
+                     r.start->actor->n * sizeof(float));
+    snap_put(r.snap, w);
+
+    struct online_stats s;
+    learner_stats(r.learner, &s);
+    ck_assert_uint_eq(s.trajectories, 10);
+    ck_assert_uint_eq(s.updates, 1);
+    rig_end(&r);
+}
+END_TEST
+
+/* A store that notes versions, and what was served when it heard of them. */
+struct heard {
+    struct rig *rig;
+    int n, fail;
+    uint64_t version, served;
+};
+
+static int hear(void *ctx, const struct policy *p, double now, double score,
+                struct err *e)
+{
+    struct heard *h = ctx;
+    ck_assert(isfinite(now) && isfinite(score));
+    h->n++;
+    h->version = p->version;
+    h->served = served_version(h->rig);
+    return h->fail ? err_set(e, ERR_IO, "the disk is full") : 0;
+}
+
+START_TEST(more_levels_than_the_policy_has_are_passed_over)
+{
+    struct rig r;
+    rig_begin(&r);
+    policy_free(r.start);
+    struct policy_cfg small = policy_cfg_default(FEAT_FULL_DIM);
+    small.actions = 6;
+    r.start = policy_new(&small, NULL);
+    policy_init(r.start, 1);
+    rig_learner(&r);
+    static struct traj t;
+    for (uint64_t i = 0; i < 10; i++) {
+        trajs_make(&t, i, 7, 32, false);
+        ck_assert(r.bus.send(r.bus.self, &t));
+    }
+    ck_assert_int_eq(learner_turn(r.learner, 0, 2, NULL), 0);
+    ck_assert_uint_eq(learner_misfits(r.learner), 10);
+    ck_assert(learner_settled(r.learner));
+    rig_end(&r);
+}
+END_TEST
+
+START_TEST(a_version_is_announced_before_anybody_decides_by_it)
+{
+    struct rig r;
+    rig_begin(&r);
+    struct heard heard = {.rig = &r, .fail = 1};
+    r.cfg.online.tolerance = 100;
+    r.cfg.announce = hear;
+    r.cfg.announce_ctx = &heard;
+    rig_learner(&r);
+    for (int i = 0; i < 10; i++)
+        send_session(&r, i % 6, i % 6);
+    struct err e = {0};
+    ck_assert_int_eq(learner_turn(r.learner, 0, 2, &e), ERR_IO);
+    ck_assert_str_eq(e.detail, "the disk is full");
+    ck_assert_uint_eq(heard.version, 6);
+    ck_assert_uint_eq(served_version(&r), 5);
+
+    /* it is announced until that works, and nothing else is taken meanwhile */
+    for (int i = 0; i < 10; i++)
+        send_session(&r, i % 6, i % 6);
+    ck_assert(!learner_published(r.learner));
+    ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), ERR_IO);
+    ck_assert_uint_eq(heard.version, 6);
+    ck_assert(learner_settled(r.learner));
+    heard.fail = 0;
+    ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
+    ck_assert_int_eq(heard.n, 3);
+    ck_assert_uint_eq(heard.version, 6);
+    ck_assert_uint_eq(heard.served, 5);
+    ck_assert_uint_eq(served_version(&r), 6);
+    ck_assert(learner_published(r.learner));
+    ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
+    ck_assert_uint_eq(served_version(&r), 7);
+    rig_end(&r);
+}
+END_TEST
+
+/* A curve that the learner adds to, and its points so far. */
+static struct curve *rig_curve(struct rig *r)
+{
+    r->cfg.curve = curve_new(NULL);
+    ck_assert_ptr_nonnull(r->cfg.curve);
+    return r->cfg.curve;
+}
+
+START_TEST(the_curve_has_every_update_and_version)
+{
+    struct rig r;
+    struct curve_point p[8];
+    rig_begin(&r);
+    struct curve *curve = rig_curve(&r);
+    r.cfg.online.tolerance = 100;
+    rig_learner(&r);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 2, NULL), 0);
+    ck_assert_int_eq(curve_read(p, 8, curve, 0), 0);
+    for (int i = 0; i < 10; i++)
+        send_session(&r, i % 6, i % 6);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
+    struct online_stats s, order;
+    learner_stats(r.learner, &s);
+    ck_assert_int_eq(learner_set_aside(r.learner, PPO_ACTOR, 1, 5, NULL), 0);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 4, NULL), 1);
+    ck_assert_int_eq(curve_read(p, 8, curve, 0), 2);
+
+    struct vitals_stats v;
+    learner_stats(r.learner, &order);
+    learner_vitals(r.learner, &v);
+    ck_assert_int_eq(p[0].kind, CURVE_UPDATE);
+    ck_assert_uint_eq(p[0].version, 6);
+    ck_assert_double_eq(p[0].at, 3);
+    ck_assert_uint_eq(p[0].steps, 480);
+    ck_assert_double_eq(p[0].score, s.check_score);
+    ck_assert_double_eq(p[0].best, s.check_best);
+    ck_assert(p[0].learned && p[0].measured);
+    ck_assert_double_eq(p[0].update.entropy, s.last.entropy);
+    ck_assert_double_eq(p[0].weights[PPO_CRITIC].effective, v.critic.effective);
+    ck_assert_int_eq(p[1].kind, CURVE_ORDER);
+    ck_assert_uint_eq(p[1].version, 7);
+    ck_assert_double_eq(p[1].score, order.check_score); /* without the expert */
+    ck_assert_double_ne(p[1].score, p[0].score);
+    ck_assert(!p[1].learned);
+    rig_end(&r);
+    curve_free(curve);
+}
+END_TEST
+
+START_TEST(weights_are_measured_when_asked_to)
+{
+    struct rig r;
+    rig_begin(&r);
+    rig_learner(&r);
+    struct vitals_stats v;
+    learner_vitals(r.learner, &v);
+    ck_assert(!v.known);
+    learner_look(r.learner);
+    learner_vitals(r.learner, &v);
+    ck_assert(v.known);
+    ck_assert_int_eq(v.actor.experts, r.start->cfg.experts);
+    rig_end(&r);
+}
+END_TEST
+
+START_TEST(worse_weights_are_not_given_out)
+{
+    struct rig r;
+    rig_begin(&r);
+    struct curve *curve = rig_curve(&r);
+    r.cfg.online.tolerance = -100; /* nothing can be good enough */
+    rig_learner(&r);
+    for (int i = 0; i < 10; i++)
+        send_session(&r, i % 6, i % 6);
+    struct err e = {0};
+    ck_assert_int_eq(learner_turn(r.learner, 0, 2, &e), ERR_NUMERIC);
+    ck_assert_str_ne(e.detail, "");
+    ck_assert_uint_eq(served_version(&r), 5);
+    struct online_stats s;
+    learner_stats(r.learner, &s);
+    ck_assert_uint_eq(s.rollbacks, 1);
+    struct curve_point p;
+    ck_assert_int_eq(curve_read(&p, 1, curve, 0), 1);
+    ck_assert_int_eq(p.kind, CURVE_ROLLBACK);
+    ck_assert_uint_eq(p.version, 5);
+    ck_assert_double_eq(p.score, s.check_score);
+    ck_assert(p.learned && !p.measured);
+    ck_assert_int_eq(learner_checkpoint(r.learner, NULL), 0); /* nothing to keep */
+    ck_assert_int_ne(access(r.path, R_OK), 0);
+    rig_end(&r);
+    curve_free(curve);
+}
+END_TEST
+
+static void learn_once(struct rig *r)
+{
+    for (int i = 0; i < 10; i++)
+        send_session(r, i % 6, i % 6);
+    ck_assert_int_eq(learner_turn(r->learner, 0, 2, NULL), 1);
+}
+
+static uint64_t version_in(const char *path)
+{
+    struct policy *p = ckpt_load(path, NULL, NULL, NULL, NULL);
+    uint64_t version = p ? p->version : 0;
+    policy_free(p);
+    return version;
+}
+
+static bool lies_beside(const char *path, const char *ending)
+{
+    char name[500];
+    snprintf(name, sizeof name, "%s%s", path, ending);
+    return access(name, F_OK) == 0;
+}
+
+/* A checkpoint that cannot be written takes nothing away from those that are there. */
+START_TEST(a_full_disk_leaves_both_checkpoints)
+{
+    struct rig r;
+    rig_begin(&r);
+    r.cfg.online.tolerance = 100;
+    rig_learner(&r);
+    char prev[500];
+    snprintf(prev, sizeof prev, "%s.prev", r.path);
+    for (int round = 0; round < 2; round++) {
+        learn_once(&r);
+        ck_assert_int_eq(learner_checkpoint(r.learner, NULL), 0);
+    }
+    learn_once(&r);
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit old, tight;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    tight = old;
+    tight.rlim_cur = 1000;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &tight), 0);
+        int rc = learner_checkpoint(r.learner, NULL);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+        ck_assert_int_eq(rc, ERR_IO);
+        ck_assert_uint_eq(version_in(r.path), 7);
+        ck_assert_uint_eq(version_in(prev), 6);
+    }
+    static const char *const scraps[] = {".tmp", ".prev.tmp", ".new", ".new.tmp"};
+    for (size_t i = 0; i < sizeof scraps / sizeof *scraps; i++)
+        ck_assert_msg(!lies_beside(r.path, scraps[i]), "%s", scraps[i]);
+    ck_assert_int_eq(learner_checkpoint(r.learner, NULL), 0);
+    ck_assert_uint_eq(version_in(r.path), 8);
+    ck_assert_uint_eq(version_in(prev), 7);
+    for (size_t i = 0; i < sizeof scraps / sizeof *scraps; i++)
+        ck_assert_msg(!lies_beside(r.path, scraps[i]), "%s", scraps[i]);
+    rig_end(&r);
+}
+END_TEST
+
+START_TEST(checkpoints_keep_the_one_before_and_the_optimiser)
+{
+    struct rig r;
+    rig_begin(&r);
+    r.cfg.online.tolerance = 100;
+    rig_learner(&r);
+    char prev[500];
+    snprintf(prev, sizeof prev, "%s.prev", r.path);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 10; i++)
+            send_session(&r, i % 6, i % 6);
+        ck_assert_int_eq(learner_turn(r.learner, 0, 2, NULL), 1);
+        ck_assert_int_eq(learner_checkpoint(r.learner, NULL), 0);
+        ck_assert_int_eq(access(prev, R_OK) == 0, round == 1);
+    }
+    struct policy *old = ckpt_load(prev, NULL, NULL, NULL, NULL);
+    ck_assert_uint_eq(old->version, 6);
+    policy_free(old);
+
+    void *state;
+    size_t n;
+    struct ckpt_meta meta;
+    struct policy *now = ckpt_load(r.path, &meta, &state, &n, NULL);
+    ck_assert_uint_eq(now->version, 7);
+    ck_assert_str_eq(ckpt_meta_get(&meta, "updates"), "2");
+    bool fresh = true;
+    struct learner *again =
+        learner_new(&r.cfg, now, state, n, &fresh, r.snap, &r.bus, NULL);
+    ck_assert_ptr_nonnull(again);
+    ck_assert(!fresh);
+    struct online_stats s;
+    learner_stats(again, &s);
+    ck_assert_uint_eq(s.updates, 2);
+    learner_free(again);
+    again = learner_new(&r.cfg, now, state, n - 1, &fresh, r.snap, &r.bus, NULL);
+    ck_assert(fresh); /* of another configuration: passed over */
+    learner_free(again);
+    free(state);
+    policy_free(now);
+    rig_end(&r);
+}
+END_TEST
+
+START_TEST(a_checkpoint_that_cannot_be_written_says_so)
+{
+    struct rig r;
+    rig_begin(&r);
+    r.cfg.online.tolerance = 100;
+    r.cfg.ckpt_path = "/nonexistent/policy.safetensors";
+    rig_learner(&r);
+    for (int i = 0; i < 10; i++)
+        send_session(&r, i % 6, i % 6);
+    ck_assert_int_eq(learner_turn(r.learner, 0, 2, NULL), 1);
+    struct err e = {0};
+    ck_assert_int_eq(learner_checkpoint(r.learner, &e), ERR_IO);
+    ck_assert_str_ne(e.detail, "");
+    rig_end(&r);
+}
+END_TEST
+
+/* ---- it learns: emulated viewers of a service that begins with random weights ---- */
+
+static double play(struct served *f, const struct emu_world *world, uint64_t key)
+{
+    struct player p;
+    player_start(&p, world, 1, &qoe_find("pensieve")->qoe, -1);
+    struct session_open in = {.profile = "pensieve",
+                              .levels = world->video->levels,
+                              .chunk_s = world->video->chunk_s,
+                              .chunks = world->video->chunks,
+                              .buffer_max_s = world->cfg.buffer_max_s,
+                              .has_key = true,
+                              .key = key};
+    for (int k = 0; k < in.levels; k++)
+        in.ladder_kbps[k] = world->video->ladder_kbps[k];
+    struct session_opened o;
+    ck_assert_int_eq(service_open(&o, f->service, f->worker, &in, NULL), 0);
+
+    double sum = 0;
+    int level = o.first.level;
+    bool end = false;
+    for (int k = 0; !end; k++) {
+        end = player_step(&p, level, 1);
+        sum += p.last.reward;
+        struct outcome done = {k, level, p.result.bytes, p.result.delay_ms / 1000,
+                               p.result.rebuffer_s};
+        if (end) {
+            struct reward_in r = {.has_outcome = true, .outcome = done, .final = true};
+            struct reward_out out;
+            ck_assert_int_eq(service_reward(&out, f->service, o.session, &r, NULL), 0);
+            ck_assert_double_eq_tol(out.reward, p.last.reward, 1e-9);
+        } else {
+            struct question q = {.chunk = k + 1, .buffer_s = p.view.buffer_s};
+            q.has_last = true;
+            q.last = done;
+            struct answer a;
+            ck_assert_int_eq(service_ask(&a, f->service, f->worker, o.session, &q, NULL),
+                             0);
+            level = a.level;
+        }
+    }
+    return sum / in.chunks;
+}
+
+START_TEST(viewers_teach_the_service)
+{
+    struct served f;
+    served_begin(&f, false);
+    f.cfg.learn = true;
+    f.cfg.explore_share = 1;
+    f.cfg.online.batch = 1024;
+    f.cfg.online.capacity = 4096;
+    f.cfg.online.ppo.lr = 1e-3;
+    f.cfg.online.ppo.critic_lr = 1e-3;
+    f.cfg.online.ppo.target_kl = 0;
+    f.cfg.online.tolerance = 0.5; /* the exam has tests of its own */
+    served_start(&f);
+
+    struct corpus *c = corpus_generate("3g-commute", 8, 320, 1, NULL);
+    struct video *video = video_default(NULL);
+    ck_assert(c && video);
+    enum { SESSIONS = 400, TENTH = SESSIONS / 10 };
+    double first = 0, last = 0;
+    for (int i = 0; i < SESSIONS; i++) {
+        struct emu_world world = {video, c->traces[i % c->n], emu_cfg_default()};
+        double mean = play(&f, &world, (uint64_t)i);
+        if (i < TENTH) first += mean / TENTH;
+        if (i >= SESSIONS - TENTH) last += mean / TENTH;
+        int rc = service_learn(f.service, NULL);
+        ck_assert(rc >= 0 || rc == ERR_NUMERIC);
+    }
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_ge(s.learner.updates, 10);
+    ck_assert_uint_eq(s.policy_version, 1 + s.learner.updates);
+    ck_assert_uint_eq(s.learner.trajectories, SESSIONS);
+    ck_assert_msg(last > first + .2, "%.3f at first, %.3f at last", first, last);
+    video_free(video);
+    corpus_free(c);
+    served_end(&f);
+}
+END_TEST
+
+Suite *suite_serve_learner_learner(void);
+Suite *suite_serve_learner_learner(void)
+{
+    Suite *s = suite_create("serve/learner");
+    TCase *t = tcase_create("serve/learner");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, a_full_batch_becomes_the_next_version);
+    tcase_add_test(t, more_levels_than_the_policy_has_are_passed_over);
+    tcase_add_test(t, a_version_is_announced_before_anybody_decides_by_it);
+    tcase_add_test(t, the_curve_has_every_update_and_version);
+    tcase_add_test(t, weights_are_measured_when_asked_to);
+    tcase_add_test(t, worse_weights_are_not_given_out);
+    tcase_add_test(t, a_full_disk_leaves_both_checkpoints);
+    tcase_add_test(t, checkpoints_keep_the_one_before_and_the_optimiser);
+    tcase_add_test(t, a_checkpoint_that_cannot_be_written_says_so);
+    tcase_add_test(t, viewers_teach_the_service);
+    suite_add_tcase(s, t);
+    return s;
+}

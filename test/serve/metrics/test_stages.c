@@ -1,0 +1,69 @@
+#include "serve/metrics/stages.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+static uint64_t count(struct stages *s, enum stage which)
+{
+    struct hist_reading r;
+    hist_read(&r, &s->seconds[which]);
+    return r.count;
+}
+
+START_TEST(one_of_so_many_is_timed)
+{
+    struct stages s;
+    stages_init(&s);
+    for (int i = 0; i < 3 * STAGES_EACH; i++) {
+        stages_begin(&s);
+        stages_end(&s, STAGE_WIRE);
+        if (i % 2 == 0) stages_end(&s, STAGE_TRACK); /* the first of each 64 among them */
+    }
+    ck_assert_uint_eq(count(&s, STAGE_WIRE), 3);
+    ck_assert_uint_eq(count(&s, STAGE_TRACK), 3);
+    ck_assert_uint_eq(count(&s, STAGE_EMIT), 0);
+    stages_end(NULL, STAGE_EMIT); /* nobody wants to know */
+}
+END_TEST
+
+START_TEST(stages_follow_each_other)
+{
+    struct stages s;
+    stages_init(&s);
+    double before = clock_mono();
+    stages_begin(&s);
+    for (int i = 0; i < STAGES; i++)
+        stages_end(&s, (enum stage)i);
+    double all = clock_mono() - before, sum = 0;
+    for (int i = 0; i < STAGES; i++) {
+        struct hist_reading r;
+        hist_read(&r, &s.seconds[i]);
+        ck_assert_uint_eq(r.count, 1);
+        ck_assert_double_ge(r.sum, 0);
+        sum += r.sum;
+    }
+    /* no time counts twice */
+    ck_assert_double_le(sum, all);
+}
+END_TEST
+
+START_TEST(names)
+{
+    ck_assert_str_eq(stages_name(STAGE_WIRE), "wire");
+    ck_assert_str_eq(stages_name(STAGE_EMIT), "emit");
+}
+END_TEST
+
+Suite *suite_serve_metrics_stages(void);
+Suite *suite_serve_metrics_stages(void)
+{
+    Suite *s = suite_create("serve/stages");
+    TCase *t = tcase_create("stages");
+    tcase_add_test(t, one_of_so_many_is_timed);
+    tcase_add_test(t, stages_follow_each_other);
+    tcase_add_test(t, names);
+    suite_add_tcase(s, t);
+    return s;
+}

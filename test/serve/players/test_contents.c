@@ -1,0 +1,198 @@
+#include "serve/players/contents.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/alloc.h"
+
+static struct contents *c;
+static struct err e;
+
+static void setup(void)
+{
+    e = (struct err){0};
+    c = contents_new(3, &e);
+    ck_assert_ptr_nonnull(c);
+}
+
+static void teardown(void)
+{
+    contents_free(c);
+}
+
+/* A manifest of `chunks` times 2 s, named by media, at 300 and `top` kbit/s. */
+static const char *mpd(const char *media, int start, int chunks, int top)
+{
+    static char text[1024];
+    snprintf(text, sizeof text,
+             "<MPD mediaPresentationDuration=\"PT%dS\"><Period><AdaptationSet "
+             "contentType=\"video\"><SegmentTemplate media=\"%s\" duration=\"2\" "
+             "startNumber=\"%d\"/><Representation id=\"lo\" bandwidth=\"300000\"/>"
+             "<Representation id=\"hi\" bandwidth=\"%d000\"/></AdaptationSet></Period>"
+             "</MPD>",
+             chunks * 2, media, start, top);
+    return text;
+}
+
+static int learn(const char *path, const char *text)
+{
+    e = (struct err){0};
+    return contents_learn(c, path, text, strlen(text), &e);
+}
+
+/* The top level of what is known of a file; 0: nothing. */
+static int top_of(const char *path, double kbps)
+{
+    struct content *one = contents_get(c, path, kbps, 0);
+    if (!one) return 0;
+    const struct video *v = contents_video(one);
+    int top = (int)v->ladder_kbps[v->levels - 1];
+    contents_put(c, one);
+    return top;
+}
+
+START_TEST(a_manifest_tells_ladder_and_names)
+{
+    ck_assert_int_eq(
+        learn("a/film/m.mpd", mpd("$RepresentationID$/$Number%03d$.m4s?k=1", 7, 5, 1200)),
+        0);
+    struct content *one = contents_get(c, "a/film/hi/009.m4s", 1200, 0);
+    ck_assert_ptr_nonnull(one);
+    const struct video *v = contents_video(one);
+    ck_assert(v->levels == 2 && v->chunks == 5 && v->chunk_s == 2);
+    ck_assert_int_eq(video_chunk(v, 3)[0], 75000);
+    ck_assert_int_eq(video_chunk(v, 3)[1], 300000);
+    ck_assert_int_eq(contents_number(one, "007.m4s"), 1);
+    ck_assert_int_eq(contents_number(one, "x/009.m4s?y"), 3);
+    ck_assert_int_eq(contents_number(one, "011.m4s"), 5);
+    ck_assert_int_eq(contents_number(one, "012.m4s"), -1);
+    contents_put(c, one);
+    ck_assert_ptr_null(contents_get(c, "a/other/007.m4s", 300, 0));
+    ck_assert_ptr_null(contents_get(c, "b/film/007.m4s", 300, 0));
+    ck_assert_ptr_null(contents_get(c, "a/film", 300, 0));
+}
+END_TEST
+
+START_TEST(which_of_several)
+{
+    ck_assert_int_eq(learn("a/m.mpd", mpd("out-$Number$", 1, 3, 1000)), 0);
+    ck_assert_int_eq(learn("a/in/m.mpd", mpd("in-$Number$", 1, 3, 2000)), 0);
+    ck_assert_int_eq(top_of("a/out-1", 300), 1000);
+    ck_assert_int_eq(top_of("a/in/out-1", 1000), 2000); /* the innermost folder */
+    ck_assert_int_eq(learn("a/in/n.mpd", mpd("on-$Number$", 1, 3, 3000)), 0);
+    ck_assert_int_eq(top_of("a/in/in-2", 3000), 2000); /* it names the file */
+    ck_assert_int_eq(top_of("a/in/x", 2000), 2000);    /* it has the bitrate */
+    ck_assert_int_eq(top_of("a/in/x", 3000), 3000);
+    ck_assert_int_eq(top_of("a/in/x", 300), 3000); /* it was used last */
+}
+END_TEST
+
+START_TEST(of_those_that_fit_it_is_what_the_player_plays)
+{
+    ck_assert_int_eq(learn("a/sd.mpd", mpd("$Number$", 1, 3, 1000)), 0);
+    struct content *sd = contents_get(c, "a/x", 300, 0);
+    uint32_t ladder = video_ladder_crc(contents_video(sd));
+    ck_assert_int_eq(learn("a/hd.mpd", mpd("$Number$", 1, 3, 3000)), 0);
+    ck_assert_int_eq(top_of("a/2", 300), 3000); /* by another player */
+    struct content *his = contents_get(c, "a/2", 300, ladder);
+    ck_assert_ptr_eq(his, sd);
+    contents_put(c, his);
+    contents_put(c, sd);
+}
+END_TEST
+
+START_TEST(what_changes_is_read_again)
+{
+    ck_assert_int_eq(learn("a/m.mpd", mpd("$Number$", 1, 3, 1000)), 0);
+    struct content *held = contents_get(c, "a/1", 300, 0);
+    alloc_watch();
+    int again = learn("a/m.mpd", mpd("$Number$", 1, 3, 1000));
+    long calls = alloc_calls();
+    ck_assert_int_eq(again, 0);
+    ck_assert_int_eq(calls, 0); /* it is the same */
+    ck_assert_int_eq(learn("a/m.mpd", mpd("$Number$", 1, 4, 1500)), 0);
+    ck_assert_int_eq(top_of("a/1", 300), 1500);
+    ck_assert_int_eq((int)contents_video(held)->ladder_kbps[1],
+                     1000); /* who has it keeps it */
+    contents_put(c, held);
+}
+END_TEST
+
+START_TEST(what_is_not_understood_is_told_once)
+{
+    ck_assert_int_lt(learn("a/m.mpd", "<MPD/>"), 0);
+    ck_assert_str_ne(e.detail, "");
+    ck_assert_int_eq(learn("a/m.mpd", "<MPD/>"), 1);
+    ck_assert_int_eq(learn("a/m.mpd", "<MPD></MPD>"), 1);
+    ck_assert_ptr_null(contents_get(c, "a/1", 300, 0));
+    ck_assert_int_eq(learn("a/m.mpd", mpd("$Number$", 1, 3, 1000)), 0);
+    ck_assert_int_eq(top_of("a/1", 300), 1000);
+    ck_assert_int_lt(learn("a/m.mpd", "nothing"), 0); /* it was, before */
+    ck_assert_int_lt(learn("b/m.mpd", mpd("$Number$", 1, 100000, 1000)), 0);
+    ck_assert_int_lt(learn("b/n.mpd", "<!DOCTYPE x><MPD/>"), 0);
+    char path[CONTENTS_PATH + 1];
+    memset(path, 'x', CONTENTS_PATH);
+    path[CONTENTS_PATH] = '\0';
+    ck_assert_int_eq(learn(path, mpd("$Number$", 1, 3, 1000)), ERR_RANGE);
+}
+END_TEST
+
+/* One file with all chunks, or sizes that are told: names say nothing. */
+START_TEST(names_that_tell_nothing)
+{
+    ck_assert_int_eq(
+        learn("a/m.mpd",
+              "<MPD mediaPresentationDuration=\"PT4S\"><Period><AdaptationSet "
+              "contentType=\"video\"><Representation id=\"1\" bandwidth=\"300000\">"
+              "<SegmentList duration=\"2\"><SegmentURL media=\"a\" mediaRange=\"0-99\"/>"
+              "<SegmentURL media=\"a\" mediaRange=\"100-299\"/></SegmentList>"
+              "</Representation><Representation id=\"2\" bandwidth=\"600000\">"
+              "<SegmentList duration=\"2\"><SegmentURL media=\"b\" mediaRange=\"0-499\"/>"
+              "<SegmentURL media=\"b\" mediaRange=\"500-999\"/></SegmentList>"
+              "</Representation></AdaptationSet></Period></MPD>"),
+        0);
+    struct content *one = contents_get(c, "a/a", 300, 0);
+    ck_assert_int_eq(contents_number(one, "a"), -1);
+    ck_assert_int_eq(video_chunk(contents_video(one), 1)[0], 200);
+    contents_put(c, one);
+    ck_assert_int_eq(learn("b/m.mpd", mpd("all.mp4", 1, 3, 1000)), 0);
+    one = contents_get(c, "b/all.mp4", 300, 0);
+    ck_assert_int_eq(contents_number(one, "all.mp4"), -1);
+    contents_put(c, one);
+}
+END_TEST
+
+START_TEST(the_one_that_nobody_uses_goes)
+{
+    char path[32];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "a%d/m.mpd", i);
+        ck_assert_int_eq(learn(path, mpd("$Number$", 1, 3, 1000 + i)), 0);
+    }
+    ck_assert_int_eq(top_of("a0/1", 300), 1000); /* used */
+    ck_assert_int_eq(learn("b/m.mpd", mpd("$Number$", 1, 3, 2000)), 0);
+    ck_assert_int_eq(top_of("a0/1", 300), 1000);
+    ck_assert_int_eq(top_of("a1/1", 300), 0);
+    ck_assert_int_eq(top_of("a2/1", 300), 1002);
+    ck_assert_int_eq(top_of("b/1", 300), 2000);
+}
+END_TEST
+
+Suite *suite_serve_players_contents(void);
+Suite *suite_serve_players_contents(void)
+{
+    Suite *s = suite_create("serve/contents");
+    TCase *t = tcase_create("contents");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_manifest_tells_ladder_and_names);
+    tcase_add_test(t, which_of_several);
+    tcase_add_test(t, of_those_that_fit_it_is_what_the_player_plays);
+    tcase_add_test(t, what_changes_is_read_again);
+    tcase_add_test(t, what_is_not_understood_is_told_once);
+    tcase_add_test(t, names_that_tell_nothing);
+    tcase_add_test(t, the_one_that_nobody_uses_goes);
+    suite_add_tcase(s, t);
+    return s;
+}

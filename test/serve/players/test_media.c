@@ -1,0 +1,396 @@
+#include "serve/players/media.h"
+
+#include "abr/traces/trace.h"
+#include "support/made.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* 8 Mbit/s (1e6 bytes/s) for 1 s, 0 for 1 s, 4 Mbit/s for 2 s; begins at 10 s. */
+static struct trace *steps(void)
+{
+    return made_trace(4, (const double[][2]){{10, 99}, {11, 8}, {12, 0}, {14, 4}});
+}
+
+START_TEST(carries_is_the_integral)
+{
+    struct trace *t = steps();
+    ck_assert_double_eq_tol(media_carries(t, 0, .5), .5e6, 1e-3);
+    ck_assert_double_eq_tol(media_carries(t, .5, 1.5), .5e6, 1e-3);
+    ck_assert_double_eq_tol(media_carries(t, 1.2, 1.8), 0, 1e-3);
+    ck_assert_double_eq_tol(media_carries(t, 1.5, 3), .5e6, 1e-3);
+    ck_assert_double_eq_tol(media_carries(t, 0, 4), 2e6, 1e-3);
+    /* it begins anew: 2e6 bytes every 4 s */
+    ck_assert_double_eq_tol(media_carries(t, 3.5, 4.5), .25e6 + .5e6, 1e-3);
+    ck_assert_double_eq_tol(media_carries(t, .25, 12.25), 6e6, 1e-3);
+    ck_assert_double_eq_tol(media_carries(t, 4, 4), 0, 1e-9);
+
+    /* sums of pieces equal the whole, wherever they are cut */
+    double sum = 0;
+    for (int i = 0; i < 1000; i++)
+        sum += media_carries(t, i * .037, (i + 1) * .037);
+    ck_assert_double_eq_tol(sum, media_carries(t, 0, 37), 1e-2);
+    trace_free(t);
+}
+END_TEST
+
+START_TEST(first_byte_after_a_round_trip)
+{
+    struct trace *t = steps();
+    struct media_link l;
+    media_link_init(&l, t, .08, 100);
+    ck_assert_double_eq_tol(media_link_begin(&l, 100), 100.08, 1e-9);
+    ck_assert_int_eq(media_link_allow(&l, 100.07, 5000), 0);
+    ck_assert_int_eq(media_link_allow(&l, 100.08, 5000), 0);
+    /* 10 ms at 1e6 bytes/s */
+    ck_assert_int_eq(media_link_allow(&l, 100.09, 5000), 5000);
+    ck_assert_int_eq(media_link_allow(&l, 100.09, 50000), 4999 + 1);
+    trace_free(t);
+}
+END_TEST
+
+START_TEST(nothing_is_saved_while_idle)
+{
+    struct trace *t = steps();
+    struct media_link l;
+    media_link_init(&l, t, 0, 0);
+    media_link_begin(&l, 0);
+    ck_assert_int_eq(media_link_allow(&l, .125, 1000000), 125000);
+    media_link_end(&l);
+
+    media_link_begin(&l, .875);
+    ck_assert_int_eq(media_link_allow(&l, .875, 1000000), 0);
+    /* 1/8 s of 8 Mbit/s, then a second of nothing, then 4 Mbit/s */
+    ck_assert_int_eq(media_link_allow(&l, 1.9375, 1000000), 125000);
+    ck_assert_int_eq(media_link_allow(&l, 2.5, 1000000), 250000);
+    media_link_end(&l);
+    trace_free(t);
+}
+END_TEST
+
+START_TEST(requests_share_a_link)
+{
+    struct trace *t = steps();
+    struct media_link l;
+    media_link_init(&l, t, 0, 0);
+    media_link_begin(&l, 0);
+    media_link_begin(&l, 0);
+    ck_assert_int_eq(media_link_allow(&l, .5, 300000), 300000);
+    ck_assert_int_eq(media_link_allow(&l, .5, 300000), 200000);
+    ck_assert_int_eq(media_link_allow(&l, .5, 300000), 0);
+    media_link_end(&l);
+    /* the other one goes on with what the link earns */
+    ck_assert_int_eq(media_link_allow(&l, .625, 300000), 125000);
+    media_link_end(&l);
+    trace_free(t);
+}
+END_TEST
+
+START_TEST(no_slivers)
+{
+    struct trace *t = steps();
+    struct media_link l;
+    media_link_init(&l, t, 0, 0);
+    media_link_begin(&l, 0);
+    ck_assert_int_eq(media_link_allow(&l, .001, 50000), 0);    /* 1000 bytes earned */
+    ck_assert_int_eq(media_link_allow(&l, .001, 100), 100);    /* all that is wanted */
+    ck_assert_int_eq(media_link_allow(&l, .002, 50000), 1900); /* none was lost */
+    media_link_end(&l);
+    trace_free(t);
+}
+END_TEST
+
+START_TEST(without_a_trace_there_is_no_limit)
+{
+    struct media_link l;
+    media_link_init(&l, NULL, .08, 0);
+    media_link_begin(&l, 0);
+    ck_assert_int_eq(media_link_allow(&l, .07, 1 << 20), 0);
+    ck_assert_int_eq(media_link_allow(&l, .08, 1 << 20), 1 << 20);
+    media_link_end(&l);
+}
+END_TEST
+
+/* ---- the handlers ---- */
+
+static char dir[64];
+static double fake_now;
+
+static double fake_clock(void *ctx)
+{
+    return *(double *)ctx;
+}
+
+static void put(const char *name, const char *text, size_t n)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(text, 1, n, f), n);
+    fclose(f);
+}
+
+static void setup(void)
+{
+    char path[256];
+    strcpy(dir, "/tmp/abrd-media-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/media", dir);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/media/folder", dir);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/traces", dir);
+    mkdir(path, 0700);
+    put("secret", "secret", 6);
+    put("media/manifest.mpd", "<MPD/>", 6);
+    put("traces/README.md", "# no trace\n", 11);
+    put("traces/steady", "0 8\n1 8\n2 8\n", 12);
+    put("traces/broken", "0 8\n1 nan\n", 10);
+    char *chunk = malloc(100000);
+    for (int i = 0; i < 100000; i++)
+        chunk[i] = (char)(i * 31 >> 3);
+    put("media/300-1.m4s", chunk, 100000);
+    free(chunk);
+}
+
+static void teardown(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -r '%s'", dir);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static struct media *make(int viewers)
+{
+    static char media_dir[128], traces[128];
+    snprintf(media_dir, sizeof media_dir, "%s/media", dir);
+    snprintf(traces, sizeof traces, "%s/traces", dir);
+    fake_now = 1000;
+    struct media_cfg cfg = media_cfg_default();
+    cfg.dir = media_dir;
+    cfg.traces = traces;
+    cfg.viewers = viewers;
+    cfg.clock = fake_clock;
+    cfg.clock_ctx = &fake_now;
+    struct err e = {0};
+    struct media *m = media_new(&cfg, &e);
+    ck_assert_ptr_nonnull(m);
+    return m;
+}
+
+static int status_of(struct media *m, const char *link, const char *viewer,
+                     const char *file)
+{
+    struct reply r;
+    reply_init(&r);
+    media_get(&r, m, link, viewer, file, NULL);
+    int status = r.status;
+    reply_drop(&r);
+    return status;
+}
+
+START_TEST(a_chunk_takes_as_long_as_the_link_needs)
+{
+    struct media *m = make(2);
+    struct reply r;
+    reply_init(&r);
+    media_get(&r, m, "steady", "v1", "300-1.m4s", NULL);
+    ck_assert_int_eq(r.status, 200);
+    ck_assert_int_eq(r.kind, REPLY_STREAM);
+    ck_assert_int_eq(r.stream.length, 100000);
+    ck_assert_str_eq(reply_header_get(&r, "Cache-Control"), "no-store");
+
+    /* 100,000 bytes at 1e6 bytes/s after .08 s: all there at .18 s, and not before */
+    static char body[100000], buf[4096];
+    size_t n = 0;
+    double done = 0;
+    for (int ms = 0; ms < 1000 && !done; ms += 5) {
+        fake_now = 1000 + ms / 1e3;
+        for (;;) {
+            ssize_t got = r.stream.pull(r.stream.self, buf, sizeof buf);
+            if (got == REPLY_END) done = fake_now - 1000;
+            if (got <= 0) break;
+            memcpy(body + n, buf, (size_t)got);
+            n += (size_t)got;
+        }
+        if (ms < 80) ck_assert_uint_eq(n, 0);
+        if (ms == 130) ck_assert_uint_le(n, 50000);
+    }
+    ck_assert_uint_eq(n, 100000);
+    ck_assert_double_ge(done, .1799);
+    ck_assert_double_le(done, .1901);
+    for (int i = 0; i < 100000; i++)
+        ck_assert_int_eq(body[i], (char)(i * 31 >> 3));
+    reply_drop(&r);
+    media_free(m);
+}
+END_TEST
+
+START_TEST(a_part_of_a_file)
+{
+    struct media *m = make(2);
+    struct reply r;
+    char buf[4096];
+    reply_init(&r);
+    media_get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=99000-");
+    ck_assert_int_eq(r.status, 206);
+    ck_assert_int_eq(r.stream.length, 1000);
+    ck_assert_str_eq(reply_header_get(&r, "Content-Range"), "bytes 99000-99999/100000");
+    fake_now += 1;
+    ck_assert_int_eq(r.stream.pull(r.stream.self, buf, sizeof buf), 1000);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_int_eq(buf[i], (char)((99000 + i) * 31 >> 3));
+    ck_assert_int_eq(r.stream.pull(r.stream.self, buf, sizeof buf), REPLY_END);
+    reply_drop(&r);
+
+    reply_init(&r);
+    media_get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=100000-");
+    ck_assert_int_eq(r.status, 416);
+    ck_assert_str_eq(reply_header_get(&r, "Content-Range"), "bytes */100000");
+    reply_drop(&r);
+
+    reply_init(&r);
+    media_get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=1-2,4-5");
+    ck_assert_int_eq(r.status, 200);
+    ck_assert_int_eq(r.stream.length, 100000);
+    reply_drop(&r);
+    media_free(m);
+}
+END_TEST
+
+START_TEST(nothing_outside_the_folders_can_be_named)
+{
+    struct media *m = make(8);
+    ck_assert_int_eq(status_of(m, "steady", "v", "manifest.mpd"), 200);
+    ck_assert_int_eq(status_of(m, "steady", "v", "../secret"), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", "folder/../../secret"), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", "/etc/passwd"), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", ""), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", "folder//1.m4s"), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", "300-1.m4s/"), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", "a/b"), 400);
+    ck_assert_int_eq(status_of(m, "..", "v", "manifest.mpd"), 400);
+    ck_assert_int_eq(status_of(m, "../secret", "v", "manifest.mpd"), 400);
+    ck_assert_int_eq(status_of(m, "steady", ".", "manifest.mpd"), 400);
+    ck_assert_int_eq(status_of(m, "steady", "v", "folder"), 404);
+    ck_assert_int_eq(status_of(m, "steady", "v", "none.m4s"), 404);
+    ck_assert_int_eq(status_of(m, "nowhere", "v", "manifest.mpd"), 404);
+    ck_assert_int_eq(status_of(m, "broken", "v", "manifest.mpd"), 404);
+    media_free(m);
+}
+END_TEST
+
+/* Whoever lays a file into the folder of traces by mistake does not publish it. */
+START_TEST(a_file_that_is_no_trace_is_not_quoted)
+{
+    struct media *m = make(2);
+    static const char *const text[] = {"secret admin\n", "0 8\n1 secret\n", "0,secret\n",
+                                       "{\"secret\":1}\n"};
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        struct reply r;
+        put("traces/private", text[i], (int)strlen(text[i]));
+        reply_init(&r);
+        media_get(&r, m, "private", "v", "link.json", NULL);
+        ck_assert_ptr_nonnull(strstr(r.data, "private")); /* its name was asked for */
+        ck_assert_ptr_null(strstr(r.data, "secret"));
+        ck_assert_ptr_null(strstr(r.data, dir));
+        ck_assert_int_eq(r.status, 404);
+        reply_drop(&r);
+    }
+    media_free(m);
+}
+END_TEST
+
+START_TEST(places_are_bounded)
+{
+    struct media *m = make(2);
+    struct reply a, b;
+    reply_init(&a);
+    reply_init(&b);
+    media_get(&a, m, "steady", "a", "300-1.m4s", NULL);
+    media_get(&b, m, "lte", "b", "300-1.m4s", NULL);
+    ck_assert_int_eq(a.status, 200);
+    ck_assert_int_eq(b.status, 200);
+    ck_assert_int_eq(status_of(m, "steady", "c", "manifest.mpd"), 503);
+    ck_assert_int_eq(status_of(m, "steady", "a", "manifest.mpd"), 200);
+    reply_drop(&b);
+    ck_assert_int_eq(status_of(m, "steady", "c", "manifest.mpd"), 200);
+    reply_drop(&a);
+    media_free(m);
+}
+END_TEST
+
+START_TEST(a_viewer_sees_his_link)
+{
+    struct media *m = make(2);
+    struct reply r;
+    reply_init(&r);
+    media_get(&r, m, "steady", "v", "link.json", NULL);
+    ck_assert_int_eq(r.status, 200);
+    const char *want = "{\"name\":\"steady\",\"rtt_s\":0.08,\"now_s\":0,\"mean_mbps\":8,"
+                       "\"duration_s\":2,\"time_s\":[0,1,2],\"mbps\":[8,8,8]}";
+    ck_assert_mem_eq(r.data, want, r.n);
+    reply_drop(&r);
+
+    fake_now += 3.5;
+    reply_init(&r);
+    media_get(&r, m, "steady", "v", "link.json", NULL);
+    ck_assert_ptr_nonnull(strstr(r.data, "\"now_s\":3.5,"));
+    reply_drop(&r);
+
+    reply_init(&r);
+    media_links(&r, m);
+    ck_assert_ptr_nonnull(strstr(r.data, "\"media\":true"));
+    ck_assert_ptr_nonnull(strstr(r.data, "\"3g-commute\""));
+    ck_assert_ptr_nonnull(strstr(r.data, "\"traces\":[\"broken\",\"steady\"]"));
+    reply_drop(&r);
+    media_free(m);
+}
+END_TEST
+
+START_TEST(without_media_it_says_what_to_do)
+{
+    struct err e = {0};
+    struct media_cfg cfg = media_cfg_default();
+    struct media *m = media_new(&cfg, &e);
+    struct reply r;
+    reply_init(&r);
+    media_get(&r, m, "lte", "v", "manifest.mpd", NULL);
+    ck_assert_int_eq(r.status, 404);
+    ck_assert_ptr_nonnull(strstr(r.data, "make media"));
+    reply_drop(&r);
+    media_free(m);
+}
+END_TEST
+
+Suite *suite_serve_players_media(void);
+
+Suite *suite_serve_players_media(void)
+{
+    Suite *s = suite_create("serve/media");
+    TCase *link = tcase_create("link");
+    tcase_add_test(link, carries_is_the_integral);
+    tcase_add_test(link, first_byte_after_a_round_trip);
+    tcase_add_test(link, nothing_is_saved_while_idle);
+    tcase_add_test(link, requests_share_a_link);
+    tcase_add_test(link, no_slivers);
+    tcase_add_test(link, without_a_trace_there_is_no_limit);
+    suite_add_tcase(s, link);
+
+    TCase *get = tcase_create("get");
+    tcase_add_checked_fixture(get, setup, teardown);
+    tcase_add_test(get, a_chunk_takes_as_long_as_the_link_needs);
+    tcase_add_test(get, a_part_of_a_file);
+    tcase_add_test(get, nothing_outside_the_folders_can_be_named);
+    tcase_add_test(get, a_file_that_is_no_trace_is_not_quoted);
+    tcase_add_test(get, places_are_bounded);
+    tcase_add_test(get, a_viewer_sees_his_link);
+    tcase_add_test(get, without_media_it_says_what_to_do);
+    suite_add_tcase(s, get);
+    return s;
+}

@@ -1,0 +1,467 @@
+/* Players by what they tell of themselves; with a real one in test/web, over HTTP in
+ * test/http/cmcd.mjs. */
+#include "serve/players/steer.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/served.h"
+
+static struct served f;
+static struct clients *players;
+static struct video *video;
+static struct err e;
+static struct steer_told told;
+
+static void setup(void)
+{
+    served_begin(&f, false);
+    served_start(&f);
+    players = steer_clients(3, 7, &e);
+    video =
+        video_generate(6, 8, 4, (double[]){300, 750, 1200, 1850, 2850, 4300}, 0, 1, &e);
+    ck_assert(players && video);
+}
+
+static void teardown(void)
+{
+    video_free(video);
+    clients_free(players);
+    served_end(&f);
+}
+
+static struct cmcd tells(const char *text)
+{
+    struct cmcd c;
+    e = (struct err){0};
+    ck_assert_msg(!cmcd_parse(&c, text, strlen(text), &e), "%s %s", e.field, e.detail);
+    return c;
+}
+
+/* bytes: of a second at 1 Mbit/s, times 8 */
+static int ask(const char *text, const char *file, double now)
+{
+    struct cmcd c = tells(text);
+    struct steer_segment in = {&c, file, 1000000, now, 0};
+    int rc = steer_ask(&told, players, f.service, f.worker, video, &in, &e);
+    if (rc != 1) return rc;
+    rc = steer_open(players, f.service, f.worker, video, &c, &e);
+    ck_assert_msg(rc == 0, "%s: %s", e.field, e.detail);
+    return steer_ask(&told, players, f.service, f.worker, video, &in, &e);
+}
+
+static struct history history(void)
+{
+    struct history h;
+    ck_assert_int_eq(service_history(&h, f.service, told.session, NULL), 0);
+    return h;
+}
+
+static int sessions_opened(void)
+{
+    struct service_stats s;
+    service_stats(&s, f.service);
+    return (int)s.sessions_opened;
+}
+
+START_TEST(a_request_for_a_chunk_caps_the_next_one)
+{
+    ck_assert_int_eq(ask("sid=\"a\",cid=\"film\",ot=v,br=750,bl=0,bs", "750-1.m4s", 10),
+                     0);
+    ck_assert_str_ne(told.session, "");
+    ck_assert_double_gt(told.max_kbps, 0);
+    ck_assert_double_eq(told.throughput_kbps, 0); /* nothing has arrived yet */
+    ck_assert_uint_eq(told.estimated, STEER_BUFFER);
+    steer_sent(players, f.service, video, "a", "750-1.m4s", 14); /* 2 Mbit/s */
+
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=1200,bl=4000", "1200-2.m4s", 14.5), 0);
+    ck_assert_double_eq_tol(told.throughput_kbps, 2000, 1e-6);
+    ck_assert_uint_eq(told.estimated, STEER_BUFFER | STEER_DOWNLOAD);
+
+    struct history h = history();
+    ck_assert_str_eq(h.open.content_id, "film");
+    ck_assert(!h.opened.hinted && h.open.chunks == 8 && h.open.levels == 6);
+    ck_assert_int_eq(h.n, 3); /* opened, and the caps of chunks 1 and 2 */
+    const struct history_step *s = &h.steps[0];
+    ck_assert(s->reported && s->level == 1 && s->bytes == 1000000);
+    ck_assert_double_eq(s->download_s, 4);
+    ck_assert_double_eq(s->rebuffer_s, 0); /* before the first picture */
+    ck_assert_int_eq(h.steps[2].chunk, 2);
+    ck_assert_double_eq(h.steps[2].kbps, told.max_kbps);
+    /* 4 s less the 4 that the chunk will take, and the chunk */
+    ck_assert_double_eq_tol(h.steps[2].buffer_s, 4, 1e-6);
+    service_history_free(&h);
+}
+END_TEST
+
+START_TEST(sound_is_added_to_the_cap)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
+    double pictures = told.max_kbps;
+    ck_assert_int_eq(ask("sid=\"a\",ot=a,br=64,bl=0", "audio-1.m4s", 1), 0);
+    ck_assert_double_eq(told.max_kbps, pictures + 64);
+    ck_assert_uint_eq(told.estimated, 0);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
+    ck_assert_double_eq(told.max_kbps, pictures + 64); /* the same again: the same cap */
+    ck_assert_int_eq(sessions_opened(), 1);
+}
+END_TEST
+
+static double reported_stall(const char *second, const char *event)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
+    steer_sent(players, f.service, video, "a", "750-1.m4s", 5);
+    if (event) {
+        struct cmcd c = tells(event);
+        ck_assert_int_eq(steer_event(players, f.service, &c, 5, &e), 0);
+    }
+    ck_assert_int_eq(ask(second, "750-2.m4s", 6), 0);
+    struct history h = history();
+    double stall = h.steps[0].rebuffer_s;
+    service_history_free(&h);
+    return stall;
+}
+
+START_TEST(a_stall_is_what_the_download_outlasted_the_buffer_by)
+{
+    ck_assert_double_eq(reported_stall("sid=\"a\",ot=v,br=750,bl=4000,bs", NULL), 3);
+    ck_assert(told.estimated & STEER_REBUFFER);
+}
+END_TEST
+
+START_TEST(a_stall_is_what_he_says)
+{
+    ck_assert_double_eq(
+        reported_stall("sid=\"a\",ot=v,br=750,bl=4000,bs,bsd=(700;v)", NULL), .7);
+    ck_assert(!(told.estimated & STEER_REBUFFER));
+}
+END_TEST
+
+START_TEST(a_stall_is_what_a_report_said)
+{
+    ck_assert_double_eq(reported_stall("sid=\"a\",ot=v,br=750,bl=4000,bs",
+                                       "sid=\"a\",e=ps,sta=p,bsd=(1250;v)"),
+                        1.25);
+    ck_assert(!(told.estimated & STEER_REBUFFER));
+}
+END_TEST
+
+START_TEST(who_did_not_starve_had_no_stall)
+{
+    ck_assert_double_eq(reported_stall("sid=\"a\",ot=v,br=750,bl=4000", NULL), 0);
+    ck_assert(!(told.estimated & STEER_REBUFFER));
+}
+END_TEST
+
+START_TEST(a_download_is_what_a_report_said_else_what_mtp_says)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
+    struct cmcd c =
+        tells("sid=\"a\",e=rr,ot=v,ttlb=1600,url=\"https://x/750-1.m4s?y=/z\"");
+    ck_assert_int_eq(steer_event(players, f.service, &c, 3, &e), 0);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-2.m4s", 3), 0);
+    ck_assert(!(told.estimated & STEER_DOWNLOAD));
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=8000,mtp=4000", "750-3.m4s", 9), 0);
+    ck_assert(told.estimated & STEER_DOWNLOAD);
+    struct history h = history();
+    ck_assert_double_eq(h.steps[0].download_s, 1.6);
+    ck_assert_double_eq(h.steps[1].download_s, 2);
+    service_history_free(&h);
+}
+END_TEST
+
+static void event(const char *text)
+{
+    struct cmcd c = tells(text);
+    ck_assert_int_eq(steer_event(players, f.service, &c, 5, &e), 0);
+}
+
+/* The first report comes when the next chunk is under way. */
+START_TEST(a_report_of_another_chunk_is_not_taken_for_this_one)
+{
+    static const char late[] = "sid=\"a\",e=rr,ot=v,ttlb=1600,bsd=(900;v),"
+                               "url=\"https://x/750-1.m4s\"",
+                      nameless[] = "sid=\"a\",e=rr,ot=v,ttlb=1700,bsd=(900;v)",
+                      right[] = "sid=\"a\",e=rr,ot=v,ttlb=800,bsd=(300;v),"
+                                "url=\"https://x/750-3.m4s\"";
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-2.m4s", 5), 0);
+    event(late);
+    event(nameless);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-3.m4s", 8), 0);
+    ck_assert(told.estimated & STEER_DOWNLOAD);
+    event(right);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-4.m4s", 9), 0);
+    ck_assert(!(told.estimated & STEER_DOWNLOAD));
+    struct history h = history();
+    ck_assert_double_eq(h.steps[1].download_s,
+                        3); /* until it was asked for the next one */
+    ck_assert_double_eq(h.steps[1].rebuffer_s, 0);
+    ck_assert_double_eq(h.steps[2].download_s, .8);
+    ck_assert_double_eq(h.steps[2].rebuffer_s, .3);
+    service_history_free(&h);
+}
+END_TEST
+
+/* ---- what happens while the service thinks, which asks for the time ---- */
+
+static void (*meanwhile)(void);
+
+static double clock_of_others(void *ctx)
+{
+    void (*once)(void) = meanwhile;
+    meanwhile = NULL;
+    if (once) once();
+    return ((const struct served *)ctx)->now;
+}
+
+static void sound_sent_and_starved(void)
+{
+    struct steer_told other;
+    struct cmcd c = tells("sid=\"a\",ot=a,br=64,bl=0");
+    struct steer_segment in = {&c, "audio-2.m4s", 1000, 5, 0};
+    ck_assert_int_eq(steer_ask(&other, players, f.service, f.worker, video, &in, &e), 0);
+    event("sid=\"a\",e=ps,sta=p,bsd=(1250;v)");
+    steer_sent(players, f.service, video, "a", "750-1.m4s", 3);
+}
+
+START_TEST(what_others_tell_meanwhile_is_not_lost)
+{
+    served_kill(&f);
+    f.cfg.clock = clock_of_others;
+    served_start(&f);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
+    meanwhile = sound_sent_and_starved;
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000,bs", "750-2.m4s", 6), 0);
+    ck_assert_ptr_null(meanwhile);
+    double pictures = told.max_kbps - 64;
+    bool of_the_ladder = false;
+    for (int k = 0; k < video->levels; k++)
+        if (pictures == video->ladder_kbps[k]) of_the_ladder = true;
+    ck_assert_msg(of_the_ladder, "cap of %g", told.max_kbps);
+    ck_assert_double_eq_tol(told.throughput_kbps, 4000,
+                            1e-6); /* 1 MB until it was sent */
+    ck_assert(!(told.estimated & STEER_REBUFFER));
+}
+END_TEST
+
+static void another_opens(void)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=a,br=64,bl=0", "audio-1.m4s", 1), 0);
+}
+
+START_TEST(two_first_requests_at_once_open_one_session)
+{
+    served_kill(&f);
+    f.cfg.clock = clock_of_others;
+    served_start(&f);
+    meanwhile = another_opens;
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
+    double sum = told.max_kbps;
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_int_eq((int)s.sessions_live, 1);
+    ck_assert_int_eq(ask("sid=\"a\",ot=a,br=64,bl=0", "audio-1.m4s", 1), 0);
+    ck_assert_double_eq(told.max_kbps, sum);
+}
+END_TEST
+
+static void quits(void)
+{
+    event("sid=\"a\",e=ps,sta=q");
+}
+
+START_TEST(who_quits_meanwhile_is_not_brought_back)
+{
+    served_kill(&f);
+    f.cfg.clock = clock_of_others;
+    served_start(&f);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
+    struct cmcd c = tells("sid=\"a\",ot=v,br=750,bl=4000");
+    struct steer_segment in = {&c, "750-2.m4s", 1000000, 6, 0};
+    meanwhile = quits;
+    ck_assert_int_eq(steer_ask(&told, players, f.service, f.worker, video, &in, &e), 1);
+    ck_assert_int_eq(clients_count(players), 0);
+}
+END_TEST
+
+START_TEST(a_live_stream_has_no_last_chunk)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0,st=l", "750-8.m4s", 1), 0);
+    steer_sent(players, f.service, video, "a", "750-8.m4s", 3);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000,st=l", "750-9.m4s", 5), 0);
+    ck_assert(!(told.estimated & STEER_CHUNK));
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000,st=l", "750-999999999.m4s", 9),
+                     0);
+    ck_assert_double_gt(told.max_kbps, 0);
+    struct history h = history();
+    ck_assert(!h.open.chunks && !h.closed && !h.opened.hinted);
+    ck_assert_int_eq(h.steps[h.n - 1].chunk, 999999999);
+    ck_assert_int_eq(h.steps[1].chunk, 8);
+    ck_assert_double_eq(h.steps[1].download_s, 4);
+    service_history_free(&h);
+    ck_assert_int_eq(sessions_opened(), 1);
+}
+END_TEST
+
+START_TEST(what_is_not_told_is_estimated)
+{
+    /* no number in the name, no bl: counted, and the buffer that was foreseen has run down */
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=310", "x.m4s", 1), 0);
+    ck_assert(told.estimated & STEER_CHUNK);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=310,mtp=8000", "y.m4s", 2.5), 0);
+    struct history h = history();
+    ck_assert_int_eq(h.steps[0].level, 0);
+    ck_assert_int_eq(h.steps[2].chunk, 2);
+    /* 4 s foreseen, 1.5 of them played, 1 for this chunk, and the chunk */
+    ck_assert_double_eq_tol(h.steps[2].buffer_s, 5.5, 1e-6);
+    service_history_free(&h);
+}
+END_TEST
+
+START_TEST(seeks_gaps_and_other_levels_break_nothing)
+{
+    static const char *const files[] = {
+        "750-1.m4s", "750-5.m4s", "750-6.m4s", "1850-2.m4s", "1850-3.m4s", "300-3.m4s",
+        "750-1.m4s", "750-2.m4s", "750-8.m4s", "750-99.m4s", "750-4.m4s"};
+    double now = 1;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        int rc = ask("sid=\"a\",ot=v,br=750,bl=4000,mtp=2000", files[i], now++);
+        ck_assert_msg(rc == 0, "%s: %s %s", files[i], e.field, e.detail);
+        ck_assert_double_gt(told.max_kbps, 0);
+    }
+    ck_assert_int_eq(sessions_opened(), 1);
+}
+END_TEST
+
+static void expect_sessions(const char *text, const char *file, int opened)
+{
+    ck_assert_msg(ask(text, file, 10) == 0, "%s: %s", e.field, e.detail);
+    ck_assert_int_eq(sessions_opened(), opened);
+}
+
+START_TEST(another_video_is_another_session)
+{
+    struct video *film = video,
+                 *other = video_generate(3, 8, 2, (double[]){100, 200, 400}, 0, 1, &e);
+    ck_assert_ptr_nonnull(other);
+    expect_sessions("sid=\"a\",cid=\"film\",ot=v,br=750,bl=0", "750-1.m4s", 1);
+    struct steer_told first = told;
+    video = other; /* sound tells nothing of which */
+    expect_sessions("sid=\"a\",cid=\"film\",ot=a,br=64,bl=0", "audio-1.m4s", 1);
+    expect_sessions("sid=\"a\",cid=\"film\",ot=v,br=200,bl=0", "200-1.m4s", 2);
+    ck_assert_double_le(told.max_kbps, 400);
+    expect_sessions("sid=\"a\",ot=v,br=200,bl=0", "200-2.m4s", 2); /* cid is no duty */
+    expect_sessions("sid=\"a\",cid=\"more\",ot=v,br=200,bl=0", "200-3.m4s", 3);
+    expect_sessions("sid=\"a\",cid=\"more\",ot=v,br=200,bl=0", "200-4.m4s", 3);
+    video = film;
+    video_free(other);
+
+    told = first;
+    struct history h = history();
+    ck_assert(h.closed && !h.terminal);
+    service_history_free(&h);
+}
+END_TEST
+
+START_TEST(the_end_closes_the_session)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-7.m4s", 1), 0);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000,mtp=2000", "750-8.m4s", 5), 0);
+    struct cmcd c = tells("sid=\"a\",e=ps,sta=e");
+    ck_assert_int_eq(steer_event(players, f.service, &c, 9, &e), 0);
+    struct history h = history();
+    ck_assert(h.closed && h.terminal);
+    ck_assert_double_eq(h.steps[h.n - 1].download_s, 4); /* the last chunk's, until now */
+    service_history_free(&h);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 20), 0);
+    ck_assert_int_eq(sessions_opened(), 2);
+}
+END_TEST
+
+START_TEST(the_last_byte_of_the_last_chunk_is_the_end)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-7.m4s", 1), 0);
+    steer_sent(players, f.service, video, "a", "750-7.m4s", 3);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-8.m4s", 5), 0);
+    for (int again = 0; again < 2; again++)
+        steer_sent(players, f.service, video, "a", "750-8.m4s", 9);
+    struct history h = history();
+    ck_assert(h.closed && h.terminal);
+    ck_assert_double_eq(h.steps[h.n - 1].download_s, 4);
+    service_history_free(&h);
+
+    /* what else he fetches opens no session, pictures do */
+    ck_assert_int_eq(ask("sid=\"a\",ot=a,br=64", "audio-8.m4s", 10), 0);
+    struct cmcd c = tells("sid=\"a\",e=ps,sta=e");
+    ck_assert_int_eq(steer_event(players, f.service, &c, 11, &e), 0);
+    ck_assert_int_eq(sessions_opened(), 1);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 20), 0);
+    ck_assert_int_eq(sessions_opened(), 2);
+}
+END_TEST
+
+START_TEST(a_closed_session_is_opened_again_by_pictures)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-8.m4s", 1), 0);
+    steer_sent(players, f.service, video, "a", "750-8.m4s", 9);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-2.m4s", 20), 0);
+    ck_assert_int_eq(sessions_opened(), 2);
+}
+END_TEST
+
+START_TEST(who_quits_has_not_watched_it)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
+    struct cmcd c = tells("sid=\"a\",e=ps,sta=q");
+    ck_assert_int_eq(steer_event(players, f.service, &c, 9, &e), 0);
+    struct history h = history();
+    ck_assert(h.closed && !h.terminal);
+    service_history_free(&h);
+    c = tells("sid=\"nobody\",e=ps,sta=q");
+    ck_assert_int_eq(steer_event(players, f.service, &c, 9, &e), 0);
+}
+END_TEST
+
+START_TEST(a_session_that_went_silent_is_opened_again)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
+    f.now += f.cfg.session_ttl_s + 1;
+    service_periodic(f.service);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-2.m4s", 2), 0);
+    ck_assert_int_eq(sessions_opened(), 2);
+}
+END_TEST
+
+Suite *suite_serve_players_steer(void);
+Suite *suite_serve_players_steer(void)
+{
+    Suite *s = suite_create("serve/steer");
+    TCase *t = tcase_create("serve/steer");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_request_for_a_chunk_caps_the_next_one);
+    tcase_add_test(t, sound_is_added_to_the_cap);
+    tcase_add_test(t, a_stall_is_what_the_download_outlasted_the_buffer_by);
+    tcase_add_test(t, a_stall_is_what_he_says);
+    tcase_add_test(t, a_stall_is_what_a_report_said);
+    tcase_add_test(t, who_did_not_starve_had_no_stall);
+    tcase_add_test(t, a_download_is_what_a_report_said_else_what_mtp_says);
+    tcase_add_test(t, a_report_of_another_chunk_is_not_taken_for_this_one);
+    tcase_add_test(t, what_others_tell_meanwhile_is_not_lost);
+    tcase_add_test(t, two_first_requests_at_once_open_one_session);
+    tcase_add_test(t, who_quits_meanwhile_is_not_brought_back);
+    tcase_add_test(t, a_live_stream_has_no_last_chunk);
+    tcase_add_test(t, what_is_not_told_is_estimated);
+    tcase_add_test(t, another_video_is_another_session);
+    tcase_add_test(t, seeks_gaps_and_other_levels_break_nothing);
+    tcase_add_test(t, the_end_closes_the_session);
+    tcase_add_test(t, the_last_byte_of_the_last_chunk_is_the_end);
+    tcase_add_test(t, a_closed_session_is_opened_again_by_pictures);
+    tcase_add_test(t, who_quits_has_not_watched_it);
+    tcase_add_test(t, a_session_that_went_silent_is_opened_again);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,183 @@
+#include "serve/session/decide.h"
+
+#include <check.h>
+#include <math.h>
+
+#include "learn/ckpt.h"
+#include "support/alloc.h"
+#include "support/twin.h"
+
+static struct view make_view(void)
+{
+    struct view v = view_default();
+    v.levels = 3;
+    v.ladder_kbps[0] = 300;
+    v.ladder_kbps[1] = 750;
+    v.ladder_kbps[2] = 1850;
+    v.chunk_s = 4;
+    v.buffer_s = 9;
+    v.buffer_max_s = 60;
+    view_push(&v, 400000, 2);
+    return v;
+}
+
+static struct swift *make_swift(bool broken)
+{
+    struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
+    struct policy *p = policy_new(&cfg, NULL);
+    policy_init(p, 5);
+    p->version = 11;
+    for (size_t i = 0; broken && i < p->actor->n; i++)
+        p->actor->theta[i] = NAN;
+    struct swift *s = swift_new(&cfg, NULL);
+    swift_load(s, p);
+    policy_free(p);
+    return s;
+}
+
+START_TEST(draws_depend_on_seed_key_and_chunk_alone)
+{
+    ck_assert_double_eq(decide_draw(1, 2, 3), decide_draw(1, 2, 3));
+    ck_assert_double_ne(decide_draw(1, 2, 3), decide_draw(1, 2, 4));
+    ck_assert_double_ne(decide_draw(1, 2, 3), decide_draw(1, 3, 3));
+    ck_assert_double_ne(decide_draw(1, 2, 3), decide_draw(2, 2, 3));
+    int explore = 0;
+    for (uint64_t key = 0; key < 10000; key++) {
+        explore += decide_explores(9, key, .2);
+        ck_assert(!decide_explores(9, key, 0));
+        ck_assert(decide_explores(9, key, 1));
+    }
+    ck_assert_int_gt(explore, 1850);
+    ck_assert_int_lt(explore, 2150);
+}
+END_TEST
+
+START_TEST(both_layouts_are_known_and_others_refused)
+{
+    enum feat_layout layout;
+    struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
+    ck_assert_int_eq(decide_layout(&layout, &cfg, NULL), 0);
+    ck_assert_int_eq(layout, FEAT_FULL);
+    cfg.obs_dim = FEAT_PAPER_DIM;
+    ck_assert_int_eq(decide_layout(&layout, &cfg, NULL), 0);
+    ck_assert_int_eq(layout, FEAT_PAPER);
+    cfg.obs_dim = 7;
+    ck_assert_int_eq(decide_layout(&layout, &cfg, NULL), ERR_INVALID);
+}
+END_TEST
+
+START_TEST(samples_follow_the_distribution)
+{
+    struct swift *p = make_swift(false);
+    struct decider d;
+    ck_assert_int_eq(decide_init(&d, swift_cfg(p), NULL), 0);
+    struct view view = make_view();
+    struct verdict v;
+    int count[3] = {0};
+    for (int i = 0; i < 3000; i++) {
+        ck_assert(decide(&v, p, &d, &view, decide_draw(1, (uint64_t)i, 0)));
+        ck_assert(v.sampled);
+        ck_assert_double_eq_tol(exp((double)v.logp), (double)v.prob[v.level], 1e-5);
+        count[v.level]++;
+    }
+    for (int k = 0; k < 3; k++)
+        ck_assert_double_eq_tol(count[k] / 3000.0, (double)v.prob[k], .03);
+    ck_assert_double_eq((double)v.prob[3], 0);
+    ck_assert_uint_eq(v.policy, 11);
+
+    ck_assert(decide(&v, p, &d, &view, -1));
+    ck_assert(!v.sampled);
+    for (int k = 0; k < 3; k++)
+        ck_assert(v.prob[k] <= v.prob[v.level]);
+    swift_free(p);
+}
+END_TEST
+
+START_TEST(broken_weights_answer_the_lowest_level_and_do_not_teach)
+{
+    struct swift *p = make_swift(true);
+    struct decider d;
+    ck_assert_int_eq(decide_init(&d, swift_cfg(p), NULL), 0);
+    struct view view = make_view();
+    struct verdict v;
+    ck_assert(!decide(&v, p, &d, &view, .9));
+    ck_assert_int_eq(v.level, 0);
+    ck_assert_int_eq(v.expert, -1);
+    ck_assert(!v.sampled);
+    swift_free(p);
+}
+END_TEST
+
+START_TEST(deciding_allocates_nothing)
+{
+    struct swift *p = make_swift(false);
+    struct decider d;
+    ck_assert_int_eq(decide_init(&d, swift_cfg(p), NULL), 0);
+    struct view view = make_view();
+    struct verdict v;
+    alloc_watch();
+    for (int i = 0; i < 100; i++)
+        decide(&v, p, &d, &view, .5);
+    long calls = alloc_calls();
+    ck_assert_int_eq(calls, 0);
+    swift_free(p);
+}
+END_TEST
+
+/* Quantized weights are within what the online learner's ratio of two probabilities, clipped
+ * at 0.1 or more, does not see. `make bench` looks at more views. */
+START_TEST(the_shipped_policy_decides_as_its_plain_twin)
+{
+    struct err e = {0};
+    struct policy *p = ckpt_load("deploy/policy/moe.safetensors", NULL, NULL, NULL, &e);
+    ck_assert_msg(p, "%s", e.detail);
+    struct twin t = twin_compare(p, 20000, 7);
+    ck_assert_int_eq(t.views, 20000);
+    ck_assert_msg(t.other_level <= 20, "%d other levels", t.other_level);
+    ck_assert_msg(t.other_expert <= 2, "%d other experts", t.other_expert);
+    ck_assert_msg(t.prob < 1e-2 && t.logp < 2e-2 && t.value < 2e-2,
+                  "off by %g (probability), %g (logp), %g (value)", t.prob, t.logp,
+                  t.value);
+    policy_free(p);
+}
+END_TEST
+
+/* three fixed secrets: the share is what is configured, and each picks others */
+START_TEST(a_secret_draws_evenly_and_its_own)
+{
+    enum { KEYS = 20000 };
+    int both = 0;
+    for (int secret = 0; secret < 3; secret++) {
+        uint8_t one[SIPHASH_KEY] = {(uint8_t)secret}, other[SIPHASH_KEY] = {9};
+        double sum = 0;
+        int n = 0;
+        for (uint64_t key = 0; key < KEYS; key++) {
+            double u = decide_secret_draw(one, key, UINT64_MAX);
+            ck_assert(u >= 0 && u < 1);
+            ck_assert(u == decide_secret_draw(one, key, UINT64_MAX));
+            n += u < .2;
+            both += u < .2 && decide_secret_draw(other, key, UINT64_MAX) < .2;
+            sum += decide_secret_draw(one, key, 3);
+        }
+        ck_assert_double_eq_tol((double)n / KEYS, .2, .012);
+        ck_assert_double_eq_tol(sum / KEYS, .5, .012);
+    }
+    ck_assert_double_eq_tol(both / 3. / KEYS, .04, .006);
+}
+END_TEST
+
+Suite *suite_serve_session_decide(void);
+Suite *suite_serve_session_decide(void)
+{
+    Suite *s = suite_create("serve/decide");
+    TCase *t = tcase_create("serve/decide");
+    tcase_add_test(t, draws_depend_on_seed_key_and_chunk_alone);
+    tcase_add_test(t, both_layouts_are_known_and_others_refused);
+    tcase_add_test(t, samples_follow_the_distribution);
+    tcase_add_test(t, broken_weights_answer_the_lowest_level_and_do_not_teach);
+    tcase_add_test(t, deciding_allocates_nothing);
+    tcase_add_test(t, the_shipped_policy_decides_as_its_plain_twin);
+    tcase_add_test(t, a_secret_draws_evenly_and_its_own);
+    suite_add_tcase(s, t);
+    return s;
+}

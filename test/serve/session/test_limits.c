@@ -1,0 +1,169 @@
+#include "serve/session/limits.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct session_open good_open(void)
+{
+    return (struct session_open){.levels = 3,
+                                 .ladder_kbps = {300, 750, 1200},
+                                 .chunk_s = 4,
+                                 .chunks = 48,
+                                 .buffer_max_s = 60};
+}
+
+static void open_says(const struct session_open *in, int code, const char *field)
+{
+    struct err e = {0};
+    ck_assert_int_eq(limits_open(in, &e), code);
+    ck_assert_str_eq(e.field, field);
+}
+
+START_TEST(sessions_within_limits_pass)
+{
+    struct session_open in = good_open();
+    open_says(&in, 0, "");
+    in.has_mu = true;
+    in.qoe = (struct qoe){1, 2, 3, QOE_LOG};
+    in.chunks = 0;
+    in.chunk_s = .5;
+    in.has_next = true;
+    strcpy(in.content_id, "caf\xc3\xa9");
+    open_says(&in, 0, "");
+}
+END_TEST
+
+START_TEST(sessions_outside_name_the_field)
+{
+    struct session_open in = good_open();
+    in.levels = 1;
+    open_says(&in, ERR_RANGE, "ladder_kbps");
+    in = good_open();
+    in.ladder_kbps[2] = 750;
+    open_says(&in, ERR_INVALID, "ladder_kbps[2]");
+    in = good_open();
+    in.ladder_kbps[1] = NAN;
+    open_says(&in, ERR_INVALID, "ladder_kbps[1]");
+    in = good_open();
+    in.chunk_s = INFINITY;
+    open_says(&in, ERR_INVALID, "chunk_s");
+    in = good_open();
+    in.chunk_s = .1;
+    open_says(&in, ERR_RANGE, "chunk_s");
+    in = good_open();
+    in.chunks = -1;
+    open_says(&in, ERR_RANGE, "chunks");
+    in = good_open();
+    in.buffer_max_s = 3;
+    open_says(&in, ERR_RANGE, "buffer_max_s");
+    in = good_open();
+    in.has_mu = true;
+    open_says(&in, ERR_RANGE, "mu");
+    in.qoe = (struct qoe){1, -1, 1, QOE_LINEAR};
+    open_says(&in, ERR_RANGE, "mu[1]");
+    in.qoe = (struct qoe){1, 1, 1, (enum qoe_utility)9};
+    open_says(&in, ERR_INVALID, "utility");
+    strcpy(in.profile, "news");
+    open_says(&in, ERR_INVALID, "mu");
+    in = good_open();
+    strcpy(in.profile, "News!");
+    open_says(&in, ERR_INVALID, "profile");
+    in = good_open();
+    in.has_next = true;
+    in.next_bytes[1] = 5e9;
+    open_says(&in, ERR_RANGE, "next_bytes[1]");
+    in = good_open();
+    strcpy(in.content_id, "a\nb");
+    open_says(&in, ERR_INVALID, "content_id");
+}
+END_TEST
+
+START_TEST(questions_name_the_path)
+{
+    const struct question good = {
+        .chunk = 3, .buffer_s = 10, .has_last = true, .last = {2, 1, 100, .5, 0}};
+    ck_assert_int_eq(limits_question(&good, 3, 48, NULL), 0);
+    struct {
+        const char *field;
+        struct question q;
+    } bad[8];
+    for (int i = 0; i < 8; i++)
+        bad[i].q = good;
+    bad[0].field = "chunk", bad[0].q.chunk = 48;
+    bad[1].field = "buffer_s", bad[1].q.buffer_s = -1;
+    bad[2].field = "last.chunk", bad[2].q.last.chunk = -1;
+    bad[3].field = "last.level", bad[3].q.last.level = 3;
+    bad[4].field = "last.bytes", bad[4].q.last.bytes = INT64_C(20000000000);
+    bad[5].field = "last.download_s", bad[5].q.last.download_s = 0;
+    bad[6].field = "last.rebuffer_s", bad[6].q.last.rebuffer_s = NAN;
+    bad[7].field = "next_bytes[0]", bad[7].q.has_next = true, bad[7].q.next_bytes[0] = -1;
+    for (int i = 0; i < 8; i++) {
+        struct err e = {0};
+        ck_assert_int_lt(limits_question(&bad[i].q, 3, 48, &e), 0);
+        ck_assert_str_eq(e.field, bad[i].field);
+    }
+    struct question live = good;
+    live.chunk = 100000;
+    ck_assert_int_eq(limits_question(&live, 3, 0, NULL), 0);
+}
+END_TEST
+
+START_TEST(rewards_report_something)
+{
+    struct err e = {0};
+    struct reward_in in = {.chunk = 0};
+    ck_assert_int_eq(limits_reward(&in, 3, 48, &e), ERR_INVALID);
+    in.has_external = true;
+    in.external = 1001;
+    e = (struct err){0};
+    ck_assert_int_eq(limits_reward(&in, 3, 48, &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, "reward");
+    in.external = -1000;
+    ck_assert_int_eq(limits_reward(&in, 3, 48, NULL), 0);
+    in.has_outcome = true;
+    in.outcome = (struct outcome){1, 0, 1, 1, 0};
+    ck_assert_int_eq(limits_reward(&in, 3, 48, NULL), ERR_INVALID);
+}
+END_TEST
+
+START_TEST(views_are_checked_whole)
+{
+    struct view v = view_default();
+    v.levels = 2;
+    v.ladder_kbps[0] = 300;
+    v.ladder_kbps[1] = 900;
+    v.chunk_s = 2;
+    v.buffer_max_s = 30;
+    v.n_history = 1;
+    v.throughput_kbps[0] = 1000;
+    v.download_s[0] = 1;
+    ck_assert_int_eq(limits_view(&v, NULL), 0);
+
+    struct err e = {0};
+    struct view bad = v;
+    bad.download_s[0] = -1;
+    ck_assert_int_eq(limits_view(&bad, &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, "download_s[0]");
+    bad = v;
+    bad.last_level = 2;
+    e = (struct err){0};
+    ck_assert_int_eq(limits_view(&bad, &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, "last_level");
+}
+END_TEST
+
+Suite *suite_serve_session_limits(void);
+Suite *suite_serve_session_limits(void)
+{
+    Suite *s = suite_create("serve/limits");
+    TCase *t = tcase_create("serve/limits");
+    tcase_add_test(t, sessions_within_limits_pass);
+    tcase_add_test(t, sessions_outside_name_the_field);
+    tcase_add_test(t, questions_name_the_path);
+    tcase_add_test(t, rewards_report_something);
+    tcase_add_test(t, views_are_checked_whole);
+    suite_add_tcase(s, t);
+    return s;
+}

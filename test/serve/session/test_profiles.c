@@ -1,0 +1,156 @@
+#include "serve/session/profiles.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/alloc.h"
+
+static int put(struct profiles *p, const char *name, double stall, struct err *e)
+{
+    struct profile in = {.qoe = {1, 1, stall, QOE_LINEAR}};
+    snprintf(in.name, sizeof in.name, "%s", name);
+    return profiles_put(p, &in, e);
+}
+
+START_TEST(built_in_ones_stay)
+{
+    struct profiles *p = profiles_new(NULL);
+    struct profile list[10];
+    ck_assert_int_eq(profiles_list(list, 10, p), 4);
+    ck_assert_str_eq(list[0].name, "documentary");
+    ck_assert_str_eq(list[3].name, "pensieve");
+    ck_assert_int_eq(put(p, "news", 9, NULL), ERR_CONFLICT);
+    ck_assert_int_eq(profiles_delete(p, "news", NULL), ERR_CONFLICT);
+    ck_assert_int_eq(put(p, "custom", 9, NULL), ERR_CONFLICT);
+    struct profile got;
+    int slot;
+    ck_assert_int_eq(profiles_get(&got, &slot, p, "news", NULL), 0);
+    ck_assert(got.builtin);
+    ck_assert_double_eq(got.qoe.mu_quality, 6);
+    ck_assert_str_eq(qoe_profiles[slot].name, "news");
+    profiles_free(p);
+}
+END_TEST
+
+START_TEST(own_ones_come_and_go)
+{
+    struct profiles *p = profiles_new(NULL);
+    ck_assert_int_eq(put(p, "kids", 2, NULL), 1);
+    ck_assert_int_eq(put(p, "kids", 3, NULL), 0);
+    struct profile got;
+    int slot;
+    ck_assert_int_eq(profiles_get(&got, &slot, p, "kids", NULL), 0);
+    ck_assert_double_eq(got.qoe.mu_stall, 3);
+    ck_assert(!got.builtin);
+    ck_assert_int_gt(slot, PROFILES_SLOT_CUSTOM);
+    ck_assert_int_eq(profiles_delete(p, "kids", NULL), 0);
+    struct err e = {0};
+    ck_assert_int_eq(profiles_get(&got, &slot, p, "kids", &e), ERR_ABSENT);
+    ck_assert_str_eq(e.field, "profile");
+    ck_assert_int_eq(profiles_delete(p, "kids", NULL), ERR_ABSENT);
+    ck_assert_int_eq(put(p, "Kids", 3, NULL), ERR_INVALID);
+    ck_assert_int_eq(put(p, "", 3, NULL), ERR_RANGE);
+    ck_assert_int_eq(put(p, "kids", -3, NULL), ERR_RANGE);
+    profiles_free(p);
+}
+END_TEST
+
+START_TEST(they_are_bounded_and_sorted)
+{
+    struct profiles *p = profiles_new(NULL);
+    char name[SERVICE_NAME];
+    int n = 4;
+    for (; n < PROFILES_MAX; n++) {
+        snprintf(name, sizeof name, "p%d", (n * 37) % 1000);
+        ck_assert_int_eq(put(p, name, 1, NULL), 1);
+    }
+    ck_assert_int_eq(put(p, "one-more", 1, NULL), ERR_FULL);
+    static struct profile list[PROFILES_MAX];
+    ck_assert_int_eq(profiles_list(list, PROFILES_MAX, p), PROFILES_MAX);
+    for (int i = 1; i < PROFILES_MAX; i++)
+        ck_assert_int_lt(strcmp(list[i - 1].name, list[i].name), 0);
+
+    /* the first names have a slot of their own, the rest share one */
+    int slot;
+    struct profile got;
+    ck_assert_int_eq(profiles_get(&got, &slot, p, name, NULL), 0);
+    ck_assert_int_eq(slot, PROFILES_SLOT_CUSTOM);
+    char text[SERVICE_NAME];
+    ck_assert(profiles_slot_name(text, p, SERVICE_PROFILE_STATS - 1));
+    ck_assert(!profiles_slot_name(text, p, SERVICE_PROFILE_STATS));
+    profiles_free(p);
+}
+END_TEST
+
+START_TEST(a_deleted_profile_gives_its_slot_back)
+{
+    struct profiles *p = profiles_new(NULL);
+    struct profile got;
+    int a, b, slot;
+    char text[SERVICE_NAME];
+    ck_assert_int_eq(put(p, "a", 1, NULL), 1);
+    ck_assert_int_eq(put(p, "b", 1, NULL), 1);
+    ck_assert_int_eq(profiles_get(&got, &a, p, "a", NULL), 0);
+    ck_assert_int_eq(profiles_get(&got, &b, p, "b", NULL), 0);
+    ck_assert_int_eq(profiles_delete(p, "a", NULL), 0);
+    ck_assert(!profiles_slot_name(text, p, a));
+    ck_assert(profiles_slot_name(text, p, b));
+    ck_assert_str_eq(text, "b");
+    ck_assert_int_eq(put(p, "c", 1, NULL), 1);
+    ck_assert_int_eq(profiles_get(&got, &slot, p, "c", NULL), 0);
+    ck_assert_int_eq(slot, a);
+
+    /* however often they come and go, the next one has a slot of its own */
+    for (int i = 0; i < 3 * SERVICE_PROFILE_STATS; i++) {
+        snprintf(text, sizeof text, "d%d", i);
+        ck_assert_int_eq(put(p, text, 1, NULL), 1);
+        ck_assert_int_eq(profiles_get(&got, &slot, p, text, NULL), 0);
+        ck_assert_int_ne(slot, PROFILES_SLOT_CUSTOM);
+        ck_assert_int_eq(profiles_delete(p, text, NULL), 0);
+    }
+    profiles_free(p);
+}
+END_TEST
+
+START_TEST(tags_follow_the_weights)
+{
+    for (int i = 0; i < QOE_PROFILES; i++)
+        ck_assert_int_eq(profiles_tag(&qoe_profiles[i].qoe), i);
+    struct qoe k = qoe_profiles[0].qoe;
+    k.utility = QOE_LOG;
+    ck_assert_int_eq(profiles_tag(&k), QOE_PROFILES);
+}
+END_TEST
+
+static void *make(void *ctx, struct err *e)
+{
+    (void)ctx;
+    return profiles_new(e);
+}
+
+static void destroy(void *p)
+{
+    profiles_free(p);
+}
+
+START_TEST(a_failing_allocation_is_told)
+{
+    ck_assert_int_gt(alloc_each_fails(make, destroy, NULL), 0);
+}
+END_TEST
+
+Suite *suite_serve_session_profiles(void);
+Suite *suite_serve_session_profiles(void)
+{
+    Suite *s = suite_create("serve/profiles");
+    TCase *t = tcase_create("serve/profiles");
+    tcase_add_test(t, built_in_ones_stay);
+    tcase_add_test(t, own_ones_come_and_go);
+    tcase_add_test(t, they_are_bounded_and_sorted);
+    tcase_add_test(t, a_deleted_profile_gives_its_slot_back);
+    tcase_add_test(t, tags_follow_the_weights);
+    tcase_add_test(t, a_failing_allocation_is_told);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,412 @@
+/* Services among others, over a real NATS server; their turns are taken one by one. */
+#include "serve/session/service.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "serve/cluster/bus_nats.h"
+#include "support/nats.h"
+#include "support/served.h"
+
+static struct nats server;
+static struct served node, learner;
+
+static void role(struct served *f, enum cluster_role role, const char *name)
+{
+    served_begin(f, true);
+    f->cfg.cluster.role = role;
+    f->cfg.cluster.url = server.url;
+    snprintf(f->cfg.cluster.node, sizeof f->cfg.cluster.node, "%s", name);
+    f->cfg.explore_share = 1;
+    f->cfg.online.batch = 8;
+    f->cfg.online.tolerance = 1e9;
+}
+
+static void setup(void)
+{
+    nats_begin(&server);
+    role(&node, ROLE_DECIDE, "node");
+    role(&learner, ROLE_LEARN, "learner");
+}
+
+static void teardown(void)
+{
+    served_end(&node);
+    served_end(&learner);
+    nats_end(&server);
+}
+
+static struct service_stats stats(struct served *f)
+{
+    struct service_stats s;
+    service_stats(&s, f->service);
+    return s;
+}
+
+static void turn(struct served *f)
+{
+    (void)service_learn(f->service, NULL);
+    service_periodic(f->service);
+    ck_assert_int_eq(service_commit(f->service, NULL), 0);
+}
+
+/* Turns of all that run until it holds. */
+#define UNTIL(condition)                                                      \
+    for (double until_ = clock_mono() + 20; !(condition);) {                  \
+        ck_assert_msg(clock_mono() < until_, "20 s without: %s", #condition); \
+        if (node.service) turn(&node);                                        \
+        if (learner.service) turn(&learner);                                  \
+    }
+
+static void play(struct served *f, uint64_t key)
+{
+    struct session_opened o = served_open(f, key, 4);
+    served_play(f, &o, 4);
+}
+
+START_TEST(what_is_played_here_is_learned_there)
+{
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    for (uint64_t k = 0; k < 6; k++)
+        play(&node, k);
+    UNTIL(stats(&learner).cluster.counted == 6);
+    UNTIL(stats(&node).policy_version == stats(&learner).policy_version &&
+          stats(&node).policy_version >= 3);
+    struct cluster_stats c = stats(&node).cluster;
+    ck_assert_str_eq(c.learner, "learner");
+    ck_assert_int_eq(c.buffered, 0);
+    ck_assert_uint_eq(c.published, 6);
+    ck_assert_uint_eq(stats(&learner).cluster.missing, 0);
+
+    /* one learns, the others decide */
+    struct session_opened o;
+    struct session_open in = served_request(1, 4);
+    struct err e = {0};
+    ck_assert_int_eq(service_open(&o, learner.service, learner.worker, &in, &e),
+                     ERR_FULL);
+    ck_assert_str_eq(e.detail, "this node learns: ask one that decides");
+}
+END_TEST
+
+START_TEST(a_node_keeps_the_last_weights)
+{
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    ck_assert(stats(&learner).learning && !stats(&node).learning);
+    uint64_t before = stats(&node).policy_version;
+    for (uint64_t k = 0; k < 4; k++)
+        play(&node, k);
+    UNTIL(stats(&node).policy_version > before);
+    uint64_t version = stats(&node).policy_version;
+    ck_assert_int_eq(service_drain(node.service, NULL), 0);
+    served_kill(&node);
+    nats_kill(&server);
+    served_start(&node);
+    ck_assert_uint_eq(stats(&node).policy_version, version);
+    nats_again(&server);
+}
+END_TEST
+
+START_TEST(a_killed_node_sends_what_it_had_stored)
+{
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    play(&node, 1);
+    UNTIL(stats(&learner).cluster.counted == 1 && stats(&node).cluster.buffered == 0);
+    nats_kill(&server);
+    play(&node, 2);
+    play(&node, 3);
+    ck_assert_int_eq(service_commit(node.service, NULL), 0);
+    ck_assert_int_eq(stats(&node).cluster.buffered, 2);
+    served_kill(&node);
+    served_start(&node);
+    /* the first one, too, when the store had not heard that it had arrived */
+    ck_assert_int_ge(stats(&node).cluster.buffered, 2);
+    nats_again(&server);
+    UNTIL(stats(&learner).cluster.counted == 3);
+    play(&node, 4);
+    UNTIL(stats(&learner).cluster.counted == 4);
+    ck_assert_uint_eq(stats(&learner).cluster.missing, 0);
+    ck_assert_int_eq(stats(&learner).cluster.makers, 1); /* the same one as before */
+
+    /* all is confirmed: nothing is sent after the next start */
+    UNTIL(stats(&node).cluster.buffered + stats(&node).cluster.unconfirmed == 0);
+    turn(&node);
+    served_kill(&node);
+    served_start(&node);
+    ck_assert_int_eq(stats(&node).cluster.buffered, 0);
+}
+END_TEST
+
+/* A node that has not heard yet of what the learner published last. */
+START_TEST(a_node_that_starts_reads_first_what_is_counted)
+{
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    uint64_t version = stats(&learner).policy_version;
+    for (uint64_t k = 0; k < 6; k++) /* batches of two: all are published */
+        play(&node, k);
+    ck_assert_int_eq(service_commit(node.service, NULL), 0);
+    for (double until = clock_mono() + 20; stats(&node).cluster.buffered;)
+        ck_assert_double_lt(clock_mono(), until);
+    served_kill(&node);
+    node.service = NULL;
+    UNTIL(stats(&learner).policy_version == version + 3);
+    served_start(&node);
+    ck_assert_int_eq(stats(&node).cluster.buffered, 6);
+    UNTIL(stats(&node).cluster.buffered == 0);
+    play(&node, 6);
+    play(&node, 7);
+    UNTIL(stats(&learner).cluster.counted == 8);
+    UNTIL(stats(&node).cluster.buffered == 0);
+    turn(&learner);
+    ck_assert_uint_eq(stats(&learner).cluster.again, 0);
+}
+END_TEST
+
+START_TEST(the_next_learner_loses_and_repeats_nothing)
+{
+    struct served second;
+    role(&second, ROLE_LEARN, "second");
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    for (uint64_t k = 0; k < 5; k++) /* batches of two: one is left over */
+        play(&node, k);
+    UNTIL(stats(&learner).cluster.counted == 5);
+    uint64_t steps = stats(&learner).learner.steps;
+    served_kill(&learner);
+    learner.service = NULL;
+
+    served_start(&second);
+    UNTIL((turn(&second), stats(&second).cluster.leading));
+    UNTIL((turn(&second), stats(&second).cluster.counted == 5));
+    ck_assert_uint_eq(stats(&second).learner.steps, steps);
+    ck_assert_uint_eq(stats(&second).learner.trajectories, 5);
+    ck_assert_uint_eq(stats(&second).cluster.term, 2);
+    play(&node, 9);
+    UNTIL((turn(&second), stats(&second).cluster.counted == 6));
+    UNTIL((turn(&second), stats(&node).policy_version == stats(&second).policy_version));
+    served_end(&second);
+}
+END_TEST
+
+/* Whatever is in the stream up to there is gone, as if its servers had lost it; what comes next has a
+ * higher place. */
+static void empty_stream(uint64_t place)
+{
+    struct bus_nats_cfg cfg = {
+        .url = server.url, .name = "abrd", .who = "thief", .replicas = 1};
+    struct bus_nats *n = bus_nats_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(n);
+    bus_nats_trim(n, place);
+    bus_nats_free(n);
+}
+
+/* again: the node is killed before it knows that anything was lost. */
+static void lose(bool again)
+{
+    served_start(&learner);
+    served_start(&node);
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    play(&node, 1);
+    play(&node, 2);
+    UNTIL(stats(&learner).cluster.counted == 2);
+    UNTIL(stats(&node).cluster.unconfirmed == 0 && stats(&node).cluster.buffered == 0);
+    served_kill(&learner);
+    learner.service = NULL;
+
+    for (uint64_t k = 3; k < 8; k++)
+        play(&node, k);
+    UNTIL(stats(&node).cluster.unconfirmed == 5 && stats(&node).cluster.buffered == 0);
+    empty_stream(1000);
+    if (again) {
+        served_kill(&node);
+        served_start(&node);
+        UNTIL(stats(&node).cluster.unconfirmed == 5);
+        empty_stream(2000);
+    }
+    served_start(&learner);
+    UNTIL(stats(&learner).cluster.leading);
+    /* a batch later weights are published, and with them how far the learner has read */
+    play(&node, 8);
+    play(&node, 9);
+    UNTIL(stats(&learner).cluster.counted == 9);
+    ck_assert_uint_ge(stats(&node).cluster.resent, 5);
+    ck_assert_uint_eq(stats(&learner).cluster.missing, 0);
+    ck_assert_uint_eq(stats(&node).cluster.dropped + stats(&node).cluster.let_go, 0);
+}
+
+START_TEST(what_the_stream_has_lost_is_learned_after_all)
+{
+    lose(false);
+}
+END_TEST
+
+START_TEST(what_was_lost_before_a_restart_is_learned_too)
+{
+    lose(true);
+}
+END_TEST
+
+START_TEST(profiles_are_put_everywhere)
+{
+    served_start(&learner);
+    served_start(&node);
+    struct profile p = {.name = "sport", .qoe = {1, 2, 3, QOE_LINEAR}}, got;
+    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
+    ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), 0);
+    UNTIL(!service_profile_get(&got, learner.service, "sport", NULL));
+    p.qoe.mu_switch = 5;
+    ck_assert_int_eq(service_profile_put(learner.service, &p, NULL), 0);
+    UNTIL(!service_profile_get(&got, node.service, "sport", NULL) &&
+          got.qoe.mu_switch == 5);
+    struct err e;
+    strcpy(p.name, "news");
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_CONFLICT);
+    /* what no node could read does not get on the board */
+    strcpy(p.name, "Sport");
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_INVALID);
+    strcpy(p.name, "custom");
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_CONFLICT);
+    struct profile nothing = {.name = "nothing", .qoe = {0, 0, 0, QOE_LINEAR}};
+    ck_assert_int_eq(service_profile_put(node.service, &nothing, NULL), ERR_RANGE);
+    ck_assert_int_eq(service_profile_delete(node.service, "kids", NULL), ERR_ABSENT);
+    ck_assert_int_eq(service_profile_delete(node.service, "sport", NULL), 0);
+    UNTIL(service_profile_get(&got, learner.service, "sport", NULL) == ERR_ABSENT);
+
+    nats_kill(&server);
+    e = (struct err){0};
+    strcpy(p.name, "late");
+    ck_assert_int_eq(service_profile_put(node.service, &p, &e), ERR_IO);
+    ck_assert_int_eq(service_profile_get(&got, node.service, "late", NULL), ERR_ABSENT);
+    nats_again(&server);
+}
+END_TEST
+
+static int grown_version(struct served *f)
+{
+    struct service_stats s = stats(f);
+    return s.n_grown ? (int)s.grown[0].version : 0;
+}
+
+static void play_as(struct served *f, const char *profile, uint64_t key)
+{
+    struct session_open in = served_request(key, 4);
+    snprintf(in.profile, sizeof in.profile, "%s", profile);
+    struct session_opened o;
+    struct err e = {0};
+    ck_assert_msg(!service_open(&o, f->service, f->worker, &in, &e), "%s", e.detail);
+    served_play(f, &o, 4);
+}
+
+/* Two nodes and two learners: a profile that one of the nodes is asked to grow. */
+START_TEST(profiles_grow_on_all_nodes)
+{
+    struct served other, second;
+    role(&other, ROLE_DECIDE, "other");
+    role(&second, ROLE_LEARN, "second");
+    served_start(&learner);
+    served_start(&node);
+    served_start(&other);
+    UNTIL((turn(&other), stats(&learner).cluster.leading &&
+                             stats(&node).cluster.connected &&
+                             stats(&other).cluster.connected));
+    uint64_t common = stats(&node).policy_version;
+    struct profile p = {.name = "sport", .qoe = {1, 2, 3, QOE_LINEAR}, .grow = true}, got;
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
+    ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), 0);
+    ck_assert(got.grow);
+    ck_assert_int_eq(grown_version(&node), 0); /* which the learner makes */
+    UNTIL((turn(&other), grown_version(&node) == 1 && grown_version(&other) == 1));
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 0); /* as it is */
+    ck_assert_int_eq(service_profile_get(&got, other.service, "sport", NULL), 0);
+    ck_assert(got.grow);
+    struct err e = {0};
+    p.qoe.mu_switch = 9; /* experts learn for the weights there are */
+    ck_assert_int_eq(service_profile_put(other.service, &p, &e), ERR_CONFLICT);
+    ck_assert_str_eq(e.field, "mu");
+
+    /* sessions on both teach one set of experts, and not the common policy */
+    node.now = other.now = learner.now += 1;
+    for (uint64_t k = 0; k < 3; k++) {
+        play_as(&node, "sport", k);
+        play_as(&other, "sport", 100 + k);
+    }
+    UNTIL((turn(&other), grown_version(&learner) == 4 && grown_version(&node) == 4 &&
+                             grown_version(&other) == 4));
+    struct service_stats s = stats(&learner);
+    ck_assert_uint_eq(s.grown[0].learner.trajectories, 6);
+    ck_assert_uint_eq(s.learner.trajectories, 0);
+    ck_assert_uint_eq(stats(&node).policy_version, common);
+    ck_assert_uint_eq(stats(&node).grown[0].decisions, 12);
+    ck_assert_uint_eq(stats(&other).cluster.grown_taken, 4);
+
+    /* a learner that takes over goes on; a node that starts has what it had */
+    served_kill(&learner);
+    served_kill(&node);
+    served_start(&node);
+    ck_assert_int_eq(grown_version(&node) > 0, 1);
+    learner.service = NULL;
+    served_start(&second);
+    ck_assert_int_eq(stats(&second).n_grown, 0); /* it stands by */
+    UNTIL((turn(&second), turn(&other), stats(&second).cluster.leading));
+    ck_assert_int_eq(grown_version(&second), 4);
+    ck_assert_uint_eq(stats(&second).grown[0].learner.trajectories, 6);
+    node.now = other.now += 1;
+    play_as(&node, "sport", 11);
+    play_as(&other, "sport", 12);
+    UNTIL((turn(&second), turn(&other),
+           grown_version(&node) == 5 && grown_version(&other) == 5));
+
+    /* one that is deleted and put anew with other weights while a node takes no turns */
+    ck_assert_int_eq(service_profile_delete(node.service, "sport", NULL), 0);
+    UNTIL((turn(&second), !grown_version(&second)));
+    p.qoe.mu_switch = 9;
+    ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
+    UNTIL((turn(&second), grown_version(&node) == 1));
+    ck_assert_int_eq(grown_version(&other), 5);
+    UNTIL((turn(&second), turn(&other), grown_version(&other) == 1));
+    ck_assert_int_eq(service_profile_get(&got, other.service, "sport", NULL), 0);
+    ck_assert_double_eq(got.qoe.mu_switch, 9);
+
+    ck_assert_int_eq(service_profile_delete(other.service, "sport", NULL), 0);
+    ck_assert_int_eq(grown_version(&other), 0);
+    UNTIL(
+        (turn(&second), turn(&other), !grown_version(&node) && !grown_version(&second)));
+    ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), ERR_ABSENT);
+    /* who had it goes on by the common policy, and so does a session that was open */
+    play_as(&node, "pensieve", 13);
+    served_end(&other);
+    served_end(&second);
+}
+END_TEST
+
+Suite *suite_serve_session_service_cluster(void);
+Suite *suite_serve_session_service_cluster(void)
+{
+    Suite *s = suite_create("serve/service_cluster");
+    TCase *t = tcase_create("serve/service_cluster");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, what_is_played_here_is_learned_there);
+    tcase_add_test(t, a_node_keeps_the_last_weights);
+    tcase_add_test(t, a_killed_node_sends_what_it_had_stored);
+    tcase_add_test(t, a_node_that_starts_reads_first_what_is_counted);
+    tcase_add_test(t, the_next_learner_loses_and_repeats_nothing);
+    tcase_add_test(t, what_the_stream_has_lost_is_learned_after_all);
+    tcase_add_test(t, what_was_lost_before_a_restart_is_learned_too);
+    tcase_add_test(t, profiles_are_put_everywhere);
+    tcase_add_test(t, profiles_grow_on_all_nodes);
+    suite_add_tcase(s, t);
+    return s;
+}

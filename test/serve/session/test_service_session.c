@@ -1,0 +1,393 @@
+/* Sessions, decisions and rewards as a viewer sees them. */
+#include "serve/session/service.h"
+
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "learn/ckpt.h"
+#include "serve/session/decide.h"
+#include "support/alloc.h"
+#include "support/served.h"
+
+static struct served f;
+
+static void setup(void)
+{
+    served_begin(&f, false);
+    f.cfg.explore_share = .5;
+    served_start(&f);
+}
+
+static void teardown(void)
+{
+    served_end(&f);
+}
+
+static void same_answer(const struct answer *a, const struct answer *b)
+{
+    ck_assert_int_eq(a->chunk, b->chunk);
+    ck_assert_int_eq(a->level, b->level);
+    ck_assert_int_eq(a->levels, b->levels);
+    ck_assert_double_eq(a->kbps, b->kbps);
+    ck_assert_uint_eq(a->policy, b->policy);
+    ck_assert_int_eq(a->expert, b->expert);
+    ck_assert_mem_eq(a->prob, b->prob, sizeof a->prob);
+    ck_assert_double_eq(a->value, b->value);
+    ck_assert_double_eq(a->entropy, b->entropy);
+    ck_assert_int_eq(a->sampled, b->sampled);
+    ck_assert_int_eq(a->by, b->by);
+}
+
+START_TEST(a_session_opens_with_its_first_answer)
+{
+    struct session_opened o = served_open(&f, 1, 48);
+    ck_assert_uint_eq(strlen(o.session), 32);
+    ck_assert_str_eq(o.profile, "pensieve");
+    ck_assert(o.hinted);
+    ck_assert_int_eq(o.first.by, BY_ROUTER);
+    ck_assert_int_eq(o.first.chunk, 0);
+    ck_assert_int_eq(o.first.levels, 6);
+    ck_assert_uint_eq(o.first.policy, 1);
+    double sum = 0;
+    for (int k = 0; k < 6; k++)
+        sum += o.first.prob[k];
+    ck_assert_double_eq_tol(sum, 1, 1e-5);
+
+    /* asked for chunk 0 as well, it says the same */
+    struct question q = served_question(0, 0);
+    q.buffer_s = 0;
+    struct answer a;
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+    same_answer(&a, &o.first);
+}
+END_TEST
+
+START_TEST(profiles_are_understood)
+{
+    struct session_open in = served_request(1, 48);
+    struct session_opened o;
+    strcpy(in.profile, "news");
+    ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
+    ck_assert_str_eq(o.profile, "news");
+    ck_assert(o.hinted);
+    ck_assert_double_eq(o.qoe.mu_quality, 6);
+
+    in.profile[0] = '\0';
+    in.has_mu = true;
+    in.qoe = (struct qoe){1, 2, 3, QOE_LOG};
+    ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
+    ck_assert_str_eq(o.profile, "custom");
+    ck_assert(o.hinted);
+
+    in.has_mu = false;
+    strcpy(in.profile, "nobody");
+    struct err e = {0};
+    ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, &e), ERR_ABSENT);
+    ck_assert_str_eq(e.field, "profile");
+}
+END_TEST
+
+START_TEST(repeats_and_contradictions)
+{
+    struct session_opened o = served_open(&f, 1, 48);
+    struct question q = served_question(1, o.first.level);
+    struct answer a, b;
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+    ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, NULL), 0);
+    same_answer(&a, &b);
+    q.buffer_s += .5;
+    struct err e = {0};
+    ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, &e),
+                     ERR_CONFLICT);
+    ck_assert_str_eq(e.field, "chunk");
+
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_eq(s.decisions, 2);
+    ck_assert_uint_eq(s.repeats, 1);
+    ck_assert_uint_eq(s.conflicts, 1);
+    ck_assert_uint_eq(s.rewards, 1);
+}
+END_TEST
+
+START_TEST(who_explores_never_abandons)
+{
+    int told[2] = {0}, asked[2] = {0};
+    for (uint64_t key = 0; key < 40; key++) {
+        struct session_opened o = served_open(&f, key, 48);
+        struct underway_in in = {0, 0, 200000, .05, 0};
+        struct underway_out out;
+        ck_assert_int_eq(service_underway(&out, f.service, o.session, &in, NULL), 0);
+        ck_assert_int_eq(out.chunk, 0);
+        asked[o.explores]++;
+        told[o.explores] += out.level != 0;
+    }
+    ck_assert_int_gt(asked[0], 4);
+    ck_assert_int_gt(asked[1], 4);
+    ck_assert_int_eq(told[0], asked[0]);
+    ck_assert_int_eq(told[1], 0);
+
+    struct session_opened o = served_open(&f, 50, 48);
+    struct underway_in in = {0, 0, 200000, NAN, 0};
+    struct underway_out out;
+    struct err e = {0};
+    ck_assert_int_lt(service_underway(&out, f.service, o.session, &in, &e), 0);
+    ck_assert_str_eq(e.field, "elapsed_s");
+    in = (struct underway_in){7, 0, 200000, 1, 0};
+    ck_assert_int_eq(service_underway(&out, f.service, o.session, &in, &e), ERR_CONFLICT);
+    ck_assert_int_eq(service_underway(&out, f.service, "x", &in, &e), ERR_ABSENT);
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_eq(s.underway, 40);
+    ck_assert_uint_eq(s.abandoned, (uint64_t)told[0]);
+}
+END_TEST
+
+START_TEST(bad_input_is_refused_and_changes_nothing)
+{
+    struct session_opened o = served_open(&f, 1, 48);
+    struct question q = served_question(1, o.first.level);
+    struct answer a;
+    struct err e = {0};
+    q.last.download_s = NAN;
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, &e),
+                     ERR_INVALID);
+    ck_assert_str_eq(e.field, "last.download_s");
+    e = (struct err){0};
+    q = served_question(48, 0);
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, "chunk");
+    const char *strangers[] = {"", "x", "00000000000000000000000000000000",
+                               "ffffffffffffffffffffffffffffffffff"};
+    q = served_question(1, 0);
+    for (int i = 0; i < 4; i++) {
+        e = (struct err){0};
+        ck_assert_int_eq(service_ask(&a, f.service, f.worker, strangers[i], &q, &e),
+                         ERR_ABSENT);
+        ck_assert_str_eq(e.field, "session");
+    }
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_eq(s.decisions, 1);
+    ck_assert_uint_eq(s.rewards, 0);
+}
+END_TEST
+
+START_TEST(the_same_key_gets_the_same_answers)
+{
+    int explore = 0;
+    for (uint64_t key = 0; key < 40; key++) {
+        struct session_opened a = served_open(&f, key, 48), b = served_open(&f, key, 48);
+        ck_assert_str_ne(a.session, b.session);
+        ck_assert_int_eq(a.explores, b.explores);
+        ck_assert_uint_eq(served_play(&f, &a, 48), served_play(&f, &b, 48));
+        explore += a.explores;
+    }
+    ck_assert_int_gt(explore, 8);
+    ck_assert_int_lt(explore, 32);
+
+    /* a service of its own, as another process would be */
+    struct session_opened a = served_open(&f, 5, 48);
+    uint64_t here = served_play(&f, &a, 48);
+    served_kill(&f);
+    served_start(&f);
+    a = served_open(&f, 5, 48);
+    ck_assert_uint_eq(served_play(&f, &a, 48), here);
+}
+END_TEST
+
+START_TEST(a_drawn_key_is_told)
+{
+    struct session_open in = served_request(0, 48);
+    in.has_key = false;
+    struct session_opened a, b;
+    ck_assert_int_eq(service_open(&a, f.service, f.worker, &in, NULL), 0);
+    ck_assert_int_eq(service_open(&b, f.service, f.worker, &in, NULL), 0);
+    ck_assert_uint_ne(a.key, b.key);
+    struct session_opened again = served_open(&f, a.key, 48);
+    ck_assert_uint_eq(served_play(&f, &again, 20), served_play(&f, &a, 20));
+}
+END_TEST
+
+START_TEST(only_explorers_sample)
+{
+    bool seen[2] = {false};
+    for (uint64_t key = 0; key < 20; key++) {
+        struct session_opened o = served_open(&f, key, 48);
+        ck_assert_int_eq(o.first.sampled, o.explores);
+        seen[o.explores] = true;
+        if (o.explores) { /* inverse transform of the draw for (seed, key, chunk) */
+            double u = decide_draw(f.cfg.seed, key, 0), below = 0;
+            for (int k = 0; k < o.first.level; k++)
+                below += o.first.prob[k];
+            ck_assert_double_ge(u, below - 1e-5);
+            ck_assert_double_lt(u, below + o.first.prob[o.first.level] + 1e-5);
+            continue;
+        }
+        for (int k = 0; k < 6; k++)
+            ck_assert(o.first.prob[k] <= o.first.prob[o.first.level]);
+    }
+    ck_assert(seen[0] && seen[1]);
+}
+END_TEST
+
+/* Weights whose products overflow: the lowest level, by no expert, also when asked again. */
+START_TEST(weights_that_overflow_fall_back)
+{
+    struct err e = {0};
+    struct policy *p = ckpt_load(f.policy, NULL, NULL, NULL, &e);
+    ck_assert_msg(p != NULL, "%s", e.detail);
+    for (size_t i = 0; i < p->actor->n; i++)
+        p->actor->theta[i] = FLT_MAX;
+    ck_assert_int_eq(ckpt_save(f.policy, p, NULL, NULL, 0, &e), 0);
+    policy_free(p);
+    served_kill(&f);
+    served_start(&f);
+
+    for (uint64_t key = 0; key < 4; key++) {
+        struct session_opened o = served_open(&f, key, 48);
+        ck_assert_int_eq(o.first.level, 0);
+        ck_assert_int_eq(o.first.expert, -1);
+        ck_assert(!o.first.sampled);
+        struct question q = served_question(1, 0);
+        struct answer a, again;
+        ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+        ck_assert_int_eq(service_ask(&again, f.service, f.worker, o.session, &q, NULL),
+                         0);
+        ck_assert_int_eq(a.expert, -1);
+        same_answer(&a, &again);
+    }
+    /* they are decisions, but no expert's */
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_eq(s.decisions, 8);
+    for (int k = 0; k < 16; k++)
+        ck_assert_uint_eq(s.expert_decisions[k], 0);
+}
+END_TEST
+
+START_TEST(a_stateless_question_equals_the_sessions)
+{
+    served_kill(&f);
+    f.cfg.explore_share = 0;
+    served_start(&f);
+    struct session_opened o = served_open(&f, 1, 48);
+    struct view v = view_default();
+    struct session_open in = served_request(1, 48);
+    v.levels = 6;
+    memcpy(v.ladder_kbps, in.ladder_kbps, sizeof v.ladder_kbps);
+    v.chunk_s = 4;
+    v.chunks = 48;
+    v.buffer_max_s = 60;
+    struct answer a, b;
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, NULL), 0);
+    same_answer(&a, &o.first);
+
+    struct question q = served_question(1, o.first.level);
+    ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, NULL), 0);
+    view_push(&v, (double)q.last.bytes, q.last.download_s);
+    v.chunk = 1;
+    v.last_level = o.first.level;
+    v.buffer_s = q.buffer_s;
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, NULL), 0);
+    same_answer(&a, &b);
+    v.buffer_s = -1;
+    struct err e = {0};
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, &e),
+                     ERR_RANGE);
+    ck_assert_str_eq(e.field, "buffer_s");
+}
+END_TEST
+
+START_TEST(the_history_shows_what_was)
+{
+    struct session_opened o = served_open(&f, 1, 10);
+    struct question q = served_question(1, o.first.level);
+    struct answer a;
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+    int other = a.level ? 0 : 1;
+    q = served_question(2, other);
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+    struct reward_in in = {.has_external = true, .chunk = 2, .external = -3};
+    struct reward_out r;
+    ck_assert_int_eq(service_reward(&r, f.service, o.session, &in, NULL), 0);
+
+    struct history h;
+    ck_assert_int_eq(service_history(&h, f.service, o.session, NULL), 0);
+    ck_assert_int_eq(h.n, 3);
+    ck_assert(!h.closed);
+    ck_assert_int_eq(h.open.chunks, 10);
+    ck_assert_str_eq(h.opened.session, o.session);
+    ck_assert(h.steps[0].reported && h.steps[0].followed);
+    ck_assert(h.steps[1].reported && !h.steps[1].followed);
+    ck_assert_int_eq(h.steps[1].level, other);
+    ck_assert_int_ne(h.steps[1].decided_level, other);
+    ck_assert(!h.steps[2].reported && h.steps[2].has_external);
+    ck_assert_double_eq(h.steps[2].external, -3);
+    service_history_free(&h);
+    ck_assert_int_eq(service_history(&h, f.service, "0", NULL), ERR_ABSENT);
+}
+END_TEST
+
+START_TEST(closing_twice_is_one_close)
+{
+    struct session_opened o = served_open(&f, 1, 10);
+    ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
+    ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_eq(s.sessions_closed, 1);
+    ck_assert_int_eq(s.sessions_live, 0);
+    struct question q = served_question(1, 0);
+    struct answer a;
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL),
+                     ERR_ABSENT);
+    struct history h;
+    ck_assert_int_eq(service_history(&h, f.service, o.session, NULL), 0);
+    ck_assert(h.closed && !h.terminal);
+    service_history_free(&h);
+}
+END_TEST
+
+START_TEST(an_answer_allocates_nothing)
+{
+    struct session_opened o = served_open(&f, 1, 0);
+    int level = o.first.level, failed = 0;
+    alloc_watch();
+    for (int k = 1; k < 300; k++) {
+        struct question q = served_question(k, level);
+        struct answer a;
+        failed |= service_ask(&a, f.service, f.worker, o.session, &q, NULL);
+        level = a.level;
+    }
+    long calls = alloc_calls();
+    ck_assert_int_eq(failed, 0);
+    ck_assert_int_eq(calls, 0);
+}
+END_TEST
+
+Suite *suite_serve_session_service_session(void);
+Suite *suite_serve_session_service_session(void)
+{
+    Suite *s = suite_create("serve/service_session");
+    TCase *t = tcase_create("serve/service_session");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_session_opens_with_its_first_answer);
+    tcase_add_test(t, profiles_are_understood);
+    tcase_add_test(t, repeats_and_contradictions);
+    tcase_add_test(t, who_explores_never_abandons);
+    tcase_add_test(t, bad_input_is_refused_and_changes_nothing);
+    tcase_add_test(t, the_same_key_gets_the_same_answers);
+    tcase_add_test(t, a_drawn_key_is_told);
+    tcase_add_test(t, only_explorers_sample);
+    tcase_add_test(t, weights_that_overflow_fall_back);
+    tcase_add_test(t, a_stateless_question_equals_the_sessions);
+    tcase_add_test(t, the_history_shows_what_was);
+    tcase_add_test(t, closing_twice_is_one_close);
+    tcase_add_test(t, an_answer_allocates_nothing);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,151 @@
+/* What a service does as time goes by: silent sessions end, old ones are deleted. */
+#include "serve/session/service.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "support/served.h"
+
+static struct served f;
+
+static void setup(void)
+{
+    served_begin(&f, true);
+    f.cfg.explore_share = .5;
+}
+
+static void teardown(void)
+{
+    served_end(&f);
+}
+
+START_TEST(silent_sessions_are_truncated)
+{
+    f.cfg.learn = true;
+    f.cfg.explore_share = 1;
+    f.cfg.session_ttl_s = 60;
+    served_start(&f);
+    struct session_opened quiet = served_open(&f, 1, 48), lively = served_open(&f, 2, 48);
+    struct question q = served_question(1, quiet.first.level);
+    struct answer a;
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, quiet.session, &q, NULL), 0);
+    f.now += 50;
+    q = served_question(1, lively.first.level);
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, lively.session, &q, NULL), 0);
+    f.now += 11;
+    service_tick(f.service);
+
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_eq(s.sessions_expired, 1);
+    ck_assert_int_eq(s.sessions_live, 1);
+    ck_assert_uint_eq(s.bus_queue, 1); /* its one complete step teaches */
+    struct history h;
+    ck_assert_int_eq(service_history(&h, f.service, quiet.session, NULL), 0);
+    ck_assert(h.closed && !h.terminal);
+    service_history_free(&h);
+}
+END_TEST
+
+/* Ends of sessions are rows, too: they leave the store's queue to those who ask. */
+START_TEST(many_silent_sessions_leave_room_in_the_queue)
+{
+    enum { N = 60 };
+    f.cfg.session_ttl_s = 60;
+    f.cfg.store_queue = 64;
+    served_start(&f);
+    for (uint64_t i = 0; i < N; i++) {
+        (void)served_open(&f, i, 48);
+        service_tick(f.service); /* flushes */
+    }
+    f.now += 61;
+    struct service_stats s;
+    for (uint64_t past = 0, turns = 0; past < N; past = s.sessions_expired) {
+        service_periodic(f.service);
+        service_stats(&s, f.service);
+        ck_assert_uint_gt(s.sessions_expired, past);
+        ck_assert_uint_le(s.store_queue, 64 / 4 + 5);
+        struct session_opened o;
+        struct session_open q = served_request(N + turns++, 48);
+        ck_assert_int_eq(service_open(&o, f.service, f.worker, &q, NULL), 0);
+        ck_assert_int_eq(service_commit(f.service, NULL), 0);
+    }
+}
+END_TEST
+
+/* The clock was set five hours on, or back, while nobody ran: nobody's session ends by that, and
+ * everybody's after half its time without a word. */
+START_TEST(a_clock_that_was_set_ends_no_sessions)
+{
+    f.cfg.session_ttl_s = 60;
+    for (int way = -1; way <= 1; way += 2) {
+        served_start(&f);
+        struct session_opened o = served_open(&f, 10 + (uint64_t)way, 48);
+        service_tick(f.service);
+        served_kill(&f);
+        f.now += way * 5 * 3600;
+        served_start(&f);
+        f.now += 29;
+        service_tick(f.service);
+        struct service_stats s;
+        service_stats(&s, f.service);
+        ck_assert_int_eq(s.sessions_live, 1);
+        struct question q = served_question(1, o.first.level);
+        struct answer a;
+        ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+        f.now += 61;
+        service_tick(f.service);
+        service_stats(&s, f.service);
+        ck_assert_int_eq(s.sessions_live, 0);
+        served_kill(&f);
+    }
+    served_start(&f);
+}
+END_TEST
+
+START_TEST(old_sessions_are_deleted)
+{
+    f.cfg.retention_s = 1000;
+    served_start(&f);
+    struct session_opened o = served_open(&f, 1, 48);
+    ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
+    f.now += 900;
+    service_tick(f.service);
+    struct history h;
+    ck_assert_int_eq(service_history(&h, f.service, o.session, NULL), 0);
+    service_history_free(&h);
+    f.now += 200;
+    service_tick(f.service);
+    ck_assert_int_eq(service_history(&h, f.service, o.session, NULL), ERR_ABSENT);
+
+    /* more end in a minute than are deleted at once, and none of them stays */
+    enum { MANY = 600 };
+    static struct session_opened many[MANY];
+    for (uint64_t i = 0; i < MANY; i++) {
+        many[i] = served_open(&f, 2 + i, 48);
+        ck_assert_int_eq(service_close(f.service, many[i].session, NULL, NULL), 0);
+    }
+    for (int i = 0; i < 10; i++) {
+        f.now += i ? 2 : 1100;
+        service_tick(f.service);
+    }
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(service_history(&h, f.service, many[i].session, NULL),
+                         ERR_ABSENT);
+}
+END_TEST
+
+Suite *suite_serve_session_service_time(void);
+Suite *suite_serve_session_service_time(void)
+{
+    Suite *s = suite_create("serve/service_time");
+    TCase *t = tcase_create("serve/service_time");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, silent_sessions_are_truncated);
+    tcase_add_test(t, many_silent_sessions_leave_room_in_the_queue);
+    tcase_add_test(t, a_clock_that_was_set_ends_no_sessions);
+    tcase_add_test(t, old_sessions_are_deleted);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,72 @@
+#include "serve/session/traj.h"
+
+#include <check.h>
+#include <math.h>
+
+START_TEST(measurements_keep_the_newest)
+{
+    struct traj_measured m = {0};
+    for (int i = 1; i <= VIEW_HISTORY + 3; i++)
+        traj_measure(&m, i, i * .5);
+    ck_assert_int_eq(m.n, VIEW_HISTORY);
+    ck_assert_double_eq(m.bytes[0], 4);
+    ck_assert_double_eq(m.bytes[VIEW_HISTORY - 1], VIEW_HISTORY + 3);
+    ck_assert_double_eq(m.download_s[0], 2);
+    traj_measure(&m, 0, 1); /* an empty chunk says nothing */
+    ck_assert_double_eq(m.bytes[VIEW_HISTORY - 1], VIEW_HISTORY + 3);
+}
+END_TEST
+
+START_TEST(rewards_are_scaled_and_bounded)
+{
+    static struct traj t = {.n = 3};
+    t.view = view_default();
+    t.view.levels = 2;
+    t.view.ladder_kbps[0] = 300;
+    t.view.ladder_kbps[1] = 4300;
+    t.view.chunk_s = 4;
+    t.step[0].reward = 6.3;
+    t.step[1].reward = -1e7;
+    t.step[2].reward = 1e7;
+    ck_assert_double_eq_tol((double)traj_reward(&t, 0), 6.3 / feat_reward_scale(&t.view),
+                            1e-6);
+    ck_assert_double_eq((double)traj_reward(&t, 1), -TRAJ_REWARD);
+    ck_assert_double_eq((double)traj_reward(&t, 2), TRAJ_REWARD);
+}
+END_TEST
+
+START_TEST(a_truncated_one_has_one_more_state)
+{
+    static struct traj t = {.n = 2, .truncated = true};
+    t.view = view_default();
+    t.view.levels = 2;
+    t.view.ladder_kbps[0] = 300;
+    t.view.ladder_kbps[1] = 4300;
+    t.view.chunk_s = 4;
+    t.view.buffer_max_s = 20;
+    for (int i = 0; i < 3; i++)
+        t.step[i] = (struct traj_step){.chunk = i, .bytes = 1e6, .download_s = 1 + i};
+    float obs[3][FEAT_FULL_DIM], cut[2][FEAT_FULL_DIM];
+    uint32_t mask[3] = {0};
+    traj_observe(obs[0], mask, &t, FEAT_FULL);
+    ck_assert_uint_eq(mask[2], 3);
+    t.truncated = false;
+    mask[2] = 99;
+    traj_observe(cut[0], mask, &t, FEAT_FULL);
+    ck_assert_uint_eq(mask[2], 99);
+    ck_assert_mem_eq(cut, obs, sizeof cut);
+    ck_assert_mem_ne(obs[1], obs[2], sizeof obs[1]); /* what step 1 measured shows */
+}
+END_TEST
+
+Suite *suite_serve_session_traj(void);
+Suite *suite_serve_session_traj(void)
+{
+    Suite *s = suite_create("serve/traj");
+    TCase *t = tcase_create("serve/traj");
+    tcase_add_test(t, measurements_keep_the_newest);
+    tcase_add_test(t, rewards_are_scaled_and_bounded);
+    tcase_add_test(t, a_truncated_one_has_one_more_state);
+    suite_add_tcase(s, t);
+    return s;
+}

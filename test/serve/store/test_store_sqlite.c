@@ -1,0 +1,573 @@
+#include "serve/store/store_sqlite.h"
+
+#include <check.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "support/tmpdir.h"
+
+static char *dir, *path;
+
+static void setup(void)
+{
+    dir = strdup(tmpdir_new());
+    path = strdup(tmpdir_path(dir, "abrd.db"));
+}
+
+static void teardown(void)
+{
+    tmpdir_remove(dir);
+    free(path);
+    free(dir);
+}
+
+static struct store must_open(void)
+{
+    struct store s;
+    struct err e = {0};
+    struct store_sqlite_cfg cfg = {.path = path};
+    ck_assert_msg(store_sqlite_open(&s, &cfg, &e) == 0, "%s: %s", e.field, e.detail);
+    return s;
+}
+
+static struct store_rec session_rec(uint8_t n)
+{
+    struct store_rec r = {.kind = STORE_SESSION};
+    r.row = (struct track_row){.id = {n, 1, 0, 255},
+                               .key = UINT64_MAX - n,
+                               .profile = "news",
+                               .content_id = "caf\xc3\xa9 'x'",
+                               .ladder_kbps = {300.1, 1e6 / 3},
+                               .levels = 2,
+                               .chunks = 48,
+                               .chunk_s = 1 / 3.0,
+                               .buffer_max_s = 60,
+                               .opened_at = 1.6e9 + n,
+                               .qoe = {1, .1, 4.3, QOE_LOG},
+                               .has_key = true,
+                               .explores = true};
+    return r;
+}
+
+static struct store_rec step_rec(uint8_t n, uint32_t ord)
+{
+    struct store_rec r = {.kind = STORE_STEP, .id = {n, 1, 0, 255}};
+    r.step = (struct step){.next = -1,
+                           .prev = -1,
+                           .ord = ord,
+                           .rev = 1,
+                           .chunk = (int32_t)ord,
+                           .flags = STEP_DECIDED | STEP_SAMPLED,
+                           .decided = 1,
+                           .level = -1,
+                           .last_level = -1,
+                           .expert = 2,
+                           .logp = -.1f,
+                           .value = 1.7f,
+                           .entropy = .3f,
+                           .prob = {.1f, .9f},
+                           .next_bytes = {4000000000u, 7},
+                           .question = UINT64_MAX - ord,
+                           .policy = 9,
+                           .buffer_s = 1 / 7.0,
+                           .at = 1.6e9 + ord};
+    return r;
+}
+
+START_TEST(rows_come_back_to_the_last_bit)
+{
+    struct store s = must_open();
+    struct store_rec in[3] = {session_rec(1), step_rec(1, 0), step_rec(1, 1)};
+    in[1].step.flags |= STEP_REPORTED;
+    in[1].step.level = 1;
+    in[1].step.bytes = UINT32_C(4000000000);
+    in[1].step.download_s = 1e-6;
+    in[1].step.rebuffer_s = 2 / 3.0;
+    in[1].step.reward = -1 / 3.0;
+    ck_assert_int_eq(s.write(s.self, in, 3, NULL), 0);
+    s.free(s.self);
+
+    s = must_open();
+    struct track_row row;
+    struct step *steps;
+    int n;
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, in[0].row.id, 0, INT_MAX, NULL),
+        0);
+    ck_assert_mem_eq(&row, &in[0].row, sizeof row);
+    ck_assert_int_eq(n, 2);
+    ck_assert_mem_eq(&steps[0], &in[1].step, sizeof *steps);
+    ck_assert_mem_eq(&steps[1], &in[2].step, sizeof *steps);
+    free(steps);
+    uint8_t other[TRACK_ID] = {9};
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, other, 0, INT_MAX, NULL),
+        ERR_ABSENT);
+    s.free(s.self);
+}
+END_TEST
+
+START_TEST(the_highest_revision_stays)
+{
+    struct store s = must_open();
+    struct store_rec r[4] = {step_rec(1, 0), step_rec(1, 0), session_rec(1),
+                             session_rec(1)};
+    r[0].step.rev = 3;
+    r[0].step.reward = 33;
+    r[1].step.rev = 2;
+    r[1].step.reward = 22;
+    r[2].row.closed = true;
+    ck_assert_int_eq(s.write(s.self, r, 4, NULL), 0);
+    struct track_row row;
+    struct step *steps;
+    int n;
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, r[2].row.id, 0, INT_MAX, NULL),
+        0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_double_eq(steps[0].reward, 33);
+    ck_assert(row.closed);
+    free(steps);
+    s.free(s.self);
+}
+END_TEST
+
+static int collect(void *ctx, const struct track_row *row, const struct step *steps,
+                   int n, struct err *e)
+{
+    (void)e;
+    int *seen = ctx;
+    seen[seen[0] + 1] = row->id[0] * 1000 + n;
+    seen[0]++;
+    for (int i = 1; i < n; i++)
+        ck_assert_uint_eq(steps[i].ord, steps[i - 1].ord + 1);
+    return 0;
+}
+
+START_TEST(live_sessions_come_with_their_newest_steps)
+{
+    struct store s = must_open();
+    struct store_rec r = session_rec(1);
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+    r = session_rec(2);
+    r.row.closed = true;
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+    r = session_rec(3);
+    r.row.explores = false;
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+    for (uint32_t i = 0; i < 300; i++) {
+        struct store_rec step[2] = {step_rec(1, i), step_rec(3, i)};
+        step[1].step.at -= 1000; /* silent for longer */
+        ck_assert_int_eq(s.write(s.self, step, 2, NULL), 0);
+    }
+    int seen[8] = {0};
+    ck_assert_int_eq(s.live(s.self, collect, seen, NULL), 0);
+    ck_assert_int_eq(seen[0], 2);
+    ck_assert_int_eq(seen[1] / 1000, 3);
+    ck_assert_int_eq(seen[2] / 1000, 1);
+    ck_assert_int_ge(seen[1] % 1000, VIEW_HISTORY);
+    ck_assert_int_ge(seen[2] % 1000, TRAJ_STEPS + VIEW_HISTORY);
+    ck_assert_int_lt(seen[2] % 1000, 300);
+    s.free(s.self);
+}
+END_TEST
+
+START_TEST(profiles_and_versions_stay)
+{
+    struct store s = must_open();
+    struct store_version v[3];
+    int n;
+    ck_assert_int_eq(s.versions(s.self, v, 3, &n, NULL), 0);
+    ck_assert_int_eq(n, 0);
+    struct store_rec r[5] = {{.kind = STORE_PROFILE}, {.kind = STORE_PROFILE}};
+    strcpy(r[0].profile.name, "b");
+    r[0].profile.qoe = (struct qoe){1, 2, .3, QOE_PAMOE};
+    strcpy(r[1].profile.name, "a");
+    r[2] = r[1];
+    r[2].kind = STORE_PROFILE_GONE;
+    r[3] = (struct store_rec){.kind = STORE_VERSION, .version = {7, 0xffffffff, 5, .25}};
+    r[4] = (struct store_rec){.kind = STORE_VERSION, .version = {6, 1, 4, .5}};
+    ck_assert_int_eq(s.write(s.self, r, 5, NULL), 0);
+    s.free(s.self);
+
+    s = must_open();
+    struct profile p[4];
+    ck_assert_int_eq(s.profiles(s.self, p, 4, &n, NULL), 0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_str_eq(p[0].name, "b");
+    ck_assert_double_eq(p[0].qoe.mu_stall, .3);
+    ck_assert_int_eq(p[0].qoe.utility, QOE_PAMOE);
+    ck_assert_int_eq(s.versions(s.self, v, 3, &n, NULL), 0);
+    ck_assert_int_eq(n, 2);
+    ck_assert_uint_eq(v[0].version, 7);
+    ck_assert_uint_eq(v[0].crc, 0xffffffff);
+    ck_assert_double_eq(v[0].check_score, .25);
+    ck_assert_uint_eq(v[1].version, 6);
+    ck_assert_double_eq(v[1].published_at, 4);
+    ck_assert_int_eq(s.versions(s.self, v, 1, &n, NULL), 0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_uint_eq(v[0].version, 7);
+    s.free(s.self);
+}
+END_TEST
+
+/* What is on its way to a bus, as text. */
+static char parcels[200];
+
+static int note_parcel(void *ctx, const struct bus_parcel *p, struct err *e)
+{
+    (void)ctx;
+    (void)e;
+    size_t at = strlen(parcels);
+    snprintf(parcels + at, sizeof parcels - at, "%llu=%.*s ",
+             (unsigned long long)p->number, (int)p->n, (const char *)p->bytes);
+    return 0;
+}
+
+static const char *kept(const struct store *s)
+{
+    parcels[0] = '\0';
+    ck_assert_int_eq(s->parcels(s->self, note_parcel, NULL, NULL), 0);
+    return parcels;
+}
+
+START_TEST(parcels_stay_until_they_are_delivered)
+{
+    struct store s = must_open();
+    ck_assert_str_eq(kept(&s), "");
+    struct store_rec r[4];
+    for (uint64_t i = 0; i < 4; i++)
+        r[i] = (struct store_rec){.kind = STORE_PARCEL,
+                                  .parcel = {.number = i, .bytes = "abcd" + i, .n = 1}};
+    ck_assert_int_eq(s.write(s.self, r, 4, NULL), 0);
+    ck_assert_str_eq(kept(&s), "0=a 1=b 2=c 3=d ");
+    struct store_rec gone = {.kind = STORE_DELIVERED, .parcel = {.number = 2}};
+    ck_assert_int_eq(s.write(s.self, &gone, 1, NULL), 0);
+    ck_assert_str_eq(kept(&s), "0=a 2= 3=d ");
+    gone.parcel.number = 3;
+    ck_assert_int_eq(s.write(s.self, &gone, 1, NULL), 0);
+    s.free(s.self);
+    s = must_open(); /* the last number is known for ever */
+    ck_assert_str_eq(kept(&s), "0=a 3= ");
+    s.free(s.self);
+}
+END_TEST
+
+START_TEST(old_closed_sessions_are_pruned)
+{
+    struct store s = must_open();
+    for (uint8_t i = 1; i <= 3; i++) {
+        struct store_rec r[2] = {session_rec(i), step_rec(i, 0)};
+        r[0].row.closed = i != 3;
+        r[0].row.closed_at = 100 * i;
+        ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    }
+    struct store_rec r = {.kind = STORE_PRUNE, .before = 150};
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+    struct track_row row;
+    struct step *steps;
+    int n;
+    for (uint8_t i = 1; i <= 3; i++) {
+        struct store_rec q = session_rec(i);
+        int rc =
+            s.history(s.self, &row, &(double){0}, &steps, &n, q.row.id, 0, INT_MAX, NULL);
+        ck_assert_int_eq(rc, i == 1 ? ERR_ABSENT : 0);
+        if (!rc) ck_assert_int_eq(n, 1);
+        free(steps);
+    }
+    s.free(s.self);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_told_and_nothing_is_half_stored)
+{
+    struct store s;
+    struct store_sqlite_cfg cfg = {.path = path, .max_pages = 30};
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, NULL), 0);
+    struct store_rec r = session_rec(1);
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+
+    enum { BATCH = 50 };
+    static struct store_rec batch[BATCH];
+    struct err e = {0};
+    uint32_t stored = 0;
+    int rc = 0;
+    while (!rc && stored < 100000) {
+        for (uint32_t i = 0; i < BATCH; i++)
+            batch[i] = step_rec(1, stored + i);
+        rc = s.write(s.self, batch, BATCH, &e);
+        if (!rc) stored += BATCH;
+    }
+    ck_assert_int_eq(rc, ERR_IO);
+    ck_assert_ptr_nonnull(strstr(e.detail, "disk is full"));
+    ck_assert_str_eq(e.field, path);
+    ck_assert_uint_gt(stored, 0);
+
+    struct track_row row;
+    struct step *steps;
+    int n;
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, r.row.id, 0, INT_MAX, NULL), 0);
+    ck_assert_uint_eq((unsigned)n, stored);
+    free(steps);
+    s.free(s.self);
+}
+END_TEST
+
+static void write_text(const char *text)
+{
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+START_TEST(what_is_not_a_store_is_refused)
+{
+    struct store s;
+    struct store_sqlite_cfg cfg = {.path = path};
+    struct err e = {0};
+    char text[5000];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    write_text(text);
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, &e), ERR_CORRUPT);
+    ck_assert_str_eq(e.field, path);
+    ck_assert_ptr_nonnull(strstr(e.detail, "backup"));
+
+    e = (struct err){0};
+    struct store_sqlite_cfg folder = {.path = dir};
+    ck_assert_int_eq(store_sqlite_open(&s, &folder, &e), ERR_IO);
+    e = (struct err){0};
+    struct store_sqlite_cfg nowhere = {.path = "/nonexistent/abrd.db"};
+    ck_assert_int_eq(store_sqlite_open(&s, &nowhere, &e), ERR_IO);
+}
+END_TEST
+
+START_TEST(a_newer_schema_is_refused)
+{
+    struct store s = must_open();
+    s.free(s.self);
+    FILE *f = fopen(path, "r+b"); /* user_version: bytes 60 .. 63 of the header */
+    ck_assert_ptr_nonnull(f);
+    fseek(f, 63, SEEK_SET);
+    fputc(99, f);
+    fclose(f);
+    struct store_sqlite_cfg cfg = {.path = path};
+    struct err e = {0};
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, &e), ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "schema 99"));
+}
+END_TEST
+
+/* Bytes of the file at `at` become 0xff; at -1: it is cut in the middle. Opens? */
+static int open_damaged(const char *whole, size_t size, long at, struct err *e)
+{
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(whole, 1, at < 0 ? size / 2 : size, f),
+                      at < 0 ? size / 2 : size);
+    if (at >= 0) {
+        fseek(f, at, SEEK_SET);
+        fwrite("\xff\xff\xff\xff\xff\xff\xff\xff", 1, 8, f);
+    }
+    fclose(f);
+    struct store s;
+    struct store_sqlite_cfg cfg = {.path = path};
+    int rc = store_sqlite_open(&s, &cfg, e);
+    if (!rc) s.free(s.self);
+    return rc;
+}
+
+/* The header of any page but the first is in the middle of the file; all of them are read. */
+START_TEST(a_damaged_file_is_refused_at_the_start)
+{
+    struct store s = must_open();
+    for (uint32_t i = 0; i < 400; i++) {
+        struct store_rec r[] = {session_rec((uint8_t)i), step_rec((uint8_t)i, i)};
+        ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    }
+    s.free(s.self);
+    size_t size;
+    char *whole = text_read_file(path, 1 << 24, &size, NULL);
+    ck_assert_ptr_nonnull(whole);
+    ck_assert_uint_gt(size, 20 * 4096);
+    for (long at = -1; at < (long)size; at = at < 0 ? 0 : at + 4096) {
+        struct err e = {0};
+        int rc = open_damaged(whole, size, at, &e);
+        ck_assert_msg(rc == ERR_CORRUPT, "damage at %ld: %d", at, rc);
+        ck_assert_str_eq(e.field, path);
+        ck_assert_ptr_nonnull(strstr(e.detail, "abrd doctor --accept-loss"));
+    }
+    struct err e = {0};
+    struct store_sqlite_cfg large = {.path = path, .check_pages = 4};
+    ck_assert_int_eq(store_sqlite_open(&s, &large, &e), 0); /* as it asked for */
+    s.free(s.self);
+    free(whole);
+}
+END_TEST
+
+/* Where the bytes of `what` lie in the file; they must be there once. */
+static size_t find(const char *whole, size_t size, const void *what, size_t n)
+{
+    const char *at = memmem(whole, size, what, n);
+    ck_assert_ptr_nonnull(at);
+    ck_assert_ptr_null(memmem(at + 1, size - (size_t)(at + 1 - whole), what, n));
+    return (size_t)(at - whole);
+}
+
+static int open_flipped(char *whole, size_t size, size_t bit, struct err *e)
+{
+    whole[bit / 8] ^= (char)(1 << bit % 8);
+    ck_assert_int_eq(text_write_file(path, whole, size, NULL), 0);
+    whole[bit / 8] ^= (char)(1 << bit % 8);
+    struct store s;
+    struct store_sqlite_cfg cfg = {.path = path};
+    int rc = store_sqlite_open(&s, &cfg, e);
+    if (!rc) s.free(s.self);
+    return rc;
+}
+
+/* A row that was written, rewritten and closed, of which a single bit changes. */
+START_TEST(a_flipped_bit_within_a_row_is_refused_at_the_start)
+{
+    struct store s = must_open();
+    struct store_rec r[] = {session_rec(1), step_rec(1, 1)};
+    ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    r[0].row.closed = r[0].row.terminal = true;
+    r[0].row.closed_at = 2.5e9;
+    strcpy(r[0].row.profile, "quiz");
+    r[1].step.rev = 2;
+    r[1].step.flags |= STEP_REPORTED;
+    r[1].step.reward = 1 / 11.0;
+    r[1].step.external = -0.0;
+    r[1].step.bytes = 123456;
+    ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    s.free(s.self);
+    s = must_open();
+    s.free(s.self);
+
+    size_t size;
+    char *whole = text_read_file(path, 1 << 24, &size, NULL);
+    ck_assert_ptr_nonnull(whole);
+    uint64_t reward;
+    memcpy(&reward, &r[1].step.reward, 8);
+    reward = __builtin_bswap64(reward); /* as SQLite keeps it */
+    const size_t bits[][2] = {{find(whole, size, &reward, 8), 8},
+                              {find(whole, size, "quiz", 4), 4},
+                              {find(whole, size, r[1].step.prob, 8), 8}};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        for (size_t k = 0; k < 8 * bits[i][1]; k++) {
+            struct err e = {0};
+            ck_assert_int_eq(open_flipped(whole, size, 8 * bits[i][0] + k, &e),
+                             ERR_CORRUPT);
+            ck_assert_ptr_nonnull(strstr(e.detail, "session 010100ff"));
+        }
+    free(whole);
+}
+END_TEST
+
+/* Rows from before there were checksums are taken as they are, and get theirs when they change. */
+START_TEST(a_store_without_checksums_goes_on)
+{
+    struct store s = must_open();
+    struct store_rec r[] = {session_rec(1), step_rec(1, 1)};
+    ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    s.free(s.self);
+    sqlite3 *db;
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db,
+                                  "ALTER TABLE sessions DROP COLUMN crc;"
+                                  "ALTER TABLE steps DROP COLUMN crc;"
+                                  "PRAGMA user_version = 1",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+
+    for (int i = 0; i < 2; i++) { /* upgraded, and as it is then */
+        s = must_open();
+        struct track_row row;
+        struct step *steps;
+        int n;
+        ck_assert_int_eq(s.history(s.self, &row, &(double){0}, &steps, &n, r[0].row.id, 0,
+                                   INT_MAX, NULL),
+                         0);
+        ck_assert_int_eq(n, 1);
+        ck_assert_int_eq(steps[0].rev, 1 + i);
+        free(steps);
+        r[1].step.rev = 2;
+        ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+        s.free(s.self);
+    }
+}
+END_TEST
+
+/* Checkpoints of grown profiles may be there before the first start. */
+START_TEST(a_first_start_goes_without_fuss)
+{
+    const char *grown = tmpdir_path(dir, "grown-sports.safetensors");
+    ck_assert_int_eq(text_write_file(grown, "x", 1, NULL), 0);
+    write_text("");
+    struct store s = must_open();
+    s.free(s.self);
+}
+END_TEST
+
+static long size_of(const char *file)
+{
+    struct stat st;
+    return stat(file, &st) ? -1 : (long)st.st_size;
+}
+
+START_TEST(room_is_kept_for_what_was_acknowledged)
+{
+    enum { MB = 1 << 20 };
+    const char *reserve = tmpdir_path(dir, "abrd.db-reserve");
+    struct store s;
+    struct store_sqlite_cfg cfg = {.path = path, .max_pages = 30, .reserve = 2 * MB};
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, NULL), 0);
+    ck_assert_int_eq(size_of(reserve), 2 * MB);
+    ck_assert_int_eq(s.room(s.self, NULL), 0);
+    struct store_rec r = {.kind = STORE_STEP};
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < 10000; i++) {
+        r.step = (struct step){.ord = i, .rev = 1};
+        rc = s.write(s.self, &r, 1, NULL);
+    }
+    ck_assert_int_eq(rc, ERR_IO);
+    ck_assert_int_eq(size_of(reserve), 0); /* what could be had was given */
+    ck_assert_int_eq(s.room(s.self, NULL), 0);
+    ck_assert_int_eq(size_of(reserve), 2 * MB);
+    s.free(s.self);
+}
+END_TEST
+
+Suite *suite_serve_store_store_sqlite(void);
+Suite *suite_serve_store_store_sqlite(void)
+{
+    Suite *s = suite_create("serve/store_sqlite");
+    TCase *t = tcase_create("serve/store_sqlite");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, rows_come_back_to_the_last_bit);
+    tcase_add_test(t, the_highest_revision_stays);
+    tcase_add_test(t, live_sessions_come_with_their_newest_steps);
+    tcase_add_test(t, profiles_and_versions_stay);
+    tcase_add_test(t, parcels_stay_until_they_are_delivered);
+    tcase_add_test(t, old_closed_sessions_are_pruned);
+    tcase_add_test(t, a_full_disk_is_told_and_nothing_is_half_stored);
+    tcase_add_test(t, what_is_not_a_store_is_refused);
+    tcase_add_test(t, a_damaged_file_is_refused_at_the_start);
+    tcase_add_test(t, a_flipped_bit_within_a_row_is_refused_at_the_start);
+    tcase_add_test(t, a_store_without_checksums_goes_on);
+    tcase_add_test(t, a_newer_schema_is_refused);
+    tcase_add_test(t, a_first_start_goes_without_fuss);
+    tcase_add_test(t, room_is_kept_for_what_was_acknowledged);
+    suite_add_tcase(s, t);
+    return s;
+}
