@@ -1,11 +1,218 @@
-#include "untagged_priv.h"
+#include "serve/hintless/untagged.h"
+
+#include "abr/merits.h"
+#include "base/bytes.h"
+#include "base/pack.h"
+#include "base/rng.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "learn/ckpt.h"
+#include "policy/bank.h"
+#include "policy/identity.h"
+#include "policy/lattice.h"
+#include "serve/cluster/slot_log.h"
+#include "serve/hintless/grove.h"
+#include "serve/hintless/merge_exam.h"
+#include "serve/session/limits.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/rng.h"
+#define UNTAGGED_EXAMPLES 1024 /* that may wait for the next tick */
+#define UNTAGGED_PENDING 128   /* slots that may wait for the board */
+
+/* Labelled observations. */
+struct untagged_examples {
+    int n;
+    float *x; /* (UNTAGGED_EXAMPLES, FEAT_FULL_DIM) */
+    int8_t *task;
+};
+
+/* Of the slot's chunks, for every task. */
+struct untagged_sums {
+    double weight[AUDIENCE_TASKS], gain[AUDIENCE_TASKS], room[AUDIENCE_TASKS];
+};
+
+/* What decides in a slot, small enough to copy; the head and the contents go along. */
+struct untagged_told {
+    uint64_t slot;
+    double since;
+    bool known;  /* the mix */
+    bool hinted; /* likewise, and `hint` is to be used; else the default profile */
+    bool taught; /* the head has seen enough to be asked */
+    int tasks;
+    double mix[AUDIENCE_TASKS];
+    struct qoe qoe[AUDIENCE_TASKS];
+    struct qoe hint;
+    struct qoe fallback; /* of the default profile */
+    double sure
+        [AUDIENCE_TASKS]; /* by mode identify: share of a task that is not the fallback's */
+};
+
+/* The merge. Belongs to the tick, but for `merged`, which is locked inside, and `layout`. */
+struct untagged_merge {
+    struct policy *experts; /* NULL: nothing is merged */
+    enum feat_layout layout;
+    uint32_t crc; /* of the experts */
+    char name[UNTAGGED_EXPERTS][UNTAGGED_NAME];
+    struct tanbr *bandit;
+    struct snap *merged;
+    int node;
+    float x[UNTAGGED_EXPERTS];
+    float first[UNTAGGED_EXPERTS]; /* what a new bandit chooses for the prior's mix */
+    bool good;                     /* x has passed the exam */
+    double expected;
+    struct grove *grove; /* locked inside */
+    void *carried;       /* the bandit's state while nothing is merged */
+    size_t carried_n;
+};
+
+/* Up to which record of which log. */
+struct untagged_place {
+    uint64_t log, count;
+};
+
+/* What nodes tell each other of their slots. The state file has what is kept over a restart. */
+struct untagged_share {
+    bool on;
+    uint64_t maker; /* of this bandit, for as long as it lives; 0: it never shared */
+    uint64_t store; /* of the node that it was on */
+    uint64_t was, was_number; /* what it has of another one, of which it is a copy */
+    struct untagged_place learned_to;
+    int n_pending;
+    struct slot_record pending[UNTAGGED_PENDING];
+    /* not kept */
+    uint64_t kept; /* pending slots before this one are in the state file */
+    struct untagged_place heard_to;
+    int n_heard;
+    struct slot_record *heard,
+        *learning; /* (SLOT_LOG_RECORDS); learning: the tick's, without the lock */
+    uint64_t given, learned, missed;
+    int makers;
+    double heard_at;
+};
+
+/* What the exam said of what is served, and how often it refused. */
+struct untagged_exam {
+    struct merge_exam *exam; /* NULL: none */
+    struct snap *router;     /* borrowed */
+    enum feat_layout layout; /* the router's */
+    double merge_share, hint_share, loss;
+    bool kept;
+    uint64_t refused, kept_all;
+};
+
+struct untagged {
+    struct untagged_cfg cfg;
+    uint64_t seed;
+    const struct log *log;
+    char *state_path;
+    char default_profile[SERVICE_NAME];
+    struct untagged_merge merge;
+    struct untagged_exam exam; /* the tick's */
+    struct identity *head;     /* learns; the tick's */
+    struct untagged_examples training;
+    atomic_uint_fast64_t slot; /* = told.slot: for desks to notice */
+    atomic_uint_fast64_t decisions[BY_WAYS];
+
+    pthread_mutex_t lock; /* of all below */
+    struct untagged_told told;
+    struct identity *told_head;
+    struct audience *told_audience; /* as the slot began */
+    struct audience *audience;      /* counts */
+    int tasks;                      /* told.tasks with the next slot */
+    char task[AUDIENCE_TASKS][SERVICE_NAME];
+    struct qoe qoe[AUDIENCE_TASKS];
+    struct qoe fallback;
+    struct untagged_examples fresh;
+    struct table *watched; /* session -> struct untagged_watched */
+    int watched_hinted;
+    uint32_t *taught_by; /* (AUDIENCE_BUCKETS): examples from an address */
+    uint32_t taught_all, taught_refused;
+    struct untagged_sums sums;
+    uint64_t slot_sessions;
+    struct untagged_stats stats;
+    struct untagged_share share;
+};
+
+struct untagged_desk {
+    struct untagged_told told;
+    struct identity *head;
+    struct decider merge; /* reads the experts' layout */
+    float obs[FEAT_FULL_DIM];
+};
+
+/* ---- slots (untagged_slot.c) ---- */
+
+/* The experts of cfg.merge_policy, and a bandit that knows nothing. */
+static int untagged_merge_open(struct untagged_merge *m, const struct untagged_new *how,
+                               struct err *e);
+static void untagged_merge_close(struct untagged_merge *m);
+/* sum x_k W_k as the policy of a slot; NULL: ERR_MEMORY, ERR_NUMERIC. */
+static struct policy *untagged_merge_make(const struct untagged_merge *m, const float *x,
+                                          uint64_t slot, struct err *e);
+/* Chooses x for a mix. */
+static void untagged_merge_choose(struct untagged_merge *m, const double *mix);
+/* What the network expects of x for a mix. */
+static double untagged_merge_expects(const struct untagged_merge *m, const double *mix);
+/* Publishes sum x_k W_k as this slot's. */
+static int untagged_merge_publish(struct untagged_merge *m, uint64_t slot, double now,
+                                  struct err *e);
+/* What of the figures is the merge's. */
+static void untagged_merge_tell(struct untagged_stats *out,
+                                const struct untagged_merge *m);
+/* Takes over what was learned and begins slot told.slot + 1. */
+static int untagged_turn(struct untagged *u, double now, struct err *e);
+static void untagged_teach(struct untagged *u);
+/* The weights that viewers of profile v with probability p_v value on average (untagged_cfg.h). */
+static struct qoe untagged_mean(const struct qoe *qoe, const double *p, int tasks);
+
+/* Adds what the exam said; the caller holds the lock. */
+static void untagged_exam_tell(struct untagged_stats *out, const struct untagged_exam *x);
+
+/* ---- the exam (untagged_exam.c) ---- */
+
+static int untagged_exam_open(struct untagged *u, const struct untagged_new *how,
+                              struct err *e);
+/* The mean hint where the profiles have the shares p, and the default profile what is left of 1. */
+static struct qoe untagged_hint_of(const struct untagged_told *t, const double *p);
+/* The mean hint of the slot to come, and how sure identify may be of each task. */
+static void untagged_exam_hint(struct untagged *u, struct untagged_told *next);
+/* The merge of the slot to come: published, or the last good one again. */
+static int untagged_exam_merge(struct untagged *u, struct untagged_told *next,
+                               struct err *e);
+/* Does what was read from the state file pass? */
+static bool untagged_exam_holds(struct untagged *u);
+
+/* ---- among others (untagged_share.c) ---- */
+
+/* A slot that was learned from is to be given; the caller holds the lock. */
+static void untagged_keep(struct untagged *u, const struct slot_record *r);
+/* The state file is written, in this slot. */
+static void untagged_share_kept(struct untagged *u, uint64_t slot);
+/* What other nodes' slots earned, into the bandit. */
+static void untagged_learn_heard(struct untagged *u);
+/* The caller holds the lock. */
+static void untagged_share_tell(struct untagged_stats *out,
+                                const struct untagged_share *s);
+static void untagged_share_close(struct untagged_share *s);
+
+/* ---- the state file (untagged_file.c) ---- */
+
+/* As untagged_save, before the slot ends: should the process end while the next one begins, no other
+ * slot gets its number. */
+static int untagged_save_ahead(struct untagged *u, struct err *e);
+
+/* Goes on from the state file: 0 in its slot; 1 with a new slot, as there is no file or its
+ * bandit is of no use; 2 likewise, as the next slot may have begun; ERR_CORRUPT when it was
+ * refused, which was logged, and put aside: the parts may then be half of the file's. Other
+ * errors: it could not be read. */
+static int untagged_load(struct untagged *u, struct err *e);
 
 _Static_assert(UNTAGGED_NAME == SERVICE_NAME, "one length for names");
 _Static_assert(BY_WAYS <= 8, "a step keeps three bits of it");
@@ -448,4 +655,1256 @@ void untagged_stats(struct untagged_stats *out, struct untagged *u)
 struct grove_view *untagged_look(struct untagged *u, struct err *e)
 {
     return u->merge.grove ? grove_look(u->merge.grove, e) : NULL;
+}
+
+/* ---- slots ---- */
+
+/* From one slot to the next: what was heard is learned, and what decides is chosen anew. */
+
+/* Of the bandit's prior: points of the lattice at most, and the links' seed. */
+enum { PRIOR_STEPS = 5, PRIOR_POINTS = 140, PRIOR_SEED = 21 };
+
+/* ---- the experts and their merge ---- */
+
+static int read_layout(enum feat_layout *out, const struct policy *p,
+                       const struct ckpt_meta *meta, struct err *e)
+{
+    const char *name = ckpt_meta_get(meta, "layout");
+    *out = FEAT_FULL;
+    int rc = name ? feat_layout_parse(out, name, e) : 0;
+    if (!rc && (feat_rolled(*out) || feat_dim(*out) != p->cfg.obs_dim))
+        rc = err_set(e, ERR_INVALID, "the experts read %d observations, layout %s",
+                     p->cfg.obs_dim, feat_layout_name(*out));
+    return rc;
+}
+
+/* The profiles that `abrd policy join` noted, or "expert 0" and so on. */
+static void read_names(struct untagged_merge *m, const struct ckpt_meta *meta)
+{
+    const char *at = ckpt_meta_get(meta, "experts_for");
+    for (int k = 0; k < m->experts->cfg.experts; k++) {
+        size_t n = at ? strcspn(at, ",") : 0;
+        if (n > 0 && n < UNTAGGED_NAME)
+            memcpy(m->name[k], at, n);
+        else
+            snprintf(m->name[k], UNTAGGED_NAME, "expert %d", k);
+        if (at) at = at[n] ? at + n + 1 : NULL;
+    }
+}
+
+static int check_experts(const struct policy *p, const struct policy_cfg *router,
+                         struct err *e)
+{
+    if (p->cfg.experts < 2 || p->cfg.experts > UNTAGGED_EXPERTS)
+        return err_set(e, ERR_INVALID, "%d experts; 2 .. %d can be merged",
+                       p->cfg.experts, UNTAGGED_EXPERTS);
+    if (p->cfg.actions < router->actions)
+        return err_set(e, ERR_INVALID,
+                       "the experts choose among %d actions, the router's among %d",
+                       p->cfg.actions, router->actions);
+    struct policy_cfg merged;
+    return bank_policy_cfg(&merged, &p->cfg, e);
+}
+
+/* A bandit that begins with what an emulation says of the merges. */
+static int make_bandit(struct untagged_merge *m, const struct untagged_new *how,
+                       struct err *e)
+{
+    struct tanbr_cfg cfg = how->cfg.bandit;
+    struct qoe qoe[QOE_PROFILES];
+    int experts = cfg.experts = m->experts->cfg.experts;
+    cfg.tasks = AUDIENCE_TASKS;
+    if (!cfg.keep || cfg.keep > experts) cfg.keep = experts;
+    struct merits_cfg merits = {.steps = PRIOR_STEPS,
+                                .links = how->cfg.merge_links,
+                                .seed = PRIOR_SEED,
+                                .tasks = QOE_PROFILES,
+                                .qoe = qoe,
+                                .layout = m->layout,
+                                .threads = 1};
+    for (int v = 0; v < QOE_PROFILES; v++)
+        qoe[v] = qoe_profiles[v].qoe;
+    while (lattice_points(experts, merits.steps) > PRIOR_POINTS)
+        merits.steps--;
+    size_t n = (size_t)lattice_points(experts, merits.steps) * QOE_PROFILES;
+    float *value = merits.links ? calloc(n, sizeof *value) : NULL;
+    int rc = 0;
+    if (merits.links) {
+        cfg.prior = (struct tanbr_prior){merits.steps, QOE_PROFILES, value};
+        rc = value ? merits_of_merges(value, m->experts, &merits, e)
+                   : err_set(e, ERR_MEMORY, "no memory to judge merges");
+    }
+    if (!rc) {
+        m->bandit = tanbr_new(&cfg, how->seed, e);
+        rc = m->bandit ? 0 : ERR_RANGE;
+    }
+    free(value);
+    return rc;
+}
+
+static int untagged_merge_open(struct untagged_merge *m, const struct untagged_new *how,
+                               struct err *e)
+{
+    const char *path = how->cfg.merge_policy;
+    if (!path)
+        return err_field(e, ERR_ABSENT, "merge-policy",
+                         "no experts to merge: name a policy of several");
+    struct ckpt_meta meta = {0};
+    m->experts = ckpt_load(path, &meta, NULL, NULL, e);
+    if (!m->experts) return ERR_IO;
+
+    struct err why = {0};
+    int rc = check_experts(m->experts, how->router, &why);
+    if (!rc) rc = read_layout(&m->layout, m->experts, &meta, &why);
+    if (rc) return err_field(e, rc, path, "%s", why.detail);
+
+    m->crc = policy_crc32(m->experts);
+    read_names(m, &meta);
+    rc = make_bandit(m, how, e);
+    if (rc) return rc;
+    double mix[AUDIENCE_TASKS] = {0};
+    for (int v = 0; v < QOE_PROFILES; v++)
+        mix[v] = 1.0 / QOE_PROFILES;
+    untagged_merge_choose(m, mix);
+    memcpy(m->first, m->x, sizeof m->first);
+    m->grove = grove_new(m->experts->cfg.experts, tanbr_cfg(m->bandit)->max_nodes, e);
+    return m->grove ? 0 : ERR_MEMORY;
+}
+
+static void untagged_merge_close(struct untagged_merge *m)
+{
+    snap_free(m->merged);
+    grove_free(m->grove);
+    tanbr_free(m->bandit);
+    policy_free(m->experts);
+    free(m->carried);
+}
+
+static struct policy *untagged_merge_make(const struct untagged_merge *m, const float *x,
+                                          uint64_t slot, struct err *e)
+{
+    struct policy_cfg cfg;
+    int rc = bank_policy_cfg(&cfg, &m->experts->cfg, e);
+    struct policy *p = rc ? NULL : policy_new(&cfg, e);
+    if (!p) return NULL;
+    p->version = slot;
+    if (!bank_policy(p, m->experts, x)) return p;
+    policy_free(p);
+    err_set(e, ERR_NUMERIC, "the merge of slot %llu is not finite",
+            (unsigned long long)slot);
+    return NULL;
+}
+
+static int untagged_merge_publish(struct untagged_merge *m, uint64_t slot, double now,
+                                  struct err *e)
+{
+    struct err why = {0};
+    struct policy *p = untagged_merge_make(m, m->x, slot, &why);
+    if (!p) return err_set(e, why.code, "%s", why.detail);
+    if (m->merged) return snap_publish(m->merged, p, now, NAN, e);
+    m->merged = snap_new(p, now, NAN, e);
+    return m->merged ? 0 : ERR_MEMORY;
+}
+
+/* ---- what the slot was worth ---- */
+
+struct earned {
+    float reward[AUDIENCE_TASKS], trust[AUDIENCE_TASKS];
+    double mean; /* over the mix, of the tasks that are trusted */
+};
+
+/* false: nobody played anything of it. */
+static bool earned(struct earned *out, const struct untagged_sums *s, const double *mix)
+{
+    double of = 0;
+    *out = (struct earned){0};
+    for (int v = 0; v < AUDIENCE_TASKS; v++) {
+        if (s->weight[v] <= 0 || s->room[v] <= 1e-9) continue;
+        double f = fmin(fmax(s->gain[v] / s->room[v], -1), 1);
+        out->reward[v] = (float)f;
+        out->trust[v] = (float)fmin(s->weight[v] / UNTAGGED_CHUNKS, 1);
+        out->mean += mix[v] * f;
+        of += mix[v];
+    }
+    if (of > 0) out->mean /= of;
+    return of > 0;
+}
+
+static double expects(struct tanbr *b, const float *x, const float *psi)
+{
+    float f[AUDIENCE_TASKS];
+    double sum = 0;
+    tanbr_predict(f, b, x);
+    for (int v = 0; v < AUDIENCE_TASKS; v++)
+        sum += (double)psi[v] * (double)f[v];
+    return sum;
+}
+
+/* The best that the network expects of the experts alone, their mean and this slot's x. */
+static double best_expected(struct untagged_merge *m, const float *psi)
+{
+    int n = m->experts->cfg.experts;
+    double best = expects(m->bandit, m->x, psi);
+    for (int k = 0; k <= n; k++) {
+        float x[UNTAGGED_EXPERTS] = {0};
+        for (int i = 0; i < n; i++)
+            x[i] = k == n ? 1.0f / (float)n : (float)(i == k);
+        best = fmax(best, expects(m->bandit, x, psi));
+    }
+    return best;
+}
+
+static void as_floats(float *psi, const double *mix)
+{
+    for (int v = 0; v < AUDIENCE_TASKS; v++)
+        psi[v] = (float)mix[v];
+}
+
+static void untagged_merge_tell(struct untagged_stats *out,
+                                const struct untagged_merge *m)
+{
+    struct tree_stats tree = tanbr_stats(m->bandit).tree;
+    out->experts = m->experts->cfg.experts;
+    memcpy(out->expert, m->name, sizeof out->expert);
+    for (int k = 0; k < out->experts; k++)
+        out->weight[k] = (double)m->x[k];
+    out->nodes = tree.nodes;
+    out->leaves = tree.leaves;
+    out->depth = tree.depth;
+    out->left = tree.left;
+    out->expected = m->expected;
+}
+
+static int largest(const struct untagged_merge *m)
+{
+    int top = 0;
+    for (int k = 1; k < m->experts->cfg.experts; k++)
+        if (m->x[k] > m->x[top]) top = k;
+    return top;
+}
+
+static double untagged_merge_expects(const struct untagged_merge *m, const double *mix)
+{
+    float psi[AUDIENCE_TASKS];
+    as_floats(psi, mix);
+    return expects(m->bandit, m->x, psi);
+}
+
+/* Weights that the slot kept from another one need not be those of the node any more. */
+static int learn_rewards(struct untagged_merge *m, const float *psi,
+                         const struct earned *got)
+{
+    float x[UNTAGGED_EXPERTS] = {0};
+    size_t n = sizeof *x * (size_t)m->experts->cfg.experts;
+    tanbr_weights(x, m->bandit, m->node);
+    if (!memcmp(x, m->x, n))
+        return tanbr_learn(m->bandit, m->node, psi, got->reward, got->trust);
+    return tanbr_learn_at(m->bandit, m->x, psi, got->reward, got->trust);
+}
+
+/* Learns from a slot that is over; stats is the tick's own copy. given: what others may learn of it,
+ * number 0: nothing. */
+static int learn(struct slot_record *given, struct untagged *u,
+                 struct untagged_stats *stats, const struct untagged_sums *sums,
+                 const double *mix, struct err *e)
+{
+    struct untagged_merge *m = &u->merge;
+    struct earned got;
+    float psi[AUDIENCE_TASKS];
+    bool some = earned(&got, sums, mix);
+    struct grove_slot slot = {.slot = u->told.slot,
+                              .since = u->told.since,
+                              .expected = m->expected,
+                              .reward = some ? got.mean : (double)NAN};
+    memcpy(slot.x, m->x, sizeof slot.x);
+    grove_slot(m->grove, &slot);
+    if (!some) {
+        stats->empty_slots++;
+        return 0;
+    }
+    as_floats(psi, mix);
+    stats->reward = got.mean;
+    stats->regret += fmax(best_expected(m, psi) - got.mean, 0);
+    int rc = learn_rewards(m, psi, &got);
+    if (rc)
+        return err_set(e, rc, "the bandit could not learn from slot %llu",
+                       (unsigned long long)u->told.slot);
+    given->number = u->told.slot;
+    memcpy(given->x, m->x, sizeof given->x);
+    memcpy(given->psi, psi, sizeof psi);
+    memcpy(given->reward, got.reward, sizeof got.reward);
+    memcpy(given->trust, got.trust, sizeof got.trust);
+    return 0;
+}
+
+static void untagged_merge_choose(struct untagged_merge *m, const double *mix)
+{
+    struct tanbr_choice why;
+    float psi[AUDIENCE_TASKS];
+    as_floats(psi, mix);
+    m->node = tanbr_choose(m->bandit, m->x, &why, psi);
+    m->expected = why.mean;
+}
+
+/* ---- the head ---- */
+
+static void untagged_teach(struct untagged *u)
+{
+    pthread_mutex_lock(&u->lock);
+    struct untagged_examples full = u->fresh;
+    u->fresh = u->training;
+    u->fresh.n = 0;
+    pthread_mutex_unlock(&u->lock);
+    u->training = full;
+
+    for (int i = 0; i < full.n; i++)
+        (void)!identity_learn(u->head, full.x + (size_t)i * FEAT_FULL_DIM, full.task[i],
+                              NULL); /* observations are finite */
+    u->training.n = 0;
+    struct identity_stats s;
+    identity_stats(&s, u->head);
+    pthread_mutex_lock(&u->lock);
+    u->stats.examples = s.examples;
+    u->stats.accuracy = s.accuracy;
+    u->stats.calibration = s.calibration;
+    u->stats.log_loss = s.log_loss;
+    pthread_mutex_unlock(&u->lock);
+}
+
+/* ---- the turn ---- */
+
+/* What a profile's weights are worth to each other: those of quality, or of a twentieth of all
+ * where quality counts less. */
+static double unit_of(const struct qoe *k)
+{
+    return fmax(k->mu_quality, .05 * (k->mu_quality + k->mu_switch + k->mu_stall));
+}
+
+static struct qoe untagged_mean(const struct qoe *qoe, const double *p, int tasks)
+{
+    struct qoe mean = {0};
+    double sums = 0;
+    for (int v = 0; v < tasks; v++) {
+        double unit = unit_of(&qoe[v]), w = unit > 0 ? p[v] / unit : 0;
+        mean.mu_quality += w * qoe[v].mu_quality;
+        mean.mu_switch += w * qoe[v].mu_switch;
+        mean.mu_stall += w * qoe[v].mu_stall;
+        sums += p[v] * (qoe[v].mu_quality + qoe[v].mu_switch + qoe[v].mu_stall);
+    }
+    double sum = mean.mu_quality + mean.mu_switch + mean.mu_stall;
+    double scale = sum > 0 ? sums / sum : 0;
+    mean.mu_quality *= scale;
+    mean.mu_switch *= scale;
+    mean.mu_stall *= scale;
+    return mean;
+}
+
+/* The mix, the hint and the tasks of the slot to come; the caller holds the lock. */
+static void look_ahead(struct untagged_told *t, struct untagged *u)
+{
+    audience_turn(u->audience);
+    while (audience_tasks(u->audience) < u->tasks)
+        audience_grow(u->audience);
+    memset(t->mix, 0, sizeof t->mix);
+    t->known = audience_mix(t->mix, u->audience);
+    t->tasks = u->tasks;
+    memcpy(t->qoe, u->qoe, sizeof t->qoe);
+    t->hint = untagged_mean(t->qoe, t->mix, t->tasks);
+    t->hinted = t->known;
+    t->fallback = u->fallback;
+    struct audience_refused refused = audience_refused(u->audience);
+    u->stats.labels_address = refused.mix;
+}
+
+static void grow_head(struct untagged *u, int tasks)
+{
+    while (identity_classes(u->head) < tasks)
+        if (identity_grow(u->head, NULL) < 0) return;
+}
+
+/* Contents as they are known now, for this slot; the caller holds the lock. */
+static void copy_audience(struct untagged *u, void *bytes)
+{
+    audience_state_get(u->audience, bytes);
+    (void)!audience_state_put(u->told_audience, bytes, audience_state_size(u->audience),
+                              NULL); /* of one shape */
+}
+
+static int untagged_turn(struct untagged *u, double now, struct err *e)
+{
+    void *bytes = malloc(audience_state_size(u->audience));
+    if (!bytes) return err_set(e, ERR_MEMORY, "no memory to begin a slot");
+    struct untagged_merge *m = &u->merge;
+    struct untagged_told next = {.slot = u->told.slot + 1, .since = now};
+
+    pthread_mutex_lock(&u->lock);
+    struct untagged_sums sums = u->sums;
+    struct untagged_stats stats = u->stats;
+    look_ahead(&next, u);
+    pthread_mutex_unlock(&u->lock);
+
+    untagged_exam_hint(u, &next);
+    int rc = 0;
+    struct slot_record given = {0};
+    if (u->told.slot) stats.slots++;
+    if (m->experts && u->told.slot) rc = learn(&given, u, &stats, &sums, u->told.mix, e);
+    if (m->experts) {
+        untagged_learn_heard(u);
+        int failed = untagged_exam_merge(u, &next, e);
+        grove_take(m->grove, m->bandit, m->node);
+        if (!failed) failed = untagged_merge_publish(m, next.slot, now, e);
+        if (!rc) rc = failed;
+    }
+    untagged_teach(u);
+    grow_head(u, next.tasks);
+
+    pthread_mutex_lock(&u->lock);
+    next.taught = u->stats.examples >= UNTAGGED_LEARNED;
+    u->told = next;
+    if (given.number) untagged_keep(u, &given);
+    identity_copy(u->told_head, u->head);
+    copy_audience(u, bytes);
+    u->sums = (struct untagged_sums){0};
+    u->slot_sessions = 0;
+    u->stats.slots = stats.slots;
+    u->stats.empty_slots = stats.empty_slots;
+    u->stats.reward = stats.reward;
+    u->stats.regret = stats.regret;
+    if (m->experts) {
+        untagged_merge_tell(&u->stats, m);
+        u->stats.chosen[largest(m)]++;
+    }
+    untagged_exam_tell(&u->stats, &u->exam);
+    atomic_store(&u->slot, next.slot);
+    pthread_mutex_unlock(&u->lock);
+    free(bytes);
+    return rc;
+}
+
+/* ---- what nodes share ---- */
+
+/* What this node's slots earned goes to the others, and what theirs earned comes here. */
+
+/* The caller holds the lock. */
+static bool shares(const struct untagged *u)
+{
+    return u->share.on && u->merge.bandit;
+}
+
+int untagged_share(struct untagged *u, uint64_t store, uint64_t id, struct err *e)
+{
+    struct untagged_share *s = &u->share;
+    s->heard = calloc(SLOT_LOG_RECORDS, sizeof *s->heard);
+    s->learning = calloc(SLOT_LOG_RECORDS, sizeof *s->learning);
+    if (!s->heard || !s->learning)
+        return err_set(e, ERR_MEMORY, "no memory for what other nodes' slots earn");
+    pthread_mutex_lock(&u->lock);
+    if (s->maker && s->store != store) { /* a copy: two may go on from here */
+        s->was = s->maker;
+        s->was_number = u->told.slot - 1;
+    }
+    if (!s->maker || s->store != store) s->maker = id;
+    s->store = store;
+    s->kept = u->told.slot; /* what waits was read from there */
+    s->on = true;
+    pthread_mutex_unlock(&u->lock);
+    return 0;
+}
+
+bool untagged_shares(struct untagged *u, uint32_t *crc, int *experts)
+{
+    pthread_mutex_lock(&u->lock);
+    bool on = shares(u);
+    pthread_mutex_unlock(&u->lock);
+    if (!on) return false;
+    *crc = u->merge.crc; /* neither changes */
+    *experts = u->merge.experts->cfg.experts;
+    return true;
+}
+
+uint64_t untagged_maker(struct untagged *u)
+{
+    pthread_mutex_lock(&u->lock);
+    uint64_t maker = u->share.maker;
+    pthread_mutex_unlock(&u->lock);
+    return maker;
+}
+
+/* The caller holds the lock. */
+static void names(struct slot_tasks *out, const struct untagged *u)
+{
+    out->n = u->tasks;
+    memcpy(out->name, u->task, sizeof out->name);
+}
+
+/* Those that arrived; the caller holds the lock. */
+static void drop_pending(struct untagged_share *s, const struct slot_log *l)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_pending; i++)
+        if (!slot_log_has(l, s->pending[i].maker, s->pending[i].number))
+            s->pending[n++] = s->pending[i];
+    s->given += (uint64_t)(s->n_pending - n);
+    s->n_pending = n;
+}
+
+/* Did this bandit learn it when it was played? */
+static bool own(const struct untagged_share *s, const struct slot_record *r)
+{
+    return r->maker == s->maker || (r->maker == s->was && r->number <= s->was_number);
+}
+
+static void hear(struct untagged_share *s, const struct slot_record *r)
+{
+    if (s->n_heard == SLOT_LOG_RECORDS) {
+        memmove(&s->heard[0], &s->heard[1], sizeof *s->heard * (size_t)--s->n_heard);
+        s->missed++;
+    }
+    s->heard[s->n_heard++] = *r;
+}
+
+void untagged_hear(struct untagged *u, const struct slot_log *l, double now)
+{
+    struct untagged_share *s = &u->share;
+    struct slot_tasks tasks;
+    pthread_mutex_lock(&u->lock);
+    names(&tasks, u);
+    drop_pending(s, l);
+    if (s->heard_to.log != l->id || s->heard_to.count > l->count)
+        s->heard_to = (struct untagged_place){.log = l->id}; /* it was begun anew */
+    uint64_t first = l->count - (uint64_t)l->n + 1;          /* number of record 0 */
+    bool before = s->heard_to.count > 0;
+    if (before && s->heard_to.count + 1 < first)
+        s->missed += first - s->heard_to.count - 1;
+    for (int i = 0; i < l->n; i++) {
+        struct slot_record r;
+        if (first + (uint64_t)i <= s->heard_to.count || own(s, &l->record[i])) continue;
+        slot_log_read(&r, l, i, &tasks);
+        hear(s, &r);
+    }
+    s->heard_to.count = l->count;
+    s->makers = l->makers;
+    s->heard_at = now;
+    pthread_mutex_unlock(&u->lock);
+}
+
+/* Pending ones that may be given; the caller holds the lock. */
+static int ready(const struct untagged_share *s)
+{
+    int n = s->n_pending;
+    while (n && s->pending[n - 1].number >= s->kept)
+        n--;
+    return n;
+}
+
+int untagged_give(struct untagged *u, struct slot_log *l)
+{
+    struct slot_tasks tasks;
+    int n = 0;
+    pthread_mutex_lock(&u->lock);
+    names(&tasks, u);
+    for (; n < ready(&u->share); n++)
+        slot_log_add(l, &u->share.pending[n], &tasks);
+    pthread_mutex_unlock(&u->lock);
+    return n;
+}
+
+bool untagged_gives(struct untagged *u)
+{
+    pthread_mutex_lock(&u->lock);
+    bool some = shares(u) && ready(&u->share);
+    pthread_mutex_unlock(&u->lock);
+    return some;
+}
+
+/* ---- the tick ---- */
+
+static void untagged_keep(struct untagged *u, const struct slot_record *r)
+{
+    struct untagged_share *s = &u->share;
+    if (!s->maker) return;
+    if (s->n_pending == UNTAGGED_PENDING) {
+        memmove(&s->pending[0], &s->pending[1],
+                sizeof *s->pending * (size_t)--s->n_pending);
+        s->missed++;
+    }
+    s->pending[s->n_pending] = *r;
+    s->pending[s->n_pending++].maker = s->maker;
+}
+
+static void untagged_share_kept(struct untagged *u, uint64_t slot)
+{
+    pthread_mutex_lock(&u->lock);
+    u->share.kept = slot;
+    pthread_mutex_unlock(&u->lock);
+}
+
+/* Only the tick touches `learning`. */
+static void untagged_learn_heard(struct untagged *u)
+{
+    struct untagged_share *s = &u->share;
+    pthread_mutex_lock(&u->lock);
+    struct slot_record *full = s->heard;
+    int n = s->n_heard, learned = 0;
+    s->heard = s->learning;
+    s->learning = full;
+    s->n_heard = 0;
+    struct untagged_place to = s->heard_to;
+    pthread_mutex_unlock(&u->lock);
+
+    for (int i = 0; i < n; i++)
+        learned += !tanbr_learn_at(u->merge.bandit, full[i].x, full[i].psi,
+                                   full[i].reward, full[i].trust);
+    pthread_mutex_lock(&u->lock);
+    s->learned_to = to;
+    s->learned += (uint64_t)learned;
+    pthread_mutex_unlock(&u->lock);
+}
+
+static void untagged_share_tell(struct untagged_stats *out,
+                                const struct untagged_share *s)
+{
+    out->shares = s->on;
+    out->given = s->given;
+    out->heard = s->learned;
+    out->missed = s->missed;
+    out->pending = s->n_pending;
+    out->makers = s->makers;
+    out->heard_at = s->heard_at;
+}
+
+static void untagged_share_close(struct untagged_share *s)
+{
+    free(s->heard);
+    free(s->learning);
+}
+
+/* ---- the state file ---- */
+
+/* The state file: 32 bytes (magic, CRC-32 of the rest, form, length of the rest), then the slot,
+ * the tasks, the merge, what the slot has brought so far, counters, both heads, both audiences and
+ * the bandit. Numbers are little-endian, those of heads and bandit as they lie in memory. One
+ * function walks over it in either direction, so that writing and reading cannot differ.
+ * Form 2 is the same and says that the slot after this one may have begun. Forms 3 and 4 are those with
+ * what is shared with other nodes (slot_log.h) before the bandit. */
+
+enum { HEAD = 32, FORM = 1, FORM_AHEAD = 2, FORM_SHARED = 2, FORMS = 4, NUMBERS = 512 };
+enum { FILE_MAX = 64 << 20 };
+static const char MAGIC[8] = "abrduntg";
+
+static void pass_qoe(struct pack *f, struct qoe *k)
+{
+    pack_real(f, &k->mu_quality);
+    pack_real(f, &k->mu_switch);
+    pack_real(f, &k->mu_stall);
+}
+
+static void pass_name(struct pack *f, char *name)
+{
+    pack_text(f, name, SERVICE_NAME);
+    f->ok = f->ok && (!name[0] || !limits_name(name, NULL));
+}
+
+/* What is plain numbers in a struct untagged, and the merge's beside it. */
+struct plain {
+    struct untagged_told told;
+    int tasks;
+    char task[AUDIENCE_TASKS][SERVICE_NAME];
+    struct qoe qoe[AUDIENCE_TASKS];
+    struct untagged_sums sums;
+    uint64_t slot_sessions, decisions[BY_WAYS];
+    struct untagged_stats stats;
+    int node;
+    uint64_t crc;
+    double x[UNTAGGED_EXPERTS], expected;
+};
+
+static void pass_told(struct pack *f, struct untagged_told *t)
+{
+    pack_u64(f, &t->slot);
+    pack_real(f, &t->since);
+    pack_bool(f, &t->known);
+    pack_bool(f, &t->taught);
+    pack_int(f, &t->tasks, 1, AUDIENCE_TASKS);
+    for (int v = 0; v < AUDIENCE_TASKS; v++) {
+        pack_real(f, &t->mix[v]);
+        pass_qoe(f, &t->qoe[v]);
+    }
+    pass_qoe(f, &t->hint);
+    f->ok = f->ok && t->slot > 0;
+}
+
+static void pass_stats(struct pack *f, struct untagged_stats *s)
+{
+    uint64_t *const counts[] = {&s->sessions, &s->slots,   &s->empty_slots, &s->labels,
+                                &s->late,     &s->dropped, &s->refused};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        pack_u64(f, counts[i]);
+    for (int k = 0; k < UNTAGGED_EXPERTS; k++)
+        pack_u64(f, &s->chosen[k]);
+    pack_real(f, &s->reward);
+    pack_real(f, &s->regret);
+}
+
+static void pass_plain(struct pack *f, struct plain *p)
+{
+    pass_told(f, &p->told);
+    pack_int(f, &p->tasks, p->told.tasks, AUDIENCE_TASKS);
+    for (int v = 0; v < AUDIENCE_TASKS; v++) {
+        pass_name(f, p->task[v]);
+        pass_qoe(f, &p->qoe[v]);
+        pack_real(f, &p->sums.weight[v]);
+        pack_real(f, &p->sums.gain[v]);
+        pack_real(f, &p->sums.room[v]);
+    }
+    pack_u64(f, &p->slot_sessions);
+    for (int i = 0; i < BY_WAYS; i++)
+        pack_u64(f, &p->decisions[i]);
+    pass_stats(f, &p->stats);
+    pack_int(f, &p->node, 0, INT32_MAX);
+    pack_u64(f, &p->crc);
+    pack_real(f, &p->expected);
+    for (int k = 0; k < UNTAGGED_EXPERTS; k++)
+        pack_real(f, &p->x[k]);
+}
+
+/* All experts and tasks, whether they are there or not: pending records are few. */
+static void pass_pending(struct pack *f, struct slot_record *r)
+{
+    pack_u64(f, &r->maker);
+    pack_u64(f, &r->number);
+    for (int k = 0; k < UNTAGGED_EXPERTS; k++)
+        pack_f32(f, &r->x[k]);
+    for (int v = 0; v < AUDIENCE_TASKS; v++) {
+        pack_f32(f, &r->psi[v]);
+        pack_f32(f, &r->reward[v]);
+        pack_f32(f, &r->trust[v]);
+    }
+    f->ok = f->ok && slot_record_is(r);
+}
+
+static void pass_share(struct pack *f, struct untagged_share *s)
+{
+    pack_u64(f, &s->maker);
+    pack_u64(f, &s->store);
+    pack_u64(f, &s->was);
+    pack_u64(f, &s->was_number);
+    pack_u64(f, &s->learned_to.log);
+    pack_u64(f, &s->learned_to.count);
+    pack_int(f, &s->n_pending, 0, UNTAGGED_PENDING);
+    for (int i = 0; i < s->n_pending && f->ok; i++)
+        pass_pending(f, &s->pending[i]);
+}
+
+static void plain_of(struct plain *p, const struct untagged *u)
+{
+    *p = (struct plain){.told = u->told,
+                        .tasks = u->tasks,
+                        .sums = u->sums,
+                        .slot_sessions = u->slot_sessions,
+                        .stats = u->stats,
+                        .node = u->merge.node,
+                        .crc = u->merge.crc,
+                        .expected = u->merge.expected};
+    memcpy(p->task, u->task, sizeof p->task);
+    memcpy(p->qoe, u->qoe, sizeof p->qoe);
+    for (int i = 0; i < BY_WAYS; i++)
+        p->decisions[i] = atomic_load(&u->decisions[i]);
+    for (int k = 0; k < UNTAGGED_EXPERTS; k++)
+        p->x[k] = (double)u->merge.x[k];
+}
+
+/* ---- writing ---- */
+
+static size_t bandit_size(const struct untagged *u)
+{
+    return u->merge.bandit ? tanbr_state_size(u->merge.bandit) : u->merge.carried_n;
+}
+
+static size_t file_size(const struct untagged *u)
+{
+    return HEAD + 8 * NUMBERS + AUDIENCE_TASKS * SERVICE_NAME +
+           identity_state_size(u->told_head) + identity_state_size(u->head) +
+           2 * audience_state_size(u->audience) + sizeof u->share.pending + 8 +
+           bandit_size(u);
+}
+
+/* The caller holds the lock. Returns the end. */
+static unsigned char *put_all(unsigned char *at, unsigned char *end, struct untagged *u)
+{
+    struct plain p;
+    plain_of(&p, u);
+    struct pack f = pack_writer(at, (size_t)(end - at));
+    pass_plain(&f, &p);
+    identity_state_get(u->told_head, f.at);
+    f.at += identity_state_size(u->told_head);
+    identity_state_get(u->head, f.at);
+    f.at += identity_state_size(u->head);
+    audience_state_get(u->told_audience, f.at);
+    f.at += audience_state_size(u->told_audience);
+    audience_state_get(u->audience, f.at);
+    f.at += audience_state_size(u->audience);
+
+    if (u->share.maker) pass_share(&f, &u->share);
+    uint64_t n = bandit_size(u);
+    pack_u64(&f, &n);
+    if (u->merge.bandit)
+        tanbr_state_get(u->merge.bandit, f.at);
+    else if (n)
+        memcpy(f.at, u->merge.carried, n);
+    return f.at + n;
+}
+
+/* A slot is given when the file would not learn it again, as another one. */
+static int save(struct untagged *u, uint32_t form, struct err *e)
+{
+    uint64_t slot = u->told.slot; /* the tick's own to change */
+    if (!u->state_path) {
+        untagged_share_kept(u, slot);
+        return 0;
+    }
+    size_t room = file_size(u);
+    unsigned char *bytes = malloc(room);
+    if (!bytes) return err_set(e, ERR_MEMORY, "no memory for a state file");
+
+    pthread_mutex_lock(&u->lock);
+    size_t n = (size_t)(put_all(bytes + HEAD, bytes + room, u) - bytes);
+    pthread_mutex_unlock(&u->lock);
+    if (u->share.maker)
+        form += FORM_SHARED; /* set for good, before the first slot ends */
+    memset(bytes, 0, HEAD);
+    memcpy(bytes, MAGIC, sizeof MAGIC);
+    bytes_put_u32(bytes + 8, bytes_crc32(0, bytes + HEAD, n - HEAD));
+    bytes_put_u32(bytes + 12, form);
+    bytes_put_u64(bytes + 16, n - HEAD);
+    int rc = text_write_file(u->state_path, bytes, n, e);
+    free(bytes);
+    if (!rc) untagged_share_kept(u, slot);
+    return rc;
+}
+
+int untagged_save(struct untagged *u, struct err *e)
+{
+    return save(u, FORM, e);
+}
+
+static int untagged_save_ahead(struct untagged *u, struct err *e)
+{
+    return save(u, FORM_AHEAD, e);
+}
+
+/* ---- reading ---- */
+
+static int check_head(const unsigned char *bytes, size_t n, struct err *e)
+{
+    if (n < HEAD || memcmp(bytes, MAGIC, sizeof MAGIC) != 0)
+        return err_set(e, ERR_CORRUPT, "is no state of untagged viewers");
+    uint32_t form = bytes_get_u32(bytes + 12);
+    if (form < FORM || form > FORMS)
+        return err_set(e, ERR_CORRUPT, "has form %u, not %d", (unsigned)form, FORM);
+    if (bytes_get_u64(bytes + 16) != n - HEAD)
+        return err_set(e, ERR_CORRUPT, "has %zu bytes after its head, not %llu", n - HEAD,
+                       (unsigned long long)bytes_get_u64(bytes + 16));
+    if (bytes_get_u32(bytes + 8) != bytes_crc32(0, bytes + HEAD, n - HEAD))
+        return err_set(e, ERR_CORRUPT, "its checksum is wrong: it was damaged");
+    return 0;
+}
+
+/* Both heads and both audiences: all of them or an error. */
+static int get_parts(struct pack *f, struct untagged *u, struct err *e)
+{
+    size_t told = identity_state_size(u->told_head), head = identity_state_size(u->head),
+           who = audience_state_size(u->audience);
+    if ((size_t)(f->end - f->at) < told + head + 2 * who)
+        return err_set(e, ERR_CORRUPT, "it ends too early");
+    int rc = identity_state_put(u->told_head, f->at, told, e);
+    f->at += told;
+    if (!rc) rc = identity_state_put(u->head, f->at, head, e);
+    f->at += head;
+    if (!rc) rc = audience_state_put(u->told_audience, f->at, who, e);
+    f->at += who;
+    if (!rc) rc = audience_state_put(u->audience, f->at, who, e);
+    f->at += who;
+    return rc;
+}
+
+static void get_merge(struct untagged_merge *m, const struct plain *p)
+{
+    m->node = p->node;
+    m->expected = p->expected;
+    for (int k = 0; k < UNTAGGED_EXPERTS; k++)
+        m->x[k] = (float)p->x[k];
+}
+
+/* Kept for when there is something to merge again. */
+static int carry(struct untagged_merge *m, const void *state, size_t n,
+                 const struct plain *p, struct err *e)
+{
+    if (!n) return 0;
+    m->carried = malloc(n);
+    if (!m->carried) return err_set(e, ERR_MEMORY, "no memory for the bandit's state");
+    memcpy(m->carried, state, n);
+    m->carried_n = n;
+    m->crc = (uint32_t)p->crc;
+    get_merge(m, p);
+    return 0;
+}
+
+/* The bandit goes on only with the experts and settings that it learned about. */
+static bool get_bandit(struct untagged *u, const void *state, size_t n,
+                       const struct plain *p)
+{
+    struct untagged_merge *m = &u->merge;
+    struct err why = {0};
+    const char *reason = !n                 ? "nothing was merged before"
+                         : p->crc != m->crc ? "the experts are others than before"
+                         : tanbr_state_put(m->bandit, state, n, &why) ? why.detail
+                                                                      : NULL;
+    if (reason)
+        log_event(u->log, LOG_WARN, "slot", "the bandit starts anew: %s", reason);
+    else
+        get_merge(m, p);
+    return !reason;
+}
+
+static void take(struct untagged *u, const struct plain *p)
+{
+    u->told = p->told;
+    u->told.fallback = u->fallback;
+    const struct qoe *h = &p->told.hint,
+                     *none = &u->fallback; /* the one that was served */
+    u->told.hinted = p->told.known &&
+                     (h->mu_quality != none->mu_quality ||
+                      h->mu_switch != none->mu_switch || h->mu_stall != none->mu_stall);
+    u->tasks = p->tasks;
+    memcpy(u->task, p->task, sizeof u->task);
+    memcpy(u->qoe, p->qoe, sizeof u->qoe);
+    u->sums = p->sums;
+    u->slot_sessions = p->slot_sessions;
+    u->stats = p->stats;
+    for (int i = 0; i < BY_WAYS; i++)
+        atomic_store(&u->decisions[i], p->decisions[i]);
+    atomic_store(&u->slot, p->told.slot);
+}
+
+/* 0, 1, 2 as untagged_load, or an error: some parts may then have changed. */
+static int get_all(struct untagged *u, unsigned char *bytes, size_t n, struct err *e)
+{
+    struct plain p = {0};
+    int rc = check_head(bytes, n, e);
+    if (rc) return rc;
+    struct pack f = pack_reader(bytes + HEAD, n - HEAD);
+    pass_plain(&f, &p);
+    if (!f.ok) return err_set(e, ERR_CORRUPT, "it holds numbers that cannot be");
+    rc = get_parts(&f, u, e);
+    if (rc) return rc;
+    uint32_t form = bytes_get_u32(bytes + 12);
+    struct untagged_share *share = &u->share;
+    if (form > FORM_SHARED) pass_share(&f, share);
+    uint64_t bandit = 0;
+    pack_u64(&f, &bandit);
+    if (!f.ok || bandit != (uint64_t)(f.end - f.at))
+        return err_set(e, ERR_CORRUPT, "it ends in the wrong place");
+
+    take(u, &p);
+    bool ahead = form == FORM_AHEAD || form == FORM_AHEAD + FORM_SHARED;
+    u->told.slot += ahead; /* its number is taken */
+    if (u->merge.bandit && !get_bandit(u, f.at, bandit, &p)) {
+        *share = (struct untagged_share){0}; /* it is another's */
+        return 1;
+    }
+    share->heard_to = share->learned_to;
+    if (!u->merge.bandit) rc = carry(&u->merge, f.at, bandit, &p, e);
+    return rc ? rc : 2 * ahead;
+}
+
+static void put_aside(const char *path)
+{
+    char bad[4096];
+    if (snprintf(bad, sizeof bad, "%s.bad", path) < (int)sizeof bad) rename(path, bad);
+}
+
+static int untagged_load(struct untagged *u, struct err *e)
+{
+    if (!u->state_path || access(u->state_path, F_OK)) return 1;
+    struct err why = {0};
+    size_t n = 0;
+    char *bytes = text_read_file(u->state_path, FILE_MAX, &n, &why);
+    int rc = bytes ? get_all(u, (unsigned char *)bytes, n, &why) : why.code;
+    free(bytes);
+    if (rc >= 0) return rc;
+    if (rc != ERR_CORRUPT && rc != ERR_RANGE)
+        return err_field(e, rc, u->state_path, "%s", why.detail);
+
+    log_event(u->log, LOG_WARN, "slot",
+              "%s: %s; it is put aside as .bad, and what was learned of untagged viewers "
+              "starts anew",
+              u->state_path, why.detail);
+    put_aside(u->state_path);
+    return ERR_CORRUPT;
+}
+
+/* ---- the exam ---- */
+
+/* What was learned is served as far as the exam (merge_exam.h) lets it. */
+
+/* Of the way to what was learned, in the order in which they are tried. */
+static const double SHARES[] = {1, .75, .5, .25};
+enum { N_SHARES = sizeof SHARES / sizeof *SHARES };
+
+static int untagged_exam_open(struct untagged *u, const struct untagged_new *how,
+                              struct err *e)
+{
+    struct untagged_exam *x = &u->exam;
+    x->merge_share = x->hint_share = 1;
+    if (!how->cfg.exam_links) return 0;
+    int rc = decide_layout(&x->layout, how->router, e);
+    if (rc) return rc;
+    x->router = how->weights;
+    x->exam = merge_exam_new(how->cfg.exam_links, how->cfg.exam_traces,
+                             how->router->actions, e);
+    return x->exam ? 0 : ERR_MEMORY;
+}
+
+static void untagged_exam_tell(struct untagged_stats *out, const struct untagged_exam *x)
+{
+    out->examined = x->exam != NULL;
+    out->merge_share = x->merge_share;
+    out->hint_share = x->hint_share;
+    out->exam_loss = x->loss;
+    out->exam_kept = x->kept;
+    out->exam_refused = x->refused;
+    out->exam_kept_all = x->kept_all;
+}
+
+/* The mean hint where the profiles have the shares p, and the default profile the rest. */
+static struct qoe untagged_hint_of(const struct untagged_told *t, const double *p)
+{
+    struct qoe qoe[AUDIENCE_TASKS + 1];
+    double share[AUDIENCE_TASKS + 1], rest = 1;
+    for (int v = 0; v < t->tasks; v++) {
+        qoe[v] = t->qoe[v];
+        share[v] = p[v];
+        rest -= p[v];
+    }
+    if (rest < 1e-9) return untagged_mean(qoe, share, t->tasks);
+    qoe[t->tasks] = t->fallback;
+    share[t->tasks] = rest;
+    return untagged_mean(qoe, share, t->tasks + 1);
+}
+
+static struct qoe hint_at(const struct untagged_told *t, const double *p, double share)
+{
+    double part[AUDIENCE_TASKS];
+    if (share <= 0) return t->fallback;
+    for (int v = 0; v < t->tasks; v++)
+        part[v] = share * p[v];
+    return untagged_hint_of(t, part);
+}
+
+static bool same_hint(const struct qoe *a, const struct qoe *b)
+{
+    return a->mu_quality == b->mu_quality && a->mu_switch == b->mu_switch &&
+           a->mu_stall == b->mu_stall;
+}
+
+/* ---- the router and the mean hint ---- */
+
+struct router_exam {
+    struct merge_exam *exam;
+    const struct weights *weights;
+    enum feat_layout layout;
+    const struct untagged_told *t;
+    bool sat; /* reference is known */
+    struct merge_exam_marks reference;
+};
+
+static bool hint_marks(struct merge_exam_marks *out, const struct router_exam *r,
+                       const struct qoe *hint)
+{
+    return merge_exam_play(out, r->exam, r->weights->swift, r->layout, hint, r->t->qoe,
+                           r->t->tasks);
+}
+
+static bool hint_passes(struct router_exam *r, const struct qoe *hint)
+{
+    struct merge_exam_marks got;
+    const struct qoe *base = &r->t->fallback;
+    if (same_hint(hint, base)) return true;
+    if (!r->sat && !hint_marks(&r->reference, r, base)) return false;
+    r->sat = true;
+    return hint_marks(&got, r, hint) &&
+           merge_exam_loss(&got, &r->reference, r->t->tasks, NULL) <= MERGE_EXAM_LOSS;
+}
+
+static bool router_begin(struct router_exam *r, const struct untagged *u,
+                         const struct untagged_told *t)
+{
+    const struct untagged_exam *x = &u->exam;
+    if (!x->exam || !x->router) return false;
+    *r = (struct router_exam){.exam = x->exam, .layout = x->layout, .t = t};
+    r->weights = snap_get(x->router);
+    return true;
+}
+
+/* The largest share of the way to p that passes. */
+static double share_that_passes(struct router_exam *r, const double *p, uint64_t *refused)
+{
+    for (int i = 0; i < N_SHARES; i++) {
+        struct qoe hint = hint_at(r->t, p, SHARES[i]);
+        if (hint_passes(r, &hint)) return SHARES[i];
+        if (refused) ++*refused;
+    }
+    return 0;
+}
+
+static void all_sure(struct untagged_told *t)
+{
+    for (int v = 0; v < AUDIENCE_TASKS; v++)
+        t->sure[v] = 1;
+}
+
+static void examine_sureness(struct router_exam *r, struct untagged_told *t)
+{
+    for (int v = 0; v < t->tasks; v++) {
+        double p[AUDIENCE_TASKS] = {0};
+        p[v] = 1;
+        t->sure[v] = share_that_passes(r, p, NULL);
+    }
+}
+
+static void untagged_exam_hint(struct untagged *u, struct untagged_told *next)
+{
+    struct router_exam r;
+    all_sure(next);
+    if (!router_begin(&r, u, next)) return;
+    double share = 1;
+    if (next->known) share = share_that_passes(&r, next->mix, &u->exam.refused);
+    u->exam.hint_share = share;
+    next->hint = hint_at(next, next->mix, share);
+    next->hinted = next->known && share > 0;
+    if (u->cfg.mode == UNTAGGED_IDENTIFY) examine_sureness(&r, next);
+    snap_put(u->exam.router, r.weights);
+}
+
+/* ---- the merge ---- */
+
+/* false: also when there is no memory for it; what is served is then what was served before. */
+static bool merge_marks(struct merge_exam_marks *out, const struct untagged *u,
+                        const struct untagged_told *t, const float *x,
+                        const struct qoe *hint)
+{
+    struct policy *p = untagged_merge_make(&u->merge, x, t->slot, NULL);
+    struct swift *w = p ? swift_new(&p->cfg, NULL) : NULL;
+    if (w) swift_load(w, p);
+    bool ok = w && merge_exam_play(out, u->exam.exam, w, u->merge.layout, hint, t->qoe,
+                                   t->tasks);
+    swift_free(w);
+    policy_free(p);
+    return ok;
+}
+
+struct merge_sitting {
+    const struct untagged_told *t;
+    struct merge_exam_marks reference;
+    double loss; /* of the last that was examined */
+};
+
+static bool merge_begin(struct merge_sitting *s, const struct untagged *u,
+                        const struct untagged_told *t)
+{
+    *s = (struct merge_sitting){.t = t, .loss = (double)NAN};
+    return merge_marks(&s->reference, u, t, u->merge.first, &t->fallback);
+}
+
+static bool merge_passes(struct merge_sitting *s, const struct untagged *u)
+{
+    struct merge_exam_marks got;
+    const struct qoe *hint = s->t->hinted ? &s->t->hint : &s->t->fallback;
+    if (!merge_marks(&got, u, s->t, u->merge.x, hint)) return false;
+    s->loss = merge_exam_loss(&got, &s->reference, s->t->tasks, NULL);
+    return s->loss <= MERGE_EXAM_LOSS;
+}
+
+/* x is no node's: the visit will be that of the leaf it lies in. */
+static void settle_between(struct untagged_merge *m, const double *mix)
+{
+    m->node = tree_find(tanbr_tree(m->bandit), m->x);
+    m->expected = untagged_merge_expects(m, mix);
+}
+
+/* What was served last, if it still passes; else what a new bandit begins with, and without a mean
+ * hint if need be. */
+static void keep_last(struct untagged *u, const struct untagged_merge *last,
+                      struct merge_sitting *s, struct untagged_told *next)
+{
+    struct untagged_merge *m = &u->merge;
+    memcpy(m->x, last->good ? last->x : m->first, sizeof m->x);
+    if (!merge_passes(s, u)) {
+        memcpy(m->x, m->first, sizeof m->x);
+        next->hinted = next->hinted && merge_passes(s, u);
+        if (!next->hinted) s->loss = 0; /* the reference itself */
+    }
+    settle_between(m, next->mix);
+    u->exam.merge_share = 0;
+    u->exam.kept = true;
+    u->exam.kept_all++;
+    log_event(u->log, LOG_WARN, "slot",
+              "no merge of slot %llu passed the exam: it keeps the last good one",
+              (unsigned long long)next->slot);
+}
+
+static int untagged_exam_merge(struct untagged *u, struct untagged_told *next,
+                               struct err *e)
+{
+    struct untagged_merge *m = &u->merge, last = *m;
+    struct untagged_exam *x = &u->exam;
+    struct merge_sitting s;
+    float chosen[UNTAGGED_EXPERTS];
+    x->kept = false;
+    if (!x->exam) {
+        untagged_merge_choose(m, next->mix);
+        m->good = true;
+        return 0;
+    }
+    if (!merge_begin(&s, u, next))
+        return err_set(e, ERR_NUMERIC, "the merge that slots begin with is not finite");
+
+    untagged_merge_choose(m, next->mix);
+    memcpy(chosen, m->x, sizeof chosen);
+    bool passed = false;
+    for (int i = 0; i < N_SHARES && !passed; i++) {
+        x->merge_share = SHARES[i];
+        for (int k = 0; k < UNTAGGED_EXPERTS && SHARES[i] < 1; k++)
+            m->x[k] = m->first[k] + (float)SHARES[i] * (chosen[k] - m->first[k]);
+        passed = merge_passes(&s, u);
+        x->refused += !passed;
+    }
+    if (passed && x->merge_share < 1) settle_between(m, next->mix);
+    if (!passed) keep_last(u, &last, &s, next);
+    m->good = true;
+    x->loss = s.loss;
+    return 0;
+}
+
+/* ---- after a start ---- */
+
+static bool untagged_exam_holds(struct untagged *u)
+{
+    struct router_exam r;
+    struct merge_sitting s;
+    bool holds = true;
+    all_sure(&u->told);
+    if (router_begin(&r, u, &u->told)) {
+        holds = !u->told.hinted || hint_passes(&r, &u->told.hint);
+        if (u->cfg.mode == UNTAGGED_IDENTIFY) examine_sureness(&r, &u->told);
+        snap_put(u->exam.router, r.weights);
+    }
+    if (holds && u->exam.exam && u->merge.experts) {
+        holds = merge_begin(&s, u, &u->told) && merge_passes(&s, u);
+        u->exam.loss = s.loss;
+        u->merge.good = holds;
+    }
+    u->exam.refused += !holds;
+    return holds;
 }
