@@ -43,7 +43,7 @@ await test('commands have options that there are', () => {
     assert.ok(commands >= 9, `${commands} commands`);
     for (const line of text('deploy/README.md').matchAll(/abrd (?:serve|doctor) ([^`\n#]*)/g))
         for (const o of line[1].matchAll(/--([a-z0-9-]+)/g))
-            assert.ok(options.has(o[1]) || o[1] === 'json', `deploy/README.md: --${o[1]}`);
+            assert.ok(options.has(o[1]) || ['json', 'accept-loss'].includes(o[1]), `deploy/README.md: --${o[1]}`);
     // compose.yaml gives the daemon its names beside the file: the doctor is to look at the same
     const names = /"--host", "([^"]+),\$\{ABRD_HOST/.exec(text(`${compose}/compose.yaml`))[1];
     assert.match(text('deploy/README.md'), new RegExp(`exec abrd abrd doctor .* --host ${names}\n`));

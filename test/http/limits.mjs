@@ -313,7 +313,7 @@ await test('one address has its share of the event streams, others watch', async
     const watch = async who => {
         const stop = new AbortController();
         const r = await fetch(`${d.url}/v1/events`, { headers: who ? from(who) : {}, signal: stop.signal });
-        if (r.ok) streams.push(stop);
+        if (r.ok) streams.push({ stop, r }); // an answer that is not kept may be collected, and ends
         return r;
     };
     for (let i = 0; i < 16; i++) assert.equal((await watch('192.0.2.1')).status, 200);
@@ -325,7 +325,7 @@ await test('one address has its share of the event streams, others watch', async
     assert.equal((await watch('192.0.2.2')).status, 200);
     assert.equal(await d.metric('abrd_limited_total{limit="events"}'), 1);
     // who leaves makes room for others of his
-    streams.shift().abort();
+    streams.shift().stop.abort();
     await until('its place to be free', async () => (await watch('192.0.2.1')).status === 200);
 
     // this machine's own programs get the rest, and then the connection is closed
@@ -335,7 +335,7 @@ await test('one address has its share of the event streams, others watch', async
     c.socket.write('GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await c.ended;
     assert.match(c.got, /^HTTP\/1.1 429 [^]*^Connection: close\r$/m);
-    for (const s of streams) s.abort();
+    for (const s of streams) s.stop.abort();
     await d.stop();
 });
 
