@@ -2,13 +2,17 @@
 // printed below them, and all others name commands, options, targets, scripts and files that there are.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeBlock, codeBlocks, dialogue } from './lib/blocks.mjs';
 import { ABRD, Daemon, done, folder, test } from './lib/daemon.mjs';
 
+/** Every README of a folder and of the folders in it. */
+const readmes = dir => readdirSync(dir, { withFileTypes: true }).flatMap(f =>
+    (f.isDirectory() ? (f.name === 'node_modules' ? [] : readmes(join(dir, f.name))) :
+        f.name === 'README.md' ? [join(dir, f.name)] : []));
 const FILES = ['README.md', 'web/README.md', 'deploy/README.md', 'traces/README.md', 'deploy/policy/README.md',
-    'src/README.md', '.github/CONTRIBUTING.md'];
+    '.github/CONTRIBUTING.md', ...readmes('src'), ...readmes('test')];
 const SHIPPED = 'deploy/policy/moe.safetensors';
 const text = Object.fromEntries(FILES.map(f => [f, readFileSync(f, 'utf8')]));
 
