@@ -63,7 +63,7 @@ static bool holds(double mean, double bar)
     return mean >= bar - 1e-12 * fmax(1, fabs(bar));
 }
 
-static struct stats_interval interval(double mean, const double *x, int n)
+static struct stats_interval draws_interval(double mean, const double *x, int n)
 {
     return (struct stats_interval){mean, stats_percentile(x, n, (1 - LEVEL) / 2),
                                    stats_percentile(x, n, (1 + LEVEL) / 2)};
@@ -76,8 +76,8 @@ static int by_difference(const void *a, const void *b)
 }
 
 /* diffs: (n, DRAWS_RESAMPLES); shares, means: (DRAWS_RESAMPLES). */
-static void resample(const struct judge *j, double *diffs, double *shares, double *means,
-                     int *pick, double *now, uint64_t seed)
+static void draws_resample(const struct judge *j, double *diffs, double *shares,
+                           double *means, int *pick, double *now, uint64_t seed)
 {
     int n = j->d->n, traces = j->d->n_traces, which = 0;
     struct rng r;
@@ -116,21 +116,21 @@ int draws_judge(struct draws *d, const double *own, const double *bars, int n_ba
         goto out;
     }
 
-    resample(&j, diffs, shares, means, pick, now, seed);
+    draws_resample(&j, diffs, shares, means, pick, now, seed);
     double share = 0, mean = 0;
     d->below = 0;
     for (int i = 0; i < d->n; i++) {
         struct draw *w = &d->draw[i];
         w->mean = own_mean(&j, i, NULL);
         w->bar_mean = best_bar(&j, i, NULL, &w->bar);
-        w->diff = interval(w->mean - w->bar_mean, diffs + (size_t)i * DRAWS_RESAMPLES,
-                           DRAWS_RESAMPLES);
+        w->diff = draws_interval(w->mean - w->bar_mean,
+                                 diffs + (size_t)i * DRAWS_RESAMPLES, DRAWS_RESAMPLES);
         share += (double)holds(w->mean, w->bar_mean) / d->n;
         mean += w->diff.mean / d->n;
         d->below += w->diff.hi < 0;
     }
-    d->share = interval(share, shares, DRAWS_RESAMPLES);
-    d->diff = interval(mean, means, DRAWS_RESAMPLES);
+    d->share = draws_interval(share, shares, DRAWS_RESAMPLES);
+    d->diff = draws_interval(mean, means, DRAWS_RESAMPLES);
     qsort(d->draw, n, sizeof *d->draw, by_difference);
 out:
     free(pick);
@@ -149,7 +149,7 @@ struct run {
     int done, all; /* evaluations */
 };
 
-static bool watch(void *ctx, double share)
+static bool draws_watch(void *ctx, double share)
 {
     const struct run *r = ctx;
     return r->eval->progress(r->eval->progress_ctx, (r->done + share) / r->all);
@@ -161,13 +161,14 @@ static const char *player_name(const struct draws_cfg *cfg, int p)
 }
 
 /* scores: (players, n, traces), made when the number of traces is known. */
-static int play(double **scores, int *traces, struct run *r, const struct algo_ctx *ctx,
-                const struct corpus *corpus, const struct video *video, struct err *e)
+static int draws_play(double **scores, int *traces, struct run *r,
+                      const struct algo_ctx *ctx, const struct corpus *corpus,
+                      const struct video *video, struct err *e)
 {
     const struct draws_cfg *cfg = r->cfg;
     struct eval_cfg eval = *r->eval;
     eval.resamples = 0;
-    eval.progress = r->eval->progress ? watch : NULL;
+    eval.progress = r->eval->progress ? draws_watch : NULL;
     eval.progress_ctx = r;
     int players = cfg->n_policies + cfg->n_bars;
     for (int p = 0; p < players; p++)
@@ -199,7 +200,7 @@ int draws_run(struct draws *out, const struct draws_cfg *cfg, const struct algo_
     memset(out, 0, (size_t)cfg->n_policies * sizeof *out);
     struct run r = {cfg, eval, 0, (cfg->n_policies + cfg->n_bars) * cfg->n};
     double *scores = NULL;
-    int traces = 0, rc = play(&scores, &traces, &r, ctx, corpus, video, e);
+    int traces = 0, rc = draws_play(&scores, &traces, &r, ctx, corpus, video, e);
 
     size_t each = (size_t)cfg->n * (size_t)traces;
     for (int p = 0; p < cfg->n_policies && !rc; p++) {

@@ -72,8 +72,8 @@ static int tally(void *ctx, const struct replay_step *step, struct err *e)
 }
 
 /* levels: the whole plan of the oracle, or NULL: ask the algorithm. */
-static int play(struct score *s, const struct run *r, const struct emu_world *world,
-                uint64_t key, struct algo *algo, const int *levels, struct err *e)
+static int eval_play(struct score *s, const struct run *r, const struct emu_world *world,
+                     uint64_t key, struct algo *algo, const int *levels, struct err *e)
 {
     const struct replay session = {.world = world,
                                    .qoe = r->qoe,
@@ -108,8 +108,8 @@ static int worker(void *ctx, int w, struct err *e)
             levels = best.levels;
             s->bound = best.bound;
         }
-        int rc =
-            play(s, r, &world, r->keys[i], r->oracle ? NULL : &r->algos[w], levels, e);
+        int rc = eval_play(s, r, &world, r->keys[i], r->oracle ? NULL : &r->algos[w],
+                           levels, e);
         if (rc) return rc;
     }
     return 0;
@@ -164,7 +164,7 @@ static int make_workers(struct run *r, const char *policy, const struct algo_ctx
     return 0;
 }
 
-static void release(struct run *r)
+static void eval_release(struct run *r)
 {
     for (int w = 0; w < r->workers; w++) {
         if (r->algos) algo_free(&r->algos[w]);
@@ -244,7 +244,7 @@ int eval_run(struct eval_row *out, const char *policy, const struct algo_ctx *ct
     if (!rc) rc = make_workers(&r, policy, ctx, e);
     if (!rc) rc = play_all(&r, e);
     if (!rc) rc = summarise(out, &r, e);
-    release(&r);
+    eval_release(&r);
     return rc;
 }
 

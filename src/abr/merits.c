@@ -43,8 +43,8 @@ double merits_of(const struct merits_sums *s, int task)
     return fmin(fmax(s->gain[task] / s->room[task], -1), 1);
 }
 
-static int play(struct merits_sums *s, const struct judging *j,
-                const struct swift *policy, const struct trace *link)
+static int merits_play(struct merits_sums *s, const struct judging *j,
+                       const struct swift *policy, const struct trace *link)
 {
     struct emu_world world = {j->video, link, emu_cfg_default()};
     struct player p;
@@ -63,7 +63,7 @@ static int play(struct merits_sums *s, const struct judging *j,
     return 0;
 }
 
-static int judge(void *ctx, int point, struct err *e)
+static int merits_judge(void *ctx, int point, struct err *e)
 {
     const struct judging *j = ctx;
     float x[LATTICE_DIM_MAX];
@@ -75,7 +75,7 @@ static int judge(void *ctx, int point, struct err *e)
     int rc = w ? bank_policy(p, j->experts, x) : ERR_MEMORY;
     if (!rc) swift_load(w, p);
     for (int i = 0; i < j->corpus->n && !rc; i++)
-        rc = play(&s, j, w, j->corpus->traces[i]);
+        rc = merits_play(&s, j, w, j->corpus->traces[i]);
     for (int t = 0; t < tasks && !rc; t++)
         j->out[point * tasks + t] = (float)merits_of(&s, t);
     swift_free(w);
@@ -101,7 +101,7 @@ int merits_of_merges(float *out, const struct policy *experts,
     else if (video->levels > experts->cfg.actions)
         rc = err_set(e, ERR_INVALID, "the experts choose among %d levels, not %d",
                      experts->cfg.actions, video->levels);
-    if (!rc) rc = pool_try(n, cfg->threads, judge, &j, e);
+    if (!rc) rc = pool_try(n, cfg->threads, merits_judge, &j, e);
     video_free(video);
     corpus_free(links);
     return rc;

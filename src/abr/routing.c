@@ -39,7 +39,7 @@ static int layout_of(enum feat_layout *out, const struct policy *p,
     return 0;
 }
 
-static int load(struct crew *c, struct err *e)
+static int routing_load(struct crew *c, struct err *e)
 {
     struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
     if (!meta) return err_set(e, ERR_MEMORY, "no memory for the policies");
@@ -66,19 +66,19 @@ static int load(struct crew *c, struct err *e)
     return 0;
 }
 
-static const struct mix *net_of(const struct crew *c, int policy, int which)
+static const struct mix *routing_net_of(const struct crew *c, int policy, int which)
 {
     return which == ROUTING_ACTOR ? c->policy[policy]->actor : c->policy[policy]->critic;
 }
 
 /* The states that wait, by every router. */
-static void route(struct crew *c, int profile)
+static void routing_route(struct crew *c, int profile)
 {
     for (int p = 0; p < c->cfg->n; p++)
         for (int w = 0; w < 2; w++) {
             struct routing_net *net = &c->out[p].net[w];
             int *chosen = p ? c->chosen : c->first + w * CHUNK;
-            gate_choose(chosen, net_of(c, p, w), c->obs, c->waiting);
+            gate_choose(chosen, routing_net_of(c, p, w), c->obs, c->waiting);
             for (int i = 0; i < c->waiting; i++) {
                 net->count[profile][chosen[i]]++;
                 net->changed += chosen[i] != c->first[w * CHUNK + i];
@@ -89,7 +89,7 @@ static void route(struct crew *c, int profile)
     c->waiting = 0;
 }
 
-static void play(struct crew *c, const struct emu_world *world, int profile)
+static void routing_play(struct crew *c, const struct emu_world *world, int profile)
 {
     struct player p;
     size_t dim = (size_t)feat_dim(c->layout);
@@ -100,13 +100,13 @@ static void play(struct crew *c, const struct emu_world *world, int profile)
         struct policy_choice choice;
         feat_observe(obs, c->layout, &p.view);
         int rc = swift_decide(&choice, c->swift, obs, feat_mask(&p.view) & trained, -1);
-        if (++c->waiting == CHUNK) route(c, profile);
+        if (++c->waiting == CHUNK) routing_route(c, profile);
         end = player_step(&p, rc ? 0 : choice.action, 1);
     }
-    route(c, profile);
+    routing_route(c, profile);
 }
 
-static int allocate(struct crew *c, struct err *e)
+static int routing_allocate(struct crew *c, struct err *e)
 {
     c->policy = calloc((size_t)c->cfg->n, sizeof(struct policy *));
     c->obs = calloc((size_t)CHUNK * FEAT_FULL_DIM, sizeof *c->obs);
@@ -124,15 +124,15 @@ int routing_run(struct routing *out, const struct routing_cfg *cfg,
         return err_field(e, ERR_ABSENT, "traces", "'%s' has none", corpus->name);
     struct crew c = {.cfg = cfg, .out = out};
     memset(out, 0, (size_t)cfg->n * sizeof *out);
-    int rc = allocate(&c, e);
-    if (!rc) rc = load(&c, e);
+    int rc = routing_allocate(&c, e);
+    if (!rc) rc = routing_load(&c, e);
     for (int p = 0; p < cfg->n && !rc; p++)
         for (int w = 0; w < 2; w++)
-            out[p].net[w].experts = net_of(&c, p, w)->cfg.experts;
+            out[p].net[w].experts = routing_net_of(&c, p, w)->cfg.experts;
     for (int v = 0; v < cfg->profiles && !rc; v++)
         for (int i = 0; i < corpus->n; i++) {
             const struct emu_world world = {video, corpus->traces[i], cfg->emu};
-            play(&c, &world, v);
+            routing_play(&c, &world, v);
         }
 
     swift_free(c.swift);

@@ -68,7 +68,7 @@ static uint64_t get(const unsigned char *p, int n)
     return v;
 }
 
-static void put(unsigned char *p, int n, uint64_t v)
+static void bytes_put(unsigned char *p, int n, uint64_t v)
 {
     for (int i = 0; i < n; i++, v >>= 8)
         p[i] = (unsigned char)v;
@@ -91,17 +91,17 @@ uint64_t bytes_get_u64(const void *p)
 
 void bytes_put_u16(void *p, uint16_t v)
 {
-    put(p, 2, v);
+    bytes_put(p, 2, v);
 }
 
 void bytes_put_u32(void *p, uint32_t v)
 {
-    put(p, 4, v);
+    bytes_put(p, 4, v);
 }
 
 void bytes_put_u64(void *p, uint64_t v)
 {
-    put(p, 8, v);
+    bytes_put(p, 8, v);
 }
 
 double bytes_get_f64(const void *p)

@@ -65,7 +65,7 @@ static int unquote(char **value, const char *at, struct err *e)
     return 0;
 }
 
-static const struct conf_key *find(const struct conf_key *keys, const char *name)
+static const struct conf_key *conf_find(const struct conf_key *keys, const char *name)
 {
     for (const struct conf_key *k = keys; k->name; k++)
         if (strcmp(k->name, name) == 0) return k;
@@ -131,7 +131,7 @@ static int parse_line(char *s, const char *at, const struct conf_key *keys, bool
     *equals = '\0';
     char *name = trim(s), *value = trim(equals + 1);
 
-    const struct conf_key *k = find(keys, name);
+    const struct conf_key *k = conf_find(keys, name);
     if (!k) return unknown_key(keys, name, at, e);
     bool *before = &met[k - keys];
     if (*before) return err_field(e, ERR_CONFLICT, at, "%s was given before", name);

@@ -40,7 +40,7 @@ static void time_text(char *buf, size_t n, double t)
 
 /* Appends s as far as it fits into room bytes of out; returns what was written. Quotes and
  * backslashes are escaped for JSON. */
-static size_t append(char *out, size_t room, const char *s, bool json)
+static size_t log_append(char *out, size_t room, const char *s, bool json)
 {
     size_t n = 0;
     while (*s) {
@@ -94,7 +94,7 @@ void log_event(const struct log *l, enum log_level level, const char *event,
     int n = snprintf(line, sizeof line, head, when, WORDS[level], event);
 #pragma GCC diagnostic pop
     size_t tail = l->json ? 3 : 1, at = (size_t)n;
-    at += append(line + at, sizeof line - at - tail, text, l->json);
+    at += log_append(line + at, sizeof line - at - tail, text, l->json);
     memcpy(line + at, l->json ? "\"}\n" : "\n", tail);
     write_line(l->fd, line, at + tail);
 }

@@ -28,7 +28,7 @@ bool pack_over(const struct pack *p)
     return p->at == p->end;
 }
 
-static bool room(struct pack *p, size_t n)
+static bool pack_room(struct pack *p, size_t n)
 {
     p->ok = p->ok && (size_t)(p->end - p->at) >= n;
     return p->ok;
@@ -37,14 +37,14 @@ static bool room(struct pack *p, size_t n)
 void pack_u8(struct pack *p, uint8_t *v)
 {
     if (!p->writing) *v = p->ok && p->at < p->end ? *p->at : 0;
-    if (!room(p, 1)) return;
+    if (!pack_room(p, 1)) return;
     *p->at++ = *v;
 }
 
 void pack_u32(struct pack *p, uint32_t *v)
 {
     if (!p->writing) *v = 0;
-    if (!room(p, 4)) return;
+    if (!pack_room(p, 4)) return;
     if (p->writing)
         bytes_put_u32(p->at, *v);
     else
@@ -55,7 +55,7 @@ void pack_u32(struct pack *p, uint32_t *v)
 void pack_u64(struct pack *p, uint64_t *v)
 {
     if (!p->writing) *v = 0;
-    if (!room(p, 8)) return;
+    if (!pack_room(p, 8)) return;
     if (p->writing)
         bytes_put_u64(p->at, *v);
     else
@@ -121,7 +121,7 @@ void pack_bool(struct pack *p, bool *v)
 void pack_text(struct pack *p, char *v, size_t size)
 {
     if (!p->writing) v[0] = '\0';
-    if (!room(p, size)) return;
+    if (!pack_room(p, size)) return;
     if (p->writing) {
         size_t n = strnlen(v, size);
         p->ok = n < size;

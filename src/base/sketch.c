@@ -120,7 +120,7 @@ void sketch_age(struct sketch *s, double f)
 
 enum { HEAD = 4 * 8 };
 
-static void put_head(unsigned char *out, const struct sketch *s)
+static void sketch_put_head(unsigned char *out, const struct sketch *s)
 {
     bytes_put_u64(out, (uint64_t)s->cfg.width);
     bytes_put_u64(out + 8, (uint64_t)s->cfg.depth);
@@ -136,7 +136,7 @@ size_t sketch_state_size(const struct sketch *s)
 void sketch_state_get(const struct sketch *s, void *out)
 {
     unsigned char *at = out;
-    put_head(at, s);
+    sketch_put_head(at, s);
     at += HEAD;
     bytes_put_f64(at, s->weight);
     bytes_put_f64(at + 8, s->unit);
@@ -146,7 +146,7 @@ void sketch_state_get(const struct sketch *s, void *out)
 }
 
 /* weight and unit in front of the cells */
-static bool sound(const unsigned char *in, size_t n_cells)
+static bool sketch_sound(const unsigned char *in, size_t n_cells)
 {
     double weight = bytes_get_f64(in), unit = bytes_get_f64(in + 8);
     bool ok = weight >= 0 && isfinite(weight) && unit >= 1 && unit <= UNIT_MAX;
@@ -161,11 +161,11 @@ int sketch_state_put(struct sketch *s, const void *in, size_t n, struct err *e)
 {
     const unsigned char *at = in;
     unsigned char head[HEAD];
-    put_head(head, s);
+    sketch_put_head(head, s);
     if (n != sketch_state_size(s) || memcmp(head, at, HEAD) != 0)
         return err_set(e, ERR_CORRUPT, "the state is of another sketch");
     at += HEAD;
-    if (!sound(at, cells(s)))
+    if (!sketch_sound(at, cells(s)))
         return err_set(e, ERR_CORRUPT, "the sketch's state has impossible counts");
     s->weight = bytes_get_f64(at);
     s->unit = bytes_get_f64(at + 8);

@@ -84,8 +84,8 @@ double stats_iqm(const double *x, int n)
 }
 
 /* Resamples sum(num) / sum(den); den = NULL counts 1 for each unit. */
-static struct stats_interval resample(const double *num, const double *den, int n,
-                                      double level, int resamples, uint64_t seed)
+static struct stats_interval stats_resample(const double *num, const double *den, int n,
+                                            double level, int resamples, uint64_t seed)
 {
     assert(level > 0 && level < 1 && resamples > 0);
     double all_num = 0, all_den = 0;
@@ -120,13 +120,13 @@ static struct stats_interval resample(const double *num, const double *den, int 
 struct stats_interval stats_bootstrap(const double *x, int n, double level, int resamples,
                                       uint64_t seed)
 {
-    return resample(x, NULL, n, level, resamples, seed);
+    return stats_resample(x, NULL, n, level, resamples, seed);
 }
 
 struct stats_interval stats_bootstrap_ratio(const double *num, const double *den, int n,
                                             double level, int resamples, uint64_t seed)
 {
-    return resample(num, den, n, level, resamples, seed);
+    return stats_resample(num, den, n, level, resamples, seed);
 }
 
 static int strata_total(struct stats_strata a)

@@ -79,12 +79,12 @@ static unsigned char *entry(const struct table *t, int i)
     return t->entries + (size_t)i * t->entry_bytes;
 }
 
-static const void *key_of(const struct table *t, int i)
+static const void *table_key_of(const struct table *t, int i)
 {
     return entry(t, i);
 }
 
-static void *value_of(const struct table *t, int i)
+static void *table_value_of(const struct table *t, int i)
 {
     return entry(t, i) + t->value_at;
 }
@@ -109,18 +109,19 @@ static int home(const struct table *t, const void *key)
 }
 
 /* the slot that holds key, or the empty one where it would go */
-static int find(const struct table *t, const void *key)
+static int table_find(const struct table *t, const void *key)
 {
     int s = home(t, key);
-    while (t->index[s] != EMPTY && memcmp(key_of(t, t->index[s]), key, t->key_bytes) != 0)
+    while (t->index[s] != EMPTY &&
+           memcmp(table_key_of(t, t->index[s]), key, t->key_bytes) != 0)
         s = (s + 1) & (t->slots - 1);
     return s;
 }
 
 void *table_get(const struct table *t, const void *key)
 {
-    int i = t->index[find(t, key)];
-    return i == EMPTY ? NULL : value_of(t, i);
+    int i = t->index[table_find(t, key)];
+    return i == EMPTY ? NULL : table_value_of(t, i);
 }
 
 static int take_entry(struct table *t)
@@ -133,24 +134,24 @@ static int take_entry(struct table *t)
 
 void *table_put(struct table *t, const void *key, bool *fresh)
 {
-    int s = find(t, key);
+    int s = table_find(t, key);
     bool absent = t->index[s] == EMPTY;
     if (fresh) *fresh = absent;
-    if (!absent) return value_of(t, t->index[s]);
+    if (!absent) return table_value_of(t, t->index[s]);
     if (t->count == t->capacity) return NULL;
 
     int i = take_entry(t);
     memcpy(entry(t, i), key, t->key_bytes);
-    memset(value_of(t, i), 0, t->value_bytes);
+    memset(table_value_of(t, i), 0, t->value_bytes);
     t->used[i] = true;
     t->index[s] = i;
     t->count++;
-    return value_of(t, i);
+    return table_value_of(t, i);
 }
 
 bool table_delete(struct table *t, const void *key)
 {
-    int hole = find(t, key), i = t->index[hole], mask = t->slots - 1;
+    int hole = table_find(t, key), i = t->index[hole], mask = t->slots - 1;
     if (i == EMPTY) return false;
 
     memcpy(entry(t, i), &t->free_head, sizeof t->free_head);
@@ -160,7 +161,7 @@ bool table_delete(struct table *t, const void *key)
 
     /* a later key moves into the hole when its home is not between the hole and itself */
     for (int s = (hole + 1) & mask; t->index[s] != EMPTY; s = (s + 1) & mask) {
-        int h = home(t, key_of(t, t->index[s]));
+        int h = home(t, table_key_of(t, t->index[s]));
         if (((s - h) & mask) >= ((s - hole) & mask)) {
             t->index[hole] = t->index[s];
             hole = s;
@@ -176,8 +177,8 @@ void *table_next(const struct table *t, int *cursor, const void **key)
         int i = *cursor;
         if (!t->used[i]) continue;
         (*cursor)++;
-        if (key) *key = key_of(t, i);
-        return value_of(t, i);
+        if (key) *key = table_key_of(t, i);
+        return table_value_of(t, i);
     }
     return NULL;
 }

@@ -74,7 +74,7 @@ int text_scan_double(double *out, const char **s, struct err *e)
     return 0;
 }
 
-static int smaller(int a, int b)
+static int text_smaller(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -93,7 +93,7 @@ int text_distance(const char *a, const char *b)
         for (int j = 1; j <= n; j++) {
             int swap = corner + (a[i - 1] != b[j - 1]);
             corner = row[j];
-            row[j] = smaller(swap, 1 + smaller(row[j], row[j - 1]));
+            row[j] = text_smaller(swap, 1 + text_smaller(row[j], row[j - 1]));
         }
     }
     return row[n];

@@ -39,7 +39,8 @@ int abrd_tell(struct abrd_error *e, const struct err *why)
 }
 
 /* Written so that NaN fails. */
-static int within(double v, double lo, double hi, const char *what, struct abrd_error *e)
+static int abrd_policy_within(double v, double lo, double hi, const char *what,
+                              struct abrd_error *e)
 {
     if (v >= lo && v <= hi) return 0;
     return abrd_fail(e, ABRD_RANGE, "%s: %g is not within %g .. %g", what, v, lo, hi);
@@ -82,8 +83,8 @@ out:
 }
 
 /* From a file, or from memory when path is NULL. */
-static struct abrd_policy *load(const char *path, const void *data, size_t bytes,
-                                struct abrd_error *e)
+static struct abrd_policy *abrd_policy_do_load(const char *path, const void *data,
+                                               size_t bytes, struct abrd_error *e)
 {
     struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
     if (!meta) {
@@ -104,12 +105,12 @@ static struct abrd_policy *load(const char *path, const void *data, size_t bytes
 
 struct abrd_policy *abrd_policy_load(const char *path, struct abrd_error *e)
 {
-    return load(path, NULL, 0, e);
+    return abrd_policy_do_load(path, NULL, 0, e);
 }
 
 struct abrd_policy *abrd_policy_read(const void *data, size_t bytes, struct abrd_error *e)
 {
-    return load(NULL, data, bytes, e);
+    return abrd_policy_do_load(NULL, data, bytes, e);
 }
 
 void abrd_policy_free(struct abrd_policy *p)
@@ -126,7 +127,7 @@ static int check_sizes(const int64_t *bytes, size_t n, struct abrd_error *e)
     for (size_t i = 0; i < n; i++) {
         char what[40];
         snprintf(what, sizeof what, "bytes[%zu]", i);
-        if (within((double)bytes[i], 1, (double)VIDEO_BYTES_MAX, what, e))
+        if (abrd_policy_within((double)bytes[i], 1, (double)VIDEO_BYTES_MAX, what, e))
             return ABRD_RANGE;
     }
     return 0;
@@ -135,13 +136,15 @@ static int check_sizes(const int64_t *bytes, size_t n, struct abrd_error *e)
 static int check_video(const double *ladder_kbps, int levels, double chunk_s, int chunks,
                        const int64_t *bytes, struct abrd_error *e)
 {
-    int rc = within(levels, 2, ABRD_LEVELS, "levels", e);
-    if (!rc) rc = within(chunk_s, VIEW_CHUNK_S_MIN, VIEW_CHUNK_S_MAX, "chunk_s", e);
-    if (!rc) rc = within(chunks, 0, VIEW_CHUNKS_MAX, "chunks", e);
+    int rc = abrd_policy_within(levels, 2, ABRD_LEVELS, "levels", e);
+    if (!rc)
+        rc =
+            abrd_policy_within(chunk_s, VIEW_CHUNK_S_MIN, VIEW_CHUNK_S_MAX, "chunk_s", e);
+    if (!rc) rc = abrd_policy_within(chunks, 0, VIEW_CHUNKS_MAX, "chunks", e);
     for (int k = 0; !rc && k < levels; k++) {
         char what[40];
         snprintf(what, sizeof what, "ladder_kbps[%d]", k);
-        rc = within(ladder_kbps[k], VIEW_KBPS_MIN, VIEW_KBPS_MAX, what, e);
+        rc = abrd_policy_within(ladder_kbps[k], VIEW_KBPS_MIN, VIEW_KBPS_MAX, what, e);
         if (!rc && k && ladder_kbps[k] <= ladder_kbps[k - 1])
             rc = abrd_fail(e, ABRD_RANGE, "%s: %g does not lie above the level before it",
                            what, ladder_kbps[k]);
@@ -192,12 +195,13 @@ struct abrd_viewer abrd_viewer_named(const char *profile)
 static int viewer(struct qoe *out, const struct abrd_viewer *who, double chunk_s,
                   struct abrd_error *e)
 {
-    int rc = within(who->quality, 0, QOE_MU_MAX, "quality", e);
-    if (!rc) rc = within(who->switches, 0, QOE_MU_MAX, "switches", e);
-    if (!rc) rc = within(who->stalls, 0, QOE_MU_MAX, "stalls", e);
-    if (!rc) rc = within(who->utility, ABRD_LINEAR, ABRD_LOG, "utility", e);
+    int rc = abrd_policy_within(who->quality, 0, QOE_MU_MAX, "quality", e);
+    if (!rc) rc = abrd_policy_within(who->switches, 0, QOE_MU_MAX, "switches", e);
+    if (!rc) rc = abrd_policy_within(who->stalls, 0, QOE_MU_MAX, "stalls", e);
+    if (!rc) rc = abrd_policy_within(who->utility, ABRD_LINEAR, ABRD_LOG, "utility", e);
     if (!rc)
-        rc = within(who->buffer_max_s, chunk_s, VIEW_BUFFER_S_MAX, "buffer_max_s", e);
+        rc = abrd_policy_within(who->buffer_max_s, chunk_s, VIEW_BUFFER_S_MAX,
+                                "buffer_max_s", e);
     if (!rc && !(who->quality + who->switches + who->stalls > 0))
         rc = abrd_fail(e, ABRD_RANGE, "quality: a viewer has to value something");
     if (rc) return rc;
@@ -217,7 +221,7 @@ struct abrd_session {
 };
 
 /* What the table knows of the next chunk. */
-static void look_ahead(struct abrd_session *s)
+static void abrd_policy_look_ahead(struct abrd_session *s)
 {
     const struct abrd_video *v = s->video;
     bool known = v->bytes && s->view.chunk < v->chunks;
@@ -252,7 +256,7 @@ struct abrd_session *abrd_session_new(const struct abrd_policy *p,
     s->view.chunks = v->chunks;
     s->view.buffer_max_s = who->buffer_max_s;
     s->view.qoe = qoe;
-    look_ahead(s);
+    abrd_policy_look_ahead(s);
     return s;
 }
 
@@ -273,7 +277,7 @@ int abrd_session_decide(const struct abrd_session *s, double buffer_s,
 {
     *out = (struct abrd_decision){.chunk = s->view.chunk, .kbps = s->view.ladder_kbps[0]};
     int rc = check_end(s, e);
-    if (!rc) rc = within(buffer_s, 0, VIEW_BUFFER_S_MAX, "buffer_s", e);
+    if (!rc) rc = abrd_policy_within(buffer_s, 0, VIEW_BUFFER_S_MAX, "buffer_s", e);
     if (rc) return rc;
 
     struct view v = s->view;
@@ -297,12 +301,12 @@ int abrd_session_report(struct abrd_session *s, const struct abrd_outcome *o,
 {
     struct view *v = &s->view;
     int rc = check_end(s, e);
-    if (!rc) rc = within(o->level, 0, v->levels - 1, "level", e);
-    if (!rc) rc = within(o->bytes, 1, VIEW_BYTES_MAX, "bytes", e);
+    if (!rc) rc = abrd_policy_within(o->level, 0, v->levels - 1, "level", e);
+    if (!rc) rc = abrd_policy_within(o->bytes, 1, VIEW_BYTES_MAX, "bytes", e);
     if (!rc)
-        rc =
-            within(o->download_s, VIEW_DOWNLOAD_S_MIN, VIEW_SECONDS_MAX, "download_s", e);
-    if (!rc) rc = within(o->stall_s, 0, VIEW_SECONDS_MAX, "stall_s", e);
+        rc = abrd_policy_within(o->download_s, VIEW_DOWNLOAD_S_MIN, VIEW_SECONDS_MAX,
+                                "download_s", e);
+    if (!rc) rc = abrd_policy_within(o->stall_s, 0, VIEW_SECONDS_MAX, "stall_s", e);
     if (rc) return rc;
 
     double before = v->last_level < 0 ? 0.0 : v->ladder_kbps[v->last_level];
@@ -313,18 +317,18 @@ int abrd_session_report(struct abrd_session *s, const struct abrd_outcome *o,
     view_push(v, o->bytes, o->download_s);
     v->last_level = o->level;
     v->chunk++;
-    look_ahead(s);
+    abrd_policy_look_ahead(s);
     return 0;
 }
 
 int abrd_session_seek(struct abrd_session *s, int chunk, struct abrd_error *e)
 {
     int last = s->view.chunks ? s->view.chunks - 1 : VIEW_CHUNK_MAX;
-    int rc = within(chunk, 0, last, "chunk", e);
+    int rc = abrd_policy_within(chunk, 0, last, "chunk", e);
     if (rc) return rc;
     s->view.chunk = chunk;
     s->view.last_level = -1;
-    look_ahead(s);
+    abrd_policy_look_ahead(s);
     return 0;
 }
 

@@ -75,8 +75,8 @@ static int check_labels(const struct images *im, const char *path, struct err *e
     return 0;
 }
 
-static int load(struct images *im, const char *image_path, const char *label_path,
-                struct err *e)
+static int images_load_file(struct images *im, const char *image_path,
+                            const char *label_path, struct err *e)
 {
     const char *path[2] = {image_path, label_path};
     int dim[2][3];
@@ -105,7 +105,7 @@ struct images *images_load(const char *image_path, const char *label_path, struc
         err_set(e, ERR_MEMORY, "no memory for images");
         return NULL;
     }
-    if (!load(im, image_path, label_path, e)) return im;
+    if (!images_load_file(im, image_path, label_path, e)) return im;
     images_free(im);
     return NULL;
 }
@@ -119,8 +119,8 @@ void images_free(struct images *im)
 }
 
 /* Beside the program, or where the Makefile puts them in the sources. */
-static int find(const struct lab_task *t, char out[LAB_PATH], const char *set,
-                const char *file, struct err *e)
+static int images_find(const struct lab_task *t, char out[LAB_PATH], const char *set,
+                       const char *file, struct err *e)
 {
     static const char *const where[] = {"lab-data", "build/lab-data"};
     char rel[128];
@@ -144,7 +144,7 @@ struct images *images_open(const struct lab_task *t, const char *set,
     for (int f = 0; f < 2; f++) {
         snprintf(file, sizeof file, "%s-%s-ubyte", prefix,
                  f ? "labels-idx1" : "images-idx3");
-        if (find(t, path[f], set, file, e)) return NULL;
+        if (images_find(t, path[f], set, file, e)) return NULL;
     }
     return images_load(path[0], path[1], e);
 }

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct lab_value *value_of(const struct lab_task *t, const char *name,
-                                        enum lab_kind kind)
+static const struct lab_value *lab_value_of(const struct lab_task *t, const char *name,
+                                            enum lab_kind kind)
 {
     const struct lab_option *o = t->lab->options;
     while (o && o->name && strcmp(o->name, name) != 0)
@@ -16,22 +16,22 @@ static const struct lab_value *value_of(const struct lab_task *t, const char *na
 
 bool lab_flag(const struct lab_task *t, const char *name)
 {
-    return value_of(t, name, LAB_FLAG)->number != 0;
+    return lab_value_of(t, name, LAB_FLAG)->number != 0;
 }
 
 int64_t lab_int(const struct lab_task *t, const char *name)
 {
-    return (int64_t)value_of(t, name, LAB_INT)->number;
+    return (int64_t)lab_value_of(t, name, LAB_INT)->number;
 }
 
 double lab_real(const struct lab_task *t, const char *name)
 {
-    return value_of(t, name, LAB_REAL)->number;
+    return lab_value_of(t, name, LAB_REAL)->number;
 }
 
 const char *lab_text(const struct lab_task *t, const char *name)
 {
-    return value_of(t, name, LAB_TEXT)->text;
+    return lab_value_of(t, name, LAB_TEXT)->text;
 }
 
 void lab_part(struct lab_task *t, double from, double to)
@@ -47,7 +47,7 @@ bool lab_progress(const struct lab_task *t, double share, const char *note)
     return t->progress && t->progress(t->ctx, share, note);
 }
 
-static bool show(void *ctx, const struct sweep_progress *p)
+static bool lab_show(void *ctx, const struct sweep_progress *p)
 {
     char note[160];
     snprintf(note, sizeof note, "%d of %d runs  %s", p->done, p->n, p->running);
@@ -78,7 +78,7 @@ int lab_sweep(struct sweep **out, const struct lab_task *t, const struct sweep_r
     const struct sweep_cfg cfg = {.dir = t->runs_dir,
                                   .version = t->version,
                                   .threads = t->threads,
-                                  .progress = show,
+                                  .progress = lab_show,
                                   .progress_ctx = (void *)t};
     *out = NULL;
     struct err why = {0}; /* the code is needed, whether or not the caller wants words */

@@ -28,7 +28,7 @@ void reps_free(struct reps *r)
     free(r);
 }
 
-static size_t place(const struct reps *r, int row, int column)
+static size_t reps_place(const struct reps *r, int row, int column)
 {
     return (size_t)row * (size_t)r->columns + (size_t)column;
 }
@@ -36,7 +36,7 @@ static size_t place(const struct reps *r, int row, int column)
 double *reps_row(struct reps *r, int row)
 {
     assert(row >= 0 && row < r->rows);
-    return &r->x[place(r, row, 0)];
+    return &r->x[reps_place(r, row, 0)];
 }
 
 /* Student's t: the quantile .975 at that many degrees of freedom; from 31 on by the first term of
@@ -57,15 +57,15 @@ struct moments {
     int n;
 };
 
-static double error_of(struct moments m)
+static double reps_error_of(struct moments m)
 {
     return m.n < 2 ? (double)NAN : sqrt(m.squares / (m.n - 1) / m.n);
 }
 
-static struct stats_interval interval(struct moments m)
+static struct stats_interval reps_interval(struct moments m)
 {
     if (m.n < 2) return (struct stats_interval){m.n ? m.mean : (double)NAN, NAN, NAN};
-    double half = t975(m.n - 1) * error_of(m);
+    double half = t975(m.n - 1) * reps_error_of(m);
     return (struct stats_interval){m.mean, m.mean - half, m.mean + half};
 }
 
@@ -78,7 +78,8 @@ static struct moments difference(const struct reps *a, int i, const struct reps 
         double mean = n ? sum / n : 0;
         n = 0;
         for (int row = 0; row < a->rows; row++) {
-            double x = a->x[place(a, row, i)] - (b ? b->x[place(b, row, j)] : 0);
+            double x =
+                a->x[reps_place(a, row, i)] - (b ? b->x[reps_place(b, row, j)] : 0);
             if (isnan(x)) continue;
             n++;
             if (pass == 0)
@@ -93,7 +94,7 @@ static struct moments difference(const struct reps *a, int i, const struct reps 
 struct stats_interval reps_mean(const struct reps *r, int column)
 {
     assert(column >= 0 && column < r->columns);
-    return interval(difference(r, column, NULL, 0));
+    return reps_interval(difference(r, column, NULL, 0));
 }
 
 void reps_band(double *mean, double *lo, double *hi, const struct reps *r, int from,
@@ -110,14 +111,14 @@ void reps_band(double *mean, double *lo, double *hi, const struct reps *r, int f
 struct stats_interval reps_gap(const struct reps *a, int i, const struct reps *b, int j)
 {
     assert(a->rows == b->rows && i >= 0 && i < a->columns && j >= 0 && j < b->columns);
-    return interval(difference(a, i, b, j));
+    return reps_interval(difference(a, i, b, j));
 }
 
 double reps_z(const struct reps *r, int column, double expected)
 {
     assert(column >= 0 && column < r->columns);
     struct moments m = difference(r, column, NULL, 0);
-    return (m.mean - expected) / error_of(m);
+    return (m.mean - expected) / reps_error_of(m);
 }
 
 int reps_grid(int grid[REPS_POINTS], int first, int last)

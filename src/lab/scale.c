@@ -61,7 +61,7 @@ static struct scale_units units_of(const struct lab_task *t)
                                 .net_mb = lab_real(t, "net-mb")};
 }
 
-static void table(struct report *r, const struct scale_units *u)
+static void scale_table(struct report *r, const struct scale_units *u)
 {
     report_table(r, "Costs per second, by the number of nodes");
     for (int i = 0; i < ROWS; i++) {
@@ -122,7 +122,7 @@ static void figures(struct report *r, const struct scale_units *u)
     report_rule(r, 'y', u->net_mb, "a server");
 }
 
-static int run(struct lab_task *t, struct err *e)
+static int scale_run(struct lab_task *t, struct err *e)
 {
     (void)e;
     struct report *r = t->report;
@@ -141,7 +141,7 @@ static int run(struct lab_task *t, struct err *e)
                 "The learner is full at %.1f nodes, the network of one server at %.1f: "
                 "first the %s.",
                 learner, network, learner < network ? "learner" : "network");
-    table(r, &u);
+    scale_table(r, &u);
     figures(r, &u);
     /* fewer are no cluster: then a daemon each, or a smaller share that explores */
     report_check(r, "nodes that one learner takes", learner, LEAST, INFINITY);
@@ -178,6 +178,6 @@ const struct lab scale_lab = {
     .title = "How the cost of a cluster grows",
     .source = "arithmetic from measured unit costs (make cluster)",
     .options = options,
-    .run = run,
+    .run = scale_run,
     .exact = true,
 };

@@ -9,7 +9,7 @@ struct drift_cfg drift_cfg_default(void)
 }
 
 /* The normal score of x before it joins the series. */
-static double score(const struct drift_series *s, double x)
+static double drift_score(const struct drift_series *s, double x)
 {
     double before = (double)s->n, v = before - 1.0; /* n - 1, n - 2 */
     double variance = s->m2 / v;
@@ -22,7 +22,7 @@ static double score(const struct drift_series *s, double x)
 bool drift_add(struct drift_series *s, const struct drift_cfg *cfg, double x)
 {
     if (!isfinite(x)) return false;
-    if (s->n >= 2) s->sum = fmax(0.0, s->sum + score(s, x) - cfg->slack);
+    if (s->n >= 2) s->sum = fmax(0.0, s->sum + drift_score(s, x) - cfg->slack);
     s->n++;
     double d = x - s->mean;
     s->mean += d / (double)s->n;

@@ -72,7 +72,7 @@ static void net_release(struct net *n)
     norga_ws_free(n->ws);
 }
 
-static void shuffle(struct net *n, int count)
+static void growth_shuffle(struct net *n, int count)
 {
     for (int i = 0; i < count; i++)
         n->order[i] = i;
@@ -84,7 +84,8 @@ static void shuffle(struct net *n, int count)
 }
 
 /* y of the rows order[at ..]; adds up the shares of the new experts. */
-static void forward(struct net *n, const float *obs, int at, int rows, double *share)
+static void growth_forward(struct net *n, const float *obs, int at, int rows,
+                           double *share)
 {
     int experts = n->g->cfg.experts;
     float gate[BUFFER_ROWS * NORGA_EXPERTS_MAX];
@@ -96,7 +97,8 @@ static void forward(struct net *n, const float *obs, int at, int rows, double *s
 
 /* Backward from n->dy, clip, Adam. Returns the gradient's norm before clipping; when it is not
  * finite nothing was stepped. */
-static double step(struct net *n, const struct ppo_cfg *cfg, double lr, bool shape_learns)
+static double growth_step(struct net *n, const struct ppo_cfg *cfg, double lr,
+                          bool shape_learns)
 {
     norga_backward(n->grad, n->g, n->ws, n->dy);
     struct mix_range shape = norga_shape(&n->g->cfg);
@@ -116,7 +118,7 @@ static double step(struct net *n, const struct ppo_cfg *cfg, double lr, bool sha
 
 /* ---- making */
 
-static bool allocate(struct growth *g)
+static bool growth_allocate(struct growth *g)
 {
     size_t n = (size_t)g->cfg.capacity, actions = (size_t)g->base->cfg.actions;
     g->ln_pi0 = calloc(n * actions, sizeof *g->ln_pi0);
@@ -157,7 +159,7 @@ struct growth *growth_new(const struct online_cfg *cfg, const struct policy *bas
     if (!g->graft || !g->kept || !g->buffer || !g->base_actor || !g->base_critic ||
         !net_init(&g->actor, g->graft->actor, cfg->capacity, cfg->seed, 0) ||
         !net_init(&g->critic, g->graft->critic, cfg->capacity, cfg->seed, 1) ||
-        !allocate(g))
+        !growth_allocate(g))
         goto failed;
     g->kept_state = malloc(growth_state_size(g));
     if (!g->kept_state) goto failed;
@@ -256,7 +258,7 @@ static void frozen_part(struct growth *g, const struct ppo_batch *b)
     }
 }
 
-static void prepare(struct growth *g, const struct ppo_batch *b)
+static void growth_prepare(struct growth *g, const struct ppo_batch *b)
 {
     double sum = 0.0, square = 0.0;
     for (int i = 0; i < b->n; i++) {
@@ -278,8 +280,8 @@ struct sums {
 /* Loss of sample i of the minibatch, times w, and its gradient by the logits:
  *   d ln pi(a) / d logit_j = [j = a] - pi_j,   dH / d logit_j = -pi_j (ln pi_j + H)
  * pi and ln pi are 0 for a level that does not exist, and so is its gradient. */
-static void sample(struct growth *g, struct sums *s, const struct ppo_batch *b, int i,
-                   int row, double w)
+static void growth_sample(struct growth *g, struct sums *s, const struct ppo_batch *b,
+                          int i, int row, double w)
 {
     const struct ppo_cfg *c = &g->cfg.ppo;
     int actions = g->base->cfg.actions, action = b->action[row];
@@ -309,7 +311,7 @@ static int actor_minibatch(struct growth *g, struct sums *s, const struct ppo_ba
     struct net *n = &g->actor;
     struct ppo_stats *st = &g->stats.online.last;
     int actions = g->base->cfg.actions;
-    forward(n, b->obs, at, rows, &g->share_sum);
+    growth_forward(n, b->obs, at, rows, &g->share_sum);
     for (int i = 0; i < rows; i++) {
         const float *ln = g->ln_pi0 + (size_t)n->order[at + i] * (size_t)actions;
         g->mask[i] = b->mask[n->order[at + i]];
@@ -318,10 +320,10 @@ static int actor_minibatch(struct growth *g, struct sums *s, const struct ppo_ba
     }
     kern_best()->softmax(g->pi, g->ln_pi, g->entropy, n->y, g->mask, rows, actions);
     for (int i = 0; i < rows; i++)
-        sample(g, s, b, i, n->order[at + i], 1.0 / rows);
+        growth_sample(g, s, b, i, n->order[at + i], 1.0 / rows);
     if (!isfinite(s->loss)) return ERR_NUMERIC;
 
-    double norm = step(n, &g->cfg.ppo, g->cfg.ppo.lr, g->graft->shape_learns);
+    double norm = growth_step(n, &g->cfg.ppo, g->cfg.ppo.lr, g->graft->shape_learns);
     st->grad_norm += norm;
     st->steps++;
     return isfinite(norm) ? 0 : ERR_NUMERIC;
@@ -335,7 +337,7 @@ static int update_actor(struct growth *g, const struct ppo_batch *b)
     int size = c->minibatch < BUFFER_ROWS ? c->minibatch : BUFFER_ROWS;
     for (int epoch = 0; epoch < c->epochs; epoch++) {
         struct sums all = {0};
-        shuffle(&g->actor, b->n);
+        growth_shuffle(&g->actor, b->n);
         g->share_sum = 0.0;
         for (int at = 0; at < b->n; at += size) {
             int rows = b->n - at < size ? b->n - at : size;
@@ -382,16 +384,16 @@ static int update_critic(struct growth *g, const struct ppo_batch *b)
     double spread = variance(b->target, b->n) / unit;
     for (int epoch = 0; epoch < c->epochs; epoch++) {
         double sum = 0.0;
-        shuffle(n, b->n);
+        growth_shuffle(n, b->n);
         for (int at = 0; at < b->n; at += size) {
             int rows = b->n - at < size ? b->n - at : size;
-            forward(n, b->obs, at, rows, NULL);
+            growth_forward(n, b->obs, at, rows, NULL);
             for (int i = 0; i < rows; i++) {
                 double d = (double)n->y[i] - (double)g->target[n->order[at + i]];
                 n->dy[i] = (float)(2.0 * c->value_coef * d / rows);
                 sum += d * d;
             }
-            double norm = step(n, c, c->critic_lr, g->graft->shape_learns);
+            double norm = growth_step(n, c, c->critic_lr, g->graft->shape_learns);
             if (!isfinite(sum) || !isfinite(norm)) return ERR_NUMERIC;
         }
         st->value_loss = c->value_coef * sum / b->n;
@@ -451,7 +453,7 @@ int growth_update(struct growth *g)
 
     g->stats.online.last = (struct ppo_stats){0};
     frozen_part(g, &batch);
-    prepare(g, &batch);
+    growth_prepare(g, &batch);
     int rc = update_actor(g, &batch);
     if (!rc) rc = update_critic(g, &batch);
     buffer_clear(g->buffer);

@@ -14,7 +14,7 @@
 
 /* ---- tensors */
 
-static int count_of(const struct norga_cfg *c)
+static int growth_ckpt_count_of(const struct norga_cfg *c)
 {
     return 3 + 2 * (c->layers + 1) * c->experts;
 }
@@ -49,7 +49,7 @@ static int list_net(struct ckpt_tensor *t, const char *who, const struct norga_c
             n++;
         }
     }
-    assert(n == count_of(c));
+    assert(n == growth_ckpt_count_of(c));
     return n;
 }
 
@@ -58,8 +58,9 @@ static int list_all(struct ckpt_tensor **out, int *n, const struct graft_cfg *cf
                     struct policy *base, const struct graft *g, struct err *e)
 {
     struct norga_cfg actor = graft_actor_cfg(cfg), critic = graft_critic_cfg(cfg);
-    int rc = ckpt_list_policy(out, n, &cfg->base, base, "base.",
-                              count_of(&actor) + count_of(&critic), e);
+    int rc =
+        ckpt_list_policy(out, n, &cfg->base, base, "base.",
+                         growth_ckpt_count_of(&actor) + growth_ckpt_count_of(&critic), e);
     if (rc) return rc;
     *n += list_net(*out + *n, "actor", &actor, g ? g->actor : NULL);
     *n += list_net(*out + *n, "critic", &critic, g ? g->critic : NULL);

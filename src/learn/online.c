@@ -51,7 +51,7 @@ struct online_cfg online_cfg_default(void)
     return c;
 }
 
-static struct mix *net_of(const struct policy *p, enum ppo_which which)
+static struct mix *online_net_of(const struct policy *p, enum ppo_which which)
 {
     return which == PPO_ACTOR ? p->actor : p->critic;
 }
@@ -67,7 +67,7 @@ static void set_busy(struct online *o)
         uint64_t bits = 0;
         for (int k = 0; k < MIX_EXPERTS_MAX; k++)
             bits |= (uint64_t)(o->aside[w][k] > 0) << k;
-        net_of(o->policy, (enum ppo_which)w)->busy = bits;
+        online_net_of(o->policy, (enum ppo_which)w)->busy = bits;
     }
     o->stats.actor_busy = o->policy->actor->busy;
     o->stats.critic_busy = o->policy->critic->busy;
@@ -80,7 +80,7 @@ static void keep_aside(struct online *o, uint64_t actor, uint64_t critic)
     uint64_t busy[2] = {[PPO_ACTOR] = actor, [PPO_CRITIC] = critic};
     for (int w = 0; w < 2; w++)
         for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
-            const struct mix *m = net_of(o->policy, (enum ppo_which)w);
+            const struct mix *m = online_net_of(o->policy, (enum ppo_which)w);
             uint64_t bit = (uint64_t)1 << k;
             if (!(busy[w] & bit) || o->aside[w][k] > 0) continue;
             if (none_idle(m, m->busy | bit)) continue;
@@ -117,7 +117,7 @@ static double score_with(struct online *o, struct policy *p, uint64_t actor,
 }
 
 /* The first bars. */
-static void examine(struct online *o)
+static void online_examine(struct online *o)
 {
     struct policy *p = o->policy;
     double score = o->check(o->check_ctx, p);
@@ -149,7 +149,7 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
     if (!o->kept_state || !o->chosen[0] || !o->chosen[1]) goto failed;
 
     keep_aside(o, start->actor->busy, start->critic->busy);
-    if (check) examine(o);
+    if (check) online_examine(o);
     return o;
 
 failed:
@@ -208,7 +208,7 @@ int online_buffered(const struct online *o)
 }
 
 /* By the policy's own critic, in reward units. */
-static void value(void *ctx, float *v, const float *obs, int n)
+static void online_value(void *ctx, float *v, const float *obs, int n)
 {
     struct online *o = ctx;
     mix_forward(v, NULL, NULL, o->policy->critic, o->critic_ws, obs, NULL, n);
@@ -216,7 +216,7 @@ static void value(void *ctx, float *v, const float *obs, int n)
         v[i] = v[i] * o->policy->ret_std + o->policy->ret_mean;
 }
 
-static bool all_finite(const struct mix *m, struct mix_range r)
+static bool online_all_finite(const struct mix *m, struct mix_range r)
 {
     for (size_t i = r.at; i < r.at + r.n; i++)
         if (!isfinite(m->theta[i])) return false;
@@ -224,21 +224,22 @@ static bool all_finite(const struct mix *m, struct mix_range r)
 }
 
 /* Experts that the update left not finite. */
-static uint64_t failed(const struct online *o, enum ppo_which which)
+static uint64_t online_failed(const struct online *o, enum ppo_which which)
 {
-    const struct mix *m = net_of(o->policy, which);
+    const struct mix *m = online_net_of(o->policy, which);
     uint64_t bits = ppo_sick(o->ppo, which);
     for (int k = 0; k < m->cfg.experts; k++)
-        if (!all_finite(m, mix_expert(&m->cfg, k))) bits |= (uint64_t)1 << k;
+        if (!online_all_finite(m, mix_expert(&m->cfg, k))) bits |= (uint64_t)1 << k;
     return bits;
 }
 
 /* Weights and moments of before the update. */
-static void put_back(struct online *o, enum ppo_which which, int expert)
+static void online_put_back(struct online *o, enum ppo_which which, int expert)
 {
-    struct mix *m = net_of(o->policy, which);
+    struct mix *m = online_net_of(o->policy, which);
     struct mix_range r = mix_expert(&m->cfg, expert);
-    memcpy(m->theta + r.at, net_of(o->kept, which)->theta + r.at, r.n * sizeof(float));
+    memcpy(m->theta + r.at, online_net_of(o->kept, which)->theta + r.at,
+           r.n * sizeof(float));
     ppo_expert_put(o->ppo, o->kept_state, which, expert);
     o->aside[which][expert] = o->cfg.quarantine;
     o->stats.quarantines++;
@@ -247,19 +248,19 @@ static void put_back(struct online *o, enum ppo_which which, int expert)
 /* After an update: experts that failed alone are put back. Is all finite now? */
 static bool healed(struct online *o, int rc)
 {
-    uint64_t bits[2] = {failed(o, PPO_ACTOR), failed(o, PPO_CRITIC)};
+    uint64_t bits[2] = {online_failed(o, PPO_ACTOR), online_failed(o, PPO_CRITIC)};
     bool single = bits[PPO_ACTOR] || bits[PPO_CRITIC];
     if (rc && !single) return false;
     if (single && o->cfg.ppo.tied_heads) return false; /* one head, many owners */
     if (!isfinite(o->policy->ret_mean) || !isfinite(o->policy->ret_std)) return false;
     for (int w = 0; w < 2; w++) {
-        const struct mix *m = net_of(o->policy, (enum ppo_which)w);
-        if (!all_finite(m, mix_router(&m->cfg)) || none_idle(m, m->busy | bits[w]))
+        const struct mix *m = online_net_of(o->policy, (enum ppo_which)w);
+        if (!online_all_finite(m, mix_router(&m->cfg)) || none_idle(m, m->busy | bits[w]))
             return false;
     }
     for (int w = 0; w < 2; w++)
         for (int k = 0; k < MIX_EXPERTS_MAX; k++)
-            if (bits[w] >> k & 1) put_back(o, (enum ppo_which)w, k);
+            if (bits[w] >> k & 1) online_put_back(o, (enum ppo_which)w, k);
     return true;
 }
 
@@ -307,7 +308,7 @@ static void serve_time(struct online *o)
             if (o->aside[w][k] > 0) o->aside[w][k]--;
 }
 
-static void keep(struct online *o)
+static void online_keep(struct online *o)
 {
     policy_copy(o->kept, o->policy);
     ppo_state_get(o->ppo, o->kept_state);
@@ -328,12 +329,12 @@ int online_update(struct online *o)
 {
     if (!online_ready(o)) return 0;
     struct ppo_batch batch;
-    buffer_settle(o->buffer, value, o, o->cfg.ppo.gamma, o->cfg.ppo.lambda);
+    buffer_settle(o->buffer, online_value, o, o->cfg.ppo.gamma, o->cfg.ppo.lambda);
     if (o->cfg.sigmas > 0)
         o->stats.bounded += (uint64_t)buffer_bound(o->buffer, o->cfg.sigmas);
     buffer_batch(&batch, o->buffer);
 
-    keep(o);
+    online_keep(o);
     uint64_t quarantines = o->stats.quarantines;
     gate_choose(o->chosen[0], o->policy->actor, batch.obs, batch.n);
     int rc = ppo_update(o->ppo, &batch, &o->stats.last);
@@ -373,7 +374,7 @@ void online_gate_put(struct online *o, enum ppo_which which, const struct gate *
 int online_set_aside(struct online *o, enum ppo_which which, int expert, int updates,
                      struct err *e)
 {
-    const struct mix *m = net_of(o->policy, which);
+    const struct mix *m = online_net_of(o->policy, which);
     if (expert < 0 || expert >= m->cfg.experts)
         return err_field(e, ERR_RANGE, "expert", "%d is none of the %d experts", expert,
                          m->cfg.experts);
@@ -403,7 +404,7 @@ void online_stats(const struct online *o, struct online_stats *out)
     *out = o->stats;
     for (int w = 0; w < 2; w++) {
         enum ppo_which which = (enum ppo_which)w;
-        int experts = net_of(o->policy, which)->cfg.experts;
+        int experts = online_net_of(o->policy, which)->cfg.experts;
         const struct gate *g = ppo_gate(o->ppo, which);
         out->gate[w] = (struct online_gate){.experts = experts,
                                             .converged = gate_converged(g, experts),

@@ -123,8 +123,8 @@ void ppo_set_imitate(struct ppo *p, double imitate)
     p->cfg.imitate = imitate;
 }
 
-static void gather(float *out, const float *rows, const int *order, int n, int dim,
-                   int stride)
+static void ppo_gather(float *out, const float *rows, const int *order, int n, int dim,
+                       int stride)
 {
     if (dim == stride) {
         kern_best()->gather(out, rows, order, n, dim);
@@ -154,12 +154,12 @@ struct actor_sums {
 };
 
 /* fmax and fmin are calls for the sake of NaN; here one shows in the loss either way */
-static double larger(double a, double b)
+static double ppo_larger(double a, double b)
 {
     return a > b ? a : b;
 }
 
-static double smaller(double a, double b)
+static double ppo_smaller(double a, double b)
 {
     return b < a ? b : a;
 }
@@ -184,9 +184,9 @@ static float all_actions(float *push, double *loss, const struct ppo *p, const f
     for (int j = 0; j < actions; j++) {
         if (isnan(q[j])) continue;
         double c = ((double)q[j] - mean / tried) * (double)p->unit[row];
-        double was = larger((double)old[j], 1e-12), ratio = (double)pi[j] / was;
-        double bounded = smaller(larger(ratio, low), high);
-        *loss -= w * was * smaller(ratio * c, bounded * c);
+        double was = ppo_larger((double)old[j], 1e-12), ratio = (double)pi[j] / was;
+        double bounded = ppo_smaller(ppo_larger(ratio, low), high);
+        *loss -= w * was * ppo_smaller(ratio * c, bounded * c);
         if (bounded * c < ratio * c) continue;
         push[j] = (float)(w * (double)pi[j] * c);
         sum += (double)push[j];
@@ -232,13 +232,13 @@ static void actor_sample(float *dlogits, struct actor_sums *s, const struct ppo 
     for (int j = 0; j < actions; j++)
         dlogits[j] = pi[j] * (push + sum + spread * (ln_pi[j] + entropy)) - every[j];
     dlogits[action] -= push;
-    s->loss -= own * smaller(ratio * a, bounded * a);
+    s->loss -= own * ppo_smaller(ratio * a, bounded * a);
     if (taught)
         s->loss += imitate(dlogits, pi, ln_pi, shown + row * actions, actions, copied);
     s->entropy += w * (double)entropy;
     s->kl += w * (ratio - 1.0 - (double)t->log_ratio[i]);
     s->clipped += w * (fabs(ratio - 1.0) > p->cfg.clip);
-    s->ratio_error = larger(s->ratio_error, fabs(ratio - 1.0));
+    s->ratio_error = ppo_larger(s->ratio_error, fabs(ratio - 1.0));
 }
 
 /* pi, ln pi, entropy and ratio of the minibatch */
@@ -265,13 +265,13 @@ static int actor_minibatch(struct ppo *p, struct actor_sums *s, double *balance,
     const struct mix_cfg *c = &l->net->cfg;
     const int *order = l->order + at;
     const float *z = NULL;
-    gather(l->x, p->batch->obs, order, n, c->in, c->in);
+    ppo_gather(l->x, p->batch->obs, order, n, c->in, c->in);
     bool redraw = p->cfg.redraw_noise && !ppo_net_latched(l, &p->cfg);
     if (redraw && p->cfg.router_noise > 0.0) {
         ppo_net_draw_z(l, n, p->cfg.router_noise);
         z = l->z;
     } else if (p->batch->z) {
-        gather(l->z, p->batch->z, order, n, c->experts, c->experts);
+        ppo_gather(l->z, p->batch->z, order, n, c->experts, c->experts);
         z = l->z;
     }
     mix_forward(l->y, NULL, NULL, l->net, l->ws, l->x, z, n);
@@ -355,9 +355,9 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
     const int *order = l->order + at;
     const float *target = which == TUTOR ? p->tutor_target : p->target;
     int obs_dim = p->policy->cfg.obs_dim;
-    gather(l->x, p->batch->obs, order, n, obs_dim, c->in);
+    ppo_gather(l->x, p->batch->obs, order, n, obs_dim, c->in);
     if (which == TUTOR)
-        gather(l->x + obs_dim, p->batch->priv, order, n, c->in - obs_dim, c->in);
+        ppo_gather(l->x + obs_dim, p->batch->priv, order, n, c->in - obs_dim, c->in);
     bool noisy =
         which == CRITIC && p->cfg.router_noise > 0.0 && !ppo_net_latched(l, &p->cfg);
     if (noisy) ppo_net_draw_z(l, n, p->cfg.router_noise);

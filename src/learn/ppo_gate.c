@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-static const struct ppo_net *net_of(const struct ppo *p, enum ppo_which which)
+static const struct ppo_net *ppo_gate_net_of(const struct ppo *p, enum ppo_which which)
 {
     return &p->net[which == PPO_ACTOR ? ACTOR : CRITIC];
 }
@@ -33,7 +33,7 @@ void ppo_gate_watch(struct ppo *p)
 void ppo_gate_report(struct ppo *p)
 {
     for (int i = 0; i < 2; i++) {
-        const struct ppo_net *l = net_of(p, (enum ppo_which)i);
+        const struct ppo_net *l = ppo_gate_net_of(p, (enum ppo_which)i);
         p->stats.gate[i].converged = gate_converged(&l->gate, l->net->cfg.experts);
         p->stats.gate[i].latched = ppo_net_latched(l, &p->cfg);
         for (int k = 0; k < l->net->cfg.experts; k++)
@@ -43,12 +43,12 @@ void ppo_gate_report(struct ppo *p)
 
 const struct gate *ppo_gate(const struct ppo *p, enum ppo_which which)
 {
-    return &net_of(p, which)->gate;
+    return &ppo_gate_net_of(p, which)->gate;
 }
 
 bool ppo_gate_latched(const struct ppo *p, enum ppo_which which)
 {
-    return ppo_net_latched(net_of(p, which), &p->cfg);
+    return ppo_net_latched(ppo_gate_net_of(p, which), &p->cfg);
 }
 
 void ppo_gate_put(struct ppo *p, enum ppo_which which, const struct gate *g)
@@ -74,7 +74,7 @@ void ppo_undo(struct ppo *p, const void *state)
 
 uint64_t ppo_sick(const struct ppo *p, enum ppo_which which)
 {
-    return net_of(p, which)->sick;
+    return ppo_gate_net_of(p, which)->sick;
 }
 
 /* Within the state of one net (ppo_net_state_get): both moments, then the counts. */

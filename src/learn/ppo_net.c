@@ -96,7 +96,7 @@ void ppo_net_draw_z(struct ppo_net *l, int n, double std)
     inject_noise(l->z, all, std, &l->rng);
 }
 
-static struct mix_range head_of(const struct mix_cfg *cfg, int k)
+static struct mix_range ppo_net_head_of(const struct mix_cfg *cfg, int k)
 {
     struct mix_range whole = mix_expert(cfg, k), trunk = mix_trunk(cfg, k);
     return (struct mix_range){whole.at + trunk.n, whole.n - trunk.n};
@@ -105,18 +105,18 @@ static struct mix_range head_of(const struct mix_cfg *cfg, int k)
 void ppo_net_tie_heads(struct ppo_net *l)
 {
     struct mix *net = l->net;
-    struct mix_range first = head_of(&net->cfg, 0);
+    struct mix_range first = ppo_net_head_of(&net->cfg, 0);
     for (int k = 1; k < net->cfg.experts; k++)
-        memcpy(net->theta + head_of(&net->cfg, k).at, net->theta + first.at,
+        memcpy(net->theta + ppo_net_head_of(&net->cfg, k).at, net->theta + first.at,
                first.n * sizeof *net->theta);
 }
 
 /* The sum of the heads' gradients into that of expert 0. */
 static void add_heads(struct ppo_net *l)
 {
-    struct mix_range first = head_of(&l->net->cfg, 0);
+    struct mix_range first = ppo_net_head_of(&l->net->cfg, 0);
     for (int k = 1; k < l->net->cfg.experts; k++) {
-        const float *other = l->grad + head_of(&l->net->cfg, k).at;
+        const float *other = l->grad + ppo_net_head_of(&l->net->cfg, k).at;
         for (size_t i = 0; i < first.n; i++)
             l->grad[first.at + i] += other[i];
     }
@@ -130,7 +130,7 @@ static bool is_tied(const struct ppo_net *l, const struct ppo_cfg *cfg)
 /* Every step moves them, as it does the router, so they share its count. */
 static void step_tied_heads(struct ppo_net *l, const struct adam_cfg *cfg, float scale)
 {
-    struct mix_range r = head_of(&l->net->cfg, 0);
+    struct mix_range r = ppo_net_head_of(&l->net->cfg, 0);
     add_heads(l);
     adam_step(l->net->theta + r.at, l->m + r.at, l->v + r.at, l->grad + r.at, r.n, cfg,
               l->steps[0], scale);

@@ -145,7 +145,7 @@ static bool new_arrays(struct rollout *r)
     return ok;
 }
 
-static struct env_out place(struct rollout *r, int env)
+static struct env_out rollout_place(struct rollout *r, int env)
 {
     size_t i = (size_t)env;
     return (struct env_out){
@@ -157,7 +157,7 @@ static struct env_out place(struct rollout *r, int env)
 static void reset_seat(struct rollout *r, int env)
 {
     struct seat *s = &r->seats[env];
-    struct env_out out = place(r, env);
+    struct env_out out = rollout_place(r, env);
     s->env.reset(s->env.self, &out);
     s->mask = out.mask;
     s->tag = out.tag;
@@ -247,7 +247,7 @@ void rollout_free(struct rollout *r)
 }
 
 /* inverse transform; the last legal action takes what rounding leaves */
-static int sample(const float *prob, uint32_t mask, int actions, double u)
+static int rollout_sample(const float *prob, uint32_t mask, int actions, double u)
 {
     int chosen = 0;
     for (int j = 0; j < actions; j++) {
@@ -263,7 +263,7 @@ static void keep_boot(struct rollout *r, struct block *b, int env, int row)
 {
     size_t obs = (size_t)r->spec.obs_dim, priv = (size_t)r->spec.priv_dim;
     size_t at = (size_t)b->boots;
-    struct env_out out = place(r, env);
+    struct env_out out = rollout_place(r, env);
     memcpy(b->boot_obs + at * obs, out.obs, obs * sizeof(float));
     if (priv) memcpy(b->boot_priv + at * priv, out.priv, priv * sizeof(float));
     b->boot_tag[b->boots] = r->tag[row];
@@ -290,9 +290,9 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
     int row = env * r->cfg.steps + t;
     size_t at = (size_t)row, obs = (size_t)r->spec.obs_dim;
     size_t priv = (size_t)r->spec.priv_dim;
-    struct env_out out = place(r, env);
+    struct env_out out = rollout_place(r, env);
 
-    int action = sample(prob, s->mask, r->spec.actions, rng_uniform(&s->rng));
+    int action = rollout_sample(prob, s->mask, r->spec.actions, rng_uniform(&s->rng));
     memcpy(r->obs + at * obs, out.obs, obs * sizeof(float));
     if (priv) memcpy(r->priv + at * priv, out.priv, priv * sizeof(float));
     r->mask[row] = s->mask;
@@ -322,14 +322,14 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
     }
 }
 
-static float value_of(const struct rollout *r, const float *y, int tag)
+static float rollout_value_of(const struct rollout *r, const float *y, int tag)
 {
     if (!r->tutor) return *y * r->policy->ret_std + r->policy->ret_mean;
     return y[tag] * tutor_std(r->tutor, tag) + tutor_mean(r->tutor, tag);
 }
 
 /* n draws from N(0, std^2) */
-static void draw(float *z, size_t n, double std, struct rng *rng)
+static void rollout_draw(float *z, size_t n, double std, struct rng *rng)
 {
     memset(z, 0, n * sizeof *z);
     inject_noise(z, n, std, rng);
@@ -337,20 +337,21 @@ static void draw(float *z, size_t n, double std, struct rng *rng)
 
 /* V in reward units of `rows` inputs x of the critic that gives the advantages; the policy's
  * own has the same router noise as the actor, from `rng` */
-static void values(float *out, const struct rollout *r, struct block *b, const float *x,
-                   const int *tag, int rows, struct rng *rng)
+static void rollout_values(float *out, const struct rollout *r, struct block *b,
+                           const float *x, const int *tag, int rows, struct rng *rng)
 {
     const struct mix *critic = critic_of(r);
     double std = r->tutor ? 0.0 : r->critic_noise;
     for (int at = 0; at < rows; at += CHUNK) {
         int n = rows - at < CHUNK ? rows - at : CHUNK;
         if (std > 0.0)
-            draw(b->value_z, (size_t)n * (size_t)critic->cfg.experts, std, rng);
+            rollout_draw(b->value_z, (size_t)n * (size_t)critic->cfg.experts, std, rng);
         mix_forward(b->value, NULL, NULL, critic, b->critic_ws,
                     x + (size_t)at * (size_t)critic->cfg.in,
                     std > 0.0 ? b->value_z : NULL, n);
         for (int i = 0; i < n; i++)
-            out[at + i] = value_of(r, b->value + i * critic->cfg.out, tag[at + i]);
+            out[at + i] =
+                rollout_value_of(r, b->value + i * critic->cfg.out, tag[at + i]);
     }
 }
 
@@ -360,7 +361,7 @@ static void values_of(float *out, const struct rollout *r, struct block *b,
                       struct rng *rng)
 {
     if (!r->tutor) {
-        values(out, r, b, obs, tag, rows, rng);
+        rollout_values(out, r, b, obs, tag, rows, rng);
         return;
     }
     size_t obs_dim = (size_t)r->spec.obs_dim, more = (size_t)r->spec.priv_dim;
@@ -372,7 +373,7 @@ static void values_of(float *out, const struct rollout *r, struct block *b,
             memcpy(to, obs + i * obs_dim, obs_dim * sizeof *to);
             memcpy(to + obs_dim, priv + i * more, more * sizeof *to);
         }
-        values(out + at, r, b, b->input, tag + at, n, rng);
+        rollout_values(out + at, r, b, b->input, tag + at, n, rng);
     }
 }
 
@@ -418,8 +419,8 @@ static void run_block(void *ctx, int i)
     size_t steps = (size_t)r->cfg.steps;
     float *x = r->now_obs + at * (size_t)r->spec.obs_dim, *z = r->now_z + at * experts;
     for (int k = 0; r->cfg.router_noise > 0.0 && k < envs; k++)
-        draw(r->z + (at + (size_t)k) * steps * experts, steps * experts,
-             r->cfg.router_noise, &r->seats[first + k].rng);
+        rollout_draw(r->z + (at + (size_t)k) * steps * experts, steps * experts,
+                     r->cfg.router_noise, &r->seats[first + k].rng);
     b->boots = 0;
     b->stats = (struct rollout_stats){0};
 
@@ -436,8 +437,8 @@ static void run_block(void *ctx, int i)
         for (int k = 0; k < envs; k++)
             step_env(r, b, first + k, t, b->prob + k * actions, b->logp + k * actions);
         struct rollout_peeks *tried = &b->peeks;
-        values(tried->value, r, b, tried->obs, tried->tag, tried->n,
-               &r->seats[first].rng);
+        rollout_values(tried->value, r, b, tried->obs, tried->tag, tried->n,
+                       &r->seats[first].rng);
         rollout_peeks_add(tried, r->q, r->gamma);
     }
     value_block(r, b, first, envs);

@@ -65,8 +65,8 @@ static int tag_taught(const struct teachers *t, int tag)
 }
 
 /* The rows that are teacher k's, and their observations and masks side by side. */
-static int gather(struct teach_ws *ws, const struct teachers *t, int k, const float *obs,
-                  const uint32_t *mask, const int *tag, int n)
+static int teach_gather(struct teach_ws *ws, const struct teachers *t, int k,
+                        const float *obs, const uint32_t *mask, const int *tag, int n)
 {
     size_t wide = (size_t)t->policy[0]->cfg.obs_dim;
     int rows = 0;
@@ -88,7 +88,7 @@ void teach_show(float *shown, const struct teachers *t, struct teach_ws *ws,
     memset(ws->sum, 0, (size_t)n * (size_t)actions * sizeof *ws->sum);
     memset(ws->asked, 0, (size_t)n * sizeof *ws->asked);
     for (int k = 0; k < t->n; k++) {
-        int rows = gather(ws, t, k, obs, mask, tag, n);
+        int rows = teach_gather(ws, t, k, obs, mask, tag, n);
         if (!rows) continue;
         mix_forward(ws->logits, NULL, NULL, t->policy[k]->actor, ws->ws[k], ws->obs, NULL,
                     rows);

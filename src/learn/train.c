@@ -25,7 +25,7 @@ struct train {
 /* Streams of one seed: environments use their number, so the others are far away. */
 enum { STREAM_ROLLOUT = 1, STREAM_PPO, STREAM_TUTOR };
 
-static uint64_t stream(const struct train_cfg *cfg, int which)
+static uint64_t train_stream(const struct train_cfg *cfg, int which)
 {
     return rng_u64_at(cfg->seed, (uint64_t)which, 0);
 }
@@ -39,7 +39,7 @@ static struct tutor *new_tutor(const struct train_cfg *cfg, const struct env_spe
                           .tags = spec->tags,
                           .hidden = cfg->tutor_hidden,
                           .layers = cfg->tutor_layers};
-    return tutor_new(&c, stream(cfg, STREAM_TUTOR), e);
+    return tutor_new(&c, train_stream(cfg, STREAM_TUTOR), e);
 }
 
 struct train *train_new(const struct train_cfg *cfg, struct policy *policy,
@@ -64,11 +64,11 @@ struct train *train_new(const struct train_cfg *cfg, struct policy *policy,
     }
 
     struct rollout_cfg rc = cfg->rollout;
-    rc.seed = stream(cfg, STREAM_ROLLOUT);
+    rc.seed = train_stream(cfg, STREAM_ROLLOUT);
     t->rollout = rollout_new(&rc, policy, t->tutor, make, ctx, e);
     if (!t->rollout) goto failed;
     t->ppo = ppo_new(&cfg->ppo, policy, t->tutor, rc.envs * rc.steps,
-                     stream(cfg, STREAM_PPO), e);
+                     train_stream(cfg, STREAM_PPO), e);
     if (!t->ppo) goto failed;
     t->probe.obs =
         malloc(TRAIN_PROBE * (size_t)policy->cfg.obs_dim * sizeof *t->probe.obs);
@@ -204,7 +204,7 @@ struct state_head {
     uint64_t seed, ppo_bytes, rollout_bytes, tutor_floats;
 };
 
-static struct state_head head_of(const struct train *t)
+static struct state_head train_head_of(const struct train *t)
 {
     return (struct state_head){
         .magic = "abrdtrn",
@@ -219,7 +219,7 @@ static struct state_head head_of(const struct train *t)
 
 size_t train_state_size(const struct train *t)
 {
-    struct state_head h = head_of(t);
+    struct state_head h = train_head_of(t);
     size_t tutor = t->tutor ? sizeof t->tutor->scale : 0;
     return sizeof h + h.ppo_bytes + h.rollout_bytes + tutor +
            h.tutor_floats * sizeof(float);
@@ -227,7 +227,7 @@ size_t train_state_size(const struct train *t)
 
 void train_state_get(const struct train *t, void *out)
 {
-    struct state_head h = head_of(t);
+    struct state_head h = train_head_of(t);
     char *p = out;
     memcpy(p, &h, sizeof h);
     p += sizeof h;
@@ -243,7 +243,7 @@ void train_state_get(const struct train *t, void *out)
 
 int train_state_put(struct train *t, const void *in, size_t n, struct err *e)
 {
-    struct state_head mine = head_of(t), h;
+    struct state_head mine = train_head_of(t), h;
     if (n < sizeof h) return err_set(e, ERR_CORRUPT, "training state is too short");
     memcpy(&h, in, sizeof h);
     mine.iteration = h.iteration;

@@ -16,7 +16,7 @@ static struct vec nth(float *w, int rows, int cols, int i)
                         : (struct vec){w + i, rows, cols};
 }
 
-static double dot(struct vec a, struct vec b)
+static double init_dot(struct vec a, struct vec b)
 {
     double sum = 0.0;
     for (int i = 0; i < a.n; i++)
@@ -44,9 +44,9 @@ static bool orthonormalise(float *w, int rows, int cols, int i)
     for (int pass = 0; pass < 2; pass++) {
         for (int j = 0; j < i; j++) {
             struct vec q = nth(w, rows, cols, j);
-            subtract(v, q, dot(v, q));
+            subtract(v, q, init_dot(v, q));
         }
-        double norm = sqrt(dot(v, v));
+        double norm = sqrt(init_dot(v, v));
         if (norm < 1e-6) return false;
         scale(v, 1.0 / norm);
     }

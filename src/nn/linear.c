@@ -2,8 +2,8 @@
 
 #include "nn/simd/kern.h"
 
-static void forward(float *y, const float *x, const float *w, const float *b, int n,
-                    int in, int out, bool relu)
+static void linear_forward_one(float *y, const float *x, const float *w, const float *b,
+                               int n, int in, int out, bool relu)
 {
     if (n == 1) {
         kern_best()->affine(y, w, b, x, out, in, relu);
@@ -23,13 +23,13 @@ static void forward(float *y, const float *x, const float *w, const float *b, in
 void linear_forward(float *y, const float *x, const float *w, const float *b, int n,
                     int in, int out)
 {
-    forward(y, x, w, b, n, in, out, false);
+    linear_forward_one(y, x, w, b, n, in, out, false);
 }
 
 void linear_forward_relu(float *y, const float *x, const float *w, const float *b, int n,
                          int in, int out)
 {
-    forward(y, x, w, b, n, in, out, true);
+    linear_forward_one(y, x, w, b, n, in, out, true);
 }
 
 static void backward(float *dw, float *db, float *dx, const float *dy, const float *x,

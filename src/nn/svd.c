@@ -24,12 +24,12 @@ struct svd {
     int *iwork;              /* owned */
 };
 
-static int smaller(int a, int b)
+static int svd_smaller(int a, int b)
 {
     return a < b ? a : b;
 }
 
-static int larger(int a, int b)
+static int svd_larger(int a, int b)
 {
     return a > b ? a : b;
 }
@@ -37,9 +37,9 @@ static int larger(int a, int b)
 struct svd *svd_new(int max_rows, int max_cols, struct err *e)
 {
     assert(max_rows > 0 && max_cols > 0);
-    int few = smaller(max_rows, max_cols), many = larger(max_rows, max_cols);
+    int few = svd_smaller(max_rows, max_cols), many = svd_larger(max_rows, max_cols);
     /* dgesdd asks for 3 few + max(many, 7 few); what is above lets it work in blocks */
-    int work_n = 3 * few + larger(many, 7 * few) + 64 * (few + 1);
+    int work_n = 3 * few + svd_larger(many, 7 * few) + 64 * (few + 1);
     size_t cells = (size_t)max_rows * (size_t)max_cols;
 
     struct svd *s = calloc(1, sizeof *s);
@@ -73,7 +73,8 @@ void svd_free(struct svd *s)
 }
 
 /* Row-major A is column-major A^T, whose singular values are the same. m, n as LAPACK counts. */
-static int values(double *sigma, struct svd *s, double *a, int m, int n, struct err *e)
+static int svd_values_one(double *sigma, struct svd *s, double *a, int m, int n,
+                          struct err *e)
 {
     int info = 0, one = 1;
     dgesdd_("N", &m, &n, a, &m, sigma, NULL, &one, NULL, &one, s->work, &s->work_n,
@@ -92,7 +93,7 @@ static int values_of_gram(double *sigma, struct svd *s, int rows, int n, struct 
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++)
             s->gram[i * n + j] = s->gram[j * n + i];
-    int rc = values(sigma, s, s->gram, n, n, e);
+    int rc = svd_values_one(sigma, s, s->gram, n, n, e);
     for (int k = 0; !rc && k < n; k++)
         sigma[k] = sqrt(sigma[k]);
     return rc;
@@ -111,5 +112,5 @@ int svd_values(double *sigma, struct svd *s, const float *a, const double *row_s
         }
 
     if (rows >= TALL * cols) return values_of_gram(sigma, s, rows, cols, e);
-    return values(sigma, s, s->a, cols, rows, e);
+    return svd_values_one(sigma, s, s->a, cols, rows, e);
 }

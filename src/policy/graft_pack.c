@@ -39,19 +39,19 @@ struct graft_pack {
     float *block; /* owned: scores, actor, critic */
 };
 
-static size_t place(struct layer *l, size_t at, int in, int out)
+static size_t graft_pack_place(struct layer *l, size_t at, int in, int out)
 {
     *l = (struct layer){.w = at, .in = in, .out = out, .pad = vecmat_pad(out)};
     l->b = at + (size_t)in * (size_t)l->pad;
     return l->b + (size_t)l->pad;
 }
 
-static struct net net_of(struct norga_cfg cfg)
+static struct net graft_pack_net_of(struct norga_cfg cfg)
 {
     struct net n = {.cfg = cfg};
     for (int l = 0; l <= cfg.layers; l++)
-        n.expert_n = place(&n.layer[l], n.expert_n, l ? cfg.hidden : cfg.in,
-                           l < cfg.layers ? cfg.hidden : cfg.out);
+        n.expert_n = graft_pack_place(&n.layer[l], n.expert_n, l ? cfg.hidden : cfg.in,
+                                      l < cfg.layers ? cfg.hidden : cfg.out);
     return n;
 }
 
@@ -67,9 +67,9 @@ struct graft_pack *graft_pack_new(const struct graft_cfg *cfg, struct err *e)
     if (!p) goto fail;
     p->cfg = *cfg;
     p->kernel = vecmat_kernel(0);
-    p->actor = net_of(graft_actor_cfg(cfg));
-    p->critic = net_of(graft_critic_cfg(cfg));
-    size_t scores = place(&p->scores, 0, cfg->base.obs_dim, 2 * cfg->experts);
+    p->actor = graft_pack_net_of(graft_actor_cfg(cfg));
+    p->critic = graft_pack_net_of(graft_critic_cfg(cfg));
+    size_t scores = graft_pack_place(&p->scores, 0, cfg->base.obs_dim, 2 * cfg->experts);
     size_t floats = scores + net_floats(&p->actor) + net_floats(&p->critic);
     p->bytes = (sizeof(float) * floats + ALIGN - 1) / ALIGN * ALIGN;
     p->block = aligned_alloc(ALIGN, p->bytes);
@@ -102,7 +102,7 @@ size_t graft_pack_bytes(const struct graft_pack *p)
     return sizeof *p + p->bytes;
 }
 
-static bool all_finite(const float *x, size_t n)
+static bool graft_pack_all_finite(const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(x[i])) return false;
@@ -135,7 +135,7 @@ static bool load_net(struct graft_pack *p, struct net *n, const struct norga *g,
             memcpy(to + v->b, from + m.b, sizeof *to * (size_t)v->out);
         }
     }
-    return all_finite(g->theta, g->n);
+    return graft_pack_all_finite(g->theta, g->n);
 }
 
 void graft_pack_load(struct graft_pack *p, const struct graft *g,
@@ -173,8 +173,8 @@ static void expert(float *y, const struct vecmat_kernel *k, const struct net *n,
 }
 
 /* y (VECMAT_LANES) and the gates of one network from its scores s. Returns m. */
-static float run(float *y, float *gate, const struct vecmat_kernel *k,
-                 const struct net *n, const float *s, struct sparse in)
+static float graft_pack_run(float *y, float *gate, const struct vecmat_kernel *k,
+                            const struct net *n, const float *s, struct sparse in)
 {
     int experts = n->cfg.experts;
     for (int j = 0; j < experts; j++)
@@ -207,8 +207,8 @@ int graft_pack_decide(struct policy_choice *out, float *share, const struct graf
     const struct layer *l = &p->scores;
     struct sparse in = {obs, at, k->nonzero(at, obs, p->cfg.base.obs_dim)};
     k->affine(s, p->block + l->w, p->block + l->b, obs, at, in.n, l->pad, false);
-    float m = run(y, gate, k, &p->actor, s, in);
-    run(v, critics, k, &p->critic, s + p->cfg.experts, in);
+    float m = graft_pack_run(y, gate, k, &p->actor, s, in);
+    graft_pack_run(v, critics, k, &p->critic, s + p->cfg.experts, in);
 
     struct graft_word w = {y, gate, m, v[0] * p->ret_std};
     rc = graft_settle(out, &p->cfg, &w, mask, u);

@@ -50,7 +50,7 @@ struct identity_cfg identity_cfg_default(int dim, int classes)
                                  .rehearse = 1};
 }
 
-static int check(const struct identity_cfg *c, struct err *e)
+static int identity_check(const struct identity_cfg *c, struct err *e)
 {
     if (c->dim < 1 || c->dim > IDENTITY_DIM_MAX)
         return err_field(e, ERR_RANGE, "dim", "%d is not within 1 .. %d", c->dim,
@@ -76,7 +76,7 @@ static int check(const struct identity_cfg *c, struct err *e)
 
 struct identity *identity_new(const struct identity_cfg *cfg, struct err *e)
 {
-    if (check(cfg, e)) return NULL;
+    if (identity_check(cfg, e)) return NULL;
     size_t dim = (size_t)cfg->dim, most = (size_t)cfg->classes_max;
     size_t n_w = (dim + 1) * most, n_kept = most * (size_t)cfg->memory * dim;
     struct identity *h = calloc(1, sizeof *h);
@@ -123,7 +123,7 @@ static double standardised(const struct identity *h, const float *x, int j)
     return fmin(fmax(u, -CLIP), CLIP);
 }
 
-static float *row(const struct identity *h, int j)
+static float *identity_row(const struct identity *h, int j)
 {
     return h->w + (size_t)j * (size_t)h->cfg.classes_max;
 }
@@ -131,13 +131,13 @@ static float *row(const struct identity *h, int j)
 static void raw_scores(double *z, const struct identity *h, const float *x)
 {
     int n = h->head.classes;
-    const float *b = row(h, h->cfg.dim);
+    const float *b = identity_row(h, h->cfg.dim);
     for (int v = 0; v < n; v++)
         z[v] = (double)b[v];
     for (int j = 0; j < h->cfg.dim; j++) {
         double u = standardised(h, x, j);
         if (u == 0) continue;
-        const float *w = row(h, j);
+        const float *w = identity_row(h, j);
         for (int v = 0; v < n; v++)
             z[v] += (double)w[v] * u;
     }
@@ -157,7 +157,7 @@ static int softmax(double *p, const double *z, int n)
     return best;
 }
 
-static bool all_finite(const float *x, int n)
+static bool identity_all_finite(const float *x, int n)
 {
     for (int j = 0; j < n; j++)
         if (!isfinite(x[j])) return false;
@@ -166,7 +166,7 @@ static bool all_finite(const float *x, int n)
 
 int identity_scores(double *z, const struct identity *h, const float *x)
 {
-    if (!all_finite(x, h->cfg.dim)) {
+    if (!identity_all_finite(x, h->cfg.dim)) {
         memset(z, 0, (size_t)h->head.classes * sizeof *z);
         return ERR_NUMERIC;
     }
@@ -185,7 +185,7 @@ int identity_guess(double *p, const struct identity *h, const float *x)
 }
 
 /* s_v */
-static double share(const struct identity *h, int v)
+static double identity_share(const struct identity *h, int v)
 {
     return ((double)h->seen[v] + 1) / ((double)h->head.examples + h->head.classes);
 }
@@ -195,7 +195,7 @@ double identity_skill(const struct identity *h)
     const struct figures *f = &h->head.figures;
     double entropy = 0;
     for (int v = 0; v < h->head.classes; v++)
-        entropy -= share(h, v) * log(share(h, v));
+        entropy -= identity_share(h, v) * log(identity_share(h, v));
     return f->weight > 0 && entropy > 0 ? fmax(0, 1 - f->loss / f->weight / entropy) : 0;
 }
 
@@ -204,10 +204,10 @@ int identity_posterior(double *q, const struct identity *h, const float *x,
 {
     int n = h->head.classes, best = 0;
     double p[IDENTITY_CLASSES_MAX], sum = 0;
-    double skill = all_finite(x, h->cfg.dim) ? identity_skill(h) : 0;
+    double skill = identity_all_finite(x, h->cfg.dim) ? identity_skill(h) : 0;
     (void)identity_guess(p, h, x);
     for (int v = 0; v < n; v++) {
-        q[v] = prior[v] * pow(p[v] / share(h, v), skill);
+        q[v] = prior[v] * pow(p[v] / identity_share(h, v), skill);
         sum += q[v];
         if (q[v] > q[best]) best = v;
     }
@@ -218,7 +218,7 @@ int identity_posterior(double *q, const struct identity *h, const float *x,
 
 /* ---- learning ---- */
 
-static void judge(struct figures *f, const double *p, int guess, int y)
+static void identity_judge(struct figures *f, const double *p, int guess, int y)
 {
     double keep = 1 - 1.0 / IDENTITY_WINDOW;
     int bin = (int)fmin(p[guess] * BINS, BINS - 1);
@@ -257,7 +257,7 @@ static void descend(struct identity *h, const float *x, int y)
         bool bias = j == h->cfg.dim;
         double u = bias ? 1 : standardised(h, x, j);
         if (u == 0) continue;
-        float *w = row(h, j);
+        float *w = identity_row(h, j);
         float *sq = w + (h->w_sq - h->w);
         for (int v = 0; v < n; v++) {
             double g = p[v] * u + (bias ? 0 : h->cfg.l2 * (double)w[v]);
@@ -267,7 +267,7 @@ static void descend(struct identity *h, const float *x, int y)
     }
 }
 
-static void measure(struct identity *h, const float *x)
+static void identity_measure(struct identity *h, const float *x)
 {
     double n = (double)h->head.examples;
     for (int j = 0; j < h->cfg.dim; j++) {
@@ -282,7 +282,7 @@ static float *kept(const struct identity *h, int y, uint64_t i)
     return h->kept + ((size_t)y * (size_t)h->cfg.memory + (size_t)i) * (size_t)h->cfg.dim;
 }
 
-static void keep(struct identity *h, const float *x, int y)
+static void identity_keep(struct identity *h, const float *x, int y)
 {
     uint64_t room = (uint64_t)h->cfg.memory, i = h->seen[y]++;
     if (i >= room) i = rng_u64_at(h->cfg.seed, (uint64_t)y, i) % (i + 1);
@@ -307,18 +307,18 @@ static void rehearse(struct identity *h)
 int identity_learn(struct identity *h, const float *x, int y, struct err *e)
 {
     assert(y >= 0 && y < h->head.classes);
-    if (!all_finite(x, h->cfg.dim))
+    if (!identity_all_finite(x, h->cfg.dim))
         return err_set(e, ERR_NUMERIC, "an example has inputs that are not finite");
 
     double z[IDENTITY_CLASSES_MAX], p[IDENTITY_CLASSES_MAX];
     (void)identity_scores(z, h, x);
     int guess = softmax(p, z, h->head.classes);
-    judge(&h->head.figures, p, guess, y);
+    identity_judge(&h->head.figures, p, guess, y);
     calibrate(&h->head, z, p, y);
 
     h->head.examples++;
-    measure(h, x);
-    keep(h, x, y);
+    identity_measure(h, x);
+    identity_keep(h, x, y);
     descend(h, x, y);
     rehearse(h);
     return 0;
@@ -329,12 +329,12 @@ int identity_grow(struct identity *h, struct err *e)
     int n = h->head.classes;
     if (n == h->cfg.classes_max)
         return err_set(e, ERR_RANGE, "the classifier has room for %d classes", n);
-    float *b = row(h, h->cfg.dim);
+    float *b = identity_row(h, h->cfg.dim);
     float top = b[0];
     for (int v = 1; v < n; v++)
         top = fmaxf(top, b[v]);
     for (int j = 0; j < h->cfg.dim; j++)
-        row(h, j)[n] = 0;
+        identity_row(h, j)[n] = 0;
     b[n] = top - (float)IDENTITY_NEW;
     h->head.classes++;
     return n;
@@ -379,8 +379,8 @@ void identity_state_get(const struct identity *h, void *out)
 }
 
 /* Does the state fit this head, whatever number of classes it began with? */
-static bool fits(const struct identity *h, struct identity_cfg theirs,
-                 const struct head *head)
+static bool identity_fits(const struct identity *h, struct identity_cfg theirs,
+                          const struct head *head)
 {
     const struct identity_cfg *ours = &h->cfg;
     return theirs.dim == ours->dim && theirs.classes_max == ours->classes_max &&
@@ -390,7 +390,8 @@ static bool fits(const struct identity *h, struct identity_cfg theirs,
 }
 
 /* Every float finite, and as many examples as the classes say. */
-static bool sound(const struct identity *h, const struct head *head, const char *block)
+static bool identity_sound(const struct identity *h, const struct head *head,
+                           const char *block)
 {
     size_t dim = (size_t)h->cfg.dim, most = (size_t)h->cfg.classes_max;
     uint64_t seen = 0, one;
@@ -424,7 +425,7 @@ int identity_state_put(struct identity *h, const void *in, size_t n, struct err 
     memcpy(&cfg, at, sizeof cfg);
     memcpy(&head, at + sizeof cfg, sizeof head);
     at += sizeof cfg + sizeof head;
-    if (!fits(h, cfg, &head) || !sound(h, &head, at))
+    if (!identity_fits(h, cfg, &head) || !identity_sound(h, &head, at))
         return err_set(e, ERR_CORRUPT,
                        "the state is of another classifier, or not one at all");
     h->head = head;

@@ -16,7 +16,7 @@ struct policy_cfg join_merged_cfg(const struct policy_cfg *joined)
     return c;
 }
 
-static int check(const struct policy *const *single, int n, struct err *e)
+static int join_check(const struct policy *const *single, int n, struct err *e)
 {
     if (n < 2 || n > MIX_EXPERTS_MAX)
         return err_set(e, ERR_RANGE, "2 to %d policies can be joined, not %d",
@@ -64,7 +64,7 @@ static bool finite_weights(const struct policy *p)
 
 struct policy *join_new(const struct policy *const *single, int n, struct err *e)
 {
-    if (check(single, n, e)) return NULL;
+    if (join_check(single, n, e)) return NULL;
     struct policy_cfg c = single[0]->cfg;
     c.experts = c.critic_experts = n;
     c.route = c.critic_route = MIX_DENSE;

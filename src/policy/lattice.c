@@ -13,7 +13,7 @@ int lattice_points(int dim, int steps)
 }
 
 /* The number of the point with these counts, of sum steps. */
-static int place(const int *count, int dim, int steps)
+static int lattice_place(const int *count, int dim, int steps)
 {
     int at = 0, left = steps;
     for (int k = 0; k < dim - 1; k++) {
@@ -81,7 +81,7 @@ struct lattice_mix lattice_mix(const float *x, int dim, int steps)
             int count[LATTICE_DIM_MAX];
             for (int k = 0; k < dim; k++)
                 count[k] = c.whole[k] - (k < dim - 1 ? c.whole[k + 1] : 0);
-            m.point[m.n] = place(count, dim, steps);
+            m.point[m.n] = lattice_place(count, dim, steps);
             m.share[m.n++] = share;
         }
         if (i == dim - 1) break;

@@ -282,8 +282,8 @@ void mix_scores(float *g, const struct mix *m, const float *x, int n)
 }
 
 /* g into ws->gate, the choice, then p where somebody asks for it */
-static void route(const struct mix *m, struct mix_ws *ws, const float *x, const float *z,
-                  bool wanted)
+static void mix_route(const struct mix *m, struct mix_ws *ws, const float *x,
+                      const float *z, bool wanted)
 {
     int experts = m->cfg.experts;
     mix_scores(ws->gate, m, x, ws->n);
@@ -378,7 +378,7 @@ void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
         for (int i = 0; i < n; i++)
             ws->gate[i] = 1.0f;
     } else {
-        route(m, ws, x, z, gate);
+        mix_route(m, ws, x, z, gate);
     }
 
     if (is_top1(&m->cfg)) {
@@ -397,7 +397,7 @@ void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
     if (gate) memcpy(gate, ws->gate, sizeof *gate * (size_t)n * (size_t)m->cfg.experts);
 }
 
-static float dot(const float *a, const float *b, size_t n)
+static float mix_dot(const float *a, const float *b, size_t n)
 {
     float sum = 0.0f;
     for (size_t i = 0; i < n; i++)
@@ -432,7 +432,7 @@ static void back_dense(float *grad, const struct mix *m, struct mix_ws *ws,
             float p = ws->gate[i * experts + k];
             bool idle = !is_busy(ws, (int)k);
             ws->dgate[i * experts + k] =
-                idle ? dot(dy + i * out, from + i * out, out) : 0.0f;
+                idle ? mix_dot(dy + i * out, from + i * out, out) : 0.0f;
             for (size_t j = 0; j < out; j++)
                 ws->dy[i * out + j] = p * dy[i * out + j];
         }
@@ -461,7 +461,7 @@ static void back_top1(float *grad, const struct mix *m, struct mix_ws *ws,
         size_t row = (size_t)ws->order[i], c = (size_t)ws->chosen[row];
         float p = scaled ? ws->gate[row * experts + c] : 1.0f;
         if (scaled)
-            ws->dgate[i * experts + c] = dot(dy + row * out, ws->y + i * out, out);
+            ws->dgate[i * experts + c] = mix_dot(dy + row * out, ws->y + i * out, out);
         for (size_t j = 0; j < out; j++)
             ws->dy[i * out + j] = p * dy[row * out + j];
     }

@@ -245,7 +245,7 @@ static void hidden_of(float **h, const struct norga_ws *ws, int j)
 }
 
 /* s, and from it q */
-static void score(const struct norga *g, struct norga_ws *ws)
+static void norga_score_one(const struct norga *g, struct norga_ws *ws)
 {
     int experts = g->cfg.experts;
     const float *w = g->theta + SHAPE, *b = w + (size_t)experts * (size_t)g->cfg.in;
@@ -268,7 +268,7 @@ void norga_forward(float *y, float *gate, const struct norga *g, struct norga_ws
     size_t rows = (size_t)n, out = (size_t)g->cfg.out, experts = (size_t)g->cfg.experts;
     ws->n = n;
     memcpy(ws->x, x, sizeof *x * rows * (size_t)g->cfg.in);
-    score(g, ws);
+    norga_score_one(g, ws);
 
     struct mlp_cfg ec = expert_cfg(&g->cfg);
     memset(y, 0, sizeof *y * rows * out);

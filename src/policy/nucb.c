@@ -115,7 +115,7 @@ static int widest(const struct nucb_cfg *c)
     return n > c->tasks ? n : c->tasks;
 }
 
-static bool allocate(struct nucb *b)
+static bool nucb_allocate(struct nucb *b)
 {
     const struct nucb_cfg *c = &b->cfg;
     size_t p = b->params, rows = NUCB_ROWS * (size_t)widest(c), v = (size_t)c->tasks;
@@ -157,7 +157,7 @@ struct nucb *nucb_new(const struct nucb_cfg *cfg, uint64_t seed, struct err *e)
         for (int l = 0; l < cfg->depth; l++)
             b->layer[l] = layer_of(cfg, l);
     }
-    if (!b || !allocate(b)) {
+    if (!b || !nucb_allocate(b)) {
         nucb_free(b);
         err_set(e, ERR_MEMORY, "no memory for a reward network of width %d", cfg->width);
         return NULL;
@@ -193,7 +193,7 @@ static void direction(float *u, const float *x, int dim)
 }
 
 /* act[0] (n, K) holds the inputs; act[depth] (n, V) becomes sqrt(w) theta_L h, without b. */
-static void forward(struct nucb *b, int n)
+static void nucb_forward(struct nucb *b, int n)
 {
     int last = b->cfg.depth - 1;
     for (int l = 0; l <= last; l++) {
@@ -232,7 +232,7 @@ static void score_some(struct nucb_score *out, struct nucb *b, const float *cons
     int dim = b->cfg.dim, v = b->cfg.tasks;
     for (int i = 0; i < n; i++)
         direction(b->act[0] + (size_t)i * (size_t)dim, x[i], dim);
-    forward(b, n);
+    nucb_forward(b, n);
 
     double sums[NUCB_ROWS];
     nucb_cov_widths(b, sums, psi, n);
@@ -257,7 +257,7 @@ void nucb_score(struct nucb_score *out, struct nucb *b, const float *const *x, i
 void nucb_predict(float *out, struct nucb *b, const float *x)
 {
     direction(b->act[0], x, b->cfg.dim);
-    forward(b, 1);
+    nucb_forward(b, 1);
     for (int j = 0; j < b->cfg.tasks; j++)
         out[j] = b->base[j] + b->act[b->cfg.depth][j];
 }
@@ -290,7 +290,7 @@ static void update_base(struct nucb *b)
 }
 
 /* A batch of the history into act[0], target and weight. */
-static void draw(struct nucb *b, int n)
+static void nucb_draw(struct nucb *b, int n)
 {
     int dim = b->cfg.dim, v = b->cfg.tasks, known = remembered(b);
     for (int i = 0; i < n; i++) {
@@ -306,7 +306,7 @@ static void draw(struct nucb *b, int n)
 /* grad = gradient of the batch's mean loss, without lambda. */
 static void gradient(struct nucb *b, int n)
 {
-    forward(b, n);
+    nucb_forward(b, n);
     const float *delta = from_loss(b, b->delta[0], n);
     float *below = b->delta[1], *other = b->delta[0];
     for (int l = b->cfg.depth - 1;; l--) {
@@ -326,7 +326,7 @@ static int descend(struct nucb *b)
     float home = (float)(b->cfg.eta * b->cfg.lambda / remembered(b));
     memcpy(b->before, b->theta, sizeof *b->theta * b->params);
     for (int i = 0; i < b->cfg.steps; i++) {
-        draw(b, b->cfg.batch);
+        nucb_draw(b, b->cfg.batch);
         gradient(b, b->cfg.batch);
         for (size_t p = 0; p < b->params; p++)
             b->theta[p] -= step * b->grad[p] + home * (b->theta[p] - b->theta0[p]);
@@ -339,7 +339,7 @@ static int descend(struct nucb *b)
     return 0;
 }
 
-static bool all_finite(const float *x, int n)
+static bool nucb_all_finite(const float *x, int n)
 {
     for (int i = 0; i < n; i++)
         if (!isfinite(x[i])) return false;
@@ -371,12 +371,12 @@ int nucb_learn(struct nucb *b, const float *x, const float *psi, const float *re
     int v = b->cfg.tasks;
     for (int j = 0; j < v; j++)
         if ((!trust || trust[j] > 0) && !isfinite(reward[j])) return ERR_NUMERIC;
-    if (!all_finite(x, b->cfg.dim) || !all_finite(psi, v) ||
-        (trust && !all_finite(trust, v)))
+    if (!nucb_all_finite(x, b->cfg.dim) || !nucb_all_finite(psi, v) ||
+        (trust && !nucb_all_finite(trust, v)))
         return ERR_NUMERIC;
 
     direction(b->act[0], x, b->cfg.dim);
-    forward(b, 1);
+    nucb_forward(b, 1);
     nucb_cov_grow(b, psi);
     if (!remember(b, x, reward, trust)) return 0;
     update_base(b);
@@ -439,7 +439,7 @@ void nucb_state_get(const struct nucb *b, void *out)
 }
 
 /* Are all floats of a state numbers? The full Z^-1 is checked as doubles. */
-static bool numbers(const struct nucb *b, const unsigned char *p)
+static bool nucb_numbers(const struct nucb *b, const unsigned char *p)
 {
     struct part part[6];
     int n = parts(part, b);
@@ -460,7 +460,7 @@ int nucb_state_put(struct nucb *b, const void *in, struct err *e)
 {
     const unsigned char *p = in;
     uint64_t count = bytes_get_u64(p);
-    if (count > INT64_MAX || !numbers(b, p + HEAD))
+    if (count > INT64_MAX || !nucb_numbers(b, p + HEAD))
         return err_set(e, ERR_CORRUPT, "not the state of a reward network");
     b->count = (int64_t)count;
     for (int i = 0; i < 4; i++)

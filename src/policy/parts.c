@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static int count_of(const struct mix_cfg *c)
+static int parts_count_of(const struct mix_cfg *c)
 {
     return (c->route != MIX_SINGLE ? 2 : 0) + 2 * (c->layers + 1) * c->experts;
 }
@@ -38,7 +38,7 @@ static void part_of(struct parts_part *p, const char *who, const struct mix_cfg 
 int parts_count(const struct policy_cfg *cfg)
 {
     struct mix_cfg actor = policy_actor_cfg(cfg), critic = policy_critic_cfg(cfg);
-    return count_of(&actor) + count_of(&critic);
+    return parts_count_of(&actor) + parts_count_of(&critic);
 }
 
 size_t parts_floats(const struct policy_cfg *cfg)
@@ -51,7 +51,7 @@ bool parts_get(struct parts_part *out, const struct policy_cfg *cfg, int i)
 {
     if (i < 0 || i >= parts_count(cfg)) return false;
     struct mix_cfg actor = policy_actor_cfg(cfg), critic = policy_critic_cfg(cfg);
-    int of_actor = count_of(&actor);
+    int of_actor = parts_count_of(&actor);
     if (i < of_actor) {
         part_of(out, "actor", &actor, i);
     } else {

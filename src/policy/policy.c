@@ -212,7 +212,7 @@ static int most_likely(const float *prob, int actions)
 
 /* The first level whose cumulated probability passes u. Rounding may leave the sum just
  * below u: then the last level that is possible at all. */
-static int sample(const float *prob, int actions, double u)
+static int policy_sample(const float *prob, int actions, double u)
 {
     double sum = 0.0;
     int last = 0;
@@ -242,7 +242,8 @@ int policy_settle(struct policy_choice *c, const float *logits, float lse, uint3
     if (odd != 0.0f) return give_up(c, mask, actions);
 
     c->entropy = entropy;
-    c->action = u < 0.0 ? most_likely(c->prob, actions) : sample(c->prob, actions, u);
+    c->action =
+        u < 0.0 ? most_likely(c->prob, actions) : policy_sample(c->prob, actions, u);
     c->logp = logits[c->action] - lse;
     return 0;
 }

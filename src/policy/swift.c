@@ -71,7 +71,7 @@ static uint64_t all_of(const struct mix_cfg *c)
     return UINT64_MAX >> (MIX_EXPERTS_MAX - c->experts);
 }
 
-static struct net net_of(struct mix_cfg cfg)
+static struct net swift_net_of(struct mix_cfg cfg)
 {
     struct net n = {.cfg = cfg, .idle = all_of(&cfg)};
     for (int l = 0; l < cfg.layers; l++) {
@@ -97,7 +97,7 @@ static size_t place_routers(struct swift *s)
     return s->routers.end;
 }
 
-static bool all_finite(const float *x, size_t n)
+static bool swift_all_finite(const float *x, size_t n)
 {
     bool finite = true;
     for (size_t i = 0; i < n; i++)
@@ -109,7 +109,7 @@ static bool all_finite(const float *x, size_t n)
 static bool pack_layer(const struct layer *l, float *to, const float *w, const float *b)
 {
     size_t in = (size_t)l->in, out = (size_t)l->out;
-    if (!all_finite(w, in * out) || !all_finite(b, out)) return false;
+    if (!swift_all_finite(w, in * out) || !swift_all_finite(b, out)) return false;
     if (l->quantized)
         vecmat_quant_pack((int16_t *)(to + l->w), to + l->step, w, l->in, l->out);
     else
@@ -185,8 +185,8 @@ struct swift *swift_new(const struct policy_cfg *cfg, struct err *e)
     s->usable = true;
     s->ret_std = 1.0f;
     s->kernel = vecmat_kernel(0);
-    s->actor = net_of(policy_actor_cfg(cfg));
-    s->critic = net_of(policy_critic_cfg(cfg));
+    s->actor = swift_net_of(policy_actor_cfg(cfg));
+    s->critic = swift_net_of(policy_critic_cfg(cfg));
     size_t routers = place_routers(s);
     size_t bytes =
         sizeof(float) * (routers + net_floats(&s->actor) + net_floats(&s->critic));
@@ -236,7 +236,7 @@ const char *swift_isa(const struct swift *s)
 
 /* The first idle expert with the largest output of its router, g; without a branch, as nobody
  * can predict which it is. */
-static int choose(const struct net *n, const float *g)
+static int swift_choose(const struct net *n, const float *g)
 {
     if (n->cfg.route == MIX_SINGLE) return 0;
     g += n->gates;
@@ -271,8 +271,8 @@ struct pass {
     int16_t q[WIDEST];
 };
 
-static void enter(struct pass *p, const struct net *n, int expert,
-                  const struct vecmat_entries *obs)
+static void swift_enter(struct pass *p, const struct net *n, int expert,
+                        const struct vecmat_entries *obs)
 {
     p->net = n;
     p->theta = n->theta + n->expert_n * (size_t)expert;
@@ -303,7 +303,7 @@ static void head(struct pass *p, const struct vecmat_kernel *k)
 }
 
 /* n experts layer by layer: the processor works on one while it waits for another. */
-static void run(struct pass *p, int n, const struct vecmat_kernel *k)
+static void swift_run(struct pass *p, int n, const struct vecmat_kernel *k)
 {
     for (int l = 0; n && l < p->net->cfg.layers; l++) {
         for (int i = 0; l && i < n; i++)
@@ -329,8 +329,8 @@ static void run_dense(float *y, const float *gate, const struct vecmat_kernel *k
     struct pass p;
     for (int i = 0; i < experts; i++) {
         if (!(n->idle >> i & 1)) continue;
-        enter(&p, n, i, obs);
-        run(&p, 1, k);
+        swift_enter(&p, n, i, obs);
+        swift_run(&p, 1, k);
         memcpy(e + i * out, p.y, sizeof *e * (size_t)out);
     }
     memset(y, 0, sizeof *y * VECMAT_LANES);
@@ -352,8 +352,8 @@ static void run_both(float y[2][VECMAT_LANES], float gate[2][MIX_EXPERTS_MAX],
     struct pass p[2];
     int n = 0;
     for (int i = 0; i < 2; i++)
-        if (!is_dense(nets[i])) enter(&p[n++], nets[i], chosen[i], obs);
-    run(p, n, s->kernel);
+        if (!is_dense(nets[i])) swift_enter(&p[n++], nets[i], chosen[i], obs);
+    swift_run(p, n, s->kernel);
     for (int i = n = 0; i < 2; i++) {
         gates(gate[i], s->kernel, nets[i], g);
         if (is_dense(nets[i])) {
@@ -384,7 +384,7 @@ int swift_decide(struct policy_choice *out, const struct swift *s, const float *
     if (r->pad)
         k->affine(g, s->block + r->w, s->block + r->b, obs, at, in.n, r->pad, false);
     in.step = k->quantize(q, obs, s->cfg.obs_dim);
-    int chosen[] = {choose(&s->actor, g), choose(&s->critic, g)};
+    int chosen[] = {swift_choose(&s->actor, g), swift_choose(&s->critic, g)};
     run_both(y, gate, s, g, chosen, &in);
 
     out->expert = chosen[0];

@@ -281,8 +281,8 @@ void tanbr_weights(float *x, const struct tanbr *t, int node)
 }
 
 /* m: the prior's share at x, of its tasks. */
-static int learn(struct tanbr *t, const float *x, int node, const float *m,
-                 const float *psi, const float *reward, const float *trust)
+static int tanbr_learn_slot(struct tanbr *t, const float *x, int node, const float *m,
+                            const float *psi, const float *reward, const float *trust)
 {
     float rest[NUCB_TASKS_MAX];
     for (int j = 0; j < t->cfg.tasks; j++)
@@ -304,7 +304,7 @@ int tanbr_learn(struct tanbr *t, int node, const float *psi, const float *reward
     expect_nodes(t);
     const float *m =
         t->prior ? t->known + (size_t)node * (size_t)t->cfg.prior.tasks : NULL;
-    int rc = learn(t, leaf.x, node, m, psi, reward, trust);
+    int rc = tanbr_learn_slot(t, leaf.x, node, m, psi, reward, trust);
     if (!rc) t->left += leaf.left;
     return rc;
 }
@@ -314,7 +314,7 @@ int tanbr_learn_at(struct tanbr *t, const float *x, const float *psi, const floa
 {
     float m[NUCB_TASKS_MAX];
     if (t->prior) expect(m, t, x);
-    return learn(t, x, tree_find(t->tree, x), m, psi, reward, trust);
+    return tanbr_learn_slot(t, x, tree_find(t->tree, x), m, psi, reward, trust);
 }
 
 void tanbr_predict(float *out, struct tanbr *t, const float *x)

@@ -80,7 +80,7 @@ bool tree_meets(const double *lo, const double *hi, int dim)
     return sum(lo, dim) <= 1 && sum(hi, dim) >= 1;
 }
 
-static size_t row(const struct tree *t, int node)
+static size_t tree_row(const struct tree *t, int node)
 {
     return (size_t)node * (size_t)t->cfg.dim;
 }
@@ -119,7 +119,7 @@ static void diagonal(float *x, const double *lo, const double *hi, int dim, doub
         x[k] = (float)(lo[k] + s * (hi[k] - lo[k]));
 }
 
-static int largest(const float *x, const bool *taken, int dim)
+static int tree_largest(const float *x, const bool *taken, int dim)
 {
     int best = NONE;
     for (int k = 0; k < dim; k++)
@@ -133,7 +133,7 @@ static void keep_largest(float *x, int dim, int keep)
     bool taken[TREE_DIM_MAX] = {false};
     double kept = 0;
     for (int i = 0; i < keep; i++) {
-        int k = largest(x, taken, dim);
+        int k = tree_largest(x, taken, dim);
         taken[k] = true;
         kept += (double)x[k];
     }
@@ -150,11 +150,11 @@ static bool outside(const float *x, const double *lo, const double *hi, int dim)
 }
 
 /* Activity and candidate of a node whose box is known. */
-static void settle(struct tree *t, int i)
+static void tree_settle(struct tree *t, int i)
 {
     int dim = t->cfg.dim;
-    double *lo = t->lo + row(t, i), *hi = t->hi + row(t, i);
-    float *x = t->x + row(t, i);
+    double *lo = t->lo + tree_row(t, i), *hi = t->hi + tree_row(t, i);
+    float *x = t->x + tree_row(t, i);
     struct node *node = &t->node[i];
     node->active = tree_meets(lo, hi, dim);
     node->left = false;
@@ -172,7 +172,7 @@ static void settle(struct tree *t, int i)
 /* The side to halve, or NONE when all are too short. */
 static int choose_side(struct tree *t, int i)
 {
-    const double *lo = t->lo + row(t, i), *hi = t->hi + row(t, i);
+    const double *lo = t->lo + tree_row(t, i), *hi = t->hi + tree_row(t, i);
     double longest = 0;
     for (int k = 0; k < t->cfg.dim; k++)
         longest = fmax(longest, hi[k] - lo[k]);
@@ -193,16 +193,16 @@ static void halve(struct tree *t, int i, int side)
 {
     size_t bytes = sizeof(double) * (size_t)t->cfg.dim;
     double middle =
-        (t->lo[row(t, i) + (size_t)side] + t->hi[row(t, i) + (size_t)side]) / 2;
+        (t->lo[tree_row(t, i) + (size_t)side] + t->hi[tree_row(t, i) + (size_t)side]) / 2;
     t->node[i].child = t->n;
     t->node[i].side = side;
     for (int upper = 0; upper < 2; upper++) {
         int c = t->n++;
         t->node[c] = (struct node){.child = NONE, .depth = t->node[i].depth + 1};
-        memcpy(t->lo + row(t, c), t->lo + row(t, i), bytes);
-        memcpy(t->hi + row(t, c), t->hi + row(t, i), bytes);
-        (upper ? t->lo : t->hi)[row(t, c) + (size_t)side] = middle;
-        settle(t, c);
+        memcpy(t->lo + tree_row(t, c), t->lo + tree_row(t, i), bytes);
+        memcpy(t->hi + tree_row(t, c), t->hi + tree_row(t, i), bytes);
+        (upper ? t->lo : t->hi)[tree_row(t, c) + (size_t)side] = middle;
+        tree_settle(t, c);
     }
 }
 
@@ -259,7 +259,7 @@ static void plant(struct tree *t)
         t->lo[k] = 0;
         t->hi[k] = 1;
     }
-    settle(t, 0);
+    tree_settle(t, 0);
 }
 
 struct tree *tree_new(const struct tree_cfg *cfg, uint64_t seed, struct err *e)
@@ -312,8 +312,8 @@ struct tree_leaf tree_node(const struct tree *t, int i)
 {
     assert(i >= 0 && i < t->n);
     const struct node *node = &t->node[i];
-    return (struct tree_leaf){i,          node->depth, node->visits, t->x + row(t, i),
-                              node->left, node->active};
+    return (struct tree_leaf){
+        i, node->depth, node->visits, t->x + tree_row(t, i), node->left, node->active};
 }
 
 int tree_child(const struct tree *t, int i)
@@ -326,14 +326,15 @@ int tree_find(const struct tree *t, const float *x)
 {
     /* candidates may lie on the border of their cell, which is another one's as well */
     for (int l = 0; l < t->n_leaves; l++)
-        if (!memcmp(x, t->x + row(t, t->leaf[l]), sizeof *x * (size_t)t->cfg.dim))
+        if (!memcmp(x, t->x + tree_row(t, t->leaf[l]), sizeof *x * (size_t)t->cfg.dim))
             return t->leaf[l];
     int i = 0;
     while (t->node[i].child != NONE) {
         int low = t->node[i].child, high = low + 1;
         size_t side = (size_t)t->node[i].side;
         /* children may be trimmed: what lies between them belongs to neither */
-        double middle = (t->hi[row(t, low) + side] + t->lo[row(t, high) + side]) / 2;
+        double middle =
+            (t->hi[tree_row(t, low) + side] + t->lo[tree_row(t, high) + side]) / 2;
         i = (double)x[side] <= middle ? low : high;
         if (!t->node[i].active) i = i == low ? high : low;
     }
@@ -349,8 +350,8 @@ struct tree_leaf tree_leaf_at(const struct tree *t, int i)
 void tree_box(double *lo, double *hi, const struct tree *t, int i)
 {
     assert(i >= 0 && i < t->n);
-    memcpy(lo, t->lo + row(t, i), sizeof *lo * (size_t)t->cfg.dim);
-    memcpy(hi, t->hi + row(t, i), sizeof *hi * (size_t)t->cfg.dim);
+    memcpy(lo, t->lo + tree_row(t, i), sizeof *lo * (size_t)t->cfg.dim);
+    memcpy(hi, t->hi + tree_row(t, i), sizeof *hi * (size_t)t->cfg.dim);
 }
 
 struct tree_stats tree_stats(const struct tree *t)
@@ -409,7 +410,7 @@ static struct record record_at(const unsigned char *nodes, int i)
 
 /* Do the records make one tree? Every child has one parent, which comes before it. Children
  * come in the order in which their parents were halved, which is not that of the parents. */
-static bool sound(const struct tree *t, const unsigned char *p)
+static bool tree_sound(const struct tree *t, const unsigned char *p)
 {
     uint64_t n = bytes_get_u64(p + 8);
     if (bytes_get_u64(p) != (uint64_t)t->cfg.dim || n < 1 ||
@@ -450,7 +451,7 @@ static int corrupt(struct tree *t, struct err *e)
 int tree_state_put(struct tree *t, const void *in, struct err *e)
 {
     const unsigned char *p = in, *nodes = p + HEAD;
-    if (!sound(t, p)) return corrupt(t, e);
+    if (!tree_sound(t, p)) return corrupt(t, e);
     plant(t);
     int n = (int)bytes_get_u64(p + 8);
     while (t->n < n) {

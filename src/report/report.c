@@ -80,7 +80,7 @@ static void set(struct report *r, json_t *object, const char *key, json_t *value
 }
 
 /* value is taken; returns it, borrowed, or NULL */
-static json_t *append(struct report *r, json_t *array, json_t *value)
+static json_t *report_append(struct report *r, json_t *array, json_t *value)
 {
     if (array && value && !json_array_append_new(array, value)) return value;
     r->no_memory = true;
@@ -89,7 +89,7 @@ static json_t *append(struct report *r, json_t *array, json_t *value)
 
 static json_t *block(struct report *r, const char *is)
 {
-    json_t *b = append(r, r->blocks, json_object());
+    json_t *b = report_append(r, r->blocks, json_object());
     set(r, b, "is", json_string(is));
     return b;
 }
@@ -145,11 +145,12 @@ void report_table(struct report *r, const char *title)
 void report_row(struct report *r)
 {
     assert(r->table || r->no_memory); /* report_table comes first */
-    r->row = append(r, json_object_get(r->table, "rows"), json_object());
+    r->row = report_append(r, json_object_get(r->table, "rows"), json_object());
 }
 
 /* A new cell of the last row; NULL without memory. */
-static json_t *cell(struct report *r, const char *column, const char *is, json_t *value)
+static json_t *report_cell_one(struct report *r, const char *column, const char *is,
+                               json_t *value)
 {
     assert(r->row || r->no_memory); /* report_row comes first */
     assert(strlen(column) < REPORT_COLUMN);
@@ -157,7 +158,7 @@ static json_t *cell(struct report *r, const char *column, const char *is, json_t
     size_t i;
     bool known = false;
     json_array_foreach(columns, i, c) known |= strcmp(json_string_value(c), column) == 0;
-    if (!known) append(r, columns, text_json(column));
+    if (!known) report_append(r, columns, text_json(column));
 
     json_t *made = json_object();
     set(r, made, "is", json_string(is));
@@ -170,25 +171,25 @@ void report_cell(struct report *r, const char *column, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    cell(r, column, "text", format_json(fmt, ap));
+    report_cell_one(r, column, "text", format_json(fmt, ap));
     va_end(ap);
 }
 
 void report_int(struct report *r, const char *column, int64_t value)
 {
-    cell(r, column, "int", json_integer(value));
+    report_cell_one(r, column, "int", json_integer(value));
 }
 
 void report_real(struct report *r, const char *column, double value, int digits)
 {
-    json_t *c = cell(r, column, "real", real_json(value));
+    json_t *c = report_cell_one(r, column, "real", real_json(value));
     set(r, c, "digits", json_integer(digits));
 }
 
 void report_interval(struct report *r, const char *column, double value, double lo,
                      double hi, int digits)
 {
-    json_t *c = cell(r, column, "interval", real_json(value));
+    json_t *c = report_cell_one(r, column, "interval", real_json(value));
     set(r, c, "digits", json_integer(digits));
     set(r, c, "lo", real_json(lo));
     set(r, c, "hi", real_json(hi));
@@ -196,7 +197,7 @@ void report_interval(struct report *r, const char *column, double value, double 
 
 void report_verdict(struct report *r, const char *column, enum report_verdict v)
 {
-    cell(r, column, "verdict", json_integer(v));
+    report_cell_one(r, column, "verdict", json_integer(v));
 }
 
 /* ---- charts ---- */
@@ -229,24 +230,24 @@ static json_t *axis_json(struct report *r, const struct report_axis *a)
 void report_panel(struct report *r, const struct report_panel *p)
 {
     assert(r->figure || r->no_memory); /* report_figure comes first */
-    r->panel = append(r, json_object_get(r->figure, "panels"), json_object());
+    r->panel = report_append(r, json_object_get(r->figure, "panels"), json_object());
     set(r, r->panel, "title", text_json(p->title));
     set(r, r->panel, "x", axis_json(r, &p->x));
     set(r, r->panel, "y", axis_json(r, &p->y));
     json_t *category = p->category ? json_array() : json_null();
     for (int i = 0; p->category && i < p->categories; i++)
-        append(r, category, text_json(p->category[i]));
+        report_append(r, category, text_json(p->category[i]));
     set(r, r->panel, "category", category);
     set(r, r->panel, "rules", json_array());
     set(r, r->panel, "series", json_array());
 }
 
-static json_t *numbers(struct report *r, const double *v, int n)
+static json_t *report_numbers(struct report *r, const double *v, int n)
 {
     if (!v) return json_null();
     json_t *a = json_array();
     for (int i = 0; i < n; i++)
-        append(r, a, real_json(v[i]));
+        report_append(r, a, real_json(v[i]));
     return a;
 }
 
@@ -255,7 +256,7 @@ static json_t *places(struct report *r, const double *x, int n)
     json_t *a = json_array();
     for (int i = 0; i < n; i++) {
         assert(!x || (isfinite(x[i]) && (i == 0 || x[i] > x[i - 1])));
-        append(r, a, json_real(x ? x[i] : i));
+        report_append(r, a, json_real(x ? x[i] : i));
     }
     return a;
 }
@@ -265,13 +266,13 @@ void report_series(struct report *r, const struct report_series *s)
     static const char *const kind[] = {"line", "dashed", "points", "bars"};
     assert(r->panel || r->no_memory); /* report_panel comes first */
     assert(s->name && s->n >= 0 && s->y && !s->lo == !s->hi);
-    json_t *o = append(r, json_object_get(r->panel, "series"), json_object());
+    json_t *o = report_append(r, json_object_get(r->panel, "series"), json_object());
     set(r, o, "name", text_json(s->name));
     set(r, o, "kind", json_string(kind[s->kind]));
     set(r, o, "x", places(r, s->x, s->n));
-    set(r, o, "y", numbers(r, s->y, s->n));
-    set(r, o, "lo", numbers(r, s->lo, s->n));
-    set(r, o, "hi", numbers(r, s->hi, s->n));
+    set(r, o, "y", report_numbers(r, s->y, s->n));
+    set(r, o, "lo", report_numbers(r, s->lo, s->n));
+    set(r, o, "hi", report_numbers(r, s->hi, s->n));
 }
 
 void report_histogram(struct report *r, const char *name, const double *values, int n,
@@ -304,7 +305,7 @@ void report_histogram(struct report *r, const char *name, const double *values, 
 void report_rule(struct report *r, char axis, double at, const char *label)
 {
     assert((axis == 'x' || axis == 'y') && (r->panel || r->no_memory));
-    json_t *o = append(r, json_object_get(r->panel, "rules"), json_object());
+    json_t *o = report_append(r, json_object_get(r->panel, "rules"), json_object());
     set(r, o, "axis", json_string(axis == 'x' ? "x" : "y"));
     set(r, o, "at", real_json(at));
     set(r, o, "label", text_json(label));
@@ -317,7 +318,7 @@ bool report_check(struct report *r, const char *name, double value, double low,
 {
     assert(!isnan(low) && !isnan(high));
     bool pass = value >= low && value <= high; /* false for NaN */
-    json_t *o = append(r, r->checks, json_object());
+    json_t *o = report_append(r, r->checks, json_object());
     set(r, o, "name", text_json(name));
     set(r, o, "value", real_json(value));
     set(r, o, "low", real_json(low));

@@ -142,7 +142,7 @@ void report_priv_json(FILE *f, const struct report *r)
 
 /* ---- the index ---- */
 
-static int by_name(const void *a, const void *b)
+static int report_files_by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -160,7 +160,7 @@ static int list_json(char *name[REPORTS], const char *dir)
         n += name[n] != NULL;
     }
     closedir(d);
-    qsort(name, (size_t)n, sizeof *name, by_name);
+    qsort(name, (size_t)n, sizeof *name, report_files_by_name);
     return n;
 }
 

@@ -54,7 +54,7 @@ static void script_json(FILE *f, const json_t *v)
     free(text);
 }
 
-static void put_head(FILE *f, const char *title)
+static void report_html_put_head(FILE *f, const char *title)
 {
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -207,7 +207,7 @@ struct keys {
     struct key key[KEYS];
 };
 
-static const struct key *key_of(const struct keys *k, const char *name)
+static const struct key *report_html_key_of(const struct keys *k, const char *name)
 {
     for (int i = 0; i < k->n; i++)
         if (strcmp(k->key[i].name, name) == 0) return &k->key[i];
@@ -225,7 +225,7 @@ static bool taken(const struct keys *k, int colour)
 static void choose_colour(struct key *k, const struct keys *figure,
                           const struct keys *report)
 {
-    const struct key *before = key_of(report, k->name);
+    const struct key *before = report_html_key_of(report, k->name);
     k->colour = before ? before->colour : 0;
     for (int i = 0; taken(figure, k->colour) && i < COLOURS; i++)
         k->colour = i;
@@ -244,10 +244,11 @@ static void add_keys(struct keys *figure, struct keys *report, const json_t *f)
         {
             struct key k = {.name = report_priv_text(s, "name"),
                             .kind = report_priv_text(s, "kind")};
-            if (key_of(figure, k.name) || figure->n == KEYS) continue;
+            if (report_html_key_of(figure, k.name) || figure->n == KEYS) continue;
             choose_colour(&k, figure, report);
             figure->key[figure->n++] = k;
-            if (!key_of(report, k.name) && report->n < KEYS) report->key[report->n++] = k;
+            if (!report_html_key_of(report, k.name) && report->n < KEYS)
+                report->key[report->n++] = k;
         }
     }
 }
@@ -373,7 +374,7 @@ static void put_blocks(FILE *f, const struct report *r)
 void report_priv_html(FILE *f, const struct report *r, const struct report_assets *a,
                       bool indexed)
 {
-    put_head(f, r->title);
+    report_html_put_head(f, r->title);
     put_text_block(f, "style", a->uplot_css);
     put_text_block(f, "style", a->page_css);
     fputs("</head>\n<body>\n<header>\n", f);
@@ -422,7 +423,7 @@ static void put_entry(FILE *f, const json_t *one)
 
 void report_priv_index(FILE *f, const json_t *reports, const char *css)
 {
-    put_head(f, "abrd lab: reports");
+    report_html_put_head(f, "abrd lab: reports");
     put_text_block(f, "style", css);
     fputs("</head>\n<body>\n<header><h1>abrd lab: reports</h1></header>\n<main>\n"
           "<ul class=\"reports\">\n",

@@ -67,7 +67,7 @@ static int path_of(char *out, size_t size, const struct sweep *s, int i, struct 
     return err_field(e, ERR_RANGE, s->run[i].name, "the path of its file is too long");
 }
 
-static void take(struct sweep *s, int i, char *data, size_t n)
+static void sweep_take(struct sweep *s, int i, char *data, size_t n)
 {
     s->job[i].at = data;
     s->job[i].n = n;
@@ -124,12 +124,12 @@ static int read_back(struct sweep *s, int i, struct err *e)
         return 0;
     }
     memmove(text, data, n); /* to the front, so that it is aligned */
-    take(s, i, text, n);
+    sweep_take(s, i, text, n);
     s->kept++;
     return 0;
 }
 
-static int keep(const struct sweep *s, const struct sweep_job *j, struct err *e)
+static int sweep_keep(const struct sweep *s, const struct sweep_job *j, struct err *e)
 {
     if (!s->cfg.dir) return 0;
     char path[4096];
@@ -238,7 +238,7 @@ static void survey(struct sweep_progress *p, const struct sweep *s)
     p->share = sum / s->n;
 }
 
-static bool show(struct sweep *s)
+static bool sweep_show(struct sweep *s)
 {
     if (s->cfg.progress && !atomic_flag_test_and_set(&s->showing)) {
         struct sweep_progress p;
@@ -253,10 +253,10 @@ static bool show(struct sweep *s)
  * go on, so that the lowest one is found whatever the threads do. */
 static bool over(struct sweep *s, const struct sweep_job *j)
 {
-    return show(s) || j->run > atomic_load(&s->failed);
+    return sweep_show(s) || j->run > atomic_load(&s->failed);
 }
 
-static void failed(struct sweep *s, int run)
+static void sweep_failed(struct sweep *s, int run)
 {
     int lowest = atomic_load(&s->failed);
     while (run < lowest && !atomic_compare_exchange_weak(&s->failed, &lowest, run))
@@ -293,7 +293,7 @@ static int do_run(struct sweep *s, struct sweep_job *j)
     int rc = s->one(s->ctx, j->run, j, &j->err);
     if (rc) return rc;
     if (j->no_memory) return err_set(&j->err, ERR_MEMORY, "no memory for its result");
-    return keep(s, j, &j->err);
+    return sweep_keep(s, j, &j->err);
 }
 
 static void work(void *ctx, int k)
@@ -309,9 +309,9 @@ static void work(void *ctx, int k)
         atomic_store(&j->share, 1);
         atomic_fetch_add(&s->done, 1);
     } else if (j->rc < 0) {
-        failed(s, j->run);
+        sweep_failed(s, j->run);
     }
-    show(s);
+    sweep_show(s);
 }
 
 int sweep_go(struct sweep *s,

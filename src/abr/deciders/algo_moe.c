@@ -95,7 +95,7 @@ static int load_grown(struct pilot *p, const char *path, struct err *e)
     return rc;
 }
 
-static int load(struct pilot *p, const char *path, struct err *e)
+static int algo_moe_load(struct pilot *p, const char *path, struct err *e)
 {
     struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
     if (!meta) return err_set(e, ERR_MEMORY, "no memory for the policy");
@@ -118,7 +118,7 @@ static int load(struct pilot *p, const char *path, struct err *e)
 static int load_either(struct pilot *p, const char *path, struct err *e)
 {
     struct err why = {0}, grown = {0};
-    int rc = load(p, path, &why);
+    int rc = algo_moe_load(p, path, &why);
     if (rc == ERR_INVALID) rc = load_grown(p, path, &grown);
     if (!rc) return 0;
     const struct err *told = grown.code && grown.code != ERR_INVALID ? &grown : &why;

@@ -242,7 +242,7 @@ static void reset(void *self, uint64_t session_key)
     ((struct planner *)self)->memory = (struct mpc_memory){.chunk = -1};
 }
 
-static int decide(void *self, const struct view *v, const struct video *video)
+static int mpc_decide(void *self, const struct view *v, const struct video *video)
 {
     struct planner *p = self;
     double kbps = mpc_forecast_kbps(&p->memory, v);
@@ -260,7 +260,7 @@ static int new_planner(struct algo *out, bool viewers_own, struct err *e)
     reset(p, 0);
     out->self = p;
     out->reset = reset;
-    out->decide = decide;
+    out->decide = mpc_decide;
     out->free = free;
     return 0;
 }

@@ -70,8 +70,8 @@ static int level_before(const struct oracle_task *t, const int *levels, int chun
 }
 
 /* The trial's value when it equals the plan before `from`. With `keep` it becomes the plan. */
-static double play(struct oracle *o, const struct oracle_task *t, const int *levels,
-                   int from, bool keep)
+static double oracle_play(struct oracle *o, const struct oracle_task *t,
+                          const int *levels, int from, bool keep)
 {
     struct emu m = o->states[from];
     double value = o->values[from];
@@ -95,8 +95,8 @@ static double play(struct oracle *o, const struct oracle_task *t, const int *lev
 static bool try_plan(struct oracle *o, const struct oracle_task *t, const int *levels,
                      int from)
 {
-    if (!(play(o, t, levels, from, false) > o->value)) return false;
-    play(o, t, levels, from, true);
+    if (!(oracle_play(o, t, levels, from, false) > o->value)) return false;
+    oracle_play(o, t, levels, from, true);
     return true;
 }
 

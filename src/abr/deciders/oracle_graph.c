@@ -194,7 +194,7 @@ static void begin_layer(struct oracle_graph *g, int parents)
 }
 
 /* The new layer's node for this square, made when there is none; NONE when full. */
-static int enter(struct oracle_graph *g, int *n, const struct node *arrival)
+static int oracle_graph_enter(struct oracle_graph *g, int *n, const struct node *arrival)
 {
     struct node *nodes = g->now->nodes;
     uint64_t at =
@@ -258,7 +258,7 @@ static bool extend(struct oracle_graph *g, int chunk, int from, double side_s,
         if (!(most > incumbent)) continue;
         a.key_clock = (int)fmin(a.clock_s / side_s, 1e9);
         a.key_stall = (int)fmin(a.stall_s / side_s, 1e9);
-        next[k] = enter(g, n, &a);
+        next[k] = oracle_graph_enter(g, n, &a);
         if (next[k] == NONE) return false;
     }
     return true;
@@ -412,8 +412,9 @@ long oracle_graph_nodes(const struct oracle_graph *g)
 
 /* ---- real states through the nodes ---- */
 
-static struct real step(const struct oracle_graph *g, const struct real *from,
-                        double step_gain, double done_s)
+static struct real oracle_graph_step(const struct oracle_graph *g,
+                                     const struct real *from, double step_gain,
+                                     double done_s)
 {
     const struct oracle_task *t = &g->task;
     struct real r = {.clock_s = done_s, .value = from->value + step_gain};
@@ -438,7 +439,7 @@ static bool better(const struct real *a, const struct real *b)
     return a->clock_s < b->clock_s;
 }
 
-static void follow(struct oracle_graph *g, int node, int chunk)
+static void oracle_graph_follow(struct oracle_graph *g, int node, int chunk)
 {
     const struct real from = g->reals[node];
     const int *next = next_of(g, g->now, node);
@@ -448,7 +449,7 @@ static void follow(struct oracle_graph *g, int node, int chunk)
                 g->levels);
     for (int k = 0; k < g->levels; k++) {
         if (next[k] == NONE) continue;
-        struct real r = step(g, &from, gain(g, level, k), done_s[k]);
+        struct real r = oracle_graph_step(g, &from, gain(g, level, k), done_s[k]);
         r.parent = node;
         if (better(&r, &g->reals[next[k]])) g->reals[next[k]] = r;
     }
@@ -464,7 +465,7 @@ bool oracle_graph_plan(struct oracle_graph *g, int *levels, double incumbent)
     g->reals[0] = (struct real){.clock_s = t->clock_s, .buffer_s = t->buffer_s};
     for (int chunk = t->chunk; chunk < g->chunks; chunk++)
         for (int i = s->first[chunk]; i < s->first[chunk + 1]; i++)
-            if (i == 0 || g->reals[i].parent != NONE) follow(g, i, chunk);
+            if (i == 0 || g->reals[i].parent != NONE) oracle_graph_follow(g, i, chunk);
 
     int best = NONE;
     for (int i = s->first[g->chunks]; i < n; i++)

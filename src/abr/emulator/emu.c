@@ -17,7 +17,7 @@ struct emu_cfg emu_cfg_default(void)
                             .wrap = EMU_WRAP_ZERO};
 }
 
-static int need(double v, double lo, double hi, const char *name, struct err *e)
+static int emu_need(double v, double lo, double hi, const char *name, struct err *e)
 {
     if (v >= lo && v <= hi) return 0; /* false for NaN, too */
     return err_field(e, ERR_RANGE, name, "%g is not within %g .. %g", v, lo, hi);
@@ -25,11 +25,11 @@ static int need(double v, double lo, double hi, const char *name, struct err *e)
 
 int emu_check(const struct emu_cfg *cfg, const struct video *video, struct err *e)
 {
-    int rc = need(cfg->rtt_s, 0.0, 10.0, "rtt_s", e);
-    if (!rc) rc = need(cfg->payload, 0.01, 1.0, "payload", e);
-    if (!rc) rc = need(cfg->buffer_max_s, video->chunk_s, 3600.0, "buffer_max_s", e);
-    if (!rc) rc = need(cfg->drain_s, 0.001, video->chunk_s, "drain_s", e);
-    if (!rc) rc = need(cfg->bandwidth_x, 0.001, 1000.0, "bandwidth_x", e);
+    int rc = emu_need(cfg->rtt_s, 0.0, 10.0, "rtt_s", e);
+    if (!rc) rc = emu_need(cfg->payload, 0.01, 1.0, "payload", e);
+    if (!rc) rc = emu_need(cfg->buffer_max_s, video->chunk_s, 3600.0, "buffer_max_s", e);
+    if (!rc) rc = emu_need(cfg->drain_s, 0.001, video->chunk_s, "drain_s", e);
+    if (!rc) rc = emu_need(cfg->bandwidth_x, 0.001, 1000.0, "bandwidth_x", e);
     return rc;
 }
 
@@ -205,7 +205,8 @@ static inline void arrive(struct emu *m, struct place at, int level, double dela
 }
 
 /* RTT included, noise applied. */
-static inline double fetch(struct place *at, const struct emu *m, int level, double noise)
+static inline double emu_fetch(struct place *at, const struct emu *m, int level,
+                               double noise)
 {
     const struct emu_world *w = m->world;
     assert(level >= 0 && level < w->video->levels);
@@ -218,7 +219,7 @@ static inline double fetch(struct place *at, const struct emu *m, int level, dou
 void emu_step(struct emu *m, int level, double noise, struct emu_result *out)
 {
     struct place at = {m->row, m->clock_s};
-    double delay_ms = fetch(&at, m, level, noise);
+    double delay_ms = emu_fetch(&at, m, level, noise);
     arrive(m, at, level, delay_ms, delay_ms, out);
 }
 
@@ -228,7 +229,7 @@ void emu_step_watched(struct emu *m, int level, double noise,
     struct place at = {m->row, m->clock_s};
     int wanted = level;
     double lost_s = watch_chunk(&at, m, &level, watch);
-    double copy_ms = fetch(&at, m, level, noise), delay_ms = copy_ms;
+    double copy_ms = emu_fetch(&at, m, level, noise), delay_ms = copy_ms;
     if (level != wanted) delay_ms += (lost_s + m->world->cfg.rtt_s) * 1000.0 * noise;
     arrive(m, at, level, delay_ms, copy_ms, out);
 }

@@ -123,12 +123,12 @@ static double clip(double x, double lo, double hi)
 }
 
 /* fmax and fmin are calls for the sake of NaN, which a view does not hold */
-static double larger(double a, double b)
+static double feat_larger(double a, double b)
 {
     return a > b ? a : b;
 }
 
-static double smaller(double a, double b)
+static double feat_smaller(double a, double b)
 {
     return a < b ? a : b;
 }
@@ -207,9 +207,9 @@ static void estimate(struct basis *b, const struct view *v)
 
     double inverse[VIEW_HISTORY], worst = 0.0;
     for (int i = 0; i < n; i++)
-        inverse[i] = 1.0 / larger(v->throughput_kbps[i], 1e-3);
+        inverse[i] = 1.0 / feat_larger(v->throughput_kbps[i], 1e-3);
     for (int i = n > ESTIMATE_CHUNKS ? n - ESTIMATE_CHUNKS : 1; i < n; i++)
-        worst = larger(worst, fabs(harmonic(inverse, i) * inverse[i] - 1.0));
+        worst = feat_larger(worst, fabs(harmonic(inverse, i) * inverse[i] - 1.0));
     b->mean = harmonic(inverse, n);
     b->low = b->mean / (1.0 + worst);
 }
@@ -288,7 +288,7 @@ static void observe_throughput(float *o, const struct view *v, const struct basi
         ewma = i ? ewma + 0.4 * (x - ewma) : x;
         sum += x;
         square += x * x;
-        low = smaller(low, x);
+        low = feat_smaller(low, x);
     }
     if (n) {
         const double stats[] = {b->mean, b->low, low, ewma};
@@ -309,7 +309,8 @@ static void observe_throughput(float *o, const struct view *v, const struct basi
         o[18] = logs[n - 1];
         o[19] = logs[LOG_MIN];
         o[20] = logs[LOG_EWMA];
-        o[21] = mean > 0.0 ? (float)clip(sqrt(larger(var, 0.0)) / mean, 0.0, 3.0) : 0.0f;
+        o[21] =
+            mean > 0.0 ? (float)clip(sqrt(feat_larger(var, 0.0)) / mean, 0.0, 3.0) : 0.0f;
     }
     o[22] = (float)n / VIEW_HISTORY;
     o[23] = logs[LOG_TOP];
@@ -335,7 +336,7 @@ static void observe_session(float *o, const struct view *v, const struct basis *
     }
     o[2] = (float)clip(v->buffer_s / 20.0, 0.0, 3.0);
     o[3] = squash(v->buffer_s, 8.0f);
-    o[4] = (float)clip(v->buffer_s / larger(v->buffer_max_s, 1.0), 0.0, 1.0);
+    o[4] = (float)clip(v->buffer_s / feat_larger(v->buffer_max_s, 1.0), 0.0, 1.0);
     o[5] = (float)clip(v->buffer_max_s / 60.0, 0.0, 2.0);
     o[6] = live ? 1.0f : (float)clip((double)left / v->chunks, 0.0, 1.0);
     o[7] = live ? 1.0f : squash(left, 8.0f);
@@ -358,8 +359,8 @@ static void observe_levels(float *o, const struct view *v, const struct basis *b
     qoe_ladder(smooth, &v->qoe, v->ladder_kbps, v->levels, v->last_level);
     for (int k = 0; k < v->levels; k++) {
         double mean_s = b->bytes[k] * per_mean, low_s = b->bytes[k] * per_low;
-        double wait = larger(smaller(mean_s, 1e6) - v->buffer_s, 0.0);
-        double wait_low = larger(smaller(low_s, 1e6) - v->buffer_s, 0.0);
+        double wait = feat_larger(feat_smaller(mean_s, 1e6) - v->buffer_s, 0.0);
+        double wait_low = feat_larger(feat_smaller(low_s, 1e6) - v->buffer_s, 0.0);
         float *level = o + k * PER_LEVEL;
         times[k * TIMES] = bounded(mean_s);
         times[k * TIMES + 1] = bounded(wait);

@@ -24,7 +24,8 @@ static double slot_rate(const struct emu_world *w, int row)
 }
 
 /* Rows row .. n-1, the first of which begins at begin_s. */
-static int fill(struct stretch *s, const struct emu_world *w, int row, double begin_s)
+static int link_fill(struct stretch *s, const struct emu_world *w, int row,
+                     double begin_s)
 {
     const struct trace *t = w->trace;
     s->n = t->n - row;
@@ -60,11 +61,12 @@ struct link *link_new(const struct emu_world *w, int start_row, struct err *e)
     const struct trace *t = w->trace;
     assert(start_row >= 1 && start_row < t->n);
     struct link *l = calloc(1, sizeof *l);
-    int rc = l ? fill(&l->first, w, start_row, t->time_s[start_row - 1]) : ERR_MEMORY;
+    int rc =
+        l ? link_fill(&l->first, w, start_row, t->time_s[start_row - 1]) : ERR_MEMORY;
     if (!rc && w->cfg.wrap == EMU_WRAP_NONE)
         rc = fill_tail(&l->lap, w);
     else if (!rc)
-        rc = fill(&l->lap, w, 1, w->cfg.wrap == EMU_WRAP_FIRST ? t->time_s[0] : 0);
+        rc = link_fill(&l->lap, w, 1, w->cfg.wrap == EMU_WRAP_FIRST ? t->time_s[0] : 0);
     if (rc) {
         link_free(l);
         err_set(e, ERR_MEMORY, "no memory for the link of %s", t->name);

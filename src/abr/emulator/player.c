@@ -8,7 +8,7 @@
 
 /* The view stands before chunk v->chunk. Behind the last chunk it shows chunk 0's sizes,
  * as the original simulator does. */
-static void look_ahead(struct player *p)
+static void player_look_ahead(struct player *p)
 {
     const struct video *video = p->emu.world->video;
     const int64_t *bytes = video_chunk(video, p->emu.chunk);
@@ -16,14 +16,15 @@ static void look_ahead(struct player *p)
         p->view.next_bytes[k] = (double)bytes[k];
 }
 
-static int look(void *ctx, int level, double bytes, double elapsed_s, double buffer_s)
+static int player_look(void *ctx, int level, double bytes, double elapsed_s,
+                       double buffer_s)
 {
     const struct view *v = ctx;
     const struct underway u = {level, bytes, elapsed_s, buffer_s};
     return abandon_level(v, &u);
 }
 
-static void fetch(struct player *p, int level, double noise)
+static void player_fetch(struct player *p, int level, double noise)
 {
     struct view *v = &p->view;
     if (!p->emu.world->cfg.abandon) {
@@ -34,13 +35,13 @@ static void fetch(struct player *p, int level, double noise)
     const struct emu_watch watch = {.first_s = first ? ABANDON_FIRST_S : ABANDON_EVERY_S,
                                     .first_share = first ? ABANDON_FIRST_SHARE : 1.0,
                                     .every_s = first ? HUGE_VAL : ABANDON_EVERY_S,
-                                    .level = look,
+                                    .level = player_look,
                                     .ctx = v};
     emu_step_watched(&p->emu, level, noise, &watch, &p->result);
 }
 
 /* What has just been fetched becomes the past. */
-static bool take(struct player *p)
+static bool player_take(struct player *p)
 {
     struct view *v = &p->view;
     int level = p->result.level;
@@ -52,7 +53,7 @@ static bool take(struct player *p)
     v->buffer_s = p->result.buffer_s;
     v->last_level = level;
     v->chunk++;
-    look_ahead(p);
+    player_look_ahead(p);
     return p->result.end;
 }
 
@@ -71,16 +72,16 @@ void player_start(struct player *p, const struct emu_world *world, int start_row
     p->view.chunks = video->chunks;
     p->view.buffer_max_s = world->cfg.buffer_max_s;
     p->view.qoe = *qoe;
-    look_ahead(p);
+    player_look_ahead(p);
 
     if (first_level < 0) return;
     emu_step(&p->emu, first_level, 1.0, &p->result);
-    (void)take(p);
+    (void)player_take(p);
 }
 
 bool player_step(struct player *p, int level, double noise)
 {
     assert(p->view.chunk < p->view.chunks);
-    fetch(p, level, noise);
-    return take(p);
+    player_fetch(p, level, noise);
+    return player_take(p);
 }

@@ -170,7 +170,7 @@ static int read_stream_inf(struct variant *v, const struct lines *l, const char 
 }
 
 /* The same playlist, or one that says the same of itself. */
-static bool same(const struct variant *a, const struct variant *b)
+static bool hls_same(const struct variant *a, const struct variant *b)
 {
     if (!strcmp(a->uri, b->uri)) return true;
     return a->peak_kbps == b->peak_kbps && a->mean_kbps == b->mean_kbps &&
@@ -180,7 +180,7 @@ static bool same(const struct variant *a, const struct variant *b)
 static bool known(const struct master *m, const struct variant *v)
 {
     for (int i = 0; i < m->n; i++)
-        if (same(&m->at[i], v)) return true;
+        if (hls_same(&m->at[i], v)) return true;
     return false;
 }
 

@@ -365,7 +365,7 @@ static const char *local(const char *name)
     return colon ? colon + 1 : name;
 }
 
-static struct mpd_node *make(const char *name, const char **attributes, int line)
+static struct mpd_node *mpd_make(const char *name, const char **attributes, int line)
 {
     size_t size = strlen(name) + 1;
     int n = 0;
@@ -385,7 +385,7 @@ static void begins(void *ctx, const char *name, const char **attributes)
 {
     struct builder *b = ctx;
     struct mpd_node *node =
-        make(local(name), attributes, (int)XML_GetCurrentLineNumber(b->parser));
+        mpd_make(local(name), attributes, (int)XML_GetCurrentLineNumber(b->parser));
     if (!node) {
         give_up(b, &b->no_memory);
         return;
@@ -455,7 +455,7 @@ static void mpd_tree_free(struct mpd_node *root)
     }
 }
 
-static int refuse(const struct builder *b, const char *name, struct err *e)
+static int mpd_refuse(const struct builder *b, const char *name, struct err *e)
 {
     int line = (int)XML_GetCurrentLineNumber(b->parser);
     enum XML_Error why = XML_GetErrorCode(b->parser);
@@ -481,7 +481,7 @@ static struct mpd_node *mpd_tree(const char *text, size_t len, const char *name,
     XML_SetCharacterDataHandler(b.parser, says);
     XML_SetStartDoctypeDeclHandler(b.parser, refuse_doctype);
     if (XML_Parse(b.parser, text, (int)len, XML_TRUE) != XML_STATUS_OK) {
-        refuse(&b, name, e);
+        mpd_refuse(&b, name, e);
         mpd_tree_free(b.root);
         b.root = NULL;
     }
@@ -629,7 +629,7 @@ struct stream {
     int64_t start_number;
 };
 
-static bool append(char *out, const char *s, size_t len)
+static bool mpd_append(char *out, const char *s, size_t len)
 {
     size_t used = strlen(out);
     if (used + len >= SEGMENTS_URL) return false;
@@ -679,7 +679,7 @@ static bool expand(char *out, const struct stream *s, int64_t number, int64_t ti
                 return false;
             p = close + 1;
         }
-        if (!append(out, piece, strlen(piece))) return false;
+        if (!mpd_append(out, piece, strlen(piece))) return false;
     }
     return true;
 }
@@ -693,7 +693,7 @@ static int read_base(struct stream *s, const struct mpd_chain *c, const char *na
         char ref[SEGMENTS_URL] = "", joined[SEGMENTS_URL];
         const char *from = base && base->content ? base->content : "";
         from += strspn(from, " \t\r\n");
-        bool fits = append(ref, from, strcspn(from, " \t\r\n")) &&
+        bool fits = mpd_append(ref, from, strcspn(from, " \t\r\n")) &&
                     segments_join(joined, s->base, ref);
         if (!fits)
             return text_refuse(name, mpd_line(base), ERR_RANGE, e, "BaseURL is too long");

@@ -174,7 +174,7 @@ struct parts {
     int scheme_len, authority_len, path_len, query_len;
 };
 
-static struct parts cut(const char *s)
+static struct parts segments_cut(const char *s)
 {
     static const char scheme[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                  "0123456789+-.";
@@ -233,7 +233,7 @@ static bool merge(char out[SEGMENTS_URL], const struct parts *base,
 bool segments_join(char out[SEGMENTS_URL], const char *base, const char *ref)
 {
     static const struct parts nothing = {.path = ""};
-    const struct parts b = cut(base), r = cut(ref);
+    const struct parts b = segments_cut(base), r = segments_cut(ref);
     bool relative = !r.scheme_len && !r.authority_len;
     const struct parts *scheme = r.scheme_len ? &r : &b;
     const struct parts *authority = relative ? &b : &r;
@@ -242,7 +242,8 @@ bool segments_join(char out[SEGMENTS_URL], const char *base, const char *ref)
     if (!merge(path, relative ? &b : &nothing, &r)) return false;
     remove_dot_segments(path);
     /* what was no scheme does not become one */
-    bool guard = !scheme->scheme_len && !authority->authority_len && cut(path).scheme_len;
+    bool guard =
+        !scheme->scheme_len && !authority->authority_len && segments_cut(path).scheme_len;
     return snprintf(out, SEGMENTS_URL, "%.*s%.*s%s%s%.*s%s", scheme->scheme_len,
                     scheme->scheme, authority->authority_len, authority->authority,
                     guard ? "./" : "", path, query->query_len, query->query,
@@ -316,8 +317,8 @@ static int64_t estimate(const struct segments_level *l, int chunk)
     return (int64_t)fmin(bytes, (double)VIDEO_BYTES_MAX + 1.0);
 }
 
-static int fill(struct video *v, const struct segments *s, bool sized,
-                const struct segments_source *source, struct err *e)
+static int segments_fill(struct video *v, const struct segments *s, bool sized,
+                         const struct segments_source *source, struct err *e)
 {
     int64_t *at = v->bytes;
     for (int c = 0; c < v->chunks; c++)
@@ -355,7 +356,7 @@ struct video *segments_video(struct segments *s, const struct segments_source *s
         ladder[k] = s->level[k].kbps;
     struct video *v = video_new(s->levels, sized ? sized : s->level[0].n,
                                 chunk_length_s(&s->level[0]), ladder, e);
-    if (v && fill(v, s, sized > 0, source, e)) {
+    if (v && segments_fill(v, s, sized > 0, source, e)) {
         video_free(v);
         v = NULL;
     }

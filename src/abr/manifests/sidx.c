@@ -76,8 +76,8 @@ int sidx_parse(struct sidx_entry **out, int *n, const void *box, size_t len,
 }
 
 /* Where the file's first sidx box is; *to is its last byte. */
-static int find(int64_t *from, int64_t *to, const struct segments_source *source,
-                const char *url, struct err *e)
+static int sidx_find(int64_t *from, int64_t *to, const struct segments_source *source,
+                     const char *url, struct err *e)
 {
     int64_t at = 0;
     for (int i = 0; i < BOXES_MAX; i++) {
@@ -105,7 +105,7 @@ static int find(int64_t *from, int64_t *to, const struct segments_source *source
 int sidx_load(struct sidx_entry **out, int *n, const struct segments_source *source,
               const char *url, int64_t from, int64_t to, struct err *e)
 {
-    int rc = to > 0 ? 0 : find(&from, &to, source, url, e);
+    int rc = to > 0 ? 0 : sidx_find(&from, &to, source, url, e);
     if (rc) return rc;
     if (to < from || to - from >= BOX_MAX)
         return text_refuse(url, 0, ERR_RANGE, e, "an index range of %lld .. %lld",

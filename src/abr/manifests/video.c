@@ -137,8 +137,8 @@ static int override(struct video *v, const struct video_cfg *cfg, struct err *e)
 }
 
 /* Last steps of every format; takes v, which may be NULL. */
-static struct video *finish(struct video *v, const char *name,
-                            const struct video_cfg *cfg, struct err *e)
+static struct video *video_finish(struct video *v, const char *name,
+                                  const struct video_cfg *cfg, struct err *e)
 {
     if (!v) return NULL;
     text_clean(v->name, sizeof v->name, name);
@@ -169,7 +169,7 @@ struct video *video_parse_from(const char *text, size_t len, const char *name,
         err_field(e, ERR_INVALID, name,
                   "is neither sabre's JSON nor a DASH MPD nor an HLS playlist, nor a "
                   "folder with video_size_0");
-    return finish(v, name, cfg, e);
+    return video_finish(v, name, cfg, e);
 }
 
 struct video *video_parse(const char *text, size_t len, const char *name, const char *dir,
@@ -194,7 +194,7 @@ struct video *video_load(const char *path, const struct video_cfg *cfg, struct e
         /* what video_save wrote stands for the folder */
         snprintf(table, sizeof table, "%s/%s", path, VIDEO_TABLE);
         if (access(table, F_OK))
-            return finish(video_read_pensieve(path, cfg, e), name, cfg, e);
+            return video_finish(video_read_pensieve(path, cfg, e), name, cfg, e);
         path = table;
     }
 

@@ -23,7 +23,7 @@ void corpus_files_free(struct corpus_files *f)
     *f = (struct corpus_files){0};
 }
 
-static int add(struct corpus_files *f, const char *path, struct err *e)
+static int corpus_add(struct corpus_files *f, const char *path, struct err *e)
 {
     if (f->n == FILES_MAX)
         return err_set(e, ERR_RANGE, "more than %d files in one folder", FILES_MAX);
@@ -60,7 +60,7 @@ static int add_entry(struct corpus_files *f, const char *dir, const char *name,
     if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
         return err_field(e, ERR_RANGE, name, "the path is too long");
     if (stat(path, &st)) return err_field(e, ERR_IO, path, "%s", strerror(errno));
-    return S_ISREG(st.st_mode) ? add(f, path, e) : 0;
+    return S_ISREG(st.st_mode) ? corpus_add(f, path, e) : 0;
 }
 
 int corpus_files_list(struct corpus_files *out, const char *dir, enum corpus_part part,

@@ -78,8 +78,8 @@ static double up_time(struct rng *r, const struct link *l)
     return fmax(rng_exponential(r, l->outage_every_s), UP_MIN_S);
 }
 
-static struct trace *draw(const struct link *l, double seconds, const char *name,
-                          struct rng *r, struct err *e)
+static struct trace *gen_draw(const struct link *l, double seconds, const char *name,
+                              struct rng *r, struct err *e)
 {
     if (!(seconds >= 10.0 && seconds <= 1e5)) {
         err_field(e, ERR_RANGE, "seconds", "%g is not within 10 .. 100000", seconds);
@@ -119,7 +119,7 @@ static struct trace *draw(const struct link *l, double seconds, const char *name
     return t;
 }
 
-static const struct kind *find(const char *name, struct err *e)
+static const struct kind *gen_find(const char *name, struct err *e)
 {
     char known[128] = "";
     for (int i = 0; i < KINDS; i++) {
@@ -132,7 +132,7 @@ static const struct kind *find(const char *name, struct err *e)
 }
 
 /* Streams of one seed: apart by the kind and by the index. */
-static void stream(struct rng *r, const char *what, uint64_t seed, uint64_t index)
+static void gen_stream(struct rng *r, const char *what, uint64_t seed, uint64_t index)
 {
     rng_init(r, rng_u64_at(seed, bytes_crc32(0, what, strlen(what)), 0), index);
 }
@@ -140,16 +140,16 @@ static void stream(struct rng *r, const char *what, uint64_t seed, uint64_t inde
 struct trace *gen_trace(const char *kind, double seconds, uint64_t seed, uint64_t index,
                         struct err *e)
 {
-    const struct kind *k = find(kind, e);
+    const struct kind *k = gen_find(kind, e);
     if (!k) return NULL;
     char name[64];
     snprintf(name, sizeof name, "%s-%02llu", k->name, (unsigned long long)index);
 
     struct rng r;
-    stream(&r, k->name, seed, index);
+    gen_stream(&r, k->name, seed, index);
     struct link l = k->link;
     scale_to(&l, log_uniform(&r, k->mean_lo, k->mean_hi));
-    return draw(&l, seconds, name, &r, e);
+    return gen_draw(&l, seconds, name, &r, e);
 }
 
 struct trace *gen_random_link(double seconds, uint64_t seed, uint64_t index,
@@ -159,7 +159,7 @@ struct trace *gen_random_link(double seconds, uint64_t seed, uint64_t index,
     char name[64];
     snprintf(name, sizeof name, "random-%02llu", (unsigned long long)index);
     struct rng r;
-    stream(&r, "random", seed, index);
+    gen_stream(&r, "random", seed, index);
 
     struct link l = {.levels = 2 + (int)rng_below(&r, LEVELS_MAX - 1)};
     bool usual =
@@ -177,5 +177,5 @@ struct trace *gen_random_link(double seconds, uint64_t seed, uint64_t index,
         l.outage_every_s = log_uniform(&r, 30.0, 300.0);
         l.outage_s = log_uniform(&r, 1.0, 10.0);
     }
-    return draw(&l, seconds, name, &r, e);
+    return gen_draw(&l, seconds, name, &r, e);
 }

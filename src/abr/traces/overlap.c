@@ -32,7 +32,7 @@ void overlap_free(struct overlap *o)
 }
 
 /* Time-weighted means over whole seconds from the trace's beginning. */
-static void resample(double *x, int n, const struct trace *t)
+static void overlap_resample(double *x, int n, const struct trace *t)
 {
     double at = t->time_s[0];
     int row = 1;
@@ -94,7 +94,7 @@ static int set_fill(struct set *set, const struct corpus *c, int window, struct 
         if (!s->x) return err_set(e, ERR_MEMORY, "no memory for %d s", s->n);
         s->mean = s->x + s->n;
         s->inv_sd = s->mean + s->n;
-        resample(s->x, s->n, t);
+        overlap_resample(s->x, s->n, t);
         moments(s, window);
     }
     return 0;
@@ -108,7 +108,7 @@ static int too_short(const struct set *set)
     return n;
 }
 
-static double dot(const double *x, const double *y, int n)
+static double overlap_dot(const double *x, const double *y, int n)
 {
     double sum = 0.0;
     for (int i = 0; i < n; i++)
@@ -143,14 +143,14 @@ static void best_pair(struct overlap_pair *best, double *sums, const struct seri
 {
     int window = cfg->window_s;
     for (int j = 0; j < y->windows; j++)
-        sums[j] = dot(x->x, y->x + j, window);
+        sums[j] = overlap_dot(x->x, y->x + j, window);
     best_in_row(best, sums, x, y, 0, cfg);
 
     for (int i = 1; i < x->windows; i++) {
         double in = x->x[i + window - 1], out = x->x[i - 1];
         for (int j = y->windows - 1; j > 0; j--)
             sums[j] = sums[j - 1] + in * y->x[j + window - 1] - out * y->x[j - 1];
-        sums[0] = dot(x->x + i, y->x, window);
+        sums[0] = overlap_dot(x->x + i, y->x, window);
         best_in_row(best, sums, x, y, i, cfg);
     }
 }

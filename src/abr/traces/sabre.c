@@ -14,7 +14,7 @@
 enum { JSON_MAX = 16 << 20 }; /* bytes; as a tree it takes some twenty times as much */
 
 /* NULL: e names the line. */
-static json_t *parse(const char *text, size_t len, const char *name, struct err *e)
+static json_t *sabre_parse(const char *text, size_t len, const char *name, struct err *e)
 {
     if (len > JSON_MAX) {
         text_refuse(name, 0, ERR_RANGE, e, "%zu bytes of JSON, more than %d", len,
@@ -69,7 +69,7 @@ static int read_period(struct trace_rows *rows, const json_t *period, size_t i,
 
 int sabre_read_trace(struct trace_rows *rows, const char *text, size_t len, struct err *e)
 {
-    json_t *root = parse(text, len, rows->name, e);
+    json_t *root = sabre_parse(text, len, rows->name, e);
     if (!root) return ERR_INVALID;
 
     int rc = 0;
@@ -134,7 +134,7 @@ static int read_sizes(struct video *v, const json_t *sizes, const char *name,
 struct video *sabre_read_video(const char *text, size_t len, const char *name,
                                struct err *e)
 {
-    json_t *root = parse(text, len, name, e);
+    json_t *root = sabre_parse(text, len, name, e);
     if (!root) return NULL;
 
     struct video *v = NULL;

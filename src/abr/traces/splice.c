@@ -49,8 +49,8 @@ static void add_piece(struct growing *g, const struct trace *t, double seconds,
     }
 }
 
-static void grow(struct growing *g, const struct trace *const *from, int n,
-                 double seconds, struct rng *r)
+static void splice_grow(struct growing *g, const struct trace *const *from, int n,
+                        double seconds, struct rng *r)
 {
     const struct trace *base = from[rng_below(r, (uint32_t)n)];
     double pace = pow(PACE, 2.0 * rng_uniform(r) - 1.0);
@@ -75,7 +75,7 @@ struct trace *splice_link(const struct trace *const *from, int n, double seconds
     g.mbps = g.time_s + ROWS;
     struct rng r;
     rng_init(&r, seed, id);
-    grow(&g, from, n, seconds, &r);
+    splice_grow(&g, from, n, seconds, &r);
 
     char name[64];
     snprintf(name, sizeof name, "splice-%" PRIu64, id);

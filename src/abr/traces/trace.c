@@ -39,7 +39,7 @@ void trace_free(struct trace *t)
     free(t);
 }
 
-static int grow(struct trace_rows *rows)
+static int trace_grow(struct trace_rows *rows)
 {
     int cap = rows->cap ? rows->cap * 2 : 512;
     double *time_s = realloc(rows->time_s, (size_t)cap * sizeof *time_s);
@@ -69,7 +69,7 @@ int trace_rows_add(struct trace_rows *rows, int line, double time_s, double mbps
                            "time goes back from %.17g s to %.17g s",
                            rows->time_s[rows->n - 1], time_s);
 
-    if (rows->n == rows->cap && grow(rows))
+    if (rows->n == rows->cap && trace_grow(rows))
         return text_refuse(name, line, ERR_MEMORY, e, "out of memory");
     rows->time_s[rows->n] = time_s;
     rows->mbps[rows->n] = mbps;
@@ -124,7 +124,7 @@ int trace_check(const struct trace *t, struct err *e)
 }
 
 /* How many words stand in the line at s. */
-static int words(const char *s, const char *end)
+static int trace_words(const char *s, const char *end)
 {
     int n = 0;
     for (bool inside = false; s < end && *s != '\n'; s++) {
@@ -155,7 +155,7 @@ static int read_rows(struct trace_rows *rows, const char *text, size_t len, stru
         s++;
     if (number && (s == end || *s == '\n'))
         return trace_read_mahimahi(rows, text, len, e);
-    if (words(digits, end) == 6) return trace_read_mobile(rows, text, len, e);
+    if (trace_words(digits, end) == 6) return trace_read_mobile(rows, text, len, e);
     return trace_read_pensieve(rows, text, len, e);
 }
 

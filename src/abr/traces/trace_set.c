@@ -225,7 +225,7 @@ static bool is_time(const char *s)
     return !*s;
 }
 
-static int count(const char *columns)
+static int trace_set_columns(const char *columns)
 {
     int n = 1;
     for (const char *s = columns; (s = strchr(s, ',')); s++)
@@ -239,7 +239,7 @@ static const struct trace_set_reader *format_of_row(char *const *cell, int colum
 {
     if (columns < 2 || !is_time(cell[1])) return NULL;
     for (int f = 0; f < FORMATS; f++) {
-        int most = formats[f]->published ? count(formats[f]->published) : 0;
+        int most = formats[f]->published ? trace_set_columns(formats[f]->published) : 0;
         if (most && (columns == most || columns == most - 1)) return formats[f];
     }
     return NULL;
@@ -630,7 +630,7 @@ const struct trace_set_reader trace_set_fcc_httpgetmt = {
 static const char *const columns[] = {"run_num", "seq_num", "Throughput", NULL};
 
 /* The same number may name a walk and a drive. */
-static void key_of(char *key, size_t n, const struct trace_set_csv *c, int run)
+static void trace_set_key_of(char *key, size_t n, const struct trace_set_csv *c, int run)
 {
     static const char *const more[] = {"mobility_mode", "trajectory_direction"};
     snprintf(key, n, "%.30s", c->cell[run]);
@@ -646,7 +646,7 @@ static int run_of(struct trace_set_session **out, struct trace_set_sessions *s,
                   const struct trace_set_csv *c, int run, double second, struct err *e)
 {
     char key[TRACE_SET_KEY], again[TRACE_SET_KEY + 24];
-    key_of(key, sizeof key, c, run);
+    trace_set_key_of(key, sizeof key, c, run);
     int rc = trace_set_session(out, s, key, c->line, e);
     if (rc) return rc;
     struct trace_set_session *first = *out;

@@ -272,7 +272,7 @@ static void observe(struct abr_env *m, struct env_out *out)
     if (m->cfg->privileged) observe_ahead(out->priv, m);
 }
 
-static bool fetch(struct abr_env *m, int level)
+static bool abr_env_fetch(struct abr_env *m, int level)
 {
     bool over = player_step(&m->s.player, level, noise_of(m));
     /* what the authors' environment shows behind the end: the next episode's buffer */
@@ -304,7 +304,7 @@ static void env_reset(void *self, struct env_out *out)
     s->mpc = (struct mpc_memory){.chunk = -1};
     memset(s->paper, 0, sizeof s->paper);
     if (!chance(&s->rng, m->cfg->choose_first)) {
-        fetch(m, first_level(m));
+        abr_env_fetch(m, first_level(m));
     } else if (feat_rolled(m->cfg->layout)) {
         feat_paper_push(s->paper, &s->player.view);
     }
@@ -334,7 +334,7 @@ static void env_step(void *self, int action, struct env_out *out)
 {
     struct abr_env *m = self;
     struct state *s = &m->s;
-    bool over = fetch(m, action);
+    bool over = abr_env_fetch(m, action);
     double reward = reward_of(m);
 
     s->steps++;

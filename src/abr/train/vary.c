@@ -200,7 +200,7 @@ struct vary_field vary_field(int i)
     return (struct vary_field){FIELDS[i].name, FIELDS[i].arg, FIELDS[i].help};
 }
 
-static int place(const char *name)
+static int vary_place(const char *name)
 {
     for (int i = 0; i < N_FIELDS; i++)
         if (!strcmp(FIELDS[i].name, name)) return i;
@@ -209,7 +209,7 @@ static int place(const char *name)
 
 static bool given(const struct vary *v, const char *name)
 {
-    return v->text[place(name)] != NULL;
+    return v->text[vary_place(name)] != NULL;
 }
 
 static const void *inside(const struct recipe *r, size_t at)
@@ -217,7 +217,7 @@ static const void *inside(const struct recipe *r, size_t at)
     return (const char *)r + at;
 }
 
-static void put(struct recipe *r, const struct field *f, const void *value, size_t n)
+static void vary_put(struct recipe *r, const struct field *f, const void *value, size_t n)
 {
     memcpy((char *)r + f->at, value, n);
     if (f->too) memcpy((char *)r + f->too, value, n);
@@ -264,7 +264,7 @@ static int set_word(struct recipe *r, const struct field *f, const char *text,
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", f->words[i]);
         if (strcmp(f->words[i], text) != 0) continue;
-        put(r, f, &i, sizeof i);
+        vary_put(r, f, &i, sizeof i);
         return 0;
     }
     return err_field(e, ERR_INVALID, f->name, "'%.40s' is not one of %s", text, known);
@@ -281,7 +281,7 @@ static int set_pair(struct recipe *r, const struct field *f, const char *text,
     int rc = text_double(&from, start, f->lo, f->hi, f->name, e);
     if (!rc) rc = text_double(&to, comma ? comma + 1 : start, f->lo, f->hi, f->name, e);
     if (rc) return rc;
-    put(r, f, &from, sizeof from);
+    vary_put(r, f, &from, sizeof from);
     memcpy((char *)r + f->end, &to, sizeof to);
     return 0;
 }
@@ -297,11 +297,11 @@ static int set(struct recipe *r, const struct field *f, const char *text, struct
     case INT:
         rc = text_int(&wide, text, (int64_t)f->lo, (int64_t)f->hi, f->name, e);
         whole = (int)wide;
-        if (!rc) put(r, f, &whole, sizeof whole);
+        if (!rc) vary_put(r, f, &whole, sizeof whole);
         return rc;
     case REAL:
         rc = text_double(&real, text, f->lo, f->hi, f->name, e);
-        if (!rc) put(r, f, &real, sizeof real);
+        if (!rc) vary_put(r, f, &real, sizeof real);
         return rc;
     case PAIR:
         return set_pair(r, f, text, e);
@@ -317,7 +317,7 @@ static int set(struct recipe *r, const struct field *f, const char *text, struct
 
 /* ---- the recipe as a whole */
 
-static void follow(struct recipe *r, const struct vary *v)
+static void vary_follow(struct recipe *r, const struct vary *v)
 {
     struct policy_cfg *p = &r->policy;
     if (given(v, "experts") && p->experts == 1 && !given(v, "route"))
@@ -346,7 +346,7 @@ static void follow(struct recipe *r, const struct vary *v)
 static int check_pair(const struct recipe *r, const struct vary *v, const char *name,
                       double from, double to, struct err *e)
 {
-    const char *text = v->text[place(name)];
+    const char *text = v->text[vary_place(name)];
     if (text && strchr(text, ',') && from != to && r->train.schedule == TRAIN_CONSTANT)
         return err_field(e, ERR_CONFLICT, name,
                          "has an end, but the schedule is constant: --schedule linear or "
@@ -358,7 +358,7 @@ static int check_pair(const struct recipe *r, const struct vary *v, const char *
     return 0;
 }
 
-static int check(const struct recipe *r, const struct vary *v, struct err *e)
+static int vary_check(const struct recipe *r, const struct vary *v, struct err *e)
 {
     const struct policy_cfg *p = &r->policy;
     const struct train_cfg *t = &r->train;
@@ -392,8 +392,8 @@ int vary_apply(struct recipe *r, const struct vary *v, struct err *e)
         int rc = v->text[i] ? set(r, &FIELDS[i], v->text[i], e) : 0;
         if (rc) return rc;
     }
-    follow(r, v);
-    return check(r, v, e);
+    vary_follow(r, v);
+    return vary_check(r, v, e);
 }
 
 /* ---- written down */
@@ -421,7 +421,7 @@ int vary_read(struct vary *v, char *text, struct err *e)
          word = strtok_r(NULL, " ", &rest)) {
         char *value = strchr(word, '=');
         if (value) *value++ = 0;
-        int i = place(word);
+        int i = vary_place(word);
         if (i < 0 || !value)
             return err_set(e, ERR_INVALID, "'%.40s' is not a setting of this program",
                            word);

@@ -169,12 +169,12 @@ static double amount(const struct rows *r, double t)
     return r->sum[low] + r->trace->mbps[low + 1] * (at - time_s[low]);
 }
 
-static double larger(double a, double b)
+static double worlds_larger(double a, double b)
 {
     return a > b ? a : b;
 }
 
-static double smaller(double a, double b)
+static double worlds_smaller(double a, double b)
 {
     return a < b ? a : b;
 }
@@ -186,13 +186,13 @@ void worlds_ahead(double *mbps, const struct worlds *w, int i, int row, double c
     double round_s = t->time_s[t->n - 1] - t->time_s[0];
     struct rows r = {t, w->megabits[i], (t->n - 1) / round_s};
     double whole = r.sum[t->n - 1];
-    double from = row < t->n ? larger(clock_s - t->time_s[0], 0.0) : 0.0;
-    double before = amount(&r, smaller(from, round_s));
+    double from = row < t->n ? worlds_larger(clock_s - t->time_s[0], 0.0) : 0.0;
+    double before = amount(&r, worlds_smaller(from, round_s));
     for (int k = 0; k < n; k++) {
         double to = from + seconds[k], rounds = to < round_s ? 0.0 : floor(to / round_s);
-        double end = smaller(to - rounds * round_s, round_s);
+        double end = worlds_smaller(to - rounds * round_s, round_s);
         double got = rounds * whole + amount(&r, end) - before;
-        mbps[k] = larger(got, 0.0) / seconds[k];
+        mbps[k] = worlds_larger(got, 0.0) / seconds[k];
     }
 }
 

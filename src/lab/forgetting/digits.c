@@ -55,7 +55,7 @@ static void take_means(struct digits_set *set)
     }
 }
 
-static int fill(struct digits_set *set, struct err *e)
+static int digits_fill(struct digits_set *set, struct err *e)
 {
     const struct images *train = set->train.images, *test = set->test.images;
     if (train->size != test->size || train->size > DIGITS_PIXELS)
@@ -80,7 +80,7 @@ struct digits_set *digits_set_new(struct images *train, struct images *test,
     }
     set->train.images = train;
     set->test.images = test;
-    if (!fill(set, e)) return set;
+    if (!digits_fill(set, e)) return set;
     digits_set_free(set);
     return NULL;
 }
@@ -123,7 +123,7 @@ void digits_set_free(struct digits_set *set)
     free(set);
 }
 
-static int count_of(const struct part *p, int digit)
+static int digits_count_of(const struct part *p, int digit)
 {
     return p->first[digit + 1] - p->first[digit];
 }
@@ -167,11 +167,11 @@ struct digits_cfg digits_cfg_default(void)
 static int pick(const struct part *p, const struct digits *d, int task, struct rng *r)
 {
     int digit = d->digit[task][rng_below(r, (uint32_t)d->cfg.each)];
-    int at = (int)rng_below(r, (uint32_t)count_of(p, digit));
+    int at = (int)rng_below(r, (uint32_t)digits_count_of(p, digit));
     return p->index[p->first[digit] + at];
 }
 
-static void shuffle(int order[OUT], struct rng *r)
+static void digits_shuffle(int order[OUT], struct rng *r)
 {
     for (int c = 0; c < OUT; c++)
         order[c] = c;
@@ -185,8 +185,8 @@ static void shuffle(int order[OUT], struct rng *r)
 static void draw_tasks(struct digits *d, struct rng *r)
 {
     for (int n = 0; n < d->cfg.tasks; n++) {
-        shuffle(d->digit[n], r);
-        shuffle(d->name[n], r);
+        digits_shuffle(d->digit[n], r);
+        digits_shuffle(d->name[n], r);
         for (int c = 0; c < OUT && !d->cfg.own_names; c++)
             d->name[n][c] = c;
     }
@@ -198,7 +198,7 @@ static void draw_tests(struct digits *d, int n, struct rng *r)
     const struct part *p = &d->set->test;
     int at = 0, each = d->cfg.tests / d->cfg.each;
     for (int c = 0; c < d->cfg.each; c++) {
-        int digit = d->digit[n][c], all = count_of(p, digit);
+        int digit = d->digit[n][c], all = digits_count_of(p, digit);
         int from = (int)rng_below(r, (uint32_t)all);
         for (int k = 0; k < each && k < all; k++, at++) {
             int image = p->index[p->first[digit] + (from + k) % all];

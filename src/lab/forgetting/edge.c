@@ -20,7 +20,7 @@ struct crew {
     uint64_t seed;
 };
 
-static int repeat(void *ctx, int i, struct err *e)
+static int edge_repeat_one(void *ctx, int i, struct err *e)
 {
     struct crew *c = ctx;
     struct edge_sim_end end;
@@ -48,7 +48,7 @@ int edge_repeat(struct edge_arm *arm, const struct task_pool *pool, int reps,
     if (points) arm->series = reps_new(reps, EDGE_SERIES * points, e);
     if (points && !arm->series) return ERR_MEMORY;
     struct crew c = {arm, pool, grid, points, t->seed};
-    return pool_try(reps, t->threads, repeat, &c, e);
+    return pool_try(reps, t->threads, edge_repeat_one, &c, e);
 }
 
 void edge_drop(struct edge_arm *arm)
@@ -60,7 +60,7 @@ void edge_drop(struct edge_arm *arm)
 
 /* ---- the lab */
 
-static void opening(const struct lab_task *t)
+static void edge_opening(const struct lab_task *t)
 {
     struct report *r = t->report;
     struct edge_sim_cfg c = edge_sim_default(5, EDGE_STOP);
@@ -88,7 +88,7 @@ static void opening(const struct lab_task *t)
         "or the most powerful idle server mixes them all.");
 }
 
-static int run_arm(struct edge_plan *p, enum edge_rule rule, int size, struct err *e)
+static int edge_run_arm(struct edge_plan *p, enum edge_rule rule, int size, struct err *e)
 {
     struct edge_arm *arm = &p->arm[rule][size];
     char note[64];
@@ -107,7 +107,7 @@ static int rules(struct lab_task *t, struct err *e)
     int rc = 0;
     for (int i = 0; i < EDGE_SIZES && !rc; i++)
         for (int rule = 0; rule < EDGE_RULES && !rc; rule++)
-            rc = run_arm(&p, (enum edge_rule)rule, i, e);
+            rc = edge_run_arm(&p, (enum edge_rule)rule, i, e);
     if (!rc) edge_draw(&p);
     for (int i = 0; i < EDGE_SIZES; i++)
         for (int rule = 0; rule < EDGE_RULES; rule++)
@@ -115,9 +115,9 @@ static int rules(struct lab_task *t, struct err *e)
     return rc;
 }
 
-static int run(struct lab_task *t, struct err *e)
+static int edge_run(struct lab_task *t, struct err *e)
 {
-    opening(t);
+    edge_opening(t);
     int rc = edge_exact(t, e);
     if (!rc) rc = rules(t, e);
     if (!rc) rc = edge_mnist(t, e);
@@ -148,5 +148,5 @@ const struct lab edge_lab = {
     .source = "Li and Duan, Theory on Mixture-of-Experts in Mobile Edge Computing, "
               "INFOCOM 2025",
     .options = OPTIONS,
-    .run = run,
+    .run = edge_run,
 };

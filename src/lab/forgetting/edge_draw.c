@@ -3,26 +3,26 @@
 #include <math.h>
 #include <stdio.h>
 
-static int column(const struct edge_plan *p, enum edge_series s, int point)
+static int edge_draw_column(const struct edge_plan *p, enum edge_series s, int point)
 {
     return (int)s * p->points + point;
 }
 
-static void curve(const struct edge_plan *p, const struct edge_arm *a, enum edge_series s,
-                  enum report_kind kind, const char *name)
+static void edge_draw_curve(const struct edge_plan *p, const struct edge_arm *a,
+                            enum edge_series s, enum report_kind kind, const char *name)
 {
     reps_draw(p->task->report, name, kind, p->grid, p->points, a->series,
               (int)s * p->points);
 }
 
-static void panel(const struct edge_plan *p, const char *title, const char *y)
+static void edge_draw_panel(const struct edge_plan *p, const char *title, const char *y)
 {
     report_panel(p->task->report, &(struct report_panel){.title = title,
                                                          .x = {.label = "slot t"},
                                                          .y = {.label = y}});
 }
 
-static const char *named(char name[32], const struct edge_arm *a)
+static const char *edge_draw_named(char name[32], const struct edge_arm *a)
 {
     snprintf(name, 32, "M = %d", a->cfg.router.experts);
     return name;
@@ -33,10 +33,10 @@ static const char *named(char name[32], const struct edge_arm *a)
 static void sizes_panel(const struct edge_plan *p, enum edge_rule rule)
 {
     char name[32];
-    panel(p, edge_sim_rule((enum edge_rule)rule), "generalisation error G_t");
+    edge_draw_panel(p, edge_sim_rule((enum edge_rule)rule), "generalisation error G_t");
     for (int i = 0; i < EDGE_SIZES; i++)
-        curve(p, &p->arm[rule][i], EDGE_ERROR, REPORT_LINE,
-              named(name, &p->arm[rule][i]));
+        edge_draw_curve(p, &p->arm[rule][i], EDGE_ERROR, REPORT_LINE,
+                        edge_draw_named(name, &p->arm[rule][i]));
 }
 
 static void main_figures(const struct edge_plan *p)
@@ -55,12 +55,13 @@ static void main_figures(const struct edge_plan *p)
         r, "rules", "The same by size",
         "Proposition 9 with its factor (1 - 1/L) is for data without the signal.");
     for (int i = 0; i < EDGE_SIZES; i++) {
-        panel(p, named(name, &p->arm[0][i]), "generalisation error G_t");
+        edge_draw_panel(p, edge_draw_named(name, &p->arm[0][i]),
+                        "generalisation error G_t");
         for (int rule = 0; rule < EDGE_RULES; rule++)
-            curve(p, &p->arm[rule][i], EDGE_ERROR, REPORT_LINE,
-                  edge_sim_rule((enum edge_rule)rule));
-        curve(p, &p->arm[EDGE_NEAREST][i], EDGE_EXACT, REPORT_DASHED,
-              "Proposition 9, corrected, nearest");
+            edge_draw_curve(p, &p->arm[rule][i], EDGE_ERROR, REPORT_LINE,
+                            edge_sim_rule((enum edge_rule)rule));
+        edge_draw_curve(p, &p->arm[EDGE_NEAREST][i], EDGE_EXACT, REPORT_DASHED,
+                        "Proposition 9, corrected, nearest");
     }
 }
 
@@ -71,7 +72,7 @@ static void share_bars(const struct edge_plan *p, enum edge_series s, const char
     double y[EDGE_SIZES], lo[EDGE_SIZES], hi[EDGE_SIZES];
     for (int i = 0; i < EDGE_SIZES; i++) {
         struct stats_interval v =
-            reps_mean(p->arm[EDGE_STOP][i].series, column(p, s, p->points - 1));
+            reps_mean(p->arm[EDGE_STOP][i].series, edge_draw_column(p, s, p->points - 1));
         y[i] = v.mean;
         lo[i] = v.lo;
         hi[i] = v.hi;
@@ -111,7 +112,7 @@ static void over_sizes(const struct edge_plan *p, const char *axis,
 {
     char name[32];
     for (int i = 0; i < EDGE_SIZES; i++) {
-        panel(p, named(name, &p->arm[EDGE_STOP][i]), axis);
+        edge_draw_panel(p, edge_draw_named(name, &p->arm[EDGE_STOP][i]), axis);
         draw(p, i);
         report_rule(p->task->report, 'x', edge_sim_t1(&p->arm[EDGE_STOP][i].cfg), "T1");
     }
@@ -119,26 +120,30 @@ static void over_sizes(const struct edge_plan *p, const char *axis,
 
 static void draw_gaps(const struct edge_plan *p, int i)
 {
-    curve(p, &p->arm[EDGE_STOP][i], EDGE_INSIDE, REPORT_LINE, "inside, gate that stops");
-    curve(p, &p->arm[EDGE_STOP][i], EDGE_ACROSS, REPORT_LINE, "between, gate that stops");
-    curve(p, &p->arm[EDGE_ON][i], EDGE_INSIDE, REPORT_DASHED,
-          "inside, gate that goes on");
-    curve(p, &p->arm[EDGE_ON][i], EDGE_ACROSS, REPORT_DASHED,
-          "between, gate that goes on");
+    edge_draw_curve(p, &p->arm[EDGE_STOP][i], EDGE_INSIDE, REPORT_LINE,
+                    "inside, gate that stops");
+    edge_draw_curve(p, &p->arm[EDGE_STOP][i], EDGE_ACROSS, REPORT_LINE,
+                    "between, gate that stops");
+    edge_draw_curve(p, &p->arm[EDGE_ON][i], EDGE_INSIDE, REPORT_DASHED,
+                    "inside, gate that goes on");
+    edge_draw_curve(p, &p->arm[EDGE_ON][i], EDGE_ACROSS, REPORT_DASHED,
+                    "between, gate that goes on");
 }
 
 static void draw_drift(const struct edge_plan *p, int i)
 {
     double sigma = p->arm[EDGE_STOP][i].cfg.task.sigma0;
-    curve(p, &p->arm[EDGE_STOP][i], EDGE_DRIFT, REPORT_LINE, "gate that stops");
-    curve(p, &p->arm[EDGE_ON][i], EDGE_DRIFT, REPORT_DASHED, "gate that goes on");
+    edge_draw_curve(p, &p->arm[EDGE_STOP][i], EDGE_DRIFT, REPORT_LINE, "gate that stops");
+    edge_draw_curve(p, &p->arm[EDGE_ON][i], EDGE_DRIFT, REPORT_DASHED,
+                    "gate that goes on");
     report_rule(p->task->report, 'y', sigma * sigma, "sigma0^2");
 }
 
 static void draw_theorem(const struct edge_plan *p, int i)
 {
-    curve(p, &p->arm[EDGE_STOP][i], EDGE_ERROR, REPORT_LINE, "measured, gate that stops");
-    curve(p, &p->arm[EDGE_STOP][i], EDGE_THEOREM, REPORT_DASHED, "Theorem 2");
+    edge_draw_curve(p, &p->arm[EDGE_STOP][i], EDGE_ERROR, REPORT_LINE,
+                    "measured, gate that stops");
+    edge_draw_curve(p, &p->arm[EDGE_STOP][i], EDGE_THEOREM, REPORT_DASHED, "Theorem 2");
 }
 
 static void proposition_figures(const struct edge_plan *p)
@@ -182,14 +187,14 @@ static void rule_row(const struct edge_plan *p, const struct edge_arm *a)
     }
 }
 
-static double last(const struct edge_plan *p, enum edge_rule rule, int i,
-                   enum edge_series s)
+static double edge_draw_last(const struct edge_plan *p, enum edge_rule rule, int i,
+                             enum edge_series s)
 {
-    return reps_mean(p->arm[rule][i].series, column(p, s, p->points - 1)).mean;
+    return reps_mean(p->arm[rule][i].series, edge_draw_column(p, s, p->points - 1)).mean;
 }
 
-static void claim(struct report *r, const char *what, const char *paper,
-                  enum report_verdict v)
+static void edge_draw_claim(struct report *r, const char *what, const char *paper,
+                            enum report_verdict v)
 {
     report_row(r);
     report_cell(r, "claim", "%s", what);
@@ -197,46 +202,47 @@ static void claim(struct report *r, const char *what, const char *paper,
     report_verdict(r, "verdict", v);
 }
 
-static void claims(const struct edge_plan *p)
+static void edge_draw_claims(const struct edge_plan *p)
 {
     struct report *r = p->task->report;
     report_table(r, "Claims of the paper, gate that stops");
     for (int i = 2; i < EDGE_SIZES; i++) {
         char what[64];
-        double ready = last(p, EDGE_STOP, i, EDGE_READY);
+        double ready = edge_draw_last(p, EDGE_STOP, i, EDGE_READY);
         snprintf(what, sizeof what, "own set idle (Prop. 6), M = %d",
                  p->arm[EDGE_STOP][i].cfg.router.experts);
-        claim(r, what, "probability 1 - o(1)", ready >= .9 ? REPORT_PASS : REPORT_SHORT);
+        edge_draw_claim(r, what, "probability 1 - o(1)",
+                        ready >= .9 ? REPORT_PASS : REPORT_SHORT);
         report_cell(r, "ours", "%.2f", ready);
     }
-    double in = last(p, EDGE_STOP, 2, EDGE_INSIDE),
-           out = last(p, EDGE_STOP, 2, EDGE_ACROSS);
-    claim(r, "gate gaps (Prop. 7), M = 30", "inside below between",
-          in < .5 * out ? REPORT_PASS
-          : in < out    ? REPORT_SHORT
-                        : REPORT_DIFFERS);
+    double in = edge_draw_last(p, EDGE_STOP, 2, EDGE_INSIDE),
+           out = edge_draw_last(p, EDGE_STOP, 2, EDGE_ACROSS);
+    edge_draw_claim(r, "gate gaps (Prop. 7), M = 30", "inside below between",
+                    in < .5 * out ? REPORT_PASS
+                    : in < out    ? REPORT_SHORT
+                                  : REPORT_DIFFERS);
     report_cell(r, "ours", "%.2f inside, %.2f between", in, out);
 
-    double home = last(p, EDGE_STOP, 2, EDGE_HOME);
-    claim(r, "a task goes to its set (Prop. 7), M = 30", "probability 1 - o(1)",
-          home >= .9 ? REPORT_PASS : REPORT_SHORT);
+    double home = edge_draw_last(p, EDGE_STOP, 2, EDGE_HOME);
+    edge_draw_claim(r, "a task goes to its set (Prop. 7), M = 30", "probability 1 - o(1)",
+                    home >= .9 ? REPORT_PASS : REPORT_SHORT);
     report_cell(r, "ours", "%.2f", home);
 
-    double drift = last(p, EDGE_STOP, 2, EDGE_DRIFT),
-           on = last(p, EDGE_ON, 2, EDGE_DRIFT);
-    claim(r, "models stay behind T2 (Prop. 8), M = 30", "O(sigma0^2) = O(.36)",
-          drift < .36  ? REPORT_PASS
-          : drift < on ? REPORT_SHORT
-                       : REPORT_DIFFERS);
+    double drift = edge_draw_last(p, EDGE_STOP, 2, EDGE_DRIFT),
+           on = edge_draw_last(p, EDGE_ON, 2, EDGE_DRIFT);
+    edge_draw_claim(r, "models stay behind T2 (Prop. 8), M = 30", "O(sigma0^2) = O(.36)",
+                    drift < .36  ? REPORT_PASS
+                    : drift < on ? REPORT_SHORT
+                                 : REPORT_DIFFERS);
     report_cell(r, "ours", "%.2f; %.2f when the gate goes on", drift, on);
 
-    double g = last(p, EDGE_STOP, 2, EDGE_ERROR),
-           bound = last(p, EDGE_STOP, 2, EDGE_THEOREM);
-    double blind = last(p, EDGE_NEAREST, 2, EDGE_ERROR);
-    claim(r, "error at T (Theorem 2), M = 30", "below the bound",
-          g < bound   ? REPORT_PASS
-          : g < blind ? REPORT_SHORT
-                      : REPORT_DIFFERS);
+    double g = edge_draw_last(p, EDGE_STOP, 2, EDGE_ERROR),
+           bound = edge_draw_last(p, EDGE_STOP, 2, EDGE_THEOREM);
+    double blind = edge_draw_last(p, EDGE_NEAREST, 2, EDGE_ERROR);
+    edge_draw_claim(r, "error at T (Theorem 2), M = 30", "below the bound",
+                    g < bound   ? REPORT_PASS
+                    : g < blind ? REPORT_SHORT
+                                : REPORT_DIFFERS);
     report_cell(r, "ours", "%.2f; bound %.2f; nearest idle %.2f", g, bound, blind);
 }
 
@@ -255,21 +261,21 @@ static void check_rules(const struct edge_plan *p, int i)
     }
 }
 
-static void checks(const struct edge_plan *p)
+static void edge_draw_checks(const struct edge_plan *p)
 {
     struct report *r = p->task->report;
     const struct edge_arm *enough = &p->arm[EDGE_STOP][2], *many = &p->arm[EDGE_STOP][3];
     check_rules(p, 2);
     check_rules(p, 3);
-    int end = column(p, EDGE_READY, p->points - 1);
+    int end = edge_draw_column(p, EDGE_READY, p->points - 1);
     struct stats_interval more =
         reps_gap(many->series, end, p->arm[EDGE_STOP][1].series, end);
     report_check(r, "share of tasks with their set idle: M = 60 minus M = 10, lower 95 %",
                  more.lo, 0, 1);
 
     /* when the larger one has just converged, the smaller one is further */
-    int at =
-        column(p, EDGE_ERROR, reps_point(p->grid, p->points, edge_sim_t2(&many->cfg)));
+    int at = edge_draw_column(p, EDGE_ERROR,
+                              reps_point(p->grid, p->points, edge_sim_t2(&many->cfg)));
     struct stats_interval gap = reps_gap(many->series, at, enough->series, at);
     report_check(r, "G at T2 of M = 60: M = 60 minus M = 30, lower 95 %", gap.lo, 0,
                  INFINITY);
@@ -285,6 +291,6 @@ void edge_draw(const struct edge_plan *p)
         for (int rule = 0; rule < EDGE_RULES; rule++)
             rule_row(p, &p->arm[rule][i]);
     proposition_figures(p);
-    claims(p);
-    checks(p);
+    edge_draw_claims(p);
+    edge_draw_checks(p);
 }

@@ -10,7 +10,7 @@
 /* streams of a repetition, apart from those of edge_sim.c */
 enum { TASKS = 1 << 30, SERVERS, FIRST_TASK };
 
-static void stream(struct rng *r, uint64_t seed, int repetition, int id)
+static void edge_images_stream(struct rng *r, uint64_t seed, int repetition, int id)
 {
     rng_init(r, seed, ((uint64_t)repetition << 32) + (uint64_t)id);
 }
@@ -51,11 +51,11 @@ static bool gated(const struct sim *s)
     return s->cfg->rule == EDGE_STOP || s->cfg->rule == EDGE_ON;
 }
 
-static int start(struct sim *s, const struct edge_images_cfg *c,
-                 const struct digits_set *set, struct err *e)
+static int edge_images_start(struct sim *s, const struct edge_images_cfg *c,
+                             const struct digits_set *set, struct err *e)
 {
     struct rng r;
-    stream(&r, s->seed, s->repetition, TASKS);
+    edge_images_stream(&r, s->seed, s->repetition, TASKS);
     s->experts = image_experts_new(set, &c->digits, c->experts, &r, e);
     if (!s->experts) return ERR_MEMORY;
     int pixels = digits_pixels(s->experts->digits);
@@ -69,7 +69,7 @@ static int start(struct sim *s, const struct edge_images_cfg *c,
                                      .eta = sqrt(sigma0),
                                      .noise = sigma0 * sigma0},
                 s->theta);
-    stream(&r, s->seed, s->repetition, SERVERS);
+    edge_images_stream(&r, s->seed, s->repetition, SERVERS);
     servers_init(&s->servers, c->experts, &r);
     struct edge_sim_cfg theory = edge_images_theory(c);
     s->t1 = edge_sim_t1(&theory);
@@ -84,9 +84,9 @@ static void stop(struct sim *s)
 
 /* ---- one task */
 
-static void draw(struct work *k, struct rng *r, const struct sim *s, int t)
+static void edge_images_draw(struct work *k, struct rng *r, const struct sim *s, int t)
 {
-    stream(r, s->seed, s->repetition, FIRST_TASK + t);
+    edge_images_stream(r, s->seed, s->repetition, FIRST_TASK + t);
     int n = (int)rng_below(r, (uint32_t)s->cfg->digits.tasks);
     servers_arrive(&k->delays, &s->servers, r);
     digits_draw(&k->round, s->experts->digits, n, r);
@@ -94,7 +94,7 @@ static void draw(struct work *k, struct rng *r, const struct sim *s, int t)
 }
 
 /* counts whether the task found its specialist, and got it */
-static void count(struct sim *s, int n, int m)
+static void edge_images_count(struct sim *s, int n, int m)
 {
     bool ready = false;
     for (int i = 0; i < s->cfg->experts; i++) {
@@ -108,21 +108,21 @@ static void count(struct sim *s, int n, int m)
     s->special += image_experts_habit(s->experts, m) == n;
 }
 
-static void route(struct sim *s, int t)
+static void edge_images_route(struct sim *s, int t)
 {
     while (servers_ready(&s->servers, t, s->cfg->slots)) {
         struct work k;
         struct rng r;
-        draw(&k, &r, s, s->servers.next);
+        edge_images_draw(&k, &r, s, s->servers.next);
         int m = edge_sim_choose(s->cfg->rule, &s->gate, k.h, &s->servers, &k.delays, &r);
-        count(s, k.round.task, m);
+        edge_images_count(s, k.round.task, m);
         servers_start(&s->servers, m, &k.delays, t);
         s->work[m] = k;
         memcpy(s->h, k.h, sizeof s->h);
     }
 }
 
-static void learn(struct sim *s, int m, bool step)
+static void edge_images_learn(struct sim *s, int m, bool step)
 {
     const struct work *k = &s->work[m];
     double moved = image_experts_learn(s->experts, m, &k->round, false);
@@ -132,29 +132,29 @@ static void learn(struct sim *s, int m, bool step)
     s->moved += moved;
 }
 
-static void finish(struct sim *s, int t)
+static void edge_images_finish(struct sim *s, int t)
 {
     const struct edge_images_cfg *c = s->cfg;
     bool step = c->rule == EDGE_ON || (c->rule == EDGE_STOP && t <= s->t1);
     for (int m = 0; m < c->experts; m++)
-        if (servers_finish(&s->servers, m, t)) learn(s, m, step);
+        if (servers_finish(&s->servers, m, t)) edge_images_learn(s, m, step);
 }
 
 /* ---- what is measured */
 
-static double share(double part, int of)
+static double edge_images_share(double part, int of)
 {
     return of ? part / of : (double)NAN;
 }
 
-static void measure(double *at, int points, struct sim *s)
+static void edge_images_measure(double *at, int points, struct sim *s)
 {
     double v[EDGE_IMAGES_SERIES];
     v[EDGE_IMAGES_ERROR] = image_experts_error(s->experts);
-    v[EDGE_IMAGES_READY] = share(s->ready, gated(s) ? s->routed : 0);
-    v[EDGE_IMAGES_HOME] = share(s->home, gated(s) ? s->routed : 0);
-    v[EDGE_IMAGES_SPECIAL] = share(s->special, s->routed);
-    v[EDGE_IMAGES_MOVED] = share(s->moved, s->learned);
+    v[EDGE_IMAGES_READY] = edge_images_share(s->ready, gated(s) ? s->routed : 0);
+    v[EDGE_IMAGES_HOME] = edge_images_share(s->home, gated(s) ? s->routed : 0);
+    v[EDGE_IMAGES_SPECIAL] = edge_images_share(s->special, s->routed);
+    v[EDGE_IMAGES_MOVED] = edge_images_share(s->moved, s->learned);
     router_gaps(&v[EDGE_IMAGES_INSIDE], &v[EDGE_IMAGES_ACROSS], s->h, s->set,
                 s->cfg->experts);
     for (int i = 0; i < EDGE_IMAGES_SERIES; i++)
@@ -163,15 +163,15 @@ static void measure(double *at, int points, struct sim *s)
     s->moved = 0;
 }
 
-static void play(double *out, struct edge_images_end *end, struct sim *s, const int *grid,
-                 int points)
+static void edge_images_play(double *out, struct edge_images_end *end, struct sim *s,
+                             const int *grid, int points)
 {
     int slots = s->cfg->slots, p = 0;
     for (int t = 1; t <= slots || servers_busy(&s->servers) || s->servers.next <= slots;
          t++) {
-        finish(s, t);
-        route(s, t);
-        if (p < points && t == grid[p]) measure(&out[p++], points, s);
+        edge_images_finish(s, t);
+        edge_images_route(s, t);
+        if (p < points && t == grid[p]) edge_images_measure(&out[p++], points, s);
     }
     assert(p == points);
     *end = (struct edge_images_end){.error = image_experts_error(s->experts),
@@ -191,8 +191,8 @@ int edge_images_run(double *out, struct edge_images_end *end,
     s->cfg = c;
     s->seed = seed;
     s->repetition = repetition;
-    int rc = start(s, c, set, e);
-    if (!rc) play(out, end, s, grid, points);
+    int rc = edge_images_start(s, c, set, e);
+    if (!rc) edge_images_play(out, end, s, grid, points);
     stop(s);
     free(s);
     return rc;

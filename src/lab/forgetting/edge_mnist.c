@@ -33,7 +33,7 @@ struct crew {
     struct arm *arm;
 };
 
-static int repeat(void *ctx, int i, struct err *e)
+static int edge_mnist_repeat(void *ctx, int i, struct err *e)
 {
     struct crew *c = ctx;
     const struct plan *p = c->plan;
@@ -50,12 +50,13 @@ static int repeat(void *ctx, int i, struct err *e)
     return 0;
 }
 
-static int run_arm(const struct plan *p, struct arm *arm, struct err *e)
+static int edge_mnist_run_arm(const struct plan *p, struct arm *arm, struct err *e)
 {
     arm->series = reps_new(p->reps, EDGE_IMAGES_SERIES * p->points, e);
     arm->end = arm->series ? reps_new(p->reps, ENDS, e) : NULL;
     if (!arm->end) return ERR_MEMORY;
-    return pool_try(p->reps, p->task->threads, repeat, &(struct crew){p, arm}, e);
+    return pool_try(p->reps, p->task->threads, edge_mnist_repeat, &(struct crew){p, arm},
+                    e);
 }
 
 /* With --quick only the size that Proposition 6 asks for. */
@@ -64,7 +65,7 @@ static bool wanted(const struct plan *p, int size)
     return !p->task->quick || size == 1;
 }
 
-static int run_all(struct plan *p, struct err *e)
+static int edge_mnist_run_all(struct plan *p, struct err *e)
 {
     for (int k = 0; k < EDGE_RULES * SIZES; k++) {
         int rule = k % EDGE_RULES, size = k / EDGE_RULES;
@@ -79,7 +80,7 @@ static int run_all(struct plan *p, struct err *e)
                  edge_sim_rule((enum edge_rule)rule));
         if (lab_progress(p->task, .6 + .4 * k / (EDGE_RULES * SIZES), note))
             return LAB_STOPPED;
-        int rc = run_arm(p, arm, e);
+        int rc = edge_mnist_run_arm(p, arm, e);
         if (rc) return rc;
     }
     return 0;
@@ -87,7 +88,8 @@ static int run_all(struct plan *p, struct err *e)
 
 /* ---- figures */
 
-static void figure(const struct plan *p, enum edge_images_series s, struct report_axis y)
+static void edge_mnist_figure(const struct plan *p, enum edge_images_series s,
+                              struct report_axis y)
 {
     struct report *r = p->task->report;
     for (int i = 0; i < SIZES; i++) {
@@ -104,7 +106,7 @@ static void figure(const struct plan *p, enum edge_images_series s, struct repor
     }
 }
 
-static void opening(const struct plan *p)
+static void edge_mnist_opening(const struct plan *p)
 {
     struct report *r = p->task->report;
     struct digits_cfg d = digits_cfg_default();
@@ -129,12 +131,13 @@ static void opening(const struct plan *p)
 
 /* ---- table and checks */
 
-static double last(const struct plan *p, const struct arm *a, enum edge_images_series s)
+static double edge_mnist_last(const struct plan *p, const struct arm *a,
+                              enum edge_images_series s)
 {
     return reps_mean(a->series, (int)s * p->points + p->points - 1).mean;
 }
 
-static void row(const struct plan *p, const struct arm *a)
+static void edge_mnist_row(const struct plan *p, const struct arm *a)
 {
     struct report *r = p->task->report;
     struct stats_interval g = reps_mean(a->end, LAST);
@@ -142,8 +145,8 @@ static void row(const struct plan *p, const struct arm *a)
     report_int(r, "M", a->cfg.experts);
     report_cell(r, "rule", "%s", edge_sim_rule(a->cfg.rule));
     report_interval(r, "G_T", g.mean, g.lo, g.hi, 3);
-    report_real(r, "specialist met", last(p, a, EDGE_IMAGES_SPECIAL), 2);
-    report_real(r, "own set idle", last(p, a, EDGE_IMAGES_READY), 2);
+    report_real(r, "specialist met", edge_mnist_last(p, a, EDGE_IMAGES_SPECIAL), 2);
+    report_real(r, "own set idle", edge_mnist_last(p, a, EDGE_IMAGES_READY), 2);
     report_real(r, "waited, %", 100 * reps_mean(a->end, QUEUED).mean, 1);
     report_real(r, "delay, slots", reps_mean(a->end, DELAY).mean, 2);
     report_real(r, "sigma0", reps_mean(a->end, SIGMA).mean, 4);
@@ -153,7 +156,7 @@ static void row(const struct plan *p, const struct arm *a)
     report_int(r, "T2", edge_sim_t2(&c));
 }
 
-static void checks(const struct plan *p)
+static void edge_mnist_checks(const struct plan *p)
 {
     for (int i = 1; i < SIZES; i++) /* as many as Proposition 6 asks for */
         for (int rule = 1; rule < EDGE_RULES && wanted(p, i); rule++) {
@@ -167,25 +170,26 @@ static void checks(const struct plan *p)
         }
 }
 
-static void draw(const struct plan *p)
+static void edge_mnist_draw(const struct plan *p)
 {
     struct report *r = p->task->report;
-    opening(p);
+    edge_mnist_opening(p);
     report_figure(
         r, "mnist-error", "MNIST: generalisation error by rule",
         "Means over repetitions, each with its own digits, names and servers, 95 % "
         "bands. All rules meet the same tasks.");
-    figure(p, EDGE_IMAGES_ERROR,
-           (struct report_axis){.label = "generalisation error G_t (share wrong)"});
+    edge_mnist_figure(
+        p, EDGE_IMAGES_ERROR,
+        (struct report_axis){.label = "generalisation error G_t (share wrong)"});
     report_figure(r, "mnist-special", "MNIST: who meets a specialist",
                   "Share of the tasks whose expert has learned their kind most often.");
-    figure(p, EDGE_IMAGES_SPECIAL,
-           (struct report_axis){.label = "share of tasks", .hi = 1});
+    edge_mnist_figure(p, EDGE_IMAGES_SPECIAL,
+                      (struct report_axis){.label = "share of tasks", .hi = 1});
     report_table(r, "MNIST after the last task");
     for (int i = 0; i < SIZES; i++)
         for (int rule = 0; rule < EDGE_RULES && wanted(p, i); rule++)
-            row(p, &p->arm[rule][i]);
-    checks(p);
+            edge_mnist_row(p, &p->arm[rule][i]);
+    edge_mnist_checks(p);
 }
 
 /* ---- */
@@ -198,8 +202,8 @@ int edge_mnist(struct lab_task *t, struct err *e)
     p->reps = (int)lab_int(t, "image-reps");
     p->points = reps_grid(p->grid, 10, (int)lab_int(t, "image-slots"));
     int rc = digits_set_find(&p->set, t, e);
-    if (!rc && p->set) rc = run_all(p, e);
-    if (!rc && p->set) draw(p);
+    if (!rc && p->set) rc = edge_mnist_run_all(p, e);
+    if (!rc && p->set) edge_mnist_draw(p);
     for (int k = 0; k < EDGE_RULES * SIZES; k++) {
         reps_free(p->arm[k % EDGE_RULES][k / EDGE_RULES].series);
         reps_free(p->arm[k % EDGE_RULES][k / EDGE_RULES].end);

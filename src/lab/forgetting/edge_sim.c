@@ -73,7 +73,7 @@ struct exact_norms edge_sim_norms(const struct task_pool *p, const struct task_c
 }
 
 /* ids of streams: repetition in the high half; 0 the pool, 1 the servers, 2 + t the tasks */
-static void stream(struct rng *r, uint64_t seed, int repetition, int id)
+static void edge_sim_stream(struct rng *r, uint64_t seed, int repetition, int id)
 {
     rng_init(r, seed, ((uint64_t)repetition << 32) + (uint64_t)id);
 }
@@ -84,7 +84,7 @@ void edge_sim_pool(struct task_pool *p, const struct edge_sim_cfg *c, uint64_t s
     struct task_cfg centres = c->task;
     centres.within = 0;
     struct rng r;
-    stream(&r, seed, repetition, 0);
+    edge_sim_stream(&r, seed, repetition, 0);
     task_pool_draw(p, &centres, &r);
 }
 
@@ -118,8 +118,9 @@ struct sim {
     double slots_waited;
 };
 
-static struct sim *start(const struct edge_sim_cfg *c, const struct task_pool *pool,
-                         uint64_t seed, int repetition)
+static struct sim *edge_sim_start(const struct edge_sim_cfg *c,
+                                  const struct task_pool *pool, uint64_t seed,
+                                  int repetition)
 {
     struct sim *s = calloc(1, sizeof *s);
     if (!s) return NULL;
@@ -131,17 +132,17 @@ static struct sim *start(const struct edge_sim_cfg *c, const struct task_pool *p
     router_init(&s->gate, &c->router, s->theta);
     recall_init(&s->recall, c->router.experts, c->task.d);
     struct rng r;
-    stream(&r, seed, repetition, 1);
+    edge_sim_stream(&r, seed, repetition, 1);
     servers_init(&s->servers, c->router.experts, &r);
     return s;
 }
 
 /* ---- one task */
 
-static void draw(struct work *k, struct rng *r, const struct sim *s, int t)
+static void edge_sim_draw(struct work *k, struct rng *r, const struct sim *s, int t)
 {
     const struct edge_sim_cfg *c = s->cfg;
-    stream(r, s->seed, s->repetition, 2 + t);
+    edge_sim_stream(r, s->seed, s->repetition, 2 + t);
     k->cluster = (int)rng_below(r, (uint32_t)c->task.clusters);
     servers_arrive(&k->delays, &s->servers, r);
     task_member(k->truth, s->pool->w[k->cluster], &c->task, r);
@@ -169,14 +170,14 @@ static void renew_sets(struct sim *s)
 }
 
 /* routes the tasks in line while somebody is idle; task i arrived in slot i */
-static void route(struct sim *s, int t)
+static void edge_sim_route(struct sim *s, int t)
 {
     int slots = s->cfg->slots;
     if (servers_ready(&s->servers, t, slots)) renew_sets(s);
     while (servers_ready(&s->servers, t, slots)) {
         struct work k;
         struct rng r;
-        draw(&k, &r, s, s->servers.next);
+        edge_sim_draw(&k, &r, s, s->servers.next);
         router_scores(k.h, &s->gate, k.x.sum);
         int m = edge_sim_choose(s->cfg->rule, &s->gate, k.h, &s->servers, &k.delays, &r);
         count_home(s, &k, m);
@@ -187,7 +188,7 @@ static void route(struct sim *s, int t)
 }
 
 /* experts whose task ends in slot t learn it */
-static void finish(struct sim *s, int t)
+static void edge_sim_finish(struct sim *s, int t)
 {
     const struct edge_sim_cfg *c = s->cfg;
     bool step = c->rule == EDGE_ON || (c->rule == EDGE_STOP && t <= edge_sim_t1(c));
@@ -233,7 +234,7 @@ static double drift(const struct sim *s, int t)
     return mean;
 }
 
-static void measure(double *at, int points, struct sim *s, int t)
+static void edge_sim_measure(double *at, int points, struct sim *s, int t)
 {
     const struct task_cfg *c = &s->cfg->task;
     double r = 1 - (double)c->s / c->d, v[EDGE_SERIES];
@@ -259,7 +260,7 @@ static void measure(double *at, int points, struct sim *s, int t)
         at[(size_t)i * (size_t)points] = v[i];
 }
 
-static void note(struct sim *s, int t)
+static void edge_sim_note(struct sim *s, int t)
 {
     if (t == edge_sim_t1(s->cfg)) memcpy(s->at_t1, s->recall.learned, sizeof s->at_t1);
     if (t == edge_sim_t2(s->cfg)) memcpy(s->at_t2, s->w, sizeof s->at_t2);
@@ -274,16 +275,16 @@ int edge_sim_run(double *out, struct edge_sim_end *end, const struct edge_sim_cf
         edge_sim_pool(&own, c, seed, repetition);
         pool = &own;
     }
-    struct sim *s = start(c, pool, seed, repetition);
+    struct sim *s = edge_sim_start(c, pool, seed, repetition);
     if (!s) return ERR_MEMORY;
 
     int p = 0;
     for (int t = 1;
          t <= c->slots || servers_busy(&s->servers) || s->servers.next <= c->slots; t++) {
-        finish(s, t);
-        route(s, t);
-        note(s, t);
-        if (p < points && t == grid[p]) measure(&out[p++], points, s, t);
+        edge_sim_finish(s, t);
+        edge_sim_route(s, t);
+        edge_sim_note(s, t);
+        if (p < points && t == grid[p]) edge_sim_measure(&out[p++], points, s, t);
     }
     assert(p == points);
 

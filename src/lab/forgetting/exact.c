@@ -51,7 +51,7 @@ struct moments {
     double c, m[TASK_DIM], s[TASK_DIM][TASK_DIM];
 };
 
-static void add(struct moments *to, const struct moments *x, double share, int d)
+static void exact_add(struct moments *to, const struct moments *x, double share, int d)
 {
     to->c += share * x->c;
     for (int i = 0; i < d; i++) {
@@ -62,7 +62,7 @@ static void add(struct moments *to, const struct moments *x, double share, int d
 }
 
 /* z <- Pi z, Z <- Pi Z Pi with Pi = I - u u^T; both unchanged for u = NULL */
-static void cut(double *z, double (*zz)[TASK_DIM], const double *u, int d)
+static void exact_cut(double *z, double (*zz)[TASK_DIM], const double *u, int d)
 {
     if (!u) return;
     double along = task_dot(u, z, d), zu[TASK_DIM];
@@ -77,8 +77,8 @@ static void cut(double *z, double (*zz)[TASK_DIM], const double *u, int d)
 }
 
 /* out = moments of w_n + R (w - w_n); u the signal's direction or NULL */
-static void learn(struct moments *out, const struct moments *in, const double *w,
-                  const double *u, const struct task_cfg *c)
+static void exact_learn(struct moments *out, const struct moments *in, const double *w,
+                        const double *u, const struct task_cfg *c)
 {
     int d = c->d, q = d - c->s;
     double D = u ? d - 1 : d;
@@ -91,7 +91,7 @@ static void learn(struct moments *out, const struct moments *in, const double *w
             zz[i][j] =
                 in->s[i][j] - in->m[i] * w[j] - w[i] * in->m[j] + in->c * w[i] * w[j];
     }
-    cut(z, zz, u, d);
+    exact_cut(z, zz, u, d);
     for (int i = 0; i < d; i++)
         trace += zz[i][i];
 
@@ -109,7 +109,7 @@ static void learn(struct moments *out, const struct moments *in, const double *w
 }
 
 /* E||w - target||^2 */
-static double error_of(const struct moments *x, const double *target, int d)
+static double exact_error_of(const struct moments *x, const double *target, int d)
 {
     double sum = x->c * task_dot(target, target, d) - 2 * task_dot(x->m, target, d);
     for (int i = 0; i < d; i++)
@@ -139,15 +139,15 @@ void exact_moments(double *f, double *g, int rounds, const struct task_pool *p,
         for (int n = 0; n < tasks; n++) {
             struct moments aged = {0};
             for (int k = 0; k < tasks; k++) {
-                learn(&one, &held[n], p->w[k], c->signal ? u[k] : NULL, c);
-                add(&aged, &one, 1.0 / tasks, d);
+                exact_learn(&one, &held[n], p->w[k], c->signal ? u[k] : NULL, c);
+                exact_add(&aged, &one, 1.0 / tasks, d);
             }
-            learn(&one, &now, p->w[n], c->signal ? u[n] : NULL, c);
-            add(&next, &one, 1.0 / tasks, d);
-            add(&aged, &one, 1.0 / tasks, d);
-            at_once += error_of(&one, p->w[n], d) / tasks;
+            exact_learn(&one, &now, p->w[n], c->signal ? u[n] : NULL, c);
+            exact_add(&next, &one, 1.0 / tasks, d);
+            exact_add(&aged, &one, 1.0 / tasks, d);
+            at_once += exact_error_of(&one, p->w[n], d) / tasks;
             held[n] = aged;
-            left += error_of(&held[n], p->w[n], d);
+            left += exact_error_of(&held[n], p->w[n], d);
         }
         now = next;
         g[t - 1] = left / t;

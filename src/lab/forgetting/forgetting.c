@@ -18,7 +18,7 @@ struct crew {
     uint64_t seed;
 };
 
-static void repeat(void *ctx, int i)
+static void forgetting_repeat_one(void *ctx, int i)
 {
     struct crew *c = ctx;
     const struct forgetting_sim_cfg *cfg = &c->arm->cfg;
@@ -43,7 +43,7 @@ int forgetting_repeat(struct forgetting_arm *arm, const struct task_pool *pool, 
     arm->end = arm->series ? reps_new(reps, FORGETTING_ENDS, e) : NULL;
     if (!arm->end) return ERR_MEMORY;
     struct crew c = {arm, pool, grid, points, t->seed};
-    pool_run(reps, t->threads, repeat, &c);
+    pool_run(reps, t->threads, forgetting_repeat_one, &c);
     return 0;
 }
 
@@ -56,7 +56,7 @@ void forgetting_drop(struct forgetting_arm *arm)
 
 /* ---- the lab */
 
-static void opening(const struct lab_task *t)
+static void forgetting_opening(const struct lab_task *t)
 {
     struct report *r = t->report;
     struct forgetting_sim_cfg c = forgetting_sim_default(1, true);
@@ -79,8 +79,8 @@ static void opening(const struct lab_task *t)
         "all experts have been within Gamma of the chosen one.");
 }
 
-static int run_arm(struct forgetting_plan *p, struct forgetting_arm *arm, int experts,
-                   bool terminate, double share, struct err *e)
+static int forgetting_run_arm(struct forgetting_plan *p, struct forgetting_arm *arm,
+                              int experts, bool terminate, double share, struct err *e)
 {
     char note[64];
     snprintf(note, sizeof note, "M = %d, %s termination", experts,
@@ -98,8 +98,8 @@ static int mixtures(struct lab_task *t, struct err *e)
     int rc = 0;
     for (int i = 0; i < FORGETTING_SIZES && !rc; i++) {
         double share = .3 + .3 * i / FORGETTING_SIZES;
-        rc = run_arm(&p, &p.stop[i], EXPERTS[i], true, share, e);
-        if (!rc) rc = run_arm(&p, &p.on[i], EXPERTS[i], false, share + .03, e);
+        rc = forgetting_run_arm(&p, &p.stop[i], EXPERTS[i], true, share, e);
+        if (!rc) rc = forgetting_run_arm(&p, &p.on[i], EXPERTS[i], false, share + .03, e);
     }
     if (!rc) forgetting_draw(&p);
     for (int i = 0; i < FORGETTING_SIZES; i++) {
@@ -109,9 +109,9 @@ static int mixtures(struct lab_task *t, struct err *e)
     return rc;
 }
 
-static int run(struct lab_task *t, struct err *e)
+static int forgetting_run(struct lab_task *t, struct err *e)
 {
-    opening(t);
+    forgetting_opening(t);
     int rc = forgetting_exact(t, e);
     if (!rc) rc = mixtures(t, e);
     if (!rc) rc = forgetting_mnist(t, e);
@@ -139,5 +139,5 @@ const struct lab forgetting_lab = {
     .source = "Li et al., Theory on Mixture-of-Experts in Continual Learning, "
               "arXiv 2406.16437",
     .options = OPTIONS,
-    .run = run,
+    .run = forgetting_run,
 };

@@ -3,33 +3,37 @@
 #include <math.h>
 #include <stdio.h>
 
-static int column(const struct forgetting_plan *p, enum forgetting_series s, int point)
+static int forgetting_draw_column(const struct forgetting_plan *p,
+                                  enum forgetting_series s, int point)
 {
     return (int)s * p->points + point;
 }
 
-static struct stats_interval last(const struct forgetting_plan *p,
-                                  const struct forgetting_arm *a,
-                                  enum forgetting_series s)
+static struct stats_interval forgetting_draw_last(const struct forgetting_plan *p,
+                                                  const struct forgetting_arm *a,
+                                                  enum forgetting_series s)
 {
-    return reps_mean(a->series, column(p, s, p->points - 1));
+    return reps_mean(a->series, forgetting_draw_column(p, s, p->points - 1));
 }
 
-static void curve(const struct forgetting_plan *p, const struct forgetting_arm *a,
-                  enum forgetting_series s, enum report_kind kind, const char *name)
+static void forgetting_draw_curve(const struct forgetting_plan *p,
+                                  const struct forgetting_arm *a,
+                                  enum forgetting_series s, enum report_kind kind,
+                                  const char *name)
 {
     reps_draw(p->task->report, name, kind, p->grid, p->points, a->series,
               (int)s * p->points);
 }
 
-static void panel(const struct forgetting_plan *p, const char *title, const char *y)
+static void forgetting_draw_panel(const struct forgetting_plan *p, const char *title,
+                                  const char *y)
 {
     report_panel(p->task->report, &(struct report_panel){.title = title,
                                                          .x = {.label = "round t"},
                                                          .y = {.label = y}});
 }
 
-static const char *named(char name[32], const struct forgetting_arm *a)
+static const char *forgetting_draw_named(char name[32], const struct forgetting_arm *a)
 {
     snprintf(name, 32, "M = %d", a->cfg.router.experts);
     return name;
@@ -41,9 +45,10 @@ static void all_sizes(const struct forgetting_plan *p, const struct forgetting_a
                       enum forgetting_series s, const char *title, const char *axis)
 {
     char name[32];
-    panel(p, title, axis);
+    forgetting_draw_panel(p, title, axis);
     for (int i = 0; i < FORGETTING_SIZES; i++)
-        curve(p, &arm[i], s, REPORT_LINE, named(name, &arm[i]));
+        forgetting_draw_curve(p, &arm[i], s, REPORT_LINE,
+                              forgetting_draw_named(name, &arm[i]));
 }
 
 static void main_figures(const struct forgetting_plan *p)
@@ -69,11 +74,12 @@ static void theorem_panel(const struct forgetting_plan *p, int i, bool forgettin
     const struct forgetting_arm *a = &p->stop[i];
     bool one = a->cfg.router.experts == 1;
     char name[32];
-    panel(p, named(name, a), forgetting ? "forgetting F_t" : "generalisation error G_t");
-    curve(p, a, forgetting ? FORGETTING_FORGOT : FORGETTING_ERROR, REPORT_LINE,
-          "measured");
-    curve(p, a, forgetting ? FORGETTING_BOUND_F : FORGETTING_BOUND_G, REPORT_DASHED,
-          "bound as printed");
+    forgetting_draw_panel(p, forgetting_draw_named(name, a),
+                          forgetting ? "forgetting F_t" : "generalisation error G_t");
+    forgetting_draw_curve(p, a, forgetting ? FORGETTING_FORGOT : FORGETTING_ERROR,
+                          REPORT_LINE, "measured");
+    forgetting_draw_curve(p, a, forgetting ? FORGETTING_BOUND_F : FORGETTING_BOUND_G,
+                          REPORT_DASHED, "bound as printed");
     if (!one) report_rule(p->task->report, 'x', a->cfg.settle, "T1");
 }
 
@@ -108,15 +114,15 @@ static void gap_figure(const struct forgetting_plan *p)
         "2, without termination: at t1 O(sigma0^1.75) = .20 inside a set and about "
         "sigma0^.75 = .50 between sets, at t2 all alike.");
     for (int i = 1; i < FORGETTING_SIZES; i++) {
-        panel(p, named(name, &p->on[i]), "gate gap");
-        curve(p, &p->on[i], FORGETTING_INSIDE, REPORT_LINE,
-              "inside, without termination");
-        curve(p, &p->on[i], FORGETTING_ACROSS, REPORT_LINE,
-              "between, without termination");
-        curve(p, &p->stop[i], FORGETTING_INSIDE, REPORT_DASHED,
-              "inside, with termination");
-        curve(p, &p->stop[i], FORGETTING_ACROSS, REPORT_DASHED,
-              "between, with termination");
+        forgetting_draw_panel(p, forgetting_draw_named(name, &p->on[i]), "gate gap");
+        forgetting_draw_curve(p, &p->on[i], FORGETTING_INSIDE, REPORT_LINE,
+                              "inside, without termination");
+        forgetting_draw_curve(p, &p->on[i], FORGETTING_ACROSS, REPORT_LINE,
+                              "between, without termination");
+        forgetting_draw_curve(p, &p->stop[i], FORGETTING_INSIDE, REPORT_DASHED,
+                              "inside, with termination");
+        forgetting_draw_curve(p, &p->stop[i], FORGETTING_ACROSS, REPORT_DASHED,
+                              "between, with termination");
         report_rule(r, 'x', prop2_round(&p->on[i], .25), "t1");
         report_rule(r, 'x', prop2_round(&p->on[i], .75), "t2");
     }
@@ -124,8 +130,8 @@ static void gap_figure(const struct forgetting_plan *p)
 
 static void pair(const struct forgetting_plan *p, int i, enum forgetting_series s)
 {
-    curve(p, &p->stop[i], s, REPORT_LINE, "with termination");
-    curve(p, &p->on[i], s, REPORT_DASHED, "without termination");
+    forgetting_draw_curve(p, &p->stop[i], s, REPORT_LINE, "with termination");
+    forgetting_draw_curve(p, &p->on[i], s, REPORT_DASHED, "without termination");
 }
 
 /* y: the cluster of expert m's set, a little apart from the other experts' */
@@ -168,15 +174,16 @@ static void member_figures(const struct forgetting_plan *p)
         "Shares of the experts in the largest and in the smallest of the three sets, "
         "means over repetitions.");
     for (int i = 1; i < FORGETTING_SIZES; i++) {
-        panel(p, named(name, &p->stop[i]), "share of experts");
-        curve(p, &p->stop[i], FORGETTING_LARGEST, REPORT_LINE,
-              "largest, with termination");
-        curve(p, &p->stop[i], FORGETTING_SMALLEST, REPORT_LINE,
-              "smallest, with termination");
-        curve(p, &p->on[i], FORGETTING_LARGEST, REPORT_DASHED,
-              "largest, without termination");
-        curve(p, &p->on[i], FORGETTING_SMALLEST, REPORT_DASHED,
-              "smallest, without termination");
+        forgetting_draw_panel(p, forgetting_draw_named(name, &p->stop[i]),
+                              "share of experts");
+        forgetting_draw_curve(p, &p->stop[i], FORGETTING_LARGEST, REPORT_LINE,
+                              "largest, with termination");
+        forgetting_draw_curve(p, &p->stop[i], FORGETTING_SMALLEST, REPORT_LINE,
+                              "smallest, with termination");
+        forgetting_draw_curve(p, &p->on[i], FORGETTING_LARGEST, REPORT_DASHED,
+                              "largest, without termination");
+        forgetting_draw_curve(p, &p->on[i], FORGETTING_SMALLEST, REPORT_DASHED,
+                              "smallest, without termination");
     }
 }
 
@@ -189,7 +196,8 @@ static void set_figures(const struct forgetting_plan *p)
         "Share of experts whose specialty went to another cluster since the point "
         "before (a twentieth of the time back).");
     for (int i = 1; i < FORGETTING_SIZES; i++) {
-        panel(p, named(name, &p->stop[i]), "share that changed its set");
+        forgetting_draw_panel(p, forgetting_draw_named(name, &p->stop[i]),
+                              "share that changed its set");
         pair(p, i, FORGETTING_MOVED);
     }
     report_figure(
@@ -197,7 +205,8 @@ static void set_figures(const struct forgetting_plan *p)
         "Mean distance ||w_t - w|| from the point before. Proposition 1 says 0 after T1 "
         "with termination.");
     for (int i = 1; i < FORGETTING_SIZES; i++) {
-        panel(p, named(name, &p->stop[i]), "distance since the last point");
+        forgetting_draw_panel(p, forgetting_draw_named(name, &p->stop[i]),
+                              "distance since the last point");
         pair(p, i, FORGETTING_TRAVEL);
     }
 }
@@ -245,7 +254,8 @@ static void share_figure(const struct forgetting_plan *p)
 
 /* ---- tables */
 
-static void interval(struct report *r, const char *name, struct stats_interval s)
+static void forgetting_draw_interval(struct report *r, const char *name,
+                                     struct stats_interval s)
 {
     report_interval(r, name, s.mean, s.lo, s.hi, 3);
 }
@@ -256,8 +266,8 @@ static void end_row(const struct forgetting_plan *p, const struct forgetting_arm
     report_row(r);
     report_int(r, "M", a->cfg.router.experts);
     report_cell(r, "termination", a->cfg.terminate ? "yes" : "no");
-    interval(r, "F_T", last(p, a, FORGETTING_FORGOT));
-    interval(r, "G_T", last(p, a, FORGETTING_ERROR));
+    forgetting_draw_interval(r, "F_T", forgetting_draw_last(p, a, FORGETTING_FORGOT));
+    forgetting_draw_interval(r, "G_T", forgetting_draw_last(p, a, FORGETTING_ERROR));
     report_real(r, "gate stopped, round", reps_mean(a->end, FORGETTING_STOPPED).mean, 1);
     report_real(r, "set met", reps_mean(a->end, FORGETTING_HOME).mean, 2);
     report_real(r, "evenness", reps_mean(a->end, FORGETTING_EVEN).mean, 2);
@@ -273,8 +283,8 @@ static void end_table(const struct forgetting_plan *p)
     }
 }
 
-static void claim(struct report *r, const char *what, const char *paper,
-                  enum report_verdict v)
+static void forgetting_draw_claim(struct report *r, const char *what, const char *paper,
+                                  enum report_verdict v)
 {
     report_row(r);
     report_cell(r, "claim", "%s", what);
@@ -288,13 +298,15 @@ static void claim_gaps(const struct forgetting_plan *p, double power, const char
 {
     const struct forgetting_arm *a = &p->on[2];
     int at = reps_point(p->grid, p->points, prop2_round(a, power));
-    double in = reps_mean(a->series, column(p, FORGETTING_INSIDE, at)).mean;
-    double out = reps_mean(a->series, column(p, FORGETTING_ACROSS, at)).mean;
+    double in =
+        reps_mean(a->series, forgetting_draw_column(p, FORGETTING_INSIDE, at)).mean;
+    double out =
+        reps_mean(a->series, forgetting_draw_column(p, FORGETTING_ACROSS, at)).mean;
     enum report_verdict v = alike ? (out < 1.1 * in ? REPORT_PASS : REPORT_DIFFERS)
                             : in < .5 * out ? REPORT_PASS
                             : in < out      ? REPORT_SHORT
                                             : REPORT_DIFFERS;
-    claim(p->task->report, what, paper, v);
+    forgetting_draw_claim(p->task->report, what, paper, v);
     report_cell(p->task->report, "ours", "%.2f inside, %.2f between", in, out);
 }
 
@@ -302,18 +314,20 @@ static void claims_gate(const struct forgetting_plan *p)
 {
     struct report *r = p->task->report;
     const struct forgetting_arm *stop = &p->stop[2], *on = &p->on[2];
-    double moved = last(p, stop, FORGETTING_MOVED).mean;
-    claim(r, "sets stay after the stop (Prop. 1), M = 10", "no expert changes its set",
-          moved == 0 ? REPORT_PASS : REPORT_DIFFERS);
+    double moved = forgetting_draw_last(p, stop, FORGETTING_MOVED).mean;
+    forgetting_draw_claim(r, "sets stay after the stop (Prop. 1), M = 10",
+                          "no expert changes its set",
+                          moved == 0 ? REPORT_PASS : REPORT_DIFFERS);
     report_cell(r, "ours", "%.0f %% change; %.0f %% without termination", 100 * moved,
-                100 * last(p, on, FORGETTING_MOVED).mean);
+                100 * forgetting_draw_last(p, on, FORGETTING_MOVED).mean);
 
-    double travel = last(p, stop, FORGETTING_TRAVEL).mean;
-    double free_travel = last(p, on, FORGETTING_TRAVEL).mean;
-    claim(r, "models stay after T1 (Prop. 1), M = 10", "w does not change",
-          travel == 0            ? REPORT_PASS
-          : travel < free_travel ? REPORT_SHORT
-                                 : REPORT_DIFFERS);
+    double travel = forgetting_draw_last(p, stop, FORGETTING_TRAVEL).mean;
+    double free_travel = forgetting_draw_last(p, on, FORGETTING_TRAVEL).mean;
+    forgetting_draw_claim(r, "models stay after T1 (Prop. 1), M = 10",
+                          "w does not change",
+                          travel == 0            ? REPORT_PASS
+                          : travel < free_travel ? REPORT_SHORT
+                                                 : REPORT_DIFFERS);
     report_cell(r, "ours", "moves %.2f from point to point; %.2f without", travel,
                 free_travel);
 
@@ -322,8 +336,8 @@ static void claims_gate(const struct forgetting_plan *p)
     claim_gaps(p, .75, "gaps at t2 (Prop. 2), M = 10", "all about .20", true);
 
     double even = reps_mean(stop->end, FORGETTING_EVEN).mean;
-    claim(r, "experts of a set chosen alike (Prop. 3), M = 10", "evenness 1",
-          even >= .95 ? REPORT_PASS : REPORT_SHORT);
+    forgetting_draw_claim(r, "experts of a set chosen alike (Prop. 3), M = 10",
+                          "evenness 1", even >= .95 ? REPORT_PASS : REPORT_SHORT);
     report_cell(r, "ours", "%.2f", even);
 }
 
@@ -333,12 +347,12 @@ static void claim_theorem(const struct forgetting_plan *p, enum forgetting_serie
     const struct forgetting_arm *a = &p->stop[2];
     int above = 0;
     for (int i = 0; i < p->points; i++)
-        above += reps_mean(a->series, column(p, s, i)).mean >
-                 reps_mean(a->series, column(p, bound, i)).mean;
-    claim(p->task->report, what, "below the bound at every t",
-          above == 0          ? REPORT_PASS
-          : above < p->points ? REPORT_SHORT
-                              : REPORT_DIFFERS);
+        above += reps_mean(a->series, forgetting_draw_column(p, s, i)).mean >
+                 reps_mean(a->series, forgetting_draw_column(p, bound, i)).mean;
+    forgetting_draw_claim(p->task->report, what, "below the bound at every t",
+                          above == 0          ? REPORT_PASS
+                          : above < p->points ? REPORT_SHORT
+                                              : REPORT_DIFFERS);
     report_cell(p->task->report, "ours", "above it at %d of %d points", above, p->points);
 }
 
@@ -350,7 +364,8 @@ static int lowest(const struct forgetting_plan *p, const struct forgetting_arm *
     int best = -1;
     double low = INFINITY;
     for (int i = 0; i < p->points; i++) {
-        double mean = reps_mean(a->series, column(p, FORGETTING_ERROR, i)).mean;
+        double mean =
+            reps_mean(a->series, forgetting_draw_column(p, FORGETTING_ERROR, i)).mean;
         if (p->grid[i] <= a->cfg.settle || mean >= low) continue;
         best = i;
         low = mean;
@@ -362,7 +377,7 @@ static void check_below_one(const struct forgetting_plan *p, int i,
                             enum forgetting_series s, const char *what)
 {
     char name[96];
-    int at = column(p, s, p->points - 1);
+    int at = forgetting_draw_column(p, s, p->points - 1);
     struct stats_interval gap = reps_gap(p->stop[i].series, at, p->stop[0].series, at);
     snprintf(name, sizeof name,
              "%s at T: M = %d with termination minus M = 1, upper 95 %%", what,
@@ -375,14 +390,14 @@ static void checks_of(const struct forgetting_plan *p, int i)
     struct report *r = p->task->report;
     const struct forgetting_arm *stop = &p->stop[i], *on = &p->on[i];
     int experts = stop->cfg.router.experts,
-        end = column(p, FORGETTING_ERROR, p->points - 1);
+        end = forgetting_draw_column(p, FORGETTING_ERROR, p->points - 1);
     char name[96];
     check_below_one(p, i, FORGETTING_FORGOT, "F");
     check_below_one(p, i, FORGETTING_ERROR, "G");
 
     int low = lowest(p, on);
-    struct stats_interval rise =
-        reps_gap(on->series, end, on->series, column(p, FORGETTING_ERROR, low));
+    struct stats_interval rise = reps_gap(
+        on->series, end, on->series, forgetting_draw_column(p, FORGETTING_ERROR, low));
     snprintf(name, sizeof name,
              "G without termination, M = %d: rise since round %d, lower 95 %%", experts,
              p->grid[low]);
@@ -394,7 +409,7 @@ static void checks_of(const struct forgetting_plan *p, int i)
     report_check(r, name, gap.hi, -INFINITY, 0);
 
     snprintf(name, sizeof name, "share of gates still learning at T, M = %d", experts);
-    report_check(r, name, last(p, stop, FORGETTING_RUNNING).mean, 0, 0);
+    report_check(r, name, forgetting_draw_last(p, stop, FORGETTING_RUNNING).mean, 0, 0);
 }
 
 void forgetting_draw(const struct forgetting_plan *p)

@@ -60,9 +60,11 @@ static double worst(const struct reps *series, int from, const double *expected,
     return most;
 }
 
-static void panel(struct report *r, const struct trial *t, const struct reps *series,
-                  enum forgetting_series which, const char *title, const char *axis,
-                  const double *exact, const double *printed)
+static void forgetting_exact_panel(struct report *r, const struct trial *t,
+                                   const struct reps *series,
+                                   enum forgetting_series which, const char *title,
+                                   const char *axis, const double *exact,
+                                   const double *printed)
 {
     double x[REPS_POINTS];
     for (int p = 0; p < t->points; p++)
@@ -83,10 +85,10 @@ static void panel(struct report *r, const struct trial *t, const struct reps *se
 static void both(struct report *r, const struct trial *t, const struct reps *series,
                  const struct forms *exact, const char *f_title, const char *g_title)
 {
-    panel(r, t, series, FORGETTING_FORGOT, f_title, "forgetting E[F_t]", exact->f,
-          t->printed.f);
-    panel(r, t, series, FORGETTING_ERROR, g_title, "generalisation error E[G_t]",
-          exact->g, t->printed.g);
+    forgetting_exact_panel(r, t, series, FORGETTING_FORGOT, f_title, "forgetting E[F_t]",
+                           exact->f, t->printed.f);
+    forgetting_exact_panel(r, t, series, FORGETTING_ERROR, g_title,
+                           "generalisation error E[G_t]", exact->g, t->printed.g);
 }
 
 static void compare(struct report *r, const struct trial *t, const struct reps *off,
@@ -121,7 +123,8 @@ static int simulate(struct forgetting_arm *arm, const struct trial *t, bool sign
     return forgetting_repeat(arm, &t->pool, reps, t->grid, t->points, task, e);
 }
 
-static void prepare(struct trial *t, const struct task_cfg *c, uint64_t seed)
+static void forgetting_exact_prepare(struct trial *t, const struct task_cfg *c,
+                                     uint64_t seed)
 {
     struct rng rng;
     rng_init(&rng, seed, STREAM);
@@ -132,7 +135,7 @@ static void prepare(struct trial *t, const struct task_cfg *c, uint64_t seed)
     closed(t);
 }
 
-static void words(struct report *r, int reps)
+static void forgetting_exact_words(struct report *r, int reps)
 {
     report_heading(r, "One expert: is the model right?");
     report_text(
@@ -162,7 +165,7 @@ int forgetting_exact(struct lab_task *t, struct err *e)
 
     int rc = LAB_STOPPED;
     if (lab_progress(t, 0, "one expert, no signal")) goto out;
-    prepare(trial, &with, t->seed);
+    forgetting_exact_prepare(trial, &with, t->seed);
     recursion(&signal, trial, &with);
     recursion(&no_signal, trial, &without);
     rc = simulate(&off, trial, false, reps, t, e);
@@ -172,7 +175,7 @@ int forgetting_exact(struct lab_task *t, struct err *e)
     rc = simulate(&on, trial, true, reps, t, e);
     if (rc) goto out;
 
-    words(t->report, reps);
+    forgetting_exact_words(t->report, reps);
     both(t->report, trial, off.series, &trial->exact, "no signal: forgetting",
          "no signal: error");
     both(t->report, trial, on.series, &signal, "with signal: forgetting",

@@ -37,9 +37,9 @@ struct sim {
     double moved;
 };
 
-static int start(struct sim *s, const struct forgetting_images_cfg *c,
-                 const struct digits_set *set, uint64_t seed, int repetition,
-                 struct err *e)
+static int forgetting_images_start(struct sim *s, const struct forgetting_images_cfg *c,
+                                   const struct digits_set *set, uint64_t seed,
+                                   int repetition, struct err *e)
 {
     s->cfg = c;
     for (int i = 0; i < STREAMS; i++)
@@ -70,7 +70,7 @@ static void find_sets(struct sim *s)
                                      s->cfg->digits.tasks, s->gate.cfg.d);
 }
 
-static void play(struct sim *s, int t)
+static void forgetting_images_play(struct sim *s, int t)
 {
     const struct forgetting_images_cfg *c = s->cfg;
     int n = (int)rng_below(&s->rng[DATA], (uint32_t)c->digits.tasks);
@@ -92,7 +92,7 @@ static void play(struct sim *s, int t)
     if (!s->stopped) router_step(&s->gate, s->h, s->round.x, m, moved);
 }
 
-static void measure(double *at, int points, struct sim *s)
+static void forgetting_images_measure(double *at, int points, struct sim *s)
 {
     int experts = s->cfg->experts;
     double v[FORGETTING_IMAGES_SERIES];
@@ -115,9 +115,9 @@ static void play_all(double *out, struct forgetting_images_end *end, struct sim 
 {
     int p = 0;
     for (int t = 1; t <= s->cfg->rounds; t++) {
-        play(s, t);
+        forgetting_images_play(s, t);
         if (s->stopped && !end->stopped) end->stopped = t;
-        if (p < points && t == grid[p]) measure(&out[p++], points, s);
+        if (p < points && t == grid[p]) forgetting_images_measure(&out[p++], points, s);
     }
     assert(p == points);
 }
@@ -129,7 +129,7 @@ int forgetting_images_run(double *out, struct forgetting_images_end *end,
 {
     struct sim *s = calloc(1, sizeof *s);
     if (!s) return err_set(e, ERR_MEMORY, "no memory for a repetition");
-    int rc = start(s, c, set, seed, repetition, e);
+    int rc = forgetting_images_start(s, c, set, seed, repetition, e);
     if (!rc) {
         *end = (struct forgetting_images_end){.sigma0 = digits_sigma0(s->experts->digits),
                                               .settle = s->settle};

@@ -40,7 +40,7 @@ struct crew {
     struct arm *arm;
 };
 
-static int repeat(void *ctx, int i, struct err *e)
+static int forgetting_mnist_repeat(void *ctx, int i, struct err *e)
 {
     struct crew *c = ctx;
     const struct plan *p = c->plan;
@@ -55,15 +55,16 @@ static int repeat(void *ctx, int i, struct err *e)
     return 0;
 }
 
-static int run_arm(const struct plan *p, struct arm *arm, struct err *e)
+static int forgetting_mnist_run_arm(const struct plan *p, struct arm *arm, struct err *e)
 {
     arm->series = reps_new(p->reps, FORGETTING_IMAGES_SERIES * p->points, e);
     arm->end = arm->series ? reps_new(p->reps, ENDS, e) : NULL;
     if (!arm->end) return ERR_MEMORY;
-    return pool_try(p->reps, p->task->threads, repeat, &(struct crew){p, arm}, e);
+    return pool_try(p->reps, p->task->threads, forgetting_mnist_repeat,
+                    &(struct crew){p, arm}, e);
 }
 
-static int run_all(struct plan *p, struct err *e)
+static int forgetting_mnist_run_all(struct plan *p, struct err *e)
 {
     for (int k = 0; k < NAMES * STOPS * SIZES; k++) {
         int names = k / (STOPS * SIZES), on = k / SIZES % STOPS, size = k % SIZES;
@@ -80,7 +81,7 @@ static int run_all(struct plan *p, struct err *e)
                  on ? "without" : "with");
         if (lab_progress(p->task, .6 + .4 * k / (NAMES * STOPS * SIZES), note))
             return LAB_STOPPED;
-        int rc = run_arm(p, arm, e);
+        int rc = forgetting_mnist_run_arm(p, arm, e);
         if (rc) return rc;
     }
     return 0;
@@ -88,25 +89,27 @@ static int run_all(struct plan *p, struct err *e)
 
 /* ---- figures */
 
-static int column(const struct plan *p, enum forgetting_images_series s, int point)
+static int forgetting_mnist_column(const struct plan *p, enum forgetting_images_series s,
+                                   int point)
 {
     return (int)s * p->points + point;
 }
 
-static struct stats_interval last(const struct plan *p, const struct arm *a,
-                                  enum forgetting_images_series s)
+static struct stats_interval forgetting_mnist_last(const struct plan *p,
+                                                   const struct arm *a,
+                                                   enum forgetting_images_series s)
 {
-    return reps_mean(a->series, column(p, s, p->points - 1));
+    return reps_mean(a->series, forgetting_mnist_column(p, s, p->points - 1));
 }
 
-static const char *named(char name[32], const struct arm *a)
+static const char *forgetting_mnist_named(char name[32], const struct arm *a)
 {
     snprintf(name, 32, "M = %d", a->cfg.experts);
     return name;
 }
 
-static void panel(const struct plan *p, int names, int on,
-                  enum forgetting_images_series s, const char *axis)
+static void forgetting_mnist_panel(const struct plan *p, int names, int on,
+                                   enum forgetting_images_series s, const char *axis)
 {
     struct report *r = p->task->report;
     char name[32];
@@ -118,16 +121,16 @@ static void panel(const struct plan *p, int names, int on,
         if (!wanted(p, names, i)) continue;
         /* one expert is the same in both panels */
         const struct arm *a = &p->arm[names][i ? on : 0][i];
-        reps_draw(r, named(name, a), REPORT_LINE, p->grid, p->points, a->series,
-                  (int)s * p->points);
+        reps_draw(r, forgetting_mnist_named(name, a), REPORT_LINE, p->grid, p->points,
+                  a->series, (int)s * p->points);
     }
 }
 
 static void pair(const struct plan *p, int names, enum forgetting_images_series s,
                  const char *axis)
 {
-    panel(p, names, 0, s, axis);
-    panel(p, names, 1, s, axis);
+    forgetting_mnist_panel(p, names, 0, s, axis);
+    forgetting_mnist_panel(p, names, 1, s, axis);
 }
 
 static void gate_panel(const struct plan *p, enum forgetting_images_series s,
@@ -172,11 +175,11 @@ static void figures(const struct plan *p)
 
 /* ---- table and checks */
 
-static void row(const struct plan *p, const struct arm *a)
+static void forgetting_mnist_row(const struct plan *p, const struct arm *a)
 {
     struct report *r = p->task->report;
-    struct stats_interval f = last(p, a, FORGETTING_IMAGES_FORGOT);
-    struct stats_interval g = last(p, a, FORGETTING_IMAGES_ERROR);
+    struct stats_interval f = forgetting_mnist_last(p, a, FORGETTING_IMAGES_FORGOT);
+    struct stats_interval g = forgetting_mnist_last(p, a, FORGETTING_IMAGES_ERROR);
     report_row(r);
     report_cell(r, "names", "%s", a->cfg.digits.own_names ? "own" : "common");
     report_int(r, "M", a->cfg.experts);
@@ -185,8 +188,10 @@ static void row(const struct plan *p, const struct arm *a)
     report_interval(r, "G_T", g.mean, g.lo, g.hi, 3);
     report_real(r, "T1", reps_mean(a->end, SETTLE).mean, 1);
     report_real(r, "gate stopped, round", reps_mean(a->end, STOPPED).mean, 1);
-    report_real(r, "set met", last(p, a, FORGETTING_IMAGES_HOME).mean, 2);
-    report_real(r, "specialist met", last(p, a, FORGETTING_IMAGES_SPECIAL).mean, 2);
+    report_real(r, "set met", forgetting_mnist_last(p, a, FORGETTING_IMAGES_HOME).mean,
+                2);
+    report_real(r, "specialist met",
+                forgetting_mnist_last(p, a, FORGETTING_IMAGES_SPECIAL).mean, 2);
     report_real(r, "sigma0", reps_mean(a->end, SIGMA).mean, 4);
 }
 
@@ -194,7 +199,7 @@ static void below(const struct plan *p, const struct arm *a, const struct arm *b
                   enum forgetting_images_series s, const char *what, const char *than)
 {
     char name[112];
-    int at = column(p, s, p->points - 1);
+    int at = forgetting_mnist_column(p, s, p->points - 1);
     struct stats_interval gap = reps_gap(a->series, at, b->series, at);
     snprintf(name, sizeof name,
              "MNIST, %s at T: M = %d with termination minus %s, upper 95 %%", what,
@@ -202,7 +207,7 @@ static void below(const struct plan *p, const struct arm *a, const struct arm *b
     report_check(p->task->report, name, gap.hi, -INFINITY, 0);
 }
 
-static void checks(const struct plan *p)
+static void forgetting_mnist_checks(const struct plan *p)
 {
     const struct arm *one = &p->arm[0][0][0];
     for (int i = 1; i < SIZES; i++) {
@@ -214,12 +219,13 @@ static void checks(const struct plan *p)
         below(p, stop, on, FORGETTING_IMAGES_ERROR, "G", "without");
         snprintf(name, sizeof name, "MNIST, share of gates still learning at T, M = %d",
                  stop->cfg.experts);
-        report_check(p->task->report, name, last(p, stop, FORGETTING_IMAGES_RUNNING).mean,
-                     0, 0);
+        report_check(p->task->report, name,
+                     forgetting_mnist_last(p, stop, FORGETTING_IMAGES_RUNNING).mean, 0,
+                     0);
     }
 }
 
-static void opening(const struct plan *p)
+static void forgetting_mnist_opening(const struct plan *p)
 {
     struct report *r = p->task->report;
     struct digits_cfg c = digits_cfg_default();
@@ -243,16 +249,16 @@ static void opening(const struct plan *p)
     report_param_int(r, "rounds on MNIST", p->grid[p->points - 1]);
 }
 
-static void draw(const struct plan *p)
+static void forgetting_mnist_draw(const struct plan *p)
 {
-    opening(p);
+    forgetting_mnist_opening(p);
     figures(p);
     report_table(p->task->report, "MNIST after the last round");
     for (int k = 0; k < NAMES * STOPS * SIZES; k++) {
         const struct arm *a = &p->arm[k / (STOPS * SIZES)][k / SIZES % STOPS][k % SIZES];
-        if (a->series) row(p, a);
+        if (a->series) forgetting_mnist_row(p, a);
     }
-    checks(p);
+    forgetting_mnist_checks(p);
 }
 
 /* ---- */
@@ -265,8 +271,8 @@ int forgetting_mnist(struct lab_task *t, struct err *e)
     p->reps = (int)lab_int(t, "image-reps");
     p->points = reps_grid(p->grid, 2, (int)lab_int(t, "image-rounds"));
     int rc = digits_set_find(&p->set, t, e);
-    if (!rc && p->set) rc = run_all(p, e);
-    if (!rc && p->set) draw(p);
+    if (!rc && p->set) rc = forgetting_mnist_run_all(p, e);
+    if (!rc && p->set) forgetting_mnist_draw(p);
     for (int k = 0; k < NAMES * STOPS * SIZES; k++) {
         struct arm *a = &p->arm[k / (STOPS * SIZES)][k / SIZES % STOPS][k % SIZES];
         reps_free(a->series);

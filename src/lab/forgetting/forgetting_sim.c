@@ -53,8 +53,9 @@ struct sim {
     int set[RECALL_EXPERTS];
 };
 
-static void start(struct sim *s, const struct forgetting_sim_cfg *c,
-                  const struct task_pool *pool, uint64_t seed, int repetition)
+static void forgetting_sim_start(struct sim *s, const struct forgetting_sim_cfg *c,
+                                 const struct task_pool *pool, uint64_t seed,
+                                 int repetition)
 {
     memset(s, 0, sizeof *s);
     s->cfg = c;
@@ -70,7 +71,7 @@ static void start(struct sim *s, const struct forgetting_sim_cfg *c,
 }
 
 /* one round; returns the expert, and the task in *task */
-static int play(struct sim *s, int t, int *task)
+static int forgetting_sim_play(struct sim *s, int t, int *task)
 {
     const struct forgetting_sim_cfg *c = s->cfg;
     *task = (int)rng_below(&s->rng[DATA], (uint32_t)c->task.tasks);
@@ -125,7 +126,7 @@ static void sizes(double *largest, double *smallest, const struct sim *s)
     }
 }
 
-static void measure(double *at, int points, struct sim *s, int t)
+static void forgetting_sim_measure(double *at, int points, struct sim *s, int t)
 {
     int experts = s->cfg->router.experts, changed = 0;
     double travel = 0;
@@ -155,11 +156,11 @@ void forgetting_sim_run(double *out, struct forgetting_sim_end *end,
                         const int *grid, int points, uint64_t seed, int repetition)
 {
     struct sim s;
-    start(&s, c, pool, seed, repetition);
+    forgetting_sim_start(&s, c, pool, seed, repetition);
     memset(end, 0, sizeof *end);
     int p = 0;
     for (int t = 1; t <= c->rounds; t++) {
-        int task, m = play(&s, t, &task);
+        int task, m = forgetting_sim_play(&s, t, &task);
         if (s.stopped && !end->stopped) end->stopped = t;
         if (2 * t > c->rounds) end->chosen[m][s.pool.cluster[task]]++;
         if (t == c->settle) {
@@ -167,7 +168,7 @@ void forgetting_sim_run(double *out, struct forgetting_sim_end *end,
             memcpy(s.held, s.recall.learned, sizeof s.held);
             s.bound_f = t > 1 ? recall_bound_f(&s.recall, r, s.norms.a, s.norms.b) : 0;
         }
-        if (p < points && t == grid[p]) measure(&out[p++], points, &s, t);
+        if (p < points && t == grid[p]) forgetting_sim_measure(&out[p++], points, &s, t);
     }
     assert(p == points);
     for (int m = 0; m < c->router.experts; m++)
@@ -178,10 +179,10 @@ void forgetting_sim_sets(int *set, const struct forgetting_sim_cfg *c, const int
                          int points, uint64_t seed, int repetition)
 {
     struct sim s;
-    start(&s, c, NULL, seed, repetition);
+    forgetting_sim_start(&s, c, NULL, seed, repetition);
     for (int t = 1, p = 0; p < points; t++) {
         int task;
-        play(&s, t, &task);
+        forgetting_sim_play(&s, t, &task);
         if (t < grid[p]) continue;
         for (int m = 0; m < c->router.experts; m++)
             *set++ = set_of(&s, m);

@@ -44,7 +44,7 @@ void image_experts_free(struct image_experts *x)
     free(x);
 }
 
-static double measure(struct image_experts *x, int n, int m)
+static double image_experts_measure(struct image_experts *x, int n, int m)
 {
     int at = n * x->tally.experts + m;
     if (x->stale[at]) x->error[at] = digits_error(weights(x, m), x->digits, n);
@@ -58,7 +58,8 @@ double image_experts_learn(struct image_experts *x, int m,
     double moved = digits_learn(weights(x, m), x->digits, round);
     for (int n = 0; n < x->tally.tasks && moved > 0; n++)
         x->stale[n * x->tally.experts + m] = true;
-    tally_add(&x->tally, round->task, m, at_once ? measure(x, round->task, m) : 0);
+    tally_add(&x->tally, round->task, m,
+              at_once ? image_experts_measure(x, round->task, m) : 0);
     return moved;
 }
 
@@ -67,7 +68,7 @@ static const double *errors(struct image_experts *x)
 {
     for (int n = 0; n < x->tally.tasks; n++)
         for (int m = 0; m < x->tally.experts; m++)
-            if (x->tally.learned[n][m]) measure(x, n, m);
+            if (x->tally.learned[n][m]) image_experts_measure(x, n, m);
     return x->error;
 }
 

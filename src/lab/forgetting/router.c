@@ -13,7 +13,7 @@ void router_init(struct router *g, const struct router_cfg *cfg, double *theta)
     g->theta = theta;
 }
 
-static double *row(const struct router *g, int m)
+static double *router_row(const struct router *g, int m)
 {
     return g->theta + (size_t)m * (size_t)g->cfg.d;
 }
@@ -21,7 +21,7 @@ static double *row(const struct router *g, int m)
 void router_scores(double *h, const struct router *g, const double *sum)
 {
     for (int m = 0; m < g->cfg.experts; m++)
-        h[m] = task_dot(row(g, m), sum, g->cfg.d);
+        h[m] = task_dot(router_row(g, m), sum, g->cfg.d);
 }
 
 int router_pick(const struct router *g, const double *h, const bool *idle, struct rng *r)
@@ -67,7 +67,7 @@ void router_step(struct router *g, const double *h, const double *sum, int m,
     double slope = (moved + c->alpha * c->experts * (g->chosen[m] / t) / t) * pi[m];
     for (int k = 0; k < c->experts; k++) {
         double by = c->eta * slope * ((k == m) - pi[k]);
-        double *theta = row(g, k);
+        double *theta = router_row(g, k);
         for (int i = 0; i < c->d; i++)
             theta[i] -= by * sum[i];
     }
@@ -90,9 +90,10 @@ int router_specialty(const struct router *g, int m, const double *signal, int ta
                      int stride)
 {
     int best = 0;
-    double top = task_dot(row(g, m), signal, g->cfg.d);
+    double top = task_dot(router_row(g, m), signal, g->cfg.d);
     for (int n = 1; n < tasks; n++) {
-        double score = task_dot(row(g, m), signal + (size_t)n * (size_t)stride, g->cfg.d);
+        double score =
+            task_dot(router_row(g, m), signal + (size_t)n * (size_t)stride, g->cfg.d);
         if (score > top) {
             best = n;
             top = score;

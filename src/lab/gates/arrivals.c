@@ -142,8 +142,9 @@ struct tally {
     int chunks, right;
 };
 
-static int play(struct tally *t, struct env *env, int kind, const struct identity *head,
-                const struct arrivals_decider *d, struct err *e)
+static int arrivals_play(struct tally *t, struct env *env, int kind,
+                         const struct identity *head, const struct arrivals_decider *d,
+                         struct err *e)
 {
     float obs[FEAT_FULL_DIM];
     struct env_out out = {.obs = obs};
@@ -175,7 +176,7 @@ int arrivals_exam(struct arrivals_score *out, const struct arrivals *a, int kind
         struct env env = abr_env_new(&a->exam_cfg[kind], a->exam_world[kind], EXAM_LINKS,
                                      (uint64_t)i, e);
         if (!env.self) return ERR_MEMORY;
-        rc = play(&t, &env, kind, head, d, e);
+        rc = arrivals_play(&t, &env, kind, head, d, e);
         env.free(env.self);
     }
     if (!rc)

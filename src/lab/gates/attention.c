@@ -39,7 +39,7 @@ static size_t head_floats(const struct attention_dim *d)
     return 4 * (size_t)d->tokens * each + 4 * all * each + 2 * (size_t)d->tokens * all;
 }
 
-static struct head head_of(const struct attention *a)
+static struct head attention_head_of(const struct attention *a)
 {
     size_t each = (size_t)(a->d.dim / a->d.heads), t = (size_t)a->d.tokens;
     size_t all = t + (size_t)a->d.prefix;
@@ -123,21 +123,21 @@ static void weigh(float *dw, const float *dy, const float *x, int n, int dim, bo
 /* ---- one head of one sequence */
 
 /* rows of width dim, `each` columns from a head's first one on */
-static void take(float *out, const float *from, int rows, int dim, int each)
+static void attention_take(float *out, const float *from, int rows, int dim, int each)
 {
     for (int i = 0; i < rows; i++)
         memcpy(out + (size_t)i * (size_t)each, from + (size_t)i * (size_t)dim,
                sizeof(float) * (size_t)each);
 }
 
-static void put(float *to, const float *in, int rows, int dim, int each)
+static void attention_put(float *to, const float *in, int rows, int dim, int each)
 {
     for (int i = 0; i < rows; i++)
         memcpy(to + (size_t)i * (size_t)dim, in + (size_t)i * (size_t)each,
                sizeof(float) * (size_t)each);
 }
 
-static void add(float *to, const float *in, int rows, int dim, int each)
+static void attention_add(float *to, const float *in, int rows, int dim, int each)
 {
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < each; j++)
@@ -145,7 +145,7 @@ static void add(float *to, const float *in, int rows, int dim, int each)
 }
 
 /* where a sequence's rows of one head begin */
-static size_t place(const struct attention *a, int sequence, int head)
+static size_t attention_place(const struct attention *a, int sequence, int head)
 {
     return (size_t)sequence * (size_t)a->d.tokens * (size_t)a->d.dim +
            (size_t)head * (size_t)(a->d.dim / a->d.heads);
@@ -155,13 +155,13 @@ static void take_head(const struct attention *a, const struct head *h, int seque
                       int head)
 {
     int dim = a->d.dim, each = dim / a->d.heads;
-    size_t at = place(a, sequence, head), first = (size_t)head * (size_t)each;
+    size_t at = attention_place(a, sequence, head), first = (size_t)head * (size_t)each;
     size_t behind = (size_t)a->length * (size_t)each;
-    take(h->q, a->q + at, a->d.tokens, dim, each);
-    take(h->k, a->pk + first, a->length, dim, each);
-    take(h->v, a->pv + first, a->length, dim, each);
-    take(h->k + behind, a->k + at, a->d.tokens, dim, each);
-    take(h->v + behind, a->v + at, a->d.tokens, dim, each);
+    attention_take(h->q, a->q + at, a->d.tokens, dim, each);
+    attention_take(h->k, a->pk + first, a->length, dim, each);
+    attention_take(h->v, a->pv + first, a->length, dim, each);
+    attention_take(h->k + behind, a->k + at, a->d.tokens, dim, each);
+    attention_take(h->v + behind, a->v + at, a->d.tokens, dim, each);
 }
 
 static float *shares_of(const struct attention *a, int sequence, int head)
@@ -181,7 +181,8 @@ const float *attention_shares(const struct attention *a, int sequence, int head)
 }
 
 /* scores into shares, those of prefix experts through the gate */
-static void score(const struct attention *a, const struct head *h, float *s, float *raw)
+static void attention_score(const struct attention *a, const struct head *h, float *s,
+                            float *raw)
 {
     int each = a->d.dim / a->d.heads, m = columns(a);
     float scale = 1 / sqrtf((float)each);
@@ -206,15 +207,16 @@ static void score(const struct attention *a, const struct head *h, float *s, flo
 static void head_forward(struct attention *a, int sequence, int head)
 {
     const struct kern *kern = kern_best();
-    struct head h = head_of(a);
+    struct head h = attention_head_of(a);
     int each = a->d.dim / a->d.heads, m = columns(a);
     float *s = shares_of(a, sequence, head);
     take_head(a, &h, sequence, head);
-    score(a, &h, s, raw_of(a, sequence, head));
+    attention_score(a, &h, s, raw_of(a, sequence, head));
     kern->softmax(s, NULL, NULL, s, NULL, a->d.tokens, m);
     kern->product(&(struct kern_product){
         .c = h.out, .a = s, .b = h.v, .m = a->d.tokens, .n = each, .k = m});
-    put(a->mixed + place(a, sequence, head), h.out, a->d.tokens, a->d.dim, each);
+    attention_put(a->mixed + attention_place(a, sequence, head), h.out, a->d.tokens,
+                  a->d.dim, each);
 }
 
 void attention_forward(struct attention *a, float *y, const float *x,
@@ -274,13 +276,13 @@ static void head_backward(struct attention *a, int sequence, int head,
                           const struct attention_grad *g)
 {
     const struct kern *kern = kern_best();
-    struct head h = head_of(a);
+    struct head h = attention_head_of(a);
     int dim = a->d.dim, each = dim / a->d.heads, m = columns(a), t = a->d.tokens;
-    size_t at = place(a, sequence, head), first = (size_t)head * (size_t)each;
+    size_t at = attention_place(a, sequence, head), first = (size_t)head * (size_t)each;
     size_t behind = (size_t)a->length * (size_t)each;
     const float *s = shares_of(a, sequence, head);
     take_head(a, &h, sequence, head);
-    take(h.dout, a->dmixed + at, t, dim, each);
+    attention_take(h.dout, a->dmixed + at, t, dim, each);
 
     kern->product(&(struct kern_product){.c = h.ds,
                                          .a = h.dout,
@@ -297,11 +299,11 @@ static void head_backward(struct attention *a, int sequence, int head,
     kern->product(&(struct kern_product){
         .c = h.dk, .a = h.ds, .b = h.q, .m = m, .n = each, .k = t, .a_transposed = true});
 
-    put(a->dq + at, h.dq, t, dim, each);
-    put(a->dk + at, h.dk + behind, t, dim, each);
-    put(a->dv + at, h.dv + behind, t, dim, each);
-    add(a->dpk + first, h.dk, a->length, dim, each);
-    add(a->dpv + first, h.dv, a->length, dim, each);
+    attention_put(a->dq + at, h.dq, t, dim, each);
+    attention_put(a->dk + at, h.dk + behind, t, dim, each);
+    attention_put(a->dv + at, h.dv + behind, t, dim, each);
+    attention_add(a->dpk + first, h.dk, a->length, dim, each);
+    attention_add(a->dpv + first, h.dv, a->length, dim, each);
 }
 
 static void weights_backward(struct attention *a, const struct attention_grad *g,

@@ -29,7 +29,7 @@ static int tokens_of(const struct encoder_cfg *c)
     return across * across;
 }
 
-static size_t claim(size_t *at, int rows, int cols)
+static size_t encoder_claim(size_t *at, int rows, int cols)
 {
     size_t was = *at;
     *at += (size_t)rows * (size_t)cols;
@@ -42,19 +42,19 @@ static struct layout layout_of(const struct encoder_cfg *c)
            c->blocks <= ENCODER_BLOCKS);
     struct layout l = {0};
     int dim = c->dim;
-    l.embed = claim(&l.total, dim, c->patch * c->patch);
-    l.offset = claim(&l.total, dim, 1);
-    l.position = claim(&l.total, tokens_of(c), dim);
+    l.embed = encoder_claim(&l.total, dim, c->patch * c->patch);
+    l.offset = encoder_claim(&l.total, dim, 1);
+    l.position = encoder_claim(&l.total, tokens_of(c), dim);
     for (int i = 0; i < c->blocks; i++) {
         struct block_at *b = &l.block[i];
-        b->wq = claim(&l.total, dim, dim);
-        b->wk = claim(&l.total, dim, dim);
-        b->wv = claim(&l.total, dim, dim);
-        b->wo = claim(&l.total, dim, dim);
-        b->w1 = claim(&l.total, c->hidden, dim);
-        b->b1 = claim(&l.total, c->hidden, 1);
-        b->w2 = claim(&l.total, dim, c->hidden);
-        b->b2 = claim(&l.total, dim, 1);
+        b->wq = encoder_claim(&l.total, dim, dim);
+        b->wk = encoder_claim(&l.total, dim, dim);
+        b->wv = encoder_claim(&l.total, dim, dim);
+        b->wo = encoder_claim(&l.total, dim, dim);
+        b->w1 = encoder_claim(&l.total, c->hidden, dim);
+        b->b1 = encoder_claim(&l.total, c->hidden, 1);
+        b->w2 = encoder_claim(&l.total, dim, c->hidden);
+        b->b2 = encoder_claim(&l.total, dim, 1);
     }
     return l;
 }
@@ -116,7 +116,7 @@ struct encoder {
     float block[];
 };
 
-static float *take(float **at, int rows, int cols)
+static float *encoder_take(float **at, int rows, int cols)
 {
     float *was = *at;
     *at += (size_t)rows * (size_t)cols;
@@ -146,11 +146,11 @@ struct encoder *encoder_new(const struct encoder_cfg *c, int batch, int length,
     float *at = m->block;
     for (int i = 0; i < c->blocks; i++) {
         struct tape *t = &m->tape[i];
-        t->normed = take(&at, rows, c->dim);
-        t->root = take(&at, rows, 1);
-        t->normed_mid = take(&at, rows, c->dim);
-        t->root_mid = take(&at, rows, 1);
-        t->active = take(&at, rows, c->hidden);
+        t->normed = encoder_take(&at, rows, c->dim);
+        t->root = encoder_take(&at, rows, 1);
+        t->normed_mid = encoder_take(&at, rows, c->dim);
+        t->root_mid = encoder_take(&at, rows, 1);
+        t->active = encoder_take(&at, rows, c->hidden);
         const struct attention_dim d = {tokens, c->dim, c->heads, length};
         t->attention = attention_new(&d, batch, e);
         if (!t->attention) {
@@ -158,12 +158,12 @@ struct encoder *encoder_new(const struct encoder_cfg *c, int batch, int length,
             return NULL;
         }
     }
-    m->patches = take(&at, rows, c->patch * c->patch);
-    m->stream = take(&at, rows, c->dim);
-    m->added = take(&at, rows, c->dim);
-    m->wide = take(&at, rows, c->hidden);
-    m->feature = take(&at, batch, c->dim);
-    m->root = take(&at, batch, 1);
+    m->patches = encoder_take(&at, rows, c->patch * c->patch);
+    m->stream = encoder_take(&at, rows, c->dim);
+    m->added = encoder_take(&at, rows, c->dim);
+    m->wide = encoder_take(&at, rows, c->hidden);
+    m->feature = encoder_take(&at, batch, c->dim);
+    m->root = encoder_take(&at, batch, 1);
     return m;
 }
 
@@ -177,7 +177,7 @@ void encoder_free(struct encoder *m)
 
 /* ---- forward */
 
-static void cut(const struct encoder *m, const float *images, int n)
+static void encoder_cut(const struct encoder *m, const float *images, int n)
 {
     int side = m->c.side, patch = m->c.patch, across = side / patch;
     float *to = m->patches;
@@ -239,7 +239,7 @@ void encoder_forward(struct encoder *m, float *features, const float *theta,
     m->n = n;
     m->theta = theta;
     m->prefix = p ? p->length : 0;
-    cut(m, images, n);
+    encoder_cut(m, images, n);
     embed(m, n);
     for (int i = 0; i < m->c.blocks; i++)
         block_forward(m, i, p);

@@ -28,8 +28,8 @@ struct finetune {
 };
 
 /* room for `images` images of a task */
-static struct finetune *make(const struct finetune_cfg *c, const float *theta, int images,
-                             struct rng r, struct err *e)
+static struct finetune *finetune_make(const struct finetune_cfg *c, const float *theta,
+                                      int images, struct rng r, struct err *e)
 {
     assert(c->batch >= 1 && c->batch <= FINETUNE_BATCH);
     int most = c->batch > EXAM ? c->batch : EXAM;
@@ -69,7 +69,7 @@ struct finetune *finetune_new(const struct finetune_cfg *c, const float *theta,
     int images = 0;
     for (int t = 0; t < SPLITS_TASKS; t++)
         if (s->task[t].train.n > images) images = s->task[t].train.n;
-    struct finetune *f = make(c, theta, images, r, e);
+    struct finetune *f = finetune_make(c, theta, images, r, e);
     if (!f) return NULL;
     f->s = s;
     f->tick = tick;
@@ -111,7 +111,7 @@ static void epoch(struct finetune *f, const struct splits_part *p, double lr)
     }
 }
 
-static bool learn(void *self, int t)
+static bool finetune_learn(void *self, int t)
 {
     struct finetune *f = self;
     f->seen |= f->s->task[t].classes;
@@ -133,10 +133,10 @@ static void classify(void *self, int *label, const float *pixels, int n, int tas
 
 struct incremental_learner finetune_learner(struct finetune *f)
 {
-    return (struct incremental_learner){f, learn, classify};
+    return (struct incremental_learner){f, finetune_learn, classify};
 }
 
-static double examine(struct finetune *f, const struct splits_part *test)
+static double finetune_examine(struct finetune *f, const struct splits_part *test)
 {
     int right = 0, label[EXAM], size = f->c.encoder.side * f->c.encoder.side;
     for (int at = 0; at < test->n; at += EXAM) {
@@ -153,7 +153,7 @@ int finetune_pretrain(float *theta, double *accuracy, const struct finetune_cfg 
                       struct rng r, bool (*tick)(void *ctx, double share), void *ctx,
                       struct err *e)
 {
-    struct finetune *f = make(c, theta, train->n, r, e);
+    struct finetune *f = finetune_make(c, theta, train->n, r, e);
     if (!f) return ERR_MEMORY;
     int rc = 0;
     f->seen = (UINT32_C(1) << CLASSES) - 1;
@@ -164,7 +164,7 @@ int finetune_pretrain(float *theta, double *accuracy, const struct finetune_cfg 
     }
     if (!rc) {
         memcpy(theta, f->theta, f->n * sizeof *theta);
-        *accuracy = examine(f, test);
+        *accuracy = finetune_examine(f, test);
     }
     finetune_free(f);
     return rc;

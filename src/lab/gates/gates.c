@@ -2,7 +2,7 @@
 
 #include "gates_priv.h"
 
-static int run(struct lab_task *t, struct err *e)
+static int gates_run(struct lab_task *t, struct err *e)
 {
     int rc = gates_rates(t, e);
     if (!rc) rc = gates_images(t, e);
@@ -41,5 +41,5 @@ const struct lab gates_lab = {
     .source = "Le et al., Mixture of Experts Meets Prompt-Based Continual Learning, "
               "NeurIPS 2024",
     .options = OPTIONS,
-    .run = run,
+    .run = gates_run,
 };

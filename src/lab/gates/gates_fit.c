@@ -71,8 +71,8 @@ static double normal(void *ctx, const double *theta, double *jj, double *jr)
     return f;
 }
 
-static void draw(struct sample *s, const struct gates_fit_cfg *c, int64_t n,
-                 struct rng *r)
+static void gates_fit_draw(struct sample *s, const struct gates_fit_cfg *c, int64_t n,
+                           struct rng *r)
 {
     assert(c->side >= 2 && c->side <= GATES_FIT_SIDE);
     *s = (struct sample){.cfg = c, .points = c->side * c->side, .atoms = c->atoms};
@@ -89,7 +89,7 @@ static void draw(struct sample *s, const struct gates_fit_cfg *c, int64_t n,
     }
 }
 
-static double within(double x, double box)
+static double gates_fit_within(double x, double box)
 {
     return fmin(box, fmax(-box, x));
 }
@@ -107,7 +107,7 @@ static void start_near(double *theta, const struct gates_fit_cfg *c, struct rng 
         memcpy(&theta[i * PREFIX_MOE_EACH], &at, sizeof at);
     }
     for (int i = 0; i < c->atoms * PREFIX_MOE_EACH; i++)
-        theta[i] = within(theta[i] + c->spread * rng_normal(r), c->box);
+        theta[i] = gates_fit_within(theta[i] + c->spread * rng_normal(r), c->box);
 }
 
 static void start_anywhere(double *theta, const struct gates_fit_cfg *c, struct rng *r)
@@ -137,7 +137,8 @@ static double fit(double *best, struct sample *s, struct rng *r)
     return least;
 }
 
-static double error_of(const struct sample *s, const struct prefix_moe_measure *g)
+static double gates_fit_error_of(const struct sample *s,
+                                 const struct prefix_moe_measure *g)
 {
     double sum = 0;
     for (int k = 0; k < s->points; k++) {
@@ -154,13 +155,13 @@ void gates_fit_run(struct gates_fit *out, const struct gates_fit_cfg *c, int64_t
            c->atoms * PREFIX_MOE_EACH <= MAX && n > 0);
     struct sample s;
     double theta[MAX] = {0}, of_truth = 0;
-    draw(&s, c, n, r);
+    gates_fit_draw(&s, c, n, r);
     for (int k = 0; k < s.points; k++)
         of_truth += s.n[k] * (s.mean[k] - s.truth[k]) * (s.mean[k] - s.truth[k]);
     double least = fit(theta, &s, r);
     out->fitted = measure_of(theta, c->atoms);
     out->l1 = voronoi_l1(&out->fitted, &c->truth);
     out->l2 = voronoi_l2(&out->fitted, &c->truth, 2);
-    out->error = error_of(&s, &out->fitted);
+    out->error = gates_fit_error_of(&s, &out->fitted);
     out->excess = (least - of_truth) / ((double)n * c->noise * c->noise);
 }

@@ -79,7 +79,7 @@ static bool tick(void *ctx, double share)
     return sweep_tick(ctx, share);
 }
 
-static struct rng stream(const struct work *w, int purpose, int seed)
+static struct rng gates_images_stream(const struct work *w, int purpose, int seed)
 {
     struct rng r;
     rng_init(&r, w->plan->task->seed,
@@ -99,7 +99,7 @@ struct pretrained {
 static int draw_old(struct splits_part part[2], const struct work *w, struct err *e)
 {
     int each = (int)lab_int(w->plan->task, "pretrain-images");
-    struct rng r = stream(w, OF_OLD, 0);
+    struct rng r = gates_images_stream(w, OF_OLD, 0);
     int rc = splits_draw(&part[0], w->sets->of[OLD_TRAIN], 1023, each, &r, e);
     return rc ? rc : splits_draw(&part[1], w->sets->of[OLD_TEST], 1023, 200, &r, e);
 }
@@ -119,10 +119,10 @@ static int pretrain(void *ctx, int i, struct sweep_job *job, struct err *e)
     struct splits_part part[2] = {{0}, {0}};
     int rc = draw_old(part, w, e);
     if (!rc) {
-        struct rng r = stream(w, OF_WEIGHTS, 0);
+        struct rng r = gates_images_stream(w, OF_WEIGHTS, 0);
         encoder_init(p->theta, &c.encoder, &r);
         rc = finetune_pretrain(p->theta, &p->accuracy, &c, &part[0], &part[1],
-                               stream(w, OF_PRETRAINING, 0), tick, job, e);
+                               gates_images_stream(w, OF_PRETRAINING, 0), tick, job, e);
         rc = rc > 0 ? SWEEP_STOPPED : rc;
     }
     if (!rc) sweep_put(job, p, sizeof *p + n * sizeof(float));
@@ -155,7 +155,7 @@ static int get_encoder(struct work *w, struct sweep **out, struct err *e)
 
 /* ---- one arm with one seed */
 
-static void keep(double *row, const struct incremental *got)
+static void gates_images_keep(double *row, const struct incremental *got)
 {
     row[GATES_FA] = continual_fa(&got->blind);
     row[GATES_CA] = continual_ca(&got->blind);
@@ -181,7 +181,7 @@ static int run_finetune(double *row, const struct work *w, const struct splits *
     struct incremental got;
     struct incremental_learner l = finetune_learner(f);
     int rc = incremental_run(&got, s, &l) ? SWEEP_STOPPED : 0;
-    if (!rc) keep(row, &got);
+    if (!rc) gates_images_keep(row, &got);
     finetune_free(f);
     return rc;
 }
@@ -209,7 +209,7 @@ static int run_hide(double *row, const struct work *w, const struct gates_arm *a
     struct incremental_learner l = hide_learner(h);
     int rc = incremental_run(&got, s, &l) ? SWEEP_STOPPED : 0;
     if (!rc) {
-        keep(row, &got);
+        gates_images_keep(row, &got);
         row[GATES_INFERRED] = hide_inferred(h);
         if (a->method == GATES_PREFIX) {
             row[GATES_ALPHA] = hide_gate(h, 0).alpha;
@@ -223,7 +223,7 @@ static int run_hide(double *row, const struct work *w, const struct gates_arm *a
 }
 
 /* seed by seed, so that a sweep that is stopped has whole seeds */
-static int one(void *ctx, int i, struct sweep_job *job, struct err *e)
+static int gates_images_one(void *ctx, int i, struct sweep_job *job, struct err *e)
 {
     const struct work *w = ctx;
     const struct gates_images *p = w->plan;
@@ -232,11 +232,11 @@ static int one(void *ctx, int i, struct sweep_job *job, struct err *e)
     double row[GATES_COLUMNS];
     for (int k = 0; k < GATES_COLUMNS; k++)
         row[k] = (double)NAN;
-    struct rng tasks = stream(w, OF_TASKS, seed);
+    struct rng tasks = gates_images_stream(w, OF_TASKS, seed);
     struct splits *s = splits_new(w->sets->of[NEW_TRAIN], w->sets->of[NEW_TEST], w->each,
                                   w->tests, &tasks, e);
     if (!s) return ERR_MEMORY;
-    struct rng r = stream(w, OF_LEARNING, seed);
+    struct rng r = gates_images_stream(w, OF_LEARNING, seed);
     int rc = a->method == GATES_FINETUNE ? run_finetune(row, w, s, r, job, e)
                                          : run_hide(row, w, a, s, r, job, e);
     if (!rc) sweep_put(job, row, sizeof row);
@@ -250,7 +250,8 @@ struct label {
     char name[32], config[160];
 };
 
-static void describe(struct label *l, const struct work *w, int i, uint32_t crc)
+static void gates_images_describe(struct label *l, const struct work *w, int i,
+                                  uint32_t crc)
 {
     const struct gates_images *p = w->plan;
     const struct gates_arm *a = p->arm[i % p->arms];
@@ -284,11 +285,11 @@ static int run_arms(struct work *w, struct err *e)
     if (!label || !run) rc = err_set(e, ERR_MEMORY, "no memory for %d runs", n);
     uint32_t crc = bytes_crc32(0, w->theta, encoder_params(&p->encoder) * sizeof(float));
     for (int i = 0; i < n && !rc; i++) {
-        describe(&label[i], w, i, crc);
+        gates_images_describe(&label[i], w, i, crc);
         run[i] = (struct sweep_run){label[i].name, label[i].config};
     }
     lab_part(p->task, .3, .8);
-    if (!rc) rc = lab_sweep(&s, p->task, run, n, one, w, e);
+    if (!rc) rc = lab_sweep(&s, p->task, run, n, gates_images_one, w, e);
     if (!rc) rc = collect(p, s, e);
     sweep_free(s);
     free(run);

@@ -4,13 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct stats_interval value(const struct gates_images *p, int arm, int column)
+static struct stats_interval gates_images_draw_value(const struct gates_images *p,
+                                                     int arm, int column)
 {
     return reps_mean(p->reps[arm], column);
 }
 
 /* of arm a over arm b, seed by seed */
-static struct stats_interval gap(const struct gates_images *p, int a, int b, int column)
+static struct stats_interval gates_images_draw_gap(const struct gates_images *p, int a,
+                                                   int b, int column)
 {
     return reps_gap(p->reps[a], column, p->reps[b], column);
 }
@@ -32,18 +34,18 @@ static void percent(struct report *r, const char *column, struct stats_interval 
         report_real(r, column, 100 * s.mean, 1);
 }
 
-static void table(const struct gates_images *p)
+static void gates_images_draw_table(const struct gates_images *p)
 {
     struct report *r = p->task->report;
     report_table(r, "Five tasks of two digits: accuracy in %, means over seeds");
     for (int k = 0; k < p->arms; k++) {
         report_row(r);
         report_cell(r, "method", "%s", p->arm[k]->name);
-        percent(r, "FA", value(p, k, GATES_FA));
-        percent(r, "CA", value(p, k, GATES_CA));
-        percent(r, "FM", value(p, k, GATES_FM));
-        percent(r, "task told", value(p, k, GATES_TOLD));
-        percent(r, "task inferred", value(p, k, GATES_INFERRED));
+        percent(r, "FA", gates_images_draw_value(p, k, GATES_FA));
+        percent(r, "CA", gates_images_draw_value(p, k, GATES_CA));
+        percent(r, "FM", gates_images_draw_value(p, k, GATES_FM));
+        percent(r, "task told", gates_images_draw_value(p, k, GATES_TOLD));
+        percent(r, "task inferred", gates_images_draw_value(p, k, GATES_INFERRED));
         if (p->arm[k]->method != GATES_PREFIX || p->arm[k]->gate == RESIDUAL_LINEAR)
             continue;
         report_cell(r, "alpha, tau", "%.2f, %.2f",
@@ -52,7 +54,7 @@ static void table(const struct gates_images *p)
     }
 }
 
-static enum report_verdict judge(struct stats_interval s)
+static enum report_verdict gates_images_draw_judge(struct stats_interval s)
 {
     if (s.lo > 0) return REPORT_PASS;
     if (s.hi < 0) return REPORT_DIFFERS;
@@ -60,40 +62,44 @@ static enum report_verdict judge(struct stats_interval s)
 }
 
 /* one row: arm a has more of a column than arm b */
-static void claim(const struct gates_images *p, const char *what, const char *paper,
-                  const char *a, const char *b, int column)
+static void gates_images_draw_claim(const struct gates_images *p, const char *what,
+                                    const char *paper, const char *a, const char *b,
+                                    int column)
 {
     struct report *r = p->task->report;
     if (arm(p, a) < 0 || arm(p, b) < 0) return;
-    struct stats_interval s = gap(p, arm(p, a), arm(p, b), column);
+    struct stats_interval s = gates_images_draw_gap(p, arm(p, a), arm(p, b), column);
     report_row(r);
     report_cell(r, "claim", "%s", what);
     report_cell(r, "paper, points", "%s", paper);
     percent(r, "ours, points", s);
-    report_verdict(r, "verdict", judge(s));
+    report_verdict(r, "verdict", gates_images_draw_judge(s));
 }
 
-static void claims(const struct gates_images *p)
+static void gates_images_draw_claims(const struct gates_images *p)
 {
     struct report *r = p->task->report;
     report_table(r, "Claims on continual learning (differences, seed by seed)");
-    claim(p, "prefix tuning (HiDe) over fine-tuning, FA", "-", "prefix", "finetune",
-          GATES_FA);
-    claim(p, "a prefix over none, FA", "-", "prefix", "frozen", GATES_FA);
-    claim(p, "NoRGa over prefix tuning, FA (Table 1)", "+0.3 .. +3.7", "tanh", "prefix",
-          GATES_FA);
-    claim(p, "the same with the contrastive term, FA", "+0.3 .. +3.7", "tanh-c",
-          "prefix-c", GATES_FA);
-    claim(p, "the same, CA (Table 1)", "+0.1 .. +4.2", "tanh-c", "prefix-c", GATES_CA);
-    claim(p, "sigmoid over prefix tuning, FA (Table 3)", "+1.7 .. +4.3", "sigmoid-c",
-          "prefix-c", GATES_FA);
-    claim(p, "GELU over prefix tuning, FA (Table 3)", "+1.4 .. +4.2", "gelu-c",
-          "prefix-c", GATES_FA);
-    claim(p, "NoRGa over prefix tuning, task told (Table 4)", "+0.3 .. +0.8", "tanh-c",
-          "prefix-c", GATES_TOLD);
-    claim(p, "alpha and tau learned over fixed, FA (Table 7)", "+0.2 .. +0.6", "tanh",
-          "tanh-fixed", GATES_FA);
-    claim(p, "the contrastive term over none, FA", "-", "tanh-c", "tanh", GATES_FA);
+    gates_images_draw_claim(p, "prefix tuning (HiDe) over fine-tuning, FA", "-", "prefix",
+                            "finetune", GATES_FA);
+    gates_images_draw_claim(p, "a prefix over none, FA", "-", "prefix", "frozen",
+                            GATES_FA);
+    gates_images_draw_claim(p, "NoRGa over prefix tuning, FA (Table 1)", "+0.3 .. +3.7",
+                            "tanh", "prefix", GATES_FA);
+    gates_images_draw_claim(p, "the same with the contrastive term, FA", "+0.3 .. +3.7",
+                            "tanh-c", "prefix-c", GATES_FA);
+    gates_images_draw_claim(p, "the same, CA (Table 1)", "+0.1 .. +4.2", "tanh-c",
+                            "prefix-c", GATES_CA);
+    gates_images_draw_claim(p, "sigmoid over prefix tuning, FA (Table 3)", "+1.7 .. +4.3",
+                            "sigmoid-c", "prefix-c", GATES_FA);
+    gates_images_draw_claim(p, "GELU over prefix tuning, FA (Table 3)", "+1.4 .. +4.2",
+                            "gelu-c", "prefix-c", GATES_FA);
+    gates_images_draw_claim(p, "NoRGa over prefix tuning, task told (Table 4)",
+                            "+0.3 .. +0.8", "tanh-c", "prefix-c", GATES_TOLD);
+    gates_images_draw_claim(p, "alpha and tau learned over fixed, FA (Table 7)",
+                            "+0.2 .. +0.6", "tanh", "tanh-fixed", GATES_FA);
+    gates_images_draw_claim(p, "the contrastive term over none, FA", "-", "tanh-c",
+                            "tanh", GATES_FA);
 }
 
 /* epochs after which a's loss on the first task's test images is below b's mean */
@@ -106,7 +112,8 @@ static void loss_row(const struct gates_images *p, const char *a, const char *b)
         below += reps_gap(p->reps[arm(p, a)], GATES_LOSS + k, p->reps[arm(p, b)],
                           GATES_LOSS + k)
                      .mean < 0;
-    struct stats_interval s = gap(p, arm(p, a), arm(p, b), GATES_LOSS + p->epochs);
+    struct stats_interval s =
+        gates_images_draw_gap(p, arm(p, a), arm(p, b), GATES_LOSS + p->epochs);
     report_row(r);
     report_cell(r, "first task", "%s below %s", p->arm[arm(p, a)]->name,
                 p->arm[arm(p, b)]->name);
@@ -134,7 +141,7 @@ static void figure_after(const struct gates_images *p)
         if (!p->arm[k]->alpha && p->arm[k]->gate != RESIDUAL_LINEAR) continue;
         if (p->arm[k]->alpha != p->arm[k]->tau) continue;
         for (int t = 0; t < SPLITS_TASKS; t++) {
-            struct stats_interval s = value(p, k, GATES_AFTER + t);
+            struct stats_interval s = gates_images_draw_value(p, k, GATES_AFTER + t);
             x[t] = t + 1;
             y[t] = s.mean;
             lo[t] = s.lo;
@@ -173,7 +180,7 @@ static void figure_loss(const struct gates_images *p)
 
 /* ---- words and checks */
 
-static void explain(const struct gates_images *p)
+static void gates_images_draw_explain(const struct gates_images *p)
 {
     const struct lab_task *t = p->task;
     const struct encoder_cfg *c = &p->encoder;
@@ -198,31 +205,32 @@ static void explain(const struct gates_images *p)
         h.length, h.lr, p->epochs, h.ensemble, h.contrast, h.temperature);
 }
 
-static void checks(const struct gates_images *p)
+static void gates_images_draw_checks(const struct gates_images *p)
 {
     struct report *r = p->task->report;
     int fine = arm(p, "finetune"), prefix = arm(p, "prefix"), tanh_ = arm(p, "tanh");
     report_check(r, "pre-trained encoder, accuracy on Fashion-MNIST", p->pretrained,
                  p->task->quick ? .4 : .75, 1);
-    report_check(r, "fine-tuning forgets, FM", value(p, fine, GATES_FM).mean, .5, 1);
+    report_check(r, "fine-tuning forgets, FM",
+                 gates_images_draw_value(p, fine, GATES_FM).mean, .5, 1);
     report_check(r, "prefix tuning over fine-tuning, FA",
-                 gap(p, prefix, fine, GATES_FA).mean, .1, 1);
-    report_check(r, "NoRGa tanh over fine-tuning, FA", gap(p, tanh_, fine, GATES_FA).mean,
-                 .1, 1);
+                 gates_images_draw_gap(p, prefix, fine, GATES_FA).mean, .1, 1);
+    report_check(r, "NoRGa tanh over fine-tuning, FA",
+                 gates_images_draw_gap(p, tanh_, fine, GATES_FA).mean, .1, 1);
     report_check(r, "NoRGa tanh forgets less than fine-tuning, FM",
-                 gap(p, fine, tanh_, GATES_FM).mean, .2, 1);
+                 gates_images_draw_gap(p, fine, tanh_, GATES_FM).mean, .2, 1);
 }
 
 void gates_images_draw(const struct gates_images *p)
 {
-    explain(p);
-    claims(p);
-    table(p);
+    gates_images_draw_explain(p);
+    gates_images_draw_claims(p);
+    gates_images_draw_table(p);
     report_table(p->task->report, "Validation loss of the first task");
     loss_row(p, "tanh", "prefix");
     loss_row(p, "sigmoid", "prefix");
     loss_row(p, "gelu", "prefix");
     figure_after(p);
     figure_loss(p);
-    checks(p);
+    gates_images_draw_checks(p);
 }

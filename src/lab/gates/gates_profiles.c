@@ -159,7 +159,7 @@ static int bed_make(struct bed *b, const struct work *w, enum newcomer_way way, 
 }
 
 /* seed by seed, the ways of each in their order */
-static int one(void *ctx, int i, struct sweep_job *job, struct err *e)
+static int gates_profiles_one(void *ctx, int i, struct sweep_job *job, struct err *e)
 {
     const struct work *w = ctx;
     struct lesson lesson = {job, 0, ARRIVALS};
@@ -247,8 +247,8 @@ static int digest(struct found *f, const struct work *w, const struct sweep *s,
     return 0;
 }
 
-static void put(struct report *r, const char *name, const struct reps *reps,
-                enum column column)
+static void gates_profiles_put(struct report *r, const char *name,
+                               const struct reps *reps, enum column column)
 {
     struct stats_interval s = reps_mean(reps, (int)column);
     if (isfinite(s.lo))
@@ -257,23 +257,23 @@ static void put(struct report *r, const char *name, const struct reps *reps,
         report_real(r, name, s.mean, 3);
 }
 
-static void table(const struct work *w, const struct found *f)
+static void gates_profiles_table(const struct work *w, const struct found *f)
 {
     struct report *r = w->task->report;
     report_table(r, "Five kinds of viewer: 0 the lowest level, 1 the specialist");
     for (int way = 0; way < WAYS; way++) {
         report_row(r);
         report_cell(r, "way", "%s", newcomer_word((enum newcomer_way)way));
-        put(r, "FA, hint", f->reps[way], FA);
-        put(r, "CA, hint", f->reps[way], CA);
-        put(r, "FM, hint", f->reps[way], FM);
-        put(r, "FA, no hint", f->reps[way], BLIND_FA);
-        put(r, "CA, no hint", f->reps[way], BLIND_CA);
-        put(r, "FM, no hint", f->reps[way], BLIND_FM);
+        gates_profiles_put(r, "FA, hint", f->reps[way], FA);
+        gates_profiles_put(r, "CA, hint", f->reps[way], CA);
+        gates_profiles_put(r, "FM, hint", f->reps[way], FM);
+        gates_profiles_put(r, "FA, no hint", f->reps[way], BLIND_FA);
+        gates_profiles_put(r, "CA, no hint", f->reps[way], BLIND_CA);
+        gates_profiles_put(r, "FM, no hint", f->reps[way], BLIND_FM);
     }
     report_row(r);
     report_cell(r, "way", "before, nothing learned");
-    put(r, "FA, hint", f->reps[0], BEFORE);
+    gates_profiles_put(r, "FA, hint", f->reps[0], BEFORE);
 
     report_table(r, "Reward per chunk at the end, with the hint");
     for (int way = -1; way < WAYS; way++) {
@@ -289,8 +289,8 @@ static void table(const struct work *w, const struct found *f)
     }
 }
 
-static void claim(struct report *r, const char *what, struct stats_interval s,
-                  double at_least)
+static void gates_profiles_claim(struct report *r, const char *what,
+                                 struct stats_interval s, double at_least)
 {
     report_row(r);
     report_cell(r, "claim", "%s", what);
@@ -305,26 +305,31 @@ static void claim(struct report *r, const char *what, struct stats_interval s,
                                         : REPORT_DIFFERS);
 }
 
-static void claims(const struct work *w, const struct found *f)
+static void gates_profiles_claims(const struct work *w, const struct found *f)
 {
     struct report *r = w->task->report;
     report_table(r, "Claims on new kinds of viewer (differences, seed by seed)");
-    claim(r, "NoRGa over the linear gate, FA with the hint",
-          reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_LINEAR], FA), 0);
-    claim(r, "NoRGa over the linear gate, FA without it",
-          reps_gap(f->reps[NEWCOMER_NORGA], BLIND_FA, f->reps[NEWCOMER_LINEAR], BLIND_FA),
-          0);
-    claim(r, "NoRGa's FA with the hint, at least .95 of a specialist's",
-          reps_mean(f->reps[NEWCOMER_NORGA], FA), .95);
-    claim(r, "NoRGa over fine-tuning, FA with the hint",
-          reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_TUNE], FA), 0);
-    claim(r, "NoRGa over a fresh head, FA with the hint",
-          reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_HEAD], FA), 0);
-    claim(r, "NoRGa over what was there before, FA with the hint",
-          reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_NORGA], BEFORE), 0);
+    gates_profiles_claim(
+        r, "NoRGa over the linear gate, FA with the hint",
+        reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_LINEAR], FA), 0);
+    gates_profiles_claim(
+        r, "NoRGa over the linear gate, FA without it",
+        reps_gap(f->reps[NEWCOMER_NORGA], BLIND_FA, f->reps[NEWCOMER_LINEAR], BLIND_FA),
+        0);
+    gates_profiles_claim(r, "NoRGa's FA with the hint, at least .95 of a specialist's",
+                         reps_mean(f->reps[NEWCOMER_NORGA], FA), .95);
+    gates_profiles_claim(
+        r, "NoRGa over fine-tuning, FA with the hint",
+        reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_TUNE], FA), 0);
+    gates_profiles_claim(
+        r, "NoRGa over a fresh head, FA with the hint",
+        reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_HEAD], FA), 0);
+    gates_profiles_claim(
+        r, "NoRGa over what was there before, FA with the hint",
+        reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_NORGA], BEFORE), 0);
 }
 
-static void figure(const struct work *w, const struct found *f)
+static void gates_profiles_figure(const struct work *w, const struct found *f)
 {
     struct report *r = w->task->report;
     report_figure(
@@ -368,7 +373,7 @@ static double changed(const struct work *w, const struct found *f, int way)
     return worst;
 }
 
-static void draw(const struct work *w, const struct found *f)
+static void gates_profiles_draw(const struct work *w, const struct found *f)
 {
     struct report *r = w->task->report;
     report_heading(r, "New kinds of viewer on a frozen policy");
@@ -388,9 +393,9 @@ static void draw(const struct work *w, const struct found *f)
         "the kind from the observation without the viewer's weights; at the end it "
         "is right for %.0f %% of the chunks.",
         100 * reps_mean(f->reps[NEWCOMER_NORGA], GUESSED).mean);
-    claims(w, f);
-    table(w, f);
-    figure(w, f);
+    gates_profiles_claims(w, f);
+    gates_profiles_table(w, f);
+    gates_profiles_figure(w, f);
     report_check(r, "fresh head: change of what was learned, hint",
                  changed(w, f, NEWCOMER_HEAD), 0, 0);
     report_check(r, "linear gate: change of what was learned, hint",
@@ -443,9 +448,10 @@ int gates_profiles(struct lab_task *t, struct err *e)
     lab_part(t, .8, .85);
     if (!rc) rc = sweep(&w.before, &w, "before", w.seeds, 1, before, e);
     lab_part(t, .85, 1);
-    if (!rc) rc = sweep(&ways, &w, "arrivals", w.seeds * WAYS, WAYS, one, e);
+    if (!rc)
+        rc = sweep(&ways, &w, "arrivals", w.seeds * WAYS, WAYS, gates_profiles_one, e);
     if (!rc) rc = digest(f, &w, ways, e);
-    if (!rc) draw(&w, f);
+    if (!rc) gates_profiles_draw(&w, f);
     for (int way = 0; way < WAYS && f; way++)
         reps_free(f->reps[way]);
     sweep_free(ways);

@@ -27,7 +27,7 @@ struct plan {
     struct arm arm[EXPERTS][GATES];
 };
 
-static int column(const struct plan *p, enum measured m, int point)
+static int gates_rates_column(const struct plan *p, enum measured m, int point)
 {
     return (int)m * p->points + point;
 }
@@ -60,7 +60,7 @@ struct crew {
 };
 
 /* all arms meet the same samples' places and noise */
-static void repeat(void *ctx, int i)
+static void gates_rates_repeat(void *ctx, int i)
 {
     const struct crew *c = ctx;
     const struct plan *p = c->p;
@@ -70,16 +70,16 @@ static void repeat(void *ctx, int i)
         struct gates_fit fit;
         rng_init(&r, p->task->seed, (uint64_t)i * POINTS + (uint64_t)k);
         gates_fit_run(&fit, &c->arm->cfg, llround(pow(10, p->decade[k])), &r);
-        row[column(p, L1, k)] = log10(fit.l1);
-        row[column(p, L2, k)] = log10(fit.l2);
-        row[column(p, ERROR, k)] = log10(fit.error);
+        row[gates_rates_column(p, L1, k)] = log10(fit.l1);
+        row[gates_rates_column(p, L2, k)] = log10(fit.l2);
+        row[gates_rates_column(p, ERROR, k)] = log10(fit.error);
     }
     for (int m = 0; m < MEASURED; m++)
         row[slope_column(p, (enum measured)m)] =
-            slope(p->decade, &row[column(p, (enum measured)m, 0)], p->points);
+            slope(p->decade, &row[gates_rates_column(p, (enum measured)m, 0)], p->points);
 }
 
-static int run_arm(struct plan *p, int expert, int gate, struct err *e)
+static int gates_rates_run_arm(struct plan *p, int expert, int gate, struct err *e)
 {
     struct arm *a = &p->arm[expert][gate];
     char note[80];
@@ -93,16 +93,17 @@ static int run_arm(struct plan *p, int expert, int gate, struct err *e)
     a->cfg.starts = (int)lab_int(p->task, "starts");
     a->reps = reps_new(p->reps, MEASURED * (p->points + 1), e);
     if (!a->reps) return ERR_MEMORY;
-    pool_run(p->reps, p->task->threads, repeat, &(struct crew){p, a});
+    pool_run(p->reps, p->task->threads, gates_rates_repeat, &(struct crew){p, a});
     return 0;
 }
 
 /* ---- figures and tables */
 
-static void curve(const struct plan *p, int expert, int gate, enum measured m)
+static void gates_rates_curve(const struct plan *p, int expert, int gate, enum measured m)
 {
     double n[POINTS], y[POINTS], lo[POINTS], hi[POINTS];
-    reps_band(y, lo, hi, p->arm[expert][gate].reps, column(p, m, 0), p->points);
+    reps_band(y, lo, hi, p->arm[expert][gate].reps, gates_rates_column(p, m, 0),
+              p->points);
     for (int k = 0; k < p->points; k++) {
         n[k] = pow(10, p->decade[k]);
         y[k] = pow(10, y[k]);
@@ -118,8 +119,8 @@ static void curve(const struct plan *p, int expert, int gate, enum measured m)
                                           .hi = hi});
 }
 
-static void figure(const struct plan *p, enum measured m, const char *id,
-                   const char *title, const char *caption, const char *y)
+static void gates_rates_figure(const struct plan *p, enum measured m, const char *id,
+                               const char *title, const char *caption, const char *y)
 {
     struct report *r = p->task->report;
     report_figure(r, id, title, caption);
@@ -128,7 +129,7 @@ static void figure(const struct plan *p, enum measured m, const char *id,
                                                .x = {.label = "samples n", .log = true},
                                                .y = {.label = y, .log = true}});
         for (int g = 0; g < GATES; g++)
-            curve(p, e, g, m);
+            gates_rates_curve(p, e, g, m);
     }
 }
 
@@ -152,7 +153,7 @@ static struct stats_interval slower(const struct plan *p, int expert, int gate)
                     p->arm[expert][gate].reps, slope_column(p, L1));
 }
 
-static void table(const struct plan *p)
+static void gates_rates_table(const struct plan *p)
 {
     struct report *r = p->task->report;
     report_table(r, "Rates: slopes of log loss over log n");
@@ -164,18 +165,19 @@ static void table(const struct plan *p)
             slope_cell(p, e, g, L1, "L1 (Eq. 20)");
             slope_cell(p, e, g, L2, "L2,2 (Eq. 26)");
             slope_cell(p, e, g, ERROR, "||g^ - g*||");
-            report_real(
-                r, "L1 at the largest n",
-                pow(10, reps_mean(p->arm[e][g].reps, column(p, L1, p->points - 1)).mean),
-                3);
+            report_real(r, "L1 at the largest n",
+                        pow(10, reps_mean(p->arm[e][g].reps,
+                                          gates_rates_column(p, L1, p->points - 1))
+                                    .mean),
+                        3);
             if (g == RESIDUAL_LINEAR) continue;
             struct stats_interval s = slower(p, e, g);
             report_interval(r, "linear slower by", s.mean, s.lo, s.hi, 2);
         }
 }
 
-static void claim(struct report *r, const char *what, const char *ours,
-                  enum report_verdict v)
+static void gates_rates_claim(struct report *r, const char *what, const char *ours,
+                              enum report_verdict v)
 {
     report_row(r);
     report_cell(r, "claim", "%s", what);
@@ -192,7 +194,7 @@ static int arms_slower(const struct plan *p, int expert)
     return n;
 }
 
-static void claims(const struct plan *p)
+static void gates_rates_claims(const struct plan *p)
 {
     struct report *r = p->task->report;
     char ours[160];
@@ -206,14 +208,15 @@ static void claims(const struct plan *p)
         }
     snprintf(ours, sizeof ours, "slopes %.2f to %.2f, all gates and experts", least,
              most);
-    claim(r, "regression error falls as n^-1/2 up to a log (Theorem 4.1)", ours,
-          least > -.6 && most < -.4 ? REPORT_PASS : REPORT_DIFFERS);
+    gates_rates_claim(r, "regression error falls as n^-1/2 up to a log (Theorem 4.1)",
+                      ours, least > -.6 && most < -.4 ? REPORT_PASS : REPORT_DIFFERS);
 
     struct stats_interval s = slope_of(p, 2, RESIDUAL_TANH, L1);
     snprintf(ours, sizeof ours, "tanh gate, GELU experts: slope %.2f (%.2f .. %.2f)",
              s.mean, s.lo, s.hi);
-    claim(r, "L1 falls as n^-1/2 with a non-linear residual gate (Theorem 4.3)", ours,
-          s.mean <= -.5 + .1 ? REPORT_PASS : REPORT_SHORT);
+    gates_rates_claim(r,
+                      "L1 falls as n^-1/2 with a non-linear residual gate (Theorem 4.3)",
+                      ours, s.mean <= -.5 + .1 ? REPORT_PASS : REPORT_SHORT);
 
     for (int e = 0; e < EXPERTS; e++) {
         char what[120];
@@ -222,14 +225,14 @@ static void claims(const struct plan *p)
                  EXPERT[e]);
         snprintf(ours, sizeof ours, "slower than %d of %d non-linear gates, at 95 %%", n,
                  GATES - 1);
-        claim(r, what, ours,
-              n == GATES - 1 ? REPORT_PASS
-              : n            ? REPORT_SHORT
-                             : REPORT_DIFFERS);
+        gates_rates_claim(r, what, ours,
+                          n == GATES - 1 ? REPORT_PASS
+                          : n            ? REPORT_SHORT
+                                         : REPORT_DIFFERS);
     }
 }
 
-static void explain(const struct plan *p)
+static void gates_rates_explain(const struct plan *p)
 {
     const struct gates_fit_cfg *c = &p->arm[0][0].cfg;
     struct report *r = p->task->report;
@@ -252,7 +255,7 @@ static void explain(const struct plan *p)
         "began. GELU experts are not homogeneous, and there the theorem applies.");
 }
 
-static void checks(const struct plan *p)
+static void gates_rates_checks(const struct plan *p)
 {
     for (int e = 0; e < EXPERTS; e++)
         for (int g = 0; g < GATES; g++) {
@@ -263,20 +266,21 @@ static void checks(const struct plan *p)
         }
 }
 
-static void draw(const struct plan *p)
+static void gates_rates_draw(const struct plan *p)
 {
-    explain(p);
-    claims(p);
-    table(p);
+    gates_rates_explain(p);
+    gates_rates_claims(p);
+    gates_rates_table(p);
     gates_split(p->task->report);
-    figure(
+    gates_rates_figure(
         p, L1, "voronoi", "Voronoi loss over the number of samples",
         "L1 of Eq. 20 for both kinds of gate; geometric means over repetitions with 95 % "
         "bands.",
         "Voronoi loss L1");
-    figure(p, ERROR, "regression", "Error of the regression function",
-           "Theorem 4.1 says sqrt(log(n) / n), whatever the gate.", "||g^ - g*||");
-    checks(p);
+    gates_rates_figure(p, ERROR, "regression", "Error of the regression function",
+                       "Theorem 4.1 says sqrt(log(n) / n), whatever the gate.",
+                       "||g^ - g*||");
+    gates_rates_checks(p);
 }
 
 int gates_rates(struct lab_task *t, struct err *e)
@@ -290,8 +294,8 @@ int gates_rates(struct lab_task *t, struct err *e)
     lab_part(t, 0, .2);
     for (int x = 0; x < EXPERTS && !rc; x++)
         for (int g = 0; g < GATES && !rc; g++)
-            rc = run_arm(&p, x, g, e);
-    if (!rc) draw(&p);
+            rc = gates_rates_run_arm(&p, x, g, e);
+    if (!rc) gates_rates_draw(&p);
     for (int x = 0; x < EXPERTS; x++)
         for (int g = 0; g < GATES; g++)
             reps_free(p.arm[x][g].reps);

@@ -8,7 +8,7 @@
 enum { SPLITS = 3 };
 
 /* How half of the first atom is moved by t; the other half makes up for it. */
-static struct prefix_moe_measure split(const struct gates_fit_cfg *c, double t)
+static struct prefix_moe_measure gates_split_one(const struct gates_fit_cfg *c, double t)
 {
     struct prefix_moe_measure g = c->truth;
     g.n = 3;
@@ -31,7 +31,8 @@ static struct prefix_moe_measure split(const struct gates_fit_cfg *c, double t)
 }
 
 /* largest change of g over mu's support */
-static double change(const struct gates_fit_cfg *c, const struct prefix_moe_measure *g)
+static double gates_split_change(const struct gates_fit_cfg *c,
+                                 const struct prefix_moe_measure *g)
 {
     double worst = 0;
     for (int i = 0; i < c->side; i++)
@@ -44,7 +45,8 @@ static double change(const struct gates_fit_cfg *c, const struct prefix_moe_meas
     return worst;
 }
 
-static void row(struct report *r, const char *how, const struct gates_fit_cfg *c)
+static void gates_split_row(struct report *r, const char *how,
+                            const struct gates_fit_cfg *c)
 {
     static const double moved[SPLITS] = {.3, .1, .03};
     static const char *const column[SPLITS] = {"moved by .3", "by .1", "by .03"};
@@ -52,8 +54,8 @@ static void row(struct report *r, const char *how, const struct gates_fit_cfg *c
     report_cell(r, "halves of an atom", "%s", how);
     report_cell(r, "gate", "%s", residual_word(c->model.gate.kind));
     for (int i = 0; i < SPLITS; i++) {
-        struct prefix_moe_measure g = split(c, moved[i]);
-        report_cell(r, column[i], "%.1e / %.1e", change(c, &g),
+        struct prefix_moe_measure g = gates_split_one(c, moved[i]);
+        report_cell(r, column[i], "%.1e / %.1e", gates_split_change(c, &g),
                     voronoi_l1(&g, &c->truth));
     }
 }
@@ -64,8 +66,8 @@ static void ratios(double *most, double *least, const struct gates_fit_cfg *c)
     *most = 0;
     *least = INFINITY;
     for (double t = .3; t > 1e-2; t /= 2) {
-        struct prefix_moe_measure g = split(c, t);
-        double ratio = change(c, &g) / voronoi_l1(&g, &c->truth);
+        struct prefix_moe_measure g = gates_split_one(c, t);
+        double ratio = gates_split_change(c, &g) / voronoi_l1(&g, &c->truth);
         *most = fmax(*most, ratio);
         *least = fmin(*least, ratio);
     }
@@ -82,9 +84,10 @@ void gates_split(struct report *r)
     }
     report_table(r, "Measures that no sample tells apart: largest change of g / L1");
     for (int k = 0; k < 2; k++) {
-        row(r, "a'x + b, b + t and b - t (Appendix A's sequence)", &one[k]);
-        row(r, "(a'x + b)^2, (1 + t) eta and c eta with c^2 = 2 - (1 + t)^2", &two[k]);
-        row(r, "GELU(a'x + b), b + t and b - t", &gelu[k]);
+        gates_split_row(r, "a'x + b, b + t and b - t (Appendix A's sequence)", &one[k]);
+        gates_split_row(r, "(a'x + b)^2, (1 + t) eta and c eta with c^2 = 2 - (1 + t)^2",
+                        &two[k]);
+        gates_split_row(r, "GELU(a'x + b), b + t and b - t", &gelu[k]);
     }
     double most, least, worst = 0, floor = INFINITY;
     for (int k = 0; k < 2; k++) {

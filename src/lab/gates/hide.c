@@ -66,23 +66,23 @@ struct hide_cfg hide_default(const struct encoder_cfg *encoder)
 
 /* ---- making and freeing */
 
-static float *take(float **at, size_t n)
+static float *hide_take(float **at, size_t n)
 {
     float *was = *at;
     *at += n;
     return was;
 }
 
-static void claim(struct adaptive *a, float **at, size_t n)
+static void hide_claim(struct adaptive *a, float **at, size_t n)
 {
     a->n = n;
-    a->x = take(at, n);
-    a->m = take(at, n);
-    a->v = take(at, n);
-    a->grad = take(at, n);
+    a->x = hide_take(at, n);
+    a->m = hide_take(at, n);
+    a->v = hide_take(at, n);
+    a->grad = hide_take(at, n);
 }
 
-static int largest(const struct splits *s)
+static int hide_largest(const struct splits *s)
 {
     int n = 0;
     for (int t = 0; t < TASKS; t++)
@@ -104,16 +104,16 @@ static void lay_out(struct hide *h)
     size_t vectors = encoder_prompt_floats(&c->encoder, c->length);
     size_t dim = (size_t)c->encoder.dim;
     float *at = h->block;
-    claim(&h->own, &at, vectors);
-    claim(&h->factors, &at, 2 * (size_t)c->encoder.blocks);
+    hide_claim(&h->own, &at, vectors);
+    hide_claim(&h->factors, &at, 2 * (size_t)c->encoder.blocks);
     for (int t = 0; t < TASKS; t++) {
-        h->e[t] = take(&at, vectors);
-        h->p[t] = take(&at, vectors);
+        h->e[t] = hide_take(&at, vectors);
+        h->p[t] = hide_take(&at, vectors);
     }
-    h->pixels = take(&at, BATCH * (size_t)h->s->size);
-    h->x = take(&at, BATCH * dim);
-    h->dx = take(&at, BATCH * dim);
-    h->draws = take(&at, (size_t)(CLASSES * c->head_each) * dim);
+    h->pixels = hide_take(&at, BATCH * (size_t)h->s->size);
+    h->x = hide_take(&at, BATCH * dim);
+    h->dx = hide_take(&at, BATCH * dim);
+    h->draws = hide_take(&at, (size_t)(CLASSES * c->head_each) * dim);
 }
 
 struct hide *hide_new(const struct hide_cfg *c, const float *theta,
@@ -124,7 +124,7 @@ struct hide *hide_new(const struct hide_cfg *c, const float *theta,
     assert(c->encoder.dim <= CLASSGAUSS_DIM &&
            s->size == c->encoder.side * c->encoder.side);
     size_t floats = floats_of(c, s->size);
-    size_t ints = (size_t)largest(s) + 2 * CLASSES * (size_t)c->head_each;
+    size_t ints = (size_t)hide_largest(s) + 2 * CLASSES * (size_t)c->head_each;
     struct hide *h = calloc(1, sizeof *h + floats * sizeof(float) + ints * sizeof(int));
     if (!h) {
         err_set(e, ERR_MEMORY, "no memory for a learner of prompts");
@@ -138,7 +138,7 @@ struct hide *hide_new(const struct hide_cfg *c, const float *theta,
     h->ctx = ctx;
     lay_out(h);
     h->order = (int *)(h->block + floats);
-    h->draw_label = h->order + largest(s);
+    h->draw_label = h->order + hide_largest(s);
     h->draw_order = h->draw_label + CLASSES * c->head_each;
     for (int b = 0; b < c->encoder.blocks; b++) {
         h->gate[b] = (struct residual){c->gate, 1, 1};
@@ -241,7 +241,7 @@ static void learn_head(struct hide *h, struct softhead *head, const struct class
 
 /* ---- WTP */
 
-static void step(struct adaptive *a, double lr, float scale)
+static void hide_step(struct adaptive *a, double lr, float scale)
 {
     struct adam_cfg c = adam_cfg_default();
     c.lr = lr;
@@ -266,7 +266,7 @@ static void learn_factors(struct hide *h, const double *alpha, const double *tau
         h->factors.grad[2 * b] = h->c.learn_alpha ? (float)alpha[b] : 0;
         h->factors.grad[2 * b + 1] = h->c.learn_tau ? (float)tau[b] : 0;
     }
-    step(&h->factors, h->c.lr, 1);
+    hide_step(&h->factors, h->c.lr, 1);
     for (int b = 0; b < h->c.encoder.blocks; b++) {
         h->gate[b].alpha = (double)h->factors.x[2 * b];
         h->gate[b].tau = (double)h->factors.x[2 * b + 1];
@@ -306,7 +306,7 @@ static void learn_batch(struct hide *h, int t, const int *order, int n)
                                    .alpha = factors ? alpha : NULL,
                                    .tau = factors ? tau : NULL};
     encoder_backward(h->encoder, &g, h->dx);
-    step(&h->own, h->c.lr, t ? 1 - (float)h->c.ensemble : 1);
+    hide_step(&h->own, h->c.lr, t ? 1 - (float)h->c.ensemble : 1);
     if (factors) learn_factors(h, alpha, tau);
 }
 
@@ -345,7 +345,7 @@ static bool learn_prompt(struct hide *h, int t)
     return false;
 }
 
-static bool learn(void *self, int t)
+static bool hide_learn(void *self, int t)
 {
     struct hide *h = self;
     remember(h, h->plain, t, -1);
@@ -373,8 +373,8 @@ static void infer(struct hide *h, int *task, const float *pixels, int n)
 }
 
 /* by psi, of features with the prompt of `task`; the images whose entry of `of` is the task */
-static void answer(struct hide *h, int *label, const float *pixels, const int *of, int n,
-                   int task, uint32_t mask)
+static void hide_answer(struct hide *h, int *label, const float *pixels, const int *of,
+                        int n, int task, uint32_t mask)
 {
     int got[BATCH], size = h->s->size, k = 0;
     for (int i = 0; i < n; i++)
@@ -406,12 +406,12 @@ static void classify(void *self, int *label, const float *pixels, int n, int tas
         for (int i = 0; i < n; i++)
             of[i] = task;
     for (int t = 0; t < h->learned; t++)
-        answer(h, label, pixels, of, n, t, mask);
+        hide_answer(h, label, pixels, of, n, t, mask);
 }
 
 struct incremental_learner hide_learner(struct hide *h)
 {
-    return (struct incremental_learner){h, learn, classify};
+    return (struct incremental_learner){h, hide_learn, classify};
 }
 
 double hide_inferred(struct hide *h)

@@ -38,8 +38,8 @@ static void solve(const double *l, double *x, int n)
 }
 
 /* The damped step from theta into `to`; false when the system cannot be solved. */
-static bool step(double *to, const double *theta, const struct levmar_cfg *c,
-                 const double *jj, const double *jr, double lambda)
+static bool levmar_step(double *to, const double *theta, const struct levmar_cfg *c,
+                        const double *jj, const double *jr, double lambda)
 {
     double a[MAX * MAX], d[MAX];
     int n = c->n;
@@ -71,7 +71,7 @@ double levmar_fit(double *theta, const struct levmar_cfg *c, levmar_normal *norm
     for (int t = 0, still = 0; t < c->steps && still < c->patience && lambda < 1e12;
          t++) {
         double next = f;
-        if (step(to, theta, c, jj, jr, lambda)) next = normal(ctx, to, NULL, NULL);
+        if (levmar_step(to, theta, c, jj, jr, lambda)) next = normal(ctx, to, NULL, NULL);
         if (!(next < f)) {
             lambda *= 10;
             continue;

@@ -86,7 +86,7 @@ static const struct policy *policy_of(const struct newcomer *n, int kind)
     return p ? p : n->base;
 }
 
-static int decide(void *self, int kind, const float *obs, uint32_t mask)
+static int newcomer_decide(void *self, int kind, const float *obs, uint32_t mask)
 {
     struct newcomer *n = self;
     struct policy_choice c;
@@ -100,7 +100,7 @@ static int decide(void *self, int kind, const float *obs, uint32_t mask)
 
 struct arrivals_decider newcomer_decider(struct newcomer *n)
 {
-    return (struct arrivals_decider){n, decide};
+    return (struct arrivals_decider){n, newcomer_decide};
 }
 
 /* ---- whole policies */
@@ -112,7 +112,7 @@ static bool asked_to_leave(const struct newcomer_tick *t, double share)
 }
 
 /* what is not a head, as in `from` */
-static void put_back(struct mix *to, const struct mix *from)
+static void newcomer_put_back(struct mix *to, const struct mix *from)
 {
     struct mix_range r = mix_router(&to->cfg);
     memcpy(to->theta + r.at, from->theta + r.at, sizeof(float) * r.n);
@@ -153,8 +153,8 @@ static int train(struct policy *p, const struct policy *frozen, const struct rec
         rc = train_iterate(t, &row);
         if (rc) err_set(e, rc, "an update is not finite");
         if (!rc && frozen) {
-            put_back(p->actor, frozen->actor);
-            put_back(p->critic, frozen->critic);
+            newcomer_put_back(p->actor, frozen->actor);
+            newcomer_put_back(p->critic, frozen->critic);
         }
         if (!rc && asked_to_leave(tick, (double)train_steps(t) / (double)r->train.steps))
             rc = NEWCOMER_STOPPED;
@@ -202,9 +202,10 @@ struct session {
     int action[EPISODE];
 };
 
-static struct online_trajectory watch(struct session *s, const struct newcomer *n,
-                                      const struct graft *g, struct env *env,
-                                      struct rng *r)
+static struct online_trajectory newcomer_watch(struct session *s,
+                                               const struct newcomer *n,
+                                               const struct graft *g, struct env *env,
+                                               struct rng *r)
 {
     struct env_out out = {.obs = s->obs};
     int k = 0;
@@ -249,14 +250,14 @@ static struct online_cfg growth_cfg(uint64_t seed)
 }
 
 /* observations of the kind, for the experts' first features */
-static int look(float *obs, struct newcomer *n, struct env *env)
+static int newcomer_look(float *obs, struct newcomer *n, struct env *env)
 {
     struct env_out out = {.obs = obs};
     int rows = 0;
     env->reset(env->self, &out);
     while (rows < FIRST_LOOK - 1) {
         uint32_t mask = out.mask;
-        int action = decide(n, 0, obs + rows * FEAT_FULL_DIM, mask);
+        int action = newcomer_decide(n, 0, obs + rows * FEAT_FULL_DIM, mask);
         out.obs = obs + ++rows * FEAT_FULL_DIM;
         env->step(env->self, action, &out);
         if (out.done || out.truncated) env->reset(env->self, &out);
@@ -264,8 +265,8 @@ static int look(float *obs, struct newcomer *n, struct env *env)
     return rows + 1;
 }
 
-static int grow(struct newcomer *n, struct growth *g, struct env *env,
-                const struct newcomer_tick *tick, struct err *e)
+static int newcomer_grow(struct newcomer *n, struct growth *g, struct env *env,
+                         const struct newcomer_tick *tick, struct err *e)
 {
     struct session *s = malloc(sizeof *s);
     if (!s) return err_set(e, ERR_MEMORY, "no memory for a session");
@@ -273,7 +274,7 @@ static int grow(struct newcomer *n, struct growth *g, struct env *env,
     rng_init(&r, n->c.seed, 0x67726f77);
     int rc = 0;
     for (int64_t steps = 0; steps < n->c.steps && rc >= 0;) {
-        struct online_trajectory t = watch(s, n, growth_graft(g), env, &r);
+        struct online_trajectory t = newcomer_watch(s, n, growth_graft(g), env, &r);
         steps += t.n;
         rc = growth_add(g, &t);
         if (rc) break;
@@ -295,7 +296,7 @@ static int start_graft(struct newcomer *n, struct graft *g, struct env *env, int
 {
     float *obs = malloc(sizeof(float) * FIRST_LOOK * FEAT_FULL_DIM);
     if (!obs) return err_set(e, ERR_MEMORY, "no memory for observations");
-    int rows = look(obs, n, env);
+    int rows = newcomer_look(obs, n, env);
     int rc = graft_init(g, n->base, obs, rows, n->c.seed + (uint64_t)kind, e);
     if (!rc && n->graft[0]) graft_take_shape(g, n->graft[0]);
     free(obs);
@@ -313,7 +314,7 @@ static int learn_graft(struct newcomer *n, int kind, const struct newcomer_tick 
     struct graft *g = graft_new(&gc, e);
     int rc = env.self && g ? start_graft(n, g, &env, kind, e) : ERR_MEMORY;
     if (!rc && !(growth = growth_new(&c, n->base, g, NULL, NULL, e))) rc = ERR_MEMORY;
-    if (!rc) rc = grow(n, growth, &env, tick, e);
+    if (!rc) rc = newcomer_grow(n, growth, &env, tick, e);
     if (!rc && !(n->graft[kind] = graft_clone(growth_graft(growth), e))) rc = ERR_MEMORY;
     growth_free(growth);
     graft_free(g);

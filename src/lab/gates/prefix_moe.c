@@ -6,7 +6,7 @@
 
 enum { DIM = PREFIX_MOE_DIM };
 
-static double dot(const double *a, const double *b)
+static double prefix_moe_dot(const double *a, const double *b)
 {
     double sum = 0;
     for (int i = 0; i < DIM; i++)
@@ -35,7 +35,7 @@ static double quadratic(const struct prefix_moe_frozen *f, const double *x)
 {
     double sum = f->c;
     for (int i = 0; i < DIM; i++)
-        sum += x[i] * dot(f->q[i], x);
+        sum += x[i] * prefix_moe_dot(f->q[i], x);
     return sum;
 }
 
@@ -49,15 +49,15 @@ double prefix_moe_value(const struct prefix_moe *m, const struct prefix_moe_meas
     for (int j = 0; j < m->frozen; j++) {
         const struct prefix_moe_frozen *f = &m->known[j];
         score[j] = quadratic(f, x);
-        h[j] = expert(m, dot(f->a, x) + f->b, &slope[j]);
+        h[j] = expert(m, prefix_moe_dot(f->a, x) + f->b, &slope[j]);
     }
     for (int i = 0; i < g->n; i++) {
         const struct prefix_moe_atom *at = &g->atom[i];
         int j = m->frozen + i;
-        struct residual_at s = residual_score(&m->gate, dot(at->beta1, x));
+        struct residual_at s = residual_score(&m->gate, prefix_moe_dot(at->beta1, x));
         score[j] = s.score + at->beta0;
         steep[j] = s.by_s;
-        h[j] = expert(m, dot(at->a, x) + at->b, &slope[j]);
+        h[j] = expert(m, prefix_moe_dot(at->a, x) + at->b, &slope[j]);
     }
 
     double most = score[0], total = 0, y = 0;

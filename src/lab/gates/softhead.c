@@ -53,7 +53,7 @@ void softhead_free(struct softhead *h)
     free(h);
 }
 
-static void forward(struct softhead *h, const float *x, uint32_t mask, int n)
+static void softhead_forward(struct softhead *h, const float *x, uint32_t mask, int n)
 {
     assert(n >= 1 && n <= h->batch);
     for (int i = 0; i < n; i++)
@@ -66,7 +66,7 @@ double softhead_loss(struct softhead *h, float *dx, const float *x, const int *l
                      uint32_t mask, int n)
 {
     double loss = 0;
-    forward(h, x, mask, n);
+    softhead_forward(h, x, mask, n);
     for (int i = 0; i < n; i++) {
         assert(mask >> label[i] & 1);
         loss -= (double)h->logp[i * h->classes + label[i]] / n;
@@ -92,7 +92,7 @@ double softhead_learn(struct softhead *h, float *dx, const float *x, const int *
 void softhead_classify(struct softhead *h, int *label, const float *x, uint32_t mask,
                        int n)
 {
-    forward(h, x, mask, n);
+    softhead_forward(h, x, mask, n);
     for (int i = 0; i < n; i++) {
         float most = -INFINITY;
         for (int c = 0; c < h->classes; c++) {

@@ -11,7 +11,7 @@ static void swap(int *a, int *b)
 }
 
 /* the first k of n become a random choice in random order (Fisher and Yates) */
-static void shuffle(int *x, int n, int k, struct rng *r)
+static void splits_shuffle(int *x, int n, int k, struct rng *r)
 {
     for (int i = 0; i < k && i < n - 1; i++)
         swap(&x[i], &x[i + (int)rng_below(r, (uint32_t)(n - i))]);
@@ -21,22 +21,22 @@ void splits_order(int *order, int n, struct rng *r)
 {
     for (int i = 0; i < n; i++)
         order[i] = i;
-    shuffle(order, n, n, r);
+    splits_shuffle(order, n, n, r);
 }
 
 /* indices of the chosen images, mixed; returns how many */
-static int choose(int *chosen, int *scratch, const struct images *from, uint32_t classes,
-                  int each, struct rng *r)
+static int splits_choose(int *chosen, int *scratch, const struct images *from,
+                         uint32_t classes, int each, struct rng *r)
 {
     int n = 0;
     for (int c = 0; c < IMAGES_CLASSES; c++) {
         if (!(classes >> c & 1)) continue;
         int have = images_of(scratch, from, c), k = have < each ? have : each;
-        shuffle(scratch, have, k, r);
+        splits_shuffle(scratch, have, k, r);
         for (int i = 0; i < k; i++)
             chosen[n++] = scratch[i];
     }
-    shuffle(chosen, n, n, r);
+    splits_shuffle(chosen, n, n, r);
     return n;
 }
 
@@ -46,7 +46,7 @@ int splits_draw(struct splits_part *out, const struct images *from, uint32_t cla
     *out = (struct splits_part){0};
     int *index = malloc(2 * sizeof(int) * (size_t)from->n);
     if (!index) return err_set(e, ERR_MEMORY, "no memory for %d images", from->n);
-    int n = choose(index, index + from->n, from, classes, each, r);
+    int n = splits_choose(index, index + from->n, from, classes, each, r);
     size_t floats = (size_t)(n ? n : 1) * (size_t)from->size;
     out->pixels = malloc(floats * sizeof(float));
     out->label = malloc((size_t)(n ? n : 1) * sizeof(int));

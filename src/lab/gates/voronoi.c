@@ -15,7 +15,8 @@ struct gap {
     double beta1, a, b;
 };
 
-static struct gap gap(const struct prefix_moe_atom *x, const struct prefix_moe_atom *y)
+static struct gap voronoi_gap(const struct prefix_moe_atom *x,
+                              const struct prefix_moe_atom *y)
 {
     return (struct gap){.beta1 = squared(x->beta1, y->beta1, PREFIX_MOE_DIM),
                         .a = squared(x->a, y->a, PREFIX_MOE_DIM),
@@ -29,7 +30,7 @@ void voronoi_cells(int cell[PREFIX_MOE_ATOMS], const struct prefix_moe_measure *
         double least = INFINITY;
         cell[i] = 0; /* also of an atom that is not finite */
         for (int j = 0; j < truth->n; j++) {
-            struct gap d = gap(&g->atom[i], &truth->atom[j]);
+            struct gap d = voronoi_gap(&g->atom[i], &truth->atom[j]);
             if (d.beta1 + d.a + d.b >= least) continue;
             least = d.beta1 + d.a + d.b;
             cell[i] = j;
@@ -38,9 +39,9 @@ void voronoi_cells(int cell[PREFIX_MOE_ATOMS], const struct prefix_moe_measure *
 }
 
 /* atoms in cell j, and what their weights miss of the true one's */
-static int count(double *missing, const int *cell, int j,
-                 const struct prefix_moe_measure *g,
-                 const struct prefix_moe_measure *truth)
+static int voronoi_count(double *missing, const int *cell, int j,
+                         const struct prefix_moe_measure *g,
+                         const struct prefix_moe_measure *truth)
 {
     int n = 0;
     double sum = -exp(truth->atom[j].beta0);
@@ -61,11 +62,11 @@ double voronoi_l1(const struct prefix_moe_measure *g,
     voronoi_cells(cell, g, truth);
     for (int j = 0; j < truth->n; j++) {
         double missing;
-        int n = count(&missing, cell, j, g, truth);
+        int n = voronoi_count(&missing, cell, j, g, truth);
         loss += missing;
         for (int i = 0; i < g->n; i++) {
             if (cell[i] != j) continue;
-            struct gap d = gap(&g->atom[i], &truth->atom[j]);
+            struct gap d = voronoi_gap(&g->atom[i], &truth->atom[j]);
             double far = n > 1 ? d.beta1 + d.a + d.b : sqrt(d.beta1) + sqrt(d.a + d.b);
             loss += exp(g->atom[i].beta0) * far;
         }
@@ -81,11 +82,11 @@ double voronoi_l2(const struct prefix_moe_measure *g,
     voronoi_cells(cell, g, truth);
     for (int j = 0; j < truth->n; j++) {
         double missing;
-        count(&missing, cell, j, g, truth);
+        voronoi_count(&missing, cell, j, g, truth);
         loss += missing;
     }
     for (int i = 0; i < g->n; i++) {
-        struct gap d = gap(&g->atom[i], &truth->atom[cell[i]]);
+        struct gap d = voronoi_gap(&g->atom[i], &truth->atom[cell[i]]);
         loss += exp(g->atom[i].beta0) *
                 (pow(d.beta1, r / 2) + pow(d.a, r / 2) + pow(d.b, r / 2));
     }

@@ -81,7 +81,7 @@ static int load_traces(struct loaded *l, const struct lab_task *t, struct err *e
     return l->video ? 0 : e->code;
 }
 
-static int load(struct loaded *l, const struct lab_task *t, struct err *e)
+static int merge_load(struct loaded *l, const struct lab_task *t, struct err *e)
 {
     struct ckpt_meta *m = calloc(1, sizeof *m);
     if (!m) return err_set(e, ERR_MEMORY, "no memory for metadata");
@@ -186,8 +186,8 @@ static int fill_point(void *ctx, int i, struct err *e)
     return 0;
 }
 
-static int fill(struct merge_grid **out, struct filling *f, int steps, int threads,
-                struct err *e)
+static int merge_fill(struct merge_grid **out, struct filling *f, int steps, int threads,
+                      struct err *e)
 {
     f->grid = *out = merge_grid_new(V, steps, f->world, e);
     if (!*out) return ERR_MEMORY;
@@ -250,7 +250,7 @@ static int play_static(struct merge_found *f, const struct policy *joined,
 }
 
 /* The uniform merge looks at every session. */
-static int look(struct merge_found *f, const struct policy *joined, struct err *e)
+static int merge_look(struct merge_found *f, const struct policy *joined, struct err *e)
 {
     struct policy_cfg c = join_merged_cfg(&joined->cfg);
     struct policy *p = policy_new(&c, e);
@@ -281,7 +281,7 @@ static int make_prior(struct tanbr_prior *out, const struct merge_found *f,
     if (links) w = merge_world_new(links, l->video, 1, t->seed, e);
     if (w) rc = merge_world_scale(w, t->threads, e);
     struct filling merged = {.world = w, .policy = l->joined, .kind = MERGED};
-    if (!rc) rc = fill(&g, &merged, steps, t->threads, e);
+    if (!rc) rc = merge_fill(&g, &merged, steps, t->threads, e);
     float *value = rc ? NULL : calloc((size_t)g->points * V, sizeof *value);
     if (!rc && !value) rc = err_set(e, ERR_MEMORY, "no memory for a prior");
     for (int i = 0; !rc && i < g->points * V; i++)
@@ -294,8 +294,9 @@ static int make_prior(struct tanbr_prior *out, const struct merge_found *f,
 }
 
 /* States that each expert sees when it plays. */
-static int gather(struct merge_states *states, float *obs, uint32_t *mask,
-                  const struct merge_found *f, const struct policy *joined, struct err *e)
+static int merge_gather(struct merge_states *states, float *obs, uint32_t *mask,
+                        const struct merge_found *f, const struct policy *joined,
+                        struct err *e)
 {
     struct policy_cfg c = join_merged_cfg(&joined->cfg);
     struct policy *p = policy_new(&c, e);
@@ -325,7 +326,7 @@ static int merge_once(struct merge_found *f, const struct policy *joined, struct
     uint32_t *mask = calloc((size_t)V * STATES, sizeof *mask);
     struct merge_states states[V];
     int rc = f->fisher && f->regmean && obs && mask
-                 ? gather(states, obs, mask, f, joined, e)
+                 ? merge_gather(states, obs, mask, f, joined, e)
                  : err_set(e, ERR_MEMORY, "no memory for states");
     if (!rc) rc = play_static(f, joined, states, e);
     free(obs);
@@ -363,13 +364,13 @@ static int build(struct merge_found *f, struct loaded *l, struct err *e)
     struct filling plain = {.world = f->world, .policy = l->hinted, .kind = PLAIN};
     if (!rc && lab_progress(t, .2, "the grid of merged policies")) return LAB_STOPPED;
     int steps = (int)lab_int(t, "grid");
-    if (!rc) rc = fill(&f->merged, &merged, steps, t->threads, e);
+    if (!rc) rc = merge_fill(&f->merged, &merged, steps, t->threads, e);
     if (!rc && lab_progress(t, .3, "the grid of hints")) return LAB_STOPPED;
-    if (!rc) rc = fill(&f->hinted, &hinted, (steps + 1) / 2, t->threads, e);
-    if (!rc) rc = fill(&f->plain, &plain, (steps + 1) / 2, t->threads, e);
+    if (!rc) rc = merge_fill(&f->hinted, &hinted, (steps + 1) / 2, t->threads, e);
+    if (!rc) rc = merge_fill(&f->plain, &plain, (steps + 1) / 2, t->threads, e);
     if (!rc) rc = probe(f, l->joined, e);
     if (!rc) rc = merge_once(f, l->joined, e);
-    if (!rc) rc = look(f, l->joined, e);
+    if (!rc) rc = merge_look(f, l->joined, e);
     if (!rc && lab_progress(t, .35, "the prior")) return LAB_STOPPED;
     if (!rc) rc = make_prior(&f->prior, f, l, NULL, e);
     if (!rc) rc = make_prior(&f->misled, f, l, MISLEADING, e);
@@ -456,8 +457,8 @@ static int one_seed(void *ctx, int i, struct err *e)
     return rc;
 }
 
-static int run_arm(struct merge_found *f, struct merge_arm *arm, double share,
-                   const char *note, struct err *e)
+static int merge_run_arm(struct merge_found *f, struct merge_arm *arm, double share,
+                         const char *note, struct err *e)
 {
     if (lab_progress(f->task, share, note)) return LAB_STOPPED;
     if (!arm->seeds) return 0;
@@ -478,7 +479,7 @@ struct merge_sim_cfg merge_configure(const struct merge_found *f, bool drift,
     return c;
 }
 
-static int run_all(struct merge_found *f, struct err *e)
+static int merge_run_all(struct merge_found *f, struct err *e)
 {
     int rc = 0;
     for (int d = 0; d < MERGE_MIXES && !rc; d++)
@@ -489,7 +490,7 @@ static int run_all(struct merge_found *f, struct err *e)
             int full = (int)lab_int(f->task, "full");
             if (m == MERGE_TANBR_FULL && full < f->seeds) a->seeds = full;
             double share = .4 + .4 * (d * MERGE_METHODS + m) / (2.0 * MERGE_METHODS);
-            rc = run_arm(f, a, share, merge_method_says[m], e);
+            rc = merge_run_arm(f, a, share, merge_method_says[m], e);
         }
     for (int r = 0; r < MERGE_RHOS && !rc; r++)
         for (int h = 0; h < MERGE_ETAS && !rc; h++) {
@@ -498,14 +499,15 @@ static int run_all(struct merge_found *f, struct err *e)
             a->seeds = (int)lab_int(f->task, "sweep");
             a->cfg.bandit.rho = merge_rho[r];
             a->cfg.bandit.eta = merge_eta[h];
-            rc = run_arm(f, a, .8 + .15 * (r * MERGE_ETAS + h) / 16.0, "rho and eta", e);
+            rc = merge_run_arm(f, a, .8 + .15 * (r * MERGE_ETAS + h) / 16.0,
+                               "rho and eta", e);
         }
     return rc;
 }
 
 /* ---- the lab ---- */
 
-static void release(struct merge_found *f)
+static void merge_release(struct merge_found *f)
 {
     for (int d = 0; d < MERGE_MIXES; d++)
         for (int m = 0; m < MERGE_METHODS; m++)
@@ -527,7 +529,7 @@ static void release(struct merge_found *f)
     free(f);
 }
 
-static int run(struct lab_task *t, struct err *e)
+static int merge_run(struct lab_task *t, struct err *e)
 {
     struct merge_found *f = calloc(1, sizeof *f);
     struct loaded l = {0};
@@ -536,13 +538,13 @@ static int run(struct lab_task *t, struct err *e)
     f->slots = (int)lab_int(t, "slots");
     f->seeds = (int)lab_int(t, "seeds");
     f->points = reps_grid(f->at, 1, f->slots);
-    int rc = load(&l, t, e);
+    int rc = merge_load(&l, t, e);
     if (!rc) rc = build(f, &l, e);
-    if (!rc) rc = run_all(f, e);
+    if (!rc) rc = merge_run_all(f, e);
     if (!rc) rc = merge_several(f, e);
     if (!rc) rc = merge_sizes(f, e);
     if (!rc) merge_report(f);
-    release(f);
+    merge_release(f);
     unload(&l);
     return rc;
 }
@@ -590,5 +592,5 @@ const struct lab merge_lab = {
     .source = "Han et al., Faster, Smaller, and Smarter: Task-Aware Expert Merging for "
               "Online MoE Inference (Tanbr)",
     .options = options,
-    .run = run,
+    .run = merge_run,
 };

@@ -56,8 +56,8 @@ static int open_nodes(struct nodes *s, struct err *e)
 /* ---- a slot ---- */
 
 /* What the weights are worth for the true mix. */
-static double choose(struct lattice_mix *at, struct node *n, const struct nodes *s,
-                     const double *psi)
+static double merge_nodes_choose(struct lattice_mix *at, struct node *n,
+                                 const struct nodes *s, const double *psi)
 {
     const struct merge_grid *g = s->field->merged;
     double mean[V], worth = 0;
@@ -92,7 +92,7 @@ static void serve(struct nodes *s, const struct lattice_mix *at, const double *p
 }
 
 /* The slot's end of one node. */
-static int learn(struct node *n, const struct merge_sim_cfg *c)
+static int merge_nodes_learn(struct node *n, const struct merge_sim_cfg *c)
 {
     for (int v = 0; v < V; v++) {
         int many = n->n[v];
@@ -134,7 +134,7 @@ static int end_slot(struct nodes *s, int t)
     know(s);
     bool shares = s->cfg->how == MERGE_NODES_SHARED && t > 0;
     for (int i = 0; i < s->n && !rc; i++)
-        rc = learn(&s->node[i], &s->cfg->sim);
+        rc = merge_nodes_learn(&s->node[i], &s->cfg->sim);
     for (int i = 0; i < s->n && !rc && shares; i++)
         rc = hear(s, &s->node[i]);
     for (int i = 0; i < s->n; i++)
@@ -160,7 +160,7 @@ int merge_nodes_run(double *regret, const struct merge_field *f,
         merge_mixer_next(psi, &mixer);
         *regret += merge_sim_best(NULL, f->merged, psi);
         for (int i = 0; i < s.n; i++)
-            *regret -= choose(&at[i], &s.node[i], &s, psi) / s.n;
+            *regret -= merge_nodes_choose(&at[i], &s.node[i], &s, psi) / s.n;
         serve(&s, at, psi, t);
         rc = end_slot(&s, t);
         if (rc) err_set(e, rc, "slot %d: a reward or an update is not finite", t);

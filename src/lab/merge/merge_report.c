@@ -15,22 +15,22 @@ static struct stats_interval of(const struct merge_found *f, const struct merge_
 }
 
 /* Tanbr minus a method, paired over seeds. */
-static struct stats_interval gap(const struct merge_found *f, int mix,
-                                 enum merge_method m, enum merge_column c)
+static struct stats_interval merge_report_gap(const struct merge_found *f, int mix,
+                                              enum merge_method m, enum merge_column c)
 {
     int column = f->points + (int)c;
     return reps_gap(f->arm[mix][MERGE_TANBR].reps, column, f->arm[mix][m].reps, column);
 }
 
-static void cell(struct report *r, const char *column, struct stats_interval i,
-                 int digits)
+static void merge_report_cell(struct report *r, const char *column,
+                              struct stats_interval i, int digits)
 {
     report_interval(r, column, i.mean, i.lo, i.hi, digits);
 }
 
 /* ---- what is done ---- */
 
-static void explain(struct merge_found *f)
+static void merge_report_explain(struct merge_found *f)
 {
     struct report *r = f->task->report;
     report_param_int(r, "sessions", f->world->sessions);
@@ -75,7 +75,7 @@ static void explain(struct merge_found *f)
 
 /* ---- tables ---- */
 
-static void claim(struct report *r, const char *what, bool holds)
+static void merge_report_claim(struct report *r, const char *what, bool holds)
 {
     report_row(r);
     report_cell(r, "claim", "%s", what);
@@ -85,14 +85,15 @@ static void claim(struct report *r, const char *what, bool holds)
 static void claim_below(struct merge_found *f, int mix, enum merge_method m)
 {
     struct report *r = f->task->report;
-    struct stats_interval g = gap(f, mix, m, MERGE_REGRET);
+    struct stats_interval g = merge_report_gap(f, mix, m, MERGE_REGRET);
     char what[128];
     snprintf(what, sizeof what, "less regret than %s (%s)", merge_method_says[m],
              MIX_SAYS[mix]);
-    claim(r, what, g.mean < 0);
+    merge_report_claim(r, what, g.mean < 0);
     if (g.lo <= 0 && g.hi >= 0) report_verdict(r, "verdict", REPORT_UNTESTED);
-    cell(r, "regret, difference", g, 2);
-    cell(r, "per slot at the end", gap(f, mix, m, MERGE_REGRET_LATE), 4);
+    merge_report_cell(r, "regret, difference", g, 2);
+    merge_report_cell(r, "per slot at the end",
+                      merge_report_gap(f, mix, m, MERGE_REGRET_LATE), 4);
 }
 
 static void table_claims(struct merge_found *f)
@@ -120,11 +121,11 @@ static void table_methods(struct merge_found *f, int mix)
         if (!a->reps) continue;
         report_row(r);
         report_cell(r, "method", "%s", merge_method_says[m]);
-        cell(r, "regret", of(f, a, MERGE_REGRET), 1);
-        cell(r, "against best fixed", of(f, a, MERGE_FIXED), 1);
-        cell(r, "per slot, last fifth", of(f, a, MERGE_REGRET_LATE), 4);
-        cell(r, "share of best fixed, last fifth", of(f, a, MERGE_SHARE), 3);
-        cell(r, "log-log slope", of(f, a, MERGE_SLOPE), 2);
+        merge_report_cell(r, "regret", of(f, a, MERGE_REGRET), 1);
+        merge_report_cell(r, "against best fixed", of(f, a, MERGE_FIXED), 1);
+        merge_report_cell(r, "per slot, last fifth", of(f, a, MERGE_REGRET_LATE), 4);
+        merge_report_cell(r, "share of best fixed, last fifth", of(f, a, MERGE_SHARE), 3);
+        merge_report_cell(r, "log-log slope", of(f, a, MERGE_SLOPE), 2);
         if (isfinite(of(f, a, MERGE_ACCURACY).mean))
             report_real(r, "guesses right", of(f, a, MERGE_ACCURACY).mean, 2);
         if (m > MERGE_PRIOR) continue;
@@ -144,12 +145,13 @@ static void table_covariance(struct merge_found *f)
         report_row(r);
         report_cell(r, "mix", "%s", MIX_SAYS[d]);
         report_int(r, "seeds", full->seeds);
-        cell(r, "equal choices", of(f, full, MERGE_EQUAL), 3);
-        cell(r, "apart, |x - x'| / 2", of(f, full, MERGE_APART), 3);
-        cell(r, "the diagonal's worth less per slot", of(f, full, MERGE_LOST), 4);
-        cell(r, "regret with all of Z", of(f, full, MERGE_REGRET), 1);
-        cell(r, "regret with the diagonal", of(f, &f->arm[d][MERGE_TANBR], MERGE_REGRET),
-             1);
+        merge_report_cell(r, "equal choices", of(f, full, MERGE_EQUAL), 3);
+        merge_report_cell(r, "apart, |x - x'| / 2", of(f, full, MERGE_APART), 3);
+        merge_report_cell(r, "the diagonal's worth less per slot",
+                          of(f, full, MERGE_LOST), 4);
+        merge_report_cell(r, "regret with all of Z", of(f, full, MERGE_REGRET), 1);
+        merge_report_cell(r, "regret with the diagonal",
+                          of(f, &f->arm[d][MERGE_TANBR], MERGE_REGRET), 1);
     }
 }
 
@@ -320,7 +322,7 @@ static double nearby(const struct merge_found *f)
     return least;
 }
 
-static void checks(struct merge_found *f)
+static void merge_report_checks(struct merge_found *f)
 {
     struct report *r = f->task->report;
     char name[120];
@@ -339,7 +341,8 @@ static void checks(struct merge_found *f)
         for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
             snprintf(name, sizeof name, "regret minus that of %s, %s",
                      merge_method_says[below[i]], MIX_SAYS[d]);
-            report_check(r, name, gap(f, d, below[i], MERGE_REGRET).mean, -INFINITY, 0);
+            report_check(r, name, merge_report_gap(f, d, below[i], MERGE_REGRET).mean,
+                         -INFINITY, 0);
         }
     }
     /* while the mix drifts, so does what a slot can cost: even fixed weights have slopes from .8
@@ -348,14 +351,15 @@ static void checks(struct merge_found *f)
                  of(f, &f->arm[0][MERGE_TANBR_BARE], MERGE_SLOPE).mean, 0, 1);
     /* on a fixed mix the expert that is best in hindsight is hard to beat: a claim above */
     report_check(r, "regret minus that of best single expert, drifting mix",
-                 gap(f, 1, MERGE_BEST_SINGLE, MERGE_REGRET).mean, -INFINITY, 0);
+                 merge_report_gap(f, 1, MERGE_BEST_SINGLE, MERGE_REGRET).mean, -INFINITY,
+                 0);
     report_check(r, "slots to 20 candidates of 192 experts", f->steps[0][MERGE_SIZES - 1],
                  19, 1000);
 }
 
 void merge_report(struct merge_found *f)
 {
-    explain(f);
+    merge_report_explain(f);
     table_claims(f);
     for (int d = 0; d < MERGE_MIXES; d++)
         table_methods(f, d);
@@ -367,5 +371,5 @@ void merge_report(struct merge_found *f)
     figure_lines(f);
     figure_sweep(f);
     figure_sizes(f);
-    checks(f);
+    merge_report_checks(f);
 }

@@ -46,8 +46,8 @@ int merge_several(struct merge_found *f, struct err *e)
     return rc;
 }
 
-static void cell(struct report *r, const char *column, struct stats_interval i,
-                 int digits)
+static void merge_several_cell(struct report *r, const char *column,
+                               struct stats_interval i, int digits)
 {
     report_interval(r, column, i.mean, i.lo, i.hi, digits);
 }
@@ -66,10 +66,12 @@ void merge_several_report(struct merge_found *f)
             report_cell(r, "mix", "%s", d ? "drifting mix" : "fixed mix");
             report_cell(r, "bandit", "%s", merge_method_says[merge_start[s]]);
             for (int h = 0; h < MERGE_NODES_HOWS; h++)
-                cell(r, merge_nodes_says[h], reps_mean(reps, h), 1);
-            cell(r, "that share, less one node",
-                 reps_gap(reps, MERGE_NODES_SHARED, reps, MERGE_NODES_ONE), 2);
-            cell(r, "that share, less apart",
-                 reps_gap(reps, MERGE_NODES_SHARED, reps, MERGE_NODES_APART), 2);
+                merge_several_cell(r, merge_nodes_says[h], reps_mean(reps, h), 1);
+            merge_several_cell(r, "that share, less one node",
+                               reps_gap(reps, MERGE_NODES_SHARED, reps, MERGE_NODES_ONE),
+                               2);
+            merge_several_cell(
+                r, "that share, less apart",
+                reps_gap(reps, MERGE_NODES_SHARED, reps, MERGE_NODES_APART), 2);
         }
 }

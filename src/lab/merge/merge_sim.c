@@ -80,7 +80,7 @@ void merge_mixer_next(double *psi, struct merge_mixer *m)
         psi[v] /= sum;
 }
 
-static double dot(const double *a, const double *b)
+static double merge_sim_dot(const double *a, const double *b)
 {
     double s = 0;
     for (int v = 0; v < V; v++)
@@ -92,7 +92,7 @@ double merge_sim_best(int *point, const struct merge_grid *g, const double *mix)
 {
     double best = -INFINITY;
     for (int i = 0; i < g->points; i++) {
-        double worth = dot(mix, g->mean + (size_t)i * V);
+        double worth = merge_sim_dot(mix, g->mean + (size_t)i * V);
         if (!(worth > best)) continue;
         best = worth;
         if (point) *point = i;
@@ -164,7 +164,7 @@ static struct lattice_mix vertex(const struct merge_grid *g, int v)
 }
 
 /* What would have been best for all slots together. */
-static void look_ahead(struct serving *s)
+static void merge_sim_look_ahead(struct serving *s)
 {
     const struct merge_grid *g = s->field->merged;
     double mix[V] = {0}, psi[V], mean[V], best = -INFINITY;
@@ -181,8 +181,8 @@ static void look_ahead(struct serving *s)
     for (int k = 0; k < V && s->cfg->method == MERGE_BEST_SINGLE; k++) {
         struct lattice_mix alone = vertex(g, k);
         merge_grid_mean(mean, g, &alone);
-        if (!(dot(mix, mean) > best)) continue;
-        best = dot(mix, mean);
+        if (!(merge_sim_dot(mix, mean) > best)) continue;
+        best = merge_sim_dot(mix, mean);
         memset(s->x, 0, sizeof s->x);
         s->x[k] = 1;
     }
@@ -254,7 +254,7 @@ static int open_method(struct serving *s, struct err *e)
     enum merge_method m = s->cfg->method;
     rng_init(&s->rng, s->cfg->seed, STREAM_OWN);
     s->grid = grid_of(s->field, m);
-    if (hindsight(m)) look_ahead(s);
+    if (hindsight(m)) merge_sim_look_ahead(s);
     s->scores = m == MERGE_FISHER    ? s->field->fisher
                 : m == MERGE_REGMEAN ? s->field->regmean
                                      : NULL;
@@ -355,7 +355,7 @@ static void expect_guesses(double *out, const struct serving *s)
 /* ---- a choice and what it is worth ---- */
 
 /* The slot's weights, or what the hinted policy is told. psi: the mix as it is known. */
-static void choose(struct serving *s, const float *psi)
+static void merge_sim_choose(struct serving *s, const float *psi)
 {
     if (s->tanbr)
         s->node = tanbr_choose(s->tanbr, s->x, NULL, psi);
@@ -409,10 +409,11 @@ static void compare_twin(struct merge_sim_run *out, const struct serving *s,
         apart += fabs((double)(x[k] - s->x[k])) / 2;
     out->equal += (double)(node == s->node) / slots;
     out->apart += apart / slots;
-    out->lost += (dot(psi, worth) - dot(psi, mean)) / slots;
+    out->lost += (merge_sim_dot(psi, worth) - merge_sim_dot(psi, mean)) / slots;
 }
 
-static int learn(struct serving *s, const float *psi, const double *sum, const int *n)
+static int merge_sim_learn(struct serving *s, const float *psi, const double *sum,
+                           const int *n)
 {
     float reward[V] = {0}, trust[V] = {0};
     for (int v = 0; v < V; v++) {
@@ -443,9 +444,9 @@ static int one_slot(struct merge_sim_run *out, struct serving *s, float *known,
     const struct merge_sim_cfg *c = s->cfg;
     double mean[V], sum[V] = {0};
     int n[V] = {0};
-    choose(s, known);
+    merge_sim_choose(s, known);
     expect(mean, s);
-    out->expected[t] = dot(psi, mean);
+    out->expected[t] = merge_sim_dot(psi, mean);
     out->ideal[t] = merge_sim_best(NULL, s->field->merged, psi);
     if (s->twin) compare_twin(out, s, known, psi);
 
@@ -460,7 +461,7 @@ static int one_slot(struct merge_sim_run *out, struct serving *s, float *known,
         if (s->guess) merge_guess_learn(s->guess, w.session, w.content, w.task);
         out->accuracy += right && late(c, t);
     }
-    int rc = learn(s, known, sum, n), fifth = c->slots / 5;
+    int rc = merge_sim_learn(s, known, sum, n), fifth = c->slots / 5;
     for (int v = 0; v < V; v++) {
         double share = (double)n[v] / c->sessions;
         known[v] += (float)(c->forget * (share - (double)known[v]));
@@ -492,7 +493,7 @@ int merge_sim_run(struct merge_sim_run *out, const struct merge_field *f,
     }
     int point = 0;
     merge_sim_best(&point, f->merged, out->mix);
-    out->fixed_late = dot(out->mix_late, f->merged->mean + (size_t)point * V);
+    out->fixed_late = merge_sim_dot(out->mix_late, f->merged->mean + (size_t)point * V);
     if (s.tanbr && !rc) {
         struct tanbr_stats stats = tanbr_stats(s.tanbr);
         out->leaves = stats.tree.leaves;

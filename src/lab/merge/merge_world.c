@@ -160,8 +160,9 @@ void merge_world_play(float *scores, const struct merge_world *w,
 }
 
 /* What a policy sees in a session before chunk `stop`, or at its end. mask may be NULL. */
-static void watch(float *obs, uint32_t *mask, const struct merge_world *w, int s,
-                  int stop, const struct swift *policy, enum feat_layout layout)
+static void merge_world_watch(float *obs, uint32_t *mask, const struct merge_world *w,
+                              int s, int stop, const struct swift *policy,
+                              enum feat_layout layout)
 {
     struct emu_world world = emulated(w, s);
     struct player p;
@@ -187,16 +188,16 @@ void merge_world_states(float *obs, uint32_t *mask, int n, const struct merge_wo
     for (int i = 0; i < n; i++) {
         int session = (int)rng_below(&r, (uint32_t)w->sessions);
         int stop = 1 + (int)rng_below(&r, (uint32_t)w->video->chunks - 1);
-        watch(obs + (size_t)i * (size_t)feat_dim(layout), &mask[i], w, session, stop,
-              policy, layout);
+        merge_world_watch(obs + (size_t)i * (size_t)feat_dim(layout), &mask[i], w,
+                          session, stop, policy, layout);
     }
 }
 
 void merge_world_look(float *obs, const struct merge_world *w, const struct swift *policy)
 {
     for (int s = 0; s < w->sessions; s++)
-        watch(obs + (size_t)s * FEAT_FULL_DIM, NULL, w, s, 1 + MERGE_LOOK, policy,
-              FEAT_BLIND);
+        merge_world_watch(obs + (size_t)s * FEAT_FULL_DIM, NULL, w, s, 1 + MERGE_LOOK,
+                          policy, FEAT_BLIND);
 }
 
 void merge_world_mean(double *out, const struct merge_world *w, const float *scores)

@@ -98,7 +98,7 @@ static void free_ground(struct ground *g)
     shift_plan_free(&g->plan);
 }
 
-static int one(void *ctx, int i, struct sweep_job *job, struct err *e)
+static int shift_one(void *ctx, int i, struct sweep_job *job, struct err *e)
 {
     const struct ground *g = ctx;
     struct shift_arm arm = shift_plan_arm(&g->plan, i);
@@ -140,7 +140,7 @@ static int read_records(struct shift_plan *p, const struct sweep *s, struct err 
     return rc;
 }
 
-static void describe(const struct lab_task *t, const struct ground *g)
+static void shift_describe(const struct lab_task *t, const struct ground *g)
 {
     struct report *r = t->report;
     report_param_int(r, "seeds", g->plan.seeds);
@@ -154,15 +154,15 @@ static void describe(const struct lab_task *t, const struct ground *g)
     if (*lab_text(t, "set")) report_param(r, "changes", "%s", lab_text(t, "set"));
 }
 
-static int run(struct lab_task *t, struct err *e)
+static int shift_run_lab(struct lab_task *t, struct err *e)
 {
     struct ground g = {0};
     struct sweep *s = NULL;
     int rc = make_ground(&g, t, e);
-    if (!rc) rc = lab_sweep(&s, t, g.plan.run, g.plan.runs, one, &g, e);
+    if (!rc) rc = lab_sweep(&s, t, g.plan.run, g.plan.runs, shift_one, &g, e);
     if (!rc) rc = read_records(&g.plan, s, e);
     if (!rc) {
-        describe(t, &g);
+        shift_describe(t, &g);
         shift_claims(t->report, &g.plan);
         rc = shift_figures(t->report, &g.plan);
     }
@@ -181,5 +181,5 @@ const struct lab shift_lab = {
         "He and Liu, Plasticity-Aware Mixture of Experts for Learning Under QoE Shifts "
         "in Adaptive Video Streaming, 2025",
     .options = OPTIONS,
-    .run = run,
+    .run = shift_run_lab,
 };

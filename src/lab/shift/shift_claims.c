@@ -61,7 +61,7 @@ static double growth(const struct shift_record *r)
     return n ? late - early / n : (double)NAN;
 }
 
-static double figure(const struct shift_record *r, const void *arg)
+static double shift_claims_figure(const struct shift_record *r, const void *arg)
 {
     switch (*(const enum of *)arg) {
     case QOE_MID:
@@ -115,10 +115,10 @@ static double figure(const struct shift_record *r, const void *arg)
 /* what: lives as long as the figure */
 static struct shift_figure of(const enum of *what)
 {
-    return (struct shift_figure){figure, what};
+    return (struct shift_figure){shift_claims_figure, what};
 }
 
-static struct stats_interval one(const struct shift_set *s, enum of what)
+static struct stats_interval shift_claims_one(const struct shift_set *s, enum of what)
 {
     return shift_mean(s, of(&what));
 }
@@ -208,7 +208,8 @@ static const struct claim CLAIMS[] = {
      1e-9, 0, 3},
 };
 
-static struct stats_interval answer(const struct claim *c, const struct sets *s)
+static struct stats_interval shift_claims_answer(const struct claim *c,
+                                                 const struct sets *s)
 {
     const struct shift_set *const other[] = {s->moe, s->mlp, s->smoe};
     switch (c->kind) {
@@ -217,11 +218,11 @@ static struct stats_interval answer(const struct claim *c, const struct sets *s)
     case DIFFERENCE:
         return difference(s->pamoe, other[c->against], c->what);
     case ALONE_MOE:
-        return one(s->moe, c->what);
+        return shift_claims_one(s->moe, c->what);
     case ALONE:
         break;
     }
-    return one(s->pamoe, c->what);
+    return shift_claims_one(s->pamoe, c->what);
 }
 
 static void claim_row(struct report *r, const struct claim *c, const struct sets *s,
@@ -234,7 +235,7 @@ static void claim_row(struct report *r, const struct claim *c, const struct sets
     report_cell(r, "published curves", "%s", c->published);
     for (int i = 0; i < n; i++) {
         char column[48];
-        struct stats_interval x = answer(c, &s[i]);
+        struct stats_interval x = shift_claims_answer(c, &s[i]);
         snprintf(column, sizeof column, "preset %s", s[i].preset);
         if (!isnan(x.mean)) report_interval(r, column, x.mean, x.lo, x.hi, c->digits);
         snprintf(column, sizeof column, "verdict, %s", s[i].preset);
@@ -260,7 +261,7 @@ static int best_noise(const struct shift_plan *p, int *count)
     int best = -1, i = 0;
     double top = -INFINITY;
     for (const struct shift_set *s; (s = noise_set(p, i)); i++) {
-        double x = one(s, QOE_MID).mean;
+        double x = shift_claims_one(s, QOE_MID).mean;
         if (!(x > top)) continue;
         top = x;
         best = i;

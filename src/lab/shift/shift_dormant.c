@@ -29,7 +29,7 @@ static const struct reading READINGS[] = {
     {"value, every expert asked about every state", SHIFT_CRITIC, -1, 1, ALL},
 };
 
-static double share(const struct shift_record *r, const void *arg)
+static double shift_dormant_share(const struct shift_record *r, const void *arg)
 {
     const struct reading *x = arg;
     int measure = SHIFT_DORMANT + x->tau;
@@ -38,10 +38,11 @@ static double share(const struct shift_record *r, const void *arg)
     return shift_late(r, x->net, -1, x->layer, measure);
 }
 
-static void row(struct report *r, const struct shift_set *moe, const struct shift_set *pa,
-                const struct reading *x, const char *trained)
+static void shift_dormant_row(struct report *r, const struct shift_set *moe,
+                              const struct shift_set *pa, const struct reading *x,
+                              const char *trained)
 {
-    struct shift_figure f = {share, x};
+    struct shift_figure f = {shift_dormant_share, x};
     struct stats_interval a = shift_mean(moe, f), b = shift_mean(pa, f);
     struct stats_interval ratio = shift_ratio(pa, moe, f);
     report_row(r);
@@ -60,13 +61,13 @@ void shift_dormant(struct report *r, const struct shift_plan *p)
     if (!moe || !pa) return;
     report_table(r, "Dormant units, reading by reading (preset paper, without hints)");
     for (size_t i = 0; i < sizeof READINGS / sizeof *READINGS; i++)
-        row(r, moe, pa, &READINGS[i], "");
+        shift_dormant_row(r, moe, pa, &READINGS[i], "");
 
     moe = shift_plan_find(p, "paper", false, "moe, weight decay");
     pa = shift_plan_find(p, "paper", false, "pamoe, weight decay");
     for (int tau = 0; moe && pa && tau < 4; tau++) {
         const struct reading policy = {"policy", SHIFT_ACTOR, -1, tau, REACHED};
-        row(r, moe, pa, &policy, ", with the code's weight decay");
+        shift_dormant_row(r, moe, pa, &policy, ", with the code's weight decay");
     }
     report_text(r, "The paper says that PA-MoE has fewer. It names no threshold in Eq. "
                    "41, no optimiser and no weight decay, and these decide. Preset paper "

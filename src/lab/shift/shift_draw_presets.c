@@ -5,10 +5,10 @@
 
 enum { TEXT = 96 };
 
-static void say(char out[TEXT], const char *fmt, ...)
+static void shift_draw_presets_say(char out[TEXT], const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void say(char out[TEXT], const char *fmt, ...)
+static void shift_draw_presets_say(char out[TEXT], const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -22,34 +22,40 @@ static void columns(char out[][TEXT], const struct recipe *r)
     const struct ppo_cfg *p = &r->train.ppo;
     const struct policy_cfg *c = &r->policy;
     int i = 0;
-    say(out[i++], "%d environment, %d steps", r->train.rollout.envs,
-        r->train.rollout.steps);
-    say(out[i++], "%g", p->lr);
-    say(out[i++], "%d, %d epochs", p->minibatch, p->epochs);
-    say(out[i++], "%g, %g", p->gamma, p->lambda);
-    say(out[i++], "%g", p->clip);
-    say(out[i++], "%g", p->entropy);
-    say(out[i++], "%g", p->value_coef);
+    shift_draw_presets_say(out[i++], "%d environment, %d steps", r->train.rollout.envs,
+                           r->train.rollout.steps);
+    shift_draw_presets_say(out[i++], "%g", p->lr);
+    shift_draw_presets_say(out[i++], "%d, %d epochs", p->minibatch, p->epochs);
+    shift_draw_presets_say(out[i++], "%g, %g", p->gamma, p->lambda);
+    shift_draw_presets_say(out[i++], "%g", p->clip);
+    shift_draw_presets_say(out[i++], "%g", p->entropy);
+    shift_draw_presets_say(out[i++], "%g", p->value_coef);
     if (p->max_grad_norm > 0)
-        say(out[i++], "%g", p->max_grad_norm);
+        shift_draw_presets_say(out[i++], "%g", p->max_grad_norm);
     else
-        say(out[i++], "none");
-    say(out[i++], "%d of %d hidden units, 1 chosen", c->experts, c->hidden);
-    say(out[i++], "betas %g, %g, eps %g, decay %g", p->beta1, p->beta2, p->eps,
-        p->weight_decay);
-    say(out[i++], "%s",
-        r->uniform_init ? "U(-1/sqrt(n), 1/sqrt(n))" : "orthogonal, even policy");
-    say(out[i++], "%.3g%s, balance %g", p->router_noise,
-        p->redraw_noise ? ", redrawn" : "", p->balance);
+        shift_draw_presets_say(out[i++], "none");
+    shift_draw_presets_say(out[i++], "%d of %d hidden units, 1 chosen", c->experts,
+                           c->hidden);
+    shift_draw_presets_say(out[i++], "betas %g, %g, eps %g, decay %g", p->beta1, p->beta2,
+                           p->eps, p->weight_decay);
+    shift_draw_presets_say(out[i++], "%s",
+                           r->uniform_init ? "U(-1/sqrt(n), 1/sqrt(n))"
+                                           : "orthogonal, even policy");
+    shift_draw_presets_say(out[i++], "%.3g%s, balance %g", p->router_noise,
+                           p->redraw_noise ? ", redrawn" : "", p->balance);
     if (p->noise_std > 0)
-        say(out[i++], "deviation %g, all experts of both networks", p->noise_std);
+        shift_draw_presets_say(out[i++], "deviation %g, all experts of both networks",
+                               p->noise_std);
     else
-        say(out[i++], "lr x %g, experts reached, actor", p->noise_gamma);
-    say(out[i++], "%s", p->normalise_returns ? "normalised" : "as they are");
-    say(out[i++], "bandwidth x %g%s", r->env.emu.bandwidth_x,
-        r->min_mbps > 0 ? ", slow links left out" : "");
-    say(out[i++], "%s",
-        r->env.profiles[0].utility == QOE_PAMOE ? "ln(R + .7)" : "Mbit/s");
+        shift_draw_presets_say(out[i++], "lr x %g, experts reached, actor",
+                               p->noise_gamma);
+    shift_draw_presets_say(out[i++], "%s",
+                           p->normalise_returns ? "normalised" : "as they are");
+    shift_draw_presets_say(out[i++], "bandwidth x %g%s", r->env.emu.bandwidth_x,
+                           r->min_mbps > 0 ? ", slow links left out" : "");
+    shift_draw_presets_say(out[i++], "%s",
+                           r->env.profiles[0].utility == QOE_PAMOE ? "ln(R + .7)"
+                                                                   : "Mbit/s");
 }
 
 void shift_draw_presets(struct report *r)

@@ -29,7 +29,7 @@ struct dots {
     double y[32], lo[32], hi[32];
 };
 
-static void dot(struct dots *d, int i, struct stats_interval x)
+static void shift_figures_dot(struct dots *d, int i, struct stats_interval x)
 {
     d->y[i] = x.mean;
     d->lo[i] = x.lo;
@@ -112,7 +112,7 @@ static void levels(const struct shift_draw *d)
                 double share[SHIFT_SEEDS];
                 for (int run = 0; run < d->set[i]->n; run++)
                     share[run] = shift_level_share(&d->set[i]->run[run], profile, k);
-                dot(&x, k, over_runs(share, d->set[i]->n));
+                shift_figures_dot(&x, k, over_runs(share, d->set[i]->n));
             }
             bars(d, d->set[i]->label, &x, SHIFT_LEVELS);
         }
@@ -140,7 +140,7 @@ static void trims(const struct shift_draw *d)
             double q[SHIFT_SEEDS];
             for (int run = 0; run < d->set[i]->n; run++)
                 q[run] = shift_over_time(&d->set[i]->run[run], TRIMS[k].cut);
-            dot(&x, k, over_runs(q, d->set[i]->n));
+            shift_figures_dot(&x, k, over_runs(q, d->set[i]->n));
         }
         bars(d, d->set[i]->label, &x, N_TRIMS);
     }
@@ -215,7 +215,7 @@ static void profiles(const struct shift_draw *d)
         for (int k = 0; k < d->n; k++) {
             struct dots x;
             for (int c = 0; c < COLUMNS; c++)
-                dot(&x, c, over_profiles(d->set[k], c, panel[i].cut));
+                shift_figures_dot(&x, c, over_profiles(d->set[k], c, panel[i].cut));
             bars(d, d->set[k]->label, &x, COLUMNS);
         }
     }
@@ -280,7 +280,7 @@ static void lags(const struct shift_draw *d)
                     lag[run] = shift_segment_lag(&s->run[run], k + 1);
                     if (panel) lag[run] = !isnan(lag[run]);
                 }
-                dot(&x, k, over_runs(lag, s->n));
+                shift_figures_dot(&x, k, over_runs(lag, s->n));
             }
             bars(d, s->label, &x, SHIFTS);
         }
@@ -369,7 +369,7 @@ static void noise(struct report *r, const struct shift_plan *p)
             double q[SHIFT_SEEDS];
             for (int run = 0; run < set[i]->n; run++)
                 q[run] = late_measure(&set[i]->run[run], panel);
-            dot(&x, i, over_runs(q, set[i]->n));
+            shift_figures_dot(&x, i, over_runs(q, set[i]->n));
         }
         report_series(r, &(struct report_series){.name = "pamoe",
                                                  .kind = REPORT_POINTS,
@@ -433,7 +433,7 @@ static void section(struct shift_draw *d, const struct shift_plan *p, const char
     shift_draw_plasticity(d, !hint && strcmp(preset, "tuned") != 0);
 }
 
-static void explain(struct report *r)
+static void shift_figures_explain(struct report *r)
 {
     shift_draw_presets(r);
     report_text(
@@ -471,7 +471,7 @@ int shift_figures(struct report *r, const struct shift_plan *p)
     d.lo = d.mean + SHIFT_ROWS;
     d.hi = d.lo + SHIFT_ROWS;
 
-    explain(r);
+    shift_figures_explain(r);
     extras(r, p);
     shift_dormant(r, p);
     noise(r, p);

@@ -64,7 +64,7 @@ static void reset(void *self, struct env_out *out)
     t->inner.reset(t->inner.self, out);
 }
 
-static void step(void *self, int action, struct env_out *out)
+static void shift_meter_step(void *self, int action, struct env_out *out)
 {
     struct metered *t = self;
     keep_observation(t->meter, out->obs);
@@ -73,7 +73,7 @@ static void step(void *self, int action, struct env_out *out)
     if (out->done || out->truncated) close_episode(t->meter);
 }
 
-static void release(void *self)
+static void shift_meter_release(void *self)
 {
     struct metered *t = self;
     t->inner.free(t->inner.self);
@@ -94,8 +94,11 @@ struct env shift_meter_env(void *ctx, uint64_t id, struct err *e)
         free(t);
         return (struct env){0};
     }
-    return (struct env){
-        .self = t, .spec = t->inner.spec, .reset = reset, .step = step, .free = release};
+    return (struct env){.self = t,
+                        .spec = t->inner.spec,
+                        .reset = reset,
+                        .step = shift_meter_step,
+                        .free = shift_meter_release};
 }
 
 static double recent(const struct shift_meter *m)

@@ -19,8 +19,8 @@ int shift_plan_gammas(const double **out)
 }
 
 /* wanted[i]: whether word i is in the list "a,b,c" */
-static int choose(bool wanted[4], const char *const *words, const char *list,
-                  const char *field, struct err *e)
+static int shift_plan_choose(bool wanted[4], const char *const *words, const char *list,
+                             const char *field, struct err *e)
 {
     for (const char *at = list; *at;) {
         size_t n = strcspn(at, ",");
@@ -38,8 +38,9 @@ static int choose(bool wanted[4], const char *const *words, const char *list,
     return 0;
 }
 
-static struct shift_set *add(struct shift_plan *p, const struct shift_request *q,
-                             const char *preset, const char *variant, bool hint)
+static struct shift_set *shift_plan_add(struct shift_plan *p,
+                                        const struct shift_request *q, const char *preset,
+                                        const char *variant, bool hint)
 {
     struct shift_set *s = &p->set[p->sets++];
     *s = (struct shift_set){.role = SHIFT_MAIN, .n = q->seeds};
@@ -56,7 +57,7 @@ static struct shift_set *add(struct shift_plan *p, const struct shift_request *q
 }
 
 /* A change more, behind the request's own. */
-static void change(struct shift_set *s, const char *text)
+static void shift_plan_change(struct shift_set *s, const char *text)
 {
     size_t n = strlen(s->changes);
     snprintf(s->changes + n, sizeof s->changes - n, "%s%s", n ? " " : "", text);
@@ -66,7 +67,7 @@ static void add_main(struct shift_plan *p, const struct shift_request *q, int pr
                      const bool variant[4], bool hint)
 {
     for (int k = 0; VARIANTS[k]; k++)
-        if (variant[k]) add(p, q, PRESETS[preset], VARIANTS[k], hint);
+        if (variant[k]) shift_plan_add(p, q, PRESETS[preset], VARIANTS[k], hint);
 }
 
 /* gamma 0 is smoe and the preset's own gamma is pamoe, but they are run again under their
@@ -74,19 +75,19 @@ static void add_main(struct shift_plan *p, const struct shift_request *q, int pr
 static void add_noise(struct shift_plan *p, const struct shift_request *q)
 {
     for (size_t i = 0; i < sizeof GAMMAS / sizeof *GAMMAS; i++) {
-        struct shift_set *s = add(p, q, "paper", "pamoe", false);
+        struct shift_set *s = shift_plan_add(p, q, "paper", "pamoe", false);
         char text[32];
         snprintf(text, sizeof text, "noise=%g", GAMMAS[i]);
         snprintf(s->label, sizeof s->label, "gamma %g", GAMMAS[i]);
         s->role = SHIFT_NOISE;
-        change(s, text);
+        shift_plan_change(s, text);
     }
 }
 
 static struct shift_set *add_reading(struct shift_plan *p, const struct shift_request *q,
                                      const char *variant, const char *what)
 {
-    struct shift_set *s = add(p, q, "paper", variant, false);
+    struct shift_set *s = shift_plan_add(p, q, "paper", variant, false);
     snprintf(s->label, sizeof s->label, "%s, %s", variant, what);
     s->role = SHIFT_ONCE;
     return s;
@@ -96,17 +97,17 @@ static void add_once(struct shift_plan *p, const struct shift_request *q)
 {
     add_reading(p, q, "moe", "probabilities")->arm.mix_probs = true;
     add_reading(p, q, "pamoe", "critic too")->arm.noise_critic = true;
-    change(add_reading(p, q, "moe", "weight decay"), "weight-decay=1e-4");
-    change(add_reading(p, q, "pamoe", "weight decay"), "weight-decay=1e-4");
+    shift_plan_change(add_reading(p, q, "moe", "weight decay"), "weight-decay=1e-4");
+    shift_plan_change(add_reading(p, q, "pamoe", "weight decay"), "weight-decay=1e-4");
 }
 
 static int fill_sets(struct shift_plan *p, const struct shift_request *q, struct err *e)
 {
     static const char *const HINTS[] = {"without", "with", "both", NULL};
     bool preset[4] = {false}, variant[4] = {false}, hint[4] = {false};
-    int rc = choose(preset, PRESETS, q->presets, "preset", e);
-    if (!rc) rc = choose(variant, VARIANTS, q->variants, "variant", e);
-    if (!rc) rc = choose(hint, HINTS, q->hints, "hints", e);
+    int rc = shift_plan_choose(preset, PRESETS, q->presets, "preset", e);
+    if (!rc) rc = shift_plan_choose(variant, VARIANTS, q->variants, "variant", e);
+    if (!rc) rc = shift_plan_choose(hint, HINTS, q->hints, "hints", e);
     if (rc) return rc;
 
     /* what says most for its time comes first */
@@ -124,7 +125,7 @@ static int fill_sets(struct shift_plan *p, const struct shift_request *q, struct
     return 0;
 }
 
-static void words(char *out, size_t n, const char *label)
+static void shift_plan_words(char *out, size_t n, const char *label)
 {
     size_t i = 0;
     for (; label[i] && i + 1 < n; i++)
@@ -143,7 +144,7 @@ static int name_runs(struct shift_plan *p, uint32_t worlds, struct err *e)
         p->set[i / p->seeds].gamma = r.train.ppo.noise_gamma;
 
         char label[sizeof s->label];
-        words(label, sizeof label, s->label);
+        shift_plan_words(label, sizeof label, s->label);
         snprintf(p->name[i], sizeof p->name[i], "%s-%s%s-%d", s->arm.preset, label,
                  s->arm.hint ? "-hint" : "", i % p->seeds + 1);
         size_t room = sizeof p->config[i];

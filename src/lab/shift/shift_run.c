@@ -93,8 +93,8 @@ static void *array(size_t n, size_t size, bool *ok)
     return p;
 }
 
-static int start(struct run *r, const struct shift_arm *arm, const struct worlds *worlds,
-                 struct err *e)
+static int shift_run_start(struct run *r, const struct shift_arm *arm,
+                           const struct worlds *worlds, struct err *e)
 {
     *r = (struct run){.arm = arm};
     int rc = shift_arm_recipe(&r->recipe, arm, e);
@@ -120,7 +120,7 @@ static int start(struct run *r, const struct shift_arm *arm, const struct worlds
     return r->train ? 0 : e ? e->code : ERR_MEMORY;
 }
 
-static void release(struct run *r)
+static void shift_run_release(struct run *r)
 {
     for (int i = 0; i < SHIFT_PROFILES; i++)
         free(r->saved[i]);
@@ -131,8 +131,8 @@ static void release(struct run *r)
     free(r->point);
 }
 
-static void note(struct shift_point *out, const struct shift_reading *m,
-                 const struct train_row *row, int experts)
+static void shift_run_note(struct shift_point *out, const struct shift_reading *m,
+                           const struct train_row *row, int experts)
 {
     const struct ppo_stats *p = &row->ppo;
     *out = (struct shift_point){
@@ -167,7 +167,7 @@ static void note(struct shift_point *out, const struct shift_reading *m,
 }
 
 /* The weights at the end of a segment; the last segment of a profile stays. */
-static int save(struct run *r, int profile, struct err *e)
+static int shift_run_save(struct run *r, int profile, struct err *e)
 {
     struct ckpt_meta *m = calloc(1, sizeof *m); /* too large for a stack */
     if (!m) return err_set(e, ERR_MEMORY, "no memory for a checkpoint");
@@ -197,7 +197,7 @@ static int iterate(struct run *r, int i, struct err *e)
 
     int rows = r->meter.obs_n;
     struct shift_reading m = shift_meter_take(&r->meter);
-    note(&r->point[i], &m, &row, r->recipe.policy.experts);
+    shift_run_note(&r->point[i], &m, &row, r->recipe.policy.experts);
     if (probed) {
         struct shift_probe *p = &r->probe[r->head.probes++];
         rc = shift_prober_take(p, r->prober, r->policy, rows, (uint64_t)i, e);
@@ -207,7 +207,8 @@ static int iterate(struct run *r, int i, struct err *e)
 
     int64_t cycle = r->recipe.env.cycle_steps;
     if (!rc && train_steps(r->train) % cycle == 0)
-        rc = save(r, (int)((train_steps(r->train) / cycle - 1) % SHIFT_PROFILES), e);
+        rc = shift_run_save(
+            r, (int)((train_steps(r->train) / cycle - 1) % SHIFT_PROFILES), e);
     return rc;
 }
 
@@ -215,7 +216,7 @@ int shift_run(struct sweep_job *job, const struct shift_arm *arm,
               const struct worlds *worlds, struct err *e)
 {
     struct run r;
-    int rc = start(&r, arm, worlds, e);
+    int rc = shift_run_start(&r, arm, worlds, e);
     for (int i = 0; !rc && i < r.iterations; i++) {
         rc = iterate(&r, i, e);
         if (!rc && sweep_tick(job, (i + 1.0) / r.iterations)) rc = SWEEP_STOPPED;
@@ -228,7 +229,7 @@ int shift_run(struct sweep_job *job, const struct shift_arm *arm,
         for (int i = 0; i < SHIFT_PROFILES; i++)
             sweep_put(job, r.saved[i], r.head.policy_bytes[i]);
     }
-    release(&r);
+    shift_run_release(&r);
     return rc;
 }
 

@@ -59,14 +59,14 @@ struct mean {
     int n;
 };
 
-static void take(struct mean *m, double x)
+static void shift_stat_take(struct mean *m, double x)
 {
     if (isnan(x)) return;
     m->sum += x;
     m->n++;
 }
 
-static double value(struct mean m)
+static double shift_stat_value(struct mean m)
 {
     return m.n ? m.sum / m.n : (double)NAN;
 }
@@ -78,8 +78,8 @@ void shift_bins(double *out, int n, const struct shift_record *r, enum shift_cur
         int from = (int)((int64_t)r->points * b / n);
         int to = (int)((int64_t)r->points * (b + 1) / n);
         for (int i = from; i < to; i++)
-            take(&m, shift_value(&r->point[i], c));
-        out[b] = value(m);
+            shift_stat_take(&m, shift_value(&r->point[i], c));
+        out[b] = shift_stat_value(m);
     }
 }
 
@@ -118,8 +118,8 @@ static double segment_mean(const struct shift_record *r, int s, double from, dou
     struct mean m = {0};
     int end = at_segment(r, s + to);
     for (int i = at_part(r, s, from); i < end; i++)
-        take(&m, shift_value(&r->point[i], c));
-    return value(m);
+        shift_stat_take(&m, shift_value(&r->point[i], c));
+    return shift_stat_value(m);
 }
 
 void shift_segments(double out[SHIFT_SEGMENTS], const struct shift_record *r, double from,
@@ -163,17 +163,17 @@ double shift_lags(const struct shift_record *r, double *adapted)
 {
     struct mean m = {0};
     for (int s = 1; s < SHIFT_SEGMENTS; s++)
-        take(&m, shift_segment_lag(r, s));
+        shift_stat_take(&m, shift_segment_lag(r, s));
     if (adapted) *adapted = (double)m.n / (SHIFT_SEGMENTS - 1);
-    return value(m);
+    return shift_stat_value(m);
 }
 
 double shift_profile_qoe(const struct shift_record *r, int profile)
 {
     struct mean m = {0};
     for (int i = 0; i < r->points; i++)
-        if ((int)r->point[i].tag == profile) take(&m, (double)r->point[i].qoe);
-    return value(m);
+        if ((int)r->point[i].tag == profile) shift_stat_take(&m, (double)r->point[i].qoe);
+    return shift_stat_value(m);
 }
 
 double shift_level_share(const struct shift_record *r, int profile, int level)
@@ -182,9 +182,9 @@ double shift_level_share(const struct shift_record *r, int profile, int level)
     for (int s = profile; s < SHIFT_SEGMENTS; s += SHIFT_PROFILES) {
         int end = at_segment(r, s + 1.0);
         for (int i = at_part(r, s, 0.8); i < end; i++)
-            take(&m, (double)r->point[i].level[level]);
+            shift_stat_take(&m, (double)r->point[i].level[level]);
     }
-    return value(m);
+    return shift_stat_value(m);
 }
 
 double shift_over_time(const struct shift_record *r, struct stats_cut cut)
@@ -207,8 +207,9 @@ static double of_net(const struct shift_probe_net *n, int expert, int layer, int
     for (int k = 0; k < SHIFT_EXPERTS; k++)
         for (int l = 0; l < SHIFT_LAYERS; l++)
             if ((expert < 0 || k == expert) && (layer < 0 || l == layer))
-                take(&m, (double)(weight ? n->weight[k][l] : n->layer[k][l][measure]));
-    return value(m);
+                shift_stat_take(
+                    &m, (double)(weight ? n->weight[k][l] : n->layer[k][l][measure]));
+    return shift_stat_value(m);
 }
 
 double shift_probed(const struct shift_probe *p, int net, int expert, int layer,
@@ -217,8 +218,8 @@ double shift_probed(const struct shift_probe *p, int net, int expert, int layer,
     struct mean m = {0};
     for (int n = 0; n < SHIFT_NETS; n++)
         if (net == SHIFT_NETS || n == net)
-            take(&m, of_net(&p->net[n], expert, layer, measure));
-    return value(m);
+            shift_stat_take(&m, of_net(&p->net[n], expert, layer, measure));
+    return shift_stat_value(m);
 }
 
 static bool is_late(const struct shift_record *r, const struct shift_probe *p)
@@ -232,8 +233,8 @@ double shift_late(const struct shift_record *r, int net, int expert, int layer,
     struct mean m = {0};
     for (int i = 0; i < r->probes; i++)
         if (is_late(r, &r->probe[i]))
-            take(&m, shift_probed(&r->probe[i], net, expert, layer, measure));
-    return value(m);
+            shift_stat_take(&m, shift_probed(&r->probe[i], net, expert, layer, measure));
+    return shift_stat_value(m);
 }
 
 double shift_late_all(const struct shift_record *r, int net, int measure)
@@ -241,8 +242,8 @@ double shift_late_all(const struct shift_record *r, int net, int measure)
     struct mean m = {0};
     for (int i = 0; i < r->probes; i++)
         if (is_late(r, &r->probe[i]))
-            take(&m, (double)r->probe[i].net[net].mean_all[measure]);
-    return value(m);
+            shift_stat_take(&m, (double)r->probe[i].net[net].mean_all[measure]);
+    return shift_stat_value(m);
 }
 
 double shift_late_top_share(const struct shift_record *r, int net)
@@ -253,9 +254,9 @@ double shift_late_top_share(const struct shift_record *r, int net)
         double top = (double)r->probe[i].net[net].share[0];
         for (int k = 1; k < SHIFT_EXPERTS; k++)
             top = fmax(top, (double)r->probe[i].net[net].share[k]);
-        take(&m, top);
+        shift_stat_take(&m, top);
     }
-    return value(m);
+    return shift_stat_value(m);
 }
 
 double shift_frozen_share(const struct shift_record *r, int lo, int hi)
@@ -267,21 +268,22 @@ double shift_frozen_share(const struct shift_record *r, int lo, int hi)
             double share = 0.0;
             for (int k = lo; k <= hi; k++)
                 share += (double)r->point[i].level[k];
-            take(&m, share);
+            shift_stat_take(&m, share);
         }
     }
-    return value(m);
+    return shift_stat_value(m);
 }
 
 double shift_swing(const struct shift_record *r)
 {
     struct mean m[SHIFT_PROFILES] = {0};
     for (int s = 4; s < SHIFT_SEGMENTS; s++)
-        take(&m[s % SHIFT_PROFILES], segment_mean(r, s, 0.8, 1.0, SHIFT_LEVEL));
-    double lo = value(m[0]), hi = lo;
+        shift_stat_take(&m[s % SHIFT_PROFILES],
+                        segment_mean(r, s, 0.8, 1.0, SHIFT_LEVEL));
+    double lo = shift_stat_value(m[0]), hi = lo;
     for (int i = 1; i < SHIFT_PROFILES; i++) {
-        lo = fmin(lo, value(m[i]));
-        hi = fmax(hi, value(m[i]));
+        lo = fmin(lo, shift_stat_value(m[i]));
+        hi = fmax(hi, shift_stat_value(m[i]));
     }
     return hi - lo;
 }
@@ -295,9 +297,9 @@ double shift_late_busiest(const struct shift_record *r, int net, int measure)
         int most = 0;
         for (int k = 1; k < SHIFT_EXPERTS; k++)
             if (share[k] > share[most]) most = k;
-        take(&m, shift_probed(&r->probe[i], net, most, -1, measure));
+        shift_stat_take(&m, shift_probed(&r->probe[i], net, most, -1, measure));
     }
-    return value(m);
+    return shift_stat_value(m);
 }
 
 void shift_per_run(double *x, const struct shift_set *s, struct shift_figure f)

@@ -78,7 +78,7 @@ static int run_one(void *ctx, int i, struct err *e)
     return tracking_sim_run(&j->out, &j->cfg, e);
 }
 
-static int run_all(struct found *f, const struct lab_task *t, struct err *e)
+static int tracking_run_all(struct found *f, const struct lab_task *t, struct err *e)
 {
     for (int at = 0; at < JOBS; at += CHUNK) {
         struct job *chunk = f->job + at;
@@ -216,7 +216,7 @@ struct looks {
     double growth, growth_bound;  /* a run 16 times as long over one */
 };
 
-static struct looks look(struct found *f, int d)
+static struct looks tracking_look(struct found *f, int d)
 {
     struct looks l = {.path = {INFINITY, 0}, .energy = {INFINITY, 0}};
     for (int i = 0; i < ETAS; i++) {
@@ -371,7 +371,7 @@ static void check_all(struct report *r, struct found *f, const struct looks *l)
                  16);
 }
 
-static void explain(struct report *r)
+static void tracking_explain(struct report *r)
 {
     report_text(
         r, "Theorem 4.3 of PA-MoE bounds the mean squared distance of noisy gradient "
@@ -398,20 +398,20 @@ static void explain(struct report *r)
            "has not, as units that died or a policy that stopped exploring.");
 }
 
-static int run(struct lab_task *t, struct err *e)
+static int tracking_run(struct lab_task *t, struct err *e)
 {
     struct found *f = calloc(1, sizeof *f);
     if (!f) return err_set(e, ERR_MEMORY, "no memory for %d runs", JOBS);
     plan(f, t);
-    int rc = run_all(f, t, e);
+    int rc = tracking_run_all(f, t, e);
     if (rc) goto out;
 
     struct looks l[DRIFTS];
     for (int d = 0; d < DRIFTS; d++)
-        l[d] = look(f, d);
+        l[d] = tracking_look(f, d);
     table_claims(t->report, f, l);
     table_looseness(t->report, f, l);
-    explain(t->report);
+    tracking_explain(t->report);
     figure_eta(t->report, f);
     figure_gamma(t->report, f);
     figure_time(t->report, f);
@@ -437,5 +437,5 @@ const struct lab tracking_lab = {
         "He and Liu, Plasticity-Aware Mixture of Experts for Learning Under QoE Shifts "
         "in Adaptive Video Streaming, 2025, Theorem 4.3",
     .options = options,
-    .run = run,
+    .run = tracking_run,
 };

@@ -37,7 +37,7 @@ static int check_int(const char *name, int value, int lo, int hi, struct err *e)
     return err_field(e, ERR_RANGE, name, "%d is not within %d .. %d", value, lo, hi);
 }
 
-static int check(const struct tracking_sim_cfg *c, struct err *e)
+static int tracking_sim_check(const struct tracking_sim_cfg *c, struct err *e)
 {
     int rc = check_int("dim", c->dim, 3, TRACKING_SIM_DIM_MAX, e);
     if (!rc) rc = check_int("pairs", c->pairs, 1, TRACKING_SIM_PAIRS_MAX, e);
@@ -177,7 +177,7 @@ static void sum_up(struct tracking_sim *out, const struct state *s,
 int tracking_sim_run(struct tracking_sim *out, const struct tracking_sim_cfg *cfg,
                      struct err *e)
 {
-    int rc = check(cfg, e);
+    int rc = tracking_sim_check(cfg, e);
     if (rc) return rc;
 
     size_t dim = (size_t)cfg->dim, pairs = (size_t)cfg->pairs;
