@@ -183,7 +183,7 @@ for (const [how, damage, says] of [
             assert.deepEqual(await d.exited, { code: 1, signal: null });
             assert.match(d.output, /abrd\.db/);
             assert.match(d.output, says);
-            assert.match(d.output, /restore a backup, or give up what is lost with 'abrd doctor --accept-loss'/);
+            assert.match(d.output, /restore a backup, or give up what is lost with 'abrd doctor --data DIR --accept-loss'/);
             const doctor = (...more) =>
                 spawnSync(ABRD, ['doctor', '--data', data, '--port', '0', '--policy', policy(), ...more]);
             assert.equal(doctor().status, 1);
@@ -248,7 +248,7 @@ for (const [how, damage] of [
         const before = readFileSync(file('abrd.db'));
         const d = await new Daemon([...serve, '--data', left]).ready;
         assert.deepEqual(await d.exited, { code: 1, signal: null });
-        assert.match(d.output, /abrd\.db.*(damaged|database of another).*: (restore a backup, or give up .*'abrd doctor --accept-loss'|choose)/);
+        assert.match(d.output, /abrd\.db.*(damaged|database of another).*: (restore a backup, or give up .*'abrd doctor --data DIR --accept-loss'|choose)/);
         assert.ok(readFileSync(file('abrd.db')).equals(before));
     });
 }

@@ -159,7 +159,8 @@ async function refused(name, bytes, want) {
     assert.equal(headers.get('content-type'), 'application/json', `${name}: ${body}`);
     assert.equal(headers.get('connection'), 'close', name);
     const error = JSON.parse(body);
-    assert.ok(error.error && error.detail, body);
+    assert.equal(error.error, [413, 414, 431].includes(got) ? 'too_large' : 'invalid', body);
+    assert.ok(error.detail, body);
     assert.equal(error.request, headers.get('x-request-id'), body);
 }
 

@@ -184,7 +184,11 @@ static const char *status_word(int status)
     case 409:
         return "conflict";
     case 413:
+    case 414:
+    case 431:
         return "too_large";
+    case 505:
+        return "invalid";
     case 416:
         return "range";
     case 429:

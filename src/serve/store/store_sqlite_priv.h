@@ -21,8 +21,9 @@
 #define STORE_SQLITE_RESERVE "-reserve"
 
 /* What an operator can do about a store that has lost something. */
-#define STORE_SQLITE_REMEDY \
-    "restore a backup, or give up what is lost with 'abrd doctor --accept-loss'"
+#define STORE_SQLITE_REMEDY                                                   \
+    "restore a backup, or give up what is lost with 'abrd doctor --data DIR " \
+    "--accept-loss'"
 
 /* The columns of a row, in the order that bind_* and read_* use; the first one goes through F, the
  * others through X. A row that is written again keeps the KEPT ones and takes the NEW ones. */

@@ -402,7 +402,7 @@ START_TEST(a_damaged_file_is_refused_at_the_start)
         int rc = open_damaged(whole, size, at, &e);
         ck_assert_msg(rc == ERR_CORRUPT, "damage at %ld: %d", at, rc);
         ck_assert_str_eq(e.field, path);
-        ck_assert_ptr_nonnull(strstr(e.detail, "abrd doctor --accept-loss"));
+        ck_assert_ptr_nonnull(strstr(e.detail, "abrd doctor --data DIR --accept-loss"));
     }
     struct err e = {0};
     struct store_sqlite_cfg large = {.path = path, .check_pages = 4};

@@ -422,7 +422,7 @@ static void check_kind(int k, uint32_t moved)
     ck_assert_msg(says != NULL, "%s: %s", name, e.detail);
     ck_assert_msg(rc == ERR_CORRUPT && strstr(e.detail, says), "%s: %s", name, e.detail);
     ck_assert_msg(strstr(e.detail, "restore a backup, or") &&
-                      strstr(e.detail, "'abrd doctor --accept-loss'"),
+                      strstr(e.detail, "'abrd doctor --data DIR --accept-loss'"),
                   "%s: %s", name, e.detail);
     ck_assert_str_eq(e.field, in("abrd.db"));
 
