@@ -25,7 +25,7 @@
 #include "serve/http/emit.h"
 #include "serve/http/events.h"
 #include "serve/http/files.h"
-#include "serve/session/histories.h"
+#include "serve/http/histories.h"
 #include "serve/players/media.h"
 #include "serve/metrics/metrics.h"
 #include "serve/players/origin.h"

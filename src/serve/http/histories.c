@@ -1,4 +1,4 @@
-#include "serve/session/histories.h"
+#include "serve/http/histories.h"
 
 #include <assert.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* Histories slice by slice: all steps once and in order, and nobody else reads the store. */
-#include "serve/session/histories.h"
+#include "serve/http/histories.h"
 
 #include <check.h>
 #include <limits.h>
@@ -197,8 +197,8 @@ START_TEST(answers_are_bounded_and_may_be_dropped_at_any_time)
 }
 END_TEST
 
-Suite *suite_serve_session_histories(void);
-Suite *suite_serve_session_histories(void)
+Suite *suite_serve_http_histories(void);
+Suite *suite_serve_http_histories(void)
 {
     Suite *s = suite_create("serve/histories");
     TCase *t = tcase_create("serve/histories");
