@@ -16,7 +16,7 @@ static bool watch(void *ctx, double share)
     return !interrupt_seen();
 }
 
-static void put(struct out *o, const char *to, const struct backup_stats *b)
+static void backup_put(struct out *o, const char *to, const struct backup_stats *b)
 {
     out_row(o);
     out_text(o, "backup", to);
@@ -67,7 +67,7 @@ int cmd_backup(int argc, char **argv)
         rc = backup_make(&b, argv[at + 1], argv[at], watch, &p, &e);
         progress_end(&p);
     }
-    if (!rc) put(o, argv[at + 1], &b);
+    if (!rc) backup_put(o, argv[at + 1], &b);
     if (!rc) rc = out_finish(o, &e);
     out_free(o);
     if (!rc) return OPT_EXIT_DONE;

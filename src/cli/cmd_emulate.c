@@ -54,7 +54,7 @@ static struct emulate emulate_default(void)
     };
 }
 
-static int fail(const struct err *e)
+static int emulate_fail(const struct err *e)
 {
     fprintf(stderr, "abrd emulate: %s%s%s\n", e->field, e->field[0] ? ": " : "",
             e->detail);
@@ -103,7 +103,7 @@ static int read_profiles(struct emulate *o, struct err *e)
     return 0;
 }
 
-static int load(struct emulate *o, struct err *e)
+static int emulate_load(struct emulate *o, struct err *e)
 {
     if (o->kind) {
         o->play = corpus_generate(o->kind, o->links, o->seconds, o->seed, e);
@@ -137,7 +137,7 @@ static void unload(struct emulate *o)
     corpus_free(o->play);
 }
 
-static bool show_progress(void *ctx, double share, int finished)
+static bool emulate_show_progress(void *ctx, double share, int finished)
 {
     char note[32];
     snprintf(note, sizeof note, "%d viewers", finished);
@@ -426,7 +426,7 @@ static int emulate(struct emulate *o, struct out *rows, const char *mode, struct
     o->crowd.emu = setup_emu(&o->setup);
     o->crowd.corpus = o->play;
     o->crowd.video = o->video;
-    o->crowd.progress = show_progress;
+    o->crowd.progress = emulate_show_progress;
     o->crowd.progress_ctx = &bar;
     struct crowd_result result;
     rc = crowd_play(&result, &o->crowd, &door, e);
@@ -577,7 +577,7 @@ int cmd_emulate(int argc, char **argv)
         return opt_usage("emulate", "--lie %s", e.detail);
     struct out *rows = out_new(&o.out, &e);
     int rc = rows ? read_profiles(&o, &e) : e.code;
-    if (!rc) rc = load(&o, &e);
+    if (!rc) rc = emulate_load(&o, &e);
     if (!rc && o.report)
         rc = emulate_page_new(&o.page, o.report, &o.crowd, o.viewers, o.video, &e);
     if (!rc) rc = emulate_all(&o, rows, &e);
@@ -590,5 +590,5 @@ int cmd_emulate(int argc, char **argv)
     out_free(rows);
     emulate_page_free(o.page);
     unload(&o);
-    return rc ? fail(&e) : OPT_EXIT_DONE;
+    return rc ? emulate_fail(&e) : OPT_EXIT_DONE;
 }

@@ -52,7 +52,7 @@ struct work {
     int done; /* rows */
 };
 
-static bool show_progress(void *ctx, double share)
+static bool eval_show_progress(void *ctx, double share)
 {
     struct work *w = ctx;
     int p = w->done % w->policies.n, rows = w->policies.n * w->n_profiles;
@@ -63,7 +63,7 @@ static bool show_progress(void *ctx, double share)
     return interrupt_seen();
 }
 
-static int fail(const struct err *e)
+static int eval_fail(const struct err *e)
 {
     fprintf(stderr, "abrd eval: %s%s%s\n", e->field, *e->field ? ": " : "", e->detail);
     return OPT_EXIT_FAILED;
@@ -100,7 +100,7 @@ static int check_policies(struct work *w)
         const struct algo_ctx ctx = {w->seed, w->shipped};
         int rc = algo_new(&a, name, &ctx, &e);
         algo_free(&a);
-        if (rc && strncmp(name, "moe", 3) == 0) return fail(&e);
+        if (rc && strncmp(name, "moe", 3) == 0) return eval_fail(&e);
         if (rc) return opt_usage("eval", "%s: %s", e.field, e.detail);
     }
     if (w->paired && place(w, w->paired) < 0)
@@ -141,7 +141,7 @@ static struct eval_cfg eval_cfg(struct work *w)
     cfg.seed = w->seed;
     cfg.exclude = w->excluded;
     cfg.n_exclude = w->n_excluded;
-    cfg.progress = show_progress;
+    cfg.progress = eval_show_progress;
     cfg.progress_ctx = w;
     return cfg;
 }
@@ -315,7 +315,7 @@ static void say_what_was_played(struct out *o, const struct work *w)
             w->paired ? ", diff paired against " : "", w->paired ? w->paired : "");
 }
 
-static int report(const struct work *w, struct out *o, struct err *e)
+static int eval_report(const struct work *w, struct out *o, struct err *e)
 {
     say_what_was_played(o, w);
     for (int i = 0; i < w->n_profiles; i++)
@@ -411,7 +411,7 @@ static int play_and_report(struct work *w, struct out *o, struct err *e)
     if (w->mu_draws) return judge_draws(w, o, e);
     int rc = play(w, e);
     if (!rc && (w->trajectories || w->page)) rc = tell_sessions(w, o, e);
-    return rc ? rc : report(w, o, e);
+    return rc ? rc : eval_report(w, o, e);
 }
 
 /* What a mistake in would only be seen after the work. Exit code, or -1. */
@@ -431,7 +431,7 @@ static int check_files(const struct work *w)
     if (!w->page) return -1;
     struct report *r = page_new(w->page, "", &e);
     report_free(r);
-    return r ? -1 : fail(&e);
+    return r ? -1 : eval_fail(&e);
 }
 
 /* Weights are drawn instead of named: what does not go with that. Exit code, or -1. */
@@ -449,7 +449,7 @@ static int check_draws(const struct work *w)
     return -1;
 }
 
-static int run(struct work *w)
+static int eval_command(struct work *w)
 {
     struct err e = {0};
     w->n_profiles = setup_profiles(w->profiles, &w->setup,
@@ -468,7 +468,7 @@ static int run(struct work *w)
 
     w->out.taken = w->trajectories && strcmp(w->trajectories, "-") == 0;
     struct out *o = out_new(&w->out, &e);
-    if (!o) return fail(&e);
+    if (!o) return eval_fail(&e);
     code = OPT_EXIT_FAILED;
     if (read_excluded(w, &e)) goto out;
     w->corpus = setup_corpus(&w->setup, &e);
@@ -479,7 +479,7 @@ static int run(struct work *w)
     if (play_and_report(w, o, &e)) goto out;
     code = OPT_EXIT_DONE;
 out:
-    if (code) fail(&e);
+    if (code) eval_fail(&e);
     out_free(o);
     return code;
 }
@@ -559,7 +559,7 @@ int cmd_eval(int argc, char **argv)
     if (!shipped && w.policies.item[0] == first_default)
         fprintf(stderr, "abrd eval: moe is not scored: %s%s%s\n", absent.field,
                 *absent.field ? ": " : "", absent.detail);
-    int code = run(&w);
+    int code = eval_command(&w);
     for (int i = 0; w.rows && i < w.policies.n * w.n_profiles; i++)
         eval_row_free(&w.rows[i]);
     free(w.rows);

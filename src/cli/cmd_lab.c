@@ -64,7 +64,7 @@ struct work {
     struct spent spent;
 };
 
-static int fail(const struct work *w, const struct err *e)
+static int lab_fail(const struct work *w, const struct err *e)
 {
     fprintf(stderr, "abrd %s: %s%s%s\n", w->name, e->field, *e->field ? ": " : "",
             e->detail);
@@ -88,7 +88,7 @@ static const char *text_default(const struct lab_option *o, bool quick)
 }
 
 /* The help also says what --quick makes of it. */
-static void describe(char out[HELP], const struct lab_option *o)
+static void lab_describe(char out[HELP], const struct lab_option *o)
 {
     const char *full = o->text ? o->text : "", *quick = text_default(o, true);
     if (o->kind == LAB_TEXT && strcmp(full, quick ? quick : "") != 0)
@@ -113,7 +113,7 @@ static void put_option(struct opt *out, struct work *w, int i)
 {
     const struct lab_option *o = &w->lab->options[i];
     struct target *t = &w->target[i];
-    describe(w->help[i], o);
+    lab_describe(w->help[i], o);
     *out = (struct opt){
         .name = o->name, .arg = o->arg, .help = w->help[i], .lo = o->lo, .hi = o->hi};
     switch (o->kind) {
@@ -232,7 +232,7 @@ static int prepare(struct work *w, struct err *e)
 
 /* ---- running ---- */
 
-static bool show_progress(void *ctx, double share, const char *note)
+static bool lab_show_progress(void *ctx, double share, const char *note)
 {
     struct work *w = ctx;
     progress_show(&w->progress, share, note);
@@ -240,7 +240,7 @@ static bool show_progress(void *ctx, double share, const char *note)
     return interrupt_seen();
 }
 
-static void say(void *ctx, const char *line)
+static void lab_say(void *ctx, const char *line)
 {
     struct work *w = ctx;
     progress_end(&w->progress);
@@ -372,15 +372,15 @@ static void print_spent(const struct work *w)
     fprintf(stderr, "%s: %s\n", w->lab->name, line);
 }
 
-static int run(struct work *w)
+static int lab_run(struct work *w)
 {
     struct err e = {0};
-    if (prepare(w, &e)) return fail(w, &e);
+    if (prepare(w, &e)) return lab_fail(w, &e);
     struct out *o = out_new(&w->rows, &e);
     struct report *r = o ? report_new(w->lab->name, w->lab->title, &e) : NULL;
     if (!r) {
         out_free(o);
-        return fail(w, &e);
+        return lab_fail(w, &e);
     }
     put_params(r, w);
 
@@ -392,8 +392,8 @@ static int run(struct work *w)
                             .quick = w->quick,
                             .threads = w->threads,
                             .seed = w->seed,
-                            .progress = show_progress,
-                            .say = say,
+                            .progress = lab_show_progress,
+                            .say = lab_say,
                             .find = find_file,
                             .ctx = w};
     interrupt_catch();
@@ -405,7 +405,7 @@ static int run(struct work *w)
     if (!rc) rc = print(w, o, r, &e);
     if (!rc) print_spent(w);
     int code = rc == LAB_STOPPED         ? stopped(w)
-               : rc                      ? fail(w, &e)
+               : rc                      ? lab_fail(w, &e)
                : report_checks_failed(r) ? OPT_EXIT_FAILED
                                          : OPT_EXIT_DONE;
     report_free(r);
@@ -488,7 +488,7 @@ int cmd_lab_of(const struct lab *const *table, int argc, char **argv)
     int code = parse(w, argc - 1, argv + 1);
     if (code < 0) {
         code = cmd_blas(w->name, w->threads);
-        if (!code) code = run(w);
+        if (!code) code = lab_run(w);
     }
     assets_free(&w->assets);
     free(w);

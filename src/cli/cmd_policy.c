@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail(const char *command, const struct err *e)
+static int policy_fail(const char *command, const struct err *e)
 {
     fprintf(stderr, "abrd policy %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
             e->detail);
@@ -63,7 +63,7 @@ static int show_file(struct out *o, const char *path, struct err *e)
     return 0;
 }
 
-static int show(int argc, char **argv)
+static int policy_show(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
     const struct opt opts[] = {OUT_OPTIONS(cfg), {0}};
@@ -81,13 +81,13 @@ static int show(int argc, char **argv)
 
     struct err e = {0};
     struct out *o = out_new(&cfg, &e);
-    if (!o) return fail("show", &e);
+    if (!o) return policy_fail("show", &e);
     int rc = 0;
     for (; at < argc && !rc; at++)
         rc = show_file(o, argv[at], &e);
     if (!rc) rc = out_finish(o, &e);
     out_free(o);
-    return rc ? fail("show", &e) : OPT_EXIT_DONE;
+    return rc ? policy_fail("show", &e) : OPT_EXIT_DONE;
 }
 
 /* ------------------------------------------------------------------------------ join */
@@ -132,7 +132,7 @@ static void checksums(char *out, size_t n, const struct joining *j)
     }
 }
 
-static void describe(struct ckpt_meta *m, const struct joining *j)
+static void policy_describe(struct ckpt_meta *m, const struct joining *j)
 {
     static const char *const kept[] = {
         "start_crc32", "layout",      "preset",       "variant", "steps",
@@ -162,7 +162,7 @@ static int join_files(struct joining *j, const char *to, struct err *e)
     struct policy *joined = join_new((const struct policy *const *)j->policy, j->n, e);
     if (!joined) return e->code;
     struct ckpt_meta *m = calloc(1, sizeof *m);
-    if (m) describe(m, j);
+    if (m) policy_describe(m, j);
     rc = m ? ckpt_save(to, joined, m, NULL, 0, e)
            : err_set(e, ERR_MEMORY, "no memory for the metadata");
     free(m);
@@ -205,7 +205,7 @@ static int join(int argc, char **argv)
     struct joining *j = calloc(1, sizeof *j);
     if (!j) {
         err_set(&e, ERR_MEMORY, "no memory");
-        return fail("join", &e);
+        return policy_fail("join", &e);
     }
     for (; at < argc; at++)
         j->path[j->n++] = argv[at];
@@ -214,7 +214,7 @@ static int join(int argc, char **argv)
     for (int k = 0; k < j->n; k++)
         policy_free(j->policy[k]);
     free(j);
-    return rc ? fail("join", &e) : OPT_EXIT_DONE;
+    return rc ? policy_fail("join", &e) : OPT_EXIT_DONE;
 }
 
 /* ----------------------------------------------------------------------------- merge */
@@ -304,7 +304,7 @@ static int merge(int argc, char **argv)
     struct err e = {0};
     int rc = merge_file(argv[at], to, &weights, &e);
     if (!rc) rc = put_made(&cfg, to, &e);
-    return rc ? fail("merge", &e) : OPT_EXIT_DONE;
+    return rc ? policy_fail("merge", &e) : OPT_EXIT_DONE;
 }
 
 /* ---------------------------------------------------------------------------- import */
@@ -429,13 +429,13 @@ static int import(int argc, char **argv)
     if (!rc) rc = put_import(o, to, p, &s, &e);
     policy_free(p);
     out_free(o);
-    return rc ? fail("import", &e) : OPT_EXIT_DONE;
+    return rc ? policy_fail("import", &e) : OPT_EXIT_DONE;
 }
 
 /* ---------------------------------------------------------------------------- policy */
 
 static const struct cmd_sub subcommands[] = {
-    {"show", "what a policy file holds", show},
+    {"show", "what a policy file holds", policy_show},
     {"join", "pack policies of one expert each into one policy", join},
     {"import", "take weights that were trained elsewhere", import},
     {"merge", "average the experts of a joined policy", merge},

@@ -25,7 +25,7 @@
 #include "serve/http/node.h"
 #include "serve/session/service.h"
 
-static int fail(const struct err *e)
+static int serve_fail(const struct err *e)
 {
     struct rlimit space;
     fprintf(stderr, "abrd serve: %s%s%s\n", e->field, *e->field ? ": " : "", e->detail);
@@ -400,7 +400,7 @@ static int take_socket(struct running *r, struct err *e)
     return rc;
 }
 
-static int run(struct running *r, struct err *e)
+static int serve_run(struct running *r, struct err *e)
 {
     enum log_level level;
     int rc = log_level_parse(&level, r->s.log_level, e);
@@ -448,7 +448,7 @@ int cmd_serve(int argc, char **argv)
     struct err e = {0};
     bool starts = code < 0;
     if (starts) code = cmd_blas("serve", COMPUTING + (r->s.slots.mode == UNTAGGED_MERGE));
-    if (starts && !code) code = run(r, &e) ? fail(&e) : OPT_EXIT_DONE;
+    if (starts && !code) code = serve_run(r, &e) ? serve_fail(&e) : OPT_EXIT_DONE;
     free(r->latest);
     free(r);
     return code;

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int fail(const char *command, const struct err *e)
+static int trace_fail(const char *command, const struct err *e)
 {
     fprintf(stderr, "abrd trace %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
             e->detail);
@@ -65,7 +65,7 @@ static void check_file(struct verdicts *v, const char *path)
     trace_free(t);
 }
 
-static int check(int argc, char **argv)
+static int trace_check_command(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
     bool quiet = false;
@@ -87,7 +87,7 @@ static int check(int argc, char **argv)
     struct err e = {0};
     struct verdicts v = {.out = out_new(&cfg, &e)};
     struct progress bar = {0};
-    if (!v.out) return fail("check", &e);
+    if (!v.out) return trace_fail("check", &e);
     for (; at < argc && !e.code; at++) {
         struct corpus_files files = {0};
         if (!is_folder(argv[at])) {
@@ -106,7 +106,7 @@ static int check(int argc, char **argv)
     out_say(v.out, "%d ok, %d refused", v.good, v.refused);
     if (!e.code && out_finish(v.out, &e)) v.refused++;
     out_free(v.out);
-    if (e.code) return fail("check", &e);
+    if (e.code) return trace_fail("check", &e);
     return v.refused ? OPT_EXIT_FAILED : OPT_EXIT_DONE;
 }
 
@@ -262,7 +262,7 @@ static int convert(int argc, char **argv)
     if (!rc) out_say(c.out, "traces written: %d", c.traces);
     if (!rc) rc = out_finish(c.out, &e);
     out_free(c.out);
-    return rc ? fail("convert", &e) : OPT_EXIT_DONE;
+    return rc ? trace_fail("convert", &e) : OPT_EXIT_DONE;
 }
 
 /* -------------------------------------------------------------------------- generate */
@@ -327,7 +327,7 @@ static int generate(int argc, char **argv)
     if (!rc) rc = out_finish(o, &e);
     out_free(o);
     corpus_free(c);
-    return rc ? fail("generate", &e) : OPT_EXIT_DONE;
+    return rc ? trace_fail("generate", &e) : OPT_EXIT_DONE;
 }
 
 /* ----------------------------------------------------------------------------- stats */
@@ -427,7 +427,7 @@ static int stats(int argc, char **argv)
     for (int i = 0; i < l.n; i++)
         trace_free(l.at[i]);
     free(l.at);
-    return rc ? fail("stats", &e) : OPT_EXIT_DONE;
+    return rc ? trace_fail("stats", &e) : OPT_EXIT_DONE;
 }
 
 /* --------------------------------------------------------------------------- overlap */
@@ -536,13 +536,13 @@ static int overlap(int argc, char **argv)
     corpus_free(b);
     corpus_free(a);
     out_free(o);
-    return rc ? fail("overlap", &e) : OPT_EXIT_DONE;
+    return rc ? trace_fail("overlap", &e) : OPT_EXIT_DONE;
 }
 
 /* ----------------------------------------------------------------------------- trace */
 
 static const struct cmd_sub subcommands[] = {
-    {"check", "say of files whether they are traces, and why not", check},
+    {"check", "say of files whether they are traces, and why not", trace_check_command},
     {"convert", "write any format as Pensieve text, a log of sessions as a folder",
      convert},
     {"generate", "draw links of named kinds", generate},

@@ -59,7 +59,7 @@ struct work {
     struct rollout_stats first, last;
 };
 
-static int fail(const struct err *e)
+static int train_fail(const struct err *e)
 {
     fprintf(stderr, "abrd train: %s%s%s\n", e->field, *e->field ? ": " : "", e->detail);
     return OPT_EXIT_FAILED;
@@ -174,7 +174,7 @@ static void describe_gates(struct ckpt_meta *m, const struct work *w)
     ckpt_meta_set(m, "gate.critic", "%s", text);
 }
 
-static void describe(struct ckpt_meta *m, const struct work *w)
+static void train_describe(struct ckpt_meta *m, const struct work *w)
 {
     char names[256];
     trace_names(names, sizeof names, w);
@@ -216,14 +216,14 @@ static int save_part(struct work *w, struct err *e)
     if (!state) return err_set(e, ERR_MEMORY, "no memory for the training state");
     train_state_get(w->train, state);
     struct ckpt_meta m = {0};
-    describe(&m, w);
+    train_describe(&m, w);
     int rc = ckpt_save(w->part_path, w->policy, &m, state, n, e);
     free(state);
     return rc;
 }
 
-static int same(const struct ckpt_meta *a, const struct ckpt_meta *b, const char *key,
-                const char *path, struct err *e)
+static int train_same(const struct ckpt_meta *a, const struct ckpt_meta *b,
+                      const char *key, const char *path, struct err *e)
 {
     const char *x = ckpt_meta_get(a, key), *y = ckpt_meta_get(b, key);
     if ((!x && !y) || (x && y && !strcmp(x, y))) return 0;
@@ -273,9 +273,9 @@ static int check_resume(const struct work *w, const struct ckpt_meta *saved,
                                        "generated_links", "recipe_crc32",
                                        "teachers_crc32",  "start_crc32"};
     struct ckpt_meta mine = {0};
-    describe(&mine, w);
+    train_describe(&mine, w);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        int rc = same(saved, &mine, keys[i], w->resume, e);
+        int rc = train_same(saved, &mine, keys[i], w->resume, e);
         if (rc) return rc;
     }
     return 0;
@@ -294,7 +294,7 @@ static void add_rewards(struct rollout_stats *sum, const struct rollout_stats *s
 /* ---- the loop */
 
 /* That the policy cannot be written is told before the work, not after it. */
-static int check_folder(const struct work *w, struct err *e)
+static int train_check_folder(const struct work *w, struct err *e)
 {
     char dir[sizeof w->part_path];
     snprintf(dir, sizeof dir, "%s", w->out_path);
@@ -388,7 +388,7 @@ static const char *curve_name(void *ctx, int tag)
 }
 
 /* Rewards while exploring, as the learner saw them: a check that it learned, not a score. */
-static int report(const struct work *w, struct out *o, struct err *e)
+static int train_report(const struct work *w, struct out *o, struct err *e)
 {
     char names[256], buf[64];
     trace_names(names, sizeof names, w);
@@ -409,15 +409,15 @@ static int report(const struct work *w, struct out *o, struct err *e)
     return out_finish(o, e);
 }
 
-static int finish(struct work *w, struct out *o, struct err *e)
+static int train_finish(struct work *w, struct out *o, struct err *e)
 {
     struct ckpt_meta m = {0};
-    describe(&m, w);
+    train_describe(&m, w);
     int rc = ckpt_save(w->out_path, w->policy, &m, NULL, 0, e);
     if (rc) return rc;
     unlink(w->part_path); /* nothing to go on with any more */
     if (w->page) rc = train_page_write(w->page, curve_name, w, e);
-    return rc ? rc : report(w, o, e);
+    return rc ? rc : train_report(w, o, e);
 }
 
 static int make_recipe(struct work *w, struct recipe *r, struct err *e)
@@ -426,12 +426,12 @@ static int make_recipe(struct work *w, struct recipe *r, struct err *e)
     return rc ? rc : vary_apply(r, &w->override.vary, e);
 }
 
-static int run(struct work *w, struct out *o, struct err *e)
+static int train_run(struct work *w, struct out *o, struct err *e)
 {
     struct ckpt_meta saved = {0};
     void *state = NULL;
     size_t n = 0;
-    int rc = check_folder(w, e);
+    int rc = train_check_folder(w, e);
     if (rc) return rc;
     if (w->resume) rc = read_resume(w, &w->policy, &state, &n, &saved, e);
     if (!rc) rc = make_recipe(w, &w->recipe, e);
@@ -478,7 +478,7 @@ static int run(struct work *w, struct out *o, struct err *e)
         rc = save_part(w, e);
         if (!rc) say_how_to_resume(w);
     } else if (!rc) {
-        rc = finish(w, o, e);
+        rc = train_finish(w, o, e);
     }
 out:
     train_page_free(w->page);
@@ -568,8 +568,8 @@ int cmd_train(int argc, char **argv)
 
     w.out.taken = w.csv && strcmp(w.csv, "-") == 0;
     struct out *o = out_new(&w.out, &e);
-    int code = o && !run(&w, o, &e) ? OPT_EXIT_DONE : OPT_EXIT_FAILED;
-    if (code) fail(&e);
+    int code = o && !train_run(&w, o, &e) ? OPT_EXIT_DONE : OPT_EXIT_FAILED;
+    if (code) train_fail(&e);
 
     if (w.curve && !train_curve_close(w.curve) && !code) {
         fprintf(stderr, "abrd train: %s: not written in full\n", w.csv);

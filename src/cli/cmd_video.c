@@ -25,7 +25,7 @@ struct source {
          .d = &(s).chunk_s, .lo = 1, .hi = 10},                                       \
         OPT_QUIET((s).quiet)
 
-static int fail(const char *command, const struct err *e)
+static int video_fail(const char *command, const struct err *e)
 {
     fprintf(stderr, "abrd video %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
             e->detail);
@@ -53,7 +53,8 @@ static struct video *fetch_video(const char *url, const struct source *s,
     return v;
 }
 
-static struct video *load(const char *from, const struct source *s, struct err *e)
+static struct video *video_load_input(const char *from, const struct source *s,
+                                      struct err *e)
 {
     const struct video_cfg cfg = {.chunks = s->chunks, .chunk_s = s->chunk_s};
     if (s->fetch) return fetch_video(from, s, &cfg, e);
@@ -84,7 +85,7 @@ static void put_levels(struct out *o, const struct video *v)
             v->levels);
 }
 
-static int show(int argc, char **argv)
+static int video_show(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
     struct source s = {0};
@@ -104,13 +105,13 @@ static int show(int argc, char **argv)
 
     struct err e = {0};
     struct out *o = out_new(&cfg, &e);
-    struct video *v = o ? load(argv[at], &s, &e) : NULL;
+    struct video *v = o ? video_load_input(argv[at], &s, &e) : NULL;
     int rc = v ? 0 : e.code;
     if (!rc) put_levels(o, v);
     if (!rc) rc = out_finish(o, &e);
     video_free(v);
     out_free(o);
-    return rc ? fail("show", &e) : OPT_EXIT_DONE;
+    return rc ? video_fail("show", &e) : OPT_EXIT_DONE;
 }
 
 static int convert(int argc, char **argv)
@@ -149,17 +150,17 @@ static int convert(int argc, char **argv)
 
     struct err e = {0};
     struct out *o = out_new(&cfg, &e);
-    struct video *v = o ? load(argv[at], &s, &e) : NULL;
+    struct video *v = o ? video_load_input(argv[at], &s, &e) : NULL;
     int rc = v ? video_save(v, to, &e) : e.code;
     if (!rc) put_levels(o, v);
     if (!rc) rc = out_finish(o, &e);
     video_free(v);
     out_free(o);
-    return rc ? fail("convert", &e) : OPT_EXIT_DONE;
+    return rc ? video_fail("convert", &e) : OPT_EXIT_DONE;
 }
 
 static const struct cmd_sub subcommands[] = {
-    {"show", "the ladder and the sizes of a video", show},
+    {"show", "the ladder and the sizes of a video", video_show},
     {"convert", "write a manifest's sizes as a table that every command reads", convert},
     {NULL, NULL, NULL},
 };

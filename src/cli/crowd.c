@@ -83,7 +83,7 @@ static void draw_content(char *out, size_t size, const struct crowd_cfg *cfg,
     snprintf(out, size, "content-%d", n);
 }
 
-static int begin(struct crowd *c, struct viewer *v, struct err *e)
+static int crowd_begin(struct crowd *c, struct viewer *v, struct err *e)
 {
     const struct crowd_cfg *cfg = c->cfg;
     v->number = c->next++;
@@ -152,8 +152,8 @@ static void count_chunk(struct crowd *c, struct viewer *v)
     row->room += r.high - r.low;
 }
 
-static int finish(struct crowd *c, struct viewer *v, const struct outcome *last,
-                  struct err *e)
+static int crowd_finish(struct crowd *c, struct viewer *v, const struct outcome *last,
+                        struct err *e)
 {
     v->watching = false;
     c->finished++;
@@ -209,7 +209,7 @@ static int step(struct crowd *c, struct viewer *v, struct err *e)
         .rebuffer_s = p->result.rebuffer_s,
     };
     if (v->lies) lie(&last, c, v);
-    if (end) return finish(c, v, &last, e);
+    if (end) return crowd_finish(c, v, &last, e);
     if (c->cfg->profile[v->profile].silent) return 0;
 
     struct question q = {
@@ -255,7 +255,7 @@ int crowd_play(struct crowd_result *out, const struct crowd_cfg *cfg, struct doo
             if (v->watching)
                 rc = step(&c, v, e);
             else if (c.next < cfg->viewers)
-                rc = begin(&c, v, e);
+                rc = crowd_begin(&c, v, e);
         }
         if (!rc) rc = door->turn(door->self, cfg->video->chunk_s, e);
         if (cfg->progress)

@@ -94,7 +94,7 @@ int emulate_page_new(struct emulate_page **out, const char *path, struct crowd_c
     return 0;
 }
 
-static const char *name_of(const struct crowd_cfg *crowd, int profile)
+static const char *emulate_page_name_of(const struct crowd_cfg *crowd, int profile)
 {
     const char *name = crowd->profile[profile].name;
     return *name ? name : "untagged";
@@ -130,7 +130,7 @@ static void put_parts(const struct emulate_page *p, const struct crowd_cfg *crow
         chunks[s->profile] += s->n;
     }
     for (int i = 0; i < crowd->n_profiles; i++) {
-        names[i] = name_of(crowd, i);
+        names[i] = emulate_page_name_of(crowd, i);
         for (int k = 0; k < 3 && chunks[i] > 0; k++)
             part[k][i] /= chunks[i];
     }
@@ -154,7 +154,7 @@ static void put_viewer(const struct emulate_page *p, const struct crowd_cfg *cro
     const struct seen *s = &p->seen[viewer];
     snprintf(id, sizeof id, "timeline-%s", which);
     snprintf(title, sizeof title, "The %s viewer of %s: number %d", which,
-             name_of(crowd, s->profile), viewer);
+             emulate_page_name_of(crowd, s->profile), viewer);
     snprintf(caption, sizeof caption,
              "%.3f per chunk; a point is when a chunk was there.", s->qoe / s->n);
     page_timeline(
@@ -181,10 +181,10 @@ int emulate_page_write(struct emulate_page *p, const struct crowd_cfg *crowd,
     report_figure(r, "cdf", "QoE over viewers",
                   "The share of viewers whose mean QoE per chunk is at most x.");
     for (int i = 0; i < crowd->n_profiles; i++) {
-        report_panel(r, &(struct report_panel){.title = name_of(crowd, i),
+        report_panel(r, &(struct report_panel){.title = emulate_page_name_of(crowd, i),
                                                .x = {.label = "QoE per chunk"},
                                                .y = {.label = "share of viewers"}});
-        page_distribution(r, name_of(crowd, i), qoe,
+        page_distribution(r, emulate_page_name_of(crowd, i), qoe,
                           gather(p, i, qoe, mbps, stall_s, who));
     }
     put_parts(p, crowd);
@@ -193,7 +193,7 @@ int emulate_page_write(struct emulate_page *p, const struct crowd_cfg *crowd,
     report_panel(r, &(struct report_panel){.x = {.label = "mean bitrate [Mbit/s]"},
                                            .y = {.label = "stall per chunk [s]"}});
     for (int i = 0; i < crowd->n_profiles; i++)
-        page_points(r, name_of(crowd, i), mbps, stall_s,
+        page_points(r, emulate_page_name_of(crowd, i), mbps, stall_s,
                     gather(p, i, qoe, mbps, stall_s, who));
 
     int first = gather(p, 0, qoe, mbps, stall_s, who);

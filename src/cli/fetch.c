@@ -38,7 +38,7 @@ static bool is_private(const struct sockaddr *to)
 }
 
 /* The same address and port. */
-static bool same(const struct sockaddr_storage *a, const struct curl_sockaddr *b)
+static bool fetch_same(const struct sockaddr_storage *a, const struct curl_sockaddr *b)
 {
     if (a->ss_family != b->addr.sa_family) return false;
     if (a->ss_family == AF_INET) {
@@ -60,7 +60,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
     struct fetch *f = ctx;
     bool trusted = !is_private(&to->addr);
     for (int i = 0; i < f->n_trusted && !trusted; i++)
-        trusted = same(&f->trusted[i], to);
+        trusted = fetch_same(&f->trusted[i], to);
     if (!trusted && f->named_host && f->n_trusted < TRUSTED_MAX &&
         to->addrlen <= sizeof f->trusted[0]) {
         memcpy(&f->trusted[f->n_trusted++], &to->addr, to->addrlen);

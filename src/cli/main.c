@@ -34,7 +34,7 @@ static void print_commands(FILE *f)
           f);
 }
 
-static int unknown(const char *name)
+static int main_unknown(const char *name)
 {
     const char *meant = cmd_sub_nearest(commands, name);
     fprintf(stderr, "abrd: there is no command '%s'", name);
@@ -58,7 +58,7 @@ static int help(int argc, char **argv)
         return OPT_EXIT_DONE;
     }
     const struct cmd_sub *c = cmd_sub_find(commands, argv[1]);
-    return c ? c->run(2, asked) : unknown(argv[1]);
+    return c ? c->run(2, asked) : main_unknown(argv[1]);
 }
 
 static int dispatch(int argc, char **argv)
@@ -80,7 +80,7 @@ static int dispatch(int argc, char **argv)
     if (strcmp(name, "man") == 0) return cmd_man(commands, argc - 1, argv + 1);
 
     const struct cmd_sub *c = cmd_sub_find(commands, name);
-    return c ? c->run(argc - 1, argv + 1) : unknown(name);
+    return c ? c->run(argc - 1, argv + 1) : main_unknown(name);
 }
 
 int main(int argc, char **argv)

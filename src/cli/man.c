@@ -23,7 +23,7 @@ static void put_sign(char c)
     putchar(c);
 }
 
-static void put(const char *text, size_t n)
+static void man_put(const char *text, size_t n)
 {
     if (n && *text == '.') fputs("\\&", stdout);
     for (size_t i = 0; i < n; i++)
@@ -32,7 +32,7 @@ static void put(const char *text, size_t n)
 
 static void put_line(const char *text)
 {
-    put(text, strlen(text));
+    man_put(text, strlen(text));
     putchar('\n');
 }
 
@@ -50,7 +50,7 @@ void man_text(const char *text)
         if (indented != as_it_is) puts(indented ? ".PP\n.nf" : ".fi\n.PP");
         as_it_is = indented;
         if (n) {
-            put(text, n);
+            man_put(text, n);
             putchar('\n');
         } else {
             puts(".PP");
@@ -65,7 +65,7 @@ static void literal(const char *lines)
     puts(".nf");
     while (*lines) {
         size_t n = strcspn(lines, "\n");
-        put(lines, n);
+        man_put(lines, n);
         putchar('\n');
         lines += n + (lines[n] == '\n');
     }
@@ -79,7 +79,7 @@ void man_begin(const char *name, const char *help)
         putchar(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
     printf(" 8 %s \"abrd %s\" \"abrd\"\n", CMD_DATE, CMD_VERSION);
     man_section("NAME");
-    put(name, strlen(name));
+    man_put(name, strlen(name));
     fputs(" \\- ", stdout);
     put_line(help);
 }
@@ -88,7 +88,7 @@ void man_entry(const char *term, const char *text)
 {
     puts(".TP");
     fputs("\\fB", stdout);
-    put(term, strlen(term));
+    man_put(term, strlen(term));
     puts("\\fR");
     put_line(text);
 }
@@ -99,18 +99,18 @@ static void put_option(const struct opt *o)
     opt_default(value, sizeof value, o);
     puts(".TP");
     fputs("\\fB\\-\\-", stdout);
-    put(o->name, strlen(o->name));
+    man_put(o->name, strlen(o->name));
     fputs("\\fR", stdout);
     if (o->arg) {
         fputs(" \\fI", stdout);
-        put(o->arg, strlen(o->arg));
+        man_put(o->arg, strlen(o->arg));
         fputs("\\fR", stdout);
     }
     putchar('\n');
-    put(o->help, strlen(o->help));
+    man_put(o->help, strlen(o->help));
     if (*value) {
         fputs(" [", stdout);
-        put(value, strlen(value));
+        man_put(value, strlen(value));
         putchar(']');
     }
     putchar('\n');

@@ -14,8 +14,8 @@ struct table {
     char name[CONF_KEYS_MAX][NAME];
 };
 
-static void add(struct table *t, const struct conf_key *key, const char *name,
-                char hyphen)
+static void optfile_add(struct table *t, const struct conf_key *key, const char *name,
+                        char hyphen)
 {
     assert(t->n < CONF_KEYS_MAX && strlen(name) < NAME);
     char *own = t->name[t->n];
@@ -27,8 +27,8 @@ static void add(struct table *t, const struct conf_key *key, const char *name,
 }
 
 /* In place. */
-static int split(struct opt_list *l, char *value, const char *path, const char *name,
-                 struct err *e)
+static int optfile_split(struct opt_list *l, char *value, const char *path,
+                         const char *name, struct err *e)
 {
     char *rest = NULL;
     l->n = 0;
@@ -63,8 +63,8 @@ int optfile_read(struct optfile *f, const char *path, const struct opt *opts,
         } else if (!key.flag && !key.i && !key.u64 && !key.d) {
             continue;
         }
-        add(&t, &key, o->name, '_');
-        if (strchr(o->name, '-')) add(&t, &key, o->name, '-');
+        optfile_add(&t, &key, o->name, '_');
+        if (strchr(o->name, '-')) optfile_add(&t, &key, o->name, '-');
     }
 
     int rc = conf_read(path, t.key, e);
@@ -74,7 +74,7 @@ int optfile_read(struct optfile *f, const char *path, const struct opt *opts,
         if (strcmp(o->name, except) == 0 || (!o->text && !o->list)) continue;
         char *value = f->text[texts++];
         if (*value && o->text) *o->text = value;
-        if (*value && o->list && (rc = split(o->list, value, path, o->name, e)))
+        if (*value && o->list && (rc = optfile_split(o->list, value, path, o->name, e)))
             return rc;
     }
     return 0;

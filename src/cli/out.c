@@ -35,7 +35,7 @@ static bool is_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-static int check_folder(const char *path, struct err *e)
+static int out_check_folder(const char *path, struct err *e)
 {
     if (!path || is_stdout(path)) return 0;
     char dir[4096];
@@ -52,7 +52,7 @@ struct out *out_new(const struct out_cfg *cfg, struct err *e)
         err_field(e, ERR_INVALID, "--json", "--csv and --json cannot both be -");
         return NULL;
     }
-    if (check_folder(cfg->csv, e) || check_folder(cfg->json, e)) return NULL;
+    if (out_check_folder(cfg->csv, e) || out_check_folder(cfg->json, e)) return NULL;
 
     struct out *o = calloc(1, sizeof *o);
     if (o) o->rows = json_array();
@@ -81,7 +81,7 @@ void out_row(struct out *o)
     }
 }
 
-static void put(struct out *o, const char *name, json_t *value, int digits)
+static void out_put(struct out *o, const char *name, json_t *value, int digits)
 {
     assert(json_array_size(o->rows) || o->no_memory); /* out_row comes first */
     if (!o->row || !value || json_object_set_new(o->row, name, value)) {
@@ -105,17 +105,17 @@ void out_text(struct out *o, const char *column, const char *value)
         text = json_string(clean);
         free(clean);
     }
-    put(o, column, text, -1);
+    out_put(o, column, text, -1);
 }
 
 void out_int(struct out *o, const char *column, int64_t value)
 {
-    put(o, column, json_integer(value), 0);
+    out_put(o, column, json_integer(value), 0);
 }
 
 void out_real(struct out *o, const char *column, double value, int digits)
 {
-    put(o, column, isfinite(value) ? json_real(value) : json_null(), digits);
+    out_put(o, column, isfinite(value) ? json_real(value) : json_null(), digits);
 }
 
 /* ---- printing ---- */

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int split(char *dir, size_t dir_size, char *name, size_t name_size,
-                 const char *path, struct err *e)
+static int page_split(char *dir, size_t dir_size, char *name, size_t name_size,
+                      const char *path, struct err *e)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                 "0123456789-_";
@@ -34,7 +34,8 @@ struct report *page_new(const char *path, const char *title, struct err *e)
     char dir[4096], name[64];
     struct report_assets assets = {0};
     struct report *r = NULL;
-    if (!split(dir, sizeof dir, name, sizeof name, path, e) && !assets_load(&assets, e))
+    if (!page_split(dir, sizeof dir, name, sizeof name, path, e) &&
+        !assets_load(&assets, e))
         r = report_new(name, title, e);
     assets_free(&assets);
     return r;
@@ -44,7 +45,7 @@ int page_write(const struct report *r, const char *path, struct err *e)
 {
     char dir[4096], name[64];
     struct report_assets assets = {0};
-    int rc = split(dir, sizeof dir, name, sizeof name, path, e);
+    int rc = page_split(dir, sizeof dir, name, sizeof name, path, e);
     if (!rc) rc = assets_load(&assets, e);
     if (!rc) rc = report_write_alone(r, dir, &assets, e);
     assets_free(&assets);

@@ -120,8 +120,8 @@ static int read_mu(struct qoe *out, const char *text, struct err *e)
     return err_field(e, ERR_RANGE, "--mu", "all three weights are 0");
 }
 
-static int add(struct setup_profile *out, int n, const char *name, const struct qoe *qoe,
-               struct err *e)
+static int setup_add(struct setup_profile *out, int n, const char *name,
+                     const struct qoe *qoe, struct err *e)
 {
     if (n == SETUP_PROFILES)
         return err_field(e, ERR_FULL, "--profile", "more than %d profiles",
@@ -139,12 +139,12 @@ static int add_named(struct setup_profile *out, int n, const char *name, struct 
 {
     if (strcmp(name, "all") == 0) {
         for (int i = 0; i < QOE_PROFILES && n >= 0; i++)
-            n = add(out, n, qoe_profiles[i].name, &qoe_profiles[i].qoe, e);
+            n = setup_add(out, n, qoe_profiles[i].name, &qoe_profiles[i].qoe, e);
         return n;
     }
     for (int i = 0; i < QOE_PROFILES; i++)
         if (strcmp(name, qoe_profiles[i].name) == 0)
-            return add(out, n, name, &qoe_profiles[i].qoe, e);
+            return setup_add(out, n, name, &qoe_profiles[i].qoe, e);
     return err_field(
         e, ERR_ABSENT, "--profile",
         "'%.40s' is not documentary, live, news, pensieve or all; --mu gives "
@@ -167,7 +167,7 @@ int setup_profiles(struct setup_profile *out, const struct setup *s,
         struct qoe qoe;
         int rc = read_mu(&qoe, s->mu, e);
         if (rc) return rc;
-        n = add(out, n, "custom", &qoe, e);
+        n = setup_add(out, n, "custom", &qoe, e);
     }
     for (int i = 0; i < n; i++)
         out[i].qoe.utility = utility;

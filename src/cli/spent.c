@@ -6,7 +6,7 @@
 
 enum { LISTED = 4 };
 
-static void settle(struct spent *s, double cpu_s)
+static void spent_settle(struct spent *s, double cpu_s)
 {
     if (s->now < s->notes) s->note[s->now].cpu_s += cpu_s - s->since_s;
     s->since_s = cpu_s;
@@ -14,7 +14,7 @@ static void settle(struct spent *s, double cpu_s)
 
 void spent_note(struct spent *s, double cpu_s, const char *note)
 {
-    settle(s, cpu_s);
+    spent_settle(s, cpu_s);
     char text[sizeof s->note[0].text];
     snprintf(text, sizeof text, "%s", note);
     s->now = 0;
@@ -41,7 +41,7 @@ void spent_line(char *out, size_t size, const struct spent *s, double cpu_s)
 {
     struct spent at = *s;
     bool listed[SPENT_NOTES] = {false};
-    settle(&at, cpu_s);
+    spent_settle(&at, cpu_s);
     int n = snprintf(out, size, "%.1f s CPU", cpu_s), best;
     for (int i = 0; i < LISTED && (best = largest(&at, listed, cpu_s / 10)) >= 0; i++) {
         listed[best] = true;

@@ -70,8 +70,8 @@ static void keep_rows(FILE *to, const char *text, int columns, int64_t resumed)
     }
 }
 
-static int keep(const char *path, const char *text, int64_t resumed, int experts,
-                int tags, struct err *e)
+static int train_curve_keep(const char *path, const char *text, int64_t resumed,
+                            int experts, int tags, struct err *e)
 {
     char *kept = NULL;
     size_t n = 0;
@@ -102,7 +102,7 @@ FILE *train_curve_open(const char *path, int64_t resumed, int experts, int tags,
     }
     if (there) {
         char *text = text_read_file(path, LIMIT, NULL, e);
-        int rc = text ? keep(path, text, resumed, experts, tags, e) : e->code;
+        int rc = text ? train_curve_keep(path, text, resumed, experts, tags, e) : e->code;
         free(text);
         if (rc) return NULL;
     }
