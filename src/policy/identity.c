@@ -324,20 +324,40 @@ int identity_learn(struct identity *h, const float *x, int y, struct err *e)
     return 0;
 }
 
+/* Weights 0, and a bias below the highest of the other classes. */
+static void begin_class(struct identity *h, int y)
+{
+    float *b = identity_row(h, h->cfg.dim);
+    float top = -INFINITY;
+    for (int v = 0; v < h->head.classes; v++)
+        if (v != y) top = fmaxf(top, b[v]);
+    for (int j = 0; j <= h->cfg.dim; j++) {
+        float *w = identity_row(h, j) + y;
+        *w = 0;
+        w[h->w_sq - h->w] = 0;
+    }
+    b[y] = isfinite(top) ? top - (float)IDENTITY_NEW : 0;
+}
+
 int identity_grow(struct identity *h, struct err *e)
 {
     int n = h->head.classes;
     if (n == h->cfg.classes_max)
         return err_set(e, ERR_RANGE, "the classifier has room for %d classes", n);
-    float *b = identity_row(h, h->cfg.dim);
-    float top = b[0];
-    for (int v = 1; v < n; v++)
-        top = fmaxf(top, b[v]);
-    for (int j = 0; j < h->cfg.dim; j++)
-        identity_row(h, j)[n] = 0;
-    b[n] = top - (float)IDENTITY_NEW;
+    begin_class(h, n);
     h->head.classes++;
     return n;
+}
+
+void identity_forget(struct identity *h, int y)
+{
+    assert(y >= 0 && y < h->head.classes);
+    uint64_t before = h->head.examples, after = before - h->seen[y];
+    for (int j = 0; j < h->cfg.dim && before; j++)
+        h->m2[j] *= (double)after / (double)before; /* the deviation stays */
+    h->head.examples = after;
+    h->seen[y] = 0;
+    begin_class(h, y);
 }
 
 void identity_copy(struct identity *to, const struct identity *from)

@@ -95,6 +95,10 @@ int identity_learn(struct identity *h, const float *x, int y, struct err *e)
 /* The new class's index, or ERR_RANGE. */
 int identity_grow(struct identity *h, struct err *e) __attribute__((warn_unused_result));
 
+/* Forgets one class: its examples and its weights. It begins as a class that identity_grow adds;
+ * the scores of the others stay as they are but for rounding. */
+void identity_forget(struct identity *h, int y);
+
 /* What decides (weights, standardisation, T), not what learns: to publish a head while another
  * goes on learning. Both are of one configuration. */
 void identity_copy(struct identity *to, const struct identity *from);

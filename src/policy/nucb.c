@@ -383,6 +383,31 @@ int nucb_learn(struct nucb *b, const float *x, const float *psi, const float *re
     return descend(b);
 }
 
+static void forget_full(struct nucb *b, size_t p)
+{
+    for (size_t i = 0; i < b->params; i++)
+        b->full[p * b->params + i] = b->full[i * b->params + p] = 0;
+    b->full[p * b->params + p] = 1.0 / b->cfg.lambda;
+}
+
+void nucb_forget(struct nucb *b, int task)
+{
+    int v = b->cfg.tasks, n = remembered(b);
+    assert(task >= 0 && task < v);
+    for (int i = 0; i < n; i++) {
+        float *r = record_at(b, i) + b->cfg.dim;
+        r[task] = r[v + task] = 0;
+    }
+    b->base[task] = 0;
+    struct nucb_layer head = b->layer[b->cfg.depth - 1];
+    size_t first = head.at + (size_t)task * (size_t)head.in;
+    for (size_t p = first; p < first + (size_t)head.in; p++) {
+        b->theta[p] = b->theta0[p];
+        b->zinv[p] = (float)(1.0 / b->cfg.lambda);
+        if (b->full) forget_full(b, p);
+    }
+}
+
 int64_t nucb_count(const struct nucb *b)
 {
     return b->count;

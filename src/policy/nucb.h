@@ -85,6 +85,10 @@ void nucb_predict(float *out, struct nucb *b, const float *x);
 int nucb_learn(struct nucb *b, const float *x, const float *psi, const float *reward,
                const float *trust) __attribute__((warn_unused_result));
 
+/* Forgets one task: its rewards in the history, its head and how sure the network is of it. What
+ * the layers below took from its rewards stays. */
+void nucb_forget(struct nucb *b, int task);
+
 /* Choices learned from so far. */
 int64_t nucb_count(const struct nucb *b);
 /* Parameters, head last; for tests. Borrowed. */

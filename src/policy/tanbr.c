@@ -317,6 +317,12 @@ int tanbr_learn_at(struct tanbr *t, const float *x, const float *psi, const floa
     return tanbr_learn_slot(t, x, tree_find(t->tree, x), m, psi, reward, trust);
 }
 
+void tanbr_forget(struct tanbr *t, int task)
+{
+    assert(!t->prior || task >= t->cfg.prior.tasks);
+    nucb_forget(t->nucb, task);
+}
+
 void tanbr_predict(float *out, struct tanbr *t, const float *x)
 {
     float m[NUCB_TASKS_MAX];

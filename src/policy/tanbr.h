@@ -103,6 +103,9 @@ int tanbr_learn(struct tanbr *t, int node, const float *psi, const float *reward
 int tanbr_learn_at(struct tanbr *t, const float *x, const float *psi, const float *reward,
                    const float *trust) __attribute__((warn_unused_result));
 
+/* Forgets what one task earned (nucb_forget); the task is none of the prior's. The tree stays. */
+void tanbr_forget(struct tanbr *t, int task);
+
 /* Rewards expected of any weights: out (V). */
 void tanbr_predict(float *out, struct tanbr *t, const float *x);
 

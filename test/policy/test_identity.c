@@ -278,6 +278,42 @@ START_TEST(growing_leaves_the_older_scores_alone)
 }
 END_TEST
 
+START_TEST(a_class_that_is_forgotten_begins_anew)
+{
+    struct identity *h = taught(2000);
+    struct identity_stats s;
+    double before[50][CLASSES], z[CLASSES];
+    float xs[50][DIM];
+    struct rng r;
+    rng_init(&r, 4, 0);
+    for (int i = 0; i < 50; i++) {
+        draw(xs[i], &r, PRIOR);
+        ck_assert_int_eq(identity_scores(before[i], h, xs[i]), 0);
+    }
+    identity_forget(h, 1);
+    identity_stats(&s, h);
+    ck_assert_uint_eq(s.seen[1], 0);
+    ck_assert_uint_eq(s.seen[0] + s.seen[2], s.examples);
+    for (int i = 0; i < 50; i++) {
+        ck_assert_int_eq(identity_scores(z, h, xs[i]), 0);
+        for (int v = 0; v < CLASSES; v++)
+            if (v != 1) ck_assert_double_eq_tol(z[v], before[i][v], 1e-6);
+        ck_assert_double_eq(z[1], i ? before[49][1] : z[1]);
+        before[49][1] = z[1]; /* the same whatever the input */
+    }
+    /* what is kept of it is a state, and it learns on */
+    size_t n = identity_state_size(h);
+    void *bytes = malloc(n);
+    identity_state_get(h, bytes);
+    ck_assert_int_eq(identity_state_put(h, bytes, n, NULL), 0);
+    free(bytes);
+    for (int i = 0; i < 300; i++)
+        learn(h, xs[0], 1);
+    ck_assert_int_eq(identity_guess(NULL, h, xs[0]), 1);
+    identity_free(h);
+}
+END_TEST
+
 /* Labels by chance, features without meaning: it must not become sure of anything. */
 START_TEST(it_stays_unsure_where_there_is_nothing_to_know)
 {
@@ -483,6 +519,7 @@ Suite *suite_policy_identity(void)
     tcase_add_test(t, posteriors_by_hand);
     tcase_add_test(t, what_tells_nothing_changes_nothing);
     tcase_add_test(t, growing_leaves_the_older_scores_alone);
+    tcase_add_test(t, a_class_that_is_forgotten_begins_anew);
     tcase_add_test(t, it_stays_unsure_where_there_is_nothing_to_know);
     tcase_add_test(t, a_copy_decides_alike_and_does_not_follow);
     tcase_add_test(t, a_state_goes_on_as_if_nothing_had_been);

@@ -300,6 +300,47 @@ START_TEST(it_learns_two_hills)
 }
 END_TEST
 
+/* A task that is forgotten says what a new network says, and is as unsure. */
+START_TEST(a_task_that_is_forgotten_begins_anew)
+{
+    for (int cov = NUCB_DIAGONAL; cov <= NUCB_FULL; cov++) {
+        struct nucb_cfg c = small((enum nucb_cov)cov);
+        struct nucb *b = nucb_new(&c, 9, NULL);
+        struct rng r;
+        rng_init(&r, 10, 0);
+        const float psi[2] = {.5f, .5f}, other[2] = {1, 0}, gone[2] = {0, 1};
+        float x[3] = {.2f, .3f, .5f}, before[2], after[2];
+        const float *at = x;
+        struct nucb_score was[2], now[2];
+        for (int t = 0; t < 60; t++) {
+            float y[3], reward[2] = {.3f, .9f};
+            on_simplex(y, 3, &r);
+            ck_assert_int_eq(nucb_learn(b, y, psi, reward, NULL), 0);
+        }
+        nucb_predict(before, b, x);
+        nucb_score(&was[0], b, &at, 1, other);
+        nucb_score(&was[1], b, &at, 1, gone);
+        ck_assert_double_gt((double)before[1], .8);
+        nucb_forget(b, 1);
+        nucb_predict(after, b, x);
+        ck_assert_float_eq(after[0], before[0]);
+        ck_assert_float_lt(fabsf(after[1]), .2f);
+        nucb_score(&now[0], b, &at, 1, other);
+        nucb_score(&now[1], b, &at, 1, gone);
+        ck_assert_double_eq_tol(now[0].mean, was[0].mean, 1e-9);
+        ck_assert_double_gt(now[1].width, was[1].width);
+        /* what is learned of the other one does not bring it back */
+        float reward[2] = {.3f, NAN};
+        const float trust[2] = {1, 0};
+        for (int t = 0; t < 60; t++)
+            ck_assert_int_eq(nucb_learn(b, x, other, reward, trust), 0);
+        nucb_predict(after, b, x);
+        ck_assert_float_lt(fabsf(after[1]), .2f);
+        nucb_free(b);
+    }
+}
+END_TEST
+
 START_TEST(rewards_that_are_no_numbers)
 {
     struct nucb_cfg c = small(NUCB_DIAGONAL);
@@ -454,6 +495,7 @@ Suite *suite_policy_nucb(void)
     tcase_add_test(t, a_new_network_says_the_mean);
     tcase_add_test(t, one_step_is_the_gradient_of_the_loss);
     tcase_add_test(t, it_learns_two_hills);
+    tcase_add_test(t, a_task_that_is_forgotten_begins_anew);
     tcase_add_test(t, rewards_that_are_no_numbers);
     tcase_add_test(t, steps_that_blow_up_are_taken_back);
     tcase_add_test(t, a_state_goes_on_where_it_was);

@@ -92,6 +92,7 @@ void slot_log_add(struct slot_log *l, const struct slot_record *r,
     *to = (struct slot_record){.maker = r->maker, .number = r->number};
     memcpy(to->x, r->x, sizeof to->x);
     for (int w = 0; w < tasks->n; w++) {
+        if (!tasks->name[w][0]) continue;
         int v = find_task(&l->tasks, tasks->name[w]);
         if (v < 0 && l->tasks.n < AUDIENCE_TASKS) {
             v = l->tasks.n++;

@@ -40,7 +40,7 @@ struct slot_record {
 /* Are these numbers that a slot could have? Experts and tasks that are not there have 0. */
 bool slot_record_is(const struct slot_record *r);
 
-/* Names of the tasks that the numbers of a record are about. */
+/* Names of the tasks that the numbers of a record are about; "": no task. */
 struct slot_tasks {
     int n;
     char name[AUDIENCE_TASKS][UNTAGGED_NAME];

@@ -23,6 +23,7 @@ struct audience {
     struct audience_cfg cfg;
     int tasks;
     double n[AUDIENCE_TASKS];
+    struct audience_seats seats;
     struct sketch *labels; /* (content, task) -> c_v */
     /* NULL unless cfg.counts */
     struct shown *shown;      /* (AUDIENCE_BUCKETS) */
@@ -87,15 +88,39 @@ int audience_tasks(const struct audience *a)
     return a->tasks;
 }
 
+struct audience_seats audience_seats(const struct audience *a)
+{
+    return a->seats;
+}
+
+void audience_seats_put(struct audience *a, const struct audience_seats *s)
+{
+    a->seats = *s;
+}
+
+void audience_forget(struct audience *a, int task)
+{
+    assert(task >= 0 && task < a->tasks);
+    a->n[task] = 0;
+    a->seats.born[task]++;
+    for (int b = 0; a->shown && b < AUDIENCE_BUCKETS; b++) {
+        struct shown *s = &a->shown[b];
+        s->sum = fmax(0, s->sum - (double)s->task[task]);
+        s->task[task] = 0;
+    }
+}
+
 uint64_t audience_content(const struct audience *a, const char *content_id)
 {
     size_t n = strlen(content_id);
     return n ? sketch_key(a->cfg.seed, content_id, n) | 1 : 0;
 }
 
-static uint64_t counter(uint64_t content, int task)
+/* Of a task, or of one that cannot be. */
+static uint64_t counter(const struct audience *a, uint64_t content, int task)
 {
-    return rng_u64_at(content, (uint64_t)task, 0);
+    uint64_t born = task < AUDIENCE_TASKS ? a->seats.born[task] : 0;
+    return rng_u64_at(content, (uint64_t)task, born);
 }
 
 /* c_v without what collisions add: counters of tasks that cannot be tell how much that is. */
@@ -103,10 +128,11 @@ static double counts(double *c, const struct audience *a, uint64_t content)
 {
     double noise = 0, sum = 0;
     for (int i = 0; i < EMPTY; i++)
-        noise =
-            fmax(noise, sketch_estimate(a->labels, counter(content, AUDIENCE_TASKS + i)));
+        noise = fmax(noise,
+                     sketch_estimate(a->labels, counter(a, content, AUDIENCE_TASKS + i)));
     for (int v = 0; v < a->tasks; v++) {
-        c[v] = fmax(0, sketch_estimate(a->labels, counter(content, v)) - noise);
+        c[v] = fmax(0, sketch_estimate(a->labels, counter(a, content, v)) - noise);
+        if (a->seats.gone[v]) c[v] = 0;
         sum += c[v];
     }
     return sum;
@@ -138,7 +164,7 @@ static void label_content(struct audience *a, uint64_t content, int task, uint64
         return;
     }
     sketch_add(a->labels_by, by, 1);
-    sketch_add(a->labels, counter(content, task), 1);
+    sketch_add(a->labels, counter(a, content, task), 1);
 }
 
 void audience_label(struct audience *a, uint64_t content, int task, bool untagged,
@@ -203,10 +229,16 @@ static double counted(double *n, const struct audience *a)
 bool audience_mix(double *psi, const struct audience *a)
 {
     double sum = 0;
-    for (int v = 0; v < a->tasks; v++)
+    int there = 0;
+    for (int v = 0; v < a->tasks; v++) {
+        if (a->seats.gone[v]) continue;
         sum += a->n[v];
+        there++;
+    }
     for (int v = 0; v < a->tasks; v++)
-        psi[v] = (a->n[v] + AUDIENCE_WEIGHT / a->tasks) / (sum + AUDIENCE_WEIGHT);
+        psi[v] = a->seats.gone[v]
+                     ? 0
+                     : (a->n[v] + AUDIENCE_WEIGHT / there) / (sum + AUDIENCE_WEIGHT);
     return sum >= AUDIENCE_ENOUGH;
 }
 

@@ -71,6 +71,17 @@ void audience_free(struct audience *a);
 void audience_grow(struct audience *a);
 int audience_tasks(const struct audience *a);
 
+/* Tasks that are not there have no share of the mix and of any content. born: how often a task was
+ * forgotten, so that what contents counted for it before counts no more. Not in the state. */
+struct audience_seats {
+    bool gone[AUDIENCE_TASKS];
+    uint64_t born[AUDIENCE_TASKS];
+};
+struct audience_seats audience_seats(const struct audience *a);
+void audience_seats_put(struct audience *a, const struct audience_seats *s);
+/* A task begins anew: nothing that was counted for it counts. */
+void audience_forget(struct audience *a, int task);
+
 /* Name of a content as the counters know it; 0 = none. */
 uint64_t audience_content(const struct audience *a, const char *content_id);
 

@@ -45,7 +45,8 @@ struct untagged_told {
     bool known;  /* the mix */
     bool hinted; /* likewise, and `hint` is to be used; else the default profile */
     bool taught; /* the head has seen enough to be asked */
-    int tasks;
+    int tasks;   /* of which some may have left: their share of the mix is 0 */
+    char task[AUDIENCE_TASKS][SERVICE_NAME];
     double mix[AUDIENCE_TASKS];
     struct qoe qoe[AUDIENCE_TASKS];
     struct qoe hint;
@@ -70,6 +71,7 @@ struct untagged_merge {
     struct grove *grove; /* locked inside */
     void *carried;       /* the bandit's state while nothing is merged */
     size_t carried_n;
+    uint64_t owed; /* tasks (bits) that the carried bandit must forget */
 };
 
 /* Up to which record of which log. */
@@ -123,11 +125,13 @@ struct untagged {
     pthread_mutex_t lock; /* of all below */
     struct untagged_told told;
     struct identity *told_head;
-    struct audience *told_audience; /* as the slot began */
-    struct audience *audience;      /* counts */
-    int tasks;                      /* told.tasks with the next slot */
-    char task[AUDIENCE_TASKS][SERVICE_NAME];
+    struct audience *told_audience;          /* as the slot began */
+    struct audience *audience;               /* counts */
+    int tasks;                               /* told.tasks with the next slot */
+    char task[AUDIENCE_TASKS][SERVICE_NAME]; /* likewise; "": free for a new profile */
     struct qoe qoe[AUDIENCE_TASKS];
+    uint64_t leaves;  /* tasks (bits) to forget when the slot ends */
+    uint64_t leaving; /* ... that the turn under way forgets */
     struct qoe fallback;
     struct untagged_examples fresh;
     struct table *watched; /* session -> struct untagged_watched */
@@ -148,6 +152,11 @@ struct untagged_desk {
 };
 
 /* ---- slots (untagged_slot.c) ---- */
+
+static uint64_t bit(int task)
+{
+    return (uint64_t)1 << task;
+}
 
 /* The experts of cfg.merge_policy, and a bandit that knows nothing. */
 static int untagged_merge_open(struct untagged_merge *m, const struct untagged_new *how,
@@ -333,6 +342,7 @@ struct untagged *untagged_new(const struct untagged_new *how, struct err *e)
     u->tasks = u->told.tasks = QOE_PROFILES;
     for (int v = 0; v < QOE_PROFILES; v++) {
         strcpy(u->task[v], qoe_profiles[v].name);
+        strcpy(u->told.task[v], qoe_profiles[v].name);
         u->qoe[v] = u->told.qoe[v] = qoe_profiles[v].qoe;
     }
     const char *name = how->default_profile ? how->default_profile : "pensieve";
@@ -390,19 +400,70 @@ void untagged_desk_free(struct untagged_desk *d)
     free(d);
 }
 
+/* ---- tasks come and go; the caller holds the lock ----
+ *
+ * The index of a task is also that of its class, its rewards and its counters, so the others keep
+ * theirs when one leaves. The free place goes to the next new profile. */
+
+static int place_of(const struct untagged *u, const char *name)
+{
+    for (int v = 0; v < u->tasks; v++)
+        if (!strcmp(u->task[v], name)) return v;
+    return -1;
+}
+
+/* A record that waits has places, not names: the next profile must not get what this one earned. */
+static void forget_record(struct slot_record *r, uint64_t tasks)
+{
+    for (int v = 0; v < AUDIENCE_TASKS; v++)
+        if (tasks & bit(v)) r->psi[v] = r->reward[v] = r->trust[v] = 0;
+}
+
+static void leave(struct untagged *u, int v)
+{
+    memset(u->task[v], 0, sizeof u->task[v]);
+    u->leaves |= bit(v);
+    for (int i = 0; i < u->share.n_pending; i++)
+        forget_record(&u->share.pending[i], bit(v));
+}
+
+static void come(struct untagged *u, const struct profile *p)
+{
+    int v = place_of(u, p->name);
+    if (v < 0) {
+        v = place_of(u, "");
+        if (v >= 0) u->leaves |= bit(v); /* the head's class drifts while it is free */
+        if (v < 0 && u->tasks < AUDIENCE_TASKS) v = u->tasks++;
+        if (v < 0) return;
+        memcpy(u->task[v], p->name, SERVICE_NAME);
+    }
+    u->qoe[v] = p->qoe;
+}
+
+static bool is_task(const struct profile *p, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(p[i].name, name)) return p[i].qoe.utility == QOE_LINEAR;
+    return false;
+}
+
 void untagged_profiles(struct untagged *u, const struct profile *p, int n)
 {
     pthread_mutex_lock(&u->lock);
+    for (int v = QOE_PROFILES; v < u->tasks; v++)
+        if (u->task[v][0] && !is_task(p, n, u->task[v])) leave(u, v);
     for (int i = 0; i < n; i++) {
         if (!strcmp(p[i].name, u->default_profile)) u->fallback = p[i].qoe;
-        if (p[i].qoe.utility != QOE_LINEAR) continue;
-        int v = 0;
-        while (v < u->tasks && strcmp(u->task[v], p[i].name) != 0)
-            v++;
-        if (v == AUDIENCE_TASKS) continue;
-        if (v == u->tasks) memcpy(u->task[u->tasks++], p[i].name, SERVICE_NAME);
-        u->qoe[v] = p[i].qoe;
+        if (p[i].qoe.utility == QOE_LINEAR) come(u, &p[i]);
     }
+    pthread_mutex_unlock(&u->lock);
+}
+
+void untagged_forget(struct untagged *u, const char *name)
+{
+    pthread_mutex_lock(&u->lock);
+    int v = place_of(u, name);
+    if (v >= QOE_PROFILES) leave(u, v);
     pthread_mutex_unlock(&u->lock);
 }
 
@@ -530,10 +591,12 @@ void untagged_unwatch(struct untagged *u, const uint8_t id[TRACK_ID])
 
 /* ---- what became of it; the caller holds the lock ---- */
 
+/* Of this slot; -1 also when it is to be forgotten. */
 static int task_of(const struct untagged *u, const char *name)
 {
     for (int v = 0; v < u->told.tasks; v++)
-        if (!strcmp(u->task[v], name)) return v;
+        if (name[0] && !strcmp(u->told.task[v], name))
+            return (u->leaves | u->leaving) & bit(v) ? -1 : v;
     return -1;
 }
 
@@ -635,6 +698,19 @@ int untagged_tick(struct untagged *u, double now)
     return begun;
 }
 
+/* Those that are there, one after the other. */
+static void tasks_tell(struct untagged_stats *out, const struct untagged_told *t)
+{
+    out->tasks = 0;
+    memset(out->task, 0, sizeof out->task);
+    memset(out->mix, 0, sizeof out->mix);
+    for (int v = 0; v < t->tasks; v++) {
+        if (!t->task[v][0]) continue;
+        memcpy(out->task[out->tasks], t->task[v], sizeof out->task[0]);
+        out->mix[out->tasks++] = t->mix[v];
+    }
+}
+
 void untagged_stats(struct untagged_stats *out, struct untagged *u)
 {
     pthread_mutex_lock(&u->lock);
@@ -643,9 +719,7 @@ void untagged_stats(struct untagged_stats *out, struct untagged *u)
         out->decisions[i] = atomic_load_explicit(&u->decisions[i], memory_order_relaxed);
     out->mode = u->cfg.mode;
     out->known = u->told.known;
-    out->tasks = u->told.tasks;
-    memcpy(out->task, u->task, sizeof out->task);
-    memcpy(out->mix, u->told.mix, sizeof out->mix);
+    tasks_tell(out, &u->told);
     out->labels_content =
         audience_refused(u->audience).content + (double)u->taught_refused;
     untagged_share_tell(out, &u->share);
@@ -999,16 +1073,62 @@ static struct qoe untagged_mean(const struct qoe *qoe, const double *p, int task
     return mean;
 }
 
+static void forget_examples(struct untagged_examples *x, uint64_t tasks)
+{
+    int n = 0;
+    for (int i = 0; i < x->n; i++) {
+        if (tasks & bit(x->task[i])) continue;
+        memmove(x->x + (size_t)n * FEAT_FULL_DIM, x->x + (size_t)i * FEAT_FULL_DIM,
+                FEAT_FULL_DIM * sizeof *x->x);
+        x->task[n++] = x->task[i];
+    }
+    x->n = n;
+}
+
+/* What is counted under the lock, of tasks that leave; the caller holds it. */
+static void begin_leaving(struct untagged *u, struct untagged_sums *sums)
+{
+    u->leaving = u->leaves;
+    u->leaves = 0;
+    forget_examples(&u->fresh, u->leaving);
+    struct audience_seats seats = audience_seats(u->audience);
+    for (int v = 0; v < u->tasks; v++)
+        seats.gone[v] = !u->task[v][0];
+    audience_seats_put(u->audience, &seats);
+    for (int v = 0; v < u->tasks; v++) {
+        if (!(u->leaving & bit(v))) continue;
+        audience_forget(u->audience, v);
+        sums->weight[v] = sums->gain[v] = sums->room[v] = 0;
+    }
+}
+
+/* ... and what the tick alone knows. */
+static void forget_learned(struct untagged *u)
+{
+    struct untagged_merge *m = &u->merge;
+    for (int v = 0; v < AUDIENCE_TASKS; v++) {
+        if (!(u->leaving & bit(v))) continue;
+        if (v < identity_classes(u->head)) identity_forget(u->head, v);
+        if (m->bandit) tanbr_forget(m->bandit, v);
+    }
+    if (!m->bandit && m->carried) m->owed |= u->leaving;
+}
+
 /* The mix, the hint and the tasks of the slot to come; the caller holds the lock. */
-static void look_ahead(struct untagged_told *t, struct untagged *u)
+static void look_ahead(struct untagged_told *t, struct untagged *u,
+                       struct untagged_sums *sums)
 {
     audience_turn(u->audience);
     while (audience_tasks(u->audience) < u->tasks)
         audience_grow(u->audience);
+    begin_leaving(u, sums);
+    memcpy(t->task, u->task, sizeof t->task);
     memset(t->mix, 0, sizeof t->mix);
     t->known = audience_mix(t->mix, u->audience);
     t->tasks = u->tasks;
     memcpy(t->qoe, u->qoe, sizeof t->qoe);
+    for (int v = 0; v < t->tasks; v++)
+        if (!t->task[v][0]) t->qoe[v] = t->qoe[0]; /* the exam asks nothing more of it */
     t->hint = untagged_mean(t->qoe, t->mix, t->tasks);
     t->hinted = t->known;
     t->fallback = u->fallback;
@@ -1028,6 +1148,8 @@ static void copy_audience(struct untagged *u, void *bytes)
     audience_state_get(u->audience, bytes);
     (void)!audience_state_put(u->told_audience, bytes, audience_state_size(u->audience),
                               NULL); /* of one shape */
+    struct audience_seats seats = audience_seats(u->audience);
+    audience_seats_put(u->told_audience, &seats);
 }
 
 static int untagged_turn(struct untagged *u, double now, struct err *e)
@@ -1040,7 +1162,7 @@ static int untagged_turn(struct untagged *u, double now, struct err *e)
     pthread_mutex_lock(&u->lock);
     struct untagged_sums sums = u->sums;
     struct untagged_stats stats = u->stats;
-    look_ahead(&next, u);
+    look_ahead(&next, u, &sums);
     pthread_mutex_unlock(&u->lock);
 
     untagged_exam_hint(u, &next);
@@ -1048,8 +1170,9 @@ static int untagged_turn(struct untagged *u, double now, struct err *e)
     struct slot_record given = {0};
     if (u->told.slot) stats.slots++;
     if (m->experts && u->told.slot) rc = learn(&given, u, &stats, &sums, u->told.mix, e);
+    if (m->experts) untagged_learn_heard(u);
+    forget_learned(u);
     if (m->experts) {
-        untagged_learn_heard(u);
         int failed = untagged_exam_merge(u, &next, e);
         grove_take(m->grove, m->bandit, m->node);
         if (!failed) failed = untagged_merge_publish(m, next.slot, now, e);
@@ -1061,7 +1184,9 @@ static int untagged_turn(struct untagged *u, double now, struct err *e)
     pthread_mutex_lock(&u->lock);
     next.taught = u->stats.examples >= UNTAGGED_LEARNED;
     u->told = next;
+    forget_record(&given, u->leaving | u->leaves);
     if (given.number) untagged_keep(u, &given);
+    u->leaving = 0;
     identity_copy(u->told_head, u->head);
     copy_audience(u, bytes);
     u->sums = (struct untagged_sums){0};
@@ -1285,10 +1410,12 @@ static void untagged_share_close(struct untagged_share *s)
  * the tasks, the merge, what the slot has brought so far, counters, both heads, both audiences and
  * the bandit. Numbers are little-endian, those of heads and bandit as they lie in memory. One
  * function walks over it in either direction, so that writing and reading cannot differ.
- * Form 2 is the same and says that the slot after this one may have begun. Forms 3 and 4 are those with
- * what is shared with other nodes (slot_log.h) before the bandit. */
+ * The form is 1 and the sum of what else holds: FORM_AHEAD, the slot after this one may have begun;
+ * FORM_SHARED, what is shared with other nodes (slot_log.h) comes before the bandit; FORM_SEATS, a task
+ * has left, and which ones and how often comes before the heads. */
 
-enum { HEAD = 32, FORM = 1, FORM_AHEAD = 2, FORM_SHARED = 2, FORMS = 4, NUMBERS = 512 };
+enum { HEAD = 32, FORM = 1, FORM_AHEAD = 1, FORM_SHARED = 2, FORM_SEATS = 4 };
+enum { FORMS = FORM + FORM_AHEAD + FORM_SHARED + FORM_SEATS, NUMBERS = 512 };
 enum { FILE_MAX = 64 << 20 };
 static const char MAGIC[8] = "abrduntg";
 
@@ -1368,6 +1495,39 @@ static void pass_plain(struct pack *f, struct plain *p)
         pack_real(f, &p->x[k]);
 }
 
+/* What a task that left leaves behind. */
+struct seats {
+    uint64_t born[AUDIENCE_TASKS], leaves, owed;
+};
+
+static struct seats seats_of(const struct untagged *u)
+{
+    struct audience_seats a = audience_seats(u->audience);
+    struct seats s = {.leaves = u->leaves, .owed = u->merge.owed};
+    memcpy(s.born, a.born, sizeof s.born);
+    return s;
+}
+
+static bool any_left(const struct untagged *u)
+{
+    struct seats s = seats_of(u);
+    uint64_t any = s.leaves | s.owed;
+    for (int v = 0; v < AUDIENCE_TASKS; v++)
+        any |= s.born[v];
+    return any != 0;
+}
+
+static void pass_seats(struct pack *f, struct seats *s)
+{
+    for (int v = 0; v < AUDIENCE_TASKS; v++)
+        pack_u64(f, &s->born[v]);
+    pack_u64(f, &s->leaves);
+    pack_u64(f, &s->owed);
+    /* the built-in tasks never leave */
+    uint64_t never = ~(bit(AUDIENCE_TASKS) - bit(QOE_PROFILES));
+    f->ok = f->ok && !((s->leaves | s->owed) & never);
+}
+
 /* All experts and tasks, whether they are there or not: pending records are few. */
 static void pass_pending(struct pack *f, struct slot_record *r)
 {
@@ -1430,12 +1590,15 @@ static size_t file_size(const struct untagged *u)
 }
 
 /* The caller holds the lock. Returns the end. */
-static unsigned char *put_all(unsigned char *at, unsigned char *end, struct untagged *u)
+static unsigned char *put_all(unsigned char *at, unsigned char *end, struct untagged *u,
+                              uint32_t form)
 {
     struct plain p;
     plain_of(&p, u);
     struct pack f = pack_writer(at, (size_t)(end - at));
     pass_plain(&f, &p);
+    struct seats seats = seats_of(u);
+    if ((form - FORM) & FORM_SEATS) pass_seats(&f, &seats);
     identity_state_get(u->told_head, f.at);
     f.at += identity_state_size(u->told_head);
     identity_state_get(u->head, f.at);
@@ -1468,10 +1631,10 @@ static int save(struct untagged *u, uint32_t form, struct err *e)
     if (!bytes) return err_set(e, ERR_MEMORY, "no memory for a state file");
 
     pthread_mutex_lock(&u->lock);
-    size_t n = (size_t)(put_all(bytes + HEAD, bytes + room, u) - bytes);
+    form += u->share.maker ? FORM_SHARED : 0;
+    form += any_left(u) ? FORM_SEATS : 0;
+    size_t n = (size_t)(put_all(bytes + HEAD, bytes + room, u, form) - bytes);
     pthread_mutex_unlock(&u->lock);
-    if (u->share.maker)
-        form += FORM_SHARED; /* set for good, before the first slot ends */
     memset(bytes, 0, HEAD);
     memcpy(bytes, MAGIC, sizeof MAGIC);
     bytes_put_u32(bytes + 8, bytes_crc32(0, bytes + HEAD, n - HEAD));
@@ -1490,7 +1653,7 @@ int untagged_save(struct untagged *u, struct err *e)
 
 static int untagged_save_ahead(struct untagged *u, struct err *e)
 {
-    return save(u, FORM_AHEAD, e);
+    return save(u, FORM + FORM_AHEAD, e);
 }
 
 /* ---- reading ---- */
@@ -1564,10 +1727,30 @@ static bool get_bandit(struct untagged *u, const void *state, size_t n,
         log_event(u->log, LOG_WARN, "slot", "the bandit starts anew: %s", reason);
     else
         get_merge(m, p);
+    for (int v = QOE_PROFILES; v < AUDIENCE_TASKS && !reason; v++)
+        if (m->owed & bit(v)) tanbr_forget(m->bandit, v);
+    m->owed = 0;
     return !reason;
 }
 
-static void take(struct untagged *u, const struct plain *p)
+/* Names are those of the next slot; a task that is to be forgotten has lost its own. */
+static void take_seats(struct untagged *u, const struct seats *s)
+{
+    struct audience_seats a = {0};
+    u->leaves = s->leaves;
+    u->merge.owed = s->owed;
+    memset(u->told.task, 0, sizeof u->told.task);
+    for (int v = 0; v < u->told.tasks; v++) {
+        a.gone[v] = !(u->told.mix[v] > 0);
+        if (!a.gone[v] && !(s->leaves & bit(v)))
+            memcpy(u->told.task[v], u->task[v], SERVICE_NAME);
+    }
+    memcpy(a.born, s->born, sizeof a.born);
+    audience_seats_put(u->told_audience, &a);
+    audience_seats_put(u->audience, &a);
+}
+
+static void take(struct untagged *u, const struct plain *p, const struct seats *s)
 {
     u->told = p->told;
     u->told.fallback = u->fallback;
@@ -1578,6 +1761,7 @@ static void take(struct untagged *u, const struct plain *p)
                       h->mu_switch != none->mu_switch || h->mu_stall != none->mu_stall);
     u->tasks = p->tasks;
     memcpy(u->task, p->task, sizeof u->task);
+    take_seats(u, s);
     memcpy(u->qoe, p->qoe, sizeof u->qoe);
     u->sums = p->sums;
     u->slot_sessions = p->slot_sessions;
@@ -1591,23 +1775,25 @@ static void take(struct untagged *u, const struct plain *p)
 static int get_all(struct untagged *u, unsigned char *bytes, size_t n, struct err *e)
 {
     struct plain p = {0};
+    struct seats seats = {0};
     int rc = check_head(bytes, n, e);
     if (rc) return rc;
     struct pack f = pack_reader(bytes + HEAD, n - HEAD);
+    uint32_t parts = bytes_get_u32(bytes + 12) - FORM;
     pass_plain(&f, &p);
+    if (parts & FORM_SEATS) pass_seats(&f, &seats);
     if (!f.ok) return err_set(e, ERR_CORRUPT, "it holds numbers that cannot be");
     rc = get_parts(&f, u, e);
     if (rc) return rc;
-    uint32_t form = bytes_get_u32(bytes + 12);
     struct untagged_share *share = &u->share;
-    if (form > FORM_SHARED) pass_share(&f, share);
+    if (parts & FORM_SHARED) pass_share(&f, share);
     uint64_t bandit = 0;
     pack_u64(&f, &bandit);
     if (!f.ok || bandit != (uint64_t)(f.end - f.at))
         return err_set(e, ERR_CORRUPT, "it ends in the wrong place");
 
-    take(u, &p);
-    bool ahead = form == FORM_AHEAD || form == FORM_AHEAD + FORM_SHARED;
+    take(u, &p, &seats);
+    bool ahead = parts & FORM_AHEAD;
     u->told.slot += ahead; /* its number is taken */
     if (u->merge.bandit && !get_bandit(u, f.at, bandit, &p)) {
         *share = (struct untagged_share){0}; /* it is another's */

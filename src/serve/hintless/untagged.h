@@ -86,8 +86,12 @@ void untagged_free(struct untagged *u);
 struct untagged_desk *untagged_desk_new(struct untagged *u, struct err *e);
 void untagged_desk_free(struct untagged_desk *d);
 
-/* The profiles there are; those that become tasks do so with the next slot. */
+/* All profiles there are. With the next slot a profile becomes a task, and a task without a profile
+ * leaves: then the mix, the mean hint, contents, the head, the bandit and the state file know nothing
+ * of it. The built-in ones stay. */
 void untagged_profiles(struct untagged *u, const struct profile *p, int n);
+/* This profile is deleted. Put again under the same name, it begins anew with the next slot. */
+void untagged_forget(struct untagged *u, const char *name);
 
 /* What an untagged viewer values, as far as is known: the mean hint; false: nothing is. */
 bool untagged_hint(struct qoe *out, struct untagged *u, struct untagged_desk *d);

@@ -15,7 +15,8 @@
  * what it is on average over p.
  *
  * psi is the mix of tasks among untagged viewers (audience.h); a task is a profile with linear
- * utility: the built-in ones, and the first that an operator puts.
+ * utility: the built-in ones, and the first that an operator puts. One whose profile is deleted leaves
+ * with the end of the slot, and its place is free for the next new profile.
  *
  * Threads: plain data, pure functions. */
 #ifndef SERVE_UNTAGGED_CFG_H

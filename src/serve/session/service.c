@@ -405,8 +405,8 @@ bool service_expire(struct service *s)
 /* The profiles as they are now, and the next slot when it is time. */
 static void turn_slot(struct service *s, double now)
 {
-    struct profile p[SERVICE_PROFILE_STATS];
-    int n = profiles_list(p, SERVICE_PROFILE_STATS, s->profiles);
+    struct profile p[PROFILES_MAX];
+    int n = profiles_list(p, PROFILES_MAX, s->profiles);
     untagged_profiles(s->untagged, p, n);
     (void)untagged_tick(s->untagged, now);
 }

@@ -84,6 +84,7 @@ static int drop(struct service *s, const char *name, struct err *e)
     (void)!profiles_get(&(struct profile){0}, &slot, s->profiles, name, NULL);
     int failed = profiles_delete(s->profiles, name, e);
     if (!failed) grown_remove(s->grown, name);
+    if (!failed) untagged_forget(s->untagged, name);
     if (!failed && slot != PROFILES_SLOT_CUSTOM) sessions_slot_gone(s->sessions, slot);
     int rc = store_profile(s, STORE_PROFILE_GONE, failed ? NULL : &gone, e);
     return failed ? failed : rc;

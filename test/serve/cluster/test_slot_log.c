@@ -44,6 +44,24 @@ static void *encode(size_t *n)
     return bytes;
 }
 
+/* A place without a name is no task: neither in the log nor for who reads. */
+START_TEST(a_place_that_is_free_is_no_task)
+{
+    static const struct slot_tasks holes = {3, {"pensieve", "", "sport"}};
+    struct slot_record r = record(5, 9), read;
+    slot_log_add(&l, &r, &holes);
+    ck_assert_int_eq(l.tasks.n, 2);
+    size_t n;
+    void *bytes = encode(&n);
+    ck_assert_int_eq(slot_log_get(&got, bytes, n, NULL), 0);
+    free(bytes);
+    slot_log_read(&read, &got, 0, &holes);
+    ck_assert_float_eq(read.psi[0], .5f);
+    ck_assert_float_eq(read.psi[1], 0);
+    ck_assert_float_eq(read.psi[2], .2f);
+}
+END_TEST
+
 START_TEST(what_was_added_is_read)
 {
     char key[SLOT_LOG_KEY];
@@ -199,6 +217,7 @@ Suite *suite_serve_cluster_slot_log(void)
     Suite *s = suite_create("serve/slot_log");
     TCase *t = tcase_create("serve/slot_log");
     tcase_add_checked_fixture(t, setup, NULL);
+    tcase_add_test(t, a_place_that_is_free_is_no_task);
     tcase_add_test(t, what_was_added_is_read);
     tcase_add_test(t, tasks_have_their_place_for_good);
     tcase_add_test(t, it_holds_the_newest);

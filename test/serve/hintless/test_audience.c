@@ -172,6 +172,41 @@ START_TEST(a_task_that_is_added_takes_no_more_than_its_share)
 }
 END_TEST
 
+START_TEST(a_task_that_is_forgotten_begins_anew)
+{
+    struct audience *a = make(3);
+    for (int i = 0; i < 30; i++)
+        label(a, 5, i % 3, true);
+    audience_turn(a);
+    for (int i = 0; i < 9; i++)
+        label(a, 5, i % 3, true); /* of the slot under way */
+    audience_forget(a, 1);
+    struct audience_seats s = audience_seats(a);
+    s.gone[1] = true;
+    audience_seats_put(a, &s);
+    double psi[3], p[3];
+    ck_assert(audience_mix(psi, a));
+    ck_assert_double_eq(psi[1], 0);
+    ck_assert_double_eq_tol(psi[0], .5, 1e-12);
+    ck_assert(audience_of(p, a, 5));
+    ck_assert_double_eq(p[1], 0);
+    ck_assert_double_eq_tol(p[0], .5, .05);
+
+    s.gone[1] = false; /* somebody takes its place */
+    audience_seats_put(a, &s);
+    audience_turn(a);
+    ck_assert(audience_mix(psi, a));
+    ck_assert_double_lt(psi[1], .2);
+    ck_assert(audience_of(p, a, 5));
+    ck_assert_double_lt(p[1], .06);
+    for (int i = 0; i < 60; i++)
+        label(a, 5, 1, true);
+    ck_assert(audience_of(p, a, 5));
+    ck_assert_double_gt(p[1], .6);
+    audience_free(a);
+}
+END_TEST
+
 /* ---- what one address may say ---- */
 
 static double share_of(struct audience *a, int task)
@@ -345,6 +380,7 @@ Suite *suite_serve_hintless_audience(void)
     tcase_add_test(t, the_mix_follows_and_forgets);
     tcase_add_test(t, a_huge_catalogue_takes_no_more_memory);
     tcase_add_test(t, a_task_that_is_added_takes_no_more_than_its_share);
+    tcase_add_test(t, a_task_that_is_forgotten_begins_anew);
     tcase_add_test(t, one_address_moves_the_mix_halfway_at_most);
     tcase_add_test(t, among_others_an_address_has_a_tenth);
     tcase_add_test(t, few_addresses_count_as_many_do);

@@ -1,4 +1,5 @@
 /* Viewers without a hint, through the service: slots, modes, labels. */
+#include "serve/metrics/metrics.h"
 #include "support/untagged_viewers.h"
 
 /* ---- default: the mean hint ---- */
@@ -412,6 +413,209 @@ START_TEST(a_new_profile_becomes_a_task_with_the_next_slot)
 }
 END_TEST
 
+/* ---- a profile that is deleted ---- */
+
+static int task_named(const struct untagged_stats *s, const char *name)
+{
+    for (int v = 0; v < s->tasks; v++)
+        if (!strcmp(s->task[v], name)) return v;
+    return -1;
+}
+
+static double mix_of(const char *name)
+{
+    struct untagged_stats s = stats();
+    int v = task_named(&s, name);
+    ck_assert_msg(v >= 0, "no task '%s'", name);
+    return s.mix[v];
+}
+
+static void put_profile(const char *name, enum qoe_utility utility)
+{
+    struct profile p = {.qoe = {1, 9, 1, utility}};
+    snprintf(p.name, sizeof p.name, "%s", name);
+    ck_assert_int_ge(service_profile_put(f.service, &p, NULL), 0);
+}
+
+/* The mix, the metrics and the status name it or do not. */
+static void named(const char *name, bool is)
+{
+    static const struct route none[] = {{HTTP_OTHER, NULL, ROUTE_OPEN, NULL}};
+    struct service_stats *s = calloc(1, sizeof *s);
+    struct policy_info info = {0};
+    struct metrics *m = metrics_new(1, none, 0, "1", NULL);
+    struct emit o = {0};
+    char line[100];
+    service_stats(s, f.service);
+    metrics_put(&o, m, s, &info, NULL, NULL);
+    snprintf(line, sizeof line, "\nabrd_untagged_mix{profile=\"%s\"} ", name);
+    ck_assert_int_eq(strstr(o.at, line) != NULL, is);
+    ck_assert_int_eq(task_named(&s->untagged, name) >= 0, is);
+    double sum = 0;
+    for (int v = 0; v < s->untagged.tasks; v++)
+        sum += s->untagged.mix[v];
+    ck_assert_double_eq_tol(sum, 1, 1e-9);
+    emit_free(&o);
+    metrics_free(m);
+    free(s);
+}
+
+static const struct watching
+    LECTURER = {.label = "lecture", .content = "l", .mbps = 2, .chunks = 12},
+    TALKER = {.label = "talk", .content = "t", .mbps = 5, .chunks = 12};
+
+/* Two profiles beside the built-in ones, both watched. */
+static void two_profiles(enum untagged_mode mode)
+{
+    start(mode);
+    put_profile("lecture", QOE_LINEAR);
+    next_slot();
+    put_profile("talk", QOE_LINEAR);
+    next_slot();
+    for (uint64_t k = 0; k < 9; k++) {
+        watch(&LECTURER, 10 + 2 * k);
+        watch(&TALKER, 11 + 2 * k);
+    }
+    next_slot();
+    named("lecture", true);
+    named("talk", true);
+    ck_assert_double_gt(mix_of("lecture"), .2);
+}
+
+START_TEST(a_deleted_profile_leaves_the_mix)
+{
+    static const struct watching hinted = {.hint = "lecture", .mbps = 2, .chunks = 12};
+    two_profiles((enum untagged_mode)_i);
+    struct session_opened o = open_session(&hinted, 50);
+    struct answer a = o.first;
+    for (int k = 1; k < 12; k++) {
+        struct question q = ask_next(&hinted, k, a.level);
+        a = ask(&o, &q);
+    }
+    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    finish(&hinted, &o, 11, a.level); /* it counts for nothing any more */
+    next_slot();
+    named("lecture", false);
+    named("talk", true);
+    ck_assert_int_eq(stats().tasks, 5);
+    ck_assert_double_gt(mix_of("talk"), .25);
+    struct untagged_stats before = stats();
+
+    served_kill(&f); /* the state file knows no more of it */
+    served_start(&f);
+    struct untagged_stats after = stats();
+    ck_assert_uint_eq(after.refused, 0);
+    ck_assert_int_eq(after.tasks, 5);
+    ck_assert_mem_eq(after.mix, before.mix, sizeof after.mix);
+    ck_assert_mem_eq(after.task, before.task, sizeof after.task);
+    next_slot();
+    named("lecture", false);
+}
+END_TEST
+
+START_TEST(a_profile_that_is_put_again_begins_anew)
+{
+    two_profiles((enum untagged_mode)_i);
+    /* at once, and another one takes its place as well */
+    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    put_profile("lecture", QOE_LINEAR);
+    next_slot();
+    ck_assert_double_eq_tol(mix_of("lecture"), mix_of("live"), 1e-12);
+    ck_assert_double_gt(mix_of("talk"), mix_of("live") + .1);
+
+    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    next_slot();
+    named("lecture", false);
+    put_profile("seminar", QOE_LINEAR);
+    ck_assert_int_eq(service_profile_delete(f.service, "talk", NULL), 0);
+    put_profile("lecture", QOE_LINEAR);
+    next_slot();
+    named("talk", false);
+    ck_assert_double_eq_tol(mix_of("lecture"), mix_of("live"), 1e-12);
+    ck_assert_double_eq_tol(mix_of("seminar"), mix_of("live"), 1e-12);
+    for (uint64_t k = 0; k < 9; k++)
+        watch(&LECTURER, 80 + k);
+    next_slot();
+    ck_assert_double_gt(mix_of("lecture"), mix_of("live") + .1);
+    ck_assert_int_eq(stats().tasks, 6);
+}
+END_TEST
+
+/* Without the end of a slot in between, also over a restart. */
+START_TEST(a_delete_is_not_forgotten_by_a_restart)
+{
+    two_profiles(UNTAGGED_MERGE);
+    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    put_profile("lecture", QOE_LINEAR);
+    ck_assert_int_eq(service_drain(f.service, NULL), 0);
+    served_kill(&f);
+    f.cfg.untagged.mode = UNTAGGED_DEFAULT; /* the bandit is carried meanwhile */
+    f.cfg.untagged.merge_policy = NULL;
+    served_start(&f);
+    ck_assert_uint_eq(stats().refused, 0);
+    next_slot();
+    ck_assert_double_eq_tol(mix_of("lecture"), mix_of("live"), 1e-12);
+    served_kill(&f);
+    f.cfg.untagged.mode = UNTAGGED_MERGE;
+    f.cfg.untagged.merge_policy = experts;
+    served_start(&f);
+    ck_assert_uint_eq(stats().refused, 0);
+    next_slot();
+    ck_assert_double_eq_tol(mix_of("lecture"), mix_of("live"), 1e-12);
+}
+END_TEST
+
+START_TEST(a_profile_that_is_not_linear_any_more_leaves_too)
+{
+    two_profiles(UNTAGGED_DEFAULT);
+    put_profile("lecture", QOE_LOG);
+    next_slot();
+    named("lecture", false);
+    named("talk", true);
+}
+END_TEST
+
+START_TEST(the_mean_hint_forgets_a_deleted_profile)
+{
+    static const struct watching guest = {.content = "new", .mbps = 2, .chunks = 3};
+    two_profiles(UNTAGGED_DEFAULT);
+    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    ck_assert_int_eq(service_profile_delete(f.service, "talk", NULL), 0);
+    for (uint64_t k = 0; k < 9; k++)
+        watch(&(struct watching){.label = "live", .mbps = 2, .chunks = 12}, 70 + k);
+    next_slot();
+    struct untagged_stats s = stats();
+    ck_assert_int_eq(s.tasks, 4);
+    struct session_opened o = open_session(&guest, 60);
+    ck_assert_int_eq(o.first.by, BY_MEAN_HINT);
+    struct qoe want = mean_of(s.mix);
+    ck_assert_double_eq_tol(o.qoe.mu_quality, want.mu_quality, 1e-12);
+    ck_assert_double_eq_tol(o.qoe.mu_switch, want.mu_switch, 1e-12);
+    ck_assert_double_eq_tol(o.qoe.mu_stall, want.mu_stall, 1e-12);
+}
+END_TEST
+
+/* Many come and go; there is always room for the next ones. */
+START_TEST(places_are_free_again)
+{
+    start(UNTAGGED_IDENTIFY);
+    for (int i = 0; i < 3 * AUDIENCE_TASKS; i++) {
+        char name[SERVICE_NAME];
+        snprintf(name, sizeof name, "p%d", i);
+        put_profile(name, QOE_LINEAR);
+        next_slot();
+        named(name, true);
+        if (i % 2) continue;
+        ck_assert_int_eq(service_profile_delete(f.service, name, NULL), 0);
+        next_slot();
+        named(name, false);
+        if (i < 2) continue;
+        snprintf(name, sizeof name, "p%d", i - 1);
+        ck_assert_int_eq(service_profile_delete(f.service, name, NULL), 0);
+    }
+}
+END_TEST
+
 START_TEST(a_stateless_question_gets_the_same)
 {
     start(UNTAGGED_MERGE);
@@ -532,6 +736,14 @@ Suite *suite_serve_hintless_untagged(void)
     tcase_add_test(t, a_chunk_of_a_slot_that_is_over_comes_late);
     tcase_add_test(t, an_end_says_what_the_viewer_was);
     tcase_add_test(t, a_new_profile_becomes_a_task_with_the_next_slot);
+    tcase_add_loop_test(t, a_deleted_profile_leaves_the_mix, UNTAGGED_DEFAULT,
+                        UNTAGGED_MERGE + 1);
+    tcase_add_loop_test(t, a_profile_that_is_put_again_begins_anew, UNTAGGED_DEFAULT,
+                        UNTAGGED_MERGE + 1);
+    tcase_add_test(t, a_delete_is_not_forgotten_by_a_restart);
+    tcase_add_test(t, a_profile_that_is_not_linear_any_more_leaves_too);
+    tcase_add_test(t, the_mean_hint_forgets_a_deleted_profile);
+    tcase_add_test(t, places_are_free_again);
     tcase_add_test(t, a_stateless_question_gets_the_same);
     tcase_add_test(t, what_cannot_be_merged_is_refused);
     tcase_add_test(t, every_failing_allocation_of_a_start_is_told);

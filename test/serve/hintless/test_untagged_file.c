@@ -195,6 +195,39 @@ START_TEST(the_bandit_waits_while_another_mode_is_on)
 }
 END_TEST
 
+static unsigned form_of_file(void)
+{
+    char state[512];
+    size_t n = 0;
+    snprintf(state, sizeof state, "%s/untagged.state", f.data);
+    unsigned char *bytes = (unsigned char *)text_read_file(state, 64 << 20, &n, NULL);
+    ck_assert_ptr_nonnull(bytes);
+    unsigned form = bytes[12];
+    free(bytes);
+    return form;
+}
+
+/* Older programs read the file until a profile is deleted. */
+START_TEST(a_deleted_profile_gives_the_file_another_form)
+{
+    start(UNTAGGED_MERGE);
+    struct profile p = {.name = "lecture", .qoe = {1, 9, 1, QOE_LINEAR}};
+    ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
+    live_through(0, 2);
+    ck_assert_uint_eq(form_of_file(), 1);
+    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    live_through(100, 2);
+    ck_assert_uint_eq(form_of_file(), 5);
+    struct untagged_stats before = stats();
+    ck_assert_int_gt(before.leaves, 1);
+    served_kill(&f);
+    served_start(&f);
+    struct untagged_stats after = stats();
+    ck_assert_uint_eq(after.refused, 0);
+    same_stats(&before, &after);
+}
+END_TEST
+
 /* What a damaged file starts with: nothing, and a file to look at. */
 static void starts_anew(uint64_t refused)
 {
@@ -257,6 +290,7 @@ Suite *suite_serve_hintless_untagged_file(void)
     tcase_add_test(t, an_empty_chunk_does_not_spoil_the_file);
     tcase_add_test(t, a_drain_loses_nothing_of_the_slot);
     tcase_add_test(t, the_bandit_waits_while_another_mode_is_on);
+    tcase_add_test(t, a_deleted_profile_gives_the_file_another_form);
     tcase_add_test(t, a_damaged_file_is_refused_and_kept);
     suite_add_tcase(s, t);
     return s;
