@@ -1495,8 +1495,9 @@ static void pass_plain(struct pack *f, struct plain *p)
         pack_real(f, &p->x[k]);
 }
 
-/* What a task that left leaves behind. */
+/* What a task that left leaves behind. Until the slot ends it has its name. */
 struct seats {
+    char task[AUDIENCE_TASKS][SERVICE_NAME];
     uint64_t born[AUDIENCE_TASKS], leaves, owed;
 };
 
@@ -1504,6 +1505,7 @@ static struct seats seats_of(const struct untagged *u)
 {
     struct audience_seats a = audience_seats(u->audience);
     struct seats s = {.leaves = u->leaves, .owed = u->merge.owed};
+    memcpy(s.task, u->told.task, sizeof s.task);
     memcpy(s.born, a.born, sizeof s.born);
     return s;
 }
@@ -1519,8 +1521,10 @@ static bool any_left(const struct untagged *u)
 
 static void pass_seats(struct pack *f, struct seats *s)
 {
-    for (int v = 0; v < AUDIENCE_TASKS; v++)
+    for (int v = 0; v < AUDIENCE_TASKS; v++) {
+        pass_name(f, s->task[v]);
         pack_u64(f, &s->born[v]);
+    }
     pack_u64(f, &s->leaves);
     pack_u64(f, &s->owed);
     /* the built-in tasks never leave */
@@ -1583,7 +1587,7 @@ static size_t bandit_size(const struct untagged *u)
 
 static size_t file_size(const struct untagged *u)
 {
-    return HEAD + 8 * NUMBERS + AUDIENCE_TASKS * SERVICE_NAME +
+    return HEAD + 8 * NUMBERS + 2 * AUDIENCE_TASKS * SERVICE_NAME +
            identity_state_size(u->told_head) + identity_state_size(u->head) +
            2 * audience_state_size(u->audience) + sizeof u->share.pending + 8 +
            bandit_size(u);
@@ -1733,24 +1737,22 @@ static bool get_bandit(struct untagged *u, const void *state, size_t n,
     return !reason;
 }
 
-/* Names are those of the next slot; a task that is to be forgotten has lost its own. */
-static void take_seats(struct untagged *u, const struct seats *s)
+/* named: by the file. Else nothing has left, and names are those of the next slot. */
+static void take_seats(struct untagged *u, const struct seats *s, bool named)
 {
     struct audience_seats a = {0};
     u->leaves = s->leaves;
     u->merge.owed = s->owed;
-    memset(u->told.task, 0, sizeof u->told.task);
-    for (int v = 0; v < u->told.tasks; v++) {
-        a.gone[v] = !(u->told.mix[v] > 0);
-        if (!a.gone[v] && !(s->leaves & bit(v)))
-            memcpy(u->told.task[v], u->task[v], SERVICE_NAME);
-    }
+    memcpy(u->told.task, named ? s->task : u->task, sizeof u->told.task);
+    for (int v = 0; v < u->told.tasks; v++)
+        a.gone[v] = !u->told.task[v][0];
     memcpy(a.born, s->born, sizeof a.born);
     audience_seats_put(u->told_audience, &a);
     audience_seats_put(u->audience, &a);
 }
 
-static void take(struct untagged *u, const struct plain *p, const struct seats *s)
+static void take(struct untagged *u, const struct plain *p, const struct seats *s,
+                 bool named)
 {
     u->told = p->told;
     u->told.fallback = u->fallback;
@@ -1761,7 +1763,7 @@ static void take(struct untagged *u, const struct plain *p, const struct seats *
                       h->mu_switch != none->mu_switch || h->mu_stall != none->mu_stall);
     u->tasks = p->tasks;
     memcpy(u->task, p->task, sizeof u->task);
-    take_seats(u, s);
+    take_seats(u, s, named);
     memcpy(u->qoe, p->qoe, sizeof u->qoe);
     u->sums = p->sums;
     u->slot_sessions = p->slot_sessions;
@@ -1792,7 +1794,7 @@ static int get_all(struct untagged *u, unsigned char *bytes, size_t n, struct er
     if (!f.ok || bandit != (uint64_t)(f.end - f.at))
         return err_set(e, ERR_CORRUPT, "it ends in the wrong place");
 
-    take(u, &p, &seats);
+    take(u, &p, &seats, parts & FORM_SEATS);
     bool ahead = parts & FORM_AHEAD;
     u->told.slot += ahead; /* its number is taken */
     if (u->merge.bandit && !get_bandit(u, f.at, bandit, &p)) {
