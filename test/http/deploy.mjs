@@ -146,4 +146,16 @@ await test('numbers that stand in two places are equal', () => {
     assert.deepEqual(all(join(compose, 'decide.conf'), /trust-proxy = (\S+)/g), [subnet]);
 });
 
+await test('each HAProxy limits the connections of one address, but not those of proxies', () => {
+    const rule = /^ +(stick-table .*conn_cur|tcp-request connection .*)$/gm;
+    const here = all('deploy/haproxy.cfg', rule);
+    assert.equal(here.length, 3);
+    for (const folder of [compose, kubernetes]) {
+        const [networks] = all(join(folder, 'decide.conf'), /^trust-proxy = (\S+)/gm);
+        const but = ` unless { src ${networks.replaceAll(',', ' ')} }`;
+        assert.deepEqual(all(join(folder, 'haproxy.cfg'), rule),
+            here.map(line => line.includes('track-sc0') ? line + but : line));
+    }
+});
+
 done();
