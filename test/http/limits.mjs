@@ -1,7 +1,7 @@
 // How often somebody may ask, and who that is when proxies stand between. The daemon is told that
 // this machine is a proxy, so that the header says who asks.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { answerFits } from './lib/schema.mjs';
@@ -365,6 +365,102 @@ await test('one address has its share of the transfers from origins', async () =
     await d.stop();
     for (const s of waiting) s.destroy();
     origin.close();
+});
+
+/** A request that is answered and whose answer is not read: it stays on its way. */
+class Unread {
+    constructor(d, path, who) {
+        this.got = '';
+        this.socket = net.connect({ port: d.port, host: '127.0.0.1' });
+        this.socket.on('error', () => {});
+        this.ended = new Promise(resolve => this.socket.on('close', resolve));
+        this.head = new Promise((resolve, reject) => {
+            this.socket.on('data', data => {
+                this.got += data.toString('latin1');
+                if (!this.got.includes('\r\n\r\n')) return;
+                this.socket.pause();
+                resolve(Number(this.got.slice(9, 12)));
+            });
+            this.ended.then(() => reject(new Error(`closed: ${this.got}`)));
+        });
+        this.head.catch(() => {});
+        this.socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n`
+            + `${who ? `X-Forwarded-For: ${who}\r\n` : ''}\r\n`);
+    }
+
+    close() { this.socket.destroy(); return this.ended; }
+}
+
+/** Asks one address's share of `path` full; others and this machine's programs still get it. */
+async function shareOf(d, { path, route, share, limit }) {
+    const kept = [];
+    const ask = async who => {
+        const u = new Unread(d, path(kept.length), who);
+        const status = await u.head;
+        if (status === 200) kept.push(u); else await u.close();
+        return status;
+    };
+    try {
+        let n = 0;
+        while (n <= share && await ask('192.0.2.1') === 200) n++;
+        assert.equal(n, share);
+        const refused = await d.call('GET', path(n), undefined, from('192.0.2.1'));
+        assert.equal(answerFits('GET', route, refused), '');
+        assert.equal(refused.json.error, 'too_many');
+        assert.equal(refused.headers.get('retry-after'), '1');
+        assert.equal(await ask('192.0.2.2'), 200); // an address that the proxy names is another one
+        assert.equal(await ask(), 200);            // this machine's own programs are not counted
+        assert.equal(await ask('192.0.2.1'), 429);
+        assert.equal(await d.metric(`abrd_limited_total{limit="${limit}"}`), 3);
+        await kept.shift().close();
+        await until('its place to be free', async () => await ask('192.0.2.1') === 200);
+    } finally {
+        await Promise.all(kept.map(u => u.close()));
+    }
+}
+
+await test('one address has its share of the demo\'s viewers', async () => {
+    const media = join(folder, 'demo'), traces = join(folder, 'demo-traces');
+    mkdirSync(media);
+    mkdirSync(traces);
+    writeFileSync(join(media, 'manifest.mpd'), '<MPD/>');
+    writeFileSync(join(media, 'a.m4s'), Buffer.alloc(1e6));
+    writeFileSync(join(traces, 'thin'), '0 0.05\n1000 0.05\n'); // it takes minutes
+    const d = await proxied('--media-dir', media, '--traces', traces, '--address-rate', '0');
+    await shareOf(d, { path: n => `/demo/thin/v${n}/a.m4s`, route: '/demo/{link}/{viewer}/{file}', share: 16,
+        limit: 'demo_viewers' });
+    // a viewer may have several requests
+    const twice = [new Unread(d, '/demo/thin/v/a.m4s', '192.0.2.3'), new Unread(d, '/demo/thin/v/a.m4s', '192.0.2.3')];
+    for (const u of twice) assert.equal(await u.head, 200);
+    for (const u of twice) await u.close();
+    await d.stop();
+});
+
+await test('one address has its share of the histories that are read at once', async () => {
+    const d = await proxied('--workers', '1', '--address-rate', '0', '--session-rate', '0');
+    const { session, level } = (await d.call('POST', '/v1/sessions', { ladder_kbps: [300, 750], chunk_s: 4 })).json;
+    const path = `/v1/sessions/${session}`;
+    for (let chunk = 0; chunk < 600; chunk++) {
+        const reward = { chunk, level, bytes: 300000, download_s: 1.25, rebuffer_s: 0 };
+        await until('the reward to be taken', async () =>
+            (await d.call('POST', `${path}/rewards`, reward)).status === 200);
+    }
+    const read = (n, who) => Promise.all(Array.from({ length: n }, () =>
+        d.call('GET', path, undefined, who ? from(who) : {})));
+    let refused;
+    for (let round = 0; round < 20 && !refused; round++) { // a slow client may find some answered before
+        const answers = await read(100, '192.0.2.1');
+        assert.ok(answers.some(r => r.status === 200));
+        refused = answers.find(r => r.status !== 200);
+    }
+    assert.equal(refused?.status, 429, refused?.text);
+    assert.equal(answerFits('GET', '/v1/sessions/{id}', refused), '');
+    assert.equal(refused.json.error, 'too_many');
+    assert.equal(refused.headers.get('retry-after'), '1');
+    assert.ok(await d.metric('abrd_limited_total{limit="histories"}') > 0);
+    for (const r of await read(100)) assert.equal(r.status, 200); // this machine's own programs
+    for (const r of await read(60, '192.0.2.1')) assert.equal(r.status, 200); // it got all of them back
+    await d.stop();
 });
 
 await test('mistakes in the options are named', async () => {

@@ -7,7 +7,7 @@
  *   session_rate  questions and reports a second about one session.
  * And a number, address_connections: how many connections one address may hold at a time. That
  * is about the peer of a connection, so a trusted proxy has no such limit, and its clients are
- * limited by the rates above and by their share of what lasts: event streams, transfers. Nor
+ * limited by the rates above and by their share of what lasts (occupancy.h). Nor
  * have 127.0.0.1 and ::1, where the programs and proxies of this machine come from.
  * IPv6 clients count by their /64 (addr_subscriber).
  *
@@ -79,8 +79,8 @@ double admit_key(struct admit *a, const struct admit_client *c,
 /* Requests that each limit refused, since the start. */
 struct admit_stats {
     uint64_t address, open, session;
-    uint64_t events,
-        transfers; /* of the shares (occupancy.h); admit_stats leaves them 0 */
+    /* of the shares (occupancy.h); admit_stats leaves them 0 */
+    uint64_t events, transfers, demo_viewers, long_answers, histories;
 };
 struct admit_stats admit_stats(const struct admit *a);
 

@@ -58,6 +58,12 @@ struct api_shared {
     int watchers_each;             /* of them at most */
     struct occupancy *fetching;    /* likewise transfers from origins */
     int transfers_each;
+    struct occupancy *answering; /* likewise kB of long answers */
+    int answers_each_kb;
+    struct occupancy *reading; /* likewise histories */
+    int histories_each;
+    struct occupancy *viewing; /* likewise viewers of the demo with requests under way */
+    int viewers_each;
     struct metrics *metrics;
     struct media *media;       /* NULL: no demo */
     struct origin *origin;     /* NULL: no media are handed on */
@@ -110,8 +116,10 @@ int api_n_routes(void);
 
 /* The JSON in a->out as the body. */
 void api_json(struct api *a, struct reply *r, int status);
-/* data, taken, as an answer with 200. When API_LONG_BYTES of such are on their way it is 503. */
-void api_long(struct api *a, struct reply *r, const char *type, void *data, size_t n);
+/* data, taken, as an answer with 200. When API_LONG_BYTES of such are on their way it is 503, when
+ * the client's address has its share of them 429. */
+void api_long(struct api *a, const struct admit_client *client, struct reply *r,
+              const char *type, void *data, size_t n);
 /* What somebody asked too often, by how long he is to wait (admit.h), and the reply that says so. */
 bool api_too_often(struct reply *r, double wait_s, const char *what);
 /* Gives an error answer its id and its line in the log. path: the route's pattern, since ids of

@@ -49,6 +49,11 @@ void api_readyz(struct api *a, const struct http_request *q, const struct route_
     }
 }
 
+static uint64_t refused_of(const struct occupancy *t)
+{
+    return t ? occupancy_refused(t) : 0;
+}
+
 void api_metrics(struct api *a, const struct http_request *q,
                  const struct route_params *p, struct reply *r)
 {
@@ -60,8 +65,11 @@ void api_metrics(struct api *a, const struct http_request *q,
     service_policy_info(&info, a->shared->service);
     struct admit_stats admit = admit_stats(a->shared->admit);
     const struct api_shared *sh = a->shared;
-    admit.events = sh->watching ? occupancy_refused(sh->watching) : 0;
-    admit.transfers = sh->fetching ? occupancy_refused(sh->fetching) : 0;
+    admit.events = refused_of(sh->watching);
+    admit.transfers = refused_of(sh->fetching);
+    admit.demo_viewers = refused_of(sh->viewing);
+    admit.long_answers = refused_of(sh->answering);
+    admit.histories = refused_of(sh->reading);
     struct origin *origin = sh->origin;
     struct origin_stats handed = {0};
     if (origin) handed = origin_stats(origin);
@@ -138,8 +146,17 @@ void api_demo_file(struct api *a, const struct http_request *q,
     if (!a->shared->media) {
         reply_fail(r, 404, "", "this daemon has no demo");
     } else {
-        media_get(r, a->shared->media, route_param(p, "link"), route_param(p, "viewer"),
-                  file, http_header(q, "Range"));
+        const struct api_shared *sh = a->shared;
+        struct admit_client client;
+        admit_client(&client, sh->admit, q);
+        media_get(r, sh->media,
+                  &(struct media_question){.link = route_param(p, "link"),
+                                           .viewer = route_param(p, "viewer"),
+                                           .file = file,
+                                           .range = http_header(q, "Range"),
+                                           .held = client.limited ? sh->viewing : NULL,
+                                           .who = client.addr,
+                                           .most = sh->viewers_each});
         api_cmcd_segment(a, q, file, r);
     }
 }

@@ -61,7 +61,9 @@ void api_policy_weights(struct api *a, const struct http_request *q,
         info = after;
     }
     tag_of(tag, sizeof tag, &info);
-    api_long(a, r, "application/octet-stream", bytes, n);
+    struct admit_client client;
+    admit_client(&client, a->shared->admit, q);
+    api_long(a, &client, r, "application/octet-stream", bytes, n);
     if (r->status != 200) return;
     reply_header(r, "ETag", "%s", tag);
     reply_constant(r, "Cache-Control", "no-cache");

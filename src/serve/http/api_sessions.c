@@ -135,6 +135,28 @@ static int query_number(int64_t *out, const struct http_request *q, const char *
     return given ? text_int(out, text, lo, hi, name, e) : 0;
 }
 
+/* NULL: with e, or with the reply when the address has its share. */
+static struct histories_answer *begin_history(struct api *a, const struct http_request *q,
+                                              struct histories_question *ask,
+                                              struct reply *r, struct err *e)
+{
+    const struct api_shared *sh = a->shared;
+    struct admit_client client;
+    admit_client(&client, sh->admit, q);
+    ask->who = client.addr;
+    ask->held = client.limited ? sh->reading : NULL;
+    if (ask->held && !occupancy_take(ask->held, &ask->who, sh->histories_each)) {
+        reply_fail(r, 429, "",
+                   "%d histories are on their way to this address, which is its share",
+                   sh->histories_each);
+        reply_constant(r, "Retry-After", "1");
+        return NULL;
+    }
+    struct histories_answer *answer = histories_begin(sh->histories, ask, e);
+    if (!answer && ask->held) occupancy_give(ask->held, &ask->who);
+    return answer;
+}
+
 static void ask_history(struct api *a, const struct http_request *q,
                         const struct route_params *p, struct reply *r)
 {
@@ -146,11 +168,10 @@ static void ask_history(struct api *a, const struct http_request *q,
     snprintf(ask.session, sizeof ask.session, "%s", route_param(p, "id"));
     ask.after = (uint32_t)after;
     ask.limit = (int)limit;
-    struct histories_answer *answer =
-        e.code ? NULL : histories_begin(a->shared->histories, &ask, &e);
+    struct histories_answer *answer = e.code ? NULL : begin_history(a, q, &ask, r, &e);
     if (answer)
         reply_wait(r, &(struct reply_wait){histories_ready, histories_drop, answer});
-    else
+    else if (e.code)
         reply_err(r, &e);
 }
 

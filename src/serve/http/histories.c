@@ -242,6 +242,7 @@ void histories_drop(void *answer)
 {
     struct histories_answer *a = answer;
     struct histories *h = a->all;
+    if (a->q.held) occupancy_give(a->q.held, &a->q.who);
     pthread_mutex_lock(&h->lock);
     h->open--;
     a->dropped = true;

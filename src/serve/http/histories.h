@@ -16,6 +16,7 @@
 #ifndef SERVE_HISTORIES_H
 #define SERVE_HISTORIES_H
 
+#include "serve/http/occupancy.h"
 #include "serve/session/service.h"
 
 #include <sys/types.h>
@@ -40,6 +41,9 @@ struct histories_question {
     int limit;      /* steps at most; INT_MAX: all */
     bool csv;
     int bell; /* eventfd, rung when a slice is there; -1: none */
+    struct occupancy
+        *held; /* gets one back for `who` when the answer is dropped; NULL: none */
+    struct addr who;
 };
 
 struct histories_answer;

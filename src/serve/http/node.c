@@ -73,8 +73,8 @@ static struct video *load_video(const struct node_cfg *cfg)
     return v;
 }
 
-/* Of a table that all addresses share, for one of them. A quarter: two or three addresses together do not fill the table, and a carrier's NAT or a
- * school brings some hundred viewers, who each need one connection. */
+/* Of a table that all addresses share, for one of them. A quarter: two or three addresses together
+ * do not fill the table, and a carrier's NAT or a school brings some hundred viewers, who each need one connection. */
 static int share_of(int places)
 {
     return places > 4 ? places / 4 : 1;
@@ -102,7 +102,7 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!sh->admit) return e->code;
     sh->log = cfg->log;
     /* one for each: what request ids are made of can be found from them */
-    uint64_t seed[6];
+    uint64_t seed[9];
     if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
     sh->secret = seed[0];
@@ -119,6 +119,13 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!sh->jobs) return e->code;
     sh->histories = histories_new(s, e);
     if (!sh->histories) return e->code;
+    sh->histories_each = share_of(HISTORIES_OPEN);
+    sh->reading = occupancy_new(HISTORIES_OPEN + workers, seed[6], e);
+    if (!sh->reading) return e->code;
+    /* each on a connection of its own */
+    sh->answers_each_kb = share_of(API_LONG_BYTES / 1024);
+    sh->answering = occupancy_new(n->places + workers, seed[7], e);
+    if (!sh->answering) return e->code;
     sh->metrics = metrics_new(workers, api_routes, sh->started_at, API_VERSION, e);
     if (!sh->metrics) return e->code;
     sh->pensieve = pensieve_clients(PENSIEVE_CLIENTS, seed[1], e);
@@ -136,6 +143,9 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     }
     if (!cfg->media) return 0;
     sh->video = n->video = load_video(cfg);
+    sh->viewers_each = share_of(cfg->media->viewers);
+    sh->viewing = occupancy_new(cfg->media->viewers + workers, seed[8], e);
+    if (!sh->viewing) return e->code;
     sh->media = media_new(cfg->media, e);
     return sh->media ? 0 : e->code;
 }
@@ -257,6 +267,9 @@ void node_stop(struct node *n)
     occupancy_free(n->shared.connections);
     occupancy_free(n->shared.watching);
     occupancy_free(n->shared.fetching);
+    occupancy_free(n->shared.answering);
+    occupancy_free(n->shared.reading);
+    occupancy_free(n->shared.viewing);
     files_free(n->files);
     free_old(n);
     admit_free(n->shared.admit);

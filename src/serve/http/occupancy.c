@@ -39,11 +39,18 @@ void occupancy_free(struct occupancy *t)
 
 bool occupancy_take(struct occupancy *t, const struct addr *who, int most)
 {
+    return occupancy_take_amount(t, who, 1, most);
+}
+
+bool occupancy_take_amount(struct occupancy *t, const struct addr *who, int amount,
+                           int most)
+{
+    assert(amount > 0);
     struct addr key = addr_subscriber(who);
     pthread_mutex_lock(&t->lock);
     int *n = most > 0 ? table_put(t->held, &key, NULL) : NULL;
-    bool ok = n && *n < most;
-    if (ok) ++*n;
+    bool ok = n && (*n == 0 || (*n <= most && amount <= most - *n));
+    if (ok) *n += amount;
     pthread_mutex_unlock(&t->lock);
     if (!ok) atomic_fetch_add_explicit(&t->refused, 1, memory_order_relaxed);
     return ok;
@@ -51,11 +58,17 @@ bool occupancy_take(struct occupancy *t, const struct addr *who, int most)
 
 void occupancy_give(struct occupancy *t, const struct addr *who)
 {
+    occupancy_give_amount(t, who, 1);
+}
+
+void occupancy_give_amount(struct occupancy *t, const struct addr *who, int amount)
+{
     struct addr key = addr_subscriber(who);
     pthread_mutex_lock(&t->lock);
     int *n = table_get(t->held, &key);
-    assert(n && *n > 0);
-    if (--*n == 0) table_delete(t->held, &key);
+    assert(n && amount > 0 && *n >= amount);
+    *n -= amount;
+    if (*n == 0) table_delete(t->held, &key);
     pthread_mutex_unlock(&t->lock);
 }
 

@@ -1,7 +1,7 @@
 /* occupancy.h - how many of something each client address holds now, and whether it may have one more.
  *
  * One of these for each table that all clients share: connections, event streams, transfers from
- * origins. So one address cannot fill the table while others wait. IPv6 addresses count by
+ * origins, viewers of the demo, long answers, histories. So one address cannot fill the table while others wait. IPv6 addresses count by
  * their /64 (addr_subscriber). Memory is fixed: room for `capacity` holders. An address without
  * room is refused; that cannot happen if the table itself has no more places.
  *
@@ -23,8 +23,13 @@ void occupancy_free(struct occupancy *t);
 /* One more, if the address holds fewer than `most`; false and counted as refused if not. */
 bool occupancy_take(struct occupancy *t, const struct addr *who, int most)
     __attribute__((warn_unused_result));
+/* The same for something that counts as `amount`: that many more, if the address then holds at most
+ * `most`. An address that holds nothing gets it in any case. */
+bool occupancy_take_amount(struct occupancy *t, const struct addr *who, int amount,
+                           int most) __attribute__((warn_unused_result));
 /* One less; every successful occupancy_take is paired with one. */
 void occupancy_give(struct occupancy *t, const struct addr *who);
+void occupancy_give_amount(struct occupancy *t, const struct addr *who, int amount);
 int occupancy_held(struct occupancy *t, const struct addr *who);
 /* The refusals since the start. */
 uint64_t occupancy_refused(const struct occupancy *t);

@@ -216,6 +216,9 @@ static void put_admit(struct emit *o, const struct admit_stats *a)
     metrics_labelled(o, name, "limit", "session", (double)a->session);
     metrics_labelled(o, name, "limit", "events", (double)a->events);
     metrics_labelled(o, name, "limit", "transfers", (double)a->transfers);
+    metrics_labelled(o, name, "limit", "demo_viewers", (double)a->demo_viewers);
+    metrics_labelled(o, name, "limit", "long_answers", (double)a->long_answers);
+    metrics_labelled(o, name, "limit", "histories", (double)a->histories);
 }
 
 static void put_origin(struct emit *o, const struct origin_stats *s)

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PACKET = 1448, POLL_MS = 5, NAME_MAX_LEN = 100, FILES_LISTED = 200 };
+enum { PACKET = 1448, POLL_MS = 5, NAME_MAX_LEN = 100, FILES_LISTED = 200, BROKEN = 64 };
 
 static const char UNLIMITED[] = "unlimited";
 static const char EXTRA_KIND[] = "volatile-low"; /* gen.h keeps it out of gen_kinds */
@@ -108,13 +108,24 @@ struct viewer {
     struct trace *trace;                                 /* owned; NULL = unlimited */
     struct media_link state;
     double used_s;
+    struct occupancy
+        *held;       /* while requests are under way: where it counts, NULL: nowhere */
+    struct addr who; /* and for whom */
+};
+
+/* A file that was read and is not a trace. */
+struct broken {
+    char link[NAME_MAX_LEN + 1];
+    struct stat st; /* another state of the file is read again */
 };
 
 struct media {
     struct media_cfg cfg;
     char *dir, *traces;
-    pthread_mutex_t lock; /* viewer, and all that is in it */
+    pthread_mutex_t lock; /* guards what follows, and all that is in it */
     struct viewer *viewer;
+    struct broken broken[BROKEN]; /* number i lies at i % BROKEN */
+    unsigned n_broken;
 };
 
 struct media_cfg media_cfg_default(void)
@@ -174,8 +185,39 @@ static bool is_kind(const char *link)
     return strcmp(link, EXTRA_KIND) == 0;
 }
 
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+           a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static bool known_broken(struct media *m, const char *link, const struct stat *st)
+{
+    bool known = false;
+    pthread_mutex_lock(&m->lock);
+    for (unsigned i = 0; i < BROKEN && !known; i++)
+        known = strcmp(m->broken[i].link, link) == 0 && same_file(&m->broken[i].st, st);
+    pthread_mutex_unlock(&m->lock);
+    return known;
+}
+
+static void remember_broken(struct media *m, const char *link, const struct stat *st)
+{
+    pthread_mutex_lock(&m->lock);
+    struct broken *b = NULL;
+    for (unsigned i = 0; i < BROKEN && !b; i++)
+        if (strcmp(m->broken[i].link, link) == 0) b = &m->broken[i];
+    if (!b) b = &m->broken[m->n_broken++ % BROKEN];
+    snprintf(b->link, sizeof b->link, "%s", link);
+    b->st = *st;
+    pthread_mutex_unlock(&m->lock);
+}
+
 /* The trace behind a link's name; *out stays NULL for the one without limit. */
-static int find_trace(struct trace **out, const struct media *m, const char *link,
+static int find_trace(struct trace **out, struct media *m, const char *link,
                       struct err *e)
 {
     *out = NULL;
@@ -185,16 +227,23 @@ static int find_trace(struct trace **out, const struct media *m, const char *lin
     } else {
         char path[4096];
         int n = snprintf(path, sizeof path, "%s/%s", m->traces, link);
-        bool there = m->traces[0] && n < (int)sizeof path && access(path, R_OK) == 0;
+        struct stat
+            st; /* before it is read: what is written meanwhile is another state */
+        bool there = m->traces[0] && n < (int)sizeof path && stat(path, &st) == 0 &&
+                     access(path, R_OK) == 0;
         if (!there)
             return err_field(e, ERR_ABSENT, "link", "no link \"%s\"; see /demo/links",
                              link);
-        struct err why = {0};
-        *out = trace_load(path, &why);
-        if (*out) return 0;
-        /* the sentence quotes the file, which may be none that was meant for the demo */
-        log_event(m->cfg.log, LOG_WARN, "demo", "%s is no trace, so it is no link", link);
-        log_err(m->cfg.log, LOG_DEBUG, "demo", &why);
+        if (!known_broken(m, link, &st)) {
+            struct err why = {0};
+            *out = trace_load(path, &why);
+            if (*out) return 0;
+            remember_broken(m, link, &st);
+            /* the error quotes the file, and the demo may not publish that file */
+            log_event(m->cfg.log, LOG_WARN, "demo", "%s is no trace, so it is no link",
+                      link);
+            log_err(m->cfg.log, LOG_DEBUG, "demo", &why);
+        }
         return err_field(e, ERR_ABSENT, "link", "\"%s\" is not readable as a trace",
                          link);
     }
@@ -290,12 +339,54 @@ static ssize_t stream_pull(void *self, char *buf, size_t max)
 static void stream_done(void *self)
 {
     struct stream *s = self;
+    struct viewer *v = s->viewer;
     pthread_mutex_lock(&s->m->lock);
-    media_link_end(&s->viewer->state);
-    s->viewer->used_s = now(s->m);
+    media_link_end(&v->state);
+    v->used_s = now(s->m);
+    bool last = v->state.active == 0;
+    struct occupancy *held = last ? v->held : NULL;
+    struct addr who = v->who;
+    if (last) v->held = NULL;
     pthread_mutex_unlock(&s->m->lock);
+    if (held) occupancy_give(held, &who);
     close(s->fd);
     free(s);
+}
+
+/* Begins a request over the viewer's link; false with the reply if it cannot. The first request
+ * under way takes one of the address's share, and the last one gives it back. */
+static bool stream_begin(struct stream *s, const struct media_question *q,
+                         struct reply *r)
+{
+    struct media *m = s->m;
+    pthread_mutex_lock(&m->lock);
+    s->viewer = lookup(m, q->link, q->viewer);
+    bool busy = s->viewer && s->viewer->state.active > 0;
+    if (busy) s->first_s = media_link_begin(&s->viewer->state, now(m));
+    pthread_mutex_unlock(&m->lock);
+    if (busy) return true;
+
+    struct occupancy *taken = q->held;
+    if (taken && !occupancy_take(taken, &q->who, q->most)) {
+        reply_fail(r, 429, "",
+                   "%d viewers are playing from this address, which is its share",
+                   q->most);
+        reply_constant(r, "Retry-After", "1");
+        return false;
+    }
+    pthread_mutex_lock(&m->lock);
+    struct viewer *v = s->viewer = lookup(m, q->link, q->viewer);
+    if (v && v->state.active == 0) {
+        v->held = taken;
+        v->who = q->who;
+        taken = NULL; /* it is the viewer's now */
+    }
+    if (v) s->first_s = media_link_begin(&v->state, now(m));
+    pthread_mutex_unlock(&m->lock);
+    if (taken) occupancy_give(taken, &q->who);
+    /* other viewers took all places since it was admitted */
+    if (!v) reply_fail(r, 503, "", "too many viewers");
+    return v != NULL;
 }
 
 static const char *content_type(const char *file)
@@ -331,13 +422,12 @@ static int open_file(struct reply *r, const struct media *m, const char *file,
     return -1;
 }
 
-static void send_file(struct reply *r, struct media *m, const char *link,
-                      const char *viewer, const char *file, const char *range)
+static void send_file(struct reply *r, struct media *m, const struct media_question *q)
 {
     int64_t size = 0, first, n;
-    int fd = open_file(r, m, file, &size);
+    int fd = open_file(r, m, q->file, &size);
     if (fd < 0) return;
-    enum range_kind part = range_of(&first, &n, range, size);
+    enum range_kind part = range_of(&first, &n, q->range, size);
     if (part == RANGE_BEYOND || lseek(fd, first, SEEK_SET) != first) {
         close(fd);
         reply_fail(r, 416, "Range", "the file has %" PRId64 " bytes", size);
@@ -352,18 +442,13 @@ static void send_file(struct reply *r, struct media *m, const char *link,
     }
 
     *s = (struct stream){.m = m, .fd = fd, .left = n};
-    pthread_mutex_lock(&m->lock);
-    s->viewer = lookup(m, link, viewer);
-    if (s->viewer) s->first_s = media_link_begin(&s->viewer->state, now(m));
-    pthread_mutex_unlock(&m->lock);
-    if (!s->viewer) { /* 64 others came in since it was admitted */
+    if (!stream_begin(s, q, r)) {
         close(fd);
         free(s);
-        reply_fail(r, 503, "", "too many viewers");
         return;
     }
     struct reply_stream stream = {stream_pull, stream_done, s, POLL_MS, n, false};
-    reply_stream(r, part == RANGE_PART ? 206 : 200, content_type(file), &stream);
+    reply_stream(r, part == RANGE_PART ? 206 : 200, content_type(q->file), &stream);
     if (part == RANGE_PART)
         reply_header(r, "Content-Range", "bytes %" PRId64 "-%" PRId64 "/%" PRId64, first,
                      first + n - 1, size);
@@ -414,19 +499,18 @@ static void send_link(struct reply *r, struct media *m, const char *link,
     send_json(r, &o);
 }
 
-void media_get(struct reply *r, struct media *m, const char *link, const char *viewer,
-               const char *file, const char *range)
+void media_get(struct reply *r, struct media *m, const struct media_question *q)
 {
     struct err e = {0};
-    if (!name_ok(link) || !name_ok(viewer) || !name_ok(file)) {
+    if (!name_ok(q->link) || !name_ok(q->viewer) || !name_ok(q->file)) {
         reply_fail(r, 400, "", "names are made of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"");
-    } else if (admit(m, link, viewer, &e)) {
+    } else if (admit(m, q->link, q->viewer, &e)) {
         reply_err(r, &e);
     } else {
-        if (strcmp(file, "link.json") == 0)
-            send_link(r, m, link, viewer);
+        if (strcmp(q->file, "link.json") == 0)
+            send_link(r, m, q->link, q->viewer);
         else
-            send_file(r, m, link, viewer, file, range);
+            send_file(r, m, q);
         reply_header(r, "Cache-Control", "no-store"); /* a cache would have no pace */
     }
 }

@@ -19,7 +19,9 @@
  * Names are made of [A-Za-z0-9._-] and begin with no dot: nothing outside the two folders
  * can be named. Errors go to the reply as JSON: 404 for an unknown link or file (and how
  * to make the media when there is none), 400 for a malformed name, 416 for a part that no
- * file has, 503 when every viewer's place is busy.
+ * file has, 503 when every viewer's place is busy, 429 when the address of the request has its
+ * share of them: viewers with requests under way count. A file of the traces folder that is not a
+ * trace is read once and remembered until it changes.
  *
  * Threads: struct media is locked inside (one leaf mutex around table and links); the
  * link functions are pure, a struct media_link belongs to one thread. */
@@ -29,6 +31,7 @@
 #include "abr/traces/trace.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "serve/http/occupancy.h"
 #include "serve/http/reply.h"
 
 #include <stdint.h>
@@ -79,8 +82,16 @@ struct media *media_new(const struct media_cfg *cfg, struct err *e);
 void media_free(struct media *m);
 
 void media_links(struct reply *r, struct media *m);
-/* range: the header's text, or NULL. */
-void media_get(struct reply *r, struct media *m, const char *link, const char *viewer,
-               const char *file, const char *range);
+
+struct media_question {
+    const char *link, *viewer, *file;
+    const char *range; /* the header's text, or NULL */
+    struct occupancy
+        *held; /* where a viewer with requests counts for `who`; NULL: not at all */
+    struct addr who;
+    int most; /* of `who` at a time */
+};
+
+void media_get(struct reply *r, struct media *m, const struct media_question *q);
 
 #endif

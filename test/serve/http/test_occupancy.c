@@ -1,6 +1,7 @@
 #include "serve/http/occupancy.h"
 
 #include <check.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,6 +31,27 @@ START_TEST(each_address_has_its_own_share)
     ck_assert(occupancy_take(t, &a, 3));
     ck_assert(!occupancy_take(t, &a, 2)); /* the limit was lowered meanwhile */
     ck_assert_uint_eq(occupancy_refused(t), 2);
+    occupancy_free(t);
+}
+END_TEST
+
+START_TEST(amounts_count_together)
+{
+    struct err e = {0};
+    struct occupancy *t = occupancy_new(4, 7, &e);
+    struct addr a = at("192.0.2.1"), b = at("192.0.2.2");
+    ck_assert(occupancy_take_amount(t, &a, 6, 10));
+    ck_assert(!occupancy_take_amount(t, &a, 5, 10));
+    ck_assert(occupancy_take_amount(t, &a, 4, 10));
+    ck_assert(!occupancy_take(t, &a, 10));
+    occupancy_give_amount(t, &a, 6);
+    occupancy_give_amount(t, &a, 4);
+    /* alone it may be as large as it is */
+    ck_assert(occupancy_take_amount(t, &b, INT_MAX, 10));
+    ck_assert(!occupancy_take(t, &b, 10));
+    ck_assert(!occupancy_take(t, &b, INT_MAX));
+    occupancy_give_amount(t, &b, INT_MAX);
+    ck_assert_int_eq(occupancy_held(t, &b), 0);
     occupancy_free(t);
 }
 END_TEST
@@ -123,6 +145,7 @@ Suite *suite_serve_http_occupancy(void)
     Suite *s = suite_create("serve/occupancy");
     TCase *t = tcase_create("serve/occupancy");
     tcase_add_test(t, each_address_has_its_own_share);
+    tcase_add_test(t, amounts_count_together);
     tcase_add_test(t, ipv6_counts_by_its_64_bits);
     tcase_add_test(t, addresses_that_hold_nothing_take_no_room);
     tcase_add_test(t, threads_never_hold_more_than_the_limit);

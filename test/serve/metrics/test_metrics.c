@@ -264,7 +264,7 @@ END_TEST
 
 START_TEST(limits_and_stages)
 {
-    struct admit_stats a = {1, 2, 3, 4, 5};
+    struct admit_stats a = {1, 2, 3, 4, 5, 6, 7, 8};
     struct stages *s = metrics_stages(m, 1);
     hist_add(&s->seconds[STAGE_POLICY], .001);
     hist_add(&metrics_stages(m, 0)->seconds[STAGE_POLICY], .003);
@@ -289,6 +289,9 @@ START_TEST(limits_and_stages)
     has("abrd_limited_total{limit=\"session\"} 3");
     has("abrd_limited_total{limit=\"events\"} 4");
     has("abrd_limited_total{limit=\"transfers\"} 5");
+    has("abrd_limited_total{limit=\"demo_viewers\"} 6");
+    has("abrd_limited_total{limit=\"long_answers\"} 7");
+    has("abrd_limited_total{limit=\"histories\"} 8");
     has("abrd_decision_stage_seconds_count{stage=\"policy\"} 2");
     has("abrd_decision_stage_seconds_sum{stage=\"policy\"} 0.004");
     has("abrd_decision_stage_seconds_count{stage=\"emit\"} 0");

@@ -4,6 +4,7 @@
 #include "support/made.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +166,7 @@ static void teardown(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-static struct media *make(int viewers)
+static struct media *make_logged(int viewers, const struct log *log)
 {
     static char media_dir[128], traces[128];
     snprintf(media_dir, sizeof media_dir, "%s/media", dir);
@@ -175,6 +176,7 @@ static struct media *make(int viewers)
     cfg.dir = media_dir;
     cfg.traces = traces;
     cfg.viewers = viewers;
+    cfg.log = log;
     cfg.clock = fake_clock;
     cfg.clock_ctx = &fake_now;
     struct err e = {0};
@@ -183,12 +185,25 @@ static struct media *make(int viewers)
     return m;
 }
 
+static struct media *make(int viewers)
+{
+    return make_logged(viewers, NULL);
+}
+
+static void get(struct reply *r, struct media *m, const char *link, const char *viewer,
+                const char *file, const char *range)
+{
+    media_get(r, m,
+              &(struct media_question){
+                  .link = link, .viewer = viewer, .file = file, .range = range});
+}
+
 static int status_of(struct media *m, const char *link, const char *viewer,
                      const char *file)
 {
     struct reply r;
     reply_init(&r);
-    media_get(&r, m, link, viewer, file, NULL);
+    get(&r, m, link, viewer, file, NULL);
     int status = r.status;
     reply_drop(&r);
     return status;
@@ -199,7 +214,7 @@ START_TEST(a_chunk_takes_as_long_as_the_link_needs)
     struct media *m = make(2);
     struct reply r;
     reply_init(&r);
-    media_get(&r, m, "steady", "v1", "300-1.m4s", NULL);
+    get(&r, m, "steady", "v1", "300-1.m4s", NULL);
     ck_assert_int_eq(r.status, 200);
     ck_assert_int_eq(r.kind, REPLY_STREAM);
     ck_assert_int_eq(r.stream.length, 100000);
@@ -237,7 +252,7 @@ START_TEST(a_part_of_a_file)
     struct reply r;
     char buf[4096];
     reply_init(&r);
-    media_get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=99000-");
+    get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=99000-");
     ck_assert_int_eq(r.status, 206);
     ck_assert_int_eq(r.stream.length, 1000);
     ck_assert_str_eq(reply_header_get(&r, "Content-Range"), "bytes 99000-99999/100000");
@@ -249,13 +264,13 @@ START_TEST(a_part_of_a_file)
     reply_drop(&r);
 
     reply_init(&r);
-    media_get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=100000-");
+    get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=100000-");
     ck_assert_int_eq(r.status, 416);
     ck_assert_str_eq(reply_header_get(&r, "Content-Range"), "bytes */100000");
     reply_drop(&r);
 
     reply_init(&r);
-    media_get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=1-2,4-5");
+    get(&r, m, "unlimited", "v", "300-1.m4s", "bytes=1-2,4-5");
     ck_assert_int_eq(r.status, 200);
     ck_assert_int_eq(r.stream.length, 100000);
     reply_drop(&r);
@@ -295,7 +310,7 @@ START_TEST(a_file_that_is_no_trace_is_not_quoted)
         struct reply r;
         put("traces/private", text[i], (int)strlen(text[i]));
         reply_init(&r);
-        media_get(&r, m, "private", "v", "link.json", NULL);
+        get(&r, m, "private", "v", "link.json", NULL);
         ck_assert_ptr_nonnull(strstr(r.data, "private")); /* its name was asked for */
         ck_assert_ptr_null(strstr(r.data, "secret"));
         ck_assert_ptr_null(strstr(r.data, dir));
@@ -306,14 +321,92 @@ START_TEST(a_file_that_is_no_trace_is_not_quoted)
 }
 END_TEST
 
+START_TEST(a_broken_trace_is_read_once_until_it_changes)
+{
+    char path[128], log[128], text[4096] = "";
+    snprintf(path, sizeof path, "%s/traces/broken", dir);
+    snprintf(log, sizeof log, "%s/log", dir);
+    int fd = open(log, O_RDWR | O_CREAT | O_APPEND, 0600);
+    ck_assert_int_ge(fd, 0);
+    struct log to = log_init(fd, LOG_INFO, false);
+    struct media *m = make_logged(2, &to);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(status_of(m, "broken", i % 2 ? "v" : "w", "link.json"), 404);
+    ck_assert_int_gt(pread(fd, text, sizeof text - 1, 0), 0);
+    const char *line = strstr(text, "broken is no trace");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_null(strstr(line + 1, "broken is no trace"));
+
+    put("traces/broken", "0 8\n1 8\n", 8);
+    ck_assert_int_eq(status_of(m, "broken", "v", "link.json"), 200);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(status_of(m, "broken", "w", "link.json"), 404);
+    media_free(m);
+    close(fd);
+}
+END_TEST
+
+/* Viewers with requests under way; each counts once, however many requests it has. */
+START_TEST(an_address_has_its_share_of_the_viewers)
+{
+    struct err e = {0};
+    struct media *m = make(4);
+    struct occupancy *held = occupancy_new(4, 7, &e);
+    struct addr one, other;
+    ck_assert(addr_parse(&one, "192.0.2.1", 9));
+    ck_assert(addr_parse(&other, "192.0.2.2", 9));
+    struct media_question q = {
+        .link = "steady", .file = "300-1.m4s", .held = held, .who = one, .most = 2};
+    struct reply r[6];
+    static const struct {
+        const char *viewer;
+        bool other;
+        int status;
+    } row[] = {{"a", false, 200}, {"a", false, 200}, {"b", false, 200},
+               {"c", false, 429}, {"b", false, 200}, {"c", true, 200}};
+    for (int i = 0; i < 6; i++) {
+        q.viewer = row[i].viewer;
+        q.who = row[i].other ? other : one;
+        reply_init(&r[i]);
+        media_get(&r[i], m, &q);
+        ck_assert_msg(r[i].status == row[i].status, "%d: %d", i, r[i].status);
+    }
+    ck_assert_str_eq(reply_header_get(&r[3], "Retry-After"), "1");
+    ck_assert_int_eq(occupancy_held(held, &one), 2);
+    reply_drop(&r[0]);
+    ck_assert_int_eq(occupancy_held(held, &one), 2);
+    reply_drop(&r[1]);
+    ck_assert_int_eq(occupancy_held(held, &one), 1);
+
+    /* a file that is not there takes none, and a viewer without a share is not counted */
+    struct reply none;
+    reply_init(&none);
+    q.who = one;
+    q.viewer = "a";
+    q.file = "none.m4s";
+    media_get(&none, m, &q);
+    ck_assert_int_eq(none.status, 404);
+    reply_drop(&none);
+    ck_assert_int_eq(status_of(m, "steady", "d", "300-1.m4s"), 200);
+    ck_assert_int_eq(occupancy_held(held, &one), 1);
+
+    for (int i = 2; i < 6; i++)
+        reply_drop(&r[i]);
+    ck_assert_int_eq(occupancy_held(held, &one), 0);
+    ck_assert_int_eq(occupancy_held(held, &other), 0);
+    media_free(m);
+    occupancy_free(held);
+}
+END_TEST
+
 START_TEST(places_are_bounded)
 {
     struct media *m = make(2);
     struct reply a, b;
     reply_init(&a);
     reply_init(&b);
-    media_get(&a, m, "steady", "a", "300-1.m4s", NULL);
-    media_get(&b, m, "lte", "b", "300-1.m4s", NULL);
+    get(&a, m, "steady", "a", "300-1.m4s", NULL);
+    get(&b, m, "lte", "b", "300-1.m4s", NULL);
     ck_assert_int_eq(a.status, 200);
     ck_assert_int_eq(b.status, 200);
     ck_assert_int_eq(status_of(m, "steady", "c", "manifest.mpd"), 503);
@@ -330,7 +423,7 @@ START_TEST(a_viewer_sees_his_link)
     struct media *m = make(2);
     struct reply r;
     reply_init(&r);
-    media_get(&r, m, "steady", "v", "link.json", NULL);
+    get(&r, m, "steady", "v", "link.json", NULL);
     ck_assert_int_eq(r.status, 200);
     const char *want = "{\"name\":\"steady\",\"rtt_s\":0.08,\"now_s\":0,\"mean_mbps\":8,"
                        "\"duration_s\":2,\"time_s\":[0,1,2],\"mbps\":[8,8,8]}";
@@ -339,7 +432,7 @@ START_TEST(a_viewer_sees_his_link)
 
     fake_now += 3.5;
     reply_init(&r);
-    media_get(&r, m, "steady", "v", "link.json", NULL);
+    get(&r, m, "steady", "v", "link.json", NULL);
     ck_assert_ptr_nonnull(strstr(r.data, "\"now_s\":3.5,"));
     reply_drop(&r);
 
@@ -360,7 +453,7 @@ START_TEST(without_media_it_says_what_to_do)
     struct media *m = media_new(&cfg, &e);
     struct reply r;
     reply_init(&r);
-    media_get(&r, m, "lte", "v", "manifest.mpd", NULL);
+    get(&r, m, "lte", "v", "manifest.mpd", NULL);
     ck_assert_int_eq(r.status, 404);
     ck_assert_ptr_nonnull(strstr(r.data, "make media"));
     reply_drop(&r);
@@ -389,6 +482,8 @@ Suite *suite_serve_players_media(void)
     tcase_add_test(get, nothing_outside_the_folders_can_be_named);
     tcase_add_test(get, a_file_that_is_no_trace_is_not_quoted);
     tcase_add_test(get, places_are_bounded);
+    tcase_add_test(get, an_address_has_its_share_of_the_viewers);
+    tcase_add_test(get, a_broken_trace_is_read_once_until_it_changes);
     tcase_add_test(get, a_viewer_sees_his_link);
     tcase_add_test(get, without_media_it_says_what_to_do);
     suite_add_tcase(s, get);
