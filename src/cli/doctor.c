@@ -119,7 +119,37 @@ static bool check_folder(struct doctor_report *out, const char *dir)
     return true;
 }
 
-static void check_store(struct doctor_report *out, const char *path)
+/* A start does without; only a backup has it. */
+static void miss(struct doctor_report *out, const char *dir, const char *name,
+                 const char *otherwise)
+{
+    char path[700];
+    snprintf(path, sizeof path, "%.500s/%.150s", dir, name);
+    if (access(path, F_OK) && errno == ENOENT)
+        doctor_find(out, "missing", DOCTOR_WARN,
+                    "%.200s is not there: restore it from a backup; otherwise %s", path,
+                    otherwise);
+}
+
+static void check_missing(struct doctor_report *out, const struct serve_options *s,
+                          const struct store_sqlite_health *h)
+{
+    const char *dir = s->data;
+    char name[SERVICE_NAME + 32], prev[600];
+    miss(out, dir, "untagged.state",
+         "what was learned of viewers without a hint begins anew");
+    if (!s->seed) miss(out, dir, "secret", "who explores is drawn from a new one");
+    snprintf(prev, sizeof prev, "%.500s/policy.safetensors.prev", dir);
+    if (!access(prev, F_OK))
+        miss(out, dir, "policy.safetensors", "the learner goes on from the one before");
+    for (int i = 0; i < h->n_grown; i++) {
+        snprintf(name, sizeof name, "grown-%s.safetensors", h->grown[i]);
+        miss(out, dir, name, "the common policy answers the profile");
+    }
+}
+
+static void check_store(struct doctor_report *out, const struct serve_options *s,
+                        const char *path)
 {
     struct err e = {0};
     struct store_sqlite_health h;
@@ -133,6 +163,7 @@ static void check_store(struct doctor_report *out, const char *path)
                     "sound: %" PRId64 " sessions, %" PRId64 " of them under way, %" PRId64
                     " steps",
                     h.sessions, h.live, h.steps);
+        check_missing(out, s, &h);
     }
 }
 
@@ -218,6 +249,11 @@ static void check_policies(struct doctor_report *out, const struct serve_options
     if (learned && access(learned, F_OK) == 0)
         check_weights(out, "learned", learned,
                       "a start puts it aside and takes the one before it");
+    char prev[620];
+    snprintf(prev, sizeof prev, "%s.prev", learned ? learned : "");
+    if (learned && access(prev, F_OK) == 0)
+        check_weights(out, "learned before", prev,
+                      "a start that needs it begins with --policy");
     if (s->slots.mode != UNTAGGED_MERGE) return;
     const char *merge = serve_options_path(s->merge_policy, found, HOME_MERGE);
     if (merge)
@@ -380,7 +416,7 @@ void doctor_examine(struct doctor_report *out, const struct serve_options *s)
     if (s->data) {
         snprintf(db, sizeof db, "%.500s/abrd.db", s->data);
         snprintf(learned, sizeof learned, "%.500s/policy.safetensors", s->data);
-        if (check_folder(out, s->data)) check_store(out, db);
+        if (check_folder(out, s->data)) check_store(out, s, db);
     } else {
         doctor_find(
             out, "folder", DOCTOR_WARN,

@@ -135,6 +135,42 @@ START_TEST(stores)
 }
 END_TEST
 
+/* A folder that a daemon has used, and a file that is gone. */
+START_TEST(files_that_are_missing)
+{
+    struct err e = {0};
+    struct store store;
+    struct store_sqlite_cfg cfg = {.path = strdup(tmpdir_path(dir, "abrd.db"))};
+    ck_assert_int_eq(store_sqlite_open(&store, &cfg, &e), 0);
+    struct store_rec rec = {.kind = STORE_PROFILE,
+                            .profile = {"sport", {1, 2, 3, QOE_LINEAR}, .grow = true}};
+    ck_assert_int_eq(store.write(store.self, &rec, 1, &e), 0);
+    store.free(store.self);
+    expect("missing", DOCTOR_WARN, "untagged.state is not there: restore it");
+    write_text("untagged.state", "", 0600);
+    expect("missing", DOCTOR_WARN, "secret is not there");
+    write_text("secret", "", 0600);
+    expect("missing", DOCTOR_WARN, "grown-sport.safetensors is not there");
+    write_text("grown-sport.safetensors", "", 0600);
+    write_text("policy.safetensors.prev", "", 0600);
+    expect("missing", DOCTOR_WARN, "policy.safetensors is not there");
+    expect("learned before", DOCTOR_FAIL, "policy.safetensors.prev");
+
+    /* a profile that is deleted is expected no more */
+    ck_assert_int_eq(unlink(tmpdir_path(dir, "grown-sport.safetensors")), 0);
+    ck_assert_int_eq(unlink(tmpdir_path(dir, "policy.safetensors.prev")), 0);
+    ck_assert_int_eq(store_sqlite_open(&store, &cfg, &e), 0);
+    rec.kind = STORE_PROFILE_GONE;
+    ck_assert_int_eq(store.write(store.self, &rec, 1, &e), 0);
+    store.free(store.self);
+    free((void *)cfg.path);
+    r = (struct doctor_report){0};
+    doctor_examine(&r, &s);
+    for (int i = 0; i < r.n; i++)
+        ck_assert_str_ne(r.at[i].what, "missing");
+}
+END_TEST
+
 START_TEST(weights)
 {
     write_text("policy.safetensors", "no weights", 0600);
@@ -238,6 +274,7 @@ Suite *suite_cli_doctor(void)
     tcase_add_test(t, a_sound_house);
     tcase_add_test(t, folders);
     tcase_add_test(t, stores);
+    tcase_add_test(t, files_that_are_missing);
     tcase_add_test(t, weights);
     tcase_add_test(t, tokens);
     tcase_add_test(t, access_rules);

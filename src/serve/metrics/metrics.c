@@ -427,8 +427,11 @@ static void put_sessions(struct emit *o, const struct service_stats *s)
     metrics_gauge(o, "abrd_store_lag_seconds",
                   "How long the oldest of those records has waited.", s->store_lag_s);
     metrics_counter(o, "abrd_checkpoints_refused_total",
-                    "Damaged checkpoints that the start put aside.",
+                    "Damaged files of the data folder that the start put aside.",
                     (double)s->checkpoints_refused);
+    metrics_counter(o, "abrd_files_missing_total",
+                    "Files of the data folder that were not there at a start.",
+                    (double)s->files_missing);
     metrics_counter(
         o, "abrd_store_errors_total",
         "Writes that the store refused, and times it had no room for the next.",

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -163,10 +164,16 @@ static int choose_version(struct service *s, struct policy *p, bool state, struc
     }
     if (!held) held = 1; /* weights that were never served have no number in their file */
     if (newest.version && p->version != newest.version)
-        log_event(s->cfg.log, LOG_WARN, "policy",
-                  "version %llu was the last one published; version %llu goes on as %llu",
-                  (unsigned long long)newest.version, (unsigned long long)held,
-                  (unsigned long long)p->version);
+        log_event(
+            s->cfg.log, LOG_WARN, "policy",
+            "version %llu was the last one published; version %llu goes on as %llu%s",
+            (unsigned long long)newest.version, (unsigned long long)held,
+            (unsigned long long)p->version,
+            state ? ""
+                  : ": restore policy.safetensors from a backup, or the learner "
+                    "begins anew");
+    s->folder.missing += newest.version && p->version != newest.version && !state &&
+                         s->folder.lock >= 0 && access(s->folder.policy, F_OK);
     return 0;
 }
 
@@ -277,6 +284,7 @@ static int open_untagged(struct service *s, struct err *e)
                                .seed = s->cfg.seed,
                                .now = service_now(s),
                                .log = s->cfg.log};
+    folder_untagged(&s->folder, s->cfg.log);
     s->untagged = untagged_new(&how, e);
     return s->untagged ? service_share_open(s, e) : ERR_INVALID;
 }

@@ -329,6 +329,7 @@ struct service_stats {
         rewards, not_followed, conflicts, bus_dropped, store_errors, underway,
         abandoned,           /* questions about chunks on their way; so answered */
         checkpoints_refused, /* damaged, at the start */
+        files_missing,       /* of the data folder, at the start */
         misfits;             /* trajectories of more levels than the policy has actions */
     uint64_t
         not_finite; /* decisions whose weights gave none: the lowest level was told */

@@ -90,15 +90,29 @@ static int drop(struct service *s, const char *name, struct err *e)
     return failed ? failed : rc;
 }
 
+void service_grown_mark(struct service *s, const struct profile *p)
+{
+    struct err why = {0};
+    struct profile grown = *p;
+    grown.grow = true;
+    if (s->cluster) return; /* the learner has them, and gives them again */
+    int rc = admit_one(s, &why);
+    if (!rc) rc = store_profile(s, STORE_PROFILE, &grown, &why);
+    if (rc) log_err(s->cfg.log, LOG_WARN, "grown", &why);
+}
+
 static int take(struct service *s, const struct profile *p, struct err *e)
 {
     int created = check_grown(s, p, e);
     if (!created) created = profiles_put(s->profiles, p, e);
-    int rc = store_profile(s, STORE_PROFILE, created < 0 ? NULL : p, e);
+    struct profile plain = *p; /* that it has grown is true once its file is there */
+    plain.grow = false;
+    int rc = store_profile(s, STORE_PROFILE, created < 0 ? NULL : &plain, e);
     if (rc) return rc;
     if (created == 1)
         grown_remove(s->grown, p->name); /* a file that outlived its profile */
     if (created >= 0 && p->grow) rc = grow(s, p, e);
+    if (rc == 1) service_grown_mark(s, p);
     if (rc < 0 && created == 1 && !admit_one(s, NULL)) (void)!drop(s, p->name, NULL);
     return rc < 0 ? rc : created;
 }
@@ -208,6 +222,7 @@ void service_stats(struct service_stats *out, struct service *s)
         out->store_queue = ws.queued;
         out->store_errors = ws.errors;
         out->checkpoints_refused = s->folder.refused;
+        out->files_missing = s->folder.missing;
         out->store_ok = ws.ok;
         out->store_lag_s = ws.lag_s;
     }

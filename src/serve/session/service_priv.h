@@ -154,6 +154,9 @@ int service_share_open(struct service *s, struct err *e)
 /* Part of a turn of the cluster's thread. */
 void service_share_turn(struct service *s);
 
+/* This profile has experts of its own, in a file that a start will look for. */
+void service_grown_mark(struct service *s, const struct profile *p);
+
 /* Put and deleted here alone (service_info.c). The caller holds profiles_lock. */
 int service_profile_take(struct service *s, const struct profile *p, struct err *e)
     __attribute__((warn_unused_result));

@@ -2,6 +2,7 @@
 #include "service_priv.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ static void restore_grown(struct service *s, const struct profile *p)
     int rc =
         grown_restore(s->grown, p->name, &p->qoe, &s->policy_cfg, service_now(s), &why);
     if (rc < 0) {
+        s->folder.refused++;
         log_err(s->cfg.log, LOG_ERROR, "grown", &why);
         log_event(
             s->cfg.log, LOG_WARN, "grown",
@@ -21,6 +23,14 @@ static void restore_grown(struct service *s, const struct profile *p)
     } else if (rc) {
         log_event(s->cfg.log, LOG_INFO, "grown", "profile %s has its experts again",
                   p->name);
+        if (!p->grow) service_grown_mark(s, p); /* the store is of an older program */
+    } else if (p->grow && !s->cluster) {
+        char path[FOLDER_PATH + SERVICE_NAME + 32];
+        snprintf(path, sizeof path, "%s/grown-%s.safetensors", s->cfg.data_dir, p->name);
+        folder_misses(
+            &s->folder, s->cfg.log, path,
+            "the profile is answered by the common policy until it is put again "
+            "with grow");
     }
 }
 

@@ -33,6 +33,7 @@ int folder_open(struct folder *f, const char *dir, struct err *e)
     if (!rc) rc = name(f->secret, dir, "secret", e);
     if (rc) return rc;
 
+    f->used = !access(f->db, F_OK);
     f->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (f->lock < 0)
         return err_field(e, ERR_IO, lock, "cannot be written: %s", strerror(errno));
@@ -55,6 +56,21 @@ static void put_aside(const char *path)
     char bad[FOLDER_PATH + 8];
     snprintf(bad, sizeof bad, "%s.bad", path);
     rename(path, bad);
+}
+
+void folder_misses(struct folder *f, const struct log *log, const char *path,
+                   const char *otherwise)
+{
+    f->missing++;
+    log_event(log, LOG_WARN, "folder",
+              "%s is not there: restore it from a backup; otherwise %s", path, otherwise);
+}
+
+void folder_untagged(struct folder *f, const struct log *log)
+{
+    if (f->lock >= 0 && f->used && access(f->untagged, F_OK))
+        folder_misses(f, log, f->untagged,
+                      "what was learned of viewers without a hint begins anew");
 }
 
 /* ---- the secret ---- */
@@ -98,6 +114,7 @@ int folder_secret(struct folder *f, uint8_t out[SIPHASH_KEY], const struct entro
         ssize_t n = read(fd, text, sizeof text);
         close(fd);
         if (secret_parse(out, text, n)) return 0;
+        f->refused++;
         put_aside(f->secret);
     }
     int rc = entropy_draw(from, out, SIPHASH_KEY, e);
@@ -105,9 +122,8 @@ int folder_secret(struct folder *f, uint8_t out[SIPHASH_KEY], const struct entro
     if (fd >= 0)
         log_event(log, LOG_ERROR, "secret",
                   "%s is damaged: who explores is drawn from a new one", f->secret);
-    else if (!access(f->db, F_OK))
-        log_event(log, LOG_WARN, "secret",
-                  "%s is not there: who explores is drawn from a new one", f->secret);
+    else if (f->used)
+        folder_misses(f, log, f->secret, "who explores is drawn from a new one");
     return secret_write(f->secret, out, e);
 }
 
@@ -151,8 +167,13 @@ static struct policy *find(struct folder *f, const char *fallback, struct ckpt_m
     if (f->lock >= 0) {
         char prev[FOLDER_PATH + 8];
         snprintf(prev, sizeof prev, "%s.prev", f->policy);
+        uint64_t before = f->refused;
         p = checkpoint(f, f->policy, meta, state, state_n, log);
+        bool gone = !p && access(f->policy, F_OK) && f->refused == before;
         if (!p) p = checkpoint(f, prev, meta, state, state_n, log);
+        if (p && gone)
+            folder_misses(f, log, f->policy,
+                          "it goes on from policy.safetensors.prev, the one before");
     }
     if (p) return p;
 

@@ -7,7 +7,8 @@
  *   lock                      held by the daemon that uses the folder
  *
  * A damaged checkpoint is put aside as policy.safetensors.bad and the one before is used, or
- * the policy that was named in the configuration; each such step is logged and counted.
+ * the policy that was named in the configuration; each such step is logged and counted. So is a file
+ * that is not there although a daemon used the folder before.
  *
  * Errors: ERR_CONFLICT another process uses the folder; ERR_IO; those of ckpt.h.
  * Threads: not shared. */
@@ -28,7 +29,9 @@
 
 struct folder {
     int lock;                   /* file descriptor; -1 = no folder */
-    uint64_t refused;           /* damaged checkpoints that were put aside */
+    uint64_t refused;           /* damaged files that were put aside */
+    uint64_t missing;           /* files that a start expected */
+    bool used;                  /* a daemon was here before */
     char from[FOLDER_PATH + 8]; /* the file that folder_policy read; cut when longer */
     char db[FOLDER_PATH], policy[FOLDER_PATH], untagged[FOLDER_PATH], secret[FOLDER_PATH];
 };
@@ -37,6 +40,12 @@ struct folder {
 int folder_open(struct folder *f, const char *dir, struct err *e)
     __attribute__((warn_unused_result));
 void folder_close(struct folder *f);
+
+/* A start misses this file, without which `otherwise` happens: counts and logs it. */
+void folder_misses(struct folder *f, const struct log *log, const char *path,
+                   const char *otherwise);
+/* Before untagged.state is made: misses it when a daemon was here before. */
+void folder_untagged(struct folder *f, const struct log *log);
 
 /* The folder's secret; a new one, durable before it is used, when there is none or it is damaged.
  * Without a folder it lives as long as the caller keeps it. */

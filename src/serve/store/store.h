@@ -61,6 +61,7 @@ struct store {
     int (*history)(void *self, struct track_row *row, double *last_at,
                    struct step **steps, int *n, const uint8_t id[TRACK_ID],
                    uint32_t after, int limit, struct err *e);
+    /* grow: it had experts of its own when it was put last */
     int (*profiles)(void *self, struct profile *out, int max, int *n, struct err *e);
     /* the newest first, at most max */
     int (*versions)(void *self, struct store_version *out, int max, int *n,

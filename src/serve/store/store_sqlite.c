@@ -84,6 +84,15 @@ static int delivered(struct db *d, uint64_t number)
     return SQLITE_OK;
 }
 
+/* A profile put again without experts of its own keeps those it has: only its end ends them. */
+static int mark_grown(struct db *d, const struct profile *p, bool gone)
+{
+    if (!gone && !p->grow) return SQLITE_OK;
+    sqlite3_stmt *st = d->st[gone ? SQL_DELETE_GROWN : SQL_PUT_GROWN];
+    sqlite3_bind_text(st, 1, p->name, -1, SQLITE_STATIC);
+    return run(st);
+}
+
 static int write_one(struct db *d, const struct store_rec *r)
 {
     sqlite3_stmt *st = NULL;
@@ -107,10 +116,12 @@ static int write_one(struct db *d, const struct store_rec *r)
         st = d->st[SQL_PUT_PROFILE];
         sqlite3_bind_text(st, 1, r->profile.name, -1, SQLITE_STATIC);
         store_sqlite_bind_qoe(st, 2, &r->profile.qoe);
+        if (mark_grown(d, &r->profile, false)) return sqlite3_errcode(d->writer);
         break;
     case STORE_PROFILE_GONE:
         st = d->st[SQL_DELETE_PROFILE];
         sqlite3_bind_text(st, 1, r->profile.name, -1, SQLITE_STATIC);
+        if (mark_grown(d, &r->profile, true)) return sqlite3_errcode(d->writer);
         break;
     case STORE_PRUNE:
         return prune(d, r->before);
@@ -292,6 +303,7 @@ static int db_profiles(void *self, struct profile *out, int max, int *n, struct 
         out[*n] = (struct profile){0};
         store_sqlite_read_text(out[*n].name, sizeof out[*n].name, st, 0);
         code = store_sqlite_read_qoe(&out[*n].qoe, st, 1, e);
+        out[*n].grow = sqlite3_column_int(st, 5);
     }
     if (!code && rc != SQLITE_DONE && rc != SQLITE_ROW) code = fail(d, d->reader, rc, e);
     sqlite3_reset(st);

@@ -5,7 +5,7 @@
  * file (tidy), so that no commit has to: 32 MB at once hold it up for half a second. When
  * tidy falls behind, a commit does it after all. PRAGMA user_version holds the version of
  * the schema; a file of a newer version, or of another program, is refused. Tables:
- * sessions, steps, profiles, policy_versions; for people there are the views decisions
+ * sessions, steps, profiles, grown (which profiles have experts of their own), policy_versions; for people there are the views decisions
  * and rewards
  * (`sqlite3 abrd.db 'select * from rewards'`).
  *
@@ -41,6 +41,8 @@ struct store_sqlite_cfg {
 
 struct store_sqlite_health {
     int64_t sessions, live, steps;
+    int n_grown; /* profiles with experts of their own */
+    char grown[SERVICE_GROWN][SERVICE_NAME];
 };
 
 /* Looks through the whole file (PRAGMA quick_check) without changing it; a daemon may be using it.

@@ -41,6 +41,7 @@ const char store_sqlite_later[] =
     "CREATE TABLE IF NOT EXISTS acknowledged(one INTEGER PRIMARY KEY CHECK(one = 1),"
     " store INTEGER NOT NULL, commits INTEGER NOT NULL, records INTEGER NOT NULL);"
     "INSERT OR IGNORE INTO acknowledged VALUES(1, random(), 0, 0);"
+    "CREATE TABLE IF NOT EXISTS grown(name TEXT PRIMARY KEY);"
     "COMMIT";
 
 /* A row's parameters (numbered in this order), what it has after it was written again, and which of
@@ -74,6 +75,8 @@ const char *const store_sqlite_sql[STORE_STATEMENTS] = {
     [SQL_PUT_VERSION] = "INSERT OR IGNORE INTO policy_versions VALUES(?,?,?,?)",
     [SQL_PUT_PROFILE] = "INSERT OR REPLACE INTO profiles VALUES(?,?,?,?,?)",
     [SQL_DELETE_PROFILE] = "DELETE FROM profiles WHERE name = ?",
+    [SQL_PUT_GROWN] = "INSERT OR IGNORE INTO grown VALUES(?)",
+    [SQL_DELETE_GROWN] = "DELETE FROM grown WHERE name = ?",
     [SQL_PRUNE_STEPS] =
         "DELETE FROM steps WHERE session IN (SELECT id FROM sessions WHERE"
         " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
@@ -93,7 +96,8 @@ const char *const store_sqlite_sql[STORE_STATEMENTS] = {
     [SQL_GET_NEWEST] = "SELECT * FROM (SELECT " STEP_READ " FROM steps WHERE session = ?"
                        " ORDER BY ord DESC LIMIT ?) ORDER BY ord",
     [SQL_GET_PROFILES] =
-        "SELECT name, mu_quality, mu_switch, mu_stall, utility FROM profiles"
+        "SELECT name, mu_quality, mu_switch, mu_stall, utility,"
+        " EXISTS(SELECT 1 FROM grown WHERE grown.name = profiles.name) FROM profiles"
         " ORDER BY name",
     [SQL_GET_VERSIONS] =
         "SELECT version, crc, published_at, check_score FROM policy_versions"

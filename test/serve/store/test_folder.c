@@ -8,8 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/text.h"
 #include "learn/ckpt.h"
 #include "support/sample.h"
+#include "support/served.h"
 #include "support/tmpdir.h"
 
 static char dir[256], data[300], shipped[300];
@@ -122,6 +125,126 @@ START_TEST(what_cannot_be_served_is_refused)
 }
 END_TEST
 
+/* ---- every file of ours, every damage: what a start says ---- */
+
+enum damage { REMOVED, EMPTY, FLIPPED, DAMAGES };
+
+static struct served f;
+
+static void start_logged(const char *path, struct log *log)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_ge(fd, 0);
+    *log = log_init(fd, LOG_INFO, false);
+    f.cfg.log = log;
+    served_start(&f);
+    close(fd);
+}
+
+static void copy_to(const char *from, const char *name)
+{
+    char to[600];
+    size_t n = 0;
+    snprintf(to, sizeof to, "%s/%s", f.data, name);
+    char *bytes = text_read_file(from, 64 << 20, &n, NULL);
+    ck_assert_ptr_nonnull(bytes);
+    ck_assert_int_eq(text_write_file(to, bytes, n, NULL), 0);
+    free(bytes);
+}
+
+/* The top bit: of the secret, another one may turn a digit into a digit. */
+static void harm(const char *path, enum damage d)
+{
+    size_t n = 0;
+    char *bytes = text_read_file(path, 64 << 20, &n, NULL);
+    ck_assert_msg(bytes != NULL, "%s is not there", path);
+    bytes[n / 2] = (char)(bytes[n / 2] ^ 0x80);
+    if (d == REMOVED)
+        ck_assert_int_eq(unlink(path), 0);
+    else
+        ck_assert_int_eq(text_write_file(path, bytes, d == EMPTY ? 0 : n, NULL), 0);
+    free(bytes);
+}
+
+static const struct harmed {
+    const char *file, *says[DAMAGES]; /* one of the lines, which names the file */
+} HARMED[] = {
+    {"untagged.state",
+     {"untagged.state is not there: restore it from a backup", "is put aside as .bad",
+      "is put aside as .bad"}},
+    {"policy.safetensors",
+     {"policy.safetensors is not there: restore it from a backup", "error  policy",
+      "error  policy"}},
+    {"grown-sport.safetensors",
+     {"grown-sport.safetensors is not there: restore it from a backup",
+      "profile sport is answered by the common policy",
+      "profile sport is answered by the common policy"}},
+    {"secret",
+     {"secret is not there: restore it from a backup", "secret is damaged",
+      "secret is damaged"}},
+};
+enum { HARMED_N = sizeof HARMED / sizeof *HARMED };
+
+static uint64_t counted(void)
+{
+    struct service_stats *s = calloc(1, sizeof *s);
+    service_stats(s, f.service);
+    uint64_t n = s->files_missing + s->checkpoints_refused + s->untagged.refused;
+    free(s);
+    return n;
+}
+
+/* A folder that has them all, and a start that has nothing to say. */
+static void furnish(const char *told, struct log *log)
+{
+    served_begin(&f, true);
+    f.cfg.secret = true;
+    start_logged(told, log);
+    struct profile p = {.name = "sport", .qoe = {1, 2, 3, QOE_LINEAR}, .grow = true};
+    ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
+    served_kill(&f);
+    copy_to(f.policy, "policy.safetensors");
+    copy_to(f.policy, "policy.safetensors.prev");
+    start_logged(told, log);
+    ck_assert_uint_eq(counted(), 0);
+    served_kill(&f);
+}
+
+static char *lines_of(const char *told)
+{
+    size_t n;
+    char *text = text_read_file(told, 1 << 20, &n, NULL);
+    ck_assert_ptr_nonnull(text);
+    return text;
+}
+
+START_TEST(no_file_is_lost_in_silence)
+{
+    const struct harmed *h = &HARMED[_i / DAMAGES];
+    enum damage d = (enum damage)(_i % DAMAGES);
+    char told[300], path[600];
+    struct log log;
+    snprintf(told, sizeof told, "%s/told", dir);
+    furnish(told, &log);
+    char *text = lines_of(told);
+    ck_assert_msg(!strstr(text, " warn ") && !strstr(text, " error "), "%s", text);
+    free(text);
+
+    snprintf(path, sizeof path, "%s/%s", f.data, h->file);
+    harm(path, d);
+    start_logged(told, &log);
+    text = lines_of(told);
+    ck_assert_msg(strstr(text, h->says[d]) != NULL, "%s, damage %d: %s", h->file, d,
+                  text);
+    ck_assert_msg(strstr(text, " warn ") || strstr(text, " error "), "%s", text);
+    ck_assert_uint_eq(counted(), 1);
+    free(text);
+    served_kill(&f);
+    f.cfg.log = NULL;
+    served_end(&f);
+}
+END_TEST
+
 Suite *suite_serve_store_folder(void);
 Suite *suite_serve_store_folder(void)
 {
@@ -131,6 +254,7 @@ Suite *suite_serve_store_folder(void)
     tcase_add_test(t, one_user_at_a_time);
     tcase_add_test(t, the_newest_sound_weights_win);
     tcase_add_test(t, what_cannot_be_served_is_refused);
+    tcase_add_loop_test(t, no_file_is_lost_in_silence, 0, HARMED_N * DAMAGES);
     suite_add_tcase(s, t);
     return s;
 }
