@@ -1,11 +1,17 @@
 #include "cli/serve_options.h"
 
 #include <check.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
+#include "policy/norga.h"
+#include "serve/session/service.h"
+#include "support/capture.h"
 #include "support/tmpdir.h"
 
 static const struct serve_options_cmd cmd = {
@@ -98,6 +104,157 @@ START_TEST(what_differs_is_named)
 }
 END_TEST
 
+/* ---- limits: what an option takes, the service takes, and nothing beyond ---- */
+
+static const struct limit {
+    const char *name;
+    double lo, hi;
+    size_t at; /* in struct service_cfg */
+    bool whole;
+    double times; /* of the option's unit */
+    bool lower; /* the service takes less than the option: tests learn from fewer steps */
+} LIMITS[] = {
+#define INT(name, lo, hi, field)                                          \
+    {                                                                     \
+        name, lo, hi, offsetof(struct service_cfg, field), true, 1, false \
+    }
+#define REAL(name, lo, hi, field)                                          \
+    {                                                                      \
+        name, lo, hi, offsetof(struct service_cfg, field), false, 1, false \
+    }
+    REAL("explore", 0, 1, explore_share),
+    {"batch", 32, SERVICE_BATCH_MAX, offsetof(struct service_cfg, online.batch), true, 1,
+     true},
+    REAL("locality", 0, 1e4, online.ppo.gate.locality),
+    INT("latch", 0, 1 << 30, online.ppo.gate.latch),
+    REAL("latch-gap", 0, 1e4, online.ppo.gate.gap),
+    REAL("shift-limit", 0, 1e4, online.ppo.drift.limit),
+    INT("quarantine", 1, 1e6, online.quarantine),
+    INT("grow-max", 0, SERVICE_GROWN, grow_max),
+    INT("grow-experts", 1, NORGA_EXPERTS_MAX, grow_experts),
+    INT("max-sessions", 1, 1e7, max_sessions),
+    REAL("session-ttl", 1, SERVICE_TTL_MAX_S, session_ttl_s),
+    {"retention-days", 0, SERVICE_RETENTION_MAX_S / 86400,
+     offsetof(struct service_cfg, retention_s), false, 86400, false},
+    REAL("checkpoint", .1, SERVICE_CHECKPOINT_MAX_S, checkpoint_s),
+    REAL("slot", 1, 1e7, untagged.slot_s),
+    INT("slot-sessions", 0, 1e9, untagged.slot_sessions),
+    REAL("mix-half-life", .01, 1e6, untagged.half_life),
+    INT("merge-keep", 0, UNTAGGED_EXPERTS, untagged.bandit.keep),
+    INT("merge-links", 0, 1000, untagged.merge_links),
+    REAL("merge-c", UNTAGGED_LEAST, 1e3, untagged.bandit.c),
+    REAL("merge-delta", UNTAGGED_LEAST, 1, untagged.bandit.delta),
+    REAL("merge-nu1", UNTAGGED_LEAST, 1e3, untagged.bandit.nu1),
+    REAL("merge-rho", UNTAGGED_LEAST, UNTAGGED_RHO_MAX, untagged.bandit.rho),
+    REAL("merge-gamma", 0, 1e3, untagged.bandit.gamma),
+    REAL("merge-lambda", UNTAGGED_LEAST, 1e6, untagged.bandit.lambda),
+    REAL("merge-eta", 0, 10, untagged.bandit.eta),
+    INT("merge-steps", 0, 1e5, untagged.bandit.steps),
+    INT("merge-history", 1, 1e6, untagged.bandit.history),
+    INT("bus-buffer", 1, CLUSTER_BUFFER_MAX, cluster.buffer),
+    REAL("bus-stream-mb", .001, 1e6, cluster.stream_mb),
+    INT("node-number", 0, 255, cluster.number),
+#undef INT
+#undef REAL
+};
+enum { N_LIMITS = sizeof LIMITS / sizeof *LIMITS };
+
+static bool option_takes(const char *arg)
+{
+    struct serve_options s;
+    capture_begin(STDERR_FILENO);
+    int code = read_args(&s, arg, NULL, NULL);
+    free(capture_end());
+    return code == -1;
+}
+
+static bool file_takes(const char *dir, const char *line)
+{
+    struct serve_options s;
+    char path[300], option[320];
+    snprintf(path, sizeof path, "%s/a.conf", dir);
+    snprintf(option, sizeof option, "--config=%s", path);
+    ck_assert_int_eq(text_write_file(path, line, strlen(line), NULL), 0);
+    capture_begin(STDERR_FILENO);
+    int code = read_args(&s, option, NULL, NULL);
+    free(capture_end());
+    return code == -1;
+}
+
+static bool service_takes(const struct limit *l, double v)
+{
+    struct service_cfg c = service_cfg_default();
+    if (!strncmp(l->name, "bus-", 4)) { /* of a node; four batches must fit */
+        c.cluster.role = ROLE_DECIDE;
+        c.cluster.url = "nats://127.0.0.1:1";
+        c.online.batch = 1;
+    }
+    char *at = (char *)&c + l->at;
+    if (l->whole)
+        *(int *)(void *)at = (int)v;
+    else
+        *(double *)(void *)at = v * l->times;
+    return !service_check(&c, NULL);
+}
+
+static void try_limit(const struct limit *l, double v, bool taken)
+{
+    char arg[100];
+    const char *dir = strdup(tmpdir_new());
+    snprintf(arg, sizeof arg, l->whole ? "--%s=%.0f" : "--%s=%.17g", l->name, v);
+    ck_assert_msg(option_takes(arg) == taken, "%s: the option", arg);
+    ck_assert_msg(file_takes(dir, strcat(arg, "\n") + 2) == taken, "%s: the file", arg);
+    bool less = l->lower && v < l->lo;
+    ck_assert_msg(less || service_takes(l, v) == taken, "%s: the service", arg);
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+
+START_TEST(options_and_service_have_the_same_limits)
+{
+    const struct limit *l = &LIMITS[_i];
+    double beyond = l->whole ? 1 : 1e-9;
+    try_limit(l, l->lo, true);
+    try_limit(l, l->hi, true);
+    try_limit(l, l->whole ? l->lo - 1 : l->lo - beyond, false);
+    try_limit(l, l->whole ? l->hi + 1 : l->hi * (1 + beyond), false);
+}
+END_TEST
+
+/* No numeric option of what the service checks is left out of the table above. */
+START_TEST(every_option_with_limits_is_tried)
+{
+    static const char *const elsewhere[] = {
+        /* of the daemon's other parts */
+        "port", "workers", "drain", "max-connections", "address-rate", "open-rate",
+        "session-rate", "address-connections", "origin-transfers", "origin-silence",
+        /* 1, 3 or 5; any number */
+        "bus-replicas", "seed"};
+    capture_begin(STDOUT_FILENO);
+    struct serve_options s;
+    (void)read_args(&s, "--help", NULL, NULL);
+    char *help = capture_end();
+    int found = 0;
+    for (char *line = strtok(help, "\n"); line; line = strtok(NULL, "\n")) {
+        char name[64], arg[64];
+        if (sscanf(line, " --%63[a-z0-9-] %63s", name, arg) != 2) continue;
+        char value[100];
+        snprintf(value, sizeof value, "--%s=x", name);
+        if (option_takes(value)) continue; /* a text */
+        bool known = false;
+        for (int i = 0; i < N_LIMITS; i++)
+            known = known || !strcmp(LIMITS[i].name, name);
+        for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+            known = known || !strcmp(elsewhere[i], name);
+        snprintf(value, sizeof value, "--%s=1", name);
+        ck_assert_msg(known || !option_takes(value), "no limits are tried of --%s", name);
+        found += known;
+    }
+    free(help);
+    ck_assert_int_ge(found, N_LIMITS);
+}
+END_TEST
+
 Suite *suite_cli_serve_options(void);
 Suite *suite_cli_serve_options(void)
 {
@@ -107,6 +264,8 @@ Suite *suite_cli_serve_options(void)
     tcase_add_test(t, tokens_are_one_word);
     tcase_add_test(t, what_was_given_is_taken);
     tcase_add_test(t, what_differs_is_named);
+    tcase_add_loop_test(t, options_and_service_have_the_same_limits, 0, N_LIMITS);
+    tcase_add_test(t, every_option_with_limits_is_tried);
     suite_add_tcase(s, t);
     return s;
 }

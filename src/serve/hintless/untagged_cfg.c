@@ -39,6 +39,15 @@ int untagged_cfg_check(const struct untagged_cfg *c, struct err *e)
     if (!rc) rc = within(c->merge_links, 0, 1000, "merge-links", e);
     if (!rc) rc = within(c->exam_links, 0, 1000, "exam-links", e);
     if (!rc) rc = within(b->keep, 0, UNTAGGED_EXPERTS, "merge-keep", e);
+    if (!rc) rc = within(b->c, UNTAGGED_LEAST, 1e3, "merge-c", e);
+    if (!rc) rc = within(b->delta, UNTAGGED_LEAST, 1, "merge-delta", e);
+    if (!rc) rc = within(b->nu1, UNTAGGED_LEAST, 1e3, "merge-nu1", e);
+    if (!rc) rc = within(b->rho, UNTAGGED_LEAST, UNTAGGED_RHO_MAX, "merge-rho", e);
+    if (!rc) rc = within(b->gamma, 0, 1e3, "merge-gamma", e);
+    if (!rc) rc = within(b->lambda, UNTAGGED_LEAST, 1e6, "merge-lambda", e);
+    if (!rc) rc = within(b->eta, 0, 10, "merge-eta", e);
+    if (!rc) rc = within(b->steps, 0, 1e5, "merge-steps", e);
+    if (!rc) rc = within(b->history, 1, 1e6, "merge-history", e);
     return rc;
 }
 

@@ -28,6 +28,9 @@
 
 #define UNTAGGED_EXPERTS 16 /* that can be merged */
 #define UNTAGGED_NAME 64    /* = SERVICE_NAME */
+/* The bandit's constants, where its own limits are open (tree.h, nucb.h). */
+#define UNTAGGED_LEAST 1e-6
+#define UNTAGGED_RHO_MAX .999999
 
 /* Chunks that a session must have fetched as decided, and reported, before anything that it tells
  * counts: as many as a decision looks back on (VIEW_HISTORY). Restored sessions have these at least,

@@ -55,7 +55,8 @@ int service_check(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(c->max_sessions, 1, 1e7, "max_sessions", e);
     if (!rc)
         rc = check_number(c->session_ttl_s, 1, SERVICE_TTL_MAX_S, "session_ttl_s", e);
-    if (!rc) rc = check_number(c->retention_s, 0, 1e10, "retention_s", e);
+    if (!rc)
+        rc = check_number(c->retention_s, 0, SERVICE_RETENTION_MAX_S, "retention_s", e);
     if (!rc)
         rc = check_number(c->checkpoint_s, .1, SERVICE_CHECKPOINT_MAX_S, "checkpoint_s",
                           e);
@@ -79,6 +80,7 @@ int service_check(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(g->locality, 0, 1e4, "online.ppo.gate.locality", e);
     if (!rc) rc = check_number(g->latch, 0, 1 << 30, "online.ppo.gate.latch", e);
     if (!rc) rc = check_number(g->gap, 0, 1e4, "online.ppo.gate.gap", e);
+    if (!rc) rc = check_number(o->ppo.drift.limit, 0, 1e4, "online.ppo.drift.limit", e);
     if (!rc) rc = untagged_cfg_check(&c->untagged, e);
     if (!rc) rc = cluster_cfg_check(&c->cluster, e);
     /* the steps of some batches must find room, or the learner would wait for ever */

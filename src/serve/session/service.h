@@ -43,6 +43,7 @@
 #define SERVICE_BATCH_MAX 8192 /* steps: half of what the learner holds */
 #define SERVICE_TTL_MAX_S 1e6
 #define SERVICE_CHECKPOINT_MAX_S 1e6
+#define SERVICE_RETENTION_MAX_S 8.64e9 /* 1e5 days */
 
 struct bus;
 struct store;
