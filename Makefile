@@ -416,7 +416,7 @@ soak: all web $(B)/trial_soak ## a long time under load: SECONDS=600 RATE=500 VI
 nodes: all web $(B)/trial_nodes ## the same viewers on one node and on several: SEEDS=8 NODES=3 UPDATES=16 (nats-server)
 	@$(B)/trial_$@
 
-hostile: all web $(B)/trial_hostile ## other clients beside an attack: TURNS=7 ASKS=1000 SLOW=500
+hostile: all web $(B)/trial_hostile ## other clients beside an attack: TURNS=7 ASKS=1000 SLOW=500 STEPS=21600 ONLY=keep
 	@$(B)/trial_$@
 
 proxy: all web ## deploy/nginx.conf in front of the daemon, with TLS (needs nginx and openssl)

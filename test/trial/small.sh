@@ -20,7 +20,7 @@ trial()
     fi
 }
 
-trial hostile TURNS=1 ASKS=60 SLOW=200 MOST=1e9
+trial hostile TURNS=1 ASKS=60 SLOW=200 STEPS=2000 MOST=1e9
 trial chaos KILLS=8 SEED=1 VIEWERS=8 THINK_MS=2 WINDOW_MS=0
 # so short that the learner still takes its memory; the long form holds it to 8 MB. In memory: the
 # daemon refuses while a disk stands still, which is none of what grows
