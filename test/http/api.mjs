@@ -378,6 +378,96 @@ await test('health, readiness, metrics, pages', async () => {
     await call(400, 'GET', '/demo/{link}/{viewer}/{file}', { link: '.x', viewer: 'v', file: 'x.m4s' });
 });
 
+// ---- the limits of the description are those of the daemon ----
+
+const TWELVE = Array.from({ length: 12 }, (_, i) => 300 * (i + 1));
+const LENGTHS = { ladder_kbps: n => Array.from({ length: n }, (_, i) => 300 * (i + 1)) };
+
+/** The values at a field's limits and those just beyond, of this part of a request's schema. */
+function* probes(name, node) {
+    const s = node.oneOf ? node.oneOf[0] : node;
+    // two beyond 2^53: the next number there is
+    const step = v => (s.type === 'integer' ? (v > Number.MAX_SAFE_INTEGER ? 2 : 1) : Math.max(Math.abs(v), 1) * 1e-6);
+    for (const [limit, sign] of [[s.minimum, -1], [s.maximum, 1]]) {
+        if (limit === undefined) continue;
+        const outside = limit - Math.sign(limit) * Math.min(Math.abs(limit) / 2, 1e-6);
+        yield { fits: true, field: name, value: limit };
+        yield { fits: false, field: name,
+            value: sign < 0 && limit > 0 && s.type !== 'integer' ? outside : limit + sign * step(limit) };
+    }
+    if (s.type === 'string' && s.maxLength !== undefined) {
+        yield { fits: true, field: name, value: 'a'.repeat(s.maxLength) };
+        yield { fits: false, field: name, value: 'a'.repeat(s.maxLength + 1) };
+    }
+}
+
+/** One request body per probe: base with one field, one entry or one length changed. */
+function* bodies(schema, base) {
+    for (const [name, raw] of Object.entries(api.components.schemas[schema].properties)) {
+        if (['integer', 'number'].includes(raw.type))
+            assert.ok('minimum' in raw && 'maximum' in raw, `${schema}.${name} has no limits`);
+        for (const p of probes(name, raw)) yield { ...p, body: { ...base, [name]: p.value } };
+        if (raw.type !== 'array') continue;
+        for (const p of probes(name, raw.items)) {
+            const up = p.value > (raw.items.minimum + raw.items.maximum) / 2;
+            const entries = [...base[name]], at = up ? entries.length - 1 : 0;
+            entries[at] = p.value;
+            yield { ...p, field: `${name}[${at}]`, body: { ...base, [name]: entries } };
+        }
+        for (const [n, fits] of [[raw.minItems, true], [raw.minItems - 1, false], [raw.maxItems, true],
+            [raw.maxItems + 1, false]]) {
+            if (!(n >= 0)) continue;
+            const entries = LENGTHS[name]?.(n) ?? Array.from({ length: n }, () => base[name][0]);
+            yield { fits, field: name, value: `${n} entries`, body: { ...base, [name]: entries } };
+        }
+    }
+}
+
+const fresh = async () => (await call(201, 'POST', '/v1/sessions', {},
+    { ladder_kbps: TWELVE, chunk_s: 4, chunks: 0 })).json.session;
+const told = { bytes: 500000, download_s: 2.5, rebuffer_s: 0 };
+const sizes = TWELVE.map(() => 1000);
+
+for (const [schema, path, base, also] of [
+    ['SessionOpen', () => '/v1/sessions',
+        { ladder_kbps: TWELVE, chunk_s: 0.5, mu: [1, 1, 1], next_bytes: sizes },
+        b => ({ ...b, next_bytes: b.ladder_kbps.length === 12 ? b.next_bytes : undefined })],
+    ['Question', async () => `/v1/sessions/${await fresh()}/decisions`,
+        { chunk: 1, buffer_s: 4, next_bytes: sizes }],
+    ['Outcome', async () => `/v1/sessions/${await fresh()}/decisions`, { chunk: 0, level: 1, ...told },
+        last => ({ chunk: Math.min(last.chunk + 1, 1e9), buffer_s: 4, last })],
+    ['Reward', async () => `/v1/sessions/${await fresh()}/rewards`, { chunk: 0, level: 1, ...told }],
+    ['Underway', async () => `/v1/sessions/${await fresh()}/abandon`,
+        { chunk: 0, level: 1, bytes: 1000, elapsed_s: 1, buffer_s: 4 }],
+    ['Decide', () => '/v1/decide', { ladder_kbps: TWELVE, chunk_s: 0.5, buffer_s: 4, mu: [1, 1, 1],
+        throughput_kbps: [1000], download_s: [1], next_bytes: sizes },
+        b => ({ ...b, next_bytes: b.ladder_kbps.length === 12 ? b.next_bytes : undefined,
+            download_s: b.download_s.length === 1 ? b.throughput_kbps.map(() => b.download_s[0]) : b.download_s,
+            throughput_kbps: b.throughput_kbps.length === 1 ? b.download_s.map(() => b.throughput_kbps[0])
+                : b.throughput_kbps })],
+    ['ProfileIn', () => '/v1/profiles/limits', { mu: [1, 1, 1] }],
+])
+    await test(`limits of ${schema} are those of the description`, async () => {
+        let tried = 0;
+        for (const p of bodies(schema, base)) {
+            const method = schema === 'ProfileIn' ? 'PUT' : 'POST';
+            const r = await d.call(method, await path(), also ? also(p.body) : p.body);
+            const what = `${p.field} = ${p.value}: ${r.status} ${r.text.slice(0, 200)}`;
+            const prefix = schema === 'Outcome' ? 'last.' : '';
+            if (schema === 'Reward' && p.field === 'profile') continue; // of one that there is
+            tried++;
+            if (!p.fits) {
+                assert.equal(r.status, 400, what);
+                // two lists of one length: the first one is named
+                const named = p.field === 'download_s' ? 'throughput_kbps' : prefix + p.field;
+                assert.ok([named, prefix + p.field].includes(r.json.field), what);
+            } else if (r.status !== 409) { // a chunk out of its order is within the limits
+                assert.ok(r.status < 300, what);
+            }
+        }
+        assert.ok(tried >= 6);
+    });
+
 await test('pages do not lead out of their folder', async () => {
     for (const path of ['/../Makefile', '/..%2fMakefile', '/%2e%2e/Makefile', '/demo/..%2f..%2fMakefile',
         '/package.json%00.html', '/.gitignore', '//etc/passwd', '/node_modules/x.js/../../../Makefile']) {

@@ -141,6 +141,11 @@ int limits_outcome(const struct outcome *o, const char *prefix, int levels, int 
     return within(o->rebuffer_s, 0, LIMITS_SECONDS, field, e);
 }
 
+int limits_chunk(int chunk, struct err *e)
+{
+    return check_chunk(chunk, 0, "chunk", e);
+}
+
 int limits_underway(const struct underway_in *in, int levels, struct err *e)
 {
     int rc = within(in->level, 0, levels - 1, "level", e);

@@ -37,6 +37,9 @@ int limits_question(const struct question *q, int levels, int chunks, struct err
 int limits_outcome(const struct outcome *o, const char *prefix, int levels, int chunks,
                    struct err *e) __attribute__((warn_unused_result));
 
+/* Could it be a chunk of any session? */
+int limits_chunk(int chunk, struct err *e) __attribute__((warn_unused_result));
+
 int limits_underway(const struct underway_in *in, int levels, struct err *e)
     __attribute__((warn_unused_result));
 

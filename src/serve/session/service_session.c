@@ -283,6 +283,7 @@ int service_underway(struct underway_out *out, struct service *s, const char *se
     struct view view;
     bool explores;
     int rc = find_id(id, session, e);
+    if (!rc) rc = limits_chunk(in->chunk, e);
     if (!rc) rc = sessions_underway(&view, &explores, s->sessions, id, in->chunk, e);
     if (!rc) rc = limits_underway(in, view.levels, e);
     if (rc) return rc;
