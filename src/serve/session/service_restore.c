@@ -28,7 +28,7 @@ static void restore_grown(struct service *s, const struct profile *p)
         char path[FOLDER_PATH + SERVICE_NAME + 32];
         snprintf(path, sizeof path, "%s/grown-%s.safetensors", s->cfg.data_dir, p->name);
         folder_misses(
-            &s->folder, s->cfg.log, path,
+            &s->folder, s->cfg.log, "grown", path,
             "the profile is answered by the common policy until it is put again "
             "with grow");
     }

@@ -58,18 +58,18 @@ static void put_aside(const char *path)
     rename(path, bad);
 }
 
-void folder_misses(struct folder *f, const struct log *log, const char *path,
-                   const char *otherwise)
+void folder_misses(struct folder *f, const struct log *log, const char *event,
+                   const char *path, const char *otherwise)
 {
     f->missing++;
-    log_event(log, LOG_WARN, "folder",
+    log_event(log, LOG_WARN, event,
               "%s is not there: restore it from a backup; otherwise %s", path, otherwise);
 }
 
 void folder_untagged(struct folder *f, const struct log *log)
 {
     if (f->lock >= 0 && f->used && access(f->untagged, F_OK))
-        folder_misses(f, log, f->untagged,
+        folder_misses(f, log, "slot", f->untagged,
                       "what was learned of viewers without a hint begins anew");
 }
 
@@ -123,7 +123,8 @@ int folder_secret(struct folder *f, uint8_t out[SIPHASH_KEY], const struct entro
         log_event(log, LOG_ERROR, "secret",
                   "%s is damaged: who explores is drawn from a new one", f->secret);
     else if (f->used)
-        folder_misses(f, log, f->secret, "who explores is drawn from a new one");
+        folder_misses(f, log, "secret", f->secret,
+                      "who explores is drawn from a new one");
     return secret_write(f->secret, out, e);
 }
 
@@ -172,7 +173,7 @@ static struct policy *find(struct folder *f, const char *fallback, struct ckpt_m
         bool gone = !p && access(f->policy, F_OK) && f->refused == before;
         if (!p) p = checkpoint(f, prev, meta, state, state_n, log);
         if (p && gone)
-            folder_misses(f, log, f->policy,
+            folder_misses(f, log, "policy", f->policy,
                           "it goes on from policy.safetensors.prev, the one before");
     }
     if (p) return p;

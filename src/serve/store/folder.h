@@ -41,9 +41,9 @@ int folder_open(struct folder *f, const char *dir, struct err *e)
     __attribute__((warn_unused_result));
 void folder_close(struct folder *f);
 
-/* A start misses this file, without which `otherwise` happens: counts and logs it. */
-void folder_misses(struct folder *f, const struct log *log, const char *path,
-                   const char *otherwise);
+/* A start misses this file, without which `otherwise` happens: counts and logs it as this event. */
+void folder_misses(struct folder *f, const struct log *log, const char *event,
+                   const char *path, const char *otherwise);
 /* Before untagged.state is made: misses it when a daemon was here before. */
 void folder_untagged(struct folder *f, const struct log *log);
 
