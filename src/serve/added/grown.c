@@ -91,7 +91,7 @@ static int take_tag(struct grown *g)
 
 /* ---- making */
 
-static double check(void *ctx, const struct graft *g)
+static double grown_check(void *ctx, const struct graft *g)
 {
     return exam_score_grown(ctx, g);
 }
@@ -142,7 +142,7 @@ struct entry *grown_entry_new(struct grown *g, const struct grown_making *m,
     snap_put(made->snap, w);
     struct online_cfg online = grown_online(&g->cfg.online);
     if (g->cfg.learn)
-        made->growth = growth_new(&online, made->base, m->graft, check, m->exam, e);
+        made->growth = growth_new(&online, made->base, m->graft, grown_check, m->exam, e);
     else
         made->graft = graft_clone(m->graft, e);
     if (made->growth || made->graft) return made;
@@ -396,7 +396,7 @@ bool grown_ready(struct grown *g)
 
 /* The file comes first: after a crash no other weights get the number of a version that somebody
  * was answered by. What fails is tried again (grown_turn). */
-static int publish(struct grown *g, struct entry *e, double now, struct err *err)
+static int grown_publish(struct grown *g, struct entry *e, double now, struct err *err)
 {
     const struct graft *graft = growth_graft(e->growth);
     struct growth_stats s;
@@ -423,7 +423,7 @@ static int learn(struct grown *g, struct entry *e, double now, struct err *err)
     if (rc == 1) {
         e->position = e->read;
         e->unsaved = true;
-        int failed = publish(g, e, now, err);
+        int failed = grown_publish(g, e, now, err);
         if (failed) rc = failed;
     } else if (rc < 0) {
         err_set(err, rc,
@@ -442,7 +442,7 @@ int grown_turn(struct grown *g, double now, struct err *e)
         if (!at[i]->growth) continue;
         if (at[i]->unpublished &&
             fabs(now - at[i]->tried_at) >= AGAIN_S) /* told before */
-            published += !publish(g, at[i], now, NULL);
+            published += !grown_publish(g, at[i], now, NULL);
         if (!growth_ready(at[i]->growth)) continue;
         int one = learn(g, at[i], now, e);
         published += one == 1;

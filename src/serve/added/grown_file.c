@@ -137,8 +137,9 @@ static int load_file(struct read *r, const char *path, struct err *e)
 }
 
 /* r->base is taken. What is of other nodes was examined by who learned it. */
-static int make(struct entry **made, struct grown *g, const char *name,
-                const struct qoe *qoe, const struct read *r, double now, struct err *e)
+static int grown_file_make(struct entry **made, struct grown *g, const char *name,
+                           const struct qoe *qoe, const struct read *r, double now,
+                           struct err *e)
 {
     bool mine = g->cfg.learn || !r->id;
     struct grown_making how = {.name = name,
@@ -183,7 +184,7 @@ int grown_restore(struct grown *g, const char *name, const struct qoe *qoe,
                        serving->actions);
         policy_free(r.base);
     } else if (!rc) {
-        rc = make(&made, g, name, qoe, &r, now, e);
+        rc = grown_file_make(&made, g, name, qoe, &r, now, e);
     }
     if (made && made->growth && r.state &&
         growth_state_put(made->growth, r.state, r.state_n, NULL))

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct entry *find(struct grown *g, uint64_t id)
+static struct entry *grown_nodes_find(struct grown *g, uint64_t id)
 {
     struct entry *at[SERVICE_GROWN];
     int n = grown_list(at, g);
@@ -35,7 +35,8 @@ static int renew(struct grown *g, struct entry *e, const struct grown_taken *t,
     return 0;
 }
 
-static int make(struct grown *g, const struct grown_taken *t, double now, struct err *e)
+static int grown_nodes_make(struct grown *g, const struct grown_taken *t, double now,
+                            struct err *e)
 {
     grown_remove(g, t->name);
     int rc = grown_reserve(g, t->name, e);
@@ -75,13 +76,13 @@ static int make(struct grown *g, const struct grown_taken *t, double now, struct
 
 int grown_take(struct grown *g, const struct grown_taken *t, double now, struct err *e)
 {
-    struct entry *is = g->cfg.learn ? NULL : find(g, t->id);
+    struct entry *is = g->cfg.learn ? NULL : grown_nodes_find(g, t->id);
     if (is) {
         policy_free(t->base);
         return renew(g, is, t, e);
     }
     if (!t->base) return err_set(e, ERR_ABSENT, "are of weights that are not here");
-    if (graft_fits(t->graft, t->base)) return make(g, t, now, e);
+    if (graft_fits(t->graft, t->base)) return grown_nodes_make(g, t, now, e);
     policy_free(t->base);
     return err_set(e, ERR_CORRUPT, "were grown on other weights than those with them");
 }
@@ -122,7 +123,7 @@ int grown_look(struct grown_one out[SERVICE_GROWN], struct grown *g)
 
 int grown_state(void **out, size_t *n, struct grown *g, uint64_t id, struct err *e)
 {
-    const struct entry *of = find(g, id);
+    const struct entry *of = grown_nodes_find(g, id);
     if (!of || !of->growth) return err_set(e, ERR_ABSENT, "nothing learns");
     *n = growth_state_size(of->growth);
     *out = malloc(*n);

@@ -19,7 +19,8 @@ static natsStatus enter(natsConnection **nc, const struct bus_nats_cfg *cfg)
     return s;
 }
 
-static int refuse(natsStatus s, const struct bus_nats_cfg *cfg, struct err *e)
+static int bus_nats_look_refuse(natsStatus s, const struct bus_nats_cfg *cfg,
+                                struct err *e)
 {
     switch (s) {
     case NATS_INVALID_ARG:
@@ -54,7 +55,7 @@ static void look_around(struct bus_nats_look *out, natsConnection *nc)
     }
 }
 
-static void note(struct bus_nats_look *out, const char *what, natsStatus s)
+static void bus_nats_look_note(struct bus_nats_look *out, const char *what, natsStatus s)
 {
     const char *why = nats_GetLastError(NULL);
     if (!*out->trouble)
@@ -70,7 +71,7 @@ static natsStatus look_kept(struct bus_nats_look *out, struct bus_nats_kept *kep
     natsStatus s = js_GetStreamInfo(&info, js, name, NULL, &code);
     if (s == NATS_NOT_FOUND) return NATS_OK;
     if (s) {
-        note(out, name, s);
+        bus_nats_look_note(out, name, s);
         return s;
     }
     *kept = (struct bus_nats_kept){.there = true,
@@ -93,7 +94,7 @@ static natsStatus look_value(struct bus_nats_look *out, struct bus_nats_value *v
     natsStatus s = js_GetLastMsg(&msg, js, bucket, subject, NULL, &code);
     if (s == NATS_NOT_FOUND) return NATS_OK;
     if (s) {
-        note(out, v->key, s);
+        bus_nats_look_note(out, v->key, s);
         return s;
     }
     const char *gone; /* the mark of a deletion */
@@ -114,7 +115,7 @@ static natsStatus look_account(struct bus_nats_look *out, jsCtx *js)
     jsErrCode code = 0;
     natsStatus s = js_GetAccountInfo(&a, js, NULL, &code);
     if (s) {
-        note(out, "JetStream", s);
+        bus_nats_look_note(out, "JetStream", s);
         return s;
     }
     out->jetstream = true;
@@ -137,7 +138,7 @@ int bus_nats_look(struct bus_nats_look *out, struct bus_nats_value *wanted, int 
     natsStatus s = enter(&nc, cfg);
     if (s) {
         natsConnection_Destroy(nc);
-        return refuse(s, cfg, e);
+        return bus_nats_look_refuse(s, cfg, e);
     }
     look_around(out, nc);
 

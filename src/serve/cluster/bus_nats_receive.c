@@ -30,7 +30,7 @@ static void unsubscribe(struct receiver *r)
     r->sub = NULL;
 }
 
-static void let_go(struct receiver *r)
+static void bus_nats_receive_let_go(struct receiver *r)
 {
     natsMsgList_Destroy(&r->list);
     r->list = (natsMsgList){0};
@@ -63,7 +63,7 @@ static bool subscribe(struct receiver *r)
     uint64_t now = atomic_load(&n->reconnects);
     if (!bus_nats_ready(n, NULL)) return false;
     if (r->sub && now == r->connected) return true;
-    let_go(r);
+    bus_nats_receive_let_go(r);
     jsErrCode code = 0;
     natsStatus s = find_start(r, &code);
     jsSubOptions so;
@@ -99,7 +99,7 @@ static bool follows(struct receiver *r, uint64_t seq)
         log_event(r->n->log, LOG_INFO, "bus",
                   "message %llu came after %llu: reading again", (unsigned long long)seq,
                   (unsigned long long)before);
-        let_go(r);
+        bus_nats_receive_let_go(r);
         return false;
     }
     atomic_fetch_add(&r->n->skipped, seq - before - 1);
@@ -107,7 +107,7 @@ static bool follows(struct receiver *r, uint64_t seq)
 }
 
 /* The next message of the list as a trajectory that is new. */
-static bool take(struct receiver *r, struct traj *out)
+static bool bus_nats_receive_take(struct receiver *r, struct traj *out)
 {
     struct bus_nats *n = r->n;
     while (r->at < r->list.Count) {
@@ -149,7 +149,7 @@ static bool take(struct receiver *r, struct traj *out)
 static bool receiver_receive(void *self, struct traj *out, double wait_s)
 {
     struct receiver *r = self;
-    if (take(r, out)) return true;
+    if (bus_nats_receive_take(r, out)) return true;
     if (wait_s <= 0) return false;
     struct board board = bus_nats_board(r->n);
     if (!subscribe(r)) {
@@ -164,11 +164,11 @@ static bool receiver_receive(void *self, struct traj *out, double wait_s)
                                           (int64_t)(wait_s * 1000) + 1, &code);
     if (s && s != NATS_TIMEOUT) {
         bus_nats_trouble(r->n, s, "fetch", NULL);
-        let_go(r);
+        bus_nats_receive_let_go(r);
         (void)board.wait(board.self, wait_s);
         return false;
     }
-    return take(r, out);
+    return bus_nats_receive_take(r, out);
 }
 
 static void receiver_wake(void *self)
@@ -188,13 +188,13 @@ static void receiver_free(void *self)
 {
     struct receiver *r = self;
     if (!r) return;
-    let_go(r);
+    bus_nats_receive_let_go(r);
     free(r);
 }
 
 void bus_nats_rewind(struct bus *receiver)
 {
-    let_go(receiver->self);
+    bus_nats_receive_let_go(receiver->self);
 }
 
 void bus_nats_trim(struct bus_nats *n, uint64_t position)

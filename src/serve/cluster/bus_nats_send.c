@@ -63,7 +63,7 @@ static void pause_ms(int ms)
     nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
 }
 
-static void publish(struct sender *s, const struct bus_parcel *p)
+static void bus_nats_send_publish(struct sender *s, const struct bus_parcel *p)
 {
     struct bus_nats *n = s->n;
     char id[64], subject[BUS_NATS_NAME + 40];
@@ -102,7 +102,7 @@ static void *sender_main(void *ctx)
             pause_ms(PAUSE_MS);
         refusals = refused;
         struct bus_parcel p;
-        if (outbox_next(s->outbox, &p, 1.0)) publish(s, &p);
+        if (outbox_next(s->outbox, &p, 1.0)) bus_nats_send_publish(s, &p);
     }
     return NULL;
 }

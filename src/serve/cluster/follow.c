@@ -96,7 +96,7 @@ struct policy *follow_decode(struct bus_wire_weights *note, const void *bytes, s
     return NULL;
 }
 
-static void refuse(struct follow *f, const struct err *why)
+static void follow_refuse(struct follow *f, const struct err *why)
 {
     log_event(f->cfg.log, LOG_ERROR, "follow",
               "the published weights are refused, going on with those at hand: %s",
@@ -130,7 +130,7 @@ static int take_weights(struct follow *f, double now, struct err *e)
     bool taken = p && !f->cfg.weights(f->cfg.ctx, p, &note, &why);
     free(bytes);
     if (!taken) {
-        refuse(f, &why);
+        follow_refuse(f, &why);
         return 0;
     }
     f->term = note.term;

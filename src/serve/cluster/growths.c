@@ -244,7 +244,7 @@ void growths_called(struct growths *g)
     g->looked = -INFINITY;
 }
 
-static void refuse(struct growths *g, const char *name, const struct err *why)
+static void growths_refuse(struct growths *g, const char *name, const struct err *why)
 {
     log_event(
         g->cfg.log, LOG_ERROR, "grown",
@@ -264,8 +264,8 @@ static void remove_others(struct growths *g)
 }
 
 /* 1: taken; 0: nothing to do, or refused; ERR_ABSENT, ERR_IO, ERR_CONFLICT: later. */
-static int take(struct growths *g, const struct grown_wire_one *one, double now,
-                struct err *e)
+static int growths_take(struct growths *g, const struct grown_wire_one *one, double now,
+                        struct err *e)
 {
     struct grown_one here;
     struct err why = {0};
@@ -280,7 +280,7 @@ static int take(struct growths *g, const struct grown_wire_one *one, double now,
         int again = is ? growths_read(is, &rev, g, NULL) : ERR_MEMORY;
         free(is);
         if (again || rev != g->rev) return ERR_CONFLICT;
-        if (g->rev != g->told) refuse(g, one->name, &why);
+        if (g->rev != g->told) growths_refuse(g, one->name, &why);
         return 0;
     }
     log_event(g->cfg.log, LOG_INFO, "grown", "%s: version %llu, published %.3f s ago",
@@ -302,7 +302,7 @@ int growths_follow(struct growths *g, bool wanted, double mono, double now, stru
     if (atomic_exchange(&g->renew, false)) g->done = 0;
     if (g->rev == g->done) return 0;
     if (rc) {
-        if (g->rev != g->told) refuse(g, "all profiles", &why);
+        if (g->rev != g->told) growths_refuse(g, "all profiles", &why);
         g->told = g->done = g->rev;
         return 0;
     }
@@ -311,7 +311,7 @@ int growths_follow(struct growths *g, bool wanted, double mono, double now, stru
     remove_others(g);
     bool all = true;
     for (int i = 0; i < g->list.n; i++) {
-        rc = take(g, &g->list.at[i], now, e);
+        rc = growths_take(g, &g->list.at[i], now, e);
         if (rc < 0) all = false;
         if (rc == ERR_IO) return rc;
     }

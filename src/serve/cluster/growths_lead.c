@@ -175,7 +175,7 @@ static void make_one(struct growths *g, const struct grown_wire_one *one,
 }
 
 /* Experts for those who have none here: new ones, or those that were published. */
-static int make(struct growths *g, double now, struct err *e)
+static int growths_lead_make(struct growths *g, double now, struct err *e)
 {
     for (int i = 0; i < g->list.n; i++) {
         const struct grown_wire_one *one = &g->list.at[i];
@@ -266,8 +266,8 @@ static int put_rest(struct grown_wire_one *one, struct growths *g,
 }
 
 /* Into *one, which then says where it lies. */
-static int publish(struct grown_wire_one *one, struct growths *g,
-                   const struct grown_one *is, double now, struct err *e)
+static int growths_lead_publish(struct grown_wire_one *one, struct growths *g,
+                                const struct grown_one *is, double now, struct err *e)
 {
     one->slot = one->version && one->term == g->term ? !one->slot : 0;
     one->term = g->term;
@@ -294,7 +294,7 @@ static int publish_all(struct growths *g, struct grown_wire_one was[SERVICE_GROW
             grown_remove(g->cfg.grown, at[i].name);
         } else if (one->version != at[i].version) {
             struct grown_wire_one next = *one;
-            int rc = publish(&next, g, &at[i], now, e);
+            int rc = growths_lead_publish(&next, g, &at[i], now, e);
             if (rc) return rc;
             if (one->version && one->term != g->term) was[i] = *one;
             *one = next;
@@ -328,7 +328,7 @@ static int turn(struct growths *g, double mono, double now, struct err *e)
         if (rc) return rc;
     }
     growths_note(g, &g->list);
-    rc = make(g, now, e);
+    rc = growths_lead_make(g, now, e);
     int changed = rc ? rc : publish_all(g, was, now, e);
     if (changed < 0) return changed;
     if (mark_astray(g, mono)) changed = 1;

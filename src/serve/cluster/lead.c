@@ -433,7 +433,7 @@ static int take_over(struct lead *l, struct learner *learner,
     return 0;
 }
 
-static int let_go(struct lead *l, struct learner *learner, double now, struct err *e)
+static int lead_let_go(struct lead *l, struct learner *learner, double now, struct err *e)
 {
     if (now < l->committed_at + LET_GO_S && now >= l->committed_at) return 0;
     /* the snap has weights of before the batch, the state is of after it */
@@ -459,7 +459,7 @@ int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
     if (lead_leading(l)) {
         int rc = lead_beat_due(l, mono) ? lead_beat_write(l, mono, e) : 0;
         if (!rc && lead_leading(l)) rc = settle_again(l, e);
-        return rc || !lead_leading(l) ? rc : let_go(l, learner, now, e);
+        return rc || !lead_leading(l) ? rc : lead_let_go(l, learner, now, e);
     }
     if (!follow_beat(&is, &rev, &silent_s, l->cfg.follow, mono)) return 0;
     if (rev && !is.over && silent_s < CLUSTER_TAKE_S) return 0;

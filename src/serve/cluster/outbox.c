@@ -81,7 +81,7 @@ static bool waits(const struct outbox *o, uint64_t number)
 }
 
 /* The next number's slot. Under the lock. */
-static struct slot *append(struct outbox *o, enum state state)
+static struct slot *outbox_append(struct outbox *o, enum state state)
 {
     struct slot *s = slot_of(o, o->next++);
     s->state = state;
@@ -107,7 +107,7 @@ static void advance(struct outbox *o)
 }
 
 /* The oldest, if the stream has it. Under the lock. */
-static bool let_go(struct outbox *o)
+static bool outbox_let_go(struct outbox *o)
 {
     if (o->first == o->next || slot_of(o, o->first)->state != ACKED) return false;
     become(o, slot_of(o, o->first), DONE);
@@ -124,10 +124,10 @@ static bool room(const struct outbox *o)
 bool outbox_put(struct outbox *o, const struct traj *t, struct bus_parcel *parcel)
 {
     pthread_mutex_lock(&o->lock);
-    bool free = room(o) || let_go(o);
+    bool free = room(o) || outbox_let_go(o);
     uint64_t number = o->next;
     if (free) {
-        struct slot *s = append(o, o->stored ? KEPT_NOT_YET : READY);
+        struct slot *s = outbox_append(o, o->stored ? KEPT_NOT_YET : READY);
         s->n = (uint32_t)bus_wire_put_traj(s->bytes, t,
                                            (struct bus_wire_id){o->maker, number});
         *parcel = (struct bus_parcel){.number = number, .bytes = s->bytes, .n = s->n};
@@ -163,8 +163,8 @@ int outbox_restore(struct outbox *o, const struct bus_parcel *in, struct err *e)
     if (begins) o->first = o->next = o->to_send = in->number;
     /* a number whose row was never written was never sent, and goes unused */
     while (o->next < in->number)
-        append(o, DONE);
-    struct slot *s = append(o, in->n ? READY : DONE);
+        outbox_append(o, DONE);
+    struct slot *s = outbox_append(o, in->n ? READY : DONE);
     s->n = (uint32_t)in->n;
     if (in->n) memcpy(s->bytes, in->bytes, in->n);
     advance(o);
@@ -199,7 +199,7 @@ static bool held(struct outbox *o)
 }
 
 /* Under the lock. */
-static bool find(struct outbox *o, struct bus_parcel *out)
+static bool outbox_find(struct outbox *o, struct bus_parcel *out)
 {
     if (held(o)) return false;
     if (o->many[UNDER_WAY] == OUTBOX_UNDER_WAY) return false;
@@ -209,7 +209,7 @@ static bool find(struct outbox *o, struct bus_parcel *out)
         struct slot *s = slot_of(o, n);
         if (s->state != READY) continue;
         while (n - o->first >= LEDGER_WINDOW)
-            if (!let_go(o)) return false;
+            if (!outbox_let_go(o)) return false;
         become(o, s, UNDER_WAY);
         *out = (struct bus_parcel){n, s->bytes, s->n, s->doubted};
         return true;
@@ -222,7 +222,7 @@ bool outbox_next(struct outbox *o, struct bus_parcel *out, double wait_s)
     double until_s = clock_mono() + wait_s;
     pthread_mutex_lock(&o->lock);
     bool found, time_left = wait_s > 0;
-    while (!(found = find(o, out)) && time_left && !o->woken)
+    while (!(found = outbox_find(o, out)) && time_left && !o->woken)
         time_left = cond_wait(&o->work, &o->lock, until_s);
     o->woken = false;
     pthread_mutex_unlock(&o->lock);

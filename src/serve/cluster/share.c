@@ -38,7 +38,7 @@ void share_free(struct share *s)
     free(s);
 }
 
-static void begin(struct share *s, uint32_t crc, int experts, double now)
+static void share_begin(struct share *s, uint32_t crc, int experts, double now)
 {
     uint64_t id = untagged_maker(s->cfg.untagged) ^ (uint64_t)(now * 1e6);
     slot_log_begin(s->slots, id, crc, experts);
@@ -61,11 +61,11 @@ static bool read_log(struct share *s, const void *bytes, size_t n, uint64_t rev,
                             "this node's own: %s",
                   why.detail);
     s->refused = rev;
-    if (damaged) begin(s, crc, experts, now);
+    if (damaged) share_begin(s, crc, experts, now);
     return damaged;
 }
 
-static void tell(struct share *s, const char *key)
+static void share_tell(struct share *s, const char *key)
 {
     if (!s->told)
         log_event(s->cfg.log, LOG_INFO, "share",
@@ -90,10 +90,10 @@ static int exchange(struct share *s, uint32_t crc, int experts, double now, stru
     if (bytes)
         ours = read_log(s, bytes, n, rev, crc, experts, now);
     else
-        begin(s, crc, experts, now);
+        share_begin(s, crc, experts, now);
     free(bytes);
     if (!ours) return 0;
-    tell(s, key);
+    share_tell(s, key);
     untagged_hear(u, s->slots, now);
     if (!untagged_give(u, s->slots)) return 0;
     rc = slot_log_put(&bytes, &n, s->slots, e);

@@ -1751,8 +1751,8 @@ static void take_seats(struct untagged *u, const struct seats *s, bool named)
     audience_seats_put(u->audience, &a);
 }
 
-static void take(struct untagged *u, const struct plain *p, const struct seats *s,
-                 bool named)
+static void untagged_take(struct untagged *u, const struct plain *p,
+                          const struct seats *s, bool named)
 {
     u->told = p->told;
     u->told.fallback = u->fallback;
@@ -1794,7 +1794,7 @@ static int get_all(struct untagged *u, unsigned char *bytes, size_t n, struct er
     if (!f.ok || bandit != (uint64_t)(f.end - f.at))
         return err_set(e, ERR_CORRUPT, "it ends in the wrong place");
 
-    take(u, &p, &seats, parts & FORM_SEATS);
+    untagged_take(u, &p, &seats, parts & FORM_SEATS);
     bool ahead = parts & FORM_AHEAD;
     u->told.slot += ahead; /* its number is taken */
     if (u->merge.bandit && !get_bandit(u, f.at, bandit, &p)) {

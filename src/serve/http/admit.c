@@ -112,8 +112,8 @@ int admit_connections(const struct admit *a, const struct addr *peer)
     return a->connections;
 }
 
-static double take(struct admit *a, const struct admit_client *c, enum limit which,
-                   const unsigned char *key, double now_s)
+static double admit_take(struct admit *a, const struct admit_client *c, enum limit which,
+                         const unsigned char *key, double now_s)
 {
     if (!c->limited || !a->quota[which]) return 0;
     double wait_s = quota_take(a->quota[which], key, now_s);
@@ -125,13 +125,13 @@ static double take(struct admit *a, const struct admit_client *c, enum limit whi
 double admit_address(struct admit *a, const struct admit_client *c, double now_s)
 {
     struct addr who = addr_subscriber(&c->addr);
-    return take(a, c, ADDRESS, who.byte, now_s);
+    return admit_take(a, c, ADDRESS, who.byte, now_s);
 }
 
 double admit_open(struct admit *a, const struct admit_client *c, double now_s)
 {
     struct addr who = addr_subscriber(&c->addr);
-    return take(a, c, OPEN, who.byte, now_s);
+    return admit_take(a, c, OPEN, who.byte, now_s);
 }
 
 static int digit(char c)
@@ -150,13 +150,13 @@ double admit_session(struct admit *a, const struct admit_client *c, const char *
         if (low < 0) return 0;
         key[i] = (unsigned char)(high << 4 | low);
     }
-    return id[2 * QUOTA_KEY] ? 0 : take(a, c, SESSION, key, now_s);
+    return id[2 * QUOTA_KEY] ? 0 : admit_take(a, c, SESSION, key, now_s);
 }
 
 double admit_key(struct admit *a, const struct admit_client *c,
                  const unsigned char key[QUOTA_KEY], double now_s)
 {
-    return take(a, c, SESSION, key, now_s);
+    return admit_take(a, c, SESSION, key, now_s);
 }
 
 struct admit_stats admit_stats(const struct admit *a)

@@ -181,8 +181,8 @@ static int dispatch(struct api *a, const struct http_request *q,
     return (int)(row - api_routes);
 }
 
-static int answer(struct api *a, const struct http_request *q, double now_s,
-                  struct reply *r)
+static int api_answer(struct api *a, const struct http_request *q, double now_s,
+                      struct reply *r)
 {
     const struct auth *auth = a->shared->auth;
     const char *host = http_header(q, "Host"), *origin = http_header(q, "Origin");
@@ -231,7 +231,7 @@ void api_handle(void *ctx, const struct http_request *q, struct reply *r)
 {
     struct api *a = ctx;
     double begun = clock_mono();
-    int route = answer(a, q, begun, r);
+    int route = api_answer(a, q, begun, r);
     if (r->kind == REPLY_WAIT) return; /* all that follows is for the answer */
 
     if (r->status >= 400)

@@ -39,8 +39,8 @@ static bool may_log(struct api_errors *x, const struct log *log, double now_s)
     return false;
 }
 
-static void tell(const struct api_shared *sh, const struct http_request *q,
-                 const char *path, const struct reply *r, const char *id)
+static void error_tell(const struct api_shared *sh, const struct http_request *q,
+                       const char *path, const struct reply *r, const char *id)
 {
     struct admit_client client;
     char from[ADDR_TEXT] = "-";
@@ -77,7 +77,7 @@ void api_error(struct api *a, const struct http_request *q, const char *path,
                  rng_u64_at(a->shared->secret, (uint64_t)a->worker, x->count++));
         id = made;
     }
-    if (may_log(x, a->shared->log, now_s)) tell(a->shared, q, path, r, id);
+    if (may_log(x, a->shared->log, now_s)) error_tell(a->shared, q, path, r, id);
     reply_error_id(r, id);
     reply_header(r, "X-Request-Id", "%s", id);
 }

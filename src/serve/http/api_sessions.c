@@ -8,7 +8,7 @@
 #include "serve/http/wire.h"
 #include "serve/http/wire_put.h"
 
-static void publish(struct api *a, const char *type)
+static void sessions_publish(struct api *a, const char *type)
 {
     if (!a->event.failed)
         events_publish(a->shared->events, type, a->event.at, a->event.n);
@@ -40,7 +40,7 @@ void api_session_open(struct api *a, const struct http_request *q,
     if (events_watched(a->shared->events)) {
         emit_reset(&a->event);
         emit_raw(&a->event, a->out.at, a->out.n);
-        publish(a, "session");
+        sessions_publish(a, "session");
     }
     api_json(a, r, 201);
     reply_header(r, "Location", "/v1/sessions/%s", opened.session);
@@ -68,7 +68,7 @@ void api_session_ask(struct api *a, const struct http_request *q,
     if (events_watched(a->shared->events)) {
         emit_reset(&a->event);
         wire_put_decision_event(&a->event, id, &answer);
-        publish(a, "decision");
+        sessions_publish(a, "decision");
     }
     api_json(a, r, 200);
 }
@@ -105,7 +105,7 @@ void api_session_reward(struct api *a, const struct http_request *q,
     if (events_watched(a->shared->events)) {
         emit_reset(&a->event);
         wire_put_reward_event(&a->event, id, &reward);
-        publish(a, "reward");
+        sessions_publish(a, "reward");
     }
     api_json(a, r, 200);
 }

@@ -72,7 +72,7 @@ void events_publish(struct events *ev, const char *type, const char *data, size_
 /* ---- one watcher ---- */
 
 /* Copies the next event; 0 when there is none, else 1 + how many were lost before it. */
-static uint64_t take(struct event *out, struct watcher *w)
+static uint64_t events_take(struct event *out, struct watcher *w)
 {
     struct events *ev = w->events;
     uint64_t lost = 0;
@@ -122,7 +122,7 @@ static void gather(struct watcher *w)
     /* a few at a time: the buffer stays small and other clients get their turn */
     struct event event;
     for (int i = 0; i < 32; i++) {
-        uint64_t got = take(&event, w);
+        uint64_t got = events_take(&event, w);
         if (!got) break;
         if (got > 1)
             emit_text(&w->out, "event: lost\ndata: {\"events\":%" PRIu64 "}\n\n",

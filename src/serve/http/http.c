@@ -60,7 +60,7 @@ void http_refused(struct http *h, struct MHD_Connection *mhd, struct reply *r)
     h->cfg.refused(h->ctx, &q, r);
 }
 
-static enum MHD_Result begin(struct conn *c, const char *method, const char *version)
+static enum MHD_Result http_begin(struct conn *c, const char *method, const char *version)
 {
     c->busy = true;
     c->answering = c->heading = false;
@@ -123,7 +123,7 @@ static bool must_give_way(const struct conn *c)
     return h->crowded && c->counted && addr_equal(&c->who, &h->heaviest);
 }
 
-static enum MHD_Result answer(struct conn *c, struct http_request *q)
+static enum MHD_Result http_answer(struct conn *c, struct http_request *q)
 {
     struct http *h = c->http;
     struct reply r;
@@ -152,7 +152,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
         c = http_conn(mhd);
         if (!c) return MHD_NO;
         *request = c;
-        return begin(c, method, version);
+        return http_begin(c, method, version);
     }
     if (*n) {
         bool ok = append_body(c, data, *n);
@@ -169,7 +169,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
                                  .body = c->n_body ? c->body : "",
                                  .n_body = c->n_body,
                                  .impl = mhd};
-        return answer(c, &q);
+        return http_answer(c, &q);
     }
     struct reply r;
     reply_init(&r);

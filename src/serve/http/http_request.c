@@ -125,7 +125,7 @@ struct list {
 };
 
 /* Appends, and drops what is too much at the front. */
-static void append(struct list *l, const char *text)
+static void http_request_append(struct list *l, const char *text)
 {
     size_t n = strlen(text), most = l->size - 1;
     if (n > most) {
@@ -146,8 +146,8 @@ static enum MHD_Result add_line(void *cls, enum MHD_ValueKind kind, const char *
     struct list *l = cls;
     (void)kind;
     if (strcasecmp(name, l->name) != 0) return MHD_YES;
-    if (l->found) append(l, ", ");
-    append(l, value ? value : "");
+    if (l->found) http_request_append(l, ", ");
+    http_request_append(l, value ? value : "");
     l->found = true;
     return MHD_YES;
 }

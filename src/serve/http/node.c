@@ -46,7 +46,7 @@ struct node_cfg node_cfg_default(void)
                              .http = http_cfg_default()};
 }
 
-static int check(const struct node_cfg *cfg, struct err *e)
+static int node_check(const struct node_cfg *cfg, struct err *e)
 {
     bool token = cfg->token && cfg->token[0];
     if (!token && !listen_is_loopback(cfg->bind))
@@ -152,7 +152,7 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
 
 struct node *node_start(const struct node_cfg *cfg, struct service *s, struct err *e)
 {
-    struct node *n = check(cfg, e) ? NULL : calloc(1, sizeof *n);
+    struct node *n = node_check(cfg, e) ? NULL : calloc(1, sizeof *n);
     if (!n) {
         err_set(e, ERR_MEMORY, "no memory for the daemon");
         if (cfg->listen_fd >= 0) close(cfg->listen_fd);
@@ -206,7 +206,7 @@ static void free_old(struct node *n)
 
 int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
 {
-    int rc = check(cfg, e);
+    int rc = node_check(cfg, e);
     if (rc) return rc;
     if (!node_reloadable(n))
         return err_set(e, ERR_FULL, "the last reload is still under way: try again");

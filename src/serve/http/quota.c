@@ -60,7 +60,7 @@ void quota_free(struct quota *q)
 }
 
 /* The key's bucket, or the one that it takes over: the fullest. */
-static struct bucket *find(struct set *s, const uint64_t *key, double now_s)
+static struct bucket *quota_find(struct set *s, const uint64_t *key, double now_s)
 {
     struct bucket *fullest = &s->at[0];
     for (int i = 0; i < PLACES; i++) {
@@ -82,7 +82,7 @@ double quota_take(struct quota *q, const unsigned char key[QUOTA_KEY], double no
     pthread_mutex_t *lock = &q->lock[at % LOCKS];
 
     pthread_mutex_lock(lock);
-    struct bucket *b = find(&q->set[at], k, now_s);
+    struct bucket *b = quota_find(&q->set[at], k, now_s);
     double owed_s = b->full_at > now_s ? b->full_at - now_s : 0;
     double excess =
         owed_s + q->step_s - q->burst_s; /* now + step - now is not always step */

@@ -74,7 +74,7 @@ static void take_digits(struct number *x, struct cursor *c)
 }
 
 /* [-] digits [. digits] [e [sign] digits], no zero before another digit */
-static bool read_number(struct number *x, struct cursor *c)
+static bool scan_read_number(struct number *x, struct cursor *c)
 {
     skip_space(c);
     *x = (struct number){.from = c->at, .whole = true};
@@ -143,13 +143,13 @@ static bool to_double(double *out, const struct number *x)
 static bool read_double(double *out, struct cursor *c)
 {
     struct number x;
-    return read_number(&x, c) && to_double(out, &x);
+    return scan_read_number(&x, c) && to_double(out, &x);
 }
 
 static bool read_whole(int64_t *out, int64_t lo, int64_t hi, struct cursor *c)
 {
     struct number x;
-    return read_number(&x, c) && to_whole(out, &x) && *out >= lo && *out <= hi;
+    return scan_read_number(&x, c) && to_whole(out, &x) && *out >= lo && *out <= hi;
 }
 
 static bool read_text(char *out, int max, struct cursor *c)
@@ -217,7 +217,7 @@ static bool read_field(const struct scan_field *f, struct cursor *c)
     return false;
 }
 
-static int find(const struct scan_field *fields, const char *name, size_t n)
+static int scan_find(const struct scan_field *fields, const char *name, size_t n)
 {
     for (int i = 0; fields[i].name; i++)
         if (strncmp(fields[i].name, name, n) == 0 && !fields[i].name[n]) return i;
@@ -244,7 +244,7 @@ static int read_name(const struct scan_field *fields, int last, struct cursor *c
     size_t n;
     skip_space(c);
     if (fields[last + 1].name && name_is(c, fields[last + 1].name)) return last + 1;
-    return read_string(&name, &n, c) ? find(fields, name, n) : -1;
+    return read_string(&name, &n, c) ? scan_find(fields, name, n) : -1;
 }
 
 static bool read_object(const struct scan_field *fields, struct cursor *c)

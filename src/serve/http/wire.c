@@ -23,7 +23,7 @@ static int wrong(struct err *e, const char *path, const char *expected, const js
                      names[json_typeof(v)]);
 }
 
-static int read_number(double *out, const json_t *v, const char *path, struct err *e)
+static int wire_read_number(double *out, const json_t *v, const char *path, struct err *e)
 {
     if (!json_is_number(v)) return wrong(e, path, "a number", v);
     *out = json_number_value(v);
@@ -89,7 +89,7 @@ static int read_numbers(double *out, int *n, int max, bool sizes, const json_t *
         }
         char at[PATH_MAX_LEN + 24];
         snprintf(at, sizeof at, "%s[%zu]", path, i);
-        int rc = read_number(&out[i], x, at, e);
+        int rc = wire_read_number(&out[i], x, at, e);
         if (rc) return rc;
     }
     *n = (int)count;
@@ -106,7 +106,7 @@ static int read_field(const struct scan_field *f, const json_t *v, const char *p
     int rc = 0, n = 0;
     switch (f->kind) {
     case SCAN_NUMBER:
-        rc = read_number(f->out, v, path, e);
+        rc = wire_read_number(f->out, v, path, e);
         break;
     case SCAN_WHOLE:
         rc = read_whole(&whole, v, INT_MIN, INT_MAX, path, e);
@@ -141,7 +141,8 @@ static int read_field(const struct scan_field *f, const json_t *v, const char *p
     return rc;
 }
 
-static const struct scan_field *find(const struct scan_field *fields, const char *name)
+static const struct scan_field *wire_find(const struct scan_field *fields,
+                                          const char *name)
 {
     for (const struct scan_field *f = fields; f->name; f++)
         if (strcmp(f->name, name) == 0) return f;
@@ -166,8 +167,8 @@ static int read_object(const json_t *object, const char *prefix,
     json_t *v;
     json_object_foreach((json_t *)(uintptr_t)object, name, v)
     {
-        const struct scan_field *f = find(fields, name);
-        if (!f) f = find(fields, "*");
+        const struct scan_field *f = wire_find(fields, name);
+        if (!f) f = wire_find(fields, "*");
         snprintf(path, sizeof path, "%.20s%s%.40s", prefix, dot, name);
         if (!f) return unknown(fields, path, e);
         if (json_is_null(v)) continue;

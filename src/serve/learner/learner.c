@@ -47,7 +47,7 @@ struct learner {
     struct orders orders;
 };
 
-static double check(void *ctx, const struct policy *p)
+static double learner_check(void *ctx, const struct policy *p)
 {
     return exam_score(ctx, p);
 }
@@ -71,7 +71,7 @@ void learner_look(struct learner *l)
 }
 
 /* What happened, for the curve. */
-static void note(struct learner *l, enum curve_kind kind, double now)
+static void learner_note(struct learner *l, enum curve_kind kind, double now)
 {
     if (!l->cfg.curve) return;
     struct online_stats s;
@@ -132,7 +132,7 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
 
     l->exam = exam_new(&start->cfg, e);
     if (!l->exam) goto fail;
-    l->online = online_new(&cfg->online, start, check, l->exam, e);
+    l->online = online_new(&cfg->online, start, learner_check, l->exam, e);
     if (!l->online) goto fail;
     l->vitals = vitals_new(l->exam, start, e);
     if (!l->vitals) goto fail;
@@ -200,7 +200,8 @@ static void add(struct learner *l)
 }
 
 /* Until it has happened nothing new is taken: what is announced is then all that was received. */
-static int publish(struct learner *l, enum curve_kind kind, double now, struct err *e)
+static int learner_publish(struct learner *l, enum curve_kind kind, double now,
+                           struct err *e)
 {
     struct online_stats s;
     online_stats(l->online, &s);
@@ -281,8 +282,8 @@ static int obey(struct learner *l, double now, struct err *e)
         }
     if (orders.reset) l->unsaved = true;
     if (!changed) return 0;
-    int rc = publish(l, CURVE_ORDER, now, e);
-    if (!rc) note(l, CURVE_ORDER, now);
+    int rc = learner_publish(l, CURVE_ORDER, now, e);
+    if (!rc) learner_note(l, CURVE_ORDER, now);
     return rc ? rc : 1;
 }
 
@@ -290,8 +291,8 @@ static int obey(struct learner *l, double now, struct err *e)
 static int publish_again(struct learner *l, double now, struct err *e)
 {
     if (!l->unpublished) return 0;
-    int rc = publish(l, l->untold, now, e);
-    if (!rc) note(l, l->untold, now);
+    int rc = learner_publish(l, l->untold, now, e);
+    if (!rc) learner_note(l, l->untold, now);
     return rc ? rc : 1;
 }
 
@@ -314,12 +315,12 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
     if (online_ready(l->online)) {
         rc = online_update(l->online);
         if (rc == 1) {
-            int failed = publish(l, CURVE_UPDATE, now, e);
+            int failed = learner_publish(l, CURVE_UPDATE, now, e);
             if (failed) rc = failed;
             learner_look(l);
-            if (!failed) note(l, CURVE_UPDATE, now);
+            if (!failed) learner_note(l, CURVE_UPDATE, now);
         } else if (rc == ERR_NUMERIC) {
-            note(l, CURVE_ROLLBACK, now);
+            learner_note(l, CURVE_ROLLBACK, now);
             err_set(e, ERR_NUMERIC,
                     "new weights were not finite or clearly worse: rolled back");
         }
@@ -335,7 +336,7 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
 int learner_resume(struct learner *l, const struct policy *p, const void *state,
                    size_t state_n, bool *fresh, double published_at, struct err *e)
 {
-    struct online *online = online_new(&l->cfg.online, p, check, l->exam, e);
+    struct online *online = online_new(&l->cfg.online, p, learner_check, l->exam, e);
     if (!online) return ERR_MEMORY;
     *fresh = !state || online_state_put(online, state, state_n, NULL) != 0;
     struct policy *published = policy_clone(online_policy(online), e);

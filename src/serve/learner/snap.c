@@ -63,7 +63,7 @@ static void held_free(struct held *h)
 }
 
 /* Both are taken. */
-static struct snap *make(struct held *current, struct held *frozen, struct err *e)
+static struct snap *snap_make(struct held *current, struct held *frozen, struct err *e)
 {
     struct snap *s = calloc(1, sizeof *s);
     if (!s) {
@@ -81,7 +81,7 @@ static struct snap *make(struct held *current, struct held *frozen, struct err *
 struct snap *snap_new(struct policy *policy, double now, double score, struct err *e)
 {
     struct held *h = held_new(policy, now, score, e);
-    return h ? make(h, NULL, e) : NULL;
+    return h ? snap_make(h, NULL, e) : NULL;
 }
 
 struct snap *snap_new_grown(struct policy *base, const struct graft *g, double now,
@@ -89,7 +89,7 @@ struct snap *snap_new_grown(struct policy *base, const struct graft *g, double n
 {
     struct held *frozen = held_new(base, now, score, e);
     struct held *h = frozen ? held_grown(frozen, g, now, score, e) : NULL;
-    if (h) return make(h, frozen, e);
+    if (h) return snap_make(h, frozen, e);
     held_free(frozen);
     return NULL;
 }
@@ -108,7 +108,7 @@ void snap_free(struct snap *s)
     free(s);
 }
 
-static void publish(struct snap *s, struct held *h)
+static void snap_swap(struct snap *s, struct held *h)
 {
     struct held *unused = NULL;
     pthread_mutex_lock(&s->lock);
@@ -140,7 +140,7 @@ int snap_publish(struct snap *s, struct policy *policy, double now, double score
     assert(!s->frozen);
     struct held *h = held_new(policy, now, score, e);
     if (!h) return ERR_MEMORY;
-    publish(s, h);
+    snap_swap(s, h);
     return 0;
 }
 
@@ -150,7 +150,7 @@ int snap_publish_grown(struct snap *s, const struct graft *g, double now, double
     assert(s->frozen);
     struct held *h = held_grown(s->frozen, g, now, score, e);
     if (!h) return ERR_MEMORY;
-    publish(s, h);
+    snap_swap(s, h);
     return 0;
 }
 

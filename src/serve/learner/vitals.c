@@ -70,7 +70,7 @@ static struct vitals_expert expert_of(const struct plasticity_expert *x, int lay
     return out;
 }
 
-static void tell(struct vitals_net *out, const struct plasticity_net *n, int tau)
+static void vitals_tell(struct vitals_net *out, const struct plasticity_net *n, int tau)
 {
     *out = (struct vitals_net){.dormant = n->mean.dormant[tau],
                                .rank = n->mean.rank,
@@ -93,6 +93,6 @@ void vitals_measure(struct vitals_stats *out, struct vitals *v, const struct pol
     *out = (struct vitals_stats){0};
     if (v->n < 1 || plasticity_measure(&v->found, v->ws, p, &b, &e)) return;
     out->known = true;
-    tell(&out->actor, &v->found.actor, v->tau);
-    tell(&out->critic, &v->found.critic, v->tau);
+    vitals_tell(&out->actor, &v->found.actor, v->tau);
+    vitals_tell(&out->critic, &v->found.critic, v->tau);
 }

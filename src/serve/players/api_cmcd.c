@@ -150,8 +150,8 @@ static bool tells(struct cmcd *c, const struct http_request *q, const struct rep
 }
 
 /* A segment is served whatever is told with it: what is wrong with that is said beside it. */
-static void answer(struct api *a, const struct http_request *q, const struct cmcd *c,
-                   struct known *k, struct reply *r, struct err *e)
+static void cmcd_answer(struct api *a, const struct http_request *q, const struct cmcd *c,
+                        struct known *k, struct reply *r, struct err *e)
 {
     struct steer_told told;
     int64_t bytes = r->stream.length;
@@ -172,7 +172,7 @@ void api_cmcd_segment(struct api *a, const struct http_request *q, const char *f
     struct cmcd c;
     struct err e = {0};
     struct known k = {.video = a->shared->video, .file = file};
-    if (k.video && tells(&c, q, r, &e)) answer(a, q, &c, &k, r, &e);
+    if (k.video && tells(&c, q, r, &e)) cmcd_answer(a, q, &c, &k, r, &e);
 }
 
 void api_cmcd_origin(struct api *a, const struct http_request *q, const char *path,
@@ -189,7 +189,7 @@ void api_cmcd_origin(struct api *a, const struct http_request *q, const char *pa
     k.video = contents_video(k.content);
     /* the window of a live stream moves on, so that its manifest counts from elsewhere */
     k.number = c.live ? -1 : contents_number(k.content, k.file);
-    answer(a, q, &c, &k, r, &e);
+    cmcd_answer(a, q, &c, &k, r, &e);
     /* what is told is for him and for now */
     reply_constant(r, "Cache-Control", "no-store");
     contents_put(a->shared->contents, k.content);

@@ -18,9 +18,10 @@ static void copy_asked(struct origin_question *asked, const struct http_request 
 }
 
 /* NULL when there is no place for it: with e, or with the reply when the address has its share. */
-static struct origin_transfer *begin(struct api *a, const struct http_request *q,
-                                     struct origin_question *asked, struct reply *r,
-                                     struct err *e)
+static struct origin_transfer *origin_begin_one(struct api *a,
+                                                const struct http_request *q,
+                                                struct origin_question *asked,
+                                                struct reply *r, struct err *e)
 {
     const struct api_shared *sh = a->shared;
     struct admit_client client;
@@ -73,7 +74,7 @@ static void ask(struct api *a, const struct http_request *q, const struct route_
         err_field(&e, ERR_RANGE, "query", "is over %zu bytes", sizeof query - 1);
     else if (!origins_target(asked->target, sizeof asked->target, names->at[at].url, path,
                              query, &e))
-        t = begin(a, q, asked, r, &e);
+        t = origin_begin_one(a, q, asked, r, &e);
     free(asked);
     if (t)
         reply_wait(r, &(struct reply_wait){origin_ready, origin_drop, t});
@@ -199,8 +200,8 @@ static void read_manifest(struct reply *r, struct api_shared *shared, const char
     r->stream.self = m;
 }
 
-static void answer(struct api *a, const struct http_request *q,
-                   const struct route_params *p, struct reply *r)
+static void origin_answer(struct api *a, const struct http_request *q,
+                          const struct route_params *p, struct reply *r)
 {
     struct origin_transfer *t = q->waited;
     const struct origin_head *h = origin_head(t);
@@ -231,7 +232,7 @@ void api_origin(struct api *a, const struct http_request *q, const struct route_
                 struct reply *r)
 {
     if (q->waited)
-        answer(a, q, p, r);
+        origin_answer(a, q, p, r);
     else
         ask(a, q, p, r);
 }

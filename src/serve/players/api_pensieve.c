@@ -42,7 +42,7 @@ static int who(unsigned char key[CLIENTS_KEY], const struct api *a,
     return 0;
 }
 
-static void tell(struct reply *r, int level)
+static void pensieve_tell(struct reply *r, int level)
 {
     static const char *const words[] = {"0", "1", "2", "3", "4", "5"};
     const char *word = level == PENSIEVE_REFRESH ? "REFRESH" : words[level];
@@ -106,5 +106,5 @@ void api_pensieve(struct api *a, const struct http_request *q,
     else if (rc)
         reply_err(r, &e);
     else
-        tell(r, level);
+        pensieve_tell(r, level);
 }

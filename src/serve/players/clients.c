@@ -71,7 +71,7 @@ static void unlink_place(struct clients *c, struct place *p)
     *(p->newer ? &p->newer->older : &c->newest) = p->older;
 }
 
-static void append(struct clients *c, struct place *p)
+static void clients_append(struct clients *c, struct place *p)
 {
     p->older = c->newest;
     p->newer = NULL;
@@ -119,7 +119,7 @@ bool clients_put(struct clients *c, const unsigned char key[CLIENTS_KEY],
             unlink_place(c, p);
         else
             p = make_place(c, key);
-        append(c, p);
+        clients_append(c, p);
         p->change = ++c->changes;
         memcpy(p->entry, entry, c->bytes);
     }

@@ -42,8 +42,8 @@ static const struct sf_item *choose(const struct sf_member *m, enum cmcd_kind ki
     return any;
 }
 
-static int read_number(double *out, const struct sf_item *v, double per, const char *key,
-                       struct err *e)
+static int cmcd_read_number(double *out, const struct sf_item *v, double per,
+                            const char *key, struct err *e)
 {
     if (v->kind != SF_NUMBER) return err_field(e, ERR_INVALID, key, "must be a number");
     if (v->number < 0 || v->number > LARGEST)
@@ -82,9 +82,9 @@ static int read_row(struct cmcd *out, const struct row *r, const struct sf_item 
     struct err why = {0};
     switch (r->type) {
     case NUMBER:
-        return read_number((double *)(void *)to, v, 1, r->key, e);
+        return cmcd_read_number((double *)(void *)to, v, 1, r->key, e);
     case MILLISECONDS:
-        return read_number((double *)(void *)to, v, 1e3, r->key, e);
+        return cmcd_read_number((double *)(void *)to, v, 1e3, r->key, e);
     case FLAG:
         if (v->kind != SF_TRUTH)
             return err_field(e, ERR_INVALID, r->key, "must be true or false");

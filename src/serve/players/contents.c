@@ -166,7 +166,7 @@ fail:
 /* ---- the table ---- */
 
 /* The lock is held. */
-static struct place *find(struct contents *c, const char *path)
+static struct place *contents_find(struct contents *c, const char *path)
 {
     for (int i = 0; i < c->n; i++)
         if (strcmp(c->at[i].path, path) == 0) return &c->at[i];
@@ -182,7 +182,7 @@ static struct place *oldest(struct contents *c)
 }
 
 /* The lock is held; whoever gets one back frees it. */
-static struct content *let_go(struct content *one)
+static struct content *contents_let_go(struct content *one)
 {
     return one && --one->users == 0 ? one : NULL;
 }
@@ -192,7 +192,7 @@ static int look(struct contents *c, const char *path, uint32_t crc)
 {
     int rc = ERR_ABSENT;
     pthread_mutex_lock(&c->lock);
-    struct place *p = find(c, path);
+    struct place *p = contents_find(c, path);
     if (p && (p->crc == crc || !p->content)) {
         p->used = ++c->turn;
         rc = p->content ? 0 : 1;
@@ -214,9 +214,9 @@ int contents_learn(struct contents *c, const char *path, const char *text, size_
     struct content *one = content_read(path, text, n, e);
 
     pthread_mutex_lock(&c->lock);
-    struct place *p = find(c, path);
+    struct place *p = contents_find(c, path);
     if (!p) p = oldest(c);
-    struct content *old = let_go(p->content);
+    struct content *old = contents_let_go(p->content);
     snprintf(p->path, sizeof p->path, "%s", path);
     p->crc = crc;
     p->used = ++c->turn;
@@ -276,7 +276,7 @@ void contents_put(struct contents *c, struct content *one)
 {
     if (!one) return;
     pthread_mutex_lock(&c->lock);
-    struct content *last = let_go(one);
+    struct content *last = contents_let_go(one);
     pthread_mutex_unlock(&c->lock);
     content_free(last);
 }

@@ -95,7 +95,7 @@ const struct origin_head *origin_head(const struct origin_transfer *t)
 }
 
 /* At most max bytes out of the ring. */
-static size_t take(struct origin_transfer *t, char *buf, size_t max)
+static size_t origin_take(struct origin_transfer *t, char *buf, size_t max)
 {
     size_t n = t->n < max ? t->n : max, first = ORIGIN_BUFFER - t->at;
     if (first > n) first = n;
@@ -112,7 +112,7 @@ ssize_t origin_pull(void *transfer, char *buf, size_t max)
 {
     struct origin_transfer *t = transfer;
     pthread_mutex_lock(&t->lock);
-    size_t n = take(t, buf, max);
+    size_t n = origin_take(t, buf, max);
     bool go_on = t->paused && t->n <= ORIGIN_BUFFER / 2;
     if (go_on) t->paused = false;
     bool ended = !n && t->ended, broken = t->broken;
@@ -181,8 +181,8 @@ enum origin_room origin_put(struct origin_transfer *t, const char *data, size_t 
 }
 
 /* At most ten a second: an origin that is away must not fill the disk. */
-static void tell(struct origin *o, const struct origin_transfer *t,
-                 enum origin_fault fault)
+static void origin_tell(struct origin *o, const struct origin_transfer *t,
+                        enum origin_fault fault)
 {
     double now = clock_mono();
     if (now - o->since_s >= 1) {
@@ -209,7 +209,7 @@ static void end(struct origin *o, struct origin_transfer *t, enum origin_fault f
     pthread_mutex_unlock(&t->lock);
     if (fault && !dropped) {
         atomic_fetch_add(&o->failed[fault], 1);
-        tell(o, t, fault);
+        origin_tell(o, t, fault);
     }
 
     pthread_mutex_lock(&t->lock);

@@ -82,8 +82,8 @@ static void keep(char *out, size_t size, const char *value, size_t n)
     snprintf(out, size, "%.*s", sane ? (int)n : 0, value);
 }
 
-static void note(struct origin_transfer *t, const char *name, size_t n_name,
-                 const char *value, size_t n)
+static void origin_curl_note(struct origin_transfer *t, const char *name, size_t n_name,
+                             const char *value, size_t n)
 {
     char text[32];
     for (int i = 0; i < ORIGIN_TOLD; i++)
@@ -136,7 +136,7 @@ static size_t hear_head(char *data, size_t size, size_t count, void *ctx)
             value++;
         while (stop > value && (stop[-1] == ' ' || stop[-1] == '\t'))
             stop--;
-        note(t, data, (size_t)(colon - data), value, (size_t)(stop - value));
+        origin_curl_note(t, data, (size_t)(colon - data), value, (size_t)(stop - value));
     }
     return all;
 }

@@ -41,7 +41,7 @@ static int escaped(const char *s)
 }
 
 /* The character at *s, decoded, which is passed. */
-static char take(const char **s)
+static char origins_take(const char **s)
 {
     int c = escaped(*s);
     char is = c < 0 ? **s : (char)c;
@@ -53,7 +53,7 @@ static char take(const char **s)
  * twice; and so would be digits of such an escape that are encoded themselves. */
 static bool is_twice(const char *behind)
 {
-    char hi = take(&behind), lo = take(&behind);
+    char hi = origins_take(&behind), lo = origins_take(&behind);
     int c = escaped((char[]){'%', hi, lo, '\0'});
     return c >= 0 && (c < 0x20 || c == 0x7f || is_in((char)c, "./\\;%"));
 }

@@ -20,7 +20,7 @@ struct clients *pensieve_clients(int n, uint64_t seed, struct err *e)
     return clients_new(n, sizeof(struct client), seed, e);
 }
 
-static int check(const struct pensieve_post *post, struct err *e)
+static int pensieve_check(const struct pensieve_post *post, struct err *e)
 {
     if (post->chunk < 0 || post->chunk >= PENSIEVE_CHUNKS)
         return err_field(e, ERR_RANGE, "lastRequest", "%d is not within 0 .. %d",
@@ -107,9 +107,9 @@ static int end_of_video(int *level, struct service *s, const struct client *c,
 }
 
 /* 0, 1 or an error, as pensieve_ask; what is new of the client is in c. */
-static int answer(int *level, struct client *c, struct service *s,
-                  struct service_worker *w, const struct pensieve_post *post,
-                  struct err *e)
+static int pensieve_answer(int *level, struct client *c, struct service *s,
+                           struct service_worker *w, const struct pensieve_post *post,
+                           struct err *e)
 {
     bool again = post->chunk == c->chunk && post->stalled_s == c->stalled_s;
     if (!again && (post->chunk <= c->chunk || post->stalled_s < c->stalled_s)) return 1;
@@ -140,11 +140,11 @@ int pensieve_ask(int *level, struct clients *clients, struct service *s,
 {
     struct client c;
     uint64_t since;
-    int rc = check(post, e);
+    int rc = pensieve_check(post, e);
     if (rc) return rc;
     do {
         since = clients_get(&c, clients, key);
-        rc = since ? answer(level, &c, s, w, post, e) : 1;
+        rc = since ? pensieve_answer(level, &c, s, w, post, e) : 1;
     } while (!rc && !clients_put(clients, key, &c, since));
     return rc;
 }

@@ -29,7 +29,7 @@ static bool more(const struct sf *in)
     return in->at < in->end;
 }
 
-static bool take(struct sf *in, char c)
+static bool sf_take(struct sf *in, char c)
 {
     if (!more(in) || *in->at != c) return false;
     in->at++;
@@ -61,11 +61,11 @@ static int read_key(char out[SF_KEY], struct sf *in, struct err *e)
 
 /* Integers of at most 15 digits, decimals of 12 and 3: they are exact as doubles or as near as
  * those come. */
-static int read_number(struct sf_item *out, struct sf *in, struct err *e)
+static int sf_read_number(struct sf_item *out, struct sf *in, struct err *e)
 {
     char text[24];
     size_t n = 0, whole = 0, part = 0;
-    if (take(in, '-')) text[n++] = '-';
+    if (sf_take(in, '-')) text[n++] = '-';
     for (; more(in) && is_digit(*in->at) && whole <= 15; whole++)
         text[n++] = *in->at++;
     if (!whole) return err_set(e, ERR_INVALID, "'-' without a digit");
@@ -95,7 +95,7 @@ static int read_string(struct sf_item *out, struct sf *in, struct err *e)
             return err_set(e, ERR_INVALID, "'\\' stands before '\"' or '\\' alone");
     }
     out->n = (size_t)(in->at - out->at);
-    if (!take(in, '"')) return err_set(e, ERR_INVALID, "a string has no end");
+    if (!sf_take(in, '"')) return err_set(e, ERR_INVALID, "a string has no end");
     if (out->n < SF_TEXT) return 0;
     return err_set(e, ERR_RANGE, "a string of %zu bytes, the limit is %d", out->n,
                    SF_TEXT - 1);
@@ -130,14 +130,14 @@ static int read_bytes(struct sf_item *out, struct sf *in, struct err *e)
     out->kind = SF_BYTES;
     while (more(in) && (is_alpha(*in->at) || is_digit(*in->at) || one_of(*in->at, "+/=")))
         in->at++;
-    return take(in, ':') ? 0 : err_set(e, ERR_INVALID, "a byte sequence has no end");
+    return sf_take(in, ':') ? 0 : err_set(e, ERR_INVALID, "a byte sequence has no end");
 }
 
 static int read_bare(struct sf_item *out, struct sf *in, struct err *e)
 {
     if (!more(in)) return err_set(e, ERR_INVALID, "a value is missing");
     char c = *in->at;
-    if (c == '-' || is_digit(c)) return read_number(out, in, e);
+    if (c == '-' || is_digit(c)) return sf_read_number(out, in, e);
     if (c == '"') return read_string(out, in, e);
     if (c == '*' || is_alpha(c)) return read_token(out, in, e);
     if (c == '?') return read_truth(out, in, e);
@@ -149,11 +149,11 @@ static int read_bare(struct sf_item *out, struct sf *in, struct err *e)
 static int read_params(char *name, struct sf *in, struct err *e)
 {
     char key[SF_KEY];
-    for (bool first = true; take(in, ';'); first = false) {
+    for (bool first = true; sf_take(in, ';'); first = false) {
         skip(in, " ");
         struct sf_item value = {0};
         int rc = read_key(key, in, e);
-        if (!rc && take(in, '=')) rc = read_bare(&value, in, e);
+        if (!rc && sf_take(in, '=')) rc = read_bare(&value, in, e);
         if (rc) return rc;
         if (first && name) memcpy(name, key, sizeof key);
     }
@@ -173,7 +173,7 @@ static int read_list(struct sf_member *out, struct sf *in, struct err *e)
     out->list = true;
     for (out->n = 0;;) {
         skip(in, " ");
-        if (take(in, ')')) return read_params(NULL, in, e);
+        if (sf_take(in, ')')) return read_params(NULL, in, e);
         if (out->n == SF_ITEMS)
             return err_set(e, ERR_RANGE, "a list has more than %d entries", SF_ITEMS);
         int rc = read_item(&out->item[out->n++], in, e);
@@ -187,7 +187,7 @@ static int read_value(struct sf_member *out, struct sf *in, struct err *e)
 {
     out->list = false;
     out->n = 1;
-    if (!take(in, '=')) {
+    if (!sf_take(in, '=')) {
         out->item[0] = (struct sf_item){.kind = SF_TRUTH, .truth = true};
         return read_params(out->item[0].param, in, e);
     }
@@ -205,7 +205,7 @@ int sf_next(struct sf_member *out, struct sf *in, struct err *e)
     if (!rc) rc = read_value(out, in, &why);
     if (!rc) {
         skip(in, " \t");
-        if (more(in) && !take(in, ','))
+        if (more(in) && !sf_take(in, ','))
             rc = err_set(&why, ERR_INVALID, "is followed by something else than ','");
     }
     if (!rc) return 1;

@@ -207,7 +207,8 @@ static int report(struct service *s, const struct player *p, const struct outcom
     return rc == ERR_CONFLICT || rc == ERR_ABSENT ? 0 : rc;
 }
 
-static void tell(struct steer_told *told, const struct player *p, unsigned estimated)
+static void steer_tell(struct steer_told *told, const struct player *p,
+                       unsigned estimated)
 {
     memcpy(told->session, p->session, sizeof told->session);
     told->max_kbps = p->kbps > 0 ? p->kbps + p->audio_kbps : 0;
@@ -251,9 +252,9 @@ static int ask_pictures(struct player *p, unsigned *estimated, struct service *s
 }
 
 /* What he tells and is told, as far as it is his own; p is put back by the caller. */
-static int answer(struct steer_told *told, struct player *p, struct service *s,
-                  struct service_worker *w, const struct video *v,
-                  const struct steer_segment *q, struct err *e)
+static int steer_answer(struct steer_told *told, struct player *p, struct service *s,
+                        struct service_worker *w, const struct video *v,
+                        const struct steer_segment *q, struct err *e)
 {
     const struct cmcd *c = q->cmcd;
     struct err why = {0};
@@ -265,7 +266,7 @@ static int answer(struct steer_told *told, struct player *p, struct service *s,
         rc = ask_pictures(p, &estimated, s, w, v, q, &why);
     if (rc == ERR_ABSENT) return rc;
     if (rc) return err_field(e, rc, why.field, "%s", why.detail);
-    tell(told, p, estimated);
+    steer_tell(told, p, estimated);
     return 0;
 }
 
@@ -293,7 +294,7 @@ int steer_ask(struct steer_told *told, struct clients *clients, struct service *
             (void)!service_close(s, p.session, NULL, NULL);
             return 1;
         }
-        int rc = answer(told, &p, s, w, video, q, e);
+        int rc = steer_answer(told, &p, s, w, video, q, e);
         if (rc == ERR_ABSENT) { /* it was silent for too long */
             if (clients_forget(clients, key, since)) return 1;
         } else if (rc || clients_put(clients, key, &p, since)) {
@@ -374,7 +375,7 @@ static int end(struct service *s, const struct player *p, const struct cmcd *c,
     return err_field(e, rc, why.field, "%s", why.detail);
 }
 
-static void note(struct player *p, const struct cmcd *c)
+static void steer_note(struct player *p, const struct cmcd *c)
 {
     bool response = strcmp(c->event, "rr") == 0;
     bool pictures = c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED;
@@ -394,7 +395,7 @@ int steer_event(struct clients *clients, struct service *s, const struct cmcd *c
     for (;;) {
         uint64_t since = clients_get(&p, clients, key);
         if (!since) return 0;
-        note(&p, c);
+        steer_note(&p, c);
         if (!over) {
             if (clients_put(clients, key, &p, since)) return 0;
             continue;

@@ -46,8 +46,8 @@ double decide_draw(uint64_t seed, uint64_t key, int chunk)
     return rng_uniform_at(seed, key, (uint64_t)chunk);
 }
 
-static void tell(struct verdict *out, const struct policy_choice *c, bool ok,
-                 uint64_t version, const struct view *v, uint32_t levels, double u)
+static void decide_tell(struct verdict *out, const struct policy_choice *c, bool ok,
+                        uint64_t version, const struct view *v, uint32_t levels, double u)
 {
     *out = (struct verdict){.level = c->action,
                             .expert = ok ? c->expert : -1,
@@ -73,7 +73,7 @@ bool decide(struct verdict *out, const struct swift *s, struct decider *d,
     struct policy_choice choice;
     uint32_t levels = offered(v, u);
     bool ok = swift_decide(&choice, s, d->obs, levels, u) == 0;
-    tell(out, &choice, ok, swift_version(s), v, levels, u);
+    decide_tell(out, &choice, ok, swift_version(s), v, levels, u);
     return ok;
 }
 
@@ -85,6 +85,6 @@ bool decide_grown(struct verdict *out, float *share, const struct graft_pack *g,
     struct policy_choice choice;
     uint32_t levels = offered(v, u);
     bool ok = graft_pack_decide(&choice, share, g, s, d->obs, levels, u) == 0;
-    tell(out, &choice, ok, graft_pack_version(g), v, levels, u);
+    decide_tell(out, &choice, ok, graft_pack_version(g), v, levels, u);
     return ok;
 }

@@ -101,7 +101,7 @@ void service_grown_mark(struct service *s, const struct profile *p)
     if (rc) log_err(s->cfg.log, LOG_WARN, "grown", &why);
 }
 
-static int take(struct service *s, const struct profile *p, struct err *e)
+static int service_info_take(struct service *s, const struct profile *p, struct err *e)
 {
     int created = check_grown(s, p, e);
     if (!created) created = profiles_put(s->profiles, p, e);
@@ -120,7 +120,7 @@ static int take(struct service *s, const struct profile *p, struct err *e)
 int service_profile_take(struct service *s, const struct profile *p, struct err *e)
 {
     int rc = admit_one(s, e);
-    return rc ? rc : take(s, p, e);
+    return rc ? rc : service_info_take(s, p, e);
 }
 
 int service_profile_drop(struct service *s, const char *name, struct err *e)

@@ -26,7 +26,7 @@ void track_steps_release(struct steps *p)
     p->at = NULL;
 }
 
-static int32_t take(struct steps *p)
+static int32_t track_take(struct steps *p)
 {
     int32_t i = p->free;
     if (i >= 0) {
@@ -52,16 +52,16 @@ static void give_back_oldest(struct track *t, struct steps *p)
 }
 
 /* A zeroed step behind the newest one; NULL when there is none to be had. */
-static struct step *append(struct track *t, struct steps *p, struct changes *c)
+static struct step *track_append(struct track *t, struct steps *p, struct changes *c)
 {
     while (t->n >= p->keep && t->oldest != t->head)
         give_back_oldest(t, p);
 
-    int32_t i = take(p);
+    int32_t i = track_take(p);
     if (i < 0 && t->n) {
         c->starved |= t->oldest == t->head;
         give_back_oldest(t, p);
-        i = take(p);
+        i = track_take(p);
     }
     if (i < 0) return NULL;
 
@@ -90,7 +90,7 @@ static void touch(struct step *s, double now, struct changes *c)
 }
 
 /* The newest of the last TRACK_KEEP steps of this chunk. */
-static struct step *find(const struct track *t, const struct steps *p, int chunk)
+static struct step *track_find(const struct track *t, const struct steps *p, int chunk)
 {
     int32_t i = t->newest;
     for (int k = 0; k < TRACK_KEEP && i >= 0; k++, i = p->at[i].prev)
@@ -158,7 +158,7 @@ static void finish(struct track *t, struct steps *p, double now, struct changes 
     touch(&p->at[t->newest], now, c);
 }
 
-static void begin(struct track *t, struct step *s)
+static void track_begin(struct track *t, struct step *s)
 {
     t->head = t->newest;
     t->head_n = 1;
@@ -267,7 +267,7 @@ static int take_undecided(struct track *t, struct steps *p, const struct outcome
 {
     cut(t, p, now, c);
     int before = level_before(t, p);
-    struct step *s = append(t, p, c);
+    struct step *s = track_append(t, p, c);
     if (!s) return err_set(e, ERR_FULL, "no room for another step");
     s->chunk = o->chunk;
     s->decided = -1;
@@ -334,7 +334,7 @@ static void make_view(struct view *v, const struct track *t, const struct steps 
 {
     view_of(v, t, q->chunk, q->buffer_s, level_before(t, p));
     if (fresh) {
-        const struct step *s = find(t, p, q->last.chunk);
+        const struct step *s = track_find(t, p, q->last.chunk);
         if (!s || !overtaken(t, p, s))
             if (q->last.bytes > 0)
                 view_push(v, (double)q->last.bytes, q->last.download_s);
@@ -370,7 +370,7 @@ int track_peek(struct view *view, struct answer *again, const struct track *t,
     int rc = limits_question(q, row->levels, row->chunks, e);
     if (rc) return rc;
 
-    const struct step *s = find(t, pool, q->chunk);
+    const struct step *s = track_find(t, pool, q->chunk);
     if (s && same_question(s, q, row->levels)) {
         track_answer(again, s, row);
         return 1;
@@ -384,7 +384,7 @@ int track_peek(struct view *view, struct answer *again, const struct track *t,
 
     bool fresh = false;
     if (q->has_last) {
-        s = find(t, pool, q->last.chunk);
+        s = track_find(t, pool, q->last.chunk);
         fresh = !s || !(s->flags & STEP_REPORTED);
         rc = fresh ? 0 : agrees(s, &q->last, "last.", e);
     }
@@ -397,7 +397,7 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
                  struct changes *c, struct err *e)
 {
     if (q->has_last) {
-        struct step *s = find(t, pool, q->last.chunk);
+        struct step *s = track_find(t, pool, q->last.chunk);
         if (!s) {
             int rc = take_undecided(t, pool, &q->last, now, c, e);
             if (rc) return rc;
@@ -411,7 +411,7 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
         if (!teaches(p) || !v->sampled || q->chunk != p->chunk + 1) cut(t, pool, now, c);
     }
     int before = level_before(t, pool);
-    struct step *s = append(t, pool, c);
+    struct step *s = track_append(t, pool, c);
     if (!s) return err_set(e, ERR_FULL, "no room for another step");
     s->chunk = q->chunk;
     s->flags = (uint16_t)(STEP_DECIDED | v->sampled * STEP_SAMPLED |
@@ -435,7 +435,7 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
             emit(t, pool, t->head_n - 1, true, c);
             t->head = -1;
         }
-        if (t->head < 0) begin(t, s);
+        if (t->head < 0) track_begin(t, s);
     }
     touch(s, now, c);
     t->last_at = now;
@@ -452,7 +452,7 @@ static int report_outcome(struct step **at, bool *repeated, struct track *t,
                           struct steps *p, const struct outcome *o, double now,
                           struct changes *c, struct err *e)
 {
-    struct step *s = find(t, p, o->chunk);
+    struct step *s = track_find(t, p, o->chunk);
     if (s && (s->flags & STEP_REPORTED)) {
         *repeated = true;
         *at = s;
@@ -478,7 +478,7 @@ static int report_external(struct step **at, bool *repeated, struct track *t,
                            struct steps *p, const struct reward_in *in, double now,
                            struct changes *c, struct err *e)
 {
-    struct step *s = find(t, p, in->chunk);
+    struct step *s = track_find(t, p, in->chunk);
     if (!s)
         return err_field(e, ERR_ABSENT, "chunk", "no decision for chunk %d is remembered",
                          in->chunk);
@@ -505,7 +505,7 @@ int track_report(struct reward_out *out, struct track *t, struct steps *pool,
 
     /* nothing is half done: what could contradict is looked at before anything is kept */
     if (in->has_outcome && in->has_external) {
-        const struct step *s = find(t, pool, in->chunk);
+        const struct step *s = track_find(t, pool, in->chunk);
         if (s && (s->flags & STEP_EXTERNAL) && s->external != in->external)
             return same(false, "", "reward", in->chunk, e);
     }
@@ -579,7 +579,7 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
     struct changes c;
     track_changes_clear(&c);
     t->ords = s->ord;
-    struct step *d = append(t, pool, &c);
+    struct step *d = track_append(t, pool, &c);
     if (!d) return err_set(e, ERR_FULL, "no room for another step");
     int32_t prev = d->prev;
     *d = *s;

@@ -140,7 +140,7 @@ static void count(struct job *j)
     if (d) closedir(d);
 }
 
-static int begin(struct job *j, const char *to, struct err *e)
+static int backup_begin(struct job *j, const char *to, struct err *e)
 {
     size_t n = strlen(to);
     while (n > 1 && to[n - 1] == '/')
@@ -175,7 +175,7 @@ int backup_make(struct backup_stats *out, const char *to, const char *from,
 {
     *out = (struct backup_stats){0};
     struct job j = {.from = from, .out = out, .watch = watch, .ctx = ctx};
-    int rc = begin(&j, to, e);
+    int rc = backup_begin(&j, to, e);
     if (rc) return rc;
 
     bool same = false;

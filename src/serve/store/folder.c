@@ -160,9 +160,9 @@ static struct policy *given(const char *path, struct ckpt_meta *meta, struct err
     return p;
 }
 
-static struct policy *find(struct folder *f, const char *fallback, struct ckpt_meta *meta,
-                           void **state, size_t *state_n, const struct log *log,
-                           struct err *e)
+static struct policy *folder_find(struct folder *f, const char *fallback,
+                                  struct ckpt_meta *meta, void **state, size_t *state_n,
+                                  const struct log *log, struct err *e)
 {
     struct policy *p = NULL;
     if (f->lock >= 0) {
@@ -198,7 +198,7 @@ struct policy *folder_policy(struct folder *f, const char *fallback,
         err_set(e, ERR_MEMORY, "no memory for the policy");
         return NULL;
     }
-    struct policy *p = find(f, fallback, own, state, state_n, log, e);
+    struct policy *p = folder_find(f, fallback, own, state, state_n, log, e);
     if (p && meta) *meta = *own;
     free(own);
     return p;

@@ -6,7 +6,7 @@
 
 #include "serve/store/store_sqlite.h"
 
-static int refuse(const char *path, sqlite3 *db, int rc, struct err *e)
+static int store_sqlite_check_refuse(const char *path, sqlite3 *db, int rc, struct err *e)
 {
     const char *why = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
     if ((rc & 0xff) == SQLITE_NOTADB || (rc & 0xff) == SQLITE_CORRUPT)
@@ -24,7 +24,7 @@ static int ask(int64_t *out, sqlite3 *db, const char *path, const char *sql,
     if (!rc) rc = sqlite3_step(st);
     int code = 0;
     if (rc != SQLITE_ROW) {
-        code = refuse(path, db, rc, e);
+        code = store_sqlite_check_refuse(path, db, rc, e);
     } else if (expected) {
         char text[160];
         store_sqlite_read_text(text, sizeof text, st, 0);
@@ -47,7 +47,7 @@ static int rows_are_sound(sqlite3 *db, const char *path, struct err *e)
     int rc = store_sqlite_crc_function(db);
     if (!rc) rc = store_sqlite_crc_check(found, sizeof found, db);
     if (rc == SQLITE_DONE) return 0;
-    if (rc != SQLITE_ROW) return refuse(path, db, rc, e);
+    if (rc != SQLITE_ROW) return store_sqlite_check_refuse(path, db, rc, e);
     return err_field(e, ERR_CORRUPT, path,
                      "is damaged (%.80s is not as it was written): " STORE_SQLITE_REMEDY,
                      found);
@@ -69,7 +69,9 @@ static int read_grown(struct store_sqlite_health *out, sqlite3 *db, const char *
            (rc = sqlite3_step(st)) == SQLITE_ROW)
         store_sqlite_read_text(out->grown[out->n_grown++], SERVICE_NAME, st, 0);
     sqlite3_finalize(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : refuse(path, db, rc, e);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE
+               ? 0
+               : store_sqlite_check_refuse(path, db, rc, e);
 }
 
 int store_sqlite_check(struct store_sqlite_health *out, const char *path, struct err *e)
@@ -90,7 +92,7 @@ int store_sqlite_examine(struct store_sqlite_health *out, const char *path, bool
         return err_field(e, ERR_ABSENT, path, "there is no store");
     rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc) {
-        rc = refuse(path, db, rc, e);
+        rc = store_sqlite_check_refuse(path, db, rc, e);
         goto out;
     }
     sqlite3_busy_timeout(db, 5000);

@@ -13,7 +13,8 @@
 
 enum { PAGES_AT_ONCE = 256 }; /* 1 MB, then the disk is the daemon's for as long */
 
-static int refuse(const char *path, sqlite3 *db, int rc, const char *what, struct err *e)
+static int store_sqlite_copy_refuse(const char *path, sqlite3 *db, int rc,
+                                    const char *what, struct err *e)
 {
     const char *why = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
     switch (rc & 0xff) {
@@ -56,7 +57,7 @@ static int copy_pages(sqlite3 *dst, sqlite3 *src, const char *to,
                       store_sqlite_watch *watch, void *ctx, struct err *e)
 {
     sqlite3_backup *b = sqlite3_backup_init(dst, "main", src, "main");
-    if (!b) return refuse(to, dst, sqlite3_errcode(dst), "written", e);
+    if (!b) return store_sqlite_copy_refuse(to, dst, sqlite3_errcode(dst), "written", e);
     int rc, code;
     bool go_on = true;
     do {
@@ -67,7 +68,7 @@ static int copy_pages(sqlite3 *dst, sqlite3 *src, const char *to,
     sqlite3_backup_finish(b);
     if (code) return code;
     if (rc == SQLITE_OK) return err_set(e, ERR_CONFLICT, "given up");
-    return rc == SQLITE_DONE ? 0 : refuse(to, dst, rc, "written", e);
+    return rc == SQLITE_DONE ? 0 : store_sqlite_copy_refuse(to, dst, rc, "written", e);
 }
 
 /* What a reader of the copy leaves beside it: the copy is whole without. */
@@ -93,28 +94,28 @@ int store_sqlite_copy(struct store_sqlite_health *out, const char *to, const cha
     if (!rc) rc = sqlite3_busy_timeout(src, 5000);
     /* the transaction begins with the first reading */
     if (!rc) rc = sqlite3_exec(src, "BEGIN; PRAGMA user_version", NULL, NULL, NULL);
-    if (rc) code = refuse(from, src, rc, "read", e);
+    if (rc) code = store_sqlite_copy_refuse(from, src, rc, "read", e);
     if (!code) code = store_sqlite_missing(&seen, src, from, e);
     if (!code) {
         rc = sqlite3_open_v2(
             to, &dst, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
             NULL);
-        if (rc) code = refuse(to, dst, rc, "written", e);
+        if (rc) code = store_sqlite_copy_refuse(to, dst, rc, "written", e);
     }
     /* it is put on the disk by us */
     if (!code && (rc = sqlite3_exec(dst, "PRAGMA synchronous = OFF", NULL, NULL, NULL)))
-        code = refuse(to, dst, rc, "written", e);
+        code = store_sqlite_copy_refuse(to, dst, rc, "written", e);
     if (!code) code = copy_pages(dst, src, to, watch, ctx, e);
     if (!code) {
         rc = sqlite3_exec(dst,
                           "PRAGMA secure_delete = ON; DROP TABLE IF EXISTS parcels;"
                           "PRAGMA wal_checkpoint(TRUNCATE)",
                           NULL, NULL, NULL);
-        if (rc) code = refuse(to, dst, rc, "written", e);
+        if (rc) code = store_sqlite_copy_refuse(to, dst, rc, "written", e);
     }
     sqlite3_close(src);
     rc = sqlite3_close(dst);
-    if (!code && rc) code = refuse(to, NULL, rc, "written", e);
+    if (!code && rc) code = store_sqlite_copy_refuse(to, NULL, rc, "written", e);
     if (!code) code = store_sqlite_check(out, to, e);
     if (!code) tidy(to);
     if (!code) code = sync_file(to, e);
