@@ -72,10 +72,10 @@ async function play(browser, daemon, kind, options, enough) {
     return run;
 }
 
-/** From the first picture to the last, eight times as fast. */
+/** From the first picture to the last, four times as fast. */
 const seen = page => page.evaluate(() => {
     const v = document.querySelector('#v');
-    if (v.playbackRate && v.playbackRate !== 8) v.playbackRate = 8;
+    if (v.playbackRate && v.playbackRate !== 4) v.playbackRate = 4;
     if (v.paused && !v.ended) v.play().catch(() => {});
     return v.currentTime > 0 && v.currentTime >= v.duration - .1;
 });
