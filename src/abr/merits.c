@@ -5,7 +5,7 @@
 #include "base/pool.h"
 #include "policy/bank.h"
 #include "policy/lattice.h"
-#include "policy/swift.h"
+#include "policy/packed.h"
 
 #include <assert.h>
 #include <math.h>
@@ -44,7 +44,7 @@ double merits_of(const struct merits_sums *s, int task)
 }
 
 static int merits_play(struct merits_sums *s, const struct judging *j,
-                       const struct swift *policy, const struct trace *link)
+                       const struct packed *policy, const struct trace *link)
 {
     struct emu_world world = {j->video, link, emu_cfg_default()};
     struct player p;
@@ -55,7 +55,7 @@ static int merits_play(struct merits_sums *s, const struct judging *j,
         struct policy_choice choice;
         int previous = p.view.last_level;
         feat_observe(obs, j->cfg->layout, &p.view);
-        int rc = swift_decide(&choice, policy, obs, feat_mask(&p.view), -1);
+        int rc = packed_decide(&choice, policy, obs, feat_mask(&p.view), -1);
         if (rc) return rc;
         end = player_step(&p, choice.action, 1);
         merits_add(s, j->cfg->qoe, j->cfg->tasks, &p, choice.action, previous);
@@ -71,14 +71,14 @@ static int merits_judge(void *ctx, int point, struct err *e)
     struct merits_sums s = {{0}, {0}};
     lattice_at(x, j->experts->cfg.experts, j->cfg->steps, point);
     struct policy *p = policy_new(&j->merged, e);
-    struct swift *w = p ? swift_new(&j->merged, e) : NULL;
+    struct packed *w = p ? packed_new(&j->merged, e) : NULL;
     int rc = w ? bank_policy(p, j->experts, x) : ERR_MEMORY;
-    if (!rc) swift_load(w, p);
+    if (!rc) packed_load(w, p);
     for (int i = 0; i < j->corpus->n && !rc; i++)
         rc = merits_play(&s, j, w, j->corpus->traces[i]);
     for (int t = 0; t < tasks && !rc; t++)
         j->out[point * tasks + t] = (float)merits_of(&s, t);
-    swift_free(w);
+    packed_free(w);
     policy_free(p);
     return rc ? err_set(e, rc, "a merge is not finite") : 0; /* the first failure stays */
 }

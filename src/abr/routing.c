@@ -3,7 +3,7 @@
 #include "abr/emulator/feat.h"
 #include "abr/emulator/player.h"
 #include "policy/gate.h"
-#include "policy/swift.h"
+#include "policy/packed.h"
 #include "learn/ckpt.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ enum { START_ROW = 1, FIRST_LEVEL = 1 /* as eval.c */, CHUNK = 64 };
 struct crew {
     const struct routing_cfg *cfg;
     struct policy **policy;  /* (cfg->n) */
-    struct swift *swift;     /* of the first */
+    struct packed *packed;   /* of the first */
     enum feat_layout layout; /* of all */
     struct routing *out;
     float *obs; /* (CHUNK, dim): states that wait to be routed */
@@ -60,9 +60,9 @@ static int routing_load(struct crew *c, struct err *e)
     }
     free(meta);
     if (rc) return rc;
-    c->swift = swift_new(&c->policy[0]->cfg, e);
-    if (!c->swift) return ERR_MEMORY;
-    swift_load(c->swift, c->policy[0]);
+    c->packed = packed_new(&c->policy[0]->cfg, e);
+    if (!c->packed) return ERR_MEMORY;
+    packed_load(c->packed, c->policy[0]);
     return 0;
 }
 
@@ -99,7 +99,7 @@ static void routing_play(struct crew *c, const struct emu_world *world, int prof
         float *obs = c->obs + (size_t)c->waiting * dim;
         struct policy_choice choice;
         feat_observe(obs, c->layout, &p.view);
-        int rc = swift_decide(&choice, c->swift, obs, feat_mask(&p.view) & trained, -1);
+        int rc = packed_decide(&choice, c->packed, obs, feat_mask(&p.view) & trained, -1);
         if (++c->waiting == CHUNK) routing_route(c, profile);
         end = player_step(&p, rc ? 0 : choice.action, 1);
     }
@@ -135,7 +135,7 @@ int routing_run(struct routing *out, const struct routing_cfg *cfg,
             routing_play(&c, &world, v);
         }
 
-    swift_free(c.swift);
+    packed_free(c.packed);
     for (int p = 0; c.policy && p < cfg->n; p++)
         policy_free(c.policy[p]);
     free(c.chosen);

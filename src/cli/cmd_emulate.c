@@ -21,7 +21,7 @@ struct emulate {
     struct setup setup;
     struct out_cfg out;
     struct opt_list profiles; /* names, "all", "untagged" */
-    struct opt_list untagged; /* modes to compare */
+    struct opt_list hintless; /* modes to compare */
     int viewers, at_once, score, threads, links;
     double seconds, explore, slot;
     uint64_t seed;
@@ -37,7 +37,7 @@ struct emulate {
     struct crowd_cfg crowd;
 };
 
-static const char UNTAGGED[] = "untagged";
+static const char HINTLESS[] = "untagged";
 
 static struct emulate emulate_default(void)
 {
@@ -49,7 +49,7 @@ static struct emulate emulate_default(void)
         .seconds = 320,
         .explore = .2,
         .lie = "up",
-        .slot = untagged_cfg_default().slot_s,
+        .slot = hintless_cfg_default().slot_s,
         .threads = pool_cpus(),
     };
 }
@@ -62,14 +62,14 @@ static int emulate_fail(const struct err *e)
 }
 
 /* Viewers with --mu, the last of the tagged ones, are known by a name that has grown. */
-static void name_grown(const struct emulate *o, struct crowd_profile *p)
+static void name_added(const struct emulate *o, struct crowd_profile *p)
 {
     snprintf(p->name, sizeof p->name, "%s", o->grow);
     p->custom = false;
     p->silent = o->silent;
 }
 
-static bool has_grown(const struct emulate *o, const struct crowd_profile *p)
+static bool has_added(const struct emulate *o, const struct crowd_profile *p)
 {
     return o->grow && !o->silent && !strcmp(p->name, o->grow);
 }
@@ -77,17 +77,17 @@ static bool has_grown(const struct emulate *o, const struct crowd_profile *p)
 /* The mix: tagged viewers by name or weights, and last those who give no hint. */
 static int read_profiles(struct emulate *o, struct err *e)
 {
-    bool untagged = false;
+    bool hintless = false;
     for (int i = 0; i < o->profiles.n; i++) {
-        if (strcmp(o->profiles.item[i], UNTAGGED) == 0)
-            untagged = true;
+        if (strcmp(o->profiles.item[i], HINTLESS) == 0)
+            hintless = true;
         else
             o->setup.profiles.item[o->setup.profiles.n++] = o->profiles.item[i];
     }
 
     struct setup_profile found[SETUP_PROFILES];
     int n = 0;
-    if (!untagged || o->setup.profiles.n || o->setup.mu)
+    if (!hintless || o->setup.profiles.n || o->setup.mu)
         n = setup_profiles(found, &o->setup, "all", e);
     if (n < 0) return n;
     for (int i = 0; i < n; i++) {
@@ -97,8 +97,8 @@ static int read_profiles(struct emulate *o, struct err *e)
         /* a name stands for linear utility; everything else is sent as weights */
         p->custom = !qoe_find(p->name) || p->qoe.utility != QOE_LINEAR;
     }
-    if (o->grow) name_grown(o, &o->crowd.profile[n - 1]);
-    if (untagged) o->crowd.profile[n++].qoe = qoe_find("pensieve")->qoe;
+    if (o->grow) name_added(o, &o->crowd.profile[n - 1]);
+    if (hintless) o->crowd.profile[n++].qoe = qoe_find("pensieve")->qoe;
     o->crowd.n_profiles = n;
     return 0;
 }
@@ -145,7 +145,7 @@ static bool emulate_show_progress(void *ctx, double share, int finished)
     return interrupt_seen();
 }
 
-static int open_door(struct door *door, const struct emulate *o, enum untagged_mode mode,
+static int open_door(struct door *door, const struct emulate *o, enum hintless_mode mode,
                      struct err *e)
 {
     if (o->server) return door_remote(door, o->server, e);
@@ -154,10 +154,10 @@ static int open_door(struct door *door, const struct emulate *o, enum untagged_m
     c.seed = o->seed;
     c.learn = o->learn;
     c.explore_share = o->explore;
-    c.untagged.mode = mode;
-    c.untagged.slot_s = o->slot;
-    c.untagged.merge_policy = o->merge_policy;
-    c.untagged.exam_traces = o->exam_path[0] ? o->exam_path : NULL;
+    c.hintless.mode = mode;
+    c.hintless.slot_s = o->slot;
+    c.hintless.merge_policy = o->merge_policy;
+    c.hintless.exam_traces = o->exam_path[0] ? o->exam_path : NULL;
     return door_local(door, &c, e);
 }
 
@@ -191,7 +191,7 @@ static void print_crowd(struct out *rows, const struct crowd_cfg *c,
         out_row(rows);
         if (mode) out_text(rows, "untagged", mode);
         out_text(rows, "policy", "moe");
-        out_text(rows, "profile", c->profile[i].name[0] ? c->profile[i].name : UNTAGGED);
+        out_text(rows, "profile", c->profile[i].name[0] ? c->profile[i].name : HINTLESS);
         out_text(rows, "set", c->corpus->name);
         out_text(rows, "door", door);
         out_int(rows, "n", p->viewers);
@@ -245,7 +245,7 @@ static int score_profile(struct scores *out, const struct emulate *o, const char
     c.threads = o->threads;
     c.seed = o->seed;
     c.count_first = true;
-    const char *name = profile->name[0] ? profile->name : UNTAGGED;
+    const char *name = profile->name[0] ? profile->name : HINTLESS;
     const struct {
         struct eval_row *row;
         const char *policy, *path;
@@ -306,7 +306,7 @@ static int print_scores(struct out *rows, const struct scores *s, const char *se
 }
 
 /* Saves the weights as they are now, for --save and for scoring. */
-static int fetch_weights(char *path, size_t size, struct door *door, const char *grown,
+static int fetch_weights(char *path, size_t size, struct door *door, const char *added,
                          const char *save, struct err *e)
 {
     snprintf(path, size, "%s", save ? save : "/tmp/abrd-emulate-XXXXXX");
@@ -318,7 +318,7 @@ static int fetch_weights(char *path, size_t size, struct door *door, const char 
 
     void *weights = NULL;
     size_t n = 0;
-    int rc = door->weights(door->self, grown, &weights, &n, e);
+    int rc = door->weights(door->self, added, &weights, &n, e);
     if (!rc) rc = text_write_file(path, weights, n, e);
     free(weights);
     return rc;
@@ -343,7 +343,7 @@ static int score_one(struct out *rows, struct gap *all, const struct emulate *o,
 {
     char own[HOME_PATH];
     const char *learned = common;
-    if (has_grown(o, profile)) {
+    if (has_added(o, profile)) {
         int rc = fetch_weights(own, sizeof own, door, o->grow, NULL, e);
         if (rc) return rc;
         learned = own;
@@ -387,7 +387,7 @@ static int grow(const struct emulate *o, struct door *door, struct err *e)
 {
     for (int i = 0; i < o->crowd.n_profiles; i++) {
         const struct crowd_profile *p = &o->crowd.profile[i];
-        if (!has_grown(o, p) || !door->grow) continue;
+        if (!has_added(o, p) || !door->grow) continue;
         struct profile put = {.qoe = p->qoe, .grow = true};
         snprintf(put.name, sizeof put.name, "%s", p->name);
         int rc = door->grow(door->self, &put, e);
@@ -396,7 +396,7 @@ static int grow(const struct emulate *o, struct door *door, struct err *e)
     return 0;
 }
 
-static bool has_untagged(const struct emulate *o)
+static bool has_hintless(const struct emulate *o)
 {
     bool any = o->crowd.no_hint > 0;
     for (int i = 0; i < o->crowd.n_profiles; i++)
@@ -408,9 +408,9 @@ static bool has_untagged(const struct emulate *o)
 static int emulate(struct emulate *o, struct out *rows, const char *mode, struct err *e)
 {
     struct door door = {0};
-    enum untagged_mode untagged = has_untagged(o) ? UNTAGGED_SHIPPED : UNTAGGED_DEFAULT;
-    int rc = mode ? untagged_mode_parse(&untagged, mode, e) : 0;
-    if (!rc) rc = open_door(&door, o, untagged, e);
+    enum hintless_mode hintless = has_hintless(o) ? HINTLESS_SHIPPED : HINTLESS_DEFAULT;
+    int rc = mode ? hintless_mode_parse(&hintless, mode, e) : 0;
+    if (!rc) rc = open_door(&door, o, hintless, e);
     if (!rc) rc = grow(o, &door, e);
     if (rc) {
         door_free(&door);
@@ -446,10 +446,10 @@ static int emulate(struct emulate *o, struct out *rows, const char *mode, struct
 /* The same viewers for every mode. */
 static int emulate_all(struct emulate *o, struct out *rows, struct err *e)
 {
-    if (!o->untagged.n) return emulate(o, rows, NULL, e);
+    if (!o->hintless.n) return emulate(o, rows, NULL, e);
     int rc = 0;
-    for (int i = 0; i < o->untagged.n && !rc; i++)
-        rc = emulate(o, rows, o->untagged.item[i], e);
+    for (int i = 0; i < o->hintless.n && !rc; i++)
+        rc = emulate(o, rows, o->hintless.item[i], e);
     return rc;
 }
 
@@ -470,9 +470,9 @@ static const char *contradiction(const struct emulate *o)
         {o->silent && !o->grow, "--silent goes with --grow"},
         {o->server && o->learn,
          "with --server the daemon decides about learning; leave --learn out"},
-        {o->server && o->untagged.n, "with --server the daemon decides about viewers "
+        {o->server && o->hintless.n, "with --server the daemon decides about viewers "
                                      "without a hint; leave --untagged out"},
-        {o->untagged.n > 1 && (o->score || o->save || o->report),
+        {o->hintless.n > 1 && (o->score || o->save || o->report),
          "--score, --save, --report: for one --untagged"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -511,7 +511,7 @@ int cmd_emulate(int argc, char **argv)
         {"untagged", "A,B",
          "compare what viewers without a hint get: default, identify, "
          "merge (in process)",
-         .list = &o.untagged},
+         .list = &o.hintless},
         {"slot", "S", "of the untagged viewers' mix and merge", .d = &o.slot, .lo = 1,
          .hi = 1e7},
         {"merge-policy", "FILE", "the experts to merge; default: the shipped ones",

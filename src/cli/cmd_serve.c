@@ -114,11 +114,11 @@ static int service_settings(struct service_cfg *out, const struct serve_options 
     cfg.strict = serve_options_strict(s);
     cfg.online.ppo.gate = (struct gate_cfg){s->locality, s->latch, s->latch_gap};
     cfg.online.ppo.drift.limit = s->shift_limit;
-    cfg.untagged = s->slots;
-    cfg.untagged.exam_traces = serve_options_path(NULL, paths->exam, "traces");
+    cfg.hintless = s->slots;
+    cfg.hintless.exam_traces = serve_options_path(NULL, paths->exam, "traces");
     cfg.cluster = s->cluster;
-    if (s->slots.mode == UNTAGGED_MERGE)
-        cfg.untagged.merge_policy =
+    if (s->slots.mode == HINTLESS_MERGE)
+        cfg.hintless.merge_policy =
             serve_options_path(s->merge_policy, paths->merge, HOME_MERGE);
     cfg.log = log;
     if (snprintf(cfg.default_profile, sizeof cfg.default_profile, "%s",
@@ -447,7 +447,7 @@ int cmd_serve(int argc, char **argv)
     int code = read_options(r, argc, argv, NULL);
     struct err e = {0};
     bool starts = code < 0;
-    if (starts) code = cmd_blas("serve", COMPUTING + (r->s.slots.mode == UNTAGGED_MERGE));
+    if (starts) code = cmd_blas("serve", COMPUTING + (r->s.slots.mode == HINTLESS_MERGE));
     if (starts && !code) code = serve_run(r, &e) ? serve_fail(&e) : OPT_EXIT_DONE;
     free(r->latest);
     free(r);

@@ -142,8 +142,8 @@ static void check_missing(struct doctor_report *out, const struct serve_options 
     snprintf(prev, sizeof prev, "%.500s/policy.safetensors.prev", dir);
     if (!access(prev, F_OK))
         miss(out, dir, "policy.safetensors", "the learner goes on from the one before");
-    for (int i = 0; i < h->n_grown; i++) {
-        snprintf(name, sizeof name, "grown-%s.safetensors", h->grown[i]);
+    for (int i = 0; i < h->n_added; i++) {
+        snprintf(name, sizeof name, "grown-%s.safetensors", h->added[i]);
         miss(out, dir, name, "the common policy answers the profile");
     }
 }
@@ -254,7 +254,7 @@ static void check_policies(struct doctor_report *out, const struct serve_options
     if (learned && access(prev, F_OK) == 0)
         check_weights(out, "learned before", prev,
                       "a start that needs it begins with --policy");
-    if (s->slots.mode != UNTAGGED_MERGE) return;
+    if (s->slots.mode != HINTLESS_MERGE) return;
     const char *merge = serve_options_path(s->merge_policy, found, HOME_MERGE);
     if (merge)
         check_weights(out, "merge-policy", merge, "give others with --merge-policy");

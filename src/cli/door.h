@@ -31,7 +31,7 @@ struct door {
     int (*reward)(void *self, struct reward_out *out, const char *session,
                   const struct reward_in *in, struct err *e);
     /* safetensors bytes, owned by the caller: of the common policy, or of a grown profile */
-    int (*weights)(void *self, const char *grown, void **out, size_t *n, struct err *e);
+    int (*weights)(void *self, const char *added, void **out, size_t *n, struct err *e);
     /* puts a profile with experts of its own; NULL: through this door none can be put */
     int (*grow)(void *self, const struct profile *p, struct err *e);
     /* how the policies fared that were published so far; NULL: through this door nobody knows */

@@ -40,11 +40,11 @@ static int local_reward(void *self, struct reward_out *out, const char *session,
     return service_reward(out, d->service, session, in, e);
 }
 
-static int local_weights(void *self, const char *grown, void **out, size_t *n,
+static int local_weights(void *self, const char *added, void **out, size_t *n,
                          struct err *e)
 {
     struct local *d = self;
-    return grown ? service_profile_weights(out, n, d->service, grown, e)
+    return added ? service_profile_weights(out, n, d->service, added, e)
                  : service_policy_weights(out, n, d->service, e);
 }
 

@@ -159,8 +159,8 @@ static int read_answer(struct answer *a, const json_t *j, const char *url, struc
     a->sampled = mode && strcmp(mode, "sample") == 0;
     const char *by = json_string_value(json_object_get(j, "by"));
     for (int i = 0; by && i < BY_WAYS; i++)
-        if (strcmp(by, untagged_by_name((enum untagged_by)i)) == 0)
-            a->by = (enum untagged_by)i;
+        if (strcmp(by, hintless_by_name((enum hintless_by)i)) == 0)
+            a->by = (enum hintless_by)i;
     const json_t *prob = json_object_get(j, "probabilities");
     a->levels = (int)json_array_size(prob);
     if (a->levels > VIEW_LEVELS) a->levels = VIEW_LEVELS;
@@ -252,10 +252,10 @@ static int remote_reward(void *self, struct reward_out *out, const char *session
     return 0;
 }
 
-static int remote_weights(void *self, const char *grown, void **out, size_t *n,
+static int remote_weights(void *self, const char *added, void **out, size_t *n,
                           struct err *e)
 {
-    assert(!grown); /* none was put through this door */
+    assert(!added); /* none was put through this door */
     struct remote *d = self;
     int rc = request(d, "/v1/policy/weights", NULL, e);
     if (rc) return rc;

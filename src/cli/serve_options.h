@@ -12,7 +12,7 @@
 #include "serve/http/admit.h"
 #include "serve/cluster/cluster_cfg.h"
 #include "serve/players/origin.h"
-#include "serve/hintless/untagged_cfg.h"
+#include "serve/hintless/hintless_cfg.h"
 
 #include <stdint.h>
 #include <sys/stat.h>
@@ -28,8 +28,8 @@ struct serve_options {
     struct origin_cfg origin;
     /* what decides and learns */
     const char *config, *data, *policy, *learn, *default_profile;
-    const char *untagged, *merge_policy;
-    struct untagged_cfg slots;
+    const char *hintless, *merge_policy;
+    struct hintless_cfg slots;
     uint64_t seed;
     double explore, session_ttl, retention_days, checkpoint, drain;
     int max_sessions, grow_max, grow_experts;

@@ -2,7 +2,7 @@
 
 #include "abr/emulator/feat.h"
 #include "abr/deciders/guard.h"
-#include "policy/swift.h"
+#include "policy/packed.h"
 #include "learn/ckpt.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static int abrd_policy_within(double v, double lo, double hi, const char *what,
 /* ---- weights */
 
 struct abrd_policy {
-    struct swift *swift;
+    struct packed *packed;
 };
 
 /* Takes p. */
@@ -72,8 +72,8 @@ static struct abrd_policy *pack(struct policy *p, const char *layout,
         err_set(&why, ERR_MEMORY, "no memory for a policy");
         goto out;
     }
-    out->swift = swift_new(&p->cfg, &why);
-    if (out->swift) swift_load(out->swift, p);
+    out->packed = packed_new(&p->cfg, &why);
+    if (out->packed) packed_load(out->packed, p);
 out:
     policy_free(p);
     if (!why.code) return out;
@@ -116,7 +116,7 @@ struct abrd_policy *abrd_policy_read(const void *data, size_t bytes, struct abrd
 void abrd_policy_free(struct abrd_policy *p)
 {
     if (!p) return;
-    swift_free(p->swift);
+    packed_free(p->packed);
     free(p);
 }
 
@@ -238,7 +238,7 @@ struct abrd_session *abrd_session_new(const struct abrd_policy *p,
 {
     struct qoe qoe;
     if (viewer(&qoe, who, v->chunk_s, e)) return NULL;
-    int most = swift_cfg(p->swift)->actions;
+    int most = packed_cfg(p->packed)->actions;
     if (v->levels > most) {
         abrd_fail(e, ABRD_RANGE, "levels: the policy chooses among %d, the video has %d",
                   most, v->levels);
@@ -285,7 +285,7 @@ int abrd_session_decide(const struct abrd_session *s, double buffer_s,
     float obs[FEAT_FULL_DIM];
     feat_observe(obs, FEAT_FULL, &v);
     struct policy_choice c;
-    if (swift_decide(&c, s->policy->swift, obs, guard_greedy(&v), -1))
+    if (packed_decide(&c, s->policy->packed, obs, guard_greedy(&v), -1))
         return abrd_fail(e, ABRD_NUMERIC, "policy: what it computes is no number");
     out->level = c.action;
     out->kbps = v.ladder_kbps[c.action];

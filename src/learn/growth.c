@@ -229,7 +229,7 @@ static void frozen_value(struct growth *g, float *v, const float *obs, int n)
         v[i] = v[i] * g->base->ret_std + g->base->ret_mean;
 }
 
-static void grown_value(void *ctx, float *v, const float *obs, int n)
+static void added_value(void *ctx, float *v, const float *obs, int n)
 {
     struct growth *g = ctx;
     frozen_value(g, v, obs, n);
@@ -444,7 +444,7 @@ int growth_update(struct growth *g)
 {
     if (!growth_ready(g)) return 0;
     struct ppo_batch batch;
-    buffer_settle(g->buffer, grown_value, g, g->cfg.ppo.gamma, g->cfg.ppo.lambda);
+    buffer_settle(g->buffer, added_value, g, g->cfg.ppo.gamma, g->cfg.ppo.lambda);
     if (g->cfg.sigmas > 0)
         g->stats.online.bounded += (uint64_t)buffer_bound(g->buffer, g->cfg.sigmas);
     buffer_batch(&batch, g->buffer);

@@ -192,11 +192,11 @@ static float graft_pack_run(float *y, float *gate, const struct vecmat_kernel *k
 }
 
 int graft_pack_decide(struct policy_choice *out, float *share, const struct graft_pack *p,
-                      const struct swift *frozen, const float *obs, uint32_t mask,
+                      const struct packed *frozen, const float *obs, uint32_t mask,
                       double u)
 {
     if (share) *share = 0.0f;
-    int rc = swift_decide(out, frozen, obs, mask, u);
+    int rc = packed_decide(out, frozen, obs, mask, u);
     if (rc) return rc;
     if (!p->finite) return policy_settle(out, NULL, NAN, mask, p->cfg.base.actions, u);
 

@@ -1,7 +1,7 @@
 /* graft_pack.h - one decision of a grown profile, fast: a graft packed for batches of one.
  *
  * The same function as graft_decide (graft.h), which is its plain twin in the tests, on top
- * of the packed frozen policy (swift.h). The actor's and the critic's scores are one
+ * of the packed frozen policy (packed.h). The actor's and the critic's scores are one
  * product; both read the list of the observation's entries that are not 0.
  *
  * Weights that are not finite anywhere: every decision fails with ERR_NUMERIC.
@@ -13,7 +13,7 @@
 #define MOE_GRAFT_PACK_H
 
 #include "policy/graft.h"
-#include "policy/swift.h"
+#include "policy/packed.h"
 
 struct graft_pack;
 
@@ -29,7 +29,7 @@ size_t graft_pack_bytes(const struct graft_pack *p);
 /* As graft_decide; frozen is the packed policy that the graft was grown on. *share, when not
  * NULL, is m of the actor (0 when it fails). */
 int graft_pack_decide(struct policy_choice *out, float *share, const struct graft_pack *p,
-                      const struct swift *frozen, const float *obs, uint32_t mask,
+                      const struct packed *frozen, const float *obs, uint32_t mask,
                       double u);
 
 #endif

@@ -18,7 +18,7 @@
  *   leaves are visited and halved, the network and Z stay as they are
  *
  * So the first choice is the best static merge that the tree has for psi, and the bandit learns
- * where the audience is unlike the emulation. Without a prior m = 0 and the tree begins as a root,
+ * where the profile mix is unlike the emulation. Without a prior m = 0 and the tree begins as a root,
  * as the algorithm is printed.
  *
  * Slots need not end before the process does: tanbr_choose changes nothing, so that the same
@@ -77,7 +77,7 @@ struct tanbr_stats {
 /* The defaults of tree_cfg_default and nucb_cfg_default; no prior. */
 struct tanbr_cfg tanbr_cfg_default(int experts, int tasks);
 /* For a bandit with a prior, which the caller fills in: 2000 rounds on it, gamma .01, eta .003. A
- * prior that resembles the audience wants no learning at all, one that does not wants much; chosen
+ * prior that resembles the profile mix wants no learning at all, one that does not wants much; chosen
  * on generated links in between (README of the lab: abrd lab merge). */
 struct tanbr_cfg tanbr_cfg_informed(int experts, int tasks);
 int tanbr_cfg_check(const struct tanbr_cfg *cfg, struct err *e)

@@ -10,7 +10,7 @@
 #include "abr/deciders/guard.h"
 #include "abr/emulator/player.h"
 #include "base/clock.h"
-#include "policy/swift.h"
+#include "policy/packed.h"
 #include "nn/mlp.h"
 #include "nn/simd/vecmat.h"
 #include "learn/ckpt.h"
@@ -30,7 +30,7 @@ struct one {
     float obs[VIEWS][FEAT_FULL_DIM];
     struct policy *policy;
     struct policy_ws *ws;
-    struct swift *swift;
+    struct packed *packed;
     struct decider decider;
     struct verdict verdict;
     struct policy_choice choice;
@@ -45,14 +45,14 @@ static const struct view *next(struct one *o)
 static void run_decide(void *ctx)
 {
     struct one *o = ctx;
-    if (!decide(&o->verdict, o->swift, &o->decider, next(o), -1))
+    if (!decide(&o->verdict, o->packed, &o->decider, next(o), -1))
         bench_fail("not finite");
 }
 
 static void run_sampled(void *ctx)
 {
     struct one *o = ctx;
-    if (!decide(&o->verdict, o->swift, &o->decider, next(o), .7))
+    if (!decide(&o->verdict, o->packed, &o->decider, next(o), .7))
         bench_fail("not finite");
 }
 
@@ -62,11 +62,11 @@ static void run_observe(void *ctx)
     feat_observe(o->decider.obs, FEAT_FULL, next(o));
 }
 
-static void run_swift(void *ctx)
+static void run_packed(void *ctx)
 {
     struct one *o = ctx;
     const struct view *v = next(o);
-    if (swift_decide(&o->choice, o->swift, o->obs[v - o->view], guard_levels(v), -1))
+    if (packed_decide(&o->choice, o->packed, o->obs[v - o->view], guard_levels(v), -1))
         bench_fail("not finite");
 }
 
@@ -114,8 +114,8 @@ static struct one *one_new(int hidden, int experts)
     if (!o) bench_fail("no memory");
     o->policy = policy_new(&c, &e);
     o->ws = policy_ws_new(&c, &e);
-    o->swift = swift_new(&c, &e);
-    if (!o->policy || !o->ws || !o->swift || decide_init(&o->decider, &c, &e))
+    o->packed = packed_new(&c, &e);
+    if (!o->policy || !o->ws || !o->packed || decide_init(&o->decider, &c, &e))
         bench_fail("%s", e.detail);
     policy_init(o->policy, 1);
     /* routers that send views to every expert */
@@ -125,7 +125,7 @@ static struct one *one_new(int hidden, int experts)
     for (int n = 0; n < 2; n++)
         for (size_t i = 0; i < mix_router(&nets[n]->cfg).n; i++)
             nets[n]->theta[i] = 0.3f * (float)rng_normal(&r);
-    swift_load(o->swift, o->policy);
+    packed_load(o->packed, o->policy);
     make_views(o, 6, QOE_LINEAR);
     return o;
 }
@@ -134,7 +134,7 @@ static void one_free(struct one *o)
 {
     policy_free(o->policy);
     policy_ws_free(o->ws);
-    swift_free(o->swift);
+    packed_free(o->packed);
     free(o);
 }
 
@@ -166,7 +166,7 @@ static int count(const float *x, int n)
     return found;
 }
 
-/* Bytes of weights, steps and biases that one expert's decision reads: as swift packs them */
+/* Bytes of weights, steps and biases that one expert's decision reads: as packed packs them */
 static double expert_bytes(const struct mix *m, int expert, const float *obs)
 {
     const struct mix_cfg *c = &m->cfg;
@@ -266,12 +266,12 @@ static void the_decision(struct bench *b, double peak)
     struct one *o = one_new(128, 3);
     char note[128];
     bench_say("one decision, 3 experts of 128, top-1, 6 levels (%s; peak %.0f GFLOP/s):",
-              swift_isa(o->swift), peak);
+              packed_isa(o->packed), peak);
     double all = put(b, "top1_128", (struct bench_goal){1.5, .5, false}, run_decide, o,
                      "view to verdict, greedy");
     put(b, "top1_128_sampled", none, run_sampled, o, "");
     put(b, "observe", none, run_observe, o, "view to observation");
-    double fast = put(b, "forward_128", none, run_swift, o, "observation to choice");
+    double fast = put(b, "forward_128", none, run_packed, o, "observation to choice");
     double plain = put(b, "plain_128", none, run_plain, o, "policy_decide, through BLAS");
     double rate = 1e-3 * operations(&o->policy->cfg) / fast;
     bench_one(b, "speedup_128", plain / fast, "x", "of the plain twin");

@@ -13,7 +13,7 @@ static const double MIN_S = .01;
 
 struct one {
     struct policy *policy;
-    struct swift *swift;
+    struct packed *packed;
     struct graft *graft;
     struct graft_pack *pack;
     struct policy_choice choice;
@@ -36,10 +36,10 @@ static struct one *one_new(int experts)
     struct graft_cfg gc = {c, experts, NORGA_TANH};
     if (!o) bench_fail("no memory");
     o->policy = policy_new(&c, &e);
-    o->swift = swift_new(&c, &e);
+    o->packed = packed_new(&c, &e);
     o->graft = graft_new(&gc, &e);
     o->pack = graft_pack_new(&gc, &e);
-    if (!o->policy || !o->swift || !o->graft || !o->pack) bench_fail("%s", e.detail);
+    if (!o->policy || !o->packed || !o->graft || !o->pack) bench_fail("%s", e.detail);
     policy_init(o->policy, 1);
     struct rng r;
     rng_init(&r, 2, 0);
@@ -51,7 +51,7 @@ static struct one *one_new(int experts)
         observe(o->obs[i], OBS, &r);
     if (graft_init(o->graft, o->policy, o->obs[0], STATES, 1, &e))
         bench_fail("%s", e.detail);
-    swift_load(o->swift, o->policy);
+    packed_load(o->packed, o->policy);
     graft_pack_load(o->pack, o->graft, o->policy);
     return o;
 }
@@ -60,7 +60,7 @@ static void one_free(struct one *o)
 {
     graft_pack_free(o->pack);
     graft_free(o->graft);
-    swift_free(o->swift);
+    packed_free(o->packed);
     policy_free(o->policy);
     free(o);
 }
@@ -69,15 +69,16 @@ static void run_routed(void *ctx)
 {
     struct one *o = ctx;
     const float *x = o->obs[++o->turn * 37 % STATES];
-    if (swift_decide(&o->choice, o->swift, x, (1u << LEVELS) - 1, -1))
+    if (packed_decide(&o->choice, o->packed, x, (1u << LEVELS) - 1, -1))
         bench_fail("not finite");
 }
 
-static void run_grown(void *ctx)
+static void run_added(void *ctx)
 {
     struct one *o = ctx;
     const float *x = o->obs[++o->turn * 37 % STATES];
-    if (graft_pack_decide(&o->choice, NULL, o->pack, o->swift, x, (1u << LEVELS) - 1, -1))
+    if (graft_pack_decide(&o->choice, NULL, o->pack, o->packed, x, (1u << LEVELS) - 1,
+                          -1))
         bench_fail("not finite");
 }
 
@@ -103,7 +104,7 @@ static void decisions(struct bench *b)
         snprintf(key, sizeof key, "new_%d", experts[i]);
         snprintf(note, sizeof note, "new experts: %d; packed: %.0f kB", experts[i],
                  1e-3 * (double)graft_pack_bytes(o->pack));
-        put(b, key, run_grown, o, note);
+        put(b, key, run_added, o, note);
         one_free(o);
     }
 }

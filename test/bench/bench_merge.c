@@ -3,7 +3,7 @@
  * Steps to 20 leaves is how many slots it takes until the tree offers so many candidates when
  * every choice is the bandit's and all rewards are equal; the paper's Fig. 6 has both over K. */
 #include "policy/bank.h"
-#include "policy/swift.h"
+#include "policy/packed.h"
 #include "policy/tanbr.h"
 #include "support/bench.h"
 
@@ -66,7 +66,7 @@ static void choose_at(struct bench *b, int experts)
 /* ---- a decision: routed among K experts, or of their merger ---- */
 
 struct deciding {
-    struct swift *swift;
+    struct packed *packed;
     float obs[128];
 };
 
@@ -74,7 +74,7 @@ static void run_decide(void *ctx)
 {
     struct deciding *d = ctx;
     struct policy_choice c;
-    if (swift_decide(&c, d->swift, d->obs, 0x3f, -1)) bench_fail("not a number");
+    if (packed_decide(&c, d->packed, d->obs, 0x3f, -1)) bench_fail("not a number");
 }
 
 static struct policy *random_policy(int experts, enum mix_route route)
@@ -91,9 +91,9 @@ static struct policy *random_policy(int experts, enum mix_route route)
 static double decide(struct bench *b, const char *key, const struct policy *p,
                      const char *note)
 {
-    struct deciding d = {.swift = swift_new(&p->cfg, NULL)};
-    if (!d.swift) bench_fail("no memory");
-    swift_load(d.swift, p);
+    struct deciding d = {.packed = packed_new(&p->cfg, NULL)};
+    if (!d.packed) bench_fail("no memory");
+    packed_load(d.packed, p);
     struct rng r;
     rng_init(&r, 4, 0);
     for (int i = 0; i < 128; i++)
@@ -103,7 +103,7 @@ static double decide(struct bench *b, const char *key, const struct policy *p,
     for (int i = 0; i < SAMPLES; i++)
         s[i] *= 1e6;
     bench_put(b, key, s, SAMPLES, "us", (struct bench_goal){0}, note);
-    swift_free(d.swift);
+    packed_free(d.packed);
     return bench_median(s, SAMPLES);
 }
 

@@ -1,6 +1,6 @@
 /* What the level of the first chunk is worth: QoE per chunk of short sessions that begin at each level
  * and go on as the shipped policy decides, with the wait for the first picture counted as a stall, as
- * the emulator does, and without, as the daemon does. abr/deciders/start.h was chosen by these figures, on
+ * the emulator does, and without, as the daemon does. abr/deciders/first_level.h was chosen by these figures, on
  * training traces: the bundled ones of that part, or all of TRACES=DIR (with VIDEO=PATH).
  * CHUNKS=15 STARTS=4 BUFFER_S=24. */
 #include "abr/deciders/algo.h"
@@ -8,8 +8,8 @@
 #include "abr/emulator/feat.h"
 #include "abr/deciders/guard.h"
 #include "abr/emulator/player.h"
-#include "abr/deciders/start.h"
-#include "policy/swift.h"
+#include "abr/deciders/first_level.h"
+#include "policy/packed.h"
 #include "learn/ckpt.h"
 #include "support/bench.h"
 
@@ -25,7 +25,7 @@ struct sessions {
     struct corpus *corpus;
     struct video *video;
     struct algo algo;
-    struct swift *policy;
+    struct packed *policy;
     int starts;
     double buffer_s;
 };
@@ -81,10 +81,10 @@ static void choices(int *rule, int *own, const struct sessions *s, const struct 
     w.cfg.buffer_max_s = s->buffer_s;
     player_start(&p, &w, 1, qoe, -1);
     feat_observe(obs, FEAT_FULL, &p.view);
-    if (swift_decide(&c, s->policy, obs, guard_levels(&p.view), -1))
+    if (packed_decide(&c, s->policy, obs, guard_levels(&p.view), -1))
         bench_fail("the policy gives no number");
     *own = c.action;
-    *rule = start_level(&p.view);
+    *rule = first_level(&p.view);
 }
 
 static void tell(struct bench *b, struct sessions *s, const struct qoe_profile *profile)
@@ -122,10 +122,10 @@ int main(void)
     if (!s.video) bench_fail("%s: %s", e.field, e.detail);
     struct algo_ctx ctx = {.policy_path = POLICY};
     struct policy *policy = ckpt_load(POLICY, NULL, NULL, NULL, &e);
-    s.policy = policy ? swift_new(&policy->cfg, &e) : NULL;
+    s.policy = policy ? packed_new(&policy->cfg, &e) : NULL;
     if (!s.policy || algo_new(&s.algo, "moe", &ctx, &e))
         bench_fail("%s: %s", e.field, e.detail);
-    swift_load(s.policy, policy);
+    packed_load(s.policy, policy);
 
     struct bench *b = bench_open("start");
     bench_say("%d traces, %d starts each, %d chunks", s.corpus->n, s.starts,
@@ -134,7 +134,7 @@ int main(void)
         tell(b, &s, &qoe_profiles[i]);
     bench_close(b);
     algo_free(&s.algo);
-    swift_free(s.policy);
+    packed_free(s.policy);
     policy_free(policy);
     video_free(s.video);
     corpus_free(s.corpus);

@@ -159,7 +159,7 @@ START_TEST(older_profiles_do_not_notice_growth)
 }
 END_TEST
 
-START_TEST(a_grown_profile_learns_and_is_scored)
+START_TEST(a_added_profile_learns_and_is_scored)
 {
     const char *dir = tmpdir_new();
     char args[512];
@@ -219,7 +219,7 @@ Suite *suite_cli_cmd_emulate(void)
     tcase_add_test(t, the_order_of_viewers_changes_nothing_without_learning);
     tcase_add_test(t, learning_publishes_and_is_scored);
     tcase_add_test(t, older_profiles_do_not_notice_growth);
-    tcase_add_test(t, a_grown_profile_learns_and_is_scored);
+    tcase_add_test(t, a_added_profile_learns_and_is_scored);
     tcase_add_test(t, what_viewers_saw_is_a_page);
     suite_add_tcase(s, t);
     return s;

@@ -177,7 +177,7 @@ START_TEST(weights)
     expect("learned", DOCTOR_FAIL, "puts it aside");
     s.policy = "Makefile";
     expect("policy", DOCTOR_FAIL, "--policy");
-    s.slots.mode = UNTAGGED_MERGE;
+    s.slots.mode = HINTLESS_MERGE;
     s.merge_policy = "/no/such/file";
     expect("merge-policy", DOCTOR_FAIL, "--merge-policy");
 }

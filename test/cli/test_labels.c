@@ -27,9 +27,9 @@ static void setup_shipped(void)
     f.cfg.data_dir = NULL;
     f.cfg.policy_path = "deploy/policy/moe.safetensors";
     f.cfg.explore_share = 0;
-    f.cfg.untagged = untagged_cfg_default();
-    f.cfg.untagged.merge_policy = "deploy/policy/merge.safetensors";
-    f.cfg.untagged.exam_traces = "traces";
+    f.cfg.hintless = hintless_cfg_default();
+    f.cfg.hintless.merge_policy = "deploy/policy/merge.safetensors";
+    f.cfg.hintless.exam_traces = "traces";
 }
 
 /* ---- honest viewers ---- */
@@ -121,7 +121,7 @@ static void lie(uint64_t from, const char *profile)
     for (int i = 0; i < LABELS; i++) {
         struct watching w = any;
         w.label = profile;
-        w.chunks = UNTAGGED_WATCHED_CHUNKS;
+        w.chunks = HINTLESS_WATCHED_CHUNKS;
         service_worker_from(f.worker, from);
         watch(&w, 1u << 20 | key++);
         if (i % (LABELS / SLOTS) == LABELS / SLOTS - 1) next_slot();
@@ -145,7 +145,7 @@ static double show(const char *what, const char *route, const struct figures *be
     return worst;
 }
 
-static double attack(const char *what, enum untagged_mode mode, uint64_t from,
+static double attack(const char *what, enum hintless_mode mode, uint64_t from,
                      const char *profile)
 {
     start(mode);
@@ -159,13 +159,13 @@ static double attack(const char *what, enum untagged_mode mode, uint64_t from,
 
 START_TEST(labels_of_one_address_cost_nobody_two_percent)
 {
-    for (int mode = UNTAGGED_DEFAULT; mode <= UNTAGGED_MERGE; mode++)
+    for (int mode = HINTLESS_DEFAULT; mode <= HINTLESS_MERGE; mode++)
         for (int v = 0; v < QOE_PROFILES; v++) {
             char what[32];
             snprintf(what, sizeof what, "%d x %s, 1 address", LABELS,
                      qoe_profiles[v].name);
             double worst =
-                attack(what, (enum untagged_mode)mode, 7, qoe_profiles[v].name);
+                attack(what, (enum hintless_mode)mode, 7, qoe_profiles[v].name);
             ck_assert_msg(worst <= LOSS, "%s, %s: %.4f", ROUTE[mode], what, worst);
         }
 }
@@ -173,12 +173,12 @@ END_TEST
 
 START_TEST(labels_of_many_addresses_cost_nobody_two_percent)
 {
-    for (int mode = UNTAGGED_DEFAULT; mode <= UNTAGGED_MERGE; mode++)
+    for (int mode = HINTLESS_DEFAULT; mode <= HINTLESS_MERGE; mode++)
         for (int v = 0; v < QOE_PROFILES; v++) {
             char what[32];
             snprintf(what, sizeof what, "%d x %s, as many", LABELS, qoe_profiles[v].name);
             double worst =
-                attack(what, (enum untagged_mode)mode, 0, qoe_profiles[v].name);
+                attack(what, (enum hintless_mode)mode, 0, qoe_profiles[v].name);
             ck_assert_msg(worst <= LOSS, "%s, %s: %.4f", ROUTE[mode], what, worst);
         }
 }
@@ -187,16 +187,16 @@ END_TEST
 /* The test above can fail: without an exam the same lies do great harm. */
 START_TEST(without_an_exam_they_would)
 {
-    f.cfg.untagged.exam_links = 0;
-    ck_assert_double_gt(attack("no exam", UNTAGGED_MERGE, 0, "news"), .2);
-    ck_assert_double_gt(attack("no exam", UNTAGGED_IDENTIFY, 0, "news"), .1);
+    f.cfg.hintless.exam_links = 0;
+    ck_assert_double_gt(attack("no exam", HINTLESS_MERGE, 0, "news"), .2);
+    ck_assert_double_gt(attack("no exam", HINTLESS_IDENTIFY, 0, "news"), .1);
 }
 END_TEST
 
 START_TEST(sessions_that_watched_nothing_count_nothing)
 {
-    start(UNTAGGED_MERGE);
-    struct untagged_stats before = stats();
+    start(HINTLESS_MERGE);
+    struct hintless_stats before = stats();
     static const struct watching
         seven = {.content = "match", .label = "news", .mbps = 3, .chunks = 7},
         hinted = {.content = "match", .hint = "news", .mbps = 3, .chunks = 7};
@@ -218,7 +218,7 @@ START_TEST(sessions_that_watched_nothing_count_nothing)
     }
     for (int t = 0; t < 3; t++)
         next_slot();
-    struct untagged_stats after = stats();
+    struct hintless_stats after = stats();
     ck_assert_uint_eq(after.labels, 30);
     ck_assert_uint_eq(after.labels_unwatched, 40);
     ck_assert(!after.known);
@@ -236,9 +236,9 @@ END_TEST
 /* False reports move the bandit as well: the merge that it wants is examined all the same. */
 START_TEST(false_outcomes_do_not_pass_the_exam)
 {
-    f.cfg.untagged.bandit.eta = .1;
-    f.cfg.untagged.bandit.gamma = 0;
-    start(UNTAGGED_MERGE);
+    f.cfg.hintless.bandit.eta = .1;
+    f.cfg.hintless.bandit.gamma = 0;
+    start(HINTLESS_MERGE);
     struct figures before = viewers_get();
     uint64_t key = 1u << 21;
     for (int t = 0; t < 30; t++) {
@@ -267,16 +267,16 @@ END_TEST
 START_TEST(a_state_file_brings_no_merge_that_fails)
 {
     f.cfg.data_dir = f.data;
-    f.cfg.untagged.exam_links = 0;
-    start(UNTAGGED_MERGE);
+    f.cfg.hintless.exam_links = 0;
+    start(HINTLESS_MERGE);
     struct figures before = viewers_get();
     lie(0, "news");
-    struct untagged_stats bad = stats();
+    struct hintless_stats bad = stats();
     service_drain(f.service, NULL);
     served_kill(&f);
-    f.cfg.untagged.exam_links = MERGE_EXAM_LINKS;
+    f.cfg.hintless.exam_links = MERGE_EXAM_LINKS;
     served_start(&f);
-    struct untagged_stats s = stats();
+    struct hintless_stats s = stats();
     ck_assert_uint_eq(s.refused, 0); /* the file was read */
     ck_assert_mem_eq(s.chosen, bad.chosen, sizeof *s.chosen);
     ck_assert_uint_eq(s.slots, bad.slots + 1); /* its slot was not gone on with */
@@ -294,15 +294,15 @@ START_TEST(a_state_file_brings_no_merge_that_fails)
 
     /* so it is with a mean hint */
     served_kill(&f);
-    f.cfg.untagged.exam_links = 0;
-    start(UNTAGGED_DEFAULT);
+    f.cfg.hintless.exam_links = 0;
+    start(HINTLESS_DEFAULT);
     lie(0, "news");
     ck_assert_int_eq(open_session(&(struct watching){.mbps = 3}, 7).first.by,
                      BY_MEAN_HINT);
     bad = stats();
     service_drain(f.service, NULL);
     served_kill(&f);
-    f.cfg.untagged.exam_links = MERGE_EXAM_LINKS;
+    f.cfg.hintless.exam_links = MERGE_EXAM_LINKS;
     served_start(&f);
     ck_assert_uint_eq(stats().slots, bad.slots + 1);
     ck_assert_double_lt(stats().hint_share, 1);

@@ -17,21 +17,21 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "policy/policy.h"
-#include "serve/hintless/untagged.h"
+#include "serve/hintless/hintless.h"
 
 enum { HEAD = 32 };
 
-static struct untagged *open_state(const char *path, enum untagged_mode mode)
+static struct hintless *open_state(const char *path, enum hintless_mode mode)
 {
     struct policy_cfg router = policy_cfg_default(FEAT_FULL_DIM);
-    struct untagged_new how = {.cfg = untagged_cfg_default(),
+    struct hintless_new how = {.cfg = hintless_cfg_default(),
                                .router = &router,
                                .state_path = path,
                                .seed = 5,
                                .now = 1000};
     how.cfg.mode = mode;
     struct err e = {0};
-    struct untagged *u = untagged_new(&how, &e);
+    struct hintless *u = hintless_new(&how, &e);
     if (!u) assert(e.code && *e.detail);
     return u;
 }
@@ -43,13 +43,13 @@ static unsigned char *sound_state(size_t *n)
     assert(fd >= 0);
     close(fd);
     unlink(path);
-    struct untagged *u = open_state(path, UNTAGGED_IDENTIFY);
+    struct hintless *u = open_state(path, HINTLESS_IDENTIFY);
     assert(u);
     struct err e = {0};
-    int rc = untagged_share(u, 1, 2, &e);
-    if (!rc) rc = untagged_save(u, &e);
+    int rc = hintless_share(u, 1, 2, &e);
+    if (!rc) rc = hintless_save(u, &e);
     assert(rc == 0);
-    untagged_free(u);
+    hintless_free(u);
     char *bytes = text_read_file(path, 64 << 20, n, &e);
     assert(bytes && *n > HEAD);
     unlink(path);
@@ -90,22 +90,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 
-    struct untagged *u = open_state(path, UNTAGGED_IDENTIFY);
+    struct hintless *u = open_state(path, HINTLESS_IDENTIFY);
     if (u) {
         struct err e = {0};
-        struct untagged_desk *desk = untagged_desk_new(u, &e);
+        struct hintless_desk *desk = hintless_desk_new(u, &e);
         assert(desk);
         struct qoe hint;
-        if (untagged_hint(&hint, u, desk)) assert(isfinite(hint.mu_quality));
-        int rc = untagged_share(u, 1, 2, &e);
-        assert(rc == 0 && !untagged_gives(u)); /* nothing is merged */
-        untagged_opened(u);
-        untagged_tick(u, 5000);
-        struct untagged_stats s;
-        untagged_stats(&s, u);
-        assert(s.tasks >= 0 && s.tasks <= AUDIENCE_TASKS);
-        untagged_desk_free(desk);
-        untagged_free(u);
+        if (hintless_hint(&hint, u, desk)) assert(isfinite(hint.mu_quality));
+        int rc = hintless_share(u, 1, 2, &e);
+        assert(rc == 0 && !hintless_gives(u)); /* nothing is merged */
+        hintless_opened(u);
+        hintless_tick(u, 5000);
+        struct hintless_stats s;
+        hintless_stats(&s, u);
+        assert(s.tasks >= 0 && s.tasks <= PROFILE_MIX_TASKS);
+        hintless_desk_free(desk);
+        hintless_free(u);
     }
     close(fd);
     return 0;

@@ -43,14 +43,14 @@ static struct graft_cfg config(int sigma, enum mix_route route)
 }
 
 static struct graft *sprout(const struct graft_cfg *c, const struct policy *base,
-                            bool grown)
+                            bool added)
 {
     struct graft *g = graft_new(c, NULL);
     ck_assert_ptr_nonnull(g);
     ck_assert_int_eq(graft_init(g, base, NULL, 0, 9, NULL), 0);
     struct rng r;
     rng_init(&r, 4, 2);
-    if (grown) {
+    if (added) {
         shake(g->actor->theta, g->actor->n, .2, &r);
         shake(g->critic->theta, g->critic->n, .2, &r);
     }
@@ -173,7 +173,7 @@ START_TEST(hidden_layers_come_from_the_experts_in_use)
 }
 END_TEST
 
-/* what the 16 bits of the frozen policy's hidden layers (policy/swift.h) change in a probability */
+/* what the 16 bits of the frozen policy's hidden layers (policy/packed.h) change in a probability */
 static const double QUANTIZED = 5e-4;
 
 START_TEST(the_pack_is_the_same_function)
@@ -186,9 +186,9 @@ START_TEST(the_pack_is_the_same_function)
     struct policy *base = lively(&c.base);
     struct graft *g = sprout(&c, base, true);
     struct graft_ws *ws = graft_ws_new(&c, NULL);
-    struct swift *swift = swift_new(&c.base, NULL);
+    struct packed *packed = packed_new(&c.base, NULL);
     struct graft_pack *pack = graft_pack_new(&c, NULL);
-    swift_load(swift, base);
+    packed_load(packed, base);
     graft_pack_load(pack, g, base);
     ck_assert_uint_eq(graft_pack_version(pack), 1);
     ck_assert_uint_gt(graft_pack_bytes(pack), graft_floats(g) * sizeof(float));
@@ -201,7 +201,7 @@ START_TEST(the_pack_is_the_same_function)
         uint32_t mask = rng_below(&r, 63) + 1;
         struct policy_choice want, got;
         ck_assert_int_eq(graft_decide(&want, g, base, ws, x, mask, -1), 0);
-        ck_assert_int_eq(graft_pack_decide(&got, &share, pack, swift, x, mask, -1), 0);
+        ck_assert_int_eq(graft_pack_decide(&got, &share, pack, packed, x, mask, -1), 0);
         double m = 0;
         for (int a = 0; a < POLICY_ACTIONS; a++)
             ck_assert_double_eq_tol((double)got.prob[a], (double)want.prob[a], QUANTIZED);
@@ -220,7 +220,7 @@ START_TEST(the_pack_is_the_same_function)
     observe(x, &r);
     alloc_watch();
     for (int i = 0; i < 2; i++)
-        (void)!graft_pack_decide(&twice[i], NULL, pack, swift, x, 63, .3);
+        (void)!graft_pack_decide(&twice[i], NULL, pack, packed, x, 63, .3);
     long calls = alloc_calls();
     ck_assert_int_eq(calls, 0);
     ck_assert(!memcmp(&twice[0], &twice[1], sizeof twice[0]));
@@ -229,12 +229,12 @@ START_TEST(the_pack_is_the_same_function)
     g->critic->theta[g->critic->n - 1] = NAN;
     graft_pack_load(pack, g, base);
     float share = 9;
-    ck_assert_int_eq(graft_pack_decide(&twice[0], &share, pack, swift, x, 6, -1),
+    ck_assert_int_eq(graft_pack_decide(&twice[0], &share, pack, packed, x, 6, -1),
                      ERR_NUMERIC);
     ck_assert_int_eq(twice[0].action, 1);
     ck_assert(share == 0.0f);
     graft_pack_free(pack);
-    swift_free(swift);
+    packed_free(packed);
     graft_ws_free(ws);
     graft_free(g);
     policy_free(base);
@@ -250,12 +250,12 @@ START_TEST(frozen_experts_that_are_busy_have_no_part)
     struct policy *base = lively(&c.base);
     struct graft *g = sprout(&c, base, true);
     struct graft_ws *ws = graft_ws_new(&c, NULL);
-    struct swift *all = swift_new(&c.base, NULL), *some = swift_new(&c.base, NULL);
+    struct packed *all = packed_new(&c.base, NULL), *some = packed_new(&c.base, NULL);
     struct graft_pack *pack = graft_pack_new(&c, NULL);
-    swift_load(all, base);
+    packed_load(all, base);
     base->actor->busy = 1;  /* expert 0 */
     base->critic->busy = 6; /* experts 1 and 2 */
-    swift_load(some, base);
+    packed_load(some, base);
     graft_pack_load(pack, g, base);
     struct rng r;
     rng_init(&r, 1, 1);
@@ -285,8 +285,8 @@ START_TEST(frozen_experts_that_are_busy_have_no_part)
     ck_assert_int_gt(other, STATES / 20);
     ck_assert_int_gt(worth, STATES / 20);
     graft_pack_free(pack);
-    swift_free(some);
-    swift_free(all);
+    packed_free(some);
+    packed_free(all);
     graft_ws_free(ws);
     graft_free(g);
     policy_free(base);

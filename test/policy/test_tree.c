@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct tree *grown(struct tree_cfg c, int visits, uint64_t seed)
+static struct tree *added(struct tree_cfg c, int visits, uint64_t seed)
 {
     struct tree *t = tree_new(&c, seed, NULL);
     struct rng r;
@@ -146,7 +146,7 @@ START_TEST(leaves_share_out_the_simplex)
         for (int split = 0; split < 2; split++) {
             struct tree_cfg c = tree_cfg_default(dims[d]);
             c.split = split ? TREE_RANDOM : TREE_LONGEST;
-            struct tree *t = grown(c, 3000, 3);
+            struct tree *t = added(c, 3000, 3);
             ck_assert_int_gt(tree_leaves(t), 20);
             check_candidates(t, dims[d]);
             struct rng r;
@@ -170,7 +170,7 @@ START_TEST(weights_are_found_in_the_leaf_that_holds_them)
     for (int split = 0; split < 2; split++) {
         struct tree_cfg c = tree_cfg_default(4);
         c.split = split ? TREE_RANDOM : TREE_LONGEST;
-        struct tree *t = grown(c, 2000, 3);
+        struct tree *t = added(c, 2000, 3);
         for (int i = 0; i < tree_leaves(t); i++) {
             struct tree_leaf leaf = tree_leaf_at(t, i);
             struct tree_leaf found = tree_node(t, tree_find(t, leaf.x));
@@ -226,7 +226,7 @@ START_TEST(no_more_than_so_many_weights)
 {
     struct tree_cfg c = tree_cfg_default(6);
     c.keep = 2;
-    struct tree *t = grown(c, 400, 5);
+    struct tree *t = added(c, 400, 5);
     double lo[6], hi[6];
     int left = 0;
     for (int i = 0; i < tree_leaves(t); i++) {
@@ -271,7 +271,7 @@ START_TEST(a_full_tree_stays)
 {
     struct tree_cfg c = tree_cfg_default(3);
     c.max_nodes = 6; /* three splits want 7 */
-    struct tree *t = grown(c, 200, 6);
+    struct tree *t = added(c, 200, 6);
     struct tree_stats s = tree_stats(t);
     ck_assert_int_eq(s.nodes, 5);
     ck_assert_int_eq(s.leaves, 3);
@@ -348,7 +348,7 @@ START_TEST(a_state_goes_on_where_it_was)
     for (int split = 0; split < 2; split++) {
         struct tree_cfg c = tree_cfg_default(5);
         c.split = split ? TREE_RANDOM : TREE_LONGEST;
-        struct tree *a = grown(c, 300, 7), *b = tree_new(&c, 99, NULL);
+        struct tree *a = added(c, 300, 7), *b = tree_new(&c, 99, NULL);
         void *state = malloc(tree_state_size(&c));
         tree_state_get(a, state);
         ck_assert_int_eq(tree_state_put(b, state, NULL), 0);
@@ -371,7 +371,7 @@ START_TEST(states_that_are_none)
 {
     struct tree_cfg c = tree_cfg_default(3);
     c.max_nodes = 15;
-    struct tree *t = grown(c, 60, 8), *b = tree_new(&c, 1, NULL);
+    struct tree *t = added(c, 60, 8), *b = tree_new(&c, 1, NULL);
     size_t n = tree_state_size(&c);
     unsigned char *good = malloc(n), *bad = malloc(n);
     tree_state_get(t, good);

@@ -48,7 +48,7 @@ void check_answer(struct world *w, const struct model_session *s, const struct a
                       s->out.hinted);
     if (a->by == BY_MERGE)
         check_slot(w, a->policy);
-    else if (!s->grown && !serves(w, a->policy))
+    else if (!s->added && !serves(w, a->policy))
         world_finding(w, SIM_PUBLISHED, "version %llu decided, %llu is published",
                       (unsigned long long)a->policy, (unsigned long long)w->published);
 }
@@ -92,9 +92,9 @@ static void remember(struct world *w, const struct policy *p, uint32_t crc)
     assert(w->versions < WORLD_VERSIONS);
     struct world_version *v = &w->version[w->versions++];
     *v = (struct world_version){.number = p->version, .crc = crc, .put = world_put(w)};
-    v->swift = swift_new(&p->cfg, NULL);
-    assert(v->swift);
-    swift_load(v->swift, p);
+    v->packed = packed_new(&p->cfg, NULL);
+    assert(v->packed);
+    packed_load(v->packed, p);
     w->out->counts.versions++;
 }
 
@@ -143,7 +143,7 @@ void check_counts(struct world *w)
     same_count(w, "rewards", s.rewards, w->count.rewards);
     same_count(w, "rewards of other levels", s.not_followed, w->count.not_followed);
     same_count(w, "conflicts", s.conflicts, w->count.conflicts);
-    same_count(w, "labels of sessions that were not watched", s.untagged.labels_unwatched,
+    same_count(w, "labels of sessions that were not watched", s.hintless.labels_unwatched,
                w->count.unwatched);
     int live = 0;
     for (int i = 0; i < w->sessions; i++)
@@ -162,26 +162,26 @@ void check_counts(struct world *w)
 void check_end(struct world *w, const struct model_session *s)
 {
     bool labelled = s->out.hinted ? !s->in.has_mu : s->labelled;
-    if (model_followed(s) < UNTAGGED_WATCHED_CHUNKS)
+    if (model_followed(s) < HINTLESS_WATCHED_CHUNKS)
         w->count.unwatched += labelled;
     else if (w->cfg->broken != BREAK_LABEL)
         w->told_a_label = true;
 }
 
-/* One address counts for the prior's weight at most (audience.h), whoever a start finds for another
+/* One address counts for the prior's weight at most (profile mix.h), whoever a start finds for another
  * one, and each start lets both count once more in the slot under way. */
 static double most_of_all(const struct world *w, int tasks)
 {
-    double keep = exp2(-1 / w->sc.untagged.half_life);
-    double n = AUDIENCE_WEIGHT * (2 + 2 * w->starts * (1 - keep) / keep);
-    return (n + AUDIENCE_WEIGHT / tasks) / (n + AUDIENCE_WEIGHT);
+    double keep = exp2(-1 / w->sc.hintless.half_life);
+    double n = PROFILE_MIX_WEIGHT * (2 + 2 * w->starts * (1 - keep) / keep);
+    return (n + PROFILE_MIX_WEIGHT / tasks) / (n + PROFILE_MIX_WEIGHT);
 }
 
 void check_mix(struct world *w)
 {
     struct service_stats s;
     world_stats(&s, w);
-    const struct untagged_stats *u = &s.untagged;
+    const struct hintless_stats *u = &s.hintless;
     double sum = 0, most = 0, least = 1;
     for (int v = 0; v < u->tasks; v++) {
         sum += u->mix[v];
@@ -350,7 +350,7 @@ static void restart_version(struct world *w, uint64_t durable)
 {
     for (int i = 0; i < w->sessions; i++) {
         const struct model_session *s = w->session[i];
-        for (int k = 0; k < s->n && !s->grown; k++) {
+        for (int k = 0; k < s->n && !s->added; k++) {
             const struct model_step *m = &s->step[k];
             if (m->decided && m->a.by != BY_MERGE && m->put <= durable &&
                 m->a.policy > w->newest)
@@ -376,10 +376,10 @@ static void restart_profiles(struct world *w)
                           there ? "back although it was deleted" : "lost");
         else if (p->state == PROFILE_THERE && !same_weights(&is.qoe, &p->qoe))
             world_finding(w, SIM_PROFILE, "profile %s has other weights", p->name);
-        else if (p->state == PROFILE_THERE && p->grown && !is.grow && !w->damaged)
+        else if (p->state == PROFILE_THERE && p->added && !is.grow && !w->damaged)
             world_finding(w, SIM_PROFILE, "profile %s has lost its experts", p->name);
         p->state = there ? PROFILE_THERE : PROFILE_ABSENT;
-        p->grown = there && is.grow;
+        p->added = there && is.grow;
         if (there) p->qoe = is.qoe;
     }
 }

@@ -11,7 +11,7 @@ enum {
     NEWEST_GREEDY = 4 * VIEW_HISTORY
 };
 
-static void *grown(void *p, int *cap, size_t size)
+static void *added(void *p, int *cap, size_t size)
 {
     *cap = *cap ? 2 * *cap : 16;
     p = realloc(p, (size_t)*cap * size);
@@ -60,10 +60,10 @@ static struct disk_session *find_or_make(struct disk *d, const uint8_t *id)
 {
     struct disk_session *s = find(d, id);
     if (s) return s;
-    if (d->n == d->cap) d->session = grown(d->session, &d->cap, sizeof *d->session);
+    if (d->n == d->cap) d->session = added(d->session, &d->cap, sizeof *d->session);
     s = &d->session[d->n++];
     *s = (struct disk_session){0};
-    s->step = grown(NULL, &s->cap, sizeof *s->step);
+    s->step = added(NULL, &s->cap, sizeof *s->step);
     s->row.levels = -1; /* steps may come first */
     memcpy(s->row.id, id, TRACK_ID);
     return s;
@@ -105,7 +105,7 @@ static void put_step(struct disk *d, const uint8_t *id, const struct step *in)
         old->at = in->at;
         return;
     }
-    if (s->n == s->cap) s->step = grown(s->step, &s->cap, sizeof *s->step);
+    if (s->n == s->cap) s->step = added(s->step, &s->cap, sizeof *s->step);
     memmove(&s->step[at + 1], &s->step[at], (size_t)(s->n - at) * sizeof *s->step);
     s->step[at] = *in;
     s->step[at].next = s->step[at].prev = -1;
@@ -208,7 +208,7 @@ static void put(struct disk *d, const struct store_rec *r)
     case STORE_PRUNE:
         prune(d, r->before);
         break;
-    case STORE_PARCEL:
+    case STORE_ENVELOPE:
     case STORE_DELIVERED: /* of a bus that the simulation does not have */
         break;
     }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "serve/session/decide.h"
-#include "serve/added/grown.h"
+#include "serve/added/added.h"
 
 static const struct model_session *viewer_of(const struct world *w, uint64_t key)
 {
@@ -62,7 +62,7 @@ static bool drawn_so(const struct world *w, const struct traj *t, int i, uint32_
     for (int k = w->versions; k-- > 0;) {
         struct policy_choice c;
         if (w->version[k].number != s->policy) continue;
-        if (!swift_decide(&c, w->version[k].swift, obs, mask, u) &&
+        if (!packed_decide(&c, w->version[k].packed, obs, mask, u) &&
             c.action == s->action && c.logp == s->logp)
             return true;
     }
@@ -90,15 +90,15 @@ static void check_traj(struct world *w, struct traj *t)
 
     const struct model_session *s = viewer_of(w, t->key);
     if (!s)
-        world_finding(w, SIM_UNTAGGED, "a trajectory of no session");
+        world_finding(w, SIM_HINTLESS, "a trajectory of no session");
     else if (!s->out.hinted)
-        world_finding(w, SIM_UNTAGGED, "session %s gave no hint", s->out.session);
+        world_finding(w, SIM_HINTLESS, "session %s gave no hint", s->out.session);
     else if (!s->out.explores)
-        world_finding(w, SIM_UNTAGGED, "session %s does not explore", s->out.session);
+        world_finding(w, SIM_HINTLESS, "session %s does not explore", s->out.session);
     if (world_found(w)) return;
     check_taught(w, s, t);
     if (w->cfg->broken == BREAK_TEACH) check_taught(w, s, t);
-    if (t->tag < GROWN_TAG) check_drawn(w, t);
+    if (t->tag < ADDED_TAG) check_drawn(w, t);
 }
 
 /* ---- the ring ---- */

@@ -98,7 +98,7 @@ static void show(const struct tally *t)
                {"clock jumps", c->jumps},    {"damaged files", c->damaged},
                {"updates", c->updates},      {"versions", c->versions},
                {"slots", c->slots},          {"expired", c->expired},
-               {"grown profiles", c->grown}, {"dropped trajectories", c->dropped}};
+               {"grown profiles", c->added}, {"dropped trajectories", c->dropped}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         printf("  %-24s %12llu\n", row[i].what, (unsigned long long)row[i].n);
     printf("%llu seeds, %.1f s of CPU, %.1f ms a seed: %llu findings\n",

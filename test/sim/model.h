@@ -29,7 +29,7 @@ struct model_session {
     bool labelled, closed, terminal;
     bool forgotten; /* not in memory: a question finds nothing */
     bool gone;      /* nor in the store */
-    bool grown;     /* opened as one of a grown profile */
+    bool added;     /* opened as one of a grown profile */
     uint64_t put, put_closed;
     double word;   /* by the service's clock: not later than the last one was heard */
     double stored; /* when it last said something new: what a restart knows of its word */

@@ -17,7 +17,7 @@ static const char *const RULES[SIM_RULES] = {
     [SIM_REPEAT] = "equal-repeat", [SIM_PUBLISHED] = "published-version",
     [SIM_VERSION] = "version",     [SIM_SLOT] = "slot",
     [SIM_SESSION] = "session",     [SIM_BOUNDED] = "bounded",
-    [SIM_UNTAGGED] = "untagged",   [SIM_LOGP] = "probability",
+    [SIM_HINTLESS] = "untagged",   [SIM_LOGP] = "probability",
     [SIM_TAUGHT] = "taught-once",  [SIM_COUNTS] = "counts",
     [SIM_PROFILE] = "profile",     [SIM_REFUSAL] = "refusal",
     [SIM_START] = "start",         [SIM_LABELS] = "labels",
@@ -28,7 +28,7 @@ static const enum sim_rule BROKEN[BREAKS] = {
     [BREAK_ANSWER] = SIM_REPEAT,   [BREAK_UNKNOWN] = SIM_PUBLISHED,
     [BREAK_BACK] = SIM_VERSION,    [BREAK_SLOT] = SIM_SLOT,
     [BREAK_OLD] = SIM_SESSION,     [BREAK_EXPIRY] = SIM_BOUNDED,
-    [BREAK_HINT] = SIM_UNTAGGED,   [BREAK_LOGP] = SIM_LOGP,
+    [BREAK_HINT] = SIM_HINTLESS,   [BREAK_LOGP] = SIM_LOGP,
     [BREAK_TEACH] = SIM_TAUGHT,    [BREAK_COUNT] = SIM_COUNTS,
     [BREAK_PROFILE] = SIM_PROFILE, [BREAK_REFUSE] = SIM_REFUSAL,
     [BREAK_START] = SIM_START,     [BREAK_EARLY] = SIM_ONCE,
@@ -167,11 +167,11 @@ static void settle_on(struct world *w)
     c->online.ppo.threads = 1;
     c->grow_max = 1 + world_below(w, 3);
     c->grow_experts = 1;
-    c->untagged.mode = (enum untagged_mode)world_below(w, 3);
-    c->untagged.slot_s = 20 + world_below(w, 150);
-    c->untagged.slot_sessions = world_chance(w, .3) ? 2 : 0;
-    c->untagged.merge_policy = w->cfg->experts;
-    c->untagged.exam_links = 1;
+    c->hintless.mode = (enum hintless_mode)world_below(w, 3);
+    c->hintless.slot_s = 20 + world_below(w, 150);
+    c->hintless.slot_sessions = world_chance(w, .3) ? 2 : 0;
+    c->hintless.merge_policy = w->cfg->experts;
+    c->hintless.exam_links = 1;
     /* a draw of its own: what the others of this seed are does not depend on it */
     c->strict = rng_uniform_at(w->cfg->seed, UINT64_MAX, 1) < .15;
     w->one_address = rng_uniform_at(w->cfg->seed, UINT64_MAX, 2) < .5;
@@ -210,7 +210,7 @@ static void destroy(struct world *w)
     for (int i = 0; i < w->sessions; i++)
         model_free(w->session[i]);
     for (int i = 0; i < w->versions; i++)
-        swift_free(w->version[i].swift);
+        packed_free(w->version[i].packed);
     files_release(&w->kept);
     disk_release(&w->disk);
     free(w->obs);

@@ -30,7 +30,7 @@ enum sim_rule {
     SIM_LABELS, /* labels move the mix, and the mix what is served, within their bounds */
     SIM_SESSION,  /* a session takes what its rules allow, and never goes back */
     SIM_BOUNDED,  /* live sessions, queues and steps stay within their bounds */
-    SIM_UNTAGGED, /* sessions without a hint never reach PPO */
+    SIM_HINTLESS, /* sessions without a hint never reach PPO */
     SIM_LOGP,     /* what is taught has the probability it was drawn with */
     SIM_TAUGHT,   /* no step teaches twice */
     SIM_COUNTS,   /* the figures are those of what happened */
@@ -79,7 +79,7 @@ struct sim_cfg {
 
 struct sim_counts {
     uint64_t steps, requests, refused, decisions, rewards, repeats, conflicts, crashes,
-        drains, failed_writes, commits, updates, versions, slots, expired, grown, jumps,
+        drains, failed_writes, commits, updates, versions, slots, expired, added, jumps,
         damaged, nested, dropped;
 };
 

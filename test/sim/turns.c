@@ -109,10 +109,10 @@ void turns_periodic(struct world *w)
     if (w->doomed) return;
     world_stats(&after, w);
     int n = (int)(after.sessions_expired - before.sessions_expired);
-    w->out->counts.slots += after.untagged.slots - before.untagged.slots;
+    w->out->counts.slots += after.hintless.slots - before.hintless.slots;
     world_note(w, "tick: %d expired, %llu slots", n,
-               (unsigned long long)after.untagged.slots);
-    world_mix(w, (uint64_t)n, after.untagged.slots);
+               (unsigned long long)after.hintless.slots);
+    world_mix(w, (uint64_t)n, after.hintless.slots);
     find_expired(w, world_put(w), n);
     if (w->doomed) return;
     check_mix(w);
@@ -148,10 +148,10 @@ static void put_profile(struct world *w, struct world_profile *p)
     p->state = PROFILE_THERE;
     p->qoe = in.qoe;
     struct profile is;
-    p->grown = !service_profile_get(&is, w->service, p->name, NULL) && is.grow;
-    if (in.grow && !p->grown)
+    p->added = !service_profile_get(&is, w->service, p->name, NULL) && is.grow;
+    if (in.grow && !p->added)
         world_finding(w, SIM_PROFILE, "%s was to grow and has not", p->name);
-    w->out->counts.grown += in.grow;
+    w->out->counts.added += in.grow;
 }
 
 static void delete_profile(struct world *w, struct world_profile *p)
@@ -167,7 +167,7 @@ static void delete_profile(struct world *w, struct world_profile *p)
         world_finding(w, SIM_PROFILE, "delete %s: code %d", p->name, rc);
     if (!rc || rc == ERR_ABSENT) {
         p->state = PROFILE_ABSENT;
-        p->grown = false;
+        p->added = false;
     }
 }
 
@@ -274,7 +274,7 @@ static void configure(struct world *w)
     c->clock = ask_clock;
     c->clock_ctx = w;
     c->parts = (struct service_parts){open_store, lane_bus, w, {draw_bytes, w}};
-    if (world_chance(w, .3)) c->untagged.mode = (enum untagged_mode)world_below(w, 3);
+    if (world_chance(w, .3)) c->hintless.mode = (enum hintless_mode)world_below(w, 3);
 }
 
 void turns_start(struct world *w)

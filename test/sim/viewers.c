@@ -393,10 +393,10 @@ static void describe(struct world *w, struct session_open *in)
         in->has_mu = true, in->qoe = (struct qoe){1, rng_uniform(&w->rng), 2, QOE_LOG};
 }
 
-static bool grown_name(const struct world *w, const char *name)
+static bool added_name(const struct world *w, const char *name)
 {
     for (int i = 0; i < WORLD_PROFILES; i++)
-        if (!strcmp(w->profile[i].name, name)) return w->profile[i].grown;
+        if (!strcmp(w->profile[i].name, name)) return w->profile[i].added;
     return false;
 }
 
@@ -435,7 +435,7 @@ static void begin(struct world *w)
     acked(w);
 
     struct model_session *s = model_open(&in, &out, world_put(w));
-    s->grown = out.hinted && !in.has_mu && grown_name(w, in.profile);
+    s->added = out.hinted && !in.has_mu && added_name(w, in.profile);
     w->session[w->sessions++] = s;
     w->count.opened++;
     w->count.decisions++;

@@ -3,7 +3,7 @@
 #define SIM_WORLD_H
 
 #include "base/rng.h"
-#include "policy/swift.h"
+#include "policy/packed.h"
 #include "serve/learner/bus.h"
 #include "serve/session/service.h"
 #include "sim/disk.h"
@@ -24,14 +24,14 @@ enum {
 struct world_version {
     uint64_t number;
     uint32_t crc; /* of weights and busy experts */
-    struct swift *swift;
+    struct packed *packed;
     uint64_t put; /* records, when something durable may name it */
 };
 
 struct world_profile {
     char name[SERVICE_NAME];
     enum { PROFILE_ABSENT, PROFILE_THERE, PROFILE_UNSURE } state;
-    bool grown; /* and answered as such */
+    bool added; /* and answered as such */
     struct qoe qoe;
 };
 

@@ -25,7 +25,7 @@ static int take_weights(void *ctx, struct policy *p, const struct bus_wire_weigh
 {
     struct leaders *r = ctx;
     r->taken++;
-    return snap_publish(r->snap, p, note->published_at, note->check_score, e);
+    return published_swap(r->published, p, note->published_at, note->check_score, e);
 }
 
 static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
@@ -75,7 +75,7 @@ void leaders_begin(struct leaders *r, const char *name, int hidden)
     struct policy *p = policy_new(&cfg, NULL);
     policy_init(p, 3);
     p->version = 1;
-    r->snap = snap_new(policy_clone(p, NULL), 0, 0, NULL);
+    r->published = published_new(policy_clone(p, NULL), 0, 0, NULL);
     ck_assert_int_eq(bus_local_init(&r->bus, 64, NULL), 0);
     struct learner_cfg lc = {
         .online = online_cfg_default(), .announce = announce, .announce_ctx = r};
@@ -83,10 +83,10 @@ void leaders_begin(struct leaders *r, const char *name, int hidden)
     lc.online.capacity = 64 + TRAJ_STEPS;
     lc.online.tolerance = 1e9;
     bool fresh;
-    r->learner = learner_new(&lc, p, NULL, 0, &fresh, r->snap, &r->bus, NULL);
+    r->learner = learner_new(&lc, p, NULL, 0, &fresh, r->published, &r->bus, NULL);
     ck_assert_ptr_nonnull(r->learner);
     policy_free(p);
-    r->ledger = ledger_new(NULL);
+    r->dedup = dedup_new(NULL);
     struct follow_cfg fc = {.board = leaders_board,
                             .shape = cfg,
                             .weights = take_weights,
@@ -96,8 +96,8 @@ void leaders_begin(struct leaders *r, const char *name, int hidden)
     struct lead_cfg cc = {.board = leaders_board,
                           .who = r->name,
                           .follow = r->follow,
-                          .ledger = r->ledger,
-                          .snap = r->snap,
+                          .dedup = r->dedup,
+                          .published = r->published,
                           .shape = cfg,
                           .log = &leaders_log,
                           .rewind = on_rewind,
@@ -111,10 +111,10 @@ void leaders_end(struct leaders *r)
 {
     lead_free(r->lead);
     follow_free(r->follow);
-    ledger_free(r->ledger);
+    dedup_free(r->dedup);
     learner_free(r->learner);
     r->bus.free(r->bus.self);
-    snap_free(r->snap);
+    published_free(r->published);
 }
 
 int leaders_turn(struct leaders *r)
@@ -126,24 +126,24 @@ int leaders_turn(struct leaders *r)
 
 uint64_t leaders_version(struct leaders *r)
 {
-    const struct weights *w = snap_get(r->snap);
+    const struct weights *w = published_get(r->published);
     uint64_t v = w->policy->version;
-    snap_put(r->snap, w);
+    published_put(r->published, w);
     return v;
 }
 
 uint32_t leaders_crc(struct leaders *r)
 {
-    const struct weights *w = snap_get(r->snap);
+    const struct weights *w = published_get(r->published);
     uint32_t c = policy_crc32(w->policy);
-    snap_put(r->snap, w);
+    published_put(r->published, w);
     return c;
 }
 
 uint64_t leaders_counted(struct leaders *r)
 {
-    struct ledger_stats s;
-    ledger_stats(&s, r->ledger);
+    struct dedup_stats s;
+    dedup_stats(&s, r->dedup);
     return s.counted;
 }
 
@@ -156,8 +156,8 @@ int leaders_learn(struct leaders *r, int n)
         traj.client = r->number;
         for (int k = 0; k < traj.n; k++)
             traj.step[k].policy = leaders_version(r);
-        ck_assert(ledger_take(r->ledger, 5, ++r->number));
-        ledger_advance(r->ledger, r->number);
+        ck_assert(dedup_take(r->dedup, 5, ++r->number));
+        dedup_advance(r->dedup, r->number);
         ck_assert(r->bus.send(r->bus.self, &traj));
         rc = learner_turn(r->learner, 0, leaders_mono, NULL);
     }

@@ -14,9 +14,9 @@ extern struct log leaders_log; /* of what leads: its errors, to nowhere */
 struct leaders {
     char name[16];
     struct bus bus;
-    struct snap *snap;
+    struct published *published;
     struct learner *learner;
-    struct ledger *ledger;
+    struct dedup *dedup;
     struct follow *follow;
     struct lead *lead;
     uint64_t trimmed, number;

@@ -4,7 +4,7 @@
 #include "abr/traces/gen.h"
 #include "abr/deciders/guard.h"
 #include "abr/emulator/player.h"
-#include "policy/swift.h"
+#include "policy/packed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -51,9 +51,9 @@ static void look(struct twin *t, const struct policy *p, const struct policy_cho
 struct twin twin_compare(const struct policy *p, int views, uint64_t seed)
 {
     struct twin t = {0};
-    struct swift *s = need(swift_new(&p->cfg, NULL));
+    struct packed *s = need(packed_new(&p->cfg, NULL));
     struct policy_ws *ws = need(policy_ws_new(&p->cfg, NULL));
-    swift_load(s, p);
+    packed_load(s, p);
     struct rng r;
     rng_init(&r, seed, 0);
     for (uint64_t i = 0; t.views < views; i++) {
@@ -67,7 +67,7 @@ struct twin twin_compare(const struct policy *p, int views, uint64_t seed)
             struct policy_choice got, want;
             uint32_t mask = guard_levels(&viewer.view);
             feat_observe(obs, FEAT_FULL, &viewer.view);
-            if (swift_decide(&got, s, obs, mask, -1) ||
+            if (packed_decide(&got, s, obs, mask, -1) ||
                 policy_decide(&want, p, ws, obs, mask, -1))
                 t.other_level++;
             look(&t, p, &got, &want);
@@ -80,6 +80,6 @@ struct twin twin_compare(const struct policy *p, int views, uint64_t seed)
         video_free(video);
     }
     policy_ws_free(ws);
-    swift_free(s);
+    packed_free(s);
     return t;
 }

@@ -1,4 +1,4 @@
-/* twin.h - how far the fast decision (policy/swift.h) is from its plain twin on what viewers
+/* twin.h - how far the fast decision (policy/packed.h) is from its plain twin on what viewers
  * really see. */
 #ifndef SUPPORT_TWIN_H
 #define SUPPORT_TWIN_H

@@ -1,9 +1,9 @@
-/* untagged_viewers.h - viewers who give no hint, and experts that can be merged, for the tests of
+/* hintless_viewers.h - viewers who give no hint, and experts that can be merged, for the tests of
  * serve/untagged. Included by each of them once: everything is static. */
-#ifndef TEST_UNTAGGED_VIEWERS_H
-#define TEST_UNTAGGED_VIEWERS_H
+#ifndef TEST_HINTLESS_VIEWERS_H
+#define TEST_HINTLESS_VIEWERS_H
 
-#include "serve/hintless/untagged.h"
+#include "serve/hintless/hintless.h"
 
 #include <check.h>
 #include <math.h>
@@ -49,14 +49,14 @@ __attribute__((unused)) static void setup(void)
 {
     served_begin(&f, true);
     f.cfg.explore_share = 1;
-    f.cfg.untagged.slot_s = 300;
-    f.cfg.untagged.bandit = tanbr_cfg_default(2, AUDIENCE_TASKS);
-    f.cfg.untagged.bandit.keep = 0;
-    f.cfg.untagged.merge_links = 0; /* a bandit that knows nothing */
-    f.cfg.untagged.exam_links =
+    f.cfg.hintless.slot_s = 300;
+    f.cfg.hintless.bandit = tanbr_cfg_default(2, PROFILE_MIX_TASKS);
+    f.cfg.hintless.bandit.keep = 0;
+    f.cfg.hintless.merge_links = 0; /* a bandit that knows nothing */
+    f.cfg.hintless.exam_links =
         0; /* and whose choices nobody examines: test_labels.c does */
     make_experts(3);
-    f.cfg.untagged.merge_policy = experts;
+    f.cfg.hintless.merge_policy = experts;
 }
 
 __attribute__((unused)) static void teardown(void)
@@ -64,17 +64,17 @@ __attribute__((unused)) static void teardown(void)
     served_end(&f);
 }
 
-__attribute__((unused)) static void start(enum untagged_mode mode)
+__attribute__((unused)) static void start(enum hintless_mode mode)
 {
-    f.cfg.untagged.mode = mode;
+    f.cfg.hintless.mode = mode;
     served_start(&f);
 }
 
-__attribute__((unused)) static struct untagged_stats stats(void)
+__attribute__((unused)) static struct hintless_stats stats(void)
 {
     struct service_stats s;
     service_stats(&s, f.service);
-    return s.untagged;
+    return s.hintless;
 }
 
 __attribute__((unused)) static void next_slot(void)

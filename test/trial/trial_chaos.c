@@ -1,6 +1,6 @@
 /* Nothing that was acknowledged is lost: the daemon serves viewers, learns, writes checkpoints, and
  * is killed (SIGKILL) at random moments, also while it starts and while it writes a checkpoint.
- * Each viewer keeps a ledger of what it was answered and when; after each start the store is held
+ * Each viewer keeps a dedup of what it was answered and when; after each start the store is held
  * against it.
  *
  * A reward must be there when it was acknowledged WINDOW_MS before the kill, by the viewer's clock
@@ -52,7 +52,7 @@ struct viewer {
     double answered_at;
     long bytes; /* of the chunk before `next` */
     double took_s;
-    struct entry *ledger;
+    struct entry *dedup;
     int n, cap, checked;
     double policy; /* newest version that answered */
 };
@@ -134,10 +134,10 @@ static void keep(struct viewer *v, int chunk)
 {
     if (v->n == v->cap) {
         v->cap = v->cap ? 2 * v->cap : 1024;
-        v->ledger = realloc(v->ledger, (size_t)v->cap * sizeof *v->ledger);
-        if (!v->ledger) bench_fail("no memory");
+        v->dedup = realloc(v->dedup, (size_t)v->cap * sizeof *v->dedup);
+        if (!v->dedup) bench_fail("no memory");
     }
-    struct entry *e = &v->ledger[v->n++];
+    struct entry *e = &v->dedup[v->n++];
     *e = (struct entry){.chunk = chunk, .bytes = v->bytes, .at = clock_mono()};
     memcpy(e->session, v->session, sizeof e->session);
 }
@@ -334,7 +334,7 @@ static void check_integrity(sqlite3 *db, struct found *f)
     sqlite3_finalize(st);
 }
 
-/* A reward of the ledger, in the store. */
+/* A reward of the dedup, in the store. */
 static void look_up(sqlite3_stmt *st, struct entry *e, bool due, bool strict,
                     double killed_at, struct found *f)
 {
@@ -361,8 +361,8 @@ static void look_up(sqlite3_stmt *st, struct entry *e, bool due, bool strict,
 }
 
 /* since the last kill, or, at the end, all that was ever there */
-static void check_ledgers(struct chaos *c, sqlite3 *db, double killed_at, bool all,
-                          struct found *f)
+static void check_dedups(struct chaos *c, sqlite3 *db, double killed_at, bool all,
+                         struct found *f)
 {
     sqlite3_stmt *st;
     if (sqlite3_prepare_v2(db,
@@ -373,7 +373,7 @@ static void check_ledgers(struct chaos *c, sqlite3 *db, double killed_at, bool a
     for (int i = 0; i < c->viewers; i++) {
         struct viewer *v = &c->viewer[i];
         for (int k = all ? 0 : v->checked; k < v->n; k++) {
-            struct entry *e = &v->ledger[k];
+            struct entry *e = &v->dedup[k];
             if (!all || e->stored)
                 look_up(st, e, all || owed(c, e->at), isinf(c->safe_at), killed_at, f);
         }
@@ -386,7 +386,7 @@ static void check_store(struct chaos *c, double killed_at, bool all, struct foun
 {
     sqlite3 *db = open_store(c);
     check_integrity(db, f);
-    check_ledgers(c, db, killed_at, all, f);
+    check_dedups(c, db, killed_at, all, f);
     sqlite3_close(db);
 }
 
@@ -580,7 +580,7 @@ int main(void)
     report(&c, &f, done, early);
     for (int i = 0; i < c.viewers; i++) {
         client_close(&c.viewer[i].client);
-        free(c.viewer[i].ledger);
+        free(c.viewer[i].dedup);
     }
     free(c.viewer);
     return trial_end(c.trial);

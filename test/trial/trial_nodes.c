@@ -89,10 +89,10 @@ static int many_reward(void *self, struct reward_out *out, const char *session,
     return service_reward(out, c->node[of_session(session)], session, in, e);
 }
 
-static int many_weights(void *self, const char *grown, void **out, size_t *n,
+static int many_weights(void *self, const char *added, void **out, size_t *n,
                         struct err *e)
 {
-    (void)grown;
+    (void)added;
     return service_policy_weights(out, n, ((struct cluster *)self)->learner, e);
 }
 

@@ -90,7 +90,7 @@ int main(void)
     while (s.at_s[quiet] < fmin(warm, seconds / 4))
         quiet++;
     int half = quiet + (s.n - quiet) / 2;
-    double grown = most(s.memory_mb, half, s.n) - most(s.memory_mb, quiet, half);
+    double added = most(s.memory_mb, half, s.n) - most(s.memory_mb, quiet, half);
     double opened = most(s.descriptors, half, s.n) - most(s.descriptors, quiet, half);
     double updates = trial_metric(t, "abrd_learner_updates_total") +
                      trial_metric(t, "abrd_learner_rollbacks_total");
@@ -118,7 +118,7 @@ int main(void)
 
     report_check(p, "not answered", failed, 0, 0);
     report_check(p, "sessions that were watched to their end", watched, 1, INFINITY);
-    report_check(p, "growth of resident memory behind the warm-up [MB]", grown, -INFINITY,
+    report_check(p, "growth of resident memory behind the warm-up [MB]", added, -INFINITY,
                  growth);
     report_check(p, "growth of open descriptors behind the warm-up", opened, -INFINITY,
                  0);

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "abr/deciders/start.h"
+#include "abr/deciders/first_level.h"
 
 /* where nothing came yet: no link is that slow, and no quotient infinite */
 static const double LEAST_BYTES = 1;
@@ -19,14 +19,14 @@ static double left(const struct view *v, const struct underway *u)
 
 static bool may_rise(const struct view *v)
 {
-    return start_is(v);
+    return first_level_is(v);
 }
 
 static bool may_fall(const struct view *v, const struct underway *u)
 {
     const struct qoe *k = &v->qoe;
     if (k->mu_stall < k->mu_quality) return false;
-    if (start_is(v)) return true;
+    if (first_level_is(v)) return true;
     return k->mu_stall >= k->mu_switch && left(v, u) / rate(u) > u->buffer_s;
 }
 
@@ -38,7 +38,7 @@ bool abandon_asks(const struct view *v, const struct underway *u)
 /* Chunks after the one under way. */
 static int later(const struct view *v)
 {
-    return v->chunks ? v->chunks - v->chunk - 1 : START_LIVE_CHUNKS - 1;
+    return v->chunks ? v->chunks - v->chunk - 1 : FIRST_LEVEL_LIVE_CHUNKS - 1;
 }
 
 /* The rest of the session from a level on, with so much media in the buffer. */

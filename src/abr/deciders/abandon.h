@@ -14,7 +14,7 @@
  *
  *   - Of a session's first chunk, when nothing of the link was known: k and the levels above it, and
  *     for viewers to whom a stall matters as much as quality (mu_stall >= mu_quality) those below of
- *     which there is less to come than of k (S_j < W_k). So a beginning (start.h) is corrected before
+ *     which there is less to come than of k (S_j < W_k). So a beginning (first_level.h) is corrected before
  *     anybody has seen it. Nothing is in the buffer, so the whole wait counts as a stall. Who prefers
  *     quality waits: what V promises from below such viewers do not get from there.
  *   - Of any other chunk, when the rest would come too late (W_k / c > B): k and those levels below,

@@ -2,7 +2,7 @@
 
 #include "abr/emulator/feat.h"
 #include "abr/deciders/guard.h"
-#include "abr/deciders/start.h"
+#include "abr/deciders/first_level.h"
 #include "policy/graft_pack.h"
 #include "learn/growth_ckpt.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct pilot {
-    struct swift *swift;
+    struct packed *packed;
     struct graft_pack *pack; /* new experts on it, NULL: none */
     enum feat_layout layout;
     struct policy_choice choice; /* of the last decision */
@@ -23,7 +23,7 @@ static void pilot_free(void *self)
     struct pilot *p = self;
     if (!p) return;
     graft_pack_free(p->pack);
-    swift_free(p->swift);
+    packed_free(p->packed);
     free(p);
 }
 
@@ -37,8 +37,8 @@ static void pilot_reset(void *self, uint64_t session_key)
 /* Layouts for experiments choose the first chunk themselves. */
 static uint32_t offered(const struct pilot *p, const struct view *v)
 {
-    bool own = feat_rolled(p->layout) || (p->layout != FEAT_FULL && start_is(v));
-    uint32_t trained = (UINT32_C(1) << swift_cfg(p->swift)->actions) - 1;
+    bool own = feat_rolled(p->layout) || (p->layout != FEAT_FULL && first_level_is(v));
+    uint32_t trained = (UINT32_C(1) << packed_cfg(p->packed)->actions) - 1;
     uint32_t mask = (own ? feat_mask(v) : guard_greedy(v)) & trained;
     return mask ? mask : (trained >> 1) + 1; /* to begin above all that it knows */
 }
@@ -59,8 +59,8 @@ static int pilot_decide(void *self, const struct view *v, const struct video *vi
 
     uint32_t mask = offered(p, v);
     int rc = p->pack
-                 ? graft_pack_decide(&p->choice, NULL, p->pack, p->swift, obs, mask, -1)
-                 : swift_decide(&p->choice, p->swift, obs, mask, -1);
+                 ? graft_pack_decide(&p->choice, NULL, p->pack, p->packed, obs, mask, -1)
+                 : packed_decide(&p->choice, p->packed, obs, mask, -1);
     return rc ? 0 : p->choice.action;
 }
 
@@ -71,7 +71,7 @@ static const struct policy_choice *pilot_choice(void *self)
 }
 
 /* A grown profile's file; ERR_INVALID: of another kind, or of another layout. */
-static int load_grown(struct pilot *p, const char *path, struct err *e)
+static int load_added(struct pilot *p, const char *path, struct err *e)
 {
     struct policy *base;
     struct graft *g;
@@ -82,12 +82,12 @@ static int load_grown(struct pilot *p, const char *path, struct err *e)
                        base->cfg.obs_dim, feat_layout_name(p->layout),
                        feat_dim(p->layout));
     } else {
-        p->swift = swift_new(&base->cfg, e);
-        p->pack = p->swift ? graft_pack_new(&g->cfg, e) : NULL;
+        p->packed = packed_new(&base->cfg, e);
+        p->pack = p->packed ? graft_pack_new(&g->cfg, e) : NULL;
         rc = p->pack ? 0 : ERR_MEMORY;
     }
     if (!rc) {
-        swift_load(p->swift, base);
+        packed_load(p->packed, base);
         graft_pack_load(p->pack, g, base);
     }
     graft_free(g);
@@ -108,8 +108,8 @@ static int algo_moe_load(struct pilot *p, const char *path, struct err *e)
     if (!rc && policy && policy->cfg.obs_dim != feat_dim(p->layout))
         err_field(&why, ERR_INVALID, path, "takes %d inputs, its layout '%s' has %d",
                   policy->cfg.obs_dim, feat_layout_name(p->layout), feat_dim(p->layout));
-    if (policy && !why.code) p->swift = swift_new(&policy->cfg, &why);
-    if (p->swift) swift_load(p->swift, policy);
+    if (policy && !why.code) p->packed = packed_new(&policy->cfg, &why);
+    if (p->packed) packed_load(p->packed, policy);
     policy_free(policy);
     return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;
 }
@@ -117,11 +117,11 @@ static int algo_moe_load(struct pilot *p, const char *path, struct err *e)
 /* A sound file of another kind may be a grown profile's. */
 static int load_either(struct pilot *p, const char *path, struct err *e)
 {
-    struct err why = {0}, grown = {0};
+    struct err why = {0}, added = {0};
     int rc = algo_moe_load(p, path, &why);
-    if (rc == ERR_INVALID) rc = load_grown(p, path, &grown);
+    if (rc == ERR_INVALID) rc = load_added(p, path, &added);
     if (!rc) return 0;
-    const struct err *told = grown.code && grown.code != ERR_INVALID ? &grown : &why;
+    const struct err *told = added.code && added.code != ERR_INVALID ? &added : &why;
     return err_field(e, told->code, told->field, "%s", told->detail);
 }
 

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "abr/emulator/feat.h"
-#include "abr/deciders/start.h"
+#include "abr/deciders/first_level.h"
 
 #define WARY 5.0      /* mu_stall over each other weight */
 #define SHORT_S 12.0  /* buffer limit */
@@ -30,5 +30,5 @@ uint32_t guard_levels(const struct view *v)
 
 uint32_t guard_greedy(const struct view *v)
 {
-    return start_is(v) ? UINT32_C(1) << start_level(v) : guard_levels(v);
+    return first_level_is(v) ? UINT32_C(1) << first_level(v) : guard_levels(v);
 }

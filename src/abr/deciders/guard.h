@@ -26,7 +26,7 @@
 uint32_t guard_levels(const struct view *v);
 
 /* For who takes the best level and does not explore: the same, but when nothing of the link was
- * measured yet the one level that start.h begins with. Who explores chooses it himself, so that a
+ * measured yet the one level that first_level.h begins with. Who explores chooses it himself, so that a
  * daemon can learn what its viewers' links are like. */
 uint32_t guard_greedy(const struct view *v);
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "abr/deciders/abandon.h"
-#include "abr/deciders/start.h"
+#include "abr/deciders/first_level.h"
 
 /* The view stands before chunk v->chunk. Behind the last chunk it shows chunk 0's sizes,
  * as the original simulator does. */
@@ -31,7 +31,7 @@ static void player_fetch(struct player *p, int level, double noise)
         emu_step(&p->emu, level, noise, &p->result);
         return;
     }
-    bool first = start_is(v);
+    bool first = first_level_is(v);
     const struct emu_watch watch = {.first_s = first ? ABANDON_FIRST_S : ABANDON_EVERY_S,
                                     .first_share = first ? ABANDON_FIRST_SHARE : 1.0,
                                     .every_s = first ? HUGE_VAL : ABANDON_EVERY_S,

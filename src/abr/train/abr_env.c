@@ -1,7 +1,7 @@
 #include "abr/train/abr_env.h"
 
 #include "abr/deciders/mpc.h"
-#include "abr/deciders/start.h"
+#include "abr/deciders/first_level.h"
 #include "base/rng.h"
 
 #include <assert.h>
@@ -281,11 +281,11 @@ static bool abr_env_fetch(struct abr_env *m, int level)
     return over;
 }
 
-static int first_level(struct abr_env *m)
+static int abr_env_first_level(struct abr_env *m)
 {
     struct state *s = &m->s;
     int levels = m->world.video->levels, first = m->cfg->first_level;
-    if (maybe(&s->rng, m->cfg->start)) return start_level(&s->player.view);
+    if (maybe(&s->rng, m->cfg->start)) return first_level(&s->player.view);
     if (first < 0) first = (int)rng_below(&s->rng, (uint32_t)levels);
     return first < levels ? first : levels - 1;
 }
@@ -304,7 +304,7 @@ static void env_reset(void *self, struct env_out *out)
     s->mpc = (struct mpc_memory){.chunk = -1};
     memset(s->paper, 0, sizeof s->paper);
     if (!chance(&s->rng, m->cfg->choose_first)) {
-        abr_env_fetch(m, first_level(m));
+        abr_env_fetch(m, abr_env_first_level(m));
     } else if (feat_rolled(m->cfg->layout)) {
         feat_paper_push(s->paper, &s->player.view);
     }

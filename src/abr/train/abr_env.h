@@ -56,7 +56,7 @@ struct abr_env_cfg {
     double abandon;   /* the player may abandon a chunk on its way (abandon.h) */
     double choose_first; /* the policy chooses chunk 0, else it comes at first_level */
     int first_level;     /* -1: drawn */
-    double start;        /* of the others: chunk 0 comes as sessions begin (start.h) */
+    double start; /* of the others: chunk 0 comes as sessions begin (first_level.h) */
     double
         caution; /* behind buffers of up to 12 s a stall costs 1 + caution times what the
                      * viewer's weights say: the one error there that cannot be mended */

@@ -154,12 +154,12 @@ static int play_point(struct filling *f, const float *x, float *scores)
     const struct merge_world *w = f->world;
     struct policy_cfg cfg =
         f->kind == MERGED ? join_merged_cfg(&f->policy->cfg) : f->policy->cfg;
-    struct swift *s = swift_new(&cfg, NULL);
+    struct packed *s = packed_new(&cfg, NULL);
     int rc = s ? 0 : ERR_MEMORY;
     if (!rc && f->kind == MERGED) {
         struct policy *p = policy_new(&cfg, NULL);
         rc = p ? join_merge(p, f->policy, x) : ERR_MEMORY;
-        if (!rc) swift_load(s, p);
+        if (!rc) packed_load(s, p);
         policy_free(p);
         if (!rc) merge_world_play(scores, w, s, FEAT_BLIND, NULL);
     } else if (!rc) {
@@ -167,10 +167,10 @@ static int play_point(struct filling *f, const float *x, float *scores)
         for (int v = 0; v < V; v++)
             by[v] = f->kind == PLAIN ? 1 : 1 / (w->best[v] - w->low[v]);
         struct qoe hint = mean_hint(x, by);
-        swift_load(s, f->policy);
+        packed_load(s, f->policy);
         merge_world_play(scores, w, s, FEAT_FULL, &hint);
     }
-    swift_free(s);
+    packed_free(s);
     return rc;
 }
 
@@ -233,18 +233,18 @@ static int play_static(struct merge_found *f, const struct policy *joined,
 {
     struct policy_cfg c = join_merged_cfg(&joined->cfg);
     struct policy *p = policy_new(&c, e);
-    struct swift *s = p ? swift_new(&c, e) : NULL;
+    struct packed *s = p ? packed_new(&c, e) : NULL;
     int rc = s ? merge_static_fisher(p, joined, states, f->task->seed, e) : e->code;
     if (!rc) {
-        swift_load(s, p);
+        packed_load(s, p);
         merge_world_play(f->fisher, f->world, s, FEAT_BLIND, NULL);
         rc = merge_static_regmean(p, joined, states, e);
     }
     if (!rc) {
-        swift_load(s, p);
+        packed_load(s, p);
         merge_world_play(f->regmean, f->world, s, FEAT_BLIND, NULL);
     }
-    swift_free(s);
+    packed_free(s);
     policy_free(p);
     return rc;
 }
@@ -254,16 +254,16 @@ static int merge_look(struct merge_found *f, const struct policy *joined, struct
 {
     struct policy_cfg c = join_merged_cfg(&joined->cfg);
     struct policy *p = policy_new(&c, e);
-    struct swift *s = p ? swift_new(&c, e) : NULL;
+    struct packed *s = p ? packed_new(&c, e) : NULL;
     float x[V];
     for (int k = 0; k < V; k++)
         x[k] = 1.0f / V;
     f->obs = calloc((size_t)f->world->sessions * FEAT_FULL_DIM, sizeof *f->obs);
     int rc = s && f->obs ? join_merge(p, joined, x)
                          : err_set(e, ERR_MEMORY, "no memory for observations");
-    if (!rc) swift_load(s, p);
+    if (!rc) packed_load(s, p);
     if (!rc) merge_world_look(f->obs, f->world, s);
-    swift_free(s);
+    packed_free(s);
     policy_free(p);
     return rc;
 }
@@ -300,19 +300,19 @@ static int merge_gather(struct merge_states *states, float *obs, uint32_t *mask,
 {
     struct policy_cfg c = join_merged_cfg(&joined->cfg);
     struct policy *p = policy_new(&c, e);
-    struct swift *s = p ? swift_new(&c, e) : NULL;
+    struct packed *s = p ? packed_new(&c, e) : NULL;
     int rc = s ? 0 : ERR_MEMORY;
     for (int k = 0; k < V && !rc; k++) {
         float x[V] = {0}, *o = obs + (size_t)k * STATES * FEAT_FULL_DIM;
         x[k] = 1;
         rc = join_merge(p, joined, x);
         if (rc) break;
-        swift_load(s, p);
+        packed_load(s, p);
         merge_world_states(o, mask + (size_t)k * STATES, STATES, f->world, s, FEAT_BLIND,
                            f->task->seed + (uint64_t)k);
         states[k] = (struct merge_states){STATES, o, mask + (size_t)k * STATES};
     }
-    swift_free(s);
+    packed_free(s);
     policy_free(p);
     return rc;
 }

@@ -5,7 +5,7 @@
  *   p(v | c) = (n_vc + a psi_v) / (sum_v n_vc + a)      n_vc viewers of v seen at c, a = 2
  *   p(v | x, c)  the posterior of moe/identity on the observation x, with p(v | c) for its prior
  *
- * as the daemon has it (serve/hintless/audience.h, there with counters and labels of some); here every viewer
+ * as the daemon has it (serve/hintless/profile mix.h, there with counters and labels of some); here every viewer
  * of a slot that is over has told what it was. x is of the session (merge_world_look). The head
  * may find nothing in x, as sessions do not depend on profiles; then contents are all there is.
  *

@@ -127,7 +127,7 @@ int merge_world_scale(struct merge_world *w, int threads, struct err *e)
 /* ---- policies ---- */
 
 static void play_one(float *score, const struct merge_world *w, int s,
-                     const struct swift *policy, enum feat_layout layout,
+                     const struct packed *policy, enum feat_layout layout,
                      const struct qoe *hint)
 {
     struct emu_world world = emulated(w, s);
@@ -141,7 +141,7 @@ static void play_one(float *score, const struct merge_world *w, int s,
         struct policy_choice choice;
         feat_observe(obs, layout, &p.view);
         int previous = p.view.last_level;
-        int rc = swift_decide(&choice, policy, obs, feat_mask(&p.view), -1);
+        int rc = packed_decide(&choice, policy, obs, feat_mask(&p.view), -1);
         int level = rc ? 0 : choice.action;
         end = player_step(&p, level, 1);
         add_rewards(qoe, &p, level, previous);
@@ -151,7 +151,7 @@ static void play_one(float *score, const struct merge_world *w, int s,
 }
 
 void merge_world_play(float *scores, const struct merge_world *w,
-                      const struct swift *policy, enum feat_layout layout,
+                      const struct packed *policy, enum feat_layout layout,
                       const struct qoe *hint)
 {
     assert(feat_dim(layout) <= FEAT_FULL_DIM && !feat_rolled(layout));
@@ -161,7 +161,7 @@ void merge_world_play(float *scores, const struct merge_world *w,
 
 /* What a policy sees in a session before chunk `stop`, or at its end. mask may be NULL. */
 static void merge_world_watch(float *obs, uint32_t *mask, const struct merge_world *w,
-                              int s, int stop, const struct swift *policy,
+                              int s, int stop, const struct packed *policy,
                               enum feat_layout layout)
 {
     struct emu_world world = emulated(w, s);
@@ -174,13 +174,13 @@ static void merge_world_watch(float *obs, uint32_t *mask, const struct merge_wor
         if (mask) *mask = levels;
         struct policy_choice choice;
         if (p.view.chunk >= stop) return;
-        int rc = swift_decide(&choice, policy, obs, levels, -1);
+        int rc = packed_decide(&choice, policy, obs, levels, -1);
         if (player_step(&p, rc ? 0 : choice.action, 1)) return;
     }
 }
 
 void merge_world_states(float *obs, uint32_t *mask, int n, const struct merge_world *w,
-                        const struct swift *policy, enum feat_layout layout,
+                        const struct packed *policy, enum feat_layout layout,
                         uint64_t seed)
 {
     struct rng r;
@@ -193,7 +193,8 @@ void merge_world_states(float *obs, uint32_t *mask, int n, const struct merge_wo
     }
 }
 
-void merge_world_look(float *obs, const struct merge_world *w, const struct swift *policy)
+void merge_world_look(float *obs, const struct merge_world *w,
+                      const struct packed *policy)
 {
     for (int s = 0; s < w->sessions; s++)
         merge_world_watch(obs + (size_t)s * FEAT_FULL_DIM, NULL, w, s, 1 + MERGE_LOOK,

@@ -22,7 +22,7 @@
 #include "abr/emulator/feat.h"
 #include "lab/lab.h"
 #include "policy/lattice.h"
-#include "policy/swift.h"
+#include "policy/packed.h"
 
 #define MERGE_TASKS QOE_PROFILES
 #define MERGE_LOOK 8
@@ -49,19 +49,19 @@ int merge_world_scale(struct merge_world *w, int threads, struct err *e)
 /* One greedy policy on all sessions. hint: the weights that it is told, NULL for a layout that
  * shows none. What the viewers really value is each profile in turn. */
 void merge_world_play(float *scores, const struct merge_world *w,
-                      const struct swift *policy, enum feat_layout layout,
+                      const struct packed *policy, enum feat_layout layout,
                       const struct qoe *hint);
 
 /* n of the observations that the policy makes on these sessions, drawn without order: obs
  * (n, feat_dim), mask (n). */
 void merge_world_states(float *obs, uint32_t *mask, int n, const struct merge_world *w,
-                        const struct swift *policy, enum feat_layout layout,
+                        const struct packed *policy, enum feat_layout layout,
                         uint64_t seed);
 
 /* The observation, layout FEAT_BLIND, that a policy makes in every session when MERGE_LOOK chunks
  * have been fetched: obs (sessions, FEAT_FULL_DIM). */
 void merge_world_look(float *obs, const struct merge_world *w,
-                      const struct swift *policy);
+                      const struct packed *policy);
 
 /* Means over sessions: out (V). */
 void merge_world_mean(double *out, const struct merge_world *w, const float *scores);

@@ -6,7 +6,7 @@
  *
  * Both are made when they are not there. A node's end (bus_nats_sender) takes trajectories from
  * its outbox and publishes them with message ids, a window of them under way at a time; the
- * learner's end (bus_nats_receiver) reads from its ledger's position on and gives out each
+ * learner's end (bus_nats_receiver) reads from its dedup's position on and gives out each
  * trajectory once. There is no consumer to keep: the position is part of the learner's state, and what
  * lies before it is purged (bus_nats_trim).
  *
@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "serve/cluster/board.h"
 #include "serve/learner/bus.h"
-#include "serve/cluster/ledger.h"
+#include "serve/cluster/dedup.h"
 #include "serve/cluster/outbox.h"
 
 struct bus_nats;
@@ -56,10 +56,10 @@ struct board bus_nats_board(struct bus_nats *n);
 /* The outbox is borrowed; the sender has a thread of its own. */
 int bus_nats_sender(struct bus *out, struct bus_nats *n, struct outbox *o, struct err *e)
     __attribute__((warn_unused_result));
-/* The ledger is borrowed and belongs to who receives. levels_max: longer ladders are refused. */
-int bus_nats_receiver(struct bus *out, struct bus_nats *n, struct ledger *l,
+/* The dedup is borrowed and belongs to who receives. levels_max: longer ladders are refused. */
+int bus_nats_receiver(struct bus *out, struct bus_nats *n, struct dedup *l,
                       int levels_max, struct err *e) __attribute__((warn_unused_result));
-/* Reading begins again behind the ledger's position. For who receives. */
+/* Reading begins again behind the dedup's position. For who receives. */
 void bus_nats_rewind(struct bus *receiver);
 /* What was learned need not be kept. */
 void bus_nats_trim(struct bus_nats *n, uint64_t position);

@@ -1,4 +1,4 @@
-/* The learner's end of the stream: in order, from the ledger's position on, each trajectory once. */
+/* The learner's end of the stream: in order, from the dedup's position on, each trajectory once. */
 #include "bus_nats_priv.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ enum { FETCH = 128, SUBSCRIBED_S = 30 };
 
 struct receiver {
     struct bus_nats *n;
-    struct ledger *ledger;
+    struct dedup *dedup;
     int levels_max;
     natsSubscription *sub;
     natsMsgList list;
@@ -47,12 +47,11 @@ static natsStatus find_start(struct receiver *r, jsErrCode *code)
     if (s) return s;
     uint64_t last = info->State.LastSeq;
     jsStreamInfo_Destroy(info);
-    if (last < ledger_position(r->ledger)) {
+    if (last < dedup_position(r->dedup)) {
         log_event(n->log, LOG_WARN, "bus",
                   "the stream ends at %llu, before %llu: it was made anew",
-                  (unsigned long long)last,
-                  (unsigned long long)ledger_position(r->ledger));
-        ledger_advance(r->ledger, 0);
+                  (unsigned long long)last, (unsigned long long)dedup_position(r->dedup));
+        dedup_advance(r->dedup, 0);
     }
     return NATS_OK;
 }
@@ -71,7 +70,7 @@ static bool subscribe(struct receiver *r)
     so.Stream = n->stream;
     so.Config.AckPolicy = js_AckNone;
     so.Config.DeliverPolicy = js_DeliverByStartSequence;
-    so.Config.OptStartSeq = ledger_position(r->ledger) + 1;
+    so.Config.OptStartSeq = dedup_position(r->dedup) + 1;
     so.Config.InactiveThreshold = (int64_t)SUBSCRIBED_S * 1000000000;
     if (!s) s = js_PullSubscribe(&r->sub, n->js, n->subjects, NULL, NULL, &so, &code);
     if (s) bus_nats_trouble(n, s, "subscribe", NULL);
@@ -93,7 +92,7 @@ static bool still_there(struct receiver *r, uint64_t seq)
  * again to this subscription: then the stream is read anew from where it is known. */
 static bool follows(struct receiver *r, uint64_t seq)
 {
-    uint64_t before = ledger_position(r->ledger);
+    uint64_t before = dedup_position(r->dedup);
     if (!before || seq == before + 1) return true;
     if (still_there(r, before + 1)) {
         log_event(r->n->log, LOG_INFO, "bus",
@@ -117,9 +116,9 @@ static bool bus_nats_receive_take(struct receiver *r, struct traj *out)
         uint64_t seq = meta->Sequence.Stream;
         r->waiting = meta->NumPending;
         jsMsgMetaData_Destroy(meta);
-        if (seq <= ledger_position(r->ledger)) continue;
+        if (seq <= dedup_position(r->dedup)) continue;
         if (!follows(r, seq)) return false;
-        ledger_advance(r->ledger, seq);
+        dedup_advance(r->dedup, seq);
 
         struct bus_wire_id id;
         struct err why = {0};
@@ -128,8 +127,8 @@ static bool bus_nats_receive_take(struct receiver *r, struct traj *out)
         if (!rc && out->view.levels > r->levels_max) {
             rc = err_set(&why, ERR_RANGE, "%d levels; the policy chooses among %d",
                          out->view.levels, r->levels_max);
-            (void)ledger_take(r->ledger, id.maker,
-                              id.number); /* its node need not keep it */
+            (void)dedup_take(r->dedup, id.maker,
+                             id.number); /* its node need not keep it */
         }
         if (rc) {
             if (!atomic_fetch_add(&n->damaged, 1))
@@ -137,7 +136,7 @@ static bool bus_nats_receive_take(struct receiver *r, struct traj *out)
                           (unsigned long long)seq, why.detail);
             continue;
         }
-        if (!ledger_take(r->ledger, id.maker, id.number)) continue;
+        if (!dedup_take(r->dedup, id.maker, id.number)) continue;
         out->place = seq;
         r->got++;
         atomic_fetch_add(&n->received, 1);
@@ -207,14 +206,14 @@ void bus_nats_trim(struct bus_nats *n, uint64_t position)
     if (s) bus_nats_trouble(n, s, "purge", NULL);
 }
 
-int bus_nats_receiver(struct bus *out, struct bus_nats *n, struct ledger *l,
+int bus_nats_receiver(struct bus *out, struct bus_nats *n, struct dedup *l,
                       int levels_max, struct err *e)
 {
     *out = (struct bus){0};
     struct receiver *r = calloc(1, sizeof *r);
     if (!r) return err_set(e, ERR_MEMORY, "no memory for the bus");
     r->n = n;
-    r->ledger = l;
+    r->dedup = l;
     r->levels_max = levels_max;
     *out = (struct bus){.self = r,
                         .receive = receiver_receive,

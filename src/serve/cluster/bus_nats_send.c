@@ -21,7 +21,7 @@ struct sender {
 
 /* "maker-number", as decimal numbers, and how often it was doubted: what the server knows a
  * trajectory by. */
-static void id_text(char out[64], const struct bus_parcel *p)
+static void id_text(char out[64], const struct bus_envelope *p)
 {
     struct bus_wire_id id = bus_wire_peek(p->bytes);
     snprintf(out, 64, "%" PRIu64 "-%" PRIu64 "-%d", id.maker, id.number, p->doubted);
@@ -63,7 +63,7 @@ static void pause_ms(int ms)
     nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
 }
 
-static void bus_nats_send_publish(struct sender *s, const struct bus_parcel *p)
+static void bus_nats_send_publish(struct sender *s, const struct bus_envelope *p)
 {
     struct bus_nats *n = s->n;
     char id[64], subject[BUS_NATS_NAME + 40];
@@ -101,7 +101,7 @@ static void *sender_main(void *ctx)
         if (refused != refusals || atomic_exchange(&s->refused, false))
             pause_ms(PAUSE_MS);
         refusals = refused;
-        struct bus_parcel p;
+        struct bus_envelope p;
         if (outbox_next(s->outbox, &p, 1.0)) bus_nats_send_publish(s, &p);
     }
     return NULL;
@@ -112,11 +112,11 @@ static void *sender_main(void *ctx)
 static bool sender_send(void *self, const struct traj *t)
 {
     struct sender *s = self;
-    struct bus_parcel p;
+    struct bus_envelope p;
     return outbox_put(s->outbox, t, &p);
 }
 
-static bool sender_stage(void *self, const struct traj *t, struct bus_parcel *out)
+static bool sender_stage(void *self, const struct traj *t, struct bus_envelope *out)
 {
     struct sender *s = self;
     return outbox_put(s->outbox, t, out);
@@ -128,7 +128,7 @@ static void sender_stored(void *self, uint64_t number)
     outbox_stored(s->outbox, number);
 }
 
-static int sender_restore(void *self, const struct bus_parcel *p, struct err *e)
+static int sender_restore(void *self, const struct bus_envelope *p, struct err *e)
 {
     struct sender *s = self;
     return outbox_restore(s->outbox, p, e);

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/pack.h"
-#include "serve/added/grown.h"
+#include "serve/added/added.h"
 #include "serve/session/limits.h"
 
 /* the newest forms that are written and read */
@@ -53,7 +53,7 @@ static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, in
     if (form > 1)
         pack_u64(p, &t->growth);
     else
-        pack_small(p, &t->tag, 0, GROWN_TAG - 1);
+        pack_small(p, &t->tag, 0, ADDED_TAG - 1);
     pack_small(p, &truncated, 0, 1);
     pack_small(p, &n, 0, TRAJ_STEPS);
     t->truncated = truncated;
@@ -125,17 +125,17 @@ static void pass_traj(struct pack *p, struct traj *t, struct bus_wire_id *id, in
 
 size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
 {
-    unsigned char *body = (unsigned char *)out + PARCEL_HEAD;
-    struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - PARCEL_HEAD);
+    unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
+    struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - ENVELOPE_HEAD);
     int form = t->growth ? FORM_TRAJ : 1; /* learners of before read what is not grown */
     pass_traj(&p, (struct traj *)(uintptr_t)t, &id, form); /* which a writer only reads */
     assert(p.ok);
-    return parcel_seal(out, PARCEL_TRAJ, form, pack_done(&p, body));
+    return envelope_seal(out, ENVELOPE_TRAJ, form, pack_done(&p, body));
 }
 
 struct bus_wire_id bus_wire_peek(const void *bytes)
 {
-    const unsigned char *body = (const unsigned char *)bytes + PARCEL_HEAD;
+    const unsigned char *body = (const unsigned char *)bytes + ENVELOPE_HEAD;
     return (struct bus_wire_id){bytes_get_u64(body), bytes_get_u64(body + 8)};
 }
 
@@ -155,11 +155,11 @@ int bus_wire_get_traj(struct traj *out, struct bus_wire_id *id, const void *byte
                       size_t n, struct err *e)
 {
     const void *body;
-    int form, rc = parcel_open(&body, &n, &form, bytes, n, PARCEL_TRAJ, FORM_TRAJ, e);
+    int form, rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_TRAJ, FORM_TRAJ, e);
     if (rc) return rc;
     struct pack p = pack_reader(body, n);
     out->view = view_default();
-    out->tag = form > 1 ? GROWN_TAG : 0;
+    out->tag = form > 1 ? ADDED_TAG : 0;
     out->growth = out->place = 0;
     pass_traj(&p, out, id, form);
     if (!p.ok || !pack_over(&p) || check_view(&out->view, NULL))
@@ -187,24 +187,24 @@ int bus_wire_put_weights(void **out, size_t *n, const struct bus_wire_weights *w
                          const void *checkpoint, size_t checkpoint_n, struct err *e)
 {
     *out = NULL;
-    size_t room = NOTE_BYTES + LENGTH_BYTES + w->ledger_n;
-    unsigned char *bytes = malloc(PARCEL_HEAD + room + checkpoint_n);
+    size_t room = NOTE_BYTES + LENGTH_BYTES + w->dedup_n;
+    unsigned char *bytes = malloc(ENVELOPE_HEAD + room + checkpoint_n);
     if (!bytes) return err_set(e, ERR_MEMORY, "no memory to publish weights");
     struct bus_wire_weights note = *w;
-    struct pack p = pack_writer(bytes + PARCEL_HEAD, room);
-    uint64_t ledger_n = w->ledger_n;
+    struct pack p = pack_writer(bytes + ENVELOPE_HEAD, room);
+    uint64_t dedup_n = w->dedup_n;
     pass_weights(&p, &note);
-    pack_u64(&p, &ledger_n);
+    pack_u64(&p, &dedup_n);
     if (!p.ok) {
         free(bytes);
         return corrupt(e, "the note of the weights");
     }
-    size_t noted = pack_done(&p, bytes + PARCEL_HEAD);
-    if (w->ledger_n) memcpy(p.at, w->ledger, w->ledger_n);
-    memcpy(p.at + w->ledger_n, checkpoint, checkpoint_n);
+    size_t noted = pack_done(&p, bytes + ENVELOPE_HEAD);
+    if (w->dedup_n) memcpy(p.at, w->dedup, w->dedup_n);
+    memcpy(p.at + w->dedup_n, checkpoint, checkpoint_n);
     *out = bytes;
-    *n = parcel_seal(bytes, PARCEL_WEIGHTS, FORM_WEIGHTS,
-                     noted + w->ledger_n + checkpoint_n);
+    *n = envelope_seal(bytes, ENVELOPE_WEIGHTS, FORM_WEIGHTS,
+                       noted + w->dedup_n + checkpoint_n);
     return 0;
 }
 
@@ -213,17 +213,17 @@ int bus_wire_get_weights(struct bus_wire_weights *w, const void **checkpoint,
 {
     const void *body;
     int form,
-        rc = parcel_open(&body, &n, &form, bytes, n, PARCEL_WEIGHTS, FORM_WEIGHTS, e);
+        rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_WEIGHTS, FORM_WEIGHTS, e);
     if (rc) return rc;
     struct pack p = pack_reader(body, n);
-    uint64_t ledger_n = 0;
+    uint64_t dedup_n = 0;
     pass_weights(&p, w);
-    if (form > 1) pack_u64(&p, &ledger_n);
-    if (!p.ok || ledger_n > (size_t)(p.end - p.at))
+    if (form > 1) pack_u64(&p, &dedup_n);
+    if (!p.ok || dedup_n > (size_t)(p.end - p.at))
         return corrupt(e, "the note of the weights");
-    w->ledger = ledger_n ? p.at : NULL;
-    w->ledger_n = ledger_n;
-    p.at += ledger_n;
+    w->dedup = dedup_n ? p.at : NULL;
+    w->dedup_n = dedup_n;
+    p.at += dedup_n;
     if (!checkpoint) return 0;
     *checkpoint = p.at;
     *checkpoint_n = (size_t)(p.end - p.at);
@@ -255,14 +255,14 @@ int bus_wire_put_common(void **out, size_t *n, const struct bus_wire_common *c,
                         struct err *e)
 {
     size_t room = COMMON_HEAD + (size_t)c->n * PROFILE_BYTES;
-    unsigned char *bytes = malloc(PARCEL_HEAD + room);
+    unsigned char *bytes = malloc(ENVELOPE_HEAD + room);
     *out = bytes;
     if (!bytes) return err_set(e, ERR_MEMORY, "no memory for the common settings");
-    struct pack p = pack_writer(bytes + PARCEL_HEAD, room);
+    struct pack p = pack_writer(bytes + ENVELOPE_HEAD, room);
     pass_common(&p, (struct bus_wire_common *)(uintptr_t)c);
     assert(p.ok);
-    *n = parcel_seal(bytes, PARCEL_COMMON, FORM_COMMON,
-                     pack_done(&p, bytes + PARCEL_HEAD));
+    *n = envelope_seal(bytes, ENVELOPE_COMMON, FORM_COMMON,
+                       pack_done(&p, bytes + ENVELOPE_HEAD));
     return 0;
 }
 
@@ -270,7 +270,8 @@ int bus_wire_get_common(struct bus_wire_common *c, const void *bytes, size_t n,
                         struct err *e)
 {
     const void *body;
-    int form, rc = parcel_open(&body, &n, &form, bytes, n, PARCEL_COMMON, FORM_COMMON, e);
+    int form,
+        rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_COMMON, FORM_COMMON, e);
     if (rc) return rc;
     *c = (struct bus_wire_common){0};
     struct pack p = pack_reader(body, n);
@@ -294,17 +295,17 @@ static void pass_beat(struct pack *p, struct bus_wire_beat *b)
 
 size_t bus_wire_put_beat(void *out, const struct bus_wire_beat *b)
 {
-    unsigned char *body = (unsigned char *)out + PARCEL_HEAD;
-    struct pack p = pack_writer(body, BUS_WIRE_BEAT_MAX - PARCEL_HEAD);
+    unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
+    struct pack p = pack_writer(body, BUS_WIRE_BEAT_MAX - ENVELOPE_HEAD);
     pass_beat(&p, (struct bus_wire_beat *)(uintptr_t)b);
     assert(p.ok);
-    return parcel_seal(out, PARCEL_BEAT, FORM_BEAT, pack_done(&p, body));
+    return envelope_seal(out, ENVELOPE_BEAT, FORM_BEAT, pack_done(&p, body));
 }
 
 int bus_wire_get_beat(struct bus_wire_beat *b, const void *bytes, size_t n, struct err *e)
 {
     const void *body;
-    int form, rc = parcel_open(&body, &n, &form, bytes, n, PARCEL_BEAT, FORM_BEAT, e);
+    int form, rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_BEAT, FORM_BEAT, e);
     if (rc) return rc;
     struct pack p = pack_reader(body, n);
     pass_beat(&p, b);

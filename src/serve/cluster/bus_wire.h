@@ -1,27 +1,28 @@
-/* bus_wire.h - what nodes and learner send each other, as bytes and back (parcel.h).
+/* bus_wire.h - what nodes and learner send each other, as bytes and back (envelope.h).
  *
  * Trajectories carry who made them and a number that counts up from 1 for each maker, by which
- * the learner counts every one once (ledger.h). About 70 bytes a step of six levels.
+ * the learner counts every one once (dedup.h). About 70 bytes a step of six levels.
  *
- * Weights are a note, the ledger (ledger.h) and a checkpoint without optimiser (learn/ckpt.h): its
+ * Weights are a note, the dedup (dedup.h) and a checkpoint without optimiser (learn/ckpt.h): its
  * metadata name the shape and it has a checksum of its own. The note says which learner (term)
  * published them, up to which place of the stream they have learned, and where the optimiser's state
- * lies. Form 1, of older learners, has no ledger there; it is read, not written.
+ * lies. Form 1, of older learners, has no dedup there; it is read, not written.
  *
  * Nothing that was read is trusted: a trajectory whose numbers a session could not have had
  * (limits.h) is refused.
  *
- * Errors: those of parcel.h; ERR_CORRUPT for numbers that cannot be; ERR_MEMORY.
+ * Errors: those of envelope.h; ERR_CORRUPT for numbers that cannot be; ERR_MEMORY.
  * Threads: pure functions. */
 #ifndef SERVE_BUS_WIRE_H
 #define SERVE_BUS_WIRE_H
 
-#include "serve/cluster/parcel.h"
+#include "serve/cluster/envelope.h"
 #include "serve/session/profiles.h"
 #include "serve/session/traj.h"
 
 /* Longest trajectory: head, constants, measurements, TRAJ_STEPS + 1 steps of VIEW_LEVELS. */
-#define BUS_WIRE_TRAJ_MAX (PARCEL_HEAD + 400 + (TRAJ_STEPS + 1) * (46 + 4 * VIEW_LEVELS))
+#define BUS_WIRE_TRAJ_MAX \
+    (ENVELOPE_HEAD + 400 + (TRAJ_STEPS + 1) * (46 + 4 * VIEW_LEVELS))
 #define BUS_WIRE_NAME 64
 
 /* Which trajectory. */
@@ -44,8 +45,8 @@ struct bus_wire_weights {
     uint64_t state_bytes; /* 0: there is no state */
     uint32_t state_crc;
     int state_parts, state_slot;
-    const void *ledger; /* its state at that place; borrowed, NULL: none (form 1) */
-    size_t ledger_n;
+    const void *dedup; /* its state at that place; borrowed, NULL: none (form 1) */
+    size_t dedup_n;
 };
 
 /* checkpoint: what learn/ckpt.h encoded. *out is owned by the caller. */

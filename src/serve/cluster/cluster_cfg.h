@@ -56,8 +56,8 @@ struct cluster_stats {
     double learner_silent_s;    /* since it was heard last; by this node's clock */
     uint64_t term, reconnects;
     uint64_t weights_taken, weights_refused;
-    int grown_wanted; /* profiles that are to grow, on all nodes */
-    uint64_t grown_taken, grown_refused;
+    int added_wanted; /* profiles that are to grow, on all nodes */
+    uint64_t added_taken, added_refused;
     double weights_delay_s, weights_delay_max_s; /* from their publication to this node */
     /* what is sent */
     uint64_t published, repeated, refused, full, dropped, resent, let_go;

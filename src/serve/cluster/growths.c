@@ -31,33 +31,33 @@ void growths_free(struct growths *g)
 
 /* ---- the list ---- */
 
-int growths_read(struct grown_wire *list, uint64_t *rev, struct growths *g, struct err *e)
+int growths_read(struct added_wire *list, uint64_t *rev, struct growths *g, struct err *e)
 {
     void *bytes;
     size_t n;
     struct board *b = &g->cfg.board;
-    *list = (struct grown_wire){0};
+    *list = (struct added_wire){0};
     *rev = 0;
     int rc = b->get(b->self, GROWTHS_KEY, &bytes, &n, rev, e);
-    if (!rc && bytes) rc = grown_wire_get(list, bytes, n, e);
+    if (!rc && bytes) rc = added_wire_get(list, bytes, n, e);
     free(bytes);
     return rc;
 }
 
-int growths_put(const struct grown_wire *list, uint64_t *rev, struct growths *g,
+int growths_put(const struct added_wire *list, uint64_t *rev, struct growths *g,
                 struct err *e)
 {
     void *bytes;
     size_t n;
     struct board *b = &g->cfg.board;
-    int rc = grown_wire_put(&bytes, &n, list, e);
+    int rc = added_wire_put(&bytes, &n, list, e);
     if (!rc) rc = b->put(b->self, GROWTHS_KEY, bytes, n, *rev, rev, e);
     free(bytes);
     if (!rc) growths_note(g, list);
     return rc;
 }
 
-void growths_note(struct growths *g, const struct grown_wire *list)
+void growths_note(struct growths *g, const struct added_wire *list)
 {
     pthread_mutex_lock(&g->lock);
     g->n_wanted = 0;
@@ -90,21 +90,21 @@ void growths_stats(struct growths_stats *out, struct growths *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-static int add(struct growths *g, struct grown_wire *list, const char *name,
+static int add(struct growths *g, struct added_wire *list, const char *name,
                struct err *e)
 {
-    int n = grown_wire_count(list);
-    if (grown_wire_find(list, name)) return 0;
+    int n = added_wire_count(list);
+    if (added_wire_find(list, name)) return 0;
     if (n >= g->cfg.max)
         return err_field(e, ERR_FULL, "grow",
                          "there are already %d grown profiles: delete one, or allow more "
                          "(--grow-max)",
                          n);
-    if (list->n == GROWN_WIRE_MAX)
+    if (list->n == ADDED_WIRE_MAX)
         return err_field(e, ERR_FULL, "grow",
                          "no learner has taken out those that were deleted: try later");
-    struct grown_wire_one *one = &list->at[list->n];
-    *one = (struct grown_wire_one){0};
+    struct added_wire_one *one = &list->at[list->n];
+    *one = (struct added_wire_one){0};
     int rc = entropy_draw(&g->cfg.entropy, &one->id, sizeof one->id, e);
     if (rc) return rc;
     if (!one->id) one->id = 1;
@@ -113,9 +113,9 @@ static int add(struct growths *g, struct grown_wire *list, const char *name,
     return 1;
 }
 
-static int mark(struct grown_wire *list, const char *name)
+static int mark(struct added_wire *list, const char *name)
 {
-    struct grown_wire_one *one = grown_wire_find(list, name);
+    struct added_wire_one *one = added_wire_find(list, name);
     if (one) one->gone = true;
     return one != NULL;
 }
@@ -123,7 +123,7 @@ static int mark(struct grown_wire *list, const char *name)
 /* Read, change, put - and again when another node was faster. */
 static int change(struct growths *g, const char *name, bool want, struct err *e)
 {
-    struct grown_wire *list = malloc(sizeof *list);
+    struct added_wire *list = malloc(sizeof *list);
     if (!list) return err_set(e, ERR_MEMORY, "no memory for the grown profiles");
     int rc = ERR_CONFLICT;
     struct err why = {0};
@@ -152,22 +152,22 @@ int growths_unwant(struct growths *g, const char *name, struct err *e)
 
 /* ---- what is published ---- */
 
-static int fetch_part(void **out, struct growths *g, const struct grown_wire_one *one,
-                      enum grown_wire_part part, struct err *e)
+static int fetch_part(void **out, struct growths *g, const struct added_wire_one *one,
+                      enum added_wire_part part, struct err *e)
 {
     char key[PIECES_KEY];
-    const struct pieces *p = part == GROWN_WIRE_BASE    ? &one->base
-                             : part == GROWN_WIRE_GRAFT ? &one->graft
+    const struct pieces *p = part == ADDED_WIRE_BASE    ? &one->base
+                             : part == ADDED_WIRE_GRAFT ? &one->graft
                                                         : &one->state;
-    grown_wire_key(key, one, part);
-    return pieces_get(out, p, &g->cfg.board, key, PARCEL_GROWTH, GROWN_WIRE_FORM, e);
+    added_wire_key(key, one, part);
+    return pieces_get(out, p, &g->cfg.board, key, ENVELOPE_GROWTH, ADDED_WIRE_FORM, e);
 }
 
-static struct policy *fetch_base(struct growths *g, const struct grown_wire_one *one,
+static struct policy *fetch_base(struct growths *g, const struct added_wire_one *one,
                                  struct err *e)
 {
     void *bytes;
-    if (fetch_part(&bytes, g, one, GROWN_WIRE_BASE, e)) return NULL;
+    if (fetch_part(&bytes, g, one, ADDED_WIRE_BASE, e)) return NULL;
     struct policy *p = ckpt_decode(bytes, one->base.bytes, NULL, NULL, NULL, e);
     free(bytes);
     const struct policy_cfg *is = &g->cfg.shape;
@@ -180,10 +180,10 @@ static struct policy *fetch_base(struct growths *g, const struct grown_wire_one 
     return NULL;
 }
 
-static bool look_for(struct grown_one *out, struct growths *g, uint64_t id)
+static bool look_for(struct added_one *out, struct growths *g, uint64_t id)
 {
-    struct grown_one at[SERVICE_GROWN];
-    int n = grown_look(at, g->cfg.grown);
+    struct added_one at[SERVICE_ADDED];
+    int n = added_look(at, g->cfg.added);
     for (int i = 0; i < n; i++)
         if (at[i].id == id) {
             *out = at[i];
@@ -192,10 +192,10 @@ static bool look_for(struct grown_one *out, struct growths *g, uint64_t id)
     return false;
 }
 
-int growths_fetch(struct growths *g, const struct grown_wire_one *one, bool learner,
+int growths_fetch(struct growths *g, const struct added_wire_one *one, bool learner,
                   double now, struct err *e)
 {
-    struct grown_one here;
+    struct added_one here;
     struct err why = {0};
     struct qoe qoe;
     void *bytes = NULL, *state = NULL;
@@ -207,16 +207,16 @@ int growths_fetch(struct growths *g, const struct grown_wire_one *one, bool lear
     struct graft *graft = NULL;
     if (there || base) {
         const struct policy_cfg *shape = there ? &here.base->cfg : &base->cfg;
-        if (!fetch_part(&bytes, g, one, GROWN_WIRE_GRAFT, &why))
-            graft = grown_wire_get_graft(shape, bytes, one->graft.bytes, &why);
+        if (!fetch_part(&bytes, g, one, ADDED_WIRE_GRAFT, &why))
+            graft = added_wire_get_graft(shape, bytes, one->graft.bytes, &why);
     }
     if (graft && learner && one->state.bytes &&
-        fetch_part(&state, g, one, GROWN_WIRE_STATE, &why) && why.code != ERR_IO) {
+        fetch_part(&state, g, one, ADDED_WIRE_STATE, &why) && why.code != ERR_IO) {
         log_event(g->cfg.log, LOG_ERROR, "grown",
                   "%s: %s: going on from the weights alone", one->name, why.detail);
         why = (struct err){0};
     }
-    struct grown_taken t = {.name = one->name,
+    struct added_taken t = {.name = one->name,
                             .id = one->id,
                             .qoe = &qoe,
                             .base = base,
@@ -228,7 +228,7 @@ int growths_fetch(struct growths *g, const struct grown_wire_one *one, bool lear
                             .state = state,
                             .state_n = one->state.bytes};
     if (!why.code)
-        (void)!grown_take(g->cfg.grown, &t, now, &why);
+        (void)!added_take(g->cfg.added, &t, now, &why);
     else
         policy_free(base);
     graft_free(graft);
@@ -257,17 +257,17 @@ static void growths_refuse(struct growths *g, const char *name, const struct err
 
 static void remove_others(struct growths *g)
 {
-    struct grown_one at[SERVICE_GROWN];
-    int n = grown_look(at, g->cfg.grown);
+    struct added_one at[SERVICE_ADDED];
+    int n = added_look(at, g->cfg.added);
     for (int i = 0; i < n; i++)
-        if (!grown_wire_of(&g->list, at[i].id)) grown_remove(g->cfg.grown, at[i].name);
+        if (!added_wire_of(&g->list, at[i].id)) added_remove(g->cfg.added, at[i].name);
 }
 
 /* 1: taken; 0: nothing to do, or refused; ERR_ABSENT, ERR_IO, ERR_CONFLICT: later. */
-static int growths_take(struct growths *g, const struct grown_wire_one *one, double now,
+static int growths_take(struct growths *g, const struct added_wire_one *one, double now,
                         struct err *e)
 {
-    struct grown_one here;
+    struct added_one here;
     struct err why = {0};
     if (one->gone || !one->version) return 0;
     if (look_for(&here, g, one->id) && here.version == one->version) return 0;
@@ -275,7 +275,7 @@ static int growths_take(struct growths *g, const struct grown_wire_one *one, dou
     if (rc == ERR_IO) return err_set(e, rc, "%s", why.detail);
     if (rc == ERR_ABSENT) return rc;
     if (rc) { /* or they were published anew while they were fetched */
-        struct grown_wire *is = malloc(sizeof *is);
+        struct added_wire *is = malloc(sizeof *is);
         uint64_t rev = g->rev;
         int again = is ? growths_read(is, &rev, g, NULL) : ERR_MEMORY;
         free(is);

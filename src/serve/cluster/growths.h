@@ -1,8 +1,8 @@
 /* growths.h - the profiles of a cluster that grow: who wants experts, who makes them, who takes them.
  *
- * The list on the board (grown_wire.h) says which profiles are to have experts of their own. Any node
+ * The list on the board (added_wire.h) says which profiles are to have experts of their own. Any node
  * adds one (growths_want) or marks it as deleted (growths_unwant). The learner that leads makes new
- * experts on the policy as it is published then (grown_add), learns what sessions of that profile
+ * experts on the policy as it is published then (added_add), learns what sessions of that profile
  * send, and publishes: first the pieces, under names that nobody reads yet, then the list from the
  * revision that it has read, so that a learner that was taken for dead changes nothing. Nodes take
  * what is newer than theirs, when list, checksums, numbers and shape are right; what is not they
@@ -11,8 +11,8 @@
  *
  * A learner that takes over has growths_resume before it reads the stream: it goes on from what was
  * published, weights and optimiser. With an empty board it goes on from its own files. Up to one batch
- * of each profile (grown_online) was read and not yet learned when a learner is killed, and is lost;
- * nothing counts twice (grown.h: place).
+ * of each profile (added_online) was read and not yet learned when a learner is killed, and is lost;
+ * nothing counts twice (added.h: place).
  *
  * Errors: ERR_IO the board does not answer; ERR_CONFLICT others were always faster, or lead; ERR_FULL.
  * Threads: follow, resume and lead from the thread of the learner's or cluster's turns; the rest
@@ -22,9 +22,9 @@
 
 #include "base/entropy.h"
 #include "base/log.h"
-#include "serve/added/grown.h"
-#include "serve/added/grown_wire.h"
-#include "serve/learner/snap.h"
+#include "serve/added/added.h"
+#include "serve/added/added_wire.h"
+#include "serve/learner/published.h"
 
 #define GROWTHS_KEY "grown"
 
@@ -32,8 +32,8 @@ struct growths;
 
 struct growths_cfg {
     struct board board;
-    struct grown *grown; /* borrowed, as are the others */
-    struct snap *snap;   /* the common policy, on which new experts are put */
+    struct added *added;         /* borrowed, as are the others */
+    struct published *published; /* the common policy, on which new experts are put */
     struct policy_cfg shape;
     struct entropy entropy;
     int max; /* grown profiles */

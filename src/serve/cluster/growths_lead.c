@@ -11,7 +11,7 @@
 #include "serve/cluster/follow.h"
 
 enum { TRIES = 4 };
-/* A node of before grown_wire.h deletes a profile without a word about its experts. */
+/* A node of before added_wire.h deletes a profile without a word about its experts. */
 static const double ASTRAY_S = 10;
 
 /* A trouble that stays is told once. */
@@ -29,19 +29,19 @@ static void say(struct growths *g, const char *name, const struct err *why)
 /* What this one has itself, on a board that has nothing. */
 static int list_own(struct growths *g, struct err *e)
 {
-    struct grown_one at[SERVICE_GROWN];
-    int n = grown_look(at, g->cfg.grown);
+    struct added_one at[SERVICE_ADDED];
+    int n = added_look(at, g->cfg.added);
     for (int i = 0; i < n; i++) {
         if (!at[i].id) {
             int rc = entropy_draw(&g->cfg.entropy, &at[i].id, sizeof at[i].id, e);
             if (rc) return rc;
-            grown_christen(g->cfg.grown, at[i].name, at[i].id);
+            added_christen(g->cfg.added, at[i].name, at[i].id);
         }
-        struct grown_wire_one *one = &g->list.at[g->list.n++];
-        *one = (struct grown_wire_one){.id = at[i].id};
+        struct added_wire_one *one = &g->list.at[g->list.n++];
+        *one = (struct added_wire_one){.id = at[i].id};
         memcpy(one->name, at[i].name, sizeof one->name);
     }
-    grown_forget(g->cfg.grown); /* places of another stream */
+    added_forget(g->cfg.added); /* places of another stream */
     return 0;
 }
 
@@ -54,30 +54,30 @@ static bool given_up(const struct growths *g, uint64_t id)
 
 /* Goes on from what was published of one. What cannot be read, now or later, is published still, but
  * learns no more; a profile that is not known yet may be so in a moment. */
-static int take_one(struct growths *g, const struct grown_wire_one *one, double now,
+static int take_one(struct growths *g, const struct added_wire_one *one, double now,
                     struct err *e)
 {
     struct err why = {0};
     int rc = growths_fetch(g, one, true, now, &why);
     if (rc == ERR_IO || rc == ERR_MEMORY) return err_set(e, rc, "%s", why.detail);
     if (!rc) return 0;
-    grown_remove(g->cfg.grown, one->name);
+    added_remove(g->cfg.added, one->name);
     if (rc == ERR_ABSENT) return 0;
     log_event(g->cfg.log, LOG_ERROR, "grown",
               "the published experts of %s do not learn on: %s", one->name, why.detail);
-    if (g->n_given_up < GROWN_WIRE_MAX) g->given_up[g->n_given_up++] = one->id;
+    if (g->n_given_up < ADDED_WIRE_MAX) g->given_up[g->n_given_up++] = one->id;
     return 0;
 }
 
 /* What was published, instead of what is here. */
 static int take_all(struct growths *g, double now, struct err *e)
 {
-    struct grown_one at[SERVICE_GROWN];
-    int n = grown_look(at, g->cfg.grown);
+    struct added_one at[SERVICE_ADDED];
+    int n = added_look(at, g->cfg.added);
     for (int i = 0; i < n; i++)
-        if (!grown_wire_of(&g->list, at[i].id)) grown_remove(g->cfg.grown, at[i].name);
+        if (!added_wire_of(&g->list, at[i].id)) added_remove(g->cfg.added, at[i].name);
     for (int i = 0; i < g->list.n; i++) {
-        const struct grown_wire_one *one = &g->list.at[i];
+        const struct added_wire_one *one = &g->list.at[i];
         int rc = one->gone || !one->version ? 0 : take_one(g, one, now, e);
         if (rc) return rc;
     }
@@ -96,7 +96,7 @@ static int resume(struct growths *g, uint64_t term, double now, struct err *e)
     }
     if (rc) { /* trying again would not mend it */
         say(g, "begins anew", &why);
-        g->list = (struct grown_wire){0};
+        g->list = (struct added_wire){0};
     }
     if (rc || !g->rev)
         rc = list_own(g, e);
@@ -117,7 +117,7 @@ int growths_resume(struct growths *g, uint64_t term, uint64_t position, double n
         rc = resume(g, term, now, &why);
     }
     if (rc) return err_set(e, rc, "%s", why.detail);
-    grown_rewind(g->cfg.grown, position);
+    added_rewind(g->cfg.added, position);
     g->term = term;
     g->done = 0;
     growths_called(g);
@@ -126,21 +126,21 @@ int growths_resume(struct growths *g, uint64_t term, uint64_t position, double n
 
 /* ---- leading ---- */
 
-static bool drop_part(struct growths *g, const struct grown_wire_one *one,
-                      enum grown_wire_part part, int parts)
+static bool drop_part(struct growths *g, const struct added_wire_one *one,
+                      enum added_wire_part part, int parts)
 {
     char key[PIECES_KEY];
-    grown_wire_key(key, one, part);
+    added_wire_key(key, one, part);
     return pieces_drop(&g->cfg.board, key, parts);
 }
 
 /* The pieces of both slots. */
-static bool drop_slots(struct growths *g, struct grown_wire_one one)
+static bool drop_slots(struct growths *g, struct added_wire_one one)
 {
     bool done = true;
     for (one.slot = 0; one.slot < 2; one.slot++)
-        done = done && drop_part(g, &one, GROWN_WIRE_GRAFT, one.graft.parts) &&
-               drop_part(g, &one, GROWN_WIRE_STATE, one.state.parts);
+        done = done && drop_part(g, &one, ADDED_WIRE_GRAFT, one.graft.parts) &&
+               drop_part(g, &one, ADDED_WIRE_STATE, one.state.parts);
     return done;
 }
 
@@ -149,24 +149,24 @@ static bool take_out(struct growths *g)
 {
     int kept = 0, n = g->list.n;
     for (int i = 0; i < n; i++) {
-        const struct grown_wire_one one = g->list.at[i];
+        const struct added_wire_one one = g->list.at[i];
         bool done = one.gone && drop_slots(g, one) &&
-                    drop_part(g, &one, GROWN_WIRE_BASE, one.base.parts);
+                    drop_part(g, &one, ADDED_WIRE_BASE, one.base.parts);
         if (!done) g->list.at[kept++] = one;
     }
     g->list.n = kept;
     return kept < n;
 }
 
-static void make_one(struct growths *g, const struct grown_wire_one *one,
+static void make_one(struct growths *g, const struct added_wire_one *one,
                      const struct qoe *qoe, double now)
 {
     struct err why = {0};
-    grown_remove(g->cfg.grown, one->name); /* another growth of that name */
-    const struct weights *w = snap_get(g->cfg.snap);
+    added_remove(g->cfg.added, one->name); /* another growth of that name */
+    const struct weights *w = published_get(g->cfg.published);
     struct policy *base = policy_clone(w->policy, &why);
-    snap_put(g->cfg.snap, w);
-    int rc = base ? grown_add(g->cfg.grown, one->id, one->name, qoe, base, now, &why)
+    published_put(g->cfg.published, w);
+    int rc = base ? added_add(g->cfg.added, one->id, one->name, qoe, base, now, &why)
                   : ERR_MEMORY;
     if (rc < 0)
         say(g, one->name, &why);
@@ -178,10 +178,10 @@ static void make_one(struct growths *g, const struct grown_wire_one *one,
 static int growths_lead_make(struct growths *g, double now, struct err *e)
 {
     for (int i = 0; i < g->list.n; i++) {
-        const struct grown_wire_one *one = &g->list.at[i];
+        const struct added_wire_one *one = &g->list.at[i];
         struct qoe qoe;
         int rc = 0;
-        if (one->gone || grown_tag_of(g->cfg.grown, one->id) >= 0 ||
+        if (one->gone || added_tag_of(g->cfg.added, one->id) >= 0 ||
             given_up(g, one->id) || !g->cfg.profile(g->cfg.ctx, &qoe, one->name))
             continue;
         if (one->version)
@@ -214,7 +214,7 @@ static bool is_common(struct growths *g, const char *name)
 /* The first one without a profile, when it has been so for a while: 1, it is marked as deleted. */
 static int mark_astray(struct growths *g, double mono)
 {
-    struct grown_wire_one *found = NULL;
+    struct added_wire_one *found = NULL;
     struct qoe unused;
     for (int i = 0; i < g->list.n && !found; i++)
         if (!g->list.at[i].gone &&
@@ -229,16 +229,16 @@ static int mark_astray(struct growths *g, double mono)
 }
 
 static int put_part(struct pieces *out, struct growths *g,
-                    const struct grown_wire_one *one, enum grown_wire_part part,
+                    const struct added_wire_one *one, enum added_wire_part part,
                     const void *bytes, size_t n, struct err *e)
 {
     char key[PIECES_KEY];
-    grown_wire_key(key, one, part);
-    return pieces_put(out, &g->cfg.board, key, PARCEL_GROWTH, GROWN_WIRE_FORM, bytes, n,
+    added_wire_key(key, one, part);
+    return pieces_put(out, &g->cfg.board, key, ENVELOPE_GROWTH, ADDED_WIRE_FORM, bytes, n,
                       e);
 }
 
-static int put_base(struct grown_wire_one *one, struct growths *g,
+static int put_base(struct added_wire_one *one, struct growths *g,
                     const struct policy *base, struct err *e)
 {
     void *bytes;
@@ -246,28 +246,28 @@ static int put_base(struct grown_wire_one *one, struct growths *g,
     one->base_term = g->term;
     int rc = ckpt_encode(&bytes, &n, base, NULL, NULL, 0, e);
     if (rc) return rc;
-    rc = put_part(&one->base, g, one, GROWN_WIRE_BASE, bytes, n, e);
+    rc = put_part(&one->base, g, one, ADDED_WIRE_BASE, bytes, n, e);
     free(bytes);
     return rc;
 }
 
-static int put_rest(struct grown_wire_one *one, struct growths *g,
+static int put_rest(struct added_wire_one *one, struct growths *g,
                     const struct graft *graft, struct err *e)
 {
     void *new = NULL, *state = NULL;
     size_t n, state_n;
-    int rc = grown_wire_put_graft(&new, &n, graft, e);
-    if (!rc) rc = grown_state(&state, &state_n, g->cfg.grown, one->id, e);
-    if (!rc) rc = put_part(&one->graft, g, one, GROWN_WIRE_GRAFT, new, n, e);
-    if (!rc) rc = put_part(&one->state, g, one, GROWN_WIRE_STATE, state, state_n, e);
+    int rc = added_wire_put_graft(&new, &n, graft, e);
+    if (!rc) rc = added_state(&state, &state_n, g->cfg.added, one->id, e);
+    if (!rc) rc = put_part(&one->graft, g, one, ADDED_WIRE_GRAFT, new, n, e);
+    if (!rc) rc = put_part(&one->state, g, one, ADDED_WIRE_STATE, state, state_n, e);
     free(state);
     free(new);
     return rc;
 }
 
 /* Into *one, which then says where it lies. */
-static int growths_lead_publish(struct grown_wire_one *one, struct growths *g,
-                                const struct grown_one *is, double now, struct err *e)
+static int growths_lead_publish(struct added_wire_one *one, struct growths *g,
+                                const struct added_one *is, double now, struct err *e)
 {
     one->slot = one->version && one->term == g->term ? !one->slot : 0;
     one->term = g->term;
@@ -282,18 +282,18 @@ static int growths_lead_publish(struct grown_wire_one *one, struct growths *g,
 }
 
 /* 1: *list has newer ones; what they were before is in was[i], version 0: nothing to drop. */
-static int publish_all(struct growths *g, struct grown_wire_one was[SERVICE_GROWN],
+static int publish_all(struct growths *g, struct added_wire_one was[SERVICE_ADDED],
                        double now, struct err *e)
 {
-    struct grown_one at[SERVICE_GROWN];
-    int n = grown_look(at, g->cfg.grown), changed = 0;
+    struct added_one at[SERVICE_ADDED];
+    int n = added_look(at, g->cfg.added), changed = 0;
     for (int i = 0; i < n; i++) {
-        struct grown_wire_one *one = grown_wire_of(&g->list, at[i].id);
-        was[i] = (struct grown_wire_one){0};
+        struct added_wire_one *one = added_wire_of(&g->list, at[i].id);
+        was[i] = (struct added_wire_one){0};
         if (!one) {
-            grown_remove(g->cfg.grown, at[i].name);
+            added_remove(g->cfg.added, at[i].name);
         } else if (one->version != at[i].version) {
-            struct grown_wire_one next = *one;
+            struct added_wire_one next = *one;
             int rc = growths_lead_publish(&next, g, &at[i], now, e);
             if (rc) return rc;
             if (one->version && one->term != g->term) was[i] = *one;
@@ -307,10 +307,10 @@ static int publish_all(struct growths *g, struct grown_wire_one was[SERVICE_GROW
 /* Is something here that the list, as it was read last, does not say? */
 static bool news(struct growths *g)
 {
-    struct grown_one at[SERVICE_GROWN];
-    int n = grown_look(at, g->cfg.grown);
+    struct added_one at[SERVICE_ADDED];
+    int n = added_look(at, g->cfg.added);
     for (int i = 0; i < n; i++) {
-        const struct grown_wire_one *one = grown_wire_of(&g->list, at[i].id);
+        const struct added_wire_one *one = added_wire_of(&g->list, at[i].id);
         if (!one || one->version != at[i].version) return true;
     }
     return false;
@@ -318,7 +318,7 @@ static bool news(struct growths *g)
 
 static int turn(struct growths *g, double mono, double now, struct err *e)
 {
-    struct grown_wire_one was[SERVICE_GROWN] = {0};
+    struct added_wire_one was[SERVICE_ADDED] = {0};
     int rc = growths_read(&g->list, &g->rev, g, e);
     if (rc) return rc;
     if (g->list.term > g->term)
@@ -338,7 +338,7 @@ static int turn(struct growths *g, double mono, double now, struct err *e)
     rc = growths_put(&g->list, &g->rev, g, e);
     if (rc) return rc;
     g->cfg.board.call(g->cfg.board.self);
-    for (int i = 0; i < SERVICE_GROWN; i++)
+    for (int i = 0; i < SERVICE_ADDED; i++)
         if (was[i].version) (void)drop_slots(g, was[i]); /* of the learner before */
     return 0;
 }
@@ -352,7 +352,7 @@ int growths_lead(struct growths *g, double mono, double now, struct err *e)
     g->looked = mono;
     g->retry = rc && rc != ERR_CONFLICT ? mono + GROWTHS_LOOK_S : mono;
     if (!rc) return 0;
-    g->list = (struct grown_wire){0}; /* nothing of it is sure */
+    g->list = (struct added_wire){0}; /* nothing of it is sure */
     if (rc != ERR_IO) say(g, "not published", &why);
     return err_set(e, rc, "%s", why.detail);
 }

@@ -29,7 +29,7 @@ void lead_free(struct lead *l)
 {
     if (!l) return;
     pthread_mutex_destroy(&l->lock);
-    free(l->ledger);
+    free(l->dedup);
     free(l);
 }
 
@@ -53,7 +53,7 @@ size_t lead_needs(const struct policy *p)
     free(ckpt);
     size_t weights = n + LEAD_BESIDE;
     /* the state has two moments of every weight, and is cut */
-    size_t piece = PARCEL_HEAD + (2 * n < PIECES_SIZE ? 2 * n : PIECES_SIZE);
+    size_t piece = ENVELOPE_HEAD + (2 * n < PIECES_SIZE ? 2 * n : PIECES_SIZE);
     return weights > piece ? weights : piece;
 }
 
@@ -80,7 +80,7 @@ static void state_key(char out[KEY], uint64_t term, int slot)
     snprintf(out, KEY, "state.%llu.%d", (unsigned long long)term, slot);
 }
 
-/* The learner's state with its length before it; up to form 1 the ledger's followed. */
+/* The learner's state with its length before it; up to form 1 the dedup's followed. */
 static int collect(unsigned char **out, size_t *n, const struct learner *learner,
                    struct err *e)
 {
@@ -98,27 +98,27 @@ static int collect(unsigned char **out, size_t *n, const struct learner *learner
     return *out ? 0 : err_set(e, ERR_MEMORY, "no memory to publish");
 }
 
-/* The state as it is now, and in *note where it lies and the ledger, owned by *ledger. */
-static int put_state(struct bus_wire_weights *note, void **ledger, struct lead *l,
+/* The state as it is now, and in *note where it lies and the dedup, owned by *dedup. */
+static int put_state(struct bus_wire_weights *note, void **dedup, struct lead *l,
                      const struct learner *learner, struct err *e)
 {
     unsigned char *state = NULL;
     size_t n;
     int rc = collect(&state, &n, learner, e);
     if (rc) return rc;
-    note->ledger_n = ledger_state_size(l->cfg.ledger);
-    note->ledger = *ledger = malloc(note->ledger_n);
-    if (!*ledger) {
+    note->dedup_n = dedup_state_size(l->cfg.dedup);
+    note->dedup = *dedup = malloc(note->dedup_n);
+    if (!*dedup) {
         free(state);
         return err_set(e, ERR_MEMORY, "no memory to publish");
     }
-    ledger_state_get(l->cfg.ledger, *ledger);
-    note->position = ledger_position(l->cfg.ledger);
+    dedup_state_get(l->cfg.dedup, *dedup);
+    note->position = dedup_position(l->cfg.dedup);
     note->state_slot = !l->live;
     char key[KEY];
     struct pieces made;
     state_key(key, l->beat.term, note->state_slot);
-    rc = pieces_put(&made, &l->cfg.board, key, PARCEL_STATE, STATE_FORM, state, n, e);
+    rc = pieces_put(&made, &l->cfg.board, key, ENVELOPE_STATE, STATE_FORM, state, n, e);
     free(state);
     note->state_bytes = made.bytes;
     note->state_crc = made.crc;
@@ -133,7 +133,7 @@ static int get_state(unsigned char **out, struct lead *l,
     void *bytes;
     struct pieces p = {w->state_bytes, w->state_crc, w->state_parts};
     state_key(key, w->term, w->state_slot);
-    int rc = pieces_get(&bytes, &p, &l->cfg.board, key, PARCEL_STATE, STATE_FORM, e);
+    int rc = pieces_get(&bytes, &p, &l->cfg.board, key, ENVELOPE_STATE, STATE_FORM, e);
     *out = bytes;
     return rc;
 }
@@ -216,14 +216,14 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
 {
     if (lead_deposed(l) || !lead_leading(l))
         return err_set(e, ERR_CONFLICT, "this learner stands by");
-    /* what waits for an update is in the ledger, but not in the state: then the last state, with
-     * its ledger, is the one to go on from */
+    /* what waits for an update is in the dedup, but not in the state: then the last state, with
+     * its dedup, is the one to go on from */
     struct bus_wire_weights note = l->note;
-    void *ledger = NULL;
+    void *dedup = NULL;
     int rc = 0;
     if (l->unsure) rc = still_ours(l, &l->beat.weights_rev, e);
     if (!rc && (learner_settled(learner) || note.term != l->beat.term))
-        rc = put_state(&note, &ledger, l, learner, e);
+        rc = put_state(&note, &dedup, l, learner, e);
     note.term = l->beat.term;
     note.version = p->version;
     note.published_at = now;
@@ -233,12 +233,12 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
         l->unsure = rc != 0 && rc != ERR_CONFLICT;
     }
     if (rc) {
-        free(ledger);
+        free(dedup);
         return rc;
     }
-    if (ledger) {
-        free(l->ledger);
-        l->ledger = ledger;
+    if (dedup) {
+        free(l->dedup);
+        l->dedup = dedup;
     }
     l->note = note;
     l->live = note.state_slot;
@@ -261,30 +261,29 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
 
 /* ---- taking over ---- */
 
-/* The ledger that belongs to what is gone on from: with the weights, or, before form 2, behind the
+/* The dedup that belongs to what is gone on from: with the weights, or, before form 2, behind the
  * learner's state. */
-static int resume_ledger(struct lead *l, const struct bus_wire_weights *note,
-                         const unsigned char *old, size_t old_n, struct err *e)
+static int resume_dedup(struct lead *l, const struct bus_wire_weights *note,
+                        const unsigned char *old, size_t old_n, struct err *e)
 {
     struct err why = {0};
     int rc = ERR_CORRUPT;
-    ledger_clear(l->cfg.ledger);
-    if (note->ledger)
-        rc = ledger_state_put(l->cfg.ledger, LEDGER_FORM, note->ledger, note->ledger_n,
-                              &why);
+    dedup_clear(l->cfg.dedup);
+    if (note->dedup)
+        rc = dedup_state_put(l->cfg.dedup, DEDUP_FORM, note->dedup, note->dedup_n, &why);
     else if (old_n)
-        rc = ledger_state_put(l->cfg.ledger, 1, old, old_n, &why);
+        rc = dedup_state_put(l->cfg.dedup, 1, old, old_n, &why);
     else
         err_set(&why, rc, "there is no ledger");
     if (rc == ERR_MEMORY) return err_set(e, rc, "%s", why.detail);
     if (rc) { /* trying again would not mend it */
-        ledger_clear(l->cfg.ledger);
+        dedup_clear(l->cfg.dedup);
         log_event(l->cfg.log, LOG_ERROR, "lead",
                   "%s: going on without it; what comes twice may count twice",
                   why.detail);
     }
-    if (ledger_position(l->cfg.ledger) != note->position)
-        ledger_advance(l->cfg.ledger, note->position);
+    if (dedup_position(l->cfg.dedup) != note->position)
+        dedup_advance(l->cfg.dedup, note->position);
     return 0;
 }
 
@@ -308,8 +307,8 @@ static int resume_from(struct lead *l, struct learner *learner, const struct pol
         state = NULL;
         online_n = 0;
     }
-    rc = resume_ledger(l, note, state ? state + 8 + online_n : NULL,
-                       state ? note->state_bytes - 8 - online_n : 0, e);
+    rc = resume_dedup(l, note, state ? state + 8 + online_n : NULL,
+                      state ? note->state_bytes - 8 - online_n : 0, e);
     bool fresh = false;
     if (!rc)
         rc = learner_resume(learner, p, state ? state + 8 : NULL, online_n, &fresh,
@@ -337,8 +336,8 @@ static int resume(struct lead *l, struct learner *learner, bool *found, struct e
     rc = p ? resume_from(l, learner, p, &note, e) : e->code;
     policy_free(p);
     free(bytes);
-    note.ledger = NULL; /* it was borrowed from there */
-    note.ledger_n = 0;
+    note.dedup = NULL; /* it was borrowed from there */
+    note.dedup_n = 0;
     if (!rc) l->note = note;
     return rc;
 }
@@ -411,9 +410,9 @@ static int take_over(struct lead *l, struct learner *learner,
     if (!rc) {
         atomic_store(&l->leading, true);
         l->cfg.rewind(l->cfg.ctx);
-        const struct weights *w = snap_get(l->cfg.snap);
+        const struct weights *w = published_get(l->cfg.published);
         rc = lead_commit(l, learner, learner_policy(learner), now, w->check_score, &why);
-        snap_put(l->cfg.snap, w);
+        published_put(l->cfg.published, w);
     }
     if (!rc && (found || l->beat.term > 1)) drop_parts(l, &old);
     atomic_store(&l->unsettled, false);
@@ -436,13 +435,13 @@ static int take_over(struct lead *l, struct learner *learner,
 static int lead_let_go(struct lead *l, struct learner *learner, double now, struct err *e)
 {
     if (now < l->committed_at + LET_GO_S && now >= l->committed_at) return 0;
-    /* the snap has weights of before the batch, the state is of after it */
+    /* the published has weights of before the batch, the state is of after it */
     if (!learner_published(learner)) return 0;
-    if (ledger_position(l->cfg.ledger) == l->note.position || !learner_settled(learner))
+    if (dedup_position(l->cfg.dedup) == l->note.position || !learner_settled(learner))
         return 0;
-    const struct weights *w = snap_get(l->cfg.snap);
+    const struct weights *w = published_get(l->cfg.published);
     int rc = lead_commit(l, learner, w->policy, w->published_at, w->check_score, e);
-    snap_put(l->cfg.snap, w);
+    published_put(l->cfg.published, w);
     l->committed_at = now;
     return rc;
 }

@@ -6,7 +6,7 @@
  * that is stuck for ever is followed by another after CLUSTER_STUCK_S and CLUSTER_TAKE_S.
  * Another that has not seen it change for CLUSTER_TAKE_S (or reads that it is over) writes a beat of the
  * next term; of several that try the board takes one. The new leader then goes on from what was
- * published last: weights, optimiser, ledger - all of one moment.
+ * published last: weights, optimiser, dedup - all of one moment.
  *
  * A commit writes the state in pieces under names of its own term, then the weights, whose note names
  * the state, from their last revision: only with that is anything published. So a leader that was
@@ -21,7 +21,7 @@
 
 #include "serve/cluster/follow.h"
 #include "serve/learner/learner.h"
-#include "serve/cluster/ledger.h"
+#include "serve/cluster/dedup.h"
 
 struct lead;
 
@@ -29,14 +29,14 @@ struct lead_cfg {
     struct board board;
     const char *who; /* borrowed */
     struct follow *follow;
-    struct ledger *ledger;
-    struct snap *snap;
+    struct dedup *dedup;
+    struct published *published;
     struct policy_cfg shape;
     const struct log *log;
-    /* The stream is to be read again from the ledger's position; what lies before it is not needed. */
+    /* The stream is to be read again from the dedup's position; what lies before it is not needed. */
     void (*rewind)(void *ctx);
     void (*trim)(void *ctx, uint64_t position);
-    /* This learner takes over in that term, from the ledger as it is: what else it learns goes on,
+    /* This learner takes over in that term, from the dedup as it is: what else it learns goes on,
      * too. NULL: there is nothing else. */
     int (*resume)(void *ctx, uint64_t term, struct err *e);
     /* What is common as this learner has it; the profiles there are stay. */
@@ -49,7 +49,7 @@ void lead_free(struct lead *l);
 
 /* Bytes of the largest message with which a learner of this policy publishes: the weights with
  * LEAD_BESIDE, or a piece of the state. 0: no memory to tell. */
-#define LEAD_BESIDE (16 << 10) /* envelope, note, and a ledger of some hundred makers */
+#define LEAD_BESIDE (16 << 10) /* envelope, note, and a dedup of some hundred makers */
 size_t lead_needs(const struct policy *p);
 
 /* After follow_turn: beats, or takes over when it is time. learner: what goes on. */

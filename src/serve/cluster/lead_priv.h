@@ -29,7 +29,7 @@ struct lead {
     int live;    /* the slot that the board names */
     bool unsure; /* whether the last commit has happened: then it may be the other one */
     struct bus_wire_weights note; /* of the last commit ... */
-    void *ledger;                 /* ... whose ledger this is */
+    void *dedup;                  /* ... whose dedup this is */
 };
 
 void lead_stand_by(struct lead *l, const char *why);

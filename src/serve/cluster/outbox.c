@@ -31,9 +31,9 @@ struct outbox {
     uint64_t to_send; /* all below are under way or behind that */
     int many[STATES]; /* of first <= n < next */
     bool woken;
-    bool held;                    /* nothing is sent ... */
-    double held_until;            /* ... before this; 0: nobody has asked yet */
-    struct ledger_view published; /* last */
+    bool held;                   /* nothing is sent ... */
+    double held_until;           /* ... before this; 0: nobody has asked yet */
+    struct dedup_view published; /* last */
     struct outbox_stats stats;
 };
 
@@ -121,7 +121,7 @@ static bool room(const struct outbox *o)
     return o->next - o->first < (uint64_t)o->cap;
 }
 
-bool outbox_put(struct outbox *o, const struct traj *t, struct bus_parcel *parcel)
+bool outbox_put(struct outbox *o, const struct traj *t, struct bus_envelope *envelope)
 {
     pthread_mutex_lock(&o->lock);
     bool free = room(o) || outbox_let_go(o);
@@ -130,7 +130,7 @@ bool outbox_put(struct outbox *o, const struct traj *t, struct bus_parcel *parce
         struct slot *s = outbox_append(o, o->stored ? KEPT_NOT_YET : READY);
         s->n = (uint32_t)bus_wire_put_traj(s->bytes, t,
                                            (struct bus_wire_id){o->maker, number});
-        *parcel = (struct bus_parcel){.number = number, .bytes = s->bytes, .n = s->n};
+        *envelope = (struct bus_envelope){.number = number, .bytes = s->bytes, .n = s->n};
         o->stats.put++;
         if (!o->stored) pthread_cond_signal(&o->work);
     } else {
@@ -150,7 +150,7 @@ void outbox_stored(struct outbox *o, uint64_t number)
     pthread_mutex_unlock(&o->lock);
 }
 
-int outbox_restore(struct outbox *o, const struct bus_parcel *in, struct err *e)
+int outbox_restore(struct outbox *o, const struct bus_envelope *in, struct err *e)
 {
     bool begins = o->first == o->next;
     if (in->number < o->next || in->n > BUS_WIRE_TRAJ_MAX)
@@ -199,7 +199,7 @@ static bool held(struct outbox *o)
 }
 
 /* Under the lock. */
-static bool outbox_find(struct outbox *o, struct bus_parcel *out)
+static bool outbox_find(struct outbox *o, struct bus_envelope *out)
 {
     if (held(o)) return false;
     if (o->many[UNDER_WAY] == OUTBOX_UNDER_WAY) return false;
@@ -208,16 +208,16 @@ static bool outbox_find(struct outbox *o, struct bus_parcel *out)
     for (uint64_t n = o->to_send; n < o->next; n++) {
         struct slot *s = slot_of(o, n);
         if (s->state != READY) continue;
-        while (n - o->first >= LEDGER_WINDOW)
+        while (n - o->first >= DEDUP_WINDOW)
             if (!outbox_let_go(o)) return false;
         become(o, s, UNDER_WAY);
-        *out = (struct bus_parcel){n, s->bytes, s->n, s->doubted};
+        *out = (struct bus_envelope){n, s->bytes, s->n, s->doubted};
         return true;
     }
     return false;
 }
 
-bool outbox_next(struct outbox *o, struct bus_parcel *out, double wait_s)
+bool outbox_next(struct outbox *o, struct bus_envelope *out, double wait_s)
 {
     double until_s = clock_mono() + wait_s;
     pthread_mutex_lock(&o->lock);
@@ -243,7 +243,7 @@ void outbox_acked(struct outbox *o, uint64_t number, uint64_t place)
     struct slot *s = slot_of(o, number);
     if (waits(o, number) && s->state < ACKED) {
         s->place = place;
-        become(o, s, ledger_view_has(&o->published, number) ? DONE : ACKED);
+        become(o, s, dedup_view_has(&o->published, number) ? DONE : ACKED);
         o->stats.acked++;
         advance(o);
         pthread_cond_signal(&o->work); /* one less is under way */
@@ -262,7 +262,7 @@ static void to_send(struct outbox *o, uint64_t number)
 static void put_back(struct outbox *o, uint64_t number)
 {
     if (slot_of(o, number)->state != UNDER_WAY) return;
-    if (ledger_view_has(&o->published, number))
+    if (dedup_view_has(&o->published, number))
         become(o, slot_of(o, number), DONE);
     else
         to_send(o, number);
@@ -317,7 +317,7 @@ static void lost(struct outbox *o, uint64_t number)
     to_send(o, number);
 }
 
-int outbox_confirm(struct outbox *o, const struct ledger_view *v)
+int outbox_confirm(struct outbox *o, const struct dedup_view *v)
 {
     pthread_mutex_lock(&o->lock);
     uint64_t before = o->stats.resent;
@@ -325,7 +325,7 @@ int outbox_confirm(struct outbox *o, const struct ledger_view *v)
     o->published = *v;
     for (uint64_t n = o->first; n < o->next; n++) {
         struct slot *s = slot_of(o, n);
-        bool has = ledger_view_has(v, n);
+        bool has = dedup_view_has(v, n);
         /* what is under way is being read by who sends it, and is looked at when it is acknowledged */
         if (has && (s->state == READY || s->state == ACKED))
             become(o, s, DONE);

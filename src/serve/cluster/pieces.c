@@ -18,27 +18,28 @@ static void piece_key(char out[PIECES_KEY], const char *key, int i)
 static size_t piece_size(const struct board *b)
 {
     size_t most = b->most ? b->most(b->self) : 0;
-    if (!most || most >= PARCEL_HEAD + PIECES_SIZE) return PIECES_SIZE;
-    return most < PARCEL_HEAD + LEAST ? LEAST : most - PARCEL_HEAD;
+    if (!most || most >= ENVELOPE_HEAD + PIECES_SIZE) return PIECES_SIZE;
+    return most < ENVELOPE_HEAD + LEAST ? LEAST : most - ENVELOPE_HEAD;
 }
 
 int pieces_put(struct pieces *out, const struct board *b, const char *key,
-               enum parcel_kind kind, int form, const void *data, size_t n, struct err *e)
+               enum envelope_kind kind, int form, const void *data, size_t n,
+               struct err *e)
 {
     size_t size = piece_size(b), at = 0;
     *out = (struct pieces){n, bytes_crc32(0, data, n), (int)((n + size - 1) / size)};
     if (n > PIECES_MAX * size)
         return err_set(e, ERR_RANGE, "%s has %zu bytes: too many pieces", key, n);
-    unsigned char *sealed = malloc(PARCEL_HEAD + size);
+    unsigned char *sealed = malloc(ENVELOPE_HEAD + size);
     if (!sealed) return err_set(e, ERR_MEMORY, "no memory to publish");
     int rc = 0;
     for (int i = 0; i < out->parts && !rc; i++) {
         char name[PIECES_KEY];
         size_t one = n - at < size ? n - at : size;
-        memcpy(sealed + PARCEL_HEAD, (const unsigned char *)data + at, one);
+        memcpy(sealed + ENVELOPE_HEAD, (const unsigned char *)data + at, one);
         at += one;
         piece_key(name, key, i);
-        rc = b->set(b->self, name, sealed, parcel_seal(sealed, kind, form, one), e);
+        rc = b->set(b->self, name, sealed, envelope_seal(sealed, kind, form, one), e);
     }
     free(sealed);
     return rc;
@@ -46,7 +47,7 @@ int pieces_put(struct pieces *out, const struct board *b, const char *key,
 
 /* Piece i behind the *at bytes that are there. */
 static int get_one(unsigned char *out, size_t *at, const struct pieces *p,
-                   const struct board *b, const char *name, enum parcel_kind kind,
+                   const struct board *b, const char *name, enum envelope_kind kind,
                    int newest, struct err *e)
 {
     void *bytes;
@@ -55,7 +56,7 @@ static int get_one(unsigned char *out, size_t *at, const struct pieces *p,
     uint64_t rev;
     int form, rc = b->get(b->self, name, &bytes, &n, &rev, e);
     if (!rc && !bytes) rc = err_set(e, ERR_CORRUPT, "%s is not there", name);
-    if (!rc) rc = parcel_open(&body, &n, &form, bytes, n, kind, newest, e);
+    if (!rc) rc = envelope_open(&body, &n, &form, bytes, n, kind, newest, e);
     if (!rc && n > p->bytes - *at) rc = err_set(e, ERR_CORRUPT, "%s is too long", name);
     if (!rc) {
         memcpy(out + *at, body, n);
@@ -66,7 +67,7 @@ static int get_one(unsigned char *out, size_t *at, const struct pieces *p,
 }
 
 int pieces_get(void **out, const struct pieces *p, const struct board *b, const char *key,
-               enum parcel_kind kind, int newest, struct err *e)
+               enum envelope_kind kind, int newest, struct err *e)
 {
     *out = NULL;
     if (p->parts > PIECES_MAX || p->bytes > (uint64_t)p->parts * PIECES_SIZE)

@@ -1,6 +1,6 @@
 /* pieces.h - a value of any size on the board: cut into pieces that its servers take as messages.
  *
- * Piece i of KEY is the value KEY.i, in an envelope of its own (parcel.h). The pieces alone are
+ * Piece i of KEY is the value KEY.i, in an envelope of its own (envelope.h). The pieces alone are
  * nothing: some other value, written after them, names them (struct pieces), and whoever reads it
  * knows whether he has found all of it. So they are put under names that nobody reads yet.
  *
@@ -10,7 +10,7 @@
 #define SERVE_PIECES_H
 
 #include "serve/cluster/board.h"
-#include "serve/cluster/parcel.h"
+#include "serve/cluster/envelope.h"
 
 #define PIECES_SIZE (512 << 10) /* of one, or as many bytes as the board takes */
 #define PIECES_MAX 4096
@@ -24,11 +24,11 @@ struct pieces {
 
 /* key: shorter than PIECES_KEY - 8. */
 int pieces_put(struct pieces *out, const struct board *b, const char *key,
-               enum parcel_kind kind, int form, const void *data, size_t n, struct err *e)
-    __attribute__((warn_unused_result));
+               enum envelope_kind kind, int form, const void *data, size_t n,
+               struct err *e) __attribute__((warn_unused_result));
 /* *out owned by the caller: p->bytes of them. */
 int pieces_get(void **out, const struct pieces *p, const struct board *b, const char *key,
-               enum parcel_kind kind, int newest, struct err *e)
+               enum envelope_kind kind, int newest, struct err *e)
     __attribute__((warn_unused_result));
 /* The first `parts` go. false: the board does not answer. */
 bool pieces_drop(const struct board *b, const char *key, int parts);

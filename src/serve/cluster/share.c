@@ -40,7 +40,7 @@ void share_free(struct share *s)
 
 static void share_begin(struct share *s, uint32_t crc, int experts, double now)
 {
-    uint64_t id = untagged_maker(s->cfg.untagged) ^ (uint64_t)(now * 1e6);
+    uint64_t id = hintless_maker(s->cfg.hintless) ^ (uint64_t)(now * 1e6);
     slot_log_begin(s->slots, id, crc, experts);
 }
 
@@ -78,7 +78,7 @@ static void share_tell(struct share *s, const char *key)
 static int exchange(struct share *s, uint32_t crc, int experts, double now, struct err *e)
 {
     struct board *b = &s->cfg.board;
-    struct untagged *u = s->cfg.untagged;
+    struct hintless *u = s->cfg.hintless;
     char key[SLOT_LOG_KEY];
     void *bytes = NULL;
     size_t n;
@@ -94,11 +94,11 @@ static int exchange(struct share *s, uint32_t crc, int experts, double now, stru
     free(bytes);
     if (!ours) return 0;
     share_tell(s, key);
-    untagged_hear(u, s->slots, now);
-    if (!untagged_give(u, s->slots)) return 0;
+    hintless_hear(u, s->slots, now);
+    if (!hintless_give(u, s->slots)) return 0;
     rc = slot_log_put(&bytes, &n, s->slots, e);
     if (!rc) rc = b->put(b->self, key, bytes, n, rev, &rev, e);
-    if (!rc) untagged_hear(u, s->slots, now);
+    if (!rc) hintless_hear(u, s->slots, now);
     free(bytes);
     return rc;
 }
@@ -107,8 +107,8 @@ int share_turn(struct share *s, double mono, double now, struct err *e)
 {
     uint32_t crc;
     int experts, rc = ERR_CONFLICT;
-    if (mono < s->again || !untagged_shares(s->cfg.untagged, &crc, &experts)) return 0;
-    if (mono < s->next && !untagged_gives(s->cfg.untagged)) return 0;
+    if (mono < s->again || !hintless_shares(s->cfg.hintless, &crc, &experts)) return 0;
+    if (mono < s->next && !hintless_gives(s->cfg.hintless)) return 0;
     struct err why = {0};
     for (int i = 0; i < TRIES && rc == ERR_CONFLICT; i++) {
         why = (struct err){0};

@@ -13,13 +13,13 @@
 
 #include "base/log.h"
 #include "serve/cluster/board.h"
-#include "serve/hintless/untagged.h"
+#include "serve/hintless/hintless.h"
 
 struct share;
 
 struct share_cfg {
     struct board board;
-    struct untagged *untagged; /* borrowed; untagged_share was called */
+    struct hintless *hintless; /* borrowed; hintless_share was called */
     const struct log *log;
     double every_s;
 };

@@ -7,7 +7,7 @@
 
 #include "base/pack.h"
 #include "serve/session/limits.h"
-#include "serve/cluster/parcel.h"
+#include "serve/cluster/envelope.h"
 
 enum { FORM = 1, HEAD_BYTES = 64, MAKER_BYTES = 16 };
 static const float SLACK = 1e-3f; /* of sums and bounds: the numbers are float */
@@ -33,12 +33,12 @@ bool slot_record_is(const struct slot_record *r)
 {
     float sum = 0;
     bool ok = r->number > 0;
-    for (int k = 0; k < UNTAGGED_EXPERTS; k++) {
+    for (int k = 0; k < HINTLESS_EXPERTS; k++) {
         ok = ok && r->x[k] >= 0;
         sum += r->x[k];
     }
     ok = ok && within(sum, 1, 1);
-    for (int v = 0; v < AUDIENCE_TASKS; v++)
+    for (int v = 0; v < PROFILE_MIX_TASKS; v++)
         ok = ok && within(r->psi[v], 0, 1) && within(r->reward[v], -1, 1) &&
              within(r->trust[v], 0, 1);
     return ok;
@@ -94,9 +94,9 @@ void slot_log_add(struct slot_log *l, const struct slot_record *r,
     for (int w = 0; w < tasks->n; w++) {
         if (!tasks->name[w][0]) continue;
         int v = find_task(&l->tasks, tasks->name[w]);
-        if (v < 0 && l->tasks.n < AUDIENCE_TASKS) {
+        if (v < 0 && l->tasks.n < PROFILE_MIX_TASKS) {
             v = l->tasks.n++;
-            memcpy(l->tasks.name[v], tasks->name[w], UNTAGGED_NAME);
+            memcpy(l->tasks.name[v], tasks->name[w], HINTLESS_NAME);
         }
         if (v >= 0) move(to, v, r, w);
     }
@@ -139,9 +139,9 @@ static void pass_record(struct pack *p, struct slot_record *r, int experts, int 
 
 static void pass_tasks(struct pack *p, struct slot_tasks *t)
 {
-    pack_int(p, &t->n, 0, AUDIENCE_TASKS);
+    pack_int(p, &t->n, 0, PROFILE_MIX_TASKS);
     for (int v = 0; v < t->n && p->ok; v++) {
-        pack_text(p, t->name[v], UNTAGGED_NAME);
+        pack_text(p, t->name[v], HINTLESS_NAME);
         need(p, !limits_name(t->name[v], NULL) && find_task(t, t->name[v]) == v);
     }
 }
@@ -151,7 +151,7 @@ static void pass(struct pack *p, struct slot_log *l)
     pack_u64(p, &l->id);
     pack_u64(p, &l->count);
     pack_u32(p, &l->crc);
-    pack_int(p, &l->experts, 2, UNTAGGED_EXPERTS);
+    pack_int(p, &l->experts, 2, HINTLESS_EXPERTS);
     pass_tasks(p, &l->tasks);
     pack_int(p, &l->makers, 0, SLOT_LOG_MAKERS);
     for (int i = 0; i < l->makers && p->ok; i++) {
@@ -167,26 +167,26 @@ static void pass(struct pack *p, struct slot_log *l)
 int slot_log_put(void **out, size_t *n, const struct slot_log *l, struct err *e)
 {
     size_t each = 16 + 4 * (size_t)l->experts + 12 * (size_t)l->tasks.n;
-    size_t room = HEAD_BYTES + (size_t)l->tasks.n * UNTAGGED_NAME +
+    size_t room = HEAD_BYTES + (size_t)l->tasks.n * HINTLESS_NAME +
                   (size_t)l->makers * MAKER_BYTES + (size_t)l->n * each;
-    unsigned char *bytes = malloc(PARCEL_HEAD + room);
+    unsigned char *bytes = malloc(ENVELOPE_HEAD + room);
     *out = NULL;
     if (!bytes) return err_set(e, ERR_MEMORY, "no memory for the nodes' slots");
-    struct pack p = pack_writer(bytes + PARCEL_HEAD, room);
+    struct pack p = pack_writer(bytes + ENVELOPE_HEAD, room);
     pass(&p, (struct slot_log *)(uintptr_t)l);
     if (!p.ok) {
         free(bytes);
         return err_set(e, ERR_CORRUPT, "the nodes' slots hold numbers that cannot be");
     }
     *out = bytes;
-    *n = parcel_seal(bytes, PARCEL_SLOTS, FORM, pack_done(&p, bytes + PARCEL_HEAD));
+    *n = envelope_seal(bytes, ENVELOPE_SLOTS, FORM, pack_done(&p, bytes + ENVELOPE_HEAD));
     return 0;
 }
 
 int slot_log_get(struct slot_log *l, const void *bytes, size_t n, struct err *e)
 {
     const void *body;
-    int form, rc = parcel_open(&body, &n, &form, bytes, n, PARCEL_SLOTS, FORM, e);
+    int form, rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_SLOTS, FORM, e);
     if (rc) return rc;
     *l = (struct slot_log){0};
     struct pack p = pack_reader(body, n);

@@ -1,7 +1,7 @@
 /* slot_log.h - what slots of the merge have earned on all nodes: facts that every node learns from.
  *
  * A record is what a bandit is told at a slot's end: the weights x that were played, the mix psi, and
- * of each task the reward and how far it is trusted (untagged.h). It says something about the experts,
+ * of each task the reward and how far it is trusted (hintless.h). It says something about the experts,
  * whoever chose x and why: so records need no common bandit, prior or settings, only the same experts.
  * Each node keeps a bandit of its own and teaches it its own slots and those of the others.
  *
@@ -15,15 +15,15 @@
  * Tasks have names, as nodes may have heard of profiles in another order. A task for which there is no
  * room in the table is left out.
  *
- * Bytes (parcel.h, PARCEL_SLOTS): at most 16 + 4 experts + 12 tasks a record, so 41 KB of 4 experts and
+ * Bytes (envelope.h, ENVELOPE_SLOTS): at most 16 + 4 experts + 12 tasks a record, so 41 KB of 4 experts and
  * 4 tasks, 90 KB at most, and up to 5 KB of names and makers.
  *
- * Errors: those of parcel.h; ERR_CORRUPT for numbers that cannot be; ERR_MEMORY.
+ * Errors: those of envelope.h; ERR_CORRUPT for numbers that cannot be; ERR_MEMORY.
  * Threads: plain data, pure functions. */
 #ifndef SERVE_SLOT_LOG_H
 #define SERVE_SLOT_LOG_H
 
-#include "serve/hintless/untagged_cfg.h"
+#include "serve/hintless/hintless_cfg.h"
 
 #include <stddef.h>
 
@@ -33,8 +33,8 @@
 
 struct slot_record {
     uint64_t maker, number; /* number: of the maker's slot, > 0 */
-    float x[UNTAGGED_EXPERTS];
-    float psi[AUDIENCE_TASKS], reward[AUDIENCE_TASKS], trust[AUDIENCE_TASKS];
+    float x[HINTLESS_EXPERTS];
+    float psi[PROFILE_MIX_TASKS], reward[PROFILE_MIX_TASKS], trust[PROFILE_MIX_TASKS];
 };
 
 /* Are these numbers that a slot could have? Experts and tasks that are not there have 0. */
@@ -43,7 +43,7 @@ bool slot_record_is(const struct slot_record *r);
 /* Names of the tasks that the numbers of a record are about; "": no task. */
 struct slot_tasks {
     int n;
-    char name[AUDIENCE_TASKS][UNTAGGED_NAME];
+    char name[PROFILE_MIX_TASKS][HINTLESS_NAME];
 };
 
 struct slot_log {

@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "policy/tanbr.h"
-#include "serve/hintless/untagged_cfg.h"
+#include "serve/hintless/hintless_cfg.h"
 
 #define GROVE_SLOTS 256 /* that are remembered */
 
@@ -21,7 +21,7 @@ struct grove_node {
     int64_t visits;
     bool leaf;
     bool active; /* false: its cell misses the simplex, x is 0 */
-    float x[UNTAGGED_EXPERTS];
+    float x[HINTLESS_EXPERTS];
 };
 
 /* A slot that is over. */
@@ -29,7 +29,7 @@ struct grove_slot {
     uint64_t slot;
     double since;            /* when it began, s since the epoch */
     double expected, reward; /* reward NaN: nobody played anything of it */
-    float x[UNTAGGED_EXPERTS];
+    float x[HINTLESS_EXPERTS];
 };
 
 struct grove_view {

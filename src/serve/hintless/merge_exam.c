@@ -56,7 +56,7 @@ void merge_exam_free(struct merge_exam *x)
 
 /* One viewer on one link, added to the sums. */
 static bool play_link(struct merits_sums *sums, struct merge_exam *x,
-                      const struct trace *link, const struct swift *weights,
+                      const struct trace *link, const struct packed *weights,
                       struct decider *d, const struct qoe *hint, const struct qoe *qoe,
                       int tasks)
 {
@@ -74,7 +74,7 @@ static bool play_link(struct merits_sums *sums, struct merge_exam *x,
 }
 
 bool merge_exam_play(struct merge_exam_marks *out, struct merge_exam *x,
-                     const struct swift *weights, enum feat_layout layout,
+                     const struct packed *weights, enum feat_layout layout,
                      const struct qoe *hint, const struct qoe *qoe, int tasks)
 {
     struct decider d = {.layout = layout};

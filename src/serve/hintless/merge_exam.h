@@ -44,7 +44,7 @@ void merge_exam_free(struct merge_exam *x);
 /* Marks of weights for every profile of qoe (tasks), while the session's weights are `hint`. false:
  * the weights gave a value that is not finite. */
 bool merge_exam_play(struct merge_exam_marks *out, struct merge_exam *x,
-                     const struct swift *weights, enum feat_layout layout,
+                     const struct packed *weights, enum feat_layout layout,
                      const struct qoe *hint, const struct qoe *qoe, int tasks);
 
 /* The largest loss_v of all profiles; *task, which may be NULL: whose. */

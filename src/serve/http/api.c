@@ -23,7 +23,7 @@ const struct route api_routes[] = {
     {HTTP_GET, "/v1/policy/weights", ROUTE_OPEN, api_policy_weights},
     {HTTP_GET, "/v1/policy/updates", ROUTE_OPEN, api_policy_updates},
     {HTTP_GET, "/v1/policy/plasticity", ROUTE_OPEN, api_policy_plasticity},
-    {HTTP_GET, "/v1/untagged", ROUTE_OPEN, api_untagged},
+    {HTTP_GET, "/v1/untagged", ROUTE_OPEN, api_hintless},
     {HTTP_POST, "/v1/policy/gate", ROUTE_AUTH, api_policy_gate},
     {HTTP_PUT, "/v1/policy/experts/{network}/{expert}", ROUTE_AUTH, api_policy_expert},
     {HTTP_GET, "/v1/events", ROUTE_OPEN, api_events},

@@ -159,7 +159,7 @@ API_HANDLER(api_policy_gate);
 API_HANDLER(api_policy_expert);
 API_HANDLER(api_policy_updates);
 API_HANDLER(api_policy_plasticity);
-API_HANDLER(api_untagged);
+API_HANDLER(api_hintless);
 API_HANDLER(api_healthz);
 API_HANDLER(api_readyz);
 API_HANDLER(api_metrics);

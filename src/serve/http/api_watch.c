@@ -40,7 +40,7 @@ void api_policy_plasticity(struct api *a, const struct http_request *q,
     api_json(a, r, 200);
 }
 
-void api_untagged(struct api *a, const struct http_request *q,
+void api_hintless(struct api *a, const struct http_request *q,
                   const struct route_params *p, struct reply *r)
 {
     (void)q;
@@ -53,7 +53,7 @@ void api_untagged(struct api *a, const struct http_request *q,
     }
     struct service_stats s;
     service_stats(&s, a->shared->service);
-    wire_put_merge(&a->out, &s.untagged, view);
+    wire_put_merge(&a->out, &s.hintless, view);
     grove_view_free(view);
     api_json(a, r, 200);
 }

@@ -41,7 +41,7 @@ static void put_answer(struct emit *o, const struct answer *a)
         emit_rounded(o, a->prob[k]);
     emit_close(o, ']');
     put_string(o, "mode", mode(a));
-    put_string(o, "by", untagged_by_name(a->by));
+    put_string(o, "by", hintless_by_name(a->by));
     if (a->guarded) put_bool(o, "guarded", true);
     put_rounded(o, "value", a->value);
     put_rounded(o, "entropy", a->entropy);
@@ -145,7 +145,7 @@ static void put_step(struct emit *o, const struct history_step *s)
     put_double(o, "logp", s->logp);
     put_int(o, "expert", s->expert);
     put_u64(o, "policy", s->policy);
-    put_string(o, "by", untagged_by_name(s->by));
+    put_string(o, "by", hintless_by_name(s->by));
     emit_close(o, '}');
 }
 
@@ -335,12 +335,12 @@ static void put_counts(struct emit *o, const char *key, const uint64_t *count, i
     emit_close(o, ']');
 }
 
-static void put_grown(struct emit *o, const struct service_stats *s)
+static void put_added(struct emit *o, const struct service_stats *s)
 {
     emit_key(o, "grown");
     emit_open(o, '[');
-    for (int i = 0; i < s->n_grown; i++) {
-        const struct service_grown *g = &s->grown[i];
+    for (int i = 0; i < s->n_added; i++) {
+        const struct service_added *g = &s->added[i];
         emit_open(o, '{');
         put_string(o, "name", g->name);
         put_int(o, "frozen_experts", g->frozen_experts);
@@ -358,11 +358,11 @@ static void put_grown(struct emit *o, const struct service_stats *s)
     emit_close(o, ']');
 }
 
-static void put_untagged(struct emit *o, const struct untagged_stats *u)
+static void put_hintless(struct emit *o, const struct hintless_stats *u)
 {
     emit_key(o, "untagged");
     emit_open(o, '{');
-    put_string(o, "mode", untagged_mode_name(u->mode));
+    put_string(o, "mode", hintless_mode_name(u->mode));
     put_u64(o, "sessions", u->sessions);
     put_u64(o, "slots", u->slots);
     put_bool(o, "known", u->known);
@@ -413,7 +413,7 @@ void wire_put_stats(struct emit *o, const struct service_stats *s)
     put_learner(o, &s->learner);
     emit_key(o, "gates");
     wire_put_gates(o, s);
-    put_untagged(o, &s->untagged);
+    put_hintless(o, &s->hintless);
     emit_key(o, "profiles");
     emit_open(o, '[');
     for (int i = 0; i < s->n_profiles; i++) {
@@ -427,7 +427,7 @@ void wire_put_stats(struct emit *o, const struct service_stats *s)
         emit_close(o, '}');
     }
     emit_close(o, ']');
-    put_grown(o, s);
+    put_added(o, s);
     emit_close(o, '}');
 }
 
@@ -445,8 +445,8 @@ void wire_put_cluster(struct emit *o, const struct cluster_stats *c)
     put_rounded(o, "learner_silent_s", c->learner_silent_s);
     put_rounded(o, "weights_delay_s", c->weights_delay_s);
     put_u64(o, "weights_refused", c->weights_refused);
-    put_int(o, "grown_wanted", c->grown_wanted);
-    put_u64(o, "grown_refused", c->grown_refused);
+    put_int(o, "grown_wanted", c->added_wanted);
+    put_u64(o, "grown_refused", c->added_refused);
     put_int(o, "buffered", c->buffered);
     put_int(o, "unconfirmed", c->unconfirmed);
     put_u64(o, "resent", c->resent);

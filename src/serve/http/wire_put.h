@@ -37,7 +37,7 @@ void wire_put_cluster(struct emit *o, const struct cluster_stats *c);
  * viewers without a hint, view NULL: nothing is merged. */
 void wire_put_curve(struct emit *o, const struct curve_point *p, int n);
 void wire_put_plasticity(struct emit *o, const struct vitals_stats *v);
-void wire_put_merge(struct emit *o, const struct untagged_stats *u,
+void wire_put_merge(struct emit *o, const struct hintless_stats *u,
                     const struct grove_view *view);
 /* Events of the stream: an answer, or a reward, with the session it belongs to. */
 void wire_put_decision_event(struct emit *o, const char *session, const struct answer *a);

@@ -140,7 +140,7 @@ static void put_tree(struct emit *o, const struct grove_view *v)
     emit_close(o, ']');
 }
 
-static void put_merge_exam(struct emit *o, const struct untagged_stats *u)
+static void put_merge_exam(struct emit *o, const struct hintless_stats *u)
 {
     emit_key(o, "exam");
     emit_open(o, '{');
@@ -155,11 +155,11 @@ static void put_merge_exam(struct emit *o, const struct untagged_stats *u)
     emit_close(o, '}');
 }
 
-void wire_put_merge(struct emit *o, const struct untagged_stats *u,
+void wire_put_merge(struct emit *o, const struct hintless_stats *u,
                     const struct grove_view *view)
 {
     emit_open(o, '{');
-    put_string(o, "mode", untagged_mode_name(u->mode));
+    put_string(o, "mode", hintless_mode_name(u->mode));
     put_u64(o, "slot", u->slots + 1);
     emit_key(o, "experts");
     emit_open(o, '[');

@@ -21,7 +21,7 @@ struct bus_stats {
 };
 
 /* A trajectory as bytes, for the store. Number 0 is the bus's own note. */
-struct bus_parcel {
+struct bus_envelope {
     uint64_t number;
     const void *bytes;
     size_t n;    /* 0: is done with */
@@ -39,10 +39,10 @@ struct bus {
     /* ---- NULL when nothing is kept ---- */
     /* Instead of send. false: dropped; else the store is to keep *out, whose bytes stay where they
      * are until `stored` has been told. */
-    bool (*stage)(void *self, const struct traj *t, struct bus_parcel *out);
+    bool (*stage)(void *self, const struct traj *t, struct bus_envelope *out);
     void (*stored)(void *self, uint64_t number);
     /* At the start: what the store kept, in the order of numbers. */
-    int (*restore)(void *self, const struct bus_parcel *p, struct err *e);
+    int (*restore)(void *self, const struct bus_envelope *p, struct err *e);
     /* The store need no longer keep those up to this number. */
     uint64_t (*delivered)(void *self);
 };

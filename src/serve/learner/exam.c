@@ -15,11 +15,11 @@ static const uint64_t SEED = 20;
 
 struct exam {
     struct decider decider;
-    struct swift *swift;     /* the weights under examination, or the frozen ones */
+    struct packed *packed;   /* the weights under examination, or the frozen ones */
     struct graft_pack *pack; /* of the grown profile under examination, else NULL */
     struct policy *base;     /* that it grows on */
     struct qoe qoe;          /* of that profile */
-    bool grown;              /* the pack decides */
+    bool added;              /* the pack decides */
     struct corpus *corpus;
     struct video *video;
 };
@@ -32,8 +32,8 @@ struct exam *exam_new(const struct policy_cfg *cfg, struct err *e)
         return NULL;
     }
     if (decide_init(&x->decider, cfg, e)) goto fail;
-    x->swift = swift_new(cfg, e);
-    if (!x->swift) goto fail;
+    x->packed = packed_new(cfg, e);
+    if (!x->packed) goto fail;
     x->corpus = corpus_generate(NULL, TRACES_EACH, TRACE_S, SEED, e);
     x->video = video_default(e);
     if (!x->corpus || !x->video) goto fail;
@@ -54,7 +54,7 @@ void exam_free(struct exam *x)
     if (!x) return;
     policy_free(x->base);
     graft_pack_free(x->pack);
-    swift_free(x->swift);
+    packed_free(x->packed);
     corpus_free(x->corpus);
     video_free(x->video);
     free(x);
@@ -63,8 +63,8 @@ void exam_free(struct exam *x)
 static bool verdict_on(struct verdict *v, struct exam *x, const struct view *view)
 {
     float share;
-    if (!x->grown) return decide(v, x->swift, &x->decider, view, -1);
-    return decide_grown(v, &share, x->pack, x->swift, &x->decider, view, -1);
+    if (!x->added) return decide(v, x->packed, &x->decider, view, -1);
+    return decide_added(v, &share, x->pack, x->packed, &x->decider, view, -1);
 }
 
 /* Observations that are kept, until there is no room. */
@@ -114,11 +114,11 @@ static double score_all(struct exam *x, struct seen *seen)
 
 double exam_score(struct exam *x, const struct policy *p)
 {
-    swift_load(x->swift, p);
+    packed_load(x->packed, p);
     return score_all(x, NULL);
 }
 
-struct exam *exam_new_grown(const struct policy *base, const struct graft_cfg *cfg,
+struct exam *exam_new_added(const struct policy *base, const struct graft_cfg *cfg,
                             const struct qoe *qoe, struct err *e)
 {
     struct exam *x = exam_new(&base->cfg, e);
@@ -130,7 +130,7 @@ struct exam *exam_new_grown(const struct policy *base, const struct graft_cfg *c
         exam_free(x);
         return NULL;
     }
-    swift_load(x->swift, base);
+    packed_load(x->packed, base);
     return x;
 }
 
@@ -142,10 +142,10 @@ static double score_one(struct exam *x, struct seen *seen)
     return sum / x->corpus->n;
 }
 
-double exam_score_grown(struct exam *x, const struct graft *g)
+double exam_score_added(struct exam *x, const struct graft *g)
 {
     assert(x->pack);
-    x->grown = g != NULL;
+    x->added = g != NULL;
     if (g) graft_pack_load(x->pack, g, x->base);
     return score_one(x, NULL);
 }
@@ -153,7 +153,7 @@ double exam_score_grown(struct exam *x, const struct graft *g)
 int exam_observe(struct exam *x, float *obs, int max)
 {
     struct seen seen = {.obs = obs, .max = max, .each = 1};
-    x->grown = false;
+    x->added = false;
     if (x->pack) {
         (void)score_one(x, &seen);
         return seen.n;

@@ -25,10 +25,10 @@ void exam_free(struct exam *x);
 double exam_score(struct exam *x, const struct policy *p);
 
 /* For the profile that values `qoe` and experts that grow on `base`, both copied. */
-struct exam *exam_new_grown(const struct policy *base, const struct graft_cfg *cfg,
+struct exam *exam_new_added(const struct policy *base, const struct graft_cfg *cfg,
                             const struct qoe *qoe, struct err *e);
 /* g NULL: the frozen policy alone. */
-double exam_score_grown(struct exam *x, const struct graft *g);
+double exam_score_added(struct exam *x, const struct graft *g);
 /* Up to max observations (max, obs_dim) that are met in it; their number. Of a grown profile's exam
  * the first that the frozen policy meets; of the common one some of all profiles and traces, as
  * the weights of the last score meet them. */

@@ -29,7 +29,7 @@ struct learner {
     struct policy_cfg shape;
     struct online *online;
     struct exam *exam;
-    struct snap *snap;
+    struct published *published;
     const struct bus *bus;
     enum feat_layout layout;
     struct traj traj; /* scratch, with its arrays over states */
@@ -37,7 +37,7 @@ struct learner {
     uint32_t *mask;
     int *action;
     bool unsaved;
-    bool unpublished;       /* what online has is newer than the snap ... */
+    bool unpublished;       /* what online has is newer than the published ... */
     enum curve_kind untold; /* ... and this is why */
     atomic_uint_fast64_t misfits;
     struct vitals *vitals;
@@ -96,16 +96,17 @@ static void learner_note(struct learner *l, enum curve_kind kind, double now)
 static int show_busy(struct learner *l, struct err *e)
 {
     if (!l->stats.actor_busy && !l->stats.critic_busy) return 0;
-    const struct weights *w = snap_get(l->snap);
+    const struct weights *w = published_get(l->published);
     double at = w->published_at, score = w->check_score;
-    snap_put(l->snap, w);
+    published_put(l->published, w);
     struct policy *p = policy_clone(online_policy(l->online), e);
-    return p ? snap_publish(l->snap, p, at, score, e) : ERR_MEMORY;
+    return p ? published_swap(l->published, p, at, score, e) : ERR_MEMORY;
 }
 
 struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *start,
                             const void *state, size_t state_n, bool *fresh,
-                            struct snap *snap, const struct bus *bus, struct err *e)
+                            struct published *published, const struct bus *bus,
+                            struct err *e)
 {
     struct learner *l = calloc(1, sizeof *l);
     if (!l) {
@@ -114,7 +115,7 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
     }
     pthread_mutex_init(&l->lock, NULL);
     l->cfg = *cfg;
-    l->snap = snap;
+    l->published = published;
     l->bus = bus;
     l->shape = start->cfg;
     if (decide_layout(&l->layout, &start->cfg, e)) goto fail;
@@ -191,9 +192,9 @@ static void add(struct learner *l)
         o.last_obs = l->obs + (size_t)t->n * (size_t)feat_dim(l->layout);
         o.last_mask = l->mask[t->n];
     }
-    if (t->growth) o.tag = l->cfg.grown ? grown_tag_of(l->cfg.grown, t->growth) : -1;
-    if (t->growth || o.tag >= GROWN_TAG) {
-        if (l->cfg.grown) grown_teach(l->cfg.grown, &o, t->place);
+    if (t->growth) o.tag = l->cfg.added ? added_tag_of(l->cfg.added, t->growth) : -1;
+    if (t->growth || o.tag >= ADDED_TAG) {
+        if (l->cfg.added) added_teach(l->cfg.added, &o, t->place);
         return;
     }
     (void)online_add(l->online, &o); /* what it refuses it counts */
@@ -214,7 +215,7 @@ static int learner_publish(struct learner *l, enum curve_kind kind, double now,
     if (rc) return rc;
     struct policy *p = policy_clone(new, e);
     if (!p) return ERR_MEMORY;
-    rc = snap_publish(l->snap, p, now, s.check_score, e);
+    rc = published_swap(l->published, p, now, s.check_score, e);
     l->unpublished = rc != 0;
     return rc;
 }
@@ -298,7 +299,7 @@ static int publish_again(struct learner *l, double now, struct err *e)
 
 int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
 {
-    struct grown *grown = l->cfg.grown;
+    struct added *added = l->cfg.added;
     int rc = obey(l, now, e);
     if (!rc) rc = publish_again(l, now, e);
     if (rc) {
@@ -306,7 +307,7 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
         return rc;
     }
     /* stop taking when a batch is full: the bus is the longer queue */
-    while (!online_ready(l->online) && !(grown && grown_ready(grown)) &&
+    while (!online_ready(l->online) && !(added && added_ready(added)) &&
            l->bus->receive(l->bus->self, &l->traj, wait_s)) {
         add(l);
         wait_s = 0;
@@ -326,8 +327,8 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
         }
     }
     refresh_stats(l);
-    if (grown) {
-        int grew = grown_turn(grown, now, e);
+    if (added) {
+        int grew = added_turn(added, now, e);
         if (grew < 0 && rc >= 0) rc = grew;
     }
     return rc;
@@ -342,8 +343,9 @@ int learner_resume(struct learner *l, const struct policy *p, const void *state,
     struct policy *published = policy_clone(online_policy(online), e);
     struct online_stats s;
     online_stats(online, &s);
-    int rc = published ? snap_publish(l->snap, published, published_at, s.check_score, e)
-                       : ERR_MEMORY;
+    int rc = published
+                 ? published_swap(l->published, published, published_at, s.check_score, e)
+                 : ERR_MEMORY;
     if (rc) {
         online_free(online);
         return rc;
@@ -445,8 +447,8 @@ static int checkpoint(struct learner *l, struct err *e)
 int learner_checkpoint(struct learner *l, struct err *e)
 {
     int rc = checkpoint(l, e);
-    int grown = l->cfg.grown ? grown_save(l->cfg.grown, e) : 0;
-    return rc ? rc : grown;
+    int added = l->cfg.added ? added_save(l->cfg.added, e) : 0;
+    return rc ? rc : added;
 }
 
 void learner_gates(struct learner *l, const struct ckpt_meta *meta)

@@ -4,7 +4,7 @@
  * result as the next version. Weights that are not finite or clearly worse in the exam never
  * get out. The one thread that takes turns is the only writer of weights.
  *
- * Trajectories of grown profiles go to their own learners (grown.h), whose turns and checkpoints
+ * Trajectories of grown profiles go to their own learners (added.h), whose turns and checkpoints
  * are taken along.
  *
  * Operators' orders (gates that shall learn again, an expert set aside) are taken by any thread and
@@ -23,8 +23,8 @@
 #include "learn/online.h"
 #include "serve/learner/bus.h"
 #include "serve/learner/curve.h"
-#include "serve/added/grown.h"
-#include "serve/learner/snap.h"
+#include "serve/added/added.h"
+#include "serve/learner/published.h"
 #include "serve/learner/vitals.h"
 
 struct learner;
@@ -32,7 +32,7 @@ struct learner;
 struct learner_cfg {
     struct online_cfg online;
     const char *ckpt_path; /* NULL: nothing is kept; borrowed */
-    struct grown *grown;   /* who has a learner of its own; borrowed, may be NULL */
+    struct added *added;   /* who has a learner of its own; borrowed, may be NULL */
     struct curve *curve;   /* takes a point of every update and version; likewise */
     /* Called with each new version before anybody decides by it. After a failure it is called again
      * in every turn, and nothing is taken from the bus before it has succeeded. NULL: nobody
@@ -43,10 +43,11 @@ struct learner_cfg {
 };
 
 /* Goes on from `start` (copied) and, when given, the state a checkpoint held; a state of
- * another configuration is passed over and *fresh set. snap and bus are borrowed. */
+ * another configuration is passed over and *fresh set. published and bus are borrowed. */
 struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *start,
                             const void *state, size_t state_n, bool *fresh,
-                            struct snap *snap, const struct bus *bus, struct err *e);
+                            struct published *published, const struct bus *bus,
+                            struct err *e);
 void learner_free(struct learner *l);
 
 /* Waits up to wait_s for a trajectory. 1: a new version was published at time `now`. */
@@ -70,7 +71,7 @@ int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
 /* Is all that was received in its state, or refused? Else some of it waits for an update. */
 bool learner_settled(const struct learner *l);
 
-/* Is what it has learned published? Else learner_policy is newer than the snap. */
+/* Is what it has learned published? Else learner_policy is newer than the published. */
 bool learner_published(const struct learner *l);
 const struct policy *learner_policy(const struct learner *l);
 

@@ -35,7 +35,7 @@ static void metrics_put_service(struct emit *o, const struct service_stats *s);
 static void metrics_put_learning(struct emit *o, const struct service_stats *s,
                                  const struct policy_info *p);
 /* Viewers without a hint. */
-static void metrics_put_untagged(struct emit *o, const struct untagged_stats *u);
+static void metrics_put_hintless(struct emit *o, const struct hintless_stats *u);
 /* The bus to others, and what came over it. */
 static void metrics_put_cluster(struct emit *o, const struct cluster_stats *c);
 
@@ -312,7 +312,7 @@ void metrics_put(struct emit *o, const struct metrics *m, const struct service_s
 {
     metrics_put_service(o, s);
     metrics_put_learning(o, s, p);
-    metrics_put_untagged(o, &s->untagged);
+    metrics_put_hintless(o, &s->hintless);
     metrics_put_cluster(o, &s->cluster);
     if (admit) put_admit(o, admit);
     if (origin) put_origin(o, origin);
@@ -578,17 +578,17 @@ static void put_update(struct emit *o, const struct online_stats *l)
                u->critic_share, l->gate[PPO_CRITIC].experts);
 }
 
-/* One family over all grown profiles; v (n_grown). */
-static void grown_family(struct emit *o, const struct service_stats *s, const char *name,
+/* One family over all grown profiles; v (n_added). */
+static void added_family(struct emit *o, const struct service_stats *s, const char *name,
                          const char *type, const char *help, const double *v)
 {
-    if (!s->n_grown) return;
+    if (!s->n_added) return;
     metrics_head(o, name, type, help);
-    for (int i = 0; i < s->n_grown; i++)
-        metrics_labelled(o, name, "profile", s->grown[i].name, v[i]);
+    for (int i = 0; i < s->n_added; i++)
+        metrics_labelled(o, name, "profile", s->added[i].name, v[i]);
 }
 
-static void put_grown(struct emit *o, const struct service_stats *s)
+static void put_added(struct emit *o, const struct service_stats *s)
 {
     enum {
         EXPERTS,
@@ -605,9 +605,9 @@ static void put_grown(struct emit *o, const struct service_stats *s)
         BEFORE,
         FAMILIES
     };
-    double v[FAMILIES][SERVICE_GROWN];
-    for (int i = 0; i < s->n_grown; i++) {
-        const struct service_grown *g = &s->grown[i];
+    double v[FAMILIES][SERVICE_ADDED];
+    for (int i = 0; i < s->n_added; i++) {
+        const struct service_added *g = &s->added[i];
         v[EXPERTS][i] = g->experts;
         v[VERSION][i] = (double)g->version;
         v[BASE][i] = (double)g->base_version;
@@ -640,7 +640,7 @@ static void put_grown(struct emit *o, const struct service_stats *s)
         {"abrd_grown_base_score", "gauge", "The same of the frozen policy."},
     };
     for (int i = 0; i < FAMILIES; i++)
-        grown_family(o, s, family[i].name, family[i].type, family[i].help, v[i]);
+        added_family(o, s, family[i].name, family[i].type, family[i].help, v[i]);
 }
 
 static int count_bits(uint64_t bits)
@@ -767,13 +767,13 @@ static void metrics_put_learning(struct emit *o, const struct service_stats *s,
         put_vitals(o, &s->vitals);
         put_experts(o, &s->vitals);
     }
-    put_grown(o, s);
+    put_added(o, s);
     put_gates(o, s);
 }
 
 /* ---- untagged ---- */
 
-static void put_mix(struct emit *o, const struct untagged_stats *u)
+static void put_mix(struct emit *o, const struct hintless_stats *u)
 {
     metrics_head(o, "abrd_untagged_mix", "gauge",
                  "Share of each profile among viewers without a hint, as estimated.");
@@ -783,7 +783,7 @@ static void put_mix(struct emit *o, const struct untagged_stats *u)
                   u->known);
 }
 
-static void put_refused(struct emit *o, const struct untagged_stats *u)
+static void put_refused(struct emit *o, const struct hintless_stats *u)
 {
     static const char NAME[] = "abrd_untagged_labels_refused_total";
     metrics_head(
@@ -796,7 +796,7 @@ static void put_refused(struct emit *o, const struct untagged_stats *u)
     metrics_labelled(o, NAME, "reason", "content", u->labels_content);
 }
 
-static void put_exam(struct emit *o, const struct untagged_stats *u)
+static void put_exam(struct emit *o, const struct hintless_stats *u)
 {
     static const char NAME[] = "abrd_untagged_served_share";
     metrics_counter(o, "abrd_untagged_exam_refused_total",
@@ -822,7 +822,7 @@ static void put_exam(struct emit *o, const struct untagged_stats *u)
         u->exam_loss);
 }
 
-static void put_merge(struct emit *o, const struct untagged_stats *u)
+static void put_merge(struct emit *o, const struct hintless_stats *u)
 {
     char name[16];
     metrics_head(o, "abrd_merge_weight", "gauge",
@@ -853,7 +853,7 @@ static void put_merge(struct emit *o, const struct untagged_stats *u)
         u->regret);
 }
 
-static void put_share(struct emit *o, const struct untagged_stats *u)
+static void put_share(struct emit *o, const struct hintless_stats *u)
 {
     metrics_counter(o, "abrd_merge_given_total",
                     "Slots of this node that other nodes can learn from.",
@@ -872,21 +872,21 @@ static void put_share(struct emit *o, const struct untagged_stats *u)
                   "When the slots of all nodes were read last; 0 never.", u->heard_at);
 }
 
-static void metrics_put_untagged(struct emit *o, const struct untagged_stats *u)
+static void metrics_put_hintless(struct emit *o, const struct hintless_stats *u)
 {
     metrics_head(o, "abrd_untagged_mode", "gauge",
                  "1 for what viewers without a hint get.");
-    for (int i = UNTAGGED_DEFAULT; i <= UNTAGGED_MERGE; i++)
+    for (int i = HINTLESS_DEFAULT; i <= HINTLESS_MERGE; i++)
         metrics_labelled(o, "abrd_untagged_mode", "mode",
-                         untagged_mode_name((enum untagged_mode)i),
-                         u->mode == (enum untagged_mode)i);
+                         hintless_mode_name((enum hintless_mode)i),
+                         u->mode == (enum hintless_mode)i);
     metrics_counter(o, "abrd_untagged_sessions_total", "Sessions opened without a hint.",
                     (double)u->sessions);
     metrics_head(o, "abrd_untagged_decisions_total", "counter",
                  "Decisions for them, by how they were made.");
     for (int i = BY_ROUTER + 1; i < BY_WAYS; i++)
         metrics_labelled(o, "abrd_untagged_decisions_total", "by",
-                         untagged_by_name((enum untagged_by)i), (double)u->decisions[i]);
+                         hintless_by_name((enum hintless_by)i), (double)u->decisions[i]);
     metrics_counter(
         o, "abrd_untagged_labels_total",
         "Sessions without a hint that named a profile at their end, counted or not.",
@@ -988,15 +988,15 @@ static void metrics_put_cluster(struct emit *o, const struct cluster_stats *c)
     metrics_gauge(o, "abrd_weights_delay_max_seconds", "The longest so far.",
                   c->weights_delay_max_s);
     metrics_gauge(o, "abrd_grown_wanted", "Profiles that are to grow, on all nodes.",
-                  c->grown_wanted);
+                  c->added_wanted);
     if (c->role == ROLE_DECIDE) {
         metrics_counter(o, "abrd_grown_taken_total",
                         "Published experts of grown profiles taken over.",
-                        (double)c->grown_taken);
+                        (double)c->added_taken);
         metrics_counter(
             o, "abrd_grown_refused_total",
             "Those that were damaged, of another shape, of a newer form or too many.",
-            (double)c->grown_refused);
+            (double)c->added_refused);
     }
     if (c->role == ROLE_DECIDE)
         put_sent(o, c);

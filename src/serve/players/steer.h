@@ -4,7 +4,7 @@
  * When he asks for chunk n of the pictures, what he tells makes the question for chunk n + 1, and
  * the level decided is what his answer caps him to ("mb"); "etp" is the throughput that his chunks
  * had, the harmonic mean of the last five. He has given no hint of what he values, so he gets what
- * such viewers get (untagged.h), and never samples.
+ * such viewers get (hintless.h), and never samples.
  *
  * What he does not tell is estimated, and the answer says which:
  *   chunk       from the manifest, if it names the file; else from the number in the file's name, which

@@ -66,19 +66,19 @@ static uint32_t offered(const struct view *v, double u)
     return u < 0 ? guard_greedy(v) : guard_levels(v);
 }
 
-bool decide(struct verdict *out, const struct swift *s, struct decider *d,
+bool decide(struct verdict *out, const struct packed *s, struct decider *d,
             const struct view *v, double u)
 {
     feat_observe(d->obs, d->layout, v);
     struct policy_choice choice;
     uint32_t levels = offered(v, u);
-    bool ok = swift_decide(&choice, s, d->obs, levels, u) == 0;
-    decide_tell(out, &choice, ok, swift_version(s), v, levels, u);
+    bool ok = packed_decide(&choice, s, d->obs, levels, u) == 0;
+    decide_tell(out, &choice, ok, packed_version(s), v, levels, u);
     return ok;
 }
 
-bool decide_grown(struct verdict *out, float *share, const struct graft_pack *g,
-                  const struct swift *s, struct decider *d, const struct view *v,
+bool decide_added(struct verdict *out, float *share, const struct graft_pack *g,
+                  const struct packed *s, struct decider *d, const struct view *v,
                   double u)
 {
     feat_observe(d->obs, d->layout, v);

@@ -37,13 +37,13 @@ double decide_draw(uint64_t seed, uint64_t key, int chunk);
 
 /* u < 0: the best action. Weights whose output is not finite give the lowest level, not
  * sampled and by no expert (-1), and false. */
-bool decide(struct verdict *out, const struct swift *s, struct decider *d,
+bool decide(struct verdict *out, const struct packed *s, struct decider *d,
             const struct view *v, double u);
 
 /* The same for a grown profile: new experts `g` on the frozen policy `s`, whose version is that
  * of the experts. *share: of the new experts in the mixture, 0 when there is no verdict. */
-bool decide_grown(struct verdict *out, float *share, const struct graft_pack *g,
-                  const struct swift *s, struct decider *d, const struct view *v,
+bool decide_added(struct verdict *out, float *share, const struct graft_pack *g,
+                  const struct packed *s, struct decider *d, const struct view *v,
                   double u);
 
 #endif

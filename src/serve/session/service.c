@@ -40,7 +40,7 @@ struct service_cfg service_cfg_default(void)
                                 .grow_gate = NORGA_TANH,
                                 .online = online_cfg_default(),
                                 .cluster = cluster_cfg_default(),
-                                .untagged = untagged_cfg_default()};
+                                .hintless = hintless_cfg_default()};
 }
 
 static int check_number(double v, double lo, double hi, const char *field, struct err *e)
@@ -62,7 +62,7 @@ int service_check(const struct service_cfg *c, struct err *e)
                           e);
     if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
     if (!rc) rc = check_number(c->store_queue, QUEUE_MIN, 1 << 24, "store_queue", e);
-    if (!rc) rc = check_number(c->grow_max, 0, SERVICE_GROWN, "grow_max", e);
+    if (!rc) rc = check_number(c->grow_max, 0, SERVICE_ADDED, "grow_max", e);
     if (!rc) rc = check_number(c->grow_experts, 1, NORGA_EXPERTS_MAX, "grow_experts", e);
     const struct online_cfg *o = &c->online;
     if (!rc) rc = check_number(o->batch, 1, SERVICE_BATCH_MAX, "online.batch", e);
@@ -81,7 +81,7 @@ int service_check(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(g->latch, 0, 1 << 30, "online.ppo.gate.latch", e);
     if (!rc) rc = check_number(g->gap, 0, 1e4, "online.ppo.gate.gap", e);
     if (!rc) rc = check_number(o->ppo.drift.limit, 0, 1e4, "online.ppo.drift.limit", e);
-    if (!rc) rc = untagged_cfg_check(&c->untagged, e);
+    if (!rc) rc = hintless_cfg_check(&c->hintless, e);
     if (!rc) rc = cluster_cfg_check(&c->cluster, e);
     /* the steps of some batches must find room, or the learner would wait for ever */
     double least_mb = 4e-4 * o->batch;
@@ -197,11 +197,11 @@ static int store_version(void *ctx, const struct policy *p, double now, double s
 /* A store that fails now is no reason not to start: it may work again, and is told of by then. */
 static void store_start(struct service *s)
 {
-    const struct weights *w = snap_get(s->snap);
+    const struct weights *w = published_get(s->published);
     struct err why = {0};
     if (!s->cluster && store_version(s, w->policy, w->published_at, w->check_score, &why))
         log_err(s->cfg.log, LOG_ERROR, "store", &why);
-    snap_put(s->snap, w);
+    published_put(s->published, w);
 }
 
 /* Weights, and the learner that goes on from them. */
@@ -222,7 +222,7 @@ static int open_policy(struct service *s, struct err *e)
     double score = NAN;
     bool fresh = false;
     struct learner_cfg lc = {.online = s->cfg.online,
-                             .grown = s->grown,
+                             .added = s->added,
                              .curve = s->curve,
                              .ckpt_path = s->folder.lock >= 0 ? s->folder.policy : NULL,
                              .announce = store_version,
@@ -241,14 +241,14 @@ static int open_policy(struct service *s, struct err *e)
     exam_free(exam);
     published = policy_clone(p, e);
     if (!published) goto out;
-    s->snap = snap_new(published, service_now(s), score, e);
-    if (!s->snap) goto out;
+    s->published = published_new(published, service_now(s), score, e);
+    if (!s->published) goto out;
     rc = 0;
     if (!s->cfg.learn) goto out;
 
     rc = s->cluster ? 0 : open_bus(s, e);
     if (rc) goto out;
-    s->learner = learner_new(&lc, p, state, state_n, &fresh, s->snap, &s->bus, e);
+    s->learner = learner_new(&lc, p, state, state_n, &fresh, s->published, &s->bus, e);
     if (!s->learner) rc = ERR_MEMORY;
     if (s->learner && fresh) learner_gates(s->learner, meta);
     if (s->learner && fresh && state)
@@ -262,33 +262,33 @@ out:
     return rc;
 }
 
-static int open_grown(struct service *s, struct err *e)
+static int open_added(struct service *s, struct err *e)
 {
-    struct grown_cfg cfg = {.max = s->cfg.grow_max,
+    struct added_cfg cfg = {.max = s->cfg.grow_max,
                             .experts = s->cfg.grow_experts,
                             .gate = s->cfg.grow_gate,
                             .learn = s->cfg.learn,
                             .online = s->cfg.online,
                             .dir = s->folder.lock >= 0 ? s->cfg.data_dir : NULL,
                             .log = s->cfg.log};
-    s->grown = grown_new(&cfg, e);
-    return s->grown ? 0 : ERR_MEMORY;
+    s->added = added_new(&cfg, e);
+    return s->added ? 0 : ERR_MEMORY;
 }
 
-static int open_untagged(struct service *s, struct err *e)
+static int open_hintless(struct service *s, struct err *e)
 {
-    struct untagged_new how = {.cfg = s->cfg.untagged,
+    struct hintless_new how = {.cfg = s->cfg.hintless,
                                .router = &s->policy_cfg,
-                               .weights = s->snap,
+                               .weights = s->published,
                                .default_profile = s->cfg.default_profile,
                                .state_path =
-                                   s->folder.lock >= 0 ? s->folder.untagged : NULL,
+                                   s->folder.lock >= 0 ? s->folder.hintless : NULL,
                                .seed = s->cfg.seed,
                                .now = service_now(s),
                                .log = s->cfg.log};
-    folder_untagged(&s->folder, s->cfg.log);
-    s->untagged = untagged_new(&how, e);
-    return s->untagged ? service_share_open(s, e) : ERR_INVALID;
+    folder_hintless(&s->folder, s->cfg.log);
+    s->hintless = hintless_new(&how, e);
+    return s->hintless ? service_share_open(s, e) : ERR_INVALID;
 }
 
 static struct sessions *make_sessions(const struct service_cfg *c, bool stored,
@@ -332,9 +332,9 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
         goto fail;
     s->curve = curve_new(e);
     if (!s->curve) goto fail;
-    if (open_store(s, e) || service_cluster_open(s, e) || open_grown(s, e) ||
-        open_policy(s, e) || service_cluster_start(s, e) || service_grown_open(s, e) ||
-        open_untagged(s, e))
+    if (open_store(s, e) || service_cluster_open(s, e) || open_added(s, e) ||
+        open_policy(s, e) || service_cluster_start(s, e) || service_added_open(s, e) ||
+        open_hintless(s, e))
         goto fail;
     s->profiles = profiles_new(e);
     s->sessions = make_sessions(cfg, s->writer, e);
@@ -364,10 +364,10 @@ int service_turn(struct service *s, double wait_s, struct err *e)
     bool told = !learner_published(s->learner); /* of what is tried again in every turn */
     int rc = learner_turn(s->learner, wait_s, service_now(s), &why);
     if (rc == 1) {
-        const struct weights *w = snap_get(s->snap);
+        const struct weights *w = published_get(s->published);
         log_event(s->cfg.log, LOG_INFO, "policy", "version %llu, check %.4f",
                   (unsigned long long)w->policy->version, w->check_score);
-        snap_put(s->snap, w);
+        published_put(s->published, w);
     } else if (rc < 0) {
         log_err(s->cfg.log, told ? LOG_DEBUG : LOG_WARN, "learner", &why);
         err_field(e, why.code, why.field, "%s", why.detail);
@@ -417,8 +417,8 @@ static void turn_slot(struct service *s, double now)
 {
     struct profile p[PROFILES_MAX];
     int n = profiles_list(p, PROFILES_MAX, s->profiles);
-    untagged_profiles(s->untagged, p, n);
-    (void)untagged_tick(s->untagged, now);
+    hintless_profiles(s->hintless, p, n);
+    (void)hintless_tick(s->hintless, now);
 }
 
 static void prune(struct service *s, double now)
@@ -448,7 +448,7 @@ void service_periodic(struct service *s)
     prune(s, now);
     tidy(s);
     if (s->cluster) service_cluster_tick(s);
-    if (!s->learner && !s->cluster) grown_sweep(s->grown);
+    if (!s->learner && !s->cluster) added_sweep(s->added);
     atomic_flag_clear(&s->ticking);
 }
 
@@ -488,7 +488,7 @@ int service_drain(struct service *s, struct err *e)
     service_stop_threads(s);
     service_checkpoint(s, true);
     struct err why = {0};
-    if (untagged_save(s->untagged, &why)) log_err(s->cfg.log, LOG_ERROR, "slot", &why);
+    if (hintless_save(s->hintless, &why)) log_err(s->cfg.log, LOG_ERROR, "slot", &why);
     return drain_store(s, e);
 }
 
@@ -500,11 +500,11 @@ void service_free(struct service *s)
     curve_free(s->curve);
     if (s->bus.self) s->bus.free(s->bus.self);
     service_cluster_close(s);
-    service_grown_close(s);
-    grown_free(s->grown);
-    snap_free(s->snap);
+    service_added_close(s);
+    added_free(s->added);
+    published_free(s->published);
     share_free(s->share);
-    untagged_free(s->untagged);
+    hintless_free(s->hintless);
     sessions_free(s->sessions);
     profiles_free(s->profiles);
     writer_free(s->writer);
@@ -523,7 +523,7 @@ struct service_worker *service_worker_new(struct service *s, struct err *e)
         return NULL;
     }
     w->service = s;
-    w->desk = untagged_desk_new(s->untagged, e);
+    w->desk = hintless_desk_new(s->hintless, e);
     if (!w->desk || decide_init(&w->decider, &s->policy_cfg, e)) {
         service_worker_free(w);
         return NULL;
@@ -534,7 +534,7 @@ struct service_worker *service_worker_new(struct service *s, struct err *e)
 void service_worker_free(struct service_worker *w)
 {
     if (!w) return;
-    untagged_desk_free(w->desk);
+    hintless_desk_free(w->desk);
     free(w);
 }
 

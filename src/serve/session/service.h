@@ -28,7 +28,7 @@
 #include "learn/online.h"
 #include "serve/cluster/cluster_cfg.h"
 #include "serve/metrics/stages.h"
-#include "serve/hintless/untagged_cfg.h"
+#include "serve/hintless/hintless_cfg.h"
 #include "serve/learner/vitals.h"
 
 #include <stdbool.h>
@@ -38,7 +38,7 @@
 #define SERVICE_ID 33   /* 32 hex digits and NUL */
 #define SERVICE_NAME 64 /* profile names: [a-z0-9_-], 1..63 */
 #define SERVICE_CONTENT 128
-#define SERVICE_GROWN 16 /* grown profiles */
+#define SERVICE_ADDED 16 /* grown profiles */
 /* Limits of settings, of service_check and of the options. */
 #define SERVICE_BATCH_MAX 8192 /* steps: half of what the learner holds */
 #define SERVICE_TTL_MAX_S 1e6
@@ -75,10 +75,10 @@ struct service_cfg {
     bool strict;         /* false: requests are answered when stored, not before */
     int store_queue;     /* 32768: records that wait for the store at most */
     struct online_cfg online;
-    int grow_max;               /* 8: grown profiles at most, 0 .. SERVICE_GROWN */
+    int grow_max;               /* 8: grown profiles at most, 0 .. SERVICE_ADDED */
     int grow_experts;           /* 2: new experts of each */
     enum norga_sigma grow_gate; /* tanh */
-    struct untagged_cfg untagged;
+    struct hintless_cfg hintless;
     struct cluster_cfg cluster; /* with a role: nothing grows, learn says nothing */
     /* seconds since the epoch; NULL: CLOCK_REALTIME at the start, and on from there by
      * CLOCK_MONOTONIC, so that nobody's session ends because somebody sets the clock */
@@ -109,7 +109,7 @@ void service_worker_free(struct service_worker *w);
 /* Times the worker's decisions from here on; borrowed, NULL: no more. */
 void service_worker_stages(struct service_worker *w, struct stages *stages);
 /* Who sends the requests that follow: a number drawn from the address, not 0. What an address tells of
- * viewers without a hint counts for a bounded share (audience.h). 0, as at first: the caller answers
+ * viewers without a hint counts for a bounded share (profile mix.h). 0, as at first: the caller answers
  * for its viewers, and each session counts as an address of its own. */
 void service_worker_from(struct service_worker *w, uint64_t from);
 
@@ -139,7 +139,7 @@ struct answer {
     double value, entropy;
     bool sampled; /* mode: "sample", else "greedy" */
     bool guarded; /* levels were withheld: abr/deciders/guard.h */
-    enum untagged_by by;
+    enum hintless_by by;
 };
 
 struct session_opened {
@@ -229,7 +229,7 @@ struct history_step {
     int64_t bytes;
     double kbps, buffer_s, download_s, rebuffer_s, reward, external, logp;
     uint64_t policy;
-    enum untagged_by by;
+    enum hintless_by by;
     bool reported, followed, sampled, has_external;
 };
 struct history {
@@ -268,7 +268,7 @@ struct profile {
     char name[SERVICE_NAME];
     struct qoe qoe;
     bool builtin; /* cannot be changed or deleted: ERR_CONFLICT */
-    bool grow;    /* has experts of its own (grown.h); put: is to have them */
+    bool grow;    /* has experts of its own (added.h); put: is to have them */
 };
 int service_profile_get(struct profile *out, struct service *s, const char *name,
                         struct err *e) __attribute__((warn_unused_result));
@@ -314,7 +314,7 @@ int service_set_aside(struct service *s, bool critic, int expert, int updates,
 /* ---- seen from outside ---- */
 #define SERVICE_PROFILE_STATS 16 /* built-in, custom and the first named ones */
 /* What a grown profile has beside the common policy, and how it fares. */
-struct service_grown {
+struct service_added {
     char name[SERVICE_NAME];
     int frozen_experts, experts; /* of the actor: those it began with, new ones */
     uint64_t version, base_version;
@@ -344,7 +344,7 @@ struct service_stats {
     double store_lag_s; /* how long the oldest of the records has waited */
     struct online_stats learner;
     struct vitals_stats vitals;
-    struct untagged_stats untagged;
+    struct hintless_stats hintless;
     struct cluster_stats cluster;
     uint64_t expert_decisions[16];
     int n_profiles;
@@ -354,8 +354,8 @@ struct service_stats {
         double reward_sum, stall_sum_s, kbps_sum;
         uint64_t expert[16];
     } profile[SERVICE_PROFILE_STATS];
-    int n_grown;
-    struct service_grown grown[SERVICE_GROWN];
+    int n_added;
+    struct service_added added[SERVICE_ADDED];
 };
 void service_stats(struct service_stats *out, struct service *s);
 

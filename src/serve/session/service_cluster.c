@@ -24,7 +24,7 @@ struct cluster {
     struct bus_nats *nats;
     struct board board;
     struct outbox *outbox; /* decide */
-    struct ledger *ledger; /* learn */
+    struct dedup *dedup;   /* learn */
     struct lead *lead;     /* learn */
     struct follow *follow;
     uint64_t maker;
@@ -34,15 +34,15 @@ struct cluster {
     int looks;            /* still to come, of a call */
     uint64_t kept;        /* the version in the folder */
     char said[128];       /* why who leads, or would, could not: once in the log */
-    pthread_mutex_t lock; /* of what follows: the ledger's figures as they were last */
-    struct ledger_stats learned;
+    pthread_mutex_t lock; /* of what follows: the dedup's figures as they were last */
+    struct dedup_stats learned;
     uint64_t position;
     uint64_t common_rev, older_rev; /* under profiles_lock */
 };
 
 /* ---- start ---- */
 
-static int read_maker(void *ctx, const struct bus_parcel *p, struct err *e)
+static int read_maker(void *ctx, const struct bus_envelope *p, struct err *e)
 {
     struct cluster *c = ctx;
     if (p->number == 0 && p->n == sizeof c->note) c->maker = bytes_get_u64(p->bytes);
@@ -55,19 +55,20 @@ static int find_maker(struct service *s, struct err *e)
 {
     struct cluster *c = s->cluster;
     const struct store *store = s->writer ? writer_store(s->writer) : NULL;
-    int rc = store && store->parcels ? store->parcels(store->self, read_maker, c, e) : 0;
+    int rc =
+        store && store->envelopes ? store->envelopes(store->self, read_maker, c, e) : 0;
     if (!rc && !c->maker) rc = entropy_draw(&s->cfg.parts.entropy, &c->maker, 8, e);
     if (rc || !store) return rc;
     bytes_put_u64(c->note, c->maker);
-    struct store_rec r = {.kind = STORE_PARCEL,
-                          .parcel = {.bytes = c->note, .n = sizeof c->note}};
+    struct store_rec r = {.kind = STORE_ENVELOPE,
+                          .envelope = {.bytes = c->note, .n = sizeof c->note}};
     rc = writer_reserve(s->writer, 1, e);
     if (rc) return rc;
     writer_put(s->writer, &r, 1, 1);
     return writer_flush(s->writer, e);
 }
 
-static int restore_parcel(void *ctx, const struct bus_parcel *p, struct err *e)
+static int restore_envelope(void *ctx, const struct bus_envelope *p, struct err *e)
 {
     struct service *s = ctx;
     return p->number ? s->bus.restore(s->bus.self, p, e) : 0;
@@ -86,7 +87,7 @@ static int open_decide(struct service *s, struct err *e)
         return rc;
     }
     const struct store *store = writer_store(s->writer);
-    if (store->parcels) rc = store->parcels(store->self, restore_parcel, s, e);
+    if (store->envelopes) rc = store->envelopes(store->self, restore_envelope, s, e);
     writer_tell(s->writer, &s->bus);
     return rc;
 }
@@ -125,9 +126,9 @@ int service_cluster_open(struct service *s, struct err *e)
     if (!c->nats) return e ? e->code : ERR_INVALID;
     c->board = bus_nats_board(c->nats);
     if (c->role == ROLE_DECIDE) return open_decide(s, e);
-    c->ledger = ledger_new(e);
-    if (!c->ledger) return ERR_MEMORY;
-    return bus_nats_receiver(&s->bus, c->nats, c->ledger, POLICY_ACTIONS, e);
+    c->dedup = dedup_new(e);
+    if (!c->dedup) return ERR_MEMORY;
+    return bus_nats_receiver(&s->bus, c->nats, c->dedup, POLICY_ACTIONS, e);
 }
 
 /* ---- what comes from the board ---- */
@@ -139,7 +140,7 @@ static void keep_weights(struct service *s, bool now)
     double at = service_now(s);
     if (s->folder.lock < 0 || c->role != ROLE_DECIDE || (!now && at < s->checkpoint_at))
         return;
-    const struct weights *w = snap_get(s->snap);
+    const struct weights *w = published_get(s->published);
     struct ckpt_meta *meta =
         w->policy->version != c->kept ? calloc(1, sizeof *meta) : NULL;
     if (meta) {
@@ -151,7 +152,7 @@ static void keep_weights(struct service *s, bool now)
         else
             c->kept = w->policy->version;
     }
-    snap_put(s->snap, w);
+    published_put(s->published, w);
     free(meta);
 }
 
@@ -159,19 +160,19 @@ static int take_weights(void *ctx, struct policy *p, const struct bus_wire_weigh
                         struct err *e)
 {
     struct service *s = ctx;
-    return snap_publish(s->snap, p, note->published_at, note->check_score, e);
+    return published_swap(s->published, p, note->published_at, note->check_score, e);
 }
 
 /* What the learner has counted need not be kept, what the stream has lost is sent again. */
-static void take_ledger(void *ctx, const struct bus_wire_weights *note)
+static void take_dedup(void *ctx, const struct bus_wire_weights *note)
 {
     struct service *s = ctx;
     struct cluster *c = s->cluster;
-    struct ledger_view v;
+    struct dedup_view v;
     struct err why = {0};
     int lost = 0;
-    if (!c->outbox || !note->ledger) return; /* an older learner tells nothing */
-    if (ledger_view(&v, c->maker, note->ledger, note->ledger_n, &why))
+    if (!c->outbox || !note->dedup) return; /* an older learner tells nothing */
+    if (dedup_view(&v, c->maker, note->dedup, note->dedup_n, &why))
         log_err(s->cfg.log, LOG_ERROR, "follow", &why);
     else
         lost = outbox_confirm(c->outbox, &v);
@@ -209,9 +210,9 @@ static int apply_common(struct service *s, const struct bus_wire_common *c, stru
         }
     for (int i = 0; i < c->n && !rc; i++) {
         if (as_it_is(s, &c->profile[i])) continue;
-        if (grown_tag(s->grown, c->profile[i].name, NULL) >= 0) {
+        if (added_tag(s->added, c->profile[i].name, NULL) >= 0) {
             /* of one that was deleted and put anew while this node was away */
-            grown_remove(s->grown, c->profile[i].name);
+            added_remove(s->added, c->profile[i].name);
             growths_renew(s->growths);
         }
         rc = service_profile_take(s, &c->profile[i], e);
@@ -271,10 +272,10 @@ static void rewind_stream(void *ctx)
     bus_nats_rewind(&s->bus);
 }
 
-static int resume_grown(void *ctx, uint64_t term, struct err *e)
+static int resume_added(void *ctx, uint64_t term, struct err *e)
 {
     struct service *s = ctx;
-    return growths_resume(s->growths, term, ledger_position(s->cluster->ledger),
+    return growths_resume(s->growths, term, dedup_position(s->cluster->dedup),
                           service_now(s), e);
 }
 
@@ -296,7 +297,7 @@ int service_cluster_start(struct service *s, struct err *e)
                            .log = s->cfg.log,
                            .weights = take_weights,
                            .common = take_common,
-                           .learned = take_ledger,
+                           .learned = take_dedup,
                            .ctx = s};
     c->follow = follow_new(&f, e);
     if (!c->follow) return ERR_MEMORY;
@@ -304,13 +305,13 @@ int service_cluster_start(struct service *s, struct err *e)
     struct lead_cfg l = {.board = c->board,
                          .who = c->node,
                          .follow = c->follow,
-                         .ledger = c->ledger,
-                         .snap = s->snap,
+                         .dedup = c->dedup,
+                         .published = s->published,
                          .shape = s->policy_cfg,
                          .log = s->cfg.log,
                          .rewind = rewind_stream,
                          .trim = trim_stream,
-                         .resume = resume_grown,
+                         .resume = resume_added,
                          .common = give_common,
                          .ctx = s};
     c->lead = lead_new(&l, e);
@@ -319,13 +320,13 @@ int service_cluster_start(struct service *s, struct err *e)
 
 /* ---- turns ---- */
 
-static void note_ledger(struct cluster *c)
+static void note_dedup(struct cluster *c)
 {
-    struct ledger_stats now;
-    ledger_stats(&now, c->ledger);
+    struct dedup_stats now;
+    dedup_stats(&now, c->dedup);
     pthread_mutex_lock(&c->lock);
     c->learned = now;
-    c->position = ledger_position(c->ledger);
+    c->position = dedup_position(c->dedup);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -356,13 +357,13 @@ static void learn_turn(struct service *s, double wait_s)
     }
     if (lead_leading(c->lead)) {
         (void)!service_turn(s, wait_s / 2, NULL);
-        service_grown_turn(s, true);
+        service_added_turn(s, true);
         service_checkpoint(s, false);
         if (!learner_published(s->learner)) wait_for_news(s, wait_s / 2);
     } else {
         wait_for_news(s, wait_s);
     }
-    note_ledger(c);
+    note_dedup(c);
 }
 
 void service_cluster_turn(struct service *s, double wait_s)
@@ -381,7 +382,7 @@ void service_cluster_turn(struct service *s, double wait_s)
         keep_weights(s, false);
     }
     service_share_turn(s);
-    if (!leads) service_grown_turn(s, false);
+    if (!leads) service_added_turn(s, false);
     if (c->lead)
         learn_turn(s, wait_s);
     else
@@ -416,7 +417,7 @@ void service_cluster_tick(struct service *s)
     if (!s->bus.delivered || !s->writer) return;
     uint64_t number = s->bus.delivered(s->bus.self);
     if (number <= c->delivered || writer_reserve(s->writer, 1, NULL)) return;
-    struct store_rec r = {.kind = STORE_DELIVERED, .parcel = {.number = number}};
+    struct store_rec r = {.kind = STORE_DELIVERED, .envelope = {.number = number}};
     writer_put(s->writer, &r, 1, 1);
     c->delivered = number;
 }
@@ -521,7 +522,7 @@ void service_cluster_drain(struct service *s)
     service_stop_threads(s);
     service_cluster_tick(s);
     keep_weights(s, true);
-    if (c->role == ROLE_DECIDE) service_grown_keep(s);
+    if (c->role == ROLE_DECIDE) service_added_keep(s);
     if (c->lead) lead_resign(c->lead);
 }
 
@@ -533,7 +534,7 @@ void service_cluster_close(struct service *s)
     follow_free(c->follow);
     bus_nats_free(c->nats);
     outbox_free(c->outbox);
-    ledger_free(c->ledger);
+    dedup_free(c->dedup);
     pthread_mutex_destroy(&c->lock);
     free(c);
     s->cluster = NULL;
@@ -594,5 +595,5 @@ void service_cluster_stats(struct cluster_stats *out, struct service *s)
     }
     memcpy(out->trouble, n.trouble, sizeof out->trouble);
     if (c->outbox) tell_sent(out, c);
-    if (c->ledger) tell_learned(out, c);
+    if (c->dedup) tell_learned(out, c);
 }

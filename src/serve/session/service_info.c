@@ -13,7 +13,7 @@ int service_profile_get(struct profile *out, struct service *s, const char *name
                         struct err *e)
 {
     int rc = profiles_get(out, NULL, s->profiles, name, e);
-    if (!rc) out->grow = service_grown_wanted(s, name);
+    if (!rc) out->grow = service_added_wanted(s, name);
     return rc;
 }
 
@@ -21,7 +21,7 @@ int service_profile_list(struct profile *out, int max, struct service *s)
 {
     int n = profiles_list(out, max, s->profiles);
     for (int i = 0; i < n; i++)
-        out[i].grow = service_grown_wanted(s, out[i].name);
+        out[i].grow = service_added_wanted(s, out[i].name);
     return n;
 }
 
@@ -43,10 +43,10 @@ static int store_profile(struct service *s, enum store_kind kind, const struct p
 }
 
 /* A grown profile keeps its weights. */
-static int check_grown(struct service *s, const struct profile *p, struct err *e)
+static int check_added(struct service *s, const struct profile *p, struct err *e)
 {
     struct profile was;
-    if (grown_tag(s->grown, p->name, NULL) < 0 ||
+    if (added_tag(s->added, p->name, NULL) < 0 ||
         profiles_get(&was, NULL, s->profiles, p->name, NULL) ||
         qoe_same(&was.qoe, &p->qoe))
         return 0;
@@ -58,13 +58,13 @@ static int check_grown(struct service *s, const struct profile *p, struct err *e
 /* New experts on the policy that is published now. */
 static int grow(struct service *s, const struct profile *p, struct err *e)
 {
-    const struct weights *w = snap_get(s->snap);
+    const struct weights *w = published_get(s->published);
     struct policy *base = policy_clone(w->policy, e);
-    snap_put(s->snap, w);
+    published_put(s->published, w);
     if (!base) return ERR_MEMORY;
-    int rc = grown_add(s->grown, 0, p->name, &p->qoe, base, service_now(s), e);
+    int rc = added_add(s->added, 0, p->name, &p->qoe, base, service_now(s), e);
     if (rc == 1 && profiles_get(&(struct profile){0}, NULL, s->profiles, p->name, e)) {
-        grown_remove(s->grown, p->name); /* deleted meanwhile */
+        added_remove(s->added, p->name); /* deleted meanwhile */
         rc = ERR_ABSENT;
     }
     if (rc == 1)
@@ -83,36 +83,36 @@ static int drop(struct service *s, const char *name, struct err *e)
     int slot = PROFILES_SLOT_CUSTOM;
     (void)!profiles_get(&(struct profile){0}, &slot, s->profiles, name, NULL);
     int failed = profiles_delete(s->profiles, name, e);
-    if (!failed) grown_remove(s->grown, name);
-    if (!failed) untagged_forget(s->untagged, name);
+    if (!failed) added_remove(s->added, name);
+    if (!failed) hintless_forget(s->hintless, name);
     if (!failed && slot != PROFILES_SLOT_CUSTOM) sessions_slot_gone(s->sessions, slot);
     int rc = store_profile(s, STORE_PROFILE_GONE, failed ? NULL : &gone, e);
     return failed ? failed : rc;
 }
 
-void service_grown_mark(struct service *s, const struct profile *p)
+void service_added_mark(struct service *s, const struct profile *p)
 {
     struct err why = {0};
-    struct profile grown = *p;
-    grown.grow = true;
+    struct profile added = *p;
+    added.grow = true;
     if (s->cluster) return; /* the learner has them, and gives them again */
     int rc = admit_one(s, &why);
-    if (!rc) rc = store_profile(s, STORE_PROFILE, &grown, &why);
+    if (!rc) rc = store_profile(s, STORE_PROFILE, &added, &why);
     if (rc) log_err(s->cfg.log, LOG_WARN, "grown", &why);
 }
 
 static int service_info_take(struct service *s, const struct profile *p, struct err *e)
 {
-    int created = check_grown(s, p, e);
+    int created = check_added(s, p, e);
     if (!created) created = profiles_put(s->profiles, p, e);
     struct profile plain = *p; /* that it has grown is true once its file is there */
     plain.grow = false;
     int rc = store_profile(s, STORE_PROFILE, created < 0 ? NULL : &plain, e);
     if (rc) return rc;
     if (created == 1)
-        grown_remove(s->grown, p->name); /* a file that outlived its profile */
+        added_remove(s->added, p->name); /* a file that outlived its profile */
     if (created >= 0 && p->grow) rc = grow(s, p, e);
-    if (rc == 1) service_grown_mark(s, p);
+    if (rc == 1) service_added_mark(s, p);
     if (rc < 0 && created == 1 && !admit_one(s, NULL)) (void)!drop(s, p->name, NULL);
     return rc < 0 ? rc : created;
 }
@@ -133,7 +133,7 @@ int service_profile_drop(struct service *s, const char *name, struct err *e)
 
 int service_profile_put(struct service *s, const struct profile *p, struct err *e)
 {
-    if (s->cluster) return service_grown_put(s, p, e);
+    if (s->cluster) return service_added_put(s, p, e);
     pthread_mutex_lock(&s->profiles_lock);
     int rc = service_profile_take(s, p, e);
     pthread_mutex_unlock(&s->profiles_lock);
@@ -145,7 +145,7 @@ int service_profile_delete(struct service *s, const char *name, struct err *e)
     if (!strcmp(name, s->cfg.default_profile))
         return err_field(e, ERR_CONFLICT, "profile",
                          "'%.63s' is what sessions without a hint get", name);
-    if (s->cluster) return service_grown_delete(s, name, e);
+    if (s->cluster) return service_added_delete(s, name, e);
     pthread_mutex_lock(&s->profiles_lock);
     int rc = service_profile_drop(s, name, e);
     pthread_mutex_unlock(&s->profiles_lock);
@@ -155,27 +155,27 @@ int service_profile_delete(struct service *s, const char *name, struct err *e)
 int service_profile_weights(void **out, size_t *n, struct service *s, const char *name,
                             struct err *e)
 {
-    return grown_encode(out, n, s->grown, name, e);
+    return added_encode(out, n, s->added, name, e);
 }
 
 /* ---- policy ---- */
 
 void service_policy_info(struct policy_info *out, struct service *s)
 {
-    const struct weights *w = snap_get(s->snap);
+    const struct weights *w = published_get(s->published);
     *out = (struct policy_info){.version = w->policy->version,
                                 .published_at = w->published_at,
                                 .cfg = w->policy->cfg,
                                 .parameters = w->policy->actor->n + w->policy->critic->n,
                                 .check_score = w->check_score};
-    snap_put(s->snap, w);
+    published_put(s->published, w);
 }
 
 int service_policy_weights(void **out, size_t *n, struct service *s, struct err *e)
 {
-    const struct weights *w = snap_get(s->snap);
+    const struct weights *w = published_get(s->published);
     int rc = ckpt_encode(out, n, w->policy, NULL, NULL, 0, e);
-    snap_put(s->snap, w);
+    published_put(s->published, w);
     return rc;
 }
 
@@ -239,16 +239,16 @@ void service_stats(struct service_stats *out, struct service *s)
     }
     if (s->cluster) {
         service_cluster_stats(&out->cluster, s);
-        service_grown_stats(&out->cluster, s);
+        service_added_stats(&out->cluster, s);
     }
     out->learning = s->learner && (!s->cluster || out->cluster.leading);
     /* a learner that stands by has those of when it led */
-    if (!s->learner || out->learning) out->n_grown = grown_stats(out->grown, s->grown);
-    untagged_stats(&out->untagged, s->untagged);
+    if (!s->learner || out->learning) out->n_added = added_stats(out->added, s->added);
+    hintless_stats(&out->hintless, s->hintless);
 
-    const struct weights *w = snap_get(s->snap);
+    const struct weights *w = published_get(s->published);
     out->policy_version = w->policy->version;
-    out->actor_busy = swift_actor_busy(w->swift);
-    out->critic_busy = swift_critic_busy(w->swift);
-    snap_put(s->snap, w);
+    out->actor_busy = packed_actor_busy(w->packed);
+    out->critic_busy = packed_critic_busy(w->packed);
+    published_put(s->published, w);
 }

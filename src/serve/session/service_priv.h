@@ -6,15 +6,15 @@
 #include "serve/session/decide.h"
 #include "serve/learner/exam.h"
 #include "serve/store/folder.h"
-#include "serve/added/grown.h"
+#include "serve/added/added.h"
 #include "serve/learner/learner.h"
 #include "serve/session/profiles.h"
 #include "base/siphash.h"
 #include "serve/session/service.h"
 #include "serve/session/sessions.h"
-#include "serve/learner/snap.h"
+#include "serve/learner/published.h"
 #include "serve/cluster/share.h"
-#include "serve/hintless/untagged.h"
+#include "serve/hintless/hintless.h"
 #include "serve/store/writer.h"
 
 #include <pthread.h>
@@ -39,11 +39,11 @@ struct service {
     pthread_mutex_t profiles_lock;
     struct profiles *profiles;
     struct sessions *sessions;
-    struct snap *snap;
-    struct grown *grown;
+    struct published *published;
+    struct added *added;
     struct growths *growths; /* NULL: standalone */
-    double grown_at;         /* when a node keeps its grown profiles next */
-    struct untagged *untagged;
+    double added_at;         /* when a node keeps its grown profiles next */
+    struct hintless *hintless;
     struct share *share;     /* NULL: slots are this node's own */
     struct writer *writer;   /* NULL: nothing is stored */
     struct bus bus;          /* self NULL: nothing learns */
@@ -68,7 +68,7 @@ struct service {
 struct service_worker {
     struct service *service;
     struct decider decider;
-    struct untagged_desk *desk;
+    struct hintless_desk *desk;
     uint64_t from;          /* whose request is at hand (service_worker_from) */
     struct changes changes; /* of the request at hand */
     struct stages *stages;  /* NULL: nobody wants to know */
@@ -127,23 +127,23 @@ void service_cluster_stats(struct cluster_stats *out, struct service *s);
 /* What is on the board, and who this node is to the learner. */
 struct board service_cluster_board(struct service *s, uint64_t *maker);
 
-/* ---- profiles that grow, on all nodes (service_grown.c) ---- */
+/* ---- profiles that grow, on all nodes (service_added.c) ---- */
 
 /* Once the cluster and the policy are there. */
-int service_grown_open(struct service *s, struct err *e)
+int service_added_open(struct service *s, struct err *e)
     __attribute__((warn_unused_result));
-void service_grown_close(struct service *s);
+void service_added_close(struct service *s);
 /* Part of a turn of the cluster's thread. */
-void service_grown_turn(struct service *s, bool leads);
+void service_added_turn(struct service *s, bool leads);
 /* What was taken from others goes into the folder. */
-void service_grown_keep(struct service *s);
+void service_added_keep(struct service *s);
 /* Has it experts of its own, or is it to have some? */
-bool service_grown_wanted(struct service *s, const char *name);
-void service_grown_stats(struct cluster_stats *out, struct service *s);
+bool service_added_wanted(struct service *s, const char *name);
+void service_added_stats(struct cluster_stats *out, struct service *s);
 /* As service_profile_put and _delete, for all nodes. */
-int service_grown_put(struct service *s, const struct profile *p, struct err *e)
+int service_added_put(struct service *s, const struct profile *p, struct err *e)
     __attribute__((warn_unused_result));
-int service_grown_delete(struct service *s, const char *name, struct err *e)
+int service_added_delete(struct service *s, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 
 /* ---- what slots earn, on all nodes (service_share.c) ---- */
@@ -155,7 +155,7 @@ int service_share_open(struct service *s, struct err *e)
 void service_share_turn(struct service *s);
 
 /* This profile has experts of its own, in a file that a start will look for. */
-void service_grown_mark(struct service *s, const struct profile *p);
+void service_added_mark(struct service *s, const struct profile *p);
 
 /* Put and deleted here alone (service_info.c). The caller holds profiles_lock. */
 int service_profile_take(struct service *s, const struct profile *p, struct err *e)

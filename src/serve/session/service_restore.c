@@ -7,11 +7,11 @@
 #include <string.h>
 
 /* What cannot be restored has not grown: the profile is answered by the common policy. */
-static void restore_grown(struct service *s, const struct profile *p)
+static void restore_added(struct service *s, const struct profile *p)
 {
     struct err why = {0};
     int rc =
-        grown_restore(s->grown, p->name, &p->qoe, &s->policy_cfg, service_now(s), &why);
+        added_restore(s->added, p->name, &p->qoe, &s->policy_cfg, service_now(s), &why);
     if (rc < 0) {
         s->folder.refused++;
         log_err(s->cfg.log, LOG_ERROR, "grown", &why);
@@ -23,7 +23,7 @@ static void restore_grown(struct service *s, const struct profile *p)
     } else if (rc) {
         log_event(s->cfg.log, LOG_INFO, "grown", "profile %s has its experts again",
                   p->name);
-        if (!p->grow) service_grown_mark(s, p); /* the store is of an older program */
+        if (!p->grow) service_added_mark(s, p); /* the store is of an older program */
     } else if (p->grow && !s->cluster) {
         char path[FOLDER_PATH + SERVICE_NAME + 32];
         snprintf(path, sizeof path, "%s/grown-%s.safetensors", s->cfg.data_dir, p->name);
@@ -42,7 +42,7 @@ static int restore_profiles(struct service *s, const struct store *store, struct
     for (int i = 0; i < n && !rc; i++) {
         rc = profiles_put(s->profiles, &p[i], e);
         if (rc == 1) rc = 0;
-        if (!rc) restore_grown(s, &p[i]);
+        if (!rc) restore_added(s, &p[i]);
     }
     free(p);
     return rc;
@@ -78,7 +78,7 @@ static int restore_session(void *ctx, const struct track_row *stored,
     /* what was drawn for a profile that had grown, and has no longer, is of no policy there is */
     struct step *cut = NULL;
     bool maybe = row.hinted && !row.has_mu && !qoe_find(row.profile);
-    if (maybe && row.tag < GROWN_TAG) {
+    if (maybe && row.tag < ADDED_TAG) {
         cut = untaught(steps, n);
         if (!cut) return err_set(e, ERR_MEMORY, "no memory for %d steps", n);
     }

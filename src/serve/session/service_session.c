@@ -39,8 +39,8 @@ void service_dismiss(struct service *s)
 /* Among nodes a trajectory says whose experts it is for; those of nobody teach nobody. */
 static void address(struct service *s, struct changes *c)
 {
-    if (!c->has_traj || !s->cluster || c->traj.tag < GROWN_TAG) return;
-    c->traj.growth = grown_id(s->grown, c->traj.tag);
+    if (!c->has_traj || !s->cluster || c->traj.tag < ADDED_TAG) return;
+    c->traj.growth = added_id(s->added, c->traj.tag);
     c->has_traj = c->traj.growth != 0;
 }
 
@@ -49,19 +49,19 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
 {
     const struct bus *bus = &s->bus;
     address(s, c);
-    struct bus_parcel parcel;
+    struct bus_envelope envelope;
     bool keep = s->writer && bus->stage;
-    bool staged = keep && c->has_traj && bus->stage(bus->self, &c->traj, &parcel);
+    bool staged = keep && c->has_traj && bus->stage(bus->self, &c->traj, &envelope);
     if (s->writer)
-        writer_put_changes(s->writer, c, opened, id, staged ? &parcel : NULL,
+        writer_put_changes(s->writer, c, opened, id, staged ? &envelope : NULL,
                            SERVICE_RECORDS);
     sessions_stored(s->sessions, id);
     if (c->has_traj && !keep && bus->send) bus->send(bus->self, &c->traj);
-    for (int i = 0; i < c->n && c->untagged && c->rewards; i++)
+    for (int i = 0; i < c->n && c->hintless && c->rewards; i++)
         if (c->step[i].ord == c->rewarded)
-            untagged_chunk(s->untagged, &c->row, &c->step[i]);
+            hintless_chunk(s->hintless, &c->row, &c->step[i]);
     if (c->closed) {
-        untagged_ended(s->untagged, &c->row);
+        hintless_ended(s->hintless, &c->row);
         atomic_fetch_add(&s->closed, 1);
     }
 }
@@ -97,7 +97,7 @@ uint8_t service_tag(struct service *s, const struct track_row *row)
 {
     double since;
     int tag =
-        row->has_mu || !row->hinted ? -1 : grown_tag(s->grown, row->profile, &since);
+        row->has_mu || !row->hinted ? -1 : added_tag(s->added, row->profile, &since);
     if (tag >= 0 && row->opened_at >= since) return (uint8_t)tag;
     return (uint8_t)profiles_tag(&row->qoe);
 }
@@ -110,20 +110,20 @@ static void verdict_on(struct verdict *out, struct service_worker *worker,
     struct service *s = worker->service;
     double u = a->u;
     if (!a->hinted) {
-        if (!untagged_decide(out, s->untagged, worker->desk, &worker->decider, s->snap,
-                             view, a->content_id))
+        if (!hintless_decide(out, s->hintless, worker->desk, &worker->decider,
+                             s->published, view, a->content_id))
             numeric(s, out, "policy");
         return;
     }
-    if (a->tag >= GROWN_TAG) {
-        int grown = grown_decide(out, s->grown, a->tag, &worker->decider, view, u);
-        if (!grown) numeric(s, out, "new experts");
-        if (grown >= 0) return;
+    if (a->tag >= ADDED_TAG) {
+        int added = added_decide(out, s->added, a->tag, &worker->decider, view, u);
+        if (!added) numeric(s, out, "new experts");
+        if (added >= 0) return;
         u = -1;
     }
-    const struct weights *w = snap_get(s->snap);
-    bool ok = decide(out, w->swift, &worker->decider, view, u);
-    snap_put(s->snap, w);
+    const struct weights *w = published_get(s->published);
+    bool ok = decide(out, w->packed, &worker->decider, view, u);
+    published_put(s->published, w);
     if (!ok) numeric(s, out, "policy");
 }
 
@@ -177,7 +177,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
         row->qoe = p.qoe;
         row->slot = (uint8_t)slot;
         snprintf(row->profile, sizeof row->profile, "%s", p.name);
-        if (!row->hinted) (void)untagged_hint(&row->qoe, s->untagged, w->desk);
+        if (!row->hinted) (void)hintless_hint(&row->qoe, s->hintless, w->desk);
     }
     row->tag = service_tag(s, row);
     if (!in->has_key)
@@ -222,7 +222,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     }
     service_deliver(s, &w->changes, true, row.id);
     atomic_fetch_add(&s->opened, 1);
-    if (!row.hinted) untagged_opened(s->untagged);
+    if (!row.hinted) hintless_opened(s->hintless);
     rc = settle(s, row.id, e);
     stages_end(w->stages, STAGE_KEEP);
     if (rc) return rc;
@@ -262,10 +262,10 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         kept = rc == 0;
     } while (rc == 1);
 
-    if (kept && untagged_watches(s->untagged, ticket.key, q->chunk)) {
-        untagged_watch(s->untagged, w->desk, id, ticket.hinted, &view);
+    if (kept && hintless_watches(s->hintless, ticket.key, q->chunk)) {
+        hintless_watch(s->hintless, w->desk, id, ticket.hinted, &view);
         /* another connection may have ended it since */
-        if (!sessions_live(s->sessions, id)) untagged_unwatch(s->untagged, id);
+        if (!sessions_live(s->sessions, id)) hintless_unwatch(s->hintless, id);
     }
     if (kept)
         service_deliver(s, &w->changes, false, id);
@@ -308,7 +308,7 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
                          view->levels, s->policy_cfg.actions);
 
     struct verdict v;
-    int tag = profile && *profile ? grown_tag(s->grown, profile, NULL) : -1;
+    int tag = profile && *profile ? added_tag(s->added, profile, NULL) : -1;
     verdict_on(&v, w, view, &(struct about){hinted, tag, "", -1});
     *out = (struct answer){.chunk = view->chunk,
                            .level = v.level,

@@ -9,15 +9,15 @@ static const double LOOK_S = 30; /* half a slot, when that is less */
 
 int service_share_open(struct service *s, struct err *e)
 {
-    const struct untagged_cfg *u = &s->cfg.untagged;
-    if (s->cfg.cluster.role != ROLE_DECIDE || u->mode != UNTAGGED_MERGE) return 0;
+    const struct hintless_cfg *u = &s->cfg.hintless;
+    if (s->cfg.cluster.role != ROLE_DECIDE || u->mode != HINTLESS_MERGE) return 0;
     uint64_t maker, id;
     struct share_cfg cfg = {.board = service_cluster_board(s, &maker),
-                            .untagged = s->untagged,
+                            .hintless = s->hintless,
                             .log = s->cfg.log,
                             .every_s = fmin(LOOK_S, u->slot_s / 2)};
     int rc = entropy_draw(&s->cfg.parts.entropy, &id, sizeof id, e);
-    if (!rc) rc = untagged_share(s->untagged, maker, id, e);
+    if (!rc) rc = hintless_share(s->hintless, maker, id, e);
     if (rc) return rc;
     s->share = share_new(&cfg, e);
     return s->share ? 0 : ERR_MEMORY;

@@ -27,14 +27,14 @@ void service_begun(struct service *s)
 {
     struct online_stats l = {0};
     if (s->learner) learner_stats(s->learner, &l);
-    const struct weights *w = snap_get(s->snap);
+    const struct weights *w = published_get(s->published);
     struct curve_point p = {.kind = CURVE_START,
                             .at = w->published_at,
                             .version = w->policy->version,
                             .steps = l.steps,
                             .score = w->check_score,
                             .best = s->learner ? l.check_best : w->check_score};
-    snap_put(s->snap, w);
+    published_put(s->published, w);
     curve_add(s->curve, &p);
 }
 
@@ -45,5 +45,5 @@ int service_curve(struct curve_point *out, int max, struct service *s, uint64_t 
 
 struct grove_view *service_grove(struct service *s, struct err *e)
 {
-    return untagged_look(s->untagged, e);
+    return hintless_look(s->hintless, e);
 }

@@ -47,7 +47,7 @@ enum step_flag {
     STEP_EXTERNAL = 32, /* has an external reward */
     STEP_HEAD = 64,     /* a trajectory begins here */
     STEP_CUT = 128,     /* the open trajectory was closed at this step */
-    STEP_BY = 256,      /* times enum untagged_by: how the decision was made */
+    STEP_BY = 256,      /* times enum hintless_by: how the decision was made */
     STEP_BY_MASK = 7 * STEP_BY,
     STEP_GUARDED = 2048, /* levels were withheld: abr/deciders/guard.h */
 };
@@ -79,7 +79,7 @@ struct track_row {
     double chunk_s, buffer_max_s, opened_at, closed_at;
     struct qoe qoe;
     int32_t levels, chunks;
-    uint8_t tag;  /* of the reward function; of a grown profile: its own (grown.h) */
+    uint8_t tag;  /* of the reward function; of a grown profile: its own (added.h) */
     uint8_t slot; /* of the statistics */
     bool has_mu, has_key, hinted, explores;
     bool closed, terminal;
@@ -116,7 +116,7 @@ struct verdict {
     uint64_t policy;
     bool sampled;
     bool guarded; /* levels were withheld: abr/deciders/guard.h */
-    enum untagged_by by;
+    enum hintless_by by;
 };
 
 /* What an operation did: taken out under the lock, delivered to store and learner after
@@ -131,7 +131,7 @@ struct changes {
     double reward_sum, stall_sum_s, kbps_sum;
     bool decided;
     int expert;        /* that decided, -1 none */
-    bool untagged;     /* the session gave no hint: row is filled */
+    bool hintless;     /* the session gave no hint: row is filled */
     uint32_t rewarded; /* ord of the step whose outcome came, when rewards > 0 */
     struct track_row row;
     struct traj traj;
@@ -181,6 +181,6 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
 void track_answer(struct answer *out, const struct step *s, const struct track_row *row);
 void track_history(struct history_step *out, const struct step *s,
                    const struct track_row *row);
-enum untagged_by track_by(const struct step *s);
+enum hintless_by track_by(const struct step *s);
 
 #endif

@@ -50,9 +50,9 @@ void track_answer(struct answer *out, const struct step *s, const struct track_r
         out->prob[k] = (double)s->prob[k];
 }
 
-enum untagged_by track_by(const struct step *s)
+enum hintless_by track_by(const struct step *s)
 {
-    return (enum untagged_by)((s->flags & STEP_BY_MASK) / STEP_BY);
+    return (enum hintless_by)((s->flags & STEP_BY_MASK) / STEP_BY);
 }
 
 void track_history(struct history_step *out, const struct step *s,

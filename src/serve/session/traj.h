@@ -42,9 +42,9 @@ struct traj_step {
 
 struct traj {
     uint64_t key;
-    int tag; /* which reward function: see profiles.h; from GROWN_TAG on, whose experts */
+    int tag; /* which reward function: see profiles.h; from ADDED_TAG on, whose experts */
     uint64_t
-        growth; /* between nodes, where tags differ: whose experts (grown.h), 0: nobody's */
+        growth; /* between nodes, where tags differ: whose experts (added.h), 0: nobody's */
     uint64_t place;  /* where it lay in the stream, 0: it was in none */
     uint64_t client; /* the session: whose data this is */
     bool truncated;

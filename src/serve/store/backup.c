@@ -28,7 +28,7 @@ static int failed(const char *path, const char *what, struct err *e)
     return err_field(e, ERR_IO, path, "cannot be %s: %s", what, strerror(errno));
 }
 
-static bool is_grown(const char *name)
+static bool is_added(const char *name)
 {
     static const char end[] = ".safetensors";
     size_t n = strlen(name), k = sizeof end - 1;
@@ -37,11 +37,11 @@ static bool is_grown(const char *name)
 
 static int by_name(const struct dirent *d)
 {
-    return is_grown(d->d_name);
+    return is_added(d->d_name);
 }
 
 /* Which profiles have grown: a number that changes when one more has, or one no longer. */
-static uint32_t grown_ones(const char *dir)
+static uint32_t added_ones(const char *dir)
 {
     struct dirent **found = NULL;
     int n = scandir(dir, &found, by_name, alphasort);
@@ -84,7 +84,7 @@ static int copy_file(struct job *j, const char *name, struct err *e)
     return rc;
 }
 
-static int copy_grown(struct job *j, struct err *e)
+static int copy_added(struct job *j, struct err *e)
 {
     struct dirent **found = NULL;
     int rc = 0, n = scandir(j->from, &found, by_name, alphasort);
@@ -106,7 +106,7 @@ static int copy_all(struct job *j, struct err *e)
     if (!rc) rc = copy_file(j, "policy.safetensors.prev", e);
     if (!rc) rc = store_sqlite_copy(&j->out->store, to, from, j->watch, j->ctx, e);
     if (!rc && chmod(to, 0600)) rc = failed(to, "written", e);
-    if (!rc) rc = copy_grown(j, e);
+    if (!rc) rc = copy_added(j, e);
     if (!rc) rc = copy_file(j, "untagged.state", e);
     if (!rc) rc = copy_file(j, "secret", e);
     return rc;
@@ -181,9 +181,9 @@ int backup_make(struct backup_stats *out, const char *to, const char *from,
     bool same = false;
     for (int i = 0; i < TRIES && !rc && !same; i++) {
         empty(j.part);
-        uint32_t before = grown_ones(from);
+        uint32_t before = added_ones(from);
         rc = copy_all(&j, e);
-        same = grown_ones(from) == before;
+        same = added_ones(from) == before;
     }
     if (!rc && !same)
         rc = err_field(e, ERR_CONFLICT, from,

@@ -29,7 +29,7 @@ int folder_open(struct folder *f, const char *dir, struct err *e)
     int rc = name(lock, dir, "lock", e);
     if (!rc) rc = name(f->db, dir, "abrd.db", e);
     if (!rc) rc = name(f->policy, dir, "policy.safetensors", e);
-    if (!rc) rc = name(f->untagged, dir, "untagged.state", e);
+    if (!rc) rc = name(f->hintless, dir, "untagged.state", e);
     if (!rc) rc = name(f->secret, dir, "secret", e);
     if (rc) return rc;
 
@@ -66,10 +66,10 @@ void folder_misses(struct folder *f, const struct log *log, const char *event,
               "%s is not there: restore it from a backup; otherwise %s", path, otherwise);
 }
 
-void folder_untagged(struct folder *f, const struct log *log)
+void folder_hintless(struct folder *f, const struct log *log)
 {
-    if (f->lock >= 0 && f->used && access(f->untagged, F_OK))
-        folder_misses(f, log, "slot", f->untagged,
+    if (f->lock >= 0 && f->used && access(f->hintless, F_OK))
+        folder_misses(f, log, "slot", f->hintless,
                       "what was learned of viewers without a hint begins anew");
 }
 

@@ -3,7 +3,7 @@
  *   abrd.db                   the store; -wal, -shm, -count, -reserve: store_sqlite.h
  *   policy.safetensors        the newest checkpoint of the learner; .prev: the one before
  *   secret                    what nobody foretells draws from (decide.h): 32 hex digits, 0600
- *   untagged.state            what was learned of viewers without a hint (untagged.h)
+ *   untagged.state            what was learned of viewers without a hint (hintless.h)
  *   lock                      held by the daemon that uses the folder
  *
  * A damaged checkpoint is put aside as policy.safetensors.bad and the one before is used, or
@@ -33,7 +33,7 @@ struct folder {
     uint64_t missing;           /* files that a start expected */
     bool used;                  /* a daemon was here before */
     char from[FOLDER_PATH + 8]; /* the file that folder_policy read; cut when longer */
-    char db[FOLDER_PATH], policy[FOLDER_PATH], untagged[FOLDER_PATH], secret[FOLDER_PATH];
+    char db[FOLDER_PATH], policy[FOLDER_PATH], hintless[FOLDER_PATH], secret[FOLDER_PATH];
 };
 
 /* Makes the folder when it is not there. dir NULL: nothing is kept. */
@@ -45,7 +45,7 @@ void folder_close(struct folder *f);
 void folder_misses(struct folder *f, const struct log *log, const char *event,
                    const char *path, const char *otherwise);
 /* Before untagged.state is made: misses it when a daemon was here before. */
-void folder_untagged(struct folder *f, const struct log *log);
+void folder_hintless(struct folder *f, const struct log *log);
 
 /* The folder's secret; a new one, durable before it is used, when there is none or it is damaged.
  * Without a folder it lives as long as the caller keeps it. */

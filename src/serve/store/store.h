@@ -23,8 +23,8 @@ enum store_kind {
     STORE_PROFILE,
     STORE_PROFILE_GONE, /* profile.name */
     STORE_PRUNE,        /* closed sessions that ended before */
-    STORE_PARCEL, /* on its way to the bus; the bytes are borrowed until it is written */
-    STORE_DELIVERED, /* of those, all up to parcel.number: the last one stays, without bytes */
+    STORE_ENVELOPE, /* on its way to the bus; the bytes are borrowed until it is written */
+    STORE_DELIVERED, /* of those, all up to envelope.number: the last one stays, without bytes */
 };
 
 struct store_version {
@@ -41,7 +41,7 @@ struct store_rec {
         struct step step;
         struct store_version version;
         struct profile profile;
-        struct bus_parcel parcel;
+        struct bus_envelope envelope;
         double before; /* s since the epoch */
     };
 };
@@ -66,11 +66,11 @@ struct store {
     /* the newest first, at most max */
     int (*versions)(void *self, struct store_version *out, int max, int *n,
                     struct err *e);
-    /* fn for every parcel that was not delivered and for the last number given out, in order;
+    /* fn for every envelope that was not delivered and for the last number given out, in order;
      * bytes borrowed for the call; NULL: none are kept */
-    int (*parcels)(void *self,
-                   int (*fn)(void *ctx, const struct bus_parcel *p, struct err *e),
-                   void *ctx, struct err *e);
+    int (*envelopes)(void *self,
+                     int (*fn)(void *ctx, const struct bus_envelope *p, struct err *e),
+                     void *ctx, struct err *e);
     /* from the thread that writes, after a write: ERR_IO when what is acknowledged from now on may
      * find no room on the disk; NULL: not known */
     int (*room)(void *self, struct err *e);

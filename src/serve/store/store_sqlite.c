@@ -76,7 +76,7 @@ static int prune(struct db *d, double before)
 
 static int delivered(struct db *d, uint64_t number)
 {
-    for (int k = SQL_DELETE_PARCELS; k <= SQL_EMPTY_PARCEL; k++) {
+    for (int k = SQL_DELETE_PARCELS; k <= SQL_EMPTY_ENVELOPE; k++) {
         sqlite3_bind_int64(d->st[k], 1, (int64_t)number);
         int rc = run(d->st[k]);
         if (rc) return rc;
@@ -85,10 +85,10 @@ static int delivered(struct db *d, uint64_t number)
 }
 
 /* A profile put again without experts of its own keeps those it has: only its end ends them. */
-static int mark_grown(struct db *d, const struct profile *p, bool gone)
+static int mark_added(struct db *d, const struct profile *p, bool gone)
 {
     if (!gone && !p->grow) return SQLITE_OK;
-    sqlite3_stmt *st = d->st[gone ? SQL_DELETE_GROWN : SQL_PUT_GROWN];
+    sqlite3_stmt *st = d->st[gone ? SQL_DELETE_ADDED : SQL_PUT_ADDED];
     sqlite3_bind_text(st, 1, p->name, -1, SQLITE_STATIC);
     return run(st);
 }
@@ -116,22 +116,22 @@ static int write_one(struct db *d, const struct store_rec *r)
         st = d->st[SQL_PUT_PROFILE];
         sqlite3_bind_text(st, 1, r->profile.name, -1, SQLITE_STATIC);
         store_sqlite_bind_qoe(st, 2, &r->profile.qoe);
-        if (mark_grown(d, &r->profile, false)) return sqlite3_errcode(d->writer);
+        if (mark_added(d, &r->profile, false)) return sqlite3_errcode(d->writer);
         break;
     case STORE_PROFILE_GONE:
         st = d->st[SQL_DELETE_PROFILE];
         sqlite3_bind_text(st, 1, r->profile.name, -1, SQLITE_STATIC);
-        if (mark_grown(d, &r->profile, true)) return sqlite3_errcode(d->writer);
+        if (mark_added(d, &r->profile, true)) return sqlite3_errcode(d->writer);
         break;
     case STORE_PRUNE:
         return prune(d, r->before);
-    case STORE_PARCEL:
-        st = d->st[SQL_PUT_PARCEL];
-        sqlite3_bind_int64(st, 1, (int64_t)r->parcel.number);
-        sqlite3_bind_blob(st, 2, r->parcel.bytes, (int)r->parcel.n, SQLITE_STATIC);
+    case STORE_ENVELOPE:
+        st = d->st[SQL_PUT_ENVELOPE];
+        sqlite3_bind_int64(st, 1, (int64_t)r->envelope.number);
+        sqlite3_bind_blob(st, 2, r->envelope.bytes, (int)r->envelope.n, SQLITE_STATIC);
         break;
     case STORE_DELIVERED:
-        return delivered(d, r->parcel.number);
+        return delivered(d, r->envelope.number);
     }
     return run(st);
 }
@@ -334,18 +334,18 @@ static int db_versions(void *self, struct store_version *out, int max, int *n,
     return code;
 }
 
-static int db_parcels(void *self,
-                      int (*fn)(void *ctx, const struct bus_parcel *p, struct err *e),
-                      void *ctx, struct err *e)
+static int db_envelopes(void *self,
+                        int (*fn)(void *ctx, const struct bus_envelope *p, struct err *e),
+                        void *ctx, struct err *e)
 {
     struct db *d = self;
     pthread_mutex_lock(&d->lock);
     sqlite3_stmt *st = d->st[SQL_GET_PARCELS];
     int rc = SQLITE_DONE, code = 0;
     while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        struct bus_parcel p = {.number = (uint64_t)sqlite3_column_int64(st, 0),
-                               .bytes = sqlite3_column_blob(st, 1),
-                               .n = (size_t)sqlite3_column_bytes(st, 1)};
+        struct bus_envelope p = {.number = (uint64_t)sqlite3_column_int64(st, 0),
+                                 .bytes = sqlite3_column_blob(st, 1),
+                                 .n = (size_t)sqlite3_column_bytes(st, 1)};
         code = fn(ctx, &p, e);
     }
     if (!code && rc != SQLITE_DONE) code = fail(d, d->reader, rc, e);
@@ -546,7 +546,7 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
                           .history = db_history,
                           .profiles = db_profiles,
                           .versions = db_versions,
-                          .parcels = db_parcels,
+                          .envelopes = db_envelopes,
                           .room = db_room,
                           .tidy = db_tidy,
                           .free = db_free};

@@ -41,8 +41,8 @@ struct store_sqlite_cfg {
 
 struct store_sqlite_health {
     int64_t sessions, live, steps;
-    int n_grown; /* profiles with experts of their own */
-    char grown[SERVICE_GROWN][SERVICE_NAME];
+    int n_added; /* profiles with experts of their own */
+    char added[SERVICE_ADDED][SERVICE_NAME];
 };
 
 /* Looks through the whole file (PRAGMA quick_check) without changing it; a daemon may be using it.

@@ -54,7 +54,7 @@ static int rows_are_sound(sqlite3 *db, const char *path, struct err *e)
 }
 
 /* Which profiles have grown; a store of before does not say. */
-static int read_grown(struct store_sqlite_health *out, sqlite3 *db, const char *path,
+static int read_added(struct store_sqlite_health *out, sqlite3 *db, const char *path,
                       struct err *e)
 {
     int64_t there = 0;
@@ -65,9 +65,9 @@ static int read_grown(struct store_sqlite_health *out, sqlite3 *db, const char *
     if (code || !there) return code;
     rc = sqlite3_prepare_v2(db, "SELECT name FROM grown ORDER BY name", -1, &st, NULL);
     if (!rc) rc = SQLITE_ROW;
-    while (rc == SQLITE_ROW && out->n_grown < SERVICE_GROWN &&
+    while (rc == SQLITE_ROW && out->n_added < SERVICE_ADDED &&
            (rc = sqlite3_step(st)) == SQLITE_ROW)
-        store_sqlite_read_text(out->grown[out->n_grown++], SERVICE_NAME, st, 0);
+        store_sqlite_read_text(out->added[out->n_added++], SERVICE_NAME, st, 0);
     sqlite3_finalize(st);
     return rc == SQLITE_ROW || rc == SQLITE_DONE
                ? 0
@@ -107,7 +107,7 @@ int store_sqlite_examine(struct store_sqlite_health *out, const char *path, bool
         rc = ask(&out->live, db, path, "SELECT count(*) FROM sessions WHERE NOT closed",
                  NULL, e);
     if (!rc) rc = ask(&out->steps, db, path, "SELECT count(*) FROM steps", NULL, e);
-    if (!rc) rc = read_grown(out, db, path, e);
+    if (!rc) rc = read_added(out, db, path, e);
 out:
     sqlite3_close(db);
     return rc;

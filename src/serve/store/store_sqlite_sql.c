@@ -75,17 +75,17 @@ const char *const store_sqlite_sql[STORE_STATEMENTS] = {
     [SQL_PUT_VERSION] = "INSERT OR IGNORE INTO policy_versions VALUES(?,?,?,?)",
     [SQL_PUT_PROFILE] = "INSERT OR REPLACE INTO profiles VALUES(?,?,?,?,?)",
     [SQL_DELETE_PROFILE] = "DELETE FROM profiles WHERE name = ?",
-    [SQL_PUT_GROWN] = "INSERT OR IGNORE INTO grown VALUES(?)",
-    [SQL_DELETE_GROWN] = "DELETE FROM grown WHERE name = ?",
+    [SQL_PUT_ADDED] = "INSERT OR IGNORE INTO grown VALUES(?)",
+    [SQL_DELETE_ADDED] = "DELETE FROM grown WHERE name = ?",
     [SQL_PRUNE_STEPS] =
         "DELETE FROM steps WHERE session IN (SELECT id FROM sessions WHERE"
         " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
     [SQL_PRUNE_SESSIONS] =
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE"
         " closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)",
-    [SQL_PUT_PARCEL] = "INSERT OR REPLACE INTO parcels VALUES(?, ?)",
+    [SQL_PUT_ENVELOPE] = "INSERT OR REPLACE INTO parcels VALUES(?, ?)",
     [SQL_DELETE_PARCELS] = "DELETE FROM parcels WHERE number > 0 AND number < ?",
-    [SQL_EMPTY_PARCEL] = "UPDATE parcels SET bytes = x'' WHERE number = ?",
+    [SQL_EMPTY_ENVELOPE] = "UPDATE parcels SET bytes = x'' WHERE number = ?",
     [SQL_COUNT_COMMIT] =
         "UPDATE acknowledged SET commits = commits + 1, records = records + ?",
     [SQL_GET_SESSION] = "SELECT " SESSION_READ " FROM sessions WHERE id = ?",

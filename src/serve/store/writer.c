@@ -130,10 +130,10 @@ void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserv
 }
 
 void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
-                        const uint8_t id[TRACK_ID], const struct bus_parcel *parcel,
+                        const uint8_t id[TRACK_ID], const struct bus_envelope *envelope,
                         int reserved)
 {
-    assert(c->n + opened + c->closed + (parcel != NULL) <= reserved);
+    assert(c->n + opened + c->closed + (envelope != NULL) <= reserved);
     pthread_mutex_lock(&w->lock);
     w->reserved -= reserved;
     if (opened || c->closed) {
@@ -147,10 +147,10 @@ void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
         memcpy(r->id, id, TRACK_ID);
         r->step = c->step[i];
     }
-    if (parcel) {
+    if (envelope) {
         struct store_rec *r = slot(w);
-        r->kind = STORE_PARCEL;
-        r->parcel = *parcel;
+        r->kind = STORE_ENVELOPE;
+        r->envelope = *envelope;
     }
     unlock_and_wake(w);
 }
@@ -177,8 +177,8 @@ static void write_some(struct writer *w)
     int rc = n ? w->store.write(w->store.self, &w->rec[first], n, &failure) : 0;
     int room = !rc && w->store.room ? w->store.room(w->store.self, &failure) : 0;
     for (int i = first; !rc && w->bus && i < first + n; i++)
-        if (w->rec[i].kind == STORE_PARCEL)
-            w->bus->stored(w->bus->self, w->rec[i].parcel.number);
+        if (w->rec[i].kind == STORE_ENVELOPE)
+            w->bus->stored(w->bus->self, w->rec[i].envelope.number);
 
     pthread_mutex_lock(&w->lock);
     bool mended = w->failure.code && !rc && !room;

@@ -32,13 +32,13 @@ int writer_reserve(struct writer *w, int n, struct err *e)
 bool writer_pressed(struct writer *w);
 /* Gives up the reservation of `reserved` and puts n <= reserved records. */
 void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserved);
-/* The same for what happened to a session; opened: its row is new. parcel: the trajectory that
+/* The same for what happened to a session; opened: its row is new. envelope: the trajectory that
  * was closed, on its way to the bus; NULL: none. */
 void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
-                        const uint8_t id[TRACK_ID], const struct bus_parcel *parcel,
+                        const uint8_t id[TRACK_ID], const struct bus_envelope *envelope,
                         int reserved);
 
-/* Before the first record: bus->stored is told of every parcel that is durable. Borrowed. */
+/* Before the first record: bus->stored is told of every envelope that is durable. Borrowed. */
 void writer_tell(struct writer *w, const struct bus *bus);
 
 /* Everything put before the call is durable when it returns 0. A store that had no room is asked

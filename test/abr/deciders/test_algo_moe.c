@@ -66,7 +66,7 @@ START_TEST(decides_as_the_network_says)
 }
 END_TEST
 
-START_TEST(a_grown_profile_decides_with_its_new_experts)
+START_TEST(a_added_profile_decides_with_its_new_experts)
 {
     const char *dir = tmpdir_new();
     const char *path = tmpdir_path(dir, "p.safetensors");
@@ -235,7 +235,7 @@ Suite *suite_abr_deciders_algo_moe(void)
     Suite *s = suite_create("abr/algo_moe");
     TCase *t = tcase_create("abr/algo_moe");
     tcase_add_test(t, decides_as_the_network_says);
-    tcase_add_test(t, a_grown_profile_decides_with_its_new_experts);
+    tcase_add_test(t, a_added_profile_decides_with_its_new_experts);
     tcase_add_test(t, paper_layout_forgets_at_reset);
     tcase_add_test(t, blind_layout_does_not_see_the_viewer);
     tcase_add_test(t, hinted_paper_layout);

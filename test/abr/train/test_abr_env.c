@@ -2,7 +2,7 @@
 
 #include "abr/deciders/mpc.h"
 #include "abr/emulator/player.h"
-#include "abr/deciders/start.h"
+#include "abr/deciders/first_level.h"
 
 #include "base/rng.h"
 
@@ -306,7 +306,7 @@ START_TEST(players_that_abandon)
 }
 END_TEST
 
-/* Who minds switches alone begins higher (start.h), in half of the episodes here. */
+/* Who minds switches alone begins higher (first_level.h), in half of the episodes here. */
 START_TEST(first_chunks_as_sessions_begin)
 {
     struct fixture f = setup(0);
@@ -320,7 +320,7 @@ START_TEST(first_chunks_as_sessions_begin)
     struct emu_world world = {f.video, f.worlds->traces[0], c.emu};
     struct player p;
     player_start(&p, &world, 1, &c.profiles[0], -1);
-    int level = start_level(&p.view), begun = 0;
+    int level = first_level(&p.view), begun = 0;
     ck_assert_int_gt(level, 1);
     for (int i = 0; i < 200; i++) {
         int last = abr_env_player(&w.env)->view.last_level;

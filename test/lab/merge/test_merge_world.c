@@ -20,15 +20,15 @@ static struct video *short_video(void)
 }
 
 /* Chooses one level whatever it sees. */
-static struct swift *stubborn(int level)
+static struct packed *stubborn(int level)
 {
     struct policy_cfg c = policy_cfg_default(FEAT_FULL_DIM);
     c.experts = c.critic_experts = 1;
     c.route = c.critic_route = MIX_SINGLE;
     struct policy *p = policy_new(&c, NULL);
     p->actor->theta[p->actor->n - (size_t)(c.actions - level)] = 5; /* the head's bias */
-    struct swift *s = swift_new(&c, NULL);
-    swift_load(s, p);
+    struct packed *s = packed_new(&c, NULL);
+    packed_load(s, p);
     policy_free(p);
     return s;
 }
@@ -60,27 +60,27 @@ START_TEST(zero_is_the_lowest_level_and_one_the_oracle)
     ck_assert_int_eq(s.world->sessions, 2 * LINKS);
     float scores[2 * LINKS * V];
     double mean[V];
-    struct swift *lowest = stubborn(0);
+    struct packed *lowest = stubborn(0);
     merge_world_play(scores, s.world, lowest, FEAT_BLIND, NULL);
     merge_world_mean(mean, s.world, scores);
     for (int v = 0; v < V; v++)
         ck_assert_double_eq_tol(mean[v], 0, 1e-6);
     for (int level = 1; level < LEVELS; level++) {
-        struct swift *other = stubborn(level);
+        struct packed *other = stubborn(level);
         merge_world_play(scores, s.world, other, FEAT_FULL, &qoe_profiles[level].qoe);
         merge_world_mean(mean, s.world, scores);
         for (int v = 0; v < V; v++) {
             ck_assert_double_lt(mean[v], 1.001);
             ck_assert_double_gt(fabs(mean[v]), 1e-3);
         }
-        swift_free(other);
+        packed_free(other);
     }
     /* by hand: all chunks of 300 kbit/s after one of 1200: quality .3, a switch of .9 in the
      * first counted one; stalls aside */
     double most = .3 - 6 * .9 / (CHUNKS - 1);
     ck_assert_double_le(s.world->low[0], most + 1e-9);
     ck_assert_double_gt(s.world->low[0], most - 2);
-    swift_free(lowest);
+    packed_free(lowest);
     drop(s);
 }
 END_TEST
@@ -102,7 +102,7 @@ START_TEST(states_are_what_a_policy_sees)
 {
     enum { N = 20 };
     struct set s = make(1);
-    struct swift *p = stubborn(1);
+    struct packed *p = stubborn(1);
     float obs[N * FEAT_FULL_DIM];
     uint32_t mask[N];
     merge_world_states(obs, mask, N, s.world, p, FEAT_BLIND, 4);
@@ -114,7 +114,7 @@ START_TEST(states_are_what_a_policy_sees)
         differ += memcmp(o, obs, FEAT_FULL_DIM * sizeof *o) != 0;
     }
     ck_assert_int_gt(differ, N / 2);
-    swift_free(p);
+    packed_free(p);
     drop(s);
 }
 END_TEST
@@ -122,7 +122,7 @@ END_TEST
 START_TEST(every_session_is_looked_at)
 {
     struct set s = make(1);
-    struct swift *p = stubborn(1);
+    struct packed *p = stubborn(1);
     float obs[LINKS * FEAT_FULL_DIM];
     merge_world_look(obs, s.world, p);
     for (int i = 0; i < LINKS; i++) {
@@ -130,7 +130,7 @@ START_TEST(every_session_is_looked_at)
         ck_assert_float_eq(o[28 + 1], 1.0f); /* its last chunk was of level 1 */
         ck_assert(i == 0 || memcmp(o, obs, FEAT_FULL_DIM * sizeof *o) != 0);
     }
-    swift_free(p);
+    packed_free(p);
     drop(s);
 }
 END_TEST

@@ -113,27 +113,27 @@ START_TEST(what_nodes_send_the_learner_gets_once)
     acked(&b, 400);
 
     struct bus_nats *n = join();
-    struct ledger *l = ledger_new(NULL);
+    struct dedup *l = dedup_new(NULL);
     struct bus in;
     ck_assert_int_eq(bus_nats_receiver(&in, n, l, VIEW_LEVELS, NULL), 0);
     receive(&in, 800);
     ck_assert(trajs_equal(&t, &got));
-    ck_assert_uint_eq(ledger_position(l), 800);
+    ck_assert_uint_eq(dedup_position(l), 800);
 
-    /* a learner that has an older ledger gets the rest again, a trimmed stream begins later */
-    ledger_clear(l);
+    /* a learner that has an older dedup gets the rest again, a trimmed stream begins later */
+    dedup_clear(l);
     bus_nats_rewind(&in);
     receive(&in, 800);
     bus_nats_trim(n, 700);
-    ledger_clear(l);
+    dedup_clear(l);
     bus_nats_rewind(&in);
     receive(&in, 100);
     ck_assert_uint_eq(stats(n).skipped, 0);
     ck_assert_uint_eq(stats(n).damaged, 0);
 
     /* what is gone from the middle of what was to be read is told */
-    ledger_clear(l);
-    ledger_advance(l, 500);
+    dedup_clear(l);
+    dedup_advance(l, 500);
     bus_nats_rewind(&in);
     receive(&in, 100);
     ck_assert_uint_eq(stats(n).skipped, 200);
@@ -151,7 +151,7 @@ START_TEST(what_nodes_send_the_learner_gets_once)
     receive(&in, 1);
 
     in.free(in.self);
-    ledger_free(l);
+    dedup_free(l);
     bus_nats_free(n);
     send_end(&twice);
     send_end(&a);
@@ -160,13 +160,13 @@ START_TEST(what_nodes_send_the_learner_gets_once)
 END_TEST
 
 /* As a learner publishes it and a node reads it. */
-static void confirm(struct sending *s, uint64_t maker, const struct ledger *l)
+static void confirm(struct sending *s, uint64_t maker, const struct dedup *l)
 {
-    struct ledger_view v;
-    size_t size = ledger_state_size(l);
+    struct dedup_view v;
+    size_t size = dedup_state_size(l);
     void *state = malloc(size);
-    ledger_state_get(l, state);
-    ck_assert_int_eq(ledger_view(&v, maker, state, size, NULL), 0);
+    dedup_state_get(l, state);
+    ck_assert_int_eq(dedup_view(&v, maker, state, size, NULL), 0);
     outbox_confirm(s->o, &v);
     free(state);
 }
@@ -179,7 +179,7 @@ START_TEST(what_the_stream_has_lost_comes_after_all)
         ck_assert(s.bus.send(s.bus.self, &t));
     acked(&s, 300);
     struct bus_nats *n = join();
-    struct ledger *l = ledger_new(NULL);
+    struct dedup *l = dedup_new(NULL);
     struct bus in;
     bus_nats_trim(n, 200); /* nobody has read them */
     ck_assert_int_eq(bus_nats_receiver(&in, n, l, VIEW_LEVELS, NULL), 0);
@@ -193,12 +193,12 @@ START_TEST(what_the_stream_has_lost_comes_after_all)
     ck_assert_uint_eq(stats(s.n).repeated, 0); /* the server did not know these ids */
     confirm(&s, 1, l);
     ck_assert_uint_eq(outbox_delivered(s.o), 300);
-    struct ledger_stats ls;
-    ledger_stats(&ls, l);
+    struct dedup_stats ls;
+    dedup_stats(&ls, l);
     ck_assert_uint_eq(ls.counted, 300);
     ck_assert_uint_eq(ls.repeated + ls.missing, 0);
     in.free(in.self);
-    ledger_free(l);
+    dedup_free(l);
     bus_nats_free(n);
     send_end(&s);
 }
@@ -236,16 +236,16 @@ START_TEST(a_server_that_is_away_costs_nothing_but_time)
     acked(&s, 160);
 
     struct bus_nats *n = join();
-    struct ledger *l = ledger_new(NULL);
+    struct dedup *l = dedup_new(NULL);
     struct bus in;
     ck_assert_int_eq(bus_nats_receiver(&in, n, l, VIEW_LEVELS, NULL), 0);
     receive(&in, 160);
-    struct ledger_stats ls;
-    ledger_stats(&ls, l);
+    struct dedup_stats ls;
+    dedup_stats(&ls, l);
     ck_assert_uint_eq(ls.counted, 160);
     ck_assert_uint_eq(ls.missing, 0);
     in.free(in.self);
-    ledger_free(l);
+    dedup_free(l);
     bus_nats_free(n);
     send_end(&s);
 }
@@ -267,7 +267,7 @@ START_TEST(a_full_stream_refuses_and_nothing_is_lost)
 
     /* the learner makes room */
     struct bus_nats *n = join();
-    struct ledger *l = ledger_new(NULL);
+    struct dedup *l = dedup_new(NULL);
     struct bus in;
     ck_assert_int_eq(bus_nats_receiver(&in, n, l, VIEW_LEVELS, NULL), 0);
     int count = 0;
@@ -275,12 +275,12 @@ START_TEST(a_full_stream_refuses_and_nothing_is_lost)
     while (count < 100 && clock_mono() < until) {
         while (in.receive(in.self, &got, .05))
             count++;
-        bus_nats_trim(n, ledger_position(l));
+        bus_nats_trim(n, dedup_position(l));
     }
     ck_assert_int_eq(count, 100);
     acked(&s, 100);
     in.free(in.self);
-    ledger_free(l);
+    dedup_free(l);
     bus_nats_free(n);
     send_end(&s);
 }

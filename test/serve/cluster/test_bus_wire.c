@@ -13,7 +13,7 @@ static unsigned char bytes[BUS_WIRE_TRAJ_MAX];
 
 static void reseal(unsigned char *p, size_t n)
 {
-    bytes_put_u32(p + 12, bytes_crc32(0, p + PARCEL_HEAD, n - PARCEL_HEAD));
+    bytes_put_u32(p + 12, bytes_crc32(0, p + ENVELOPE_HEAD, n - ENVELOPE_HEAD));
 }
 
 START_TEST(the_learner_sees_the_same_trajectory)
@@ -64,7 +64,7 @@ START_TEST(whose_experts_it_is_for_travels_in_a_form_of_its_own)
     got.tag = sent.tag;
     ck_assert(trajs_equal(&sent, &got));
 
-    memset(bytes + PARCEL_HEAD + 32, 0, 8); /* of nobody: that cannot be */
+    memset(bytes + ENVELOPE_HEAD + 32, 0, 8); /* of nobody: that cannot be */
     reseal(bytes, size);
     ck_assert_int_lt(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
 }
@@ -83,19 +83,19 @@ START_TEST(a_damaged_trajectory_is_refused)
         bytes[i] ^= 0x10;
     }
     /* a sound envelope around what cannot be: numbers 0 and 2^64 - 1; NaN where a ladder was */
-    memset(bytes + PARCEL_HEAD + 8, 0, 8);
+    memset(bytes + ENVELOPE_HEAD + 8, 0, 8);
     reseal(bytes, size);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
-    memset(bytes + PARCEL_HEAD + 8, 255, 8);
+    memset(bytes + ENVELOPE_HEAD + 8, 255, 8);
     reseal(bytes, size);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
     size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
-    bytes_put_f64(bytes + PARCEL_HEAD + 36, NAN);
+    bytes_put_f64(bytes + ENVELOPE_HEAD + 36, NAN);
     reseal(bytes, size);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
     /* a ladder that falls */
     size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
-    bytes_put_f64(bytes + PARCEL_HEAD + 36, 5000);
+    bytes_put_f64(bytes + ENVELOPE_HEAD + 36, 5000);
     reseal(bytes, size);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
 }
@@ -105,7 +105,7 @@ END_TEST
  * learner that reads it. */
 START_TEST(a_trajectory_without_a_step_is_refused)
 {
-    enum { N_AT = PARCEL_HEAD + 34, OUTCOME = 4 + 8 + 8, STATE = 26 + 4 * 6 };
+    enum { N_AT = ENVELOPE_HEAD + 34, OUTCOME = 4 + 8 + 8, STATE = 26 + 4 * 6 };
     struct bus_wire_id id;
     struct err e = {0};
     trajs_make(&sent, 3, 6, 1, true);
@@ -113,8 +113,8 @@ START_TEST(a_trajectory_without_a_step_is_refused)
     ck_assert_uint_eq(bytes[N_AT], 1);
     /* the first step without its outcome is the state that the critic is asked about */
     bytes[N_AT] = 0;
-    size_t body = size - PARCEL_HEAD - STATE - OUTCOME;
-    size = parcel_seal(bytes, PARCEL_TRAJ, 1, body);
+    size_t body = size - ENVELOPE_HEAD - STATE - OUTCOME;
+    size = envelope_seal(bytes, ENVELOPE_TRAJ, 1, body);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(e.detail, "numbers"));
 }
@@ -153,8 +153,8 @@ START_TEST(weights_bring_their_note)
                                  .state_crc = 13,
                                  .state_parts = 2,
                                  .state_slot = 1,
-                                 .ledger = "ledger",
-                                 .ledger_n = 6},
+                                 .dedup = "ledger",
+                                 .dedup_n = 6},
                             r;
     void *out;
     size_t n, m;
@@ -172,8 +172,8 @@ START_TEST(weights_bring_their_note)
     ck_assert_uint_eq(r.state_crc, 13);
     ck_assert_int_eq(r.state_parts, 2);
     ck_assert_int_eq(r.state_slot, 1);
-    ck_assert_uint_eq(r.ledger_n, 6);
-    ck_assert_mem_eq(r.ledger, "ledger", 6);
+    ck_assert_uint_eq(r.dedup_n, 6);
+    ck_assert_mem_eq(r.dedup, "ledger", 6);
 
     struct err e = {0};
     bytes_put_u16((unsigned char *)out + 10, 9);
@@ -182,19 +182,19 @@ START_TEST(weights_bring_their_note)
         e.detail,
         "is published weights of form 9; this abrd reads forms 1 to 2: upgrade it");
 
-    /* a ledger longer than all there is */
+    /* a dedup longer than all there is */
     bytes_put_u16((unsigned char *)out + 10, 2);
-    bytes_put_u64((unsigned char *)out + PARCEL_HEAD + 61, n);
+    bytes_put_u64((unsigned char *)out + ENVELOPE_HEAD + 61, n);
     reseal(out, n);
     ck_assert_int_eq(bus_wire_get_weights(&r, NULL, NULL, out, n, NULL), ERR_CORRUPT);
 
     /* form 1 had none: the weights follow on the note */
-    memmove((unsigned char *)out + PARCEL_HEAD + 61,
-            (unsigned char *)out + PARCEL_HEAD + 61 + 8 + 6, 7);
-    size_t old = parcel_seal(out, PARCEL_WEIGHTS, 1, 61 + 7);
+    memmove((unsigned char *)out + ENVELOPE_HEAD + 61,
+            (unsigned char *)out + ENVELOPE_HEAD + 61 + 8 + 6, 7);
+    size_t old = envelope_seal(out, ENVELOPE_WEIGHTS, 1, 61 + 7);
     ck_assert_int_eq(bus_wire_get_weights(&r, &ckpt, &m, out, old, NULL), 0);
     ck_assert_uint_eq(r.version, 77);
-    ck_assert_ptr_null(r.ledger);
+    ck_assert_ptr_null(r.dedup);
     ck_assert_uint_eq(m, 7);
     ck_assert_mem_eq(ckpt, "weights", 7);
     free(out);

@@ -18,9 +18,9 @@
 enum { STEPS = 64 };
 
 struct side {
-    struct grown *grown;
+    struct added *added;
     struct growths *growths;
-    struct snap *snap;
+    struct published *published;
     struct policy_cfg shape;
     bool learns, knows; /* knows: the profiles */
     char dir[256];
@@ -45,8 +45,8 @@ static void open_side(struct side *s, int max)
     struct policy *p = policy_new(&s->shape, NULL);
     policy_init(p, s->learns ? 3 : 8); /* a node has other weights than it was grown on */
     p->version = 5;
-    s->snap = snap_new(p, 0, 0, NULL);
-    struct grown_cfg gc = {.max = max,
+    s->published = published_new(p, 0, 0, NULL);
+    struct added_cfg gc = {.max = max,
                            .experts = 2,
                            .gate = NORGA_TANH,
                            .learn = s->learns,
@@ -56,17 +56,17 @@ static void open_side(struct side *s, int max)
     gc.online.batch = STEPS;
     gc.online.tolerance = 1e9;
     gc.online.ppo.target_kl = 0;
-    s->grown = grown_new(&gc, NULL);
+    s->added = added_new(&gc, NULL);
     struct growths_cfg c = {.board = board,
-                            .grown = s->grown,
-                            .snap = s->snap,
+                            .added = s->added,
+                            .published = s->published,
                             .shape = s->shape,
                             .max = max,
                             .log = &said,
                             .profile = profile,
                             .ctx = s};
     s->growths = growths_new(&c, NULL);
-    ck_assert(s->grown && s->growths);
+    ck_assert(s->added && s->growths);
 }
 
 static void begin(struct side *s, bool learns)
@@ -81,8 +81,8 @@ static void begin(struct side *s, bool learns)
 static void close_side(struct side *s)
 {
     growths_free(s->growths);
-    grown_free(s->grown);
-    snap_free(s->snap);
+    added_free(s->added);
+    published_free(s->published);
 }
 
 static void setup(void)
@@ -138,22 +138,22 @@ static void want(struct side *s, const char *name)
 }
 
 /* The first one there; version 0: there is none. */
-static struct grown_one first(struct side *s)
+static struct added_one first(struct side *s)
 {
-    struct grown_one at[SERVICE_GROWN] = {0};
-    (void)grown_look(at, s->grown);
+    struct added_one at[SERVICE_ADDED] = {0};
+    (void)added_look(at, s->added);
     return at[0];
 }
 
 static int count(struct side *s)
 {
-    struct grown_one at[SERVICE_GROWN];
-    return grown_look(at, s->grown);
+    struct added_one at[SERVICE_ADDED];
+    return added_look(at, s->added);
 }
 
 static void same(struct side *s, struct side *as)
 {
-    struct grown_one x = first(s), y = first(as);
+    struct added_one x = first(s), y = first(as);
     ck_assert_uint_eq(x.id, y.id);
     ck_assert_uint_eq(x.version, y.version);
     ck_assert_str_eq(x.name, y.name);
@@ -179,22 +179,22 @@ static void teach(struct side *s, uint64_t place)
         logp[i] = -1.79f;
         reward[i] = (float)(i % 6) - 2.5f;
     }
-    struct grown_one one = first(s);
+    struct added_one one = first(s);
     struct online_trajectory t = {.n = STEPS,
                                   .obs = obs,
                                   .mask = mask,
                                   .action = action,
                                   .logp = logp,
                                   .reward = reward,
-                                  .tag = grown_tag_of(s->grown, one.id),
+                                  .tag = added_tag_of(s->added, one.id),
                                   .version = one.version};
-    grown_teach(s->grown, &t, place);
+    added_teach(s->added, &t, place);
 }
 
 static void learn(struct side *s, uint64_t place)
 {
     teach(s, place);
-    ck_assert_int_eq(grown_turn(s->grown, now, NULL), 1);
+    ck_assert_int_eq(added_turn(s->added, now, NULL), 1);
 }
 
 static uint64_t refused(struct side *s)
@@ -222,15 +222,15 @@ START_TEST(what_one_node_wants_all_have)
 
     /* who was here before they came goes on as before */
     double since;
-    ck_assert_int_ge(grown_tag(b.grown, "sports", &since), GROWN_TAG);
+    ck_assert_int_ge(added_tag(b.added, "sports", &since), ADDED_TAG);
     ck_assert_double_eq(since, now);
     /* node and learner find each other by the growth, whatever tags they use */
-    int tag = grown_tag(a.grown, "sports", NULL);
-    ck_assert_uint_eq(grown_id(a.grown, tag), first(&lead).id);
-    ck_assert_int_eq(grown_tag_of(lead.grown, grown_id(a.grown, tag)),
-                     grown_tag(lead.grown, "sports", NULL));
-    ck_assert_uint_eq(grown_id(a.grown, 200), 0);
-    ck_assert_int_eq(grown_tag_of(a.grown, 1), -1);
+    int tag = added_tag(a.added, "sports", NULL);
+    ck_assert_uint_eq(added_id(a.added, tag), first(&lead).id);
+    ck_assert_int_eq(added_tag_of(lead.added, added_id(a.added, tag)),
+                     added_tag(lead.added, "sports", NULL));
+    ck_assert_uint_eq(added_id(a.added, 200), 0);
+    ck_assert_int_eq(added_tag_of(a.added, 1), -1);
 }
 END_TEST
 
@@ -315,12 +315,12 @@ START_TEST(the_next_learner_goes_on_from_what_was_published)
     void *was, *is;
     size_t was_n, is_n;
     uint64_t id = first(&lead).id;
-    ck_assert_int_eq(grown_state(&was, &was_n, lead.grown, id, NULL), 0);
+    ck_assert_int_eq(added_state(&was, &was_n, lead.added, id, NULL), 0);
     learn(&lead, 13); /* and is not published any more */
 
     ck_assert_int_eq(growths_resume(next.growths, 2, 0, now, NULL), 0);
     same(&next, &a);
-    ck_assert_int_eq(grown_state(&is, &is_n, next.grown, id, NULL), 0);
+    ck_assert_int_eq(added_state(&is, &is_n, next.added, id, NULL), 0);
     ck_assert_uint_eq(is_n, was_n);
     ck_assert_mem_eq(is, was, is_n); /* optimiser, random streams and counts */
     free(was);
@@ -329,7 +329,7 @@ START_TEST(the_next_learner_goes_on_from_what_was_published)
     /* what was learned is read again, and teaches nobody; what was not does */
     teach(&next, 10);
     teach(&next, 12);
-    ck_assert(!grown_ready(next.grown));
+    ck_assert(!added_ready(next.added));
     learn(&next, 13);
     ck_assert_int_eq(leads(&next), 0);
     ck_assert_int_eq(follows(&a), 0);
@@ -363,17 +363,17 @@ START_TEST(a_node_that_starts_has_its_files_and_one_that_joins_is_told)
     want(&a, "sports");
     all();
     double since, again;
-    ck_assert_int_ge(grown_tag(a.grown, "sports", &since), 0);
+    ck_assert_int_ge(added_tag(a.added, "sports", &since), 0);
     learn(&lead, 1);
     all();
-    ck_assert_int_eq(grown_save(a.grown, NULL), 0);
+    ck_assert_int_eq(added_save(a.added, NULL), 0);
     close_side(&a);
     open_side(&a, 4);
     keys.away = true;
-    ck_assert_int_eq(grown_restore(a.grown, "sports", &QOE, &a.shape, now, NULL), 1);
+    ck_assert_int_eq(added_restore(a.added, "sports", &QOE, &a.shape, now, NULL), 1);
     ck_assert_int_eq(follows(&a), ERR_IO);
     same(&a, &lead);
-    ck_assert_int_ge(grown_tag(a.grown, "sports", &again), 0);
+    ck_assert_int_ge(added_tag(a.added, "sports", &again), 0);
     ck_assert_double_eq_tol(again, since, 1e-3); /* for sessions that were open */
     keys.away = false;
     learn(&lead, 2);

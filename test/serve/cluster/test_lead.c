@@ -81,9 +81,9 @@ START_TEST(the_next_goes_on_from_the_same_moment)
     ck_assert_double_le(leaders_mono - died, 5);
     ck_assert(lead_leading(b.lead));
     ck_assert_uint_eq(leaders_counted(&b), 2);
-    ck_assert_uint_eq(ledger_position(b.ledger), 2);
+    ck_assert_uint_eq(dedup_position(b.dedup), 2);
     ck_assert_int_eq(b.rewinds, 1);
-    ck_assert(!ledger_take(b.ledger, 5, 2)); /* what was learned is known */
+    ck_assert(!dedup_take(b.dedup, 5, 2)); /* what was learned is known */
     struct online_stats s;
     learner_stats(b.learner, &s);
     ck_assert_uint_eq(s.updates, 1);
@@ -288,10 +288,10 @@ START_TEST(who_is_set_aside_is_known_to_all)
     ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 1, 3, NULL), 0);
     ck_assert_int_eq(learner_turn(a.learner, 0, leaders_mono, NULL), 1);
     ck_assert_int_eq(leaders_turn(&b), 0);
-    const struct weights *w = snap_get(b.snap);
+    const struct weights *w = published_get(b.published);
     ck_assert_uint_eq(w->policy->actor->busy, 2);
-    ck_assert_uint_eq(swift_actor_busy(w->swift), 2);
-    snap_put(b.snap, w);
+    ck_assert_uint_eq(packed_actor_busy(w->packed), 2);
+    published_put(b.published, w);
 }
 END_TEST
 
@@ -299,7 +299,7 @@ START_TEST(what_was_refused_is_let_go)
 {
     leaders_turn(&a);
     a.number = 100; /* trajectories were read, all of them refused */
-    ledger_advance(a.ledger, 100);
+    dedup_advance(a.dedup, 100);
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_uint_eq(a.trimmed, 0);
     leaders_mono += 5;
@@ -326,8 +326,8 @@ START_TEST(an_operators_order_keeps_what_waits)
     leaders_turn(&b);
     ck_assert(lead_leading(b.lead));
     ck_assert_uint_eq(leaders_version(&b), leaders_version(&a));
-    ck_assert_uint_eq(ledger_position(b.ledger), 2);
-    ck_assert(ledger_take(b.ledger, 5, 3));
+    ck_assert_uint_eq(dedup_position(b.dedup), 2);
+    ck_assert(dedup_take(b.dedup, 5, 3));
 }
 END_TEST
 

@@ -38,7 +38,7 @@ static struct bus_wire_weights noted(void)
         leaders_board.get(leaders_board.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL), 0);
     ck_assert_int_eq(bus_wire_get_weights(&note, NULL, NULL, bytes, n, NULL), 0);
     free(bytes);
-    note.ledger = NULL;
+    note.dedup = NULL;
     return note;
 }
 
@@ -112,7 +112,7 @@ START_TEST(a_take_over_that_failed_leaves_nothing)
 }
 END_TEST
 
-START_TEST(a_damaged_ledger_is_done_without)
+START_TEST(a_damaged_dedup_is_done_without)
 {
     leaders_turn(&a);
     leaders_learn(&a, 2);
@@ -125,8 +125,8 @@ START_TEST(a_damaged_ledger_is_done_without)
     ck_assert_int_eq(
         leaders_board.get(leaders_board.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL), 0);
     ck_assert_int_eq(bus_wire_get_weights(&note, &ckpt, &ckpt_n, bytes, n, NULL), 0);
-    note.ledger = "nonsense";
-    note.ledger_n = 8;
+    note.dedup = "nonsense";
+    note.dedup_n = 8;
     ck_assert_int_eq(bus_wire_put_weights(&sealed, &sealed_n, &note, ckpt, ckpt_n, NULL),
                      0);
     ck_assert_int_eq(
@@ -136,7 +136,7 @@ START_TEST(a_damaged_ledger_is_done_without)
     ck_assert_int_eq(leaders_turn(&b), 0);
     ck_assert(lead_leading(b.lead));
     ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
-    ck_assert_uint_eq(ledger_position(b.ledger), 2);
+    ck_assert_uint_eq(dedup_position(b.dedup), 2);
     ck_assert_uint_eq(leaders_counted(&b), 0);
 }
 END_TEST
@@ -152,44 +152,44 @@ START_TEST(a_damaged_state_leaves_the_weights)
     ck_assert_int_eq(leaders_turn(&b), 0);
     ck_assert(lead_leading(b.lead));
     ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
-    ck_assert_uint_eq(ledger_position(b.ledger), 2);
-    ck_assert_uint_eq(leaders_counted(&b), 2); /* the ledger came with them */
+    ck_assert_uint_eq(dedup_position(b.dedup), 2);
+    ck_assert_uint_eq(leaders_counted(&b), 2); /* the dedup came with them */
 }
 END_TEST
 
-/* What is published of the ledger, as a node reads it. */
-static struct ledger_view published(void)
+/* What is published of the dedup, as a node reads it. */
+static struct dedup_view published(void)
 {
     void *bytes;
     size_t n;
     uint64_t rev;
     struct bus_wire_weights note;
-    struct ledger_view v;
+    struct dedup_view v;
     ck_assert_int_eq(
         leaders_board.get(leaders_board.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL), 0);
     ck_assert_int_eq(bus_wire_get_weights(&note, NULL, NULL, bytes, n, NULL), 0);
     ck_assert_uint_eq(note.position, 2);
-    ck_assert_int_eq(ledger_view(&v, 5, note.ledger, note.ledger_n, NULL), 0);
+    ck_assert_int_eq(dedup_view(&v, 5, note.dedup, note.dedup_n, NULL), 0);
     free(bytes);
     return v;
 }
 
-START_TEST(the_ledger_is_published_as_of_the_state)
+START_TEST(the_dedup_is_published_as_of_the_state)
 {
     leaders_turn(&a);
     leaders_learn(&a, 3); /* the third waits for its batch */
-    struct ledger_view v = published();
+    struct dedup_view v = published();
     ck_assert_uint_eq(v.position, 2);
-    ck_assert(ledger_view_has(&v, 2) && !ledger_view_has(&v, 3));
-    /* other weights, the same state: the ledger that belongs to it */
+    ck_assert(dedup_view_has(&v, 2) && !dedup_view_has(&v, 3));
+    /* other weights, the same state: the dedup that belongs to it */
     ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 0, 3, NULL), 0);
     ck_assert_int_eq(learner_turn(a.learner, 0, leaders_mono, NULL), 1);
     v = published();
-    ck_assert(ledger_view_has(&v, 2) && !ledger_view_has(&v, 3));
+    ck_assert(dedup_view_has(&v, 2) && !dedup_view_has(&v, 3));
 }
 END_TEST
 
-/* The board as a learner left it that wrote form 1: the ledger is behind the state. */
+/* The board as a learner left it that wrote form 1: the dedup is behind the state. */
 static void make_old(void)
 {
     void *bytes;
@@ -208,27 +208,27 @@ static void make_old(void)
     snprintf(key, sizeof key, "state.1.%d.0", note.state_slot);
     ck_assert_int_eq(
         leaders_board.get(leaders_board.self, key, &state, &state_n, &rev, NULL), 0);
-    ck_assert_uint_eq(state_n, PARCEL_HEAD + note.state_bytes); /* one piece */
+    ck_assert_uint_eq(state_n, ENVELOPE_HEAD + note.state_bytes); /* one piece */
     state = realloc(state, state_n + sizeof old);
     unsigned char *to = (unsigned char *)state + state_n;
     for (size_t i = 0; i < sizeof old / 8; i++)
         bytes_put_u64(to + 8 * i, old[i]);
     note.state_bytes += sizeof old;
     note.state_crc =
-        bytes_crc32(0, (unsigned char *)state + PARCEL_HEAD, note.state_bytes);
-    state_n = parcel_seal(state, PARCEL_STATE, 1, note.state_bytes);
+        bytes_crc32(0, (unsigned char *)state + ENVELOPE_HEAD, note.state_bytes);
+    state_n = envelope_seal(state, ENVELOPE_STATE, 1, note.state_bytes);
     ck_assert_int_eq(leaders_board.set(leaders_board.self, key, state, state_n, NULL), 0);
     free(state);
 
     void *sealed;
     size_t sealed_n;
-    note.ledger_n = 0;
+    note.dedup_n = 0;
     ck_assert_int_eq(bus_wire_put_weights(&sealed, &sealed_n, &note, ckpt, ckpt_n, NULL),
                      0);
-    unsigned char *body = (unsigned char *)sealed + PARCEL_HEAD;
-    memmove(body + sealed_n - PARCEL_HEAD - 8 - ckpt_n,
-            body + sealed_n - PARCEL_HEAD - ckpt_n, ckpt_n); /* no length before them */
-    sealed_n = parcel_seal(sealed, PARCEL_WEIGHTS, 1, sealed_n - PARCEL_HEAD - 8);
+    unsigned char *body = (unsigned char *)sealed + ENVELOPE_HEAD;
+    memmove(body + sealed_n - ENVELOPE_HEAD - 8 - ckpt_n,
+            body + sealed_n - ENVELOPE_HEAD - ckpt_n, ckpt_n); /* no length before them */
+    sealed_n = envelope_seal(sealed, ENVELOPE_WEIGHTS, 1, sealed_n - ENVELOPE_HEAD - 8);
     ck_assert_int_eq(
         leaders_board.set(leaders_board.self, FOLLOW_WEIGHTS, sealed, sealed_n, NULL), 0);
     free(sealed);
@@ -244,12 +244,12 @@ START_TEST(what_an_older_learner_left_is_gone_on_from)
     ck_assert_int_eq(leaders_turn(&b), 0);
     ck_assert(lead_leading(b.lead));
     ck_assert_uint_eq(leaders_counted(&b), 2);
-    ck_assert(!ledger_take(b.ledger, 5, 2) && ledger_take(b.ledger, 5, 3));
+    ck_assert(!dedup_take(b.dedup, 5, 2) && dedup_take(b.dedup, 5, 3));
     struct online_stats s;
     learner_stats(b.learner, &s);
     ck_assert_uint_eq(s.updates, 1); /* and the optimiser's state is there */
-    struct ledger_view v = published();
-    ck_assert(ledger_view_has(&v, 2) && !ledger_view_has(&v, 3));
+    struct dedup_view v = published();
+    ck_assert(dedup_view_has(&v, 2) && !dedup_view_has(&v, 3));
 }
 END_TEST
 
@@ -321,9 +321,9 @@ Suite *suite_serve_cluster_lead_damage(void)
     tcase_add_test(t, a_damaged_beat_is_written_over);
     tcase_add_test(t, a_state_that_may_be_the_published_one_is_not_written_over);
     tcase_add_test(t, a_take_over_that_failed_leaves_nothing);
-    tcase_add_test(t, a_damaged_ledger_is_done_without);
+    tcase_add_test(t, a_damaged_dedup_is_done_without);
     tcase_add_test(t, a_damaged_state_leaves_the_weights);
-    tcase_add_test(t, the_ledger_is_published_as_of_the_state);
+    tcase_add_test(t, the_dedup_is_published_as_of_the_state);
     tcase_add_test(t, what_an_older_learner_left_is_gone_on_from);
     tcase_add_test(t, weights_that_do_not_fit_are_refused);
     suite_add_tcase(s, t);

@@ -12,7 +12,7 @@ enum { SLOTS = 600 };
 
 static struct outbox *o;
 static struct traj t;
-static struct bus_parcel p;
+static struct bus_envelope p;
 
 static void setup(void)
 {
@@ -52,11 +52,11 @@ static uint64_t next(void)
 /* Published up to this place of the stream: all numbers up to n, but `without`. */
 static void confirm(uint64_t place, uint64_t n, uint64_t without)
 {
-    struct ledger_view v = {.position = place, .low = n, .highest = n};
+    struct dedup_view v = {.position = place, .low = n, .highest = n};
     if (without) {
         v.low = without - 1;
         for (uint64_t i = without + 1; i <= n; i++)
-            v.seen[i % LEDGER_WINDOW / 64] |= (uint64_t)1 << i % 64;
+            v.seen[i % DEDUP_WINDOW / 64] |= (uint64_t)1 << i % 64;
     }
     outbox_confirm(o, &v);
 }
@@ -132,20 +132,20 @@ START_TEST(at_most_so_many_are_under_way)
 END_TEST
 
 /* Else the learner could not tell repeats from news: what lies a window back is done with first. */
-START_TEST(numbers_stay_within_the_ledgers_window)
+START_TEST(numbers_stay_within_the_dedups_window)
 {
-    o = outbox_new(2 * LEDGER_WINDOW, 7, false, NULL);
+    o = outbox_new(2 * DEDUP_WINDOW, 7, false, NULL);
     ck_assert_ptr_nonnull(o);
-    put(LEDGER_WINDOW + 2);
+    put(DEDUP_WINDOW + 2);
     ck_assert_uint_eq(next(), 1);
-    for (uint64_t n = 2; n <= LEDGER_WINDOW; n++) {
+    for (uint64_t n = 2; n <= DEDUP_WINDOW; n++) {
         ck_assert_uint_eq(next(), n);
         outbox_acked(o, n, n);
     }
     ck_assert_uint_eq(next(), 0); /* the first one is not answered */
     outbox_acked(o, 1, 1);
-    ck_assert_uint_eq(next(), LEDGER_WINDOW + 1);
-    ck_assert_uint_eq(next(), LEDGER_WINDOW + 2);
+    ck_assert_uint_eq(next(), DEDUP_WINDOW + 1);
+    ck_assert_uint_eq(next(), DEDUP_WINDOW + 2);
     ck_assert_uint_eq(stats().let_go, 2);
     ck_assert_uint_eq(outbox_delivered(o), 2);
 }
@@ -219,7 +219,7 @@ START_TEST(a_stream_that_was_made_anew_has_nothing)
     put(3);
     send_all();
     confirm(101, 1, 0);
-    confirm(20, 2, 0); /* it is behind, and in the ledger 3 is not */
+    confirm(20, 2, 0); /* it is behind, and in the dedup 3 is not */
     ck_assert_uint_eq(next(), 3);
     outbox_acked(o, 3, 21);
     confirm(20, 2, 0);
@@ -229,7 +229,7 @@ START_TEST(a_stream_that_was_made_anew_has_nothing)
 }
 END_TEST
 
-START_TEST(an_answer_may_come_after_the_ledger)
+START_TEST(an_answer_may_come_after_the_dedup)
 {
     make(false);
     put(2);
@@ -311,16 +311,16 @@ START_TEST(a_start_goes_on_where_the_store_was)
 
     make(true); /* 1 was acknowledged and its row is gone, that of 3 was never written */
     ck_assert_int_eq(
-        outbox_restore(o, &(struct bus_parcel){.number = 2, .bytes = kept[1], .n = n[1]},
-                       NULL),
+        outbox_restore(
+            o, &(struct bus_envelope){.number = 2, .bytes = kept[1], .n = n[1]}, NULL),
         0);
     ck_assert_int_eq(
-        outbox_restore(o, &(struct bus_parcel){.number = 4, .bytes = kept[2], .n = n[2]},
-                       NULL),
+        outbox_restore(
+            o, &(struct bus_envelope){.number = 4, .bytes = kept[2], .n = n[2]}, NULL),
         0);
     ck_assert_int_eq(
-        outbox_restore(o, &(struct bus_parcel){.number = 4, .bytes = kept[2], .n = n[2]},
-                       NULL),
+        outbox_restore(
+            o, &(struct bus_envelope){.number = 4, .bytes = kept[2], .n = n[2]}, NULL),
         ERR_CORRUPT);
     ck_assert_uint_eq(next(), 2);
     ck_assert_mem_eq(p.bytes, kept[1], n[1]);
@@ -337,7 +337,7 @@ START_TEST(a_start_goes_on_where_the_store_was)
     for (uint64_t i = 0; i < 3; i++)
         ck_assert_int_eq(
             outbox_restore(
-                o, &(struct bus_parcel){.number = i + 1, .bytes = kept[i], .n = n[i]},
+                o, &(struct bus_envelope){.number = i + 1, .bytes = kept[i], .n = n[i]},
                 NULL),
             0);
     confirm(50, 2, 0);
@@ -346,7 +346,7 @@ START_TEST(a_start_goes_on_where_the_store_was)
     outbox_free(o);
 
     make(true); /* all was confirmed: the last row is left, empty */
-    ck_assert_int_eq(outbox_restore(o, &(struct bus_parcel){.number = 9}, NULL), 0);
+    ck_assert_int_eq(outbox_restore(o, &(struct bus_envelope){.number = 9}, NULL), 0);
     ck_assert_uint_eq(next(), 0);
     ck_assert_uint_eq(outbox_delivered(o), 9);
     put(1);
@@ -363,7 +363,7 @@ START_TEST(a_store_that_holds_more_than_the_slots_is_told)
     make(true);
     for (uint64_t i = 1; i <= SLOTS + 1; i++) {
         ck_assert_int_eq(rc, 0);
-        rc = outbox_restore(o, &(struct bus_parcel){.number = i, .bytes = kept, .n = n},
+        rc = outbox_restore(o, &(struct bus_envelope){.number = i, .bytes = kept, .n = n},
                             &e);
     }
     ck_assert_int_eq(rc, ERR_RANGE);
@@ -382,7 +382,7 @@ START_TEST(who_waits_is_woken)
     pthread_t thread;
     void *got;
     ck_assert_int_eq(pthread_create(&thread, NULL, wait_long, o), 0);
-    struct bus_parcel kept;
+    struct bus_envelope kept;
     ck_assert(outbox_put(o, &t, &kept));
     outbox_stored(o, 1);
     pthread_join(thread, &got);
@@ -456,12 +456,12 @@ Suite *suite_serve_cluster_outbox(void)
     tcase_add_test(tc, numbers_count_up_and_name_the_maker);
     tcase_add_test(tc, nothing_is_sent_before_it_is_stored);
     tcase_add_test(tc, at_most_so_many_are_under_way);
-    tcase_add_test(tc, numbers_stay_within_the_ledgers_window);
+    tcase_add_test(tc, numbers_stay_within_the_dedups_window);
     tcase_add_test(tc, what_was_refused_or_lost_is_sent_again);
     tcase_add_test(tc, what_is_said_to_be_known_is_sent_under_another_id);
     tcase_add_test(tc, what_the_stream_has_lost_is_sent_again);
     tcase_add_test(tc, a_stream_that_was_made_anew_has_nothing);
-    tcase_add_test(tc, an_answer_may_come_after_the_ledger);
+    tcase_add_test(tc, an_answer_may_come_after_the_dedup);
     tcase_add_test(tc, what_no_learner_can_read_is_let_go);
     tcase_add_test(tc, what_only_waits_to_be_confirmed_keeps_nobody_out);
     tcase_add_test(tc, a_full_outbox_drops_and_counts);

@@ -16,10 +16,10 @@ static struct pieces made;
 static void setup(void)
 {
     board = boards_open(&keys);
-    keys.most = 8000 + PARCEL_HEAD;
+    keys.most = 8000 + ENVELOPE_HEAD;
     for (int i = 0; i < N; i++)
         data[i] = (unsigned char)(i * 7 % 251);
-    ck_assert_int_eq(pieces_put(&made, &board, "some", PARCEL_STATE, 1, data, N, NULL),
+    ck_assert_int_eq(pieces_put(&made, &board, "some", ENVELOPE_STATE, 1, data, N, NULL),
                      0);
 }
 
@@ -32,7 +32,7 @@ static int get(const struct pieces *p, int newest)
 {
     void *out;
     struct err e = {0};
-    int rc = pieces_get(&out, p, &board, "some", PARCEL_STATE, newest, &e);
+    int rc = pieces_get(&out, p, &board, "some", ENVELOPE_STATE, newest, &e);
     if (!rc) ck_assert_mem_eq(out, data, p->bytes);
     if (rc) ck_assert_ptr_null(out);
     free(out);
@@ -48,11 +48,11 @@ START_TEST(all_of_it_comes_back_in_pieces_that_the_board_takes)
     ck_assert_int_eq(get(&made, 1), 0);
     /* where nobody tells how much, half a megabyte */
     keys.most = 0;
-    ck_assert_int_eq(pieces_put(&made, &board, "some", PARCEL_STATE, 1, data, N, NULL),
+    ck_assert_int_eq(pieces_put(&made, &board, "some", ENVELOPE_STATE, 1, data, N, NULL),
                      0);
     ck_assert_int_eq(made.parts, 1);
     ck_assert_int_eq(get(&made, 1), 0);
-    ck_assert_int_eq(pieces_put(&made, &board, "none", PARCEL_STATE, 1, data, 0, NULL),
+    ck_assert_int_eq(pieces_put(&made, &board, "none", ENVELOPE_STATE, 1, data, 0, NULL),
                      0);
     ck_assert_int_eq(made.parts, 0);
     ck_assert_int_eq(get(&made, 1), 0);
@@ -77,7 +77,7 @@ START_TEST(what_is_not_what_was_named_is_refused)
     ck_assert_int_eq(get(&made, 1), ERR_CORRUPT);
     keys.away = true;
     ck_assert_int_eq(get(&made, 1), ERR_IO);
-    ck_assert_int_eq(pieces_put(&other, &board, "some", PARCEL_STATE, 1, data, N, NULL),
+    ck_assert_int_eq(pieces_put(&other, &board, "some", ENVELOPE_STATE, 1, data, N, NULL),
                      ERR_IO);
 }
 END_TEST

@@ -2,7 +2,7 @@
 #include "serve/cluster/share.h"
 
 #include "serve/hintless/merge_exam.h"
-#include "serve/cluster/parcel.h"
+#include "serve/cluster/envelope.h"
 #include "serve/cluster/slot_log.h"
 #include "support/boards.h"
 #include "support/capture.h"
@@ -18,7 +18,7 @@ static double now, mono;
 struct node {
     char path[600];
     uint64_t store, skipped; /* numbers of slots that never ended */
-    struct untagged *u;
+    struct hintless *u;
     struct share *share;
 };
 static struct node a, b;
@@ -27,25 +27,25 @@ static void begin(struct node *n)
 {
     struct policy_cfg router = policy_cfg_default(FEAT_FULL_DIM);
     struct err e = {0};
-    struct untagged_new how = {.cfg = f.cfg.untagged,
+    struct hintless_new how = {.cfg = f.cfg.hintless,
                                .router = &router,
                                .state_path = n->path,
                                .seed = 1,
                                .now = now,
                                .log = &said};
-    n->u = untagged_new(&how, &e);
+    n->u = hintless_new(&how, &e);
     ck_assert_msg(n->u != NULL, "%s: %s", e.field, e.detail);
-    ck_assert_int_eq(untagged_share(n->u, n->store, 1000 * n->store + (uint64_t)mono, &e),
+    ck_assert_int_eq(hintless_share(n->u, n->store, 1000 * n->store + (uint64_t)mono, &e),
                      0);
     struct share_cfg cfg = {
-        .board = board, .untagged = n->u, .log = &said, .every_s = 30};
+        .board = board, .hintless = n->u, .log = &said, .every_s = 30};
     n->share = share_new(&cfg, &e);
 }
 
 static void stop(struct node *n)
 {
     share_free(n->share);
-    untagged_free(n->u);
+    hintless_free(n->u);
     n->u = NULL;
     n->share = NULL;
 }
@@ -59,7 +59,7 @@ static void name(struct node *n, const char *what, uint64_t store)
 static void open_all(void)
 {
     setup();
-    f.cfg.untagged.mode = UNTAGGED_MERGE;
+    f.cfg.hintless.mode = HINTLESS_MERGE;
     board = boards_open(&keys);
     said = log_init(STDERR_FILENO, LOG_ERROR, false);
     now = 1.7e9;
@@ -78,10 +78,10 @@ static void close_all(void)
     teardown();
 }
 
-static struct untagged_stats of(struct node *n)
+static struct hintless_stats of(struct node *n)
 {
-    struct untagged_stats s;
-    untagged_stats(&s, n->u);
+    struct hintless_stats s;
+    hintless_stats(&s, n->u);
     return s;
 }
 
@@ -94,7 +94,7 @@ static int turn(struct node *n)
 /* A chunk of the slot under way, of the level that the weights love on average: the link bears 2. */
 static void view_some(struct node *n)
 {
-    struct untagged_stats s = of(n);
+    struct hintless_stats s = of(n);
     struct track_row row = {
         .levels = 6, .chunk_s = 4, .ladder_kbps = {300, 750, 1200, 1850, 2850, 4300}};
     int level = (int)lround(3 * s.weight[1] + 5 * s.weight[2]);
@@ -107,12 +107,12 @@ static void view_some(struct node *n)
                         .download_s = download_s,
                         .rebuffer_s = fmax(0, download_s - 4)};
     for (int i = 0; i < 60; i++)
-        untagged_chunk(n->u, &row, &step);
+        hintless_chunk(n->u, &row, &step);
 }
 
 static void end_slot(struct node *n)
 {
-    ck_assert_int_eq(untagged_tick(n->u, now), 1);
+    ck_assert_int_eq(hintless_tick(n->u, now), 1);
 }
 
 /* Slots of both, in step; only a has viewers. */
@@ -132,7 +132,7 @@ static void live(int slots)
 START_TEST(who_saw_nobody_chooses_as_who_did)
 {
     live(30);
-    struct untagged_stats x = of(&a), y = of(&b);
+    struct hintless_stats x = of(&a), y = of(&b);
     ck_assert_uint_eq(x.slots - x.empty_slots, 30);
     ck_assert_uint_eq(y.empty_slots, y.slots);
     ck_assert_uint_eq(x.given, 30);
@@ -168,7 +168,7 @@ START_TEST(within_a_slot_nothing_changes)
     view_some(&a);
     now += SLOT_S + 1;
     end_slot(&a);
-    struct untagged_stats before = of(&b), after;
+    struct hintless_stats before = of(&b), after;
     ck_assert_int_eq(turn(&a), 0);
     ck_assert_int_eq(turn(&b), 0);
     after = of(&b);
@@ -244,7 +244,7 @@ START_TEST(a_kill_between_two_slots_costs_one_number)
     live(2);
     view_some(&a);
     now += SLOT_S + 1;
-    untagged_free(
+    hintless_free(
         a.u); /* killed, as the slot ends: what was written says that it may have */
     a.u = NULL;
     size_t size;
@@ -346,7 +346,7 @@ static void replace(int form, uint32_t experts_crc, uint32_t crc)
     slot_log_key(key, experts_crc);
     l->crc = crc;
     ck_assert_int_eq(slot_log_put(&bytes, &n, l, NULL), 0);
-    parcel_seal(bytes, PARCEL_SLOTS, form, n - PARCEL_HEAD);
+    envelope_seal(bytes, ENVELOPE_SLOTS, form, n - ENVELOPE_HEAD);
     ck_assert_int_eq(board.set(board.self, key, bytes, n, NULL), 0);
     free(bytes);
 }
@@ -441,7 +441,7 @@ START_TEST(what_waits_too_long_is_let_go)
 END_TEST
 
 /* What another node says of its slots: everything but the last expert earned nothing. */
-static void lie(struct slot_log *l, const struct untagged_stats *x, uint32_t crc)
+static void lie(struct slot_log *l, const struct hintless_stats *x, uint32_t crc)
 {
     struct slot_tasks tasks = {.n = x->tasks};
     memcpy(tasks.name, x->task, sizeof tasks.name);
@@ -466,16 +466,16 @@ START_TEST(a_shared_lie_meets_the_exam_of_each_node)
     struct node c;
     uint32_t crc;
     int n;
-    f.cfg.untagged.exam_links = 1;
+    f.cfg.hintless.exam_links = 1;
     name(&c, "c", 3);
     begin(&c);
-    ck_assert(untagged_shares(c.u, &crc, &n));
-    struct untagged_stats x = of(&c);
+    ck_assert(hintless_shares(c.u, &crc, &n));
+    struct hintless_stats x = of(&c);
     lie(&l, &x, crc);
 
     /* a has no exam and believes it */
-    untagged_hear(a.u, &l, now);
-    untagged_hear(c.u, &l, now);
+    hintless_hear(a.u, &l, now);
+    hintless_hear(c.u, &l, now);
     now += SLOT_S + 1;
     for (int t = 0; t < 3; t++) {
         now += SLOT_S + 1;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "serve/cluster/parcel.h"
+#include "serve/cluster/envelope.h"
 
 enum { EXPERTS = 3 };
 
@@ -101,13 +101,13 @@ START_TEST(tasks_have_their_place_for_good)
     slot_log_read(&read, &l, 1, &there);
     ck_assert_mem_eq(read.reward, r.reward, sizeof r.reward);
     /* more than there is room for */
-    struct slot_tasks many = {.n = AUDIENCE_TASKS};
-    for (int v = 0; v < AUDIENCE_TASKS; v++) {
+    struct slot_tasks many = {.n = PROFILE_MIX_TASKS};
+    for (int v = 0; v < PROFILE_MIX_TASKS; v++) {
         many.name[v][0] = (char)('a' + v);
         r.reward[v] = .1f * (float)v;
     }
     slot_log_add(&l, &r, &many);
-    ck_assert_int_eq(l.tasks.n, AUDIENCE_TASKS);
+    ck_assert_int_eq(l.tasks.n, PROFILE_MIX_TASKS);
     slot_log_read(&read, &l, 2, &many);
     ck_assert_float_eq(read.reward[4], r.reward[4]);
     ck_assert_float_eq(read.reward[5], 0); /* left out */
@@ -138,10 +138,10 @@ END_TEST
 
 START_TEST(its_size_has_a_bound)
 {
-    struct slot_tasks all = {.n = AUDIENCE_TASKS};
-    for (int v = 0; v < AUDIENCE_TASKS; v++)
+    struct slot_tasks all = {.n = PROFILE_MIX_TASKS};
+    for (int v = 0; v < PROFILE_MIX_TASKS; v++)
         all.name[v][0] = (char)('a' + v);
-    slot_log_begin(&l, 1, 1, UNTAGGED_EXPERTS);
+    slot_log_begin(&l, 1, 1, HINTLESS_EXPERTS);
     for (uint64_t i = 1; i <= SLOT_LOG_RECORDS; i++) {
         struct slot_record r = record(i, 1);
         slot_log_add(&l, &r, &all);
@@ -157,8 +157,8 @@ static int with(size_t at, uint32_t value)
 {
     size_t n;
     unsigned char *bytes = encode(&n);
-    bytes_put_u32(bytes + PARCEL_HEAD + at, value);
-    parcel_seal(bytes, PARCEL_SLOTS, 1, n - PARCEL_HEAD);
+    bytes_put_u32(bytes + ENVELOPE_HEAD + at, value);
+    envelope_seal(bytes, ENVELOPE_SLOTS, 1, n - ENVELOPE_HEAD);
     int rc = slot_log_get(&got, bytes, n, NULL);
     ck_assert(rc == 0 || got.n == 0);
     free(bytes);
@@ -173,17 +173,17 @@ START_TEST(nothing_that_was_read_is_trusted)
     struct err e = {0};
     for (size_t cut = 0; cut < n; cut++)
         ck_assert_int_lt(slot_log_get(&got, bytes, cut, NULL), 0);
-    for (size_t at = PARCEL_HEAD; at < n; at++) {
+    for (size_t at = ENVELOPE_HEAD; at < n; at++) {
         bytes[at] ^= 1;
         ck_assert_int_eq(slot_log_get(&got, bytes, n, NULL), ERR_CORRUPT);
         bytes[at] ^= 1;
     }
-    parcel_seal(bytes, PARCEL_SLOTS, 2, n - PARCEL_HEAD);
+    envelope_seal(bytes, ENVELOPE_SLOTS, 2, n - ENVELOPE_HEAD);
     ck_assert_int_eq(slot_log_get(&got, bytes, n, &e), ERR_RANGE);
     free(bytes);
 
     /* id, count, crc, experts, tasks, names, makers, maker, records, then the record */
-    size_t names = 36, makers = names + 2 * UNTAGGED_NAME, records = makers + 8 + 16;
+    size_t names = 36, makers = names + 2 * HINTLESS_NAME, records = makers + 8 + 16;
     size_t x = records + 8 + 16, psi = x + 4 * EXPERTS;
     union {
         float f;
@@ -192,7 +192,7 @@ START_TEST(nothing_that_was_read_is_trusted)
     ck_assert_int_eq(with(0, 1), 0);
     ck_assert_int_eq(with(8, 0), ERR_CORRUPT);  /* fewer than it holds */
     ck_assert_int_eq(with(20, 1), ERR_CORRUPT); /* one expert */
-    ck_assert_int_eq(with(28, AUDIENCE_TASKS + 1), ERR_CORRUPT);
+    ck_assert_int_eq(with(28, PROFILE_MIX_TASKS + 1), ERR_CORRUPT);
     ck_assert_int_eq(with(names, 0x20202020), ERR_CORRUPT); /* no name */
     ck_assert_int_eq(with(makers, SLOT_LOG_MAKERS + 1), ERR_CORRUPT);
     ck_assert_int_eq(with(records, SLOT_LOG_RECORDS + 1), ERR_CORRUPT);

@@ -11,21 +11,21 @@
 #include "support/alloc.h"
 
 static struct policy *p;
-static struct swift *w;
+static struct packed *w;
 static struct qoe qoe[QOE_PROFILES];
 
 static void setup(void)
 {
     struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
     p = policy_new(&cfg, NULL);
-    w = swift_new(&cfg, NULL);
+    w = packed_new(&cfg, NULL);
     for (int v = 0; v < QOE_PROFILES; v++)
         qoe[v] = qoe_profiles[v].qoe;
 }
 
 static void teardown(void)
 {
-    swift_free(w);
+    packed_free(w);
     policy_free(p);
 }
 
@@ -37,7 +37,7 @@ static struct merge_exam_marks marks_of(struct merge_exam *x, int level)
         struct mix_range e = mix_expert(&p->actor->cfg, k);
         p->actor->theta[e.at + e.n - (size_t)p->cfg.actions + (size_t)level] = 50;
     }
-    swift_load(w, p);
+    packed_load(w, p);
     ck_assert(merge_exam_play(&m, x, w, FEAT_FULL, &qoe[0], qoe, QOE_PROFILES));
     return m;
 }
@@ -123,7 +123,7 @@ START_TEST(weights_that_are_not_finite_fail)
     struct merge_exam_marks m = marks_of(x, 1);
     for (size_t i = 0; i < p->actor->n; i++)
         p->actor->theta[i] = NAN;
-    swift_load(w, p);
+    packed_load(w, p);
     ck_assert(!merge_exam_play(&m, x, w, FEAT_FULL, &qoe[0], qoe, QOE_PROFILES));
     merge_exam_free(x);
 }

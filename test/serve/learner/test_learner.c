@@ -24,7 +24,7 @@ struct rig {
     struct learner_cfg cfg;
     struct policy *start;
     struct bus bus;
-    struct snap *snap;
+    struct published *published;
     struct learner *learner;
     char path[400];
 };
@@ -39,21 +39,22 @@ static void rig_begin(struct rig *r)
     r->cfg.online.batch = 480;
     r->cfg.online.capacity = 2000;
     ck_assert_int_eq(bus_local_init(&r->bus, 32, NULL), 0);
-    r->snap = snap_new(policy_clone(r->start, NULL), 1, 0, NULL);
+    r->published = published_new(policy_clone(r->start, NULL), 1, 0, NULL);
 }
 
 static void rig_learner(struct rig *r)
 {
     bool fresh;
     struct err e = {0};
-    r->learner = learner_new(&r->cfg, r->start, NULL, 0, &fresh, r->snap, &r->bus, &e);
+    r->learner =
+        learner_new(&r->cfg, r->start, NULL, 0, &fresh, r->published, &r->bus, &e);
     ck_assert_msg(r->learner != NULL, "%s", e.detail);
 }
 
 static void rig_end(struct rig *r)
 {
     learner_free(r->learner);
-    snap_free(r->snap);
+    published_free(r->published);
     r->bus.free(r->bus.self);
     policy_free(r->start);
     served_end(&r->files);
@@ -72,7 +73,7 @@ static void send_session(struct rig *r, int action, double reward)
     t.view.chunk_s = 4;
     t.view.chunks = 48;
     t.view.buffer_max_s = 60;
-    const struct weights *w = snap_get(r->snap);
+    const struct weights *w = published_get(r->published);
     for (int i = 0; i < 48; i++) {
         struct outcome o = served_outcome(i, action);
         t.step[i] = (struct traj_step){.chunk = i,
@@ -85,15 +86,15 @@ static void send_session(struct rig *r, int action, double reward)
                                        .download_s = o.download_s,
                                        .reward = reward};
     }
-    snap_put(r->snap, w);
+    published_put(r->published, w);
     ck_assert(r->bus.send(r->bus.self, &t));
 }
 
 static uint64_t served_version(struct rig *r)
 {
-    const struct weights *w = snap_get(r->snap);
+    const struct weights *w = published_get(r->published);
     uint64_t version = w->policy->version;
-    snap_put(r->snap, w);
+    published_put(r->published, w);
     return version;
 }
 
@@ -111,12 +112,12 @@ START_TEST(a_full_batch_becomes_the_next_version)
     send_session(&r, 1, 1);
     ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
     ck_assert_uint_eq(served_version(&r), 6);
-    const struct weights *w = snap_get(r.snap);
+    const struct weights *w = published_get(r.published);
     ck_assert_double_eq(w->published_at, 3);
     ck_assert(isfinite(w->check_score));
     ck_assert_mem_ne(w->policy->actor->theta, r.start->actor->theta,
                      r.start->actor->n * sizeof(float));
-    snap_put(r.snap, w);
+    published_put(r.published, w);
 
     struct online_stats s;
     learner_stats(r.learner, &s);
@@ -385,14 +386,14 @@ START_TEST(checkpoints_keep_the_one_before_and_the_optimiser)
     ck_assert_str_eq(ckpt_meta_get(&meta, "updates"), "2");
     bool fresh = true;
     struct learner *again =
-        learner_new(&r.cfg, now, state, n, &fresh, r.snap, &r.bus, NULL);
+        learner_new(&r.cfg, now, state, n, &fresh, r.published, &r.bus, NULL);
     ck_assert_ptr_nonnull(again);
     ck_assert(!fresh);
     struct online_stats s;
     learner_stats(again, &s);
     ck_assert_uint_eq(s.updates, 2);
     learner_free(again);
-    again = learner_new(&r.cfg, now, state, n - 1, &fresh, r.snap, &r.bus, NULL);
+    again = learner_new(&r.cfg, now, state, n - 1, &fresh, r.published, &r.bus, NULL);
     ck_assert(fresh); /* of another configuration: passed over */
     learner_free(again);
     free(state);

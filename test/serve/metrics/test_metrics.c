@@ -126,23 +126,23 @@ START_TEST(every_layer_of_every_expert)
 }
 END_TEST
 
-START_TEST(grown_profiles_have_lines_of_their_own)
+START_TEST(added_profiles_have_lines_of_their_own)
 {
     metrics_put(&o, m, &stats, &info, NULL, NULL);
     has_not("abrd_grown"); /* none has grown */
     emit_free(&o);
     o = (struct emit){0};
-    stats.n_grown = 2;
-    strcpy(stats.grown[0].name, "sports");
-    strcpy(stats.grown[1].name, "lecture");
-    stats.grown[0].experts = 2;
-    stats.grown[0].version = 7;
-    stats.grown[0].alpha = 1.25;
-    stats.grown[0].tau = .5;
-    stats.grown[0].share = .75;
-    stats.grown[0].learner.steps = 2048;
-    stats.grown[0].learner.check_score = -.5;
-    stats.grown[1].base_version = 3;
+    stats.n_added = 2;
+    strcpy(stats.added[0].name, "sports");
+    strcpy(stats.added[1].name, "lecture");
+    stats.added[0].experts = 2;
+    stats.added[0].version = 7;
+    stats.added[0].alpha = 1.25;
+    stats.added[0].tau = .5;
+    stats.added[0].share = .75;
+    stats.added[0].learner.steps = 2048;
+    stats.added[0].learner.check_score = -.5;
+    stats.added[1].base_version = 3;
     metrics_put(&o, m, &stats, &info, NULL, NULL);
     has("# TYPE abrd_grown_share gauge");
     has("abrd_grown_experts{profile=\"sports\"} 2");
@@ -156,9 +156,9 @@ START_TEST(grown_profiles_have_lines_of_their_own)
 }
 END_TEST
 
-START_TEST(what_untagged_viewers_get)
+START_TEST(what_hintless_viewers_get)
 {
-    struct untagged_stats *u = &stats.untagged;
+    struct hintless_stats *u = &stats.hintless;
     metrics_put(&o, m, &stats, &info, NULL, NULL);
     has("abrd_untagged_mode{mode=\"default\"} 1");
     has_not("abrd_merge_weight"); /* nothing is merged */
@@ -166,7 +166,7 @@ START_TEST(what_untagged_viewers_get)
     has_not("abrd_merge_heard_total"); /* a single node */
     emit_reset(&o);
 
-    u->mode = UNTAGGED_MERGE;
+    u->mode = HINTLESS_MERGE;
     u->sessions = 7;
     u->decisions[BY_MERGE] = 70;
     u->tasks = 2;
@@ -380,8 +380,8 @@ Suite *suite_serve_metrics_metrics(void)
     tcase_add_test(t, workers_are_summed_up);
     tcase_add_test(t, what_the_service_counts);
     tcase_add_test(t, every_layer_of_every_expert);
-    tcase_add_test(t, grown_profiles_have_lines_of_their_own);
-    tcase_add_test(t, what_untagged_viewers_get);
+    tcase_add_test(t, added_profiles_have_lines_of_their_own);
+    tcase_add_test(t, what_hintless_viewers_get);
     tcase_add_test(t, an_unforeseen_status_is_no_failure);
     tcase_add_test(t, what_the_last_update_was_like);
     tcase_add_test(t, limits_and_stages);

@@ -77,7 +77,7 @@ START_TEST(who_is_not_known_opens_a_session_first)
 }
 END_TEST
 
-START_TEST(a_stall_is_what_the_sum_has_grown_by)
+START_TEST(a_stall_is_what_the_sum_has_added_by)
 {
     struct pensieve_post in = post(0);
     in.stalled_s = 2;
@@ -203,7 +203,7 @@ Suite *suite_serve_players_pensieve(void)
     TCase *t = tcase_create("serve/pensieve");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, who_is_not_known_opens_a_session_first);
-    tcase_add_test(t, a_stall_is_what_the_sum_has_grown_by);
+    tcase_add_test(t, a_stall_is_what_the_sum_has_added_by);
     tcase_add_test(t, the_last_chunk_ends_the_video);
     tcase_add_test(t, a_video_begun_anew_is_another_session);
     tcase_add_test(t, a_session_that_ended_is_opened_again);

@@ -21,7 +21,7 @@ static struct view make_view(void)
     return v;
 }
 
-static struct swift *make_swift(bool broken)
+static struct packed *make_packed(bool broken)
 {
     struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
     struct policy *p = policy_new(&cfg, NULL);
@@ -29,8 +29,8 @@ static struct swift *make_swift(bool broken)
     p->version = 11;
     for (size_t i = 0; broken && i < p->actor->n; i++)
         p->actor->theta[i] = NAN;
-    struct swift *s = swift_new(&cfg, NULL);
-    swift_load(s, p);
+    struct packed *s = packed_new(&cfg, NULL);
+    packed_load(s, p);
     policy_free(p);
     return s;
 }
@@ -68,9 +68,9 @@ END_TEST
 
 START_TEST(samples_follow_the_distribution)
 {
-    struct swift *p = make_swift(false);
+    struct packed *p = make_packed(false);
     struct decider d;
-    ck_assert_int_eq(decide_init(&d, swift_cfg(p), NULL), 0);
+    ck_assert_int_eq(decide_init(&d, packed_cfg(p), NULL), 0);
     struct view view = make_view();
     struct verdict v;
     int count[3] = {0};
@@ -89,30 +89,30 @@ START_TEST(samples_follow_the_distribution)
     ck_assert(!v.sampled);
     for (int k = 0; k < 3; k++)
         ck_assert(v.prob[k] <= v.prob[v.level]);
-    swift_free(p);
+    packed_free(p);
 }
 END_TEST
 
 START_TEST(broken_weights_answer_the_lowest_level_and_do_not_teach)
 {
-    struct swift *p = make_swift(true);
+    struct packed *p = make_packed(true);
     struct decider d;
-    ck_assert_int_eq(decide_init(&d, swift_cfg(p), NULL), 0);
+    ck_assert_int_eq(decide_init(&d, packed_cfg(p), NULL), 0);
     struct view view = make_view();
     struct verdict v;
     ck_assert(!decide(&v, p, &d, &view, .9));
     ck_assert_int_eq(v.level, 0);
     ck_assert_int_eq(v.expert, -1);
     ck_assert(!v.sampled);
-    swift_free(p);
+    packed_free(p);
 }
 END_TEST
 
 START_TEST(deciding_allocates_nothing)
 {
-    struct swift *p = make_swift(false);
+    struct packed *p = make_packed(false);
     struct decider d;
-    ck_assert_int_eq(decide_init(&d, swift_cfg(p), NULL), 0);
+    ck_assert_int_eq(decide_init(&d, packed_cfg(p), NULL), 0);
     struct view view = make_view();
     struct verdict v;
     alloc_watch();
@@ -120,7 +120,7 @@ START_TEST(deciding_allocates_nothing)
         decide(&v, p, &d, &view, .5);
     long calls = alloc_calls();
     ck_assert_int_eq(calls, 0);
-    swift_free(p);
+    packed_free(p);
 }
 END_TEST
 

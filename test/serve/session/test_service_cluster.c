@@ -293,10 +293,10 @@ START_TEST(profiles_are_put_everywhere)
 }
 END_TEST
 
-static int grown_version(struct served *f)
+static int added_version(struct served *f)
 {
     struct service_stats s = stats(f);
-    return s.n_grown ? (int)s.grown[0].version : 0;
+    return s.n_added ? (int)s.added[0].version : 0;
 }
 
 static void play_as(struct served *f, const char *profile, uint64_t key)
@@ -326,8 +326,8 @@ START_TEST(profiles_grow_on_all_nodes)
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
     ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), 0);
     ck_assert(got.grow);
-    ck_assert_int_eq(grown_version(&node), 0); /* which the learner makes */
-    UNTIL((turn(&other), grown_version(&node) == 1 && grown_version(&other) == 1));
+    ck_assert_int_eq(added_version(&node), 0); /* which the learner makes */
+    UNTIL((turn(&other), added_version(&node) == 1 && added_version(&other) == 1));
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 0); /* as it is */
     ck_assert_int_eq(service_profile_get(&got, other.service, "sport", NULL), 0);
     ck_assert(got.grow);
@@ -342,47 +342,47 @@ START_TEST(profiles_grow_on_all_nodes)
         play_as(&node, "sport", k);
         play_as(&other, "sport", 100 + k);
     }
-    UNTIL((turn(&other), grown_version(&learner) == 4 && grown_version(&node) == 4 &&
-                             grown_version(&other) == 4));
+    UNTIL((turn(&other), added_version(&learner) == 4 && added_version(&node) == 4 &&
+                             added_version(&other) == 4));
     struct service_stats s = stats(&learner);
-    ck_assert_uint_eq(s.grown[0].learner.trajectories, 6);
+    ck_assert_uint_eq(s.added[0].learner.trajectories, 6);
     ck_assert_uint_eq(s.learner.trajectories, 0);
     ck_assert_uint_eq(stats(&node).policy_version, common);
-    ck_assert_uint_eq(stats(&node).grown[0].decisions, 12);
-    ck_assert_uint_eq(stats(&other).cluster.grown_taken, 4);
+    ck_assert_uint_eq(stats(&node).added[0].decisions, 12);
+    ck_assert_uint_eq(stats(&other).cluster.added_taken, 4);
 
     /* a learner that takes over goes on; a node that starts has what it had */
     served_kill(&learner);
     served_kill(&node);
     served_start(&node);
-    ck_assert_int_eq(grown_version(&node) > 0, 1);
+    ck_assert_int_eq(added_version(&node) > 0, 1);
     learner.service = NULL;
     served_start(&second);
-    ck_assert_int_eq(stats(&second).n_grown, 0); /* it stands by */
+    ck_assert_int_eq(stats(&second).n_added, 0); /* it stands by */
     UNTIL((turn(&second), turn(&other), stats(&second).cluster.leading));
-    ck_assert_int_eq(grown_version(&second), 4);
-    ck_assert_uint_eq(stats(&second).grown[0].learner.trajectories, 6);
+    ck_assert_int_eq(added_version(&second), 4);
+    ck_assert_uint_eq(stats(&second).added[0].learner.trajectories, 6);
     node.now = other.now += 1;
     play_as(&node, "sport", 11);
     play_as(&other, "sport", 12);
     UNTIL((turn(&second), turn(&other),
-           grown_version(&node) == 5 && grown_version(&other) == 5));
+           added_version(&node) == 5 && added_version(&other) == 5));
 
     /* one that is deleted and put anew with other weights while a node takes no turns */
     ck_assert_int_eq(service_profile_delete(node.service, "sport", NULL), 0);
-    UNTIL((turn(&second), !grown_version(&second)));
+    UNTIL((turn(&second), !added_version(&second)));
     p.qoe.mu_switch = 9;
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
-    UNTIL((turn(&second), grown_version(&node) == 1));
-    ck_assert_int_eq(grown_version(&other), 5);
-    UNTIL((turn(&second), turn(&other), grown_version(&other) == 1));
+    UNTIL((turn(&second), added_version(&node) == 1));
+    ck_assert_int_eq(added_version(&other), 5);
+    UNTIL((turn(&second), turn(&other), added_version(&other) == 1));
     ck_assert_int_eq(service_profile_get(&got, other.service, "sport", NULL), 0);
     ck_assert_double_eq(got.qoe.mu_switch, 9);
 
     ck_assert_int_eq(service_profile_delete(other.service, "sport", NULL), 0);
-    ck_assert_int_eq(grown_version(&other), 0);
+    ck_assert_int_eq(added_version(&other), 0);
     UNTIL(
-        (turn(&second), turn(&other), !grown_version(&node) && !grown_version(&second)));
+        (turn(&second), turn(&other), !added_version(&node) && !added_version(&second)));
     ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), ERR_ABSENT);
     /* who had it goes on by the common policy, and so does a session that was open */
     play_as(&node, "pensieve", 13);

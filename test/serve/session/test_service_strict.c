@@ -150,7 +150,7 @@ static void *repeat(void *ctx)
     return NULL;
 }
 
-static bool race_stage(void *self, const struct traj *t, struct bus_parcel *out)
+static bool race_stage(void *self, const struct traj *t, struct bus_envelope *out)
 {
     (void)self;
     (void)t;

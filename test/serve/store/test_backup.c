@@ -135,10 +135,10 @@ END_TEST
 /* What waits for the bus is sent by the node that has it; the copy is of another. */
 START_TEST(a_copy_is_another_maker)
 {
-    const struct bus_parcel parcel[] = {{.number = 0, .bytes = "whoiswho", .n = 8},
-                                        {.number = 7, .bytes = "waiting", .n = 7}};
+    const struct bus_envelope envelope[] = {{.number = 0, .bytes = "whoiswho", .n = 8},
+                                            {.number = 7, .bytes = "waiting", .n = 7}};
     for (int i = 0; i < 2; i++) {
-        struct store_rec r = {.kind = STORE_PARCEL, .parcel = parcel[i]};
+        struct store_rec r = {.kind = STORE_ENVELOPE, .envelope = envelope[i]};
         ck_assert_int_eq(store.write(store.self, &r, 1, &e), 0);
     }
     ck_assert_int_eq(backup_make(&b, to, data, NULL, NULL, &e), 0);

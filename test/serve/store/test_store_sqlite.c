@@ -217,39 +217,39 @@ START_TEST(profiles_and_versions_stay)
 END_TEST
 
 /* What is on its way to a bus, as text. */
-static char parcels[200];
+static char envelopes[200];
 
-static int note_parcel(void *ctx, const struct bus_parcel *p, struct err *e)
+static int note_envelope(void *ctx, const struct bus_envelope *p, struct err *e)
 {
     (void)ctx;
     (void)e;
-    size_t at = strlen(parcels);
-    snprintf(parcels + at, sizeof parcels - at, "%llu=%.*s ",
+    size_t at = strlen(envelopes);
+    snprintf(envelopes + at, sizeof envelopes - at, "%llu=%.*s ",
              (unsigned long long)p->number, (int)p->n, (const char *)p->bytes);
     return 0;
 }
 
 static const char *kept(const struct store *s)
 {
-    parcels[0] = '\0';
-    ck_assert_int_eq(s->parcels(s->self, note_parcel, NULL, NULL), 0);
-    return parcels;
+    envelopes[0] = '\0';
+    ck_assert_int_eq(s->envelopes(s->self, note_envelope, NULL, NULL), 0);
+    return envelopes;
 }
 
-START_TEST(parcels_stay_until_they_are_delivered)
+START_TEST(envelopes_stay_until_they_are_delivered)
 {
     struct store s = must_open();
     ck_assert_str_eq(kept(&s), "");
     struct store_rec r[4];
     for (uint64_t i = 0; i < 4; i++)
-        r[i] = (struct store_rec){.kind = STORE_PARCEL,
-                                  .parcel = {.number = i, .bytes = "abcd" + i, .n = 1}};
+        r[i] = (struct store_rec){.kind = STORE_ENVELOPE,
+                                  .envelope = {.number = i, .bytes = "abcd" + i, .n = 1}};
     ck_assert_int_eq(s.write(s.self, r, 4, NULL), 0);
     ck_assert_str_eq(kept(&s), "0=a 1=b 2=c 3=d ");
-    struct store_rec gone = {.kind = STORE_DELIVERED, .parcel = {.number = 2}};
+    struct store_rec gone = {.kind = STORE_DELIVERED, .envelope = {.number = 2}};
     ck_assert_int_eq(s.write(s.self, &gone, 1, NULL), 0);
     ck_assert_str_eq(kept(&s), "0=a 2= 3=d ");
-    gone.parcel.number = 3;
+    gone.envelope.number = 3;
     ck_assert_int_eq(s.write(s.self, &gone, 1, NULL), 0);
     s.free(s.self);
     s = must_open(); /* the last number is known for ever */
@@ -510,8 +510,8 @@ END_TEST
 /* Checkpoints of grown profiles may be there before the first start. */
 START_TEST(a_first_start_goes_without_fuss)
 {
-    const char *grown = tmpdir_path(dir, "grown-sports.safetensors");
-    ck_assert_int_eq(text_write_file(grown, "x", 1, NULL), 0);
+    const char *added = tmpdir_path(dir, "grown-sports.safetensors");
+    ck_assert_int_eq(text_write_file(added, "x", 1, NULL), 0);
     write_text("");
     struct store s = must_open();
     s.free(s.self);
@@ -558,7 +558,7 @@ Suite *suite_serve_store_store_sqlite(void)
     tcase_add_test(t, the_highest_revision_stays);
     tcase_add_test(t, live_sessions_come_with_their_newest_steps);
     tcase_add_test(t, profiles_and_versions_stay);
-    tcase_add_test(t, parcels_stay_until_they_are_delivered);
+    tcase_add_test(t, envelopes_stay_until_they_are_delivered);
     tcase_add_test(t, old_closed_sessions_are_pruned);
     tcase_add_test(t, a_full_disk_is_told_and_nothing_is_half_stored);
     tcase_add_test(t, what_is_not_a_store_is_refused);

@@ -1,0 +1,68 @@
+/* added_wire.h - which profiles grow, and what their experts are, as bytes and back (envelope.h).
+ *
+ * The list is one value of the board. A node adds a profile that is to grow (version 0) and marks one
+ * that is deleted; who leads the learners gives versions, and takes out what is marked. So all that
+ * is published of all of them is one value, changed from the revision that was read.
+ *
+ * What a node needs to decide are the frozen policy, which never changes and is a checkpoint as
+ * learn/ckpt.h has it, and the new experts, alone here: 23 bytes and 4 of each parameter. Only a learner
+ * that takes over needs the state of what learns. All three are pieces (pieces.h) under names of the
+ * growth, of the term in which they were put, and, for what changes, of one of two slots.
+ *
+ * Errors: those of envelope.h; ERR_CORRUPT for numbers that cannot be; ERR_MEMORY.
+ * Threads: plain data, pure functions. */
+#ifndef SERVE_ADDED_WIRE_H
+#define SERVE_ADDED_WIRE_H
+
+#include "policy/graft.h"
+#include "serve/cluster/pieces.h"
+#include "serve/session/service.h"
+
+#define ADDED_WIRE_MAX (2 * SERVICE_ADDED) /* as many again may wait to be taken out */
+#define ADDED_WIRE_FORM 1                  /* the newest of list and pieces */
+
+struct added_wire_one {
+    char name[SERVICE_NAME];
+    uint64_t id;         /* of the growth: drawn by the node that wants it */
+    bool gone;           /* deleted: what is kept of it is to go */
+    uint64_t version;    /* of the new experts; 0: there are none yet */
+    uint64_t base_term;  /* in which the frozen policy was put */
+    uint64_t term;       /* in which the rest was */
+    int slot;            /* 0, 1 */
+    uint64_t position;   /* in the stream: up to it they have learned */
+    double published_at; /* s since the epoch, by the learner's clock */
+    double score, base_score;
+    struct pieces base, graft, state;
+};
+
+struct added_wire {
+    uint64_t term; /* of who changed what is published; 0: nobody yet */
+    int n;
+    struct added_wire_one at[ADDED_WIRE_MAX];
+};
+
+enum added_wire_part { ADDED_WIRE_BASE, ADDED_WIRE_GRAFT, ADDED_WIRE_STATE };
+/* Where the pieces of one are. */
+void added_wire_key(char out[PIECES_KEY], const struct added_wire_one *g,
+                    enum added_wire_part part);
+
+/* Those that are not gone; NULL: there is none. */
+struct added_wire_one *added_wire_find(struct added_wire *w, const char *name);
+struct added_wire_one *added_wire_of(struct added_wire *w, uint64_t id);
+/* How many are not gone. */
+int added_wire_count(const struct added_wire *w);
+
+/* *out owned by the caller. */
+int added_wire_put(void **out, size_t *n, const struct added_wire *w, struct err *e)
+    __attribute__((warn_unused_result));
+int added_wire_get(struct added_wire *w, const void *bytes, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* New experts alone; *out owned by the caller, without an envelope. */
+int added_wire_put_graft(void **out, size_t *n, const struct graft *g, struct err *e)
+    __attribute__((warn_unused_result));
+/* NULL and why not. base: the configuration of what they were grown on. */
+struct graft *added_wire_get_graft(const struct policy_cfg *base, const void *bytes,
+                                   size_t n, struct err *e);
+
+#endif

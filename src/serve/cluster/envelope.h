@@ -1,0 +1,47 @@
+/* envelope.h - the envelope of everything that travels between nodes: what it is, in which form,
+ * and whether it arrived whole.
+ *
+ *   0  8  "abrd-bus"
+ *   8  2  kind (enum envelope_kind)
+ *  10  2  form of the body
+ *  12  4  CRC-32 of the body
+ *  16  8  bytes of the body
+ *  24     the body
+ *
+ * Little-endian. A body whose meaning changes gets the next form number; a reader names the newest
+ * form that it knows and refuses later ones in plain words, so that nodes of two versions can run
+ * side by side: upgrade the nodes first, the learner last.
+ *
+ * Errors: ERR_CORRUPT damaged or cut, ERR_INVALID something else, ERR_RANGE a newer form.
+ * Threads: pure functions. */
+#ifndef SERVE_ENVELOPE_H
+#define SERVE_ENVELOPE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ENVELOPE_HEAD 24
+
+enum envelope_kind {
+    ENVELOPE_TRAJ = 1, /* one closed trajectory (bus_wire.h) */
+    ENVELOPE_WEIGHTS,  /* a published policy */
+    ENVELOPE_COMMON,   /* profiles and settings that are equal everywhere */
+    ENVELOPE_BEAT,     /* who learns */
+    ENVELOPE_STATE,    /* a piece of the learner's state */
+    ENVELOPE_SLOTS,    /* what slots of the merge have earned (slot_log.h) */
+    ENVELOPE_ADDED,    /* which profiles grow (added_wire.h) */
+    ENVELOPE_GROWTH,   /* a piece of what one of them has */
+    ENVELOPE_KINDS,
+};
+
+/* Writes the head in front of the body of n bytes at out + ENVELOPE_HEAD; returns the size of both. */
+size_t envelope_seal(void *out, enum envelope_kind kind, int form, size_t n);
+
+/* The body within bytes (borrowed), when it is of this kind and of form 1 .. newest. */
+int envelope_open(const void **body, size_t *n, int *form, const void *bytes, size_t size,
+                  enum envelope_kind kind, int newest, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,108 @@
+#include "abr/deciders/first_level.h"
+
+#include "abr/deciders/guard.h"
+
+#include <check.h>
+
+static struct view fresh(struct qoe qoe, int chunks)
+{
+    static const double ladder[] = {300, 750, 1200, 1850, 2850, 4300};
+    struct view v = view_default();
+    v.qoe = qoe;
+    v.levels = 6;
+    for (int k = 0; k < 6; k++)
+        v.ladder_kbps[k] = ladder[k];
+    v.chunk_s = 4;
+    v.chunks = chunks;
+    return v;
+}
+
+static int first(const char *profile, int chunks)
+{
+    struct view v = fresh(qoe_find(profile)->qoe, chunks);
+    return first_level(&v);
+}
+
+START_TEST(the_dearer_the_switches_the_nearer_to_the_middle)
+{
+    for (int chunks = 0; chunks <= 480; chunks += 15) { /* 0: live */
+        int k = first("documentary", chunks);
+        ck_assert(k == 2 || (chunks > 100 && k == 1)); /* the way is soon paid for */
+        ck_assert_int_eq(first("live", chunks), 0);
+        ck_assert_int_eq(first("pensieve", chunks), 0);
+        ck_assert_int_eq(first("news", chunks), 5);
+    }
+    int before = 0;
+    for (double w = 1; w <= 24; w *= 1.5) {
+        struct view v = fresh((struct qoe){1, w, 1, QOE_LINEAR}, 15);
+        int k = first_level(&v);
+        ck_assert_int_ge(k, before);
+        before = k;
+    }
+    ck_assert_int_eq(before, 2); /* the best to stay at throughout */
+}
+END_TEST
+
+START_TEST(a_wait_counts_by_what_the_chunk_weighs)
+{
+    struct view v = fresh(qoe_find("documentary")->qoe, 15);
+    v.next_bytes[2] = 5e6;
+    ck_assert_int_eq(first_level(&v), 1);
+    v.next_bytes[3] = 1; /* lighter than those below */
+    ck_assert_int_eq(first_level(&v), 3);
+}
+END_TEST
+
+START_TEST(no_way_is_paid_for_behind_the_last_chunk)
+{
+    struct view v = fresh((struct qoe){1, 24, 1, QOE_LINEAR}, 1);
+    ck_assert_int_eq(first_level(&v), 0); /* more than 1 s a Mbit/s to wait for */
+    v.qoe.mu_stall = 0;
+    ck_assert_int_eq(first_level(&v), 5);
+}
+END_TEST
+
+START_TEST(any_ladder_and_utility)
+{
+    for (int u = QOE_LINEAR; u <= QOE_PAMOE; u++) {
+        for (int levels = 2; levels <= VIEW_LEVELS; levels++) {
+            struct view v = fresh((struct qoe){1, 6, 1, (enum qoe_utility)u}, 15);
+            v.levels = levels;
+            for (int k = 0; k < levels; k++)
+                v.ladder_kbps[k] = 20000 + k;
+            int k = first_level(&v);
+            ck_assert(k >= 0 && k < levels);
+        }
+    }
+}
+END_TEST
+
+START_TEST(only_before_anything_is_known)
+{
+    struct view v = fresh(qoe_find("documentary")->qoe, 15);
+    ck_assert(first_level_is(&v));
+    ck_assert_uint_eq(guard_greedy(&v), 4);
+    ck_assert_uint_eq(guard_levels(&v), 0x3f); /* who explores */
+    v.last_level = 1;                          /* fetched, though nobody told how */
+    ck_assert(!first_level_is(&v));
+    ck_assert_uint_eq(guard_greedy(&v), 0x3f);
+    v.last_level = -1;
+    view_push(&v, 1e5, 1);
+    ck_assert(!first_level_is(&v));
+    ck_assert_uint_eq(guard_greedy(&v), 0x3f);
+}
+END_TEST
+
+Suite *suite_abr_deciders_first_level(void);
+Suite *suite_abr_deciders_first_level(void)
+{
+    Suite *s = suite_create("abr/start");
+    TCase *t = tcase_create("start");
+    tcase_add_test(t, the_dearer_the_switches_the_nearer_to_the_middle);
+    tcase_add_test(t, a_wait_counts_by_what_the_chunk_weighs);
+    tcase_add_test(t, no_way_is_paid_for_behind_the_last_chunk);
+    tcase_add_test(t, any_ladder_and_utility);
+    tcase_add_test(t, only_before_anything_is_known);
+    suite_add_tcase(s, t);
+    return s;
+}
