@@ -1,25 +1,60 @@
 #include "report/report.h"
 
 #include "base/text.h"
-#include "report_priv.h"
 
 #include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* A report while it grows: JSON values, in the order in which they were added.
+ *   params  {key: string | integer | real}
+ *   blocks  [{"is": "heading" | "text", "text"}, table, figure, ...]
+ *   table   {"is": "table", "title", "columns": [name], "rows": [{name: cell}]}
+ *   cell    {"is": "text" | "int" | "real" | "interval" | "verdict", "v", "digits", "lo", "hi"}
+ *   figure  {"is": "figure", "id", "title", "caption", "panels": [panel]}
+ *   panel   {"title", "x": axis, "y": axis, "category": [name], "rules": [{"axis", "at", "label"}],
+ *            "series": [{"name", "kind", "x": [], "y": [], "lo": [], "hi": []}]}
+ *   axis    {"label", "log", "lo", "hi"}
+ *   checks  [{"name", "value", "low", "high", "pass"}]
+ * A number that is not finite is null. */
+struct report {
+    char name[64], title[256];
+    json_t *params, *blocks, *tables, *checks; /* tables: the tables of `blocks` */
+    json_t *table, *row, *figure, *panel;      /* the newest of each, borrowed */
+    bool no_memory;
+};
 
 static const char NAME_LETTERS[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-bool report_priv_is_name(const char *s)
+static bool report_is_name(const char *s)
 {
     return *s && !s[strspn(s, NAME_LETTERS)];
 }
 
+/* "" when the key is absent. */
+static const char *report_member(const json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+    return s ? s : "";
+}
+
+static const char *report_verdict_word(int v)
+{
+    static const char *const word[] = {"pass", "short", "differs", "untested"};
+    return word[v];
+}
+
 struct report *report_new(const char *name, const char *title, struct err *e)
 {
-    assert(report_priv_is_name(name) && strlen(name) < sizeof((struct report *)0)->name);
+    assert(report_is_name(name) && strlen(name) < sizeof((struct report *)0)->name);
     struct report *r = calloc(1, sizeof *r);
     if (!r) {
         err_set(e, ERR_MEMORY, "no memory for a report");
@@ -205,7 +240,7 @@ void report_verdict(struct report *r, const char *column, enum report_verdict v)
 void report_figure(struct report *r, const char *id, const char *title,
                    const char *caption)
 {
-    assert(report_priv_is_name(id));
+    assert(report_is_name(id));
     r->figure = block(r, "figure");
     r->panel = NULL;
     set(r, r->figure, "id", json_string(id));
@@ -275,33 +310,6 @@ void report_series(struct report *r, const struct report_series *s)
     set(r, o, "hi", report_numbers(r, s->hi, s->n));
 }
 
-void report_histogram(struct report *r, const char *name, const double *values, int n,
-                      int bins, double lo, double hi)
-{
-    assert(bins > 0 && lo < hi);
-    double *x = calloc((size_t)bins, sizeof *x), *share = calloc((size_t)bins, sizeof *x);
-    if (x && share) {
-        int finite = 0;
-        for (int i = 0; i < n; i++) {
-            finite += isfinite(values[i]);
-            if (!(values[i] >= lo && values[i] <= hi)) continue;
-            int b = (int)((values[i] - lo) / (hi - lo) * bins);
-            share[b < bins ? b : bins - 1] += 1;
-        }
-        for (int b = 0; b < bins; b++) {
-            x[b] = lo + (hi - lo) * (b + .5) / bins;
-            share[b] = finite ? share[b] / finite : 0;
-        }
-        report_series(
-            r, &(struct report_series){
-                   .name = name, .kind = REPORT_BARS, .n = bins, .x = x, .y = share});
-    } else {
-        r->no_memory = true;
-    }
-    free(x);
-    free(share);
-}
-
 void report_rule(struct report *r, char axis, double at, const char *label)
 {
     assert((axis == 'x' || axis == 'y') && (r->panel || r->no_memory));
@@ -350,7 +358,7 @@ struct report_check report_check_at(const struct report *r, int i)
     const json_t *o = json_array_get(r->checks, (size_t)i);
     assert(o);
     return (struct report_check){
-        .name = report_priv_text(o, "name"),
+        .name = report_member(o, "name"),
         .value = number_or(json_object_get(o, "value"), NAN),
         .low = number_or(json_object_get(o, "low"), -INFINITY),
         .high = number_or(json_object_get(o, "high"), INFINITY),
@@ -359,18 +367,6 @@ struct report_check report_check_at(const struct report *r, int i)
 }
 
 /* ---- reading back ---- */
-
-const char *report_priv_text(const json_t *object, const char *key)
-{
-    const char *s = json_string_value(json_object_get(object, key));
-    return s ? s : "";
-}
-
-const char *report_priv_verdict(int v)
-{
-    static const char *const word[] = {"pass", "short", "differs", "untested"};
-    return word[v];
-}
 
 int report_tables(const struct report *r)
 {
@@ -399,12 +395,12 @@ const char *report_shown(char buf[64], const struct report *r, int table, int ro
     const json_t *c = json_object_get(json_array_get(rows, (size_t)row), name);
     if (!c) return NULL;
 
-    const char *is = report_priv_text(c, "is");
+    const char *is = report_member(c, "is");
     const json_t *v = json_object_get(c, "v");
     int digits = (int)json_integer_value(json_object_get(c, "digits"));
     if (strcmp(is, "text") == 0) return json_string_value(v);
     if (strcmp(is, "verdict") == 0)
-        return report_priv_verdict((int)json_integer_value(v));
+        return report_verdict_word((int)json_integer_value(v));
     if (strcmp(is, "int") == 0)
         snprintf(buf, 64, "%lld", (long long)json_integer_value(v));
     else if (!json_is_real(v))
@@ -416,4 +412,698 @@ const char *report_shown(char buf[64], const struct report *r, int table, int ro
                  number_or(json_object_get(c, "lo"), NAN), digits,
                  number_or(json_object_get(c, "hi"), NAN));
     return buf;
+}
+
+/* What a file is printed from. */
+struct part {
+    const struct report *report;
+    const struct report_assets *assets;
+    const json_t *reports; /* index.html alone */
+    bool indexed;          /* an index.html lies in the same folder */
+};
+
+/* ---- the page: what it is made of ---- */
+
+/* The page of a report, and the index of several. */
+
+enum { COLOURS = 7, KEYS = 256, WIDE = 6 /* columns, and no more, are not many */ };
+
+static void html(FILE *f, const char *s)
+{
+    for (; *s; s++) {
+        switch (*s) {
+        case '&':
+            fputs("&amp;", f);
+            break;
+        case '<':
+            fputs("&lt;", f);
+            break;
+        case '>':
+            fputs("&gt;", f);
+            break;
+        case '"':
+            fputs("&quot;", f);
+            break;
+        case '\'':
+            fputs("&#39;", f);
+            break;
+        default:
+            fputc(*s, f);
+        }
+    }
+}
+
+/* <tag>text</tag> */
+static void element(FILE *f, const char *tag, const char *text)
+{
+    fprintf(f, "<%s>", tag);
+    html(f, text);
+    fprintf(f, "</%s>\n", tag);
+}
+
+/* JSON inside <script>: a '<' could end it, and in JSON it stands in strings only. */
+static void script_json(FILE *f, const json_t *v)
+{
+    char *text = json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    for (const char *c = text; c && *c; c++) {
+        if (*c == '<')
+            fputs("\\u003c", f);
+        else
+            fputc(*c, f);
+    }
+    free(text);
+}
+
+static void put_head(FILE *f, const char *title)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta name=\"color-scheme\" content=\"light dark\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+          "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n",
+          f);
+    element(f, "title", title);
+}
+
+static void put_text_block(FILE *f, const char *tag, const char *text)
+{
+    fprintf(f, "<%s>%s</%s>\n", tag, text, tag);
+}
+
+/* ---- the page: tables ---- */
+
+static const char *kind_of(const json_t *cell)
+{
+    return report_member(cell, "is");
+}
+
+static bool is_numeric(const json_t *rows, const char *column)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        const json_t *c = json_object_get(row, column);
+        if (c && (strcmp(kind_of(c), "text") == 0 || strcmp(kind_of(c), "verdict") == 0))
+            return false;
+    }
+    return true;
+}
+
+static void put_digits(FILE *f, const json_t *v, int digits)
+{
+    if (!json_is_real(v))
+        fputs("-", f);
+    else
+        fprintf(f, "%.*f", digits, json_real_value(v));
+}
+
+static void put_cell(FILE *f, const json_t *c, bool numeric)
+{
+    const char *is = kind_of(c);
+    const json_t *v = json_object_get(c, "v");
+    int digits = (int)json_integer_value(json_object_get(c, "digits"));
+    if (strcmp(is, "verdict") == 0) {
+        const char *word = report_verdict_word((int)json_integer_value(v));
+        fprintf(f, "<td><span class=\"verdict %s\">%s</span></td>", word, word);
+        return;
+    }
+    fputs(numeric ? "<td class=\"num\">" : "<td>", f);
+    if (strcmp(is, "text") == 0) html(f, json_string_value(v));
+    if (strcmp(is, "int") == 0) fprintf(f, "%lld", (long long)json_integer_value(v));
+    if (strcmp(is, "real") == 0) put_digits(f, v, digits);
+    if (strcmp(is, "interval") == 0) {
+        put_digits(f, v, digits);
+        fputs(" <span class=\"range\">", f);
+        put_digits(f, json_object_get(c, "lo"), digits);
+        fputs(" to ", f);
+        put_digits(f, json_object_get(c, "hi"), digits);
+        fputs("</span>", f);
+    }
+    fputs("</td>", f);
+}
+
+static void put_table(FILE *f, const json_t *t)
+{
+    const json_t *columns = json_object_get(t, "columns");
+    const json_t *rows = json_object_get(t, "rows");
+    fputs("<section class=\"table\">\n", f);
+    element(f, "h3", report_member(t, "title"));
+    fprintf(f, "<div class=\"scroll\"><table%s>\n<thead><tr>",
+            json_array_size(columns) > WIDE ? " class=\"wide\"" : "");
+    size_t i, k;
+    json_t *row, *column;
+    json_array_foreach(columns, k, column)
+    {
+        const char *name = json_string_value(column);
+        fputs(is_numeric(rows, name) ? "<th scope=\"col\" class=\"num\">"
+                                     : "<th scope=\"col\">",
+              f);
+        html(f, name);
+        fputs("</th>", f);
+    }
+    fputs("</tr></thead>\n<tbody>\n", f);
+    json_array_foreach(rows, i, row)
+    {
+        fputs("<tr>", f);
+        json_array_foreach(columns, k, column)
+        {
+            const char *name = json_string_value(column);
+            const json_t *c = json_object_get(row, name);
+            if (c)
+                put_cell(f, c, is_numeric(rows, name));
+            else
+                fputs("<td></td>", f);
+        }
+        fputs("</tr>\n", f);
+    }
+    fputs("</tbody></table></div>\n</section>\n", f);
+}
+
+static void put_bound(FILE *f, double v)
+{
+    if (isfinite(v))
+        fprintf(f, "<td class=\"num\">%.5g</td>", v);
+    else
+        fputs("<td class=\"num\">-</td>", f);
+}
+
+static void put_checks(FILE *f, const struct report *r)
+{
+    if (!report_checks(r)) return;
+    fputs(
+        "<section class=\"table\" id=\"checks\">\n<h2>Checks</h2>\n<div class=\"scroll\">"
+        "<table>\n<thead><tr><th scope=\"col\">what</th>"
+        "<th scope=\"col\" class=\"num\">value</th><th scope=\"col\" "
+        "class=\"num\">low</th>"
+        "<th scope=\"col\" class=\"num\">high</th><th scope=\"col\">result</th></tr>"
+        "</thead>\n<tbody>\n",
+        f);
+    for (int i = 0; i < report_checks(r); i++) {
+        struct report_check c = report_check_at(r, i);
+        fputs("<tr><td>", f);
+        html(f, c.name);
+        fputs("</td>", f);
+        put_bound(f, c.value);
+        put_bound(f, c.low);
+        put_bound(f, c.high);
+        fprintf(f, "<td><span class=\"verdict %s\">%s</span></td></tr>\n",
+                c.pass ? "pass" : "differs", c.pass ? "pass" : "fails");
+    }
+    fputs("</tbody></table></div>\n</section>\n", f);
+}
+
+/* ---- the page: figures ---- */
+
+/* What a series looks like, by its name. */
+struct key {
+    const char *name, *kind;
+    int colour;
+    bool dashed; /* its colour is another's as well */
+};
+
+struct keys {
+    int n;
+    struct key key[KEYS];
+};
+
+static const struct key *key_of(const struct keys *k, const char *name)
+{
+    for (int i = 0; i < k->n; i++)
+        if (strcmp(k->key[i].name, name) == 0) return &k->key[i];
+    return NULL;
+}
+
+static bool taken(const struct keys *k, int colour)
+{
+    for (int i = 0; i < k->n; i++)
+        if (k->key[i].colour == colour) return true;
+    return false;
+}
+
+/* The colour that the name has elsewhere in the report, unless another of this figure has it. */
+static void choose_colour(struct key *k, const struct keys *figure,
+                          const struct keys *report)
+{
+    const struct key *before = key_of(report, k->name);
+    k->colour = before ? before->colour : 0;
+    for (int i = 0; taken(figure, k->colour) && i < COLOURS; i++)
+        k->colour = i;
+    if (!taken(figure, k->colour)) return;
+    k->colour = figure->n % COLOURS;
+    k->dashed = true;
+}
+
+static void add_keys(struct keys *figure, struct keys *report, const json_t *f)
+{
+    size_t p, i;
+    json_t *panel, *s;
+    json_array_foreach(json_object_get(f, "panels"), p, panel)
+    {
+        json_array_foreach(json_object_get(panel, "series"), i, s)
+        {
+            struct key k = {.name = report_member(s, "name"),
+                            .kind = report_member(s, "kind")};
+            if (key_of(figure, k.name) || figure->n == KEYS) continue;
+            choose_colour(&k, figure, report);
+            figure->key[figure->n++] = k;
+            if (!key_of(report, k.name) && report->n < KEYS) report->key[report->n++] = k;
+        }
+    }
+}
+
+static void put_swatch(FILE *f, const struct key *k)
+{
+    bool dashed = k->dashed || strcmp(k->kind, "dashed") == 0;
+    fputs("<svg width=\"26\" height=\"12\" viewBox=\"0 0 26 12\" aria-hidden=\"true\">",
+          f);
+    if (strcmp(k->kind, "bars") == 0)
+        fprintf(f,
+                "<rect x=\"7\" y=\"0\" width=\"12\" height=\"12\" "
+                "style=\"fill:var(--c%d)\"%s/>",
+                k->colour, k->dashed ? " opacity=\".5\"" : "");
+    else if (strcmp(k->kind, "points") == 0)
+        fprintf(f, "<circle cx=\"13\" cy=\"6\" r=\"4\" style=\"fill:var(--c%d)\"/>",
+                k->colour);
+    else
+        fprintf(f,
+                "<line x1=\"0\" y1=\"6\" x2=\"26\" y2=\"6\" stroke-width=\"2.5\" "
+                "style=\"stroke:var(--c%d)\"%s/>",
+                k->colour, dashed ? " stroke-dasharray=\"6 4\"" : "");
+    fputs("</svg>", f);
+}
+
+static void put_legend(FILE *f, const struct keys *keys)
+{
+    fputs("<div class=\"legend\">", f);
+    for (int i = 0; i < keys->n; i++) {
+        const struct key *k = &keys->key[i];
+        fprintf(f,
+                "<button type=\"button\" aria-pressed=\"true\" data-colour=\"%d\"%s "
+                "data-name=\"",
+                k->colour, k->dashed ? " data-dashed" : "");
+        html(f, k->name);
+        fputs("\">", f);
+        put_swatch(f, k);
+        html(f, k->name);
+        fputs("</button>", f);
+    }
+    fputs("</div>\n", f);
+}
+
+static void put_figure(FILE *f, const json_t *figure, struct keys *report)
+{
+    struct keys keys = {0};
+    add_keys(&keys, report, figure);
+    const json_t *panels = json_object_get(figure, "panels");
+    fprintf(f, "<figure id=\"%s\">\n<figcaption>", report_member(figure, "id"));
+    element(f, "h3", report_member(figure, "title"));
+    if (*report_member(figure, "caption"))
+        element(f, "p", report_member(figure, "caption"));
+    fputs("</figcaption>\n", f);
+    put_legend(f, &keys);
+    fprintf(f, "<div class=\"panels of-%zu\">\n", json_array_size(panels));
+    size_t i;
+    json_t *panel;
+    json_array_foreach(panels, i, panel)
+    {
+        fputs("<div class=\"panel\">", f);
+        if (*report_member(panel, "title"))
+            element(f, "h4", report_member(panel, "title"));
+        fputs("<div class=\"plot\"></div></div>\n", f);
+    }
+    fputs("</div>\n</figure>\n", f);
+}
+
+/* ---- the page as a whole ---- */
+
+static void put_params(FILE *f, const struct report *r)
+{
+    fputs("<dl>\n", f);
+    const char *key;
+    json_t *v;
+    json_object_foreach(r->params, key, v)
+    {
+        fputs("<div>", f);
+        element(f, "dt", key);
+        fputs("<dd>", f);
+        if (json_is_string(v)) html(f, json_string_value(v));
+        if (json_is_integer(v)) fprintf(f, "%lld", (long long)json_integer_value(v));
+        if (json_is_real(v)) fprintf(f, "%.6g", json_real_value(v));
+        if (json_is_null(v)) fputs("-", f);
+        fputs("</dd></div>\n", f);
+    }
+    fputs("</dl>\n", f);
+}
+
+static void put_badge(FILE *f, int checks, int failed, const char *link)
+{
+    if (!checks) return;
+    fprintf(f, "<a class=\"verdict %s\" href=\"%s#checks\">%d of %d checks pass</a>\n",
+            failed ? "differs" : "pass", link, checks - failed, checks);
+}
+
+static void put_data(FILE *f, const struct report *r)
+{
+    json_t *figures = json_array(), *b;
+    size_t i;
+    json_array_foreach(r->blocks, i, b) if (strcmp(kind_of(b), "figure") == 0)
+        json_array_append(figures, b);
+    fputs("<script type=\"application/json\" id=\"report-data\">", f);
+    script_json(f, figures);
+    fputs("</script>\n", f);
+    json_decref(figures);
+}
+
+static void put_blocks(FILE *f, const struct report *r)
+{
+    struct keys keys = {0};
+    size_t i;
+    json_t *b;
+    json_array_foreach(r->blocks, i, b)
+    {
+        if (strcmp(kind_of(b), "heading") == 0)
+            element(f, "h2", report_member(b, "text"));
+        if (strcmp(kind_of(b), "text") == 0) element(f, "p", report_member(b, "text"));
+        if (strcmp(kind_of(b), "table") == 0) put_table(f, b);
+        if (strcmp(kind_of(b), "figure") == 0) put_figure(f, b, &keys);
+    }
+}
+
+static void put_page(FILE *f, const struct part *p)
+{
+    const struct report *r = p->report;
+    const struct report_assets *a = p->assets;
+    put_head(f, r->title);
+    put_text_block(f, "style", a->uplot_css);
+    put_text_block(f, "style", a->page_css);
+    fputs("</head>\n<body>\n<header>\n", f);
+    if (p->indexed)
+        fputs("<p class=\"up\"><a href=\"index.html\">all reports</a></p>\n", f);
+    element(f, "h1", r->title);
+    put_badge(f, report_checks(r), report_checks_failed(r), "");
+    put_params(f, r);
+    fputs("<noscript><p>The charts need JavaScript; their numbers are in the CSV file."
+          "</p></noscript>\n</header>\n<main>\n",
+          f);
+    put_blocks(f, r);
+    put_checks(f, r);
+    fprintf(
+        f,
+        "</main>\n<footer><p>Every number that is drawn: <a href=\"%s.csv\">%s.csv</a>. "
+        "Parameters, checks and tables: <a href=\"%s.json\">%s.json</a>.</p></footer>\n",
+        r->name, r->name, r->name, r->name);
+    put_data(f, r);
+    put_text_block(f, "script", a->uplot_js);
+    put_text_block(f, "script", a->page_js);
+    fputs("</body>\n</html>\n", f);
+}
+
+static void put_entry(FILE *f, const json_t *one)
+{
+    const json_t *checks = json_object_get(one, "checks");
+    size_t i;
+    int failed = 0;
+    json_t *c;
+    json_array_foreach(checks, i, c) failed += !json_is_true(json_object_get(c, "pass"));
+
+    fputs("<li><a href=\"", f);
+    html(f, report_member(one, "name"));
+    fputs(".html\">", f);
+    html(f, report_member(one, "title"));
+    fputs("</a> ", f);
+    char link[80];
+    snprintf(link, sizeof link, "%.64s.html", report_member(one, "name"));
+    put_badge(f, (int)json_array_size(checks), failed, link);
+    if (failed) fputs("<ul>\n", f);
+    json_array_foreach(checks, i, c) if (!json_is_true(json_object_get(c, "pass")))
+        element(f, "li", report_member(c, "name"));
+    if (failed) fputs("</ul>\n", f);
+    fputs("</li>\n", f);
+}
+
+static void put_index(FILE *f, const struct part *p)
+{
+    put_head(f, "abrd lab: reports");
+    put_text_block(f, "style", p->assets->page_css);
+    fputs("</head>\n<body>\n<header><h1>abrd lab: reports</h1></header>\n<main>\n"
+          "<ul class=\"reports\">\n",
+          f);
+    size_t i;
+    json_t *one;
+    json_array_foreach(p->reports, i, one) put_entry(f, one);
+    fputs("</ul>\n</main>\n</body>\n</html>\n", f);
+}
+
+enum { JSON_LIMIT = 64 << 20, REPORTS = 256, PATH = 4096 };
+
+/* ---- CSV ---- */
+
+static void csv_number(FILE *f, const json_t *v)
+{
+    if (json_is_number(v)) fprintf(f, "%.12g", json_number_value(v));
+}
+
+static void csv_series(FILE *f, const char *figure, const json_t *panel, const json_t *s)
+{
+    const json_t *x = json_object_get(s, "x"),
+                 *category = json_object_get(panel, "category");
+    for (size_t i = 0; i < json_array_size(x); i++) {
+        text_put_csv(f, figure);
+        fputc(',', f);
+        text_put_csv(f, report_member(panel, "title"));
+        fputc(',', f);
+        text_put_csv(f, report_member(s, "name"));
+        fputc(',', f);
+        const json_t *at = json_array_get(x, i);
+        const json_t *word = json_array_get(category, (size_t)json_real_value(at));
+        if (word)
+            text_put_csv(f, json_string_value(word));
+        else
+            csv_number(f, at);
+        static const char *const columns[] = {"y", "lo", "hi"};
+        for (int k = 0; k < 3; k++) {
+            fputc(',', f);
+            csv_number(f, json_array_get(json_object_get(s, columns[k]), i));
+        }
+        fputc('\n', f);
+    }
+}
+
+static void put_csv(FILE *f, const struct part *from)
+{
+    fputs("figure,panel,series,x,y,lo,hi\n", f);
+    size_t b, p, k;
+    json_t *figure, *panel, *series;
+    json_array_foreach(from->report->blocks, b, figure)
+    {
+        json_array_foreach(json_object_get(figure, "panels"), p, panel)
+        {
+            json_array_foreach(json_object_get(panel, "series"), k, series)
+                csv_series(f, report_member(figure, "id"), panel, series);
+        }
+    }
+}
+
+/* ---- JSON ---- */
+
+static void json_value(FILE *f, const json_t *v)
+{
+    json_dumpf(v, f, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
+}
+
+static void json_cell(FILE *f, const json_t *c)
+{
+    const char *is = report_member(c, "is");
+    const json_t *v = json_object_get(c, "v");
+    if (strcmp(is, "verdict") == 0) {
+        fprintf(f, "\"%s\"", report_verdict_word((int)json_integer_value(v)));
+        return;
+    }
+    if (strcmp(is, "interval") != 0) {
+        json_value(f, v);
+        return;
+    }
+    fputs("{\"value\": ", f);
+    json_value(f, v);
+    fputs(", \"lo\": ", f);
+    json_value(f, json_object_get(c, "lo"));
+    fputs(", \"hi\": ", f);
+    json_value(f, json_object_get(c, "hi"));
+    fputs("}", f);
+}
+
+static void json_table(FILE *f, const json_t *t)
+{
+    fputs("{\"title\": ", f);
+    json_value(f, json_object_get(t, "title"));
+    fputs(", \"columns\": ", f);
+    json_value(f, json_object_get(t, "columns"));
+    fputs(", \"rows\": [", f);
+    size_t i, k;
+    json_t *row, *column;
+    json_array_foreach(json_object_get(t, "rows"), i, row)
+    {
+        fputs(i ? ",\n    {" : "\n    {", f);
+        const char *between = "";
+        json_array_foreach(json_object_get(t, "columns"), k, column)
+        {
+            const json_t *c = json_object_get(row, json_string_value(column));
+            if (!c) continue;
+            fputs(between, f);
+            json_value(f, column);
+            fputs(": ", f);
+            json_cell(f, c);
+            between = ", ";
+        }
+        fputs("}", f);
+    }
+    fputs("]}", f);
+}
+
+static void put_json(FILE *f, const struct part *p)
+{
+    const struct report *r = p->report;
+    json_t *title = json_string(r->title);
+    fprintf(f, "{\"name\": \"%s\",\n\"title\": ", r->name);
+    json_value(f, title);
+    json_decref(title);
+    fputs(",\n\"parameters\": ", f);
+    json_value(f, r->params);
+    fputs(",\n\"checks\": [", f);
+    size_t i;
+    json_t *v;
+    json_array_foreach(r->checks, i, v)
+    {
+        fputs(i ? ",\n  " : "\n  ", f);
+        json_value(f, v);
+    }
+    fputs("],\n\"tables\": [", f);
+    json_array_foreach(r->tables, i, v)
+    {
+        fputs(i ? ",\n  " : "\n  ", f);
+        json_table(f, v);
+    }
+    fputs("]}\n", f);
+}
+
+/* ---- the index ---- */
+
+static int by_file_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names of the .json files in dir, sorted; returns how many. */
+static int list_json(char *name[REPORTS], const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d) return 0;
+    int n = 0;
+    for (struct dirent *file; n < REPORTS && (file = readdir(d));) {
+        size_t len = strlen(file->d_name);
+        if (len < 6 || strcmp(file->d_name + len - 5, ".json") != 0) continue;
+        name[n] = strdup(file->d_name);
+        n += name[n] != NULL;
+    }
+    closedir(d);
+    qsort(name, (size_t)n, sizeof *name, by_file_name);
+    return n;
+}
+
+/* A report's JSON; NULL for files that are something else. */
+static json_t *read_report(const char *dir, const char *file)
+{
+    char path[PATH];
+    if (snprintf(path, sizeof path, "%s/%s", dir, file) >= PATH) return NULL;
+    size_t n;
+    char *text = text_read_file(path, JSON_LIMIT, &n, NULL);
+    if (!text) return NULL;
+    json_t *v = json_loadb(text, n, 0, NULL);
+    free(text);
+
+    const char *name = report_member(v, "name");
+    if (report_is_name(name) && strncmp(name, file, strlen(name)) == 0 &&
+        strlen(name) == strlen(file) - strlen(".json") &&
+        json_is_array(json_object_get(v, "checks")))
+        return v;
+    json_decref(v);
+    return NULL;
+}
+
+static json_t *all_reports(const char *dir)
+{
+    json_t *reports = json_array();
+    char *file[REPORTS];
+    int n = list_json(file, dir);
+    for (int i = 0; i < n; i++) {
+        json_t *one = read_report(dir, file[i]);
+        if (one) json_array_append_new(reports, one);
+        free(file[i]);
+    }
+    return reports;
+}
+
+/* ---- writing ---- */
+
+static int deliver(const char *dir, const char *name, const char *ending,
+                   void (*print)(FILE *f, const struct part *p), const struct part *p,
+                   struct err *e)
+{
+    char path[PATH];
+    if (snprintf(path, sizeof path, "%s/%s.%s", dir, name, ending) >= PATH)
+        return err_field(e, ERR_RANGE, "--out", "the path is too long");
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return err_set(e, ERR_MEMORY, "no memory for the report");
+    print(f, p);
+    bool bad = ferror(f) != 0;
+    bad |= fclose(f) != 0;
+    int rc = bad ? err_set(e, ERR_MEMORY, "no memory for the report")
+                 : text_write_file(path, text, n, e);
+    free(text);
+    return rc;
+}
+
+/* An asset stands in the page as it is, so it must not end the element that holds it. */
+static int check_asset(const char *text, const char *end, const char *what, struct err *e)
+{
+    if (!text) return err_field(e, ERR_ABSENT, what, "the report's page needs it");
+    if (!strcasestr(text, end)) return 0;
+    return err_field(e, ERR_INVALID, what, "it holds %s and cannot be inlined", end);
+}
+
+static int write_files(const struct part *p, const char *dir, struct err *e)
+{
+    const struct report *r = p->report;
+    const struct report_assets *a = p->assets;
+    if (r->no_memory) return err_set(e, ERR_MEMORY, "no memory for the report");
+    int rc = check_asset(a->uplot_js, "</script", "uPlot.iife.min.js", e);
+    if (!rc) rc = check_asset(a->uplot_css, "</style", "uPlot.min.css", e);
+    if (!rc) rc = check_asset(a->page_js, "</script", "report.js", e);
+    if (!rc) rc = check_asset(a->page_css, "</style", "report.css", e);
+    if (!rc) rc = deliver(dir, r->name, "csv", put_csv, p, e);
+    if (!rc) rc = deliver(dir, r->name, "html", put_page, p, e);
+    return rc ? rc : deliver(dir, r->name, "json", put_json, p, e);
+}
+
+int report_write_alone(const struct report *r, const char *dir,
+                       const struct report_assets *a, struct err *e)
+{
+    const struct part p = {.report = r, .assets = a};
+    return write_files(&p, dir, e);
+}
+
+int report_write(const struct report *r, const char *dir, const struct report_assets *a,
+                 struct err *e)
+{
+    struct part p = {.report = r, .assets = a, .indexed = true};
+    int rc = write_files(&p, dir, e);
+    if (rc) return rc;
+    json_t *reports = all_reports(dir);
+    p.reports = reports;
+    rc = deliver(dir, "index", "html", put_index, &p, e);
+    json_decref(reports);
+    return rc;
 }

@@ -129,11 +129,6 @@ struct report_series {
 };
 void report_series(struct report *r, const struct report_series *s);
 
-/* A bar per bin: the share of the n values in each of `bins` equal parts of lo .. hi; what lies
- * outside counts in no bin but in n, what is not finite nowhere. */
-void report_histogram(struct report *r, const char *name, const double *values, int n,
-                      int bins, double lo, double hi);
-
 /* A thin line across the panel at x or y = at: a shift, a threshold. label may be NULL. */
 void report_rule(struct report *r, char axis, double at, const char *label);
 

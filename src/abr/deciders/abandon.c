@@ -4,7 +4,7 @@
 
 #include "abr/deciders/first_level.h"
 
-/* where nothing came yet: no link is that slow, and no quotient infinite */
+/* counted when nothing arrived yet, so that no quotient is infinite; no link is that slow */
 static const double LEAST_BYTES = 1;
 
 static double rate(const struct underway *u) /* bytes/s */
@@ -30,18 +30,13 @@ static bool may_fall(const struct view *v, const struct underway *u)
     return k->mu_stall >= k->mu_switch && left(v, u) / rate(u) > u->buffer_s;
 }
 
-bool abandon_asks(const struct view *v, const struct underway *u)
-{
-    return (u->level < v->levels - 1 && may_rise(v)) || (u->level > 0 && may_fall(v, u));
-}
-
-/* Chunks after the one under way. */
+/* Chunks after the one that is being downloaded. */
 static int later(const struct view *v)
 {
     return v->chunks ? v->chunks - v->chunk - 1 : FIRST_LEVEL_LIVE_CHUNKS - 1;
 }
 
-/* The rest of the session from a level on, with so much media in the buffer. */
+/* Value of the rest of the session after a chunk at level `from`, with this much media in the buffer. */
 static double worth_of_rest(const struct view *v, int from, double buffer_s, double kbps)
 {
     int n = later(v);

@@ -1,47 +1,49 @@
 #include "abr/deciders/algo.h"
 
-#include "abr/deciders/algo_moe.h"
 #include "abr/deciders/bola.h"
+#include "abr/deciders/moe.h"
 #include "abr/deciders/mpc.h"
 #include "abr/deciders/simple.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* What the name is followed by: nothing, an argument that must be there, or one that may.
- */
-enum argument { NONE, NEEDED, OPTIONAL };
-
-static const struct entry {
-    const char *name; /* with its separator when an argument is needed */
-    enum argument argument;
+/* A deciding algorithm. One of level and make is set. */
+struct algo_kind {
+    const char *name;  /* as in a spec; ends in '-' when an argument follows */
+    const char *shown; /* in the list of known names; NULL: the name */
+    enum { NONE, NEEDED, OPTIONAL } argument;
+    int (*level)(const struct view *v); /* a pure function of the view */
     int (*make)(struct algo *out, const char *arg, const struct algo_ctx *ctx,
                 struct err *e);
-} entries[] = {
-    {"fixed-", NEEDED, simple_fixed_new},
-    {"random", NONE, simple_random_new},
-    {"rate", NONE, simple_rate_new},
-    {"buffer", NONE, simple_buffer_new},
-    {"bola", NONE, bola_new},
-    {"mpc", NONE, mpc_new},
-    {"mpc-default", NONE, mpc_default_new},
-    {"moe", OPTIONAL, algo_moe_new},
 };
 
-/* The argument's text when spec names this entry, else NULL. */
-static const char *match(const struct entry *entry, const char *spec)
+static const struct algo_kind KINDS[] = {
+    {"fixed-", "fixed-N", NEEDED, .make = simple_fixed_new},
+    {"random", .make = simple_random_new},
+    {"rate", .level = simple_rate_level},
+    {"buffer", .level = simple_buffer_level},
+    {"bola", .level = bola_level},
+    {"mpc", .make = mpc_new},
+    {"mpc-default", .make = mpc_default_new},
+    {"moe", "moe, moe:FILE", OPTIONAL, .make = moe_new},
+};
+enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+
+/* The argument's text when spec names this kind, else NULL. */
+static const char *algo_argument(const struct algo_kind *kind, const char *spec)
 {
-    size_t n = strlen(entry->name);
-    if (strncmp(spec, entry->name, n) != 0) return NULL;
+    size_t n = strlen(kind->name);
+    if (strncmp(spec, kind->name, n) != 0) return NULL;
     const char *rest = spec + n;
-    switch (entry->argument) {
-    case NONE:
-        return *rest ? NULL : rest;
-    case NEEDED:
-        return rest;
-    case OPTIONAL:
-        return !*rest ? rest : *rest == ':' ? rest + 1 : NULL;
-    }
-    return NULL;
+    if (kind->argument == NEEDED || !*rest) return rest;
+    return kind->argument == OPTIONAL && *rest == ':' ? rest + 1 : NULL;
+}
+
+static int decide_by_level(void *self, const struct view *v, const struct video *video)
+{
+    (void)video;
+    return ((const struct algo_kind *)self)->level(v);
 }
 
 static void no_reset(void *self, uint64_t session_key)
@@ -54,20 +56,31 @@ static void no_free(void *self)
     (void)self;
 }
 
+static int unknown_algo(const char *spec, struct err *e)
+{
+    char known[200] = "";
+    for (int i = 0; i < N_KINDS; i++) {
+        size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
+                 KINDS[i].shown ? KINDS[i].shown : KINDS[i].name);
+    }
+    return err_field(e, ERR_ABSENT, "policy",
+                     "no policy '%.60s': known are %s (and oracle in eval)", spec, known);
+}
+
 int algo_new(struct algo *out, const char *spec, const struct algo_ctx *ctx,
              struct err *e)
 {
     *out = (struct algo){.reset = no_reset, .free = no_free};
-
-    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
-        const char *arg = match(&entries[i], spec);
-        if (arg) return entries[i].make(out, arg, ctx, e);
+    for (int i = 0; i < N_KINDS; i++) {
+        const char *arg = algo_argument(&KINDS[i], spec);
+        if (!arg) continue;
+        if (KINDS[i].make) return KINDS[i].make(out, arg, ctx, e);
+        out->self = (void *)(uintptr_t)&KINDS[i]; /* read by decide_by_level alone */
+        out->decide = decide_by_level;
+        return 0;
     }
-    return err_field(
-        e, ERR_ABSENT, "policy",
-        "no policy '%.60s': known are fixed-N, random, rate, buffer, bola, mpc, "
-        "mpc-default, moe, moe:FILE (and oracle in eval)",
-        spec);
+    return unknown_algo(spec, e);
 }
 
 void algo_free(struct algo *a)

@@ -1,24 +1,25 @@
 /* algo.h - one interface for everything that chooses a level.
  *
- * spec names an algorithm, with its argument after a colon or dash:
- *   fixed-N      always level N (clipped to the ladder)
- *   random       uniform, counter-based on (seed, session key, chunk)
- *   rate         highest level under the harmonic mean of the last 5 throughputs
- *   buffer       buffer-based; reservoir 5 s, cushion 10 s (Huang et al., SIGCOMM 2014, as in
- *                Pensieve's test code), scaled for short buffer limits
- *   bola         BOLA-BASIC (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016), the paper's utility
- *   mpc          RobustMPC (Yin et al., SIGCOMM 2015), horizon 5, the viewer's own weights
- *   mpc-default  the same planning for the pensieve weights whatever the viewer's are
- *   oracle       not an online algorithm: see oracle.h, handled by eval
- *   moe[:FILE]   the shipped policy, or that of a checkpoint; greedy
+ * A spec is a name, with its argument behind a dash or a colon:
+ *   fixed-N      level N, clipped to the ladder
+ *   random       uniform; a counter-based draw on (seed, session key, chunk)
+ *   rate         the highest level below the harmonic mean of the last 5 throughputs
+ *   buffer       buffer-based; reservoir 5 s, cushion 10 s, scaled down for short buffer limits
+ *                (Huang et al., SIGCOMM 2014, as in Pensieve's test code)
+ *   bola         BOLA-BASIC with the paper's utility (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016)
+ *   mpc          RobustMPC, horizon 5, with the viewer's own weights (Yin et al., SIGCOMM 2015)
+ *   mpc-default  RobustMPC with the pensieve weights for every viewer
+ *   moe[:FILE]   the shipped policy, or the policy of a checkpoint; greedy
+ * `oracle` is no online algorithm; eval handles it (oracle.h).
  *
- * An algo is created once per session stream (reset between sessions); its decide function
- * sees the view, and the video when it is known in advance (NULL otherwise: then future
- * chunks are estimated from the ladder).
+ * One algo serves one stream of sessions and is reset between them. decide gets the view, and the
+ * video when it is known in advance. Without the video (NULL) future chunks are estimated from the
+ * ladder. README.md of this folder says how to add an algorithm.
  *
+ * Errors: ERR_ABSENT for an unknown name (the message lists the known ones), ERR_INVALID for a bad
+ * argument, and those of the checkpoint.
  * Ownership: algo_new fills the caller's struct; algo_free releases what it holds.
- * Errors: ERR_ABSENT unknown name (the message lists them), ERR_INVALID bad argument, and
- * those of the checkpoint. Threads: not shared, one per thread. */
+ * Threads: not shared, one per thread. */
 #ifndef ABR_ALGO_H
 #define ABR_ALGO_H
 
@@ -28,12 +29,12 @@
 
 struct algo {
     void *self;
-    /* a new session with this key begins */
+    /* A session with this key begins. */
     void (*reset)(void *self, uint64_t session_key);
-    /* level for view->chunk, 0 .. view->levels - 1 */
+    /* The level of view->chunk, 0 .. view->levels - 1. */
     int (*decide)(void *self, const struct view *view, const struct video *video);
-    /* what a network computed for the last decision, borrowed until the next; NULL: it is
-     * none */
+    /* What a network computed for the last decision, borrowed until the next one. NULL for
+     * algorithms without a network. */
     const struct policy_choice *(*choice)(void *self);
     void (*free)(void *self);
 };

@@ -34,16 +34,3 @@ int bola_level(const struct view *view)
     }
     return best;
 }
-
-static int bola_decide(void *self, const struct view *view, const struct video *video)
-{
-    (void)self, (void)video;
-    return bola_level(view);
-}
-
-int bola_new(struct algo *out, const char *arg, const struct algo_ctx *ctx, struct err *e)
-{
-    (void)arg, (void)ctx, (void)e;
-    out->decide = bola_decide;
-    return 0;
-}

@@ -2,27 +2,29 @@
  *
  *   level = argmax_m (V (v_m + g) - Q) / S_m,   v_m = ln(R_m / R_1)
  *
- * Q media in the buffer [s], R_m the ladder's bitrates, S_m this chunk's sizes (by the
- * ladder when unknown), g the paper's gamma*p. Ties go to the lower level.
+ * Q media in the buffer [s], R_m the ladder's bitrates, S_m this chunk's sizes (by the ladder when
+ * unknown), g the paper's gamma*p. Ties go to the lower level.
  *
- * V and g follow from two points of the buffer, so that no parameter is left to taste:
- *   - top: the highest level's score falls to zero, the paper's "stop", one chunk below
- *     the buffer's limit, so that a chunk always fits (the paper's bound on V):
+ * Two points of the buffer determine V and g, so no parameter is left to taste:
+ *   - top: the highest level's score falls to zero, the paper's "stop", one chunk below the buffer's
+ *     limit, so that a chunk always fits (the paper's bound on V):
  *       V (v_M + g) = Q_top = limit - chunk_s
- *   - low: the second level takes over from the lowest, at sizes R_m, at Q_low:
+ *   - low: the second level takes over from the lowest at Q_low, for sizes R_m:
  *       (V g - Q) / R_1 = (V (v_2 + g) - Q) / R_2  at Q = Q_low, hence V (g - a) = Q_low
  *     with a = R_1 v_2 / (R_2 - R_1)
  *   so V = (Q_top - Q_low) / (v_M + a) and g = a + Q_low / V.
- * Q_low = min(10 s, limit / 3), and Q_top is kept at least at 1.01 Q_low for players that
- * hold little more than a chunk.
+ * Q_low = min(10 s, limit / 3). Q_top is at least 1.01 Q_low, for players that hold little more than
+ * a chunk.
  *
- * Source: Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016. Differs: it cannot decline to
- * download (the player sleeps when its buffer is full): above Q_top the highest level is
- * chosen, which the same argmax gives. Threads: pure functions. */
+ * Source: Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016. Differs: it cannot decline to download (the
+ * player sleeps when its buffer is full). Above Q_top it chooses the highest level, which the same
+ * argmax gives.
+ *
+ * Threads: pure functions. */
 #ifndef ABR_BOLA_H
 #define ABR_BOLA_H
 
-#include "abr/deciders/algo.h"
+#include "abr/emulator/view.h"
 
 struct bola_gains {
     double v, g; /* V [s], gamma*p [1] */
@@ -30,8 +32,5 @@ struct bola_gains {
 
 struct bola_gains bola_gains(const struct view *view);
 int bola_level(const struct view *view);
-
-int bola_new(struct algo *out, const char *arg, const struct algo_ctx *ctx, struct err *e)
-    __attribute__((warn_unused_result));
 
 #endif

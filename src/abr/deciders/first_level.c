@@ -4,7 +4,7 @@
 
 #define LINKS 9
 
-/* of the top rate: .45 exp(z) at the quantiles 1/18, 3/18 .. 17/18 of z */
+/* shares of the top rate: 0.45 exp(z) at the quantiles 1/18, 3/18 .. 17/18 of z */
 static const double LINK[LINKS] = {0.0915, 0.171,  0.2496, 0.3393, 0.45,
                                    0.5967, 0.8114, 1.184,  2.2138};
 
@@ -13,7 +13,7 @@ bool first_level_is(const struct view *v)
     return v->n_history == 0 && v->last_level < 0;
 }
 
-/* What all chunks but the first earn at one level on one link, without the switch to it. */
+/* Reward of all later chunks at each level on one link, without the switch to the level. */
 static void steady(double out[VIEW_LEVELS], const struct view *v,
                    const double smooth[VIEW_LEVELS], double kbps, int chunks)
 {

@@ -163,8 +163,7 @@ struct mpc_answer mpc_plan(const struct mpc_task *task)
 
     struct node root = {0, task->buffer_s,
                         task->last_level < 0 ? s.levels : task->last_level};
-    /* one unit below a plan that exists: the first of the equally good ones is still new
-     */
+    /* one unit below an existing plan, so that the first of equally good plans is still found */
     s.best = dive(&s, root) - GRID;
     visit(&s, &root, 0);
     return (struct mpc_answer){s.best_first, s.best, s.nodes};

@@ -1,32 +1,33 @@
 /* mpc.h - RobustMPC: plan the next five chunks on a cautious forecast, play the first.
  *
  *   maximise over (a_1 .. a_H):  sum_j  reward(a_j | a_{j-1}, stall_j)
- *   d_j = 8 S_j(a_j) / C,  stall_j = max(0, d_j - b_j),  b_{j+1} = max(b_j - d_j, 0) +
- * chunk_s C   = harmonic mean of the last 5 throughputs / (1 + worst relative error of
- * the last 5 such forecasts)
+ *   d_j = 8 S_j(a_j) / C,  stall_j = max(0, d_j - b_j),  b_{j+1} = max(b_j - d_j, 0) + chunk_s
+ *   C = harmonic mean of the last 5 throughputs / (1 + worst relative error of the last 5 such
+ *       forecasts)
  *
- * H = 5, less at the video's end. S_j are the chunks' real sizes; without a video the
- * next chunk's as far as the view knows them and bitrate times chunk_s behind it. Nothing
- * measured yet: the lowest level.
+ * H = 5, less at the video's end. S_j are the chunks' real sizes. Without a video the next chunk's
+ * sizes are those of the view, and later ones are bitrate times chunk_s. The lowest level when
+ * nothing was measured.
  *
- * Source: Yin et al., SIGCOMM 2015, Sec. 5 (RobustMPC). A session's forecast errors are
- * kept in struct mpc_memory. Asked out of order (a new session, a seek, a single
- * question) it recomputes them from the view's history, where the oldest forecasts rest
- * on fewer than 5 throughputs; asked for the same chunk again it answers the same.
+ * Source: Yin et al., SIGCOMM 2015, Sec. 5 (RobustMPC). struct mpc_memory keeps a session's forecast
+ * errors. For a question out of order (a new session, a seek, a single question) the errors are
+ * recomputed from the view's history, where the oldest forecasts rest on fewer than 5 throughputs.
+ * The same chunk gets the same answer again.
  *
- * Rewards are those of abr/emulator/qoe.h, divided by the sum of the weights; quality, change, stall
- * and what no weight scales (the pamoe utility's penalty of low rates) are each rounded to a
- * multiple of 2^-20 and downloads cut at 1e6 s, so that every sum is exact whatever its order,
- * and plans that make the same steps at other times tie. Of the plans with the highest sum the
- * lexicographically first is taken (lowest first level, then lowest second, ...).
+ * Rewards are those of abr/emulator/qoe.h, divided by the sum of the weights. Quality, change, stall
+ * and what no weight scales (the pamoe utility's penalty of low rates) are each rounded to a multiple
+ * of 2^-20, and downloads are cut at 1e6 s. So every sum is exact in any order, and plans that make
+ * the same steps at other times tie. Of the plans with the highest sum the lexicographically first
+ * is taken (lowest first level, then lowest second level, ...).
  *
- * The search is depth-first with branch and bound and finds exactly what trying all
- * levels^H plans finds. Bound on what j chunks may still earn from buffer b: as
+ * The search is depth-first with branch and bound. It finds exactly what a search of all levels^H
+ * plans finds. Bound on what j chunks may still earn from buffer b: since
  * stall >= sum d - b - (j-1) chunk_s and stall >= 0, for any 0 <= w <= mu_stall
  *   rest <= max over plans of sum(quality - change - w d) + w (b + (j-1) chunk_s),
  * a table over (j, last level) for each of a few w; w = 0 ignores stalls.
  *
- * Threads: pure functions; a memory is not shared. No allocation after mpc_new. */
+ * Ownership: no allocation after mpc_new.
+ * Threads: pure functions; a memory is not shared. */
 #ifndef ABR_MPC_H
 #define ABR_MPC_H
 
@@ -46,7 +47,7 @@ struct mpc_task {
 struct mpc_answer {
     int level;
     double value; /* of the plan, in the rounded units above */
-    long nodes;   /* partial plans looked at */
+    long nodes;   /* partial plans visited */
 };
 
 #define MPC_ERRORS 5
@@ -58,12 +59,12 @@ struct mpc_memory {
     double error[MPC_ERRORS]; /* relative, oldest first */
 };
 
-/* C above [kbit/s] for view->chunk, noted in the memory; 0 when nothing has been
- * measured. A new session begins with memory->chunk = -1. */
+/* C above [kbit/s] for view->chunk; the memory keeps it. 0 when nothing has been measured. A new
+ * session begins with memory->chunk = -1. */
 double mpc_forecast_kbps(struct mpc_memory *memory, const struct view *v);
 
-/* What to plan for view->chunk. video may be NULL, and is not used when it does not fit
- * the view. forecast_kbps > 0. */
+/* What to plan for view->chunk. video may be NULL; it is ignored when it does not fit the view.
+ * forecast_kbps > 0. */
 struct mpc_task mpc_task(const struct view *v, const struct video *video,
                          const struct qoe *qoe, double forecast_kbps);
 
@@ -71,7 +72,7 @@ struct mpc_answer mpc_plan(const struct mpc_task *task);
 
 int mpc_new(struct algo *out, const char *arg, const struct algo_ctx *ctx, struct err *e)
     __attribute__((warn_unused_result));
-/* Plans with the pensieve weights and the linear utility whatever the viewer values. */
+/* Plans with the pensieve weights and the linear utility for every viewer. */
 int mpc_default_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
                     struct err *e) __attribute__((warn_unused_result));
 

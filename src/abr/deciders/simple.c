@@ -38,34 +38,6 @@ int simple_buffer_level(const struct view *v)
     return (int)(top * (v->buffer_s - reservoir) / cushion);
 }
 
-static int rate_decide(void *self, const struct view *v, const struct video *video)
-{
-    (void)self, (void)video;
-    return simple_rate_level(v);
-}
-
-static int buffer_decide(void *self, const struct view *v, const struct video *video)
-{
-    (void)self, (void)video;
-    return simple_buffer_level(v);
-}
-
-int simple_rate_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
-                    struct err *e)
-{
-    (void)arg, (void)ctx, (void)e;
-    out->decide = rate_decide;
-    return 0;
-}
-
-int simple_buffer_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
-                      struct err *e)
-{
-    (void)arg, (void)ctx, (void)e;
-    out->decide = buffer_decide;
-    return 0;
-}
-
 struct fixed {
     int level;
 };

@@ -1,16 +1,17 @@
 /* simple.h - the baselines that fit in a few lines: fixed, random, rate and buffer.
  *
- *   fixed-N  level N, or the highest when the ladder is shorter
- *   random   floor(u * levels), u a counter-based draw on (seed, session key, chunk): the
- * same question has the same answer in any order rate     the highest level whose bitrate
- * is at most the harmonic mean of the last 5 throughputs; the lowest when nothing has
- * been measured buffer   lowest level below the reservoir r, highest from r + c, and
- * between them floor((levels - 1) (buffer - r) / c)
+ *   fixed-N  level N, or the highest level of a shorter ladder
+ *   random   floor(u * levels), u a counter-based draw on (seed, session key, chunk); the same
+ *            question has the same answer in any order
+ *   rate     the highest level whose bitrate is at most the harmonic mean of the last 5 throughputs;
+ *            the lowest level when nothing has been measured
+ *   buffer   the lowest level below the reservoir r, the highest from r + c on, and between them
+ *            floor((levels - 1) (buffer - r) / c)
  *
- * Source of buffer: the rate map of BBA-0, Huang et al., SIGCOMM 2014, Sec. 4, with
- * r = 5 s and c = 10 s as in Pensieve's comparison. Differs: the map goes over the
- * levels' indices (as that comparison does), not over their bitrates; a player that holds
- * less than r + c gets both scaled down to what it holds.
+ * Source of buffer: the rate map of BBA-0, Huang et al., SIGCOMM 2014, Sec. 4, with r = 5 s and
+ * c = 10 s as in Pensieve's comparison. Differs: the map goes over the indices of the levels (as in
+ * that comparison), not over their bitrates. For a player that holds less than r + c both are scaled
+ * down to what it holds.
  *
  * Threads: pure functions. */
 #ifndef ABR_SIMPLE_H
@@ -18,22 +19,18 @@
 
 #include "abr/deciders/algo.h"
 
-/* Harmonic mean [kbit/s] of the `n` newest throughputs that end before history entry
- * `end` (end = v->n_history: the newest of all); 0 when there are none. A throughput of
- * zero counts as one bit/s. */
+/* Harmonic mean [kbit/s] of the n newest throughputs before history entry `end`; with
+ * end = v->n_history those are the newest of all. 0 without any. A throughput of 0 counts as
+ * 1 bit/s. */
 double simple_harmonic_kbps(const struct view *v, int end, int n);
 
 int simple_rate_level(const struct view *v);
 int simple_buffer_level(const struct view *v);
 
-/* Constructors for the table of algo.c. arg is what follows the name in the spec. */
+/* Constructors of algo.c's table. arg is what follows the name in the spec. */
 int simple_fixed_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
                      struct err *e) __attribute__((warn_unused_result));
 int simple_random_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
-                      struct err *e) __attribute__((warn_unused_result));
-int simple_rate_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
-                    struct err *e) __attribute__((warn_unused_result));
-int simple_buffer_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
                       struct err *e) __attribute__((warn_unused_result));
 
 #endif

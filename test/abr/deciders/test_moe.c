@@ -1,4 +1,4 @@
-#include "abr/deciders/algo_moe.h"
+#include "abr/deciders/moe.h"
 
 #include "abr/emulator/feat.h"
 #include "abr/deciders/guard.h"
@@ -229,11 +229,11 @@ START_TEST(what_does_not_fit_is_told)
 }
 END_TEST
 
-Suite *suite_abr_deciders_algo_moe(void);
-Suite *suite_abr_deciders_algo_moe(void)
+Suite *suite_abr_deciders_moe(void);
+Suite *suite_abr_deciders_moe(void)
 {
-    Suite *s = suite_create("abr/algo_moe");
-    TCase *t = tcase_create("abr/algo_moe");
+    Suite *s = suite_create("abr/moe");
+    TCase *t = tcase_create("abr/moe");
     tcase_add_test(t, decides_as_the_network_says);
     tcase_add_test(t, a_added_profile_decides_with_its_new_experts);
     tcase_add_test(t, paper_layout_forgets_at_reset);

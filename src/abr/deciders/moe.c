@@ -1,4 +1,4 @@
-#include "abr/deciders/algo_moe.h"
+#include "abr/deciders/moe.h"
 
 #include "abr/emulator/feat.h"
 #include "abr/deciders/guard.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct pilot {
+struct moe {
     struct packed *packed;
     struct graft_pack *pack; /* new experts on it, NULL: none */
     enum feat_layout layout;
@@ -18,35 +18,37 @@ struct pilot {
         paper[FEAT_PAPER_HINT_DIM]; /* the paper's state is rolled from chunk to chunk */
 };
 
-static void pilot_free(void *self)
+static void moe_free(void *self)
 {
-    struct pilot *p = self;
+    struct moe *p = self;
     if (!p) return;
     graft_pack_free(p->pack);
     packed_free(p->packed);
     free(p);
 }
 
-static void pilot_reset(void *self, uint64_t session_key)
+static void moe_reset(void *self, uint64_t session_key)
 {
     (void)session_key;
-    struct pilot *p = self;
+    struct moe *p = self;
     memset(p->paper, 0, sizeof p->paper);
 }
 
 /* Layouts for experiments choose the first chunk themselves. */
-static uint32_t offered(const struct pilot *p, const struct view *v)
+static uint32_t moe_offered(const struct moe *p, const struct view *v)
 {
     bool own = feat_rolled(p->layout) || (p->layout != FEAT_FULL && first_level_is(v));
     uint32_t trained = (UINT32_C(1) << packed_cfg(p->packed)->actions) - 1;
     uint32_t mask = (own ? feat_mask(v) : guard_greedy(v)) & trained;
-    return mask ? mask : (trained >> 1) + 1; /* to begin above all that it knows */
+    return mask ? mask
+                : (trained >> 1) +
+                      1; /* the best level lies above all it was trained for */
 }
 
-static int pilot_decide(void *self, const struct view *v, const struct video *video)
+static int moe_decide(void *self, const struct view *v, const struct video *video)
 {
     (void)video;
-    struct pilot *p = self;
+    struct moe *p = self;
     float full[FEAT_FULL_DIM];
     const float *obs = p->paper;
     if (feat_rolled(p->layout)) {
@@ -57,21 +59,21 @@ static int pilot_decide(void *self, const struct view *v, const struct video *vi
         obs = full;
     }
 
-    uint32_t mask = offered(p, v);
+    uint32_t mask = moe_offered(p, v);
     int rc = p->pack
                  ? graft_pack_decide(&p->choice, NULL, p->pack, p->packed, obs, mask, -1)
                  : packed_decide(&p->choice, p->packed, obs, mask, -1);
     return rc ? 0 : p->choice.action;
 }
 
-static const struct policy_choice *pilot_choice(void *self)
+static const struct policy_choice *moe_choice(void *self)
 {
-    const struct pilot *p = self;
+    const struct moe *p = self;
     return &p->choice;
 }
 
-/* A grown profile's file; ERR_INVALID: of another kind, or of another layout. */
-static int load_added(struct pilot *p, const char *path, struct err *e)
+/* Loads the file of a profile with added experts. ERR_INVALID: another kind of file, or layout. */
+static int moe_load_added(struct moe *p, const char *path, struct err *e)
 {
     struct policy *base;
     struct graft *g;
@@ -95,7 +97,7 @@ static int load_added(struct pilot *p, const char *path, struct err *e)
     return rc;
 }
 
-static int algo_moe_load(struct pilot *p, const char *path, struct err *e)
+static int moe_load_policy(struct moe *p, const char *path, struct err *e)
 {
     struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
     if (!meta) return err_set(e, ERR_MEMORY, "no memory for the policy");
@@ -114,36 +116,35 @@ static int algo_moe_load(struct pilot *p, const char *path, struct err *e)
     return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;
 }
 
-/* A sound file of another kind may be a grown profile's. */
-static int load_either(struct pilot *p, const char *path, struct err *e)
+/* A sound file that is no policy may be one of a profile with added experts. */
+static int moe_load(struct moe *p, const char *path, struct err *e)
 {
     struct err why = {0}, added = {0};
-    int rc = algo_moe_load(p, path, &why);
-    if (rc == ERR_INVALID) rc = load_added(p, path, &added);
+    int rc = moe_load_policy(p, path, &why);
+    if (rc == ERR_INVALID) rc = moe_load_added(p, path, &added);
     if (!rc) return 0;
-    const struct err *told = added.code && added.code != ERR_INVALID ? &added : &why;
-    return err_field(e, told->code, told->field, "%s", told->detail);
+    const struct err *first = added.code && added.code != ERR_INVALID ? &added : &why;
+    return err_field(e, first->code, first->field, "%s", first->detail);
 }
 
-int algo_moe_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
-                 struct err *e)
+int moe_new(struct algo *out, const char *arg, const struct algo_ctx *ctx, struct err *e)
 {
     const char *path = *arg ? arg : ctx ? ctx->policy_path : NULL;
     if (!path)
         return err_field(e, ERR_ABSENT, "policy",
                          "there is no shipped policy here: name a checkpoint, moe:FILE");
 
-    struct pilot *p = calloc(1, sizeof *p);
+    struct moe *p = calloc(1, sizeof *p);
     if (!p) return err_set(e, ERR_MEMORY, "no memory for the policy");
-    int rc = load_either(p, path, e);
+    int rc = moe_load(p, path, e);
     if (rc) {
-        pilot_free(p);
+        moe_free(p);
         return rc;
     }
     out->self = p;
-    out->reset = pilot_reset;
-    out->decide = pilot_decide;
-    out->choice = pilot_choice;
-    out->free = pilot_free;
+    out->reset = moe_reset;
+    out->decide = moe_decide;
+    out->choice = moe_choice;
+    out->free = moe_free;
     return 0;
 }
