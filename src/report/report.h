@@ -1,4 +1,4 @@
-/* report.h - what a reproduction found, as one self-contained page, a CSV file and a JSON file.
+/* report.h - what an experiment found, as one self-contained page, a CSV file and a JSON file.
  *
  *   struct report *r = report_new("shift", "Plasticity under shift", &e);
  *   report_param_int(r, "seeds", 10);
@@ -39,8 +39,8 @@
  * Errors: report_new ERR_MEMORY; report_write ERR_MEMORY (also when memory ran out while things
  * were added), ERR_IO, ERR_INVALID (an asset that would end its own element).
  * Threads: not shared. */
-#ifndef LAB_REPORT_H
-#define LAB_REPORT_H
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
 
 #include "base/err.h"
 

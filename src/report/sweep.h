@@ -36,8 +36,8 @@
  * Errors: ERR_INVALID (a name that is no file's name, or twice), ERR_MEMORY, ERR_IO; of failing runs
  * that of the lowest index, with its name in e->field. Ownership: texts of runs are borrowed as
  * long as the sweep lives. Threads: not shared; sweep_tick and sweep_put in the run's own. */
-#ifndef LAB_SWEEP_H
-#define LAB_SWEEP_H
+#ifndef REPORT_SWEEP_H
+#define REPORT_SWEEP_H
 
 #include "base/err.h"
 

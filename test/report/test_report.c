@@ -385,25 +385,6 @@ START_TEST(tables_are_read_back)
 END_TEST
 
 /* 0 and .24 are in the first quarter, 1 in the last, 2 in none, NaN is no value */
-START_TEST(histogram_counts_shares)
-{
-    const char *dir = tmpdir_new();
-    static const double v[] = {0, .24, .25, 1, 2, NAN};
-    struct report *r = report_new("h", "t", NULL);
-    report_figure(r, "f", "t", NULL);
-    report_panel(r, &(struct report_panel){.x = {"x"}, .y = {"share"}});
-    report_histogram(r, "s", v, 6, 4, 0, 1);
-    write_sample(dir, r);
-    char *text = read_file(dir, "h.csv");
-    ck_assert_str_eq(text, "figure,panel,series,x,y,lo,hi\n"
-                           "f,,s,0.125,0.4,,\nf,,s,0.375,0.2,,\nf,,s,0.625,0,,\n"
-                           "f,,s,0.875,0.2,,\n");
-    free(text);
-    report_free(r);
-    tmpdir_remove(dir);
-}
-END_TEST
-
 START_TEST(assets_that_end_their_element_are_refused)
 {
     struct report *r = sample();
@@ -453,7 +434,6 @@ Suite *suite_report_report(void)
     tcase_add_test(t, index_lists_the_reports_of_the_folder);
     tcase_add_test(t, checks_take_their_ends_and_no_nan);
     tcase_add_test(t, tables_are_read_back);
-    tcase_add_test(t, histogram_counts_shares);
     tcase_add_test(t, assets_that_end_their_element_are_refused);
     tcase_add_test(t, allocations_may_fail);
     suite_add_tcase(s, t);
