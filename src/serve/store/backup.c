@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 
 enum { PART = FOLDER_PATH + 8, NAME = FOLDER_PATH + 300, TRIES = 5 };
 
-struct job {
+struct backup_job {
     char to[FOLDER_PATH], part[PART];
     const char *from;
     struct backup_stats *out;
@@ -23,28 +22,25 @@ struct job {
     void *ctx;
 };
 
-static int failed(const char *path, const char *what, struct err *e)
+static int backup_failed(const char *path, const char *what, struct err *e)
 {
     return err_field(e, ERR_IO, path, "cannot be %s: %s", what, strerror(errno));
 }
 
-static bool is_added(const char *name)
+/* grown-NAME.safetensors: the experts of a profile */
+static int is_added(const struct dirent *d)
 {
     static const char end[] = ".safetensors";
-    size_t n = strlen(name), k = sizeof end - 1;
-    return strncmp(name, "grown-", 6) == 0 && n > 6 + k && strcmp(name + n - k, end) == 0;
+    size_t n = strlen(d->d_name), k = sizeof end - 1;
+    return strncmp(d->d_name, "grown-", 6) == 0 && n > 6 + k &&
+           strcmp(d->d_name + n - k, end) == 0;
 }
 
-static int by_name(const struct dirent *d)
-{
-    return is_added(d->d_name);
-}
-
-/* Which profiles have grown: a number that changes when one more has, or one no longer. */
-static uint32_t added_ones(const char *dir)
+/* Changes when a profile gets experts of its own, or loses them. */
+static uint32_t added_sum(const char *dir)
 {
     struct dirent **found = NULL;
-    int n = scandir(dir, &found, by_name, alphasort);
+    int n = scandir(dir, &found, is_added, alphasort);
     uint32_t crc = 0;
     for (int i = 0; i < n; i++) {
         crc = bytes_crc32(crc, found[i]->d_name, strlen(found[i]->d_name) + 1);
@@ -54,41 +50,26 @@ static uint32_t added_ones(const char *dir)
     return crc;
 }
 
-/* ---- one file ---- */
+/* ---- the files ---- */
 
-static int pour(int to, int from)
+/* Does nothing if the file is not there. A checkpoint is replaced by renaming and never written to:
+ * what was opened is whole. */
+static int copy_file(struct backup_job *j, const char *name, struct err *e)
 {
-    char buf[1 << 16];
-    ssize_t n;
-    while ((n = read(from, buf, sizeof buf)) != 0) {
-        if (n < 0) return -1;
-        for (ssize_t at = 0, k; at < n; at += k)
-            if ((k = write(to, buf + at, (size_t)(n - at))) < 0) return -1;
-    }
-    return fsync(to);
-}
-
-/* Nothing happens when it is not there. Checkpoints are replaced by renaming, never written to: what
- * was opened is whole. */
-static int copy_file(struct job *j, const char *name, struct err *e)
-{
+    struct err why = {0};
     char from[NAME], to[NAME];
     snprintf(from, sizeof from, "%s/%s", j->from, name);
     snprintf(to, sizeof to, "%s/%s", j->part, name);
-    int in = open(from, O_RDONLY | O_CLOEXEC);
-    if (in < 0) return errno == ENOENT ? 0 : failed(from, "read", e);
-    int rc = 0, out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (out < 0 || pour(out, in)) rc = failed(to, "written", e);
-    close(in);
-    if (out >= 0 && close(out) && !rc) rc = failed(to, "written", e);
-    return rc;
+    int rc = folder_copy_file(to, from, &why);
+    if (!rc || rc == ERR_ABSENT) return 0;
+    return err_field(e, rc, why.field, "%s", why.detail);
 }
 
-static int copy_added(struct job *j, struct err *e)
+static int copy_added(struct backup_job *j, struct err *e)
 {
     struct dirent **found = NULL;
-    int rc = 0, n = scandir(j->from, &found, by_name, alphasort);
-    if (n < 0) return failed(j->from, "read", e);
+    int rc = 0, n = scandir(j->from, &found, is_added, alphasort);
+    if (n < 0) return backup_failed(j->from, "read", e);
     for (int i = 0; i < n; i++) {
         if (!rc) rc = copy_file(j, found[i]->d_name, e);
         free(found[i]);
@@ -97,7 +78,7 @@ static int copy_added(struct job *j, struct err *e)
     return rc;
 }
 
-static int copy_all(struct job *j, struct err *e)
+static int copy_all(struct backup_job *j, struct err *e)
 {
     char from[NAME], to[NAME];
     snprintf(from, sizeof from, "%s/abrd.db", j->from);
@@ -105,7 +86,7 @@ static int copy_all(struct job *j, struct err *e)
     int rc = copy_file(j, "policy.safetensors", e);
     if (!rc) rc = copy_file(j, "policy.safetensors.prev", e);
     if (!rc) rc = store_sqlite_copy(&j->out->store, to, from, j->watch, j->ctx, e);
-    if (!rc && chmod(to, 0600)) rc = failed(to, "written", e);
+    if (!rc && chmod(to, 0600)) rc = backup_failed(to, "written", e);
     if (!rc) rc = copy_added(j, e);
     if (!rc) rc = copy_file(j, "untagged.state", e);
     if (!rc) rc = copy_file(j, "secret", e);
@@ -114,8 +95,8 @@ static int copy_all(struct job *j, struct err *e)
 
 /* ---- the folder ---- */
 
-/* Only what we made ourselves is in it. */
-static void empty(const char *dir)
+/* It holds only what backup_make wrote. */
+static void empty_folder(const char *dir)
 {
     DIR *d = opendir(dir);
     for (struct dirent *at; d && (at = readdir(d));) {
@@ -126,7 +107,7 @@ static void empty(const char *dir)
     if (d) closedir(d);
 }
 
-static void count(struct job *j)
+static void count_files(struct backup_job *j)
 {
     DIR *d = opendir(j->part);
     struct stat st;
@@ -140,7 +121,7 @@ static void count(struct job *j)
     if (d) closedir(d);
 }
 
-static int backup_begin(struct job *j, const char *to, struct err *e)
+static int backup_begin(struct backup_job *j, const char *to, struct err *e)
 {
     size_t n = strlen(to);
     while (n > 1 && to[n - 1] == '/')
@@ -155,44 +136,45 @@ static int backup_begin(struct job *j, const char *to, struct err *e)
     snprintf(db, sizeof db, "%s/abrd.db", j->from);
     if (access(db, F_OK))
         return errno == ENOENT ? err_field(e, ERR_ABSENT, j->from,
-                                           "has no abrd.db: is it a data folder? (abrd "
-                                           "doctor tells whether it was lost)")
-                               : failed(db, "read", e);
-    if (rmdir(j->to) && errno != ENOENT) /* an empty one may be there */
+                                           "has no abrd.db: is it a data folder? ('abrd "
+                                           "doctor' says whether it was lost)")
+                               : backup_failed(db, "read", e);
+    if (rmdir(j->to) && errno != ENOENT) /* an empty folder is replaced */
         return err_field(e, ERR_CONFLICT, j->to,
-                         "is there already and cannot be replaced (%s): a backup is a "
-                         "new folder",
+                         "exists and cannot be replaced (%s): name a new folder for "
+                         "the backup",
                          strerror(errno));
     if (!mkdir(j->part, 0700)) return 0;
-    if (errno != EEXIST) return failed(j->part, "made", e);
-    return err_field(e, ERR_CONFLICT, j->part,
-                     "is left of a backup that was cut off, or of one that runs: remove "
-                     "it");
+    if (errno != EEXIST) return backup_failed(j->part, "made", e);
+    return err_field(
+        e, ERR_CONFLICT, j->part,
+        "belongs to a backup that was cut off, or to one that runs: remove it "
+        "if none runs");
 }
 
 int backup_make(struct backup_stats *out, const char *to, const char *from,
                 store_sqlite_watch *watch, void *ctx, struct err *e)
 {
     *out = (struct backup_stats){0};
-    struct job j = {.from = from, .out = out, .watch = watch, .ctx = ctx};
+    struct backup_job j = {.from = from, .out = out, .watch = watch, .ctx = ctx};
     int rc = backup_begin(&j, to, e);
     if (rc) return rc;
 
     bool same = false;
     for (int i = 0; i < TRIES && !rc && !same; i++) {
-        empty(j.part);
-        uint32_t before = added_ones(from);
+        empty_folder(j.part);
+        uint32_t before = added_sum(from);
         rc = copy_all(&j, e);
-        same = added_ones(from) == before;
+        same = added_sum(from) == before;
     }
     if (!rc && !same)
         rc = err_field(e, ERR_CONFLICT, from,
-                       "profiles grow or are deleted all the time: try later");
-    if (!rc && text_sync_folder(j.part)) rc = failed(j.part, "written", e);
-    if (!rc) count(&j);
-    if (!rc && rename(j.part, j.to)) rc = failed(j.to, "made", e);
-    if (!rc) return text_sync_folder_of(j.to) ? failed(j.to, "written", e) : 0;
-    empty(j.part);
+                       "profiles with added experts change all the time: try later");
+    if (!rc && text_sync_folder(j.part)) rc = backup_failed(j.part, "written", e);
+    if (!rc) count_files(&j);
+    if (!rc && rename(j.part, j.to)) rc = backup_failed(j.to, "made", e);
+    if (!rc) return text_sync_folder_of(j.to) ? backup_failed(j.to, "written", e) : 0;
+    empty_folder(j.part);
     rmdir(j.part);
     return rc;
 }

@@ -1,19 +1,19 @@
-/* backup.h - a data folder copied so that a daemon can start on the copy, also while one uses it.
+/* backup.h - copies a data folder, also while a daemon uses it; a daemon can start on the copy.
  *
  *   1  policy.safetensors and .prev
  *   2  abrd.db, as it is at one moment (store_sqlite.h: what it leaves out)
  *   3  grown-*.safetensors, untagged.state
  *
- * In this order, as a crash would leave them: the store knows of every version whose weights are
- * there. When a profile grew or was given up meanwhile all is copied again. Not copied: the token,
- * the lock, what was put aside as damaged.
+ * In this order, as a crash would leave them: the store knows every version whose weights are there.
+ * If a profile gets or loses experts of its own meanwhile, everything is copied again. The token, the
+ * lock and damaged files (.bad) are not copied.
  *
- * The copy is made beside its place, as `to`.part, put on the disk, read through, and then renamed:
- * what is at `to` is whole. It belongs to who makes it, mode 700. To restore is to start a daemon on
- * it, or on a copy of it, as the user who owns it.
+ * The copy is made as `to`.part, put on the disk, checked, and then renamed: what is at `to` is
+ * complete. Its mode is 700. To restore, start a daemon on it, or on a copy of it, as the user who owns
+ * it.
  *
- * Errors: ERR_CONFLICT there is something at `to` or `to`.part, or it was given up; ERR_ABSENT there
- * is no store in `from`; ERR_CORRUPT the store is damaged; ERR_IO, ERR_RANGE.
+ * Errors: ERR_CONFLICT there is something at `to` or `to`.part, or watch gave up; ERR_ABSENT there is
+ * no store in `from`; ERR_CORRUPT the store is damaged; ERR_IO, ERR_RANGE.
  * Threads: not shared. */
 #ifndef SERVE_BACKUP_H
 #define SERVE_BACKUP_H

@@ -12,7 +12,8 @@
 #include "base/text.h"
 #include "learn/ckpt.h"
 
-static int name(char out[FOLDER_PATH], const char *dir, const char *file, struct err *e)
+static int file_path(char out[FOLDER_PATH], const char *dir, const char *file,
+                     struct err *e)
 {
     if (snprintf(out, FOLDER_PATH, "%s/%s", dir, file) < FOLDER_PATH) return 0;
     return err_field(e, ERR_RANGE, "data", "the path is too long");
@@ -26,11 +27,11 @@ int folder_open(struct folder *f, const char *dir, struct err *e)
     if (mkdir(dir, 0755) && errno != EEXIST)
         return err_field(e, ERR_IO, dir, "cannot be made: %s", strerror(errno));
     char lock[FOLDER_PATH];
-    int rc = name(lock, dir, "lock", e);
-    if (!rc) rc = name(f->db, dir, "abrd.db", e);
-    if (!rc) rc = name(f->policy, dir, "policy.safetensors", e);
-    if (!rc) rc = name(f->hintless, dir, "untagged.state", e);
-    if (!rc) rc = name(f->secret, dir, "secret", e);
+    int rc = file_path(lock, dir, "lock", e);
+    if (!rc) rc = file_path(f->db, dir, "abrd.db", e);
+    if (!rc) rc = file_path(f->policy, dir, "policy.safetensors", e);
+    if (!rc) rc = file_path(f->hintless, dir, "untagged.state", e);
+    if (!rc) rc = file_path(f->secret, dir, "secret", e);
     if (rc) return rc;
 
     f->used = !access(f->db, F_OK);
@@ -51,7 +52,35 @@ void folder_close(struct folder *f)
     f->lock = -1;
 }
 
-static void put_aside(const char *path)
+/* Reads to the end, writes all of it, and puts it on the disk. */
+static int copy_bytes(int to, int from)
+{
+    char buf[1 << 16];
+    ssize_t n;
+    while ((n = read(from, buf, sizeof buf)) != 0) {
+        if (n < 0) return -1;
+        for (ssize_t at = 0, k; at < n; at += k)
+            if ((k = write(to, buf + at, (size_t)(n - at))) < 0) return -1;
+    }
+    return fsync(to);
+}
+
+int folder_copy_file(const char *to, const char *from, struct err *e)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    if (in < 0)
+        return err_field(e, errno == ENOENT ? ERR_ABSENT : ERR_IO, from,
+                         "cannot be read: %s", strerror(errno));
+    int rc = 0, out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (out < 0 || copy_bytes(out, in))
+        rc = err_field(e, ERR_IO, to, "cannot be written: %s", strerror(errno));
+    close(in);
+    if (out >= 0 && close(out) && !rc)
+        rc = err_field(e, ERR_IO, to, "cannot be written: %s", strerror(errno));
+    return rc;
+}
+
+static void keep_as_bad(const char *path)
 {
     char bad[FOLDER_PATH + 8];
     snprintf(bad, sizeof bad, "%s.bad", path);
@@ -70,7 +99,7 @@ void folder_hintless(struct folder *f, const struct log *log)
 {
     if (f->lock >= 0 && f->used && access(f->hintless, F_OK))
         folder_misses(f, log, "slot", f->hintless,
-                      "what was learned of viewers without a hint begins anew");
+                      "learning about viewers without a hint begins anew");
 }
 
 /* ---- the secret ---- */
@@ -94,7 +123,7 @@ static int secret_write(const char *path, const uint8_t secret[SIPHASH_KEY],
         snprintf(text + 2 * i, sizeof text - 2 * (size_t)i, "%02x", secret[i]);
     text[2 * SIPHASH_KEY] = '\n';
     snprintf(part, sizeof part, "%s.part", path);
-    unlink(part); /* of a start that was killed */
+    unlink(part); /* of a killed start */
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     bool ok = fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1 &&
               fsync(fd) == 0;
@@ -115,23 +144,22 @@ int folder_secret(struct folder *f, uint8_t out[SIPHASH_KEY], const struct entro
         close(fd);
         if (secret_parse(out, text, n)) return 0;
         f->refused++;
-        put_aside(f->secret);
+        keep_as_bad(f->secret);
     }
     int rc = entropy_draw(from, out, SIPHASH_KEY, e);
     if (rc || f->lock < 0) return rc;
     if (fd >= 0)
         log_event(log, LOG_ERROR, "secret",
-                  "%s is damaged: who explores is drawn from a new one", f->secret);
+                  "%s is damaged: a new one decides which sessions explore", f->secret);
     else if (f->used)
         folder_misses(f, log, "secret", f->secret,
-                      "who explores is drawn from a new one");
+                      "a new one decides which sessions explore");
     return secret_write(f->secret, out, e);
 }
 
-/* NULL when it is not there or was damaged (and put aside). */
-static struct policy *checkpoint(struct folder *f, const char *path,
-                                 struct ckpt_meta *meta, void **state, size_t *state_n,
-                                 const struct log *log)
+/* NULL when it is not there or is damaged (then it is kept as .bad). */
+static struct policy *load_own(struct folder *f, const char *path, struct ckpt_meta *meta,
+                               void **state, size_t *state_n, const struct log *log)
 {
     struct err why = {0};
     struct policy *p = ckpt_load(path, meta, state, state_n, &why);
@@ -140,20 +168,20 @@ static struct policy *checkpoint(struct folder *f, const char *path,
     } else if (why.code != ERR_ABSENT) {
         log_err(log, LOG_ERROR, "policy", &why);
         f->refused++;
-        put_aside(path);
+        keep_as_bad(path);
     }
     return p;
 }
 
-/* A policy from elsewhere: one that reads what viewers value. */
-static struct policy *given(const char *path, struct ckpt_meta *meta, struct err *e)
+/* A policy from elsewhere. It must have been trained with the viewers' weights as inputs. */
+static struct policy *load_given(const char *path, struct ckpt_meta *meta, struct err *e)
 {
     struct policy *p = ckpt_load(path, meta, NULL, NULL, e);
     const char *layout = ckpt_meta_get(meta, "layout");
     if (p && layout && strcmp(layout, "blind") == 0) {
         err_field(e, ERR_INVALID, path,
-                  "was trained without knowing what viewers value (layout 'blind'): "
-                  "it can be scored, not served");
+                  "was trained without the viewers' weights as inputs (layout "
+                  "'blind'): it can be evaluated, not served");
         policy_free(p);
         p = NULL;
     }
@@ -169,12 +197,12 @@ static struct policy *folder_find(struct folder *f, const char *fallback,
         char prev[FOLDER_PATH + 8];
         snprintf(prev, sizeof prev, "%s.prev", f->policy);
         uint64_t before = f->refused;
-        p = checkpoint(f, f->policy, meta, state, state_n, log);
+        p = load_own(f, f->policy, meta, state, state_n, log);
         bool gone = !p && access(f->policy, F_OK) && f->refused == before;
-        if (!p) p = checkpoint(f, prev, meta, state, state_n, log);
+        if (!p) p = load_own(f, prev, meta, state, state_n, log);
         if (p && gone)
             folder_misses(f, log, "policy", f->policy,
-                          "it goes on from policy.safetensors.prev, the one before");
+                          "it continues from policy.safetensors.prev, the one before");
     }
     if (p) return p;
 
@@ -182,7 +210,7 @@ static struct policy *folder_find(struct folder *f, const char *fallback,
         err_field(e, ERR_ABSENT, "policy", "no policy is given: name a checkpoint");
         return NULL;
     }
-    p = given(fallback, meta, e);
+    p = load_given(fallback, meta, e);
     if (p) snprintf(f->from, sizeof f->from, "%s", fallback);
     return p;
 }

@@ -1,14 +1,14 @@
-/* folder.h - the data folder: whose it is, and which weights a start begins with.
+/* folder.h - the data folder: its lock, its files, and the weights that a start begins with.
  *
  *   abrd.db                   the store; -wal, -shm, -count, -reserve: store_sqlite.h
  *   policy.safetensors        the newest checkpoint of the learner; .prev: the one before
- *   secret                    what nobody foretells draws from (decide.h): 32 hex digits, 0600
- *   untagged.state            what was learned of viewers without a hint (hintless.h)
+ *   secret                    makes draws unpredictable (decide.h): 32 hex digits, 0600
+ *   untagged.state            what was learned about viewers without a hint (hintless.h)
  *   lock                      held by the daemon that uses the folder
  *
- * A damaged checkpoint is put aside as policy.safetensors.bad and the one before is used, or
- * the policy that was named in the configuration; each such step is logged and counted. So is a file
- * that is not there although a daemon used the folder before.
+ * A damaged checkpoint is kept as policy.safetensors.bad. Then the one before is used, or the policy
+ * of the configuration. Each such step is logged and counted, and so is a file that is missing although
+ * a daemon used the folder before.
  *
  * Errors: ERR_CONFLICT another process uses the folder; ERR_IO; those of ckpt.h.
  * Threads: not shared. */
@@ -29,35 +29,40 @@
 
 struct folder {
     int lock;                   /* file descriptor; -1 = no folder */
-    uint64_t refused;           /* damaged files that were put aside */
+    uint64_t refused;           /* damaged files, now NAME.bad */
     uint64_t missing;           /* files that a start expected */
     bool used;                  /* a daemon was here before */
     char from[FOLDER_PATH + 8]; /* the file that folder_policy read; cut when longer */
     char db[FOLDER_PATH], policy[FOLDER_PATH], hintless[FOLDER_PATH], secret[FOLDER_PATH];
 };
 
-/* Makes the folder when it is not there. dir NULL: nothing is kept. */
+/* Makes the folder if it is not there. dir NULL: nothing is kept. */
 int folder_open(struct folder *f, const char *dir, struct err *e)
     __attribute__((warn_unused_result));
 void folder_close(struct folder *f);
 
-/* A start misses this file, without which `otherwise` happens: counts and logs it as this event. */
+/* Counts and logs, as this event, that a file is missing and what happens without it. */
 void folder_misses(struct folder *f, const struct log *log, const char *event,
                    const char *path, const char *otherwise);
-/* Before untagged.state is made: misses it when a daemon was here before. */
+/* Before untagged.state is made: the same for it, if a daemon was here before. */
 void folder_hintless(struct folder *f, const struct log *log);
 
-/* The folder's secret; a new one, durable before it is used, when there is none or it is damaged.
+/* The folder's secret. If there is none, or it is damaged: a new one, durable before it is used.
  * Without a folder it lives as long as the caller keeps it. */
 int folder_secret(struct folder *f, uint8_t out[SIPHASH_KEY], const struct entropy *from,
                   const struct log *log, struct err *e)
     __attribute__((warn_unused_result));
 
-/* The weights to start with, owned. When they come from a checkpoint *state (owned) is
- * the learner's; else NULL. fallback: the policy of the configuration, may be NULL.
- * meta: its metadata, may be NULL. */
+/* The weights to start with, owned. *state (owned) is the learner's state if they come from a
+ * checkpoint, else NULL. fallback: the policy of the configuration, may be NULL. meta: its metadata,
+ * may be NULL. */
 struct policy *folder_policy(struct folder *f, const char *fallback,
                              struct ckpt_meta *meta, void **state, size_t *state_n,
                              const struct log *log, struct err *e);
+
+/* Copies `from` to the new file `to` (mode 600) and puts it on the disk. ERR_ABSENT: there is no
+ * `from`; ERR_IO. A failure may leave a part of the copy. */
+int folder_copy_file(const char *to, const char *from, struct err *e)
+    __attribute__((warn_unused_result));
 
 #endif

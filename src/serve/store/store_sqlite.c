@@ -1,13 +1,18 @@
 #include "serve/store/store_sqlite.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+#include "base/text.h"
 #include "store_sqlite_priv.h"
 
 enum {
@@ -16,45 +21,482 @@ enum {
     STEPS_GREEDY = 4 * VIEW_HISTORY,
     PRUNE_AT_ONCE = 500,   /* sessions, between other rows: 50/s may end for ever */
     CHECK_PAGES = 1 << 19, /* 2 GB, some seconds */
-    RESERVE_BYTES =
-        16 << 20, /* a page for each of 4,000 rows: 50 ms at 25,000 decisions/s */
+    /* a page for each of 4,000 rows: 50 ms at 25,000 decisions/s */
+    RESERVE_BYTES = 16 << 20,
 };
+
+int store_sqlite_fail(const char *path, sqlite3 *db, int rc, struct err *e)
+{
+    const char *why = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
+        return err_field(e, ERR_IO, path, "the disk is full (%s): make room", why);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return err_field(e, ERR_IO, path, "cannot be written (%s): check its owner", why);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return err_field(e, ERR_CORRUPT, path,
+                         "is damaged or not a database (%.60s): " STORE_SQLITE_REMEDY,
+                         why);
+    case SQLITE_NOMEM:
+        return err_field(e, ERR_MEMORY, path, "out of memory");
+    default:
+        return err_field(e, ERR_IO, path, "%s", why);
+    }
+}
+
+int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
+                     const char *sql)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    if (!rc) rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW && number) *number = sqlite3_column_int64(st, 0);
+    if (rc == SQLITE_ROW && text) store_sqlite_read_text(text, size, st, 0);
+    sqlite3_finalize(st);
+    return rc;
+}
+
+/* ---- columns: one table per kind of row; schema, statements and conversions are made of it ---- */
+
+/* F or X(column, type, KEPT or NEW, member of the struct); the first column goes through F, the
+ * others through X. A row that is written again keeps its KEPT columns and takes the NEW ones. The
+ * order is that of the file, and the checksum covers the columns in this order. */
+/* clang-format off */
+#define SESSION_TABLE(F, X)                  \
+    F(id, BLOB_KEY, KEPT, id)                \
+    X(key, INT, KEPT, key)                   \
+    X(profile, TEXT, NEW, profile)           \
+    X(content_id, TEXT, KEPT, content_id)    \
+    X(ladder_kbps, LADDER, KEPT, )           \
+    X(chunk_s, REAL, KEPT, chunk_s)          \
+    X(chunks, INT, KEPT, chunks)             \
+    X(buffer_max_s, REAL, KEPT, buffer_max_s) \
+    X(mu_quality, REAL, KEPT, qoe.mu_quality) \
+    X(mu_switch, REAL, KEPT, qoe.mu_switch)  \
+    X(mu_stall, REAL, KEPT, qoe.mu_stall)    \
+    X(utility, UTILITY, KEPT, qoe.utility)   \
+    X(has_mu, INT, KEPT, has_mu)             \
+    X(has_key, INT, KEPT, has_key)           \
+    X(hinted, INT, KEPT, hinted)             \
+    X(explores, INT, KEPT, explores)         \
+    X(opened_at, REAL, KEPT, opened_at)      \
+    X(closed_at, REAL, NEW, closed_at)       \
+    X(closed, INT, NEW, closed)              \
+    X(terminal, INT, NEW, terminal)
+#define STEP_TABLE(F, X)                     \
+    F(session, OWNER, KEPT, )                \
+    X(ord, INT, KEPT, ord)                   \
+    X(rev, INT, NEW, rev)                    \
+    X(chunk, INT, KEPT, chunk)               \
+    X(flags, INT, NEW, flags)                \
+    X(decided, INT, KEPT, decided)           \
+    X(level, INT, NEW, level)                \
+    X(last_level, INT, KEPT, last_level)     \
+    X(expert, INT, KEPT, expert)             \
+    X(logp, REAL, KEPT, logp)                \
+    X(value, REAL, KEPT, value)              \
+    X(entropy, REAL, KEPT, entropy)          \
+    X(prob, BLOB, KEPT, prob)                \
+    X(next_bytes, BLOB, KEPT, next_bytes)    \
+    X(question, INT, KEPT, question)         \
+    X(policy, INT, KEPT, policy)             \
+    X(bytes, INT, NEW, bytes)                \
+    X(buffer_s, REAL, KEPT, buffer_s)        \
+    X(download_s, REAL, NEW, download_s)     \
+    X(rebuffer_s, REAL, NEW, rebuffer_s)     \
+    X(reward, REAL, NEW, reward)             \
+    X(external, REAL, NEW, external)         \
+    X(at, REAL, NEW, at)
+#define PROFILE_TABLE(F, X)                  \
+    F(name, TEXT_KEY, KEPT, name)            \
+    X(mu_quality, REAL, NEW, qoe.mu_quality) \
+    X(mu_switch, REAL, NEW, qoe.mu_switch)   \
+    X(mu_stall, REAL, NEW, qoe.mu_stall)     \
+    X(utility, UTILITY, NEW, qoe.utility)
+#define VERSION_TABLE(F, X)                  \
+    F(version, INT_KEY, KEPT, version)       \
+    X(crc, INT, KEPT, crc)                   \
+    X(published_at, REAL, KEPT, published_at) \
+    X(check_score, REAL_OR_NULL, KEPT, check_score)
+/* clang-format on */
+
+#define DECLARE_BLOB_KEY "BLOB PRIMARY KEY"
+#define DECLARE_TEXT_KEY "TEXT PRIMARY KEY"
+#define DECLARE_INT_KEY "INTEGER PRIMARY KEY"
+#define DECLARE_INT "INTEGER NOT NULL"
+#define DECLARE_REAL "REAL NOT NULL"
+#define DECLARE_REAL_OR_NULL "REAL"
+#define DECLARE_TEXT "TEXT NOT NULL"
+#define DECLARE_BLOB "BLOB NOT NULL"
+#define DECLARE_LADDER DECLARE_TEXT
+#define DECLARE_UTILITY DECLARE_TEXT
+#define DECLARE_OWNER DECLARE_BLOB
+
+/* from a row r to parameter i of the statement st; borrowed until it has run */
+#define BIND_BLOB_KEY(m) sqlite3_bind_blob(st, i, r->m, sizeof r->m, SQLITE_STATIC)
+#define BIND_TEXT_KEY(m) sqlite3_bind_text(st, i, r->m, -1, SQLITE_STATIC)
+#define BIND_INT_KEY(m) sqlite3_bind_int64(st, i, (int64_t)r->m)
+#define BIND_INT BIND_INT_KEY
+#define BIND_REAL(m) sqlite3_bind_double(st, i, (double)r->m)
+#define BIND_REAL_OR_NULL BIND_REAL /* SQLite makes NULL of NaN */
+#define BIND_TEXT BIND_TEXT_KEY
+#define BIND_BLOB BIND_BLOB_KEY
+#define BIND_LADDER(m) bind_ladder(st, i, r)
+#define BIND_UTILITY(m) \
+    sqlite3_bind_text(st, i, qoe_utility_name(r->m), -1, SQLITE_STATIC)
+#define BIND_OWNER(m) sqlite3_bind_blob(st, i, id, TRACK_ID, SQLITE_STATIC)
+#define BIND(name, type, kept, member) (void)BIND_##type(member), i++;
+
+/* and back, from column i of the row that st stands on; rc keeps the first failure */
+#define READ_BLOB_KEY(m) rc = rc ? rc : read_blob(r->m, sizeof r->m, st, i, e)
+#define READ_TEXT_KEY(m) store_sqlite_read_text(r->m, sizeof r->m, st, i)
+#define READ_INT_KEY(m) r->m = sqlite3_column_int64(st, i)
+#define READ_INT READ_INT_KEY
+#define READ_REAL(m) r->m = sqlite3_column_double(st, i)
+#define READ_REAL_OR_NULL(m)                                       \
+    r->m = sqlite3_column_type(st, i) == SQLITE_NULL ? (double)NAN \
+                                                     : sqlite3_column_double(st, i)
+#define READ_TEXT READ_TEXT_KEY
+#define READ_BLOB READ_BLOB_KEY
+#define READ_LADDER(m) rc = rc ? rc : read_ladder(r, st, i, e)
+#define READ_UTILITY(m) rc = rc ? rc : read_utility(&r->m, st, i, e)
+#define READ_OWNER(m) (void)0 /* the caller asked for it */
+#define READ(name, type, kept, member) READ_##type(member), i++;
+
+#define NAME_F(name, type, kept, member) #name
+#define NAME_X(name, type, kept, member) ", " #name
+#define SESSION_COLUMNS SESSION_TABLE(NAME_F, NAME_X)
+#define STEP_COLUMNS STEP_TABLE(NAME_F, NAME_X)
+
+static int bind_ladder(sqlite3_stmt *st, int i, const struct track_row *r)
+{
+    char text[VIEW_LEVELS * 26] = "";
+    size_t at = 0;
+    for (int k = 0; k < r->levels; k++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%.17g", k ? " " : "",
+                               r->ladder_kbps[k]);
+    return sqlite3_bind_text(st, i, text, -1, SQLITE_TRANSIENT);
+}
+
+static int read_ladder(struct track_row *r, sqlite3_stmt *st, int i, struct err *e)
+{
+    const char *text = (const char *)sqlite3_column_text(st, i);
+    for (r->levels = 0; text && *text && r->levels < VIEW_LEVELS; r->levels++)
+        if (text_scan_double(&r->ladder_kbps[r->levels], &text, NULL)) break;
+    if (text && !*text) return 0;
+    return err_set(e, ERR_CORRUPT, "the ladder of a session cannot be read");
+}
+
+static int read_utility(enum qoe_utility *out, sqlite3_stmt *st, int i, struct err *e)
+{
+    return qoe_utility_parse(out, (const char *)sqlite3_column_text(st, i), e);
+}
+
+static int read_blob(void *out, size_t size, sqlite3_stmt *st, int i, struct err *e)
+{
+    int n = sqlite3_column_bytes(st, i);
+    if (n != (int)size)
+        return err_set(e, ERR_CORRUPT, "column %s of a row has %d bytes instead of %zu",
+                       sqlite3_column_name(st, i), n, size);
+    memcpy(out, sqlite3_column_blob(st, i), size);
+    return 0;
+}
+
+void store_sqlite_read_text(char *out, size_t size, sqlite3_stmt *st, int i)
+{
+    const unsigned char *text = sqlite3_column_text(st, i);
+    snprintf(out, size, "%s", text ? (const char *)text : "");
+}
+
+static void bind_session(sqlite3_stmt *st, const struct track_row *r)
+{
+    int i = 1;
+    SESSION_TABLE(BIND, BIND)
+}
+
+static void bind_step(sqlite3_stmt *st, const uint8_t id[TRACK_ID], const struct step *r)
+{
+    int i = 1;
+    STEP_TABLE(BIND, BIND)
+}
+
+static void bind_profile(sqlite3_stmt *st, const struct profile *r)
+{
+    int i = 1;
+    PROFILE_TABLE(BIND, BIND)
+}
+
+static void bind_version(sqlite3_stmt *st, const struct store_version *r)
+{
+    int i = 1;
+    VERSION_TABLE(BIND, BIND)
+}
+
+/* Rows with a checksum: the first column says whether it fits. */
+static int read_session(struct track_row *r, sqlite3_stmt *st, struct err *e)
+{
+    int i = 1, rc = 0;
+    *r = (struct track_row){0};
+    if (!sqlite3_column_int(st, 0))
+        return err_set(e, ERR_CORRUPT, "the checksum of a session's row is wrong");
+    SESSION_TABLE(READ, READ)
+    return rc;
+}
+
+static int read_step(struct step *r, sqlite3_stmt *st, struct err *e)
+{
+    int i = 1, rc = 0;
+    *r = (struct step){.next = -1, .prev = -1};
+    if (!sqlite3_column_int(st, 0))
+        return err_set(e, ERR_CORRUPT, "the checksum of a step's row is wrong");
+    STEP_TABLE(READ, READ)
+    return rc;
+}
+
+/* ---- schema and statements ---- */
+
+#define DECLARED_F(name, type, kept, member) #name " " DECLARE_##type
+#define DECLARED_X(name, type, kept, member) ", " #name " " DECLARE_##type
+#define DECLARED(TABLE) TABLE(DECLARED_F, DECLARED_X)
+
+/* clang-format off */
+static const char TABLES_SQL[] =
+    "CREATE TABLE sessions(" DECLARED(SESSION_TABLE) ", crc INTEGER) WITHOUT ROWID;"
+    "CREATE INDEX sessions_live ON sessions(opened_at) WHERE NOT closed;"
+    "CREATE INDEX sessions_closed ON sessions(closed_at) WHERE closed;"
+    "CREATE TABLE steps(" DECLARED(STEP_TABLE)
+    ", crc INTEGER, PRIMARY KEY(session, ord)) WITHOUT ROWID;"
+    "CREATE TABLE profiles( " DECLARED(PROFILE_TABLE) ") WITHOUT ROWID;"
+    "CREATE TABLE policy_versions( " DECLARED(VERSION_TABLE) ");";
+
+/* For people. Each %d is a flag of enum step_flag. */
+static const char VIEWS_SQL[] =
+    "CREATE VIEW decisions AS SELECT lower(hex(session)) AS session, ord, chunk,"
+    " decided AS level, policy, expert, (flags & %d) / %d AS sampled, logp, buffer_s,"
+    " last_level FROM steps WHERE flags & %d;"
+    "CREATE VIEW rewards AS SELECT lower(hex(session)) AS session, ord, chunk, level,"
+    " (flags & %d) / %d AS followed, bytes, download_s, rebuffer_s, reward,"
+    " CASE WHEN flags & %d THEN external END AS external, at"
+    " FROM steps WHERE flags & %d;";
+
+/* Tables of later versions. A program that does not know them is not disturbed. */
+static const char LATER_SQL[] =
+    "BEGIN;"
+    "CREATE TABLE IF NOT EXISTS parcels(number INTEGER PRIMARY KEY, bytes BLOB NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS acknowledged(one INTEGER PRIMARY KEY CHECK(one = 1),"
+    " store INTEGER NOT NULL, commits INTEGER NOT NULL, records INTEGER NOT NULL);"
+    "INSERT OR IGNORE INTO acknowledged VALUES(1, random(), 0, 0);"
+    "CREATE TABLE IF NOT EXISTS grown(name TEXT PRIMARY KEY);"
+    "COMMIT";
+
+/* The parameters of a row, the row after it was written again, and the columns that change then. */
+#define PARAMETER_F(name, type, kept, member) ":" #name
+#define PARAMETER_X(name, type, kept, member) ", :" #name
+#define PARAMETERS(TABLE) TABLE(PARAMETER_F, PARAMETER_X)
+#define MERGED_KEPT(name) #name
+#define MERGED_NEW(name) "excluded." #name
+#define MERGED_F(name, type, kept, member) MERGED_##kept(name)
+#define MERGED_X(name, type, kept, member) ", " MERGED_##kept(name)
+#define CHANGED_KEPT(name) ""
+#define CHANGED_NEW(name) #name " = excluded." #name ", "
+#define CHANGED(name, type, kept, member) CHANGED_##kept(name)
+
+#define UPSERT(into, key, TABLE, condition)                                             \
+    "INSERT INTO " into "(" TABLE(NAME_F, NAME_X) ", crc) VALUES(" PARAMETERS(TABLE)    \
+    ", crc_of(" PARAMETERS(TABLE) ")) ON CONFLICT(" key ") DO UPDATE SET "              \
+    TABLE(CHANGED, CHANGED) "crc = crc_of(" TABLE(MERGED_F, MERGED_X) ") WHERE " condition
+
+/* Is the checksum right? Rows of the first version have none. */
+#define SOUND(columns) "crc IS NULL OR crc = crc_of(" columns ")"
+#define SESSION_READ SOUND(SESSION_COLUMNS) ", " SESSION_COLUMNS
+#define STEP_READ SOUND(STEP_COLUMNS) ", " STEP_COLUMNS
+#define PRUNED \
+    "(SELECT id FROM sessions WHERE closed AND closed_at < ?1 ORDER BY closed_at, id LIMIT ?2)"
+/* clang-format on */
+
+enum statement {
+    SQL_PUT_SESSION,
+    SQL_PUT_STEP,
+    SQL_PUT_VERSION,
+    SQL_PUT_PROFILE,
+    SQL_DELETE_PROFILE,
+    SQL_PUT_ADDED,
+    SQL_DELETE_ADDED,
+    SQL_PRUNE_STEPS,
+    SQL_PRUNE_SESSIONS,
+    SQL_PUT_ENVELOPE,
+    SQL_DELETE_ENVELOPES,
+    SQL_EMPTY_ENVELOPE,
+    SQL_COUNT_COMMIT,
+    SQL_WRITES, /* those before are the writer's, those after the reader's */
+    SQL_GET_SESSION = SQL_WRITES,
+    SQL_GET_STEPS,
+    SQL_GET_LIVE,
+    SQL_GET_NEWEST,
+    SQL_GET_PROFILES,
+    SQL_GET_VERSIONS,
+    SQL_GET_ENVELOPES,
+    SQL_STATEMENTS,
+};
+
+static const char *const STATEMENTS[SQL_STATEMENTS] = {
+    [SQL_PUT_SESSION] =
+        UPSERT("sessions", "id", SESSION_TABLE, "excluded.closed >= closed"),
+    [SQL_PUT_STEP] = UPSERT("steps", "session, ord", STEP_TABLE, "excluded.rev > rev"),
+    [SQL_PUT_VERSION] = "INSERT OR IGNORE INTO policy_versions VALUES(?,?,?,?)",
+    [SQL_PUT_PROFILE] = "INSERT OR REPLACE INTO profiles VALUES(?,?,?,?,?)",
+    [SQL_DELETE_PROFILE] = "DELETE FROM profiles WHERE name = ?",
+    [SQL_PUT_ADDED] = "INSERT OR IGNORE INTO grown VALUES(?)",
+    [SQL_DELETE_ADDED] = "DELETE FROM grown WHERE name = ?",
+    [SQL_PRUNE_STEPS] = "DELETE FROM steps WHERE session IN " PRUNED,
+    [SQL_PRUNE_SESSIONS] = "DELETE FROM sessions WHERE id IN " PRUNED,
+    [SQL_PUT_ENVELOPE] = "INSERT OR REPLACE INTO parcels VALUES(?, ?)",
+    [SQL_DELETE_ENVELOPES] = "DELETE FROM parcels WHERE number > 0 AND number < ?",
+    [SQL_EMPTY_ENVELOPE] = "UPDATE parcels SET bytes = x'' WHERE number = ?",
+    [SQL_COUNT_COMMIT] =
+        "UPDATE acknowledged SET commits = commits + 1, records = records + ?",
+    [SQL_GET_SESSION] = "SELECT " SESSION_READ " FROM sessions WHERE id = ?",
+    [SQL_GET_STEPS] = "SELECT " STEP_READ " FROM steps WHERE session = ? AND ord >= ?"
+                      " ORDER BY ord LIMIT ?",
+    [SQL_GET_LIVE] = "SELECT " SESSION_READ " FROM sessions WHERE NOT closed ORDER BY"
+                     " (SELECT max(at) FROM steps WHERE session = sessions.id), id",
+    [SQL_GET_NEWEST] = "SELECT * FROM (SELECT " STEP_READ " FROM steps WHERE session = ?"
+                       " ORDER BY ord DESC LIMIT ?) ORDER BY ord",
+    [SQL_GET_PROFILES] = "SELECT " PROFILE_TABLE(
+        NAME_F, NAME_X) ", EXISTS(SELECT 1 FROM grown WHERE grown.name = profiles.name)"
+                        " FROM profiles ORDER BY name",
+    [SQL_GET_VERSIONS] = "SELECT " VERSION_TABLE(
+        NAME_F, NAME_X) " FROM policy_versions ORDER BY version DESC LIMIT ?",
+    [SQL_GET_ENVELOPES] = "SELECT number, bytes FROM parcels ORDER BY number",
+};
+
+/* ---- checksums: SQLite sees pages that do not fit together, but not a number that changed ---- */
+
+/* crc_of(value, ...): CRC-32 over the types and bytes of its arguments. */
+static void crc_of(sqlite3_context *ctx, int n, sqlite3_value **v)
+{
+    uint32_t crc = 0;
+    for (int i = 0; i < n; i++) {
+        unsigned char head[9] = {(unsigned char)sqlite3_value_type(v[i])};
+        bool bytes = head[0] == SQLITE_TEXT || head[0] == SQLITE_BLOB;
+        if (head[0] == SQLITE_INTEGER)
+            bytes_put_u64(head + 1, (uint64_t)sqlite3_value_int64(v[i]));
+        else if (head[0] == SQLITE_FLOAT) /* a stored -0 comes back as 0 */
+            bytes_put_f64(head + 1, sqlite3_value_double(v[i]) + 0.0);
+        else if (bytes)
+            bytes_put_u64(head + 1, (uint64_t)sqlite3_value_bytes(v[i]));
+        crc = bytes_crc32(crc, head, sizeof head);
+        if (bytes)
+            crc = bytes_crc32(crc, sqlite3_value_blob(v[i]),
+                              (size_t)sqlite3_value_bytes(v[i]));
+    }
+    sqlite3_result_int64(ctx, crc);
+}
+
+static int crc_register(sqlite3 *db)
+{
+    return sqlite3_create_function_v2(db, "crc_of", -1,
+                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, crc_of,
+                                      NULL, NULL, NULL);
+}
+
+int store_sqlite_sound(sqlite3 *db, const char *path, struct err *e)
+{
+    static const char *const WRONG[] = {
+        "SELECT 'wrong checksum of session ' || lower(hex(id)) FROM sessions"
+        " WHERE crc <> crc_of(" SESSION_COLUMNS ") LIMIT 1",
+        "SELECT 'wrong checksum of chunk ' || chunk || ' of session ' ||"
+        " lower(hex(session)) FROM steps WHERE crc <> crc_of(" STEP_COLUMNS ") LIMIT 1"};
+    int64_t version = 0;
+    char found[160];
+    int rc = store_sqlite_ask(NULL, found, sizeof found, db, "PRAGMA quick_check(1)");
+    if (rc == SQLITE_ROW && strcmp(found, "ok") == 0) {
+        rc = store_sqlite_ask(&version, NULL, 0, db, "PRAGMA user_version");
+        if (rc == SQLITE_ROW && version < 2) return 0; /* rows had no checksum */
+        if (rc == SQLITE_ROW && !(rc = crc_register(db))) rc = SQLITE_DONE;
+        for (int i = 0; i < 2 && rc == SQLITE_DONE; i++)
+            rc = store_sqlite_ask(NULL, found, sizeof found, db, WRONG[i]);
+        if (rc == SQLITE_DONE) return 0;
+    }
+    if (rc != SQLITE_ROW) return store_sqlite_fail(path, db, rc, e);
+    const char *line = strrchr(found, '\n'); /* behind a heading */
+    return err_field(e, ERR_CORRUPT, path, "is damaged (%.80s): " STORE_SQLITE_REMEDY,
+                     line ? line + 1 : found);
+}
+
+/* ---- the reserve: room for the records that were acknowledged before the disk was full ---- */
+
+struct reserve {
+    char path[STORE_SQLITE_PATH];
+    int fd;
+    int64_t bytes; /* 0: none wanted, or the file system cannot reserve */
+    atomic_bool held;
+};
+
+/* ERR_IO while the disk has not as much. */
+static int reserve_take(struct reserve *r, struct err *e)
+{
+    if (r->held) return 0;
+    int rc;
+    do
+        rc = posix_fallocate(r->fd, 0, r->bytes);
+    while (rc == EINTR);
+    if (rc == ENOSPC || rc == EDQUOT) {
+        (void)!ftruncate(r->fd, 0); /* a part of it is none */
+        return err_field(e, ERR_IO, r->path,
+                         "the disk is full (%lld MB are kept free for what was "
+                         "acknowledged): make room",
+                         (long long)(r->bytes >> 20));
+    }
+    if (rc) r->bytes = 0; /* not on this file system */
+    r->held = true;
+    return 0;
+}
+
+/* Gives the room to the one that writes; false: there was none. */
+static bool reserve_give(struct reserve *r)
+{
+    if (!r->held || !r->bytes || ftruncate(r->fd, 0)) return false;
+    r->held = false;
+    return true;
+}
+
+static int reserve_open(struct reserve *r, const char *db, int64_t bytes, struct err *e)
+{
+    struct rlimit most; /* a longer file would end the process */
+    bool allowed = !getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur >= (rlim_t)bytes;
+    snprintf(r->path, sizeof r->path, "%.570s" STORE_SQLITE_RESERVE, db);
+    r->bytes = allowed ? bytes : 0;
+    r->held = !r->bytes;
+    if (r->held) return 0;
+    r->fd = open(r->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (r->fd < 0)
+        return err_field(e, ERR_IO, r->path, "cannot be written: %s", strerror(errno));
+    /* the daemon starts on a full disk too: it refuses questions until there is room */
+    (void)!reserve_take(r, NULL);
+    return 0;
+}
+
+/* ---- writing ---- */
 
 struct db {
     char path[512];
     int64_t check_pages;
     sqlite3 *writer, *reader, *keeper;
-    sqlite3_stmt *st[STORE_STATEMENTS];
+    sqlite3_stmt *st[SQL_STATEMENTS];
     struct store_count count; /* of the last commit */
     int count_fd;
-    char reserve[STORE_SQLITE_PATH];
-    struct store_room room;
+    struct reserve reserve;
     pthread_mutex_t lock; /* of the reader and its statements */
 };
 
-static int fail(struct db *d, sqlite3 *db, int rc, struct err *e)
+static int db_fail(const struct db *d, sqlite3 *db, int rc, struct err *e)
 {
-    const char *why = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
-    switch (rc & 0xff) {
-    case SQLITE_FULL:
-        return err_field(e, ERR_IO, d->path, "the disk is full (%s): make room", why);
-    case SQLITE_READONLY:
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-        return err_field(e, ERR_IO, d->path, "cannot be written (%s): check its owner",
-                         why);
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        return err_field(e, ERR_CORRUPT, d->path,
-                         "is damaged or not a database (%s): " STORE_SQLITE_REMEDY, why);
-    case SQLITE_NOMEM:
-        return err_field(e, ERR_MEMORY, d->path, "out of memory");
-    default:
-        return err_field(e, ERR_IO, d->path, "%s", why);
-    }
+    return store_sqlite_fail(d->path, db, rc, e);
 }
-
-/* ---- writing ---- */
 
 static int run(sqlite3_stmt *st)
 {
@@ -65,31 +507,40 @@ static int run(sqlite3_stmt *st)
 
 static int prune(struct db *d, double before)
 {
-    for (int k = SQL_PRUNE_STEPS; k <= SQL_PRUNE_SESSIONS; k++) {
+    int rc = SQLITE_OK;
+    for (int k = SQL_PRUNE_STEPS; k <= SQL_PRUNE_SESSIONS && !rc; k++) {
         sqlite3_bind_double(d->st[k], 1, before);
         sqlite3_bind_int(d->st[k], 2, PRUNE_AT_ONCE);
-        int rc = run(d->st[k]);
-        if (rc) return rc;
+        rc = run(d->st[k]);
     }
-    return SQLITE_OK;
+    return rc;
 }
 
 static int delivered(struct db *d, uint64_t number)
 {
-    for (int k = SQL_DELETE_PARCELS; k <= SQL_EMPTY_ENVELOPE; k++) {
+    int rc = SQLITE_OK;
+    for (int k = SQL_DELETE_ENVELOPES; k <= SQL_EMPTY_ENVELOPE && !rc; k++) {
         sqlite3_bind_int64(d->st[k], 1, (int64_t)number);
-        int rc = run(d->st[k]);
-        if (rc) return rc;
+        rc = run(d->st[k]);
     }
-    return SQLITE_OK;
+    return rc;
 }
 
-/* A profile put again without experts of its own keeps those it has: only its end ends them. */
-static int mark_added(struct db *d, const struct profile *p, bool gone)
+/* A profile that is put again without experts of its own keeps those that it has. */
+static int put_profile(struct db *d, const struct profile *p, bool gone)
 {
-    if (!gone && !p->grow) return SQLITE_OK;
-    sqlite3_stmt *st = d->st[gone ? SQL_DELETE_ADDED : SQL_PUT_ADDED];
-    sqlite3_bind_text(st, 1, p->name, -1, SQLITE_STATIC);
+    sqlite3_stmt *st = d->st[gone ? SQL_DELETE_PROFILE : SQL_PUT_PROFILE],
+                 *added = d->st[gone ? SQL_DELETE_ADDED : SQL_PUT_ADDED];
+    int rc = SQLITE_OK;
+    if (gone || p->grow) {
+        sqlite3_bind_text(added, 1, p->name, -1, SQLITE_STATIC);
+        rc = run(added);
+    }
+    if (rc) return rc;
+    if (gone)
+        sqlite3_bind_text(st, 1, p->name, -1, SQLITE_STATIC);
+    else
+        bind_profile(st, p);
     return run(st);
 }
 
@@ -98,31 +549,17 @@ static int write_one(struct db *d, const struct store_rec *r)
     sqlite3_stmt *st = NULL;
     switch (r->kind) {
     case STORE_SESSION:
-        st = d->st[SQL_PUT_SESSION];
-        store_sqlite_bind_session(st, &r->row);
+        bind_session(st = d->st[SQL_PUT_SESSION], &r->row);
         break;
     case STORE_STEP:
-        st = d->st[SQL_PUT_STEP];
-        store_sqlite_bind_step(st, r->id, &r->step);
+        bind_step(st = d->st[SQL_PUT_STEP], r->id, &r->step);
         break;
     case STORE_VERSION:
-        st = d->st[SQL_PUT_VERSION];
-        sqlite3_bind_int64(st, 1, (int64_t)r->version.version);
-        sqlite3_bind_int64(st, 2, r->version.crc);
-        sqlite3_bind_double(st, 3, r->version.published_at);
-        sqlite3_bind_double(st, 4, r->version.check_score);
+        bind_version(st = d->st[SQL_PUT_VERSION], &r->version);
         break;
     case STORE_PROFILE:
-        st = d->st[SQL_PUT_PROFILE];
-        sqlite3_bind_text(st, 1, r->profile.name, -1, SQLITE_STATIC);
-        store_sqlite_bind_qoe(st, 2, &r->profile.qoe);
-        if (mark_added(d, &r->profile, false)) return sqlite3_errcode(d->writer);
-        break;
     case STORE_PROFILE_GONE:
-        st = d->st[SQL_DELETE_PROFILE];
-        sqlite3_bind_text(st, 1, r->profile.name, -1, SQLITE_STATIC);
-        if (mark_added(d, &r->profile, true)) return sqlite3_errcode(d->writer);
-        break;
+        return put_profile(d, &r->profile, r->kind == STORE_PROFILE_GONE);
     case STORE_PRUNE:
         return prune(d, r->before);
     case STORE_ENVELOPE:
@@ -136,12 +573,6 @@ static int write_one(struct db *d, const struct store_rec *r)
     return run(st);
 }
 
-static int count_commit(struct db *d, int n)
-{
-    sqlite3_bind_int(d->st[SQL_COUNT_COMMIT], 1, n);
-    return run(d->st[SQL_COUNT_COMMIT]);
-}
-
 /* One transaction. *full: it failed for want of room. */
 static int write_batch(struct db *d, const struct store_rec *rec, int n, bool *full,
                        struct err *e)
@@ -149,14 +580,17 @@ static int write_batch(struct db *d, const struct store_rec *rec, int n, bool *f
     int rc = sqlite3_exec(d->writer, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     for (int i = 0; i < n && !rc; i++)
         rc = write_one(d, &rec[i]);
-    if (!rc) rc = count_commit(d, n);
+    if (!rc) {
+        sqlite3_bind_int(d->st[SQL_COUNT_COMMIT], 1, n);
+        rc = run(d->st[SQL_COUNT_COMMIT]);
+    }
     if (!rc) rc = sqlite3_exec(d->writer, "COMMIT", NULL, NULL, NULL);
     if (!rc) return 0;
 
     int os = sqlite3_system_errno(d->writer);
     *full = (rc & 0xff) == SQLITE_FULL ||
             ((rc & 0xff) == SQLITE_IOERR && (os == ENOSPC || os == EDQUOT));
-    int code = fail(d, d->writer, rc, e);
+    int code = db_fail(d, d->writer, rc, e);
     if (!sqlite3_get_autocommit(d->writer))
         sqlite3_exec(d->writer, "ROLLBACK", NULL, NULL, NULL);
     return code;
@@ -169,7 +603,7 @@ static int db_write(void *self, const struct store_rec *rec, int n, struct err *
     struct err why = {0};
     bool full = false;
     int rc = write_batch(d, rec, n, &full, &why);
-    if (rc && full && store_sqlite_room_give(&d->room)) {
+    if (rc && full && reserve_give(&d->reserve)) {
         why = (struct err){0};
         rc = write_batch(d, rec, n, &full, &why);
     }
@@ -183,12 +617,40 @@ static int db_write(void *self, const struct store_rec *rec, int n, struct err *
 static int db_room(void *self, struct err *e)
 {
     struct db *d = self;
-    return store_sqlite_room_take(&d->room, d->reserve, e);
+    return reserve_take(&d->reserve, e);
 }
 
-/* ---- reading: all under d->lock ---- */
+/* Moves what was written from the log into the file. */
+static int db_tidy(void *self, struct err *e)
+{
+    struct db *d = self;
+    (void)!fdatasync(d->count_fd);  /* a power cut leaves it little behind */
+    if (!d->reserve.held) return 0; /* the room is for records */
+    int rc =
+        sqlite3_wal_checkpoint_v2(d->keeper, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : db_fail(d, d->keeper, rc, e);
+}
 
-/* Steps of the bound statement, appended to a growing array. */
+/* ---- reading ---- */
+
+static sqlite3_stmt *reading_begin(struct db *d, enum statement which)
+{
+    pthread_mutex_lock(&d->lock);
+    return d->st[which];
+}
+
+/* rc: of the last step of st; code: of its rows so far. */
+static int reading_end(struct db *d, sqlite3_stmt *st, int rc, int code, struct err *e)
+{
+    if (!code && rc != SQLITE_DONE && rc != SQLITE_ROW)
+        code = db_fail(d, d->reader, rc, e);
+    sqlite3_reset(st);
+    pthread_mutex_unlock(&d->lock);
+    return code;
+}
+
+/* Steps of the bound statement in an array of their own (freed by the caller, also on failure).
+ * Under the lock. */
 static int read_steps(struct db *d, sqlite3_stmt *st, struct step **out, int *n,
                       struct err *e)
 {
@@ -205,44 +667,38 @@ static int read_steps(struct db *d, sqlite3_stmt *st, struct step **out, int *n,
             }
             *out = more;
         }
-        code = store_sqlite_read_step(&(*out)[*n], st, e);
+        code = read_step(&(*out)[*n], st, e);
         if (!code) (*n)++;
     }
-    if (!code && rc != SQLITE_DONE) code = fail(d, d->reader, rc, e);
+    if (!code && rc != SQLITE_DONE) code = db_fail(d, d->reader, rc, e);
     sqlite3_reset(st);
     return code;
 }
 
-static int history_locked(struct db *d, struct track_row *row, double *last_at,
-                          struct step **steps, int *n, const uint8_t *id, uint32_t after,
-                          int limit, struct err *e)
+static int read_newest(struct db *d, const uint8_t id[TRACK_ID], int most,
+                       struct step **out, int *n, struct err *e)
 {
-    sqlite3_stmt *st = d->st[SQL_GET_SESSION];
+    sqlite3_stmt *st = d->st[SQL_GET_NEWEST];
     sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
-    int rc = sqlite3_step(st), code;
-    if (rc == SQLITE_ROW)
-        code = store_sqlite_read_session(row, st, e);
-    else if (rc == SQLITE_DONE)
-        code = err_field(e, ERR_ABSENT, "session", "no such session");
-    else
-        code = fail(d, d->reader, rc, e);
-    sqlite3_reset(st);
-    if (code) return code;
-    st = d->st[SQL_GET_STEPS];
+    sqlite3_bind_int(st, 2, most);
+    return read_steps(d, st, out, n, e);
+}
+
+static int read_history(struct db *d, double *last_at, struct step **steps, int *n,
+                        const uint8_t *id, uint32_t after, int limit, struct err *e)
+{
+    sqlite3_stmt *st = d->st[SQL_GET_STEPS];
     sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
     sqlite3_bind_int64(st, 2, after);
     sqlite3_bind_int(st, 3, limit);
-    code = read_steps(d, st, steps, n, e);
+    int one, code = read_steps(d, st, steps, n, e);
     *last_at = 0;
     for (int i = 0; i < *n; i++)
         if ((*steps)[i].at > *last_at) *last_at = (*steps)[i].at;
     if (code || *n < limit) return code;
-    struct step *newest = NULL;
-    int one;
-    st = d->st[SQL_GET_NEWEST];
-    sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
-    sqlite3_bind_int(st, 2, 1);
-    code = read_steps(d, st, &newest, &one, e);
+
+    struct step *newest;
+    code = read_newest(d, id, 1, &newest, &one, e);
     if (!code && one && newest->at > *last_at) *last_at = newest->at;
     free(newest);
     return code;
@@ -254,9 +710,16 @@ static int db_history(void *self, struct track_row *row, double *last_at,
 {
     struct db *d = self;
     *steps = NULL;
-    pthread_mutex_lock(&d->lock);
-    int code = history_locked(d, row, last_at, steps, n, id, after, limit, e);
-    pthread_mutex_unlock(&d->lock);
+    sqlite3_stmt *st = reading_begin(d, SQL_GET_SESSION);
+    sqlite3_bind_blob(st, 1, id, TRACK_ID, SQLITE_STATIC);
+    int rc = sqlite3_step(st), code = 0;
+    if (rc == SQLITE_ROW)
+        code = read_session(row, st, e);
+    else if (rc == SQLITE_DONE)
+        code = err_field(e, ERR_ABSENT, "session", "no such session");
+    if (rc == SQLITE_ROW && !code)
+        code = read_history(d, last_at, steps, n, id, after, limit, e);
+    code = reading_end(d, st, rc, code, e);
     if (code) {
         free(*steps);
         *steps = NULL;
@@ -270,68 +733,50 @@ static int db_live(void *self,
                    void *ctx, struct err *e)
 {
     struct db *d = self;
-    pthread_mutex_lock(&d->lock);
-    sqlite3_stmt *st = d->st[SQL_GET_LIVE];
-    int rc, code = 0;
+    sqlite3_stmt *st = reading_begin(d, SQL_GET_LIVE);
+    int rc = SQLITE_DONE, code = 0;
     while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct track_row row;
         struct step *steps = NULL;
         int n = 0;
-        code = store_sqlite_read_session(&row, st, e);
-        if (!code) {
-            sqlite3_stmt *newest = d->st[SQL_GET_NEWEST];
-            sqlite3_bind_blob(newest, 1, row.id, TRACK_ID, SQLITE_STATIC);
-            sqlite3_bind_int(newest, 2, row.explores ? STEPS_EXPLORING : STEPS_GREEDY);
-            code = read_steps(d, newest, &steps, &n, e);
-        }
+        code = read_session(&row, st, e);
+        if (!code)
+            code = read_newest(d, row.id, row.explores ? STEPS_EXPLORING : STEPS_GREEDY,
+                               &steps, &n, e);
         if (!code && n) code = fn(ctx, &row, steps, n, e);
         free(steps);
     }
-    if (!code && rc != SQLITE_DONE) code = fail(d, d->reader, rc, e);
-    sqlite3_reset(st);
-    pthread_mutex_unlock(&d->lock);
-    return code;
+    return reading_end(d, st, rc, code, e);
 }
 
 static int db_profiles(void *self, struct profile *out, int max, int *n, struct err *e)
 {
     struct db *d = self;
-    pthread_mutex_lock(&d->lock);
-    sqlite3_stmt *st = d->st[SQL_GET_PROFILES];
-    int rc = SQLITE_DONE, code = 0;
-    for (*n = 0; *n < max && !code && (rc = sqlite3_step(st)) == SQLITE_ROW; (*n)++) {
-        out[*n] = (struct profile){0};
-        store_sqlite_read_text(out[*n].name, sizeof out[*n].name, st, 0);
-        code = store_sqlite_read_qoe(&out[*n].qoe, st, 1, e);
-        out[*n].grow = sqlite3_column_int(st, 5);
+    sqlite3_stmt *st = reading_begin(d, SQL_GET_PROFILES);
+    int step = SQLITE_DONE, rc = 0;
+    for (*n = 0; *n < max && !rc && (step = sqlite3_step(st)) == SQLITE_ROW; (*n)++) {
+        struct profile *r = &out[*n];
+        int i = 0;
+        *r = (struct profile){0};
+        PROFILE_TABLE(READ, READ)
+        r->grow = sqlite3_column_int(st, i);
     }
-    if (!code && rc != SQLITE_DONE && rc != SQLITE_ROW) code = fail(d, d->reader, rc, e);
-    sqlite3_reset(st);
-    pthread_mutex_unlock(&d->lock);
-    return code;
+    return reading_end(d, st, step, rc, e);
 }
 
 static int db_versions(void *self, struct store_version *out, int max, int *n,
                        struct err *e)
 {
-    *n = 0;
     struct db *d = self;
-    pthread_mutex_lock(&d->lock);
-    sqlite3_stmt *st = d->st[SQL_GET_VERSIONS];
+    sqlite3_stmt *st = reading_begin(d, SQL_GET_VERSIONS);
+    int rc = SQLITE_DONE;
     sqlite3_bind_int(st, 1, max);
-    int rc, code = 0;
-    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-        bool scored = sqlite3_column_type(st, 3) != SQLITE_NULL;
-        out[(*n)++] = (struct store_version){
-            .version = (uint64_t)sqlite3_column_int64(st, 0),
-            .crc = (uint32_t)sqlite3_column_int64(st, 1),
-            .published_at = sqlite3_column_double(st, 2),
-            .check_score = scored ? sqlite3_column_double(st, 3) : (double)NAN};
+    for (*n = 0; (rc = sqlite3_step(st)) == SQLITE_ROW; (*n)++) {
+        struct store_version *r = &out[*n];
+        int i = 0;
+        VERSION_TABLE(READ, READ)
     }
-    if (rc != SQLITE_DONE) code = fail(d, d->reader, rc, e);
-    sqlite3_reset(st);
-    pthread_mutex_unlock(&d->lock);
-    return code;
+    return reading_end(d, st, rc, 0, e);
 }
 
 static int db_envelopes(void *self,
@@ -339,8 +784,7 @@ static int db_envelopes(void *self,
                         void *ctx, struct err *e)
 {
     struct db *d = self;
-    pthread_mutex_lock(&d->lock);
-    sqlite3_stmt *st = d->st[SQL_GET_PARCELS];
+    sqlite3_stmt *st = reading_begin(d, SQL_GET_ENVELOPES);
     int rc = SQLITE_DONE, code = 0;
     while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct bus_envelope p = {.number = (uint64_t)sqlite3_column_int64(st, 0),
@@ -348,22 +792,7 @@ static int db_envelopes(void *self,
                                  .n = (size_t)sqlite3_column_bytes(st, 1)};
         code = fn(ctx, &p, e);
     }
-    if (!code && rc != SQLITE_DONE) code = fail(d, d->reader, rc, e);
-    sqlite3_reset(st);
-    pthread_mutex_unlock(&d->lock);
-    return code;
-}
-
-/* ---- tidying ---- */
-
-static int db_tidy(void *self, struct err *e)
-{
-    struct db *d = self;
-    (void)!fdatasync(d->count_fd); /* a power cut leaves it little behind */
-    if (!d->room.held) return 0;   /* the room is for records */
-    int rc =
-        sqlite3_wal_checkpoint_v2(d->keeper, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : fail(d, d->keeper, rc, e);
+    return reading_end(d, st, rc, code, e);
 }
 
 /* ---- opening ---- */
@@ -371,34 +800,37 @@ static int db_tidy(void *self, struct err *e)
 static int exec(struct db *d, sqlite3 *db, const char *sql, struct err *e)
 {
     int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    return rc ? fail(d, db, rc, e) : 0;
+    return rc ? db_fail(d, db, rc, e) : 0;
 }
 
-static int pragma_int(struct db *d, int *out, const char *sql, struct err *e)
+static int ask(struct db *d, int64_t *out, const char *sql, struct err *e)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(d->writer, sql, -1, &st, NULL);
-    if (!rc) rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW) *out = sqlite3_column_int(st, 0);
-    int code = rc == SQLITE_ROW ? 0 : fail(d, d->writer, rc, e);
-    sqlite3_finalize(st);
-    return code;
+    int rc = store_sqlite_ask(out, NULL, 0, d->writer, sql);
+    return rc == SQLITE_ROW ? 0 : db_fail(d, d->writer, rc, e);
 }
 
-/* An empty file becomes ours; one of another program or of a newer version is left alone.
- */
+/* The tables and views of an empty database. */
+static int make_schema(struct db *d, struct err *e)
+{
+    char views[sizeof VIEWS_SQL + 100], sql[sizeof TABLES_SQL + sizeof views + 200];
+    snprintf(views, sizeof views, VIEWS_SQL, STEP_SAMPLED, STEP_SAMPLED, STEP_DECIDED,
+             STEP_FOLLOWED, STEP_FOLLOWED, STEP_EXTERNAL, STEP_REPORTED);
+    snprintf(sql, sizeof sql,
+             "BEGIN; %s%s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+             TABLES_SQL, views, STORE_SQLITE_APPLICATION, STORE_SQLITE_SCHEMA);
+    return exec(d, d->writer, sql, e);
+}
+
+/* An empty file becomes ours. One of another program or of a newer version is not touched. */
 static int check_schema(struct db *d, struct err *e)
 {
-    int application = 0, version = 0, tables = 0;
-    int rc = pragma_int(d, &application, "PRAGMA application_id", e);
-    if (!rc) rc = pragma_int(d, &version, "PRAGMA user_version", e);
-    if (!rc) rc = pragma_int(d, &tables, "SELECT count(*) FROM sqlite_master", e);
+    int64_t application = 0, version = 0, tables = 0;
+    int rc = ask(d, &application, "PRAGMA application_id", e);
+    if (!rc) rc = ask(d, &version, "PRAGMA user_version", e);
+    if (!rc) rc = ask(d, &tables, "SELECT count(*) FROM sqlite_master", e);
     if (rc) return rc;
 
-    if (!application && !version && !tables) {
-        int made = store_sqlite_make(d->writer);
-        return made ? fail(d, d->writer, made, e) : 0;
-    }
+    if (!application && !version && !tables) return make_schema(d, e);
     if (application != STORE_SQLITE_APPLICATION)
         return err_field(e, ERR_CORRUPT, d->path,
                          "is a database of another program: choose another folder");
@@ -409,35 +841,11 @@ static int check_schema(struct db *d, struct err *e)
                     "PRAGMA user_version = 2; COMMIT",
                     e);
     if (version != STORE_SQLITE_SCHEMA)
-        return err_field(
-            e, ERR_CORRUPT, d->path,
-            "has schema %d, this program knows %d: use the program that wrote it, or "
-            "the backup of before",
-            version, STORE_SQLITE_SCHEMA);
+        return err_field(e, ERR_CORRUPT, d->path,
+                         "has schema %d, this program knows %d: use the program that "
+                         "wrote it, or a backup from before",
+                         (int)version, STORE_SQLITE_SCHEMA);
     return 0;
-}
-
-/* Pages that do not fit together, rows that are not as they were written. What is too large to
- * be read at every start is the operator's. */
-static int check_pages(struct db *d, struct err *e)
-{
-    sqlite3_stmt *st = NULL;
-    char found[160] = "";
-    int pages = 0, rc = pragma_int(d, &pages, "PRAGMA page_count", e);
-    if (rc || pages > d->check_pages) return rc;
-    rc = sqlite3_prepare_v2(d->writer, "PRAGMA quick_check(1)", -1, &st, NULL);
-    if (!rc) rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW) store_sqlite_read_text(found, sizeof found, st, 0);
-    sqlite3_finalize(st);
-    if (rc != SQLITE_ROW) return fail(d, d->writer, rc, e);
-    if (strcmp(found, "ok") == 0) {
-        rc = store_sqlite_crc_check(found, sizeof found, d->writer);
-        if (rc == SQLITE_DONE) return 0;
-        if (rc != SQLITE_ROW) return fail(d, d->writer, rc, e);
-    }
-    const char *line = strrchr(found, '\n'); /* behind a heading */
-    return err_field(e, ERR_CORRUPT, d->path, "is damaged (%.80s): " STORE_SQLITE_REMEDY,
-                     line ? line + 1 : found);
 }
 
 static int open_one(struct db *d, sqlite3 **db, struct err *e)
@@ -445,11 +853,12 @@ static int open_one(struct db *d, sqlite3 **db, struct err *e)
     int rc = sqlite3_open_v2(
         d->path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
         NULL);
-    if (rc) return fail(d, *db, rc, e);
+    if (rc) return db_fail(d, *db, rc, e);
     sqlite3_extended_result_codes(*db, 1);
     sqlite3_busy_timeout(*db, 5000);
-    if ((rc = store_sqlite_crc_function(*db))) return fail(d, *db, rc, e);
-    if (sqlite3_db_readonly(*db, "main") == 1) return fail(d, NULL, SQLITE_READONLY, e);
+    if ((rc = crc_register(*db))) return db_fail(d, *db, rc, e);
+    if (sqlite3_db_readonly(*db, "main") == 1)
+        return db_fail(d, NULL, SQLITE_READONLY, e);
     /* 32 MB of cache and of log between checkpoints: a third less time per row */
     return exec(d, *db,
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
@@ -461,13 +870,13 @@ static void db_free(void *self)
 {
     struct db *d = self;
     if (!d) return;
-    for (int i = 0; i < STORE_STATEMENTS; i++)
+    for (int i = 0; i < SQL_STATEMENTS; i++)
         sqlite3_finalize(d->st[i]);
     sqlite3_close(d->keeper);
     sqlite3_close(d->reader);
     sqlite3_close(d->writer);
     if (d->count_fd >= 0) close(d->count_fd);
-    store_sqlite_room_close(&d->room);
+    if (d->reserve.fd >= 0) close(d->reserve.fd);
     pthread_mutex_destroy(&d->lock);
     free(d);
 }
@@ -475,11 +884,9 @@ static void db_free(void *self)
 /* The count goes on from what the database has. */
 static int open_count(struct db *d, struct err *e)
 {
-    char path[STORE_SQLITE_PATH];
     int rc = store_sqlite_count_select(&d->count, d->writer);
-    if (rc) return fail(d, d->writer, rc, e);
-    snprintf(path, sizeof path, "%s" STORE_SQLITE_COUNT, d->path);
-    d->count_fd = store_sqlite_count_open(path, &d->count, e);
+    if (rc) return db_fail(d, d->writer, rc, e);
+    d->count_fd = store_sqlite_count_open(d->path, &d->count, e);
     return d->count_fd < 0 ? d->count_fd : 0;
 }
 
@@ -487,14 +894,16 @@ static int open_count(struct db *d, struct err *e)
 static int open_writer(struct db *d, const struct store_sqlite_cfg *cfg, struct err *e)
 {
     struct store_evidence seen = {0};
+    int64_t pages = 0;
     int rc = cfg->accept_loss ? 0 : store_sqlite_look(&seen, d->path, true, e);
     if (!rc) rc = open_one(d, &d->writer, e);
     if (rc) return rc;
     sqlite3_db_config(d->writer, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (!cfg->accept_loss) rc = store_sqlite_missing(&seen, d->writer, d->path, e);
     if (!rc) rc = check_schema(d, e);
-    if (!rc) rc = check_pages(d, e);
-    if (!rc) rc = exec(d, d->writer, store_sqlite_later, e);
+    if (!rc) rc = ask(d, &pages, "PRAGMA page_count", e);
+    if (!rc && pages <= d->check_pages) rc = store_sqlite_sound(d->writer, d->path, e);
+    if (!rc) rc = exec(d, d->writer, LATER_SQL, e);
     if (!rc) rc = open_count(d, e);
     if (!rc) sqlite3_db_config(d->writer, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     return rc;
@@ -511,16 +920,15 @@ static int open_all(struct db *d, const struct store_sqlite_cfg *cfg, struct err
     }
     if (!code) code = open_one(d, &d->reader, e);
     if (!code) code = open_one(d, &d->keeper, e);
-    for (int i = 0; i < STORE_STATEMENTS && !code; i++) {
-        sqlite3 *db = i < STORE_WRITES ? d->writer : d->reader;
-        int rc = sqlite3_prepare_v3(db, store_sqlite_sql[i], -1,
-                                    SQLITE_PREPARE_PERSISTENT, &d->st[i], NULL);
-        if (rc) code = fail(d, db, rc, e);
+    for (int i = 0; i < SQL_STATEMENTS && !code; i++) {
+        sqlite3 *db = i < SQL_WRITES ? d->writer : d->reader;
+        int rc = sqlite3_prepare_v3(db, STATEMENTS[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                    &d->st[i], NULL);
+        if (rc) code = db_fail(d, db, rc, e);
     }
     if (code) return code;
-    snprintf(d->reserve, sizeof d->reserve, "%s" STORE_SQLITE_RESERVE, d->path);
     int64_t bytes = cfg->reserve ? cfg->reserve : RESERVE_BYTES;
-    return store_sqlite_room_open(&d->room, d->reserve, bytes < 0 ? 0 : bytes, e);
+    return reserve_open(&d->reserve, d->path, bytes < 0 ? 0 : bytes, e);
 }
 
 int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
@@ -530,7 +938,7 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
     struct db *d = calloc(1, sizeof *d);
     if (!d) return err_set(e, ERR_MEMORY, "no memory for the store");
     pthread_mutex_init(&d->lock, NULL);
-    d->count_fd = d->room.fd = -1;
+    d->count_fd = d->reserve.fd = -1;
     d->check_pages = cfg->check_pages ? cfg->check_pages : CHECK_PAGES;
     int code = 0;
     if ((size_t)snprintf(d->path, sizeof d->path, "%s", cfg->path) >= sizeof d->path)

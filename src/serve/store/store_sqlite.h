@@ -1,29 +1,29 @@
 /* store_sqlite.h - the embedded store: one SQLite file in WAL mode.
  *
- * A batch is one transaction with synchronous = FULL: what write has returned survives a
- * power cut. One connection writes, one reads, and one moves what was written from the log into the
- * file (tidy), so that no commit has to: 32 MB at once hold it up for half a second. When
- * tidy falls behind, a commit does it after all. PRAGMA user_version holds the version of
- * the schema; a file of a newer version, or of another program, is refused. Tables:
- * sessions, steps, profiles, grown (which profiles have experts of their own), policy_versions; for people there are the views decisions
- * and rewards
- * (`sqlite3 abrd.db 'select * from rewards'`).
+ * A batch is one transaction with synchronous = FULL: it survives a power cut once write has returned.
+ * One connection writes and one reads. A third (tidy) moves what was written from the log into the
+ * file: doing this within a commit, 32 MB at once, would delay the commit by half a second. If tidy
+ * falls behind, a commit does it after all. PRAGMA user_version holds the version of the schema; a
+ * file of a newer version or of another program is refused.
  *
- * Opening reads the whole file and refuses one whose pages do not fit together (PRAGMA quick_check;
- * 0.3 s per GB from memory): damage is told at the start, not when a row is missed. It also refuses a
- * store that has lost what it acknowledged, and leaves its files as they are:
+ * Tables: sessions, steps, profiles, grown (profiles with experts of their own), policy_versions. The
+ * views decisions and rewards are for people (`sqlite3 abrd.db 'select * from rewards'`).
  *
- *   abrd.db-count     how many commits and records were acknowledged. The database has the same
- *                     numbers, changed by each transaction; it must not have the lower ones.
- *   abrd.db-wal       is walked before SQLite, which would drop what is behind a damaged frame. It
- *                     decides when there is no count: a store of an older version.
+ * Opening reads the whole file (PRAGMA quick_check and the checksum of every row; 0.3 s per GB from
+ * memory) and refuses a damaged one. It also refuses a store that has lost what it acknowledged, and
+ * then leaves its files as they are:
+ *
+ *   abrd.db-count     how many commits and records were acknowledged. Each transaction changes the
+ *                     same numbers in the database, which must not have the lower ones.
+ *   abrd.db-wal       is read before SQLite opens it, because SQLite drops what is behind a damaged
+ *                     frame. It decides when there is no count (a store of an older version).
  *   abrd.db           must be there when other files of a daemon are.
  *
- *   abrd.db-reserve   16 MB for what was acknowledged before a full disk was noticed. While it cannot
- *                     be had again, room says so.
+ *   abrd.db-reserve   16 MB for what was acknowledged before a full disk was noticed. room fails while
+ *                     the disk has not as much.
  *
- * Errors: as store.h. A full disk, a read-only folder and a damaged file each say so and
- * what to do. Threads: as store.h. */
+ * Errors: as store.h. A full disk, a read-only folder and a damaged file each say so and what to do.
+ * Threads: as store.h. */
 #ifndef SERVE_STORE_SQLITE_H
 #define SERVE_STORE_SQLITE_H
 
@@ -34,7 +34,7 @@
 struct store_sqlite_cfg {
     const char *path;
     int64_t max_pages;   /* of 4096 bytes; 0 = as the disk allows */
-    int64_t check_pages; /* a file of more is opened unchecked; 0 = 524288, 2 GB */
+    int64_t check_pages; /* a larger file is opened unchecked; 0 = 524288, 2 GB */
     int64_t reserve;     /* bytes kept back for a full disk; 0 = 16 MB, -1 = none */
     bool accept_loss;    /* start with what there is */
 };
@@ -45,31 +45,30 @@ struct store_sqlite_health {
     char added[SERVICE_ADDED][SERVICE_NAME];
 };
 
-/* Looks through the whole file (PRAGMA quick_check) without changing it; a daemon may be using it.
- * ERR_ABSENT: there is none, and nothing says that there was; ERR_CORRUPT, ERR_IO. */
+/* Checks the whole file without changing it; a daemon may be using it. ERR_ABSENT: there is none, and
+ * nothing says that there was; ERR_CORRUPT, ERR_IO. */
 int store_sqlite_check(struct store_sqlite_health *out, const char *path, struct err *e)
     __attribute__((warn_unused_result));
 
 /* How far it is, 0 .. 1; false: give up. */
 typedef bool store_sqlite_watch(void *ctx, double share);
 
-/* Copies the store as it is at this moment to a file that is not there yet; a daemon may be using
- * it, and is not held up. The copy is whole, in one file, on the disk, and read through before 0 is
- * returned. It has no trajectories that wait for a bus and no number of the node that made them: a node
- * that starts on it is another one to the learner, which else would take new trajectories for some
- * that it has counted. What goes wrong may leave a part of the copy. ERR_IO, ERR_CORRUPT, ERR_CONFLICT
- * (given up). */
+/* Copies the store as it is at this moment to a new file; a daemon may be using it, and is not delayed.
+ * The copy is one file, on the disk and checked when 0 is returned. A failure may leave a part of it.
+ * The copy has neither the trajectories that wait for a bus nor the number of the node that made them:
+ * a node that starts on the copy is a new node to the learner. Otherwise the learner would take its new
+ * trajectories for some that it has counted. ERR_IO, ERR_CORRUPT, ERR_CONFLICT (given up). */
 int store_sqlite_copy(struct store_sqlite_health *out, const char *to, const char *from,
                       store_sqlite_watch *watch, void *ctx, struct err *e)
     __attribute__((warn_unused_result));
 
-/* What was moved aside: its new path. */
+/* A damaged file was kept under this new path. */
 typedef void store_sqlite_note(void *ctx, const char *path);
 
-/* Gives up what is lost of a store that is refused, so that the next start goes on with what is left,
- * or with an empty store when nothing is. Files that SQLite would change or that are of no use are
- * kept as NAME.bad. Does nothing to a store of which nothing is lost. The caller holds the folder's
- * lock. ERR_CONFLICT: not our database, or of a newer schema. */
+/* Gives up what a refused store has lost: the next start continues with what is left, or with an empty
+ * store when nothing is. Files that SQLite would change, or that are of no use, are kept as NAME.bad.
+ * Does nothing if nothing is lost. The caller holds the folder's lock. ERR_CONFLICT: not our database,
+ * or of a newer schema. */
 int store_sqlite_accept_loss(const char *path, store_sqlite_note *note, void *ctx,
                              struct err *e) __attribute__((warn_unused_result));
 

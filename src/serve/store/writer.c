@@ -12,7 +12,7 @@ static const double RETRY_S = 1; /* pause after the store has failed */
 static const double STUCK = 10;  /* flush intervals that a commit may take */
 
 struct writer {
-    struct store store; /* used by whoever has set `writing` */
+    struct store store; /* used by the thread that has set `writing` */
     const struct bus *bus;
     int cap;
     double flush_s;
@@ -20,13 +20,13 @@ struct writer {
     pthread_cond_t work, done;
     struct store_rec *rec; /* ring (cap) */
     int first, n, reserved;
-    double first_s;        /* when the first of them came, clock_mono; at the earliest */
+    double first_s;        /* clock_mono; the first of them came then or later */
     uint64_t put, written; /* records ever */
     uint64_t errors;
     bool writing, stopping;
     bool wake;          /* of the thread that runs: due when the lock is given back */
     double began_at;    /* the write under way */
-    double failed_s;    /* the last write that did */
+    double failed_s;    /* when the last write failed */
     struct err failure; /* of the last write; code 0: it worked */
 };
 
@@ -101,7 +101,7 @@ bool writer_pressed(struct writer *w)
 }
 
 /* Under the lock. */
-static struct store_rec *slot(struct writer *w)
+static struct store_rec *ring_add(struct writer *w)
 {
     assert(w->n < w->cap);
     if (!w->n || w->n == w->cap / 2) w->wake = true;
@@ -125,7 +125,7 @@ void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserv
     pthread_mutex_lock(&w->lock);
     w->reserved -= reserved;
     for (int i = 0; i < n; i++)
-        *slot(w) = rec[i];
+        *ring_add(w) = rec[i];
     unlock_and_wake(w);
 }
 
@@ -137,35 +137,35 @@ void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
     pthread_mutex_lock(&w->lock);
     w->reserved -= reserved;
     if (opened || c->closed) {
-        struct store_rec *r = slot(w);
+        struct store_rec *r = ring_add(w);
         r->kind = STORE_SESSION;
         r->row = c->row;
     }
     for (int i = 0; i < c->n; i++) {
-        struct store_rec *r = slot(w);
+        struct store_rec *r = ring_add(w);
         r->kind = STORE_STEP;
         memcpy(r->id, id, TRACK_ID);
         r->step = c->step[i];
     }
     if (envelope) {
-        struct store_rec *r = slot(w);
+        struct store_rec *r = ring_add(w);
         r->kind = STORE_ENVELOPE;
         r->envelope = *envelope;
     }
     unlock_and_wake(w);
 }
 
-/* Few records move to the ring's begin, whose memory is warm; what lies behind stays untouched
- * until a burst needs it. */
-static void start_over(struct writer *w)
+/* Few records move to the beginning of the ring, whose memory is warm. The rest of the ring stays
+ * untouched until a burst needs it. */
+static void ring_rewind(struct writer *w)
 {
     if (w->n > w->first / 4 || w->first + w->n > w->cap) return;
     memcpy(w->rec, &w->rec[w->first], (size_t)w->n * sizeof *w->rec);
     w->first = 0;
 }
 
-/* Writes what is queued up to the ring's end, in place: those who put only add behind it. A store that
- * has written, but has no room for more, fails for those who come now. */
+/* Writes what is queued up to the ring's end, in place: other threads only add behind it. A store that
+ * has written, but has no room for more, fails for the records that come next. */
 static void write_some(struct writer *w)
 {
     w->writing = true;
@@ -181,7 +181,7 @@ static void write_some(struct writer *w)
             w->bus->stored(w->bus->self, w->rec[i].envelope.number);
 
     pthread_mutex_lock(&w->lock);
-    bool mended = w->failure.code && !rc && !room;
+    bool recovered = w->failure.code && !rc && !room;
     w->failure = failure;
     w->failure.code = rc ? rc : room;
     if (w->failure.code) {
@@ -193,11 +193,11 @@ static void write_some(struct writer *w)
         w->n -= n;
         w->written += (uint64_t)n;
         w->first_s = w->began_at; /* what is left came later */
-        start_over(w);
+        ring_rewind(w);
     }
     w->writing = false;
     pthread_cond_broadcast(&w->done);
-    if (mended) pthread_cond_signal(&w->work); /* what comes now is not to wait so long */
+    if (recovered) pthread_cond_signal(&w->work); /* it may be in the longer pause */
 }
 
 int writer_flush(struct writer *w, struct err *e)
@@ -206,8 +206,8 @@ int writer_flush(struct writer *w, struct err *e)
     uint64_t until = w->put;
     uint64_t written = w->written, errors = w->errors;
     bool idle = !w->n;
-    /* an error behind which others have written on already is none of ours; nor is one of a store that
-     * wrote, but has no room for more */
+    /* an error after which other threads have written is not ours; nor is one of a store that wrote,
+     * but has no room for more */
     while (w->written < until &&
            (w->errors == errors || w->written > written || !w->failure.code)) {
         written = w->written;
@@ -233,9 +233,9 @@ static bool writer_is_due(const struct writer *w)
 }
 
 /* Under the lock: until what waits is due. A failing store is asked again after a pause, a working one
- * when the oldest has had its time for company, or many have come; which of both it is may change
- * meanwhile, as those who flush write as well. */
-static void pause(struct writer *w)
+ * when the oldest record has waited for flush_s, or many have come. The store may begin or cease to
+ * fail meanwhile, because writer_flush writes as well. */
+static void writer_pause(struct writer *w)
 {
     while (!w->stopping && !w->writing && writer_is_due(w)) {
         bool failing = w->failure.code != 0;
@@ -254,7 +254,7 @@ void writer_run(struct writer *w)
         } else if (w->writing) {
             pthread_cond_wait(&w->done, &w->lock);
         } else {
-            pause(w);
+            writer_pause(w);
             if (!w->stopping && !w->writing && writer_is_due(w)) write_some(w);
         }
     }

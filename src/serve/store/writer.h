@@ -1,13 +1,15 @@
-/* writer.h - the bounded queue in front of the store: many put, one writes, in groups.
+/* writer.h - the bounded queue in front of the store: many threads put, one writes, in groups.
  *
- * Room is reserved before something is decided and filled after it, so that what was
- * acknowledged is never lost to a full queue: without room the request is refused
- * (ERR_FULL), and so it is while a commit hangs for more than ten times flush_s, as what waits behind it
- * would be acknowledged but not safe, and while the store fails (ERR_IO, in the store's own words),
- * or says that the disk has no room for what comes next (store.h: room). Records stay queued over a
- * failure and are written when the store works again.
+ * A request reserves room before it is decided and puts its records afterwards, so what was
+ * acknowledged is never lost to a full queue. writer_reserve refuses
  *
- * A record waits at most flush_s for company; then one transaction takes all there are.
+ *   ERR_FULL  without room, or while a commit takes more than ten times flush_s: what waits behind it
+ *             would be acknowledged, but not safe;
+ *   ERR_IO    while the store fails, in the store's own words, or while it says that the disk has no
+ *             room for what comes next (store.h: room).
+ *
+ * Records stay queued over a failure and are written when the store works again. A record waits at most
+ * flush_s; then one transaction takes all that wait.
  *
  * Threads: locked inside, a leaf; the store is called without the lock. No allocation
  * after writer_new. */
@@ -27,8 +29,8 @@ void writer_free(struct writer *w);
 
 int writer_reserve(struct writer *w, int n, struct err *e)
     __attribute__((warn_unused_result));
-/* More than a quarter of the queue waits: what can be done later should be, as the rest is for those
- * who ask now. */
+/* More than a quarter of the queue waits: work that can be done later should be, because the rest is
+ * for viewers who wait for a decision. */
 bool writer_pressed(struct writer *w);
 /* Gives up the reservation of `reserved` and puts n <= reserved records. */
 void writer_put(struct writer *w, const struct store_rec *rec, int n, int reserved);
@@ -38,11 +40,10 @@ void writer_put_changes(struct writer *w, const struct changes *c, bool opened,
                         const uint8_t id[TRACK_ID], const struct bus_envelope *envelope,
                         int reserved);
 
-/* Before the first record: bus->stored is told of every envelope that is durable. Borrowed. */
+/* Before the first record: bus->stored is called for every envelope that is durable. Borrowed. */
 void writer_tell(struct writer *w, const struct bus *bus);
 
-/* Everything put before the call is durable when it returns 0. A store that had no room is asked
- * again. */
+/* Everything put before the call is durable when it returns 0. Asks a store that had no room again. */
 int writer_flush(struct writer *w, struct err *e) __attribute__((warn_unused_result));
 
 /* The thread: writer_run returns after writer_stop. */

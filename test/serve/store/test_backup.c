@@ -197,7 +197,7 @@ START_TEST(damage_is_not_passed_on)
     ck_assert_int_ne(access(tmpdir_path(dir, "to.part"), F_OK), 0);
     put("abrd.db", "not a database, and long enough to be taken for one by its size"
                    "----------------------------------------------------------------");
-    refused(ERR_CORRUPT, data, to, "no store");
+    refused(ERR_CORRUPT, data, to, "not a database");
     unlink(tmpdir_path(data, "abrd.db"));
     unlink(tmpdir_path(data, "abrd.db-wal")); /* else it would be missed */
     unlink(tmpdir_path(data, "abrd.db-count"));

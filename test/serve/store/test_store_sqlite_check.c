@@ -578,12 +578,12 @@ START_TEST(a_copy_of_what_lost_something_is_refused)
 }
 END_TEST
 
-Suite *suite_serve_store_store_sqlite_loss(void);
-Suite *suite_serve_store_store_sqlite_loss(void)
+Suite *suite_serve_store_store_sqlite_check(void);
+Suite *suite_serve_store_store_sqlite_check(void)
 {
     enum { N = sizeof KINDS / sizeof *KINDS };
-    Suite *s = suite_create("serve/store_sqlite_loss");
-    TCase *t = tcase_create("serve/store_sqlite_loss");
+    Suite *s = suite_create("serve/store_sqlite_check");
+    TCase *t = tcase_create("serve/store_sqlite_check");
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, a_fresh_store_loses_nothing_in_silence, 0, N);
