@@ -149,11 +149,11 @@ static void check_common(struct doctor_report *out, const struct bus_nats_value 
 static void check_learner(struct doctor_report *out, const struct bus_nats_value *v)
 {
     struct err e = {0};
-    struct bus_wire_beat b;
+    struct bus_wire_heartbeat b;
     if (!v->bytes)
         doctor_find(out, "learner", DOCTOR_WARN,
                     "none has ever learned here: start abrd serve --role learn");
-    else if (bus_wire_get_beat(&b, v->bytes, v->n, &e))
+    else if (bus_wire_get_heartbeat(&b, v->bytes, v->n, &e))
         doctor_find(out, "learner", DOCTOR_FAIL, "its beat cannot be read: %.200s%s",
                     e.detail, e.code == ERR_RANGE ? "; upgrade this node" : "");
     else if (b.over)
@@ -189,7 +189,7 @@ void doctor_bus(struct doctor_report *out, const struct serve_options *s)
     struct bus_nats_look look;
     struct bus_nats_value value[VALUES] = {[WEIGHTS] = {.key = FOLLOW_WEIGHTS},
                                            [COMMON] = {.key = FOLLOW_COMMON},
-                                           [BEAT] = {.key = FOLLOW_BEAT}};
+                                           [BEAT] = {.key = FOLLOW_HEARTBEAT}};
     const struct bus_nats_cfg cfg = {.url = s->cluster.url,
                                      .creds = s->cluster.creds,
                                      .name = s->cluster.name,

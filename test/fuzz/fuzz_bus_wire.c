@@ -24,7 +24,7 @@ static int one(enum envelope_kind kind, const void *bytes, size_t n, struct err 
 {
     struct bus_wire_id id;
     struct bus_wire_weights w;
-    struct bus_wire_beat b;
+    struct bus_wire_heartbeat b;
     const void *ckpt;
     void *copy;
     size_t m;
@@ -70,7 +70,7 @@ static int one(enum envelope_kind kind, const void *bytes, size_t n, struct err 
         assert(put == 0 && m == n);
         free(copy);
     } else {
-        rc = bus_wire_get_beat(&b, bytes, n, e);
+        rc = bus_wire_get_heartbeat(&b, bytes, n, e);
         if (!rc) assert(strlen(b.name) < sizeof b.name);
     }
     return rc;
@@ -79,7 +79,7 @@ static int one(enum envelope_kind kind, const void *bytes, size_t n, struct err 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const enum envelope_kind kinds[] = {ENVELOPE_TRAJ,   ENVELOPE_WEIGHTS,
-                                               ENVELOPE_COMMON, ENVELOPE_BEAT,
+                                               ENVELOPE_COMMON, ENVELOPE_HEARTBEAT,
                                                ENVELOPE_SLOTS,  ENVELOPE_ADDED};
     if (!size) return 0;
     enum envelope_kind kind = kinds[data[0] % 6];

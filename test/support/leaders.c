@@ -7,8 +7,8 @@
 #include "serve/learner/bus_local.h"
 #include "support/trajs.h"
 
-struct boards leaders_keys;
-struct board leaders_board;
+struct buckets leaders_keys;
+struct bucket leaders_bucket;
 struct log leaders_log;
 static struct traj traj;
 double leaders_mono;
@@ -87,13 +87,13 @@ void leaders_begin(struct leaders *r, const char *name, int hidden)
     ck_assert_ptr_nonnull(r->learner);
     policy_free(p);
     r->dedup = dedup_new(NULL);
-    struct follow_cfg fc = {.board = leaders_board,
+    struct follow_cfg fc = {.bucket = leaders_bucket,
                             .shape = cfg,
                             .weights = take_weights,
                             .common = take_common,
                             .ctx = r};
     r->follow = follow_new(&fc, NULL);
-    struct lead_cfg cc = {.board = leaders_board,
+    struct lead_cfg cc = {.bucket = leaders_bucket,
                           .who = r->name,
                           .follow = r->follow,
                           .dedup = r->dedup,

@@ -3,10 +3,10 @@
 #define TEST_LEADERS_H
 
 #include "serve/cluster/lead.h"
-#include "support/boards.h"
+#include "support/buckets.h"
 
-extern struct boards leaders_keys;
-extern struct board leaders_board; /* that of the keys: the test opens it */
+extern struct buckets leaders_keys;
+extern struct bucket leaders_bucket; /* that of the keys: the test opens it */
 extern double leaders_mono;
 extern struct log leaders_log; /* of what leads: its errors, to nowhere */
 

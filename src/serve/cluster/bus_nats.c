@@ -303,8 +303,8 @@ void bus_nats_stats(struct bus_nats_stats *out, struct bus_nats *n)
 
 /* Asked is who leads the stream: the library's own kvStore_Get takes any replica's word, and one that
  * has just come back may be behind. */
-static int board_get(void *self, const char *key, void **out, size_t *size, uint64_t *rev,
-                     struct err *e)
+static int bucket_get(void *self, const char *key, void **out, size_t *size,
+                      uint64_t *rev, struct err *e)
 {
     struct bus_nats *n = self;
     *out = NULL;
@@ -332,7 +332,7 @@ static int board_get(void *self, const char *key, void **out, size_t *size, uint
     return !is || *out ? 0 : err_set(e, ERR_MEMORY, "no memory for %s", key);
 }
 
-static size_t board_most(void *self)
+static size_t bucket_most(void *self)
 {
     struct bus_nats *n = self;
     int64_t most = atomic_load(&n->up) ? natsConnection_GetMaxPayload(n->nc) : 0;
@@ -350,8 +350,8 @@ static int check_size(struct bus_nats *n, const char *key, size_t size, struct e
         key, size, (long long)most);
 }
 
-static int board_put(void *self, const char *key, const void *data, size_t size,
-                     uint64_t last, uint64_t *rev, struct err *e)
+static int bucket_put(void *self, const char *key, const void *data, size_t size,
+                      uint64_t last, uint64_t *rev, struct err *e)
 {
     struct bus_nats *n = self;
     if (!bus_nats_ready(n, e)) return ERR_IO;
@@ -367,8 +367,8 @@ static int board_put(void *self, const char *key, const void *data, size_t size,
     return bus_nats_trouble(n, s, key, e);
 }
 
-static int board_set(void *self, const char *key, const void *data, size_t size,
-                     struct err *e)
+static int bucket_set(void *self, const char *key, const void *data, size_t size,
+                      struct err *e)
 {
     struct bus_nats *n = self;
     if (!bus_nats_ready(n, e)) return ERR_IO;
@@ -379,13 +379,13 @@ static int board_set(void *self, const char *key, const void *data, size_t size,
     return s ? bus_nats_trouble(n, s, key, e) : 0;
 }
 
-static void board_call(void *self)
+static void bucket_call(void *self)
 {
     struct bus_nats *n = self;
     if (atomic_load(&n->up)) (void)natsConnection_PublishString(n->nc, n->call, "");
 }
 
-static bool board_wait(void *self, double wait_s)
+static bool bucket_wait(void *self, double wait_s)
 {
     struct bus_nats *n = self;
     double until_s = clock_mono() + wait_s;
@@ -398,14 +398,14 @@ static bool board_wait(void *self, double wait_s)
     return called;
 }
 
-static void board_wake(void *self)
+static void bucket_wake(void *self)
 {
     struct bus_nats *n = self;
     raise_flag(n, &n->calling);
 }
 
-struct board bus_nats_board(struct bus_nats *n)
+struct bucket bus_nats_bucket(struct bus_nats *n)
 {
-    return (struct board){n,          board_get,  board_put,  board_set,
-                          board_call, board_wait, board_wake, board_most};
+    return (struct bucket){n,           bucket_get,  bucket_put,  bucket_set,
+                           bucket_call, bucket_wait, bucket_wake, bucket_most};
 }

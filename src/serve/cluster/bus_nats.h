@@ -19,7 +19,7 @@
 #define SERVE_BUS_NATS_H
 
 #include "base/log.h"
-#include "serve/cluster/board.h"
+#include "serve/cluster/bucket.h"
 #include "serve/learner/bus.h"
 #include "serve/cluster/dedup.h"
 #include "serve/cluster/outbox.h"
@@ -51,7 +51,7 @@ struct bus_nats *bus_nats_new(const struct bus_nats_cfg *cfg, struct err *e);
 void bus_nats_free(struct bus_nats *n);
 void bus_nats_stats(struct bus_nats_stats *out, struct bus_nats *n);
 
-struct board bus_nats_board(struct bus_nats *n);
+struct bucket bus_nats_bucket(struct bus_nats *n);
 
 /* The outbox is borrowed; the sender has a thread of its own. */
 int bus_nats_sender(struct bus *out, struct bus_nats *n, struct outbox *o, struct err *e)

@@ -150,9 +150,9 @@ static bool receiver_receive(void *self, struct traj *out, double wait_s)
     struct receiver *r = self;
     if (bus_nats_receive_take(r, out)) return true;
     if (wait_s <= 0) return false;
-    struct board board = bus_nats_board(r->n);
+    struct bucket bucket = bus_nats_bucket(r->n);
     if (!subscribe(r)) {
-        (void)board.wait(board.self, wait_s);
+        (void)bucket.wait(bucket.self, wait_s);
         return false;
     }
     natsMsgList_Destroy(&r->list);
@@ -164,7 +164,7 @@ static bool receiver_receive(void *self, struct traj *out, double wait_s)
     if (s && s != NATS_TIMEOUT) {
         bus_nats_trouble(r->n, s, "fetch", NULL);
         bus_nats_receive_let_go(r);
-        (void)board.wait(board.self, wait_s);
+        (void)bucket.wait(bucket.self, wait_s);
         return false;
     }
     return bus_nats_receive_take(r, out);
@@ -173,8 +173,8 @@ static bool receiver_receive(void *self, struct traj *out, double wait_s)
 static void receiver_wake(void *self)
 {
     struct receiver *r = self;
-    struct board board = bus_nats_board(r->n);
-    board.wake(board.self);
+    struct bucket bucket = bus_nats_bucket(r->n);
+    bucket.wake(bucket.self);
 }
 
 static void receiver_stats(void *self, struct bus_stats *out)

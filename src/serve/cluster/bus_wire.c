@@ -281,7 +281,7 @@ int bus_wire_get_common(struct bus_wire_common *c, const void *bytes, size_t n,
 
 /* ---- who learns ---- */
 
-static void pass_beat(struct pack *p, struct bus_wire_beat *b)
+static void pass_beat(struct pack *p, struct bus_wire_heartbeat *b)
 {
     pack_u64(p, &b->term);
     pack_u64(p, &b->beats);
@@ -293,19 +293,21 @@ static void pass_beat(struct pack *p, struct bus_wire_beat *b)
     need(p, b->term > 0);
 }
 
-size_t bus_wire_put_beat(void *out, const struct bus_wire_beat *b)
+size_t bus_wire_put_heartbeat(void *out, const struct bus_wire_heartbeat *b)
 {
     unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
-    struct pack p = pack_writer(body, BUS_WIRE_BEAT_MAX - ENVELOPE_HEAD);
-    pass_beat(&p, (struct bus_wire_beat *)(uintptr_t)b);
+    struct pack p = pack_writer(body, BUS_WIRE_HEARTBEAT_MAX - ENVELOPE_HEAD);
+    pass_beat(&p, (struct bus_wire_heartbeat *)(uintptr_t)b);
     assert(p.ok);
-    return envelope_seal(out, ENVELOPE_BEAT, FORM_BEAT, pack_done(&p, body));
+    return envelope_seal(out, ENVELOPE_HEARTBEAT, FORM_BEAT, pack_done(&p, body));
 }
 
-int bus_wire_get_beat(struct bus_wire_beat *b, const void *bytes, size_t n, struct err *e)
+int bus_wire_get_heartbeat(struct bus_wire_heartbeat *b, const void *bytes, size_t n,
+                           struct err *e)
 {
     const void *body;
-    int form, rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_BEAT, FORM_BEAT, e);
+    int form,
+        rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_HEARTBEAT, FORM_BEAT, e);
     if (rc) return rc;
     struct pack p = pack_reader(body, n);
     pass_beat(&p, b);

@@ -73,16 +73,16 @@ int bus_wire_get_common(struct bus_wire_common *c, const void *bytes, size_t n,
                         struct err *e) __attribute__((warn_unused_result));
 
 /* Who learns, told again and again; beats counts the times. */
-struct bus_wire_beat {
+struct bus_wire_heartbeat {
     uint64_t term, beats, version;
     uint64_t weights_rev, common_rev; /* revisions of the newest ones, 0: none */
     bool over;                        /* he has stopped: anybody may follow at once */
     char name[BUS_WIRE_NAME];
 };
-#define BUS_WIRE_BEAT_MAX 256
+#define BUS_WIRE_HEARTBEAT_MAX 256
 
-size_t bus_wire_put_beat(void *out, const struct bus_wire_beat *b);
-int bus_wire_get_beat(struct bus_wire_beat *b, const void *bytes, size_t n, struct err *e)
-    __attribute__((warn_unused_result));
+size_t bus_wire_put_heartbeat(void *out, const struct bus_wire_heartbeat *b);
+int bus_wire_get_heartbeat(struct bus_wire_heartbeat *b, const void *bytes, size_t n,
+                           struct err *e) __attribute__((warn_unused_result));
 
 #endif

@@ -18,7 +18,7 @@ enum cluster_role { ROLE_STANDALONE, ROLE_DECIDE, ROLE_LEARN };
 
 #define CLUSTER_NAME 64
 #define CLUSTER_BUFFER_MAX (1 << 20) /* trajectories */
-#define CLUSTER_BEAT_S 1.0           /* a learner says so often that it is there ... */
+#define CLUSTER_HEARTBEAT_S 1.0      /* a learner says so often that it is there ... */
 #define CLUSTER_TAKE_S \
     3.0 /* ... and is followed by another when it did not for so long */
 #define CLUSTER_STUCK_S \

@@ -25,14 +25,14 @@
 #define ENVELOPE_HEAD 24
 
 enum envelope_kind {
-    ENVELOPE_TRAJ = 1, /* one closed trajectory (bus_wire.h) */
-    ENVELOPE_WEIGHTS,  /* a published policy */
-    ENVELOPE_COMMON,   /* profiles and settings that are equal everywhere */
-    ENVELOPE_BEAT,     /* who learns */
-    ENVELOPE_STATE,    /* a piece of the learner's state */
-    ENVELOPE_SLOTS,    /* what slots of the merge have earned (slot_log.h) */
-    ENVELOPE_ADDED,    /* which profiles grow (added_wire.h) */
-    ENVELOPE_GROWTH,   /* a piece of what one of them has */
+    ENVELOPE_TRAJ = 1,  /* one closed trajectory (bus_wire.h) */
+    ENVELOPE_WEIGHTS,   /* a published policy */
+    ENVELOPE_COMMON,    /* profiles and settings that are equal everywhere */
+    ENVELOPE_HEARTBEAT, /* who learns */
+    ENVELOPE_STATE,     /* a piece of the learner's state */
+    ENVELOPE_SLOTS,     /* what slots of the merge have earned (slot_log.h) */
+    ENVELOPE_ADDED,     /* which profiles grow (added_wire.h) */
+    ENVELOPE_GROWTH,    /* a piece of what one of them has */
     ENVELOPE_KINDS,
 };
 

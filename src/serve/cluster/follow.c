@@ -111,7 +111,7 @@ static int take_weights(struct follow *f, double now, struct err *e)
     void *bytes;
     size_t n;
     uint64_t rev;
-    struct board *b = &f->cfg.board;
+    struct bucket *b = &f->cfg.bucket;
     int rc = b->get(b->self, FOLLOW_WEIGHTS, &bytes, &n, &rev, e);
     if (rc || !bytes || rev == f->weights_rev) {
         free(bytes);
@@ -153,7 +153,7 @@ static int take_common(struct follow *f, struct err *e)
     void *bytes;
     size_t n;
     uint64_t rev;
-    struct board *b = &f->cfg.board;
+    struct bucket *b = &f->cfg.bucket;
     int rc = b->get(b->self, FOLLOW_COMMON, &bytes, &n, &rev, e);
     if (!rc && bytes && rev != f->common_rev) {
         struct err why = {0};
@@ -178,19 +178,19 @@ static void tell_beat(struct follow *f, uint64_t rev, const struct err *why)
 }
 
 /* One that is damaged, or no beat at all, is silence. */
-static int read_beat(struct bus_wire_beat *out, struct follow *f, double mono,
+static int read_beat(struct bus_wire_heartbeat *out, struct follow *f, double mono,
                      struct err *e)
 {
     void *bytes;
     size_t n;
     uint64_t rev = 0;
-    struct board *b = &f->cfg.board;
-    struct bus_wire_beat beat = {0};
-    int rc = b->get(b->self, FOLLOW_BEAT, &bytes, &n, &rev, e);
+    struct bucket *b = &f->cfg.bucket;
+    struct bus_wire_heartbeat beat = {0};
+    int rc = b->get(b->self, FOLLOW_HEARTBEAT, &bytes, &n, &rev, e);
     bool damaged = false;
     if (!rc && bytes) {
         struct err why = {0};
-        rc = bus_wire_get_beat(&beat, bytes, n, &why);
+        rc = bus_wire_get_heartbeat(&beat, bytes, n, &why);
         if (rc) tell_beat(f, rev, &why);
         damaged = rc == ERR_INVALID || rc == ERR_CORRUPT;
         if (rc && !damaged) err_field(e, rc, why.field, "%s", why.detail);
@@ -214,7 +214,7 @@ static int read_beat(struct bus_wire_beat *out, struct follow *f, double mono,
 
 int follow_turn(struct follow *f, bool leads, double mono, double now, struct err *e)
 {
-    struct bus_wire_beat beat;
+    struct bus_wire_heartbeat beat;
     int rc = read_beat(&beat, f, mono, e), taken = 0;
     if (rc) return rc;
     if (!leads &&
@@ -232,8 +232,8 @@ int follow_turn(struct follow *f, bool leads, double mono, double now, struct er
     return taken;
 }
 
-bool follow_beat(struct bus_wire_beat *out, uint64_t *rev, double *silent_s,
-                 struct follow *f, double mono)
+bool follow_heartbeat(struct bus_wire_heartbeat *out, uint64_t *rev, double *silent_s,
+                      struct follow *f, double mono)
 {
     pthread_mutex_lock(&f->lock);
     *out = f->stats.beat;

@@ -10,17 +10,17 @@
 
 #include "base/log.h"
 #include "policy/policy.h"
-#include "serve/cluster/board.h"
+#include "serve/cluster/bucket.h"
 #include "serve/cluster/bus_wire.h"
 
-#define FOLLOW_BEAT "beat"
+#define FOLLOW_HEARTBEAT "beat"
 #define FOLLOW_WEIGHTS "weights"
 #define FOLLOW_COMMON "common"
 
 struct follow;
 
 struct follow_cfg {
-    struct board board;
+    struct bucket bucket;
     struct policy_cfg shape; /* that workers are made for */
     const struct log *log;
     /* p is taken. */
@@ -35,7 +35,7 @@ struct follow_cfg {
 };
 
 struct follow_stats {
-    struct bus_wire_beat beat; /* term 0: none was heard */
+    struct bus_wire_heartbeat beat; /* term 0: none was heard */
     /* Since its last change, or since the board answered first or again. */
     double silent_s;
     uint64_t taken, refused;
@@ -54,8 +54,8 @@ void follow_afresh(struct follow *f);
 /* Somebody said that something has changed. */
 void follow_called(struct follow *f);
 /* The beat as it was read last and its revision; false: the board does not answer. */
-bool follow_beat(struct bus_wire_beat *out, uint64_t *rev, double *silent_s,
-                 struct follow *f, double mono);
+bool follow_heartbeat(struct bus_wire_heartbeat *out, uint64_t *rev, double *silent_s,
+                      struct follow *f, double mono);
 void follow_stats(struct follow_stats *out, struct follow *f, double mono);
 
 /* Weights that fit this shape, owned; NULL and why not. The note borrows from bytes. */

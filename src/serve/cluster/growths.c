@@ -35,7 +35,7 @@ int growths_read(struct added_wire *list, uint64_t *rev, struct growths *g, stru
 {
     void *bytes;
     size_t n;
-    struct board *b = &g->cfg.board;
+    struct bucket *b = &g->cfg.bucket;
     *list = (struct added_wire){0};
     *rev = 0;
     int rc = b->get(b->self, GROWTHS_KEY, &bytes, &n, rev, e);
@@ -49,7 +49,7 @@ int growths_put(const struct added_wire *list, uint64_t *rev, struct growths *g,
 {
     void *bytes;
     size_t n;
-    struct board *b = &g->cfg.board;
+    struct bucket *b = &g->cfg.bucket;
     int rc = added_wire_put(&bytes, &n, list, e);
     if (!rc) rc = b->put(b->self, GROWTHS_KEY, bytes, n, *rev, rev, e);
     free(bytes);
@@ -136,7 +136,7 @@ static int change(struct growths *g, const char *name, bool want, struct err *e)
     }
     free(list);
     if (rc) return err_field(e, rc, why.field, "%s", why.detail);
-    g->cfg.board.call(g->cfg.board.self);
+    g->cfg.bucket.call(g->cfg.bucket.self);
     return 0;
 }
 
@@ -160,7 +160,7 @@ static int fetch_part(void **out, struct growths *g, const struct added_wire_one
                              : part == ADDED_WIRE_GRAFT ? &one->graft
                                                         : &one->state;
     added_wire_key(key, one, part);
-    return pieces_get(out, p, &g->cfg.board, key, ENVELOPE_GROWTH, ADDED_WIRE_FORM, e);
+    return pieces_get(out, p, &g->cfg.bucket, key, ENVELOPE_GROWTH, ADDED_WIRE_FORM, e);
 }
 
 static struct policy *fetch_base(struct growths *g, const struct added_wire_one *one,

@@ -31,7 +31,7 @@
 struct growths;
 
 struct growths_cfg {
-    struct board board;
+    struct bucket bucket;
     struct added *added;         /* borrowed, as are the others */
     struct published *published; /* the common policy, on which new experts are put */
     struct policy_cfg shape;

@@ -131,7 +131,7 @@ static bool drop_part(struct growths *g, const struct added_wire_one *one,
 {
     char key[PIECES_KEY];
     added_wire_key(key, one, part);
-    return pieces_drop(&g->cfg.board, key, parts);
+    return pieces_drop(&g->cfg.bucket, key, parts);
 }
 
 /* The pieces of both slots. */
@@ -200,7 +200,7 @@ static bool is_common(struct growths *g, const char *name)
     void *bytes = NULL;
     size_t n;
     uint64_t rev;
-    struct board *b = &g->cfg.board;
+    struct bucket *b = &g->cfg.bucket;
     struct bus_wire_common *c = calloc(1, sizeof *c);
     bool known = !c || b->get(b->self, FOLLOW_COMMON, &bytes, &n, &rev, NULL);
     if (!known && bytes) known = bus_wire_get_common(c, bytes, n, NULL) != 0;
@@ -234,8 +234,8 @@ static int put_part(struct pieces *out, struct growths *g,
 {
     char key[PIECES_KEY];
     added_wire_key(key, one, part);
-    return pieces_put(out, &g->cfg.board, key, ENVELOPE_GROWTH, ADDED_WIRE_FORM, bytes, n,
-                      e);
+    return pieces_put(out, &g->cfg.bucket, key, ENVELOPE_GROWTH, ADDED_WIRE_FORM, bytes,
+                      n, e);
 }
 
 static int put_base(struct added_wire_one *one, struct growths *g,
@@ -337,7 +337,7 @@ static int turn(struct growths *g, double mono, double now, struct err *e)
     g->list.term = g->term;
     rc = growths_put(&g->list, &g->rev, g, e);
     if (rc) return rc;
-    g->cfg.board.call(g->cfg.board.self);
+    g->cfg.bucket.call(g->cfg.bucket.self);
     for (int i = 0; i < SERVICE_ADDED; i++)
         if (was[i].version) (void)drop_slots(g, was[i]); /* of the learner before */
     return 0;

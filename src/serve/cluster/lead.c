@@ -60,7 +60,7 @@ size_t lead_needs(const struct policy *p)
 /* Said when it is known, and not first when something was learned. */
 static void look_for_room(struct lead *l, const struct policy *p)
 {
-    struct board *b = &l->cfg.board;
+    struct bucket *b = &l->cfg.bucket;
     size_t most = b->most ? b->most(b->self) : 0;
     if (!most || most == l->most) return;
     l->most = most;
@@ -118,7 +118,7 @@ static int put_state(struct bus_wire_weights *note, void **dedup, struct lead *l
     char key[KEY];
     struct pieces made;
     state_key(key, l->beat.term, note->state_slot);
-    rc = pieces_put(&made, &l->cfg.board, key, ENVELOPE_STATE, STATE_FORM, state, n, e);
+    rc = pieces_put(&made, &l->cfg.bucket, key, ENVELOPE_STATE, STATE_FORM, state, n, e);
     free(state);
     note->state_bytes = made.bytes;
     note->state_crc = made.crc;
@@ -133,7 +133,7 @@ static int get_state(unsigned char **out, struct lead *l,
     void *bytes;
     struct pieces p = {w->state_bytes, w->state_crc, w->state_parts};
     state_key(key, w->term, w->state_slot);
-    int rc = pieces_get(&bytes, &p, &l->cfg.board, key, ENVELOPE_STATE, STATE_FORM, e);
+    int rc = pieces_get(&bytes, &p, &l->cfg.bucket, key, ENVELOPE_STATE, STATE_FORM, e);
     *out = bytes;
     return rc;
 }
@@ -144,7 +144,7 @@ static bool drop_term(struct lead *l, uint64_t term, int parts)
     for (int slot = 0; slot < 2; slot++) {
         char key[KEY];
         state_key(key, term, slot);
-        if (!pieces_drop(&l->cfg.board, key, parts)) return false;
+        if (!pieces_drop(&l->cfg.bucket, key, parts)) return false;
     }
     return true;
 }
@@ -165,7 +165,7 @@ static void drop_parts(struct lead *l, const struct bus_wire_weights *was)
 /* The weights' revision when they are ours; else another one leads. */
 static int still_ours(struct lead *l, uint64_t *rev, struct err *e)
 {
-    struct board *b = &l->cfg.board;
+    struct bucket *b = &l->cfg.bucket;
     struct bus_wire_weights is = {0};
     void *bytes;
     size_t n;
@@ -194,7 +194,7 @@ static int put_weights(struct lead *l, const struct bus_wire_weights *note,
     ckpt_meta_set(&meta, "check_score", "%.9g", note->check_score);
     int rc = ckpt_encode(&ckpt, &ckpt_n, p, &meta, NULL, 0, e);
     if (!rc) rc = bus_wire_put_weights(&bytes, &n, note, ckpt, ckpt_n, e);
-    struct board *b = &l->cfg.board;
+    struct bucket *b = &l->cfg.bucket;
     uint64_t *rev = &l->beat.weights_rev;
     if (!rc) {
         struct err why = {0};
@@ -250,7 +250,7 @@ int lead_commit(struct lead *l, const struct learner *learner, const struct poli
     pthread_mutex_unlock(&l->lock);
     lead_beat_note(l);
     (void)lead_beat_write(l, at, &why); /* else the next one names them */
-    struct board *b = &l->cfg.board;
+    struct bucket *b = &l->cfg.bucket;
     b->call(b->self);
     if (note.position != l->trimmed) {
         l->cfg.trim(l->cfg.ctx, note.position);
@@ -323,7 +323,7 @@ static int resume_from(struct lead *l, struct learner *learner, const struct pol
 /* From what was published last; *found false: nothing was. */
 static int resume(struct lead *l, struct learner *learner, bool *found, struct err *e)
 {
-    struct board *b = &l->cfg.board;
+    struct bucket *b = &l->cfg.bucket;
     void *bytes;
     size_t n;
     int rc = b->get(b->self, FOLLOW_WEIGHTS, &bytes, &n, &l->beat.weights_rev, e);
@@ -344,7 +344,7 @@ static int resume(struct lead *l, struct learner *learner, bool *found, struct e
 
 static int settle_common(struct lead *l, struct err *e)
 {
-    struct board *b = &l->cfg.board;
+    struct bucket *b = &l->cfg.bucket;
     struct bus_wire_common *c = calloc(1, sizeof *c);
     void *bytes = NULL;
     size_t n;
@@ -382,18 +382,18 @@ static int settle_again(struct lead *l, struct err *e)
     int rc = settle_common(l, e);
     if (rc) lead_settle(l);
     lead_beat_note(l);
-    l->cfg.board.call(l->cfg.board.self);
+    l->cfg.bucket.call(l->cfg.bucket.self);
     return rc;
 }
 
 static int take_over(struct lead *l, struct learner *learner,
-                     const struct bus_wire_beat *before, uint64_t rev, double mono,
+                     const struct bus_wire_heartbeat *before, uint64_t rev, double mono,
                      double now, struct err *e)
 {
-    l->beat = (struct bus_wire_beat){.term = before->term + 1,
-                                     .version = before->version,
-                                     .weights_rev = before->weights_rev,
-                                     .common_rev = before->common_rev};
+    l->beat = (struct bus_wire_heartbeat){.term = before->term + 1,
+                                          .version = before->version,
+                                          .weights_rev = before->weights_rev,
+                                          .common_rev = before->common_rev};
     snprintf(l->beat.name, sizeof l->beat.name, "%s", l->cfg.who);
     atomic_store(&l->term, l->beat.term);
     struct err why = {0};
@@ -449,7 +449,7 @@ static int lead_let_go(struct lead *l, struct learner *learner, double now, stru
 int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
               struct err *e)
 {
-    struct bus_wire_beat is;
+    struct bus_wire_heartbeat is;
     uint64_t rev;
     double silent_s;
     look_for_room(l, learner_policy(learner));
@@ -460,7 +460,7 @@ int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
         if (!rc && lead_leading(l)) rc = settle_again(l, e);
         return rc || !lead_leading(l) ? rc : lead_let_go(l, learner, now, e);
     }
-    if (!follow_beat(&is, &rev, &silent_s, l->cfg.follow, mono)) return 0;
+    if (!follow_heartbeat(&is, &rev, &silent_s, l->cfg.follow, mono)) return 0;
     if (rev && !is.over && silent_s < CLUSTER_TAKE_S) return 0;
     if (mono < l->retry_at) return 0;
     return take_over(l, learner, &is, rev, mono, now, e);
@@ -471,6 +471,6 @@ void lead_resign(struct lead *l)
     bool led = !atomic_load(&l->deposed);
     if (!atomic_exchange(&l->leading, false) || !led) return;
     lead_beat_over(l); /* else it takes CLUSTER_TAKE_S */
-    struct board *b = &l->cfg.board;
+    struct bucket *b = &l->cfg.bucket;
     b->call(b->self);
 }

@@ -1,7 +1,7 @@
 /* lead.h - of several learners one learns: how it is found, and how it publishes.
  *
- * Who leads writes a beat on the board once in CLUSTER_BEAT_S, each from the revision of the one before.
- * lead_beat writes it from a thread of its own, so that a long update or a slow disk costs nobody the
+ * Who leads writes a beat on the board once in CLUSTER_HEARTBEAT_S, each from the revision of the one before.
+ * lead_heartbeat writes it from a thread of its own, so that a long update or a slow disk costs nobody the
  * lead. It stops when the learner's thread has not come to lead_turn for CLUSTER_STUCK_S: a learner
  * that is stuck for ever is followed by another after CLUSTER_STUCK_S and CLUSTER_TAKE_S.
  * Another that has not seen it change for CLUSTER_TAKE_S (or reads that it is over) writes a beat of the
@@ -14,7 +14,7 @@
  * what it had learned since its last commit the next one learns from the stream.
  *
  * Errors: ERR_IO the board does not answer, ERR_CONFLICT another one leads.
- * Threads: those of the learner's thread; lead_beat one other thread, between lead_new and
+ * Threads: those of the learner's thread; lead_heartbeat one other thread, between lead_new and
  * lead_resign; lead_leading, lead_term and lead_settle any. */
 #ifndef SERVE_LEAD_H
 #define SERVE_LEAD_H
@@ -26,7 +26,7 @@
 struct lead;
 
 struct lead_cfg {
-    struct board board;
+    struct bucket bucket;
     const char *who; /* borrowed */
     struct follow *follow;
     struct dedup *dedup;
@@ -57,7 +57,7 @@ int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
               struct err *e) __attribute__((warn_unused_result));
 /* A beat when one is due and the learner is not stuck. A caller that has no thread for it leaves it to
  * lead_turn. When another one leads, the learner's thread stands by at its next turn or commit. */
-int lead_beat(struct lead *l, double mono, struct err *e)
+int lead_heartbeat(struct lead *l, double mono, struct err *e)
     __attribute__((warn_unused_result));
 bool lead_leading(const struct lead *l);
 /* In which it leads, or led last. */

@@ -13,7 +13,7 @@ void lead_stand_by(struct lead *l, const char *why)
     follow_afresh(l->cfg.follow);
 }
 
-/* ---- beats: written by the learner's thread and by lead_beat's, by one of them at a time ---- */
+/* ---- beats: written by the learner's thread and by lead_heartbeat's, by one of them at a time ---- */
 
 /* What the next beats say. */
 void lead_beat_note(struct lead *l)
@@ -32,28 +32,28 @@ void lead_beat_progress(struct lead *l, double mono)
     pthread_mutex_unlock(&l->lock);
 }
 
-static int beat_put(uint64_t *rev, struct lead *l, const struct bus_wire_beat *beat,
+static int beat_put(uint64_t *rev, struct lead *l, const struct bus_wire_heartbeat *beat,
                     struct err *e)
 {
-    unsigned char bytes[BUS_WIRE_BEAT_MAX];
-    size_t n = bus_wire_put_beat(bytes, beat);
-    struct board *b = &l->cfg.board;
-    return b->put(b->self, FOLLOW_BEAT, bytes, n, *rev, rev, e);
+    unsigned char bytes[BUS_WIRE_HEARTBEAT_MAX];
+    size_t n = bus_wire_put_heartbeat(bytes, beat);
+    struct bucket *b = &l->cfg.bucket;
+    return b->put(b->self, FOLLOW_HEARTBEAT, bytes, n, *rev, rev, e);
 }
 
 /* The board has another beat than the one that was written last: our own, whose answer was lost, or
  * another's (*lost). */
 static int beat_look(uint64_t *rev, bool *lost, struct lead *l,
-                     const struct bus_wire_beat *mine)
+                     const struct bus_wire_heartbeat *mine)
 {
-    struct bus_wire_beat is = {0};
+    struct bus_wire_heartbeat is = {0};
     void *bytes;
     size_t n;
     uint64_t found;
-    struct board *b = &l->cfg.board;
+    struct bucket *b = &l->cfg.bucket;
     struct err why = {0};
-    int rc = b->get(b->self, FOLLOW_BEAT, &bytes, &n, &found, &why);
-    if (!rc && bytes) rc = bus_wire_get_beat(&is, bytes, n, &why);
+    int rc = b->get(b->self, FOLLOW_HEARTBEAT, &bytes, &n, &found, &why);
+    if (!rc && bytes) rc = bus_wire_get_heartbeat(&is, bytes, n, &why);
     free(bytes);
     if (!rc && is.term == mine->term && !strcmp(is.name, mine->name))
         *rev = found;
@@ -70,7 +70,7 @@ static int beat_write(struct lead *l, double mono, struct err *e)
 {
     bool lost = false;
     pthread_mutex_lock(&l->lock);
-    struct bus_wire_beat beat = l->said.beat;
+    struct bus_wire_heartbeat beat = l->said.beat;
     uint64_t rev = l->said.rev;
     beat.beats = ++l->said.count;
     l->said.again = false;
@@ -84,7 +84,7 @@ static int beat_write(struct lead *l, double mono, struct err *e)
     if (l->said.beat.term == beat.term) {
         l->said.rev = rev;
         /* what failed may hold up all else for a while: not in every turn */
-        if (taken || rc) l->said.at = rc ? mono - CLUSTER_BEAT_S / 2 : mono;
+        if (taken || rc) l->said.at = rc ? mono - CLUSTER_HEARTBEAT_S / 2 : mono;
         if (lost) atomic_store(&l->deposed, true);
     }
     pthread_mutex_unlock(&l->lock);
@@ -124,7 +124,7 @@ static int beat_now(struct lead *l, double mono, struct err *e)
 bool lead_beat_due(struct lead *l, double mono)
 {
     pthread_mutex_lock(&l->lock);
-    bool due = mono >= l->said.at + CLUSTER_BEAT_S;
+    bool due = mono >= l->said.at + CLUSTER_HEARTBEAT_S;
     pthread_mutex_unlock(&l->lock);
     return due;
 }
@@ -145,7 +145,7 @@ int lead_beat_write(struct lead *l, double mono, struct err *e)
     return rc;
 }
 
-int lead_beat(struct lead *l, double mono, struct err *e)
+int lead_heartbeat(struct lead *l, double mono, struct err *e)
 {
     if (!lead_leading(l) || !lead_beat_due(l, mono)) return 0;
     pthread_mutex_lock(&l->lock);
@@ -163,7 +163,7 @@ int lead_beat_term(struct lead *l, uint64_t rev, double mono, struct err *e)
     l->said.beat = l->beat;
     l->said.rev = rev;
     l->said.again = false;
-    struct bus_wire_beat first = l->beat;
+    struct bus_wire_heartbeat first = l->beat;
     first.beats = ++l->said.count;
     pthread_mutex_unlock(&l->lock);
     int rc = beat_put(&rev, l, &first, e);

@@ -1,4 +1,4 @@
-/* lead_priv.h - what the sources of lead.h share: lead.c takes over and publishes, lead_beat.c has the
+/* lead_priv.h - what the sources of lead.h share: lead.c takes over and publishes, lead_heartbeat.c has the
  * heartbeat. */
 #ifndef SERVE_LEAD_PRIV_H
 #define SERVE_LEAD_PRIV_H
@@ -13,12 +13,12 @@ struct lead {
     atomic_bool leading,
         unsettled;             /* unsettled: what is common is to be put on the board */
     atomic_uint_fast64_t term; /* = beat.term: for others to see */
-    atomic_bool deposed; /* by lead_beat: the learner's thread has not seen it yet */
-    struct bus_wire_beat beat; /* as the learner's thread wants it written */
+    atomic_bool deposed; /* by lead_heartbeat: the learner's thread has not seen it yet */
+    struct bus_wire_heartbeat beat; /* as the learner's thread wants it written */
     double retry_at, committed_at;
     pthread_mutex_t lock; /* of what follows */
     struct {
-        struct bus_wire_beat beat; /* as it was written last, or is to be */
+        struct bus_wire_heartbeat beat; /* as it was written last, or is to be */
         uint64_t rev;
         double at, progress_at; /* progress_at: when the learner's thread was here last */
         bool writing, again; /* one writes at a time; again: what it writes has changed */
@@ -34,7 +34,7 @@ struct lead {
 
 void lead_stand_by(struct lead *l, const char *why);
 
-/* ---- lead_beat.c ---- */
+/* ---- lead_heartbeat.c ---- */
 
 /* What the next beats say. */
 void lead_beat_note(struct lead *l);

@@ -15,14 +15,14 @@ static void piece_key(char out[PIECES_KEY], const char *key, int i)
     assert(n < PIECES_KEY);
 }
 
-static size_t piece_size(const struct board *b)
+static size_t piece_size(const struct bucket *b)
 {
     size_t most = b->most ? b->most(b->self) : 0;
     if (!most || most >= ENVELOPE_HEAD + PIECES_SIZE) return PIECES_SIZE;
     return most < ENVELOPE_HEAD + LEAST ? LEAST : most - ENVELOPE_HEAD;
 }
 
-int pieces_put(struct pieces *out, const struct board *b, const char *key,
+int pieces_put(struct pieces *out, const struct bucket *b, const char *key,
                enum envelope_kind kind, int form, const void *data, size_t n,
                struct err *e)
 {
@@ -47,7 +47,7 @@ int pieces_put(struct pieces *out, const struct board *b, const char *key,
 
 /* Piece i behind the *at bytes that are there. */
 static int get_one(unsigned char *out, size_t *at, const struct pieces *p,
-                   const struct board *b, const char *name, enum envelope_kind kind,
+                   const struct bucket *b, const char *name, enum envelope_kind kind,
                    int newest, struct err *e)
 {
     void *bytes;
@@ -66,8 +66,8 @@ static int get_one(unsigned char *out, size_t *at, const struct pieces *p,
     return rc;
 }
 
-int pieces_get(void **out, const struct pieces *p, const struct board *b, const char *key,
-               enum envelope_kind kind, int newest, struct err *e)
+int pieces_get(void **out, const struct pieces *p, const struct bucket *b,
+               const char *key, enum envelope_kind kind, int newest, struct err *e)
 {
     *out = NULL;
     if (p->parts > PIECES_MAX || p->bytes > (uint64_t)p->parts * PIECES_SIZE)
@@ -91,7 +91,7 @@ int pieces_get(void **out, const struct pieces *p, const struct board *b, const 
     return rc;
 }
 
-bool pieces_drop(const struct board *b, const char *key, int parts)
+bool pieces_drop(const struct bucket *b, const char *key, int parts)
 {
     for (int i = 0; i < parts; i++) {
         char name[PIECES_KEY];

@@ -9,7 +9,7 @@
 #ifndef SERVE_PIECES_H
 #define SERVE_PIECES_H
 
-#include "serve/cluster/board.h"
+#include "serve/cluster/bucket.h"
 #include "serve/cluster/envelope.h"
 
 #define PIECES_SIZE (512 << 10) /* of one, or as many bytes as the board takes */
@@ -23,14 +23,14 @@ struct pieces {
 };
 
 /* key: shorter than PIECES_KEY - 8. */
-int pieces_put(struct pieces *out, const struct board *b, const char *key,
+int pieces_put(struct pieces *out, const struct bucket *b, const char *key,
                enum envelope_kind kind, int form, const void *data, size_t n,
                struct err *e) __attribute__((warn_unused_result));
 /* *out owned by the caller: p->bytes of them. */
-int pieces_get(void **out, const struct pieces *p, const struct board *b, const char *key,
-               enum envelope_kind kind, int newest, struct err *e)
+int pieces_get(void **out, const struct pieces *p, const struct bucket *b,
+               const char *key, enum envelope_kind kind, int newest, struct err *e)
     __attribute__((warn_unused_result));
 /* The first `parts` go. false: the board does not answer. */
-bool pieces_drop(const struct board *b, const char *key, int parts);
+bool pieces_drop(const struct bucket *b, const char *key, int parts);
 
 #endif

@@ -77,7 +77,7 @@ static void share_tell(struct share *s, const char *key)
 
 static int exchange(struct share *s, uint32_t crc, int experts, double now, struct err *e)
 {
-    struct board *b = &s->cfg.board;
+    struct bucket *b = &s->cfg.bucket;
     struct hintless *u = s->cfg.hintless;
     char key[SLOT_LOG_KEY];
     void *bytes = NULL;

@@ -12,13 +12,13 @@
 #define SERVE_SHARE_H
 
 #include "base/log.h"
-#include "serve/cluster/board.h"
+#include "serve/cluster/bucket.h"
 #include "serve/hintless/hintless.h"
 
 struct share;
 
 struct share_cfg {
-    struct board board;
+    struct bucket bucket;
     struct hintless *hintless; /* borrowed; hintless_share was called */
     const struct log *log;
     double every_s;

@@ -19,7 +19,7 @@ int service_added_open(struct service *s, struct err *e)
 {
     if (!s->cluster) return 0;
     uint64_t maker;
-    struct growths_cfg cfg = {.board = service_cluster_board(s, &maker),
+    struct growths_cfg cfg = {.bucket = service_cluster_board(s, &maker),
                               .added = s->added,
                               .published = s->published,
                               .shape = s->policy_cfg,

@@ -22,7 +22,7 @@ struct cluster {
     enum cluster_role role;
     char node[CLUSTER_NAME];
     struct bus_nats *nats;
-    struct board board;
+    struct bucket bucket;
     struct outbox *outbox; /* decide */
     struct dedup *dedup;   /* learn */
     struct lead *lead;     /* learn */
@@ -124,7 +124,7 @@ int service_cluster_open(struct service *s, struct err *e)
                                 .log = s->cfg.log};
     c->nats = bus_nats_new(&nats, e);
     if (!c->nats) return e ? e->code : ERR_INVALID;
-    c->board = bus_nats_board(c->nats);
+    c->bucket = bus_nats_bucket(c->nats);
     if (c->role == ROLE_DECIDE) return open_decide(s, e);
     c->dedup = dedup_new(e);
     if (!c->dedup) return ERR_MEMORY;
@@ -292,7 +292,7 @@ int service_cluster_start(struct service *s, struct err *e)
     struct policy_info begun;
     service_policy_info(&begun, s);
     c->kept = begun.version;
-    struct follow_cfg f = {.board = c->board,
+    struct follow_cfg f = {.bucket = c->bucket,
                            .shape = s->policy_cfg,
                            .log = s->cfg.log,
                            .weights = take_weights,
@@ -302,7 +302,7 @@ int service_cluster_start(struct service *s, struct err *e)
     c->follow = follow_new(&f, e);
     if (!c->follow) return ERR_MEMORY;
     if (c->role != ROLE_LEARN) return 0;
-    struct lead_cfg l = {.board = c->board,
+    struct lead_cfg l = {.bucket = c->bucket,
                          .who = c->node,
                          .follow = c->follow,
                          .dedup = c->dedup,
@@ -335,7 +335,7 @@ static void wait_for_news(struct service *s, double wait_s)
 {
     struct cluster *c = s->cluster;
     if (wait_s <= 0) return;
-    if (c->board.wait(c->board.self, c->looks ? AGAIN_S : wait_s)) c->looks = LOOKS;
+    if (c->bucket.wait(c->bucket.self, c->looks ? AGAIN_S : wait_s)) c->looks = LOOKS;
     if (c->looks) {
         c->looks--;
         follow_called(c->follow);
@@ -397,13 +397,13 @@ bool service_cluster_beats(const struct service *s)
 void service_cluster_beat(struct service *s)
 {
     struct err why = {0}; /* the learner's turns tell of a board that is away */
-    if (lead_beat(s->cluster->lead, clock_mono(), &why))
+    if (lead_heartbeat(s->cluster->lead, clock_mono(), &why))
         log_err(s->cfg.log, LOG_DEBUG, "lead", &why);
 }
 
 void service_cluster_wake(struct service *s)
 {
-    s->cluster->board.wake(s->cluster->board.self);
+    s->cluster->bucket.wake(s->cluster->bucket.self);
 }
 
 void service_cluster_reload(struct service *s)
@@ -428,10 +428,10 @@ int service_cluster_announce(struct service *s, const struct policy *p, double s
     return lead_commit(s->cluster->lead, s->learner, p, service_now(s), score, e);
 }
 
-struct board service_cluster_board(struct service *s, uint64_t *maker)
+struct bucket service_cluster_board(struct service *s, uint64_t *maker)
 {
     *maker = s->cluster->maker;
-    return s->cluster->board;
+    return s->cluster->bucket;
 }
 
 static int change(struct bus_wire_common *c, const char *name, const struct profile *p,
@@ -458,7 +458,7 @@ static int change(struct bus_wire_common *c, const char *name, const struct prof
 static int change_board(struct service *s, struct bus_wire_common *c, uint64_t *rev,
                         const char *name, const struct profile *p, struct err *e)
 {
-    struct board *b = &s->cluster->board;
+    struct bucket *b = &s->cluster->bucket;
     int rc = ERR_CONFLICT;
     for (int i = 0; i < PUT_TRIES && rc == ERR_CONFLICT; i++) {
         void *bytes = NULL;
@@ -495,7 +495,7 @@ int service_cluster_profile(struct service *s, const char *name, const struct pr
     int changed = change_board(s, c, &rev, name, p, e), rc = changed;
     if (rc >= 0) {
         struct cluster *k = s->cluster;
-        k->board.call(k->board.self);
+        k->bucket.call(k->bucket.self);
         pthread_mutex_lock(&s->profiles_lock);
         rc = take_revision(s, c, rev, e); /* or somebody has put a newer one since */
         pthread_mutex_unlock(&s->profiles_lock);

@@ -105,7 +105,7 @@ int service_cluster_start(struct service *s, struct err *e)
     __attribute__((warn_unused_result));
 /* One turn of its thread, which waits up to wait_s when there is nothing to do. */
 void service_cluster_turn(struct service *s, double wait_s);
-/* A learner has a thread that says that it is there (lead_beat). */
+/* A learner has a thread that says that it is there (lead_heartbeat). */
 bool service_cluster_beats(const struct service *s);
 void service_cluster_beat(struct service *s);
 void service_cluster_wake(struct service *s);
@@ -125,7 +125,7 @@ void service_cluster_reload(struct service *s);
 void service_cluster_stats(struct cluster_stats *out, struct service *s);
 
 /* What is on the board, and who this node is to the learner. */
-struct board service_cluster_board(struct service *s, uint64_t *maker);
+struct bucket service_cluster_board(struct service *s, uint64_t *maker);
 
 /* ---- profiles that grow, on all nodes (service_added.c) ---- */
 

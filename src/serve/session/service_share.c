@@ -12,7 +12,7 @@ int service_share_open(struct service *s, struct err *e)
     const struct hintless_cfg *u = &s->cfg.hintless;
     if (s->cfg.cluster.role != ROLE_DECIDE || u->mode != HINTLESS_MERGE) return 0;
     uint64_t maker, id;
-    struct share_cfg cfg = {.board = service_cluster_board(s, &maker),
+    struct share_cfg cfg = {.bucket = service_cluster_board(s, &maker),
                             .hintless = s->hintless,
                             .log = s->cfg.log,
                             .every_s = fmin(LOOK_S, u->slot_s / 2)};

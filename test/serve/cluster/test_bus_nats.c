@@ -209,12 +209,12 @@ START_TEST(a_server_that_is_away_costs_nothing_but_time)
     nats_kill(&server);
     struct sending s;
     send_begin(&s, 1, 100);
-    struct board board = bus_nats_board(s.n);
+    struct bucket bucket = bus_nats_bucket(s.n);
     struct err e = {0};
     void *out;
     size_t size;
     uint64_t rev;
-    ck_assert_int_eq(board.get(board.self, "weights", &out, &size, &rev, &e), ERR_IO);
+    ck_assert_int_eq(bucket.get(bucket.self, "weights", &out, &size, &rev, &e), ERR_IO);
     ck_assert_str_eq(e.detail, "no NATS server is connected");
     for (int i = 0; i < 150; i++)
         ck_assert_int_eq(s.bus.send(s.bus.self, &t), i < 100);
@@ -289,7 +289,7 @@ END_TEST
 START_TEST(who_was_slower_may_not_write)
 {
     struct bus_nats *m = join(), *n = join();
-    struct board a = bus_nats_board(m), b = bus_nats_board(n);
+    struct bucket a = bus_nats_bucket(m), b = bus_nats_bucket(n);
     void *out;
     size_t size;
     uint64_t rev = 9, rev_a, rev_b;
@@ -318,14 +318,14 @@ END_TEST
 
 static void *wait_for_a_call(void *ctx)
 {
-    struct board *b = ctx;
+    struct bucket *b = ctx;
     double from = clock_mono();
     b->wait(b->self, 20);
     return clock_mono() - from < 19 ? ctx : NULL;
 }
 
 /* Until it is on the board. */
-static void set(struct board *b, const char *key)
+static void set(struct bucket *b, const char *key)
 {
     double until = clock_mono() + 20;
     while (b->set(b->self, key, "x", 1, NULL)) {
@@ -337,7 +337,7 @@ static void set(struct board *b, const char *key)
 START_TEST(a_server_without_its_store_is_furnished_again)
 {
     struct bus_nats *n = join();
-    struct board b = bus_nats_board(n);
+    struct bucket b = bus_nats_bucket(n);
     char store[300];
     set(&b, "key");
     nats_kill(&server);
@@ -357,7 +357,7 @@ END_TEST
 START_TEST(what_is_too_large_for_a_message_is_told)
 {
     struct bus_nats *n = join();
-    struct board b = bus_nats_board(n);
+    struct bucket b = bus_nats_bucket(n);
     size_t size = 1 << 20;
     void *large = calloc(1, size);
     uint64_t rev;
@@ -378,7 +378,7 @@ END_TEST
 START_TEST(who_waits_hears_a_call)
 {
     struct bus_nats *m = join(), *n = join();
-    struct board a = bus_nats_board(m), b = bus_nats_board(n);
+    struct bucket a = bus_nats_bucket(m), b = bus_nats_bucket(n);
     void *out, *heard;
     size_t size;
     uint64_t rev;

@@ -131,9 +131,9 @@ START_TEST(a_newer_form_and_another_kind_are_told)
     ck_assert_str_eq(
         e.detail, "is a trajectory of form 3; this abrd reads forms 1 to 2: upgrade it");
 
-    struct bus_wire_beat b;
+    struct bus_wire_heartbeat b;
     e = (struct err){0};
-    ck_assert_int_eq(bus_wire_get_beat(&b, bytes, size, &e), ERR_INVALID);
+    ck_assert_int_eq(bus_wire_get_heartbeat(&b, bytes, size, &e), ERR_INVALID);
     ck_assert_str_eq(e.detail, "is a trajectory, not a learner's beat");
     bytes_put_u16(bytes + 8, 300);
     e = (struct err){0};
@@ -239,10 +239,10 @@ END_TEST
 
 START_TEST(a_beat_comes_back)
 {
-    struct bus_wire_beat b = {1, 2, 3, 4, 5, true, "learner-1"}, r;
-    unsigned char out[BUS_WIRE_BEAT_MAX];
-    size_t n = bus_wire_put_beat(out, &b);
-    ck_assert_int_eq(bus_wire_get_beat(&r, out, n, NULL), 0);
+    struct bus_wire_heartbeat b = {1, 2, 3, 4, 5, true, "learner-1"}, r;
+    unsigned char out[BUS_WIRE_HEARTBEAT_MAX];
+    size_t n = bus_wire_put_heartbeat(out, &b);
+    ck_assert_int_eq(bus_wire_get_heartbeat(&r, out, n, NULL), 0);
     ck_assert_uint_eq(r.term, 1);
     ck_assert_uint_eq(r.beats, 2);
     ck_assert_uint_eq(r.version, 3);

@@ -22,8 +22,9 @@ START_TEST(what_was_sealed_opens)
     ck_assert_mem_eq(body, "hello", 5);
     ck_assert_int_eq(
         envelope_open(&body, &n, &form, p, sizeof p, ENVELOPE_STATE, 2, NULL), ERR_RANGE);
-    ck_assert_int_eq(envelope_open(&body, &n, &form, p, sizeof p, ENVELOPE_BEAT, 4, NULL),
-                     ERR_INVALID);
+    ck_assert_int_eq(
+        envelope_open(&body, &n, &form, p, sizeof p, ENVELOPE_HEARTBEAT, 4, NULL),
+        ERR_INVALID);
     ck_assert_int_eq(
         envelope_open(&body, &n, &form, p, sizeof p - 1, ENVELOPE_STATE, 4, NULL),
         ERR_CORRUPT);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "abr/emulator/feat.h"
-#include "support/boards.h"
+#include "support/buckets.h"
 
-static struct boards keys;
-static struct board board;
+static struct buckets keys;
+static struct bucket bucket;
 static struct follow *f;
 static struct bus_wire_common common;
 static int commons, common_fails;
@@ -27,7 +27,7 @@ static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
                        struct err *e)
 {
     (void)ctx;
-    ck_assert_uint_eq(rev, boards_rev(&keys, FOLLOW_COMMON));
+    ck_assert_uint_eq(rev, buckets_rev(&keys, FOLLOW_COMMON));
     common = *c;
     commons++;
     return common_fails-- > 0 ? err_set(e, ERR_IO, "the store is full") : 0;
@@ -36,8 +36,8 @@ static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
 static void setup(void)
 {
     commons = common_fails = 0;
-    board = boards_open(&keys);
-    struct follow_cfg cfg = {.board = board,
+    bucket = buckets_open(&keys);
+    struct follow_cfg cfg = {.bucket = bucket,
                              .shape = policy_cfg_default(FEAT_FULL_DIM),
                              .weights = take_weights,
                              .common = take_common};
@@ -48,23 +48,23 @@ static void setup(void)
 static void teardown(void)
 {
     follow_free(f);
-    boards_free(&keys);
+    buckets_free(&keys);
 }
 
 static void beat(uint64_t beats)
 {
-    unsigned char bytes[BUS_WIRE_BEAT_MAX];
-    struct bus_wire_beat b = {.term = 1, .beats = beats, .name = "somebody"};
-    size_t n = bus_wire_put_beat(bytes, &b);
-    ck_assert_int_eq(board.set(board.self, FOLLOW_BEAT, bytes, n, NULL), 0);
+    unsigned char bytes[BUS_WIRE_HEARTBEAT_MAX];
+    struct bus_wire_heartbeat b = {.term = 1, .beats = beats, .name = "somebody"};
+    size_t n = bus_wire_put_heartbeat(bytes, &b);
+    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_HEARTBEAT, bytes, n, NULL), 0);
 }
 
 static double silent(double mono)
 {
-    struct bus_wire_beat b;
+    struct bus_wire_heartbeat b;
     uint64_t rev;
     double s;
-    ck_assert(follow_beat(&b, &rev, &s, f, mono));
+    ck_assert(follow_heartbeat(&b, &rev, &s, f, mono));
     ck_assert_str_eq(b.name, "somebody");
     return s;
 }
@@ -106,14 +106,14 @@ START_TEST(a_damaged_beat_is_silence)
 {
     beat(1);
     ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
-    ck_assert_int_eq(board.set(board.self, FOLLOW_BEAT, "x", 1, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_HEARTBEAT, "x", 1, NULL), 0);
     ck_assert_int_eq(follow_turn(f, false, 12, 0, NULL), 0);
     ck_assert_double_eq(silent(12), 2);
-    struct bus_wire_beat b;
+    struct bus_wire_heartbeat b;
     uint64_t rev;
     double s;
-    ck_assert(follow_beat(&b, &rev, &s, f, 12));
-    ck_assert_uint_eq(rev, boards_rev(&keys, FOLLOW_BEAT)); /* for who takes over */
+    ck_assert(follow_heartbeat(&b, &rev, &s, f, 12));
+    ck_assert_uint_eq(rev, buckets_rev(&keys, FOLLOW_HEARTBEAT)); /* for who takes over */
     beat(2);
     ck_assert_int_eq(follow_turn(f, false, 13, 0, NULL), 0);
     ck_assert_double_eq(silent(13), 0);
@@ -126,19 +126,19 @@ START_TEST(what_is_common_is_fetched_when_it_changes)
     void *bytes;
     size_t n;
     ck_assert_int_eq(bus_wire_put_common(&bytes, &n, &c, NULL), 0);
-    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_COMMON, bytes, n, NULL), 0);
     ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
     ck_assert_int_eq(commons, 1);
     ck_assert_double_eq(common.explore_share, .5);
     follow_called(f);
     ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
     ck_assert_int_eq(commons, 1); /* it is the same */
-    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_COMMON, bytes, n, NULL), 0);
     follow_called(f);
     ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
     ck_assert_int_eq(commons, 2);
     /* what could not be taken is tried again */
-    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_COMMON, bytes, n, NULL), 0);
     common_fails = 1;
     for (int i = 0; i < 3; i++) {
         follow_called(f);
@@ -146,7 +146,7 @@ START_TEST(what_is_common_is_fetched_when_it_changes)
     }
     ck_assert_int_eq(commons, 4);
     /* what cannot be read changes nothing */
-    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, "x", 1, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_COMMON, "x", 1, NULL), 0);
     follow_called(f);
     ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
     ck_assert_int_eq(commons, 4);
@@ -157,7 +157,7 @@ END_TEST
 START_TEST(what_are_no_weights_is_refused)
 {
     struct follow_stats s;
-    ck_assert_int_eq(board.set(board.self, FOLLOW_WEIGHTS, "nothing", 7, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_WEIGHTS, "nothing", 7, NULL), 0);
     ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
     follow_stats(&s, f, 10);
     ck_assert_uint_eq(s.refused, 1);

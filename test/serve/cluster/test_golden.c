@@ -9,7 +9,7 @@
 #include "serve/added/added_wire.h"
 #include "serve/cluster/bus_wire.h"
 #include "serve/cluster/slot_log.h"
-#include "support/boards.h"
+#include "support/buckets.h"
 #include "support/trajs.h"
 
 enum { ROOM = 8192 };
@@ -83,8 +83,8 @@ static void make_common(struct golden *g)
 
 static void make_beat(struct golden *g)
 {
-    struct bus_wire_beat b = {1, 2, 3, 4, 5, true, "learner-1"};
-    g->n = bus_wire_put_beat(g->bytes, &b);
+    struct bus_wire_heartbeat b = {1, 2, 3, 4, 5, true, "learner-1"};
+    g->n = bus_wire_put_heartbeat(g->bytes, &b);
     snprintf(g->key, sizeof g->key, "beat");
 }
 
@@ -138,18 +138,18 @@ static void make_added(struct golden *g)
 static void make_piece(struct golden *g, const char *key, enum envelope_kind kind,
                        int form)
 {
-    static struct boards keys;
+    static struct buckets keys;
     static unsigned char data[2 * 4096 + 40];
-    struct board board = boards_open(&keys);
+    struct bucket bucket = buckets_open(&keys);
     struct pieces made;
     keys.most = ENVELOPE_HEAD + 4096;
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (unsigned char)(i * 7 % 251);
-    ck_assert_int_eq(pieces_put(&made, &board, key, kind, form, data, sizeof data, NULL),
+    ck_assert_int_eq(pieces_put(&made, &bucket, key, kind, form, data, sizeof data, NULL),
                      0);
     ck_assert_int_eq(made.parts, 3);
     golden_keep(g, keys.value[2].key, keys.value[2].data, keys.value[2].n);
-    boards_free(&keys);
+    buckets_free(&keys);
 }
 
 static void make_state(struct golden *g)
@@ -256,10 +256,10 @@ static void again_common(const struct golden *g)
 
 static void again_beat(const struct golden *g)
 {
-    struct bus_wire_beat b;
-    ck_assert_int_eq(bus_wire_get_beat(&b, g->bytes, g->n, NULL), 0);
+    struct bus_wire_heartbeat b;
+    ck_assert_int_eq(bus_wire_get_heartbeat(&b, g->bytes, g->n, NULL), 0);
     ck_assert_str_eq(b.name, "learner-1");
-    is.n = bus_wire_put_beat(is.bytes, &b);
+    is.n = bus_wire_put_heartbeat(is.bytes, &b);
     memcpy(is.key, g->key, sizeof is.key);
 }
 

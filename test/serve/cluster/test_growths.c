@@ -11,7 +11,7 @@
 #include "abr/emulator/feat.h"
 #include "serve/cluster/bus_wire.h"
 #include "serve/cluster/follow.h"
-#include "support/boards.h"
+#include "support/buckets.h"
 #include "support/capture.h"
 #include "support/tmpdir.h"
 
@@ -26,8 +26,8 @@ struct side {
     char dir[256];
 };
 
-static struct boards keys;
-static struct board board;
+static struct buckets keys;
+static struct bucket bucket;
 static struct log said;
 static double mono, now;
 static struct side lead, next, a, b;
@@ -57,7 +57,7 @@ static void open_side(struct side *s, int max)
     gc.online.tolerance = 1e9;
     gc.online.ppo.target_kl = 0;
     s->added = added_new(&gc, NULL);
-    struct growths_cfg c = {.board = board,
+    struct growths_cfg c = {.bucket = bucket,
                             .added = s->added,
                             .published = s->published,
                             .shape = s->shape,
@@ -87,7 +87,7 @@ static void close_side(struct side *s)
 
 static void setup(void)
 {
-    board = boards_open(&keys);
+    bucket = buckets_open(&keys);
     capture_begin(STDERR_FILENO);
     said = log_init(STDERR_FILENO, LOG_INFO, false);
     mono = 1000;
@@ -106,7 +106,7 @@ static void teardown(void)
         close_side(all[i]);
         tmpdir_remove(all[i]->dir);
     }
-    boards_free(&keys);
+    buckets_free(&keys);
     free(capture_end());
 }
 
@@ -339,7 +339,7 @@ START_TEST(the_next_learner_goes_on_from_what_was_published)
     ck_assert_int_eq(leads(&lead), ERR_CONFLICT);
     ck_assert_int_eq(follows(&b), 0);
     same(&b, &next);
-    ck_assert_int_eq(boards_count(&keys, "grown.") - 1,
+    ck_assert_int_eq(buckets_count(&keys, "grown.") - 1,
                      2); /* nothing of the term before */
 }
 END_TEST
@@ -397,7 +397,7 @@ static void put_common(const char *name)
     c.profile[0] = (struct profile){.qoe = QOE};
     snprintf(c.profile[0].name, sizeof c.profile[0].name, "%s", name);
     ck_assert_int_eq(bus_wire_put_common(&bytes, &n, &c, NULL), 0);
-    ck_assert_int_eq(board.set(board.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_COMMON, bytes, n, NULL), 0);
     free(bytes);
 }
 
@@ -515,13 +515,13 @@ START_TEST(a_board_that_is_away_or_empty_takes_nothing_away)
     all();
     same(&a, &lead);
 
-    boards_free(&keys); /* all values are lost */
+    buckets_free(&keys); /* all values are lost */
     ck_assert_int_eq(follows(&a), 0);
     ck_assert_int_eq(count(&a), 1);
     all();
     same(&a, &lead);
     /* also when a learner begins to lead then */
-    boards_free(&keys);
+    buckets_free(&keys);
     ck_assert_int_eq(growths_resume(lead.growths, 3, 0, now, NULL), 0);
     learn(&lead, 1);
     all();

@@ -13,7 +13,7 @@ static struct leaders a, b;
 
 static void setup(void)
 {
-    leaders_board = boards_open(&leaders_keys);
+    leaders_bucket = buckets_open(&leaders_keys);
     leaders_mono = 1000;
     leaders_begin(&a, "a", 16);
     leaders_begin(&b, "b", 16);
@@ -23,7 +23,7 @@ static void teardown(void)
 {
     leaders_end(&a);
     leaders_end(&b);
-    boards_free(&leaders_keys);
+    buckets_free(&leaders_keys);
 }
 
 START_TEST(one_learns_and_the_other_follows)
@@ -96,8 +96,8 @@ START_TEST(the_next_goes_on_from_the_same_moment)
     ck_assert_int_eq(leaders_learn(&a, 1), ERR_CONFLICT);
     ck_assert_uint_eq(policy_crc32(learner_policy(a.learner)), leaders_crc(&b));
     /* pieces of the one before are gone */
-    ck_assert_int_eq(boards_count(&leaders_keys, "state.1."), 0);
-    ck_assert_int_gt(boards_count(&leaders_keys, "state.2."), 0);
+    ck_assert_int_eq(buckets_count(&leaders_keys, "state.1."), 0);
+    ck_assert_int_gt(buckets_count(&leaders_keys, "state.2."), 0);
 }
 END_TEST
 
@@ -111,13 +111,13 @@ START_TEST(who_was_taken_for_dead_is_refused)
     leaders_mono += CLUSTER_TAKE_S + 1;
     leaders_turn(&b);
     ck_assert(lead_leading(b.lead) && lead_leading(a.lead));
-    uint64_t weights = boards_rev(&leaders_keys, FOLLOW_WEIGHTS);
+    uint64_t weights = buckets_rev(&leaders_keys, FOLLOW_WEIGHTS);
     uint32_t before = leaders_crc(&a);
 
     ck_assert_int_eq(leaders_learn(&a, 2),
                      ERR_CONFLICT); /* its fresh weights are nobody's */
     ck_assert(!lead_leading(a.lead));
-    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
     ck_assert_uint_eq(leaders_crc(&a), before);
     ck_assert_int_eq(leaders_turn(&a), 0); /* and it follows */
     ck_assert_int_eq(leaders_learn(&b, 0), 0);
@@ -142,20 +142,20 @@ START_TEST(a_long_update_costs_nobody_the_lead)
 {
     leaders_turn(&a);
     leaders_turn(&b);
-    uint64_t before = boards_rev(&leaders_keys, FOLLOW_BEAT);
+    uint64_t before = buckets_rev(&leaders_keys, FOLLOW_HEARTBEAT);
     double until = leaders_mono + CLUSTER_STUCK_S;
     int beats = 0;
     while (leaders_mono + .25 < until) {
         leaders_mono += .25;
-        ck_assert_int_eq(lead_beat(a.lead, leaders_mono, NULL), 0);
+        ck_assert_int_eq(lead_heartbeat(a.lead, leaders_mono, NULL), 0);
         ck_assert_int_eq(leaders_turn(&b), 0);
         ck_assert(!lead_leading(b.lead));
-        uint64_t rev = boards_rev(&leaders_keys, FOLLOW_BEAT);
+        uint64_t rev = buckets_rev(&leaders_keys, FOLLOW_HEARTBEAT);
         beats += rev != before;
         before = rev;
     }
-    ck_assert_int_ge(beats, (int)(CLUSTER_STUCK_S / CLUSTER_BEAT_S) - 2);
-    ck_assert_int_le(beats, (int)(CLUSTER_STUCK_S / CLUSTER_BEAT_S));
+    ck_assert_int_ge(beats, (int)(CLUSTER_STUCK_S / CLUSTER_HEARTBEAT_S) - 2);
+    ck_assert_int_le(beats, (int)(CLUSTER_STUCK_S / CLUSTER_HEARTBEAT_S));
     ck_assert_int_eq(leaders_learn(&a, 2), 1); /* what the update made is published */
     ck_assert_int_eq(leaders_turn(&b), 0);
     ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
@@ -169,23 +169,23 @@ START_TEST(who_is_stuck_loses_the_lead)
     double stuck = leaders_mono;
     while (!lead_leading(b.lead) && leaders_mono < stuck + 1000) {
         leaders_mono += .25;
-        ck_assert_int_eq(lead_beat(a.lead, leaders_mono, NULL), 0);
+        ck_assert_int_eq(lead_heartbeat(a.lead, leaders_mono, NULL), 0);
         ck_assert_int_eq(leaders_turn(&b), 0);
     }
     ck_assert_double_ge(leaders_mono - stuck, CLUSTER_STUCK_S);
     ck_assert_double_le(leaders_mono - stuck,
-                        CLUSTER_STUCK_S + CLUSTER_TAKE_S + CLUSTER_BEAT_S);
+                        CLUSTER_STUCK_S + CLUSTER_TAKE_S + CLUSTER_HEARTBEAT_S);
 
     /* it goes on in the midst of an update: nothing of it is published */
-    uint64_t weights = boards_rev(&leaders_keys, FOLLOW_WEIGHTS);
+    uint64_t weights = buckets_rev(&leaders_keys, FOLLOW_WEIGHTS);
     uint32_t before = leaders_crc(&a);
     ck_assert_int_eq(leaders_learn(&a, 2), ERR_CONFLICT);
-    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
     ck_assert_uint_eq(leaders_crc(&a), before);
     ck_assert(!lead_leading(a.lead) && lead_leading(b.lead));
-    uint64_t beat = boards_rev(&leaders_keys, FOLLOW_BEAT);
-    ck_assert_int_eq(lead_beat(a.lead, leaders_mono + 5, NULL), 0);
-    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_BEAT), beat);
+    uint64_t beat = buckets_rev(&leaders_keys, FOLLOW_HEARTBEAT);
+    ck_assert_int_eq(lead_heartbeat(a.lead, leaders_mono + 5, NULL), 0);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, FOLLOW_HEARTBEAT), beat);
     ck_assert_int_eq(leaders_turn(&a), 0); /* and it follows */
 }
 END_TEST
@@ -200,13 +200,13 @@ START_TEST(the_heartbeat_finds_that_another_leads)
         leaders_turn(&b);
     }
     ck_assert(lead_leading(b.lead) && lead_leading(a.lead));
-    uint64_t beat = boards_rev(&leaders_keys, FOLLOW_BEAT);
-    ck_assert_int_eq(lead_beat(a.lead, leaders_mono, NULL), 0);
+    uint64_t beat = buckets_rev(&leaders_keys, FOLLOW_HEARTBEAT);
+    ck_assert_int_eq(lead_heartbeat(a.lead, leaders_mono, NULL), 0);
     ck_assert(!lead_leading(a.lead));
-    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_BEAT), beat);
-    uint64_t weights = boards_rev(&leaders_keys, FOLLOW_WEIGHTS);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, FOLLOW_HEARTBEAT), beat);
+    uint64_t weights = buckets_rev(&leaders_keys, FOLLOW_WEIGHTS);
     ck_assert_int_eq(leaders_learn(&a, 2), ERR_CONFLICT);
-    ck_assert_uint_eq(boards_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, FOLLOW_WEIGHTS), weights);
     b.number = 2;
     ck_assert_int_eq(leaders_learn(&b, 2), 1);
     ck_assert_int_eq(leaders_turn(&a), 0);
@@ -340,11 +340,11 @@ START_TEST(a_lost_answer_is_no_other_learner)
     ck_assert(lead_leading(a.lead));
     ck_assert_int_eq(leaders_learn(&a, 2), 1);
     leaders_keys.lose = 1; /* of the beat */
-    leaders_mono += CLUSTER_BEAT_S;
+    leaders_mono += CLUSTER_HEARTBEAT_S;
     (void)leaders_turn(&a);
-    leaders_mono += CLUSTER_BEAT_S;
+    leaders_mono += CLUSTER_HEARTBEAT_S;
     ck_assert_int_eq(leaders_turn(&a), 0);
-    leaders_mono += CLUSTER_BEAT_S;
+    leaders_mono += CLUSTER_HEARTBEAT_S;
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert(lead_leading(a.lead));
     ck_assert_int_eq(leaders_turn(&b), 0);

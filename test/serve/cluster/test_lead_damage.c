@@ -14,7 +14,7 @@ static struct leaders a, b;
 
 static void setup(void)
 {
-    leaders_board = boards_open(&leaders_keys);
+    leaders_bucket = buckets_open(&leaders_keys);
     leaders_mono = 1000;
     leaders_begin(&a, "a", 16);
     leaders_begin(&b, "b", 16);
@@ -24,7 +24,7 @@ static void teardown(void)
 {
     leaders_end(&a);
     leaders_end(&b);
-    boards_free(&leaders_keys);
+    buckets_free(&leaders_keys);
 }
 
 /* The note of the weights that are on the board. */
@@ -35,7 +35,8 @@ static struct bus_wire_weights noted(void)
     size_t n;
     uint64_t rev;
     ck_assert_int_eq(
-        leaders_board.get(leaders_board.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL), 0);
+        leaders_bucket.get(leaders_bucket.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL),
+        0);
     ck_assert_int_eq(bus_wire_get_weights(&note, NULL, NULL, bytes, n, NULL), 0);
     free(bytes);
     note.dedup = NULL;
@@ -51,18 +52,20 @@ static int commit(struct leaders *r)
 START_TEST(a_damaged_beat_is_written_over)
 {
     leaders_turn(&a);
-    ck_assert_int_eq(leaders_board.set(leaders_board.self, FOLLOW_BEAT, "x", 1, NULL), 0);
+    ck_assert_int_eq(
+        leaders_bucket.set(leaders_bucket.self, FOLLOW_HEARTBEAT, "x", 1, NULL), 0);
     for (int i = 0; i < 2; i++) {
-        leaders_mono += CLUSTER_BEAT_S;
+        leaders_mono += CLUSTER_HEARTBEAT_S;
         leaders_turn(&a);
     }
-    struct bus_wire_beat is;
+    struct bus_wire_heartbeat is;
     void *bytes;
     size_t n;
     uint64_t rev;
     ck_assert_int_eq(
-        leaders_board.get(leaders_board.self, FOLLOW_BEAT, &bytes, &n, &rev, NULL), 0);
-    ck_assert_int_eq(bus_wire_get_beat(&is, bytes, n, NULL), 0);
+        leaders_bucket.get(leaders_bucket.self, FOLLOW_HEARTBEAT, &bytes, &n, &rev, NULL),
+        0);
+    ck_assert_int_eq(bus_wire_get_heartbeat(&is, bytes, n, NULL), 0);
     ck_assert_str_eq(is.name, "a");
     ck_assert(lead_leading(a.lead));
     free(bytes);
@@ -77,10 +80,10 @@ START_TEST(a_state_that_may_be_the_published_one_is_not_written_over)
     int slot = noted().state_slot; /* it has happened */
     char key[64];
     snprintf(key, sizeof key, "state.1.%d.0", slot);
-    uint64_t rev = boards_rev(&leaders_keys, key);
+    uint64_t rev = buckets_rev(&leaders_keys, key);
     ck_assert_uint_gt(rev, 0);
     ck_assert_int_eq(commit(&a), 0);
-    ck_assert_uint_eq(boards_rev(&leaders_keys, key), rev);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, key), rev);
     ck_assert_int_eq(noted().state_slot, !slot);
 }
 END_TEST
@@ -90,25 +93,25 @@ START_TEST(a_take_over_that_failed_leaves_nothing)
     leaders_turn(&a);
     leaders_learn(&a, 2);
     ck_assert_int_eq(
-        leaders_board.set(leaders_board.self, "state.2.0.0", "left", 4, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, "state.2.0.0", "left", 4, NULL), 0);
     ck_assert_int_eq(
-        leaders_board.set(leaders_board.self, "state.2.1.0", "left", 4, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, "state.2.1.0", "left", 4, NULL), 0);
     lead_resign(a.lead);
     ck_assert_int_eq(leaders_turn(&b), 0); /* term 2 */
     lead_resign(b.lead);
-    ck_assert_int_eq(leaders_board.set(leaders_board.self, FOLLOW_WEIGHTS, "x", 1, NULL),
-                     0);
+    ck_assert_int_eq(
+        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, "x", 1, NULL), 0);
     ck_assert_int_lt(leaders_turn(&a), 0); /* term 3 fails */
     ck_assert_int_eq(
-        leaders_board.set(leaders_board.self, "state.3.0.0", "left", 4, NULL), 0);
-    ck_assert_int_eq(leaders_board.set(leaders_board.self, FOLLOW_WEIGHTS, NULL, 0, NULL),
-                     0);
+        leaders_bucket.set(leaders_bucket.self, "state.3.0.0", "left", 4, NULL), 0);
+    ck_assert_int_eq(
+        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, NULL, 0, NULL), 0);
     leaders_mono += 2 * CLUSTER_TAKE_S;
     ck_assert_int_eq(leaders_turn(&b), 0); /* term 4 */
     ck_assert(lead_leading(b.lead));
-    ck_assert_int_eq(boards_count(&leaders_keys, "state.2."), 0);
-    ck_assert_int_eq(boards_count(&leaders_keys, "state.3."), 0);
-    ck_assert_int_gt(boards_count(&leaders_keys, "state.4."), 0);
+    ck_assert_int_eq(buckets_count(&leaders_keys, "state.2."), 0);
+    ck_assert_int_eq(buckets_count(&leaders_keys, "state.3."), 0);
+    ck_assert_int_gt(buckets_count(&leaders_keys, "state.4."), 0);
 }
 END_TEST
 
@@ -123,14 +126,16 @@ START_TEST(a_damaged_dedup_is_done_without)
     uint64_t rev;
     struct bus_wire_weights note;
     ck_assert_int_eq(
-        leaders_board.get(leaders_board.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL), 0);
+        leaders_bucket.get(leaders_bucket.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL),
+        0);
     ck_assert_int_eq(bus_wire_get_weights(&note, &ckpt, &ckpt_n, bytes, n, NULL), 0);
     note.dedup = "nonsense";
     note.dedup_n = 8;
     ck_assert_int_eq(bus_wire_put_weights(&sealed, &sealed_n, &note, ckpt, ckpt_n, NULL),
                      0);
     ck_assert_int_eq(
-        leaders_board.set(leaders_board.self, FOLLOW_WEIGHTS, sealed, sealed_n, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, sealed, sealed_n, NULL),
+        0);
     free(sealed);
     free(bytes);
     ck_assert_int_eq(leaders_turn(&b), 0);
@@ -166,7 +171,8 @@ static struct dedup_view published(void)
     struct bus_wire_weights note;
     struct dedup_view v;
     ck_assert_int_eq(
-        leaders_board.get(leaders_board.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL), 0);
+        leaders_bucket.get(leaders_bucket.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL),
+        0);
     ck_assert_int_eq(bus_wire_get_weights(&note, NULL, NULL, bytes, n, NULL), 0);
     ck_assert_uint_eq(note.position, 2);
     ck_assert_int_eq(dedup_view(&v, 5, note.dedup, note.dedup_n, NULL), 0);
@@ -199,7 +205,8 @@ static void make_old(void)
     const void *ckpt;
     size_t ckpt_n;
     ck_assert_int_eq(
-        leaders_board.get(leaders_board.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL), 0);
+        leaders_bucket.get(leaders_bucket.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL),
+        0);
     ck_assert_int_eq(bus_wire_get_weights(&note, &ckpt, &ckpt_n, bytes, n, NULL), 0);
     uint64_t old[] = {2, 2, 0, 0, 1, 5, 2, 2, 1, 6, 0, 0, 0};
     char key[64];
@@ -207,7 +214,7 @@ static void make_old(void)
     size_t state_n;
     snprintf(key, sizeof key, "state.1.%d.0", note.state_slot);
     ck_assert_int_eq(
-        leaders_board.get(leaders_board.self, key, &state, &state_n, &rev, NULL), 0);
+        leaders_bucket.get(leaders_bucket.self, key, &state, &state_n, &rev, NULL), 0);
     ck_assert_uint_eq(state_n, ENVELOPE_HEAD + note.state_bytes); /* one piece */
     state = realloc(state, state_n + sizeof old);
     unsigned char *to = (unsigned char *)state + state_n;
@@ -217,7 +224,8 @@ static void make_old(void)
     note.state_crc =
         bytes_crc32(0, (unsigned char *)state + ENVELOPE_HEAD, note.state_bytes);
     state_n = envelope_seal(state, ENVELOPE_STATE, 1, note.state_bytes);
-    ck_assert_int_eq(leaders_board.set(leaders_board.self, key, state, state_n, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, key, state, state_n, NULL),
+                     0);
     free(state);
 
     void *sealed;
@@ -230,7 +238,8 @@ static void make_old(void)
             body + sealed_n - ENVELOPE_HEAD - ckpt_n, ckpt_n); /* no length before them */
     sealed_n = envelope_seal(sealed, ENVELOPE_WEIGHTS, 1, sealed_n - ENVELOPE_HEAD - 8);
     ck_assert_int_eq(
-        leaders_board.set(leaders_board.self, FOLLOW_WEIGHTS, sealed, sealed_n, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, sealed, sealed_n, NULL),
+        0);
     free(sealed);
     free(bytes);
 }
@@ -286,7 +295,8 @@ START_TEST(weights_that_do_not_fit_are_refused)
     size_t n;
     uint64_t rev;
     ck_assert_int_eq(
-        leaders_board.get(leaders_board.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL), 0);
+        leaders_bucket.get(leaders_bucket.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL),
+        0);
     struct bus_wire_weights note;
     struct policy_cfg cfg = leaders_shape(16);
     struct err e = {0};
@@ -296,14 +306,14 @@ START_TEST(weights_that_do_not_fit_are_refused)
         e.detail,
         "is published weights of form 3; this abrd reads forms 1 to 2: upgrade it");
     ck_assert_int_eq(
-        leaders_board.set(leaders_board.self, FOLLOW_WEIGHTS, bytes, n, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, bytes, n, NULL), 0);
     follow_afresh(a.follow);
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_uint_eq(refused(&a), 1);
     bytes_put_u16((unsigned char *)bytes + 10, 2);
     ((unsigned char *)bytes)[n / 2] ^= 1;
     ck_assert_int_eq(
-        leaders_board.set(leaders_board.self, FOLLOW_WEIGHTS, bytes, n, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, bytes, n, NULL), 0);
     follow_afresh(a.follow);
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_uint_eq(refused(&a), 2);

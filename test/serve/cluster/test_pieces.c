@@ -4,35 +4,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/boards.h"
+#include "support/buckets.h"
 
 enum { N = 3 * 8000 + 100 };
 
-static struct boards keys;
-static struct board board;
+static struct buckets keys;
+static struct bucket bucket;
 static unsigned char data[N];
 static struct pieces made;
 
 static void setup(void)
 {
-    board = boards_open(&keys);
+    bucket = buckets_open(&keys);
     keys.most = 8000 + ENVELOPE_HEAD;
     for (int i = 0; i < N; i++)
         data[i] = (unsigned char)(i * 7 % 251);
-    ck_assert_int_eq(pieces_put(&made, &board, "some", ENVELOPE_STATE, 1, data, N, NULL),
+    ck_assert_int_eq(pieces_put(&made, &bucket, "some", ENVELOPE_STATE, 1, data, N, NULL),
                      0);
 }
 
 static void teardown(void)
 {
-    boards_free(&keys);
+    buckets_free(&keys);
 }
 
 static int get(const struct pieces *p, int newest)
 {
     void *out;
     struct err e = {0};
-    int rc = pieces_get(&out, p, &board, "some", ENVELOPE_STATE, newest, &e);
+    int rc = pieces_get(&out, p, &bucket, "some", ENVELOPE_STATE, newest, &e);
     if (!rc) ck_assert_mem_eq(out, data, p->bytes);
     if (rc) ck_assert_ptr_null(out);
     free(out);
@@ -42,17 +42,17 @@ static int get(const struct pieces *p, int newest)
 START_TEST(all_of_it_comes_back_in_pieces_that_the_board_takes)
 {
     ck_assert_int_eq(made.parts, 4);
-    ck_assert_int_eq(boards_count(&keys, "some."), 4);
+    ck_assert_int_eq(buckets_count(&keys, "some."), 4);
     for (int i = 0; i < keys.n; i++)
         ck_assert_uint_le(keys.value[i].n, keys.most);
     ck_assert_int_eq(get(&made, 1), 0);
     /* where nobody tells how much, half a megabyte */
     keys.most = 0;
-    ck_assert_int_eq(pieces_put(&made, &board, "some", ENVELOPE_STATE, 1, data, N, NULL),
+    ck_assert_int_eq(pieces_put(&made, &bucket, "some", ENVELOPE_STATE, 1, data, N, NULL),
                      0);
     ck_assert_int_eq(made.parts, 1);
     ck_assert_int_eq(get(&made, 1), 0);
-    ck_assert_int_eq(pieces_put(&made, &board, "none", ENVELOPE_STATE, 1, data, 0, NULL),
+    ck_assert_int_eq(pieces_put(&made, &bucket, "none", ENVELOPE_STATE, 1, data, 0, NULL),
                      0);
     ck_assert_int_eq(made.parts, 0);
     ck_assert_int_eq(get(&made, 1), 0);
@@ -73,22 +73,22 @@ START_TEST(what_is_not_what_was_named_is_refused)
     other.bytes = UINT64_MAX / 2; /* nobody allocates that */
     ck_assert_int_eq(get(&other, 1), ERR_CORRUPT);
     ck_assert_int_eq(get(&made, 0), ERR_RANGE); /* a reader of before this form */
-    ck_assert_int_eq(board.set(board.self, "some.2", NULL, 0, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, "some.2", NULL, 0, NULL), 0);
     ck_assert_int_eq(get(&made, 1), ERR_CORRUPT);
     keys.away = true;
     ck_assert_int_eq(get(&made, 1), ERR_IO);
-    ck_assert_int_eq(pieces_put(&other, &board, "some", ENVELOPE_STATE, 1, data, N, NULL),
-                     ERR_IO);
+    ck_assert_int_eq(
+        pieces_put(&other, &bucket, "some", ENVELOPE_STATE, 1, data, N, NULL), ERR_IO);
 }
 END_TEST
 
 START_TEST(they_go_together)
 {
     keys.away = true;
-    ck_assert(!pieces_drop(&board, "some", made.parts));
+    ck_assert(!pieces_drop(&bucket, "some", made.parts));
     keys.away = false;
-    ck_assert_int_eq(boards_count(&keys, "some."), 4);
-    ck_assert(pieces_drop(&board, "some", made.parts));
+    ck_assert_int_eq(buckets_count(&keys, "some."), 4);
+    ck_assert(pieces_drop(&bucket, "some", made.parts));
     ck_assert_int_eq(keys.n, 0);
 }
 END_TEST

@@ -4,14 +4,14 @@
 #include "serve/hintless/merge_exam.h"
 #include "serve/cluster/envelope.h"
 #include "serve/cluster/slot_log.h"
-#include "support/boards.h"
+#include "support/buckets.h"
 #include "support/capture.h"
 #include "support/untagged_viewers.h"
 
 static const double SLOT_S = 300;
 
-static struct boards keys;
-static struct board board;
+static struct buckets keys;
+static struct bucket bucket;
 static struct log said;
 static double now, mono;
 
@@ -38,7 +38,7 @@ static void begin(struct node *n)
     ck_assert_int_eq(hintless_share(n->u, n->store, 1000 * n->store + (uint64_t)mono, &e),
                      0);
     struct share_cfg cfg = {
-        .board = board, .hintless = n->u, .log = &said, .every_s = 30};
+        .bucket = bucket, .hintless = n->u, .log = &said, .every_s = 30};
     n->share = share_new(&cfg, &e);
 }
 
@@ -60,7 +60,7 @@ static void open_all(void)
 {
     setup();
     f.cfg.hintless.mode = HINTLESS_MERGE;
-    board = boards_open(&keys);
+    bucket = buckets_open(&keys);
     said = log_init(STDERR_FILENO, LOG_ERROR, false);
     now = 1.7e9;
     mono = 1000;
@@ -74,7 +74,7 @@ static void close_all(void)
 {
     stop(&a);
     stop(&b);
-    boards_free(&keys);
+    buckets_free(&keys);
     teardown();
 }
 
@@ -347,7 +347,7 @@ static void replace(int form, uint32_t experts_crc, uint32_t crc)
     l->crc = crc;
     ck_assert_int_eq(slot_log_put(&bytes, &n, l, NULL), 0);
     envelope_seal(bytes, ENVELOPE_SLOTS, form, n - ENVELOPE_HEAD);
-    ck_assert_int_eq(board.set(board.self, key, bytes, n, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, key, bytes, n, NULL), 0);
     free(bytes);
 }
 
@@ -419,7 +419,7 @@ START_TEST(other_experts_have_another_log)
     end_slot(&b);
     ck_assert_int_eq(turn(&b), 0);
     ck_assert_uint_eq(of(&b).heard, 0);
-    ck_assert_int_eq(boards_count(&keys, "slots."), 2);
+    ck_assert_int_eq(buckets_count(&keys, "slots."), 2);
 }
 END_TEST
 

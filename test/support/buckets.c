@@ -1,17 +1,17 @@
-#include "support/boards.h"
+#include "support/buckets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int find(struct boards *b, const char *key)
+static int find(struct buckets *b, const char *key)
 {
     for (int i = 0; i < b->n; i++)
         if (!strcmp(b->value[i].key, key)) return i;
     return -1;
 }
 
-static int away(struct boards *b, struct err *e)
+static int away(struct buckets *b, struct err *e)
 {
     return b->away ? err_set(e, ERR_IO, "the board is away") : 0;
 }
@@ -19,7 +19,7 @@ static int away(struct boards *b, struct err *e)
 static int get(void *self, const char *key, void **out, size_t *n, uint64_t *rev,
                struct err *e)
 {
-    struct boards *b = self;
+    struct buckets *b = self;
     *out = NULL;
     *n = *rev = 0;
     if (away(b, e)) return ERR_IO;
@@ -33,12 +33,12 @@ static int get(void *self, const char *key, void **out, size_t *n, uint64_t *rev
     return 0;
 }
 
-static void store(struct boards *b, const char *key, const void *data, size_t n)
+static void store(struct buckets *b, const char *key, const void *data, size_t n)
 {
     int i = find(b, key);
     if (i < 0) {
         i = b->n++;
-        if (i == BOARDS_KEYS) abort();
+        if (i == BUCKETS_KEYS) abort();
         snprintf(b->value[i].key, sizeof b->value[i].key, "%s", key);
         b->value[i].data = NULL;
     }
@@ -53,9 +53,9 @@ static void store(struct boards *b, const char *key, const void *data, size_t n)
 static int put(void *self, const char *key, const void *data, size_t n, uint64_t last,
                uint64_t *rev, struct err *e)
 {
-    struct boards *b = self;
+    struct buckets *b = self;
     if (away(b, e)) return ERR_IO;
-    if (boards_rev(b, key) != last)
+    if (buckets_rev(b, key) != last)
         return err_set(e, ERR_CONFLICT, "%s was changed by another node", key);
     store(b, key, data, n);
     if (b->lose > 0) {
@@ -68,7 +68,7 @@ static int put(void *self, const char *key, const void *data, size_t n, uint64_t
 
 static int set(void *self, const char *key, const void *data, size_t n, struct err *e)
 {
-    struct boards *b = self;
+    struct buckets *b = self;
     if (away(b, e)) return ERR_IO;
     if (n) {
         store(b, key, data, n);
@@ -83,7 +83,7 @@ static int set(void *self, const char *key, const void *data, size_t n, struct e
 
 static void call(void *self)
 {
-    struct boards *b = self;
+    struct buckets *b = self;
     b->calls++;
 }
 
@@ -101,31 +101,31 @@ static void wake(void *self)
 
 static size_t most(void *self)
 {
-    struct boards *b = self;
+    struct buckets *b = self;
     return b->most;
 }
 
-struct board boards_open(struct boards *b)
+struct bucket buckets_open(struct buckets *b)
 {
-    *b = (struct boards){0};
-    return (struct board){b, get, put, set, call, wait_none, wake, most};
+    *b = (struct buckets){0};
+    return (struct bucket){b, get, put, set, call, wait_none, wake, most};
 }
 
-void boards_free(struct boards *b)
+void buckets_free(struct buckets *b)
 {
     for (int i = 0; i < b->n; i++)
         free(b->value[i].data);
     b->n = 0;
 }
 
-uint64_t boards_rev(const struct boards *b, const char *key)
+uint64_t buckets_rev(const struct buckets *b, const char *key)
 {
     for (int i = 0; i < b->n; i++)
         if (!strcmp(b->value[i].key, key)) return b->value[i].rev;
     return 0;
 }
 
-int boards_count(const struct boards *b, const char *prefix)
+int buckets_count(const struct buckets *b, const char *prefix)
 {
     int n = 0;
     for (int i = 0; i < b->n; i++)

@@ -7,8 +7,8 @@
  * Implementations: bus_nats.h (a KV bucket); tests have one in memory.
  * Errors: ERR_IO the board does not answer; ERR_CONFLICT (put) another revision is there, ERR_MEMORY.
  * After ERR_IO a put may have happened or not. Threads: locked inside. */
-#ifndef SERVE_BOARD_H
-#define SERVE_BOARD_H
+#ifndef SERVE_BUCKET_H
+#define SERVE_BUCKET_H
 
 #include "base/err.h"
 
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct board {
+struct bucket {
     void *self;
     /* *out is owned by the caller; *rev 0 and *out NULL: there is no such value. */
     int (*get)(void *self, const char *key, void **out, size_t *n, uint64_t *rev,
