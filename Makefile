@@ -181,12 +181,12 @@ $(B)/abrd: $(B)/src/cli/main.o $(B)/libabrd.a
 # BLAS nor XML; one object, whose other names are local
 
 LIB := $(wildcard src/embed/*.c) $(addprefix src/,$(addsuffix .c, \
-         base/bytes base/err base/rng base/table base/text \
+         base/bytes base/err base/json_text base/rng base/table base/text \
          nn/act nn/mlp nn/simd/vecmat nn/simd/vecmat_base nn/simd/vecmat_avx2 nn/simd/vecmat_avx512 \
          policy/mix policy/parts policy/policy policy/probs policy/packed learn/ckpt learn/ckpt_file learn/ckpt_read \
-         abr/emulator/emu abr/emulator/feat abr/deciders/guard abr/emulator/qoe abr/traces/sabre abr/deciders/first_level abr/traces/trace abr/traces/trace_mobile \
+         abr/emulator/emu abr/emulator/feat abr/deciders/guard abr/emulator/qoe abr/deciders/first_level abr/traces/trace \
          abr/traces/trace_set \
-         abr/traces/trace_text abr/manifests/video abr/emulator/view))
+         abr/manifests/video abr/emulator/view))
 LIBC := $(LIB:%.c=$(B)/lib/%.o)
 $(B)/lib/%.o: CFLAGS += -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
 $(B)/lib/%.o: %.c $(B)/flags | $(B)/headers

@@ -20,7 +20,7 @@ struct qoe draws_weights(uint64_t seed, int i, enum qoe_utility utility)
     return (struct qoe){part[0] / sum, part[1] / sum, part[2] / sum, utility};
 }
 
-/* ---- figures */
+/* ---- figures ---- */
 
 struct judge {
     const struct draws *d;
@@ -141,7 +141,7 @@ out:
     return rc;
 }
 
-/* ---- playing */
+/* ---- playing ---- */
 
 struct run {
     const struct draws_cfg *cfg;

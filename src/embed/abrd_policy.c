@@ -46,7 +46,7 @@ static int abrd_policy_within(double v, double lo, double hi, const char *what,
     return abrd_fail(e, ABRD_RANGE, "%s: %g is not within %g .. %g", what, v, lo, hi);
 }
 
-/* ---- weights */
+/* ---- weights ---- */
 
 struct abrd_policy {
     struct packed *packed;
@@ -120,7 +120,7 @@ void abrd_policy_free(struct abrd_policy *p)
     free(p);
 }
 
-/* ---- the video */
+/* ---- the video ---- */
 
 static int check_sizes(const int64_t *bytes, size_t n, struct abrd_error *e)
 {
@@ -179,7 +179,7 @@ void abrd_video_free(struct abrd_video *v)
     free(v);
 }
 
-/* ---- who watches */
+/* ---- who watches ---- */
 
 struct abrd_viewer abrd_viewer_named(const char *profile)
 {
@@ -210,7 +210,7 @@ static int viewer(struct qoe *out, const struct abrd_viewer *who, double chunk_s
     return 0;
 }
 
-/* ---- deciding */
+/* ---- deciding ---- */
 
 struct abrd_session {
     const struct abrd_policy *policy;

@@ -1,5 +1,5 @@
-/* hls.c - ladder and chunk sizes from HLS playlists (RFC 8216): a master playlist and the media
- * playlists it names, which the source reads. */
+/* hls.c - ladder and chunk sizes from HLS playlists (RFC 8216): a master playlist and its media
+ * playlists, which the source reads. */
 #include "video_priv.h"
 
 #include "base/text.h"
@@ -11,7 +11,7 @@
 
 enum { LINE_LEN = 4096, PLAYLIST_MAX = 16 << 20 };
 
-/* Lines of a playlist, blank ones passed over. */
+/* The lines of a playlist that are not blank. */
 struct lines {
     const char *at, *name;
     int number;
@@ -39,14 +39,14 @@ static int next_line(struct lines *l, struct err *e)
     return 0;
 }
 
-/* What follows the tag in the line; NULL when it is another line. */
+/* The text behind the tag; NULL when the line has another tag. */
 static const char *after(const char *line, const char *tag)
 {
     size_t n = strlen(tag);
     return strncmp(line, tag, n) ? NULL : line + n;
 }
 
-/* The value of NAME in an attribute list, quotes off; false when there is none. */
+/* The value of an attribute without its quotes. False when the list lacks it. */
 static bool attribute(char *out, size_t size, const char *list, const char *name)
 {
     size_t n = strlen(name);
@@ -64,7 +64,7 @@ static bool attribute(char *out, size_t size, const char *list, const char *name
     return false;
 }
 
-/* ---------------------------------------------------------------------- media playlists */
+/* ---- media playlists ---- */
 
 /* The sub-range of a segment: "bytes" or "bytes@offset"; -1 when it is malformed. */
 static int64_t range_bytes(const char *text)
@@ -75,7 +75,7 @@ static int64_t range_bytes(const char *text)
     return text_int(&bytes, number, 1, VIDEO_BYTES_MAX, "", NULL) ? -1 : bytes;
 }
 
-/* What the tags before a URI say about its segment. */
+/* The tags before a URI, which describe its segment. */
 struct pending {
     double duration_s; /* < 0: none yet */
     int64_t bytes;     /* -1: no range */
@@ -99,7 +99,7 @@ static int read_tag(struct pending *p, const struct lines *l, struct err *e)
     return 0;
 }
 
-/* The media playlist that is named url and was found at base, into a new level. */
+/* Reads the media playlist `url`, found at `base`, into a level. */
 static int read_media(struct segments *out, int level, const char *text, const char *url,
                       const char *base, struct err *e)
 {
@@ -125,7 +125,7 @@ static int read_media(struct segments *out, int level, const char *text, const c
     return rc;
 }
 
-/* ---------------------------------------------------------------------- master playlist */
+/* ---- master playlist ---- */
 
 struct variant {
     double peak_kbps, mean_kbps; /* mean 0: not stated */
@@ -169,7 +169,7 @@ static int read_stream_inf(struct variant *v, const struct lines *l, const char 
     return rc;
 }
 
-/* The same playlist, or one that says the same of itself. */
+/* The same playlist, or one with the same description. */
 static bool hls_same(const struct variant *a, const struct variant *b)
 {
     if (!strcmp(a->uri, b->uri)) return true;
@@ -184,9 +184,8 @@ static bool known(const struct master *m, const struct variant *v)
     return false;
 }
 
-/* Passed over are variants with sound alone, those of a playlist that is already there (with
- * another rendition of the sound), and redundant streams: a variant again from another server, to
- * fall back to. */
+/* Skips variants with sound alone, variants whose playlist is already listed (with another rendition
+ * of the sound), and redundant streams (the same variant on another server, as a fallback). */
 static int read_master(struct master *m, struct lines *l, struct err *e)
 {
     struct variant v;
@@ -216,7 +215,7 @@ static int read_master(struct master *m, struct lines *l, struct err *e)
     return rc;
 }
 
-/* BANDWIDTH is a peak: the mean is nearer to what a chunk holds, when all state it. */
+/* BANDWIDTH is a peak. The mean is nearer to a chunk's size and is used when all variants state it. */
 static bool all_state_means(const struct master *m)
 {
     for (int i = 0; i < m->n; i++)
@@ -248,9 +247,11 @@ static int read_variants(struct segments *out, const struct master *m,
     return rc;
 }
 
-struct video *hls_read_video(const char *text, const char *name,
-                             const struct segments_source *source, struct err *e)
+struct video *hls_read_video(const char *text, size_t len, const char *name,
+                             const struct segments_source *source,
+                             const struct video_cfg *cfg, struct err *e)
 {
+    (void)len, (void)cfg;
     struct segments list = {.name = name};
     struct video *v = NULL;
     struct master *m = calloc(1, sizeof *m);
@@ -259,7 +260,7 @@ struct video *hls_read_video(const char *text, const char *name,
         err_set(e, ERR_MEMORY, "no memory for a playlist");
         goto out;
     }
-    *l = (struct lines){.at = text, .name = name};
+    *l = (struct lines){.at = text + strspn(text, VIDEO_BLANKS), .name = name};
     if (read_master(m, l, e)) goto out;
     if (!source)
         text_refuse(name, 0, ERR_ABSENT, e,

@@ -1,3 +1,4 @@
+/* mpd.c - ladder and chunk sizes from a DASH manifest (ISO/IEC 23009-1). */
 #include "abr/manifests/segments.h"
 
 #include "abr/manifests/sidx.h"
@@ -14,7 +15,7 @@
 
 enum { MPD_DEPTH = 4 };
 
-/* From MPD down to Representation: what is inherited is looked up from the inside out. */
+/* The elements from MPD down to Representation. Inherited values are looked up from the inside out. */
 struct mpd_chain {
     const struct mpd_node *at[MPD_DEPTH];
     int n;
@@ -27,15 +28,13 @@ struct mpd_times {
     int64_t *start, *duration; /* (n), owned; room for VIDEO_CHUNKS_MAX */
 };
 
-/* What the document says about all. */
+/* The manifest that is being read. */
 struct mpd {
     const char *name;                     /* for messages */
     const struct segments_source *source; /* NULL: none; index boxes cannot be read */
     int chunks;                           /* the caller's; 0: as the manifest says */
     struct mpd_times times;               /* of the Representation that is being read */
 };
-
-/* ---- mpd_tree.c ---- */
 
 /* An element. */
 struct mpd_node {
@@ -45,306 +44,12 @@ struct mpd_node {
     char texts[];  /* the name without its prefix, then names and values of attributes */
 };
 
-/* The root of the document, owned; NULL: text_refuse told what is wrong with name, or ERR_MEMORY. */
-static struct mpd_node *mpd_tree(const char *text, size_t len, const char *name,
-                                 struct err *e);
-static void mpd_tree_free(struct mpd_node *root);
+/* ---- the text as a tree, by expat ---- */
 
-/* ---- mpd_xml.c ---- */
+/* expat gets neither a way to read external entities nor a document type. A document type
+ * declaration ends the parsing, before any of its entities is read. */
 
-/* The line of the element that is to blame. */
-static int mpd_line(const struct mpd_node *at);
-/* The next sibling element of that name from n on, n included. */
-static const struct mpd_node *mpd_named(const struct mpd_node *n, const char *element);
-static const struct mpd_node *mpd_child(const struct mpd_node *n, const char *element);
-/* False when the attribute is absent or longer than the buffer. */
-static bool mpd_attribute(char *out, size_t size, const struct mpd_node *n,
-                          const char *attr);
-/* Whole numbers within +-1e17: times since 1970 in units of 100 ns fit, and sums of segments
- * do not overflow. */
-static bool mpd_whole(int64_t *out, const char *s);
-/* An xs:duration, "PT1H2M3.4S"; years and months have no length and must be 0. < 0 when it is not
- * one. */
-static double mpd_seconds(const char *s);
-/* The nearest element of that name that has the attribute, from Representation outwards. */
-static const struct mpd_node *mpd_inherited(char *out, size_t size,
-                                            const struct mpd_chain *c,
-                                            const char *element, const char *attr);
-/* The same as a whole number >= 0; fallback when it is absent. */
-static int mpd_inherited_int(int64_t *out, const struct mpd_chain *c, const char *element,
-                             const char *attr, int64_t fallback, const char *name,
-                             struct err *e);
-/* "17-42"; false when it is not that, or does not ascend. */
-static bool mpd_range(int64_t *from, int64_t *to, const char *s);
-
-/* ---- mpd_times.c ---- */
-
-/* The media's clock: units of 1 / timescale s, and what it shows when the Period begins. */
-static int mpd_read_clock(int64_t *timescale, int64_t *offset, const struct mpd_chain *c,
-                          const char *element, const char *name, struct err *e);
-
-/* m->times from SegmentTemplate or SegmentList: a SegmentTimeline, or equal durations until
- * total_s (<= 0: unknown) or `count` segments (0: as long as total_s says). */
-static int mpd_read_times(struct mpd *m, const struct mpd_chain *c, const char *element,
-                          double total_s, int count, struct err *e);
-
-/* ---- mpd_segments.c ---- */
-
-/* One more level: the Representation at the chain's end and its segments. */
-static int mpd_read_segments(struct mpd *m, struct segments *out,
-                             const struct mpd_chain *c, double total_s, struct err *e);
-
-/* mpd.c - ladder and chunk sizes from a DASH manifest (ISO/IEC 23009-1). The XML itself is
- * read in mpd_tree.c. */
-
-static bool is_video(const struct mpd_node *set)
-{
-    char type[64] = "";
-    if (mpd_attribute(type, sizeof type, set, "contentType"))
-        return !strcmp(type, "video");
-    const struct mpd_node *r = mpd_child(set, "Representation");
-    bool known = mpd_attribute(type, sizeof type, set, "mimeType") ||
-                 (r && mpd_attribute(type, sizeof type, r, "mimeType"));
-    return known && !strncmp(type, "video/", 6);
-}
-
-/* Levels are found in the first set of video; other sets are other codecs or views. */
-static int read_set(struct mpd *m, struct segments *out, struct mpd_chain *c,
-                    double total_s, struct err *e)
-{
-    const struct mpd_node *set = c->at[c->n - 1];
-    for (const struct mpd_node *r = mpd_child(set, "Representation"); r;
-         r = mpd_named(r->next, "Representation")) {
-        c->at[c->n++] = r;
-        int rc = mpd_read_segments(m, out, c, total_s, e);
-        c->n--;
-        if (rc) return rc;
-    }
-    if (out->levels >= 2) return 0;
-    return text_refuse(m->name, mpd_line(set), ERR_RANGE, e,
-                       "%d Representations of video, 2 needed", out->levels);
-}
-
-/* A time or duration of that element [s]; < 0: it does not state it. */
-static int read_time(double *out, const struct mpd *m, const struct mpd_node *at,
-                     const char *attr, bool duration, struct err *e)
-{
-    char text[64];
-    *out = -1.0;
-    if (!mpd_attribute(text, sizeof text, at, attr)) return 0;
-    *out = mpd_seconds(text);
-    if (duration ? *out > 0.0 : *out >= 0.0) return 0;
-    return text_refuse(m->name, mpd_line(at), ERR_INVALID, e, "%s '%s' is not a %s", attr,
-                       text, duration ? "duration above 0" : "time");
-}
-
-/* When a Period begins and how long it lasts [s] (ISO/IEC 23009-1, 5.3.2.1). */
-struct span {
-    double begins, lasts; /* begins < 0, lasts <= 0: unknown */
-};
-
-/* Without a start a Period begins where the one before it ends, which that one's duration tells.
- * Without a duration it lasts until the next one's start, or to the end of all. */
-static int read_span(struct span *out, const struct mpd *m, const struct mpd_node *root,
-                     const struct mpd_node *period, const struct span *before,
-                     struct err *e)
-{
-    int rc = read_time(&out->begins, m, period, "start", false, e);
-    if (!rc) rc = read_time(&out->lasts, m, period, "duration", true, e);
-    if (out->begins < 0.0 && before->begins >= 0.0 && before->lasts >= 0.0)
-        out->begins = before->begins + before->lasts;
-    if (rc || out->lasts > 0.0 || out->begins < 0.0) return rc;
-
-    double end;
-    const struct mpd_node *next = mpd_named(period->next, "Period");
-    rc = next ? read_time(&end, m, next, "start", false, e)
-              : read_time(&end, m, root, "mediaPresentationDuration", true, e);
-    if (rc || end < 0.0) return rc;
-    out->lasts = end - out->begins;
-    if (out->lasts > 0.0) return 0;
-    if (next)
-        return text_refuse(m->name, mpd_line(next), ERR_INVALID, e,
-                           "Period begins at %g s and the one before at %g s", end,
-                           out->begins);
-    return text_refuse(m->name, mpd_line(period), ERR_INVALID, e,
-                       "Period begins at %g s and all ends at %g s", out->begins, end);
-}
-
-/* span: of the Period before, and then of this one. */
-static int read_period(struct mpd *m, struct segments *out, const struct mpd_node *root,
-                       const struct mpd_node *period, struct span *span, struct err *e)
-{
-    const struct span before = *span;
-    int rc = read_span(span, m, root, period, &before, e);
-    if (rc) return rc;
-    const struct mpd_node *set = mpd_child(period, "AdaptationSet");
-    while (set && !is_video(set))
-        set = mpd_named(set->next, "AdaptationSet");
-    if (!set)
-        return text_refuse(m->name, mpd_line(period), ERR_ABSENT, e,
-                           "no AdaptationSet of video");
-    struct mpd_chain c = {{root, period, set}, 3};
-    rc = read_set(m, out, &c, span->lasts, e);
-    segments_sort(out);
-    return rc;
-}
-
-/* Periods follow each other in time. */
-static int read_document(struct mpd *m, struct segments *out, const struct mpd_node *root,
-                         struct err *e)
-{
-    if (!mpd_named(root, "MPD"))
-        return text_refuse(m->name, mpd_line(root), ERR_INVALID, e, "is not a DASH MPD");
-    const struct mpd_node *period = mpd_child(root, "Period");
-    if (!period)
-        return text_refuse(m->name, mpd_line(root), ERR_INVALID, e, "has no Period");
-    struct span span = {0}; /* nothing, until 0 s */
-    int rc = read_period(m, out, root, period, &span, e);
-    while (!rc && (period = mpd_named(period->next, "Period"))) {
-        struct segments more = {.name = m->name};
-        rc = read_period(m, &more, root, period, &span, e);
-        if (!rc) rc = segments_append(out, &more, e);
-        segments_free(&more);
-    }
-    return rc;
-}
-
-struct video *mpd_read_video(const char *text, size_t len, const char *name,
-                             const struct segments_source *source,
-                             const struct video_cfg *cfg, struct err *e)
-{
-    struct mpd_node *root = mpd_tree(text, len, name, e);
-    if (!root) return NULL;
-    struct video *v = NULL;
-    struct mpd m = {.name = name, .source = source, .chunks = cfg->chunks};
-    struct segments list = {.name = name};
-    if (!read_document(&m, &list, root, e)) v = segments_video(&list, source, e);
-
-    segments_free(&list);
-    free(m.times.start);
-    free(m.times.duration);
-    mpd_tree_free(root);
-    return v;
-}
-
-/* ---- xml ---- */
-
-/* mpd_xml.c - elements, attributes and numbers of a DASH manifest. */
-
-static int mpd_line(const struct mpd_node *at)
-{
-    return at ? at->line : 1;
-}
-
-static const struct mpd_node *mpd_named(const struct mpd_node *n, const char *element)
-{
-    while (n && strcmp(n->texts, element) != 0)
-        n = n->next;
-    return n;
-}
-
-static const struct mpd_node *mpd_child(const struct mpd_node *n, const char *element)
-{
-    return mpd_named(n->children, element);
-}
-
-static bool mpd_attribute(char *out, size_t size, const struct mpd_node *n,
-                          const char *attr)
-{
-    const char *at = n->texts + strlen(n->texts) + 1;
-    for (int i = 0; i < n->attributes; i++) {
-        const char *value = at + strlen(at) + 1;
-        if (!strcmp(at, attr)) {
-            if (strlen(value) >= size) return false;
-            strcpy(out, value);
-            return true;
-        }
-        at = value + strlen(value) + 1;
-    }
-    return false;
-}
-
-#define NUMBER_MAX INT64_C(100000000000000000)
-
-static bool mpd_whole(int64_t *out, const char *s)
-{
-    char *end;
-    if (*s != '-' && (*s < '0' || *s > '9')) return false;
-    long long v = strtoll(s, &end, 10);
-    *out = v;
-    return !*end && v > -NUMBER_MAX && v < NUMBER_MAX;
-}
-
-static double mpd_seconds(const char *s)
-{
-    static const struct {
-        char unit;
-        bool time;
-        double seconds;
-    } parts[] = {{'Y', false, 0.0},   {'M', false, 0.0}, {'D', false, 86400.0},
-                 {'H', true, 3600.0}, {'M', true, 60.0}, {'S', true, 1.0}};
-    static const size_t units = sizeof parts / sizeof *parts;
-    if (*s++ != 'P' || !*s) return -1.0;
-    double sum = 0.0;
-    bool time = false;
-    while (*s) {
-        if (*s == 'T' && !time) {
-            time = true;
-            s++;
-            continue;
-        }
-        char *end;
-        if (*s < '0' || *s > '9') return -1.0;
-        double v = strtod(s, &end);
-        size_t i = 0;
-        while (i < units && (parts[i].unit != *end || parts[i].time != time))
-            i++;
-        if (i == units || (v > 0.0 && parts[i].seconds <= 0.0)) return -1.0;
-        sum += v * parts[i].seconds;
-        s = end + 1;
-    }
-    return sum < 1e9 ? sum : -1.0;
-}
-
-static const struct mpd_node *mpd_inherited(char *out, size_t size,
-                                            const struct mpd_chain *c,
-                                            const char *element, const char *attr)
-{
-    for (int i = c->n - 1; i >= 0; i--) {
-        const struct mpd_node *t = mpd_child(c->at[i], element);
-        if (t && mpd_attribute(out, size, t, attr)) return t;
-    }
-    return NULL;
-}
-
-static int mpd_inherited_int(int64_t *out, const struct mpd_chain *c, const char *element,
-                             const char *attr, int64_t fallback, const char *name,
-                             struct err *e)
-{
-    char text[32];
-    const struct mpd_node *t = mpd_inherited(text, sizeof text, c, element, attr);
-    *out = fallback;
-    if (!t || (mpd_whole(out, text) && *out >= 0)) return 0;
-    return text_refuse(name, mpd_line(t), ERR_INVALID, e,
-                       "%s: %s '%s' is not a whole number", element, attr, text);
-}
-
-static bool mpd_range(int64_t *from, int64_t *to, const char *s)
-{
-    char copy[64], *dash = NULL;
-    if (snprintf(copy, sizeof copy, "%s", s) < (int)sizeof copy) dash = strchr(copy, '-');
-    if (!dash) return false;
-    *dash = '\0';
-    return mpd_whole(from, copy) && mpd_whole(to, dash + 1) && *from >= 0 && *to >= *from;
-}
-
-/* ---- tree ---- */
-
-/* mpd_tree.c - a manifest's text as a tree, by expat. It is given neither a way to read external
- * entities nor a document type: the declaration of one ends the parsing where it stands, before any
- * entity of it is looked at. */
-
-/* One block each: the node, and behind it the name and the attributes as texts. */
+/* A node is one block: the struct, then its name and attributes as texts. */
 struct builder {
     XML_Parser parser;
     struct mpd_node *root, *open; /* the innermost that is not closed */
@@ -358,7 +63,7 @@ static void give_up(struct builder *b, bool *why)
     XML_StopParser(b->parser, XML_FALSE);
 }
 
-/* Behind the prefix. */
+/* The name without its prefix. */
 static const char *local(const char *name)
 {
     const char *colon = strchr(name, ':');
@@ -406,7 +111,7 @@ static void ends(void *ctx, const char *name)
     b->open = node->parent;
 }
 
-/* Of a BaseURL, which alone is asked for its content. */
+/* Content of a BaseURL. No other element's content is kept. */
 static void says(void *ctx, const char *text, int len)
 {
     struct builder *b = ctx;
@@ -467,6 +172,7 @@ static int mpd_refuse(const struct builder *b, const char *name, struct err *e)
     return text_refuse(name, line, ERR_INVALID, e, "not XML: %s", XML_ErrorString(why));
 }
 
+/* The root of the document, owned. NULL: e says what is wrong. */
 static struct mpd_node *mpd_tree(const char *text, size_t len, const char *name,
                                  struct err *e)
 {
@@ -489,9 +195,125 @@ static struct mpd_node *mpd_tree(const char *text, size_t len, const char *name,
     return b.root;
 }
 
-/* ---- times ---- */
+/* ---- elements, attributes and numbers ---- */
 
-/* mpd_times.c - when the segments of a DASH manifest begin and how long they last. */
+static int mpd_line(const struct mpd_node *at)
+{
+    return at ? at->line : 1;
+}
+
+/* The first element of that name among n and its following siblings. */
+static const struct mpd_node *mpd_named(const struct mpd_node *n, const char *element)
+{
+    while (n && strcmp(n->texts, element) != 0)
+        n = n->next;
+    return n;
+}
+
+static const struct mpd_node *mpd_child(const struct mpd_node *n, const char *element)
+{
+    return mpd_named(n->children, element);
+}
+
+/* False when the attribute is absent or longer than the buffer. */
+static bool mpd_attribute(char *out, size_t size, const struct mpd_node *n,
+                          const char *attr)
+{
+    const char *at = n->texts + strlen(n->texts) + 1;
+    for (int i = 0; i < n->attributes; i++) {
+        const char *value = at + strlen(at) + 1;
+        if (!strcmp(at, attr)) {
+            if (strlen(value) >= size) return false;
+            strcpy(out, value);
+            return true;
+        }
+        at = value + strlen(value) + 1;
+    }
+    return false;
+}
+
+#define NUMBER_MAX INT64_C(100000000000000000)
+
+/* Whole numbers within +-1e17. Times since 1970 in units of 100 ns fit, and sums of segments do not
+ * overflow. */
+static bool mpd_whole(int64_t *out, const char *s)
+{
+    char *end;
+    if (*s != '-' && (*s < '0' || *s > '9')) return false;
+    long long v = strtoll(s, &end, 10);
+    *out = v;
+    return !*end && v > -NUMBER_MAX && v < NUMBER_MAX;
+}
+
+/* An xs:duration, "PT1H2M3.4S" [s]. Years and months have no fixed length and must be 0. < 0 when it
+ * is malformed. */
+static double mpd_seconds(const char *s)
+{
+    static const struct {
+        char unit;
+        bool time;
+        double seconds;
+    } parts[] = {{'Y', false, 0.0},   {'M', false, 0.0}, {'D', false, 86400.0},
+                 {'H', true, 3600.0}, {'M', true, 60.0}, {'S', true, 1.0}};
+    static const size_t units = sizeof parts / sizeof *parts;
+    if (*s++ != 'P' || !*s) return -1.0;
+    double sum = 0.0;
+    bool time = false;
+    while (*s) {
+        if (*s == 'T' && !time) {
+            time = true;
+            s++;
+            continue;
+        }
+        char *end;
+        if (*s < '0' || *s > '9') return -1.0;
+        double v = strtod(s, &end);
+        size_t i = 0;
+        while (i < units && (parts[i].unit != *end || parts[i].time != time))
+            i++;
+        if (i == units || (v > 0.0 && parts[i].seconds <= 0.0)) return -1.0;
+        sum += v * parts[i].seconds;
+        s = end + 1;
+    }
+    return sum < 1e9 ? sum : -1.0;
+}
+
+/* The nearest element of that name that has the attribute, from Representation outwards. */
+static const struct mpd_node *mpd_inherited(char *out, size_t size,
+                                            const struct mpd_chain *c,
+                                            const char *element, const char *attr)
+{
+    for (int i = c->n - 1; i >= 0; i--) {
+        const struct mpd_node *t = mpd_child(c->at[i], element);
+        if (t && mpd_attribute(out, size, t, attr)) return t;
+    }
+    return NULL;
+}
+
+/* An inherited whole number >= 0; fallback when it is absent. */
+static int mpd_inherited_int(int64_t *out, const struct mpd_chain *c, const char *element,
+                             const char *attr, int64_t fallback, const char *name,
+                             struct err *e)
+{
+    char text[32];
+    const struct mpd_node *t = mpd_inherited(text, sizeof text, c, element, attr);
+    *out = fallback;
+    if (!t || (mpd_whole(out, text) && *out >= 0)) return 0;
+    return text_refuse(name, mpd_line(t), ERR_INVALID, e,
+                       "%s: %s '%s' is not a whole number", element, attr, text);
+}
+
+/* "17-42". False when it is malformed or does not ascend. */
+static bool mpd_range(int64_t *from, int64_t *to, const char *s)
+{
+    char copy[64], *dash = NULL;
+    if (snprintf(copy, sizeof copy, "%s", s) < (int)sizeof copy) dash = strchr(copy, '-');
+    if (!dash) return false;
+    *dash = '\0';
+    return mpd_whole(from, copy) && mpd_whole(to, dash + 1) && *from >= 0 && *to >= *from;
+}
+
+/* ---- times of segments ---- */
 
 #define DURATION_MAX INT64_C(1000000000000)
 
@@ -503,7 +325,7 @@ static int times_add(struct mpd_times *t, int64_t start, int64_t duration)
     return 0;
 }
 
-/* One S: itself and its repeats; a negative r repeats up to the next S or the end. */
+/* An S and its repeats. A negative r repeats until the next S or the end. */
 static int add_run(struct mpd *m, const struct mpd_node *s, int64_t *at, double end,
                    struct err *e)
 {
@@ -554,8 +376,7 @@ static int read_timeline(struct mpd *m, const struct mpd_node *timeline, double 
                        "SegmentTimeline has no S");
 }
 
-/* A fixed duration: as many segments as the presentation needs, the last one may be
- * short. */
+/* Segments of a fixed duration, as many as the presentation needs. The last one may be shorter. */
 static int read_fixed(struct mpd *m, const struct mpd_chain *c, const char *element,
                       double total_s, int count, struct err *e)
 {
@@ -572,7 +393,7 @@ static int read_fixed(struct mpd *m, const struct mpd_chain *c, const char *elem
         return text_refuse(m->name, mpd_line(c->at[0]), ERR_INVALID, e,
                            "no mediaPresentationDuration: say how many chunks there are");
 
-    /* .1 % of a segment is rounding in the manifest's duration, not one more segment */
+    /* 0.1 % of a segment is rounding of the manifest's duration, not one more segment */
     double n = ceil(units / (double)duration - 1e-3);
     for (int64_t i = 0; (double)i < n || i == 0; i++) {
         double rest = units - (double)(i * duration);
@@ -584,6 +405,7 @@ static int read_fixed(struct mpd *m, const struct mpd_chain *c, const char *elem
     return 0;
 }
 
+/* The media's clock: its units of 1 / timescale s, and its value at the Period's begin. */
 static int mpd_read_clock(int64_t *timescale, int64_t *offset, const struct mpd_chain *c,
                           const char *element, const char *name, struct err *e)
 {
@@ -594,6 +416,8 @@ static int mpd_read_clock(int64_t *timescale, int64_t *offset, const struct mpd_
     return text_refuse(name, mpd_line(c->at[c->n - 1]), ERR_RANGE, e, "timescale is 0");
 }
 
+/* Fills m->times from SegmentTemplate or SegmentList: from a SegmentTimeline, or with equal durations
+ * until total_s (<= 0: unknown) or `count` segments (0: total_s alone decides). */
 static int mpd_read_times(struct mpd *m, const struct mpd_chain *c, const char *element,
                           double total_s, int count, struct err *e)
 {
@@ -617,10 +441,7 @@ static int mpd_read_times(struct mpd *m, const struct mpd_chain *c, const char *
     return read_fixed(m, c, element, total_s, count, e);
 }
 
-/* ---- segments ---- */
-
-/* mpd_segments.c - the segments of one Representation: SegmentTemplate, SegmentList or
- * SegmentBase with its index box. */
+/* ---- segments of a Representation: SegmentTemplate, SegmentList or SegmentBase ---- */
 
 /* One Representation. */
 struct stream {
@@ -731,7 +552,7 @@ static const struct mpd_node *list_of(const struct mpd_chain *c)
     return NULL;
 }
 
-/* One SegmentURL: a file, or a range of one. */
+/* One SegmentURL: a file, or a range of a file. */
 static int add_listed(struct segments *out, int level, const struct stream *s,
                       const struct mpd_node *at, double length_s, struct err *e)
 {
@@ -768,15 +589,16 @@ static int read_list(struct mpd *m, struct segments *out, int level,
     return rc;
 }
 
-/* There is one Period, which is the whole file, whatever its clock says. */
+/* The manifest has one Period, which is then the whole file, whatever its clock says. */
 static bool is_alone(const struct mpd_chain *c)
 {
     const struct mpd_node *first = mpd_child(c->at[0], "Period");
     return first && !mpd_named(first->next, "Period");
 }
 
-/* Those of the Period, which has the file's clock at from_s when it begins: several Periods may be
- * made of one file. A segment that is cut by an end of the Period belongs to it with its middle. */
+/* Adds the segments of a Period, since several Periods may be parts of one file. The file's clock is
+ * from_s at the Period's begin. A segment that the Period's begin or end cuts belongs to the Period
+ * that holds its middle. */
 static int add_indexed(struct segments *out, int level, const struct sidx_entry *entries,
                        int n, double from_s, double total_s, const char *url,
                        struct err *e)
@@ -795,7 +617,7 @@ static int add_indexed(struct segments *out, int level, const struct sidx_entry 
                        out->level[level].id, from_s);
 }
 
-/* One file per Representation, whose index box lists the segments. */
+/* SegmentBase: one file per Representation; its index box lists the segments. */
 static int read_index(struct mpd *m, struct segments *out, int level,
                       const struct stream *s, const struct mpd_chain *c, double total_s,
                       struct err *e)
@@ -849,6 +671,7 @@ static int read_stream(struct stream *s, const struct mpd_chain *c, const char *
                              name, e);
 }
 
+/* Adds the Representation at the chain's end as a level, with its segments. */
 static int mpd_read_segments(struct mpd *m, struct segments *out,
                              const struct mpd_chain *c, double total_s, struct err *e)
 {
@@ -868,4 +691,138 @@ static int mpd_read_segments(struct mpd *m, struct segments *out,
     return text_refuse(m->name, mpd_line(c->at[c->n - 1]), ERR_INVALID, e,
                        "Representation without a SegmentTemplate with a media attribute, "
                        "a SegmentList or a SegmentBase");
+}
+
+/* ---- sets and Periods ---- */
+
+static bool is_video(const struct mpd_node *set)
+{
+    char type[64] = "";
+    if (mpd_attribute(type, sizeof type, set, "contentType"))
+        return !strcmp(type, "video");
+    const struct mpd_node *r = mpd_child(set, "Representation");
+    bool known = mpd_attribute(type, sizeof type, set, "mimeType") ||
+                 (r && mpd_attribute(type, sizeof type, r, "mimeType"));
+    return known && !strncmp(type, "video/", 6);
+}
+
+/* Reads the levels of the first set of video. Other sets are other codecs or views. */
+static int read_set(struct mpd *m, struct segments *out, struct mpd_chain *c,
+                    double total_s, struct err *e)
+{
+    const struct mpd_node *set = c->at[c->n - 1];
+    for (const struct mpd_node *r = mpd_child(set, "Representation"); r;
+         r = mpd_named(r->next, "Representation")) {
+        c->at[c->n++] = r;
+        int rc = mpd_read_segments(m, out, c, total_s, e);
+        c->n--;
+        if (rc) return rc;
+    }
+    if (out->levels >= 2) return 0;
+    return text_refuse(m->name, mpd_line(set), ERR_RANGE, e,
+                       "%d Representations of video, 2 needed", out->levels);
+}
+
+/* A time or duration of the element [s]; < 0 when it has none. */
+static int read_time(double *out, const struct mpd *m, const struct mpd_node *at,
+                     const char *attr, bool duration, struct err *e)
+{
+    char text[64];
+    *out = -1.0;
+    if (!mpd_attribute(text, sizeof text, at, attr)) return 0;
+    *out = mpd_seconds(text);
+    if (duration ? *out > 0.0 : *out >= 0.0) return 0;
+    return text_refuse(m->name, mpd_line(at), ERR_INVALID, e, "%s '%s' is not a %s", attr,
+                       text, duration ? "duration above 0" : "time");
+}
+
+/* Begin and duration of a Period [s] (ISO/IEC 23009-1, 5.3.2.1). */
+struct span {
+    double begins, lasts; /* begins < 0, lasts <= 0: unknown */
+};
+
+/* Without a start a Period begins at the end of the Period before it. Without a duration it lasts
+ * until the start of the next one, or until the end of the presentation. */
+static int read_span(struct span *out, const struct mpd *m, const struct mpd_node *root,
+                     const struct mpd_node *period, const struct span *before,
+                     struct err *e)
+{
+    int rc = read_time(&out->begins, m, period, "start", false, e);
+    if (!rc) rc = read_time(&out->lasts, m, period, "duration", true, e);
+    if (out->begins < 0.0 && before->begins >= 0.0 && before->lasts >= 0.0)
+        out->begins = before->begins + before->lasts;
+    if (rc || out->lasts > 0.0 || out->begins < 0.0) return rc;
+
+    double end;
+    const struct mpd_node *next = mpd_named(period->next, "Period");
+    rc = next ? read_time(&end, m, next, "start", false, e)
+              : read_time(&end, m, root, "mediaPresentationDuration", true, e);
+    if (rc || end < 0.0) return rc;
+    out->lasts = end - out->begins;
+    if (out->lasts > 0.0) return 0;
+    if (next)
+        return text_refuse(m->name, mpd_line(next), ERR_INVALID, e,
+                           "Period begins at %g s and the one before at %g s", end,
+                           out->begins);
+    return text_refuse(m->name, mpd_line(period), ERR_INVALID, e,
+                       "Period begins at %g s and all ends at %g s", out->begins, end);
+}
+
+/* span: in: of the Period before; out: of this one. */
+static int read_period(struct mpd *m, struct segments *out, const struct mpd_node *root,
+                       const struct mpd_node *period, struct span *span, struct err *e)
+{
+    const struct span before = *span;
+    int rc = read_span(span, m, root, period, &before, e);
+    if (rc) return rc;
+    const struct mpd_node *set = mpd_child(period, "AdaptationSet");
+    while (set && !is_video(set))
+        set = mpd_named(set->next, "AdaptationSet");
+    if (!set)
+        return text_refuse(m->name, mpd_line(period), ERR_ABSENT, e,
+                           "no AdaptationSet of video");
+    struct mpd_chain c = {{root, period, set}, 3};
+    rc = read_set(m, out, &c, span->lasts, e);
+    segments_sort(out);
+    return rc;
+}
+
+/* Periods follow each other in time. */
+static int read_document(struct mpd *m, struct segments *out, const struct mpd_node *root,
+                         struct err *e)
+{
+    if (!mpd_named(root, "MPD"))
+        return text_refuse(m->name, mpd_line(root), ERR_INVALID, e, "is not a DASH MPD");
+    const struct mpd_node *period = mpd_child(root, "Period");
+    if (!period)
+        return text_refuse(m->name, mpd_line(root), ERR_INVALID, e, "has no Period");
+    struct span span = {0}; /* before the first Period: empty, ends at 0 s */
+    int rc = read_period(m, out, root, period, &span, e);
+    while (!rc && (period = mpd_named(period->next, "Period"))) {
+        struct segments more = {.name = m->name};
+        rc = read_period(m, &more, root, period, &span, e);
+        if (!rc) rc = segments_append(out, &more, e);
+        segments_free(&more);
+    }
+    return rc;
+}
+
+struct video *mpd_read_video(const char *text, size_t len, const char *name,
+                             const struct segments_source *source,
+                             const struct video_cfg *cfg, struct err *e)
+{
+    size_t blanks =
+        strspn(text, VIDEO_BLANKS); /* not allowed before an XML declaration */
+    struct mpd_node *root = mpd_tree(text + blanks, len - blanks, name, e);
+    if (!root) return NULL;
+    struct video *v = NULL;
+    struct mpd m = {.name = name, .source = source, .chunks = cfg->chunks};
+    struct segments list = {.name = name};
+    if (!read_document(&m, &list, root, e)) v = segments_video(&list, source, e);
+
+    segments_free(&list);
+    free(m.times.start);
+    free(m.times.duration);
+    mpd_tree_free(root);
+    return v;
 }

@@ -10,10 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* --------------------------------------------------------------------------- a folder */
+/* ---- a folder ---- */
 
-/* False for what does not stay in the manifest's folder: URLs, absolute paths, ".." (of those
- * that segments_join leaves, which lead out of it, and of any other). */
+/* False for names that leave the manifest's folder: URLs, absolute paths, and any "..". */
 static bool stays_inside(const char *path)
 {
     if (*path == '/' || strchr(path, ':') || strchr(path, '?')) return false;
@@ -73,7 +72,7 @@ struct segments_source segments_folder(const char *dir)
         .self = (void *)(uintptr_t)dir, .size = folder_size, .read = folder_read};
 }
 
-/* --------------------------------------------------------------------------- the list */
+/* ---- the list ---- */
 
 int segments_level(struct segments *s, const char *id, double kbps, struct err *e)
 {
@@ -86,7 +85,7 @@ int segments_level(struct segments *s, const char *id, double kbps, struct err *
     return s->levels++;
 }
 
-/* URLs that follow each other often are the same. */
+/* Consecutive URLs are often equal and are then stored once. */
 static int keep_url(size_t *out, struct segments *s, const char *url, size_t before,
                     struct err *e)
 {
@@ -165,9 +164,9 @@ void segments_free(struct segments *s)
     *s = (struct segments){0};
 }
 
-/* -------------------------------------------------------------------------- addresses */
+/* ---- addresses ---- */
 
-/* A URL or a relative reference, cut as RFC 3986, appendix B, cuts it; none of them is ended. */
+/* The parts of a URL or relative reference by RFC 3986, appendix B. The parts have no NUL. */
 struct parts {
     const char *scheme, *authority, *path, *query, *fragment;
     /* with the ":" of the scheme, the "//" of the authority and the "?" of the query */
@@ -192,8 +191,8 @@ static struct parts segments_cut(const char *s)
     return u;
 }
 
-/* RFC 3986, 5.2.4, in place. The standard's paths begin with '/'; one of ours may be relative,
- * and what leads out of it stays at its front. */
+/* RFC 3986, 5.2.4, in place. Differs: a path may be relative, and a ".." that leads out of it stays
+ * at its front. */
 static void remove_dot_segments(char *path)
 {
     bool rooted = *path == '/';
@@ -215,8 +214,8 @@ static void remove_dot_segments(char *path)
     *out = '\0';
 }
 
-/* The path of a reference without scheme and authority (5.2.3): the base's itself when there is
- * none, else it takes the place of what follows the base's last '/'. False when it is too long. */
+/* The path of a reference without scheme and authority (5.2.3). An empty path gives the base's path;
+ * otherwise it replaces what follows the base's last '/'. False when it is too long. */
 static bool merge(char out[SEGMENTS_URL], const struct parts *base,
                   const struct parts *ref)
 {
@@ -250,9 +249,9 @@ bool segments_join(char out[SEGMENTS_URL], const char *base, const char *ref)
                     r.fragment) < SEGMENTS_URL;
 }
 
-/* -------------------------------------------------------------------------- the video */
+/* ---- the video ---- */
 
-/* Levels are played by turns, so their chunks must begin together. */
+/* A player changes levels between chunks, so the chunks of all levels must begin together. */
 static int check_aligned(const struct segments *s, struct err *e)
 {
     if (s->levels < 2)
@@ -278,7 +277,7 @@ static int check_aligned(const struct segments *s, struct err *e)
     return 0;
 }
 
-/* Bytes of a segment into *out; ERR_ABSENT without a message when nobody knows. */
+/* Bytes of a segment. ERR_ABSENT without a message when they are unknown. */
 static int find_size(int64_t *out, const struct segments *s, int level, int chunk,
                      const struct segments_source *source, struct err *e)
 {
@@ -289,8 +288,8 @@ static int find_size(int64_t *out, const struct segments *s, int level, int chun
     return source && *url ? source->size(source->self, out, url, e) : ERR_ABSENT;
 }
 
-/* In a folder the video is as long as the first level's files are there without a gap; 0: no
- * size is known. */
+/* Number of chunks: in a folder, how many files of the first level exist without a gap. 0: no size is
+ * known. */
 static int count_sized(int *n, const struct segments *s,
                        const struct segments_source *source, struct err *e)
 {

@@ -1,15 +1,15 @@
 /* segments.h - the chunks of a video as a manifest lists them, and where their sizes are found.
  *
- * A reader of manifests (DASH, HLS) adds levels and their segments: a duration, and either the
- * bytes (a byte range, an index box) or the URL of a resource whose size is to be asked for.
- * segments_video asks the source and makes a video of it.
+ * A reader of manifests (DASH, HLS) adds levels and their segments. A segment has a duration, and
+ * either its bytes (a byte range, an index box) or the URL of a resource whose size is unknown.
+ * segments_video asks the source for the unknown sizes and makes a video.
  *
- * The source is an interface, since a folder is one and an HTTP server (cli/fetch.h) another.
- * URLs are as in the manifest, joined with the bases in it (segments_join), relative to the
- * manifest.
+ * The source is an interface: a folder is one, an HTTP server another (cli/fetch.h). URLs are those
+ * of the manifest, joined with the bases in it (segments_join), relative to the manifest.
  *
- * Errors: ERR_ABSENT (some files are there and some are not), ERR_INVALID (levels that are not
- * aligned), ERR_RANGE, ERR_MEMORY, those of the source and of video_new. Threads: not shared. */
+ * Errors: ERR_ABSENT (some of the files are missing), ERR_INVALID (levels that are not aligned),
+ * ERR_RANGE, ERR_MEMORY, those of the source and of video_new.
+ * Threads: not shared. */
 #ifndef ABR_SEGMENTS_H
 #define ABR_SEGMENTS_H
 
@@ -22,21 +22,20 @@
 struct segments_source {
     void *self;
     bool
-        must; /* what is asked for has to be there; else sizes are bitrate times duration */
-    /* Bytes of the resource; ERR_ABSENT (and no message) when it is not there. */
+        must; /* a missing resource is an error; else its size is bitrate times duration */
+    /* Bytes of the resource; ERR_ABSENT without a message when it is missing. */
     int (*size)(void *self, int64_t *bytes, const char *url, struct err *e);
-    /* At most max bytes from `from` on, with a NUL behind them, owned by the caller; NULL on
-     * failure. */
+    /* At most max bytes from `from` on, then a NUL; owned by the caller. NULL on failure. */
     char *(*read)(void *self, const char *url, int64_t from, size_t max, size_t *len,
                   struct err *e);
-    /* Gives the address at which `url`, which was read last, was found when that is another: behind
-     * redirects. False when that is too long. NULL: there are none. */
+    /* Replaces `url`, which was read last, by the address behind redirects. False when that address
+     * is too long. NULL: there are no redirects. */
     bool (*found)(void *self, char url[SEGMENTS_URL]);
-    /* Called with the share of sizes that are known; true stops. May be NULL. */
+    /* Gets the share of known sizes; true stops. May be NULL. */
     bool (*progress)(void *self, double share);
 };
 
-/* Files in dir (borrowed) and below; URLs that lead elsewhere are absent. */
+/* Files in dir (borrowed) and its sub-folders. URLs that lead elsewhere count as missing. */
 struct segments_source segments_folder(const char *dir);
 
 struct segment {
@@ -60,23 +59,23 @@ struct segments {
     size_t text_len, text_cap;
 };
 
-/* Adds a level; its place, or < 0. */
+/* Adds a level. Returns its place, or < 0. */
 int segments_level(struct segments *s, const char *id, double kbps, struct err *e);
 int segments_add(struct segments *s, int level, double duration_s, int64_t bytes,
                  const char *url, struct err *e) __attribute__((warn_unused_result));
-/* By bitrate, as a ladder is. */
+/* Sorts the levels by bitrate. */
 void segments_sort(struct segments *s);
-/* What follows in time: both sorted, and of the same ladder (to .1 %) or ERR_INVALID. */
+/* Appends segments that follow in time. Both are sorted. ERR_INVALID unless the ladders agree to
+ * 0.1 %. */
 int segments_append(struct segments *to, const struct segments *from, struct err *e)
     __attribute__((warn_unused_result));
-/* source may be NULL: nothing is there. Sorts. */
+/* Sorts the levels. source may be NULL: no file exists. */
 struct video *segments_video(struct segments *s, const struct segments_source *source,
                              struct err *e);
 void segments_free(struct segments *s);
 
-/* ref as seen from base, either a URL or relative (RFC 3986, 5.2: of the server, the path and
- * the query, ref takes the place of what it states; dot segments are removed). A ".." that
- * leads out of a relative base is left at the front. False when it is too long. */
+/* Resolves ref against base (RFC 3986, 5.2); each is a URL or relative. Dot segments are removed. A
+ * ".." that leads out of a relative base stays at the front. False when the result is too long. */
 bool segments_join(char out[SEGMENTS_URL], const char *base, const char *ref);
 
 #endif

@@ -17,7 +17,7 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* time: of the first one, in units of 1 / timescale s. */
+/* time: of the first reference, in units of 1 / timescale s. */
 static int add_references(struct sidx_entry *out, int n, const uint8_t *at, double time,
                           uint32_t timescale, const char *name, struct err *e)
 {
@@ -75,7 +75,7 @@ int sidx_parse(struct sidx_entry **out, int *n, const void *box, size_t len,
     return 0;
 }
 
-/* Where the file's first sidx box is; *to is its last byte. */
+/* Finds the file's first sidx box. *from and *to are its first and last byte. */
 static int sidx_find(int64_t *from, int64_t *to, const struct segments_source *source,
                      const char *url, struct err *e)
 {

@@ -1,18 +1,27 @@
-#include "video_priv.h"
+#include "abr/manifests/video.h"
 
 #include "base/bytes.h"
+#include "base/json_text.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "video_priv.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum {
+    PENSIEVE_LEVELS = 6,
+    PENSIEVE_FILE_MAX = 4 << 20, /* bytes */
+};
+static const double PENSIEVE_LADDER[PENSIEVE_LEVELS] = {300, 750, 1200, 1850, 2850, 4300};
 
 static int check_shape(int levels, int chunks, double chunk_s, const double *ladder_kbps,
                        struct err *e)
@@ -117,11 +126,247 @@ struct video *video_generate(int levels, int chunks, double chunk_s,
 
 struct video *video_default(struct err *e)
 {
-    return video_generate(VIDEO_PENSIEVE_LEVELS, 48, 4.0, video_pensieve_ladder,
-                          VIDEO_DEFAULT_SPREAD, 1, e);
+    return video_generate(PENSIEVE_LEVELS, 48, 4.0, PENSIEVE_LADDER, VIDEO_DEFAULT_SPREAD,
+                          1, e);
 }
 
-/* What the caller set takes the place of what the format said. */
+/* ---- Pensieve: a folder of files video_size_0, video_size_1, ... ---- */
+
+/* The integers of one file, one per line, into out (VIDEO_CHUNKS_MAX). */
+static int read_size_file(int64_t *out, int *n, char *text, const char *name,
+                          struct err *e)
+{
+    *n = 0;
+    int line = 0;
+    for (char *next, *s = text; s; s = next) {
+        next = strchr(s, '\n');
+        if (next) *next++ = '\0';
+        line++;
+        s += strspn(s, " \t");
+        s[strcspn(s, " \t\r")] = '\0';
+        if (!*s) continue;
+
+        char where[96];
+        snprintf(where, sizeof where, "%.40s:%d", name, line);
+        if (*n == VIDEO_CHUNKS_MAX)
+            return err_field(e, ERR_RANGE, where, "more than %d chunks",
+                             VIDEO_CHUNKS_MAX);
+        int rc = text_int(&out[*n], s, 1, VIDEO_BYTES_MAX, where, e);
+        if (rc) return rc;
+        ++*n;
+    }
+    return 0;
+}
+
+static int load_level(int64_t *out, int *n, const char *dir, int level, struct err *e)
+{
+    char path[4096], name[32];
+    snprintf(name, sizeof name, "video_size_%d", level);
+    if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
+        return err_field(e, ERR_RANGE, dir, "the path is too long");
+    size_t len;
+    char *text = text_read_file(path, PENSIEVE_FILE_MAX, &len, e);
+    if (!text) return ERR_IO;
+    int rc = strlen(text) == len ? read_size_file(out, n, text, name, e)
+                                 : err_field(e, ERR_INVALID, name, "holds a NUL byte");
+    free(text);
+    return rc;
+}
+
+/* Files video_size_0, _1, ... without a gap. */
+static int count_levels(const char *dir)
+{
+    int n = 0;
+    for (;; n++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/video_size_%d", dir, n);
+        if (n > VIEW_LEVELS || access(path, F_OK)) return n;
+    }
+}
+
+static void ladder_of_means(double *kbps, const int64_t *bytes, int levels, int rows,
+                            double chunk_s)
+{
+    for (int k = 0; k < levels; k++) {
+        double sum = 0.0;
+        for (int c = 0; c < rows; c++)
+            sum += (double)bytes[(size_t)k * VIDEO_CHUNKS_MAX + (size_t)c];
+        kbps[k] = sum * 8.0 / 1000.0 / chunk_s / rows;
+    }
+}
+
+static struct video *read_pensieve(const char *dir, const struct video_cfg *cfg,
+                                   struct err *e)
+{
+    int levels = count_levels(dir);
+    if (levels < 2 || levels > VIEW_LEVELS) {
+        err_field(e, levels ? ERR_RANGE : ERR_ABSENT, dir,
+                  "holds %d files video_size_0, _1, ...: 2 to %d are needed", levels,
+                  VIEW_LEVELS);
+        return NULL;
+    }
+
+    struct video *v = NULL;
+    int64_t *bytes = malloc((size_t)levels * VIDEO_CHUNKS_MAX * sizeof *bytes);
+    if (!bytes) {
+        err_set(e, ERR_MEMORY, "no memory for the sizes of %d levels", levels);
+        return NULL;
+    }
+
+    int rows = 0;
+    for (int k = 0; k < levels; k++) {
+        int n = 0;
+        if (load_level(bytes + (size_t)k * VIDEO_CHUNKS_MAX, &n, dir, k, e)) goto out;
+        if (k && n != rows) {
+            err_field(e, ERR_INVALID, dir,
+                      "video_size_%d has %d rows and video_size_0 has %d", k, n, rows);
+            goto out;
+        }
+        rows = n;
+    }
+
+    int chunks = cfg->chunks ? cfg->chunks : rows - 1;
+    if (chunks < 1 || chunks > rows) {
+        err_field(e, ERR_RANGE, dir, "%d rows do not make %d chunks", rows, chunks);
+        goto out;
+    }
+
+    double ladder[VIEW_LEVELS], chunk_s = cfg->chunk_s > 0.0 ? cfg->chunk_s : 4.0;
+    if (cfg->levels && cfg->levels != levels) {
+        err_field(e, ERR_CONFLICT, "ladder_kbps", "%d rates are given for %d files",
+                  cfg->levels, levels);
+        goto out;
+    }
+    if (cfg->levels)
+        memcpy(ladder, cfg->ladder_kbps, sizeof ladder);
+    else if (levels == PENSIEVE_LEVELS)
+        memcpy(ladder, PENSIEVE_LADDER, sizeof PENSIEVE_LADDER);
+    else
+        ladder_of_means(ladder, bytes, levels, chunks, chunk_s);
+
+    v = video_new(levels, chunks, chunk_s, ladder, e);
+    if (!v) goto out;
+    for (int c = 0; c < chunks; c++)
+        for (int k = 0; k < levels; k++)
+            v->bytes[(size_t)c * (size_t)levels + (size_t)k] =
+                bytes[(size_t)k * VIDEO_CHUNKS_MAX + (size_t)c];
+out:
+    free(bytes);
+    return v;
+}
+
+/* ---- JSON of sabre (Spiteri et al., MMSys 2018) ---- */
+
+static bool number(double *out, const json_t *v)
+{
+    if (!json_is_number(v)) return false;
+    *out = json_number_value(v);
+    return true;
+}
+
+static int read_ladder(double *kbps, int *levels, const json_t *rates, const char *name,
+                       struct err *e)
+{
+    size_t n = json_array_size(rates);
+    if (n < 2 || n > VIEW_LEVELS)
+        return text_refuse(name, 0, ERR_RANGE, e,
+                           "bitrates_kbps is not an array of 2 to %d numbers",
+                           VIEW_LEVELS);
+    for (size_t k = 0; k < n; k++)
+        if (!number(&kbps[k], json_array_get(rates, k)))
+            return text_refuse(name, 0, ERR_INVALID, e,
+                               "bitrates_kbps: entry %zu is not a number", k);
+    *levels = (int)n;
+    return 0;
+}
+
+static int read_sizes(struct video *v, const json_t *sizes, const char *name,
+                      struct err *e)
+{
+    for (int c = 0; c < v->chunks; c++) {
+        const json_t *row = json_array_get(sizes, (size_t)c);
+        if (json_array_size(row) != (size_t)v->levels)
+            return text_refuse(
+                name, 0, ERR_INVALID, e,
+                "segment_sizes_bits: segment %d is not an array of %d sizes", c,
+                v->levels);
+        for (int k = 0; k < v->levels; k++) {
+            double bits;
+            bool ok = number(&bits, json_array_get(row, (size_t)k));
+            if (!ok || !(bits >= 1.0 && bits <= 8.0 * (double)VIDEO_BYTES_MAX))
+                return text_refuse(name, 0, ERR_RANGE, e,
+                                   "segment_sizes_bits: segment %d, level %d is not a "
+                                   "number of 1 .. 8e9 bits",
+                                   c, k);
+            v->bytes[(size_t)c * (size_t)v->levels + (size_t)k] =
+                (int64_t)ceil(bits / 8.0);
+        }
+    }
+    return 0;
+}
+
+static struct video *read_sabre(const char *text, size_t len, const char *name,
+                                const struct segments_source *source,
+                                const struct video_cfg *cfg, struct err *e)
+{
+    (void)source, (void)cfg;
+    json_t *root = json_text_parse(text, len, VIDEO_FILE_MAX, name, e);
+    if (!root) return NULL;
+
+    struct video *v = NULL;
+    double ladder[VIEW_LEVELS], chunk_ms;
+    int levels = 0;
+    const json_t *sizes = json_object_get(root, "segment_sizes_bits");
+    if (!number(&chunk_ms, json_object_get(root, "segment_duration_ms")) ||
+        !json_is_array(sizes)) {
+        text_refuse(name, 0, ERR_INVALID, e,
+                    "needs segment_duration_ms, bitrates_kbps and segment_sizes_bits");
+        goto out;
+    }
+    if (read_ladder(ladder, &levels, json_object_get(root, "bitrates_kbps"), name, e))
+        goto out;
+    if (json_array_size(sizes) > VIDEO_CHUNKS_MAX) {
+        text_refuse(name, 0, ERR_RANGE, e, "more than %d segments", VIDEO_CHUNKS_MAX);
+        goto out;
+    }
+
+    v = video_new(levels, (int)json_array_size(sizes), chunk_ms / 1000.0, ladder, e);
+    if (v && read_sizes(v, sizes, name, e)) {
+        video_free(v);
+        v = NULL;
+    }
+out:
+    json_decref(root);
+    return v;
+}
+
+static int write_sabre(const struct video *v, const char *path, struct err *e)
+{
+    json_t *rates = json_array(), *sizes = json_array();
+    bool ok = rates && sizes;
+    for (int k = 0; ok && k < v->levels; k++)
+        ok = !json_array_append_new(rates, json_real(v->ladder_kbps[k]));
+    for (int c = 0; ok && c < v->chunks; c++) {
+        json_t *row = json_array();
+        for (int k = 0; row && k < v->levels; k++)
+            json_array_append_new(row, json_integer(8 * video_chunk(v, c)[k]));
+        ok = row && !json_array_append_new(sizes, row) &&
+             (int)json_array_size(row) == v->levels;
+    }
+    json_t *root =
+        json_pack("{s:f, s:o?, s:o?}", "segment_duration_ms", v->chunk_s * 1000.0,
+                  "bitrates_kbps", rates, "segment_sizes_bits", sizes);
+    char *text = ok && root ? json_dumps(root, JSON_REAL_PRECISION(15)) : NULL;
+    int rc = text ? text_write_file(path, text, strlen(text), e)
+                  : err_set(e, ERR_MEMORY, "no memory to write %d chunks", v->chunks);
+    free(text);
+    json_decref(root);
+    return rc;
+}
+
+/* ---- the formats ---- */
+
+/* The caller's settings override those of the format. */
 static int override(struct video *v, const struct video_cfg *cfg, struct err *e)
 {
     if (cfg->levels && cfg->levels != v->levels)
@@ -136,7 +381,7 @@ static int override(struct video *v, const struct video_cfg *cfg, struct err *e)
     return 0;
 }
 
-/* Last steps of every format; takes v, which may be NULL. */
+/* The last steps of every format. Takes v, which may be NULL. */
 static struct video *video_finish(struct video *v, const char *name,
                                   const struct video_cfg *cfg, struct err *e)
 {
@@ -149,27 +394,34 @@ static struct video *video_finish(struct video *v, const char *name,
 
 static const struct video_cfg as_found;
 
+/* The formats that are one text. `begin` is what follows leading blanks. To add a format: one row, a
+ * reader with this signature in a source of its own, its line in video.h. */
+static const struct video_reader {
+    const char *begin;
+    struct video *(*read)(const char *text, size_t len, const char *name,
+                          const struct segments_source *source,
+                          const struct video_cfg *cfg, struct err *e);
+} READERS[] = {{"{", read_sabre}, {"<", mpd_read_video}, {"#EXTM3U", hls_read_video}};
+
 struct video *video_parse_from(const char *text, size_t len, const char *name,
                                const struct segments_source *source,
                                const struct video_cfg *cfg, struct err *e)
 {
     if (!cfg) cfg = &as_found;
     size_t bom = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0, at = bom;
-    while (at < len && isspace((unsigned char)text[at]))
+    while (at < len && text[at] && strchr(VIDEO_BLANKS, text[at]))
         at++;
 
-    struct video *v = NULL;
-    if (at < len && text[at] == '{')
-        v = sabre_read_video(text + bom, len - bom, name, e);
-    else if (at < len && text[at] == '<')
-        v = mpd_read_video(text + at, len - at, name, source, cfg, e);
-    else if (len - at >= 7 && !memcmp(text + at, "#EXTM3U", 7))
-        v = hls_read_video(text + at, name, source, e);
-    else
-        err_field(e, ERR_INVALID, name,
-                  "is neither sabre's JSON nor a DASH MPD nor an HLS playlist, nor a "
-                  "folder with video_size_0");
-    return video_finish(v, name, cfg, e);
+    for (size_t i = 0; i < sizeof READERS / sizeof *READERS; i++) {
+        size_t n = strlen(READERS[i].begin);
+        if (len - at < n || memcmp(text + at, READERS[i].begin, n) != 0) continue;
+        struct video *v = READERS[i].read(text + bom, len - bom, name, source, cfg, e);
+        return video_finish(v, name, cfg, e);
+    }
+    err_field(e, ERR_INVALID, name,
+              "is neither sabre's JSON nor a DASH MPD nor an HLS playlist, nor a folder "
+              "with video_size_0");
+    return NULL;
 }
 
 struct video *video_parse(const char *text, size_t len, const char *name, const char *dir,
@@ -194,7 +446,7 @@ struct video *video_load(const char *path, const struct video_cfg *cfg, struct e
         /* what video_save wrote stands for the folder */
         snprintf(table, sizeof table, "%s/%s", path, VIDEO_TABLE);
         if (access(table, F_OK))
-            return video_finish(video_read_pensieve(path, cfg, e), name, cfg, e);
+            return video_finish(read_pensieve(path, cfg, e), name, cfg, e);
         path = table;
     }
 
@@ -216,7 +468,7 @@ int video_save(const struct video *v, const char *dir, struct err *e)
         return err_field(e, ERR_RANGE, dir, "the path is too long");
     if (mkdir(dir, 0755) && errno != EEXIST)
         return err_field(e, ERR_IO, dir, "cannot be made: %s", strerror(errno));
-    return sabre_write_video(v, path, e);
+    return write_sabre(v, path, e);
 }
 
 uint32_t video_ladder_crc(const struct video *v)

@@ -1,22 +1,21 @@
 /* overlap.h - traces of one set that come from the same recording as traces of another.
  *
- * Published sets of traces are often cut and resampled from the same logs, so a test set may
- * leak into a training set without one file in common. Every trace is averaged to 1 s; for a
- * pair (a, b) the highest Pearson correlation is sought over all windows of window_s seconds
- * of a and of b, at every shift:
- *
  *   r = max_{i,j} corr(a[i .. i + W), b[j .. j + W))
  *
- * among windows whose means agree within `level`: a resampled recording keeps its level,
- * while two drops of different height only look alike.
+ * Published sets of traces are often cut and resampled from the same logs, so a test set may leak
+ * into a training set without a common file. Every trace is averaged to 1 s. r is the highest Pearson
+ * correlation over all windows of window_s seconds of a and of b, at every shift. Only windows whose
+ * means agree within `level` are compared: a resampled recording keeps its level, while two drops of
+ * different height only look alike.
  *
- * All n_a * n_b window pairs cost one multiplication each by running sums along i - j (as in
- * STOMP, Zhu et al., ICDM 2016). A trace shorter than the window takes no part. Windows that
- * vary by less than one percent of their mean correlate with anything and are passed over.
+ * Running sums along i - j make each of the n_a * n_b pairs of windows cost one multiplication. A
+ * trace shorter than the window is left out. Windows that vary by less than one percent of their mean
+ * correlate with anything and are skipped.
  *
- * Ownership: overlap_free releases what overlap_find filled in; zero-initialise before.
- * Errors: ERR_MEMORY. Threads: pure function, on `threads` threads; the result does not
- * depend on their number. */
+ * Source: STOMP, Zhu et al., ICDM 2016.
+ * Errors: ERR_MEMORY.
+ * Ownership: the caller zero-initialises; overlap_free releases what overlap_find filled in.
+ * Threads: pure function, on `threads` threads; the result does not depend on their number. */
 #ifndef ABR_OVERLAP_H
 #define ABR_OVERLAP_H
 
@@ -26,9 +25,9 @@
 
 struct overlap_cfg {
     int window_s;     /* 200; >= 2 */
-    double threshold; /* .9 */
-    double level; /* .1: the larger mean may be so much above the other; 1 = anything */
-    int threads;  /* 1 */
+    double threshold; /* of r; default 0.9 */
+    double level;     /* largest relative difference of the means; default 0.1; 1 = any */
+    int threads;      /* 1 */
     bool (*progress)(void *ctx, double share); /* true stops; may be NULL */
     void *progress_ctx;
 };

@@ -12,11 +12,9 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* ---- a CSV, read line by line ---- */
-
 enum { TRACE_SET_LINE = 4096 };
 
-/* How far the files that are read together are. */
+/* Progress over the files that are read together. */
 struct trace_set_meter {
     const struct trace_set_cfg *cfg;
     double read, total; /* bytes */
@@ -24,36 +22,14 @@ struct trace_set_meter {
 
 struct trace_set_csv {
     FILE *f;                       /* borrowed */
-    struct trace_set_meter *meter; /* borrowed; NULL: nobody asks */
-    double metered;                /* bytes of this file that the meter has */
+    struct trace_set_meter *meter; /* borrowed; NULL: no progress is wanted */
+    double metered;                /* bytes of this file that the meter counted */
     const char *name;              /* for messages */
     int line, columns;
-    bool held; /* the next row's cells are there already */
+    bool held; /* `cell` already holds the next row */
     char header[TRACE_SET_LINE], text[TRACE_SET_LINE];
     char *heading[TRACE_CELLS], *cell[TRACE_CELLS];
 };
-
-/* The first line names the columns. */
-static int trace_set_csv_open(struct trace_set_csv *c, FILE *f, const char *name,
-                              struct err *e);
-/* It does not: these are their names, or at least so many, and the first line is a row. Right
- * after trace_set_csv_open. */
-static void trace_set_csv_name(struct trace_set_csv *c, const char *columns);
-/* 1: the next row's cells are there, 0: the end, < 0: refused. */
-static int trace_set_csv_next(struct trace_set_csv *c, struct err *e);
-/* -1: there is no such column. */
-static int trace_set_csv_column(const struct trace_set_csv *c, const char *heading);
-/* As many columns as names, in their order; refused when one is missing. */
-static int trace_set_csv_columns(int *out, const struct trace_set_csv *c,
-                                 const char *const *names, int n, struct err *e);
-static int trace_set_csv_number(double *out, const struct trace_set_csv *c, int column,
-                                double lo, double hi, struct err *e);
-static int trace_set_csv_int(int64_t *out, const struct trace_set_csv *c, int column,
-                             struct err *e);
-/* Nothing was measured: the cell is empty or NaN. */
-static bool trace_set_csv_empty(const struct trace_set_csv *c, int column);
-
-/* ---- sessions ---- */
 
 enum { TRACE_SET_KEY = 96 };
 
@@ -66,8 +42,8 @@ struct trace_set_session {
     struct trace_rows rows;
     double end_s;        /* of the last slot */
     double start, clock; /* the file's own time: at 0 s, and at the last row */
-    int64_t sequence;    /* the last row's (FCC), or runs of this key (Lumos5G) - 1;
-                                  * -1 before the first */
+    /* FCC: of the last row; Lumos5G: runs of this key, less 1; -1 before the first row */
+    int64_t sequence;
     int n_chunks, cap_chunks;
     struct trace_set_chunk *chunks; /* (n_chunks) owned */
     int matched;                    /* chunk after the one acknowledged last */
@@ -82,46 +58,146 @@ struct trace_set_sessions {
     int64_t max_rows;             /* of each of the two */
 };
 
-/* The session of this key, made when it is new. Good until the next call. */
-static int trace_set_session(struct trace_set_session **out, struct trace_set_sessions *s,
-                             const char *key, int line, struct err *e);
-/* One more row or chunk, refused when there are too many. */
-static int trace_set_count(int64_t *kept, const struct trace_set_sessions *s, int line,
-                           struct err *e);
-/* A slot of length_s behind the last one, at mbps. */
-static int trace_set_session_slot(struct trace_set_sessions *s,
-                                  struct trace_set_session *one, int line,
-                                  double length_s, double mbps, struct err *e);
-
-/* ---- formats ---- */
-
 struct trace_set_reader {
-    const char *name, *prefix;  /* of traces' names */
-    const char *const *columns; /* that tell it, ends with NULL */
-    /* acked may be NULL */
+    const char *name, *prefix; /* the prefix of its traces' names */
+    const char *const
+        *columns; /* a file with all of these is of this format; ends with NULL */
+    /* acked: Puffer's second file, or NULL */
     int (*read)(struct trace_set_sessions *s, struct trace_set_csv *c,
                 struct trace_set_csv *acked, struct err *e);
-    /* All columns in the order of files that were published without naming them; NULL: none was. */
+    /* All columns in order, for files that were published without their names; NULL: none were. */
     const char *published;
 };
 
-extern const struct trace_set_reader trace_set_fcc_httpgetmt, trace_set_fcc_webget,
-    trace_set_puffer, trace_set_lumos;
-
 enum { ROWS_MAX = 20000000, SESSIONS_MAX = 1000000 };
 
-static const struct trace_set_reader *const formats[] = {
-    &trace_set_fcc_httpgetmt, &trace_set_fcc_webget, &trace_set_puffer, &trace_set_lumos};
-enum { FORMATS = sizeof formats / sizeof *formats };
+/* ---- a CSV, read line by line ---- */
 
-struct trace_set_cfg trace_set_cfg_default(void)
+/* 1: a line that is not blank is in text, 0: the end, < 0: refused. */
+static int read_line(struct trace_set_csv *c, char *text, struct err *e)
 {
-    return (struct trace_set_cfg){.min_s = 60.0, .max = 10000, .max_rows = ROWS_MAX};
+    for (;;) {
+        /* a NUL byte would end the text of fgets early; the newlines show where it ended */
+        memset(text, '\n', TRACE_SET_LINE);
+        errno = 0;
+        if (!fgets(text, TRACE_SET_LINE, c->f))
+            return ferror(c->f)
+                       ? text_refuse(c->name, c->line, ERR_IO, e, "%s", strerror(errno))
+                       : 0;
+        c->line++;
+        size_t len = strlen(text);
+        bool ended = len && text[len - 1] == '\n';
+        if (len + 1 == TRACE_SET_LINE && !ended)
+            return text_refuse(c->name, c->line, ERR_INVALID, e, "a line over %d bytes",
+                               TRACE_SET_LINE - 1);
+        if (!ended && !feof(c->f))
+            return text_refuse(c->name, c->line, ERR_INVALID, e,
+                               "a NUL byte: this is not a text in UTF-8");
+        while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+            text[--len] = '\0';
+        if (text[strspn(text, " \t")]) return 1;
+    }
 }
 
-/* ------------------------------------------------------------------------- sessions */
+/* The first line names the columns. */
+static int trace_set_csv_open(struct trace_set_csv *c, FILE *f, const char *name,
+                              struct err *e)
+{
+    *c = (struct trace_set_csv){.f = f, .name = name};
+    int rc = read_line(c, c->text, e);
+    if (rc < 0) return rc;
+    if (!rc) return text_refuse(name, 0, ERR_INVALID, e, "is empty");
+    size_t bom = strncmp(c->text, "\xef\xbb\xbf", 3) ? 0 : 3;
+    memmove(c->text, c->text + bom, strlen(c->text + bom) + 1);
+    strcpy(c->header, c->text); /* the text is cut when the line turns out to be a row */
+    c->columns = trace_split(c->heading, c->header);
+    if (c->columns <= TRACE_CELLS) return 0;
+    return text_refuse(name, c->line, ERR_RANGE, e, "more than %d columns", TRACE_CELLS);
+}
 
-/* A table has a fixed capacity: a larger one takes its place. */
+/* For a file whose first line is a row: these are the columns' names, or more. Call it right after
+ * trace_set_csv_open. */
+static void trace_set_csv_name(struct trace_set_csv *c, const char *columns)
+{
+    strcpy(c->header, columns);
+    trace_split(c->heading, c->header);
+    trace_split(c->cell, c->text);
+    c->held = true;
+}
+
+static void tell_progress(struct trace_set_csv *c)
+{
+    struct trace_set_meter *m = c->meter;
+    double at = (double)ftello(c->f);
+    m->read += at - c->metered;
+    c->metered = at;
+    m->cfg->progress(m->cfg->progress_ctx, m->read / m->total);
+}
+
+/* 1: c->cell holds the next row, 0: the end, < 0: refused. */
+static int trace_set_csv_next(struct trace_set_csv *c, struct err *e)
+{
+    if (c->held) {
+        c->held = false;
+        return 1;
+    }
+    if (c->meter && c->line % 4096 == 0) tell_progress(c);
+    int rc = read_line(c, c->text, e);
+    if (rc <= 0) return rc;
+    int n = trace_split(c->cell, c->text);
+    if (n == c->columns) return 1;
+    return text_refuse(c->name, c->line, ERR_INVALID, e,
+                       "%d cells where the first line has %d", n, c->columns);
+}
+
+/* The column's place, -1 without it. */
+static int trace_set_csv_column(const struct trace_set_csv *c, const char *heading)
+{
+    for (int i = 0; i < c->columns; i++)
+        if (!strcmp(c->heading[i], heading)) return i;
+    return -1;
+}
+
+/* The places of n columns, in the order of their names. Refused when one is missing. */
+static int trace_set_csv_columns(int *out, const struct trace_set_csv *c,
+                                 const char *const *names, int n, struct err *e)
+{
+    for (int i = 0; i < n; i++) {
+        out[i] = trace_set_csv_column(c, names[i]);
+        if (out[i] < 0)
+            return text_refuse(c->name, 1, ERR_INVALID, e, "there is no column '%s'",
+                               names[i]);
+    }
+    return 0;
+}
+
+static int trace_set_csv_number(double *out, const struct trace_set_csv *c, int column,
+                                double lo, double hi, struct err *e)
+{
+    if (!text_double(out, c->cell[column], lo, hi, "", NULL)) return 0;
+    return text_refuse(c->name, c->line, ERR_INVALID, e,
+                       "column %s: '%.40s' is not a number within %g .. %g",
+                       c->heading[column], c->cell[column], lo, hi);
+}
+
+static int trace_set_csv_int(int64_t *out, const struct trace_set_csv *c, int column,
+                             struct err *e)
+{
+    if (!text_int(out, c->cell[column], 0, INT64_MAX, "", NULL)) return 0;
+    return text_refuse(c->name, c->line, ERR_INVALID, e,
+                       "column %s: '%.40s' is not a whole number >= 0",
+                       c->heading[column], c->cell[column]);
+}
+
+/* The cell is empty or NaN: nothing was measured. */
+static bool trace_set_csv_empty(const struct trace_set_csv *c, int column)
+{
+    return !*c->cell[column] || !strcasecmp(c->cell[column], "nan");
+}
+
+/* ---- sessions ---- */
+
+/* A table has a fixed capacity, so a larger one replaces it. */
 static int index_grow(struct trace_set_sessions *s, int capacity, struct err *e)
 {
     struct table *t = table_new(capacity, TRACE_SET_KEY, sizeof(int), 1, e);
@@ -143,6 +219,7 @@ static int sessions_grow(struct trace_set_sessions *s, struct err *e)
     return index_grow(s, cap, e);
 }
 
+/* The session of this key; a new key gets a new session. Valid until the next call. */
 static int trace_set_session(struct trace_set_session **out, struct trace_set_sessions *s,
                              const char *key, int line, struct err *e)
 {
@@ -166,6 +243,7 @@ static int trace_set_session(struct trace_set_session **out, struct trace_set_se
     return 0;
 }
 
+/* Counts one more row or chunk. Refused when there are too many. */
 static int trace_set_count(int64_t *kept, const struct trace_set_sessions *s, int line,
                            struct err *e)
 {
@@ -176,6 +254,7 @@ static int trace_set_count(int64_t *kept, const struct trace_set_sessions *s, in
     return 0;
 }
 
+/* Appends a slot of length_s seconds at mbps. */
 static int trace_set_session_slot(struct trace_set_sessions *s,
                                   struct trace_set_session *one, int line,
                                   double length_s, double mbps, struct err *e)
@@ -197,7 +276,277 @@ static void sessions_free(struct trace_set_sessions *s)
     table_free(s->index);
 }
 
-/* -------------------------------------------------------------------------- formats */
+/* ---- FCC ---- */
+
+/* Two tables of the raw data of the FCC's Measuring Broadband America: webget (pages fetched) and
+ * httpgetmt (download tests on several connections). */
+
+enum { UNIT, TARGET, RATE, FETCH_US, SEQUENCE };
+
+static const double SLOT_S = 5.0;                 /* of a row of webget */
+static const double BYTES_PER_S_MAX = 1e6 / 8e-6; /* 1e6 Mbit/s, as trace.h has it */
+static const double FETCH_US_MAX = 1e10;
+
+/* The session of a row, one unit and one target; *out is NULL when the row's test failed. */
+static int session_of(struct trace_set_session **out, struct trace_set_sessions *s,
+                      const struct trace_set_csv *c, const int *at, int successes,
+                      struct err *e)
+{
+    *out = NULL;
+    bool failed = successes >= 0 && !strcmp(c->cell[successes], "0");
+    if (failed || trace_set_csv_empty(c, at[RATE])) return 0;
+    char key[2 * TRACE_SET_KEY];
+    snprintf(key, sizeof key, "%.30s-%.60s", c->cell[at[UNIT]], c->cell[at[TARGET]]);
+    return trace_set_session(out, s, key, c->line, e);
+}
+
+static const char *const webget_columns[] = {"unit_id", "target", "bytes_sec",
+                                             "fetch_time", NULL};
+
+static int read_webget(struct trace_set_sessions *s, struct trace_set_csv *c,
+                       struct trace_set_csv *acked, struct err *e)
+{
+    (void)acked;
+    int at[3], rc = trace_set_csv_columns(at, c, webget_columns, 3, e);
+    int successes = trace_set_csv_column(c, "successes");
+    while (!rc && (rc = trace_set_csv_next(c, e)) > 0) {
+        struct trace_set_session *one;
+        double bytes_per_s;
+        rc = session_of(&one, s, c, at, successes, e);
+        if (!one) continue;
+        rc = trace_set_csv_number(&bytes_per_s, c, at[RATE], 0.0, BYTES_PER_S_MAX, e);
+        if (!rc)
+            rc = trace_set_session_slot(s, one, c->line, SLOT_S, bytes_per_s * 8e-6, e);
+    }
+    return rc;
+}
+
+static const char *const httpgetmt_columns[] = {
+    "unit_id", "target", "bytes_sec_interval", "fetch_time", "sequence", NULL};
+
+/* fetch_time counts from the start of the test, sequence its intervals from 0. */
+static int add_interval(struct trace_set_sessions *s, struct trace_set_session *one,
+                        const struct trace_set_csv *c, const int *at, struct err *e)
+{
+    double bytes_per_s, fetch_us;
+    int64_t sequence;
+    int rc = trace_set_csv_number(&bytes_per_s, c, at[RATE], 0.0, BYTES_PER_S_MAX, e);
+    if (!rc) rc = trace_set_csv_number(&fetch_us, c, at[FETCH_US], 0.0, FETCH_US_MAX, e);
+    if (!rc) rc = trace_set_csv_int(&sequence, c, at[SEQUENCE], e);
+    if (rc) return rc;
+
+    bool follows = sequence > 0 && sequence - 1 == one->sequence;
+    double length_us = follows ? fetch_us - one->clock : fetch_us;
+    one->sequence = sequence;
+    one->clock = fetch_us;
+    if ((sequence > 0 && !follows) || length_us <= 0.0) return 0;
+    return trace_set_session_slot(s, one, c->line, length_us * 1e-6, bytes_per_s * 8e-6,
+                                  e);
+}
+
+static int read_httpgetmt(struct trace_set_sessions *s, struct trace_set_csv *c,
+                          struct trace_set_csv *acked, struct err *e)
+{
+    (void)acked;
+    int at[5], rc = trace_set_csv_columns(at, c, httpgetmt_columns, 5, e);
+    int successes = trace_set_csv_column(c, "successes");
+    while (!rc && (rc = trace_set_csv_next(c, e)) > 0) {
+        struct trace_set_session *one;
+        rc = session_of(&one, s, c, at, successes, e);
+        if (one) rc = add_interval(s, one, c, at, e);
+    }
+    return rc;
+}
+
+/* In the order of the FCC's data dictionaries. */
+static const char webget_published[] =
+    "unit_id,dtime,target,address,fetch_time,bytes_total,bytes_sec,objects,threads,"
+    "requests,"
+    "connections,reused_connections,lookups,request_total_time,request_min_time,"
+    "request_avg_time,request_max_time,ttfb_total,ttfb_min,ttfb_avg,ttfb_max,"
+    "lookup_total_time,lookup_min_time,lookup_avg_time,lookup_max_time,successes,"
+    "failures,"
+    "location_id";
+static const char httpgetmt_published[] =
+    "unit_id,dtime,target,address,fetch_time,bytes_total,bytes_sec,bytes_sec_interval,"
+    "warmup_time,warmup_bytes,sequence,threads,successes,failures,location_id";
+
+/* ---- Lumos5G ---- */
+
+/* Narayanan et al., IMC 2020: throughput of 5G phones, second by second, many runs in one CSV. */
+
+static const char *const lumos_columns[] = {"run_num", "seq_num", "Throughput", NULL};
+
+/* A run number may name both a walk and a drive, so mode and direction are part of the key. */
+static void run_key(char *key, size_t n, const struct trace_set_csv *c, int run)
+{
+    static const char *const more[] = {"mobility_mode", "trajectory_direction"};
+    snprintf(key, n, "%.30s", c->cell[run]);
+    for (int i = 0; i < 2; i++) {
+        int at = trace_set_csv_column(c, more[i]);
+        size_t used = strlen(key);
+        if (at >= 0) snprintf(key + used, n - used, "-%.20s", c->cell[at]);
+    }
+}
+
+/* A key may name several runs, one after the other. Seconds that go back begin the next run. */
+static int run_of(struct trace_set_session **out, struct trace_set_sessions *s,
+                  const struct trace_set_csv *c, int run, double second, struct err *e)
+{
+    char key[TRACE_SET_KEY], again[TRACE_SET_KEY + 24];
+    run_key(key, sizeof key, c, run);
+    int rc = trace_set_session(out, s, key, c->line, e);
+    if (rc) return rc;
+    struct trace_set_session *first = *out;
+    first->sequence += first->sequence < 0 || second < first->clock;
+    int64_t count = first->sequence;
+    first->clock = second;
+    snprintf(again, sizeof again, "%.70s-%lld", key, (long long)count);
+    return count ? trace_set_session(out, s, again, c->line, e) : 0;
+}
+
+static int add_second(struct trace_set_sessions *s, const struct trace_set_csv *c,
+                      const int *at, struct err *e)
+{
+    if (trace_set_csv_empty(c, at[2])) return 0;
+    struct trace_set_session *one = NULL;
+    double second, mbps;
+    int rc = trace_set_csv_number(&second, c, at[1], 0.0, 1e9, e);
+    if (!rc) rc = trace_set_csv_number(&mbps, c, at[2], 0.0, 1e6, e);
+    if (!rc) rc = run_of(&one, s, c, at[0], second, e);
+    if (rc) return rc;
+
+    /* a second that is missing makes the slot longer */
+    if (!one->rows.n) one->start = second - 1.0;
+    return trace_set_session_slot(s, one, c->line, second - one->start - one->end_s, mbps,
+                                  e);
+}
+
+static int read_lumos(struct trace_set_sessions *s, struct trace_set_csv *c,
+                      struct trace_set_csv *acked, struct err *e)
+{
+    (void)acked;
+    int at[3], rc = trace_set_csv_columns(at, c, lumos_columns, 3, e);
+    while (!rc && (rc = trace_set_csv_next(c, e)) > 0)
+        rc = add_second(s, c, at, e);
+    return rc;
+}
+
+/* ---- Puffer ---- */
+
+/* A day of Puffer (Yan et al., NSDI 2020): video_sent and video_acked, joined chunk by chunk. */
+
+static const char *const puffer_columns[] = {"time (ns GMT)", "session_id", "index",
+                                             "video_ts",      "size",       NULL};
+enum { TIME, SESSION, INDEX, VIDEO_TS, SIZE };
+
+static int stream_of(struct trace_set_session **out, struct trace_set_sessions *s,
+                     const struct trace_set_csv *c, const int *at, struct err *e)
+{
+    char key[TRACE_SET_KEY];
+    snprintf(key, sizeof key, "%.70s-%.20s", c->cell[at[SESSION]], c->cell[at[INDEX]]);
+    return trace_set_session(out, s, key, c->line, e);
+}
+
+static int add_chunk(struct trace_set_sessions *s, struct trace_set_session *one,
+                     const struct trace_set_chunk *chunk, int line, struct err *e)
+{
+    int rc = trace_set_count(&s->chunks, s, line, e);
+    if (rc) return rc;
+    if (one->n_chunks == one->cap_chunks) {
+        int cap = one->cap_chunks ? 2 * one->cap_chunks : 16;
+        struct trace_set_chunk *more = realloc(one->chunks, (size_t)cap * sizeof *more);
+        if (!more) return err_set(e, ERR_MEMORY, "no memory for %d chunks", cap);
+        one->chunks = more;
+        one->cap_chunks = cap;
+    }
+    one->chunks[one->n_chunks++] = *chunk;
+    return 0;
+}
+
+static int read_sent(struct trace_set_sessions *s, struct trace_set_csv *c, struct err *e)
+{
+    int at[5], rc = trace_set_csv_columns(at, c, puffer_columns, 5, e);
+    while (!rc && (rc = trace_set_csv_next(c, e)) > 0) {
+        struct trace_set_chunk chunk = {.acked_ns = -1};
+        rc = trace_set_csv_int(&chunk.sent_ns, c, at[TIME], e);
+        if (!rc) rc = trace_set_csv_int(&chunk.video_ts, c, at[VIDEO_TS], e);
+        if (!rc) rc = trace_set_csv_int(&chunk.bytes, c, at[SIZE], e);
+        struct trace_set_session *one = NULL;
+        if (!rc) rc = stream_of(&one, s, c, at, e);
+        if (!rc) rc = add_chunk(s, one, &chunk, c->line, e);
+    }
+    return rc;
+}
+
+/* Chunks are acknowledged in the order in which they were sent. A chunk that was sent before the
+ * day began is unknown and skipped. */
+static void acknowledge(struct trace_set_session *one, int64_t video_ts, int64_t time_ns)
+{
+    for (int i = one->matched; i < one->n_chunks; i++)
+        if (one->chunks[i].video_ts == video_ts) {
+            one->chunks[i].acked_ns = time_ns;
+            one->matched = i + 1;
+            return;
+        }
+}
+
+static int read_acked(struct trace_set_sessions *s, struct trace_set_csv *c,
+                      struct err *e)
+{
+    int at[4], rc = trace_set_csv_columns(at, c, puffer_columns, 4, e);
+    while (!rc && (rc = trace_set_csv_next(c, e)) > 0) {
+        int64_t time_ns, video_ts;
+        rc = trace_set_csv_int(&time_ns, c, at[TIME], e);
+        if (!rc) rc = trace_set_csv_int(&video_ts, c, at[VIDEO_TS], e);
+        struct trace_set_session *one = NULL;
+        if (!rc) rc = stream_of(&one, s, c, at, e);
+        if (!rc) acknowledge(one, video_ts, time_ns);
+    }
+    return rc;
+}
+
+static int make_slots(struct trace_set_sessions *s, struct trace_set_session *one,
+                      struct err *e)
+{
+    int64_t before_ns = one->n_chunks ? one->chunks[0].sent_ns : 0;
+    int rc = 0;
+    for (int i = 0; i < one->n_chunks && !rc; i++) {
+        const struct trace_set_chunk *k = &one->chunks[i];
+        if (k->acked_ns <= k->sent_ns || k->acked_ns < before_ns) continue;
+        double took_s = (double)(k->acked_ns - k->sent_ns) * 1e-9;
+        double mbps = (double)k->bytes * 8e-6 / took_s;
+        rc = trace_set_session_slot(s, one, 0, (double)(k->acked_ns - before_ns) * 1e-9,
+                                    mbps, e);
+        before_ns = k->acked_ns;
+    }
+    return rc;
+}
+
+static int read_puffer(struct trace_set_sessions *s, struct trace_set_csv *c,
+                       struct trace_set_csv *acked, struct err *e)
+{
+    if (!acked)
+        return text_refuse(s->name, 0, ERR_ABSENT, e,
+                           "Puffer's video_acked file is needed too, beside this one and "
+                           "named as it: video_sent_X.csv, video_acked_X.csv");
+    int rc = read_sent(s, c, e);
+    if (!rc) rc = read_acked(s, acked, e);
+    for (int i = 0; i < s->n && !rc; i++)
+        rc = make_slots(s, &s->at[i], e);
+    return rc;
+}
+
+/* ---- formats ---- */
+
+/* To add a format: a section like those above and its row here. */
+static const struct trace_set_reader READERS[] = {
+    {"FCC httpgetmt", "fcc-get", httpgetmt_columns, read_httpgetmt, httpgetmt_published},
+    {"FCC webget", "fcc-web", webget_columns, read_webget, webget_published},
+    {"Puffer", "puffer", puffer_columns, read_puffer, NULL},
+    {"Lumos5G", "lumos5g", lumos_columns, read_lumos, NULL},
+};
+enum { N_READERS = sizeof READERS / sizeof *READERS };
 
 static bool has_column(char *const *heading, int n, const char *name)
 {
@@ -208,11 +557,11 @@ static bool has_column(char *const *heading, int n, const char *name)
 
 static const struct trace_set_reader *format_of(char *const *heading, int columns)
 {
-    for (int f = 0; f < FORMATS; f++) {
-        const char *const *want = formats[f]->columns;
+    for (int f = 0; f < N_READERS; f++) {
+        const char *const *want = READERS[f].columns;
         while (*want && has_column(heading, columns, *want))
             want++;
-        if (!*want) return formats[f];
+        if (!*want) return &READERS[f];
     }
     return NULL;
 }
@@ -225,7 +574,7 @@ static bool is_time(const char *s)
     return !*s;
 }
 
-static int trace_set_columns(const char *columns)
+static int count_columns(const char *columns)
 {
     int n = 1;
     for (const char *s = columns; (s = strchr(s, ',')); s++)
@@ -233,19 +582,19 @@ static int trace_set_columns(const char *columns)
     return n;
 }
 
-/* The FCC publishes files whose first line is a row: unit, time and so on in the order of its
- * data dictionaries, of which location_id, the last one, came later. */
+/* Some of the FCC's files begin with a row: unit, time and so on, in the order of its data
+ * dictionaries. location_id, the last column, was added later. */
 static const struct trace_set_reader *format_of_row(char *const *cell, int columns)
 {
     if (columns < 2 || !is_time(cell[1])) return NULL;
-    for (int f = 0; f < FORMATS; f++) {
-        int most = formats[f]->published ? trace_set_columns(formats[f]->published) : 0;
-        if (most && (columns == most || columns == most - 1)) return formats[f];
+    for (int f = 0; f < N_READERS; f++) {
+        int most = READERS[f].published ? count_columns(READERS[f].published) : 0;
+        if (most && (columns == most || columns == most - 1)) return &READERS[f];
     }
     return NULL;
 }
 
-/* Of the file that was opened, whose columns have names then; NULL: none. */
+/* The format of the file that was just opened, or NULL. Afterwards its columns have names. */
 static const struct trace_set_reader *recognise(struct trace_set_csv *c)
 {
     const struct trace_set_reader *f = format_of(c->heading, c->columns);
@@ -277,9 +626,14 @@ bool trace_set_is(const char *path)
     return is;
 }
 
-/* --------------------------------------------------------------------------- traces */
+/* ---- traces ---- */
 
-/* "fcc-00012-4711-www.example.org": a file name anywhere. */
+struct trace_set_cfg trace_set_cfg_default(void)
+{
+    return (struct trace_set_cfg){.min_s = 60.0, .max = 10000, .max_rows = ROWS_MAX};
+}
+
+/* "fcc-00012-4711-www.example.org": a valid file name on every system. */
 static void name_trace(char *out, size_t n, const char *prefix, int place,
                        const char *key)
 {
@@ -373,7 +727,7 @@ int trace_set_parse(struct trace_set *out, const char *text, const char *acked,
     return rc;
 }
 
-/* Puffer's second file: video_acked_X beside video_sent_X. False: no such name. */
+/* Puffer's second file, video_acked_X for video_sent_X. False when the name is another. */
 static bool acked_path(char *out, size_t n, const char *path)
 {
     static const char sent[] = "video_sent", acked[] = "video_acked";
@@ -402,396 +756,3 @@ int trace_set_load(struct trace_set *out, const char *path,
     fclose(f);
     return rc;
 }
-
-/* ---- csv ---- */
-
-/* trace_set_csv.c - a CSV, read line by line. */
-
-/* 1: a line that is not blank is in text, 0: the end, < 0: refused. */
-static int read_line(struct trace_set_csv *c, char *text, struct err *e)
-{
-    for (;;) {
-        /* behind a NUL byte fgets's text would end early: the mark shows where it ended */
-        memset(text, '\n', TRACE_SET_LINE);
-        errno = 0;
-        if (!fgets(text, TRACE_SET_LINE, c->f))
-            return ferror(c->f)
-                       ? text_refuse(c->name, c->line, ERR_IO, e, "%s", strerror(errno))
-                       : 0;
-        c->line++;
-        size_t len = strlen(text);
-        bool ended = len && text[len - 1] == '\n';
-        if (len + 1 == TRACE_SET_LINE && !ended)
-            return text_refuse(c->name, c->line, ERR_INVALID, e, "a line over %d bytes",
-                               TRACE_SET_LINE - 1);
-        if (!ended && !feof(c->f))
-            return text_refuse(c->name, c->line, ERR_INVALID, e,
-                               "a NUL byte: this is not a text in UTF-8");
-        while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
-            text[--len] = '\0';
-        if (text[strspn(text, " \t")]) return 1;
-    }
-}
-
-static int trace_set_csv_open(struct trace_set_csv *c, FILE *f, const char *name,
-                              struct err *e)
-{
-    *c = (struct trace_set_csv){.f = f, .name = name};
-    int rc = read_line(c, c->text, e);
-    if (rc < 0) return rc;
-    if (!rc) return text_refuse(name, 0, ERR_INVALID, e, "is empty");
-    size_t bom = strncmp(c->text, "\xef\xbb\xbf", 3) ? 0 : 3;
-    memmove(c->text, c->text + bom, strlen(c->text + bom) + 1);
-    strcpy(c->header, c->text); /* the text is cut when the line turns out to be a row */
-    c->columns = trace_split(c->heading, c->header);
-    if (c->columns <= TRACE_CELLS) return 0;
-    return text_refuse(name, c->line, ERR_RANGE, e, "more than %d columns", TRACE_CELLS);
-}
-
-static void trace_set_csv_name(struct trace_set_csv *c, const char *columns)
-{
-    strcpy(c->header, columns);
-    trace_split(c->heading, c->header);
-    trace_split(c->cell, c->text);
-    c->held = true;
-}
-
-static void tell_progress(struct trace_set_csv *c)
-{
-    struct trace_set_meter *m = c->meter;
-    double at = (double)ftello(c->f);
-    m->read += at - c->metered;
-    c->metered = at;
-    m->cfg->progress(m->cfg->progress_ctx, m->read / m->total);
-}
-
-static int trace_set_csv_next(struct trace_set_csv *c, struct err *e)
-{
-    if (c->held) {
-        c->held = false;
-        return 1;
-    }
-    if (c->meter && c->line % 4096 == 0) tell_progress(c);
-    int rc = read_line(c, c->text, e);
-    if (rc <= 0) return rc;
-    int n = trace_split(c->cell, c->text);
-    if (n == c->columns) return 1;
-    return text_refuse(c->name, c->line, ERR_INVALID, e,
-                       "%d cells where the first line has %d", n, c->columns);
-}
-
-static int trace_set_csv_column(const struct trace_set_csv *c, const char *heading)
-{
-    for (int i = 0; i < c->columns; i++)
-        if (!strcmp(c->heading[i], heading)) return i;
-    return -1;
-}
-
-static int trace_set_csv_columns(int *out, const struct trace_set_csv *c,
-                                 const char *const *names, int n, struct err *e)
-{
-    for (int i = 0; i < n; i++) {
-        out[i] = trace_set_csv_column(c, names[i]);
-        if (out[i] < 0)
-            return text_refuse(c->name, 1, ERR_INVALID, e, "there is no column '%s'",
-                               names[i]);
-    }
-    return 0;
-}
-
-static int trace_set_csv_number(double *out, const struct trace_set_csv *c, int column,
-                                double lo, double hi, struct err *e)
-{
-    if (!text_double(out, c->cell[column], lo, hi, "", NULL)) return 0;
-    return text_refuse(c->name, c->line, ERR_INVALID, e,
-                       "column %s: '%.40s' is not a number within %g .. %g",
-                       c->heading[column], c->cell[column], lo, hi);
-}
-
-static int trace_set_csv_int(int64_t *out, const struct trace_set_csv *c, int column,
-                             struct err *e)
-{
-    if (!text_int(out, c->cell[column], 0, INT64_MAX, "", NULL)) return 0;
-    return text_refuse(c->name, c->line, ERR_INVALID, e,
-                       "column %s: '%.40s' is not a whole number >= 0",
-                       c->heading[column], c->cell[column]);
-}
-
-static bool trace_set_csv_empty(const struct trace_set_csv *c, int column)
-{
-    return !*c->cell[column] || !strcasecmp(c->cell[column], "nan");
-}
-
-/* ---- fcc ---- */
-
-/* trace_set_fcc.c - two tables of the FCC's Measuring Broadband America, raw data: webget
- * (pages fetched) and httpgetmt (download tests on several connections). */
-
-enum { UNIT, TARGET, RATE, FETCH_US, SEQUENCE };
-
-static const double SLOT_S = 5.0;                 /* of a row of webget */
-static const double BYTES_PER_S_MAX = 1e6 / 8e-6; /* 1e6 Mbit/s, as trace.h has it */
-static const double FETCH_US_MAX = 1e10;
-
-/* The session of a row, one unit and one target; *out is NULL when the row's test failed. */
-static int session_of(struct trace_set_session **out, struct trace_set_sessions *s,
-                      const struct trace_set_csv *c, const int *at, int successes,
-                      struct err *e)
-{
-    *out = NULL;
-    bool failed = successes >= 0 && !strcmp(c->cell[successes], "0");
-    if (failed || trace_set_csv_empty(c, at[RATE])) return 0;
-    char key[2 * TRACE_SET_KEY];
-    snprintf(key, sizeof key, "%.30s-%.60s", c->cell[at[UNIT]], c->cell[at[TARGET]]);
-    return trace_set_session(out, s, key, c->line, e);
-}
-
-static const char *const webget_columns[] = {"unit_id", "target", "bytes_sec",
-                                             "fetch_time", NULL};
-
-static int read_webget(struct trace_set_sessions *s, struct trace_set_csv *c,
-                       struct trace_set_csv *acked, struct err *e)
-{
-    (void)acked;
-    int at[3], rc = trace_set_csv_columns(at, c, webget_columns, 3, e);
-    int successes = trace_set_csv_column(c, "successes");
-    while (!rc && (rc = trace_set_csv_next(c, e)) > 0) {
-        struct trace_set_session *one;
-        double bytes_per_s;
-        rc = session_of(&one, s, c, at, successes, e);
-        if (!one) continue;
-        rc = trace_set_csv_number(&bytes_per_s, c, at[RATE], 0.0, BYTES_PER_S_MAX, e);
-        if (!rc)
-            rc = trace_set_session_slot(s, one, c->line, SLOT_S, bytes_per_s * 8e-6, e);
-    }
-    return rc;
-}
-
-static const char *const httpgetmt_columns[] = {
-    "unit_id", "target", "bytes_sec_interval", "fetch_time", "sequence", NULL};
-
-/* fetch_time counts from the start of the test, sequence its intervals from 0. */
-static int add_interval(struct trace_set_sessions *s, struct trace_set_session *one,
-                        const struct trace_set_csv *c, const int *at, struct err *e)
-{
-    double bytes_per_s, fetch_us;
-    int64_t sequence;
-    int rc = trace_set_csv_number(&bytes_per_s, c, at[RATE], 0.0, BYTES_PER_S_MAX, e);
-    if (!rc) rc = trace_set_csv_number(&fetch_us, c, at[FETCH_US], 0.0, FETCH_US_MAX, e);
-    if (!rc) rc = trace_set_csv_int(&sequence, c, at[SEQUENCE], e);
-    if (rc) return rc;
-
-    bool follows = sequence > 0 && sequence - 1 == one->sequence;
-    double length_us = follows ? fetch_us - one->clock : fetch_us;
-    one->sequence = sequence;
-    one->clock = fetch_us;
-    if ((sequence > 0 && !follows) || length_us <= 0.0) return 0;
-    return trace_set_session_slot(s, one, c->line, length_us * 1e-6, bytes_per_s * 8e-6,
-                                  e);
-}
-
-static int read_httpgetmt(struct trace_set_sessions *s, struct trace_set_csv *c,
-                          struct trace_set_csv *acked, struct err *e)
-{
-    (void)acked;
-    int at[5], rc = trace_set_csv_columns(at, c, httpgetmt_columns, 5, e);
-    int successes = trace_set_csv_column(c, "successes");
-    while (!rc && (rc = trace_set_csv_next(c, e)) > 0) {
-        struct trace_set_session *one;
-        rc = session_of(&one, s, c, at, successes, e);
-        if (one) rc = add_interval(s, one, c, at, e);
-    }
-    return rc;
-}
-
-/* As the data dictionaries list them. */
-static const char webget_published[] =
-    "unit_id,dtime,target,address,fetch_time,bytes_total,bytes_sec,objects,threads,"
-    "requests,"
-    "connections,reused_connections,lookups,request_total_time,request_min_time,"
-    "request_avg_time,request_max_time,ttfb_total,ttfb_min,ttfb_avg,ttfb_max,"
-    "lookup_total_time,lookup_min_time,lookup_avg_time,lookup_max_time,successes,"
-    "failures,"
-    "location_id";
-static const char httpgetmt_published[] =
-    "unit_id,dtime,target,address,fetch_time,bytes_total,bytes_sec,bytes_sec_interval,"
-    "warmup_time,warmup_bytes,sequence,threads,successes,failures,location_id";
-
-const struct trace_set_reader trace_set_fcc_webget = {
-    "FCC webget", "fcc-web", webget_columns, read_webget, webget_published};
-const struct trace_set_reader trace_set_fcc_httpgetmt = {
-    "FCC httpgetmt", "fcc-get", httpgetmt_columns, read_httpgetmt, httpgetmt_published};
-
-/* ---- lumos ---- */
-
-/* trace_set_lumos.c - Lumos5G (Narayanan et al., IMC 2020): throughput of 5G phones, second by
- * second, many runs in one CSV. */
-
-static const char *const columns[] = {"run_num", "seq_num", "Throughput", NULL};
-
-/* The same number may name a walk and a drive. */
-static void trace_set_key_of(char *key, size_t n, const struct trace_set_csv *c, int run)
-{
-    static const char *const more[] = {"mobility_mode", "trajectory_direction"};
-    snprintf(key, n, "%.30s", c->cell[run]);
-    for (int i = 0; i < 2; i++) {
-        int at = trace_set_csv_column(c, more[i]);
-        size_t used = strlen(key);
-        if (at >= 0) snprintf(key + used, n - used, "-%.20s", c->cell[at]);
-    }
-}
-
-/* The same key may name runs one after the other: seconds that go back begin another. */
-static int run_of(struct trace_set_session **out, struct trace_set_sessions *s,
-                  const struct trace_set_csv *c, int run, double second, struct err *e)
-{
-    char key[TRACE_SET_KEY], again[TRACE_SET_KEY + 24];
-    trace_set_key_of(key, sizeof key, c, run);
-    int rc = trace_set_session(out, s, key, c->line, e);
-    if (rc) return rc;
-    struct trace_set_session *first = *out;
-    first->sequence += first->sequence < 0 || second < first->clock;
-    int64_t count = first->sequence;
-    first->clock = second;
-    snprintf(again, sizeof again, "%.70s-%lld", key, (long long)count);
-    return count ? trace_set_session(out, s, again, c->line, e) : 0;
-}
-
-static int add_second(struct trace_set_sessions *s, const struct trace_set_csv *c,
-                      const int *at, struct err *e)
-{
-    if (trace_set_csv_empty(c, at[2])) return 0;
-    struct trace_set_session *one = NULL;
-    double second, mbps;
-    int rc = trace_set_csv_number(&second, c, at[1], 0.0, 1e9, e);
-    if (!rc) rc = trace_set_csv_number(&mbps, c, at[2], 0.0, 1e6, e);
-    if (!rc) rc = run_of(&one, s, c, at[0], second, e);
-    if (rc) return rc;
-
-    /* a second that is missing makes the slot longer */
-    if (!one->rows.n) one->start = second - 1.0;
-    return trace_set_session_slot(s, one, c->line, second - one->start - one->end_s, mbps,
-                                  e);
-}
-
-static int read_lumos(struct trace_set_sessions *s, struct trace_set_csv *c,
-                      struct trace_set_csv *acked, struct err *e)
-{
-    (void)acked;
-    int at[3], rc = trace_set_csv_columns(at, c, columns, 3, e);
-    while (!rc && (rc = trace_set_csv_next(c, e)) > 0)
-        rc = add_second(s, c, at, e);
-    return rc;
-}
-
-const struct trace_set_reader trace_set_lumos = {"Lumos5G", "lumos5g", columns,
-                                                 read_lumos, NULL};
-
-/* ---- puffer ---- */
-
-/* trace_set_puffer.c - a day of Puffer (Yan et al., NSDI 2020): video_sent and video_acked
- * joined chunk by chunk. */
-
-static const char *const sent_columns[] = {"time (ns GMT)", "session_id", "index",
-                                           "video_ts",      "size",       NULL};
-enum { TIME, SESSION, INDEX, VIDEO_TS, SIZE };
-
-static int stream_of(struct trace_set_session **out, struct trace_set_sessions *s,
-                     const struct trace_set_csv *c, const int *at, struct err *e)
-{
-    char key[TRACE_SET_KEY];
-    snprintf(key, sizeof key, "%.70s-%.20s", c->cell[at[SESSION]], c->cell[at[INDEX]]);
-    return trace_set_session(out, s, key, c->line, e);
-}
-
-static int add_chunk(struct trace_set_sessions *s, struct trace_set_session *one,
-                     const struct trace_set_chunk *chunk, int line, struct err *e)
-{
-    int rc = trace_set_count(&s->chunks, s, line, e);
-    if (rc) return rc;
-    if (one->n_chunks == one->cap_chunks) {
-        int cap = one->cap_chunks ? 2 * one->cap_chunks : 16;
-        struct trace_set_chunk *more = realloc(one->chunks, (size_t)cap * sizeof *more);
-        if (!more) return err_set(e, ERR_MEMORY, "no memory for %d chunks", cap);
-        one->chunks = more;
-        one->cap_chunks = cap;
-    }
-    one->chunks[one->n_chunks++] = *chunk;
-    return 0;
-}
-
-static int read_sent(struct trace_set_sessions *s, struct trace_set_csv *c, struct err *e)
-{
-    int at[5], rc = trace_set_csv_columns(at, c, sent_columns, 5, e);
-    while (!rc && (rc = trace_set_csv_next(c, e)) > 0) {
-        struct trace_set_chunk chunk = {.acked_ns = -1};
-        rc = trace_set_csv_int(&chunk.sent_ns, c, at[TIME], e);
-        if (!rc) rc = trace_set_csv_int(&chunk.video_ts, c, at[VIDEO_TS], e);
-        if (!rc) rc = trace_set_csv_int(&chunk.bytes, c, at[SIZE], e);
-        struct trace_set_session *one = NULL;
-        if (!rc) rc = stream_of(&one, s, c, at, e);
-        if (!rc) rc = add_chunk(s, one, &chunk, c->line, e);
-    }
-    return rc;
-}
-
-/* Chunks are acknowledged in the order in which they were sent. A chunk that is not among
- * those sent (before the day began) is passed over. */
-static void acknowledge(struct trace_set_session *one, int64_t video_ts, int64_t time_ns)
-{
-    for (int i = one->matched; i < one->n_chunks; i++)
-        if (one->chunks[i].video_ts == video_ts) {
-            one->chunks[i].acked_ns = time_ns;
-            one->matched = i + 1;
-            return;
-        }
-}
-
-static int read_acked(struct trace_set_sessions *s, struct trace_set_csv *c,
-                      struct err *e)
-{
-    int at[4], rc = trace_set_csv_columns(at, c, sent_columns, 4, e);
-    while (!rc && (rc = trace_set_csv_next(c, e)) > 0) {
-        int64_t time_ns, video_ts;
-        rc = trace_set_csv_int(&time_ns, c, at[TIME], e);
-        if (!rc) rc = trace_set_csv_int(&video_ts, c, at[VIDEO_TS], e);
-        struct trace_set_session *one = NULL;
-        if (!rc) rc = stream_of(&one, s, c, at, e);
-        if (!rc) acknowledge(one, video_ts, time_ns);
-    }
-    return rc;
-}
-
-static int make_slots(struct trace_set_sessions *s, struct trace_set_session *one,
-                      struct err *e)
-{
-    int64_t before_ns = one->n_chunks ? one->chunks[0].sent_ns : 0;
-    int rc = 0;
-    for (int i = 0; i < one->n_chunks && !rc; i++) {
-        const struct trace_set_chunk *k = &one->chunks[i];
-        if (k->acked_ns <= k->sent_ns || k->acked_ns < before_ns) continue;
-        double took_s = (double)(k->acked_ns - k->sent_ns) * 1e-9;
-        double mbps = (double)k->bytes * 8e-6 / took_s;
-        rc = trace_set_session_slot(s, one, 0, (double)(k->acked_ns - before_ns) * 1e-9,
-                                    mbps, e);
-        before_ns = k->acked_ns;
-    }
-    return rc;
-}
-
-static int read_puffer(struct trace_set_sessions *s, struct trace_set_csv *c,
-                       struct trace_set_csv *acked, struct err *e)
-{
-    if (!acked)
-        return text_refuse(s->name, 0, ERR_ABSENT, e,
-                           "Puffer's video_acked file is needed too, beside this one and "
-                           "named as it: video_sent_X.csv, video_acked_X.csv");
-    int rc = read_sent(s, c, e);
-    if (!rc) rc = read_acked(s, acked, e);
-    for (int i = 0; i < s->n && !rc; i++)
-        rc = make_slots(s, &s->at[i], e);
-    return rc;
-}
-
-const struct trace_set_reader trace_set_puffer = {"Puffer", "puffer", sent_columns,
-                                                  read_puffer, NULL};

@@ -1,7 +1,8 @@
-/* trace_stats.h - what a trace, or a set of them, looks like in numbers.
+/* trace_stats.h - statistics of a trace, or of a set of traces.
  *
- * Everything is weighted by time: a slot of 5 s counts five times one of 1 s, so that traces
- * with different slots compare. Row 0 only marks the start and does not count.
+ * Everything is weighted by time: a slot of 5 s counts five times as much as a slot of 1 s, so traces
+ * with different slots are comparable. Row 0 only marks the start and does not count.
+ *
  * Threads: pure functions. */
 #ifndef ABR_TRACE_STATS_H
 #define ABR_TRACE_STATS_H

@@ -254,7 +254,7 @@ void vary_show(char *out, size_t n, const struct recipe *r, int i)
     }
 }
 
-/* ---- reading one value */
+/* ---- reading one value ---- */
 
 static int set_word(struct recipe *r, const struct field *f, const char *text,
                     struct err *e)
@@ -315,7 +315,7 @@ static int set(struct recipe *r, const struct field *f, const char *text, struct
     return 0;
 }
 
-/* ---- the recipe as a whole */
+/* ---- the recipe as a whole ---- */
 
 static void vary_follow(struct recipe *r, const struct vary *v)
 {
@@ -396,7 +396,7 @@ int vary_apply(struct recipe *r, const struct vary *v, struct err *e)
     return vary_check(r, v, e);
 }
 
-/* ---- written down */
+/* ---- written down ---- */
 
 int vary_write(char *out, const struct vary *v, struct err *e)
 {

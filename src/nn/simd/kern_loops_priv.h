@@ -12,7 +12,7 @@
 #define LANE static inline __attribute__((always_inline))
 #endif
 
-/* ---- functions of one float */
+/* ---- functions of one float ---- */
 
 LANE float float_of(uint32_t bits)
 {
@@ -71,7 +71,7 @@ static void exp_all(float *y, const float *x, size_t n)
         y[i] = lane_exp(x[i]);
 }
 
-/* ---- sums */
+/* ---- sums ---- */
 
 #ifdef __AVX2__
 
@@ -132,7 +132,7 @@ static double sumsq(const float *x, size_t n)
     return sum;
 }
 
-/* ---- rows */
+/* ---- rows ---- */
 
 static void gather(float *restrict out, const float *restrict rows, const int *order,
                    int n, int dim)
@@ -148,7 +148,7 @@ static void gather(float *restrict out, const float *restrict rows, const int *o
     }
 }
 
-/* ---- softmax */
+/* ---- softmax ---- */
 
 enum { ROWS = 16 }; /* at a time: one lane each */
 
@@ -296,7 +296,7 @@ static void softmax(float *p, float *logp, float *entropy, const float *x,
     }
 }
 
-/* ---- choice */
+/* ---- choice ---- */
 
 /* t (n, ROWS) holds x + z; a number is better than a NaN */
 #ifdef __AVX512F__

@@ -7,7 +7,7 @@
 
 enum { STREAMS = 16 };
 
-/* ---- bits: 16 streams of xoshiro128+ */
+/* ---- bits: 16 streams of xoshiro128+ ---- */
 
 struct streams {
     uint32_t s[4][STREAMS];

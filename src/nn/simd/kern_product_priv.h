@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <math.h>
 
-/* ---- one tile */
+/* ---- one tile ---- */
 
 /* Rows by vectors per row: all sums, one row of B and one of A in the registers. */
 #ifdef __AVX512F__
@@ -118,7 +118,7 @@ static tile_fn *const tiles[TILE_VECS + 1][15] = {
 };
 /* clang-format on */
 
-/* ---- the product */
+/* ---- the product ---- */
 
 /* turn_panel for a corner, where rows and depth are LANES at most */
 static void turn_corner(float *panel, int wide, const float *b, long ldb, int rows,

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "support/alloc.h"
+#include "support/shared.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -25,7 +26,7 @@ static struct video *load(const char *path, const struct video_cfg *cfg)
     return v;
 }
 
-/* ------------------------------------------------------------------------- made here */
+/* ---- made here ---- */
 
 START_TEST(shape_is_checked)
 {
@@ -103,7 +104,7 @@ START_TEST(generated)
 }
 END_TEST
 
-/* -------------------------------------------------------------------------- Pensieve */
+/* ---- Pensieve ---- */
 
 START_TEST(pensieve_folder)
 {
@@ -187,6 +188,95 @@ START_TEST(pensieve_refusals)
 }
 END_TEST
 
+/* ---- JSON of sabre ---- */
+
+static struct video *parse(const char *text, const struct video_cfg *cfg)
+{
+    struct err e = {0};
+    struct video *v = video_parse(text, strlen(text), "v", NULL, cfg, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    return v;
+}
+
+static const char sabre_ok[] =
+    "{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [100, 200.5],\n"
+    "\"segment_sizes_bits\": [[800, 1601], [8, 16], [24, 32]]}";
+
+START_TEST(sabre)
+{
+    struct video *v = parse(sabre_ok, NULL);
+    ck_assert(v->levels == 2 && v->chunks == 3 && v->chunk_s == 3.0);
+    ck_assert_double_eq(v->ladder_kbps[1], 200.5);
+    ck_assert_int_eq(video_chunk(v, 0)[0], 100);
+    ck_assert_int_eq(video_chunk(v, 0)[1], 201); /* bits are rounded up to bytes */
+    ck_assert_int_eq(video_chunk(v, 2)[1], 4);
+    video_free(v);
+
+    v = parse(sabre_ok, &(struct video_cfg){.chunks = 2, .chunk_s = 1.5});
+    ck_assert(v->chunks == 2 && v->chunk_s == 1.5);
+    video_free(v);
+    struct err e = {0};
+    ck_assert_ptr_null(video_parse(sabre_ok, sizeof sabre_ok - 1, "v", NULL,
+                                   &(struct video_cfg){.chunks = 4}, &e));
+    ck_assert_str_eq(e.field, "chunks");
+    e = (struct err){0};
+
+    const char *path = shared_path("video/sabre-bbb.json");
+    if (!path) return;
+    v = video_load(path, NULL, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert(v->levels == 10 && v->chunks == 199 && v->chunk_s == 3.0);
+    ck_assert_int_eq(video_chunk(v, 0)[0], 886360 / 8);
+    video_free(v);
+}
+END_TEST
+
+START_TEST(sabre_refusals)
+{
+    const struct {
+        const char *text, *field, *says;
+        int code;
+    } bad[] = {
+        {"{", "v:1", "not JSON", ERR_INVALID},
+        {"{\n\n1}", "v:3", "not JSON", ERR_INVALID},
+        {"{\"a\": 1, \"a\": 2}", "v:1", "not JSON", ERR_INVALID},
+        {"{}", "v", "needs segment_duration_ms", ERR_INVALID},
+        {"{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [1], "
+         "\"segment_sizes_bits\": [[8]]}",
+         "v", "2 to 12", ERR_RANGE},
+        {"{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [1, \"2\"], "
+         "\"segment_sizes_bits\": [[8, 8]]}",
+         "v", "entry 1", ERR_INVALID},
+        {"{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [2, 1], "
+         "\"segment_sizes_bits\": [[8, 8]]}",
+         "ladder_kbps", "ascend", ERR_RANGE},
+        {"{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [1, 2], "
+         "\"segment_sizes_bits\": []}",
+         "chunks", "0 chunks", ERR_RANGE},
+        {"{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [1, 2], "
+         "\"segment_sizes_bits\": [[8, 8], [8]]}",
+         "v", "segment 1", ERR_INVALID},
+        {"{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [1, 2], "
+         "\"segment_sizes_bits\": [[8, 0]]}",
+         "v", "segment 0, level 1", ERR_RANGE},
+        {"{\"segment_duration_ms\": 100, \"bitrates_kbps\": [1, 2], "
+         "\"segment_sizes_bits\": [[8, 8]]}",
+         "chunk_s", "0.1 s", ERR_RANGE},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *text = bad[i].text;
+        struct err e = {0};
+        ck_assert_msg(!video_parse(text, strlen(text), "v", NULL, NULL, &e),
+                      "'%s' was accepted", text);
+        ck_assert_msg(e.code == bad[i].code && !strcmp(e.field, bad[i].field) &&
+                          strstr(e.detail, bad[i].says),
+                      "'%s' gave %d %s: %s", text, e.code, e.field, e.detail);
+    }
+}
+END_TEST
+
+/* ---- all formats ---- */
+
 START_TEST(neither_format)
 {
     const char *texts[] = {"hello", "", " \n", "[1]"};
@@ -210,10 +300,18 @@ static void unmake(void *v)
     video_free(v);
 }
 
+static void *make_sabre(void *text, struct err *e)
+{
+    return video_parse(text, strlen(text), "v", NULL, NULL, e);
+}
+
 START_TEST(every_allocation_may_fail)
 {
     char dir[] = "test/golden/video";
     ck_assert_int_ge(alloc_each_fails(make_folder, unmake, dir), 2);
+    char text[sizeof sabre_ok];
+    strcpy(text, sabre_ok);
+    ck_assert_int_ge(alloc_each_fails(make_sabre, unmake, text), 2);
 }
 END_TEST
 
@@ -228,6 +326,8 @@ Suite *suite_abr_manifests_video(void)
     tcase_add_test(t, pensieve_folder);
     tcase_add_test(t, pensieve_ladder_from_means);
     tcase_add_test(t, pensieve_refusals);
+    tcase_add_test(t, sabre);
+    tcase_add_test(t, sabre_refusals);
     tcase_add_test(t, neither_format);
     tcase_add_test(t, every_allocation_may_fail);
     suite_add_tcase(s, t);

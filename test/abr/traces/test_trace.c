@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "support/alloc.h"
+#include "support/shared.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -77,6 +78,31 @@ START_TEST(logs_of_receivers_that_move)
 }
 END_TEST
 
+START_TEST(sabre)
+{
+    struct trace *t = parse("[{\"duration_ms\": 1500, \"bandwidth_kbps\": 800, "
+                            "\"latency_ms\": 100},\n {\"duration_ms\": 500, "
+                            "\"bandwidth_kbps\": 0, \"latency_ms\": 300}]");
+    ck_assert_double_eq_tol(t->rtt_s, .15, 1e-12); /* weighted by time */
+    rows_are(t, 3, (const double[][2]){{0, .8}, {1.5, .8}, {2, 0}});
+    t = parse("[{\"duration_ms\": 1500, \"bandwidth_kbps\": 800}]");
+    ck_assert_double_lt(t->rtt_s, 0.0);
+    trace_free(t);
+}
+END_TEST
+
+START_TEST(real_sabre_trace)
+{
+    const char *path = shared_path("traces/sabre-3g-86/report.2010-09-13_1003CEST.json");
+    if (!path) return;
+    struct err e = {0};
+    struct trace *t = trace_load(path, &e);
+    ck_assert_msg(t != NULL, "%s: %s", e.field, e.detail);
+    ck_assert_double_eq_tol(t->rtt_s, .1, 1e-9);
+    trace_free(t);
+}
+END_TEST
+
 START_TEST(refusals_name_the_line)
 {
     const struct {
@@ -120,6 +146,15 @@ START_TEST(refusals_name_the_line)
         {"1 2 3 4 5 0\n", "t:1", "column 6 (ms elapsed): 0", ERR_RANGE},
         {"1 2000 3 4 5 6\n1 1000 3 4 5 6\n", "t:2", "goes back", ERR_INVALID},
         {"run_num,seq_num,Throughput\n1,1,1\n", "t:1", "abrd trace convert", ERR_INVALID},
+        {"[]", "t", "0 rows", ERR_INVALID},
+        {"[\n{]", "t:2", "not JSON", ERR_INVALID},
+        {"{}", "t:1", "array", ERR_INVALID},
+        {"[3]", "t", "period 0", ERR_INVALID},
+        {"[{\"duration_ms\": 1, \"bandwidth_kbps\": \"x\"}]", "t", "period 0",
+         ERR_INVALID},
+        {"[{\"duration_ms\": -1, \"bandwidth_kbps\": 1}]", "t", "negative", ERR_RANGE},
+        {"[{\"duration_ms\": 9, \"bandwidth_kbps\": 1, \"latency_ms\": -1}]", "t",
+         "latency_ms", ERR_RANGE},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err e = {0};
@@ -302,6 +337,8 @@ Suite *suite_abr_traces_trace(void)
     tcase_add_test(t, mahimahi_conserves_bytes);
     tcase_add_test(t, csv);
     tcase_add_test(t, logs_of_receivers_that_move);
+    tcase_add_test(t, sabre);
+    tcase_add_test(t, real_sabre_trace);
     tcase_add_test(t, refusals_name_the_line);
     tcase_add_test(t, bytes_that_are_no_text);
     tcase_add_test(t, row_limit);

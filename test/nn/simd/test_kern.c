@@ -29,7 +29,7 @@ static float *draw(size_t n, struct rng *r)
     return x;
 }
 
-/* ---- products */
+/* ---- products ---- */
 
 static double element(const struct kern_product *p, const float *before, int i, int j)
 {
@@ -151,7 +151,7 @@ START_TEST(what_is_not_finite_passes_through)
 }
 END_TEST
 
-/* ---- one row, and rows by number */
+/* ---- one row, and rows by number ---- */
 
 START_TEST(one_row_equals_plain_loops)
 {
@@ -241,7 +241,7 @@ START_TEST(choice_is_the_first_of_the_largest)
 }
 END_TEST
 
-/* ---- elementwise */
+/* ---- elementwise ---- */
 
 START_TEST(sums_equal_plain_loops)
 {
@@ -380,7 +380,7 @@ START_TEST(softmax_equals_plain_loops)
 }
 END_TEST
 
-/* ---- noise */
+/* ---- noise ---- */
 
 enum { DRAWS = 300000 };
 
