@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* CRC_NIBBLE[k][n]: what half a byte n is k halves later; so four bytes are looked up side by side in
- * 128 words, which is fast enough for files of some megabytes. */
+/* CRC_NIBBLE[k][n]: the remainder of half a byte n, k halves later. Four bytes are looked up together
+ * in 128 words, which is fast enough for files of some megabytes. */
 static const uint32_t CRC_NIBBLE[8][16] = {
     {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158,
      0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4,

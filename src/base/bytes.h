@@ -1,8 +1,8 @@
 /* bytes.h - CRC-32 and little-endian numbers in byte arrays.
  *
  * CRC-32 is that of zlib, PNG and Ethernet (reflected polynomial 0xedb88320);
- * bytes_crc32(0, "123456789", 9) = 0xcbf43926. It is incremental: feed the result of one
- * call to the next.
+ * bytes_crc32(0, "123456789", 9) = 0xcbf43926. Longer data may be given in pieces: pass the result of
+ * one call to the next.
  *
  * Threads: pure functions. */
 #ifndef BASE_BYTES_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* crc is 0 at the start, then what the last call returned. */
+/* crc: 0 at the start, later the result of the call before. */
 uint32_t bytes_crc32(uint32_t crc, const void *data, size_t n);
 
 uint16_t bytes_get_u16(const void *p);
@@ -20,7 +20,7 @@ uint64_t bytes_get_u64(const void *p);
 void bytes_put_u16(void *p, uint16_t v);
 void bytes_put_u32(void *p, uint32_t v);
 void bytes_put_u64(void *p, uint64_t v);
-/* The same with the bits of a double. */
+/* The bits of a double. */
 double bytes_get_f64(const void *p);
 void bytes_put_f64(void *p, double v);
 

@@ -1,6 +1,7 @@
-/* clock.h - the four clocks, in seconds.
+/* clock.h - the clocks of the system, in seconds.
  *
- * Only serve and cli read clocks; the layers below get the time as an argument.
+ * Only serve and cli read clocks. The layers below get the time as an argument.
+ *
  * Threads: pure functions. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

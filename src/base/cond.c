@@ -5,7 +5,7 @@
 #include <math.h>
 #include <time.h>
 
-/* where time_t ends on every machine, give or take */
+/* near the end of time_t on every machine */
 static const double NEVER_S = 1e15;
 
 void cond_init(pthread_cond_t *c)

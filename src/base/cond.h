@@ -1,7 +1,7 @@
 /* cond.h - waiting for a condition, or until a time of the steady clock.
  *
  *   double until_s = clock_mono() + wait_s;
- *   while (!there && cond_wait(&arrived, &lock, until_s))
+ *   while (!ready && cond_wait(&arrived, &lock, until_s))
  *       ;
  *
  * Threads: as pthread_cond_t. */
@@ -11,11 +11,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Undone by pthread_cond_destroy. */
+/* Release with pthread_cond_destroy. */
 void cond_init(pthread_cond_t *c);
 
-/* With the lock held, as pthread_cond_wait: may return true for no reason. False: clock_mono has
- * come to until_s. */
+/* Call it with the lock held. True may be a spurious wakeup, as with pthread_cond_wait. False:
+ * clock_mono has reached until_s. */
 bool cond_wait(pthread_cond_t *c, pthread_mutex_t *lock, double until_s);
 
 #endif

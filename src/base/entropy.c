@@ -9,7 +9,7 @@ int entropy_draw(const struct entropy *from, void *out, size_t n, struct err *e)
 {
     if (from->draw) return from->draw(from->ctx, out, n, e);
     ssize_t got;
-    do /* up to 256 bytes come whole */
+    do /* getrandom returns up to 256 bytes whole */
         got = getrandom(out, n, 0);
     while (got < 0 && errno == EINTR);
     if (got != (ssize_t)n) return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));

@@ -1,9 +1,9 @@
-/* entropy.h - random bytes that nobody can foretell, or those that a test gives.
+/* entropy.h - random bytes that nobody can predict, or bytes from a test.
  *
- * For ids and keys. What has to be repeatable by itself draws from rng.h.
+ * For ids and keys. Draws that must be repeatable use rng.h.
  *
- * Errors: ERR_IO when the system gives none. Threads: getrandom(2) may be asked by any; a
- * source of the caller's says itself. */
+ * Errors: ERR_IO when the system gives none.
+ * Threads: getrandom(2) is safe in any thread; a source of the caller's states its own rule. */
 #ifndef BASE_ENTROPY_H
 #define BASE_ENTROPY_H
 

@@ -1,6 +1,6 @@
 #include "base/err.h"
 
-#undef err_set /* of analysers */
+#undef err_set /* defined for analysers */
 #undef err_field
 
 #include <stdarg.h>

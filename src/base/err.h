@@ -1,9 +1,8 @@
-/* err.h - a failure of the outside world, told to the caller.
+/* err.h - why a function failed: a code, the field to blame, one sentence.
  *
- * Functions that can fail return 0 or one of the negative ERR_* codes and explain
- * themselves in an optional last argument `struct err *e`. The first failure wins: a
- * struct err that already holds one is not overwritten, so the message names the cause
- * and not its consequences.
+ * Functions that can fail return 0 or one of the negative ERR_* codes, with the reason in an optional
+ * last argument `struct err *e`. The first failure wins: a struct err that already holds a failure is
+ * not overwritten. So the message names the cause and not its consequences.
  *
  * Ownership: fixed size, the caller's; nothing to free. Start from `struct err e = {0}`.
  * Threads: not shared. */
@@ -29,15 +28,15 @@ struct err {
     char detail[256]; /* one sentence, no newline: what is wrong and what to do */
 };
 
-/* Records the failure (unless one is already there, or e is NULL) and returns code. */
+/* Records the failure, unless e is NULL or already holds one. Returns code. */
 int err_set(struct err *e, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, naming what is to blame in e->field. */
+/* The same, with the field to blame. */
 int err_field(struct err *e, int code, const char *field, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-#ifdef __clang_analyzer__ /* does not look into err.c */
+#ifdef __clang_analyzer__ /* the analyzer does not read err.c */
 #define err_set(e, code, ...) (err_set(e, code, __VA_ARGS__), (code))
 #define err_field(e, code, ...) (err_field(e, code, __VA_ARGS__), (code))
 #endif

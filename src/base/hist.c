@@ -15,7 +15,7 @@ void hist_init(struct hist *h, double first, double ratio, int n)
     atomic_init(&h->sum, 0);
 }
 
-/* the first bucket whose bound is not below x; n when there is none */
+/* the first bucket whose bound is not below x, n without one */
 static int bucket_of(const struct hist *h, double x)
 {
     int lo = 0, hi = h->n;
@@ -50,19 +50,4 @@ void hist_read(struct hist_reading *out, const struct hist *h)
     }
     out->count += atomic_load_explicit(&h->bucket[h->n], memory_order_relaxed);
     out->sum = atomic_load_explicit(&h->sum, memory_order_relaxed);
-}
-
-double hist_quantile(const struct hist_reading *r, double p)
-{
-    assert(p >= 0 && p <= 1);
-    if (!r->count) return NAN;
-    double rank = p * (double)r->count;
-    for (int k = 0; k < r->n; k++) {
-        if ((double)r->below[k] < rank || !r->below[k]) continue;
-        uint64_t before = k ? r->below[k - 1] : 0;
-        double lo = k ? r->bound[k - 1] : 0;
-        double share = (rank - (double)before) / (double)(r->below[k] - before);
-        return lo + fmax(share, 0) * (r->bound[k] - lo);
-    }
-    return r->bound[r->n - 1];
 }

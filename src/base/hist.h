@@ -1,12 +1,12 @@
-/* hist.h - how often values fell where: a histogram with growing buckets.
+/* hist.h - a histogram with growing buckets.
  *
  *   bucket k counts  bound[k-1] < x <= bound[k],   bound[k] = first * ratio^k
  *
- * and one bucket more takes what is above the last bound: Prometheus' `le` buckets, before they
- * are summed up. NaN is not counted.
+ * One more bucket counts values above the last bound. hist_read gives the cumulative counts of
+ * Prometheus' `le` buckets. NaN is not counted.
  *
- * Threads: hist_add is lock-free and may run anywhere, hist_read beside it; a reading taken
- * meanwhile may hold a value in count and not yet in sum. */
+ * Threads: hist_add is lock-free and safe in any thread, also during hist_read. Such a reading may
+ * count a value that is not in its sum yet. */
 #ifndef BASE_HIST_H
 #define BASE_HIST_H
 
@@ -25,18 +25,14 @@ struct hist {
 struct hist_reading {
     int n;
     double bound[HIST_BUCKETS];
-    uint64_t below[HIST_BUCKETS]; /* values <= bound[k]: summed up, as Prometheus wants */
+    uint64_t below[HIST_BUCKETS]; /* number of values <= bound[k] */
     uint64_t count;
     double sum;
 };
 
-/* first > 0, ratio > 1, 1 <= n <= HIST_BUCKETS. 1 us, doubling, 25: up to 16.8 s. */
+/* first > 0, ratio > 1, 1 <= n <= HIST_BUCKETS. For example 1 us, 2 and 25 reach 16.8 s. */
 void hist_init(struct hist *h, double first, double ratio, int n);
 void hist_add(struct hist *h, double x);
 void hist_read(struct hist_reading *out, const struct hist *h);
-
-/* Where a share p of the values lies below, p in 0 .. 1: interpolated within its bucket, so
- * right to a factor of `ratio`. NaN when empty; the last bound when it lies above. */
-double hist_quantile(const struct hist_reading *r, double p);
 
 #endif

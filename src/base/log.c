@@ -38,7 +38,7 @@ static void time_text(char *buf, size_t n, double t)
     snprintf(buf + at, n - at, ".%03dZ", (int)(ms % 1000));
 }
 
-/* Appends s as far as it fits into room bytes of out; returns what was written. Quotes and
+/* Appends as much of s as fits into room bytes of out and returns its length. Quotes and
  * backslashes are escaped for JSON. */
 static size_t log_append(char *out, size_t room, const char *s, bool json)
 {
@@ -69,7 +69,7 @@ static size_t log_append(char *out, size_t room, const char *s, bool json)
 
 static void write_line(int fd, const char *line, size_t n)
 {
-    /* nothing to be done about a log that cannot be written */
+    /* a log that cannot be written is ignored */
     while (write(fd, line, n) < 0 && errno == EINTR)
         ;
 }

@@ -3,12 +3,11 @@
  *   2026-11-21T08:53:01.123Z info   listen       127.0.0.1:8080, 2 workers
  *   {"time":"2026-11-21T08:53:01.123Z","level":"info","event":"listen","text":"127.0.0.1:8080"}
  *
- * `event` is a fixed word that can be searched for; the text is free. What would break the line
- * (control characters, broken UTF-8) is replaced; longer lines than LOG_LINE are cut and end in
- * "...". Never log a token or a body.
+ * `event` is a fixed word to search for; the text is free. Control characters and broken UTF-8 are
+ * replaced. Lines over LOG_LINE are cut and end in "...". Never log a token or a body.
  *
- * Threads: of a struct log only the level may change after log_init, at any time; it may be shared:
- * each line is one write(2), so lines do not mix. */
+ * Threads: may be shared. Each line is one write(2), so lines do not mix. Only the level may change
+ * after log_init, at any time. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
@@ -33,11 +32,11 @@ struct log log_init(int fd, enum log_level level, bool json);
 int log_level_parse(enum log_level *out, const char *s, struct err *e)
     __attribute__((warn_unused_result));
 
-/* l may be NULL. Events less grave than its level cost a comparison. */
+/* l may be NULL. An event below its level costs one comparison. */
 void log_event(const struct log *l, enum log_level level, const char *event,
                const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* The failure as text: "field: detail". */
+/* Logs the failure as "field: detail". */
 void log_err(const struct log *l, enum log_level level, const char *event,
              const struct err *e);
 

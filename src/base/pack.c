@@ -113,7 +113,7 @@ void pack_small(struct pack *p, int *v, int lo, int hi)
 
 void pack_bool(struct pack *p, bool *v)
 {
-    int i = p->writing && *v; /* what is read into may be nothing yet */
+    int i = p->writing && *v; /* when reading, *v may be uninitialised */
     pack_int(p, &i, 0, 1);
     *v = i == 1;
 }

@@ -1,4 +1,4 @@
-/* pack.h - plain numbers to bytes and back by one walk, so that writing and reading cannot differ.
+/* pack.h - plain numbers to bytes and back by the same code, so that writer and reader agree.
  *
  *   static void pass_point(struct pack *p, struct point *v)
  *   {
@@ -6,10 +6,11 @@
  *       pack_int(p, &v->kind, 0, 7);
  *   }
  *
- * is called with pack_writer to write *v and with pack_reader to read it. Little-endian. What does
- * not fit, ends too early or lies outside its limits makes p->ok false; from then on nothing more
- * is written or read, and what could not be read is 0 (lo, of an integer with limits).
+ * With pack_writer this function writes *v, with pack_reader it reads *v. Numbers are little-endian.
  *
+ * Errors: p->ok becomes false when a value does not fit, ends too early or lies outside its limits.
+ * From then on nothing more is written or read. A value that was not read is 0, or lo for an integer
+ * with limits.
  * Threads: not shared. */
 #ifndef BASE_PACK_H
 #define BASE_PACK_H
@@ -26,9 +27,9 @@ struct pack {
 struct pack pack_writer(void *out, size_t room);
 /* in is only read. */
 struct pack pack_reader(const void *in, size_t n);
-/* Bytes between start and where the walk is. */
+/* Bytes from start to the current place. */
 size_t pack_done(const struct pack *p, const void *start);
-/* Is there nothing left to read? */
+/* Whether everything was read. */
 bool pack_over(const struct pack *p);
 
 void pack_u8(struct pack *p, uint8_t *v);
@@ -40,7 +41,7 @@ void pack_real(struct pack *p, double *v);               /* must be finite */
 void pack_int(struct pack *p, int *v, int lo, int hi);   /* 8 bytes */
 void pack_small(struct pack *p, int *v, int lo, int hi); /* 1 byte, v - lo */
 void pack_bool(struct pack *p, bool *v);                 /* 8 bytes */
-/* A string with its NUL in `size` bytes; what is behind the NUL is 0. */
+/* A string with its NUL in `size` bytes; bytes behind the NUL are 0. */
 void pack_text(struct pack *p, char *v, size_t size);
 
 #endif

@@ -46,9 +46,9 @@ int pool_run(int n, int threads, void (*fn)(void *ctx, int i), void *ctx)
 struct trial {
     int (*fn)(void *ctx, int i, struct err *e);
     void *ctx;
-    atomic_int failed; /* the lowest index that has failed so far; n: none has */
+    atomic_int failed; /* the lowest index that failed so far; n: none */
     pthread_mutex_t lock;
-    int code; /* of that item, under lock as its reason */
+    int code; /* of that item; under lock, like its reason */
     struct err why;
 };
 

@@ -1,12 +1,12 @@
 /* rng.h - reproducible random numbers: sequential streams and counter-based draws.
  *
- * A stream (xoshiro256++, Blackman and Vigna 2019) is keyed by (seed, id): streams with
- * different ids are independent, so each environment, thread or layer has its own and the
- * result does not depend on who ran first.
+ * A stream is keyed by (seed, id). Streams with different ids are independent, so each environment,
+ * thread or layer has its own, and results do not depend on the order in which they run.
  *
- * A counter-based draw is a pure function of (seed, key, counter): the same question has
- * the same answer after a restart, on any worker, in process or over HTTP.
+ * A counter-based draw is a pure function of (seed, key, counter): the same question has the same
+ * answer after a restart, on any worker, in process or over HTTP.
  *
+ * Source of the streams: xoshiro256++, Blackman and Vigna 2019.
  * Threads: a struct rng is not shared; the _at functions are pure. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H

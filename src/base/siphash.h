@@ -1,7 +1,9 @@
-/* siphash.h - SipHash-2-4: a 64-bit number of a message that nobody foretells without the key.
+/* siphash.h - SipHash-2-4: a 64-bit hash of a message that nobody can predict without the key.
  *
- * Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012. key is 16
- * bytes, secret and uniformly drawn. Threads: pure function. */
+ * The key has 16 bytes, secret and uniformly drawn.
+ *
+ * Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012.
+ * Threads: pure function. */
 #ifndef BASE_SIPHASH_H
 #define BASE_SIPHASH_H
 

@@ -13,7 +13,7 @@ static const double UNIT_MAX = 0x1p64;
 struct sketch {
     struct sketch_cfg cfg;
     double weight; /* N, in units */
-    double unit;   /* what a weight of 1 is added as */
+    double unit;   /* a weight of 1 is added as this */
     double *cell;  /* (depth, width) */
 };
 

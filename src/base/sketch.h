@@ -1,29 +1,28 @@
-/* sketch.h - how much each of very many keys was seen, in memory that does not grow.
+/* sketch.h - approximate weights of very many keys in memory of fixed size.
  *
  *   add(key, x):    C[i][h_i(key)] += x                      i = 0 .. depth - 1
  *   estimate(key):  min_i C[i][h_i(key)]
  *
- * Source: Count-Min, Cormode & Muthukrishnan 2005, Sec. 3. With weight N in the sketch and true
- * weight c of a key:
+ * With weight N in the sketch and true weight c of a key:
  *
  *   c <= estimate,   and   estimate <= c + e/width * N   with probability 1 - exp(-depth).
  *
- * Conservative (Estan & Varghese 2002, "conservative update"): a cell is raised only to the
- * key's new estimate, so that keys of little weight spoil less. The bound holds as before, the
- * estimate is never larger than without.
+ * Conservative update: a cell is raised only to the key's new estimate, so keys of little weight add
+ * less error. The bound holds as before, and the estimate is never larger than without.
  *
- * Ageing: sketch_age(f) multiplies all that was added so far by f, so that a key not seen any
- * more fades as f^t. Instead of touching the cells, weights added later grow by 1/f; the cells
- * are divided when that factor passes 2^64, once in 64 halvings. N, c and the bound are then of
- * aged weights.
- *
- * Differs: h_i is a mixing function keyed by the seed (base/rng.h) and not drawn from a pairwise
- * independent family; whoever knows the seed could choose keys that collide.
+ * Ageing: sketch_age(f) multiplies all weights so far by f, so a key that is no longer seen fades as
+ * f^t. The cells are not touched; later weights grow by 1/f instead. When that factor passes 2^64,
+ * once in 64 halvings, the cells are divided by it. N, c and the bound are then of aged weights.
  *
  * State: cells, weight and unit as bytes (little-endian), for a sketch of the same shape and seed.
  *
- * Errors: ERR_RANGE a shape beyond the limits, ERR_MEMORY, ERR_CORRUPT a state of another shape
- * or with values that cannot be. Threads: not shared. No allocation after _new. */
+ * Source: Count-Min, Cormode & Muthukrishnan 2005, Sec. 3; "conservative update", Estan & Varghese
+ * 2002. Differs: h_i is a mixing function keyed by the seed (base/rng.h), not drawn from a pairwise
+ * independent family. Somebody who knows the seed could choose keys that collide.
+ * Errors: ERR_RANGE a shape beyond the limits, ERR_MEMORY, ERR_CORRUPT a state of another shape or
+ * with impossible values.
+ * Ownership: no allocation after sketch_new.
+ * Threads: not shared. */
 #ifndef BASE_SKETCH_H
 #define BASE_SKETCH_H
 
@@ -54,7 +53,7 @@ uint64_t sketch_key(uint64_t seed, const void *data, size_t n);
 void sketch_add(struct sketch *s, uint64_t key, double x);
 double sketch_estimate(const struct sketch *s, uint64_t key);
 double sketch_weight(const struct sketch *s); /* N */
-/* What the estimate may be too large by, with probability 1 - exp(-depth). */
+/* e/width * N: the bound on the error of an estimate, with probability 1 - exp(-depth). */
 double sketch_error(const struct sketch *s);
 
 /* 0 < f <= 1. */
@@ -62,7 +61,7 @@ void sketch_age(struct sketch *s, double f);
 
 size_t sketch_state_size(const struct sketch *s);
 void sketch_state_get(const struct sketch *s, void *out);
-/* On failure the sketch is as it was. */
+/* A failure leaves the sketch unchanged. */
 int sketch_state_put(struct sketch *s, const void *in, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 

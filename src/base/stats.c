@@ -31,7 +31,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* a sorted copy, owned by the caller; NULL when there is nothing or no memory */
+/* a sorted copy, owned by the caller; NULL without values or without memory */
 static double *sorted(const double *x, int n)
 {
     double *s = n > 0 ? malloc((size_t)n * sizeof *s) : NULL;
@@ -59,7 +59,7 @@ double stats_percentile(const double *x, int n, double p)
     return out;
 }
 
-/* value i covers [i, i+1] of [0, n]; it counts by its overlap with [n lo, n hi] */
+/* value i covers [i, i+1] of [0, n] and counts by its overlap with [n lo, n hi] */
 static double trimmed_sorted(const double *s, int n, struct stats_cut cut)
 {
     assert(cut.lo >= 0 && cut.lo < cut.hi && cut.hi <= 1);
@@ -76,11 +76,6 @@ double stats_trimmed(const double *x, int n, struct stats_cut cut)
     if (s) out = trimmed_sorted(s, n, cut);
     free(s);
     return out;
-}
-
-double stats_iqm(const double *x, int n)
-{
-    return stats_trimmed(x, n, STATS_CUT_IQM);
 }
 
 /* Resamples sum(num) / sum(den); den = NULL counts 1 for each unit. */
@@ -151,33 +146,22 @@ static double strata_draw(double *drawn, struct stats_strata a, struct stats_cut
     return trimmed_sorted(drawn, at, cut);
 }
 
-enum compare { ALONE, RATIO, DIFFERENCE };
-
-static double compared(double a, double b, enum compare how)
-{
-    return how == ALONE ? a : how == RATIO ? a / b : a - b;
-}
-
-static struct stats_interval strata_interval(struct stats_strata a, struct stats_strata b,
-                                             enum compare how, struct stats_cut cut,
+struct stats_interval stats_bootstrap_strata(struct stats_strata a, struct stats_cut cut,
                                              double level, int resamples, uint64_t seed)
 {
     assert(level > 0 && level < 1 && resamples > 0);
     struct stats_interval out = {NAN, NAN, NAN};
-    int na = strata_total(a), nb = strata_total(b), most = na > nb ? na : nb;
-    if (na < 1 || (how != ALONE && nb < 1)) return out;
-    out.mean = compared(stats_trimmed(a.x, na, cut), stats_trimmed(b.x, nb, cut), how);
+    int n = strata_total(a);
+    if (n < 1) return out;
+    out.mean = stats_trimmed(a.x, n, cut);
 
-    double *drawn = malloc((size_t)most * sizeof *drawn);
+    double *drawn = malloc((size_t)n * sizeof *drawn);
     double *found = malloc((size_t)resamples * sizeof *found);
     if (drawn && found) {
         struct rng r;
         rng_init(&r, seed, 0);
-        for (int k = 0; k < resamples; k++) {
-            double x = strata_draw(drawn, a, cut, &r);
-            double y = how == ALONE ? 0 : strata_draw(drawn, b, cut, &r);
-            found[k] = compared(x, y, how);
-        }
+        for (int k = 0; k < resamples; k++)
+            found[k] = strata_draw(drawn, a, cut, &r);
         qsort(found, (size_t)resamples, sizeof *found, ascending);
         out.lo = percentile_sorted(found, resamples, (1 - level) / 2);
         out.hi = percentile_sorted(found, resamples, (1 + level) / 2);
@@ -185,25 +169,4 @@ static struct stats_interval strata_interval(struct stats_strata a, struct stats
     free(found);
     free(drawn);
     return out;
-}
-
-struct stats_interval stats_bootstrap_strata(struct stats_strata a, struct stats_cut cut,
-                                             double level, int resamples, uint64_t seed)
-{
-    struct stats_strata none = {NULL, NULL, 0};
-    return strata_interval(a, none, ALONE, cut, level, resamples, seed);
-}
-
-struct stats_interval stats_strata_ratio(struct stats_strata a, struct stats_strata b,
-                                         struct stats_cut cut, double level,
-                                         int resamples, uint64_t seed)
-{
-    return strata_interval(a, b, RATIO, cut, level, resamples, seed);
-}
-
-struct stats_interval stats_strata_difference(struct stats_strata a,
-                                              struct stats_strata b, struct stats_cut cut,
-                                              double level, int resamples, uint64_t seed)
-{
-    return strata_interval(a, b, DIFFERENCE, cut, level, resamples, seed);
 }

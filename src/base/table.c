@@ -6,14 +6,14 @@
 
 enum { EMPTY = -1 };
 
-/* Entries lie in one block, each [key | value] or, when it is free, [int next free]; the index holds
- * entry numbers. Deleting shifts later index slots back, so probing never meets a gap. */
+/* Entries lie in one block. An entry is [key | value], or [int next free] when it is free. The index
+ * holds entry numbers. Deleting moves later index slots back, so probing never meets a gap. */
 struct table {
     int capacity, count, slots; /* slots is a power of two >= 2 * capacity */
     size_t key_bytes, value_bytes, value_at, entry_bytes;
     uint64_t seed;
     int free_head;          /* list of deleted entries, EMPTY = none */
-    int fresh;              /* entries from here on were never used */
+    int fresh;              /* the first entry that was never used */
     int *index;             /* (slots) */
     bool *used;             /* (capacity) */
     unsigned char *entries; /* (capacity, entry_bytes) */
@@ -159,7 +159,7 @@ bool table_delete(struct table *t, const void *key)
     t->used[i] = false;
     t->count--;
 
-    /* a later key moves into the hole when its home is not between the hole and itself */
+    /* a later key moves into the hole unless its home lies between the hole and itself */
     for (int s = (hole + 1) & mask; t->index[s] != EMPTY; s = (s + 1) & mask) {
         int h = home(t, table_key_of(t, t->index[s]));
         if (((s - h) & mask) >= ((s - hole) & mask)) {

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* strtod accepts more than we want (hex, inf, nan, leading white space): look first.
- * The daemon never calls setlocale, so the decimal point is a point. */
+/* strtod also accepts hex, inf, nan and leading white space, so the characters are checked first. The
+ * daemon never calls setlocale, so the decimal point is a point. */
 static bool looks_decimal(const char *s)
 {
     if (*s == '-' || *s == '+') s++;
@@ -86,7 +86,7 @@ int text_distance(const char *a, const char *b)
     for (int j = 0; j <= n; j++)
         row[j] = j;
 
-    /* row i of the table takes the place of row i-1; corner is what stood up left */
+    /* row i of the table replaces row i-1; corner is the entry above and to the left */
     for (int i = 1; a[i - 1]; i++) {
         int corner = row[0];
         row[0] = i;
@@ -166,7 +166,7 @@ int text_sync_folder_of(const char *path)
     return text_sync_folder(dir);
 }
 
-/* pipes and devices cannot be replaced by renaming: they are written to */
+/* pipes and devices cannot be replaced by a rename, so they are written to */
 static int write_in_place(const char *path, const void *data, size_t len, struct err *e)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -216,7 +216,7 @@ int text_utf8(const char *text)
     for (int i = 1; i <= more; i++)
         if ((s[i] & 0xc0) != 0x80) return 0;
     if (s[0] == 0xc2 && s[1] < 0xa0) return 0; /* the second set of control characters */
-    /* longer than needed, surrogates, beyond the last plane */
+    /* overlong forms, surrogates, beyond the last plane */
     if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
     if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
     return more ? more + 1 : 0;
@@ -264,7 +264,7 @@ void text_last_component(char *out, size_t size, const char *path)
     snprintf(out, size, "%.*s", (int)(end - from), path + from);
 }
 
-#undef text_refuse /* of analysers */
+#undef text_refuse /* defined for analysers */
 int text_refuse(const char *name, int line, int code, struct err *e, const char *fmt, ...)
 {
     char raw[sizeof e->detail], detail[sizeof e->detail];

@@ -3,8 +3,8 @@
  *   relu      x <- max(x, 0)
  *   softmax   p_i = exp(x_i - lse),  lse = max + ln sum_j exp(x_j - max)
  *
- * A NaN passes through: relu keeps it, softmax gives NaN everywhere, so that the caller's
- * check for finite numbers sees it.
+ * NaN passes through: relu keeps it, softmax gives NaN everywhere. So the caller's check for finite
+ * numbers finds it.
  *
  * Threads: pure functions. */
 #ifndef NN_ACT_H

@@ -121,13 +121,6 @@ void blas_gemv(float *y, const float *a, const float *x, int m, int n, float bet
     cblas_sgemv(CblasRowMajor, CblasNoTrans, m, n, 1.0f, a, n, x, 1, beta, y, 1);
 }
 
-void blas_gemv_t(float *y, const float *a, const float *x, int m, int n, float beta)
-{
-    assert(m > 0 && n >= 0);
-    if (n == 0) return;
-    cblas_sgemv(CblasRowMajor, CblasTrans, m, n, 1.0f, a, n, x, 1, beta, y, 1);
-}
-
 const char *blas_config(void)
 {
     return openblas_get_config();

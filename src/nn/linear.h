@@ -2,13 +2,11 @@
  *
  *   y = x W^T + b          dW = dy^T x,  db = sum over rows of dy,  dx = dy W
  *
- * forward_relu gives max(y, 0). backward_relu is for an x that is itself the output of a
- * ReLU: dx is then with respect to what the ReLU was given, 0 where x is not > 0.
+ * forward_relu gives max(y, 0). backward_relu is for an x that is the output of a ReLU: dx is then the
+ * gradient of the ReLU's input, 0 where x is not > 0. The backward pass overwrites dW, db and dx; dx
+ * may be NULL. A batch of one goes forward through matrix-vector products.
  *
  * Shapes: x (n, in), y (n, out), W (out, in), b (out).
- * The backward pass overwrites dW, db and dx (NULL when nobody needs it).
- * A batch of one goes forward through matrix-vector products.
- *
  * Threads: pure functions. */
 #ifndef NN_LINEAR_H
 #define NN_LINEAR_H

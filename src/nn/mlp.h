@@ -3,11 +3,12 @@
  *   h_0 = relu(W_0 x + b_0), ..., h_{L-1} = relu(W_{L-1} h_{L-2} + b_{L-1})   the trunk
  *   y = W_L h_{L-1} + b_L                                                      the head
  *
- * Layout of theta: W_0, b_0, ..., W_L, b_L, each W (fan_out, fan_in) row-major; the trunk
- * is a prefix. A gradient has the same layout.
+ * Layout of theta: W_0, b_0, ..., W_L, b_L, each W (fan_out, fan_in) row-major; the trunk is a prefix.
+ * A gradient has the same layout.
  *
  * Shapes: x (n, in), y (n, out), h[l] (n, hidden) for l < layers.
- * Ownership: all memory is the caller's. Threads: pure functions. */
+ * Ownership: all memory is the caller's.
+ * Threads: pure functions. */
 #ifndef NN_MLP_H
 #define NN_MLP_H
 
@@ -35,8 +36,7 @@ size_t mlp_trunk_size(const struct mlp_cfg *cfg);
  * with head_gain, biases 0. */
 void mlp_init(float *theta, const struct mlp_cfg *cfg, float head_gain, struct rng *r);
 
-/* Weights and biases of every layer U(-1/sqrt(in), 1/sqrt(in)): what PyTorch's Linear starts
- * with. */
+/* Weights and biases of every layer U(-1/sqrt(in), 1/sqrt(in)), as PyTorch's Linear starts. */
 void mlp_init_uniform(float *theta, const struct mlp_cfg *cfg, struct rng *r);
 
 void mlp_forward(float *y, float *const *h, const struct mlp_cfg *cfg, const float *theta,

@@ -1,9 +1,13 @@
 #include "nn/simd/kern.h"
 
-#include "kern_priv.h"
+/* one table per source that is compiled for an instruction set of its own */
+extern const struct kern kern_plain;
+#ifdef __x86_64__
+extern const struct kern kern_avx2, kern_avx512;
+#endif
 
-/* The compiler's runtime asks the CPU once, before main; __builtin_cpu_supports reads what
- * it noted, and knows whether the system saves the wide registers. */
+/* The compiler's runtime asks the CPU once, before main. __builtin_cpu_supports reads its notes, which
+ * include whether the system saves the wide registers. */
 static bool runs(const struct kern *k)
 {
 #ifdef __x86_64__

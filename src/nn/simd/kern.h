@@ -1,40 +1,37 @@
-/* kern.h - the inner loops of learning, built once per instruction set.
- *
- * One table of functions per instruction set; kern_best gives the widest one that this
- * CPU can run, kern_get each of them in turn, so that tests and `bench` can compare. The
- * plain table runs everywhere; its products are those of BLAS.
+/* kern.h - the inner loops of learning, compiled once per instruction set.
  *
  *   product   C (m, n) = start + A (m, k) B (k, n), then max(., 0), then the gate
  *             start: C itself (add), bias (n) in each row, or 0
  *             gate:  an element becomes 0 where gate (m, n) is not > 0
  *   affine    y (out) = W (out, in) x + b, then max(., 0) when relu: a product of one row
  *   gather    row i of out (n, dim) is row order[i] of rows (.., dim)
- *   choose    per row of x + z (rows, n) the place of the largest, the first of equal
- *             ones; NaN is taken when there is nothing else. z may be NULL
+ *   choose    per row of x + z (rows, n) the place of the largest, the first of equal ones; NaN only
+ *             when there is nothing else. z may be NULL
  *   colsum    s (n) = sum over rows of x (rows, n)
- *   adam      the step of adam.h with its constants worked out, then the noise below
+ *   adam      the step of adam.h with precomputed constants, then the noise below
  *   sumsq     sum of squares, in double
  *   noise     w_i += scale * eps_i, eps_i ~ N(0, 1)
- *   softmax   per row of x (rows, n): p, ln p and entropy over the bits of mask; p and
- *             ln p are 0 where the bit is not set, or x is -inf. At least one bit below n
- *             is. mask NULL: all of them; logp and entropy NULL: not wanted; p may be x
+ *   softmax   per row of x (rows, n): p, ln p and entropy over the bits of mask; p and ln p are 0
+ *             where the bit is not set, or x is -inf. At least one bit below n is set. mask NULL: all
+ *             bits; logp and entropy may be NULL; p may be x
  *   exp       y_i = exp(x_i), x within -87 .. 88
  *
- * The noise is the inverse of the normal distribution at the numbers of 16 interleaved
- * xoshiro128+ streams (Blackman and Vigna 2019) that start from a hash of `key`: the same
- * integers on every CPU, floats that agree to rounding. The inverse is one cubic for each
- * octave of the tail's probability, right to 2.4e-4; its values end at 6.2 standard
- * deviations.
+ * One table of functions per instruction set. kern_best gives the widest table that this CPU can run.
+ * kern_get gives each of them in turn, for comparisons by tests and `bench`. The plain table runs
+ * everywhere; its products are those of BLAS.
  *
- * Determinism: a result depends on the arguments and on the table, never on threads. An
- * element of a product does not depend on the other rows. Between tables the last bits
- * differ, as wide ones use fused multiply-adds.
+ * The noise is the inverse of the normal distribution at the numbers of 16 interleaved xoshiro128+
+ * streams (Blackman and Vigna 2019), which start from a hash of `key`. The integers are the same on
+ * every CPU; the floats agree to rounding. The inverse is one cubic for each octave of the tail's
+ * probability, with an error of at most 2.4e-4. Its values end at 6.2 standard deviations.
  *
- * NaN and infinity pass through all of them.
+ * Determinism: a result depends on the arguments and on the table, never on threads. An element of a
+ * product does not depend on the other rows. The last bits differ between tables, as wide ones use
+ * fused multiply-adds. NaN and infinity pass through all of them.
  *
- * Ownership: all memory is the caller's; outputs overlap no inputs but where said (y may
- * be x in exp).
- * Threads: pure functions. No heap. */
+ * Ownership: all memory is the caller's; no heap. Outputs overlap no inputs unless stated (y may be x
+ * in exp).
+ * Threads: pure functions. */
 #ifndef NN_KERN_H
 #define NN_KERN_H
 
@@ -42,8 +39,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All matrices are dense. a is (m, k), or (k, m) when a_transposed; b (k, n), or (n, k).
- * Not both are transposed. */
+/* All matrices are dense. a is (m, k), or (k, m) when a_transposed; b is (k, n), or (n, k) when
+ * b_transposed. At most one of them is transposed. */
 struct kern_product {
     float *c;
     const float *a, *b, *bias, *gate; /* bias and gate may be NULL */
@@ -78,7 +75,7 @@ struct kern {
 #define KERN_SOFTMAX_MAX 64 /* columns of softmax and choose, 32 with a mask, at most */
 
 const struct kern *kern_best(void);
-/* The tables that this CPU can run, plain first; NULL behind the last. */
+/* The i-th table that this CPU can run, plain first; NULL behind the last. */
 const struct kern *kern_get(int i);
 
 #endif

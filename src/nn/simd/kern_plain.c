@@ -1,15 +1,8 @@
-/* The table for any CPU: products by BLAS, loops that the compiler vectorises with what
- * every CPU of the architecture has. */
+/* The table for every CPU: products by BLAS, loops that the compiler vectorises with what every CPU of
+ * the architecture has. */
+#include "nn/simd/kern.h"
+
 #include "nn/blas.h"
-
-#define KERN_TABLE kern_plain
-#define KERN_WORD "plain"
-
-#include "kern_loops_priv.h"
-
-#include "kern_noise_priv.h"
-
-#include "kern_adam_priv.h"
 
 #include <assert.h>
 #include <string.h>
@@ -44,4 +37,6 @@ static void affine(float *y, const float *w, const float *b, const float *x, int
         y[i] = y[i] < 0.0f ? 0.0f : y[i];
 }
 
-#include "kern_table_priv.h"
+#define KERN_TABLE kern_plain
+#define KERN_WORD "plain"
+#include "kern_priv.h"

@@ -1,9 +1,10 @@
 #include "nn/simd/vecmat.h"
 
-#include "vecmat_priv.h"
-
 #include <math.h>
 #include <string.h>
+
+/* A kernel that was compiled for another kind of processor equals the base. */
+extern const struct vecmat_kernel vecmat_avx512, vecmat_avx2, vecmat_base;
 
 static bool works(const struct vecmat_kernel *k)
 {
@@ -44,9 +45,8 @@ int vecmat_quant_pad(int n)
     return (n + VECMAT_BLOCK - 1) / VECMAT_BLOCK * VECMAT_BLOCK;
 }
 
-/* Columns c and c + 16 of a block lie four words apart, so that where the words of two rows
- * are put side by side, within 16 bytes each, the columns come out in order whatever the
- * vector's width. */
+/* Columns c and c + 16 of a block lie four words apart. When the words of two rows are interleaved
+ * within 16 bytes, the columns are then in order for every width of the vector. */
 int vecmat_word(int column)
 {
     int c = column % VECMAT_BLOCK;

@@ -2,31 +2,31 @@
  *
  *   y = sum over j with x_j != 0 of x_j W_j + b,     W_j row j of W (in, pad)
  *
- * W is the transposed weight matrix of a layer, its rows padded with zeros to a multiple
- * of VECMAT_LANES, so that the sum runs over whole vectors and rows whose x_j is 0 are
- * never read. Behind a ReLU half of the inputs are 0, and an observation of a ladder with 6
- * of 12 levels is as empty: at batch 1 a product costs what its weights cost to read.
+ * W is the transposed weight matrix of a layer. Its rows are padded with zeros to a multiple of
+ * VECMAT_LANES, so the sum runs over whole vectors. Rows whose x_j is 0 are never read. Half of the
+ * inputs behind a ReLU are 0, and so is half of an observation of a ladder with 6 of 12 levels. At
+ * batch 1 a product costs what reading its weights costs.
  *
- * A wide layer can be quantized: W_ji = s_i Q_ji and x_j = t q_j but for the rounding, Q
- * and q words of 16 bits, s_i a column's step and t the input's. Then
+ * A wide layer can be quantized: W_ji = s_i Q_ji and x_j = t q_j up to rounding, Q and q words of 16
+ * bits, s_i a column's step and t the input's step. Then
  *
  *   y_i = s_i t (sum over j of Q_ji q_j) + b_i
  *
- * reads half the bytes, two products an instruction, and its sum is exact: with
- * |Q| <= VECMAT_WEIGHT_MAX and sum |q_j| <= VECMAT_SUM_MAX it cannot leave 32 bits (Hoelder's
- * inequality). The steps are the smallest that keep to this, so a weight is off by at most
- * 1 / 16382 of its column's largest, an entry by at most half of t:
+ * reads half the bytes and takes one instruction for two products. The sum is exact: with
+ * |Q| <= VECMAT_WEIGHT_MAX and sum |q_j| <= VECMAT_SUM_MAX it stays within 32 bits (Hoelder's
+ * inequality). The steps are the smallest that keep to this, so the error of a weight is at most
+ * 1 / 16382 of its column's largest, and that of an entry at most half of t:
  *   t = max(max |x_j| / VECMAT_ENTRY_MAX, sum |x_j| / (VECMAT_SUM_MAX - n)).
  *
- * There is a kernel per instruction set; they differ in the last bits, as fused products
- * and other orders of summation do. A kernel's result depends on its arguments alone.
+ * There is one kernel per instruction set. They differ in the last bits, since fused products and
+ * other orders of summation do. The result of a kernel depends on its arguments alone. A row that is
+ * not read hides what it holds: 0 times infinity is 0 here. The packer of the weights checks whether
+ * they are finite.
  *
- * A row that is not read hides what it holds: 0 times infinity is 0 here. Who packs
- * weights looks whether they are finite.
+ * softmax is here because a decision's three softmaxes would otherwise take a tenth of its time.
  *
- * softmax is here because a decision's three would otherwise cost a tenth of its time.
- *
- * Threads: pure functions, constant tables. No heap. */
+ * Ownership: all memory is the caller's; no heap.
+ * Threads: pure functions, constant tables. */
 #ifndef NN_VECMAT_H
 #define NN_VECMAT_H
 
@@ -48,7 +48,7 @@ struct vecmat_quant {
     int pad;                  /* a multiple of VECMAT_BLOCK */
 };
 
-/* A quantized input: what is not 0. */
+/* The entries of a quantized input that are not 0. */
 struct vecmat_entries {
     const int *at;    /* from nonzero */
     const int16_t *q; /* from quantize */
@@ -59,8 +59,8 @@ struct vecmat_entries {
 struct vecmat_kernel {
     const char *isa; /* "avx512" (with VNNI), "avx2", "base" */
 
-    /* Ascending places of what is not 0 in x (n) and a 0 behind them, into at
-     * (n + VECMAT_LANES). Their number. */
+    /* Ascending places of the entries of x (n) that are not 0, then a 0, into at
+     * (n + VECMAT_LANES). Returns their number. */
     int (*nonzero)(int *at, const float *x, int n);
 
     /* y (pad) from W (in, pad), b (pad) and the n places `at` of x; relu: negative results
@@ -68,18 +68,18 @@ struct vecmat_kernel {
     void (*affine)(float *y, const float *w, const float *b, const float *x,
                    const int *at, int n, int pad, bool relu);
 
-    /* What is not 0 in x (n <= 2^16), in the order of nonzero, and a 0 behind it, into q
-     * (n + VECMAT_LANES). The step; NaN when x is not finite. */
+    /* The entries of x (n <= 2^16) that are not 0, in the order of nonzero, then a 0, into q
+     * (n + VECMAT_LANES). Returns the step; NaN when x is not finite. */
     float (*quantize)(int16_t *q, const float *x, int n);
 
-    /* y (pad) as affine does. */
+    /* y (pad), as affine. */
     void (*quant_affine)(float *y, const struct vecmat_quant *m,
                          const struct vecmat_entries *x, bool relu);
 
-    /* p_i = e^(x_i - top) / sum over the n (<= 64, a multiple of VECMAT_LANES) entries whose
-     * bit is set in the mask, top the largest of these x; 0 where the bit is not set and where
-     * x is 87 below top. *sum is the sum of e^(x_i - top). Returns top. A NaN, or +inf, makes
-     * every p NaN. A relative error of 5e-7, and of the rounding of x_i - top. p may be x. */
+    /* p_i = e^(x_i - top) / sum over the n (<= 64, a multiple of VECMAT_LANES) entries whose bit is
+     * set in the mask, top the largest of these x. p_i is 0 where the bit is not set and where x is
+     * 87 below top. *sum is the sum of e^(x_i - top). Returns top. NaN or +inf makes every p NaN.
+     * Relative error: 5e-7 and the rounding of x_i - top. p may be x. */
     float (*softmax)(float *p, float *sum, const float *x, int n, uint64_t mask);
 };
 
@@ -95,6 +95,6 @@ void vecmat_pack(float *wt, const float *w, int in, int out);
 /* q (in, pad) and step (pad) of a layer's w (out, in); pad = vecmat_quant_pad(out). */
 void vecmat_quant_pack(int16_t *q, float *step, const float *w, int in, int out);
 int vecmat_quant_pad(int n); /* n rounded up to whole blocks */
-int vecmat_word(int column); /* where in its row */
+int vecmat_word(int column); /* the column's place in its row */
 
 #endif
