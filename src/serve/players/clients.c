@@ -9,7 +9,7 @@
 
 struct place {
     unsigned char key[CLIENTS_KEY];
-    uint64_t change;             /* number of its last one */
+    uint64_t change;             /* number of the last one */
     struct place *older, *newer; /* by that */
     unsigned char entry[];
 };
@@ -63,7 +63,7 @@ void clients_key(unsigned char out[CLIENTS_KEY], const struct clients *c,
     memcpy(out, half, CLIENTS_KEY);
 }
 
-/* ---- by age; the lock is held ---- */
+/* ---- the list by age; the lock is held ---- */
 
 static void unlink_place(struct clients *c, struct place *p)
 {
@@ -82,12 +82,12 @@ static void clients_append(struct clients *c, struct place *p)
 static void delete_place(struct clients *c, struct place *p)
 {
     unsigned char key[CLIENTS_KEY];
-    memcpy(key, p->key, sizeof key); /* the place goes with the key */
+    memcpy(key, p->key, sizeof key); /* the key is part of the place */
     unlink_place(c, p);
     table_delete(c->places, key);
 }
 
-/* One that is in no list yet. */
+/* A place that is in no list yet. */
 static struct place *make_place(struct clients *c, const unsigned char *key)
 {
     if (table_count(c->places) == table_capacity(c->places)) delete_place(c, c->oldest);

@@ -1,11 +1,11 @@
-/* clients.h - who is known by what name, and something about each: a table of fixed size.
+/* clients.h - a table of fixed size with an entry for each client; a full table drops the oldest entry.
  *
- * Names are hashed with a secret seed, so that nobody can choose two that are one. When the table
- * is full, the one that was put longest ago is forgotten, in constant time.
+ * Names are hashed with a secret seed, so that nobody can choose two names with one key. When the table
+ * is full, the entry that was put longest ago is dropped, in constant time.
  *
- * Entries are copied in and out, and what is done between may take long (a question to the
- * service). So every change has a number: clients_get tells the last one, and what is put back or
- * forgotten names it. Who comes too late is told so and begins again with what is there now:
+ * Entries are copied in and out, and the work in between may be long (a question to the service). So
+ * every change has a number. clients_get returns the number of the last change; clients_put and
+ * clients_forget name it and do nothing if it is no longer the last one. Then begin again:
  *
  *   do {
  *       since = clients_get(&mine, c, key);
@@ -31,17 +31,17 @@ struct clients *clients_new(int capacity, size_t entry_bytes, uint64_t seed,
                             struct err *e);
 void clients_free(struct clients *c);
 
-/* The key of n bytes and, behind them, a text. */
+/* The key of n bytes followed by a text. */
 void clients_key(unsigned char out[CLIENTS_KEY], const struct clients *c,
                  const void *bytes, size_t n, const char *text);
 
-/* The number of its last change; 0, and nothing in out, when there is none. */
+/* The number of the entry's last change; 0: no entry, and out is not filled. */
 uint64_t clients_get(void *out, struct clients *c, const unsigned char key[CLIENTS_KEY]);
-/* Replaces the entry if its last change is still `since`; 0: makes one if there is none. False:
+/* Replaces the entry if its last change is still `since` (0: makes one if there is none). False:
  * nothing was done. */
 bool clients_put(struct clients *c, const unsigned char key[CLIENTS_KEY],
                  const void *entry, uint64_t since) __attribute__((warn_unused_result));
-/* False when there is one, and with another last change: nothing was done. */
+/* False: the entry has another last change, nothing was done. */
 bool clients_forget(struct clients *c, const unsigned char key[CLIENTS_KEY],
                     uint64_t since) __attribute__((warn_unused_result));
 int clients_count(struct clients *c);

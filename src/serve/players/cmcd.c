@@ -30,8 +30,8 @@ static const struct row {
     {"url", FILE_OF, offsetof(struct cmcd, file), CMCD_FILE},
 };
 
-/* The entry of the object's kind, else one that is of no kind; NULL: neither. */
-static const struct sf_item *choose(const struct sf_member *m, enum cmcd_kind kind)
+/* The value for the object's kind, else one without a kind; NULL: neither. */
+static const struct sf_item *choose_item(const struct sf_member *m, enum cmcd_kind kind)
 {
     const char *wanted = kind == CMCD_AUDIO ? "a" : kind == CMCD_MUXED ? "av" : "v";
     const struct sf_item *any = NULL;
@@ -42,8 +42,8 @@ static const struct sf_item *choose(const struct sf_member *m, enum cmcd_kind ki
     return any;
 }
 
-static int cmcd_read_number(double *out, const struct sf_item *v, double per,
-                            const char *key, struct err *e)
+static int read_number(double *out, const struct sf_item *v, double per, const char *key,
+                       struct err *e)
 {
     if (v->kind != SF_NUMBER) return err_field(e, ERR_INVALID, key, "must be a number");
     if (v->number < 0 || v->number > LARGEST)
@@ -82,9 +82,9 @@ static int read_row(struct cmcd *out, const struct row *r, const struct sf_item 
     struct err why = {0};
     switch (r->type) {
     case NUMBER:
-        return cmcd_read_number((double *)(void *)to, v, 1, r->key, e);
+        return read_number((double *)(void *)to, v, 1, r->key, e);
     case MILLISECONDS:
-        return cmcd_read_number((double *)(void *)to, v, 1e3, r->key, e);
+        return read_number((double *)(void *)to, v, 1e3, r->key, e);
     case FLAG:
         if (v->kind != SF_TRUTH)
             return err_field(e, ERR_INVALID, r->key, "must be true or false");
@@ -102,7 +102,7 @@ static int read_row(struct cmcd *out, const struct row *r, const struct sf_item 
     return 0;
 }
 
-static enum cmcd_kind kind_of(const struct sf_item *v)
+static enum cmcd_kind parse_kind(const struct sf_item *v)
 {
     static const struct {
         const char *word;
@@ -115,13 +115,13 @@ static enum cmcd_kind kind_of(const struct sf_item *v)
     return CMCD_OTHER;
 }
 
-/* Keys come in any order, and lists are read by the kind: so that is looked for first. */
+/* The kind selects from lists, and keys come in any order: so it is read first. */
 static int read_kind(struct cmcd *out, struct sf in, struct err *e)
 {
     struct sf_member m;
     int rc;
     while ((rc = sf_next(&m, &in, e)) == 1)
-        if (strcmp(m.key, "ot") == 0 && !m.list) out->kind = kind_of(&m.item[0]);
+        if (strcmp(m.key, "ot") == 0 && !m.list) out->kind = parse_kind(&m.item[0]);
     return rc;
 }
 
@@ -138,7 +138,7 @@ int cmcd_parse(struct cmcd *out, const char *text, size_t n, struct err *e)
     int rc = read_kind(out, in, e);
     struct sf_member m;
     while (!rc && (rc = sf_next(&m, &in, e)) == 1) {
-        const struct sf_item *v = choose(&m, out->kind);
+        const struct sf_item *v = choose_item(&m, out->kind);
         rc = 0;
         for (size_t i = 0; v && !rc && i < sizeof ROWS / sizeof *ROWS; i++)
             if (strcmp(m.key, ROWS[i].key) == 0) rc = read_row(out, &ROWS[i], v, e);

@@ -16,18 +16,18 @@ struct content {
     int users; /* the table is one */
     struct video *video;
     uint32_t
-        *name; /* (chunks, levels), CRC of the files' names; NULL: they tell nothing */
+        *name; /* (chunks, levels), CRC of the files' names; NULL: they are of no use */
 };
 
 struct place {
     char path[CONTENTS_PATH]; /* "": free */
     uint32_t crc;             /* of the manifest */
     uint64_t used;
-    struct content *content; /* NULL: not understood */
+    struct content *content; /* NULL: cannot be parsed */
 };
 
 struct contents {
-    pthread_mutex_t lock; /* what follows, and users of all contents */
+    pthread_mutex_t lock; /* of what follows, and of users of all contents */
     uint64_t turn;
     int n;
     struct place at[];
@@ -64,10 +64,10 @@ void contents_free(struct contents *c)
     free(c);
 }
 
-/* ---- reading a manifest ----
+/* ---- parsing a manifest ----
  *
- * Whoever makes a video of a manifest asks a source for the size of every file (segments.h), level
- * by level of chunk after chunk. This source notes their names, and leaves sizes to be estimated. */
+ * The parser asks a source for the size of every file (segments.h), level by level, chunk after chunk.
+ * This source notes the names of the files, and the sizes are estimated afterwards. */
 
 static const int64_t UNKNOWN = 1; /* byte */
 
@@ -76,7 +76,7 @@ struct names {
     size_t n, cap;
 };
 
-static uint32_t name_of(const char *url)
+static uint32_t file_name_crc(const char *url)
 {
     size_t n = strcspn(url, "?#");
     const char *file = url;
@@ -97,7 +97,7 @@ static int note_name(void *self, int64_t *bytes, const char *url, struct err *e)
         l->crc = more;
         l->cap = cap;
     }
-    l->crc[l->n++] = name_of(url);
+    l->crc[l->n++] = file_name_crc(url);
     *bytes = UNKNOWN;
     return 0;
 }
@@ -109,7 +109,7 @@ static char *read_nothing(void *self, const char *url, int64_t from, size_t max,
     (void)from;
     (void)max;
     (void)len;
-    err_field(e, ERR_ABSENT, url, "what lies beside a manifest is not fetched");
+    err_field(e, ERR_ABSENT, url, "files next to a manifest are not fetched");
     return NULL;
 }
 
@@ -124,8 +124,8 @@ static void estimate_sizes(struct video *v)
         }
 }
 
-/* One name for each chunk of each level, and not one file with all of them. */
-static bool names_tell(const struct names *l, const struct video *v)
+/* Is there one name for each chunk of each level, rather than one file with all chunks? */
+static bool names_are_useful(const struct names *l, const struct video *v)
 {
     size_t levels = (size_t)v->levels;
     return l->n == (size_t)v->chunks * levels && l->n > levels &&
@@ -151,7 +151,7 @@ static struct content *content_read(const char *path, const char *text, size_t n
         goto fail;
     }
     estimate_sizes(one->video);
-    if (names_tell(&names, one->video)) {
+    if (names_are_useful(&names, one->video)) {
         one->name = names.crc;
         return one;
     }
@@ -173,7 +173,7 @@ static struct place *contents_find(struct contents *c, const char *path)
     return NULL;
 }
 
-static struct place *oldest(struct contents *c)
+static struct place *contents_oldest(struct contents *c)
 {
     struct place *p = &c->at[0];
     for (int i = 1; i < c->n; i++)
@@ -181,14 +181,15 @@ static struct place *oldest(struct contents *c)
     return p;
 }
 
-/* The lock is held; whoever gets one back frees it. */
-static struct content *contents_let_go(struct content *one)
+/* The lock is held. The caller frees what is returned. */
+static struct content *content_release(struct content *one)
 {
     return one && --one->users == 0 ? one : NULL;
 }
 
-/* 0: it is there; 1: it is, and was not understood; ERR_ABSENT. */
-static int look(struct contents *c, const char *path, uint32_t crc)
+/* 0: known; 1: known, and cannot be parsed; ERR_CONFLICT: another one at this path could not be parsed;
+ * ERR_ABSENT. */
+static int contents_known(struct contents *c, const char *path, uint32_t crc)
 {
     int rc = ERR_ABSENT;
     pthread_mutex_lock(&c->lock);
@@ -209,14 +210,14 @@ int contents_learn(struct contents *c, const char *path, const char *text, size_
         return err_set(e, ERR_RANGE, "the manifest's path is over %d characters",
                        CONTENTS_PATH - 1);
     uint32_t crc = bytes_crc32(0, text, n);
-    int before = look(c, path, crc);
+    int before = contents_known(c, path, crc);
     if (before >= 0) return before;
     struct content *one = content_read(path, text, n, e);
 
     pthread_mutex_lock(&c->lock);
     struct place *p = contents_find(c, path);
-    if (!p) p = oldest(c);
-    struct content *old = contents_let_go(p->content);
+    if (!p) p = contents_oldest(c);
+    struct content *old = content_release(p->content);
     snprintf(p->path, sizeof p->path, "%s", path);
     p->crc = crc;
     p->used = ++c->turn;
@@ -228,22 +229,24 @@ int contents_learn(struct contents *c, const char *path, const char *text, size_
 }
 
 /* Characters of the manifest's folder, if the path lies in it; else 0. */
-static size_t folder_of(const struct place *p, const char *path)
+static size_t folder_length(const struct place *p, const char *path)
 {
     const char *slash = p->content ? strrchr(p->path, '/') : NULL;
     size_t n = slash ? (size_t)(slash - p->path) + 1 : 0;
     return n && strncmp(p->path, path, n) == 0 ? n : 0;
 }
 
-/* How well it fits a file: it names it, has a level of that bitrate, and is what he plays. */
-static int fit(const struct content *one, const char *path, double kbps, uint32_t ladder)
+/* How well a manifest fits a file: it names the file, has a level of its bitrate, and has the ladder of
+ * the session. */
+static int content_fit(const struct content *one, const char *path, double kbps,
+                       uint32_t ladder)
 {
     const struct video *v = one->video;
     bool has = false;
     for (int k = 0; k < v->levels; k++)
         has |= fabs(v->ladder_kbps[k] - kbps) <= 1 + .01 * kbps;
-    bool his = video_ladder_crc(v) == ladder;
-    return 4 * (contents_number(one, path) > 0) + 2 * has + his;
+    bool same_ladder = video_ladder_crc(v) == ladder;
+    return 4 * (contents_number(one, path) > 0) + 2 * has + same_ladder;
 }
 
 struct content *contents_get(struct contents *c, const char *path, double kbps,
@@ -255,9 +258,9 @@ struct content *contents_get(struct contents *c, const char *path, double kbps,
     pthread_mutex_lock(&c->lock);
     for (int i = 0; i < c->n; i++) {
         struct place *p = &c->at[i];
-        size_t n = folder_of(p, path);
+        size_t n = folder_length(p, path);
         if (!n || n < best_n) continue;
-        int f = fit(p->content, path, kbps, ladder);
+        int f = content_fit(p->content, path, kbps, ladder);
         bool better =
             n > best_n || f > best_fit || (f == best_fit && p->used > best->used);
         if (!better) continue;
@@ -276,7 +279,7 @@ void contents_put(struct contents *c, struct content *one)
 {
     if (!one) return;
     pthread_mutex_lock(&c->lock);
-    struct content *last = contents_let_go(one);
+    struct content *last = content_release(one);
     pthread_mutex_unlock(&c->lock);
     content_free(last);
 }
@@ -288,7 +291,7 @@ const struct video *contents_video(const struct content *one)
 
 int contents_number(const struct content *one, const char *file)
 {
-    uint32_t crc = name_of(file);
+    uint32_t crc = file_name_crc(file);
     size_t levels = (size_t)one->video->levels;
     size_t n = one->name ? (size_t)one->video->chunks * levels : 0;
     for (size_t i = 0; i < n; i++)

@@ -26,7 +26,7 @@ static const char EXTRA_KIND[] = "volatile-low"; /* gen.h keeps it out of gen_ki
 /* ---- one link ---- */
 
 /* The first row whose slot ends after `at`; n when none does. */
-static int row_at(const struct trace *t, double at)
+static int trace_row(const struct trace *t, double at)
 {
     int lo = 1, hi = t->n;
     while (lo < hi) {
@@ -40,10 +40,10 @@ static int row_at(const struct trace *t, double at)
 }
 
 /* Bytes from `from` to `to`, both on the trace's own time scale. */
-static double carried(const struct trace *t, double from, double to)
+static double trace_bytes(const struct trace *t, double from, double to)
 {
     double bytes = 0.0;
-    for (int i = row_at(t, from); i < t->n && t->time_s[i - 1] < to; i++) {
+    for (int i = trace_row(t, from); i < t->n && t->time_s[i - 1] < to; i++) {
         double begin = fmax(t->time_s[i - 1], from), end = fmin(t->time_s[i], to);
         bytes += t->mbps[i] * 1e6 / 8.0 * (end - begin);
     }
@@ -57,9 +57,9 @@ double media_carries(const struct trace *t, double from_s, double to_s)
     double rounds = floor(to_s / round_s) - floor(from_s / round_s);
     double from = first + fmod(from_s, round_s), to = first + fmod(to_s, round_s);
 
-    if (rounds < 1.0) return carried(t, from, to);
-    double bytes = carried(t, from, last) + carried(t, first, to);
-    if (rounds > 1.0) bytes += (rounds - 1.0) * carried(t, first, last);
+    if (rounds < 1.0) return trace_bytes(t, from, to);
+    double bytes = trace_bytes(t, from, last) + trace_bytes(t, first, to);
+    if (rounds > 1.0) bytes += (rounds - 1.0) * trace_bytes(t, first, last);
     return bytes;
 }
 
@@ -108,12 +108,11 @@ struct viewer {
     struct trace *trace;                                 /* owned; NULL = unlimited */
     struct media_link state;
     double used_s;
-    struct occupancy
-        *held;       /* while requests are under way: where it counts, NULL: nowhere */
-    struct addr who; /* and for whom */
+    struct occupancy *held; /* counts it while requests are under way; NULL: none */
+    struct addr who;        /* the address that it counts for */
 };
 
-/* A file that was read and is not a trace. */
+/* A file that is not a trace. */
 struct broken {
     char link[NAME_MAX_LEN + 1];
     struct stat st; /* another state of the file is read again */
@@ -122,7 +121,7 @@ struct broken {
 struct media {
     struct media_cfg cfg;
     char *dir, *traces;
-    pthread_mutex_t lock; /* guards what follows, and all that is in it */
+    pthread_mutex_t lock; /* of what follows, and all that is in it */
     struct viewer *viewer;
     struct broken broken[BROKEN]; /* number i lies at i % BROKEN */
     unsigned n_broken;
@@ -133,7 +132,7 @@ struct media_cfg media_cfg_default(void)
     return (struct media_cfg){.rtt_s = .08, .viewers = 64, .seconds = 600.0, .seed = 1};
 }
 
-static double now(const struct media *m)
+static double media_now(const struct media *m)
 {
     return m->cfg.clock ? m->cfg.clock(m->cfg.clock_ctx) : clock_mono();
 }
@@ -194,7 +193,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-static bool known_broken(struct media *m, const char *link, const struct stat *st)
+static bool broken_known(struct media *m, const char *link, const struct stat *st)
 {
     bool known = false;
     pthread_mutex_lock(&m->lock);
@@ -204,7 +203,7 @@ static bool known_broken(struct media *m, const char *link, const struct stat *s
     return known;
 }
 
-static void remember_broken(struct media *m, const char *link, const struct stat *st)
+static void broken_add(struct media *m, const char *link, const struct stat *st)
 {
     pthread_mutex_lock(&m->lock);
     struct broken *b = NULL;
@@ -217,7 +216,7 @@ static void remember_broken(struct media *m, const char *link, const struct stat
 }
 
 /* The trace behind a link's name; *out stays NULL for the one without limit. */
-static int find_trace(struct trace **out, struct media *m, const char *link,
+static int link_trace(struct trace **out, struct media *m, const char *link,
                       struct err *e)
 {
     *out = NULL;
@@ -227,21 +226,20 @@ static int find_trace(struct trace **out, struct media *m, const char *link,
     } else {
         char path[4096];
         int n = snprintf(path, sizeof path, "%s/%s", m->traces, link);
-        struct stat
-            st; /* before it is read: what is written meanwhile is another state */
+        struct stat st; /* before reading: a change meanwhile makes another state */
         bool there = m->traces[0] && n < (int)sizeof path && stat(path, &st) == 0 &&
                      access(path, R_OK) == 0;
         if (!there)
             return err_field(e, ERR_ABSENT, "link", "no link \"%s\"; see /demo/links",
                              link);
-        if (!known_broken(m, link, &st)) {
+        if (!broken_known(m, link, &st)) {
             struct err why = {0};
             *out = trace_load(path, &why);
             if (*out) return 0;
-            remember_broken(m, link, &st);
+            broken_add(m, link, &st);
             /* the error quotes the file, and the demo may not publish that file */
-            log_event(m->cfg.log, LOG_WARN, "demo", "%s is no trace, so it is no link",
-                      link);
+            log_event(m->cfg.log, LOG_WARN, "demo",
+                      "%s is not a trace and is left out of the links", link);
             log_err(m->cfg.log, LOG_DEBUG, "demo", &why);
         }
         return err_field(e, ERR_ABSENT, "link", "\"%s\" is not readable as a trace",
@@ -250,8 +248,8 @@ static int find_trace(struct trace **out, struct media *m, const char *link,
     return *out ? 0 : ERR_INVALID;
 }
 
-/* The place of this viewer, or NULL. The lock is held. */
-static struct viewer *lookup(struct media *m, const char *link, const char *name)
+/* The viewer's place, or NULL. The lock is held. */
+static struct viewer *viewer_find(struct media *m, const char *link, const char *name)
 {
     for (int i = 0; i < m->cfg.viewers; i++) {
         struct viewer *v = &m->viewer[i];
@@ -262,7 +260,7 @@ static struct viewer *lookup(struct media *m, const char *link, const char *name
 }
 
 /* A free place, else the one that has been idle longest, else NULL. The lock is held. */
-static struct viewer *vacate(struct media *m)
+static struct viewer *viewer_place(struct media *m)
 {
     struct viewer *oldest = NULL;
     for (int i = 0; i < m->cfg.viewers; i++) {
@@ -277,33 +275,36 @@ static struct viewer *vacate(struct media *m)
     return oldest;
 }
 
-/* Makes sure that the viewer has a place. The trace is made without the lock. */
-static int admit(struct media *m, const char *link, const char *name, struct err *e)
+/* Gives the viewer a place if it has none. The trace is loaded without the lock. */
+static int viewer_admit(struct media *m, const char *link, const char *name,
+                        struct err *e)
 {
     pthread_mutex_lock(&m->lock);
-    bool known = lookup(m, link, name);
+    bool known = viewer_find(m, link, name);
     pthread_mutex_unlock(&m->lock);
     if (known) return 0;
 
     struct trace *trace;
-    int rc = find_trace(&trace, m, link, e);
+    int rc = link_trace(&trace, m, link, e);
     if (rc) return rc;
 
     pthread_mutex_lock(&m->lock);
-    struct viewer *v = lookup(m, link, name) ? NULL : vacate(m);
+    struct viewer *v = viewer_find(m, link, name) ? NULL : viewer_place(m);
     if (v) {
         snprintf(v->link, sizeof v->link, "%s", link);
         snprintf(v->name, sizeof v->name, "%s", name);
         v->trace = trace;
         trace = NULL;
-        v->used_s = now(m);
+        v->used_s = media_now(m);
         media_link_init(&v->state, v->trace, m->cfg.rtt_s, v->used_s);
     }
-    known = lookup(m, link, name);
+    known = viewer_find(m, link, name);
     pthread_mutex_unlock(&m->lock);
 
     trace_free(trace);
-    if (!known) err_set(e, ERR_FULL, "%d viewers are playing already", m->cfg.viewers);
+    if (!known)
+        err_set(e, ERR_FULL, "%d viewers are playing, which is the limit",
+                m->cfg.viewers);
     return known ? 0 : ERR_FULL;
 }
 
@@ -321,7 +322,7 @@ static ssize_t stream_pull(void *self, char *buf, size_t max)
 {
     struct stream *s = self;
     if (s->left == 0) return REPLY_END;
-    double t = now(s->m);
+    double t = media_now(s->m);
     if (t < s->first_s) return REPLY_LATER;
 
     int64_t want = s->left < (int64_t)max ? s->left : (int64_t)max;
@@ -342,7 +343,7 @@ static void stream_done(void *self)
     struct viewer *v = s->viewer;
     pthread_mutex_lock(&s->m->lock);
     media_link_end(&v->state);
-    v->used_s = now(s->m);
+    v->used_s = media_now(s->m);
     bool last = v->state.active == 0;
     struct occupancy *held = last ? v->held : NULL;
     struct addr who = v->who;
@@ -353,16 +354,16 @@ static void stream_done(void *self)
     free(s);
 }
 
-/* Begins a request over the viewer's link; false with the reply if it cannot. The first request
- * under way takes one of the address's share, and the last one gives it back. */
+/* Begins a request over the viewer's link; false with the reply if it cannot. The viewer's first request
+ * takes one of its address's share, and the last one gives it back. */
 static bool stream_begin(struct stream *s, const struct media_question *q,
                          struct reply *r)
 {
     struct media *m = s->m;
     pthread_mutex_lock(&m->lock);
-    s->viewer = lookup(m, q->link, q->viewer);
+    s->viewer = viewer_find(m, q->link, q->viewer);
     bool busy = s->viewer && s->viewer->state.active > 0;
-    if (busy) s->first_s = media_link_begin(&s->viewer->state, now(m));
+    if (busy) s->first_s = media_link_begin(&s->viewer->state, media_now(m));
     pthread_mutex_unlock(&m->lock);
     if (busy) return true;
 
@@ -375,16 +376,16 @@ static bool stream_begin(struct stream *s, const struct media_question *q,
         return false;
     }
     pthread_mutex_lock(&m->lock);
-    struct viewer *v = s->viewer = lookup(m, q->link, q->viewer);
+    struct viewer *v = s->viewer = viewer_find(m, q->link, q->viewer);
     if (v && v->state.active == 0) {
         v->held = taken;
         v->who = q->who;
-        taken = NULL; /* it is the viewer's now */
+        taken = NULL; /* the viewer has it now */
     }
-    if (v) s->first_s = media_link_begin(&v->state, now(m));
+    if (v) s->first_s = media_link_begin(&v->state, media_now(m));
     pthread_mutex_unlock(&m->lock);
     if (taken) occupancy_give(taken, &q->who);
-    /* other viewers took all places since it was admitted */
+    /* other viewers took all places since viewer_admit */
     if (!v) reply_fail(r, 503, "", "too many viewers");
     return v != NULL;
 }
@@ -455,7 +456,7 @@ static void send_file(struct reply *r, struct media *m, const struct media_quest
     reply_header(r, "Accept-Ranges", "bytes");
 }
 
-/* ---- what the page asks ---- */
+/* ---- the handlers ---- */
 
 static void send_json(struct reply *r, struct emit *o)
 {
@@ -478,10 +479,10 @@ static void send_link(struct reply *r, struct media *m, const char *link,
     emit_double(&o, m->cfg.rtt_s);
 
     pthread_mutex_lock(&m->lock);
-    const struct viewer *v = lookup(m, link, viewer);
+    const struct viewer *v = viewer_find(m, link, viewer);
     if (v) {
         emit_key(&o, "now_s");
-        emit_double(&o, now(m) - v->state.start_s);
+        emit_double(&o, media_now(m) - v->state.start_s);
     }
     if (v && v->trace) {
         const struct trace *t = v->trace;
@@ -504,14 +505,14 @@ void media_get(struct reply *r, struct media *m, const struct media_question *q)
     struct err e = {0};
     if (!name_ok(q->link) || !name_ok(q->viewer) || !name_ok(q->file)) {
         reply_fail(r, 400, "", "names are made of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"");
-    } else if (admit(m, q->link, q->viewer, &e)) {
+    } else if (viewer_admit(m, q->link, q->viewer, &e)) {
         reply_err(r, &e);
     } else {
         if (strcmp(q->file, "link.json") == 0)
             send_link(r, m, q->link, q->viewer);
         else
             send_file(r, m, q);
-        reply_header(r, "Cache-Control", "no-store"); /* a cache would have no pace */
+        reply_header(r, "Cache-Control", "no-store"); /* a cache would not be paced */
     }
 }
 

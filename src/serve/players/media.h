@@ -1,4 +1,4 @@
-/* media.h - the demo's segments, over a link that a trace shapes.
+/* media.h - the demo's segments over an emulated link, whose rate follows a trace.
  *
  *   GET /demo/links                        the links there are, as JSON
  *   GET /demo/{link}/{viewer}/link.json    this viewer's link: its trace and its clock
@@ -10,18 +10,16 @@
  * makes up: each has a link of its own, whose clock begins with the first request.
  *
  * Pacing. While at least one request is under way the link earns the bytes that its trace
- * carries; what it could have carried while idle is lost. The first byte of a request
- * comes one round trip after the request. Requests of one viewer share what there is.
- * At its end the trace begins anew.
+ * carries; capacity of idle times is lost. The first byte of a request comes one round trip
+ * after the request. Requests of one viewer share the link. The trace is repeated.
  *
  *   bytes(t0, t1) = integral of mbps(t) * 1e6 / 8 dt
  *
- * Names are made of [A-Za-z0-9._-] and begin with no dot: nothing outside the two folders
- * can be named. Errors go to the reply as JSON: 404 for an unknown link or file (and how
- * to make the media when there is none), 400 for a malformed name, 416 for a part that no
- * file has, 503 when every viewer's place is busy, 429 when the address of the request has its
- * share of them: viewers with requests under way count. A file of the traces folder that is not a
- * trace is read once and remembered until it changes.
+ * Names are made of [A-Za-z0-9._-] and do not begin with a dot: nothing outside the two folders
+ * can be named. Errors go to the reply as JSON: 404 for an unknown link or file (and how to make the
+ * media if there is none), 400 for a malformed name, 416 for a range beyond the file, 503 when the
+ * table of viewers is full, 429 when the client's address has its share of viewers with requests under
+ * way. A file of the traces folder that is not a trace is read once and remembered until it changes.
  *
  * Threads: struct media is locked inside (one leaf mutex around table and links); the
  * link functions are pure, a struct media_link belongs to one thread. */
@@ -46,23 +44,22 @@ struct media_link {
     double credit;  /* earned and not yet sent [bytes] */
 };
 
-/* Bytes the trace carries from from_s to to_s after its beginning; to_s >= from_s >= 0.
- */
+/* Bytes that the trace carries from from_s to to_s after its beginning; to_s >= from_s >= 0. */
 double media_carries(const struct trace *t, double from_s, double to_s);
 
 void media_link_init(struct media_link *l, const struct trace *t, double rtt_s,
                      double now_s);
 /* A request begins; returns when its first byte may be sent. */
 double media_link_begin(struct media_link *l, double now_s);
-/* How many of `want` bytes may be sent now; they count as sent. 0 rather than a sliver
- * of less than a packet, unless that is all that is wanted. */
+/* How many of `want` bytes may be sent now; they count as sent. 0 rather than less than a packet, unless
+ * less is wanted. */
 int64_t media_link_allow(struct media_link *l, double now_s, int64_t want);
 void media_link_end(struct media_link *l);
 
 /* ---- the handlers ---- */
 struct media_cfg {
     const char *dir;    /* of manifest.mpd and its segments; may be absent */
-    const char *traces; /* folder of traces to offer beside the kinds; may be absent */
+    const char *traces; /* folder of more traces to offer; may be absent */
     double rtt_s;       /* .08 */
     int viewers;        /* 64 at a time */
     double seconds;     /* 600: length of generated traces */
@@ -85,11 +82,10 @@ void media_links(struct reply *r, struct media *m);
 
 struct media_question {
     const char *link, *viewer, *file;
-    const char *range; /* the header's text, or NULL */
-    struct occupancy
-        *held; /* where a viewer with requests counts for `who`; NULL: not at all */
+    const char *range;      /* the header's text, or NULL */
+    struct occupancy *held; /* counts viewers with requests by address; NULL: no limit */
     struct addr who;
-    int most; /* of `who` at a time */
+    int most; /* viewers of `who` at a time */
 };
 
 void media_get(struct reply *r, struct media *m, const struct media_question *q);

@@ -1,24 +1,23 @@
-/* origin.h - media of other servers, fetched and handed on; the daemon's home of libcurl.
+/* origin.h - proxy for media of other servers (origins); the daemon's home of libcurl.
  *
- * A transfer is one request of a player that goes on to an origin (origins.h). One thread asks all
- * of them; a worker begins a transfer, answers others until its bell rings, reads the head and then
- * pulls the body as a stream (reply.h). What has come and was not yet pulled is at most
- * ORIGIN_BUFFER bytes a transfer: then the origin is made to wait. There are at most cfg.transfers
- * at a time.
+ * A transfer is one request of a player that is forwarded to an origin (origins.h). One thread makes
+ * all requests. A worker begins a transfer, serves other requests until its bell (an eventfd) rings,
+ * reads the head and then pulls the body as a stream (reply.h). At most ORIGIN_BUFFER bytes of a
+ * transfer wait to be pulled: then libcurl pauses it. At most cfg.transfers run at a time.
  *
- * What an origin is asked: GET or HEAD by HTTP/1.1, with the player's Range, If-Range,
- * If-None-Match and If-Modified-Since; no cookies, no other header of his, no proxy, nothing
- * compressed. Redirects are followed ORIGIN_HOPS times, to http and https alone, and to no private
- * address (addr.h) unless the origin itself was just reached at that address and port: what is
- * looked at is the address that a socket is opened to, so names that change do not help.
+ * A request is GET or HEAD by HTTP/1.1 with the player's Range, If-Range, If-None-Match and
+ * If-Modified-Since. It has no cookies, no other header of the player, no proxy and no compression. At
+ * most ORIGIN_HOPS redirects are followed, to http and https only. A redirect to a private address
+ * (addr.h) is refused, unless the origin itself was just reached at that address and port. The check is
+ * on the address of the socket, so a name that changes its address does not help.
  *
- * What ends a transfer: cfg.silence_s without a byte (not while it waits for the player), a head
- * over ORIGIN_HEAD bytes, its client. A body that ends before its Content-Length, or within a
- * chunked coding, is broken: the player's connection is cut, so that nobody takes it for whole.
+ * A transfer ends after cfg.silence_s without a byte (not while it waits for the player), with a head
+ * over ORIGIN_HEAD bytes, or with its client. If a body ends before its Content-Length, or within a
+ * chunked coding, the player's connection is cut, so that no client takes it for complete.
  *
- * Ownership: of a transfer its worker's until origin_drop. Threads: origin_begin, origin_stats from
- * any; of one transfer the functions from one thread. Locked inside, one leaf mutex a transfer and
- * one for those that begin. */
+ * Ownership: a transfer belongs to its worker until origin_drop. Threads: origin_begin and origin_stats
+ * from any thread; the functions of one transfer from one thread. Locked inside, one leaf mutex a
+ * transfer and one for new transfers. */
 #ifndef SERVE_ORIGIN_H
 #define SERVE_ORIGIN_H
 
@@ -64,14 +63,13 @@ enum origin_asked {
 extern const char *const origin_asked_name[ORIGIN_ASKED];
 
 struct origin_question {
-    int origin; /* its place in names */
+    int origin; /* index in names */
     bool head;  /* HEAD, not GET */
     char target[ORIGINS_TARGET];
     char asked[ORIGIN_ASKED][ORIGIN_VALUE]; /* values of headers; "": none */
-    struct occupancy
-        *held; /* borrowed: one is given back when the transfer ends; NULL: none is */
-    struct addr who; /* for whom it was taken */
-    int bell; /* an eventfd that is rung when there is something to do; until origin_drop */
+    struct occupancy *held; /* borrowed; the transfer's end gives one back; NULL: none */
+    struct addr who;        /* the address that it was taken for */
+    int bell; /* an eventfd, rung when there is something to do, until origin_drop */
 };
 
 enum origin_told {
@@ -91,19 +89,19 @@ extern const char *const origin_told_name[ORIGIN_TOLD];
 enum origin_fault {
     ORIGIN_SOUND,
     ORIGIN_UNREACHABLE, /* its name, its port, its certificate */
-    ORIGIN_SILENT,      /* for too long */
-    ORIGIN_REDIRECT,    /* to where nobody may follow */
-    ORIGIN_BROKEN,      /* no HTTP, or an end before its time */
+    ORIGIN_SILENT,      /* no byte in time */
+    ORIGIN_REDIRECT,    /* to an address that is not allowed */
+    ORIGIN_BROKEN,      /* not HTTP, or ended too early */
     ORIGIN_FAULTS
 };
 const char *origin_fault_name(enum origin_fault f); /* a word, for figures */
-/* A sentence's end about the origin, for players: what the log has beside it is not theirs. */
+/* The end of a sentence about the origin, for players. Details are in the log only. */
 const char *origin_fault_text(enum origin_fault f);
 
 struct origin_head {
-    enum origin_fault fault; /* then there is nothing else */
+    enum origin_fault fault; /* if there is one, the rest is empty */
     int status;
-    int64_t length;                       /* -1: not told */
+    int64_t length;                       /* -1: not known */
     char told[ORIGIN_TOLD][ORIGIN_VALUE]; /* "": not there, or too long */
 };
 
@@ -112,13 +110,13 @@ struct origin_transfer;
 /* ERR_FULL: all transfers are taken. ERR_MEMORY. */
 struct origin_transfer *origin_begin(struct origin *o, const struct origin_question *q,
                                      struct err *e);
-/* The bell rings when it becomes true. */
+/* Has the head come? The bell rings when it has. */
 bool origin_ready(void *transfer);
-/* Once it is ready; borrowed until origin_drop. */
+/* After origin_ready; borrowed until origin_drop. */
 const struct origin_head *origin_head(const struct origin_transfer *t);
 /* The body, as a reply's stream; the bell rings when there is more. */
 ssize_t origin_pull(void *transfer, char *buf, size_t max);
-/* Ends it, if it has not ended. */
+/* Ends the transfer if it has not ended, and frees it. */
 void origin_drop(void *transfer);
 
 /* ---- figures ---- */

@@ -33,15 +33,15 @@ static int hex(char c)
     return -1;
 }
 
-/* The byte that an escape at s stands for; -1: it is none. */
+/* The byte of the percent escape at s; -1: it is none. */
 static int escaped(const char *s)
 {
     int hi = s[0] == '%' ? hex(s[1]) : -1, lo = hi >= 0 ? hex(s[2]) : -1;
     return lo < 0 ? -1 : hi << 4 | lo;
 }
 
-/* The character at *s, decoded, which is passed. */
-static char origins_take(const char **s)
+/* The decoded character at *s; moves *s behind it. */
+static char next_decoded(const char **s)
 {
     int c = escaped(*s);
     char is = c < 0 ? **s : (char)c;
@@ -49,17 +49,17 @@ static char origins_take(const char **s)
     return is;
 }
 
-/* Behind an encoded "%". Dots and slashes that are encoded twice would be harmless, if nobody decoded
- * twice; and so would be digits of such an escape that are encoded themselves. */
+/* Behind an encoded "%": is this a dot, slash or the like that is encoded twice? An origin may decode
+ * twice. The digits of the second escape may be encoded themselves. */
 static bool is_twice(const char *behind)
 {
-    char hi = origins_take(&behind), lo = origins_take(&behind);
+    char hi = next_decoded(&behind), lo = next_decoded(&behind);
     int c = escaped((char[]){'%', hi, lo, '\0'});
     return c >= 0 && (c < 0x20 || c == 0x7f || is_in((char)c, "./\\;%"));
 }
 
-/* What is wrong with the byte at s, which takes *n bytes, and what it stands for. */
-static const char *look(char *stands_for, size_t *n, const char *s)
+/* What is wrong with the character at s (NULL: nothing), its decoded value, and its length *n. */
+static const char *check_character(char *stands_for, size_t *n, const char *s)
 {
     unsigned char raw = (unsigned char)*s;
     *n = 1;
@@ -69,7 +69,7 @@ static const char *look(char *stands_for, size_t *n, const char *s)
     if (*s != '%') return NULL;
 
     int c = escaped(s);
-    if (c < 0) return "holds a percent escape that is wrong";
+    if (c < 0) return "holds an invalid percent escape";
     if (c < 0x20 || c == 0x7f) return "holds a control character";
     if (c == '/' || c == '\\') return "holds an encoded slash";
     if (c == '%' && is_twice(s + 3)) return "holds a dot or slash that is encoded twice";
@@ -78,7 +78,7 @@ static const char *look(char *stands_for, size_t *n, const char *s)
     return NULL;
 }
 
-/* A segment that begins with these n decoded characters and then ends, or has ";" there. */
+/* A segment of these n decoded characters, which then ends or has a ";". */
 static bool is_dots(const char *seen, size_t n)
 {
     return (n == 1 && seen[0] == '.') || (n == 2 && seen[0] == '.' && seen[1] == '.');
@@ -88,11 +88,11 @@ static int check_path(const char *path, const char *field, struct err *e)
 {
     char seen[2]; /* the first characters of the segment */
     size_t n_seen = 0, n;
-    bool open = true; /* nothing but those and perhaps an end so far */
+    bool open = true; /* it has no other characters so far */
     for (const char *s = path;; s += n) {
         char c;
         bool end = !*s || *s == '/';
-        const char *why = *s ? look(&c, &n, s) : NULL;
+        const char *why = *s ? check_character(&c, &n, s) : NULL;
         if (why) return err_field(e, ERR_INVALID, field, "%s", why);
         if (open && (end || c == ';') && is_dots(seen, n_seen))
             return err_field(e, ERR_INVALID, field, "holds a segment '.' or '..'");
@@ -145,9 +145,9 @@ static int check_authority(const char *s, size_t n, const char *field, struct er
     size_t host = colon ? (size_t)(colon - s) : n;
     if (memchr(s, '@', n))
         return err_field(e, ERR_INVALID, field,
-                         "must hold no user or password: origins are asked without");
+                         "must hold no user or password: requests to origins have none");
     if (!host_ok(s, host))
-        return err_field(e, ERR_INVALID, field, "'%.*s' is no host",
+        return err_field(e, ERR_INVALID, field, "'%.*s' is not a host",
                          (int)(host < 80 ? host : 80), s);
     if (!colon) return 0;
 
@@ -199,10 +199,10 @@ int origins_add(struct origins *o, const char *text, struct err *e)
     snprintf(name, sizeof name, "%.*s", (int)n, text);
     snprintf(field, sizeof field, "origin %s", name);
     if (o->n == ORIGINS_MAX)
-        return err_field(e, ERR_RANGE, field, "is one too many: there may be %d",
+        return err_field(e, ERR_RANGE, field, "is one too many: the limit is %d",
                          ORIGINS_MAX);
     if (origins_find(o, name) >= 0)
-        return err_field(e, ERR_CONFLICT, field, "is there twice");
+        return err_field(e, ERR_CONFLICT, field, "is given twice");
 
     size_t length = strlen(equals + 1);
     if (length >= ORIGINS_URL)

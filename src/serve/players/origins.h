@@ -1,16 +1,16 @@
-/* origins.h - the servers whose media the daemon hands on: their names, and what may be asked of them.
+/* origins.h - the list of origins (servers whose media the daemon proxies) and what may be requested.
  *
  *   NAME=URL                          cdn=https://media.example/vod
  *   GET /o/cdn/film/1.m4s?sig=x       https://media.example/vod/film/1.m4s?sig=x
  *
  * A name is made of letters, digits, "-" and "_". A URL is http:// or https:// with a host (name,
- * IPv4, or IPv6 in brackets), perhaps a port and a base path; no user, query, fragment, comma or
+ * IPv4, or IPv6 in brackets), optionally a port and a base path; no user, query, fragment, comma or
  * dot segment.
  *
- * A path that players ask for cannot leave the base path, however the origin reads it: segments
- * "." and ".." (percent-encoded, or with ";..." behind them), encoded "/", backslashes, control
- * characters and bytes beyond ASCII are refused, and so is what would be one of these if it were
- * decoded twice. Otherwise path and query go on as they came.
+ * A requested path cannot leave the base path, however the origin decodes it. Refused are: segments "."
+ * and ".." (also percent-encoded, or with ";..." behind them), encoded "/", backslashes, control
+ * characters, bytes beyond ASCII, and whatever becomes one of these if it is decoded twice. Otherwise
+ * path and query are forwarded unchanged.
  *
  * Errors: ERR_INVALID, ERR_RANGE, ERR_CONFLICT (the name is taken), with a sentence.
  * Threads: pure functions. */
@@ -37,11 +37,11 @@ struct origins {
 /* text: NAME=URL. */
 int origins_add(struct origins *o, const char *text, struct err *e)
     __attribute__((warn_unused_result));
-/* Its place; -1: no origin is called so. */
+/* Its index; -1: no origin has this name. */
 int origins_find(const struct origins *o, const char *name);
 
-/* What to ask the origin for: path and query as a player sent them, path without the "/" that
- * it begins with, query without "?", "" for none. */
+/* The URL to request. path and query are as the player sent them, path without its first "/", query
+ * without "?", "" for none. */
 int origins_target(char *out, size_t size, const char *url, const char *path,
                    const char *query, struct err *e) __attribute__((warn_unused_result));
 

@@ -10,9 +10,9 @@ enum { LEVELS = sizeof LADDER_KBPS / sizeof *LADDER_KBPS };
 
 struct client {
     char session[SERVICE_ID];
-    int chunk;        /* of his last post, -1: none yet */
-    double stalled_s; /* in all, by that post */
-    double before_s;  /* and by the one before it */
+    int chunk;        /* of the last post, -1: none yet */
+    double stalled_s; /* in total, in that post */
+    double before_s;  /* and in the one before it */
 };
 
 struct clients *pensieve_clients(int n, uint64_t seed, struct err *e)
@@ -30,7 +30,7 @@ static int pensieve_check(const struct pensieve_post *post, struct err *e)
                          post->level, LEVELS - 1);
     if (post->download_s < 0)
         return err_field(e, ERR_INVALID, "lastChunkFinishTime",
-                         "lies before lastChunkStartTime");
+                         "is before lastChunkStartTime");
     if (post->stalled_s < 0)
         return err_field(e, ERR_RANGE, "RebufferTime", "%g is negative",
                          post->stalled_s * 1e3);
@@ -43,8 +43,8 @@ static int pensieve_check(const struct pensieve_post *post, struct err *e)
     return 0;
 }
 
-/* The service's words, with the names that the client knows. */
-static void renamed(struct err *e)
+/* Names the field as the client knows it. */
+static void rename_field(struct err *e)
 {
     static const char *const names[][2] = {{"chunk", "lastRequest"},
                                            {"buffer_s", "buffer"},
@@ -106,10 +106,10 @@ static int end_of_video(int *level, struct service *s, const struct client *c,
     return service_reward(&unused, s, c->session, &in, e);
 }
 
-/* 0, 1 or an error, as pensieve_ask; what is new of the client is in c. */
-static int pensieve_answer(int *level, struct client *c, struct service *s,
-                           struct service_worker *w, const struct pensieve_post *post,
-                           struct err *e)
+/* As pensieve_ask; brings c up to date. */
+static int answer_post(int *level, struct client *c, struct service *s,
+                       struct service_worker *w, const struct pensieve_post *post,
+                       struct err *e)
 {
     bool again = post->chunk == c->chunk && post->stalled_s == c->stalled_s;
     if (!again && (post->chunk <= c->chunk || post->stalled_s < c->stalled_s)) return 1;
@@ -119,11 +119,11 @@ static int pensieve_answer(int *level, struct client *c, struct service *s,
     int rc = post->chunk + 1 < PENSIEVE_CHUNKS
                  ? next_level(level, s, w, c, post, before, &why)
                  : end_of_video(level, s, c, post, before, &why);
-    if (rc == ERR_ABSENT) return 1; /* it has ended meanwhile */
-    /* chunk 0 of a page that was loaded again before it came to chunk 1 */
+    if (rc == ERR_ABSENT) return 1; /* the session has ended meanwhile */
+    /* chunk 0 of a page that was reloaded before chunk 1 */
     if (rc == ERR_CONFLICT && again && post->chunk == 0) return 1;
     if (rc) {
-        renamed(&why);
+        rename_field(&why);
         return err_field(e, rc, why.field, "%s", why.detail);
     }
     if (!again) {
@@ -144,7 +144,7 @@ int pensieve_ask(int *level, struct clients *clients, struct service *s,
     if (rc) return rc;
     do {
         since = clients_get(&c, clients, key);
-        rc = since ? pensieve_answer(level, &c, s, w, post, e) : 1;
+        rc = since ? answer_post(level, &c, s, w, post, e) : 1;
     } while (!rc && !clients_put(clients, key, &c, since));
     return rc;
 }
@@ -166,12 +166,12 @@ int pensieve_open(struct clients *clients, struct service *s, struct service_wor
     int rc = service_open(&opened, s, w, &in, e);
     if (rc) return rc;
 
-    /* of who comes in the middle it is not known when he stalled */
+    /* earlier stalls of a client that comes in the middle belong to no chunk here */
     double stalled = post->chunk > 0 ? post->stalled_s : 0;
     c = (struct client){.chunk = -1, .stalled_s = stalled, .before_s = stalled};
     memcpy(c.session, opened.session, sizeof c.session);
     if (clients_put(clients, key, &c, since)) return 0;
-    /* another of his posts was faster; if this fails the session just goes silent */
+    /* another post of the client was faster; if this fails the session expires */
     (void)!service_close(s, opened.session, NULL, NULL);
     return 0;
 }

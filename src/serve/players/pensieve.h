@@ -1,29 +1,29 @@
-/* pensieve.h - clients of Pensieve's rl_server, each with a session of its own.
+/* pensieve.h - serves clients of Pensieve's rl_server, each with a session of its own.
  *
- * Pensieve's test beds post after every chunk what became of it and what the buffer holds,
- * and are told the level of the next chunk as "0" .. "5", or "REFRESH" behind the last one.
- * That server knew one client; here each has a session (service.h), which is opened with his
- * first post and answered, stored and learned from like any other:
+ * After every chunk, Pensieve's test beds post its outcome and the buffer. The answer is the level of
+ * the next chunk, "0" .. "5", or "REFRESH" after the last one. rl_server knew one client; here each
+ * client has a session (service.h). Its first post opens it, and it is answered, stored and learned
+ * from like any other:
  *
  *   lastRequest, lastquality        chunk and level of the last outcome
  *   lastChunkSize                   bytes
  *   lastChunkFinishTime - StartTime download_s [ms there]
- *   RebufferTime                    rebuffer_s is what it has grown by since the post before [ms]
+ *   RebufferTime                    rebuffer_s is its growth since the post before [ms]
  *   buffer                          buffer_s
  *   nextChunkSize                   next_bytes; may be missing, 0 is not known
  *
- * The video is theirs: 6 levels of 300 .. 4300 kbit/s, 49 chunks of 4 s. A chunk without bytes
- * or without a duration was not measured. A post with an earlier chunk than the one before, or
- * less stalling in all, begins the video anew. The same post again gets the same answer.
+ * The video is Pensieve's: 6 levels of 300 .. 4300 kbit/s, 49 chunks of 4 s. A chunk without bytes
+ * or without a duration was not measured. A post with an earlier chunk than the one before, or with
+ * less stalling in total, starts the video again. A repeated post gets the same answer.
  *
  * Source: rl_server of Mao et al. (Pensieve), SIGCOMM 2017. Differs: the level is this policy's,
- * and by the profile asked for.
+ * for the profile of the request.
  *
- * Clients are told apart by a key of the caller's (clients.h); one who was forgotten opens a session
- * again with his next post.
+ * The caller makes the clients' keys (clients.h). A client that was dropped from the table opens a new
+ * session with its next post.
  *
- * Errors: those of service.h with the fields' names as they came; ERR_RANGE, ERR_CONFLICT.
- * Threads: the table is locked inside, never across the service. */
+ * Errors: those of service.h with the field names of the request; ERR_RANGE, ERR_CONFLICT.
+ * Threads: the table is locked inside, never across a call of the service. */
 #ifndef SERVE_PENSIEVE_H
 #define SERVE_PENSIEVE_H
 
@@ -34,7 +34,7 @@
 #define PENSIEVE_CLIENTS 4096
 
 struct pensieve_post {
-    bool summary; /* at the end of a load: asks nothing, and the rest is not filled */
+    bool summary; /* at the end of a load: no question, the rest is not filled */
     int chunk, level;
     double buffer_s, stalled_s; /* stalled: since the video began */
     double download_s;
@@ -46,10 +46,10 @@ struct pensieve_post {
 
 enum { PENSIEVE_REFRESH = -1 };
 
-/* The table of them; the caller frees it, and makes the keys. */
+/* The table of clients, owned by the caller. */
 struct clients *pensieve_clients(int n, uint64_t seed, struct err *e);
 
-/* 0 and *level, or PENSIEVE_REFRESH; 1: he has no session for this post, open one first. */
+/* 0 and *level, or PENSIEVE_REFRESH; 1: the client has no session for this post, open one first. */
 int pensieve_ask(int *level, struct clients *clients, struct service *s,
                  struct service_worker *w, const unsigned char key[CLIENTS_KEY],
                  const struct pensieve_post *post, struct err *e)

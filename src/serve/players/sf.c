@@ -19,36 +19,36 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool one_of(char c, const char *set)
+static bool is_one_of(char c, const char *set)
 {
     return c && strchr(set, c);
 }
 
-static bool more(const struct sf *in)
+static bool sf_more(const struct sf *in)
 {
     return in->at < in->end;
 }
 
 static bool sf_take(struct sf *in, char c)
 {
-    if (!more(in) || *in->at != c) return false;
+    if (!sf_more(in) || *in->at != c) return false;
     in->at++;
     return true;
 }
 
-static void skip(struct sf *in, const char *set)
+static void sf_skip(struct sf *in, const char *set)
 {
-    while (more(in) && one_of(*in->at, set))
+    while (sf_more(in) && is_one_of(*in->at, set))
         in->at++;
 }
 
 static int read_key(char out[SF_KEY], struct sf *in, struct err *e)
 {
     const char *from = in->at;
-    if (!more(in) || !(is_alpha(*from) || *from == '*'))
+    if (!sf_more(in) || !(is_alpha(*from) || *from == '*'))
         return err_set(e, ERR_INVALID, "a name begins with a letter or '*'");
-    while (more(in) &&
-           (is_alpha(*in->at) || is_digit(*in->at) || one_of(*in->at, "_-.*")))
+    while (sf_more(in) &&
+           (is_alpha(*in->at) || is_digit(*in->at) || is_one_of(*in->at, "_-.*")))
         in->at++;
     size_t n = (size_t)(in->at - from);
     if (n >= SF_KEY)
@@ -59,19 +59,18 @@ static int read_key(char out[SF_KEY], struct sf *in, struct err *e)
     return 0;
 }
 
-/* Integers of at most 15 digits, decimals of 12 and 3: they are exact as doubles or as near as
- * those come. */
-static int sf_read_number(struct sf_item *out, struct sf *in, struct err *e)
+/* Integers of at most 15 digits, decimals of 12 and 3: a double holds them exactly or as near as it can. */
+static int read_number(struct sf_item *out, struct sf *in, struct err *e)
 {
     char text[24];
     size_t n = 0, whole = 0, part = 0;
     if (sf_take(in, '-')) text[n++] = '-';
-    for (; more(in) && is_digit(*in->at) && whole <= 15; whole++)
+    for (; sf_more(in) && is_digit(*in->at) && whole <= 15; whole++)
         text[n++] = *in->at++;
     if (!whole) return err_set(e, ERR_INVALID, "'-' without a digit");
     if (whole <= 12 && in->end - in->at > 1 && *in->at == '.' && is_digit(in->at[1])) {
         text[n++] = *in->at++;
-        for (; more(in) && is_digit(*in->at) && part <= 3; part++)
+        for (; sf_more(in) && is_digit(*in->at) && part <= 3; part++)
             text[n++] = *in->at++;
     }
     if (whole > 15 || part > 3)
@@ -86,12 +85,12 @@ static int read_string(struct sf_item *out, struct sf *in, struct err *e)
     in->at++;
     out->kind = SF_STRING;
     out->at = in->at;
-    for (; more(in) && *in->at != '"'; in->at++) {
+    for (; sf_more(in) && *in->at != '"'; in->at++) {
         if (*in->at < 0x20 || *in->at > 0x7e)
             return err_set(e, ERR_INVALID, "a string has a character that is not ASCII");
         if (*in->at != '\\') continue;
         in->at++;
-        if (!more(in) || !one_of(*in->at, "\"\\"))
+        if (!sf_more(in) || !is_one_of(*in->at, "\"\\"))
             return err_set(e, ERR_INVALID, "'\\' stands before '\"' or '\\' alone");
     }
     out->n = (size_t)(in->at - out->at);
@@ -105,8 +104,8 @@ static int read_token(struct sf_item *out, struct sf *in, struct err *e)
 {
     out->kind = SF_TOKEN;
     out->at = in->at;
-    while (more(in) && (is_alpha(*in->at) || is_digit(*in->at) ||
-                        one_of(*in->at, "!#$%&'*+-.^_`|~:/")))
+    while (sf_more(in) && (is_alpha(*in->at) || is_digit(*in->at) ||
+                           is_one_of(*in->at, "!#$%&'*+-.^_`|~:/")))
         in->at++;
     out->n = (size_t)(in->at - out->at);
     if (out->n < SF_TEXT) return 0;
@@ -117,7 +116,7 @@ static int read_token(struct sf_item *out, struct sf *in, struct err *e)
 static int read_truth(struct sf_item *out, struct sf *in, struct err *e)
 {
     in->at++;
-    if (!more(in) || !one_of(*in->at, "01"))
+    if (!sf_more(in) || !is_one_of(*in->at, "01"))
         return err_set(e, ERR_INVALID, "'?' stands before 0 or 1");
     out->kind = SF_TRUTH;
     out->truth = *in->at++ == '1';
@@ -128,16 +127,17 @@ static int read_bytes(struct sf_item *out, struct sf *in, struct err *e)
 {
     in->at++;
     out->kind = SF_BYTES;
-    while (more(in) && (is_alpha(*in->at) || is_digit(*in->at) || one_of(*in->at, "+/=")))
+    while (sf_more(in) &&
+           (is_alpha(*in->at) || is_digit(*in->at) || is_one_of(*in->at, "+/=")))
         in->at++;
     return sf_take(in, ':') ? 0 : err_set(e, ERR_INVALID, "a byte sequence has no end");
 }
 
 static int read_bare(struct sf_item *out, struct sf *in, struct err *e)
 {
-    if (!more(in)) return err_set(e, ERR_INVALID, "a value is missing");
+    if (!sf_more(in)) return err_set(e, ERR_INVALID, "a value is missing");
     char c = *in->at;
-    if (c == '-' || is_digit(c)) return sf_read_number(out, in, e);
+    if (c == '-' || is_digit(c)) return read_number(out, in, e);
     if (c == '"') return read_string(out, in, e);
     if (c == '*' || is_alpha(c)) return read_token(out, in, e);
     if (c == '?') return read_truth(out, in, e);
@@ -150,7 +150,7 @@ static int read_params(char *name, struct sf *in, struct err *e)
 {
     char key[SF_KEY];
     for (bool first = true; sf_take(in, ';'); first = false) {
-        skip(in, " ");
+        sf_skip(in, " ");
         struct sf_item value = {0};
         int rc = read_key(key, in, e);
         if (!rc && sf_take(in, '=')) rc = read_bare(&value, in, e);
@@ -172,14 +172,14 @@ static int read_list(struct sf_member *out, struct sf *in, struct err *e)
     in->at++;
     out->list = true;
     for (out->n = 0;;) {
-        skip(in, " ");
+        sf_skip(in, " ");
         if (sf_take(in, ')')) return read_params(NULL, in, e);
         if (out->n == SF_ITEMS)
             return err_set(e, ERR_RANGE, "a list has more than %d entries", SF_ITEMS);
         int rc = read_item(&out->item[out->n++], in, e);
         if (rc) return rc;
-        if (more(in) && !one_of(*in->at, " )"))
-            return err_set(e, ERR_INVALID, "entries of a list stand between spaces");
+        if (sf_more(in) && !is_one_of(*in->at, " )"))
+            return err_set(e, ERR_INVALID, "spaces must separate the entries of a list");
     }
 }
 
@@ -191,22 +191,22 @@ static int read_value(struct sf_member *out, struct sf *in, struct err *e)
         out->item[0] = (struct sf_item){.kind = SF_TRUTH, .truth = true};
         return read_params(out->item[0].param, in, e);
     }
-    if (more(in) && *in->at == '(') return read_list(out, in, e);
+    if (sf_more(in) && *in->at == '(') return read_list(out, in, e);
     return read_item(&out->item[0], in, e);
 }
 
 int sf_next(struct sf_member *out, struct sf *in, struct err *e)
 {
     out->key[0] = '\0';
-    skip(in, " \t");
-    if (!more(in)) return 0;
+    sf_skip(in, " \t");
+    if (!sf_more(in)) return 0;
     struct err why = {0};
     int rc = read_key(out->key, in, &why);
     if (!rc) rc = read_value(out, in, &why);
     if (!rc) {
-        skip(in, " \t");
-        if (more(in) && !sf_take(in, ','))
-            rc = err_set(&why, ERR_INVALID, "is followed by something else than ','");
+        sf_skip(in, " \t");
+        if (sf_more(in) && !sf_take(in, ','))
+            rc = err_set(&why, ERR_INVALID, "is followed by something other than ','");
     }
     if (!rc) return 1;
     in->at = in->end;

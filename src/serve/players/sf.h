@@ -1,17 +1,17 @@
-/* sf.h - dictionaries of structured fields (RFC 8941, Sec. 3.2), member by member.
+/* sf.h - parses dictionaries of structured fields (RFC 8941 3.2) one member at a time.
  *
  *   bl=21300, br=3200, bs, nor="..%2F300kbps%2Fx.m4v", ot=v, bsd=(120;v 0;a)
  *
- * Members are items or inner lists of items; items are integers, decimals, strings, tokens,
- * booleans (a key alone is true) and byte sequences. Of an item's parameters the name of the
- * first is kept, which is what CMCD v2 tells apart by (";v", ";a"); all of them are checked.
- * A key that comes again is another member: the later one counts, says the RFC.
+ * Members are items or inner lists of items. Items are integers, decimals, strings, tokens, booleans (a
+ * key alone is true) and byte sequences. All parameters of an item are checked, and the name of the
+ * first is kept: CMCD v2 distinguishes values by it (";v", ";a"). A repeated key is another member; by
+ * the RFC the later one counts.
  *
- * Differs: spaces and tabs are skipped on both sides of a comma, keys may have capitals (what
- * CMCD's custom keys look like), a comma at the end is passed over.
+ * Differs: spaces and tabs are skipped on both sides of a comma, keys may have capitals (custom CMCD
+ * keys do), a comma at the end is ignored.
  *
- * Limits: SF_KEY and SF_TEXT bytes with their NUL, SF_ITEMS of a list. Text that is longer, or
- * of other than printable ASCII, is an error. Byte sequences are checked and not kept.
+ * Limits: SF_KEY and SF_TEXT bytes with their NUL, SF_ITEMS of a list. Longer text, or text with
+ * other than printable ASCII characters, is an error. Byte sequences are checked and not kept.
  *
  * Errors: ERR_INVALID and ERR_RANGE, e->field the member's key or "" and e->detail what is wrong.
  * Threads: pure functions. No heap. */
@@ -33,8 +33,7 @@ struct sf_item {
     enum sf_kind kind;
     double number;
     bool truth;
-    const char
-        *at; /* the text of a string or token within the input, escapes as they are */
+    const char *at; /* text of a string or token within the input, with its escapes */
     size_t n;
     char param[SF_KEY]; /* name of its first parameter; "" none */
 };

@@ -10,24 +10,24 @@
 
 enum { RECENT = 5 };
 static const double BUFFER_MAX_S = 60;
-static const double LEAST_STALL_S = 0.1; /* when he starved, but nothing explains it */
+static const double LEAST_STALL_S = 0.1; /* it starved, but nothing explains it */
 static const double LEAST_DOWNLOAD_S = 1e-3;
 
-/* Of one player: the chunk he asked for last, and what it was like. */
+/* A player and the chunk that it requested last. */
 struct player {
     char session[SERVICE_ID];
     bool live;
     int chunk;            /* -1: none yet */
     uint32_t file;        /* CRC of its name */
-    uint32_t ladder, cid; /* CRC of the video's; cid 0: not told */
+    uint32_t ladder, cid; /* CRC of the video's; cid 0: not reported */
     int level;
     int64_t bytes;
     double asked_s, sent_s;  /* sent: the last byte; < 0 not yet */
-    double arrived_s;        /* how long he says it took; < 0 not told */
-    double buffer_s;         /* when he asked */
-    double later_s;          /* and what was foreseen for after it */
-    double starved_s;        /* told by reports since; < 0 nothing */
-    bool reported;           /* its outcome is in the session */
+    double arrived_s;        /* the download time it reports; < 0 none */
+    double buffer_s;         /* at the request */
+    double later_s;          /* expected after the chunk */
+    double starved_s;        /* reported since; < 0 nothing */
+    bool reported;           /* the outcome is in the session */
     double audio_kbps, kbps; /* kbps: the cap */
     double rate[RECENT];     /* kbit/s, newest last */
     int rates;
@@ -44,27 +44,27 @@ void steer_key(unsigned char key[CLIENTS_KEY], const struct clients *clients,
     clients_key(key, clients, "", 0, sid);
 }
 
-static uint32_t name_of(const char *file)
+static uint32_t name_crc(const char *file)
 {
     return bytes_crc32(0, file, strlen(file));
 }
 
 /* ---- what is known of a segment ---- */
 
-static uint32_t cid_of(const struct cmcd *c)
+static uint32_t cid_crc(const struct cmcd *c)
 {
-    return c->cid[0] ? name_of(c->cid) : 0;
+    return c->cid[0] ? name_crc(c->cid) : 0;
 }
 
-/* Pictures of another video than his session is about. */
+/* Does the player request another video than that of its session? */
 static bool is_other(const struct player *p, const struct video *v, const struct cmcd *c)
 {
     if (c->kind == CMCD_AUDIO) return false;
-    uint32_t cid = cid_of(c);
+    uint32_t cid = cid_crc(c);
     return p->ladder != video_ladder_crc(v) || (p->cid && cid && p->cid != cid);
 }
 
-/* The last number in a file's name, its ending left out; -1 when there is none. */
+/* The last number in a file's name without its extension; -1: none. */
 static int number_in(const char *file)
 {
     const char *end = strrchr(file, '.');
@@ -83,7 +83,7 @@ static int chunk_of(const struct steer_segment *q, const struct player *p,
 {
     int n = (q->number ? q->number : number_in(q->file)) - 1, next = p->chunk + 1;
     if (n >= 0 && (p->live || n < v->chunks)) return n;
-    if (q->number < 0 && p->chunk >= 0 && p->file == name_of(q->file)) return p->chunk;
+    if (q->number < 0 && p->chunk >= 0 && p->file == name_crc(q->file)) return p->chunk;
     return p->live || next < v->chunks ? next : v->chunks - 1;
 }
 
@@ -95,7 +95,7 @@ static int level_of(double kbps, const struct video *v)
     return best;
 }
 
-/* ---- what became of the chunk before ---- */
+/* ---- the outcome of the chunk before ---- */
 
 static double throughput(const struct player *p)
 {
@@ -123,12 +123,12 @@ static double download_s(const struct player *p, double mtp_kbps, double now_s)
     return fmin(fmax(s, LEAST_DOWNLOAD_S), LIMITS_SECONDS);
 }
 
-/* Before the first picture nobody starves. */
+/* Before playback starts nothing counts as a stall. */
 static double rebuffer_s(const struct player *p, const struct cmcd *c, double took_s,
                          unsigned *estimated)
 {
-    double told = fmax(c->starved_s, p->starved_s);
-    if (told >= 0) return fmin(told, LIMITS_SECONDS);
+    double reported = fmax(c->starved_s, p->starved_s);
+    if (reported >= 0) return fmin(reported, LIMITS_SECONDS);
     if (!c->starved || p->buffer_s <= 0) return 0;
     *estimated |= STEER_REBUFFER;
     return fmax(took_s - p->buffer_s, LEAST_STALL_S);
@@ -154,7 +154,7 @@ static double buffer_now(const struct player *p, const struct cmcd *c, double no
     return p->chunk < 0 ? 0 : fmax(p->later_s - (now_s - p->asked_s), 0);
 }
 
-/* What will be there once the chunk that he asks for has come. */
+/* The buffer after the requested chunk has come. */
 static double buffer_later(double now_buffer_s, int64_t bytes, double kbps,
                            double chunk_s)
 {
@@ -173,7 +173,7 @@ static struct question question_of(const struct player *p, const struct video *v
     return q;
 }
 
-/* Asks, with the outcome if the session takes it: one that it knows otherwise is left out. */
+/* Asks with the outcome, and without it if the session has another outcome for that chunk. */
 static int decide(struct player *p, struct service *s, struct service_worker *w,
                   const struct video *v, const struct outcome *last, struct err *e)
 {
@@ -190,7 +190,7 @@ static int decide(struct player *p, struct service *s, struct service_worker *w,
         mine = (struct err){0};
         rc = service_ask(&a, s, w, p->session, &q, &mine);
     }
-    if (rc == ERR_CONFLICT) return 0; /* decided before he seeked back: the cap stays */
+    if (rc == ERR_CONFLICT) return 0; /* decided before a seek back: the cap stays */
     if (rc < 0) return err_field(e, rc, mine.field, "%s", mine.detail);
     p->kbps = a.kbps;
     return 0;
@@ -207,8 +207,7 @@ static int report(struct service *s, const struct player *p, const struct outcom
     return rc == ERR_CONFLICT || rc == ERR_ABSENT ? 0 : rc;
 }
 
-static void steer_tell(struct steer_told *told, const struct player *p,
-                       unsigned estimated)
+static void fill_told(struct steer_told *told, const struct player *p, unsigned estimated)
 {
     memcpy(told->session, p->session, sizeof told->session);
     told->max_kbps = p->kbps > 0 ? p->kbps + p->audio_kbps : 0;
@@ -216,10 +215,10 @@ static void steer_tell(struct steer_told *told, const struct player *p,
     told->estimated = estimated;
 }
 
-/* The pictures of chunk n: what became of the one before goes in, what comes next comes out. */
-static int ask_pictures(struct player *p, unsigned *estimated, struct service *s,
-                        struct service_worker *w, const struct video *v,
-                        const struct steer_segment *in, struct err *e)
+/* Video of chunk n: reports the outcome of the chunk before and asks about the next one. */
+static int ask_video(struct player *p, unsigned *estimated, struct service *s,
+                     struct service_worker *w, const struct video *v,
+                     const struct steer_segment *in, struct err *e)
 {
     const struct cmcd *c = in->cmcd;
     int chunk = chunk_of(in, p, v);
@@ -236,7 +235,7 @@ static int ask_pictures(struct player *p, unsigned *estimated, struct service *s
     if (rate <= 0 && c->throughput_kbps > 0) rate = c->throughput_kbps;
 
     p->chunk = chunk;
-    p->file = name_of(in->file);
+    p->file = name_crc(in->file);
     p->level = level_of(c->kbps, v);
     p->bytes = in->bytes;
     p->asked_s = in->now_s;
@@ -251,10 +250,10 @@ static int ask_pictures(struct player *p, unsigned *estimated, struct service *s
     return before ? report(s, p, &last, false, e) : 0;
 }
 
-/* What he tells and is told, as far as it is his own; p is put back by the caller. */
-static int steer_answer(struct steer_told *told, struct player *p, struct service *s,
-                        struct service_worker *w, const struct video *v,
-                        const struct steer_segment *q, struct err *e)
+/* One request of one player; the caller puts p back. */
+static int answer_request(struct steer_told *told, struct player *p, struct service *s,
+                          struct service_worker *w, const struct video *v,
+                          const struct steer_segment *q, struct err *e)
 {
     const struct cmcd *c = q->cmcd;
     struct err why = {0};
@@ -263,10 +262,10 @@ static int steer_answer(struct steer_told *told, struct player *p, struct servic
     if (c->kind == CMCD_AUDIO && c->kbps > 0)
         p->audio_kbps = c->kbps;
     else if ((c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED) && c->kbps > 0)
-        rc = ask_pictures(p, &estimated, s, w, v, q, &why);
+        rc = ask_video(p, &estimated, s, w, v, q, &why);
     if (rc == ERR_ABSENT) return rc;
     if (rc) return err_field(e, rc, why.field, "%s", why.detail);
-    steer_tell(told, p, estimated);
+    fill_told(told, p, estimated);
     return 0;
 }
 
@@ -294,8 +293,8 @@ int steer_ask(struct steer_told *told, struct clients *clients, struct service *
             (void)!service_close(s, p.session, NULL, NULL);
             return 1;
         }
-        int rc = steer_answer(told, &p, s, w, video, q, e);
-        if (rc == ERR_ABSENT) { /* it was silent for too long */
+        int rc = answer_request(told, &p, s, w, video, q, e);
+        if (rc == ERR_ABSENT) { /* the session expired */
             if (clients_forget(clients, key, since)) return 1;
         } else if (rc || clients_put(clients, key, &p, since)) {
             return rc;
@@ -328,14 +327,14 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
     p = (struct player){.chunk = -1,
                         .live = c->live,
                         .ladder = video_ladder_crc(video),
-                        .cid = cid_of(c),
+                        .cid = cid_crc(c),
                         .sent_s = -1,
                         .arrived_s = -1,
                         .starved_s = -1,
                         .kbps = opened.first.kbps};
     memcpy(p.session, opened.session, sizeof p.session);
     if (clients_put(clients, key, &p, 0)) return 0;
-    /* another of his requests was faster; if this fails the session just goes silent */
+    /* another request of the player was faster; if this fails the session expires */
     (void)!service_close(s, opened.session, NULL, NULL);
     return 0;
 }
@@ -349,7 +348,7 @@ void steer_sent(struct clients *clients, struct service *s, const struct video *
     steer_key(key, clients, sid);
     do {
         since = clients_get(&p, clients, key);
-        if (!since || p.file != name_of(file)) return;
+        if (!since || p.file != name_crc(file)) return;
         p.sent_s = now_s;
         if (!p.live && p.chunk == video->chunks - 1 && !p.reported) {
             struct cmcd nothing;
@@ -361,9 +360,9 @@ void steer_sent(struct clients *clients, struct service *s, const struct video *
     } while (!clients_put(clients, key, &p, since));
 }
 
-/* He has watched to the end, or gives up. */
-static int end(struct service *s, const struct player *p, const struct cmcd *c,
-               bool watched, double now_s, struct err *e)
+/* The viewer watched to the end, or stopped. */
+static int end_session(struct service *s, const struct player *p, const struct cmcd *c,
+                       bool watched, double now_s, struct err *e)
 {
     struct err why = {0};
     unsigned unused = 0;
@@ -375,13 +374,13 @@ static int end(struct service *s, const struct player *p, const struct cmcd *c,
     return err_field(e, rc, why.field, "%s", why.detail);
 }
 
-static void steer_note(struct player *p, const struct cmcd *c)
+static void note_report(struct player *p, const struct cmcd *c)
 {
     bool response = strcmp(c->event, "rr") == 0;
-    bool pictures = c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED;
-    if (c->file[0] ? p->file != name_of(c->file) : response) return;
+    bool is_video = c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED;
+    if (c->file[0] ? p->file != name_crc(c->file) : response) return;
     if (c->starved_s >= 0) p->starved_s = fmax(p->starved_s, 0) + c->starved_s;
-    if (response && pictures && c->arrived_s > 0) p->arrived_s = c->arrived_s;
+    if (response && is_video && c->arrived_s > 0) p->arrived_s = c->arrived_s;
 }
 
 int steer_event(struct clients *clients, struct service *s, const struct cmcd *c,
@@ -395,12 +394,12 @@ int steer_event(struct clients *clients, struct service *s, const struct cmcd *c
     for (;;) {
         uint64_t since = clients_get(&p, clients, key);
         if (!since) return 0;
-        steer_note(&p, c);
+        note_report(&p, c);
         if (!over) {
             if (clients_put(clients, key, &p, since)) return 0;
             continue;
         }
-        int rc = end(s, &p, c, watched, now_s, e);
+        int rc = end_session(s, &p, c, watched, now_s, e);
         if (rc || clients_forget(clients, key, since)) return rc;
     }
 }

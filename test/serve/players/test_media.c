@@ -333,9 +333,9 @@ START_TEST(a_broken_trace_is_read_once_until_it_changes)
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(status_of(m, "broken", i % 2 ? "v" : "w", "link.json"), 404);
     ck_assert_int_gt(pread(fd, text, sizeof text - 1, 0), 0);
-    const char *line = strstr(text, "broken is no trace");
+    const char *line = strstr(text, "broken is not a trace");
     ck_assert_ptr_nonnull(line);
-    ck_assert_ptr_null(strstr(line + 1, "broken is no trace"));
+    ck_assert_ptr_null(strstr(line + 1, "broken is not a trace"));
 
     put("traces/broken", "0 8\n1 8\n", 8);
     ck_assert_int_eq(status_of(m, "broken", "v", "link.json"), 200);
