@@ -478,8 +478,8 @@ SHARE := find deploy/policy traces web -type f ! -name '*.sh' ! -name 'package*.
            ! -path 'web/tools/*' ! -name '.*' ! -path '*/node_modules/*'
 # manual pages: of the program and of every command, from the tables that --help prints; what is
 # longer stands in deploy/man
-PAGES := abrd $(patsubst src/cli/cmd_%.c,abrd-%,\
-           $(filter-out %_sub.c %_completion.c %_man.c,$(wildcard src/cli/cmd_*.c)))
+PAGES := abrd $(patsubst cmd_%.c,abrd-%,$(filter-out %_sub.c %_completion.c %_man.c,\
+           $(notdir $(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c))))
 build/man/%.8: $(B)/abrd $(wildcard deploy/man/*.roff)
 	@mkdir -p $(@D)
 	$(Q)$(B)/abrd man $(filter-out abrd,$(*:abrd-%=%)) > $@.part

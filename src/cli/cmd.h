@@ -32,6 +32,10 @@ int cmd_sub_run(const char *command, const char *about, const struct cmd_sub *ta
  * needs (nn/blas.h)? Prints why not, and returns OPT_EXIT_FAILED; 0: it has. */
 int cmd_blas(const char *command, int threads);
 
+/* Prints "abrd COMMAND: FIELD: DETAIL" on stderr; returns OPT_EXIT_FAILED. */
+struct err;
+int cmd_fail(const char *command, const struct err *e);
+
 /* ---- the commands ---- */
 
 int cmd_emulate(int argc, char **argv);

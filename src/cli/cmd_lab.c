@@ -12,14 +12,13 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/cmd.h"
-#include "cli/assets.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/man.h"
 #include "cli/opt.h"
 #include "cli/out.h"
+#include "cli/page.h"
 #include "cli/progress.h"
-#include "cli/spent.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -61,15 +60,8 @@ struct work {
     char runs_dir[LAB_PATH];
     struct report_assets assets;
     struct progress progress;
-    struct spent spent;
+    struct progress_cpu cpu;
 };
-
-static int lab_fail(const struct work *w, const struct err *e)
-{
-    fprintf(stderr, "abrd %s: %s%s%s\n", w->name, e->field, *e->field ? ": " : "",
-            e->detail);
-    return OPT_EXIT_FAILED;
-}
 
 /* ---- options ---- */
 
@@ -222,7 +214,7 @@ static int make_folder(const char *dir, struct err *e)
 static int prepare(struct work *w, struct err *e)
 {
     if (!w->out) return 0;
-    int rc = assets_load(&w->assets, e);
+    int rc = page_assets(&w->assets, e);
     if (rc) return rc;
     if (snprintf(w->runs_dir, sizeof w->runs_dir, "%s/runs/%s", w->out, w->lab->name) >=
         (int)sizeof w->runs_dir)
@@ -236,7 +228,7 @@ static bool lab_show_progress(void *ctx, double share, const char *note)
 {
     struct work *w = ctx;
     progress_show(&w->progress, share, note);
-    spent_note(&w->spent, clock_cpu(), note);
+    progress_cpu_note(&w->cpu, clock_cpu(), note);
     return interrupt_seen();
 }
 
@@ -368,19 +360,19 @@ static int print(const struct work *w, struct out *o, const struct report *r,
 static void print_spent(const struct work *w)
 {
     char line[512];
-    spent_line(line, sizeof line, &w->spent, clock_cpu());
+    progress_cpu_line(line, sizeof line, &w->cpu, clock_cpu());
     fprintf(stderr, "%s: %s\n", w->lab->name, line);
 }
 
 static int lab_run(struct work *w)
 {
     struct err e = {0};
-    if (prepare(w, &e)) return lab_fail(w, &e);
+    if (prepare(w, &e)) return cmd_fail(w->name, &e);
     struct out *o = out_new(&w->rows, &e);
     struct report *r = o ? report_new(w->lab->name, w->lab->title, &e) : NULL;
     if (!r) {
         out_free(o);
-        return lab_fail(w, &e);
+        return cmd_fail(w->name, &e);
     }
     put_params(r, w);
 
@@ -405,7 +397,7 @@ static int lab_run(struct work *w)
     if (!rc) rc = print(w, o, r, &e);
     if (!rc) print_spent(w);
     int code = rc == LAB_STOPPED         ? stopped(w)
-               : rc                      ? lab_fail(w, &e)
+               : rc                      ? cmd_fail(w->name, &e)
                : report_checks_failed(r) ? OPT_EXIT_FAILED
                                          : OPT_EXIT_DONE;
     report_free(r);
@@ -490,7 +482,7 @@ int cmd_lab_of(const struct lab *const *table, int argc, char **argv)
         code = cmd_blas(w->name, w->threads);
         if (!code) code = lab_run(w);
     }
-    assets_free(&w->assets);
+    page_assets_free(&w->assets);
     free(w);
     return code;
 }

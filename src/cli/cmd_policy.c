@@ -16,13 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int policy_fail(const char *command, const struct err *e)
-{
-    fprintf(stderr, "abrd policy %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
-            e->detail);
-    return OPT_EXIT_FAILED;
-}
-
 /* ------------------------------------------------------------------------------ show */
 
 static void show_row(struct out *o, const char *path, const char *key, const char *value)
@@ -81,13 +74,13 @@ static int policy_show(int argc, char **argv)
 
     struct err e = {0};
     struct out *o = out_new(&cfg, &e);
-    if (!o) return policy_fail("show", &e);
+    if (!o) return cmd_fail("policy show", &e);
     int rc = 0;
     for (; at < argc && !rc; at++)
         rc = show_file(o, argv[at], &e);
     if (!rc) rc = out_finish(o, &e);
     out_free(o);
-    return rc ? policy_fail("show", &e) : OPT_EXIT_DONE;
+    return rc ? cmd_fail("policy show", &e) : OPT_EXIT_DONE;
 }
 
 /* ------------------------------------------------------------------------------ join */
@@ -205,7 +198,7 @@ static int join(int argc, char **argv)
     struct joining *j = calloc(1, sizeof *j);
     if (!j) {
         err_set(&e, ERR_MEMORY, "no memory");
-        return policy_fail("join", &e);
+        return cmd_fail("policy join", &e);
     }
     for (; at < argc; at++)
         j->path[j->n++] = argv[at];
@@ -214,7 +207,7 @@ static int join(int argc, char **argv)
     for (int k = 0; k < j->n; k++)
         policy_free(j->policy[k]);
     free(j);
-    return rc ? policy_fail("join", &e) : OPT_EXIT_DONE;
+    return rc ? cmd_fail("policy join", &e) : OPT_EXIT_DONE;
 }
 
 /* ----------------------------------------------------------------------------- merge */
@@ -304,7 +297,7 @@ static int merge(int argc, char **argv)
     struct err e = {0};
     int rc = merge_file(argv[at], to, &weights, &e);
     if (!rc) rc = put_made(&cfg, to, &e);
-    return rc ? policy_fail("merge", &e) : OPT_EXIT_DONE;
+    return rc ? cmd_fail("policy merge", &e) : OPT_EXIT_DONE;
 }
 
 /* ---------------------------------------------------------------------------- import */
@@ -429,7 +422,7 @@ static int import(int argc, char **argv)
     if (!rc) rc = put_import(o, to, p, &s, &e);
     policy_free(p);
     out_free(o);
-    return rc ? policy_fail("import", &e) : OPT_EXIT_DONE;
+    return rc ? cmd_fail("policy import", &e) : OPT_EXIT_DONE;
 }
 
 /* ---------------------------------------------------------------------------- policy */

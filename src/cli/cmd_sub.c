@@ -8,6 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+int cmd_fail(const char *command, const struct err *e)
+{
+    fprintf(stderr, "abrd %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
+            e->detail);
+    return OPT_EXIT_FAILED;
+}
+
 int cmd_blas(const char *command, int threads)
 {
     struct err e = {0};

@@ -20,13 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int trace_fail(const char *command, const struct err *e)
-{
-    fprintf(stderr, "abrd trace %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
-            e->detail);
-    return OPT_EXIT_FAILED;
-}
-
 static bool is_folder(const char *path)
 {
     struct stat st;
@@ -87,7 +80,7 @@ static int trace_check_command(int argc, char **argv)
     struct err e = {0};
     struct verdicts v = {.out = out_new(&cfg, &e)};
     struct progress bar = {0};
-    if (!v.out) return trace_fail("check", &e);
+    if (!v.out) return cmd_fail("trace check", &e);
     for (; at < argc && !e.code; at++) {
         struct corpus_files files = {0};
         if (!is_folder(argv[at])) {
@@ -106,7 +99,7 @@ static int trace_check_command(int argc, char **argv)
     out_say(v.out, "%d ok, %d refused", v.good, v.refused);
     if (!e.code && out_finish(v.out, &e)) v.refused++;
     out_free(v.out);
-    if (e.code) return trace_fail("check", &e);
+    if (e.code) return cmd_fail("trace check", &e);
     return v.refused ? OPT_EXIT_FAILED : OPT_EXIT_DONE;
 }
 
@@ -262,7 +255,7 @@ static int convert(int argc, char **argv)
     if (!rc) out_say(c.out, "traces written: %d", c.traces);
     if (!rc) rc = out_finish(c.out, &e);
     out_free(c.out);
-    return rc ? trace_fail("convert", &e) : OPT_EXIT_DONE;
+    return rc ? cmd_fail("trace convert", &e) : OPT_EXIT_DONE;
 }
 
 /* -------------------------------------------------------------------------- generate */
@@ -327,7 +320,7 @@ static int generate(int argc, char **argv)
     if (!rc) rc = out_finish(o, &e);
     out_free(o);
     corpus_free(c);
-    return rc ? trace_fail("generate", &e) : OPT_EXIT_DONE;
+    return rc ? cmd_fail("trace generate", &e) : OPT_EXIT_DONE;
 }
 
 /* ----------------------------------------------------------------------------- stats */
@@ -427,7 +420,7 @@ static int stats(int argc, char **argv)
     for (int i = 0; i < l.n; i++)
         trace_free(l.at[i]);
     free(l.at);
-    return rc ? trace_fail("stats", &e) : OPT_EXIT_DONE;
+    return rc ? cmd_fail("trace stats", &e) : OPT_EXIT_DONE;
 }
 
 /* --------------------------------------------------------------------------- overlap */
@@ -536,7 +529,7 @@ static int overlap(int argc, char **argv)
     corpus_free(b);
     corpus_free(a);
     out_free(o);
-    return rc ? trace_fail("overlap", &e) : OPT_EXIT_DONE;
+    return rc ? cmd_fail("trace overlap", &e) : OPT_EXIT_DONE;
 }
 
 /* ----------------------------------------------------------------------------- trace */

@@ -25,13 +25,6 @@ struct source {
          .d = &(s).chunk_s, .lo = 1, .hi = 10},                                       \
         OPT_QUIET((s).quiet)
 
-static int video_fail(const char *command, const struct err *e)
-{
-    fprintf(stderr, "abrd video %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
-            e->detail);
-    return OPT_EXIT_FAILED;
-}
-
 static bool is_url(const char *from)
 {
     return !strncmp(from, "http://", 7) || !strncmp(from, "https://", 8);
@@ -111,7 +104,7 @@ static int video_show(int argc, char **argv)
     if (!rc) rc = out_finish(o, &e);
     video_free(v);
     out_free(o);
-    return rc ? video_fail("show", &e) : OPT_EXIT_DONE;
+    return rc ? cmd_fail("video show", &e) : OPT_EXIT_DONE;
 }
 
 static int convert(int argc, char **argv)
@@ -156,7 +149,7 @@ static int convert(int argc, char **argv)
     if (!rc) rc = out_finish(o, &e);
     video_free(v);
     out_free(o);
-    return rc ? video_fail("convert", &e) : OPT_EXIT_DONE;
+    return rc ? cmd_fail("video convert", &e) : OPT_EXIT_DONE;
 }
 
 static const struct cmd_sub subcommands[] = {

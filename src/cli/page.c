@@ -1,13 +1,51 @@
 #include "cli/page.h"
 
 #include "base/text.h"
-#include "cli/assets.h"
+#include "cli/home.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* ---- the files ---- */
+
+enum { ASSET_MAX = 4 << 20 };
+
+static int load_asset(const char **out, const char *rel, struct err *e)
+{
+    char path[HOME_PATH];
+    int rc = home_find(path, rel, e);
+    if (rc) return rc;
+    *out = text_read_file(path, ASSET_MAX, NULL, e);
+    return *out ? 0 : ERR_IO;
+}
+
+int page_assets(struct report_assets *a, struct err *e)
+{
+    *a = (struct report_assets){0};
+    static const char uplot[] = "web/vendor/uPlot.iife.min.js";
+    struct err why = {0};
+    int rc = load_asset(&a->uplot_js, uplot, &why);
+    if (!rc) rc = load_asset(&a->uplot_css, "web/vendor/uPlot.min.css", &why);
+    if (rc == ERR_ABSENT)
+        return err_field(e, rc, uplot,
+                         "the chart library is missing; run 'make web', or leave out the "
+                         "page (--report, in the labs --out)");
+    if (rc) return err_field(e, rc, why.field, "%s", why.detail);
+    rc = load_asset(&a->page_js, "web/report/report.js", e);
+    return rc ? rc : load_asset(&a->page_css, "web/report/report.css", e);
+}
+
+void page_assets_free(struct report_assets *a)
+{
+    const char *const text[] = {a->uplot_js, a->uplot_css, a->page_js, a->page_css};
+    for (int i = 0; i < 4; i++)
+        free((void *)(uintptr_t)text[i]);
+    *a = (struct report_assets){0};
+}
 
 static int page_split(char *dir, size_t dir_size, char *name, size_t name_size,
                       const char *path, struct err *e)
@@ -35,9 +73,9 @@ struct report *page_new(const char *path, const char *title, struct err *e)
     struct report_assets assets = {0};
     struct report *r = NULL;
     if (!page_split(dir, sizeof dir, name, sizeof name, path, e) &&
-        !assets_load(&assets, e))
+        !page_assets(&assets, e))
         r = report_new(name, title, e);
-    assets_free(&assets);
+    page_assets_free(&assets);
     return r;
 }
 
@@ -46,11 +84,13 @@ int page_write(const struct report *r, const char *path, struct err *e)
     char dir[4096], name[64];
     struct report_assets assets = {0};
     int rc = page_split(dir, sizeof dir, name, sizeof name, path, e);
-    if (!rc) rc = assets_load(&assets, e);
+    if (!rc) rc = page_assets(&assets, e);
     if (!rc) rc = report_write_alone(r, dir, &assets, e);
-    assets_free(&assets);
+    page_assets_free(&assets);
     return rc;
 }
+
+/* ---- figures ---- */
 
 struct pair {
     double x, y;

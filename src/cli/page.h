@@ -1,29 +1,37 @@
-/* page.h - a report (report/report.h) as the file that --report names.
+/* page.h - a report (report/report.h) as the HTML page that --report names, and its common figures.
  *
- * Errors: ERR_INVALID (a name that is not letters, digits, '-' and '_' before .html), and those of
- * assets.h and report_write. Threads: main thread. */
+ * A page consists of the report, uPlot, our script and our style. home.h finds these texts; uPlot is
+ * there after `make web`, and the error says so when it is not.
+ *
+ * Errors: ERR_INVALID (a name that is not letters, digits, '-' and '_' before .html), ERR_ABSENT,
+ * ERR_IO, and those of report_write. Threads: main thread. */
 #ifndef CLI_PAGE_H
 #define CLI_PAGE_H
 
 #include "report/report.h"
 
-/* An empty report of that file's name; fails before any work is done. */
+/* The texts of a page, owned: page_assets_free, also after a failure. */
+int page_assets(struct report_assets *out, struct err *e)
+    __attribute__((warn_unused_result));
+void page_assets_free(struct report_assets *a);
+
+/* An empty report of that file's name. Finds what would fail at the end, before any work is done. */
 struct report *page_new(const char *path, const char *title, struct err *e);
 /* path.html, path.csv and path.json. */
 int page_write(const struct report *r, const char *path, struct err *e)
     __attribute__((warn_unused_result));
 
-/* Sorts the n pairs by x, as a series wants them: equal ones are moved apart by a billionth.
+/* Sorts the n pairs by x, as a series needs them: equal ones are moved apart by a billionth.
  * y may be NULL. */
 void page_sort(double *x, double *y, int n);
 
 /* Into the last panel: the share of the n values that are at most x; a point per pair.
- * Without memory for it the series is left out. */
+ * Without memory the series is left out. */
 void page_distribution(struct report *r, const char *name, const double *values, int n);
 void page_points(struct report *r, const char *name, const double *x, const double *y,
                  int n);
 
-/* A session, chunk by chunk: when each was there, and what was then. */
+/* A session chunk by chunk: when the chunk had come, and the state at that time. */
 struct page_timeline {
     int n;
     const double *at_s, *buffer_s, *mbps, *throughput_mbps, *stall_s; /* (n) */

@@ -6,4 +6,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 make -s build/release/check >/dev/null
-build/release/check cli/labels
+build/release/check cli/emulate/labels

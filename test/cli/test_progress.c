@@ -4,6 +4,7 @@
 #include "support/capture.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -62,6 +63,57 @@ START_TEST(quiet_is_quiet)
 }
 END_TEST
 
+/* ---- CPU time ---- */
+
+static const char *cpu_line(const struct progress_cpu *s, double cpu_s)
+{
+    static char line[512];
+    progress_cpu_line(line, sizeof line, s, cpu_s);
+    return line;
+}
+
+/* a from 1 to 4 and from 6 to 9, b from 4 to 6, c from 9 to 9.5, of 10: c is below a tenth */
+START_TEST(cpu_time_by_hand)
+{
+    struct progress_cpu s = {0};
+    ck_assert_str_eq(cpu_line(&s, .5), "0.5 s CPU");
+    progress_cpu_note(&s, 1, "a");
+    progress_cpu_note(&s, 2, "a");
+    progress_cpu_note(&s, 4, "b");
+    progress_cpu_note(&s, 6, "a");
+    ck_assert_str_eq(cpu_line(&s, 7), "7.0 s CPU: a 4.0 s, b 2.0 s");
+    progress_cpu_note(&s, 9, "c");
+    ck_assert_str_eq(cpu_line(&s, 9.5), "9.5 s CPU: a 6.0 s, b 2.0 s");
+    ck_assert_str_eq(cpu_line(&s, 11), "11.0 s CPU: a 6.0 s, b 2.0 s, c 2.0 s");
+}
+END_TEST
+
+START_TEST(more_notes_of_cpu_time_than_room)
+{
+    struct progress_cpu s = {0};
+    char note[16];
+    for (int i = 0; i < PROGRESS_PARTS + 5; i++) {
+        snprintf(note, sizeof note, "n%d", i);
+        progress_cpu_note(&s, i, note);
+    }
+    ck_assert_int_eq(s.notes, PROGRESS_PARTS);
+    ck_assert_str_eq(cpu_line(&s, 100),
+                     "100.0 s CPU"); /* one second each, the rest in no part */
+    progress_cpu_note(&s, 100, "n3");
+    ck_assert_str_eq(cpu_line(&s, 150), "150.0 s CPU: n3 51.0 s");
+}
+END_TEST
+
+START_TEST(a_short_line_of_cpu_time_is_cut)
+{
+    struct progress_cpu s = {0};
+    char line[20];
+    progress_cpu_note(&s, 0, "something long enough");
+    progress_cpu_line(line, sizeof line, &s, 5);
+    ck_assert_str_eq(line, "5.0 s CPU: somethin");
+}
+END_TEST
+
 Suite *suite_cli_progress(void);
 Suite *suite_cli_progress(void)
 {
@@ -70,6 +122,9 @@ Suite *suite_cli_progress(void)
     tcase_add_loop_test(t, the_line, 0, sizeof lines / sizeof *lines);
     tcase_add_test(t, off_a_terminal_a_line_comes_every_ten_seconds);
     tcase_add_test(t, quiet_is_quiet);
+    tcase_add_test(t, cpu_time_by_hand);
+    tcase_add_test(t, more_notes_of_cpu_time_than_room);
+    tcase_add_test(t, a_short_line_of_cpu_time_is_cut);
     suite_add_tcase(s, t);
     return s;
 }

@@ -17,14 +17,14 @@ layers=(base nn policy learn abr embed report lab serve cli)
 # layer.
 declare -A home=(
     [cblas.h]="src/nn/blas.c"
-    [jansson.h]="src/learn/ckpt src/base/json_text src/abr/traces/trace.c src/abr/manifests/video.c src/report/report.c src/serve/http/wire src/cli/out.c src/cli/door_remote.c"
+    [jansson.h]="src/learn/ckpt src/base/json_text src/abr/traces/trace.c src/abr/manifests/video.c src/report/report.c src/serve/http/wire src/cli/out.c src/cli/emulate/backend_remote.c"
     [expat.h]="src/abr/manifests/mpd.c"
     [microhttpd.h]="src/serve/http/http"
     [sqlite3.h]="src/serve/store/store_sqlite"
     [nats/]="src/serve/cluster/bus_nats"
-    [curl/]="src/cli/door_remote.c src/cli/fetch.c src/serve/players/origin.c"
+    [curl/]="src/cli/emulate/backend_remote.c src/cli/fetch.c src/serve/players/origin.c"
     [getopt.h]="src/cli/opt.c"
-    [systemd/]="src/cli/manager.c"
+    [systemd/]="src/cli/serve/manager.c"
     [pthread.h]="src/base/pool.c src/base/cond. src/serve/"
     [threads.h]="none"
     [time.h]="src/base/clock.c src/base/cond.c src/base/log.c src/serve/ src/cli/"
@@ -156,10 +156,10 @@ done | rule header-opening
 
 # tried from outside, as a program or over HTTP
 declare -A outside=(
-    [src/cli/cmd_serve.c]=test/http/life.mjs
-    [src/cli/crowd.c]=test/http/emulate.mjs
-    [src/cli/door_local.c]=test/http/emulate.mjs
-    [src/cli/door_remote.c]=test/http/emulate.mjs
+    [src/cli/serve/cmd_serve.c]=test/http/life.mjs
+    [src/cli/emulate/viewers.c]=test/http/emulate.mjs
+    [src/cli/emulate/backend_local.c]=test/http/emulate.mjs
+    [src/cli/emulate/backend_remote.c]=test/http/emulate.mjs
     [src/serve/metrics/metrics.c]=test/serve/http/test_api.c
     [src/serve/players/api_cmcd.c]=test/http/cmcd.mjs
     [src/serve/players/api_origin.c]=test/http/origin.mjs

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/assets.h"
+#include "cli/page.h"
 #include "support/bench.h"
 #include "support/client.h"
 #include "support/tmpdir.h"
@@ -128,9 +128,9 @@ static void write_report(const struct report *r)
     struct err e = {0};
     if (mkdir(dir, 0755) && errno != EEXIST)
         bench_fail("%s cannot be made: %s", dir, strerror(errno));
-    int rc = assets_load(&assets, &e);
+    int rc = page_assets(&assets, &e);
     if (!rc) rc = report_write(r, dir, &assets, &e);
-    assets_free(&assets);
+    page_assets_free(&assets);
     if (rc)
         printf("no report: %s: %s\n", e.field, e.detail);
     else

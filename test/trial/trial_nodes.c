@@ -19,7 +19,7 @@
 #include "abr/emulator/feat.h"
 #include "base/clock.h"
 #include "base/stats.h"
-#include "cli/crowd.h"
+#include "cli/emulate/viewers.h"
 #include "learn/ckpt.h"
 #include "serve/session/traj.h"
 #include "support/bench.h"
@@ -58,7 +58,7 @@ static double score(const struct cluster *c)
     return p.check_score;
 }
 
-/* ---- the door that viewers come through ---- */
+/* ---- the daemons that viewers ask ---- */
 
 static int of_session(const char *session)
 {
@@ -178,24 +178,24 @@ static void end(struct cluster *c)
 
 /* What the weights score after so many updates; *first: before them. */
 static double learned(double *first, int n, uint64_t updates, struct service_cfg cfg,
-                      const struct crowd_cfg *viewers)
+                      const struct viewers_cfg *viewers)
 {
     struct cluster *c = calloc(1, sizeof *c);
     if (!c) bench_fail("no memory");
     c->updates = updates;
     begin(c, n, cfg);
-    struct crowd_cfg crowd = *viewers;
+    struct viewers_cfg crowd = *viewers;
     crowd.progress = enough;
     crowd.progress_ctx = c;
-    struct door door = {.self = c,
-                        .open = many_open,
-                        .ask = many_ask,
-                        .reward = many_reward,
-                        .weights = many_weights,
-                        .turn = many_turn};
-    struct crowd_result out;
+    struct backend backend = {.self = c,
+                              .open = many_open,
+                              .ask = many_ask,
+                              .reward = many_reward,
+                              .weights = many_weights,
+                              .turn = many_turn};
+    struct viewers_result out;
     struct err e = {0};
-    if (crowd_play(&out, &crowd, &door, &e)) bench_fail("%s %s", e.field, e.detail);
+    if (viewers_play(&out, &crowd, &backend, &e)) bench_fail("%s %s", e.field, e.detail);
     double last = score(c);
     *first = c->first;
     struct service_stats s = stats(c->learner);
@@ -221,17 +221,17 @@ static void random_policy(const char *path, uint64_t seed)
     policy_free(p);
 }
 
-static struct crowd_cfg viewers_of(uint64_t seed, int at_once)
+static struct viewers_cfg viewers_of(uint64_t seed, int at_once)
 {
     static const char *const name[] = {"news", "live", "documentary", "pensieve"};
     struct err e = {0};
-    struct crowd_cfg c = {.viewers = ALL_VIEWERS,
-                          .at_once = at_once,
-                          .seed = seed,
-                          .corpus = corpus_generate("lte", 24, 320, seed, &e),
-                          .video = video_default(&e),
-                          .emu = emu_cfg_default(),
-                          .n_profiles = 4};
+    struct viewers_cfg c = {.viewers = ALL_VIEWERS,
+                            .at_once = at_once,
+                            .seed = seed,
+                            .corpus = corpus_generate("lte", 24, 320, seed, &e),
+                            .video = video_default(&e),
+                            .emu = emu_cfg_default(),
+                            .n_profiles = 4};
     if (!c.corpus || !c.video) bench_fail("%s", e.detail);
     for (int i = 0; i < 4; i++) {
         const struct qoe_profile *p = qoe_find(name[i]);
@@ -269,7 +269,7 @@ int main(void)
         uint64_t seed = 1 + (uint64_t)i;
         const char *path = trial_path(t, "start.safetensors");
         random_policy(path, seed);
-        struct crowd_cfg viewers = viewers_of(seed, at_once);
+        struct viewers_cfg viewers = viewers_of(seed, at_once);
         struct service_cfg cfg = service_cfg_default();
         cfg.policy_path = path;
         cfg.seed = seed;

@@ -10,7 +10,7 @@
  * serve/session/decide.h; what it decides does not depend on the viewer, so one play judges all profiles.
  *
  * The bound is half of what a profile may lose at most, 2 %, as other links than the exam's differ
- * (test/cli/test_labels.c measures it on such links).
+ * (test/cli/emulate/test_labels.c measures it on such links).
  *
  * The mix of profiles is learned from clients, who may lie. The exam knows nothing of the mix: it
  * holds for every profile, however few viewers of it there seem to be.

@@ -1,0 +1,588 @@
+#include "abr/eval.h"
+#include "base/pool.h"
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/emulate/viewers.h"
+#include "cli/emulate/emulate_page.h"
+#include "cli/emulate/gap.h"
+#include "cli/home.h"
+#include "cli/interrupt.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+#include "cli/progress.h"
+#include "cli/setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct emulate {
+    struct setup setup;
+    struct out_cfg out;
+    struct opt_list profiles; /* names, "all", "untagged" */
+    struct opt_list hintless; /* modes to compare */
+    int viewers, at_once, score, threads, links;
+    double seconds, explore, slot;
+    uint64_t seed;
+    bool learn, quiet, silent;
+    bool played; /* there are rows of it */
+    const char *lie, *report;
+    struct emulate_page *page; /* --report; else NULL */
+    const char *server, *policy, *kind, *save, *grow, *merge_policy;
+
+    char policy_path[HOME_PATH], merge_path[HOME_PATH], exam_path[HOME_PATH];
+    struct corpus *play, *other; /* without a common trace; other only with --score */
+    struct video *video;
+    struct viewers_cfg crowd;
+};
+
+static const char HINTLESS[] = "untagged";
+
+static struct emulate emulate_default(void)
+{
+    return (struct emulate){
+        .setup = setup_default(),
+        .viewers = 200,
+        .at_once = 64,
+        .links = 40,
+        .seconds = 320,
+        .explore = .2,
+        .lie = "up",
+        .slot = hintless_cfg_default().slot_s,
+        .threads = pool_cpus(),
+    };
+}
+
+/* Viewers with --mu, the last of the tagged ones, are known by a name that has grown. */
+static void name_added(const struct emulate *o, struct viewers_profile *p)
+{
+    snprintf(p->name, sizeof p->name, "%s", o->grow);
+    p->custom = false;
+    p->silent = o->silent;
+}
+
+static bool has_added(const struct emulate *o, const struct viewers_profile *p)
+{
+    return o->grow && !o->silent && !strcmp(p->name, o->grow);
+}
+
+/* The mix: tagged viewers by name or weights, and last those who give no hint. */
+static int read_profiles(struct emulate *o, struct err *e)
+{
+    bool hintless = false;
+    for (int i = 0; i < o->profiles.n; i++) {
+        if (strcmp(o->profiles.item[i], HINTLESS) == 0)
+            hintless = true;
+        else
+            o->setup.profiles.item[o->setup.profiles.n++] = o->profiles.item[i];
+    }
+
+    struct setup_profile found[SETUP_PROFILES];
+    int n = 0;
+    if (!hintless || o->setup.profiles.n || o->setup.mu)
+        n = setup_profiles(found, &o->setup, "all", e);
+    if (n < 0) return n;
+    for (int i = 0; i < n; i++) {
+        struct viewers_profile *p = &o->crowd.profile[i];
+        memcpy(p->name, found[i].name, sizeof found[i].name);
+        p->qoe = found[i].qoe;
+        /* a name stands for linear utility; everything else is sent as weights */
+        p->custom = !qoe_find(p->name) || p->qoe.utility != QOE_LINEAR;
+    }
+    if (o->grow) name_added(o, &o->crowd.profile[n - 1]);
+    if (hintless) o->crowd.profile[n++].qoe = qoe_find("pensieve")->qoe;
+    o->crowd.n_profiles = n;
+    return 0;
+}
+
+static int emulate_load(struct emulate *o, struct err *e)
+{
+    if (o->kind) {
+        o->play = corpus_generate(o->kind, o->links, o->seconds, o->seed, e);
+        /* another seed: other links of the same kind */
+        if (o->score && o->play)
+            o->other = corpus_generate(o->kind, o->score, o->seconds, ~o->seed, e);
+    } else if (o->score) {
+        o->setup.part = "train";
+        o->play = setup_corpus(&o->setup, e);
+        o->setup.part = "test";
+        if (o->play) o->other = setup_corpus(&o->setup, e);
+    } else {
+        o->play = setup_corpus(&o->setup, e);
+    }
+    if (!o->play || (o->score && !o->other)) return e->code;
+    o->video = setup_video(&o->setup, e);
+    if (!o->video) return e->code;
+
+    if (!o->merge_policy && home_find(o->merge_path, HOME_MERGE, NULL) == 0)
+        o->merge_policy = o->merge_path;
+    if (home_find(o->exam_path, "traces", NULL)) o->exam_path[0] = '\0';
+    if (!o->policy) return home_find(o->policy_path, HOME_POLICY, e);
+    snprintf(o->policy_path, sizeof o->policy_path, "%s", o->policy);
+    return 0;
+}
+
+static void unload(struct emulate *o)
+{
+    video_free(o->video);
+    corpus_free(o->other);
+    corpus_free(o->play);
+}
+
+static bool emulate_show_progress(void *ctx, double share, int finished)
+{
+    char note[32];
+    snprintf(note, sizeof note, "%d viewers", finished);
+    progress_show(ctx, share, note);
+    return interrupt_seen();
+}
+
+static int open_backend(struct backend *backend, const struct emulate *o,
+                        enum hintless_mode mode, struct err *e)
+{
+    if (o->server) return backend_remote(backend, o->server, e);
+    struct service_cfg c = service_cfg_default();
+    c.policy_path = o->policy_path;
+    c.seed = o->seed;
+    c.learn = o->learn;
+    c.explore_share = o->explore;
+    c.hintless.mode = mode;
+    c.hintless.slot_s = o->slot;
+    c.hintless.merge_policy = o->merge_policy;
+    c.hintless.exam_traces = o->exam_path[0] ? o->exam_path : NULL;
+    return backend_local(backend, &c, e);
+}
+
+/* What viewers of all profiles got, each on its own scale (qoe_chunk_range). */
+static void print_scaled(struct out *rows, const struct viewers_cfg *c,
+                         const struct viewers_result *r, const char *mode)
+{
+    double scaled = 0;
+    int viewers = 0;
+    for (int i = 0; i < c->n_profiles; i++) {
+        const struct viewers_row *p = &r->profile[i];
+        scaled += p->room > 0 ? p->viewers * p->gain / p->room : 0;
+        viewers += p->viewers;
+    }
+    out_row(rows);
+    out_text(rows, "untagged", mode);
+    out_text(rows, "policy", "moe");
+    out_text(rows, "profile", "together");
+    out_text(rows, "set", c->corpus->name);
+    out_int(rows, "n", viewers);
+    out_real(rows, "scaled", scaled / (viewers ? viewers : 1), 4);
+}
+
+/* mode NULL: nothing is compared. */
+static void print_crowd(struct out *rows, const struct viewers_cfg *c,
+                        const struct viewers_result *r, const char *door,
+                        const char *mode)
+{
+    for (int i = 0; i < c->n_profiles; i++) {
+        const struct viewers_row *p = &r->profile[i];
+        double n = p->chunks ? (double)p->chunks : 1;
+        out_row(rows);
+        if (mode) out_text(rows, "untagged", mode);
+        out_text(rows, "policy", "moe");
+        out_text(rows, "profile", c->profile[i].name[0] ? c->profile[i].name : HINTLESS);
+        out_text(rows, "set", c->corpus->name);
+        out_text(rows, "door", door);
+        out_int(rows, "n", p->viewers);
+        out_int(rows, "chunks", (int64_t)p->chunks);
+        out_real(rows, "mean_qoe", p->reward / n, 3);
+        out_real(rows, "bitrate_mbps", p->bitrate_mbps / n, 3);
+        out_real(rows, "stall_s", p->stall_s / n, 4);
+        out_real(rows, "switch_mbps", p->switch_mbps / n, 3);
+        out_real(rows, "sampled", (double)p->sampled / n, 2);
+        char crc[16];
+        snprintf(crc, sizeof crc, "%08x", (unsigned)p->levels_crc);
+        out_text(rows, "levels_crc", crc);
+        if (p->room > 0) out_real(rows, "scaled", p->gain / p->room, 4);
+    }
+    if (mode) print_scaled(rows, c, r, mode);
+    out_say(rows, "policy versions %llu .. %llu, levels crc %08x",
+            (unsigned long long)r->first_policy, (unsigned long long)r->last_policy,
+            (unsigned)r->levels_crc);
+}
+
+static int print_exams(struct out *rows, struct backend *backend, struct err *e)
+{
+    struct backend_exams x;
+    int rc = backend->exams(backend->self, &x, e);
+    if (rc) return rc;
+    out_say(rows,
+            "exam of what was published: %.4f at first, %.4f at best, %.4f at last; the "
+            "largest fall below the best before: %.2f %%; %llu updates, %llu rolled back",
+            x.first, x.best, x.last, 100 * x.fall, (unsigned long long)x.updates,
+            (unsigned long long)x.rollbacks);
+    return 0;
+}
+
+/* Greedy scores on links that nobody learned from. */
+struct scores {
+    struct eval_row before, after, oracle;
+};
+
+static void scores_free(struct scores *s)
+{
+    eval_row_free(&s->before);
+    eval_row_free(&s->after);
+    eval_row_free(&s->oracle);
+}
+
+static int score_profile(struct scores *out, const struct emulate *o, const char *learned,
+                         const struct viewers_profile *profile, struct err *e)
+{
+    struct eval_cfg c = eval_cfg_default();
+    c.emu = o->crowd.emu;
+    c.threads = o->threads;
+    c.seed = o->seed;
+    c.count_first = true;
+    const char *name = profile->name[0] ? profile->name : HINTLESS;
+    const struct {
+        struct eval_row *row;
+        const char *policy, *path;
+    } play[] = {
+        {&out->before, "moe", o->policy_path},
+        {&out->after, "moe", learned},
+        {&out->oracle, "oracle", NULL},
+    };
+
+    int rc = 0;
+    for (int i = 0; i < 3 && !rc; i++) {
+        struct algo_ctx ctx = {o->seed, play[i].path};
+        rc = eval_run(play[i].row, play[i].policy, &ctx, name, &profile->qoe, o->other,
+                      o->video, &c, e);
+    }
+    return rc;
+}
+
+static void print_row(struct out *rows, const struct eval_row *r, const char *policy,
+                      const char *set)
+{
+    out_row(rows);
+    out_text(rows, "policy", policy);
+    out_text(rows, "profile", r->profile);
+    out_text(rows, "set", set);
+    out_int(rows, "n", r->n);
+    out_real(rows, "mean_qoe", r->mean_qoe, 3);
+    out_real(rows, "ci_lo", r->ci_lo, 3);
+    out_real(rows, "ci_hi", r->ci_hi, 3);
+    out_real(rows, "bitrate_mbps", r->bitrate_mbps, 3);
+    out_real(rows, "stall_s", r->stall_s, 4);
+    out_real(rows, "switch_mbps", r->switch_mbps, 3);
+}
+
+static void add_scores(struct gap *g, const struct scores *s, double scale)
+{
+    gap_add(g, s->before.trace_qoe, s->after.trace_qoe, s->oracle.trace_qoe, scale);
+}
+
+static int print_scores(struct out *rows, const struct scores *s, const char *set,
+                        uint64_t seed, struct err *e)
+{
+    struct gap g;
+    int rc = gap_init(&g, s->before.n, e);
+    if (rc) return rc;
+    add_scores(&g, s, 1.0);
+    print_row(rows, &s->before, "before", set);
+    print_row(rows, &s->oracle, "oracle", set);
+    print_row(rows, &s->after, "after", set);
+    gap_print(rows, &g, seed);
+    gap_free(&g);
+
+    double near = s->oracle.mean_qoe - s->before.mean_qoe;
+    if (near <= .03 * s->oracle.mean_qoe)
+        out_say(rows, "%s: the policy was within 3 %% of the oracle before learning",
+                s->before.profile);
+    return 0;
+}
+
+/* Saves the weights as they are now, for --save and for scoring. */
+static int fetch_weights(char *path, size_t size, struct backend *backend,
+                         const char *added, const char *save, struct err *e)
+{
+    snprintf(path, size, "%s", save ? save : "/tmp/abrd-emulate-XXXXXX");
+    if (!save) {
+        int fd = mkstemp(path);
+        if (fd < 0) return err_field(e, ERR_IO, path, "cannot be made");
+        close(fd);
+    }
+
+    void *weights = NULL;
+    size_t n = 0;
+    int rc = backend->weights(backend->self, added, &weights, &n, e);
+    if (!rc) rc = text_write_file(path, weights, n, e);
+    free(weights);
+    return rc;
+}
+
+/* Profiles together: each trace counts with the sum over them, each profile by the sum
+ * of its weights, so that none is louder because its weights are larger. */
+static void print_together(struct out *rows, const struct gap *g, const struct emulate *o)
+{
+    out_row(rows);
+    out_text(rows, "policy", "after");
+    out_text(rows, "profile", "together");
+    out_text(rows, "set", o->other->name);
+    out_int(rows, "n", g->n);
+    gap_print(rows, g, o->seed);
+}
+
+/* Greedily, with the weights that decide for this profile now. */
+static int score_one(struct out *rows, struct gap *all, const struct emulate *o,
+                     struct backend *backend, const char *common,
+                     const struct viewers_profile *profile, struct err *e)
+{
+    char own[HOME_PATH];
+    const char *learned = common;
+    if (has_added(o, profile)) {
+        int rc = fetch_weights(own, sizeof own, backend, o->grow, NULL, e);
+        if (rc) return rc;
+        learned = own;
+    }
+    const struct qoe *k = &profile->qoe;
+    struct scores s = {0};
+    int rc = score_profile(&s, o, learned, profile, e);
+    if (!rc) rc = print_scores(rows, &s, o->other->name, o->seed, e);
+    if (!rc) add_scores(all, &s, k->mu_quality + k->mu_switch + k->mu_stall);
+    scores_free(&s);
+    if (learned == own) unlink(own);
+    return rc;
+}
+
+static int score(struct out *rows, const struct emulate *o, struct backend *backend,
+                 struct err *e)
+{
+    char learned[HOME_PATH], own[HOME_PATH];
+    const char *save = o->grow ? NULL : o->save;
+    int rc = fetch_weights(learned, sizeof learned, backend, NULL, save, e);
+    if (!rc && o->save && !save)
+        rc = fetch_weights(own, sizeof own, backend, o->grow, o->save, e);
+    if (rc || !o->score) goto out;
+
+    struct gap all;
+    rc = gap_init(&all, o->other->n, e);
+    for (int i = 0; i < o->crowd.n_profiles && !rc; i++) {
+        rc = score_one(rows, &all, o, backend, learned, &o->crowd.profile[i], e);
+        if (interrupt_seen() && !rc) rc = err_set(e, ERR_IO, "stopped by a signal");
+    }
+    if (!rc && o->crowd.n_profiles > 1) print_together(rows, &all, o);
+    gap_free(&all);
+out:
+    if (!save) unlink(learned);
+    return rc;
+}
+
+/* The profile that viewers with --mu are of, with experts of its own. A running daemon has it
+ * from its operator. */
+static int grow(const struct emulate *o, struct backend *backend, struct err *e)
+{
+    for (int i = 0; i < o->crowd.n_profiles; i++) {
+        const struct viewers_profile *p = &o->crowd.profile[i];
+        if (!has_added(o, p) || !backend->grow) continue;
+        struct profile put = {.qoe = p->qoe, .grow = true};
+        snprintf(put.name, sizeof put.name, "%s", p->name);
+        int rc = backend->grow(backend->self, &put, e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static bool has_hintless(const struct emulate *o)
+{
+    bool any = o->crowd.no_hint > 0;
+    for (int i = 0; i < o->crowd.n_profiles; i++)
+        any |= !o->crowd.profile[i].name[0] && !o->crowd.profile[i].custom;
+    return any;
+}
+
+/* mode NULL: what `abrd serve` does unless told otherwise, or whatever the server does. */
+static int emulate(struct emulate *o, struct out *rows, const char *mode, struct err *e)
+{
+    struct backend backend = {0};
+    enum hintless_mode hintless = has_hintless(o) ? HINTLESS_SHIPPED : HINTLESS_DEFAULT;
+    int rc = mode ? hintless_mode_parse(&hintless, mode, e) : 0;
+    if (!rc) rc = open_backend(&backend, o, hintless, e);
+    if (!rc) rc = grow(o, &backend, e);
+    if (rc) {
+        backend_free(&backend);
+        return rc;
+    }
+
+    struct progress bar;
+    progress_init(&bar, mode ? mode : "emulate", o->quiet);
+    interrupt_catch();
+    o->crowd.viewers = o->viewers;
+    o->crowd.at_once = o->at_once;
+    o->crowd.seed = o->seed;
+    o->crowd.emu = setup_emu(&o->setup);
+    o->crowd.corpus = o->play;
+    o->crowd.video = o->video;
+    o->crowd.progress = emulate_show_progress;
+    o->crowd.progress_ctx = &bar;
+    struct viewers_result result;
+    rc = viewers_play(&result, &o->crowd, &backend, e);
+    progress_end(&bar);
+
+    if (!rc)
+        print_crowd(rows, &o->crowd, &result, o->server ? "http" : "in process", mode);
+    if (!rc) o->played = true;
+    if (!rc && o->learn && backend.exams) rc = print_exams(rows, &backend, e);
+    if (!rc && result.stopped)
+        rc = err_set(e, ERR_IO, "stopped by a signal; what was played is shown");
+    if (!rc && (o->score || o->save)) rc = score(rows, o, &backend, e);
+    backend_free(&backend);
+    return rc;
+}
+
+/* The same viewers for every mode. */
+static int emulate_all(struct emulate *o, struct out *rows, struct err *e)
+{
+    if (!o->hintless.n) return emulate(o, rows, NULL, e);
+    int rc = 0;
+    for (int i = 0; i < o->hintless.n && !rc; i++)
+        rc = emulate(o, rows, o->hintless.item[i], e);
+    return rc;
+}
+
+/* What the options say against each other, or NULL. */
+static const char *contradiction(const struct emulate *o)
+{
+    const struct {
+        bool there;
+        const char *told;
+    } all[] = {
+        {o->setup.traces && o->kind, "give --traces or --kind, not both"},
+        {o->grow && !o->setup.mu, "--grow needs --mu"},
+        {o->grow && o->save && (o->silent || !o->learn),
+         "--grow --save saves what --learn learned"},
+        {o->grow && o->server && (o->score || o->save),
+         "with --server the experts of --grow stay in the daemon's folder: score them "
+         "with abrd eval --policy moe:FILE"},
+        {o->silent && !o->grow, "--silent goes with --grow"},
+        {o->server && o->learn,
+         "with --server the daemon decides about learning; leave --learn out"},
+        {o->server && o->hintless.n, "with --server the daemon decides about viewers "
+                                     "without a hint; leave --untagged out"},
+        {o->hintless.n > 1 && (o->score || o->save || o->report),
+         "--score, --save, --report: for one --untagged"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].there) return all[i].told;
+    return NULL;
+}
+
+int cmd_emulate(int argc, char **argv)
+{
+    struct emulate o = emulate_default();
+    const struct opt opts[] = {
+        {"viewers", "N", "viewers in all", .i = &o.viewers, .lo = 1, .hi = 1e6},
+        {"at-once", "N", "viewers under way together", .i = &o.at_once, .lo = 1,
+         .hi = 1e4},
+        {"profile", "A,B", "mix: documentary, live, news, pensieve, all, untagged",
+         .list = &o.profiles},
+        {"mu", "Q,W,S", "and viewers with these weights", .text = &o.setup.mu},
+        {"utility", "NAME", "linear, log or pamoe", .text = &o.setup.utility},
+        {"grow", "NAME",
+         "those with --mu are a profile of this name with experts of its own",
+         .text = &o.grow},
+        {"silent", NULL, "and ask nobody: what do the others get without them?",
+         .flag = &o.silent},
+        {"no-hint", "SHARE", "of the viewers who do not say what they value",
+         .d = &o.crowd.no_hint, .lo = 0, .hi = 1},
+        {"label", "SHARE", "of those, who say at the end what they were",
+         .d = &o.crowd.label, .lo = 0, .hi = 1},
+        {"contents", "N", "contents, each watched mostly by viewers of one profile",
+         .i = &o.crowd.contents, .lo = 0, .hi = 1e6},
+        {"drift", "ROUNDS", "the mix of profiles goes round so often; 0 = it is even",
+         .d = &o.crowd.drift, .lo = 0, .hi = 1e4},
+        {"liars", "SHARE", "of viewers who report the extreme of what is allowed",
+         .d = &o.crowd.liars, .lo = 0, .hi = 1},
+        {"lie", "HOW", "so that the daemon goes up, down, or neither: noise",
+         .text = &o.lie},
+        {"untagged", "A,B",
+         "compare what viewers without a hint get: default, identify, "
+         "merge (in process)",
+         .list = &o.hintless},
+        {"slot", "S", "of the untagged viewers' mix and merge", .d = &o.slot, .lo = 1,
+         .hi = 1e7},
+        {"merge-policy", "FILE", "the experts to merge; default: the shipped ones",
+         .text = &o.merge_policy},
+        {"traces", "DIR", "links from a folder; with --score its train part plays",
+         .text = &o.setup.traces},
+        {"kind", "NAME", "generated links of this kind instead", .text = &o.kind},
+        {"links", "N", "how many of them", .i = &o.links, .lo = 1, .hi = 1e5},
+        {"seconds", "S", "their length", .d = &o.seconds, .lo = 10, .hi = 1e5},
+        {"video", "PATH", "folder of sizes, sabre JSON, MPD or HLS (default: generated)",
+         .text = &o.setup.video},
+        {"rtt-ms", "MS", "round trip per chunk", .d = &o.setup.rtt_ms, .lo = 0,
+         .hi = 1e4},
+        {"buffer-s", "S", "what a player holds at most", .d = &o.setup.buffer_s, .lo = 1,
+         .hi = 3600},
+        {"server", "URL", "ask a running daemon instead of one in process",
+         .text = &o.server},
+        {"policy", "FILE", "start weights; default: the shipped policy",
+         .text = &o.policy},
+        {"learn", NULL, "learn from the viewers (in process)", .flag = &o.learn},
+        {"explore", "SHARE", "share of viewers whose answers are sampled and teach",
+         .d = &o.explore, .lo = 0, .hi = 1},
+        {"score", "N", "then score greedily on N other links, or on the test part",
+         .i = &o.score, .lo = 0, .hi = 1e4},
+        {"save", "FILE", "save the weights afterwards; with --grow the grown profile's",
+         .text = &o.save},
+        {"threads", "N", "for scoring", .i = &o.threads, .lo = 1, .hi = 64,
+         .shown = "one per processor"},
+        {"seed", "N", "of links, start points and sampling", .u64 = &o.seed},
+        {"report", "FILE.html", "what viewers saw as a page; CSV and JSON beside it",
+         .text = &o.report},
+        OPT_QUIET(o.quiet),
+        OUT_OPTIONS(o.out),
+        {0},
+    };
+    const struct opt_cmd cmd = {
+        .name = "emulate",
+        .about =
+            "Plays emulated viewers who ask a daemon, or the same code in process,\n"
+            "for every chunk, and sums up what they saw. With learning off the same\n"
+            "seed gives the same levels through either door (compare the crc).\n"
+            "--grow puts new experts beside the policy for one profile, and only they\n"
+            "learn from it; with --silent the others' crc shows that they do not "
+            "notice.\n"
+            "--score with --learn shows how much of the gap to the oracle was closed.",
+        .opts = opts,
+        .example = "abrd emulate --viewers 100 --profile news,untagged\n"
+                   "abrd emulate --server http://127.0.0.1:8080 --viewers 100\n"
+                   "abrd emulate --viewers 2000 --no-hint 1 --label .5 --drift 2 "
+                   "--untagged default,identify\n"
+                   "abrd emulate --kind volatile-low --viewers 2000 --learn --explore 1 "
+                   "--score 40",
+    };
+    int first = opt_parse(&cmd, argc, argv);
+    if (first < 0) return opt_status(first);
+    const char *wrong = contradiction(&o);
+    if (wrong) return opt_usage("emulate", "%s", wrong);
+    int short_of = cmd_blas("emulate", o.threads);
+    if (short_of) return short_of;
+
+    struct err e = {0};
+    if (viewers_lie_parse(&o.crowd.lie, o.lie, &e))
+        return opt_usage("emulate", "--lie %s", e.detail);
+    struct out *rows = out_new(&o.out, &e);
+    int rc = rows ? read_profiles(&o, &e) : e.code;
+    if (!rc) rc = emulate_load(&o, &e);
+    if (!rc && o.report)
+        rc = emulate_page_new(&o.page, o.report, &o.crowd, o.viewers, o.video, &e);
+    if (!rc) rc = emulate_all(&o, rows, &e);
+    if (!rc && o.page) rc = emulate_page_write(o.page, &o.crowd, &e);
+    /* what failed is no result: files of an earlier run stay as they are */
+    if (rows && (!rc || (o.played && interrupt_seen()))) {
+        int written = out_finish(rows, rc ? NULL : &e);
+        if (!rc) rc = written;
+    }
+    out_free(rows);
+    emulate_page_free(o.page);
+    unload(&o);
+    return rc ? cmd_fail("emulate", &e) : OPT_EXIT_DONE;
+}

@@ -1,0 +1,565 @@
+/* abrd eval: policies scored on traces. */
+#include "abr/eval.h"
+
+#include "base/pool.h"
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/eval/eval_draws.h"
+#include "cli/eval/eval_routing.h"
+#include "cli/eval/eval_sessions.h"
+#include "cli/home.h"
+#include "cli/interrupt.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+#include "cli/page.h"
+#include "cli/progress.h"
+#include "cli/setup.h"
+#include "cli/eval/trajectories.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLICIES OPT_LIST_MAX
+#define EXCLUDE_BYTES (16u << 20)
+
+static const char *const GAIN_PROFILES[] = {"documentary", "live", "news"};
+#define GAIN_MEAN "documentary+live+news"
+
+struct work {
+    struct setup setup;
+    struct out_cfg out;
+    struct opt_list policies, bars; /* bars: what --gain is over */
+    const char *paired, *gain, *exclude;
+    const char *page, *trajectories; /* files; NULL = none */
+    struct opt_list detail;          /* of trajectories */
+    const char *shipped; /* the shipped policy's path; NULL when it is not here */
+    char shipped_path[HOME_PATH];
+    uint64_t seed;
+    int threads, mu_draws, worst;
+    bool count_first, quiet, routing;
+
+    struct corpus *corpus;
+    struct video *video;
+    char *exclude_text;
+    const char **excluded;
+    int n_excluded;
+    int n_profiles;
+    struct setup_profile profiles[SETUP_PROFILES];
+    struct eval_row *rows; /* (profiles, policies) */
+
+    struct progress progress;
+    int done; /* rows */
+};
+
+static bool eval_show_progress(void *ctx, double share)
+{
+    struct work *w = ctx;
+    int p = w->done % w->policies.n, rows = w->policies.n * w->n_profiles;
+    if (w->progress.start_s > 0 && w->mu_draws)
+        progress_show(&w->progress, share, "drawn weights");
+    else if (w->progress.start_s > 0)
+        progress_show(&w->progress, (w->done + share) / rows, w->policies.item[p]);
+    return interrupt_seen();
+}
+
+static int place(const struct work *w, const char *policy)
+{
+    for (int p = 0; p < w->policies.n; p++)
+        if (strcmp(w->policies.item[p], policy) == 0) return p;
+    return -1;
+}
+
+static struct eval_row *row_of(const struct work *w, int profile, int policy)
+{
+    return &w->rows[profile * w->policies.n + policy];
+}
+
+static void add_policy(struct work *w, const char *policy)
+{
+    if (place(w, policy) < 0 && w->policies.n < POLICIES)
+        w->policies.item[w->policies.n++] = policy;
+}
+
+/* Names that cannot be meant are told before anything runs. Exit code, or -1 to go on. */
+static int check_policies(struct work *w)
+{
+    for (int p = 0; p < w->policies.n; p++) {
+        const char *name = w->policies.item[p];
+        if (place(w, name) != p)
+            return opt_usage("eval", "policy %s is named twice", name);
+        if (strcmp(name, "oracle") == 0) continue;
+        struct err e = {0};
+        struct algo a;
+        const struct algo_ctx ctx = {w->seed, w->shipped};
+        int rc = algo_new(&a, name, &ctx, &e);
+        algo_free(&a);
+        if (rc && strncmp(name, "moe", 3) == 0) return cmd_fail("eval", &e);
+        if (rc) return opt_usage("eval", "%s: %s", e.field, e.detail);
+    }
+    if (w->paired && place(w, w->paired) < 0)
+        return opt_usage("eval", "--paired %s is not among the policies", w->paired);
+    if (!w->paired && w->policies.n > 1) w->paired = w->policies.item[0];
+    return -1;
+}
+
+/* Names of traces, one a line; blank lines and lines that begin with # are passed over. */
+static int read_excluded(struct work *w, struct err *e)
+{
+    if (!w->exclude) return 0;
+    w->exclude_text = text_read_file(w->exclude, EXCLUDE_BYTES, NULL, e);
+    if (!w->exclude_text) return ERR_IO;
+    size_t lines = 1;
+    for (const char *c = w->exclude_text; *c; c++)
+        lines += *c == '\n';
+    w->excluded = calloc(lines, sizeof *w->excluded);
+    if (!w->excluded) return err_set(e, ERR_MEMORY, "no memory for %zu names", lines);
+    char *rest;
+    for (char *line = strtok_r(w->exclude_text, "\r\n", &rest); line;
+         line = strtok_r(NULL, "\r\n", &rest)) {
+        line += strspn(line, " \t");
+        size_t n = strlen(line);
+        while (n && (line[n - 1] == ' ' || line[n - 1] == '\t'))
+            line[--n] = 0;
+        if (n && *line != '#') w->excluded[w->n_excluded++] = line;
+    }
+    return 0;
+}
+
+static struct eval_cfg eval_cfg(struct work *w)
+{
+    struct eval_cfg cfg = eval_cfg_default();
+    cfg.emu = setup_emu(&w->setup);
+    cfg.count_first = w->count_first;
+    cfg.threads = w->threads;
+    cfg.seed = w->seed;
+    cfg.exclude = w->excluded;
+    cfg.n_exclude = w->n_excluded;
+    cfg.progress = eval_show_progress;
+    cfg.progress_ctx = w;
+    return cfg;
+}
+
+static int play(struct work *w, struct err *e)
+{
+    struct eval_cfg cfg = eval_cfg(w);
+    const struct algo_ctx ctx = {w->seed, w->shipped};
+
+    int rows = w->n_profiles * w->policies.n;
+    w->rows = calloc((size_t)rows, sizeof *w->rows);
+    if (!w->rows) return err_set(e, ERR_MEMORY, "no memory for %d rows", rows);
+    progress_init(&w->progress, "eval", w->quiet);
+    int rc = 0;
+    for (w->done = 0; w->done < rows && !rc; w->done++) {
+        const struct setup_profile *profile = &w->profiles[w->done / w->policies.n];
+        rc = eval_run(&w->rows[w->done], w->policies.item[w->done % w->policies.n], &ctx,
+                      profile->name, &profile->qoe, w->corpus, w->video, &cfg, e);
+    }
+    progress_end(&w->progress);
+    if (rc == EVAL_STOPPED) rc = err_set(e, ERR_IO, "stopped; no figures");
+    return rc;
+}
+
+/* The best bar of a profile. */
+static const struct eval_row *bar_of(const struct work *w, int profile)
+{
+    const struct eval_row *best = NULL;
+    for (int i = 0; i < w->bars.n; i++) {
+        const struct eval_row *r = row_of(w, profile, place(w, w->bars.item[i]));
+        if (!best || r->mean_qoe > best->mean_qoe) best = r;
+    }
+    return best;
+}
+
+static void put_gain(struct out *o, double gain, double lo, double hi, const char *over)
+{
+    out_text(o, "gain_over", over);
+    out_real(o, "gain", gain, 3);
+    out_real(o, "gain_lo", lo, 3);
+    out_real(o, "gain_hi", hi, 3);
+}
+
+static void put_oracle(struct out *o, const struct work *w, int profile,
+                       const struct eval_row *r)
+{
+    int p = place(w, "oracle");
+    if (p < 0 || r->trace_bound) return;
+    double share, lo, hi;
+    eval_share(&share, &lo, &hi, r, row_of(w, profile, p), w->seed);
+    out_real(o, "of_oracle", share, 3);
+    out_real(o, "of_oracle_lo", lo, 3);
+    out_real(o, "of_oracle_hi", hi, 3);
+    out_int(o, "above_bound", eval_above_bound(r, row_of(w, profile, p)));
+}
+
+static void put_paired(struct out *o, const struct work *w, int profile,
+                       const struct eval_row *r)
+{
+    if (!w->paired || strcmp(w->paired, r->policy) == 0) return;
+    const struct eval_row *than = row_of(w, profile, place(w, w->paired));
+    double mean, lo, hi;
+    eval_paired(&mean, &lo, &hi, r, than, w->seed);
+    out_real(o, "diff", mean, 3);
+    out_real(o, "diff_lo", lo, 3);
+    out_real(o, "diff_hi", hi, 3);
+    eval_paired_stall(&mean, &lo, &hi, r, than, w->seed);
+    out_real(o, "stall_diff", mean, 4);
+    out_real(o, "stall_diff_lo", lo, 4);
+    out_real(o, "stall_diff_hi", hi, 4);
+}
+
+static void put_row(struct out *o, const struct work *w, int profile, int policy)
+{
+    const struct eval_row *r = row_of(w, profile, policy);
+    out_row(o);
+    out_text(o, "policy", r->policy);
+    out_text(o, "profile", r->profile);
+    out_text(o, "set", w->corpus->name);
+    out_int(o, "n", r->n);
+    out_real(o, "mean_qoe", r->mean_qoe, 3);
+    out_real(o, "ci_lo", r->ci_lo, 3);
+    out_real(o, "ci_hi", r->ci_hi, 3);
+    out_real(o, "bitrate_mbps", r->bitrate_mbps, 3);
+    out_real(o, "stall_s", r->stall_s, 4);
+    out_real(o, "switch_mbps", r->switch_mbps, 3);
+    out_real(o, "stalled", r->stalled, 4);
+    out_real(o, "session_stall_s", r->session_stall_s, 2);
+    if (r->trace_bound) out_real(o, "oracle_gap", r->oracle_gap, 4);
+
+    double mean, lo, hi;
+    put_paired(o, w, profile, r);
+    put_oracle(o, w, profile, r);
+    if (w->gain && strcmp(w->gain, r->policy) == 0) {
+        const struct eval_row *bar = bar_of(w, profile);
+        eval_gain(&mean, &lo, &hi, r, bar, w->seed);
+        put_gain(o, mean, lo, hi, bar->policy);
+        int best = place(w, "oracle");
+        if (best < 0 || r->trace_bound) return;
+        eval_gap_closed(&mean, &lo, &hi, r, bar, row_of(w, profile, best), w->seed);
+        out_real(o, "gap_closed", mean, 3);
+        out_real(o, "gap_closed_lo", lo, 3);
+        out_real(o, "gap_closed_hi", hi, 3);
+    }
+}
+
+/* "mpc and mpc-default" */
+static void name_bars(char *out, size_t n, const struct work *w)
+{
+    *out = 0;
+    for (int i = 0; i < w->bars.n; i++) {
+        size_t used = strlen(out);
+        snprintf(out + used, n - used, "%s%s", i ? " and " : "", w->bars.item[i]);
+    }
+}
+
+/* The mean of the gains over documentary, live and news, where all three were played. */
+static void put_mean_gain(struct out *o, const struct work *w)
+{
+    enum { K = sizeof GAIN_PROFILES / sizeof *GAIN_PROFILES };
+    const struct eval_row *a[K], *b[K];
+    double qoe = 0, bitrate = 0, stall = 0, change = 0;
+    int k = 0;
+    for (int i = 0; i < w->n_profiles && k < K; i++) {
+        bool counts = false;
+        for (int j = 0; j < K; j++)
+            counts |= strcmp(w->profiles[i].name, GAIN_PROFILES[j]) == 0;
+        if (!counts) continue;
+        a[k] = row_of(w, i, place(w, w->gain));
+        b[k] = bar_of(w, i);
+        qoe += a[k]->mean_qoe / K;
+        bitrate += a[k]->bitrate_mbps / K;
+        stall += a[k]->stall_s / K;
+        change += a[k]->switch_mbps / K;
+        k++;
+    }
+    if (k < K) return;
+    double mean, lo, hi;
+    eval_gain_mean(&mean, &lo, &hi, a, b, K, w->seed);
+    out_row(o);
+    out_text(o, "policy", w->gain);
+    out_text(o, "profile", GAIN_MEAN);
+    out_text(o, "set", w->corpus->name);
+    out_int(o, "n", a[0]->n);
+    out_real(o, "mean_qoe", qoe, 3);
+    out_real(o, "bitrate_mbps", bitrate, 3);
+    out_real(o, "stall_s", stall, 4);
+    out_real(o, "switch_mbps", change, 3);
+    char over[256];
+    name_bars(over, sizeof over, w);
+    put_gain(o, mean, lo, hi, over);
+    out_say(
+        o,
+        "%s over the best of %s of each profile: %+.1f %% (%+.1f .. %+.1f), mean over "
+        "documentary, live and news",
+        w->gain, over, 100 * mean, 100 * lo, 100 * hi);
+    eval_ratio(&mean, &lo, &hi, a, b, K, w->seed);
+    out_real(o, "ratio", mean, 3);
+    out_real(o, "ratio_lo", lo, 3);
+    out_real(o, "ratio_hi", hi, 3);
+}
+
+static void say_what_was_played(struct out *o, const struct work *w)
+{
+    const char *first =
+        w->count_first ? "chunk 0 counted" : "chunk 0 at level 1 and not counted";
+    out_say(o, "%s: %d traces, video %s (%d chunks of %g s), utility %s, %s",
+            w->corpus->name, w->rows[0].n, w->video->name, w->video->chunks,
+            w->video->chunk_s, w->setup.utility, first);
+    out_say(o, "QoE per chunk; ci and diff: 95 %% bootstrap over traces%s%s",
+            w->paired ? ", diff paired against " : "", w->paired ? w->paired : "");
+}
+
+static int eval_report(const struct work *w, struct out *o, struct err *e)
+{
+    say_what_was_played(o, w);
+    for (int i = 0; i < w->n_profiles; i++)
+        for (int p = 0; p < w->policies.n; p++)
+            put_row(o, w, i, p);
+    if (w->gain) put_mean_gain(o, w);
+    return out_finish(o, e);
+}
+
+static bool show_export(void *ctx, double share)
+{
+    struct work *w = ctx;
+    progress_show(&w->progress, share, "");
+    return interrupt_seen();
+}
+
+/* --trajectories and --report: the sessions behind the scores. */
+static int tell_sessions(struct work *w, struct out *o, struct err *e)
+{
+    struct eval_cfg cfg = eval_cfg(w);
+    const struct algo_ctx ctx = {w->seed, w->shipped};
+    int moe = place(w, "moe"), with = 0, rc = 0;
+    const struct eval_sessions s = {.rows = w->rows,
+                                    .n_profiles = w->n_profiles,
+                                    .n_policies = w->policies.n,
+                                    .profiles = w->profiles,
+                                    .shown = w->gain    ? w->gain
+                                             : moe >= 0 ? "moe"
+                                                        : w->policies.item[0],
+                                    .corpus = w->corpus,
+                                    .video = w->video,
+                                    .cfg = &cfg,
+                                    .ctx = &ctx,
+                                    .progress = show_export,
+                                    .progress_ctx = w};
+    for (int i = 0; i < w->detail.n; i++)
+        with |= strcmp(w->detail.item[i], "obs") ? TRAJECTORIES_PROBS : TRAJECTORIES_OBS;
+    if (w->trajectories) {
+        int64_t rows = 0;
+        progress_init(&w->progress, "trajectories", w->quiet);
+        rc = eval_sessions_export(&rows, &s, w->trajectories, with, e);
+        progress_end(&w->progress);
+        if (!rc) out_say(o, "%lld chunks in %s", (long long)rows, w->trajectories);
+    }
+    if (!rc && w->page) rc = eval_sessions_page(&s, w->page, e);
+    if (!rc && w->page) out_say(o, "report: %s", w->page);
+    return rc;
+}
+
+static int judge_draws(struct work *w, struct out *o, struct err *e)
+{
+    struct eval_cfg cfg = eval_cfg(w);
+    const struct algo_ctx ctx = {w->seed, w->shipped};
+    struct eval_draws d = {.n = w->mu_draws,
+                           .worst = w->worst,
+                           .seed = w->seed,
+                           .utility = w->profiles[0].qoe.utility,
+                           .policies = &w->policies,
+                           .corpus = w->corpus,
+                           .video = w->video};
+    progress_init(&w->progress, "eval", w->quiet);
+    int rc = eval_draws_run(o, &d, &ctx, &cfg, e);
+    progress_end(&w->progress);
+    if (rc == EVAL_STOPPED) rc = err_set(e, ERR_IO, "stopped; no figures");
+    return rc ? rc : out_finish(o, e);
+}
+
+static int tell_routing(struct work *w, struct out *o, struct err *e)
+{
+    struct eval_routing r = {.policies = &w->policies,
+                             .shipped = w->shipped,
+                             .profiles = w->profiles,
+                             .n_profiles = w->n_profiles,
+                             .emu = setup_emu(&w->setup),
+                             .corpus = w->corpus,
+                             .video = w->video};
+    int rc = eval_routing_run(o, &r, e);
+    return rc ? rc : out_finish(o, e);
+}
+
+static int check_routing(const struct work *w)
+{
+    if (w->routing && (w->gain || w->paired || w->mu_draws || w->exclude))
+        return opt_usage("eval",
+                         "--routing goes without --gain, --paired, --mu-draws and "
+                         "--exclude");
+    return -1;
+}
+
+static int play_and_report(struct work *w, struct out *o, struct err *e)
+{
+    if (w->routing) return tell_routing(w, o, e);
+    if (w->mu_draws) return judge_draws(w, o, e);
+    int rc = play(w, e);
+    if (!rc && (w->trajectories || w->page)) rc = tell_sessions(w, o, e);
+    return rc ? rc : eval_report(w, o, e);
+}
+
+/* What a mistake in would only be seen after the work. Exit code, or -1. */
+static int check_files(const struct work *w)
+{
+    struct err e = {0};
+    if ((w->page || w->trajectories) && (w->routing || w->mu_draws))
+        return opt_usage("eval",
+                         "--report and --trajectories are of named profiles: they "
+                         "go without --routing and --mu-draws");
+    for (int i = 0; i < w->detail.n; i++)
+        if (strcmp(w->detail.item[i], "obs") != 0 &&
+            strcmp(w->detail.item[i], "probs") != 0)
+            return opt_usage("eval", "--detail is obs, probs or both");
+    if (w->detail.n && !w->trajectories)
+        return opt_usage("eval", "--detail is of --trajectories FILE");
+    if (!w->page) return -1;
+    struct report *r = page_new(w->page, "", &e);
+    report_free(r);
+    return r ? -1 : cmd_fail("eval", &e);
+}
+
+/* Weights are drawn instead of named: what does not go with that. Exit code, or -1. */
+static int check_draws(const struct work *w)
+{
+    if (!w->mu_draws) return -1;
+    if (w->setup.profiles.n || w->setup.mu || w->gain || w->paired)
+        return opt_usage("eval", "--mu-draws goes without --profile, --mu, --gain and "
+                                 "--paired");
+    if (place(w, "oracle") >= 0)
+        return opt_usage("eval", "--mu-draws: the oracle is not among the bars");
+    if (!eval_draws_judged(&w->policies))
+        return opt_usage("eval",
+                         "--mu-draws: name a policy to judge, as in --policy moe");
+    return -1;
+}
+
+static int eval_command(struct work *w)
+{
+    struct err e = {0};
+    w->n_profiles = setup_profiles(w->profiles, &w->setup,
+                                   w->gain || w->routing ? "all" : "pensieve", &e);
+    if (w->n_profiles < 0) return opt_usage("eval", "%s: %s", e.field, e.detail);
+    if (w->gain) {
+        add_policy(w, w->gain);
+        for (int i = 0; i < w->bars.n; i++)
+            add_policy(w, w->bars.item[i]);
+    }
+    int code = check_draws(w);
+    if (code < 0) code = check_routing(w);
+    if (code < 0) code = check_files(w);
+    if (code < 0) code = check_policies(w);
+    if (code >= 0) return code;
+
+    w->out.taken = w->trajectories && strcmp(w->trajectories, "-") == 0;
+    struct out *o = out_new(&w->out, &e);
+    if (!o) return cmd_fail("eval", &e);
+    code = OPT_EXIT_FAILED;
+    if (read_excluded(w, &e)) goto out;
+    w->corpus = setup_corpus(&w->setup, &e);
+    if (!w->corpus) goto out;
+    w->video = setup_video(&w->setup, &e);
+    if (!w->video) goto out;
+    interrupt_catch();
+    if (play_and_report(w, o, &e)) goto out;
+    code = OPT_EXIT_DONE;
+out:
+    if (code) cmd_fail("eval", &e);
+    out_free(o);
+    return code;
+}
+
+int cmd_eval(int argc, char **argv)
+{
+    struct work w = {
+        .setup = setup_default(), .seed = 1, .threads = pool_cpus(), .worst = 5};
+    struct err absent = {0};
+    bool shipped = !home_find(w.shipped_path, HOME_POLICY, &absent);
+    if (shipped) w.shipped = w.shipped_path;
+    static const char first_default[] = "buffer";
+    w.policies = (struct opt_list){.n = shipped ? 5 : 4,
+                                   .item = {first_default, "rate", "bola", "mpc", "moe"}};
+    w.bars = (struct opt_list){.n = 2, .item = {"mpc", "mpc-default"}};
+    const struct opt opts[] = {
+        {"policy", "A,B",
+         "fixed-N, random, rate, buffer, bola, mpc, mpc-default, oracle, moe, moe:FILE",
+         .list = &w.policies},
+        SETUP_OPTIONS(w.setup),
+        {"count-first", NULL, "the policy chooses chunk 0, and it counts",
+         .flag = &w.count_first},
+        {"exclude", "FILE", "names of traces to pass over, one a line",
+         .text = &w.exclude},
+        {"paired", "POLICY",
+         "differences are taken against this one (default: the first)",
+         .text = &w.paired},
+        {"gain", "POLICY", "its relative gain over the best of some, profile by profile",
+         .text = &w.gain},
+        {"over", "A,B", "those that --gain is over", .list = &w.bars},
+        {"mu-draws", "N",
+         "instead of profiles: N weights drawn from the simplex; how often each policy\n"
+         "is not below the best of buffer, bola and mpc with the same weights",
+         .i = &w.mu_draws, .lo = 0, .hi = DRAWS_MAX},
+        {"routing", NULL,
+         "instead of scores: which expert of moe, moe:FILE is chosen, by profile, and "
+         "what\n"
+         "the second and later policies change about it, in states the first one visits",
+         .flag = &w.routing},
+        {"worst", "N", "of them the N worst are told", .i = &w.worst, .lo = 0,
+         .hi = DRAWS_MAX},
+        {"seed", "N", "of random, of drawn weights and of the bootstrap", .u64 = &w.seed},
+        {"threads", "N", "traces played at a time", .i = &w.threads, .lo = 1, .hi = 64,
+         .shown = "one per processor"},
+        {"report", "FILE.html",
+         "a page with charts: distributions, stalls, timelines; CSV and JSON beside it",
+         .text = &w.page},
+        {"trajectories", "FILE",
+         "every chunk of every session as CSV, or JSON lines (FILE.jsonl); "
+         "traces/README.md\ntells the columns; - is standard output",
+         .text = &w.trajectories, .output = true},
+        {"detail", "A,B", "of trajectories: obs (observations), probs (of networks)",
+         .list = &w.detail},
+        OPT_QUIET(w.quiet),
+        OUT_OPTIONS(w.out),
+        {0},
+    };
+    const struct opt_cmd cmd = {
+        .name = "eval",
+        .about =
+            "Plays policies over traces in the deterministic emulator and prints their\n"
+            "QoE per chunk, its parts, and bootstrap intervals.",
+        .opts = opts,
+        .example =
+            "abrd eval --policy buffer,mpc,oracle --profile all\n"
+            "abrd eval --policy moe,mpc,oracle --report scores.html\n"
+            "abrd eval --policy moe --trajectories moe.jsonl --detail obs,probs\n"
+            "abrd eval --policy moe --mu-draws 200\n"
+            "abrd eval --policy moe:old.safetensors,moe:new.safetensors --routing\n"
+            "abrd eval --gain moe --traces DIR --video DIR --json -",
+    };
+    int first = opt_parse(&cmd, argc, argv);
+    if (first < 0) return opt_status(first);
+    int short_of = cmd_blas("eval", w.threads);
+    if (short_of) return short_of;
+
+    if (!shipped && w.policies.item[0] == first_default)
+        fprintf(stderr, "abrd eval: moe is not scored: %s%s%s\n", absent.field,
+                *absent.field ? ": " : "", absent.detail);
+    int code = eval_command(&w);
+    for (int i = 0; w.rows && i < w.policies.n * w.n_profiles; i++)
+        eval_row_free(&w.rows[i]);
+    free(w.rows);
+    free(w.excluded);
+    free(w.exclude_text);
+    video_free(w.video);
+    corpus_free(w.corpus);
+    return code;
+}

@@ -1,0 +1,107 @@
+#include "cli/eval/eval_draws.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const BARS[] = {"buffer", "bola", "mpc"};
+enum { N_BARS = sizeof BARS / sizeof *BARS };
+
+static bool is_bar(const char *policy)
+{
+    for (int b = 0; b < N_BARS; b++)
+        if (!strcmp(policy, BARS[b])) return true;
+    return false;
+}
+
+int eval_draws_judged(const struct opt_list *policies)
+{
+    int n = 0;
+    for (int p = 0; p < policies->n; p++)
+        n += !is_bar(policies->item[p]);
+    return n;
+}
+
+static void put_interval(struct out *o, const char *name, struct stats_interval i)
+{
+    char column[32];
+    out_real(o, name, i.mean, 3);
+    snprintf(column, sizeof column, "%s_lo", name);
+    out_real(o, column, i.lo, 3);
+    snprintf(column, sizeof column, "%s_hi", name);
+    out_real(o, column, i.hi, 3);
+}
+
+static void put_summary(struct out *o, const struct draws *d, const char *policy,
+                        const char *set)
+{
+    double mean = 0, bar = 0;
+    for (int i = 0; i < d->n; i++) {
+        mean += d->draw[i].mean / d->n;
+        bar += d->draw[i].bar_mean / d->n;
+    }
+    out_row(o);
+    out_text(o, "policy", policy);
+    out_text(o, "profile", "drawn");
+    out_text(o, "set", set);
+    out_int(o, "n", d->n_traces);
+    out_int(o, "draws", d->n);
+    put_interval(o, "share", d->share);
+    out_int(o, "below", d->below);
+    out_real(o, "mean_qoe", mean, 3);
+    out_text(o, "bar", "best of three");
+    out_real(o, "bar_qoe", bar, 3);
+    put_interval(o, "diff", d->diff);
+    out_say(o,
+            "%s: not below the best of buffer, bola and mpc on %.1f %% of %d drawn "
+            "weights (%.1f .. %.1f); below it beyond doubt on %d",
+            policy, 100 * d->share.mean, d->n, 100 * d->share.lo, 100 * d->share.hi,
+            d->below);
+}
+
+static void put_draw(struct out *o, const struct draw *w, const char *policy,
+                     const char *set, int n)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.3f,%.3f,%.3f", w->qoe.mu_quality, w->qoe.mu_switch,
+             w->qoe.mu_stall);
+    out_row(o);
+    out_text(o, "policy", policy);
+    out_text(o, "profile", name);
+    out_text(o, "set", set);
+    out_int(o, "n", n);
+    out_real(o, "mean_qoe", w->mean, 3);
+    out_text(o, "bar", BARS[w->bar]);
+    out_real(o, "bar_qoe", w->bar_mean, 3);
+    put_interval(o, "diff", w->diff);
+}
+
+int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_ctx *ctx,
+                   const struct eval_cfg *cfg, struct err *e)
+{
+    const char *judged[OPT_LIST_MAX];
+    int n = 0;
+    for (int p = 0; p < d->policies->n; p++)
+        if (!is_bar(d->policies->item[p])) judged[n++] = d->policies->item[p];
+
+    struct draws_cfg c = {.n = d->n,
+                          .seed = d->seed,
+                          .utility = d->utility,
+                          .policies = judged,
+                          .n_policies = n,
+                          .bars = BARS,
+                          .n_bars = N_BARS};
+    struct draws result[OPT_LIST_MAX];
+    int rc = draws_run(result, &c, ctx, d->corpus, d->video, cfg, e);
+    if (rc) return rc;
+    out_say(
+        o, "QoE per chunk with weights of sum 1; the rows with weights (quality, switch, "
+           "stall) are each policy's worst");
+    for (int p = 0; p < n; p++) {
+        put_summary(o, &result[p], judged[p], d->corpus->name);
+        for (int i = 0; i < d->worst && i < result[p].n; i++)
+            put_draw(o, &result[p].draw[i], judged[p], d->corpus->name,
+                     result[p].n_traces);
+    }
+    draws_free(result, n);
+    return 0;
+}

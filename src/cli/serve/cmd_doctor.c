@@ -1,0 +1,60 @@
+/* abrd doctor: what a daemon with these options would meet. */
+#include "cli/cmd.h"
+
+#include <stdio.h>
+
+#include "cli/serve/doctor.h"
+#include "cli/out.h"
+
+static int report(const struct out_cfg *cfg, const struct doctor_report *r, struct err *e)
+{
+    struct out *o = out_new(cfg, e);
+    if (!o) return e->code;
+    for (int i = 0; i < r->n; i++) {
+        out_row(o);
+        out_text(o, "check", r->at[i].what);
+        out_text(o, "verdict", doctor_word(r->at[i].verdict));
+        out_text(o, "detail", r->at[i].detail);
+    }
+    out_say(o, "%d checks, %d warning%s, %d failure%s", r->n, r->warnings,
+            r->warnings == 1 ? "" : "s", r->failures, r->failures == 1 ? "" : "s");
+    int rc = out_finish(o, e);
+    out_free(o);
+    return rc;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    struct out_cfg out = {0};
+    bool accept_loss = false;
+    const struct opt more[] = {
+        {"accept-loss", NULL,
+         "give up what the store in --data has lost: moves its damaged files to NAME.bad",
+         .flag = &accept_loss},
+        OUT_OPTIONS(out),
+        {0}};
+    const struct serve_options_cmd cmd = {
+        .name = "doctor",
+        .about = "Looks at what 'abrd serve' with the same options would meet: folder, "
+                 "store, weights,\nport, token, limits, clock, with --role the bus. Says "
+                 "what is "
+                 "wrong and what to do;\nchanges nothing, unless --accept-loss is given.",
+        .example = "abrd doctor --config /etc/abrd.conf\n"
+                   "abrd doctor --role decide --bus nats://nats1:4222\n"
+                   "abrd doctor --data var --json - | jq '.rows[] | select(.verdict != "
+                   "\"ok\")'",
+        .more = more};
+    struct serve_options s = serve_options_default();
+    struct optfile file;
+    int code = serve_options_read(&s, &file, &cmd, argc, argv);
+    if (code >= 0) return code;
+
+    code = cmd_blas("doctor", 1);
+    if (code) return code;
+    struct doctor_report r = {0};
+    struct err e = {0};
+    if (accept_loss) doctor_accept_loss(&r, &s);
+    doctor_examine(&r, &s);
+    if (report(&out, &r, &e)) return cmd_fail("doctor", &e);
+    return r.failures ? OPT_EXIT_FAILED : OPT_EXIT_DONE;
+}

@@ -1,0 +1,455 @@
+/* abrd serve: options and configuration, start, signals, end. */
+#include "cli/cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/home.h"
+#include "cli/interrupt.h"
+#include "cli/serve/manager.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+#include "cli/serve_options.h"
+#include "serve/http/listen.h"
+#include "serve/http/node.h"
+#include "serve/session/service.h"
+
+static int serve_fail(const struct err *e)
+{
+    struct rlimit space;
+    int code = cmd_fail("serve", e);
+    if (e->code == ERR_MEMORY && !getrlimit(RLIMIT_AS, &space) &&
+        space.rlim_cur != RLIM_INFINITY)
+        fprintf(stderr,
+                "abrd serve: its address space is limited to %llu MB: raise ulimit -v "
+                "(RLIMIT_AS, systemd's LimitAS)\n",
+                (unsigned long long)space.rlim_cur >> 20);
+    return code;
+}
+
+/* ---- the token ---- */
+
+static int make_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct err *e)
+{
+    unsigned char random[16];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return err_set(e, ERR_IO, "no random bytes: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(token + 2 * i, SERVE_OPTIONS_TOKEN - 2 * i, "%02x", random[i]);
+
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return err_field(e, ERR_IO, path, "cannot be made: %s", strerror(errno));
+    bool ok = dprintf(fd, "%s\n", token) > 0;
+    ok = close(fd) == 0 && ok;
+    return ok ? 0 : err_field(e, ERR_IO, path, "cannot be written");
+}
+
+/* A fresh one when there is no file. */
+static int read_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct err *e)
+{
+    return access(path, F_OK) ? make_token(token, path, e)
+                              : serve_options_token(token, path, e);
+}
+
+static void warn_of_readers(const struct log *log, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st)) return;
+    unsigned mode = (unsigned)st.st_mode & 0777;
+    enum serve_options_readers readers = serve_options_readers(&st);
+    if (readers == SERVE_OPTIONS_OTHERS)
+        log_event(log, LOG_WARN, "token",
+                  "%s may be read by others (mode %03o): chmod 600", path, mode);
+    if (readers == SERVE_OPTIONS_LENT)
+        log_event(log, LOG_WARN, "token",
+                  "%s may be read by others (mode %03o): its owner, user %u, may change "
+                  "that",
+                  path, mode, (unsigned)st.st_uid);
+}
+
+/* ---- life ---- */
+
+enum {
+    STRICT_WORKERS = 16, /* they wait for the disk, together */
+    COMPUTING = 2 /* learner, a profile that begins to grow; with the merge its bandit */
+};
+
+struct paths {
+    char policy[HOME_PATH], merge[HOME_PATH], web[HOME_PATH], media[HOME_PATH],
+        traces[HOME_PATH], exam[HOME_PATH];
+};
+
+static int service_settings(struct service_cfg *out, const struct serve_options *s,
+                            struct paths *paths, const struct log *log, struct err *e)
+{
+    struct service_cfg cfg = service_cfg_default();
+    cfg.data_dir = s->data;
+    cfg.policy_path =
+        serve_options_path(s->policy, paths->policy, "deploy/policy/moe.safetensors");
+    cfg.secret = s->seed == 0;
+    cfg.seed = s->seed;
+    cfg.explore_share = s->explore;
+    cfg.learn = strcmp(s->learn, "on") == 0;
+    cfg.max_sessions = s->max_sessions;
+    cfg.grow_max = s->grow_max;
+    cfg.grow_experts = s->grow_experts;
+    if (norga_sigma_parse(&cfg.grow_gate, s->grow_gate, e)) return e->code;
+    cfg.session_ttl_s = s->session_ttl;
+    cfg.retention_s = s->retention_days * 86400.0;
+    cfg.checkpoint_s = s->checkpoint;
+    cfg.online.seed = s->seed;
+    cfg.online.quarantine = s->quarantine;
+    cfg.online.batch = s->batch;
+    cfg.strict = serve_options_strict(s);
+    cfg.online.ppo.gate = (struct gate_cfg){s->locality, s->latch, s->latch_gap};
+    cfg.online.ppo.drift.limit = s->shift_limit;
+    cfg.hintless = s->slots;
+    cfg.hintless.exam_traces = serve_options_path(NULL, paths->exam, "traces");
+    cfg.cluster = s->cluster;
+    if (s->slots.mode == HINTLESS_MERGE)
+        cfg.hintless.merge_policy =
+            serve_options_path(s->merge_policy, paths->merge, HOME_MERGE);
+    cfg.log = log;
+    if (snprintf(cfg.default_profile, sizeof cfg.default_profile, "%s",
+                 s->default_profile) >= (int)sizeof cfg.default_profile)
+        return err_field(e, ERR_RANGE, "default-profile", "is longer than %d characters",
+                         SERVICE_NAME - 1);
+    *out = cfg;
+    return 0;
+}
+
+/* Where it listens and for whom; what else a node has is added at the start. */
+static struct node_cfg node_settings(const struct serve_options *s, const char *token)
+{
+    struct node_cfg cfg = node_cfg_default();
+    cfg.bind = s->bind;
+    cfg.port = s->port;
+    cfg.workers = s->workers;
+    if (!s->workers && serve_options_strict(s)) cfg.workers = STRICT_WORKERS;
+    cfg.host = s->host;
+    cfg.allow_origin = s->allow_origin;
+    cfg.token = token;
+    cfg.admit = s->admit;
+    return cfg;
+}
+
+static struct node *make_node(const struct serve_options *s, struct paths *paths,
+                              struct service *service, const char *token, int socket,
+                              const struct log *log, struct err *e)
+{
+    struct media_cfg media = media_cfg_default();
+    media.dir = serve_options_path(s->media_dir, paths->media, "build/media");
+    if (!media.dir) media.dir = serve_options_path(NULL, paths->media, "media");
+    media.traces = serve_options_path(s->traces, paths->traces, "traces");
+    media.seed = s->seed;
+    media.log = log;
+
+    struct node_cfg cfg = node_settings(s, token);
+    cfg.listen_fd = socket;
+    cfg.web_dir = serve_options_path(s->web_dir, paths->web, "web");
+    cfg.media = &media;
+    cfg.origin = s->origin;
+    cfg.origin.log = log;
+    cfg.default_profile = s->default_profile;
+    cfg.http.max_connections = s->max_connections;
+    cfg.log = log;
+    return node_start(&cfg, service, e);
+}
+
+/* What a script that starts it wants to know. */
+static int put_address(struct out *o, const char *url, int port, const char *data,
+                       struct err *e)
+{
+    out_row(o);
+    out_text(o, "url", url);
+    out_int(o, "port", port);
+    out_int(o, "pid", getpid());
+    out_text(o, "data", data ? data : "");
+    out_text(o, "version", CMD_VERSION);
+    return out_finish(o, e);
+}
+
+static void die_now(int sig)
+{
+    (void)sig;
+    _exit(OPT_EXIT_FAILED);
+}
+
+/* A second signal ends it at once: what is not flushed by then is lost. */
+static void no_more_patience(void)
+{
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_handler = die_now;
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+}
+
+/* Until nobody watches any more, or the time is over. */
+static void let_sessions_go(struct service *service, double seconds)
+{
+    double until = clock_mono() + seconds;
+    for (;;) {
+        struct service_stats stats;
+        service_stats(&stats, service);
+        if (stats.sessions_live == 0 || clock_mono() >= until) return;
+        usleep(50000);
+    }
+}
+
+/* ---- the configuration read again ---- */
+
+static struct serve_options_cmd command(const struct opt *more)
+{
+    return (struct serve_options_cmd){
+        .name = "serve",
+        .about =
+            "Answers bitrate questions over HTTP, and learns from the answers.\n"
+            "SIGINT or SIGTERM stops it cleanly; a second one at once. SIGHUP reads the\n"
+            "configuration file again: log-level, explore, session-ttl, retention-days,\n"
+            "checkpoint, drain, host, allow-origin, the token's file, proxies and rates\n"
+            "change then, the rest with the next start.",
+        .example = "abrd serve --data var\n"
+                   "abrd serve --port 9000 --learn off --policy my.safetensors\n"
+                   "abrd serve --port 0 --json abrd.json   # which port it took",
+        .more = more};
+}
+
+/* What runs, and how it was started. */
+struct running {
+    int argc;
+    char **argv;
+    struct serve_options s;
+    struct optfile file; /* texts of s */
+    struct out_cfg rows;
+    char token[SERVE_OPTIONS_TOKEN];
+    struct paths paths;
+    struct log log;
+    struct service *service;
+    struct node *node;
+    int socket; /* that a service manager handed over, -1: none */
+    char address[LISTEN_ADDRESS], status[200];
+    struct running *latest; /* as it was read last; NULL: not since the start */
+};
+
+static bool changes_at_once(const char *name)
+{
+    static const char *const names[] = {
+        "log-level",      "explore",          "session-ttl",
+        "retention-days", "checkpoint",       "drain",
+        "host",           "allow-origin",     "trust-proxy",
+        "proxy-header",   "admin-token-file", "address-rate",
+        "open-rate",      "session-rate",     "address-connections"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* Tells what is different: from what was read last, or, of what has to wait, from what runs. */
+static void tell_changes(struct running *r, struct running *next)
+{
+    const char *name;
+    struct serve_options *was = r->latest ? &r->latest->s : &r->s;
+    for (int i = 0; (name = serve_options_differ(was, &next->s, &i));)
+        if (changes_at_once(name))
+            log_event(&r->log, LOG_INFO, "reload", "%s has changed", name);
+    for (int i = 0; (name = serve_options_differ(&r->s, &next->s, &i));)
+        if (!changes_at_once(name))
+            log_event(&r->log, LOG_WARN, "reload", "%s has changed: it needs a restart",
+                      name);
+}
+
+static int read_options(struct running *r, int argc, char **argv, struct err *e)
+{
+    const struct opt more[] = {OUT_OPTIONS(r->rows), {0}};
+    const struct serve_options_cmd cmd = command(more);
+    r->s = serve_options_default();
+    return e ? serve_options_load(&r->s, &r->file, &cmd, argc, argv, e)
+             : serve_options_read(&r->s, &r->file, &cmd, argc, argv);
+}
+
+/* All or nothing: whatever is wrong, what ran before goes on. */
+static int reload(struct running *r, struct running *next, struct err *e)
+{
+    int code = read_options(next, r->argc, r->argv, e);
+    if (code >= 0) return e->code ? e->code : ERR_INVALID;
+    int rc = next->s.token_file ? read_token(next->token, next->s.token_file, e) : 0;
+    struct service_cfg service;
+    if (!rc) rc = service_settings(&service, &next->s, &next->paths, &r->log, e);
+    if (!rc) rc = service_check(&service, e);
+    struct node_cfg node = node_settings(&next->s, next->token);
+    if (r->socket >= 0) {
+        next->s.bind = r->s.bind;
+        next->s.port = r->s.port;
+    }
+    node.bind = r->s.bind; /* as it listens */
+    if (!rc) rc = node_reload(r->node, &node, e);
+    if (!rc) rc = service_reload(r->service, &service, e);
+    return rc;
+}
+
+static void on_hangup(struct running *r)
+{
+    struct err e = {0};
+    manager_reloading(clock_mono());
+    struct running *next = calloc(1, sizeof *next);
+    if (!next || reload(r, next, &e)) {
+        err_set(&e, ERR_MEMORY, "out of memory");
+        log_err(&r->log, LOG_ERROR, "reload", &e);
+        log_event(&r->log, LOG_ERROR, "reload", "nothing was changed");
+        free(next);
+        return;
+    }
+    tell_changes(r, next);
+    enum log_level level;
+    if (!log_level_parse(&level, next->s.log_level, NULL)) r->log.level = level;
+    log_event(&r->log, LOG_INFO, "reload", "done");
+    free(r->latest);
+    r->latest = next;
+}
+
+/* Rows when they are wanted (o), else words. */
+static int say_hello(struct running *r, struct out *o, struct err *e)
+{
+    /* an address that takes all is none that can be asked */
+    const char *host = r->s.bind;
+    int port = node_port(r->node);
+    if (strcmp(host, "0.0.0.0") == 0) host = "127.0.0.1";
+    if (strcmp(host, "::") == 0) host = "::1";
+    bool v6 = strchr(host, ':') != NULL;
+    char url[160];
+    snprintf(url, sizeof url, "http://%s%.100s%s:%d", v6 ? "[" : "", host, v6 ? "]" : "",
+             port);
+    snprintf(r->status, sizeof r->status, "answering at %s", url);
+    manager_ready(r->status);
+    if (o) return put_address(o, url, port, r->s.data, e);
+
+    printf("abrd is at %s/ - the demo page; Ctrl-C stops it\n"
+           "try: curl -s %s/v1/decide -d '{\"profile\":\"live\",\"ladder_kbps\":"
+           "[300,750,1200,1850,2850,4300],\"chunk_s\":4,\"buffer_s\":12,\"last_level\":2,"
+           "\"throughput_kbps\":[2100,1800,2400],\"download_s\":[2.2,2.6,2.0]}'\n",
+           url, url);
+    fflush(stdout);
+    return 0;
+}
+
+static const double RELOAD_LOOK_S = 0.02;
+
+/* Serves until a signal. */
+static int serve(struct running *r, struct out *o, struct err *e)
+{
+    const struct log *log = &r->log;
+    struct node *node = r->node;
+    struct service *service = r->service;
+    int rc = say_hello(r, o, e);
+    log_event(log, LOG_INFO, "listen", "%s port %d, learning %s", r->s.bind,
+              node_port(node), r->s.learn);
+    double watched_s = manager_watchdog_s(),
+           turn_s = watched_s > 0 ? watched_s / 4 : 3600;
+    bool asked = false; /* a reload waits its turn; it reads the file as it is then */
+    while (!rc && !interrupt_wait(asked ? fmin(RELOAD_LOOK_S, turn_s) : turn_s)) {
+        asked |= interrupt_hangup();
+        if (asked && node_reloadable(node)) {
+            asked = false;
+            on_hangup(r);
+            manager_ready(r->status);
+        }
+        if (watched_s > 0 && node_turned(node)) manager_alive();
+    }
+
+    manager_stopping();
+    no_more_patience();
+    log_event(log, LOG_INFO, "drain", "no new sessions");
+    node_drain(node);
+    let_sessions_go(service, r->latest ? r->latest->s.drain : r->s.drain);
+    node_stop(node);
+    int drained = service_drain(service, e);
+    if (!drained) log_event(log, LOG_INFO, "stop", "everything is stored");
+    return rc ? rc : drained;
+}
+
+/* Each connection is a file: take as many as may be had. */
+static void raise_file_limit(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+/* A socket that is handed over stands for --bind and --port. */
+static int take_socket(struct running *r, struct err *e)
+{
+    r->socket = manager_socket(e);
+    if (r->socket == MANAGER_NONE) r->socket = -1;
+    if (r->socket < 0) return e->code;
+    int rc = listen_adopt(r->address, &r->s.port, r->socket, e);
+    if (!rc) r->s.bind = r->address;
+    return rc;
+}
+
+static int serve_run(struct running *r, struct err *e)
+{
+    enum log_level level;
+    int rc = log_level_parse(&level, r->s.log_level, e);
+    if (rc) return rc;
+    r->log = log_init(STDERR_FILENO, level, strcmp(r->s.log, "json") == 0);
+    if (r->s.token_file) rc = read_token(r->token, r->s.token_file, e);
+    if (rc) return rc;
+    if (r->s.token_file) warn_of_readers(&r->log, r->s.token_file);
+
+    rc = take_socket(r, e);
+    if (rc) return rc;
+    interrupt_catch();
+    interrupt_catch_hangup();
+    signal(SIGPIPE, SIG_IGN);
+    raise_file_limit();
+
+    struct service_cfg cfg;
+    rc = service_settings(&cfg, &r->s, &r->paths, &r->log, e);
+    if (rc) return rc;
+    struct out *o = NULL;
+    if (r->rows.csv || r->rows.json) {
+        o = out_new(&r->rows, e);
+        if (!o) return e->code;
+    }
+    r->service = service_new(&cfg, e);
+    if (r->service && service_start_threads(r->service, e) == 0)
+        r->node =
+            make_node(&r->s, &r->paths, r->service, r->token, r->socket, &r->log, e);
+    rc = r->node ? serve(r, o, e) : ERR_IO;
+    service_free(r->service);
+    out_free(o);
+    return rc;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+    struct running *r = calloc(1, sizeof *r);
+    if (!r) {
+        fputs("abrd serve: out of memory\n", stderr);
+        return OPT_EXIT_FAILED;
+    }
+    r->argc = argc;
+    r->argv = argv;
+    int code = read_options(r, argc, argv, NULL);
+    struct err e = {0};
+    bool starts = code < 0;
+    if (starts) code = cmd_blas("serve", COMPUTING + (r->s.slots.mode == HINTLESS_MERGE));
+    if (starts && !code) code = serve_run(r, &e) ? serve_fail(&e) : OPT_EXIT_DONE;
+    free(r->latest);
+    free(r);
+    return code;
+}

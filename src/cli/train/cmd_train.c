@@ -1,0 +1,581 @@
+/* abrd train: makes a policy with PPO. */
+#include "abr/train/mentors.h"
+#include "abr/train/recipe.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/pool.h"
+#include "base/text.h"
+#include "cli/cmd.h"
+#include "cli/interrupt.h"
+#include "cli/opt.h"
+#include "cli/out.h"
+#include "cli/override.h"
+#include "cli/progress.h"
+#include "cli/train/train_curve.h"
+#include "cli/train/train_page.h"
+#include "learn/ckpt.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct work {
+    const char *preset, *variant, *part, *video_path, *out_path, *start, *resume, *csv;
+    struct opt_list traces, teachers;
+    struct out_cfg out;
+    int64_t steps;
+    uint64_t seed;
+    int threads;
+    double checkpoint_s;
+    bool quiet;
+    struct override override;
+    char changes[VARY_TEXT]; /* of the recipe, as they are written down */
+    char resumed[VARY_TEXT]; /* the same, cut up */
+
+    struct recipe recipe;
+    int n_corpora;
+    struct corpus *corpora[WORLDS_CORPORA];
+    uint32_t traces_crc;
+    struct video *video;
+    struct worlds *worlds;
+    struct recipe_world world;
+    struct policy *policy;
+    struct mentors mentors;
+    uint32_t start_crc;
+    struct train *train;
+    FILE *curve;
+    const char *page_path;
+    char tag_text[64];
+    struct train_page *page; /* --report; else NULL */
+    char part_path[4096];    /* where unfinished training is kept */
+    bool stopped;
+
+    /* sums over the first and the last tenth of the steps, for the closing table */
+    struct rollout_stats first, last;
+};
+
+/* ---- what is trained on */
+
+static int load_traces(struct work *w, struct err *e)
+{
+    enum corpus_part part = CORPUS_ALL;
+    if (!strcmp(w->part, "train"))
+        part = CORPUS_TRAIN;
+    else if (!strcmp(w->part, "test"))
+        part = CORPUS_TEST;
+    else if (strcmp(w->part, "all") != 0)
+        return err_field(e, ERR_INVALID, "--part", "'%.40s' is not all, train or test",
+                         w->part);
+    if (w->traces.n > WORLDS_CORPORA)
+        return err_field(e, ERR_FULL, "--traces", "more than %d folders", WORLDS_CORPORA);
+
+    uint32_t crc = 0;
+    for (int i = 0; i < w->traces.n; i++) {
+        struct corpus *c = corpus_load(w->traces.item[i], part, e);
+        if (!c) return e->code;
+        w->corpora[w->n_corpora++] = c;
+        crc = crc * 31 + corpus_hash(c);
+    }
+    w->traces_crc = crc;
+    return 0;
+}
+
+static int make_worlds(struct work *w, struct err *e)
+{
+    int rc = load_traces(w, e);
+    if (rc) return rc;
+    w->video = w->video_path ? video_load(w->video_path, NULL, e) : video_default(e);
+    if (!w->video) return e->code;
+
+    struct worlds_cfg c = {
+        .n_corpora = w->n_corpora,
+        .min_mbps = w->recipe.min_mbps,
+        .splices = w->recipe.splices,
+        .links = w->recipe.links,
+        .link_s = w->recipe.link_s,
+        .video = w->video,
+        .ladders = w->recipe.ladders,
+        .seed = w->seed,
+    };
+    for (int i = 0; i < w->n_corpora; i++)
+        c.corpora[i] = w->corpora[i];
+    /* the presets after the paper know nothing but the traces they are given */
+    if (w->n_corpora && w->recipe.traces_only) c.links = 0;
+    w->worlds = worlds_new(&c, e);
+    return w->worlds ? 0 : e->code;
+}
+
+static int load_teachers(struct work *w, struct err *e)
+{
+    if (w->teachers.n && w->recipe.train.rollout.advice > 0.0)
+        return err_field(e, ERR_CONFLICT, "--teacher",
+                         "a student of teachers takes no --advice");
+    for (int i = 0; i < w->teachers.n; i++) {
+        int rc = mentors_add(&w->mentors, w->teachers.item[i], &w->recipe.policy,
+                             &w->recipe.env, e);
+        if (rc) return rc;
+    }
+    w->recipe.train.rollout.teachers = w->mentors.teachers;
+    return 0;
+}
+
+/* Weights to begin with instead of fresh ones: of the same networks, trained to see the same. */
+static int load_start(struct work *w, struct err *e)
+{
+    if (!w->start) return 0;
+    struct ckpt_meta m = {0};
+    struct policy *p = ckpt_load(w->start, &m, NULL, NULL, e);
+    if (!p) return e->code;
+    p->actor->busy = p->critic->busy = 0; /* here all learn */
+    const char *theirs = ckpt_meta_get(&m, "layout");
+    const char *ours = feat_layout_name(w->recipe.env.layout);
+    int rc = 0;
+    if (memcmp(&p->cfg, &w->recipe.policy, sizeof p->cfg) != 0)
+        rc = err_field(e, ERR_CONFLICT, w->start,
+                       "has other networks: the same --experts, --hidden, --layers and "
+                       "--route are needed");
+    else if (!theirs || strcmp(theirs, ours) != 0)
+        rc = err_field(e, ERR_CONFLICT, w->start, "observes layout %s, this run %s",
+                       theirs ? theirs : "unknown", ours);
+    else if (!w->resume)
+        policy_copy(w->policy, p);
+    w->start_crc = policy_crc32(p);
+    policy_free(p);
+    return rc;
+}
+
+static void trace_names(char *out, size_t n, const struct work *w)
+{
+    *out = '\0';
+    for (int i = 0; i < w->n_corpora; i++) {
+        size_t used = strlen(out);
+        snprintf(out + used, n - used, "%s%s", i ? "," : "", w->corpora[i]->name);
+    }
+    if (!w->n_corpora) snprintf(out, n, "none");
+}
+
+static void describe_gates(struct ckpt_meta *m, const struct work *w)
+{
+    char text[GATE_TEXT];
+    gate_text(text, train_gate(w->train, PPO_ACTOR), w->policy->actor->cfg.experts);
+    ckpt_meta_set(m, "gate.actor", "%s", text);
+    gate_text(text, train_gate(w->train, PPO_CRITIC), w->policy->critic->cfg.experts);
+    ckpt_meta_set(m, "gate.critic", "%s", text);
+}
+
+static void train_describe(struct ckpt_meta *m, const struct work *w)
+{
+    char names[256];
+    trace_names(names, sizeof names, w);
+    ckpt_meta_set(m, "preset", "%s", w->preset);
+    ckpt_meta_set(m, "variant", "%s", w->variant);
+    ckpt_meta_set(m, "steps", "%" PRId64, w->steps);
+    ckpt_meta_set(m, "seed", "%" PRIu64, w->seed);
+    ckpt_meta_set(m, "traces", "%s", names);
+    ckpt_meta_set(m, "traces_part", "%s", w->part);
+    ckpt_meta_set(m, "traces_crc32", "%08" PRIx32, w->traces_crc);
+    if (w->recipe.splices) ckpt_meta_set(m, "splices", "%d", w->recipe.splices);
+    ckpt_meta_set(m, "generated_links", "%d", w->worlds->n_traces - w->worlds->n_real);
+    ckpt_meta_set(m, "video", "%s", w->video->name);
+    ckpt_meta_set(m, "layout", "%s", feat_layout_name(w->recipe.env.layout));
+    if (w->recipe.profile != RECIPE_ALL_PROFILES)
+        ckpt_meta_set(m, "profile", "%s", recipe_profiles[w->recipe.profile]);
+    ckpt_meta_set(m, "players", "%s", mentors_players(&w->recipe.env));
+    if (w->recipe.env.lengths > 0.0) ckpt_meta_set(m, "lengths", "any");
+    if (*w->changes) ckpt_meta_set(m, "changes", "%s", w->changes);
+    if (w->teachers.n) {
+        ckpt_meta_set(m, "teachers", "%d", w->teachers.n);
+        ckpt_meta_set(m, "teachers_crc32", "%08" PRIx32, w->mentors.crc);
+    }
+    if (w->start) ckpt_meta_set(m, "start_crc32", "%08" PRIx32, w->start_crc);
+    ckpt_meta_set(m, "recipe_crc32", "%08" PRIx32, vary_hash(&w->recipe));
+    if (w->train) describe_gates(m, w);
+    ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);
+}
+
+/* ---- saving and taking up again */
+
+static int save_part(struct work *w, struct err *e)
+{
+    if (w->curve &&
+        fflush(w->curve)) /* whoever goes on from here has the rows until here */
+        return err_field(e, ERR_IO, w->csv, "cannot be written");
+    size_t n = train_state_size(w->train);
+    void *state = malloc(n);
+    if (!state) return err_set(e, ERR_MEMORY, "no memory for the training state");
+    train_state_get(w->train, state);
+    struct ckpt_meta m = {0};
+    train_describe(&m, w);
+    int rc = ckpt_save(w->part_path, w->policy, &m, state, n, e);
+    free(state);
+    return rc;
+}
+
+static int train_same(const struct ckpt_meta *a, const struct ckpt_meta *b,
+                      const char *key, const char *path, struct err *e)
+{
+    const char *x = ckpt_meta_get(a, key), *y = ckpt_meta_get(b, key);
+    if ((!x && !y) || (x && y && !strcmp(x, y))) return 0;
+    return err_field(e, ERR_CONFLICT, path, "was made with %s %s, this run has %s", key,
+                     x ? x : "none", y ? y : "none");
+}
+
+/* What was changed about the recipe is the file's to say. */
+static int read_changes(struct work *w, const struct ckpt_meta *m, struct err *e)
+{
+    const char *saved = ckpt_meta_get(m, "changes");
+    if (!saved) saved = "";
+    if (*w->changes && strcmp(w->changes, saved) != 0)
+        return err_field(e, ERR_CONFLICT, w->resume,
+                         "was made with %.100s, not with what this command line changes",
+                         *saved ? saved : "an unchanged recipe");
+    snprintf(w->changes, sizeof w->changes, "%s", saved);
+    snprintf(w->resumed, sizeof w->resumed, "%s", saved);
+    struct err why = {0};
+    int rc = vary_read(&w->override.vary, w->resumed, &why);
+    return rc ? err_field(e, rc, w->resume, "%s", why.detail) : 0;
+}
+
+/* Steps, seed, preset, variant and part are the file's. */
+static int read_resume(struct work *w, struct policy **policy, void **state, size_t *n,
+                       struct ckpt_meta *m, struct err *e)
+{
+    *policy = ckpt_load(w->resume, m, state, n, e);
+    if (!*policy) return e->code;
+    const char *steps = ckpt_meta_get(m, "steps"), *seed = ckpt_meta_get(m, "seed");
+    if (!*state || !steps || !seed || !ckpt_meta_get(m, "preset") ||
+        !ckpt_meta_get(m, "variant") || !ckpt_meta_get(m, "traces_part"))
+        return err_field(e, ERR_INVALID, w->resume,
+                         "holds a finished policy, not interrupted training");
+    w->preset = ckpt_meta_get(m, "preset");
+    w->variant = ckpt_meta_get(m, "variant");
+    w->part = ckpt_meta_get(m, "traces_part");
+    int rc = text_int(&w->steps, steps, 1, INT64_MAX, "steps", e);
+    if (!rc) rc = text_u64(&w->seed, seed, "seed", e);
+    return rc ? rc : read_changes(w, m, e);
+}
+
+static int check_resume(const struct work *w, const struct ckpt_meta *saved,
+                        struct err *e)
+{
+    static const char *const keys[] = {"traces_crc32",    "video",
+                                       "generated_links", "recipe_crc32",
+                                       "teachers_crc32",  "start_crc32"};
+    struct ckpt_meta mine = {0};
+    train_describe(&mine, w);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        int rc = train_same(saved, &mine, keys[i], w->resume, e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static void add_rewards(struct rollout_stats *sum, const struct rollout_stats *s)
+{
+    for (int i = 0; i < ROLLOUT_TAGS; i++) {
+        if (!s->steps[i]) continue;
+        int n = sum->steps[i] + s->steps[i];
+        sum->reward[i] += (s->reward[i] - sum->reward[i]) * s->steps[i] / n;
+        sum->steps[i] = n;
+    }
+}
+
+/* ---- the loop */
+
+/* That the policy cannot be written is told before the work, not after it. */
+static int train_check_folder(const struct work *w, struct err *e)
+{
+    char dir[sizeof w->part_path];
+    snprintf(dir, sizeof dir, "%s", w->out_path);
+    char *slash = strrchr(dir, '/');
+    if (slash) slash[slash == dir ? 1 : 0] = '\0';
+    if (access(slash ? dir : ".", W_OK | X_OK) == 0) return 0;
+    return err_field(e, ERR_IO, w->out_path, "its folder cannot be written to");
+}
+
+static int train_loop(struct work *w, struct err *e)
+{
+    struct progress bar;
+    progress_init(&bar, "train", w->quiet);
+    double saved_s = clock_mono();
+    int rc = 0;
+    while (!rc && !train_done(w->train) && !interrupt_seen()) {
+        struct train_row row;
+        rc = train_iterate(w->train, &row);
+        if (rc) {
+            err_set(e, rc, "the update of iteration %" PRId64 " is not finite",
+                    row.iteration);
+            break;
+        }
+        if (w->curve)
+            train_curve_row(w->curve, &row, w->policy->cfg.experts,
+                            abr_env_tags(&w->recipe.env));
+        if (w->page) train_page_add(w->page, &row);
+        double share = (double)row.steps / (double)w->steps;
+        if (share <= 0.1) add_rewards(&w->first, &row.rollout);
+        if (share > 0.9) add_rewards(&w->last, &row.rollout);
+
+        char note[96];
+        snprintf(note, sizeof note, "%.2f M steps, reward %.3f, entropy %.2f",
+                 (double)row.steps / 1e6, row.rollout.reward[0], row.ppo.entropy);
+        progress_show(&bar, share, note);
+        if (w->checkpoint_s > 0.0 && clock_mono() - saved_s >= w->checkpoint_s) {
+            rc = save_part(w, e);
+            saved_s = clock_mono();
+        }
+    }
+    progress_end(&bar);
+    w->stopped = !rc && !train_done(w->train);
+    return rc;
+}
+
+/* The command that goes on from here, on stderr. */
+static void say_how_to_resume(const struct work *w)
+{
+    fprintf(stderr,
+            "abrd train: stopped after %" PRId64 " of %" PRId64
+            " steps; go on with\n  abrd train --resume %s --out %s",
+            train_steps(w->train), w->steps, w->part_path, w->out_path);
+    for (int i = 0; i < w->traces.n; i++)
+        fprintf(stderr, " --traces %s", w->traces.item[i]);
+    if (w->video_path) fprintf(stderr, " --video %s", w->video_path);
+    for (int i = 0; i < w->teachers.n; i++)
+        fprintf(stderr, " --teacher %s", w->teachers.item[i]);
+    if (w->start) fprintf(stderr, " --start %s", w->start);
+    if (w->csv) fprintf(stderr, " --csv %s", w->csv);
+    if (w->out.json) fprintf(stderr, " --json %s", w->out.json);
+    if (w->page_path) fprintf(stderr, " --report %s", w->page_path);
+    fputc('\n', stderr);
+}
+
+static const char *tag_name(const struct work *w, int tag, char *buf, size_t n)
+{
+    const struct abr_env_cfg *c = &w->recipe.env;
+    if (tag == c->n_profiles) return "drawn weights";
+    if (tag == c->n_profiles + 1) return "drawn ladders";
+    const char *kind = "";
+    int at = tag;
+    if (tag >= abr_env_tag_short(c, 0)) {
+        kind = ", shorter";
+        at = tag - abr_env_tag_short(c, 0);
+        if (at == c->n_profiles) return "drawn weights, shorter";
+    } else if (tag > c->n_profiles + 1) {
+        kind = ", drawn player";
+        at = tag - abr_env_tag_drawn(c, 0);
+    }
+    snprintf(buf, n, "profile %d%s", at, kind);
+    for (int i = 0; i < QOE_PROFILES; i++)
+        if (qoe_same_weights(&c->profiles[at], &qoe_profiles[i].qoe))
+            snprintf(buf, n, "%s%s", qoe_profiles[i].name, kind);
+    return buf;
+}
+
+static const char *curve_name(void *ctx, int tag)
+{
+    struct work *w = ctx;
+    return tag_name(w, tag, w->tag_text, sizeof w->tag_text);
+}
+
+/* Rewards while exploring, as the learner saw them: a check that it learned, not a score. */
+static int train_report(const struct work *w, struct out *o, struct err *e)
+{
+    char names[256], buf[64];
+    trace_names(names, sizeof names, w);
+    for (int tag = 0; tag < abr_env_tags(&w->recipe.env); tag++) {
+        if (!w->last.steps[tag]) continue;
+        out_row(o);
+        out_text(o, "policy", w->variant);
+        out_text(o, "profile", tag_name(w, tag, buf, sizeof buf));
+        out_text(o, "set", names);
+        out_int(o, "n", w->last.steps[tag]);
+        out_real(o, "first_reward",
+                 w->first.steps[tag] ? w->first.reward[tag] : (double)NAN, 3);
+        out_real(o, "last_reward", w->last.reward[tag], 3);
+    }
+    out_say(o, "%s: reward per chunk (QoE%s) in the first and the last tenth of training",
+            w->out_path, w->recipe.env.scale_reward ? " over the sum of weights" : "");
+    out_say(o, "score it with: abrd eval --policy moe:%s --profile all", w->out_path);
+    return out_finish(o, e);
+}
+
+static int train_finish(struct work *w, struct out *o, struct err *e)
+{
+    struct ckpt_meta m = {0};
+    train_describe(&m, w);
+    int rc = ckpt_save(w->out_path, w->policy, &m, NULL, 0, e);
+    if (rc) return rc;
+    unlink(w->part_path); /* nothing to go on with any more */
+    if (w->page) rc = train_page_write(w->page, curve_name, w, e);
+    return rc ? rc : train_report(w, o, e);
+}
+
+static int make_recipe(struct work *w, struct recipe *r, struct err *e)
+{
+    int rc = recipe_make(r, w->preset, w->variant, w->steps, w->seed, e);
+    return rc ? rc : vary_apply(r, &w->override.vary, e);
+}
+
+static int train_run(struct work *w, struct out *o, struct err *e)
+{
+    struct ckpt_meta saved = {0};
+    void *state = NULL;
+    size_t n = 0;
+    int rc = train_check_folder(w, e);
+    if (rc) return rc;
+    if (w->resume) rc = read_resume(w, &w->policy, &state, &n, &saved, e);
+    if (!rc) rc = make_recipe(w, &w->recipe, e);
+    if (rc) goto out;
+    w->recipe.train.rollout.threads = w->threads;
+    w->recipe.train.ppo.threads = w->threads;
+    rc = load_teachers(w, e);
+    if (!rc) rc = make_worlds(w, e);
+    if (rc) goto out;
+
+    if (!w->policy) {
+        w->policy = policy_new(&w->recipe.policy, e);
+        if (!w->policy) {
+            rc = e->code;
+            goto out;
+        }
+        recipe_init(w->policy, &w->recipe, w->seed);
+    }
+    rc = load_start(w, e);
+    if (!rc && w->resume) rc = check_resume(w, &saved, e);
+    if (rc) goto out;
+    w->world = (struct recipe_world){&w->recipe, w->worlds};
+    w->train = train_new(&w->recipe.train, w->policy, recipe_env, &w->world, e);
+    if (!w->train) goto out;
+    if (w->resume) rc = train_state_put(w->train, state, n, e);
+    if (rc) goto out;
+    if (w->csv) {
+        w->curve =
+            train_curve_open(w->csv, w->resume ? train_steps(w->train) : 0,
+                             w->policy->cfg.experts, abr_env_tags(&w->recipe.env), e);
+        rc = w->curve ? 0 : e->code;
+        if (rc) goto out;
+    }
+
+    if (w->page_path) {
+        w->page = train_page_new(w->page_path, w->policy->cfg.experts,
+                                 abr_env_tags(&w->recipe.env), e);
+        rc = w->page ? 0 : e->code;
+        if (rc) goto out;
+    }
+    interrupt_catch();
+    rc = train_loop(w, e);
+    if (!rc && w->stopped) {
+        rc = save_part(w, e);
+        if (!rc) say_how_to_resume(w);
+    } else if (!rc) {
+        rc = train_finish(w, o, e);
+    }
+out:
+    train_page_free(w->page);
+    w->page = NULL;
+    free(state);
+    return rc;
+}
+
+int cmd_train(int argc, char **argv)
+{
+    struct work w = {.preset = "tuned",
+                     .variant = "pamoe",
+                     .part = "all",
+                     .out_path = "policy.safetensors",
+                     .seed = 1,
+                     .checkpoint_s = 60.0,
+                     .threads = pool_cpus()};
+    override_init(&w.override);
+    const struct opt own[] = {
+        {"preset", "NAME", "paper, code or tuned", .text = &w.preset},
+        {"variant", "NAME", "mlp, moe (dense), smoe (top-1) or pamoe (with noise)",
+         .text = &w.variant},
+        {"steps", "N", "chunks to learn from; 0 = the preset's own number",
+         .i64 = &w.steps, .lo = 0, .hi = 1e12},
+        {"seed", "N", "of weights, worlds and actions", .u64 = &w.seed},
+        {"threads", "N", "the result does not depend on it", .i = &w.threads, .lo = 1,
+         .hi = 64, .shown = "one per processor"},
+        {"traces", "DIR,...", "folders of traces, beside the generated links",
+         .list = &w.traces},
+        {"part", "NAME", "all, train or test of them, split by name", .text = &w.part},
+        {"video", "PATH", "folder of sizes, sabre JSON, MPD or HLS (default: generated)",
+         .text = &w.video_path},
+        {"teacher", "FILE,...",
+         "policies to imitate at first (--imitate), all at once; each teaches the kind "
+         "of viewers it was trained on",
+         .list = &w.teachers},
+        {"start", "FILE",
+         "begin with this policy's weights; it has the same networks and observes the "
+         "same",
+         .text = &w.start},
+        {"out", "FILE", "the policy; FILE.part while it is not finished",
+         .text = &w.out_path},
+        {"resume", "FILE", "go on from a .part file, bit for bit", .text = &w.resume},
+        {"csv", "FILE", "the curve, one row per update; - is standard output",
+         .text = &w.csv, .output = true},
+        {"json", "FILE", "write {\"rows\": [...]}; - is standard output",
+         .text = &w.out.json, .output = true},
+        {"checkpoint-every", "S", "seconds between .part files; 0 = only when stopped",
+         .d = &w.checkpoint_s, .lo = 0, .hi = 1e6},
+        {"report", "FILE.html", "the curves as a page; CSV and JSON beside it",
+         .text = &w.page_path},
+        OPT_QUIET(w.quiet),
+    };
+    enum { OWN = sizeof own / sizeof *own };
+    struct opt opts[OPT_TABLE_MAX + 1];
+    static_assert(OWN + VARY_MAX <= OPT_TABLE_MAX, "the table of options");
+    memcpy(opts, own, sizeof own);
+    override_options(opts + OWN, &w.override);
+    const struct opt_cmd cmd = {
+        .name = "train",
+        .about =
+            "Trains a policy with PPO in the emulator, on generated links and on the\n"
+            "traces it is given. Ctrl-C saves and says how to go on. The options from\n"
+            "--experts on change one setting of the preset each (default in brackets);\n"
+            "they are written into the policy's metadata.",
+        .opts = opts,
+        .example =
+            "abrd train --preset tuned --steps 2000000 --out my.safetensors\n"
+            "abrd train --experts 6 --noise 0 --lr 1e-3,1e-5 --no-hint\n"
+            "abrd train --teacher a.safetensors,b.safetensors --out student.safetensors\n"
+            "abrd eval --policy moe:my.safetensors,mpc --profile all",
+    };
+    int first = opt_parse(&cmd, argc, argv);
+    if (first < 0) return opt_status(first);
+    int short_of = cmd_blas("train", w.threads);
+    if (short_of) return short_of;
+    if (!w.steps) w.steps = recipe_steps(w.preset);
+    if (snprintf(w.part_path, sizeof w.part_path, "%s.part", w.out_path) >=
+        (int)sizeof w.part_path)
+        return opt_usage("train", "--out: the path is too long");
+
+    struct err e = {0};
+    struct recipe probe;
+    override_taken(&w.override);
+    if (make_recipe(&w, &probe, &e) || vary_write(w.changes, &w.override.vary, &e))
+        return opt_usage("train", "--%s: %s", e.field, e.detail);
+
+    w.out.taken = w.csv && strcmp(w.csv, "-") == 0;
+    struct out *o = out_new(&w.out, &e);
+    int code = o && !train_run(&w, o, &e) ? OPT_EXIT_DONE : OPT_EXIT_FAILED;
+    if (code) cmd_fail("train", &e);
+
+    if (w.curve && !train_curve_close(w.curve) && !code) {
+        fprintf(stderr, "abrd train: %s: not written in full\n", w.csv);
+        code = OPT_EXIT_FAILED;
+    }
+    train_free(w.train);
+    policy_free(w.policy);
+    mentors_free(&w.mentors);
+    worlds_free(w.worlds);
+    video_free(w.video);
+    for (int i = 0; i < w.n_corpora; i++)
+        corpus_free(w.corpora[i]);
+    out_free(o);
+    return code;
+}

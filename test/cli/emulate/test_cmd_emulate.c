@@ -1,0 +1,226 @@
+/* abrd emulate from outside. */
+#include "base/text.h"
+#include "cli/opt.h"
+#include "support/page_home.h"
+#include "support/program.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+START_TEST(bad_requests_say_what_to_do)
+{
+    program_expect("emulate --profile sports", OPT_EXIT_FAILED, "not documentary, live");
+    program_expect("emulate --kind 5g", OPT_EXIT_FAILED, "volatile-low");
+    program_expect("emulate --kind lte --traces x", OPT_EXIT_USAGE, "not both");
+    program_expect("emulate --learn --server http://127.0.0.1:1", OPT_EXIT_USAGE,
+                   "leave --learn out");
+    program_expect("emulate --server ftp://x", OPT_EXIT_FAILED, "is not a URL");
+    program_expect("emulate --server http://127.0.0.1:1 --viewers 1", OPT_EXIT_FAILED,
+                   "is `abrd serve` running?");
+    program_expect("emulate --grow sports", OPT_EXIT_USAGE, "--grow needs --mu");
+    program_expect("emulate --silent", OPT_EXIT_USAGE, "--silent goes with --grow");
+    program_expect("emulate --mu 3,1,3 --grow Sports --viewers 1", OPT_EXIT_FAILED,
+                   "a-z");
+    program_expect("emulate --liars .1 --lie sideways", OPT_EXIT_USAGE,
+                   "up, down or noise");
+    program_expect("emulate --policy /nowhere.safetensors", OPT_EXIT_FAILED, "/nowhere");
+}
+END_TEST
+
+/* What an earlier run has written is not emptied by one that plays nothing. */
+START_TEST(a_run_that_fails_writes_nothing)
+{
+    const char *dir = strdup(tmpdir_new()), *was = "{\"rows\": [{\"n\": 9}]}\n";
+    struct err e = {0};
+    char args[512];
+    ck_assert_int_eq(text_write_file(tmpdir_path(dir, "r.json"), was, strlen(was), &e),
+                     0);
+    snprintf(args, sizeof args,
+             "emulate --server http://127.0.0.1:1 --viewers 1 --quiet --json %s/r.json "
+             "--csv %s/r.csv",
+             dir, dir);
+    program_expect(args, OPT_EXIT_FAILED, "is `abrd serve` running?");
+    char *is = text_read_file(tmpdir_path(dir, "r.json"), 1000, NULL, &e);
+    ck_assert_str_eq(is, was);
+    free(is);
+    ck_assert_int_ne(access(tmpdir_path(dir, "r.csv"), F_OK), 0);
+    /* one that a signal stops shows what was played */
+    snprintf(
+        args, sizeof args,
+        "emulate --viewers 1000000 --quiet --json %s/r.json & sleep 2; kill -INT $!; "
+        "wait $!",
+        dir);
+    program_expect(args, OPT_EXIT_FAILED, "stopped by a signal");
+    is = text_read_file(tmpdir_path(dir, "r.json"), 100000, NULL, &e);
+    ck_assert_ptr_nonnull(strstr(is, "\"profile\": \"news\""));
+    free(is);
+    tmpdir_remove(dir);
+    free((void *)dir);
+}
+END_TEST
+
+START_TEST(a_row_for_every_profile)
+{
+    program_expect(
+        "emulate --viewers 9 --profile news,untagged --mu 1,2,3 --json - --quiet",
+        OPT_EXIT_DONE, "\"profile\": \"untagged\"");
+    program_expect(
+        "emulate --viewers 9 --profile news,untagged --mu 1,2,3 --json - --quiet",
+        OPT_EXIT_DONE, "\"profile\": \"custom\"");
+    program_expect("emulate --viewers 9 --profile untagged --quiet --csv -",
+                   OPT_EXIT_DONE, "moe,untagged,traces,in process,9,432,");
+}
+END_TEST
+
+/* Three viewers in ten lie, and none of the policies that get out is more than 3 % worse in the
+ * exam than one before it. */
+START_TEST(lies_do_not_get_out)
+{
+    struct program_result r =
+        program_run("emulate --viewers 100 --kind volatile-low --learn --explore 1 "
+                    "--liars .3 --lie down --quiet");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    const char *fall = strstr(r.text, "before: "), *updates = strstr(r.text, "%; ");
+    ck_assert_msg(fall && updates, "%s", r.text);
+    ck_assert_double_le(strtod(fall + 8, NULL), 3);
+    ck_assert_int_ge(atoi(updates + 3), 1);
+    program_free(&r);
+}
+END_TEST
+
+/* "levels crc 0123abcd" of a run */
+static void levels_crc(char out[20], const char *args)
+{
+    struct program_result r = program_run(args);
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    const char *at = strstr(r.text, "levels crc ");
+    ck_assert_ptr_nonnull(at);
+    snprintf(out, 20, "%.19s", at);
+    program_free(&r);
+}
+
+START_TEST(the_order_of_viewers_changes_nothing_without_learning)
+{
+    char a[20], b[20], c[20];
+    levels_crc(a, "emulate --viewers 20 --explore 1 --quiet");
+    levels_crc(b, "emulate --viewers 20 --explore 1 --quiet --at-once 1");
+    levels_crc(c, "emulate --viewers 20 --explore 1 --quiet --seed 1");
+    ck_assert_str_eq(a, b);
+    ck_assert_str_ne(a, c);
+}
+END_TEST
+
+START_TEST(learning_publishes_and_is_scored)
+{
+    const char *dir = tmpdir_new();
+    char args[512];
+    snprintf(args, sizeof args,
+             "emulate --kind volatile-low --links 8 --viewers 120 --learn --explore 1 "
+             "--profile news --score 3 --save %s/learned.safetensors --quiet",
+             dir);
+    program_expect(args, OPT_EXIT_DONE, "gap_closed");
+
+    snprintf(args, sizeof args, "eval --policy moe,moe:%s/learned.safetensors --quiet",
+             dir);
+    program_expect(args, OPT_EXIT_DONE, "learned.safetensors");
+    tmpdir_remove(dir);
+}
+END_TEST
+
+/* The rows of the older profiles, with the crc of all their levels. */
+static void older_rows(char *out, size_t n, const char *args)
+{
+    struct program_result r = program_run(args);
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    const char *from = strstr(r.text, "moe,documentary,"),
+               *to = strstr(r.text, "moe,sports,");
+    ck_assert(from && to && from < to && (size_t)(to - from) < n);
+    ck_assert_ptr_nonnull(strstr(r.text, "policy versions 1 .. 2"));
+    snprintf(out, n, "%.*s", (int)(to - from), from);
+    program_free(&r);
+}
+
+/* Beside a profile that grows and learns, or without its viewers: the common policy learns
+ * the same and everybody else gets the same levels. */
+START_TEST(older_profiles_do_not_notice_growth)
+{
+    char with[2048], without[2048];
+    older_rows(with, sizeof with,
+               "emulate --profile all --mu 3,1,3 --grow sports --viewers 90 --learn "
+               "--explore 1 --quiet --csv -");
+    older_rows(without, sizeof without,
+               "emulate --profile all --mu 3,1,3 --grow sports --viewers 90 --learn "
+               "--explore 1 --quiet --csv - --silent");
+    ck_assert_str_eq(with, without);
+}
+END_TEST
+
+START_TEST(a_added_profile_learns_and_is_scored)
+{
+    const char *dir = tmpdir_new();
+    char args[512];
+    snprintf(args, sizeof args,
+             "emulate --kind volatile-low --links 8 --viewers 60 --learn --explore 1 "
+             "--mu 3,1,3 --grow sports --score 3 --save %s/grown.safetensors --quiet",
+             dir);
+    program_expect(args, OPT_EXIT_DONE, "after");
+    snprintf(args, sizeof args, "eval --policy moe,moe:%s/grown.safetensors --quiet",
+             dir);
+    program_expect(args, OPT_EXIT_DONE, "grown.safetensors");
+    program_expect("emulate --mu 3,1,3 --grow sports --save /x", OPT_EXIT_USAGE,
+                   "--learn");
+    tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(what_viewers_saw_is_a_page)
+{
+    char args[1024], dir[64];
+    snprintf(dir, sizeof dir, "%s", page_home_new());
+    snprintf(args, sizeof args,
+             "emulate --policy deploy/policy/moe.safetensors --viewers 8 --at-once 3 "
+             "--kind lte --links 2 --profile live,untagged --untagged default "
+             "--report %s/seen.html",
+             dir);
+    program_expect(args, OPT_EXIT_DONE, "levels crc");
+    char *data = text_read_file(tmpdir_path(dir, "seen.csv"), 1 << 20, NULL, NULL);
+    ck_assert_ptr_nonnull(data);
+    static const char *const drawn[] = {"\ncdf,live,live,", "\ncdf,untagged,untagged,",
+                                        "\nparts,,stalls [s],", "\nstalls,,live,",
+                                        "\ntimeline-median,rates,bitrate,"};
+    for (int i = 0; i < 5; i++)
+        ck_assert_msg(strstr(data, drawn[i]) != NULL, "%s in\n%s", drawn[i], data);
+    free(data);
+    snprintf(
+        args, sizeof args,
+        "emulate --policy deploy/policy/moe.safetensors --viewers 1000000 --kind lte "
+        "--links 2 --report %s/seen.html",
+        dir);
+    program_expect(args, OPT_EXIT_FAILED, "more than 10000000 in all");
+    unsetenv("ABRD_HOME");
+    tmpdir_remove(dir);
+}
+END_TEST
+
+Suite *suite_cli_emulate_cmd_emulate(void);
+Suite *suite_cli_emulate_cmd_emulate(void)
+{
+    Suite *s = suite_create("cli/emulate/cmd_emulate");
+    TCase *t = tcase_create("cli/emulate/cmd_emulate");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, bad_requests_say_what_to_do);
+    tcase_add_test(t, lies_do_not_get_out);
+    tcase_add_test(t, a_run_that_fails_writes_nothing);
+    tcase_add_test(t, a_row_for_every_profile);
+    tcase_add_test(t, the_order_of_viewers_changes_nothing_without_learning);
+    tcase_add_test(t, learning_publishes_and_is_scored);
+    tcase_add_test(t, older_profiles_do_not_notice_growth);
+    tcase_add_test(t, a_added_profile_learns_and_is_scored);
+    tcase_add_test(t, what_viewers_saw_is_a_page);
+    suite_add_tcase(s, t);
+    return s;
+}

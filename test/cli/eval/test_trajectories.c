@@ -1,0 +1,126 @@
+#include "cli/eval/trajectories.h"
+
+#include "base/text.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char dir[64];
+
+static void set_up(void)
+{
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+}
+
+static void tear_down(void)
+{
+    tmpdir_remove(dir);
+}
+
+/* Two rows, one of a network, as the file then holds them. */
+static char *written(const char *name, int with)
+{
+    struct err e = {0};
+    struct view view = view_default();
+    view.levels = 2;
+    view.ladder_kbps[0] = 1000;
+    view.ladder_kbps[1] = 2000;
+    view.buffer_s = 3.5;
+    struct policy_choice choice = {.expert = 2, .value = .5f, .prob = {.25f, .75f}};
+    struct replay_step s = {.chunk = 1,
+                            .level = 1,
+                            .prev_level = 0,
+                            .kbps = 2000,
+                            .bytes = 1000000,
+                            .start_s = 1.5,
+                            .download_s = .5,
+                            .throughput_kbps = 16000,
+                            .buffer_after_s = 7,
+                            .reward = -.25,
+                            .view = &view};
+    const char *path = tmpdir_path(dir, name);
+    struct trajectories *t = trajectories_new(path, with, 2, &e);
+    ck_assert_msg(t != NULL, "%s", e.detail);
+    trajectories_of(t, "mpc", "live", "a \"b\",c");
+    ck_assert_int_eq(trajectories_step(t, &s, &e), 0);
+    s.choice = &choice;
+    trajectories_of(t, "moe", "live", "d");
+    ck_assert_int_eq(trajectories_step(t, &s, &e), 0);
+    ck_assert_int_eq(trajectories_rows(t), 2);
+    ck_assert_ptr_null(
+        text_read_file(path, 1, NULL, NULL)); /* not there before it is whole */
+    ck_assert_int_eq(trajectories_close(t, &e), 0);
+    trajectories_free(t);
+    char *text = text_read_file(path, 100000, NULL, &e);
+    ck_assert_msg(text != NULL, "%s", e.detail);
+    return text;
+}
+
+#define COLUMNS                                                                       \
+    "policy,profile,trace,chunk,level,kbps,bytes,start_s,download_s,throughput_kbps," \
+    "stall_s,buffer_s,buffer_after_s,reward"
+#define VALUES "1,1,2000,1000000,1.5,0.5,16000,0,3.5,7,-0.25"
+
+START_TEST(csv)
+{
+    char *text = written("t.csv", 0);
+    ck_assert_str_eq(text, COLUMNS "\nmpc,live,\"a \"\"b\"\",c\"," VALUES
+                                   "\nmoe,live,d," VALUES "\n");
+    free(text);
+    text = written("t.csv", TRAJECTORIES_PROBS);
+    ck_assert_str_eq(text, COLUMNS
+                     ",expert,value,prob0,prob1\nmpc,live,\"a \"\"b\"\",c\"," VALUES
+                     ",,,,\nmoe,live,d," VALUES ",2,0.5,0.25,0.75\n");
+    free(text);
+    text = written("t.csv", TRAJECTORIES_OBS);
+    ck_assert_ptr_nonnull(strstr(text, ",obs0,obs1,"));
+    ck_assert_ptr_nonnull(strstr(text, ",obs127\n"));
+    free(text);
+}
+END_TEST
+
+START_TEST(json_lines)
+{
+    char *text = written("t.jsonl", TRAJECTORIES_PROBS | TRAJECTORIES_OBS);
+    ck_assert_ptr_nonnull(
+        strstr(text, "{\"policy\": \"mpc\", \"profile\": \"live\", \"trace\": "
+                     "\"a \\\"b\\\",c\", \"chunk\": 1, \"level\": 1, \"kbps\": 2000, "));
+    ck_assert_ptr_nonnull(
+        strstr(text, "\"reward\": -0.25, \"expert\": null, \"value\": null, \"prob\": "
+                     "null, \"obs\": ["));
+    ck_assert_ptr_nonnull(strstr(
+        text, "\"expert\": 2, \"value\": 0.5, \"prob\": [0.25, 0.75], \"obs\": ["));
+    ck_assert_str_eq(text + strlen(text) - 3, "]}\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(nothing_is_left_of_what_was_not_closed)
+{
+    struct err e = {0};
+    struct trajectories *t = trajectories_new(tmpdir_path(dir, "x.csv"), 0, 2, &e);
+    ck_assert_ptr_nonnull(t);
+    trajectories_free(t);
+    ck_assert_ptr_null(fopen(tmpdir_path(dir, "x.csv"), "r"));
+    ck_assert_ptr_null(fopen(tmpdir_path(dir, "x.csv.tmp"), "r"));
+    ck_assert_ptr_null(trajectories_new(tmpdir_path(dir, "no/x.csv"), 0, 2, &e));
+    ck_assert_int_eq(e.code, ERR_IO);
+    trajectories_free(NULL);
+}
+END_TEST
+
+Suite *suite_cli_eval_trajectories(void);
+Suite *suite_cli_eval_trajectories(void)
+{
+    Suite *s = suite_create("cli/eval/trajectories");
+    TCase *t = tcase_create("cli/eval/trajectories");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, csv);
+    tcase_add_test(t, json_lines);
+    tcase_add_test(t, nothing_is_left_of_what_was_not_closed);
+    suite_add_tcase(s, t);
+    return s;
+}

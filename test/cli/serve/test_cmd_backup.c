@@ -1,0 +1,42 @@
+/* abrd backup from outside: what it says and its exit code; test/http/backup.mjs tries it beside a
+ * daemon that answers. */
+#include "support/program.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/store/store_sqlite.h"
+
+START_TEST(exit_codes)
+{
+    char args[700], dir[256];
+    struct err e = {0};
+    struct store store;
+    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    struct store_sqlite_cfg cfg = {.path = tmpdir_path(dir, "abrd.db")};
+    ck_assert_int_eq(store_sqlite_open(&store, &cfg, &e), 0);
+    snprintf(args, sizeof args, "backup %s %s/to --quiet", dir, dir);
+    program_expect(args, 0, "serve --data");
+    program_expect(args, 1, "a new folder");
+    snprintf(args, sizeof args, "backup %s %s/two --quiet --json -", dir, dir);
+    program_expect(args, 0, "\"sessions\": 0");
+    snprintf(args, sizeof args, "backup %s/none %s/three", dir, dir);
+    program_expect(args, 1, "is it a data folder?");
+    program_expect("backup here", 2, "--help");
+    store.free(store.self);
+    tmpdir_remove(dir);
+}
+END_TEST
+
+Suite *suite_cli_serve_cmd_backup(void);
+Suite *suite_cli_serve_cmd_backup(void)
+{
+    Suite *s = suite_create("cli/serve/cmd_backup");
+    TCase *t = tcase_create("cmd_backup");
+    tcase_add_test(t, exit_codes);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,36 @@
+/* abrd doctor from outside: what it says and its exit code. */
+#include "support/program.h"
+#include "support/tmpdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+START_TEST(exit_codes)
+{
+    char args[512];
+    const char *dir = strdup(tmpdir_new());
+    chmod(dir, 0700);
+    snprintf(args, sizeof args, "doctor --port 0 --data %s", dir);
+    program_expect(args, 0, "");
+    snprintf(args, sizeof args, "doctor --port 0 --data %s --policy Makefile", dir);
+    program_expect(args, 1, "");
+    program_expect("doctor --port 0 --bind 0.0.0.0", 1, "");
+    program_expect("doctor --port x", 2, "--port");
+    program_expect("doctor --durability maybe", 2, "durability");
+    program_expect("doctor --config /no/such.conf", 2, "/no/such.conf");
+    tmpdir_remove(dir);
+}
+END_TEST
+
+Suite *suite_cli_serve_cmd_doctor(void);
+Suite *suite_cli_serve_cmd_doctor(void)
+{
+    Suite *s = suite_create("cli/serve/cmd_doctor");
+    TCase *t = tcase_create("cmd_doctor");
+    tcase_add_test(t, exit_codes);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,286 @@
+/* What the doctor finds; the command is tried from outside in test_cmd_doctor.c. */
+#include "cli/serve/doctor.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "serve/http/listen.h"
+#include "serve/store/store_sqlite.h"
+#include "support/tmpdir.h"
+
+static const char *dir;
+static struct serve_options s;
+static struct doctor_report r;
+
+static void setup(void)
+{
+    dir = strdup(tmpdir_new());
+    chmod(dir, 0700);
+    s = serve_options_default();
+    s.port = 0;
+    s.data = dir;
+}
+
+static void teardown(void)
+{
+    tmpdir_remove(dir);
+}
+
+static const struct doctor_finding *finding(const char *what)
+{
+    for (int i = 0; i < r.n; i++)
+        if (strcmp(r.at[i].what, what) == 0) return &r.at[i];
+    ck_abort_msg("nothing about %s", what);
+    return NULL;
+}
+
+/* Examines, and holds one finding against its verdict and a part of its words. */
+static void expect(const char *what, enum doctor_verdict verdict, const char *words)
+{
+    r = (struct doctor_report){0};
+    doctor_examine(&r, &s);
+    const struct doctor_finding *f = finding(what);
+    ck_assert_msg(f->verdict == verdict, "%s: %s %s", what, doctor_word(f->verdict),
+                  f->detail);
+    ck_assert_msg(strstr(f->detail, words) != NULL, "%s: %s", what, f->detail);
+}
+
+static void write_text(const char *name, const char *text, mode_t mode)
+{
+    struct err e = {0};
+    const char *path = tmpdir_path(dir, name);
+    ck_assert_int_eq(text_write_file(path, text, strlen(text), &e), 0);
+    ck_assert_int_eq(chmod(path, mode), 0);
+}
+
+START_TEST(a_sound_house)
+{
+    r = (struct doctor_report){0};
+    doctor_examine(&r, &s);
+    for (int i = 0; i < r.n; i++)
+        ck_assert_msg(r.at[i].verdict != DOCTOR_FAIL, "%s: %s", r.at[i].what,
+                      r.at[i].detail);
+    ck_assert_int_eq(r.failures, 0);
+    expect("folder", DOCTOR_OK, dir);
+    expect("store", DOCTOR_OK, "none yet");
+    expect("policy", DOCTOR_OK, "emulated exam");
+    expect("token", DOCTOR_OK, "none");
+    expect("port", DOCTOR_OK, "is free");
+    expect("clock", DOCTOR_OK, "plausible");
+}
+END_TEST
+
+START_TEST(folders)
+{
+    chmod(dir, 0777);
+    expect("folder", DOCTOR_WARN, "chmod go-w");
+    s.data = "/no/such/folder";
+    expect("folder", DOCTOR_OK, "serve makes it");
+    write_text("file", "x", 0600);
+    s.data = strdup(tmpdir_path(dir, "file"));
+    expect("folder", DOCTOR_FAIL, "is no folder");
+    s.data = NULL;
+    expect("folder", DOCTOR_WARN, "nothing is kept");
+}
+END_TEST
+
+START_TEST(stores)
+{
+    struct err e = {0};
+    struct store store;
+    struct store_sqlite_cfg cfg = {.path = strdup(tmpdir_path(dir, "abrd.db"))};
+    ck_assert_int_eq(store_sqlite_open(&store, &cfg, &e), 0);
+    struct store_rec rec = {.kind = STORE_SESSION};
+    rec.row = (struct track_row){.id = {1}, .levels = 2, .ladder_kbps = {1, 2}};
+    ck_assert_int_eq(store.write(store.self, &rec, 1, &e), 0);
+    expect("store", DOCTOR_OK, "1 sessions, 1 of them under way, 0 steps"); /* in use */
+    store.free(store.self);
+    expect("store", DOCTOR_OK, "1 sessions");
+
+    /* pages overwritten in the middle, then no database at all */
+    int fd = open(cfg.path, O_WRONLY);
+    char junk[4096];
+    memset(junk, 0x5a, sizeof junk);
+    for (off_t at = 4096; at < 32768; at += 4096)
+        ck_assert_int_eq(pwrite(fd, junk, sizeof junk, at), sizeof junk);
+    close(fd);
+    expect("store", DOCTOR_FAIL, "damaged");
+    write_text("abrd.db",
+               "not a database, and long enough to be taken for one by its size alone"
+               "----------------------------------------------------------------",
+               0600);
+    expect("store", DOCTOR_FAIL, "restore a backup");
+
+    /* gone, but for what says that it was there; given up, a start begins anew */
+    unlink(cfg.path);
+    expect("store", DOCTOR_FAIL, "is missing, but it had 1 commits with 1 records");
+    doctor_accept_loss(&r, &s);
+    ck_assert_int_eq(r.failures, 0);
+    ck_assert_str_eq(r.at[0].what, "loss");
+    ck_assert_ptr_nonnull(strstr(r.at[0].detail, "abrd.db-count.bad"));
+    expect("store", DOCTOR_OK, "0 sessions");
+    doctor_accept_loss(&r, &s);
+    ck_assert_int_eq(r.n, 1);
+    ck_assert_ptr_nonnull(strstr(r.at[0].detail, "nothing was to be given up"));
+    s.data = NULL;
+    doctor_accept_loss(&r, &s);
+    ck_assert_ptr_nonnull(strstr(r.at[0].detail, "--data"));
+}
+END_TEST
+
+/* A folder that a daemon has used, and a file that is gone. */
+START_TEST(files_that_are_missing)
+{
+    struct err e = {0};
+    struct store store;
+    struct store_sqlite_cfg cfg = {.path = strdup(tmpdir_path(dir, "abrd.db"))};
+    ck_assert_int_eq(store_sqlite_open(&store, &cfg, &e), 0);
+    struct store_rec rec = {.kind = STORE_PROFILE,
+                            .profile = {"sport", {1, 2, 3, QOE_LINEAR}, .grow = true}};
+    ck_assert_int_eq(store.write(store.self, &rec, 1, &e), 0);
+    store.free(store.self);
+    expect("missing", DOCTOR_WARN, "untagged.state is not there: restore it");
+    write_text("untagged.state", "", 0600);
+    expect("missing", DOCTOR_WARN, "secret is not there");
+    write_text("secret", "", 0600);
+    expect("missing", DOCTOR_WARN, "grown-sport.safetensors is not there");
+    write_text("grown-sport.safetensors", "", 0600);
+    write_text("policy.safetensors.prev", "", 0600);
+    expect("missing", DOCTOR_WARN, "policy.safetensors is not there");
+    expect("learned before", DOCTOR_FAIL, "policy.safetensors.prev");
+
+    /* a profile that is deleted is expected no more */
+    ck_assert_int_eq(unlink(tmpdir_path(dir, "grown-sport.safetensors")), 0);
+    ck_assert_int_eq(unlink(tmpdir_path(dir, "policy.safetensors.prev")), 0);
+    ck_assert_int_eq(store_sqlite_open(&store, &cfg, &e), 0);
+    rec.kind = STORE_PROFILE_GONE;
+    ck_assert_int_eq(store.write(store.self, &rec, 1, &e), 0);
+    store.free(store.self);
+    free((void *)cfg.path);
+    r = (struct doctor_report){0};
+    doctor_examine(&r, &s);
+    for (int i = 0; i < r.n; i++)
+        ck_assert_str_ne(r.at[i].what, "missing");
+}
+END_TEST
+
+START_TEST(weights)
+{
+    write_text("policy.safetensors", "no weights", 0600);
+    expect("learned", DOCTOR_FAIL, "puts it aside");
+    s.policy = "Makefile";
+    expect("policy", DOCTOR_FAIL, "--policy");
+    s.slots.mode = HINTLESS_MERGE;
+    s.merge_policy = "/no/such/file";
+    expect("merge-policy", DOCTOR_FAIL, "--merge-policy");
+}
+END_TEST
+
+START_TEST(tokens)
+{
+    s.bind = "0.0.0.0";
+    expect("token", DOCTOR_FAIL, "--admin-token-file");
+    s.token_file = strdup(tmpdir_path(dir, "token"));
+    expect("token", DOCTOR_OK, "serve makes it");
+    write_text("token", "0123456789abcdef\n", 0644);
+    expect("token", DOCTOR_FAIL, "mode 644");
+    chmod(s.token_file, 0600);
+    expect("token", DOCTOR_OK, "its owner alone");
+    if (geteuid() == 0) { /* a secret that is given to the daemon's group */
+        ck_assert_int_eq(chown(s.token_file, 12345, getegid()), 0);
+        chmod(s.token_file, 0440);
+        expect("token", DOCTOR_OK, "its group alone");
+        chmod(s.token_file, 0444); /* of a container's host: not ours to change */
+        expect("token", DOCTOR_WARN, "mode 444): its owner, user 12345, may change that");
+        chmod(s.token_file, 0466);
+        expect("token", DOCTOR_FAIL, "mode 466");
+        ck_assert_int_eq(chown(s.token_file, 0, getegid()), 0);
+        chmod(s.token_file, 0440);
+        expect("token", DOCTOR_FAIL, "mode 440");
+    }
+    write_text("token", "short\n", 0600);
+    expect("token", DOCTOR_FAIL, "one token");
+}
+END_TEST
+
+START_TEST(access_rules)
+{
+    expect("access", DOCTOR_OK, "can be read");
+    s.allow_origin = "*";
+    expect("access", DOCTOR_WARN, "every web page");
+    s.allow_origin = "player.example";
+    expect("access", DOCTOR_FAIL, "allow_origin");
+    s.allow_origin = NULL;
+    s.admit.trust_proxy = "10.0.0.1/8";
+    expect("access", DOCTOR_FAIL, "trust_proxy");
+}
+END_TEST
+
+START_TEST(servers_of_media)
+{
+    struct err e = {0};
+    char text[80];
+    int port = 0, fd = listen_open("127.0.0.1", &port, &e);
+    snprintf(text, sizeof text, "near=http://127.0.0.1:%d/vod", port);
+    ck_assert_int_eq(origins_add(&s.origin.names, text, &e), 0);
+    expect("origin", DOCTOR_OK, "near: ");
+    close(fd);
+    expect("origin", DOCTOR_WARN, "players who ask for its media get 502");
+}
+END_TEST
+
+START_TEST(ports)
+{
+    struct err e = {0};
+    int fd = listen_open(s.bind, &s.port, &e);
+    ck_assert_int_ge(fd, 0);
+    expect("port", DOCTOR_FAIL, "in use");
+
+    /* the folder's lock is held: then it is the daemon's */
+    int lock = open(tmpdir_path(dir, "lock"), O_RDWR | O_CREAT, 0600);
+    ck_assert_int_eq(flock(lock, LOCK_EX), 0);
+    expect("port", DOCTOR_OK, "by the daemon");
+    expect("folder", DOCTOR_OK, "in use by a daemon");
+    close(lock);
+    close(fd);
+    s.bind = "no.such.host.invalid";
+    expect("port", DOCTOR_FAIL, "no.such.host.invalid");
+}
+END_TEST
+
+START_TEST(limits_and_pages)
+{
+    s.workers = 64;
+    s.max_connections = 60000;
+    expect("files", DOCTOR_WARN, "LimitNOFILE");
+    s.web_dir = "src";
+    expect("pages", DOCTOR_FAIL, "index.html");
+}
+END_TEST
+
+Suite *suite_cli_serve_doctor(void);
+Suite *suite_cli_serve_doctor(void)
+{
+    Suite *suite = suite_create("cli/serve/doctor");
+    TCase *t = tcase_create("doctor");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_sound_house);
+    tcase_add_test(t, folders);
+    tcase_add_test(t, stores);
+    tcase_add_test(t, files_that_are_missing);
+    tcase_add_test(t, weights);
+    tcase_add_test(t, tokens);
+    tcase_add_test(t, access_rules);
+    tcase_add_test(t, ports);
+    tcase_add_test(t, servers_of_media);
+    tcase_add_test(t, limits_and_pages);
+    suite_add_tcase(suite, t);
+    return suite;
+}
