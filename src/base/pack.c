@@ -68,7 +68,7 @@ void pack_f32(struct pack *p, float *v)
     uint32_t bits;
     memcpy(&bits, v, sizeof bits);
     pack_u32(p, &bits);
-    memcpy(v, &bits, sizeof bits);
+    if (!p->writing) memcpy(v, &bits, sizeof bits); /* a value to write may be const */
     if (!isfinite(*v)) {
         p->ok = false;
         if (!p->writing) *v = 0;
@@ -80,7 +80,7 @@ void pack_f64(struct pack *p, double *v)
     uint64_t bits;
     memcpy(&bits, v, sizeof bits);
     pack_u64(p, &bits);
-    memcpy(v, &bits, sizeof bits);
+    if (!p->writing) memcpy(v, &bits, sizeof bits);
 }
 
 void pack_real(struct pack *p, double *v)
@@ -115,7 +115,7 @@ void pack_bool(struct pack *p, bool *v)
 {
     int i = p->writing && *v; /* when reading, *v may be uninitialised */
     pack_int(p, &i, 0, 1);
-    *v = i == 1;
+    if (!p->writing) *v = i == 1;
 }
 
 void pack_text(struct pack *p, char *v, size_t size)

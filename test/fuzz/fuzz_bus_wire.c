@@ -25,7 +25,6 @@ static int one(enum envelope_kind kind, const void *bytes, size_t n, struct err 
     struct bus_wire_id id;
     struct bus_wire_weights w;
     struct bus_wire_heartbeat b;
-    const void *ckpt;
     void *copy;
     size_t m;
     int rc = 0;
@@ -36,23 +35,23 @@ static int one(enum envelope_kind kind, const void *bytes, size_t n, struct err 
         m = bus_wire_put_traj(again, &t, id);
         assert(m == n && memcmp(bytes, again, n) == 0);
     } else if (kind == ENVELOPE_WEIGHTS) {
-        rc = bus_wire_get_weights(&w, &ckpt, &m, bytes, n, e);
+        rc = shared_value_decode(&w, &BUS_WIRE_WEIGHTS, bytes, n, e);
         if (rc) return rc;
-        assert(w.term > 0 && m + w.dedup_n <= n);
+        assert(w.term > 0 && w.checkpoint_n + w.dedup_n <= n);
         struct dedup_view v;
         rc = dedup_view(&v, 5, w.dedup, w.dedup_n, e);
         if (!rc) assert(v.low <= v.highest && v.highest - v.low <= DEDUP_WINDOW);
     } else if (kind == ENVELOPE_COMMON) {
-        rc = bus_wire_get_common(&c, bytes, n, e);
+        rc = shared_value_decode(&c, &BUS_WIRE_COMMON, bytes, n, e);
         if (rc) return rc;
-        int put = bus_wire_put_common(&copy, &m, &c, e);
+        int put = shared_value_encode(&copy, &m, &BUS_WIRE_COMMON, &c, e);
         assert(put == 0 && m == n);
         free(copy);
     } else if (kind == ENVELOPE_SLOTS) {
-        rc = slot_log_get(&slots, bytes, n, e);
+        rc = shared_value_decode(&slots, &SLOT_LOG_KIND, bytes, n, e);
         if (rc) return rc;
         assert(slots.n <= SLOT_LOG_RECORDS && slots.count >= (uint64_t)slots.n);
-        int put = slot_log_put(&copy, &m, &slots, NULL);
+        int put = shared_value_encode(&copy, &m, &SLOT_LOG_KIND, &slots, NULL);
         assert(put == 0 && m == n);
         free(copy);
         twin = slots;
@@ -63,14 +62,14 @@ static int one(enum envelope_kind kind, const void *bytes, size_t n, struct err 
             assert(slot_log_has(&twin, r.maker, r.number));
         }
     } else if (kind == ENVELOPE_ADDED) {
-        rc = added_wire_get(&added, bytes, n, e);
+        rc = shared_value_decode(&added, &ADDED_WIRE_LIST, bytes, n, e);
         if (rc) return rc;
         assert(added_wire_count(&added) <= added.n && added.n <= ADDED_WIRE_MAX);
-        int put = added_wire_put(&copy, &m, &added, NULL);
+        int put = shared_value_encode(&copy, &m, &ADDED_WIRE_LIST, &added, NULL);
         assert(put == 0 && m == n);
         free(copy);
     } else {
-        rc = bus_wire_get_heartbeat(&b, bytes, n, e);
+        rc = shared_value_decode(&b, &BUS_WIRE_HEARTBEAT, bytes, n, e);
         if (!rc) assert(strlen(b.name) < sizeof b.name);
     }
     return rc;

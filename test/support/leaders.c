@@ -119,8 +119,10 @@ void leaders_end(struct leaders *r)
 
 int leaders_turn(struct leaders *r)
 {
-    int rc =
-        follow_turn(r->follow, lead_leading(r->lead), leaders_mono, leaders_mono, NULL);
+    struct shared_value *v[FOLLOW_VALUES];
+    follow_values(v, r->follow);
+    int rc = shared_value_turn(v, FOLLOW_VALUES, lead_leading(r->lead), leaders_mono,
+                               leaders_mono, NULL);
     return rc < 0 ? rc : lead_turn(r->lead, r->learner, leaders_mono, leaders_mono, NULL);
 }
 

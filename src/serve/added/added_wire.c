@@ -1,11 +1,9 @@
 #include "serve/added/added_wire.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pack.h"
 #include "serve/session/limits.h"
 
 enum { HEAD = 16, ONE = SERVICE_NAME + 160, GRAFT_HEAD = 24 };
@@ -71,42 +69,28 @@ static void pass_one(struct pack *p, struct added_wire_one *g)
     if (!g->id || (!p->writing && p->ok && limits_name(g->name, NULL))) p->ok = false;
 }
 
-static void pass_list(struct pack *p, struct added_wire *w)
+static void pass_list(struct pack *p, void *value, int form)
 {
+    struct added_wire *w = value;
+    (void)form;
     pack_u64(p, &w->term);
     pack_int(p, &w->n, 0, ADDED_WIRE_MAX);
     for (int i = 0; p->ok && i < w->n; i++)
         pass_one(p, &w->at[i]);
 }
 
-int added_wire_put(void **out, size_t *n, const struct added_wire *w, struct err *e)
+static size_t room_list(const void *value)
 {
-    size_t room = HEAD + (size_t)w->n * ONE;
-    unsigned char *bytes = malloc(ENVELOPE_HEAD + room);
-    *out = bytes;
-    if (!bytes) return err_set(e, ERR_MEMORY, "no memory for the grown profiles");
-    struct pack p = pack_writer(bytes + ENVELOPE_HEAD, room);
-    pass_list(&p, (struct added_wire *)(uintptr_t)w); /* which a writer only reads */
-    assert(p.ok);
-    *n = envelope_seal(bytes, ENVELOPE_ADDED, ADDED_WIRE_FORM,
-                       pack_done(&p, bytes + ENVELOPE_HEAD));
-    return 0;
+    const struct added_wire *w = value;
+    return HEAD + (size_t)w->n * ONE;
 }
 
-int added_wire_get(struct added_wire *w, const void *bytes, size_t n, struct err *e)
-{
-    const void *body;
-    int form;
-    int rc =
-        envelope_open(&body, &n, &form, bytes, n, ENVELOPE_ADDED, ADDED_WIRE_FORM, e);
-    if (rc) return rc;
-    *w = (struct added_wire){0};
-    struct pack p = pack_reader(body, n);
-    pass_list(&p, w);
-    if (p.ok && pack_over(&p)) return 0;
-    return err_set(e, ERR_CORRUPT,
-                   "the list of grown profiles holds numbers that cannot be");
-}
+const struct shared_value_kind ADDED_WIRE_LIST = {.key = "grown",
+                                                  .envelope = ENVELOPE_ADDED,
+                                                  .form = ADDED_WIRE_FORM,
+                                                  .size = sizeof(struct added_wire),
+                                                  .room = room_list,
+                                                  .pass = pass_list};
 
 /* ---- new experts ---- */
 

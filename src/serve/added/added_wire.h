@@ -16,6 +16,7 @@
 
 #include "policy/graft.h"
 #include "serve/cluster/pieces.h"
+#include "serve/cluster/shared_value.h"
 #include "serve/session/service.h"
 
 #define ADDED_WIRE_MAX (2 * SERVICE_ADDED) /* as many again may wait to be taken out */
@@ -52,11 +53,7 @@ struct added_wire_one *added_wire_of(struct added_wire *w, uint64_t id);
 /* How many are not gone. */
 int added_wire_count(const struct added_wire *w);
 
-/* *out owned by the caller. */
-int added_wire_put(void **out, size_t *n, const struct added_wire *w, struct err *e)
-    __attribute__((warn_unused_result));
-int added_wire_get(struct added_wire *w, const void *bytes, size_t n, struct err *e)
-    __attribute__((warn_unused_result));
+extern const struct shared_value_kind ADDED_WIRE_LIST;
 
 /* New experts alone; *out owned by the caller, without an envelope. */
 int added_wire_put_graft(void **out, size_t *n, const struct graft *g, struct err *e)

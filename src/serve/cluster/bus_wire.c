@@ -10,20 +10,14 @@
 #include "serve/added/added.h"
 #include "serve/session/limits.h"
 
-/* the newest forms that are written and read */
-enum { FORM_TRAJ = 2, FORM_WEIGHTS = 2, FORM_COMMON = 1, FORM_BEAT = 1 };
 enum {
-    NOTE_BYTES = 72,
-    LENGTH_BYTES = 8,
+    FORM_TRAJ = 2, /* the newest form of a trajectory */
+    NOTE_BYTES = 80,
     COMMON_HEAD = 24,
-    PROFILE_BYTES = SERVICE_NAME + 32
+    PROFILE_BYTES = SERVICE_NAME + 32,
+    HEARTBEAT_BYTES = 48 + BUS_WIRE_NAME,
 };
 static const double REWARD_MAX = 1e9;
-
-static int corrupt(struct err *e, const char *what)
-{
-    return err_set(e, ERR_CORRUPT, "%s holds numbers that cannot be", what);
-}
 
 static void pass_qoe(struct pack *p, struct qoe *k)
 {
@@ -42,7 +36,7 @@ static void need(struct pack *p, bool ok)
 
 /* ---- trajectories ---- */
 
-/* Form 2 names the growth, and has no tag, which is this node's own. */
+/* Form 2 has the id of the added experts instead of the tag, which belongs to one process. */
 static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, int form)
 {
     int truncated = p->writing && t->truncated, n = t->n;
@@ -62,7 +56,7 @@ static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, in
                 (form == 1 || t->growth));
 }
 
-/* The constants; the rest of a view changes from step to step. */
+/* What is the same in all steps. */
 static void pass_view(struct pack *p, struct view *v)
 {
     pack_small(p, &v->levels, 2, VIEW_LEVELS);
@@ -118,7 +112,7 @@ static void pass_traj(struct pack *p, struct traj *t, struct bus_wire_id *id, in
     pass_head(p, t, id, form);
     pass_view(p, &t->view);
     pass_measured(p, &t->before);
-    /* the state behind the last step has no outcome */
+    /* the state after the last step has no outcome */
     for (int i = 0; p->ok && i < traj_states(t); i++)
         pass_step(p, &t->step[i], t->view.levels, i == t->n);
 }
@@ -127,7 +121,7 @@ size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
 {
     unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
     struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - ENVELOPE_HEAD);
-    int form = t->growth ? FORM_TRAJ : 1; /* learners of before read what is not grown */
+    int form = t->growth ? FORM_TRAJ : 1;                  /* which older learners read */
     pass_traj(&p, (struct traj *)(uintptr_t)t, &id, form); /* which a writer only reads */
     assert(p.ok);
     return envelope_seal(out, ENVELOPE_TRAJ, form, pack_done(&p, body));
@@ -139,7 +133,7 @@ struct bus_wire_id bus_wire_peek(const void *bytes)
     return (struct bus_wire_id){bytes_get_u64(body), bytes_get_u64(body + 8)};
 }
 
-/* As limits.h has it for a viewer's own. */
+/* The checks of a request (limits.h). */
 static int check_view(const struct view *constants, struct err *e)
 {
     struct view v = *constants;
@@ -163,14 +157,26 @@ int bus_wire_get_traj(struct traj *out, struct bus_wire_id *id, const void *byte
     out->growth = out->place = 0;
     pass_traj(&p, out, id, form);
     if (!p.ok || !pack_over(&p) || check_view(&out->view, NULL))
-        return corrupt(e, "the trajectory");
+        return err_set(e, ERR_CORRUPT, "a trajectory: invalid numbers");
     return 0;
 }
 
 /* ---- weights ---- */
 
-static void pass_weights(struct pack *p, struct bus_wire_weights *w)
+/* n bytes as they are; a reader borrows them. */
+static void pass_blob(struct pack *p, const void **bytes, size_t n)
 {
+    need(p, n <= (size_t)(p->end - p->at));
+    if (!p->ok) return;
+    if (p->writing && n) memcpy(p->at, *bytes, n);
+    if (!p->writing) *bytes = n ? p->at : NULL;
+    p->at += n;
+}
+
+static void pass_weights(struct pack *p, void *value, int form)
+{
+    struct bus_wire_weights *w = value;
+    uint64_t dedup_n = w->dedup_n;
     pack_u64(p, &w->term);
     pack_u64(p, &w->version);
     pack_u64(p, &w->position);
@@ -181,56 +187,28 @@ static void pass_weights(struct pack *p, struct bus_wire_weights *w)
     pack_int(p, &w->state_parts, 0, 4096);
     pack_small(p, &w->state_slot, 0, 1);
     need(p, w->term > 0 && w->version > 0);
+    if (form > 1) pack_u64(p, &dedup_n);
+    if (!p->writing) w->dedup_n = dedup_n;
+    pass_blob(p, &w->dedup, w->dedup_n);
+    if (!p->writing) w->checkpoint_n = (size_t)(p->end - p->at);
+    pass_blob(p, &w->checkpoint, w->checkpoint_n);
 }
 
-int bus_wire_put_weights(void **out, size_t *n, const struct bus_wire_weights *w,
-                         const void *checkpoint, size_t checkpoint_n, struct err *e)
+static size_t room_weights(const void *value)
 {
-    *out = NULL;
-    size_t room = NOTE_BYTES + LENGTH_BYTES + w->dedup_n;
-    unsigned char *bytes = malloc(ENVELOPE_HEAD + room + checkpoint_n);
-    if (!bytes) return err_set(e, ERR_MEMORY, "no memory to publish weights");
-    struct bus_wire_weights note = *w;
-    struct pack p = pack_writer(bytes + ENVELOPE_HEAD, room);
-    uint64_t dedup_n = w->dedup_n;
-    pass_weights(&p, &note);
-    pack_u64(&p, &dedup_n);
-    if (!p.ok) {
-        free(bytes);
-        return corrupt(e, "the note of the weights");
-    }
-    size_t noted = pack_done(&p, bytes + ENVELOPE_HEAD);
-    if (w->dedup_n) memcpy(p.at, w->dedup, w->dedup_n);
-    memcpy(p.at + w->dedup_n, checkpoint, checkpoint_n);
-    *out = bytes;
-    *n = envelope_seal(bytes, ENVELOPE_WEIGHTS, FORM_WEIGHTS,
-                       noted + w->dedup_n + checkpoint_n);
-    return 0;
+    const struct bus_wire_weights *w = value;
+    return NOTE_BYTES + w->dedup_n + w->checkpoint_n;
 }
 
-int bus_wire_get_weights(struct bus_wire_weights *w, const void **checkpoint,
-                         size_t *checkpoint_n, const void *bytes, size_t n, struct err *e)
-{
-    const void *body;
-    int form,
-        rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_WEIGHTS, FORM_WEIGHTS, e);
-    if (rc) return rc;
-    struct pack p = pack_reader(body, n);
-    uint64_t dedup_n = 0;
-    pass_weights(&p, w);
-    if (form > 1) pack_u64(&p, &dedup_n);
-    if (!p.ok || dedup_n > (size_t)(p.end - p.at))
-        return corrupt(e, "the note of the weights");
-    w->dedup = dedup_n ? p.at : NULL;
-    w->dedup_n = dedup_n;
-    p.at += dedup_n;
-    if (!checkpoint) return 0;
-    *checkpoint = p.at;
-    *checkpoint_n = (size_t)(p.end - p.at);
-    return 0;
-}
+const struct shared_value_kind BUS_WIRE_WEIGHTS = {.key = "weights",
+                                                   .envelope = ENVELOPE_WEIGHTS,
+                                                   .form = 2,
+                                                   .size =
+                                                       sizeof(struct bus_wire_weights),
+                                                   .room = room_weights,
+                                                   .pass = pass_weights};
 
-/* ---- what is equal everywhere ---- */
+/* ---- profiles and settings of the whole cluster ---- */
 
 static void pass_profile(struct pack *p, struct profile *v)
 {
@@ -241,8 +219,10 @@ static void pass_profile(struct pack *p, struct profile *v)
                     !qoe_find(v->name));
 }
 
-static void pass_common(struct pack *p, struct bus_wire_common *c)
+static void pass_common(struct pack *p, void *value, int form)
 {
+    struct bus_wire_common *c = value;
+    (void)form;
     pack_bool(p, &c->has_explore);
     pack_real(p, &c->explore_share);
     pack_int(p, &c->n, 0, PROFILES_MAX);
@@ -251,40 +231,27 @@ static void pass_common(struct pack *p, struct bus_wire_common *c)
         pass_profile(p, &c->profile[i]);
 }
 
-int bus_wire_put_common(void **out, size_t *n, const struct bus_wire_common *c,
-                        struct err *e)
+static size_t room_common(const void *value)
 {
-    size_t room = COMMON_HEAD + (size_t)c->n * PROFILE_BYTES;
-    unsigned char *bytes = malloc(ENVELOPE_HEAD + room);
-    *out = bytes;
-    if (!bytes) return err_set(e, ERR_MEMORY, "no memory for the common settings");
-    struct pack p = pack_writer(bytes + ENVELOPE_HEAD, room);
-    pass_common(&p, (struct bus_wire_common *)(uintptr_t)c);
-    assert(p.ok);
-    *n = envelope_seal(bytes, ENVELOPE_COMMON, FORM_COMMON,
-                       pack_done(&p, bytes + ENVELOPE_HEAD));
-    return 0;
+    const struct bus_wire_common *c = value;
+    return COMMON_HEAD + (size_t)c->n * PROFILE_BYTES;
 }
 
-int bus_wire_get_common(struct bus_wire_common *c, const void *bytes, size_t n,
-                        struct err *e)
-{
-    const void *body;
-    int form,
-        rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_COMMON, FORM_COMMON, e);
-    if (rc) return rc;
-    *c = (struct bus_wire_common){0};
-    struct pack p = pack_reader(body, n);
-    pass_common(&p, c);
-    return p.ok && pack_over(&p) ? 0 : corrupt(e, "the common settings");
-}
+const struct shared_value_kind BUS_WIRE_COMMON = {.key = "common",
+                                                  .envelope = ENVELOPE_COMMON,
+                                                  .form = 1,
+                                                  .size = sizeof(struct bus_wire_common),
+                                                  .room = room_common,
+                                                  .pass = pass_common};
 
-/* ---- who learns ---- */
+/* ---- the leader's heartbeat ---- */
 
-static void pass_beat(struct pack *p, struct bus_wire_heartbeat *b)
+static void pass_heartbeat(struct pack *p, void *value, int form)
 {
+    struct bus_wire_heartbeat *b = value;
+    (void)form;
     pack_u64(p, &b->term);
-    pack_u64(p, &b->beats);
+    pack_u64(p, &b->count);
     pack_u64(p, &b->version);
     pack_u64(p, &b->weights_rev);
     pack_u64(p, &b->common_rev);
@@ -293,23 +260,16 @@ static void pass_beat(struct pack *p, struct bus_wire_heartbeat *b)
     need(p, b->term > 0);
 }
 
-size_t bus_wire_put_heartbeat(void *out, const struct bus_wire_heartbeat *b)
+static size_t room_heartbeat(const void *value)
 {
-    unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
-    struct pack p = pack_writer(body, BUS_WIRE_HEARTBEAT_MAX - ENVELOPE_HEAD);
-    pass_beat(&p, (struct bus_wire_heartbeat *)(uintptr_t)b);
-    assert(p.ok);
-    return envelope_seal(out, ENVELOPE_HEARTBEAT, FORM_BEAT, pack_done(&p, body));
+    (void)value;
+    return HEARTBEAT_BYTES;
 }
 
-int bus_wire_get_heartbeat(struct bus_wire_heartbeat *b, const void *bytes, size_t n,
-                           struct err *e)
-{
-    const void *body;
-    int form,
-        rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_HEARTBEAT, FORM_BEAT, e);
-    if (rc) return rc;
-    struct pack p = pack_reader(body, n);
-    pass_beat(&p, b);
-    return p.ok && pack_over(&p) ? 0 : corrupt(e, "the beat");
-}
+const struct shared_value_kind BUS_WIRE_HEARTBEAT = {
+    .key = "beat",
+    .envelope = ENVELOPE_HEARTBEAT,
+    .form = 1,
+    .size = sizeof(struct bus_wire_heartbeat),
+    .room = room_heartbeat,
+    .pass = pass_heartbeat};

@@ -11,12 +11,17 @@ static const char *const NAME[ENVELOPE_KINDS] = {
     [ENVELOPE_TRAJ] = "a trajectory",
     [ENVELOPE_WEIGHTS] = "published weights",
     [ENVELOPE_COMMON] = "common settings",
-    [ENVELOPE_HEARTBEAT] = "a learner's beat",
+    [ENVELOPE_HEARTBEAT] = "a learner's heartbeat",
     [ENVELOPE_STATE] = "a learner's state",
-    [ENVELOPE_SLOTS] = "the nodes' slots",
-    [ENVELOPE_ADDED] = "the list of grown profiles",
-    [ENVELOPE_GROWTH] = "a grown profile's weights",
+    [ENVELOPE_SLOTS] = "the log of slots",
+    [ENVELOPE_ADDED] = "the list of added profiles",
+    [ENVELOPE_GROWTH] = "an added profile's experts",
 };
+
+const char *envelope_name(enum envelope_kind kind)
+{
+    return NAME[kind];
+}
 
 size_t envelope_seal(void *out, enum envelope_kind kind, int form, size_t n)
 {
@@ -43,7 +48,7 @@ int envelope_open(const void **body, size_t *n, int *form, const void *bytes, si
         return err_set(e, ERR_CORRUPT, "has %zu bytes after its head, not %llu",
                        size - ENVELOPE_HEAD, (unsigned long long)bytes_get_u64(p + 16));
     if (bytes_get_u32(p + 12) != bytes_crc32(0, p + ENVELOPE_HEAD, size - ENVELOPE_HEAD))
-        return err_set(e, ERR_CORRUPT, "its checksum is wrong: it was damaged");
+        return err_set(e, ERR_CORRUPT, "has a wrong checksum: it was damaged");
     int f = bytes_get_u16(p + 10);
     if (f < 1 || f > newest)
         return err_set(e, ERR_RANGE,

@@ -1,5 +1,4 @@
-/* envelope.h - the envelope of everything that travels between nodes: what it is, in which form,
- * and whether it arrived whole.
+/* envelope.h - the envelope of everything that travels between processes: kind, form and checksum.
  *
  *   0  8  "abrd-bus"
  *   8  2  kind (enum envelope_kind)
@@ -8,11 +7,11 @@
  *  16  8  bytes of the body
  *  24     the body
  *
- * Little-endian. A body whose meaning changes gets the next form number; a reader names the newest
- * form that it knows and refuses later ones in plain words, so that nodes of two versions can run
- * side by side: upgrade the nodes first, the learner last.
+ * Little-endian. A body whose meaning changes gets the next form number. A reader refuses forms that
+ * are newer than it knows, so nodes of two versions can run in one cluster: upgrade the nodes first,
+ * the learner last.
  *
- * Errors: ERR_CORRUPT damaged or cut, ERR_INVALID something else, ERR_RANGE a newer form.
+ * Errors: ERR_CORRUPT damaged or cut, ERR_INVALID another kind, ERR_RANGE a newer form.
  * Threads: pure functions. */
 #ifndef SERVE_ENVELOPE_H
 #define SERVE_ENVELOPE_H
@@ -27,14 +26,17 @@
 enum envelope_kind {
     ENVELOPE_TRAJ = 1,  /* one closed trajectory (bus_wire.h) */
     ENVELOPE_WEIGHTS,   /* a published policy */
-    ENVELOPE_COMMON,    /* profiles and settings that are equal everywhere */
+    ENVELOPE_COMMON,    /* profiles and settings of the whole cluster */
     ENVELOPE_HEARTBEAT, /* who learns */
     ENVELOPE_STATE,     /* a piece of the learner's state */
-    ENVELOPE_SLOTS,     /* what slots of the merge have earned (slot_log.h) */
-    ENVELOPE_ADDED,     /* which profiles grow (added_wire.h) */
-    ENVELOPE_GROWTH,    /* a piece of what one of them has */
+    ENVELOPE_SLOTS,     /* results of the merge's slots (slot_log.h) */
+    ENVELOPE_ADDED,     /* the list of added profiles (added_wire.h) */
+    ENVELOPE_GROWTH,    /* a piece of one profile's experts */
     ENVELOPE_KINDS,
 };
+
+/* "published weights". */
+const char *envelope_name(enum envelope_kind kind);
 
 /* Writes the head in front of the body of n bytes at out + ENVELOPE_HEAD; returns the size of both. */
 size_t envelope_seal(void *out, enum envelope_kind kind, int form, size_t n);

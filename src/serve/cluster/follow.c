@@ -3,63 +3,56 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "learn/ckpt.h"
 
-/* unless somebody calls, what is common is looked at so often */
-static const double LOOK_S = 2;
+static const double COMMON_S = 2; /* between two reads of the common settings */
 
 struct follow {
     struct follow_cfg cfg;
-    struct bus_wire_common *common; /* scratch */
-    uint64_t weights_rev, common_rev;
-    uint64_t common_told;   /* the revision whose trouble was logged */
-    uint64_t term, version; /* taken last */
-    bool afresh;
-    double looked;
-    uint64_t beat_told;   /* the revision that could not be read and was logged */
-    pthread_mutex_t lock; /* of what follows */
+    struct shared_value heartbeat, weights, common;
+    struct bus_wire_heartbeat read; /* by heartbeat, and so on */
+    struct bus_wire_weights note;
+    struct bus_wire_common *settings;
+    uint64_t term, version; /* of the weights taken last */
+    pthread_mutex_t lock;   /* of what follows */
     bool answers;
-    uint64_t beat_rev;
-    double heard; /* when the beat changed, or the board answered again */
+    uint64_t heartbeat_rev;
+    double changed_at; /* the heartbeat, or the bucket answered again */
     struct follow_stats stats;
 };
 
-struct follow *follow_new(const struct follow_cfg *cfg, struct err *e)
+/* ---- heartbeat ---- */
+
+static int follow_take_heartbeat(void *ctx, struct shared_value *v,
+                                 const struct err *wrong, struct err *e)
 {
-    struct follow *f = calloc(1, sizeof *f);
-    if (f) f->common = calloc(1, sizeof *f->common);
-    if (!f || !f->common) {
-        free(f);
-        err_set(e, ERR_MEMORY, "no memory to follow a learner");
-        return NULL;
-    }
-    f->cfg = *cfg;
-    f->afresh = true;
-    f->looked = -INFINITY;
-    pthread_mutex_init(&f->lock, NULL);
-    return f;
+    struct follow *f = ctx;
+    bool damaged = wrong && (wrong->code == ERR_INVALID || wrong->code == ERR_CORRUPT);
+    if (wrong)
+        shared_value_refuse(v, f->cfg.log, "follow", "the learner's heartbeat is ignored",
+                            wrong);
+    pthread_mutex_lock(&f->lock);
+    bool known = !wrong || damaged;
+    if (known && ((v->rev > f->heartbeat_rev && !damaged) || !f->answers))
+        f->changed_at = v->mono;
+    f->answers = known;
+    if (known) f->heartbeat_rev = v->rev;
+    if (!wrong) f->stats.heartbeat = f->read;
+    f->read = f->stats.heartbeat;
+    pthread_mutex_unlock(&f->lock);
+    return known ? 1 : err_field(e, wrong->code, wrong->field, "%s", wrong->detail);
 }
 
-void follow_free(struct follow *f)
+static void follow_unanswered(void *ctx)
 {
-    if (!f) return;
-    pthread_mutex_destroy(&f->lock);
-    free(f->common);
-    free(f);
+    struct follow *f = ctx;
+    pthread_mutex_lock(&f->lock);
+    f->answers = false;
+    pthread_mutex_unlock(&f->lock);
 }
 
-void follow_afresh(struct follow *f)
-{
-    f->term = f->weights_rev = f->common_rev = 0;
-    f->afresh = true;
-}
-
-void follow_called(struct follow *f)
-{
-    f->looked = -INFINITY;
-}
+/* ---- weights ---- */
 
 static bool same_shape(const struct policy_cfg *a, const struct policy_cfg *b)
 {
@@ -70,13 +63,10 @@ static bool same_shape(const struct policy_cfg *a, const struct policy_cfg *b)
            a->critic_route == b->critic_route;
 }
 
-struct policy *follow_decode(struct bus_wire_weights *note, const void *bytes, size_t n,
+struct policy *follow_policy(const struct bus_wire_weights *w,
                              const struct policy_cfg *shape, struct err *e)
 {
-    const void *ckpt;
-    size_t ckpt_n;
-    if (bus_wire_get_weights(note, &ckpt, &ckpt_n, bytes, n, e)) return NULL;
-    struct policy *p = ckpt_decode(ckpt, ckpt_n, NULL, NULL, NULL, e);
+    struct policy *p = ckpt_decode(w->checkpoint, w->checkpoint_n, NULL, NULL, NULL, e);
     if (!p) return NULL;
     const struct policy_cfg *c = &p->cfg;
     int rc = 0;
@@ -88,157 +78,156 @@ struct policy *follow_decode(struct bus_wire_weights *note, const void *bytes, s
                      c->obs_dim, c->actions, c->experts, c->layers, c->hidden,
                      shape->obs_dim, shape->actions, shape->experts, shape->layers,
                      shape->hidden);
-    else if (p->version != note->version)
-        rc = err_set(e, ERR_CORRUPT, "are version %llu, not %llu as they are announced",
-                     (unsigned long long)p->version, (unsigned long long)note->version);
+    else if (p->version != w->version)
+        rc = err_set(e, ERR_CORRUPT, "are version %llu, but their note says %llu",
+                     (unsigned long long)p->version, (unsigned long long)w->version);
     if (!rc) return p;
     policy_free(p);
     return NULL;
 }
 
-static void follow_refuse(struct follow *f, const struct err *why)
+static enum shared_value_due follow_weights_due(void *ctx, struct shared_value *v)
 {
-    log_event(f->cfg.log, LOG_ERROR, "follow",
-              "the published weights are refused, going on with those at hand: %s",
-              why->detail);
-    pthread_mutex_lock(&f->lock);
-    f->stats.refused++;
-    pthread_mutex_unlock(&f->lock);
+    const struct follow *f = ctx;
+    bool newer = f->read.weights_rev && f->read.weights_rev != v->done;
+    return newer || v->done == SHARED_VALUE_NONE ? SHARED_VALUE_DUE : SHARED_VALUE_IDLE;
 }
 
-static int take_weights(struct follow *f, double now, struct err *e)
+static void follow_note_taken(struct follow *f, double now)
 {
-    void *bytes;
-    size_t n;
-    uint64_t rev;
-    struct bucket *b = &f->cfg.bucket;
-    int rc = b->get(b->self, FOLLOW_WEIGHTS, &bytes, &n, &rev, e);
-    if (rc || !bytes || rev == f->weights_rev) {
-        free(bytes);
-        return rc;
-    }
-    f->weights_rev = rev;
-    struct err why = {0};
-    struct bus_wire_weights note;
-    bool noted = !bus_wire_get_weights(&note, NULL, NULL, bytes, n, NULL);
-    if (noted && f->cfg.learned) f->cfg.learned(f->cfg.ctx, &note);
-    if (noted && note.term == f->term && note.version == f->version) {
-        free(bytes); /* only the place in the stream has moved */
-        return 0;
-    }
-    struct policy *p = follow_decode(&note, bytes, n, &f->cfg.shape, &why);
-    bool taken = p && !f->cfg.weights(f->cfg.ctx, p, &note, &why);
-    free(bytes);
-    if (!taken) {
-        follow_refuse(f, &why);
-        return 0;
-    }
-    f->term = note.term;
-    f->version = note.version;
-    double delay = fmax(now - note.published_at, 0);
+    const struct bus_wire_weights *w = &f->note;
+    double delay = fmax(now - w->published_at, 0);
+    f->term = w->term;
+    f->version = w->version;
     log_event(f->cfg.log, LOG_INFO, "follow",
               "version %llu of term %llu, published %.3f s ago",
-              (unsigned long long)note.version, (unsigned long long)note.term, delay);
+              (unsigned long long)w->version, (unsigned long long)w->term, delay);
     pthread_mutex_lock(&f->lock);
     f->stats.taken++;
     f->stats.delay_s = delay;
-    /* what was published before this node listened says nothing about the way */
+    /* the first ones were published before this process listened */
     if (f->stats.taken > 1) f->stats.delay_max_s = fmax(f->stats.delay_max_s, delay);
     pthread_mutex_unlock(&f->lock);
-    return 1;
 }
 
-static int take_common(struct follow *f, struct err *e)
+static int follow_take_weights(void *ctx, struct shared_value *v, const struct err *wrong,
+                               struct err *e)
 {
-    void *bytes;
-    size_t n;
-    uint64_t rev;
-    struct bucket *b = &f->cfg.bucket;
-    int rc = b->get(b->self, FOLLOW_COMMON, &bytes, &n, &rev, e);
-    if (!rc && bytes && rev != f->common_rev) {
-        struct err why = {0};
-        int bad = bus_wire_get_common(f->common, bytes, n, &why);
-        bool readable = !bad;
-        if (!bad) bad = f->cfg.common(f->cfg.ctx, f->common, rev, &why);
-        if (!bad || !readable) f->common_rev = rev; /* else it is tried again */
-        if (bad && bad != ERR_CONFLICT && rev != f->common_told) {
-            log_err(f->cfg.log, LOG_ERROR, "follow", &why);
-            f->common_told = rev;
+    struct follow *f = ctx;
+    struct err why = {0};
+    (void)e;
+    if (!wrong && !v->rev) return 0;
+    if (!wrong) {
+        if (f->cfg.learned) f->cfg.learned(f->cfg.ctx, &f->note);
+        if (f->note.term == f->term && f->note.version == f->version)
+            return 0; /* only the position in the stream has changed */
+        struct policy *p = follow_policy(&f->note, &f->cfg.shape, &why);
+        if (p && !f->cfg.weights(f->cfg.ctx, p, &f->note, &why)) {
+            follow_note_taken(f, v->now);
+            return 0;
         }
     }
-    free(bytes);
-    return rc;
+    shared_value_refuse(
+        v, f->cfg.log, "follow",
+        "the published weights are refused, the node keeps those that it has",
+        wrong ? wrong : &why);
+    return 0;
 }
 
-static void tell_beat(struct follow *f, uint64_t rev, const struct err *why)
+/* ---- common settings ---- */
+
+static enum shared_value_due follow_common_due(void *ctx, struct shared_value *v)
 {
-    if (rev == f->beat_told) return;
-    f->beat_told = rev;
-    log_event(f->cfg.log, LOG_ERROR, "follow", "what the learner tells: %s", why->detail);
+    const struct follow *f = ctx;
+    bool newer = f->read.common_rev && f->read.common_rev != v->done;
+    return newer ? SHARED_VALUE_DUE : SHARED_VALUE_BY_TIME;
 }
 
-/* One that is damaged, or no beat at all, is silence. */
-static int read_beat(struct bus_wire_heartbeat *out, struct follow *f, double mono,
-                     struct err *e)
+static int follow_take_common(void *ctx, struct shared_value *v, const struct err *wrong,
+                              struct err *e)
 {
-    void *bytes;
-    size_t n;
-    uint64_t rev = 0;
-    struct bucket *b = &f->cfg.bucket;
-    struct bus_wire_heartbeat beat = {0};
-    int rc = b->get(b->self, FOLLOW_HEARTBEAT, &bytes, &n, &rev, e);
-    bool damaged = false;
-    if (!rc && bytes) {
-        struct err why = {0};
-        rc = bus_wire_get_heartbeat(&beat, bytes, n, &why);
-        if (rc) tell_beat(f, rev, &why);
-        damaged = rc == ERR_INVALID || rc == ERR_CORRUPT;
-        if (rc && !damaged) err_field(e, rc, why.field, "%s", why.detail);
-    }
-    free(bytes);
-    pthread_mutex_lock(&f->lock);
-    if (damaged) {
-        beat = f->stats.beat;
-        rc = 0;
-    }
-    if (!rc && ((rev > f->beat_rev && !damaged) || !f->answers)) f->heard = mono;
-    f->answers = !rc;
-    if (!rc) {
-        f->beat_rev = rev;
-        f->stats.beat = beat;
-    }
-    pthread_mutex_unlock(&f->lock);
-    *out = beat;
-    return rc;
+    struct follow *f = ctx;
+    struct err why = {0};
+    (void)e;
+    if (!wrong && !v->rev) return 0;
+    int rc = wrong ? wrong->code : f->cfg.common(f->cfg.ctx, f->settings, v->rev, &why);
+    if (rc && rc != ERR_CONFLICT)
+        shared_value_refuse(v, f->cfg.log, "follow", "the common settings cannot be used",
+                            wrong ? wrong : &why);
+    return rc && !wrong;
 }
 
-int follow_turn(struct follow *f, bool leads, double mono, double now, struct err *e)
+/* ---- all of them ---- */
+
+struct follow *follow_new(const struct follow_cfg *cfg, struct err *e)
 {
-    struct bus_wire_heartbeat beat;
-    int rc = read_beat(&beat, f, mono, e), taken = 0;
-    if (rc) return rc;
-    if (!leads &&
-        (f->afresh || (beat.weights_rev && beat.weights_rev != f->weights_rev))) {
-        taken = take_weights(f, now, e);
-        if (taken < 0) return taken;
+    struct follow *f = calloc(1, sizeof *f);
+    if (f) f->settings = calloc(1, sizeof *f->settings);
+    if (!f || !f->settings) {
+        free(f);
+        err_set(e, ERR_MEMORY, "no memory to follow a learner");
+        return NULL;
     }
-    if (f->afresh || mono >= f->looked + LOOK_S ||
-        (beat.common_rev && beat.common_rev != f->common_rev)) {
-        rc = take_common(f, e);
-        if (rc) return rc;
-        f->looked = mono;
+    f->cfg = *cfg;
+    f->heartbeat = (struct shared_value){.kind = &BUS_WIRE_HEARTBEAT,
+                                         .value = &f->read,
+                                         .take = follow_take_heartbeat,
+                                         .unanswered = follow_unanswered};
+    f->weights = (struct shared_value){.kind = &BUS_WIRE_WEIGHTS,
+                                       .value = &f->note,
+                                       .followers_only = true,
+                                       .due = follow_weights_due,
+                                       .take = follow_take_weights};
+    f->common = (struct shared_value){.kind = &BUS_WIRE_COMMON,
+                                      .value = f->settings,
+                                      .every_s = COMMON_S,
+                                      .due = follow_common_due,
+                                      .take = follow_take_common};
+    struct shared_value *v[FOLLOW_VALUES];
+    follow_values(v, f);
+    for (int i = 0; i < FOLLOW_VALUES; i++) {
+        v[i]->bucket = cfg->bucket;
+        v[i]->ctx = f;
+        shared_value_init(v[i]);
     }
-    f->afresh = false;
-    return taken;
+    pthread_mutex_init(&f->lock, NULL);
+    return f;
+}
+
+void follow_free(struct follow *f)
+{
+    if (!f) return;
+    pthread_mutex_destroy(&f->lock);
+    free(f->settings);
+    free(f);
+}
+
+void follow_values(struct shared_value *out[FOLLOW_VALUES], struct follow *f)
+{
+    out[0] = &f->heartbeat;
+    out[1] = &f->weights;
+    out[2] = &f->common;
+}
+
+void follow_afresh(struct follow *f)
+{
+    f->term = 0;
+    shared_value_renew(&f->weights);
+    shared_value_renew(&f->common);
+}
+
+void follow_called(struct follow *f)
+{
+    shared_value_called(&f->common);
 }
 
 bool follow_heartbeat(struct bus_wire_heartbeat *out, uint64_t *rev, double *silent_s,
                       struct follow *f, double mono)
 {
     pthread_mutex_lock(&f->lock);
-    *out = f->stats.beat;
-    *rev = f->beat_rev;
-    *silent_s = mono - f->heard;
+    *out = f->stats.heartbeat;
+    *rev = f->heartbeat_rev;
+    *silent_s = mono - f->changed_at;
     bool answers = f->answers;
     pthread_mutex_unlock(&f->lock);
     return answers;
@@ -248,6 +237,7 @@ void follow_stats(struct follow_stats *out, struct follow *f, double mono)
 {
     pthread_mutex_lock(&f->lock);
     *out = f->stats;
-    out->silent_s = f->heard > 0 ? mono - f->heard : 0;
+    out->silent_s = f->changed_at > 0 ? mono - f->changed_at : 0;
     pthread_mutex_unlock(&f->lock);
+    out->refused = atomic_load(&f->weights.refused);
 }

@@ -1,19 +1,18 @@
-/* lead.h - of several learners one learns: how it is found, and how it publishes.
+/* lead.h - of several learners one leads: how it is elected, how it publishes, how it is replaced.
  *
- * Who leads writes a beat on the board once in CLUSTER_HEARTBEAT_S, each from the revision of the one before.
- * lead_heartbeat writes it from a thread of its own, so that a long update or a slow disk costs nobody the
- * lead. It stops when the learner's thread has not come to lead_turn for CLUSTER_STUCK_S: a learner
- * that is stuck for ever is followed by another after CLUSTER_STUCK_S and CLUSTER_TAKE_S.
- * Another that has not seen it change for CLUSTER_TAKE_S (or reads that it is over) writes a beat of the
- * next term; of several that try the board takes one. The new leader then goes on from what was
- * published last: weights, optimiser, dedup - all of one moment.
+ * The leader writes a heartbeat every CLUSTER_HEARTBEAT_S, each one by compare-and-swap. A thread of
+ * its own calls lead_heartbeat, so a long update or a slow disk does not cost the lead. The heartbeat
+ * stops when the learner's thread has not called lead_turn for CLUSTER_STUCK_S. Another learner that
+ * sees no new heartbeat for CLUSTER_TAKE_S, or reads that the leader stopped, writes a heartbeat of
+ * the next term. The bucket takes only one of several. The new leader continues from what was
+ * published last: weights, optimiser and de-duplication, all of one moment.
  *
- * A commit writes the state in pieces under names of its own term, then the weights, whose note names
- * the state, from their last revision: only with that is anything published. So a leader that was
- * taken for dead and goes on is refused by the board, whatever it thinks, and stands by from then on;
- * what it had learned since its last commit the next one learns from the stream.
+ * lead_commit writes the state in pieces under names of its own term. Then it puts the weights, whose
+ * note names the pieces, from their last revision. Only that publishes. So the bucket refuses a leader
+ * that was replaced, whatever it believes; it then follows. The next leader learns from the stream
+ * what the former one had learned since its last commit.
  *
- * Errors: ERR_IO the board does not answer, ERR_CONFLICT another one leads.
+ * Errors: ERR_IO the bucket does not answer, ERR_CONFLICT another one leads.
  * Threads: those of the learner's thread; lead_heartbeat one other thread, between lead_new and
  * lead_resign; lead_leading, lead_term and lead_settle any. */
 #ifndef SERVE_LEAD_H
@@ -33,13 +32,12 @@ struct lead_cfg {
     struct published *published;
     struct policy_cfg shape;
     const struct log *log;
-    /* The stream is to be read again from the dedup's position; what lies before it is not needed. */
+    /* Read the stream again from the position of the dedup; drop what is before a position. */
     void (*rewind)(void *ctx);
     void (*trim)(void *ctx, uint64_t position);
-    /* This learner takes over in that term, from the dedup as it is: what else it learns goes on,
-     * too. NULL: there is nothing else. */
+    /* This process begins to lead in that term, with the dedup as it is. NULL: nothing else to do. */
     int (*resume)(void *ctx, uint64_t term, struct err *e);
-    /* What is common as this learner has it; the profiles there are stay. */
+    /* Sets what the leader decides in c. first: the bucket has no common settings yet. */
     int (*common)(void *ctx, struct bus_wire_common *c, bool first, struct err *e);
     void *ctx;
 };
@@ -47,29 +45,28 @@ struct lead_cfg {
 struct lead *lead_new(const struct lead_cfg *cfg, struct err *e);
 void lead_free(struct lead *l);
 
-/* Bytes of the largest message with which a learner of this policy publishes: the weights with
- * LEAD_BESIDE, or a piece of the state. 0: no memory to tell. */
-#define LEAD_BESIDE (16 << 10) /* envelope, note, and a dedup of some hundred makers */
+/* Bytes of the largest message that a learner of this policy publishes: the weights with
+ * LEAD_BESIDE, or a piece of the state. 0: no memory. */
+#define LEAD_BESIDE (16 << 10) /* envelope, note, and the dedup of some hundred makers */
 size_t lead_needs(const struct policy *p);
 
-/* After follow_turn: beats, or takes over when it is time. learner: what goes on. */
+/* Once the shared values were read: writes a heartbeat, or takes over when it is time. */
 int lead_turn(struct lead *l, struct learner *learner, double mono, double now,
               struct err *e) __attribute__((warn_unused_result));
-/* A beat when one is due and the learner is not stuck. A caller that has no thread for it leaves it to
- * lead_turn. When another one leads, the learner's thread stands by at its next turn or commit. */
+/* Writes a heartbeat when one is due and the learner is not stuck. lead_turn does it for a caller
+ * without a thread. When another one leads, the learner's thread follows from its next turn on. */
 int lead_heartbeat(struct lead *l, double mono, struct err *e)
     __attribute__((warn_unused_result));
 bool lead_leading(const struct lead *l);
-/* In which it leads, or led last. */
+/* The term in which it leads, or led last. */
 uint64_t lead_term(const struct lead *l);
 /* As learner_cfg.announce. */
 int lead_commit(struct lead *l, const struct learner *learner, const struct policy *p,
                 double now, double score, struct err *e)
     __attribute__((warn_unused_result));
-/* What is common has changed here: it is put on the board in the next turn, when this one leads. Any
- * thread. */
+/* The common settings have changed here: the leader puts them in its next turn. Any thread. */
 void lead_settle(struct lead *l);
-/* The next one may follow at once. */
+/* Stops leading, and says so: the next one need not wait. */
 void lead_resign(struct lead *l);
 
 #endif

@@ -1,16 +1,12 @@
 #include "serve/cluster/slot_log.h"
 
-#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/pack.h"
 #include "serve/session/limits.h"
-#include "serve/cluster/envelope.h"
 
-enum { FORM = 1, HEAD_BYTES = 64, MAKER_BYTES = 16 };
-static const float SLACK = 1e-3f; /* of sums and bounds: the numbers are float */
+enum { HEAD_BYTES = 64, MAKER_BYTES = 16 };
+static const float SLACK = 1e-3f; /* of sums and limits: the numbers are float */
 
 void slot_log_key(char out[SLOT_LOG_KEY], uint32_t crc)
 {
@@ -71,7 +67,7 @@ static void move(struct slot_record *to, int v, const struct slot_record *from, 
     to->trust[v] = from->trust[w];
 }
 
-/* Past the maker's place, or the one that was silent longest. */
+/* Replaces the maker's entry, or that of the maker that added nothing for longest. */
 static void note_maker(struct slot_log *l, uint64_t maker, uint64_t number)
 {
     int i = find_maker(l, maker);
@@ -146,8 +142,10 @@ static void pass_tasks(struct pack *p, struct slot_tasks *t)
     }
 }
 
-static void pass(struct pack *p, struct slot_log *l)
+static void pass_slots(struct pack *p, void *value, int form)
 {
+    struct slot_log *l = value;
+    (void)form;
     pack_u64(p, &l->id);
     pack_u64(p, &l->count);
     pack_u32(p, &l->crc);
@@ -164,34 +162,16 @@ static void pass(struct pack *p, struct slot_log *l)
         pass_record(p, &l->record[i], l->experts, l->tasks.n);
 }
 
-int slot_log_put(void **out, size_t *n, const struct slot_log *l, struct err *e)
+static size_t room_slots(const void *value)
 {
+    const struct slot_log *l = value;
     size_t each = 16 + 4 * (size_t)l->experts + 12 * (size_t)l->tasks.n;
-    size_t room = HEAD_BYTES + (size_t)l->tasks.n * HINTLESS_NAME +
-                  (size_t)l->makers * MAKER_BYTES + (size_t)l->n * each;
-    unsigned char *bytes = malloc(ENVELOPE_HEAD + room);
-    *out = NULL;
-    if (!bytes) return err_set(e, ERR_MEMORY, "no memory for the nodes' slots");
-    struct pack p = pack_writer(bytes + ENVELOPE_HEAD, room);
-    pass(&p, (struct slot_log *)(uintptr_t)l);
-    if (!p.ok) {
-        free(bytes);
-        return err_set(e, ERR_CORRUPT, "the nodes' slots hold numbers that cannot be");
-    }
-    *out = bytes;
-    *n = envelope_seal(bytes, ENVELOPE_SLOTS, FORM, pack_done(&p, bytes + ENVELOPE_HEAD));
-    return 0;
+    return HEAD_BYTES + (size_t)l->tasks.n * HINTLESS_NAME +
+           (size_t)l->makers * MAKER_BYTES + (size_t)l->n * each;
 }
 
-int slot_log_get(struct slot_log *l, const void *bytes, size_t n, struct err *e)
-{
-    const void *body;
-    int form, rc = envelope_open(&body, &n, &form, bytes, n, ENVELOPE_SLOTS, FORM, e);
-    if (rc) return rc;
-    *l = (struct slot_log){0};
-    struct pack p = pack_reader(body, n);
-    pass(&p, l);
-    if (p.ok && pack_over(&p)) return 0;
-    *l = (struct slot_log){0};
-    return err_set(e, ERR_CORRUPT, "the nodes' slots hold numbers that cannot be");
-}
+const struct shared_value_kind SLOT_LOG_KIND = {.envelope = ENVELOPE_SLOTS,
+                                                .form = 1,
+                                                .size = sizeof(struct slot_log),
+                                                .room = room_slots,
+                                                .pass = pass_slots};

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/cond.h"
 #include "learn/ckpt.h"
+#include "serve/cluster/cluster.h"
 #include "serve/learner/bus_local.h"
 #include "serve/session/limits.h"
 #include "serve/store/store_sqlite.h"
@@ -106,7 +107,7 @@ int service_reload(struct service *s, const struct service_cfg *cfg, struct err 
     int rc = service_check(cfg, e);
     if (rc) return rc;
     set_live(s, cfg);
-    if (s->cluster) service_cluster_reload(s);
+    if (s->cluster) cluster_reload(s);
     return 0;
 }
 
@@ -184,7 +185,7 @@ static int store_version(void *ctx, const struct policy *p, double now, double s
                          struct err *e)
 {
     struct service *s = ctx;
-    if (s->cluster) return service_cluster_announce(s, p, score, e);
+    if (s->cluster) return cluster_announce(s, p, score, e);
     if (!s->writer) return 0;
     struct store_rec r = {.kind = STORE_VERSION,
                           .version = {p->version, version_crc(p), now, score}};
@@ -288,7 +289,7 @@ static int open_hintless(struct service *s, struct err *e)
                                .log = s->cfg.log};
     folder_hintless(&s->folder, s->cfg.log);
     s->hintless = hintless_new(&how, e);
-    return s->hintless ? service_share_open(s, e) : ERR_INVALID;
+    return s->hintless ? 0 : ERR_INVALID;
 }
 
 static struct sessions *make_sessions(const struct service_cfg *c, bool stored,
@@ -332,9 +333,8 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
         goto fail;
     s->curve = curve_new(e);
     if (!s->curve) goto fail;
-    if (open_store(s, e) || service_cluster_open(s, e) || open_added(s, e) ||
-        open_policy(s, e) || service_cluster_start(s, e) || service_added_open(s, e) ||
-        open_hintless(s, e))
+    if (open_store(s, e) || cluster_open(s, e) || open_added(s, e) || open_policy(s, e) ||
+        open_hintless(s, e) || cluster_start(s, e))
         goto fail;
     s->profiles = profiles_new(e);
     s->sessions = make_sessions(cfg, s->writer, e);
@@ -387,7 +387,7 @@ void service_checkpoint(struct service *s, bool now)
 
 int service_learn(struct service *s, struct err *e)
 {
-    if (s->cluster && !s->threads) service_cluster_turn(s, BUS_WAIT_S);
+    if (s->cluster && !s->threads) cluster_turn(s, BUS_WAIT_S);
     if (!s->learner || s->threads || s->cluster) return 0;
     int rc = service_turn(s, 0, e);
     service_checkpoint(s, false);
@@ -447,7 +447,7 @@ void service_periodic(struct service *s)
     turn_slot(s, now);
     prune(s, now);
     tidy(s);
-    if (s->cluster) service_cluster_tick(s);
+    if (s->cluster) cluster_tick(s);
     if (!s->learner && !s->cluster) added_sweep(s->added);
     atomic_flag_clear(&s->ticking);
 }
@@ -484,7 +484,7 @@ static int drain_store(struct service *s, struct err *e)
 int service_drain(struct service *s, struct err *e)
 {
     atomic_store(&s->draining, true);
-    if (s->cluster) service_cluster_drain(s);
+    if (s->cluster) cluster_drain(s);
     service_stop_threads(s);
     service_checkpoint(s, true);
     struct err why = {0};
@@ -499,11 +499,9 @@ void service_free(struct service *s)
     learner_free(s->learner);
     curve_free(s->curve);
     if (s->bus.self) s->bus.free(s->bus.self);
-    service_cluster_close(s);
-    service_added_close(s);
+    cluster_close(s);
     added_free(s->added);
     published_free(s->published);
-    share_free(s->share);
     hintless_free(s->hintless);
     sessions_free(s->sessions);
     profiles_free(s->profiles);

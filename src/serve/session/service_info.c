@@ -6,14 +6,22 @@
 #include <string.h>
 
 #include "learn/ckpt.h"
+#include "serve/cluster/cluster.h"
 
 /* ---- profiles ---- */
+
+/* Has it experts of its own, or is it to have some? */
+static bool has_experts(struct service *s, const char *name)
+{
+    return added_tag(s->added, name, NULL) >= 0 ||
+           (s->cluster && cluster_profile_added(s, name));
+}
 
 int service_profile_get(struct profile *out, struct service *s, const char *name,
                         struct err *e)
 {
     int rc = profiles_get(out, NULL, s->profiles, name, e);
-    if (!rc) out->grow = service_added_wanted(s, name);
+    if (!rc) out->grow = has_experts(s, name);
     return rc;
 }
 
@@ -21,7 +29,7 @@ int service_profile_list(struct profile *out, int max, struct service *s)
 {
     int n = profiles_list(out, max, s->profiles);
     for (int i = 0; i < n; i++)
-        out[i].grow = service_added_wanted(s, out[i].name);
+        out[i].grow = has_experts(s, out[i].name);
     return n;
 }
 
@@ -133,7 +141,7 @@ int service_profile_drop(struct service *s, const char *name, struct err *e)
 
 int service_profile_put(struct service *s, const struct profile *p, struct err *e)
 {
-    if (s->cluster) return service_added_put(s, p, e);
+    if (s->cluster) return cluster_profile_put(s, p, e);
     pthread_mutex_lock(&s->profiles_lock);
     int rc = service_profile_take(s, p, e);
     pthread_mutex_unlock(&s->profiles_lock);
@@ -145,7 +153,7 @@ int service_profile_delete(struct service *s, const char *name, struct err *e)
     if (!strcmp(name, s->cfg.default_profile))
         return err_field(e, ERR_CONFLICT, "profile",
                          "'%.63s' is what sessions without a hint get", name);
-    if (s->cluster) return service_added_delete(s, name, e);
+    if (s->cluster) return cluster_profile_delete(s, name, e);
     pthread_mutex_lock(&s->profiles_lock);
     int rc = service_profile_drop(s, name, e);
     pthread_mutex_unlock(&s->profiles_lock);
@@ -237,10 +245,7 @@ void service_stats(struct service_stats *out, struct service *s)
         learner_vitals(s->learner, &out->vitals);
         out->misfits = learner_misfits(s->learner);
     }
-    if (s->cluster) {
-        service_cluster_stats(&out->cluster, s);
-        service_added_stats(&out->cluster, s);
-    }
+    if (s->cluster) cluster_stats(&out->cluster, s);
     out->learning = s->learner && (!s->cluster || out->cluster.leading);
     /* a learner that stands by has those of when it led */
     if (!s->learner || out->learning) out->n_added = added_stats(out->added, s->added);

@@ -13,7 +13,6 @@
 #include "serve/session/service.h"
 #include "serve/session/sessions.h"
 #include "serve/learner/published.h"
-#include "serve/cluster/share.h"
 #include "serve/hintless/hintless.h"
 #include "serve/store/writer.h"
 
@@ -41,10 +40,7 @@ struct service {
     struct sessions *sessions;
     struct published *published;
     struct added *added;
-    struct growths *growths; /* NULL: standalone */
-    double added_at;         /* when a node keeps its grown profiles next */
     struct hintless *hintless;
-    struct share *share;     /* NULL: slots are this node's own */
     struct writer *writer;   /* NULL: nothing is stored */
     struct bus bus;          /* self NULL: nothing learns */
     struct learner *learner; /* NULL likewise */
@@ -58,8 +54,8 @@ struct service {
     double checkpoint_at; /* of whoever takes the learner's turns */
 
     atomic_bool threads; /* learner, writer and tick are running */
-    pthread_t learner_thread, writer_thread, tick_thread, beat_thread;
-    bool beating;         /* the last one runs */
+    pthread_t learner_thread, writer_thread, tick_thread, heartbeat_thread;
+    bool has_heartbeat;   /* the last one runs */
     pthread_mutex_t lock; /* of stopping */
     pthread_cond_t stop;
     bool stopping;
@@ -94,65 +90,6 @@ int service_earlier(struct store_version *newest, struct service *s, struct err 
 
 /* What this start began with, as a point of the curve. */
 void service_begun(struct service *s);
-
-/* ---- among others (service_cluster.c) ---- */
-
-/* After the store: connects, and makes the bus of its role. */
-int service_cluster_open(struct service *s, struct err *e)
-    __attribute__((warn_unused_result));
-/* Once policy and learner are there. */
-int service_cluster_start(struct service *s, struct err *e)
-    __attribute__((warn_unused_result));
-/* One turn of its thread, which waits up to wait_s when there is nothing to do. */
-void service_cluster_turn(struct service *s, double wait_s);
-/* A learner has a thread that says that it is there (lead_heartbeat). */
-bool service_cluster_beats(const struct service *s);
-void service_cluster_beat(struct service *s);
-void service_cluster_wake(struct service *s);
-/* Once a second: what has arrived need not be stored. */
-void service_cluster_tick(struct service *s);
-/* What was closed gets some time to leave; another learner may follow. */
-void service_cluster_drain(struct service *s);
-/* The learner is gone, the store still there. */
-void service_cluster_close(struct service *s);
-/* A profile for all nodes; p NULL: deletes it. */
-int service_cluster_profile(struct service *s, const char *name, const struct profile *p,
-                            struct err *e) __attribute__((warn_unused_result));
-int service_cluster_announce(struct service *s, const struct policy *p, double score,
-                             struct err *e);
-/* The configuration has changed: who leads tells the others. */
-void service_cluster_reload(struct service *s);
-void service_cluster_stats(struct cluster_stats *out, struct service *s);
-
-/* What is on the board, and who this node is to the learner. */
-struct bucket service_cluster_board(struct service *s, uint64_t *maker);
-
-/* ---- profiles that grow, on all nodes (service_added.c) ---- */
-
-/* Once the cluster and the policy are there. */
-int service_added_open(struct service *s, struct err *e)
-    __attribute__((warn_unused_result));
-void service_added_close(struct service *s);
-/* Part of a turn of the cluster's thread. */
-void service_added_turn(struct service *s, bool leads);
-/* What was taken from others goes into the folder. */
-void service_added_keep(struct service *s);
-/* Has it experts of its own, or is it to have some? */
-bool service_added_wanted(struct service *s, const char *name);
-void service_added_stats(struct cluster_stats *out, struct service *s);
-/* As service_profile_put and _delete, for all nodes. */
-int service_added_put(struct service *s, const struct profile *p, struct err *e)
-    __attribute__((warn_unused_result));
-int service_added_delete(struct service *s, const char *name, struct err *e)
-    __attribute__((warn_unused_result));
-
-/* ---- what slots earn, on all nodes (service_share.c) ---- */
-
-/* Once the cluster and the slots are there. */
-int service_share_open(struct service *s, struct err *e)
-    __attribute__((warn_unused_result));
-/* Part of a turn of the cluster's thread. */
-void service_share_turn(struct service *s);
 
 /* This profile has experts of its own, in a file that a start will look for. */
 void service_added_mark(struct service *s, const struct profile *p);

@@ -7,8 +7,9 @@
 
 #include "base/clock.h"
 #include "base/cond.h"
+#include "serve/cluster/cluster.h"
 
-static const double EXPIRE_PAUSE_S = 1. / 64, RETRY_S = 1, BEAT_LOOK_S = .125;
+static const double EXPIRE_PAUSE_S = 1. / 64, RETRY_S = 1, HEARTBEAT_LOOK_S = .125;
 
 static bool stopping(struct service *s)
 {
@@ -35,7 +36,7 @@ static void *learner_main(void *ctx)
     if (s->learner) learner_look(s->learner);
     while (!stopping(s)) {
         if (s->cluster) {
-            service_cluster_turn(s, .5);
+            cluster_turn(s, .5);
             continue;
         }
         (void)!service_turn(s, .5, NULL);
@@ -69,11 +70,11 @@ static void *tick_main(void *ctx)
 }
 
 /* Apart from the learner, whose update or checkpoint may take long. */
-static void *beat_main(void *ctx)
+static void *heartbeat_main(void *ctx)
 {
     struct service *s = ctx;
-    while (sleep_until(s, clock_mono() + BEAT_LOOK_S))
-        service_cluster_beat(s);
+    while (sleep_until(s, clock_mono() + HEARTBEAT_LOOK_S))
+        (void)cluster_heartbeat(s);
     return NULL;
 }
 
@@ -94,9 +95,9 @@ int service_start_threads(struct service *s, struct err *e)
     s->threads = true;
     if (s->writer) rc = start(&s->writer_thread, writer_main, s, "store", e);
     bool writing = s->writer && !rc;
-    if (service_cluster_beats(s) && !rc) {
-        rc = start(&s->beat_thread, beat_main, s, "heartbeat", e);
-        s->beating = !rc;
+    if (s->cluster && !rc && cluster_heartbeat(s)) {
+        rc = start(&s->heartbeat_thread, heartbeat_main, s, "heartbeat", e);
+        s->has_heartbeat = !rc;
     }
     if ((s->learner || s->cluster) && !rc)
         rc = start(&s->learner_thread, learner_main, s, "learner", e);
@@ -110,9 +111,9 @@ int service_start_threads(struct service *s, struct err *e)
         writer_stop(s->writer);
         pthread_join(s->writer_thread, NULL);
     }
-    if (s->beating) pthread_join(s->beat_thread, NULL);
+    if (s->has_heartbeat) pthread_join(s->heartbeat_thread, NULL);
     pthread_join(s->tick_thread, NULL);
-    s->beating = s->threads = false;
+    s->has_heartbeat = s->threads = false;
     return rc;
 }
 
@@ -127,15 +128,15 @@ void service_stop_threads(struct service *s)
     pthread_join(s->tick_thread, NULL);
     if (s->learner || s->cluster) {
         if (s->cluster)
-            service_cluster_wake(s);
+            cluster_wake(s);
         else
             s->bus.wake(s->bus.self);
         pthread_join(s->learner_thread, NULL);
     }
-    if (s->beating) pthread_join(s->beat_thread, NULL);
+    if (s->has_heartbeat) pthread_join(s->heartbeat_thread, NULL);
     if (s->writer) {
         writer_stop(s->writer);
         pthread_join(s->writer_thread, NULL);
     }
-    s->beating = s->threads = false;
+    s->has_heartbeat = s->threads = false;
 }

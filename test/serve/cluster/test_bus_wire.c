@@ -133,8 +133,9 @@ START_TEST(a_newer_form_and_another_kind_are_told)
 
     struct bus_wire_heartbeat b;
     e = (struct err){0};
-    ck_assert_int_eq(bus_wire_get_heartbeat(&b, bytes, size, &e), ERR_INVALID);
-    ck_assert_str_eq(e.detail, "is a trajectory, not a learner's beat");
+    ck_assert_int_eq(shared_value_decode(&b, &BUS_WIRE_HEARTBEAT, bytes, size, &e),
+                     ERR_INVALID);
+    ck_assert_str_eq(e.detail, "is a trajectory, not a learner's heartbeat");
     bytes_put_u16(bytes + 8, 300);
     e = (struct err){0};
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_INVALID);
@@ -153,16 +154,17 @@ START_TEST(weights_bring_their_note)
                                  .state_crc = 13,
                                  .state_parts = 2,
                                  .state_slot = 1,
-                                 .dedup = "ledger",
-                                 .dedup_n = 6},
+                                 .dedup = "dedup!",
+                                 .dedup_n = 6,
+                                 .checkpoint = "weights",
+                                 .checkpoint_n = 7},
                             r;
     void *out;
-    size_t n, m;
-    const void *ckpt;
-    ck_assert_int_eq(bus_wire_put_weights(&out, &n, &w, "weights", 7, NULL), 0);
-    ck_assert_int_eq(bus_wire_get_weights(&r, &ckpt, &m, out, n, NULL), 0);
-    ck_assert_uint_eq(m, 7);
-    ck_assert_mem_eq(ckpt, "weights", 7);
+    size_t n;
+    ck_assert_int_eq(shared_value_encode(&out, &n, &BUS_WIRE_WEIGHTS, &w, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_WEIGHTS, out, n, NULL), 0);
+    ck_assert_uint_eq(r.checkpoint_n, 7);
+    ck_assert_mem_eq(r.checkpoint, "weights", 7);
     ck_assert_uint_eq(r.term, 4);
     ck_assert_uint_eq(r.version, 77);
     ck_assert_uint_eq(r.position, 1000);
@@ -173,11 +175,11 @@ START_TEST(weights_bring_their_note)
     ck_assert_int_eq(r.state_parts, 2);
     ck_assert_int_eq(r.state_slot, 1);
     ck_assert_uint_eq(r.dedup_n, 6);
-    ck_assert_mem_eq(r.dedup, "ledger", 6);
+    ck_assert_mem_eq(r.dedup, "dedup!", 6);
 
     struct err e = {0};
     bytes_put_u16((unsigned char *)out + 10, 9);
-    ck_assert_int_eq(bus_wire_get_weights(&r, NULL, NULL, out, n, &e), ERR_RANGE);
+    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_WEIGHTS, out, n, &e), ERR_RANGE);
     ck_assert_str_eq(
         e.detail,
         "is published weights of form 9; this abrd reads forms 1 to 2: upgrade it");
@@ -186,20 +188,22 @@ START_TEST(weights_bring_their_note)
     bytes_put_u16((unsigned char *)out + 10, 2);
     bytes_put_u64((unsigned char *)out + ENVELOPE_HEAD + 61, n);
     reseal(out, n);
-    ck_assert_int_eq(bus_wire_get_weights(&r, NULL, NULL, out, n, NULL), ERR_CORRUPT);
+    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_WEIGHTS, out, n, NULL),
+                     ERR_CORRUPT);
 
     /* form 1 had none: the weights follow on the note */
     memmove((unsigned char *)out + ENVELOPE_HEAD + 61,
             (unsigned char *)out + ENVELOPE_HEAD + 61 + 8 + 6, 7);
     size_t old = envelope_seal(out, ENVELOPE_WEIGHTS, 1, 61 + 7);
-    ck_assert_int_eq(bus_wire_get_weights(&r, &ckpt, &m, out, old, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_WEIGHTS, out, old, NULL), 0);
     ck_assert_uint_eq(r.version, 77);
     ck_assert_ptr_null(r.dedup);
-    ck_assert_uint_eq(m, 7);
-    ck_assert_mem_eq(ckpt, "weights", 7);
+    ck_assert_uint_eq(r.checkpoint_n, 7);
+    ck_assert_mem_eq(r.checkpoint, "weights", 7);
     free(out);
     w.term = 0;
-    ck_assert_int_eq(bus_wire_put_weights(&out, &n, &w, "weights", 7, NULL), ERR_CORRUPT);
+    ck_assert_int_eq(shared_value_encode(&out, &n, &BUS_WIRE_WEIGHTS, &w, NULL),
+                     ERR_CORRUPT);
     ck_assert_ptr_null(out);
 }
 END_TEST
@@ -214,8 +218,8 @@ START_TEST(what_is_common_comes_back)
     c.profile[1] = (struct profile){.name = "kids", .qoe = {1, 1, 1, QOE_LINEAR}};
     void *out;
     size_t n;
-    ck_assert_int_eq(bus_wire_put_common(&out, &n, &c, NULL), 0);
-    ck_assert_int_eq(bus_wire_get_common(&r, out, n, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&out, &n, &BUS_WIRE_COMMON, &c, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_COMMON, out, n, NULL), 0);
     ck_assert(r.has_explore);
     ck_assert_double_eq(r.explore_share, .25);
     ck_assert_int_eq(r.n, 2);
@@ -229,27 +233,30 @@ START_TEST(what_is_common_comes_back)
         strcpy(c.profile[1].name, bad[i]);
         void *other;
         size_t m;
-        ck_assert_int_eq(bus_wire_put_common(&other, &m, &c, NULL), 0);
-        ck_assert_int_eq(bus_wire_get_common(&r, other, m, NULL), ERR_CORRUPT);
+        ck_assert_int_eq(shared_value_encode(&other, &m, &BUS_WIRE_COMMON, &c, NULL), 0);
+        ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_COMMON, other, m, NULL),
+                         ERR_CORRUPT);
         free(other);
     }
     free(out);
 }
 END_TEST
 
-START_TEST(a_beat_comes_back)
+START_TEST(a_heartbeat_comes_back)
 {
     struct bus_wire_heartbeat b = {1, 2, 3, 4, 5, true, "learner-1"}, r;
-    unsigned char out[BUS_WIRE_HEARTBEAT_MAX];
-    size_t n = bus_wire_put_heartbeat(out, &b);
-    ck_assert_int_eq(bus_wire_get_heartbeat(&r, out, n, NULL), 0);
+    void *out;
+    size_t n;
+    ck_assert_int_eq(shared_value_encode(&out, &n, &BUS_WIRE_HEARTBEAT, &b, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_HEARTBEAT, out, n, NULL), 0);
     ck_assert_uint_eq(r.term, 1);
-    ck_assert_uint_eq(r.beats, 2);
+    ck_assert_uint_eq(r.count, 2);
     ck_assert_uint_eq(r.version, 3);
     ck_assert_uint_eq(r.weights_rev, 4);
     ck_assert_uint_eq(r.common_rev, 5);
     ck_assert(r.over);
     ck_assert_str_eq(r.name, "learner-1");
+    free(out);
 }
 END_TEST
 
@@ -265,7 +272,7 @@ Suite *suite_serve_cluster_bus_wire(void)
     tcase_add_test(t, a_newer_form_and_another_kind_are_told);
     tcase_add_test(t, weights_bring_their_note);
     tcase_add_test(t, what_is_common_comes_back);
-    tcase_add_test(t, a_beat_comes_back);
+    tcase_add_test(t, a_heartbeat_comes_back);
     suite_add_tcase(s, t);
     return s;
 }

@@ -27,7 +27,7 @@ static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
                        struct err *e)
 {
     (void)ctx;
-    ck_assert_uint_eq(rev, buckets_rev(&keys, FOLLOW_COMMON));
+    ck_assert_uint_eq(rev, buckets_rev(&keys, BUS_WIRE_COMMON.key));
     common = *c;
     commons++;
     return common_fails-- > 0 ? err_set(e, ERR_IO, "the store is full") : 0;
@@ -51,12 +51,21 @@ static void teardown(void)
     buckets_free(&keys);
 }
 
-static void beat(uint64_t beats)
+static int turn(double mono)
 {
-    unsigned char bytes[BUS_WIRE_HEARTBEAT_MAX];
-    struct bus_wire_heartbeat b = {.term = 1, .beats = beats, .name = "somebody"};
-    size_t n = bus_wire_put_heartbeat(bytes, &b);
-    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_HEARTBEAT, bytes, n, NULL), 0);
+    struct shared_value *v[FOLLOW_VALUES];
+    follow_values(v, f);
+    return shared_value_turn(v, FOLLOW_VALUES, false, mono, 0, NULL);
+}
+
+static void write_heartbeat(uint64_t count)
+{
+    void *bytes;
+    size_t n;
+    struct bus_wire_heartbeat b = {.term = 1, .count = count, .name = "somebody"};
+    ck_assert_int_eq(shared_value_encode(&bytes, &n, &BUS_WIRE_HEARTBEAT, &b, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_HEARTBEAT.key, bytes, n, NULL), 0);
+    free(bytes);
 }
 
 static double silent(double mono)
@@ -71,17 +80,17 @@ static double silent(double mono)
 
 START_TEST(silence_counts_while_the_board_answers)
 {
-    beat(1);
-    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
-    ck_assert_int_eq(follow_turn(f, false, 12, 0, NULL), 0);
+    write_heartbeat(1);
+    ck_assert_int_eq(turn(10), 0);
+    ck_assert_int_eq(turn(12), 0);
     ck_assert_double_eq(silent(12), 2);
-    beat(2);
-    ck_assert_int_eq(follow_turn(f, false, 13, 0, NULL), 0);
+    write_heartbeat(2);
+    ck_assert_int_eq(turn(13), 0);
     ck_assert_double_eq(silent(13), 0);
     keys.away = true;
-    ck_assert_int_eq(follow_turn(f, false, 20, 0, NULL), ERR_IO);
+    ck_assert_int_eq(turn(20), ERR_IO);
     keys.away = false;
-    ck_assert_int_eq(follow_turn(f, false, 30, 0, NULL), 0);
+    ck_assert_int_eq(turn(30), 0);
     ck_assert_double_eq(silent(31), 1);
 }
 END_TEST
@@ -91,12 +100,12 @@ START_TEST(a_board_without_a_beat_is_silence)
     struct follow_stats s;
     follow_stats(&s, f, 5);
     ck_assert_double_eq(s.silent_s, 0); /* no board has answered yet */
-    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
-    ck_assert_int_eq(follow_turn(f, false, 50, 0, NULL), 0);
+    ck_assert_int_eq(turn(10), 0);
+    ck_assert_int_eq(turn(50), 0);
     follow_stats(&s, f, 50);
     ck_assert_double_eq(s.silent_s, 40);
-    beat(1);
-    ck_assert_int_eq(follow_turn(f, false, 60, 0, NULL), 0);
+    write_heartbeat(1);
+    ck_assert_int_eq(turn(60), 0);
     follow_stats(&s, f, 61);
     ck_assert_double_eq(s.silent_s, 1);
 }
@@ -104,18 +113,19 @@ END_TEST
 
 START_TEST(a_damaged_beat_is_silence)
 {
-    beat(1);
-    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
-    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_HEARTBEAT, "x", 1, NULL), 0);
-    ck_assert_int_eq(follow_turn(f, false, 12, 0, NULL), 0);
+    write_heartbeat(1);
+    ck_assert_int_eq(turn(10), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_HEARTBEAT.key, "x", 1, NULL), 0);
+    ck_assert_int_eq(turn(12), 0);
     ck_assert_double_eq(silent(12), 2);
     struct bus_wire_heartbeat b;
     uint64_t rev;
     double s;
     ck_assert(follow_heartbeat(&b, &rev, &s, f, 12));
-    ck_assert_uint_eq(rev, buckets_rev(&keys, FOLLOW_HEARTBEAT)); /* for who takes over */
-    beat(2);
-    ck_assert_int_eq(follow_turn(f, false, 13, 0, NULL), 0);
+    ck_assert_uint_eq(
+        rev, buckets_rev(&keys, BUS_WIRE_HEARTBEAT.key)); /* for who takes over */
+    write_heartbeat(2);
+    ck_assert_int_eq(turn(13), 0);
     ck_assert_double_eq(silent(13), 0);
 }
 END_TEST
@@ -125,30 +135,30 @@ START_TEST(what_is_common_is_fetched_when_it_changes)
     static struct bus_wire_common c = {.has_explore = true, .explore_share = .5};
     void *bytes;
     size_t n;
-    ck_assert_int_eq(bus_wire_put_common(&bytes, &n, &c, NULL), 0);
-    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_COMMON, bytes, n, NULL), 0);
-    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&bytes, &n, &BUS_WIRE_COMMON, &c, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_COMMON.key, bytes, n, NULL), 0);
+    ck_assert_int_eq(turn(10), 0);
     ck_assert_int_eq(commons, 1);
     ck_assert_double_eq(common.explore_share, .5);
     follow_called(f);
-    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(turn(10), 0);
     ck_assert_int_eq(commons, 1); /* it is the same */
-    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_COMMON.key, bytes, n, NULL), 0);
     follow_called(f);
-    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(turn(10), 0);
     ck_assert_int_eq(commons, 2);
     /* what could not be taken is tried again */
-    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_COMMON.key, bytes, n, NULL), 0);
     common_fails = 1;
     for (int i = 0; i < 3; i++) {
         follow_called(f);
-        ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+        ck_assert_int_eq(turn(10), 0);
     }
     ck_assert_int_eq(commons, 4);
     /* what cannot be read changes nothing */
-    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_COMMON, "x", 1, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_COMMON.key, "x", 1, NULL), 0);
     follow_called(f);
-    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(turn(10), 0);
     ck_assert_int_eq(commons, 4);
     free(bytes);
 }
@@ -157,8 +167,9 @@ END_TEST
 START_TEST(what_are_no_weights_is_refused)
 {
     struct follow_stats s;
-    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_WEIGHTS, "nothing", 7, NULL), 0);
-    ck_assert_int_eq(follow_turn(f, false, 10, 0, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_WEIGHTS.key, "nothing", 7, NULL),
+                     0);
+    ck_assert_int_eq(turn(10), 0);
     follow_stats(&s, f, 10);
     ck_assert_uint_eq(s.refused, 1);
     ck_assert_uint_eq(s.taken, 0);

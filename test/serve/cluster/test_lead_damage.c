@@ -34,10 +34,10 @@ static struct bus_wire_weights noted(void)
     void *bytes;
     size_t n;
     uint64_t rev;
-    ck_assert_int_eq(
-        leaders_bucket.get(leaders_bucket.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL),
-        0);
-    ck_assert_int_eq(bus_wire_get_weights(&note, NULL, NULL, bytes, n, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, &bytes,
+                                        &n, &rev, NULL),
+                     0);
+    ck_assert_int_eq(shared_value_decode(&note, &BUS_WIRE_WEIGHTS, bytes, n, NULL), 0);
     free(bytes);
     note.dedup = NULL;
     return note;
@@ -53,7 +53,7 @@ START_TEST(a_damaged_beat_is_written_over)
 {
     leaders_turn(&a);
     ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, FOLLOW_HEARTBEAT, "x", 1, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, BUS_WIRE_HEARTBEAT.key, "x", 1, NULL), 0);
     for (int i = 0; i < 2; i++) {
         leaders_mono += CLUSTER_HEARTBEAT_S;
         leaders_turn(&a);
@@ -62,10 +62,10 @@ START_TEST(a_damaged_beat_is_written_over)
     void *bytes;
     size_t n;
     uint64_t rev;
-    ck_assert_int_eq(
-        leaders_bucket.get(leaders_bucket.self, FOLLOW_HEARTBEAT, &bytes, &n, &rev, NULL),
-        0);
-    ck_assert_int_eq(bus_wire_get_heartbeat(&is, bytes, n, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_HEARTBEAT.key,
+                                        &bytes, &n, &rev, NULL),
+                     0);
+    ck_assert_int_eq(shared_value_decode(&is, &BUS_WIRE_HEARTBEAT, bytes, n, NULL), 0);
     ck_assert_str_eq(is.name, "a");
     ck_assert(lead_leading(a.lead));
     free(bytes);
@@ -100,12 +100,12 @@ START_TEST(a_take_over_that_failed_leaves_nothing)
     ck_assert_int_eq(leaders_turn(&b), 0); /* term 2 */
     lead_resign(b.lead);
     ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, "x", 1, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, "x", 1, NULL), 0);
     ck_assert_int_lt(leaders_turn(&a), 0); /* term 3 fails */
     ck_assert_int_eq(
         leaders_bucket.set(leaders_bucket.self, "state.3.0.0", "left", 4, NULL), 0);
     ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, NULL, 0, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, NULL, 0, NULL), 0);
     leaders_mono += 2 * CLUSTER_TAKE_S;
     ck_assert_int_eq(leaders_turn(&b), 0); /* term 4 */
     ck_assert(lead_leading(b.lead));
@@ -121,21 +121,20 @@ START_TEST(a_damaged_dedup_is_done_without)
     leaders_learn(&a, 2);
     lead_resign(a.lead);
     void *bytes, *sealed;
-    const void *ckpt;
-    size_t n, ckpt_n, sealed_n;
+    size_t n, sealed_n;
     uint64_t rev;
     struct bus_wire_weights note;
-    ck_assert_int_eq(
-        leaders_bucket.get(leaders_bucket.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL),
-        0);
-    ck_assert_int_eq(bus_wire_get_weights(&note, &ckpt, &ckpt_n, bytes, n, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, &bytes,
+                                        &n, &rev, NULL),
+                     0);
+    ck_assert_int_eq(shared_value_decode(&note, &BUS_WIRE_WEIGHTS, bytes, n, NULL), 0);
     note.dedup = "nonsense";
     note.dedup_n = 8;
-    ck_assert_int_eq(bus_wire_put_weights(&sealed, &sealed_n, &note, ckpt, ckpt_n, NULL),
-                     0);
     ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, sealed, sealed_n, NULL),
-        0);
+        shared_value_encode(&sealed, &sealed_n, &BUS_WIRE_WEIGHTS, &note, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, sealed,
+                                        sealed_n, NULL),
+                     0);
     free(sealed);
     free(bytes);
     ck_assert_int_eq(leaders_turn(&b), 0);
@@ -170,10 +169,10 @@ static struct dedup_view published(void)
     uint64_t rev;
     struct bus_wire_weights note;
     struct dedup_view v;
-    ck_assert_int_eq(
-        leaders_bucket.get(leaders_bucket.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL),
-        0);
-    ck_assert_int_eq(bus_wire_get_weights(&note, NULL, NULL, bytes, n, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, &bytes,
+                                        &n, &rev, NULL),
+                     0);
+    ck_assert_int_eq(shared_value_decode(&note, &BUS_WIRE_WEIGHTS, bytes, n, NULL), 0);
     ck_assert_uint_eq(note.position, 2);
     ck_assert_int_eq(dedup_view(&v, 5, note.dedup, note.dedup_n, NULL), 0);
     free(bytes);
@@ -202,12 +201,10 @@ static void make_old(void)
     size_t n;
     uint64_t rev;
     struct bus_wire_weights note;
-    const void *ckpt;
-    size_t ckpt_n;
-    ck_assert_int_eq(
-        leaders_bucket.get(leaders_bucket.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL),
-        0);
-    ck_assert_int_eq(bus_wire_get_weights(&note, &ckpt, &ckpt_n, bytes, n, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, &bytes,
+                                        &n, &rev, NULL),
+                     0);
+    ck_assert_int_eq(shared_value_decode(&note, &BUS_WIRE_WEIGHTS, bytes, n, NULL), 0);
     uint64_t old[] = {2, 2, 0, 0, 1, 5, 2, 2, 1, 6, 0, 0, 0};
     char key[64];
     void *state;
@@ -231,15 +228,16 @@ static void make_old(void)
     void *sealed;
     size_t sealed_n;
     note.dedup_n = 0;
-    ck_assert_int_eq(bus_wire_put_weights(&sealed, &sealed_n, &note, ckpt, ckpt_n, NULL),
-                     0);
-    unsigned char *body = (unsigned char *)sealed + ENVELOPE_HEAD;
-    memmove(body + sealed_n - ENVELOPE_HEAD - 8 - ckpt_n,
-            body + sealed_n - ENVELOPE_HEAD - ckpt_n, ckpt_n); /* no length before them */
-    sealed_n = envelope_seal(sealed, ENVELOPE_WEIGHTS, 1, sealed_n - ENVELOPE_HEAD - 8);
     ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, sealed, sealed_n, NULL),
-        0);
+        shared_value_encode(&sealed, &sealed_n, &BUS_WIRE_WEIGHTS, &note, NULL), 0);
+    unsigned char *body = (unsigned char *)sealed + ENVELOPE_HEAD;
+    memmove(body + sealed_n - ENVELOPE_HEAD - 8 - note.checkpoint_n,
+            body + sealed_n - ENVELOPE_HEAD - note.checkpoint_n,
+            note.checkpoint_n); /* no length before them */
+    sealed_n = envelope_seal(sealed, ENVELOPE_WEIGHTS, 1, sealed_n - ENVELOPE_HEAD - 8);
+    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, sealed,
+                                        sealed_n, NULL),
+                     0);
     free(sealed);
     free(bytes);
 }
@@ -294,26 +292,26 @@ START_TEST(weights_that_do_not_fit_are_refused)
     void *bytes;
     size_t n;
     uint64_t rev;
-    ck_assert_int_eq(
-        leaders_bucket.get(leaders_bucket.self, FOLLOW_WEIGHTS, &bytes, &n, &rev, NULL),
-        0);
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, &bytes,
+                                        &n, &rev, NULL),
+                     0);
     struct bus_wire_weights note;
-    struct policy_cfg cfg = leaders_shape(16);
     struct err e = {0};
     bytes_put_u16((unsigned char *)bytes + 10, 3);
-    ck_assert_ptr_null(follow_decode(&note, bytes, n, &cfg, &e));
+    ck_assert_int_eq(shared_value_decode(&note, &BUS_WIRE_WEIGHTS, bytes, n, &e),
+                     ERR_RANGE);
     ck_assert_str_eq(
         e.detail,
         "is published weights of form 3; this abrd reads forms 1 to 2: upgrade it");
     ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, bytes, n, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, bytes, n, NULL), 0);
     follow_afresh(a.follow);
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_uint_eq(refused(&a), 1);
     bytes_put_u16((unsigned char *)bytes + 10, 2);
     ((unsigned char *)bytes)[n / 2] ^= 1;
     ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, FOLLOW_WEIGHTS, bytes, n, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, bytes, n, NULL), 0);
     follow_afresh(a.follow);
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_uint_eq(refused(&a), 2);

@@ -1,5 +1,5 @@
 /* A learner, another one, and two nodes around one board in memory. */
-#include "serve/cluster/growths.h"
+#include "serve/cluster/added_shared.h"
 
 #include <check.h>
 #include <math.h>
@@ -19,7 +19,7 @@ enum { STEPS = 64 };
 
 struct side {
     struct added *added;
-    struct growths *growths;
+    struct added_shared *shared;
     struct published *published;
     struct policy_cfg shape;
     bool learns, knows; /* knows: the profiles */
@@ -57,16 +57,17 @@ static void open_side(struct side *s, int max)
     gc.online.tolerance = 1e9;
     gc.online.ppo.target_kl = 0;
     s->added = added_new(&gc, NULL);
-    struct growths_cfg c = {.bucket = bucket,
-                            .added = s->added,
-                            .published = s->published,
-                            .shape = s->shape,
-                            .max = max,
-                            .log = &said,
-                            .profile = profile,
-                            .ctx = s};
-    s->growths = growths_new(&c, NULL);
-    ck_assert(s->added && s->growths);
+    struct added_shared_cfg c = {.bucket = bucket,
+                                 .added = s->added,
+                                 .published = s->published,
+                                 .shape = s->shape,
+                                 .max = max,
+                                 .decides = !s->learns,
+                                 .log = &said,
+                                 .profile = profile,
+                                 .ctx = s};
+    s->shared = added_shared_new(&c, NULL);
+    ck_assert(s->added && s->shared);
 }
 
 static void begin(struct side *s, bool learns)
@@ -80,7 +81,7 @@ static void begin(struct side *s, bool learns)
 
 static void close_side(struct side *s)
 {
-    growths_free(s->growths);
+    added_shared_free(s->shared);
     added_free(s->added);
     published_free(s->published);
 }
@@ -96,7 +97,7 @@ static void setup(void)
     begin(&next, true);
     begin(&a, false);
     begin(&b, false);
-    ck_assert_int_eq(growths_resume(lead.growths, 1, 0, now, NULL), 0);
+    ck_assert_int_eq(added_shared_resume(lead.shared, 1, 0, now, NULL), 0);
 }
 
 static void teardown(void)
@@ -114,14 +115,15 @@ static int leads(struct side *s)
 {
     mono += 2;
     now += 2;
-    return growths_lead(s->growths, mono, now, NULL);
+    return added_shared_lead(s->shared, mono, now, NULL);
 }
 
 static int follows(struct side *s)
 {
     mono += 2;
     now += 2;
-    return growths_follow(s->growths, true, mono, now, NULL);
+    struct shared_value *v = added_shared_value(s->shared);
+    return shared_value_turn(&v, 1, false, mono, now, NULL);
 }
 
 static void all(void)
@@ -134,7 +136,7 @@ static void all(void)
 static void want(struct side *s, const char *name)
 {
     struct err e = {0};
-    ck_assert_msg(!growths_want(s->growths, name, &e), "%s", e.detail);
+    ck_assert_msg(!added_shared_want(s->shared, name, &e), "%s", e.detail);
 }
 
 /* The first one there; version 0: there is none. */
@@ -199,17 +201,17 @@ static void learn(struct side *s, uint64_t place)
 
 static uint64_t refused(struct side *s)
 {
-    struct growths_stats st;
-    growths_stats(&st, s->growths);
+    struct added_shared_stats st;
+    added_shared_stats(&st, s->shared);
     return st.refused;
 }
 
 START_TEST(what_one_node_wants_all_have)
 {
-    ck_assert(!growths_wanted(a.growths, "sports"));
+    ck_assert(!added_shared_wanted(a.shared, "sports"));
     want(&a, "sports");
     want(&a, "sports"); /* once is enough */
-    ck_assert(growths_wanted(a.growths, "sports"));
+    ck_assert(added_shared_wanted(a.shared, "sports"));
     ck_assert_int_eq(follows(&a), 0);
     ck_assert_int_eq(count(&a), 0); /* nobody has made them yet */
     all();
@@ -217,7 +219,7 @@ START_TEST(what_one_node_wants_all_have)
     same(&a, &lead);
     same(&b, &lead);
     ck_assert_uint_eq(first(&a).base->version, 5);
-    ck_assert(growths_wanted(b.growths, "sports"));
+    ck_assert(added_shared_wanted(b.shared, "sports"));
     ck_assert_int_gt(keys.calls, 0);
 
     /* who was here before they came goes on as before */
@@ -249,9 +251,9 @@ START_TEST(what_is_learned_arrives_and_nothing_is_heaped_up)
     ck_assert_int_eq(keys.n, 1 + 1 + 2 * 2);
     /* what is at hand is not fetched again */
     uint64_t revs = keys.revs;
-    struct growths_stats st;
+    struct added_shared_stats st;
     all();
-    growths_stats(&st, a.growths);
+    added_shared_stats(&st, a.shared);
     ck_assert_uint_eq(st.taken, 5);
     ck_assert_int_eq(st.wanted, 1);
     ck_assert_uint_eq(keys.revs, revs);
@@ -266,13 +268,13 @@ START_TEST(what_is_deleted_is_nowhere)
     learn(&lead, 1);
     all();
     ck_assert_int_eq(count(&b), 2);
-    ck_assert_int_eq(growths_unwant(b.growths, "sports", NULL), 0);
-    ck_assert_int_eq(growths_unwant(b.growths, "sports", NULL), 0);
+    ck_assert_int_eq(added_shared_unwant(b.shared, "sports", NULL), 0);
+    ck_assert_int_eq(added_shared_unwant(b.shared, "sports", NULL), 0);
     all();
     ck_assert_int_eq(count(&lead), 1);
     ck_assert_int_eq(count(&a), 1);
     ck_assert_str_eq(first(&b).name, "other");
-    ck_assert_int_eq(growths_unwant(a.growths, "other", NULL), 0);
+    ck_assert_int_eq(added_shared_unwant(a.shared, "other", NULL), 0);
     all();
     ck_assert_int_eq(count(&lead) + count(&a) + count(&b), 0);
     ck_assert_int_eq(keys.n, 1); /* the list, and no pieces */
@@ -295,7 +297,7 @@ START_TEST(deleted_and_wanted_again_before_anybody_looked)
     learn(&lead, 1);
     all();
     uint64_t id = first(&a).id;
-    ck_assert_int_eq(growths_unwant(a.growths, "sports", NULL), 0);
+    ck_assert_int_eq(added_shared_unwant(a.shared, "sports", NULL), 0);
     want(&a, "sports");
     all();
     ck_assert_uint_ne(first(&a).id, id);
@@ -318,7 +320,7 @@ START_TEST(the_next_learner_goes_on_from_what_was_published)
     ck_assert_int_eq(added_state(&was, &was_n, lead.added, id, NULL), 0);
     learn(&lead, 13); /* and is not published any more */
 
-    ck_assert_int_eq(growths_resume(next.growths, 2, 0, now, NULL), 0);
+    ck_assert_int_eq(added_shared_resume(next.shared, 2, 0, now, NULL), 0);
     same(&next, &a);
     ck_assert_int_eq(added_state(&is, &is_n, next.added, id, NULL), 0);
     ck_assert_uint_eq(is_n, was_n);
@@ -353,7 +355,7 @@ START_TEST(a_stream_that_was_made_anew_is_learned_from)
     ck_assert_uint_eq(first(&lead).version, 3);
     all();
     /* and when the learner changes with it */
-    ck_assert_int_eq(growths_resume(next.growths, 2, 3, now, NULL), 0);
+    ck_assert_int_eq(added_shared_resume(next.shared, 2, 3, now, NULL), 0);
     learn(&next, 1);
 }
 END_TEST
@@ -396,8 +398,8 @@ static void put_common(const char *name)
     size_t n;
     c.profile[0] = (struct profile){.qoe = QOE};
     snprintf(c.profile[0].name, sizeof c.profile[0].name, "%s", name);
-    ck_assert_int_eq(bus_wire_put_common(&bytes, &n, &c, NULL), 0);
-    ck_assert_int_eq(bucket.set(bucket.self, FOLLOW_COMMON, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&bytes, &n, &BUS_WIRE_COMMON, &c, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_COMMON.key, bytes, n, NULL), 0);
     free(bytes);
 }
 
@@ -417,18 +419,18 @@ START_TEST(a_profile_may_come_later_than_its_experts)
     put_common("unknown");
     for (int i = 0; i < 9; i++)
         all();
-    ck_assert(growths_wanted(a.growths, "unknown"));
+    ck_assert(added_shared_wanted(a.shared, "unknown"));
     /* there is none, as if a node of before had deleted it: not for long */
     put_common("sports");
     all();
-    ck_assert(!growths_wanted(a.growths, "unknown"));
-    ck_assert(growths_wanted(a.growths, "sports"));
+    ck_assert(!added_shared_wanted(a.shared, "unknown"));
+    ck_assert(added_shared_wanted(a.shared, "sports"));
 
     /* nor is a learner lost that leads before it has heard of the profiles */
     learn(&lead, 1);
     all();
     next.knows = false;
-    ck_assert_int_eq(growths_resume(next.growths, 2, 0, now, NULL), 0);
+    ck_assert_int_eq(added_shared_resume(next.shared, 2, 0, now, NULL), 0);
     ck_assert_int_eq(count(&next), 0);
     next.knows = true;
     ck_assert_int_eq(leads(&next), 0);
@@ -469,7 +471,7 @@ START_TEST(what_is_damaged_or_newer_is_refused_and_told_once)
         ck_assert_int_eq(follows(&a), 0);
     ck_assert_uint_eq(refused(&a), 1);
     ck_assert_uint_eq(first(&a).version, 1); /* goes on with what it has */
-    ck_assert(told("its checksum is wrong"));
+    ck_assert(told("has a wrong checksum"));
 
     damage("grown", 10); /* the list's form */
     for (int i = 0; i < 3; i++)
@@ -496,7 +498,7 @@ START_TEST(nodes_of_another_shape_or_with_less_room_go_on_without)
     ck_assert_uint_eq(refused(&b), 1);
     ck_assert(told("--grow-max"));
     struct err e = {0};
-    ck_assert_int_eq(growths_want(b.growths, "third", &e), ERR_FULL);
+    ck_assert_int_eq(added_shared_want(b.shared, "third", &e), ERR_FULL);
     ck_assert_str_eq(e.field, "grow");
 }
 END_TEST
@@ -509,7 +511,7 @@ START_TEST(a_board_that_is_away_or_empty_takes_nothing_away)
     learn(&lead, 1);
     ck_assert_int_eq(leads(&lead), ERR_IO);
     ck_assert_int_eq(follows(&a), ERR_IO);
-    ck_assert_int_eq(growths_want(a.growths, "other", NULL), ERR_IO);
+    ck_assert_int_eq(added_shared_want(a.shared, "other", NULL), ERR_IO);
     ck_assert_uint_eq(first(&a).version, 1);
     keys.away = false;
     all();
@@ -522,7 +524,7 @@ START_TEST(a_board_that_is_away_or_empty_takes_nothing_away)
     same(&a, &lead);
     /* also when a learner begins to lead then */
     buckets_free(&keys);
-    ck_assert_int_eq(growths_resume(lead.growths, 3, 0, now, NULL), 0);
+    ck_assert_int_eq(added_shared_resume(lead.shared, 3, 0, now, NULL), 0);
     learn(&lead, 1);
     all();
     same(&b, &lead);
@@ -550,17 +552,17 @@ START_TEST(a_learner_of_before_leaves_a_newer_list_alone)
     all();
     damage("grown", 10);
     uint64_t revs = keys.revs;
-    ck_assert_int_eq(growths_resume(next.growths, 2, 0, now, NULL), 0);
+    ck_assert_int_eq(added_shared_resume(next.shared, 2, 0, now, NULL), 0);
     ck_assert_int_eq(leads(&next), 0);
     ck_assert_uint_eq(keys.revs, revs);
 }
 END_TEST
 
-Suite *suite_serve_cluster_growths(void);
-Suite *suite_serve_cluster_growths(void)
+Suite *suite_serve_cluster_added_shared(void);
+Suite *suite_serve_cluster_added_shared(void)
 {
-    Suite *s = suite_create("serve/growths");
-    TCase *t = tcase_create("serve/growths");
+    Suite *s = suite_create("serve/added_shared");
+    TCase *t = tcase_create("serve/added_shared");
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, what_one_node_wants_all_have);

@@ -1,5 +1,5 @@
 /* Nodes whose slots earn something, around one board in memory. */
-#include "serve/cluster/share.h"
+#include "serve/cluster/slot_share.h"
 
 #include "serve/hintless/merge_exam.h"
 #include "serve/cluster/envelope.h"
@@ -19,7 +19,7 @@ struct node {
     char path[600];
     uint64_t store, skipped; /* numbers of slots that never ended */
     struct hintless *u;
-    struct share *share;
+    struct slot_share *share;
 };
 static struct node a, b;
 
@@ -37,14 +37,14 @@ static void begin(struct node *n)
     ck_assert_msg(n->u != NULL, "%s: %s", e.field, e.detail);
     ck_assert_int_eq(hintless_share(n->u, n->store, 1000 * n->store + (uint64_t)mono, &e),
                      0);
-    struct share_cfg cfg = {
+    struct slot_share_cfg cfg = {
         .bucket = bucket, .hintless = n->u, .log = &said, .every_s = 30};
-    n->share = share_new(&cfg, &e);
+    n->share = slot_share_new(&cfg, &e);
 }
 
 static void stop(struct node *n)
 {
-    share_free(n->share);
+    slot_share_free(n->share);
     hintless_free(n->u);
     n->u = NULL;
     n->share = NULL;
@@ -88,7 +88,8 @@ static struct hintless_stats of(struct node *n)
 static int turn(struct node *n)
 {
     mono += 31;
-    return share_turn(n->share, mono, now, NULL);
+    struct shared_value *v = slot_share_value(n->share);
+    return shared_value_turn(&v, 1, false, mono, now, NULL);
 }
 
 /* A chunk of the slot under way, of the level that the weights love on average: the link bears 2. */
@@ -183,7 +184,8 @@ static struct slot_log *read_log(void)
     static struct slot_log l;
     for (int i = 0; i < keys.n; i++)
         if (!strncmp(keys.value[i].key, "slots.", 6)) {
-            ck_assert_int_eq(slot_log_get(&l, keys.value[i].data, keys.value[i].n, NULL),
+            ck_assert_int_eq(shared_value_decode(&l, &SLOT_LOG_KIND, keys.value[i].data,
+                                                 keys.value[i].n, NULL),
                              0);
             return &l;
         }
@@ -253,7 +255,7 @@ START_TEST(a_kill_between_two_slots_costs_one_number)
     bytes[12] = 4;
     ck_assert_int_eq(text_write_file(a.path, bytes, size, NULL), 0);
     free(bytes);
-    share_free(a.share);
+    slot_share_free(a.share);
     begin(&a);
     ck_assert_int_eq(turn(&a), 0);
     ck_assert_uint_eq(read_log()->count, 2);
@@ -345,7 +347,7 @@ static void replace(int form, uint32_t experts_crc, uint32_t crc)
     char key[SLOT_LOG_KEY];
     slot_log_key(key, experts_crc);
     l->crc = crc;
-    ck_assert_int_eq(slot_log_put(&bytes, &n, l, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&bytes, &n, &SLOT_LOG_KIND, l, NULL), 0);
     envelope_seal(bytes, ENVELOPE_SLOTS, form, n - ENVELOPE_HEAD);
     ck_assert_int_eq(bucket.set(bucket.self, key, bytes, n, NULL), 0);
     free(bytes);
@@ -368,14 +370,14 @@ START_TEST(what_is_for_others_is_refused_and_told_once)
     const uint32_t crc = read_log()->crc;
     for (int i = 0; i < 2; i++) {
         const char *says =
-            i ? "this abrd reads forms 1 to 1: upgrade it" : "are about other experts";
+            i ? "this abrd reads forms 1 to 1: upgrade it" : "is about other experts";
         replace(i ? 2 : 1, crc, i ? crc : 5);
         view_some(&b);
         now += SLOT_S + 1;
         end_slot(&b);
         uint64_t rev = keys.revs;
         char *text = what_b_says();
-        const char *first = strstr(text, "refused, going on with this node's own");
+        const char *first = strstr(text, "refused, the node learns from its own slots");
         ck_assert_msg(first && strstr(first, says), "%s", text);
         ck_assert_ptr_null(strstr(first + 1, "refused"));
         free(text);
@@ -395,7 +397,7 @@ START_TEST(a_damaged_log_is_begun_anew)
     now += SLOT_S + 1;
     end_slot(&b);
     char *text = what_b_says();
-    ck_assert_msg(strstr(text, "is lost and begun anew") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "is lost and begins anew") != NULL, "%s", text);
     free(text);
     ck_assert_uint_eq(read_log()->count, 1);
     ck_assert_int_eq(turn(&a), 0);
@@ -493,11 +495,11 @@ START_TEST(a_shared_lie_meets_the_exam_of_each_node)
 }
 END_TEST
 
-Suite *suite_serve_cluster_share(void);
-Suite *suite_serve_cluster_share(void)
+Suite *suite_serve_cluster_slot_share(void);
+Suite *suite_serve_cluster_slot_share(void)
 {
-    Suite *s = suite_create("serve/share");
-    TCase *t = tcase_create("serve/share");
+    Suite *s = suite_create("serve/slot_share");
+    TCase *t = tcase_create("serve/slot_share");
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, open_all, close_all);
     tcase_add_test(t, who_saw_nobody_chooses_as_who_did);

@@ -1,0 +1,724 @@
+#include "serve/cluster/cluster.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "learn/ckpt.h"
+#include "serve/cluster/added_shared.h"
+#include "serve/cluster/bus_nats.h"
+#include "serve/cluster/lead.h"
+#include "serve/cluster/slot_share.h"
+#include "serve/session/service_priv.h"
+
+static const double DRAIN_S = 2;  /* for closed trajectories to leave */
+static const double LEADER_S = 1; /* between the leader's reads of the shared values */
+static const double AGAIN_S = .1; /* between reads after a call */
+static const double SLOTS_S =
+    30; /* between reads of the log of slots; half a slot, if less */
+enum { READS_AFTER_CALL = 5, VALUES = FOLLOW_VALUES + 2 };
+
+struct cluster {
+    enum cluster_role role;
+    char node[CLUSTER_NAME];
+    struct bus_nats *nats;
+    struct bucket bucket;
+    struct outbox *outbox; /* decide */
+    struct dedup *dedup;   /* learn */
+    struct lead *lead;     /* learn */
+    struct follow *follow;
+    struct added_shared *added;
+    struct slot_share *slots; /* NULL: slots stay on this node */
+    struct shared_value *value[VALUES];
+    int n_values;
+    uint64_t maker;
+    unsigned char note[8]; /* the maker, as the store keeps it */
+    uint64_t delivered;    /* as the store knows it */
+    double read_at;        /* of the leader */
+    int reads;             /* still to come after a call */
+    uint64_t kept;         /* the version in the folder */
+    double added_at;       /* when a node writes its added experts to the folder next */
+    char trouble[128];     /* of the last lead_turn: logged once */
+    /* the dedup's figures, for other threads */
+    atomic_uint_fast64_t counted, repeated, missing, position;
+    atomic_int makers;
+    uint64_t common_rev, older_rev; /* under profiles_lock */
+};
+
+/* ---- start ---- */
+
+static int cluster_read_maker(void *ctx, const struct bus_envelope *p, struct err *e)
+{
+    struct cluster *c = ctx;
+    if (p->number == 0 && p->n == sizeof c->note) c->maker = bytes_get_u64(p->bytes);
+    (void)e;
+    return 0;
+}
+
+/* The id of this node's trajectories: the same as long as the store exists. */
+static int cluster_find_maker(struct service *s, struct err *e)
+{
+    struct cluster *c = s->cluster;
+    const struct store *store = s->writer ? writer_store(s->writer) : NULL;
+    int rc = store && store->envelopes
+                 ? store->envelopes(store->self, cluster_read_maker, c, e)
+                 : 0;
+    if (!rc && !c->maker) rc = entropy_draw(&s->cfg.parts.entropy, &c->maker, 8, e);
+    if (rc || !store) return rc;
+    bytes_put_u64(c->note, c->maker);
+    struct store_rec r = {.kind = STORE_ENVELOPE,
+                          .envelope = {.bytes = c->note, .n = sizeof c->note}};
+    rc = writer_reserve(s->writer, 1, e);
+    if (rc) return rc;
+    writer_put(s->writer, &r, 1, 1);
+    return writer_flush(s->writer, e);
+}
+
+static int cluster_restore_envelope(void *ctx, const struct bus_envelope *p,
+                                    struct err *e)
+{
+    struct service *s = ctx;
+    return p->number ? s->bus.restore(s->bus.self, p, e) : 0;
+}
+
+static int cluster_open_decide(struct service *s, struct err *e)
+{
+    struct cluster *c = s->cluster;
+    int rc = cluster_find_maker(s, e);
+    if (rc) return rc;
+    c->outbox = outbox_new(s->cfg.cluster.buffer, c->maker, s->writer != NULL, e);
+    if (!c->outbox) return ERR_MEMORY;
+    rc = bus_nats_sender(&s->bus, c->nats, c->outbox, e);
+    if (rc || !s->writer) {
+        s->bus.stage = NULL; /* nothing is stored */
+        return rc;
+    }
+    const struct store *store = writer_store(s->writer);
+    if (store->envelopes)
+        rc = store->envelopes(store->self, cluster_restore_envelope, s, e);
+    writer_tell(s->writer, &s->bus);
+    return rc;
+}
+
+static void cluster_node_name(char out[CLUSTER_NAME], const struct cluster_cfg *cfg)
+{
+    char host[CLUSTER_NAME] = "";
+    if (gethostname(host, sizeof host)) host[0] = '\0';
+    host[sizeof host - 1] = '\0';
+    if (cfg->node[0])
+        snprintf(out, CLUSTER_NAME, "%s", cfg->node);
+    else
+        snprintf(out, CLUSTER_NAME, "%.40s-%ld", host, (long)getpid());
+}
+
+int cluster_open(struct service *s, struct err *e)
+{
+    const struct cluster_cfg *cfg = &s->cfg.cluster;
+    if (cfg->role == ROLE_STANDALONE) return 0;
+    struct cluster *c = s->cluster = calloc(1, sizeof *c);
+    if (!c) return err_set(e, ERR_MEMORY, "no memory for the cluster");
+    c->role = cfg->role;
+    c->read_at = -LEADER_S;
+    cluster_node_name(c->node, cfg);
+    s->cfg.learn = c->role == ROLE_LEARN;
+
+    struct bus_nats_cfg nats = {.url = cfg->url,
+                                .creds = cfg->creds,
+                                .name = cfg->name,
+                                .who = c->node,
+                                .replicas = cfg->replicas,
+                                .stream_bytes = (int64_t)(cfg->stream_mb * 1048576),
+                                .log = s->cfg.log};
+    c->nats = bus_nats_new(&nats, e);
+    if (!c->nats) return e ? e->code : ERR_INVALID;
+    c->bucket = bus_nats_bucket(c->nats);
+    if (c->role == ROLE_DECIDE) return cluster_open_decide(s, e);
+    c->dedup = dedup_new(e);
+    if (!c->dedup) return ERR_MEMORY;
+    return bus_nats_receiver(&s->bus, c->nats, c->dedup, POLICY_ACTIONS, e);
+}
+
+/* ---- published weights ---- */
+
+/* A node keeps the last weights in its folder, for a start without a bus: when it is due, or now. */
+static void cluster_keep_weights(struct service *s, bool now)
+{
+    struct cluster *c = s->cluster;
+    double at = service_now(s);
+    if (s->folder.lock < 0 || c->role != ROLE_DECIDE || (!now && at < s->checkpoint_at))
+        return;
+    const struct weights *w = published_get(s->published);
+    struct ckpt_meta *meta =
+        w->policy->version != c->kept ? calloc(1, sizeof *meta) : NULL;
+    if (meta) {
+        struct err why = {0};
+        ckpt_meta_set(meta, "made_by", "abrd serve --role decide");
+        s->checkpoint_at = at + s->checkpoint_s;
+        if (ckpt_save(s->folder.policy, w->policy, meta, NULL, 0, &why))
+            log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
+        else
+            c->kept = w->policy->version;
+    }
+    published_put(s->published, w);
+    free(meta);
+}
+
+static int cluster_take_weights(void *ctx, struct policy *p,
+                                const struct bus_wire_weights *note, struct err *e)
+{
+    struct service *s = ctx;
+    s->cluster->reads = 0; /* the call was about these */
+    return published_swap(s->published, p, note->published_at, note->check_score, e);
+}
+
+/* What the learner has counted need not be kept. What the stream has lost is sent again. */
+static void cluster_take_dedup(void *ctx, const struct bus_wire_weights *note)
+{
+    struct service *s = ctx;
+    struct cluster *c = s->cluster;
+    struct dedup_view v;
+    struct err why = {0};
+    int lost = 0;
+    if (!c->outbox || !note->dedup) return; /* an older learner publishes none */
+    if (dedup_view(&v, c->maker, note->dedup, note->dedup_n, &why))
+        log_err(s->cfg.log, LOG_ERROR, "follow", &why);
+    else
+        lost = outbox_confirm(c->outbox, &v);
+    if (lost)
+        log_event(s->cfg.log, LOG_WARN, "bus",
+                  "the stream has lost %d acknowledged trajectories: they are sent again",
+                  lost);
+}
+
+/* ---- common settings ---- */
+
+static bool common_has(const struct bus_wire_common *c, const char *name)
+{
+    for (int i = 0; i < c->n; i++)
+        if (!strcmp(c->profile[i].name, name)) return true;
+    return false;
+}
+
+static bool profile_is_same(struct service *s, const struct profile *p)
+{
+    struct profile is;
+    return !profiles_get(&is, NULL, s->profiles, p->name, NULL) &&
+           qoe_same(&is.qoe, &p->qoe);
+}
+
+static int common_apply(struct service *s, const struct bus_wire_common *c, struct err *e)
+{
+    if (c->has_explore) s->explore_share = c->explore_share;
+    struct profile *here = calloc(PROFILES_MAX, sizeof *here);
+    if (!here) return err_set(e, ERR_MEMORY, "no memory for the profiles");
+    int n = profiles_list(here, PROFILES_MAX, s->profiles), rc = 0;
+    for (int i = 0; i < n && !rc; i++)
+        if (!here[i].builtin && !common_has(c, here[i].name) &&
+            strcmp(here[i].name, s->cfg.default_profile) != 0) {
+            log_event(s->cfg.log, LOG_INFO, "follow",
+                      "profile %s is deleted: the cluster does not have it",
+                      here[i].name);
+            rc = service_profile_drop(s, here[i].name, e);
+        }
+    for (int i = 0; i < c->n && !rc; i++) {
+        if (profile_is_same(s, &c->profile[i])) continue;
+        if (added_tag(s->added, c->profile[i].name, NULL) >= 0) {
+            /* experts of a profile that was deleted and put again while this node was away */
+            added_remove(s->added, c->profile[i].name);
+            added_shared_renew(s->cluster->added);
+        }
+        rc = service_profile_take(s, &c->profile[i], e);
+        if (rc == 1) rc = 0;
+    }
+    free(here);
+    return rc;
+}
+
+/* Each revision once, and none after a newer one: a request that puts a profile and the turns read the
+ * bucket at the same time. 1: it is older. profiles_lock is held. */
+static int common_take_revision(struct service *s, const struct bus_wire_common *c,
+                                uint64_t rev, struct err *e)
+{
+    struct cluster *k = s->cluster;
+    if (rev == k->common_rev) return 0;
+    if (rev < k->common_rev) return 1;
+    int rc = common_apply(s, c, e);
+    if (!rc) k->common_rev = rev;
+    return rc;
+}
+
+static int cluster_take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
+                               struct err *e)
+{
+    struct service *s = ctx;
+    struct cluster *k = s->cluster;
+    pthread_mutex_lock(&s->profiles_lock);
+    /* a revision that is still older at the second read is of a bucket that was made anew */
+    if (rev < k->common_rev && rev == k->older_rev) k->common_rev = 0;
+    int rc = common_take_revision(s, c, rev, e);
+    k->older_rev = rc == 1 ? rev : 0;
+    pthread_mutex_unlock(&s->profiles_lock);
+    if (rc == 1) return ERR_CONFLICT;
+    return rc == ERR_CONFLICT ? ERR_INVALID : rc; /* an error of one profile is logged */
+}
+
+/* The leader's share of exploring sessions counts. A new bucket gets this process's profiles. */
+static int cluster_give_common(void *ctx, struct bus_wire_common *c, bool first,
+                               struct err *e)
+{
+    struct service *s = ctx;
+    c->has_explore = true;
+    c->explore_share = s->own_share;
+    if (!first) return 0;
+    struct profile *here = calloc(PROFILES_MAX, sizeof *here);
+    if (!here) return err_set(e, ERR_MEMORY, "no memory for the profiles");
+    int n = profiles_list(here, PROFILES_MAX, s->profiles);
+    for (int i = 0; i < n; i++)
+        if (!here[i].builtin) c->profile[c->n++] = here[i];
+    free(here);
+    return 0;
+}
+
+/* ---- profiles of all nodes ---- */
+
+struct profile_change {
+    struct service *s;
+    const char *name;
+    const struct profile *profile; /* NULL: delete it */
+    bool created;
+};
+
+static int profile_change(void *ctx, void *value, bool there, struct err *e)
+{
+    struct profile_change *want = ctx;
+    struct bus_wire_common *c = value;
+    int rc = there ? 0 : cluster_give_common(want->s, c, true, e), i = 0;
+    if (rc) return rc;
+    while (i < c->n && strcmp(c->profile[i].name, want->name) != 0)
+        i++;
+    want->created = i == c->n;
+    if (!want->profile) {
+        if (want->created) return err_field(e, ERR_ABSENT, "profile", "no such profile");
+        c->profile[i] = c->profile[--c->n];
+        return 1;
+    }
+    if (want->created && c->n == PROFILES_MAX - QOE_PROFILES)
+        return err_field(e, ERR_FULL, "profile", "there are %d profiles already",
+                         PROFILES_MAX);
+    c->profile[i] = *want->profile;
+    c->n += want->created;
+    return 1;
+}
+
+/* 1: created; 0: replaced or deleted. */
+static int profile_put_common(struct service *s, const char *name,
+                              const struct profile *p, struct err *e)
+{
+    struct cluster *k = s->cluster;
+    if (qoe_find(name))
+        return err_field(e, ERR_CONFLICT, "profile", "'%.63s' is built in", name);
+    int rc = p ? profiles_check(p, e) : 0; /* no node could read a value with it */
+    if (rc) return rc;
+    struct bus_wire_common *c = calloc(1, sizeof *c);
+    if (!c) return err_set(e, ERR_MEMORY, "no memory for the profiles");
+    struct profile_change want = {.s = s, .name = name, .profile = p};
+    uint64_t rev;
+    rc = shared_value_change(c, &rev, &BUS_WIRE_COMMON, &k->bucket, profile_change, &want,
+                             e);
+    if (!rc) {
+        k->bucket.call(k->bucket.self);
+        pthread_mutex_lock(&s->profiles_lock);
+        rc = common_take_revision(s, c, rev, e); /* 1: there is a newer one by now */
+        pthread_mutex_unlock(&s->profiles_lock);
+    }
+    free(c);
+    return rc < 0 ? rc : p && want.created;
+}
+
+bool cluster_profile_added(struct service *s, const char *name)
+{
+    return added_shared_wanted(s->cluster->added, name);
+}
+
+static int profile_check_weights(struct service *s, const struct profile *p,
+                                 struct err *e)
+{
+    struct profile was;
+    bool added =
+        added_tag(s->added, p->name, NULL) >= 0 || cluster_profile_added(s, p->name);
+    if (!added || profiles_get(&was, NULL, s->profiles, p->name, NULL) ||
+        qoe_same(&was.qoe, &p->qoe))
+        return 0;
+    return err_field(e, ERR_CONFLICT, "mu",
+                     "'%.63s' has experts that learned other weights: delete it first",
+                     p->name);
+}
+
+/* The profile comes first, so that the list names no profile that does not exist. */
+int cluster_profile_put(struct service *s, const struct profile *p, struct err *e)
+{
+    int rc = profile_check_weights(s, p, e);
+    if (rc) return rc;
+    struct profile plain = *p;
+    plain.grow = false; /* the learner makes the experts */
+    int created = profile_put_common(s, p->name, &plain, e);
+    if (created < 0 || !p->grow) return created;
+    rc = added_shared_want(s->cluster->added, p->name, e);
+    if (rc && created) (void)!profile_put_common(s, p->name, NULL, NULL);
+    return rc ? rc : created;
+}
+
+int cluster_profile_delete(struct service *s, const char *name, struct err *e)
+{
+    int rc = added_shared_unwant(s->cluster->added, name, e);
+    return rc ? rc : profile_put_common(s, name, NULL, e);
+}
+
+/* ---- the shared values of this process ---- */
+
+static void cluster_rewind(void *ctx)
+{
+    struct service *s = ctx;
+    bus_nats_rewind(&s->bus);
+}
+
+static void cluster_trim(void *ctx, uint64_t position)
+{
+    struct service *s = ctx;
+    bus_nats_trim(s->cluster->nats, position);
+}
+
+static int cluster_resume(void *ctx, uint64_t term, struct err *e)
+{
+    struct service *s = ctx;
+    struct cluster *c = s->cluster;
+    return added_shared_resume(c->added, term, dedup_position(c->dedup), service_now(s),
+                               e);
+}
+
+static bool cluster_find_profile(void *ctx, struct qoe *out, const char *name)
+{
+    struct service *s = ctx;
+    struct profile p;
+    if (profiles_get(&p, NULL, s->profiles, name, NULL)) return false;
+    *out = p.qoe;
+    return true;
+}
+
+static int cluster_start_follow(struct service *s, struct err *e)
+{
+    struct cluster *c = s->cluster;
+    struct follow_cfg cfg = {.bucket = c->bucket,
+                             .shape = s->policy_cfg,
+                             .log = s->cfg.log,
+                             .weights = cluster_take_weights,
+                             .common = cluster_take_common,
+                             .learned = cluster_take_dedup,
+                             .ctx = s};
+    c->follow = follow_new(&cfg, e);
+    if (!c->follow) return ERR_MEMORY;
+    follow_values(c->value, c->follow);
+    c->n_values = FOLLOW_VALUES;
+    return 0;
+}
+
+static int cluster_start_added(struct service *s, struct err *e)
+{
+    struct cluster *c = s->cluster;
+    struct added_shared_cfg cfg = {.bucket = c->bucket,
+                                   .added = s->added,
+                                   .published = s->published,
+                                   .shape = s->policy_cfg,
+                                   .entropy = s->cfg.parts.entropy,
+                                   .max = s->cfg.grow_max,
+                                   .decides = c->role == ROLE_DECIDE,
+                                   .log = s->cfg.log,
+                                   .profile = cluster_find_profile,
+                                   .ctx = s};
+    c->added = added_shared_new(&cfg, e);
+    if (!c->added) return ERR_MEMORY;
+    c->value[c->n_values++] = added_shared_value(c->added);
+    return 0;
+}
+
+static int cluster_start_slots(struct service *s, struct err *e)
+{
+    struct cluster *c = s->cluster;
+    const struct hintless_cfg *u = &s->cfg.hintless;
+    if (c->role != ROLE_DECIDE || u->mode != HINTLESS_MERGE) return 0;
+    struct slot_share_cfg cfg = {.bucket = c->bucket,
+                                 .hintless = s->hintless,
+                                 .log = s->cfg.log,
+                                 .every_s = fmin(SLOTS_S, u->slot_s / 2)};
+    uint64_t id;
+    int rc = entropy_draw(&s->cfg.parts.entropy, &id, sizeof id, e);
+    if (!rc) rc = hintless_share(s->hintless, c->maker, id, e);
+    if (rc) return rc;
+    c->slots = slot_share_new(&cfg, e);
+    if (!c->slots) return ERR_MEMORY;
+    c->value[c->n_values++] = slot_share_value(c->slots);
+    return 0;
+}
+
+static int cluster_start_lead(struct service *s, struct err *e)
+{
+    struct cluster *c = s->cluster;
+    if (c->role != ROLE_LEARN) return 0;
+    struct lead_cfg cfg = {.bucket = c->bucket,
+                           .who = c->node,
+                           .follow = c->follow,
+                           .dedup = c->dedup,
+                           .published = s->published,
+                           .shape = s->policy_cfg,
+                           .log = s->cfg.log,
+                           .rewind = cluster_rewind,
+                           .trim = cluster_trim,
+                           .resume = cluster_resume,
+                           .common = cluster_give_common,
+                           .ctx = s};
+    c->lead = lead_new(&cfg, e);
+    return c->lead ? 0 : ERR_MEMORY;
+}
+
+int cluster_start(struct service *s, struct err *e)
+{
+    if (!s->cluster) return 0;
+    struct policy_info begun;
+    service_policy_info(&begun, s);
+    s->cluster->kept = begun.version;
+    int rc = cluster_start_follow(s, e);
+    if (!rc) rc = cluster_start_added(s, e);
+    if (!rc) rc = cluster_start_slots(s, e);
+    return rc ? rc : cluster_start_lead(s, e);
+}
+
+/* ---- turns ---- */
+
+static void cluster_note_dedup(struct cluster *c)
+{
+    struct dedup_stats now;
+    dedup_stats(&now, c->dedup);
+    atomic_store(&c->counted, now.counted);
+    atomic_store(&c->repeated, now.repeated);
+    atomic_store(&c->missing, now.missing);
+    atomic_store(&c->makers, now.makers);
+    atomic_store(&c->position, dedup_position(c->dedup));
+}
+
+/* A call may arrive before the value it is about, so the values are read some more times. */
+static void cluster_wait(struct service *s, double wait_s)
+{
+    struct cluster *c = s->cluster;
+    if (wait_s <= 0) return;
+    if (c->bucket.wait(c->bucket.self, c->reads ? AGAIN_S : wait_s))
+        c->reads = READS_AFTER_CALL;
+    if (!c->reads) return;
+    c->reads--;
+    follow_called(c->follow);
+    added_shared_called(c->added);
+}
+
+/* Experts of other processes go into the folder of a node. */
+static void cluster_keep_added(struct service *s)
+{
+    struct err why = {0};
+    s->cluster->added_at = service_now(s) + s->checkpoint_s;
+    if (added_save(s->added, &why)) log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
+}
+
+static void cluster_turn_leader(struct service *s, double wait_s)
+{
+    struct cluster *c = s->cluster;
+    struct err why = {0};
+    (void)!service_turn(s, wait_s / 2, NULL);
+    if (added_shared_lead(c->added, clock_mono(), service_now(s), &why))
+        log_err(s->cfg.log, LOG_DEBUG, "grown", &why);
+    added_sweep(s->added);
+    service_checkpoint(s, false);
+    if (!learner_published(s->learner)) cluster_wait(s, wait_s / 2);
+}
+
+static void cluster_turn_learner(struct service *s, double wait_s)
+{
+    struct cluster *c = s->cluster;
+    struct err why = {0};
+    int rc = lead_turn(c->lead, s->learner, clock_mono(), service_now(s), &why);
+    if (rc) {
+        bool news = strncmp(c->trouble, why.detail, sizeof c->trouble - 1) != 0;
+        log_err(s->cfg.log, news ? LOG_WARN : LOG_DEBUG, "lead", &why);
+        snprintf(c->trouble, sizeof c->trouble, "%.127s", why.detail);
+    } else if (lead_leading(c->lead)) {
+        c->trouble[0] = '\0';
+    }
+    if (lead_leading(c->lead))
+        cluster_turn_leader(s, wait_s);
+    else
+        cluster_wait(s, wait_s);
+    cluster_note_dedup(c);
+}
+
+static void cluster_read_values(struct service *s, bool leads, double mono)
+{
+    struct cluster *c = s->cluster;
+    struct err why = {0};
+    c->read_at = mono;
+    int rc = shared_value_turn(c->value, c->n_values, leads, mono, service_now(s), &why);
+    if (rc) log_err(s->cfg.log, LOG_DEBUG, "follow", &why);
+    if (rc != ERR_IO && rc != ERR_MEMORY && c->outbox) outbox_release(c->outbox);
+    cluster_keep_weights(s, false);
+}
+
+void cluster_turn(struct service *s, double wait_s)
+{
+    struct cluster *c = s->cluster;
+    bool leads = c->lead && lead_leading(c->lead);
+    double mono = clock_mono();
+    if (!leads || mono >= c->read_at + LEADER_S) cluster_read_values(s, leads, mono);
+    if (!leads) {
+        if (c->role == ROLE_DECIDE && service_now(s) >= c->added_at)
+            cluster_keep_added(s);
+        added_sweep(s->added);
+    }
+    if (c->lead)
+        cluster_turn_learner(s, wait_s);
+    else
+        cluster_wait(s, 2 * wait_s);
+}
+
+bool cluster_heartbeat(struct service *s)
+{
+    struct err why = {0}; /* the learner's turns log that the bucket does not answer */
+    if (!s->cluster->lead) return false;
+    if (lead_heartbeat(s->cluster->lead, clock_mono(), &why))
+        log_err(s->cfg.log, LOG_DEBUG, "lead", &why);
+    return true;
+}
+
+void cluster_wake(struct service *s)
+{
+    s->cluster->bucket.wake(s->cluster->bucket.self);
+}
+
+void cluster_reload(struct service *s)
+{
+    if (s->cluster->lead) lead_settle(s->cluster->lead);
+}
+
+void cluster_tick(struct service *s)
+{
+    struct cluster *c = s->cluster;
+    if (!s->bus.delivered || !s->writer) return;
+    uint64_t number = s->bus.delivered(s->bus.self);
+    if (number <= c->delivered || writer_reserve(s->writer, 1, NULL)) return;
+    struct store_rec r = {.kind = STORE_DELIVERED, .envelope = {.number = number}};
+    writer_put(s->writer, &r, 1, 1);
+    c->delivered = number;
+}
+
+int cluster_announce(struct service *s, const struct policy *p, double score,
+                     struct err *e)
+{
+    return lead_commit(s->cluster->lead, s->learner, p, service_now(s), score, e);
+}
+
+/* ---- end, figures ---- */
+
+void cluster_drain(struct service *s)
+{
+    struct cluster *c = s->cluster;
+    double until = clock_mono() + DRAIN_S;
+    struct bus_nats_stats n;
+    struct outbox_stats o;
+    while (c->outbox && clock_mono() < until) {
+        (void)!service_commit(s, NULL);
+        bus_nats_stats(&n, c->nats);
+        outbox_stats(c->outbox, &o);
+        if (!n.connected || !o.waiting) break;
+        usleep(5000);
+    }
+    service_stop_threads(s);
+    cluster_tick(s);
+    cluster_keep_weights(s, true);
+    if (c->role == ROLE_DECIDE) cluster_keep_added(s);
+    if (c->lead) lead_resign(c->lead);
+}
+
+void cluster_close(struct service *s)
+{
+    struct cluster *c = s->cluster;
+    if (!c) return;
+    lead_free(c->lead);
+    follow_free(c->follow);
+    added_shared_free(c->added);
+    slot_share_free(c->slots);
+    bus_nats_free(c->nats);
+    outbox_free(c->outbox);
+    dedup_free(c->dedup);
+    free(c);
+    s->cluster = NULL;
+}
+
+static void cluster_stats_node(struct cluster_stats *out, struct cluster *c)
+{
+    struct outbox_stats o;
+    outbox_stats(c->outbox, &o);
+    out->dropped = o.dropped;
+    out->buffered = o.waiting;
+    out->unconfirmed = o.unconfirmed;
+    out->resent = o.resent;
+    out->let_go = o.let_go;
+    out->buffer = o.slots;
+}
+
+static void cluster_stats_learner(struct cluster_stats *out, struct cluster *c)
+{
+    out->counted = atomic_load(&c->counted);
+    out->again = atomic_load(&c->repeated);
+    out->missing = atomic_load(&c->missing);
+    out->makers = atomic_load(&c->makers);
+    out->position = atomic_load(&c->position);
+}
+
+void cluster_stats(struct cluster_stats *out, struct service *s)
+{
+    struct cluster *c = s->cluster;
+    struct bus_nats_stats n;
+    struct follow_stats f;
+    struct added_shared_stats a;
+    bus_nats_stats(&n, c->nats);
+    follow_stats(&f, c->follow, clock_mono());
+    added_shared_stats(&a, c->added);
+    *out = (struct cluster_stats){.role = c->role,
+                                  .connected = n.connected,
+                                  .leading = c->lead && lead_leading(c->lead),
+                                  .learner_silent_s = f.silent_s,
+                                  .term = f.heartbeat.term,
+                                  .reconnects = n.reconnects,
+                                  .weights_taken = f.taken,
+                                  .weights_refused = f.refused,
+                                  .weights_delay_s = f.delay_s,
+                                  .weights_delay_max_s = f.delay_max_s,
+                                  .added_wanted = a.wanted,
+                                  .added_taken = a.taken,
+                                  .added_refused = a.refused,
+                                  .published = n.published,
+                                  .repeated = n.repeated,
+                                  .refused = n.refused,
+                                  .full = n.full,
+                                  .damaged = n.damaged,
+                                  .skipped = n.skipped};
+    memcpy(out->node, c->node, sizeof out->node);
+    if (!f.heartbeat.over) memcpy(out->learner, f.heartbeat.name, sizeof out->learner);
+    if (out->leading) { /* newer than the heartbeat that was read last */
+        memcpy(out->learner, c->node, sizeof out->learner);
+        out->term = lead_term(c->lead);
+        out->learner_silent_s = 0;
+    }
+    memcpy(out->trouble, n.trouble, sizeof out->trouble);
+    if (c->outbox) cluster_stats_node(out, c);
+    if (c->dedup) cluster_stats_learner(out, c);
+}
