@@ -1,11 +1,11 @@
-/* board.h - a few values that all nodes see: who learns, the weights, what is common.
+/* bucket.h - a key-value bucket that all processes of a cluster see.
  *
- * A value has a revision, which grows with every change. put names the revision it was made from,
- * and is refused when somebody else was faster: that is how a learner that was taken for dead finds
- * out (lead.h).
+ * A value has a revision, which grows with every change. put names the revision that it replaces, and
+ * is refused when another process was faster (compare-and-swap). So a leader that was replaced learns
+ * of it (lead.h).
  *
- * Implementations: bus_nats.h (a KV bucket); tests have one in memory.
- * Errors: ERR_IO the board does not answer; ERR_CONFLICT (put) another revision is there, ERR_MEMORY.
+ * Implementations: bus_nats.h (a bucket of JetStream); tests have one in memory.
+ * Errors: ERR_IO the bucket does not answer; ERR_CONFLICT (put) it has another revision; ERR_MEMORY.
  * After ERR_IO a put may have happened or not. Threads: locked inside. */
 #ifndef SERVE_BUCKET_H
 #define SERVE_BUCKET_H
@@ -18,20 +18,20 @@
 
 struct bucket {
     void *self;
-    /* *out is owned by the caller; *rev 0 and *out NULL: there is no such value. */
+    /* *out is owned by the caller. *rev 0 and *out NULL: there is no such value. */
     int (*get)(void *self, const char *key, void **out, size_t *n, uint64_t *rev,
                struct err *e);
-    /* last: the revision it replaces, 0: there is none yet. */
+    /* last: the revision that it replaces; 0: none. */
     int (*put)(void *self, const char *key, const void *data, size_t n, uint64_t last,
                uint64_t *rev, struct err *e);
-    /* Whatever is there; n 0 removes it. */
+    /* Replaces any revision; n 0 removes the value. */
     int (*set)(void *self, const char *key, const void *data, size_t n, struct err *e);
-    /* Tells all who wait that something has changed. */
+    /* Wakes the processes that wait: something has changed. */
     void (*call)(void *self);
-    /* Until somebody calls (true), `wake` is called here (true), or the time is over. */
+    /* Waits for a call or wake (true), or until the time is over. */
     bool (*wait)(void *self, double wait_s);
     void (*wake)(void *self);
-    /* Bytes that a value may have; 0: not known (yet). NULL: as many as there is memory for. */
+    /* Bytes that a value may have; 0: not known (yet). NULL: no limit. */
     size_t (*most)(void *self);
 };
 

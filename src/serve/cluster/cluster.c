@@ -670,7 +670,7 @@ static void cluster_stats_node(struct cluster_stats *out, struct cluster *c)
     out->buffered = o.waiting;
     out->unconfirmed = o.unconfirmed;
     out->resent = o.resent;
-    out->let_go = o.let_go;
+    out->let_go = o.released;
     out->buffer = o.slots;
 }
 

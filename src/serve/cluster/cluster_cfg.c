@@ -16,9 +16,10 @@ int cluster_cfg_check(const struct cluster_cfg *c, struct err *e)
         return err_field(e, ERR_RANGE, "node-number", "%d is not within 0 .. 255",
                          c->number);
     if (c->role == ROLE_STANDALONE)
-        return c->url ? err_field(e, ERR_INVALID, "bus",
-                                  "a standalone daemon has none: give --role as well")
-                      : 0;
+        return c->url
+                   ? err_field(e, ERR_INVALID, "bus",
+                               "only a daemon with a role has one: give --role as well")
+                   : 0;
     if (!c->url)
         return err_field(e, ERR_INVALID, "bus", "a role needs --bus nats://host:port");
     size_t n = strlen(c->name);
@@ -31,7 +32,7 @@ int cluster_cfg_check(const struct cluster_cfg *c, struct err *e)
         return err_field(e, ERR_RANGE, "bus-buffer", "%d is not within 1 .. %d",
                          c->buffer, CLUSTER_BUFFER_MAX);
     if (!(c->stream_mb >= .001 && c->stream_mb <= 1e6))
-        return err_field(e, ERR_RANGE, "bus-stream-mb", "%g is not within .001 .. 1e6",
+        return err_field(e, ERR_RANGE, "bus-stream-mb", "%g is not within 0.001 .. 1e6",
                          c->stream_mb);
     return 0;
 }

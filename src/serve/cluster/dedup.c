@@ -11,14 +11,14 @@ enum { HEAD_BYTES = 32, MAKER_BYTES = 40, OLD_WORDS = 4 };
 struct maker {
     uint64_t low,
         highest; /* all up to low count as seen; highest - low <= DEDUP_WINDOW */
-    uint64_t counted, heard;    /* heard: when, in positions of the stream */
+    uint64_t counted, seen_at;  /* seen_at: its last one, as a position of the stream */
     uint64_t seen[DEDUP_WORDS]; /* of numbers low < n <= highest: bit n % DEDUP_WINDOW */
 };
 
 struct dedup {
     struct table *makers; /* id -> struct maker */
     uint64_t position;
-    struct dedup_stats stats; /* makers, missing: filled in when asked */
+    struct dedup_stats stats; /* makers, missing: set by dedup_stats */
 };
 
 struct dedup *dedup_new(struct err *e)
@@ -27,7 +27,7 @@ struct dedup *dedup_new(struct err *e)
     if (l)
         l->makers = table_new(DEDUP_MAKERS, sizeof(uint64_t), sizeof(struct maker), 1, e);
     if (!l || !l->makers) {
-        err_set(e, ERR_MEMORY, "no memory for the ledger");
+        err_set(e, ERR_MEMORY, "no memory for the de-duplication");
         dedup_free(l);
         return NULL;
     }
@@ -51,18 +51,18 @@ void dedup_clear(struct dedup *l)
     l->stats = (struct dedup_stats){0};
 }
 
-static void forget_longest_silent(struct dedup *l)
+static void drop_oldest_maker(struct dedup *l)
 {
     const void *key;
-    uint64_t silent = 0, since = UINT64_MAX;
+    uint64_t oldest = 0, at = UINT64_MAX;
     struct maker *m;
     int cursor = 0;
     while ((m = table_next(l->makers, &cursor, &key)))
-        if (m->heard < since) {
-            since = m->heard;
-            memcpy(&silent, key, sizeof silent);
+        if (m->seen_at < at) {
+            at = m->seen_at;
+            memcpy(&oldest, key, sizeof oldest);
         }
-    table_delete(l->makers, &silent);
+    table_delete(l->makers, &oldest);
 }
 
 static bool marked(const uint64_t *seen, uint64_t n)
@@ -97,9 +97,9 @@ static void move_up(struct maker *m, uint64_t n)
 bool dedup_take(struct dedup *l, uint64_t maker, uint64_t number)
 {
     if (table_count(l->makers) == DEDUP_MAKERS && !table_get(l->makers, &maker))
-        forget_longest_silent(l);
+        drop_oldest_maker(l);
     struct maker *m = table_put(l->makers, &maker, NULL);
-    m->heard = l->position;
+    m->seen_at = l->position;
     if (has(m->low, m->highest, m->seen, number)) {
         l->stats.repeated++;
         return false;
@@ -163,7 +163,7 @@ static void pass_maker(struct pack *p, uint64_t *id, struct maker *m)
     pack_u64(p, id);
     pack_u64(p, &m->highest);
     pack_u64(p, &m->counted);
-    pack_u64(p, &m->heard);
+    pack_u64(p, &m->seen_at);
     pack_u64(p, &m->low);
     p->ok = p->ok && m->highest <= INT64_MAX && m->counted <= m->highest &&
             m->low <= m->highest && m->highest - m->low <= DEDUP_WINDOW;
@@ -212,7 +212,7 @@ static void read_old_maker(struct pack *p, uint64_t *id, struct maker *m)
     pack_u64(p, id);
     pack_u64(p, &m->highest);
     pack_u64(p, &m->counted);
-    pack_u64(p, &m->heard);
+    pack_u64(p, &m->seen_at);
     for (int i = 0; i < OLD_WORDS; i++)
         pack_u64(p, &seen[i]);
     p->ok = p->ok && m->highest <= INT64_MAX && m->counted <= m->highest;
@@ -240,10 +240,10 @@ int dedup_state_put(struct dedup *l, int form, const void *in, size_t n, struct 
     }
     if (p.ok && pack_over(&p)) return 0;
     dedup_clear(l);
-    return err_set(e, ERR_CORRUPT, "the ledger holds numbers that cannot be");
+    return err_set(e, ERR_CORRUPT, "the state of the de-duplication: invalid numbers");
 }
 
-/* ---- one maker of it ---- */
+/* ---- one maker of a state ---- */
 
 int dedup_view(struct dedup_view *out, uint64_t maker, const void *state, size_t n,
                struct err *e)
@@ -265,7 +265,7 @@ int dedup_view(struct dedup_view *out, uint64_t maker, const void *state, size_t
     out->position = head.position;
     if (p.ok && pack_over(&p)) return 0;
     *out = (struct dedup_view){0};
-    return err_set(e, ERR_CORRUPT, "the ledger holds numbers that cannot be");
+    return err_set(e, ERR_CORRUPT, "the state of the de-duplication: invalid numbers");
 }
 
 bool dedup_view_has(const struct dedup_view *v, uint64_t number)

@@ -8,14 +8,14 @@
 #include "base/cond.h"
 #include "serve/cluster/bus_wire.h"
 
-/* DONE: confirmed or let go, behind one that is not */
-enum state { KEPT_NOT_YET, READY, UNDER_WAY, ACKED, DONE, STATES };
+/* DONE: confirmed or released, after one that is not */
+enum state { NOT_STORED, READY, UNDER_WAY, ACKED, DONE, STATES };
 
 struct slot {
     enum state state;
     uint32_t n;
-    int doubted, lost; /* so often */
-    uint64_t place;    /* in the stream, of an acknowledged one */
+    int doubted, lost; /* how often */
+    uint64_t place;    /* in the stream, once acknowledged */
     unsigned char bytes[BUS_WIRE_TRAJ_MAX];
 };
 
@@ -27,12 +27,12 @@ struct outbox {
     pthread_mutex_t lock; /* of what follows, and of the slots' states */
     pthread_cond_t work;
     uint64_t first,
-        next;         /* numbers: first not done with, and that of the next to be put */
-    uint64_t to_send; /* all below are under way or behind that */
+        next;         /* numbers: the first one not done with, and that of the next put */
+    uint64_t to_send; /* all below are sent, or done with */
     int many[STATES]; /* of first <= n < next */
     bool woken;
     bool held;                   /* nothing is sent ... */
-    double held_until;           /* ... before this; 0: nobody has asked yet */
+    double held_until;           /* ... before this; 0: outbox_next was not called yet */
     struct dedup_view published; /* last */
     struct outbox_stats stats;
 };
@@ -69,54 +69,54 @@ void outbox_free(struct outbox *o)
     free(o);
 }
 
-static struct slot *slot_of(struct outbox *o, uint64_t number)
+static struct slot *outbox_slot(struct outbox *o, uint64_t number)
 {
     return &o->slot[number % (uint64_t)o->cap];
 }
 
-/* Is it in a slot, and not done with? Under the lock. */
-static bool waits(const struct outbox *o, uint64_t number)
+/* Is it in a slot, and not done with? The caller holds the lock. */
+static bool outbox_has(const struct outbox *o, uint64_t number)
 {
     return number >= o->first && number < o->next;
 }
 
-/* The next number's slot. Under the lock. */
+/* The next number's slot. The caller holds the lock. */
 static struct slot *outbox_append(struct outbox *o, enum state state)
 {
-    struct slot *s = slot_of(o, o->next++);
+    struct slot *s = outbox_slot(o, o->next++);
     s->state = state;
     s->doubted = s->lost = 0;
     o->many[state]++;
     return s;
 }
 
-/* Under the lock. */
-static void become(struct outbox *o, struct slot *s, enum state state)
+/* The caller holds the lock. */
+static void slot_become(struct outbox *o, struct slot *s, enum state state)
 {
     o->many[s->state]--;
     o->many[state]++;
     s->state = state;
 }
 
-/* Past what is done with. Under the lock. */
-static void advance(struct outbox *o)
+/* Moves past what is done with. The caller holds the lock. */
+static void outbox_advance(struct outbox *o)
 {
-    for (; o->first < o->next && slot_of(o, o->first)->state == DONE; o->first++)
+    for (; o->first < o->next && outbox_slot(o, o->first)->state == DONE; o->first++)
         o->many[DONE]--;
     if (o->to_send < o->first) o->to_send = o->first;
 }
 
-/* The oldest, if the stream has it. Under the lock. */
-static bool outbox_let_go(struct outbox *o)
+/* The oldest one, if the stream has it. The caller holds the lock. */
+static bool outbox_release_oldest(struct outbox *o)
 {
-    if (o->first == o->next || slot_of(o, o->first)->state != ACKED) return false;
-    become(o, slot_of(o, o->first), DONE);
-    o->stats.let_go++;
-    advance(o);
+    if (o->first == o->next || outbox_slot(o, o->first)->state != ACKED) return false;
+    slot_become(o, outbox_slot(o, o->first), DONE);
+    o->stats.released++;
+    outbox_advance(o);
     return true;
 }
 
-static bool room(const struct outbox *o)
+static bool outbox_has_room(const struct outbox *o)
 {
     return o->next - o->first < (uint64_t)o->cap;
 }
@@ -124,10 +124,10 @@ static bool room(const struct outbox *o)
 bool outbox_put(struct outbox *o, const struct traj *t, struct bus_envelope *envelope)
 {
     pthread_mutex_lock(&o->lock);
-    bool free = room(o) || outbox_let_go(o);
+    bool free = outbox_has_room(o) || outbox_release_oldest(o);
     uint64_t number = o->next;
     if (free) {
-        struct slot *s = outbox_append(o, o->stored ? KEPT_NOT_YET : READY);
+        struct slot *s = outbox_append(o, o->stored ? NOT_STORED : READY);
         s->n = (uint32_t)bus_wire_put_traj(s->bytes, t,
                                            (struct bus_wire_id){o->maker, number});
         *envelope = (struct bus_envelope){.number = number, .bytes = s->bytes, .n = s->n};
@@ -143,8 +143,8 @@ bool outbox_put(struct outbox *o, const struct traj *t, struct bus_envelope *env
 void outbox_stored(struct outbox *o, uint64_t number)
 {
     pthread_mutex_lock(&o->lock);
-    if (waits(o, number) && slot_of(o, number)->state == KEPT_NOT_YET) {
-        become(o, slot_of(o, number), READY);
+    if (outbox_has(o, number) && outbox_slot(o, number)->state == NOT_STORED) {
+        slot_become(o, outbox_slot(o, number), READY);
         pthread_cond_signal(&o->work);
     }
     pthread_mutex_unlock(&o->lock);
@@ -154,20 +154,21 @@ int outbox_restore(struct outbox *o, const struct bus_envelope *in, struct err *
 {
     bool begins = o->first == o->next;
     if (in->number < o->next || in->n > BUS_WIRE_TRAJ_MAX)
-        return err_set(e, ERR_CORRUPT, "trajectory %llu cannot follow on %llu",
+        return err_set(e, ERR_CORRUPT, "trajectory %llu cannot come after %llu",
                        (unsigned long long)in->number, (unsigned long long)o->next - 1);
     if (!begins && in->number - o->first >= (uint64_t)o->cap)
         return err_field(e, ERR_RANGE, "bus-buffer",
-                         "the store holds more trajectories for the bus than %d", o->cap);
+                         "the store has more than %d trajectories for the bus: raise it",
+                         o->cap);
     pthread_mutex_lock(&o->lock);
     if (begins) o->first = o->next = o->to_send = in->number;
-    /* a number whose row was never written was never sent, and goes unused */
+    /* a number without a row was never sent, and stays unused */
     while (o->next < in->number)
         outbox_append(o, DONE);
     struct slot *s = outbox_append(o, in->n ? READY : DONE);
     s->n = (uint32_t)in->n;
     if (in->n) memcpy(s->bytes, in->bytes, in->n);
-    advance(o);
+    outbox_advance(o);
     pthread_mutex_unlock(&o->lock);
     return 0;
 }
@@ -188,8 +189,8 @@ void outbox_release(struct outbox *o)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Under the lock. */
-static bool held(struct outbox *o)
+/* The caller holds the lock. */
+static bool outbox_is_held(struct outbox *o)
 {
     if (!o->held) return false;
     double now = clock_mono();
@@ -198,19 +199,19 @@ static bool held(struct outbox *o)
     return o->held;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static bool outbox_find(struct outbox *o, struct bus_envelope *out)
 {
-    if (held(o)) return false;
+    if (outbox_is_held(o)) return false;
     if (o->many[UNDER_WAY] == OUTBOX_UNDER_WAY) return false;
-    while (o->to_send < o->next && slot_of(o, o->to_send)->state >= UNDER_WAY)
+    while (o->to_send < o->next && outbox_slot(o, o->to_send)->state >= UNDER_WAY)
         o->to_send++;
     for (uint64_t n = o->to_send; n < o->next; n++) {
-        struct slot *s = slot_of(o, n);
+        struct slot *s = outbox_slot(o, n);
         if (s->state != READY) continue;
         while (n - o->first >= DEDUP_WINDOW)
-            if (!outbox_let_go(o)) return false;
-        become(o, s, UNDER_WAY);
+            if (!outbox_release_oldest(o)) return false;
+        slot_become(o, s, UNDER_WAY);
         *out = (struct bus_envelope){n, s->bytes, s->n, s->doubted};
         return true;
     }
@@ -240,41 +241,41 @@ void outbox_wake(struct outbox *o)
 void outbox_acked(struct outbox *o, uint64_t number, uint64_t place)
 {
     pthread_mutex_lock(&o->lock);
-    struct slot *s = slot_of(o, number);
-    if (waits(o, number) && s->state < ACKED) {
+    struct slot *s = outbox_slot(o, number);
+    if (outbox_has(o, number) && s->state < ACKED) {
         s->place = place;
-        become(o, s, dedup_view_has(&o->published, number) ? DONE : ACKED);
+        slot_become(o, s, dedup_view_has(&o->published, number) ? DONE : ACKED);
         o->stats.acked++;
-        advance(o);
+        outbox_advance(o);
         pthread_cond_signal(&o->work); /* one less is under way */
     }
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Under the lock. */
-static void to_send(struct outbox *o, uint64_t number)
+/* The caller holds the lock. */
+static void slot_send_again(struct outbox *o, uint64_t number)
 {
-    become(o, slot_of(o, number), READY);
+    slot_become(o, outbox_slot(o, number), READY);
     if (number < o->to_send) o->to_send = number;
 }
 
-/* What was published as counted while it was under way need not come again. Under the lock. */
-static void put_back(struct outbox *o, uint64_t number)
+/* Sent again, unless the published state counts it by now. The caller holds the lock. */
+static void slot_put_back(struct outbox *o, uint64_t number)
 {
-    if (slot_of(o, number)->state != UNDER_WAY) return;
+    if (outbox_slot(o, number)->state != UNDER_WAY) return;
     if (dedup_view_has(&o->published, number))
-        become(o, slot_of(o, number), DONE);
+        slot_become(o, outbox_slot(o, number), DONE);
     else
-        to_send(o, number);
+        slot_send_again(o, number);
 }
 
 void outbox_refused(struct outbox *o, uint64_t number)
 {
     pthread_mutex_lock(&o->lock);
-    if (waits(o, number)) {
+    if (outbox_has(o, number)) {
         o->stats.refused++;
-        put_back(o, number);
-        advance(o);
+        slot_put_back(o, number);
+        outbox_advance(o);
     }
     pthread_mutex_unlock(&o->lock);
 }
@@ -282,10 +283,10 @@ void outbox_refused(struct outbox *o, uint64_t number)
 void outbox_doubted(struct outbox *o, uint64_t number)
 {
     pthread_mutex_lock(&o->lock);
-    if (waits(o, number)) {
-        slot_of(o, number)->doubted++;
-        put_back(o, number);
-        advance(o);
+    if (outbox_has(o, number)) {
+        outbox_slot(o, number)->doubted++;
+        slot_put_back(o, number);
+        outbox_advance(o);
         pthread_cond_signal(&o->work);
     }
     pthread_mutex_unlock(&o->lock);
@@ -295,26 +296,26 @@ void outbox_again(struct outbox *o)
 {
     pthread_mutex_lock(&o->lock);
     for (uint64_t n = o->first; n < o->next && o->many[UNDER_WAY]; n++)
-        put_back(o, n);
-    advance(o);
+        slot_put_back(o, n);
+    outbox_advance(o);
     pthread_cond_signal(&o->work);
     pthread_mutex_unlock(&o->lock);
 }
 
-/* The stream has lost it, or never had it. Under the lock. */
-static void lost(struct outbox *o, uint64_t number)
+/* The stream has lost it, or never had it. The caller holds the lock. */
+static void slot_lost(struct outbox *o, uint64_t number)
 {
-    struct slot *s = slot_of(o, number);
+    struct slot *s = outbox_slot(o, number);
     if (s->lost ==
-        OUTBOX_TRIES) { /* the learner cannot read it, however often it comes */
-        become(o, s, DONE);
-        o->stats.let_go++;
+        OUTBOX_TRIES) { /* the learner cannot read it, however often it arrives */
+        slot_become(o, s, DONE);
+        o->stats.released++;
         return;
     }
     s->lost++;
-    s->doubted++; /* under another id: by this one the server would know it for long */
+    s->doubted++; /* another id: the server knows this one for minutes */
     o->stats.resent++;
-    to_send(o, number);
+    slot_send_again(o, number);
 }
 
 int outbox_confirm(struct outbox *o, const struct dedup_view *v)
@@ -324,15 +325,15 @@ int outbox_confirm(struct outbox *o, const struct dedup_view *v)
     bool anew = v->position < o->published.position;
     o->published = *v;
     for (uint64_t n = o->first; n < o->next; n++) {
-        struct slot *s = slot_of(o, n);
+        struct slot *s = outbox_slot(o, n);
         bool has = dedup_view_has(v, n);
-        /* what is under way is being read by who sends it, and is looked at when it is acknowledged */
+        /* the sender reads what is under way: it is checked when it is acknowledged */
         if (has && (s->state == READY || s->state == ACKED))
-            become(o, s, DONE);
+            slot_become(o, s, DONE);
         else if (s->state == ACKED && (anew || s->place <= v->position))
-            lost(o, n);
+            slot_lost(o, n);
     }
-    advance(o);
+    outbox_advance(o);
     pthread_cond_signal(&o->work);
     int resent = (int)(o->stats.resent - before);
     pthread_mutex_unlock(&o->lock);
@@ -351,7 +352,7 @@ void outbox_stats(struct outbox *o, struct outbox_stats *out)
 {
     pthread_mutex_lock(&o->lock);
     *out = o->stats;
-    out->waiting = o->many[KEPT_NOT_YET] + o->many[READY] + o->many[UNDER_WAY];
+    out->waiting = o->many[NOT_STORED] + o->many[READY] + o->many[UNDER_WAY];
     out->under_way = o->many[UNDER_WAY];
     out->unconfirmed = o->many[ACKED];
     pthread_mutex_unlock(&o->lock);

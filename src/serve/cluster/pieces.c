@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-enum { LEAST = 4096 }; /* a board that takes less is not asked to */
+enum { LEAST = 4096 }; /* bytes; no bucket takes less */
 
 static void piece_key(char out[PIECES_KEY], const char *key, int i)
 {
@@ -31,7 +31,7 @@ int pieces_put(struct pieces *out, const struct bucket *b, const char *key,
     if (n > PIECES_MAX * size)
         return err_set(e, ERR_RANGE, "%s has %zu bytes: too many pieces", key, n);
     unsigned char *sealed = malloc(ENVELOPE_HEAD + size);
-    if (!sealed) return err_set(e, ERR_MEMORY, "no memory to publish");
+    if (!sealed) return err_set(e, ERR_MEMORY, "no memory for pieces");
     int rc = 0;
     for (int i = 0; i < out->parts && !rc; i++) {
         char name[PIECES_KEY];
@@ -45,7 +45,7 @@ int pieces_put(struct pieces *out, const struct bucket *b, const char *key,
     return rc;
 }
 
-/* Piece i behind the *at bytes that are there. */
+/* One piece after the *at bytes that are there. */
 static int get_one(unsigned char *out, size_t *at, const struct pieces *p,
                    const struct bucket *b, const char *name, enum envelope_kind kind,
                    int newest, struct err *e)
@@ -55,7 +55,7 @@ static int get_one(unsigned char *out, size_t *at, const struct pieces *p,
     size_t n;
     uint64_t rev;
     int form, rc = b->get(b->self, name, &bytes, &n, &rev, e);
-    if (!rc && !bytes) rc = err_set(e, ERR_CORRUPT, "%s is not there", name);
+    if (!rc && !bytes) rc = err_set(e, ERR_CORRUPT, "%s does not exist", name);
     if (!rc) rc = envelope_open(&body, &n, &form, bytes, n, kind, newest, e);
     if (!rc && n > p->bytes - *at) rc = err_set(e, ERR_CORRUPT, "%s is too long", name);
     if (!rc) {
@@ -74,7 +74,7 @@ int pieces_get(void **out, const struct pieces *p, const struct bucket *b,
         return err_set(e, ERR_CORRUPT, "%s: %llu bytes in %d pieces", key,
                        (unsigned long long)p->bytes, p->parts);
     unsigned char *all = malloc(p->bytes + 1);
-    if (!all) return err_set(e, ERR_MEMORY, "no memory for what is published");
+    if (!all) return err_set(e, ERR_MEMORY, "no memory for pieces");
     size_t at = 0;
     int rc = 0;
     for (int i = 0; i < p->parts && !rc; i++) {

@@ -146,7 +146,7 @@ START_TEST(numbers_stay_within_the_dedups_window)
     outbox_acked(o, 1, 1);
     ck_assert_uint_eq(next(), DEDUP_WINDOW + 1);
     ck_assert_uint_eq(next(), DEDUP_WINDOW + 2);
-    ck_assert_uint_eq(stats().let_go, 2);
+    ck_assert_uint_eq(stats().released, 2);
     ck_assert_uint_eq(outbox_delivered(o), 2);
 }
 END_TEST
@@ -208,7 +208,7 @@ START_TEST(what_the_stream_has_lost_is_sent_again)
     confirm(106, 5, 0);
     ck_assert_uint_eq(outbox_delivered(o), 5);
     ck_assert_uint_eq(stats().resent, 1);
-    ck_assert_uint_eq(stats().let_go, 0);
+    ck_assert_uint_eq(stats().released, 0);
     ck_assert_int_eq(stats().waiting + stats().unconfirmed, 0);
 }
 END_TEST
@@ -259,7 +259,7 @@ START_TEST(what_no_learner_can_read_is_let_go)
     ck_assert_uint_eq(next(), 0);
     ck_assert_uint_eq(outbox_delivered(o), 1);
     ck_assert_uint_eq(stats().resent, OUTBOX_TRIES);
-    ck_assert_uint_eq(stats().let_go, 1);
+    ck_assert_uint_eq(stats().released, 1);
 }
 END_TEST
 
@@ -270,7 +270,7 @@ START_TEST(what_only_waits_to_be_confirmed_keeps_nobody_out)
     send_all();
     ck_assert_int_eq(stats().unconfirmed, SLOTS);
     put(3); /* the oldest three go */
-    ck_assert_uint_eq(stats().let_go, 3);
+    ck_assert_uint_eq(stats().released, 3);
     ck_assert_uint_eq(stats().dropped, 0);
     ck_assert_uint_eq(outbox_delivered(o), 3);
     ck_assert_int_eq(stats().unconfirmed, SLOTS - 3);
@@ -280,7 +280,7 @@ START_TEST(what_only_waits_to_be_confirmed_keeps_nobody_out)
     ck_assert_uint_eq(next(), 4);
     outbox_acked(o, 4, 999);
     put(SLOTS - 3);
-    ck_assert_uint_eq(stats().let_go, 4);
+    ck_assert_uint_eq(stats().released, 4);
 }
 END_TEST
 
@@ -295,7 +295,7 @@ START_TEST(a_full_outbox_drops_and_counts)
     outbox_acked(o, 1, 101);
     ck_assert(outbox_put(o, &t, &p));
     ck_assert_uint_eq(p.number, SLOTS + 1);
-    ck_assert_uint_eq(stats().let_go, 1);
+    ck_assert_uint_eq(stats().released, 1);
 }
 END_TEST
 
