@@ -35,23 +35,23 @@ static int one(enum envelope_kind kind, const void *bytes, size_t n, struct err 
         m = bus_wire_put_traj(again, &t, id);
         assert(m == n && memcmp(bytes, again, n) == 0);
     } else if (kind == ENVELOPE_WEIGHTS) {
-        rc = shared_value_decode(&w, &BUS_WIRE_WEIGHTS, bytes, n, e);
+        rc = shared_value_decode(&w, &bus_wire_weights_kind, bytes, n, e);
         if (rc) return rc;
         assert(w.term > 0 && w.checkpoint_n + w.dedup_n <= n);
         struct dedup_view v;
         rc = dedup_view(&v, 5, w.dedup, w.dedup_n, e);
         if (!rc) assert(v.low <= v.highest && v.highest - v.low <= DEDUP_WINDOW);
     } else if (kind == ENVELOPE_COMMON) {
-        rc = shared_value_decode(&c, &BUS_WIRE_COMMON, bytes, n, e);
+        rc = shared_value_decode(&c, &bus_wire_common_kind, bytes, n, e);
         if (rc) return rc;
-        int put = shared_value_encode(&copy, &m, &BUS_WIRE_COMMON, &c, e);
+        int put = shared_value_encode(&copy, &m, &bus_wire_common_kind, &c, e);
         assert(put == 0 && m == n);
         free(copy);
     } else if (kind == ENVELOPE_SLOTS) {
-        rc = shared_value_decode(&slots, &SLOT_LOG_KIND, bytes, n, e);
+        rc = shared_value_decode(&slots, &slot_log_kind, bytes, n, e);
         if (rc) return rc;
         assert(slots.n <= SLOT_LOG_RECORDS && slots.count >= (uint64_t)slots.n);
-        int put = shared_value_encode(&copy, &m, &SLOT_LOG_KIND, &slots, NULL);
+        int put = shared_value_encode(&copy, &m, &slot_log_kind, &slots, NULL);
         assert(put == 0 && m == n);
         free(copy);
         twin = slots;
@@ -62,14 +62,14 @@ static int one(enum envelope_kind kind, const void *bytes, size_t n, struct err 
             assert(slot_log_has(&twin, r.maker, r.number));
         }
     } else if (kind == ENVELOPE_ADDED) {
-        rc = shared_value_decode(&added, &ADDED_WIRE_LIST, bytes, n, e);
+        rc = shared_value_decode(&added, &added_wire_list_kind, bytes, n, e);
         if (rc) return rc;
         assert(added_wire_count(&added) <= added.n && added.n <= ADDED_WIRE_MAX);
-        int put = shared_value_encode(&copy, &m, &ADDED_WIRE_LIST, &added, NULL);
+        int put = shared_value_encode(&copy, &m, &added_wire_list_kind, &added, NULL);
         assert(put == 0 && m == n);
         free(copy);
     } else {
-        rc = shared_value_decode(&b, &BUS_WIRE_HEARTBEAT, bytes, n, e);
+        rc = shared_value_decode(&b, &bus_wire_heartbeat_kind, bytes, n, e);
         if (!rc) assert(strlen(b.name) < sizeof b.name);
     }
     return rc;

@@ -521,7 +521,7 @@ static void check_bus_weights(struct doctor_report *out, const struct bus_nats_v
     if (!own) return; /* said under "policy" */
     struct err e = {0};
     struct bus_wire_weights note;
-    bool read = !shared_value_decode(&note, &BUS_WIRE_WEIGHTS, v->bytes, v->n, &e);
+    bool read = !shared_value_decode(&note, &bus_wire_weights_kind, v->bytes, v->n, &e);
     struct policy *p = read ? follow_policy(&note, &own->cfg, &e) : NULL;
     if (p)
         doctor_find(out, "weights", DOCTOR_OK,
@@ -543,7 +543,7 @@ static void check_bus_common(struct doctor_report *out, const struct bus_nats_va
     struct err e = {0};
     struct bus_wire_common *c = calloc(1, sizeof *c);
     if (!c) return;
-    if (shared_value_decode(c, &BUS_WIRE_COMMON, v->bytes, v->n, &e))
+    if (shared_value_decode(c, &bus_wire_common_kind, v->bytes, v->n, &e))
         doctor_find(out, "common", DOCTOR_FAIL,
                     "profiles and settings of all cannot be read: %.200s%s", e.detail,
                     e.code == ERR_RANGE ? "; another node is newer: upgrade this one"
@@ -561,7 +561,7 @@ static void check_bus_learner(struct doctor_report *out, const struct bus_nats_v
     if (!v->bytes)
         doctor_find(out, "learner", DOCTOR_WARN,
                     "none has ever learned here: start abrd serve --role learn");
-    else if (shared_value_decode(&b, &BUS_WIRE_HEARTBEAT, v->bytes, v->n, &e))
+    else if (shared_value_decode(&b, &bus_wire_heartbeat_kind, v->bytes, v->n, &e))
         doctor_find(out, "learner", DOCTOR_FAIL, "its heartbeat cannot be read: %.200s%s",
                     e.detail, e.code == ERR_RANGE ? "; upgrade this node" : "");
     else if (b.over)
@@ -597,9 +597,9 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
 {
     struct err e = {0};
     struct bus_nats_look look;
-    struct bus_nats_value value[VALUES] = {[WEIGHTS] = {.key = BUS_WIRE_WEIGHTS.key},
-                                           [COMMON] = {.key = BUS_WIRE_COMMON.key},
-                                           [BEAT] = {.key = BUS_WIRE_HEARTBEAT.key}};
+    struct bus_nats_value value[VALUES] = {[WEIGHTS] = {.key = bus_wire_weights_kind.key},
+                                           [COMMON] = {.key = bus_wire_common_kind.key},
+                                           [BEAT] = {.key = bus_wire_heartbeat_kind.key}};
     const struct bus_nats_cfg cfg = {.url = s->cluster.url,
                                      .creds = s->cluster.creds,
                                      .name = s->cluster.name,

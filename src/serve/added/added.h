@@ -17,7 +17,7 @@
  *
  * Among nodes a growth has an id, as tags are each process's own. Who leads the learners makes it
  * (added_add) and learns; nodes that decide, and a learner that takes over, take what was published
- * (added_take; growths.h). A node keeps it in its folder as well, for a start without a bus, and
+ * (added_take; added_shared.h). A node keeps it in its folder as well, for a start without a bus, and
  * `since` is when it came here. What was read from the stream again (traj.h: place) is taught to
  * nobody who had it in his weights when they were published.
  *

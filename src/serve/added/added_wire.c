@@ -85,12 +85,12 @@ static size_t room_list(const void *value)
     return HEAD + (size_t)w->n * ONE;
 }
 
-const struct shared_value_kind ADDED_WIRE_LIST = {.key = "grown",
-                                                  .envelope = ENVELOPE_ADDED,
-                                                  .form = ADDED_WIRE_FORM,
-                                                  .size = sizeof(struct added_wire),
-                                                  .room = room_list,
-                                                  .pass = pass_list};
+const struct shared_value_kind added_wire_list_kind = {.key = "grown",
+                                                       .envelope = ENVELOPE_ADDED,
+                                                       .form = ADDED_WIRE_FORM,
+                                                       .size = sizeof(struct added_wire),
+                                                       .room = room_list,
+                                                       .pass = pass_list};
 
 /* ---- new experts ---- */
 

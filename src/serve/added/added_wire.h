@@ -53,7 +53,7 @@ struct added_wire_one *added_wire_of(struct added_wire *w, uint64_t id);
 /* How many are not gone. */
 int added_wire_count(const struct added_wire *w);
 
-extern const struct shared_value_kind ADDED_WIRE_LIST;
+extern const struct shared_value_kind added_wire_list_kind;
 
 /* New experts alone; *out owned by the caller, without an envelope. */
 int added_wire_put_graft(void **out, size_t *n, const struct graft *g, struct err *e)

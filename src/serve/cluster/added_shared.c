@@ -38,7 +38,7 @@ struct added_shared {
 
 static int list_read(struct added_shared *g, struct err *e)
 {
-    return shared_value_get(&g->list, NULL, &g->value.rev, &ADDED_WIRE_LIST,
+    return shared_value_get(&g->list, NULL, &g->value.rev, &added_wire_list_kind,
                             &g->cfg.bucket, NULL, e);
 }
 
@@ -54,8 +54,8 @@ static void list_note(struct added_shared *g, const struct added_wire *list)
 
 static int list_put(struct added_shared *g, struct err *e)
 {
-    int rc = shared_value_put(&g->value.rev, &g->list, &ADDED_WIRE_LIST, &g->cfg.bucket,
-                              NULL, e);
+    int rc = shared_value_put(&g->value.rev, &g->list, &added_wire_list_kind,
+                              &g->cfg.bucket, NULL, e);
     if (!rc) list_note(g, &g->list);
     return rc;
 }
@@ -131,8 +131,8 @@ static int list_change(struct added_shared *g, const char *name,
     uint64_t rev;
     struct added_wire *list = malloc(sizeof *list);
     if (!list) return err_set(e, ERR_MEMORY, "no memory for the list of added profiles");
-    int rc =
-        shared_value_change(list, &rev, &ADDED_WIRE_LIST, &g->cfg.bucket, change, &c, e);
+    int rc = shared_value_change(list, &rev, &added_wire_list_kind, &g->cfg.bucket,
+                                 change, &c, e);
     if (!rc) list_note(g, list);
     free(list);
     if (!rc) g->cfg.bucket.call(g->cfg.bucket.self);
@@ -254,8 +254,8 @@ static bool list_is_same(struct added_shared *g)
 {
     struct added_wire *is = malloc(sizeof *is);
     uint64_t rev;
-    int rc = is ? shared_value_get(is, NULL, &rev, &ADDED_WIRE_LIST, &g->cfg.bucket, NULL,
-                                   NULL)
+    int rc = is ? shared_value_get(is, NULL, &rev, &added_wire_list_kind, &g->cfg.bucket,
+                                   NULL, NULL)
                 : ERR_MEMORY;
     free(is);
     return !rc && rev == g->value.rev;
@@ -500,8 +500,8 @@ static bool profile_is_common(struct added_shared *g, const char *name)
 {
     uint64_t rev;
     struct bus_wire_common *c = calloc(1, sizeof *c);
-    bool known = !c || shared_value_get(c, NULL, &rev, &BUS_WIRE_COMMON, &g->cfg.bucket,
-                                        NULL, NULL);
+    bool known = !c || shared_value_get(c, NULL, &rev, &bus_wire_common_kind,
+                                        &g->cfg.bucket, NULL, NULL);
     for (int i = 0; !known && i < c->n; i++)
         known = !strcmp(c->profile[i].name, name);
     free(c);
@@ -664,7 +664,7 @@ struct added_shared *added_shared_new(const struct added_shared_cfg *cfg, struct
     }
     g->cfg = *cfg;
     g->led_at = -INFINITY;
-    g->value = (struct shared_value){.kind = &ADDED_WIRE_LIST,
+    g->value = (struct shared_value){.kind = &added_wire_list_kind,
                                      .bucket = cfg->bucket,
                                      .value = &g->list,
                                      .every_s = LIST_S,

@@ -200,13 +200,13 @@ static size_t room_weights(const void *value)
     return NOTE_BYTES + w->dedup_n + w->checkpoint_n;
 }
 
-const struct shared_value_kind BUS_WIRE_WEIGHTS = {.key = "weights",
-                                                   .envelope = ENVELOPE_WEIGHTS,
-                                                   .form = 2,
-                                                   .size =
-                                                       sizeof(struct bus_wire_weights),
-                                                   .room = room_weights,
-                                                   .pass = pass_weights};
+const struct shared_value_kind bus_wire_weights_kind = {
+    .key = "weights",
+    .envelope = ENVELOPE_WEIGHTS,
+    .form = 2,
+    .size = sizeof(struct bus_wire_weights),
+    .room = room_weights,
+    .pass = pass_weights};
 
 /* ---- profiles and settings of the whole cluster ---- */
 
@@ -237,12 +237,13 @@ static size_t room_common(const void *value)
     return COMMON_HEAD + (size_t)c->n * PROFILE_BYTES;
 }
 
-const struct shared_value_kind BUS_WIRE_COMMON = {.key = "common",
-                                                  .envelope = ENVELOPE_COMMON,
-                                                  .form = 1,
-                                                  .size = sizeof(struct bus_wire_common),
-                                                  .room = room_common,
-                                                  .pass = pass_common};
+const struct shared_value_kind bus_wire_common_kind = {.key = "common",
+                                                       .envelope = ENVELOPE_COMMON,
+                                                       .form = 1,
+                                                       .size =
+                                                           sizeof(struct bus_wire_common),
+                                                       .room = room_common,
+                                                       .pass = pass_common};
 
 /* ---- the leader's heartbeat ---- */
 
@@ -266,7 +267,7 @@ static size_t room_heartbeat(const void *value)
     return HEARTBEAT_BYTES;
 }
 
-const struct shared_value_kind BUS_WIRE_HEARTBEAT = {
+const struct shared_value_kind bus_wire_heartbeat_kind = {
     .key = "beat",
     .envelope = ENVELOPE_HEARTBEAT,
     .form = 1,

@@ -48,7 +48,8 @@ struct bus_wire_weights {
     const void *checkpoint; /* as learn/ckpt.h encodes it */
     size_t checkpoint_n;
 };
-extern const struct shared_value_kind BUS_WIRE_WEIGHTS; /* borrows dedup and checkpoint */
+extern const struct shared_value_kind
+    bus_wire_weights_kind; /* borrows dedup and checkpoint */
 
 /* What is equal on all nodes. */
 struct bus_wire_common {
@@ -57,7 +58,7 @@ struct bus_wire_common {
     int n;
     struct profile profile[PROFILES_MAX]; /* those that an operator put */
 };
-extern const struct shared_value_kind BUS_WIRE_COMMON;
+extern const struct shared_value_kind bus_wire_common_kind;
 
 /* Which process leads. */
 struct bus_wire_heartbeat {
@@ -66,6 +67,6 @@ struct bus_wire_heartbeat {
     bool over;                        /* it stopped: another may lead at once */
     char name[BUS_WIRE_NAME];
 };
-extern const struct shared_value_kind BUS_WIRE_HEARTBEAT;
+extern const struct shared_value_kind bus_wire_heartbeat_kind;
 
 #endif

@@ -327,8 +327,8 @@ static int profile_put_common(struct service *s, const char *name,
     if (!c) return err_set(e, ERR_MEMORY, "no memory for the profiles");
     struct profile_change want = {.s = s, .name = name, .profile = p};
     uint64_t rev;
-    rc = shared_value_change(c, &rev, &BUS_WIRE_COMMON, &k->bucket, profile_change, &want,
-                             e);
+    rc = shared_value_change(c, &rev, &bus_wire_common_kind, &k->bucket, profile_change,
+                             &want, e);
     if (!rc) {
         k->bucket.call(k->bucket.self);
         pthread_mutex_lock(&s->profiles_lock);

@@ -169,16 +169,16 @@ struct follow *follow_new(const struct follow_cfg *cfg, struct err *e)
         return NULL;
     }
     f->cfg = *cfg;
-    f->heartbeat = (struct shared_value){.kind = &BUS_WIRE_HEARTBEAT,
+    f->heartbeat = (struct shared_value){.kind = &bus_wire_heartbeat_kind,
                                          .value = &f->read,
                                          .take = follow_take_heartbeat,
                                          .unanswered = follow_unanswered};
-    f->weights = (struct shared_value){.kind = &BUS_WIRE_WEIGHTS,
+    f->weights = (struct shared_value){.kind = &bus_wire_weights_kind,
                                        .value = &f->note,
                                        .followers_only = true,
                                        .due = follow_weights_due,
                                        .take = follow_take_weights};
-    f->common = (struct shared_value){.kind = &BUS_WIRE_COMMON,
+    f->common = (struct shared_value){.kind = &bus_wire_common_kind,
                                       .value = f->settings,
                                       .every_s = COMMON_S,
                                       .due = follow_common_due,

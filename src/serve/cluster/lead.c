@@ -104,7 +104,7 @@ static void heartbeat_progress(struct lead *l, double mono)
 static int heartbeat_put(uint64_t *rev, struct lead *l,
                          const struct bus_wire_heartbeat *h, struct err *e)
 {
-    return shared_value_put(rev, h, &BUS_WIRE_HEARTBEAT, &l->cfg.bucket, NULL, e);
+    return shared_value_put(rev, h, &bus_wire_heartbeat_kind, &l->cfg.bucket, NULL, e);
 }
 
 /* The bucket has another heartbeat than the one written last: our own, whose answer was lost, or one
@@ -114,7 +114,7 @@ static int heartbeat_look(uint64_t *rev, bool *lost, struct lead *l,
 {
     struct bus_wire_heartbeat is;
     uint64_t found;
-    int rc = shared_value_get(&is, NULL, &found, &BUS_WIRE_HEARTBEAT, &l->cfg.bucket,
+    int rc = shared_value_get(&is, NULL, &found, &bus_wire_heartbeat_kind, &l->cfg.bucket,
                               NULL, NULL);
     if (!rc && is.term == mine->term && !strcmp(is.name, mine->name))
         *rev = found;
@@ -375,8 +375,8 @@ static void state_drop_former(struct lead *l, const struct bus_wire_weights *was
 static int weights_still_ours(struct lead *l, struct err *e)
 {
     struct bus_wire_weights is;
-    int rc = shared_value_get(&is, NULL, &l->heartbeat.weights_rev, &BUS_WIRE_WEIGHTS,
-                              &l->cfg.bucket, NULL, e);
+    int rc = shared_value_get(&is, NULL, &l->heartbeat.weights_rev,
+                              &bus_wire_weights_kind, &l->cfg.bucket, NULL, e);
     if (rc) return rc;
     if (is.term == l->heartbeat.term) {
         l->live = is.state_slot;
@@ -401,11 +401,12 @@ static int weights_put(struct lead *l, const struct bus_wire_weights *note,
     w.checkpoint = ckpt;
     struct err why = {0};
     uint64_t *rev = &l->heartbeat.weights_rev;
-    rc = shared_value_put(rev, &w, &BUS_WIRE_WEIGHTS, &l->cfg.bucket, NULL, &why);
+    rc = shared_value_put(rev, &w, &bus_wire_weights_kind, &l->cfg.bucket, NULL, &why);
     if (rc == ERR_CONFLICT) { /* perhaps our own, whose answer was lost */
         rc = weights_still_ours(l, e);
         if (!rc)
-            rc = shared_value_put(rev, &w, &BUS_WIRE_WEIGHTS, &l->cfg.bucket, NULL, e);
+            rc = shared_value_put(rev, &w, &bus_wire_weights_kind, &l->cfg.bucket, NULL,
+                                  e);
     } else if (rc) {
         err_field(e, rc, why.field, "%s", why.detail);
     }
@@ -518,8 +519,8 @@ static int resume(struct lead *l, struct learner *learner, bool *found, struct e
 {
     struct bus_wire_weights note;
     void *bytes;
-    int rc = shared_value_get(&note, &bytes, &l->heartbeat.weights_rev, &BUS_WIRE_WEIGHTS,
-                              &l->cfg.bucket, NULL, e);
+    int rc = shared_value_get(&note, &bytes, &l->heartbeat.weights_rev,
+                              &bus_wire_weights_kind, &l->cfg.bucket, NULL, e);
     *found = !rc && bytes;
     if (!rc && !bytes) l->note = (struct bus_wire_weights){0};
     if (rc || !bytes) return rc;
@@ -546,8 +547,8 @@ static int common_put(struct lead *l, struct err *e)
     uint64_t rev;
     if (!c) return err_set(e, ERR_MEMORY, "no memory for the common settings");
     struct err why = {0};
-    int rc = shared_value_change(c, &rev, &BUS_WIRE_COMMON, &l->cfg.bucket, common_change,
-                                 l, &why);
+    int rc = shared_value_change(c, &rev, &bus_wire_common_kind, &l->cfg.bucket,
+                                 common_change, l, &why);
     free(c);
     if (!rc) l->heartbeat.common_rev = rev;
     if (rc == ERR_CONFLICT) { /* operators were always faster: in the next turn */

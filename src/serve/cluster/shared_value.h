@@ -1,8 +1,8 @@
 /* shared_value.h - a value that all processes of a cluster share: a key of the key-value bucket.
  *
  * A kind (struct shared_value_kind) is a row: the key, the envelope, and one walk (base/pack.h) that
- * is both encoder and decoder. The kinds are BUS_WIRE_WEIGHTS, BUS_WIRE_COMMON, BUS_WIRE_HEARTBEAT
- * (bus_wire.h), SLOT_LOG_KIND (slot_log.h) and ADDED_WIRE_LIST (serve/added/added_wire.h). Larger
+ * is both encoder and decoder. The kinds are bus_wire_weights_kind, bus_wire_common_kind, bus_wire_heartbeat_kind
+ * (bus_wire.h), slot_log_kind (slot_log.h) and added_wire_list_kind (serve/added/added_wire.h). Larger
  * values, the learner's state and added experts, are pieces (pieces.h) that one of these names.
  *
  * A value changes by compare-and-swap: shared_value_change reads it, changes it, and puts it from the

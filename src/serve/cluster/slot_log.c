@@ -170,7 +170,7 @@ static size_t room_slots(const void *value)
            (size_t)l->makers * MAKER_BYTES + (size_t)l->n * each;
 }
 
-const struct shared_value_kind SLOT_LOG_KIND = {.envelope = ENVELOPE_SLOTS,
+const struct shared_value_kind slot_log_kind = {.envelope = ENVELOPE_SLOTS,
                                                 .form = 1,
                                                 .size = sizeof(struct slot_log),
                                                 .room = room_slots,

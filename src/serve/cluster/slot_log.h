@@ -69,6 +69,6 @@ void slot_log_add(struct slot_log *l, const struct slot_record *r,
 void slot_log_read(struct slot_record *out, const struct slot_log *l, int i,
                    const struct slot_tasks *tasks);
 
-extern const struct shared_value_kind SLOT_LOG_KIND; /* its key: slot_log_key */
+extern const struct shared_value_kind slot_log_kind; /* its key: slot_log_key */
 
 #endif

@@ -74,7 +74,7 @@ struct slot_share *slot_share_new(const struct slot_share_cfg *cfg, struct err *
         return NULL;
     }
     s->cfg = *cfg;
-    s->value = (struct shared_value){.kind = &SLOT_LOG_KIND,
+    s->value = (struct shared_value){.kind = &slot_log_kind,
                                      .bucket = cfg->bucket,
                                      .value = s->slots,
                                      .every_s = cfg->every_s,

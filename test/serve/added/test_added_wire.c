@@ -38,10 +38,11 @@ START_TEST(the_list_comes_back)
     fill();
     void *bytes;
     size_t n;
-    ck_assert_int_eq(shared_value_encode(&bytes, &n, &ADDED_WIRE_LIST, &sent, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&bytes, &n, &added_wire_list_kind, &sent, NULL),
+                     0);
     memset(&got, 0xa5, sizeof got);
     struct err e = {0};
-    ck_assert_msg(!shared_value_decode(&got, &ADDED_WIRE_LIST, bytes, n, &e), "%s",
+    ck_assert_msg(!shared_value_decode(&got, &added_wire_list_kind, bytes, n, &e), "%s",
                   e.detail);
     ck_assert_uint_eq(got.term, 7);
     ck_assert_int_eq(got.n, sent.n);
@@ -62,12 +63,13 @@ START_TEST(the_list_comes_back)
     /* whatever bit is wrong, it is noticed */
     for (size_t i = 0; i < n; i++) {
         ((unsigned char *)bytes)[i] ^= 0x10;
-        ck_assert_int_lt(shared_value_decode(&got, &ADDED_WIRE_LIST, bytes, n, NULL), 0);
+        ck_assert_int_lt(shared_value_decode(&got, &added_wire_list_kind, bytes, n, NULL),
+                         0);
         ((unsigned char *)bytes)[i] ^= 0x10;
     }
     /* a later form is told in plain words */
     bytes_put_u16((unsigned char *)bytes + 10, ADDED_WIRE_FORM + 1);
-    ck_assert_int_eq(shared_value_decode(&got, &ADDED_WIRE_LIST, bytes, n, &e),
+    ck_assert_int_eq(shared_value_decode(&got, &added_wire_list_kind, bytes, n, &e),
                      ERR_RANGE);
     ck_assert_str_eq(e.detail, "is the list of added profiles of form 2; this abrd reads "
                                "forms 1 to 1: upgrade it");

@@ -398,8 +398,9 @@ static void put_common(const char *name)
     size_t n;
     c.profile[0] = (struct profile){.qoe = QOE};
     snprintf(c.profile[0].name, sizeof c.profile[0].name, "%s", name);
-    ck_assert_int_eq(shared_value_encode(&bytes, &n, &BUS_WIRE_COMMON, &c, NULL), 0);
-    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_COMMON.key, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&bytes, &n, &bus_wire_common_kind, &c, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, bus_wire_common_kind.key, bytes, n, NULL),
+                     0);
     free(bytes);
 }
 

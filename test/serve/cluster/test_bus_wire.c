@@ -133,7 +133,7 @@ START_TEST(a_newer_form_and_another_kind_are_told)
 
     struct bus_wire_heartbeat b;
     e = (struct err){0};
-    ck_assert_int_eq(shared_value_decode(&b, &BUS_WIRE_HEARTBEAT, bytes, size, &e),
+    ck_assert_int_eq(shared_value_decode(&b, &bus_wire_heartbeat_kind, bytes, size, &e),
                      ERR_INVALID);
     ck_assert_str_eq(e.detail, "is a trajectory, not a learner's heartbeat");
     bytes_put_u16(bytes + 8, 300);
@@ -161,8 +161,8 @@ START_TEST(weights_bring_their_note)
                             r;
     void *out;
     size_t n;
-    ck_assert_int_eq(shared_value_encode(&out, &n, &BUS_WIRE_WEIGHTS, &w, NULL), 0);
-    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_WEIGHTS, out, n, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&out, &n, &bus_wire_weights_kind, &w, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&r, &bus_wire_weights_kind, out, n, NULL), 0);
     ck_assert_uint_eq(r.checkpoint_n, 7);
     ck_assert_mem_eq(r.checkpoint, "weights", 7);
     ck_assert_uint_eq(r.term, 4);
@@ -179,7 +179,8 @@ START_TEST(weights_bring_their_note)
 
     struct err e = {0};
     bytes_put_u16((unsigned char *)out + 10, 9);
-    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_WEIGHTS, out, n, &e), ERR_RANGE);
+    ck_assert_int_eq(shared_value_decode(&r, &bus_wire_weights_kind, out, n, &e),
+                     ERR_RANGE);
     ck_assert_str_eq(
         e.detail,
         "is published weights of form 9; this abrd reads forms 1 to 2: upgrade it");
@@ -188,21 +189,21 @@ START_TEST(weights_bring_their_note)
     bytes_put_u16((unsigned char *)out + 10, 2);
     bytes_put_u64((unsigned char *)out + ENVELOPE_HEAD + 61, n);
     reseal(out, n);
-    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_WEIGHTS, out, n, NULL),
+    ck_assert_int_eq(shared_value_decode(&r, &bus_wire_weights_kind, out, n, NULL),
                      ERR_CORRUPT);
 
     /* form 1 had none: the weights follow on the note */
     memmove((unsigned char *)out + ENVELOPE_HEAD + 61,
             (unsigned char *)out + ENVELOPE_HEAD + 61 + 8 + 6, 7);
     size_t old = envelope_seal(out, ENVELOPE_WEIGHTS, 1, 61 + 7);
-    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_WEIGHTS, out, old, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&r, &bus_wire_weights_kind, out, old, NULL), 0);
     ck_assert_uint_eq(r.version, 77);
     ck_assert_ptr_null(r.dedup);
     ck_assert_uint_eq(r.checkpoint_n, 7);
     ck_assert_mem_eq(r.checkpoint, "weights", 7);
     free(out);
     w.term = 0;
-    ck_assert_int_eq(shared_value_encode(&out, &n, &BUS_WIRE_WEIGHTS, &w, NULL),
+    ck_assert_int_eq(shared_value_encode(&out, &n, &bus_wire_weights_kind, &w, NULL),
                      ERR_CORRUPT);
     ck_assert_ptr_null(out);
 }
@@ -218,8 +219,8 @@ START_TEST(what_is_common_comes_back)
     c.profile[1] = (struct profile){.name = "kids", .qoe = {1, 1, 1, QOE_LINEAR}};
     void *out;
     size_t n;
-    ck_assert_int_eq(shared_value_encode(&out, &n, &BUS_WIRE_COMMON, &c, NULL), 0);
-    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_COMMON, out, n, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&out, &n, &bus_wire_common_kind, &c, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&r, &bus_wire_common_kind, out, n, NULL), 0);
     ck_assert(r.has_explore);
     ck_assert_double_eq(r.explore_share, .25);
     ck_assert_int_eq(r.n, 2);
@@ -233,8 +234,9 @@ START_TEST(what_is_common_comes_back)
         strcpy(c.profile[1].name, bad[i]);
         void *other;
         size_t m;
-        ck_assert_int_eq(shared_value_encode(&other, &m, &BUS_WIRE_COMMON, &c, NULL), 0);
-        ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_COMMON, other, m, NULL),
+        ck_assert_int_eq(shared_value_encode(&other, &m, &bus_wire_common_kind, &c, NULL),
+                         0);
+        ck_assert_int_eq(shared_value_decode(&r, &bus_wire_common_kind, other, m, NULL),
                          ERR_CORRUPT);
         free(other);
     }
@@ -247,8 +249,9 @@ START_TEST(a_heartbeat_comes_back)
     struct bus_wire_heartbeat b = {1, 2, 3, 4, 5, true, "learner-1"}, r;
     void *out;
     size_t n;
-    ck_assert_int_eq(shared_value_encode(&out, &n, &BUS_WIRE_HEARTBEAT, &b, NULL), 0);
-    ck_assert_int_eq(shared_value_decode(&r, &BUS_WIRE_HEARTBEAT, out, n, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&out, &n, &bus_wire_heartbeat_kind, &b, NULL),
+                     0);
+    ck_assert_int_eq(shared_value_decode(&r, &bus_wire_heartbeat_kind, out, n, NULL), 0);
     ck_assert_uint_eq(r.term, 1);
     ck_assert_uint_eq(r.count, 2);
     ck_assert_uint_eq(r.version, 3);

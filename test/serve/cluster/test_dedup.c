@@ -201,8 +201,8 @@ END_TEST
 Suite *suite_serve_cluster_dedup(void);
 Suite *suite_serve_cluster_dedup(void)
 {
-    Suite *s = suite_create("serve/ledger");
-    TCase *t = tcase_create("serve/ledger");
+    Suite *s = suite_create("serve/cluster/dedup");
+    TCase *t = tcase_create("serve/cluster/dedup");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, each_number_counts_once);
     tcase_add_test(t, whatever_the_order_and_the_repeats);

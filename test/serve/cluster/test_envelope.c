@@ -40,8 +40,8 @@ END_TEST
 Suite *suite_serve_cluster_envelope(void);
 Suite *suite_serve_cluster_envelope(void)
 {
-    Suite *s = suite_create("serve/parcel");
-    TCase *t = tcase_create("serve/parcel");
+    Suite *s = suite_create("serve/cluster/envelope");
+    TCase *t = tcase_create("serve/cluster/envelope");
     tcase_add_test(t, what_was_sealed_opens);
     suite_add_tcase(s, t);
     return s;

@@ -27,7 +27,7 @@ static int take_common(void *ctx, const struct bus_wire_common *c, uint64_t rev,
                        struct err *e)
 {
     (void)ctx;
-    ck_assert_uint_eq(rev, buckets_rev(&keys, BUS_WIRE_COMMON.key));
+    ck_assert_uint_eq(rev, buckets_rev(&keys, bus_wire_common_kind.key));
     common = *c;
     commons++;
     return common_fails-- > 0 ? err_set(e, ERR_IO, "the store is full") : 0;
@@ -63,8 +63,10 @@ static void write_heartbeat(uint64_t count)
     void *bytes;
     size_t n;
     struct bus_wire_heartbeat b = {.term = 1, .count = count, .name = "somebody"};
-    ck_assert_int_eq(shared_value_encode(&bytes, &n, &BUS_WIRE_HEARTBEAT, &b, NULL), 0);
-    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_HEARTBEAT.key, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&bytes, &n, &bus_wire_heartbeat_kind, &b, NULL),
+                     0);
+    ck_assert_int_eq(bucket.set(bucket.self, bus_wire_heartbeat_kind.key, bytes, n, NULL),
+                     0);
     free(bytes);
 }
 
@@ -115,7 +117,8 @@ START_TEST(a_damaged_beat_is_silence)
 {
     write_heartbeat(1);
     ck_assert_int_eq(turn(10), 0);
-    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_HEARTBEAT.key, "x", 1, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, bus_wire_heartbeat_kind.key, "x", 1, NULL),
+                     0);
     ck_assert_int_eq(turn(12), 0);
     ck_assert_double_eq(silent(12), 2);
     struct bus_wire_heartbeat b;
@@ -123,7 +126,7 @@ START_TEST(a_damaged_beat_is_silence)
     double s;
     ck_assert(follow_heartbeat(&b, &rev, &s, f, 12));
     ck_assert_uint_eq(
-        rev, buckets_rev(&keys, BUS_WIRE_HEARTBEAT.key)); /* for who takes over */
+        rev, buckets_rev(&keys, bus_wire_heartbeat_kind.key)); /* for who takes over */
     write_heartbeat(2);
     ck_assert_int_eq(turn(13), 0);
     ck_assert_double_eq(silent(13), 0);
@@ -135,20 +138,23 @@ START_TEST(what_is_common_is_fetched_when_it_changes)
     static struct bus_wire_common c = {.has_explore = true, .explore_share = .5};
     void *bytes;
     size_t n;
-    ck_assert_int_eq(shared_value_encode(&bytes, &n, &BUS_WIRE_COMMON, &c, NULL), 0);
-    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_COMMON.key, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&bytes, &n, &bus_wire_common_kind, &c, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, bus_wire_common_kind.key, bytes, n, NULL),
+                     0);
     ck_assert_int_eq(turn(10), 0);
     ck_assert_int_eq(commons, 1);
     ck_assert_double_eq(common.explore_share, .5);
     follow_called(f);
     ck_assert_int_eq(turn(10), 0);
     ck_assert_int_eq(commons, 1); /* it is the same */
-    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_COMMON.key, bytes, n, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, bus_wire_common_kind.key, bytes, n, NULL),
+                     0);
     follow_called(f);
     ck_assert_int_eq(turn(10), 0);
     ck_assert_int_eq(commons, 2);
     /* what could not be taken is tried again */
-    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_COMMON.key, bytes, n, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, bus_wire_common_kind.key, bytes, n, NULL),
+                     0);
     common_fails = 1;
     for (int i = 0; i < 3; i++) {
         follow_called(f);
@@ -156,7 +162,7 @@ START_TEST(what_is_common_is_fetched_when_it_changes)
     }
     ck_assert_int_eq(commons, 4);
     /* what cannot be read changes nothing */
-    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_COMMON.key, "x", 1, NULL), 0);
+    ck_assert_int_eq(bucket.set(bucket.self, bus_wire_common_kind.key, "x", 1, NULL), 0);
     follow_called(f);
     ck_assert_int_eq(turn(10), 0);
     ck_assert_int_eq(commons, 4);
@@ -167,8 +173,8 @@ END_TEST
 START_TEST(what_are_no_weights_is_refused)
 {
     struct follow_stats s;
-    ck_assert_int_eq(bucket.set(bucket.self, BUS_WIRE_WEIGHTS.key, "nothing", 7, NULL),
-                     0);
+    ck_assert_int_eq(
+        bucket.set(bucket.self, bus_wire_weights_kind.key, "nothing", 7, NULL), 0);
     ck_assert_int_eq(turn(10), 0);
     follow_stats(&s, f, 10);
     ck_assert_uint_eq(s.refused, 1);

@@ -74,7 +74,7 @@ static void make_weights(struct golden *g)
                                               .dedup_n = 5,
                                               .checkpoint = "checkpoint",
                                               .checkpoint_n = 10};
-    make_value(g, BUS_WIRE_WEIGHTS.key, &BUS_WIRE_WEIGHTS, &w);
+    make_value(g, bus_wire_weights_kind.key, &bus_wire_weights_kind, &w);
 }
 
 static void make_common(struct golden *g)
@@ -82,13 +82,13 @@ static void make_common(struct golden *g)
     common = (struct bus_wire_common){.has_explore = true, .explore_share = .25, .n = 2};
     common.profile[0] = (struct profile){.name = "sport", .qoe = {2, 1, 3, QOE_LOG}};
     common.profile[1] = (struct profile){.name = "kids", .qoe = {1, .5, 1, QOE_LINEAR}};
-    make_value(g, BUS_WIRE_COMMON.key, &BUS_WIRE_COMMON, &common);
+    make_value(g, bus_wire_common_kind.key, &bus_wire_common_kind, &common);
 }
 
 static void make_beat(struct golden *g)
 {
     struct bus_wire_heartbeat b = {1, 2, 3, 4, 5, true, "learner-1"};
-    make_value(g, BUS_WIRE_HEARTBEAT.key, &BUS_WIRE_HEARTBEAT, &b);
+    make_value(g, bus_wire_heartbeat_kind.key, &bus_wire_heartbeat_kind, &b);
 }
 
 static void make_slots(struct golden *g)
@@ -106,7 +106,7 @@ static void make_slots(struct golden *g)
         slot_log_add(&slots, &r, &tasks);
     }
     slot_log_key(key, slots.crc);
-    make_value(g, key, &SLOT_LOG_KIND, &slots);
+    make_value(g, key, &slot_log_kind, &slots);
 }
 
 static void make_added(struct golden *g)
@@ -126,7 +126,7 @@ static void make_added(struct golden *g)
                                           .graft = {80000, 2, 1},
                                           .state = {160000, 3, 2}};
     added.at[1] = (struct added_wire_one){.name = "old", .id = 2, .gone = true};
-    make_value(g, ADDED_WIRE_LIST.key, &ADDED_WIRE_LIST, &added);
+    make_value(g, added_wire_list_kind.key, &added_wire_list_kind, &added);
 }
 
 /* The last of three pieces of a value. */
@@ -222,11 +222,11 @@ START_TEST(the_bytes_of_before_are_read)
     static const struct {
         const char *name;
         const struct shared_value_kind *kind;
-    } row[] = {{"weights", &BUS_WIRE_WEIGHTS},
-               {"common", &BUS_WIRE_COMMON},
-               {"heartbeat", &BUS_WIRE_HEARTBEAT},
-               {"slots", &SLOT_LOG_KIND},
-               {"added", &ADDED_WIRE_LIST}};
+    } row[] = {{"weights", &bus_wire_weights_kind},
+               {"common", &bus_wire_common_kind},
+               {"heartbeat", &bus_wire_heartbeat_kind},
+               {"slots", &slot_log_kind},
+               {"added", &added_wire_list_kind}};
     static union {
         struct bus_wire_weights weights;
         struct bus_wire_common common;

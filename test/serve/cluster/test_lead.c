@@ -111,13 +111,13 @@ START_TEST(who_was_taken_for_dead_is_refused)
     leaders_mono += CLUSTER_TAKE_S + 1;
     leaders_turn(&b);
     ck_assert(lead_leading(b.lead) && lead_leading(a.lead));
-    uint64_t weights = buckets_rev(&leaders_keys, BUS_WIRE_WEIGHTS.key);
+    uint64_t weights = buckets_rev(&leaders_keys, bus_wire_weights_kind.key);
     uint32_t before = leaders_crc(&a);
 
     ck_assert_int_eq(leaders_learn(&a, 2),
                      ERR_CONFLICT); /* its fresh weights are nobody's */
     ck_assert(!lead_leading(a.lead));
-    ck_assert_uint_eq(buckets_rev(&leaders_keys, BUS_WIRE_WEIGHTS.key), weights);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, bus_wire_weights_kind.key), weights);
     ck_assert_uint_eq(leaders_crc(&a), before);
     ck_assert_int_eq(leaders_turn(&a), 0); /* and it follows */
     ck_assert_int_eq(leaders_learn(&b, 0), 0);
@@ -142,7 +142,7 @@ START_TEST(a_long_update_costs_nobody_the_lead)
 {
     leaders_turn(&a);
     leaders_turn(&b);
-    uint64_t before = buckets_rev(&leaders_keys, BUS_WIRE_HEARTBEAT.key);
+    uint64_t before = buckets_rev(&leaders_keys, bus_wire_heartbeat_kind.key);
     double until = leaders_mono + CLUSTER_STUCK_S;
     int beats = 0;
     while (leaders_mono + .25 < until) {
@@ -150,7 +150,7 @@ START_TEST(a_long_update_costs_nobody_the_lead)
         ck_assert_int_eq(lead_heartbeat(a.lead, leaders_mono, NULL), 0);
         ck_assert_int_eq(leaders_turn(&b), 0);
         ck_assert(!lead_leading(b.lead));
-        uint64_t rev = buckets_rev(&leaders_keys, BUS_WIRE_HEARTBEAT.key);
+        uint64_t rev = buckets_rev(&leaders_keys, bus_wire_heartbeat_kind.key);
         beats += rev != before;
         before = rev;
     }
@@ -177,15 +177,15 @@ START_TEST(who_is_stuck_loses_the_lead)
                         CLUSTER_STUCK_S + CLUSTER_TAKE_S + CLUSTER_HEARTBEAT_S);
 
     /* it goes on in the midst of an update: nothing of it is published */
-    uint64_t weights = buckets_rev(&leaders_keys, BUS_WIRE_WEIGHTS.key);
+    uint64_t weights = buckets_rev(&leaders_keys, bus_wire_weights_kind.key);
     uint32_t before = leaders_crc(&a);
     ck_assert_int_eq(leaders_learn(&a, 2), ERR_CONFLICT);
-    ck_assert_uint_eq(buckets_rev(&leaders_keys, BUS_WIRE_WEIGHTS.key), weights);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, bus_wire_weights_kind.key), weights);
     ck_assert_uint_eq(leaders_crc(&a), before);
     ck_assert(!lead_leading(a.lead) && lead_leading(b.lead));
-    uint64_t beat = buckets_rev(&leaders_keys, BUS_WIRE_HEARTBEAT.key);
+    uint64_t beat = buckets_rev(&leaders_keys, bus_wire_heartbeat_kind.key);
     ck_assert_int_eq(lead_heartbeat(a.lead, leaders_mono + 5, NULL), 0);
-    ck_assert_uint_eq(buckets_rev(&leaders_keys, BUS_WIRE_HEARTBEAT.key), beat);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, bus_wire_heartbeat_kind.key), beat);
     ck_assert_int_eq(leaders_turn(&a), 0); /* and it follows */
 }
 END_TEST
@@ -200,13 +200,13 @@ START_TEST(the_heartbeat_finds_that_another_leads)
         leaders_turn(&b);
     }
     ck_assert(lead_leading(b.lead) && lead_leading(a.lead));
-    uint64_t beat = buckets_rev(&leaders_keys, BUS_WIRE_HEARTBEAT.key);
+    uint64_t beat = buckets_rev(&leaders_keys, bus_wire_heartbeat_kind.key);
     ck_assert_int_eq(lead_heartbeat(a.lead, leaders_mono, NULL), 0);
     ck_assert(!lead_leading(a.lead));
-    ck_assert_uint_eq(buckets_rev(&leaders_keys, BUS_WIRE_HEARTBEAT.key), beat);
-    uint64_t weights = buckets_rev(&leaders_keys, BUS_WIRE_WEIGHTS.key);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, bus_wire_heartbeat_kind.key), beat);
+    uint64_t weights = buckets_rev(&leaders_keys, bus_wire_weights_kind.key);
     ck_assert_int_eq(leaders_learn(&a, 2), ERR_CONFLICT);
-    ck_assert_uint_eq(buckets_rev(&leaders_keys, BUS_WIRE_WEIGHTS.key), weights);
+    ck_assert_uint_eq(buckets_rev(&leaders_keys, bus_wire_weights_kind.key), weights);
     b.number = 2;
     ck_assert_int_eq(leaders_learn(&b, 2), 1);
     ck_assert_int_eq(leaders_turn(&a), 0);

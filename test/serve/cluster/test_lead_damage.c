@@ -34,10 +34,11 @@ static struct bus_wire_weights noted(void)
     void *bytes;
     size_t n;
     uint64_t rev;
-    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, &bytes,
-                                        &n, &rev, NULL),
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, bus_wire_weights_kind.key,
+                                        &bytes, &n, &rev, NULL),
                      0);
-    ck_assert_int_eq(shared_value_decode(&note, &BUS_WIRE_WEIGHTS, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&note, &bus_wire_weights_kind, bytes, n, NULL),
+                     0);
     free(bytes);
     note.dedup = NULL;
     return note;
@@ -52,8 +53,9 @@ static int commit(struct leaders *r)
 START_TEST(a_damaged_beat_is_written_over)
 {
     leaders_turn(&a);
-    ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, BUS_WIRE_HEARTBEAT.key, "x", 1, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_heartbeat_kind.key,
+                                        "x", 1, NULL),
+                     0);
     for (int i = 0; i < 2; i++) {
         leaders_mono += CLUSTER_HEARTBEAT_S;
         leaders_turn(&a);
@@ -62,10 +64,11 @@ START_TEST(a_damaged_beat_is_written_over)
     void *bytes;
     size_t n;
     uint64_t rev;
-    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_HEARTBEAT.key,
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, bus_wire_heartbeat_kind.key,
                                         &bytes, &n, &rev, NULL),
                      0);
-    ck_assert_int_eq(shared_value_decode(&is, &BUS_WIRE_HEARTBEAT, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&is, &bus_wire_heartbeat_kind, bytes, n, NULL),
+                     0);
     ck_assert_str_eq(is.name, "a");
     ck_assert(lead_leading(a.lead));
     free(bytes);
@@ -100,12 +103,14 @@ START_TEST(a_take_over_that_failed_leaves_nothing)
     ck_assert_int_eq(leaders_turn(&b), 0); /* term 2 */
     lead_resign(b.lead);
     ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, "x", 1, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key, "x", 1, NULL),
+        0);
     ck_assert_int_lt(leaders_turn(&a), 0); /* term 3 fails */
     ck_assert_int_eq(
         leaders_bucket.set(leaders_bucket.self, "state.3.0.0", "left", 4, NULL), 0);
     ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, NULL, 0, NULL), 0);
+        leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key, NULL, 0, NULL),
+        0);
     leaders_mono += 2 * CLUSTER_TAKE_S;
     ck_assert_int_eq(leaders_turn(&b), 0); /* term 4 */
     ck_assert(lead_leading(b.lead));
@@ -124,16 +129,17 @@ START_TEST(a_damaged_dedup_is_done_without)
     size_t n, sealed_n;
     uint64_t rev;
     struct bus_wire_weights note;
-    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, &bytes,
-                                        &n, &rev, NULL),
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, bus_wire_weights_kind.key,
+                                        &bytes, &n, &rev, NULL),
                      0);
-    ck_assert_int_eq(shared_value_decode(&note, &BUS_WIRE_WEIGHTS, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&note, &bus_wire_weights_kind, bytes, n, NULL),
+                     0);
     note.dedup = "nonsense";
     note.dedup_n = 8;
     ck_assert_int_eq(
-        shared_value_encode(&sealed, &sealed_n, &BUS_WIRE_WEIGHTS, &note, NULL), 0);
-    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, sealed,
-                                        sealed_n, NULL),
+        shared_value_encode(&sealed, &sealed_n, &bus_wire_weights_kind, &note, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key,
+                                        sealed, sealed_n, NULL),
                      0);
     free(sealed);
     free(bytes);
@@ -169,10 +175,11 @@ static struct dedup_view published(void)
     uint64_t rev;
     struct bus_wire_weights note;
     struct dedup_view v;
-    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, &bytes,
-                                        &n, &rev, NULL),
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, bus_wire_weights_kind.key,
+                                        &bytes, &n, &rev, NULL),
                      0);
-    ck_assert_int_eq(shared_value_decode(&note, &BUS_WIRE_WEIGHTS, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&note, &bus_wire_weights_kind, bytes, n, NULL),
+                     0);
     ck_assert_uint_eq(note.position, 2);
     ck_assert_int_eq(dedup_view(&v, 5, note.dedup, note.dedup_n, NULL), 0);
     free(bytes);
@@ -201,10 +208,11 @@ static void make_old(void)
     size_t n;
     uint64_t rev;
     struct bus_wire_weights note;
-    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, &bytes,
-                                        &n, &rev, NULL),
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, bus_wire_weights_kind.key,
+                                        &bytes, &n, &rev, NULL),
                      0);
-    ck_assert_int_eq(shared_value_decode(&note, &BUS_WIRE_WEIGHTS, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&note, &bus_wire_weights_kind, bytes, n, NULL),
+                     0);
     uint64_t old[] = {2, 2, 0, 0, 1, 5, 2, 2, 1, 6, 0, 0, 0};
     char key[64];
     void *state;
@@ -229,14 +237,14 @@ static void make_old(void)
     size_t sealed_n;
     note.dedup_n = 0;
     ck_assert_int_eq(
-        shared_value_encode(&sealed, &sealed_n, &BUS_WIRE_WEIGHTS, &note, NULL), 0);
+        shared_value_encode(&sealed, &sealed_n, &bus_wire_weights_kind, &note, NULL), 0);
     unsigned char *body = (unsigned char *)sealed + ENVELOPE_HEAD;
     memmove(body + sealed_n - ENVELOPE_HEAD - 8 - note.checkpoint_n,
             body + sealed_n - ENVELOPE_HEAD - note.checkpoint_n,
             note.checkpoint_n); /* no length before them */
     sealed_n = envelope_seal(sealed, ENVELOPE_WEIGHTS, 1, sealed_n - ENVELOPE_HEAD - 8);
-    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, sealed,
-                                        sealed_n, NULL),
+    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key,
+                                        sealed, sealed_n, NULL),
                      0);
     free(sealed);
     free(bytes);
@@ -292,26 +300,28 @@ START_TEST(weights_that_do_not_fit_are_refused)
     void *bytes;
     size_t n;
     uint64_t rev;
-    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, &bytes,
-                                        &n, &rev, NULL),
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, bus_wire_weights_kind.key,
+                                        &bytes, &n, &rev, NULL),
                      0);
     struct bus_wire_weights note;
     struct err e = {0};
     bytes_put_u16((unsigned char *)bytes + 10, 3);
-    ck_assert_int_eq(shared_value_decode(&note, &BUS_WIRE_WEIGHTS, bytes, n, &e),
+    ck_assert_int_eq(shared_value_decode(&note, &bus_wire_weights_kind, bytes, n, &e),
                      ERR_RANGE);
     ck_assert_str_eq(
         e.detail,
         "is published weights of form 3; this abrd reads forms 1 to 2: upgrade it");
-    ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, bytes, n, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key,
+                                        bytes, n, NULL),
+                     0);
     follow_afresh(a.follow);
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_uint_eq(refused(&a), 1);
     bytes_put_u16((unsigned char *)bytes + 10, 2);
     ((unsigned char *)bytes)[n / 2] ^= 1;
-    ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, BUS_WIRE_WEIGHTS.key, bytes, n, NULL), 0);
+    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key,
+                                        bytes, n, NULL),
+                     0);
     follow_afresh(a.follow);
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_uint_eq(refused(&a), 2);

@@ -40,7 +40,7 @@ static void *encode(size_t *n)
 {
     void *bytes;
     struct err e = {0};
-    ck_assert_msg(shared_value_encode(&bytes, n, &SLOT_LOG_KIND, &l, &e) == 0, "%s",
+    ck_assert_msg(shared_value_encode(&bytes, n, &slot_log_kind, &l, &e) == 0, "%s",
                   e.detail);
     return bytes;
 }
@@ -54,7 +54,7 @@ START_TEST(a_place_that_is_free_is_no_task)
     ck_assert_int_eq(l.tasks.n, 2);
     size_t n;
     void *bytes = encode(&n);
-    ck_assert_int_eq(shared_value_decode(&got, &SLOT_LOG_KIND, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&got, &slot_log_kind, bytes, n, NULL), 0);
     free(bytes);
     slot_log_read(&read, &got, 0, &holes);
     ck_assert_float_eq(read.psi[0], .5f);
@@ -76,7 +76,7 @@ START_TEST(what_was_added_is_read)
 
     size_t n;
     void *bytes = encode(&n);
-    ck_assert_int_eq(shared_value_decode(&got, &SLOT_LOG_KIND, bytes, n, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&got, &slot_log_kind, bytes, n, NULL), 0);
     free(bytes);
     ck_assert_mem_eq(&got, &l, sizeof l);
     /* another node knows the profiles in another order, a third has never heard of one */
@@ -160,7 +160,7 @@ static int with(size_t at, uint32_t value)
     unsigned char *bytes = encode(&n);
     bytes_put_u32(bytes + ENVELOPE_HEAD + at, value);
     envelope_seal(bytes, ENVELOPE_SLOTS, 1, n - ENVELOPE_HEAD);
-    int rc = shared_value_decode(&got, &SLOT_LOG_KIND, bytes, n, NULL);
+    int rc = shared_value_decode(&got, &slot_log_kind, bytes, n, NULL);
     ck_assert(rc == 0 || got.n == 0);
     free(bytes);
     return rc;
@@ -173,15 +173,15 @@ START_TEST(nothing_that_was_read_is_trusted)
     unsigned char *bytes = encode(&n);
     struct err e = {0};
     for (size_t cut = 0; cut < n; cut++)
-        ck_assert_int_lt(shared_value_decode(&got, &SLOT_LOG_KIND, bytes, cut, NULL), 0);
+        ck_assert_int_lt(shared_value_decode(&got, &slot_log_kind, bytes, cut, NULL), 0);
     for (size_t at = ENVELOPE_HEAD; at < n; at++) {
         bytes[at] ^= 1;
-        ck_assert_int_eq(shared_value_decode(&got, &SLOT_LOG_KIND, bytes, n, NULL),
+        ck_assert_int_eq(shared_value_decode(&got, &slot_log_kind, bytes, n, NULL),
                          ERR_CORRUPT);
         bytes[at] ^= 1;
     }
     envelope_seal(bytes, ENVELOPE_SLOTS, 2, n - ENVELOPE_HEAD);
-    ck_assert_int_eq(shared_value_decode(&got, &SLOT_LOG_KIND, bytes, n, &e), ERR_RANGE);
+    ck_assert_int_eq(shared_value_decode(&got, &slot_log_kind, bytes, n, &e), ERR_RANGE);
     free(bytes);
 
     /* id, count, crc, experts, tasks, names, makers, maker, records, then the record */
@@ -208,7 +208,7 @@ START_TEST(nothing_that_was_read_is_trusted)
     /* nor what is to be written */
     l.record[0].reward[0] = NAN;
     void *out;
-    ck_assert_int_eq(shared_value_encode(&out, &n, &SLOT_LOG_KIND, &l, NULL),
+    ck_assert_int_eq(shared_value_encode(&out, &n, &slot_log_kind, &l, NULL),
                      ERR_CORRUPT);
     ck_assert_ptr_null(out);
 }

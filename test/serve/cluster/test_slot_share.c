@@ -184,7 +184,7 @@ static struct slot_log *read_log(void)
     static struct slot_log l;
     for (int i = 0; i < keys.n; i++)
         if (!strncmp(keys.value[i].key, "slots.", 6)) {
-            ck_assert_int_eq(shared_value_decode(&l, &SLOT_LOG_KIND, keys.value[i].data,
+            ck_assert_int_eq(shared_value_decode(&l, &slot_log_kind, keys.value[i].data,
                                                  keys.value[i].n, NULL),
                              0);
             return &l;
@@ -347,7 +347,7 @@ static void replace(int form, uint32_t experts_crc, uint32_t crc)
     char key[SLOT_LOG_KEY];
     slot_log_key(key, experts_crc);
     l->crc = crc;
-    ck_assert_int_eq(shared_value_encode(&bytes, &n, &SLOT_LOG_KIND, l, NULL), 0);
+    ck_assert_int_eq(shared_value_encode(&bytes, &n, &slot_log_kind, l, NULL), 0);
     envelope_seal(bytes, ENVELOPE_SLOTS, form, n - ENVELOPE_HEAD);
     ck_assert_int_eq(bucket.set(bucket.self, key, bytes, n, NULL), 0);
     free(bytes);

@@ -391,11 +391,11 @@ START_TEST(profiles_grow_on_all_nodes)
 }
 END_TEST
 
-Suite *suite_serve_session_service_cluster(void);
-Suite *suite_serve_session_service_cluster(void)
+Suite *suite_serve_cluster_cluster(void);
+Suite *suite_serve_cluster_cluster(void)
 {
-    Suite *s = suite_create("serve/service_cluster");
-    TCase *t = tcase_create("serve/service_cluster");
+    Suite *s = suite_create("serve/cluster/cluster");
+    TCase *t = tcase_create("serve/cluster/cluster");
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, what_is_played_here_is_learned_there);
