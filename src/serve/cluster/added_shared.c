@@ -70,13 +70,13 @@ bool added_shared_wanted(struct added_shared *g, const char *name)
     return found;
 }
 
-void added_shared_stats(struct added_shared_stats *out, struct added_shared *g)
+void added_shared_stats(struct cluster_stats *out, struct added_shared *g)
 {
     pthread_mutex_lock(&g->lock);
-    out->wanted = g->n_wanted;
-    out->taken = g->taken;
+    out->added_wanted = g->n_wanted;
+    out->added_taken = g->taken;
     pthread_mutex_unlock(&g->lock);
-    out->refused = atomic_load(&g->value.refused);
+    out->added_refused = atomic_load(&g->value.refused);
 }
 
 void added_shared_renew(struct added_shared *g)

@@ -23,6 +23,7 @@
 #include "base/entropy.h"
 #include "serve/added/added.h"
 #include "serve/added/added_wire.h"
+#include "serve/cluster/cluster_cfg.h"
 #include "serve/cluster/shared_value.h"
 #include "serve/learner/published.h"
 
@@ -57,11 +58,8 @@ bool added_shared_wanted(struct added_shared *g, const char *name);
 /* Experts that the list may still name were removed here: take them again. */
 void added_shared_renew(struct added_shared *g);
 
-struct added_shared_stats {
-    int wanted;
-    uint64_t taken, refused;
-};
-void added_shared_stats(struct added_shared_stats *out, struct added_shared *g);
+/* Sets the figures of added profiles; the rest stays. */
+void added_shared_stats(struct cluster_stats *out, struct added_shared *g);
 
 /* ---- the thread of the turns; mono, now: seconds of the two clocks ---- */
 

@@ -38,8 +38,7 @@ struct bus_nats {
     struct outbox *_Atomic outbox; /* the sender's; NULL: no sender */
     atomic_int answering;          /* callbacks that may use it */
     atomic_bool up, made;          /* connected; stream and bucket exist */
-    atomic_uint_fast64_t reconnects, published, repeated, refused, full, received,
-        damaged, skipped;
+    atomic_uint_fast64_t reconnects, published, repeated, refused, full, damaged, skipped;
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t called;
@@ -355,18 +354,16 @@ static bool nats_ready(struct bus_nats *n, struct err *e)
     return true;
 }
 
-void bus_nats_stats(struct bus_nats_stats *out, struct bus_nats *n)
+void bus_nats_stats(struct cluster_stats *out, struct bus_nats *n)
 {
-    *out =
-        (struct bus_nats_stats){.connected = atomic_load(&n->up) && atomic_load(&n->made),
-                                .reconnects = atomic_load(&n->reconnects),
-                                .published = atomic_load(&n->published),
-                                .repeated = atomic_load(&n->repeated),
-                                .refused = atomic_load(&n->refused),
-                                .full = atomic_load(&n->full),
-                                .received = atomic_load(&n->received),
-                                .damaged = atomic_load(&n->damaged),
-                                .skipped = atomic_load(&n->skipped)};
+    out->connected = atomic_load(&n->up) && atomic_load(&n->made);
+    out->reconnects = atomic_load(&n->reconnects);
+    out->published = atomic_load(&n->published);
+    out->repeated = atomic_load(&n->repeated);
+    out->refused = atomic_load(&n->refused);
+    out->full = atomic_load(&n->full);
+    out->damaged = atomic_load(&n->damaged);
+    out->skipped = atomic_load(&n->skipped);
     pthread_mutex_lock(&n->lock);
     memcpy(out->trouble, n->trouble, sizeof out->trouble);
     pthread_mutex_unlock(&n->lock);
@@ -937,7 +934,6 @@ static bool receiver_take(struct receiver *r, struct traj *out)
         if (!dedup_take(r->dedup, id.maker, id.number)) continue;
         out->place = seq;
         r->got++;
-        atomic_fetch_add(&n->received, 1);
         return true;
     }
     return false;

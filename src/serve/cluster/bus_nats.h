@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "serve/cluster/bucket.h"
+#include "serve/cluster/cluster_cfg.h"
 #include "serve/learner/bus.h"
 #include "serve/cluster/dedup.h"
 #include "serve/cluster/outbox.h"
@@ -35,20 +36,10 @@ struct bus_nats_cfg {
     const struct log *log;
 };
 
-struct bus_nats_stats {
-    bool connected; /* to a server, and stream and bucket exist */
-    uint64_t reconnects;
-    uint64_t published,
-        repeated;           /* acknowledged; of those, already known to the server */
-    uint64_t refused, full; /* not taken; of those, because the stream was full */
-    uint64_t received, damaged,
-        skipped;       /* skipped: removed from the stream before they were read */
-    char trouble[128]; /* the last failure, "" when there is none */
-};
-
 struct bus_nats *bus_nats_new(const struct bus_nats_cfg *cfg, struct err *e);
 void bus_nats_free(struct bus_nats *n);
-void bus_nats_stats(struct bus_nats_stats *out, struct bus_nats *n);
+/* Sets what the bus knows; the rest stays. */
+void bus_nats_stats(struct cluster_stats *out, struct bus_nats *n);
 
 struct bucket bus_nats_bucket(struct bus_nats *n);
 

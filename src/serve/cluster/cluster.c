@@ -631,7 +631,7 @@ void cluster_drain(struct service *s)
 {
     struct cluster *c = s->cluster;
     double until = clock_mono() + DRAIN_S;
-    struct bus_nats_stats n;
+    struct cluster_stats n;
     struct outbox_stats o;
     while (c->outbox && clock_mono() < until) {
         (void)!service_commit(s, NULL);
@@ -686,39 +686,17 @@ static void cluster_stats_learner(struct cluster_stats *out, struct cluster *c)
 void cluster_stats(struct cluster_stats *out, struct service *s)
 {
     struct cluster *c = s->cluster;
-    struct bus_nats_stats n;
-    struct follow_stats f;
-    struct added_shared_stats a;
-    bus_nats_stats(&n, c->nats);
-    follow_stats(&f, c->follow, clock_mono());
-    added_shared_stats(&a, c->added);
     *out = (struct cluster_stats){.role = c->role,
-                                  .connected = n.connected,
-                                  .leading = c->lead && lead_leading(c->lead),
-                                  .learner_silent_s = f.silent_s,
-                                  .term = f.heartbeat.term,
-                                  .reconnects = n.reconnects,
-                                  .weights_taken = f.taken,
-                                  .weights_refused = f.refused,
-                                  .weights_delay_s = f.delay_s,
-                                  .weights_delay_max_s = f.delay_max_s,
-                                  .added_wanted = a.wanted,
-                                  .added_taken = a.taken,
-                                  .added_refused = a.refused,
-                                  .published = n.published,
-                                  .repeated = n.repeated,
-                                  .refused = n.refused,
-                                  .full = n.full,
-                                  .damaged = n.damaged,
-                                  .skipped = n.skipped};
+                                  .leading = c->lead && lead_leading(c->lead)};
     memcpy(out->node, c->node, sizeof out->node);
-    if (!f.heartbeat.over) memcpy(out->learner, f.heartbeat.name, sizeof out->learner);
-    if (out->leading) { /* newer than the heartbeat that was read last */
-        memcpy(out->learner, c->node, sizeof out->learner);
-        out->term = lead_term(c->lead);
-        out->learner_silent_s = 0;
-    }
-    memcpy(out->trouble, n.trouble, sizeof out->trouble);
+    bus_nats_stats(out, c->nats);
+    follow_stats(out, c->follow, clock_mono());
+    added_shared_stats(out, c->added);
     if (c->outbox) cluster_stats_node(out, c);
     if (c->dedup) cluster_stats_learner(out, c);
+    if (!out->leading) return;
+    /* newer than the heartbeat that was read last */
+    memcpy(out->learner, c->node, sizeof out->learner);
+    out->term = lead_term(c->lead);
+    out->learner_silent_s = 0;
 }

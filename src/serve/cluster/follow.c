@@ -3,6 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "learn/ckpt.h"
 
@@ -19,7 +20,9 @@ struct follow {
     bool answers;
     uint64_t heartbeat_rev;
     double changed_at; /* the heartbeat, or the bucket answered again */
-    struct follow_stats stats;
+    struct bus_wire_heartbeat last;
+    uint64_t taken;
+    double delay_s, delay_max_s; /* from publication to here, by the clocks of both */
 };
 
 /* ---- heartbeat ---- */
@@ -38,8 +41,8 @@ static int follow_take_heartbeat(void *ctx, struct shared_value *v,
         f->changed_at = v->mono;
     f->answers = known;
     if (known) f->heartbeat_rev = v->rev;
-    if (!wrong) f->stats.heartbeat = f->read;
-    f->read = f->stats.heartbeat;
+    if (!wrong) f->last = f->read;
+    f->read = f->last;
     pthread_mutex_unlock(&f->lock);
     return known ? 1 : err_field(e, wrong->code, wrong->field, "%s", wrong->detail);
 }
@@ -103,10 +106,10 @@ static void follow_note_taken(struct follow *f, double now)
               "version %llu of term %llu, published %.3f s ago",
               (unsigned long long)w->version, (unsigned long long)w->term, delay);
     pthread_mutex_lock(&f->lock);
-    f->stats.taken++;
-    f->stats.delay_s = delay;
+    f->taken++;
+    f->delay_s = delay;
     /* the first ones were published before this process listened */
-    if (f->stats.taken > 1) f->stats.delay_max_s = fmax(f->stats.delay_max_s, delay);
+    if (f->taken > 1) f->delay_max_s = fmax(f->delay_max_s, delay);
     pthread_mutex_unlock(&f->lock);
 }
 
@@ -225,7 +228,7 @@ bool follow_heartbeat(struct bus_wire_heartbeat *out, uint64_t *rev, double *sil
                       struct follow *f, double mono)
 {
     pthread_mutex_lock(&f->lock);
-    *out = f->stats.heartbeat;
+    *out = f->last;
     *rev = f->heartbeat_rev;
     *silent_s = mono - f->changed_at;
     bool answers = f->answers;
@@ -233,11 +236,16 @@ bool follow_heartbeat(struct bus_wire_heartbeat *out, uint64_t *rev, double *sil
     return answers;
 }
 
-void follow_stats(struct follow_stats *out, struct follow *f, double mono)
+void follow_stats(struct cluster_stats *out, struct follow *f, double mono)
 {
     pthread_mutex_lock(&f->lock);
-    *out = f->stats;
-    out->silent_s = f->changed_at > 0 ? mono - f->changed_at : 0;
+    const struct bus_wire_heartbeat *h = &f->last;
+    out->learner_silent_s = f->changed_at > 0 ? mono - f->changed_at : 0;
+    out->term = h->term;
+    if (!h->over) memcpy(out->learner, h->name, sizeof out->learner);
+    out->weights_taken = f->taken;
+    out->weights_delay_s = f->delay_s;
+    out->weights_delay_max_s = f->delay_max_s;
     pthread_mutex_unlock(&f->lock);
-    out->refused = atomic_load(&f->weights.refused);
+    out->weights_refused = atomic_load(&f->weights.refused);
 }

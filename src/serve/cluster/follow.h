@@ -14,6 +14,7 @@
 
 #include "policy/policy.h"
 #include "serve/cluster/bus_wire.h"
+#include "serve/cluster/cluster_cfg.h"
 
 #define FOLLOW_VALUES 3
 
@@ -34,14 +35,6 @@ struct follow_cfg {
     void *ctx;
 };
 
-struct follow_stats {
-    struct bus_wire_heartbeat heartbeat; /* term 0: none was read */
-    /* Since the heartbeat's last change, or since the bucket answered first or again. */
-    double silent_s;
-    uint64_t taken, refused;
-    double delay_s, delay_max_s; /* from publication to here, by the clocks of both */
-};
-
 struct follow *follow_new(const struct follow_cfg *cfg, struct err *e);
 void follow_free(struct follow *f);
 
@@ -52,10 +45,12 @@ void follow_afresh(struct follow *f);
 /* A call said that something has changed. */
 void follow_called(struct follow *f);
 
-/* The heartbeat that was read last, and its revision; false: the bucket does not answer. */
+/* The heartbeat that was read last, term 0: none; and its revision. silent_s: since its last change,
+ * or since the bucket answered first or again. false: the bucket does not answer. */
 bool follow_heartbeat(struct bus_wire_heartbeat *out, uint64_t *rev, double *silent_s,
                       struct follow *f, double mono);
-void follow_stats(struct follow_stats *out, struct follow *f, double mono);
+/* Sets learner, its silence, term and the figures of the weights; the rest stays. */
+void follow_stats(struct cluster_stats *out, struct follow *f, double mono);
 
 /* The policy of published weights, owned; NULL when it does not fit this shape. */
 struct policy *follow_policy(const struct bus_wire_weights *w,

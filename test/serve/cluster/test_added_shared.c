@@ -201,9 +201,9 @@ static void learn(struct side *s, uint64_t place)
 
 static uint64_t refused(struct side *s)
 {
-    struct added_shared_stats st;
+    struct cluster_stats st;
     added_shared_stats(&st, s->shared);
-    return st.refused;
+    return st.added_refused;
 }
 
 START_TEST(what_one_node_wants_all_have)
@@ -251,11 +251,11 @@ START_TEST(what_is_learned_arrives_and_nothing_is_heaped_up)
     ck_assert_int_eq(keys.n, 1 + 1 + 2 * 2);
     /* what is at hand is not fetched again */
     uint64_t revs = keys.revs;
-    struct added_shared_stats st;
+    struct cluster_stats st;
     all();
     added_shared_stats(&st, a.shared);
-    ck_assert_uint_eq(st.taken, 5);
-    ck_assert_int_eq(st.wanted, 1);
+    ck_assert_uint_eq(st.added_taken, 5);
+    ck_assert_int_eq(st.added_wanted, 1);
     ck_assert_uint_eq(keys.revs, revs);
 }
 END_TEST

@@ -82,9 +82,9 @@ static void acked(struct sending *s, uint64_t many)
     }
 }
 
-static struct bus_nats_stats stats(struct bus_nats *n)
+static struct cluster_stats stats(struct bus_nats *n)
 {
-    struct bus_nats_stats s;
+    struct cluster_stats s;
     bus_nats_stats(&s, n);
     return s;
 }

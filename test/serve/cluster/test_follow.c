@@ -99,17 +99,17 @@ END_TEST
 
 START_TEST(a_board_without_a_beat_is_silence)
 {
-    struct follow_stats s;
+    struct cluster_stats s;
     follow_stats(&s, f, 5);
-    ck_assert_double_eq(s.silent_s, 0); /* no board has answered yet */
+    ck_assert_double_eq(s.learner_silent_s, 0); /* no board has answered yet */
     ck_assert_int_eq(turn(10), 0);
     ck_assert_int_eq(turn(50), 0);
     follow_stats(&s, f, 50);
-    ck_assert_double_eq(s.silent_s, 40);
+    ck_assert_double_eq(s.learner_silent_s, 40);
     write_heartbeat(1);
     ck_assert_int_eq(turn(60), 0);
     follow_stats(&s, f, 61);
-    ck_assert_double_eq(s.silent_s, 1);
+    ck_assert_double_eq(s.learner_silent_s, 1);
 }
 END_TEST
 
@@ -172,13 +172,13 @@ END_TEST
 
 START_TEST(what_are_no_weights_is_refused)
 {
-    struct follow_stats s;
+    struct cluster_stats s;
     ck_assert_int_eq(
         bucket.set(bucket.self, bus_wire_weights_kind.key, "nothing", 7, NULL), 0);
     ck_assert_int_eq(turn(10), 0);
     follow_stats(&s, f, 10);
-    ck_assert_uint_eq(s.refused, 1);
-    ck_assert_uint_eq(s.taken, 0);
+    ck_assert_uint_eq(s.weights_refused, 1);
+    ck_assert_uint_eq(s.weights_taken, 0);
 }
 END_TEST
 
