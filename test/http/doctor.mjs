@@ -59,7 +59,7 @@ await test('a server without JetStream, and one that lets nobody in', async () =
     await expect(url, [['bus', 'ok', /127\.0\.0\.1/], ['jetstream', 'fail', /-js and -sd/]]);
     await bare.kill();
     const shut = await new Nats(port, ['--user', 'abrd', '--pass', 'secret', '-js', '-sd', join(folder, 'shut')]).start();
-    await expect(url, [['bus', 'fail', /does not let us in.*--bus-creds/]]);
+    await expect(url, [['bus', 'fail', /refuses the connection.*--bus-creds/]]);
     const d = await expect(`nats://abrd:secret@127.0.0.1:${port}`, [['jetstream', 'ok', /on/]]);
     assert.doesNotMatch(d.said, /secret/);
     await shut.kill();
@@ -99,7 +99,7 @@ await test('beside a learner', async () => {
     execFileSync(ABRD, ['train', '--steps', '2000', '--experts', '2', '--quiet', '--out', other], { stdio: 'ignore' });
     await expect(url, [['weights', 'fail', /another shape.*--policy/]], ['--policy', other]);
     assert.equal((await l.stop()).code, 0);
-    await expect(url, [['learner', 'warn', /l1 has stopped, and nobody has followed/]]);
+    await expect(url, [['learner', 'warn', /l1 has stopped, and no other learner leads/]]);
 });
 
 await test('what a newer abrd has put there', async () => {

@@ -518,7 +518,7 @@ static void check_bus_weights(struct doctor_report *out, const struct bus_nats_v
     char found[HOME_PATH];
     const char *path = serve_options_path(s->policy, found, HOME_POLICY);
     struct policy *own = path ? ckpt_load(path, NULL, NULL, NULL, NULL) : NULL;
-    if (!own) return; /* said under "policy" */
+    if (!own) return; /* row "policy" reports it */
     struct err e = {0};
     struct bus_wire_weights note;
     bool read = !shared_value_decode(&note, &bus_wire_weights_kind, v->bytes, v->n, &e);
@@ -545,7 +545,7 @@ static void check_bus_common(struct doctor_report *out, const struct bus_nats_va
     if (!c) return;
     if (shared_value_decode(c, &bus_wire_common_kind, v->bytes, v->n, &e))
         doctor_find(out, "common", DOCTOR_FAIL,
-                    "profiles and settings of all cannot be read: %.200s%s", e.detail,
+                    "the common profiles and settings cannot be read: %.200s%s", e.detail,
                     e.code == ERR_RANGE ? "; another node is newer: upgrade this one"
                                         : "");
     else
@@ -560,16 +560,17 @@ static void check_bus_learner(struct doctor_report *out, const struct bus_nats_v
     struct bus_wire_heartbeat b;
     if (!v->bytes)
         doctor_find(out, "learner", DOCTOR_WARN,
-                    "none has ever learned here: start abrd serve --role learn");
+                    "no learner has led here yet: start abrd serve --role learn");
     else if (shared_value_decode(&b, &bus_wire_heartbeat_kind, v->bytes, v->n, &e))
         doctor_find(out, "learner", DOCTOR_FAIL, "its heartbeat cannot be read: %.200s%s",
                     e.detail, e.code == ERR_RANGE ? "; upgrade this node" : "");
     else if (b.over)
         doctor_find(out, "learner", DOCTOR_WARN,
-                    "%s has stopped, and nobody has followed: start one", b.name);
+                    "%s has stopped, and no other learner leads: start one", b.name);
     else if (v->age_s > SILENT_S)
         doctor_find(out, "learner", DOCTOR_WARN,
-                    "%s was heard %.0f s ago: does it run, and are the clocks equal?",
+                    "the last heartbeat of %s is %.0f s old: check that it runs and that "
+                    "the clocks agree",
                     b.name, v->age_s);
     else
         doctor_find(out, "learner", DOCTOR_OK, "%s, term %" PRIu64, b.name, b.term);
@@ -606,11 +607,10 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
                                      .who = "abrd doctor",
                                      .replicas = s->cluster.replicas};
     if (bus_nats_look(&look, value, VALUES, &cfg, &e)) {
-        doctor_find(
-            out, "bus", DOCTOR_FAIL,
-            "%.200s; start nats-server -js there, or mend --bus. Without it a node "
-            "decides by the weights at hand, and nothing is learned",
-            e.detail);
+        doctor_find(out, "bus", DOCTOR_FAIL,
+                    "%.200s; start nats-server -js there, or correct --bus. Without it a "
+                    "node decides with the weights that it has, and nothing is learned",
+                    e.detail);
         bus_nats_look_free(value, VALUES);
         return;
     }
@@ -618,7 +618,7 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
                 look.servers, look.servers == 1 ? "" : "s");
     if (!look.jetstream)
         doctor_find(out, "jetstream", DOCTOR_FAIL,
-                    "the server gives us none (%.120s): start nats-server with -js and "
+                    "the server offers none (%.120s): start nats-server with -js and "
                     "-sd DIR, and allow it for this account",
                     look.trouble);
     else if (*look.trouble)
