@@ -20,7 +20,7 @@
 #include "cli/fetch.h"
 #include "learn/ckpt.h"
 #include "policy/policy.h"
-#include "serve/cluster/bus_nats_look.h"
+#include "serve/cluster/bus_nats.h"
 #include "serve/cluster/follow.h"
 #include "serve/cluster/lead.h"
 #include "serve/http/auth.h"
@@ -30,9 +30,9 @@
 #include "serve/store/store_sqlite.h"
 
 #define ROOM_BYTES 100e6     /* of a disk: enough for some 400,000 chunks */
-#define SANE_TIME 1735689600 /* 2025-01-01: no clock that is set shows less */
+#define SANE_TIME 1735689600 /* 2025-01-01: a clock that was set shows more */
 #define FILES_BESIDE 64      /* descriptors that are no connections */
-#define SILENT_S 10.0        /* a learner's heartbeat comes once a second */
+#define SILENT_S 10.0        /* a leader writes a heartbeat every second */
 #define MB 1048576.0         /* as --bus-stream-mb counts */
 
 /* ---- findings ---- */
@@ -490,7 +490,7 @@ static void check_bus_stream(struct doctor_report *out, const struct bus_nats_lo
                     s->cluster.name, k->messages, (double)k->bytes / MB, room / MB);
 }
 
-/* What a learner of this policy publishes in one message; said under "policy" when there is none. */
+/* The largest message that a learner of this policy publishes. Row "policy" reports a missing one. */
 static void check_bus_room(struct doctor_report *out, const struct bus_nats_look *look,
                            const struct serve_options *s)
 {
