@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { POINTS = 256 }; /* of one series of intervals */
 
@@ -110,16 +111,53 @@ void claims_judge(const struct claims_lab *l, const struct claims_columns *c,
 
 /* ---- checks ---- */
 
+static void claims_check_one(const struct claims_lab *l, const struct claims_check *c,
+                             const char *name, struct claims_number of)
+{
+    struct stats_interval x = l->measure(l->self, of);
+    double value = c->side == CLAIMS_OF_LOWER   ? x.lo
+                   : c->side == CLAIMS_OF_UPPER ? x.hi
+                                                : x.mean;
+    report_check(l->report, name, value, c->low, c->high);
+}
+
 void claims_check(const struct claims_lab *l, const struct claims_check *check, int n)
 {
+    for (int i = 0; i < n; i++)
+        claims_check_one(l, &check[i], check[i].name, check[i].of);
+}
+
+void claims_check_size(const struct claims_lab *l, const struct claims_check *check,
+                       int n, int size)
+{
     for (int i = 0; i < n; i++) {
-        const struct claims_check *c = &check[i];
-        struct stats_interval x = l->measure(l->self, c->of);
-        report_check(l->report, c->name,
-                     c->side == CLAIMS_OF_LOWER   ? x.lo
-                     : c->side == CLAIMS_OF_UPPER ? x.hi
-                                                  : x.mean,
-                     c->low, c->high);
+        struct claims_number of = check[i].of;
+        of.a = of.a * l->sizes + size;
+        of.b = of.b * l->sizes + size;
+        char name[128], of_size[32];
+        const char *at = strchr(check[i].name, '@');
+        int before = at ? (int)(at - check[i].name) : (int)strlen(check[i].name);
+        snprintf(name, sizeof name, "%.*s%s%s", before, check[i].name,
+                 at ? l->size_name(of_size, l->self, size) : "", at ? at + 1 : "");
+        claims_check_one(l, &check[i], name, of);
+    }
+}
+
+/* ---- tables of arms ---- */
+
+void claims_fields(const struct claims_lab *l, const struct claims_field *field, int n,
+                   int arm)
+{
+    for (int i = 0; i < n; i++) {
+        const struct claims_field *f = &field[i];
+        struct claims_number of = f->of;
+        of.a = arm;
+        struct stats_interval x = l->measure(l->self, of);
+        if (f->as == CLAIMS_INTERVAL)
+            claims_cell(l->report, f->column, x, f->digits);
+        else
+            report_real(l->report, f->column,
+                        (f->as == CLAIMS_PERCENT ? 100 : 1) * x.mean, f->digits);
     }
 }
 

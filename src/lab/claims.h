@@ -125,8 +125,30 @@ struct claims_check {
 };
 
 void claims_check(const struct claims_lab *l, const struct claims_check *check, int n);
+/* The same for one size: arms are rows of the grid, and '@' in a name becomes the size's name. */
+void claims_check_size(const struct claims_lab *l, const struct claims_check *check,
+                       int n, int size);
+
+/* ---- tables of arms ---- */
+
+struct claims_field {
+    const char *column;
+    struct claims_number of; /* of the row's arm, which becomes its `a` */
+    enum { CLAIMS_INTERVAL, CLAIMS_REAL, CLAIMS_PERCENT } as;
+    int digits;
+};
+
+/* The cells of one arm, in the report's last row. */
+void claims_fields(const struct claims_lab *l, const struct claims_field *field, int n,
+                   int arm);
 
 /* ---- figures ---- */
+
+/* Two initialisers, for a pointer and the count that follows it:
+ *   .curve = CLAIMS_ALL(claims_curve, {"measured", REPORT_LINE, ERROR, STOP}, {...}) */
+#define CLAIMS_ALL(type, ...)           \
+    (const struct type[]){__VA_ARGS__}, \
+        (int)(sizeof((const struct type[]){__VA_ARGS__}) / sizeof(struct type))
 
 enum claims_each {
     CLAIMS_ONE,    /* the panel as it is; a curve's arm is an arm */
