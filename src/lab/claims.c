@@ -79,6 +79,8 @@ void claims_row(struct report *r, const struct claims_columns *c,
     if (c->text) report_cell(r, c->text, "%s", claim->text);
     if (c->where) report_cell(r, c->where, "%s", claim->where);
     if (c->paper) report_cell(r, c->paper, "%s", claim->paper);
+    if (c->published)
+        report_cell(r, c->published, "%s", claim->published ? claim->published : "-");
 }
 
 void claims_answer(const struct claims_lab *l, const struct claims_columns *c,
@@ -90,7 +92,8 @@ void claims_answer(const struct claims_lab *l, const struct claims_columns *c,
     for (int i = 1; i < CLAIMS_NUMBERS; i++)
         if (claim->of[i].kind) mean[i] = l->measure(l->self, claim->of[i]).mean;
 
-    enum report_verdict v = claim->rule == CLAIMS_EFFECT
+    enum report_verdict v = c->untested ? REPORT_UNTESTED
+                            : claim->rule == CLAIMS_EFFECT
                                 ? claims_effect(ours, claim->claimed, claim->even)
                             : claim->rule == CLAIMS_SIGN ? claims_sign(ours)
                                                          : claims_limit(claim, mean);

@@ -78,8 +78,8 @@ enum claims_rule {
 #define CLAIMS_NUMBERS 3
 
 struct claims_claim {
-    const char *text, *where,
-        *paper; /* where: section or figure; NULL leaves a cell empty */
+    const char *text, *where, *paper; /* where: section or figure */
+    const char *published;            /* what the paper's published data say; NULL: "-" */
     struct claims_number of[CLAIMS_NUMBERS];
     enum claims_rule rule;
     double claimed, even;
@@ -90,9 +90,10 @@ struct claims_claim {
 
 /* Names of the table's columns, which appear in this order; NULL leaves one out. */
 struct claims_columns {
-    const char *text, *where, *paper, *ours, *verdict;
+    const char *text, *where, *paper, *published, *ours, *verdict;
     bool verdict_first; /* before `ours` */
     bool measured_only; /* leaves out claims whose first number is NaN */
+    bool untested;      /* too few runs for a verdict */
     double scale;       /* of an interval, 100 for percent; 0 means 1 */
 };
 

@@ -129,3 +129,19 @@ void labs_names(const struct report *r, int n, int from, const char *word)
         ck_assert_msg(strncmp(name, word, strlen(word)) == 0, "%s", name);
     }
 }
+
+struct report_check labs_check(const struct report *r, const char *part)
+{
+    for (int i = 0; i < report_checks(r); i++)
+        if (strstr(report_check_at(r, i).name, part)) return report_check_at(r, i);
+    ck_abort_msg("no check '%s'", part);
+}
+
+const char *labs_cell(char buf[64], const struct report *r, int table, int row,
+                      const char *column)
+{
+    for (int k = 0; report_column(r, table, k); k++)
+        if (!strcmp(report_column(r, table, k), column))
+            return report_shown(buf, r, table, row, k);
+    ck_abort_msg("no column '%s' in table %d", column, table);
+}

@@ -49,4 +49,10 @@ void labs_pass(const struct report *r, int n);
 /* The report has n checks, and the names of those after the first `from` begin with `word`. */
 void labs_names(const struct report *r, int n, int from, const char *word);
 
+/* The first check whose name holds `part`; there must be one. */
+struct report_check labs_check(const struct report *r, const char *part);
+/* What the table shows in the column of that name, which it must have; NULL for an empty cell. */
+const char *labs_cell(char buf[64], const struct report *r, int table, int row,
+                      const char *column);
+
 #endif

@@ -4,9 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { RESAMPLES = 10000 };
+static const struct {
+    int resamples;
+    uint64_t seed;
+} CARE[] = {[SHIFT_CLAIM] = {10000, 20250101}, [SHIFT_FIGURE] = {2000, 20250102}};
 
-static const uint64_t BOOTSTRAP = 20250101;
 static const double WEIGHTS[SHIFT_PROFILES][3] = {{1, 6, 1}, {1, 1, 6}, {6, 1, 1}};
 
 static double weighted(const struct shift_point *p, int part, float value)
@@ -148,7 +150,8 @@ double shift_lag(const double *q, int n)
     return n;
 }
 
-double shift_segment_lag(const struct shift_record *r, int segment)
+/* of one segment, 0 .. 9 */
+static double segment_lag(const struct shift_record *r, int segment)
 {
     int from = at_segment(r, segment), to = at_segment(r, segment + 1);
     double *q = malloc((size_t)(to - from + 1) * sizeof *q);
@@ -159,16 +162,15 @@ double shift_segment_lag(const struct shift_record *r, int segment)
     return lag;
 }
 
-double shift_lags(const struct shift_record *r, double *adapted)
+static struct mean segment_lags(const struct shift_record *r)
 {
     struct mean m = {0};
     for (int s = 1; s < SHIFT_SEGMENTS; s++)
-        shift_stat_take(&m, shift_segment_lag(r, s));
-    if (adapted) *adapted = (double)m.n / (SHIFT_SEGMENTS - 1);
-    return shift_stat_value(m);
+        shift_stat_take(&m, segment_lag(r, s));
+    return m;
 }
 
-double shift_profile_qoe(const struct shift_record *r, int profile)
+static double profile_qoe(const struct shift_record *r, int profile)
 {
     struct mean m = {0};
     for (int i = 0; i < r->points; i++)
@@ -176,18 +178,50 @@ double shift_profile_qoe(const struct shift_record *r, int profile)
     return shift_stat_value(m);
 }
 
-double shift_level_share(const struct shift_record *r, int profile, int level)
+/* Adds the shares of the levels lo .. hi in a segment's plateau. */
+static void take_plateau(struct mean *m, const struct shift_record *r, int segment,
+                         int lo, int hi)
+{
+    int end = at_segment(r, segment + 1.0);
+    for (int i = at_part(r, segment, 0.8); i < end; i++) {
+        double share = 0.0;
+        for (int k = lo; k <= hi; k++)
+            share += (double)r->point[i].level[k];
+        shift_stat_take(m, share);
+    }
+}
+
+static double level_share(const struct shift_record *r, int profile, int level)
 {
     struct mean m = {0};
-    for (int s = profile; s < SHIFT_SEGMENTS; s += SHIFT_PROFILES) {
-        int end = at_segment(r, s + 1.0);
-        for (int i = at_part(r, s, 0.8); i < end; i++)
-            shift_stat_take(&m, (double)r->point[i].level[level]);
-    }
+    for (int s = profile; s < SHIFT_SEGMENTS; s += SHIFT_PROFILES)
+        take_plateau(&m, r, s, level, level);
     return shift_stat_value(m);
 }
 
-double shift_over_time(const struct shift_record *r, struct stats_cut cut)
+double shift_frozen_share(const struct shift_record *r, int lo, int hi)
+{
+    struct mean m = {0};
+    for (int s = SHIFT_PROFILES; s < SHIFT_SEGMENTS; s++)
+        take_plateau(&m, r, s, lo, hi);
+    return shift_stat_value(m);
+}
+
+static double level_swing(const struct shift_record *r)
+{
+    struct mean m[SHIFT_PROFILES] = {0};
+    for (int s = 4; s < SHIFT_SEGMENTS; s++)
+        shift_stat_take(&m[s % SHIFT_PROFILES],
+                        segment_mean(r, s, 0.8, 1.0, SHIFT_LEVEL));
+    double lo = shift_stat_value(m[0]), hi = lo;
+    for (int i = 1; i < SHIFT_PROFILES; i++) {
+        lo = fmin(lo, shift_stat_value(m[i]));
+        hi = fmax(hi, shift_stat_value(m[i]));
+    }
+    return hi - lo;
+}
+
+static double over_time(const struct shift_record *r, struct stats_cut cut)
 {
     double *x = malloc((size_t)(r->points ? r->points : 1) * sizeof *x);
     int n = 0;
@@ -197,6 +231,8 @@ double shift_over_time(const struct shift_record *r, struct stats_cut cut)
     free(x);
     return mean;
 }
+
+/* ---- probes ---- */
 
 static double of_net(const struct shift_probe_net *n, int expert, int layer, int measure)
 {
@@ -222,116 +258,114 @@ double shift_probed(const struct shift_probe *p, int net, int expert, int layer,
     return shift_stat_value(m);
 }
 
-static bool is_late(const struct shift_record *r, const struct shift_probe *p)
+static int most_shared(const struct shift_probe_net *n)
 {
-    return (double)p->iteration > 0.8 * r->points;
+    int most = 0;
+    for (int k = 1; k < SHIFT_EXPERTS; k++)
+        if (n->share[k] > n->share[most]) most = k;
+    return most;
 }
 
-double shift_late(const struct shift_record *r, int net, int expert, int layer,
-                  int measure)
+static double of_probe(const struct shift_probe *p, const struct shift_number *of)
 {
-    struct mean m = {0};
-    for (int i = 0; i < r->probes; i++)
-        if (is_late(r, &r->probe[i]))
-            shift_stat_take(&m, shift_probed(&r->probe[i], net, expert, layer, measure));
-    return shift_stat_value(m);
+    const struct shift_probe_net *n = &p->net[of->net < SHIFT_NETS ? of->net : 0];
+    switch (of->of) {
+    case SHIFT_LATE_ALL:
+        return (double)n->mean_all[of->measure];
+    case SHIFT_BUSIEST:
+        return shift_probed(p, of->net, most_shared(n), SHIFT_ALL, of->measure);
+    case SHIFT_TOP_SHARE:
+        return (double)n->share[most_shared(n)];
+    default:
+        return shift_probed(p, of->net, of->expert, of->layer, of->measure);
+    }
 }
 
-double shift_late_all(const struct shift_record *r, int net, int measure)
-{
-    struct mean m = {0};
-    for (int i = 0; i < r->probes; i++)
-        if (is_late(r, &r->probe[i]))
-            shift_stat_take(&m, (double)r->probe[i].net[net].mean_all[measure]);
-    return shift_stat_value(m);
-}
-
-double shift_late_top_share(const struct shift_record *r, int net)
+/* Mean over the probes after a share `from` of the run, up to `to`. */
+static double of_probes(const struct shift_record *r, const struct shift_number *of,
+                        double from, double to)
 {
     struct mean m = {0};
     for (int i = 0; i < r->probes; i++) {
-        if (!is_late(r, &r->probe[i])) continue;
-        double top = (double)r->probe[i].net[net].share[0];
-        for (int k = 1; k < SHIFT_EXPERTS; k++)
-            top = fmax(top, (double)r->probe[i].net[net].share[k]);
-        shift_stat_take(&m, top);
+        double at = (double)r->probe[i].iteration;
+        if (at > from * r->points && at <= to * r->points)
+            shift_stat_take(&m, of_probe(&r->probe[i], of));
     }
     return shift_stat_value(m);
 }
 
-double shift_frozen_share(const struct shift_record *r, int lo, int hi)
+/* ---- one number ---- */
+
+double shift_number(const struct shift_record *r, const struct shift_number *of)
 {
-    struct mean m = {0};
-    for (int s = SHIFT_PROFILES; s < SHIFT_SEGMENTS; s++) {
-        int end = at_segment(r, s + 1.0);
-        for (int i = at_part(r, s, 0.8); i < end; i++) {
-            double share = 0.0;
-            for (int k = lo; k <= hi; k++)
-                share += (double)r->point[i].level[k];
-            shift_stat_take(&m, share);
-        }
+    double x, q[SHIFT_SEGMENTS];
+    switch (of->of) {
+    case SHIFT_MEAN:
+        shift_bins(&x, 1, r, (enum shift_curve)of->curve);
+        return x;
+    case SHIFT_TIME:
+        return over_time(r, of->cut);
+    case SHIFT_LATE:
+    case SHIFT_LATE_ALL:
+    case SHIFT_BUSIEST:
+    case SHIFT_TOP_SHARE:
+        return of_probes(r, of, 0.8, 2);
+    case SHIFT_GROWTH:
+        return of_probes(r, of, 0.8, 2) - of_probes(r, of, 0.2, 0.4);
+    case SHIFT_LAGS:
+        return shift_stat_value(segment_lags(r));
+    case SHIFT_ADAPTED:
+        return (double)segment_lags(r).n / (SHIFT_SEGMENTS - 1);
+    case SHIFT_SEGMENT_LAG:
+        return segment_lag(r, of->segment);
+    case SHIFT_SEGMENT_GAIN:
+        return !isnan(segment_lag(r, of->segment));
+    case SHIFT_PLATEAU:
+        shift_segments(q, r, 0.8, 1.0);
+        return q[of->segment];
+    case SHIFT_PROFILE_QOE:
+        return profile_qoe(r, of->profile);
+    case SHIFT_PROFILE_LEVEL:
+        return level_share(r, of->profile, of->level);
+    case SHIFT_SWING:
+        return level_swing(r);
     }
-    return shift_stat_value(m);
+    return (double)NAN;
 }
 
-double shift_swing(const struct shift_record *r)
-{
-    struct mean m[SHIFT_PROFILES] = {0};
-    for (int s = 4; s < SHIFT_SEGMENTS; s++)
-        shift_stat_take(&m[s % SHIFT_PROFILES],
-                        segment_mean(r, s, 0.8, 1.0, SHIFT_LEVEL));
-    double lo = shift_stat_value(m[0]), hi = lo;
-    for (int i = 1; i < SHIFT_PROFILES; i++) {
-        lo = fmin(lo, shift_stat_value(m[i]));
-        hi = fmax(hi, shift_stat_value(m[i]));
-    }
-    return hi - lo;
-}
-
-double shift_late_busiest(const struct shift_record *r, int net, int measure)
-{
-    struct mean m = {0};
-    for (int i = 0; i < r->probes; i++) {
-        if (!is_late(r, &r->probe[i])) continue;
-        const float *share = r->probe[i].net[net].share;
-        int most = 0;
-        for (int k = 1; k < SHIFT_EXPERTS; k++)
-            if (share[k] > share[most]) most = k;
-        shift_stat_take(&m, shift_probed(&r->probe[i], net, most, -1, measure));
-    }
-    return shift_stat_value(m);
-}
-
-void shift_per_run(double *x, const struct shift_set *s, struct shift_figure f)
-{
-    for (int i = 0; i < s->n; i++)
-        x[i] = f.of(&s->run[i], f.arg);
-}
-
-struct stats_interval shift_mean_of(const double *x, int n)
-{
-    return stats_bootstrap(x, n, 0.95, RESAMPLES, BOOTSTRAP);
-}
+/* ---- sets of runs ---- */
 
 static const struct stats_interval NONE = {NAN, NAN, NAN};
 
-struct stats_interval shift_mean(const struct shift_set *s, struct shift_figure f)
+int shift_per_run(double *x, const struct shift_set *s, const struct shift_number *of,
+                  bool known)
 {
-    if (!s) return NONE;
-    double x[SHIFT_SEEDS];
     int n = 0;
-    shift_per_run(x, s, f);
-    for (int i = 0; i < s->n; i++)
-        if (!isnan(x[i])) x[n++] = x[i];
-    return shift_mean_of(x, n);
+    for (int i = 0; i < s->n; i++) {
+        x[n] = shift_number(&s->run[i], of);
+        n += !known || !isnan(x[n]);
+    }
+    return n;
+}
+
+struct stats_interval shift_mean_of(const double *x, int n, enum shift_care care)
+{
+    return stats_bootstrap(x, n, 0.95, CARE[care].resamples, CARE[care].seed);
+}
+
+struct stats_interval shift_mean(const struct shift_set *s, const struct shift_number *of,
+                                 enum shift_care care)
+{
+    double x[SHIFT_SEEDS];
+    return s ? shift_mean_of(x, shift_per_run(x, s, of, true), care) : NONE;
 }
 
 /* Paired by seed; a pair with a NaN is left out. */
 static int pairs(double *x, double *y, const struct shift_set *a,
-                 const struct shift_set *b, struct shift_figure f)
+                 const struct shift_set *b, const struct shift_number *of)
 {
-    shift_per_run(x, a, f);
-    shift_per_run(y, b, f);
+    shift_per_run(x, a, of, false);
+    shift_per_run(y, b, of, false);
     int n = 0;
     for (int i = 0; i < a->n && i < b->n; i++) {
         if (isnan(x[i]) || isnan(y[i])) continue;
@@ -342,21 +376,37 @@ static int pairs(double *x, double *y, const struct shift_set *a,
 }
 
 struct stats_interval shift_ratio(const struct shift_set *a, const struct shift_set *b,
-                                  struct shift_figure f)
+                                  const struct shift_number *of, enum shift_care care)
 {
     if (!a || !b) return NONE;
     double x[SHIFT_SEEDS], y[SHIFT_SEEDS];
-    int n = pairs(x, y, a, b, f);
-    return stats_bootstrap_ratio(x, y, n, 0.95, RESAMPLES, BOOTSTRAP);
+    int n = pairs(x, y, a, b, of);
+    return stats_bootstrap_ratio(x, y, n, 0.95, CARE[care].resamples, CARE[care].seed);
 }
 
 struct stats_interval shift_difference(const struct shift_set *a,
-                                       const struct shift_set *b, struct shift_figure f)
+                                       const struct shift_set *b,
+                                       const struct shift_number *of)
 {
     if (!a || !b) return NONE;
     double x[SHIFT_SEEDS], y[SHIFT_SEEDS];
-    int n = pairs(x, y, a, b, f);
+    int n = pairs(x, y, a, b, of);
     for (int i = 0; i < n; i++)
         x[i] -= y[i];
-    return shift_mean_of(x, n);
+    return shift_mean_of(x, n, SHIFT_CLAIM);
+}
+
+struct stats_interval shift_profiles(const struct shift_set *s, int profile,
+                                     struct stats_cut cut)
+{
+    double q[SHIFT_PROFILES * SHIFT_SEEDS];
+    int n[SHIFT_PROFILES], strata = 0;
+    for (int k = 0; k < SHIFT_PROFILES; k++) {
+        if (profile < SHIFT_PROFILES && k != profile) continue;
+        const struct shift_number of = {.of = SHIFT_PROFILE_QOE, .profile = k};
+        shift_per_run(q + strata * s->n, s, &of, false);
+        n[strata++] = s->n;
+    }
+    return stats_bootstrap_strata((struct stats_strata){q, n, strata}, cut, 0.95,
+                                  CARE[SHIFT_FIGURE].resamples, CARE[SHIFT_FIGURE].seed);
 }

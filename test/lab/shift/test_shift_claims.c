@@ -1,30 +1,12 @@
 #include "lab/shift/shift_claims.h"
 
+#include "support/labs.h"
 #include "support/shift_rows.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-START_TEST(verdicts_by_hand)
-{
-    struct stats_interval good = {1.5, 1.2, 1.8}, some = {1.3, 1.1, 1.5},
-                          none = {1.2, .9, 1.5};
-    ck_assert_int_eq(shift_verdict(good, 1.455, 1, 10), REPORT_PASS);
-    ck_assert_int_eq(shift_verdict(some, 1.455, 1, 10), REPORT_SHORT);
-    ck_assert_int_eq(shift_verdict(none, 1.455, 1, 10), REPORT_DIFFERS);
-    ck_assert_int_eq(shift_verdict(good, 1.455, 1, 4), REPORT_UNTESTED);
-    /* "at most half", 1 being no effect */
-    struct stats_interval half = {.4, .3, .5}, less = {.7, .5, .9},
-                          more = {1.1, 1.0, 1.2};
-    ck_assert_int_eq(shift_verdict(half, .5, 1, 10), REPORT_PASS);
-    ck_assert_int_eq(shift_verdict(less, .5, 1, 10), REPORT_SHORT);
-    ck_assert_int_eq(shift_verdict(more, .5, 1, 10), REPORT_DIFFERS);
-    struct stats_interval unknown = {NAN, NAN, NAN};
-    ck_assert_int_eq(shift_verdict(unknown, .5, 1, 10), REPORT_UNTESTED);
-}
-END_TEST
 
 static void paint(struct shift_rows *f, float qoe, float dormant, float effective,
                   float router)
@@ -39,6 +21,8 @@ static void paint(struct shift_rows *f, float qoe, float dormant, float effectiv
             f->probe[i].net[net].mean[SHIFT_EFFECTIVE] = effective;
         }
 }
+
+/* ---- claims and checks ---- */
 
 /* What each variant is like in every run; PA-MoE is better by half, the best noise is 10. */
 static void make(struct shift_made *m, const char *presets, bool sweep, int seeds)
@@ -63,24 +47,17 @@ static struct report *claims_of(const struct shift_made *m)
     return r;
 }
 
-static struct report_check check_of(const struct report *r, const char *part)
-{
-    for (int i = 0; i < report_checks(r); i++)
-        if (strstr(report_check_at(r, i).name, part)) return report_check_at(r, i);
-    ck_abort_msg("no check '%s'", part);
-}
-
 START_TEST(paper_checks)
 {
     struct shift_made m;
     make(&m, "paper", true, 6);
     struct report *r = claims_of(&m);
     ck_assert_int_eq(report_checks(r), 3);
-    struct report_check c = check_of(r, "dormant");
+    struct report_check c = labs_check(r, "dormant");
     ck_assert(c.pass && fabs(c.value - .25) < 1e-6);
-    c = check_of(r, "effective rank");
+    c = labs_check(r, "effective rank");
     ck_assert(c.pass && fabs(c.value - 1.5) < 1e-6);
-    c = check_of(r, "best noise");
+    c = labs_check(r, "best noise");
     ck_assert(c.pass && c.value == 10);
     /* first row: QoE 3 over 2 in every seed; one more column than words */
     char buf[64];
@@ -132,7 +109,7 @@ START_TEST(what_does_not_hold_fails)
     }
     struct report *r = claims_of(&m);
     ck_assert_int_eq(report_checks_failed(r), 3);
-    ck_assert_double_eq(check_of(r, "best noise").value, 0); /* the best is none */
+    ck_assert_double_eq(labs_check(r, "best noise").value, 0); /* the best is none */
     report_free(r);
     shift_made_free(&m);
 }
@@ -151,7 +128,7 @@ START_TEST(router_of_preset_code)
     m.rows[m.plan.runs - 1].point[7].router_norm[SHIFT_CRITIC] = 1e-9f; /* pamoe */
     r = claims_of(&m);
     ck_assert_int_eq(report_checks_failed(r), 1);
-    ck_assert(!check_of(r, "router gradient of pamoe").pass);
+    ck_assert(!labs_check(r, "router gradient of pamoe").pass);
     report_free(r);
     shift_made_free(&m);
 }
@@ -171,17 +148,184 @@ START_TEST(few_seeds_are_no_evidence)
 }
 END_TEST
 
+/* ---- the authors' code ---- */
+
+/* Every other run freezes at 1850 kbit/s, where theirs did, the others below. */
+static void make_frozen(struct shift_made *m, int seeds)
+{
+    static const float qoe[] = {.5f, .2f, 5.6f};
+    shift_made_new(m, &(struct shift_request){
+                          .presets = "code", .variants = "moe,pamoe", .seeds = seeds});
+    for (int i = 0; i < m->plan.runs; i++)
+        for (int k = 0; k < 100; k++) {
+            struct shift_point *p = &m->rows[i].point[k];
+            bool high = i % 2;
+            p->qoe = (int)p->tag == 2 && !high ? 2.2f : qoe[(int)p->tag];
+            p->level[high ? 3 : 1] = 1;
+        }
+}
+
+/* Of their six values only the news of pamoe, 5.41, lies between ours: 2.2 and 5.6. */
+START_TEST(the_spread_of_ours)
+{
+    struct shift_made m;
+    make_frozen(&m, 6);
+    struct report *r = claims_of(&m);
+    ck_assert_int_eq(report_checks(r), 4 + 1); /* and the router of pamoe */
+    struct report_check c = labs_check(r, "of 6");
+    ck_assert(!c.pass && c.value == 1);
+    char buf[64];
+    ck_assert_str_eq(report_column(r, 1, 1), "theirs, moe");
+    ck_assert_str_eq(report_shown(buf, r, 1, 2, 1), "7.40");
+    ck_assert_str_eq(report_shown(buf, r, 1, 2, 3), "2.20");
+    ck_assert_ptr_nonnull(strstr(report_shown(buf, r, 1, 2, 4), "3.90"));
+    ck_assert_str_eq(report_shown(buf, r, 1, 2, 5), "5.60");
+    ck_assert_str_eq(report_shown(buf, r, 1, 2, 6), "12");
+    ck_assert_str_eq(report_shown(buf, r, 1, 2, 7), "1 of 2");
+    report_free(r);
+
+    /* one run of each profile at .34 and .01, one at .66 and .29: five of six */
+    for (int k = 0; k < 100; k++) {
+        static const float low[] = {.34f, .01f, 2.2f}, high[] = {.67f, .30f, 5.6f};
+        struct shift_point *p = &m.rows[0].point[k], *q = &m.rows[1].point[k];
+        p->qoe = low[(int)p->tag] - .01f;
+        q->qoe = high[(int)q->tag];
+    }
+    r = claims_of(&m);
+    c = labs_check(r, "of 6");
+    ck_assert(c.pass && c.value == 5);
+    report_free(r);
+    shift_made_free(&m);
+}
+END_TEST
+
+START_TEST(those_that_froze_alike)
+{
+    struct shift_made m;
+    make_frozen(&m, 6);
+    struct report *r = claims_of(&m);
+    ck_assert(labs_check(r, "documentary, frozen").pass);
+    ck_assert(labs_check(r, "live, frozen").pass);
+    struct report_check c = labs_check(r, "news, frozen");
+    ck_assert(c.pass && fabs(c.value - 5.6) < 1e-5);
+    char buf[64]; /* 6 of the 12 runs */
+    ck_assert_str_eq(report_column(r, 2, 3), "runs");
+    ck_assert_str_eq(report_shown(buf, r, 2, 2, 3), "6");
+    report_free(r);
+
+    /* nobody froze where the authors' runs did: that is no pass */
+    for (int i = 0; i < m.plan.runs; i++)
+        for (int k = 0; k < 100; k++)
+            m.rows[i].point[k].level[3] = .8f;
+    r = claims_of(&m);
+    c = labs_check(r, "news, frozen");
+    ck_assert(!c.pass && isnan(c.value));
+    report_free(r);
+    shift_made_free(&m);
+}
+END_TEST
+
+START_TEST(few_seeds_or_another_preset)
+{
+    struct shift_made m;
+    make_frozen(&m, 2);
+    struct report *r = claims_of(&m);
+    ck_assert_int_eq(report_checks(r), 1); /* the router of pamoe */
+    ck_assert_int_eq(report_rows(r, 1), 3);
+    report_free(r);
+    shift_made_free(&m);
+
+    shift_made_new(
+        &m, &(struct shift_request){.presets = "paper", .variants = "moe", .seeds = 5});
+    r = claims_of(&m);
+    ck_assert_int_eq(report_checks(r), 0);
+    report_free(r);
+    shift_made_free(&m);
+}
+END_TEST
+
+/* ---- dormant units ---- */
+
+/* A share that tells where it comes from: .001 per threshold, .01 per layer, .1 per net. */
+static void paint_shares(struct shift_rows *f, float scale)
+{
+    for (int i = 0; i < 50; i++)
+        for (int net = 0; net < SHIFT_NETS; net++)
+            for (int tau = 0; tau < 4; tau++) {
+                struct shift_probe_net *n = &f->probe[i].net[net];
+                float x = scale * (.2f + .1f * (float)net + .001f * (float)tau);
+                n->mean[SHIFT_DORMANT + tau] = x;
+                n->mean_all[SHIFT_DORMANT + tau] = x + .5f;
+                for (int k = 0; k < SHIFT_EXPERTS; k++)
+                    for (int l = 0; l < SHIFT_LAYERS; l++)
+                        n->layer[k][l][SHIFT_DORMANT + tau] =
+                            x + .01f * (float)l + (k == 2 ? .05f : 0);
+                n->share[2] = 1;
+            }
+}
+
+START_TEST(every_reading_by_hand)
+{
+    struct shift_made m;
+    shift_made_new(
+        &m, &(struct shift_request){
+                .presets = "paper", .variants = "moe,pamoe", .once = true, .seeds = 6});
+    for (int i = 0; i < m.plan.runs; i++) {
+        const struct shift_set *s = shift_made_set(&m, i);
+        bool pa = !strcmp(s->arm.variant, "pamoe");
+        paint_shares(&m.rows[i], !pa ? 1 : strstr(s->label, "decay") ? .25f : .75f);
+    }
+    struct report *r = report_new("shift", "test", NULL);
+    shift_claims_dormant(r, &m.plan);
+    ck_assert_int_eq(report_rows(r, 0), 14 + 4);
+
+    char buf[64];
+    ck_assert_str_eq(labs_cell(buf, r, 0, 3, "threshold"), "0.500");
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, 0, 3, "MoE"), "0.203"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, 0, 3, "PA-MoE"), "0.152"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, 0, 3, "PA-MoE / MoE"), "0.75"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, 0, 3, "at most half"), "short"));
+    /* experts of layer 2: .211 twice and .261; the busiest is the third, .251 and .261 */
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, 0, 5, "MoE"), "0.228"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, 0, 6, "MoE"), "0.256"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, 0, 7, "MoE"), "0.701"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, 0, 9, "MoE"), "0.301"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, 0, 15, "PA-MoE / MoE"), "0.25"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, 0, 15, "at most half"), "pass"));
+    report_free(r);
+    shift_made_free(&m);
+}
+END_TEST
+
+START_TEST(nothing_to_compare)
+{
+    struct shift_made m;
+    shift_made_new(&m, &(struct shift_request){
+                           .presets = "paper,code", .variants = "moe", .seeds = 2});
+    struct report *r = report_new("shift", "test", NULL);
+    shift_claims_dormant(r, &m.plan);
+    ck_assert_int_eq(report_checks(r), 0);
+    ck_assert_int_eq(report_rows(r, 0), 0);
+    report_free(r);
+    shift_made_free(&m);
+}
+END_TEST
+
 Suite *suite_lab_shift_shift_claims(void);
 Suite *suite_lab_shift_shift_claims(void)
 {
     Suite *s = suite_create("lab/shift_claims");
     TCase *t = tcase_create("all");
-    tcase_add_test(t, verdicts_by_hand);
     tcase_add_test(t, paper_checks);
     tcase_add_test(t, decay_has_its_rows);
     tcase_add_test(t, what_does_not_hold_fails);
     tcase_add_test(t, router_of_preset_code);
     tcase_add_test(t, few_seeds_are_no_evidence);
+    tcase_add_test(t, the_spread_of_ours);
+    tcase_add_test(t, those_that_froze_alike);
+    tcase_add_test(t, few_seeds_or_another_preset);
+    tcase_add_test(t, every_reading_by_hand);
+    tcase_add_test(t, nothing_to_compare);
     suite_add_tcase(s, t);
     return s;
 }

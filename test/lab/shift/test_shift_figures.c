@@ -1,6 +1,7 @@
 #include "lab/shift/shift_figures.h"
 
 #include "base/text.h"
+#include "support/labs.h"
 #include "support/shift_rows.h"
 #include "support/tmpdir.h"
 
@@ -12,11 +13,6 @@
 static const struct report_assets ASSETS = {"js", "css", "js", "css"};
 
 /* Two seeds of moe and pamoe, of what is shown once and of the noise sweep. */
-struct made {
-    struct shift_plan plan;
-    struct shift_rows *rows;
-};
-
 enum { SEEDS = 2 };
 
 /* QoE 1 to 4 by the quarter of the run, plus the seed; pamoe twice that. */
@@ -38,69 +34,48 @@ static void paint(struct shift_rows *f, const struct shift_set *s, int seed)
     }
 }
 
-static struct made make(void)
+static void make(struct shift_made *m)
 {
-    struct made m;
-    const struct shift_request q = {.presets = "paper",
-                                    .variants = "moe,pamoe",
-                                    .hints = "without",
-                                    .noise_sweep = true,
-                                    .once = true,
-                                    .seeds = SEEDS,
-                                    .steps = 200000,
-                                    .probe_every = 10,
-                                    .seed = 1};
-    ck_assert_int_eq(shift_plan_make(&m.plan, &q, NULL), 0);
-    m.rows = calloc((size_t)m.plan.runs, sizeof *m.rows);
-    for (int i = 0; i < m.plan.runs; i++) {
-        paint(&m.rows[i], &m.plan.set[i / SEEDS], i % SEEDS);
-        m.plan.record[i] = m.rows[i].record;
+    shift_made_new(m, &(struct shift_request){.presets = "paper",
+                                              .variants = "moe,pamoe",
+                                              .noise_sweep = true,
+                                              .once = true,
+                                              .seeds = SEEDS});
+    for (int i = 0; i < m->plan.runs; i++) {
+        paint(&m->rows[i], shift_made_set(m, i), i % SEEDS);
+        m->plan.record[i] = m->rows[i].record;
     }
-    return m;
-}
-
-static void drop(struct made *m)
-{
-    free(m->rows);
-    shift_plan_free(&m->plan);
-}
-
-static const char *cell(char buf[64], const struct report *r, int table, int row,
-                        const char *column)
-{
-    for (int k = 0; report_column(r, table, k); k++)
-        if (!strcmp(report_column(r, table, k), column))
-            return report_shown(buf, r, table, row, k);
-    ck_abort_msg("no column '%s' in table %d", column, table);
 }
 
 START_TEST(tables_by_hand)
 {
     enum { PRESETS, READINGS, DORMANT, NOISE, TRIMS, SEGMENTS, TABLES };
-    struct made m = make();
+    struct shift_made m;
+    make(&m);
     struct report *r = report_new("shift", "test", NULL);
     ck_assert_int_eq(shift_figures(r, &m.plan), 0);
     ck_assert_int_eq(report_tables(r), TABLES);
     char buf[64];
-    ck_assert_str_eq(cell(buf, r, PRESETS, 6, "setting"), "value coefficient");
-    ck_assert_str_eq(cell(buf, r, PRESETS, 6, "paper"), "5");
+    ck_assert_str_eq(labs_cell(buf, r, PRESETS, 6, "setting"), "value coefficient");
+    ck_assert_str_eq(labs_cell(buf, r, PRESETS, 6, "paper"), "5");
 
     /* moe and its two readings, pamoe and its two */
     ck_assert_int_eq(report_rows(r, READINGS), 6);
-    ck_assert_str_eq(cell(buf, r, READINGS, 2, "variant"), "moe, weight decay");
-    ck_assert_ptr_nonnull(strstr(cell(buf, r, READINGS, 3, "dormant, policy"), "0.125"));
+    ck_assert_str_eq(labs_cell(buf, r, READINGS, 2, "variant"), "moe, weight decay");
+    ck_assert_ptr_nonnull(
+        strstr(labs_cell(buf, r, READINGS, 3, "dormant, policy"), "0.125"));
     const double *gammas;
     ck_assert_int_eq(report_rows(r, NOISE), shift_plan_gammas(&gammas));
 
     /* means 2.5 and 3.5 over the seeds; every point of pamoe is twice moe's */
-    ck_assert_ptr_nonnull(strstr(cell(buf, r, READINGS, 0, "QoE, mean"), "3.000"));
-    ck_assert_str_eq(cell(buf, r, TRIMS, 0, "kept [%]"), "all");
-    ck_assert_ptr_nonnull(strstr(cell(buf, r, TRIMS, 0, "over moe"), "2.00"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, READINGS, 0, "QoE, mean"), "3.000"));
+    ck_assert_str_eq(labs_cell(buf, r, TRIMS, 0, "kept [%]"), "all");
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, TRIMS, 0, "over moe"), "2.00"));
     /* the last segment is of the fourth quarter: 4 and 5 */
-    ck_assert_ptr_nonnull(strstr(cell(buf, r, SEGMENTS, 0, "D 10"), "4.50"));
-    ck_assert_ptr_nonnull(strstr(cell(buf, r, SEGMENTS, 1, "D 10"), "9.00"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, SEGMENTS, 0, "D 10"), "4.50"));
+    ck_assert_ptr_nonnull(strstr(labs_cell(buf, r, SEGMENTS, 1, "D 10"), "9.00"));
     report_free(r);
-    drop(&m);
+    shift_made_free(&m);
 }
 END_TEST
 
@@ -112,7 +87,8 @@ static void has_line(const char *csv, const char *line)
 /* Every figure of the paper has its rows in the CSV. */
 START_TEST(figures_in_the_csv)
 {
-    struct made m = make();
+    struct shift_made m;
+    make(&m);
     const char *dir = tmpdir_new();
     struct report *r = report_new("shift", "test", NULL);
     ck_assert_int_eq(shift_figures(r, &m.plan), 0);
@@ -144,7 +120,7 @@ START_TEST(figures_in_the_csv)
     free(csv);
     report_free(r);
     tmpdir_remove(dir);
-    drop(&m);
+    shift_made_free(&m);
 }
 END_TEST
 

@@ -5,6 +5,27 @@
 #include <check.h>
 #include <math.h>
 
+static double number(const struct shift_record *r, struct shift_number of)
+{
+    return shift_number(r, &of);
+}
+
+/* Every row is a number of the record and what it must be; NaN must be NaN. */
+struct expected {
+    struct shift_number of;
+    double x, tol;
+};
+
+static void expect(const struct shift_record *r, const struct expected *row, int n)
+{
+    for (int i = 0; i < n; i++) {
+        double x = shift_number(r, &row[i].of);
+        ck_assert_msg(isnan(row[i].x) ? isnan(x) : fabs(x - row[i].x) <= row[i].tol,
+                      "row %d: %.17g, not %.17g", i, x, row[i].x);
+    }
+}
+#define EXPECT(r, row) expect(r, row, (int)(sizeof(row) / sizeof *(row)))
+
 START_TEST(curves_by_hand)
 {
     struct shift_point p = {.tag = 0, .quality = 2, .change = .5f, .stall_s = .25f};
@@ -86,19 +107,25 @@ START_TEST(lags_and_segments_of_a_run)
         p[i] = (struct shift_point){.tag = (float)(s % 3),
                                     .qoe = s % 3 == 2 && i % 20 >= 12 ? 1 : 0};
     }
-    double adapted, q[SHIFT_SEGMENTS];
     /* a mean of five is 1 once all five are: 12 + 4, the 17th */
-    ck_assert_double_eq(shift_lags(&r, &adapted), 17);
-    ck_assert_double_eq_tol(adapted, 3 / 9.0, 1e-12);
-    ck_assert_double_eq(shift_segment_lag(&r, 5), 17);
-    ck_assert(isnan(shift_segment_lag(&r, 4)));
+    static const struct expected row[] = {
+        {{.of = SHIFT_LAGS}, 17, 0},
+        {{.of = SHIFT_ADAPTED}, 3 / 9.0, 1e-12},
+        {{.of = SHIFT_SEGMENT_LAG, .segment = 5}, 17, 0},
+        {{.of = SHIFT_SEGMENT_LAG, .segment = 4}, NAN, 0},
+        {{.of = SHIFT_SEGMENT_GAIN, .segment = 5}, 1, 0},
+        {{.of = SHIFT_SEGMENT_GAIN, .segment = 4}, 0, 0},
+        {{.of = SHIFT_PLATEAU, .segment = 8}, 1, 0},
+        {{.of = SHIFT_PLATEAU, .segment = 3}, 0, 0},
+        {{.of = SHIFT_PROFILE_QOE, .profile = 2}, .4, 1e-12},
+        {{.of = SHIFT_PROFILE_QOE, .profile = 0}, 0, 0},
+        {{.of = SHIFT_MEAN, .curve = SHIFT_QOE}, 3 * 8 / 200.0, 1e-12},
+    };
+    EXPECT(&r, row);
+    double q[SHIFT_SEGMENTS];
     shift_segments(q, &r, 0, 1);
     ck_assert_double_eq_tol(q[2], 8 / 20.0, 1e-12);
     ck_assert_double_eq(q[3], 0);
-    shift_segments(q, &r, .8, 1);
-    ck_assert_double_eq(q[8], 1);
-    ck_assert_double_eq_tol(shift_profile_qoe(&r, 2), .4, 1e-12);
-    ck_assert_double_eq(shift_profile_qoe(&r, 0), 0);
 }
 END_TEST
 
@@ -109,10 +136,10 @@ START_TEST(short_segments_have_plateaus)
     struct shift_record r = {.points = 20, .point = p};
     for (int i = 0; i < 20; i++)
         p[i] = (struct shift_point){.tag = (float)(i / 2 % 3), .qoe = (float)i};
-    double q[SHIFT_SEGMENTS];
-    shift_segments(q, &r, .8, 1);
     for (int s = 0; s < SHIFT_SEGMENTS; s++)
-        ck_assert_double_eq(q[s], 2 * s + 1);
+        ck_assert_double_eq(
+            number(&r, (struct shift_number){.of = SHIFT_PLATEAU, .segment = s}),
+            2 * s + 1);
 }
 END_TEST
 
@@ -123,10 +150,14 @@ START_TEST(trims_of_time_points)
     for (int i = 0; i < 8; i++)
         p[i + 1].recent_qoe = x[i];
     struct shift_record r = {.points = 9, .point = p};
-    ck_assert_double_eq_tol(shift_over_time(&r, STATS_CUT_NONE), 4.5, 1e-12);
-    ck_assert_double_eq_tol(shift_over_time(&r, (struct stats_cut){0, .75}), 3.5, 1e-12);
+    static const struct expected row[] = {
+        {{.of = SHIFT_TIME, .cut = {0, 1}}, 4.5, 1e-12},
+        {{.of = SHIFT_TIME, .cut = {0, .75}}, 3.5, 1e-12}};
+    EXPECT(&r, row);
     p[1].recent_qoe = 80; /* the outlier that the middle half does not see */
-    ck_assert_double_eq_tol(shift_over_time(&r, STATS_CUT_IQM), 4.5, 1e-12);
+    static const struct expected middle[] = {
+        {{.of = SHIFT_TIME, .cut = {.25, .75}}, 4.5, 1e-12}};
+    EXPECT(&r, middle);
 }
 END_TEST
 
@@ -149,25 +180,25 @@ START_TEST(late_means_of_probes)
         q->net[SHIFT_ACTOR].share[(i + 1) % 3] = .15f;
         q->net[SHIFT_ACTOR].share[(i + 2) % 3] = .05f;
     }
-    ck_assert_double_eq(shift_late(&f.record, SHIFT_ACTOR, -1, -1, SHIFT_RANK), 4);
-    ck_assert_double_eq(shift_late(&f.record, SHIFT_NETS, -1, -1, SHIFT_RANK), 6);
-    ck_assert_double_eq(shift_late_all(&f.record, SHIFT_ACTOR, SHIFT_RANK), 3);
-    ck_assert_double_eq(shift_late(&f.record, SHIFT_ACTOR, 1, 1, SHIFT_RANK), 2);
-    ck_assert_double_eq(shift_late(&f.record, SHIFT_ACTOR, -1, 1, SHIFT_RANK), 1.5);
-    ck_assert(isnan(shift_late(&f.record, SHIFT_ACTOR, 2, 1, SHIFT_RANK)));
-    ck_assert_double_eq_tol(shift_late(&f.record, SHIFT_NETS, -1, -1, SHIFT_MEASURES), .6,
-                            1e-6);
-    ck_assert_double_eq_tol(shift_late_top_share(&f.record, SHIFT_ACTOR), .8, 1e-6);
-    /* the two late probes, 8 and 9 counted from 0, have experts 2 and 0 as their busiest:
-     * expert 2 has the 0 of layer 1 alone, expert 0 has 0 and 1 */
-    ck_assert_double_eq(shift_late_busiest(&f.record, SHIFT_ACTOR, SHIFT_RANK), .25);
+    /* The two late probes, 8 and 9 counted from 0, have experts 2 and 0 as their busiest: expert 2 has
+     * the 0 of layer 1 alone, expert 0 has 0 and 1. The rank grew from 100 to 4. */
+    static const struct expected row[] = {
+        {SHIFT_PROBED(SHIFT_LATE, SHIFT_ACTOR, SHIFT_ALL, SHIFT_ALL, SHIFT_RANK), 4, 0},
+        {SHIFT_PROBED(SHIFT_LATE, SHIFT_NETS, SHIFT_ALL, SHIFT_ALL, SHIFT_RANK), 6, 0},
+        {{.of = SHIFT_LATE_ALL, .net = SHIFT_ACTOR, .measure = SHIFT_RANK}, 3, 0},
+        {SHIFT_PROBED(SHIFT_LATE, SHIFT_ACTOR, 1, 1, SHIFT_RANK), 2, 0},
+        {SHIFT_PROBED(SHIFT_LATE, SHIFT_ACTOR, SHIFT_ALL, 1, SHIFT_RANK), 1.5, 0},
+        {SHIFT_PROBED(SHIFT_LATE, SHIFT_ACTOR, 2, 1, SHIFT_RANK), NAN, 0},
+        {SHIFT_PROBED(SHIFT_LATE, SHIFT_NETS, SHIFT_ALL, SHIFT_ALL, SHIFT_MEASURES), .6,
+         1e-6},
+        {{.of = SHIFT_TOP_SHARE, .net = SHIFT_ACTOR}, .8, 1e-6},
+        {{.of = SHIFT_BUSIEST, .net = SHIFT_ACTOR, .measure = SHIFT_RANK}, .25, 0},
+        {SHIFT_PROBED(SHIFT_GROWTH, SHIFT_ACTOR, SHIFT_ALL, SHIFT_ALL, SHIFT_RANK),
+         4 - 100, 0},
+    };
+    EXPECT(&f.record, row);
 }
 END_TEST
-
-static double first_qoe(const struct shift_record *r, const void *factor)
-{
-    return *(const double *)factor * (double)r->point[0].qoe;
-}
 
 /* Seeds 1 .. 4 of one set, 2, 4, 5, 9 of another; a run without a figure is left out, and of
  * two sets its partner, too. */
@@ -179,24 +210,35 @@ START_TEST(sets_are_compared_by_seed)
     for (int i = 0; i < 4; i++) {
         shift_rows_fill(&rows[i], 10, 0);
         shift_rows_fill(&rows[4 + i], 10, 0);
-        rows[i].point[0].qoe = x[i];
-        rows[4 + i].point[0].qoe = y[i];
+        for (int k = 0; k < 10; k++) {
+            rows[i].point[k].qoe = x[i];
+            rows[4 + i].point[k].qoe = y[i];
+        }
         a[i] = rows[i].record;
         b[i] = rows[4 + i].record;
     }
     struct shift_set p = {.n = 4, .run = a}, q = {.n = 4, .run = b};
-    double factor = 10;
-    struct shift_figure f = {first_qoe, &factor};
-    ck_assert_double_eq_tol(shift_mean(&p, f).mean, 25, 1e-9);
-    ck_assert_double_eq_tol(shift_ratio(&q, &p, f).mean, 2, 1e-9);
-    struct stats_interval d = shift_difference(&q, &p, f);
-    ck_assert_double_eq_tol(d.mean, 25, 1e-9);
-    ck_assert(d.lo >= 10 && d.lo < 25 && d.hi > 25 && d.hi <= 50);
+    const struct shift_number f = {.of = SHIFT_MEAN, .curve = SHIFT_QOE};
+    struct stats_interval d = shift_difference(&q, &p, &f);
+    ck_assert_double_eq_tol(d.mean, 2.5, 1e-9);
+    ck_assert(d.lo >= 1 && d.lo < 2.5 && d.hi > 2.5 && d.hi <= 5);
+    for (int care = SHIFT_CLAIM; care <= SHIFT_FIGURE; care++) {
+        ck_assert_double_eq_tol(shift_mean(&p, &f, (enum shift_care)care).mean, 2.5,
+                                1e-9);
+        ck_assert_double_eq_tol(shift_ratio(&q, &p, &f, (enum shift_care)care).mean, 2,
+                                1e-9);
+    }
 
-    rows[3].point[0].qoe = NAN;
-    ck_assert_double_eq_tol(shift_mean(&p, f).mean, 20, 1e-9);
-    ck_assert_double_eq_tol(shift_ratio(&q, &p, f).mean, 11. / 6, 1e-9);
-    ck_assert(isnan(shift_mean(NULL, f).mean) && isnan(shift_ratio(NULL, &p, f).lo));
+    for (int k = 0; k < 10; k++)
+        rows[3].point[k].qoe = NAN;
+    double known[4], all[4];
+    ck_assert_int_eq(shift_per_run(known, &p, &f, true), 3);
+    ck_assert_int_eq(shift_per_run(all, &p, &f, false), 4);
+    ck_assert(isnan(all[3]));
+    ck_assert_double_eq_tol(shift_mean(&p, &f, SHIFT_CLAIM).mean, 2, 1e-9);
+    ck_assert_double_eq_tol(shift_ratio(&q, &p, &f, SHIFT_CLAIM).mean, 11. / 6, 1e-9);
+    ck_assert(isnan(shift_mean(NULL, &f, SHIFT_CLAIM).mean));
+    ck_assert(isnan(shift_ratio(NULL, &p, &f, SHIFT_CLAIM).lo));
 }
 END_TEST
 
@@ -210,11 +252,34 @@ START_TEST(swing_of_the_level)
         f.point[i].mean_level = i % 10 >= 8 ? level[i / 10 % 3] : 9;
         f.point[i].level[3] = i % 10 >= 8 && i / 10 % 3 == 1 ? .25f : 1;
     }
-    ck_assert_double_eq(shift_swing(&f.record), 3);
+    static const struct expected row[] = {
+        {{.of = SHIFT_SWING}, 3, 0},
+        {{.of = SHIFT_PROFILE_LEVEL, .profile = 1, .level = 3}, .25, 0},
+    };
+    EXPECT(&f.record, row);
     /* segments 4 to 10 are D L N D L N D; only live has less than all at level 3 */
     ck_assert_double_eq_tol(shift_frozen_share(&f.record, 3, 4), (5 + 2 * .25) / 7, 1e-6);
     ck_assert_double_eq(shift_frozen_share(&f.record, 0, 2), 0);
-    ck_assert_double_eq(shift_level_share(&f.record, 1, 3), .25);
+}
+END_TEST
+
+/* QoE 1, 2, 6 in the three profiles: alone, and pooled. */
+START_TEST(profiles_are_strata)
+{
+    static struct shift_rows rows[2];
+    struct shift_record run[2];
+    for (int i = 0; i < 2; i++) {
+        static const float qoe[] = {1, 2, 6};
+        shift_rows_fill(&rows[i], 100, 0);
+        for (int k = 0; k < 100; k++)
+            rows[i].point[k].qoe = qoe[(int)rows[i].point[k].tag];
+        run[i] = rows[i].record;
+    }
+    struct shift_set s = {.n = 2, .run = run};
+    static const double expected[] = {1, 2, 6, 3};
+    for (int k = 0; k <= SHIFT_PROFILES; k++)
+        ck_assert_double_eq_tol(shift_profiles(&s, k, STATS_CUT_NONE).mean, expected[k],
+                                1e-9);
 }
 END_TEST
 
@@ -234,6 +299,7 @@ Suite *suite_lab_shift_shift_stat(void)
     tcase_add_test(t, late_means_of_probes);
     tcase_add_test(t, sets_are_compared_by_seed);
     tcase_add_test(t, swing_of_the_level);
+    tcase_add_test(t, profiles_are_strata);
     suite_add_tcase(s, t);
     return s;
 }
