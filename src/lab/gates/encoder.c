@@ -1,7 +1,6 @@
 #include "lab/gates/encoder.h"
 
 #include "lab/gates/attention.h"
-#include "lab/gates/layernorm.h"
 #include "nn/init.h"
 #include "nn/simd/kern.h"
 #include "nn/linear.h"
@@ -12,7 +11,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- where parameters lie */
+/* ---- layer normalisation ---- */
+
+void encoder_norm(float *y, float *root, const float *x, int rows, int n)
+{
+    for (int i = 0; i < rows; i++, x += n, y += n) {
+        float mean = 0, var = 0;
+        for (int k = 0; k < n; k++)
+            mean += x[k];
+        mean /= (float)n;
+        for (int k = 0; k < n; k++)
+            var += (x[k] - mean) * (x[k] - mean);
+        root[i] = 1 / sqrtf(var / (float)n + 1e-5f);
+        for (int k = 0; k < n; k++)
+            y[k] = (x[k] - mean) * root[i];
+    }
+}
+
+void encoder_norm_backward(float *dx, const float *dy, const float *y, const float *root,
+                           int rows, int n)
+{
+    for (int i = 0; i < rows; i++, dx += n, dy += n, y += n) {
+        float mean = 0, along = 0;
+        for (int k = 0; k < n; k++) {
+            mean += dy[k];
+            along += dy[k] * y[k];
+        }
+        mean /= (float)n;
+        along /= (float)n;
+        for (int k = 0; k < n; k++)
+            dx[k] = root[i] * (dy[k] - mean - y[k] * along);
+    }
+}
+
+/* ---- where parameters lie ---- */
 
 struct block_at {
     size_t wq, wk, wv, wo, w1, b1, w2, b2;
@@ -219,11 +251,11 @@ static void block_forward(struct encoder *m, int i, const struct encoder_prompt 
         prefix =
             (struct attention_prefix){p->length, key, key + p->length * dim, p->gate[i]};
     }
-    layernorm_forward(t->normed, t->root, m->stream, rows, dim);
+    encoder_norm(t->normed, t->root, m->stream, rows, dim);
     attention_forward(t->attention, m->added, t->normed, &w, p ? &prefix : NULL, m->n);
     accumulate(m->stream, m->added, rows * dim);
 
-    layernorm_forward(t->normed_mid, t->root_mid, m->stream, rows, dim);
+    encoder_norm(t->normed_mid, t->root_mid, m->stream, rows, dim);
     linear_forward_relu(t->active, t->normed_mid, theta + at->w1, theta + at->b1, rows,
                         dim, m->c.hidden);
     linear_forward(m->added, t->active, theta + at->w2, theta + at->b2, rows, m->c.hidden,
@@ -252,7 +284,7 @@ void encoder_forward(struct encoder *m, float *features, const float *theta,
         for (int k = 0; k < dim; k++)
             f[k] /= (float)tokens;
     }
-    layernorm_forward(m->feature, m->root, m->feature, n, dim);
+    encoder_norm(m->feature, m->root, m->feature, n, dim);
     memcpy(features, m->feature, sizeof(float) * (size_t)(n * dim));
 }
 
@@ -262,7 +294,7 @@ static void pool_backward(struct encoder *m, const float *dfeatures)
 {
     int tokens = tokens_of(&m->c), dim = m->c.dim;
     float *mean = m->added;
-    layernorm_backward(mean, dfeatures, m->feature, m->root, m->n, dim);
+    encoder_norm_backward(mean, dfeatures, m->feature, m->root, m->n, dim);
     for (int b = 0; b < m->n; b++)
         for (int k = 0; k < tokens * dim; k++)
             m->stream[b * tokens * dim + k] = mean[b * dim + k % dim] / (float)tokens;
@@ -292,7 +324,7 @@ static void perceptron_backward(struct encoder *m, int i, float *grad)
         through(m->wide, m->stream, w2, t->active, rows, hidden, dim);
         through(m->added, m->wide, w1, NULL, rows, dim, hidden);
     }
-    layernorm_backward(m->added, m->added, t->normed_mid, t->root_mid, rows, dim);
+    encoder_norm_backward(m->added, m->added, t->normed_mid, t->root_mid, rows, dim);
     accumulate(m->stream, m->added, rows * dim);
 }
 
@@ -319,7 +351,7 @@ static void attention_part_backward(struct encoder *m, int i,
     }
     attention_backward(t->attention, further ? m->added : NULL, &a, m->stream);
     if (!further) return;
-    layernorm_backward(m->added, m->added, t->normed, t->root, rows, dim);
+    encoder_norm_backward(m->added, m->added, t->normed, t->root, rows, dim);
     accumulate(m->stream, m->added, rows * dim);
 }
 

@@ -5,7 +5,12 @@
  *   feature f = LN(mean over tokens of z)
  *
  * Source: ViT as NoRGa uses it (lab/gates/residual.h, Definition 2.2), in small: ReLU for GELU, mean for
- * class token, no gain and offset in LN (lab/gates/layernorm.h). A prompt has, for every block, prefix
+ * class token. LN has no gain and no offset, as a product follows wherever the encoder normalises:
+ *
+ *   y = (x - mean(x)) / sqrt(var(x) + 1e-5)                  (Ba, Kiros and Hinton 2016)
+ *   dx = (dy - mean(dy) - y mean(dy y)) / sqrt(var(x) + 1e-5)
+ *
+ * A prompt has, for every block, prefix
  * vectors p_K and p_V and the gate of their scores (lab/gates/attention.h).
  *
  * Parameters: one flat block, E (dim, patch^2), e (dim), position (tokens, dim), then per block Wq,
@@ -61,5 +66,11 @@ struct encoder_grad {
 };
 void encoder_backward(struct encoder *m, const struct encoder_grad *g,
                       const float *dfeatures);
+
+/* LN of rows of n. root (rows): 1 / sqrt(var + 1e-5), for the backward pass. y may be x, dx may be
+ * dy. */
+void encoder_norm(float *y, float *root, const float *x, int rows, int n);
+void encoder_norm_backward(float *dx, const float *dy, const float *y, const float *root,
+                           int rows, int n);
 
 #endif

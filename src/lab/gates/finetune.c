@@ -12,7 +12,7 @@ enum { CLASSES = IMAGES_CLASSES, EXAM = 128 };
 
 struct finetune {
     struct finetune_cfg c;
-    const struct splits *s;
+    const struct continual_tasks *s;
     struct rng rng;
     bool (*tick)(void *ctx, double share);
     void *ctx;
@@ -62,12 +62,12 @@ static struct finetune *finetune_make(const struct finetune_cfg *c, const float 
 }
 
 struct finetune *finetune_new(const struct finetune_cfg *c, const float *theta,
-                              const struct splits *s, struct rng r,
+                              const struct continual_tasks *s, struct rng r,
                               bool (*tick)(void *ctx, double share), void *ctx,
                               struct err *e)
 {
     int images = 0;
-    for (int t = 0; t < SPLITS_TASKS; t++)
+    for (int t = 0; t < CONTINUAL_TASKS; t++)
         if (s->task[t].train.n > images) images = s->task[t].train.n;
     struct finetune *f = finetune_make(c, theta, images, r, e);
     if (!f) return NULL;
@@ -85,8 +85,8 @@ void finetune_free(struct finetune *f)
     free(f);
 }
 
-static void learn_batch(struct finetune *f, const struct splits_part *p, const int *order,
-                        int n, double lr)
+static void learn_batch(struct finetune *f, const struct continual_part *p,
+                        const int *order, int n, double lr)
 {
     int label[FINETUNE_BATCH], size = f->c.encoder.side * f->c.encoder.side;
     for (int i = 0; i < n; i++) {
@@ -102,9 +102,9 @@ static void learn_batch(struct finetune *f, const struct splits_part *p, const i
     adam_step(f->theta, f->m, f->v, f->grad, f->n, &c, ++f->t, 1);
 }
 
-static void epoch(struct finetune *f, const struct splits_part *p, double lr)
+static void epoch(struct finetune *f, const struct continual_part *p, double lr)
 {
-    splits_order(f->order, p->n, &f->rng);
+    continual_order(f->order, p->n, &f->rng);
     for (int at = 0; at < p->n; at += f->c.batch) {
         int n = p->n - at < f->c.batch ? p->n - at : f->c.batch;
         learn_batch(f, p, f->order + at, n, lr);
@@ -116,7 +116,7 @@ static bool finetune_learn(void *self, int t)
     struct finetune *f = self;
     f->seen |= f->s->task[t].classes;
     for (int k = 0; k < f->c.epochs; k++) {
-        if (f->tick && f->tick(f->ctx, (t + (double)k / f->c.epochs) / SPLITS_TASKS))
+        if (f->tick && f->tick(f->ctx, (t + (double)k / f->c.epochs) / CONTINUAL_TASKS))
             return true;
         epoch(f, &f->s->task[t].train, f->c.lr);
     }
@@ -131,12 +131,12 @@ static void classify(void *self, int *label, const float *pixels, int n, int tas
                       n);
 }
 
-struct incremental_learner finetune_learner(struct finetune *f)
+struct continual_learner finetune_learner(struct finetune *f)
 {
-    return (struct incremental_learner){f, finetune_learn, classify};
+    return (struct continual_learner){f, finetune_learn, classify};
 }
 
-static double finetune_examine(struct finetune *f, const struct splits_part *test)
+static double finetune_examine(struct finetune *f, const struct continual_part *test)
 {
     int right = 0, label[EXAM], size = f->c.encoder.side * f->c.encoder.side;
     for (int at = 0; at < test->n; at += EXAM) {
@@ -149,9 +149,9 @@ static double finetune_examine(struct finetune *f, const struct splits_part *tes
 }
 
 int finetune_pretrain(float *theta, double *accuracy, const struct finetune_cfg *c,
-                      const struct splits_part *train, const struct splits_part *test,
-                      struct rng r, bool (*tick)(void *ctx, double share), void *ctx,
-                      struct err *e)
+                      const struct continual_part *train,
+                      const struct continual_part *test, struct rng r,
+                      bool (*tick)(void *ctx, double share), void *ctx, struct err *e)
 {
     struct finetune *f = finetune_make(c, theta, train->n, r, e);
     if (!f) return ERR_MEMORY;

@@ -12,7 +12,7 @@
 #define LAB_FINETUNE_H
 
 #include "lab/gates/encoder.h"
-#include "lab/gates/incremental.h"
+#include "lab/gates/continual.h"
 
 #define FINETUNE_BATCH 256 /* at most */
 
@@ -26,18 +26,19 @@ struct finetune;
 
 /* tick as in lab/gates/hide.h. */
 struct finetune *finetune_new(const struct finetune_cfg *c, const float *theta,
-                              const struct splits *s, struct rng r,
+                              const struct continual_tasks *s, struct rng r,
                               bool (*tick)(void *ctx, double share), void *ctx,
                               struct err *e);
 void finetune_free(struct finetune *f);
 
-struct incremental_learner finetune_learner(struct finetune *f);
+struct continual_learner finetune_learner(struct finetune *f);
 
 /* Trains theta on `train`; *accuracy is that on `test` at the end. Returns 0, 1 (tick asked to
  * leave) or ERR_MEMORY. */
 int finetune_pretrain(float *theta, double *accuracy, const struct finetune_cfg *c,
-                      const struct splits_part *train, const struct splits_part *test,
-                      struct rng r, bool (*tick)(void *ctx, double share), void *ctx,
-                      struct err *e) __attribute__((warn_unused_result));
+                      const struct continual_part *train,
+                      const struct continual_part *test, struct rng r,
+                      bool (*tick)(void *ctx, double share), void *ctx, struct err *e)
+    __attribute__((warn_unused_result));
 
 #endif

@@ -1,7 +1,7 @@
 /* gates.h - the lab `gates`: prefix experts with linear and with non-linear residual gates.
  *
  * Reproduces Le et al., "Mixture of Experts Meets Prompt-Based Continual Learning" (NoRGa):
- *   - the regression of Section 4.2 and Appendix A: Voronoi losses over n (gates_fit.h), with
+ *   - the regression of Section 4.2 and Appendix A: Voronoi losses over n (fit.h), with
  *     the measures that no sample tells from the truth (prefix_moe.h)
  *   - class-incremental learning on images in small (hide.h): five tasks of two MNIST digits on an
  *     encoder that was pre-trained on Fashion-MNIST and frozen; fine-tuning, no prefix, prefix

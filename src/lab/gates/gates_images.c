@@ -96,12 +96,12 @@ struct pretrained {
     float theta[];
 };
 
-static int draw_old(struct splits_part part[2], const struct work *w, struct err *e)
+static int draw_old(struct continual_part part[2], const struct work *w, struct err *e)
 {
     int each = (int)lab_int(w->plan->task, "pretrain-images");
     struct rng r = gates_images_stream(w, OF_OLD, 0);
-    int rc = splits_draw(&part[0], w->sets->of[OLD_TRAIN], 1023, each, &r, e);
-    return rc ? rc : splits_draw(&part[1], w->sets->of[OLD_TEST], 1023, 200, &r, e);
+    int rc = continual_draw(&part[0], w->sets->of[OLD_TRAIN], 1023, each, &r, e);
+    return rc ? rc : continual_draw(&part[1], w->sets->of[OLD_TEST], 1023, 200, &r, e);
 }
 
 static int pretrain(void *ctx, int i, struct sweep_job *job, struct err *e)
@@ -116,7 +116,7 @@ static int pretrain(void *ctx, int i, struct sweep_job *job, struct err *e)
     size_t n = encoder_params(&c.encoder);
     struct pretrained *p = malloc(sizeof *p + n * sizeof(float));
     if (!p) return err_set(e, ERR_MEMORY, "no memory for an encoder");
-    struct splits_part part[2] = {{0}, {0}};
+    struct continual_part part[2] = {{0}, {0}};
     int rc = draw_old(part, w, e);
     if (!rc) {
         struct rng r = gates_images_stream(w, OF_WEIGHTS, 0);
@@ -127,7 +127,7 @@ static int pretrain(void *ctx, int i, struct sweep_job *job, struct err *e)
     }
     if (!rc) sweep_put(job, p, sizeof *p + n * sizeof(float));
     for (int k = 0; k < 2; k++)
-        splits_part_free(&part[k]);
+        continual_part_free(&part[k]);
     free(p);
     return rc;
 }
@@ -155,13 +155,13 @@ static int get_encoder(struct work *w, struct sweep **out, struct err *e)
 
 /* ---- one arm with one seed */
 
-static void gates_images_keep(double *row, const struct incremental *got)
+static void gates_images_keep(double *row, const struct continual_result *got)
 {
     row[GATES_FA] = continual_fa(&got->blind);
     row[GATES_CA] = continual_ca(&got->blind);
     row[GATES_FM] = continual_fm(&got->blind);
-    row[GATES_TOLD] = incremental_told(got);
-    for (int t = 0; t < SPLITS_TASKS; t++) {
+    row[GATES_TOLD] = continual_told(got);
+    for (int t = 0; t < CONTINUAL_TASKS; t++) {
         double sum = 0;
         for (int i = 0; i <= t; i++)
             sum += got->blind.s[i][t];
@@ -169,8 +169,9 @@ static void gates_images_keep(double *row, const struct incremental *got)
     }
 }
 
-static int run_finetune(double *row, const struct work *w, const struct splits *s,
-                        struct rng r, struct sweep_job *job, struct err *e)
+static int run_finetune(double *row, const struct work *w,
+                        const struct continual_tasks *s, struct rng r,
+                        struct sweep_job *job, struct err *e)
 {
     const struct finetune_cfg c = {.encoder = w->plan->encoder,
                                    .epochs = w->plan->epochs,
@@ -178,9 +179,9 @@ static int run_finetune(double *row, const struct work *w, const struct splits *
                                    .lr = .001};
     struct finetune *f = finetune_new(&c, w->theta, s, r, tick, job, e);
     if (!f) return ERR_MEMORY;
-    struct incremental got;
-    struct incremental_learner l = finetune_learner(f);
-    int rc = incremental_run(&got, s, &l) ? SWEEP_STOPPED : 0;
+    struct continual_result got;
+    struct continual_learner l = finetune_learner(f);
+    int rc = continual_run(&got, s, &l) ? SWEEP_STOPPED : 0;
     if (!rc) gates_images_keep(row, &got);
     finetune_free(f);
     return rc;
@@ -199,15 +200,15 @@ static struct hide_cfg hide_of(const struct work *w, const struct gates_arm *a)
 }
 
 static int run_hide(double *row, const struct work *w, const struct gates_arm *a,
-                    const struct splits *s, struct rng r, struct sweep_job *job,
+                    const struct continual_tasks *s, struct rng r, struct sweep_job *job,
                     struct err *e)
 {
     struct hide_cfg c = hide_of(w, a);
     struct hide *h = hide_new(&c, w->theta, s, r, tick, job, e);
     if (!h) return ERR_MEMORY;
-    struct incremental got;
-    struct incremental_learner l = hide_learner(h);
-    int rc = incremental_run(&got, s, &l) ? SWEEP_STOPPED : 0;
+    struct continual_result got;
+    struct continual_learner l = hide_learner(h);
+    int rc = continual_run(&got, s, &l) ? SWEEP_STOPPED : 0;
     if (!rc) {
         gates_images_keep(row, &got);
         row[GATES_INFERRED] = hide_inferred(h);
@@ -233,14 +234,14 @@ static int gates_images_one(void *ctx, int i, struct sweep_job *job, struct err 
     for (int k = 0; k < GATES_COLUMNS; k++)
         row[k] = (double)NAN;
     struct rng tasks = gates_images_stream(w, OF_TASKS, seed);
-    struct splits *s = splits_new(w->sets->of[NEW_TRAIN], w->sets->of[NEW_TEST], w->each,
-                                  w->tests, &tasks, e);
+    struct continual_tasks *s = continual_tasks_new(
+        w->sets->of[NEW_TRAIN], w->sets->of[NEW_TEST], w->each, w->tests, &tasks, e);
     if (!s) return ERR_MEMORY;
     struct rng r = gates_images_stream(w, OF_LEARNING, seed);
     int rc = a->method == GATES_FINETUNE ? run_finetune(row, w, s, r, job, e)
                                          : run_hide(row, w, a, s, r, job, e);
     if (!rc) sweep_put(job, row, sizeof row);
-    splits_free(s);
+    continual_tasks_free(s);
     return rc;
 }
 

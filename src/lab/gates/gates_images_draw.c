@@ -136,11 +136,12 @@ static void figure_after(const struct gates_images *p)
     report_panel(r, &(struct report_panel){.x = {.label = "tasks learned"},
                                            .y = {.label = "accuracy", .lo = 0, .hi = 1}});
     for (int k = 0; k < p->arms; k++) {
-        double x[SPLITS_TASKS], y[SPLITS_TASKS], lo[SPLITS_TASKS], hi[SPLITS_TASKS];
+        double x[CONTINUAL_TASKS], y[CONTINUAL_TASKS], lo[CONTINUAL_TASKS],
+            hi[CONTINUAL_TASKS];
         if (k > arm(p, "prefix") && p->arm[k]->contrast) continue;
         if (!p->arm[k]->alpha && p->arm[k]->gate != RESIDUAL_LINEAR) continue;
         if (p->arm[k]->alpha != p->arm[k]->tau) continue;
-        for (int t = 0; t < SPLITS_TASKS; t++) {
+        for (int t = 0; t < CONTINUAL_TASKS; t++) {
             struct stats_interval s = gates_images_draw_value(p, k, GATES_AFTER + t);
             x[t] = t + 1;
             y[t] = s.mean;
@@ -148,7 +149,7 @@ static void figure_after(const struct gates_images *p)
             hi[t] = s.hi;
         }
         report_series(r, &(struct report_series){.name = p->arm[k]->name,
-                                                 .n = SPLITS_TASKS,
+                                                 .n = CONTINUAL_TASKS,
                                                  .x = x,
                                                  .y = y,
                                                  .lo = lo,

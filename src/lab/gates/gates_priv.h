@@ -40,8 +40,8 @@ enum gates_column {
     GATES_INFERRED, /* share of images whose task was inferred */
     GATES_ALPHA,    /* of the first block, at the end */
     GATES_TAU,
-    GATES_AFTER,                             /* A_1 .. A_T */
-    GATES_LOSS = GATES_AFTER + SPLITS_TASKS, /* of the first task, epochs + 1 */
+    GATES_AFTER,                                /* A_1 .. A_T */
+    GATES_LOSS = GATES_AFTER + CONTINUAL_TASKS, /* of the first task, epochs + 1 */
     GATES_COLUMNS = GATES_LOSS + HIDE_EPOCHS + 1,
 };
 

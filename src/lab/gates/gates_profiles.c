@@ -10,7 +10,7 @@
 
 enum { WAYS = NEWCOMER_WAYS, LESSONS = 40, LINKS = 40 };
 
-static const struct continual NOTHING = {.tasks = ARRIVALS};
+static const struct continual_scores NOTHING = {.tasks = ARRIVALS};
 
 struct work {
     struct lab_task *task;
@@ -204,9 +204,10 @@ static double scaled(const struct found *f, int kind, double reward)
     return (reward - f->zero[kind]) / (f->unit[kind] - f->zero[kind]);
 }
 
-static struct continual scale(const struct found *f, const double s[ARRIVALS][ARRIVALS])
+static struct continual_scores scale(const struct found *f,
+                                     const double s[ARRIVALS][ARRIVALS])
 {
-    struct continual c = NOTHING;
+    struct continual_scores c = NOTHING;
     for (int i = 0; i < ARRIVALS; i++)
         for (int t = i; t < ARRIVALS; t++)
             c.s[i][t] = scaled(f, i, s[i][t]);
@@ -230,7 +231,7 @@ static int digest(struct found *f, const struct work *w, const struct sweep *s,
         if (!f->reps[way]) return ERR_MEMORY;
         for (int seed = 0; seed < w->seeds; seed++) {
             const struct outcome *o = f->of[way][seed];
-            struct continual hint = scale(f, o->hint), blind = scale(f, o->blind);
+            struct continual_scores hint = scale(f, o->hint), blind = scale(f, o->blind);
             double *row = reps_row(f->reps[way], seed);
             row[FA] = continual_fa(&hint);
             row[CA] = continual_ca(&hint);

@@ -1,7 +1,7 @@
 #include "gates_priv.h"
 
 #include "base/pool.h"
-#include "lab/gates/gates_fit.h"
+#include "lab/gates/fit.h"
 #include "lab/reps.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ enum measured { L1, L2, ERROR, MEASURED };
 
 /* columns of an arm's table: a block of points per measured value (log10), then its slope */
 struct arm {
-    struct gates_fit_cfg cfg;
+    struct fit_cfg cfg;
     struct reps *reps;
 };
 
@@ -67,9 +67,9 @@ static void gates_rates_repeat(void *ctx, int i)
     double *row = reps_row(c->arm->reps, i);
     for (int k = 0; k < p->points; k++) {
         struct rng r;
-        struct gates_fit fit;
+        struct fit fit;
         rng_init(&r, p->task->seed, (uint64_t)i * POINTS + (uint64_t)k);
-        gates_fit_run(&fit, &c->arm->cfg, llround(pow(10, p->decade[k])), &r);
+        fit_run(&fit, &c->arm->cfg, llround(pow(10, p->decade[k])), &r);
         row[gates_rates_column(p, L1, k)] = log10(fit.l1);
         row[gates_rates_column(p, L2, k)] = log10(fit.l2);
         row[gates_rates_column(p, ERROR, k)] = log10(fit.error);
@@ -87,9 +87,8 @@ static int gates_rates_run_arm(struct plan *p, int expert, int gate, struct err 
              residual_word((enum residual_kind)gate), EXPERT[expert]);
     double share = (expert * GATES + gate) / (double)(EXPERTS * GATES);
     if (lab_progress(p->task, share, note)) return LAB_STOPPED;
-    a->cfg =
-        gates_fit_default((enum residual_kind)gate,
-                          expert == 2 ? PREFIX_MOE_GELU : PREFIX_MOE_POWER, expert + 1);
+    a->cfg = fit_default((enum residual_kind)gate,
+                         expert == 2 ? PREFIX_MOE_GELU : PREFIX_MOE_POWER, expert + 1);
     a->cfg.starts = (int)lab_int(p->task, "starts");
     a->reps = reps_new(p->reps, MEASURED * (p->points + 1), e);
     if (!a->reps) return ERR_MEMORY;
@@ -234,7 +233,7 @@ static void gates_rates_claims(const struct plan *p)
 
 static void gates_rates_explain(const struct plan *p)
 {
-    const struct gates_fit_cfg *c = &p->arm[0][0].cfg;
+    const struct fit_cfg *c = &p->arm[0][0].cfg;
     struct report *r = p->task->report;
     report_heading(r, "How fast are prefix experts found? (Section 4.2, Appendix A)");
     report_text(

@@ -1,14 +1,13 @@
 #include "gates_priv.h"
 
-#include "lab/gates/gates_fit.h"
-#include "lab/gates/voronoi.h"
+#include "lab/gates/fit.h"
 
 #include <math.h>
 
 enum { SPLITS = 3 };
 
 /* How half of the first atom is moved by t; the other half makes up for it. */
-static struct prefix_moe_measure gates_split_one(const struct gates_fit_cfg *c, double t)
+static struct prefix_moe_measure gates_split_one(const struct fit_cfg *c, double t)
 {
     struct prefix_moe_measure g = c->truth;
     g.n = 3;
@@ -31,7 +30,7 @@ static struct prefix_moe_measure gates_split_one(const struct gates_fit_cfg *c, 
 }
 
 /* largest change of g over mu's support */
-static double gates_split_change(const struct gates_fit_cfg *c,
+static double gates_split_change(const struct fit_cfg *c,
                                  const struct prefix_moe_measure *g)
 {
     double worst = 0;
@@ -45,8 +44,7 @@ static double gates_split_change(const struct gates_fit_cfg *c,
     return worst;
 }
 
-static void gates_split_row(struct report *r, const char *how,
-                            const struct gates_fit_cfg *c)
+static void gates_split_row(struct report *r, const char *how, const struct fit_cfg *c)
 {
     static const double moved[SPLITS] = {.3, .1, .03};
     static const char *const column[SPLITS] = {"moved by .3", "by .1", "by .03"};
@@ -56,18 +54,18 @@ static void gates_split_row(struct report *r, const char *how,
     for (int i = 0; i < SPLITS; i++) {
         struct prefix_moe_measure g = gates_split_one(c, moved[i]);
         report_cell(r, column[i], "%.1e / %.1e", gates_split_change(c, &g),
-                    voronoi_l1(&g, &c->truth));
+                    prefix_moe_l1(&g, &c->truth));
     }
 }
 
 /* the largest and the least ratio of the change of g to L1 over the moves */
-static void ratios(double *most, double *least, const struct gates_fit_cfg *c)
+static void ratios(double *most, double *least, const struct fit_cfg *c)
 {
     *most = 0;
     *least = INFINITY;
     for (double t = .3; t > 1e-2; t /= 2) {
         struct prefix_moe_measure g = gates_split_one(c, t);
-        double ratio = gates_split_change(c, &g) / voronoi_l1(&g, &c->truth);
+        double ratio = gates_split_change(c, &g) / prefix_moe_l1(&g, &c->truth);
         *most = fmax(*most, ratio);
         *least = fmin(*least, ratio);
     }
@@ -76,11 +74,11 @@ static void ratios(double *most, double *least, const struct gates_fit_cfg *c)
 void gates_split(struct report *r)
 {
     static const enum residual_kind gate[2] = {RESIDUAL_LINEAR, RESIDUAL_TANH};
-    struct gates_fit_cfg one[2], two[2], gelu[2];
+    struct fit_cfg one[2], two[2], gelu[2];
     for (int k = 0; k < 2; k++) {
-        one[k] = gates_fit_default(gate[k], PREFIX_MOE_POWER, 1);
-        two[k] = gates_fit_default(gate[k], PREFIX_MOE_POWER, 2);
-        gelu[k] = gates_fit_default(gate[k], PREFIX_MOE_GELU, 0);
+        one[k] = fit_default(gate[k], PREFIX_MOE_POWER, 1);
+        two[k] = fit_default(gate[k], PREFIX_MOE_POWER, 2);
+        gelu[k] = fit_default(gate[k], PREFIX_MOE_GELU, 0);
     }
     report_table(r, "Measures that no sample tells apart: largest change of g / L1");
     for (int k = 0; k < 2; k++) {

@@ -1,16 +1,106 @@
 #include "lab/gates/hide.h"
 
-#include "lab/gates/classgauss.h"
-#include "lab/gates/contrast.h"
 #include "lab/gates/softhead.h"
+#include "nn/act.h"
 #include "nn/adam.h"
 #include "nn/init.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 128, TASKS = SPLITS_TASKS, CLASSES = HIDE_CLASSES };
+enum { BATCH = 128, TASKS = CONTINUAL_TASKS, CLASSES = HIDE_CLASSES };
+
+/* ---- a class as one Gaussian ---- */
+
+static const double RIDGE = 1e-3;
+
+void hide_gauss_fit(struct hide_gauss *g, const float *x, int n, int dim)
+{
+    assert(dim >= 1 && dim <= HIDE_DIM && n >= 2);
+    double mean[HIDE_DIM], l[HIDE_DIM][HIDE_DIM];
+    g->dim = dim;
+    for (int k = 0; k < dim; k++) {
+        mean[k] = 0;
+        for (int i = 0; i < n; i++)
+            mean[k] += (double)x[i * dim + k] / n;
+        g->mean[k] = (float)mean[k];
+    }
+    for (int a = 0; a < dim; a++)
+        for (int b = 0; b <= a; b++) {
+            double sum = 0;
+            for (int i = 0; i < n; i++)
+                sum += ((double)x[i * dim + a] - mean[a]) *
+                       ((double)x[i * dim + b] - mean[b]);
+            sum = sum / (n - 1) + (a == b ? RIDGE : 0);
+            for (int k = 0; k < b; k++)
+                sum -= l[a][k] * l[b][k];
+            /* rounding may eat what the ridge left */
+            l[a][b] = a == b ? sqrt(fmax(sum, 1e-9)) : sum / l[b][b];
+            g->root[a * dim + b] = (float)l[a][b];
+        }
+}
+
+void hide_gauss_draw(float *out, const struct hide_gauss *g, int n, struct rng *r)
+{
+    for (int i = 0; i < n; i++, out += g->dim) {
+        float z[HIDE_DIM];
+        for (int k = 0; k < g->dim; k++)
+            z[k] = (float)rng_normal(r);
+        for (int a = 0; a < g->dim; a++) {
+            out[a] = g->mean[a];
+            for (int b = 0; b <= a; b++)
+                out[a] += g->root[a * g->dim + b] * z[b];
+        }
+    }
+}
+
+/* ---- the contrastive term ---- */
+
+static float hide_dot(const float *a, const float *b, int dim)
+{
+    float sum = 0;
+    for (int i = 0; i < dim; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static void hide_add(float *to, const float *x, double by, int dim)
+{
+    for (int i = 0; i < dim; i++)
+        to[i] += (float)by * x[i];
+}
+
+double hide_contrast(float *dh, const float *h, int n, const float *mu, int k, int dim,
+                     double temperature, double weight)
+{
+    assert(n >= 1 && k >= 1 && n + k <= HIDE_CONTRAST_ROWS);
+    double loss = 0, each = weight / (n * temperature);
+    for (int i = 0; i < n; i++) {
+        const float *own = h + i * dim;
+        float p[HIDE_CONTRAST_ROWS];
+        double scores = 0;
+        for (int j = 0; j < n + k; j++) {
+            const float *other = j < n ? h + j * dim : mu + (j - n) * dim;
+            p[j] = hide_dot(own, other, dim) / (float)temperature;
+            if (j >= n) scores += (double)p[j];
+        }
+        loss += (scores / k - (double)act_softmax(p, p, n + k)) / n;
+
+        /* as h, and as h' of the sum over H: both have the share p */
+        for (int j = 0; j < n; j++) {
+            hide_add(dh + i * dim, h + j * dim, -each * (double)p[j], dim);
+            hide_add(dh + j * dim, own, -each * (double)p[j], dim);
+        }
+        for (int c = 0; c < k; c++)
+            hide_add(dh + i * dim, mu + c * dim, each * (1.0 / k - (double)p[n + c]),
+                     dim);
+    }
+    return loss;
+}
+
+/* ---- the learner ---- */
 
 /* parameters with the state of their Adam */
 struct adaptive {
@@ -22,14 +112,14 @@ struct adaptive {
 struct hide {
     struct hide_cfg c;
     const float *theta;
-    const struct splits *s;
+    const struct continual_tasks *s;
     struct rng rng;
     bool (*tick)(void *ctx, double share);
     void *ctx;
 
     struct encoder *encoder;
     struct softhead *psi, *omega;
-    struct classgauss plain[CLASSES], instructed[CLASSES]; /* uninstructed first */
+    struct hide_gauss plain[CLASSES], instructed[CLASSES]; /* uninstructed first */
     int task_of[CLASSES];
     uint32_t seen; /* classes */
     int learned;   /* tasks */
@@ -82,7 +172,7 @@ static void hide_claim(struct adaptive *a, float **at, size_t n)
     a->grad = hide_take(at, n);
 }
 
-static int hide_largest(const struct splits *s)
+static int hide_largest(const struct continual_tasks *s)
 {
     int n = 0;
     for (int t = 0; t < TASKS; t++)
@@ -117,12 +207,11 @@ static void lay_out(struct hide *h)
 }
 
 struct hide *hide_new(const struct hide_cfg *c, const float *theta,
-                      const struct splits *s, struct rng r,
+                      const struct continual_tasks *s, struct rng r,
                       bool (*tick)(void *ctx, double share), void *ctx, struct err *e)
 {
     assert(c->epochs >= 1 && c->epochs <= HIDE_EPOCHS && c->head_each >= 1);
-    assert(c->encoder.dim <= CLASSGAUSS_DIM &&
-           s->size == c->encoder.side * c->encoder.side);
+    assert(c->encoder.dim <= HIDE_DIM && s->size == c->encoder.side * c->encoder.side);
     size_t floats = floats_of(c, s->size);
     size_t ints = (size_t)hide_largest(s) + 2 * CLASSES * (size_t)c->head_each;
     struct hide *h = calloc(1, sizeof *h + floats * sizeof(float) + ints * sizeof(int));
@@ -190,9 +279,9 @@ static int batch_at(int at, int n)
 
 /* A Gaussian for each class of task t, of features with the prompt of `task`. The rows of one class
  * are put together in h->draws, batch by batch. */
-static void remember(struct hide *h, struct classgauss *g, int t, int task)
+static void remember(struct hide *h, struct hide_gauss *g, int t, int task)
 {
-    const struct splits_part *train = &h->s->task[t].train;
+    const struct continual_part *train = &h->s->task[t].train;
     int dim = h->c.encoder.dim, size = h->s->size;
     int room = CLASSES * h->c.head_each;
     for (int c = 0; c < CLASSES; c++) {
@@ -209,24 +298,24 @@ static void remember(struct hide *h, struct classgauss *g, int t, int task)
             n += waiting;
             waiting = 0;
         }
-        classgauss_fit(&g[c], h->draws, n, dim);
+        hide_gauss_fit(&g[c], h->draws, n, dim);
     }
 }
 
 /* ---- TII and TAP: a head learns from draws of all classes so far */
 
-static void learn_head(struct hide *h, struct softhead *head, const struct classgauss *g)
+static void learn_head(struct hide *h, struct softhead *head, const struct hide_gauss *g)
 {
     int dim = h->c.encoder.dim, each = h->c.head_each;
     for (int epoch = 0; epoch < h->c.head_epochs; epoch++) {
         int n = 0;
         for (int c = 0; c < CLASSES; c++) {
             if (!(h->seen >> c & 1)) continue;
-            classgauss_draw(h->draws + n * dim, &g[c], each, &h->rng);
+            hide_gauss_draw(h->draws + n * dim, &g[c], each, &h->rng);
             for (int i = 0; i < each; i++)
                 h->draw_label[n++] = c;
         }
-        splits_order(h->draw_order, n, &h->rng);
+        continual_order(h->draw_order, n, &h->rng);
         for (int at = 0; at < n; at += BATCH) {
             int label[BATCH], rows = batch_at(at, n);
             for (int i = 0; i < rows; i++) {
@@ -275,17 +364,17 @@ static void learn_factors(struct hide *h, const double *alpha, const double *tau
 
 static void push_away(struct hide *h, int n)
 {
-    float mu[CLASSES * CLASSGAUSS_DIM];
+    float mu[CLASSES * HIDE_DIM];
     int k = 0, dim = h->c.encoder.dim;
     for (int c = 0; c < CLASSES; c++)
         if (h->seen >> c & 1)
             memcpy(mu + k++ * dim, h->instructed[c].mean, sizeof(float) * (size_t)dim);
-    contrast_loss(h->dx, h->x, n, mu, k, dim, h->c.temperature, h->c.contrast);
+    hide_contrast(h->dx, h->x, n, mu, k, dim, h->c.temperature, h->c.contrast);
 }
 
 static void learn_batch(struct hide *h, int t, const int *order, int n)
 {
-    const struct splits_task *task = &h->s->task[t];
+    const struct continual_task *task = &h->s->task[t];
     double alpha[ENCODER_BLOCKS], tau[ENCODER_BLOCKS];
     int label[BATCH], size = h->s->size;
     for (int i = 0; i < n; i++) {
@@ -312,7 +401,7 @@ static void learn_batch(struct hide *h, int t, const int *order, int n)
 
 static double first_loss(struct hide *h)
 {
-    const struct splits_part *test = &h->s->task[0].test;
+    const struct continual_part *test = &h->s->task[0].test;
     double sum = 0;
     combine(h, 0);
     for (int at = 0; at < test->n; at += BATCH) {
@@ -335,7 +424,7 @@ static bool learn_prompt(struct hide *h, int t)
     for (int epoch = 0; epoch < h->c.epochs; epoch++) {
         if (h->tick && h->tick(h->ctx, (t + (double)epoch / h->c.epochs) / TASKS))
             return true;
-        splits_order(h->order, n, &h->rng);
+        continual_order(h->order, n, &h->rng);
         for (int at = 0; at < n; at += BATCH)
             learn_batch(h, t, h->order + at, batch_at(at, n));
         if (!t) h->first[epoch + 1] = first_loss(h);
@@ -409,16 +498,16 @@ static void classify(void *self, int *label, const float *pixels, int n, int tas
         hide_answer(h, label, pixels, of, n, t, mask);
 }
 
-struct incremental_learner hide_learner(struct hide *h)
+struct continual_learner hide_learner(struct hide *h)
 {
-    return (struct incremental_learner){h, hide_learn, classify};
+    return (struct continual_learner){h, hide_learn, classify};
 }
 
 double hide_inferred(struct hide *h)
 {
     int right = 0, all = 0, of[BATCH];
     for (int t = 0; t < h->learned; t++) {
-        const struct splits_part *test = &h->s->task[t].test;
+        const struct continual_part *test = &h->s->task[t].test;
         for (int at = 0; at < test->n; at += BATCH) {
             int n = batch_at(at, test->n);
             infer(h, of, test->pixels + (size_t)at * (size_t)h->s->size, n);

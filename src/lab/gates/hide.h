@@ -4,7 +4,7 @@
  *   uninstructed  a Gaussian per class of features without prompt
  *   WTP           prompt e_t, begun at e_(t-1), used as p_t = a sum_(i<t) e_i + (1 - a) e_t (its
  *                 ensemble; p_1 = e_1), and the output layer psi, by cross entropy over the task's
- *                 own classes plus lambda times the contrastive term (Eq. 59, 60; lab/gates/contrast.h)
+ *                 own classes plus lambda times the contrastive term (Eq. 59, 60; below)
  *   TII           omega, a linear layer of uninstructed features, on draws from the Gaussians of all
  *                 classes so far (Eq. 62)
  *   instructed    a Gaussian per class of features with p_t
@@ -18,6 +18,19 @@
  *
  * Of a class's images the first 10 * head_each make its Gaussians.
  *
+ * A Gaussian stands for the data of an old class, which may not be kept:
+ *
+ *   mean, covariance of n features (n - 1) + 1e-3 I;   draw: mean + L z,  L L^T = covariance
+ *
+ * The ridge is ours: features of a layer norm sum to 0, so their covariance is singular. The
+ * contrastive term keeps a new task's features away from old classes:
+ *
+ *   L = 1 / (n k) sum_(h in H) sum_c ln [ exp(h mu_c / T) /
+ *                        (sum_(h' in H) exp(h h' / T) + sum_c' exp(h mu_c' / T)) ]
+ *
+ * Differs: H is a batch of n features, not the whole task, and the sums are means, so that the
+ * weight of the term does not depend on n and k.
+ *
  * With length 0 there is no prompt: omega alone answers, with the classes of its Gaussians.
  *
  * Errors: hide_new ERR_MEMORY. Ownership: theta and splits are borrowed as long as it lives.
@@ -26,7 +39,7 @@
 #define LAB_HIDE_H
 
 #include "lab/gates/encoder.h"
-#include "lab/gates/incremental.h"
+#include "lab/gates/continual.h"
 
 #define HIDE_EPOCHS 64 /* at most */
 #define HIDE_CLASSES 10
@@ -48,15 +61,33 @@ struct hide_cfg {
 /* Length 4, lambda .1, T .8, a .1, rate .005; linear gate. */
 struct hide_cfg hide_default(const struct encoder_cfg *encoder);
 
+#define HIDE_DIM 64 /* of a feature, at most */
+
+struct hide_gauss {
+    int dim;
+    float mean[HIDE_DIM];
+    float root[HIDE_DIM * HIDE_DIM]; /* L, lower triangle, rows of dim */
+};
+
+/* x, out (n, dim); n >= 2 to fit. */
+void hide_gauss_fit(struct hide_gauss *g, const float *x, int n, int dim);
+void hide_gauss_draw(float *out, const struct hide_gauss *g, int n, struct rng *r);
+
+#define HIDE_CONTRAST_ROWS 256 /* n + k at most */
+
+/* Returns L and adds weight * dL/dh to dh. h, dh (n, dim); mu (k, dim): means of the old classes. */
+double hide_contrast(float *dh, const float *h, int n, const float *mu, int k, int dim,
+                     double temperature, double weight);
+
 struct hide;
 
 /* tick(ctx, share of all tasks) asks whether to leave; may be NULL. */
 struct hide *hide_new(const struct hide_cfg *c, const float *theta,
-                      const struct splits *s, struct rng r,
+                      const struct continual_tasks *s, struct rng r,
                       bool (*tick)(void *ctx, double share), void *ctx, struct err *e);
 void hide_free(struct hide *h);
 
-struct incremental_learner hide_learner(struct hide *h);
+struct continual_learner hide_learner(struct hide *h);
 
 /* Cross entropy over the first task's classes on its test images before the first epoch and after
  * each: (epochs + 1). */

@@ -16,6 +16,20 @@
  *     algebraically independent in the sense of Definition 4.2, though the paper names them so.
  * GELU is not homogeneous; it is the case for which Theorem 4.3 has its premise.
  *
+ * How far a fitted measure is from the true one, by Voronoi cells:
+ *
+ *   V_j = {i: ||w_i - w*_j|| <= ||w_i - w*_l|| for all l},   w = (beta1, eta)        (Eq. 21)
+ *
+ *   L1   = sum_j {|V_j| > 1} sum_(i in V_j) e^(beta0_i) (||d beta1_ij||^2 + ||d eta_ij||^2)
+ *        + sum_j {|V_j| = 1} sum_(i in V_j) e^(beta0_i) (||d beta1_ij|| + ||d eta_ij||)
+ *        + sum_j |sum_(i in V_j) e^(beta0_i) - e^(beta0*_j)|                         (Eq. 20)
+ *
+ *   L2,r = the last sum + sum_j sum_(i in V_j) e^(beta0_i) (||d beta1||^r + ||d a||^r + |d b|^r)
+ *                                                                                   (Eq. 26)
+ *
+ * A tie goes to the lower j: an atom on the border of two cells counts once. An empty cell costs
+ * e^(beta0*_j).
+ *
  * Threads: pure functions. */
 #ifndef LAB_PREFIX_MOE_H
 #define LAB_PREFIX_MOE_H
@@ -55,5 +69,14 @@ struct prefix_moe {
 /* g_G(x), and in by (n * PREFIX_MOE_EACH; may be NULL) its derivatives by the atoms. */
 double prefix_moe_value(const struct prefix_moe *m, const struct prefix_moe_measure *g,
                         const double x[PREFIX_MOE_DIM], double *by);
+
+/* cell[i] = j: atom i of g lies in V_j. */
+void prefix_moe_cells(int cell[PREFIX_MOE_ATOMS], const struct prefix_moe_measure *g,
+                      const struct prefix_moe_measure *truth);
+
+double prefix_moe_l1(const struct prefix_moe_measure *g,
+                     const struct prefix_moe_measure *truth);
+double prefix_moe_l2(const struct prefix_moe_measure *g,
+                     const struct prefix_moe_measure *truth, double r);
 
 #endif

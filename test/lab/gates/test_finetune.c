@@ -12,10 +12,10 @@ static const struct finetune_cfg CFG = {
     .encoder = {SIDE, 2, 8, 2, 1, 12}, .epochs = 40, .batch = 32, .lr = .01};
 
 struct world {
-    struct splits s;
+    struct continual_tasks s;
     float theta[PARAMS];
-    float pixels[2][SPLITS_TASKS * TRAIN * SIZE];
-    int label[2][SPLITS_TASKS * TRAIN];
+    float pixels[2][CONTINUAL_TASKS * TRAIN * SIZE];
+    int label[2][CONTINUAL_TASKS * TRAIN];
 };
 
 static void fill(float *pixels, int *label, int n, int t, struct rng *r)
@@ -37,15 +37,15 @@ static struct world *world(void)
     ck_assert_uint_le(encoder_params(&CFG.encoder), PARAMS);
     encoder_init(w.theta, &CFG.encoder, &r);
     w.s.size = SIZE;
-    for (int t = 0; t < SPLITS_TASKS; t++) {
-        struct splits_part part[2];
+    for (int t = 0; t < CONTINUAL_TASKS; t++) {
+        struct continual_part part[2];
         for (int k = 0; k < 2; k++) {
             int each = k ? TEST : TRAIN;
-            part[k] = (struct splits_part){each, w.pixels[k] + t * each * SIZE,
-                                           w.label[k] + t * each};
+            part[k] = (struct continual_part){each, w.pixels[k] + t * each * SIZE,
+                                              w.label[k] + t * each};
             fill(part[k].pixels, part[k].label, each, t, &r);
         }
-        w.s.task[t] = (struct splits_task){UINT32_C(3) << 2 * t, part[0], part[1]};
+        w.s.task[t] = (struct continual_task){UINT32_C(3) << 2 * t, part[0], part[1]};
     }
     return &w;
 }
@@ -57,15 +57,15 @@ START_TEST(it_learns_and_forgets)
     struct rng r;
     rng_init(&r, 2, 2);
     struct finetune *f = finetune_new(&CFG, w->theta, &w->s, r, NULL, NULL, NULL);
-    struct incremental_learner l = finetune_learner(f);
-    struct incremental out;
+    struct continual_learner l = finetune_learner(f);
+    struct continual_result out;
     float before[PARAMS];
     memcpy(before, w->theta, sizeof before);
-    ck_assert(!incremental_run(&out, &w->s, &l));
-    for (int t = 0; t < SPLITS_TASKS; t++)
+    ck_assert(!continual_run(&out, &w->s, &l));
+    for (int t = 0; t < CONTINUAL_TASKS; t++)
         ck_assert_double_ge(out.blind.s[t][t], .9);
     ck_assert_double_ge(continual_fm(&out.blind), .5);
-    ck_assert_double_ge(incremental_told(&out), continual_fa(&out.blind));
+    ck_assert_double_ge(continual_told(&out), continual_fa(&out.blind));
     ck_assert_mem_eq(before, w->theta, sizeof before);
     finetune_free(f);
 }
@@ -76,8 +76,10 @@ START_TEST(pretraining_learns_all_classes)
     struct world *w = world();
     struct rng r;
     rng_init(&r, 2, 3);
-    const struct splits_part train = {SPLITS_TASKS * TRAIN, w->pixels[0], w->label[0]};
-    const struct splits_part test = {SPLITS_TASKS * TEST, w->pixels[1], w->label[1]};
+    const struct continual_part train = {CONTINUAL_TASKS * TRAIN, w->pixels[0],
+                                         w->label[0]};
+    const struct continual_part test = {CONTINUAL_TASKS * TEST, w->pixels[1],
+                                        w->label[1]};
     float theta[PARAMS];
     double accuracy;
     memcpy(theta, w->theta, sizeof theta);
@@ -109,7 +111,7 @@ START_TEST(it_stops_when_asked)
     ck_assert_mem_eq(theta, w->theta, sizeof theta);
     calls = 0;
     struct finetune *f = finetune_new(&CFG, w->theta, &w->s, r, stop, &calls, NULL);
-    struct incremental_learner l = finetune_learner(f);
+    struct continual_learner l = finetune_learner(f);
     ck_assert(l.learn(l.self, 0));
     finetune_free(f);
 }

@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Ten classes of 4 x 4 pixels: class c has ink in pixel c and in pixel (7 c + 3) mod 16. */
@@ -13,10 +14,10 @@ enum { SIDE = 4, SIZE = 16, TRAIN = 40, TEST = 20, PARAMS = 1024, DIM = 8 };
 static const struct encoder_cfg ENCODER = {SIDE, 2, DIM, 2, 2, 12};
 
 struct world {
-    struct splits s;
+    struct continual_tasks s;
     float theta[PARAMS];
-    float train[SPLITS_TASKS][TRAIN * SIZE], test[SPLITS_TASKS][TEST * SIZE];
-    int train_label[SPLITS_TASKS][TRAIN], test_label[SPLITS_TASKS][TEST];
+    float train[CONTINUAL_TASKS][TRAIN * SIZE], test[CONTINUAL_TASKS][TEST * SIZE];
+    int train_label[CONTINUAL_TASKS][TRAIN], test_label[CONTINUAL_TASKS][TEST];
 };
 
 static void fill(float *pixels, int *label, int n, int t, struct rng *r)
@@ -35,7 +36,8 @@ static void pretrain(struct world *w, struct rng *r)
 {
     const struct finetune_cfg c = {
         .encoder = ENCODER, .epochs = 40, .batch = 32, .lr = .02};
-    const struct splits_part all = {SPLITS_TASKS * TRAIN, w->train[0], w->train_label[0]};
+    const struct continual_part all = {CONTINUAL_TASKS * TRAIN, w->train[0],
+                                       w->train_label[0]};
     double accuracy;
     encoder_init(w->theta, &ENCODER, r);
     ck_assert_int_eq(
@@ -50,12 +52,12 @@ static const struct world *world(void)
     rng_init(&r, 11, 1);
     ck_assert_uint_le(encoder_params(&ENCODER), PARAMS);
     w.s.size = SIZE;
-    for (int t = 0; t < SPLITS_TASKS; t++) {
+    for (int t = 0; t < CONTINUAL_TASKS; t++) {
         fill(w.train[t], w.train_label[t], TRAIN, t, &r);
         fill(w.test[t], w.test_label[t], TEST, t, &r);
-        w.s.task[t] = (struct splits_task){UINT32_C(3) << 2 * t,
-                                           {TRAIN, w.train[t], w.train_label[t]},
-                                           {TEST, w.test[t], w.test_label[t]}};
+        w.s.task[t] = (struct continual_task){UINT32_C(3) << 2 * t,
+                                              {TRAIN, w.train[t], w.train_label[t]},
+                                              {TEST, w.test[t], w.test_label[t]}};
     }
     pretrain(&w, &r);
     return &w;
@@ -79,11 +81,11 @@ static struct hide *make_hide(const struct world *w, const struct hide_cfg *c,
     return hide_new(c, w->theta, &w->s, r, NULL, NULL, e);
 }
 
-static struct incremental run(struct hide *h)
+static struct continual_result run(struct hide *h)
 {
-    struct incremental out;
-    struct incremental_learner l = hide_learner(h);
-    ck_assert(!incremental_run(&out, &world()->s, &l));
+    struct continual_result out;
+    struct continual_learner l = hide_learner(h);
+    ck_assert(!continual_run(&out, &world()->s, &l));
     return out;
 }
 
@@ -93,9 +95,9 @@ START_TEST(tasks_are_learned_and_kept)
     for (int gate = 0; gate < RESIDUAL_KINDS; gate++) {
         struct hide_cfg c = small((enum residual_kind)gate);
         struct hide *h = make_hide(world(), &c, NULL);
-        struct incremental out = run(h);
+        struct continual_result out = run(h);
         ck_assert_double_ge(continual_fa(&out.blind), .8);
-        ck_assert_double_ge(incremental_told(&out), .9);
+        ck_assert_double_ge(continual_told(&out), .9);
         ck_assert_double_le(continual_fm(&out.blind), .2);
         ck_assert_double_ge(hide_inferred(h), .8);
         const double *loss = hide_first_task(h);
@@ -111,7 +113,7 @@ START_TEST(no_prompt_is_a_gaussian_classifier)
     struct hide_cfg c = small(RESIDUAL_LINEAR);
     c.length = 0;
     struct hide *h = make_hide(world(), &c, NULL);
-    struct incremental out = run(h);
+    struct continual_result out = run(h);
     ck_assert_double_ge(continual_fa(&out.blind), .8);
     hide_free(h);
 }
@@ -124,7 +126,7 @@ START_TEST(what_was_learned_is_frozen)
     struct hide_cfg c = small(RESIDUAL_TANH);
     c.learn_tau = false;
     struct hide *h = make_hide(world(), &c, NULL);
-    struct incremental_learner l = hide_learner(h);
+    struct continual_learner l = hide_learner(h);
     float first[256];
     size_t n = encoder_prompt_floats(&ENCODER, 2);
     ck_assert_uint_le(n, 256);
@@ -147,7 +149,7 @@ START_TEST(prompts_are_combined)
     struct hide_cfg c = small(RESIDUAL_LINEAR);
     c.ensemble = 1;
     struct hide *h = make_hide(world(), &c, NULL);
-    struct incremental_learner l = hide_learner(h);
+    struct continual_learner l = hide_learner(h);
     ck_assert(!l.learn(l.self, 0) && !l.learn(l.self, 1));
     for (size_t i = 0; i < encoder_prompt_floats(&ENCODER, 2); i++)
         ck_assert_double_eq((double)hide_prompt(h, 0)[i], (double)hide_prompt(h, 1)[i]);
@@ -186,7 +188,7 @@ START_TEST(it_stops_when_asked)
     int calls = 0;
     rng_init(&r, 12, 1);
     struct hide *h = hide_new(&c, w->theta, &w->s, r, stop, &calls, NULL);
-    struct incremental_learner l = hide_learner(h);
+    struct continual_learner l = hide_learner(h);
     ck_assert(l.learn(l.self, 0));
     ck_assert_int_eq(calls, 3);
     hide_free(h);
@@ -217,6 +219,110 @@ START_TEST(without_memory_it_says_so)
 }
 END_TEST
 
+/* (1, 0) (3, 4) (2, 2): means 2 2, variances 1 4, covariance 2; with the ridge
+ * L = [sqrt(1.001) 0; 2 / sqrt(1.001), sqrt(4.001 - 4 / 1.001)] */
+START_TEST(a_fit_by_hand)
+{
+    const float x[6] = {1, 0, 3, 4, 2, 2};
+    struct hide_gauss g;
+    hide_gauss_fit(&g, x, 3, 2);
+    ck_assert_double_eq_tol((double)g.mean[0], 2, 1e-6);
+    ck_assert_double_eq_tol((double)g.mean[1], 2, 1e-6);
+    ck_assert_double_eq_tol((double)g.root[0], sqrt(1.001), 1e-6);
+    ck_assert_double_eq_tol((double)g.root[2], 2 / sqrt(1.001), 1e-6);
+    ck_assert_double_eq_tol((double)g.root[3], sqrt(4.001 - 4 / 1.001), 1e-5);
+}
+END_TEST
+
+/* what is drawn from a fit has its mean and covariance: 20000 draws, 4 standard errors */
+START_TEST(draws_have_the_moments)
+{
+    enum { N = 20000 };
+    struct hide_gauss g = {.dim = 2, .mean = {1, -1}, .root = {2, 0, 1, .5f}};
+    float *x = malloc(sizeof(float) * 2 * N);
+    struct rng r;
+    rng_init(&r, 1, 1);
+    hide_gauss_draw(x, &g, N, &r);
+    double m0 = 0, m1 = 0, c = 0;
+    for (int i = 0; i < N; i++) {
+        m0 += (double)x[2 * i] / N;
+        m1 += (double)x[2 * i + 1] / N;
+        c += ((double)x[2 * i] - 1) * ((double)x[2 * i + 1] + 1) / N;
+    }
+    ck_assert_double_eq_tol(m0, 1, 4 * 2 / sqrt(N));
+    ck_assert_double_eq_tol(m1, -1, 4 * sqrt(1.25) / sqrt(N));
+    ck_assert_double_eq_tol(c, 2, 4 * 3 / sqrt(N)); /* var of a product: 4 1.25 + 4 = 9 */
+    free(x);
+}
+END_TEST
+
+/* all alike: the ridge alone is left */
+START_TEST(a_point_has_a_root)
+{
+    const float x[4] = {1, 2, 1, 2};
+    struct hide_gauss g;
+    hide_gauss_fit(&g, x, 2, 2);
+    ck_assert_double_eq_tol((double)g.root[0], sqrt(1e-3), 1e-6);
+    ck_assert_double_eq_tol((double)g.root[2], 0, 1e-9);
+    ck_assert_double_eq_tol((double)g.root[3], sqrt(1e-3), 1e-6);
+}
+END_TEST
+
+enum { N = 3, K = 2, D = 4 };
+
+static double plain(const float *h, const float *mu, double t)
+{
+    double loss = 0;
+    for (int i = 0; i < N; i++) {
+        double total = 0, s[N + K];
+        for (int j = 0; j < N + K; j++) {
+            s[j] = 0;
+            for (int d = 0; d < D; d++)
+                s[j] += (double)h[i * D + d] *
+                        (double)(j < N ? h[j * D + d] : mu[(j - N) * D + d]) / t;
+            total += exp(s[j]);
+        }
+        for (int c = 0; c < K; c++)
+            loss += log(exp(s[N + c]) / total) / (N * K);
+    }
+    return loss;
+}
+
+static const float H[N * D] = {.5f, -1, .2f, .8f, -.3f, .4f, 1, -.6f, .9f, .1f, -.5f, 0};
+static const float MU[K * D] = {1, .5f, -.5f, .2f, -.4f, .3f, .7f, 1};
+
+/* one feature (1, 0), one mean (0, 2), T 1: ln [e^0 / (e^1 + e^0)] */
+START_TEST(a_loss_by_hand)
+{
+    const float h[2] = {1, 0}, mu[2] = {0, 2};
+    float dh[2] = {0};
+    ck_assert_double_eq_tol(hide_contrast(dh, h, 1, mu, 1, 2, 1, 1), -log(1 + exp(1)),
+                            1e-6);
+    float all[N * D] = {0};
+    ck_assert_double_eq_tol(hide_contrast(all, H, N, MU, K, D, .8, 1), plain(H, MU, .8),
+                            1e-6);
+}
+END_TEST
+
+START_TEST(the_gradient_is_added)
+{
+    float h[N * D], dh[N * D];
+    memcpy(h, H, sizeof h);
+    for (int i = 0; i < N * D; i++)
+        dh[i] = 7;
+    hide_contrast(dh, H, N, MU, K, D, .8, .5);
+    for (int i = 0; i < N * D; i++) {
+        float was = h[i], step = 1.0f / 1024;
+        h[i] = was + step;
+        double up = plain(h, MU, .8), high = (double)h[i];
+        h[i] = was - step;
+        double down = plain(h, MU, .8), low = (double)h[i];
+        h[i] = was;
+        ck_assert_double_eq_tol((double)dh[i], 7 + .5 * (up - down) / (high - low), 1e-5);
+    }
+}
+END_TEST
+
 Suite *suite_lab_gates_hide(void);
 Suite *suite_lab_gates_hide(void)
 {
@@ -229,6 +335,11 @@ Suite *suite_lab_gates_hide(void)
     tcase_add_test(t, contrast_changes_later_tasks_alone);
     tcase_add_test(t, it_stops_when_asked);
     tcase_add_test(t, without_memory_it_says_so);
+    tcase_add_test(t, a_fit_by_hand);
+    tcase_add_test(t, draws_have_the_moments);
+    tcase_add_test(t, a_point_has_a_root);
+    tcase_add_test(t, a_loss_by_hand);
+    tcase_add_test(t, the_gradient_is_added);
     suite_add_tcase(s, t);
     return s;
 }
