@@ -25,6 +25,13 @@ static enum report_verdict claims_sign(struct stats_interval ours)
     return isfinite(ours.lo) ? REPORT_SHORT : REPORT_UNTESTED;
 }
 
+static enum report_verdict claims_sure(struct stats_interval ours, double claimed)
+{
+    if (!isfinite(ours.lo)) return REPORT_UNTESTED;
+    if (ours.lo >= claimed) return REPORT_PASS;
+    return ours.mean >= claimed ? REPORT_SHORT : REPORT_DIFFERS;
+}
+
 static enum report_verdict claims_limit(const struct claims_claim *c, const double *mean)
 {
     bool below = c->rule == CLAIMS_BELOW;
@@ -59,16 +66,12 @@ static void claims_ours(struct report *r, const struct claims_columns *c,
                         const double *mean)
 {
     if (!c->ours) return;
-    double scale = c->scale != 0 ? c->scale : 1;
     char words[160];
     if (claim->ours) {
         claims_fill(words, sizeof words, claim->ours, mean, CLAIMS_NUMBERS);
         report_cell(r, c->ours, "%s", words);
-    } else if (isfinite(ours.lo)) {
-        report_interval(r, c->ours, scale * ours.mean, scale * ours.lo, scale * ours.hi,
-                        claim->digits);
-    } else if (isfinite(ours.mean)) {
-        report_real(r, c->ours, scale * ours.mean, claim->digits);
+    } else if (c->missing_shown || isfinite(ours.mean)) {
+        claims_show(r, c->ours, ours, c->scale != 0 ? c->scale : 1, claim->digits);
     }
 }
 
@@ -92,11 +95,12 @@ void claims_answer(const struct claims_lab *l, const struct claims_columns *c,
     for (int i = 1; i < CLAIMS_NUMBERS; i++)
         if (claim->of[i].kind) mean[i] = l->measure(l->self, claim->of[i]).mean;
 
-    enum report_verdict v = c->untested ? REPORT_UNTESTED
-                            : claim->rule == CLAIMS_EFFECT
-                                ? claims_effect(ours, claim->claimed, claim->even)
-                            : claim->rule == CLAIMS_SIGN ? claims_sign(ours)
-                                                         : claims_limit(claim, mean);
+    enum report_verdict v =
+        c->untested                    ? REPORT_UNTESTED
+        : claim->rule == CLAIMS_EFFECT ? claims_effect(ours, claim->claimed, claim->even)
+        : claim->rule == CLAIMS_SIGN   ? claims_sign(ours)
+        : claim->rule == CLAIMS_SURE   ? claims_sure(ours, claim->claimed)
+                                       : claims_limit(claim, mean);
     if (!c->verdict_first) claims_ours(l->report, c, claim, ours, mean);
     if (c->verdict) report_verdict(l->report, c->verdict, v);
     if (c->verdict_first) claims_ours(l->report, c, claim, ours, mean);
@@ -233,6 +237,15 @@ void claims_points(struct report *r, const char *name, enum report_kind kind,
     report_series(
         r, &(struct report_series){
                .name = name, .kind = kind, .n = n, .x = at, .y = y, .lo = lo, .hi = hi});
+}
+
+void claims_show(struct report *r, const char *column, struct stats_interval x,
+                 double scale, int digits)
+{
+    if (isfinite(x.lo))
+        report_interval(r, column, scale * x.mean, scale * x.lo, scale * x.hi, digits);
+    else
+        report_real(r, column, scale * x.mean, digits);
 }
 
 void claims_cell(struct report *r, const char *column, struct stats_interval x,

@@ -67,6 +67,8 @@ enum claims_rule {
     /* By the interval of the first number. */
     CLAIMS_EFFECT, /* claims_effect with `claimed` and `even` */
     CLAIMS_SIGN, /* above 0: pass; below 0: differs; else short; no interval: untested */
+    /* the interval at least `claimed`: pass; the mean: short; else differs; no interval: untested */
+    CLAIMS_SURE,
     /* By the means: pass when the first number is below the limit (or at least the limit). The limit
      * is `claimed`, or `claimed` times number `pass_by`. If it does not pass: short when it is on the
      * right side of number `short_by`, or always with CLAIMS_ALWAYS; else differs. */
@@ -94,6 +96,7 @@ struct claims_columns {
     bool verdict_first; /* before `ours` */
     bool measured_only; /* leaves out claims whose first number is NaN */
     bool untested;      /* too few runs for a verdict */
+    bool missing_shown; /* the number of such a claim is "-" instead of an empty cell */
     double scale;       /* of an interval, 100 for percent; 0 means 1 */
 };
 
@@ -179,6 +182,10 @@ void claims_draw(const struct claims_lab *l, const struct claims_figure *figure,
 /* The intervals x (n) as one series of the last panel; at (n) or NULL as in struct report_series. */
 void claims_points(struct report *r, const char *name, enum report_kind kind,
                    const double *at, const struct stats_interval *x, int n);
+
+/* x times scale: with its interval, or the mean alone when there is no interval. */
+void claims_show(struct report *r, const char *column, struct stats_interval x,
+                 double scale, int digits);
 
 /* report_interval of a struct stats_interval. */
 void claims_cell(struct report *r, const char *column, struct stats_interval x,

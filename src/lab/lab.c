@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct lab_value *lab_value_of(const struct lab_task *t, const char *name,
@@ -90,6 +91,26 @@ int lab_sweep(struct sweep **out, const struct lab_task *t, const struct sweep_r
         sweep_free(s);
     else
         *out = s;
+    return rc;
+}
+
+int lab_sweep_of(struct sweep **out, const struct lab_task *t, int n,
+                 void (*label)(struct lab_label *l, const void *ctx, int i),
+                 int (*one)(void *ctx, int i, struct sweep_job *job, struct err *e),
+                 void *ctx, struct err *e)
+{
+    struct lab_label *l = calloc((size_t)n, sizeof *l);
+    struct sweep_run *run = calloc((size_t)n, sizeof *run);
+    int rc = l && run ? 0 : err_set(e, ERR_MEMORY, "no memory for %d runs", n);
+    *out = NULL;
+    for (int i = 0; i < n && !rc; i++) {
+        label(&l[i], ctx, i);
+        run[i] = (struct sweep_run){l[i].name, l[i].config};
+    }
+    if (!rc) rc = lab_sweep(out, t, run, n, one, ctx, e);
+    /* results do not refer to the texts */
+    free(run);
+    free(l);
     return rc;
 }
 

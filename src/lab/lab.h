@@ -98,6 +98,15 @@ int lab_sweep(struct sweep **out, const struct lab_task *t, const struct sweep_r
               int n, int (*one)(void *ctx, int i, struct sweep_job *job, struct err *e),
               void *ctx, struct err *e) __attribute__((warn_unused_result));
 
+/* The same for n runs whose names and configurations `label` writes (struct sweep_run). */
+struct lab_label {
+    char name[48], config[256];
+};
+int lab_sweep_of(struct sweep **out, const struct lab_task *t, int n,
+                 void (*label)(struct lab_label *l, const void *ctx, int i),
+                 int (*one)(void *ctx, int i, struct sweep_job *job, struct err *e),
+                 void *ctx, struct err *e) __attribute__((warn_unused_result));
+
 /* ERR_ABSENT when the task has no find. */
 int lab_find(const struct lab_task *t, char out[LAB_PATH], const char *rel, struct err *e)
     __attribute__((warn_unused_result));

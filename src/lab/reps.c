@@ -114,6 +114,16 @@ struct stats_interval reps_gap(const struct reps *a, int i, const struct reps *b
     return reps_interval(difference(a, i, b, j));
 }
 
+struct stats_interval reps_measure(struct reps *const *tables, struct claims_number n)
+{
+    bool gap = n.kind == CLAIMS_GAP;
+    assert(gap || n.kind == CLAIMS_MEAN);
+    if (!tables[n.a] || (gap && !tables[n.b]))
+        return (struct stats_interval){NAN, NAN, NAN};
+    return gap ? reps_gap(tables[n.a], n.column, tables[n.b], n.column)
+               : reps_mean(tables[n.a], n.column);
+}
+
 double reps_z(const struct reps *r, int column, double expected)
 {
     assert(column >= 0 && column < r->columns);

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/stats.h"
+#include "lab/claims.h"
 #include "report/report.h"
 
 struct reps;
@@ -30,6 +31,10 @@ void reps_band(double *mean, double *lo, double *hi, const struct reps *r, int f
 
 /* Mean of a's column i minus b's column j over rows that have both (paired). */
 struct stats_interval reps_gap(const struct reps *a, int i, const struct reps *b, int j);
+
+/* The measure of a struct claims_lab whose arms are tables: `tables` are struct reps *, NULL for an arm
+ * that did not run. Means and gaps. */
+struct stats_interval reps_measure(struct reps *const *tables, struct claims_number n);
 
 /* How many standard errors the column's mean lies above `expected`. */
 double reps_z(const struct reps *r, int column, double expected);

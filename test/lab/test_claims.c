@@ -97,6 +97,18 @@ START_TEST(judges_by_rule)
          "0.0 [-0.5, 0.5]",
          "short"},
         {{.rule = CLAIMS_SIGN, .of = {{CLAIMS_GAP, 0, 9, 1}}}, NULL, "untested"},
+        {{.rule = CLAIMS_SURE, .of = {{CLAIMS_GAP, 0, 3, 1}}, .claimed = 1.5},
+         "2 [2, 2]",
+         "pass"},
+        {{.rule = CLAIMS_SURE, .of = {{CLAIMS_GAP, 0, 3, 1}}, .claimed = 2},
+         "2 [2, 2]",
+         "short"},
+        {{.rule = CLAIMS_SURE, .of = {{CLAIMS_GAP, 0, 3, 1}}, .claimed = 2.1},
+         "2 [2, 2]",
+         "differs"},
+        {{.rule = CLAIMS_SURE, .of = {{CLAIMS_GAP, 0, 9, 1}}, .claimed = 2},
+         NULL,
+         "untested"},
         {{.rule = CLAIMS_EFFECT,
           .of = {{CLAIMS_RATIO, 0, 6, 3}},
           .claimed = 1,
@@ -186,6 +198,10 @@ START_TEST(columns_are_the_tables)
     claims_judge(&l, &all, claim, 2);
     report_table(l.report, "measured");
     claims_judge(&l, &some, claim, 2);
+    report_table(l.report, "missing");
+    some.measured_only = false;
+    some.missing_shown = true;
+    claims_judge(&l, &some, claim, 2);
     static const char *const names[] = {"claim", "where", "paper", "verdict", "ours"};
     char buf[64];
     for (int i = 0; i < 5; i++)
@@ -193,7 +209,9 @@ START_TEST(columns_are_the_tables)
     ck_assert_ptr_null(report_column(l.report, 0, 5));
     ck_assert_str_eq(report_shown(buf, l.report, 0, 0, 4), "100 [50, 150]");
     ck_assert_int_eq(report_rows(l.report, 0), 2);
+    ck_assert_ptr_null(report_shown(buf, l.report, 0, 1, 4));
     ck_assert_int_eq(report_rows(l.report, 1), 1);
+    ck_assert_str_eq(report_shown(buf, l.report, 2, 1, 4), "-");
     report_free(l.report);
 }
 END_TEST

@@ -103,6 +103,28 @@ START_TEST(sweep_takes_what_the_task_says)
 }
 END_TEST
 
+static void label(struct lab_label *l, const void *ctx, int i)
+{
+    snprintf(l->name, sizeof l->name, "%s-%d", (const char *)ctx, i);
+    snprintf(l->config, sizeof l->config, "run=%d", i);
+}
+
+START_TEST(sweep_of_labels)
+{
+    char good[] = "a", bad[] = "a/b";
+    const struct lab_task t = {.lab = &lab, .threads = 1, .version = "1"};
+    struct err e = {0};
+    struct sweep *s = NULL;
+    ck_assert_int_eq(lab_sweep_of(&s, &t, 3, label, one, good, &e), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(*(const int *)sweep_result(s, i, NULL), i);
+    sweep_free(s);
+    ck_assert_int_eq(lab_sweep_of(&s, &t, 3, label, one, bad, &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "a/b-0");
+    ck_assert_ptr_null(s);
+}
+END_TEST
+
 Suite *suite_lab_lab(void);
 Suite *suite_lab_lab(void)
 {
@@ -111,6 +133,7 @@ Suite *suite_lab_lab(void)
     tcase_add_test(t, options_are_found_by_name);
     tcase_add_test(t, without_callbacks);
     tcase_add_test(t, sweep_takes_what_the_task_says);
+    tcase_add_test(t, sweep_of_labels);
     suite_add_tcase(s, t);
     return s;
 }

@@ -50,6 +50,24 @@ START_TEST(pairs_need_both)
 }
 END_TEST
 
+/* Gaps and means of tables by number; an arm without a table was not measured. */
+START_TEST(measures_by_number)
+{
+    struct reps *arm[3] = {sample(), sample(), NULL};
+    reps_row(arm[1], 0)[0] = 5;
+    ck_assert_double_eq(
+        reps_measure(arm, (struct claims_number){CLAIMS_MEAN, 1, 0, 0}).mean, 2);
+    ck_assert_double_eq(
+        reps_measure(arm, (struct claims_number){CLAIMS_GAP, 0, 1, 0}).mean, 1);
+    ck_assert_double_nan(
+        reps_measure(arm, (struct claims_number){CLAIMS_MEAN, 0, 2, 0}).mean);
+    ck_assert_double_nan(
+        reps_measure(arm, (struct claims_number){CLAIMS_GAP, 0, 0, 2}).mean);
+    reps_free(arm[0]);
+    reps_free(arm[1]);
+}
+END_TEST
+
 /* n values of which half are -1 and half 1: mean 0, standard error sqrt(1 / (n - 1)) */
 START_TEST(wide_for_few_values)
 {
@@ -128,6 +146,7 @@ Suite *suite_lab_reps(void)
     TCase *t = tcase_create("all");
     tcase_add_test(t, intervals_by_hand);
     tcase_add_test(t, pairs_need_both);
+    tcase_add_test(t, measures_by_number);
     tcase_add_test(t, wide_for_few_values);
     tcase_add_test(t, one_value_has_no_interval);
     tcase_add_test(t, a_grid_grows_by_a_twentieth);
