@@ -2,6 +2,8 @@
 
 #include "gates_priv.h"
 
+#include "lab/gates/hide.h"
+
 static int gates_run(struct lab_task *t, struct err *e)
 {
     int rc = gates_rates(t, e);

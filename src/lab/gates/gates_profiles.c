@@ -1,6 +1,8 @@
+/* New kinds of viewer on a frozen policy: five kinds arrive one after the other. */
 #include "gates_priv.h"
 
 #include "abr/emulator/feat.h"
+#include "lab/gates/continual.h"
 #include "lab/gates/newcomer.h"
 
 #include <math.h>
@@ -9,8 +11,6 @@
 #include <string.h>
 
 enum { WAYS = NEWCOMER_WAYS, LESSONS = 40, LINKS = 40 };
-
-static const struct continual_scores NOTHING = {.tasks = ARRIVALS};
 
 struct work {
     struct lab_task *task;
@@ -45,7 +45,7 @@ static bool tick(void *ctx, double share)
     return sweep_tick(l->job, (l->k + share) / l->of);
 }
 
-/* ---- what was there before: one run per seed gives a policy's floats */
+/* ---- what was there before: one run per seed gives a policy's floats ---- */
 
 static int before(void *ctx, int i, struct sweep_job *job, struct err *e)
 {
@@ -82,7 +82,7 @@ static struct policy *policy_of(const struct work *w, int seed, struct err *e)
     return p;
 }
 
-/* ---- one way with one seed */
+/* ---- one way with one seed ---- */
 
 static int lowest(void *self, int kind, const float *obs, uint32_t mask)
 {
@@ -93,7 +93,7 @@ static int lowest(void *self, int kind, const float *obs, uint32_t mask)
     return 0;
 }
 
-/* everyone so far, with the hint and without */
+/* All kinds so far, with the hint and without. */
 static int exam(struct outcome *o, const struct work *w, int t,
                 const struct identity *head, const struct arrivals_decider *d,
                 struct err *e)
@@ -159,7 +159,7 @@ static int bed_make(struct bed *b, const struct work *w, enum newcomer_way way, 
 }
 
 /* seed by seed, the ways of each in their order */
-static int gates_profiles_one(void *ctx, int i, struct sweep_job *job, struct err *e)
+static int profiles_one(void *ctx, int i, struct sweep_job *job, struct err *e)
 {
     const struct work *w = ctx;
     struct lesson lesson = {job, 0, ARRIVALS};
@@ -188,9 +188,10 @@ static int gates_profiles_one(void *ctx, int i, struct sweep_job *job, struct er
     return rc == NEWCOMER_STOPPED ? SWEEP_STOPPED : rc;
 }
 
-/* ---- figures of all seeds */
+/* ---- what all seeds give ---- */
 
-enum column { FA, CA, FM, BLIND_FA, BLIND_CA, BLIND_FM, GUESSED, BEFORE, COLUMNS };
+/* Columns of a way's table, one row per seed. FA, CA and FM with the hint, then without. */
+enum { FA, CA, FM, BLIND_FA, BLIND_CA, BLIND_FM, GUESSED, BEFORE, GAIN, COLUMNS };
 
 struct found {
     const struct outcome *of[WAYS][1024]; /* [way][seed] */
@@ -207,11 +208,26 @@ static double scaled(const struct found *f, int kind, double reward)
 static struct continual_scores scale(const struct found *f,
                                      const double s[ARRIVALS][ARRIVALS])
 {
-    struct continual_scores c = NOTHING;
+    struct continual_scores c = {.tasks = ARRIVALS};
     for (int i = 0; i < ARRIVALS; i++)
         for (int t = i; t < ARRIVALS; t++)
             c.s[i][t] = scaled(f, i, s[i][t]);
     return c;
+}
+
+static void digest_run(double *row, const struct found *f, const struct outcome *o)
+{
+    for (int blind = 0; blind < 2; blind++) {
+        struct continual_scores c = scale(f, blind ? o->blind : o->hint);
+        row[blind ? BLIND_FA : FA] = continual_fa(&c);
+        row[blind ? BLIND_CA : CA] = continual_ca(&c);
+        row[blind ? BLIND_FM : FM] = continual_fm(&c);
+    }
+    row[GUESSED] = o->guessed;
+    row[BEFORE] = 0;
+    for (int k = 0; k < ARRIVALS; k++)
+        row[BEFORE] += scaled(f, k, o->before[k]) / ARRIVALS;
+    row[GAIN] = row[FA] - row[BEFORE];
 }
 
 static int digest(struct found *f, const struct work *w, const struct sweep *s,
@@ -229,52 +245,79 @@ static int digest(struct found *f, const struct work *w, const struct sweep *s,
     for (int way = 0; way < WAYS; way++) {
         f->reps[way] = reps_new(w->seeds, COLUMNS, e);
         if (!f->reps[way]) return ERR_MEMORY;
-        for (int seed = 0; seed < w->seeds; seed++) {
-            const struct outcome *o = f->of[way][seed];
-            struct continual_scores hint = scale(f, o->hint), blind = scale(f, o->blind);
-            double *row = reps_row(f->reps[way], seed);
-            row[FA] = continual_fa(&hint);
-            row[CA] = continual_ca(&hint);
-            row[FM] = continual_fm(&hint);
-            row[BLIND_FA] = continual_fa(&blind);
-            row[BLIND_CA] = continual_ca(&blind);
-            row[BLIND_FM] = continual_fm(&blind);
-            row[GUESSED] = o->guessed;
-            row[BEFORE] = 0;
-            for (int k = 0; k < ARRIVALS; k++)
-                row[BEFORE] += scaled(f, k, o->before[k]) / ARRIVALS;
-        }
+        for (int seed = 0; seed < w->seeds; seed++)
+            digest_run(reps_row(f->reps[way], seed), f, f->of[way][seed]);
     }
     return 0;
 }
 
-static void gates_profiles_put(struct report *r, const char *name,
-                               const struct reps *reps, enum column column)
+/* ---- what the report says ---- */
+
+static struct stats_interval profiles_measure(const void *self, struct claims_number n)
 {
-    struct stats_interval s = reps_mean(reps, (int)column);
-    if (isfinite(s.lo))
-        report_interval(r, name, s.mean, s.lo, s.hi, 3);
-    else
-        report_real(r, name, s.mean, 3);
+    return reps_measure(((const struct found *)self)->reps, n);
 }
 
-static void gates_profiles_table(const struct work *w, const struct found *f)
+#define GAP(column, other)                                \
+    {                                                     \
+        {                                                 \
+            CLAIMS_GAP, (column), NEWCOMER_NORGA, (other) \
+        }                                                 \
+    }
+#define NORGA(column)                                \
+    {                                                \
+        {                                            \
+            CLAIMS_MEAN, (column), NEWCOMER_NORGA, 0 \
+        }                                            \
+    }
+
+static const struct claims_claim CLAIMS[] = {
+    {.text = "NoRGa over the linear gate, FA with the hint",
+     .of = GAP(FA, NEWCOMER_LINEAR),
+     .rule = CLAIMS_SURE,
+     .digits = 3},
+    {.text = "NoRGa over the linear gate, FA without it",
+     .of = GAP(BLIND_FA, NEWCOMER_LINEAR),
+     .rule = CLAIMS_SURE,
+     .digits = 3},
+    {.text = "NoRGa's FA with the hint, at least .95 of a specialist's",
+     .of = NORGA(FA),
+     .rule = CLAIMS_SURE,
+     .claimed = 0.95,
+     .digits = 3},
+    {.text = "NoRGa over fine-tuning, FA with the hint",
+     .of = GAP(FA, NEWCOMER_TUNE),
+     .rule = CLAIMS_SURE,
+     .digits = 3},
+    {.text = "NoRGa over a fresh head, FA with the hint",
+     .of = GAP(FA, NEWCOMER_HEAD),
+     .rule = CLAIMS_SURE,
+     .digits = 3},
+    {.text = "NoRGa over what was there before, FA with the hint",
+     .of = NORGA(GAIN),
+     .rule = CLAIMS_SURE,
+     .digits = 3},
+};
+
+static void profiles_tables(const struct work *w, const struct found *f)
 {
+    static const struct {
+        const char *name;
+        int column;
+    } shown[] = {{"FA, hint", FA},          {"CA, hint", CA},
+                 {"FM, hint", FM},          {"FA, no hint", BLIND_FA},
+                 {"CA, no hint", BLIND_CA}, {"FM, no hint", BLIND_FM}};
     struct report *r = w->task->report;
     report_table(r, "Five kinds of viewer: 0 the lowest level, 1 the specialist");
     for (int way = 0; way < WAYS; way++) {
         report_row(r);
         report_cell(r, "way", "%s", newcomer_word((enum newcomer_way)way));
-        gates_profiles_put(r, "FA, hint", f->reps[way], FA);
-        gates_profiles_put(r, "CA, hint", f->reps[way], CA);
-        gates_profiles_put(r, "FM, hint", f->reps[way], FM);
-        gates_profiles_put(r, "FA, no hint", f->reps[way], BLIND_FA);
-        gates_profiles_put(r, "CA, no hint", f->reps[way], BLIND_CA);
-        gates_profiles_put(r, "FM, no hint", f->reps[way], BLIND_FM);
+        for (int i = 0; i < 6; i++)
+            claims_show(r, shown[i].name, reps_mean(f->reps[way], shown[i].column), 1, 3);
     }
     report_row(r);
     report_cell(r, "way", "before, nothing learned");
-    gates_profiles_put(r, "FA, hint", f->reps[0], BEFORE);
+    claims_show(r, "FA, hint", reps_mean(f->reps[0], BEFORE), 1, 3);
 
     report_table(r, "Reward per chunk at the end, with the hint");
     for (int way = -1; way < WAYS; way++) {
@@ -290,47 +333,7 @@ static void gates_profiles_table(const struct work *w, const struct found *f)
     }
 }
 
-static void gates_profiles_claim(struct report *r, const char *what,
-                                 struct stats_interval s, double at_least)
-{
-    report_row(r);
-    report_cell(r, "claim", "%s", what);
-    if (isfinite(s.lo))
-        report_interval(r, "ours", s.mean, s.lo, s.hi, 3);
-    else
-        report_real(r, "ours", s.mean, 3);
-    report_verdict(r, "verdict",
-                   !isfinite(s.lo)      ? REPORT_UNTESTED
-                   : s.lo >= at_least   ? REPORT_PASS
-                   : s.mean >= at_least ? REPORT_SHORT
-                                        : REPORT_DIFFERS);
-}
-
-static void gates_profiles_claims(const struct work *w, const struct found *f)
-{
-    struct report *r = w->task->report;
-    report_table(r, "Claims on new kinds of viewer (differences, seed by seed)");
-    gates_profiles_claim(
-        r, "NoRGa over the linear gate, FA with the hint",
-        reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_LINEAR], FA), 0);
-    gates_profiles_claim(
-        r, "NoRGa over the linear gate, FA without it",
-        reps_gap(f->reps[NEWCOMER_NORGA], BLIND_FA, f->reps[NEWCOMER_LINEAR], BLIND_FA),
-        0);
-    gates_profiles_claim(r, "NoRGa's FA with the hint, at least .95 of a specialist's",
-                         reps_mean(f->reps[NEWCOMER_NORGA], FA), .95);
-    gates_profiles_claim(
-        r, "NoRGa over fine-tuning, FA with the hint",
-        reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_TUNE], FA), 0);
-    gates_profiles_claim(
-        r, "NoRGa over a fresh head, FA with the hint",
-        reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_HEAD], FA), 0);
-    gates_profiles_claim(
-        r, "NoRGa over what was there before, FA with the hint",
-        reps_gap(f->reps[NEWCOMER_NORGA], FA, f->reps[NEWCOMER_NORGA], BEFORE), 0);
-}
-
-static void gates_profiles_figure(const struct work *w, const struct found *f)
+static void profiles_figure(const struct work *w, const struct found *f)
 {
     struct report *r = w->task->report;
     report_figure(
@@ -361,7 +364,31 @@ static void gates_profiles_figure(const struct work *w, const struct found *f)
     }
 }
 
-/* the largest change, over seeds and kinds, of what was learned once */
+static void profiles_explain(const struct work *w, const struct found *f)
+{
+    struct report *r = w->task->report;
+    report_heading(r, "New kinds of viewer on a frozen policy");
+    report_text(
+        r,
+        "Documentary, live, news, sports {3,1,3} and lecture {1,3,1} arrive one after "
+        "the "
+        "other, on generated links of kinds broadband, wifi, lte, 3g-commute and outage. "
+        "Before them there is a policy for Pensieve's weights on all of these. Each way "
+        "learns %lld steps of each kind by PPO, the specialists twice as many. There are "
+        "%d seeds, and the exam has %d sessions of each kind on links that no way "
+        "trained "
+        "on.",
+        (long long)w->steps, w->seeds, w->episodes);
+    report_text(
+        r,
+        "With the hint, a kind's own head or experts decide. Nothing changes them later, "
+        "so their FM is 0 by construction. Without the hint, a linear head guesses the "
+        "kind from the observation without the viewer's weights. At the end it is right "
+        "for %.0f %% of the chunks.",
+        100 * reps_mean(f->reps[NEWCOMER_NORGA], GUESSED).mean);
+}
+
+/* The largest change, over seeds and kinds, of what was learned once. */
 static double changed(const struct work *w, const struct found *f, int way)
 {
     double worst = 0;
@@ -374,65 +401,57 @@ static double changed(const struct work *w, const struct found *f, int way)
     return worst;
 }
 
-static void gates_profiles_draw(const struct work *w, const struct found *f)
+static void profiles_checks(const struct work *w, const struct found *f)
 {
-    struct report *r = w->task->report;
-    report_heading(r, "New kinds of viewer on a frozen policy");
-    report_text(
-        r,
-        "Documentary, live, news, sports {3,1,3} and lecture {1,3,1} arrive one "
-        "after the other, on generated links of kinds broadband, wifi, lte, "
-        "3g-commute and outage; before them there is a policy for Pensieve's "
-        "weights on all of these. Each way learns %lld steps of each kind by PPO, "
-        "the specialists twice as many. %d seeds, examined on %d sessions of each "
-        "kind on links that nobody trained on.",
-        (long long)w->steps, w->seeds, w->episodes);
-    report_text(
-        r,
-        "With the hint a kind's own head or experts decide, which nothing touches "
-        "later, so their FM is 0 by construction. Without it a linear head guesses "
-        "the kind from the observation without the viewer's weights; at the end it "
-        "is right for %.0f %% of the chunks.",
-        100 * reps_mean(f->reps[NEWCOMER_NORGA], GUESSED).mean);
-    gates_profiles_claims(w, f);
-    gates_profiles_table(w, f);
-    gates_profiles_figure(w, f);
-    report_check(r, "fresh head: change of what was learned, hint",
-                 changed(w, f, NEWCOMER_HEAD), 0, 0);
-    report_check(r, "linear gate: change of what was learned, hint",
-                 changed(w, f, NEWCOMER_LINEAR), 0, 0);
-    report_check(r, "NoRGa: change of what was learned, hint",
-                 changed(w, f, NEWCOMER_NORGA), 0, 0);
-    report_check(r, "fine-tuning: change of what was learned, hint",
-                 changed(w, f, NEWCOMER_TUNE), 1e-6, INFINITY);
+    static const struct {
+        int way;
+        double low, high;
+    } row[] = {{NEWCOMER_HEAD, 0, 0},
+               {NEWCOMER_LINEAR, 0, 0},
+               {NEWCOMER_NORGA, 0, 0},
+               {NEWCOMER_TUNE, 1e-6, INFINITY}};
+    for (int i = 0; i < 4; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "%s: change of what was learned, hint",
+                 newcomer_word((enum newcomer_way)row[i].way));
+        report_check(w->task->report, name, changed(w, f, row[i].way), row[i].low,
+                     row[i].high);
+    }
 }
 
-/* ---- all of it */
-
-struct label {
-    char name[40], config[128];
-};
-
-static int sweep(struct sweep **out, struct work *w, const char *what, int n, int each,
-                 int (*run_one)(void *, int, struct sweep_job *, struct err *),
-                 struct err *e)
+static void profiles_draw(const struct work *w, const struct found *f)
 {
-    struct label *label = calloc((size_t)n, sizeof *label);
-    struct sweep_run *run = calloc((size_t)n, sizeof *run);
-    int rc = label && run ? 0 : err_set(e, ERR_MEMORY, "no memory for %d runs", n);
-    for (int i = 0; i < n && !rc; i++) {
-        snprintf(label[i].name, sizeof label[i].name, "%s-%d-%d", what, i / each + 1,
-                 i % each);
-        snprintf(label[i].config, sizeof label[i].config,
-                 "%s way=%d seed=%llu run=%d steps=%lld sessions=%d", what, i % each,
-                 (unsigned long long)w->task->seed, i / each, (long long)w->steps,
-                 w->episodes);
-        run[i] = (struct sweep_run){label[i].name, label[i].config};
-    }
-    if (!rc) rc = lab_sweep(out, w->task, run, n, run_one, w, e);
-    free(run);
-    free(label);
-    return rc;
+    static const struct claims_columns columns = {
+        .text = "claim", .ours = "ours", .verdict = "verdict", .missing_shown = true};
+    const struct claims_lab l = {
+        .report = w->task->report, .self = f, .measure = profiles_measure};
+    profiles_explain(w, f);
+    report_table(l.report, "Claims on new kinds of viewer (differences, seed by seed)");
+    claims_judge(&l, &columns, CLAIMS, sizeof CLAIMS / sizeof *CLAIMS);
+    profiles_tables(w, f);
+    profiles_figure(w, f);
+    profiles_checks(w, f);
+}
+
+/* ---- all of it ---- */
+
+static void profiles_label(struct lab_label *l, const struct work *w, const char *what,
+                           int way, int seed)
+{
+    snprintf(l->name, sizeof l->name, "%s-%d-%d", what, seed + 1, way);
+    snprintf(l->config, sizeof l->config,
+             "%s way=%d seed=%llu run=%d steps=%lld sessions=%d", what, way,
+             (unsigned long long)w->task->seed, seed, (long long)w->steps, w->episodes);
+}
+
+static void before_label(struct lab_label *l, const void *ctx, int i)
+{
+    profiles_label(l, ctx, "before", 0, i);
+}
+
+static void arrivals_label(struct lab_label *l, const void *ctx, int i)
+{
+    profiles_label(l, ctx, "arrivals", i % WAYS, i / WAYS);
 }
 
 int gates_profiles(struct lab_task *t, struct err *e)
@@ -446,13 +465,13 @@ int gates_profiles(struct lab_task *t, struct err *e)
     struct arrivals *a = arrivals_new(LINKS, t->seed, e);
     w.arrivals = a;
     int rc = a && f ? 0 : err_set(e, ERR_MEMORY, "no memory for kinds of viewer");
-    lab_part(t, .8, .85);
-    if (!rc) rc = sweep(&w.before, &w, "before", w.seeds, 1, before, e);
-    lab_part(t, .85, 1);
+    lab_part(t, 0.8, 0.85);
+    if (!rc) rc = lab_sweep_of(&w.before, t, w.seeds, before_label, before, &w, e);
+    lab_part(t, 0.85, 1);
     if (!rc)
-        rc = sweep(&ways, &w, "arrivals", w.seeds * WAYS, WAYS, gates_profiles_one, e);
+        rc = lab_sweep_of(&ways, t, w.seeds * WAYS, arrivals_label, profiles_one, &w, e);
     if (!rc) rc = digest(f, &w, ways, e);
-    if (!rc) gates_profiles_draw(&w, f);
+    if (!rc) profiles_draw(&w, f);
     for (int way = 0; way < WAYS && f; way++)
         reps_free(f->reps[way]);
     sweep_free(ways);
