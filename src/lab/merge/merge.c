@@ -490,7 +490,7 @@ static int merge_run_all(struct merge_found *f, struct err *e)
             int full = (int)lab_int(f->task, "full");
             if (m == MERGE_TANBR_FULL && full < f->seeds) a->seeds = full;
             double share = .4 + .4 * (d * MERGE_METHODS + m) / (2.0 * MERGE_METHODS);
-            rc = merge_run_arm(f, a, share, merge_method_says[m], e);
+            rc = merge_run_arm(f, a, share, merge_method_word((enum merge_method)m), e);
         }
     for (int r = 0; r < MERGE_RHOS && !rc; r++)
         for (int h = 0; h < MERGE_ETAS && !rc; h++) {

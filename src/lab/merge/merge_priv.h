@@ -3,7 +3,7 @@
 #ifndef LAB_MERGE_PRIV_H
 #define LAB_MERGE_PRIV_H
 
-#include "lab/merge/merge_nodes.h"
+#include "lab/merge/merge_sim.h"
 #include "lab/reps.h"
 
 enum {

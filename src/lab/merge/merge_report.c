@@ -87,8 +87,8 @@ static void claim_below(struct merge_found *f, int mix, enum merge_method m)
     struct report *r = f->task->report;
     struct stats_interval g = merge_report_gap(f, mix, m, MERGE_REGRET);
     char what[128];
-    snprintf(what, sizeof what, "less regret than %s (%s)", merge_method_says[m],
-             MIX_SAYS[mix]);
+    snprintf(what, sizeof what, "less regret than %s (%s)",
+             merge_method_word((enum merge_method)m), MIX_SAYS[mix]);
     merge_report_claim(r, what, g.mean < 0);
     if (g.lo <= 0 && g.hi >= 0) report_verdict(r, "verdict", REPORT_UNTESTED);
     merge_report_cell(r, "regret, difference", g, 2);
@@ -120,7 +120,7 @@ static void table_methods(struct merge_found *f, int mix)
         const struct merge_arm *a = &f->arm[mix][m];
         if (!a->reps) continue;
         report_row(r);
-        report_cell(r, "method", "%s", merge_method_says[m]);
+        report_cell(r, "method", "%s", merge_method_word((enum merge_method)m));
         merge_report_cell(r, "regret", of(f, a, MERGE_REGRET), 1);
         merge_report_cell(r, "against best fixed", of(f, a, MERGE_FIXED), 1);
         merge_report_cell(r, "per slot, last fifth", of(f, a, MERGE_REGRET_LATE), 4);
@@ -205,7 +205,7 @@ static void figure_regret(struct merge_found *f)
                                                .x = {.label = "slot"},
                                                .y = {.label = "cumulative regret"}});
         for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-            reps_draw(r, merge_method_says[shown[i]],
+            reps_draw(r, merge_method_word((enum merge_method)(shown[i])),
                       shown[i] == MERGE_BEST_SINGLE ? REPORT_DASHED : REPORT_LINE, f->at,
                       f->points, f->arm[d][shown[i]].reps, 0);
     }
@@ -340,7 +340,7 @@ static void merge_report_checks(struct merge_found *f)
                                                   MERGE_FISHER};
         for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
             snprintf(name, sizeof name, "regret minus that of %s, %s",
-                     merge_method_says[below[i]], MIX_SAYS[d]);
+                     merge_method_word((enum merge_method)(below[i])), MIX_SAYS[d]);
             report_check(r, name, merge_report_gap(f, d, below[i], MERGE_REGRET).mean,
                          -INFINITY, 0);
         }

@@ -1,4 +1,4 @@
-/* Several nodes that see a share of the viewers each (lab/merge/merge_nodes.h), within the lab merge. */
+/* Several nodes that see a share of the viewers each (lab/merge/merge_sim.h), within the lab merge. */
 #include "merge_priv.h"
 
 #include "base/pool.h"
@@ -10,22 +10,22 @@ static const enum merge_method merge_start[MERGE_STARTS] = {
 
 struct group {
     const struct merge_found *f;
-    struct merge_nodes_cfg cfg;
+    struct merge_sim_cfg cfg;
     struct reps *reps;
 };
 
 static int one_group(void *ctx, int i, struct err *e)
 {
     struct group *g = ctx;
-    struct merge_nodes_cfg cfg = g->cfg;
+    struct merge_sim_cfg cfg = g->cfg;
     struct merge_field field = {.world = g->f->world,
                                 .merged = g->f->merged,
                                 .prior = g->f->prior,
                                 .misled = g->f->misled};
     int seed = i / MERGE_NODES_HOWS, how = i % MERGE_NODES_HOWS;
-    cfg.sim.seed = g->f->task->seed * 1000 + (uint64_t)seed;
-    cfg.how = (enum merge_nodes_how)how;
-    return merge_nodes_run(reps_row(g->reps, seed) + how, &field, &cfg, e);
+    cfg.seed = g->f->task->seed * 1000 + (uint64_t)seed;
+    return merge_nodes_run(reps_row(g->reps, seed) + how, &field, &cfg, g->f->nodes,
+                           (enum merge_nodes_how)how, e);
 }
 
 int merge_several(struct merge_found *f, struct err *e)
@@ -36,7 +36,7 @@ int merge_several(struct merge_found *f, struct err *e)
         for (int s = 0; s < MERGE_STARTS && !rc; s++) {
             if (lab_progress(f->task, .95, "several nodes")) return LAB_STOPPED;
             struct group g = {.f = f,
-                              .cfg = {merge_configure(f, d, merge_start[s]), f->nodes, 0},
+                              .cfg = merge_configure(f, d, merge_start[s]),
                               .reps = reps_new(f->seeds, MERGE_NODES_HOWS, e)};
             f->shared[d][s] = g.reps;
             if (!g.reps) return ERR_MEMORY;
@@ -64,7 +64,7 @@ void merge_several_report(struct merge_found *f)
             const struct reps *reps = f->shared[d][s];
             report_row(r);
             report_cell(r, "mix", "%s", d ? "drifting mix" : "fixed mix");
-            report_cell(r, "bandit", "%s", merge_method_says[merge_start[s]]);
+            report_cell(r, "bandit", "%s", merge_method_word(merge_start[s]));
             for (int h = 0; h < MERGE_NODES_HOWS; h++)
                 merge_several_cell(r, merge_nodes_says[h], reps_mean(reps, h), 1);
             merge_several_cell(r, "that share, less one node",

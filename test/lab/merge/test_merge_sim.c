@@ -1,13 +1,86 @@
 #include "lab/merge/merge_sim.h"
 
+#include "support/alloc.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/plain_field.h"
+/* ---- a field without an emulator ---- */
+
+enum { V = MERGE_TASKS, SESSIONS = 5, STEPS = 6 };
+
+/* Task v is worth .9 - (distance of x from its top)^2, and a session
+ * more or less. */
+struct plain_field {
+    struct merge_world world;
+    struct merge_grid *grid;
+    float fisher[SESSIONS * V], regmean[SESSIONS * V];
+    float obs[SESSIONS * FEAT_FULL_DIM]; /* 0: they tell nothing */
+    float *prior, *misled;
+    struct merge_field field;
+};
+
+static double worth(const float *x, int v)
+{
+    double d = 0;
+    for (int k = 0; k < V; k++)
+        d += pow((double)x[k] - (k == v ? .8 : .2 / 3), 2);
+    return .9 - d;
+}
+
+static struct plain_field *field_make(void)
+{
+    struct plain_field *f = calloc(1, sizeof *f);
+    f->world.sessions = SESSIONS;
+    f->grid = merge_grid_new(V, STEPS, &f->world, NULL);
+    for (int i = 0; i < f->grid->points; i++) {
+        float x[V];
+        lattice_at(x, f->grid->dim, f->grid->steps, i);
+        for (int v = 0; v < V; v++) {
+            f->grid->mean[i * V + v] = worth(x, v);
+            for (int s = 0; s < SESSIONS; s++)
+                f->grid->scores[(i * SESSIONS + s) * V + v] =
+                    (float)(worth(x, v) + .1 * (s - 2));
+        }
+    }
+    for (int i = 0; i < SESSIONS * V; i++) {
+        f->fisher[i] = .25f;
+        f->regmean[i] = .5f;
+    }
+    /* the truth, and each profile's taken for the next one's */
+    int n = f->grid->points;
+    f->prior = calloc((size_t)(n * V), sizeof *f->prior);
+    f->misled = calloc((size_t)(n * V), sizeof *f->misled);
+    for (int i = 0; i < n; i++)
+        for (int v = 0; v < V; v++) {
+            f->prior[i * V + v] = (float)f->grid->mean[i * V + v];
+            f->misled[i * V + v] = (float)f->grid->mean[i * V + (v + 1) % V];
+        }
+    f->field = (struct merge_field){.world = &f->world,
+                                    .merged = f->grid,
+                                    .hinted = f->grid,
+                                    .plain = f->grid,
+                                    .fisher = f->fisher,
+                                    .regmean = f->regmean,
+                                    .obs = f->obs,
+                                    .prior = {STEPS, V, f->prior},
+                                    .misled = {STEPS, V, f->misled}};
+    return f;
+}
+
+static void field_drop(struct plain_field *f)
+{
+    merge_grid_free(f->grid);
+    free(f->prior);
+    free(f->misled);
+    free(f);
+}
 
 enum { SLOTS = 300 };
+
+/* ---- one node ---- */
 
 struct result {
     double expected[SLOTS], ideal[SLOTS];
@@ -77,7 +150,7 @@ END_TEST
 
 START_TEST(a_run_is_its_seed)
 {
-    struct plain_field *f = make();
+    struct plain_field *f = field_make();
     for (int m = 0; m < MERGE_METHODS; m++) {
         if (m == MERGE_TANBR_FULL) continue; /* slow; its parts are tested with nucb */
         struct result *a = run(f, true, (enum merge_method)m, 3);
@@ -91,13 +164,13 @@ START_TEST(a_run_is_its_seed)
         free(a);
         free(b);
     }
-    drop(f);
+    field_drop(f);
 }
 END_TEST
 
 START_TEST(tanbr_learns_what_the_mix_wants)
 {
-    struct plain_field *f = make();
+    struct plain_field *f = field_make();
     for (int drift = 0; drift < 2; drift++) {
         double regret[2] = {0};
         for (uint64_t seed = 1; seed <= 3; seed++) {
@@ -112,7 +185,7 @@ START_TEST(tanbr_learns_what_the_mix_wants)
         }
         ck_assert_double_lt(regret[0], .75 * regret[1]);
     }
-    drop(f);
+    field_drop(f);
 }
 END_TEST
 
@@ -126,7 +199,7 @@ static double regret_of(const struct plain_field *f, enum merge_method m, uint64
 
 START_TEST(what_a_prior_is_worth)
 {
-    struct plain_field *f = make();
+    struct plain_field *f = field_make();
     for (uint64_t seed = 1; seed <= 2; seed++) {
         double prior = regret_of(f, MERGE_PRIOR, seed),
                told = regret_of(f, MERGE_TANBR, seed),
@@ -139,13 +212,13 @@ START_TEST(what_a_prior_is_worth)
                             regret_of(f, MERGE_NUCB, seed));
         ck_assert_double_gt(misled, told);
     }
-    drop(f);
+    field_drop(f);
 }
 END_TEST
 
 START_TEST(the_diagonal_beside_all_of_z)
 {
-    struct plain_field *f = make();
+    struct plain_field *f = field_make();
     struct result *full = run_of(f, false, MERGE_TANBR_FULL, 6, 12);
     struct result *diagonal = run_of(f, false, MERGE_TANBR, 6, 12);
     ck_assert(isnan(diagonal->run.equal) && isnan(diagonal->run.apart));
@@ -157,13 +230,13 @@ START_TEST(the_diagonal_beside_all_of_z)
     ck_assert_double_eq(full->expected[0], diagonal->expected[0]);
     free(full);
     free(diagonal);
-    drop(f);
+    field_drop(f);
 }
 END_TEST
 
 START_TEST(hindsight)
 {
-    struct plain_field *f = make();
+    struct plain_field *f = field_make();
     struct result *fixed = run(f, true, MERGE_BEST_FIXED, 4);
     struct result *single = run(f, true, MERGE_BEST_SINGLE, 4);
     int point = 0;
@@ -180,13 +253,13 @@ START_TEST(hindsight)
     ck_assert_double_le(mean_of(single->expected, 0, SLOTS), best);
     free(fixed);
     free(single);
-    drop(f);
+    field_drop(f);
 }
 END_TEST
 
 START_TEST(what_is_fixed_beforehand)
 {
-    struct plain_field *f = make();
+    struct plain_field *f = field_make();
     struct result *fisher = run(f, false, MERGE_FISHER, 5);
     struct result *regmean = run(f, false, MERGE_REGMEAN, 5);
     struct result *uniform = run(f, false, MERGE_UNIFORM, 5);
@@ -208,7 +281,149 @@ START_TEST(what_is_fixed_beforehand)
     free(regmean);
     free(uniform);
     free(router);
-    drop(f);
+    field_drop(f);
+}
+END_TEST
+
+/* ---- several nodes ---- */
+
+enum { NODE_SLOTS = 200, SEEDS = 5 };
+
+static double nodes_regret(const struct plain_field *f, enum merge_nodes_how how,
+                           int nodes, enum merge_method m, uint64_t seed)
+{
+    struct merge_sim_cfg c = merge_sim_cfg_default();
+    c.slots = NODE_SLOTS;
+    c.method = m;
+    c.seed = seed;
+    double regret = NAN;
+    struct err e = {0};
+    ck_assert_msg(merge_nodes_run(&regret, &f->field, &c, nodes, how, &e) == 0, "%s",
+                  e.detail);
+    return regret;
+}
+
+START_TEST(one_node_is_one_node)
+{
+    struct plain_field *f = field_make();
+    double one = nodes_regret(f, MERGE_NODES_ONE, 3, MERGE_TANBR, 4);
+    ck_assert_double_gt(one, 0);
+    ck_assert_double_eq(nodes_regret(f, MERGE_NODES_ONE, 1, MERGE_TANBR, 4), one);
+    ck_assert_double_eq(nodes_regret(f, MERGE_NODES_APART, 1, MERGE_TANBR, 4), one);
+    ck_assert_double_eq(nodes_regret(f, MERGE_NODES_SHARED, 1, MERGE_TANBR, 4), one);
+    field_drop(f);
+}
+END_TEST
+
+START_TEST(who_shares_learns_as_fast_as_one_with_all_viewers)
+{
+    struct plain_field *f = field_make();
+    static const enum merge_method start[] = {MERGE_TANBR_BARE, MERGE_TANBR_MISLED};
+    for (int m = 0; m < 2; m++) {
+        double one = 0, shared = 0, apart = 0;
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            one += nodes_regret(f, MERGE_NODES_ONE, 3, start[m], seed) / SEEDS;
+            shared += nodes_regret(f, MERGE_NODES_SHARED, 3, start[m], seed) / SEEDS;
+            apart += nodes_regret(f, MERGE_NODES_APART, 3, start[m], seed) / SEEDS;
+        }
+        ck_assert_msg(shared < 1.15 * one, "%g of %g", shared, one);
+        ck_assert_msg(shared < .9 * apart, "%g of %g", shared, apart);
+    }
+    field_drop(f);
+}
+END_TEST
+
+/* ---- guesses ---- */
+
+enum { SEEN = 8, C = MERGE_CONTENTS };
+
+/* Session s shows s % V in one input, or nothing. */
+static float *observations(float *obs, bool telling)
+{
+    memset(obs, 0, SEEN * FEAT_FULL_DIM * sizeof *obs);
+    for (int s = 0; s < SEEN && telling; s++)
+        obs[s * FEAT_FULL_DIM + s % V] = 1;
+    return obs;
+}
+
+static const float EVEN[V] = {.25f, .25f, .25f, .25f};
+
+START_TEST(contents_have_their_viewers)
+{
+    float obs[SEEN * FEAT_FULL_DIM];
+    struct merge_guess *g = merge_guess_new(observations(obs, false), SEEN, .8, 1, NULL);
+    struct rng r;
+    rng_init(&r, 2, 0);
+    int own = 0;
+    double sum = 0;
+    for (int i = 0; i < 4000; i++)
+        own += merge_guess_draw(g, 2, &r) % V == 2;
+    ck_assert_double_eq_tol(own / 4000.0, .85, .03); /* .8 + .2 / 4 */
+    for (int c = 0; c < C; c++)
+        sum += merge_guess_share(g, 2, c);
+    ck_assert_double_eq_tol(sum, 1, 1e-12);
+    ck_assert_double_eq_tol(merge_guess_share(g, 2, 6), .8 / 10 + .2 / 40, 1e-12);
+    ck_assert_double_eq_tol(merge_guess_share(g, 2, 7), .2 / 40, 1e-12);
+    merge_guess_free(g);
+}
+END_TEST
+
+START_TEST(counts_by_hand)
+{
+    float obs[SEEN * FEAT_FULL_DIM];
+    struct merge_guess *g = merge_guess_new(observations(obs, false), SEEN, .8, 1, NULL);
+    double q[V];
+    const float psi[V] = {.1f, .6f, .2f, .1f};
+    merge_guess_begin(g, psi);
+    ck_assert_int_eq(merge_guess_who(q, g, 0, 5), 1); /* the mix is all that is known */
+    ck_assert_double_eq_tol(q[1], .6, 1e-6);
+    for (int i = 0; i < 8; i++)
+        merge_guess_learn(g, i, 5, i < 6 ? 0 : 3);
+    ck_assert_int_eq(merge_guess_who(q, g, 0, 5), 1); /* not before the next slot */
+    merge_guess_begin(g, psi);
+    ck_assert(!merge_guess_sees(g)); /* all observations are the same */
+    ck_assert_int_eq(merge_guess_who(q, g, 3, 5), 0);
+    ck_assert_double_eq_tol(q[0], (6 + 2 * .1) / 10, 1e-6);
+    ck_assert_double_eq_tol(q[3], (2 + 2 * .1) / 10, 1e-6);
+    ck_assert_int_eq(merge_guess_who(q, g, 3, 6), 1);
+    merge_guess_free(g);
+}
+END_TEST
+
+START_TEST(observations_are_used_when_they_tell)
+{
+    float obs[SEEN * FEAT_FULL_DIM];
+    struct merge_guess *g = merge_guess_new(observations(obs, true), SEEN, .8, 1, NULL);
+    double q[V];
+    for (int i = 0; i < 800; i++)
+        merge_guess_learn(g, i % SEEN, i % C, i % SEEN % V);
+    merge_guess_begin(g, EVEN);
+    ck_assert(merge_guess_sees(g));
+    for (int s = 0; s < SEEN; s++) {
+        ck_assert_int_eq(merge_guess_who(q, g, s, 39 - s % V), s % V);
+        double sum = 0;
+        for (int v = 0; v < V; v++)
+            sum += q[v];
+        ck_assert_double_eq_tol(sum, 1, 1e-12);
+    }
+    merge_guess_free(g);
+}
+END_TEST
+
+static void *make_guess(void *ctx, struct err *e)
+{
+    return merge_guess_new(ctx, SEEN, .5, 1, e);
+}
+
+static void drop_guess(void *made)
+{
+    merge_guess_free(made);
+}
+
+START_TEST(without_memory)
+{
+    float obs[SEEN * FEAT_FULL_DIM] = {0};
+    ck_assert_int_ge(alloc_each_fails(make_guess, drop_guess, obs), 4);
 }
 END_TEST
 
@@ -217,6 +432,7 @@ Suite *suite_lab_merge_merge_sim(void)
 {
     Suite *s = suite_create("lab/merge_sim");
     TCase *t = tcase_create("lab/merge_sim");
+    tcase_set_timeout(t, 120);
     tcase_add_test(t, mixes);
     tcase_add_test(t, a_run_is_its_seed);
     tcase_add_test(t, tanbr_learns_what_the_mix_wants);
@@ -224,6 +440,12 @@ Suite *suite_lab_merge_merge_sim(void)
     tcase_add_test(t, the_diagonal_beside_all_of_z);
     tcase_add_test(t, hindsight);
     tcase_add_test(t, what_is_fixed_beforehand);
+    tcase_add_test(t, one_node_is_one_node);
+    tcase_add_test(t, who_shares_learns_as_fast_as_one_with_all_viewers);
+    tcase_add_test(t, contents_have_their_viewers);
+    tcase_add_test(t, counts_by_hand);
+    tcase_add_test(t, observations_are_used_when_they_tell);
+    tcase_add_test(t, without_memory);
     suite_add_tcase(s, t);
     return s;
 }
