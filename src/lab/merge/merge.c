@@ -1,3 +1,5 @@
+/* The lab `merge`: loads policies and links, plays the grids, runs every method and hands what it
+ * found to merge_report.c. */
 #include "lab/merge/merge.h"
 
 #include "abr/manifests/video.h"
@@ -13,16 +15,19 @@
 
 enum { V = MERGE_TASKS, STATES = 600, PROBES = 40 };
 
-/* The links that the prior is made on; defaults were chosen on others (seeds 9100 and 9200) with a
- * prior from these. Neither are the bundled ones (seed 1), which the lab reports on. */
+/* The links that the prior is made on. The defaults were chosen on other links (seeds 9100 and 9200)
+ * with a prior from these. Neither are the bundled ones (seed 1), which the lab reports on. */
 static const uint64_t TUNING_SEED = 9001;
 static const double TUNING_S = 320;
 static const char MISLEADING[] = "high-4g";
 
 const double merge_rho[MERGE_RHOS] = {.3, .5, .7, .9};
 const double merge_eta[MERGE_ETAS] = {1e-4, 1e-3, 1e-2, 1e-1};
+const int merge_experts[MERGE_SIZES] = {4, 8, 16, 32, 64, 128, 192};
+const enum merge_method merge_start[MERGE_STARTS] = {MERGE_TANBR, MERGE_TANBR_MISLED,
+                                                     MERGE_TANBR_BARE};
 
-/* What is loaded and let go again once the grids are known. */
+/* What is loaded until the grids are known. */
 struct loaded {
     struct corpus *corpus;
     struct video *video;
@@ -31,16 +36,21 @@ struct loaded {
 
 /* ---- loading ---- */
 
+/* The option's path, or that of the file which comes with the program. */
+static int path_of(char path[LAB_PATH], const struct lab_task *t, const char *option,
+                   const char *rel, struct err *e)
+{
+    const char *given = lab_text(t, option);
+    if (!*given) return lab_find(t, path, rel, e);
+    snprintf(path, LAB_PATH, "%s", given);
+    return 0;
+}
+
 static int load_policy(struct policy **out, const struct lab_task *t, const char *option,
                        const char *rel, struct ckpt_meta *m, struct err *e)
 {
     char path[LAB_PATH];
-    const char *given = lab_text(t, option);
-    int rc = 0;
-    if (*given)
-        snprintf(path, sizeof path, "%s", given);
-    else
-        rc = lab_find(t, path, rel, e);
+    int rc = path_of(path, t, option, rel, e);
     if (rc) return rc;
     *out = ckpt_load(path, m, NULL, NULL, e);
     return *out ? 0 : e->code;
@@ -69,12 +79,7 @@ static int check_joined(const struct policy *p, const struct ckpt_meta *m, struc
 static int load_traces(struct loaded *l, const struct lab_task *t, struct err *e)
 {
     char path[LAB_PATH];
-    const char *given = lab_text(t, "traces");
-    int rc = 0;
-    if (*given)
-        snprintf(path, sizeof path, "%s", given);
-    else
-        rc = lab_find(t, path, "traces", e);
+    int rc = path_of(path, t, "traces", "traces", e);
     if (rc) return rc;
     l->corpus = corpus_load(path, CORPUS_ALL, e);
     l->video = l->corpus ? video_default(e) : NULL;
@@ -122,6 +127,34 @@ static void thin(struct corpus *c, int n)
 
 /* ---- the grids ---- */
 
+/* A policy of the merged shape, and its packed form. */
+struct merged {
+    struct policy *policy;
+    struct packed *packed;
+};
+
+static int merged_open(struct merged *m, const struct policy *joined, struct err *e)
+{
+    struct policy_cfg c = join_merged_cfg(&joined->cfg);
+    m->policy = policy_new(&c, e);
+    m->packed = m->policy ? packed_new(&c, e) : NULL;
+    return m->packed ? 0 : ERR_MEMORY;
+}
+
+/* Becomes the experts merged with weights x. */
+static int merged_at(struct merged *m, const struct policy *joined, const float *x)
+{
+    int rc = join_merge(m->policy, joined, x);
+    if (!rc) packed_load(m->packed, m->policy);
+    return rc;
+}
+
+static void merged_close(struct merged *m)
+{
+    packed_free(m->packed);
+    policy_free(m->policy);
+}
+
 struct filling {
     struct merge_grid *grid;
     const struct merge_world *world;
@@ -149,29 +182,30 @@ static struct qoe mean_hint(const float *psi, const double *by)
     return h;
 }
 
-static int play_point(struct filling *f, const float *x, float *scores)
+static int play_merged(float *scores, const struct merge_world *w,
+                       const struct policy *joined, const float *x)
 {
-    const struct merge_world *w = f->world;
-    struct policy_cfg cfg =
-        f->kind == MERGED ? join_merged_cfg(&f->policy->cfg) : f->policy->cfg;
-    struct packed *s = packed_new(&cfg, NULL);
-    int rc = s ? 0 : ERR_MEMORY;
-    if (!rc && f->kind == MERGED) {
-        struct policy *p = policy_new(&cfg, NULL);
-        rc = p ? join_merge(p, f->policy, x) : ERR_MEMORY;
-        if (!rc) packed_load(s, p);
-        policy_free(p);
-        if (!rc) merge_world_play(scores, w, s, FEAT_BLIND, NULL);
-    } else if (!rc) {
-        double by[V];
-        for (int v = 0; v < V; v++)
-            by[v] = f->kind == PLAIN ? 1 : 1 / (w->best[v] - w->low[v]);
-        struct qoe hint = mean_hint(x, by);
-        packed_load(s, f->policy);
-        merge_world_play(scores, w, s, FEAT_FULL, &hint);
-    }
-    packed_free(s);
+    struct merged m = {0};
+    int rc = merged_open(&m, joined, NULL);
+    if (!rc) rc = merged_at(&m, joined, x);
+    if (!rc) merge_world_play(scores, w, m.packed, FEAT_BLIND, NULL);
+    merged_close(&m);
     return rc;
+}
+
+static int play_hinted(float *scores, const struct merge_world *w,
+                       const struct policy *hinted, const float *x, bool plain)
+{
+    struct packed *s = packed_new(&hinted->cfg, NULL);
+    if (!s) return ERR_MEMORY;
+    double by[V];
+    for (int v = 0; v < V; v++)
+        by[v] = plain ? 1 : 1 / (w->best[v] - w->low[v]);
+    struct qoe hint = mean_hint(x, by);
+    packed_load(s, hinted);
+    merge_world_play(scores, w, s, FEAT_FULL, &hint);
+    packed_free(s);
+    return 0;
 }
 
 static int fill_point(void *ctx, int i, struct err *e)
@@ -180,7 +214,9 @@ static int fill_point(void *ctx, int i, struct err *e)
     struct merge_grid *g = f->grid;
     float x[V], *scores = g->scores + (size_t)i * (size_t)g->sessions * V;
     lattice_at(x, g->dim, g->steps, i);
-    int rc = play_point(f, x, scores);
+    int rc = f->kind == MERGED
+                 ? play_merged(scores, f->world, f->policy, x)
+                 : play_hinted(scores, f->world, f->policy, x, f->kind == PLAIN);
     if (rc) return err_set(e, rc, "a policy of the grid could not be made");
     merge_world_mean(g->mean + (size_t)i * V, f->world, scores);
     return 0;
@@ -197,7 +233,6 @@ static int merge_fill(struct merge_grid **out, struct filling *f, int steps, int
 /* How far the grid is off between its points. */
 static int probe(struct merge_found *f, const struct policy *joined, struct err *e)
 {
-    struct filling play = {.world = f->world, .policy = joined, .kind = MERGED};
     float *scores = calloc((size_t)f->world->sessions * V, sizeof *scores);
     if (!scores) return err_set(e, ERR_MEMORY, "no memory for scores");
     struct rng r;
@@ -210,13 +245,12 @@ static int probe(struct merge_found *f, const struct policy *joined, struct err 
             sum += e1[k] = rng_exponential(&r, 1);
         for (int k = 0; k < V; k++)
             x[k] = (float)(e1[k] / sum);
-        rc = play_point(&play, x, scores);
+        rc = play_merged(scores, f->world, joined, x);
         merge_world_mean(real, f->world, scores);
         struct lattice_mix m = lattice_mix(x, f->merged->dim, f->merged->steps);
         merge_grid_mean(grid, f->merged, &m);
         for (int v = 0; v < V; v++) {
-            if (real[v] < 0) continue; /* nobody goes there */
-            f->interpolation = fmax(f->interpolation, fabs(real[v] - grid[v]));
+            if (real[v] < 0) continue; /* no method goes there */
             f->off += fabs(real[v] - grid[v]);
             n++;
         }
@@ -231,40 +265,35 @@ static int probe(struct merge_found *f, const struct policy *joined, struct err 
 static int play_static(struct merge_found *f, const struct policy *joined,
                        const struct merge_states *states, struct err *e)
 {
-    struct policy_cfg c = join_merged_cfg(&joined->cfg);
-    struct policy *p = policy_new(&c, e);
-    struct packed *s = p ? packed_new(&c, e) : NULL;
-    int rc = s ? merge_static_fisher(p, joined, states, f->task->seed, e) : e->code;
+    struct merged m = {0};
+    int rc = merged_open(&m, joined, e);
+    if (!rc) rc = merge_static_fisher(m.policy, joined, states, f->task->seed, e);
     if (!rc) {
-        packed_load(s, p);
-        merge_world_play(f->fisher, f->world, s, FEAT_BLIND, NULL);
-        rc = merge_static_regmean(p, joined, states, e);
+        packed_load(m.packed, m.policy);
+        merge_world_play(f->fisher, f->world, m.packed, FEAT_BLIND, NULL);
+        rc = merge_static_regmean(m.policy, joined, states, e);
     }
     if (!rc) {
-        packed_load(s, p);
-        merge_world_play(f->regmean, f->world, s, FEAT_BLIND, NULL);
+        packed_load(m.packed, m.policy);
+        merge_world_play(f->regmean, f->world, m.packed, FEAT_BLIND, NULL);
     }
-    packed_free(s);
-    policy_free(p);
+    merged_close(&m);
     return rc;
 }
 
 /* The uniform merge looks at every session. */
 static int merge_look(struct merge_found *f, const struct policy *joined, struct err *e)
 {
-    struct policy_cfg c = join_merged_cfg(&joined->cfg);
-    struct policy *p = policy_new(&c, e);
-    struct packed *s = p ? packed_new(&c, e) : NULL;
+    struct merged m = {0};
     float x[V];
     for (int k = 0; k < V; k++)
         x[k] = 1.0f / V;
     f->obs = calloc((size_t)f->world->sessions * FEAT_FULL_DIM, sizeof *f->obs);
-    int rc = s && f->obs ? join_merge(p, joined, x)
-                         : err_set(e, ERR_MEMORY, "no memory for observations");
-    if (!rc) packed_load(s, p);
-    if (!rc) merge_world_look(f->obs, f->world, s);
-    packed_free(s);
-    policy_free(p);
+    int rc = f->obs ? merged_open(&m, joined, e)
+                    : err_set(e, ERR_MEMORY, "no memory for observations");
+    if (!rc) rc = merged_at(&m, joined, x);
+    if (!rc) merge_world_look(f->obs, f->world, m.packed);
+    merged_close(&m);
     return rc;
 }
 
@@ -298,22 +327,19 @@ static int merge_gather(struct merge_states *states, float *obs, uint32_t *mask,
                         const struct merge_found *f, const struct policy *joined,
                         struct err *e)
 {
-    struct policy_cfg c = join_merged_cfg(&joined->cfg);
-    struct policy *p = policy_new(&c, e);
-    struct packed *s = p ? packed_new(&c, e) : NULL;
-    int rc = s ? 0 : ERR_MEMORY;
+    struct merged m = {0};
+    int rc = merged_open(&m, joined, e);
     for (int k = 0; k < V && !rc; k++) {
         float x[V] = {0}, *o = obs + (size_t)k * STATES * FEAT_FULL_DIM;
+        uint32_t *levels = mask + (size_t)k * STATES;
         x[k] = 1;
-        rc = join_merge(p, joined, x);
+        rc = merged_at(&m, joined, x);
         if (rc) break;
-        packed_load(s, p);
-        merge_world_states(o, mask + (size_t)k * STATES, STATES, f->world, s, FEAT_BLIND,
+        merge_world_states(o, levels, STATES, f->world, m.packed, FEAT_BLIND,
                            f->task->seed + (uint64_t)k);
-        states[k] = (struct merge_states){STATES, o, mask + (size_t)k * STATES};
+        states[k] = (struct merge_states){STATES, o, levels};
     }
-    packed_free(s);
-    policy_free(p);
+    merged_close(&m);
     return rc;
 }
 
@@ -362,27 +388,33 @@ static int build(struct merge_found *f, struct loaded *l, struct err *e)
     struct filling merged = {.world = f->world, .policy = l->joined, .kind = MERGED};
     struct filling hinted = {.world = f->world, .policy = l->hinted, .kind = HINTED};
     struct filling plain = {.world = f->world, .policy = l->hinted, .kind = PLAIN};
-    if (!rc && lab_progress(t, .2, "the grid of merged policies")) return LAB_STOPPED;
+    struct merge_field *g = &f->field;
+    if (!rc && lab_progress(t, 0.2, "the grid of merged policies")) return LAB_STOPPED;
     int steps = (int)lab_int(t, "grid");
     if (!rc) rc = merge_fill(&f->merged, &merged, steps, t->threads, e);
-    if (!rc && lab_progress(t, .3, "the grid of hints")) return LAB_STOPPED;
+    if (!rc && lab_progress(t, 0.3, "the grid of hints")) return LAB_STOPPED;
     if (!rc) rc = merge_fill(&f->hinted, &hinted, (steps + 1) / 2, t->threads, e);
     if (!rc) rc = merge_fill(&f->plain, &plain, (steps + 1) / 2, t->threads, e);
     if (!rc) rc = probe(f, l->joined, e);
     if (!rc) rc = merge_once(f, l->joined, e);
     if (!rc) rc = merge_look(f, l->joined, e);
-    if (!rc && lab_progress(t, .35, "the prior")) return LAB_STOPPED;
-    if (!rc) rc = make_prior(&f->prior, f, l, NULL, e);
-    if (!rc) rc = make_prior(&f->misled, f, l, MISLEADING, e);
-    if (!rc) lines(f);
-    return rc;
+    if (!rc && lab_progress(t, 0.35, "the prior")) return LAB_STOPPED;
+    if (!rc) rc = make_prior(&g->prior, f, l, NULL, e);
+    if (!rc) rc = make_prior(&g->misled, f, l, MISLEADING, e);
+    if (rc) return rc;
+    lines(f);
+    g->world = f->world;
+    g->merged = f->merged, g->hinted = f->hinted, g->plain = f->plain;
+    g->fisher = f->fisher, g->regmean = f->regmean, g->obs = f->obs;
+    return 0;
 }
 
 /* ---- runs ---- */
 
 struct crew {
-    struct merge_found *f;
-    struct merge_arm *arm;
+    const struct merge_found *f;
+    struct merge_sim_cfg cfg;
+    struct reps *reps;
 };
 
 /* Least squares of ln y over ln t, t = from + 1 .. n. */
@@ -417,58 +449,38 @@ static void summarise(double *row, double *curve, const struct merge_found *f,
         own_late += run->expected[t] / (n - late);
     }
     for (int p = 0; p < f->points; p++)
-        row[p] = curve[f->at[p] - 1];
-    double *c = row + f->points;
-    c[MERGE_REGRET] = cumulated;
-    c[MERGE_REGRET_LATE] = late_regret;
-    c[MERGE_FIXED] = n * (fixed - own);
-    c[MERGE_SHARE] = own_late / run->fixed_late;
-    c[MERGE_SLOPE] = slope(curve, n / 2, n);
-    c[MERGE_LEAVES] = run->leaves;
-    c[MERGE_DEPTH] = run->depth;
-    c[MERGE_LEFT] = (double)run->left;
-    c[MERGE_ACCURACY] = run->accuracy;
-    c[MERGE_EQUAL] = run->equal;
-    c[MERGE_APART] = run->apart;
-    c[MERGE_LOST] = run->lost;
-    for (int k = 0; k < V; k++)
-        c[MERGE_WEIGHT + k] = run->x[k];
+        row[MERGE_CURVE + p] = curve[f->at[p] - 1];
+    row[MERGE_REGRET] = cumulated;
+    row[MERGE_REGRET_LATE] = late_regret;
+    row[MERGE_FIXED] = n * (fixed - own);
+    row[MERGE_SHARE] = own_late / run->fixed_late;
+    row[MERGE_SLOPE] = slope(curve, n / 2, n);
+    row[MERGE_LEAVES] = run->leaves;
+    row[MERGE_DEPTH] = run->depth;
+    row[MERGE_ACCURACY] = run->accuracy;
+    row[MERGE_EQUAL] = run->equal;
+    row[MERGE_APART] = run->apart;
+    row[MERGE_LOST] = run->lost;
 }
 
 static int one_seed(void *ctx, int i, struct err *e)
 {
-    struct crew *c = ctx;
-    struct merge_found *f = c->f;
-    struct merge_sim_cfg cfg = c->arm->cfg;
+    const struct crew *c = ctx;
+    const struct merge_found *f = c->f;
+    struct merge_sim_cfg cfg = c->cfg;
     cfg.seed = f->task->seed * 1000 + (uint64_t)i;
     size_t n = (size_t)cfg.slots;
-    struct merge_sim_run run = {.expected = calloc(n, sizeof(double)),
-                                .ideal = calloc(n, sizeof(double))};
-    double *curve = calloc(n, sizeof *curve);
-    struct merge_field field = {f->world,   f->merged, f->hinted, f->plain, f->fisher,
-                                f->regmean, f->obs,    f->prior,  f->misled};
-    int rc = run.expected && run.ideal && curve
-                 ? merge_sim_run(&run, &field, &cfg, e)
-                 : err_set(e, ERR_MEMORY, "no memory for %d slots", cfg.slots);
-    if (!rc) summarise(reps_row(c->arm->reps, i), curve, f, &run);
-    free(curve);
-    free(run.ideal);
-    free(run.expected);
+    double *block = calloc(3 * n, sizeof *block);
+    if (!block) return err_set(e, ERR_MEMORY, "no memory for %d slots", cfg.slots);
+    struct merge_sim_run run = {.expected = block, .ideal = block + n};
+    int rc = merge_sim_run(&run, &f->field, &cfg, e);
+    if (!rc) summarise(reps_row(c->reps, i), block + 2 * n, f, &run);
+    free(block);
     return rc;
 }
 
-static int merge_run_arm(struct merge_found *f, struct merge_arm *arm, double share,
-                         const char *note, struct err *e)
-{
-    if (lab_progress(f->task, share, note)) return LAB_STOPPED;
-    if (!arm->seeds) return 0;
-    arm->reps = reps_new(arm->seeds, f->points + MERGE_COLUMNS, e);
-    if (!arm->reps) return ERR_MEMORY;
-    return pool_try(arm->seeds, f->task->threads, one_seed, &(struct crew){f, arm}, e);
-}
-
-struct merge_sim_cfg merge_configure(const struct merge_found *f, bool drift,
-                                     enum merge_method m)
+static struct merge_sim_cfg configure(const struct merge_found *f, bool drift,
+                                      enum merge_method m)
 {
     struct merge_sim_cfg c = merge_sim_cfg_default();
     c.slots = f->slots;
@@ -479,29 +491,85 @@ struct merge_sim_cfg merge_configure(const struct merge_found *f, bool drift,
     return c;
 }
 
-static int merge_run_all(struct merge_found *f, struct err *e)
+static int run_arm(struct merge_found *f, int arm, struct err *e)
 {
+    int k = arm - MERGE_SWEEP, seeds = f->seeds;
+    enum merge_method m = k < 0 ? (enum merge_method)(arm % MERGE_METHODS) : MERGE_TANBR;
+    struct crew c = {f, configure(f, k >= 0 || arm >= MERGE_METHODS, m), NULL};
+    if (m == MERGE_TANBR_FULL) seeds = f->full;
+    if (k >= 0) {
+        seeds = (int)lab_int(f->task, "sweep");
+        c.cfg.bandit.rho = merge_rho[k / MERGE_ETAS];
+        c.cfg.bandit.eta = merge_eta[k % MERGE_ETAS];
+    }
+    double share = k < 0 ? 0.4 + 0.4 * arm / MERGE_SWEEP
+                         : 0.8 + 0.15 * k / (MERGE_RHOS * MERGE_ETAS);
+    if (lab_progress(f->task, share, k < 0 ? merge_method_word(m) : "rho and eta"))
+        return LAB_STOPPED;
+    if (!seeds) return 0;
+    c.reps = f->arm[arm] = reps_new(seeds, MERGE_CURVE + f->points, e);
+    return c.reps ? pool_try(seeds, f->task->threads, one_seed, &c, e) : ERR_MEMORY;
+}
+
+/* ---- several nodes that see a share of the viewers each ---- */
+
+static int one_group(void *ctx, int i, struct err *e)
+{
+    const struct crew *c = ctx;
+    struct merge_sim_cfg cfg = c->cfg;
+    int seed = i / MERGE_NODES_HOWS, how = i % MERGE_NODES_HOWS;
+    cfg.seed = c->f->task->seed * 1000 + (uint64_t)seed;
+    return merge_nodes_run(reps_row(c->reps, seed) + how, &c->f->field, &cfg, c->f->nodes,
+                           (enum merge_nodes_how)how, e);
+}
+
+static int run_nodes(struct merge_found *f, int mix, int start, struct err *e)
+{
+    if (lab_progress(f->task, 0.95, "several nodes")) return LAB_STOPPED;
+    struct crew c = {f, configure(f, mix, merge_start[start]),
+                     reps_new(f->seeds, MERGE_NODES_HOWS, e)};
+    f->shared[mix][start] = c.reps;
+    if (!c.reps) return ERR_MEMORY;
+    return pool_try(f->seeds * MERGE_NODES_HOWS, f->task->threads, one_group, &c, e);
+}
+
+/* ---- how soon a tree over many experts has candidates ---- */
+
+enum { LEAVES = 20, STEPS_MAX = 3000 };
+
+/* Slots until the tree has 20 leaves when all rewards are equal. */
+static int steps_to_leaves(int experts, bool paper, uint64_t seed, int *out,
+                           struct err *e)
+{
+    struct tanbr_cfg c = tanbr_cfg_default(experts, V);
+    c.steps = 0; /* there is nothing to learn */
+    if (c.keep > 8) c.keep = 8;
+    if (paper) {
+        c.split = TREE_RANDOM;
+        c.border = 0;
+        c.c = c.nu1 = c.lambda = 1;
+        c.rho = 0.9;
+    }
+    struct tanbr *t = tanbr_new(&c, seed, e);
+    if (!t) return e->code;
+    const float psi[V] = {0.25f, 0.25f, 0.25f, 0.25f};
+    const float reward[V] = {0.5f, 0.5f, 0.5f, 0.5f};
+    float x[TREE_DIM_MAX];
+    int n = 0, rc = 0;
+    for (; n < STEPS_MAX && tanbr_stats(t).tree.leaves < LEAVES && !rc; n++)
+        rc = tanbr_learn(t, tanbr_choose(t, x, NULL, psi), psi, reward, NULL);
+    *out = tanbr_stats(t).tree.leaves < LEAVES ? -1 : n;
+    tanbr_free(t);
+    return rc;
+}
+
+static int run_sizes(struct merge_found *f, int size, struct err *e)
+{
+    if (lab_progress(f->task, 0.95 + 0.005 * size, "many experts")) return LAB_STOPPED;
     int rc = 0;
-    for (int d = 0; d < MERGE_MIXES && !rc; d++)
-        for (int m = 0; m < MERGE_METHODS && !rc; m++) {
-            struct merge_arm *a = &f->arm[d][m];
-            a->cfg = merge_configure(f, d, (enum merge_method)m);
-            a->seeds = f->seeds;
-            int full = (int)lab_int(f->task, "full");
-            if (m == MERGE_TANBR_FULL && full < f->seeds) a->seeds = full;
-            double share = .4 + .4 * (d * MERGE_METHODS + m) / (2.0 * MERGE_METHODS);
-            rc = merge_run_arm(f, a, share, merge_method_word((enum merge_method)m), e);
-        }
-    for (int r = 0; r < MERGE_RHOS && !rc; r++)
-        for (int h = 0; h < MERGE_ETAS && !rc; h++) {
-            struct merge_arm *a = &f->sweep[r][h];
-            a->cfg = merge_configure(f, true, MERGE_TANBR);
-            a->seeds = (int)lab_int(f->task, "sweep");
-            a->cfg.bandit.rho = merge_rho[r];
-            a->cfg.bandit.eta = merge_eta[h];
-            rc = merge_run_arm(f, a, .8 + .15 * (r * MERGE_ETAS + h) / 16.0,
-                               "rho and eta", e);
-        }
+    for (int paper = 0; paper < 2 && !rc; paper++)
+        rc = steps_to_leaves(merge_experts[size], paper, f->task->seed,
+                             &f->steps[paper][size], e);
     return rc;
 }
 
@@ -509,12 +577,8 @@ static int merge_run_all(struct merge_found *f, struct err *e)
 
 static void merge_release(struct merge_found *f)
 {
-    for (int d = 0; d < MERGE_MIXES; d++)
-        for (int m = 0; m < MERGE_METHODS; m++)
-            reps_free(f->arm[d][m].reps);
-    for (int r = 0; r < MERGE_RHOS; r++)
-        for (int h = 0; h < MERGE_ETAS; h++)
-            reps_free(f->sweep[r][h].reps);
+    for (int i = 0; i < MERGE_ARMS; i++)
+        reps_free(f->arm[i]);
     for (int i = 0; i < MERGE_MIXES * MERGE_STARTS; i++)
         reps_free(f->shared[i / MERGE_STARTS][i % MERGE_STARTS]);
     merge_grid_free(f->merged);
@@ -524,8 +588,8 @@ static void merge_release(struct merge_found *f)
     free(f->fisher);
     free(f->regmean);
     free(f->obs);
-    free((void *)f->prior.value);
-    free((void *)f->misled.value);
+    free((void *)f->field.prior.value);
+    free((void *)f->field.misled.value);
     free(f);
 }
 
@@ -537,12 +601,18 @@ static int merge_run(struct lab_task *t, struct err *e)
     f->task = t;
     f->slots = (int)lab_int(t, "slots");
     f->seeds = (int)lab_int(t, "seeds");
+    f->nodes = (int)lab_int(t, "nodes");
+    f->full = (int)lab_int(t, "full");
+    if (f->full > f->seeds) f->full = f->seeds;
     f->points = reps_grid(f->at, 1, f->slots);
     int rc = merge_load(&l, t, e);
     if (!rc) rc = build(f, &l, e);
-    if (!rc) rc = merge_run_all(f, e);
-    if (!rc) rc = merge_several(f, e);
-    if (!rc) rc = merge_sizes(f, e);
+    for (int i = 0; i < MERGE_ARMS && !rc; i++)
+        rc = run_arm(f, i, e);
+    for (int i = 0; i < MERGE_MIXES * MERGE_STARTS && !rc; i++)
+        rc = run_nodes(f, i / MERGE_STARTS, i % MERGE_STARTS, e);
+    for (int i = 0; i < MERGE_SIZES && !rc; i++)
+        rc = run_sizes(f, i, e);
     if (!rc) merge_report(f);
     merge_release(f);
     unload(&l);
