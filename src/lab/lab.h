@@ -1,8 +1,8 @@
 /* lab.h - a reproduction as a value: its name, its options, and the function that does it.
  *
  *   static const struct lab_option options[] = {
- *       {"seeds", "N", "runs per variant", LAB_INT, .value = 10, .quick = 2, .lo = 1, .hi = 999},
- *       {"eta", "X", "step size", LAB_REAL, .value = .5, .quick = .5, .lo = 1e-9, .hi = 1},
+ *       LAB_NUMBER(LAB_INT, "seeds", "N", 10, 2, 1, 999, "runs per variant"),
+ *       LAB_NUMBER(LAB_REAL, "eta", "X", 0.5, 0.5, 1e-9, 1, "step size"),
  *       {"preset", "NAME", "paper, code or tuned", LAB_TEXT, .text = "paper"},
  *       {0},
  *   };
@@ -41,6 +41,13 @@ struct lab_option {
     const char *text, *quick_text; /* of LAB_TEXT; quick_text NULL = text */
     double lo, hi;                 /* both 0: any */
 };
+
+/* A row for a number: default of a full run, with --quick, lowest, highest. */
+#define LAB_NUMBER(kind_, name_, arg_, full, quick_, low, high, help_)    \
+    {                                                                     \
+        .name = (name_), .arg = (arg_), .help = (help_), .kind = (kind_), \
+        .value = (full), .quick = (quick_), .lo = (low), .hi = (high)     \
+    }
 
 struct lab_task;
 

@@ -150,25 +150,24 @@ static int scale_run(struct lab_task *t, struct err *e)
     return 0;
 }
 
-#define REAL(name, arg, help, v, min, max)                                        \
-    {                                                                             \
-        (name), (arg), (help), LAB_REAL, .value = (v), .quick = (v), .lo = (min), \
-                                         .hi = (max)                              \
-    }
+#define REAL(name, arg, v, low, high, help) \
+    LAB_NUMBER(LAB_REAL, name, arg, v, v, low, high, help)
 
-static const struct lab_option options[] = {
-    REAL("rate", "N", "decisions a second of a node", 5000, 1, 1e6),
-    REAL("chunk-s", "S", "seconds of a chunk: a viewer asks so often", 4, .1, 60),
-    REAL("explore", "SHARE", "of the viewers that teach", .2, 1e-6, 1),
-    REAL("decide-us", "US", "CPU of a decision", 87, .1, 1e5),
-    REAL("learn-us", "US", "CPU of a step that is learned", 37, .1, 1e5),
-    REAL("step-bytes", "N", "of a step on the bus", 79, 1, 1e4),
-    REAL("weights-bytes", "N", "of the weights that are published", 315e3, 1, 1e9),
-    REAL("state-bytes", "N", "of the learner's state with them", 626e3, 0, 1e9),
-    REAL("batch", "N", "steps of an update", 2048, 1, 1e6),
-    REAL("minibatches", "N", "of an update, all epochs", 32, 1, 1e6),
-    REAL("load", "SHARE", "of a processor that may be filled", .7, .01, 1),
-    REAL("net-mb", "MB", "that a server passes on in a second", 100, .1, 1e6),
+static const struct lab_option OPTIONS[] = {
+    REAL("rate", "N", 5000, 1, 1e6, "decisions per second of a node"),
+    REAL("chunk-s", "S", 4, 0.1, 60, "seconds of a chunk; a viewer asks once per chunk"),
+    REAL("explore", "SHARE", 0.2, 1e-6, 1,
+         "share of viewers that explore, whose steps are learned"),
+    REAL("decide-us", "US", 87, 0.1, 1e5, "CPU microseconds of a decision"),
+    REAL("learn-us", "US", 37, 0.1, 1e5, "CPU microseconds of a learned step"),
+    REAL("step-bytes", "N", 79, 1, 1e4, "bytes of a step on the bus"),
+    REAL("weights-bytes", "N", 315e3, 1, 1e9, "bytes of the published weights"),
+    REAL("state-bytes", "N", 626e3, 0, 1e9,
+         "bytes of the learner's state, sent with the weights"),
+    REAL("batch", "N", 2048, 1, 1e6, "steps of an update"),
+    REAL("minibatches", "N", 32, 1, 1e6, "minibatches of an update, all epochs"),
+    REAL("load", "SHARE", 0.7, 0.01, 1, "share of a processor that may be used"),
+    REAL("net-mb", "MB", 100, 0.1, 1e6, "MB per second that a server passes on"),
     {0},
 };
 
@@ -177,7 +176,7 @@ const struct lab scale_lab = {
     .about = "what a cluster costs as it grows, and what is full first",
     .title = "How the cost of a cluster grows",
     .source = "arithmetic from measured unit costs (make cluster)",
-    .options = options,
+    .options = OPTIONS,
     .run = scale_run,
     .exact = true,
 };

@@ -1,10 +1,10 @@
 #include "lab/tracking/tracking.h"
 
 #include "base/pool.h"
+#include "lab/claims.h"
 #include "lab/tracking/tracking_sim.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -95,76 +95,61 @@ static int tracking_run_all(struct found *f, const struct lab_task *t, struct er
 
 /* ---- figures ---- */
 
-static void put_series(struct report *r, const char *what, const char *of, double value,
-                       enum report_kind kind, const double *x, const double *y,
-                       const double *half, int n)
-{
-    char name[80];
-    double lo[ETAS], hi[ETAS];
-    snprintf(name, sizeof name, "%s, %s %.3g", what, of, value);
-    for (int i = 0; i < n && half; i++) {
-        lo[i] = y[i] - half[i];
-        hi[i] = y[i] + half[i];
-    }
-    report_series(r, &(struct report_series){.name = name,
-                                             .kind = kind,
-                                             .n = n,
-                                             .x = x,
-                                             .y = y,
-                                             .lo = half ? lo : NULL,
-                                             .hi = half ? hi : NULL});
-}
+/* A figure over one of the two parameters, with three curves of the other. */
+static const struct tracked {
+    const char *id, *title, *caption;
+    struct report_axis x;
+    const char *of; /* the other parameter */
+    bool over_eta;
+    int n, shown[3]; /* points; which values of the other */
+} TRACKED[] = {
+    {"eta",
+     "Tracking error over the step size",
+     "Points: mean of the runs with 95 % intervals. Dashed: the bound with C = 1 / mu. "
+     "Noise sets the right side, drift the left.",
+     {"step size eta (1 / L)", .log = true},
+     "gamma",
+     true,
+     ETAS,
+     {0, GAMMA_ONE, 4}},
+    {"gamma",
+     "Tracking error over the noise",
+     "Every curve, measured or bound, is lowest without noise.",
+     {.label = "noise gamma"},
+     "eta",
+     false,
+     GAMMAS,
+     {4, 8, 12}},
+};
 
-static void figure_eta(struct report *r, struct found *f)
+static void figure_tracked(struct report *r, struct found *f, const struct tracked *s)
 {
-    report_figure(r, "eta", "Tracking error over the step size",
-                  "Points: mean of the runs with 95 % intervals. Dashed: the bound with "
-                  "C = 1 / mu. Noise sets the right side, drift the left.");
-    static const int shown[] = {0, GAMMA_ONE, 4};
-    for (int d = 0; d < DRIFTS; d++) {
-        report_panel(r, &(struct report_panel){
-                            .title = DRIFT_SAYS[d],
-                            .x = {.label = "step size eta (1 / L)", .log = true},
-                            .y = {.label = "mean squared error", .log = true}});
-        for (int s = 0; s < 3; s++) {
-            double y[ETAS], half[ETAS], bound[ETAS];
-            for (int i = 0; i < ETAS; i++) {
-                const struct tracking_sim *o = &grid(f, d, i, shown[s])->out;
-                y[i] = o->measured;
-                half[i] = 1.96 * o->se;
-                bound[i] = o->bound_path;
-            }
-            double gamma = GAMMA[shown[s]];
-            put_series(r, "measured", "gamma", gamma, REPORT_POINTS, f->eta, y, half,
-                       ETAS);
-            put_series(r, "bound", "gamma", gamma, REPORT_DASHED, f->eta, bound, NULL,
-                       ETAS);
+    const double *x = s->over_eta ? f->eta : GAMMA;
+    report_figure(r, s->id, s->title, s->caption);
+    for (int i = 0; i < DRIFTS * 3; i++) {
+        int d = i / 3, other = s->shown[i % 3];
+        double bound[ETAS], value = s->over_eta ? GAMMA[other] : f->eta[other];
+        struct stats_interval measured[ETAS];
+        char name[80];
+        if (i % 3 == 0)
+            report_panel(r, &(struct report_panel){
+                                .title = DRIFT_SAYS[d],
+                                .x = s->x,
+                                .y = {.label = "mean squared error", .log = true}});
+        for (int k = 0; k < s->n; k++) {
+            const struct tracking_sim *o =
+                &grid(f, d, s->over_eta ? k : other, s->over_eta ? other : k)->out;
+            double half = 1.96 * o->se;
+            measured[k] = (struct stats_interval){o->measured, o->measured - half,
+                                                  o->measured + half};
+            bound[k] = o->bound_path;
         }
-    }
-}
-
-static void figure_gamma(struct report *r, struct found *f)
-{
-    report_figure(r, "gamma", "Tracking error over the noise",
-                  "Every curve, measured or bound, is lowest without noise.");
-    static const int shown[] = {4, 8, 12};
-    for (int d = 0; d < DRIFTS; d++) {
-        report_panel(
-            r, &(struct report_panel){.title = DRIFT_SAYS[d],
-                                      .x = {.label = "noise gamma"},
-                                      .y = {.label = "mean squared error", .log = true}});
-        for (int s = 0; s < 3; s++) {
-            double y[GAMMAS], half[GAMMAS], bound[GAMMAS];
-            for (int g = 0; g < GAMMAS; g++) {
-                const struct tracking_sim *o = &grid(f, d, shown[s], g)->out;
-                y[g] = o->measured;
-                half[g] = 1.96 * o->se;
-                bound[g] = o->bound_path;
-            }
-            double eta = f->eta[shown[s]];
-            put_series(r, "measured", "eta", eta, REPORT_POINTS, GAMMA, y, half, GAMMAS);
-            put_series(r, "bound", "eta", eta, REPORT_DASHED, GAMMA, bound, NULL, GAMMAS);
-        }
+        snprintf(name, sizeof name, "measured, %s %.3g", s->of, value);
+        claims_points(r, name, REPORT_POINTS, x, measured, s->n);
+        snprintf(name, sizeof name, "bound, %s %.3g", s->of, value);
+        report_series(
+            r, &(struct report_series){
+                   .name = name, .kind = REPORT_DASHED, .n = s->n, .x = x, .y = bound});
     }
 }
 
@@ -262,43 +247,45 @@ static void table_looseness(struct report *r, struct found *f, const struct look
     }
 }
 
+static void tracking_claim(struct report *r, const char *what, const char *ours,
+                           bool holds)
+{
+    report_row(r);
+    report_cell(r, "claim", "%s", what);
+    report_cell(r, "ours", "%s", ours);
+    report_verdict(r, "verdict", holds ? REPORT_PASS : REPORT_DIFFERS);
+}
+
 static void table_claims(struct report *r, struct found *f, const struct looks *l)
 {
-    report_table(r, "Claims");
-    double least = fmin(l[0].path.lo, fmin(l[1].path.lo, l[2].path.lo));
-    report_row(r);
-    report_cell(r, "claim", "error <= C (eta gamma^2 d + P^2 / (T eta)), C of L and mu");
-    report_cell(r, "ours", "holds with C = 1 / mu; bound over error at least %.2f",
-                least);
-    report_verdict(r, "verdict", least >= 1 ? REPORT_PASS : REPORT_DIFFERS);
-
-    double gamma = fmax(l[0].best_gamma, fmax(l[1].best_gamma, l[2].best_gamma));
-    report_row(r);
-    report_cell(r, "claim", "noise sensitivity of the nets validates the theorem");
-    report_cell(
-        r, "ours",
-        "largest best gamma over all step sizes and drifts: %.3g; the nets' best is "
-        "not 0",
-        gamma);
-    report_verdict(r, "verdict", gamma > 0 ? REPORT_PASS : REPORT_DIFFERS);
-
-    report_row(r);
-    report_cell(r, "claim",
-                "too small a step holds on to the past, too large a one is noisy");
-    report_cell(r, "ours", "best eta with gamma 1: %.3g, %.3g, %.3g",
-                f->eta[l[0].best_eta], f->eta[l[1].best_eta], f->eta[l[2].best_eta]);
+    double least = INFINITY, gamma = 0;
     bool inside = true;
-    for (int d = 0; d < DRIFTS; d++)
+    char ours[160];
+    report_table(r, "Claims");
+    for (int d = 0; d < DRIFTS; d++) {
+        least = fmin(least, l[d].path.lo);
+        gamma = fmax(gamma, l[d].best_gamma);
         inside = inside && l[d].best_eta > 0 && l[d].best_eta < ETAS - 1;
-    report_verdict(r, "verdict", inside ? REPORT_PASS : REPORT_DIFFERS);
-
-    report_row(r);
-    report_cell(r, "claim", "the bound describes lasting non-stationarity");
-    report_cell(r, "ours",
-                "T times 16: error times %.2f, bound times %.1f (steady drift)",
-                l[1].growth, l[1].growth_bound);
-    report_verdict(r, "verdict",
-                   l[1].growth_bound > 2 * l[1].growth ? REPORT_DIFFERS : REPORT_PASS);
+    }
+    snprintf(ours, sizeof ours, "holds with C = 1 / mu; bound over error at least %.2f",
+             least);
+    tracking_claim(r, "error <= C (eta gamma^2 d + P^2 / (T eta)), C of L and mu", ours,
+                   least >= 1);
+    snprintf(ours, sizeof ours,
+             "largest best gamma over all step sizes and drifts: %.3g; the nets' best is "
+             "not 0",
+             gamma);
+    tracking_claim(r, "noise sensitivity of the nets validates the theorem", ours,
+                   gamma > 0);
+    snprintf(ours, sizeof ours, "best eta with gamma 1: %.3g, %.3g, %.3g",
+             f->eta[l[0].best_eta], f->eta[l[1].best_eta], f->eta[l[2].best_eta]);
+    tracking_claim(r, "too small a step holds on to the past, too large a one is noisy",
+                   ours, inside);
+    snprintf(ours, sizeof ours,
+             "T times 16: error times %.2f, bound times %.1f (steady drift)", l[1].growth,
+             l[1].growth_bound);
+    tracking_claim(r, "the bound describes lasting non-stationarity", ours,
+                   l[1].growth_bound <= 2 * l[1].growth);
 }
 
 /* ---- checks ---- */
@@ -346,13 +333,13 @@ static void check_all(struct report *r, struct found *f, const struct looks *l)
     report_check(r, "measured against expected error, worst distance in standard errors",
                  worst_z(f), 0, 6);
     report_check(r, "noise over sum eta gamma^2 / (lambda (2 - eta lambda)), least",
-                 noise.lo, .97, 1);
+                 noise.lo, 0.97, 1);
     report_check(r, "noise over sum eta gamma^2 / (lambda (2 - eta lambda)), most",
-                 noise.hi, .97, 1 + 1e-9);
+                 noise.hi, 0.97, 1 + 1e-9);
     report_check(r, "steady drift over sum (speed / (eta lambda))^2 / d, least",
-                 steady.lo, .94, 1);
+                 steady.lo, 0.94, 1);
     report_check(r, "steady drift over sum (speed / (eta lambda))^2 / d, most", steady.hi,
-                 .94, 1 + 1e-9);
+                 0.94, 1 + 1e-9);
     for (int d = 0; d < DRIFTS; d++) {
         char name[120];
         snprintf(name, sizeof name, "bound with C = 1 / mu over error, %s, least",
@@ -366,7 +353,7 @@ static void check_all(struct report *r, struct found *f, const struct looks *l)
                  DRIFT_SAYS[d]);
         report_check(r, name, f->eta[l[d].best_eta], f->eta[1], f->eta[ETAS - 2]);
     }
-    report_check(r, "steady drift, T times 16: error grows by", l[1].growth, .9, 1.1);
+    report_check(r, "steady drift, T times 16: error grows by", l[1].growth, 0.9, 1.1);
     report_check(r, "steady drift, T times 16: bound grows by", l[1].growth_bound, 12,
                  16);
 }
@@ -375,27 +362,28 @@ static void tracking_explain(struct report *r)
 {
     report_text(
         r, "Theorem 4.3 of PA-MoE bounds the mean squared distance of noisy gradient "
-           "descent from an optimum that moves by C (eta gamma^2 d + P^2 / (T eta)). "
+           "descent from an optimum that moves, by C (eta gamma^2 d + P^2 / (T eta)). "
            "Here that error is measured in the model of its assumptions: quadratic "
            "losses whose optimum jumps, drifts or walks, all at the same root mean "
            "square speed.");
     report_text(
-        r, "The proof ends with 4 P^2 / (mu^2 eta^2 T) (Eq. 39) and reaches Eq. 40 by "
-           "a C of at least 4 / (mu^2 eta), which is not one of L and mu alone. In "
-           "this model the theorem holds all the same, with C = 1 / mu: noise adds at "
-           "most eta gamma^2 d / mu, and drift, a convolution, at most P^2 / (T eta mu) "
-           "by Young's inequality.");
+        r,
+        "The proof ends with 4 P^2 / (mu^2 eta^2 T) (Eq. 39). It reaches Eq. 40 by a C "
+        "of at least 4 / (mu^2 eta), which does not depend on L and mu alone. In this "
+        "model the theorem holds nevertheless, with C = 1 / mu. Noise adds at most "
+        "eta gamma^2 d / mu. Drift, a convolution, adds at most P^2 / (T eta mu) by "
+        "Young's inequality.");
     report_text(
-        r, "It is tight for one jump. For drift that goes on, P grows as T and P^2 / T "
-           "with it, while the error settles: the bound says less the longer one "
-           "trains, and its best step size is too large. Bounding by the energy "
+        r, "The bound is tight for one jump. For drift that goes on, P grows as T and "
+           "P^2 / T with it, while the error settles. So the bound says less the longer "
+           "one trains, and its best step size is too large. A bound by the energy "
            "S = sum |Delta|^2 instead, S / (T eta^2 mu^2), does not grow.");
     report_text(
-        r, "Both terms, and the error itself, are smallest at gamma = 0: here noise "
-           "only adds variance. The interior optimum of the noise that the nets show "
-           "(lab shift) is therefore not explained by this theorem, let alone "
-           "predicted; what noise does for them must be something that a quadratic "
-           "has not, as units that died or a policy that stopped exploring.");
+        r, "Both terms, and the error itself, are smallest at gamma = 0: here noise only "
+           "adds variance. So this theorem does not explain, let alone predict, the best "
+           "noise above 0 that the nets show (lab shift). What noise does for them must "
+           "be something that a quadratic lacks, such as dead units or a policy that "
+           "stopped exploring.");
 }
 
 static int tracking_run(struct lab_task *t, struct err *e)
@@ -412,8 +400,8 @@ static int tracking_run(struct lab_task *t, struct err *e)
     table_claims(t->report, f, l);
     table_looseness(t->report, f, l);
     tracking_explain(t->report);
-    figure_eta(t->report, f);
-    figure_gamma(t->report, f);
+    for (int i = 0; i < 2; i++)
+        figure_tracked(t->report, f, &TRACKED[i]);
     figure_time(t->report, f);
     check_all(t->report, f, l);
 out:
@@ -421,11 +409,10 @@ out:
     return rc;
 }
 
-static const struct lab_option options[] = {
-    {"steps", "N", "steps T of a run", LAB_INT, .value = 20000, .quick = 4000, .lo = 1600,
-     .hi = 1e6},
-    {"pairs", "N", "pairs of runs per point, with opposite noise", LAB_INT, .value = 32,
-     .quick = 16, .lo = 8, .hi = 1000},
+static const struct lab_option OPTIONS[] = {
+    LAB_NUMBER(LAB_INT, "steps", "N", 20000, 4000, 1600, 1e6, "steps T of a run"),
+    LAB_NUMBER(LAB_INT, "pairs", "N", 32, 16, 8, 1000,
+               "pairs of runs per point, with opposite noise"),
     {0},
 };
 
@@ -436,6 +423,6 @@ const struct lab tracking_lab = {
     .source =
         "He and Liu, Plasticity-Aware Mixture of Experts for Learning Under QoE Shifts "
         "in Adaptive Video Streaming, 2025, Theorem 4.3",
-    .options = options,
+    .options = OPTIONS,
     .run = tracking_run,
 };
