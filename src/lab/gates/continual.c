@@ -1,5 +1,7 @@
 #include "lab/gates/continual.h"
 
+#include "nn/simd/kern.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -65,6 +67,14 @@ int continual_draw(struct continual_part *out, const struct images *from,
     }
     free(index);
     return 0;
+}
+
+void continual_batch(float *pixels, int *label, const struct continual_part *p,
+                     const int *place, int n, int size)
+{
+    kern_best()->gather(pixels, p->pixels, place, n, size);
+    for (int i = 0; i < n; i++)
+        label[i] = p->label[place[i]];
 }
 
 void continual_part_free(struct continual_part *p)

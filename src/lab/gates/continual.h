@@ -56,6 +56,10 @@ int continual_draw(struct continual_part *out, const struct images *from,
     __attribute__((warn_unused_result));
 void continual_part_free(struct continual_part *p);
 
+/* The n images of these places, and their labels: pixels (n, size), label (n). */
+void continual_batch(float *pixels, int *label, const struct continual_part *p,
+                     const int *place, int n, int size);
+
 /* 0 .. n - 1 in random order. */
 void continual_order(int *order, int n, struct rng *r);
 

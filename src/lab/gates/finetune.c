@@ -88,12 +88,8 @@ void finetune_free(struct finetune *f)
 static void learn_batch(struct finetune *f, const struct continual_part *p,
                         const int *order, int n, double lr)
 {
-    int label[FINETUNE_BATCH], size = f->c.encoder.side * f->c.encoder.side;
-    for (int i = 0; i < n; i++) {
-        label[i] = p->label[order[i]];
-        memcpy(f->pixels + (size_t)(i * size),
-               p->pixels + (size_t)order[i] * (size_t)size, sizeof(float) * (size_t)size);
-    }
+    int label[FINETUNE_BATCH];
+    continual_batch(f->pixels, label, p, order, n, f->c.encoder.side * f->c.encoder.side);
     encoder_forward(f->encoder, f->x, f->theta, f->pixels, n, NULL);
     softhead_learn(f->head, f->dx, f->x, label, f->seen, n, lr);
     encoder_backward(f->encoder, &(struct encoder_grad){.theta = f->grad}, f->dx);
@@ -136,18 +132,6 @@ struct continual_learner finetune_learner(struct finetune *f)
     return (struct continual_learner){f, finetune_learn, classify};
 }
 
-static double finetune_examine(struct finetune *f, const struct continual_part *test)
-{
-    int right = 0, label[EXAM], size = f->c.encoder.side * f->c.encoder.side;
-    for (int at = 0; at < test->n; at += EXAM) {
-        int n = test->n - at < EXAM ? test->n - at : EXAM;
-        classify(f, label, test->pixels + (size_t)at * (size_t)size, n, -1);
-        for (int i = 0; i < n; i++)
-            right += label[i] == test->label[at + i];
-    }
-    return (double)right / test->n;
-}
-
 int finetune_pretrain(float *theta, double *accuracy, const struct finetune_cfg *c,
                       const struct continual_part *train,
                       const struct continual_part *test, struct rng r,
@@ -164,7 +148,8 @@ int finetune_pretrain(float *theta, double *accuracy, const struct finetune_cfg 
     }
     if (!rc) {
         memcpy(theta, f->theta, f->n * sizeof *theta);
-        *accuracy = finetune_examine(f, test);
+        struct continual_learner l = finetune_learner(f);
+        *accuracy = continual_accuracy(&l, test, c->encoder.side * c->encoder.side, -1);
     }
     finetune_free(f);
     return rc;

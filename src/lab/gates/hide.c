@@ -317,12 +317,9 @@ static void learn_head(struct hide *h, struct softhead *head, const struct hide_
         }
         continual_order(h->draw_order, n, &h->rng);
         for (int at = 0; at < n; at += BATCH) {
+            const struct continual_part draws = {n, h->draws, h->draw_label};
             int label[BATCH], rows = batch_at(at, n);
-            for (int i = 0; i < rows; i++) {
-                int k = h->draw_order[at + i];
-                label[i] = h->draw_label[k];
-                memcpy(h->x + i * dim, h->draws + k * dim, sizeof(float) * (size_t)dim);
-            }
+            continual_batch(h->x, label, &draws, h->draw_order + at, rows, dim);
             softhead_learn(head, NULL, h->x, label, h->seen, rows, h->c.head_lr);
         }
     }
@@ -376,13 +373,8 @@ static void learn_batch(struct hide *h, int t, const int *order, int n)
 {
     const struct continual_task *task = &h->s->task[t];
     double alpha[ENCODER_BLOCKS], tau[ENCODER_BLOCKS];
-    int label[BATCH], size = h->s->size;
-    for (int i = 0; i < n; i++) {
-        label[i] = task->train.label[order[i]];
-        memcpy(h->pixels + (size_t)(i * size),
-               task->train.pixels + (size_t)order[i] * (size_t)size,
-               sizeof(float) * (size_t)size);
-    }
+    int label[BATCH];
+    continual_batch(h->pixels, label, &task->train, order, n, h->s->size);
     combine(h, t);
     struct encoder_prompt p = prompt_of(h, h->p[t]);
     encoder_forward(h->encoder, h->x, h->theta, h->pixels, n, &p);
