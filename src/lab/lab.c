@@ -114,6 +114,23 @@ int lab_sweep_of(struct sweep **out, const struct lab_task *t, int n,
     return rc;
 }
 
+static bool lab_tick_job(void *job, double share)
+{
+    return sweep_tick(job, share);
+}
+
+struct lab_tick lab_tick_of(struct sweep_job *job)
+{
+    return (struct lab_tick){lab_tick_job, job, 0, 1};
+}
+
+bool lab_tick(const struct lab_tick *t, double share)
+{
+    if (!t) return false;
+    if (share > 1) share = 1;
+    return t->tick(t->ctx, t->to > 0 ? t->from + (t->to - t->from) * share : share);
+}
+
 int lab_find(const struct lab_task *t, char out[LAB_PATH], const char *rel, struct err *e)
 {
     if (!t->find) return err_field(e, ERR_ABSENT, rel, "nothing is known about files");

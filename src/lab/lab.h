@@ -114,6 +114,16 @@ int lab_sweep_of(struct sweep **out, const struct lab_task *t, int n,
                  int (*one)(void *ctx, int i, struct sweep_job *job, struct err *e),
                  void *ctx, struct err *e) __attribute__((warn_unused_result));
 
+/* How a long call inside a run reports its progress and learns that it is to stop. */
+struct lab_tick {
+    bool (*tick)(void *ctx, double share); /* true: stop */
+    void *ctx;
+    double from, to; /* this call's part of the run; both 0: all of it */
+};
+struct lab_tick lab_tick_of(struct sweep_job *job);
+/* share of the call, 0 .. 1, cut to it. False when t is NULL. */
+bool lab_tick(const struct lab_tick *t, double share);
+
 /* ERR_ABSENT when the task has no find. */
 int lab_find(const struct lab_task *t, char out[LAB_PATH], const char *rel, struct err *e)
     __attribute__((warn_unused_result));

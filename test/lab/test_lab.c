@@ -103,6 +103,25 @@ START_TEST(sweep_takes_what_the_task_says)
 }
 END_TEST
 
+static bool tick_share(void *ctx, double share)
+{
+    *(double *)ctx = share;
+    return share >= 0.75;
+}
+
+START_TEST(ticks_are_parts_of_a_run)
+{
+    double share;
+    const struct lab_tick all = {tick_share, &share, 0, 0};
+    const struct lab_tick part = {tick_share, &share, 0.5, 0.75};
+    ck_assert(!lab_tick(NULL, 1));
+    ck_assert(!lab_tick(&all, 0.5) && share == 0.5);
+    ck_assert(lab_tick(&all, 3) && share == 1);
+    ck_assert(!lab_tick(&part, 0.5) && share == 0.625);
+    ck_assert(lab_tick(&part, 3) && share == 0.75);
+}
+END_TEST
+
 static void label(struct lab_label *l, const void *ctx, int i)
 {
     snprintf(l->name, sizeof l->name, "%s-%d", (const char *)ctx, i);
@@ -134,6 +153,7 @@ Suite *suite_lab_lab(void)
     tcase_add_test(t, without_callbacks);
     tcase_add_test(t, sweep_takes_what_the_task_says);
     tcase_add_test(t, sweep_of_labels);
+    tcase_add_test(t, ticks_are_parts_of_a_run);
     suite_add_tcase(s, t);
     return s;
 }

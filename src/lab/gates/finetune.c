@@ -14,8 +14,7 @@ struct finetune {
     struct finetune_cfg c;
     const struct continual_tasks *s;
     struct rng rng;
-    bool (*tick)(void *ctx, double share);
-    void *ctx;
+    const struct lab_tick *tick;
     struct encoder *encoder;
     struct softhead *head;
     uint32_t seen;
@@ -63,8 +62,7 @@ static struct finetune *finetune_make(const struct finetune_cfg *c, const float 
 
 struct finetune *finetune_new(const struct finetune_cfg *c, const float *theta,
                               const struct continual_tasks *s, struct rng r,
-                              bool (*tick)(void *ctx, double share), void *ctx,
-                              struct err *e)
+                              const struct lab_tick *tick, struct err *e)
 {
     int images = 0;
     for (int t = 0; t < CONTINUAL_TASKS; t++)
@@ -73,7 +71,6 @@ struct finetune *finetune_new(const struct finetune_cfg *c, const float *theta,
     if (!f) return NULL;
     f->s = s;
     f->tick = tick;
-    f->ctx = ctx;
     return f;
 }
 
@@ -112,7 +109,7 @@ static bool finetune_learn(void *self, int t)
     struct finetune *f = self;
     f->seen |= f->s->task[t].classes;
     for (int k = 0; k < f->c.epochs; k++) {
-        if (f->tick && f->tick(f->ctx, (t + (double)k / f->c.epochs) / CONTINUAL_TASKS))
+        if (lab_tick(f->tick, (t + (double)k / f->c.epochs) / CONTINUAL_TASKS))
             return true;
         epoch(f, &f->s->task[t].train, f->c.lr);
     }
@@ -135,7 +132,7 @@ struct continual_learner finetune_learner(struct finetune *f)
 int finetune_pretrain(float *theta, double *accuracy, const struct finetune_cfg *c,
                       const struct continual_part *train,
                       const struct continual_part *test, struct rng r,
-                      bool (*tick)(void *ctx, double share), void *ctx, struct err *e)
+                      const struct lab_tick *tick, struct err *e)
 {
     struct finetune *f = finetune_make(c, theta, train->n, r, e);
     if (!f) return ERR_MEMORY;
@@ -143,7 +140,7 @@ int finetune_pretrain(float *theta, double *accuracy, const struct finetune_cfg 
     f->seen = (UINT32_C(1) << CLASSES) - 1;
     for (int k = 0; k < c->epochs && !rc; k++) {
         double part = (double)k / c->epochs;
-        rc = tick && tick(ctx, part);
+        rc = lab_tick(tick, part);
         if (!rc) epoch(f, train, c->lr * .5 * (1 + cos(3.14159265358979 * part)));
     }
     if (!rc) {

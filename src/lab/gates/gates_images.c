@@ -122,11 +122,6 @@ static int left_out(const struct lab_task *t, const struct err *why)
     return 0;
 }
 
-static bool tick(void *ctx, double share)
-{
-    return sweep_tick(ctx, share);
-}
-
 static struct rng images_stream(const struct plan *p, int purpose, int seed)
 {
     struct rng r;
@@ -168,6 +163,7 @@ static void pretrain_label(struct lab_label *l, const void *ctx, int i)
 
 static int pretrain(void *ctx, int i, struct sweep_job *job, struct err *e)
 {
+    const struct lab_tick tick = lab_tick_of(job);
     const struct plan *p = ctx;
     const struct finetune_cfg c = {.encoder = p->encoder,
                                    .epochs = (int)lab_int(p->task, "pretrain-epochs"),
@@ -183,7 +179,7 @@ static int pretrain(void *ctx, int i, struct sweep_job *job, struct err *e)
         struct rng r = images_stream(p, OF_WEIGHTS, 0);
         encoder_init(out->theta, &c.encoder, &r);
         rc = finetune_pretrain(out->theta, &out->accuracy, &c, &part[0], &part[1],
-                               images_stream(p, OF_PRETRAINING, 0), tick, job, e);
+                               images_stream(p, OF_PRETRAINING, 0), &tick, e);
         rc = rc > 0 ? SWEEP_STOPPED : rc;
     }
     if (!rc) sweep_put(job, out, sizeof *out + n * sizeof(float));
@@ -214,9 +210,10 @@ static int run_finetune(double *row, const struct plan *p,
                         const struct continual_tasks *s, struct rng r,
                         struct sweep_job *job, struct err *e)
 {
+    const struct lab_tick tick = lab_tick_of(job);
     const struct finetune_cfg c = {
         .encoder = p->encoder, .epochs = p->epochs, .batch = BATCH, .lr = 0.001};
-    struct finetune *f = finetune_new(&c, p->theta, s, r, tick, job, e);
+    struct finetune *f = finetune_new(&c, p->theta, s, r, &tick, e);
     int rc = f ? images_learn(row, s, finetune_learner(f)) : ERR_MEMORY;
     finetune_free(f);
     return rc;
@@ -226,6 +223,7 @@ static int run_hide(double *row, const struct plan *p, const struct arm *a,
                     const struct continual_tasks *s, struct rng r, struct sweep_job *job,
                     struct err *e)
 {
+    const struct lab_tick tick = lab_tick_of(job);
     struct hide_cfg c = hide_default(&p->encoder);
     c.epochs = p->epochs;
     c.gate = a->gate;
@@ -233,7 +231,7 @@ static int run_hide(double *row, const struct plan *p, const struct arm *a,
     c.learn_tau = a->tau;
     if (a->method == METHOD_FROZEN) c.length = 0;
     if (!a->contrast) c.contrast = 0;
-    struct hide *h = hide_new(&c, p->theta, s, r, tick, job, e);
+    struct hide *h = hide_new(&c, p->theta, s, r, &tick, e);
     int rc = h ? images_learn(row, s, hide_learner(h)) : ERR_MEMORY;
     if (!rc) row[INFERRED] = hide_inferred(h);
     if (!rc && a->method == METHOD_PREFIX) {

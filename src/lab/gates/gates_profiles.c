@@ -33,18 +33,6 @@ static uint64_t seed_of(const struct work *w, int seed)
     return rng_u64_at(w->task->seed, 0x61727269, (uint64_t)seed);
 }
 
-/* One of the learnings of a run. */
-struct lesson {
-    struct sweep_job *job;
-    int k, of;
-};
-
-static bool tick(void *ctx, double share)
-{
-    const struct lesson *l = ctx;
-    return sweep_tick(l->job, (l->k + share) / l->of);
-}
-
 /* ---- what was there before: one run per seed gives a policy's floats ---- */
 
 static int before(void *ctx, int i, struct sweep_job *job, struct err *e)
@@ -53,8 +41,7 @@ static int before(void *ctx, int i, struct sweep_job *job, struct err *e)
     struct policy_cfg c = newcomer_policy();
     struct policy *p = policy_new(&c, e);
     if (!p) return ERR_MEMORY;
-    struct lesson only = {job, 0, 1};
-    const struct newcomer_tick t = {tick, &only};
+    const struct lab_tick t = lab_tick_of(job);
     int rc = newcomer_before(p, w->arrivals, 3 * w->steps, seed_of(w, i), &t, e);
     if (!rc) {
         sweep_put(job, p->actor->theta, sizeof(float) * p->actor->n);
@@ -162,8 +149,6 @@ static int bed_make(struct bed *b, const struct work *w, enum newcomer_way way, 
 static int profiles_one(void *ctx, int i, struct sweep_job *job, struct err *e)
 {
     const struct work *w = ctx;
-    struct lesson lesson = {job, 0, ARRIVALS};
-    const struct newcomer_tick t = {tick, &lesson};
     struct outcome o;
     struct bed b;
     int seed = i / WAYS;
@@ -176,7 +161,9 @@ static int profiles_one(void *ctx, int i, struct sweep_job *job, struct err *e)
         rc = references(&o, w, &first, e);
     }
     for (int k = 0; k < ARRIVALS && !rc; k++) {
-        lesson.k = k;
+        struct lab_tick t = lab_tick_of(job);
+        t.from = (double)k / ARRIVALS;
+        t.to = (k + 1.0) / ARRIVALS;
         rc = newcomer_learn(b.learner, k, &t, e);
         if (!rc)
             rc = arrivals_teach(b.head, w->arrivals, k, LESSONS, seed_of(w, seed) ^ 1,

@@ -114,8 +114,7 @@ struct hide {
     const float *theta;
     const struct continual_tasks *s;
     struct rng rng;
-    bool (*tick)(void *ctx, double share);
-    void *ctx;
+    const struct lab_tick *tick;
 
     struct encoder *encoder;
     struct softhead *psi, *omega;
@@ -208,7 +207,7 @@ static void lay_out(struct hide *h)
 
 struct hide *hide_new(const struct hide_cfg *c, const float *theta,
                       const struct continual_tasks *s, struct rng r,
-                      bool (*tick)(void *ctx, double share), void *ctx, struct err *e)
+                      const struct lab_tick *tick, struct err *e)
 {
     assert(c->epochs >= 1 && c->epochs <= HIDE_EPOCHS && c->head_each >= 1);
     assert(c->encoder.dim <= HIDE_DIM && s->size == c->encoder.side * c->encoder.side);
@@ -224,7 +223,6 @@ struct hide *hide_new(const struct hide_cfg *c, const float *theta,
     h->s = s;
     h->rng = r;
     h->tick = tick;
-    h->ctx = ctx;
     lay_out(h);
     h->order = (int *)(h->block + floats);
     h->draw_label = h->order + hide_largest(s);
@@ -414,8 +412,7 @@ static bool learn_prompt(struct hide *h, int t)
     h->own.t = 0;
     if (!t) h->first[0] = first_loss(h);
     for (int epoch = 0; epoch < h->c.epochs; epoch++) {
-        if (h->tick && h->tick(h->ctx, (t + (double)epoch / h->c.epochs) / TASKS))
-            return true;
+        if (lab_tick(h->tick, (t + (double)epoch / h->c.epochs) / TASKS)) return true;
         continual_order(h->order, n, &h->rng);
         for (int at = 0; at < n; at += BATCH)
             learn_batch(h, t, h->order + at, batch_at(at, n));

@@ -81,10 +81,10 @@ double hide_contrast(float *dh, const float *h, int n, const float *mu, int k, i
 
 struct hide;
 
-/* tick(ctx, share of all tasks) asks whether to leave; may be NULL. */
+/* tick borrowed; its share is of all tasks; may be NULL. */
 struct hide *hide_new(const struct hide_cfg *c, const float *theta,
                       const struct continual_tasks *s, struct rng r,
-                      bool (*tick)(void *ctx, double share), void *ctx, struct err *e);
+                      const struct lab_tick *tick, struct err *e);
 void hide_free(struct hide *h);
 
 struct continual_learner hide_learner(struct hide *h);

@@ -4,7 +4,6 @@
 #include "learn/growth.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,12 +104,6 @@ struct arrivals_decider newcomer_decider(struct newcomer *n)
 
 /* ---- whole policies */
 
-/* The last batch may go beyond the steps that were asked for. */
-static bool asked_to_leave(const struct newcomer_tick *t, double share)
-{
-    return t && t->tick && t->tick(t->ctx, fmin(share, 1));
-}
-
 /* what is not a head, as in `from` */
 static void newcomer_put_back(struct mix *to, const struct mix *from)
 {
@@ -142,8 +135,7 @@ static int recipe_of(struct recipe *r, int64_t steps, uint64_t seed, struct err 
 
 /* frozen NULL: all of it learns; else only heads do, beside the rest of `frozen` */
 static int train(struct policy *p, const struct policy *frozen, const struct recipe *r,
-                 struct arrivals_world *w, const struct newcomer_tick *tick,
-                 struct err *e)
+                 struct arrivals_world *w, const struct lab_tick *tick, struct err *e)
 {
     struct train *t = train_new(&r->train, p, arrivals_env, w, e);
     if (!t) return ERR_MEMORY;
@@ -156,7 +148,7 @@ static int train(struct policy *p, const struct policy *frozen, const struct rec
             newcomer_put_back(p->actor, frozen->actor);
             newcomer_put_back(p->critic, frozen->critic);
         }
-        if (!rc && asked_to_leave(tick, (double)train_steps(t) / (double)r->train.steps))
+        if (!rc && lab_tick(tick, (double)train_steps(t) / (double)r->train.steps))
             rc = NEWCOMER_STOPPED;
     }
     train_free(t);
@@ -164,7 +156,7 @@ static int train(struct policy *p, const struct policy *frozen, const struct rec
 }
 
 int newcomer_before(struct policy *out, const struct arrivals *a, int64_t steps,
-                    uint64_t seed, const struct newcomer_tick *tick, struct err *e)
+                    uint64_t seed, const struct lab_tick *tick, struct err *e)
 {
     struct arrivals_world w = {a, ARRIVALS, seed};
     struct recipe r;
@@ -176,7 +168,7 @@ int newcomer_before(struct policy *out, const struct arrivals *a, int64_t steps,
     return rc;
 }
 
-static int learn_policy(struct newcomer *n, int kind, const struct newcomer_tick *tick,
+static int learn_policy(struct newcomer *n, int kind, const struct lab_tick *tick,
                         struct err *e)
 {
     struct policy **p = &n->policy[n->c.way == NEWCOMER_TUNE ? 0 : kind];
@@ -266,7 +258,7 @@ static int newcomer_look(float *obs, struct newcomer *n, struct env *env)
 }
 
 static int newcomer_grow(struct newcomer *n, struct growth *g, struct env *env,
-                         const struct newcomer_tick *tick, struct err *e)
+                         const struct lab_tick *tick, struct err *e)
 {
     struct session *s = malloc(sizeof *s);
     if (!s) return err_set(e, ERR_MEMORY, "no memory for a session");
@@ -282,7 +274,7 @@ static int newcomer_grow(struct newcomer *n, struct growth *g, struct env *env,
         rc = growth_update(g);
         if (rc < 0) err_set(e, rc, "an update of new experts is not finite");
         if (rc > 0) rc = 0;
-        if (!rc && asked_to_leave(tick, (double)steps / (double)n->c.steps)) {
+        if (!rc && lab_tick(tick, (double)steps / (double)n->c.steps)) {
             rc = NEWCOMER_STOPPED;
             break;
         }
@@ -303,7 +295,7 @@ static int start_graft(struct newcomer *n, struct graft *g, struct env *env, int
     return rc;
 }
 
-static int learn_graft(struct newcomer *n, int kind, const struct newcomer_tick *tick,
+static int learn_graft(struct newcomer *n, int kind, const struct lab_tick *tick,
                        struct err *e)
 {
     struct graft_cfg gc = graft_cfg_of(n);
@@ -322,7 +314,7 @@ static int learn_graft(struct newcomer *n, int kind, const struct newcomer_tick 
     return rc;
 }
 
-int newcomer_learn(struct newcomer *n, int kind, const struct newcomer_tick *tick,
+int newcomer_learn(struct newcomer *n, int kind, const struct lab_tick *tick,
                    struct err *e)
 {
     assert(kind >= 0 && kind < ARRIVALS);

@@ -17,6 +17,7 @@
 #define LAB_NEWCOMER_H
 
 #include "lab/gates/arrivals.h"
+#include "lab/lab.h"
 #include "policy/graft.h"
 
 enum newcomer_way {
@@ -36,18 +37,12 @@ struct newcomer_cfg {
     uint64_t seed;
 };
 
-/* tick(ctx, share of one kind's steps): true asks to leave. May be NULL. */
-struct newcomer_tick {
-    bool (*tick)(void *ctx, double share);
-    void *ctx;
-};
-
 #define NEWCOMER_STOPPED 1
 
 /* What was there before: the policy, trained on kind ARRIVALS. 0, NEWCOMER_STOPPED or ERR_*. */
 struct policy_cfg newcomer_policy(void);
 int newcomer_before(struct policy *out, const struct arrivals *a, int64_t steps,
-                    uint64_t seed, const struct newcomer_tick *tick, struct err *e)
+                    uint64_t seed, const struct lab_tick *tick, struct err *e)
     __attribute__((warn_unused_result));
 
 struct newcomer;
@@ -56,8 +51,8 @@ struct newcomer *newcomer_new(const struct newcomer_cfg *c, const struct arrival
                               const struct policy *base, struct err *e);
 void newcomer_free(struct newcomer *n);
 
-/* 0, NEWCOMER_STOPPED or ERR_*. */
-int newcomer_learn(struct newcomer *n, int kind, const struct newcomer_tick *tick,
+/* 0, NEWCOMER_STOPPED or ERR_*. The share of tick, which may be NULL, is of this kind's steps. */
+int newcomer_learn(struct newcomer *n, int kind, const struct lab_tick *tick,
                    struct err *e) __attribute__((warn_unused_result));
 
 /* Decides greedily with what was learned for the kind; before that, as the base does. */

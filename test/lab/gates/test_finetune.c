@@ -56,7 +56,7 @@ START_TEST(it_learns_and_forgets)
     struct world *w = world();
     struct rng r;
     rng_init(&r, 2, 2);
-    struct finetune *f = finetune_new(&CFG, w->theta, &w->s, r, NULL, NULL, NULL);
+    struct finetune *f = finetune_new(&CFG, w->theta, &w->s, r, NULL, NULL);
     struct continual_learner l = finetune_learner(f);
     struct continual_result out;
     float before[PARAMS];
@@ -84,7 +84,7 @@ START_TEST(pretraining_learns_all_classes)
     double accuracy;
     memcpy(theta, w->theta, sizeof theta);
     ck_assert_int_eq(
-        finetune_pretrain(theta, &accuracy, &CFG, &train, &test, r, NULL, NULL, NULL), 0);
+        finetune_pretrain(theta, &accuracy, &CFG, &train, &test, r, NULL, NULL), 0);
     ck_assert_double_ge(accuracy, .9);
     ck_assert_mem_ne(theta, w->theta, encoder_params(&CFG.encoder) * sizeof *theta);
 }
@@ -101,16 +101,17 @@ START_TEST(it_stops_when_asked)
     struct world *w = world();
     struct rng r;
     int calls = 0;
+    const struct lab_tick tick = {stop, &calls, 0, 0};
     double accuracy;
     rng_init(&r, 2, 2);
     float theta[PARAMS];
     memcpy(theta, w->theta, sizeof theta);
     ck_assert_int_eq(finetune_pretrain(theta, &accuracy, &CFG, &w->s.task[0].train,
-                                       &w->s.task[0].test, r, stop, &calls, NULL),
+                                       &w->s.task[0].test, r, &tick, NULL),
                      1);
     ck_assert_mem_eq(theta, w->theta, sizeof theta);
     calls = 0;
-    struct finetune *f = finetune_new(&CFG, w->theta, &w->s, r, stop, &calls, NULL);
+    struct finetune *f = finetune_new(&CFG, w->theta, &w->s, r, &tick, NULL);
     struct continual_learner l = finetune_learner(f);
     ck_assert(l.learn(l.self, 0));
     finetune_free(f);
@@ -122,7 +123,7 @@ static void *make(void *ctx, struct err *e)
     struct rng r;
     rng_init(&r, 2, 2);
     struct world *w = ctx;
-    return finetune_new(&CFG, w->theta, &w->s, r, NULL, NULL, e);
+    return finetune_new(&CFG, w->theta, &w->s, r, NULL, e);
 }
 
 static void destroy(void *made)

@@ -41,7 +41,7 @@ static void pretrain(struct world *w, struct rng *r)
     double accuracy;
     encoder_init(w->theta, &ENCODER, r);
     ck_assert_int_eq(
-        finetune_pretrain(w->theta, &accuracy, &c, &all, &all, *r, NULL, NULL, NULL), 0);
+        finetune_pretrain(w->theta, &accuracy, &c, &all, &all, *r, NULL, NULL), 0);
     ck_assert_double_ge(accuracy, .9);
 }
 
@@ -78,7 +78,7 @@ static struct hide *make_hide(const struct world *w, const struct hide_cfg *c,
 {
     struct rng r;
     rng_init(&r, 12, 1);
-    return hide_new(c, w->theta, &w->s, r, NULL, NULL, e);
+    return hide_new(c, w->theta, &w->s, r, NULL, e);
 }
 
 static struct continual_result run(struct hide *h)
@@ -186,8 +186,9 @@ START_TEST(it_stops_when_asked)
     struct hide_cfg c = small(RESIDUAL_LINEAR);
     struct rng r;
     int calls = 0;
+    const struct lab_tick tick = {stop, &calls, 0, 0};
     rng_init(&r, 12, 1);
-    struct hide *h = hide_new(&c, w->theta, &w->s, r, stop, &calls, NULL);
+    struct hide *h = hide_new(&c, w->theta, &w->s, r, &tick, NULL);
     struct continual_learner l = hide_learner(h);
     ck_assert(l.learn(l.self, 0));
     ck_assert_int_eq(calls, 3);

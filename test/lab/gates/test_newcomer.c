@@ -106,7 +106,7 @@ START_TEST(it_stops_when_asked)
     struct world w = make_world();
     for (int way = 0; way < NEWCOMER_WAYS; way++) {
         int calls = 0;
-        const struct newcomer_tick t = {stop, &calls};
+        const struct lab_tick t = {stop, &calls, 0, 0};
         struct newcomer *n = start(&w, (enum newcomer_way)way);
         ck_assert_int_eq(newcomer_learn(n, 0, &t, NULL), NEWCOMER_STOPPED);
         ck_assert_int_eq(calls, 1);
