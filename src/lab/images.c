@@ -118,7 +118,7 @@ void images_free(struct images *im)
     free(im);
 }
 
-/* Beside the program, or where the Makefile puts them in the sources. */
+/* Next to the program, or where the Makefile puts them in the sources. */
 static int images_find(const struct lab_task *t, char out[LAB_PATH], const char *set,
                        const char *file, struct err *e)
 {
@@ -149,7 +149,7 @@ struct images *images_open(const struct lab_task *t, const char *set,
     return images_load(path[0], path[1], e);
 }
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
 const uint8_t *images_pixels(const struct images *im, int i)
 {

@@ -14,13 +14,13 @@
  *       .run = run,
  *   };
  *
- * and one line in the table of cli/cmd_lab.c. Every lab has --out and --quiet without naming them,
- * and one that is not `exact` --quick, --threads and --seed. --quick takes each option's `quick` where
- * the user gave none.
+ * and one line in the table of cli/cmd_lab.c. Every lab has --out and --quiet without naming them.
+ * A lab that is not `exact` also has --quick, --threads and --seed. --quick uses the `quick` value of
+ * each option that the user did not give.
  *
  * run fills the report and returns 0, LAB_STOPPED or ERR_*; a failed check is not an error. It does
- * not write the report's files, prints nothing and reads no clock. Its figures depend on options
- * and seed, not on threads.
+ * not write the report's files, does not print and reads no clock. Its figures depend on options and
+ * seed, not on threads.
  *
  * Threads: run is called once, from the main thread. */
 #ifndef LAB_LAB_H
@@ -58,7 +58,7 @@ struct lab {
     const char *source;               /* the paper: authors, title, where */
     const struct lab_option *options; /* ends with {0}; NULL = none */
     int (*run)(struct lab_task *task, struct err *e);
-    bool exact; /* arithmetic: nothing random, nothing that takes time */
+    bool exact; /* fast arithmetic without random numbers */
 };
 
 /* One value per option, in the options' order. */
@@ -77,30 +77,29 @@ struct lab_task {
     int threads;
     uint64_t seed;
 
-    /* How far, and with what, 0 .. 1; true asks to stop. May be NULL, as the others. */
+    /* Shows the share that is done, 0 .. 1, and the current work; true: stop. All may be NULL. */
     bool (*progress)(void *ctx, double share, const char *note);
-    void (*say)(void *ctx, const char *line); /* for the person in front of it */
+    void (*say)(void *ctx, const char *line); /* shows the user a line */
     /* The path of a file that comes with the program or was fetched for it ("traces"). */
     int (*find)(void *ctx, char out[LAB_PATH], const char *rel, struct err *e);
     void *ctx;
 
-    double from,
-        to; /* what runs now is this part of the whole (lab_part); both 0: all of it */
+    double from, to; /* the current part of the whole (lab_part); both 0: all of it */
 };
 
-/* The value of the option of that name, which the lab has. */
+/* The value of the option of that name, which the lab must have. */
 bool lab_flag(const struct lab_task *t, const char *name);
 int64_t lab_int(const struct lab_task *t, const char *name);
 double lab_real(const struct lab_task *t, const char *name);
 const char *lab_text(const struct lab_task *t, const char *name);
 
-/* From here on shares are of that part, so that a lab of several parts goes forward only. */
+/* From here on shares are of that part, so the progress of a lab with several parts never goes back. */
 void lab_part(struct lab_task *t, double from, double to);
 /* False when there is no callback. */
 bool lab_progress(const struct lab_task *t, double share, const char *note);
 
-/* sweep_new and sweep_go with the task's folder, version, threads and progress; says what was kept
- * and what is done again. The sweep is the caller's on 0, NULL otherwise. */
+/* sweep_new and sweep_go with the task's folder, version, threads and progress; says which runs were
+ * kept and which run again. The sweep is the caller's on 0, NULL otherwise. */
 int lab_sweep(struct sweep **out, const struct lab_task *t, const struct sweep_run *run,
               int n, int (*one)(void *ctx, int i, struct sweep_job *job, struct err *e),
               void *ctx, struct err *e) __attribute__((warn_unused_result));

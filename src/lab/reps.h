@@ -4,11 +4,11 @@
  *   pool_run(50, threads, fill, r);              each fill writes reps_row(r, i)
  *   reps_band(mean, lo, hi, r, 0, points);
  *
- * Values that are NaN (not defined in that repetition) are left out of their column.
- * Intervals: of the mean, at level .95 by Student's t. Fewer than two values give NaN.
+ * A value that is not defined in a repetition is NaN and does not count in its column.
+ * Intervals: of the mean, at level 0.95 by Student's t. Fewer than two values give NaN.
  *
  * Errors: reps_new ERR_MEMORY. Ownership: rows are borrowed as long as the table lives.
- * Threads: rows are apart and may be written by different threads; else read-only. */
+ * Threads: different threads may write different rows; else read-only. */
 #ifndef LAB_REPS_H
 #define LAB_REPS_H
 
@@ -43,11 +43,11 @@ double reps_z(const struct reps *r, int column, double expected);
 
 #define REPS_POINTS 256 /* of one curve, at most */
 
-/* The rounds first, first + 1, ... growing to steps of a twentieth, and last itself, at least half a
- * step behind the one before; returns how many. */
+/* The rounds first, first + 1, ... with steps that grow to a twentieth of the round, and last itself,
+ * at least half a step after the one before; returns how many. */
 int reps_grid(int grid[REPS_POINTS], int first, int last);
 
-/* The first point at or behind round t, the last one when there is none. */
+/* The first point at or after round t, the last one if there is none. */
 int reps_point(const int *grid, int points, int t);
 
 /* Columns from .. from + points - 1 as a curve over the grid with its band, on the last panel. */

@@ -143,7 +143,7 @@ static int scale_run(struct lab_task *t, struct err *e)
                 learner, network, learner < network ? "learner" : "network");
     scale_table(r, &u);
     figures(r, &u);
-    /* fewer are no cluster: then a daemon each, or a smaller share that explores */
+    /* fewer nodes are no cluster: use single daemons, or a smaller share that explores */
     report_check(r, "nodes that one learner takes", learner, LEAST, INFINITY);
     report_check(r, "nodes that the network of one server takes", network, LEAST,
                  INFINITY);

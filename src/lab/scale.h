@@ -1,7 +1,7 @@
-/* scale.h - the lab that computes what a cluster costs as it grows, and what is full first.
+/* scale.h - the lab `scale`: what a cluster costs as it grows, and which limit it reaches first.
  *
- * A node that decides answers `rate` questions a second; a viewer asks once per chunk. Of the
- * viewers `explore` are sampled, and their steps reach the learner. With N nodes:
+ * A node answers `rate` decisions per second; a viewer asks once per chunk. A share `explore` of the
+ * viewers is sampled, and their steps reach the learner. With N nodes:
  *
  *   viewers     V = N rate chunk_s
  *   steps       S = N rate explore                    [1/s]
@@ -10,18 +10,18 @@
  *   updates     U = S / batch                         [1/s]
  *   weights     U weights_bytes (N + 1)               [bytes/s] out, and state_bytes U in
  *
- * All of it is linear in N but the weights, which are published more often and to more nodes: N^2.
- * What is full first is whatever of learner (`load` of a processor) and network (`net_mb`) is reached
- * at fewer nodes. Then:
+ * All of it is linear in N except the weights, which are published more often and to more nodes: N^2.
+ * The first limit is the learner (`load` of a processor) or the network (`net_mb`), whichever needs
+ * fewer nodes. Beyond it:
  *
- *   sampling    explore is lowered until the learner has `load`; steps, stream and updates stop
- *               growing, weights grow as N from there
- *   sharding    K = ceil(S learn_us 10^-6 / load) learners, each on its part of the stream, who
- *               average gradients after every minibatch: 2 (K - 1) / K gradient_bytes each per
- *               minibatch (ring all-reduce)
+ *   sampling    a lower explore keeps the learner at `load`; steps, stream and updates stop growing,
+ *               and weights grow as N from there
+ *   sharding    K = ceil(S learn_us 10^-6 / load) learners, each on its part of the stream, average
+ *               gradients after every minibatch: 2 (K - 1) / K gradient_bytes each per minibatch
+ *               (ring all-reduce)
  *
- * The unit costs are options; their defaults were measured by `make cluster`. Nothing is simulated
- * here: it is arithmetic, and says so. The checks fail when not even three nodes fit. Threads: pure function; see lab.h. */
+ * The unit costs are options; `make cluster` measured their defaults. Nothing is simulated here: it is
+ * arithmetic. The checks fail if not even three nodes fit. Threads: pure function; see lab.h. */
 #ifndef LAB_SCALE_H
 #define LAB_SCALE_H
 
@@ -29,10 +29,10 @@
 
 struct scale_units {
     double rate, chunk_s, explore; /* of a node, of a viewer */
-    double decide_us, learn_us;    /* CPU of a decision, of a step that is learned */
+    double decide_us, learn_us;    /* CPU of a decision, of a learned step */
     double step_bytes, weights_bytes, state_bytes, gradient_bytes;
     double batch, minibatches; /* steps of an update; minibatches in it, all epochs */
-    double load;               /* of a processor that may be filled */
+    double load;               /* share of a processor that may be used */
     double net_mb;             /* MB/s that a NATS server passes on */
 };
 
@@ -40,9 +40,9 @@ struct scale_point {
     double nodes, viewers, steps, updates; /* the last two per second */
     double decide_cpus, learn_cpus;
     double stream_mb, weights_mb, state_mb; /* per second */
-    /* what to do beyond what one learner takes */
-    double explore;            /* the share at which it has `load`; at most what it was */
-    double sampled_weights_mb; /* per second, with that share */
+    /* beyond one learner */
+    double explore; /* the share that gives the learner `load`, at most the given one */
+    double sampled_weights_mb;    /* per second, with that share */
     double learners, gradient_mb; /* sharded: how many, and what each sends per second */
 };
 

@@ -100,15 +100,15 @@ struct env arrivals_env(void *ctx, uint64_t id, struct err *e)
                        id, e);
 }
 
-/* ---- exam */
+/* ---- exam ---- */
 
-/* what a head may see */
+/* The observation for a head. */
 static void blind(float *x, const struct env *env)
 {
     feat_observe(x, FEAT_BLIND, &abr_env_player(env)->view);
 }
 
-/* the mean score of each class over the session so far decides */
+/* The class with the highest mean score over the session so far. */
 struct guess {
     double sum[IDENTITY_CLASSES_MAX];
     int kind;
@@ -129,7 +129,7 @@ static int guess(struct guess *g, const struct identity *head, const struct env 
     return 0;
 }
 
-/* the observation as if the viewer were of that kind */
+/* The observation as if the viewer were of that kind. */
 static void take_for(float *obs, int kind, const struct env *env)
 {
     struct view v = abr_env_player(env)->view;
@@ -184,7 +184,7 @@ int arrivals_exam(struct arrivals_score *out, const struct arrivals *a, int kind
     return rc;
 }
 
-/* ---- the head's lessons */
+/* ---- the head's lessons ---- */
 
 static int lesson(struct identity *head, struct env *env, int kind,
                   const struct arrivals_decider *d, struct err *e)

@@ -27,7 +27,7 @@ static int columns(const struct attention *a)
     return a->length + a->d.tokens;
 }
 
-/* one head's queries, keys and values, and what flows back into them, of one sequence */
+/* The queries, keys and values of one head and sequence, and their gradients. */
 struct head {
     float *q, *k, *v, *out, *s, *dq, *dk, *dv, *dout, *ds;
 };
@@ -91,7 +91,7 @@ void attention_free(struct attention *a)
     free(a);
 }
 
-/* ---- products of all rows */
+/* ---- products of all rows ---- */
 
 /* y (n, dim) = x (n, dim) W^T */
 static void times(float *y, const float *x, const float *w, int n, int dim)
@@ -120,7 +120,7 @@ static void weigh(float *dw, const float *dy, const float *x, int n, int dim, bo
                                                 .add = add});
 }
 
-/* ---- one head of one sequence */
+/* ---- one head of one sequence ---- */
 
 /* rows of width dim, `each` columns from a head's first one on */
 static void attention_take(float *out, const float *from, int rows, int dim, int each)
@@ -243,7 +243,7 @@ void attention_forward(struct attention *a, float *y, const float *x,
     times(y, a->mixed, w->wo, rows, dim);
 }
 
-/* ---- backward */
+/* ---- backward ---- */
 
 /* dS of the softmax, in place of dP; then through gate and scale */
 static void score_backward(const struct attention *a, float *ds, const float *s,

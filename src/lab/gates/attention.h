@@ -4,16 +4,16 @@
  *   S = q K^T / sqrt(dk);  its first L columns become  s + alpha sigma(tau s)
  *   y = concat over heads of softmax(S) V, times Wo^T
  *
- * Source: NoRGa (lab/gates/residual.h). Without prefix Eq. 7; with the linear gate prefix tuning, Eq. 10,
- * which is the mixture of N experts Wv x_j and L experts Wv p_V of Eq. 11; with the others the
- * residual gates of Eq. 12 to 15. The paper writes y = x W, here W is (out, in) as in nn/linear.h.
- * A prefix belongs to all sequences of a batch.
+ * Source: NoRGa (lab/gates/residual.h). Without prefix it is Eq. 7. With the linear gate it is prefix
+ * tuning, Eq. 10, which is the mixture of N experts Wv x_j and L experts Wv p_V of Eq. 11. With
+ * another gate it has the residual gates of Eq. 12 to 15. The paper writes y = x W; here W is (out, in)
+ * as in nn/linear.h. All sequences of a batch share the prefix.
  *
  * Shapes: x, y (n, tokens, dim), weights (dim, dim), prefix key and value (prefix, dim), softmax per
  * sequence and head (tokens, prefix + tokens). prefix + tokens <= KERN_SOFTMAX_MAX.
  *
  * Errors: attention_new ERR_MEMORY. Ownership: the workspace owns what a backward pass needs of the
- * last forward pass; x and the weights have to live until then, unchanged.
+ * last forward pass; x and the weights must stay unchanged until then.
  * Threads: a workspace is not shared. */
 #ifndef LAB_ATTENTION_H
 #define LAB_ATTENTION_H
@@ -31,7 +31,7 @@ struct attention_weights {
 };
 
 struct attention_prefix {
-    int length; /* 0: none, then the rest is not looked at */
+    int length; /* 0: none, and the rest is ignored */
     const float *key, *value;
     struct residual gate;
 };
@@ -48,7 +48,7 @@ void attention_forward(struct attention *a, float *y, const float *x,
                        const struct attention_weights *w,
                        const struct attention_prefix *p, int n);
 
-/* Each NULL when nobody needs it; overwritten otherwise. */
+/* NULL where not wanted; overwritten otherwise. */
 struct attention_grad {
     float *wq, *wk, *wv, *wo; /* all four or none */
     float *key, *value;       /* both or none */

@@ -124,9 +124,9 @@ void encoder_init(float *theta, const struct encoder_cfg *c, struct rng *r)
     }
 }
 
-/* ---- workspace */
+/* ---- workspace ---- */
 
-/* of one block, kept for the way back */
+/* Of one block, kept for the backward pass. */
 struct tape {
     struct attention *attention;
     float *normed, *root;         /* LN before attention: (rows, dim), (rows) */
@@ -207,7 +207,7 @@ void encoder_free(struct encoder *m)
     free(m);
 }
 
-/* ---- forward */
+/* ---- forward ---- */
 
 static void encoder_cut(const struct encoder *m, const float *images, int n)
 {
@@ -288,7 +288,7 @@ void encoder_forward(struct encoder *m, float *features, const float *theta,
     memcpy(features, m->feature, sizeof(float) * (size_t)(n * dim));
 }
 
-/* ---- backward: m->stream holds the gradient by the stream */
+/* ---- backward: m->stream holds the gradient by the stream ---- */
 
 static void pool_backward(struct encoder *m, const float *dfeatures)
 {
@@ -308,7 +308,7 @@ static void through(float *dx, const float *dy, const float *w, const float *gat
         .c = dx, .a = dy, .b = w, .gate = gate, .m = rows, .n = in, .k = out});
 }
 
-/* grad NULL: only what flows on */
+/* grad NULL: only the gradient by the stream. */
 static void perceptron_backward(struct encoder *m, int i, float *grad)
 {
     const struct block_at *at = &m->at.block[i];

@@ -18,8 +18,8 @@
  * (length, dim), value (length, dim).
  * Shapes: images (n, side^2), row by row; features (n, dim).
  *
- * Errors: encoder_new ERR_MEMORY. Ownership: the workspace keeps what the way back needs of the last
- * forward pass; parameters and prompt have to live until then, unchanged.
+ * Errors: encoder_new ERR_MEMORY. Ownership: the workspace keeps what a backward pass needs of the last
+ * forward pass; parameters and prompt must stay unchanged until then.
  * Threads: a workspace is not shared. */
 #ifndef LAB_ENCODER_H
 #define LAB_ENCODER_H
@@ -54,11 +54,11 @@ struct encoder *encoder_new(const struct encoder_cfg *c, int batch, int length,
                             struct err *e);
 void encoder_free(struct encoder *m);
 
-/* p NULL: uninstructed. */
+/* p NULL: no prompt. */
 void encoder_forward(struct encoder *m, float *features, const float *theta,
                      const float *images, int n, const struct encoder_prompt *p);
 
-/* Each NULL when nobody needs it; overwritten otherwise. */
+/* NULL where not wanted; overwritten otherwise. */
 struct encoder_grad {
     float *theta;
     float *vectors;      /* of the prompt */

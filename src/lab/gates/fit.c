@@ -55,7 +55,7 @@ static bool fit_levmar_step(double *to, const double *theta,
                 a[i * n + k] = a[k * n + i] = 0;
             a[i * n + i] = 1;
         }
-        /* what no residual depends on has to stand still, not to fail */
+        /* a parameter on which no residual depends must not fail the solution */
         a[i * n + i] += lambda * a[i * n + i] + 1e-30;
     }
     if (!cholesky(a, n)) return false;

@@ -20,7 +20,7 @@ struct work {
     struct sweep *before; /* a policy per seed */
 };
 
-/* What one way did with one seed: rewards per chunk. */
+/* What one way did with one seed: rewards per chunk, [kind][after]. */
 struct outcome {
     double hint[ARRIVALS][ARRIVALS], blind[ARRIVALS][ARRIVALS]; /* [kind][after] */
     double before[ARRIVALS];                                    /* of the base, hint */

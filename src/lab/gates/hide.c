@@ -36,7 +36,7 @@ void hide_gauss_fit(struct hide_gauss *g, const float *x, int n, int dim)
             sum = sum / (n - 1) + (a == b ? RIDGE : 0);
             for (int k = 0; k < b; k++)
                 sum -= l[a][k] * l[b][k];
-            /* rounding may eat what the ridge left */
+            /* rounding may take what the ridge added */
             l[a][b] = a == b ? sqrt(fmax(sum, 1e-9)) : sum / l[b][b];
             g->root[a * dim + b] = (float)l[a][b];
         }
@@ -153,7 +153,7 @@ struct hide_cfg hide_default(const struct encoder_cfg *encoder)
                              .head_lr = .01};
 }
 
-/* ---- making and freeing */
+/* ---- making and freeing ---- */
 
 static float *hide_take(float **at, size_t n)
 {
@@ -250,7 +250,7 @@ void hide_free(struct hide *h)
     free(h);
 }
 
-/* ---- features */
+/* ---- features ---- */
 
 static struct encoder_prompt prompt_of(const struct hide *h, const float *vectors)
 {
@@ -275,8 +275,8 @@ static int batch_at(int at, int n)
     return n - at < BATCH ? n - at : BATCH;
 }
 
-/* A Gaussian for each class of task t, of features with the prompt of `task`. The rows of one class
- * are put together in h->draws, batch by batch. */
+/* A Gaussian for each class of task t, of features with the prompt of `task`. h->draws collects the
+ * rows of one class, batch by batch. */
 static void remember(struct hide *h, struct hide_gauss *g, int t, int task)
 {
     const struct continual_part *train = &h->s->task[t].train;
@@ -300,7 +300,7 @@ static void remember(struct hide *h, struct hide_gauss *g, int t, int task)
     }
 }
 
-/* ---- TII and TAP: a head learns from draws of all classes so far */
+/* ---- TII and TAP: a head learns from draws of all classes so far ---- */
 
 static void learn_head(struct hide *h, struct softhead *head, const struct hide_gauss *g)
 {
@@ -323,7 +323,7 @@ static void learn_head(struct hide *h, struct softhead *head, const struct hide_
     }
 }
 
-/* ---- WTP */
+/* ---- WTP ---- */
 
 static void hide_step(struct adaptive *a, double lr, float scale)
 {
@@ -439,9 +439,9 @@ static bool hide_learn(void *self, int t)
     return false;
 }
 
-/* ---- answers */
+/* ---- answers ---- */
 
-/* the task of each image by omega; n <= BATCH */
+/* The task of each image by omega; n <= BATCH. */
 static void infer(struct hide *h, int *task, const float *pixels, int n)
 {
     features(h, h->x, pixels, n, -1);
@@ -450,7 +450,7 @@ static void infer(struct hide *h, int *task, const float *pixels, int n)
         task[i] = h->task_of[task[i]];
 }
 
-/* by psi, of features with the prompt of `task`; the images whose entry of `of` is the task */
+/* Classifies the images whose entry of `of` is the task: psi on features with the task's prompt. */
 static void hide_answer(struct hide *h, int *label, const float *pixels, const int *of,
                         int n, int task, uint32_t mask)
 {

@@ -12,11 +12,11 @@
  * An image's class: omega names a class and by it the task k, psi classifies the feature with p_k.
  *
  * Prefixes in every block; the gates' alpha and tau are one pair per block, begin at 1 and are
- * learned with the first task only (Appendix E). Adam, batch 128, constant rate (Appendix E). Where
- * the source is silent: Eq. 62 has classes for the indices of its softmax, so omega has one output
- * per class.
+ * learned with the first task only (Appendix E). Adam, batch 128, constant rate (Appendix E). The paper
+ * does not say what omega's outputs are. Eq. 62 has classes for the indices of its softmax, so omega
+ * has one output per class.
  *
- * Of a class's images the first 10 * head_each make its Gaussians.
+ * The first 10 * head_each images of a class make its Gaussians.
  *
  * A Gaussian stands for the data of an old class, which may not be kept:
  *
@@ -58,7 +58,7 @@ struct hide_cfg {
     double head_lr;
 };
 
-/* Length 4, lambda .1, T .8, a .1, rate .005; linear gate. */
+/* Length 4, lambda 0.1, T 0.8, a 0.1, rate 0.005; linear gate. */
 struct hide_cfg hide_default(const struct encoder_cfg *encoder);
 
 #define HIDE_DIM 64 /* of a feature, at most */
@@ -92,11 +92,11 @@ struct continual_learner hide_learner(struct hide *h);
 /* Cross entropy over the first task's classes on its test images before the first epoch and after
  * each: (epochs + 1). */
 const double *hide_first_task(const struct hide *h);
-/* The gates as they are. */
+/* The gates at this moment. */
 struct residual hide_gate(const struct hide *h, int block);
-/* The prompt p_t of a task that was learned: encoder_prompt_floats. */
+/* The prompt p_t of a learned task: encoder_prompt_floats. */
 const float *hide_prompt(const struct hide *h, int t);
-/* Share of images whose task is inferred rightly, of all tasks learned so far. */
+/* Share of test images, of all tasks so far, whose task is inferred correctly. */
 double hide_inferred(struct hide *h);
 
 #endif

@@ -77,7 +77,7 @@ const struct graft *newcomer_graft(const struct newcomer *n, int kind)
     return n->graft[kind];
 }
 
-/* ---- deciding */
+/* ---- deciding ---- */
 
 static const struct policy *policy_of(const struct newcomer *n, int kind)
 {
@@ -102,10 +102,10 @@ struct arrivals_decider newcomer_decider(struct newcomer *n)
     return (struct arrivals_decider){n, newcomer_decide};
 }
 
-/* ---- whole policies */
+/* ---- whole policies ---- */
 
-/* what is not a head, as in `from` */
-static void newcomer_put_back(struct mix *to, const struct mix *from)
+/* Everything but the heads becomes as in `from`. */
+static void newcomer_restore(struct mix *to, const struct mix *from)
 {
     struct mix_range r = mix_router(&to->cfg);
     memcpy(to->theta + r.at, from->theta + r.at, sizeof(float) * r.n);
@@ -133,7 +133,7 @@ static int recipe_of(struct recipe *r, int64_t steps, uint64_t seed, struct err 
     return rc;
 }
 
-/* frozen NULL: all of it learns; else only heads do, beside the rest of `frozen` */
+/* frozen NULL: all of it learns; else only the heads do, and the rest stays as in `frozen`. */
 static int train(struct policy *p, const struct policy *frozen, const struct recipe *r,
                  struct arrivals_world *w, const struct lab_tick *tick, struct err *e)
 {
@@ -145,8 +145,8 @@ static int train(struct policy *p, const struct policy *frozen, const struct rec
         rc = train_iterate(t, &row);
         if (rc) err_set(e, rc, "an update is not finite");
         if (!rc && frozen) {
-            newcomer_put_back(p->actor, frozen->actor);
-            newcomer_put_back(p->critic, frozen->critic);
+            newcomer_restore(p->actor, frozen->actor);
+            newcomer_restore(p->critic, frozen->critic);
         }
         if (!rc && lab_tick(tick, (double)train_steps(t) / (double)r->train.steps))
             rc = NEWCOMER_STOPPED;
@@ -185,9 +185,9 @@ static int learn_policy(struct newcomer *n, int kind, const struct lab_tick *tic
               : train(*p, n->c.way == NEWCOMER_HEAD ? n->base : NULL, &r, &w, tick, e);
 }
 
-/* ---- new experts */
+/* ---- new experts ---- */
 
-/* one viewer's session, as the learner wants it */
+/* One viewer's session, in the learner's form. */
 struct session {
     float obs[(EPISODE + 1) * FEAT_FULL_DIM], logp[EPISODE], reward[EPISODE];
     uint32_t mask[EPISODE];
@@ -241,8 +241,8 @@ static struct online_cfg growth_cfg(uint64_t seed)
     return c;
 }
 
-/* observations of the kind, for the experts' first features */
-static int newcomer_look(float *obs, struct newcomer *n, struct env *env)
+/* Observations of the kind, for the experts' first features. */
+static int newcomer_observe(float *obs, struct newcomer *n, struct env *env)
 {
     struct env_out out = {.obs = obs};
     int rows = 0;
@@ -288,7 +288,7 @@ static int start_graft(struct newcomer *n, struct graft *g, struct env *env, int
 {
     float *obs = malloc(sizeof(float) * FIRST_LOOK * FEAT_FULL_DIM);
     if (!obs) return err_set(e, ERR_MEMORY, "no memory for observations");
-    int rows = newcomer_look(obs, n, env);
+    int rows = newcomer_observe(obs, n, env);
     int rc = graft_init(g, n->base, obs, rows, n->c.seed + (uint64_t)kind, e);
     if (!rc && n->graft[0]) graft_take_shape(g, n->graft[0]);
     free(obs);

@@ -1,12 +1,12 @@
 /* newcomer.h - ways to learn a new kind of viewer from what was learned before.
  *
  *   fine-tuning  one policy, all of it trained on each kind in turn
- *   fresh head   the frozen policy with an output layer of its own for each kind: it begins at 0,
- *                and what PPO changes elsewhere is put back after every update
- *   linear gate  new experts beside the frozen policy (policy/graft.h), scores s + b: plain prefix
+ *   fresh head   the frozen policy with an output layer of its own for each kind. The layer begins at
+ *                0, and every update restores what PPO changes elsewhere
+ *   linear gate  new experts next to the frozen policy (policy/graft.h), scores s + b: plain prefix
  *                tuning, NoRGa's Eq. 11 alone
  *   NoRGa        the same with s + a tanh(tau s) + b, Eq. 12; a and tau learn with the first kind
- *   specialist   a copy of what was there before for each kind, all of it trained: the reference
+ *   specialist   for each kind a copy of the first policy, all of it trained: the reference
  *
  * All learn by PPO, without privileged critic and without trying other actions, from the same number
  * of steps of each kind: policies by learn/train.h, new experts by learn/growth.h as in the daemon.
@@ -39,7 +39,7 @@ struct newcomer_cfg {
 
 #define NEWCOMER_STOPPED 1
 
-/* What was there before: the policy, trained on kind ARRIVALS. 0, NEWCOMER_STOPPED or ERR_*. */
+/* The first policy, trained on kind ARRIVALS. 0, NEWCOMER_STOPPED or ERR_*. */
 struct policy_cfg newcomer_policy(void);
 int newcomer_before(struct policy *out, const struct arrivals *a, int64_t steps,
                     uint64_t seed, const struct lab_tick *tick, struct err *e)
@@ -55,10 +55,10 @@ void newcomer_free(struct newcomer *n);
 int newcomer_learn(struct newcomer *n, int kind, const struct lab_tick *tick,
                    struct err *e) __attribute__((warn_unused_result));
 
-/* Decides greedily with what was learned for the kind; before that, as the base does. */
+/* Decides greedily with what it learned for the kind; before that, as the base does. */
 struct arrivals_decider newcomer_decider(struct newcomer *n);
 
-/* The kind's new experts; NULL before they are learned, and of the other ways. */
+/* The kind's new experts; NULL before they are learned, and of ways without new experts. */
 const struct graft *newcomer_graft(const struct newcomer *n, int kind);
 
 #endif

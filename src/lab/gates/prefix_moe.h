@@ -5,16 +5,17 @@
  *   h(x, (a, b)) = (a'x + b)^p, or GELU(a'x + b)
  *
  * Source: NoRGa (lab/gates/residual.h), Eq. 17; with the linear gate Eq. 24. The frozen experts
- * (B, c, eta0) are known; the mixing measure G = sum_i e^(beta0_i) delta_(beta1_i, eta_i) is what a
- * fit looks for.
+ * (B, c, eta0) are known; a fit looks for the mixing measure
+ * G = sum_i e^(beta0_i) delta_(beta1_i, eta_i).
  *
- * Two facts about experts (a'x + b)^p hold for every gate, as atoms of one beta1 share it:
- *   - p = 1: halves of an atom moved to b + t and b - t leave g as it is. This is the sequence by
- *     which Appendix A proves its lower bound for the linear gate.
+ * Two facts about experts (a'x + b)^p hold for every gate, because atoms with the same beta1 have the
+ * same score:
+ *   - p = 1: halves of an atom moved to b + t and b - t leave g as it is. Appendix A
+ *     proves its lower bound for the linear gate by this sequence.
  *   - any p: halves scaled to c_1 eta and c_2 eta with c_1^p + c_2^p = 2 leave g as it is, since
  *     h(x, c eta) = c^p h(x, eta). By Euler a'dh/da + b dh/db = p h, so these experts are not
- *     algebraically independent in the sense of Definition 4.2, though the paper names them so.
- * GELU is not homogeneous; it is the case for which Theorem 4.3 has its premise.
+ *     algebraically independent in the sense of Definition 4.2, though the paper says so.
+ * GELU is not homogeneous; for it the premise of Theorem 4.3 holds.
  *
  * How far a fitted measure is from the true one, by Voronoi cells:
  *

@@ -1,7 +1,7 @@
 /* merge.h - the lab `merge`: untagged viewers served by merged experts (Tanbr).
  *
- * What is held against what: lab/merge/merge_sim.h. The experts come from a joined policy
- * (policy/join.h), the hints go to the shipped one. */
+ * The methods that it compares: lab/merge/merge_sim.h. The experts come from a joined policy
+ * (policy/join.h); hints go to the shipped policy. */
 #ifndef LAB_MERGE_H
 #define LAB_MERGE_H
 

@@ -165,7 +165,7 @@ struct merge_guess {
     struct identity *head;
     double seen[C][V];
     double of[C][V];    /* p(v | c) in this slot */
-    double (*tells)[V]; /* (sessions): what x multiplies it by */
+    double (*tells)[V]; /* (sessions): factors by x */
     bool sees;
 };
 
@@ -278,7 +278,7 @@ static struct lattice_mix vertex(const struct merge_grid *g, int v)
     return lattice_mix(x, g->dim, g->steps);
 }
 
-/* What would have been best for all slots together. */
+/* The best choice for all slots together. */
 static void merge_sim_look_ahead(struct serving *s)
 {
     const struct merge_grid *g = s->field->merged;
@@ -433,7 +433,7 @@ static void choose_random(struct serving *s, const float *psi)
 
 /* ---- serving by guesses ---- */
 
-/* Where a viewer is served from, and the likeliest profile. */
+/* The point of the grid that serves a viewer, and the likeliest profile. */
 static struct lattice_mix served(int *likely, const struct serving *s, int session,
                                  int content)
 {
@@ -470,7 +470,7 @@ static void expect_guesses(double *out, const struct serving *s)
 
 /* ---- a choice and what it is worth ---- */
 
-/* The slot's weights, or what the hinted policy is told. psi: the mix as it is known. */
+/* The slot's weights, or the hinted policy's hint. psi: the known mix. */
 static void merge_sim_choose(struct serving *s, const float *psi)
 {
     if (s->tanbr)
@@ -512,7 +512,7 @@ static void expect(double *out, const struct serving *s)
         merge_grid_mean(out, s->grid, &s->at);
 }
 
-/* What the twin with the diagonal of Z would have done instead. */
+/* The choice of the twin with the diagonal of Z. */
 static void compare_twin(struct merge_sim_run *out, const struct serving *s,
                          const float *known, const double *psi)
 {
@@ -610,7 +610,6 @@ int merge_sim_run(struct merge_sim_run *out, const struct merge_field *f,
         struct tanbr_stats stats = tanbr_stats(s.tanbr);
         out->leaves = stats.tree.leaves;
         out->depth = stats.tree.depth;
-        out->left = stats.left;
     }
     out->accuracy /= s.guess ? (double)cfg->sessions * (cfg->slots / 5) : 0;
     if (!s.twin) out->equal = out->apart = out->lost = (double)NAN;

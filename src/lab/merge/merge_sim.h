@@ -106,7 +106,6 @@ struct merge_sim_run {
     double fixed_late;     /* the best fixed weights in hindsight, over the last fifth */
     double x[MERGE_TASKS]; /* mean weights over the last fifth (methods that merge) */
     int leaves, depth;     /* of the tree at the end */
-    int64_t left;          /* choices outside their cell */
     double accuracy;       /* of the guesses over the last fifth of the slots, else NaN */
     /* Of MERGE_TANBR_FULL, else NaN: the share of slots in which its twin would have chosen the same
      * leaf, and means of |x - x'|_1 / 2 and of what the twin's choice would have been worth less. */

@@ -180,7 +180,7 @@ static void add_normal(struct normal *n, const double *g, const float *w,
     }
 }
 
-/* One layer of `out` from all experts'; h its inputs when each plays, (rows) of (in). */
+/* One layer of `out` from all experts; h (rows, in): its inputs when each expert plays. */
 static int merge_layer(struct policy *out, const struct policy *joined, int l,
                        float *const *h, const int *rows, struct err *e)
 {
@@ -256,6 +256,6 @@ int merge_static_regmean(struct policy *out, const struct policy *joined,
     for (int k = 0; k < experts; k++)
         for (int l = 0; l <= layers; l++)
             free(in[k][l]);
-    /* all of them were freed: NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
+    /* all are freed: NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
     return rc ? err_set(e, rc, "experts could not be merged by RegMean") : 0;
 }

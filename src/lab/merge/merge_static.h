@@ -1,4 +1,4 @@
-/* merge_static.h - expert merging that looks at data once: Fisher and RegMean.
+/* merge_static.h - merging of experts by statistics of data, once: Fisher and RegMean.
  *
  *   Fisher    theta_i = sum_k F_k,i theta_k,i / sum_k F_k,i
  *             F_k,i = mean over states of (d ln pi_k(a | s) / d theta_i)^2, a drawn from pi_k
@@ -7,8 +7,8 @@
  *
  * Sources: Matena and Raffel, Merging models with Fisher-weighted averaging, NeurIPS 2022; Jin et
  * al., Dataless knowledge fusion by merging weights of language models (RegMean), ICLR 2023,
- * alpha = .9. Biases are a column of X that is 1. Parameters that no state tells anything about
- * (F or a diagonal of G of 0) are averaged.
+ * alpha = 0.9. Biases are a column of X that is 1. Parameters without information (F or a diagonal
+ * of G is 0) are averaged.
  *
  * states: of each expert (K), n of (obs_dim) and their masks. Errors: ERR_NUMERIC (a system that
  * is not positive definite, or weights that are not finite), ERR_MEMORY.

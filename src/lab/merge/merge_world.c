@@ -56,7 +56,7 @@ static struct emu_world emulated(const struct merge_world *w, int s)
     return (struct emu_world){w->video, w->trace[s], emu_cfg_default()};
 }
 
-/* What one chunk was worth to each profile. */
+/* The reward of one chunk for each profile. */
 static void add_rewards(double *qoe, const struct player *p, int level, int previous)
 {
     const double *kbps = p->view.ladder_kbps;
@@ -159,7 +159,7 @@ void merge_world_play(float *scores, const struct merge_world *w,
         play_one(scores + (size_t)s * V, w, s, policy, layout, hint);
 }
 
-/* What a policy sees in a session before chunk `stop`, or at its end. mask may be NULL. */
+/* The observation of a policy in a session before chunk `stop`, or at its end. mask may be NULL. */
 static void merge_world_watch(float *obs, uint32_t *mask, const struct merge_world *w,
                               int s, int stop, const struct packed *policy,
                               enum feat_layout layout)

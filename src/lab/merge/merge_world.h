@@ -1,20 +1,19 @@
-/* merge_world.h - viewers of all profiles on a fixed set of sessions, and what policies are worth
- * to them.
+/* merge_world.h - viewers of all profiles on a fixed set of sessions, and policies' scores for them.
  *
  *   session s   one trace from one row, the same video, chunk 0 fetched at level 1, not counted
  *   score       (QoE_v(s) - low_v) / (best_v - low_v) for viewers of profile v,
  *               low_v, best_v the means over all sessions of the lowest level and of the oracle
  *
- * QoE per chunk, the oracle with 1000 nodes per chunk. One play of a policy that does not see
- * the viewer's weights gives the scores of all profiles. The oracle is a lower bound of the
- * optimum (abr/deciders/oracle.h), so that a score of 1 can be passed.
+ * QoE per chunk, the oracle with 1000 nodes per chunk. One play of a policy that does not see the
+ * viewer's weights gives the scores of all profiles. The oracle is a lower bound of the optimum
+ * (abr/deciders/oracle.h), so a score can exceed 1.
  *
  * A grid holds the scores of policies at every point of a lattice (policy/lattice.h) and
  * interpolates between them.
  *
  * Shapes: scores (sessions, V), row-major. Errors: of loading, ERR_RANGE, ERR_MEMORY, and
- * LAB_STOPPED where progress asked. Determinism: no result depends on threads.
- * Threads: read-only after construction, but for merge_world_play's player. */
+ * LAB_STOPPED where progress stopped it. Determinism: no result depends on threads.
+ * Threads: read-only after construction, except merge_world_play's player. */
 #ifndef LAB_MERGE_WORLD_H
 #define LAB_MERGE_WORLD_H
 
@@ -29,7 +28,7 @@
 
 struct merge_world {
     const struct corpus *corpus; /* borrowed */
-    const struct video *video;   /* likewise */
+    const struct video *video;   /* borrowed */
     int sessions;
     const struct trace **trace; /* (sessions) */
     int *row;                   /* (sessions) */
@@ -42,24 +41,23 @@ struct merge_world *merge_world_new(const struct corpus *corpus,
                                     struct err *e);
 void merge_world_free(struct merge_world *w);
 
-/* Fills low and best; the oracle takes its time. */
+/* Fills low and best; the oracle is slow. */
 int merge_world_scale(struct merge_world *w, int threads, struct err *e)
     __attribute__((warn_unused_result));
 
-/* One greedy policy on all sessions. hint: the weights that it is told, NULL for a layout that
- * shows none. What the viewers really value is each profile in turn. */
+/* One greedy policy on all sessions. hint: the weights in its observation, NULL for a layout without
+ * weights. The scores are those of viewers of each profile. */
 void merge_world_play(float *scores, const struct merge_world *w,
                       const struct packed *policy, enum feat_layout layout,
                       const struct qoe *hint);
 
-/* n of the observations that the policy makes on these sessions, drawn without order: obs
- * (n, feat_dim), mask (n). */
+/* n observations of the policy on these sessions, drawn at random: obs (n, feat_dim), mask (n). */
 void merge_world_states(float *obs, uint32_t *mask, int n, const struct merge_world *w,
                         const struct packed *policy, enum feat_layout layout,
                         uint64_t seed);
 
-/* The observation, layout FEAT_BLIND, that a policy makes in every session when MERGE_LOOK chunks
- * have been fetched: obs (sessions, FEAT_FULL_DIM). */
+/* The policy's observation, layout FEAT_BLIND, in every session after MERGE_LOOK chunks: obs
+ * (sessions, FEAT_FULL_DIM). */
 void merge_world_look(float *obs, const struct merge_world *w,
                       const struct packed *policy);
 

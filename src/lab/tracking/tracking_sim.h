@@ -1,5 +1,5 @@
-/* tracking_sim.h - noisy gradient descent after an optimum that moves: the model behind the
- * regret bound of PA-MoE.
+/* tracking_sim.h - noisy gradient descent that follows a moving optimum: the model behind the regret
+ * bound of PA-MoE.
  *
  *   L_t(w) = 1/2 sum_i lambda_i (w_i - w*_t,i)^2,   mu = lambda_1 <= ... <= lambda_d = L
  *   w_{t+1} = w_t - eta grad L_t(w_t) + eta gamma eps_t,   eps_t ~ N(0, 1_d)     (Eq. 11, 14)
@@ -11,7 +11,7 @@
  *
  *   error <= 4 P^2 / (mu^2 eta^2 T) + 2 eta gamma^2 d / mu,
  *
- * and reaches Eq. 15 by a C >= 4 / (mu^2 eta), which is not one of L and mu alone. The
+ * and reaches Eq. 15 by a C >= 4 / (mu^2 eta), which does not depend on L and mu alone. The
  * theorem holds nevertheless, here with C = 1 / mu: as e is linear in Delta and eps,
  * e_{t+1} = (1 - eta A) e_t - Delta_t + eta gamma eps_t, noise and drift add up. Noise gives
  * sum_i eta gamma^2 / (lambda_i (2 - eta lambda_i)) at most. Drift is a convolution of
@@ -20,17 +20,17 @@
  *   P^2 / (1 - (1 - eta mu)^2)  <=  P^2 / (eta mu)         (l1 * l2: the path term)
  *   S / (eta mu)^2,  S = sum |Delta_t|^2                   (l2 * l1: the energy term)
  *
- * The first is tight for a single jump, the second for steady drift, where the first is too
- * large by T eta mu. All of them grow with gamma: their best noise is none.
+ * The first is tight for a single jump. The second is tight for steady drift, where the first is too
+ * large by T eta mu. All of them grow with gamma: the best noise is none.
  *
  * Differs: P and S run over the T steps Delta_0 .. Delta_{T-1} that enter e_1 .. e_T; the
  * paper's sum begins one later. lambda is spaced evenly in its logarithm.
  *
- * Runs come in pairs of opposite noise. As e is linear in it, what drift and noise have in
- * common by chance cancels, and few runs do.
+ * Runs come in pairs of opposite noise. As e is linear in the noise, chance correlations of drift and
+ * noise cancel, and few runs suffice.
  *
  * Deterministic: the path is a function of seed, the noise of (seed, pair); eta and gamma
- * change neither, so that neighbours in a plot share their luck.
+ * change neither, so neighbours in a plot share their random numbers.
  * Errors: ERR_RANGE naming the member, ERR_MEMORY. Threads: pure function. */
 #ifndef LAB_TRACKING_SIM_H
 #define LAB_TRACKING_SIM_H
@@ -73,8 +73,8 @@ struct tracking_sim {
     double bound_energy; /* term_noise / mu + S / (T eta^2 mu^2) */
 };
 
-/* dim 8, mu .5, l 1, eta .1, gamma 1, 20000 steps, 16 pairs, jumps every 400 steps of length
- * 1 (speed .05), seed 1. */
+/* dim 8, mu 0.5, l 1, eta 0.1, gamma 1, 20000 steps, 16 pairs, jumps every 400 steps of length
+ * 1 (speed 0.05), seed 1. */
 struct tracking_sim_cfg tracking_sim_cfg_default(void);
 
 int tracking_sim_run(struct tracking_sim *out, const struct tracking_sim_cfg *cfg,
