@@ -112,6 +112,15 @@ void labs_go_twice(struct labs_run run[2])
     labs_end(&run[1]);
 }
 
+void labs_stops(struct labs_run *r, int n)
+{
+    r->stop_at = n;
+    labs_go(r, LAB_STOPPED);
+    ck_assert_int_eq(r->asked, n);
+    ck_assert_int_eq(report_checks(r->task.report), 0);
+    labs_end(r);
+}
+
 void labs_pass(const struct report *r, int n)
 {
     ck_assert_int_eq(report_checks(r), n);

@@ -40,6 +40,9 @@ void labs_set_text(struct labs_run *r, const char *option, const char *text);
 /* Runs it; the result must be rc. */
 void labs_go(struct labs_run *r, int rc);
 
+/* Runs it, which stops it at the nth question for progress and not later. */
+void labs_stops(struct labs_run *r, int n);
+
 /* Two runs that were set alike, on one thread and on two: both end well and report the same. The
  * second has ended then. */
 void labs_go_twice(struct labs_run run[2]);

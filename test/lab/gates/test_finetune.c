@@ -1,59 +1,23 @@
 #include "lab/gates/finetune.h"
 
 #include "support/alloc.h"
+#include "support/small_tasks.h"
 
 #include <check.h>
 #include <string.h>
 
-/* Ten classes of 4 x 4 pixels: class c has ink in pixel c and in pixel (7 c + 3) mod 16. */
-enum { SIDE = 4, SIZE = 16, TRAIN = 60, TEST = 20, PARAMS = 1024 };
-
 static const struct finetune_cfg CFG = {
     .encoder = {SIDE, 2, 8, 2, 1, 12}, .epochs = 40, .batch = 32, .lr = .01};
 
-struct world {
-    struct continual_tasks s;
-    float theta[PARAMS];
-    float pixels[2][CONTINUAL_TASKS * TRAIN * SIZE];
-    int label[2][CONTINUAL_TASKS * TRAIN];
-};
-
-static void fill(float *pixels, int *label, int n, int t, struct rng *r)
+static struct small_tasks *world(void)
 {
-    for (int i = 0; i < n; i++, pixels += SIZE) {
-        int c = label[i] = 2 * t + i % 2;
-        for (int k = 0; k < SIZE; k++)
-            pixels[k] = (float)(.1 * rng_normal(r));
-        pixels[c] += 2;
-        pixels[(7 * c + 3) % SIZE] += 2;
-    }
-}
-
-static struct world *world(void)
-{
-    static struct world w;
-    struct rng r;
-    rng_init(&r, 11, 1);
-    ck_assert_uint_le(encoder_params(&CFG.encoder), PARAMS);
-    encoder_init(w.theta, &CFG.encoder, &r);
-    w.s.size = SIZE;
-    for (int t = 0; t < CONTINUAL_TASKS; t++) {
-        struct continual_part part[2];
-        for (int k = 0; k < 2; k++) {
-            int each = k ? TEST : TRAIN;
-            part[k] = (struct continual_part){each, w.pixels[k] + t * each * SIZE,
-                                              w.label[k] + t * each};
-            fill(part[k].pixels, part[k].label, each, t, &r);
-        }
-        w.s.task[t] = (struct continual_task){UINT32_C(3) << 2 * t, part[0], part[1]};
-    }
-    return &w;
+    return small_tasks(&CFG.encoder);
 }
 
 /* after a task it knows that task and, of all tasks, not much more */
 START_TEST(it_learns_and_forgets)
 {
-    struct world *w = world();
+    struct small_tasks *w = world();
     struct rng r;
     rng_init(&r, 2, 2);
     struct finetune *f = finetune_new(&CFG, w->theta, &w->s, r, NULL, NULL);
@@ -73,18 +37,15 @@ END_TEST
 
 START_TEST(pretraining_learns_all_classes)
 {
-    struct world *w = world();
+    struct small_tasks *w = world();
     struct rng r;
     rng_init(&r, 2, 3);
-    const struct continual_part train = {CONTINUAL_TASKS * TRAIN, w->pixels[0],
-                                         w->label[0]};
-    const struct continual_part test = {CONTINUAL_TASKS * TEST, w->pixels[1],
-                                        w->label[1]};
     float theta[PARAMS];
     double accuracy;
     memcpy(theta, w->theta, sizeof theta);
     ck_assert_int_eq(
-        finetune_pretrain(theta, &accuracy, &CFG, &train, &test, r, NULL, NULL), 0);
+        finetune_pretrain(theta, &accuracy, &CFG, &w->all[0], &w->all[1], r, NULL, NULL),
+        0);
     ck_assert_double_ge(accuracy, .9);
     ck_assert_mem_ne(theta, w->theta, encoder_params(&CFG.encoder) * sizeof *theta);
 }
@@ -98,7 +59,7 @@ static bool stop(void *ctx, double share)
 
 START_TEST(it_stops_when_asked)
 {
-    struct world *w = world();
+    struct small_tasks *w = world();
     struct rng r;
     int calls = 0;
     const struct lab_tick tick = {stop, &calls, 0, 0};
@@ -122,7 +83,7 @@ static void *make(void *ctx, struct err *e)
 {
     struct rng r;
     rng_init(&r, 2, 2);
-    struct world *w = ctx;
+    struct small_tasks *w = ctx;
     return finetune_new(&CFG, w->theta, &w->s, r, NULL, e);
 }
 

@@ -2,65 +2,31 @@
 
 #include "lab/gates/finetune.h"
 #include "support/alloc.h"
+#include "support/small_tasks.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Ten classes of 4 x 4 pixels: class c has ink in pixel c and in pixel (7 c + 3) mod 16. */
-enum { SIDE = 4, SIZE = 16, TRAIN = 40, TEST = 20, PARAMS = 1024, DIM = 8 };
+enum { DIM = 8 };
 
 static const struct encoder_cfg ENCODER = {SIDE, 2, DIM, 2, 2, 12};
 
-struct world {
-    struct continual_tasks s;
-    float theta[PARAMS];
-    float train[CONTINUAL_TASKS][TRAIN * SIZE], test[CONTINUAL_TASKS][TEST * SIZE];
-    int train_label[CONTINUAL_TASKS][TRAIN], test_label[CONTINUAL_TASKS][TEST];
-};
-
-static void fill(float *pixels, int *label, int n, int t, struct rng *r)
-{
-    for (int i = 0; i < n; i++, pixels += SIZE) {
-        int c = label[i] = 2 * t + i % 2;
-        for (int k = 0; k < SIZE; k++)
-            pixels[k] = (float)(.1 * rng_normal(r));
-        pixels[c] += 2;
-        pixels[(7 * c + 3) % SIZE] += 2;
-    }
-}
-
-/* on the same kind of images, so that features tell classes apart */
-static void pretrain(struct world *w, struct rng *r)
+/* The encoder is pre-trained on the same kind of images, so that features tell classes apart. */
+static const struct small_tasks *world(void)
 {
     const struct finetune_cfg c = {
-        .encoder = ENCODER, .epochs = 40, .batch = 32, .lr = .02};
-    const struct continual_part all = {CONTINUAL_TASKS * TRAIN, w->train[0],
-                                       w->train_label[0]};
-    double accuracy;
-    encoder_init(w->theta, &ENCODER, r);
-    ck_assert_int_eq(
-        finetune_pretrain(w->theta, &accuracy, &c, &all, &all, *r, NULL, NULL), 0);
-    ck_assert_double_ge(accuracy, .9);
-}
-
-static const struct world *world(void)
-{
-    static struct world w;
+        .encoder = ENCODER, .epochs = 40, .batch = 32, .lr = 0.02};
+    struct small_tasks *w = small_tasks(&ENCODER);
     struct rng r;
-    rng_init(&r, 11, 1);
-    ck_assert_uint_le(encoder_params(&ENCODER), PARAMS);
-    w.s.size = SIZE;
-    for (int t = 0; t < CONTINUAL_TASKS; t++) {
-        fill(w.train[t], w.train_label[t], TRAIN, t, &r);
-        fill(w.test[t], w.test_label[t], TEST, t, &r);
-        w.s.task[t] = (struct continual_task){UINT32_C(3) << 2 * t,
-                                              {TRAIN, w.train[t], w.train_label[t]},
-                                              {TEST, w.test[t], w.test_label[t]}};
-    }
-    pretrain(&w, &r);
-    return &w;
+    double accuracy;
+    rng_init(&r, 11, 2);
+    ck_assert_int_eq(
+        finetune_pretrain(w->theta, &accuracy, &c, &w->all[0], &w->all[0], r, NULL, NULL),
+        0);
+    ck_assert_double_ge(accuracy, 0.9);
+    return w;
 }
 
 static struct hide_cfg small(enum residual_kind gate)
@@ -73,7 +39,7 @@ static struct hide_cfg small(enum residual_kind gate)
     return c;
 }
 
-static struct hide *make_hide(const struct world *w, const struct hide_cfg *c,
+static struct hide *make_hide(const struct small_tasks *w, const struct hide_cfg *c,
                               struct err *e)
 {
     struct rng r;
@@ -182,7 +148,7 @@ static bool stop(void *ctx, double share)
 
 START_TEST(it_stops_when_asked)
 {
-    const struct world *w = world();
+    const struct small_tasks *w = world();
     struct hide_cfg c = small(RESIDUAL_LINEAR);
     struct rng r;
     int calls = 0;
@@ -198,7 +164,7 @@ END_TEST
 
 /* drawn before: the assertions in world() allocate too */
 struct wanted {
-    const struct world *world;
+    const struct small_tasks *world;
     struct hide_cfg cfg;
 };
 

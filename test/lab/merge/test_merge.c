@@ -49,10 +49,7 @@ START_TEST(stops_when_asked)
 {
     struct labs_run r;
     small(&r);
-    r.stop_at = 6;
-    labs_go(&r, LAB_STOPPED);
-    ck_assert_int_eq(r.asked, 6);
-    labs_end(&r);
+    labs_stops(&r, 6);
 }
 END_TEST
 

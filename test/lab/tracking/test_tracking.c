@@ -42,11 +42,7 @@ START_TEST(it_stops_when_asked)
 {
     struct labs_run r;
     small(&r, 1, 1);
-    r.stop_at = 2;
-    labs_go(&r, LAB_STOPPED);
-    ck_assert_int_eq(r.asked, 2);
-    ck_assert_int_eq(report_checks(r.task.report), 0);
-    labs_end(&r);
+    labs_stops(&r, 2);
 }
 END_TEST
 
