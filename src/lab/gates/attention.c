@@ -1,5 +1,6 @@
 #include "lab/gates/attention.h"
 
+#include "lab/gates/block.h"
 #include "nn/simd/kern.h"
 
 #include <assert.h>
@@ -7,18 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Queries, keys and values, and what the heads make of them. */
+enum { Q, K, V, OUT };
+
 struct attention {
     struct attention_dim d;
     int batch, n, length; /* of the last forward pass */
-    const float *x;
-    struct attention_weights w;
+    const float *x, *w;
     struct attention_prefix p;
-    float *q, *k, *v, *mixed; /* (batch, tokens, dim) */
-    float *dq, *dk, *dv, *dmixed;
-    float *pk, *pv, *dpk, *dpv; /* (prefix, dim): through Wk and Wv */
-    float *shares;              /* (batch, heads, tokens, prefix + tokens) */
-    float *raw;  /* (batch, heads, tokens, prefix): scores before the gate */
-    float *head; /* scratch of one head */
+    float *row[4], *drow[4];       /* by Q .. OUT: (batch, tokens, dim) */
+    float *prefix[3], *dprefix[3]; /* K, V: (prefix, dim) */
+    float *head[4],
+        *dhead[4]; /* of one head and sequence; K and V begin with the prefix */
+    float *shares; /* (batch, heads, tokens, prefix + tokens) */
+    float *raw;    /* (batch, heads, tokens, prefix): scores before the gate */
+    float *dscore; /* (tokens, prefix + tokens): of one head and sequence */
     float block[];
 };
 
@@ -27,62 +31,56 @@ static int columns(const struct attention *a)
     return a->length + a->d.tokens;
 }
 
-/* The queries, keys and values of one head and sequence, and their gradients. */
-struct head {
-    float *q, *k, *v, *out, *s, *dq, *dk, *dv, *dout, *ds;
-};
-
-static size_t head_floats(const struct attention_dim *d)
+static int each_head(const struct attention *a)
 {
-    size_t each = (size_t)(d->dim / d->heads);
-    size_t all = (size_t)d->tokens + (size_t)d->prefix;
-    return 4 * (size_t)d->tokens * each + 4 * all * each + 2 * (size_t)d->tokens * all;
+    return a->d.dim / a->d.heads;
 }
 
-static struct head attention_head_of(const struct attention *a)
+static size_t attention_cut(struct attention *a, float *block)
 {
-    size_t each = (size_t)(a->d.dim / a->d.heads), t = (size_t)a->d.tokens;
-    size_t all = t + (size_t)a->d.prefix;
-    struct head h = {.q = a->head};
-    h.out = h.q + t * each;
-    h.dq = h.out + t * each;
-    h.dout = h.dq + t * each;
-    h.k = h.dout + t * each;
-    h.v = h.k + all * each;
-    h.dk = h.v + all * each;
-    h.dv = h.dk + all * each;
-    h.s = h.dv + all * each;
-    h.ds = h.s + t * all;
-    return h;
+    size_t tokens = (size_t)a->d.tokens, prefix = (size_t)a->d.prefix;
+    size_t all = tokens + prefix, heads = (size_t)a->d.heads, dim = (size_t)a->d.dim;
+    size_t rows = (size_t)a->batch * tokens, wide = rows * dim, own = prefix * dim;
+    size_t few = tokens * (dim / heads), many = all * (dim / heads);
+    const struct block_part part[] = {{&a->row[Q], wide},
+                                      {&a->row[K], wide},
+                                      {&a->row[V], wide},
+                                      {&a->row[OUT], wide},
+                                      {&a->drow[Q], wide},
+                                      {&a->drow[K], wide},
+                                      {&a->drow[V], wide},
+                                      {&a->drow[OUT], wide},
+                                      {&a->prefix[K], own},
+                                      {&a->prefix[V], own},
+                                      {&a->dprefix[K], own},
+                                      {&a->dprefix[V], own},
+                                      {&a->head[Q], few},
+                                      {&a->head[K], many},
+                                      {&a->head[V], many},
+                                      {&a->head[OUT], few},
+                                      {&a->dhead[Q], few},
+                                      {&a->dhead[K], many},
+                                      {&a->dhead[V], many},
+                                      {&a->dhead[OUT], few},
+                                      {&a->shares, rows * heads * all},
+                                      {&a->raw, rows * heads * prefix},
+                                      {&a->dscore, tokens * all}};
+    return block_cut(block, part, sizeof part / sizeof *part);
 }
 
 struct attention *attention_new(const struct attention_dim *d, int batch, struct err *e)
 {
     assert(d->tokens > 0 && d->heads > 0 && d->dim % d->heads == 0 && batch > 0 &&
            d->prefix >= 0 && d->tokens + d->prefix <= KERN_SOFTMAX_MAX);
-    size_t rows = (size_t)batch * (size_t)d->tokens, dim = (size_t)d->dim;
-    size_t prefix = (size_t)d->prefix, all = (size_t)d->tokens + prefix;
-    size_t heads = (size_t)d->heads;
-    size_t floats = 8 * rows * dim + 4 * prefix * dim + rows * heads * (all + prefix) +
-                    head_floats(d);
-    struct attention *a = calloc(1, sizeof *a + floats * sizeof(float));
+    struct attention want = {.d = *d, .batch = batch};
+    struct attention *a =
+        calloc(1, sizeof *a + attention_cut(&want, NULL) * sizeof(float));
     if (!a) {
         err_set(e, ERR_MEMORY, "no memory for attention over %d sequences", batch);
         return NULL;
     }
-    a->d = *d;
-    a->batch = batch;
-    float *at = a->block;
-    float **const wide[8] = {&a->q,  &a->k,  &a->v,  &a->mixed,
-                             &a->dq, &a->dk, &a->dv, &a->dmixed};
-    for (int i = 0; i < 8; i++, at += rows * dim)
-        *wide[i] = at;
-    float **const short_[4] = {&a->pk, &a->pv, &a->dpk, &a->dpv};
-    for (int i = 0; i < 4; i++, at += prefix * dim)
-        *short_[i] = at;
-    a->shares = at;
-    a->raw = a->shares + rows * heads * all;
-    a->head = a->raw + rows * heads * prefix;
+    *a = want;
+    attention_cut(a, a->block);
     return a;
 }
 
@@ -91,38 +89,54 @@ void attention_free(struct attention *a)
     free(a);
 }
 
-/* ---- products of all rows ---- */
+/* ---- products ---- */
+
+enum { TRANSPOSED_A = 1, TRANSPOSED_B = 2, ADD = 4 };
+
+/* C (m, n) = or += A (m, k) B (k, n) */
+static void multiply(float *c, const float *a, const float *b, int m, int n, int k,
+                     int how)
+{
+    kern_best()->product(&(struct kern_product){.c = c,
+                                                .a = a,
+                                                .b = b,
+                                                .m = m,
+                                                .n = n,
+                                                .k = k,
+                                                .a_transposed = how & TRANSPOSED_A,
+                                                .b_transposed = how & TRANSPOSED_B,
+                                                .add = how & ADD});
+}
+
+/* Where Wq, Wk, Wv or Wo is in weights and their gradient. */
+static size_t matrix(const struct attention *a, int which)
+{
+    return (size_t)which * (size_t)a->d.dim * (size_t)a->d.dim;
+}
 
 /* y (n, dim) = x (n, dim) W^T */
-static void times(float *y, const float *x, const float *w, int n, int dim)
+static void times(const struct attention *a, float *y, const float *x, int which, int n)
 {
-    kern_best()->product(&(struct kern_product){
-        .c = y, .a = x, .b = w, .m = n, .n = dim, .k = dim, .b_transposed = true});
+    multiply(y, x, a->w + matrix(a, which), n, a->d.dim, a->d.dim, TRANSPOSED_B);
 }
 
 /* dx (n, dim) = or += dy W */
-static void back(float *dx, const float *dy, const float *w, int n, int dim, bool add)
+static void times_back(const struct attention *a, float *dx, const float *dy, int which,
+                       int n, int how)
 {
-    kern_best()->product(&(struct kern_product){
-        .c = dx, .a = dy, .b = w, .m = n, .n = dim, .k = dim, .add = add});
+    multiply(dx, dy, a->w + matrix(a, which), n, a->d.dim, a->d.dim, how);
 }
 
 /* dW (dim, dim) = or += dy^T x */
-static void weigh(float *dw, const float *dy, const float *x, int n, int dim, bool add)
+static void weigh(const struct attention *a, float *grad, int which, const float *dy,
+                  const float *x, int n, int how)
 {
-    kern_best()->product(&(struct kern_product){.c = dw,
-                                                .a = dy,
-                                                .b = x,
-                                                .m = dim,
-                                                .n = dim,
-                                                .k = n,
-                                                .a_transposed = true,
-                                                .add = add});
+    multiply(grad + matrix(a, which), dy, x, a->d.dim, a->d.dim, n, TRANSPOSED_A | how);
 }
 
 /* ---- one head of one sequence ---- */
 
-/* rows of width dim, `each` columns from a head's first one on */
+/* Copies the columns of one head between rows of the model's width and rows of the head's. */
 static void attention_take(float *out, const float *from, int rows, int dim, int each)
 {
     for (int i = 0; i < rows; i++)
@@ -144,55 +158,46 @@ static void attention_add(float *to, const float *in, int rows, int dim, int eac
             to[i * dim + j] += in[i * each + j];
 }
 
-/* where a sequence's rows of one head begin */
+/* The first value of a head in a sequence's rows. */
 static size_t attention_place(const struct attention *a, int sequence, int head)
 {
     return (size_t)sequence * (size_t)a->d.tokens * (size_t)a->d.dim +
-           (size_t)head * (size_t)(a->d.dim / a->d.heads);
+           (size_t)head * (size_t)each_head(a);
 }
 
-static void take_head(const struct attention *a, const struct head *h, int sequence,
-                      int head)
+/* The floats of the prefix in a head's keys and values. */
+static size_t behind(const struct attention *a)
 {
-    int dim = a->d.dim, each = dim / a->d.heads;
-    size_t at = attention_place(a, sequence, head), first = (size_t)head * (size_t)each;
-    size_t behind = (size_t)a->length * (size_t)each;
-    attention_take(h->q, a->q + at, a->d.tokens, dim, each);
-    attention_take(h->k, a->pk + first, a->length, dim, each);
-    attention_take(h->v, a->pv + first, a->length, dim, each);
-    attention_take(h->k + behind, a->k + at, a->d.tokens, dim, each);
-    attention_take(h->v + behind, a->v + at, a->d.tokens, dim, each);
+    return (size_t)a->length * (size_t)each_head(a);
 }
 
-static float *shares_of(const struct attention *a, int sequence, int head)
+static void take_head(const struct attention *a, int sequence, int head)
 {
-    return a->shares +
-           (size_t)((sequence * a->d.heads + head) * a->d.tokens * columns(a));
+    int dim = a->d.dim, each = each_head(a);
+    size_t at = attention_place(a, sequence, head), first = attention_place(a, 0, head);
+    attention_take(a->head[Q], a->row[Q] + at, a->d.tokens, dim, each);
+    for (int i = K; i <= V; i++) {
+        attention_take(a->head[i], a->prefix[i] + first, a->length, dim, each);
+        attention_take(a->head[i] + behind(a), a->row[i] + at, a->d.tokens, dim, each);
+    }
 }
 
-static float *raw_of(const struct attention *a, int sequence, int head)
+static size_t score_row(const struct attention *a, int sequence, int head)
 {
-    return a->raw + (size_t)((sequence * a->d.heads + head) * a->d.tokens * a->length);
+    return (size_t)((sequence * a->d.heads + head) * a->d.tokens);
 }
 
 const float *attention_shares(const struct attention *a, int sequence, int head)
 {
-    return shares_of(a, sequence, head);
+    return a->shares + score_row(a, sequence, head) * (size_t)columns(a);
 }
 
-/* scores into shares, those of prefix experts through the gate */
-static void attention_score(const struct attention *a, const struct head *h, float *s,
-                            float *raw)
+/* Scores into s, those of prefix experts through the gate. */
+static void attention_score(const struct attention *a, float *s, float *raw)
 {
-    int each = a->d.dim / a->d.heads, m = columns(a);
+    int each = each_head(a), m = columns(a);
     float scale = 1 / sqrtf((float)each);
-    kern_best()->product(&(struct kern_product){.c = s,
-                                                .a = h->q,
-                                                .b = h->k,
-                                                .m = a->d.tokens,
-                                                .n = m,
-                                                .k = each,
-                                                .b_transposed = true});
+    multiply(s, a->head[Q], a->head[K], a->d.tokens, m, each, TRANSPOSED_B);
     for (int i = 0; i < a->d.tokens; i++)
         for (int j = 0; j < m; j++) {
             float *x = &s[i * m + j];
@@ -206,138 +211,113 @@ static void attention_score(const struct attention *a, const struct head *h, flo
 
 static void head_forward(struct attention *a, int sequence, int head)
 {
-    const struct kern *kern = kern_best();
-    struct head h = attention_head_of(a);
-    int each = a->d.dim / a->d.heads, m = columns(a);
-    float *s = shares_of(a, sequence, head);
-    take_head(a, &h, sequence, head);
-    attention_score(a, &h, s, raw_of(a, sequence, head));
-    kern->softmax(s, NULL, NULL, s, NULL, a->d.tokens, m);
-    kern->product(&(struct kern_product){
-        .c = h.out, .a = s, .b = h.v, .m = a->d.tokens, .n = each, .k = m});
-    attention_put(a->mixed + attention_place(a, sequence, head), h.out, a->d.tokens,
-                  a->d.dim, each);
+    int each = each_head(a), m = columns(a);
+    size_t row = score_row(a, sequence, head);
+    float *s = a->shares + row * (size_t)m;
+    take_head(a, sequence, head);
+    attention_score(a, s, a->raw + row * (size_t)a->length);
+    kern_best()->softmax(s, NULL, NULL, s, NULL, a->d.tokens, m);
+    multiply(a->head[OUT], s, a->head[V], a->d.tokens, each, m, 0);
+    attention_put(a->row[OUT] + attention_place(a, sequence, head), a->head[OUT],
+                  a->d.tokens, a->d.dim, each);
 }
 
-void attention_forward(struct attention *a, float *y, const float *x,
-                       const struct attention_weights *w,
+void attention_forward(struct attention *a, float *y, const float *x, const float *w,
                        const struct attention_prefix *p, int n)
 {
     assert(n >= 1 && n <= a->batch && (!p || p->length <= a->d.prefix));
-    int dim = a->d.dim, rows = n * a->d.tokens;
+    int rows = n * a->d.tokens;
     a->n = n;
     a->x = x;
-    a->w = *w;
+    a->w = w;
     a->p = p ? *p : (struct attention_prefix){0};
     a->length = a->p.length;
-    times(a->q, x, w->wq, rows, dim);
-    times(a->k, x, w->wk, rows, dim);
-    times(a->v, x, w->wv, rows, dim);
+    for (int i = Q; i <= V; i++)
+        times(a, a->row[i], x, i, rows);
     if (a->length) {
-        times(a->pk, a->p.key, w->wk, a->length, dim);
-        times(a->pv, a->p.value, w->wv, a->length, dim);
+        times(a, a->prefix[K], a->p.key, K, a->length);
+        times(a, a->prefix[V], a->p.value, V, a->length);
     }
     for (int b = 0; b < n; b++)
         for (int head = 0; head < a->d.heads; head++)
             head_forward(a, b, head);
-    times(y, a->mixed, w->wo, rows, dim);
+    times(a, y, a->row[OUT], OUT, rows);
 }
 
 /* ---- backward ---- */
 
-/* dS of the softmax, in place of dP; then through gate and scale */
-static void score_backward(const struct attention *a, float *ds, const float *s,
-                           const float *raw, const struct attention_grad *g)
+/* dS of the softmax, in place of dP; then through gate and scale. */
+static void score_backward(const struct attention *a, const float *s, const float *raw,
+                           const struct attention_grad *g)
 {
     int m = columns(a);
     float scale = 1 / sqrtf((float)a->d.dim / (float)a->d.heads);
     for (int i = 0; i < a->d.tokens; i++) {
-        float along = 0;
+        float along = 0, *ds = a->dscore + i * m;
         for (int j = 0; j < m; j++)
-            along += ds[i * m + j] * s[i * m + j];
+            along += ds[j] * s[i * m + j];
         for (int j = 0; j < m; j++)
-            ds[i * m + j] = s[i * m + j] * (ds[i * m + j] - along);
+            ds[j] = s[i * m + j] * (ds[j] - along);
         for (int j = 0; j < a->length && a->p.gate.kind != RESIDUAL_LINEAR; j++) {
             struct residual_at at =
                 residual_score(&a->p.gate, (double)raw[i * a->length + j]);
-            double d = (double)ds[i * m + j];
+            double d = (double)ds[j];
             if (g->alpha) {
                 *g->alpha += d * at.by_alpha;
                 *g->tau += d * at.by_tau;
             }
-            ds[i * m + j] = (float)(d * at.by_s);
+            ds[j] = (float)(d * at.by_s);
         }
         for (int j = 0; j < m; j++)
-            ds[i * m + j] *= scale;
+            ds[j] *= scale;
     }
 }
 
 static void head_backward(struct attention *a, int sequence, int head,
                           const struct attention_grad *g)
 {
-    const struct kern *kern = kern_best();
-    struct head h = attention_head_of(a);
-    int dim = a->d.dim, each = dim / a->d.heads, m = columns(a), t = a->d.tokens;
-    size_t at = attention_place(a, sequence, head), first = (size_t)head * (size_t)each;
-    size_t behind = (size_t)a->length * (size_t)each;
-    const float *s = shares_of(a, sequence, head);
-    take_head(a, &h, sequence, head);
-    attention_take(h.dout, a->dmixed + at, t, dim, each);
+    int dim = a->d.dim, each = each_head(a), m = columns(a), t = a->d.tokens;
+    size_t at = attention_place(a, sequence, head), first = attention_place(a, 0, head);
+    size_t row = score_row(a, sequence, head);
+    const float *s = attention_shares(a, sequence, head);
+    take_head(a, sequence, head);
+    attention_take(a->dhead[OUT], a->drow[OUT] + at, t, dim, each);
 
-    kern->product(&(struct kern_product){.c = h.ds,
-                                         .a = h.dout,
-                                         .b = h.v,
-                                         .m = t,
-                                         .n = m,
-                                         .k = each,
-                                         .b_transposed = true});
-    kern->product(&(struct kern_product){
-        .c = h.dv, .a = s, .b = h.dout, .m = m, .n = each, .k = t, .a_transposed = true});
-    score_backward(a, h.ds, s, raw_of(a, sequence, head), g);
-    kern->product(&(struct kern_product){
-        .c = h.dq, .a = h.ds, .b = h.k, .m = t, .n = each, .k = m});
-    kern->product(&(struct kern_product){
-        .c = h.dk, .a = h.ds, .b = h.q, .m = m, .n = each, .k = t, .a_transposed = true});
+    multiply(a->dscore, a->dhead[OUT], a->head[V], t, m, each, TRANSPOSED_B);
+    multiply(a->dhead[V], s, a->dhead[OUT], m, each, t, TRANSPOSED_A);
+    score_backward(a, s, a->raw + row * (size_t)a->length, g);
+    multiply(a->dhead[Q], a->dscore, a->head[K], t, each, m, 0);
+    multiply(a->dhead[K], a->dscore, a->head[Q], m, each, t, TRANSPOSED_A);
 
-    attention_put(a->dq + at, h.dq, t, dim, each);
-    attention_put(a->dk + at, h.dk + behind, t, dim, each);
-    attention_put(a->dv + at, h.dv + behind, t, dim, each);
-    attention_add(a->dpk + first, h.dk, a->length, dim, each);
-    attention_add(a->dpv + first, h.dv, a->length, dim, each);
-}
-
-static void weights_backward(struct attention *a, const struct attention_grad *g,
-                             const float *dy)
-{
-    int dim = a->d.dim, rows = a->n * a->d.tokens;
-    weigh(g->wo, dy, a->mixed, rows, dim, false);
-    weigh(g->wq, a->dq, a->x, rows, dim, false);
-    weigh(g->wk, a->dk, a->x, rows, dim, false);
-    weigh(g->wv, a->dv, a->x, rows, dim, false);
-    if (!a->length) return;
-    weigh(g->wk, a->dpk, a->p.key, a->length, dim, true);
-    weigh(g->wv, a->dpv, a->p.value, a->length, dim, true);
+    attention_put(a->drow[Q] + at, a->dhead[Q], t, dim, each);
+    for (int i = K; i <= V; i++) {
+        attention_put(a->drow[i] + at, a->dhead[i] + behind(a), t, dim, each);
+        attention_add(a->dprefix[i] + first, a->dhead[i], a->length, dim, each);
+    }
 }
 
 void attention_backward(struct attention *a, float *dx, const struct attention_grad *g,
                         const float *dy)
 {
-    int dim = a->d.dim, rows = a->n * a->d.tokens;
-    size_t prefix = sizeof(float) * (size_t)(a->length * dim);
-    memset(a->dpk, 0, prefix);
-    memset(a->dpv, 0, prefix);
+    int rows = a->n * a->d.tokens;
+    for (int i = K; i <= V; i++)
+        memset(a->dprefix[i], 0, sizeof(float) * (size_t)(a->length * a->d.dim));
     if (g->alpha) *g->alpha = *g->tau = 0;
-    back(a->dmixed, dy, a->w.wo, rows, dim, false);
+    times_back(a, a->drow[OUT], dy, OUT, rows, 0);
     for (int b = 0; b < a->n; b++)
         for (int head = 0; head < a->d.heads; head++)
             head_backward(a, b, head, g);
-    if (g->wq) weights_backward(a, g, dy);
-    if (g->key && a->length) {
-        back(g->key, a->dpk, a->w.wk, a->length, dim, false);
-        back(g->value, a->dpv, a->w.wv, a->length, dim, false);
+    if (g->w) weigh(a, g->w, OUT, dy, a->row[OUT], rows, 0);
+    for (int i = Q; i <= V && g->w; i++)
+        weigh(a, g->w, i, a->drow[i], a->x, rows, 0);
+    if (g->w && a->length) {
+        weigh(a, g->w, K, a->dprefix[K], a->p.key, a->length, ADD);
+        weigh(a, g->w, V, a->dprefix[V], a->p.value, a->length, ADD);
     }
-    if (!dx) return;
-    back(dx, a->dq, a->w.wq, rows, dim, false);
-    back(dx, a->dk, a->w.wk, rows, dim, true);
-    back(dx, a->dv, a->w.wv, rows, dim, true);
+    if (g->key && a->length) {
+        times_back(a, g->key, a->dprefix[K], K, a->length, 0);
+        times_back(a, g->value, a->dprefix[V], V, a->length, 0);
+    }
+    for (int i = Q; i <= V && dx; i++)
+        times_back(a, dx, a->drow[i], i, rows, i > Q ? ADD : 0);
 }

@@ -9,7 +9,7 @@
  * another gate it has the residual gates of Eq. 12 to 15. The paper writes y = x W; here W is (out, in)
  * as in nn/linear.h. All sequences of a batch share the prefix.
  *
- * Shapes: x, y (n, tokens, dim), weights (dim, dim), prefix key and value (prefix, dim), softmax per
+ * Shapes: x, y (n, tokens, dim), weights four times (dim, dim), prefix key and value (prefix, dim), softmax per
  * sequence and head (tokens, prefix + tokens). prefix + tokens <= KERN_SOFTMAX_MAX.
  *
  * Errors: attention_new ERR_MEMORY. Ownership: the workspace owns what a backward pass needs of the
@@ -26,10 +26,6 @@ struct attention_dim {
     int prefix; /* L at most */
 };
 
-struct attention_weights {
-    const float *wq, *wk, *wv, *wo;
-};
-
 struct attention_prefix {
     int length; /* 0: none, and the rest is ignored */
     const float *key, *value;
@@ -43,16 +39,15 @@ struct attention *attention_new(const struct attention_dim *dim, int batch,
                                 struct err *e);
 void attention_free(struct attention *a);
 
-/* p NULL: no prefix. y overlaps nothing. */
-void attention_forward(struct attention *a, float *y, const float *x,
-                       const struct attention_weights *w,
+/* w: Wq, Wk, Wv, Wo, one block. p NULL: no prefix. y overlaps nothing. */
+void attention_forward(struct attention *a, float *y, const float *x, const float *w,
                        const struct attention_prefix *p, int n);
 
 /* NULL where not wanted; overwritten otherwise. */
 struct attention_grad {
-    float *wq, *wk, *wv, *wo; /* all four or none */
-    float *key, *value;       /* both or none */
-    double *alpha, *tau;      /* both or none; of the prefix's gate */
+    float *w;            /* as w above */
+    float *key, *value;  /* both or none */
+    double *alpha, *tau; /* both or none; of the prefix's gate */
 };
 
 /* Of the last forward pass. dx (n, tokens, dim) may be NULL. */

@@ -1,6 +1,7 @@
 #include "lab/gates/encoder.h"
 
 #include "lab/gates/attention.h"
+#include "lab/gates/block.h"
 #include "nn/init.h"
 #include "nn/simd/kern.h"
 #include "nn/linear.h"
@@ -47,7 +48,7 @@ void encoder_norm_backward(float *dx, const float *dy, const float *y, const flo
 /* ---- where parameters lie ---- */
 
 struct block_at {
-    size_t wq, wk, wv, wo, w1, b1, w2, b2;
+    size_t wq, w1, b1, w2, b2; /* wq: Wq, Wk, Wv, Wo */
 };
 
 struct layout {
@@ -79,10 +80,7 @@ static struct layout layout_of(const struct encoder_cfg *c)
     l.position = encoder_claim(&l.total, tokens_of(c), dim);
     for (int i = 0; i < c->blocks; i++) {
         struct block_at *b = &l.block[i];
-        b->wq = encoder_claim(&l.total, dim, dim);
-        b->wk = encoder_claim(&l.total, dim, dim);
-        b->wv = encoder_claim(&l.total, dim, dim);
-        b->wo = encoder_claim(&l.total, dim, dim);
+        b->wq = encoder_claim(&l.total, 4 * dim, dim);
         b->w1 = encoder_claim(&l.total, c->hidden, dim);
         b->b1 = encoder_claim(&l.total, c->hidden, 1);
         b->w2 = encoder_claim(&l.total, dim, c->hidden);
@@ -114,11 +112,10 @@ void encoder_init(float *theta, const struct encoder_cfg *c, struct rng *r)
     init_normal(theta + l.position, (size_t)tokens_of(c) * (size_t)c->dim, .1f, r);
     for (int i = 0; i < c->blocks; i++) {
         const struct block_at *b = &l.block[i];
-        const size_t square[3] = {b->wq, b->wk, b->wv};
-        for (int k = 0; k < 3; k++)
-            init_matrix(theta + square[k], c->dim, c->dim, 1, r);
+        float *square = theta + b->wq;
         /* what is added to the stream begins small */
-        init_matrix(theta + b->wo, c->dim, c->dim, .3, r);
+        for (int k = 0; k < 4; k++, square += c->dim * c->dim)
+            init_matrix(square, c->dim, c->dim, k == 3 ? 0.3 : 1, r);
         init_matrix(theta + b->w1, c->hidden, c->dim, 1.4, r);
         init_matrix(theta + b->w2, c->dim, c->hidden, .3, r);
     }
@@ -148,54 +145,47 @@ struct encoder {
     float block[];
 };
 
-static float *encoder_take(float **at, int rows, int cols)
+static size_t encoder_cut(struct encoder *m, float *block)
 {
-    float *was = *at;
-    *at += (size_t)rows * (size_t)cols;
-    return was;
-}
-
-static size_t floats_of(const struct encoder_cfg *c, int rows, int batch)
-{
-    size_t tape = (size_t)rows * (size_t)(2 * c->dim + 2 + c->hidden);
-    size_t shared = (size_t)rows * (size_t)(c->patch * c->patch + 2 * c->dim + c->hidden);
-    return (size_t)c->blocks * tape + shared + (size_t)batch * (size_t)(c->dim + 1);
+    const struct encoder_cfg *c = &m->c;
+    struct block_part part[5 * ENCODER_BLOCKS + 6], *p = part;
+    size_t rows = (size_t)m->batch * (size_t)tokens_of(c), dim = (size_t)c->dim;
+    size_t hidden = (size_t)c->hidden;
+    for (int i = 0; i < c->blocks; i++) {
+        struct tape *t = &m->tape[i];
+        *p++ = (struct block_part){&t->normed, rows * dim};
+        *p++ = (struct block_part){&t->root, rows};
+        *p++ = (struct block_part){&t->normed_mid, rows * dim};
+        *p++ = (struct block_part){&t->root_mid, rows};
+        *p++ = (struct block_part){&t->active, rows * hidden};
+    }
+    *p++ = (struct block_part){&m->patches, rows * (size_t)(c->patch * c->patch)};
+    *p++ = (struct block_part){&m->stream, rows * dim};
+    *p++ = (struct block_part){&m->added, rows * dim};
+    *p++ = (struct block_part){&m->wide, rows * hidden};
+    *p++ = (struct block_part){&m->feature, (size_t)m->batch * dim};
+    *p++ = (struct block_part){&m->root, (size_t)m->batch};
+    return block_cut(block, part, (int)(p - part));
 }
 
 struct encoder *encoder_new(const struct encoder_cfg *c, int batch, int length,
                             struct err *e)
 {
-    int tokens = tokens_of(c), rows = batch * tokens;
-    struct encoder *m = calloc(1, sizeof *m + floats_of(c, rows, batch) * sizeof(float));
+    struct encoder want = {.c = *c, .at = layout_of(c), .batch = batch, .length = length};
+    struct encoder *m = calloc(1, sizeof *m + encoder_cut(&want, NULL) * sizeof(float));
     if (!m) {
         err_set(e, ERR_MEMORY, "no memory for an encoder of %d images", batch);
         return NULL;
     }
-    m->c = *c;
-    m->at = layout_of(c);
-    m->batch = batch;
-    m->length = length;
-    float *at = m->block;
+    *m = want;
+    encoder_cut(m, m->block);
+    const struct attention_dim d = {tokens_of(c), c->dim, c->heads, length};
     for (int i = 0; i < c->blocks; i++) {
-        struct tape *t = &m->tape[i];
-        t->normed = encoder_take(&at, rows, c->dim);
-        t->root = encoder_take(&at, rows, 1);
-        t->normed_mid = encoder_take(&at, rows, c->dim);
-        t->root_mid = encoder_take(&at, rows, 1);
-        t->active = encoder_take(&at, rows, c->hidden);
-        const struct attention_dim d = {tokens, c->dim, c->heads, length};
-        t->attention = attention_new(&d, batch, e);
-        if (!t->attention) {
-            encoder_free(m);
-            return NULL;
-        }
+        m->tape[i].attention = attention_new(&d, batch, e);
+        if (m->tape[i].attention) continue;
+        encoder_free(m);
+        return NULL;
     }
-    m->patches = encoder_take(&at, rows, c->patch * c->patch);
-    m->stream = encoder_take(&at, rows, c->dim);
-    m->added = encoder_take(&at, rows, c->dim);
-    m->wide = encoder_take(&at, rows, c->hidden);
-    m->feature = encoder_take(&at, batch, c->dim);
-    m->root = encoder_take(&at, batch, 1);
     return m;
 }
 
@@ -209,7 +199,7 @@ void encoder_free(struct encoder *m)
 
 /* ---- forward ---- */
 
-static void encoder_cut(const struct encoder *m, const float *images, int n)
+static void encoder_patches(const struct encoder *m, const float *images, int n)
 {
     int side = m->c.side, patch = m->c.patch, across = side / patch;
     float *to = m->patches;
@@ -243,8 +233,6 @@ static void block_forward(struct encoder *m, int i, const struct encoder_prompt 
     const struct tape *t = &m->tape[i];
     const float *theta = m->theta;
     int dim = m->c.dim, rows = m->n * tokens_of(&m->c);
-    const struct attention_weights w = {theta + at->wq, theta + at->wk, theta + at->wv,
-                                        theta + at->wo};
     struct attention_prefix prefix = {0};
     if (p) {
         const float *key = p->vectors + 2 * i * p->length * dim;
@@ -252,7 +240,8 @@ static void block_forward(struct encoder *m, int i, const struct encoder_prompt 
             (struct attention_prefix){p->length, key, key + p->length * dim, p->gate[i]};
     }
     encoder_norm(t->normed, t->root, m->stream, rows, dim);
-    attention_forward(t->attention, m->added, t->normed, &w, p ? &prefix : NULL, m->n);
+    attention_forward(t->attention, m->added, t->normed, theta + at->wq,
+                      p ? &prefix : NULL, m->n);
     accumulate(m->stream, m->added, rows * dim);
 
     encoder_norm(t->normed_mid, t->root_mid, m->stream, rows, dim);
@@ -271,7 +260,7 @@ void encoder_forward(struct encoder *m, float *features, const float *theta,
     m->n = n;
     m->theta = theta;
     m->prefix = p ? p->length : 0;
-    encoder_cut(m, images, n);
+    encoder_patches(m, images, n);
     embed(m, n);
     for (int i = 0; i < m->c.blocks; i++)
         block_forward(m, i, p);
@@ -335,12 +324,7 @@ static void attention_part_backward(struct encoder *m, int i,
     const struct tape *t = &m->tape[i];
     int dim = m->c.dim, rows = m->n * tokens_of(&m->c);
     struct attention_grad a = {0};
-    if (g->theta) {
-        a.wq = g->theta + at->wq;
-        a.wk = g->theta + at->wk;
-        a.wv = g->theta + at->wv;
-        a.wo = g->theta + at->wo;
-    }
+    if (g->theta) a.w = g->theta + at->wq;
     if (g->vectors) {
         a.key = g->vectors + 2 * i * m->prefix * dim;
         a.value = a.key + m->prefix * dim;

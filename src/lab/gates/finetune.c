@@ -1,5 +1,6 @@
 #include "lab/gates/finetune.h"
 
+#include "lab/gates/block.h"
 #include "lab/gates/softhead.h"
 #include "nn/adam.h"
 
@@ -26,33 +27,38 @@ struct finetune {
     float block[];
 };
 
-/* room for `images` images of a task */
+static size_t finetune_cut(struct finetune *f, int rows, float *block)
+{
+    size_t n = f->n, side = (size_t)f->c.encoder.side, most = (size_t)rows;
+    size_t wide = most * (size_t)f->c.encoder.dim;
+    const struct block_part part[] = {{&f->theta, n},
+                                      {&f->m, n},
+                                      {&f->v, n},
+                                      {&f->grad, n},
+                                      {&f->x, wide},
+                                      {&f->dx, wide},
+                                      {&f->pixels, most * side * side}};
+    return block_cut(block, part, 7);
+}
+
+/* Room for `images` images of a task. */
 static struct finetune *finetune_make(const struct finetune_cfg *c, const float *theta,
                                       int images, struct rng r, struct err *e)
 {
     assert(c->batch >= 1 && c->batch <= FINETUNE_BATCH);
     int most = c->batch > EXAM ? c->batch : EXAM;
-    size_t n = encoder_params(&c->encoder), rows = (size_t)most;
-    size_t side = (size_t)c->encoder.side, size = side * side;
-    size_t floats = 4 * n + rows * (size + 2 * (size_t)c->encoder.dim);
+    struct finetune want = {.c = *c, .rng = r, .n = encoder_params(&c->encoder)};
+    size_t floats = finetune_cut(&want, most, NULL);
     struct finetune *f =
         calloc(1, sizeof *f + floats * sizeof(float) + (size_t)images * sizeof(int));
     if (!f) {
         err_set(e, ERR_MEMORY, "no memory for an encoder in training");
         return NULL;
     }
-    f->c = *c;
-    f->rng = r;
-    f->n = n;
-    f->theta = f->block;
-    f->m = f->theta + n;
-    f->v = f->m + n;
-    f->grad = f->v + n;
-    f->pixels = f->grad + n;
-    f->x = f->pixels + rows * size;
-    f->dx = f->x + rows * (size_t)c->encoder.dim;
-    f->order = (int *)(f->dx + rows * (size_t)c->encoder.dim);
-    memcpy(f->theta, theta, n * sizeof *theta);
+    *f = want;
+    finetune_cut(f, most, f->block);
+    f->order = (int *)(f->block + floats);
+    memcpy(f->theta, theta, f->n * sizeof *theta);
     f->encoder = encoder_new(&c->encoder, most, 0, e);
     f->head = softhead_new(c->encoder.dim, CLASSES, most, e);
     if (f->encoder && f->head) return f;

@@ -1,5 +1,6 @@
 #include "lab/gates/hide.h"
 
+#include "lab/gates/block.h"
 #include "lab/gates/softhead.h"
 #include "nn/act.h"
 #include "nn/adam.h"
@@ -155,22 +156,6 @@ struct hide_cfg hide_default(const struct encoder_cfg *encoder)
 
 /* ---- making and freeing ---- */
 
-static float *hide_take(float **at, size_t n)
-{
-    float *was = *at;
-    *at += n;
-    return was;
-}
-
-static void hide_claim(struct adaptive *a, float **at, size_t n)
-{
-    a->n = n;
-    a->x = hide_take(at, n);
-    a->m = hide_take(at, n);
-    a->v = hide_take(at, n);
-    a->grad = hide_take(at, n);
-}
-
 static int hide_largest(const struct continual_tasks *s)
 {
     int n = 0;
@@ -179,30 +164,27 @@ static int hide_largest(const struct continual_tasks *s)
     return n;
 }
 
-static size_t floats_of(const struct hide_cfg *c, int size)
-{
-    size_t vectors = encoder_prompt_floats(&c->encoder, c->length);
-    size_t dim = (size_t)c->encoder.dim;
-    return (4 + 2 * TASKS) * vectors + 8 * (size_t)c->encoder.blocks +
-           BATCH * ((size_t)size + 2 * dim) + (size_t)(CLASSES * c->head_each) * dim;
-}
-
-static void lay_out(struct hide *h)
+static size_t hide_cut(struct hide *h, float *block)
 {
     const struct hide_cfg *c = &h->c;
-    size_t vectors = encoder_prompt_floats(&c->encoder, c->length);
+    struct block_part part[8 + 2 * TASKS + 4], *p = part;
     size_t dim = (size_t)c->encoder.dim;
-    float *at = h->block;
-    hide_claim(&h->own, &at, vectors);
-    hide_claim(&h->factors, &at, 2 * (size_t)c->encoder.blocks);
-    for (int t = 0; t < TASKS; t++) {
-        h->e[t] = hide_take(&at, vectors);
-        h->p[t] = hide_take(&at, vectors);
+    struct adaptive *both[2] = {&h->own, &h->factors};
+    for (int i = 0; i < 2; i++) {
+        *p++ = (struct block_part){&both[i]->x, both[i]->n};
+        *p++ = (struct block_part){&both[i]->m, both[i]->n};
+        *p++ = (struct block_part){&both[i]->v, both[i]->n};
+        *p++ = (struct block_part){&both[i]->grad, both[i]->n};
     }
-    h->pixels = hide_take(&at, BATCH * (size_t)h->s->size);
-    h->x = hide_take(&at, BATCH * dim);
-    h->dx = hide_take(&at, BATCH * dim);
-    h->draws = hide_take(&at, (size_t)(CLASSES * c->head_each) * dim);
+    for (int t = 0; t < TASKS; t++) {
+        *p++ = (struct block_part){&h->e[t], h->own.n};
+        *p++ = (struct block_part){&h->p[t], h->own.n};
+    }
+    *p++ = (struct block_part){&h->pixels, BATCH * (size_t)h->s->size};
+    *p++ = (struct block_part){&h->x, BATCH * dim};
+    *p++ = (struct block_part){&h->dx, BATCH * dim};
+    *p++ = (struct block_part){&h->draws, (size_t)(CLASSES * c->head_each) * dim};
+    return block_cut(block, part, (int)(p - part));
 }
 
 struct hide *hide_new(const struct hide_cfg *c, const float *theta,
@@ -211,19 +193,18 @@ struct hide *hide_new(const struct hide_cfg *c, const float *theta,
 {
     assert(c->epochs >= 1 && c->epochs <= HIDE_EPOCHS && c->head_each >= 1);
     assert(c->encoder.dim <= HIDE_DIM && s->size == c->encoder.side * c->encoder.side);
-    size_t floats = floats_of(c, s->size);
+    struct hide want = {.c = *c, .theta = theta, .s = s, .rng = r, .tick = tick};
+    want.own.n = encoder_prompt_floats(&c->encoder, c->length);
+    want.factors.n = 2 * (size_t)c->encoder.blocks;
+    size_t floats = hide_cut(&want, NULL);
     size_t ints = (size_t)hide_largest(s) + 2 * CLASSES * (size_t)c->head_each;
     struct hide *h = calloc(1, sizeof *h + floats * sizeof(float) + ints * sizeof(int));
     if (!h) {
         err_set(e, ERR_MEMORY, "no memory for a learner of prompts");
         return NULL;
     }
-    h->c = *c;
-    h->theta = theta;
-    h->s = s;
-    h->rng = r;
-    h->tick = tick;
-    lay_out(h);
+    *h = want;
+    hide_cut(h, h->block);
     h->order = (int *)(h->block + floats);
     h->draw_label = h->order + hide_largest(s);
     h->draw_order = h->draw_label + CLASSES * c->head_each;

@@ -1,5 +1,6 @@
 #include "lab/gates/softhead.h"
 
+#include "lab/gates/block.h"
 #include "nn/adam.h"
 #include "nn/simd/kern.h"
 #include "nn/linear.h"
@@ -23,28 +24,29 @@ static size_t params(const struct softhead *h)
     return (size_t)h->classes * ((size_t)h->in + 1);
 }
 
+static size_t softhead_cut(struct softhead *h, float *block)
+{
+    size_t n = params(h), rows = (size_t)h->batch * (size_t)h->classes;
+    const struct block_part part[] = {{&h->w, n},    {&h->m, n},    {&h->v, n},
+                                      {&h->grad, n}, {&h->p, rows}, {&h->logp, rows}};
+    return block_cut(block, part, 6);
+}
+
 struct softhead *softhead_new(int in, int classes, int batch, struct err *e)
 {
     assert(in >= 1 && classes >= 1 && classes <= 32 && batch >= 1);
-    size_t n = (size_t)classes * ((size_t)in + 1), rows = (size_t)batch;
-    size_t floats = 4 * n + 2 * rows * (size_t)classes;
+    struct softhead want = {.in = in, .classes = classes, .batch = batch};
+    size_t floats = softhead_cut(&want, NULL);
     struct softhead *h =
-        calloc(1, sizeof *h + floats * sizeof(float) + rows * sizeof(uint32_t));
+        calloc(1, sizeof *h + floats * sizeof(float) + (size_t)batch * sizeof(uint32_t));
     if (!h) {
         err_set(e, ERR_MEMORY, "no memory for a classifier");
         return NULL;
     }
-    h->in = in;
-    h->classes = classes;
-    h->batch = batch;
-    h->w = h->block;
+    *h = want;
+    softhead_cut(h, h->block);
     h->b = h->w + classes * in;
-    h->m = h->w + n;
-    h->v = h->m + n;
-    h->grad = h->v + n;
-    h->p = h->grad + n;
-    h->logp = h->p + rows * (size_t)classes;
-    h->mask = (uint32_t *)(h->logp + rows * (size_t)classes);
+    h->mask = (uint32_t *)(h->block + floats);
     return h;
 }
 

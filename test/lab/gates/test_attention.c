@@ -12,8 +12,7 @@ enum { N = 5, D = 6, HEADS = 2, L = 3, BATCH = 2, EACH = D / HEADS, ROWS = BATCH
 static const struct attention_dim DIM = {N, D, HEADS, L};
 
 struct set {
-    float x[ROWS * D], wq[D * D], wk[D * D], wv[D * D], wo[D * D], key[L * D],
-        value[L * D];
+    float x[ROWS * D], w[4 * D * D], key[L * D], value[L * D]; /* w: Wq, Wk, Wv, Wo */
     double alpha, tau;
 };
 
@@ -29,9 +28,7 @@ static struct set draw(void)
     struct rng r;
     rng_init(&r, 1, 2);
     fill(s.x, ROWS * D, 1, &r);
-    float *const w[4] = {s.wq, s.wk, s.wv, s.wo};
-    for (int i = 0; i < 4; i++)
-        fill(w[i], D * D, .6, &r);
+    fill(s.w, 4 * D * D, .6, &r);
     fill(s.key, L * D, 1, &r);
     fill(s.value, L * D, 1, &r);
     return s;
@@ -40,10 +37,9 @@ static struct set draw(void)
 static void forward(struct attention *a, float *y, const struct set *s,
                     enum residual_kind gate, int length)
 {
-    const struct attention_weights w = {s->wq, s->wk, s->wv, s->wo};
     const struct attention_prefix p = {
         length, s->key, s->value, {gate, s->alpha, s->tau}};
-    attention_forward(a, y, s->x, &w, length ? &p : NULL, BATCH);
+    attention_forward(a, y, s->x, s->w, length ? &p : NULL, BATCH);
 }
 
 /* ---- the mixture of experts of Eq. 8, 9, 11 and 12, token by token, in double */
@@ -63,8 +59,8 @@ static double quadratic_score(const struct set *s, const float *xi, const float 
                               int head)
 {
     double q[EACH], k[EACH], sum = 0;
-    project(q, s->wq, xi, head);
-    project(k, s->wk, z, head);
+    project(q, s->w, xi, head);
+    project(k, s->w + 1 * D * D, z, head);
     for (int c = 0; c < EACH; c++)
         sum += q[c] * k[c];
     return sum / sqrt(EACH);
@@ -81,11 +77,11 @@ static void mixture(double out[EACH], const struct set *s, int sequence, int i, 
         double f[EACH], score;
         if (j < N) {
             score = quadratic_score(s, x + i * D, x + j * D, head);
-            project(f, s->wv, x + j * D, head);
+            project(f, s->w + 2 * D * D, x + j * D, head);
         } else {
             score = quadratic_score(s, x + i * D, s->key + (j - N) * D, head);
             score = residual_score(gate, score).score;
-            project(f, s->wv, s->value + (j - N) * D, head);
+            project(f, s->w + 2 * D * D, s->value + (j - N) * D, head);
         }
         total += exp(score);
         for (int c = 0; c < EACH; c++)
@@ -105,7 +101,7 @@ static void layer(double y[ROWS * D], const struct set *s, const struct residual
         for (int o = 0; o < D; o++) {
             y[row * D + o] = 0;
             for (int k = 0; k < D; k++)
-                y[row * D + o] += (double)s->wo[o * D + k] * h[k];
+                y[row * D + o] += (double)s->w[(3 * D + o) * D + k] * h[k];
         }
     }
 }
@@ -192,15 +188,11 @@ START_TEST(gradients_are_those_of_differences)
     rng_init(&r, 3, 4);
     fill(c, ROWS * D, .5, &r);
     forward(a, y, &s, gate, L);
-    const struct attention_grad g = {d.wq,  d.wk,    d.wv,     d.wo,
-                                     d.key, d.value, &d.alpha, &d.tau};
+    const struct attention_grad g = {d.w, d.key, d.value, &d.alpha, &d.tau};
     attention_backward(a, dx, &g, c);
 
     check_range(dx, s.x, ROWS * D, &s, c, gate);
-    check_range(d.wq, s.wq, D * D, &s, c, gate);
-    check_range(d.wk, s.wk, D * D, &s, c, gate);
-    check_range(d.wv, s.wv, D * D, &s, c, gate);
-    check_range(d.wo, s.wo, D * D, &s, c, gate);
+    check_range(d.w, s.w, 4 * D * D, &s, c, gate);
     check_range(d.key, s.key, L * D, &s, c, gate);
     check_range(d.value, s.value, L * D, &s, c, gate);
 
@@ -229,10 +221,8 @@ START_TEST(the_prefix_alone)
     rng_init(&r, 3, 4);
     fill(c, ROWS * D, .5, &r);
     forward(a, y, &s, RESIDUAL_GELU, L);
-    attention_backward(
-        a, dx,
-        &(struct attention_grad){d.wq, d.wk, d.wv, d.wo, all, d.value, &d.alpha, &d.tau},
-        c);
+    attention_backward(a, dx,
+                       &(struct attention_grad){d.w, all, d.value, &d.alpha, &d.tau}, c);
     attention_backward(a, NULL, &(struct attention_grad){.key = alone, .value = d.value},
                        c);
     ck_assert_mem_eq(all, alone, sizeof all);
