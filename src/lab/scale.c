@@ -1,6 +1,8 @@
 #include "lab/scale.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
 enum { POINTS = 31 };
 enum { LEAST = 3 }; /* nodes of the smallest cluster, as `make cluster` has */
@@ -88,37 +90,36 @@ static void scale_table(struct report *r, const struct scale_units *u)
     }
 }
 
-static void figures(struct report *r, const struct scale_units *u)
+/* One curve of the last panel; member: offset in struct scale_point. */
+static void scale_curve(struct report *r, const struct scale_units *u, const char *name,
+                        enum report_kind kind, size_t member)
 {
-    double x[POINTS], learn[POINTS], decide[POINTS], stream[POINTS], weights[POINTS],
-        sampled[POINTS];
+    double x[POINTS], y[POINTS];
     for (int i = 0; i < POINTS; i++) {
         x[i] = pow(10, 3.0 * i / (POINTS - 1));
         struct scale_point p = scale_at(u, x[i]);
-        learn[i] = p.learn_cpus;
-        decide[i] = p.decide_cpus;
-        stream[i] = p.stream_mb;
-        weights[i] = p.weights_mb;
-        sampled[i] = p.sampled_weights_mb;
+        memcpy(&y[i], (const char *)&p + member, sizeof y[i]);
     }
+    report_series(r, &(struct report_series){name, kind, POINTS, x, y, NULL, NULL});
+}
+
+#define CURVE(name, kind, member) \
+    scale_curve(r, u, name, kind, offsetof(struct scale_point, member))
+
+static void scale_figures(struct report *r, const struct scale_units *u)
+{
+    const struct report_axis nodes = {.label = "nodes", .log = true};
     report_figure(r, "cpu", "Processors", "The learner has one.");
-    report_panel(r, &(struct report_panel){.x = {.label = "nodes", .log = true},
-                                           .y = {.label = "CPUs", .log = true}});
-    report_series(r, &(struct report_series){"deciding", REPORT_LINE, POINTS, x, decide,
-                                             NULL, NULL});
-    report_series(r, &(struct report_series){"learning", REPORT_LINE, POINTS, x, learn,
-                                             NULL, NULL});
+    report_panel(r, &(struct report_panel){.x = nodes, .y = {"CPUs", .log = true}});
+    CURVE("deciding", REPORT_LINE, decide_cpus);
+    CURVE("learning", REPORT_LINE, learn_cpus);
     report_rule(r, 'y', u->load, "one learner");
     report_figure(r, "network", "Network",
                   "Weights go to all nodes, and more often with more of them.");
-    report_panel(r, &(struct report_panel){.x = {.label = "nodes", .log = true},
-                                           .y = {.label = "MB/s", .log = true}});
-    report_series(r, &(struct report_series){"trajectories", REPORT_LINE, POINTS, x,
-                                             stream, NULL, NULL});
-    report_series(r, &(struct report_series){"weights", REPORT_LINE, POINTS, x, weights,
-                                             NULL, NULL});
-    report_series(r, &(struct report_series){"weights, sampled", REPORT_DASHED, POINTS, x,
-                                             sampled, NULL, NULL});
+    report_panel(r, &(struct report_panel){.x = nodes, .y = {"MB/s", .log = true}});
+    CURVE("trajectories", REPORT_LINE, stream_mb);
+    CURVE("weights", REPORT_LINE, weights_mb);
+    CURVE("weights, sampled", REPORT_DASHED, sampled_weights_mb);
     report_rule(r, 'y', u->net_mb, "a server");
 }
 
@@ -142,7 +143,7 @@ static int scale_run(struct lab_task *t, struct err *e)
                 "first the %s.",
                 learner, network, learner < network ? "learner" : "network");
     scale_table(r, &u);
-    figures(r, &u);
+    scale_figures(r, &u);
     /* fewer nodes are no cluster: use single daemons, or a smaller share that explores */
     report_check(r, "nodes that one learner takes", learner, LEAST, INFINITY);
     report_check(r, "nodes that the network of one server takes", network, LEAST,

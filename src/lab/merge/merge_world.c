@@ -6,6 +6,7 @@
 #include "base/rng.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,39 @@ static void add_rewards(double *qoe, const struct player *p, int level, int prev
                       .reward;
 }
 
+/* How a session is played, and what is kept of it. */
+struct playing {
+    const struct packed *policy; /* NULL: the lowest level, always */
+    enum feat_layout layout;
+    const struct qoe *hint; /* in the observation; NULL: the usual weights */
+    int stop;               /* the chunk before which it ends */
+    double *qoe;            /* += the rewards of each profile (V); NULL: not wanted */
+    float *obs;             /* the last observation; NULL: not wanted */
+    uint32_t *mask;         /* of that observation; NULL: not wanted */
+};
+
+/* Returns the chunks played. */
+static int play_session(const struct merge_world *w, int s, const struct playing *how)
+{
+    struct emu_world world = emulated(w, s);
+    struct player p;
+    struct qoe hint = how->hint ? *how->hint : view_default().qoe;
+    float own[FEAT_FULL_DIM], *obs = how->obs ? how->obs : own;
+    player_start(&p, &world, w->row[s], &hint, FIRST_LEVEL);
+    for (int chunks = 0;; chunks++) {
+        uint32_t levels = feat_mask(&p.view);
+        struct policy_choice choice = {0};
+        if (how->policy) feat_observe(obs, how->layout, &p.view);
+        if (how->mask) *how->mask = levels;
+        if (p.view.chunk >= how->stop) return chunks;
+        int rc = how->policy ? packed_decide(&choice, how->policy, obs, levels, -1) : 0;
+        int level = rc ? 0 : choice.action, previous = p.view.last_level;
+        bool end = player_step(&p, level, 1);
+        if (how->qoe) add_rewards(how->qoe, &p, level, previous);
+        if (end) return chunks + 1;
+    }
+}
+
 /* ---- the scale ---- */
 
 struct scaling {
@@ -73,27 +107,14 @@ struct scaling {
     double *low, *best; /* (sessions, V) */
 };
 
-static void fixed_lowest(double *qoe, const struct merge_world *w, int s)
-{
-    struct emu_world world = emulated(w, s);
-    struct player p;
-    struct qoe any = qoe_profiles[0].qoe;
-    player_start(&p, &world, w->row[s], &any, FIRST_LEVEL);
-    int chunks = 0;
-    for (bool end = false; !end; chunks++) {
-        int previous = p.view.last_level;
-        end = player_step(&p, 0, 1);
-        add_rewards(qoe, &p, 0, previous);
-    }
-    for (int v = 0; v < V; v++)
-        qoe[v] /= chunks;
-}
-
 static int scale_session(void *ctx, int s, struct err *e)
 {
     struct scaling *c = ctx;
     struct emu_world world = emulated(c->w, s);
-    fixed_lowest(c->low + (size_t)s * V, c->w, s);
+    double *low = c->low + (size_t)s * V;
+    int chunks = play_session(c->w, s, &(struct playing){.stop = INT_MAX, .qoe = low});
+    for (int v = 0; v < V; v++)
+        low[v] /= chunks;
     struct oracle *o = oracle_new(c->w->video, (long)NODES * c->w->video->chunks, e);
     int rc = o ? 0 : ERR_MEMORY;
     for (int v = 0; v < V && !rc; v++) {
@@ -126,56 +147,22 @@ int merge_world_scale(struct merge_world *w, int threads, struct err *e)
 
 /* ---- policies ---- */
 
-static void play_one(float *score, const struct merge_world *w, int s,
-                     const struct packed *policy, enum feat_layout layout,
-                     const struct qoe *hint)
-{
-    struct emu_world world = emulated(w, s);
-    struct player p;
-    struct qoe told = hint ? *hint : view_default().qoe;
-    player_start(&p, &world, w->row[s], &told, FIRST_LEVEL);
-    double qoe[V] = {0};
-    int chunks = 0;
-    for (bool end = false; !end; chunks++) {
-        float obs[FEAT_FULL_DIM];
-        struct policy_choice choice;
-        feat_observe(obs, layout, &p.view);
-        int previous = p.view.last_level;
-        int rc = packed_decide(&choice, policy, obs, feat_mask(&p.view), -1);
-        int level = rc ? 0 : choice.action;
-        end = player_step(&p, level, 1);
-        add_rewards(qoe, &p, level, previous);
-    }
-    for (int v = 0; v < V; v++)
-        score[v] = (float)((qoe[v] / chunks - w->low[v]) / (w->best[v] - w->low[v]));
-}
-
 void merge_world_play(float *scores, const struct merge_world *w,
                       const struct packed *policy, enum feat_layout layout,
                       const struct qoe *hint)
 {
     assert(feat_dim(layout) <= FEAT_FULL_DIM && !feat_rolled(layout));
-    for (int s = 0; s < w->sessions; s++)
-        play_one(scores + (size_t)s * V, w, s, policy, layout, hint);
-}
-
-/* The observation of a policy in a session before chunk `stop`, or at its end. mask may be NULL. */
-static void merge_world_watch(float *obs, uint32_t *mask, const struct merge_world *w,
-                              int s, int stop, const struct packed *policy,
-                              enum feat_layout layout)
-{
-    struct emu_world world = emulated(w, s);
-    struct player p;
-    struct qoe told = view_default().qoe;
-    player_start(&p, &world, w->row[s], &told, FIRST_LEVEL);
-    for (;;) {
-        feat_observe(obs, layout, &p.view);
-        uint32_t levels = feat_mask(&p.view);
-        if (mask) *mask = levels;
-        struct policy_choice choice;
-        if (p.view.chunk >= stop) return;
-        int rc = packed_decide(&choice, policy, obs, levels, -1);
-        if (player_step(&p, rc ? 0 : choice.action, 1)) return;
+    for (int s = 0; s < w->sessions; s++) {
+        double qoe[V] = {0};
+        const struct playing how = {.policy = policy,
+                                    .layout = layout,
+                                    .hint = hint,
+                                    .stop = INT_MAX,
+                                    .qoe = qoe};
+        int chunks = play_session(w, s, &how);
+        for (int v = 0; v < V; v++)
+            scores[s * V + v] =
+                (float)((qoe[v] / chunks - w->low[v]) / (w->best[v] - w->low[v]));
     }
 }
 
@@ -188,8 +175,9 @@ void merge_world_states(float *obs, uint32_t *mask, int n, const struct merge_wo
     for (int i = 0; i < n; i++) {
         int session = (int)rng_below(&r, (uint32_t)w->sessions);
         int stop = 1 + (int)rng_below(&r, (uint32_t)w->video->chunks - 1);
-        merge_world_watch(obs + (size_t)i * (size_t)feat_dim(layout), &mask[i], w,
-                          session, stop, policy, layout);
+        float *own = obs + (size_t)i * (size_t)feat_dim(layout);
+        play_session(w, session,
+                     &(struct playing){policy, layout, NULL, stop, NULL, own, &mask[i]});
     }
 }
 
@@ -197,8 +185,9 @@ void merge_world_look(float *obs, const struct merge_world *w,
                       const struct packed *policy)
 {
     for (int s = 0; s < w->sessions; s++)
-        merge_world_watch(obs + (size_t)s * FEAT_FULL_DIM, NULL, w, s, 1 + MERGE_LOOK,
-                          policy, FEAT_BLIND);
+        play_session(w, s,
+                     &(struct playing){policy, FEAT_BLIND, NULL, 1 + MERGE_LOOK, NULL,
+                                       obs + (size_t)s * FEAT_FULL_DIM, NULL});
 }
 
 void merge_world_mean(double *out, const struct merge_world *w, const float *scores)
