@@ -463,6 +463,7 @@ lab-data: ## real images for the labs (npm and Debian packages) into build/lab-d
 format: ## format every source, renew the tables of modules in src/*/README.md
 	@find src include test -name '*.[ch]' | xargs clang-format -i
 	@bash test/lint/modules.sh --write
+	@[ ! -x build/abrd ] || bash test/lint/reference.sh --write
 
 policy: all ## retrain the shipped policy (deploy/policy), TRACES=DIR adds real ones
 	@bash deploy/policy/make.sh $(TRACES)

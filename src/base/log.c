@@ -10,22 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const WORDS[] = {"error", "warn", "info", "debug"};
+const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 
 struct log log_init(int fd, enum log_level level, bool json)
 {
     return (struct log){.fd = fd, .level = level, .json = json, .now = clock_now};
-}
-
-int log_level_parse(enum log_level *out, const char *s, struct err *e)
-{
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(s, WORDS[i]) != 0) continue;
-        *out = (enum log_level)i;
-        return 0;
-    }
-    return err_field(e, ERR_INVALID, "log level",
-                     "'%.20s' is not error, warn, info or debug", s);
 }
 
 static void time_text(char *buf, size_t n, double t)
@@ -91,7 +80,7 @@ void log_event(const struct log *l, enum log_level level, const char *event,
                 : "%s %-5s  %-12.40s ";
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    int n = snprintf(line, sizeof line, head, when, WORDS[level], event);
+    int n = snprintf(line, sizeof line, head, when, log_level_words[level], event);
 #pragma GCC diagnostic pop
     size_t tail = l->json ? 3 : 1, at = (size_t)n;
     at += log_append(line + at, sizeof line - at - tail, text, l->json);

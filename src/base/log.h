@@ -28,9 +28,8 @@ struct log {
 
 struct log log_init(int fd, enum log_level level, bool json);
 
-/* "error", "warn", "info", "debug". */
-int log_level_parse(enum log_level *out, const char *s, struct err *e)
-    __attribute__((warn_unused_result));
+/* In the order of the enum, ended by NULL. */
+extern const char *const log_level_words[];
 
 /* l may be NULL. An event below its level costs one comparison. */
 void log_event(const struct log *l, enum log_level level, const char *event,

@@ -34,7 +34,7 @@ static const struct lab *const all_labs[] = {
     &scale_lab, &shift_lab,      &tracking_lab, NULL,
 };
 
-enum { OPTIONS = OPT_TABLE_MAX - 10, HELP = 160 };
+enum { OPTIONS = FIELD_TABLE_MAX - 10, HELP = 160 };
 
 _Static_assert(LAB_PATH == HOME_PATH, "lab_find hands its buffer to home_find");
 
@@ -101,27 +101,30 @@ static void set_defaults(struct work *w, bool quick)
     }
 }
 
-static void put_option(struct opt *out, struct work *w, int i)
+static void put_option(struct field *out, struct work *w, int i)
 {
     const struct lab_option *o = &w->lab->options[i];
     struct target *t = &w->target[i];
     lab_describe(w->help[i], o);
-    *out = (struct opt){
-        .name = o->name, .arg = o->arg, .help = w->help[i], .lo = o->lo, .hi = o->hi};
     switch (o->kind) {
     case LAB_FLAG:
-        out->flag = &t->flag;
+        *out = (struct field){FIELD_TO(t->flag)};
         break;
     case LAB_INT:
-        out->i64 = &t->i64;
+        *out = (struct field){FIELD_TO(t->i64)};
         break;
     case LAB_REAL:
-        out->d = &t->real;
+        *out = (struct field){FIELD_TO(t->real)};
         break;
     case LAB_TEXT:
-        out->text = &t->text;
+        *out = (struct field){FIELD_TO(t->text)};
         break;
     }
+    out->name = o->name;
+    out->arg = o->arg;
+    out->help = w->help[i];
+    out->lo = o->lo;
+    out->hi = o->hi;
 }
 
 static void keep_values(struct work *w)
@@ -149,21 +152,21 @@ static void keep_values(struct work *w)
 /* Exit code, or -1 to go on. */
 static int parse(struct work *w, int argc, char **argv)
 {
-    const struct opt of_runs[] = {
-        {"quick", NULL, "a smaller version that takes seconds", .flag = &w->quick},
-        {"seed", "N", "of everything random", .u64 = &w->seed},
-        {"threads", "N", "runs at a time", .i = &w->threads, .lo = 1, .hi = POOL_THREADS,
-         .shown = "one per processor"},
+    const struct field of_runs[] = {
+        {"quick", NULL, "a smaller version that takes seconds", FIELD_TO(w->quick)},
+        {"seed", "N", "of everything random", FIELD_TO(w->seed)},
+        {"threads", "N", "runs at a time", FIELD_TO(w->threads), .lo = 1,
+         .hi = POOL_THREADS, .shown = "one per processor"},
     };
     enum { OF_RUNS = sizeof of_runs / sizeof *of_runs };
-    const struct opt common[] = {
+    const struct field common[] = {
         {"out", "DIR", "folder for report, CSV, JSON and finished runs (default: none)",
-         .text = &w->out},
+         FIELD_TO(w->out)},
         OPT_QUIET(w->quiet),
         OUT_OPTIONS(w->rows),
     };
     enum { COMMON = sizeof common / sizeof *common };
-    struct opt opts[OPT_TABLE_MAX + 1] = {{0}};
+    struct field opts[FIELD_TABLE_MAX + 1] = {{0}};
     int n = options_of(w->lab);
     for (int i = 0; i < n; i++)
         put_option(&opts[i], w, i);

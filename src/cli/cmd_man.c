@@ -1,8 +1,10 @@
-/* abrd man: the manual pages, for the build (make install) and for who has only the program. */
+/* abrd man: the manual pages, for the build (make install) and for users without them; the options as
+ * Markdown, for the reference. */
 #include "cli/cmd.h"
 #include "cli/man.h"
 #include "cli/opt.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,27 +37,43 @@ static void overview(const struct cmd_sub *table)
             "\\fIshare/abrd/web/openapi.json\\fR.");
 }
 
+/* What a command prints when it is asked (opt.h). */
+static int ask_command(const struct cmd_sub *c, const char *what)
+{
+    char name[64], ask[64];
+    snprintf(name, sizeof name, "%s", c->name);
+    snprintf(ask, sizeof ask, "%s", what);
+    char *asked[] = {name, ask, NULL};
+    return c->run(2, asked);
+}
+
 int cmd_man(const struct cmd_sub *table, int argc, char **argv)
 {
-    if (argc > 2) return opt_usage("man", "one command, or none for the overview");
+    bool markdown = argc > 1 && !strcmp(argv[1], "--markdown");
     if (argc < 2) {
         overview(table);
         return OPT_EXIT_DONE;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        puts("Prints the source of a manual page: of the program, or of one command.\n\n"
-             "usage: abrd man [COMMAND]\n\n"
+        puts("Prints the source of a manual page: of the program, or of one command.\n"
+             "--markdown prints the options of a command as tables, for "
+             "deploy/REFERENCE.md.\n\n"
+             "usage: abrd man [[--markdown] COMMAND]\n\n"
              "examples:\n  abrd man serve | man -l -\n"
-             "  abrd man > /usr/local/share/man/man8/abrd.8");
+             "  abrd man > /usr/local/share/man/man8/abrd.8\n"
+             "  abrd man --markdown serve");
         return OPT_EXIT_DONE;
     }
-    const struct cmd_sub *c = cmd_sub_find(table, argv[1]);
-    if (!c) return opt_usage("man", "there is no command '%s'", argv[1]);
-    char name[64], ask[] = OPT_MAN;
-    snprintf(name, sizeof name, "abrd-%s", c->name);
-    man_begin(name, c->help);
-    char *asked[] = {argv[1], ask, NULL};
-    int code = c->run(2, asked);
+    if (argc != 2 + markdown)
+        return opt_usage("man", "one command, or none for the overview");
+    const char *name = argv[1 + markdown];
+    const struct cmd_sub *c = cmd_sub_find(table, name);
+    if (!c) return opt_usage("man", "there is no command '%s'", name);
+    if (markdown) return ask_command(c, OPT_MARKDOWN);
+    char title[64];
+    snprintf(title, sizeof title, "abrd-%s", c->name);
+    man_begin(title, c->help);
+    int code = ask_command(c, OPT_MAN);
     man_end("\\fBabrd\\fR(8)");
     return code;
 }

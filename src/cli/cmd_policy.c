@@ -59,7 +59,7 @@ static int show_file(struct out *o, const char *path, struct err *e)
 static int policy_show(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
-    const struct opt opts[] = {OUT_OPTIONS(cfg), {0}};
+    const struct field opts[] = {OUT_OPTIONS(cfg), {0}};
     const struct opt_cmd cmd = {
         .name = "policy show",
         .args = "FILE...",
@@ -177,8 +177,8 @@ static int join(int argc, char **argv)
 {
     const char *to = "merge.safetensors";
     struct out_cfg cfg = {0};
-    const struct opt opts[] = {
-        {"out", "FILE", "the joined policy", .text = &to}, OUT_OPTIONS(cfg), {0}};
+    const struct field opts[] = {
+        {"out", "FILE", "the joined policy", FIELD_TO(to)}, OUT_OPTIONS(cfg), {0}};
     const struct opt_cmd cmd = {
         .name = "policy join",
         .args = "FILE FILE...",
@@ -213,7 +213,7 @@ static int join(int argc, char **argv)
 /* ----------------------------------------------------------------------------- merge */
 
 /* The weights as given, divided by their sum. */
-static int read_weights(float *x, const struct opt_list *given, int experts,
+static int read_weights(float *x, const struct field_list *given, int experts,
                         struct err *e)
 {
     double sum = 0;
@@ -233,7 +233,7 @@ static int read_weights(float *x, const struct opt_list *given, int experts,
     return 0;
 }
 
-static int merge_file(const char *from, const char *to, const struct opt_list *weights,
+static int merge_file(const char *from, const char *to, const struct field_list *weights,
                       struct err *e)
 {
     struct ckpt_meta *m = calloc(1, sizeof *m);
@@ -273,11 +273,11 @@ out:
 static int merge(int argc, char **argv)
 {
     const char *to = "merged.safetensors";
-    struct opt_list weights = {0};
+    struct field_list weights = {0};
     struct out_cfg cfg = {0};
-    const struct opt opts[] = {
-        {"weights", "X,...", "one per expert, divided by their sum", .list = &weights},
-        {"out", "FILE", "the merged policy, of one expert", .text = &to},
+    const struct field opts[] = {
+        {"weights", "X,...", "one per expert, divided by their sum", FIELD_TO(weights)},
+        {"out", "FILE", "the merged policy, of one expert", FIELD_TO(to)},
         OUT_OPTIONS(cfg),
         {0}};
     const struct opt_cmd cmd = {
@@ -379,14 +379,14 @@ static int import(int argc, char **argv)
 {
     struct out_cfg out = {0};
     const char *to = NULL, *route = NULL, *critic_route = NULL;
-    const struct opt opts[] = {
+    const struct field opts[] = {
         {"out", "POLICY", "the policy, for abrd serve --policy and moe:POLICY",
-         .text = &to},
+         FIELD_TO(to)},
         {"route", "NAME",
          "how the actor's experts are chosen: single, dense, top1, ... (default: top1, "
          "with\none expert single)",
-         .text = &route},
-        {"critic-route", "NAME", "and the critic's", .text = &critic_route},
+         FIELD_TO(route)},
+        {"critic-route", "NAME", "and the critic's", FIELD_TO(critic_route)},
         OUT_OPTIONS(out),
         {0}};
     const struct opt_cmd cmd = {

@@ -62,7 +62,7 @@ static int trace_check_command(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
     bool quiet = false;
-    const struct opt opts[] = {OPT_QUIET(quiet), OUT_OPTIONS(cfg), {0}};
+    const struct field opts[] = {OPT_QUIET(quiet), OUT_OPTIONS(cfg), {0}};
     const struct opt_cmd cmd = {
         .name = "trace check",
         .args = "FILE|DIR...",
@@ -214,11 +214,11 @@ static int convert(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
     struct conversion c = {.cfg = trace_set_cfg_default()};
-    const struct opt opts[] = {
+    const struct field opts[] = {
         {"min-s", "S", "of logs with many sessions: shorter ones are left out",
-         .d = &c.cfg.min_s, .lo = 0, .hi = 1e6},
-        {"max", "N", "and the first N that are long enough are taken", .i = &c.cfg.max,
-         .lo = 1, .hi = 1e6},
+         FIELD_TO(c.cfg.min_s), .lo = 0, .hi = 1e6},
+        {"max", "N", "and the first N that are long enough are taken",
+         FIELD_TO(c.cfg.max), .lo = 1, .hi = 1e6},
         OPT_QUIET(c.quiet),
         OUT_OPTIONS(cfg),
         {0},
@@ -283,15 +283,15 @@ static int generate(int argc, char **argv)
     uint64_t seed = 1;
     bool quiet = false;
     struct out_cfg cfg = {0};
-    const struct opt opts[] = {
-        {"out", "DIR", "folder for the traces; made when it is not there", .text = &dir},
+    const struct field opts[] = {
+        {"out", "DIR", "folder for the traces; made when it is not there", FIELD_TO(dir)},
         {"kind", "NAME",
          "3g-commute, broadband, lte, wifi, outage, high-4g, all of them, "
          "or volatile-low",
-         .text = &kind},
-        {"n", "N", "traces of each kind", .i = &n, .lo = 1, .hi = 10000},
-        {"seconds", "S", "length of each", .d = &seconds, .lo = 10, .hi = 1e5},
-        {"seed", "N", "the same seed gives the same bytes", .u64 = &seed},
+         FIELD_TO(kind)},
+        {"n", "N", "traces of each kind", FIELD_TO(n), .lo = 1, .hi = 10000},
+        {"seconds", "S", "length of each", FIELD_TO(seconds), .lo = 10, .hi = 1e5},
+        {"seed", "N", "the same seed gives the same bytes", FIELD_TO(seed)},
         OPT_QUIET(quiet),
         OUT_OPTIONS(cfg),
         {0},
@@ -381,10 +381,10 @@ static int stats(int argc, char **argv)
     struct out_cfg cfg = {0};
     const char *part_name = "all";
     bool total = false;
-    const struct opt opts[] = {
+    const struct field opts[] = {
         {"part", "NAME", "of folders: all, train or test, split by name",
-         .text = &part_name},
-        {"total", NULL, "only the row over all traces", .flag = &total},
+         FIELD_TO(part_name)},
+        {"total", NULL, "only the row over all traces", FIELD_TO(total)},
         OUT_OPTIONS(cfg),
         {0},
     };
@@ -478,15 +478,15 @@ static int overlap(int argc, char **argv)
     struct overlap_cfg how = overlap_cfg_default();
     how.threads = pool_cpus();
     const char *list = NULL;
-    const struct opt opts[] = {
-        {"window", "S", "length of the windows that are compared", .i = &how.window_s,
+    const struct field opts[] = {
+        {"window", "S", "length of the windows that are compared", FIELD_TO(how.window_s),
          .lo = 10, .hi = 100000},
         {"threshold", "R", "correlation from which windows are called alike",
-         .d = &how.threshold, .lo = 0, .hi = 1},
+         FIELD_TO(how.threshold), .lo = 0, .hi = 1},
         {"level", "X", "their means may differ by this share; 1 = by anything",
-         .d = &how.level, .lo = 0, .hi = 1},
-        {"list", "FILE", "write the names in B, one a line", .text = &list},
-        {"threads", "N", "threads to compare on", .i = &how.threads, .lo = 1,
+         FIELD_TO(how.level), .lo = 0, .hi = 1},
+        {"list", "FILE", "write the names in B, one a line", FIELD_TO(list)},
+        {"threads", "N", "threads to compare on", FIELD_TO(how.threads), .lo = 1,
          .hi = POOL_THREADS, .shown = "one per processor"},
         OPT_QUIET(quiet),
         OUT_OPTIONS(cfg),

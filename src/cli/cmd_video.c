@@ -18,11 +18,19 @@ struct source {
 
 #define SOURCE_OPTIONS(s)                                                             \
     {"fetch", NULL, "FROM is a URL: read it, and ask for sizes (HEAD), over HTTP(S)", \
-     .flag = &(s).fetch},                                                             \
-        {"chunks",         "N",     "the first N chunks; a live manifest needs it",   \
-         .i = &(s).chunks, .lo = 1, .hi = VIDEO_CHUNKS_MAX},                          \
-        {"chunk-s",         "S",     "chunks of a video_size_* folder are so long",   \
-         .d = &(s).chunk_s, .lo = 1, .hi = 10},                                       \
+     FIELD_TO((s).fetch)},                                                            \
+        {"chunks",                                                                    \
+         "N",                                                                         \
+         "the first N chunks; a live manifest needs it",                              \
+         FIELD_TO((s).chunks),                                                        \
+         .lo = 1,                                                                     \
+         .hi = VIDEO_CHUNKS_MAX},                                                     \
+        {"chunk-s",                                                                   \
+         "S",                                                                         \
+         "chunks of a video_size_* folder are so long",                               \
+         FIELD_TO((s).chunk_s),                                                       \
+         .lo = 1,                                                                     \
+         .hi = 10},                                                                   \
         OPT_QUIET((s).quiet)
 
 static bool is_url(const char *from)
@@ -82,7 +90,7 @@ static int video_show(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
     struct source s = {0};
-    const struct opt opts[] = {SOURCE_OPTIONS(s), OUT_OPTIONS(cfg), {0}};
+    const struct field opts[] = {SOURCE_OPTIONS(s), OUT_OPTIONS(cfg), {0}};
     const struct opt_cmd cmd = {
         .name = "video show",
         .args = "FROM",
@@ -112,8 +120,8 @@ static int convert(int argc, char **argv)
     struct out_cfg cfg = {0};
     struct source s = {0};
     const char *to = NULL;
-    const struct opt opts[] = {
-        {"out", "DIR", "folder for the table; made when it is not there", .text = &to},
+    const struct field opts[] = {
+        {"out", "DIR", "folder for the table; made when it is not there", FIELD_TO(to)},
         SOURCE_OPTIONS(s),
         OUT_OPTIONS(cfg),
         {0},

@@ -93,27 +93,34 @@ void man_entry(const char *term, const char *text)
     put_line(text);
 }
 
-static void put_option(const struct opt *o)
+static void put_option(const struct field *f)
 {
-    char value[OPT_DEFAULT];
-    opt_default(value, sizeof value, o);
+    char value[FIELD_TEXT_MAX] = "";
+    if (f->to) field_default(value, sizeof value, f, NULL);
     puts(".TP");
     fputs("\\fB\\-\\-", stdout);
-    man_put(o->name, strlen(o->name));
+    man_put(f->name, strlen(f->name));
     fputs("\\fR", stdout);
-    if (o->arg) {
+    if (f->arg) {
         fputs(" \\fI", stdout);
-        man_put(o->arg, strlen(o->arg));
+        man_put(f->arg, strlen(f->arg));
         fputs("\\fR", stdout);
     }
-    putchar('\n');
-    man_put(o->help, strlen(o->help));
+    puts(f->flags & FIELD_LIVE ? " *" : "");
+    man_put(f->help, strlen(f->help));
     if (*value) {
-        fputs(" [", stdout);
+        fputs(" (default ", stdout);
         man_put(value, strlen(value));
-        putchar(']');
+        putchar(')');
     }
     putchar('\n');
+}
+
+static void put_options(const char *heading, const struct field *const *rows, int n)
+{
+    if (heading) printf(".SS %s\n", heading);
+    for (int i = 0; i < n; i++)
+        put_option(rows[i]);
 }
 
 static void synopsis(const char *name, const char *rest)
@@ -139,9 +146,9 @@ void man_command(const struct opt_cmd *c)
         man_section("DESCRIPTION");
     man_text(c->about);
     if (!part) man_section("OPTIONS");
-    for (const struct opt *o = c->opts; o->name; o++)
-        put_option(o);
-    put_option(&opt_help);
+    opt_groups(c->opts, true, put_options);
+    put_option(&opt_help[0]);
+    if (opt_advanced(c->opts)) put_option(&opt_help[1]);
     if (!c->example) return;
     if (part)
         puts(".PP\nExample:\n.PP");
@@ -171,4 +178,50 @@ void man_end(const char *see_also)
     man_entry(usage, "wrong usage; nothing was done");
     man_section("SEE ALSO");
     printf("%s\n", see_also);
+}
+
+/* ---- Markdown ---- */
+
+/* A cell of a table on one line. */
+static void put_cell(const char *text)
+{
+    for (const char *p = text; *p; p++)
+        if (*p == '|')
+            fputs("\\|", stdout);
+        else
+            putchar(*p == '\n' ? ' ' : *p);
+}
+
+static void put_range(const struct field *f)
+{
+    for (int i = 0; f->words && f->words[i]; i++)
+        printf("%s`%s`", i ? ", " : "", f->words[i]);
+    if (f->words) return;
+    if (f->lo != 0 || f->hi != 0) printf("%.10g to %.10g", f->lo, f->hi);
+    if (f->unit) printf("%s%s", f->lo != 0 || f->hi != 0 ? " " : "", f->unit);
+}
+
+static void put_table(const char *heading, const struct field *const *rows, int n)
+{
+    if (heading) printf("\n### %c%s\n", *heading - 'a' + 'A', heading + 1);
+    puts("\n| option | what it does | values | default |\n|---|---|---|---|");
+    for (int i = 0; i < n; i++) {
+        const struct field *f = rows[i];
+        char value[FIELD_TEXT_MAX] = "";
+        field_default(value, sizeof value, f, NULL);
+        printf("| `--%s", f->name);
+        if (f->arg) putchar(' '), put_cell(f->arg);
+        printf("`%s | ", f->flags & FIELD_LIVE ? " *" : "");
+        put_cell(f->help);
+        fputs(" | ", stdout);
+        put_range(f);
+        printf(" | %s", *value ? "`" : "");
+        put_cell(value);
+        printf("%s |\n", *value ? "`" : "");
+    }
+}
+
+void man_markdown(const struct field *opts)
+{
+    opt_groups(opts, true, put_table);
 }

@@ -1,9 +1,8 @@
-/* man.h - manual pages, from the same tables as --help and completion.
+/* man.h - manual pages and reference tables, from the same tables as --help and completion.
  *
- * A page is what these print on stdout one after the other: man_begin, then the command itself
- * (asked with OPT_MAN: man_command for one with options, man_group and its commands for one that
- * has commands), then man_end. `abrd man` does it; the Makefile puts longer sections, written by
- * hand in deploy/man, in front of EXIT STATUS.
+ * These functions print a page on stdout: man_begin, then the command itself (OPT_MAN runs
+ * man_command for a command with options, and man_group for one with subcommands), then man_end.
+ * `abrd man` calls them. The Makefile inserts the longer sections of deploy/man before EXIT STATUS.
  *
  * Threads: main thread. */
 #ifndef CLI_MAN_H
@@ -25,8 +24,11 @@ void man_group(const char *usage, const char *about, const char *heading);
 void man_entry(const char *term, const char *text);
 /* A section's heading. */
 void man_section(const char *heading);
-/* Running text: a line that begins with a space is set as it is, an empty one ends a paragraph. */
+/* Running text. A line that begins with a space is printed as it is, an empty line ends a paragraph. */
 void man_text(const char *text);
+
+/* The options as Markdown tables, one for each heading. An asterisk marks those that SIGHUP changes. */
+void man_markdown(const struct field *opts);
 
 /* EXIT STATUS, SEE ALSO. */
 void man_end(const char *see_also);

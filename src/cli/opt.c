@@ -1,13 +1,9 @@
 #include "cli/opt.h"
 
-#include "base/text.h"
 #include "cli/man.h"
 
 #include <assert.h>
-#include <float.h>
 #include <getopt.h>
-#include <limits.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,50 +28,99 @@ int opt_usage(const char *name, const char *fmt, ...)
 
 /* ---- help ---- */
 
-const struct opt opt_help = {.name = "help", .help = "this text"};
+const struct field opt_help[] = {
+    {.name = "help", .help = "print this text"},
+    {.name = "help-all", .help = "print this text with the advanced options"},
+    {0}};
 
-void opt_default(char *buf, size_t n, const struct opt *o)
+int opt_advanced(const struct field *opts)
 {
-    *buf = '\0';
-    if (o->shown) {
-        snprintf(buf, n, "%s", o->shown);
-    } else if (o->i) {
-        snprintf(buf, n, "%d", *o->i);
-    } else if (o->i64) {
-        snprintf(buf, n, "%lld", (long long)*o->i64);
-    } else if (o->u64) {
-        snprintf(buf, n, "%llu", (unsigned long long)*o->u64);
-    } else if (o->d) {
-        if (isfinite(*o->d)) snprintf(buf, n, "%g", *o->d);
-    } else if (o->text) {
-        if (*o->text) snprintf(buf, n, "%s", *o->text);
-    } else if (o->list) {
-        size_t at = 0;
-        for (int i = 0; i < o->list->n && at < n; i++)
-            at += (size_t)snprintf(buf + at, n - at, "%s%s", i ? "," : "",
-                                   o->list->item[i]);
+    int n = 0;
+    for (; opts->name; opts++)
+        n += (opts->flags & FIELD_ADVANCED) != 0;
+    return n;
+}
+
+void opt_groups(const struct field *opts, bool advanced,
+                void (*each)(const char *heading, const struct field *const *rows, int n))
+{
+    bool done[FIELD_TABLE_MAX] = {false};
+    int n = 0;
+    while (opts[n].name)
+        n++;
+    for (int i = 0; i < n; i++) {
+        const struct field *rows[FIELD_TABLE_MAX];
+        int found = 0;
+        for (int k = i; k < n && !done[i]; k++) {
+            const char *a = opts[i].group, *b = opts[k].group;
+            if (a != b && (!a || !b || strcmp(a, b) != 0)) continue;
+            if (k > i) done[k] = true;
+            if (advanced || !(opts[k].flags & FIELD_ADVANCED)) rows[found++] = &opts[k];
+        }
+        if (found) each(opts[i].group, rows, found);
     }
 }
 
-static int left_column(char *buf, size_t n, const struct opt *o)
+static int left_column(char *buf, size_t n, const struct field *f)
 {
-    return snprintf(buf, n, "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    return snprintf(buf, n, "--%s%s%s%s", f->name, f->arg ? " " : "",
+                    f->arg ? f->arg : "", f->flags & FIELD_LIVE ? " *" : "");
 }
 
-/* the help text may have several lines: all but the first are indented */
-static void print_option(const struct opt *o, int width)
+enum { COLUMN = 28, LINE = 100 }; /* most columns of the names; of a line */
+
+/* Breaks text at its newlines and at LINE columns; all lines but the first are indented. */
+static void print_wrapped(const char *text, int indent)
+{
+    int column = indent;
+    while (*text) {
+        int word = (int)strcspn(text, " \n"), blanks = (int)strspn(text + word, " ");
+        if (column > indent && column + word > LINE)
+            column = printf("\n%*s", indent, "") - 1;
+        column += printf("%.*s", word, text);
+        text += word + blanks;
+        if (*text == '\n') {
+            column = printf("\n%*s", indent, "") - 1;
+            text++;
+        } else if (blanks && column + blanks + (int)strcspn(text, " \n") <= LINE) {
+            column += printf("%*s", blanks, "");
+        } else if (blanks) {
+            column = LINE;
+        }
+    }
+}
+
+static void print_option(const struct field *f, int width)
 {
     char left[128];
-    left_column(left, sizeof left, o);
-    printf("  %-*s  ", width, left);
-    for (const char *p = o->help; *p; p++) {
-        putchar(*p);
-        if (*p == '\n') printf("  %-*s  ", width, "");
-    }
-    char value[OPT_DEFAULT];
-    opt_default(value, sizeof value, o);
-    if (*value) printf(" [%s]", value);
+    if (left_column(left, sizeof left, f) > width)
+        printf("  %s\n  %-*s  ", left, width, "");
+    else
+        printf("  %-*s  ", width, left);
+    char value[FIELD_TEXT_MAX] = "", help[2 * FIELD_TEXT_MAX];
+    if (f->to) field_default(value, sizeof value, f, NULL);
+    snprintf(help, sizeof help, *value ? "%s (default %s)" : "%s", f->help, value);
+    print_wrapped(help, width + 4);
     putchar('\n');
+}
+
+static int widest(const struct field *opts)
+{
+    char left[128];
+    int width = left_column(left, sizeof left, &opt_help[0]);
+    for (; opts->name; opts++) {
+        int w = left_column(left, sizeof left, opts);
+        if (w > width) width = w;
+    }
+    return width < COLUMN ? width : COLUMN;
+}
+
+static void print_group(const char *heading, const struct field *const *rows, int n)
+{
+    int width = heading ? COLUMN : widest(rows[0]); /* and the rows behind it */
+    printf("\n%s:\n", heading ? heading : "options");
+    for (int i = 0; i < n; i++)
+        print_option(rows[i], width);
 }
 
 static void print_indented(const char *text)
@@ -88,107 +133,40 @@ static void print_indented(const char *text)
     putchar('\n');
 }
 
-static void print_help(const struct opt_cmd *c)
+static void print_help(const struct opt_cmd *c, bool all)
 {
-    char left[128];
-    int width = left_column(left, sizeof left, &opt_help);
-    for (const struct opt *o = c->opts; o->name; o++) {
-        int w = left_column(left, sizeof left, o);
-        if (w > width) width = w;
-    }
-
-    printf("usage: abrd %s [options]%s%s\n\n%s\n\noptions:\n", c->name,
-           c->args ? " " : "", c->args ? c->args : "", c->about);
-    for (const struct opt *o = c->opts; o->name; o++)
-        print_option(o, width);
-    print_option(&opt_help, width);
+    int hidden = opt_advanced(c->opts);
+    printf("usage: abrd %s [options]%s%s\n\n%s\n", c->name, c->args ? " " : "",
+           c->args ? c->args : "", c->about);
+    opt_groups(c->opts, all, print_group);
+    if (!c->opts->name) puts("\noptions:");
+    const struct field *last =
+        c->opts; /* the first row of the last table, which has no heading */
+    while (last->group)
+        last++;
+    int width = widest(last);
+    print_option(&opt_help[0], width);
+    if (hidden) print_option(&opt_help[1], width);
     if (c->example) {
         printf("\nexample:\n");
         print_indented(c->example);
     }
     printf("\nexit codes: %d done, %d failed, %d wrong usage\n", OPT_EXIT_DONE,
            OPT_EXIT_FAILED, OPT_EXIT_USAGE);
-}
-
-/* ---- values ---- */
-
-static int set_list(struct opt_list *l, char *value, bool whole, const char *what,
-                    struct err *e)
-{
-    char *rest = NULL;
-    if (whole && *value && l->n < OPT_LIST_MAX) {
-        l->item[l->n++] = value;
-        return 0;
-    }
-    for (char *item = strtok_r(value, ",", &rest); item;
-         item = strtok_r(NULL, ",", &rest)) {
-        if (l->n == OPT_LIST_MAX)
-            return err_field(e, ERR_RANGE, what, "more than %d items", OPT_LIST_MAX);
-        l->item[l->n++] = item;
-    }
-    if (!l->n) return err_field(e, ERR_INVALID, what, "an empty list");
-    return 0;
-}
-
-/* `again`: the option was met before, so a list grows instead of losing its default */
-static int set_value(const struct opt *o, char *value, bool again, struct err *e)
-{
-    char what[80];
-    snprintf(what, sizeof what, "--%s", o->name);
-    bool any = o->lo == 0 && o->hi == 0;
-
-    if (o->flag) {
-        *o->flag = true;
-        return 0;
-    }
-    if (o->text) {
-        *o->text = value;
-        return 0;
-    }
-    if (o->list) {
-        if (!again) o->list->n = 0;
-        return set_list(o->list, value, o->whole, what, e);
-    }
-    if (o->u64) return text_u64(o->u64, value, what, e);
-    if (o->d) {
-        double least = any ? -DBL_MAX : o->lo, most = any ? DBL_MAX : o->hi;
-        return text_double(o->d, value, least, most, what, e);
-    }
-    int64_t *wide = o->i64, v = 0;
-    int64_t least = wide ? INT64_MIN : INT_MIN, most = wide ? INT64_MAX : INT_MAX;
-    int rc = text_int(&v, value, any ? least : (int64_t)o->lo,
-                      any ? most : (int64_t)o->hi, what, e);
-    if (rc) return rc;
-    if (wide)
-        *wide = v;
-    else
-        *o->i = (int)v;
-    return 0;
+    if (hidden && !all)
+        printf("%d advanced options are not shown: abrd %s --help-all\n", hidden,
+               c->name);
 }
 
 /* ---- names ---- */
 
-/* how many options begin with this text */
+/* How many options begin with this text. */
 static int beginnings(const struct opt_cmd *c, const char *text)
 {
     int n = 0;
-    for (const struct opt *o = c->opts; o->name; o++)
+    for (const struct field *o = c->opts; o->name; o++)
         n += strncmp(o->name, text, strlen(text)) == 0;
     return n;
-}
-
-static const char *nearest(const struct opt_cmd *c, const char *text)
-{
-    const char *found = NULL;
-    int best = 3; /* farther than two typing mistakes is another word */
-    for (const struct opt *o = c->opts; o->name; o++) {
-        int d = text_distance(text, o->name);
-        if (d < best) {
-            best = d;
-            found = o->name;
-        }
-    }
-    return found;
 }
 
 static int unknown_option(const struct opt_cmd *c, const char *given)
@@ -197,7 +175,7 @@ static int unknown_option(const struct opt_cmd *c, const char *given)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
     const char *plain = name + strspn(name, "-");
 
-    const char *meant = nearest(c, plain);
+    const char *meant = field_nearest(c->opts, plain);
     if (beginnings(c, plain) > 1)
         opt_usage(c->name, "%s may be more than one option; write it out", name);
     else if (meant)
@@ -224,12 +202,14 @@ static int check_count(const struct opt_cmd *c, int n, const char *first)
     return 0;
 }
 
-/* Two that write to standard output would write into each other. */
+/* Two outputs would mix on standard output. */
 static int check_outputs(const struct opt_cmd *c)
 {
-    const struct opt *first = NULL;
-    for (const struct opt *o = c->opts; o->name; o++) {
-        if (!o->output || !*o->text || strcmp(*o->text, "-") != 0) continue;
+    const struct field *first = NULL;
+    for (const struct field *o = c->opts; o->name; o++) {
+        if (!(o->flags & FIELD_OUTPUT)) continue;
+        const char *path = *(const char *const *)o->to;
+        if (!path || strcmp(path, "-") != 0) continue;
         if (first) {
             opt_usage(c->name, "--%s and --%s cannot both be -", first->name, o->name);
             return STOP_USAGE;
@@ -241,9 +221,9 @@ static int check_outputs(const struct opt_cmd *c)
 
 static int print_words(const struct opt_cmd *c)
 {
-    for (const struct opt *o = c->opts; o->name; o++)
+    for (const struct field *o = c->opts; o->name; o++)
         printf("--%s\n", o->name);
-    puts("--help");
+    puts(opt_advanced(c->opts) ? "--help\n--help-all" : "--help");
     return STOP_HELP;
 }
 
@@ -254,27 +234,32 @@ int opt_parse(const struct opt_cmd *c, int argc, char **argv)
         man_command(c);
         return STOP_HELP;
     }
-    struct option longs[OPT_TABLE_MAX + 2] = {{0}};
-    bool met[OPT_TABLE_MAX] = {false};
+    if (argc == 2 && !strcmp(argv[1], OPT_MARKDOWN)) {
+        man_markdown(c->opts);
+        return STOP_HELP;
+    }
+    struct option longs[FIELD_TABLE_MAX + 3] = {{0}};
+    bool met[FIELD_TABLE_MAX] = {false};
     int n = 0;
-    for (const struct opt *o = c->opts; o->name; o++, n++) {
-        assert(n < OPT_TABLE_MAX);
-        longs[n] = (struct option){o->name, o->flag ? no_argument : required_argument,
+    for (const struct field *o = c->opts; o->name; o++, n++) {
+        assert(n < FIELD_TABLE_MAX);
+        longs[n] = (struct option){o->name, o->arg ? required_argument : no_argument,
                                    NULL, FIRST_VAL + n};
     }
     longs[n] = (struct option){"help", no_argument, NULL, 'h'};
+    longs[n + 1] = (struct option){"help-all", no_argument, NULL, 'H'};
 
     optind = 0; /* glibc: forget the last table */
     opterr = 0;
     for (;;) {
         int got = getopt_long(argc, argv, ":h", longs, NULL);
         if (got == -1) break;
-        if (got == 'h') {
-            print_help(c);
+        if (got == 'h' || got == 'H') {
+            print_help(c, got == 'H');
             return STOP_HELP;
         }
         if (got == ':' || (got == '?' && optopt >= FIRST_VAL)) {
-            const struct opt *o = &c->opts[optopt - FIRST_VAL];
+            const struct field *o = &c->opts[optopt - FIRST_VAL];
             if (got == ':')
                 opt_usage(c->name, "--%s needs a value: --%s %s", o->name, o->name,
                           o->arg);
@@ -289,8 +274,8 @@ int opt_parse(const struct opt_cmd *c, int argc, char **argv)
 
         struct err e = {0};
         int k = got - FIRST_VAL;
-        if (set_value(&c->opts[k], optarg, met[k], &e)) {
-            opt_usage(c->name, "%s: %s", e.field, e.detail);
+        if (field_read(&c->opts[k], optarg, met[k], &e)) {
+            opt_usage(c->name, "--%s: %s", e.field, e.detail);
             return STOP_USAGE;
         }
         met[k] = true;

@@ -34,18 +34,17 @@ void override_init(struct override *o)
         write_help(o->help[i], sizeof o->help[i], i);
 }
 
-int override_options(struct opt *out, struct override *o)
+int override_options(struct field *out, struct override *o)
 {
     for (int i = 0; i < vary_count(); i++) {
         struct vary_field f = vary_field(i);
-        out[i] = (struct opt){.name = f.name, .arg = f.arg, .help = o->help[i]};
-        if (f.arg) {
-            out[i].text = &o->vary.text[i];
-        } else {
-            out[i].flag = &o->on[i];
-        }
+        out[i] = f.arg ? (struct field){FIELD_TO(o->vary.text[i])}
+                       : (struct field){FIELD_TO(o->on[i])};
+        out[i].name = f.name;
+        out[i].arg = f.arg;
+        out[i].help = o->help[i];
     }
-    out[vary_count()] = (struct opt){0};
+    out[vary_count()] = (struct field){0};
     return vary_count();
 }
 

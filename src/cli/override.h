@@ -23,7 +23,7 @@ struct override {
 
 void override_init(struct override *o);
 /* Fills vary_count() entries and the empty one behind them; returns the former number. */
-int override_options(struct opt *out, struct override *o);
+int override_options(struct field *out, struct override *o);
 /* After parsing: switches become values. */
 void override_taken(struct override *o);
 

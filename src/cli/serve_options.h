@@ -1,18 +1,18 @@
 /* serve_options.h - the options of `abrd serve`, from the command line and a file.
  *
- * `abrd doctor` takes the same ones: it looks at what a daemon with them would meet.
+ * They are the settings of the daemon's rooms, joined: each room owns the table of its own struct
+ * (service_fields, node_fields, ...). To add a setting, add a member and a row there. `abrd doctor`
+ * has the same options, and checks what a daemon with them would find.
  *
- * Ownership: texts point into argv and into the struct optfile. Threads: main thread. */
+ * Ownership: texts point into argv and into the configuration file's text. Threads: main thread. */
 #ifndef CLI_SERVE_OPTIONS_H
 #define CLI_SERVE_OPTIONS_H
 
 #include "cli/home.h"
 #include "cli/opt.h"
-#include "cli/optfile.h"
-#include "serve/http/admit.h"
-#include "serve/cluster/cluster_cfg.h"
-#include "serve/players/origin.h"
-#include "serve/hintless/hintless_cfg.h"
+#include "serve/http/node.h"
+#include "serve/players/media.h"
+#include "serve/session/service.h"
 
 #include <stdint.h>
 #include <sys/stat.h>
@@ -20,71 +20,55 @@
 #define SERVE_OPTIONS_TOKEN 128 /* bytes, with the NUL */
 
 struct serve_options {
-    /* where and for whom */
-    const char *bind, *host, *allow_origin, *token_file, *web_dir, *media_dir, *traces;
-    int port, workers, max_connections;
-    struct admit_cfg admit;
-    struct opt_list origins; /* NAME=URL */
-    struct origin_cfg origin;
-    /* what decides and learns */
-    const char *config, *data, *policy, *learn, *default_profile;
-    const char *hintless, *merge_policy;
-    struct hintless_cfg slots;
-    uint64_t seed;
-    double explore, session_ttl, retention_days, checkpoint, drain;
-    int max_sessions, grow_max, grow_experts;
-    const char *grow_gate;
-    double locality, latch_gap, shift_limit;
-    int latch, quarantine, batch;
-    const char *durability;
-    /* among others */
-    const char *role, *node;
-    struct cluster_cfg cluster;
-    /* what is said */
-    const char *log, *log_level;
+    struct service_cfg service;
+    struct node_cfg node;
+    struct media_cfg media;
+    struct field_list origins; /* NAME=URL */
+    const char *config, *token_file;
+    double drain_s;
+    bool log_json;
+    enum log_level log_level;
+    char *file; /* text of the configuration file, owned */
 };
 
 struct serve_options serve_options_default(void);
+void serve_options_free(struct serve_options *s);
 
-/* The command's own words for --help, and options that it has beside these (ended by a row
- * without name; NULL: none). */
+/* How the command presents itself in --help, and options that only it has (ended by a row without
+ * name; NULL: none). */
 struct serve_options_cmd {
     const char *name, *about, *example;
-    const struct opt *more;
+    const struct field *more;
 };
 
-/* Returns the exit code, or -1 to go on. What is wrong was told on stderr. */
-int serve_options_read(struct serve_options *s, struct optfile *file,
-                       const struct serve_options_cmd *cmd, int argc, char **argv);
+/* Returns the exit code, or -1 to go on. Errors are reported on stderr. */
+int serve_options_read(struct serve_options *s, const struct serve_options_cmd *cmd,
+                       int argc, char **argv);
 
-/* The same, but what is wrong with the file or a word is in e, not told. */
-int serve_options_load(struct serve_options *s, struct optfile *file,
-                       const struct serve_options_cmd *cmd, int argc, char **argv,
-                       struct err *e);
+/* The same, but an error in the file or in a value is in e, and not reported. */
+int serve_options_load(struct serve_options *s, const struct serve_options_cmd *cmd,
+                       int argc, char **argv, struct err *e);
 
-/* The next option that is not the same in both, from row *from on (0 at first); NULL: no more.
- * Nothing is changed. */
-const char *serve_options_differ(struct serve_options *a, struct serve_options *b,
-                                 int *from);
-
-/* --durability strict. */
-bool serve_options_strict(const struct serve_options *s);
+/* The next option that differs between a and b, from row *from on (0 at first); NULL: no more.
+ * *live: SIGHUP takes it over. */
+const char *serve_options_differ(const struct serve_options *a,
+                                 const struct serve_options *b, bool *live, int *from);
 
 /* The only word of the token's file. ERR_ABSENT, ERR_IO, ERR_INVALID. */
 int serve_options_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct err *e)
     __attribute__((warn_unused_result));
 
-/* Who beside this process may read the token's file, and who can change that: whoever reads it
- * can change the policy. */
+/* Which other users can read the token's file, and who can change its mode. A reader of the token can
+ * change the policy. */
 enum serve_options_readers {
-    SERVE_OPTIONS_ALONE, /* nobody */
-    SERVE_OPTIONS_GROUP, /* somebody else's, given to our group: secrets of Kubernetes are */
-    SERVE_OPTIONS_LENT, /* others; the file is not ours, and a chmod 600 would hide it from us */
-    SERVE_OPTIONS_OTHERS, /* others, or they may even write */
+    SERVE_OPTIONS_ALONE, /* none */
+    SERVE_OPTIONS_GROUP, /* another owner shares it with our group, as Kubernetes does with secrets */
+    SERVE_OPTIONS_LENT, /* others; we do not own the file, and chmod 600 would hide it from us */
+    SERVE_OPTIONS_OTHERS, /* others can read it, or even write it */
 };
 enum serve_options_readers serve_options_readers(const struct stat *st);
 
-/* What was given, else what is found at rel (home.h), else NULL. */
+/* `given`; if NULL, the path of the installed file `rel` (home.h); NULL if there is none. */
 const char *serve_options_path(const char *given, char buf[HOME_PATH], const char *rel);
 
 #endif

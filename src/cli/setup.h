@@ -1,7 +1,7 @@
 /* setup.h - what several commands ask for in the same words: traces, a video, viewers.
  *
  *   struct setup s = setup_default();
- *   const struct opt opts[] = {SETUP_OPTIONS(s), ..., {0}};
+ *   const struct field opts[] = {SETUP_OPTIONS(s), ..., {0}};
  *   ...
  *   if (setup_corpus(&corpus, &s, &e) || setup_video(&video, &s, &e) || ...)
  *
@@ -21,45 +21,51 @@ struct setup {
                             folder */
     const char *video;  /* NULL = generated */
     /* of a generated one; unset (0, none) is as video_default has it */
-    struct opt_list ladder; /* kbit/s, ascending */
-    double chunk_s, spread; /* spread: of the logarithm of chunk sizes; < 0 = unset */
+    struct field_list ladder; /* kbit/s, ascending */
+    double chunk_s, spread;   /* spread: of the logarithm of chunk sizes; < 0 = unset */
     int chunks; /* 0: three minutes and a bit, as many as there are in 192 s */
-    struct opt_list profiles; /* names; "all" = the four built in */
+    struct field_list profiles; /* names; "all" = the four built in */
     const char *mu; /* "quality,switch,stall" of a profile "custom"; NULL = none */
     const char *utility;
     double rtt_ms, buffer_s;
     bool no_wrap, abandon;
 };
 
-#define SETUP_OPTIONS(s)                                                                   \
-    {"traces", "DIR", "folder of traces (default: the test part of the bundled corpus)",   \
-     .text = &(s).traces},                                                                 \
-        {"part", "NAME", "all, train or test of them, split by name",                      \
-         .text = &(s).part},                                                               \
-        {"video", "PATH",                                                                  \
-         "folder of sizes, sabre JSON, MPD or HLS (default: generated)",                   \
-         .text = &(s).video},                                                              \
-        {"ladder", "KBPS,...",                                                             \
-         "bitrates of a generated video (default: Pensieve's six)",                        \
-         .list = &(s).ladder},                                                             \
-        {"chunk-s", "S", "its chunk length; 0 = 4", .d = &(s).chunk_s, .lo = 0, .hi = 10}, \
-        {"chunks",         "N",     "its chunks; 0 = 192 s of them",                       \
-         .i = &(s).chunks, .lo = 0, .hi = 100000},                                         \
-        {"spread",         "SIGMA",  "of its chunk sizes; 0 = constant bitrate, -1 = .2",  \
-         .d = &(s).spread, .lo = -1, .hi = 1},                                             \
-        {"profile", "A,B", "documentary, live, news, pensieve or all",                     \
-         .list = &(s).profiles},                                                           \
-        {"mu", "Q,W,S", "profile 'custom': weights of quality, switching and stalls",      \
-         .text = &(s).mu},                                                                 \
-        {"utility", "NAME", "linear, log or pamoe", .text = &(s).utility},                 \
-        {"rtt-ms", "MS", "round trip per chunk", .d = &(s).rtt_ms, .lo = 0, .hi = 10000},  \
-        {"buffer-s",         "S",     "what the player holds at most",                     \
-         .d = &(s).buffer_s, .lo = 1, .hi = 3600},                                         \
-        {"no-wrap", NULL, "a trace does not begin anew: its last throughput stays",        \
-         .flag = &(s).no_wrap},                                                            \
-    {                                                                                      \
-        "abandon", NULL, "players may abandon a chunk on its way for another level",       \
-            .flag = &(s).abandon                                                           \
+#define SETUP_OPTIONS(s)                                                                 \
+    {"traces", "DIR", "folder of traces (default: the test part of the bundled corpus)", \
+     FIELD_TO((s).traces)},                                                              \
+        {"part", "NAME", "all, train or test of them, split by name",                    \
+         FIELD_TO((s).part)},                                                            \
+        {"video", "PATH",                                                                \
+         "folder of sizes, sabre JSON, MPD or HLS (default: generated)",                 \
+         FIELD_TO((s).video)},                                                           \
+        {"ladder", "KBPS,...",                                                           \
+         "bitrates of a generated video (default: Pensieve's six)",                      \
+         FIELD_TO((s).ladder)},                                                          \
+        {"chunk-s", "S",     "its chunk length; 0 = 4", FIELD_TO((s).chunk_s),           \
+         .lo = 0,   .hi = 10},                                                           \
+        {"chunks", "N",         "its chunks; 0 = 192 s of them", FIELD_TO((s).chunks),   \
+         .lo = 0,  .hi = 100000},                                                        \
+        {"spread",                                                                       \
+         "SIGMA",                                                                        \
+         "of its chunk sizes; 0 = constant bitrate, -1 = .2",                            \
+         FIELD_TO((s).spread),                                                           \
+         .lo = -1,                                                                       \
+         .hi = 1},                                                                       \
+        {"profile", "A,B", "documentary, live, news, pensieve or all",                   \
+         FIELD_TO((s).profiles)},                                                        \
+        {"mu", "Q,W,S", "profile 'custom': weights of quality, switching and stalls",    \
+         FIELD_TO((s).mu)},                                                              \
+        {"utility", "NAME", "linear, log or pamoe", FIELD_TO((s).utility)},              \
+        {"rtt-ms", "MS",       "round trip per chunk", FIELD_TO((s).rtt_ms),             \
+         .lo = 0,  .hi = 10000},                                                         \
+        {"buffer-s", "S",       "what the player holds at most", FIELD_TO((s).buffer_s), \
+         .lo = 1,    .hi = 3600},                                                        \
+        {"no-wrap", NULL, "a trace does not begin anew: its last throughput stays",      \
+         FIELD_TO((s).no_wrap)},                                                         \
+    {                                                                                    \
+        "abandon", NULL, "players may abandon a chunk on its way for another level",     \
+            FIELD_TO((s).abandon)                                                        \
     }
 
 struct setup_profile {

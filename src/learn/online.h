@@ -38,6 +38,7 @@
 #ifndef RL_ONLINE_H
 #define RL_ONLINE_H
 
+#include "base/field.h"
 #include "learn/ppo.h"
 
 #include <stdbool.h>
@@ -56,6 +57,7 @@ struct online_cfg {
 };
 
 struct online_cfg online_cfg_default(void);
+extern const struct field online_fields[];
 
 /* One closed trajectory; arrays of n steps, borrowed for the call. */
 struct online_trajectory {

@@ -24,18 +24,18 @@ struct norga_ws {
 
 /* ---- scores */
 
-static const char *const WORDS[] = {"linear", "tanh", "sigmoid", "gelu"};
+const char *const norga_sigma_words[] = {"linear", "tanh", "sigmoid", "gelu", NULL};
 
 const char *norga_sigma_word(enum norga_sigma sigma)
 {
     int i = (int)sigma;
-    return i >= NORGA_LINEAR && i <= NORGA_GELU ? WORDS[i] : NULL;
+    return i >= NORGA_LINEAR && i <= NORGA_GELU ? norga_sigma_words[i] : NULL;
 }
 
 int norga_sigma_parse(enum norga_sigma *out, const char *word, struct err *e)
 {
     for (int i = NORGA_LINEAR; i <= NORGA_GELU; i++) {
-        if (strcmp(word, WORDS[i]) != 0) continue;
+        if (strcmp(word, norga_sigma_words[i]) != 0) continue;
         *out = (enum norga_sigma)i;
         return 0;
     }

@@ -60,6 +60,8 @@ struct norga {
 struct norga_ws;
 
 /* "linear", "tanh", "sigmoid", "gelu"; NULL for a number that is none. */
+/* In the order of the enum, ended by NULL. */
+extern const char *const norga_sigma_words[];
 const char *norga_sigma_word(enum norga_sigma sigma);
 /* ERR_INVALID for another word; *out is then as it was. */
 int norga_sigma_parse(enum norga_sigma *out, const char *word, struct err *e)

@@ -115,9 +115,10 @@ START_TEST(labs_are_listed)
     expect("toys", OPT_EXIT_USAGE, STDERR_FILENO, "there is no lab 'toys'");
     expect("toy --sedes 1", OPT_EXIT_USAGE, STDERR_FILENO, "did you mean --seeds?");
     expect("toy --seeds 5", OPT_EXIT_USAGE, STDERR_FILENO, "--seeds");
-    expect("toy --help", OPT_EXIT_DONE, STDOUT_FILENO, "runs; 2 with --quick [4]");
     expect("toy --help", OPT_EXIT_DONE, STDOUT_FILENO,
-           "which; small with --quick [paper]");
+           "runs; 2 with --quick (default 4)");
+    expect("toy --help", OPT_EXIT_DONE, STDOUT_FILENO,
+           "which; small with --quick (default paper)");
     expect("toy --help", OPT_EXIT_DONE, STDOUT_FILENO, "On numbers, 1999");
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* The manual pages tell of every command what its --help tells. */
+/* The manual pages tell of every command what its --help-all tells. */
 #include "cli/opt.h"
 #include "support/program.h"
 
@@ -9,7 +9,7 @@
 
 enum { LINES = 4096 };
 
-/* One line for each option, "--port N [8080]", in order. */
+/* One line for each option, "--port N", in order. */
 struct options {
     int n;
     char line[128][160];
@@ -21,7 +21,7 @@ static void add(struct options *o, const char *text)
     snprintf(o->line[o->n++], sizeof o->line[0], "%s", text);
 }
 
-/* Of "  --port N       where ... [8080]": everything up to two spaces. */
+/* Of "  --port N       port ...": everything up to two spaces. */
 static void from_help(struct options *o, char *text)
 {
     char *rest = NULL;
@@ -72,7 +72,7 @@ static void helped(struct options *o, const char *name)
     snprintf(args, sizeof args, "completion words %s", name);
     struct program_result words = program_run(args);
     if (!strncmp(words.text, "--", 2)) {
-        snprintf(args, sizeof args, "%s --help", name);
+        snprintf(args, sizeof args, "%s --help-all", name);
         struct program_result r = program_run(args);
         ck_assert_int_eq(r.code, OPT_EXIT_DONE);
         ck_assert_msg(strstr(r.text, "--json FILE") && strstr(r.text, "exit codes: 0"),
@@ -133,7 +133,7 @@ START_TEST(a_page_has_its_parts_and_an_overview_every_command)
     program_expect("man doctor", OPT_EXIT_DONE, ".TH ABRD-DOCTOR 8 20");
     program_expect("man serve", OPT_EXIT_DONE, "\n.SH SYNOPSIS\n\\fBabrd serve\\fR ");
     program_expect("man serve", OPT_EXIT_DONE,
-                   "\nwhere to listen; 0 takes a free port [8080]\n");
+                   "\nport to listen on; 0: a free one (default 8080)\n");
     program_expect("man trace", OPT_EXIT_DONE, "\n.SS abrd trace overlap\n");
     program_expect("man lab", OPT_EXIT_DONE, "\n.SS abrd lab shift\n");
     program_expect("man", OPT_EXIT_DONE, "\n.TP\n\\fBabrd\\-emulate(8)\\fR\n");

@@ -35,18 +35,20 @@ END_TEST
 START_TEST(a_command_of_a_command_is_a_part)
 {
     double half = .5;
-    const struct opt opts[] = {{"share", "X", "that explores", .d = &half},
-                               {"threads", "N", "at once", .d = &half, .shown = "all"},
-                               {0}};
+    const struct field opts[] = {
+        {"share", "X", "that explores", FIELD_TO(half)},
+        {"threads", "N", "at once", FIELD_TO(half), .shown = "all"},
+        {0}};
     const struct opt_cmd whole = {.name = "eval", .about = "Scores.", .opts = opts},
                          part = {.name = "trace check",
                                  .args = "FILE",
                                  .about = "Checks.",
                                  .opts = opts,
                                  .example = "abrd trace check x"};
-    const char *options = ".TP\n\\fB\\-\\-share\\fR \\fIX\\fR\nthat explores [0.5]\n"
-                          ".TP\n\\fB\\-\\-threads\\fR \\fIN\\fR\nat once [all]\n"
-                          ".TP\n\\fB\\-\\-help\\fR\nthis text\n";
+    const char *options =
+        ".TP\n\\fB\\-\\-share\\fR \\fIX\\fR\nthat explores (default 0.5)\n"
+        ".TP\n\\fB\\-\\-threads\\fR \\fIN\\fR\nat once (default all)\n"
+        ".TP\n\\fB\\-\\-help\\fR\nprint this text\n";
     char want[1024];
     capture_begin(STDOUT_FILENO);
     man_command(&whole);

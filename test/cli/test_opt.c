@@ -15,21 +15,21 @@ struct values {
     double d;
     bool flag;
     const char *text;
-    struct opt_list list;
+    struct field_list list;
     char *printed; /* by the last parse: stderr, or stdout for the help */
 };
 
 /* Parses a command line of words; returns what opt_parse does. */
 static int parse(struct values *v, const char *line, char words[512], int fd)
 {
-    const struct opt opts[] = {
-        {"policy", "A,B", "which ones", .list = &v->list},
-        {"profile", "NAME", "whose weights", .text = &v->text},
-        {"threads", "N", "at once", .i = &v->i, .lo = 1, .hi = 64},
-        {"steps", "N", "in all", .i64 = &v->i64},
-        {"seed", "N", "of everything\nrandom", .u64 = &v->u64},
-        {"share", "X", "that explores", .d = &v->d, .lo = 0, .hi = 1},
-        {"quiet", NULL, "say nothing", .flag = &v->flag},
+    const struct field opts[] = {
+        {"policy", "A,B", "which ones", FIELD_TO(v->list)},
+        {"profile", "NAME", "whose weights", FIELD_TO(v->text)},
+        {"threads", "N", "at once", FIELD_TO(v->i), .lo = 1, .hi = 64},
+        {"steps", "N", "in all", FIELD_TO(v->i64)},
+        {"seed", "N", "of everything\nrandom", FIELD_TO(v->u64)},
+        {"share", "X", "that explores", FIELD_TO(v->d), .lo = 0, .hi = 1},
+        {"quiet", NULL, "say nothing", FIELD_TO(v->flag)},
         {0},
     };
     const struct opt_cmd cmd = {.name = "eval",
@@ -113,7 +113,7 @@ static const struct {
     {"--seed -1", "--seed: '-1' is not a whole number"},
     {"--share nan", "--share: 'nan' is not a number"},
     {"--share 1.01", "--share: 1.01 is not within 0 .. 1"},
-    {"--policy ,", "--policy: an empty list"},
+    {"--policy ,", "--policy: the list is empty"},
     {"a b c", "too many arguments: 3, at most 2"},
 };
 
@@ -144,13 +144,13 @@ START_TEST(help_shows_the_table_and_the_defaults)
     static const char *const expected[] = {
         "usage: abrd eval [options] FILE...\n",
         "\nScores policies.\n",
-        "  --policy A,B    which ones [mpc,bola]",
-        "  --profile NAME  whose weights [pensieve]",
-        "  --threads N     at once [2]",
-        "in all [5000000000]",
-        "that explores [0.2]",
+        "  --policy A,B    which ones (default mpc,bola)",
+        "  --profile NAME  whose weights (default pensieve)",
+        "  --threads N     at once (default 2)",
+        "in all (default 5000000000)",
+        "that explores (default 0.2)",
         "  --quiet         say nothing\n",
-        "of everything\n                  random [0]",
+        "of everything\n                  random (default 0)",
         "\nexample:\n  abrd eval --policy mpc\n",
         "--help",
     };
@@ -163,7 +163,7 @@ END_TEST
 
 START_TEST(missing_and_unwanted_arguments)
 {
-    const struct opt none[] = {{0}};
+    const struct field none[] = {{0}};
     struct opt_cmd cmd = {
         .name = "x", .args = "FILE", .min_args = 1, .about = "", .opts = none};
     char a0[] = "x", a1[] = "y";
@@ -185,9 +185,9 @@ END_TEST
 
 START_TEST(a_list_has_an_end)
 {
-    const struct opt_list *l = &(struct opt_list){0};
+    const struct field_list *l = &(struct field_list){0};
     char line[1024] = "--policy ", words[1024];
-    for (int i = 0; i <= OPT_LIST_MAX; i++)
+    for (int i = 0; i <= FIELD_LIST_MAX; i++)
         strcat(line, "a,");
     struct values v = {.list = *l};
     ck_assert_int_lt(parse(&v, line, words, STDERR_FILENO), 0);

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-static struct opt *find(struct opt *opts, const char *name)
+static struct field *find(struct field *opts, const char *name)
 {
     for (; opts->name; opts++)
         if (!strcmp(opts->name, name)) return opts;
@@ -13,7 +13,7 @@ static struct opt *find(struct opt *opts, const char *name)
 START_TEST(options_fill_the_changes)
 {
     static struct override o;
-    struct opt opts[VARY_MAX + 1];
+    struct field opts[VARY_MAX + 1];
     override_init(&o);
     int n = override_options(opts, &o);
     ck_assert_int_eq(n, vary_count());

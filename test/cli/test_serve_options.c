@@ -16,7 +16,6 @@
 
 static const struct serve_options_cmd cmd = {
     .name = "serve", .about = "A test.", .example = "abrd serve"};
-static struct optfile file;
 
 static int read_args(struct serve_options *s, const char *a, const char *b, const char *c)
 {
@@ -29,7 +28,7 @@ static int read_args(struct serve_options *s, const char *a, const char *b, cons
         argv[argc++] = copy[i];
     }
     *s = serve_options_default();
-    return serve_options_read(s, &file, &cmd, argc, argv);
+    return serve_options_read(s, &cmd, argc, argv);
 }
 
 START_TEST(options_win_over_the_file)
@@ -44,11 +43,11 @@ START_TEST(options_win_over_the_file)
     char option[300];
     snprintf(option, sizeof option, "--config=%s", path);
     ck_assert_int_eq(read_args(&s, option, "--port", "9001"), -1);
-    ck_assert_int_eq(s.port, 9001);
-    ck_assert_double_eq(s.admit.open_rate, 7.5);
-    ck_assert_str_eq(s.admit.trust_proxy, "::1");
-    ck_assert(serve_options_strict(&s));
-    ck_assert_double_eq(s.admit.address_rate, 1000); /* the default */
+    ck_assert_int_eq(s.node.port, 9001);
+    ck_assert_double_eq(s.node.admit.open_rate, 7.5);
+    ck_assert_str_eq(s.node.admit.trust_proxy, "::1");
+    ck_assert(s.service.strict);
+    ck_assert_double_eq(s.node.admit.address_rate, 1000); /* the default */
     tmpdir_remove(dir);
 }
 END_TEST
@@ -92,15 +91,22 @@ START_TEST(what_differs_is_named)
 {
     struct serve_options a = serve_options_default(), b = a;
     int from = 0;
-    ck_assert_ptr_null(serve_options_differ(&a, &b, &from));
-    char word[] = "pensieve"; /* the same word in another place */
-    b.default_profile = word;
-    b.explore = .5;
-    b.host = "abrd.example";
-    const char *const want[] = {"explore", "host"};
-    for (int i = 0; i < 2; i++)
-        ck_assert_str_eq(serve_options_differ(&a, &b, &from), want[i]);
-    ck_assert_ptr_null(serve_options_differ(&a, &b, &from));
+    bool live = false;
+    ck_assert_ptr_null(serve_options_differ(&a, &b, &live, &from));
+    char address[] = "127.0.0.1"; /* the same text in another place */
+    b.node.bind = address;
+    b.service.explore_share = .5;
+    b.service.online.batch = 64;
+    b.node.host = "abrd.example";
+    static const struct {
+        const char *name;
+        bool live;
+    } want[] = {{"host", true}, {"explore", true}, {"batch", false}};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_str_eq(serve_options_differ(&a, &b, &live, &from), want[i].name);
+        ck_assert_int_eq(live, want[i].live);
+    }
+    ck_assert_ptr_null(serve_options_differ(&a, &b, &live, &from));
 }
 END_TEST
 
@@ -232,7 +238,7 @@ START_TEST(every_option_with_limits_is_tried)
         "bus-replicas", "seed"};
     capture_begin(STDOUT_FILENO);
     struct serve_options s;
-    (void)read_args(&s, "--help", NULL, NULL);
+    (void)read_args(&s, "--help-all", NULL, NULL);
     char *help = capture_end();
     int found = 0;
     for (char *line = strtok(help, "\n"); line; line = strtok(NULL, "\n")) {

@@ -21,13 +21,13 @@ START_TEST(profiles_by_name_by_weights_or_otherwise)
     ck_assert(p[0].qoe.mu_quality == 2 && p[0].qoe.mu_switch == .5 &&
               p[0].qoe.mu_stall == 3 && p[0].qoe.utility == QOE_LOG);
 
-    s.profiles = (struct opt_list){.n = 2, .item = {"news", "live"}};
+    s.profiles = (struct field_list){.n = 2, .item = {"news", "live"}};
     ck_assert_int_eq(setup_profiles(p, &s, "all", &e), 3);
     ck_assert_str_eq(p[0].name, "news");
     ck_assert_str_eq(p[2].name, "custom");
     ck_assert(p[0].qoe.utility == QOE_LOG);
 
-    s.profiles = (struct opt_list){.n = 2, .item = {"all", "live"}};
+    s.profiles = (struct field_list){.n = 2, .item = {"all", "live"}};
     ck_assert_int_eq(setup_profiles(p, &s, "all", &e), ERR_CONFLICT);
     ck_assert_str_eq(e.field, "--profile");
 }
@@ -68,7 +68,7 @@ START_TEST(generated_videos)
     video_free(usual);
 
     s = setup_default();
-    s.ladder = (struct opt_list){.n = 3, .item = {"1000", "2500.5", "40000"}};
+    s.ladder = (struct field_list){.n = 3, .item = {"1000", "2500.5", "40000"}};
     s.spread = 0;
     s.chunks = 7;
     v = setup_video(&s, &e);

@@ -18,7 +18,7 @@ const bare = path => text(path).replace(/^\s*#.*$|\s#\s.*$/gm, '');
 const all = (path, pattern) => [...bare(path).matchAll(pattern)].map(m => m[1]);
 const ofKind = end => files.filter(f => f.endsWith(end));
 
-const help = execFileSync(ABRD, ['serve', '--help'], { encoding: 'utf8' });
+const help = execFileSync(ABRD, ['serve', '--help-all'], { encoding: 'utf8' });
 const options = new Set([...help.matchAll(/^ {2}--([a-z0-9-]+)/gm)].map(m => m[1]));
 
 await test('the files are there', () => {

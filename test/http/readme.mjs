@@ -95,6 +95,10 @@ await test('other servers: the options start a daemon', async () => {
     await other.stop();
 });
 
+await test('the reference is what the program prints', () => {
+    assert.equal(execFileSync('bash', ['test/lint/reference.sh'], { encoding: 'utf8', env: { ...process.env, ABRD } }), '');
+});
+
 /* ----- what is only named ----- */
 
 /** Every command in blocks and between backticks: [file, command]. */
@@ -113,8 +117,10 @@ function optionsOf(words) {
     const key = words.join(' ');
     if (!helps.has(key)) {
         try {
-            const help = execFileSync(ABRD, [...words, '--help'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-            helps.set(key, new Set([...help.matchAll(/--([a-z0-9-]+)/g)].map(m => m[1])));
+            const read = option => execFileSync(ABRD, [...words, option], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+            const help = read('--help');
+            const all = help.includes('--help-all') ? read('--help-all') : help;
+            helps.set(key, new Set([...all.matchAll(/--([a-z0-9-]+)/g)].map(m => m[1])));
         } catch {
             helps.set(key, null);
         }

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLICIES OPT_LIST_MAX
+#define POLICIES FIELD_LIST_MAX
 #define EXCLUDE_BYTES (16u << 20)
 
 static const char *const GAIN_PROFILES[] = {"documentary", "live", "news"};
@@ -29,10 +29,10 @@ static const char *const GAIN_PROFILES[] = {"documentary", "live", "news"};
 struct work {
     struct setup setup;
     struct out_cfg out;
-    struct opt_list policies, bars; /* bars: what --gain is over */
+    struct field_list policies, bars; /* bars: what --gain is over */
     const char *paired, *gain, *exclude;
     const char *page, *trajectories; /* files; NULL = none */
-    struct opt_list detail;          /* of trajectories */
+    struct field_list detail;        /* of trajectories */
     const char *shipped; /* the shipped policy's path; NULL when it is not here */
     char shipped_path[HOME_PATH];
     uint64_t seed;
@@ -486,47 +486,48 @@ int cmd_eval(int argc, char **argv)
     bool shipped = !home_find(w.shipped_path, HOME_POLICY, &absent);
     if (shipped) w.shipped = w.shipped_path;
     static const char first_default[] = "buffer";
-    w.policies = (struct opt_list){.n = shipped ? 5 : 4,
-                                   .item = {first_default, "rate", "bola", "mpc", "moe"}};
-    w.bars = (struct opt_list){.n = 2, .item = {"mpc", "mpc-default"}};
-    const struct opt opts[] = {
+    w.policies = (struct field_list){
+        .n = shipped ? 5 : 4, .item = {first_default, "rate", "bola", "mpc", "moe"}};
+    w.bars = (struct field_list){.n = 2, .item = {"mpc", "mpc-default"}};
+    const struct field opts[] = {
         {"policy", "A,B",
          "fixed-N, random, rate, buffer, bola, mpc, mpc-default, oracle, moe, moe:FILE",
-         .list = &w.policies},
+         FIELD_TO(w.policies)},
         SETUP_OPTIONS(w.setup),
         {"count-first", NULL, "the policy chooses chunk 0, and it counts",
-         .flag = &w.count_first},
+         FIELD_TO(w.count_first)},
         {"exclude", "FILE", "names of traces to pass over, one a line",
-         .text = &w.exclude},
+         FIELD_TO(w.exclude)},
         {"paired", "POLICY",
          "differences are taken against this one (default: the first)",
-         .text = &w.paired},
+         FIELD_TO(w.paired)},
         {"gain", "POLICY", "its relative gain over the best of some, profile by profile",
-         .text = &w.gain},
-        {"over", "A,B", "those that --gain is over", .list = &w.bars},
+         FIELD_TO(w.gain)},
+        {"over", "A,B", "those that --gain is over", FIELD_TO(w.bars)},
         {"mu-draws", "N",
          "instead of profiles: N weights drawn from the simplex; how often each policy\n"
          "is not below the best of buffer, bola and mpc with the same weights",
-         .i = &w.mu_draws, .lo = 0, .hi = DRAWS_MAX},
+         FIELD_TO(w.mu_draws), .lo = 0, .hi = DRAWS_MAX},
         {"routing", NULL,
          "instead of scores: which expert of moe, moe:FILE is chosen, by profile, and "
          "what\n"
          "the second and later policies change about it, in states the first one visits",
-         .flag = &w.routing},
-        {"worst", "N", "of them the N worst are told", .i = &w.worst, .lo = 0,
+         FIELD_TO(w.routing)},
+        {"worst", "N", "of them the N worst are told", FIELD_TO(w.worst), .lo = 0,
          .hi = DRAWS_MAX},
-        {"seed", "N", "of random, of drawn weights and of the bootstrap", .u64 = &w.seed},
-        {"threads", "N", "traces played at a time", .i = &w.threads, .lo = 1, .hi = 64,
-         .shown = "one per processor"},
+        {"seed", "N", "of random, of drawn weights and of the bootstrap",
+         FIELD_TO(w.seed)},
+        {"threads", "N", "traces played at a time", FIELD_TO(w.threads), .lo = 1,
+         .hi = 64, .shown = "one per processor"},
         {"report", "FILE.html",
          "a page with charts: distributions, stalls, timelines; CSV and JSON beside it",
-         .text = &w.page},
+         FIELD_TO(w.page)},
         {"trajectories", "FILE",
          "every chunk of every session as CSV, or JSON lines (FILE.jsonl); "
          "traces/README.md\ntells the columns; - is standard output",
-         .text = &w.trajectories, .output = true},
+         FIELD_TO(w.trajectories), .flags = FIELD_OUTPUT},
         {"detail", "A,B", "of trajectories: obs (observations), probs (of networks)",
-         .list = &w.detail},
+         FIELD_TO(w.detail)},
         OPT_QUIET(w.quiet),
         OUT_OPTIONS(w.out),
         {0},

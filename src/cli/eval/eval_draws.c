@@ -13,7 +13,7 @@ static bool is_bar(const char *policy)
     return false;
 }
 
-int eval_draws_judged(const struct opt_list *policies)
+int eval_draws_judged(const struct field_list *policies)
 {
     int n = 0;
     for (int p = 0; p < policies->n; p++)
@@ -78,7 +78,7 @@ static void put_draw(struct out *o, const struct draw *w, const char *policy,
 int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_ctx *ctx,
                    const struct eval_cfg *cfg, struct err *e)
 {
-    const char *judged[OPT_LIST_MAX];
+    const char *judged[FIELD_LIST_MAX];
     int n = 0;
     for (int p = 0; p < d->policies->n; p++)
         if (!is_bar(d->policies->item[p])) judged[n++] = d->policies->item[p];
@@ -90,7 +90,7 @@ int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_
                           .n_policies = n,
                           .bars = BARS,
                           .n_bars = N_BARS};
-    struct draws result[OPT_LIST_MAX];
+    struct draws result[FIELD_LIST_MAX];
     int rc = draws_run(result, &c, ctx, d->corpus, d->video, cfg, e);
     if (rc) return rc;
     out_say(

@@ -14,13 +14,13 @@ struct eval_draws {
     int n, worst; /* draws; rows of the worst per policy */
     uint64_t seed;
     enum qoe_utility utility;
-    const struct opt_list *policies; /* bars among them are not judged */
+    const struct field_list *policies; /* bars among them are not judged */
     const struct corpus *corpus;
     const struct video *video;
 };
 
 /* How many policies of the list are judged. */
-int eval_draws_judged(const struct opt_list *policies);
+int eval_draws_judged(const struct field_list *policies);
 
 /* Plays, and adds the rows; the caller finishes the table. */
 int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_ctx *ctx,

@@ -69,7 +69,7 @@ static void put_net(struct out *o, const struct eval_routing *r, const struct ro
 
 int eval_routing_run(struct out *o, const struct eval_routing *r, struct err *e)
 {
-    const char *paths[OPT_LIST_MAX];
+    const char *paths[FIELD_LIST_MAX];
     struct qoe qoe[SETUP_PROFILES];
     int n = r->policies->n;
     for (int p = 0; p < n; p++) {

@@ -13,8 +13,8 @@
 #include "cli/setup.h"
 
 struct eval_routing {
-    const struct opt_list *policies; /* moe or moe:FILE */
-    const char *shipped;             /* behind plain moe; may be NULL */
+    const struct field_list *policies; /* moe or moe:FILE */
+    const char *shipped;               /* behind plain moe; may be NULL */
     const struct setup_profile *profiles;
     int n_profiles;
     struct emu_cfg emu;

@@ -178,8 +178,8 @@ static void put_gap(struct report *r, const struct eval_sessions *s, double *los
 
 static void put_parts(struct report *r, const struct eval_sessions *s)
 {
-    const char *names[OPT_LIST_MAX];
-    double part[3][OPT_LIST_MAX];
+    const char *names[FIELD_LIST_MAX];
+    double part[3][FIELD_LIST_MAX];
     static const char *const what[3] = {"bitrate [Mbit/s]", "switches [Mbit/s]",
                                         "stalls [s]"};
     report_figure(r, "parts", "What QoE is made of",

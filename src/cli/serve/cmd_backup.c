@@ -32,7 +32,7 @@ int cmd_backup(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
     bool quiet = false;
-    const struct opt opts[] = {OPT_QUIET(quiet), OUT_OPTIONS(cfg), {0}};
+    const struct field opts[] = {OPT_QUIET(quiet), OUT_OPTIONS(cfg), {0}};
     const struct opt_cmd cmd = {
         .name = "backup",
         .args = "DATA TO",

@@ -27,10 +27,10 @@ int cmd_doctor(int argc, char **argv)
 {
     struct out_cfg out = {0};
     bool accept_loss = false;
-    const struct opt more[] = {
+    const struct field more[] = {
         {"accept-loss", NULL,
          "give up what the store in --data has lost: moves its damaged files to NAME.bad",
-         .flag = &accept_loss},
+         FIELD_TO(accept_loss)},
         OUT_OPTIONS(out),
         {0}};
     const struct serve_options_cmd cmd = {
@@ -45,16 +45,17 @@ int cmd_doctor(int argc, char **argv)
                    "\"ok\")'",
         .more = more};
     struct serve_options s = serve_options_default();
-    struct optfile file;
-    int code = serve_options_read(&s, &file, &cmd, argc, argv);
-    if (code >= 0) return code;
-
-    code = cmd_blas("doctor", 1);
-    if (code) return code;
-    struct doctor_report r = {0};
-    struct err e = {0};
-    if (accept_loss) doctor_accept_loss(&r, &s);
-    doctor_examine(&r, &s);
-    if (report(&out, &r, &e)) return cmd_fail("doctor", &e);
-    return r.failures ? OPT_EXIT_FAILED : OPT_EXIT_DONE;
+    int code = serve_options_read(&s, &cmd, argc, argv);
+    bool starts = code < 0;
+    if (starts) code = cmd_blas("doctor", 1);
+    if (starts && !code) {
+        struct doctor_report r = {0};
+        struct err e = {0};
+        if (accept_loss) doctor_accept_loss(&r, &s);
+        doctor_examine(&r, &s);
+        code = r.failures ? OPT_EXIT_FAILED : OPT_EXIT_DONE;
+        if (report(&out, &r, &e)) code = cmd_fail("doctor", &e);
+    }
+    serve_options_free(&s);
+    return code;
 }

@@ -90,57 +90,28 @@ struct paths {
         traces[HOME_PATH], exam[HOME_PATH];
 };
 
-static int service_settings(struct service_cfg *out, const struct serve_options *s,
-                            struct paths *paths, const struct log *log, struct err *e)
+/* Files that were not named are those that come with the program. */
+static struct service_cfg service_settings(const struct serve_options *s,
+                                           struct paths *paths, const struct log *log)
 {
-    struct service_cfg cfg = service_cfg_default();
-    cfg.data_dir = s->data;
-    cfg.policy_path =
-        serve_options_path(s->policy, paths->policy, "deploy/policy/moe.safetensors");
-    cfg.secret = s->seed == 0;
-    cfg.seed = s->seed;
-    cfg.explore_share = s->explore;
-    cfg.learn = strcmp(s->learn, "on") == 0;
-    cfg.max_sessions = s->max_sessions;
-    cfg.grow_max = s->grow_max;
-    cfg.grow_experts = s->grow_experts;
-    if (norga_sigma_parse(&cfg.grow_gate, s->grow_gate, e)) return e->code;
-    cfg.session_ttl_s = s->session_ttl;
-    cfg.retention_s = s->retention_days * 86400.0;
-    cfg.checkpoint_s = s->checkpoint;
-    cfg.online.seed = s->seed;
-    cfg.online.quarantine = s->quarantine;
-    cfg.online.batch = s->batch;
-    cfg.strict = serve_options_strict(s);
-    cfg.online.ppo.gate = (struct gate_cfg){s->locality, s->latch, s->latch_gap};
-    cfg.online.ppo.drift.limit = s->shift_limit;
-    cfg.hintless = s->slots;
-    cfg.hintless.exam_traces = serve_options_path(NULL, paths->exam, "traces");
-    cfg.cluster = s->cluster;
-    if (s->slots.mode == HINTLESS_MERGE)
-        cfg.hintless.merge_policy =
-            serve_options_path(s->merge_policy, paths->merge, HOME_MERGE);
+    struct service_cfg cfg = s->service;
+    struct hintless_cfg *h = &cfg.hintless;
+    cfg.policy_path = serve_options_path(cfg.policy_path, paths->policy,
+                                         "deploy/policy/moe.safetensors");
+    h->exam_traces = serve_options_path(NULL, paths->exam, "traces");
+    h->merge_policy = h->mode == HINTLESS_MERGE
+                          ? serve_options_path(h->merge_policy, paths->merge, HOME_MERGE)
+                          : NULL;
     cfg.log = log;
-    if (snprintf(cfg.default_profile, sizeof cfg.default_profile, "%s",
-                 s->default_profile) >= (int)sizeof cfg.default_profile)
-        return err_field(e, ERR_RANGE, "default-profile", "is longer than %d characters",
-                         SERVICE_NAME - 1);
-    *out = cfg;
-    return 0;
+    return cfg;
 }
 
 /* Where it listens and for whom; what else a node has is added at the start. */
 static struct node_cfg node_settings(const struct serve_options *s, const char *token)
 {
-    struct node_cfg cfg = node_cfg_default();
-    cfg.bind = s->bind;
-    cfg.port = s->port;
-    cfg.workers = s->workers;
-    if (!s->workers && serve_options_strict(s)) cfg.workers = STRICT_WORKERS;
-    cfg.host = s->host;
-    cfg.allow_origin = s->allow_origin;
+    struct node_cfg cfg = s->node;
+    if (!cfg.workers && s->service.strict) cfg.workers = STRICT_WORKERS;
     cfg.token = token;
-    cfg.admit = s->admit;
     return cfg;
 }
 
@@ -148,22 +119,18 @@ static struct node *make_node(const struct serve_options *s, struct paths *paths
                               struct service *service, const char *token, int socket,
                               const struct log *log, struct err *e)
 {
-    struct media_cfg media = media_cfg_default();
-    media.dir = serve_options_path(s->media_dir, paths->media, "build/media");
+    struct media_cfg media = s->media;
+    media.dir = serve_options_path(media.dir, paths->media, "build/media");
     if (!media.dir) media.dir = serve_options_path(NULL, paths->media, "media");
-    media.traces = serve_options_path(s->traces, paths->traces, "traces");
-    media.seed = s->seed;
+    media.traces = serve_options_path(media.traces, paths->traces, "traces");
     media.log = log;
 
     struct node_cfg cfg = node_settings(s, token);
     cfg.listen_fd = socket;
-    cfg.web_dir = serve_options_path(s->web_dir, paths->web, "web");
+    cfg.web_dir = serve_options_path(cfg.web_dir, paths->web, "web");
     cfg.media = &media;
-    cfg.origin = s->origin;
-    cfg.origin.log = log;
-    cfg.default_profile = s->default_profile;
-    cfg.http.max_connections = s->max_connections;
-    cfg.log = log;
+    cfg.default_profile = s->service.default_profile;
+    cfg.log = cfg.origin.log = log;
     return node_start(&cfg, service, e);
 }
 
@@ -210,16 +177,15 @@ static void let_sessions_go(struct service *service, double seconds)
 
 /* ---- the configuration read again ---- */
 
-static struct serve_options_cmd command(const struct opt *more)
+static struct serve_options_cmd command(const struct field *more)
 {
     return (struct serve_options_cmd){
         .name = "serve",
         .about =
             "Answers bitrate questions over HTTP, and learns from the answers.\n"
-            "SIGINT or SIGTERM stops it cleanly; a second one at once. SIGHUP reads the\n"
-            "configuration file again: log-level, explore, session-ttl, retention-days,\n"
-            "checkpoint, drain, host, allow-origin, the token's file, proxies and rates\n"
-            "change then, the rest with the next start.",
+            "SIGINT or SIGTERM stops it cleanly, a second one at once. SIGHUP reads the\n"
+            "configuration file again: options marked with * change at once, the others\n"
+            "with the next start.",
         .example = "abrd serve --data var\n"
                    "abrd serve --port 9000 --learn off --policy my.safetensors\n"
                    "abrd serve --port 0 --json abrd.json   # which port it took",
@@ -231,7 +197,6 @@ struct running {
     int argc;
     char **argv;
     struct serve_options s;
-    struct optfile file; /* texts of s */
     struct out_cfg rows;
     char token[SERVE_OPTIONS_TOKEN];
     struct paths paths;
@@ -243,40 +208,33 @@ struct running {
     struct running *latest; /* as it was read last; NULL: not since the start */
 };
 
-static bool changes_at_once(const char *name)
+static void running_free(struct running *r)
 {
-    static const char *const names[] = {
-        "log-level",      "explore",          "session-ttl",
-        "retention-days", "checkpoint",       "drain",
-        "host",           "allow-origin",     "trust-proxy",
-        "proxy-header",   "admin-token-file", "address-rate",
-        "open-rate",      "session-rate",     "address-connections"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0) return true;
-    return false;
+    if (r) serve_options_free(&r->s);
+    free(r);
 }
 
-/* Tells what is different: from what was read last, or, of what has to wait, from what runs. */
-static void tell_changes(struct running *r, struct running *next)
+/* Logs what has changed: since the last reload, or, of what needs a restart, since the start. */
+static void log_changes(struct running *r, struct running *next)
 {
     const char *name;
+    bool live = false;
     struct serve_options *was = r->latest ? &r->latest->s : &r->s;
-    for (int i = 0; (name = serve_options_differ(was, &next->s, &i));)
-        if (changes_at_once(name))
-            log_event(&r->log, LOG_INFO, "reload", "%s has changed", name);
-    for (int i = 0; (name = serve_options_differ(&r->s, &next->s, &i));)
-        if (!changes_at_once(name))
+    for (int i = 0; (name = serve_options_differ(was, &next->s, &live, &i));)
+        if (live) log_event(&r->log, LOG_INFO, "reload", "%s has changed", name);
+    for (int i = 0; (name = serve_options_differ(&r->s, &next->s, &live, &i));)
+        if (!live)
             log_event(&r->log, LOG_WARN, "reload", "%s has changed: it needs a restart",
                       name);
 }
 
 static int read_options(struct running *r, int argc, char **argv, struct err *e)
 {
-    const struct opt more[] = {OUT_OPTIONS(r->rows), {0}};
+    const struct field more[] = {OUT_OPTIONS(r->rows), {0}};
     const struct serve_options_cmd cmd = command(more);
     r->s = serve_options_default();
-    return e ? serve_options_load(&r->s, &r->file, &cmd, argc, argv, e)
-             : serve_options_read(&r->s, &r->file, &cmd, argc, argv);
+    return e ? serve_options_load(&r->s, &cmd, argc, argv, e)
+             : serve_options_read(&r->s, &cmd, argc, argv);
 }
 
 /* All or nothing: whatever is wrong, what ran before goes on. */
@@ -285,15 +243,14 @@ static int reload(struct running *r, struct running *next, struct err *e)
     int code = read_options(next, r->argc, r->argv, e);
     if (code >= 0) return e->code ? e->code : ERR_INVALID;
     int rc = next->s.token_file ? read_token(next->token, next->s.token_file, e) : 0;
-    struct service_cfg service;
-    if (!rc) rc = service_settings(&service, &next->s, &next->paths, &r->log, e);
+    struct service_cfg service = service_settings(&next->s, &next->paths, &r->log);
     if (!rc) rc = service_check(&service, e);
     struct node_cfg node = node_settings(&next->s, next->token);
     if (r->socket >= 0) {
-        next->s.bind = r->s.bind;
-        next->s.port = r->s.port;
+        next->s.node.bind = r->s.node.bind;
+        next->s.node.port = r->s.node.port;
     }
-    node.bind = r->s.bind; /* as it listens */
+    node.bind = r->s.node.bind; /* as it listens */
     if (!rc) rc = node_reload(r->node, &node, e);
     if (!rc) rc = service_reload(r->service, &service, e);
     return rc;
@@ -308,14 +265,13 @@ static void on_hangup(struct running *r)
         err_set(&e, ERR_MEMORY, "out of memory");
         log_err(&r->log, LOG_ERROR, "reload", &e);
         log_event(&r->log, LOG_ERROR, "reload", "nothing was changed");
-        free(next);
+        running_free(next);
         return;
     }
-    tell_changes(r, next);
-    enum log_level level;
-    if (!log_level_parse(&level, next->s.log_level, NULL)) r->log.level = level;
+    log_changes(r, next);
+    r->log.level = next->s.log_level;
     log_event(&r->log, LOG_INFO, "reload", "done");
-    free(r->latest);
+    running_free(r->latest);
     r->latest = next;
 }
 
@@ -323,7 +279,7 @@ static void on_hangup(struct running *r)
 static int say_hello(struct running *r, struct out *o, struct err *e)
 {
     /* an address that takes all is none that can be asked */
-    const char *host = r->s.bind;
+    const char *host = r->s.node.bind;
     int port = node_port(r->node);
     if (strcmp(host, "0.0.0.0") == 0) host = "127.0.0.1";
     if (strcmp(host, "::") == 0) host = "::1";
@@ -333,7 +289,7 @@ static int say_hello(struct running *r, struct out *o, struct err *e)
              port);
     snprintf(r->status, sizeof r->status, "answering at %s", url);
     manager_ready(r->status);
-    if (o) return put_address(o, url, port, r->s.data, e);
+    if (o) return put_address(o, url, port, r->s.service.data_dir, e);
 
     printf("abrd is at %s/ - the demo page; Ctrl-C stops it\n"
            "try: curl -s %s/v1/decide -d '{\"profile\":\"live\",\"ladder_kbps\":"
@@ -353,8 +309,8 @@ static int serve(struct running *r, struct out *o, struct err *e)
     struct node *node = r->node;
     struct service *service = r->service;
     int rc = say_hello(r, o, e);
-    log_event(log, LOG_INFO, "listen", "%s port %d, learning %s", r->s.bind,
-              node_port(node), r->s.learn);
+    log_event(log, LOG_INFO, "listen", "%s port %d, learning %s", r->s.node.bind,
+              node_port(node), r->s.service.learn ? "on" : "off");
     double watched_s = manager_watchdog_s(),
            turn_s = watched_s > 0 ? watched_s / 4 : 3600;
     bool asked = false; /* a reload waits its turn; it reads the file as it is then */
@@ -372,7 +328,7 @@ static int serve(struct running *r, struct out *o, struct err *e)
     no_more_patience();
     log_event(log, LOG_INFO, "drain", "no new sessions");
     node_drain(node);
-    let_sessions_go(service, r->latest ? r->latest->s.drain : r->s.drain);
+    let_sessions_go(service, r->latest ? r->latest->s.drain_s : r->s.drain_s);
     node_stop(node);
     int drained = service_drain(service, e);
     if (!drained) log_event(log, LOG_INFO, "stop", "everything is stored");
@@ -395,17 +351,15 @@ static int take_socket(struct running *r, struct err *e)
     r->socket = manager_socket(e);
     if (r->socket == MANAGER_NONE) r->socket = -1;
     if (r->socket < 0) return e->code;
-    int rc = listen_adopt(r->address, &r->s.port, r->socket, e);
-    if (!rc) r->s.bind = r->address;
+    int rc = listen_adopt(r->address, &r->s.node.port, r->socket, e);
+    if (!rc) r->s.node.bind = r->address;
     return rc;
 }
 
 static int serve_run(struct running *r, struct err *e)
 {
-    enum log_level level;
-    int rc = log_level_parse(&level, r->s.log_level, e);
-    if (rc) return rc;
-    r->log = log_init(STDERR_FILENO, level, strcmp(r->s.log, "json") == 0);
+    int rc = 0;
+    r->log = log_init(STDERR_FILENO, r->s.log_level, r->s.log_json);
     if (r->s.token_file) rc = read_token(r->token, r->s.token_file, e);
     if (rc) return rc;
     if (r->s.token_file) warn_of_readers(&r->log, r->s.token_file);
@@ -417,9 +371,7 @@ static int serve_run(struct running *r, struct err *e)
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit();
 
-    struct service_cfg cfg;
-    rc = service_settings(&cfg, &r->s, &r->paths, &r->log, e);
-    if (rc) return rc;
+    struct service_cfg cfg = service_settings(&r->s, &r->paths, &r->log);
     struct out *o = NULL;
     if (r->rows.csv || r->rows.json) {
         o = out_new(&r->rows, e);
@@ -447,9 +399,11 @@ int cmd_serve(int argc, char **argv)
     int code = read_options(r, argc, argv, NULL);
     struct err e = {0};
     bool starts = code < 0;
-    if (starts) code = cmd_blas("serve", COMPUTING + (r->s.slots.mode == HINTLESS_MERGE));
+    if (starts)
+        code =
+            cmd_blas("serve", COMPUTING + (r->s.service.hintless.mode == HINTLESS_MERGE));
     if (starts && !code) code = serve_run(r, &e) ? serve_fail(&e) : OPT_EXIT_DONE;
-    free(r->latest);
-    free(r);
+    running_free(r->latest);
+    running_free(r);
     return code;
 }

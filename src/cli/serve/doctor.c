@@ -144,11 +144,12 @@ static void miss(struct doctor_report *out, const char *dir, const char *name,
 static void check_missing(struct doctor_report *out, const struct serve_options *s,
                           const struct store_sqlite_health *h)
 {
-    const char *dir = s->data;
+    const char *dir = s->service.data_dir;
     char name[SERVICE_NAME + 32], prev[600];
     miss(out, dir, "untagged.state",
          "what was learned of viewers without a hint begins anew");
-    if (!s->seed) miss(out, dir, "secret", "who explores is drawn from a new one");
+    if (!s->service.seed)
+        miss(out, dir, "secret", "who explores is drawn from a new one");
     snprintf(prev, sizeof prev, "%.500s/policy.safetensors.prev", dir);
     if (!access(prev, F_OK))
         miss(out, dir, "policy.safetensors", "the learner goes on from the one before");
@@ -187,11 +188,13 @@ void doctor_accept_loss(struct doctor_report *out, const struct serve_options *s
     *out = (struct doctor_report){0};
     struct err e = {0};
     struct folder f = {.lock = -1};
-    int rc = s->data ? 0 : err_set(&e, ERR_INVALID, "say which folder: --data DIR");
+    int rc = s->service.data_dir
+                 ? 0
+                 : err_set(&e, ERR_INVALID, "say which folder: --data DIR");
     struct stat st;
-    if (!rc && stat(s->data, &st))
-        rc = err_field(&e, ERR_ABSENT, s->data, "%s", strerror(errno));
-    if (!rc) rc = folder_open(&f, s->data, &e);
+    if (!rc && stat(s->service.data_dir, &st))
+        rc = err_field(&e, ERR_ABSENT, s->service.data_dir, "%s", strerror(errno));
+    if (!rc) rc = folder_open(&f, s->service.data_dir, &e);
     if (!rc) rc = store_sqlite_accept_loss(f.db, note_aside, out, &e);
     folder_close(&f);
     if (rc)
@@ -249,7 +252,7 @@ static void check_policies(struct doctor_report *out, const struct serve_options
                            const char *learned)
 {
     char found[HOME_PATH];
-    const char *start = serve_options_path(s->policy, found, HOME_POLICY);
+    const char *start = serve_options_path(s->service.policy_path, found, HOME_POLICY);
     if (start)
         check_weights(out, "policy", start, "give other weights with --policy");
     else
@@ -264,8 +267,9 @@ static void check_policies(struct doctor_report *out, const struct serve_options
     if (learned && access(prev, F_OK) == 0)
         check_weights(out, "learned before", prev,
                       "a start that needs it begins with --policy");
-    if (s->slots.mode != HINTLESS_MERGE) return;
-    const char *merge = serve_options_path(s->merge_policy, found, HOME_MERGE);
+    if (s->service.hintless.mode != HINTLESS_MERGE) return;
+    const char *merge =
+        serve_options_path(s->service.hintless.merge_policy, found, HOME_MERGE);
     if (merge)
         check_weights(out, "merge-policy", merge, "give others with --merge-policy");
     else
@@ -307,13 +311,14 @@ static void check_token(struct doctor_report *out, const struct serve_options *s
     struct err e = {0};
     struct stat st;
     if (!s->token_file) {
-        if (listen_is_loopback(s->bind))
+        if (listen_is_loopback(s->node.bind))
             doctor_find(
                 out, "token", DOCTOR_OK,
                 "none: everybody on this machine may change profiles and the policy");
         else
             doctor_find(out, "token", DOCTOR_FAIL,
-                        "listening at %.60s needs one: give --admin-token-file", s->bind);
+                        "listening at %.60s needs one: give --admin-token-file",
+                        s->node.bind);
     } else if (stat(s->token_file, &st)) {
         if (errno == ENOENT)
             doctor_find(out, "token", DOCTOR_OK,
@@ -331,15 +336,16 @@ static void check_token(struct doctor_report *out, const struct serve_options *s
 static void check_access(struct doctor_report *out, const struct serve_options *s)
 {
     struct err e = {0};
-    struct auth *auth = auth_new(s->bind, s->host, s->allow_origin, NULL, &e);
-    struct admit *admit = auth ? admit_new(&s->admit, &e) : NULL;
+    struct auth *auth =
+        auth_new(s->node.bind, s->node.host, s->node.allow_origin, NULL, &e);
+    struct admit *admit = auth ? admit_new(&s->node.admit, &e) : NULL;
     if (!admit)
         doctor_find_err(out, "access", &e);
-    else if (s->allow_origin && strcmp(s->allow_origin, "*") == 0)
+    else if (s->node.allow_origin && strcmp(s->node.allow_origin, "*") == 0)
         doctor_find(
             out, "access", DOCTOR_WARN,
             "--allow-origin * lets every web page use the daemon: list the players'");
-    else if (!listen_is_loopback(s->bind) && !s->host)
+    else if (!listen_is_loopback(s->node.bind) && !s->node.host)
         doctor_find(
             out, "access", DOCTOR_WARN,
             "without --host it answers to addresses in numbers alone: list the names "
@@ -354,13 +360,14 @@ static void check_access(struct doctor_report *out, const struct serve_options *
 static void check_port(struct doctor_report *out, const struct serve_options *s)
 {
     struct err e = {0};
-    int port = s->port, fd = listen_open(s->bind, &port, &e);
+    int port = s->node.port, fd = listen_open(s->node.bind, &port, &e);
     if (fd >= 0) {
         close(fd);
-        doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is free", port, s->bind);
-    } else if (e.code == ERR_CONFLICT && s->data && in_use(s->data)) {
+        doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is free", port, s->node.bind);
+    } else if (e.code == ERR_CONFLICT && s->service.data_dir &&
+               in_use(s->service.data_dir)) {
         doctor_find(out, "port", DOCTOR_OK,
-                    "%d at %.60s is taken, by the daemon that runs", port, s->bind);
+                    "%d at %.60s is taken, by the daemon that runs", port, s->node.bind);
     } else if (e.code == ERR_IO && port && port < 1024 && geteuid()) {
         doctor_find(out, "port", DOCTOR_FAIL,
                     "%d is for root alone: take one above 1023 and put a proxy in front "
@@ -375,15 +382,15 @@ static void check_files(struct doctor_report *out, const struct serve_options *s
 {
     struct rlimit r;
     if (getrlimit(RLIMIT_NOFILE, &r)) return;
-    int workers = s->workers ? s->workers : pool_cpus();
-    double needed = (double)workers * s->max_connections + FILES_BESIDE;
+    int workers = s->node.workers ? s->node.workers : pool_cpus();
+    double needed = (double)workers * s->node.http.max_connections + FILES_BESIDE;
     if ((double)r.rlim_max < needed)
         doctor_find(
             out, "files", DOCTOR_WARN,
             "%.0f connections may come (%d workers, --max-connections %d), %llu files "
             "may "
             "be open: raise LimitNOFILE or 'ulimit -Hn'",
-            needed - FILES_BESIDE, workers, s->max_connections,
+            needed - FILES_BESIDE, workers, s->node.http.max_connections,
             (unsigned long long)r.rlim_max);
     else
         doctor_find(out, "files", DOCTOR_OK,
@@ -394,10 +401,10 @@ static void check_files(struct doctor_report *out, const struct serve_options *s
 static void check_pages(struct doctor_report *out, const struct serve_options *s)
 {
     char found[HOME_PATH], index[HOME_PATH + 16];
-    const char *dir = serve_options_path(s->web_dir, found, "web");
+    const char *dir = serve_options_path(s->node.web_dir, found, "web");
     if (dir) snprintf(index, sizeof index, "%s/index.html", dir);
     if (!dir || access(index, R_OK))
-        doctor_find(out, "pages", s->web_dir ? DOCTOR_FAIL : DOCTOR_WARN,
+        doctor_find(out, "pages", s->node.web_dir ? DOCTOR_FAIL : DOCTOR_WARN,
                     "there is no index.html in %.200s: the demo page will be missing",
                     dir ? dir : "share/abrd/web");
     else
@@ -466,15 +473,15 @@ static void check_bus_stream(struct doctor_report *out, const struct bus_nats_lo
 {
     const struct bus_nats_kept *k = &look->stream;
     double room = k->bytes_max > 0 ? (double)k->bytes_max : 0;
-    check_bus_replicas(out, "stream", k, look, s->cluster.replicas);
+    check_bus_replicas(out, "stream", k, look, s->service.cluster.replicas);
     if (!k->there)
         doctor_find(out, "stream", DOCTOR_OK, "%s_traj is not there yet: serve makes it",
-                    s->cluster.name);
+                    s->service.cluster.name);
     else if (!k->refuses || room == 0)
         doctor_find(out, "stream", DOCTOR_FAIL,
                     "%s_traj was not made by abrd: it %s; remove it, or give another "
                     "--bus-name",
-                    s->cluster.name,
+                    s->service.cluster.name,
                     k->refuses ? "has no limit"
                                : "throws away what is oldest, which the learner may not "
                                  "have read");
@@ -483,11 +490,12 @@ static void check_bus_stream(struct doctor_report *out, const struct bus_nats_lo
             out, "stream", DOCTOR_WARN,
             "%s_traj is full (%.1f of %.1f MB): nobody learns, or too slowly; nodes drop "
             "what is new",
-            s->cluster.name, (double)k->bytes / MB, room / MB);
+            s->service.cluster.name, (double)k->bytes / MB, room / MB);
     else
         doctor_find(out, "stream", DOCTOR_OK,
                     "%s_traj: %" PRIu64 " trajectories wait, %.1f of %.1f MB",
-                    s->cluster.name, k->messages, (double)k->bytes / MB, room / MB);
+                    s->service.cluster.name, k->messages, (double)k->bytes / MB,
+                    room / MB);
 }
 
 /* The largest message that a learner of this policy publishes. Row "policy" reports a missing one. */
@@ -495,7 +503,7 @@ static void check_bus_room(struct doctor_report *out, const struct bus_nats_look
                            const struct serve_options *s)
 {
     char found[HOME_PATH];
-    const char *path = serve_options_path(s->policy, found, HOME_POLICY);
+    const char *path = serve_options_path(s->service.policy_path, found, HOME_POLICY);
     struct policy *own = path ? ckpt_load(path, NULL, NULL, NULL, NULL) : NULL;
     size_t needs = own ? lead_needs(own) : 0;
     policy_free(own);
@@ -516,7 +524,7 @@ static void check_bus_weights(struct doctor_report *out, const struct bus_nats_v
                               const struct serve_options *s)
 {
     char found[HOME_PATH];
-    const char *path = serve_options_path(s->policy, found, HOME_POLICY);
+    const char *path = serve_options_path(s->service.policy_path, found, HOME_POLICY);
     struct policy *own = path ? ckpt_load(path, NULL, NULL, NULL, NULL) : NULL;
     if (!own) return; /* row "policy" reports it */
     struct err e = {0};
@@ -580,13 +588,13 @@ static void check_bus_board(struct doctor_report *out, const struct bus_nats_loo
                             const struct bus_nats_value *value,
                             const struct serve_options *s)
 {
-    check_bus_replicas(out, "board", &look->bucket, look, s->cluster.replicas);
+    check_bus_replicas(out, "board", &look->bucket, look, s->service.cluster.replicas);
     if (!look->bucket.there) {
         doctor_find(out, "board", DOCTOR_OK, "bucket %s is not there yet: serve makes it",
-                    s->cluster.name);
+                    s->service.cluster.name);
         return;
     }
-    doctor_find(out, "board", DOCTOR_OK, "bucket %s: %.1f MB", s->cluster.name,
+    doctor_find(out, "board", DOCTOR_OK, "bucket %s: %.1f MB", s->service.cluster.name,
                 (double)look->bucket.bytes / MB);
     if (value[WEIGHTS].bytes) check_bus_weights(out, &value[WEIGHTS], s);
     if (value[COMMON].bytes) check_bus_common(out, &value[COMMON]);
@@ -601,11 +609,11 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
     struct bus_nats_value value[VALUES] = {[WEIGHTS] = {.key = bus_wire_weights_kind.key},
                                            [COMMON] = {.key = bus_wire_common_kind.key},
                                            [BEAT] = {.key = bus_wire_heartbeat_kind.key}};
-    const struct bus_nats_cfg cfg = {.url = s->cluster.url,
-                                     .creds = s->cluster.creds,
-                                     .name = s->cluster.name,
+    const struct bus_nats_cfg cfg = {.url = s->service.cluster.url,
+                                     .creds = s->service.cluster.creds,
+                                     .name = s->service.cluster.name,
                                      .who = "abrd doctor",
-                                     .replicas = s->cluster.replicas};
+                                     .replicas = s->service.cluster.replicas};
     if (bus_nats_look(&look, value, VALUES, &cfg, &e)) {
         doctor_find(out, "bus", DOCTOR_FAIL,
                     "%.200s; start nats-server -js there, or correct --bus. Without it a "
@@ -624,11 +632,11 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
     else if (*look.trouble)
         doctor_find(out, "jetstream", DOCTOR_FAIL,
                     "%.160s: do its servers see each other?", look.trouble);
-    else if (check_bus_account(out, &look, s->cluster.stream_mb * MB)) {
+    else if (check_bus_account(out, &look, s->service.cluster.stream_mb * MB)) {
         doctor_find(out, "jetstream", DOCTOR_OK, "on; %" PRId64 " streams, %.1f MB",
                     look.streams, (double)look.store / MB);
         check_bus_stream(out, &look, s);
-        if (s->cluster.role == ROLE_LEARN) check_bus_room(out, &look, s);
+        if (s->service.cluster.role == ROLE_LEARN) check_bus_room(out, &look, s);
         check_bus_board(out, &look, value, s);
     }
     bus_nats_look_free(value, VALUES);
@@ -640,23 +648,24 @@ void doctor_examine(struct doctor_report *out, const struct serve_options *s)
 {
     char db[600] = "", learned[600] = "";
     if (s->config) doctor_find(out, "config", DOCTOR_OK, "%.200s can be read", s->config);
-    if (s->data) {
-        snprintf(db, sizeof db, "%.500s/abrd.db", s->data);
-        snprintf(learned, sizeof learned, "%.500s/policy.safetensors", s->data);
-        if (check_folder(out, s->data)) check_store(out, s, db);
+    if (s->service.data_dir) {
+        snprintf(db, sizeof db, "%.500s/abrd.db", s->service.data_dir);
+        snprintf(learned, sizeof learned, "%.500s/policy.safetensors",
+                 s->service.data_dir);
+        if (check_folder(out, s->service.data_dir)) check_store(out, s, db);
     } else {
         doctor_find(
             out, "folder", DOCTOR_WARN,
             "without --data nothing is kept: sessions and what is learned end with the "
             "daemon");
     }
-    check_policies(out, s, s->data ? learned : NULL);
+    check_policies(out, s, s->service.data_dir ? learned : NULL);
     check_token(out, s);
     check_access(out, s);
     check_port(out, s);
     check_files(out, s);
-    check_clock(out, s->data ? db : NULL);
+    check_clock(out, s->service.data_dir ? db : NULL);
     check_pages(out, s);
-    check_origins(out, &s->origin.names);
-    if (s->cluster.role != ROLE_STANDALONE) check_bus(out, s);
+    check_origins(out, &s->node.origin.names);
+    if (s->service.cluster.role != ROLE_STANDALONE) check_bus(out, s);
 }

@@ -26,7 +26,7 @@
 
 struct work {
     const char *preset, *variant, *part, *video_path, *out_path, *start, *resume, *csv;
-    struct opt_list traces, teachers;
+    struct field_list traces, teachers;
     struct out_cfg out;
     int64_t steps;
     uint64_t seed;
@@ -491,44 +491,44 @@ int cmd_train(int argc, char **argv)
                      .checkpoint_s = 60.0,
                      .threads = pool_cpus()};
     override_init(&w.override);
-    const struct opt own[] = {
-        {"preset", "NAME", "paper, code or tuned", .text = &w.preset},
+    const struct field own[] = {
+        {"preset", "NAME", "paper, code or tuned", FIELD_TO(w.preset)},
         {"variant", "NAME", "mlp, moe (dense), smoe (top-1) or pamoe (with noise)",
-         .text = &w.variant},
+         FIELD_TO(w.variant)},
         {"steps", "N", "chunks to learn from; 0 = the preset's own number",
-         .i64 = &w.steps, .lo = 0, .hi = 1e12},
-        {"seed", "N", "of weights, worlds and actions", .u64 = &w.seed},
-        {"threads", "N", "the result does not depend on it", .i = &w.threads, .lo = 1,
+         FIELD_TO(w.steps), .lo = 0, .hi = 1e12},
+        {"seed", "N", "of weights, worlds and actions", FIELD_TO(w.seed)},
+        {"threads", "N", "the result does not depend on it", FIELD_TO(w.threads), .lo = 1,
          .hi = 64, .shown = "one per processor"},
         {"traces", "DIR,...", "folders of traces, beside the generated links",
-         .list = &w.traces},
-        {"part", "NAME", "all, train or test of them, split by name", .text = &w.part},
+         FIELD_TO(w.traces)},
+        {"part", "NAME", "all, train or test of them, split by name", FIELD_TO(w.part)},
         {"video", "PATH", "folder of sizes, sabre JSON, MPD or HLS (default: generated)",
-         .text = &w.video_path},
+         FIELD_TO(w.video_path)},
         {"teacher", "FILE,...",
          "policies to imitate at first (--imitate), all at once; each teaches the kind "
          "of viewers it was trained on",
-         .list = &w.teachers},
+         FIELD_TO(w.teachers)},
         {"start", "FILE",
          "begin with this policy's weights; it has the same networks and observes the "
          "same",
-         .text = &w.start},
+         FIELD_TO(w.start)},
         {"out", "FILE", "the policy; FILE.part while it is not finished",
-         .text = &w.out_path},
-        {"resume", "FILE", "go on from a .part file, bit for bit", .text = &w.resume},
+         FIELD_TO(w.out_path)},
+        {"resume", "FILE", "go on from a .part file, bit for bit", FIELD_TO(w.resume)},
         {"csv", "FILE", "the curve, one row per update; - is standard output",
-         .text = &w.csv, .output = true},
+         FIELD_TO(w.csv), .flags = FIELD_OUTPUT},
         {"json", "FILE", "write {\"rows\": [...]}; - is standard output",
-         .text = &w.out.json, .output = true},
+         FIELD_TO(w.out.json), .flags = FIELD_OUTPUT},
         {"checkpoint-every", "S", "seconds between .part files; 0 = only when stopped",
-         .d = &w.checkpoint_s, .lo = 0, .hi = 1e6},
+         FIELD_TO(w.checkpoint_s), .lo = 0, .hi = 1e6},
         {"report", "FILE.html", "the curves as a page; CSV and JSON beside it",
-         .text = &w.page_path},
+         FIELD_TO(w.page_path)},
         OPT_QUIET(w.quiet),
     };
     enum { OWN = sizeof own / sizeof *own };
-    struct opt opts[OPT_TABLE_MAX + 1];
-    static_assert(OWN + VARY_MAX <= OPT_TABLE_MAX, "the table of options");
+    struct field opts[FIELD_TABLE_MAX + 1];
+    static_assert(OWN + VARY_MAX <= FIELD_TABLE_MAX, "the table of options");
     memcpy(opts, own, sizeof own);
     override_options(opts + OWN, &w.override);
     const struct opt_cmd cmd = {

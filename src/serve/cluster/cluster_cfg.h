@@ -8,7 +8,7 @@
 #ifndef SERVE_CLUSTER_CFG_H
 #define SERVE_CLUSTER_CFG_H
 
-#include "base/err.h"
+#include "base/field.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,14 +36,13 @@ struct cluster_cfg {
 
 /* standalone, "abrd", 1 replica, 2048, 256 MB. */
 struct cluster_cfg cluster_cfg_default(void);
-/* ERR_RANGE, ERR_INVALID; a field is an option of `abrd serve`. */
+extern const struct field cluster_fields[];
+/* ERR_RANGE, ERR_INVALID; fields are named as the options of `abrd serve`. */
 int cluster_cfg_check(const struct cluster_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 
-/* "standalone", "decide", "learn" and back (ERR_INVALID). */
+/* "standalone", "decide", "learn". */
 const char *cluster_role_name(enum cluster_role role);
-int cluster_role_parse(enum cluster_role *out, const char *name, struct err *e)
-    __attribute__((warn_unused_result));
 
 struct cluster_stats {
     enum cluster_role role; /* standalone: nothing else is set */

@@ -7,7 +7,7 @@
 
 _Static_assert(HINTLESS_WATCHED_CHUNKS == VIEW_HISTORY, "as a decision looks back on");
 
-static const char *const MODES[] = {"default", "identify", "merge"};
+static const char *const MODES[] = {"default", "identify", "merge", NULL};
 static const char *const WAYS[BY_WAYS] = {"router", "default", "mean-hint", "identify",
                                           "merge"};
 
@@ -23,32 +23,57 @@ struct hintless_cfg hintless_cfg_default(void)
     return c;
 }
 
-static int within(double v, double lo, double hi, const char *field, struct err *e)
-{
-    if (v >= lo && v <= hi) return 0;
-    return err_field(e, ERR_RANGE, field, "%g is not within %g .. %g", v, lo, hi);
-}
+#define ROW(member) FIELD(struct hintless_cfg, member)
+const struct field hintless_fields[] = {
+    {"untagged", "MODE",
+     "what decides for viewers without a hint: merge (one expert merged from several), "
+     "identify (the router, with a hint estimated for each viewer), default (the router, "
+     "with "
+     "the mean hint)",
+     ROW(mode), .words = MODES, .group = "viewers without a hint"},
+    {"merge-policy", "FILE", "policy whose experts are merged (default: the shipped one)",
+     ROW(merge_policy)},
+    {"slot", "S", "choose a new merge and estimate the mix of profiles every S seconds",
+     ROW(slot_s), .lo = 1, .hi = 1e7, .unit = "seconds"},
+    {"slot-sessions", "N", "end a slot early after N sessions without a hint; 0: never",
+     ROW(slot_sessions), .lo = 0, .hi = 1e9, .flags = FIELD_ADVANCED},
+    {"mix-half-life", "SLOTS",
+     "slots after which the estimated mix has moved half the way back to equal shares",
+     ROW(half_life), .lo = .01, .hi = 1e6, .unit = "slots", .flags = FIELD_ADVANCED},
+    {"merge-keep", "B", "experts in a merge, at most; 0: all", ROW(bandit.keep), .lo = 0,
+     .hi = HINTLESS_EXPERTS, .flags = FIELD_ADVANCED},
+    {"merge-links", "N",
+     "generated links of every kind on which merges are scored at the start; 0: none",
+     ROW(merge_links), .lo = 0, .hi = 1000, .flags = FIELD_ADVANCED},
+    {"merge-c", "C", "the bandit's tree: a larger C splits cells later (Tanbr, Eq. 2)",
+     ROW(bandit.c), .lo = HINTLESS_LEAST, .hi = 1e3, .flags = FIELD_ADVANCED},
+    {"merge-delta", "D", "the bandit's tree: confidence (Tanbr, Eq. 2)",
+     ROW(bandit.delta), .lo = HINTLESS_LEAST, .hi = 1, .flags = FIELD_ADVANCED},
+    {"merge-nu1", "NU", "the bandit's tree: width of the first cell (Tanbr, Eq. 4)",
+     ROW(bandit.nu1), .lo = HINTLESS_LEAST, .hi = 1e3, .flags = FIELD_ADVANCED},
+    {"merge-rho", "RHO", "the bandit's tree: factor of the width at each split",
+     ROW(bandit.rho), .lo = HINTLESS_LEAST, .hi = HINTLESS_RHO_MAX,
+     .flags = FIELD_ADVANCED},
+    {"merge-gamma", "G",
+     "weight of the uncertainty in the bandit's choice (Tanbr, Eq. 4)", ROW(bandit.gamma),
+     .lo = 0, .hi = 1e3, .flags = FIELD_ADVANCED},
+    {"merge-lambda", "L", "the bandit's network: regularisation", ROW(bandit.lambda),
+     .lo = HINTLESS_LEAST, .hi = 1e6, .flags = FIELD_ADVANCED},
+    {"merge-eta", "E", "the bandit's network: learning rate", ROW(bandit.eta), .lo = 0,
+     .hi = 10, .flags = FIELD_ADVANCED},
+    {"merge-steps", "J", "the bandit's network: gradient steps per slot",
+     ROW(bandit.steps), .lo = 0, .hi = 1e5, .flags = FIELD_ADVANCED},
+    {"merge-history", "N", "the bandit's network: slots that it learns from",
+     ROW(bandit.history), .lo = 1, .hi = 1e6, .flags = FIELD_ADVANCED},
+    {0}};
+#undef ROW
 
 int hintless_cfg_check(const struct hintless_cfg *c, struct err *e)
 {
-    const struct tanbr_cfg *b = &c->bandit;
-    int rc = within(c->mode, HINTLESS_DEFAULT, HINTLESS_MERGE, "untagged", e);
-    if (!rc) rc = within(c->slot_s, 1, 1e7, "slot", e);
-    if (!rc) rc = within(c->slot_sessions, 0, 1e9, "slot-sessions", e);
-    if (!rc) rc = within(c->half_life, .01, 1e6, "mix-half-life", e);
-    if (!rc) rc = within(c->merge_links, 0, 1000, "merge-links", e);
-    if (!rc) rc = within(c->exam_links, 0, 1000, "exam-links", e);
-    if (!rc) rc = within(b->keep, 0, HINTLESS_EXPERTS, "merge-keep", e);
-    if (!rc) rc = within(b->c, HINTLESS_LEAST, 1e3, "merge-c", e);
-    if (!rc) rc = within(b->delta, HINTLESS_LEAST, 1, "merge-delta", e);
-    if (!rc) rc = within(b->nu1, HINTLESS_LEAST, 1e3, "merge-nu1", e);
-    if (!rc) rc = within(b->rho, HINTLESS_LEAST, HINTLESS_RHO_MAX, "merge-rho", e);
-    if (!rc) rc = within(b->gamma, 0, 1e3, "merge-gamma", e);
-    if (!rc) rc = within(b->lambda, HINTLESS_LEAST, 1e6, "merge-lambda", e);
-    if (!rc) rc = within(b->eta, 0, 10, "merge-eta", e);
-    if (!rc) rc = within(b->steps, 0, 1e5, "merge-steps", e);
-    if (!rc) rc = within(b->history, 1, 1e6, "merge-history", e);
-    return rc;
+    if (c->exam_links < 0 || c->exam_links > 1000)
+        return err_field(e, ERR_RANGE, "exam-links", "%d is not within 0 .. 1000",
+                         c->exam_links);
+    return field_check(hintless_fields, c, e);
 }
 
 const char *hintless_mode_name(enum hintless_mode mode)

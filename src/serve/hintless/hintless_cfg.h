@@ -22,7 +22,7 @@
 #ifndef SERVE_HINTLESS_CFG_H
 #define SERVE_HINTLESS_CFG_H
 
-#include "base/err.h"
+#include "base/field.h"
 #include "policy/tanbr.h"
 #include "serve/hintless/profile_mix.h"
 
@@ -63,7 +63,8 @@ struct hintless_cfg {
 /* default; 300 s, 0, 3 slots; the bandit's own defaults for one with a prior; 5 links;
  * MERGE_EXAM_LINKS, NULL. */
 struct hintless_cfg hintless_cfg_default(void);
-/* ERR_RANGE, the field named as the options of `abrd serve` are. */
+extern const struct field hintless_fields[];
+/* ERR_RANGE; fields are named as the options of `abrd serve`. */
 int hintless_cfg_check(const struct hintless_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 

@@ -31,6 +31,28 @@ struct admit_cfg admit_cfg_default(void)
                               .address_connections = -1};
 }
 
+#define ROW(member) FIELD(struct admit_cfg, member)
+const struct field admit_fields[] = {
+    {"trust-proxy", "A,B",
+     "addresses and networks of proxies whose header names the client's address",
+     ROW(trust_proxy), .group = "network", .flags = FIELD_LIVE},
+    {"proxy-header", "NAME",
+     "header in which a trusted proxy names the client: x-forwarded-for or forwarded",
+     ROW(proxy_header), .flags = FIELD_LIVE},
+    {"address-rate", "N", "requests a second of one address, at most; 0: no limit",
+     ROW(address_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
+    {"open-rate", "N", "sessions a second that one address may open; 0: no limit",
+     ROW(open_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
+    {"session-rate", "N", "requests a second about one session, at most; 0: no limit",
+     ROW(session_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
+    {"address-connections", "N",
+     "connections of one address at a time; 0: no limit; -1: a quarter of all, which "
+     "leaves "
+     "room for the viewers behind one carrier's NAT; trusted proxies are not limited",
+     ROW(address_connections), .lo = -1, .hi = 4000000, .flags = FIELD_LIVE},
+    {0}};
+#undef ROW
+
 struct admit *admit_new(const struct admit_cfg *cfg, struct err *e)
 {
     struct admit *a = calloc(1, sizeof *a);

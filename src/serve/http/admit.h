@@ -22,7 +22,7 @@
 #ifndef SERVE_ADMIT_H
 #define SERVE_ADMIT_H
 
-#include "base/err.h"
+#include "base/field.h"
 #include "serve/http/http.h"
 #include "serve/http/quota.h"
 
@@ -42,6 +42,7 @@ struct admit_cfg {
 };
 
 struct admit_cfg admit_cfg_default(void);
+extern const struct field admit_fields[];
 
 struct admit;
 

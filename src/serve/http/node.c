@@ -14,23 +14,22 @@
 #include "serve/players/steer.h"
 #include "serve/http/worker.h"
 
-#define WORKERS_MAX 64
-
 struct node {
     int port, listen_fd;
     struct auth *auth;
     struct { /* exchanged by the last reload: in use until every worker has turned */
         struct auth *auth;
         struct admit *admit;
-        uint64_t turns[WORKERS_MAX];
+        uint64_t turns[NODE_WORKERS_MAX];
     } old;
     struct files *files;
     struct video *video; /* of the media; NULL: none */
     struct api_shared shared;
     int places; /* connections of all workers together */
     int n_workers;
-    struct worker *worker[WORKERS_MAX];
-    uint64_t turned[WORKERS_MAX]; /* their turns when node_turned last saw all move */
+    struct worker *worker[NODE_WORKERS_MAX];
+    uint64_t
+        turned[NODE_WORKERS_MAX]; /* their turns when node_turned last saw all move */
 };
 
 struct node_cfg node_cfg_default(void)
@@ -54,9 +53,9 @@ static int node_check(const struct node_cfg *cfg, struct err *e)
                          "listening at %.60s, beyond this machine, needs a token for the "
                          "writing routes: give --admin-token-file FILE",
                          cfg->bind);
-    if (cfg->workers < 0 || cfg->workers > WORKERS_MAX)
+    if (cfg->workers < 0 || cfg->workers > NODE_WORKERS_MAX)
         return err_field(e, ERR_RANGE, "workers", "%d is not within 0 .. %d",
-                         cfg->workers, WORKERS_MAX);
+                         cfg->workers, NODE_WORKERS_MAX);
     return 0;
 }
 
@@ -164,7 +163,7 @@ struct node *node_start(const struct node_cfg *cfg, struct service *s, struct er
     if (n->listen_fd < 0) goto fail;
 
     int workers = cfg->workers ? cfg->workers : pool_cpus();
-    if (workers > WORKERS_MAX) workers = WORKERS_MAX;
+    if (workers > NODE_WORKERS_MAX) workers = NODE_WORKERS_MAX;
     if (make_shared(n, cfg, s, workers, e)) goto fail;
 
     struct http_cfg http = cfg->http;

@@ -12,12 +12,15 @@
 #ifndef SERVE_NODE_H
 #define SERVE_NODE_H
 
+#include "base/field.h"
 #include "base/log.h"
 #include "serve/http/admit.h"
 #include "serve/http/http.h"
 #include "serve/players/media.h"
 #include "serve/players/origin.h"
 #include "serve/session/service.h"
+
+#define NODE_WORKERS_MAX 64
 
 struct node_cfg {
     const char *bind; /* "127.0.0.1" */
@@ -39,6 +42,7 @@ struct node_cfg {
 };
 
 struct node_cfg node_cfg_default(void);
+extern const struct field node_fields[];
 
 struct node;
 

@@ -27,7 +27,7 @@
 #define SERVE_MEDIA_H
 
 #include "abr/traces/trace.h"
-#include "base/err.h"
+#include "base/field.h"
 #include "base/log.h"
 #include "serve/http/occupancy.h"
 #include "serve/http/reply.h"
@@ -70,6 +70,7 @@ struct media_cfg {
 };
 
 struct media_cfg media_cfg_default(void);
+extern const struct field media_fields[];
 
 struct media;
 

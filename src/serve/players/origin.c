@@ -75,6 +75,16 @@ struct origin_cfg origin_cfg_default(void)
     return (struct origin_cfg){.transfers = 256, .silence_s = 20};
 }
 
+const struct field origin_fields[] = {
+    {"origin-transfers", "N",
+     "transfers from origins under way, at most; further requests get 503",
+     FIELD(struct origin_cfg, transfers), .lo = 1, .hi = 10000, .group = "media",
+     .flags = FIELD_ADVANCED},
+    {"origin-silence", "S", "end a transfer when an origin sends nothing for S seconds",
+     FIELD(struct origin_cfg, silence_s), .lo = 1, .hi = 3600, .unit = "seconds",
+     .flags = FIELD_ADVANCED},
+    {0}};
+
 const char *origin_fault_name(enum origin_fault f)
 {
     static const char *const names[] = {"none", "unreachable", "silent", "redirect",

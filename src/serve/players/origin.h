@@ -21,6 +21,7 @@
 #ifndef SERVE_ORIGIN_H
 #define SERVE_ORIGIN_H
 
+#include "base/field.h"
 #include "base/log.h"
 #include "serve/players/origins.h"
 #include "serve/http/occupancy.h"
@@ -42,6 +43,7 @@ struct origin_cfg {
 };
 
 struct origin_cfg origin_cfg_default(void);
+extern const struct field origin_fields[];
 
 struct origin;
 

@@ -18,80 +18,11 @@
 enum {
     BUS_SLOTS = 1024,     /* trajectories waiting for the learner */
     EXPIRE_AT_ONCE = 128, /* sessions */
-    QUEUE_MIN = 64,       /* records: a dozen requests */
     SPARE_STEPS = 262144, /* most steps for open trajectories */
     MEMORY_STEPS = 1048576,
 };
 static const double PRUNE_EVERY_S = 10;
 static const double BUS_WAIT_S = .04; /* of a caller's own turn */
-
-struct service_cfg service_cfg_default(void)
-{
-    return (struct service_cfg){.explore_share = .2,
-                                .learn = true,
-                                .default_profile = "pensieve",
-                                .max_sessions = 100000,
-                                .session_ttl_s = 600,
-                                .retention_s = 30 * 86400.0,
-                                .checkpoint_s = 60,
-                                .flush_s = .05,
-                                .store_queue = 32768,
-                                .grow_max = 8,
-                                .grow_experts = 2,
-                                .grow_gate = NORGA_TANH,
-                                .online = online_cfg_default(),
-                                .cluster = cluster_cfg_default(),
-                                .hintless = hintless_cfg_default()};
-}
-
-static int check_number(double v, double lo, double hi, const char *field, struct err *e)
-{
-    if (v >= lo && v <= hi) return 0;
-    return err_field(e, ERR_RANGE, field, "%g is not within %g .. %g", v, lo, hi);
-}
-
-int service_check(const struct service_cfg *c, struct err *e)
-{
-    int rc = check_number(c->explore_share, 0, 1, "explore_share", e);
-    if (!rc) rc = check_number(c->max_sessions, 1, 1e7, "max_sessions", e);
-    if (!rc)
-        rc = check_number(c->session_ttl_s, 1, SERVICE_TTL_MAX_S, "session_ttl_s", e);
-    if (!rc)
-        rc = check_number(c->retention_s, 0, SERVICE_RETENTION_MAX_S, "retention_s", e);
-    if (!rc)
-        rc = check_number(c->checkpoint_s, .1, SERVICE_CHECKPOINT_MAX_S, "checkpoint_s",
-                          e);
-    if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
-    if (!rc) rc = check_number(c->store_queue, QUEUE_MIN, 1 << 24, "store_queue", e);
-    if (!rc) rc = check_number(c->grow_max, 0, SERVICE_ADDED, "grow_max", e);
-    if (!rc) rc = check_number(c->grow_experts, 1, NORGA_EXPERTS_MAX, "grow_experts", e);
-    const struct online_cfg *o = &c->online;
-    if (!rc) rc = check_number(o->batch, 1, SERVICE_BATCH_MAX, "online.batch", e);
-    /* the trajectory that fills a batch must find room */
-    if (!rc)
-        rc = check_number(o->capacity, o->batch + TRAJ_STEPS, 1 << 24, "online.capacity",
-                          e);
-    if (!rc) rc = check_number(o->sigmas, 0, 1e6, "online.sigmas", e);
-    /* less than a trajectory would be nothing at all */
-    if (!rc && o->client_max)
-        rc = check_number(o->client_max, TRAJ_STEPS, 1 << 24, "online.client_max", e);
-    if (!rc) rc = check_number(o->max_age, 0, 1e6, "online.max_age", e);
-    if (!rc) rc = check_number(o->quarantine, 1, 1e6, "online.quarantine", e);
-    const struct gate_cfg *g = &o->ppo.gate;
-    if (!rc) rc = check_number(g->locality, 0, 1e4, "online.ppo.gate.locality", e);
-    if (!rc) rc = check_number(g->latch, 0, 1 << 30, "online.ppo.gate.latch", e);
-    if (!rc) rc = check_number(g->gap, 0, 1e4, "online.ppo.gate.gap", e);
-    if (!rc) rc = check_number(o->ppo.drift.limit, 0, 1e4, "online.ppo.drift.limit", e);
-    if (!rc) rc = hintless_cfg_check(&c->hintless, e);
-    if (!rc) rc = cluster_cfg_check(&c->cluster, e);
-    /* the steps of some batches must find room, or the learner would wait for ever */
-    double least_mb = 4e-4 * o->batch;
-    if (!rc && c->cluster.role != ROLE_STANDALONE && c->cluster.stream_mb < least_mb)
-        rc = err_field(e, ERR_RANGE, "bus-stream-mb",
-                       "%g holds no four batches of %d steps: give at least %g",
-                       c->cluster.stream_mb, o->batch, least_mb);
-    return rc;
-}
 
 static void set_live(struct service *s, const struct service_cfg *cfg)
 {

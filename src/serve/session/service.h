@@ -22,7 +22,7 @@
 
 #include "abr/emulator/view.h"
 #include "base/entropy.h"
-#include "base/err.h"
+#include "base/field.h"
 #include "base/log.h"
 #include "policy/norga.h"
 #include "learn/online.h"
@@ -89,6 +89,7 @@ struct service_cfg {
 };
 
 struct service_cfg service_cfg_default(void);
+extern const struct field service_fields[];
 
 struct service;
 struct service_worker; /* policy scratch of one thread */

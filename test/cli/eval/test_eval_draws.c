@@ -5,9 +5,10 @@
 
 START_TEST(bars_are_not_judged)
 {
-    struct opt_list l = {.n = 5, .item = {"buffer", "moe", "mpc", "mpc-default", "bola"}};
+    struct field_list l = {.n = 5,
+                           .item = {"buffer", "moe", "mpc", "mpc-default", "bola"}};
     ck_assert_int_eq(eval_draws_judged(&l), 2);
-    l = (struct opt_list){.n = 2, .item = {"bola", "mpc"}};
+    l = (struct field_list){.n = 2, .item = {"bola", "mpc"}};
     ck_assert_int_eq(eval_draws_judged(&l), 0);
 }
 END_TEST

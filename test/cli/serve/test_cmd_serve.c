@@ -12,8 +12,8 @@ static const struct {
 } runs[] = {
     {"serve --help", "--allow-origin", 0},
     {"serve --port 70000", "--port", 2},
-    {"serve --learn maybe", "--learn must be on or off", 2},
-    {"serve --log xml", "--log must be text or json", 2},
+    {"serve --learn maybe", "--learn: 'maybe' is not one of off, on", 2},
+    {"serve --log xml", "--log: 'xml' is not one of text, json", 2},
     {"serve --log-level loud", "loud", 2},
     {"serve --explore 1.5", "--explore", 2},
     {"serve --config /no/such.conf", "/no/such.conf", 2},

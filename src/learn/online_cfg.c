@@ -1,0 +1,24 @@
+/* The settings of the online learner that operators change (online.h). */
+#include "learn/online.h"
+
+#define ROW(member) FIELD(struct online_cfg, member)
+
+const struct field online_fields[] = {
+    {"quarantine", "N",
+     "updates for which an expert is disabled after its weights were not finite",
+     ROW(quarantine), .lo = 1, .hi = 1e6, .unit = "updates", .group = "learning",
+     .flags = FIELD_ADVANCED},
+    {"locality", "L", "weight of the routers' locality loss", ROW(ppo.gate.locality),
+     .lo = 0, .hi = 1e4, .flags = FIELD_ADVANCED},
+    {"latch", "N",
+     "stop a router whose experts have converged, after N updates at the earliest; 0: "
+     "never",
+     ROW(ppo.gate.latch), .lo = 0, .hi = 1 << 30, .unit = "updates",
+     .flags = FIELD_ADVANCED},
+    {"latch-gap", "G",
+     "experts have converged if their score is within G of the chosen expert's",
+     ROW(ppo.gate.gap), .lo = 0, .hi = 1e4, .flags = FIELD_ADVANCED},
+    {"shift-limit", "H",
+     "wake a stopped router when the CUSUM of the critic's error exceeds H; 0: never",
+     ROW(ppo.drift.limit), .lo = 0, .hi = 1e4, .flags = FIELD_ADVANCED},
+    {0}};

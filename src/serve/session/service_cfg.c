@@ -1,0 +1,109 @@
+/* The settings of the service (service.h): defaults, table, limits. */
+#include "serve/session/service.h"
+
+#include "serve/session/traj.h"
+
+enum { QUEUE_MIN = 64 /* records: a dozen requests */ };
+
+static const double DAY_S = 86400;
+
+struct service_cfg service_cfg_default(void)
+{
+    return (struct service_cfg){.explore_share = .2,
+                                .learn = true,
+                                .default_profile = "pensieve",
+                                .max_sessions = 100000,
+                                .session_ttl_s = 600,
+                                .retention_s = 30 * DAY_S,
+                                .checkpoint_s = 60,
+                                .flush_s = .05,
+                                .store_queue = 32768,
+                                .grow_max = 8,
+                                .grow_experts = 2,
+                                .grow_gate = NORGA_TANH,
+                                .online = online_cfg_default(),
+                                .cluster = cluster_cfg_default(),
+                                .hintless = hintless_cfg_default()};
+}
+
+static const char *const SWITCH[] = {"off", "on", NULL};
+static const char *const DURABILITY[] = {"window", "strict", NULL};
+
+#define ROW(member) FIELD(struct service_cfg, member)
+
+const struct field service_fields[] = {
+    {"data", "DIR",
+     "folder for sessions, rewards and learned weights (default: none are stored)",
+     ROW(data_dir), .group = "data"},
+    {"max-sessions", "N", "live sessions, at most; opening one more gets 503",
+     ROW(max_sessions), .lo = 1, .hi = 1e7},
+    {"session-ttl", "S", "close a session after S seconds without a request",
+     ROW(session_ttl_s), .lo = 1, .hi = SERVICE_TTL_MAX_S, .unit = "seconds",
+     .flags = FIELD_LIVE},
+    {"retention-days", "DAYS", "delete stored sessions after so many days; 0: never",
+     ROW(retention_s), .lo = 0, .hi = SERVICE_RETENTION_MAX_S / 86400, .scale = 86400,
+     .unit = "days", .flags = FIELD_LIVE},
+    {"checkpoint", "S", "save learned weights every S seconds", ROW(checkpoint_s),
+     .lo = .1, .hi = SERVICE_CHECKPOINT_MAX_S, .unit = "seconds", .flags = FIELD_LIVE},
+    {"durability", "WHEN",
+     "window: answers are stored within 0.2 s; strict: before they are sent", ROW(strict),
+     .words = DURABILITY},
+
+    {"policy", "FILE", "weights to start from (default: the shipped ones)",
+     ROW(policy_path), .group = "learning"},
+    {"learn", "on|off", "learn from the sessions that explore", ROW(learn),
+     .words = SWITCH},
+    {"explore", "SHARE",
+     "share of the sessions that explore: their levels are drawn from the policy",
+     ROW(explore_share), .lo = 0, .hi = 1, .flags = FIELD_LIVE},
+    {"seed", "N",
+     "seed of all random numbers, for repeatable runs; 0: exploration is drawn from a "
+     "secret",
+     ROW(seed)},
+
+    {"default-profile", "NAME",
+     "profile of sessions without a hint, until the mix of their profiles is known",
+     ROW(default_profile), .group = "viewers without a hint"},
+
+    {"grow-max", "N", "profiles with added experts, at most", ROW(grow_max), .lo = 0,
+     .hi = SERVICE_ADDED, .group = "added experts"},
+    {"grow-experts", "N", "experts that are added for each profile", ROW(grow_experts),
+     .lo = 1, .hi = NORGA_EXPERTS_MAX, .flags = FIELD_ADVANCED},
+    {"grow-gate", "NAME",
+     "activation in the gate of added experts: tanh, sigmoid, gelu or linear",
+     ROW(grow_gate), .words = norga_sigma_words, .flags = FIELD_ADVANCED},
+    {0}};
+
+static int check_number(double v, double lo, double hi, const char *field, struct err *e)
+{
+    if (v >= lo && v <= hi) return 0;
+    return err_field(e, ERR_RANGE, field, "%g is not within %g .. %g", v, lo, hi);
+}
+
+int service_check(const struct service_cfg *c, struct err *e)
+{
+    const struct online_cfg *o = &c->online;
+    int rc = field_check(service_fields, c, e);
+    if (!rc) rc = field_check(online_fields, o, e);
+    if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
+    if (!rc) rc = check_number(c->store_queue, QUEUE_MIN, 1 << 24, "store_queue", e);
+    if (!rc) rc = check_number(o->batch, 1, SERVICE_BATCH_MAX, "batch", e);
+    /* the trajectory that fills a batch must find room */
+    if (!rc)
+        rc = check_number(o->capacity, o->batch + TRAJ_STEPS, 1 << 24, "online.capacity",
+                          e);
+    if (!rc) rc = check_number(o->sigmas, 0, 1e6, "online.sigmas", e);
+    /* less than a trajectory would be nothing at all */
+    if (!rc && o->client_max)
+        rc = check_number(o->client_max, TRAJ_STEPS, 1 << 24, "online.client_max", e);
+    if (!rc) rc = check_number(o->max_age, 0, 1e6, "online.max_age", e);
+    if (!rc) rc = hintless_cfg_check(&c->hintless, e);
+    if (!rc) rc = cluster_cfg_check(&c->cluster, e);
+    /* the steps of some batches must find room, or the learner would wait for ever */
+    double least_mb = 4e-4 * o->batch;
+    if (!rc && c->cluster.role != ROLE_STANDALONE && c->cluster.stream_mb < least_mb)
+        rc = err_field(e, ERR_RANGE, "bus-stream-mb",
+                       "%g holds no four batches of %d steps: give at least %g",
+                       c->cluster.stream_mb, o->batch, least_mb);
+    return rc;
+}
