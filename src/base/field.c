@@ -176,6 +176,8 @@ static int read_value(const struct field *f, char *text, const char *separators,
                          rc == ERR_RANGE && f->unit ? " " : "",
                          rc == ERR_RANGE && f->unit ? f->unit : "");
     case FIELD_REALS:
+    case FIELD_COUNTS:
+    case FIELD_NAMES:
     case FIELD_OBJECT:
     case FIELD_ANY:
         break;
@@ -236,6 +238,8 @@ void field_show(char *out, size_t n, const struct field *f, const void *base)
                 (size_t)snprintf(out + used, n - used, "%s%s", i ? "," : "", l->item[i]);
         return;
     case FIELD_REALS:
+    case FIELD_COUNTS:
+    case FIELD_NAMES:
     case FIELD_OBJECT:
     case FIELD_ANY:
         return;

@@ -24,7 +24,7 @@
  *   const char *  a text, borrowed from what was read
  *   char[n]       a text, copied; at most n - 1 bytes
  *   struct field_list                  texts between commas
- *   double[n]     JSON only
+ *   double[n]     JSON and figures only
  *
  * A configuration file has one `key = value` per line. Blanks around key and value do not count. '#'
  * at the start of a word begins a comment. A value in double quotes is taken as it is. '-' and '_' in
@@ -64,6 +64,8 @@ enum field_type {
     FIELD_CHARS,
     FIELD_LIST,
     FIELD_REALS,  /* a JSON array of numbers */
+    FIELD_COUNTS, /* figures only: uint64_t[n] */
+    FIELD_NAMES,  /* figures only: char[n][size], not found by FIELD */
     FIELD_OBJECT, /* a JSON object; its rows are in `fields` */
     FIELD_ANY,    /* any JSON, skipped; a row named "*" stands for all unknown names */
 };
@@ -114,6 +116,7 @@ struct field {
         const char *: FIELD_TEXT,      \
         char *: FIELD_CHARS,           \
         double *: FIELD_REALS,         \
+        uint64_t *: FIELD_COUNTS,      \
         struct field_list: FIELD_LIST)
 #define FIELD(tag, member)                                                  \
     .type = FIELD_TYPE_OF(((tag *)0)->member), .at = offsetof(tag, member), \

@@ -3,6 +3,7 @@
 #include "cli/cmd.h"
 #include "cli/man.h"
 #include "cli/opt.h"
+#include "serve/metrics/metrics.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -47,6 +48,16 @@ static int ask_command(const struct cmd_sub *c, const char *what)
     return c->run(2, asked);
 }
 
+static int metrics_table(void)
+{
+    struct emit o = {0};
+    metrics_reference(&o);
+    if (!o.failed) fwrite(o.at, 1, o.n, stdout);
+    int code = o.failed ? OPT_EXIT_FAILED : OPT_EXIT_DONE;
+    emit_free(&o);
+    return code;
+}
+
 int cmd_man(const struct cmd_sub *table, int argc, char **argv)
 {
     bool markdown = argc > 1 && !strcmp(argv[1], "--markdown");
@@ -56,9 +67,10 @@ int cmd_man(const struct cmd_sub *table, int argc, char **argv)
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
         puts("Prints the source of a manual page: of the program, or of one command.\n"
-             "--markdown prints the options of a command as tables, for "
-             "deploy/REFERENCE.md.\n\n"
-             "usage: abrd man [[--markdown] COMMAND]\n\n"
+             "--markdown prints the options of a command, or the daemon's metrics, as "
+             "tables.\n\n"
+             "usage: abrd man [[--markdown] COMMAND]\n"
+             "       abrd man --markdown metrics\n\n"
              "examples:\n  abrd man serve | man -l -\n"
              "  abrd man > /usr/local/share/man/man8/abrd.8\n"
              "  abrd man --markdown serve");
@@ -67,6 +79,7 @@ int cmd_man(const struct cmd_sub *table, int argc, char **argv)
     if (argc != 2 + markdown)
         return opt_usage("man", "one command, or none for the overview");
     const char *name = argv[1 + markdown];
+    if (markdown && !strcmp(name, "metrics")) return metrics_table();
     const struct cmd_sub *c = cmd_sub_find(table, name);
     if (!c) return opt_usage("man", "there is no command '%s'", name);
     if (markdown) return ask_command(c, OPT_MARKDOWN);

@@ -196,6 +196,107 @@ START_TEST(a_list_has_an_end)
 }
 END_TEST
 
+/* ---- one setting, one row: a struct and a table of the test's own ---- */
+
+struct settings {
+    double ttl_s;
+    int depth;
+};
+
+static const struct field SETTINGS[] = {
+    {"ttl", "S", "close after S seconds", FIELD(struct settings, ttl_s), .lo = 1,
+     .hi = 60, .unit = "seconds", .group = "sessions", .flags = FIELD_LIVE},
+    {"depth", "N", "depth of\nthe tree", FIELD(struct settings, depth), .group = "tree",
+     .flags = FIELD_ADVANCED},
+    {0}};
+
+/* What the command prints for one word on fd; *first: what opt_parse returns. */
+static char *ask(struct settings *s, const char *word, int fd, int *first)
+{
+    struct field opts[FIELD_TABLE_MAX + 1] = {{0}};
+    field_bind(opts, SETTINGS, s);
+    const struct opt_cmd cmd = {.name = "x", .about = "Does.", .opts = opts};
+    char name[] = "x", copy[64];
+    snprintf(copy, sizeof copy, "%s", word);
+    char *argv[] = {name, copy, NULL};
+    capture_begin(fd);
+    *first = opt_parse(&cmd, 2, argv);
+    return capture_end();
+}
+
+static void prints(const char *word, const char *part, bool there)
+{
+    struct settings s = {.ttl_s = 5, .depth = 2};
+    int first;
+    char *text = ask(&s, word, STDOUT_FILENO, &first);
+    ck_assert_int_eq(opt_status(first), OPT_EXIT_DONE);
+    ck_assert_msg((strstr(text, part) != NULL) == there, "%s: '%s' in\n%s", word, part,
+                  text);
+    free(text);
+}
+
+START_TEST(a_row_is_seen_everywhere)
+{
+    struct settings s = {.ttl_s = 5};
+    int first;
+    free(ask(&s, "--ttl=7.5", STDERR_FILENO, &first));
+    ck_assert_int_eq(first, 2);
+    ck_assert_double_eq(s.ttl_s, 7.5);
+    char *text = ask(&s, "--ttl=0", STDERR_FILENO, &first);
+    ck_assert_ptr_nonnull(
+        strstr(text, "abrd x: --ttl: 0 is not within 1 .. 60 seconds\n"));
+    free(text);
+
+    struct field rows[FIELD_TABLE_MAX + 1] = {{0}};
+    field_bind(rows, SETTINGS, &s);
+    char file[] = "ttl = 9\ndepth = 3\n";
+    ck_assert_int_eq(field_parse(file, strlen(file), "a.conf", rows, NULL), 0);
+    ck_assert_double_eq(s.ttl_s, 9);
+    ck_assert_int_eq(s.depth, 3);
+
+    prints("--help", "\nsessions:\n  --ttl S *  ", true);
+    prints("--help", "close after S seconds (default 5)\n", true);
+    prints("--help", "--depth", false);
+    prints("--help", "1 advanced options are not shown: abrd x --help-all\n", true);
+    prints("--help-all", "\ntree:\n  --depth N  ", true);
+    prints("--help-all",
+           "depth of\n                                the tree (default 2)\n", true);
+    prints("--help-all", "are not shown", false);
+    prints(OPT_WORDS, "--ttl\n--depth\n--help\n--help-all\n", true);
+    prints(OPT_MAN,
+           ".SS sessions\n.TP\n\\fB\\-\\-ttl\\fR \\fIS\\fR *\nclose after S seconds "
+           "(default 5)\n",
+           true);
+    prints(OPT_MAN, ".SS tree\n.TP\n\\fB\\-\\-depth\\fR", true);
+    prints(OPT_MARKDOWN, "\n### Sessions\n", true);
+    prints(OPT_MARKDOWN,
+           "\n| `--ttl S` * | close after S seconds | 1 to 60 seconds | `5` |\n", true);
+    prints(OPT_MARKDOWN, "\n| `--depth N` | depth of the tree |  | `2` |\n", true);
+}
+END_TEST
+
+START_TEST(long_help_is_wrapped)
+{
+    struct settings s = {0};
+    const struct field opts[] = {{"depth", "N",
+                                  "one two three four five six seven eight nine ten "
+                                  "eleven twelve thirteen fourteen "
+                                  "fifteen sixteen",
+                                  FIELD_TO(s.depth)},
+                                 {0}};
+    const struct opt_cmd cmd = {.name = "x", .about = "Does.", .opts = opts};
+    char name[] = "x", help[] = "--help", *argv[] = {name, help, NULL};
+    capture_begin(STDOUT_FILENO);
+    ck_assert_int_lt(opt_parse(&cmd, 2, argv), 0);
+    char *text = capture_end(), *rest = NULL;
+    ck_assert_ptr_nonnull(
+        strstr(text, "fourteen\n             fifteen sixteen (default 0)\n"));
+    for (char *l = strtok_r(text, "\n", &rest); l; l = strtok_r(NULL, "\n", &rest))
+        ck_assert_msg(strlen(l) <= 100 && l[strlen(l) - 1] != ' ', "'%s'", l);
+    free(text);
+}
+END_TEST
+
 Suite *suite_cli_opt(void);
 Suite *suite_cli_opt(void)
 {
@@ -209,6 +310,8 @@ Suite *suite_cli_opt(void)
     tcase_add_test(t, help_shows_the_table_and_the_defaults);
     tcase_add_test(t, missing_and_unwanted_arguments);
     tcase_add_test(t, a_list_has_an_end);
+    tcase_add_test(t, a_row_is_seen_everywhere);
+    tcase_add_test(t, long_help_is_wrapped);
     suite_add_tcase(s, t);
     return s;
 }

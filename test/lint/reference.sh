@@ -10,7 +10,7 @@ page=deploy/REFERENCE.md abrd=${ABRD:-build/abrd}
 table=$(mktemp) now=$(mktemp)
 trap 'rm -f "$table" "$now"' EXIT
 cp "$page" "$now"
-for what in serve; do
+for what in serve metrics; do
     grep -qx "<!-- $what -->" "$now" && grep -qx "<!-- end of $what -->" "$now" ||
         { echo "$page:1: has no lines '<!-- $what -->' and '<!-- end of $what -->'"; exit 1; }
     "$abrd" man --markdown "$what" >"$table" || exit 1

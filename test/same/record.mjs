@@ -207,12 +207,15 @@ function recordCommands() {
         lines.push(`abrd ${command}`, `exit ${r.status}`, named(steadyRows(r.stdout), 0));
     }
     for (const command of OPTION_COMMANDS) {
-        const r = spawnSync(program, [...command.split(' ').filter(Boolean), '--help'], { encoding: 'utf8' });
-        // name, argument and default; the sentences are no part of what must stay
-        const options = r.stdout.split(/\n(?= +--)/).slice(1).map(o => {
-            const name = /^ *(--[^ ]+(?: [A-Z|a-z][^ ]*)?)/.exec(o)?.[1] ?? o;
-            return `${name} [${/\[([^\]]*)\]\s*$/m.exec(o)?.[1] ?? ''}]`;
-        });
+        const help = option => spawnSync(program, [...command.split(' ').filter(Boolean), option], { encoding: 'utf8' });
+        let r = help('--help');
+        if (r.stdout.includes('--help-all')) r = help('--help-all');
+        // name, argument and default; sentences and their order are no part of what must stay
+        const options = r.stdout.split(/\n(?= {2}--)/).slice(1).map(o => {
+            const [entry] = o.split('\n\n'), text = entry.replace(/\s+/g, ' ');
+            const name = /^ (--[^ ]+(?: [A-Z|a-z]\S*(?= {2}|\n| \*))?)/.exec(entry.slice(1))?.[1] ?? text;
+            return `${name} [${/(?:\[([^\]]*)\]|\(default ([^()]*)\)) *$/.exec(text)?.slice(1).find(d => d !== undefined) ?? ''}]`;
+        }).filter(o => !o.startsWith('--help-all')).sort();
         lines.push(`abrd ${command} --help`, `exit ${r.status}`, ...options.map(o => `    ${o}`));
     }
     for (const f of readdirSync(dir).sort()) lines.push(`file ${f}`);

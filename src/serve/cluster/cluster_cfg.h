@@ -9,6 +9,7 @@
 #define SERVE_CLUSTER_CFG_H
 
 #include "base/field.h"
+#include "serve/metrics/figure.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,5 +64,8 @@ struct cluster_stats {
     int makers;
     char trouble[128]; /* the last failure, "" when there is none */
 };
+
+/* For /metrics and JSON, of a node with a role. */
+extern const struct figure cluster_figures[];
 
 #endif

@@ -25,6 +25,7 @@
 #include "base/field.h"
 #include "policy/tanbr.h"
 #include "serve/hintless/profile_mix.h"
+#include "serve/metrics/figure.h"
 
 #define HINTLESS_EXPERTS 16 /* that can be merged */
 #define HINTLESS_NAME 64    /* = SERVICE_NAME */
@@ -121,5 +122,9 @@ struct hintless_stats {
     uint64_t examples;
     double accuracy, calibration, log_loss; /* NaN before the first */
 };
+
+/* For /metrics and JSON: all; of the safety check; of its merge, which there is while experts > 0. */
+extern const struct figure hintless_figures[], hintless_exam_figures[],
+    hintless_merge_exam_figures[];
 
 #endif

@@ -53,6 +53,26 @@ const struct field admit_fields[] = {
     {0}};
 #undef ROW
 
+const struct figure admit_figures[] = {
+    {"abrd_limited_total", NULL, FIGURE_COUNTER,
+     "Requests refused with 429, by the limit that they exceeded.",
+     FIELD(struct admit_stats, address), .label = "limit", .word = "address"},
+    {"abrd_limited_total", NULL, FIGURE_COUNTER, NULL, FIELD(struct admit_stats, open),
+     .label = "limit", .word = "open"},
+    {"abrd_limited_total", NULL, FIGURE_COUNTER, NULL, FIELD(struct admit_stats, session),
+     .label = "limit", .word = "session"},
+    {"abrd_limited_total", NULL, FIGURE_COUNTER, NULL, FIELD(struct admit_stats, events),
+     .label = "limit", .word = "events"},
+    {"abrd_limited_total", NULL, FIGURE_COUNTER, NULL,
+     FIELD(struct admit_stats, transfers), .label = "limit", .word = "transfers"},
+    {"abrd_limited_total", NULL, FIGURE_COUNTER, NULL,
+     FIELD(struct admit_stats, demo_viewers), .label = "limit", .word = "demo_viewers"},
+    {"abrd_limited_total", NULL, FIGURE_COUNTER, NULL,
+     FIELD(struct admit_stats, long_answers), .label = "limit", .word = "long_answers"},
+    {"abrd_limited_total", NULL, FIGURE_COUNTER, NULL,
+     FIELD(struct admit_stats, histories), .label = "limit", .word = "histories"},
+    {0}};
+
 struct admit *admit_new(const struct admit_cfg *cfg, struct err *e)
 {
     struct admit *a = calloc(1, sizeof *a);

@@ -25,6 +25,7 @@
 #include "base/field.h"
 #include "serve/http/http.h"
 #include "serve/http/quota.h"
+#include "serve/metrics/figure.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,5 +85,6 @@ struct admit_stats {
     uint64_t events, transfers, demo_viewers, long_answers, histories;
 };
 struct admit_stats admit_stats(const struct admit *a);
+extern const struct figure admit_figures[];
 
 #endif

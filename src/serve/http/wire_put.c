@@ -3,6 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "serve/added/added_figures.h"
+#include "serve/learner/learner_figures.h"
+
 static void put_digits(struct emit *o, const char *key, uint64_t value)
 {
     char text[24];
@@ -228,23 +231,6 @@ void wire_put_profile(struct emit *o, const struct profile *p)
     emit_close(o, '}');
 }
 
-static const char *route_name(enum mix_route r)
-{
-    switch (r) {
-    case MIX_SINGLE:
-        return "single";
-    case MIX_DENSE:
-        return "dense";
-    case MIX_TOP1:
-        return "top1";
-    case MIX_TOP1_UNSCALED:
-        return "top1_unscaled";
-    case MIX_DENSE_PROBS:
-        return "dense_probs";
-    }
-    return "";
-}
-
 static void put_net(struct emit *o, const char *key, int experts, int hidden, int layers,
                     enum mix_route route)
 {
@@ -253,7 +239,7 @@ static void put_net(struct emit *o, const char *key, int experts, int hidden, in
     put_int(o, "experts", experts);
     put_int(o, "hidden", hidden);
     put_int(o, "layers", layers);
-    put_string(o, "route", route_name(route));
+    put_string(o, "route", mix_route_word(route));
     emit_close(o, '}');
 }
 
@@ -276,14 +262,7 @@ static void put_learner(struct emit *o, const struct online_stats *l)
 {
     emit_key(o, "learner");
     emit_open(o, '{');
-    put_u64(o, "trajectories", l->trajectories);
-    put_u64(o, "steps", l->steps);
-    put_u64(o, "updates", l->updates);
-    put_u64(o, "rollbacks", l->rollbacks);
-    put_u64(o, "dropped_old", l->dropped_old);
-    put_u64(o, "dropped_full", l->dropped_full);
-    put_double(o, "check_score", l->check_score);
-    put_double(o, "check_best", l->check_best);
+    figure_json(o, learner_figures, l);
     emit_close(o, '}');
 }
 
@@ -292,9 +271,7 @@ static void put_gate(struct emit *o, const char *name, const struct online_gate 
 {
     emit_key(o, name);
     emit_open(o, '{');
-    put_bool(o, "latched", g->latched);
-    put_int(o, "converged", g->converged);
-    put_u64(o, "rounds", (uint64_t)g->rounds);
+    figure_json(o, learner_gate_figures, g);
     emit_key(o, "busy");
     emit_open(o, '[');
     for (int k = 0; k < MIX_EXPERTS_MAX; k++)
@@ -309,30 +286,8 @@ void wire_put_gates(struct emit *o, const struct service_stats *s)
     emit_open(o, '{');
     put_gate(o, "actor", &l->gate[PPO_ACTOR], s->actor_busy);
     put_gate(o, "critic", &l->gate[PPO_CRITIC], s->critic_busy);
-    put_u64(o, "routed", l->routed);
-    put_u64(o, "rerouted", l->rerouted);
-    put_u64(o, "quarantines", l->quarantines);
-    put_u64(o, "resets", l->gate_resets);
-    put_u64(o, "shifts", l->shifts);
-    put_double(o, "shift_level", l->last.shift_level);
+    figure_json(o, learner_gates_figures, l);
     emit_close(o, '}');
-}
-
-/* index of the last expert that ever decided, + 1 */
-static int used(const uint64_t *count, int n)
-{
-    while (n > 0 && !count[n - 1])
-        n--;
-    return n;
-}
-
-static void put_counts(struct emit *o, const char *key, const uint64_t *count, int n)
-{
-    emit_key(o, key);
-    emit_open(o, '[');
-    for (int i = 0; i < used(count, n); i++)
-        emit_u64(o, count[i]);
-    emit_close(o, ']');
 }
 
 static void put_added(struct emit *o, const struct service_stats *s)
@@ -342,88 +297,29 @@ static void put_added(struct emit *o, const struct service_stats *s)
     for (int i = 0; i < s->n_added; i++) {
         const struct service_added *g = &s->added[i];
         emit_open(o, '{');
-        put_string(o, "name", g->name);
-        put_int(o, "frozen_experts", g->frozen_experts);
-        put_int(o, "experts", g->experts);
-        put_u64(o, "version", g->version);
-        put_u64(o, "base_version", g->base_version);
-        put_double(o, "alpha", g->alpha);
-        put_double(o, "tau", g->tau);
-        put_double(o, "share", g->share);
-        put_u64(o, "decisions", g->decisions);
-        put_double(o, "base_score", g->base_score);
+        figure_json(o, added_figures, g);
         put_learner(o, &g->learner);
         emit_close(o, '}');
     }
     emit_close(o, ']');
 }
 
-static void put_hintless(struct emit *o, const struct hintless_stats *u)
-{
-    emit_key(o, "untagged");
-    emit_open(o, '{');
-    put_string(o, "mode", hintless_mode_name(u->mode));
-    put_u64(o, "sessions", u->sessions);
-    put_u64(o, "slots", u->slots);
-    put_bool(o, "known", u->known);
-    emit_key(o, "tasks");
-    emit_open(o, '[');
-    for (int v = 0; v < u->tasks; v++)
-        emit_string(o, u->task[v]);
-    emit_close(o, ']');
-    put_reals(o, "mix", u->mix, u->tasks);
-    emit_key(o, "experts");
-    emit_open(o, '[');
-    for (int k = 0; k < u->experts; k++)
-        emit_string(o, u->expert[k]);
-    emit_close(o, ']');
-    put_reals(o, "weights", u->weight, u->experts);
-    put_int(o, "leaves", u->leaves);
-    put_int(o, "depth", u->depth);
-    put_double(o, "reward", u->reward);
-    put_double(o, "expected", u->expected);
-    put_u64(o, "examples", u->examples);
-    emit_key(o, "accuracy");
-    u->examples ? emit_double(o, u->accuracy) : emit_null(o);
-    emit_close(o, '}');
-}
-
 void wire_put_stats(struct emit *o, const struct service_stats *s)
 {
     emit_open(o, '{');
-    put_double(o, "at", s->at);
-    put_int(o, "sessions_live", s->sessions_live);
-    put_u64(o, "sessions_opened", s->sessions_opened);
-    put_u64(o, "sessions_closed", s->sessions_closed);
-    put_u64(o, "sessions_expired", s->sessions_expired);
-    put_u64(o, "decisions", s->decisions);
-    put_u64(o, "repeats", s->repeats);
-    put_u64(o, "rewards", s->rewards);
-    put_u64(o, "not_followed", s->not_followed);
-    put_u64(o, "conflicts", s->conflicts);
-    put_u64(o, "bus_dropped", s->bus_dropped);
-    put_u64(o, "bus_queue", s->bus_queue);
-    put_u64(o, "store_queue", s->store_queue);
-    put_u64(o, "store_errors", s->store_errors);
-    put_bool(o, "store_ok", s->store_ok);
-    put_bool(o, "draining", s->draining);
-    put_bool(o, "learning", s->learning);
-    put_u64(o, "policy", s->policy_version);
-    put_counts(o, "expert_decisions", s->expert_decisions, 16);
+    figure_json(o, service_figures, s);
     put_learner(o, &s->learner);
     emit_key(o, "gates");
     wire_put_gates(o, s);
-    put_hintless(o, &s->hintless);
+    emit_key(o, "untagged");
+    emit_open(o, '{');
+    figure_json(o, hintless_figures, &s->hintless);
+    emit_close(o, '}');
     emit_key(o, "profiles");
     emit_open(o, '[');
     for (int i = 0; i < s->n_profiles; i++) {
         emit_open(o, '{');
-        put_string(o, "name", s->profile[i].name);
-        put_u64(o, "rewards", s->profile[i].rewards);
-        put_double(o, "reward_sum", s->profile[i].reward_sum);
-        put_double(o, "stall_sum_s", s->profile[i].stall_sum_s);
-        put_double(o, "kbps_sum", s->profile[i].kbps_sum);
-        put_counts(o, "expert", s->profile[i].expert, 16);
+        figure_json(o, service_profile_figures, &s->profile[i]);
         emit_close(o, '}');
     }
     emit_close(o, ']');
@@ -437,22 +333,6 @@ void wire_put_cluster(struct emit *o, const struct cluster_stats *c)
     if (c->role == ROLE_STANDALONE) return;
     emit_key(o, "bus");
     emit_open(o, '{');
-    put_string(o, "node", c->node);
-    put_bool(o, "connected", c->connected);
-    put_string(o, "learner", c->learner);
-    put_bool(o, "leading", c->leading);
-    put_u64(o, "term", c->term);
-    put_rounded(o, "learner_silent_s", c->learner_silent_s);
-    put_rounded(o, "weights_delay_s", c->weights_delay_s);
-    put_u64(o, "weights_refused", c->weights_refused);
-    put_int(o, "grown_wanted", c->added_wanted);
-    put_u64(o, "grown_refused", c->added_refused);
-    put_int(o, "buffered", c->buffered);
-    put_int(o, "unconfirmed", c->unconfirmed);
-    put_u64(o, "resent", c->resent);
-    put_u64(o, "let_go", c->let_go);
-    put_u64(o, "dropped", c->dropped);
-    put_u64(o, "refused", c->refused);
-    put_string(o, "trouble", c->trouble);
+    figure_json(o, cluster_figures, c);
     emit_close(o, '}');
 }

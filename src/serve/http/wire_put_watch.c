@@ -1,6 +1,8 @@
 /* What pages are shown beside the figures. */
 #include "wire_put_priv.h"
 
+#include "serve/learner/learner_figures.h"
+
 static void put_update(struct emit *o, const struct curve_update *u)
 {
     emit_key(o, "learned");
@@ -57,15 +59,8 @@ void wire_put_curve(struct emit *o, const struct curve_point *p, int n)
 static void put_layer(struct emit *o, const struct vitals_layer *l, bool reached)
 {
     emit_open(o, '{');
-    put_double(o, "weight_rms", l->weight_rms);
-    if (reached) {
-        put_double(o, "dormant", l->dormant);
-        put_double(o, "rank", l->rank);
-        put_double(o, "rank_effective", l->effective);
-        put_double(o, "rank_approximate", l->approx);
-        put_double(o, "rank_stable", l->abs_approx);
-        put_double(o, "rank_feature", l->feature);
-    }
+    figure_json(o, learner_weights_figures, l);
+    if (reached) figure_json(o, learner_units_figures, l);
     emit_close(o, '}');
 }
 
@@ -144,14 +139,8 @@ static void put_merge_exam(struct emit *o, const struct hintless_stats *u)
 {
     emit_key(o, "exam");
     emit_open(o, '{');
-    put_u64(o, "refused", u->exam_refused);
-    put_double(o, "hint_share", u->hint_share);
-    if (u->experts) {
-        put_double(o, "merge_share", u->merge_share);
-        put_bool(o, "kept", u->exam_kept);
-        put_u64(o, "kept_slots", u->exam_kept_all);
-        put_double(o, "loss", u->exam_loss);
-    }
+    figure_json(o, hintless_exam_figures, u);
+    if (u->experts) figure_json(o, hintless_merge_exam_figures, u);
     emit_close(o, '}');
 }
 

@@ -85,12 +85,33 @@ const struct field origin_fields[] = {
      .flags = FIELD_ADVANCED},
     {0}};
 
+static const char *const FAULTS[ORIGIN_FAULTS + 1] = {"none",     "unreachable", "silent",
+                                                      "redirect", "broken",      NULL};
+
 const char *origin_fault_name(enum origin_fault f)
 {
-    static const char *const names[] = {"none", "unreachable", "silent", "redirect",
-                                        "broken"};
-    return names[f];
+    return FAULTS[f];
 }
+
+#define ROW(member) FIELD(struct origin_stats, member)
+const struct figure origin_figures[] = {
+    {"abrd_origin_transfers", NULL, FIGURE_GAUGE, "Transfers from origins under way.",
+     ROW(transfers)},
+    {"abrd_origin_transfers_max", NULL, FIGURE_GAUGE,
+     "Transfers under way, at most (--origin-transfers).", ROW(transfers_max)},
+    {"abrd_origin_requests_total", NULL, FIGURE_COUNTER, "Requests sent to origins.",
+     ROW(begun)},
+    {"abrd_origin_refused_total", NULL, FIGURE_COUNTER,
+     "Requests refused because all transfers were in use.", ROW(refused)},
+    {"abrd_origin_bytes_total", NULL, FIGURE_COUNTER,
+     "Bytes of origins' bodies sent to players.", ROW(bytes)},
+    {"abrd_origin_failures_total", NULL, FIGURE_COUNTER,
+     "Failed transfers: origin unreachable, silent, redirect not allowed, or answer "
+     "broken "
+     "off.",
+     ROW(failed), .label = "why", .words = FAULTS, .from = ORIGIN_SOUND + 1},
+    {0}};
+#undef ROW
 
 const char *origin_fault_text(enum origin_fault f)
 {

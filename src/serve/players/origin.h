@@ -22,6 +22,7 @@
 #define SERVE_ORIGIN_H
 
 #include "base/field.h"
+#include "serve/metrics/figure.h"
 #include "base/log.h"
 #include "serve/players/origins.h"
 #include "serve/http/occupancy.h"
@@ -130,5 +131,6 @@ struct origin_stats {
     uint64_t failed[ORIGIN_FAULTS];
 };
 struct origin_stats origin_stats(const struct origin *o);
+extern const struct figure origin_figures[];
 
 #endif

@@ -27,6 +27,7 @@
 #include "policy/norga.h"
 #include "learn/online.h"
 #include "serve/cluster/cluster_cfg.h"
+#include "serve/metrics/figure.h"
 #include "serve/metrics/stages.h"
 #include "serve/hintless/hintless_cfg.h"
 #include "serve/learner/vitals.h"
@@ -349,7 +350,7 @@ struct service_stats {
     struct cluster_stats cluster;
     uint64_t expert_decisions[16];
     int n_profiles;
-    struct {
+    struct service_profile_stats {
         char name[SERVICE_NAME];
         uint64_t rewards;
         double reward_sum, stall_sum_s, kbps_sum;
@@ -359,6 +360,8 @@ struct service_stats {
     struct service_added added[SERVICE_ADDED];
 };
 void service_stats(struct service_stats *out, struct service *s);
+/* Of service_stats and of its profiles, for /metrics and JSON. */
+extern const struct figure service_figures[], service_profile_figures[];
 
 /* For pages, beside the figures: */
 struct curve_point;

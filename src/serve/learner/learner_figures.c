@@ -1,0 +1,131 @@
+#include "serve/learner/learner_figures.h"
+
+#include "learn/online.h"
+#include "serve/learner/vitals.h"
+
+#define ROW(member) FIELD(struct online_stats, member)
+
+const struct figure learner_figures[] = {
+    {"abrd_learner_trajectories_total", "trajectories", FIGURE_COUNTER,
+     "Trajectories that the learner took.", ROW(trajectories)},
+    {"abrd_learner_steps_total", "steps", FIGURE_COUNTER, "Steps of these trajectories.",
+     ROW(steps)},
+    {"abrd_learner_updates_total", "updates", FIGURE_COUNTER,
+     "Updates that were published.", ROW(updates)},
+    {"abrd_learner_rollbacks_total", "rollbacks", FIGURE_COUNTER,
+     "Updates that were rolled back.", ROW(rollbacks)},
+    {"abrd_learner_dropped_old_total", "dropped_old", FIGURE_COUNTER,
+     "Trajectories dropped because too old weights decided them.", ROW(dropped_old)},
+    {"abrd_learner_dropped_full_total", "dropped_full", FIGURE_COUNTER,
+     "Trajectories dropped because the buffer was full.", ROW(dropped_full)},
+    {"abrd_learner_check_score", "check_score", FIGURE_GAUGE,
+     "Score of the last update in the safety check.", ROW(check_score)},
+    {"abrd_learner_check_best", "check_best", FIGURE_GAUGE,
+     "Best score of the safety check among published weights.", ROW(check_best)},
+    {"abrd_learner_dropped_client_total", NULL, FIGURE_COUNTER,
+     "Trajectories dropped because their client had its share of the update.",
+     ROW(dropped_client)},
+    {"abrd_learner_bounded_steps_total", NULL, FIGURE_COUNTER,
+     "Steps whose advantage was cut to the bound.", ROW(bounded)},
+    {0}};
+
+/* While there was no update these have no value. */
+#define LAST(member) ROW(last.member), FIGURE_WHEN(struct online_stats, updates)
+
+const struct figure learner_update_figures[] = {
+    {"abrd_learner_policy_loss", "policy_loss", FIGURE_GAUGE,
+     "PPO's actor loss in the last update.", LAST(policy_loss)},
+    {"abrd_learner_value_loss", "value_loss", FIGURE_GAUGE,
+     "The critic's loss in the last update.", LAST(value_loss)},
+    {"abrd_learner_entropy", "entropy", FIGURE_GAUGE,
+     "Entropy of the policy in the last update, in nats.", LAST(entropy)},
+    {"abrd_learner_approx_kl", "approx_kl", FIGURE_GAUGE,
+     "KL divergence of the new policy from the old in the last update.", LAST(approx_kl)},
+    {"abrd_learner_clip_share", "clip_share", FIGURE_GAUGE,
+     "Share of the samples whose ratio was clipped in the last update.",
+     LAST(clip_share)},
+    {"abrd_learner_explained_variance", "explained_variance", FIGURE_GAUGE,
+     "Share of the returns' variance that the critic explains, last update.",
+     LAST(explained_variance)},
+    {"abrd_learner_grad_norm", "grad_norm", FIGURE_GAUGE,
+     "Norm of the gradient in the last update.", LAST(grad_norm)},
+    {"abrd_learner_expert_share", NULL, FIGURE_GAUGE,
+     "Share of the samples that trained each expert of the actor, last update.",
+     LAST(expert_share), .label = "expert",
+     .count = offsetof(struct online_stats, gate[PPO_ACTOR].experts)},
+    {"abrd_learner_critic_share", NULL, FIGURE_GAUGE,
+     "Share of the samples that trained each expert of the critic, last update.",
+     LAST(critic_share), .label = "expert",
+     .count = offsetof(struct online_stats, gate[PPO_CRITIC].experts)},
+    {0}};
+
+const struct figure learner_gates_figures[] = {
+    {"abrd_routing_states_total", "routed", FIGURE_COUNTER,
+     "States that were routed before and after an update.", ROW(routed)},
+    {"abrd_routing_changes_total", "rerouted", FIGURE_COUNTER,
+     "States that an update moved to another expert.", ROW(rerouted)},
+    {"abrd_expert_quarantines_total", "quarantines", FIGURE_COUNTER,
+     "Experts disabled for some updates because their weights were not finite.",
+     ROW(quarantines)},
+    {"abrd_gate_resets_total", "resets", FIGURE_COUNTER,
+     "Times that stopped routers were made to learn again.", ROW(gate_resets),
+     .label = "by", .word = "operator"},
+    {"abrd_gate_resets_total", "shifts", FIGURE_COUNTER, NULL, ROW(shifts), .label = "by",
+     .word = "shift"},
+    {"abrd_gate_shift_level", "shift_level", FIGURE_GAUGE,
+     "Largest CUSUM of the critic's error among the profiles (--shift-limit).",
+     ROW(last.shift_level)},
+    {0}};
+
+#undef ROW
+#define ROW(member) FIELD(struct online_gate, member)
+
+const struct figure learner_gate_figures[] = {
+    {"abrd_gate_latched", "latched", FIGURE_GAUGE, "1 while the router has stopped.",
+     ROW(latched)},
+    {"abrd_gate_converged_experts", "converged", FIGURE_GAUGE,
+     "Experts that have converged.", ROW(converged)},
+    {NULL, "rounds", FIGURE_GAUGE, NULL, ROW(rounds)},
+    {0}};
+
+#undef ROW
+#define ROW(member) FIELD(struct vitals_net, member)
+
+const struct figure learner_vitals_figures[] = {
+    {"abrd_policy_dormant_ratio", NULL, FIGURE_GAUGE,
+     "Share of hidden units that are dormant (tau = 0.025).", ROW(dormant)},
+    {"abrd_policy_rank", NULL, FIGURE_GAUGE, "Rank of the hidden units' activations.",
+     ROW(rank)},
+    {"abrd_policy_rank_effective", NULL, FIGURE_GAUGE,
+     "Effective rank of the activations.", ROW(effective)},
+    {"abrd_policy_rank_approximate", NULL, FIGURE_GAUGE,
+     "Least rank that holds 99 % of the activations' variance.", ROW(approx)},
+    {"abrd_policy_rank_stable", NULL, FIGURE_GAUGE,
+     "Least rank that holds 99 % of the sum of singular values.", ROW(abs_approx)},
+    {"abrd_policy_rank_feature", NULL, FIGURE_GAUGE,
+     "Number of singular values above 0.01 times the root of the rows.", ROW(feature)},
+    {"abrd_policy_weight_rms", NULL, FIGURE_GAUGE,
+     "Root mean square of the first layers' weights.", ROW(weight_rms)},
+    {"abrd_policy_experts_reached", NULL, FIGURE_GAUGE,
+     "Experts that at least one measured state is routed to.", ROW(reached)},
+    {0}};
+
+#undef ROW
+#define ROW(member) FIELD(struct vitals_layer, member)
+
+const struct figure learner_weights_figures[] = {
+    {"abrd_policy_layer_weight_rms", "weight_rms", FIGURE_GAUGE,
+     "Root mean square of the layer's weights.", ROW(weight_rms)},
+    {0}};
+
+const struct figure learner_units_figures[] = {
+    {"abrd_policy_layer_dormant_ratio", "dormant", FIGURE_GAUGE,
+     "Share of the layer's units that are dormant (tau = 0.025).", ROW(dormant)},
+    {"abrd_policy_layer_rank", "rank", FIGURE_GAUGE, "Rank of the layer's activations.",
+     ROW(rank)},
+    {"abrd_policy_layer_rank_effective", "rank_effective", FIGURE_GAUGE,
+     "Effective rank of the layer's activations.", ROW(effective)},
+    {NULL, "rank_approximate", FIGURE_GAUGE, NULL, ROW(approx)},
+    {NULL, "rank_stable", FIGURE_GAUGE, NULL, ROW(abs_approx)},
+    {NULL, "rank_feature", FIGURE_GAUGE, NULL, ROW(feature)},
+    {0}};

@@ -1,0 +1,84 @@
+/* figure.h - a table of figures: one row declares a member of a struct for /metrics and for JSON.
+ *
+ *   static const struct figure FIGURES[] = {
+ *       {"abrd_sessions_live", "sessions_live", FIGURE_GAUGE, "Live sessions.",
+ *        FIELD(struct service_stats, sessions_live)},
+ *       {0},
+ *   };
+ *
+ * To add a figure, add a member, its row, and the line that counts. figure_put writes the samples of
+ * /metrics (Prometheus' text format 0.0.4), figure_json the members of a JSON object, figure_reference
+ * the table of deploy/REFERENCE.md. A value that needs arithmetic is computed where its struct is filled.
+ *
+ * Rows of one family stand behind each other, and only the first has a help text. The type of a row is
+ * that of its member (base/field.h):
+ *
+ *   a number, a bool           one sample; `label` and `word` make it label="word"
+ *   an enum                    one sample for each of `words`, 1 for the one that it is
+ *   double[n], uint64_t[n]     one sample for each element, with label="word of the element", or its index
+ *   char[n], const char *      JSON only
+ *   FIELD_NAMES                JSON only: an array of strings
+ *
+ * Threads: pure functions. */
+#ifndef SERVE_FIGURE_H
+#define SERVE_FIGURE_H
+
+#include "base/field.h"
+
+struct emit;
+
+#define FIGURE_LABELS 128 /* bytes of the inside of the braces */
+
+enum figure_kind { FIGURE_GAUGE, FIGURE_COUNTER, FIGURE_HISTOGRAM };
+
+enum {
+    FIGURE_ROUNDED = 1 << 0, /* JSON: to six decimals */
+    FIGURE_SPARSE = 1 << 1,  /* /metrics: only elements that are not 0 */
+    FIGURE_USED = 1 << 2,    /* JSON: up to the last element that is not 0 */
+};
+
+struct figure {
+    const char *metric; /* NULL: not in /metrics */
+    const char *json;   /* NULL: not in JSON */
+    enum figure_kind kind;
+    const char *help; /* NULL: that of the row before, of the same family */
+    enum field_type type;
+    size_t at, size;          /* place in the struct; bytes */
+    const char *label, *word; /* label="word" */
+    const char *const *words; /* of an enum, or of the elements; ended by NULL */
+    int from;                 /* first element, or first of the words, that is shown */
+    size_t count;             /* an array: place of the int that says how many; 0: all */
+    size_t names,
+        name_size; /* an array: place of the elements' words, char[n][name_size] */
+    /* /metrics only while the member at `when` is not 0 or, with when_is, is that int; 0: always */
+    size_t when, when_size;
+    int when_is;
+    unsigned flags;
+};
+
+#define FIGURE_WHEN(tag, member) \
+    .when = offsetof(tag, member), .when_size = sizeof(((tag *)0)->member)
+
+/* One struct of many that the same rows describe. */
+struct figure_element {
+    char labels[FIGURE_LABELS]; /* profile="live"; "": none */
+    const void *base;
+};
+
+/* HELP and TYPE. */
+void figure_head(struct emit *o, const struct figure *f);
+/* name{labels} v; labels: the inside of the braces, may be "". */
+void figure_sample(struct emit *o, const char *name, const char *labels, double v);
+
+void figure_put(struct emit *o, const struct figure *rows, const void *base);
+/* The families over n structs; 0: their heads alone. Conditions are those of the first. */
+void figure_put_each(struct emit *o, const struct figure *rows,
+                     const struct figure_element *e, int n);
+
+/* Members of the JSON object that is open. */
+void figure_json(struct emit *o, const struct figure *rows, const void *base);
+
+/* Rows of a Markdown table, metric | type | labels | help. labels: those of the elements, "" for none. */
+void figure_reference(struct emit *o, const struct figure *rows, const char *labels);
+
+#endif
