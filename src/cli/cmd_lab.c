@@ -153,8 +153,8 @@ static void keep_values(struct work *w)
 static int parse(struct work *w, int argc, char **argv)
 {
     const struct field of_runs[] = {
-        {"quick", NULL, "a smaller version that takes seconds", FIELD_TO(w->quick)},
-        {"seed", "N", "of everything random", FIELD_TO(w->seed)},
+        {"quick", NULL, "run a smaller version that takes seconds", FIELD_TO(w->quick)},
+        {"seed", "N", "seed of everything random", FIELD_TO(w->seed)},
         {"threads", "N", "runs at a time", FIELD_TO(w->threads), .lo = 1,
          .hi = POOL_THREADS, .shown = "one per processor"},
     };

@@ -64,8 +64,9 @@ static int policy_show(int argc, char **argv)
         .name = "policy show",
         .args = "FILE...",
         .min_args = 1,
-        .about = "What a policy file holds: its networks, a checksum of the weights, and "
-                 "what it\nsays about its training.",
+        .about = "Prints what a policy file holds: its networks, a checksum of the "
+                 "weights, and\n"
+                 "its metadata of the training.",
         .opts = opts,
         .example = "abrd policy show deploy/policy/moe.safetensors",
     };
@@ -178,15 +179,17 @@ static int join(int argc, char **argv)
     const char *to = "merge.safetensors";
     struct out_cfg cfg = {0};
     const struct field opts[] = {
-        {"out", "FILE", "the joined policy", FIELD_TO(to)}, OUT_OPTIONS(cfg), {0}};
+        {"out", "FILE", "file for the joined policy", FIELD_TO(to)},
+        OUT_OPTIONS(cfg),
+        {0}};
     const struct opt_cmd cmd = {
         .name = "policy join",
         .args = "FILE FILE...",
         .min_args = 2,
         .max_args = MIX_EXPERTS_MAX,
         .about = "Packs policies of one expert each, tuned from one common start (abrd "
-                 "train\n--start), into one policy of as many experts: what untagged "
-                 "viewers' weights are\nmerged from.",
+                 "train\n--start), into one policy of as many experts, which "
+                 "are\nmerged for viewers without a hint.",
         .opts = opts,
         .example = "abrd policy join documentary.safetensors live.safetensors --out "
                    "merge.safetensors",
@@ -276,8 +279,9 @@ static int merge(int argc, char **argv)
     struct field_list weights = {0};
     struct out_cfg cfg = {0};
     const struct field opts[] = {
-        {"weights", "X,...", "one per expert, divided by their sum", FIELD_TO(weights)},
-        {"out", "FILE", "the merged policy, of one expert", FIELD_TO(to)},
+        {"weights", "X,...", "weight of each expert; they are divided by their sum",
+         FIELD_TO(weights)},
+        {"out", "FILE", "file for the merged policy, which has one expert", FIELD_TO(to)},
         OUT_OPTIONS(cfg),
         {0}};
     const struct opt_cmd cmd = {
@@ -380,13 +384,16 @@ static int import(int argc, char **argv)
     struct out_cfg out = {0};
     const char *to = NULL, *route = NULL, *critic_route = NULL;
     const struct field opts[] = {
-        {"out", "POLICY", "the policy, for abrd serve --policy and moe:POLICY",
+        {"out", "POLICY",
+         "file for the policy, which abrd serve --policy and moe:POLICY take",
          FIELD_TO(to)},
         {"route", "NAME",
-         "how the actor's experts are chosen: single, dense, top1, ... (default: top1, "
-         "with\none expert single)",
+         "how an expert of the actor is chosen: single, dense, top1, top1-unscaled or "
+         "dense-probs (default: top1; single for one expert)",
          FIELD_TO(route)},
-        {"critic-route", "NAME", "and the critic's", FIELD_TO(critic_route)},
+        {"critic-route", "NAME",
+         "how an expert of the critic is chosen (default: as the actor's)",
+         FIELD_TO(critic_route)},
         OUT_OPTIONS(out),
         {0}};
     const struct opt_cmd cmd = {

@@ -67,10 +67,11 @@ static int trace_check_command(int argc, char **argv)
         .name = "trace check",
         .args = "FILE|DIR...",
         .min_args = 1,
-        .about =
-            "Says of every file whether it is a trace, and if not, which line is to "
-            "blame.\nPensieve, Mahimahi, sabre JSON and CSV are told apart by content. "
-            "Exit code 1\nwhen a file is refused.",
+        .about = "Prints for every file whether it is a trace, and if not, which line is "
+                 "wrong.\n"
+                 "The content tells Pensieve, Mahimahi, sabre JSON and CSV apart. Exit "
+                 "code 1 if a\n"
+                 "file is refused.",
         .opts = opts,
         .example = "abrd trace check traces my-trace.csv",
     };
@@ -215,9 +216,10 @@ static int convert(int argc, char **argv)
     struct out_cfg cfg = {0};
     struct conversion c = {.cfg = trace_set_cfg_default()};
     const struct field opts[] = {
-        {"min-s", "S", "of logs with many sessions: shorter ones are left out",
+        {"min-s", "S",
+         "of a log with many sessions, leave out those shorter than S seconds",
          FIELD_TO(c.cfg.min_s), .lo = 0, .hi = 1e6},
-        {"max", "N", "and the first N that are long enough are taken",
+        {"max", "N", "of a log with many sessions, take the first N that are long enough",
          FIELD_TO(c.cfg.max), .lo = 1, .hi = 1e6},
         OPT_QUIET(c.quiet),
         OUT_OPTIONS(cfg),
@@ -284,14 +286,15 @@ static int generate(int argc, char **argv)
     bool quiet = false;
     struct out_cfg cfg = {0};
     const struct field opts[] = {
-        {"out", "DIR", "folder for the traces; made when it is not there", FIELD_TO(dir)},
+        {"out", "DIR", "folder for the traces; made if absent", FIELD_TO(dir)},
         {"kind", "NAME",
-         "3g-commute, broadband, lte, wifi, outage, high-4g, all of them, "
+         "kind of links: 3g-commute, broadband, lte, wifi, outage, high-4g, all of them, "
          "or volatile-low",
          FIELD_TO(kind)},
         {"n", "N", "traces of each kind", FIELD_TO(n), .lo = 1, .hi = 10000},
-        {"seconds", "S", "length of each", FIELD_TO(seconds), .lo = 10, .hi = 1e5},
-        {"seed", "N", "the same seed gives the same bytes", FIELD_TO(seed)},
+        {"seconds", "S", "length of each trace, in seconds", FIELD_TO(seconds), .lo = 10,
+         .hi = 1e5},
+        {"seed", "N", "seed; the same seed gives the same bytes", FIELD_TO(seed)},
         OPT_QUIET(quiet),
         OUT_OPTIONS(cfg),
         {0},
@@ -299,7 +302,7 @@ static int generate(int argc, char **argv)
     const struct opt_cmd cmd = {
         .name = "trace generate",
         .about =
-            "Draws links from a Markov model; traces/README.md tells its parameters.",
+            "Draws links from a Markov model; traces/README.md lists its parameters.",
         .opts = opts,
         .example = "abrd trace generate --out /tmp/low --kind volatile-low --n 50",
     };
@@ -382,9 +385,9 @@ static int stats(int argc, char **argv)
     const char *part_name = "all";
     bool total = false;
     const struct field opts[] = {
-        {"part", "NAME", "of folders: all, train or test, split by name",
+        {"part", "NAME", "part of the folders to use, split by name: all, train or test",
          FIELD_TO(part_name)},
-        {"total", NULL, "only the row over all traces", FIELD_TO(total)},
+        {"total", NULL, "print only the row over all traces", FIELD_TO(total)},
         OUT_OPTIONS(cfg),
         {0},
     };
@@ -393,7 +396,7 @@ static int stats(int argc, char **argv)
         .args = "FILE|DIR...",
         .min_args = 1,
         .about =
-            "Throughput in numbers, per trace and over all, weighted by time: mean,\n"
+            "Prints the throughput of each trace and of all, weighted by time: mean,\n"
             "percentiles, coefficient of variation, share of the time at zero.",
         .opts = opts,
         .example = "abrd trace stats traces --total",
@@ -479,14 +482,14 @@ static int overlap(int argc, char **argv)
     how.threads = pool_cpus();
     const char *list = NULL;
     const struct field opts[] = {
-        {"window", "S", "length of the windows that are compared", FIELD_TO(how.window_s),
-         .lo = 10, .hi = 100000},
-        {"threshold", "R", "correlation from which windows are called alike",
+        {"window", "S", "length of the compared windows, in seconds",
+         FIELD_TO(how.window_s), .lo = 10, .hi = 100000},
+        {"threshold", "R", "least correlation of windows that count as alike",
          FIELD_TO(how.threshold), .lo = 0, .hi = 1},
-        {"level", "X", "their means may differ by this share; 1 = by anything",
+        {"level", "X", "largest relative difference of their means; 1: any",
          FIELD_TO(how.level), .lo = 0, .hi = 1},
-        {"list", "FILE", "write the names in B, one a line", FIELD_TO(list)},
-        {"threads", "N", "threads to compare on", FIELD_TO(how.threads), .lo = 1,
+        {"list", "FILE", "file for the names in B, one a line", FIELD_TO(list)},
+        {"threads", "N", "threads that compare windows", FIELD_TO(how.threads), .lo = 1,
          .hi = POOL_THREADS, .shown = "one per processor"},
         OPT_QUIET(quiet),
         OUT_OPTIONS(cfg),
@@ -497,11 +500,11 @@ static int overlap(int argc, char **argv)
         .args = "A B",
         .min_args = 2,
         .max_args = 2,
-        .about =
-            "Finds traces in folder B (test) that come from the same recording as one "
-            "in\n"
-            "folder A (training), though no file is common: every window of one against\n"
-            "every window of the other.",
+        .about = "Finds traces in folder B (test) that come from the same recording as a "
+                 "trace in\n"
+                 "folder A (training), even if the files differ: it compares every "
+                 "window of one\n"
+                 "with every window of the other.",
         .opts = opts,
         .example = "abrd trace overlap train test --list leaked.txt\n"
                    "abrd eval --traces test --exclude leaked.txt",

@@ -16,21 +16,21 @@ struct source {
     double chunk_s;
 };
 
-#define SOURCE_OPTIONS(s)                                                             \
-    {"fetch", NULL, "FROM is a URL: read it, and ask for sizes (HEAD), over HTTP(S)", \
-     FIELD_TO((s).fetch)},                                                            \
-        {"chunks",                                                                    \
-         "N",                                                                         \
-         "the first N chunks; a live manifest needs it",                              \
-         FIELD_TO((s).chunks),                                                        \
-         .lo = 1,                                                                     \
-         .hi = VIDEO_CHUNKS_MAX},                                                     \
-        {"chunk-s",                                                                   \
-         "S",                                                                         \
-         "chunks of a video_size_* folder are so long",                               \
-         FIELD_TO((s).chunk_s),                                                       \
-         .lo = 1,                                                                     \
-         .hi = 10},                                                                   \
+#define SOURCE_OPTIONS(s)                                                        \
+    {"fetch", NULL, "read FROM, a URL, and the chunk sizes (HEAD) over HTTP(S)", \
+     FIELD_TO((s).fetch)},                                                       \
+        {"chunks",                                                               \
+         "N",                                                                    \
+         "the first N chunks; a live manifest needs it",                         \
+         FIELD_TO((s).chunks),                                                   \
+         .lo = 1,                                                                \
+         .hi = VIDEO_CHUNKS_MAX},                                                \
+        {"chunk-s",                                                              \
+         "S",                                                                    \
+         "chunks of a video_size_* folder are so long",                          \
+         FIELD_TO((s).chunk_s),                                                  \
+         .lo = 1,                                                                \
+         .hi = 10},                                                              \
         OPT_QUIET((s).quiet)
 
 static bool is_url(const char *from)
@@ -96,7 +96,8 @@ static int video_show(int argc, char **argv)
         .args = "FROM",
         .min_args = 1,
         .max_args = 1,
-        .about = "The ladder of a video, and the sizes of its chunks: a DASH MPD, an HLS "
+        .about = "Prints the ladder of a video, and the sizes of its chunks: a DASH MPD, "
+                 "an HLS "
                  "master\nplaylist, sabre JSON or a folder of video_size_* files.",
         .opts = opts,
         .example = "abrd video show manifest.mpd",
@@ -121,7 +122,7 @@ static int convert(int argc, char **argv)
     struct source s = {0};
     const char *to = NULL;
     const struct field opts[] = {
-        {"out", "DIR", "folder for the table; made when it is not there", FIELD_TO(to)},
+        {"out", "DIR", "folder for the table; made if absent", FIELD_TO(to)},
         SOURCE_OPTIONS(s),
         OUT_OPTIONS(cfg),
         {0},

@@ -35,12 +35,13 @@ struct out_cfg {
 };
 
 /* the two options for a command's table (cli/opt.h) */
-#define OUT_OPTIONS(cfg)                                                                \
-    {"csv", "FILE", "write the rows as CSV; - is standard output", FIELD_TO((cfg).csv), \
-     .flags = FIELD_OUTPUT},                                                            \
-    {                                                                                   \
-        "json", "FILE", "write {\"rows\": [...]}; - is standard output",                \
-            FIELD_TO((cfg).json), .flags = FIELD_OUTPUT                                 \
+#define OUT_OPTIONS(cfg)                                                          \
+    {"csv", "FILE", "file for the rows as CSV; - is standard output",             \
+     FIELD_TO((cfg).csv), .flags = FIELD_OUTPUT},                                 \
+    {                                                                             \
+        "json", "FILE",                                                           \
+            "file for the rows as JSON, {\"rows\": [...]}; - is standard output", \
+            FIELD_TO((cfg).json), .flags = FIELD_OUTPUT                           \
     }
 
 struct out;

@@ -34,37 +34,59 @@ struct setup {
 #define SETUP_OPTIONS(s)                                                                 \
     {"traces", "DIR", "folder of traces (default: the test part of the bundled corpus)", \
      FIELD_TO((s).traces)},                                                              \
-        {"part", "NAME", "all, train or test of them, split by name",                    \
+        {"part", "NAME", "part of the traces to use, split by name: all, train or test", \
          FIELD_TO((s).part)},                                                            \
         {"video", "PATH",                                                                \
-         "folder of sizes, sabre JSON, MPD or HLS (default: generated)",                 \
+         "video: folder of chunk sizes, sabre JSON, MPD or HLS (default: a generated "   \
+         "one)",                                                                         \
          FIELD_TO((s).video)},                                                           \
         {"ladder", "KBPS,...",                                                           \
-         "bitrates of a generated video (default: Pensieve's six)",                      \
+         "bitrates of a generated video in kbit/s (default: Pensieve's six)",            \
          FIELD_TO((s).ladder)},                                                          \
-        {"chunk-s", "S",     "its chunk length; 0 = 4", FIELD_TO((s).chunk_s),           \
-         .lo = 0,   .hi = 10},                                                           \
-        {"chunks", "N",         "its chunks; 0 = 192 s of them", FIELD_TO((s).chunks),   \
-         .lo = 0,  .hi = 100000},                                                        \
+        {"chunk-s",                                                                      \
+         "S",                                                                            \
+         "chunk length of a generated video, in seconds; 0: 4",                          \
+         FIELD_TO((s).chunk_s),                                                          \
+         .lo = 0,                                                                        \
+         .hi = 10},                                                                      \
+        {"chunks",                                                                       \
+         "N",                                                                            \
+         "number of chunks of a generated video; 0: 192 s of them",                      \
+         FIELD_TO((s).chunks),                                                           \
+         .lo = 0,                                                                        \
+         .hi = 100000},                                                                  \
         {"spread",                                                                       \
          "SIGMA",                                                                        \
-         "of its chunk sizes; 0 = constant bitrate, -1 = .2",                            \
+         "variation of the chunk sizes of a generated video; 0: constant bitrate, -1: "  \
+         "0.2",                                                                          \
          FIELD_TO((s).spread),                                                           \
          .lo = -1,                                                                       \
          .hi = 1},                                                                       \
-        {"profile", "A,B", "documentary, live, news, pensieve or all",                   \
+        {"profile", "A,B",                                                               \
+         "profiles of the viewers: documentary, live, news, pensieve or all",            \
          FIELD_TO((s).profiles)},                                                        \
-        {"mu", "Q,W,S", "profile 'custom': weights of quality, switching and stalls",    \
+        {"mu", "Q,W,S",                                                                  \
+         "weights of quality, switches and stalls, as the profile 'custom'",             \
          FIELD_TO((s).mu)},                                                              \
-        {"utility", "NAME", "linear, log or pamoe", FIELD_TO((s).utility)},              \
-        {"rtt-ms", "MS",       "round trip per chunk", FIELD_TO((s).rtt_ms),             \
-         .lo = 0,  .hi = 10000},                                                         \
-        {"buffer-s", "S",       "what the player holds at most", FIELD_TO((s).buffer_s), \
-         .lo = 1,    .hi = 3600},                                                        \
-        {"no-wrap", NULL, "a trace does not begin anew: its last throughput stays",      \
+        {"utility", "NAME", "quality of a bitrate: linear, log or pamoe",                \
+         FIELD_TO((s).utility)},                                                         \
+        {"rtt-ms",                                                                       \
+         "MS",                                                                           \
+         "round-trip time of each chunk, in milliseconds",                               \
+         FIELD_TO((s).rtt_ms),                                                           \
+         .lo = 0,                                                                        \
+         .hi = 10000},                                                                   \
+        {"buffer-s",                                                                     \
+         "S",                                                                            \
+         "largest buffer of the player, in seconds",                                     \
+         FIELD_TO((s).buffer_s),                                                         \
+         .lo = 1,                                                                        \
+         .hi = 3600},                                                                    \
+        {"no-wrap", NULL,                                                                \
+         "keep the last throughput at the end of a trace instead of starting again",     \
          FIELD_TO((s).no_wrap)},                                                         \
     {                                                                                    \
-        "abandon", NULL, "players may abandon a chunk on its way for another level",     \
+        "abandon", NULL, "let players abandon a chunk for another level",                \
             FIELD_TO((s).abandon)                                                        \
     }
 

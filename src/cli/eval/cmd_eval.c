@@ -491,42 +491,45 @@ int cmd_eval(int argc, char **argv)
     w.bars = (struct field_list){.n = 2, .item = {"mpc", "mpc-default"}};
     const struct field opts[] = {
         {"policy", "A,B",
-         "fixed-N, random, rate, buffer, bola, mpc, mpc-default, oracle, moe, moe:FILE",
+         "policies to score: fixed-N, random, rate, buffer, bola, mpc, mpc-default, "
+         "oracle, moe, moe:FILE",
          FIELD_TO(w.policies)},
         SETUP_OPTIONS(w.setup),
-        {"count-first", NULL, "the policy chooses chunk 0, and it counts",
+        {"count-first", NULL, "let the policy choose chunk 0, and count its reward",
          FIELD_TO(w.count_first)},
-        {"exclude", "FILE", "names of traces to pass over, one a line",
+        {"exclude", "FILE", "file with the names of traces to leave out, one a line",
          FIELD_TO(w.exclude)},
-        {"paired", "POLICY",
-         "differences are taken against this one (default: the first)",
+        {"paired", "POLICY", "policy to take the differences to (default: the first)",
          FIELD_TO(w.paired)},
-        {"gain", "POLICY", "its relative gain over the best of some, profile by profile",
+        {"gain", "POLICY",
+         "policy whose relative gain over the best of --over is printed, by profile",
          FIELD_TO(w.gain)},
-        {"over", "A,B", "those that --gain is over", FIELD_TO(w.bars)},
+        {"over", "A,B", "policies that --gain is compared with", FIELD_TO(w.bars)},
         {"mu-draws", "N",
-         "instead of profiles: N weights drawn from the simplex; how often each policy\n"
-         "is not below the best of buffer, bola and mpc with the same weights",
+         "instead of profiles, draw N weights from the simplex; print how often each "
+         "policy is not below the best of buffer, bola and mpc with the same weights",
          FIELD_TO(w.mu_draws), .lo = 0, .hi = DRAWS_MAX},
         {"routing", NULL,
-         "instead of scores: which expert of moe, moe:FILE is chosen, by profile, and "
-         "what\n"
-         "the second and later policies change about it, in states the first one visits",
+         "instead of scores, print which expert of moe, moe:FILE is chosen by profile, "
+         "and what the second and later policies change in states that the first one "
+         "visits",
          FIELD_TO(w.routing)},
-        {"worst", "N", "of them the N worst are told", FIELD_TO(w.worst), .lo = 0,
-         .hi = DRAWS_MAX},
-        {"seed", "N", "of random, of drawn weights and of the bootstrap",
+        {"worst", "N", "with --mu-draws, print the N worst draws", FIELD_TO(w.worst),
+         .lo = 0, .hi = DRAWS_MAX},
+        {"seed", "N", "seed of the policy random, of drawn weights and of the bootstrap",
          FIELD_TO(w.seed)},
-        {"threads", "N", "traces played at a time", FIELD_TO(w.threads), .lo = 1,
+        {"threads", "N", "threads that play traces", FIELD_TO(w.threads), .lo = 1,
          .hi = 64, .shown = "one per processor"},
         {"report", "FILE.html",
-         "a page with charts: distributions, stalls, timelines; CSV and JSON beside it",
+         "HTML page with distributions, stalls and timelines, with CSV and JSON next to "
+         "it",
          FIELD_TO(w.page)},
         {"trajectories", "FILE",
-         "every chunk of every session as CSV, or JSON lines (FILE.jsonl); "
-         "traces/README.md\ntells the columns; - is standard output",
+         "file for every chunk of every session as CSV, or JSON lines (FILE.jsonl); "
+         "traces/README.md describes the columns; - is standard output",
          FIELD_TO(w.trajectories), .flags = FIELD_OUTPUT},
-        {"detail", "A,B", "of trajectories: obs (observations), probs (of networks)",
+        {"detail", "A,B",
+         "columns to add to --trajectories: obs (observations), probs (of networks)",
          FIELD_TO(w.detail)},
         OPT_QUIET(w.quiet),
         OUT_OPTIONS(w.out),

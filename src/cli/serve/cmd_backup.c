@@ -40,13 +40,15 @@ int cmd_backup(int argc, char **argv)
         .max_args = 2,
         .about =
             "Copies the data folder of a daemon, which may be running: sessions, "
-            "rewards,\n"
-            "profiles as they are at one moment, learned weights, grown profiles. TO is\n"
-            "a new folder; it is there when all is on the disk and was read through, or\n"
-            "not at all. To restore is to start on it, or on a copy of it (cp -a), as\n"
-            "the user who owns it. The token is not in it; the file secret is, from "
-            "which\n"
-            "follows who explores: keep the copy private.",
+            "rewards\n"
+            "and profiles as of one moment, learned weights, added experts. The new "
+            "folder\n"
+            "TO appears only when everything is on the disk and was read back. To "
+            "restore,\n"
+            "start the daemon on it, or on a copy of it (cp -a), as the user who owns "
+            "it.\n"
+            "The token is not copied. The file `secret` is, and it determines which\n"
+            "sessions explore: keep the copy private.",
         .opts = opts,
         .example = "abrd backup /var/lib/abrd /backup/abrd-$(date +%F)\n"
                    "abrd serve --data /backup/abrd-2026-11-22 --port 8081   # to look",

@@ -29,16 +29,17 @@ int cmd_doctor(int argc, char **argv)
     bool accept_loss = false;
     const struct field more[] = {
         {"accept-loss", NULL,
-         "give up what the store in --data has lost: moves its damaged files to NAME.bad",
+         "accept the loss of what is damaged in --data: rename damaged files to NAME.bad",
          FIELD_TO(accept_loss)},
         OUT_OPTIONS(out),
         {0}};
     const struct serve_options_cmd cmd = {
         .name = "doctor",
-        .about = "Looks at what 'abrd serve' with the same options would meet: folder, "
-                 "store, weights,\nport, token, limits, clock, with --role the bus. Says "
-                 "what is "
-                 "wrong and what to do;\nchanges nothing, unless --accept-loss is given.",
+        .about =
+            "Checks what 'abrd serve' with the same options would find: folder, store,\n"
+            "weights, port, token, limits, clock, and with --role the bus. Prints what "
+            "is\n"
+            "wrong and what to do. Changes nothing unless --accept-loss is given.",
         .example = "abrd doctor --config /etc/abrd.conf\n"
                    "abrd doctor --role decide --bus nats://nats1:4222\n"
                    "abrd doctor --data var --json - | jq '.rows[] | select(.verdict != "

@@ -492,37 +492,46 @@ int cmd_train(int argc, char **argv)
                      .threads = pool_cpus()};
     override_init(&w.override);
     const struct field own[] = {
-        {"preset", "NAME", "paper, code or tuned", FIELD_TO(w.preset)},
-        {"variant", "NAME", "mlp, moe (dense), smoe (top-1) or pamoe (with noise)",
+        {"preset", "NAME", "recipe of settings: paper, code or tuned",
+         FIELD_TO(w.preset)},
+        {"variant", "NAME",
+         "network: mlp, moe (dense), smoe (top-1) or pamoe (with noise)",
          FIELD_TO(w.variant)},
-        {"steps", "N", "chunks to learn from; 0 = the preset's own number",
-         FIELD_TO(w.steps), .lo = 0, .hi = 1e12},
-        {"seed", "N", "of weights, worlds and actions", FIELD_TO(w.seed)},
-        {"threads", "N", "the result does not depend on it", FIELD_TO(w.threads), .lo = 1,
-         .hi = 64, .shown = "one per processor"},
-        {"traces", "DIR,...", "folders of traces, beside the generated links",
+        {"steps", "N", "chunks to learn from; 0: the preset's number", FIELD_TO(w.steps),
+         .lo = 0, .hi = 1e12},
+        {"seed", "N", "seed of weights, worlds and actions", FIELD_TO(w.seed)},
+        {"threads", "N", "threads; the result does not depend on their number",
+         FIELD_TO(w.threads), .lo = 1, .hi = 64, .shown = "one per processor"},
+        {"traces", "DIR,...", "folders of traces, in addition to the generated links",
          FIELD_TO(w.traces)},
-        {"part", "NAME", "all, train or test of them, split by name", FIELD_TO(w.part)},
-        {"video", "PATH", "folder of sizes, sabre JSON, MPD or HLS (default: generated)",
+        {"part", "NAME", "part of the traces to use, split by name: all, train or test",
+         FIELD_TO(w.part)},
+        {"video", "PATH",
+         "video: folder of chunk sizes, sabre JSON, MPD or HLS (default: a generated "
+         "one)",
          FIELD_TO(w.video_path)},
         {"teacher", "FILE,...",
-         "policies to imitate at first (--imitate), all at once; each teaches the kind "
-         "of viewers it was trained on",
+         "policies to imitate at first (--imitate); each teaches the viewers that it was "
+         "trained for",
          FIELD_TO(w.teachers)},
         {"start", "FILE",
-         "begin with this policy's weights; it has the same networks and observes the "
-         "same",
+         "start from the weights of this policy, which must have the same networks and "
+         "observation",
          FIELD_TO(w.start)},
-        {"out", "FILE", "the policy; FILE.part while it is not finished",
+        {"out", "FILE", "file for the policy; FILE.part until training is finished",
          FIELD_TO(w.out_path)},
-        {"resume", "FILE", "go on from a .part file, bit for bit", FIELD_TO(w.resume)},
-        {"csv", "FILE", "the curve, one row per update; - is standard output",
+        {"resume", "FILE",
+         "continue from a .part file; the result is the same bit for bit",
+         FIELD_TO(w.resume)},
+        {"csv", "FILE",
+         "file for the curve as CSV, one row per update; - is standard output",
          FIELD_TO(w.csv), .flags = FIELD_OUTPUT},
-        {"json", "FILE", "write {\"rows\": [...]}; - is standard output",
+        {"json", "FILE",
+         "file for the rows as JSON, {\"rows\": [...]}; - is standard output",
          FIELD_TO(w.out.json), .flags = FIELD_OUTPUT},
-        {"checkpoint-every", "S", "seconds between .part files; 0 = only when stopped",
+        {"checkpoint-every", "S", "seconds between .part files; 0: only when stopped",
          FIELD_TO(w.checkpoint_s), .lo = 0, .hi = 1e6},
-        {"report", "FILE.html", "the curves as a page; CSV and JSON beside it",
+        {"report", "FILE.html", "HTML page with the curves, with CSV and JSON next to it",
          FIELD_TO(w.page_path)},
         OPT_QUIET(w.quiet),
     };
@@ -535,9 +544,10 @@ int cmd_train(int argc, char **argv)
         .name = "train",
         .about =
             "Trains a policy with PPO in the emulator, on generated links and on the\n"
-            "traces it is given. Ctrl-C saves and says how to go on. The options from\n"
-            "--experts on change one setting of the preset each (default in brackets);\n"
-            "they are written into the policy's metadata.",
+            "given traces. Ctrl-C saves and says how to continue. Each option from\n"
+            "--experts on changes one setting of the preset, whose value is in "
+            "brackets.\n"
+            "The changes are written into the policy's metadata.",
         .opts = opts,
         .example =
             "abrd train --preset tuned --steps 2000000 --out my.safetensors\n"
