@@ -621,7 +621,7 @@ static int lead_once(struct added_shared *g, double mono, double now, struct err
     if (rc) return rc;
     if (g->list.term > g->term)
         return err_set(e, ERR_CONFLICT, "another learner publishes the added profiles");
-    if (!g->value.rev) { /* the bucket was made anew */
+    if (!g->value.rev) { /* the bucket is a new one */
         rc = list_own(g, e);
         if (rc) return rc;
     }

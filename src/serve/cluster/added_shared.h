@@ -1,9 +1,9 @@
-/* added_shared.h - the added profiles of a cluster: which exist, who makes their experts, who uses them.
+/* added_shared.h - the added profiles of a cluster: the list, new experts, and their use on nodes.
  *
  * The list (added_wire.h) is a shared value. It says which profiles have experts of their own. Any
  * node adds a profile (added_shared_want) or marks it as deleted (added_shared_unwant). The leader
  * makes new experts on the policy that is published then, learns from the sessions of that profile,
- * and publishes: first the pieces, under names that nobody reads yet, then the list from the revision
+ * and publishes: first the pieces, under names that no process reads yet, then the list from the revision
  * that it read. So a learner that was replaced changes nothing. The leader removes what is deleted.
  *
  * Nodes take experts that are newer than theirs when list, checksums, numbers and shape are right.

@@ -48,19 +48,27 @@ struct bus_nats {
     char trouble[128];
 };
 
-/* Notes why something failed; ERR_IO. */
-static int nats_trouble(struct bus_nats *n, natsStatus s, const char *what, struct err *e)
+/* The last failure, for stats; in the log when it is another one than before. */
+static void note_trouble(struct bus_nats *n, const char *what, const char *status,
+                         const char *why)
 {
     char text[sizeof n->trouble];
-    const char *why = nats_GetLastError(NULL);
-    snprintf(text, sizeof text, "%s: %s%s%.80s", what, natsStatus_GetText(s),
-             why && *why ? ", " : "", why ? why : "");
+    snprintf(text, sizeof text, "%s: %s%s%.80s", what, status, why && *why ? ", " : "",
+             why ? why : "");
     pthread_mutex_lock(&n->lock);
     bool news = strcmp(text, n->trouble) != 0;
     memcpy(n->trouble, text, sizeof text);
     pthread_mutex_unlock(&n->lock);
     if (news) log_event(n->log, LOG_WARN, "bus", "%s", text);
-    return err_field(e, ERR_IO, "bus", "%s", text);
+}
+
+/* Notes why a call failed; ERR_IO. */
+static int nats_trouble(struct bus_nats *n, natsStatus s, const char *what, struct err *e)
+{
+    const char *why = nats_GetLastError(NULL);
+    note_trouble(n, what, natsStatus_GetText(s), why);
+    return err_field(e, ERR_IO, "bus", "%s: %s%s%.80s", what, natsStatus_GetText(s),
+                     why && *why ? ", " : "", why ? why : "");
 }
 
 static void clear_trouble(struct bus_nats *n)
@@ -147,14 +155,8 @@ static void on_ack(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *failed, 
         atomic_fetch_add(&n->refused, 1);
         if (failed->ErrText && strstr(failed->ErrText, "maximum"))
             atomic_fetch_add(&n->full, 1);
-        char why[96];
-        snprintf(why, sizeof why, "%.90s",
-                 failed->ErrText ? failed->ErrText : natsStatus_GetText(failed->Err));
-        pthread_mutex_lock(&n->lock);
-        bool news = strcmp(n->trouble, why) != 0;
-        snprintf(n->trouble, sizeof n->trouble, "%s", why);
-        pthread_mutex_unlock(&n->lock);
-        if (news) log_event(n->log, LOG_WARN, "bus", "the stream refuses: %s", why);
+        note_trouble(n, "the stream refuses", natsStatus_GetText(failed->Err),
+                     failed->ErrText);
     }
     natsMsg_Destroy(msg);
     atomic_fetch_sub(&n->answering, 1); /* n may be freed now */

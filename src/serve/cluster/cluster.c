@@ -257,7 +257,7 @@ static int cluster_take_common(void *ctx, const struct bus_wire_common *c, uint6
     struct service *s = ctx;
     struct cluster *k = s->cluster;
     pthread_mutex_lock(&s->profiles_lock);
-    /* a revision that is still older at the second read is of a bucket that was made anew */
+    /* a revision that is still older at the second read is of a new bucket */
     if (rev < k->common_rev && rev == k->older_rev) k->common_rev = 0;
     int rc = common_take_revision(s, c, rev, e);
     k->older_rev = rc == 1 ? rev : 0;

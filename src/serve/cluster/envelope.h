@@ -27,7 +27,7 @@ enum envelope_kind {
     ENVELOPE_TRAJ = 1,  /* one closed trajectory (bus_wire.h) */
     ENVELOPE_WEIGHTS,   /* a published policy */
     ENVELOPE_COMMON,    /* profiles and settings of the whole cluster */
-    ENVELOPE_HEARTBEAT, /* who learns */
+    ENVELOPE_HEARTBEAT, /* the leader */
     ENVELOPE_STATE,     /* a piece of the learner's state */
     ENVELOPE_SLOTS,     /* results of the merge's slots (slot_log.h) */
     ENVELOPE_ADDED,     /* the list of added profiles (added_wire.h) */

@@ -322,7 +322,7 @@ int outbox_confirm(struct outbox *o, const struct dedup_view *v)
 {
     pthread_mutex_lock(&o->lock);
     uint64_t before = o->stats.resent;
-    bool anew = v->position < o->published.position;
+    bool is_new_stream = v->position < o->published.position;
     o->published = *v;
     for (uint64_t n = o->first; n < o->next; n++) {
         struct slot *s = outbox_slot(o, n);
@@ -330,7 +330,7 @@ int outbox_confirm(struct outbox *o, const struct dedup_view *v)
         /* the sender reads what is under way: it is checked when it is acknowledged */
         if (has && (s->state == READY || s->state == ACKED))
             slot_become(o, s, DONE);
-        else if (s->state == ACKED && (anew || s->place <= v->position))
+        else if (s->state == ACKED && (is_new_stream || s->place <= v->position))
             slot_lost(o, n);
     }
     outbox_advance(o);

@@ -2,7 +2,7 @@
  *
  * Piece i of KEY is the value KEY.i, in an envelope of its own (envelope.h). Pieces mean nothing
  * alone: a shared value that is put after them names them (struct pieces), and its readers can tell
- * whether all of it is there. So pieces are put under names that nobody reads yet.
+ * whether all of it is there. So pieces are put under names that no process reads yet.
  *
  * Errors: ERR_IO the bucket does not answer; ERR_CORRUPT, ERR_INVALID, ERR_RANGE (pieces_get) the
  * pieces are not those that were named; ERR_MEMORY. Threads: pure functions. */

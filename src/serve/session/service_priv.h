@@ -1,4 +1,4 @@
-/* service_priv.h - what the sources of the service share. */
+/* service_priv.h - what the sources of the service, and serve/cluster/cluster.c, share. */
 #ifndef SERVE_SERVICE_PRIV_H
 #define SERVE_SERVICE_PRIV_H
 
