@@ -13,7 +13,7 @@ static int find(struct buckets *b, const char *key)
 
 static int away(struct buckets *b, struct err *e)
 {
-    return b->away ? err_set(e, ERR_IO, "the board is away") : 0;
+    return b->away ? err_set(e, ERR_IO, "the bucket does not answer") : 0;
 }
 
 static int get(void *self, const char *key, void **out, size_t *n, uint64_t *rev,

@@ -1,4 +1,4 @@
-/* boards.h - a board (serve/cluster/bucket.h) in memory, that can be told not to answer. */
+/* buckets.h - a bucket (serve/cluster/bucket.h) in memory, which a test can make fail. */
 #ifndef TEST_BUCKETS_H
 #define TEST_BUCKETS_H
 
@@ -16,7 +16,7 @@ struct buckets {
     int n, calls;
     uint64_t revs;
     bool away;
-    size_t most; /* bytes of a value, as it tells */
+    size_t most; /* bytes that a value may have */
     int lose;    /* so many puts happen, but their answers are lost */
 };
 

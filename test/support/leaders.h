@@ -1,4 +1,4 @@
-/* leaders.h - learners around one board in memory, with a clock that a test moves. */
+/* leaders.h - learners around one bucket in memory, with a clock that a test moves. */
 #ifndef TEST_LEADERS_H
 #define TEST_LEADERS_H
 
@@ -6,11 +6,11 @@
 #include "support/buckets.h"
 
 extern struct buckets leaders_keys;
-extern struct bucket leaders_bucket; /* that of the keys: the test opens it */
+extern struct bucket leaders_bucket; /* of leaders_keys; the test opens it */
 extern double leaders_mono;
-extern struct log leaders_log; /* of what leads: its errors, to nowhere */
+extern struct log leaders_log; /* of the leaders: errors, to nowhere */
 
-/* A learner with all that is around it; its bus is a ring, so that a test says what arrives. */
+/* A learner with its modules. Its bus is a ring, so the test says what arrives. */
 struct leaders {
     char name[16];
     struct bus bus;
@@ -21,7 +21,7 @@ struct leaders {
     struct lead *lead;
     uint64_t trimmed, number;
     int rewinds, taken;
-    double share; /* that explores, as configured */
+    double share; /* of exploring sessions, as configured */
     struct bus_wire_common common;
 };
 

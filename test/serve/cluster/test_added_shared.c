@@ -1,4 +1,4 @@
-/* A learner, another one, and two nodes around one board in memory. */
+/* Two learners and two nodes around one bucket in memory. */
 #include "serve/cluster/added_shared.h"
 
 #include <check.h>
@@ -416,7 +416,7 @@ START_TEST(a_profile_may_come_later_than_its_experts)
     ck_assert_int_eq(follows(&b), 0);
     same(&b, &lead);
     ck_assert_uint_eq(refused(&b), 0);
-    /* the other is on the board, only the learner cannot take it */
+    /* the other is on the bucket, only the learner cannot take it */
     put_common("unknown");
     for (int i = 0; i < 9; i++)
         all();
@@ -504,7 +504,7 @@ START_TEST(nodes_of_another_shape_or_with_less_room_go_on_without)
 }
 END_TEST
 
-START_TEST(a_board_that_is_away_or_empty_takes_nothing_away)
+START_TEST(a_bucket_that_is_away_or_empty_takes_nothing_away)
 {
     want(&a, "sports");
     all();
@@ -576,7 +576,7 @@ Suite *suite_serve_cluster_added_shared(void)
     tcase_add_test(t, a_profile_may_come_later_than_its_experts);
     tcase_add_test(t, what_is_damaged_or_newer_is_refused_and_told_once);
     tcase_add_test(t, nodes_of_another_shape_or_with_less_room_go_on_without);
-    tcase_add_test(t, a_board_that_is_away_or_empty_takes_nothing_away);
+    tcase_add_test(t, a_bucket_that_is_away_or_empty_takes_nothing_away);
     tcase_add_test(t, an_answer_that_is_lost_does_no_harm);
     tcase_add_test(t, a_learner_of_before_leaves_a_newer_list_alone);
     suite_add_tcase(s, t);

@@ -324,7 +324,7 @@ static void *wait_for_a_call(void *ctx)
     return clock_mono() - from < 19 ? ctx : NULL;
 }
 
-/* Until it is on the board. */
+/* Until it is on the bucket. */
 static void set(struct bucket *b, const char *key)
 {
     double until = clock_mono() + 20;

@@ -1,4 +1,4 @@
-/* Services among others, over a real NATS server; their turns are taken one by one. */
+/* Services of one cluster around a real NATS server; the test takes their turns one by one. */
 #include "serve/session/service.h"
 
 #include <check.h>
@@ -273,7 +273,7 @@ START_TEST(profiles_are_put_everywhere)
     struct err e;
     strcpy(p.name, "news");
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_CONFLICT);
-    /* what no node could read does not get on the board */
+    /* what no node could read does not get on the bucket */
     strcpy(p.name, "Sport");
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_INVALID);
     strcpy(p.name, "custom");

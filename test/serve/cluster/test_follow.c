@@ -80,7 +80,7 @@ static double silent(double mono)
     return s;
 }
 
-START_TEST(silence_counts_while_the_board_answers)
+START_TEST(silence_counts_while_the_bucket_answers)
 {
     write_heartbeat(1);
     ck_assert_int_eq(turn(10), 0);
@@ -97,11 +97,11 @@ START_TEST(silence_counts_while_the_board_answers)
 }
 END_TEST
 
-START_TEST(a_board_without_a_beat_is_silence)
+START_TEST(a_bucket_without_a_heartbeat_is_silence)
 {
     struct cluster_stats s;
     follow_stats(&s, f, 5);
-    ck_assert_double_eq(s.learner_silent_s, 0); /* no board has answered yet */
+    ck_assert_double_eq(s.learner_silent_s, 0); /* no bucket has answered yet */
     ck_assert_int_eq(turn(10), 0);
     ck_assert_int_eq(turn(50), 0);
     follow_stats(&s, f, 50);
@@ -113,7 +113,7 @@ START_TEST(a_board_without_a_beat_is_silence)
 }
 END_TEST
 
-START_TEST(a_damaged_beat_is_silence)
+START_TEST(a_damaged_heartbeat_is_silence)
 {
     write_heartbeat(1);
     ck_assert_int_eq(turn(10), 0);
@@ -188,9 +188,9 @@ Suite *suite_serve_cluster_follow(void)
     Suite *s = suite_create("serve/follow");
     TCase *t = tcase_create("serve/follow");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, silence_counts_while_the_board_answers);
-    tcase_add_test(t, a_board_without_a_beat_is_silence);
-    tcase_add_test(t, a_damaged_beat_is_silence);
+    tcase_add_test(t, silence_counts_while_the_bucket_answers);
+    tcase_add_test(t, a_bucket_without_a_heartbeat_is_silence);
+    tcase_add_test(t, a_damaged_heartbeat_is_silence);
     tcase_add_test(t, what_is_common_is_fetched_when_it_changes);
     tcase_add_test(t, what_are_no_weights_is_refused);
     suite_add_tcase(s, t);

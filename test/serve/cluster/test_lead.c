@@ -233,7 +233,7 @@ START_TEST(who_resigns_is_followed_at_once)
 }
 END_TEST
 
-START_TEST(a_board_that_is_away_deposes_nobody)
+START_TEST(a_bucket_that_is_away_deposes_nobody)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -354,7 +354,7 @@ START_TEST(a_lost_answer_is_no_other_learner)
 }
 END_TEST
 
-START_TEST(a_board_that_takes_too_little_is_told_at_once)
+START_TEST(a_bucket_that_takes_too_little_is_told_at_once)
 {
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_int_eq(leaders_learn(&a, 2), 1);
@@ -380,7 +380,7 @@ END_TEST
 
 /* ---- lost answers, damaged values, and those of older learners ---- */
 
-/* The note of the weights that are on the board. */
+/* The note of the weights that are on the bucket. */
 static struct bus_wire_weights noted(void)
 {
     struct bus_wire_weights note;
@@ -400,7 +400,7 @@ static int commit(struct leaders *r)
                        NULL);
 }
 
-START_TEST(a_damaged_beat_is_written_over)
+START_TEST(a_damaged_heartbeat_is_written_over)
 {
     leaders_turn(&a);
     ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_heartbeat_kind.key,
@@ -548,7 +548,7 @@ START_TEST(the_dedup_is_published_as_of_the_state)
 }
 END_TEST
 
-/* The board as a learner left it that wrote form 1: the dedup is behind the state. */
+/* The bucket as a learner left it that wrote form 1: the dedup is behind the state. */
 static void make_old(void)
 {
     void *bytes;
@@ -691,14 +691,14 @@ Suite *suite_serve_cluster_lead(void)
     tcase_add_test(t, who_is_stuck_loses_the_lead);
     tcase_add_test(t, the_heartbeat_finds_that_another_leads);
     tcase_add_test(t, who_resigns_is_followed_at_once);
-    tcase_add_test(t, a_board_that_is_away_deposes_nobody);
+    tcase_add_test(t, a_bucket_that_is_away_deposes_nobody);
     tcase_add_test(t, what_could_not_be_published_is_not_let_go);
     tcase_add_test(t, who_is_set_aside_is_known_to_all);
     tcase_add_test(t, what_was_refused_is_let_go);
     tcase_add_test(t, an_operators_order_keeps_what_waits);
     tcase_add_test(t, a_lost_answer_is_no_other_learner);
-    tcase_add_test(t, a_board_that_takes_too_little_is_told_at_once);
-    tcase_add_test(t, a_damaged_beat_is_written_over);
+    tcase_add_test(t, a_bucket_that_takes_too_little_is_told_at_once);
+    tcase_add_test(t, a_damaged_heartbeat_is_written_over);
     tcase_add_test(t, a_state_that_may_be_the_published_one_is_not_written_over);
     tcase_add_test(t, a_take_over_that_failed_leaves_nothing);
     tcase_add_test(t, a_damaged_dedup_is_done_without);

@@ -394,14 +394,14 @@ START_TEST(who_waits_is_woken)
 }
 END_TEST
 
-START_TEST(nothing_is_sent_before_the_board_was_read)
+START_TEST(nothing_is_sent_before_the_bucket_was_read)
 {
     make(false);
     outbox_hold(o);
     put(3);
     ck_assert_uint_eq(next(), 0);
     confirm(102, 2, 0);
-    ck_assert_uint_eq(next(), 0); /* more of the board may follow */
+    ck_assert_uint_eq(next(), 0); /* more of the bucket may follow */
     outbox_release(o);
     ck_assert_uint_eq(next(), 3);
     ck_assert_uint_eq(next(), 0);
@@ -419,7 +419,7 @@ START_TEST(nothing_is_sent_before_the_board_was_read)
 }
 END_TEST
 
-START_TEST(a_board_that_does_not_answer_holds_nobody_up_for_ever)
+START_TEST(a_bucket_that_does_not_answer_holds_nobody_up_for_ever)
 {
     make(false);
     put(1);
@@ -468,8 +468,8 @@ Suite *suite_serve_cluster_outbox(void)
     tcase_add_test(tc, a_start_goes_on_where_the_store_was);
     tcase_add_test(tc, a_store_that_holds_more_than_the_slots_is_told);
     tcase_add_test(tc, who_waits_is_woken);
-    tcase_add_test(tc, nothing_is_sent_before_the_board_was_read);
-    tcase_add_test(tc, a_board_that_does_not_answer_holds_nobody_up_for_ever);
+    tcase_add_test(tc, nothing_is_sent_before_the_bucket_was_read);
+    tcase_add_test(tc, a_bucket_that_does_not_answer_holds_nobody_up_for_ever);
     tcase_add_test(tc, what_was_counted_is_not_sent_after_it_was_doubted_or_refused);
     suite_add_tcase(s, tc);
     return s;

@@ -39,7 +39,7 @@ static int get(const struct pieces *p, int newest)
     return rc;
 }
 
-START_TEST(all_of_it_comes_back_in_pieces_that_the_board_takes)
+START_TEST(all_of_it_comes_back_in_pieces_that_the_bucket_takes)
 {
     ck_assert_int_eq(made.parts, 4);
     ck_assert_int_eq(buckets_count(&keys, "some."), 4);
@@ -99,7 +99,7 @@ Suite *suite_serve_cluster_pieces(void)
     Suite *s = suite_create("serve/pieces");
     TCase *t = tcase_create("serve/pieces");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, all_of_it_comes_back_in_pieces_that_the_board_takes);
+    tcase_add_test(t, all_of_it_comes_back_in_pieces_that_the_bucket_takes);
     tcase_add_test(t, what_is_not_what_was_named_is_refused);
     tcase_add_test(t, they_go_together);
     suite_add_tcase(s, t);

@@ -1,4 +1,4 @@
-/* Nodes whose slots earn something, around one board in memory. */
+/* Nodes with results of slots, around one bucket in memory. */
 #include "serve/cluster/slot_share.h"
 
 #include "serve/hintless/merge_exam.h"
@@ -206,7 +206,7 @@ START_TEST(each_slot_counts_once)
     ck_assert_uint_eq(read_log()->count, 3);
     ck_assert_uint_eq(of(&a).given, 3);
 
-    /* the board is away for some slots, and the node is started again */
+    /* the bucket is away for some slots, and the node is started again */
     keys.away = true;
     for (int i = 0; i < 3; i++) {
         view_some(&a);
