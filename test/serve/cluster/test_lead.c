@@ -378,6 +378,60 @@ START_TEST(a_bucket_that_takes_too_little_is_told_at_once)
 }
 END_TEST
 
+/* A bucket that calls the lead and follow from within, as another thread may: it hangs when one of
+ * them holds its lock while NATS works. */
+static struct bucket within;
+static struct leaders reentered;
+static bool inside;
+static int reentries;
+
+static void reenter(void)
+{
+    if (inside || !reentered.lead) return;
+    struct cluster_stats s;
+    inside = true;
+    follow_stats(&s, reentered.follow, leaders_mono);
+    ck_assert_int_eq(
+        lead_heartbeat(reentered.lead, leaders_mono + CLUSTER_HEARTBEAT_S, NULL), 0);
+    reentries++;
+    inside = false;
+}
+
+static int reentering_get(void *self, const char *key, void **out, size_t *n,
+                          uint64_t *rev, struct err *e)
+{
+    reenter();
+    return within.get(self, key, out, n, rev, e);
+}
+
+static int reentering_put(void *self, const char *key, const void *data, size_t n,
+                          uint64_t last, uint64_t *rev, struct err *e)
+{
+    reenter();
+    return within.put(self, key, data, n, last, rev, e);
+}
+
+START_TEST(no_lock_is_held_while_the_bucket_works)
+{
+    within = leaders_bucket;
+    leaders_bucket.get = reentering_get;
+    leaders_bucket.put = reentering_put;
+    leaders_begin(&reentered, "c", 16);
+    ck_assert_int_eq(leaders_turn(&reentered), 0);
+    ck_assert(lead_leading(reentered.lead));
+    for (int i = 0; i < 4; i++) {
+        leaders_mono += CLUSTER_HEARTBEAT_S;
+        ck_assert_int_eq(leaders_turn(&reentered), 0);
+        ck_assert_int_eq(leaders_learn(&reentered, 2), 1);
+    }
+    lead_settle(reentered.lead);
+    ck_assert_int_eq(leaders_turn(&reentered), 0);
+    ck_assert_int_gt(reentries, 20);
+    lead_resign(reentered.lead);
+    leaders_end(&reentered);
+}
+END_TEST
+
 /* ---- lost answers, damaged values, and those of older learners ---- */
 
 /* The note of the weights that are on the bucket. */
@@ -689,6 +743,7 @@ Suite *suite_serve_cluster_lead(void)
     tcase_add_test(t, who_was_taken_for_dead_is_refused);
     tcase_add_test(t, a_long_update_costs_nobody_the_lead);
     tcase_add_test(t, who_is_stuck_loses_the_lead);
+    tcase_add_test(t, no_lock_is_held_while_the_bucket_works);
     tcase_add_test(t, the_heartbeat_finds_that_another_leads);
     tcase_add_test(t, who_resigns_is_followed_at_once);
     tcase_add_test(t, a_bucket_that_is_away_deposes_nobody);
