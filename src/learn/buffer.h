@@ -1,6 +1,6 @@
 /* buffer.h - whole trajectories, flattened, until there are enough to learn from.
  *
- * What rl/online and rl/growth keep between two updates: steps of closed trajectories one
+ * What learn/online keeps between two updates: steps of closed trajectories one
  * after the other, then values, advantages and targets (learn/gae.h) of all of them, as the batch
  * that PPO reads. The observation behind a trajectory that was cut is kept for its value.
  *

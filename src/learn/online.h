@@ -24,6 +24,10 @@
  * what the weights of before score so, but no more than the best with nobody aside, which is the bar
  * again when all are back. An update that is rolled back changes nothing of who is aside.
  *
+ * Added experts: if the policy has any, they learn and its mixture stays as it is (ppo.h). Versions
+ * are then those of the added experts, all of an update is undone if any weight is not finite, and
+ * nobody is set aside.
+ *
  * Gates: ppo.h. After a kept update the rows of its batch are routed once with the weights before
  * and once with those after it; how many go to another expert is counted.
  *
@@ -125,6 +129,10 @@ bool online_too_old(const struct online_cfg *cfg, uint64_t version, uint64_t now
 double online_lowest(const struct online_cfg *cfg, double best);
 
 const struct policy *online_policy(const struct online *o);
+/* Of added experts: their mean share over the last batch, in the actor; a and tau stay as they are
+ * from now on. */
+double online_share(const struct online *o);
+void online_freeze_shape(struct online *o);
 void online_stats(const struct online *o, struct online_stats *out);
 
 /* Into an online made from the same configuration and the policy saved with the state. If the check

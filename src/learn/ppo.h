@@ -37,6 +37,16 @@
  * latched the batches' advantages are watched (learn/drift.h); an alarm resets both before the
  * update.
  *
+ * Added experts: if the policy has any (policy/policy.h), they learn and nothing else does. With pi0
+ * and V0 of the frozen mixture, worked out once per update, the losses are those above and
+ *
+ *   L_critic = value_coef E[(v - (R - V0) / ret_std)^2]
+ *
+ * Gradients end at the added experts (NoRGa, Sec. 3.2: only the prefixes are learnable). a and tau
+ * learn as long as the policy says so (shape_learns). Advantages are normalised over the batch at
+ * most, as it is of one profile. Of the configuration all that is about the mixture alone does not
+ * apply: balance, noise, decay, tied heads, gates, drift and the running scale of the returns.
+ *
  * A batch is arrays over steps in time order per trajectory; advantages and return
  * targets are computed by learn/gae.h before ppo_update. Advantages are normalised over the
  * batch, or per tag.
@@ -146,8 +156,11 @@ bool ppo_gate_latched(const struct ppo *p, enum ppo_which which);
 void ppo_gate_put(struct ppo *p, enum ppo_which which, const struct gate *g);
 void ppo_gate_reset(struct ppo *p); /* both, and the series that are watched */
 
-/* Experts in which the last update failed, as bits: their outputs or gradients were not
- * finite. 0 when it did not fail, or failed elsewhere. */
+/* Mean share of the added experts over the last epoch of the last update, in the actor. */
+double ppo_share(const struct ppo *p);
+
+/* Experts of the mixture in which the last update failed, as bits: their outputs or gradients were
+ * not finite. 0 when it did not fail, or failed elsewhere. */
 uint64_t ppo_sick(const struct ppo *p, enum ppo_which which);
 /* Takes the moments and the count of one expert out of a state of this learner. */
 void ppo_expert_put(struct ppo *p, const void *state, enum ppo_which which, int expert);

@@ -21,7 +21,7 @@
  * Shapes: x (n, in), y (n, out), chosen (n), z (n, experts) or NULL, gate (n, experts).
  * One flat float block holds all parameters: [W, b, expert 0, expert 1, ...]; each expert
  * is [W1, b1, ..., Whead, bhead]; weights (fan_out, fan_in) row-major. mix_expert and
- * mix_router give the ranges, so that optimiser, noise injection, merging and growth
+ * mix_router give the ranges, so that optimiser, noise injection, merging and added experts
  * address them.
  *
  * The gate's own losses, added to the task's by mix_backward_gate (n rows):

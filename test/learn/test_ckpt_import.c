@@ -1,8 +1,7 @@
-#include "learn/ckpt_import.h"
+#include "learn/ckpt.h"
 
 #include "base/bytes.h"
 #include "base/text.h"
-#include "learn/ckpt.h"
 #include "support/tmpdir.h"
 
 #include <check.h>

@@ -6,8 +6,7 @@
  * the lowest on ties. A network whose answer is not finite gives the lowest level; levels
  * beyond those it was trained for are not chosen.
  *
- * The checkpoint of a grown profile (learn/growth_ckpt.h) is played with its new experts; it reads
- * the full observation.
+ * A checkpoint with added experts (policy/policy.h) decides with them; it reads the full observation.
  *
  * Errors: those of ckpt.h, and ERR_INVALID when the network does not fit the layout.
  * Threads: as algo.h says; each algo holds its own copy of the weights. */

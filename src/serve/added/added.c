@@ -35,10 +35,8 @@ struct added *added_new(const struct added_cfg *cfg, struct err *e)
 void added_entry_free(struct entry *e)
 {
     if (!e) return;
-    growth_free(e->growth);
-    graft_free(e->graft);
-    exam_free(e->exam);
-    if (e->published) published_free(e->published);
+    training_release(&e->training);
+    published_free(e->training.published);
     free(e);
 }
 
@@ -52,7 +50,7 @@ void added_free(struct added *g)
         g->removed = e->next;
         added_entry_free(e);
     }
-    graft_free(g->shape);
+    policy_added_free(g->shape);
     pthread_mutex_destroy(&g->lock);
     free(g);
 }
@@ -91,30 +89,41 @@ static int take_tag(struct added *g)
 
 /* ---- making */
 
-static double added_check(void *ctx, const struct graft *g)
+const struct policy *added_policy(const struct entry *e)
 {
-    return exam_score_added(ctx, g);
+    if (e->training.online) return online_policy(e->training.online);
+    /* the caller's thread alone publishes, so that these stay */
+    const struct weights *w = published_get(e->training.published);
+    published_put(e->training.published, w);
+    return w->policy;
 }
 
-void added_describe(struct added *g, struct entry *e, const struct graft *now)
+void added_describe(struct added *g, struct entry *e)
 {
-    struct growth_stats s = {0};
-    if (e->growth)
-        growth_stats(e->growth, &s);
-    else
-        s.online.check_score = e->score;
+    const struct policy *now = added_policy(e);
+    struct online_stats s = {.check_score = e->score};
+    if (e->training.online) online_stats(e->training.online, &s);
     pthread_mutex_lock(&g->lock);
     struct service_added *out = &e->stats;
     memcpy(out->name, e->name, sizeof out->name);
-    out->frozen_experts = now->cfg.base.experts;
-    out->experts = now->cfg.experts;
-    out->version = now->version;
-    out->base_version = now->base_version;
-    out->alpha = (double)now->actor->theta[0];
-    out->tau = (double)now->actor->theta[1];
-    out->learner = s.online;
+    out->frozen_experts = now->cfg.experts;
+    out->experts = now->cfg.added.experts;
+    out->version = now->added->version;
+    out->base_version = now->added->base_version;
+    out->alpha = (double)now->added->actor->theta[0];
+    out->tau = (double)now->added->actor->theta[1];
+    out->learner = s;
     out->base_score = e->base_score;
     pthread_mutex_unlock(&g->lock);
+}
+
+/* Its file comes first. */
+static int added_announce(void *ctx, const struct policy *p, double now, double score,
+                          struct err *err)
+{
+    (void)p, (void)now, (void)score;
+    struct entry *e = ctx;
+    return e->training.unsaved ? added_keep(e->table, e, err) : 0;
 }
 
 struct entry *added_entry_new(struct added *g, const struct added_making *m,
@@ -122,64 +131,48 @@ struct entry *added_entry_new(struct added *g, const struct added_making *m,
 {
     struct entry *made = calloc(1, sizeof *made);
     if (!made) {
-        policy_free(m->base);
+        policy_free(m->policy);
         exam_free(m->exam);
         err_set(e, ERR_MEMORY, "no memory for a grown profile");
         return NULL;
     }
     snprintf(made->name, sizeof made->name, "%s", m->name);
+    made->table = g;
     made->id = m->id;
     made->qoe = *m->qoe;
     made->since = m->now;
-    made->exam = m->exam;
-    made->base_score = m->exam ? exam_score_added(m->exam, NULL) : m->base_score;
-    made->score = m->exam ? exam_score_added(m->exam, m->graft) : m->score;
-    made->published = published_new_added(m->base, m->graft, m->now, made->score, e);
-    if (!made->published) goto fail;
+    struct policy base = policy_frozen(m->policy);
+    struct training *t = &made->training;
+    *t = (struct training){.exam = m->exam, .announce = added_announce, .ctx = made};
+    made->base_score = m->exam ? exam_score(m->exam, &base) : m->base_score;
+    made->score = m->exam ? exam_score(m->exam, m->policy) : m->score;
+    t->published = published_new(m->policy, m->now, made->score, e);
+    if (!t->published) goto fail;
+    if (!g->cfg.learn) return made;
 
-    const struct weights *w = published_get(made->published);
-    made->base = w->policy;
-    published_put(made->published, w);
     struct online_cfg online = added_online(&g->cfg.online);
-    if (g->cfg.learn)
-        made->growth = growth_new(&online, made->base, m->graft, added_check, m->exam, e);
-    else
-        made->graft = graft_clone(m->graft, e);
-    if (made->growth || made->graft) return made;
-
+    if (!training_start(t, &online, added_policy(made), e)) return made;
 fail:
     added_entry_free(made);
     return NULL;
 }
 
-const struct graft *added_graft(const struct entry *e)
+/* Adds experts to base for what viewers of this profile see. */
+static int added_sprout(struct added *g, struct policy *base, struct exam *exam,
+                        struct err *e)
 {
-    return e->growth ? growth_graft(e->growth) : e->graft;
-}
-
-/* New experts on base for what viewers of this profile see. */
-static struct graft *sprout(struct added *g, const struct policy *base,
-                            const struct graft_cfg *cfg, struct exam *exam, struct err *e)
-{
-    size_t dim = (size_t)base->cfg.obs_dim;
-    float *obs = malloc(OBSERVED * dim * sizeof *obs);
-    struct graft *made = obs ? graft_new(cfg, e) : NULL;
-    if (!made) {
-        free(obs);
-        err_set(e, ERR_MEMORY, "no memory for a grown profile");
-        return NULL;
-    }
+    struct policy_added_cfg cfg = {g->cfg.experts, g->cfg.gate};
+    float *obs = malloc(OBSERVED * (size_t)base->cfg.obs_dim * sizeof *obs);
+    if (!obs) return err_set(e, ERR_MEMORY, "no memory for a grown profile");
+    (void)exam_score(exam, base);
     int n = exam_observe(exam, obs, OBSERVED);
-    int rc = graft_init(made, base, obs, n, g->cfg.online.seed, e);
+    int rc = policy_add(base, &cfg, obs, n, g->cfg.online.seed, e);
     free(obs);
-    if (rc) {
-        graft_free(made);
-        return NULL;
-    }
+    if (rc) return rc;
     pthread_mutex_lock(&g->lock);
-    if (g->shape) graft_take_shape(made, g->shape);
+    if (g->shape) policy_take_shape(base, g->shape);
     pthread_mutex_unlock(&g->lock);
-    return made;
+    return 0;
 }
 
 int added_reserve(struct added *g, const char *name, struct err *e)
@@ -201,9 +194,9 @@ int added_reserve(struct added *g, const char *name, struct err *e)
     return rc;
 }
 
-void added_enter(struct added *g, struct entry *made, const struct graft *graft)
+void added_enter(struct added *g, struct entry *made)
 {
-    if (made) added_describe(g, made, graft);
+    if (made) added_describe(g, made);
     pthread_mutex_lock(&g->lock);
     if (made) {
         made->tag = take_tag(g);
@@ -214,15 +207,15 @@ void added_enter(struct added *g, struct entry *made, const struct graft *graft)
     pthread_mutex_unlock(&g->lock);
 }
 
-int added_keep_shape(struct added *g, const struct graft *graft, struct err *e)
+int added_keep_shape(struct added *g, const struct policy *p, struct err *e)
 {
-    struct graft *copy = graft_clone(graft, e);
+    struct policy_added *copy = policy_added_clone(p->added, e);
     if (!copy) return ERR_MEMORY;
     pthread_mutex_lock(&g->lock);
-    struct graft *old = g->shape;
+    struct policy_added *old = g->shape;
     g->shape = copy;
     pthread_mutex_unlock(&g->lock);
-    graft_free(old);
+    policy_added_free(old);
     return 0;
 }
 
@@ -235,34 +228,28 @@ int added_add(struct added *g, uint64_t id, const char *name, const struct qoe *
         return rc == 1 ? 0 : rc;
     }
     base->actor->busy = base->critic->busy = 0; /* no update would let them in again */
-    struct graft_cfg cfg = {base->cfg, g->cfg.experts, g->cfg.gate};
+    struct policy_cfg whole = base->cfg;
+    whole.added = (struct policy_added_cfg){g->cfg.experts, g->cfg.gate};
     struct entry *made = NULL;
-    struct graft *graft = NULL;
-    struct exam *exam = exam_new_added(base, &cfg, qoe, e);
-    if (exam) graft = sprout(g, base, &cfg, exam, e);
-    if (!graft) {
+    struct exam *exam = exam_new_profile(&whole, qoe, e);
+    if (!exam || added_sprout(g, base, exam, e)) {
         exam_free(exam);
         policy_free(base);
         rc = ERR_MEMORY;
         goto out;
     }
-    struct added_making how = {.name = name,
-                               .id = id,
-                               .qoe = qoe,
-                               .base = base,
-                               .graft = graft,
-                               .exam = exam,
-                               .now = now};
+    struct added_making how = {
+        .name = name, .id = id, .qoe = qoe, .policy = base, .exam = exam, .now = now};
     made = added_entry_new(g, &how, e);
-    rc = made ? added_write(g, made, graft, e) : ERR_MEMORY;
-    if (!rc && graft->shape_learns) rc = added_keep_shape(g, graft, e);
+    rc = made ? added_write(g, made, e) : ERR_MEMORY;
+    if (!rc && added_policy(made)->added->shape_learns)
+        rc = added_keep_shape(g, added_policy(made), e);
     if (rc) {
         added_entry_free(made);
         made = NULL;
     }
 out:
-    added_enter(g, made, graft);
-    graft_free(graft);
+    added_enter(g, made);
     return rc ? rc : 1;
 }
 
@@ -349,15 +336,14 @@ int added_decide(struct verdict *out, struct added *g, int tag, struct decider *
     pthread_mutex_unlock(&g->lock);
     if (!e) return -1;
 
-    float share;
-    const struct weights *w = published_get(e->published);
-    bool ok = decide_added(out, &share, w->pack, w->packed, d, v, u);
-    published_put(e->published, w);
+    const struct weights *w = published_get(e->training.published);
+    bool ok = decide(out, w->packed, d, v, u);
+    published_put(e->training.published, w);
 
     pthread_mutex_lock(&g->lock);
     e->users--;
     e->stats.decisions++;
-    e->share_sum += (double)share;
+    e->share_sum += (double)out->added;
     pthread_mutex_unlock(&g->lock);
     return ok;
 }
@@ -380,8 +366,8 @@ void added_teach(struct added *g, const struct online_trajectory *t, uint64_t pl
     pthread_mutex_unlock(&g->lock);
     if (place < g->place) added_forget(g); /* the stream was made anew */
     g->place = place;
-    if (!e || !e->growth || (place && place <= e->position)) return;
-    (void)growth_add(e->growth, t); /* what it refuses it counts */
+    if (!e || !e->training.online || (place && place <= e->position)) return;
+    (void)online_add(e->training.online, t); /* what it refuses it counts */
     e->read = place;
 }
 
@@ -390,48 +376,45 @@ bool added_ready(struct added *g)
     struct entry *at[SERVICE_ADDED];
     int n = added_list(at, g);
     for (int i = 0; i < n; i++)
-        if (at[i]->growth && growth_ready(at[i]->growth)) return true;
+        if (at[i]->training.online && online_ready(at[i]->training.online)) return true;
     return false;
 }
 
-/* The file comes first: after a crash no other weights get the number of a version that somebody
- * was answered by. What fails is tried again (added_turn). */
-static int added_publish(struct added *g, struct entry *e, double now, struct err *err)
+/* After its new weights have been published, or could not be. */
+static int added_published(struct added *g, struct entry *e, int failed, double now,
+                           struct err *err)
 {
-    const struct graft *graft = growth_graft(e->growth);
-    struct growth_stats s;
-    growth_stats(e->growth, &s);
-    e->unpublished = true;
     e->tried_at = now;
-    int rc = e->unsaved ? added_keep(g, e, err) : 0;
-    if (!rc)
-        rc = published_swap_added(e->published, graft, now, s.online.check_score, err);
-    if (rc) return rc;
-    e->unpublished = false;
+    if (failed) return failed;
+    const struct policy *p = added_policy(e);
+    struct online_stats s;
+    online_stats(e->training.online, &s);
     log_event(g->cfg.log, LOG_INFO, "grown", "%s: version %llu, check %.4f", e->name,
-              (unsigned long long)graft->version, s.online.check_score);
-    return graft->shape_learns ? added_keep_shape(g, graft, err) : 0;
+              (unsigned long long)p->added->version, s.check_score);
+    return p->added->shape_learns ? added_keep_shape(g, p, err) : 0;
 }
 
-static int learn(struct added *g, struct entry *e, double now, struct err *err)
+static int added_learn(struct added *g, struct entry *e, double now, struct err *err)
 {
     pthread_mutex_lock(&g->lock);
     bool frozen = g->frozen;
     pthread_mutex_unlock(&g->lock);
-    if (frozen) growth_freeze_shape(e->growth);
+    if (frozen) online_freeze_shape(e->training.online);
 
-    int rc = growth_update(e->growth);
+    /* what its announcement writes is what it has learned from up to here */
+    uint64_t was = e->position;
+    e->position = e->read;
+    int failed = 0, rc = training_update(&e->training, now, &failed, err);
     if (rc == 1) {
-        e->position = e->read;
-        e->unsaved = true;
-        int failed = added_publish(g, e, now, err);
+        failed = added_published(g, e, failed, now, err);
         if (failed) rc = failed;
     } else if (rc < 0) {
+        e->position = was;
         err_set(err, rc,
                 "new experts of %s were not finite or clearly worse: rolled back",
                 e->name);
     }
-    added_describe(g, e, growth_graft(e->growth));
+    added_describe(g, e);
     return rc;
 }
 
@@ -440,12 +423,14 @@ int added_turn(struct added *g, double now, struct err *e)
     struct entry *at[SERVICE_ADDED];
     int n = added_list(at, g), published = 0, rc = 0;
     for (int i = 0; i < n; i++) {
-        if (!at[i]->growth) continue;
-        if (at[i]->unpublished &&
-            fabs(now - at[i]->tried_at) >= AGAIN_S) /* told before */
-            published += !added_publish(g, at[i], now, NULL);
-        if (!growth_ready(at[i]->growth)) continue;
-        int one = learn(g, at[i], now, e);
+        struct training *t = &at[i]->training;
+        if (!t->online) continue;
+        if (t->unpublished &&
+            fabs(now - at[i]->tried_at) >= AGAIN_S) /* reported before */
+            published +=
+                !added_published(g, at[i], training_publish(t, now, NULL), now, NULL);
+        if (!online_ready(t->online)) continue;
+        int one = added_learn(g, at[i], now, e);
         published += one == 1;
         if (one < 0) rc = one;
     }

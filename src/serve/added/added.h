@@ -31,7 +31,7 @@
 #define SERVE_ADDED_H
 
 #include "base/log.h"
-#include "learn/growth.h"
+#include "learn/online.h"
 #include "serve/session/decide.h"
 
 #define ADDED_TAG (QOE_PROFILES + 1)
@@ -101,11 +101,11 @@ struct added_taken {
     const char *name;
     uint64_t id;
     const struct qoe *qoe;
-    struct policy *base;       /* taken, also on failure; NULL: as it is here already */
-    const struct graft *graft; /* fits base */
+    struct policy *base; /* taken, also on failure; NULL: as it is here already */
+    const struct policy_added *graft; /* fits base */
     double published_at, score, base_score;
     uint64_t position; /* of the stream: up to it they have learned */
-    const void *state; /* of what learns (growth.h), NULL: begins anew */
+    const void *state; /* of what learns (learn/online.h), NULL: begins anew */
     size_t state_n;
 };
 /* Another growth of that name goes. Where nothing learns, newer weights take the place of older ones. */
@@ -121,7 +121,7 @@ struct added_one {
     uint64_t id, version, position;
     double score, base_score;
     const struct policy *base; /* borrowed until the next turn, as is */
-    const struct graft *graft;
+    const struct policy_added *graft;
 };
 /* All there are, in the order of their growth; the number. */
 int added_look(struct added_one out[SERVICE_ADDED], struct added *g);

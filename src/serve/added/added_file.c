@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "learn/growth_ckpt.h"
+#include "learn/ckpt.h"
 
 bool added_path(char out[ADDED_PATH], const struct added *g, const char *name)
 {
@@ -14,15 +14,14 @@ bool added_path(char out[ADDED_PATH], const struct added *g, const char *name)
                                   name) < ADDED_PATH;
 }
 
-int added_write(struct added *g, const struct entry *e, const struct graft *graft,
-                struct err *err)
+int added_write(struct added *g, const struct entry *e, struct err *err)
 {
     char path[ADDED_PATH];
     if (!added_path(path, g, e->name)) return 0;
-    size_t n = e->growth ? growth_state_size(e->growth) : 0;
-    void *state = malloc(n + 1);
-    if (!state) return err_set(err, ERR_MEMORY, "no memory for a checkpoint");
-    if (e->growth) growth_state_get(e->growth, state);
+    size_t n = 0;
+    void *state = NULL;
+    if (e->training.online && training_state(&state, &n, &e->training, err))
+        return ERR_MEMORY;
 
     struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
     if (!meta) {
@@ -40,7 +39,7 @@ int added_write(struct added *g, const struct entry *e, const struct graft *graf
         ckpt_meta_set(meta, "check_score", "%.9g", e->score);
         ckpt_meta_set(meta, "base_score", "%.9g", e->base_score);
     }
-    int rc = growth_ckpt_save(path, e->base, graft, meta, state, n, err);
+    int rc = ckpt_save(path, added_policy(e), meta, state, n, err);
     free(meta);
     free(state);
     return rc;
@@ -55,8 +54,8 @@ int added_keep(struct added *g, struct entry *e, struct err *err)
     pthread_mutex_unlock(&g->lock);
     if (gone) return 0;
 
-    int rc = added_write(g, e, added_graft(e), err);
-    e->unsaved = rc != 0;
+    int rc = added_write(g, e, err);
+    e->training.unsaved = rc != 0;
     pthread_mutex_lock(&g->lock);
     gone = e->gone;
     if (!gone) g->saving = NULL; /* from here on who removes it takes its file as well */
@@ -75,7 +74,7 @@ int added_save(struct added *g, struct err *e)
     struct entry *at[SERVICE_ADDED];
     int n = added_list(at, g), rc = 0;
     for (int i = 0; i < n; i++) {
-        int failed = at[i]->unsaved ? added_keep(g, at[i], e) : 0;
+        int failed = at[i]->training.unsaved ? added_keep(g, at[i], e) : 0;
         if (failed) rc = failed;
     }
     return rc;
@@ -87,14 +86,13 @@ int added_encode(void **out, size_t *n, struct added *g, const char *name, struc
     const struct entry *found = added_by_name(g, name);
     pthread_mutex_unlock(&g->lock);
     if (!found) return err_field(e, ERR_ABSENT, "profile", "'%.63s' has not grown", name);
-    return growth_ckpt_encode(out, n, found->base, added_graft(found), NULL, NULL, 0, e);
+    return ckpt_encode(out, n, added_policy(found), NULL, NULL, 0, e);
 }
 
 /* ---- restart */
 
 struct read {
-    struct policy *base;
-    struct graft *graft;
+    struct policy *policy;
     void *state;
     size_t state_n;
     double since, score, base_score;
@@ -124,7 +122,14 @@ static int load_file(struct read *r, const char *path, struct err *e)
 {
     struct ckpt_meta *meta = calloc(1, sizeof *meta);
     if (!meta) return err_set(e, ERR_MEMORY, "no memory for a grown profile");
-    int rc = growth_ckpt_load(&r->base, &r->graft, path, meta, &r->state, &r->state_n, e);
+    struct err why = {0};
+    r->policy = ckpt_load_any(path, meta, &r->state, &r->state_n, &why);
+    if (r->policy && !r->policy->added) {
+        err_field(&why, ERR_INVALID, path, "is of a policy without added experts");
+        policy_free(r->policy);
+        r->policy = NULL;
+    }
+    int rc = r->policy ? 0 : err_field(e, why.code, why.field, "%s", why.detail);
     if (!rc) {
         r->since = real_of(meta, "grown_at");
         r->score = real_of(meta, "check_score");
@@ -136,7 +141,7 @@ static int load_file(struct read *r, const char *path, struct err *e)
     return rc;
 }
 
-/* r->base is taken. What is of other nodes was examined by who learned it. */
+/* r->policy is taken. What is of other nodes was examined by who learned it. */
 static int added_file_make(struct entry **made, struct added *g, const char *name,
                            const struct qoe *qoe, const struct read *r, double now,
                            struct err *e)
@@ -145,15 +150,14 @@ static int added_file_make(struct entry **made, struct added *g, const char *nam
     struct added_making how = {.name = name,
                                .id = r->id,
                                .qoe = qoe,
-                               .base = r->base,
-                               .graft = r->graft,
+                               .policy = r->policy,
                                .score = r->score,
                                .base_score = r->base_score,
                                .now = now};
     if (mine) {
-        how.exam = exam_new_added(r->base, &r->graft->cfg, qoe, e);
+        how.exam = exam_new_profile(&r->policy->cfg, qoe, e);
         if (!how.exam) {
-            policy_free(r->base);
+            policy_free(r->policy);
             return ERR_MEMORY;
         }
     }
@@ -161,7 +165,7 @@ static int added_file_make(struct entry **made, struct added *g, const char *nam
     if (!*made) return ERR_MEMORY;
     (*made)->position = r->position;
     (*made)->since = r->since;
-    return added_keep_shape(g, r->graft, e);
+    return added_keep_shape(g, added_policy(*made), e);
 }
 
 int added_restore(struct added *g, const char *name, const struct qoe *qoe,
@@ -175,25 +179,24 @@ int added_restore(struct added *g, const char *name, const struct qoe *qoe,
     struct read r = {0};
     struct entry *made = NULL;
     rc = load_file(&r, path, e);
-    if (!rc && (r.base->cfg.obs_dim != serving->obs_dim ||
-                r.base->cfg.actions != serving->actions)) {
+    if (!rc && (r.policy->cfg.obs_dim != serving->obs_dim ||
+                r.policy->cfg.actions != serving->actions)) {
         rc = err_field(e, ERR_INVALID, path,
                        "was grown on a policy of %d inputs and %d levels; the one served "
                        "has %d and %d",
-                       r.base->cfg.obs_dim, r.base->cfg.actions, serving->obs_dim,
+                       r.policy->cfg.obs_dim, r.policy->cfg.actions, serving->obs_dim,
                        serving->actions);
-        policy_free(r.base);
+        policy_free(r.policy);
     } else if (!rc) {
         rc = added_file_make(&made, g, name, qoe, &r, now, e);
     }
-    if (made && made->growth && r.state &&
-        growth_state_put(made->growth, r.state, r.state_n, NULL))
+    if (made && made->training.online && r.state &&
+        online_state_put(made->training.online, r.state, r.state_n, NULL))
         log_event(g->cfg.log, LOG_WARN, "grown",
                   "%s: the optimiser is of another configuration: starting anew", name);
     if (rc && rc != ERR_MEMORY) put_aside(path);
-    added_enter(g, rc ? NULL : made, r.graft);
+    added_enter(g, rc ? NULL : made);
     if (rc) added_entry_free(made);
-    graft_free(r.graft);
     free(r.state);
     return rc ? rc : 1;
 }

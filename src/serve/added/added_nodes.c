@@ -13,25 +13,24 @@ static struct entry *added_nodes_find(struct added *g, uint64_t id)
     return NULL;
 }
 
-/* Newer weights of one that is there. */
+/* Newer weights of one that is here. */
 static int renew(struct added *g, struct entry *e, const struct added_taken *t,
                  struct err *err)
 {
-    if (!graft_fits(t->graft, e->base))
-        return err_set(err, ERR_CORRUPT, "were grown on other weights than those here");
-    struct graft *copy = graft_clone(t->graft, err);
-    if (!copy) return ERR_MEMORY;
-    int rc = published_swap_added(e->published, copy, t->published_at, t->score, err);
+    struct policy base = policy_frozen(added_policy(e));
+    struct policy *p = policy_clone(&base, err);
+    if (!p) return ERR_MEMORY;
+    int rc = policy_add_copy(p, t->graft, err);
     if (rc) {
-        graft_free(copy);
+        policy_free(p);
         return rc;
     }
-    graft_free(e->graft);
-    e->graft = copy;
+    rc = published_swap(e->training.published, p, t->published_at, t->score, err);
+    if (rc) return rc;
     e->score = t->score;
     e->position = t->position;
-    e->unsaved = true;
-    added_describe(g, e, copy);
+    e->training.unsaved = true;
+    added_describe(g, e);
     return 0;
 }
 
@@ -47,29 +46,28 @@ static int added_nodes_make(struct added *g, const struct added_taken *t, double
     struct added_making how = {.name = t->name,
                                .id = t->id,
                                .qoe = t->qoe,
-                               .base = t->base,
-                               .graft = t->graft,
+                               .policy = t->base,
                                .score = t->score,
                                .base_score = t->base_score,
                                .now = now};
     struct entry *made = NULL;
-    if (g->cfg.learn) how.exam = exam_new_added(t->base, &t->graft->cfg, t->qoe, e);
+    if (g->cfg.learn) how.exam = exam_new_profile(&t->base->cfg, t->qoe, e);
     if (g->cfg.learn && !how.exam)
         policy_free(t->base);
     else
         made = added_entry_new(g, &how, e);
-    rc = made ? added_keep_shape(g, t->graft, e) : ERR_MEMORY;
+    rc = made ? added_keep_shape(g, added_policy(made), e) : ERR_MEMORY;
     if (!rc) {
         made->position = made->read = t->position;
-        if (made->growth && t->state &&
-            growth_state_put(made->growth, t->state, t->state_n, NULL))
+        if (made->training.online && t->state &&
+            online_state_put(made->training.online, t->state, t->state_n, NULL))
             log_event(g->cfg.log, LOG_WARN, "grown",
                       "%s: the optimiser is of another configuration: starting anew",
                       t->name);
         /* a file that cannot be written now is tried again with the next ones */
-        made->unsaved = added_write(g, made, t->graft, NULL) != 0;
+        made->training.unsaved = added_write(g, made, NULL) != 0;
     }
-    added_enter(g, rc ? NULL : made, t->graft);
+    added_enter(g, rc ? NULL : made);
     if (rc) added_entry_free(made);
     return rc;
 }
@@ -82,9 +80,10 @@ int added_take(struct added *g, const struct added_taken *t, double now, struct 
         return renew(g, is, t, e);
     }
     if (!t->base) return err_set(e, ERR_ABSENT, "are of weights that are not here");
-    if (graft_fits(t->graft, t->base)) return added_nodes_make(g, t, now, e);
+    int rc = policy_add_copy(t->base, t->graft, e);
+    if (!rc) return added_nodes_make(g, t, now, e);
     policy_free(t->base);
-    return err_set(e, ERR_CORRUPT, "were grown on other weights than those with them");
+    return rc;
 }
 
 void added_rewind(struct added *g, uint64_t place)
@@ -105,17 +104,18 @@ int added_look(struct added_one out[SERVICE_ADDED], struct added *g)
     struct entry *at[SERVICE_ADDED];
     int n = added_list(at, g);
     for (int i = 0; i < n; i++) {
-        const struct entry *e = at[i];
-        const struct graft *now = added_graft(e);
-        struct growth_stats s = {.online.check_score = e->score};
-        if (e->growth) growth_stats(e->growth, &s);
+        struct entry *e = at[i];
+        const struct policy *now = added_policy(e);
+        struct online_stats s = {.check_score = e->score};
+        if (e->training.online) online_stats(e->training.online, &s);
+        e->base = policy_frozen(now);
         out[i] = (struct added_one){.id = e->id,
-                                    .version = now->version,
+                                    .version = now->added->version,
                                     .position = e->position,
-                                    .score = s.online.check_score,
+                                    .score = s.check_score,
                                     .base_score = e->base_score,
-                                    .base = e->base,
-                                    .graft = now};
+                                    .base = &e->base,
+                                    .graft = now->added};
         memcpy(out[i].name, e->name, sizeof out[i].name);
     }
     return n;
@@ -124,12 +124,8 @@ int added_look(struct added_one out[SERVICE_ADDED], struct added *g)
 int added_state(void **out, size_t *n, struct added *g, uint64_t id, struct err *e)
 {
     const struct entry *of = added_nodes_find(g, id);
-    if (!of || !of->growth) return err_set(e, ERR_ABSENT, "nothing learns");
-    *n = growth_state_size(of->growth);
-    *out = malloc(*n);
-    if (!*out) return err_set(e, ERR_MEMORY, "no memory for a learner's state");
-    growth_state_get(of->growth, *out);
-    return 0;
+    if (!of || !of->training.online) return err_set(e, ERR_ABSENT, "nothing learns");
+    return training_state(out, n, &of->training, e);
 }
 
 void added_christen(struct added *g, const char *name, uint64_t id)
@@ -138,7 +134,7 @@ void added_christen(struct added *g, const char *name, uint64_t id)
     struct entry *e = added_by_name(g, name);
     if (e && !e->id) {
         e->id = id;
-        e->unsaved = true;
+        e->training.unsaved = true;
     }
     pthread_mutex_unlock(&g->lock);
 }

@@ -135,13 +135,14 @@ static void pass_floats(struct pack *p, struct norga *g)
         pack_f32(p, &g->theta[i]);
 }
 
-int added_wire_put_graft(void **out, size_t *n, const struct graft *g, struct err *e)
+int added_wire_put_graft(void **out, size_t *n, const struct policy_added *g,
+                         struct err *e)
 {
-    size_t room = GRAFT_HEAD + 4 * graft_floats(g);
+    size_t room = GRAFT_HEAD + 4 * policy_added_floats(g);
     *out = malloc(room);
     if (!*out) return err_set(e, ERR_MEMORY, "no memory to publish new experts");
-    struct graft_head h = {g->cfg.experts, (int)g->cfg.sigma, g->shape_learns,
-                           g->version,     g->base_version,   g->base_crc};
+    struct graft_head h = {g->cfg.added.experts, (int)g->cfg.added.sigma, g->shape_learns,
+                           g->version,           g->base_version,         g->base_crc};
     struct pack p = pack_writer(*out, room);
     pass_head(&p, &h);
     pass_floats(&p, g->actor);
@@ -153,14 +154,15 @@ int added_wire_put_graft(void **out, size_t *n, const struct graft *g, struct er
     return err_set(e, ERR_CORRUPT, "new experts are not finite");
 }
 
-struct graft *added_wire_get_graft(const struct policy_cfg *base, const void *bytes,
-                                   size_t n, struct err *e)
+struct policy_added *added_wire_get_graft(const struct policy_cfg *base,
+                                          const void *bytes, size_t n, struct err *e)
 {
     struct graft_head h = {0};
     struct pack p = pack_reader(bytes, n);
     pass_head(&p, &h);
-    struct graft_cfg cfg = {*base, h.experts, (enum norga_sigma)h.sigma};
-    struct graft *g = p.ok ? graft_new(&cfg, e) : NULL;
+    struct policy_cfg cfg = *base;
+    cfg.added = (struct policy_added_cfg){h.experts, (enum norga_sigma)h.sigma};
+    struct policy_added *g = p.ok ? policy_added_new(&cfg, e) : NULL;
     if (p.ok && !g) return NULL;
     if (g) {
         g->shape_learns = h.shape_learns;
@@ -171,7 +173,7 @@ struct graft *added_wire_get_graft(const struct policy_cfg *base, const void *by
         pass_floats(&p, g->critic);
     }
     if (p.ok && pack_over(&p) && h.version) return g;
-    graft_free(g);
+    policy_added_free(g);
     err_set(e, ERR_CORRUPT, "hold numbers that cannot be");
     return NULL;
 }

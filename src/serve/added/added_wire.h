@@ -14,7 +14,7 @@
 #ifndef SERVE_ADDED_WIRE_H
 #define SERVE_ADDED_WIRE_H
 
-#include "policy/graft.h"
+#include "policy/policy.h"
 #include "serve/cluster/pieces.h"
 #include "serve/session/service.h"
 
@@ -59,10 +59,10 @@ int added_wire_get(struct added_wire *w, const void *bytes, size_t n, struct err
     __attribute__((warn_unused_result));
 
 /* New experts alone; *out owned by the caller, without an envelope. */
-int added_wire_put_graft(void **out, size_t *n, const struct graft *g, struct err *e)
-    __attribute__((warn_unused_result));
+int added_wire_put_graft(void **out, size_t *n, const struct policy_added *g,
+                         struct err *e) __attribute__((warn_unused_result));
 /* NULL and why not. base: the configuration of what they were grown on. */
-struct graft *added_wire_get_graft(const struct policy_cfg *base, const void *bytes,
-                                   size_t n, struct err *e);
+struct policy_added *added_wire_get_graft(const struct policy_cfg *base,
+                                          const void *bytes, size_t n, struct err *e);
 
 #endif

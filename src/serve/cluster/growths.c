@@ -204,7 +204,7 @@ int growths_fetch(struct growths *g, const struct added_wire_one *one, bool lear
         return err_set(e, ERR_ABSENT, "are of a profile that is not known here");
 
     struct policy *base = there ? NULL : fetch_base(g, one, &why);
-    struct graft *graft = NULL;
+    struct policy_added *graft = NULL;
     if (there || base) {
         const struct policy_cfg *shape = there ? &here.base->cfg : &base->cfg;
         if (!fetch_part(&bytes, g, one, ADDED_WIRE_GRAFT, &why))
@@ -231,7 +231,7 @@ int growths_fetch(struct growths *g, const struct added_wire_one *one, bool lear
         (void)!added_take(g->cfg.added, &t, now, &why);
     else
         policy_free(base);
-    graft_free(graft);
+    policy_added_free(graft);
     free(bytes);
     free(state);
     return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;

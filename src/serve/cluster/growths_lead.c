@@ -252,7 +252,7 @@ static int put_base(struct added_wire_one *one, struct growths *g,
 }
 
 static int put_rest(struct added_wire_one *one, struct growths *g,
-                    const struct graft *graft, struct err *e)
+                    const struct policy_added *graft, struct err *e)
 {
     void *new = NULL, *state = NULL;
     size_t n, state_n;

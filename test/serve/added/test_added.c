@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "learn/growth_ckpt.h"
+#include "learn/ckpt.h"
 #include "support/alloc.h"
 #include "support/served.h"
 

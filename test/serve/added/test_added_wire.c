@@ -107,23 +107,23 @@ START_TEST(new_experts_come_back)
     struct policy_cfg base = policy_cfg_default(FEAT_FULL_DIM);
     struct policy *p = policy_new(&base, NULL);
     policy_init(p, 3);
-    struct graft_cfg cfg = {base, 2, NORGA_TANH};
-    struct graft *g = graft_new(&cfg, NULL), *r;
-    ck_assert_int_eq(graft_init(g, p, NULL, 0, 4, NULL), 0);
+    struct policy_added_cfg two = {2, NORGA_TANH};
+    ck_assert_int_eq(policy_add(p, &two, NULL, 0, 4, NULL), 0);
+    struct policy_added *g = p->added, *r;
     g->version = 12;
     g->shape_learns = false;
     void *bytes;
     size_t n;
     ck_assert_int_eq(added_wire_put_graft(&bytes, &n, g, NULL), 0);
-    ck_assert_uint_eq(n, 23 + 4 * graft_floats(g));
+    ck_assert_uint_eq(n, 23 + 4 * policy_added_floats(g));
     r = added_wire_get_graft(&p->cfg, bytes, n, NULL);
     ck_assert_ptr_nonnull(r);
-    ck_assert(graft_fits(r, p));
+    ck_assert(policy_added_fits(r, p));
     ck_assert_uint_eq(r->version, 12);
     ck_assert(!r->shape_learns);
     ck_assert_mem_eq(r->actor->theta, g->actor->theta, sizeof(float) * g->actor->n);
     ck_assert_mem_eq(r->critic->theta, g->critic->theta, sizeof(float) * g->critic->n);
-    graft_free(r);
+    policy_added_free(r);
 
     struct err e = {0};
     ck_assert_ptr_null(added_wire_get_graft(&p->cfg, bytes, n - 1, &e));
@@ -133,7 +133,6 @@ START_TEST(new_experts_come_back)
     free(bytes);
     g->critic->theta[5] = NAN;
     ck_assert_int_eq(added_wire_put_graft(&bytes, &n, g, NULL), ERR_CORRUPT);
-    graft_free(g);
     policy_free(p);
 }
 END_TEST
