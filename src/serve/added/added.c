@@ -1,14 +1,69 @@
-#include "added_priv.h"
+#include "serve/added/added.h"
 
 #include <assert.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "learn/ckpt.h"
+#include "serve/learner/training.h"
+
 enum { TAGS = 256, BATCH = 1024, OBSERVED = 1024 };
 static const double AGAIN_S = 1; /* what could not be published waits so long */
+
+#define ADDED_PATH 600
+
+struct entry {
+    char name[SERVICE_NAME];
+    uint64_t id; /* of the growth, among nodes; 0: standalone */
+    struct qoe qoe;
+    int tag;
+    double since;
+    struct training training; /* exam and online may be NULL: nothing learns here */
+    struct policy base;       /* view of the frozen mixture, for added_look */
+    struct added *table;
+    double base_score, score; /* score: of the newest weights, if nothing learns */
+    uint64_t read;            /* place in the stream up to which it was given something */
+    uint64_t position;        /* and up to which that is in its weights */
+    double tried_at;          /* when unpublished weights were tried last */
+
+    /* under the table's lock */
+    int users;
+    bool gone;
+    double share_sum;
+    struct service_added stats;
+    struct entry *next; /* of those that are gone */
+};
+
+struct added {
+    struct added_cfg cfg;
+    pthread_mutex_t lock; /* of all below, and what is said above */
+    struct entry *at[SERVICE_ADDED];
+    struct entry *removed; /* waiting for their users */
+    struct entry *saving;  /* whose file is being written */
+    int n, next_tag;
+    bool making;    /* one at a time */
+    bool frozen;    /* a and tau are settled, as there is a second profile */
+    uint64_t place; /* in the stream, of what was taught last; the learner's */
+    struct policy_added *shape; /* source of a and tau for the next; NULL: none yet */
+};
+
+/* One that is to be made. */
+struct added_making {
+    const char *name;
+    uint64_t id;
+    const struct qoe *qoe;
+    struct policy *policy; /* taken; with added experts */
+    struct exam *exam;     /* taken; NULL: nothing learns, and the scores are those */
+    double score, base_score;
+    double now;
+    uint64_t position;
+    const void *state; /* of what learns (online.h); NULL: it begins anew */
+    size_t state_n;
+};
 
 struct online_cfg added_online(const struct online_cfg *common)
 {
@@ -32,7 +87,7 @@ struct added *added_new(const struct added_cfg *cfg, struct err *e)
     return g;
 }
 
-void added_entry_free(struct entry *e)
+static void added_entry_free(struct entry *e)
 {
     if (!e) return;
     training_release(&e->training);
@@ -57,7 +112,7 @@ void added_free(struct added *g)
 
 /* ---- under the lock */
 
-struct entry *added_by_name(const struct added *g, const char *name)
+static struct entry *added_by_name(const struct added *g, const char *name)
 {
     for (int i = 0; i < g->n; i++)
         if (!strcmp(g->at[i]->name, name)) return g->at[i];
@@ -87,9 +142,8 @@ static int take_tag(struct added *g)
     return tag;
 }
 
-/* ---- making */
-
-const struct policy *added_policy(const struct entry *e)
+/* The newest weights. For the thread that learns, or follows. */
+static const struct policy *added_policy(const struct entry *e)
 {
     if (e->training.online) return online_policy(e->training.online);
     /* the caller's thread alone publishes, so that these stay */
@@ -98,7 +152,84 @@ const struct policy *added_policy(const struct entry *e)
     return w->policy;
 }
 
-void added_describe(struct added *g, struct entry *e)
+/* All of now; for the thread that frees them (added_sweep). */
+static int added_list(struct entry *out[SERVICE_ADDED], struct added *g)
+{
+    pthread_mutex_lock(&g->lock);
+    int n = g->n;
+    memcpy(out, g->at, sizeof *out * (size_t)n);
+    pthread_mutex_unlock(&g->lock);
+    return n;
+}
+
+/* ---- files */
+
+/* Of its file; false: nothing is kept. */
+static bool added_path(char out[ADDED_PATH], const struct added *g, const char *name)
+{
+    return g->cfg.dir && snprintf(out, ADDED_PATH, "%s/grown-%s.safetensors", g->cfg.dir,
+                                  name) < ADDED_PATH;
+}
+
+static int added_write(struct added *g, const struct entry *e, struct err *err)
+{
+    char path[ADDED_PATH];
+    if (!added_path(path, g, e->name)) return 0;
+    size_t n = 0;
+    void *state = NULL;
+    if (e->training.online && training_state(&state, &n, &e->training, err))
+        return ERR_MEMORY;
+
+    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
+    if (!meta) {
+        free(state);
+        return err_set(err, ERR_MEMORY, "no memory for a checkpoint");
+    }
+    ckpt_meta_set(meta, "made_by", "abrd serve");
+    ckpt_meta_set(meta, "profile", "%s", e->name);
+    ckpt_meta_set(meta, "mu", "%.9g,%.9g,%.9g", e->qoe.mu_quality, e->qoe.mu_switch,
+                  e->qoe.mu_stall);
+    ckpt_meta_set(meta, "grown_at", "%.3f", e->since);
+    if (e->id) {
+        ckpt_meta_set(meta, "growth", "%016llx", (unsigned long long)e->id);
+        ckpt_meta_set(meta, "growth_position", "%llu", (unsigned long long)e->position);
+        ckpt_meta_set(meta, "check_score", "%.9g", e->score);
+        ckpt_meta_set(meta, "base_score", "%.9g", e->base_score);
+    }
+    int rc = ckpt_save(path, added_policy(e), meta, state, n, err);
+    free(meta);
+    free(state);
+    return rc;
+}
+
+/* Saved, unless it is removed meanwhile: then its file goes again. */
+static int added_keep(struct added *g, struct entry *e, struct err *err)
+{
+    pthread_mutex_lock(&g->lock);
+    bool gone = e->gone;
+    g->saving = gone ? NULL : e;
+    pthread_mutex_unlock(&g->lock);
+    if (gone) return 0;
+
+    int rc = added_write(g, e, err);
+    e->training.unsaved = rc != 0;
+    pthread_mutex_lock(&g->lock);
+    gone = e->gone;
+    if (!gone) g->saving = NULL; /* from here on who removes it takes its file as well */
+    pthread_mutex_unlock(&g->lock);
+    if (!gone) return rc;
+    char path[ADDED_PATH];
+    if (added_path(path, g, e->name)) unlink(path);
+    pthread_mutex_lock(&g->lock);
+    g->saving = NULL;
+    pthread_mutex_unlock(&g->lock);
+    return rc;
+}
+
+/* ---- making */
+
+/* What can be told of the newest weights, but for what decisions add up. */
+static void added_describe(struct added *g, struct entry *e)
 {
     const struct policy *now = added_policy(e);
     struct online_stats s = {.check_score = e->score};
@@ -126,8 +257,9 @@ static int added_announce(void *ctx, const struct policy *p, double now, double 
     return e->training.unsaved ? added_keep(e->table, e, err) : 0;
 }
 
-struct entry *added_entry_new(struct added *g, const struct added_making *m,
-                              struct err *e)
+/* NULL: what was taken is freed. */
+static struct entry *added_entry_new(struct added *g, const struct added_making *m,
+                                     struct err *e)
 {
     struct entry *made = calloc(1, sizeof *made);
     if (!made) {
@@ -175,7 +307,8 @@ static int added_sprout(struct added *g, struct policy *base, struct exam *exam,
     return 0;
 }
 
-int added_reserve(struct added *g, const char *name, struct err *e)
+/* The place for one more, which added_enter takes, or gives back (made NULL). 1: it is there already. */
+static int added_reserve(struct added *g, const char *name, struct err *e)
 {
     int rc = 0;
     pthread_mutex_lock(&g->lock);
@@ -194,7 +327,7 @@ int added_reserve(struct added *g, const char *name, struct err *e)
     return rc;
 }
 
-void added_enter(struct added *g, struct entry *made)
+static void added_enter(struct added *g, struct entry *made)
 {
     if (made) added_describe(g, made);
     pthread_mutex_lock(&g->lock);
@@ -207,7 +340,8 @@ void added_enter(struct added *g, struct entry *made)
     pthread_mutex_unlock(&g->lock);
 }
 
-int added_keep_shape(struct added *g, const struct policy *p, struct err *e)
+/* The first profile's a and tau are everybody's: kept for the next one. */
+static int added_keep_shape(struct added *g, const struct policy *p, struct err *e)
 {
     struct policy_added *copy = policy_added_clone(p->added, e);
     if (!copy) return ERR_MEMORY;
@@ -217,6 +351,27 @@ int added_keep_shape(struct added *g, const struct policy *p, struct err *e)
     pthread_mutex_unlock(&g->lock);
     policy_added_free(old);
     return 0;
+}
+
+/* An entry of weights that were made before: read from a file, or taken from another node.
+ * m->policy is taken. */
+static int added_revive(struct entry **made, struct added *g, struct added_making *m,
+                        bool examine, struct err *e)
+{
+    if (examine) m->exam = exam_new_profile(&m->policy->cfg, m->qoe, e);
+    if (examine && !m->exam) {
+        policy_free(m->policy);
+        return ERR_MEMORY;
+    }
+    *made = added_entry_new(g, m, e);
+    if (!*made) return ERR_MEMORY;
+    struct online *online = (*made)->training.online;
+    (*made)->position = m->position;
+    if (online && m->state && online_state_put(online, m->state, m->state_n, NULL))
+        log_event(g->cfg.log, LOG_WARN, "grown",
+                  "%s: the optimiser is of another configuration: starting anew",
+                  m->name);
+    return added_keep_shape(g, added_policy(*made), e);
 }
 
 int added_add(struct added *g, uint64_t id, const char *name, const struct qoe *qoe,
@@ -350,15 +505,6 @@ int added_decide(struct verdict *out, struct added *g, int tag, struct decider *
 
 /* ---- learning: entries are freed by this thread alone, so it may hold on to them */
 
-int added_list(struct entry *out[SERVICE_ADDED], struct added *g)
-{
-    pthread_mutex_lock(&g->lock);
-    int n = g->n;
-    memcpy(out, g->at, sizeof *out * (size_t)n);
-    pthread_mutex_unlock(&g->lock);
-    return n;
-}
-
 void added_teach(struct added *g, const struct online_trajectory *t, uint64_t place)
 {
     pthread_mutex_lock(&g->lock);
@@ -436,6 +582,235 @@ int added_turn(struct added *g, double now, struct err *e)
     }
     added_sweep(g);
     return rc ? rc : published;
+}
+
+int added_save(struct added *g, struct err *e)
+{
+    struct entry *at[SERVICE_ADDED];
+    int n = added_list(at, g), rc = 0;
+    for (int i = 0; i < n; i++) {
+        int failed = at[i]->training.unsaved ? added_keep(g, at[i], e) : 0;
+        if (failed) rc = failed;
+    }
+    return rc;
+}
+
+int added_encode(void **out, size_t *n, struct added *g, const char *name, struct err *e)
+{
+    pthread_mutex_lock(&g->lock);
+    const struct entry *found = added_by_name(g, name);
+    pthread_mutex_unlock(&g->lock);
+    if (!found) return err_field(e, ERR_ABSENT, "profile", "'%.63s' has not grown", name);
+    return ckpt_encode(out, n, added_policy(found), NULL, NULL, 0, e);
+}
+
+/* ---- restart */
+
+static void put_aside(const char *path)
+{
+    char bad[ADDED_PATH + 8];
+    snprintf(bad, sizeof bad, "%s.bad", path);
+    rename(path, bad);
+}
+
+static double real_of(const struct ckpt_meta *meta, const char *key)
+{
+    const char *at = ckpt_meta_get(meta, key);
+    return at ? strtod(at, NULL) : 0;
+}
+
+static uint64_t u64_of(const struct ckpt_meta *meta, const char *key, int base)
+{
+    const char *at = ckpt_meta_get(meta, key);
+    return at ? strtoull(at, NULL, base) : 0;
+}
+
+/* *since: when it was grown. */
+static int load_file(struct added_making *m, void **state, double *since,
+                     const char *path, struct err *e)
+{
+    struct ckpt_meta *meta = calloc(1, sizeof *meta);
+    if (!meta) return err_set(e, ERR_MEMORY, "no memory for a grown profile");
+    struct err why = {0};
+    m->policy = ckpt_load_any(path, meta, state, &m->state_n, &why);
+    if (m->policy && !m->policy->added) {
+        err_field(&why, ERR_INVALID, path, "is of a policy without added experts");
+        policy_free(m->policy);
+        m->policy = NULL;
+    }
+    if (m->policy) {
+        m->state = *state;
+        *since = real_of(meta, "grown_at");
+        m->score = real_of(meta, "check_score");
+        m->base_score = real_of(meta, "base_score");
+        m->id = u64_of(meta, "growth", 16);
+        m->position = u64_of(meta, "growth_position", 10);
+    }
+    free(meta);
+    return m->policy ? 0 : err_field(e, why.code, why.field, "%s", why.detail);
+}
+
+int added_restore(struct added *g, const char *name, const struct qoe *qoe,
+                  const struct policy_cfg *serving, double now, struct err *e)
+{
+    char path[ADDED_PATH];
+    if (!added_path(path, g, name) || access(path, F_OK)) return 0;
+    int rc = added_reserve(g, name, e);
+    if (rc) return rc;
+
+    struct added_making m = {.name = name, .qoe = qoe, .now = now};
+    struct entry *made = NULL;
+    void *state = NULL;
+    double since = 0;
+    rc = load_file(&m, &state, &since, path, e);
+    if (!rc && (m.policy->cfg.obs_dim != serving->obs_dim ||
+                m.policy->cfg.actions != serving->actions)) {
+        rc = err_field(e, ERR_INVALID, path,
+                       "was grown on a policy of %d inputs and %d levels; the one served "
+                       "has %d and %d",
+                       m.policy->cfg.obs_dim, m.policy->cfg.actions, serving->obs_dim,
+                       serving->actions);
+        policy_free(m.policy);
+    } else if (!rc) {
+        /* what is of other nodes was examined by the one that learned it */
+        rc = added_revive(&made, g, &m, g->cfg.learn || !m.id, e);
+    }
+    if (made) made->since = since;
+    if (rc && rc != ERR_MEMORY) put_aside(path);
+    added_enter(g, rc ? NULL : made);
+    if (rc) added_entry_free(made);
+    free(state);
+    return rc ? rc : 1;
+}
+
+/* ---- among nodes: taken as they were published, and shown to the one that publishes them */
+
+static struct entry *added_nodes_find(struct added *g, uint64_t id)
+{
+    struct entry *at[SERVICE_ADDED];
+    int n = added_list(at, g);
+    for (int i = 0; i < n; i++)
+        if (at[i]->id == id) return at[i];
+    return NULL;
+}
+
+/* Newer weights of one that is here. */
+static int renew(struct added *g, struct entry *e, const struct added_taken *t,
+                 struct err *err)
+{
+    struct policy base = policy_frozen(added_policy(e));
+    struct policy *p = policy_clone(&base, err);
+    if (!p) return ERR_MEMORY;
+    int rc = policy_add_copy(p, t->graft, err);
+    if (rc) {
+        policy_free(p);
+        return rc;
+    }
+    rc = published_swap(e->training.published, p, t->published_at, t->score, err);
+    if (rc) return rc;
+    e->score = t->score;
+    e->position = t->position;
+    e->training.unsaved = true;
+    added_describe(g, e);
+    return 0;
+}
+
+static int added_nodes_make(struct added *g, const struct added_taken *t, double now,
+                            struct err *e)
+{
+    added_remove(g, t->name);
+    int rc = added_reserve(g, t->name, e);
+    if (rc) {
+        policy_free(t->base);
+        return rc < 0 ? rc : err_set(e, ERR_CONFLICT, "%s is being grown", t->name);
+    }
+    struct added_making m = {.name = t->name,
+                             .id = t->id,
+                             .qoe = t->qoe,
+                             .policy = t->base,
+                             .score = t->score,
+                             .base_score = t->base_score,
+                             .now = now,
+                             .position = t->position,
+                             .state = t->state,
+                             .state_n = t->state_n};
+    struct entry *made = NULL;
+    rc = added_revive(&made, g, &m, g->cfg.learn, e);
+    if (!rc) {
+        made->read = t->position;
+        /* a file that cannot be written now is tried again with the next ones */
+        made->training.unsaved = added_write(g, made, NULL) != 0;
+    }
+    added_enter(g, rc ? NULL : made);
+    if (rc) added_entry_free(made);
+    return rc;
+}
+
+int added_take(struct added *g, const struct added_taken *t, double now, struct err *e)
+{
+    struct entry *is = g->cfg.learn ? NULL : added_nodes_find(g, t->id);
+    if (is) {
+        policy_free(t->base);
+        return renew(g, is, t, e);
+    }
+    if (!t->base) return err_set(e, ERR_ABSENT, "are of weights that are not here");
+    int rc = policy_add_copy(t->base, t->graft, e);
+    if (!rc) return added_nodes_make(g, t, now, e);
+    policy_free(t->base);
+    return rc;
+}
+
+void added_rewind(struct added *g, uint64_t place)
+{
+    g->place = place;
+}
+
+void added_forget(struct added *g)
+{
+    struct entry *at[SERVICE_ADDED];
+    int n = added_list(at, g);
+    for (int i = 0; i < n; i++)
+        at[i]->position = at[i]->read = 0;
+}
+
+int added_look(struct added_one out[SERVICE_ADDED], struct added *g)
+{
+    struct entry *at[SERVICE_ADDED];
+    int n = added_list(at, g);
+    for (int i = 0; i < n; i++) {
+        struct entry *e = at[i];
+        const struct policy *now = added_policy(e);
+        struct online_stats s = {.check_score = e->score};
+        if (e->training.online) online_stats(e->training.online, &s);
+        e->base = policy_frozen(now);
+        out[i] = (struct added_one){.id = e->id,
+                                    .version = now->added->version,
+                                    .position = e->position,
+                                    .score = s.check_score,
+                                    .base_score = e->base_score,
+                                    .base = &e->base,
+                                    .graft = now->added};
+        memcpy(out[i].name, e->name, sizeof out[i].name);
+    }
+    return n;
+}
+
+int added_state(void **out, size_t *n, struct added *g, uint64_t id, struct err *e)
+{
+    const struct entry *of = added_nodes_find(g, id);
+    if (!of || !of->training.online) return err_set(e, ERR_ABSENT, "nothing learns");
+    return training_state(out, n, &of->training, e);
+}
+
+void added_christen(struct added *g, const char *name, uint64_t id)
+{
+    pthread_mutex_lock(&g->lock);
+    struct entry *e = added_by_name(g, name);
+    if (e && !e->id) {
+        e->id = id;
+        e->training.unsaved = true;
+    }
+    pthread_mutex_unlock(&g->lock);
 }
 
 /* ---- seen from outside */
