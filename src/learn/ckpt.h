@@ -45,8 +45,8 @@
  * saved nor loaded), ERR_IO, ERR_ABSENT (also a tensor that an import lacks), ERR_MEMORY.
  *
  * Ownership: ckpt_load gives an owned policy. Threads: pure apart from the file. */
-#ifndef RL_CKPT_H
-#define RL_CKPT_H
+#ifndef LEARN_CKPT_H
+#define LEARN_CKPT_H
 
 #include "policy/policy.h"
 

@@ -1,6 +1,7 @@
 #include "learn/online.h"
 
 #include "learn/buffer.h"
+#include "nn/adam.h"
 
 #include <assert.h>
 #include <math.h>
@@ -230,16 +231,11 @@ static void online_value(void *ctx, float *v, const float *obs, int n)
         v[i] += o->policy->ret_std * o->added_value[i];
 }
 
-static bool floats_finite(const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(x[i])) return false;
-    return true;
-}
-
 static bool online_all_finite(const struct mix *m, struct mix_range r)
 {
-    return floats_finite(m->theta + r.at, r.n);
+    for (size_t i = r.at; i < r.at + r.n; i++)
+        if (!isfinite(m->theta[i])) return false;
+    return true;
 }
 
 /* Experts that the update left not finite. */
@@ -269,8 +265,8 @@ static bool healed(struct online *o, int rc)
 {
     const struct policy_added *a = o->policy->added;
     if (a)
-        return !rc && floats_finite(a->actor->theta, a->actor->n) &&
-               floats_finite(a->critic->theta, a->critic->n);
+        return !rc && isfinite(adam_sumsq(a->actor->theta, a->actor->n)) &&
+               isfinite(adam_sumsq(a->critic->theta, a->critic->n));
     uint64_t bits[2] = {online_failed(o, PPO_ACTOR), online_failed(o, PPO_CRITIC)};
     bool single = bits[PPO_ACTOR] || bits[PPO_CRITIC];
     if (rc && !single) return false;

@@ -29,8 +29,8 @@
  *
  * Errors: ERR_RANGE, ERR_MEMORY. Ownership: a packed owns its copy of the weights. Threads: a const
  * struct packed is shared read-only after packed_load. Deciding allocates nothing. */
-#ifndef MOE_PACKED_H
-#define MOE_PACKED_H
+#ifndef POLICY_PACKED_H
+#define POLICY_PACKED_H
 
 #include "policy/policy.h"
 

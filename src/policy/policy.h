@@ -33,8 +33,8 @@
  * Errors: ERR_RANGE for a configuration outside the limits, ERR_MEMORY, ERR_NUMERIC,
  * ERR_CORRUPT for added experts of other weights. Threads: const struct policy is shared
  * read-only; struct policy_ws belongs to one thread. policy_decide allocates nothing. */
-#ifndef MOE_POLICY_H
-#define MOE_POLICY_H
+#ifndef POLICY_POLICY_H
+#define POLICY_POLICY_H
 
 #include "policy/mix.h"
 #include "policy/norga.h"

@@ -136,8 +136,8 @@ END_TEST
 Suite *suite_learn_ckpt_import(void);
 Suite *suite_learn_ckpt_import(void)
 {
-    Suite *s = suite_create("rl/ckpt_import");
-    TCase *t = tcase_create("rl/ckpt_import");
+    Suite *s = suite_create("learn/ckpt_import");
+    TCase *t = tcase_create("learn/ckpt_import");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, shapes_tell_the_network);
     tcase_add_test(t, refusals);

@@ -484,8 +484,8 @@ END_TEST
 Suite *suite_serve_added_added(void);
 Suite *suite_serve_added_added(void)
 {
-    Suite *s = suite_create("serve/grown");
-    TCase *t = tcase_create("serve/grown");
+    Suite *s = suite_create("serve/added/added");
+    TCase *t = tcase_create("serve/added/added");
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, begins_as_the_common_policy);

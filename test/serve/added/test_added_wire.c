@@ -140,8 +140,8 @@ END_TEST
 Suite *suite_serve_added_added_wire(void);
 Suite *suite_serve_added_added_wire(void)
 {
-    Suite *s = suite_create("serve/grown_wire");
-    TCase *t = tcase_create("serve/grown_wire");
+    Suite *s = suite_create("serve/added/added_wire");
+    TCase *t = tcase_create("serve/added/added_wire");
     tcase_add_test(t, the_list_comes_back);
     tcase_add_test(t, who_is_gone_is_not_found);
     tcase_add_test(t, new_experts_come_back);
