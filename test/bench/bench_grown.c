@@ -1,5 +1,5 @@
-/* What a grown profile costs: a decision with new experts beside the routed one that it stands
- * on, and one update of them. The shipped shape: 3 experts of 64, two layers, top-1. */
+/* What added experts cost: a decision with them and one of the mixture alone, and one update of
+ * them. The shipped shape: 3 experts of 64, two layers, top-1. */
 #include "base/clock.h"
 #include "learn/online.h"
 #include "policy/packed.h"

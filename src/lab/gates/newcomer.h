@@ -63,7 +63,7 @@ int newcomer_learn(struct newcomer *n, int kind, const struct newcomer_tick *tic
 /* Decides greedily with what was learned for the kind; before that, as the base does. */
 struct arrivals_decider newcomer_decider(struct newcomer *n);
 
-/* The kind's new experts; NULL before they are learned, and of the other ways. */
+/* The kind's added experts; NULL before they are learned, and of the other ways. */
 const struct policy_added *newcomer_added_experts(const struct newcomer *n, int kind);
 
 #endif

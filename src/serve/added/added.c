@@ -18,7 +18,7 @@ static const double AGAIN_S = 1; /* what could not be published waits so long */
 
 struct entry {
     char name[SERVICE_NAME];
-    uint64_t id; /* of the growth, among nodes; 0: standalone */
+    uint64_t id; /* of its experts, among nodes; 0: standalone */
     struct qoe qoe;
     int tag;
     double since;
@@ -625,7 +625,7 @@ static uint64_t u64_of(const struct ckpt_meta *meta, const char *key, int base)
     return at ? strtoull(at, NULL, base) : 0;
 }
 
-/* *since: when it was grown. */
+/* *since: when the experts were added. */
 static int load_file(struct added_making *m, void **state, double *since,
                      const char *path, struct err *e)
 {
@@ -701,7 +701,7 @@ static int renew(struct added *g, struct entry *e, const struct added_taken *t,
     struct policy base = policy_frozen(added_policy(e));
     struct policy *p = policy_clone(&base, err);
     if (!p) return ERR_MEMORY;
-    int rc = policy_add_copy(p, t->graft, err);
+    int rc = policy_add_copy(p, t->experts, err);
     if (rc) {
         policy_free(p);
         return rc;
@@ -754,7 +754,7 @@ int added_take(struct added *g, const struct added_taken *t, double now, struct 
         return renew(g, is, t, e);
     }
     if (!t->base) return err_set(e, ERR_ABSENT, "are of weights that are not here");
-    int rc = policy_add_copy(t->base, t->graft, e);
+    int rc = policy_add_copy(t->base, t->experts, e);
     if (!rc) return added_nodes_make(g, t, now, e);
     policy_free(t->base);
     return rc;
@@ -789,7 +789,7 @@ int added_look(struct added_one out[SERVICE_ADDED], struct added *g)
                                     .score = s.check_score,
                                     .base_score = e->base_score,
                                     .base = &e->base,
-                                    .graft = now->added};
+                                    .experts = now->added};
         memcpy(out[i].name, e->name, sizeof out[i].name);
     }
     return n;

@@ -102,7 +102,7 @@ struct added_taken {
     uint64_t id;
     const struct qoe *qoe;
     struct policy *base; /* taken, also on failure; NULL: as it is here already */
-    const struct policy_added *graft; /* fits base */
+    const struct policy_added *experts; /* fits base */
     double published_at, score, base_score;
     uint64_t position; /* of the stream: they have learned up to it */
     const void *state; /* of what learns (learn/online.h), NULL: begins anew */
@@ -121,7 +121,7 @@ struct added_one {
     uint64_t id, version, position;
     double score, base_score;
     const struct policy *base; /* borrowed until the next turn, as is */
-    const struct policy_added *graft;
+    const struct policy_added *experts;
 };
 /* All there are, in the order in which they were added; the number. */
 int added_look(struct added_one out[SERVICE_ADDED], struct added *g);

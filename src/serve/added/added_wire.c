@@ -8,7 +8,7 @@
 #include "base/pack.h"
 #include "serve/session/limits.h"
 
-enum { HEAD = 16, ONE = SERVICE_NAME + 160, GRAFT_HEAD = 24 };
+enum { HEAD = 16, ONE = SERVICE_NAME + 160, EXPERTS_HEAD = 24 };
 
 void added_wire_key(char out[PIECES_KEY], const struct added_wire_one *g,
                     enum added_wire_part part)
@@ -18,7 +18,7 @@ void added_wire_key(char out[PIECES_KEY], const struct added_wire_one *g,
         snprintf(out, PIECES_KEY, "grown.%016llx.%llu.base", id, base);
     else
         snprintf(out, PIECES_KEY, "grown.%016llx.%llu.%d.%s", id, term, g->slot,
-                 part == ADDED_WIRE_GRAFT ? "new" : "state");
+                 part == ADDED_WIRE_EXPERTS ? "new" : "state");
 }
 
 struct added_wire_one *added_wire_find(struct added_wire *w, const char *name)
@@ -66,7 +66,7 @@ static void pass_one(struct pack *p, struct added_wire_one *g)
     pack_f64(p, &g->score); /* an exam may have none */
     pack_f64(p, &g->base_score);
     pass_pieces(p, &g->base);
-    pass_pieces(p, &g->graft);
+    pass_pieces(p, &g->experts);
     pass_pieces(p, &g->state);
     if (!g->id || (!p->writing && p->ok && limits_name(g->name, NULL))) p->ok = false;
 }
@@ -108,16 +108,16 @@ int added_wire_get(struct added_wire *w, const void *bytes, size_t n, struct err
                    "the list of grown profiles holds numbers that cannot be");
 }
 
-/* ---- new experts ---- */
+/* ---- added experts ---- */
 
-struct graft_head {
+struct experts_head {
     int experts, sigma;
     bool shape_learns;
     uint64_t version, base_version;
     uint32_t base_crc;
 };
 
-static void pass_head(struct pack *p, struct graft_head *h)
+static void pass_head(struct pack *p, struct experts_head *h)
 {
     pack_small(p, &h->experts, 1, NORGA_EXPERTS_MAX);
     pack_small(p, &h->sigma, NORGA_LINEAR, NORGA_GELU);
@@ -135,14 +135,15 @@ static void pass_floats(struct pack *p, struct norga *g)
         pack_f32(p, &g->theta[i]);
 }
 
-int added_wire_put_graft(void **out, size_t *n, const struct policy_added *g,
-                         struct err *e)
+int added_wire_put_experts(void **out, size_t *n, const struct policy_added *g,
+                           struct err *e)
 {
-    size_t room = GRAFT_HEAD + 4 * policy_added_floats(g);
+    size_t room = EXPERTS_HEAD + 4 * policy_added_floats(g);
     *out = malloc(room);
     if (!*out) return err_set(e, ERR_MEMORY, "no memory to publish new experts");
-    struct graft_head h = {g->cfg.added.experts, (int)g->cfg.added.sigma, g->shape_learns,
-                           g->version,           g->base_version,         g->base_crc};
+    struct experts_head h = {g->cfg.added.experts, (int)g->cfg.added.sigma,
+                             g->shape_learns,      g->version,
+                             g->base_version,      g->base_crc};
     struct pack p = pack_writer(*out, room);
     pass_head(&p, &h);
     pass_floats(&p, g->actor);
@@ -154,10 +155,10 @@ int added_wire_put_graft(void **out, size_t *n, const struct policy_added *g,
     return err_set(e, ERR_CORRUPT, "new experts are not finite");
 }
 
-struct policy_added *added_wire_get_graft(const struct policy_cfg *base,
-                                          const void *bytes, size_t n, struct err *e)
+struct policy_added *added_wire_get_experts(const struct policy_cfg *base,
+                                            const void *bytes, size_t n, struct err *e)
 {
-    struct graft_head h = {0};
+    struct experts_head h = {0};
     struct pack p = pack_reader(bytes, n);
     pass_head(&p, &h);
     struct policy_cfg cfg = *base;

@@ -156,9 +156,9 @@ static int fetch_part(void **out, struct growths *g, const struct added_wire_one
                       enum added_wire_part part, struct err *e)
 {
     char key[PIECES_KEY];
-    const struct pieces *p = part == ADDED_WIRE_BASE    ? &one->base
-                             : part == ADDED_WIRE_GRAFT ? &one->graft
-                                                        : &one->state;
+    const struct pieces *p = part == ADDED_WIRE_BASE      ? &one->base
+                             : part == ADDED_WIRE_EXPERTS ? &one->experts
+                                                          : &one->state;
     added_wire_key(key, one, part);
     return pieces_get(out, p, &g->cfg.board, key, ENVELOPE_GROWTH, ADDED_WIRE_FORM, e);
 }
@@ -204,13 +204,13 @@ int growths_fetch(struct growths *g, const struct added_wire_one *one, bool lear
         return err_set(e, ERR_ABSENT, "are of a profile that is not known here");
 
     struct policy *base = there ? NULL : fetch_base(g, one, &why);
-    struct policy_added *graft = NULL;
+    struct policy_added *experts = NULL;
     if (there || base) {
         const struct policy_cfg *shape = there ? &here.base->cfg : &base->cfg;
-        if (!fetch_part(&bytes, g, one, ADDED_WIRE_GRAFT, &why))
-            graft = added_wire_get_graft(shape, bytes, one->graft.bytes, &why);
+        if (!fetch_part(&bytes, g, one, ADDED_WIRE_EXPERTS, &why))
+            experts = added_wire_get_experts(shape, bytes, one->experts.bytes, &why);
     }
-    if (graft && learner && one->state.bytes &&
+    if (experts && learner && one->state.bytes &&
         fetch_part(&state, g, one, ADDED_WIRE_STATE, &why) && why.code != ERR_IO) {
         log_event(g->cfg.log, LOG_ERROR, "grown",
                   "%s: %s: going on from the weights alone", one->name, why.detail);
@@ -220,7 +220,7 @@ int growths_fetch(struct growths *g, const struct added_wire_one *one, bool lear
                             .id = one->id,
                             .qoe = &qoe,
                             .base = base,
-                            .graft = graft,
+                            .experts = experts,
                             .published_at = one->published_at,
                             .score = one->score,
                             .base_score = one->base_score,
@@ -231,7 +231,7 @@ int growths_fetch(struct growths *g, const struct added_wire_one *one, bool lear
         (void)!added_take(g->cfg.added, &t, now, &why);
     else
         policy_free(base);
-    policy_added_free(graft);
+    policy_added_free(experts);
     free(bytes);
     free(state);
     return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;

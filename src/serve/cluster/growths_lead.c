@@ -139,7 +139,7 @@ static bool drop_slots(struct growths *g, struct added_wire_one one)
 {
     bool done = true;
     for (one.slot = 0; one.slot < 2; one.slot++)
-        done = done && drop_part(g, &one, ADDED_WIRE_GRAFT, one.graft.parts) &&
+        done = done && drop_part(g, &one, ADDED_WIRE_EXPERTS, one.experts.parts) &&
                drop_part(g, &one, ADDED_WIRE_STATE, one.state.parts);
     return done;
 }
@@ -252,13 +252,13 @@ static int put_base(struct added_wire_one *one, struct growths *g,
 }
 
 static int put_rest(struct added_wire_one *one, struct growths *g,
-                    const struct policy_added *graft, struct err *e)
+                    const struct policy_added *experts, struct err *e)
 {
     void *new = NULL, *state = NULL;
     size_t n, state_n;
-    int rc = added_wire_put_graft(&new, &n, graft, e);
+    int rc = added_wire_put_experts(&new, &n, experts, e);
     if (!rc) rc = added_state(&state, &state_n, g->cfg.added, one->id, e);
-    if (!rc) rc = put_part(&one->graft, g, one, ADDED_WIRE_GRAFT, new, n, e);
+    if (!rc) rc = put_part(&one->experts, g, one, ADDED_WIRE_EXPERTS, new, n, e);
     if (!rc) rc = put_part(&one->state, g, one, ADDED_WIRE_STATE, state, state_n, e);
     free(state);
     free(new);
@@ -276,7 +276,7 @@ static int growths_lead_publish(struct added_wire_one *one, struct growths *g,
     one->score = is->score;
     one->base_score = is->base_score;
     int rc = one->version ? 0 : put_base(one, g, is->base, e);
-    if (!rc) rc = put_rest(one, g, is->graft, e);
+    if (!rc) rc = put_rest(one, g, is->experts, e);
     one->version = is->version;
     return rc;
 }

@@ -183,8 +183,8 @@ static void add(struct learner *l)
         o.last_obs = l->obs + (size_t)t->n * (size_t)feat_dim(l->layout);
         o.last_mask = l->mask[t->n];
     }
-    if (t->growth) o.tag = l->cfg.added ? added_tag_of(l->cfg.added, t->growth) : -1;
-    if (t->growth || o.tag >= ADDED_TAG) {
+    if (t->added_id) o.tag = l->cfg.added ? added_tag_of(l->cfg.added, t->added_id) : -1;
+    if (t->added_id || o.tag >= ADDED_TAG) {
         if (l->cfg.added) added_teach(l->cfg.added, &o, t->place);
         return;
     }

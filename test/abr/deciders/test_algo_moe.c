@@ -100,7 +100,7 @@ START_TEST(a_profile_decides_with_its_added_experts)
     ck_assert_msg(seen & (seen - 1), "one level only: the test shows nothing");
     algo_free(&a);
 
-    /* damaged: told as what it is */
+    /* damaged: reported as what it is */
     ck_assert_int_eq(truncate(path, 3000), 0);
     ck_assert_int_lt(algo_new(&a, "moe", &ctx, &e), 0);
     policy_ws_free(ws);
