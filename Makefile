@@ -183,7 +183,7 @@ $(B)/abrd: $(B)/src/cli/main.o $(B)/libabrd.a
 LIB := $(wildcard src/embed/*.c) $(addprefix src/,$(addsuffix .c, \
          base/bytes base/err base/json_text base/rng base/table base/text \
          nn/act nn/mlp nn/simd/vecmat nn/simd/vecmat_base nn/simd/vecmat_avx2 nn/simd/vecmat_avx512 \
-         policy/mix policy/parts policy/policy policy/probs policy/packed learn/ckpt learn/ckpt_file learn/ckpt_read \
+         policy/mix policy/parts policy/policy policy/probs policy/packed policy/norga learn/ckpt learn/safetensors \
          abr/emulator/emu abr/emulator/feat abr/deciders/guard abr/emulator/qoe abr/deciders/first_level abr/traces/trace \
          abr/traces/trace_set \
          abr/manifests/video abr/emulator/view))

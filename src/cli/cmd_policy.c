@@ -6,7 +6,6 @@
 #include "cli/out.h"
 #include "policy/join.h"
 #include "learn/ckpt.h"
-#include "learn/ckpt_import.h"
 #include "serve/learner/exam.h"
 
 #include <assert.h>

@@ -4,16 +4,16 @@
  *   target'_i = target_i + A'_i - A_i
  *
  * over the samples of each tag. s estimates the standard deviation of normal samples, and neither m
- * nor s moves far while less than half of the samples are made up (breakdown point 1/2), where mean
- * and standard deviation follow a single one. So a sample's share of a batch of n normalised
+ * nor s moves far while less than half of the samples are false (breakdown point 1/2); mean and
+ * standard deviation follow a single one. So a sample's share of a batch of n normalised
  * advantages is at most about k / n whatever it claims, and a client's k times its share of the
  * steps. The critic's target is cut with the advantage, or it would carry the rest.
  * Source: winsorizing with the median absolute deviation (Huber, Robust Statistics, 1981).
  * Where more than half of a tag's samples are equal, s is 0 and nothing is cut.
  *
  * Threads: pure function. */
-#ifndef RL_BOUND_H
-#define RL_BOUND_H
+#ifndef LEARN_BOUND_H
+#define LEARN_BOUND_H
 
 /* advantage, target, tag (n), changed in place; sigmas > 0; scratch (n). Tags are small numbers
  * >= 0. Returns how many were cut. */

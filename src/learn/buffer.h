@@ -1,13 +1,13 @@
 /* buffer.h - whole trajectories, flattened, until there are enough to learn from.
  *
- * What rl/online and rl/growth keep between two updates: steps of closed trajectories one
- * after the other, then values, advantages and targets (learn/gae.h) of all of them, as the batch
+ * What learn/online keeps between two updates: the steps of closed trajectories one after the
+ * other, then values, advantages and targets (learn/gae.h) of all of them, as the batch
  * that PPO reads. The observation behind a trajectory that was cut is kept for its value.
  *
  * Errors: ERR_MEMORY, ERR_FULL. Ownership: arrays of buffer_batch are borrowed until the next
  * buffer_add or buffer_clear. Threads: not shared. No allocation after buffer_new. */
-#ifndef RL_BUFFER_H
-#define RL_BUFFER_H
+#ifndef LEARN_BUFFER_H
+#define LEARN_BUFFER_H
 
 #include "learn/online.h"
 
@@ -28,7 +28,8 @@ void buffer_clear(struct buffer *b);
 void buffer_settle(struct buffer *b,
                    void (*value)(void *ctx, float *v, const float *obs, int n), void *ctx,
                    double gamma, double lambda);
-/* Bounds what single samples weigh (learn/bound.h); after buffer_settle. Returns how many were cut. */
+/* Bounds the weight of single samples (learn/bound.h); after buffer_settle. Returns how many were
+ * cut. */
 int buffer_bound(struct buffer *b, double sigmas);
 /* Steps of this client. */
 int buffer_client(const struct buffer *b, uint64_t client);

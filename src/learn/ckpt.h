@@ -1,8 +1,6 @@
 /* ckpt.h - checkpoints: safetensors files that any numpy user can open.
  *
- * Layout (safetensors): 8 bytes little-endian header length, JSON header padded with
- * spaces to a multiple of 8, then the tensors' bytes without gaps. Each tensor is
- * row-major F32, by name and shape:
+ * Layout: safetensors.h. The tensors by name and shape:
  *
  *   actor.router.weight (experts, obs_dim), actor.router.bias (experts); none when single
  *   actor.expert.K.L.weight (fan_out, fan_in), actor.expert.K.L.bias (fan_out)
@@ -19,22 +17,40 @@
  *   rest = "".join(f"{k}={v}\n" for k, v in sorted(meta.items()) if k != "crc32")
  *   meta["crc32"] = "%08x" % zlib.crc32(rest.encode(), zlib.crc32(data))
  *
- * The order of tensors within a file is free, so files re-saved by other tools load.
+ * A policy with added experts (policy/policy.h) has format "abrd-grown-1", the mixture's tensors as
+ * base.NAME with NAME as above, and
  *
- * Saving is write-fsync-rename. Loading checks length, header, names, shapes, types, CRC and
- * finite values before anything is given out; nothing is allocated by what a header merely
- * claims. The err's field is the path (or "checkpoint"), its detail what was expected.
+ *   actor.shape (2)                             a, tau (policy/norga.h)
+ *   actor.score.weight (L, obs_dim), actor.score.bias (L)
+ *   actor.new.J.l.weight (fan_out, fan_in), actor.new.J.l.bias (fan_out)
+ *   critic. ...                                 l = 0 .. layers, the last is the head
+ *
+ * Its metadata is that of the mixture and graft_experts, graft_gate, graft_version,
+ * graft_learns_shape, graft_base_crc. Added experts are of use with these very weights alone, so
+ * that both are in one file and the CRC says whether they belong together.
+ *
+ * Files of other programs (ckpt_import) hold the tensors that are named above and nothing else,
+ * F32 and row-major (a torch.nn.Linear's weight as it is). They need neither metadata nor checksum.
+ * K and L count from 0; ReLU between layers, none behind the last, whose outputs are the logits of
+ * the levels (actor) or one value (critic). The shapes give experts, layers, hidden units, inputs
+ * and actions. They do not give the routes: the caller does, else top-1 where there is a router.
+ * The value is taken to be in units of scaled rewards (feat_reward_scale): ret_mean 0, ret_std 1.
+ *
+ * Saving is write-fsync-rename. The err's field is the path (or "checkpoint"), its detail what was
+ * expected.
  *
  * Errors: ERR_CORRUPT (truncated, damaged), ERR_INVALID (a sound file of something else;
  * metadata of the caller that is unprintable or has a reserved key), ERR_RANGE (configuration
  * or metadata beyond the limits), ERR_NUMERIC (weights that are not finite: neither
- * saved nor loaded), ERR_IO, ERR_ABSENT, ERR_MEMORY.
+ * saved nor loaded), ERR_IO, ERR_ABSENT (also a tensor that an import lacks), ERR_MEMORY.
  *
  * Ownership: ckpt_load gives an owned policy. Threads: pure apart from the file. */
-#ifndef RL_CKPT_H
-#define RL_CKPT_H
+#ifndef LEARN_CKPT_H
+#define LEARN_CKPT_H
 
 #include "policy/policy.h"
+
+#include <stdbool.h>
 
 #define CKPT_META_MAX 32
 #define CKPT_FILE_MAX ((size_t)512 << 20) /* bytes ckpt_load is willing to read */
@@ -57,7 +73,8 @@ int ckpt_save(const char *path, const struct policy *p, const struct ckpt_meta *
               const void *extra, size_t extra_n, struct err *e)
     __attribute__((warn_unused_result));
 
-/* meta, extra may be NULL; meta receives the caller's keys only, made printable, so that it
+/* A policy without added experts; a file of one that has some is ERR_INVALID.
+ * meta, extra may be NULL; meta receives the caller's keys only, made printable, so that it
  * can be saved again. *extra is owned by the caller (NULL when the file has none). On failure NULL,
  * and *meta, *extra and *extra_n are as they were. */
 struct policy *ckpt_load(const char *path, struct ckpt_meta *meta, void **extra,
@@ -69,5 +86,20 @@ int ckpt_encode(void **out, size_t *n, const struct policy *p,
                 struct err *e) __attribute__((warn_unused_result));
 struct policy *ckpt_decode(const void *data, size_t n, struct ckpt_meta *meta,
                            void **extra, size_t *extra_n, struct err *e);
+
+/* The same for a policy with or without added experts. */
+struct policy *ckpt_load_any(const char *path, struct ckpt_meta *meta, void **extra,
+                             size_t *extra_n, struct err *e);
+struct policy *ckpt_decode_any(const void *data, size_t n, struct ckpt_meta *meta,
+                               void **extra, size_t *extra_n, struct err *e);
+
+struct ckpt_import_cfg {
+    bool has_route, has_critic_route;
+    enum mix_route route, critic_route;
+};
+
+/* Owned by the caller. cfg may be NULL. */
+struct policy *ckpt_import(const char *path, const struct ckpt_import_cfg *cfg,
+                           struct err *e);
 
 #endif

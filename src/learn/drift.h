@@ -19,8 +19,8 @@
  * alarms more often than this.
  *
  * The series of a tag has gaps where a batch holds nothing of it. Threads: not shared. */
-#ifndef RL_DRIFT_H
-#define RL_DRIFT_H
+#ifndef LEARN_DRIFT_H
+#define LEARN_DRIFT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,18 +9,18 @@
  * done: the episode is over and its value is 0. truncated: it was cut, so the value of
  * the final observation is bootstrapped. After either the caller resets.
  *
- * peek: what step would give for an action, draws of chance included, with the environment left
- * as it is. A simulator can be asked that of every action; NULL where it cannot.
+ * peek: what step would give for an action, random draws included; the environment stays as it
+ * is. NULL if the environment cannot do that.
  *
- * state_*: everything that the next steps depend on, as bytes of a fixed size; an
- * environment of the same make that takes them goes on exactly as the one that gave them.
- * Training that resumes needs it; state_size 0 means that it cannot be done.
+ * state_*: everything that the next steps depend on, as bytes of a fixed size. Another environment
+ * of the same kind that takes them goes on exactly as the first would. Resumed training needs it;
+ * state_size 0: not possible.
  *
  * Determinism: an environment's randomness depends only on the (seed, id) it was made
  * with and on the actions it got. Threads: one environment belongs to one thread at a
  * time. */
-#ifndef RL_ENV_H
-#define RL_ENV_H
+#ifndef LEARN_ENV_H
+#define LEARN_ENV_H
 
 #include <stdbool.h>
 #include <stddef.h>

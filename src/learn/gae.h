@@ -10,8 +10,8 @@
  *
  * Shapes: every array (n), trajectories one after the other; last[n-1] must be set.
  * Threads: pure function. */
-#ifndef RL_GAE_H
-#define RL_GAE_H
+#ifndef LEARN_GAE_H
+#define LEARN_GAE_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  *   w <- w + scale * eps,   eps ~ N(0, 1) for every parameter
  *
  * Source: PA-MoE Eq. 11 with scale = learning rate * gamma, on the experts that were
- * chosen. It is added to the weights after the Adam step: added to the gradient, Adam
- * would divide it away.
+ * chosen. It is added to the weights after the Adam step: added to the gradient, Adam would
+ * scale it away.
  *
  * inject_noise takes one number from r, whatever n is; the draws follow from it
  * (nn/simd/kern.h): the noise touches every parameter at every step, so a draw has to cost less
@@ -14,8 +14,8 @@
  * layers): for scalar recursions, which cannot wait for a vector.
  *
  * Threads: struct inject is read-only after inject_init. */
-#ifndef RL_INJECT_H
-#define RL_INJECT_H
+#ifndef LEARN_INJECT_H
+#define LEARN_INJECT_H
 
 #include "base/rng.h"
 

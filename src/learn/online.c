@@ -1,6 +1,7 @@
 #include "learn/online.h"
 
 #include "learn/buffer.h"
+#include "nn/adam.h"
 
 #include <assert.h>
 #include <math.h>
@@ -19,6 +20,9 @@ struct online {
     struct ppo *ppo;
     void *kept_state; /* of ppo */
     struct mix_ws *critic_ws;
+    struct norga_ws *added_ws; /* of the critic's added experts; NULL: none */
+    float *added_value;        /* (BUFFER_ROWS) */
+    double share;              /* ppo_share of the last update */
     double (*check)(void *ctx, const struct policy *p);
     void *check_ctx;
     struct online_stats stats;
@@ -141,6 +145,11 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
     if (!o->policy || !o->kept) goto failed;
     o->ppo = ppo_new(&cfg->ppo, o->policy, NULL, cfg->capacity, cfg->seed, e);
     o->critic_ws = mix_ws_new(&start->critic->cfg, BUFFER_ROWS, e);
+    if (start->added) {
+        o->added_ws = norga_ws_new(&start->added->critic->cfg, BUFFER_ROWS, e);
+        o->added_value = malloc(BUFFER_ROWS * sizeof *o->added_value);
+        if (!o->added_ws || !o->added_value) goto failed;
+    }
     o->buffer = buffer_new(cfg->capacity, start->cfg.obs_dim, e);
     if (!o->ppo || !o->critic_ws || !o->buffer) goto failed;
     o->kept_state = malloc(ppo_state_size(o->ppo));
@@ -165,6 +174,8 @@ void online_free(struct online *o)
     free(o->chosen[0]);
     free(o->chosen[1]);
     free(o->kept_state);
+    free(o->added_value);
+    norga_ws_free(o->added_ws);
     mix_ws_free(o->critic_ws);
     ppo_free(o->ppo);
     policy_free(o->kept);
@@ -179,7 +190,7 @@ bool online_too_old(const struct online_cfg *cfg, uint64_t version, uint64_t now
 
 int online_add(struct online *o, const struct online_trajectory *t)
 {
-    if (online_too_old(&o->cfg, t->version, o->policy->version)) {
+    if (online_too_old(&o->cfg, t->version, policy_version(o->policy))) {
         o->stats.dropped_old++;
         return ERR_CONFLICT;
     }
@@ -214,6 +225,10 @@ static void online_value(void *ctx, float *v, const float *obs, int n)
     mix_forward(v, NULL, NULL, o->policy->critic, o->critic_ws, obs, NULL, n);
     for (int i = 0; i < n; i++)
         v[i] = v[i] * o->policy->ret_std + o->policy->ret_mean;
+    if (!o->added_ws) return;
+    norga_forward(o->added_value, NULL, o->policy->added->critic, o->added_ws, obs, n);
+    for (int i = 0; i < n; i++)
+        v[i] += o->policy->ret_std * o->added_value[i];
 }
 
 static bool online_all_finite(const struct mix *m, struct mix_range r)
@@ -245,9 +260,13 @@ static void online_put_back(struct online *o, enum ppo_which which, int expert)
     o->stats.quarantines++;
 }
 
-/* After an update: experts that failed alone are put back. Is all finite now? */
+/* After an update: experts of a mixture that failed alone are put back. Is all finite now? */
 static bool healed(struct online *o, int rc)
 {
+    const struct policy_added *a = o->policy->added;
+    if (a)
+        return !rc && isfinite(adam_sumsq(a->actor->theta, a->actor->n)) &&
+               isfinite(adam_sumsq(a->critic->theta, a->critic->n));
     uint64_t bits[2] = {online_failed(o, PPO_ACTOR), online_failed(o, PPO_CRITIC)};
     bool single = bits[PPO_ACTOR] || bits[PPO_CRITIC];
     if (rc && !single) return false;
@@ -336,17 +355,19 @@ int online_update(struct online *o)
 
     online_keep(o);
     uint64_t quarantines = o->stats.quarantines;
-    gate_choose(o->chosen[0], o->policy->actor, batch.obs, batch.n);
+    bool routes = !o->policy->added; /* a frozen router sends nobody elsewhere */
+    if (routes) gate_choose(o->chosen[0], o->policy->actor, batch.obs, batch.n);
     int rc = ppo_update(o->ppo, &batch, &o->stats.last);
     if (o->stats.last.shift_tag >= 0) o->stats.shifts++;
     serve_time(o);
     bool kept = healed(o, rc);
     set_busy(o);
     kept = kept && acceptable(o);
-    if (kept) count_rerouted(o, &batch);
+    if (kept && routes) count_rerouted(o, &batch);
     buffer_clear(o->buffer);
+    o->share = ppo_share(o->ppo);
     if (kept) {
-        o->policy->version++;
+        policy_raise_version(o->policy);
         o->stats.updates++;
         return 1;
     }
@@ -390,7 +411,7 @@ int online_set_aside(struct online *o, enum ppo_which which, int expert, int upd
             all_idle(o->policy) ? o->bars.best : fmin(o->bars.best, score);
         o->stats.check_score = o->bars.score = score;
     }
-    o->policy->version++;
+    policy_raise_version(o->policy);
     return 0;
 }
 
@@ -402,6 +423,7 @@ const struct policy *online_policy(const struct online *o)
 void online_stats(const struct online *o, struct online_stats *out)
 {
     *out = o->stats;
+    if (o->policy->added) return; /* its gates never settle */
     for (int w = 0; w < 2; w++) {
         enum ppo_which which = (enum ppo_which)w;
         int experts = online_net_of(o->policy, which)->cfg.experts;
@@ -413,19 +435,46 @@ void online_stats(const struct online *o, struct online_stats *out)
     }
 }
 
+double online_share(const struct online *o)
+{
+    return o->share;
+}
+
+void online_freeze_shape(struct online *o)
+{
+    assert(o->policy->added);
+    o->policy->added->shape_learns = false;
+}
+
+/* ---- state: counters; who is set aside, or the share of added experts; the optimiser; the bars,
+ * of added experts their score alone, as nobody is ever aside. */
+
+static size_t state_head(const struct online *o)
+{
+    return sizeof o->stats + (o->policy->added ? sizeof o->share : sizeof o->aside);
+}
+
+static size_t state_tail(const struct online *o)
+{
+    return o->policy->added ? sizeof o->bars.score : sizeof o->bars;
+}
+
 size_t online_state_size(const struct online *o)
 {
-    return sizeof o->stats + sizeof o->aside + ppo_state_size(o->ppo) + sizeof o->bars;
+    return state_head(o) + ppo_state_size(o->ppo) + state_tail(o);
 }
 
 void online_state_get(const struct online *o, void *out)
 {
     char *at = out;
+    bool added = o->policy->added;
     memcpy(at, &o->stats, sizeof o->stats);
-    memcpy(at + sizeof o->stats, o->aside, sizeof o->aside);
-    at += sizeof o->stats + sizeof o->aside;
+    memcpy(at + sizeof o->stats, added ? (const void *)&o->share : o->aside,
+           state_head(o) - sizeof o->stats);
+    at += state_head(o);
     ppo_state_get(o->ppo, at);
-    memcpy(at + ppo_state_size(o->ppo), &o->bars, sizeof o->bars);
+    memcpy(at + ppo_state_size(o->ppo), added ? (const void *)&o->bars.score : &o->bars,
+           state_tail(o));
 }
 
 /* The bars of a state are of the exam that was there when it was saved; today's may give the same
@@ -445,24 +494,25 @@ static void move_bars(struct online *o, const struct bars *then)
 
 int online_state_put(struct online *o, const void *in, size_t n, struct err *e)
 {
-    /* states of before have no bars */
-    size_t size = online_state_size(o);
-    bool told = n == size;
-    if (!told && n != size - sizeof o->bars)
+    /* older states have no bars */
+    size_t size = online_state_size(o), head = state_head(o), tail = state_tail(o);
+    bool has_bars = n == size, added = o->policy->added;
+    if (!has_bars && n != size - tail)
         return err_set(e, ERR_CORRUPT,
                        "learner state has %zu bytes, this configuration needs %zu", n,
                        size);
     const char *at = in;
-    size_t head = sizeof o->stats + sizeof o->aside, ppo = ppo_state_size(o->ppo);
+    size_t ppo = ppo_state_size(o->ppo);
     int rc = ppo_state_put(o->ppo, at + head, ppo, e);
     if (rc) return rc;
     memcpy(&o->stats, at, sizeof o->stats);
-    memcpy(o->aside, at + sizeof o->stats, sizeof o->aside);
+    memcpy(added ? (void *)&o->share : o->aside, at + sizeof o->stats,
+           head - sizeof o->stats);
     uint64_t actor = o->policy->actor->busy, critic = o->policy->critic->busy;
     set_busy(o);
     keep_aside(o, actor, critic);
-    struct bars then;
-    if (told) memcpy(&then, at + head + ppo, sizeof then);
-    move_bars(o, told ? &then : NULL);
+    struct bars then = {.best = o->stats.check_best};
+    if (has_bars) memcpy(added ? (void *)&then.score : &then, at + head + ppo, tail);
+    move_bars(o, has_bars ? &then : NULL);
     return 0;
 }

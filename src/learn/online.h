@@ -1,28 +1,34 @@
 /* online.h - the learner without threads: closed trajectories in, better weights out.
  *
- * The daemon's learner thread and `abrd emulate` both feed it. It keeps a private copy of
- * the policy, buffers whole trajectories, and when `batch` steps are there computes GAE
- * with the policy's own critic and does one PPO update on all of them. Trajectories more
- * than max_age versions old are dropped and counted. Before an update policy and optimiser
- * are copied; a result that is not finite or clearly worse (the caller's `check` score more
- * than `tolerance` of its size below the best kept one) is rolled back and counted: both are then as
- * they were, and the steps that led there are gone. Only a shift that was seen in them has been seen,
- * or gates that it should wake would rest as long as updates fail because of it.
+ * The daemon's learner thread and `abrd emulate` both feed it. It keeps a private copy of the
+ * policy and buffers whole trajectories. When `batch` steps are there, it computes GAE with the
+ * policy's own critic and does one PPO update on all of them. Trajectories more than max_age
+ * versions old are dropped and counted.
  *
- * Who sends data may lie. Three things bound what a client can do: its trajectories beyond
- * client_max steps in one batch are refused and counted; advantages are cut at `sigmas` robust
- * deviations (learn/bound.h), so its weight in an update is at most about sigmas times its share of the
- * steps, whatever it claims; and the check decides what is kept: a policy whose score is more
- * than `tolerance` below the best is never given out, however many lie.
+ * Rollback: before an update policy and optimiser are copied. A result that is not finite or clearly
+ * worse (the caller's `check` score is more than `tolerance` of its size below the best kept one) is
+ * rolled back and counted: both are then as they were, and the steps of the batch are gone. Only a
+ * detected shift stays detected: otherwise the gates that it resets would stay latched as long as
+ * updates fail because of it.
+ *
+ * Clients may send false data. Three rules bound what a client can do. Its trajectories beyond
+ * client_max steps in one batch are refused and counted. Advantages are cut at `sigmas` robust
+ * deviations (learn/bound.h), so its weight in an update is at most about sigmas times its share of
+ * the steps. And the check decides what is kept: a policy whose score is more than `tolerance` below
+ * the best is never published, however many clients lie.
  *
  * Experts that fail alone: when an update leaves single experts not finite (ppo_sick, or their
  * weights), these get their weights and moments of before the update back and are busy for the
- * next `quarantine` updates (mix.h: nobody is routed to them, they do not learn), while the
- * others keep what they learned. Only when no expert of actor or critic would be idle, or the
- * failure has another place, all is undone. An operator may set an expert aside, too. What an
- * expert's absence costs is not held against updates: when others are aside than before, the bar is
- * what the weights of before score so, but no more than the best with nobody aside, which is the bar
- * again when all are back. An update that is rolled back changes nothing of who is aside.
+ * next `quarantine` updates (mix.h: no row is routed to them, they do not learn), while the
+ * others keep what they learned. The whole update is undone if no expert of actor or critic would
+ * be idle, or if something else failed. An operator may set an expert aside, too. The cost of an
+ * expert's absence does not count against updates: if the set of busy experts has changed, the bar
+ * is the score of the previous weights with this set, but at most the best score with none busy,
+ * which is the bar again when all are back. A rollback restores the set as well.
+ *
+ * Added experts: if the policy has any, they learn and its mixture stays as it is (ppo.h). Versions
+ * are then those of the added experts, the whole update is undone if any weight is not finite, and
+ * no expert is set aside.
  *
  * Gates: ppo.h. After a kept update the rows of its batch are routed once with the weights before
  * and once with those after it; how many go to another expert is counted.
@@ -30,13 +36,13 @@
  * Rewards are divided by the caller (abr/emulator/feat.h: feat_reward_scale), so that profiles weigh
  * alike.
  *
- * State: optimiser, normaliser, random streams, gates, who is set aside, counters and scores;
+ * State: optimiser, normaliser, random streams, gates, experts set aside, counters and scores;
  * neither the weights, which the caller saves as a policy, nor the buffered steps.
  *
  * Ownership: online owns its copy; online_policy is borrowed until the next
  * online_update. Threads: not shared. No allocation after online_new. */
-#ifndef RL_ONLINE_H
-#define RL_ONLINE_H
+#ifndef LEARN_ONLINE_H
+#define LEARN_ONLINE_H
 
 #include "base/field.h"
 #include "learn/ppo.h"
@@ -67,7 +73,7 @@ struct online_trajectory {
     const int *action;
     const float *logp, *reward; /* reward already scaled */
     int tag;
-    uint64_t client;       /* who it comes from; 0: not known, not bounded */
+    uint64_t client;       /* its sender; 0: not known, not bounded */
     uint64_t version;      /* oldest policy version among the steps */
     bool truncated;        /* cut: bootstrap from last_obs; else terminal */
     const float *last_obs; /* (obs_dim) when truncated */
@@ -88,13 +94,13 @@ struct online_stats {
         bool latched;
     } gate[2]; /* actor, critic: as they are now */
     struct ppo_stats last;
-    double check_score, check_best; /* the bar, with who is aside now */
+    double check_score, check_best; /* the bar, for the experts that are idle now */
 };
 
 struct online;
 
 /* check: score of a policy on a fixed small set (higher is better), or NULL. Called here, for
- * the score of `start`, after every update, and when others are aside than before. */
+ * the score of `start`, after every update, and when the set of busy experts changes. */
 struct online *online_new(const struct online_cfg *cfg, const struct policy *start,
                           double (*check)(void *ctx, const struct policy *p), void *ctx,
                           struct err *e);
@@ -127,6 +133,10 @@ bool online_too_old(const struct online_cfg *cfg, uint64_t version, uint64_t now
 double online_lowest(const struct online_cfg *cfg, double best);
 
 const struct policy *online_policy(const struct online *o);
+/* Of added experts: their mean share over the last batch, in the actor; a and tau stay as they are
+ * from now on. */
+double online_share(const struct online *o);
+void online_freeze_shape(struct online *o);
 void online_stats(const struct online *o, struct online_stats *out);
 
 /* Into an online made from the same configuration and the policy saved with the state. If the check

@@ -37,8 +37,8 @@
  * Ownership: struct plasticity is the caller's (some 40 kB: not for small stacks), struct
  * plasticity_ws is scratch; nothing allocates after _new.
  * Threads: not shared, one ws per thread; const struct policy is shared read-only. */
-#ifndef RL_PLASTICITY_H
-#define RL_PLASTICITY_H
+#ifndef LEARN_PLASTICITY_H
+#define LEARN_PLASTICITY_H
 
 #include "base/err.h"
 #include "policy/policy.h"

@@ -8,19 +8,19 @@
  * tried, and the policy's gradient becomes
  *   sum_a grad pi(a) (A1(s,a) - sum_b pi_old(b) A1(s,b)) + grad ln pi(a_t) (A_t - A1(s,a_t))
  * with the ratio of every action clipped like that of the one taken. The first term is the
- * all-action gradient (Sutton, Singh, McAllester 2001; mean actor-critic, Allen et al. 2017): no
- * luck of the draw in it. The second is what lambda-returns know beyond one step; A1 serves as
+ * all-action gradient (Sutton, Singh, McAllester 2001; mean actor-critic, Allen et al. 2017),
+ * without the variance of the draw. The second is what lambda-returns know beyond one step; A1 is
  * its action-dependent baseline (Gu et al. 2017, Wu et al. 2018).
  *
  * Imitation: where a batch brings what teachers would do, p (learn/teach.h), the actor's loss is
  *   (1 - c) (what stands above without the entropy) - beta H - c E[sum_a p(a) ln pi(a)]
  * with c = imitate: cross-entropy, whose gradient by the logits is pi - p.
  *
- * Source: Schulman et al. 2017; PA-MoE Eq. 8-10 with clip .2, GAE (lambda .95), Adam.
+ * Source: Schulman et al. 2017; PA-MoE Eq. 8-10 with clip 0.2, GAE (lambda 0.95), Adam.
  * Plasticity noise (PA-MoE Eq. 11) is added after the Adam step: w += lr*gamma*eps on the
  * actor experts that had a sample in the minibatch (learn/inject.h). Adam and noise skip an
- * expert with no sample. The authors' code does otherwise and is there as noise_std: a
- * fixed scale on the trunks of all experts, actor and critic.
+ * expert with no sample. noise_std is what the authors' code does instead: a fixed scale on
+ * the trunks of all experts, actor and critic.
  *
  * Returns are normalised by a running mean and deviation kept in the policy (ret_mean,
  * ret_std); a policy that comes with them is taken as trained, and they then move slowly.
@@ -37,6 +37,16 @@
  * latched the batches' advantages are watched (learn/drift.h); an alarm resets both before the
  * update.
  *
+ * Added experts: if the policy has any (policy/policy.h), they learn and nothing else does. With pi0
+ * and V0 of the frozen mixture, worked out once per update, the losses are those above and
+ *
+ *   L_critic = value_coef E[(v - (R - V0) / ret_std)^2]
+ *
+ * Gradients end at the added experts (NoRGa, Sec. 3.2: only the prefixes are learnable). a and tau
+ * learn as long as the policy says so (shape_learns). Advantages are normalised over the batch at
+ * most, as it is of one profile. Of the configuration all that is about the mixture alone does not
+ * apply: balance, noise, decay, tied heads, gates, drift and the running scale of the returns.
+ *
  * A batch is arrays over steps in time order per trajectory; advantages and return
  * targets are computed by learn/gae.h before ppo_update. Advantages are normalised over the
  * batch, or per tag.
@@ -49,8 +59,8 @@
  * undefined state and the caller restores its last good copy. If the failure lies in single
  * experts, ppo_sick names them: all other weights are finite, part of the way, and can stay.
  * Threads: not shared. No allocation after ppo_new. */
-#ifndef RL_PPO_H
-#define RL_PPO_H
+#ifndef LEARN_PPO_H
+#define LEARN_PPO_H
 
 #include "policy/gate.h"
 #include "policy/policy.h"
@@ -100,7 +110,7 @@ struct ppo_batch {
     const float *q;    /* (n, actions) A1 of the actions tried, NaN for others; or NULL */
     const float *prob; /* (n, actions) under the policy that acted; with q */
     const float *shown;  /* (n, actions) what teachers would do, NaN in rows
-                         * that nobody teaches; or NULL */
+                         * without a teacher; or NULL */
     const float *weight; /* (n) sample weights or NULL = 1 */
 };
 
@@ -129,8 +139,8 @@ enum ppo_which { PPO_ACTOR, PPO_CRITIC };
 
 struct ppo;
 
-/* tutor: a critic over [obs, priv] trained beside the ordinary one; it then needs batches
- * with priv and tag. NULL when unused; borrowed. */
+/* tutor: a critic over [obs, priv] trained together with the ordinary one; batches then need
+ * priv and tag. NULL if unused; borrowed. */
 struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tutor *tutor,
                     int max_batch, uint64_t seed, struct err *e);
 void ppo_free(struct ppo *p);
@@ -146,8 +156,11 @@ bool ppo_gate_latched(const struct ppo *p, enum ppo_which which);
 void ppo_gate_put(struct ppo *p, enum ppo_which which, const struct gate *g);
 void ppo_gate_reset(struct ppo *p); /* both, and the series that are watched */
 
-/* Experts in which the last update failed, as bits: their outputs or gradients were not
- * finite. 0 when it did not fail, or failed elsewhere. */
+/* Mean share of the added experts over the last epoch of the last update, in the actor. */
+double ppo_share(const struct ppo *p);
+
+/* Experts of the mixture in which the last update failed, as bits: their outputs or gradients were
+ * not finite. 0 when it did not fail, or failed elsewhere. */
 uint64_t ppo_sick(const struct ppo *p, enum ppo_which which);
 /* Takes the moments and the count of one expert out of a state of this learner. */
 void ppo_expert_put(struct ppo *p, const void *state, enum ppo_which which, int expert);
@@ -157,8 +170,8 @@ void ppo_expert_put(struct ppo *p, const void *state, enum ppo_which which, int 
 size_t ppo_state_size(const struct ppo *p);
 void ppo_state_get(const struct ppo *p, void *out);
 int ppo_state_put(struct ppo *p, const void *in, size_t n, struct err *e);
-/* Behind an update that is taken back: the state before it, but what the batch told of a shift is
- * kept, and gates that its alarm woke are awake. */
+/* After an update that is rolled back: the state before it. What the batch showed of a shift is
+ * kept, and gates that its alarm reset stay reset. */
 void ppo_undo(struct ppo *p, const void *state);
 
 #endif

@@ -1,23 +1,21 @@
 /* rollout.h - many environments stepped with one policy: the steps PPO learns from.
  *
- * Environments are taken in fixed blocks; a block asks the policy for all its
- * environments at once. Blocks are what threads share out, so the steps do not depend on
- * their number.
+ * Environments form fixed blocks; the policy decides for all environments of a block at once.
+ * Threads take whole blocks, so the steps do not depend on the number of threads.
  *
  * Every environment draws its actions (and router noise) from its own stream. The steps
  * of environment i are rows i*steps .. of the arrays, in time order. A trajectory that an
  * episode's limit or the rollout's end cuts is bootstrapped with the critic.
  *
- * With cfg.peek the environments are asked what the other likely actions would have given
- * (env.h: peek), which the batch carries as one-step advantages (ppo.h: q). With
- * cfg.teachers it carries what these would do in the states visited (ppo.h: shown); with
- * cfg.advice what the environment advises, which has this probability, the other actions
- * sharing the rest.
+ * With cfg.peek the environments say what the other likely actions would have given (env.h:
+ * peek). The batch has that as one-step advantages (ppo.h: q). With cfg.teachers the batch has what
+ * the teachers would do in the states visited (ppo.h: shown). With cfg.advice it has what the
+ * environment advises: that action gets this probability, and the others share the rest.
  *
  * Ownership: rollout takes the environments and frees them. The arrays of rollout_batch
  * are borrowed until the next rollout_collect. Threads: not shared. */
-#ifndef RL_ROLLOUT_H
-#define RL_ROLLOUT_H
+#ifndef LEARN_ROLLOUT_H
+#define LEARN_ROLLOUT_H
 
 #include "learn/env.h"
 #include "learn/ppo.h"

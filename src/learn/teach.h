@@ -6,16 +6,16 @@
  * student visits the states and learns from p with a weight that falls to 0 (ppo.h:
  * imitate), as in kickstarting (Schmitt et al. 2018).
  *
- * A teacher of everything shows in every state. One of a tag (env.h: what kind of episode)
- * shows in the states of that tag alone, and there only those of the tag show.
+ * A teacher of TEACH_ALL shows in every state. A teacher of a tag (env.h: the kind of episode)
+ * shows in the states of that tag alone; in these only the teachers of the tag show.
  *
  * Teachers decide without router noise; their number of experts, units and layers is their
  * own, observations and actions are the student's.
  *
  * Ownership: the policies are borrowed. Errors: ERR_MEMORY. Threads: struct teachers is
  * shared read-only, struct teach_ws belongs to one thread. */
-#ifndef RL_TEACH_H
-#define RL_TEACH_H
+#ifndef LEARN_TEACH_H
+#define LEARN_TEACH_H
 
 #include "policy/policy.h"
 
@@ -33,7 +33,7 @@ struct teach_ws;
 struct teach_ws *teach_ws_new(const struct teachers *t, int max_rows, struct err *e);
 void teach_ws_free(struct teach_ws *ws);
 
-/* shown: (n, actions), 0 where the mask has no bit; NaN in rows whose tag nobody teaches.
+/* shown: (n, actions), 0 where the mask has no bit; NaN in rows whose tag has no teacher.
  * obs: (n, obs_dim), mask, tag: (n). 1 <= n <= max_rows. */
 void teach_show(float *shown, const struct teachers *t, struct teach_ws *ws,
                 const float *obs, const uint32_t *mask, const int *tag, int n);

@@ -6,9 +6,8 @@
  * stop between any two.
  *
  * Privileged critic (learn/tutor.h): advantages come from a critic that also sees the environment's
- * privileged observation; the policy's own critic learns the same returns beside it,
- * since online learning has nothing else. The privileged one is part of the training
- * state only.
+ * privileged observation. The policy's own critic learns the same returns, as online learning has
+ * no other. The privileged critic is part of the training state only.
  *
  * Gates that latch (policy/gate.h) get no router noise from then on; flags and latches are part
  * of the state.
@@ -16,11 +15,11 @@
  * Resuming: train_state_put into a loop of the same configuration, environments and
  * policy weights goes on bit for bit as if it had not been interrupted.
  *
- * Ownership: the policy is borrowed and written. Errors: ERR_NUMERIC when the update blew
- * up; ERR_CORRUPT for a state of another configuration. Threads: not shared; results do
+ * Ownership: the policy is borrowed and written. Errors: ERR_NUMERIC when an update was not
+ * finite; ERR_CORRUPT for a state of another configuration. Threads: not shared; results do
  * not depend on rollout.threads or ppo.threads. */
-#ifndef RL_TRAIN_H
-#define RL_TRAIN_H
+#ifndef LEARN_TRAIN_H
+#define LEARN_TRAIN_H
 
 #include "learn/rollout.h"
 

@@ -1,16 +1,15 @@
-/* tutor.h - a critic that sees more than the actor, for training alone.
+/* tutor.h - a privileged critic, which sees more than the actor, for training alone.
  *
  *   V(s, x, tag) = std_tag y_tag(s, x) + mean_tag
  *
  * s the observation, x what only a simulator knows (env.h: priv), y one output per tag. Each
- * tag has its own running mean and deviation of returns, so that a viewer whose rewards are
- * small teaches as loudly as one whose rewards are large (after PopArt, van Hasselt et al.
- * 2016, without its correction of the head).
+ * tag has its own running mean and deviation of returns, so that small and large rewards weigh
+ * alike (after PopArt, van Hasselt et al. 2016, without its correction of the head).
  *
  * Source: the asymmetric actor-critic of Pinto et al., RSS 2018.
  * Ownership: owns its network. Threads: const struct tutor is shared read-only. */
-#ifndef RL_TUTOR_H
-#define RL_TUTOR_H
+#ifndef LEARN_TUTOR_H
+#define LEARN_TUTOR_H
 
 #include "policy/mix.h"
 

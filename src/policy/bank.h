@@ -4,17 +4,17 @@
  *
  * Source: expert merging in the Tanbr paper (task-aware expert merging for online MoE
  * inference): y = E(u; W), W = sum_k x_k W_k, so that one expert of the usual size
- * answers for the whole mixture. Adding and freezing experts belong here when they come.
+ * answers for the whole mixture.
  *
- * A whole policy is merged by the same x in actor and critic (a critic of one expert is taken as
- * it is); the result has one expert each and no router.
+ * Merging a whole policy uses the same x in actor and critic; a critic of one expert is taken as it
+ * is. The result has one expert each and no router.
  *
  * Shapes: x (experts), theta_out mix_expert(cfg, 0).n floats. Sums in double.
  * Errors: ERR_NUMERIC when a weight or a merged parameter is not finite; ERR_INVALID for a policy
  * whose critic has neither one expert nor as many as the actor.
  * Ownership: all memory is the caller's. Threads: pure function. */
-#ifndef MOE_BANK_H
-#define MOE_BANK_H
+#ifndef POLICY_BANK_H
+#define POLICY_BANK_H
 
 #include "policy/mix.h"
 #include "policy/policy.h"

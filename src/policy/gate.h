@@ -18,21 +18,21 @@
  * - A task is a tag (a reward function); a batch holds several. The paper's h_m(X_t) is linear in
  *   the sum of X_t's samples; here h_m(v) = mean over the rows of tag v of g_m(x), and
  *   m_v = argmax_m h_m(v) among the idle. The rule of line 7 is applied to every tag of the batch.
- *   Row by row it would say nothing: whoever has a row is its row's chosen one. The mean
- *   instead of the sum makes Gamma a difference of scores, whatever the batch.
- * - h is taken before the round's update, as there; the round that raises the last flag does
- *   not move the gate any more.
+ *   Row by row it would say nothing: the expert that has a row is the one chosen for it. The mean
+ *   instead of the sum makes Gamma a difference of scores, whatever the size of the batch.
+ * - h is taken before the round's update, as in the paper. The round that raises the last flag
+ *   does not move the gate any more.
  * - L_aux is Switch's, over the rows of a minibatch (policy/mix.h); there f and P run since t = 1.
- * - Here the training loss gives the gate a gradient, by Switch's scaling; there it is 0.
+ * - Here the training loss gives the gate a gradient, by Switch's scaling; in the paper it is 0.
  *
- * A latched gate gets no gradient, no optimiser step, no decay and no noise: who is chosen for
- * a given observation cannot change. gate_reset lets it learn again, for another T1 rounds at
- * least. A mixture of one expert has no gate: nothing is ever raised.
+ * A latched gate gets no gradient, no optimiser step, no decay and no noise: the expert chosen for
+ * a given observation cannot change. gate_reset lets it learn again, for at least another T1
+ * rounds. A mixture of one expert has no gate and raises no flag.
  *
  * struct gate is plain data without padding: its bytes are its state.
  * Threads: not shared, one per thread. No allocation. */
-#ifndef MOE_GATE_H
-#define MOE_GATE_H
+#ifndef POLICY_GATE_H
+#define POLICY_GATE_H
 
 #include "policy/mix.h"
 

@@ -4,37 +4,37 @@
  *   z_v = b_v + sum_j W_vj u_j,    p = softmax(z / T)
  *
  * The task-identity inference of NoRGa's framework (Le et al. 2024, appendix D, after HiDe) and
- * the guessed tags that Tanbr argues against (Han et al., Sec. I): where nobody says what a viewer
- * values, this head guesses it from what can be observed. Differs: one linear layer on the
+ * the guessed tags that Tanbr argues against (Han et al., Sec. I). If a session has no hint, this
+ * head guesses from the observation what the viewer values. Differs: one linear layer on the
  * observation, trained by its own labels alone; no features of a backbone.
  *
- * Posterior: the head's probabilities carry the frequencies of the classes in its examples, which
- * are not those among whom it is asked about. With theirs, pi, from other evidence:
+ * Posterior: the head's probabilities contain the class frequencies of its examples. The sessions
+ * to classify have other frequencies, pi, known from other evidence. With these:
  *
  *   q_v ~ pi_v (p_v / s_v)^k,   s_v = (n_v + 1) / (n + V)     n_v examples of class v so far
  *   k = max(0, 1 - L / H)       L the head's log loss, H = -sum_v s_v ln s_v that of the s_v
  *
- * k is the share of what there is to know that the head has been seen to know (a skill score):
- * inputs that tell nothing change nothing. With k = 1 a head of 128 inputs without any
- * information cost untagged viewers .02 of their score.
+ * k is a skill score: the share of the uncertainty that the head has been seen to remove. Inputs
+ * without information change nothing. With k = 1 a head of 128 inputs without any information cost
+ * viewers without a hint 0.02 of their score.
  *
  * Learning, one example (x, y) at a time: AdaGrad (Duchi et al. 2011) on cross-entropy plus
  * l2/2 |W|^2, step rate / sqrt(1 + sum of squared gradients). The examples of a stream come in
- * the order in which tasks are popular; so that none is forgotten meanwhile, a fixed number of
- * examples of each class is kept (reservoir, Vitter 1985) and `rehearse` of them, classes in
- * proportion to all their examples ever seen, are learned again beside each new one.
+ * the order in which tasks are popular. So that no class is forgotten meanwhile, a fixed number of
+ * its examples is kept (reservoir, Vitter 1985). With each new example `rehearse` of them are
+ * learned again, classes in proportion to all their examples ever seen.
  *
  * Calibration: T is learned from each new example before its label is used for W, on the same
- * cross-entropy (temperature scaling, Guo et al. 2017, online). Accuracy, log loss and
- * calibration error are prequential too: predict first, then learn; with a memory of about
+ * cross-entropy (temperature scaling, Guo et al. 2017, online). Accuracy, log loss and calibration
+ * error are prequential, too: predict first, then learn. They cover about the last
  * IDENTITY_WINDOW examples.
  *
- * Few kept examples learned often are learned by heart: with 128 inputs, most of them noise, 64 of
- * each and two rehearsals cost 4 points of accuracy against 1 with 256 and one.
+ * Few examples that are rehearsed often are overfitted. With 128 inputs, most of them noise, 64 of
+ * each class and two rehearsals cost 4 points of accuracy; 256 and one rehearsal cost 1.
  *
- * Growing: identity_grow adds a class with weights 0. The scores of the older ones stay as they
- * are to the bit, and so do the ratios of their probabilities; the new class begins IDENTITY_NEW
- * below the highest older bias, so that it takes little until it has been seen.
+ * A new class: identity_grow adds one with weights 0. The scores of the older classes stay as they
+ * are to the bit, and so do the ratios of their probabilities. The new class begins IDENTITY_NEW
+ * below the highest older bias, so that its share is small until it has been seen.
  *
  * Shapes: x (dim), p (classes). Deterministic: the same examples in the same order give the same
  * head. State: everything, for a head of the same configuration (`classes` apart).
@@ -43,8 +43,8 @@
  * ERR_NUMERIC an input that is not finite (nothing is learned), ERR_CORRUPT a state that is
  * not one of this configuration. Threads: const struct identity is shared read-only; learning is
  * not. No allocation after _new. */
-#ifndef MOE_IDENTITY_H
-#define MOE_IDENTITY_H
+#ifndef POLICY_IDENTITY_H
+#define POLICY_IDENTITY_H
 
 #include "base/err.h"
 
@@ -79,7 +79,7 @@ int identity_classes(const struct identity *h);
 /* p may be NULL. Returns the most probable class, the lowest index on ties; an input that is not
  * finite gives equal probabilities and class 0. */
 int identity_guess(double *p, const struct identity *h, const float *x);
-/* The scores z / T, for whoever combines them with other evidence. ERR_NUMERIC: all 0. */
+/* The scores z / T, to combine them with other evidence. ERR_NUMERIC: all 0. */
 int identity_scores(double *z, const struct identity *h, const float *x);
 /* k, 0 .. 1; 0 before the first example. */
 double identity_skill(const struct identity *h);

@@ -4,9 +4,9 @@
  *   merge   theta = sum_k x_k theta_k, actor and critic                (policy/bank.h)
  *
  * Weights average well only between policies that were tuned from one common start. The joined
- * policy is a container: its routers are 0 (route dense: a uniform mixture of logits, if somebody
- * should serve it as it is). A one-expert policy that is merged from a vertex of the simplex is
- * the policy that was joined, up to the rounding of the critic's head.
+ * policy is a container: its routers are 0. Served as it is (route dense), it is a uniform mixture
+ * of logits. A one-expert policy merged from a vertex of the simplex is the policy that was joined,
+ * up to the rounding of the critic's head.
  *
  * Each policy's critic is on the scale of its own returns; the joined one has the mean of their
  * ret_mean and the largest ret_std, and the heads are scaled to it, so that values keep their
@@ -15,8 +15,8 @@
  * Errors: ERR_CONFLICT (configurations differ, or have more than one expert), ERR_RANGE (fewer
  * than 2 or more than MIX_EXPERTS_MAX), ERR_NUMERIC (weights or x not finite), ERR_MEMORY.
  * Threads: pure functions. */
-#ifndef MOE_JOIN_H
-#define MOE_JOIN_H
+#ifndef POLICY_JOIN_H
+#define POLICY_JOIN_H
 
 #include "policy/policy.h"
 

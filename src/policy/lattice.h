@@ -11,8 +11,8 @@
  * last dimension, the last point that of the first.
  *
  * Shapes: x (dim), 1 <= dim <= LATTICE_DIM_MAX, steps >= 1. Threads: pure functions. */
-#ifndef MOE_LATTICE_H
-#define MOE_LATTICE_H
+#ifndef POLICY_LATTICE_H
+#define POLICY_LATTICE_H
 
 #define LATTICE_DIM_MAX 16
 

@@ -13,15 +13,15 @@
  * keeps that form for the reproduction). z is router noise, drawn and kept by the caller.
  *
  * Eq. 7 can also be read as a mixture of distributions over actions: dense-probs, whose y
- * are log-probabilities over all `out` outputs. Whoever masks outputs and renormalises
- * gets sum_k p_k q_k restricted to those that exist: an expert that spends its probability
- * on masked outputs counts for less, unlike masking each expert's logits first. It needs
+ * are log-probabilities over all `out` outputs. Masking outputs and renormalising gives
+ * sum_k p_k q_k restricted to those that exist. An expert that spends its probability on
+ * masked outputs counts for less, unlike masking each expert's logits first. It needs
  * out >= 2, as the softmax of one output is constant: a critic mixes values instead.
  *
  * Shapes: x (n, in), y (n, out), chosen (n), z (n, experts) or NULL, gate (n, experts).
  * One flat float block holds all parameters: [W, b, expert 0, expert 1, ...]; each expert
  * is [W1, b1, ..., Whead, bhead]; weights (fan_out, fan_in) row-major. mix_expert and
- * mix_router give the ranges, so that optimiser, noise injection, merging and growth
+ * mix_router give the ranges, so that optimiser, noise injection, merging and added experts
  * address them.
  *
  * The gate's own losses, added to the task's by mix_backward_gate (n rows):
@@ -29,9 +29,9 @@
  *   toll      1/n sum_i sum_k p_k(x_i) c_k     c_k what it costs to use expert k (policy/gate.h)
  * Balance is Switch's loss; f_k and c_k are constants to the gate.
  *
- * Busy experts (bits of mix.busy) are not there: g_k counts as minus infinity, so they are
- * never chosen, their p_k is 0, and neither forward nor backward reads their parameters. Not
- * all are busy at a time. Which ones are is no part of theta.
+ * Busy experts (bits of mix.busy) are left out: g_k counts as minus infinity, so they are never
+ * chosen, their p_k is 0, and neither forward nor backward reads their parameters. At least one
+ * expert is idle. The bits are no part of theta.
  *
  * In all routes but single, chosen is the expert with the largest g_k + z_k (both dense
  * routes: z is not used, and every expert is reached); gate is p. In single both are 0 and 1.
@@ -45,8 +45,8 @@
  * are not finite are not looked for here: they show in y. Ownership: struct mix owns its
  * theta; struct mix_ws is scratch for batches up to its size. Nothing allocates after
  * _new. Threads: const struct mix is shared read-only; a mix_ws belongs to one thread. */
-#ifndef MOE_MIX_H
-#define MOE_MIX_H
+#ifndef POLICY_MIX_H
+#define POLICY_MIX_H
 
 #include "base/err.h"
 #include "base/rng.h"
@@ -79,7 +79,7 @@ struct mix {
     uint64_t busy; /* bit k: expert k is busy; 0 at first */
 };
 
-/* What the gate minds beside the task's loss. */
+/* What the gate's loss has besides the task's. */
 struct mix_dues {
     float balance;     /* alpha */
     const float *toll; /* (experts) c_k, or NULL */
@@ -119,7 +119,7 @@ struct mix_range mix_trunk(const struct mix_cfg *cfg, int k);  /* without its he
 struct mix_ws *mix_ws_new(const struct mix_cfg *cfg, int max_batch, struct err *e);
 void mix_ws_free(struct mix_ws *ws);
 
-/* g = W x + b of n rows, without noise and whoever is busy: g (n, experts). Not when single. */
+/* g = W x + b of n rows, without noise, busy experts included: g (n, experts). Not when single. */
 void mix_scores(float *g, const struct mix *m, const float *x, int n);
 
 /* 1 <= n <= max_batch. chosen, gate may be NULL. What backward needs stays in ws until

@@ -1,6 +1,6 @@
-/* norga.h - new experts beside a frozen network, mixed in by non-linear residual gates.
+/* norga.h - experts added to a frozen network, mixed in by non-linear residual gates.
  *
- *   grown(x) = y0(x) + y(x),   y(x) = sum_j q_j(x) D_j(x),   j = 1 .. L
+ *   output(x) = y0(x) + y(x),  y(x) = sum_j q_j(x) D_j(x),   j = 1 .. L
  *   q_j = e^(t_j) / (1 + sum_l e^(t_l)),   m = sum_j q_j: the new experts' share
  *   t_j = s_j + a sigma(tau s_j) + b_j,    s_j = w_j . x
  *
@@ -15,17 +15,17 @@
  *   its score, Eq. 9                s_j = w_j . x: w_j is what W_Q W_K' p_K is there
  *   prefix length L                 experts
  *   one head of one layer           one network: an actor, or a critic
- *   task                            a kind of video: one grown network for each
+ *   task                            a profile: one set of added experts for each
  * Eq. 11 with these reads, as sum_k e^(ln p_k) = 1,
  *   sum_k (1 - m) p_k E_k + sum_j q_j f_j = (1 - m) y0 + sum_j q_j (y0 + D_j) = y0 + y.
  * The first sum is (1 - m) y0 for a dense mixture. For top-1, where y0 = p_c E_c is what is left
  * of sum_k p_k E_k when only the chosen term is worked out, it is cut to that term as well.
  * Differs:
- * - Frozen scores are ln p_k and not g_k. A gate that is alone is trained up to a shift
- *   common to all g_k, which would decide over m here; ln p_k is g_k without it.
- * - New experts are functions of x, not constants, and say what to add to the frozen output:
- *   with D = 0 the grown network is the frozen one, whatever the scores are.
- * - Scores are linear in x (as in Eq. 17), there being no keys and queries here.
+ * - Frozen scores are ln p_k and not g_k. Training leaves a shift common to all g_k open, which
+ *   would decide over m here; ln p_k is g_k without that shift.
+ * - Added experts are functions of x, not constants, and say what to add to the frozen output:
+ *   with D = 0 the network is the frozen one, whatever the scores are.
+ * - Scores are linear in x (as in Eq. 17), as there are no keys and queries here.
  *
  * NORGA_LINEAR leaves sigma out: t_j = s_j + b_j, the linear gate of plain prefix tuning
  * (Eq. 11 alone), to compare with. a and tau are then not used and their gradient is 0.
@@ -37,8 +37,8 @@
  * Errors: ERR_RANGE for a configuration outside the limits, ERR_MEMORY. Values that are not
  * finite show in y. Ownership: struct norga owns its theta; nothing allocates after _new.
  * Threads: const struct norga is shared read-only; a norga_ws belongs to one thread. */
-#ifndef MOE_NORGA_H
-#define MOE_NORGA_H
+#ifndef POLICY_NORGA_H
+#define POLICY_NORGA_H
 
 #include "policy/mix.h"
 

@@ -20,10 +20,10 @@
  *   N(0, 2 / w) in the head.
  * - b is the mean reward of each task in the history, so that the network learns differences.
  * - The loss is a mean, so that eta does not depend on t, and eta / w makes it independent of
- *   the width as well. Each step draws `batch` rewards from the history; the oldest make room
- *   for new ones.
+ *   the width as well. Each step draws `batch` rewards from the history. New rewards replace
+ *   the oldest.
  * - c_{s,v}: the trust in a task's reward, 0 where it had no sample, 1 for a usual one.
- * - gamma is constant: the paper's gamma_t has constants that nobody knows.
+ * - gamma is constant: the paper's gamma_t has unknown constants.
  * - NUCB_DIAGONAL keeps the diagonal of Z alone; NUCB_FULL is the reference for small networks
  *   (Sherman-Morrison on Z^-1, in double).
  * - Eq. 3 has L matrices, w K + w^2 (L - 2) + w V numbers; the paper's count has w^2 (L - 1).
@@ -33,8 +33,8 @@
  * or an update that was not (theta stays as it was); ERR_CORRUPT for a foreign state.
  * Nothing allocates after _new. Determinism: seed and rewards decide, to the bit on one type of
  * CPU. Threads: not shared, one per thread. */
-#ifndef MOE_NUCB_H
-#define MOE_NUCB_H
+#ifndef POLICY_NUCB_H
+#define POLICY_NUCB_H
 
 #include "base/err.h"
 

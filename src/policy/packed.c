@@ -30,20 +30,35 @@ struct net {
     uint64_t idle; /* bit k: expert k is there to be chosen */
 };
 
+/* The experts added to an actor or a critic, likewise. */
+struct added_net {
+    struct norga_cfg cfg;
+    struct layer layer[MIX_LAYERS_MAX + 1]; /* none is quantized */
+    size_t expert_n;
+    float a, tau, bias[NORGA_EXPERTS_MAX];
+    float *theta;
+    int column; /* of its first score */
+};
+
 struct packed {
     struct policy_cfg cfg;
     const struct vecmat_kernel *kernel;
     struct layer routers; /* of actor and critic, one product; pad = 0: neither has any */
     struct net actor, critic;
+    struct layer scores; /* of the experts added to both, one product; its bias is 0 */
+    struct added_net added_actor, added_critic;
+    bool adds; /* the policy that is loaded has added experts */
     float ret_mean, ret_std;
     uint64_t version;
     bool usable;
-    float *block; /* owned: routers, actor, critic */
+    size_t bytes;
+    float *block; /* owned: routers, actor, critic; scores, added actor, added critic */
 };
 
 enum { ALIGN = 64, WIDEST = MIX_HIDDEN_MAX + VECMAT_LANES, GATES = 2 * MIX_EXPERTS_MAX };
 _Static_assert(MIX_HIDDEN_MAX % VECMAT_BLOCK == 0, "hidden layers fill whole blocks");
 _Static_assert(MIX_EXPERTS_MAX % VECMAT_LANES == 0, "gates fill whole vectors");
+_Static_assert(2 * NORGA_EXPERTS_MAX <= VECMAT_LANES, "all scores are one vector");
 _Static_assert(POLICY_ACTIONS <= VECMAT_LANES, "a head is one vector");
 
 /* Of the routers and of a head: every bit counts where a few numbers are compared. */
@@ -84,6 +99,22 @@ static struct net packed_net_of(struct mix_cfg cfg)
 }
 
 static size_t net_floats(const struct net *n)
+{
+    return n->expert_n * (size_t)n->cfg.experts;
+}
+
+static struct added_net added_net_of(struct norga_cfg cfg, int column)
+{
+    struct added_net n = {.cfg = cfg, .column = column};
+    for (int l = 0; l <= cfg.layers; l++) {
+        n.layer[l] = exact(n.expert_n, l ? cfg.hidden : cfg.in,
+                           l < cfg.layers ? cfg.hidden : cfg.out);
+        n.expert_n = n.layer[l].end;
+    }
+    return n;
+}
+
+static size_t added_net_floats(const struct added_net *n)
 {
     return n->expert_n * (size_t)n->cfg.experts;
 }
@@ -164,16 +195,47 @@ static void pack(const struct packed *s, struct net *n, const struct mix *m)
     n->idle = pack_router(s, n, m) & pack_experts(n, m) & ~m->busy;
 }
 
+/* Returns whether all weights are finite. */
+static bool pack_added(struct packed *s, struct added_net *n, const struct norga *g)
+{
+    const struct norga_cfg *c = &n->cfg;
+    size_t in = (size_t)c->in, pad = (size_t)s->scores.pad, experts = (size_t)c->experts;
+    if (!packed_all_finite(g->theta, g->n)) return false;
+    const float *w = g->theta + norga_scores(c).at;
+    float *scores = s->block + s->scores.w + n->column;
+    n->a = g->theta[0];
+    n->tau = g->theta[1];
+    for (size_t k = 0; k < experts; k++)
+        for (size_t i = 0; i < in; i++)
+            scores[i * pad + k] = w[k * in + i];
+    memcpy(n->bias, w + experts * in, sizeof *w * experts);
+
+    const struct mlp_cfg ec = {c->in, c->hidden, c->layers, c->out};
+    for (int k = 0; k < c->experts; k++)
+        for (int l = 0; l <= c->layers; l++) {
+            struct mlp_layer v = mlp_layer(&ec, l);
+            const float *from = g->theta + norga_expert(c, k).at;
+            (void)pack_layer(&n->layer[l], n->theta + n->expert_n * (size_t)k, from + v.w,
+                             from + v.b);
+        }
+    return true;
+}
+
 void packed_load(struct packed *s, const struct policy *p)
 {
-    assert(memcmp(&s->cfg, &p->cfg, sizeof s->cfg) == 0);
+    assert(policy_cfg_same_mixture(&s->cfg, &p->cfg));
+    assert(!p->added || memcmp(&s->cfg, &p->cfg, sizeof s->cfg) == 0);
     pack(s, &s->actor, p->actor);
     pack(s, &s->critic, p->critic);
     s->usable =
         s->actor.idle && s->critic.idle && isfinite(p->ret_mean) && isfinite(p->ret_std);
+    s->adds = p->added != NULL;
+    if (s->adds && !(pack_added(s, &s->added_actor, p->added->actor) &&
+                     pack_added(s, &s->added_critic, p->added->critic)))
+        s->usable = false;
     s->ret_mean = p->ret_mean;
     s->ret_std = p->ret_std;
-    s->version = p->version;
+    s->version = policy_version(p);
 }
 
 struct packed *packed_new(const struct policy_cfg *cfg, struct err *e)
@@ -187,14 +249,26 @@ struct packed *packed_new(const struct policy_cfg *cfg, struct err *e)
     s->kernel = vecmat_kernel(0);
     s->actor = packed_net_of(policy_actor_cfg(cfg));
     s->critic = packed_net_of(policy_critic_cfg(cfg));
-    size_t routers = place_routers(s);
-    size_t bytes =
-        sizeof(float) * (routers + net_floats(&s->actor) + net_floats(&s->critic));
-    s->block = aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
+    size_t at = place_routers(s), actor = at;
+    size_t critic = at += net_floats(&s->actor);
+    at += net_floats(&s->critic);
+    size_t added_actor = at, added_critic = at;
+    if (cfg->added.experts) {
+        s->scores = exact(at, cfg->obs_dim, 2 * cfg->added.experts);
+        s->added_actor = added_net_of(policy_added_actor_cfg(cfg), 0);
+        s->added_critic = added_net_of(policy_added_critic_cfg(cfg), cfg->added.experts);
+        added_actor = s->scores.end;
+        added_critic = added_actor + added_net_floats(&s->added_actor);
+        at = added_critic + added_net_floats(&s->added_critic);
+    }
+    s->bytes = (sizeof(float) * at + ALIGN - 1) / ALIGN * ALIGN;
+    s->block = aligned_alloc(ALIGN, s->bytes);
     if (!s->block) goto fail;
-    memset(s->block, 0, bytes);
-    s->actor.theta = s->block + routers;
-    s->critic.theta = s->actor.theta + net_floats(&s->actor);
+    memset(s->block, 0, s->bytes);
+    s->actor.theta = s->block + actor;
+    s->critic.theta = s->block + critic;
+    s->added_actor.theta = s->block + added_actor;
+    s->added_critic.theta = s->block + added_critic;
     return s;
 fail:
     packed_free(s);
@@ -212,6 +286,11 @@ void packed_free(struct packed *s)
 uint64_t packed_version(const struct packed *s)
 {
     return s->version;
+}
+
+size_t packed_bytes(const struct packed *s)
+{
+    return sizeof *s + s->bytes;
 }
 
 const struct policy_cfg *packed_cfg(const struct packed *s)
@@ -367,6 +446,66 @@ static void run_both(float y[2][VECMAT_LANES], float gate[2][MIX_EXPERTS_MAX],
     }
 }
 
+/* An input and where it is not zero. */
+struct sparse {
+    const float *x;
+    const int *at;
+    int n;
+};
+
+/* y (VECMAT_LANES) of one added expert */
+static void run_added_expert(float *y, const struct vecmat_kernel *k,
+                             const struct added_net *n, int which, struct sparse in)
+{
+    alignas(ALIGN) float hidden[2][WIDEST];
+    int at[WIDEST];
+    const float *theta = n->theta + n->expert_n * (size_t)which;
+    for (int l = 0; l <= n->cfg.layers; l++) {
+        const struct layer *v = &n->layer[l];
+        bool last = l == n->cfg.layers;
+        float *to = last ? y : hidden[l & 1];
+        k->affine(to, theta + v->w, theta + v->b, in.x, in.at, in.n, v->pad, !last);
+        if (!last) in = (struct sparse){to, at, k->nonzero(at, to, v->out)};
+    }
+}
+
+/* y (VECMAT_LANES) and gates of one network's added experts, from the scores of both. Returns
+ * their share. */
+static float run_added(float *y, float *gate, const struct vecmat_kernel *k,
+                       const struct added_net *n, const float *scores, struct sparse in)
+{
+    int experts = n->cfg.experts;
+    for (int j = 0; j < experts; j++)
+        gate[j] =
+            n->bias[j] + norga_score(scores[n->column + j], n->a, n->tau, n->cfg.sigma).t;
+    float share = norga_softmax(gate, gate, experts);
+
+    memset(y, 0, sizeof *y * VECMAT_LANES);
+    for (int j = 0; j < experts; j++) {
+        alignas(ALIGN) float d[VECMAT_LANES];
+        run_added_expert(d, k, n, j, in);
+        for (int i = 0; i < VECMAT_LANES; i++)
+            y[i] += gate[j] * d[i];
+    }
+    return share;
+}
+
+/* *c is the mixture's choice and becomes the policy's. */
+static int decide_added(struct policy_choice *c, const struct packed *s,
+                        struct sparse obs, uint32_t mask, double u)
+{
+    alignas(ALIGN) float y[VECMAT_LANES], v[VECMAT_LANES], scores[VECMAT_LANES];
+    float gate[NORGA_EXPERTS_MAX], critics[NORGA_EXPERTS_MAX];
+    const struct vecmat_kernel *k = s->kernel;
+    const struct layer *l = &s->scores;
+    k->affine(scores, s->block + l->w, s->block + l->b, obs.x, obs.at, obs.n, l->pad,
+              false);
+    float share = run_added(y, gate, k, &s->added_actor, scores, obs);
+    run_added(v, critics, k, &s->added_critic, scores, obs);
+    struct policy_added_out added = {y, gate, share, v[0] * s->ret_std};
+    return policy_settle_added(c, &s->cfg, &added, mask, u);
+}
+
 int packed_decide(struct policy_choice *out, const struct packed *s, const float *obs,
                   uint32_t mask, double u)
 {
@@ -394,5 +533,7 @@ int packed_decide(struct policy_choice *out, const struct packed *s, const float
     memcpy(out->prob, prob, sizeof out->prob);
     for (int e = 0; e < s->cfg.experts && e < POLICY_GATES; e++)
         out->gate[e] = gate[0][e];
-    return policy_settle(out, y[0], top + logf(sum), mask, actions, u);
+    int rc = policy_settle(out, y[0], top + logf(sum), mask, actions, u);
+    if (rc || !s->adds) return rc;
+    return decide_added(out, s, (struct sparse){obs, at, in.n}, mask, u);
 }

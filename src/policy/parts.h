@@ -6,8 +6,8 @@
  *
  * The parts tile the actor's theta and then the critic's without gaps.
  * Threads: pure functions. */
-#ifndef MOE_PARTS_H
-#define MOE_PARTS_H
+#ifndef POLICY_PARTS_H
+#define POLICY_PARTS_H
 
 #include "policy/policy.h"
 

@@ -1,50 +1,96 @@
 /* policy.h - actor and critic as one value: what is trained, published, saved and served.
  *
- * The actor maps an observation to logits over levels; masked levels get -inf, so
- * pi(a|s) = softmax over the levels that exist. The critic maps the same observation to
- * the (normalised) return. Each is a struct mix with its own router.
+ * The actor maps an observation to logits over levels. Masked levels get -inf, so pi(a|s) is the
+ * softmax over the levels that exist. The critic maps the same observation to the normalised
+ * return. Each is a struct mix with its own router.
  *
- * The value denormaliser (mean, std of returns) travels with the weights; V in reward
- * units is critic(s) * ret_std + ret_mean.
+ * The weights include the value denormaliser (mean and deviation of returns). V in reward units
+ * is critic(s) * ret_std + ret_mean.
  *
- * Batches (rollouts, gradient steps) go through mix_forward on actor and critic with the
- * caller's own struct mix_ws, then policy_softmax per row.
+ * Added experts: a policy may have experts of one profile on top of its mixture, which is then
+ * frozen. With pi0 and V0 of the mixture, and y and v the sums over added experts (norga.h):
  *
- * Errors: ERR_RANGE for a configuration outside the limits, ERR_MEMORY, ERR_NUMERIC.
- * Threads: const struct policy is shared read-only; struct policy_ws belongs to one
- * thread. policy_decide allocates nothing. */
-#ifndef MOE_POLICY_H
-#define MOE_POLICY_H
+ *   pi(a|x) = softmax over the levels that exist of ln pi0(a|x) + y(x)_a
+ *   V(x)    = V0(x) + ret_std v(x)
+ *
+ * ln pi0 equals the frozen logits up to a shift that softmax cancels. So this is Eq. 11 of that
+ * page for the actor, and pi is proportional to pi0(a) e^(y_a). ln pi0 has the floor
+ * POLICY_FLOOR, so that the experts can learn what the mixture never does.
+ *
+ * At first pi = pi0 and V = V0, to rounding, for every observation: the heads of fresh experts
+ * are 0 (norga_init). Their hidden layers are copies of the frozen experts that the router
+ * chooses for the profile's observations, the most used ones first.
+ *
+ * a and tau are learned with the first added experts of a daemon. Later ones get its values and
+ * leave them as they are (appendix J of the NoRGa paper): shape_learns.
+ *
+ * Experts are numbered on: 0 .. N-1 are those of the actor's mixture, N .. N+L-1 the added ones.
+ * Added experts belong to the weights they were added to; their version and CRC go with them.
+ *
+ * Batches (rollouts, gradient steps) go through mix_forward and norga_forward with the caller's
+ * own scratch, then policy_softmax per row.
+ *
+ * Errors: ERR_RANGE for a configuration outside the limits, ERR_MEMORY, ERR_NUMERIC,
+ * ERR_CORRUPT for added experts of other weights. Threads: const struct policy is shared
+ * read-only; struct policy_ws belongs to one thread. policy_decide allocates nothing. */
+#ifndef POLICY_POLICY_H
+#define POLICY_POLICY_H
 
 #include "policy/mix.h"
+#include "policy/norga.h"
 
-#define POLICY_ACTIONS 12 /* = VIEW_LEVELS; the moe layer knows no bitrates */
-#define POLICY_GATES 16   /* gate probabilities told per decision */
+#include <stdbool.h>
+
+#define POLICY_ACTIONS 12     /* = VIEW_LEVELS; this layer knows no bitrates */
+#define POLICY_GATES 16       /* gate probabilities reported per decision */
+#define POLICY_FLOOR (-30.0f) /* nats */
+
+/* Experts on top of the actor and on top of the critic; 0 experts: none. With the actor's own at
+ * most POLICY_GATES. */
+struct policy_added_cfg {
+    int experts;
+    enum norga_sigma sigma;
+};
 
 struct policy_cfg {
     int obs_dim, actions;
     int hidden, layers, experts;       /* actor */
     int critic_hidden, critic_experts; /* critic, same number of layers */
     enum mix_route route, critic_route;
+    struct policy_added_cfg added; /* the last member: policy_cfg_same_mixture */
+};
+
+/* Added experts: part of a policy, or on their way to one. */
+struct policy_added {
+    struct policy_cfg cfg;        /* of the whole policy */
+    struct norga *actor, *critic; /* owned */
+    bool shape_learns;
+    uint64_t version;      /* 1 at first */
+    uint64_t base_version; /* of the frozen mixture */
+    uint32_t base_crc;
 };
 
 struct policy {
     struct policy_cfg cfg;
-    struct mix *actor, *critic; /* owned */
+    struct mix *actor, *critic; /* owned; frozen if there are added experts */
     float ret_mean, ret_std;
-    uint64_t version; /* 0 until published */
+    uint64_t version;           /* of the mixture; 0 until published */
+    struct policy_added *added; /* owned; NULL: none */
 };
 
 struct policy_ws;
 
 struct policy_choice {
     int action;
-    int expert; /* the actor's chosen expert; the largest gate when dense */
+    int expert; /* the actor's chosen expert (the largest gate when dense), or the added expert
+                 * with the largest gate if that is larger */
     float prob[POLICY_ACTIONS]; /* 0 where masked */
-    float gate[POLICY_GATES];   /* gate probabilities of the first experts; 0 beyond */
-    float logp;                 /* ln prob[action] */
-    float entropy;              /* nats */
-    float value;                /* in reward units */
+    float gate[POLICY_GATES]; /* gate probabilities of the first experts, with added ones
+                                 * (1 - m) p_k and then q_j; 0 beyond */
+    float added;              /* m, the share of the added experts; 0 without */
+    float logp;               /* ln prob[action] */
+    float entropy;            /* nats */
+    float value;              /* in reward units */
 };
 
 /* 12 actions; actor and critic 3 experts, top-1, 2 layers of 64. */
@@ -54,8 +100,12 @@ int policy_cfg_check(const struct policy_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 struct mix_cfg policy_actor_cfg(const struct policy_cfg *cfg);
 struct mix_cfg policy_critic_cfg(const struct policy_cfg *cfg);
+struct norga_cfg policy_added_actor_cfg(const struct policy_cfg *cfg);
+struct norga_cfg policy_added_critic_cfg(const struct policy_cfg *cfg);
+/* Equal, except perhaps for added experts. */
+bool policy_cfg_same_mixture(const struct policy_cfg *a, const struct policy_cfg *b);
 
-/* Weights 0, ret_mean 0, ret_std 1, version 0. */
+/* Weights 0, ret_mean 0, ret_std 1, version 0; added experts have version 1 and shape_learns. */
 struct policy *policy_new(const struct policy_cfg *cfg, struct err *e);
 struct policy *policy_clone(const struct policy *p, struct err *e);
 void policy_free(struct policy *p);
@@ -66,11 +116,41 @@ void policy_init(struct policy *p, uint64_t seed);
 /* The same from mix_init_uniform: a first policy that is far from uniform. */
 void policy_init_uniform(struct policy *p, uint64_t seed);
 
-/* Weights, busy experts, ret_mean, ret_std and version of `from`; the configurations are equal. */
+/* Weights, busy experts, ret_mean, ret_std, versions and flags of `from`; the configurations are
+ * equal. */
 void policy_copy(struct policy *p, const struct policy *from);
 
-/* CRC-32 of the weights, actor then critic, as they lie in memory. */
+/* CRC-32 of the mixture's weights, actor then critic, as they lie in memory. */
 uint32_t policy_crc32(const struct policy *p);
+
+/* The version that decides: of the added experts if there are any, else of the mixture. */
+uint64_t policy_version(const struct policy *p);
+void policy_raise_version(struct policy *p);
+
+/* ---- added experts ---- */
+
+/* Adds fresh experts to a policy without any. obs (n, obs_dim): observations of the profile,
+ * n >= 0; with none the frozen experts are copied in their order. On failure p is as it was. */
+int policy_add(struct policy *p, const struct policy_added_cfg *cfg, const float *obs,
+               int n, uint64_t seed, struct err *e) __attribute__((warn_unused_result));
+/* Adds a copy of these to a policy without any. ERR_CORRUPT if they are of other weights. */
+int policy_add_copy(struct policy *p, const struct policy_added *added, struct err *e)
+    __attribute__((warn_unused_result));
+/* a and tau of both networks from other added experts; they are not learned here. */
+void policy_take_shape(struct policy *p, const struct policy_added *from);
+/* The mixture alone: a view, valid as long as p is. Not to be freed. */
+struct policy policy_frozen(const struct policy *p);
+
+/* cfg: of the whole policy, with added experts. Weights 0. */
+struct policy_added *policy_added_new(const struct policy_cfg *cfg, struct err *e);
+struct policy_added *policy_added_clone(const struct policy_added *a, struct err *e);
+void policy_added_free(struct policy_added *a);
+void policy_added_copy(struct policy_added *a, const struct policy_added *from);
+size_t policy_added_floats(const struct policy_added *a); /* of all parameters */
+/* Were they added to the mixture of p? */
+bool policy_added_fits(const struct policy_added *a, const struct policy *p);
+
+/* ---- deciding ---- */
 
 struct policy_ws *policy_ws_new(const struct policy_cfg *cfg, struct err *e);
 void policy_ws_free(struct policy_ws *ws);
@@ -87,6 +167,21 @@ int policy_decide(struct policy_choice *out, const struct policy *p, struct poli
  * finite. */
 int policy_settle(struct policy_choice *c, const float *logits, float lse, uint32_t mask,
                   int actions, double u);
+
+/* What the added experts give for one observation. */
+struct policy_added_out {
+    const float *y;    /* (actions) */
+    const float *gate; /* (experts) q of the actor */
+    float share;       /* m of the actor */
+    float v;           /* times ret_std: in reward units */
+};
+
+/* *c is the mixture's choice and becomes the policy's. Returns as policy_decide. */
+int policy_settle_added(struct policy_choice *c, const struct policy_cfg *cfg,
+                        const struct policy_added_out *out, uint32_t mask, double u);
+
+/* ln max(prob, e^POLICY_FLOOR) */
+float policy_floored_ln(float prob);
 
 /* softmax over the bits of mask (at least one below actions); prob of the others is 0.
  * Returns lse with ln prob[a] = logits[a] - lse, not finite if the logits are not.

@@ -13,8 +13,8 @@
  * Shapes: y, dy (n, out); gate (n, experts), rows that sum to 1; e, ln_q (experts, n,
  * out). In logs throughout, so neither p_k = 0 nor logits far apart lose a digit; what is
  * not finite shows in y. Threads: pure functions. */
-#ifndef MOE_PROBS_H
-#define MOE_PROBS_H
+#ifndef POLICY_PROBS_H
+#define POLICY_PROBS_H
 
 /* e becomes ln_q, in place. */
 void probs_forward(float *y, float *e, const float *gate, int n, int experts, int out);

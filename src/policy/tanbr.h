@@ -9,8 +9,8 @@
  * Source: Han et al. (Tanbr), Algorithm 1. The tree is policy/tree.h, the network and its bounds
  * policy/nucb.h; both say where they differ.
  *
- * A prior, what an emulation says of each merge before anybody was served (the paper's
- * "fine-tune before online inference", Sec. III-B, has labelled data for that):
+ * A prior: what an emulation says of each merge before any session was served. The paper's
+ * "fine-tune before online inference" (Sec. III-B) has labelled data for that:
  *
  *   f(x) = m(x) + network(x)           m: rewards at the points of a lattice (policy/lattice.h),
  *                                      interpolated; the network learns r - m(x)
@@ -18,19 +18,18 @@
  *   leaves are visited and halved, the network and Z stay as they are
  *
  * So the first choice is the best static merge that the tree has for psi, and the bandit learns
- * where the profile mix is unlike the emulation. Without a prior m = 0 and the tree begins as a root,
- * as the algorithm is printed.
+ * where the profile mix differs from the emulation. Without a prior m = 0 and the tree begins as a
+ * root, as in the printed algorithm.
  *
- * Slots need not end before the process does: tanbr_choose changes nothing, so that the same
- * state and psi give the same node again, and a node's number and weights are good for as long
- * as the state is.
+ * A slot may outlive the process: tanbr_choose changes nothing, so the same state and psi give the
+ * same node again. A node's number and weights are valid as long as the state is.
  *
  * Errors: ERR_RANGE, ERR_MEMORY, ERR_NUMERIC (of nucb_learn: the visit is not counted either),
  * ERR_CORRUPT (a state whose length, checksum or shape is wrong), ERR_CONFLICT (a sound state
  * of another configuration). Nothing allocates after _new.
  * Threads: not shared, one per thread. */
-#ifndef MOE_TANBR_H
-#define MOE_TANBR_H
+#ifndef POLICY_TANBR_H
+#define POLICY_TANBR_H
 
 #include "policy/nucb.h"
 #include "policy/tree.h"

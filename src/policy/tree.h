@@ -24,19 +24,19 @@
  *     x_k in [max(lo_k, 1 - sum_{j!=k} hi_j), min(hi_k, 1 - sum_{j!=k} lo_j)],
  *   and halves its longest side (one drawn among equals): no child is inactive.
  * - delta = 1 makes the threshold 0 at t = 1. A visit is needed to expand at all, so that the
- *   root is then halved by its first visit; nothing else is done about it.
+ *   root is then halved by its first visit.
  * - At most `keep` weights are not 0 (Eq. 1b, B): the largest are kept, the first among equals,
- *   and divided by their sum. That may leave the cell, which is told per leaf and counted.
+ *   and divided by their sum. That point may lie outside the cell; each leaf says so and it is counted.
  *
- * Bounds: max_nodes nodes; a leaf that has no room, or whose sides are all below 2^-20, stays
- * one, which is counted. Nothing allocates after _new.
+ * Bounds: max_nodes nodes. A leaf without room, or whose sides are all below 2^-20, stays a leaf,
+ * which is counted. Nothing allocates after _new.
  *
  * Numbers: bounds are sums of powers of two and exact in double; x is float.
  * Errors: ERR_RANGE for a configuration outside the limits, ERR_MEMORY, ERR_CORRUPT for a state
  * that no tree of this configuration can have. Determinism: seed and visits decide.
  * Threads: not shared, one per thread. */
-#ifndef MOE_TREE_H
-#define MOE_TREE_H
+#ifndef POLICY_TREE_H
+#define POLICY_TREE_H
 
 #include "base/err.h"
 
@@ -112,7 +112,7 @@ void tree_box(double *lo, double *hi, const struct tree *t, int node);
 struct tree_stats tree_stats(const struct tree *t);
 
 /* Flat bytes, the same number for the same configuration. _put: 0, or ERR_CORRUPT, and then
- * the tree is a root that nobody visited. */
+ * the tree is a root without visits. */
 size_t tree_state_size(const struct tree_cfg *cfg);
 void tree_state_get(const struct tree *t, void *out);
 int tree_state_put(struct tree *t, const void *in, struct err *e)

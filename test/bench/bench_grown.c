@@ -1,8 +1,8 @@
-/* What a grown profile costs: a decision with new experts beside the routed one that it stands
- * on, and one update of them. The shipped shape: 3 experts of 64, two layers, top-1. */
+/* What added experts cost: a decision with them and one of the mixture alone, and one update of
+ * them. The shipped shape: 3 experts of 64, two layers, top-1. */
 #include "base/clock.h"
-#include "policy/graft_pack.h"
-#include "learn/growth.h"
+#include "learn/online.h"
+#include "policy/packed.h"
 #include "support/bench.h"
 
 #include <stdio.h>
@@ -12,10 +12,8 @@ enum { OBS = 128, LEVELS = 6, STATES = 256, SAMPLES = 9, STEPS = 48, BATCH = 102
 static const double MIN_S = .01;
 
 struct one {
-    struct policy *policy;
-    struct packed *packed;
-    struct graft *graft;
-    struct graft_pack *pack;
+    struct policy *policy; /* with added experts */
+    struct packed *packed, *alone;
     struct policy_choice choice;
     float obs[STATES][OBS];
     unsigned turn;
@@ -33,13 +31,11 @@ static struct one *one_new(int experts)
     struct one *o = calloc(1, sizeof *o);
     struct policy_cfg c = policy_cfg_default(OBS);
     c.hidden = c.critic_hidden = 64;
-    struct graft_cfg gc = {c, experts, NORGA_TANH};
+    struct policy_added_cfg added = {experts, NORGA_TANH};
     if (!o) bench_fail("no memory");
     o->policy = policy_new(&c, &e);
-    o->packed = packed_new(&c, &e);
-    o->graft = graft_new(&gc, &e);
-    o->pack = graft_pack_new(&gc, &e);
-    if (!o->policy || !o->packed || !o->graft || !o->pack) bench_fail("%s", e.detail);
+    o->alone = packed_new(&c, &e);
+    if (!o->policy || !o->alone) bench_fail("%s", e.detail);
     policy_init(o->policy, 1);
     struct rng r;
     rng_init(&r, 2, 0);
@@ -49,17 +45,18 @@ static struct one *one_new(int experts)
             nets[n]->theta[i] = 0.3f * (float)rng_normal(&r);
     for (int i = 0; i < STATES; i++)
         observe(o->obs[i], OBS, &r);
-    if (graft_init(o->graft, o->policy, o->obs[0], STATES, 1, &e))
+    packed_load(o->alone, o->policy);
+    if (policy_add(o->policy, &added, o->obs[0], STATES, 1, &e))
         bench_fail("%s", e.detail);
+    o->packed = packed_new(&o->policy->cfg, &e);
+    if (!o->packed) bench_fail("%s", e.detail);
     packed_load(o->packed, o->policy);
-    graft_pack_load(o->pack, o->graft, o->policy);
     return o;
 }
 
 static void one_free(struct one *o)
 {
-    graft_pack_free(o->pack);
-    graft_free(o->graft);
+    packed_free(o->alone);
     packed_free(o->packed);
     policy_free(o->policy);
     free(o);
@@ -69,7 +66,7 @@ static void run_routed(void *ctx)
 {
     struct one *o = ctx;
     const float *x = o->obs[++o->turn * 37 % STATES];
-    if (packed_decide(&o->choice, o->packed, x, (1u << LEVELS) - 1, -1))
+    if (packed_decide(&o->choice, o->alone, x, (1u << LEVELS) - 1, -1))
         bench_fail("not finite");
 }
 
@@ -77,8 +74,7 @@ static void run_added(void *ctx)
 {
     struct one *o = ctx;
     const float *x = o->obs[++o->turn * 37 % STATES];
-    if (graft_pack_decide(&o->choice, NULL, o->pack, o->packed, x, (1u << LEVELS) - 1,
-                          -1))
+    if (packed_decide(&o->choice, o->packed, x, (1u << LEVELS) - 1, -1))
         bench_fail("not finite");
 }
 
@@ -103,7 +99,7 @@ static void decisions(struct bench *b)
         if (i == 0) put(b, "routed", run_routed, o, "the common policy");
         snprintf(key, sizeof key, "new_%d", experts[i]);
         snprintf(note, sizeof note, "new experts: %d; packed: %.0f kB", experts[i],
-                 1e-3 * (double)graft_pack_bytes(o->pack));
+                 1e-3 * (double)(packed_bytes(o->packed) - packed_bytes(o->alone)));
         put(b, key, run_added, o, note);
         one_free(o);
     }
@@ -118,7 +114,7 @@ static void update(struct bench *b)
     cfg.capacity = BATCH + STEPS;
     cfg.ppo.target_kl = 0;
     struct err e = {0};
-    struct growth *g = growth_new(&cfg, o->policy, o->graft, NULL, NULL, &e);
+    struct online *g = online_new(&cfg, o->policy, NULL, NULL, &e);
     if (!g) bench_fail("%s", e.detail);
     struct rng r;
     rng_init(&r, 3, 0);
@@ -127,7 +123,7 @@ static void update(struct bench *b)
     static int action[STEPS];
     double s[5];
     for (int k = 0; k < 5; k++) {
-        while (!growth_ready(g)) {
+        while (!online_ready(g)) {
             for (int i = 0; i < STEPS; i++) {
                 observe(obs + i * OBS, OBS, &r);
                 mask[i] = (1u << LEVELS) - 1;
@@ -141,17 +137,17 @@ static void update(struct bench *b)
                                           .action = action,
                                           .logp = logp,
                                           .reward = reward,
-                                          .version = growth_graft(g)->version};
-            if (growth_add(g, &t)) bench_fail("a trajectory was refused");
+                                          .version = policy_version(online_policy(g))};
+            if (online_add(g, &t)) bench_fail("a trajectory was refused");
         }
         double began = clock_cpu();
-        if (growth_update(g) != 1) bench_fail("an update was rolled back");
+        if (online_update(g) != 1) bench_fail("an update was rolled back");
         s[k] = 1e3 * (clock_cpu() - began);
     }
     bench_say("one update, 2 new experts, 1024 steps:");
     bench_put(b, "update", s, 5, "ms", (struct bench_goal){0},
               "all epochs, actor and critic");
-    growth_free(g);
+    online_free(g);
     one_free(o);
 }
 

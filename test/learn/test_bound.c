@@ -54,8 +54,8 @@ END_TEST
 Suite *suite_learn_bound(void);
 Suite *suite_learn_bound(void)
 {
-    Suite *s = suite_create("rl/bound");
-    TCase *t = tcase_create("rl/bound");
+    Suite *s = suite_create("learn/bound");
+    TCase *t = tcase_create("learn/bound");
     tcase_add_test(t, by_hand);
     tcase_add_test(t, equal_samples_say_nothing_about_their_spread);
     tcase_add_test(t, liars_weigh_no_more_than_others);

@@ -113,8 +113,8 @@ END_TEST
 Suite *suite_learn_buffer(void);
 Suite *suite_learn_buffer(void)
 {
-    Suite *s = suite_create("rl/buffer");
-    TCase *t = tcase_create("rl/buffer");
+    Suite *s = suite_create("learn/buffer");
+    TCase *t = tcase_create("learn/buffer");
     tcase_add_test(t, returns_by_hand);
     tcase_add_test(t, values_come_in_blocks);
     tcase_add_test(t, memory_runs_out);

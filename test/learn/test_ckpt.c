@@ -341,8 +341,8 @@ END_TEST
 Suite *suite_learn_ckpt(void);
 Suite *suite_learn_ckpt(void)
 {
-    Suite *s = suite_create("rl/ckpt");
-    TCase *t = tcase_create("rl/ckpt");
+    Suite *s = suite_create("learn/ckpt");
+    TCase *t = tcase_create("learn/ckpt");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, a_round_trip_loses_no_bit, 0, 5);
     tcase_add_test(t, busy_experts_travel);

@@ -1,8 +1,7 @@
-#include "learn/ckpt_import.h"
+#include "learn/ckpt.h"
 
 #include "base/bytes.h"
 #include "base/text.h"
-#include "learn/ckpt.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -137,8 +136,8 @@ END_TEST
 Suite *suite_learn_ckpt_import(void);
 Suite *suite_learn_ckpt_import(void)
 {
-    Suite *s = suite_create("rl/ckpt_import");
-    TCase *t = tcase_create("rl/ckpt_import");
+    Suite *s = suite_create("learn/ckpt_import");
+    TCase *t = tcase_create("learn/ckpt_import");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, shapes_tell_the_network);
     tcase_add_test(t, refusals);

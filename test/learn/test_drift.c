@@ -125,8 +125,8 @@ END_TEST
 Suite *suite_learn_drift(void);
 Suite *suite_learn_drift(void)
 {
-    Suite *s = suite_create("rl/drift");
-    TCase *t = tcase_create("rl/drift");
+    Suite *s = suite_create("learn/drift");
+    TCase *t = tcase_create("learn/drift");
     tcase_add_test(t, by_hand);
     tcase_add_test(t, false_alarms_come_as_rarely_as_stated);
     tcase_add_test(t, a_rise_is_found_soon_and_a_fall_never);

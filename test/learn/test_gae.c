@@ -47,7 +47,7 @@ END_TEST
 Suite *suite_learn_gae(void);
 Suite *suite_learn_gae(void)
 {
-    Suite *s = suite_create("rl/gae");
+    Suite *s = suite_create("learn/gae");
     TCase *t = tcase_create("all");
     tcase_add_test(t, by_hand);
     tcase_add_test(t, lambda_one_is_monte_carlo);

@@ -119,7 +119,7 @@ END_TEST
 Suite *suite_learn_inject(void);
 Suite *suite_learn_inject(void)
 {
-    Suite *s = suite_create("rl/inject");
+    Suite *s = suite_create("learn/inject");
     TCase *t = tcase_create("all");
     tcase_add_test(t, draws_are_normal);
     tcase_add_test(t, layers_have_equal_area);

@@ -472,7 +472,7 @@ END_TEST
 Suite *suite_learn_online(void);
 Suite *suite_learn_online(void)
 {
-    Suite *s = suite_create("rl/online");
+    Suite *s = suite_create("learn/online");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, improves);

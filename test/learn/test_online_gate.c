@@ -367,8 +367,8 @@ END_TEST
 Suite *suite_learn_online_gate(void);
 Suite *suite_learn_online_gate(void)
 {
-    Suite *s = suite_create("rl/online_gate");
-    TCase *t = tcase_create("rl/online_gate");
+    Suite *s = suite_create("learn/online_gate");
+    TCase *t = tcase_create("learn/online_gate");
     tcase_add_test(t, an_expert_that_fails_alone_is_set_aside);
     tcase_add_test(t, the_last_idle_expert_is_not_set_aside);
     tcase_add_test(t, updates_are_measured_with_the_same_experts_aside);

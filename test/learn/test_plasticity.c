@@ -394,8 +394,8 @@ END_TEST
 Suite *suite_learn_plasticity(void);
 Suite *suite_learn_plasticity(void)
 {
-    Suite *s = suite_create("rl/plasticity");
-    TCase *t = tcase_create("rl/plasticity");
+    Suite *s = suite_create("learn/plasticity");
+    TCase *t = tcase_create("learn/plasticity");
     tcase_add_test(t, ranks_of_known_spectra);
     tcase_add_test(t, dormant_by_hand);
     tcase_add_test(t, weight_size_by_hand);

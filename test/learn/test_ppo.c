@@ -574,7 +574,7 @@ END_TEST
 Suite *suite_learn_ppo(void);
 Suite *suite_learn_ppo(void)
 {
-    Suite *s = suite_create("rl/ppo");
+    Suite *s = suite_create("learn/ppo");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, actor_gradient);

@@ -229,7 +229,7 @@ END_TEST
 Suite *suite_learn_ppo_authors(void);
 Suite *suite_learn_ppo_authors(void)
 {
-    Suite *s = suite_create("rl/ppo_authors");
+    Suite *s = suite_create("learn/ppo_authors");
     TCase *t = tcase_create("all");
     tcase_add_test(t, noise_drawn_anew_moves_the_ratio);
     tcase_add_test(t, the_critics_router_is_noisy_too);

@@ -276,8 +276,8 @@ END_TEST
 Suite *suite_learn_ppo_gate(void);
 Suite *suite_learn_ppo_gate(void)
 {
-    Suite *s = suite_create("rl/ppo_gate");
-    TCase *t = tcase_create("rl/ppo_gate");
+    Suite *s = suite_create("learn/ppo_gate");
+    TCase *t = tcase_create("learn/ppo_gate");
     tcase_add_loop_test(t, a_latched_gate_rests_and_the_experts_learn_on, 0, 2);
     tcase_add_test(t, what_is_off_changes_no_bit);
     tcase_add_test(t, locality_charges_for_movement);

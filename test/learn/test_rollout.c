@@ -322,7 +322,7 @@ END_TEST
 Suite *suite_learn_rollout(void);
 Suite *suite_learn_rollout(void)
 {
-    Suite *s = suite_create("rl/rollout");
+    Suite *s = suite_create("learn/rollout");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, threads_do_not_change_the_steps);

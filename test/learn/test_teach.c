@@ -149,7 +149,7 @@ END_TEST
 Suite *suite_learn_teach(void);
 Suite *suite_learn_teach(void)
 {
-    Suite *s = suite_create("rl/teach");
+    Suite *s = suite_create("learn/teach");
     TCase *t = tcase_create("all");
     tcase_add_test(t, geometric_mean);
     tcase_add_test(t, one_is_itself);

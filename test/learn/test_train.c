@@ -238,7 +238,7 @@ END_TEST
 Suite *suite_learn_train(void);
 Suite *suite_learn_train(void)
 {
-    Suite *s = suite_create("rl/train");
+    Suite *s = suite_create("learn/train");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, learns_the_toy_world);

@@ -119,7 +119,7 @@ END_TEST
 Suite *suite_learn_tutor(void);
 Suite *suite_learn_tutor(void)
 {
-    Suite *s = suite_create("rl/tutor");
+    Suite *s = suite_create("learn/tutor");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, moments_per_tag);

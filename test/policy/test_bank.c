@@ -123,8 +123,8 @@ END_TEST
 Suite *suite_policy_bank(void);
 Suite *suite_policy_bank(void)
 {
-    Suite *s = suite_create("moe/bank");
-    TCase *t = tcase_create("moe/bank");
+    Suite *s = suite_create("policy/bank");
+    TCase *t = tcase_create("policy/bank");
     tcase_add_test(t, merge_is_the_weighted_sum);
     tcase_add_test(t, merging_what_is_not_finite);
     tcase_add_test(t, a_policy_merges_in_actor_and_critic);

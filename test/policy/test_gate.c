@@ -181,8 +181,8 @@ END_TEST
 Suite *suite_policy_gate(void);
 Suite *suite_policy_gate(void)
 {
-    Suite *s = suite_create("moe/gate");
-    TCase *t = tcase_create("moe/gate");
+    Suite *s = suite_create("policy/gate");
+    TCase *t = tcase_create("policy/gate");
     tcase_add_test(t, flags_rise_after_t1_for_whoever_is_close_and_stay);
     tcase_add_test(t, every_tag_is_a_task);
     tcase_add_test(t, all_rows_count);

@@ -511,8 +511,8 @@ END_TEST
 Suite *suite_policy_identity(void);
 Suite *suite_policy_identity(void)
 {
-    Suite *s = suite_create("moe/identity");
-    TCase *t = tcase_create("moe/identity");
+    Suite *s = suite_create("policy/identity");
+    TCase *t = tcase_create("policy/identity");
     tcase_add_test(t, it_comes_close_to_the_best_there_is);
     tcase_add_test(t, rehearsal_keeps_what_came_first);
     tcase_add_test(t, one_example_by_hand);

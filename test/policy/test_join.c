@@ -159,8 +159,8 @@ END_TEST
 Suite *suite_policy_join(void);
 Suite *suite_policy_join(void)
 {
-    Suite *s = suite_create("moe/join");
-    TCase *t = tcase_create("moe/join");
+    Suite *s = suite_create("policy/join");
+    TCase *t = tcase_create("policy/join");
     tcase_add_test(t, a_vertex_is_the_policy_that_was_joined);
     tcase_add_test(t, between_them_weights_are_averaged);
     tcase_add_test(t, what_cannot_be_joined);

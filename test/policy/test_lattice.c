@@ -89,8 +89,8 @@ END_TEST
 Suite *suite_policy_lattice(void);
 Suite *suite_policy_lattice(void)
 {
-    Suite *s = suite_create("moe/lattice");
-    TCase *t = tcase_create("moe/lattice");
+    Suite *s = suite_create("policy/lattice");
+    TCase *t = tcase_create("policy/lattice");
     tcase_add_test(t, points_in_their_order);
     tcase_add_test(t, between_two_points);
     tcase_add_test(t, mixes_give_back_the_point);

@@ -529,8 +529,8 @@ END_TEST
 Suite *suite_policy_mix(void);
 Suite *suite_policy_mix(void)
 {
-    Suite *s = suite_create("moe/mix");
-    TCase *t = tcase_create("moe/mix");
+    Suite *s = suite_create("policy/mix");
+    TCase *t = tcase_create("policy/mix");
     tcase_add_loop_test(t, values_and_gradients_equal_the_twin, 0, ROUTE_COUNT);
     tcase_add_loop_test(t, few_outputs_and_many_experts, 0, ROUTE_COUNT);
     tcase_add_loop_test(t, tolls_reach_the_gate_alone, 0, ROUTE_COUNT);

@@ -117,8 +117,8 @@ END_TEST
 Suite *suite_policy_mix_busy(void);
 Suite *suite_policy_mix_busy(void)
 {
-    Suite *s = suite_create("moe/mix_busy");
-    TCase *t = tcase_create("moe/mix_busy");
+    Suite *s = suite_create("policy/mix_busy");
+    TCase *t = tcase_create("policy/mix_busy");
     tcase_add_loop_test(t, a_busy_expert_is_not_there, 0, 4);
     tcase_add_test(t, a_clone_is_as_busy);
     suite_add_tcase(s, t);

@@ -356,8 +356,8 @@ END_TEST
 Suite *suite_policy_norga(void);
 Suite *suite_policy_norga(void)
 {
-    Suite *s = suite_create("moe/norga");
-    TCase *t = tcase_create("moe/norga");
+    Suite *s = suite_create("policy/norga");
+    TCase *t = tcase_create("policy/norga");
     tcase_add_loop_test(t, values_and_gradients_equal_the_twin, 0, SIGMAS);
     tcase_add_loop_test(t, frozen_and_new_are_one_mixture_as_printed, 0, 2);
     tcase_add_test(t, the_start_adds_nothing_and_shares_evenly);

@@ -486,8 +486,8 @@ END_TEST
 Suite *suite_policy_nucb(void);
 Suite *suite_policy_nucb(void)
 {
-    Suite *s = suite_create("moe/nucb");
-    TCase *t = tcase_create("moe/nucb");
+    Suite *s = suite_create("policy/nucb");
+    TCase *t = tcase_create("policy/nucb");
     tcase_add_test(t, the_diagonal_against_the_plain_twin);
     tcase_add_test(t, all_of_z_against_the_plain_twin);
     tcase_add_test(t, many_candidates_at_once);

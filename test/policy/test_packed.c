@@ -322,8 +322,8 @@ END_TEST
 Suite *suite_policy_packed(void);
 Suite *suite_policy_packed(void)
 {
-    Suite *s = suite_create("moe/swift");
-    TCase *t = tcase_create("moe/swift");
+    Suite *s = suite_create("policy/swift");
+    TCase *t = tcase_create("policy/swift");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, same_as_the_plain_twin_in_every_shape);
     tcase_add_test(t, same_level_on_many_states);

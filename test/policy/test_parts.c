@@ -58,8 +58,8 @@ END_TEST
 Suite *suite_policy_parts(void);
 Suite *suite_policy_parts(void)
 {
-    Suite *s = suite_create("moe/parts");
-    TCase *t = tcase_create("moe/parts");
+    Suite *s = suite_create("policy/parts");
+    TCase *t = tcase_create("policy/parts");
     tcase_add_loop_test(t, parts_tile_both_networks, 0, 4);
     tcase_add_test(t, names_and_shapes);
     suite_add_tcase(s, t);

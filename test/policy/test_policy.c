@@ -379,8 +379,8 @@ END_TEST
 Suite *suite_policy_policy(void);
 Suite *suite_policy_policy(void)
 {
-    Suite *s = suite_create("moe/policy");
-    TCase *t = tcase_create("moe/policy");
+    Suite *s = suite_create("policy/policy");
+    TCase *t = tcase_create("policy/policy");
     tcase_add_test(t, softmax_is_over_the_mask_only);
     tcase_add_test(t, a_decision_is_consistent);
     tcase_add_test(t, sampling_inverts_the_cumulated_probabilities);

@@ -151,8 +151,8 @@ END_TEST
 Suite *suite_policy_probs(void);
 Suite *suite_policy_probs(void)
 {
-    Suite *s = suite_create("moe/probs");
-    TCase *t = tcase_create("moe/probs");
+    Suite *s = suite_create("policy/probs");
+    TCase *t = tcase_create("policy/probs");
     tcase_add_test(t, values_by_hand);
     tcase_add_test(t, logits_would_mix_otherwise);
     tcase_add_test(t, extremes_stay_finite);

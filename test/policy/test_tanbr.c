@@ -445,8 +445,8 @@ END_TEST
 Suite *suite_policy_tanbr(void);
 Suite *suite_policy_tanbr(void)
 {
-    Suite *s = suite_create("moe/tanbr");
-    TCase *t = tcase_create("moe/tanbr");
+    Suite *s = suite_create("policy/tanbr");
+    TCase *t = tcase_create("policy/tanbr");
     tcase_add_test(t, it_finds_the_weights_of_a_fixed_mix);
     tcase_add_test(t, it_follows_the_mix);
     tcase_add_test(t, the_choice_is_the_largest_bound);

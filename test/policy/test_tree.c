@@ -429,8 +429,8 @@ END_TEST
 Suite *suite_policy_tree(void);
 Suite *suite_policy_tree(void)
 {
-    Suite *s = suite_create("moe/tree");
-    TCase *t = tcase_create("moe/tree");
+    Suite *s = suite_create("policy/tree");
+    TCase *t = tcase_create("policy/tree");
     tcase_add_test(t, activity_against_every_point);
     tcase_add_test(t, thresholds);
     tcase_add_test(t, a_leaf_expands_when_it_was_visited_enough);

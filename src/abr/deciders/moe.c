@@ -3,15 +3,14 @@
 #include "abr/emulator/feat.h"
 #include "abr/deciders/guard.h"
 #include "abr/deciders/first_level.h"
-#include "policy/graft_pack.h"
-#include "learn/growth_ckpt.h"
+#include "learn/ckpt.h"
+#include "policy/packed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct moe {
     struct packed *packed;
-    struct graft_pack *pack; /* new experts on it, NULL: none */
     enum feat_layout layout;
     struct policy_choice choice; /* of the last decision */
     float
@@ -22,7 +21,6 @@ static void moe_free(void *self)
 {
     struct moe *p = self;
     if (!p) return;
-    graft_pack_free(p->pack);
     packed_free(p->packed);
     free(p);
 }
@@ -60,9 +58,7 @@ static int moe_decide(void *self, const struct view *v, const struct video *vide
     }
 
     uint32_t mask = moe_offered(p, v);
-    int rc = p->pack
-                 ? graft_pack_decide(&p->choice, NULL, p->pack, p->packed, obs, mask, -1)
-                 : packed_decide(&p->choice, p->packed, obs, mask, -1);
+    int rc = packed_decide(&p->choice, p->packed, obs, mask, -1);
     return rc ? 0 : p->choice.action;
 }
 
@@ -72,37 +68,12 @@ static const struct policy_choice *moe_choice(void *self)
     return &p->choice;
 }
 
-/* Loads the file of a profile with added experts. ERR_INVALID: another kind of file, or layout. */
-static int moe_load_added(struct moe *p, const char *path, struct err *e)
-{
-    struct policy *base;
-    struct graft *g;
-    int rc = growth_ckpt_load(&base, &g, path, NULL, NULL, NULL, e);
-    if (rc) return rc;
-    if (base->cfg.obs_dim != feat_dim(p->layout)) {
-        rc = err_field(e, ERR_INVALID, path, "takes %d inputs, its layout '%s' has %d",
-                       base->cfg.obs_dim, feat_layout_name(p->layout),
-                       feat_dim(p->layout));
-    } else {
-        p->packed = packed_new(&base->cfg, e);
-        p->pack = p->packed ? graft_pack_new(&g->cfg, e) : NULL;
-        rc = p->pack ? 0 : ERR_MEMORY;
-    }
-    if (!rc) {
-        packed_load(p->packed, base);
-        graft_pack_load(p->pack, g, base);
-    }
-    graft_free(g);
-    policy_free(base);
-    return rc;
-}
-
-static int moe_load_policy(struct moe *p, const char *path, struct err *e)
+static int moe_load(struct moe *p, const char *path, struct err *e)
 {
     struct ckpt_meta *meta = calloc(1, sizeof *meta); /* 18 kB: too much for a stack */
     if (!meta) return err_set(e, ERR_MEMORY, "no memory for the policy");
     struct err why = {0};
-    struct policy *policy = ckpt_load(path, meta, NULL, NULL, &why);
+    struct policy *policy = ckpt_load_any(path, meta, NULL, NULL, &why);
     const char *layout = ckpt_meta_get(meta, "layout");
     int rc = policy && layout ? feat_layout_parse(&p->layout, layout, &why) : 0;
     free(meta);
@@ -114,17 +85,6 @@ static int moe_load_policy(struct moe *p, const char *path, struct err *e)
     if (p->packed) packed_load(p->packed, policy);
     policy_free(policy);
     return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;
-}
-
-/* A sound file that is no policy may be one of a profile with added experts. */
-static int moe_load(struct moe *p, const char *path, struct err *e)
-{
-    struct err why = {0}, added = {0};
-    int rc = moe_load_policy(p, path, &why);
-    if (rc == ERR_INVALID) rc = moe_load_added(p, path, &added);
-    if (!rc) return 0;
-    const struct err *first = added.code && added.code != ERR_INVALID ? &added : &why;
-    return err_field(e, first->code, first->field, "%s", first->detail);
 }
 
 int moe_new(struct algo *out, const char *arg, const struct algo_ctx *ctx, struct err *e)

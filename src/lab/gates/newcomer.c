@@ -1,7 +1,7 @@
 #include "lab/gates/newcomer.h"
 
 #include "abr/train/recipe.h"
-#include "learn/growth.h"
+#include "learn/online.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -14,9 +14,7 @@ struct newcomer {
     const struct arrivals *arrivals;
     const struct policy *base;
     struct policy *policy[ARRIVALS]; /* one for all kinds when fine-tuned: the first */
-    struct graft *graft[ARRIVALS];
-    struct policy_ws *ws;
-    struct graft_ws *graft_ws;
+    struct policy_ws *ws;            /* with room for added experts */
 };
 
 const char *newcomer_word(enum newcomer_way way)
@@ -33,12 +31,15 @@ struct policy_cfg newcomer_policy(void)
     return c;
 }
 
-static struct graft_cfg graft_cfg_of(const struct newcomer *n)
+static struct policy_added_cfg newcomer_added(enum newcomer_way way)
 {
-    return (struct graft_cfg){.base = n->base->cfg,
-                              .experts = NEW_EXPERTS,
-                              .sigma =
-                                  n->c.way == NEWCOMER_NORGA ? NORGA_TANH : NORGA_LINEAR};
+    return (struct policy_added_cfg){NEW_EXPERTS,
+                                     way == NEWCOMER_NORGA ? NORGA_TANH : NORGA_LINEAR};
+}
+
+static bool newcomer_adds(enum newcomer_way way)
+{
+    return way == NEWCOMER_LINEAR || way == NEWCOMER_NORGA;
 }
 
 struct newcomer *newcomer_new(const struct newcomer_cfg *c, const struct arrivals *a,
@@ -52,10 +53,10 @@ struct newcomer *newcomer_new(const struct newcomer_cfg *c, const struct arrival
     n->c = *c;
     n->arrivals = a;
     n->base = base;
-    n->ws = policy_ws_new(&base->cfg, e);
-    struct graft_cfg g = graft_cfg_of(n);
-    n->graft_ws = graft_ws_new(&g, e);
-    if (n->ws && n->graft_ws) return n;
+    struct policy_cfg whole = base->cfg;
+    whole.added = newcomer_added(c->way);
+    n->ws = policy_ws_new(&whole, e);
+    if (n->ws) return n;
     newcomer_free(n);
     return NULL;
 }
@@ -63,18 +64,15 @@ struct newcomer *newcomer_new(const struct newcomer_cfg *c, const struct arrival
 void newcomer_free(struct newcomer *n)
 {
     if (!n) return;
-    for (int k = 0; k < ARRIVALS; k++) {
+    for (int k = 0; k < ARRIVALS; k++)
         policy_free(n->policy[k]);
-        graft_free(n->graft[k]);
-    }
     policy_ws_free(n->ws);
-    graft_ws_free(n->graft_ws);
     free(n);
 }
 
-const struct graft *newcomer_graft(const struct newcomer *n, int kind)
+const struct policy_added *newcomer_added_experts(const struct newcomer *n, int kind)
 {
-    return n->graft[kind];
+    return n->policy[kind] ? n->policy[kind]->added : NULL;
 }
 
 /* ---- deciding ---- */
@@ -90,9 +88,7 @@ static int newcomer_decide(void *self, int kind, const float *obs, uint32_t mask
     struct newcomer *n = self;
     struct policy_choice c;
     /* weights that are not finite choose the lowest level, as in the daemon */
-    int rc = n->graft[kind]
-                 ? graft_decide(&c, n->graft[kind], n->base, n->graft_ws, obs, mask, -1)
-                 : policy_decide(&c, policy_of(n, kind), n->ws, obs, mask, -1);
+    int rc = policy_decide(&c, policy_of(n, kind), n->ws, obs, mask, -1);
     (void)rc;
     return c.action;
 }
@@ -185,7 +181,7 @@ static int learn_policy(struct newcomer *n, int kind, const struct lab_tick *tic
               : train(*p, n->c.way == NEWCOMER_HEAD ? n->base : NULL, &r, &w, tick, e);
 }
 
-/* ---- new experts ---- */
+/* ---- added experts ---- */
 
 /* One viewer's session, in the learner's form. */
 struct session {
@@ -196,7 +192,7 @@ struct session {
 
 static struct online_trajectory newcomer_watch(struct session *s,
                                                const struct newcomer *n,
-                                               const struct graft *g, struct env *env,
+                                               const struct policy *p, struct env *env,
                                                struct rng *r)
 {
     struct env_out out = {.obs = s->obs};
@@ -205,8 +201,8 @@ static struct online_trajectory newcomer_watch(struct session *s,
     for (bool end = false; !end && k < EPISODE; k++) {
         const float *obs = s->obs + k * FEAT_FULL_DIM;
         struct policy_choice c;
-        int rc = graft_decide(&c, g, n->base, n->graft_ws, obs, out.mask, rng_uniform(r));
-        (void)rc; /* growth_update finds what is not finite */
+        int rc = policy_decide(&c, p, n->ws, obs, out.mask, rng_uniform(r));
+        (void)rc; /* online_update finds what is not finite */
         s->mask[k] = out.mask;
         s->action[k] = c.action;
         s->logp[k] = c.logp;
@@ -221,13 +217,13 @@ static struct online_trajectory newcomer_watch(struct session *s,
                                       .action = s->action,
                                       .logp = s->logp,
                                       .reward = s->reward,
-                                      .version = g->version,
+                                      .version = p->added->version,
                                       .truncated = !out.done,
                                       .last_obs = s->obs + k * FEAT_FULL_DIM,
                                       .last_mask = out.mask};
 }
 
-static struct online_cfg growth_cfg(uint64_t seed)
+static struct online_cfg newcomer_online(uint64_t seed)
 {
     struct online_cfg c = online_cfg_default();
     c.ppo.lr = c.ppo.critic_lr = 1e-3;
@@ -257,8 +253,8 @@ static int newcomer_observe(float *obs, struct newcomer *n, struct env *env)
     return rows + 1;
 }
 
-static int newcomer_grow(struct newcomer *n, struct growth *g, struct env *env,
-                         const struct lab_tick *tick, struct err *e)
+static int newcomer_train(struct newcomer *n, struct online *o, struct env *env,
+                          const struct lab_tick *tick, struct err *e)
 {
     struct session *s = malloc(sizeof *s);
     if (!s) return err_set(e, ERR_MEMORY, "no memory for a session");
@@ -266,12 +262,12 @@ static int newcomer_grow(struct newcomer *n, struct growth *g, struct env *env,
     rng_init(&r, n->c.seed, 0x67726f77);
     int rc = 0;
     for (int64_t steps = 0; steps < n->c.steps && rc >= 0;) {
-        struct online_trajectory t = newcomer_watch(s, n, growth_graft(g), env, &r);
+        struct online_trajectory t = newcomer_watch(s, n, online_policy(o), env, &r);
         steps += t.n;
-        rc = growth_add(g, &t);
+        rc = online_add(o, &t);
         if (rc) break;
-        if (!growth_ready(g)) continue;
-        rc = growth_update(g);
+        if (!online_ready(o)) continue;
+        rc = online_update(o);
         if (rc < 0) err_set(e, rc, "an update of new experts is not finite");
         if (rc > 0) rc = 0;
         if (!rc && lab_tick(tick, (double)steps / (double)n->c.steps)) {
@@ -283,33 +279,48 @@ static int newcomer_grow(struct newcomer *n, struct growth *g, struct env *env,
     return rc;
 }
 
-static int start_graft(struct newcomer *n, struct graft *g, struct env *env, int kind,
-                       struct err *e)
+/* New experts on a copy of the base. */
+static struct policy *newcomer_start(struct newcomer *n, struct env *env, int kind,
+                                     struct err *e)
 {
     float *obs = malloc(sizeof(float) * FIRST_LOOK * FEAT_FULL_DIM);
-    if (!obs) return err_set(e, ERR_MEMORY, "no memory for observations");
+    struct policy *p = obs ? policy_clone(n->base, e) : NULL;
+    struct policy_added_cfg cfg = newcomer_added(n->c.way);
+    if (!p) {
+        free(obs);
+        err_set(e, ERR_MEMORY, "no memory for observations");
+        return NULL;
+    }
     int rows = newcomer_observe(obs, n, env);
-    int rc = graft_init(g, n->base, obs, rows, n->c.seed + (uint64_t)kind, e);
-    if (!rc && n->graft[0]) graft_take_shape(g, n->graft[0]);
+    int rc = policy_add(p, &cfg, obs, rows, n->c.seed + (uint64_t)kind, e);
     free(obs);
-    return rc;
+    if (rc) {
+        policy_free(p);
+        return NULL;
+    }
+    const struct policy_added *first = newcomer_added_experts(n, 0);
+    if (first) policy_take_shape(p, first);
+    return p;
 }
 
-static int learn_graft(struct newcomer *n, int kind, const struct lab_tick *tick,
+static int learn_added(struct newcomer *n, int kind, const struct lab_tick *tick,
                        struct err *e)
 {
-    struct graft_cfg gc = graft_cfg_of(n);
-    struct online_cfg c = growth_cfg(n->c.seed + (uint64_t)kind);
+    struct online_cfg c = newcomer_online(n->c.seed + (uint64_t)kind);
     struct arrivals_world w = {n->arrivals, kind, n->c.seed};
-    struct growth *growth = NULL;
+    struct online *o = NULL;
     struct env env = arrivals_env(&w, 0, e);
-    struct graft *g = graft_new(&gc, e);
-    int rc = env.self && g ? start_graft(n, g, &env, kind, e) : ERR_MEMORY;
-    if (!rc && !(growth = growth_new(&c, n->base, g, NULL, NULL, e))) rc = ERR_MEMORY;
-    if (!rc) rc = newcomer_grow(n, growth, &env, tick, e);
-    if (!rc && !(n->graft[kind] = graft_clone(growth_graft(growth), e))) rc = ERR_MEMORY;
-    growth_free(growth);
-    graft_free(g);
+    struct policy *p = env.self ? newcomer_start(n, &env, kind, e) : NULL;
+    int rc = p ? 0 : ERR_MEMORY;
+    if (!rc && !(o = online_new(&c, p, NULL, NULL, e))) rc = ERR_MEMORY;
+    if (!rc) rc = newcomer_train(n, o, &env, tick, e);
+    if (!rc) {
+        policy_copy(p, online_policy(o));
+        n->policy[kind] = p;
+        p = NULL;
+    }
+    online_free(o);
+    policy_free(p);
     if (env.self) env.free(env.self);
     return rc;
 }
@@ -318,6 +329,6 @@ int newcomer_learn(struct newcomer *n, int kind, const struct lab_tick *tick,
                    struct err *e)
 {
     assert(kind >= 0 && kind < ARRIVALS);
-    bool grows = n->c.way == NEWCOMER_LINEAR || n->c.way == NEWCOMER_NORGA;
-    return grows ? learn_graft(n, kind, tick, e) : learn_policy(n, kind, tick, e);
+    return newcomer_adds(n->c.way) ? learn_added(n, kind, tick, e)
+                                   : learn_policy(n, kind, tick, e);
 }

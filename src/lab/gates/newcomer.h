@@ -3,13 +3,13 @@
  *   fine-tuning  one policy, all of it trained on each kind in turn
  *   fresh head   the frozen policy with an output layer of its own for each kind. The layer begins at
  *                0, and every update restores what PPO changes elsewhere
- *   linear gate  new experts next to the frozen policy (policy/graft.h), scores s + b: plain prefix
+ *   linear gate  new experts next to the frozen policy (policy/policy.h), scores s + b: plain prefix
  *                tuning, NoRGa's Eq. 11 alone
  *   NoRGa        the same with s + a tanh(tau s) + b, Eq. 12; a and tau learn with the first kind
  *   specialist   for each kind a copy of the first policy, all of it trained: the reference
  *
  * All learn by PPO, without privileged critic and without trying other actions, from the same number
- * of steps of each kind: policies by learn/train.h, new experts by learn/growth.h as in the daemon.
+ * of steps of each kind: policies by learn/train.h, added experts by learn/online.h as in the daemon.
  *
  * Errors: newcomer_new ERR_MEMORY, newcomer_learn also ERR_NUMERIC. Ownership: base and arrivals are
  * borrowed. Threads: not shared. */
@@ -18,7 +18,7 @@
 
 #include "lab/gates/arrivals.h"
 #include "lab/lab.h"
-#include "policy/graft.h"
+#include "policy/policy.h"
 
 enum newcomer_way {
     NEWCOMER_TUNE,
@@ -58,7 +58,7 @@ int newcomer_learn(struct newcomer *n, int kind, const struct lab_tick *tick,
 /* Decides greedily with what it learned for the kind; before that, as the base does. */
 struct arrivals_decider newcomer_decider(struct newcomer *n);
 
-/* The kind's new experts; NULL before they are learned, and of ways without new experts. */
-const struct graft *newcomer_graft(const struct newcomer *n, int kind);
+/* The kind's added experts; NULL before they are learned, and of the other ways. */
+const struct policy_added *newcomer_added_experts(const struct newcomer *n, int kind);
 
 #endif

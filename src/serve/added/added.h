@@ -1,37 +1,36 @@
-/* added.h - the grown profiles: what each has beside the common policy, and how it learns.
+/* added.h - the profiles with added experts: what each has, and how it learns.
  *
- * A grown profile has new experts (policy/graft.h) on a frozen copy of the policy as it was when
- * the profile was put with "grow": its own weights in a published, its own learner (learn/growth.h),
- * its own exam. The common policy goes on learning from everybody else; neither touches the
- * other's weights, so older profiles decide bit for bit as they would without it.
+ * Such a profile has experts on top of a frozen copy of the policy as it was published when the
+ * profile was put with "grow" (policy/policy.h). It has its own published weights, learner and exam
+ * (serve/learner/training.h). The common policy goes on learning from all other viewers. Neither
+ * touches the other's weights: other profiles decide bit for bit as they would without it.
  *
- * Sessions carry a tag (track.h: row.tag); from ADDED_TAG on it says which grown profile a
- * session is of, and the learner hands trajectories on by it. A tag is not given again before
- * 250 others were. A session keeps what it was opened with: growth does not reach
- * sessions from before it, and when a profile is deleted its sessions are answered by
- * the common policy, greedily, and teach nobody.
+ * Sessions carry a tag (track.h: row.tag). From ADDED_TAG on it says which profile a session is of,
+ * and the learner passes trajectories on by it. A tag is used again only after 250 others. A session
+ * keeps what it was opened with: sessions from before do not get the added experts. After a profile
+ * is deleted, the common policy answers its sessions greedily, and they teach nobody.
  *
- * Files: DIR/grown-NAME.safetensors (learn/growth_ckpt.h), written before added_add returns, before
- * each new version is published, and at each checkpoint. One that cannot be used is put aside as
- * .bad and told in the log; its profile is then an ordinary one.
+ * Files: DIR/grown-NAME.safetensors (learn/ckpt.h), written before added_add returns, before each new
+ * version is published, and at each checkpoint. A file that cannot be used is renamed to .bad and
+ * reported in the log; its profile is then an ordinary one.
  *
- * Among nodes a growth has an id, as tags are each process's own. Who leads the learners makes it
- * (added_add) and learns; nodes that decide, and a learner that takes over, take what was published
- * (added_take; added_shared.h). A node keeps it in its folder as well, for a start without a bus, and
- * `since` is when it came here. What was read from the stream again (traj.h: place) is taught to
- * nobody who had it in his weights when they were published.
+ * Among nodes a profile's experts have an id, as tags are each process's own. The leader of the
+ * learners makes them (added_add) and learns. Nodes that decide, and a learner that takes over, take
+ * what was published (added_take; added_shared.h). A node keeps it in its folder as well, for a start
+ * without a bus, and `since` is when it came here. A trajectory that is read from the stream again
+ * (traj.h: place) is skipped if the published weights have learned from it.
  *
- * Memory, with the shipped policy and two experts: 3 MB each, 7 MB once it learns (in batches of
- * 1024 steps).
+ * Memory, with the shipped policy and two experts: 3 MB each, 7 MB once it learns in batches of
+ * 1024 steps.
  *
- * Errors: ERR_FULL as many as allowed; ERR_CONFLICT; those of growth_ckpt.h. Threads: locked
- * inside, a leaf; added_teach to added_sweep belong to one thread, the learner's, and so
- * does all that is for nodes. added_decide allocates nothing. */
+ * Errors: ERR_FULL as many as allowed; ERR_CONFLICT; those of ckpt.h. Threads: locked inside, a
+ * leaf. added_teach to added_sweep belong to one thread, the learner's, and so does all that is for
+ * nodes. added_decide allocates nothing. */
 #ifndef SERVE_ADDED_H
 #define SERVE_ADDED_H
 
 #include "base/log.h"
-#include "learn/growth.h"
+#include "learn/online.h"
 #include "serve/session/decide.h"
 
 #define ADDED_TAG (QOE_PROFILES + 1)
@@ -39,11 +38,11 @@
 struct added;
 
 struct added_cfg {
-    int max;     /* grown profiles, at most SERVICE_ADDED */
+    int max;     /* profiles, at most SERVICE_ADDED */
     int experts; /* new ones of each */
     enum norga_sigma gate;
     bool learn;
-    struct online_cfg online; /* of the common learner: added_online makes theirs of it */
+    struct online_cfg online; /* of the common learner; theirs is added_online of it */
     const char *dir;          /* NULL: nothing is kept; borrowed */
     const struct log *log;
 };
@@ -52,42 +51,43 @@ struct added_cfg {
 struct online_cfg added_online(const struct online_cfg *common);
 
 struct added *added_new(const struct added_cfg *cfg, struct err *e);
-void added_free(struct added *g); /* nobody decides any more */
+void added_free(struct added *g); /* no thread decides any more */
 
-/* base is taken, also on failure; who is aside in it is let in. id: among nodes, else 0. 1 grown; 0 it was already. */
+/* base is taken, also on failure; its busy experts become idle. id: among nodes, else 0.
+ * 1: added; 0: it had experts already. */
 int added_add(struct added *g, uint64_t id, const char *name, const struct qoe *qoe,
               struct policy *base, double now, struct err *e)
     __attribute__((warn_unused_result));
-/* From its file, when there is one: 1. It must serve what `serving` serves. */
+/* From its file, if there is one: 1. It must have the inputs and levels of `serving`. */
 int added_restore(struct added *g, const char *name, const struct qoe *qoe,
                   const struct policy_cfg *serving, double now, struct err *e)
     __attribute__((warn_unused_result));
-/* Experts and file go, when there are any. */
+/* Removes experts and file, if there are any. */
 void added_remove(struct added *g, const char *name);
 
-/* The tag, or -1. since: when it was grown, s since the epoch; may be NULL. */
+/* The tag, or -1. since: when the experts were added, s since the epoch; may be NULL. */
 int added_tag(struct added *g, const char *name, double *since);
 
-/* The growth of a tag, 0: none; and the tag of a growth, -1: none. */
+/* The id of a tag, 0: none; and the tag of an id, -1: none. */
 uint64_t added_id(struct added *g, int tag);
 int added_tag_of(struct added *g, uint64_t id);
 
-/* 1 decided; 0 its weights gave nothing finite (as decide); -1 no such profile, *out is as it
+/* 1: decided; 0: its weights gave nothing finite (as decide); -1: no such profile, *out is as it
  * was. */
 int added_decide(struct verdict *out, struct added *g, int tag, struct decider *d,
                  const struct view *v, double u);
 
-/* t->tag says whose; of nobody: dropped. place: in the stream, 0: there is none. */
+/* t->tag says whose; an unknown one is dropped. place: in the stream, 0: there is none. */
 void added_teach(struct added *g, const struct online_trajectory *t, uint64_t place);
 bool added_ready(struct added *g);
-/* Learns where a batch is full, and publishes what could not be when it was learned. The number of
- * profiles with new weights; ERR_NUMERIC when an update was rolled back (counted), ERR_MEMORY, and
+/* Learns where a batch is full, and publishes what could not be published before. Returns the number
+ * of profiles with new weights; ERR_NUMERIC if an update was rolled back (counted), ERR_MEMORY, and
  * what kept new weights from being published, once. */
 int added_turn(struct added *g, double now, struct err *e)
     __attribute__((warn_unused_result));
 /* Writes what was learned since the last time. */
 int added_save(struct added *g, struct err *e) __attribute__((warn_unused_result));
-/* What added_save would write of one profile, its learner's state left out. *out owned by the
+/* What added_save would write of one profile, without its learner's state. *out owned by the
  * caller. ERR_ABSENT: no such profile. */
 int added_encode(void **out, size_t *n, struct added *g, const char *name, struct err *e)
     __attribute__((warn_unused_result));
@@ -101,19 +101,19 @@ struct added_taken {
     const char *name;
     uint64_t id;
     const struct qoe *qoe;
-    struct policy *base;       /* taken, also on failure; NULL: as it is here already */
-    const struct graft *graft; /* fits base */
+    struct policy *base; /* taken, also on failure; NULL: as it is here already */
+    const struct policy_added *experts; /* fits base */
     double published_at, score, base_score;
-    uint64_t position; /* of the stream: up to it they have learned */
-    const void *state; /* of what learns (growth.h), NULL: begins anew */
+    uint64_t position; /* of the stream: they have learned up to it */
+    const void *state; /* of what learns (learn/online.h), NULL: begins anew */
     size_t state_n;
 };
-/* Another growth of that name goes. Where nothing learns, newer weights take the place of older ones. */
+/* Replaces other experts of that name. Where nothing learns, newer weights replace older ones. */
 int added_take(struct added *g, const struct added_taken *t, double now, struct err *e)
     __attribute__((warn_unused_result));
 /* The stream will be read again from behind this place. */
 void added_rewind(struct added *g, uint64_t place);
-/* It will be another stream: places that were told are nothing any more. */
+/* It will be another stream: known places mean nothing any more. */
 void added_forget(struct added *g);
 
 struct added_one {
@@ -121,17 +121,17 @@ struct added_one {
     uint64_t id, version, position;
     double score, base_score;
     const struct policy *base; /* borrowed until the next turn, as is */
-    const struct graft *graft;
+    const struct policy_added *experts;
 };
-/* All there are, in the order of their growth; the number. */
+/* All there are, in the order in which they were added; the number. */
 int added_look(struct added_one out[SERVICE_ADDED], struct added *g);
 /* What learns, as added_taken has it; *out owned by the caller. ERR_ABSENT: nothing does. */
 int added_state(void **out, size_t *n, struct added *g, uint64_t id, struct err *e)
     __attribute__((warn_unused_result));
-/* Gives one that has none its id. */
+/* Gives an id to one that has none. */
 void added_christen(struct added *g, const char *name, uint64_t id);
 
-/* In the order of their growth; the number. */
+/* In the order in which they were added; the number. */
 int added_stats(struct service_added out[SERVICE_ADDED], struct added *g);
 
 #endif

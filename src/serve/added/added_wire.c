@@ -6,7 +6,7 @@
 
 #include "serve/session/limits.h"
 
-enum { HEAD = 16, ONE = SERVICE_NAME + 160, GRAFT_HEAD = 24 };
+enum { HEAD = 16, ONE = SERVICE_NAME + 160, EXPERTS_HEAD = 24 };
 
 void added_wire_key(char out[PIECES_KEY], const struct added_wire_one *g,
                     enum added_wire_part part)
@@ -16,7 +16,7 @@ void added_wire_key(char out[PIECES_KEY], const struct added_wire_one *g,
         snprintf(out, PIECES_KEY, "grown.%016llx.%llu.base", id, base);
     else
         snprintf(out, PIECES_KEY, "grown.%016llx.%llu.%d.%s", id, term, g->slot,
-                 part == ADDED_WIRE_GRAFT ? "new" : "state");
+                 part == ADDED_WIRE_EXPERTS ? "new" : "state");
 }
 
 struct added_wire_one *added_wire_find(struct added_wire *w, const char *name)
@@ -64,7 +64,7 @@ static void pass_one(struct pack *p, struct added_wire_one *g)
     pack_f64(p, &g->score); /* an exam may have none */
     pack_f64(p, &g->base_score);
     pass_pieces(p, &g->base);
-    pass_pieces(p, &g->graft);
+    pass_pieces(p, &g->experts);
     pass_pieces(p, &g->state);
     if (!g->id || (!p->writing && p->ok && limits_name(g->name, NULL))) p->ok = false;
 }
@@ -92,16 +92,16 @@ const struct shared_value_kind added_wire_list_kind = {.key = "grown",
                                                        .room = room_list,
                                                        .pass = pass_list};
 
-/* ---- new experts ---- */
+/* ---- added experts ---- */
 
-struct graft_head {
+struct experts_head {
     int experts, sigma;
     bool shape_learns;
     uint64_t version, base_version;
     uint32_t base_crc;
 };
 
-static void pass_head(struct pack *p, struct graft_head *h)
+static void pass_head(struct pack *p, struct experts_head *h)
 {
     pack_small(p, &h->experts, 1, NORGA_EXPERTS_MAX);
     pack_small(p, &h->sigma, NORGA_LINEAR, NORGA_GELU);
@@ -119,13 +119,15 @@ static void pass_floats(struct pack *p, struct norga *g)
         pack_f32(p, &g->theta[i]);
 }
 
-int added_wire_put_graft(void **out, size_t *n, const struct graft *g, struct err *e)
+int added_wire_put_experts(void **out, size_t *n, const struct policy_added *g,
+                           struct err *e)
 {
-    size_t room = GRAFT_HEAD + 4 * graft_floats(g);
+    size_t room = EXPERTS_HEAD + 4 * policy_added_floats(g);
     *out = malloc(room);
     if (!*out) return err_set(e, ERR_MEMORY, "no memory to publish new experts");
-    struct graft_head h = {g->cfg.experts, (int)g->cfg.sigma, g->shape_learns,
-                           g->version,     g->base_version,   g->base_crc};
+    struct experts_head h = {g->cfg.added.experts, (int)g->cfg.added.sigma,
+                             g->shape_learns,      g->version,
+                             g->base_version,      g->base_crc};
     struct pack p = pack_writer(*out, room);
     pass_head(&p, &h);
     pass_floats(&p, g->actor);
@@ -137,14 +139,15 @@ int added_wire_put_graft(void **out, size_t *n, const struct graft *g, struct er
     return err_set(e, ERR_CORRUPT, "new experts are not finite");
 }
 
-struct graft *added_wire_get_graft(const struct policy_cfg *base, const void *bytes,
-                                   size_t n, struct err *e)
+struct policy_added *added_wire_get_experts(const struct policy_cfg *base,
+                                            const void *bytes, size_t n, struct err *e)
 {
-    struct graft_head h = {0};
+    struct experts_head h = {0};
     struct pack p = pack_reader(bytes, n);
     pass_head(&p, &h);
-    struct graft_cfg cfg = {*base, h.experts, (enum norga_sigma)h.sigma};
-    struct graft *g = p.ok ? graft_new(&cfg, e) : NULL;
+    struct policy_cfg cfg = *base;
+    cfg.added = (struct policy_added_cfg){h.experts, (enum norga_sigma)h.sigma};
+    struct policy_added *g = p.ok ? policy_added_new(&cfg, e) : NULL;
     if (p.ok && !g) return NULL;
     if (g) {
         g->shape_learns = h.shape_learns;
@@ -155,7 +158,7 @@ struct graft *added_wire_get_graft(const struct policy_cfg *base, const void *by
         pass_floats(&p, g->critic);
     }
     if (p.ok && pack_over(&p) && h.version) return g;
-    graft_free(g);
+    policy_added_free(g);
     err_set(e, ERR_CORRUPT, "hold numbers that cannot be");
     return NULL;
 }

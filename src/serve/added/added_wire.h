@@ -1,20 +1,20 @@
-/* added_wire.h - which profiles grow, and what their experts are, as bytes and back (envelope.h).
+/* added_wire.h - which profiles have added experts, and what these are, as bytes and back (envelope.h).
  *
- * The list is one value of the board. A node adds a profile that is to grow (version 0) and marks one
- * that is deleted; who leads the learners gives versions, and takes out what is marked. So all that
- * is published of all of them is one value, changed from the revision that was read.
+ * The list is one value of the board. A node adds a profile that wants experts (version 0) and marks
+ * one that is deleted. The leader of the learners gives versions and takes out what is marked. So all
+ * that is published of all profiles is one value, changed from the revision that was read.
  *
- * What a node needs to decide are the frozen policy, which never changes and is a checkpoint as
- * learn/ckpt.h has it, and the new experts, alone here: 23 bytes and 4 of each parameter. Only a learner
- * that takes over needs the state of what learns. All three are pieces (pieces.h) under names of the
- * growth, of the term in which they were put, and, for what changes, of one of two slots.
+ * To decide, a node needs the frozen policy, which never changes and is a checkpoint (learn/ckpt.h),
+ * and the added experts, which are alone here: 23 bytes and 4 of each parameter. Only a learner that
+ * takes over needs the state of what learns. All three are pieces (pieces.h). Their names contain the
+ * experts' id, the term in which they were put, and, for what changes, one of two slots.
  *
- * Errors: those of envelope.h; ERR_CORRUPT for numbers that cannot be; ERR_MEMORY.
+ * Errors: those of envelope.h; ERR_CORRUPT for numbers out of range; ERR_MEMORY.
  * Threads: plain data, pure functions. */
 #ifndef SERVE_ADDED_WIRE_H
 #define SERVE_ADDED_WIRE_H
 
-#include "policy/graft.h"
+#include "policy/policy.h"
 #include "serve/cluster/pieces.h"
 #include "serve/cluster/shared_value.h"
 #include "serve/session/service.h"
@@ -24,16 +24,16 @@
 
 struct added_wire_one {
     char name[SERVICE_NAME];
-    uint64_t id;         /* of the growth: drawn by the node that wants it */
-    bool gone;           /* deleted: what is kept of it is to go */
-    uint64_t version;    /* of the new experts; 0: there are none yet */
+    uint64_t id;         /* of the experts: drawn by the node that wants them */
+    bool gone;           /* deleted: its pieces are to be removed */
+    uint64_t version;    /* of the added experts; 0: there are none yet */
     uint64_t base_term;  /* in which the frozen policy was put */
     uint64_t term;       /* in which the rest was */
     int slot;            /* 0, 1 */
     uint64_t position;   /* in the stream: up to it they have learned */
     double published_at; /* s since the epoch, by the learner's clock */
     double score, base_score;
-    struct pieces base, graft, state;
+    struct pieces base, experts, state;
 };
 
 struct added_wire {
@@ -42,7 +42,7 @@ struct added_wire {
     struct added_wire_one at[ADDED_WIRE_MAX];
 };
 
-enum added_wire_part { ADDED_WIRE_BASE, ADDED_WIRE_GRAFT, ADDED_WIRE_STATE };
+enum added_wire_part { ADDED_WIRE_BASE, ADDED_WIRE_EXPERTS, ADDED_WIRE_STATE };
 /* Where the pieces of one are. */
 void added_wire_key(char out[PIECES_KEY], const struct added_wire_one *g,
                     enum added_wire_part part);
@@ -55,11 +55,11 @@ int added_wire_count(const struct added_wire *w);
 
 extern const struct shared_value_kind added_wire_list_kind;
 
-/* New experts alone; *out owned by the caller, without an envelope. */
-int added_wire_put_graft(void **out, size_t *n, const struct graft *g, struct err *e)
-    __attribute__((warn_unused_result));
+/* Added experts alone; *out owned by the caller, without an envelope. */
+int added_wire_put_experts(void **out, size_t *n, const struct policy_added *g,
+                           struct err *e) __attribute__((warn_unused_result));
 /* NULL and why not. base: the configuration of what they were grown on. */
-struct graft *added_wire_get_graft(const struct policy_cfg *base, const void *bytes,
-                                   size_t n, struct err *e);
+struct policy_added *added_wire_get_experts(const struct policy_cfg *base,
+                                            const void *bytes, size_t n, struct err *e);
 
 #endif

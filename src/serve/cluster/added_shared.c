@@ -156,7 +156,7 @@ static int part_get(void **out, struct added_shared *g, const struct added_wire_
 {
     char key[PIECES_KEY];
     const struct pieces *p = part == ADDED_WIRE_BASE    ? &one->base
-                             : part == ADDED_WIRE_GRAFT ? &one->graft
+                             : part == ADDED_WIRE_EXPERTS ? &one->experts
                                                         : &one->state;
     added_wire_key(key, one, part);
     return pieces_get(out, p, &g->cfg.bucket, key, ENVELOPE_GROWTH, ADDED_WIRE_FORM, e);
@@ -204,13 +204,13 @@ static int experts_get(struct added_shared *g, const struct added_wire_one *one,
         return err_set(e, ERR_ABSENT, "their profile does not exist here");
 
     struct policy *base = there ? NULL : base_get(g, one, &why);
-    struct graft *graft = NULL;
+    struct policy_added *experts = NULL;
     if (there || base) {
         const struct policy_cfg *shape = there ? &here.base->cfg : &base->cfg;
-        if (!part_get(&bytes, g, one, ADDED_WIRE_GRAFT, &why))
-            graft = added_wire_get_graft(shape, bytes, one->graft.bytes, &why);
+        if (!part_get(&bytes, g, one, ADDED_WIRE_EXPERTS, &why))
+            experts = added_wire_get_experts(shape, bytes, one->experts.bytes, &why);
     }
-    if (graft && learner && one->state.bytes &&
+    if (experts && learner && one->state.bytes &&
         part_get(&state, g, one, ADDED_WIRE_STATE, &why) && why.code != ERR_IO) {
         log_event(g->cfg.log, LOG_ERROR, "grown",
                   "%s: the learner's state cannot be used, only the weights: %s",
@@ -221,7 +221,7 @@ static int experts_get(struct added_shared *g, const struct added_wire_one *one,
                             .id = one->id,
                             .qoe = &qoe,
                             .base = base,
-                            .graft = graft,
+                            .experts = experts,
                             .published_at = one->published_at,
                             .score = one->score,
                             .base_score = one->base_score,
@@ -232,7 +232,7 @@ static int experts_get(struct added_shared *g, const struct added_wire_one *one,
         (void)!added_take(g->cfg.added, &t, now, &why);
     else
         policy_free(base);
-    graft_free(graft);
+    policy_added_free(experts);
     free(bytes);
     free(state);
     return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;
@@ -440,7 +440,7 @@ static bool slots_drop(struct added_shared *g, struct added_wire_one one)
 {
     bool done = true;
     for (one.slot = 0; one.slot < 2; one.slot++)
-        done = done && part_drop(g, &one, ADDED_WIRE_GRAFT, one.graft.parts) &&
+        done = done && part_drop(g, &one, ADDED_WIRE_EXPERTS, one.experts.parts) &&
                part_drop(g, &one, ADDED_WIRE_STATE, one.state.parts);
     return done;
 }
@@ -549,14 +549,14 @@ static int base_put(struct added_wire_one *one, struct added_shared *g,
     return rc;
 }
 
-static int graft_and_state_put(struct added_wire_one *one, struct added_shared *g,
-                               const struct graft *graft, struct err *e)
+static int experts_and_state_put(struct added_wire_one *one, struct added_shared *g,
+                               const struct policy_added *experts, struct err *e)
 {
     void *new = NULL, *state = NULL;
     size_t n, state_n;
-    int rc = added_wire_put_graft(&new, &n, graft, e);
+    int rc = added_wire_put_experts(&new, &n, experts, e);
     if (!rc) rc = added_state(&state, &state_n, g->cfg.added, one->id, e);
-    if (!rc) rc = part_put(&one->graft, g, one, ADDED_WIRE_GRAFT, new, n, e);
+    if (!rc) rc = part_put(&one->experts, g, one, ADDED_WIRE_EXPERTS, new, n, e);
     if (!rc) rc = part_put(&one->state, g, one, ADDED_WIRE_STATE, state, state_n, e);
     free(state);
     free(new);
@@ -574,7 +574,7 @@ static int experts_publish(struct added_wire_one *one, struct added_shared *g,
     one->score = is->score;
     one->base_score = is->base_score;
     int rc = one->version ? 0 : base_put(one, g, is->base, e);
-    if (!rc) rc = graft_and_state_put(one, g, is->graft, e);
+    if (!rc) rc = experts_and_state_put(one, g, is->experts, e);
     one->version = is->version;
     return rc;
 }

@@ -45,7 +45,7 @@ static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, in
     pack_u64(p, &t->key);
     pack_u64(p, &t->client);
     if (form > 1)
-        pack_u64(p, &t->growth);
+        pack_u64(p, &t->added_id);
     else
         pack_small(p, &t->tag, 0, ADDED_TAG - 1);
     pack_small(p, &truncated, 0, 1);
@@ -53,7 +53,7 @@ static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, in
     t->truncated = truncated;
     t->n = n;
     need(p, id->number > 0 && id->number <= INT64_MAX && t->n > 0 &&
-                (form == 1 || t->growth));
+                (form == 1 || t->added_id));
 }
 
 /* What is the same in all steps. */
@@ -121,7 +121,7 @@ size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
 {
     unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
     struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - ENVELOPE_HEAD);
-    int form = t->growth ? FORM_TRAJ : 1;                  /* which older learners read */
+    int form = t->added_id ? FORM_TRAJ : 1; /* which older learners read */
     pass_traj(&p, (struct traj *)(uintptr_t)t, &id, form); /* which a writer only reads */
     assert(p.ok);
     return envelope_seal(out, ENVELOPE_TRAJ, form, pack_done(&p, body));
@@ -154,7 +154,7 @@ int bus_wire_get_traj(struct traj *out, struct bus_wire_id *id, const void *byte
     struct pack p = pack_reader(body, n);
     out->view = view_default();
     out->tag = form > 1 ? ADDED_TAG : 0;
-    out->growth = out->place = 0;
+    out->added_id = out->place = 0;
     pass_traj(&p, out, id, form);
     if (!p.ok || !pack_over(&p) || check_view(&out->view, NULL))
         return err_set(e, ERR_CORRUPT, "a trajectory: invalid numbers");

@@ -1,6 +1,5 @@
 #include "serve/learner/exam.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +14,9 @@ static const uint64_t SEED = 20;
 
 struct exam {
     struct decider decider;
-    struct packed *packed;   /* the weights under examination, or the frozen ones */
-    struct graft_pack *pack; /* of the grown profile under examination, else NULL */
-    struct policy *base;     /* that it grows on */
-    struct qoe qoe;          /* of that profile */
-    bool added;              /* the pack decides */
+    struct packed *packed; /* the weights under examination */
+    struct qoe qoe[QOE_PROFILES];
+    int profiles;
     struct corpus *corpus;
     struct video *video;
 };
@@ -31,6 +28,8 @@ struct exam *exam_new(const struct policy_cfg *cfg, struct err *e)
         err_set(e, ERR_MEMORY, "no memory for the exam");
         return NULL;
     }
+    for (x->profiles = 0; x->profiles < QOE_PROFILES; x->profiles++)
+        x->qoe[x->profiles] = qoe_profiles[x->profiles].qoe;
     if (decide_init(&x->decider, cfg, e)) goto fail;
     x->packed = packed_new(cfg, e);
     if (!x->packed) goto fail;
@@ -52,19 +51,20 @@ fail:
 void exam_free(struct exam *x)
 {
     if (!x) return;
-    policy_free(x->base);
-    graft_pack_free(x->pack);
     packed_free(x->packed);
     corpus_free(x->corpus);
     video_free(x->video);
     free(x);
 }
 
-static bool verdict_on(struct verdict *v, struct exam *x, const struct view *view)
+struct exam *exam_new_profile(const struct policy_cfg *cfg, const struct qoe *qoe,
+                              struct err *e)
 {
-    float share;
-    if (!x->added) return decide(v, x->packed, &x->decider, view, -1);
-    return decide_added(v, &share, x->pack, x->packed, &x->decider, view, -1);
+    struct exam *x = exam_new(cfg, e);
+    if (!x) return NULL;
+    x->qoe[0] = *qoe;
+    x->profiles = 1;
+    return x;
 }
 
 /* Observations that are kept, until there is no room. */
@@ -94,7 +94,7 @@ static double play(struct exam *x, const struct trace *trace, const struct qoe *
     int chunks = 0;
     for (bool end = false; !end; chunks++) {
         struct verdict v;
-        if (!verdict_on(&v, x, &player.view)) return NAN;
+        if (!decide(&v, x->packed, &x->decider, &player.view, -1)) return NAN;
         keep(seen, &x->decider);
         end = player_step(&player, v.level, 1);
         sum += player.last.reward / scale;
@@ -103,63 +103,26 @@ static double play(struct exam *x, const struct trace *trace, const struct qoe *
 }
 
 /* By the weights that are loaded. */
-static double score_all(struct exam *x, struct seen *seen)
+static double exam_play(struct exam *x, struct seen *seen)
 {
     double sum = 0;
-    for (int k = 0; k < QOE_PROFILES; k++)
+    for (int k = 0; k < x->profiles; k++)
         for (int i = 0; i < x->corpus->n; i++)
-            sum += play(x, x->corpus->traces[i], &qoe_profiles[k].qoe, seen);
-    return sum / (QOE_PROFILES * x->corpus->n);
+            sum += play(x, x->corpus->traces[i], &x->qoe[k], seen);
+    return sum / (x->profiles * x->corpus->n);
 }
 
 double exam_score(struct exam *x, const struct policy *p)
 {
     packed_load(x->packed, p);
-    return score_all(x, NULL);
-}
-
-struct exam *exam_new_added(const struct policy *base, const struct graft_cfg *cfg,
-                            const struct qoe *qoe, struct err *e)
-{
-    struct exam *x = exam_new(&base->cfg, e);
-    if (!x) return NULL;
-    x->qoe = *qoe;
-    x->base = policy_clone(base, e);
-    x->pack = x->base ? graft_pack_new(cfg, e) : NULL;
-    if (!x->pack) {
-        exam_free(x);
-        return NULL;
-    }
-    packed_load(x->packed, base);
-    return x;
-}
-
-static double score_one(struct exam *x, struct seen *seen)
-{
-    double sum = 0;
-    for (int i = 0; i < x->corpus->n; i++)
-        sum += play(x, x->corpus->traces[i], &x->qoe, seen);
-    return sum / x->corpus->n;
-}
-
-double exam_score_added(struct exam *x, const struct graft *g)
-{
-    assert(x->pack);
-    x->added = g != NULL;
-    if (g) graft_pack_load(x->pack, g, x->base);
-    return score_one(x, NULL);
+    return exam_play(x, NULL);
 }
 
 int exam_observe(struct exam *x, float *obs, int max)
 {
-    struct seen seen = {.obs = obs, .max = max, .each = 1};
-    x->added = false;
-    if (x->pack) {
-        (void)score_one(x, &seen);
-        return seen.n;
-    }
-    int chunks = QOE_PROFILES * x->corpus->n * x->video->chunks;
-    seen.each = chunks > max ? (chunks + max - 1) / max : 1;
-    (void)score_all(x, &seen);
+    int chunks = x->profiles * x->corpus->n * x->video->chunks;
+    int each = chunks > max ? (chunks + max - 1) / max : 1;
+    struct seen seen = {.obs = obs, .max = max, .each = each};
+    (void)exam_play(x, &seen);
     return seen.n;
 }

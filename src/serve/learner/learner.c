@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "learn/ckpt.h"
 #include "serve/session/decide.h"
-#include "serve/learner/exam.h"
+#include "serve/learner/training.h"
 
 /* What an operator wants done; `updates` counts for experts whose bit is set. */
 struct orders {
@@ -27,18 +27,14 @@ static const char *const GATE_KEYS[] = {"gate.actor", "gate.critic"};
 struct learner {
     struct learner_cfg cfg;
     struct policy_cfg shape;
-    struct online *online;
-    struct exam *exam;
-    struct published *published;
+    struct training common; /* of the common policy */
     const struct bus *bus;
     enum feat_layout layout;
     struct traj traj; /* scratch, with its arrays over states */
     float *obs, *reward, *logp;
     uint32_t *mask;
     int *action;
-    bool unsaved;
-    bool unpublished;       /* what online has is newer than the published ... */
-    enum curve_kind untold; /* ... and this is why */
+    enum curve_kind untold; /* what the unpublished weights come from */
     atomic_uint_fast64_t misfits;
     struct vitals *vitals;
     pthread_mutex_t lock; /* of stats, vital and orders */
@@ -47,15 +43,10 @@ struct learner {
     struct orders orders;
 };
 
-static double learner_check(void *ctx, const struct policy *p)
-{
-    return exam_score(ctx, p);
-}
-
 static void refresh_stats(struct learner *l)
 {
     struct online_stats now;
-    online_stats(l->online, &now);
+    online_stats(l->common.online, &now);
     pthread_mutex_lock(&l->lock);
     l->stats = now;
     pthread_mutex_unlock(&l->lock);
@@ -64,7 +55,7 @@ static void refresh_stats(struct learner *l)
 void learner_look(struct learner *l)
 {
     struct vitals_stats now;
-    vitals_measure(&now, l->vitals, online_policy(l->online));
+    vitals_measure(&now, l->vitals, online_policy(l->common.online));
     pthread_mutex_lock(&l->lock);
     l->vital = now;
     pthread_mutex_unlock(&l->lock);
@@ -75,10 +66,10 @@ static void learner_note(struct learner *l, enum curve_kind kind, double now)
 {
     if (!l->cfg.curve) return;
     struct online_stats s;
-    online_stats(l->online, &s);
+    online_stats(l->common.online, &s);
     struct curve_point p = {.kind = kind,
                             .at = now,
-                            .version = online_policy(l->online)->version,
+                            .version = online_policy(l->common.online)->version,
                             .steps = s.steps,
                             .score = s.check_score,
                             .best = s.check_best};
@@ -96,11 +87,11 @@ static void learner_note(struct learner *l, enum curve_kind kind, double now)
 static int show_busy(struct learner *l, struct err *e)
 {
     if (!l->stats.actor_busy && !l->stats.critic_busy) return 0;
-    const struct weights *w = published_get(l->published);
+    const struct weights *w = published_get(l->common.published);
     double at = w->published_at, score = w->check_score;
-    published_put(l->published, w);
-    struct policy *p = policy_clone(online_policy(l->online), e);
-    return p ? published_swap(l->published, p, at, score, e) : ERR_MEMORY;
+    published_put(l->common.published, w);
+    struct policy *p = policy_clone(online_policy(l->common.online), e);
+    return p ? published_swap(l->common.published, p, at, score, e) : ERR_MEMORY;
 }
 
 struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *start,
@@ -115,7 +106,7 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
     }
     pthread_mutex_init(&l->lock, NULL);
     l->cfg = *cfg;
-    l->published = published;
+    l->common.published = published;
     l->bus = bus;
     l->shape = start->cfg;
     if (decide_layout(&l->layout, &start->cfg, e)) goto fail;
@@ -131,13 +122,14 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
         goto fail;
     }
 
-    l->exam = exam_new(&start->cfg, e);
-    if (!l->exam) goto fail;
-    l->online = online_new(&cfg->online, start, learner_check, l->exam, e);
-    if (!l->online) goto fail;
-    l->vitals = vitals_new(l->exam, start, e);
+    l->common.announce = cfg->announce;
+    l->common.ctx = cfg->announce_ctx;
+    l->common.exam = exam_new(&start->cfg, e);
+    if (!l->common.exam) goto fail;
+    if (training_start(&l->common, &cfg->online, start, e)) goto fail;
+    l->vitals = vitals_new(l->common.exam, start, e);
     if (!l->vitals) goto fail;
-    *fresh = !state || online_state_put(l->online, state, state_n, NULL) != 0;
+    *fresh = !state || online_state_put(l->common.online, state, state_n, NULL) != 0;
     refresh_stats(l);
     if (show_busy(l, e)) goto fail;
     return l;
@@ -151,8 +143,7 @@ void learner_free(struct learner *l)
 {
     if (!l) return;
     vitals_free(l->vitals);
-    online_free(l->online);
-    exam_free(l->exam);
+    training_release(&l->common);
     free(l->action);
     free(l->mask);
     free(l->logp);
@@ -192,32 +183,12 @@ static void add(struct learner *l)
         o.last_obs = l->obs + (size_t)t->n * (size_t)feat_dim(l->layout);
         o.last_mask = l->mask[t->n];
     }
-    if (t->growth) o.tag = l->cfg.added ? added_tag_of(l->cfg.added, t->growth) : -1;
-    if (t->growth || o.tag >= ADDED_TAG) {
+    if (t->added_id) o.tag = l->cfg.added ? added_tag_of(l->cfg.added, t->added_id) : -1;
+    if (t->added_id || o.tag >= ADDED_TAG) {
         if (l->cfg.added) added_teach(l->cfg.added, &o, t->place);
         return;
     }
-    (void)online_add(l->online, &o); /* what it refuses it counts */
-}
-
-/* Until it has happened nothing new is taken: what is announced is then all that was received. */
-static int learner_publish(struct learner *l, enum curve_kind kind, double now,
-                           struct err *e)
-{
-    struct online_stats s;
-    online_stats(l->online, &s);
-    const struct policy *new = online_policy(l->online);
-    l->unsaved = l->unpublished = true;
-    l->untold = kind;
-    int rc = l->cfg.announce
-                 ? l->cfg.announce(l->cfg.announce_ctx, new, now, s.check_score, e)
-                 : 0;
-    if (rc) return rc;
-    struct policy *p = policy_clone(new, e);
-    if (!p) return ERR_MEMORY;
-    rc = published_swap(l->published, p, now, s.check_score, e);
-    l->unpublished = rc != 0;
-    return rc;
+    (void)online_add(l->common.online, &o); /* what it refuses it counts */
 }
 
 void learner_reset_gates(struct learner *l)
@@ -271,28 +242,31 @@ static int obey(struct learner *l, double now, struct err *e)
     l->orders = (struct orders){0};
     pthread_mutex_unlock(&l->lock);
 
-    if (orders.reset) online_gate_reset(l->online);
+    if (orders.reset) online_gate_reset(l->common.online);
     bool changed = false;
     for (int w = 0; w < 2; w++)
         for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
             if (!(orders.aside[w] >> k & 1)) continue;
             /* an update in between may have taken the last other one: then it stays */
-            if (!online_set_aside(l->online, (enum ppo_which)w, k, orders.updates[w][k],
-                                  NULL))
+            if (!online_set_aside(l->common.online, (enum ppo_which)w, k,
+                                  orders.updates[w][k], NULL))
                 changed = true;
         }
-    if (orders.reset) l->unsaved = true;
+    if (orders.reset) l->common.unsaved = true;
     if (!changed) return 0;
-    int rc = learner_publish(l, CURVE_ORDER, now, e);
+    l->common.unsaved = true;
+    l->untold = CURVE_ORDER;
+    int rc = training_publish(&l->common, now, e);
     if (!rc) learner_note(l, CURVE_ORDER, now);
     return rc ? rc : 1;
 }
 
-/* What could not be published when it was learned. 1: it is now. */
+/* What could not be published when it was learned. Until it is, nothing new is taken: what is
+ * announced is then all that was received. 1: it is now. */
 static int publish_again(struct learner *l, double now, struct err *e)
 {
-    if (!l->unpublished) return 0;
-    int rc = learner_publish(l, l->untold, now, e);
+    if (!l->common.unpublished) return 0;
+    int rc = training_publish(&l->common, now, e);
     if (!rc) learner_note(l, l->untold, now);
     return rc ? rc : 1;
 }
@@ -307,16 +281,17 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
         return rc;
     }
     /* stop taking when a batch is full: the bus is the longer queue */
-    while (!online_ready(l->online) && !(added && added_ready(added)) &&
+    while (!online_ready(l->common.online) && !(added && added_ready(added)) &&
            l->bus->receive(l->bus->self, &l->traj, wait_s)) {
         add(l);
         wait_s = 0;
     }
 
-    if (online_ready(l->online)) {
-        rc = online_update(l->online);
+    if (online_ready(l->common.online)) {
+        int failed = 0;
+        rc = training_update(&l->common, now, &failed, e);
         if (rc == 1) {
-            int failed = learner_publish(l, CURVE_UPDATE, now, e);
+            l->untold = CURVE_UPDATE;
             if (failed) rc = failed;
             learner_look(l);
             if (!failed) learner_note(l, CURVE_UPDATE, now);
@@ -337,35 +312,35 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
 int learner_resume(struct learner *l, const struct policy *p, const void *state,
                    size_t state_n, bool *fresh, double published_at, struct err *e)
 {
-    struct online *online = online_new(&l->cfg.online, p, learner_check, l->exam, e);
-    if (!online) return ERR_MEMORY;
-    *fresh = !state || online_state_put(online, state, state_n, NULL) != 0;
-    struct policy *published = policy_clone(online_policy(online), e);
+    struct training next = l->common;
+    if (training_start(&next, &l->cfg.online, p, e)) return ERR_MEMORY;
+    *fresh = !state || online_state_put(next.online, state, state_n, NULL) != 0;
+    struct policy *published = policy_clone(online_policy(next.online), e);
     struct online_stats s;
-    online_stats(online, &s);
-    int rc = published
-                 ? published_swap(l->published, published, published_at, s.check_score, e)
-                 : ERR_MEMORY;
+    online_stats(next.online, &s);
+    int rc = published ? published_swap(next.published, published, published_at,
+                                        s.check_score, e)
+                       : ERR_MEMORY;
     if (rc) {
-        online_free(online);
+        online_free(next.online);
         return rc;
     }
-    online_free(l->online);
-    l->online = online;
-    l->unsaved = true;
-    l->unpublished = false;
+    online_free(l->common.online);
+    l->common = next;
+    l->common.unsaved = true;
+    l->common.unpublished = false;
     refresh_stats(l);
     return 0;
 }
 
 bool learner_published(const struct learner *l)
 {
-    return !l->unpublished;
+    return !l->common.unpublished;
 }
 
 const struct policy *learner_policy(const struct learner *l)
 {
-    return online_policy(l->online);
+    return online_policy(l->common.online);
 }
 
 uint64_t learner_misfits(const struct learner *l)
@@ -375,16 +350,12 @@ uint64_t learner_misfits(const struct learner *l)
 
 bool learner_settled(const struct learner *l)
 {
-    return online_buffered(l->online) == 0;
+    return online_buffered(l->common.online) == 0;
 }
 
 int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
 {
-    *n = online_state_size(l->online);
-    *out = malloc(*n ? *n : 1);
-    if (!*out) return err_set(e, ERR_MEMORY, "no memory for the learner's state");
-    online_state_get(l->online, *out);
-    return 0;
+    return training_state(out, n, &l->common, e);
 }
 
 /* The new checkpoint takes its place, and what was there becomes the previous one, without a moment
@@ -420,26 +391,27 @@ static int save(const char *path, const struct policy *p, const struct ckpt_meta
 
 static int checkpoint(struct learner *l, struct err *e)
 {
-    if (!l->cfg.ckpt_path || !l->unsaved) return 0;
+    if (!l->cfg.ckpt_path || !l->common.unsaved) return 0;
     size_t n = 0;
     void *state = NULL;
     int rc = learner_state(&state, &n, l, e);
     if (rc) return rc;
 
     struct online_stats s;
-    online_stats(l->online, &s);
+    online_stats(l->common.online, &s);
     struct ckpt_meta meta = {0};
     ckpt_meta_set(&meta, "made_by", "abrd serve");
     ckpt_meta_set(&meta, "updates", "%llu", (unsigned long long)s.updates);
     ckpt_meta_set(&meta, "check_score", "%.9g", s.check_score);
     for (int w = 0; w < 2; w++) {
         char text[GATE_TEXT];
-        gate_text(text, online_gate(l->online, (enum ppo_which)w), s.gate[w].experts);
+        gate_text(text, online_gate(l->common.online, (enum ppo_which)w),
+                  s.gate[w].experts);
         ckpt_meta_set(&meta, GATE_KEYS[w], "%s", text);
     }
 
-    rc = save(l->cfg.ckpt_path, online_policy(l->online), &meta, state, n, e);
-    if (!rc) l->unsaved = false;
+    rc = save(l->cfg.ckpt_path, online_policy(l->common.online), &meta, state, n, e);
+    if (!rc) l->common.unsaved = false;
     free(state);
     return rc;
 }
@@ -455,10 +427,10 @@ void learner_gates(struct learner *l, const struct ckpt_meta *meta)
 {
     for (int w = 0; w < 2; w++) {
         enum ppo_which which = (enum ppo_which)w;
-        struct gate g = *online_gate(l->online, which);
+        struct gate g = *online_gate(l->common.online, which);
         const char *text = ckpt_meta_get(meta, GATE_KEYS[w]);
         if (text && !gate_parse(&g, text, l->stats.gate[w].experts, NULL))
-            online_gate_put(l->online, which, &g);
+            online_gate_put(l->common.online, which, &g);
     }
     refresh_stats(l);
 }

@@ -1,17 +1,17 @@
 /* learner.h - from closed trajectories to published weights and checkpoints.
  *
- * One turn takes what the bus has, lets rl/online learn when a batch is full, and publishes the
- * result as the next version. Weights that are not finite or clearly worse in the exam never
- * get out. The one thread that takes turns is the only writer of weights.
+ * One turn takes what the bus has, makes an update if a batch is full (training.h), and publishes the
+ * result as the next version. Weights that are not finite or clearly worse in the exam are never
+ * published. The thread that takes turns is the only writer of weights.
  *
- * Trajectories of grown profiles go to their own learners (added.h), whose turns and checkpoints
- * are taken along.
+ * Trajectories of profiles with added experts go to their own learners (added.h). A turn and a
+ * checkpoint include theirs.
  *
- * Operators' orders (gates that shall learn again, an expert set aside) are taken by any thread and
- * carried out at the next turn; an expert set aside is a new version.
+ * Any thread may place an operator's order (reset the gates, set an expert aside). The next turn
+ * carries it out; an expert set aside is a new version.
  *
  * A checkpoint is policy.safetensors in the data folder, with the optimiser's state, so that a
- * restart learns on; the one before stays as policy.safetensors.prev.
+ * restart learns on. The previous one stays as policy.safetensors.prev.
  *
  * Errors: ERR_NUMERIC an update was rolled back (counted; learning goes on), ERR_IO the
  * checkpoint could not be written (the old one stays). Threads: turn and checkpoint belong to

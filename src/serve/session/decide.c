@@ -54,6 +54,7 @@ static void decide_tell(struct verdict *out, const struct policy_choice *c, bool
                             .logp = c->logp,
                             .value = c->value,
                             .entropy = c->entropy,
+                            .added = c->added,
                             .policy = version,
                             .sampled = ok && u >= 0,
                             .guarded = levels != feat_mask(v)};
@@ -74,17 +75,5 @@ bool decide(struct verdict *out, const struct packed *s, struct decider *d,
     uint32_t levels = offered(v, u);
     bool ok = packed_decide(&choice, s, d->obs, levels, u) == 0;
     decide_tell(out, &choice, ok, packed_version(s), v, levels, u);
-    return ok;
-}
-
-bool decide_added(struct verdict *out, float *share, const struct graft_pack *g,
-                  const struct packed *s, struct decider *d, const struct view *v,
-                  double u)
-{
-    feat_observe(d->obs, d->layout, v);
-    struct policy_choice choice;
-    uint32_t levels = offered(v, u);
-    bool ok = graft_pack_decide(&choice, share, g, s, d->obs, levels, u) == 0;
-    decide_tell(out, &choice, ok, graft_pack_version(g), v, levels, u);
     return ok;
 }

@@ -10,7 +10,7 @@
 
 #include "base/siphash.h"
 #include "abr/emulator/feat.h"
-#include "policy/graft_pack.h"
+#include "policy/packed.h"
 #include "serve/session/track.h"
 
 struct decider {
@@ -39,11 +39,5 @@ double decide_draw(uint64_t seed, uint64_t key, int chunk);
  * sampled and by no expert (-1), and false. */
 bool decide(struct verdict *out, const struct packed *s, struct decider *d,
             const struct view *v, double u);
-
-/* The same for a grown profile: new experts `g` on the frozen policy `s`, whose version is that
- * of the experts. *share: of the new experts in the mixture, 0 when there is no verdict. */
-bool decide_added(struct verdict *out, float *share, const struct graft_pack *g,
-                  const struct packed *s, struct decider *d, const struct view *v,
-                  double u);
 
 #endif

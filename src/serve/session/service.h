@@ -283,7 +283,7 @@ int service_profile_delete(struct service *s, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 /* Up to max, sorted by name; returns the number. */
 int service_profile_list(struct profile *out, int max, struct service *s);
-/* Safetensors bytes of a grown profile (learn/growth_ckpt.h), owned by the caller. For callers that
+/* Safetensors bytes of a grown profile (learn/ckpt.h), owned by the caller. For callers that
  * drive service_learn themselves. */
 int service_profile_weights(void **out, size_t *n, struct service *s, const char *name,
                             struct err *e) __attribute__((warn_unused_result));

@@ -40,8 +40,8 @@ void service_dismiss(struct service *s)
 static void address(struct service *s, struct changes *c)
 {
     if (!c->has_traj || !s->cluster || c->traj.tag < ADDED_TAG) return;
-    c->traj.growth = added_id(s->added, c->traj.tag);
-    c->has_traj = c->traj.growth != 0;
+    c->traj.added_id = added_id(s->added, c->traj.tag);
+    c->has_traj = c->traj.added_id != 0;
 }
 
 void service_deliver(struct service *s, struct changes *c, bool opened,

@@ -111,7 +111,7 @@ static void emit(const struct track *t, const struct steps *p, int n, bool trunc
     j->key = row->key;
     memcpy(&j->client, row->id, sizeof j->client);
     j->tag = row->tag;
-    j->growth = j->place = 0;
+    j->added_id = j->place = 0;
     j->truncated = truncated;
     j->n = n;
     j->before = t->before;

@@ -113,6 +113,7 @@ void track_steps_release(struct steps *p);
 struct verdict {
     int level, expert; /* expert -1: none, the weights gave nothing finite */
     float prob[VIEW_LEVELS], logp, value, entropy;
+    float added; /* share of the added experts (policy/policy.h); 0 without */
     uint64_t policy;
     bool sampled;
     bool guarded; /* levels were withheld: abr/deciders/guard.h */

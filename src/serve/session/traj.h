@@ -43,10 +43,9 @@ struct traj_step {
 struct traj {
     uint64_t key;
     int tag; /* which reward function: see profiles.h; from ADDED_TAG on, whose experts */
-    uint64_t
-        growth; /* between nodes, where tags differ: whose experts (added.h), 0: nobody's */
-    uint64_t place;  /* where it lay in the stream, 0: it was in none */
-    uint64_t client; /* the session: whose data this is */
+    uint64_t added_id; /* of added experts, for nodes: tags differ (added.h); 0: none */
+    uint64_t place;    /* where it lay in the stream, 0: it was in none */
+    uint64_t client;   /* the session: whose data this is */
     bool truncated;
     int n;
     struct view view;            /* constants of the session; the rest is overwritten */

@@ -2,7 +2,7 @@
 
 #include "abr/emulator/feat.h"
 #include "abr/deciders/guard.h"
-#include "learn/growth_ckpt.h"
+#include "learn/ckpt.h"
 #include "support/made.h"
 #include "support/tmpdir.h"
 
@@ -66,31 +66,31 @@ START_TEST(decides_as_the_network_says)
 }
 END_TEST
 
-START_TEST(a_added_profile_decides_with_its_new_experts)
+START_TEST(a_profile_decides_with_its_added_experts)
 {
     const char *dir = tmpdir_new();
     const char *path = tmpdir_path(dir, "p.safetensors");
     struct policy *p = save(path, FEAT_FULL_DIM, NULL);
-    struct graft_cfg gc = {p->cfg, 2, NORGA_TANH};
-    struct graft *g = graft_new(&gc, NULL);
-    ck_assert_int_eq(graft_init(g, p, NULL, 0, 1, NULL), 0);
+    struct policy_added_cfg two = {2, NORGA_TANH};
+    ck_assert_int_eq(policy_add(p, &two, NULL, 0, 1, NULL), 0);
+    struct norga *actor = p->added->actor;
     struct rng r;
     rng_init(&r, 2, 2);
-    for (size_t i = 0; i < g->actor->n; i++)
-        g->actor->theta[i] += (float)rng_normal(&r);
+    for (size_t i = 0; i < actor->n; i++)
+        actor->theta[i] += (float)rng_normal(&r);
     struct err e = {0};
-    ck_assert_msg(growth_ckpt_save(path, p, g, NULL, NULL, 0, &e) == 0, "%s", e.detail);
+    ck_assert_msg(ckpt_save(path, p, NULL, NULL, 0, &e) == 0, "%s", e.detail);
     struct algo_ctx ctx = {.policy_path = path};
     struct algo a;
     ck_assert_msg(algo_new(&a, "moe", &ctx, &e) == 0, "%s", e.detail);
-    struct graft_ws *ws = graft_ws_new(&gc, NULL);
+    struct policy_ws *ws = policy_ws_new(&p->cfg, NULL);
     struct view v = made_view(6);
     int seen = 0;
     for (v.chunk = 0; v.chunk < 48; v.chunk++) {
         float obs[FEAT_FULL_DIM];
         struct policy_choice want;
         feat_observe(obs, FEAT_FULL, &v);
-        ck_assert_int_eq(graft_decide(&want, g, p, ws, obs, guard_greedy(&v), -1), 0);
+        ck_assert_int_eq(policy_decide(&want, p, ws, obs, guard_greedy(&v), -1), 0);
         ck_assert_int_eq(a.decide(a.self, &v, NULL), want.action);
         seen |= 1 << want.action;
         view_push(&v, 2e5 * (1 + v.chunk * 7 % 11), .2 + v.chunk * 3 % 5);
@@ -100,11 +100,10 @@ START_TEST(a_added_profile_decides_with_its_new_experts)
     ck_assert_msg(seen & (seen - 1), "one level only: the test shows nothing");
     algo_free(&a);
 
-    /* damaged: told as what it is */
+    /* damaged: reported as what it is */
     ck_assert_int_eq(truncate(path, 3000), 0);
     ck_assert_int_lt(algo_new(&a, "moe", &ctx, &e), 0);
-    graft_ws_free(ws);
-    graft_free(g);
+    policy_ws_free(ws);
     policy_free(p);
     tmpdir_remove(dir);
 }
@@ -235,7 +234,7 @@ Suite *suite_abr_deciders_moe(void)
     Suite *s = suite_create("abr/moe");
     TCase *t = tcase_create("abr/moe");
     tcase_add_test(t, decides_as_the_network_says);
-    tcase_add_test(t, a_added_profile_decides_with_its_new_experts);
+    tcase_add_test(t, a_profile_decides_with_its_added_experts);
     tcase_add_test(t, paper_layout_forgets_at_reset);
     tcase_add_test(t, blind_layout_does_not_see_the_viewer);
     tcase_add_test(t, hinted_paper_layout);

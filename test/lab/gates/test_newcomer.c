@@ -66,7 +66,7 @@ START_TEST(a_second_kind)
         else
             ck_assert_double_eq(score(&w, n, 2), learned);
         bool grows = way == NEWCOMER_LINEAR || way == NEWCOMER_NORGA;
-        ck_assert((newcomer_graft(n, 2) != NULL) == grows);
+        ck_assert((newcomer_added_experts(n, 2) != NULL) == grows);
         newcomer_free(n);
     }
     drop_world(&w);
@@ -82,12 +82,13 @@ START_TEST(the_gates_shape_is_learned_once)
         ck_assert_int_eq(newcomer_learn(n, k, NULL, NULL), 0);
         ck_assert_int_eq(newcomer_learn(l, k, NULL, NULL), 0);
     }
-    const struct graft *a = newcomer_graft(n, 0), *b = newcomer_graft(n, 1);
+    const struct policy_added *a = newcomer_added_experts(n, 0),
+                              *b = newcomer_added_experts(n, 1);
     struct mix_range shape = norga_shape(&a->actor->cfg);
     ck_assert_mem_eq(a->actor->theta + shape.at, b->actor->theta + shape.at,
                      sizeof(float) * shape.n);
     ck_assert(a->actor->theta[shape.at] != 1);
-    ck_assert(newcomer_graft(l, 0)->actor->theta[shape.at] == 1);
+    ck_assert(newcomer_added_experts(l, 0)->actor->theta[shape.at] == 1);
     ck_assert_mem_ne(a->actor->theta, b->actor->theta, sizeof(float) * a->actor->n);
     newcomer_free(n);
     newcomer_free(l);

@@ -1,4 +1,4 @@
-/* Grown profiles through the service: growth, learning, restart, deletion, and that nobody
+/* Profiles with added experts through the service: the start, learning, restart, deletion, and that nobody
  * else notices. */
 #include "serve/added/added.h"
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "learn/growth_ckpt.h"
+#include "learn/ckpt.h"
 #include "support/alloc.h"
 #include "support/served.h"
 
@@ -400,7 +400,7 @@ static void fell(void *made)
     added_free(((struct made *)made)->table);
 }
 
-START_TEST(every_failing_allocation_of_a_growth_is_told)
+START_TEST(every_failing_allocation_of_added_experts_is_reported)
 {
     struct policy_cfg c = policy_cfg_default(FEAT_FULL_DIM);
     c.hidden = c.critic_hidden = 4;
@@ -484,8 +484,8 @@ END_TEST
 Suite *suite_serve_added_added(void);
 Suite *suite_serve_added_added(void)
 {
-    Suite *s = suite_create("serve/grown");
-    TCase *t = tcase_create("serve/grown");
+    Suite *s = suite_create("serve/added/added");
+    TCase *t = tcase_create("serve/added/added");
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, begins_as_the_common_policy);
@@ -499,7 +499,7 @@ Suite *suite_serve_added_added(void)
     suite_add_tcase(s, t);
     TCase *table = tcase_create("serve/grown table");
     tcase_set_timeout(table, 60);
-    tcase_add_test(table, every_failing_allocation_of_a_growth_is_told);
+    tcase_add_test(table, every_failing_allocation_of_added_experts_is_reported);
     tcase_add_test(table, the_frozen_copy_has_nobody_aside);
     tcase_add_test(table, batches_are_smaller_than_the_common_ones);
     suite_add_tcase(s, table);

@@ -26,7 +26,7 @@ static void fill(void)
                                      .score = .7,
                                      .base_score = NAN,
                                      .base = {315000, 1, 1},
-                                     .graft = {80000, 2, 1},
+                                     .experts = {80000, 2, 1},
                                      .state = {160000, 3, 2}};
         memset(g->name, 'a' + i % 26, SERVICE_NAME - 2); /* as long as names may be */
         g->name[0] = (char)('a' + i / 26);
@@ -56,7 +56,7 @@ START_TEST(the_list_comes_back)
         ck_assert_uint_eq(a->position, b->position);
         ck_assert(a->published_at == b->published_at && a->score == b->score);
         ck_assert(isnan(b->base_score));
-        ck_assert_uint_eq(a->graft.bytes, b->graft.bytes);
+        ck_assert_uint_eq(a->experts.bytes, b->experts.bytes);
         ck_assert_uint_eq(a->state.crc, b->state.crc);
         ck_assert_int_eq(a->state.parts, b->state.parts);
     }
@@ -90,16 +90,16 @@ START_TEST(who_is_gone_is_not_found)
     char key[6][PIECES_KEY];
     struct added_wire_one one = sent.at[0];
     added_wire_key(key[0], &one, ADDED_WIRE_BASE);
-    added_wire_key(key[1], &one, ADDED_WIRE_GRAFT);
+    added_wire_key(key[1], &one, ADDED_WIRE_EXPERTS);
     added_wire_key(key[2], &one, ADDED_WIRE_STATE);
     ck_assert_str_eq(key[0], "grown.0000000000000064.3.base");
     ck_assert_str_eq(key[1], "grown.0000000000000064.5.0.new");
     one.slot = 1;
-    added_wire_key(key[3], &one, ADDED_WIRE_GRAFT);
+    added_wire_key(key[3], &one, ADDED_WIRE_EXPERTS);
     one.term = 6;
-    added_wire_key(key[4], &one, ADDED_WIRE_GRAFT);
+    added_wire_key(key[4], &one, ADDED_WIRE_EXPERTS);
     one.id++;
-    added_wire_key(key[5], &one, ADDED_WIRE_GRAFT);
+    added_wire_key(key[5], &one, ADDED_WIRE_EXPERTS);
     for (int i = 0; i < 6; i++)
         for (int k = 0; k < i; k++)
             ck_assert_str_ne(key[i], key[k]);
@@ -111,33 +111,32 @@ START_TEST(new_experts_come_back)
     struct policy_cfg base = policy_cfg_default(FEAT_FULL_DIM);
     struct policy *p = policy_new(&base, NULL);
     policy_init(p, 3);
-    struct graft_cfg cfg = {base, 2, NORGA_TANH};
-    struct graft *g = graft_new(&cfg, NULL), *r;
-    ck_assert_int_eq(graft_init(g, p, NULL, 0, 4, NULL), 0);
+    struct policy_added_cfg two = {2, NORGA_TANH};
+    ck_assert_int_eq(policy_add(p, &two, NULL, 0, 4, NULL), 0);
+    struct policy_added *g = p->added, *r;
     g->version = 12;
     g->shape_learns = false;
     void *bytes;
     size_t n;
-    ck_assert_int_eq(added_wire_put_graft(&bytes, &n, g, NULL), 0);
-    ck_assert_uint_eq(n, 23 + 4 * graft_floats(g));
-    r = added_wire_get_graft(&p->cfg, bytes, n, NULL);
+    ck_assert_int_eq(added_wire_put_experts(&bytes, &n, g, NULL), 0);
+    ck_assert_uint_eq(n, 23 + 4 * policy_added_floats(g));
+    r = added_wire_get_experts(&p->cfg, bytes, n, NULL);
     ck_assert_ptr_nonnull(r);
-    ck_assert(graft_fits(r, p));
+    ck_assert(policy_added_fits(r, p));
     ck_assert_uint_eq(r->version, 12);
     ck_assert(!r->shape_learns);
     ck_assert_mem_eq(r->actor->theta, g->actor->theta, sizeof(float) * g->actor->n);
     ck_assert_mem_eq(r->critic->theta, g->critic->theta, sizeof(float) * g->critic->n);
-    graft_free(r);
+    policy_added_free(r);
 
     struct err e = {0};
-    ck_assert_ptr_null(added_wire_get_graft(&p->cfg, bytes, n - 1, &e));
+    ck_assert_ptr_null(added_wire_get_experts(&p->cfg, bytes, n - 1, &e));
     ck_assert_int_eq(e.code, ERR_CORRUPT);
     base.hidden++; /* of another policy */
-    ck_assert_ptr_null(added_wire_get_graft(&base, bytes, n, NULL));
+    ck_assert_ptr_null(added_wire_get_experts(&base, bytes, n, NULL));
     free(bytes);
     g->critic->theta[5] = NAN;
-    ck_assert_int_eq(added_wire_put_graft(&bytes, &n, g, NULL), ERR_CORRUPT);
-    graft_free(g);
+    ck_assert_int_eq(added_wire_put_experts(&bytes, &n, g, NULL), ERR_CORRUPT);
     policy_free(p);
 }
 END_TEST
@@ -145,8 +144,8 @@ END_TEST
 Suite *suite_serve_added_added_wire(void);
 Suite *suite_serve_added_added_wire(void)
 {
-    Suite *s = suite_create("serve/grown_wire");
-    TCase *t = tcase_create("serve/grown_wire");
+    Suite *s = suite_create("serve/added/added_wire");
+    TCase *t = tcase_create("serve/added/added_wire");
     tcase_add_test(t, the_list_comes_back);
     tcase_add_test(t, who_is_gone_is_not_found);
     tcase_add_test(t, new_experts_come_back);

@@ -159,12 +159,12 @@ static void same(struct side *s, struct side *as)
     ck_assert_uint_eq(x.id, y.id);
     ck_assert_uint_eq(x.version, y.version);
     ck_assert_str_eq(x.name, y.name);
-    ck_assert(graft_fits(x.graft, x.base));
-    ck_assert_uint_eq(graft_crc(x.base), graft_crc(y.base));
-    ck_assert_mem_eq(x.graft->actor->theta, y.graft->actor->theta,
-                     sizeof(float) * y.graft->actor->n);
-    ck_assert_mem_eq(x.graft->critic->theta, y.graft->critic->theta,
-                     sizeof(float) * y.graft->critic->n);
+    ck_assert(policy_added_fits(x.experts, x.base));
+    ck_assert_uint_eq(policy_crc32(x.base), policy_crc32(y.base));
+    ck_assert_mem_eq(x.experts->actor->theta, y.experts->actor->theta,
+                     sizeof(float) * y.experts->actor->n);
+    ck_assert_mem_eq(x.experts->critic->theta, y.experts->critic->theta,
+                     sizeof(float) * y.experts->critic->n);
 }
 
 /* A trajectory of a whole batch that lay there in the stream. */

@@ -52,12 +52,12 @@ START_TEST(whose_experts_it_is_for_travels_in_a_form_of_its_own)
     size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
     ck_assert_uint_eq(bytes_get_u16(bytes + 10), 1); /* learners of before read it */
     sent.tag = 77; /* what a node calls it is nobody else's business */
-    sent.growth = 0x123456789abcdef0;
+    sent.added_id = 0x123456789abcdef0;
     size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 2});
     ck_assert_uint_eq(bytes_get_u16(bytes + 10), 2);
     memset(&got, 0xa5, sizeof got);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
-    ck_assert_uint_eq(got.growth, sent.growth);
+    ck_assert_uint_eq(got.added_id, sent.added_id);
     ck_assert_uint_eq(got.place, 0);
     ck_assert_uint_eq(id.number, 2);
     ck_assert_int_ge(got.tag, 5); /* none of a reward function */

@@ -45,7 +45,7 @@ static void make_traj(struct golden *g)
 static void make_traj_added(struct golden *g)
 {
     trajs_make(&traj, 6, 4, 2, false);
-    traj.growth = 0x123456789abcdef0;
+    traj.added_id = 0x123456789abcdef0;
     g->n = bus_wire_put_traj(g->bytes, &traj, (struct bus_wire_id){7, 1ULL << 40});
 }
 
@@ -123,7 +123,7 @@ static void make_added(struct golden *g)
                                           .score = .75,
                                           .base_score = .5,
                                           .base = {315000, 1, 1},
-                                          .graft = {80000, 2, 1},
+                                          .experts = {80000, 2, 1},
                                           .state = {160000, 3, 2}};
     added.at[1] = (struct added_wire_one){.name = "old", .id = 2, .gone = true};
     make_value(g, added_wire_list_kind.key, &added_wire_list_kind, &added);
@@ -156,7 +156,7 @@ static void make_experts(struct golden *g)
 {
     char key[PIECES_KEY];
     make_added(g);
-    added_wire_key(key, &added.at[0], ADDED_WIRE_GRAFT);
+    added_wire_key(key, &added.at[0], ADDED_WIRE_EXPERTS);
     make_piece(g, key, ENVELOPE_GROWTH, ADDED_WIRE_FORM);
 }
 

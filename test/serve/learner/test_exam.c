@@ -62,8 +62,8 @@ END_TEST
 Suite *suite_serve_learner_exam(void);
 Suite *suite_serve_learner_exam(void)
 {
-    Suite *s = suite_create("serve/exam");
-    TCase *t = tcase_create("serve/exam");
+    Suite *s = suite_create("serve/learner/exam");
+    TCase *t = tcase_create("serve/learner/exam");
     tcase_set_timeout(t, 30);
     tcase_add_test(t, the_same_weights_score_the_same);
     tcase_add_test(t, a_reckless_policy_scores_below_a_careful_one);

@@ -74,8 +74,8 @@ END_TEST
 Suite *suite_serve_learner_published(void);
 Suite *suite_serve_learner_published(void)
 {
-    Suite *s = suite_create("serve/snap");
-    TCase *t = tcase_create("serve/snap");
+    Suite *s = suite_create("serve/learner/published");
+    TCase *t = tcase_create("serve/learner/published");
     tcase_set_timeout(t, 30);
     tcase_add_test(t, readers_keep_what_they_hold);
     tcase_add_test(t, nobody_sees_half_of_a_new_set);

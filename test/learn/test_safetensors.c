@@ -369,11 +369,11 @@ START_TEST(meta_that_does_not_fit)
 }
 END_TEST
 
-Suite *suite_learn_ckpt_read(void);
-Suite *suite_learn_ckpt_read(void)
+Suite *suite_learn_safetensors(void);
+Suite *suite_learn_safetensors(void)
 {
-    Suite *s = suite_create("rl/ckpt_read");
-    TCase *t = tcase_create("rl/ckpt_read");
+    Suite *s = suite_create("learn/safetensors");
+    TCase *t = tcase_create("learn/safetensors");
     tcase_add_test(t, the_file_is_plain_safetensors);
     tcase_add_test(t, tensors_in_another_order_load);
     tcase_add_test(t, metadata_that_is_wrong);

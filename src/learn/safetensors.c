@@ -1,5 +1,4 @@
-/* Safetensors files, whatever their tensors are. */
-#include "ckpt_priv.h"
+#include "learn/safetensors.h"
 
 #include "base/bytes.h"
 #include "base/text.h"
@@ -11,29 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-int ckpt_no_memory(struct err *e)
+int safetensors_no_memory(struct err *e)
 {
     return err_set(e, ERR_MEMORY, "no memory for a checkpoint");
 }
 
-static size_t tensor_bytes(const struct ckpt_tensor *t)
+static size_t tensor_bytes(const struct safetensors_tensor *t)
 {
     return sizeof(float) * (size_t)t->rows * (size_t)(t->cols ? t->cols : 1);
 }
 
 /* ---- metadata and its CRC */
 
-int ckpt_add_text(json_t *meta, const char *key, const char *value, struct err *e)
+int safetensors_add_text(json_t *meta, const char *key, const char *value, struct err *e)
 {
     json_t *v = json_string(value);
-    return !v || json_object_set_new(meta, key, v) ? ckpt_no_memory(e) : 0;
+    return !v || json_object_set_new(meta, key, v) ? safetensors_no_memory(e) : 0;
 }
 
-int ckpt_add_number(json_t *meta, const char *key, double value, struct err *e)
+int safetensors_add_number(json_t *meta, const char *key, double value, struct err *e)
 {
     char text[32];
     snprintf(text, sizeof text, "%.9g", value); /* 9 digits give a float back exactly */
-    return ckpt_add_text(meta, key, text, e);
+    return safetensors_add_text(meta, key, text, e);
 }
 
 static int by_key(const void *a, const void *b)
@@ -74,11 +73,11 @@ static int add_tensor(json_t *header, const char *name, const char *dtype, int64
                                  c, "data_offsets", from, to)
                      : json_pack("{s:s, s:[I], s:[I, I]}", "dtype", dtype, "shape", r,
                                  "data_offsets", from, to);
-    if (!t) return ckpt_no_memory(e);
-    return json_object_set_new(header, name, t) ? ckpt_no_memory(e) : 0;
+    if (!t) return safetensors_no_memory(e);
+    return json_object_set_new(header, name, t) ? safetensors_no_memory(e) : 0;
 }
 
-static int add_tensors(json_t *header, const struct ckpt_tensor *t, int count,
+static int add_tensors(json_t *header, const struct safetensors_tensor *t, int count,
                        size_t extra_n, struct err *e)
 {
     size_t at = 0;
@@ -93,7 +92,7 @@ static int add_tensors(json_t *header, const struct ckpt_tensor *t, int count,
     return add_tensor(header, "trainer", "U8", (int64_t)extra_n, 0, at, at + extra_n, e);
 }
 
-static int add_crc(json_t *meta, const struct ckpt_tensor *t, int count,
+static int add_crc(json_t *meta, const struct safetensors_tensor *t, int count,
                    const void *extra, size_t extra_n, struct err *e)
 {
     uint32_t crc = 0;
@@ -104,13 +103,13 @@ static int add_crc(json_t *meta, const struct ckpt_tensor *t, int count,
     if (rc) return rc;
     char text[16];
     snprintf(text, sizeof text, "%08" PRIx32, crc);
-    return ckpt_add_text(meta, "crc32", text, e);
+    return safetensors_add_text(meta, "crc32", text, e);
 }
 
 /* json_dumpb, not json_dumps: the latter loses parts of keys when memory runs out, and
  * does not say so (jansson 2.14) */
 static int write_all(void **out, size_t *n, const json_t *header,
-                     const struct ckpt_tensor *t, int count, const void *extra,
+                     const struct safetensors_tensor *t, int count, const void *extra,
                      size_t extra_n, struct err *e)
 {
     size_t header_n = json_dumpb(header, NULL, 0, JSON_COMPACT);
@@ -119,12 +118,12 @@ static int write_all(void **out, size_t *n, const json_t *header,
         data_n += tensor_bytes(&t[i]);
     *n = 8 + padded + data_n + extra_n;
     unsigned char *file = header_n ? malloc(*n) : NULL, *at = file;
-    if (!file) return ckpt_no_memory(e);
+    if (!file) return safetensors_no_memory(e);
 
     bytes_put_u64(at, padded), at += 8;
     if (json_dumpb(header, (char *)at, header_n, JSON_COMPACT) != header_n) {
         free(file);
-        return ckpt_no_memory(e);
+        return safetensors_no_memory(e);
     }
     memset(at + header_n, ' ', padded - header_n), at += padded;
     for (int i = 0; i < count; i++) {
@@ -136,14 +135,16 @@ static int write_all(void **out, size_t *n, const json_t *header,
     return 0;
 }
 
-int ckpt_pack(void **out, size_t *n, json_t *meta, const struct ckpt_tensor *t, int count,
-              const void *extra, size_t extra_n, struct err *e)
+int safetensors_pack(void **out, size_t *n, json_t *meta,
+                     const struct safetensors_tensor *t, int count, const void *extra,
+                     size_t extra_n, struct err *e)
 {
     static_assert(sizeof(float) == 4, "F32");
     static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "safetensors' byte order");
     json_t *header = json_object();
-    int rc =
-        header && !json_object_set(header, "__metadata__", meta) ? 0 : ckpt_no_memory(e);
+    int rc = header && !json_object_set(header, "__metadata__", meta)
+                 ? 0
+                 : safetensors_no_memory(e);
     if (!rc) rc = add_tensors(header, t, count, extra_n, e);
     if (!rc) rc = add_crc(meta, t, count, extra, extra_n, e);
     if (!rc) rc = write_all(out, n, header, t, count, extra, extra_n, e);
@@ -151,18 +152,11 @@ int ckpt_pack(void **out, size_t *n, json_t *meta, const struct ckpt_tensor *t, 
     return rc;
 }
 
-bool ckpt_finite(const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(x[i])) return false;
-    return true;
-}
-
 /* ---- reading */
 
-static int open_header(struct ckpt_file *f, const unsigned char *bytes, size_t n,
-                       struct err *e)
+int safetensors_open(struct safetensors *f, const void *file, size_t n, struct err *e)
 {
+    const unsigned char *bytes = file;
     if (n < 8)
         return err_field(e, ERR_CORRUPT, f->what,
                          "is %zu bytes long, too short for a checkpoint", n);
@@ -177,7 +171,7 @@ static int open_header(struct ckpt_file *f, const unsigned char *bytes, size_t n
     f->header = json_loadb((const char *)bytes + 8, (size_t)header_n,
                            JSON_REJECT_DUPLICATES, &why);
     if (!f->header && why.text[0] == '\0') /* it ran out of memory, and says nothing */
-        return ckpt_no_memory(e);
+        return safetensors_no_memory(e);
     if (!f->header)
         return err_field(e, ERR_CORRUPT, f->what, "its header is not JSON: %.120s",
                          why.text);
@@ -188,7 +182,7 @@ static int open_header(struct ckpt_file *f, const unsigned char *bytes, size_t n
     return 0;
 }
 
-static const char *first_tensor(const struct ckpt_file *f)
+static const char *first_tensor(const struct safetensors *f)
 {
     const char *key;
     json_t *value;
@@ -197,10 +191,10 @@ static const char *first_tensor(const struct ckpt_file *f)
     return "";
 }
 
-static int open_meta(struct ckpt_file *f, const char *want, struct err *e)
+int safetensors_need_format(struct safetensors *f, const char *want, struct err *e)
 {
     f->meta = json_object_get(f->header, "__metadata__");
-    const char *key, *format = json_string_value(json_object_get(f->meta, "format"));
+    const char *key, *format = safetensors_format(f);
     if (!format)
         return err_field(e, ERR_INVALID, f->what,
                          "is a safetensors file of something else (first tensor "
@@ -216,59 +210,53 @@ static int open_meta(struct ckpt_file *f, const char *want, struct err *e)
     return 0;
 }
 
-int ckpt_open(struct ckpt_file *f, const void *bytes, size_t n, const char *format,
-              struct err *e)
+const char *safetensors_format(const struct safetensors *f)
 {
-    int rc = open_header(f, bytes, n, e);
-    return rc ? rc : open_meta(f, format, e);
+    const json_t *meta = json_object_get(f->header, "__metadata__");
+    return json_string_value(json_object_get(meta, "format"));
 }
 
-int ckpt_open_any(struct ckpt_file *f, const void *bytes, size_t n, struct err *e)
-{
-    return open_header(f, bytes, n, e);
-}
-
-void ckpt_close(struct ckpt_file *f)
+void safetensors_close(struct safetensors *f)
 {
     json_decref(f->header);
     f->header = NULL;
 }
 
-int ckpt_need_text(const char **out, const struct ckpt_file *f, const char *key,
-                   struct err *e)
+int safetensors_text(const char **out, const struct safetensors *f, const char *key,
+                     struct err *e)
 {
     *out = json_string_value(json_object_get(f->meta, key));
     if (*out) return 0;
     return err_field(e, ERR_INVALID, f->what, "its metadata lacks '%s'", key);
 }
 
-int ckpt_blame(const struct ckpt_file *f, const char *key, const struct err *why,
-               struct err *e)
+int safetensors_blame(const struct safetensors *f, const char *key, const struct err *why,
+                      struct err *e)
 {
     return err_field(e, why->code, f->what, "metadata '%s': %.180s", key, why->detail);
 }
 
-int ckpt_need_int(int *out, const struct ckpt_file *f, const char *key, struct err *e)
+int safetensors_int(int *out, const struct safetensors *f, const char *key, struct err *e)
 {
     const char *text;
     int64_t value;
     struct err why = {0};
-    int rc = ckpt_need_text(&text, f, key, e);
+    int rc = safetensors_text(&text, f, key, e);
     if (rc) return rc;
     if (text_int(&value, text, 0, INT32_MAX, key, &why))
-        return ckpt_blame(f, key, &why, e);
+        return safetensors_blame(f, key, &why, e);
     *out = (int)value;
     return 0;
 }
 
-int ckpt_need_u64(uint64_t *out, const struct ckpt_file *f, const char *key,
-                  struct err *e)
+int safetensors_u64(uint64_t *out, const struct safetensors *f, const char *key,
+                    struct err *e)
 {
     const char *text;
     struct err why = {0};
-    int rc = ckpt_need_text(&text, f, key, e);
+    int rc = safetensors_text(&text, f, key, e);
     if (rc) return rc;
-    return text_u64(out, text, key, &why) ? ckpt_blame(f, key, &why, e) : 0;
+    return text_u64(out, text, key, &why) ? safetensors_blame(f, key, &why, e) : 0;
 }
 
 static bool int_at(int64_t *out, const json_t *array, size_t i)
@@ -280,7 +268,7 @@ static bool int_at(int64_t *out, const json_t *array, size_t i)
 
 /* One tensor of the header: its type and shape are as expected (cols 0: a vector; rows
  * -1: any length) and its bytes lie within the data. */
-static int find_tensor(size_t *begin, size_t *end, const struct ckpt_file *f,
+static int find_tensor(size_t *begin, size_t *end, const struct safetensors *f,
                        const char *name, const char *dtype, int64_t rows, int64_t cols,
                        struct err *e)
 {
@@ -332,7 +320,7 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* The tensors fill the data without gap, overlap or remainder. */
-static int check_extents(const struct ckpt_file *f, struct extent *x, size_t n,
+static int check_extents(const struct safetensors *f, struct extent *x, size_t n,
                          struct err *e)
 {
     size_t at = 0;
@@ -349,15 +337,15 @@ static int check_extents(const struct ckpt_file *f, struct extent *x, size_t n,
                      f->data_n - at);
 }
 
-static bool is_expected(const struct ckpt_tensor *t, int count, const char *name)
+static bool is_expected(const struct safetensors_tensor *t, int count, const char *name)
 {
     for (int i = 0; i < count; i++)
         if (strcmp(t[i].name, name) == 0) return true;
     return strcmp(name, "trainer") == 0 || strcmp(name, "__metadata__") == 0;
 }
 
-static int check_tensors(const struct ckpt_file *f, struct extent *x,
-                         const struct ckpt_tensor *t, int count, struct err *e)
+static int check_tensors(const struct safetensors *f, struct extent *x,
+                         const struct safetensors_tensor *t, int count, struct err *e)
 {
     size_t n = 0;
     for (; n < (size_t)count; n++) {
@@ -383,11 +371,11 @@ static int check_tensors(const struct ckpt_file *f, struct extent *x,
     return check_extents(f, x, n, e);
 }
 
-static int check_crc(const struct ckpt_file *f, struct err *e)
+static int check_crc(const struct safetensors *f, struct err *e)
 {
     const char *want;
     uint32_t crc = bytes_crc32(0, f->data, f->data_n);
-    int rc = ckpt_need_text(&want, f, "crc32", e);
+    int rc = safetensors_text(&want, f, "crc32", e);
     if (!rc) rc = crc_meta(&crc, f->meta, e);
     if (rc) return rc;
 
@@ -399,25 +387,26 @@ static int check_crc(const struct ckpt_file *f, struct err *e)
                      want);
 }
 
-int ckpt_check_tensors(const struct ckpt_file *f, const struct ckpt_tensor *t, int count,
-                       struct err *e)
+int safetensors_check_tensors(const struct safetensors *f,
+                              const struct safetensors_tensor *t, int count,
+                              struct err *e)
 {
     struct extent *x = calloc((size_t)count + 1, sizeof *x); /* and the trainer's */
-    if (!x) return ckpt_no_memory(e);
+    if (!x) return safetensors_no_memory(e);
     int rc = check_tensors(f, x, t, count, e);
     free(x);
     return rc;
 }
 
-int ckpt_check(const struct ckpt_file *f, const struct ckpt_tensor *t, int count,
-               struct err *e)
+int safetensors_check(const struct safetensors *f, const struct safetensors_tensor *t,
+                      int count, struct err *e)
 {
-    int rc = ckpt_check_tensors(f, t, count, e);
+    int rc = safetensors_check_tensors(f, t, count, e);
     return rc ? rc : check_crc(f, e);
 }
 
-int ckpt_fill(const struct ckpt_file *f, const struct ckpt_tensor *t, int count,
-              struct err *e)
+int safetensors_fill(const struct safetensors *f, const struct safetensors_tensor *t,
+                     int count, struct err *e)
 {
     for (int i = 0; i < count; i++) {
         size_t begin, end;
@@ -433,7 +422,8 @@ int ckpt_fill(const struct ckpt_file *f, const struct ckpt_tensor *t, int count,
     return 0;
 }
 
-int ckpt_need_extra(void **out, size_t *out_n, const struct ckpt_file *f, struct err *e)
+int safetensors_trainer(void **out, size_t *out_n, const struct safetensors *f,
+                        struct err *e)
 {
     size_t begin = 0, end = 0;
     *out = NULL;
@@ -444,7 +434,7 @@ int ckpt_need_extra(void **out, size_t *out_n, const struct ckpt_file *f, struct
     }
     if (begin == end) return 0;
     *out = malloc(end - begin);
-    if (!*out) return ckpt_no_memory(e);
+    if (!*out) return safetensors_no_memory(e);
     memcpy(*out, f->data + begin, end - begin);
     *out_n = end - begin;
     return 0;

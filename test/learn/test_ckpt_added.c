@@ -1,4 +1,4 @@
-#include "learn/growth_ckpt.h"
+#include "learn/ckpt.h"
 
 #include "base/text.h"
 #include "support/alloc.h"
@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 struct bed {
-    struct policy *base;
-    struct graft *graft;
+    struct policy *base, *p; /* the mixture alone; with added experts */
     const char *dir, *path;
     char *file; /* as saved */
     size_t n;
@@ -30,19 +29,19 @@ static void bed_make(struct bed *b, int sigma)
     b->base->ret_mean = 1.5f;
     b->base->ret_std = .25f;
     b->base->version = 40;
-    struct graft_cfg gc = {c, 2, (enum norga_sigma)sigma};
-    b->graft = graft_new(&gc, NULL);
-    ck_assert_int_eq(graft_init(b->graft, b->base, NULL, 0, 3, NULL), 0);
-    for (size_t i = 0; i < b->graft->actor->n; i++)
-        b->graft->actor->theta[i] = (float)i / 7;
-    b->graft->version = 12;
-    b->graft->shape_learns = sigma % 2;
+    struct policy_added_cfg two = {2, (enum norga_sigma)sigma};
+    b->p = policy_clone(b->base, NULL);
+    ck_assert_int_eq(policy_add(b->p, &two, NULL, 0, 3, NULL), 0);
+    struct policy_added *a = b->p->added;
+    for (size_t i = 0; i < a->actor->n; i++)
+        a->actor->theta[i] = (float)i / 7;
+    a->version = 12;
+    a->shape_learns = sigma % 2;
     b->dir = tmpdir_new();
     b->path = tmpdir_path(b->dir, "sports.safetensors");
     struct ckpt_meta meta = {0};
     ckpt_meta_set(&meta, "profile", "sports");
-    ck_assert_int_eq(
-        growth_ckpt_save(b->path, b->base, b->graft, &meta, "state", 5, NULL), 0);
+    ck_assert_int_eq(ckpt_save(b->path, b->p, &meta, "state", 5, NULL), 0);
     b->file = text_read_file(b->path, 1 << 20, &b->n, NULL);
     ck_assert_ptr_nonnull(b->file);
 }
@@ -50,7 +49,7 @@ static void bed_make(struct bed *b, int sigma)
 static void bed_free(struct bed *b)
 {
     free(b->file);
-    graft_free(b->graft);
+    policy_free(b->p);
     policy_free(b->base);
     tmpdir_remove(b->dir);
 }
@@ -59,32 +58,27 @@ START_TEST(a_round_trip_loses_no_bit)
 {
     struct bed b;
     bed_make(&b, _i);
-    struct policy *base;
-    struct graft *g;
     struct ckpt_meta meta;
     void *state;
     size_t n;
-    ck_assert_int_eq(growth_ckpt_load(&base, &g, b.path, &meta, &state, &n, NULL), 0);
-    ck_assert(!memcmp(&g->cfg, &b.graft->cfg, sizeof g->cfg));
+    struct policy *p = ckpt_load_any(b.path, &meta, &state, &n, NULL);
+    ck_assert_ptr_nonnull(p);
+    const struct policy_added *is = p->added, *was = b.p->added;
+    ck_assert(!memcmp(&p->cfg, &b.p->cfg, sizeof p->cfg));
+    ck_assert(!memcmp(is->actor->theta, was->actor->theta, is->actor->n * sizeof(float)));
     ck_assert(
-        !memcmp(g->actor->theta, b.graft->actor->theta, g->actor->n * sizeof(float)));
-    ck_assert(
-        !memcmp(g->critic->theta, b.graft->critic->theta, g->critic->n * sizeof(float)));
-    ck_assert(!memcmp(base->actor->theta, b.base->actor->theta,
-                      base->actor->n * sizeof(float)));
-    ck_assert(!memcmp(base->critic->theta, b.base->critic->theta,
-                      base->critic->n * sizeof(float)));
-    ck_assert(base->ret_mean == 1.5f && base->ret_std == .25f && base->version == 40);
-    ck_assert_uint_eq(g->version, 12);
-    ck_assert_uint_eq(g->base_version, 40);
-    ck_assert(g->shape_learns == (_i % 2) && graft_fits(g, base));
+        !memcmp(is->critic->theta, was->critic->theta, is->critic->n * sizeof(float)));
+    ck_assert_uint_eq(policy_crc32(p), policy_crc32(b.base));
+    ck_assert(p->ret_mean == 1.5f && p->ret_std == .25f && p->version == 40);
+    ck_assert_uint_eq(is->version, 12);
+    ck_assert_uint_eq(is->base_version, 40);
+    ck_assert(is->shape_learns == (_i % 2) && policy_added_fits(is, b.base));
     ck_assert_int_eq(meta.n, 1);
     ck_assert_str_eq(ckpt_meta_get(&meta, "profile"), "sports");
     ck_assert_uint_eq(n, 5);
     ck_assert(!memcmp(state, "state", 5));
     free(state);
-    graft_free(g);
-    policy_free(base);
+    policy_free(p);
 
     /* tensor names, for whoever reads the file with numpy */
     static const char *const names[] = {"\"base.actor.expert.2.0.weight\"",
@@ -98,17 +92,11 @@ END_TEST
 
 static int try(struct bed *b, size_t n, struct err *e)
 {
-    struct policy *base = (struct policy *)b;
-    struct graft *g = (struct graft *)b;
     *e = (struct err){0};
-    int rc = growth_ckpt_decode(&base, &g, b->file, n, NULL, NULL, NULL, e);
-    if (rc) {
-        ck_assert(base == (struct policy *)b && g == (struct graft *)b);
-    } else {
-        graft_free(g);
-        policy_free(base);
-    }
-    return rc;
+    struct policy *p = ckpt_decode_any(b->file, n, NULL, NULL, NULL, e);
+    ck_assert(!p == (e->code != 0));
+    policy_free(p);
+    return e->code;
 }
 
 START_TEST(damaged_or_truncated_anywhere)
@@ -130,70 +118,57 @@ START_TEST(damaged_or_truncated_anywhere)
 }
 END_TEST
 
-START_TEST(only_whole_and_only_its_own_kind)
+START_TEST(only_whole_and_only_as_asked)
 {
     struct bed b;
     bed_make(&b, NORGA_TANH);
     struct err e = {0};
-    struct policy *base = NULL;
-    struct graft *g = NULL;
     const char *plain = tmpdir_path(b.dir, "policy.safetensors");
     ck_assert_int_eq(ckpt_save(plain, b.base, NULL, NULL, 0, NULL), 0);
-    ck_assert_int_eq(growth_ckpt_load(&base, &g, plain, NULL, NULL, NULL, &e),
-                     ERR_INVALID);
-    ck_assert_str_eq(e.field, plain);
-    ck_assert_ptr_null(ckpt_load(b.path, NULL, NULL, NULL, NULL));
+    struct policy *p = ckpt_load_any(plain, NULL, NULL, NULL, NULL);
+    ck_assert(p && !p->added);
+    policy_free(p);
+    ck_assert_ptr_null(ckpt_load(b.path, NULL, NULL, NULL, &e));
+    ck_assert_int_eq(e.code, ERR_INVALID);
+    ck_assert_str_eq(e.field, b.path);
     e = (struct err){0};
-    ck_assert_int_eq(
-        growth_ckpt_load(&base, &g, tmpdir_path(b.dir, "none"), NULL, NULL, NULL, &e),
-        ERR_ABSENT);
+    ck_assert_ptr_null(ckpt_load_any(tmpdir_path(b.dir, "none"), NULL, NULL, NULL, &e));
+    ck_assert_int_eq(e.code, ERR_ABSENT);
 
     /* what cannot be loaded does not replace what can */
-    b.graft->critic->theta[3] = NAN;
+    b.p->added->critic->theta[3] = NAN;
     e = (struct err){0};
-    ck_assert_int_eq(growth_ckpt_save(b.path, b.base, b.graft, NULL, NULL, 0, &e),
-                     ERR_NUMERIC);
-    ck_assert_int_eq(growth_ckpt_load(&base, &g, b.path, NULL, NULL, NULL, NULL), 0);
-    ck_assert_ptr_nonnull(g);
+    ck_assert_int_eq(ckpt_save(b.path, b.p, NULL, NULL, 0, &e), ERR_NUMERIC);
+    p = ckpt_load_any(b.path, NULL, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(p);
     struct ckpt_meta meta = {0};
     ckpt_meta_set(&meta, "graft_gate", "relu");
-    ck_assert_int_eq(growth_ckpt_save(b.path, base, g, &meta, NULL, 0, NULL),
-                     ERR_INVALID);
-    graft_free(g);
-    policy_free(base);
+    ck_assert_int_eq(ckpt_save(b.path, p, &meta, NULL, 0, NULL), ERR_INVALID);
+    policy_free(p);
     bed_free(&b);
 }
 END_TEST
 
-struct pair {
-    struct policy *base;
-    struct graft *g;
-};
-
 static void *load(void *ctx, struct err *e)
 {
     struct bed *b = ctx;
-    static struct pair p;
     void *state;
     size_t n;
     struct ckpt_meta meta;
-    if (growth_ckpt_decode(&p.base, &p.g, b->file, b->n, &meta, &state, &n, e))
-        return NULL;
-    free(state);
-    return &p;
+    struct policy *p = ckpt_decode_any(b->file, b->n, &meta, &state, &n, e);
+    if (p) free(state);
+    return p;
 }
 
 static void unload(void *made)
 {
-    struct pair *p = made;
-    graft_free(p->g);
-    policy_free(p->base);
+    policy_free(made);
 }
 
 static void *save(void *ctx, struct err *e)
 {
     struct bed *b = ctx;
-    return growth_ckpt_save(b->path, b->base, b->graft, NULL, "x", 1, e) ? NULL : b;
+    return ckpt_save(b->path, b->p, NULL, "x", 1, e) ? NULL : b;
 }
 
 static void saved(void *made)
@@ -211,14 +186,14 @@ START_TEST(memory_runs_out)
 }
 END_TEST
 
-Suite *suite_learn_growth_ckpt(void);
-Suite *suite_learn_growth_ckpt(void)
+Suite *suite_learn_ckpt_added(void);
+Suite *suite_learn_ckpt_added(void)
 {
-    Suite *s = suite_create("rl/growth_ckpt");
-    TCase *t = tcase_create("rl/growth_ckpt");
+    Suite *s = suite_create("learn/ckpt_added");
+    TCase *t = tcase_create("learn/ckpt_added");
     tcase_add_loop_test(t, a_round_trip_loses_no_bit, 0, 4);
     tcase_add_test(t, damaged_or_truncated_anywhere);
-    tcase_add_test(t, only_whole_and_only_its_own_kind);
+    tcase_add_test(t, only_whole_and_only_as_asked);
     tcase_add_test(t, memory_runs_out);
     suite_add_tcase(s, t);
     return s;

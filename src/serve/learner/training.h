@@ -1,0 +1,46 @@
+/* training.h - one policy in training: what learns, its exam, and where its weights are published.
+ *
+ * The common policy (learner.h) and each profile with added experts (added.h) are one each.
+ * New weights are announced (a file, a note to other nodes) before anybody decides by them: after
+ * a crash no other weights get the number of a version that somebody was answered by. Weights
+ * that could not be announced or published stay `unpublished`; the caller tries again.
+ *
+ * Threads: belongs to the thread that learns. */
+#ifndef SERVE_TRAINING_H
+#define SERVE_TRAINING_H
+
+#include "learn/online.h"
+#include "serve/learner/exam.h"
+#include "serve/learner/published.h"
+
+/* Called with each new version before it is published. */
+typedef int training_announce(void *ctx, const struct policy *p, double now, double score,
+                              struct err *e);
+
+struct training {
+    struct online *online; /* owned */
+    struct exam *exam;     /* owned: training_release */
+    struct published *published;
+    training_announce *announce; /* NULL: nobody wants to know */
+    void *ctx;
+    bool unsaved;     /* what was learned is in no checkpoint yet */
+    bool unpublished; /* online has newer weights than published */
+};
+
+/* t->exam and t->published are set. Learns on from `start` (copied). */
+int training_start(struct training *t, const struct online_cfg *cfg,
+                   const struct policy *start, struct err *e)
+    __attribute__((warn_unused_result));
+void training_release(struct training *t);
+
+/* An update if a batch is full, and its publication. 1: new weights, though perhaps unpublished:
+ * then *failed says why; 0: not enough steps; ERR_NUMERIC: rolled back. */
+int training_update(struct training *t, double now, int *failed, struct err *e);
+int training_publish(struct training *t, double now, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* What learns, as a checkpoint has it; *out owned by the caller. */
+int training_state(void **out, size_t *n, const struct training *t, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif
