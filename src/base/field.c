@@ -11,11 +11,6 @@
 
 _Static_assert(sizeof(enum field_type) == sizeof(int), "enums are kept in ints");
 
-void *field_place(const struct field *f, const void *base)
-{
-    return f->to ? f->to : (char *)(uintptr_t)base + f->at;
-}
-
 /* ---- names ---- */
 
 static bool same_name(const char *name, const char *given, size_t n)

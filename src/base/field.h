@@ -99,9 +99,9 @@ struct field {
         group; /* heading in the help; NULL: none, or that of the row before (field_bind) */
     unsigned flags;
     /* JSON */
-    bool *has;                  /* set when the value is there and not null */
-    int *n;                     /* length of the array */
-    const struct field *fields; /* of FIELD_OBJECT */
+    size_t has; /* FIELD_PLACE of a bool: the value is there and not null */
+    size_t n;   /* FIELD_PLACE of an int: the length of the array */
+    const struct field *fields; /* of FIELD_OBJECT; places in the same struct */
 };
 
 /* No default: a member of another type does not compile. */
@@ -121,10 +121,19 @@ struct field {
 #define FIELD(tag, member)                                                  \
     .type = FIELD_TYPE_OF(((tag *)0)->member), .at = offsetof(tag, member), \
     .size = sizeof(((tag *)0)->member)
+/* A further member of the struct; 0 means none, and the first member is not 0. */
+#define FIELD_PLACE(tag, member) (offsetof(tag, member) + 1)
 #define FIELD_TO(x) .type = FIELD_TYPE_OF(x), .size = sizeof(x), .to = &(x)
 
-/* Where the row's value is. */
-void *field_place(const struct field *f, const void *base);
+/* Where the row's value is; where the member of a FIELD_PLACE is, NULL for 0. */
+static inline void *field_place(const struct field *f, const void *base)
+{
+    return f->to ? f->to : (char *)(uintptr_t)base + f->at;
+}
+static inline void *field_member(const void *base, size_t place)
+{
+    return place ? (char *)(uintptr_t)base + place - 1 : NULL;
+}
 
 /* The row of that name, '_' for '-' allowed; NULL: none. */
 const struct field *field_find(const struct field *rows, const char *name, size_t n);

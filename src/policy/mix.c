@@ -59,10 +59,18 @@ const char *mix_route_word(enum mix_route route)
     return i >= MIX_SINGLE && i <= MIX_DENSE_PROBS ? ROUTE_WORDS[i] : NULL;
 }
 
+/* "top1_unscaled" is what JSON said before 0.1.0. */
+static bool is_route(const char *word, const char *given)
+{
+    for (; *word; word++, given++)
+        if (*given != *word && !(*word == '-' && *given == '_')) return false;
+    return !*given;
+}
+
 int mix_route_parse(enum mix_route *out, const char *word, struct err *e)
 {
     for (int i = MIX_SINGLE; i <= MIX_DENSE_PROBS; i++) {
-        if (strcmp(word, ROUTE_WORDS[i]) != 0) continue;
+        if (!is_route(ROUTE_WORDS[i], word)) continue;
         *out = (enum mix_route)i;
         return 0;
     }

@@ -231,7 +231,7 @@ await test('SIGHUP: what may change does, what may not is named, a bad file chan
         ['explore = 0\nprot = 1\n', /error +reload +hup.conf:6: .*prot/],
         ['explore = 2\n', /error +reload +hup.conf:5: explore: 2 is/],
         ['explore = 0\nlearn = maybe\n', /error +reload +hup.conf:6|error +reload +--learn/],
-        ['explore = 0\nallow-origin = two.example\n', /error +reload +allow_origin: 'two.example'/],
+        ['explore = 0\nallow-origin = two.example\n', /error +reload +allow-origin: 'two.example'/],
         ['explore = 0\nlog-level = loud\n', /error +reload +hup.conf:6: log-level/],
     ]) {
         write(text);

@@ -475,6 +475,10 @@ START_TEST(routes_have_words)
     }
     struct err e = {0};
     enum mix_route kept = MIX_DENSE;
+    ck_assert_int_eq(mix_route_parse(&kept, "dense_probs", NULL), 0);
+    ck_assert_int_eq(kept, MIX_DENSE_PROBS);
+    ck_assert_int_eq(mix_route_parse(&kept, "dense_probs_", NULL), ERR_INVALID);
+    ck_assert_int_eq(mix_route_parse(&kept, "dense", NULL), 0);
     ck_assert_int_eq(mix_route_parse(&kept, "top2", &e), ERR_INVALID);
     ck_assert_int_eq(kept, MIX_DENSE);
     ck_assert_ptr_nonnull(strstr(e.detail, "'top2'"));

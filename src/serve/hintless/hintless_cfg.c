@@ -103,7 +103,7 @@ const char *hintless_by_name(enum hintless_by by)
 #define NAMES(member)                                                   \
     .type = FIELD_NAMES, .at = offsetof(struct hintless_stats, member), \
     .size = HINTLESS_NAME
-#define COUNT(member) .count = offsetof(struct hintless_stats, member)
+#define COUNT(member) .count = FIELD_PLACE(struct hintless_stats, member)
 /* Only while there is a merge; only where its slots are shared with other nodes. */
 #define MERGES FIGURE_WHEN(struct hintless_stats, experts)
 #define SHARES FIGURE_WHEN(struct hintless_stats, shares)

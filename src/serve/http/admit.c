@@ -82,7 +82,7 @@ struct admit *admit_new(const struct admit_cfg *cfg, struct err *e)
     }
     uint64_t seed;
     a->connections = cfg->address_connections;
-    if (addr_nets_parse(&a->trusted, cfg->trust_proxy, "trust_proxy", e) ||
+    if (addr_nets_parse(&a->trusted, cfg->trust_proxy, "trust-proxy", e) ||
         forwarded_parse(&a->by, cfg->proxy_header, e))
         goto fail;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {

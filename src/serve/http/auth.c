@@ -64,7 +64,7 @@ static int check_origins(struct auth *a, struct err *e)
         }
         const char *host = origin_host(o);
         if (!host || !*host || strchr(host, '/'))
-            return err_field(e, ERR_INVALID, "allow_origin",
+            return err_field(e, ERR_INVALID, "allow-origin",
                              "'%.80s' is not like https://example.org or "
                              "http://localhost:3000 (no path, no slash at the end)",
                              o);
@@ -82,11 +82,11 @@ struct auth *auth_new(const char *bind, const char *hosts, const char *origins,
     }
     int rc = split(&a->hosts, bind, "bind", e);
     if (!rc) rc = split(&a->hosts, hosts, "host", e);
-    if (!rc) rc = split(&a->origins, origins, "allow_origin", e);
+    if (!rc) rc = split(&a->origins, origins, "allow-origin", e);
     if (!rc) rc = check_origins(a, e);
     if (!rc && token &&
         snprintf(a->token, sizeof a->token, "%s", token) >= (int)sizeof a->token)
-        rc = err_field(e, ERR_RANGE, "admin_token_file",
+        rc = err_field(e, ERR_RANGE, "admin-token-file",
                        "the token is over %zu characters", sizeof a->token - 1);
     if (!rc) return a;
     auth_free(a);

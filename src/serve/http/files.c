@@ -25,7 +25,7 @@ struct files *files_new(const char *dir, struct err *e)
     }
     struct stat st;
     if (dir && (!realpath(dir, f->root) || stat(f->root, &st) || !S_ISDIR(st.st_mode))) {
-        err_field(e, ERR_ABSENT, "web_dir", "%.200s is not a folder", dir);
+        err_field(e, ERR_ABSENT, "web-dir", "%.200s is not a folder", dir);
         free(f);
         return NULL;
     }

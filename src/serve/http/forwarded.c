@@ -23,7 +23,7 @@ int forwarded_parse(enum forwarded_by *out, const char *word, struct err *e)
         *out = (enum forwarded_by)by;
         return 0;
     }
-    return err_field(e, ERR_INVALID, "proxy_header",
+    return err_field(e, ERR_INVALID, "proxy-header",
                      "'%.40s' is not x-forwarded-for or forwarded", word);
 }
 

@@ -49,7 +49,7 @@ static int node_check(const struct node_cfg *cfg, struct err *e)
 {
     bool token = cfg->token && cfg->token[0];
     if (!token && !listen_is_loopback(cfg->bind))
-        return err_field(e, ERR_INVALID, "admin_token_file",
+        return err_field(e, ERR_INVALID, "admin-token-file",
                          "listening at %.60s, beyond this machine, needs a token for the "
                          "writing routes: give --admin-token-file FILE",
                          cfg->bind);

@@ -182,42 +182,43 @@ static bool read_numbers(double *out, int *count, int max, bool sizes, struct cu
     return true;
 }
 
-static bool read_object(const struct scan_field *fields, struct cursor *c);
+static bool read_object(const struct field *fields, void *base, struct cursor *c);
 
-static bool read_field(const struct scan_field *f, struct cursor *c)
+static bool read_field(const struct field *f, void *base, struct cursor *c)
 {
+    void *out = field_place(f, base);
     int64_t whole = 0;
     skip_space(c);
-    switch (f->kind) {
-    case SCAN_NUMBER:
-        return read_double(f->out, c);
-    case SCAN_WHOLE:
+    switch (f->type) {
+    case FIELD_REAL:
+        return read_double(out, c);
+    case FIELD_INT:
         if (!read_whole(&whole, INT_MIN, INT_MAX, c)) return false;
-        *(int *)f->out = (int)whole;
+        *(int *)out = (int)whole;
         return true;
-    case SCAN_WHOLE64:
-        return read_whole(f->out, INT64_MIN, INT64_MAX, c);
-    case SCAN_KEY:
+    case FIELD_INT64:
+        return read_whole(out, INT64_MIN, INT64_MAX, c);
+    case FIELD_UINT64:
         if (!read_whole(&whole, 0, (int64_t)1 << 53, c)) return false;
-        *(uint64_t *)f->out = (uint64_t)whole;
+        *(uint64_t *)out = (uint64_t)whole;
         return true;
-    case SCAN_YES:
-        *(bool *)f->out = c->at < c->end && *c->at == 't';
-        return word_is(c, *(bool *)f->out ? "true" : "false");
-    case SCAN_TEXT:
-        return read_text(f->out, f->max, c);
-    case SCAN_NUMBERS:
-    case SCAN_SIZES:
-        return read_numbers(f->out, f->n, f->max, f->kind == SCAN_SIZES, c);
-    case SCAN_OBJECT:
-        return read_object(f->fields, c);
-    case SCAN_ANY:
-        break;
+    case FIELD_FLAG:
+        *(bool *)out = c->at < c->end && *c->at == 't';
+        return word_is(c, *(bool *)out ? "true" : "false");
+    case FIELD_CHARS:
+        return read_text(out, (int)f->size, c);
+    case FIELD_REALS:
+        return read_numbers(out, field_member(base, f->n),
+                            (int)(f->size / sizeof(double)),
+                            f->flags & FIELD_NULL_IS_ZERO, c);
+    case FIELD_OBJECT:
+        return read_object(f->fields, base, c);
+    default:
+        return false;
     }
-    return false;
 }
 
-static int scan_find(const struct scan_field *fields, const char *name, size_t n)
+static int scan_find(const struct field *fields, const char *name, size_t n)
 {
     for (int i = 0; fields[i].name; i++)
         if (strncmp(fields[i].name, name, n) == 0 && !fields[i].name[n]) return i;
@@ -238,7 +239,7 @@ static bool name_is(struct cursor *c, const char *name)
 
 /* Row of the table for the name that is next, -1 when there is none. Players keep an order, so
  * the row behind the last one is tried first. */
-static int read_name(const struct scan_field *fields, int last, struct cursor *c)
+static int read_name(const struct field *fields, int last, struct cursor *c)
 {
     const char *name;
     size_t n;
@@ -247,7 +248,7 @@ static int read_name(const struct scan_field *fields, int last, struct cursor *c
     return read_string(&name, &n, c) ? scan_find(fields, name, n) : -1;
 }
 
-static bool read_object(const struct scan_field *fields, struct cursor *c)
+static bool read_object(const struct field *fields, void *base, struct cursor *c)
 {
     uint32_t seen = 0, given = 0;
     int row = -1;
@@ -259,22 +260,23 @@ static bool read_object(const struct scan_field *fields, struct cursor *c)
             seen |= UINT32_C(1) << row;
             skip_space(c);
             if (word_is(c, "null")) continue;
-            if (!read_field(&fields[row], c)) return false;
-            if (fields[row].has) *fields[row].has = true;
+            if (!read_field(&fields[row], base, c)) return false;
+            bool *has = field_member(base, fields[row].has);
+            if (has) *has = true;
             given |= UINT32_C(1) << row;
         } while (next_is(c, ','));
         if (!next_is(c, '}')) return false;
     }
     for (int i = 0; fields[i].name; i++)
-        if (fields[i].required && !(given >> i & 1)) return false;
+        if (fields[i].flags & FIELD_REQUIRED && !(given >> i & 1)) return false;
     return true;
 }
 
-bool scan_object(const struct scan_field *fields, const char *body, size_t n)
+bool scan_object(const struct field *fields, void *base, const char *body, size_t n)
 {
     struct cursor c = {body, body + n};
     if (!n || *body != '{') return false;
-    if (!read_object(fields, &c)) return false;
+    if (!read_object(fields, base, &c)) return false;
     skip_space(&c);
     return c.at == c.end;
 }

@@ -1,5 +1,6 @@
 #include "serve/http/wire.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -97,87 +98,87 @@ static int read_numbers(double *out, int *n, int max, bool sizes, const json_t *
 }
 
 static int read_object(const json_t *object, const char *prefix,
-                       const struct scan_field *fields, struct err *e);
+                       const struct field *fields, void *base, struct err *e);
 
-static int read_field(const struct scan_field *f, const json_t *v, const char *path,
-                      struct err *e)
+static int read_field(const struct field *f, void *base, const json_t *v,
+                      const char *path, struct err *e)
 {
+    void *out = field_place(f, base);
     int64_t whole;
     int rc = 0, n = 0;
-    switch (f->kind) {
-    case SCAN_NUMBER:
-        rc = wire_read_number(f->out, v, path, e);
+    switch (f->type) {
+    case FIELD_REAL:
+        rc = wire_read_number(out, v, path, e);
         break;
-    case SCAN_WHOLE:
+    case FIELD_INT:
         rc = read_whole(&whole, v, INT_MIN, INT_MAX, path, e);
-        if (!rc) *(int *)f->out = (int)whole;
+        if (!rc) *(int *)out = (int)whole;
         break;
-    case SCAN_WHOLE64:
-        rc = read_whole(f->out, v, INT64_MIN, INT64_MAX, path, e);
+    case FIELD_INT64:
+        rc = read_whole(out, v, INT64_MIN, INT64_MAX, path, e);
         break;
-    case SCAN_KEY:
-        rc = read_key(f->out, v, path, e);
+    case FIELD_UINT64:
+        rc = read_key(out, v, path, e);
         break;
-    case SCAN_YES:
+    case FIELD_FLAG:
         if (!json_is_boolean(v)) return wrong(e, path, "true or false", v);
-        *(bool *)f->out = json_is_true(v);
+        *(bool *)out = json_is_true(v);
         break;
-    case SCAN_TEXT:
-        rc = read_text(f->out, f->max, v, path, e);
+    case FIELD_CHARS:
+        rc = read_text(out, (int)f->size, v, path, e);
         break;
-    case SCAN_NUMBERS:
-    case SCAN_SIZES:
-        rc = read_numbers(f->out, f->n ? f->n : &n, f->max, f->kind == SCAN_SIZES, v,
-                          path, e);
+    case FIELD_REALS:
+        rc = read_numbers(out, &n, (int)(f->size / sizeof(double)),
+                          f->flags & FIELD_NULL_IS_ZERO, v, path, e);
+        if (!rc && f->n) *(int *)field_member(base, f->n) = n;
         break;
-    case SCAN_OBJECT:
+    case FIELD_OBJECT:
         if (!json_is_object(v)) return wrong(e, path, "an object", v);
-        rc = read_object(v, path, f->fields, e);
+        rc = read_object(v, path, f->fields, base, e);
         break;
-    case SCAN_ANY:
-        break;
+    default:
+        assert(f->type == FIELD_ANY);
     }
-    if (!rc && f->has) *f->has = true;
+    if (!rc && f->has) *(bool *)field_member(base, f->has) = true;
     return rc;
 }
 
-static const struct scan_field *wire_find(const struct scan_field *fields,
-                                          const char *name)
+static const struct field *wire_find(const struct field *fields, const char *name)
 {
-    for (const struct scan_field *f = fields; f->name; f++)
+    for (const struct field *f = fields; f->name; f++)
         if (strcmp(f->name, name) == 0) return f;
     return NULL;
 }
 
-static int unknown(const struct scan_field *fields, const char *path, struct err *e)
+static int unknown(const struct field *fields, const char *path, struct err *e)
 {
     char known[200] = "";
     size_t w = 0;
-    for (const struct scan_field *f = fields; f->name && w < sizeof known; f++)
+    for (const struct field *f = fields; f->name && w < sizeof known; f++)
         w +=
             (size_t)snprintf(known + w, sizeof known - w, "%s%s", w ? ", " : "", f->name);
     return err_field(e, ERR_INVALID, path, "is not a field here; there are %s", known);
 }
 
 static int read_object(const json_t *object, const char *prefix,
-                       const struct scan_field *fields, struct err *e)
+                       const struct field *fields, void *base, struct err *e)
 {
     char path[PATH_MAX_LEN];
     const char *dot = *prefix ? "." : "", *name;
     json_t *v;
     json_object_foreach((json_t *)(uintptr_t)object, name, v)
     {
-        const struct scan_field *f = wire_find(fields, name);
+        const struct field *f = wire_find(fields, name);
         if (!f) f = wire_find(fields, "*");
         snprintf(path, sizeof path, "%.20s%s%.40s", prefix, dot, name);
         if (!f) return unknown(fields, path, e);
         if (json_is_null(v)) continue;
-        int rc = read_field(f, v, path, e);
+        int rc = read_field(f, base, v, path, e);
         if (rc) return rc;
     }
 
-    for (const struct scan_field *f = fields; f->name; f++) {
-        if (!f->required) continue;
+    for (const struct field *f = fields; f->name; f++) {
+        if (!(f->flags & FIELD_REQUIRED)) continue;
         v = json_object_get(object, f->name);
         if (v && !json_is_null(v)) continue;
         snprintf(path, sizeof path, "%.20s%s%.40s", prefix, dot, f->name);
@@ -186,10 +187,10 @@ static int read_object(const json_t *object, const char *prefix,
     return 0;
 }
 
-static int read_body(const struct scan_field *fields, const char *body, size_t n,
+static int read_body(const struct field *fields, void *base, const char *body, size_t n,
                      struct err *e)
 {
-    if (scan_object(fields, body, n)) return 0;
+    if (scan_object(fields, base, body, n)) return 0;
 
     json_error_t why;
     json_t *root = json_loadb(body, n, JSON_REJECT_DUPLICATES, &why);
@@ -206,7 +207,7 @@ static int read_body(const struct scan_field *fields, const char *body, size_t n
     } else if (!json_is_object(root)) {
         rc = err_set(e, ERR_INVALID, "the body is not a JSON object");
     } else {
-        rc = read_object(root, "", fields, e);
+        rc = read_object(root, "", fields, base, e);
     }
     json_decref(root);
     return rc;
@@ -247,214 +248,259 @@ static int check_count(int n, int levels, const char *name, struct err *e)
 
 /* ---- the bodies ---- */
 
+#define REQUIRED .flags = FIELD_REQUIRED
+#define HAS(tag, member) .has = FIELD_PLACE(tag, member)
+#define LENGTH(tag, member) .n = FIELD_PLACE(tag, member)
+
+struct open_body {
+    struct session_open open;
+    struct values v;
+    int n_next;
+};
+#define ROW(member) FIELD(struct open_body, member)
+static const struct field OPEN[] = {
+    {"ladder_kbps", ROW(open.ladder_kbps), LENGTH(struct open_body, open.levels),
+     REQUIRED},
+    {"chunk_s", ROW(open.chunk_s), REQUIRED},
+    {"chunks", ROW(open.chunks)},
+    {"buffer_max_s", ROW(open.buffer_max_s)},
+    {"profile", ROW(open.profile)},
+    {"mu", ROW(v.mu), HAS(struct open_body, v.has_mu), LENGTH(struct open_body, v.n_mu)},
+    {"utility", ROW(v.utility)},
+    {"content_id", ROW(open.content_id)},
+    {"key", ROW(open.key), HAS(struct open_body, open.has_key)},
+    {"next_bytes", ROW(open.next_bytes), HAS(struct open_body, open.has_next),
+     LENGTH(struct open_body, n_next), .flags = FIELD_NULL_IS_ZERO},
+    {0}};
+#undef ROW
+
 int wire_open(struct session_open *out, const char *body, size_t n, struct err *e)
 {
-    *out = (struct session_open){.buffer_max_s = WIRE_BUFFER_MAX_S};
-    struct values v = {0};
-    int n_next = 0;
-    const struct scan_field fields[] = {
-        {"ladder_kbps", SCAN_NUMBERS, .out = out->ladder_kbps, .max = VIEW_LEVELS,
-         .required = true, .n = &out->levels},
-        {"chunk_s", SCAN_NUMBER, .out = &out->chunk_s, .required = true},
-        {"chunks", SCAN_WHOLE, .out = &out->chunks},
-        {"buffer_max_s", SCAN_NUMBER, .out = &out->buffer_max_s},
-        {"profile", SCAN_TEXT, .out = out->profile, .max = SERVICE_NAME},
-        {"mu", SCAN_NUMBERS, .out = v.mu, .max = 3, .has = &v.has_mu, .n = &v.n_mu},
-        {"utility", SCAN_TEXT, .out = v.utility, .max = sizeof v.utility},
-        {"content_id", SCAN_TEXT, .out = out->content_id, .max = SERVICE_CONTENT},
-        {"key", SCAN_KEY, .out = &out->key, .has = &out->has_key},
-        {"next_bytes", SCAN_SIZES, .out = out->next_bytes, .max = VIEW_LEVELS,
-         .has = &out->has_next, .n = &n_next},
-        {0}};
-
-    int rc = read_body(fields, body, n, e);
-    if (!rc) rc = to_qoe(&out->qoe, &v, e);
-    if (!rc && out->has_next) rc = check_count(n_next, out->levels, "next_bytes", e);
-    out->has_mu = v.has_mu;
+    struct open_body b;
+    memset(&b, 0, sizeof b);
+    b.open.buffer_max_s = WIRE_BUFFER_MAX_S;
+    int rc = read_body(OPEN, &b, body, n, e);
+    if (!rc) rc = to_qoe(&b.open.qoe, &b.v, e);
+    if (!rc && b.open.has_next)
+        rc = check_count(b.n_next, b.open.levels, "next_bytes", e);
+    b.open.has_mu = b.v.has_mu;
+    memcpy(out, &b.open, sizeof *out);
     return rc;
 }
+
+#define ROW(member) FIELD(struct question, member)
+static const struct field LAST[] = {{"chunk", ROW(last.chunk), REQUIRED},
+                                    {"level", ROW(last.level), REQUIRED},
+                                    {"bytes", ROW(last.bytes), REQUIRED},
+                                    {"download_s", ROW(last.download_s), REQUIRED},
+                                    {"rebuffer_s", ROW(last.rebuffer_s), REQUIRED},
+                                    {0}};
+static const struct field QUESTION[] = {
+    {"chunk", ROW(chunk), REQUIRED},
+    {"buffer_s", ROW(buffer_s), REQUIRED},
+    {"last", .type = FIELD_OBJECT, HAS(struct question, has_last), .fields = LAST},
+    {"next_bytes", ROW(next_bytes), HAS(struct question, has_next),
+     LENGTH(struct question, n_next), .flags = FIELD_NULL_IS_ZERO},
+    {0}};
+#undef ROW
 
 int wire_question(struct question *out, const char *body, size_t n, struct err *e)
 {
     *out = (struct question){0};
-    const struct scan_field last[] = {
-        {"chunk", SCAN_WHOLE, .out = &out->last.chunk, .required = true},
-        {"level", SCAN_WHOLE, .out = &out->last.level, .required = true},
-        {"bytes", SCAN_WHOLE64, .out = &out->last.bytes, .required = true},
-        {"download_s", SCAN_NUMBER, .out = &out->last.download_s, .required = true},
-        {"rebuffer_s", SCAN_NUMBER, .out = &out->last.rebuffer_s, .required = true},
-        {0}};
-    const struct scan_field fields[] = {
-        {"chunk", SCAN_WHOLE, .out = &out->chunk, .required = true},
-        {"buffer_s", SCAN_NUMBER, .out = &out->buffer_s, .required = true},
-        {"last", SCAN_OBJECT, .has = &out->has_last, .fields = last},
-        {"next_bytes", SCAN_SIZES, .out = out->next_bytes, .max = VIEW_LEVELS,
-         .has = &out->has_next, .n = &out->n_next},
-        {0}};
-    int rc = read_body(fields, body, n, e);
+    int rc = read_body(QUESTION, out, body, n, e);
     if (!rc && out->has_next && !out->n_next)
         rc = err_field(e, ERR_INVALID, "next_bytes", "is empty");
     return rc;
 }
 
+struct reward_body {
+    struct reward_in in;
+    bool level, bytes, download, rebuffer;
+};
+#define ROW(member) FIELD(struct reward_body, member)
+static const struct field REWARD[] = {
+    {"chunk", ROW(in.outcome.chunk), REQUIRED},
+    {"level", ROW(in.outcome.level), HAS(struct reward_body, level)},
+    {"bytes", ROW(in.outcome.bytes), HAS(struct reward_body, bytes)},
+    {"download_s", ROW(in.outcome.download_s), HAS(struct reward_body, download)},
+    {"rebuffer_s", ROW(in.outcome.rebuffer_s), HAS(struct reward_body, rebuffer)},
+    {"final", ROW(in.final)},
+    {"profile", ROW(in.profile)},
+    {"reward", ROW(in.external), HAS(struct reward_body, in.has_external)},
+    {0}};
+#undef ROW
+
 int wire_reward(struct reward_in *out, const char *body, size_t n, struct err *e)
 {
-    *out = (struct reward_in){0};
-    struct outcome *o = &out->outcome;
-    bool level = false, bytes = false, download = false, rebuffer = false;
-    const struct scan_field fields[] = {
-        {"chunk", SCAN_WHOLE, .out = &o->chunk, .required = true},
-        {"level", SCAN_WHOLE, .out = &o->level, .has = &level},
-        {"bytes", SCAN_WHOLE64, .out = &o->bytes, .has = &bytes},
-        {"download_s", SCAN_NUMBER, .out = &o->download_s, .has = &download},
-        {"rebuffer_s", SCAN_NUMBER, .out = &o->rebuffer_s, .has = &rebuffer},
-        {"final", SCAN_YES, .out = &out->final},
-        {"profile", SCAN_TEXT, .out = out->profile, .max = SERVICE_NAME},
-        {"reward", SCAN_NUMBER, .out = &out->external, .has = &out->has_external},
-        {0}};
+    struct reward_body b;
+    memset(&b, 0, sizeof b);
+    int rc = read_body(REWARD, &b, body, n, e);
+    b.in.chunk = b.in.outcome.chunk;
+    b.in.has_outcome = b.level || b.bytes || b.download || b.rebuffer;
+    memcpy(out, &b.in, sizeof *out);
+    if (rc || (!out->has_outcome && (out->has_external || out->final))) return rc;
 
-    int rc = read_body(fields, body, n, e);
-    if (rc) return rc;
-    out->chunk = o->chunk;
-    out->has_outcome = level || bytes || download || rebuffer;
-    if (!out->has_outcome && (out->has_external || out->final)) return 0;
-
-    const char *missing = !level      ? "level"
-                          : !bytes    ? "bytes"
-                          : !download ? "download_s"
-                          : !rebuffer ? "rebuffer_s"
-                                      : NULL;
+    const char *missing = !b.level      ? "level"
+                          : !b.bytes    ? "bytes"
+                          : !b.download ? "download_s"
+                          : !b.rebuffer ? "rebuffer_s"
+                                        : NULL;
     return missing ? err_field(e, ERR_INVALID, missing, "is missing") : 0;
 }
+
+#define ROW(member) FIELD(struct underway_in, member)
+static const struct field UNDERWAY[] = {
+    {"chunk", ROW(chunk), REQUIRED},       {"level", ROW(level), REQUIRED},
+    {"bytes", ROW(bytes), REQUIRED},       {"elapsed_s", ROW(elapsed_s), REQUIRED},
+    {"buffer_s", ROW(buffer_s), REQUIRED}, {0}};
+#undef ROW
 
 int wire_underway(struct underway_in *out, const char *body, size_t n, struct err *e)
 {
     *out = (struct underway_in){0};
-    const struct scan_field fields[] = {
-        {"chunk", SCAN_WHOLE, .out = &out->chunk, .required = true},
-        {"level", SCAN_WHOLE, .out = &out->level, .required = true},
-        {"bytes", SCAN_WHOLE64, .out = &out->bytes, .required = true},
-        {"elapsed_s", SCAN_NUMBER, .out = &out->elapsed_s, .required = true},
-        {"buffer_s", SCAN_NUMBER, .out = &out->buffer_s, .required = true},
-        {0}};
-    return read_body(fields, body, n, e);
+    return read_body(UNDERWAY, out, body, n, e);
+}
+
+struct decide_body {
+    struct wire_decide out;
+    struct values v;
+    double kbps[WIRE_HISTORY], seconds[WIRE_HISTORY];
+    int n_kbps, n_seconds, n_next;
+    bool has_next;
+};
+#define ROW(member) FIELD(struct decide_body, member)
+static const struct field DECIDE[] = {
+    {"ladder_kbps", ROW(out.view.ladder_kbps),
+     LENGTH(struct decide_body, out.view.levels), REQUIRED},
+    {"chunk_s", ROW(out.view.chunk_s), REQUIRED},
+    {"buffer_s", ROW(out.view.buffer_s), REQUIRED},
+    {"chunk", ROW(out.view.chunk)},
+    {"chunks", ROW(out.view.chunks)},
+    {"buffer_max_s", ROW(out.view.buffer_max_s)},
+    {"last_level", ROW(out.view.last_level)},
+    {"throughput_kbps", ROW(kbps), LENGTH(struct decide_body, n_kbps)},
+    {"download_s", ROW(seconds), LENGTH(struct decide_body, n_seconds)},
+    {"next_bytes", ROW(out.view.next_bytes), HAS(struct decide_body, has_next),
+     LENGTH(struct decide_body, n_next), .flags = FIELD_NULL_IS_ZERO},
+    {"profile", ROW(out.profile)},
+    {"mu", ROW(v.mu), HAS(struct decide_body, v.has_mu),
+     LENGTH(struct decide_body, v.n_mu)},
+    {"utility", ROW(v.utility)},
+    {0}};
+#undef ROW
+
+static int check_decide(struct decide_body *b, struct err *e)
+{
+    struct view *view = &b->out.view;
+    if (b->n_kbps != b->n_seconds)
+        return err_field(e, ERR_INVALID, "download_s",
+                         "has %d entries, throughput_kbps has %d", b->n_seconds,
+                         b->n_kbps);
+    if (b->v.has_mu && b->out.profile[0])
+        return err_field(e, ERR_INVALID, "mu", "is given beside profile; choose one");
+    int rc = b->has_next ? check_count(b->n_next, view->levels, "next_bytes", e) : 0;
+    /* all of them, also what is left out: an error names the entry as it was sent */
+    if (!rc) rc = limits_history(b->kbps, b->seconds, b->n_kbps, e);
+    if (rc) return rc;
+    int skip = b->n_kbps > VIEW_HISTORY ? b->n_kbps - VIEW_HISTORY : 0;
+    view->n_history = b->n_kbps - skip;
+    size_t bytes = (size_t)view->n_history * sizeof *b->kbps;
+    memcpy(view->throughput_kbps, b->kbps + skip, bytes);
+    memcpy(view->download_s, b->seconds + skip, bytes);
+    b->out.has_mu = b->v.has_mu;
+    return to_qoe(&view->qoe, &b->v, e);
 }
 
 int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err *e)
 {
-    *out = (struct wire_decide){.view = view_default()};
-    struct view *view = &out->view;
-    view->buffer_max_s = WIRE_BUFFER_MAX_S;
-    view->last_level = -1;
-
-    struct values v = {0};
-    double kbps[WIRE_HISTORY], seconds[WIRE_HISTORY];
-    int n_kbps = 0, n_seconds = 0, n_next = 0;
-    bool has_next = false;
-    const struct scan_field fields[] = {
-        {"ladder_kbps", SCAN_NUMBERS, .out = view->ladder_kbps, .max = VIEW_LEVELS,
-         .required = true, .n = &view->levels},
-        {"chunk_s", SCAN_NUMBER, .out = &view->chunk_s, .required = true},
-        {"buffer_s", SCAN_NUMBER, .out = &view->buffer_s, .required = true},
-        {"chunk", SCAN_WHOLE, .out = &view->chunk},
-        {"chunks", SCAN_WHOLE, .out = &view->chunks},
-        {"buffer_max_s", SCAN_NUMBER, .out = &view->buffer_max_s},
-        {"last_level", SCAN_WHOLE, .out = &view->last_level},
-        {"throughput_kbps", SCAN_NUMBERS, .out = kbps, .max = WIRE_HISTORY, .n = &n_kbps},
-        {"download_s", SCAN_NUMBERS, .out = seconds, .max = WIRE_HISTORY,
-         .n = &n_seconds},
-        {"next_bytes", SCAN_SIZES, .out = view->next_bytes, .max = VIEW_LEVELS,
-         .has = &has_next, .n = &n_next},
-        {"profile", SCAN_TEXT, .out = out->profile, .max = SERVICE_NAME},
-        {"mu", SCAN_NUMBERS, .out = v.mu, .max = 3, .has = &v.has_mu, .n = &v.n_mu},
-        {"utility", SCAN_TEXT, .out = v.utility, .max = sizeof v.utility},
-        {0}};
-
-    int rc = read_body(fields, body, n, e);
-    if (rc) return rc;
-    if (n_kbps != n_seconds)
-        return err_field(e, ERR_INVALID, "download_s",
-                         "has %d entries, throughput_kbps has %d", n_seconds, n_kbps);
-    if (v.has_mu && out->profile[0])
-        return err_field(e, ERR_INVALID, "mu", "is given beside profile; choose one");
-    if (has_next && (rc = check_count(n_next, view->levels, "next_bytes", e))) return rc;
-
-    /* all of them, also what is left out: an error names the entry as it was sent */
-    rc = limits_history(kbps, seconds, n_kbps, e);
-    if (rc) return rc;
-    int skip = n_kbps > VIEW_HISTORY ? n_kbps - VIEW_HISTORY : 0;
-    view->n_history = n_kbps - skip;
-    memcpy(view->throughput_kbps, kbps + skip, (size_t)view->n_history * sizeof *kbps);
-    memcpy(view->download_s, seconds + skip, (size_t)view->n_history * sizeof *seconds);
-    out->has_mu = v.has_mu;
-    return to_qoe(&view->qoe, &v, e);
+    struct decide_body b;
+    memset(&b, 0, sizeof b);
+    b.out.view = view_default();
+    b.out.view.buffer_max_s = WIRE_BUFFER_MAX_S;
+    b.out.view.last_level = -1;
+    int rc = read_body(DECIDE, &b, body, n, e);
+    if (!rc) rc = check_decide(&b, e);
+    memcpy(out, &b.out, sizeof *out);
+    return rc;
 }
+
+struct profile_body {
+    struct values v;
+    bool grow;
+};
+static const struct field PROFILE[] = {{"mu", FIELD(struct profile_body, v.mu),
+                                        HAS(struct profile_body, v.has_mu),
+                                        LENGTH(struct profile_body, v.n_mu), REQUIRED},
+                                       {"utility", FIELD(struct profile_body, v.utility)},
+                                       {"grow", FIELD(struct profile_body, grow)},
+                                       {0}};
 
 int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)
 {
-    struct values v = {0};
-    const struct scan_field fields[] = {
-        {"mu", SCAN_NUMBERS, .out = v.mu, .max = 3, .required = true, .has = &v.has_mu,
-         .n = &v.n_mu},
-        {"utility", SCAN_TEXT, .out = v.utility, .max = sizeof v.utility},
-        {"grow", SCAN_YES, .out = &out->grow},
-        {0}};
-    int rc = read_body(fields, body, n, e);
-    return rc ? rc : to_qoe(&out->qoe, &v, e);
+    struct profile_body b = {.grow = out->grow};
+    int rc = read_body(PROFILE, &b, body, n, e);
+    out->grow = b.grow;
+    return rc ? rc : to_qoe(&out->qoe, &b.v, e);
 }
 
 int wire_gate(const char *body, size_t n, struct err *e)
 {
-    bool reset = false, given;
-    const struct scan_field fields[] = {
-        {"reset", SCAN_YES, .out = &reset, .required = true, .has = &given}, {0}};
-    int rc = read_body(fields, body, n, e);
-    if (rc || reset) return rc;
+    struct {
+        bool reset;
+    } b = {false};
+    const struct field fields[] = {{"reset", FIELD_TO(b.reset), REQUIRED}, {0}};
+    int rc = read_body(fields, &b, body, n, e);
+    if (rc || b.reset) return rc;
     return err_field(e, ERR_INVALID, "reset", "must be true: a gate stops by itself");
 }
 
 int wire_aside(int *updates, const char *body, size_t n, struct err *e)
 {
-    bool given;
-    const struct scan_field fields[] = {
-        {"updates", SCAN_WHOLE, .out = updates, .required = true, .has = &given}, {0}};
-    return read_body(fields, body, n, e);
+    const struct field fields[] = {{"updates", FIELD_TO(*updates), REQUIRED}, {0}};
+    return read_body(fields, updates, body, n, e);
 }
 
-/* What old clients send is not ours to limit: fields that are not known are passed over. */
+struct pensieve_body {
+    struct pensieve_post out;
+    double begun_ms, ended_ms, stalled_ms;
+    bool request, quality, buffer, stalled, begun, ended, size;
+};
+#define ROW(member) FIELD(struct pensieve_body, member)
+static const struct field PENSIEVE[] = {
+    {"nextChunkSize", ROW(out.next_bytes), HAS(struct pensieve_body, out.has_next),
+     LENGTH(struct pensieve_body, out.n_next), .flags = FIELD_NULL_IS_ZERO},
+    {"lastquality", ROW(out.level), HAS(struct pensieve_body, quality)},
+    {"buffer", ROW(out.buffer_s), HAS(struct pensieve_body, buffer)},
+    {"lastRequest", ROW(out.chunk), HAS(struct pensieve_body, request)},
+    {"RebufferTime", ROW(stalled_ms), HAS(struct pensieve_body, stalled)},
+    {"lastChunkFinishTime", ROW(ended_ms), HAS(struct pensieve_body, ended)},
+    {"lastChunkStartTime", ROW(begun_ms), HAS(struct pensieve_body, begun)},
+    {"lastChunkSize", ROW(out.bytes), HAS(struct pensieve_body, size)},
+    {"pastThroughput", .type = FIELD_ANY, HAS(struct pensieve_body, out.summary)},
+    /* old clients send more, which is ignored */
+    {"*", .type = FIELD_ANY},
+    {0}};
+#undef ROW
+
 int wire_pensieve(struct pensieve_post *out, const char *body, size_t n, struct err *e)
 {
-    *out = (struct pensieve_post){0};
-    double begun_ms = 0, ended_ms = 0, stalled_ms = 0;
-    bool request = false, quality = false, buffer = false, stalled = false, begun = false,
-         ended = false, size = false;
-    const struct scan_field fields[] = {
-        {"nextChunkSize", SCAN_SIZES, .out = out->next_bytes, .max = VIEW_LEVELS,
-         .has = &out->has_next, .n = &out->n_next},
-        {"lastquality", SCAN_WHOLE, .out = &out->level, .has = &quality},
-        {"buffer", SCAN_NUMBER, .out = &out->buffer_s, .has = &buffer},
-        {"lastRequest", SCAN_WHOLE, .out = &out->chunk, .has = &request},
-        {"RebufferTime", SCAN_NUMBER, .out = &stalled_ms, .has = &stalled},
-        {"lastChunkFinishTime", SCAN_NUMBER, .out = &ended_ms, .has = &ended},
-        {"lastChunkStartTime", SCAN_NUMBER, .out = &begun_ms, .has = &begun},
-        {"lastChunkSize", SCAN_WHOLE64, .out = &out->bytes, .has = &size},
-        {"pastThroughput", SCAN_ANY, .has = &out->summary},
-        {"*", SCAN_ANY, .out = NULL},
-        {0}};
-    int rc = read_body(fields, body, n, e);
+    struct pensieve_body b;
+    memset(&b, 0, sizeof b);
+    int rc = read_body(PENSIEVE, &b, body, n, e);
+    memcpy(out, &b.out, sizeof *out);
     if (rc || out->summary) return rc;
 
-    const char *missing = !request   ? "lastRequest"
-                          : !quality ? "lastquality"
-                          : !buffer  ? "buffer"
-                          : !stalled ? "RebufferTime"
-                          : !begun   ? "lastChunkStartTime"
-                          : !ended   ? "lastChunkFinishTime"
-                          : !size    ? "lastChunkSize"
-                                     : NULL;
+    const char *missing = !b.request   ? "lastRequest"
+                          : !b.quality ? "lastquality"
+                          : !b.buffer  ? "buffer"
+                          : !b.stalled ? "RebufferTime"
+                          : !b.begun   ? "lastChunkStartTime"
+                          : !b.ended   ? "lastChunkFinishTime"
+                          : !b.size    ? "lastChunkSize"
+                                       : NULL;
     if (missing) return err_field(e, ERR_INVALID, missing, "is missing");
     out->has_next = out->has_next && out->n_next > 0;
-    out->stalled_s = stalled_ms / 1e3;
-    out->download_s = (ended_ms - begun_ms) / 1e3;
+    out->stalled_s = b.stalled_ms / 1e3;
+    out->download_s = (b.ended_ms - b.begun_ms) / 1e3;
     return 0;
 }

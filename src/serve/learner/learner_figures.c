@@ -52,11 +52,11 @@ const struct figure learner_update_figures[] = {
     {"abrd_learner_expert_share", NULL, FIGURE_GAUGE,
      "Share of the samples that trained each expert of the actor, last update.",
      LAST(expert_share), .label = "expert",
-     .count = offsetof(struct online_stats, gate[PPO_ACTOR].experts)},
+     .count = FIELD_PLACE(struct online_stats, gate[PPO_ACTOR].experts)},
     {"abrd_learner_critic_share", NULL, FIGURE_GAUGE,
      "Share of the samples that trained each expert of the critic, last update.",
      LAST(critic_share), .label = "expert",
-     .count = offsetof(struct online_stats, gate[PPO_CRITIC].experts)},
+     .count = FIELD_PLACE(struct online_stats, gate[PPO_CRITIC].experts)},
     {0}};
 
 const struct figure learner_gates_figures[] = {

@@ -56,9 +56,9 @@ static double number_at(enum field_type type, const void *at)
 static int length_of(const struct figure *f, const void *base)
 {
     int most = (int)(f->size / sizeof(double));
-    if (!f->count) return most;
-    int n = *(const int *)(const void *)((const char *)base + f->count);
-    return f->type != FIELD_NAMES && n > most ? most : n;
+    const int *n = field_member(base, f->count);
+    if (!n) return most;
+    return f->type != FIELD_NAMES && *n > most ? most : *n;
 }
 
 static void sample(struct emit *o, const struct figure *f, const char *outer,

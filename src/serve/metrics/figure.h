@@ -47,7 +47,7 @@ struct figure {
     const char *label, *word; /* label="word" */
     const char *const *words; /* of an enum, or of the elements; ended by NULL */
     int from;                 /* first element, or first of the words, that is shown */
-    size_t count;             /* an array: place of the int that says how many; 0: all */
+    size_t count; /* an array: FIELD_PLACE of the int that says how many; 0: all */
     size_t names,
         name_size; /* an array: place of the elements' words, char[n][name_size] */
     /* /metrics only while the member at `when` is not 0 or, with when_is, is that int; 0: always */

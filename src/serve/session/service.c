@@ -273,7 +273,7 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
 
     struct profile p;
     if (profiles_get(&p, NULL, s->profiles, cfg->default_profile, NULL)) {
-        err_field(e, ERR_ABSENT, "default_profile", "there is no profile '%.63s'",
+        err_field(e, ERR_ABSENT, "default-profile", "there is no profile '%.63s'",
                   cfg->default_profile);
         goto fail;
     }

@@ -216,10 +216,10 @@ START_TEST(access_rules)
     s.node.allow_origin = "*";
     expect("access", DOCTOR_WARN, "every web page");
     s.node.allow_origin = "player.example";
-    expect("access", DOCTOR_FAIL, "allow_origin");
+    expect("access", DOCTOR_FAIL, "allow-origin");
     s.node.allow_origin = NULL;
     s.node.admit.trust_proxy = "10.0.0.1/8";
-    expect("access", DOCTOR_FAIL, "trust_proxy");
+    expect("access", DOCTOR_FAIL, "trust-proxy");
 }
 END_TEST
 

@@ -87,7 +87,7 @@ START_TEST(networks)
     struct addr_nets nets;
     ck_assert_int_eq(
         addr_nets_parse(&nets, "10.0.0.0/8, 192.0.2.7 2001:db8::/33,203.0.113.128/25",
-                        "trust_proxy", &e),
+                        "trust-proxy", &e),
         0);
     ck_assert_int_eq(nets.n, 4);
     static const struct {
@@ -122,8 +122,8 @@ START_TEST(slips_are_told)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err e = {0};
         struct addr_nets nets;
-        ck_assert_int_eq(addr_nets_parse(&nets, bad[i], "trust_proxy", &e), ERR_INVALID);
-        ck_assert_str_eq(e.field, "trust_proxy");
+        ck_assert_int_eq(addr_nets_parse(&nets, bad[i], "trust-proxy", &e), ERR_INVALID);
+        ck_assert_str_eq(e.field, "trust-proxy");
         ck_assert_msg(strstr(e.detail, bad[i]) != NULL, "%s", e.detail);
     }
 

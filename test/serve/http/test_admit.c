@@ -112,12 +112,12 @@ START_TEST(bad_settings_are_told)
     e = (struct err){0};
     cfg.trust_proxy = "10.0.0.0/99";
     ck_assert_ptr_null(admit_new(&cfg, &e));
-    ck_assert_str_eq(e.field, "trust_proxy");
+    ck_assert_str_eq(e.field, "trust-proxy");
     e = (struct err){0};
     cfg = admit_cfg_default();
     cfg.proxy_header = "via";
     ck_assert_ptr_null(admit_new(&cfg, &e));
-    ck_assert_str_eq(e.field, "proxy_header");
+    ck_assert_str_eq(e.field, "proxy-header");
 }
 END_TEST
 

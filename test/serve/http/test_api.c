@@ -530,7 +530,7 @@ START_TEST(what_a_node_refuses)
     cfg.port = 0;
     cfg.bind = "0.0.0.0";
     ck_assert_ptr_null(node_start(&cfg, direct, &e));
-    ck_assert_str_eq(e.field, "admin_token_file");
+    ck_assert_str_eq(e.field, "admin-token-file");
 
     e = (struct err){0};
     cfg.bind = "no.such.host.invalid";
@@ -542,7 +542,7 @@ START_TEST(what_a_node_refuses)
     cfg.bind = "127.0.0.1";
     cfg.allow_origin = "player.example";
     ck_assert_ptr_null(node_start(&cfg, direct, &e));
-    ck_assert_str_eq(e.field, "allow_origin");
+    ck_assert_str_eq(e.field, "allow-origin");
 
     e = (struct err){0};
     cfg.allow_origin = NULL;

@@ -78,7 +78,7 @@ START_TEST(malformed_origins_are_told)
         make(NULL, bad[i], NULL);
         ck_assert_ptr_null(a);
         ck_assert_int_eq(e.code, ERR_INVALID);
-        ck_assert_str_eq(e.field, "allow_origin");
+        ck_assert_str_eq(e.field, "allow-origin");
     }
 }
 END_TEST

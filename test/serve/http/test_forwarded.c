@@ -116,7 +116,7 @@ START_TEST(names)
     ck_assert_int_eq(forwarded_parse(&by, "x-forwarded-for", &e), 0);
     ck_assert_int_eq(by, FORWARDED_X_FOR);
     ck_assert_int_eq(forwarded_parse(&by, "x-real-ip", &e), ERR_INVALID);
-    ck_assert_str_eq(e.field, "proxy_header");
+    ck_assert_str_eq(e.field, "proxy-header");
 }
 END_TEST
 

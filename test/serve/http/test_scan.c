@@ -10,35 +10,40 @@
 #include "support/alloc.h"
 
 struct body {
+    bool has_object; /* the first member, at place 0 */
     double number, list[4], sizes[4];
     int whole, n_list, n_sizes, inner;
     int64_t wide;
     uint64_t key;
-    bool yes, has_yes, has_object;
+    bool yes, has_yes;
     char text[8];
 };
 
+#define ROW(member) FIELD(struct body, member)
+#define HAS(member) .has = FIELD_PLACE(struct body, member)
+#define LENGTH(member) .n = FIELD_PLACE(struct body, member)
+static const struct field INNER[] = {{"inner", ROW(inner), .flags = FIELD_REQUIRED}, {0}};
+
 /* The table is the same for all tests; only `number` is required. */
+static const struct field FIELDS[] = {
+    {"number", ROW(number), .flags = FIELD_REQUIRED},
+    {"whole", ROW(whole)},
+    {"wide", ROW(wide)},
+    {"key", ROW(key)},
+    {"yes", ROW(yes), HAS(has_yes)},
+    {"text", ROW(text)},
+    {"list", ROW(list), LENGTH(n_list)},
+    {"sizes", ROW(sizes), LENGTH(n_sizes), .flags = FIELD_NULL_IS_ZERO},
+    {"object", .type = FIELD_OBJECT, HAS(has_object), .fields = INNER},
+    {0}};
+
 static bool scan(struct body *b, const char *body, size_t n)
 {
     *b = (struct body){.whole = -7, .inner = -7};
-    const struct scan_field inner[] = {
-        {"inner", SCAN_WHOLE, .out = &b->inner, .required = true}, {0}};
-    const struct scan_field fields[] = {
-        {"number", SCAN_NUMBER, .out = &b->number, .required = true},
-        {"whole", SCAN_WHOLE, .out = &b->whole},
-        {"wide", SCAN_WHOLE64, .out = &b->wide},
-        {"key", SCAN_KEY, .out = &b->key},
-        {"yes", SCAN_YES, .out = &b->yes, .has = &b->has_yes},
-        {"text", SCAN_TEXT, .out = b->text, .max = sizeof b->text},
-        {"list", SCAN_NUMBERS, .out = b->list, .max = 4, .n = &b->n_list},
-        {"sizes", SCAN_SIZES, .out = b->sizes, .max = 4, .n = &b->n_sizes},
-        {"object", SCAN_OBJECT, .has = &b->has_object, .fields = inner},
-        {0}};
     /* a copy without anything behind it: reading on would be seen by the sanitizer */
     char *exact = malloc(n ? n : 1);
     memcpy(exact, body, n);
-    bool usual = scan_object(fields, exact, n);
+    bool usual = scan_object(FIELDS, b, exact, n);
     free(exact);
     return usual;
 }

@@ -54,7 +54,7 @@ START_TEST(a_bad_configuration_names_its_field)
     refuses(ERR_RANGE, "online.capacity");
     f.cfg = good;
     strcpy(f.cfg.default_profile, "nobody");
-    refuses(ERR_ABSENT, "default_profile");
+    refuses(ERR_ABSENT, "default-profile");
     f.cfg = good;
     f.cfg.policy_path = NULL;
     refuses(ERR_ABSENT, "policy");
