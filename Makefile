@@ -460,7 +460,7 @@ lab-data: ## real images for the labs (npm and Debian packages) into build/lab-d
 
 # ---- the rest
 
-format: ## format every source, renew the tables of modules in src/*/README.md
+format: ## format every source, renew the tables of src/*/README.md and deploy/REFERENCE.md
 	@find src include test -name '*.[ch]' | xargs clang-format -i
 	@bash test/lint/modules.sh --write
 	@[ ! -x build/abrd ] || bash test/lint/reference.sh --write
