@@ -1,19 +1,18 @@
 /* eval.h - policies scored on traces, with statistics.
  *
- * Every policy plays every trace of a corpus once per profile in the deterministic emulator
- * (start row 1, no noise). Per-chunk QoE: by default chunk 0 is fetched at level 1 and not
- * counted, as in the peers' test code; count_first lets the policy choose it and counts it.
- * A session's key is the trace's place in the corpus, so excluding others changes nothing.
+ * Every policy plays every trace of a corpus once per profile in the deterministic emulator (start row
+ * 1, no noise). The score is the QoE per chunk. By default chunk 0 is fetched at level 1 and not
+ * counted, as in the peers' test code. With count_first the policy chooses it and it counts. A
+ * session's key is the trace's place in the corpus, so excluding others changes nothing.
  *
- * Intervals: paired bootstrap over traces (10,000 resamples, 95 %), see base/stats.h.
- * "paired" means over the differences trace by trace: traces differ far more than
- * policies do.
+ * Intervals: paired bootstrap over traces (10,000 resamples, 95 %), see base/stats.h. "Paired" means
+ * over the differences trace by trace: traces differ far more than policies do.
  *
- * Ownership: a row owns its arrays, eval_row_free releases them; the policy's name is borrowed. Errors: those of algo_new,
- * ERR_ABSENT when no trace is left, ERR_INVALID for a policy that cannot play, ERR_MEMORY,
- * and EVAL_STOPPED.
- * Threads: eval_run spreads traces over cfg.threads; the result does not depend on it.
- * progress is called from the caller's thread. */
+ * Errors: those of algo_new, ERR_ABSENT when no trace remains, ERR_INVALID for a policy that cannot
+ * play, ERR_MEMORY, and EVAL_STOPPED.
+ * Ownership: a row owns its arrays, eval_row_free releases them; the policy's name is borrowed.
+ * Threads: eval_run spreads traces over cfg.threads; the result does not depend on it. progress is
+ * called from the caller's thread. */
 #ifndef ABR_EVAL_H
 #define ABR_EVAL_H
 

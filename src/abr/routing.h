@@ -1,22 +1,23 @@
-/* routing.h - who is asked for what: the routes of policies on one set of states.
+/* routing.h - which expert decides for which profile: the routes of policies on one set of states.
  *
  *   I(E; V) = sum_{e,v} p(e, v) ln(p(e, v) / (p(e) p(v)))         [nats]
  *   normalised = 2 I / (H(E) + H(V)),  0 when neither varies
  *
- * E: the chosen expert, V: the profile, over all decisions of the evaluation. 0: experts do not
- * know profiles; 1: each expert has profiles of its own, and each profile one expert. A profile
- * is played by the same traces as every other, so p(v) is about uniform.
+ * E is the chosen expert, V the profile, over all decisions of the evaluation. 0: the choice does not
+ * depend on the profile. 1: each expert has profiles of its own, and each profile one expert. Every
+ * profile is played on the same traces, so p(v) is about uniform.
  *
- * Bias: of N independent decisions the plug-in estimate is too large by about
+ * Bias: for N independent decisions the plug-in estimate is too large by about
  * (experts used - 1)(profiles - 1) / (2 N) (Miller, 1955). Decisions of one session resemble each
- * other, so N counts for less than it is: small figures say nothing.
+ * other, so the effective N is smaller. Small figures say nothing.
  *
- * States: the first policy plays every trace once per profile in the deterministic emulator, as
- * eval does (chunk 0 at level 1). In each state it decides in, every policy's routers are asked,
- * actor's and critic's, without noise.
+ * States: the first policy plays every trace once per profile in the deterministic emulator, as eval
+ * does (chunk 0 at level 1). In each of its states every policy's routers, actor and critic, choose
+ * without noise.
  *
- * Errors: those of ckpt.h; ERR_INVALID for an observation that is not full or blind, or another
- * than the first policy's; ERR_ABSENT without traces. Threads: pure, but for the files. */
+ * Errors: those of ckpt.h; ERR_INVALID for an observation that is not full or blind, or differs from
+ * the first policy's; ERR_ABSENT without traces.
+ * Threads: pure, except for reading the files. */
 #ifndef ABR_ROUTING_H
 #define ABR_ROUTING_H
 

@@ -13,10 +13,10 @@ static struct field *find(struct field *opts, const char *name)
 START_TEST(options_fill_the_changes)
 {
     static struct override o;
-    struct field opts[VARY_MAX + 1];
+    struct field opts[RECIPE_FIELDS_MAX + 1];
     override_init(&o);
     int n = override_options(opts, &o);
-    ck_assert_int_eq(n, vary_count());
+    ck_assert_int_eq(n, recipe_fields_count());
     ck_assert_ptr_null(opts[n].name);
     ck_assert_str_eq(find(opts, "layers")->help, "hidden layers of an expert (2)");
     ck_assert_str_eq(find(opts, "gamma")->help,
@@ -28,8 +28,8 @@ START_TEST(options_fill_the_changes)
     ck_assert_int_eq(opt_parse(&cmd, 4, argv), 4);
     override_taken(&o);
 
-    char line[VARY_TEXT];
-    ck_assert_int_eq(vary_write(line, &o.vary, NULL), 0);
+    char line[RECIPE_FIELDS_TEXT];
+    ck_assert_int_eq(recipe_fields_write(line, &o.changes, NULL), 0);
     ck_assert_str_eq(line, "experts=1 no-hint=yes");
 }
 END_TEST

@@ -1,22 +1,23 @@
-/* recipe.h - named sets of training settings: what --preset and --variant stand for.
+/* recipe.h - named sets of training settings: --preset and --variant.
  *
  * Presets:
- *   paper   PA-MoE Sec. 5 and Table 1: 2000 steps of one environment per update, minibatch
- *           62, 5 epochs, lr 1e-4, entropy 0, experts of hidden 18, the 6 x 8 state without
- *           any hint of the profile, documentary, live, news in turn, ten shifts; where the
- *           paper is silent (first weights, layout of the state) the authors' code decides
- *   code    the same as the authors' code has it: ln(R + .7) utility, bandwidth doubled, only
- *           links above 3 Mbit/s after that, Adam betas .99, weight decay 1e-4, a router
- *           without gradient whose noise is drawn anew in the update, one head for all
- *           experts, noise N(0, .001^2) on every trunk
- *   tuned   what the shipped policy was made with: everything drawn, profile weights in the
+ *   paper   PA-MoE Sec. 5 and Table 1: 2000 steps of one environment per update, minibatch 62,
+ *           5 epochs, lr 1e-4, entropy 0, experts of hidden 18, the 6 x 8 state without any hint of
+ *           the profile, documentary, live, news in turn, ten shifts. Where the paper is silent
+ *           (first weights, layout of the state) the authors' code decides
+ *   code    the authors' code where it differs: ln(R + 0.7) utility, bandwidth doubled, then only
+ *           links above 3 Mbit/s, Adam betas 0.99, weight decay 1e-4, a router without gradient whose
+ *           noise is drawn again in the update, one head for all experts, noise N(0, 0.001^2) on
+ *           every trunk
+ *   tuned   the settings of the shipped policy: everything drawn, profile weights in the
  *           observation, a privileged critic, 64 environments
  * Variants:
  *   mlp     one network            moe    dense mixture of 3
  *   smoe    top-1 of 3             pamoe  top-1 of 3 with plasticity noise
  *
- * The environments' worlds (traces, video) are the caller's.
- * Errors: ERR_ABSENT for an unknown name (the message lists them).
+ * The caller provides the traces and videos of the environments (worlds.h).
+ *
+ * Errors: ERR_ABSENT for an unknown name (the message lists the known ones).
  * Threads: pure functions. */
 #ifndef ABR_RECIPE_H
 #define ABR_RECIPE_H
@@ -39,7 +40,7 @@ struct recipe {
         RECIPE_NEWS,
         RECIPE_PENSIEVE,
         RECIPE_DRAWN /* none of them, drawn weights alone */
-    } profile;       /* of the viewers; vary_apply does to env what it asks for */
+    } profile; /* of the viewers; recipe_fields_apply does to env what it asks for */
 };
 
 int recipe_make(struct recipe *out, const char *preset, const char *variant,

@@ -1,17 +1,17 @@
 /* worlds.h - the traces and videos that training draws its episodes from.
  *
- * Traces are numbered: first those of the corpora whose mean passes min_mbps, then `splices` of
- * them (splice.h; none without recordings), then `links` generated ones (gen_random_link).
- * Video 0 is the caller's; 1 .. `ladders` are drawn: 2 to 12 levels, chunks of 1 to 10 s, top
- * rates from .7 to 25 Mbit/s.
+ * Traces are numbered: first those of the corpora whose mean passes min_mbps, then `splices` of them
+ * (splice.h; none without recordings), then `links` generated ones (gen_random_link). Video 0 is the
+ * caller's. Videos 1 .. `ladders` are drawn: 2 to 12 levels, chunks of 1 to 10 s, top rates from 0.7
+ * to 25 Mbit/s.
  *
- * worlds_ahead is what only a simulator knows: the mean throughput of the seconds to
- * come, from a running sum over each trace. It reads the trace as a circle, which differs
- * from EMU_WRAP_ZERO by what lies before the first row.
+ * worlds_ahead gives what only a simulator knows: the mean throughput of the coming seconds, from a
+ * running sum over each trace. It reads the trace as a circle. This differs from EMU_WRAP_ZERO by the
+ * time before the first row.
  *
+ * Errors: ERR_ABSENT when no trace remains.
  * Ownership: corpora and the video are borrowed for the life of the struct.
- * Errors: ERR_ABSENT when no trace is left. Threads: shared read-only after construction.
- */
+ * Threads: shared read-only after construction. */
 #ifndef ABR_WORLDS_H
 #define ABR_WORLDS_H
 

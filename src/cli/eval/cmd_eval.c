@@ -508,14 +508,14 @@ int cmd_eval(int argc, char **argv)
         {"mu-draws", "N",
          "instead of profiles, draw N weights from the simplex; print how often each "
          "policy is not below the best of buffer, bola and mpc with the same weights",
-         FIELD_TO(w.mu_draws), .lo = 0, .hi = DRAWS_MAX},
+         FIELD_TO(w.mu_draws), .lo = 0, .hi = EVAL_SAMPLED_MAX},
         {"routing", NULL,
          "instead of scores, print which expert of moe, moe:FILE is chosen by profile, "
          "and what the second and later policies change in states that the first one "
          "visits",
          FIELD_TO(w.routing)},
         {"worst", "N", "with --mu-draws, print the N worst draws", FIELD_TO(w.worst),
-         .lo = 0, .hi = DRAWS_MAX},
+         .lo = 0, .hi = EVAL_SAMPLED_MAX},
         {"seed", "N", "seed of the policy random, of drawn weights and of the bootstrap",
          FIELD_TO(w.seed)},
         {"threads", "N", "threads that play traces", FIELD_TO(w.threads), .lo = 1,

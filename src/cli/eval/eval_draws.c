@@ -31,7 +31,7 @@ static void put_interval(struct out *o, const char *name, struct stats_interval 
     out_real(o, column, i.hi, 3);
 }
 
-static void put_summary(struct out *o, const struct draws *d, const char *policy,
+static void put_summary(struct out *o, const struct eval_sampled *d, const char *policy,
                         const char *set)
 {
     double mean = 0, bar = 0;
@@ -58,7 +58,7 @@ static void put_summary(struct out *o, const struct draws *d, const char *policy
             d->below);
 }
 
-static void put_draw(struct out *o, const struct draw *w, const char *policy,
+static void put_draw(struct out *o, const struct eval_sampled_draw *w, const char *policy,
                      const char *set, int n)
 {
     char name[64];
@@ -83,15 +83,15 @@ int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_
     for (int p = 0; p < d->policies->n; p++)
         if (!is_bar(d->policies->item[p])) judged[n++] = d->policies->item[p];
 
-    struct draws_cfg c = {.n = d->n,
+    struct eval_sampled_cfg c = {.n = d->n,
                           .seed = d->seed,
                           .utility = d->utility,
                           .policies = judged,
                           .n_policies = n,
                           .bars = BARS,
                           .n_bars = N_BARS};
-    struct draws result[FIELD_LIST_MAX];
-    int rc = draws_run(result, &c, ctx, d->corpus, d->video, cfg, e);
+    struct eval_sampled result[FIELD_LIST_MAX];
+    int rc = eval_sampled_run(result, &c, ctx, d->corpus, d->video, cfg, e);
     if (rc) return rc;
     out_say(
         o, "QoE per chunk with weights of sum 1; the rows with weights (quality, switch, "
@@ -102,6 +102,6 @@ int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_
             put_draw(o, &result[p].draw[i], judged[p], d->corpus->name,
                      result[p].n_traces);
     }
-    draws_free(result, n);
+    eval_sampled_free(result, n);
     return 0;
 }

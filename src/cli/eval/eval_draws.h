@@ -2,11 +2,11 @@
  *
  * A row per policy (share of draws on which it is not below the best of buffer, bola and mpc
  * with the same weights, mean difference), then the draws on which it did worst.
- * Errors: those of draws_run. Threads: main thread. */
+ * Errors: those of eval_sampled_run. Threads: main thread. */
 #ifndef CLI_EVAL_DRAWS_H
 #define CLI_EVAL_DRAWS_H
 
-#include "abr/draws.h"
+#include "abr/eval_sampled.h"
 #include "cli/opt.h"
 #include "cli/out.h"
 

@@ -1,5 +1,5 @@
 /* abrd train: makes a policy with PPO. */
-#include "abr/train/mentors.h"
+#include "abr/train/teacher_files.h"
 #include "abr/train/recipe.h"
 
 #include "base/bytes.h"
@@ -34,8 +34,8 @@ struct work {
     double checkpoint_s;
     bool quiet;
     struct override override;
-    char changes[VARY_TEXT]; /* of the recipe, as they are written down */
-    char resumed[VARY_TEXT]; /* the same, cut up */
+    char changes[RECIPE_FIELDS_TEXT]; /* of the recipe, as they are written down */
+    char resumed[RECIPE_FIELDS_TEXT]; /* the same, cut up */
 
     struct recipe recipe;
     int n_corpora;
@@ -45,7 +45,7 @@ struct work {
     struct worlds *worlds;
     struct recipe_world world;
     struct policy *policy;
-    struct mentors mentors;
+    struct teacher_files teacher_files;
     uint32_t start_crc;
     struct train *train;
     FILE *curve;
@@ -116,11 +116,11 @@ static int load_teachers(struct work *w, struct err *e)
         return err_field(e, ERR_CONFLICT, "--teacher",
                          "a student of teachers takes no --advice");
     for (int i = 0; i < w->teachers.n; i++) {
-        int rc = mentors_add(&w->mentors, w->teachers.item[i], &w->recipe.policy,
-                             &w->recipe.env, e);
+        int rc = teacher_files_add(&w->teacher_files, w->teachers.item[i],
+                                   &w->recipe.policy, &w->recipe.env, e);
         if (rc) return rc;
     }
-    w->recipe.train.rollout.teachers = w->mentors.teachers;
+    w->recipe.train.rollout.teachers = w->teacher_files.teachers;
     return 0;
 }
 
@@ -185,15 +185,15 @@ static void train_describe(struct ckpt_meta *m, const struct work *w)
     ckpt_meta_set(m, "layout", "%s", feat_layout_name(w->recipe.env.layout));
     if (w->recipe.profile != RECIPE_ALL_PROFILES)
         ckpt_meta_set(m, "profile", "%s", recipe_profiles[w->recipe.profile]);
-    ckpt_meta_set(m, "players", "%s", mentors_players(&w->recipe.env));
+    ckpt_meta_set(m, "players", "%s", teacher_files_players(&w->recipe.env));
     if (w->recipe.env.lengths > 0.0) ckpt_meta_set(m, "lengths", "any");
     if (*w->changes) ckpt_meta_set(m, "changes", "%s", w->changes);
     if (w->teachers.n) {
         ckpt_meta_set(m, "teachers", "%d", w->teachers.n);
-        ckpt_meta_set(m, "teachers_crc32", "%08" PRIx32, w->mentors.crc);
+        ckpt_meta_set(m, "teachers_crc32", "%08" PRIx32, w->teacher_files.crc);
     }
     if (w->start) ckpt_meta_set(m, "start_crc32", "%08" PRIx32, w->start_crc);
-    ckpt_meta_set(m, "recipe_crc32", "%08" PRIx32, vary_hash(&w->recipe));
+    ckpt_meta_set(m, "recipe_crc32", "%08" PRIx32, recipe_fields_hash(&w->recipe));
     if (w->train) describe_gates(m, w);
     ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);
 }
@@ -237,7 +237,7 @@ static int read_changes(struct work *w, const struct ckpt_meta *m, struct err *e
     snprintf(w->changes, sizeof w->changes, "%s", saved);
     snprintf(w->resumed, sizeof w->resumed, "%s", saved);
     struct err why = {0};
-    int rc = vary_read(&w->override.vary, w->resumed, &why);
+    int rc = recipe_fields_read(&w->override.changes, w->resumed, &why);
     return rc ? err_field(e, rc, w->resume, "%s", why.detail) : 0;
 }
 
@@ -417,7 +417,7 @@ static int train_finish(struct work *w, struct out *o, struct err *e)
 static int make_recipe(struct work *w, struct recipe *r, struct err *e)
 {
     int rc = recipe_make(r, w->preset, w->variant, w->steps, w->seed, e);
-    return rc ? rc : vary_apply(r, &w->override.vary, e);
+    return rc ? rc : recipe_fields_apply(r, &w->override.changes, e);
 }
 
 static int train_run(struct work *w, struct out *o, struct err *e)
@@ -537,7 +537,7 @@ int cmd_train(int argc, char **argv)
     };
     enum { OWN = sizeof own / sizeof *own };
     struct field opts[FIELD_TABLE_MAX + 1];
-    static_assert(OWN + VARY_MAX <= FIELD_TABLE_MAX, "the table of options");
+    static_assert(OWN + RECIPE_FIELDS_MAX <= FIELD_TABLE_MAX, "the table of options");
     memcpy(opts, own, sizeof own);
     override_options(opts + OWN, &w.override);
     const struct opt_cmd cmd = {
@@ -567,7 +567,8 @@ int cmd_train(int argc, char **argv)
     struct err e = {0};
     struct recipe probe;
     override_taken(&w.override);
-    if (make_recipe(&w, &probe, &e) || vary_write(w.changes, &w.override.vary, &e))
+    if (make_recipe(&w, &probe, &e) ||
+        recipe_fields_write(w.changes, &w.override.changes, &e))
         return opt_usage("train", "--%s: %s", e.field, e.detail);
 
     w.out.taken = w.csv && strcmp(w.csv, "-") == 0;
@@ -581,7 +582,7 @@ int cmd_train(int argc, char **argv)
     }
     train_free(w.train);
     policy_free(w.policy);
-    mentors_free(&w.mentors);
+    teacher_files_free(&w.teacher_files);
     worlds_free(w.worlds);
     video_free(w.video);
     for (int i = 0; i < w.n_corpora; i++)

@@ -1,6 +1,6 @@
 #include "lab/shift/shift_run.h"
 
-#include "abr/train/vary.h"
+#include "abr/train/recipe_fields.h"
 #include "lab/shift/shift_probe.h"
 #include "learn/ckpt.h"
 
@@ -67,13 +67,13 @@ int shift_arm_recipe(struct recipe *out, const struct shift_arm *arm, struct err
     if (arm->mix_probs) out->policy.route = MIX_DENSE_PROBS;
     if (!arm->set || !*arm->set) return 0;
 
-    char text[VARY_TEXT];
-    struct vary v = {0};
+    char text[RECIPE_FIELDS_TEXT];
+    struct recipe_changes v = {0};
     if (snprintf(text, sizeof text, "%s", arm->set) >= (int)sizeof text)
         return err_field(e, ERR_RANGE, "set", "is longer than %d characters",
-                         VARY_TEXT - 1);
-    rc = vary_read(&v, text, e);
-    return rc ? rc : vary_apply(out, &v, e);
+                         RECIPE_FIELDS_TEXT - 1);
+    rc = recipe_fields_read(&v, text, e);
+    return rc ? rc : recipe_fields_apply(out, &v, e);
 }
 
 void shift_arm_config(char *out, size_t n, const struct shift_arm *arm)

@@ -12,7 +12,7 @@
  *   three checkpoints      the weights at the end of the last segment of each profile
  *
  * A record is a function of arm and worlds alone. Figures that were not measured are NaN.
- * Errors: those of recipe_make, vary_apply and train_new; ERR_NUMERIC when training blew up;
+ * Errors: those of recipe_make, recipe_fields_apply and train_new; ERR_NUMERIC when training blew up;
  * SWEEP_STOPPED. Threads: a run is one thread's; worlds are shared read-only. */
 #ifndef LAB_SHIFT_RUN_H
 #define LAB_SHIFT_RUN_H
@@ -29,7 +29,7 @@
 struct shift_arm {
     const char *preset, *variant;
     bool hint;
-    const char *set;   /* changes as vary_read takes them; "" or NULL = none */
+    const char *set;   /* changes as recipe_fields_read takes them; "" or NULL = none */
     bool noise_critic; /* the plasticity noise of preset paper on the critic, too */
     bool mix_probs; /* a dense actor mixes distributions, not logits (policy/probs.h) */
     int64_t steps;

@@ -1,6 +1,6 @@
 #include "serve/hintless/hintless.h"
 
-#include "abr/merits.h"
+#include "abr/merge_score.h"
 #include "base/bytes.h"
 #include "base/pack.h"
 #include "base/rng.h"
@@ -790,23 +790,23 @@ static int make_bandit(struct hintless_merge *m, const struct hintless_new *how,
     int experts = cfg.experts = m->experts->cfg.experts;
     cfg.tasks = PROFILE_MIX_TASKS;
     if (!cfg.keep || cfg.keep > experts) cfg.keep = experts;
-    struct merits_cfg merits = {.steps = PRIOR_STEPS,
-                                .links = how->cfg.merge_links,
-                                .seed = PRIOR_SEED,
-                                .tasks = QOE_PROFILES,
-                                .qoe = qoe,
-                                .layout = m->layout,
-                                .threads = 1};
+    struct merge_score_cfg score = {.steps = PRIOR_STEPS,
+                                    .links = how->cfg.merge_links,
+                                    .seed = PRIOR_SEED,
+                                    .tasks = QOE_PROFILES,
+                                    .qoe = qoe,
+                                    .layout = m->layout,
+                                    .threads = 1};
     for (int v = 0; v < QOE_PROFILES; v++)
         qoe[v] = qoe_profiles[v].qoe;
-    while (lattice_points(experts, merits.steps) > PRIOR_POINTS)
-        merits.steps--;
-    size_t n = (size_t)lattice_points(experts, merits.steps) * QOE_PROFILES;
-    float *value = merits.links ? calloc(n, sizeof *value) : NULL;
+    while (lattice_points(experts, score.steps) > PRIOR_POINTS)
+        score.steps--;
+    size_t n = (size_t)lattice_points(experts, score.steps) * QOE_PROFILES;
+    float *value = score.links ? calloc(n, sizeof *value) : NULL;
     int rc = 0;
-    if (merits.links) {
-        cfg.prior = (struct tanbr_prior){merits.steps, QOE_PROFILES, value};
-        rc = value ? merits_of_merges(value, m->experts, &merits, e)
+    if (score.links) {
+        cfg.prior = (struct tanbr_prior){score.steps, QOE_PROFILES, value};
+        rc = value ? merge_score_all(value, m->experts, &score, e)
                    : err_set(e, ERR_MEMORY, "no memory to judge merges");
     }
     if (!rc) {

@@ -55,7 +55,7 @@ struct hintless_cfg {
     double half_life;  /* of psi, in slots */
     const char *merge_policy; /* the experts to merge; borrowed for _new */
     struct tanbr_cfg bandit;  /* experts, tasks and prior are filled in; keep 0 = all */
-    int merge_links; /* of every kind, for the bandit's prior (abr/merits.h); 0 = none */
+    int merge_links; /* of every kind, for the bandit's prior (abr/merge_score.h); 0 = none */
     int exam_links; /* of every kind, generated, for the exam (merge_exam.h); 0 = no exam */
     const char
         *exam_traces; /* a folder of recorded ones; NULL = none; borrowed for _new */

@@ -55,7 +55,7 @@ void merge_exam_free(struct merge_exam *x)
 }
 
 /* One viewer on one link, added to the sums. */
-static bool play_link(struct merits_sums *sums, struct merge_exam *x,
+static bool play_link(struct merge_score_sums *sums, struct merge_exam *x,
                       const struct trace *link, const struct packed *weights,
                       struct decider *d, const struct qoe *hint, const struct qoe *qoe,
                       int tasks)
@@ -68,7 +68,7 @@ static bool play_link(struct merits_sums *sums, struct merge_exam *x,
         int previous = p.view.last_level;
         if (!decide(&v, weights, d, &p.view, -1)) return false;
         end = player_step(&p, v.level, 1);
-        if (previous >= 0) merits_add(sums, qoe, tasks, &p, v.level, previous);
+        if (previous >= 0) merge_score_add(sums, qoe, tasks, &p, v.level, previous);
     }
     return true;
 }
@@ -80,7 +80,7 @@ bool merge_exam_play(struct merge_exam_marks *out, struct merge_exam *x,
     struct decider d = {.layout = layout};
     memset(out, 0, sizeof *out);
     for (int s = 0; s < MERGE_EXAM_SETS; s++) {
-        struct merits_sums sums = {{0}, {0}};
+        struct merge_score_sums sums = {{0}, {0}};
         const struct corpus *c = x->links[s];
         int n = !c ? 0
                 : s == MERGE_EXAM_TRACES && c->n > MERGE_EXAM_RECORDED

@@ -3,7 +3,7 @@
  *   loss_v = max over s of  merit_sv(reference) - merit_sv(candidate)
  *   passed:  loss_v <= MERGE_EXAM_LOSS for every profile v
  *
- * merit is that of abr/merits.h without its bounds: 0 is the lowest level, about 1 the best level
+ * merit is that of abr/merge_score.h without its bounds: 0 is the lowest level, about 1 the best level
  * without a stall. So the bound is absolute, and holds where a mean QoE is near 0 as well. The sets s are generated links
  * (two of every kind in gen_kinds, seed 22) and recorded links (MERGE_EXAM_RECORDED of the training
  * part of the bundled folder). Each candidate plays every link once, with the decisions of
@@ -21,7 +21,7 @@
 #ifndef SERVE_MERGE_EXAM_H
 #define SERVE_MERGE_EXAM_H
 
-#include "abr/merits.h"
+#include "abr/merge_score.h"
 #include "serve/session/decide.h"
 
 #define MERGE_EXAM_LOSS .01    /* of the scale from the lowest level to the best */
@@ -31,7 +31,7 @@
 enum { MERGE_EXAM_GENERATED, MERGE_EXAM_TRACES, MERGE_EXAM_SETS };
 
 struct merge_exam_marks {
-    double merit[MERGE_EXAM_SETS][MERITS_TASKS];
+    double merit[MERGE_EXAM_SETS][MERGE_SCORE_TASKS];
 };
 
 struct merge_exam;

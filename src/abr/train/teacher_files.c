@@ -1,4 +1,4 @@
-#include "abr/train/mentors.h"
+#include "abr/train/teacher_files.h"
 
 #include "abr/train/recipe.h"
 #include "base/bytes.h"
@@ -6,14 +6,14 @@
 
 #include <string.h>
 
-const char *mentors_players(const struct abr_env_cfg *cfg)
+const char *teacher_files_players(const struct abr_env_cfg *cfg)
 {
     if (cfg->players <= 0.0 && cfg->live <= 0.0) return "standard";
     return cfg->players >= 1.0 ? "drawn" : "any";
 }
 
-static int enrol(struct mentors *m, const struct policy *p, int tag, const char *path,
-                 struct err *e)
+static int enrol(struct teacher_files *m, const struct policy *p, int tag,
+                 const char *path, struct err *e)
 {
     struct teachers *t = &m->teachers;
     if (t->n == TEACHERS_MAX)
@@ -26,8 +26,8 @@ static int enrol(struct mentors *m, const struct policy *p, int tag, const char 
     return 0;
 }
 
-/* As teacher of everything but shorter videos, which it never met. */
-static int enrol_whole(struct mentors *m, const struct policy *p,
+/* Enrols it as teacher of everything except shorter videos, which it never met. */
+static int enrol_whole(struct teacher_files *m, const struct policy *p,
                        const struct abr_env_cfg *env, const char *path, struct err *e)
 {
     int rc = 0;
@@ -36,8 +36,8 @@ static int enrol_whole(struct mentors *m, const struct policy *p,
     return rc;
 }
 
-/* As teacher of the profiles that are its own (NULL: all), with these players. */
-static int enrol_profiles(struct mentors *m, const struct policy *p,
+/* Enrols it as teacher of its own profile (NULL: all), with these players. */
+static int enrol_profiles(struct teacher_files *m, const struct policy *p,
                           const struct qoe_profile *own, bool standard, bool drawn,
                           const struct abr_env_cfg *env, const char *path, struct err *e)
 {
@@ -53,7 +53,7 @@ static int enrol_profiles(struct mentors *m, const struct policy *p,
                      own ? own->name : "nothing");
 }
 
-static int enrol_all(struct mentors *m, const struct policy *p,
+static int enrol_all(struct teacher_files *m, const struct policy *p,
                      const struct ckpt_meta *meta, const struct abr_env_cfg *env,
                      const char *path, struct err *e)
 {
@@ -71,7 +71,7 @@ static int enrol_all(struct mentors *m, const struct policy *p,
     return enrol_profiles(m, p, own, standard, drawn, env, path, e);
 }
 
-/* Its metadata say which layout it was trained on. */
+/* Whether the teacher's observation, by its metadata, is that of the student. */
 static int sees_the_same(const struct policy *p, const struct ckpt_meta *meta,
                          const struct policy_cfg *student, const struct abr_env_cfg *env,
                          const char *path, struct err *e)
@@ -87,8 +87,9 @@ static int sees_the_same(const struct policy *p, const struct ckpt_meta *meta,
                      theirs ? theirs : "unknown", ours);
 }
 
-int mentors_add(struct mentors *m, const char *path, const struct policy_cfg *student,
-                const struct abr_env_cfg *env, struct err *e)
+int teacher_files_add(struct teacher_files *m, const char *path,
+                      const struct policy_cfg *student, const struct abr_env_cfg *env,
+                      struct err *e)
 {
     if (m->n == TEACHERS_MAX)
         return err_field(e, ERR_FULL, path, "more than %d teachers", TEACHERS_MAX);
@@ -101,9 +102,9 @@ int mentors_add(struct mentors *m, const char *path, const struct policy_cfg *st
     return rc ? rc : enrol_all(m, p, &meta, env, path, e);
 }
 
-void mentors_free(struct mentors *m)
+void teacher_files_free(struct teacher_files *m)
 {
     for (int i = 0; i < m->n; i++)
         policy_free(m->policy[i]);
-    *m = (struct mentors){0};
+    *m = (struct teacher_files){0};
 }

@@ -1,4 +1,4 @@
-#include "abr/train/vary.h"
+#include "abr/train/recipe_fields.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 
 static int place(const char *name)
 {
-    for (int i = 0; i < vary_count(); i++)
-        if (!strcmp(vary_field(i).name, name)) return i;
+    for (int i = 0; i < recipe_fields_count(); i++)
+        if (!strcmp(recipe_fields_at(i).name, name)) return i;
     ck_abort_msg("no setting is called %s", name);
 }
 
@@ -23,10 +23,10 @@ static struct recipe make(const char *preset)
 static int vary(struct recipe *r, const char *preset, const char *changes, struct err *e)
 {
     char *text = strdup(changes);
-    struct vary v;
-    ck_assert_int_eq(vary_read(&v, text, NULL), 0);
+    struct recipe_changes v;
+    ck_assert_int_eq(recipe_fields_read(&v, text, NULL), 0);
     *r = make(preset);
-    int rc = vary_apply(r, &v, e);
+    int rc = recipe_fields_apply(r, &v, e);
     free(text);
     return rc;
 }
@@ -42,13 +42,13 @@ static struct recipe varied(const char *preset, const char *changes)
 START_TEST(every_setting_shows_what_it_was_set_to)
 {
     static const char *const pairs[] = {"lr", "entropy", "imitate"};
-    for (int i = 0; i < vary_count(); i++) {
-        struct vary_field f = vary_field(i);
+    for (int i = 0; i < recipe_fields_count(); i++) {
+        struct recipe_field f = recipe_fields_at(i);
         ck_assert_int_eq(place(f.name), i); /* names are distinct */
         ck_assert_ptr_nonnull(f.help);
-        char before[VARY_VALUE], after[VARY_VALUE], name[64];
+        char before[RECIPE_FIELDS_VALUE], after[RECIPE_FIELDS_VALUE], name[64];
         struct recipe r = make("tuned");
-        vary_show(before, sizeof before, &r, i);
+        recipe_fields_show(before, sizeof before, &r, i);
         const char *value = "1";
         for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
             if (!strcmp(f.name, pairs[k])) value = "0.25,0.125";
@@ -67,11 +67,11 @@ START_TEST(every_setting_shows_what_it_was_set_to)
         if (!strcmp(f.name, "critic-epochs")) value = "2";
         snprintf(name, sizeof name, "%s=%s", f.name, value);
         r = varied("tuned", name);
-        vary_show(after, sizeof after, &r, i);
+        recipe_fields_show(after, sizeof after, &r, i);
         ck_assert_str_eq(after, value);
         ck_assert_msg(strcmp(before, after) != 0, "%s shows nothing", f.name);
         struct recipe base = make("tuned");
-        ck_assert_uint_ne(vary_hash(&r), vary_hash(&base));
+        ck_assert_uint_ne(recipe_fields_hash(&r), recipe_fields_hash(&base));
     }
 }
 END_TEST
@@ -83,9 +83,9 @@ START_TEST(settings_that_came_later_leave_the_checksum)
         "entropy=.01,.002 balance=.03 share-custom=.4 share-simplex=.75 "
         "share-ladders=.35 share-players=.5 share-live=.25 caution=.5";
     struct recipe r = varied("tuned", shipped);
-    ck_assert_uint_eq(vary_hash(&r), 0xcc8a54fa);
+    ck_assert_uint_eq(recipe_fields_hash(&r), 0xcc8a54fa);
     r.env.lengths = .5;
-    ck_assert_uint_ne(vary_hash(&r), 0xcc8a54fa);
+    ck_assert_uint_ne(recipe_fields_hash(&r), 0xcc8a54fa);
 }
 END_TEST
 
@@ -176,33 +176,33 @@ END_TEST
 
 START_TEST(changes_are_written_in_the_tables_order)
 {
-    struct vary v;
-    char text[] = "noise=0 experts=1", line[VARY_TEXT];
-    ck_assert_int_eq(vary_read(&v, text, NULL), 0);
-    ck_assert_int_eq(vary_write(line, &v, NULL), 0);
+    struct recipe_changes v;
+    char text[] = "noise=0 experts=1", line[RECIPE_FIELDS_TEXT];
+    ck_assert_int_eq(recipe_fields_read(&v, text, NULL), 0);
+    ck_assert_int_eq(recipe_fields_write(line, &v, NULL), 0);
     ck_assert_str_eq(line, "experts=1 noise=0");
-    v = (struct vary){0};
-    ck_assert_int_eq(vary_write(line, &v, NULL), 0);
+    v = (struct recipe_changes){0};
+    ck_assert_int_eq(recipe_fields_write(line, &v, NULL), 0);
     ck_assert_str_eq(line, "");
 
-    for (int i = 0; i < vary_count(); i++)
+    for (int i = 0; i < recipe_fields_count(); i++)
         v.text[i] = "0.00000000000000000000001";
     struct err e = {0};
-    ck_assert_int_eq(vary_write(line, &v, &e), ERR_RANGE);
+    ck_assert_int_eq(recipe_fields_write(line, &v, &e), ERR_RANGE);
 
     char unknown[] = "experts=1 colour=3", bare[] = "experts";
-    ck_assert_int_eq(vary_read(&v, unknown, &e), ERR_INVALID);
-    ck_assert_int_eq(vary_read(&v, bare, NULL), ERR_INVALID);
+    ck_assert_int_eq(recipe_fields_read(&v, unknown, &e), ERR_INVALID);
+    ck_assert_int_eq(recipe_fields_read(&v, bare, NULL), ERR_INVALID);
     struct recipe r = make("tuned");
-    v = (struct vary){{[0] = "1 2"}};
-    ck_assert_int_eq(vary_apply(&r, &v, NULL), ERR_INVALID);
+    v = (struct recipe_changes){{[0] = "1 2"}};
+    ck_assert_int_eq(recipe_fields_apply(&r, &v, NULL), ERR_INVALID);
 }
 END_TEST
 
-Suite *suite_abr_train_vary(void);
-Suite *suite_abr_train_vary(void)
+Suite *suite_abr_train_recipe_fields(void);
+Suite *suite_abr_train_recipe_fields(void)
 {
-    Suite *s = suite_create("abr/vary");
+    Suite *s = suite_create("abr/recipe_fields");
     TCase *t = tcase_create("all");
     tcase_add_test(t, every_setting_shows_what_it_was_set_to);
     tcase_add_test(t, settings_that_came_later_leave_the_checksum);

@@ -1,4 +1,4 @@
-#include "abr/draws.h"
+#include "abr/eval_sampled.h"
 
 #include <check.h>
 #include <math.h>
@@ -13,7 +13,7 @@ START_TEST(weights_are_uniform_on_the_simplex)
     double sum[3] = {0}, square[3] = {0};
     int small = 0;
     for (int i = 0; i < N; i++) {
-        struct qoe q = draws_weights(7, i, QOE_LOG);
+        struct qoe q = eval_sampled_weights(7, i, QOE_LOG);
         const double mu[3] = {q.mu_quality, q.mu_switch, q.mu_stall};
         ck_assert_double_eq_tol(mu[0] + mu[1] + mu[2], 1, 1e-12);
         ck_assert_int_eq(q.utility, QOE_LOG);
@@ -29,7 +29,8 @@ START_TEST(weights_are_uniform_on_the_simplex)
         ck_assert_double_eq_tol(square[k] - sum[k] * sum[k], 1. / 18, .003);
     }
     ck_assert_double_eq_tol((double)small / N, 1 - .8 * .8, .015);
-    struct qoe a = draws_weights(7, 3, QOE_LINEAR), b = draws_weights(8, 3, QOE_LINEAR);
+    struct qoe a = eval_sampled_weights(7, 3, QOE_LINEAR),
+               b = eval_sampled_weights(8, 3, QOE_LINEAR);
     ck_assert_double_ne(a.mu_quality, b.mu_quality);
 }
 END_TEST
@@ -41,11 +42,11 @@ START_TEST(figures_by_hand)
     const double own[3][4] = {{3, 4, 5, 6}, {1, 1, 1, 1}, {0, 1, 2, 3}};
     const double bars[2][3][4] = {{{2, 3, 4, 5}, {1, 1, 1, 1}, {0, 0, 0, 0}},
                                   {{1, 1, 1, 1}, {0, 0, 0, 0}, {2, 3, 4, 5}}};
-    struct draws d = {.n = 3, .n_traces = 4, .draw = calloc(3, sizeof *d.draw)};
+    struct eval_sampled d = {.n = 3, .n_traces = 4, .draw = calloc(3, sizeof *d.draw)};
     for (int i = 0; i < 3; i++)
         d.draw[i].qoe.mu_quality = i;
     struct err e = {0};
-    ck_assert_int_eq(draws_judge(&d, &own[0][0], &bars[0][0][0], 2, 1, &e), 0);
+    ck_assert_int_eq(eval_sampled_judge(&d, &own[0][0], &bars[0][0][0], 2, 1, &e), 0);
 
     ck_assert_double_eq_tol(d.share.mean, 2. / 3, 1e-12);
     ck_assert_double_eq_tol(d.diff.mean, (1 + 0 - 2) / 3., 1e-12);
@@ -57,7 +58,7 @@ START_TEST(figures_by_hand)
     static const double diff[3] = {-2, 0, 1}, quality[3] = {2, 1, 0};
     static const int bar[3] = {1, 0, 0};
     for (int i = 0; i < 3; i++) { /* the worst first */
-        const struct draw *w = &d.draw[i];
+        const struct eval_sampled_draw *w = &d.draw[i];
         ck_assert_double_eq_tol(w->diff.mean, diff[i], 1e-12);
         ck_assert_double_eq_tol(w->diff.lo, diff[i], 1e-12); /* the same on all traces */
         ck_assert_double_eq_tol(w->diff.hi, diff[i], 1e-12);
@@ -79,16 +80,16 @@ START_TEST(plays_every_draw)
     const char *policies[] = {"rate", "bola"}, *bars[] = {"buffer", "bola"};
     struct eval_cfg eval = eval_cfg_default();
     eval.threads = 2;
-    struct draws_cfg cfg = {.n = 6,
-                            .seed = 4,
-                            .policies = policies,
-                            .n_policies = 2,
-                            .bars = bars,
-                            .n_bars = 2};
-    struct draws d[2];
-    ck_assert_int_eq(draws_run(d, &cfg, NULL, corpus, video, &eval, &e), 0);
+    struct eval_sampled_cfg cfg = {.n = 6,
+                                   .seed = 4,
+                                   .policies = policies,
+                                   .n_policies = 2,
+                                   .bars = bars,
+                                   .n_bars = 2};
+    struct eval_sampled d[2];
+    ck_assert_int_eq(eval_sampled_run(d, &cfg, NULL, corpus, video, &eval, &e), 0);
     for (int i = 0; i < 6; i++) {
-        struct qoe qoe = draws_weights(4, i, QOE_LINEAR);
+        struct qoe qoe = eval_sampled_weights(4, i, QOE_LINEAR);
         const char *const names[] = {"rate", "buffer", "bola"};
         double mean[3];
         for (int k = 0; k < 3; k++) {
@@ -109,10 +110,11 @@ START_TEST(plays_every_draw)
     /* bola against the better of buffer and itself is never above */
     ck_assert_double_le(d[1].diff.mean, 0);
     ck_assert_double_eq_tol(d[1].draw[5].diff.mean, 0, 1e-12);
-    draws_free(d, 2);
+    eval_sampled_free(d, 2);
 
     bars[1] = "nope";
-    ck_assert_int_eq(draws_run(d, &cfg, NULL, corpus, video, &eval, &e), ERR_ABSENT);
+    ck_assert_int_eq(eval_sampled_run(d, &cfg, NULL, corpus, video, &eval, &e),
+                     ERR_ABSENT);
     video_free(video);
     corpus_free(corpus);
 }
@@ -136,10 +138,11 @@ START_TEST(can_be_stopped)
     struct eval_cfg eval = eval_cfg_default();
     eval.progress = stop_late;
     eval.progress_ctx = &last;
-    struct draws_cfg cfg = {
+    struct eval_sampled_cfg cfg = {
         .n = 5, .policies = policies, .n_policies = 1, .bars = bars, .n_bars = 1};
-    struct draws d;
-    ck_assert_int_eq(draws_run(&d, &cfg, NULL, corpus, video, &eval, &e), EVAL_STOPPED);
+    struct eval_sampled d;
+    ck_assert_int_eq(eval_sampled_run(&d, &cfg, NULL, corpus, video, &eval, &e),
+                     EVAL_STOPPED);
     ck_assert_ptr_null(d.draw);
     ck_assert_int_eq(e.code, 0);
     video_free(video);
@@ -147,11 +150,11 @@ START_TEST(can_be_stopped)
 }
 END_TEST
 
-Suite *suite_abr_draws(void);
-Suite *suite_abr_draws(void)
+Suite *suite_abr_eval_sampled(void);
+Suite *suite_abr_eval_sampled(void)
 {
-    Suite *s = suite_create("abr/draws");
-    TCase *t = tcase_create("abr/draws");
+    Suite *s = suite_create("abr/eval_sampled");
+    TCase *t = tcase_create("abr/eval_sampled");
     tcase_add_test(t, weights_are_uniform_on_the_simplex);
     tcase_add_test(t, figures_by_hand);
     tcase_add_test(t, plays_every_draw);

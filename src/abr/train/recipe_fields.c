@@ -1,4 +1,4 @@
-#include "abr/train/vary.h"
+#include "abr/train/recipe_fields.h"
 
 #include "base/bytes.h"
 #include "base/text.h"
@@ -187,29 +187,29 @@ static const struct field FIELDS[] = {
 };
 
 enum { N_FIELDS = sizeof FIELDS / sizeof *FIELDS };
-_Static_assert(N_FIELDS <= VARY_MAX, "VARY_MAX");
+_Static_assert(N_FIELDS <= RECIPE_FIELDS_MAX, "RECIPE_FIELDS_MAX");
 
-int vary_count(void)
+int recipe_fields_count(void)
 {
     return N_FIELDS;
 }
 
-struct vary_field vary_field(int i)
+struct recipe_field recipe_fields_at(int i)
 {
     assert(i >= 0 && i < N_FIELDS);
-    return (struct vary_field){FIELDS[i].name, FIELDS[i].arg, FIELDS[i].help};
+    return (struct recipe_field){FIELDS[i].name, FIELDS[i].arg, FIELDS[i].help};
 }
 
-static int vary_place(const char *name)
+static int field_place(const char *name)
 {
     for (int i = 0; i < N_FIELDS; i++)
         if (!strcmp(FIELDS[i].name, name)) return i;
     return -1;
 }
 
-static bool given(const struct vary *v, const char *name)
+static bool given(const struct recipe_changes *v, const char *name)
 {
-    return v->text[vary_place(name)] != NULL;
+    return v->text[field_place(name)] != NULL;
 }
 
 static const void *inside(const struct recipe *r, size_t at)
@@ -217,13 +217,14 @@ static const void *inside(const struct recipe *r, size_t at)
     return (const char *)r + at;
 }
 
-static void vary_put(struct recipe *r, const struct field *f, const void *value, size_t n)
+static void field_put(struct recipe *r, const struct field *f, const void *value,
+                      size_t n)
 {
     memcpy((char *)r + f->at, value, n);
     if (f->too) memcpy((char *)r + f->too, value, n);
 }
 
-void vary_show(char *out, size_t n, const struct recipe *r, int i)
+void recipe_fields_show(char *out, size_t n, const struct recipe *r, int i)
 {
     assert(i >= 0 && i < N_FIELDS);
     const struct field *f = &FIELDS[i];
@@ -264,7 +265,7 @@ static int set_word(struct recipe *r, const struct field *f, const char *text,
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", f->words[i]);
         if (strcmp(f->words[i], text) != 0) continue;
-        vary_put(r, f, &i, sizeof i);
+        field_put(r, f, &i, sizeof i);
         return 0;
     }
     return err_field(e, ERR_INVALID, f->name, "'%.40s' is not one of %s", text, known);
@@ -273,7 +274,7 @@ static int set_word(struct recipe *r, const struct field *f, const char *text,
 static int set_pair(struct recipe *r, const struct field *f, const char *text,
                     struct err *e)
 {
-    char start[VARY_VALUE];
+    char start[RECIPE_FIELDS_VALUE];
     snprintf(start, sizeof start, "%s", text);
     char *comma = strchr(start, ',');
     if (comma) *comma = 0;
@@ -281,7 +282,7 @@ static int set_pair(struct recipe *r, const struct field *f, const char *text,
     int rc = text_double(&from, start, f->lo, f->hi, f->name, e);
     if (!rc) rc = text_double(&to, comma ? comma + 1 : start, f->lo, f->hi, f->name, e);
     if (rc) return rc;
-    vary_put(r, f, &from, sizeof from);
+    field_put(r, f, &from, sizeof from);
     memcpy((char *)r + f->end, &to, sizeof to);
     return 0;
 }
@@ -291,17 +292,17 @@ static int set(struct recipe *r, const struct field *f, const char *text, struct
     double real = 0;
     int64_t wide = 0;
     int rc = 0, whole = 0;
-    if (strlen(text) >= VARY_VALUE || strpbrk(text, " ="))
+    if (strlen(text) >= RECIPE_FIELDS_VALUE || strpbrk(text, " ="))
         return err_field(e, ERR_INVALID, f->name, "'%.40s' is not a value", text);
     switch (f->kind) {
     case INT:
         rc = text_int(&wide, text, (int64_t)f->lo, (int64_t)f->hi, f->name, e);
         whole = (int)wide;
-        if (!rc) vary_put(r, f, &whole, sizeof whole);
+        if (!rc) field_put(r, f, &whole, sizeof whole);
         return rc;
     case REAL:
         rc = text_double(&real, text, f->lo, f->hi, f->name, e);
-        if (!rc) vary_put(r, f, &real, sizeof real);
+        if (!rc) field_put(r, f, &real, sizeof real);
         return rc;
     case PAIR:
         return set_pair(r, f, text, e);
@@ -317,7 +318,7 @@ static int set(struct recipe *r, const struct field *f, const char *text, struct
 
 /* ---- the recipe as a whole ---- */
 
-static void vary_follow(struct recipe *r, const struct vary *v)
+static void recipe_fields_follow(struct recipe *r, const struct recipe_changes *v)
 {
     struct policy_cfg *p = &r->policy;
     if (given(v, "experts") && p->experts == 1 && !given(v, "route"))
@@ -343,10 +344,10 @@ static void vary_follow(struct recipe *r, const struct vary *v)
     }
 }
 
-static int check_pair(const struct recipe *r, const struct vary *v, const char *name,
-                      double from, double to, struct err *e)
+static int check_pair(const struct recipe *r, const struct recipe_changes *v,
+                      const char *name, double from, double to, struct err *e)
 {
-    const char *text = v->text[vary_place(name)];
+    const char *text = v->text[field_place(name)];
     if (text && strchr(text, ',') && from != to && r->train.schedule == TRAIN_CONSTANT)
         return err_field(e, ERR_CONFLICT, name,
                          "has an end, but the schedule is constant: --schedule linear or "
@@ -358,7 +359,8 @@ static int check_pair(const struct recipe *r, const struct vary *v, const char *
     return 0;
 }
 
-static int vary_check(const struct recipe *r, const struct vary *v, struct err *e)
+static int recipe_fields_check(const struct recipe *r, const struct recipe_changes *v,
+                               struct err *e)
 {
     const struct policy_cfg *p = &r->policy;
     const struct train_cfg *t = &r->train;
@@ -386,42 +388,42 @@ static int vary_check(const struct recipe *r, const struct vary *v, struct err *
     return rc ? rc : policy_cfg_check(p, e);
 }
 
-int vary_apply(struct recipe *r, const struct vary *v, struct err *e)
+int recipe_fields_apply(struct recipe *r, const struct recipe_changes *v, struct err *e)
 {
     for (int i = 0; i < N_FIELDS; i++) {
         int rc = v->text[i] ? set(r, &FIELDS[i], v->text[i], e) : 0;
         if (rc) return rc;
     }
-    vary_follow(r, v);
-    return vary_check(r, v, e);
+    recipe_fields_follow(r, v);
+    return recipe_fields_check(r, v, e);
 }
 
 /* ---- written down ---- */
 
-int vary_write(char *out, const struct vary *v, struct err *e)
+int recipe_fields_write(char *out, const struct recipe_changes *v, struct err *e)
 {
     int used = 0;
     *out = 0;
     for (int i = 0; i < N_FIELDS; i++) {
         if (!v->text[i]) continue;
-        used += snprintf(out + used, (size_t)(VARY_TEXT - used), "%s%s=%s",
+        used += snprintf(out + used, (size_t)(RECIPE_FIELDS_TEXT - used), "%s%s=%s",
                          used ? " " : "", FIELDS[i].name, v->text[i]);
-        if (used >= VARY_TEXT)
+        if (used >= RECIPE_FIELDS_TEXT)
             return err_field(e, ERR_RANGE, FIELDS[i].name,
                              "too many settings are changed to be written down");
     }
     return 0;
 }
 
-int vary_read(struct vary *v, char *text, struct err *e)
+int recipe_fields_read(struct recipe_changes *v, char *text, struct err *e)
 {
-    *v = (struct vary){0};
+    *v = (struct recipe_changes){0};
     char *rest;
     for (char *word = strtok_r(text, " ", &rest); word;
          word = strtok_r(NULL, " ", &rest)) {
         char *value = strchr(word, '=');
         if (value) *value++ = 0;
-        int i = vary_place(word);
+        int i = field_place(word);
         if (i < 0 || !value)
             return err_set(e, ERR_INVALID, "'%.40s' is not a setting of this program",
                            word);
@@ -430,12 +432,12 @@ int vary_read(struct vary *v, char *text, struct err *e)
     return 0;
 }
 
-uint32_t vary_hash(const struct recipe *r)
+uint32_t recipe_fields_hash(const struct recipe *r)
 {
     uint32_t crc = 0;
     for (int i = 0; i < N_FIELDS; i++) {
-        char value[VARY_VALUE], line[2 * VARY_VALUE];
-        vary_show(value, sizeof value, r, i);
+        char value[RECIPE_FIELDS_VALUE], line[2 * RECIPE_FIELDS_VALUE];
+        recipe_fields_show(value, sizeof value, r, i);
         if (FIELDS[i].later && !strcmp(value, "0")) continue;
         int n = snprintf(line, sizeof line, "%s=%s\n", FIELDS[i].name, value);
         crc = bytes_crc32(crc, line, (size_t)n);

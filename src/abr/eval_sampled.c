@@ -1,4 +1,4 @@
-#include "abr/draws.h"
+#include "abr/eval_sampled.h"
 
 #include "base/rng.h"
 
@@ -9,7 +9,7 @@
 
 #define LEVEL .95
 
-struct qoe draws_weights(uint64_t seed, int i, enum qoe_utility utility)
+struct qoe eval_sampled_weights(uint64_t seed, int i, enum qoe_utility utility)
 {
     double part[3], sum = 0;
     for (int k = 0; k < 3; k++) {
@@ -23,7 +23,7 @@ struct qoe draws_weights(uint64_t seed, int i, enum qoe_utility utility)
 /* ---- figures ---- */
 
 struct judge {
-    const struct draws *d;
+    const struct eval_sampled *d;
     const double *own, *bars;
     int n_bars;
 };
@@ -63,7 +63,7 @@ static bool holds(double mean, double bar)
     return mean >= bar - 1e-12 * fmax(1, fabs(bar));
 }
 
-static struct stats_interval draws_interval(double mean, const double *x, int n)
+static struct stats_interval sampled_interval(double mean, const double *x, int n)
 {
     return (struct stats_interval){mean, stats_percentile(x, n, (1 - LEVEL) / 2),
                                    stats_percentile(x, n, (1 + LEVEL) / 2)};
@@ -71,24 +71,24 @@ static struct stats_interval draws_interval(double mean, const double *x, int n)
 
 static int by_difference(const void *a, const void *b)
 {
-    const struct draw *x = a, *y = b;
+    const struct eval_sampled_draw *x = a, *y = b;
     return (x->diff.mean > y->diff.mean) - (x->diff.mean < y->diff.mean);
 }
 
-/* diffs: (n, DRAWS_RESAMPLES); shares, means: (DRAWS_RESAMPLES). */
-static void draws_resample(const struct judge *j, double *diffs, double *shares,
-                           double *means, int *pick, double *now, uint64_t seed)
+/* diffs: (n, EVAL_SAMPLED_RESAMPLES); shares, means: (EVAL_SAMPLED_RESAMPLES). */
+static void sampled_resample(const struct judge *j, double *diffs, double *shares,
+                             double *means, int *pick, double *now, uint64_t seed)
 {
     int n = j->d->n, traces = j->d->n_traces, which = 0;
     struct rng r;
     rng_init(&r, seed, 0);
-    for (int round = 0; round < DRAWS_RESAMPLES; round++) {
+    for (int round = 0; round < EVAL_SAMPLED_RESAMPLES; round++) {
         for (int t = 0; t < traces; t++)
             pick[t] = (int)rng_below(&r, (uint32_t)traces);
         for (int i = 0; i < n; i++) {
             double mean = own_mean(j, i, pick), bar = best_bar(j, i, pick, &which);
             now[i] = holds(mean, bar) ? fmax(mean - bar, 0) : mean - bar;
-            diffs[(size_t)i * DRAWS_RESAMPLES + (size_t)round] = now[i];
+            diffs[(size_t)i * EVAL_SAMPLED_RESAMPLES + (size_t)round] = now[i];
         }
         shares[round] = means[round] = 0;
         for (int i = 0; i < n; i++) {
@@ -99,15 +99,15 @@ static void draws_resample(const struct judge *j, double *diffs, double *shares,
     }
 }
 
-int draws_judge(struct draws *d, const double *own, const double *bars, int n_bars,
-                uint64_t seed, struct err *e)
+int eval_sampled_judge(struct eval_sampled *d, const double *own, const double *bars,
+                       int n_bars, uint64_t seed, struct err *e)
 {
     assert(d->n > 0 && d->n_traces > 0 && n_bars > 0);
     const struct judge j = {d, own, bars, n_bars};
     size_t n = (size_t)d->n;
-    double *diffs = calloc(n * DRAWS_RESAMPLES, sizeof *diffs);
-    double *shares = calloc(DRAWS_RESAMPLES, sizeof *shares);
-    double *means = calloc(DRAWS_RESAMPLES, sizeof *means);
+    double *diffs = calloc(n * EVAL_SAMPLED_RESAMPLES, sizeof *diffs);
+    double *shares = calloc(EVAL_SAMPLED_RESAMPLES, sizeof *shares);
+    double *means = calloc(EVAL_SAMPLED_RESAMPLES, sizeof *means);
     double *now = calloc(n, sizeof *now);
     int *pick = calloc((size_t)d->n_traces, sizeof *pick);
     int rc = 0;
@@ -116,21 +116,22 @@ int draws_judge(struct draws *d, const double *own, const double *bars, int n_ba
         goto out;
     }
 
-    draws_resample(&j, diffs, shares, means, pick, now, seed);
+    sampled_resample(&j, diffs, shares, means, pick, now, seed);
     double share = 0, mean = 0;
     d->below = 0;
     for (int i = 0; i < d->n; i++) {
-        struct draw *w = &d->draw[i];
+        struct eval_sampled_draw *w = &d->draw[i];
         w->mean = own_mean(&j, i, NULL);
         w->bar_mean = best_bar(&j, i, NULL, &w->bar);
-        w->diff = draws_interval(w->mean - w->bar_mean,
-                                 diffs + (size_t)i * DRAWS_RESAMPLES, DRAWS_RESAMPLES);
+        w->diff = sampled_interval(w->mean - w->bar_mean,
+                                   diffs + (size_t)i * EVAL_SAMPLED_RESAMPLES,
+                                   EVAL_SAMPLED_RESAMPLES);
         share += (double)holds(w->mean, w->bar_mean) / d->n;
         mean += w->diff.mean / d->n;
         d->below += w->diff.hi < 0;
     }
-    d->share = draws_interval(share, shares, DRAWS_RESAMPLES);
-    d->diff = draws_interval(mean, means, DRAWS_RESAMPLES);
+    d->share = sampled_interval(share, shares, EVAL_SAMPLED_RESAMPLES);
+    d->diff = sampled_interval(mean, means, EVAL_SAMPLED_RESAMPLES);
     qsort(d->draw, n, sizeof *d->draw, by_difference);
 out:
     free(pick);
@@ -144,36 +145,36 @@ out:
 /* ---- playing ---- */
 
 struct run {
-    const struct draws_cfg *cfg;
+    const struct eval_sampled_cfg *cfg;
     const struct eval_cfg *eval;
     int done, all; /* evaluations */
 };
 
-static bool draws_watch(void *ctx, double share)
+static bool sampled_watch(void *ctx, double share)
 {
     const struct run *r = ctx;
     return r->eval->progress(r->eval->progress_ctx, (r->done + share) / r->all);
 }
 
-static const char *player_name(const struct draws_cfg *cfg, int p)
+static const char *player_name(const struct eval_sampled_cfg *cfg, int p)
 {
     return p < cfg->n_policies ? cfg->policies[p] : cfg->bars[p - cfg->n_policies];
 }
 
 /* scores: (players, n, traces), made when the number of traces is known. */
-static int draws_play(double **scores, int *traces, struct run *r,
-                      const struct algo_ctx *ctx, const struct corpus *corpus,
-                      const struct video *video, struct err *e)
+static int sampled_play(double **scores, int *traces, struct run *r,
+                        const struct algo_ctx *ctx, const struct corpus *corpus,
+                        const struct video *video, struct err *e)
 {
-    const struct draws_cfg *cfg = r->cfg;
+    const struct eval_sampled_cfg *cfg = r->cfg;
     struct eval_cfg eval = *r->eval;
     eval.resamples = 0;
-    eval.progress = r->eval->progress ? draws_watch : NULL;
+    eval.progress = r->eval->progress ? sampled_watch : NULL;
     eval.progress_ctx = r;
     int players = cfg->n_policies + cfg->n_bars;
     for (int p = 0; p < players; p++)
         for (int i = 0; i < cfg->n; i++, r->done++) {
-            struct qoe qoe = draws_weights(cfg->seed, i, cfg->utility);
+            struct qoe qoe = eval_sampled_weights(cfg->seed, i, cfg->utility);
             struct eval_row row;
             int rc = eval_run(&row, player_name(cfg, p), ctx, "drawn", &qoe, corpus,
                               video, &eval, e);
@@ -192,36 +193,38 @@ static int draws_play(double **scores, int *traces, struct run *r,
     return 0;
 }
 
-int draws_run(struct draws *out, const struct draws_cfg *cfg, const struct algo_ctx *ctx,
-              const struct corpus *corpus, const struct video *video,
-              const struct eval_cfg *eval, struct err *e)
+int eval_sampled_run(struct eval_sampled *out, const struct eval_sampled_cfg *cfg,
+                     const struct algo_ctx *ctx, const struct corpus *corpus,
+                     const struct video *video, const struct eval_cfg *eval,
+                     struct err *e)
 {
-    assert(cfg->n > 0 && cfg->n <= DRAWS_MAX && cfg->n_policies > 0 && cfg->n_bars > 0);
+    assert(cfg->n > 0 && cfg->n <= EVAL_SAMPLED_MAX && cfg->n_policies > 0 &&
+           cfg->n_bars > 0);
     memset(out, 0, (size_t)cfg->n_policies * sizeof *out);
     struct run r = {cfg, eval, 0, (cfg->n_policies + cfg->n_bars) * cfg->n};
     double *scores = NULL;
-    int traces = 0, rc = draws_play(&scores, &traces, &r, ctx, corpus, video, e);
+    int traces = 0, rc = sampled_play(&scores, &traces, &r, ctx, corpus, video, e);
 
     size_t each = (size_t)cfg->n * (size_t)traces;
     for (int p = 0; p < cfg->n_policies && !rc; p++) {
-        struct draws *d = &out[p];
+        struct eval_sampled *d = &out[p];
         d->n = cfg->n;
         d->n_traces = traces;
         d->draw = calloc((size_t)cfg->n, sizeof *d->draw);
         if (!d->draw) rc = err_set(e, ERR_MEMORY, "no memory for %d draws", cfg->n);
         for (int i = 0; i < cfg->n && !rc; i++)
-            d->draw[i].qoe = draws_weights(cfg->seed, i, cfg->utility);
+            d->draw[i].qoe = eval_sampled_weights(cfg->seed, i, cfg->utility);
         if (!rc)
-            rc = draws_judge(d, scores + (size_t)p * each,
-                             scores + (size_t)cfg->n_policies * each, cfg->n_bars,
-                             eval->seed, e);
+            rc = eval_sampled_judge(d, scores + (size_t)p * each,
+                                    scores + (size_t)cfg->n_policies * each, cfg->n_bars,
+                                    eval->seed, e);
     }
     free(scores);
-    if (rc) draws_free(out, cfg->n_policies);
+    if (rc) eval_sampled_free(out, cfg->n_policies);
     return rc;
 }
 
-void draws_free(struct draws *d, int n_policies)
+void eval_sampled_free(struct eval_sampled *d, int n_policies)
 {
     for (int p = 0; p < n_policies; p++) {
         free(d[p].draw);

@@ -1,4 +1,4 @@
-#include "abr/merits.h"
+#include "abr/merge_score.h"
 
 #include "abr/emulator/player.h"
 #include "abr/traces/corpus.h"
@@ -35,15 +35,15 @@ static const struct qoe *tasks(struct qoe out[V])
     return out;
 }
 
-static struct merits_cfg small(struct qoe *qoe)
+static struct merge_score_cfg small(struct qoe *qoe)
 {
-    return (struct merits_cfg){.steps = STEPS,
-                               .links = 1,
-                               .seed = 3,
-                               .tasks = V,
-                               .qoe = tasks(qoe),
-                               .layout = FEAT_BLIND,
-                               .threads = 1};
+    return (struct merge_score_cfg){.steps = STEPS,
+                                    .links = 1,
+                                    .seed = 3,
+                                    .tasks = V,
+                                    .qoe = tasks(qoe),
+                                    .layout = FEAT_BLIND,
+                                    .threads = 1};
 }
 
 /* An independent twin for a policy that always fetches one level. */
@@ -81,10 +81,10 @@ static void fixed_level(double *out, const struct qoe *qoe, int level)
 START_TEST(vertices_are_the_experts)
 {
     struct qoe qoe[V];
-    struct merits_cfg c = small(qoe);
+    struct merge_score_cfg c = small(qoe);
     struct policy *p = experts();
     float got[POINTS * V], again[POINTS * V];
-    ck_assert_int_eq(merits_of_merges(got, p, &c, NULL), 0);
+    ck_assert_int_eq(merge_score_all(got, p, &c, NULL), 0);
     double want[V];
     for (int k = 0; k < 2; k++) {
         /* point 0 is the last expert */
@@ -96,7 +96,7 @@ START_TEST(vertices_are_the_experts)
     for (int i = 0; i < POINTS * V; i++)
         ck_assert(got[i] >= -1 && got[i] <= 1);
     c.threads = 3;
-    ck_assert_int_eq(merits_of_merges(again, p, &c, NULL), 0);
+    ck_assert_int_eq(merge_score_all(again, p, &c, NULL), 0);
     ck_assert_mem_eq(got, again, sizeof got);
     policy_free(p);
 }
@@ -105,12 +105,12 @@ END_TEST
 START_TEST(merges_that_are_none)
 {
     struct qoe qoe[V];
-    struct merits_cfg c = small(qoe);
+    struct merge_score_cfg c = small(qoe);
     struct policy *p = experts();
     float got[POINTS * V];
     struct err e = {0};
     p->actor->theta[mix_expert(&p->actor->cfg, 1).at] = NAN;
-    ck_assert_int_eq(merits_of_merges(got, p, &c, &e), ERR_NUMERIC);
+    ck_assert_int_eq(merge_score_all(got, p, &c, &e), ERR_NUMERIC);
     ck_assert_ptr_nonnull(strstr(e.detail, "not finite"));
     policy_free(p);
 
@@ -119,17 +119,17 @@ START_TEST(merges_that_are_none)
     few.actions = 3;
     p = policy_new(&few, NULL);
     e = (struct err){0};
-    ck_assert_int_eq(merits_of_merges(got, p, &c, &e), ERR_INVALID);
+    ck_assert_int_eq(merge_score_all(got, p, &c, &e), ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(e.detail, "among 3 levels"));
     policy_free(p);
 }
 END_TEST
 
-Suite *suite_abr_merits(void);
-Suite *suite_abr_merits(void)
+Suite *suite_abr_merge_score(void);
+Suite *suite_abr_merge_score(void)
 {
-    Suite *s = suite_create("abr/merits");
-    TCase *t = tcase_create("abr/merits");
+    Suite *s = suite_create("abr/merge_score");
+    TCase *t = tcase_create("abr/merge_score");
     tcase_add_test(t, vertices_are_the_experts);
     tcase_add_test(t, merges_that_are_none);
     suite_add_tcase(s, t);

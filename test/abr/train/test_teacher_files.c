@@ -1,4 +1,4 @@
-#include "abr/train/mentors.h"
+#include "abr/train/teacher_files.h"
 
 #include "learn/ckpt.h"
 #include "support/tmpdir.h"
@@ -43,18 +43,19 @@ START_TEST(by_what_they_were_trained_on)
     struct abr_env_cfg env = abr_env_cfg_default();
     struct policy_cfg student = policy_cfg_default(FEAT_FULL_DIM);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        struct mentors m = {0};
+        struct teacher_files m = {0};
         const char *path =
             policy_file(dir, "a", kinds[k].profile, kinds[k].players, "full", 12);
         struct err e = {0};
-        ck_assert_msg(mentors_add(&m, path, &student, &env, &e) == 0, "%s", e.detail);
+        ck_assert_msg(teacher_files_add(&m, path, &student, &env, &e) == 0, "%s",
+                      e.detail);
         ck_assert_int_eq(m.n, 1);
         ck_assert_int_eq(m.teachers.n, kinds[k].n);
         for (int i = 0; i < kinds[k].n; i++) {
             ck_assert_int_eq(m.teachers.tag[i], kinds[k].tag[i]);
             ck_assert_ptr_eq(m.teachers.policy[i], m.policy[0]);
         }
-        mentors_free(&m);
+        teacher_files_free(&m);
         ck_assert_int_eq(m.n, 0);
     }
     tmpdir_remove(dir);
@@ -68,16 +69,16 @@ START_TEST(shorter_videos_have_teachers_of_their_own)
     const char *dir = strdup(tmpdir_new());
     struct abr_env_cfg env = abr_env_cfg_default();
     struct policy_cfg student = policy_cfg_default(FEAT_FULL_DIM);
-    struct mentors m = {0};
+    struct teacher_files m = {0};
     struct err e = {0};
     env.lengths = .5;
     const char *path = policy_file(dir, "a", NULL, "any", "full", 12);
-    ck_assert_msg(mentors_add(&m, path, &student, &env, &e) == 0, "%s", e.detail);
+    ck_assert_msg(teacher_files_add(&m, path, &student, &env, &e) == 0, "%s", e.detail);
     ck_assert_int_eq(m.teachers.n, 10);
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(m.teachers.tag[i], i);
     ck_assert_int_eq(abr_env_tag_short(&env, 0), 10);
-    mentors_free(&m);
+    teacher_files_free(&m);
     tmpdir_remove(dir);
     free((void *)dir);
 }
@@ -86,13 +87,13 @@ END_TEST
 START_TEST(what_players_an_environment_has)
 {
     struct abr_env_cfg env = abr_env_cfg_default();
-    ck_assert_str_eq(mentors_players(&env), "any");
+    ck_assert_str_eq(teacher_files_players(&env), "any");
     env.players = 0;
-    ck_assert_str_eq(mentors_players(&env), "any"); /* some have no known end */
+    ck_assert_str_eq(teacher_files_players(&env), "any"); /* some have no known end */
     env.live = 0;
-    ck_assert_str_eq(mentors_players(&env), "standard");
+    ck_assert_str_eq(teacher_files_players(&env), "standard");
     env.players = 1;
-    ck_assert_str_eq(mentors_players(&env), "drawn");
+    ck_assert_str_eq(teacher_files_players(&env), "drawn");
 }
 END_TEST
 
@@ -101,28 +102,28 @@ START_TEST(who_cannot_teach)
     const char *dir = strdup(tmpdir_new());
     struct abr_env_cfg env = abr_env_cfg_default();
     struct policy_cfg student = policy_cfg_default(FEAT_FULL_DIM);
-    struct mentors m = {0};
+    struct teacher_files m = {0};
     struct err e = {0};
     const char *path = policy_file(dir, "a", NULL, NULL, "paper", 12);
-    ck_assert_int_eq(mentors_add(&m, path, &student, &env, &e), ERR_CONFLICT);
+    ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), ERR_CONFLICT);
     ck_assert_str_eq(e.field, path);
     ck_assert_ptr_nonnull(strstr(e.detail, "observes layout paper, the student full"));
     path = policy_file(dir, "a", NULL, NULL, NULL, 12);
-    ck_assert_int_eq(mentors_add(&m, path, &student, &env, &e), ERR_CONFLICT);
+    ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), ERR_CONFLICT);
     path = policy_file(dir, "a", NULL, NULL, "full", 6);
-    ck_assert_int_eq(mentors_add(&m, path, &student, &env, &e), ERR_CONFLICT);
+    ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), ERR_CONFLICT);
 
     path = policy_file(dir, "a", "news", NULL, "full", 12);
     env.n_profiles = 1; /* documentary alone */
     e = (struct err){0};
-    ck_assert_int_eq(mentors_add(&m, path, &student, &env, &e), ERR_CONFLICT);
+    ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), ERR_CONFLICT);
     ck_assert_msg(strstr(e.detail, "was trained for news, the student is not") != NULL,
                   "%s", e.detail);
     ck_assert_int_eq(m.teachers.n, 0);
     e = (struct err){0};
-    ck_assert_int_eq(mentors_add(&m, tmpdir_path(dir, "none"), &student, &env, &e),
+    ck_assert_int_eq(teacher_files_add(&m, tmpdir_path(dir, "none"), &student, &env, &e),
                      ERR_ABSENT);
-    mentors_free(&m);
+    teacher_files_free(&m);
     tmpdir_remove(dir);
     free((void *)dir);
 }
@@ -134,30 +135,30 @@ START_TEST(more_than_can_be_kept)
     const char *dir = strdup(tmpdir_new());
     struct abr_env_cfg env = abr_env_cfg_default();
     struct policy_cfg student = policy_cfg_default(FEAT_FULL_DIM);
-    struct mentors m = {0};
+    struct teacher_files m = {0};
     struct err e = {0};
     const char *path = policy_file(dir, "a", NULL, "drawn", "full", 12);
     for (int i = 0; i < TEACHERS_MAX / 4; i++)
-        ck_assert_int_eq(mentors_add(&m, path, &student, &env, &e), 0);
+        ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), 0);
     uint32_t crc = m.crc;
-    ck_assert_int_eq(mentors_add(&m, path, &student, &env, &e), ERR_FULL);
+    ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), ERR_FULL);
     ck_assert(crc != 0);
-    mentors_free(&m);
+    teacher_files_free(&m);
 
     path = policy_file(dir, "a", NULL, NULL, "full", 12);
     for (int i = 0; i < TEACHERS_MAX; i++)
-        ck_assert_int_eq(mentors_add(&m, path, &student, &env, &e), 0);
-    ck_assert_int_eq(mentors_add(&m, path, &student, &env, &e), ERR_FULL);
-    mentors_free(&m);
+        ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), 0);
+    ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), ERR_FULL);
+    teacher_files_free(&m);
     tmpdir_remove(dir);
     free((void *)dir);
 }
 END_TEST
 
-Suite *suite_abr_train_mentors(void);
-Suite *suite_abr_train_mentors(void)
+Suite *suite_abr_train_teacher_files(void);
+Suite *suite_abr_train_teacher_files(void)
 {
-    Suite *s = suite_create("abr/mentors");
+    Suite *s = suite_create("abr/teacher_files");
     TCase *t = tcase_create("all");
     tcase_add_test(t, by_what_they_were_trained_on);
     tcase_add_test(t, shorter_videos_have_teachers_of_their_own);

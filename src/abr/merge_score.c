@@ -1,4 +1,4 @@
-#include "abr/merits.h"
+#include "abr/merge_score.h"
 
 #include "abr/traces/corpus.h"
 #include "abr/manifests/video.h"
@@ -14,15 +14,15 @@ static const double LINK_S = 320;
 
 struct judging {
     const struct policy *experts;
-    const struct merits_cfg *cfg;
+    const struct merge_score_cfg *cfg;
     struct policy_cfg merged; /* configuration of a merge */
     const struct corpus *corpus;
     const struct video *video;
     float *out;
 };
 
-void merits_add(struct merits_sums *s, const struct qoe *qoe, int tasks,
-                const struct player *p, int level, int previous)
+void merge_score_add(struct merge_score_sums *s, const struct qoe *qoe, int tasks,
+                     const struct player *p, int level, int previous)
 {
     const struct view *v = &p->view;
     double carried = v->throughput_kbps[v->n_history - 1];
@@ -37,14 +37,14 @@ void merits_add(struct merits_sums *s, const struct qoe *qoe, int tasks,
     }
 }
 
-double merits_of(const struct merits_sums *s, int task)
+double merge_score_of(const struct merge_score_sums *s, int task)
 {
     if (s->room[task] <= 0) return 0;
     return fmin(fmax(s->gain[task] / s->room[task], -1), 1);
 }
 
-static int merits_play(struct merits_sums *s, const struct judging *j,
-                       const struct packed *policy, const struct trace *link)
+static int merge_play(struct merge_score_sums *s, const struct judging *j,
+                      const struct packed *policy, const struct trace *link)
 {
     struct emu_world world = {j->video, link, emu_cfg_default()};
     struct player p;
@@ -58,35 +58,36 @@ static int merits_play(struct merits_sums *s, const struct judging *j,
         int rc = packed_decide(&choice, policy, obs, feat_mask(&p.view), -1);
         if (rc) return rc;
         end = player_step(&p, choice.action, 1);
-        merits_add(s, j->cfg->qoe, j->cfg->tasks, &p, choice.action, previous);
+        merge_score_add(s, j->cfg->qoe, j->cfg->tasks, &p, choice.action, previous);
     }
     return 0;
 }
 
-static int merits_judge(void *ctx, int point, struct err *e)
+static int merge_judge(void *ctx, int point, struct err *e)
 {
     const struct judging *j = ctx;
     float x[LATTICE_DIM_MAX];
     int tasks = j->cfg->tasks;
-    struct merits_sums s = {{0}, {0}};
+    struct merge_score_sums s = {{0}, {0}};
     lattice_at(x, j->experts->cfg.experts, j->cfg->steps, point);
     struct policy *p = policy_new(&j->merged, e);
     struct packed *w = p ? packed_new(&j->merged, e) : NULL;
     int rc = w ? bank_policy(p, j->experts, x) : ERR_MEMORY;
     if (!rc) packed_load(w, p);
     for (int i = 0; i < j->corpus->n && !rc; i++)
-        rc = merits_play(&s, j, w, j->corpus->traces[i]);
+        rc = merge_play(&s, j, w, j->corpus->traces[i]);
     for (int t = 0; t < tasks && !rc; t++)
-        j->out[point * tasks + t] = (float)merits_of(&s, t);
+        j->out[point * tasks + t] = (float)merge_score_of(&s, t);
     packed_free(w);
     policy_free(p);
     return rc ? err_set(e, rc, "a merge is not finite") : 0; /* the first failure stays */
 }
 
-int merits_of_merges(float *out, const struct policy *experts,
-                     const struct merits_cfg *cfg, struct err *e)
+int merge_score_all(float *out, const struct policy *experts,
+                    const struct merge_score_cfg *cfg, struct err *e)
 {
-    assert(cfg->tasks >= 1 && cfg->tasks <= MERITS_TASKS && !feat_rolled(cfg->layout));
+    assert(cfg->tasks >= 1 && cfg->tasks <= MERGE_SCORE_TASKS &&
+           !feat_rolled(cfg->layout));
     assert(experts->cfg.experts <= LATTICE_DIM_MAX);
     int n = lattice_points(experts->cfg.experts, cfg->steps);
     struct judging j = {.experts = experts, .cfg = cfg, .out = out};
@@ -101,7 +102,7 @@ int merits_of_merges(float *out, const struct policy *experts,
     else if (video->levels > experts->cfg.actions)
         rc = err_set(e, ERR_INVALID, "the experts choose among %d levels, not %d",
                      experts->cfg.actions, video->levels);
-    if (!rc) rc = pool_try(n, cfg->threads, merits_judge, &j, e);
+    if (!rc) rc = pool_try(n, cfg->threads, merge_judge, &j, e);
     video_free(video);
     corpus_free(links);
     return rc;

@@ -1,0 +1,66 @@
+/* eval_sampled.h - policies scored on sampled weights: mu drawn from the simplex.
+ *
+ *   mu ~ Dirichlet(1, 1, 1): quality, switch and stall >= 0, their sum 1
+ *
+ * For each draw every policy and every bar plays every trace. A bar is a baseline that plays with the
+ * same weights. A policy passes a draw when its mean over the traces is not below that of the best
+ * bar.
+ *
+ * Intervals: bootstrap at 95 % (EVAL_SAMPLED_RESAMPLES). The difference of one draw resamples traces.
+ * Figures over all draws resample traces and draws, since other weights could have been drawn. The best
+ * bar is chosen again in every resample.
+ *
+ * Errors: those of eval_run, ERR_MEMORY, EVAL_STOPPED.
+ * Ownership: eval_sampled_free releases what eval_sampled_run filled.
+ * Threads: as eval_run; the result does not depend on them. */
+#ifndef ABR_EVAL_SAMPLED_H
+#define ABR_EVAL_SAMPLED_H
+
+#include "abr/eval.h"
+#include "base/stats.h"
+
+#define EVAL_SAMPLED_RESAMPLES 1000
+#define EVAL_SAMPLED_MAX 100000
+
+struct eval_sampled_cfg {
+    int n; /* weights drawn */
+    uint64_t seed;
+    enum qoe_utility utility;
+    const char *const *policies; /* those that are judged */
+    int n_policies;
+    const char *const *bars; /* those they are judged by, at least one */
+    int n_bars;
+};
+
+struct eval_sampled_draw {
+    struct qoe qoe;
+    double mean, bar_mean;      /* of the policy, and of the best bar */
+    int bar;                    /* which one */
+    struct stats_interval diff; /* policy - best bar, over traces */
+};
+
+struct eval_sampled {
+    int n, n_traces;
+    struct eval_sampled_draw *draw; /* (n), the worst difference first; owned */
+    struct stats_interval share;    /* of draws with mean >= bar_mean */
+    struct stats_interval diff;     /* mean over draws */
+    int below;                      /* draws whose whole interval is below 0 */
+};
+
+/* The weights of draw i: a pure function. */
+struct qoe eval_sampled_weights(uint64_t seed, int i, enum qoe_utility utility);
+
+/* out: (n_policies). eval's progress counts the whole. eval->resamples is not used. */
+int eval_sampled_run(struct eval_sampled *out, const struct eval_sampled_cfg *cfg,
+                     const struct algo_ctx *ctx, const struct corpus *corpus,
+                     const struct video *video, const struct eval_cfg *eval,
+                     struct err *e) __attribute__((warn_unused_result));
+void eval_sampled_free(struct eval_sampled *d, int n_policies);
+
+/* The figures of one policy from its scores: own (n, traces) and bars (n_bars, n, traces),
+ * row-major. Fills draw[i] but for qoe, which the caller has put there, and sorts. */
+int eval_sampled_judge(struct eval_sampled *d, const double *own, const double *bars,
+                       int n_bars, uint64_t seed, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif
