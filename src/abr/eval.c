@@ -27,7 +27,7 @@ int eval_first_level(const struct eval_cfg *cfg)
     return cfg->count_first ? -1 : FIRST_LEVEL;
 }
 
-/* What one trace gave: sums over counted chunks, divided by their number. */
+/* The score of one trace: sums over counted chunks, divided by their number. */
 struct score {
     double qoe, bitrate_mbps, stall_s, switch_mbps, bound, stalled, session_stall_s;
 };
@@ -71,7 +71,7 @@ static int tally(void *ctx, const struct replay_step *step, struct err *e)
     return 0;
 }
 
-/* levels: the whole plan of the oracle, or NULL: ask the algorithm. */
+/* levels: the whole plan of the oracle; NULL: the algorithm decides. */
 static int eval_play(struct score *s, const struct run *r, const struct emu_world *world,
                      uint64_t key, struct algo *algo, const int *levels, struct err *e)
 {

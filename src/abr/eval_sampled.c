@@ -57,7 +57,7 @@ static double own_mean(const struct judge *j, int i, const int *pick)
     return mean_of(j->own + (size_t)i * (size_t)j->d->n_traces, pick, j->d->n_traces);
 }
 
-/* equal but for rounding: two that choose alike are level */
+/* equal up to rounding: two policies that choose alike tie */
 static bool holds(double mean, double bar)
 {
     return mean >= bar - 1e-12 * fmax(1, fabs(bar));
@@ -161,7 +161,7 @@ static const char *player_name(const struct eval_sampled_cfg *cfg, int p)
     return p < cfg->n_policies ? cfg->policies[p] : cfg->bars[p - cfg->n_policies];
 }
 
-/* scores: (players, n, traces), made when the number of traces is known. */
+/* scores: (players, n, traces), allocated when the number of traces is known. */
 static int sampled_play(double **scores, int *traces, struct run *r,
                         const struct algo_ctx *ctx, const struct corpus *corpus,
                         const struct video *video, struct err *e)

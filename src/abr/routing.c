@@ -19,7 +19,7 @@ struct crew {
     struct packed *packed;   /* of the first */
     enum feat_layout layout; /* of all */
     struct routing *out;
-    float *obs; /* (CHUNK, dim): states that wait to be routed */
+    float *obs; /* (CHUNK, dim): states to be routed */
     int waiting;
     int *first, *chosen; /* (2, CHUNK) of the first policy; (CHUNK) */
 };
@@ -71,7 +71,7 @@ static const struct mix *routing_net_of(const struct crew *c, int policy, int wh
     return which == ROUTING_ACTOR ? c->policy[policy]->actor : c->policy[policy]->critic;
 }
 
-/* The states that wait, by every router. */
+/* Routes the waiting states by every router. */
 static void routing_route(struct crew *c, int profile)
 {
     for (int p = 0; p < c->cfg->n; p++)

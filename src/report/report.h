@@ -19,11 +19,11 @@
  *   report_check(r, "effective rank, pamoe / moe", ratio, 1.4, INFINITY);
  *   rc = report_write(r, dir, &assets, &e);
  *
- * Everything is added at the end: rows and cells go to the last table, series and rules to the last
- * panel, panels to the last figure. A figure with several panels shows them side by side (small
- * multiples); a series of the same name has the same colour in all of them, and where it can in the
- * whole report. Colours are Okabe and Ito's, which colour-blind readers tell apart; past seven in
- * one figure they come again dashed.
+ * Everything is appended: rows and cells to the last table, series and rules to the last panel, panels
+ * to the last figure. The panels of a figure stand side by side (small multiples). A series of the same
+ * name has the same colour in all panels, and where possible in the whole report. The colours are those
+ * of Okabe and Ito, which colour-blind readers can tell apart. After seven in one figure they repeat,
+ * dashed.
  *
  * report_write makes in dir, which exists:
  *   NAME.html   opens from disk, needs no network; charts by uPlot, whose text the caller passes
@@ -31,13 +31,14 @@
  *   NAME.json   {"name", "title", "parameters": {}, "checks": [{name, value, low, high, pass}],
  *                "tables": [{title, columns, rows: [{}]}]}
  *   index.html  the list of all reports whose JSON lies in dir
- * each whole or not at all, and the same bytes for the same content. Numbers carry 12 significant
- * digits in CSV and JSON; one that is not finite is a gap in a chart, "-" in the
- * page, empty in CSV, null in JSON.
+ * Each file is written whole or not at all, with the same bytes for the same content. Numbers have 12
+ * significant digits in CSV and JSON. A number that is not finite is a gap in a chart, "-" in the page,
+ * empty in CSV and null in JSON.
  *
- * Texts are plain, escaped where they are printed, and copied: nothing is borrowed past the call.
- * Errors: report_new ERR_MEMORY; report_write ERR_MEMORY (also when memory ran out while things
- * were added), ERR_IO, ERR_INVALID (an asset that would end its own element).
+ * Errors: report_new ERR_MEMORY; report_write ERR_MEMORY (also when memory ran out before), ERR_IO,
+ * ERR_INVALID (an asset that would end its own element).
+ * Ownership: texts are plain, copied, and escaped when they are printed. Nothing is borrowed past the
+ * call.
  * Threads: not shared. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H

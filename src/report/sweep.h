@@ -1,5 +1,4 @@
-/* sweep.h - many independent runs over the processors, each kept in a file so that a sweep that was
- * stopped goes on where it was.
+/* sweep.h - many independent runs over the processors; files keep the results of finished runs.
  *
  *   static int one(void *ctx, int i, struct sweep_job *job, struct err *e)
  *   {
@@ -16,26 +15,26 @@
  *   rc = sweep_go(s, one, &plan, &e);          (0, SWEEP_STOPPED or ERR_*)
  *   const double *curve = sweep_result(s, 0, &bytes);
  *
- * Runs begin in their order, the next free thread takes the next one (base/pool): put long ones
- * first. A run is a function of its configuration alone and gives bytes; results do not depend on
- * the number of threads, nor on which runs were read back.
+ * The next free thread takes the next run in their order (base/pool): put long ones first. A run is a
+ * function of its configuration alone and gives bytes. Results do not depend on the number of threads,
+ * nor on which runs were read back.
  *
  * Files: dir/NAME.run, written whole (temporary name, fsync, rename) when its run ends:
  *   abrd run 1 HASH BYTES CRC\n   hash of configuration and version; length and CRC-32 of the rest
  *   CONFIG\n                      for people
  *   the bytes of sweep_put
- * At the start a file of another configuration or version, or one that is torn, is counted in
- * sweep_redo and its run is done again. With dir NULL nothing is kept.
+ * A sweep that was stopped continues from these files. A file of another configuration or version, or
+ * a torn one, counts in sweep_redo, and its run is repeated. With dir NULL nothing is kept. The bytes
+ * are the machine's own: a folder is resumed on the machine that began it.
  *
- * Bytes are the machine's own: a folder is resumed on the machine that began it.
+ * Progress: the callback is never in two threads at a time, but may be in any. It returns true to stop.
+ * Running runs then see true from sweep_tick, no others begin, and sweep_go returns SWEEP_STOPPED.
+ * Finished runs are kept.
  *
- * Progress: the callback is never in two threads at a time, but may be in any; it returns true to
- * stop, then running runs see true from sweep_tick, no others begin, and sweep_go returns
- * SWEEP_STOPPED. What was finished is kept.
- *
- * Errors: ERR_INVALID (a name that is no file's name, or twice), ERR_MEMORY, ERR_IO; of failing runs
- * that of the lowest index, with its name in e->field. Ownership: texts of runs are borrowed as
- * long as the sweep lives. Threads: not shared; sweep_tick and sweep_put in the run's own. */
+ * Errors: ERR_INVALID (a name that is no file name, or a name twice), ERR_MEMORY, ERR_IO; of failing
+ * runs the error of the lowest index, with its name in e->field.
+ * Ownership: texts of runs are borrowed as long as the sweep lives.
+ * Threads: not shared; sweep_tick and sweep_put in the run's own thread. */
 #ifndef REPORT_SWEEP_H
 #define REPORT_SWEEP_H
 

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <math.h>
 
-/* The order of the floating-point operations below is the original's, and the golden
- * trajectories hang on it: regroup nothing. Exact rewrites used: x / 8 == x * .125, and
+/* The floating-point operations are in the original's order. Regroup nothing: the golden
+ * trajectories depend on it. Exact rewrites used: x / 8 == x * 0.125, and
  * x * 1 == x for the bandwidth factor. */
 
 struct emu_cfg emu_cfg_default(void)
@@ -44,14 +44,14 @@ void emu_start(struct emu *m, const struct emu_world *world, int start_row)
     m->chunk = 0;
 }
 
-/* Where in the trace the clock stands. Kept in locals while a chunk is walked through. */
+/* The clock's place in the trace. Kept in locals during a chunk. */
 struct place {
     int row;
     double clock_s;
 };
 
-/* Row `row` is used up: on to the next, or round the corner. With EMU_WRAP_NONE the row
- * behind the last is legal and stands for the time after the trace. */
+/* Advances to the next row, or wraps. With EMU_WRAP_NONE the row behind the last is legal and stands
+ * for the time after the trace. */
 static inline void next_row(struct place *at, const struct trace *t, enum emu_wrap wrap)
 {
     at->clock_s = t->time_s[at->row];
@@ -61,8 +61,8 @@ static inline void next_row(struct place *at, const struct trace *t, enum emu_wr
     at->clock_s = wrap == EMU_WRAP_FIRST ? t->time_s[0] : 0.0;
 }
 
-/* After the trace its last positive throughput holds for ever, so that a chunk arrives in
- * finite time even when the trace ends in an outage. Traces have one: see trace_check. */
+/* After the trace its last positive throughput holds for ever. So a chunk arrives in finite time even
+ * when the trace ends in an outage. Every trace has such a throughput (trace_check). */
 static double last_positive(const struct trace *t)
 {
     int i = t->n - 1;
@@ -71,7 +71,7 @@ static double last_positive(const struct trace *t)
     return t->mbps[i];
 }
 
-/* The inner loop of every simulation: in line, so that the place stays in registers. */
+/* The inner loop of every simulation, inlined so that the place stays in registers. */
 __attribute__((always_inline)) static inline double
 download(struct place *at, const struct emu_world *w, double bytes)
 {
@@ -95,7 +95,7 @@ download(struct place *at, const struct emu_world *w, double bytes)
     }
 }
 
-/* Bytes that come in so many seconds. */
+/* Bytes that arrive within some seconds. */
 static double carried(struct place *at, const struct emu_world *w, double seconds)
 {
     const struct trace *t = w->trace;
@@ -115,8 +115,8 @@ static double carried(struct place *at, const struct emu_world *w, double second
     }
 }
 
-/* Watches *level arrive until it is abandoned or whole, RTT left out: the seconds that were lost with
- * an abandoned copy, after which *level is to be fetched, or 0 and nothing has passed. */
+/* Watches *level arrive until it is abandoned or complete, without the RTT. Returns the seconds that an
+ * abandoned copy took, with *level to be fetched next; or 0, and no time has passed. */
 static double watch_chunk(struct place *at, const struct emu *m, int *level,
                           const struct emu_watch *watch)
 {
@@ -165,7 +165,7 @@ static inline double positive(double x)
     return x > 0.0 ? x : 0.0;
 }
 
-/* The chunk is there, at `level`, after delay_ms: the buffer drains, gains it, and is waited for. */
+/* The chunk arrived at `level` after delay_ms: drains the buffer, adds the chunk, sleeps if needed. */
 static inline void arrive(struct emu *m, struct place at, int level, double delay_ms,
                           double copy_ms, struct emu_result *out)
 {

@@ -122,7 +122,7 @@ static double clip(double x, double lo, double hi)
     return x < lo ? lo : x > hi ? hi : x;
 }
 
-/* fmax and fmin are calls for the sake of NaN, which a view does not hold */
+/* fmax and fmin are calls because of NaN, which a view never holds */
 static double feat_larger(double a, double b)
 {
     return a > b ? a : b;
@@ -145,7 +145,7 @@ static float squash(double x, float half)
     return y / (y + half);
 }
 
-/* the same for what is bounded already, all levels' in one loop: divisions side by side */
+/* the same for values that are already bounded: one loop over all levels, with parallel divisions */
 static void squash_all(float x[VIEW_LEVELS * TIMES], float half)
 {
     for (int i = 0; i < VIEW_LEVELS * TIMES; i++)
@@ -181,7 +181,7 @@ double feat_reward_scale(const struct view *v)
     return scale_of(s);
 }
 
-/* What several entries need. */
+/* Values that several entries need. */
 struct basis {
     double top, per_top; /* kbit/s and its inverse */
     double share[3], scale;
@@ -189,7 +189,7 @@ struct basis {
     double bytes[VIEW_LEVELS];
 };
 
-/* Harmonic mean of up to five entries before `end`, of which inverses are given. */
+/* Harmonic mean of up to five entries before `end`, from their inverses. */
 static double harmonic(const double *inverse, int end)
 {
     int from = end > ESTIMATE_CHUNKS ? end - ESTIMATE_CHUNKS : 0;
@@ -260,7 +260,7 @@ static void quarter_logs(float x[LOGS])
         m[i] = m[i] < 0x1p12f ? m[i] : 0x1p12f;
     memcpy(bits, m, sizeof bits);
     for (int i = 0; i < LOGS; i++) {
-        /* 0x3f3504f3: the bits of sqrt(1/2), from where exponents are counted */
+        /* 0x3f3504f3: the bits of sqrt(1/2), where exponents begin */
         e[i] = (bits[i] - 0x3f3504f3) >> 23;
         bits[i] -= (int32_t)((uint32_t)e[i] << 23);
     }
@@ -384,7 +384,7 @@ static void observe_full(float *o, const struct view *v)
     observe_levels(o + AT_LEVEL, v, &b);
 }
 
-/* What the viewer values, taken out again. */
+/* FEAT_BLIND: zeros for what shows the viewer's weights. */
 static void hide_viewer(float *o)
 {
     memset(o + AT_WEIGHTS, 0, N_WEIGHTS * sizeof *o);
@@ -422,7 +422,7 @@ void feat_paper_push(float *state, const struct view *v)
     for (int row = 0; row < 6; row++) {
         float *s = state + row * PAPER_COLS, oldest = s[0];
         memmove(s, s + 1, (PAPER_COLS - 1) * sizeof *s);
-        s[PAPER_COLS - 1] = oldest; /* a roll: seen where nothing is written over it */
+        s[PAPER_COLS - 1] = oldest; /* rolls; stays visible where nothing overwrites it */
     }
     paper_newest(state, v);
 }

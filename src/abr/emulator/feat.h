@@ -1,7 +1,6 @@
-/* feat.h - from a view to the flat observation a policy sees. One layout for emulator,
- * training and daemon.
+/* feat.h - from a view to the flat observation of a policy, for emulator, training and daemon.
  *
- * FEAT_FULL (FEAT_FULL_DIM floats, about unit scale; feat_name tells each entry):
+ * FEAT_FULL (FEAT_FULL_DIM floats, about unit scale; feat_name names each entry):
  *   at  n
  *    0 28  session: last level, buffer and its limit, what remains, the viewer's weights,
  *          throughput statistics
@@ -10,21 +9,21 @@
  *   48  8  download-time history, newest last: d / (d + chunk_s)
  *   56 72  per level k, 6 each: rate share of the top; predicted download time; predicted
  *          stall and one-step reward, at the mean and at the cautious estimate
- * Levels that do not exist are zero. Everything is relative to the ladder's top rate and
- * to the chunk's length, so that one policy can serve ladders it was not trained on.
+ * Entries of levels that do not exist are zero. Everything is relative to the ladder's top rate and to
+ * the chunk's length, so one policy can serve ladders that it was not trained on.
  *
- * Throughput estimates: the harmonic mean of the last 5 chunks, and that mean divided by
- * 1 + the worst relative error that the same rule made in the history (RobustMPC, Yin et
- * al., SIGCOMM 2015).
+ * Throughput estimates: the harmonic mean of the last 5 chunks, and the cautious one, which divides it
+ * by 1 + the worst relative error that the same rule made in the history (RobustMPC, Yin et al.,
+ * SIGCOMM 2015).
  *
- * FEAT_BLIND: FEAT_FULL with zeros in place of all that tells what the viewer values: the
- * weights, the utility and the predicted rewards. For experiments; the daemon refuses it.
+ * FEAT_BLIND: FEAT_FULL with zeros for everything that shows the viewer's weights: the weights, the
+ * utility and the predicted rewards. For experiments; the daemon refuses it.
  *
- * FEAT_PAPER (48 floats): the 6 x 8 state of the PA-MoE authors' code, row-major, the
- * profile not included: last rate, buffer [s], throughput [MB/s], download time [10 s],
- * next sizes [MB], remaining share. A view holds no history of rates, buffers and
- * remains: feat_observe fills their newest column, feat_paper_push keeps the whole state
- * from step to step, with the stale entries that rolling leaves behind the sizes.
+ * FEAT_PAPER (48 floats): the 6 x 8 state of the PA-MoE authors' code, row-major, without the profile:
+ * last rate, buffer [s], throughput [MB/s], download time [10 s], next sizes [MB], remaining share. A
+ * view holds no history of rates, buffers and remains, so feat_observe fills only their newest column.
+ * feat_paper_push keeps the whole state from step to step, with the stale entries that rolling leaves
+ * behind the sizes.
  *
  * FEAT_PAPER_HINT (51): the same and the viewer's three weights, each over their sum.
  *
@@ -44,7 +43,7 @@ enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND, FEAT_PAPER_HINT };
 #define FEAT_PAPER_HINT_DIM 51
 
 int feat_dim(enum feat_layout layout);
-/* The paper's state, which feat_paper_push keeps from chunk to chunk. */
+/* Whether feat_paper_push keeps this layout's state from chunk to chunk. */
 bool feat_rolled(enum feat_layout layout);
 
 /* "full", "paper", "blind", "paper-hint" and back (ERR_INVALID). */
@@ -52,13 +51,13 @@ const char *feat_layout_name(enum feat_layout layout);
 int feat_layout_parse(enum feat_layout *out, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 
-/* What entry `index` holds, e.g. "level3.stall_cautious". */
+/* The name of entry `index`, e.g. "level3.stall_cautious". */
 void feat_name(char *out, size_t size, enum feat_layout layout, int index);
 
-/* obs: (feat_dim). Every entry is finite for any view within wire's limits. */
+/* obs: (feat_dim). Every entry is finite for any view within the limits of view.h. */
 void feat_observe(float *obs, enum feat_layout layout, const struct view *v);
 
-/* FEAT_PAPER: moves `state` (48, zeros before the first call) on to the view v. */
+/* FEAT_PAPER: advances `state` (48, zeros before the first call) to the view v. */
 void feat_paper_push(float *state, const struct view *v);
 
 /* FEAT_PAPER_HINT: the three entries behind that state. */
@@ -68,11 +67,11 @@ void feat_paper_hint(float out[FEAT_PAPER_HINT_DIM - FEAT_PAPER_DIM],
 /* Bit k set: level k exists. */
 uint32_t feat_mask(const struct view *v);
 
-/* What rewards are divided by before anything learns from them:
+/* Rewards are divided by this before training:
  *   (mu_quality dq + mu_switch dchange + mu_stall chunk_s) / 4
- * with dq, dchange the ladder's span from bottom to top. It is the sum of the weights for
- * Pensieve's ladder with the linear utility and 4 s chunks, and keeps viewers of other
- * ladders and weights on the same scale. Always > 0. */
+ * with dq, dchange the ladder's span from bottom to top. For Pensieve's ladder with the linear utility
+ * and 4 s chunks it is the sum of the weights. It brings viewers of other ladders and weights to the
+ * same scale. Always > 0. */
 double feat_reward_scale(const struct view *v);
 
 #endif

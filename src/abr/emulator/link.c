@@ -41,7 +41,7 @@ static int link_fill(struct stretch *s, const struct emu_world *w, int row,
     return 0;
 }
 
-/* Without a wrap the last positive throughput goes on: laps of one long slot. */
+/* Without a wrap the last positive throughput continues: laps of one long slot. */
 static int fill_tail(struct stretch *s, const struct emu_world *w)
 {
     int row = w->trace->n - 1;
@@ -120,8 +120,8 @@ static struct cursor locate(const struct link *l, double time_s)
     return c;
 }
 
-/* To the slot in which the delivered bytes reach target. What rounding may have added to a
- * target on a slot's very end must not make it wait out an outage behind that slot. */
+/* The slot in which the delivered bytes reach target. Rounding of a target at the end of a slot must
+ * not make it wait for the end of an outage behind that slot. */
 static void seek(struct cursor *c, const struct link *l, double target)
 {
     while (c->base_bytes + c->s->bytes[c->i + 1] < target - SLACK_BYTES) {
@@ -133,7 +133,7 @@ static void seek(struct cursor *c, const struct link *l, double target)
     }
 }
 
-/* Where the line through the slot reaches x, given by times and values at its ends. */
+/* The time at which the line through the slot reaches x; times and values are those of its ends. */
 static double along(double x, double x0, double x1, double y0, double y1)
 {
     return y0 + (x - x0) * (y1 - y0) / (x1 - x0);

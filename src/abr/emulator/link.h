@@ -1,16 +1,16 @@
-/* link.h - what a trace can carry, as a function of time.
+/* link.h - the bytes that a trace carries, as a function of time.
  *
  *   c(t) = bytes of payload delivered from the start to t,  finish(t, s) = min {u : c(u) >= c(t) + s}
  *
- * t [s] counts from the start row, round trips left out: the emulator's clock (emu.h). The
- * same slots, wraps and factors as the emulator's, summed up once, so that searches over many
- * plans find an end of a download without walking the trace from its beginning. Equal to the
- * emulator up to rounding (about 1e-12 of the time), except that a download which ends with a
- * slot ends there, while the emulator goes on to the next slot that carries anything.
+ * t [s] counts from the start row without round trips, as the emulator's clock (emu.h). Slots, wraps
+ * and factors are those of the emulator, summed up once. A search over many plans then finds the end
+ * of a download without walking the trace from its beginning. Results equal the emulator's up to
+ * rounding (about 1e-12 of the time), with one exception: a download that ends with a slot ends there,
+ * while the emulator goes on to the next slot that carries anything.
  *
- * finish never decreases in t: who starts earlier is never done later. oracle.h builds on it.
+ * finish never decreases in t: an earlier start never ends later. oracle.h builds on it.
  *
- * Ownership: link_new's world is not kept; link_free(NULL) is legal.
+ * Ownership: link_new does not keep its world; link_free(NULL) is legal.
  * Threads: shared read-only after construction. */
 #ifndef ABR_LINK_H
 #define ABR_LINK_H

@@ -6,8 +6,8 @@
 #include "abr/deciders/abandon.h"
 #include "abr/deciders/first_level.h"
 
-/* The view stands before chunk v->chunk. Behind the last chunk it shows chunk 0's sizes,
- * as the original simulator does. */
+/* Sets the view to that before chunk v->chunk. Behind the last chunk it shows chunk 0's sizes, as the
+ * original simulator does. */
 static void player_look_ahead(struct player *p)
 {
     const struct video *video = p->emu.world->video;
@@ -40,7 +40,7 @@ static void player_fetch(struct player *p, int level, double noise)
     emu_step_watched(&p->emu, level, noise, &watch, &p->result);
 }
 
-/* What has just been fetched becomes the past. */
+/* Moves the chunk that was just fetched into the history. */
 static bool player_take(struct player *p)
 {
     struct view *v = &p->view;

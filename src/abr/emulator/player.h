@@ -1,10 +1,11 @@
-/* player.h - one emulated viewer: the emulator on one side, a view on the other.
+/* player.h - one emulated viewer: an emulator and the view that it fills.
  *
- * Keeps the view (history, buffer, last level, next sizes) in step with the emulator, and
- * adds up what the viewer experienced. Policies, training, evaluation and `abrd emulate`
- * all drive viewers through this module, so that they measure the same thing.
+ * Updates the view (history, buffer, last level, next sizes) after every chunk and computes what the
+ * viewer experienced. Policies, training, evaluation and `abrd emulate` all drive viewers through this
+ * module, so they measure the same.
  *
- * Threads: not shared, one per thread; no allocation. */
+ * Ownership: no allocation.
+ * Threads: not shared, one per thread. */
 #ifndef ABR_PLAYER_H
 #define ABR_PLAYER_H
 
@@ -13,21 +14,20 @@
 
 struct player {
     struct emu emu;
-    struct view view;         /* what the next decision may know */
+    struct view view;         /* of the next decision */
     struct qoe_parts last;    /* of the last chunk */
-    struct emu_result result; /* likewise */
+    struct emu_result result; /* of the last chunk */
 };
 
-/* first_chunk < 0: nothing fetched yet, the policy chooses chunk 0. Otherwise chunk 0 is
- * fetched at that level during the start, as the peers' test code does (level 1), and the
- * view stands before chunk 1. */
+/* first_level >= 0: chunk 0 is fetched at that level during the start, as in the peers' test code
+ * (level 1), and the view is that before chunk 1. Otherwise the policy chooses chunk 0. */
 void player_start(struct player *p, const struct emu_world *world, int start_row,
                   const struct qoe *qoe, int first_level);
 
-/* Fetches view.chunk at `level`; with cfg.abandon it may come at another (result.level), which the
- * view, last and the reward are then of, with the time of both copies as the chunk's. True when that was the last chunk: then view.chunk equals
- * view.chunks, next_bytes shows chunk 0 (as Pensieve's simulator does), view.buffer_s what
- * was left, and the next call must be player_start. */
+/* Fetches view.chunk at `level`. With cfg.abandon it may arrive at another level (result.level). View,
+ * last and reward are then of that level, with the time of both copies. True for the last chunk: then
+ * view.chunk equals view.chunks, next_bytes shows chunk 0 (as Pensieve's simulator does), view.buffer_s
+ * is what remained, and the next call must be player_start. */
 bool player_step(struct player *p, int level, double noise);
 
 #endif

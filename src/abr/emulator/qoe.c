@@ -66,7 +66,7 @@ static double reward_of(const struct qoe *k, const struct qoe_parts *p, double k
 {
     double r =
         k->mu_quality * p->quality - k->mu_switch * p->change - k->mu_stall * p->stall_s;
-    /* the authors' penalty of low rates is not weighted: give back what is too much */
+    /* the authors' penalty of low rates has no weight: correct the weighted part */
     if (k->utility == QOE_PAMOE) r += (k->mu_quality - 1.0) * 0.01 / (kbps / 1000.0);
     return r;
 }

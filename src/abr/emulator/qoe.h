@@ -2,16 +2,16 @@
  *
  *   r = mu_quality * q(R) - mu_switch * |dq| - mu_stall * T
  *
- * R bitrate [kbit/s at the interface, Mbit/s inside q], T stall while the chunk arrived
- * [s]. Utilities:
- *   QOE_LINEAR  q(R) = R [Mbit/s],              dq = q(R) - q(R_prev)
- *   QOE_LOG     q(R) = ln(R / R_min),           dq = q(R) - q(R_prev)
- *   QOE_PAMOE   q(R) = ln(R + .7) - .01 / R,    dq = R - R_prev [Mbit/s]
- * QOE_PAMOE's - .01 / R is not multiplied by mu_quality in the reward, as in that code: use
+ * R bitrate [kbit/s in the interface, Mbit/s inside q], T stall while the chunk arrived [s]. Utilities:
+ *   QOE_LINEAR  q(R) = R [Mbit/s],               dq = q(R) - q(R_prev)
+ *   QOE_LOG     q(R) = ln(R / R_min),            dq = q(R) - q(R_prev)
+ *   QOE_PAMOE   q(R) = ln(R + 0.7) - 0.01 / R,   dq = R - R_prev [Mbit/s]
+ * The term - 0.01 / R of QOE_PAMOE is not multiplied by mu_quality, as in its authors' code. Use
  * qoe_parts.reward, not the sum of the parts.
- * Sources: QoE_lin and QoE_log of Mao et al. (Pensieve), SIGCOMM 2017, Sec. 5.1, Tab. 1;
- * QOE_PAMOE is what the PA-MoE authors' code computes. The weights of the profiles are
- * PA-MoE Sec. 2.3 (documentary, live, news) and Pensieve's (mu = 4.3).
+ *
+ * Sources: QoE_lin and QoE_log of Mao et al. (Pensieve), SIGCOMM 2017, Sec. 5.1, Tab. 1; QOE_PAMOE is
+ * what the PA-MoE authors' code computes. The weights of the profiles are those of PA-MoE Sec. 2.3
+ * (documentary, live, news) and of Pensieve (mu = 4.3).
  * Differs: the first chunk of a session pays no switch penalty (prev_kbps <= 0).
  * Threads: pure functions. */
 #ifndef ABR_QOE_H
@@ -22,7 +22,7 @@
 #include <stdbool.h>
 
 #define QOE_PROFILES 4    /* built in */
-#define QOE_MU_MAX 1000.0 /* of a weight that comes from outside */
+#define QOE_MU_MAX 1000.0 /* largest weight from outside */
 
 enum qoe_utility { QOE_LINEAR, QOE_LOG, QOE_PAMOE };
 
@@ -36,8 +36,8 @@ struct qoe_profile {
     struct qoe qoe;
 };
 
-/* What one chunk earned, in parts. reward = mu_quality*quality - mu_switch*change -
- * mu_stall*stall_s, but for the quirk of QOE_PAMOE above. */
+/* The parts of a chunk's QoE. reward = mu_quality*quality - mu_switch*change - mu_stall*stall_s,
+ * except for QOE_PAMOE (above). */
 struct qoe_parts {
     double quality, change, stall_s, reward;
 };
@@ -48,7 +48,7 @@ extern const struct qoe_profile qoe_profiles[QOE_PROFILES];
 /* NULL when no built-in profile has that name. */
 const struct qoe_profile *qoe_find(const char *name);
 
-/* The same weights, and the same utility as well. */
+/* Whether the weights agree; qoe_same: and the utility. */
 bool qoe_same_weights(const struct qoe *a, const struct qoe *b);
 bool qoe_same(const struct qoe *a, const struct qoe *b);
 
@@ -64,19 +64,18 @@ double qoe_quality(enum qoe_utility u, double kbps, double lowest_kbps);
 struct qoe_parts qoe_chunk(const struct qoe *k, double kbps, double prev_kbps,
                            double stall_s, double lowest_kbps);
 
-/* What a chunk earns on a link that steadily carries `carried_kbps` > 0, played at one level
- * throughout, so with a stall of chunk_s * max(0, R / carried - 1) and no switch: low at the
- * lowest level, high at the best one. (reward - low) / (high - low), summed over chunks above
- * and below the line, is 0 for the lowest level and near 1 for the best, and so comparable
- * among viewers of different weights. high - low may be 0. */
+/* Rewards of a chunk on a link with the constant throughput carried_kbps > 0, at one level throughout.
+ * Its stall is chunk_s * max(0, R / carried - 1), and it has no switch. low: of the lowest level, high:
+ * of the best one. sum(reward - low) / sum(high - low) over chunks is 0 for the lowest level and near 1
+ * for the best, so it compares viewers with different weights. high - low may be 0. */
 struct qoe_range {
     double low, high;
 };
 struct qoe_range qoe_chunk_range(const struct qoe *k, const double *ladder_kbps,
                                  int levels, double chunk_s, double carried_kbps);
 
-/* qoe_chunk(...).reward of every level of a ladder without a stall, each quality computed
- * once. prev_level < 0: no chunk before this one. reward (levels). */
+/* qoe_chunk(...).reward of every level of a ladder without a stall; computes each quality once.
+ * prev_level < 0: no chunk before this one. reward (levels). */
 void qoe_ladder(double *reward, const struct qoe *k, const double *ladder_kbps,
                 int levels, int prev_level);
 

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-/* What a chunk took: its download, and the sleep that the buffer tells of. */
+/* Time of a chunk: its download, and the sleep, which follows from the buffer. */
 static double elapsed_s(const struct player *after, double buffer_before_s)
 {
     double download_s = after->result.delay_ms / 1000.0;
@@ -19,7 +19,7 @@ int replay_run(const struct replay *r,
 {
     struct player p;
     struct emu_world world = *r->world;
-    if (r->levels) world.cfg.abandon = false; /* a plan is what it is */
+    if (r->levels) world.cfg.abandon = false; /* a plan is played as it is */
     player_start(&p, &world, REPLAY_START_ROW, r->qoe, r->first_level);
     if (!r->levels) r->algo->reset(r->algo->self, r->key);
 

@@ -1,13 +1,14 @@
-/* replay.h - one session, chunk by chunk: what a policy chose on a trace and what came of it.
+/* replay.h - one session chunk by chunk: the decisions of an algorithm on a trace, and their outcomes.
  *
- * The deterministic emulator from start row 1 without noise. With first_level >= 0 chunk 0 is
- * fetched at that level before the first step, as the peers' test code does; otherwise the
- * policy chooses it and it is the first step.
+ * The deterministic emulator from start row 1, without noise. With first_level >= 0 chunk 0 is fetched
+ * at that level before the first step, as in the peers' test code. Otherwise the algorithm chooses it,
+ * and it is the first step.
  *
- * Time: start_s is when a chunk was asked for, counted from the session's first request;
- * downloads and the player's sleeps (buffer full) pass it.
+ * Time: start_s is the time of a chunk's request since the session's first request. Downloads and the
+ * player's sleeps (buffer full) take time.
  *
- * Errors: what visit returns. Threads: as its algo; pure otherwise. */
+ * Errors: those of visit.
+ * Threads: as its algo; otherwise pure. */
 #ifndef ABR_REPLAY_H
 #define ABR_REPLAY_H
 
@@ -26,18 +27,20 @@ struct replay {
 };
 
 struct replay_step {
-    int chunk, level, prev_level; /* level: that came; prev -1: none */
+    int chunk, level,
+        prev_level; /* level: of the copy that arrived; prev_level -1: none */
     double kbps;
     int64_t bytes;
-    double start_s, download_s, stall_s; /* download: of the copy that came */
-    double buffer_after_s;               /* before: view->buffer_s */
+    double start_s, download_s, stall_s; /* download_s: of the copy that arrived */
+    double buffer_after_s;               /* the buffer before is view->buffer_s */
     double throughput_kbps;
     double reward;
-    const struct view *view;            /* what was known; borrowed during the call */
-    const struct policy_choice *choice; /* of a network; NULL for others; likewise */
+    const struct view *view; /* of the decision; borrowed during the call */
+    const struct policy_choice
+        *choice; /* of a network, else NULL; borrowed during the call */
 };
 
-/* visit: 0 goes on; anything else ends the session and is returned. */
+/* visit returns 0 to continue. Any other value ends the session and is returned. */
 int replay_run(const struct replay *r,
                int (*visit)(void *ctx, const struct replay_step *s, struct err *e),
                void *ctx, struct err *e) __attribute__((warn_unused_result));

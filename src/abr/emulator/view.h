@@ -1,9 +1,10 @@
 /* view.h - everything that is known when the next chunk's level is chosen.
  *
- * The emulator and the daemon's sessions fill this same struct, and every algorithm reads
- * nothing else, so a decision is the same wherever the numbers came from.
+ * The emulator and the daemon's sessions fill this struct, and every algorithm reads nothing else. So
+ * a decision is the same wherever the numbers came from.
  *
- * Units: kbit/s, seconds, bytes, as named. Plain data, the caller's.
+ * Units: kbit/s, seconds, bytes, as named.
+ * Ownership: plain data, the caller's.
  * Threads: not shared. */
 #ifndef ABR_VIEW_H
 #define ABR_VIEW_H
@@ -15,8 +16,8 @@
 #define VIEW_LEVELS 12 /* longest ladder */
 #define VIEW_HISTORY 8 /* chunks remembered */
 
-/* What is taken from outside: wide enough for any player, narrow enough that everything that is
- * computed from it (throughput, reward, observation) is finite. */
+/* Limits of values from outside. They suit any player, and everything computed from such values
+ * (throughput, reward, observation) is finite. */
 #define VIEW_KBPS_MIN 10.0
 #define VIEW_KBPS_MAX 1e6
 #define VIEW_CHUNK_S_MIN 0.5
@@ -35,7 +36,7 @@ struct view {
     int chunk;                       /* index of the chunk to choose, from 0 */
     int chunks;                      /* chunks in the video; 0 = live, no end known */
     double buffer_s;                 /* media in the player's buffer now */
-    double buffer_max_s;             /* what the player will hold at most */
+    double buffer_max_s;             /* the most media that the player holds */
     int last_level;                  /* level of chunk - 1; -1 = none */
     int n_history;                   /* filled entries below, <= VIEW_HISTORY */
     double throughput_kbps[VIEW_HISTORY]; /* oldest first: 8 * bytes / download time */
@@ -44,13 +45,13 @@ struct view {
     struct qoe qoe;                       /* what the viewer values */
 };
 
-/* An empty view: pensieve weights, no history, nothing known of the video. */
+/* An empty view: pensieve weights, no history, an unknown video. */
 struct view view_default(void);
 
 /* Appends one measurement, dropping the oldest when full. */
 void view_push(struct view *v, double bytes, double download_s);
 
-/* Size of `level` of the next chunk: as known, else ladder_kbps * chunk_s. Bytes. */
+/* Size of `level` of the next chunk [bytes]: next_bytes when known, else ladder_kbps * chunk_s. */
 double view_bytes(const struct view *v, int level);
 
 #endif

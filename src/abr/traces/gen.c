@@ -10,8 +10,8 @@
 
 enum { LEVELS_MAX = 6 };
 
-/* Outages last at most 5 * 10 s, and between two of them the link is up for so long with
- * at least so much: the mean of a trace stays above TRACE_MEAN_MIN whatever is drawn. */
+/* Outages last at most 5 * 10 s. Between two of them the link is up for at least this long with at
+ * least this throughput, so the mean of a trace stays above TRACE_MEAN_MIN for any draw. */
 static const double FLOOR_MBPS = 0.06, UP_MIN_S = 2.0;
 
 /* One link: a fixed set of parameters from which a trace is drawn. */
@@ -23,7 +23,7 @@ struct link {
     double slot_s;
 };
 
-/* A kind is a link whose mean is drawn: levels are relative to it. */
+/* A kind is a link whose mean is drawn. Levels are relative to the mean. */
 struct kind {
     const char *name;
     double mean_lo, mean_hi;
@@ -52,8 +52,8 @@ static double log_uniform(struct rng *r, double lo, double hi)
     return exp(rng_range(r, log(lo), log(hi)));
 }
 
-/* Scales the levels to a mean. The walk is a reflecting one, so that an inner level is
- * visited twice as often as an end. */
+/* Scales the levels to a mean. The walk reflects at the ends, so an inner level is visited twice as
+ * often as an end. */
 static void scale_to(struct link *l, double mean_mbps)
 {
     double sum = 0.0, weights = 0.0;
@@ -131,7 +131,7 @@ static const struct kind *gen_find(const char *name, struct err *e)
     return NULL;
 }
 
-/* Streams of one seed: apart by the kind and by the index. */
+/* The random stream of a kind and an index. */
 static void gen_stream(struct rng *r, const char *what, uint64_t seed, uint64_t index)
 {
     rng_init(r, rng_u64_at(seed, bytes_crc32(0, what, strlen(what)), 0), index);

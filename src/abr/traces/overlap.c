@@ -10,7 +10,7 @@
 /* A trace in steps of 1 s, less its mean, with the moments of every window. */
 struct series {
     int n, windows;            /* windows: n - W + 1, 0 when it is too short */
-    double level;              /* the mean that was taken off */
+    double level;              /* the mean that was subtracted */
     double *x, *mean, *inv_sd; /* inv_sd 0: the window hardly varies */
 };
 

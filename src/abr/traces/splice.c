@@ -13,7 +13,7 @@ enum { TRIES = 20, ROWS = 20000 };
 
 static const double PIECE_S = 40.0; /* mean length of a piece */
 static const double ALIKE = 1.6;    /* means of recordings within this factor */
-static const double PACE = 1.2;     /* a splice is up to so much faster or slower */
+static const double PACE = 1.2; /* a splice is faster or slower by up to this factor */
 static const double SLOT_S =
     1e-3; /* empty slots take none of a piece: go on all the same */
 
@@ -22,7 +22,7 @@ struct growing {
     double *time_s, *mbps; /* (ROWS) */
 };
 
-/* Another recording that is like `base`, or base itself. */
+/* A recording with about the mean of `base`, or base itself. */
 static const struct trace *alike(const struct trace *const *from, int n,
                                  const struct trace *base, struct rng *r)
 {
@@ -35,7 +35,7 @@ static const struct trace *alike(const struct trace *const *from, int n,
     return base;
 }
 
-/* Slots of t from a random one on, forwards or backwards, round its end. */
+/* Appends slots of t from a random one on, forwards or backwards, around its end. */
 static void add_piece(struct growing *g, const struct trace *t, double seconds,
                       double pace, struct rng *r)
 {

@@ -13,12 +13,12 @@ static const double AHEAD_S[ABR_ENV_PRIV - 1] = {2, 5, 10, 20, 40, 80, 140};
 static const double SHORT_BUFFER_S = 12.0;
 static const int LEAST_CHUNKS = 10;
 
-/* Everything that an episode depends on; plain bytes apart from player.emu.world, which
- * state_put points to its own world again. */
+/* Everything that an episode depends on. Plain bytes, except player.emu.world, which state_put sets to
+ * its own world. */
 struct state {
     struct rng rng;
     int trace, video, tag;
-    int skipped; /* chunks of the video, before the first that is there */
+    int skipped; /* chunks of the video before the episode's first one */
     bool live, drawn_player;
     struct emu_cfg emu;
     double scale;
@@ -28,17 +28,17 @@ struct state {
     float paper[FEAT_PAPER_DIM];
 };
 
-/* What env_peek copies is kept small: cfg and video lie behind it. */
+/* cfg and video are outside of it, so that env_peek copies little. */
 struct abr_env {
     const struct abr_env_cfg *cfg;
-    struct video *video; /* what there is of the episode's, its bytes borrowed */
+    struct video *video; /* the episode's part of its video; the bytes are borrowed */
     const struct worlds *worlds;
     struct emu_world world;
     struct state s;
 };
 
 struct owned {
-    struct abr_env env; /* first: what free is given */
+    struct abr_env env; /* first, since free gets its address */
     struct abr_env_cfg cfg;
     struct video video;
 };
@@ -93,7 +93,7 @@ static bool chance(struct rng *r, double share)
     return rng_uniform(r) < share;
 }
 
-/* Spends no draw on what is never asked for: without it the episodes are those of before. */
+/* Draws nothing for a share of 0, so that episodes without the feature keep their random numbers. */
 static bool maybe(struct rng *r, double share)
 {
     return share > 0.0 && chance(r, share);
@@ -140,7 +140,7 @@ static struct qoe choose_profile(struct abr_env *m)
     return m->cfg->profiles[s->tag];
 }
 
-/* A shorter video; sizes differ from chunk to chunk, so it begins differently, too. */
+/* A shorter video. Sizes differ from chunk to chunk, so its begin differs, too. */
 static int draw_skip(struct abr_env *m)
 {
     int chunks = m->worlds->videos[m->s.video]->chunks;
@@ -171,7 +171,7 @@ static void choose_world(struct abr_env *m)
     s->drawn_player = chance(&s->rng, m->cfg->players);
     if (s->drawn_player) {
         double chunk_s = w->videos[s->video]->chunk_s;
-        /* a few chunks' worth is where decisions are hardest, and common in live players */
+        /* a few chunks: decisions are hardest there, and live players often hold so little */
         double longest_s = chance(&s->rng, 0.4) ? SHORT_BUFFER_S : 120.0;
         s->emu.buffer_max_s = fmax(log_uniform(&s->rng, 4.0, longest_s), 2.0 * chunk_s);
         s->emu.rtt_s = log_uniform(&s->rng, 0.01, 0.3);
@@ -185,7 +185,7 @@ static void choose_world(struct abr_env *m)
         s->emu.buffer_max_s = rng_range(&s->rng, 2.0, 6.0) * w->videos[s->video]->chunk_s;
 }
 
-/* The world that the state names; videos and traces are the same in every process. */
+/* The world that the state names. Videos and traces are the same in every process. */
 static void enter_world(struct abr_env *m)
 {
     *m->video = *m->worlds->videos[m->s.video];
@@ -275,7 +275,7 @@ static void observe(struct abr_env *m, struct env_out *out)
 static bool abr_env_fetch(struct abr_env *m, int level)
 {
     bool over = player_step(&m->s.player, level, noise_of(m));
-    /* what the authors' environment shows behind the end: the next episode's buffer */
+    /* behind the end the authors' environment shows the next episode's buffer */
     if (over && feat_rolled(m->cfg->layout)) m->s.player.view.buffer_s = 0.0;
     if (feat_rolled(m->cfg->layout)) feat_paper_push(m->s.paper, &m->s.player.view);
     return over;
@@ -318,7 +318,7 @@ static void shift_profile(struct abr_env *m)
     m->s.player.view.qoe = choose_profile(m);
 }
 
-/* Of the last chunk. */
+/* The reward of the last chunk. */
 static double reward_of(const struct abr_env *m)
 {
     const struct state *s = &m->s;
@@ -367,7 +367,7 @@ static void env_state_get(const void *self, void *out)
 {
     const struct abr_env *m = self;
     struct state s = m->s;
-    s.player.emu.world = NULL; /* an address means nothing to the next process */
+    s.player.emu.world = NULL; /* an address has no meaning in another process */
     memcpy(out, &s, sizeof s);
 }
 

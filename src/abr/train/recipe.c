@@ -95,8 +95,8 @@ static void make_paper(struct recipe *r, enum variant v, bool authors, int64_t s
     t->ppo.normalise_returns = 0;
     t->schedule = TRAIN_CONSTANT;
 
-    /* The code multiplies the normal draws by softplus of a layer that has no gradient
-     * either, so weight decay leaves softplus(0) = ln 2 of it. */
+    /* The code multiplies the normal draws by softplus of a layer, which has no gradient either.
+     * Weight decay therefore leaves softplus(0) = ln 2. */
     double noise = authors ? 0.6931471805599453 : 1.0;
     if (v == SMOE || v == PAMOE) t->rollout.router_noise = t->ppo.router_noise = noise;
     if (authors) {

@@ -47,13 +47,14 @@ static bool tutor_dropped(const struct recipe *r)
 struct field {
     const char *name, *arg;
     enum kind kind;
-    size_t at, too;               /* what is set; `too`: also set, 0 = nothing */
+    size_t at, too;               /* members that are set; too = 0: only `at` */
     size_t end;                   /* PAIR: the second number */
     double lo, hi;                /* INT, REAL, PAIR */
     const char *const *words;     /* WORD */
     void (*on)(struct recipe *r); /* SWITCH */
     bool (*is)(const struct recipe *r);
-    bool later; /* than the first policies: at 0 it is not part of a recipe's checksum */
+    bool
+        later; /* newer than the first policies: not part of a recipe's checksum when it is 0 */
     const char *help;
 };
 
@@ -68,8 +69,7 @@ struct field {
         option, SHARE_OF(member), .later = true, .help = (text) \
     }
 
-/* struct recipe begins with the policy's configuration: no field below is at offset 0 but
- * obs_dim, which is nobody's to set, so 0 can mean "none" in `too`. */
+/* 0 can mean "none" in `too`: struct recipe begins with the policy's obs_dim, which no field sets. */
 static const struct field FIELDS[] = {
     {"experts", "N", INT, AT(policy.experts), AT(policy.critic_experts), .lo = 1,
      .hi = 16, .help = "experts of actor and critic"},
@@ -337,7 +337,7 @@ static void recipe_fields_follow(struct recipe *r, const struct recipe_changes *
         r->env.n_profiles = 1;
         if (!given(v, "share-custom")) r->env.custom = 0.0;
     }
-    /* an environment of many counts only its own steps towards a shift */
+    /* each of several environments counts only its own steps towards a shift */
     if (given(v, "envs") && r->env.cycle_steps > 0) {
         r->env.cycle_steps /= r->train.rollout.envs;
         if (!r->env.cycle_steps) r->env.cycle_steps = 1;
@@ -398,7 +398,7 @@ int recipe_fields_apply(struct recipe *r, const struct recipe_changes *v, struct
     return recipe_fields_check(r, v, e);
 }
 
-/* ---- written down ---- */
+/* ---- changes as a line of text ---- */
 
 int recipe_fields_write(char *out, const struct recipe_changes *v, struct err *e)
 {

@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { SPLICES = 0x73706c }; /* their streams, apart from those of generated links */
+enum {
+    SPLICES = 0x73706c
+}; /* their random streams, different from those of generated links */
 
 static double *running_sum(const struct trace *t)
 {
@@ -80,7 +82,7 @@ static struct video *draw_video(struct rng *r, uint64_t seed, struct err *e)
 static int generate_videos(struct worlds *w, const struct worlds_cfg *cfg, struct err *e)
 {
     struct rng r;
-    rng_init(&r, cfg->seed, 0x76696465); /* apart from the links' streams */
+    rng_init(&r, cfg->seed, 0x76696465); /* different from the streams of the links */
     w->videos[w->n_videos++] = cfg->video;
     for (int i = 0; i < cfg->ladders; i++) {
         struct video *v = draw_video(&r, rng_u64(&r), e);
@@ -147,15 +149,15 @@ void worlds_free(struct worlds *w)
     free(w);
 }
 
-/* Where the rows of a trace lie, and how far apart on average. */
+/* The times of a trace's rows, and their mean distance. */
 struct rows {
     const struct trace *trace;
     const double *sum;
     double per_s;
 };
 
-/* Megabits from the first row to `t` seconds behind it, t within one round. The rows of most
- * traces are evenly spaced, so the place is guessed and then corrected. */
+/* Megabits from the first row to `t` seconds after it, t within one round. The rows of most traces are
+ * evenly spaced, so the place is guessed and then corrected. */
 static double amount(const struct rows *r, double t)
 {
     const double *time_s = r->trace->time_s;
