@@ -1,6 +1,7 @@
 #include "abr/eval.h"
 
 #include "support/shared.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -337,21 +338,7 @@ START_TEST(baselines_on_the_hsdpa_test_traces)
 }
 END_TEST
 
-Suite *suite_abr_eval(void);
-Suite *suite_abr_eval(void)
-{
-    Suite *s = suite_create("abr/eval");
-    TCase *t = tcase_create("abr/eval");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, one_trace_by_hand);
-    tcase_add_test(t, stalls_are_counted);
-    tcase_add_test(t, shares_of_the_oracle);
-    tcase_add_test(t, excluded_traces_are_passed_over);
-    tcase_add_test(t, thread_count_changes_nothing);
-    tcase_add_test(t, progress_is_told_and_can_stop);
-    tcase_add_test(t, failures_are_told);
-    tcase_add_test(t, paired_intervals_see_through_the_traces);
-    tcase_add_test(t, baselines_on_the_hsdpa_test_traces);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(abr_eval, 60, one_trace_by_hand, stalls_are_counted, shares_of_the_oracle,
+             excluded_traces_are_passed_over, thread_count_changes_nothing,
+             progress_is_told_and_can_stop, failures_are_told,
+             paired_intervals_see_through_the_traces, baselines_on_the_hsdpa_test_traces);

@@ -1,5 +1,7 @@
 #include "abr/eval_sampled.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -150,15 +152,5 @@ START_TEST(can_be_stopped)
 }
 END_TEST
 
-Suite *suite_abr_eval_sampled(void);
-Suite *suite_abr_eval_sampled(void)
-{
-    Suite *s = suite_create("abr/eval_sampled");
-    TCase *t = tcase_create("abr/eval_sampled");
-    tcase_add_test(t, weights_are_uniform_on_the_simplex);
-    tcase_add_test(t, figures_by_hand);
-    tcase_add_test(t, plays_every_draw);
-    tcase_add_test(t, can_be_stopped);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_eval_sampled, weights_are_uniform_on_the_simplex, figures_by_hand,
+      plays_every_draw, can_be_stopped);

@@ -6,6 +6,7 @@
 #include "policy/bank.h"
 #include "policy/lattice.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -125,13 +126,4 @@ START_TEST(merges_that_are_none)
 }
 END_TEST
 
-Suite *suite_abr_merge_score(void);
-Suite *suite_abr_merge_score(void)
-{
-    Suite *s = suite_create("abr/merge_score");
-    TCase *t = tcase_create("abr/merge_score");
-    tcase_add_test(t, vertices_are_the_experts);
-    tcase_add_test(t, merges_that_are_none);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_merge_score, vertices_are_the_experts, merges_that_are_none);

@@ -4,6 +4,7 @@
 #include "abr/emulator/qoe.h"
 #include "policy/policy.h"
 #include "learn/ckpt.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -148,14 +149,5 @@ START_TEST(what_cannot_be_compared_is_named)
 }
 END_TEST
 
-Suite *suite_abr_routing(void);
-Suite *suite_abr_routing(void)
-{
-    Suite *s = suite_create("abr/routing");
-    TCase *t = tcase_create("abr/routing");
-    tcase_add_test(t, information_by_hand);
-    tcase_add_test(t, every_router_is_asked_in_every_state);
-    tcase_add_test(t, what_cannot_be_compared_is_named);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_routing, information_by_hand, every_router_is_asked_in_every_state,
+      what_cannot_be_compared_is_named);

@@ -1,5 +1,6 @@
 /* The tests' own tool for failing allocations must be able to find a fault. */
 #include "support/alloc.h"
+#include "support/suites.h"
 
 #include "base/table.h"
 
@@ -98,14 +99,5 @@ START_TEST(faults_are_found)
 }
 END_TEST
 
-Suite *suite_base_alloc(void);
-Suite *suite_base_alloc(void)
-{
-    Suite *s = suite_create("base/alloc");
-    TCase *t = tcase_create("base/alloc");
-    tcase_add_test(t, every_constructor_of_base_survives);
-    tcase_add_test(t, counts_calls_and_live_blocks);
-    tcase_add_test(t, faults_are_found);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_alloc, every_constructor_of_base_survives, counts_calls_and_live_blocks,
+      faults_are_found);

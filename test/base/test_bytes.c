@@ -1,5 +1,7 @@
 #include "base/bytes.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <string.h>
 
@@ -60,15 +62,5 @@ START_TEST(numbers_are_little_endian_at_any_address)
 }
 END_TEST
 
-Suite *suite_base_bytes(void);
-Suite *suite_base_bytes(void)
-{
-    Suite *s = suite_create("base/bytes");
-    TCase *t = tcase_create("base/bytes");
-    tcase_add_test(t, crc_known_answers);
-    tcase_add_test(t, crc_in_pieces_is_the_crc_of_the_whole);
-    tcase_add_test(t, crc_sees_every_flipped_bit);
-    tcase_add_test(t, numbers_are_little_endian_at_any_address);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_bytes, crc_known_answers, crc_in_pieces_is_the_crc_of_the_whole,
+      crc_sees_every_flipped_bit, numbers_are_little_endian_at_any_address);

@@ -1,5 +1,7 @@
 #include "base/clock.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <time.h>
 
@@ -32,14 +34,4 @@ START_TEST(work_costs_cpu_time)
 }
 END_TEST
 
-Suite *suite_base_clock(void);
-Suite *suite_base_clock(void)
-{
-    Suite *s = suite_create("base/clock");
-    TCase *t = tcase_create("base/clock");
-    tcase_add_test(t, now_is_the_epochs_second);
-    tcase_add_test(t, mono_never_goes_back);
-    tcase_add_test(t, work_costs_cpu_time);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_clock, now_is_the_epochs_second, mono_never_goes_back, work_costs_cpu_time);

@@ -1,5 +1,7 @@
 #include "base/entropy.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <string.h>
 
@@ -38,13 +40,5 @@ START_TEST(a_source_of_the_callers_is_asked_instead)
 }
 END_TEST
 
-Suite *suite_base_entropy(void);
-Suite *suite_base_entropy(void)
-{
-    Suite *s = suite_create("base/entropy");
-    TCase *t = tcase_create("base/entropy");
-    tcase_add_test(t, the_system_gives_other_bytes_each_time);
-    tcase_add_test(t, a_source_of_the_callers_is_asked_instead);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_entropy, the_system_gives_other_bytes_each_time,
+      a_source_of_the_callers_is_asked_instead);

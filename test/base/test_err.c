@@ -1,5 +1,7 @@
 #include "base/err.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <string.h>
 
@@ -41,15 +43,5 @@ START_TEST(every_code_has_a_word_of_its_own)
 }
 END_TEST
 
-Suite *suite_base_err(void);
-Suite *suite_base_err(void)
-{
-    Suite *s = suite_create("base/err");
-    TCase *t = tcase_create("base/err");
-    tcase_add_test(t, first_failure_wins);
-    tcase_add_test(t, no_place_to_tell_is_legal);
-    tcase_add_test(t, long_details_are_cut_not_overrun);
-    tcase_add_test(t, every_code_has_a_word_of_its_own);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_err, first_failure_wins, no_place_to_tell_is_legal,
+      long_details_are_cut_not_overrun, every_code_has_a_word_of_its_own);

@@ -1,5 +1,7 @@
 #include "base/fpu.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <float.h>
 
@@ -38,13 +40,5 @@ START_TEST(the_inner_end_leaves_the_outer_setting)
 }
 END_TEST
 
-Suite *suite_base_fpu(void);
-Suite *suite_base_fpu(void)
-{
-    Suite *s = suite_create("base/fpu");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, subnormals_are_zero_between_begin_and_end);
-    tcase_add_test(t, the_inner_end_leaves_the_outer_setting);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_fpu, subnormals_are_zero_between_begin_and_end,
+      the_inner_end_leaves_the_outer_setting);

@@ -2,6 +2,8 @@
 
 #include "base/pool.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 
@@ -47,13 +49,4 @@ START_TEST(nothing_is_lost_between_threads)
 }
 END_TEST
 
-Suite *suite_base_hist(void);
-Suite *suite_base_hist(void)
-{
-    Suite *s = suite_create("base/hist");
-    TCase *t = tcase_create("base/hist");
-    tcase_add_test(t, values_fall_where_they_belong);
-    tcase_add_test(t, nothing_is_lost_between_threads);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_hist, values_fall_where_they_belong, nothing_is_lost_between_threads);

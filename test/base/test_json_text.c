@@ -1,5 +1,7 @@
 #include "base/json_text.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <string.h>
 
@@ -30,12 +32,4 @@ START_TEST(a_value_or_the_line_of_the_error)
 }
 END_TEST
 
-Suite *suite_base_json_text(void);
-Suite *suite_base_json_text(void)
-{
-    Suite *s = suite_create("base/json_text");
-    TCase *t = tcase_create("base/json_text");
-    tcase_add_test(t, a_value_or_the_line_of_the_error);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_json_text, a_value_or_the_line_of_the_error);

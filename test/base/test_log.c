@@ -2,6 +2,8 @@
 
 #include "base/pool.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,16 +115,5 @@ START_TEST(levels_have_names)
 }
 END_TEST
 
-Suite *suite_base_log(void);
-Suite *suite_base_log(void)
-{
-    Suite *s = suite_create("base/log");
-    TCase *t = tcase_create("base/log");
-    tcase_add_test(t, plain_lines);
-    tcase_add_test(t, json_lines);
-    tcase_add_test(t, long_lines_are_cut);
-    tcase_add_test(t, lines_of_many_threads_do_not_mix);
-    tcase_add_test(t, levels_have_names);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_log, plain_lines, json_lines, long_lines_are_cut,
+      lines_of_many_threads_do_not_mix, levels_have_names);

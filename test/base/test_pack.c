@@ -1,5 +1,7 @@
 #include "base/pack.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -118,14 +120,5 @@ START_TEST(what_lies_outside_is_not_ok)
 }
 END_TEST
 
-Suite *suite_base_pack(void);
-Suite *suite_base_pack(void)
-{
-    Suite *s = suite_create("base/pack");
-    TCase *t = tcase_create("base/pack");
-    tcase_add_test(t, what_is_written_is_read);
-    tcase_add_test(t, what_ends_too_early_is_not_ok);
-    tcase_add_test(t, what_lies_outside_is_not_ok);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_pack, what_is_written_is_read, what_ends_too_early_is_not_ok,
+      what_lies_outside_is_not_ok);

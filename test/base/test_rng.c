@@ -1,5 +1,7 @@
 #include "base/rng.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -168,19 +170,7 @@ START_TEST(counter_based_draws_are_uniform_and_uncorrelated)
 }
 END_TEST
 
-Suite *suite_base_rng(void);
-Suite *suite_base_rng(void)
-{
-    Suite *s = suite_create("base/rng");
-    TCase *t = tcase_create("base/rng");
-    tcase_add_test(t, known_answer);
-    tcase_add_test(t, seeding_stays_as_it_is);
-    tcase_add_test(t, streams_repeat_and_differ);
-    tcase_add_test(t, uniform_is_uniform);
-    tcase_add_test(t, below_is_uniform_and_below);
-    tcase_add_test(t, normal_and_exponential_have_their_moments);
-    tcase_add_test(t, counter_based_draws_avalanche);
-    tcase_add_test(t, counter_based_draws_are_uniform_and_uncorrelated);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_rng, known_answer, seeding_stays_as_it_is, streams_repeat_and_differ,
+      uniform_is_uniform, below_is_uniform_and_below,
+      normal_and_exponential_have_their_moments, counter_based_draws_avalanche,
+      counter_based_draws_are_uniform_and_uncorrelated);

@@ -1,5 +1,6 @@
 /* Programs seen from outside (support/server.h), which trials and benchmarks rest on. */
 #include "support/server.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <netinet/in.h>
@@ -58,14 +59,5 @@ START_TEST(who_listens_and_lives_is_there)
 }
 END_TEST
 
-Suite *suite_base_server(void);
-Suite *suite_base_server(void)
-{
-    Suite *s = suite_create("base/server");
-    TCase *t = tcase_create("base/server");
-    tcase_add_test(t, another_program_on_the_port_is_not_ours);
-    tcase_add_test(t, who_never_listens_is_not_waited_for_for_ever);
-    tcase_add_test(t, who_listens_and_lives_is_there);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_server, another_program_on_the_port_is_not_ours,
+      who_never_listens_is_not_waited_for_for_ever, who_listens_and_lives_is_there);

@@ -1,6 +1,8 @@
 /* The authors' test vectors: key 00 01 .. 0f, messages of 0, 1, 2, .. bytes 00 01 02 .. */
 #include "base/siphash.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 
 START_TEST(the_published_vectors)
@@ -22,12 +24,4 @@ START_TEST(the_published_vectors)
 }
 END_TEST
 
-Suite *suite_base_siphash(void);
-Suite *suite_base_siphash(void)
-{
-    Suite *s = suite_create("base/siphash");
-    TCase *t = tcase_create("base/siphash");
-    tcase_add_test(t, the_published_vectors);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_siphash, the_published_vectors);

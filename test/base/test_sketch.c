@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -234,21 +235,8 @@ START_TEST(every_failing_allocation_is_told)
 }
 END_TEST
 
-Suite *suite_base_sketch(void);
-Suite *suite_base_sketch(void)
-{
-    Suite *s = suite_create("base/sketch");
-    TCase *t = tcase_create("base/sketch");
-    tcase_add_test(t, few_keys_are_counted_exactly);
-    tcase_add_test(t, one_column_counts_everything_together);
-    tcase_add_test(t, the_bound_of_the_header_holds);
-    tcase_add_test(t, what_is_not_seen_any_more_fades);
-    tcase_add_test(t, memory_is_that_of_the_shape);
-    tcase_add_test(t, a_state_goes_on_where_it_was);
-    tcase_add_test(t, another_state_is_refused_and_changes_nothing);
-    tcase_add_test(t, shapes_have_limits);
-    tcase_add_test(t, keys_differ_by_bytes_length_and_seed);
-    tcase_add_test(t, every_failing_allocation_is_told);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_sketch, few_keys_are_counted_exactly, one_column_counts_everything_together,
+      the_bound_of_the_header_holds, what_is_not_seen_any_more_fades,
+      memory_is_that_of_the_shape, a_state_goes_on_where_it_was,
+      another_state_is_refused_and_changes_nothing, shapes_have_limits,
+      keys_differ_by_bytes_length_and_seed, every_failing_allocation_is_told);

@@ -2,6 +2,8 @@
 
 #include "base/rng.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -188,21 +190,8 @@ START_TEST(strata_quantiles_are_those_of_all_resamples)
 }
 END_TEST
 
-Suite *suite_base_stats(void);
-Suite *suite_base_stats(void)
-{
-    Suite *s = suite_create("base/stats");
-    TCase *t = tcase_create("base/stats");
-    tcase_add_test(t, mean_and_std_by_hand);
-    tcase_add_test(t, percentiles_interpolate_and_leave_the_input_alone);
-    tcase_add_test(t, iqm_drops_a_quarter_on_either_side);
-    tcase_add_test(t, any_cut_by_hand);
-    tcase_add_test(t, nothing_gives_nan);
-    tcase_add_test(t, bootstrap_matches_the_normal_interval);
-    tcase_add_test(t, bootstrap_repeats_itself);
-    tcase_add_test(t, ratio_is_of_sums_and_pairs_stay_together);
-    tcase_add_test(t, strata_are_resampled_each_within_itself);
-    tcase_add_test(t, strata_quantiles_are_those_of_all_resamples);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_stats, mean_and_std_by_hand, percentiles_interpolate_and_leave_the_input_alone,
+      iqm_drops_a_quarter_on_either_side, any_cut_by_hand, nothing_gives_nan,
+      bootstrap_matches_the_normal_interval, bootstrap_repeats_itself,
+      ratio_is_of_sums_and_pairs_stay_together, strata_are_resampled_each_within_itself,
+      strata_quantiles_are_those_of_all_resamples);

@@ -1,5 +1,7 @@
 #include "nn/act.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -63,16 +65,5 @@ START_TEST(argmax_takes_the_first_and_no_nan)
 }
 END_TEST
 
-Suite *suite_nn_act(void);
-Suite *suite_nn_act(void)
-{
-    Suite *s = suite_create("nn/act");
-    TCase *t = tcase_create("nn/act");
-    tcase_add_test(t, relu_keeps_what_is_above_zero);
-    tcase_add_test(t, long_arrays_have_no_seams);
-    tcase_add_test(t, softmax_by_hand);
-    tcase_add_test(t, softmax_at_the_ends_of_the_range);
-    tcase_add_test(t, argmax_takes_the_first_and_no_nan);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(nn_act, relu_keeps_what_is_above_zero, long_arrays_have_no_seams, softmax_by_hand,
+      softmax_at_the_ends_of_the_range, argmax_takes_the_first_and_no_nan);

@@ -1,5 +1,7 @@
 #include "nn/adam.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -91,16 +93,5 @@ START_TEST(sum_of_squares)
 }
 END_TEST
 
-Suite *suite_nn_adam(void);
-Suite *suite_nn_adam(void)
-{
-    Suite *s = suite_create("nn/adam");
-    TCase *t = tcase_create("nn/adam");
-    tcase_add_test(t, three_steps_by_hand);
-    tcase_add_test(t, eps_is_outside_the_root);
-    tcase_add_test(t, decay_is_part_of_the_gradient);
-    tcase_add_test(t, a_block_is_its_elements);
-    tcase_add_test(t, sum_of_squares);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(nn_adam, three_steps_by_hand, eps_is_outside_the_root,
+      decay_is_part_of_the_gradient, a_block_is_its_elements, sum_of_squares);

@@ -1,5 +1,7 @@
 #include "nn/init.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -109,16 +111,5 @@ START_TEST(same_stream_same_weights)
 }
 END_TEST
 
-Suite *suite_nn_init(void);
-Suite *suite_nn_init(void)
-{
-    Suite *s = suite_create("nn/init");
-    TCase *t = tcase_create("nn/init");
-    tcase_add_test(t, orthogonal_whatever_the_shape);
-    tcase_add_test(t, no_direction_is_preferred);
-    tcase_add_test(t, normal_has_its_spread);
-    tcase_add_test(t, uniform_fills_its_bounds);
-    tcase_add_test(t, same_stream_same_weights);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(nn_init, orthogonal_whatever_the_shape, no_direction_is_preferred,
+      normal_has_its_spread, uniform_fills_its_bounds, same_stream_same_weights);

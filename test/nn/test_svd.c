@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "nn/init.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -209,17 +210,6 @@ START_TEST(memory_is_got_at_the_start_only)
 }
 END_TEST
 
-Suite *suite_nn_svd(void);
-Suite *suite_nn_svd(void)
-{
-    Suite *s = suite_create("nn/svd");
-    TCase *t = tcase_create("nn/svd");
-    tcase_add_test(t, equal_to_the_twin_whatever_the_shape);
-    tcase_add_test(t, values_by_hand);
-    tcase_add_test(t, a_scaled_row_counts_as_many);
-    tcase_add_test(t, a_tall_matrix_has_the_values_of_its_repeated_rows);
-    tcase_add_test(t, what_is_not_finite_is_named);
-    tcase_add_test(t, memory_is_got_at_the_start_only);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(nn_svd, equal_to_the_twin_whatever_the_shape, values_by_hand,
+      a_scaled_row_counts_as_many, a_tall_matrix_has_the_values_of_its_repeated_rows,
+      what_is_not_finite_is_named, memory_is_got_at_the_start_only);

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -420,22 +421,8 @@ START_TEST(allocations_may_fail)
 }
 END_TEST
 
-Suite *suite_report_report(void);
-Suite *suite_report_report(void)
-{
-    Suite *s = suite_create("lab/report");
-    TCase *t = tcase_create("lab/report");
-    tcase_add_test(t, csv_holds_every_number);
-    tcase_add_test(t, json_parses_and_has_no_nan);
-    tcase_add_test(t, page_says_what_was_added);
-    tcase_add_test(t, page_needs_no_network);
-    tcase_add_test(t, colours_follow_the_name);
-    tcase_add_test(t, same_content_same_bytes);
-    tcase_add_test(t, index_lists_the_reports_of_the_folder);
-    tcase_add_test(t, checks_take_their_ends_and_no_nan);
-    tcase_add_test(t, tables_are_read_back);
-    tcase_add_test(t, assets_that_end_their_element_are_refused);
-    tcase_add_test(t, allocations_may_fail);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(report_report, csv_holds_every_number, json_parses_and_has_no_nan,
+      page_says_what_was_added, page_needs_no_network, colours_follow_the_name,
+      same_content_same_bytes, index_lists_the_reports_of_the_folder,
+      checks_take_their_ends_and_no_nan, tables_are_read_back,
+      assets_that_end_their_element_are_refused, allocations_may_fail);

@@ -2,6 +2,8 @@
 
 #include "base/rng.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 
@@ -157,16 +159,6 @@ START_TEST(streams_without_end_and_odd_ladders)
 }
 END_TEST
 
-Suite *suite_abr_deciders_abandon(void);
-Suite *suite_abr_deciders_abandon(void)
-{
-    Suite *s = suite_create("abr/abandon");
-    TCase *t = tcase_create("abandon");
-    tcase_add_test(t, a_careful_beginning_is_corrected);
-    tcase_add_test(t, a_bold_beginning_is_too);
-    tcase_add_test(t, a_fading_link_is_fled_by_those_who_hate_stalls);
-    tcase_add_test(t, the_best_by_the_equation);
-    tcase_add_test(t, streams_without_end_and_odd_ladders);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_deciders_abandon, a_careful_beginning_is_corrected, a_bold_beginning_is_too,
+      a_fading_link_is_fled_by_those_who_hate_stalls, the_best_by_the_equation,
+      streams_without_end_and_odd_ladders);

@@ -1,6 +1,7 @@
 #include "abr/deciders/algo.h"
 
 #include "support/made.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <string.h>
@@ -91,15 +92,5 @@ START_TEST(wrong_names_are_told)
 }
 END_TEST
 
-Suite *suite_abr_deciders_algo(void);
-Suite *suite_abr_deciders_algo(void)
-{
-    Suite *s = suite_create("abr/algo");
-    TCase *t = tcase_create("abr/algo");
-    tcase_add_test(t, every_baseline_answers_any_view);
-    tcase_add_test(t, fixed_is_clipped_to_the_ladder);
-    tcase_add_test(t, random_depends_on_seed_key_and_chunk_alone);
-    tcase_add_test(t, wrong_names_are_told);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_deciders_algo, every_baseline_answers_any_view, fixed_is_clipped_to_the_ladder,
+      random_depends_on_seed_key_and_chunk_alone, wrong_names_are_told);

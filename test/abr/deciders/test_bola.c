@@ -1,5 +1,7 @@
 #include "abr/deciders/bola.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 
@@ -69,14 +71,5 @@ START_TEST(levels_never_fall_as_the_buffer_grows)
 }
 END_TEST
 
-Suite *suite_abr_deciders_bola(void);
-Suite *suite_abr_deciders_bola(void)
-{
-    Suite *s = suite_create("abr/bola");
-    TCase *t = tcase_create("abr/bola");
-    tcase_add_test(t, gains_by_hand);
-    tcase_add_test(t, levels_by_hand);
-    tcase_add_test(t, levels_never_fall_as_the_buffer_grows);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_deciders_bola, gains_by_hand, levels_by_hand,
+      levels_never_fall_as_the_buffer_grows);

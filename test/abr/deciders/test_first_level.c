@@ -2,6 +2,8 @@
 
 #include "abr/deciders/guard.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 
 static struct view fresh(struct qoe qoe, int chunks)
@@ -93,16 +95,6 @@ START_TEST(only_before_anything_is_known)
 }
 END_TEST
 
-Suite *suite_abr_deciders_first_level(void);
-Suite *suite_abr_deciders_first_level(void)
-{
-    Suite *s = suite_create("abr/start");
-    TCase *t = tcase_create("start");
-    tcase_add_test(t, the_dearer_the_switches_the_nearer_to_the_middle);
-    tcase_add_test(t, a_wait_counts_by_what_the_chunk_weighs);
-    tcase_add_test(t, no_way_is_paid_for_behind_the_last_chunk);
-    tcase_add_test(t, any_ladder_and_utility);
-    tcase_add_test(t, only_before_anything_is_known);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_deciders_first_level, the_dearer_the_switches_the_nearer_to_the_middle,
+      a_wait_counts_by_what_the_chunk_weighs, no_way_is_paid_for_behind_the_last_chunk,
+      any_ladder_and_utility, only_before_anything_is_known);

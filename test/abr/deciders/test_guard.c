@@ -1,5 +1,7 @@
 #include "abr/deciders/guard.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <stdbool.h>
 
@@ -64,13 +66,4 @@ START_TEST(only_for_the_wary_with_little)
 }
 END_TEST
 
-Suite *suite_abr_deciders_guard(void);
-Suite *suite_abr_deciders_guard(void)
-{
-    Suite *s = suite_create("abr/guard");
-    TCase *t = tcase_create("guard");
-    tcase_add_test(t, what_leaves_a_second_is_offered);
-    tcase_add_test(t, only_for_the_wary_with_little);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_deciders_guard, what_leaves_a_second_is_offered, only_for_the_wary_with_little);

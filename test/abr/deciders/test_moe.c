@@ -4,6 +4,7 @@
 #include "abr/deciders/guard.h"
 #include "learn/ckpt.h"
 #include "support/made.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -228,17 +229,7 @@ START_TEST(what_does_not_fit_is_told)
 }
 END_TEST
 
-Suite *suite_abr_deciders_moe(void);
-Suite *suite_abr_deciders_moe(void)
-{
-    Suite *s = suite_create("abr/moe");
-    TCase *t = tcase_create("abr/moe");
-    tcase_add_test(t, decides_as_the_network_says);
-    tcase_add_test(t, a_profile_decides_with_its_added_experts);
-    tcase_add_test(t, paper_layout_forgets_at_reset);
-    tcase_add_test(t, blind_layout_does_not_see_the_viewer);
-    tcase_add_test(t, hinted_paper_layout);
-    tcase_add_test(t, what_does_not_fit_is_told);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_deciders_moe, decides_as_the_network_says,
+      a_profile_decides_with_its_added_experts, paper_layout_forgets_at_reset,
+      blind_layout_does_not_see_the_viewer, hinted_paper_layout,
+      what_does_not_fit_is_told);

@@ -1,6 +1,7 @@
 #include "abr/deciders/mpc.h"
 
 #include "support/mpc_brute.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -201,20 +202,7 @@ START_TEST(task_uses_sizes_and_shrinks_at_the_end)
 }
 END_TEST
 
-Suite *suite_abr_deciders_mpc(void);
-Suite *suite_abr_deciders_mpc(void)
-{
-    Suite *s = suite_create("abr/mpc");
-    TCase *t = tcase_create("abr/mpc");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, same_as_brute_force);
-    tcase_add_test(t, the_unweighted_penalty_of_low_rates_counts);
-    tcase_add_test(t, ties_go_to_the_lowest_levels);
-    tcase_add_test(t, looks_at_few_plans);
-    tcase_add_test(t, forecast_by_hand);
-    tcase_add_test(t, errors_fade_after_five);
-    tcase_add_test(t, decision_by_hand);
-    tcase_add_test(t, task_uses_sizes_and_shrinks_at_the_end);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(abr_deciders_mpc, 120, same_as_brute_force,
+             the_unweighted_penalty_of_low_rates_counts, ties_go_to_the_lowest_levels,
+             looks_at_few_plans, forecast_by_hand, errors_fade_after_five,
+             decision_by_hand, task_uses_sizes_and_shrinks_at_the_end);

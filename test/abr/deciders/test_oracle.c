@@ -3,6 +3,7 @@
 #include "abr/eval.h"
 #include "base/rng.h"
 #include "support/shared.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -314,18 +315,7 @@ START_TEST(small_budgets_leave_a_gap_that_is_stated)
 }
 END_TEST
 
-Suite *suite_abr_deciders_oracle(void);
-Suite *suite_abr_deciders_oracle(void)
-{
-    Suite *s = suite_create("abr/oracle");
-    TCase *t = tcase_create("abr/oracle");
-    tcase_add_test(t, brackets_the_best_of_all_plans);
-    tcase_add_test(t, one_choice_by_hand);
-    tcase_add_test(t, no_policy_passes_golden_traces);
-    tcase_add_test(t, no_policy_passes_with_weights_of_its_own);
-    tcase_add_test(t, no_policy_passes_generated_traces);
-    tcase_add_test(t, no_policy_passes_hsdpa_traces);
-    tcase_add_test(t, small_budgets_leave_a_gap_that_is_stated);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_deciders_oracle, brackets_the_best_of_all_plans, one_choice_by_hand,
+      no_policy_passes_golden_traces, no_policy_passes_with_weights_of_its_own,
+      no_policy_passes_generated_traces, no_policy_passes_hsdpa_traces,
+      small_budgets_leave_a_gap_that_is_stated);

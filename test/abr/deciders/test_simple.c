@@ -1,6 +1,7 @@
 #include "abr/deciders/simple.h"
 
 #include "support/made.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -76,16 +77,6 @@ START_TEST(buffer_scales_to_short_players)
 }
 END_TEST
 
-Suite *suite_abr_deciders_simple(void);
-Suite *suite_abr_deciders_simple(void)
-{
-    Suite *s = suite_create("abr/simple");
-    TCase *t = tcase_create("abr/simple");
-    tcase_add_test(t, harmonic_mean_by_hand);
-    tcase_add_test(t, a_dead_link_is_finite);
-    tcase_add_test(t, rate_takes_what_fits_the_newest_five);
-    tcase_add_test(t, buffer_maps_reservoir_and_cushion);
-    tcase_add_test(t, buffer_scales_to_short_players);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_deciders_simple, harmonic_mean_by_hand, a_dead_link_is_finite,
+      rate_takes_what_fits_the_newest_five, buffer_maps_reservoir_and_cushion,
+      buffer_scales_to_short_players);

@@ -6,6 +6,7 @@
 #include "support/csv.h"
 #include "support/made.h"
 #include "support/shared.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -502,26 +503,8 @@ START_TEST(settings_are_checked)
 }
 END_TEST
 
-Suite *suite_abr_emulator_emu(void);
-Suite *suite_abr_emulator_emu(void)
-{
-    Suite *s = suite_create("abr/emu");
-    TCase *t = tcase_create("abr/emu");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, golden_portable);
-    tcase_add_test(t, golden_hsdpa);
-    tcase_add_test(t, golden_train);
-    tcase_add_test(t, golden_train_noise);
-    tcase_add_test(t, golden_pamoe);
-    tcase_add_test(t, golden_summary);
-    tcase_add_test(t, step_allocates_nothing);
-    tcase_add_test(t, by_hand);
-    tcase_add_test(t, an_abandoned_copy_costs_its_time);
-    tcase_add_test(t, settings_count);
-    tcase_add_test(t, no_wrap_holds_the_last_positive_row);
-    tcase_add_test(t, wraps_differ);
-    tcase_add_test(t, any_ladder_any_chunk);
-    tcase_add_test(t, settings_are_checked);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(abr_emulator_emu, 60, golden_portable, golden_hsdpa, golden_train,
+             golden_train_noise, golden_pamoe, golden_summary, step_allocates_nothing,
+             by_hand, an_abandoned_copy_costs_its_time, settings_count,
+             no_wrap_holds_the_last_positive_row, wraps_differ, any_ladder_any_chunk,
+             settings_are_checked);

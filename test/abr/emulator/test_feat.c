@@ -5,6 +5,7 @@
 #include "support/feat_plain.h"
 #include "support/made.h"
 #include "support/shared.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -371,22 +372,8 @@ START_TEST(hinted_layout_ends_with_the_weights)
 }
 END_TEST
 
-Suite *suite_abr_emulator_feat(void);
-Suite *suite_abr_emulator_feat(void)
-{
-    Suite *s = suite_create("abr/feat");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, names_are_distinct);
-    tcase_add_test(t, blind_hides_the_viewer_and_nothing_else);
-    tcase_add_test(t, predictions_by_hand);
-    tcase_add_test(t, known_sizes_beat_the_ladder);
-    tcase_add_test(t, scale_is_the_sum_of_weights_on_pensieves_ladder);
-    tcase_add_test(t, missing_levels_are_zero_and_masked);
-    tcase_add_test(t, same_as_the_definitions);
-    tcase_add_test(t, finite_at_the_extremes);
-    tcase_add_test(t, paper_layout_from_one_view);
-    tcase_add_test(t, hinted_layout_ends_with_the_weights);
-    tcase_add_test(t, paper_states_equal_the_authors);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_emulator_feat, names_are_distinct, blind_hides_the_viewer_and_nothing_else,
+      predictions_by_hand, known_sizes_beat_the_ladder,
+      scale_is_the_sum_of_weights_on_pensieves_ladder, missing_levels_are_zero_and_masked,
+      same_as_the_definitions, finite_at_the_extremes, paper_layout_from_one_view,
+      hinted_layout_ends_with_the_weights, paper_states_equal_the_authors);

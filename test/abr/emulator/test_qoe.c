@@ -6,6 +6,7 @@
 
 #include "support/csv.h"
 #include "support/shared.h"
+#include "support/suites.h"
 
 static const double ladder_kbps[] = {300, 750, 1200, 1850, 2850, 4300};
 
@@ -156,20 +157,6 @@ START_TEST(a_range_from_the_lowest_level_to_the_best)
 }
 END_TEST
 
-Suite *suite_abr_emulator_qoe(void);
-Suite *suite_abr_emulator_qoe(void)
-{
-    Suite *s = suite_create("abr/qoe");
-    TCase *t = tcase_create("abr/qoe");
-    tcase_add_test(t, profiles);
-    tcase_add_test(t, same_when_all_is_equal);
-    tcase_add_test(t, linear_by_hand);
-    tcase_add_test(t, log_by_hand);
-    tcase_add_test(t, a_ladder_at_once);
-    tcase_add_test(t, first_chunk_pays_no_switch);
-    tcase_add_test(t, utility_names);
-    tcase_add_test(t, pamoe_rewards);
-    tcase_add_test(t, a_range_from_the_lowest_level_to_the_best);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_emulator_qoe, profiles, same_when_all_is_equal, linear_by_hand, log_by_hand,
+      a_ladder_at_once, first_chunk_pays_no_switch, utility_names, pamoe_rewards,
+      a_range_from_the_lowest_level_to_the_best);

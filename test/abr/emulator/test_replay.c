@@ -2,6 +2,8 @@
 
 #include "abr/emulator/player.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -107,14 +109,6 @@ START_TEST(an_algorithm_is_reset_and_asked)
 }
 END_TEST
 
-Suite *suite_abr_emulator_replay(void);
-Suite *suite_abr_emulator_replay(void)
-{
-    Suite *s = suite_create("abr/replay");
-    TCase *t = tcase_create("abr/replay");
-    tcase_add_test(t, steps_tell_what_was_played);
-    tcase_add_test(t, the_first_chunk_may_be_given_and_a_visit_may_end_it);
-    tcase_add_test(t, an_algorithm_is_reset_and_asked);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_emulator_replay, steps_tell_what_was_played,
+      the_first_chunk_may_be_given_and_a_visit_may_end_it,
+      an_algorithm_is_reset_and_asked);

@@ -1,5 +1,7 @@
 #include "abr/emulator/view.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 
 START_TEST(knows_nothing_at_first)
@@ -35,14 +37,5 @@ START_TEST(unknown_sizes_come_from_the_ladder)
 }
 END_TEST
 
-Suite *suite_abr_emulator_view(void);
-Suite *suite_abr_emulator_view(void)
-{
-    Suite *s = suite_create("abr/view");
-    TCase *t = tcase_create("abr/view");
-    tcase_add_test(t, knows_nothing_at_first);
-    tcase_add_test(t, history_drops_the_oldest);
-    tcase_add_test(t, unknown_sizes_come_from_the_ladder);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_emulator_view, knows_nothing_at_first, history_drops_the_oldest,
+      unknown_sizes_come_from_the_ladder);

@@ -1,5 +1,7 @@
 #include "abr/manifests/segments.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -196,16 +198,6 @@ START_TEST(more_levels_than_a_ladder_has)
 }
 END_TEST
 
-Suite *suite_abr_manifests_segments(void);
-Suite *suite_abr_manifests_segments(void)
-{
-    Suite *s = suite_create("abr/segments");
-    TCase *t = tcase_create("abr/segments");
-    tcase_add_test(t, sizes_are_asked_for_where_they_are_unknown);
-    tcase_add_test(t, levels_must_be_aligned);
-    tcase_add_test(t, urls_are_joined);
-    tcase_add_test(t, urls_are_joined_as_the_standard_shows);
-    tcase_add_test(t, more_levels_than_a_ladder_has);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_manifests_segments, sizes_are_asked_for_where_they_are_unknown,
+      levels_must_be_aligned, urls_are_joined, urls_are_joined_as_the_standard_shows,
+      more_levels_than_a_ladder_has);

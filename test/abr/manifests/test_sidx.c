@@ -1,6 +1,7 @@
 #include "abr/manifests/sidx.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -89,14 +90,4 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-Suite *suite_abr_manifests_sidx(void);
-Suite *suite_abr_manifests_sidx(void)
-{
-    Suite *s = suite_create("abr/sidx");
-    TCase *t = tcase_create("abr/sidx");
-    tcase_add_test(t, both_versions);
-    tcase_add_test(t, refusals);
-    tcase_add_test(t, every_allocation_may_fail);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_manifests_sidx, both_versions, refusals, every_allocation_may_fail);

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "support/alloc.h"
 #include "support/shared.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -315,21 +316,6 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-Suite *suite_abr_manifests_video(void);
-Suite *suite_abr_manifests_video(void)
-{
-    Suite *s = suite_create("abr/video");
-    TCase *t = tcase_create("abr/video");
-    tcase_add_test(t, shape_is_checked);
-    tcase_add_test(t, sizes_are_checked);
-    tcase_add_test(t, generated);
-    tcase_add_test(t, pensieve_folder);
-    tcase_add_test(t, pensieve_ladder_from_means);
-    tcase_add_test(t, pensieve_refusals);
-    tcase_add_test(t, sabre);
-    tcase_add_test(t, sabre_refusals);
-    tcase_add_test(t, neither_format);
-    tcase_add_test(t, every_allocation_may_fail);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_manifests_video, shape_is_checked, sizes_are_checked, generated,
+      pensieve_folder, pensieve_ladder_from_means, pensieve_refusals, sabre,
+      sabre_refusals, neither_format, every_allocation_may_fail);

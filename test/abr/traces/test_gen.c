@@ -2,6 +2,7 @@
 
 #include "abr/traces/corpus.h"
 #include "base/text.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -139,17 +140,5 @@ START_TEST(bundled_corpus_regenerates)
 }
 END_TEST
 
-Suite *suite_abr_traces_gen(void);
-Suite *suite_abr_traces_gen(void)
-{
-    Suite *s = suite_create("abr/gen");
-    TCase *t = tcase_create("abr/gen");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, kinds_are_what_they_say);
-    tcase_add_test(t, random_links_are_wide_and_valid);
-    tcase_add_test(t, seeds_and_indices_count);
-    tcase_add_test(t, bad_requests);
-    tcase_add_test(t, bundled_corpus_regenerates);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(abr_traces_gen, 60, kinds_are_what_they_say, random_links_are_wide_and_valid,
+             seeds_and_indices_count, bad_requests, bundled_corpus_regenerates);

@@ -3,6 +3,7 @@
 #include "abr/traces/gen.h"
 #include "support/alloc.h"
 #include "support/shared.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -222,18 +223,7 @@ START_TEST(real_leak_is_found)
 }
 END_TEST
 
-Suite *suite_abr_traces_overlap(void);
-Suite *suite_abr_traces_overlap(void)
-{
-    Suite *s = suite_create("abr/overlap");
-    TCase *t = tcase_create("abr/overlap");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, an_excerpt_is_found_where_it_lies);
-    tcase_add_test(t, other_levels_are_other_recordings);
-    tcase_add_test(t, short_and_constant_traces_take_no_part);
-    tcase_add_test(t, every_shift_agrees_with_the_definition);
-    tcase_add_test(t, every_allocation_may_fail);
-    tcase_add_test(t, real_leak_is_found);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(abr_traces_overlap, 60, an_excerpt_is_found_where_it_lies,
+             other_levels_are_other_recordings, short_and_constant_traces_take_no_part,
+             every_shift_agrees_with_the_definition, every_allocation_may_fail,
+             real_leak_is_found);

@@ -1,6 +1,7 @@
 #include "abr/traces/splice.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -145,16 +146,5 @@ START_TEST(memory)
 }
 END_TEST
 
-Suite *suite_abr_traces_splice(void);
-Suite *suite_abr_traces_splice(void)
-{
-    Suite *s = suite_create("abr/splice");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, made_of_pieces);
-    tcase_add_test(t, like_with_like);
-    tcase_add_test(t, the_same_again);
-    tcase_add_test(t, nothing_to_carry);
-    tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_traces_splice, made_of_pieces, like_with_like, the_same_again, nothing_to_carry,
+      memory);

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "support/alloc.h"
 #include "support/shared.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -327,27 +328,8 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-Suite *suite_abr_traces_trace(void);
-Suite *suite_abr_traces_trace(void)
-{
-    Suite *s = suite_create("abr/trace");
-    TCase *t = tcase_create("abr/trace");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, pensieve);
-    tcase_add_test(t, mahimahi_conserves_bytes);
-    tcase_add_test(t, csv);
-    tcase_add_test(t, logs_of_receivers_that_move);
-    tcase_add_test(t, sabre);
-    tcase_add_test(t, real_sabre_trace);
-    tcase_add_test(t, refusals_name_the_line);
-    tcase_add_test(t, bytes_that_are_no_text);
-    tcase_add_test(t, row_limit);
-    tcase_add_test(t, names);
-    tcase_add_test(t, save_and_load);
-    tcase_add_test(t, huge_files_are_refused_unread);
-    tcase_add_test(t, mean_is_weighted_by_time);
-    tcase_add_test(t, check_finds_what_a_caller_filled_in_wrongly);
-    tcase_add_test(t, every_allocation_may_fail);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(abr_traces_trace, 60, pensieve, mahimahi_conserves_bytes, csv,
+             logs_of_receivers_that_move, sabre, real_sabre_trace, refusals_name_the_line,
+             bytes_that_are_no_text, row_limit, names, save_and_load,
+             huge_files_are_refused_unread, mean_is_weighted_by_time,
+             check_finds_what_a_caller_filled_in_wrongly, every_allocation_may_fail);

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -392,23 +393,8 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-Suite *suite_abr_traces_trace_set(void);
-Suite *suite_abr_traces_trace_set(void)
-{
-    Suite *s = suite_create("abr/trace_set");
-    TCase *t = tcase_create("abr/trace_set");
-    tcase_add_test(t, webget);
-    tcase_add_test(t, httpgetmt_slots_end_with_their_intervals);
-    tcase_add_test(t, puffer_joins_what_was_sent_with_what_was_acknowledged);
-    tcase_add_test(t, lumos);
-    tcase_add_test(t, fcc_files_without_a_header_line);
-    tcase_add_test(t, quoted_cells);
-    tcase_add_test(t, limits_of_the_configuration);
-    tcase_add_test(t, what_is_kept_has_a_limit);
-    tcase_add_test(t, refusals_name_line_and_column);
-    tcase_add_test(t, files);
-    tcase_add_test(t, a_long_file_tells_how_far_it_is);
-    tcase_add_test(t, every_allocation_may_fail);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_traces_trace_set, webget, httpgetmt_slots_end_with_their_intervals,
+      puffer_joins_what_was_sent_with_what_was_acknowledged, lumos,
+      fcc_files_without_a_header_line, quoted_cells, limits_of_the_configuration,
+      what_is_kept_has_a_limit, refusals_name_line_and_column, files,
+      a_long_file_tells_how_far_it_is, every_allocation_may_fail);

@@ -1,6 +1,7 @@
 #include "abr/traces/trace_stats.h"
 
 #include "support/made.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -39,13 +40,4 @@ START_TEST(slots_of_all_traces_are_weighted_by_time)
 }
 END_TEST
 
-Suite *suite_abr_traces_trace_stats(void);
-Suite *suite_abr_traces_trace_stats(void)
-{
-    Suite *s = suite_create("abr/trace_stats");
-    TCase *t = tcase_create("abr/trace_stats");
-    tcase_add_test(t, by_hand);
-    tcase_add_test(t, slots_of_all_traces_are_weighted_by_time);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_traces_trace_stats, by_hand, slots_of_all_traces_are_weighted_by_time);

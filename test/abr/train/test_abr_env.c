@@ -7,6 +7,7 @@
 #include "base/rng.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -566,28 +567,9 @@ START_TEST(steps_allocate_nothing)
 }
 END_TEST
 
-Suite *suite_abr_train_abr_env(void);
-Suite *suite_abr_train_abr_env(void)
-{
-    Suite *s = suite_create("abr/abr_env");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, everything_drawn_stays_finite);
-    tcase_add_test(t, weights_and_first_levels_as_asked);
-    tcase_add_test(t, rewards_are_the_players);
-    tcase_add_test(t, tags_tell_the_player);
-    tcase_add_test(t, caution_behind_short_buffers);
-    tcase_add_test(t, videos_of_any_length);
-    tcase_add_test(t, players_that_abandon);
-    tcase_add_test(t, first_chunks_as_sessions_begin);
-    tcase_add_test(t, ids_differ_and_repeat);
-    tcase_add_test(t, state_round_trip);
-    tcase_add_test(t, advice_is_mpcs);
-    tcase_add_test(t, peeks_come_true);
-    tcase_add_test(t, profiles_in_turn);
-    tcase_add_test(t, other_layouts);
-    tcase_add_test(t, hints_are_the_weights_in_force);
-    tcase_add_test(t, the_player_tells_of_the_last_chunk);
-    tcase_add_test(t, steps_allocate_nothing);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_train_abr_env, everything_drawn_stays_finite, weights_and_first_levels_as_asked,
+      rewards_are_the_players, tags_tell_the_player, caution_behind_short_buffers,
+      videos_of_any_length, players_that_abandon, first_chunks_as_sessions_begin,
+      ids_differ_and_repeat, state_round_trip, advice_is_mpcs, peeks_come_true,
+      profiles_in_turn, other_layouts, hints_are_the_weights_in_force,
+      the_player_tells_of_the_last_chunk, steps_allocate_nothing);

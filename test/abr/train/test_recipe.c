@@ -1,5 +1,7 @@
 #include "abr/train/recipe.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 
@@ -146,18 +148,6 @@ START_TEST(all_of_them_train)
 }
 END_TEST
 
-Suite *suite_abr_train_recipe(void);
-Suite *suite_abr_train_recipe(void)
-{
-    Suite *s = suite_create("abr/recipe");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, paper_is_table_1);
-    tcase_add_test(t, code_is_the_authors);
-    tcase_add_test(t, variants_differ_where_they_should);
-    tcase_add_test(t, unknown_names_are_told);
-    tcase_add_test(t, first_weights);
-    tcase_add_test(t, all_of_them_train);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(abr_train_recipe, 60, paper_is_table_1, code_is_the_authors,
+             variants_differ_where_they_should, unknown_names_are_told, first_weights,
+             all_of_them_train);

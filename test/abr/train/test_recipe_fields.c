@@ -1,5 +1,7 @@
 #include "abr/train/recipe_fields.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,17 +201,7 @@ START_TEST(changes_are_written_in_the_tables_order)
 }
 END_TEST
 
-Suite *suite_abr_train_recipe_fields(void);
-Suite *suite_abr_train_recipe_fields(void)
-{
-    Suite *s = suite_create("abr/recipe_fields");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, every_setting_shows_what_it_was_set_to);
-    tcase_add_test(t, settings_that_came_later_leave_the_checksum);
-    tcase_add_test(t, values_reach_the_recipe);
-    tcase_add_test(t, settings_that_follow_others);
-    tcase_add_test(t, what_cannot_be_is_told);
-    tcase_add_test(t, changes_are_written_in_the_tables_order);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_train_recipe_fields, every_setting_shows_what_it_was_set_to,
+      settings_that_came_later_leave_the_checksum, values_reach_the_recipe,
+      settings_that_follow_others, what_cannot_be_is_told,
+      changes_are_written_in_the_tables_order);

@@ -1,6 +1,7 @@
 #include "abr/train/teacher_files.h"
 
 #include "learn/ckpt.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 #include <check.h>
@@ -155,16 +156,6 @@ START_TEST(more_than_can_be_kept)
 }
 END_TEST
 
-Suite *suite_abr_train_teacher_files(void);
-Suite *suite_abr_train_teacher_files(void)
-{
-    Suite *s = suite_create("abr/teacher_files");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, by_what_they_were_trained_on);
-    tcase_add_test(t, shorter_videos_have_teachers_of_their_own);
-    tcase_add_test(t, what_players_an_environment_has);
-    tcase_add_test(t, who_cannot_teach);
-    tcase_add_test(t, more_than_can_be_kept);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_train_teacher_files, by_what_they_were_trained_on,
+      shorter_videos_have_teachers_of_their_own, what_players_an_environment_has,
+      who_cannot_teach, more_than_can_be_kept);

@@ -7,6 +7,7 @@
 #include "support/alloc.h"
 #include "support/made.h"
 #include "support/shared.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -228,19 +229,6 @@ START_TEST(memory)
 }
 END_TEST
 
-Suite *suite_abr_train_worlds(void);
-Suite *suite_abr_train_worlds(void)
-{
-    Suite *s = suite_create("abr/worlds");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, other_links_or_videos_are_told_apart);
-    tcase_add_test(t, the_authors_keep_51_traces);
-    tcase_add_test(t, ahead_by_hand);
-    tcase_add_test(t, ahead_equals_walking);
-    tcase_add_test(t, pools_have_what_was_asked_for);
-    tcase_add_test(t, splices_of_recordings);
-    tcase_add_test(t, slow_traces_can_be_left_out);
-    tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(abr_train_worlds, other_links_or_videos_are_told_apart, the_authors_keep_51_traces,
+      ahead_by_hand, ahead_equals_walking, pools_have_what_was_asked_for,
+      splices_of_recordings, slow_traces_can_be_left_out, memory);

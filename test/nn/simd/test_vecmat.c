@@ -2,6 +2,8 @@
 
 #include "base/rng.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -272,17 +274,6 @@ START_TEST(what_is_not_finite_shows)
 }
 END_TEST
 
-Suite *suite_nn_simd_vecmat(void);
-Suite *suite_nn_simd_vecmat(void)
-{
-    Suite *s = suite_create("nn/vecmat");
-    TCase *t = tcase_create("nn/vecmat");
-    tcase_add_test(t, products_equal_plain_loops);
-    tcase_add_test(t, quantized_products_equal_integer_sums);
-    tcase_add_test(t, quantized_sums_stay_within_32_bits);
-    tcase_add_test(t, quantized_edges);
-    tcase_add_test(t, softmax_equals_the_definition);
-    tcase_add_test(t, what_is_not_finite_shows);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(nn_simd_vecmat, products_equal_plain_loops, quantized_products_equal_integer_sums,
+      quantized_sums_stay_within_32_bits, quantized_edges, softmax_equals_the_definition,
+      what_is_not_finite_shows);
