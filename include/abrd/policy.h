@@ -102,16 +102,18 @@ struct abrd_session;
 struct abrd_decision {
     int chunk, level;
     double kbps;
-    int expert;                      /* the expert that decided */
-    double value;                    /* expected sum of QoE from here, discounted */
-    double probability[ABRD_LEVELS]; /* of each level; the decision is the most likely one */
+    int expert;   /* the expert that decided */
+    double value; /* expected sum of QoE from here, discounted */
+    double
+        probability[ABRD_LEVELS]; /* of each level; the decision is the most likely one */
 };
 
 struct abrd_outcome {
     int level;         /* the level that was fetched, whatever was decided */
     double bytes;      /* > 0 */
     double download_s; /* request to last byte, > 0 */
-    double stall_s;    /* of playback while the chunk arrived; for chunk 0 until playback began */
+    double
+        stall_s; /* of playback while the chunk arrived; for chunk 0 until playback began */
 };
 
 struct abrd_session *abrd_session_new(const struct abrd_policy *p,

@@ -20,7 +20,7 @@
 #include "abr/traces/corpus.h"
 #include "abr/emulator/emu.h"
 
-#define EVAL_STOPPED 1 /* progress asked to stop: no row, no error */
+#define EVAL_STOPPED 1 /* progress returned true: no row, no error */
 
 struct eval_cfg {
     struct emu_cfg emu;
@@ -28,18 +28,18 @@ struct eval_cfg {
     int threads;
     uint64_t seed; /* of the bootstrap */
     int resamples; /* of a row's interval; 0 = none, ci_lo and ci_hi are then the mean */
-    /* traces to pass over, by name; names that the corpus lacks are no error */
+    /* names of traces to leave out; unknown names are no error */
     const char *const *exclude;
     int n_exclude;
-    /* called now and then with the share done; true stops. May be NULL. */
+    /* Called from time to time with the finished share; true stops. May be NULL. */
     bool (*progress)(void *progress_ctx, double share);
     void *progress_ctx;
 };
 
 struct eval_cfg eval_cfg_default(void);
 
-/* What chunk 0 is fetched at, -1 when the policy chooses it; and whether a trace is passed over:
- * for who replays what was scored (replay.h). */
+/* The level of chunk 0, -1 when the policy chooses it; and whether a trace is left out. For callers
+ * that replay what was scored (replay.h). */
 int eval_first_level(const struct eval_cfg *cfg);
 bool eval_excludes(const struct eval_cfg *cfg, const char *name);
 
@@ -71,23 +71,23 @@ void eval_row_free(struct eval_row *row);
 void eval_paired(double *mean, double *lo, double *hi, const struct eval_row *a,
                  const struct eval_row *b, uint64_t seed);
 
-/* The same of their stalls per chunk. */
+/* The same for stalls per chunk. */
 void eval_paired_stall(double *mean, double *lo, double *hi, const struct eval_row *a,
                        const struct eval_row *b, uint64_t seed);
 
-/* What a row reached of the oracle's (same profile, same traces): the ratio of their sums,
- * traces resampled in pairs. Of use where the oracle's mean is above 0. */
+/* A row's share of the oracle's score (same profile, same traces): the ratio of their sums, traces
+ * resampled in pairs. Meaningful when the oracle's mean is above 0. */
 void eval_share(double *share, double *lo, double *hi, const struct eval_row *a,
                 const struct eval_row *oracle, uint64_t seed);
 
-/* What a row gained of all that could be gained over b: sum(a - b) / sum(oracle - b). Unlike
- * the share and the gain it does not depend on where 0 lies. NaN when b is the oracle. */
+/* The share of the possible gain over b: sum(a - b) / sum(oracle - b). Unlike the share and the gain it
+ * does not depend on the zero of the score. NaN when b is the oracle. */
 void eval_gap_closed(double *share, double *lo, double *hi, const struct eval_row *a,
                      const struct eval_row *b, const struct eval_row *oracle,
                      uint64_t seed);
 
-/* Traces on which a row scored above the oracle's bound by more than rounding: 0, or the
- * bound is wrong. */
+/* Number of traces on which a row scored above the oracle's bound by more than rounding. It is 0 unless
+ * the bound is wrong. */
 int eval_above_bound(const struct eval_row *a, const struct eval_row *oracle);
 
 /* Paired relative gain of a over b: (mean a - mean b) / |mean b|, the interval from
@@ -95,13 +95,13 @@ int eval_above_bound(const struct eval_row *a, const struct eval_row *oracle);
 void eval_gain(double *gain, double *lo, double *hi, const struct eval_row *a,
                const struct eval_row *b, uint64_t seed);
 
-/* The sum over k pairs of rows (profiles) of a's means over that of b's, traces resampled
- * once for all. Of use where b's sum is above 0. */
+/* The sum of a's means over that of b's, for k pairs of rows (profiles), traces resampled once for all.
+ * Meaningful when b's sum is above 0. */
 void eval_ratio(double *ratio, double *lo, double *hi, const struct eval_row *const *a,
                 const struct eval_row *const *b, int k, uint64_t seed);
 
-/* Mean over k pairs of rows (profiles) of their gains; one resampling of traces serves all
- * profiles, since they were played on the same traces. a[i]->n all equal. */
+/* Mean gain over k pairs of rows (profiles). One resampling of traces serves all profiles, since they
+ * were played on the same traces. All a[i]->n are equal. */
 void eval_gain_mean(double *gain, double *lo, double *hi, const struct eval_row *const *a,
                     const struct eval_row *const *b, int k, uint64_t seed);
 

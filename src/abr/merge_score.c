@@ -48,8 +48,8 @@ static int merge_play(struct merge_score_sums *s, const struct judging *j,
 {
     struct emu_world world = {j->video, link, emu_cfg_default()};
     struct player p;
-    struct qoe told = view_default().qoe;
-    player_start(&p, &world, 1, &told, 1);
+    struct qoe hint = view_default().qoe;
+    player_start(&p, &world, 1, &hint, 1);
     for (bool end = false; !end;) {
         float obs[FEAT_FULL_DIM];
         struct policy_choice choice;

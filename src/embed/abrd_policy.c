@@ -179,7 +179,7 @@ void abrd_video_free(struct abrd_video *v)
     free(v);
 }
 
-/* ---- who watches ---- */
+/* ---- the viewer ---- */
 
 struct abrd_viewer abrd_viewer_named(const char *profile)
 {
@@ -220,7 +220,7 @@ struct abrd_session {
     double qoe;
 };
 
-/* What the table knows of the next chunk. */
+/* The sizes of the next chunk in the table. */
 static void abrd_policy_look_ahead(struct abrd_session *s)
 {
     const struct abrd_video *v = s->video;

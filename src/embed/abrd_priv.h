@@ -12,7 +12,7 @@ struct abrd_video {
     int64_t *bytes; /* (chunks, levels), owned; NULL: unknown */
 };
 
-/* Hands on what is in `why`; returns its code. The first failure stays. */
+/* Copies the failure in `why` to e, unless e holds one. Returns its code. */
 int abrd_tell(struct abrd_error *e, const struct err *why);
 int abrd_fail(struct abrd_error *e, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -58,8 +58,8 @@ void report_free(struct report *r);
 
 /* ---- words ---- */
 
-/* What the figures depend on: command, version, seeds, steps, ... Shown at the top, in this order;
- * the same key again replaces. */
+/* A parameter of the experiment: command, version, seeds, steps, ... Parameters are shown at the top, in
+ * this order. The same key again replaces the value. */
 void report_param(struct report *r, const char *key, const char *fmt, ...)
     REPORT_ADD(3, 4);
 void report_param_int(struct report *r, const char *key, int64_t value);
@@ -117,7 +117,7 @@ enum report_kind {
     REPORT_LINE,
     REPORT_DASHED, /* a bound, a closed form, another's curve */
     REPORT_POINTS,
-    REPORT_BARS, /* beside each other when a panel has several; bars begin at 0 */
+    REPORT_BARS, /* side by side when a panel has several series; bars begin at 0 */
 };
 
 struct report_series {
@@ -145,8 +145,8 @@ int report_checks_failed(const struct report *r);
 /* ---- reading back, for the terminal ---- */
 
 int report_tables(const struct report *r);
-/* What a row holds: call with each column, NULL when the cell is empty. The text is good until the
- * next call with the same buf. Rows and columns count from 0; NULL past the end of columns. */
+/* The text of a cell; NULL when it is empty. It is valid until the next call with the same buf. Rows and
+ * columns count from 0. report_column returns NULL past the last column. */
 const char *report_column(const struct report *r, int table, int column);
 int report_rows(const struct report *r, int table);
 const char *report_shown(char buf[64], const struct report *r, int table, int row,
@@ -167,7 +167,7 @@ struct report_assets {
 
 int report_write(const struct report *r, const char *dir, const struct report_assets *a,
                  struct err *e) __attribute__((warn_unused_result));
-/* The same without index.html: for a folder that is not only for reports. */
+/* The same without index.html, for a folder with other files. */
 int report_write_alone(const struct report *r, const char *dir,
                        const struct report_assets *a, struct err *e)
     __attribute__((warn_unused_result));

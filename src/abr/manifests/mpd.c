@@ -106,7 +106,7 @@ static void ends(void *ctx, const char *name)
     (void)name;
     struct builder *b = ctx;
     struct mpd_node *node = b->open;
-    if (!node) return; /* an empty one is closed even after the parser was told to stop */
+    if (!node) return; /* an empty element is closed even after XML_StopParser */
     b->after = &node->next;
     b->open = node->parent;
 }

@@ -670,7 +670,7 @@ static int make_traces(struct trace_set *out, const struct trace_set_sessions *s
                        format->name, s->n, cfg->min_s);
 }
 
-/* Bytes of a file; 0: that cannot be told. */
+/* Bytes of a file; 0: unknown. */
 static double size_of(FILE *f)
 {
     struct stat st;

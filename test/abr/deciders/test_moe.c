@@ -29,6 +29,14 @@ static struct policy *save(const char *path, int obs_dim, const char *layout)
     return p;
 }
 
+/* an outcome that makes the next view differ */
+static void next_chunk(struct view *v)
+{
+    view_push(v, 2e5 * (1 + v->chunk * 7 % 11), .2 + v->chunk * 3 % 5);
+    v->buffer_s = v->chunk * 13 % 50;
+    v->last_level = v->chunk % 6;
+}
+
 START_TEST(decides_as_the_network_says)
 {
     const char *dir = tmpdir_new();
@@ -54,9 +62,7 @@ START_TEST(decides_as_the_network_says)
         ck_assert_int_eq(level, want.action);
         ck_assert_int_eq(plain.decide(plain.self, &v, NULL), want.action);
         seen |= 1 << level;
-        view_push(&v, 2e5 * (1 + v.chunk * 7 % 11), .2 + v.chunk * 3 % 5);
-        v.buffer_s = v.chunk * 13 % 50;
-        v.last_level = v.chunk % 6;
+        next_chunk(&v);
     }
     ck_assert_msg(seen & (seen - 1), "one level only: the test shows nothing");
     algo_free(&named);
@@ -94,9 +100,7 @@ START_TEST(a_profile_decides_with_its_added_experts)
         ck_assert_int_eq(policy_decide(&want, p, ws, obs, guard_greedy(&v), -1), 0);
         ck_assert_int_eq(a.decide(a.self, &v, NULL), want.action);
         seen |= 1 << want.action;
-        view_push(&v, 2e5 * (1 + v.chunk * 7 % 11), .2 + v.chunk * 3 % 5);
-        v.buffer_s = v.chunk * 13 % 50;
-        v.last_level = v.chunk % 6;
+        next_chunk(&v);
     }
     ck_assert_msg(seen & (seen - 1), "one level only: the test shows nothing");
     algo_free(&a);
