@@ -118,9 +118,15 @@ void claims_judge(const struct claims_lab *l, const struct claims_columns *c,
 
 /* ---- checks ---- */
 
+/* '@' in the check's name becomes `size`. */
 static void claims_check_one(const struct claims_lab *l, const struct claims_check *c,
-                             const char *name, struct claims_number of)
+                             struct claims_number of, const char *size)
 {
+    char name[160];
+    const char *at = strchr(c->name, '@');
+    int before = at ? (int)(at - c->name) : (int)strlen(c->name);
+    snprintf(name, sizeof name, "%s%.*s%s%s", l->prefix ? l->prefix : "", before, c->name,
+             at ? size : "", at ? at + 1 : "");
     struct stats_interval x = l->measure(l->self, of);
     double value = c->side == CLAIMS_OF_LOWER   ? x.lo
                    : c->side == CLAIMS_OF_UPPER ? x.hi
@@ -131,22 +137,18 @@ static void claims_check_one(const struct claims_lab *l, const struct claims_che
 void claims_check(const struct claims_lab *l, const struct claims_check *check, int n)
 {
     for (int i = 0; i < n; i++)
-        claims_check_one(l, &check[i], check[i].name, check[i].of);
+        claims_check_one(l, &check[i], check[i].of, "@");
 }
 
 void claims_check_size(const struct claims_lab *l, const struct claims_check *check,
                        int n, int size)
 {
+    char name[32];
     for (int i = 0; i < n; i++) {
         struct claims_number of = check[i].of;
         of.a = of.a * l->sizes + size;
         of.b = of.b * l->sizes + size;
-        char name[128], of_size[32];
-        const char *at = strchr(check[i].name, '@');
-        int before = at ? (int)(at - check[i].name) : (int)strlen(check[i].name);
-        snprintf(name, sizeof name, "%.*s%s%s", before, check[i].name,
-                 at ? l->size_name(of_size, l->self, size) : "", at ? at + 1 : "");
-        claims_check_one(l, &check[i], name, of);
+        claims_check_one(l, &check[i], of, l->size_name(name, l->self, size));
     }
 }
 
@@ -201,6 +203,7 @@ static void claims_panel_per_size(const struct claims_lab *l,
                                   const struct claims_panel *p)
 {
     for (int k = p->from; k < l->sizes; k++) {
+        if (l->ran && !l->ran(l->self, k)) continue;
         claims_panel_begin(l, p, k);
         for (int i = 0; i < p->curves; i++)
             l->curve(l->self, &p->curve[i], p->curve[i].name,
@@ -237,6 +240,16 @@ void claims_points(struct report *r, const char *name, enum report_kind kind,
     report_series(
         r, &(struct report_series){
                .name = name, .kind = kind, .n = n, .x = at, .y = y, .lo = lo, .hi = hi});
+}
+
+void claims_bars(const struct claims_lab *l, const char *name, int row, int from,
+                 int column)
+{
+    struct stats_interval x[POINTS];
+    for (int k = from; k < l->sizes; k++)
+        x[k - from] = l->measure(
+            l->self, (struct claims_number){CLAIMS_MEAN, column, row * l->sizes + k, 0});
+    claims_points(l->report, name, REPORT_BARS, NULL, x, l->sizes - from);
 }
 
 void claims_show(struct report *r, const char *column, struct stats_interval x,

@@ -9,7 +9,7 @@
  *   };
  *   static const struct claims_columns COLUMNS = {
  *       .text = "claim", .paper = "paper", .ours = "ours", .verdict = "verdict"};
- *   claims_judge(&lab, &COLUMNS, CLAIMS, sizeof CLAIMS / sizeof *CLAIMS);
+ *   claims_judge(&lab, &COLUMNS, CLAIMS, CLAIMS_COUNT(CLAIMS));
  *
  * A lab measures arms. An arm is one configuration, repeated; its numbers are columns. A table names
  * a number by kind, column and one or two arms; the lab's `measure` computes it. The judge and the
@@ -24,6 +24,10 @@
 
 #include "base/stats.h"
 #include "report/report.h"
+
+#include <math.h>
+
+#define CLAIMS_COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
 /* ---- numbers ---- */
 
@@ -48,6 +52,7 @@ struct claims_curve {
 struct claims_lab {
     struct report *report;
     const void *self;
+    const char *prefix; /* of the checks' names; NULL: none */
     /* The number with its 95 % interval; all NaN when it was not measured. */
     struct stats_interval (*measure)(const void *self, struct claims_number n);
 
@@ -59,6 +64,8 @@ struct claims_lab {
                   int arm);
     /* Adds the rules of the last panel; mark is the panel's. May be NULL. */
     void (*mark)(const void *self, int mark, int size);
+    /* Whether a size ran at all: one that did not has no panel. NULL: all did. */
+    bool (*ran)(const void *self, int size);
 };
 
 /* ---- claims ---- */
@@ -89,6 +96,17 @@ struct claims_claim {
     int digits;            /* of an interval */
     const char *ours; /* words around the means: see claims_fill; NULL: the interval */
 };
+
+/* The initialiser of a claim by means (CLAIMS_BELOW, CLAIMS_AT_LEAST); last its numbers. */
+#define CLAIMS_LIMIT(text, paper, rule, claimed, pass_by, short_by, ours, ...)          \
+    {                                                                                   \
+        text, NULL, paper, NULL, {__VA_ARGS__}, rule, claimed, 0, pass_by, short_by, 0, \
+            ours                                                                        \
+    }
+#define CLAIMS_MEAN_OF(column, arm) \
+    {                               \
+        CLAIMS_MEAN, column, arm, 0 \
+    }
 
 /* Names of the table's columns, which appear in this order; NULL leaves one out. */
 struct claims_columns {
@@ -127,6 +145,12 @@ struct claims_check {
     enum claims_side side; /* which end of the interval must lie within low .. high */
     double low, high;
 };
+
+/* The initialiser of a check that the interval's upper end is at most 0. */
+#define CLAIMS_NEGATIVE(name, kind, column, a, b)                 \
+    {                                                             \
+        name, {kind, column, a, b}, CLAIMS_OF_UPPER, -INFINITY, 0 \
+    }
 
 void claims_check(const struct claims_lab *l, const struct claims_check *check, int n);
 /* The same for one size: arms are rows of the grid, and '@' in a name becomes the size's name. */
@@ -182,6 +206,10 @@ void claims_draw(const struct claims_lab *l, const struct claims_figure *figure,
 /* The intervals x (n) as one series of the last panel; at (n) or NULL as in struct report_series. */
 void claims_points(struct report *r, const char *name, enum report_kind kind,
                    const double *at, const struct stats_interval *x, int n);
+
+/* A series of bars: the mean of a column of the row's arms, size by size from `from` on. */
+void claims_bars(const struct claims_lab *l, const char *name, int row, int from,
+                 int column);
 
 /* x times scale: with its interval, or the mean alone when there is no interval. */
 void claims_show(struct report *r, const char *column, struct stats_interval x,

@@ -47,6 +47,13 @@ static void made_mark(const void *self, int mark, int size)
              size);
 }
 
+/* not the size 1 */
+static bool made_ran(const void *self, int size)
+{
+    (void)self;
+    return size != 1;
+}
+
 static struct claims_lab made(struct drawn *to)
 {
     return (struct claims_lab){.report = report_new("made", "made", NULL),
@@ -190,7 +197,9 @@ START_TEST(columns_are_the_tables)
                                               .verdict = "verdict",
                                               .verdict_first = true,
                                               .scale = 100};
-    struct claims_columns some = all;
+    struct claims_columns some = all, few = all;
+    few.untested = true;
+    few.published = "data";
     some.measured_only = true;
     struct drawn d = {""};
     struct claims_lab l = made(&d);
@@ -198,6 +207,8 @@ START_TEST(columns_are_the_tables)
     claims_judge(&l, &all, claim, 2);
     report_table(l.report, "measured");
     claims_judge(&l, &some, claim, 2);
+    report_table(l.report, "few");
+    claims_judge(&l, &few, claim, 1);
     report_table(l.report, "missing");
     some.measured_only = false;
     some.missing_shown = true;
@@ -211,7 +222,9 @@ START_TEST(columns_are_the_tables)
     ck_assert_int_eq(report_rows(l.report, 0), 2);
     ck_assert_ptr_null(report_shown(buf, l.report, 0, 1, 4));
     ck_assert_int_eq(report_rows(l.report, 1), 1);
-    ck_assert_str_eq(report_shown(buf, l.report, 2, 1, 4), "-");
+    ck_assert_str_eq(report_shown(buf, l.report, 2, 0, 3), "-"); /* nothing published */
+    ck_assert_str_eq(report_shown(buf, l.report, 2, 0, 4), "untested");
+    ck_assert_str_eq(report_shown(buf, l.report, 3, 1, 4), "-");
     report_free(l.report);
 }
 END_TEST
@@ -231,6 +244,48 @@ START_TEST(checks_read_their_side)
     ck_assert_int_eq(report_checks(l.report), 5);
     for (int i = 0; i < 5; i++)
         ck_assert_msg(report_check_at(l.report, i).pass == (i < 3), "%s", check[i].name);
+    report_free(l.report);
+}
+END_TEST
+
+/* Arms are rows of the grid, and names say which size. */
+START_TEST(checks_of_a_size)
+{
+    static const struct claims_check check[] = {
+        {"G at T, @: rising", {CLAIMS_MEAN, 0, 1, 0}, CLAIMS_OF_MEAN, 5, 5},
+        CLAIMS_NEGATIVE("G, @", CLAIMS_GAP, 0, 0, 1),
+        CLAIMS_NEGATIVE("no size", CLAIMS_GAP, 0, 1, 0)};
+    static const char *const names[] = {"MNIST, G at T, M = 2: rising", "MNIST, G, M = 2",
+                                        "MNIST, no size"};
+    struct drawn d = {""};
+    struct claims_lab l = made(&d);
+    l.prefix = "MNIST, ";
+    claims_check_size(&l, check, 3, 2);
+    for (int i = 0; i < 3; i++) {
+        struct report_check c = report_check_at(l.report, i);
+        ck_assert_str_eq(c.name, names[i]);
+        ck_assert(c.pass ==
+                  (i < 2)); /* row 1 of size 2 is arm 5; 2 - 5 is below 0, 5 - 2 is not */
+    }
+    report_free(l.report);
+}
+END_TEST
+
+START_TEST(fields_are_of_the_arm)
+{
+    static const struct claims_field field[] = {
+        {"mean", {CLAIMS_MEAN, 1, 0, 0}, CLAIMS_REAL, 1},
+        {"interval", {CLAIMS_MEAN, 1, 0, 0}, CLAIMS_INTERVAL, 1},
+        {"share, %", {CLAIMS_MEAN, 1, 0, 0}, CLAIMS_PERCENT, 0}};
+    static const char *const shown[] = {"5.0", "5.0 [4.5, 5.5]", "500"};
+    struct drawn d = {""};
+    struct claims_lab l = made(&d);
+    report_table(l.report, "t");
+    report_row(l.report);
+    claims_fields(&l, field, 3, 4);
+    char buf[64];
+    for (int i = 0; i < 3; i++)
+        ck_assert_str_eq(report_shown(buf, l.report, 0, 0, i), shown[i]);
     report_free(l.report);
 }
 END_TEST
@@ -273,6 +328,16 @@ START_TEST(panels_once_per_size)
                              "mark 5, size 2\n"
                              "M = 1: column 5 of arm 4\n"
                              "M = 2: column 5 of arm 5\n");
+
+    /* a size that did not run has no panel and no mark */
+    d.text[0] = '\0';
+    l.ran = made_ran;
+    static const struct claims_figure by_size[] = {
+        {.id = "g", .title = "t", .panel = &panel[1], .panels = 1}};
+    claims_draw(&l, by_size, 1);
+    ck_assert_str_eq(d.text, "x: column 7 of arm 2\n"
+                             "y: column 8 of arm 5\n"
+                             "mark 5, size 2\n");
     report_free(l.report);
 }
 END_TEST
@@ -299,6 +364,8 @@ Suite *suite_lab_claims(void)
     tcase_add_test(t, judges_by_rule);
     tcase_add_test(t, columns_are_the_tables);
     tcase_add_test(t, checks_read_their_side);
+    tcase_add_test(t, checks_of_a_size);
+    tcase_add_test(t, fields_are_of_the_arm);
     tcase_add_test(t, panels_once_per_size);
     tcase_add_test(t, words_take_their_numbers);
     suite_add_tcase(s, t);

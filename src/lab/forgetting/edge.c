@@ -191,75 +191,40 @@ enum {
     ON_30 = ON * SIZES + 2,
     NEAREST_30 = NEAREST * SIZES + 2
 };
+/* text, paper; rule, limit, times number, else short by number; words; numbers */
 static const struct claims_claim CLAIMS[] = {
-    {.text = "own set idle (Prop. 6), M = 30",
-     .paper = "probability 1 - o(1)",
-     .rule = CLAIMS_AT_LEAST,
-     .of = {{CLAIMS_MEAN, MIXTURE_READY, STOP_30, 0}},
-     .claimed = 0.9,
-     .short_by = CLAIMS_ALWAYS,
-     .ours = "#2"},
-    {.text = "own set idle (Prop. 6), M = 60",
-     .paper = "probability 1 - o(1)",
-     .rule = CLAIMS_AT_LEAST,
-     .of = {{CLAIMS_MEAN, MIXTURE_READY, STOP_60, 0}},
-     .claimed = 0.9,
-     .short_by = CLAIMS_ALWAYS,
-     .ours = "#2"},
-    {.text = "gate gaps (Prop. 7), M = 30",
-     .paper = "inside below between",
-     .rule = CLAIMS_BELOW,
-     .of = {{CLAIMS_MEAN, MIXTURE_INSIDE, STOP_30, 0},
-            {CLAIMS_MEAN, MIXTURE_ACROSS, STOP_30, 0}},
-     .claimed = 0.5,
-     .pass_by = 1,
-     .short_by = 1,
-     .ours = "#2 inside, #2 between"},
-    {.text = "a task goes to its set (Prop. 7), M = 30",
-     .paper = "probability 1 - o(1)",
-     .rule = CLAIMS_AT_LEAST,
-     .of = {{CLAIMS_MEAN, MIXTURE_HOME, STOP_30, 0}},
-     .claimed = 0.9,
-     .short_by = CLAIMS_ALWAYS,
-     .ours = "#2"},
-    {.text = "models stay after T2 (Prop. 8), M = 30",
-     .paper = "O(sigma0^2) = O(0.36)",
-     .rule = CLAIMS_BELOW,
-     .of = {{CLAIMS_MEAN, MIXTURE_DRIFT, STOP_30, 0},
-            {CLAIMS_MEAN, MIXTURE_DRIFT, ON_30, 0}},
-     .claimed = 0.36,
-     .short_by = 1,
-     .ours = "#2; #2 when the gate goes on"},
-    {.text = "error at T (Theorem 2), M = 30",
-     .paper = "below the bound",
-     .rule = CLAIMS_BELOW,
-     .of = {{CLAIMS_MEAN, MIXTURE_ERROR, STOP_30, 0},
-            {CLAIMS_MEAN, MIXTURE_BOUND_G, STOP_30, 0},
-            {CLAIMS_MEAN, MIXTURE_ERROR, NEAREST_30, 0}},
-     .claimed = 1,
-     .pass_by = 1,
-     .short_by = 2,
-     .ours = "#2; bound #2; nearest idle #2"},
+    CLAIMS_LIMIT("own set idle (Prop. 6), M = 30", "probability 1 - o(1)",
+                 CLAIMS_AT_LEAST, 0.9, 0, CLAIMS_ALWAYS, "#2",
+                 CLAIMS_MEAN_OF(MIXTURE_READY, STOP_30)),
+    CLAIMS_LIMIT("own set idle (Prop. 6), M = 60", "probability 1 - o(1)",
+                 CLAIMS_AT_LEAST, 0.9, 0, CLAIMS_ALWAYS, "#2",
+                 CLAIMS_MEAN_OF(MIXTURE_READY, STOP_60)),
+    CLAIMS_LIMIT("gate gaps (Prop. 7), M = 30", "inside below between", CLAIMS_BELOW, 0.5,
+                 1, 1, "#2 inside, #2 between", CLAIMS_MEAN_OF(MIXTURE_INSIDE, STOP_30),
+                 CLAIMS_MEAN_OF(MIXTURE_ACROSS, STOP_30)),
+    CLAIMS_LIMIT("a task goes to its set (Prop. 7), M = 30", "probability 1 - o(1)",
+                 CLAIMS_AT_LEAST, 0.9, 0, CLAIMS_ALWAYS, "#2",
+                 CLAIMS_MEAN_OF(MIXTURE_HOME, STOP_30)),
+    CLAIMS_LIMIT("models stay after T2 (Prop. 8), M = 30", "O(sigma0^2) = O(0.36)",
+                 CLAIMS_BELOW, 0.36, 0, 1, "#2; #2 when the gate goes on",
+                 CLAIMS_MEAN_OF(MIXTURE_DRIFT, STOP_30),
+                 CLAIMS_MEAN_OF(MIXTURE_DRIFT, ON_30)),
+    CLAIMS_LIMIT("error at T (Theorem 2), M = 30", "below the bound", CLAIMS_BELOW, 1, 1,
+                 2, "#2; bound #2; nearest idle #2",
+                 CLAIMS_MEAN_OF(MIXTURE_ERROR, STOP_30),
+                 CLAIMS_MEAN_OF(MIXTURE_BOUND_G, STOP_30),
+                 CLAIMS_MEAN_OF(MIXTURE_ERROR, NEAREST_30)),
 };
 
 /* ---- what must hold ---- */
 
 static const struct claims_check RULES[] = {
-    {"G at T, @: gate that stops minus gate that goes on, upper 95 %",
-     {CLAIMS_GAP, EXPERIMENT_G, STOP, ON},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
-    {"G at T, @: gate that stops minus nearest idle, upper 95 %",
-     {CLAIMS_GAP, EXPERIMENT_G, STOP, NEAREST},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
-    {"G at T, @: gate that stops minus most powerful idle, upper 95 %",
-     {CLAIMS_GAP, EXPERIMENT_G, STOP, POWERFUL},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
+    CLAIMS_NEGATIVE("G at T, @: gate that stops minus gate that goes on, upper 95 %",
+                    CLAIMS_GAP, EXPERIMENT_G, STOP, ON),
+    CLAIMS_NEGATIVE("G at T, @: gate that stops minus nearest idle, upper 95 %",
+                    CLAIMS_GAP, EXPERIMENT_G, STOP, NEAREST),
+    CLAIMS_NEGATIVE("G at T, @: gate that stops minus most powerful idle, upper 95 %",
+                    CLAIMS_GAP, EXPERIMENT_G, STOP, POWERFUL),
 };
 
 static const struct claims_check SIZES_OF_STOP[] = {
@@ -331,24 +296,6 @@ static const struct claims_figure IMAGE_FIGURES[] = {
      .panel = BY_SIZE(SHARE, MARK_T1, OF_ALL_RULES(MIXTURE_SPECIAL))},
 };
 
-static const struct claims_check IMAGE_CHECKS[] = {
-    {"MNIST, G at T, @: gate that stops minus gate that goes on, upper 95 %",
-     {CLAIMS_GAP, EXPERIMENT_G, STOP, ON},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
-    {"MNIST, G at T, @: gate that stops minus nearest idle, upper 95 %",
-     {CLAIMS_GAP, EXPERIMENT_G, STOP, NEAREST},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
-    {"MNIST, G at T, @: gate that stops minus most powerful idle, upper 95 %",
-     {CLAIMS_GAP, EXPERIMENT_G, STOP, POWERFUL},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
-};
-
 static void image_table(const struct experiment *x, const struct claims_lab *l)
 {
     static const struct claims_field fields[] = {
@@ -376,18 +323,15 @@ static void image_words(const struct experiment *x)
     report_heading(r, "Real images: MNIST");
     report_text(r,
                 "The servers, delays and rules are the same. A task is one of N = %d "
-                "kinds and brings "
-                "s = %d images; an expert is a network of %d hidden units. The slides "
-                "say no more than "
-                "\"DNNs in MNIST datasets\". Here each kind names the images of %d "
-                "digits its own way, "
-                "so no single network can serve all. Errors are shares of test images "
-                "named wrongly.",
+                "kinds and brings s = %d images; an expert is a network of %d hidden "
+                "units. The slides say no more than \"DNNs in MNIST datasets\". Here "
+                "each kind names the images of %d digits its own way, so no single "
+                "network can serve all. Errors are shares of test images named wrongly.",
                 d.tasks, d.s, d.hidden, d.each);
     report_text(
         r,
-        "The gate has the locality loss alone, eta = sigma0^0.5, and stops at T1. For "
-        "N = %d Proposition 6 asks for %.1f experts.",
+        "The gate has the locality loss alone, eta = sigma0^0.5, and stops at T1. For N "
+        "= %d Proposition 6 asks for %.1f experts.",
         d.tasks, mixture_need(&x->arm[0].cfg));
     report_param_int(r, "repetitions on MNIST", x->reps);
     report_param_int(r, "slots on MNIST", x->grid[x->points - 1]);
@@ -401,7 +345,7 @@ static int draw_images(const struct experiment *x, const struct claims_lab *l,
     claims_draw(l, IMAGE_FIGURES, COUNT(IMAGE_FIGURES));
     image_table(x, l);
     for (int i = 1; i < IMAGE_SIZES; i++) /* as many as Proposition 6 asks for */
-        if (x->arm[i].reps) claims_check_size(l, IMAGE_CHECKS, COUNT(IMAGE_CHECKS), i);
+        if (x->arm[i].reps) claims_check_size(l, RULES, COUNT(RULES), i);
     return 0;
 }
 
@@ -465,15 +409,14 @@ static void exact_words(struct report *r, int reps)
 {
     report_heading(r, "Offloading that is blind to the task: Proposition 9");
     report_text(
-        r, "When routing does not depend on the tasks, an expert that learned L of them "
-           "is at an "
-           "expected distance r^L A + (1 - r^L)(1 - 1/L) B from each, A = E||w||^2, B = "
-           "E||w - w'||^2, r = 1 - s/p. Proposition 9 as printed lacks the factor (1 - "
-           "1/L): one "
-           "of the L tasks is the task itself, at distance 0.");
-    report_text(
-        r, "That holds for an isotropic X. With a feature signal among the samples each "
-           "update keeps its own task's direction in full, and the error is higher.");
+        r, "When routing does not depend on the tasks, an expert that learned L of "
+           "them is at an expected distance r^L A + (1 - r^L)(1 - 1/L) B from each, A "
+           "= E||w||^2, B = E||w - w'||^2, r = 1 - s/p. Proposition 9 as printed lacks "
+           "the factor (1 - 1/L): one of the L tasks is the task itself, at distance 0.");
+    report_text(r,
+                "That holds for an isotropic X. With a feature signal among the samples "
+                "each update keeps its own task's direction in full, and the error is "
+                "higher.");
     report_param_int(r, "repetitions for Proposition 9", reps);
     report_table(r, "Proposition 9, M = 10, one pool of tasks");
 }
@@ -520,13 +463,13 @@ static void edge_words(const struct lab_task *t)
     report_param(r, "delays",
                  "transmission 1 to 5 by distance, execution 1 to 5 by server, d_u = %d",
                  SERVERS_DELAY);
-    report_text(r, "In each slot a user asks for one learning task near one of M edge "
-                   "servers. The task "
-                   "goes to an idle server, which is busy for a random time. Then it has "
-                   "learned the "
-                   "task with the least change of its model. The generalisation error "
-                   "G_t is the mean "
-                   "distance of the tasks so far from the models that learned them.");
+    report_text(
+        r,
+        "In each slot a user asks for one learning task near one of M edge servers. "
+        "The task goes to an idle server, which is busy for a random time. Then it has "
+        "learned the task with the least change of its model. The generalisation error "
+        "G_t is the mean distance of the tasks so far from the models that learned "
+        "them.");
     report_text(r,
                 "A gate that looks at the data may send like tasks to one server. "
                 "Offloading to the nearest or the most powerful idle server mixes them.");

@@ -184,6 +184,7 @@ static int experiment_draw(const struct experiment *x, struct err *e)
     const struct setting *s = x->setting;
     struct claims_lab l = {.report = x->task->report,
                            .self = x,
+                           .prefix = s->note,
                            .measure = experiment_measure,
                            .sizes = s->sizes,
                            .size_name = experiment_size_name,

@@ -55,7 +55,7 @@ struct experiment;
 
 struct setting {
     bool edge, images;
-    const char *note;              /* before an arm's name when it runs */
+    const char *note;              /* before the names of arms and checks */
     const char *reps, *rounds;     /* names of the options */
     int first;                     /* of the grid */
     double from, to;               /* share of the lab's progress */

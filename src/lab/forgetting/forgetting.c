@@ -100,9 +100,8 @@ static const struct claims_figure PROPOSITIONS[] = {
      .title = "Gate gaps inside and between expert sets (Propositions 1 and 2)",
      .caption =
          "Mean |h_m - h_m'| over pairs of experts on the data of the round. Proposition "
-         "2, "
-         "without termination: at t1 the gaps are O(sigma0^1.75) = 0.20 inside a set and "
-         "about sigma0^0.75 = 0.50 between sets; at t2 all are alike.",
+         "2, without termination: at t1 the gaps are O(sigma0^1.75) = 0.20 inside a set "
+         "and about sigma0^0.75 = 0.50 between sets; at t2 all are alike.",
      .panel =
          BY_SIZE({.label = "gate gap"}, 1, MARK_PROP2,
                  {"inside, without termination", REPORT_LINE, MIXTURE_INSIDE, ON},
@@ -131,8 +130,8 @@ static const struct claims_figure SETS[] = {
                       {"without termination", REPORT_DASHED, MIXTURE_CHANGED, ON})},
     {.id = "travel",
      .title = "How far the experts still move",
-     .caption = "Mean distance ||w_t - w|| from the previous point. Proposition 1 says 0 "
-                "after T1 with termination.",
+     .caption = "Mean distance ||w_t - w|| from the previous point. Proposition 1 says "
+                "0 after T1 with termination.",
      .panel = BY_SIZE({.label = "distance since the last point"}, 1, 0,
                       {"with termination", REPORT_LINE, MIXTURE_TRAVEL, STOP},
                       {"without termination", REPORT_DASHED, MIXTURE_TRAVEL, ON})},
@@ -203,8 +202,8 @@ static void shares_figure(const struct claims_lab *l)
     report_figure(
         l->report, "shares", "Selection after the stop (Proposition 3)",
         "Second half of the run. Left: how evenly a cluster's tasks spread over its "
-        "expert set, exp(entropy of the shares) / |M_n|; 1 when each expert has 1/|M_n|. "
-        "Right: share of the tasks that went to an expert of their own set.");
+        "expert set, exp(entropy of the shares) / |M_n|; 1 when each expert has "
+        "1/|M_n|. Right: share of the tasks that went to an expert of their own set.");
     bars_panel(l, "evenness inside the set", EXPERIMENT_EVEN);
     bars_panel(l, "tasks that met their set", EXPERIMENT_MET);
 }
@@ -240,91 +239,66 @@ static const struct claims_columns COLUMNS = {.text = "claim",
 
 /* All of M = 10. */
 enum { STOP_10 = STOP * SIZES + 2, ON_10 = ON * SIZES + 2 };
+/* measured at t1 or t2 of Proposition 2 */
+#define MEAN_AT(column, arm, number)       \
+    {                                      \
+        EXPERIMENT_AT, column, arm, number \
+    }
+/* at how many points is the series above its bound, and how many are there? */
+#define ABOVE(series, bound)                     \
+    {                                            \
+        EXPERIMENT_ABOVE, series, STOP_10, bound \
+    }
+#define POINTS                           \
+    {                                    \
+        EXPERIMENT_POINTS, 0, STOP_10, 0 \
+    }
+
+/* text, paper; rule, limit, times number, else short by number; words; numbers */
 static const struct claims_claim CLAIMS[] = {
-    {.text = "sets stay after the stop (Prop. 1), M = 10",
-     .paper = "no expert changes its set",
-     .rule = CLAIMS_BELOW,
-     .of = {{CLAIMS_MEAN, MIXTURE_CHANGED, STOP_10, 0},
-            {CLAIMS_MEAN, MIXTURE_CHANGED, ON_10, 0}},
-     .claimed = DBL_MIN, /* not at all */
-     .ours = "#0% change; #0% without termination"},
-    {.text = "models stay after T1 (Prop. 1), M = 10",
-     .paper = "w does not change",
-     .rule = CLAIMS_BELOW,
-     .of = {{CLAIMS_MEAN, MIXTURE_TRAVEL, STOP_10, 0},
-            {CLAIMS_MEAN, MIXTURE_TRAVEL, ON_10, 0}},
-     .claimed = DBL_MIN,
-     .short_by = 1,
-     .ours = "moves #2 from point to point; #2 without"},
-    {.text = "gaps at t1 (Prop. 2), M = 10",
-     .paper = "O(0.20) inside, about 0.50 between",
-     .rule = CLAIMS_BELOW,
-     .of = {{EXPERIMENT_AT, MIXTURE_INSIDE, ON_10, 0},
-            {EXPERIMENT_AT, MIXTURE_ACROSS, ON_10, 0}},
-     .claimed = 0.5,
-     .pass_by = 1,
-     .short_by = 1,
-     .ours = "#2 inside, #2 between"},
-    {.text = "gaps at t2 (Prop. 2), M = 10",
-     .paper = "all about 0.20",
-     .rule = CLAIMS_AT_LEAST,
-     .of = {{EXPERIMENT_AT, MIXTURE_INSIDE, ON_10, 1},
-            {EXPERIMENT_AT, MIXTURE_ACROSS, ON_10, 1}},
-     .claimed = 1 / 1.1, /* alike: those between sets are less than a tenth larger */
-     .pass_by = 1,
-     .ours = "#2 inside, #2 between"},
-    {.text = "experts of a set chosen alike (Prop. 3), M = 10",
-     .paper = "evenness 1",
-     .rule = CLAIMS_AT_LEAST,
-     .of = {{CLAIMS_MEAN, EXPERIMENT_EVEN, STOP_10, 0}},
-     .claimed = 0.95,
-     .short_by = CLAIMS_ALWAYS,
-     .ours = "#2"},
-    {.text = "Theorem 1, forgetting, M = 10",
-     .paper = "below the bound at every t",
-     .rule = CLAIMS_BELOW,
-     .of = {{EXPERIMENT_ABOVE, MIXTURE_FORGOT, STOP_10, MIXTURE_BOUND_F},
-            {EXPERIMENT_POINTS, 0, STOP_10, 0}},
-     .claimed = 1,
-     .short_by = 1,
-     .ours = "above it at #0 of #0 points"},
-    {.text = "Theorem 1, error, M = 10",
-     .paper = "below the bound at every t",
-     .rule = CLAIMS_BELOW,
-     .of = {{EXPERIMENT_ABOVE, MIXTURE_ERROR, STOP_10, MIXTURE_BOUND_G},
-            {EXPERIMENT_POINTS, 0, STOP_10, 0}},
-     .claimed = 1,
-     .short_by = 1,
-     .ours = "above it at #0 of #0 points"},
+    /* below the least positive number: not at all */
+    CLAIMS_LIMIT(
+        "sets stay after the stop (Prop. 1), M = 10", "no expert changes its set",
+        CLAIMS_BELOW, DBL_MIN, 0, 0, "#0% change; #0% without termination",
+        CLAIMS_MEAN_OF(MIXTURE_CHANGED, STOP_10), CLAIMS_MEAN_OF(MIXTURE_CHANGED, ON_10)),
+    CLAIMS_LIMIT("models stay after T1 (Prop. 1), M = 10", "w does not change",
+                 CLAIMS_BELOW, DBL_MIN, 0, 1, "moves #2 from point to point; #2 without",
+                 CLAIMS_MEAN_OF(MIXTURE_TRAVEL, STOP_10),
+                 CLAIMS_MEAN_OF(MIXTURE_TRAVEL, ON_10)),
+    CLAIMS_LIMIT("gaps at t1 (Prop. 2), M = 10", "O(0.20) inside, about 0.50 between",
+                 CLAIMS_BELOW, 0.5, 1, 1, "#2 inside, #2 between",
+                 MEAN_AT(MIXTURE_INSIDE, ON_10, 0), MEAN_AT(MIXTURE_ACROSS, ON_10, 0)),
+    /* alike: those between sets are less than a tenth larger */
+    CLAIMS_LIMIT("gaps at t2 (Prop. 2), M = 10", "all about 0.20", CLAIMS_AT_LEAST,
+                 1 / 1.1, 1, 0, "#2 inside, #2 between",
+                 MEAN_AT(MIXTURE_INSIDE, ON_10, 1), MEAN_AT(MIXTURE_ACROSS, ON_10, 1)),
+    CLAIMS_LIMIT("experts of a set chosen alike (Prop. 3), M = 10", "evenness 1",
+                 CLAIMS_AT_LEAST, 0.95, 0, CLAIMS_ALWAYS, "#2",
+                 CLAIMS_MEAN_OF(EXPERIMENT_EVEN, STOP_10)),
+    CLAIMS_LIMIT("Theorem 1, forgetting, M = 10", "below the bound at every t",
+                 CLAIMS_BELOW, 1, 0, 1, "above it at #0 of #0 points",
+                 ABOVE(MIXTURE_FORGOT, MIXTURE_BOUND_F), POINTS),
+    CLAIMS_LIMIT("Theorem 1, error, M = 10", "below the bound at every t", CLAIMS_BELOW,
+                 1, 0, 1, "above it at #0 of #0 points",
+                 ABOVE(MIXTURE_ERROR, MIXTURE_BOUND_G), POINTS),
 };
 
 /* ---- what must hold for linear tasks ---- */
 
 static const struct claims_check BELOW_ONE[] = {
-    {"F at T: @ with termination minus M = 1, upper 95 %",
-     {EXPERIMENT_GAP_ONE, MIXTURE_FORGOT, STOP, 0},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
-    {"G at T: @ with termination minus M = 1, upper 95 %",
-     {EXPERIMENT_GAP_ONE, MIXTURE_ERROR, STOP, 0},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
-};
-
-static const struct claims_check GATES[] = {
-    {"G at T, @: with minus without termination, upper 95 %",
-     {CLAIMS_GAP, MIXTURE_ERROR, STOP, ON},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
+    CLAIMS_NEGATIVE("F at T: @ with termination minus M = 1, upper 95 %",
+                    EXPERIMENT_GAP_ONE, MIXTURE_FORGOT, STOP, 0),
+    CLAIMS_NEGATIVE("G at T: @ with termination minus M = 1, upper 95 %",
+                    EXPERIMENT_GAP_ONE, MIXTURE_ERROR, STOP, 0)};
+static const struct claims_check BELOW_ON[] = {
+    CLAIMS_NEGATIVE("G at T, @: with minus without termination, upper 95 %", CLAIMS_GAP,
+                    MIXTURE_ERROR, STOP, ON)};
+static const struct claims_check STILL_LEARNING[] = {
     {"share of gates still learning at T, @",
      {CLAIMS_MEAN, MIXTURE_RUNNING, STOP, 0},
      CLAIMS_OF_MEAN,
      0,
-     0},
-};
+     0}};
 
 /* The point behind T1 where the mean error is lowest. */
 static int lowest(const struct experiment *x, const struct experiment_arm *a)
@@ -370,7 +344,8 @@ static int draw_linear(const struct experiment *x, const struct claims_lab *l,
     for (int i = 2; i < SIZES; i++) { /* M = 10, 20 > N = 6 */
         claims_check_size(l, BELOW_ONE, COUNT(BELOW_ONE), i);
         check_rise(x, i);
-        claims_check_size(l, GATES, COUNT(GATES), i);
+        claims_check_size(l, BELOW_ON, COUNT(BELOW_ON), i);
+        claims_check_size(l, STILL_LEARNING, COUNT(STILL_LEARNING), i);
     }
     return 0;
 }
@@ -457,28 +432,9 @@ static const struct claims_figure COMMON_NAMES[] = {
      .panel = BY_ROW(MIXTURE_ERROR, WRONG, COMMON)},
 };
 
-static const struct claims_check IMAGE_CHECKS[] = {
-    {"MNIST, F at T: @ with termination minus M = 1, upper 95 %",
-     {EXPERIMENT_GAP_ONE, MIXTURE_FORGOT, STOP, 0},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
-    {"MNIST, G at T: @ with termination minus M = 1, upper 95 %",
-     {EXPERIMENT_GAP_ONE, MIXTURE_ERROR, STOP, 0},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
-    {"MNIST, G at T: @ with termination minus without, upper 95 %",
-     {CLAIMS_GAP, MIXTURE_ERROR, STOP, ON},
-     CLAIMS_OF_UPPER,
-     -INFINITY,
-     0},
-    {"MNIST, share of gates still learning at T, @",
-     {CLAIMS_MEAN, MIXTURE_RUNNING, STOP, 0},
-     CLAIMS_OF_MEAN,
-     0,
-     0},
-};
+static const struct claims_check IMAGE_BELOW_ON[] = {
+    CLAIMS_NEGATIVE("G at T: @ with termination minus without, upper 95 %", CLAIMS_GAP,
+                    MIXTURE_ERROR, STOP, ON)};
 
 static void image_table(const struct experiment *x, const struct claims_lab *l)
 {
@@ -511,22 +467,17 @@ static void image_words(const struct experiment *x)
     report_text(
         r,
         "There are N = %d tasks. Each names the images of %d digits, which are drawn "
-        "anew in "
-        "every repetition. A round brings s = %d training images of one task. The gate "
-        "sees "
-        "their average without the mean of all images, scaled to length 1. An expert is "
-        "a "
-        "network of %d hidden units, which descends on the round's images until it knows "
-        "them.",
+        "anew in every repetition. A round brings s = %d training images of one task. "
+        "The gate sees their average without the mean of all images, scaled to length "
+        "1. An expert is a network of %d hidden units, which descends on the round's "
+        "images until it knows them.",
         c.tasks, c.each, c.s, c.hidden);
     report_text(
-        r,
-        "The slides do not say what a task is. Here every task has names of its own for "
-        "its "
-        "digits, so no single network can serve all, as in the linear model. Errors are "
-        "shares of test images named wrongly. The gate's constants follow sigma0 of the "
-        "inputs by the orders of Algorithm 1: eta = alpha = sigma0^0.5, lambda = Gamma = "
-        "sigma0^1.25.");
+        r, "The slides do not say what a task is. Here every task has names of its own "
+           "for its digits, so no single network can serve all, as in the linear model. "
+           "Errors are shares of test images named wrongly. The gate's constants follow "
+           "sigma0 of the inputs by the orders of Algorithm 1: eta = alpha = sigma0^0.5, "
+           "lambda = Gamma = sigma0^1.25.");
     report_param_int(r, "repetitions on MNIST", x->reps);
     report_param_int(r, "rounds on MNIST", x->grid[x->points - 1]);
 }
@@ -540,8 +491,12 @@ static int draw_images(const struct experiment *x, const struct claims_lab *l,
     if (x->arm[COMMON * IMAGE_SIZES].reps)
         claims_draw(l, COMMON_NAMES, COUNT(COMMON_NAMES));
     image_table(x, l);
-    for (int i = 1; i < IMAGE_SIZES; i++)
-        if (x->arm[i].reps) claims_check_size(l, IMAGE_CHECKS, COUNT(IMAGE_CHECKS), i);
+    for (int i = 1; i < IMAGE_SIZES; i++) {
+        if (!x->arm[i].reps) continue;
+        claims_check_size(l, BELOW_ONE, COUNT(BELOW_ONE), i);
+        claims_check_size(l, IMAGE_BELOW_ON, COUNT(IMAGE_BELOW_ON), i);
+        claims_check_size(l, STILL_LEARNING, COUNT(STILL_LEARNING), i);
+    }
     return 0;
 }
 
@@ -719,22 +674,17 @@ static void exact_words(struct report *r, int reps)
 {
     report_heading(r, "One expert: is the model right?");
     report_text(
-        r,
-        "Proposition 4 gives the expected forgetting and error of one expert. As printed "
-        "it "
-        "counts a task as not yet learned in the round that learns it. The exact forms "
-        "hold "
-        "for an isotropic Gaussian X, with A = mean ||w_n||^2, B = mean ||w_n - w_n'||^2 "
-        "and "
-        "r = 1 - s/d: E[F_t] = 1/(t-1) sum_{tau<t} {(r^t - r^tau)(A - B) + (1-r)(1 - "
-        "r^(t-tau)) B}, E[G_T] = r^T A + (1 - r^T)(1 - 1/T) B. With the feature signal "
-        "among "
-        "the samples the norms alone do not suffice. There the exact values come from a "
-        "recursion of first and second moments.");
+        r, "Proposition 4 gives the expected forgetting and error of one expert. As "
+           "printed it counts a task as not yet learned in the round that learns it. The "
+           "exact forms hold for an isotropic Gaussian X, with A = mean ||w_n||^2, B = "
+           "mean ||w_n - w_n'||^2 and r = 1 - s/d: E[F_t] = 1/(t-1) sum_{tau<t} {(r^t - "
+           "r^tau)(A - B) + (1-r)(1 - r^(t-tau)) B}, E[G_T] = r^T A + (1 - r^T)(1 - 1/T) "
+           "B. With the feature signal among the samples the norms alone do not suffice. "
+           "There the exact values come from a recursion of first and second moments.");
     report_figure(
         r, "exact", "One expert on a fixed pool",
-        "Means of the repetitions with 95 % intervals, most of which are smaller "
-        "than the dots.");
+        "Means of the repetitions with 95 % intervals, most of which are smaller than "
+        "the dots.");
     report_param_int(r, "repetitions against the closed forms", reps);
 }
 
@@ -775,17 +725,14 @@ static void forgetting_words(const struct lab_task *t)
     report_param(r, "gate", "eta %g, alpha %g, lambda %g, Gamma %.3g, T1 = ceil(M / eta)",
                  c.router.eta, c.router.alpha, c.router.noise, c.router.gamma);
     report_text(r, "Tasks of a linear model arrive one by one in random order. A gate "
-                   "sends each task "
-                   "to one of M experts. The expert learns it with the least change of "
-                   "its weights, and "
-                   "so forgets some of what it knew. Forgetting F_t is what was lost of "
-                   "the tasks since "
-                   "each was learned; G_T is the mean error on all of them at the end.");
+                   "sends each task to one of M experts. The expert learns it with the "
+                   "least change of its weights, and so forgets some of what it knew. "
+                   "Forgetting F_t is what was lost of the tasks since each was "
+                   "learned; G_T is the mean error on all of them at the end.");
     report_text(r, "The gate learns to send tasks where little has to change (locality "
-                   "loss) and to use "
-                   "all experts (auxiliary loss). With termination it stops learning "
-                   "once all experts "
-                   "have been within Gamma of the chosen one.");
+                   "loss) and to use all experts (auxiliary loss). With termination it "
+                   "stops learning once all experts have been within Gamma of the "
+                   "chosen one.");
 }
 
 static int forgetting_run(struct lab_task *t, struct err *e)
@@ -815,8 +762,8 @@ const struct lab forgetting_lab = {
     .name = "forgetting",
     .about = "experts forget less once their router stops learning",
     .title = "Mixture of experts in continual learning",
-    .source = "Li et al., Theory on Mixture-of-Experts in Continual Learning, "
-              "arXiv 2406.16437",
+    .source = "Li et al., Theory on Mixture-of-Experts in Continual Learning, arXiv "
+              "2406.16437",
     .options = OPTIONS,
     .run = forgetting_run,
 };

@@ -248,15 +248,15 @@ static void claims_table(struct report *r, const struct sets *s, int n,
         claims_judge(&l, &c, DECAY_CLAIMS, COUNT(DECAY_CLAIMS));
     if (paper->arm[BEST_NOISE]) noise_rows(r, paper);
     report_text(r, "Means with 95 %% intervals over seeds (bootstrap, paired by seed), "
-                   "without hints. pass: as claimed; short: the same direction, less of "
-                   "it; differs: the interval holds no effect, or one the other way.");
+                   "without hints. pass: as claimed; short: the same direction, less "
+                   "of it; differs: the interval holds no effect, or one the other way.");
     report_text(r,
-                "Dormant shares, ranks and weights: last fifth of training, each expert "
-                "on the states that reach it, as the authors measured it, unless the "
-                "claim says otherwise. Policy: the actor, whose experts the noise of "
-                "preset paper is added to; in preset code both networks have it. The "
-                "best gamma is chosen by the same runs that it is compared on, which "
-                "flatters it.");
+                "Dormant shares, ranks and weights: last fifth of training, each "
+                "expert on the states that reach it, as the authors measured it, "
+                "unless the claim says otherwise. Policy: the actor, whose experts the "
+                "noise of preset paper is added to; in preset code both networks have "
+                "it. The best gamma is chosen by the same runs that it is compared on, "
+                "which flatters it.");
 }
 
 /* ---- the sets ---- */
@@ -363,8 +363,7 @@ void shift_claims_dormant(struct report *r, const struct shift_plan *p)
     report_text(
         r, "The paper says that PA-MoE has fewer. It names no threshold in Eq. 41, no "
            "optimiser and no weight decay, and these decide. Preset paper has Adam's "
-           "eps of the authors' code, 1e-5; --set adam-eps=1e-8 is Adam as "
-           "published.");
+           "eps of the authors' code, 1e-5; --set adam-eps=1e-8 is Adam as published.");
 }
 
 /* ---- the authors' code ---- */
@@ -436,10 +435,10 @@ static int spread_table(struct report *r, const struct sets *s)
         report_cell(r, "theirs among ours", "%d of %d", in, THEIRS);
         all += in;
     }
-    report_text(r,
-                "Without hints, from the second round of profiles on. Theirs: one run of "
-                "moe and one of pamoe (profile coefficient 6, learning rate 1e-4). Ours: "
-                "moe and pamoe together, as one run of theirs says little about either.");
+    report_text(r, "Without hints, from the second round of profiles on. Theirs: one run "
+                   "of moe and one of pamoe (profile coefficient 6, learning rate 1e-4). "
+                   "Ours: moe and pamoe together, as one run of theirs says little about "
+                   "either.");
     return all;
 }
 

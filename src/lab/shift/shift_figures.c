@@ -2,7 +2,6 @@
 
 #include "lab/claims.h"
 #include "lab/shift/shift_claims.h"
-#include "learn/plasticity.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -122,8 +121,7 @@ static const struct time_figure {
     {"updates",
      "Updates",
      "Clip share: of the ratios beyond 1 -+ 0.2. Router: norm of the gradient that "
-     "reaches "
-     "the actor's router; softmax over one selected logit passes none.",
+     "reaches the actor's router; softmax over one selected logit passes none.",
      {{"entropy of the policy", SHIFT_ENTROPY, "nats"},
       {"clip share, first epoch", SHIFT_FIRST_CLIP, "share"},
       {"clip share, last epoch", SHIFT_CLIP, "share"},
@@ -191,19 +189,85 @@ static void probed_panel(const struct section *s, const char *title,
             probed_series(s, s->set[i], of, s->set[i]->label);
 }
 
-static void dormant_figure(const struct section *s)
+/* What a figure shows of both networks: a panel per entry. */
+struct probed_entry {
+    const char *title;
+    int expert, layer, measure; /* measure ANY: the figure's */
+};
+enum { ANY = -1, MOST_ENTRIES = 6 };
+
+#define ALL_OF(title, measure)               \
+    {                                        \
+        title, SHIFT_ALL, SHIFT_ALL, measure \
+    }
+#define EVERY_LAYER                                                             \
+    {                                                                           \
+        {"expert 1, layer 1", 0, 0, ANY}, {"expert 1, layer 2", 0, 1, ANY},     \
+            {"expert 2, layer 1", 1, 0, ANY}, {"expert 2, layer 2", 1, 1, ANY}, \
+            {"expert 3, layer 1", 2, 0, ANY},                                   \
+        {                                                                       \
+            "expert 3, layer 2", 2, 1, ANY                                      \
+        }                                                                       \
+    }
+static const char LAYERS_CAPTION[] =
+    "Every layer of every expert, on the states that reach it. An expert that no state "
+    "reached is a gap.";
+
+static const struct probed_figure {
+    const char *id, *title, *caption, *label;
+    int measure;
+    struct probed_entry entry[MOST_ENTRIES];
+} PROBED[] = {
+    {"dormant",
+     "Dormant units (Fig. 3)",
+     "Share of hidden units whose mean activation is at most tau of their layer's mean, "
+     "on the states that reach each expert.",
+     "share of units",
+     ANY,
+     {ALL_OF("tau = 0", SHIFT_DORMANT), ALL_OF("tau = 0.025", SHIFT_DORMANT + 1),
+      ALL_OF("tau = 0.1", SHIFT_DORMANT + 2), ALL_OF("tau = 0.5", SHIFT_DORMANT + 3)}},
+    {"ranks",
+     "Ranks of the hidden activations",
+     "Mean over experts and layers, on the states that reach each expert.",
+     "rank",
+     ANY,
+     {ALL_OF("rank (Fig. 12)", SHIFT_RANK),
+      ALL_OF("effective rank (Fig. 13)", SHIFT_EFFECTIVE),
+      ALL_OF("approximate rank (Fig. 14)", SHIFT_APPROX),
+      ALL_OF("absolute approximate rank (Fig. 15)", SHIFT_ABS_APPROX)}},
+    {"weights",
+     "Size of the weights (Fig. 16)",
+     "Mean absolute weight of a layer, without biases.",
+     "mean |w|",
+     SHIFT_MEASURES,
+     {{"layer 1", SHIFT_ALL, 0, ANY}, {"layer 2", SHIFT_ALL, 1, ANY}}},
+    /* layer by layer */
+    {"dormant-layers", "Dormant units, tau 0.025 (Fig. 11)", LAYERS_CAPTION,
+     "share of units", SHIFT_DORMANT + 1, EVERY_LAYER},
+    {"rank-layers", "Rank (Fig. 12)", LAYERS_CAPTION, "rank", SHIFT_RANK, EVERY_LAYER},
+    {"effective-layers", "Effective rank (Fig. 13)", LAYERS_CAPTION, "rank",
+     SHIFT_EFFECTIVE, EVERY_LAYER},
+    {"approx-layers", "Approximate rank (Fig. 14)", LAYERS_CAPTION, "rank", SHIFT_APPROX,
+     EVERY_LAYER},
+    {"abs-approx-layers", "Absolute approximate rank (Fig. 15)", LAYERS_CAPTION, "rank",
+     SHIFT_ABS_APPROX, EVERY_LAYER},
+    {"weight-layers", "Mean absolute weight (Fig. 16)", LAYERS_CAPTION, "mean |w|",
+     SHIFT_MEASURES, EVERY_LAYER},
+};
+enum { PROBED_DORMANT, PROBED_RANKS, PROBED_LAYERS = 3 };
+_Static_assert(SHIFT_EXPERTS *SHIFT_LAYERS == MOST_ENTRIES, "every layer is an entry");
+
+static void probed_figure(const struct section *s, const struct probed_figure *f)
 {
-    section_figure(s, "dormant", "Dormant units (Fig. 3)",
-                   "Share of hidden units whose mean activation is at most tau of their "
-                   "layer's mean, on the states that reach each expert.");
+    section_figure(s, f->id, f->title, f->caption);
     for (int net = 0; net < SHIFT_NETS; net++)
-        for (int i = 0; i < PLASTICITY_TAUS; i++) {
-            char title[48];
-            snprintf(title, sizeof title, "%s, tau = %g", NETS[net], plasticity_tau(i));
-            probed_panel(s, title,
-                         &(struct probed){PROBED_MEASURE, net, SHIFT_ALL, SHIFT_ALL,
-                                          SHIFT_DORMANT + i},
-                         "share of units");
+        for (int i = 0; i < MOST_ENTRIES && f->entry[i].title; i++) {
+            const struct probed_entry *e = &f->entry[i];
+            const struct probed of = {PROBED_MEASURE, net, e->expert, e->layer,
+                                      e->measure == ANY ? f->measure : e->measure};
+            char title[64];
+            snprintf(title, sizeof title, "%s, %s", NETS[net], e->title);
+            probed_panel(s, title, &of, f->label);
         }
 }
 
@@ -212,12 +276,10 @@ static void selection_figure(const struct section *s)
     static const char *const ranks[SHIFT_EXPERTS] = {"most chosen", "second", "least"};
     section_figure(
         s, "selection", "Selection of experts (Fig. 5)",
-        "Share of the states for which an expert is chosen (moe: has the largest gate), "
-        "router "
-        "noise included. Which of the three is preferred differs from seed to seed, so "
-        "the "
-        "shares are sorted before they are averaged. Balanced experts would all be at a "
-        "third.");
+        "Share of the states for which an expert is chosen (moe: has the largest "
+        "gate), router noise included. Which of the three is preferred differs from "
+        "seed to seed, so the shares are sorted before they are averaged. Balanced "
+        "experts would all be at a third.");
     for (int i = 0; i < s->n; i++)
         for (int net = 0; net < SHIFT_NETS; net++) {
             char title[64];
@@ -230,80 +292,6 @@ static void selection_figure(const struct section *s)
                     &(struct probed){.what = PROBED_SHARE, .net = net, .measure = e},
                     ranks[e]);
         }
-}
-
-static void ranks_figure(const struct section *s)
-{
-    static const struct {
-        const char *title;
-        int measure;
-    } panels[] = {{"rank (Fig. 12)", SHIFT_RANK},
-                  {"effective rank (Fig. 13)", SHIFT_EFFECTIVE},
-                  {"approximate rank (Fig. 14)", SHIFT_APPROX},
-                  {"absolute approximate rank (Fig. 15)", SHIFT_ABS_APPROX}};
-    section_figure(s, "ranks", "Ranks of the hidden activations",
-                   "Mean over experts and layers, on the states that reach each expert.");
-    for (int net = 0; net < SHIFT_NETS; net++)
-        for (int i = 0; i < COUNT(panels); i++) {
-            char title[64];
-            snprintf(title, sizeof title, "%s, %s", NETS[net], panels[i].title);
-            probed_panel(s, title,
-                         &(struct probed){PROBED_MEASURE, net, SHIFT_ALL, SHIFT_ALL,
-                                          panels[i].measure},
-                         "rank");
-        }
-}
-
-static void weights_figure(const struct section *s)
-{
-    section_figure(s, "weights", "Size of the weights (Fig. 16)",
-                   "Mean absolute weight of a layer, without biases.");
-    for (int net = 0; net < SHIFT_NETS; net++)
-        for (int l = 0; l < SHIFT_LAYERS; l++) {
-            char title[48];
-            snprintf(title, sizeof title, "%s, layer %d", NETS[net], l + 1);
-            probed_panel(
-                s, title,
-                &(struct probed){PROBED_MEASURE, net, SHIFT_ALL, l, SHIFT_MEASURES},
-                "mean |w|");
-        }
-}
-
-/* Every layer of every expert of both networks: 12 panels each. */
-static void layers_figures(const struct section *s)
-{
-    static const struct {
-        const char *id, *title;
-        int measure;
-        const char *label;
-    } figures[] = {
-        {"dormant-layers", "Dormant units, tau 0.025 (Fig. 11)", SHIFT_DORMANT + 1,
-         "share of units"},
-        {"rank-layers", "Rank (Fig. 12)", SHIFT_RANK, "rank"},
-        {"effective-layers", "Effective rank (Fig. 13)", SHIFT_EFFECTIVE, "rank"},
-        {"approx-layers", "Approximate rank (Fig. 14)", SHIFT_APPROX, "rank"},
-        {"abs-approx-layers", "Absolute approximate rank (Fig. 15)", SHIFT_ABS_APPROX,
-         "rank"},
-        {"weight-layers", "Mean absolute weight (Fig. 16)", SHIFT_MEASURES, "mean |w|"},
-    };
-    enum { PANELS = SHIFT_NETS * SHIFT_EXPERTS * SHIFT_LAYERS };
-    for (int i = 0; i < COUNT(figures); i++) {
-        section_figure(
-            s, figures[i].id, figures[i].title,
-            "Every layer of every expert, on the states that reach it. An expert "
-            "that no state reached is a gap.");
-        for (int k = 0; k < PANELS; k++) {
-            int layer = k % SHIFT_LAYERS, expert = k / SHIFT_LAYERS % SHIFT_EXPERTS;
-            int net = k / SHIFT_LAYERS / SHIFT_EXPERTS;
-            char title[48];
-            snprintf(title, sizeof title, "%s, expert %d, layer %d", NETS[net],
-                     expert + 1, layer + 1);
-            probed_panel(
-                s, title,
-                &(struct probed){PROBED_MEASURE, net, expert, layer, figures[i].measure},
-                figures[i].label);
-        }
-    }
 }
 
 /* How much the policy remembers of a profile while others are in force. */
@@ -394,8 +382,8 @@ static void trim_figure(const struct section *s)
 {
     section_figure(
         s, "iqm", "Mean QoE by the part of the time points kept (Fig. 7)",
-        "Points of the 50-episode curve, all profiles together, sorted; percent "
-        "kept. Mean over seeds.");
+        "Points of the 50-episode curve, all profiles together, sorted; percent kept. "
+        "Mean over seeds.");
     bars_panel(s,
                &(struct report_panel){.x = {.label = "kept [%]"},
                                       .y = {.label = "QoE per chunk"},
@@ -433,9 +421,9 @@ static void profiles_figure(const struct section *s)
         struct stats_cut cut;
     } panel[] = {{"mean", {0, 1}}, {"interquartile mean", {0.25, 0.75}}};
     section_figure(s, "profiles", "QoE per profile, and pooled",
-                   "One score per seed and profile, the mean over the whole run; of the "
-                   "scores their mean and interquartile mean. Intervals: bootstrap over "
-                   "seeds, pooled stratified by profile.");
+                   "One score per seed and profile, the mean over the whole run; of "
+                   "the scores their mean and interquartile mean. Intervals: bootstrap "
+                   "over seeds, pooled stratified by profile.");
     for (int i = 0; i < COUNT(panel); i++) {
         report_panel(s->r, &(struct report_panel){.title = panel[i].title,
                                                   .x = {.label = "profile"},
@@ -550,10 +538,9 @@ static void once_section(struct report *r, const struct shift_plan *p)
     static const char *const variants[] = {"moe", "pamoe"};
     if (!shift_plan_find(p, "paper", false, "moe, probabilities")) return;
     report_heading(r, "Other readings");
-    report_text(r,
-                "Preset paper without hints. Eq. 7 can mix logits, as moe does, or "
-                "probabilities. Eq. 11 adds noise to the actor's experts; Figs. 11 to 16 "
-                "show both networks, so one run adds it to the critic's as well.");
+    report_text(r, "Preset paper without hints. Eq. 7 can mix logits, as moe does, or "
+                   "probabilities. Eq. 11 adds noise to the actor's experts; Figs. 11 to "
+                   "16 show both networks, so one run adds it to the critic's as well.");
     report_text(
         r, "The authors' code has a weight decay of 1e-4 in Adam that the paper does "
            "not mention. With gradients near zero it pulls the weights of a frozen "
@@ -672,9 +659,9 @@ static void explain(struct report *r)
         r, "Preset code is what their code does. Its router noise is drawn anew in the "
            "update, so the ratio compares two experts, and no gradient reaches the "
            "router.");
-    report_text(
-        r, "Preset tuned is the paper's task with better settings. `abrd train --preset "
-           "tuned` is something else: the product's own task and recipe.");
+    report_text(r,
+                "Preset tuned is the paper's task with better settings. `abrd train "
+                "--preset tuned` is something else: the product's own task and recipe.");
     report_text(
         r, "QoE depends on the links. Preset code doubles their bandwidth and leaves "
            "the slow ones out, so its means are not those of the other two.");
@@ -713,11 +700,11 @@ static void draw_section(struct section *s, const struct shift_plan *p,
     lag_figure(s);
     exam_figure(s);
     time_figure(s, &TIME[TIME_UPDATES]);
-    dormant_figure(s);
+    probed_figure(s, &PROBED[PROBED_DORMANT]);
     selection_figure(s);
-    ranks_figure(s);
-    weights_figure(s);
-    if (!hint && strcmp(preset, "tuned") != 0) layers_figures(s);
+    int last = !hint && strcmp(preset, "tuned") != 0 ? COUNT(PROBED) : PROBED_LAYERS;
+    for (int i = PROBED_RANKS; i < last; i++)
+        probed_figure(s, &PROBED[i]);
 }
 
 int shift_figures(struct report *r, const struct shift_plan *p)

@@ -1,6 +1,7 @@
 #include "lab/shift/shift_figures.h"
 
 #include "base/text.h"
+#include "learn/plasticity.h"
 #include "support/labs.h"
 #include "support/shift_rows.h"
 #include "support/tmpdir.h"
@@ -110,6 +111,12 @@ START_TEST(figures_in_the_csv)
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         char line[64];
         snprintf(line, sizeof line, "\n%s-paper,", figures[i]);
+        has_line(csv, line);
+    }
+    for (int i = 0; i < PLASTICITY_TAUS; i++) { /* panels are named by their thresholds */
+        char line[64];
+        snprintf(line, sizeof line, "\ndormant-paper,\"critic, tau = %g\",moe,10,",
+                 plasticity_tau(i));
         has_line(csv, line);
     }
     /* first iteration: 1 and 2 of the two seeds, 10 and 90 % of them */
