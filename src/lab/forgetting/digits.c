@@ -85,7 +85,7 @@ struct digits_set *digits_set_new(struct images *train, struct images *test,
     return NULL;
 }
 
-static void tell_absent(const struct lab_task *t, const struct err *why)
+static void report_absent(const struct lab_task *t, const struct err *why)
 {
     char line[512];
     snprintf(line, sizeof line, "the part on MNIST is left out: %s %s", why->field,
@@ -109,7 +109,7 @@ int digits_set_find(struct digits_set **out, const struct lab_task *t, struct er
     images_free(train);
     if (why.code != ERR_ABSENT)
         return err_field(e, why.code, why.field, "%s", why.detail);
-    tell_absent(t, &why);
+    report_absent(t, &why);
     return 0;
 }
 

@@ -17,7 +17,7 @@
  *   - tasks share some digits and name them differently, as the linear tasks share their inputs
  *     and differ in w_n: no single network can serve all. With common names one network can, and
  *     the reason for a mixture is gone; that variant is for showing this.
- *   - the mean image is taken off, since averages of any hundred digits are much alike.
+ *   - the mean image is subtracted, since averages of any hundred digits are much alike.
  *   - descent until the round is fit stands for the least change of weights in the linear model: a
  *     round that an expert knows moves it little, which is what the locality loss looks at.
  *
@@ -37,8 +37,8 @@
 
 struct digits_set;
 
-/* Both parts of MNIST, where `make lab-data` puts them. When they are not there *out is NULL, the
- * report and t->say tell what is missing and how to get it, and the result is 0. */
+/* Both parts of MNIST, where `make lab-data` puts them. Without them *out is NULL and the result is 0;
+ * the report and t->say say what is missing and how to get it. */
 int digits_set_find(struct digits_set **out, const struct lab_task *t, struct err *e)
     __attribute__((warn_unused_result));
 /* The images are taken, also on failure. ERR_INVALID: the parts differ in size, or a digit has no

@@ -2,10 +2,9 @@
  *
  * `n` networks of digits.h that begin alike, what each has learned (tally.h), and
  *
- *   error(n, m)   E of expert m on task n, measured when it is asked for and again only when m has
- *                 moved since
+ *   error(n, m)   E of expert m on task n, measured on demand, and again only after m has moved
  *
- * of which F and G are made as in tally.h. The caller may read the fields.
+ * F and G follow from these as in tally.h. The caller may read the fields.
  *
  * Ownership: the set is borrowed. Threads: not shared. */
 #ifndef LAB_IMAGE_EXPERTS_H
@@ -29,8 +28,8 @@ struct image_experts *image_experts_new(const struct digits_set *set,
                                         struct rng *r, struct err *e);
 void image_experts_free(struct image_experts *x);
 
-/* Expert m learns the round; returns how far it moved. Its error on that task right afterwards, which
- * F needs and G does not, is measured when at_once. */
+/* Expert m learns the round; returns how far it moved. at_once: measures its error on that task right
+ * afterwards, which F needs and G does not. */
 double image_experts_learn(struct image_experts *x, int m,
                            const struct digits_round *round, bool at_once);
 

@@ -1,4 +1,4 @@
-/* recall.h - which expert learned which truths, and what is left of them.
+/* recall.h - forgetting and generalisation error of linear experts, in closed form.
  *
  *   E_tau(w) = ||w - w_tau||^2                                  the model error of a task
  *   G_t = 1/t sum_{tau<=t} E_tau(w_t^(m_tau))                   generalisation error
@@ -8,7 +8,7 @@
  * forgetting and generalisation; G also in the mobile-edge part.
  * Kept per expert: the number L of its tasks, the sum of their truths and of the truths' squared
  * norms, since sum ||w - w_tau||^2 = L ||w||^2 - 2 w . sum w_tau + sum ||w_tau||^2: any t costs
- * O(M d) instead of O(t d). The term tau = t of F is zero, so it may be summed along.
+ * O(M d) instead of O(t d). The term tau = t of F is zero, so the sum may include it.
  *
  * Also the printed bounds in L = L^(m), A = E||w||^2, B = E||w - w'||^2 of two draws:
  *   recall_bound_f   1/(t-1) sum_tau (r^L_t - r^L_tau)(A - B)           Theorem 1, t <= T1

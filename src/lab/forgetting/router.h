@@ -9,7 +9,7 @@
  *
  * Source: Li et al., "Theory on Mixture-of-Experts in Continual Learning", gating network and
  * key design I; the mobile-edge part has L_loc alone (Definition 2: alpha = 0) and picks among
- * idle experts. Both run since t = 1, as there.
+ * idle experts. Both losses act from t = 1 on, as in the source.
  * Only the chosen expert moved, and of P_m only its summand tau = t depends on theta_t, so with
  * c = ||w_t - w_(t-1)|| + alpha M f_(m_t) / t
  *   d (L_loc + L_aux) / d theta_m = c pi_(m_t) (1{m = m_t} - pi_m) sum_i x_i.

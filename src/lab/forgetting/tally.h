@@ -4,9 +4,9 @@
  *   F_t = 1/(t-1) sum_{tau<t} (E_tau(w_t^(m_tau)) - E_tau(w_tau^(m_tau)))
  *
  * Source: as recall.h, which has the closed form for linear experts. Here E_tau(w) is what expert w
- * scores on the task of round tau, of which there are few: a count of rounds per task and expert,
- * and one measured error for each, give both at any t. The term tau = t of F is zero, so it is
- * summed along.
+ * scores on the task of round tau. There are few tasks, so a count of rounds per task and expert and
+ * one measured error for each give both at any t. The term tau = t of F is zero, so the sum may
+ * include it.
  *
  * Shapes: error (tasks, experts) by rows; read only where that expert learned that task.
  * Threads: not shared. */

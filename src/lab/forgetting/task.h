@@ -7,12 +7,12 @@
  * and the expert's update; the same in the mobile-edge part (Definition 1, Lemma 2, p for d).
  * Truths: a cluster's centre has elements N(0, sigma0^2), sigma0 a standard deviation; a member
  * adds elements N(0, (within sigma0^2)^2), as members shall differ by O(sigma0^2).
- * Where the source is silent: beta ~ Unif(0, 1]; the signal is always the first column, since
- * neither the gate's sum of samples nor the projector depends on their order.
+ * Where the source is silent: beta ~ Unif(0, 1]. The signal is always the first column, since neither
+ * the gate's sum of samples nor the projector depends on their order.
  *
- * P is applied through an orthonormal basis of X (modified Gram-Schmidt, again where much cancels),
- * so a short beta v_n loses no precision. Without signal all s columns are Gaussian, and so is
- * what the closed forms of exact.h assume.
+ * P is applied through an orthonormal basis of X (modified Gram-Schmidt, repeated where much cancels),
+ * so a short beta v_n loses no precision. Without signal all s columns are Gaussian, as the closed
+ * forms of exact.h assume.
  *
  * Shapes: vectors (d), basis (s, d) by rows. Threads: pure functions of their streams. */
 #ifndef LAB_TASK_H

@@ -1,8 +1,7 @@
 /* shift_meter.h - an environment with a meter on it: what happens while a policy learns.
  *
- * shift_meter_env has the form that train_new takes; it makes abr_env's environment and
- * writes down what every step did, without the learner's knowing. shift_meter_take gives the
- * means since the last take.
+ * shift_meter_env has the form that train_new takes. It makes abr_env's environment and records what
+ * every step did; the learner sees no difference. shift_meter_take gives the means since the last take.
  *
  * The curve of PA-MoE's Figs. 4 and 6 is a mean over the last 50 episodes, whatever profile
  * they belonged to: recent_qoe, per chunk (an episode counts by its own mean).

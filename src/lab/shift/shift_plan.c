@@ -56,7 +56,7 @@ static struct shift_set *shift_plan_add(struct shift_plan *p,
     return s;
 }
 
-/* A change more, behind the request's own. */
+/* One more change, after the request's own. */
 static void shift_plan_change(struct shift_set *s, const char *text)
 {
     size_t n = strlen(s->changes);
@@ -70,8 +70,8 @@ static void add_main(struct shift_plan *p, const struct shift_request *q, int pr
         if (variant[k]) shift_plan_add(p, q, PRESETS[preset], VARIANTS[k], hint);
 }
 
-/* gamma 0 is smoe and the preset's own gamma is pamoe, but they are run again under their
- * number: the sweep shall not depend on which variants were asked for. */
+/* gamma 0 is smoe and the preset's own gamma is pamoe, but both run again under their number, so that
+ * the sweep does not depend on the requested variants. */
 static void add_noise(struct shift_plan *p, const struct shift_request *q)
 {
     for (size_t i = 0; i < sizeof GAMMAS / sizeof *GAMMAS; i++) {

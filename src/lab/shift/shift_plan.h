@@ -1,11 +1,11 @@
 /* shift_plan.h - which runs the experiment has, in the order in which they are done.
  *
- * A set is one arm over all seeds; its runs lie side by side. First preset paper without hints,
+ * A set is one arm over all seeds; its runs follow each other. First comes preset paper without hints,
  * then its noise sweep (pamoe) and what is shown once: the dense mixture over probabilities, the
- * plasticity noise on the critic as well, and the weight decay of the authors' code, which the
- * paper does not have. Then preset code, the hints, and tuned.
+ * plasticity noise on the critic as well, and the weight decay of the authors' code, which the paper
+ * does not have. Then preset code, the hints, and tuned.
  *
- * Ownership: the plan owns all it points to; the words of the request are borrowed. */
+ * Ownership: the plan owns all it points to; the strings of the request are borrowed. */
 #ifndef LAB_SHIFT_PLAN_H
 #define LAB_SHIFT_PLAN_H
 
@@ -17,7 +17,7 @@
 enum shift_role {
     SHIFT_MAIN,  /* a variant of a preset */
     SHIFT_NOISE, /* of the noise sweep */
-    SHIFT_ONCE,  /* shown beside the main ones */
+    SHIFT_ONCE,  /* shown once, next to the main ones */
 };
 
 struct shift_request {
@@ -34,7 +34,7 @@ struct shift_request {
 };
 
 struct shift_set {
-    char label[24]; /* the variant; for others what makes them so */
+    char label[24]; /* the variant, or what sets this one apart */
     enum shift_role role;
     struct shift_arm arm; /* its seed is that of the first run */
     char changes[96];

@@ -13,7 +13,7 @@ struct shift_prober {
     const struct recipe_world *world;
     int max_rows;
     struct plasticity_ws *ws, *ws_all;
-    struct policy *all; /* the same weights, every expert asked */
+    struct policy *all; /* the same weights, every expert used */
     struct plasticity *found;
     struct policy_ws *decide;
     float *obs, *z[SHIFT_NETS]; /* (max_rows, obs_dim | experts) */
@@ -110,7 +110,7 @@ static void take_net(struct shift_probe_net *out, const struct plasticity_net *n
     out->router_weight = (float)n->router.abs;
 }
 
-/* Same weights in another route; they lie alike. */
+/* The same weights with another route; both have the same layout. */
 static void ask_all(struct shift_prober *p, const struct policy *policy)
 {
     assert(p->all->actor->n == policy->actor->n &&
@@ -120,7 +120,7 @@ static void ask_all(struct shift_prober *p, const struct policy *policy)
            sizeof(float) * policy->critic->n);
 }
 
-/* Whether training itself asks every expert about every state. */
+/* Whether training itself shows every state to every expert. */
 static bool asked_all(const struct shift_prober *p)
 {
     const struct policy_cfg *c = &p->world->recipe->policy;

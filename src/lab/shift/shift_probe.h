@@ -1,9 +1,9 @@
-/* shift_probe.h - what a policy is like in the midst of a run: plasticity and an exam.
+/* shift_probe.h - a policy in the middle of a run: its plasticity, and an exam.
  *
  * Plasticity is measured on the states of the iteration, each expert on those that reach it,
  * routed as in training: with router noise where the recipe has it. That is what the figures of
- * PA-MoE show. Eq. 41 can also mean all data: mean_all is that other reading, every state shown
- * to every expert, whatever the router would do.
+ * PA-MoE show. Eq. 41 can also mean all data: mean_all is that other reading, with every state shown
+ * to every expert, whatever the router chooses.
  *
  * The exam plays SHIFT_EXAM episodes of each profile greedily, without router noise, always the
  * same draws of trace, start and delays.

@@ -33,7 +33,7 @@ struct run {
 
 static const char MAGIC[8] = "abrshft";
 
-/* What matters on this task: some entropy, returns of unit size, larger experts, a larger
+/* The settings that matter on this task: some entropy, returns of unit size, larger experts, a larger
  * step, and a router that learns. */
 static void tune(struct recipe *r, const char *variant)
 {

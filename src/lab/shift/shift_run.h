@@ -1,14 +1,14 @@
 /* shift_run.h - one run of PA-MoE's experiment: a policy that learns while the profile shifts.
  *
  * An arm is a preset (recipe.h: paper, code; tuned = paper's environment and shifts with the
- * settings that matter: hidden 64, lr 3e-4, entropy .02, normalised returns, a router with
- * balance loss), a variant, hint or not, and what one wants to vary in it (vary.h).
+ * settings that matter: hidden 64, lr 3e-4, entropy 0.02, normalised returns, a router with
+ * balance loss), a variant, with or without hint, and changes to its settings (vary.h).
  *
  * A run gives a record, bytes that shift_record_read understands:
  *   a point per iteration  what the policy earned and did, and the update's figures
- *   a probe now and then   the plasticity of both networks on that iteration's states
+ *   a probe at intervals   the plasticity of both networks on that iteration's states
  *                          (learn/plasticity.h), and an exam: greedy QoE per chunk of every profile,
- *                          the one in force or not, on always the same episodes
+ *                          the one in force or not, always on the same episodes
  *   three checkpoints      the weights at the end of the last segment of each profile
  *
  * A record is a function of arm and worlds alone. Figures that were not measured are NaN.
