@@ -166,6 +166,15 @@ static const char *experiment_size_name(char out[32], const void *self, int size
     return out;
 }
 
+static bool experiment_ran(const void *self, int size)
+{
+    const struct experiment *x = self;
+    bool any = false;
+    for (int row = 0; row < x->setting->rows; row++)
+        any |= x->arm[row * x->setting->sizes + size].reps != NULL;
+    return any;
+}
+
 static void experiment_curve(const void *self, const struct claims_curve *c,
                              const char *name, int arm)
 {
@@ -189,7 +198,8 @@ static int experiment_draw(const struct experiment *x, struct err *e)
                            .sizes = s->sizes,
                            .size_name = experiment_size_name,
                            .curve = experiment_curve,
-                           .mark = s->mark};
+                           .mark = s->mark,
+                           .ran = experiment_ran};
     return s->draw(x, &l, e);
 }
 
