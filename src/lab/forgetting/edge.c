@@ -5,19 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
-#define SLOT              \
-    {                     \
-        .label = "slot t" \
-    }
-#define ERROR_T                             \
-    {                                       \
-        .label = "generalisation error G_t" \
-    }
-#define SHARE                              \
-    {                                      \
-        .label = "share of tasks", .hi = 1 \
-    }
+#define ERROR_T "generalisation error G_t"
 
 enum { SIZES = 4, STOP = 0, ON, NEAREST, POWERFUL }; /* rows of the grid */
 
@@ -44,16 +32,16 @@ static void edge_mark(const void *self, int mark, int size)
 /* One panel of a rule: a curve per size. */
 #define OF_RULE(name, row)                                                         \
     {                                                                              \
-        .title = name, .x = SLOT, .y = ERROR_T, .each = CLAIMS_CURVES,             \
+        .title = name, .x = {"slot t"}, .y = {ERROR_T}, .each = CLAIMS_CURVES,     \
         .curve = CLAIMS_ALL(claims_curve, {NULL, REPORT_LINE, MIXTURE_ERROR, row}) \
     }
 
-/* A panel per size. */
-#define BY_SIZE(axis, marks, ...)                    \
-    CLAIMS_ALL(claims_panel, {.x = SLOT,             \
-                              .y = axis,             \
-                              .each = CLAIMS_PANELS, \
-                              .mark = marks,         \
+/* A panel per size; top: of the y axis, 0 for the data's. */
+#define BY_SIZE(label, top, marks, ...)                \
+    CLAIMS_ALL(claims_panel, {.x = {"slot t"},         \
+                              .y = {label, .hi = top}, \
+                              .each = CLAIMS_PANELS,   \
+                              .mark = marks,           \
                               .curve = CLAIMS_ALL(claims_curve, __VA_ARGS__)})
 
 /* A curve per rule. */
@@ -78,7 +66,7 @@ static const struct claims_figure OVER_TIME[] = {
      .title = "The same by size",
      .caption = "Proposition 9 with its factor (1 - 1/L) is for data without the signal.",
      .panel = BY_SIZE(
-         ERROR_T, 0, OF_ALL_RULES(MIXTURE_ERROR),
+         ERROR_T, 0, 0, OF_ALL_RULES(MIXTURE_ERROR),
          {"Proposition 9, corrected, nearest", REPORT_DASHED, MIXTURE_EXACT, NEAREST})},
 };
 
@@ -88,13 +76,13 @@ static const struct claims_figure PROPOSITIONS[] = {
      .caption =
          "Its O(sigma0^2) is taken as the mean distance of two tasks of one cluster. "
          "The theorem supposes that after T1 every task meets its own set.",
-     .panel = BY_SIZE(ERROR_T, MARK_T1,
+     .panel = BY_SIZE(ERROR_T, 0, MARK_T1,
                       {"measured, gate that stops", REPORT_LINE, MIXTURE_ERROR, STOP},
                       {"Theorem 2", REPORT_DASHED, MIXTURE_BOUND_G, STOP})},
     {.id = "gaps",
      .title = "Gate gaps inside and between expert sets (Proposition 7)",
      .caption = "Mean |h_m - h_m'| over pairs of experts on the data of the last task.",
-     .panel = BY_SIZE({.label = "gate gap"}, MARK_T1,
+     .panel = BY_SIZE("gate gap", 0, MARK_T1,
                       {"inside, gate that stops", REPORT_LINE, MIXTURE_INSIDE, STOP},
                       {"between, gate that stops", REPORT_LINE, MIXTURE_ACROSS, STOP},
                       {"inside, gate that goes on", REPORT_DASHED, MIXTURE_INSIDE, ON},
@@ -103,19 +91,10 @@ static const struct claims_figure PROPOSITIONS[] = {
      .title = "Do the models stay? (Proposition 8)",
      .caption = "Mean over experts of the largest change of an element since T2. The "
                 "proposition says O(sigma0^2).",
-     .panel = BY_SIZE({.label = "||w_t - w_T2||_inf"}, MARK_DRIFT,
+     .panel = BY_SIZE("||w_t - w_T2||_inf", 0, MARK_DRIFT,
                       {"gate that stops", REPORT_LINE, MIXTURE_DRIFT, STOP},
                       {"gate that goes on", REPORT_DASHED, MIXTURE_DRIFT, ON})},
 };
-
-static void ready_bars(const struct claims_lab *l, int column, const char *name)
-{
-    struct stats_interval v[SIZES];
-    for (int i = 0; i < SIZES; i++)
-        v[i] = l->measure(
-            l->self, (struct claims_number){CLAIMS_MEAN, column, STOP * SIZES + i, 0});
-    claims_points(l->report, name, REPORT_BARS, NULL, v, SIZES);
-}
 
 static void ready_figure(const struct claims_lab *l)
 {
@@ -130,11 +109,11 @@ static void ready_figure(const struct claims_lab *l)
     report_figure(l->report, "ready",
                   "Is an expert of the task's set idle? (Proposition 6)", caption);
     report_panel(l->report, &(struct report_panel){.x = {.label = "experts M"},
-                                                   .y = SHARE,
+                                                   .y = {"share of tasks", .hi = 1},
                                                    .category = sizes,
                                                    .categories = SIZES});
-    ready_bars(l, MIXTURE_READY, "one of the set was idle");
-    ready_bars(l, MIXTURE_HOME, "went to one of the set");
+    claims_bars(l, "one of the set was idle", STOP, 0, MIXTURE_READY);
+    claims_bars(l, "went to one of the set", STOP, 0, MIXTURE_HOME);
     report_rule(l->report, 'y', 1 - c.delta, "1 - delta");
 }
 
@@ -166,15 +145,15 @@ static void rule_table(const struct experiment *x, const struct claims_lab *l)
     };
     report_table(l->report, "After the last task: error, its excess over Proposition 9 "
                             "(corrected, without signal), waiting and delay");
-    for (int k = 0; k < SIZES * COUNT(ROWS); k++) {
-        int arm = k % COUNT(ROWS) * SIZES + k / COUNT(ROWS);
+    for (int k = 0; k < SIZES * CLAIMS_COUNT(ROWS); k++) {
+        int arm = k % CLAIMS_COUNT(ROWS) * SIZES + k / CLAIMS_COUNT(ROWS);
         const struct experiment_arm *a = &x->arm[arm];
         rule_cells(l->report, &a->cfg);
         claims_fields(l, &error, 1, arm);
         double g = reps_mean(a->reps, experiment_column(a, EXPERIMENT_G, 0)).mean;
         double form = reps_mean(a->reps, experiment_column(a, EXPERIMENT_FORM, 0)).mean;
         report_real(l->report, "off Prop. 9, %", 100 * (g / form - 1), 1);
-        claims_fields(l, fields, COUNT(fields), arm);
+        claims_fields(l, fields, CLAIMS_COUNT(fields), arm);
         time_cells(l->report, &a->cfg);
     }
 }
@@ -245,15 +224,15 @@ static int draw_linear(const struct experiment *x, const struct claims_lab *l,
                        struct err *e)
 {
     (void)e;
-    claims_draw(l, OVER_TIME, COUNT(OVER_TIME));
+    claims_draw(l, OVER_TIME, CLAIMS_COUNT(OVER_TIME));
     rule_table(x, l);
     ready_figure(l);
-    claims_draw(l, PROPOSITIONS, COUNT(PROPOSITIONS));
+    claims_draw(l, PROPOSITIONS, CLAIMS_COUNT(PROPOSITIONS));
     report_table(l->report, "Claims of the paper, gate that stops");
-    claims_judge(l, &COLUMNS, CLAIMS, COUNT(CLAIMS));
+    claims_judge(l, &COLUMNS, CLAIMS, CLAIMS_COUNT(CLAIMS));
     for (int i = 2; i < SIZES; i++) /* as many as Proposition 6 asks for */
-        claims_check_size(l, RULES, COUNT(RULES), i);
-    claims_check(l, SIZES_OF_STOP, COUNT(SIZES_OF_STOP));
+        claims_check_size(l, RULES, CLAIMS_COUNT(RULES), i);
+    claims_check(l, SIZES_OF_STOP, CLAIMS_COUNT(SIZES_OF_STOP));
     return 0;
 }
 
@@ -267,7 +246,7 @@ static const struct setting LINEAR = {.edge = true,
                                       .experts = {5, 10, 30, 60},
                                       .sizes = SIZES,
                                       .row = ROWS,
-                                      .rows = COUNT(ROWS),
+                                      .rows = CLAIMS_COUNT(ROWS),
                                       .mark = edge_mark,
                                       .draw = draw_linear};
 
@@ -288,12 +267,12 @@ static const struct claims_figure IMAGE_FIGURES[] = {
      .caption =
          "Means over repetitions with 95 % bands. Each repetition has its own digits, "
          "names and servers. All rules see the same tasks.",
-     .panel = BY_SIZE({.label = "generalisation error G_t (share wrong)"}, MARK_T1,
+     .panel = BY_SIZE("generalisation error G_t (share wrong)", 0, MARK_T1,
                       OF_ALL_RULES(MIXTURE_ERROR))},
     {.id = "mnist-special",
      .title = "MNIST: tasks that meet a specialist",
      .caption = "Share of the tasks whose expert has learned their kind most often.",
-     .panel = BY_SIZE(SHARE, MARK_T1, OF_ALL_RULES(MIXTURE_SPECIAL))},
+     .panel = BY_SIZE("share of tasks", 1, MARK_T1, OF_ALL_RULES(MIXTURE_SPECIAL))},
 };
 
 static void image_table(const struct experiment *x, const struct claims_lab *l)
@@ -307,11 +286,11 @@ static void image_table(const struct experiment *x, const struct claims_lab *l)
         {"sigma0", {CLAIMS_MEAN, EXPERIMENT_SIGMA0, 0, 0}, CLAIMS_REAL, 4},
     };
     report_table(l->report, "MNIST after the last task");
-    for (int k = 0; k < IMAGE_SIZES * COUNT(ROWS); k++) {
-        int arm = k % COUNT(ROWS) * IMAGE_SIZES + k / COUNT(ROWS);
+    for (int k = 0; k < IMAGE_SIZES * CLAIMS_COUNT(ROWS); k++) {
+        int arm = k % CLAIMS_COUNT(ROWS) * IMAGE_SIZES + k / CLAIMS_COUNT(ROWS);
         if (!x->arm[arm].reps) continue;
         rule_cells(l->report, &x->arm[arm].cfg);
-        claims_fields(l, fields, COUNT(fields), arm);
+        claims_fields(l, fields, CLAIMS_COUNT(fields), arm);
         time_cells(l->report, &x->arm[arm].cfg);
     }
 }
@@ -342,10 +321,10 @@ static int draw_images(const struct experiment *x, const struct claims_lab *l,
 {
     (void)e;
     image_words(x);
-    claims_draw(l, IMAGE_FIGURES, COUNT(IMAGE_FIGURES));
+    claims_draw(l, IMAGE_FIGURES, CLAIMS_COUNT(IMAGE_FIGURES));
     image_table(x, l);
     for (int i = 1; i < IMAGE_SIZES; i++) /* as many as Proposition 6 asks for */
-        if (x->arm[i].reps) claims_check_size(l, RULES, COUNT(RULES), i);
+        if (x->arm[i].reps) claims_check_size(l, RULES, CLAIMS_COUNT(RULES), i);
     return 0;
 }
 
@@ -360,7 +339,7 @@ static const struct setting IMAGES = {.edge = true,
                                       .experts = {5, 15, 30},
                                       .sizes = IMAGE_SIZES,
                                       .row = ROWS,
-                                      .rows = COUNT(ROWS),
+                                      .rows = CLAIMS_COUNT(ROWS),
                                       .wanted = image_wanted,
                                       .mark = edge_mark,
                                       .draw = draw_images};

@@ -7,19 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
-#define ROUND              \
-    {                      \
-        .label = "round t" \
-    }
-#define ERROR_T                             \
-    {                                       \
-        .label = "generalisation error G_t" \
-    }
-#define FORGETTING_T              \
-    {                             \
-        .label = "forgetting F_t" \
-    }
+#define ERROR_T "generalisation error G_t"
+#define FORGETTING_T "forgetting F_t"
 
 enum { SIZES = 4, STOP = 0, ON = 1 }; /* rows of the grid */
 
@@ -49,24 +38,24 @@ static void forgetting_mark(const void *self, int mark, int size)
 }
 
 /* A curve per size, with and without termination, in the rows from `rows` on. */
-#define BY_ROW(column, axis, rows)                                                     \
+#define BY_ROW(column, label, rows)                                                    \
     CLAIMS_ALL(                                                                        \
         claims_panel,                                                                  \
         {.title = "with termination",                                                  \
-         .x = ROUND,                                                                   \
-         .y = axis,                                                                    \
+         .x = {"round t"},                                                             \
+         .y = {label},                                                                 \
          .each = CLAIMS_CURVES,                                                        \
          .curve = CLAIMS_ALL(claims_curve, {NULL, REPORT_LINE, column, rows + STOP})}, \
         {.title = "without termination",                                               \
-         .x = ROUND,                                                                   \
-         .y = axis,                                                                    \
+         .x = {"round t"},                                                             \
+         .y = {label},                                                                 \
          .each = CLAIMS_CURVES,                                                        \
          .curve = CLAIMS_ALL(claims_curve, {NULL, REPORT_LINE, column, rows + ON})})
 
 /* A panel per size from `first` on. */
-#define BY_SIZE(axis, first, marks, ...)             \
-    CLAIMS_ALL(claims_panel, {.x = ROUND,            \
-                              .y = axis,             \
+#define BY_SIZE(label, first, marks, ...)            \
+    CLAIMS_ALL(claims_panel, {.x = {"round t"},      \
+                              .y = {label},          \
                               .each = CLAIMS_PANELS, \
                               .from = first,         \
                               .mark = marks,         \
@@ -103,7 +92,7 @@ static const struct claims_figure PROPOSITIONS[] = {
          "2, without termination: at t1 the gaps are O(sigma0^1.75) = 0.20 inside a set "
          "and about sigma0^0.75 = 0.50 between sets; at t2 all are alike.",
      .panel =
-         BY_SIZE({.label = "gate gap"}, 1, MARK_PROP2,
+         BY_SIZE("gate gap", 1, MARK_PROP2,
                  {"inside, without termination", REPORT_LINE, MIXTURE_INSIDE, ON},
                  {"between, without termination", REPORT_LINE, MIXTURE_ACROSS, ON},
                  {"inside, with termination", REPORT_DASHED, MIXTURE_INSIDE, STOP},
@@ -116,7 +105,7 @@ static const struct claims_figure SETS[] = {
      .caption = "Shares of the experts in the largest and in the smallest of the three "
                 "sets, means over repetitions.",
      .panel =
-         BY_SIZE({.label = "share of experts"}, 1, 0,
+         BY_SIZE("share of experts", 1, 0,
                  {"largest, with termination", REPORT_LINE, MIXTURE_LARGEST, STOP},
                  {"smallest, with termination", REPORT_LINE, MIXTURE_SMALLEST, STOP},
                  {"largest, without termination", REPORT_DASHED, MIXTURE_LARGEST, ON},
@@ -125,14 +114,14 @@ static const struct claims_figure SETS[] = {
      .title = "Expert sets that settle (Proposition 1)",
      .caption = "Share of experts whose specialty moved to another cluster since the "
                 "previous point, which is a twentieth of the time back.",
-     .panel = BY_SIZE({.label = "share that changed its set"}, 1, 0,
+     .panel = BY_SIZE("share that changed its set", 1, 0,
                       {"with termination", REPORT_LINE, MIXTURE_CHANGED, STOP},
                       {"without termination", REPORT_DASHED, MIXTURE_CHANGED, ON})},
     {.id = "travel",
      .title = "How far the experts still move",
      .caption = "Mean distance ||w_t - w|| from the previous point. Proposition 1 says "
                 "0 after T1 with termination.",
-     .panel = BY_SIZE({.label = "distance since the last point"}, 1, 0,
+     .panel = BY_SIZE("distance since the last point", 1, 0,
                       {"with termination", REPORT_LINE, MIXTURE_TRAVEL, STOP},
                       {"without termination", REPORT_DASHED, MIXTURE_TRAVEL, ON})},
 };
@@ -154,7 +143,7 @@ static int members_panel(const struct experiment *x, const struct experiment_arm
     report_panel(
         x->task->report,
         &(struct report_panel){.title = title,
-                               .x = ROUND,
+                               .x = {"round t"},
                                .y = {.label = "set of cluster", .lo = 0.5, .hi = 3.5}});
     for (int m = 0; m < experts; m++) {
         char name[32];
@@ -188,13 +177,8 @@ static void bars_panel(const struct claims_lab *l, const char *title, int column
                                                    .y = {.label = "share", .hi = 1},
                                                    .category = sizes,
                                                    .categories = SIZES - 1});
-    for (int row = 0; row < 2; row++) {
-        struct stats_interval v[SIZES - 1];
-        for (int i = 1; i < SIZES; i++)
-            v[i - 1] = l->measure(
-                l->self, (struct claims_number){CLAIMS_MEAN, column, row * SIZES + i, 0});
-        claims_points(l->report, ROWS[row].name, REPORT_BARS, NULL, v, SIZES - 1);
-    }
+    for (int row = 0; row < CLAIMS_COUNT(ROWS); row++)
+        claims_bars(l, ROWS[row].name, row, 1, column);
 }
 
 static void shares_figure(const struct claims_lab *l)
@@ -227,7 +211,7 @@ static void end_table(const struct experiment *x, const struct claims_lab *l)
         report_row(l->report);
         report_int(l->report, "M", x->arm[arm].cfg.router.experts);
         report_cell(l->report, "termination", k % 2 ? "no" : "yes");
-        claims_fields(l, fields, COUNT(fields), arm);
+        claims_fields(l, fields, CLAIMS_COUNT(fields), arm);
     }
 }
 
@@ -331,21 +315,21 @@ static void check_rise(const struct experiment *x, int size)
 static int draw_linear(const struct experiment *x, const struct claims_lab *l,
                        struct err *e)
 {
-    claims_draw(l, OVER_TIME, COUNT(OVER_TIME));
+    claims_draw(l, OVER_TIME, CLAIMS_COUNT(OVER_TIME));
     end_table(x, l);
-    claims_draw(l, PROPOSITIONS, COUNT(PROPOSITIONS));
+    claims_draw(l, PROPOSITIONS, CLAIMS_COUNT(PROPOSITIONS));
     int rc = members_figure(x, e);
     if (rc) return rc;
-    claims_draw(l, SETS, COUNT(SETS));
+    claims_draw(l, SETS, CLAIMS_COUNT(SETS));
     shares_figure(l);
 
     report_table(l->report, "Claims of the paper");
-    claims_judge(l, &COLUMNS, CLAIMS, COUNT(CLAIMS));
+    claims_judge(l, &COLUMNS, CLAIMS, CLAIMS_COUNT(CLAIMS));
     for (int i = 2; i < SIZES; i++) { /* M = 10, 20 > N = 6 */
-        claims_check_size(l, BELOW_ONE, COUNT(BELOW_ONE), i);
+        claims_check_size(l, BELOW_ONE, CLAIMS_COUNT(BELOW_ONE), i);
         check_rise(x, i);
-        claims_check_size(l, BELOW_ON, COUNT(BELOW_ON), i);
-        claims_check_size(l, STILL_LEARNING, COUNT(STILL_LEARNING), i);
+        claims_check_size(l, BELOW_ON, CLAIMS_COUNT(BELOW_ON), i);
+        claims_check_size(l, STILL_LEARNING, CLAIMS_COUNT(STILL_LEARNING), i);
     }
     return 0;
 }
@@ -383,10 +367,7 @@ static bool image_wanted(const struct lab_task *t, int row, int size)
     return !t->quick || (row < COMMON && size != 1);
 }
 
-#define WRONG                                             \
-    {                                                     \
-        .label = "generalisation error G_t (share wrong)" \
-    }
+#define WRONG "generalisation error G_t (share wrong)"
 
 static const struct claims_figure IMAGE_FIGURES[] = {
     {.id = "mnist-forgetting",
@@ -394,8 +375,7 @@ static const struct claims_figure IMAGE_FIGURES[] = {
      .caption =
          "Means over repetitions with 95 % bands. Each repetition has its own digits "
          "and names.",
-     .panel =
-         BY_ROW(MIXTURE_FORGOT, {.label = "forgetting F_t (share of test images)"}, 0)},
+     .panel = BY_ROW(MIXTURE_FORGOT, "forgetting F_t (share of test images)", 0)},
     {.id = "mnist-error",
      .title = "MNIST: generalisation error",
      .panel = BY_ROW(MIXTURE_ERROR, WRONG, 0)},
@@ -407,7 +387,7 @@ static const struct claims_figure IMAGE_FIGURES[] = {
      .panel =
          CLAIMS_ALL(claims_panel,
                     {.title = "M = 7",
-                     .x = ROUND,
+                     .x = {"round t"},
                      .y = {.label = "share of rounds that met a specialist", .hi = 1},
                      .curve = CLAIMS_ALL(claims_curve,
                                          {"with termination", REPORT_LINE,
@@ -415,7 +395,7 @@ static const struct claims_figure IMAGE_FIGURES[] = {
                                          {"without termination", REPORT_DASHED,
                                           MIXTURE_SPECIAL, ON *IMAGE_SIZES + 2})},
                     {.title = "M = 7",
-                     .x = ROUND,
+                     .x = {"round t"},
                      .y = {.label = "||w_t - w_(t-1)||"},
                      .curve = CLAIMS_ALL(claims_curve,
                                          {"with termination", REPORT_LINE, MIXTURE_STEP,
@@ -448,14 +428,14 @@ static void image_table(const struct experiment *x, const struct claims_lab *l)
         {"sigma0", {CLAIMS_MEAN, EXPERIMENT_SIGMA0, 0, 0}, CLAIMS_REAL, 4},
     };
     report_table(l->report, "MNIST after the last round");
-    for (int arm = 0; arm < COUNT(IMAGE_ROWS) * IMAGE_SIZES; arm++) {
+    for (int arm = 0; arm < CLAIMS_COUNT(IMAGE_ROWS) * IMAGE_SIZES; arm++) {
         const struct mixture_cfg *c = &x->arm[arm].cfg;
         if (!x->arm[arm].reps) continue;
         report_row(l->report);
         report_cell(l->report, "names", c->digits.own_names ? "own" : "common");
         report_int(l->report, "M", c->router.experts);
         report_cell(l->report, "termination", c->rule == MIXTURE_STOP ? "yes" : "no");
-        claims_fields(l, fields, COUNT(fields), arm);
+        claims_fields(l, fields, CLAIMS_COUNT(fields), arm);
     }
 }
 
@@ -487,15 +467,15 @@ static int draw_images(const struct experiment *x, const struct claims_lab *l,
 {
     (void)e;
     image_words(x);
-    claims_draw(l, IMAGE_FIGURES, COUNT(IMAGE_FIGURES));
+    claims_draw(l, IMAGE_FIGURES, CLAIMS_COUNT(IMAGE_FIGURES));
     if (x->arm[COMMON * IMAGE_SIZES].reps)
-        claims_draw(l, COMMON_NAMES, COUNT(COMMON_NAMES));
+        claims_draw(l, COMMON_NAMES, CLAIMS_COUNT(COMMON_NAMES));
     image_table(x, l);
     for (int i = 1; i < IMAGE_SIZES; i++) {
         if (!x->arm[i].reps) continue;
-        claims_check_size(l, BELOW_ONE, COUNT(BELOW_ONE), i);
-        claims_check_size(l, IMAGE_BELOW_ON, COUNT(IMAGE_BELOW_ON), i);
-        claims_check_size(l, STILL_LEARNING, COUNT(STILL_LEARNING), i);
+        claims_check_size(l, BELOW_ONE, CLAIMS_COUNT(BELOW_ONE), i);
+        claims_check_size(l, IMAGE_BELOW_ON, CLAIMS_COUNT(IMAGE_BELOW_ON), i);
+        claims_check_size(l, STILL_LEARNING, CLAIMS_COUNT(STILL_LEARNING), i);
     }
     return 0;
 }
@@ -510,7 +490,7 @@ static const struct setting IMAGES = {.images = true,
                                       .experts = {1, 4, 7},
                                       .sizes = IMAGE_SIZES,
                                       .row = IMAGE_ROWS,
-                                      .rows = COUNT(IMAGE_ROWS),
+                                      .rows = CLAIMS_COUNT(IMAGE_ROWS),
                                       .wanted = image_wanted,
                                       .draw = draw_images};
 
@@ -603,7 +583,7 @@ static void exact_panel(struct report *r, const struct exact_trial *t, int run,
         x[p] = t->grid[p];
     report_panel(
         r, &(struct report_panel){.title = titles[run][series],
-                                  .x = ROUND,
+                                  .x = {"round t"},
                                   .y = {.label = series == MIXTURE_FORGOT
                                                      ? "forgetting E[F_t]"
                                                      : "generalisation error E[G_t]"}});
@@ -663,7 +643,7 @@ static void exact_checks(struct report *r, const struct exact_trial *t)
         {"E[G], signal: most standard errors from the recursion", SIGNAL, MIXTURE_ERROR,
          &t->recursion[SIGNAL], 0, 4},
     };
-    for (int i = 0; i < COUNT(row); i++)
+    for (int i = 0; i < CLAIMS_COUNT(row); i++)
         report_check(r, row[i].name, worst(t, row[i].run, row[i].series, row[i].expected),
                      row[i].low, row[i].high);
     report_check(r, "no signal: recursion minus closed forms, largest",

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
-
 /* ---- what is measured ---- */
 
 enum { TAU_025 = SHIFT_DORMANT + 1 };
@@ -235,7 +233,7 @@ static void claims_table(struct report *r, const struct sets *s, int n,
 {
     char column[2][48];
     report_table(r, "The paper, claim by claim");
-    for (int i = 0; i < COUNT(CLAIMS); i++)
+    for (int i = 0; i < CLAIMS_COUNT(CLAIMS); i++)
         for (int k = 0; k < n; k++) {
             struct claims_lab l = lab_of(r, &s[k]);
             struct claims_columns c = columns_of(column, &s[k], s[k].arm[PAMOE]);
@@ -245,7 +243,7 @@ static void claims_table(struct report *r, const struct sets *s, int n,
     struct claims_lab l = lab_of(r, paper);
     struct claims_columns c = columns_of(column, paper, paper->arm[PAMOE_DECAY]);
     if (paper->arm[MOE_DECAY] && paper->arm[PAMOE_DECAY])
-        claims_judge(&l, &c, DECAY_CLAIMS, COUNT(DECAY_CLAIMS));
+        claims_judge(&l, &c, DECAY_CLAIMS, CLAIMS_COUNT(DECAY_CLAIMS));
     if (paper->arm[BEST_NOISE]) noise_rows(r, paper);
     report_text(r, "Means with 95 %% intervals over seeds (bootstrap, paired by seed), "
                    "without hints. pass: as claimed; short: the same direction, less "
@@ -288,7 +286,7 @@ static bool sets_of(struct sets *out, const struct shift_plan *p, const char *pr
                                          [PAMOE_DECAY] = "pamoe, weight decay"};
     *out = (struct sets){.preset = preset};
     bool any = false;
-    for (int i = 0; i < COUNT(labels); i++) {
+    for (int i = 0; i < CLAIMS_COUNT(labels); i++) {
         out->arm[i] = shift_plan_find(p, preset, false, labels[i]);
         any |= out->arm[i] && i <= PAMOE;
     }
@@ -345,7 +343,7 @@ void shift_claims_dormant(struct report *r, const struct shift_plan *p)
     sets_of(&s, p, "paper");
     if (!s.arm[MOE] || !s.arm[PAMOE]) return;
     report_table(r, "Dormant units, reading by reading (preset paper, without hints)");
-    for (int i = 0; i < COUNT(readings); i++)
+    for (int i = 0; i < CLAIMS_COUNT(readings); i++)
         for (int k = 0; k < readings[i].taus; k++) {
             const struct shift_number of = {.of = readings[i].of,
                                             .net = readings[i].net,
@@ -497,7 +495,8 @@ static const struct claims_check PAPER_CHECKS[] = {
 static void check_paper(struct report *r, const struct sets *s)
 {
     struct claims_lab l = lab_of(r, s);
-    if (s->arm[PAMOE] && s->arm[MOE]) claims_check(&l, PAPER_CHECKS, COUNT(PAPER_CHECKS));
+    if (s->arm[PAMOE] && s->arm[MOE])
+        claims_check(&l, PAPER_CHECKS, CLAIMS_COUNT(PAPER_CHECKS));
     const double *gammas;
     shift_plan_gammas(&gammas);
     if (s->arm[BEST_NOISE])
@@ -530,10 +529,10 @@ static void check_code(struct report *r, const struct sets *s, bool enough)
 void shift_claims(struct report *r, const struct shift_plan *p)
 {
     static const char *const presets[] = {"paper", "code", "tuned"};
-    struct sets s[COUNT(presets)], paper;
+    struct sets s[CLAIMS_COUNT(presets)], paper;
     int n = 0;
     sets_of(&paper, p, "paper");
-    for (int i = 0; i < COUNT(presets); i++)
+    for (int i = 0; i < CLAIMS_COUNT(presets); i++)
         n += sets_of(&s[n], p, presets[i]);
     claims_table(r, s, n, &paper);
     bool enough = p->seeds >= SHIFT_SEEDS_NEEDED;

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
-
 enum { BINS = 200, ROWS = 4096 }; /* ROWS: probes drawn at most */
 
 static const char *const PRESETS[] = {"paper", "code", "tuned"};
@@ -128,12 +126,12 @@ static const struct time_figure {
       {"router, actor", SHIFT_ROUTER, "gradient norm"},
       {"router, critic", SHIFT_CRITIC_ROUTER, "gradient norm"}}},
 };
-enum { TIME_UPDATES = COUNT(TIME) - 1 };
+enum { TIME_UPDATES = CLAIMS_COUNT(TIME) - 1 };
 
 static void time_figure(const struct section *s, const struct time_figure *f)
 {
     section_figure(s, f->id, f->title, f->caption);
-    for (int i = 0; i < COUNT(f->panel) && f->panel[i].title; i++)
+    for (int i = 0; i < CLAIMS_COUNT(f->panel) && f->panel[i].title; i++)
         draw_curve(s, &f->panel[i]);
 }
 
@@ -371,7 +369,7 @@ static void lag_figure(const struct section *s)
 /* What is kept of the sorted time points: the authors' figures use several of these. */
 static const char *const TRIM_NAMES[] = {"all",   "5-95", "10-90",  "20-80",
                                          "25-75", "0-75", "25-100", "median"};
-enum { TRIMS = COUNT(TRIM_NAMES) };
+enum { TRIMS = CLAIMS_COUNT(TRIM_NAMES) };
 static const struct shift_number TRIM[TRIMS] = {
     {.of = SHIFT_TIME, .cut = {0, 1}},       {.of = SHIFT_TIME, .cut = {0.05, 0.95}},
     {.of = SHIFT_TIME, .cut = {0.1, 0.9}},   {.of = SHIFT_TIME, .cut = {0.2, 0.8}},
@@ -424,7 +422,7 @@ static void profiles_figure(const struct section *s)
                    "One score per seed and profile, the mean over the whole run; of "
                    "the scores their mean and interquartile mean. Intervals: bootstrap "
                    "over seeds, pooled stratified by profile.");
-    for (int i = 0; i < COUNT(panel); i++) {
+    for (int i = 0; i < CLAIMS_COUNT(panel); i++) {
         report_panel(s->r, &(struct report_panel){.title = panel[i].title,
                                                   .x = {.label = "profile"},
                                                   .y = {.label = "QoE per chunk"},
@@ -495,7 +493,7 @@ static void reading_row(struct report *r, const struct shift_set *s)
 {
     report_row(r);
     report_cell(r, "variant", "%s", s->label);
-    for (int i = 0; i < COUNT(READINGS); i++)
+    for (int i = 0; i < CLAIMS_COUNT(READINGS); i++)
         claims_cell(r, READINGS[i].column, shift_mean(s, &READINGS[i].of, SHIFT_FIGURE),
                     3);
 }
@@ -520,7 +518,7 @@ static void noise_section(struct report *r, const struct shift_plan *p)
                   "Preset paper, PA-MoE without hints: w += lr gamma eps after every "
                   "minibatch, on the experts that it reached. Means over seeds, 95 % "
                   "intervals.");
-    for (int k = 0; k < COUNT(READINGS) && READINGS[k].title; k++) {
+    for (int k = 0; k < CLAIMS_COUNT(READINGS) && READINGS[k].title; k++) {
         report_panel(r, &(struct report_panel){.title = READINGS[k].title,
                                                .x = {.label = "gamma"},
                                                .y = {.label = READINGS[k].label},
@@ -546,7 +544,7 @@ static void once_section(struct report *r, const struct shift_plan *p)
            "not mention. With gradients near zero it pulls the weights of a frozen "
            "policy to zero, which noise undoes.");
     report_table(r, "Other readings of the paper");
-    for (int v = 0; v < COUNT(variants); v++)
+    for (int v = 0; v < CLAIMS_COUNT(variants); v++)
         for (int i = 0; i < p->sets; i++) {
             const struct shift_set *s = &p->set[i];
             if (!strcmp(s->arm.variant, variants[v]) && !strcmp(s->arm.preset, "paper") &&
@@ -630,8 +628,8 @@ static void presets_table(struct report *r)
         {"links", "as Pensieve"},
         {"quality", "increasing"},
     };
-    struct settings of[COUNT(PRESETS)] = {0};
-    for (int i = 0; i < COUNT(PRESETS); i++) {
+    struct settings of[CLAIMS_COUNT(PRESETS)] = {0};
+    for (int i = 0; i < CLAIMS_COUNT(PRESETS); i++) {
         struct shift_arm arm = {
             .preset = PRESETS[i], .variant = "pamoe", .steps = 2000000};
         struct recipe recipe;
@@ -643,7 +641,7 @@ static void presets_table(struct report *r)
         report_row(r);
         report_cell(r, "setting", "%s", rows[k][0]);
         report_cell(r, "the paper's text", "%s", rows[k][1]);
-        for (int i = 0; i < COUNT(PRESETS); i++)
+        for (int i = 0; i < CLAIMS_COUNT(PRESETS); i++)
             report_cell(r, PRESETS[i], "%s", of[i].text[k]);
     }
 }
@@ -682,7 +680,7 @@ static void draw_section(struct section *s, const struct shift_plan *p,
     s->preset = preset;
     s->hint = hint;
     s->n = 0;
-    for (int i = 0; i < p->sets && s->n < COUNT(s->set); i++) {
+    for (int i = 0; i < p->sets && s->n < CLAIMS_COUNT(s->set); i++) {
         const struct shift_set *set = &p->set[i];
         if (set->role == SHIFT_MAIN && !strcmp(set->arm.preset, preset) &&
             set->arm.hint == hint)
@@ -702,7 +700,8 @@ static void draw_section(struct section *s, const struct shift_plan *p,
     time_figure(s, &TIME[TIME_UPDATES]);
     probed_figure(s, &PROBED[PROBED_DORMANT]);
     selection_figure(s);
-    int last = !hint && strcmp(preset, "tuned") != 0 ? COUNT(PROBED) : PROBED_LAYERS;
+    int last =
+        !hint && strcmp(preset, "tuned") != 0 ? CLAIMS_COUNT(PROBED) : PROBED_LAYERS;
     for (int i = PROBED_RANKS; i < last; i++)
         probed_figure(s, &PROBED[i]);
 }
@@ -726,7 +725,7 @@ int shift_figures(struct report *r, const struct shift_plan *p)
     shift_claims_dormant(r, p);
     noise_section(r, p);
     for (int hint = 0; hint < 2; hint++)
-        for (int i = 0; i < COUNT(PRESETS); i++)
+        for (int i = 0; i < CLAIMS_COUNT(PRESETS); i++)
             draw_section(&s, p, PRESETS[i], hint);
     free(s.x);
     free(s.rows);
