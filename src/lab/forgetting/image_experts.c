@@ -26,7 +26,7 @@ struct image_experts *image_experts_new(const struct digits_set *set,
     }
     for (int m = 0; m < n; m++)
         digits_start(weights(x, m), x->digits);
-    tally_init(&x->tally, cfg->tasks, n);
+    recall_tally_init(&x->tally, cfg->tasks, n);
     for (int i = 0; i < cfg->tasks * n; i++)
         x->stale[i] = true;
     return x;
@@ -58,8 +58,8 @@ double image_experts_learn(struct image_experts *x, int m,
     double moved = digits_learn(weights(x, m), x->digits, round);
     for (int n = 0; n < x->tally.tasks && moved > 0; n++)
         x->stale[n * x->tally.experts + m] = true;
-    tally_add(&x->tally, round->task, m,
-              at_once ? image_experts_measure(x, round->task, m) : 0);
+    recall_tally_add(&x->tally, round->task, m,
+                     at_once ? image_experts_measure(x, round->task, m) : 0);
     return moved;
 }
 
@@ -74,12 +74,12 @@ static const double *errors(struct image_experts *x)
 
 double image_experts_error(struct image_experts *x)
 {
-    return x->tally.rounds ? tally_error(&x->tally, errors(x)) : (double)NAN;
+    return x->tally.rounds ? recall_tally_error(&x->tally, errors(x)) : (double)NAN;
 }
 
 double image_experts_forgot(struct image_experts *x)
 {
-    return x->tally.rounds > 1 ? tally_forgot(&x->tally, errors(x)) : (double)NAN;
+    return x->tally.rounds > 1 ? recall_tally_forgot(&x->tally, errors(x)) : (double)NAN;
 }
 
 int image_experts_habit(const struct image_experts *x, int m)

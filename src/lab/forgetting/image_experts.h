@@ -1,25 +1,25 @@
 /* image_experts.h - the experts of a mixture as small networks, and how wrong each of them is.
  *
- * `n` networks of digits.h that begin alike, what each has learned (tally.h), and
+ * `n` networks of digits.h that begin alike, what each has learned (recall.h), and
  *
  *   error(n, m)   E of expert m on task n, measured on demand, and again only after m has moved
  *
- * F and G follow from these as in tally.h. The caller may read the fields.
+ * F and G follow from these as in recall.h. The caller may read the fields.
  *
  * Ownership: the set is borrowed. Threads: not shared. */
 #ifndef LAB_IMAGE_EXPERTS_H
 #define LAB_IMAGE_EXPERTS_H
 
 #include "lab/forgetting/digits.h"
-#include "lab/forgetting/tally.h"
+#include "lab/forgetting/recall.h"
 
 struct image_experts {
     struct digits *digits;
-    struct tally tally;
+    struct recall_tally tally;
     float *weights; /* (experts, digits_expert) */
 
-    double error[TALLY_TASKS * RECALL_EXPERTS]; /* (tasks, experts) */
-    bool stale[TALLY_TASKS * RECALL_EXPERTS];   /* to be measured again */
+    double error[RECALL_TASKS * RECALL_EXPERTS]; /* (tasks, experts) */
+    bool stale[RECALL_TASKS * RECALL_EXPERTS];   /* to be measured again */
 };
 
 /* Draws the tasks from r (digits_new). */

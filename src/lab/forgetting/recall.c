@@ -75,3 +75,43 @@ double recall_exact_g(const struct recall *l, double r, double a, double b)
     }
     return sum / l->rounds;
 }
+
+/* ---- experts whose errors are measured ---- */
+
+void recall_tally_init(struct recall_tally *l, int tasks, int experts)
+{
+    assert(tasks >= 1 && tasks <= RECALL_TASKS);
+    assert(experts >= 1 && experts <= RECALL_EXPERTS);
+    memset(l, 0, sizeof *l);
+    l->tasks = tasks;
+    l->experts = experts;
+}
+
+void recall_tally_add(struct recall_tally *l, int n, int m, double error)
+{
+    assert(n >= 0 && n < l->tasks && m >= 0 && m < l->experts);
+    l->rounds++;
+    l->learned[n][m]++;
+    l->at_once += error;
+}
+
+static double tally_sum(const struct recall_tally *l, const double *error)
+{
+    double sum = 0;
+    for (int n = 0; n < l->tasks; n++)
+        for (int m = 0; m < l->experts; m++)
+            if (l->learned[n][m]) sum += l->learned[n][m] * error[n * l->experts + m];
+    return sum;
+}
+
+double recall_tally_error(const struct recall_tally *l, const double *error)
+{
+    assert(l->rounds >= 1);
+    return tally_sum(l, error) / l->rounds;
+}
+
+double recall_tally_forgot(const struct recall_tally *l, const double *error)
+{
+    assert(l->rounds >= 2);
+    return (tally_sum(l, error) - l->at_once) / (l->rounds - 1);
+}

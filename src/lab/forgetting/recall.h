@@ -1,4 +1,4 @@
-/* recall.h - forgetting and generalisation error of linear experts, in closed form.
+/* recall.h - forgetting and generalisation error: of linear experts, and of measured ones.
  *
  *   E_tau(w) = ||w - w_tau||^2                                  the model error of a task
  *   G_t = 1/t sum_{tau<=t} E_tau(w_t^(m_tau))                   generalisation error
@@ -16,6 +16,10 @@
  * For one expert these are Proposition 4 as printed. Theorem 1 freezes L at T1 while tau goes on
  * to t: `held` gives those L per expert, NULL for its own.
  *
+ * Experts whose errors are measured (struct recall_tally): E_tau(w) is what expert w scores on the task of
+ * round tau. There are few tasks, so a count of rounds per task and expert and one measured error for
+ * each give F and G at any t. error (tasks, experts) by rows is read only where that expert learned that
+ * task. *
  * Shapes: models (experts, TASK_DIM). Threads: not shared. */
 #ifndef LAB_RECALL_H
 #define LAB_RECALL_H
@@ -52,5 +56,25 @@ double recall_bound_g(const struct recall *l, const int *held, double r, double 
  * Proposition 9 with its second term times (1 - 1/L): of the L tasks that an expert holds, one
  * is the task itself, at distance 0 and not B. See exact.h for the derivation. */
 double recall_exact_g(const struct recall *l, double r, double a, double b);
+
+/* ---- experts whose errors are measured ---- */
+
+#define RECALL_TASKS 8 /* at most */
+
+struct recall_tally {
+    int tasks, experts, rounds;
+    int learned[RECALL_TASKS][RECALL_EXPERTS]; /* rounds in which m learned n */
+    double at_once;                            /* sum of E_tau(w_tau) */
+};
+
+void recall_tally_init(struct recall_tally *l, int tasks, int experts);
+
+/* Expert m has just learned task n and now has that error on it. */
+void recall_tally_add(struct recall_tally *l, int n, int m, double error);
+
+double recall_tally_error(const struct recall_tally *l,
+                          const double *error); /* G, rounds >= 1 */
+double recall_tally_forgot(const struct recall_tally *l,
+                           const double *error); /* F, rounds >= 2 */
 
 #endif

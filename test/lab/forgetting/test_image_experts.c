@@ -120,9 +120,9 @@ START_TEST(the_habit_is_what_was_learned_most_often)
     struct image_experts *x = make(NULL);
     static const int task[] = {2, 1, 2, 1, 0};
     for (int i = 0; i < 5; i++)
-        tally_add(&x->tally, task[i], 0, 0);
+        recall_tally_add(&x->tally, task[i], 0, 0);
     ck_assert_int_eq(image_experts_habit(x, 0), 1); /* of two the first */
-    tally_add(&x->tally, 2, 0, 0);
+    recall_tally_add(&x->tally, 2, 0, 0);
     ck_assert_int_eq(image_experts_habit(x, 0), 2);
     image_experts_free(x);
 }
