@@ -55,7 +55,7 @@ struct digits_cfg {
     double rate, fit;
 };
 
-/* 3 tasks of 5 digits, own names, s 100, 32 hidden units, rate .2 until .1 or for 40 steps, 400 test
+/* 3 tasks of 5 digits, own names, s 100, 32 hidden units, rate 0.2 until 0.1 or for 40 steps, 400 test
  * images. */
 struct digits_cfg digits_cfg_default(void);
 

@@ -264,7 +264,7 @@ START_TEST(spread_by_hand)
     ck_assert_double_eq_tol(s.even, (exp(h) / 2 + 1) / 2, 1e-15);
     ck_assert_double_eq(s.served, 1);
 
-    end.set[2] = 0; /* nobody is left for cluster 1 */
+    end.set[2] = 0; /* no expert is left for cluster 1 */
     s = mixture_spread(&end, 3, 2);
     ck_assert_double_eq(s.served, .5);
     ck_assert_double_eq(s.home, 1);

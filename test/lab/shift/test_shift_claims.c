@@ -213,7 +213,7 @@ START_TEST(those_that_froze_alike)
     ck_assert_str_eq(report_shown(buf, r, 2, 2, 3), "6");
     report_free(r);
 
-    /* nobody froze where the authors' runs did: that is no pass */
+    /* no run froze where the authors' runs did: that is no pass */
     for (int i = 0; i < m.plan.runs; i++)
         for (int k = 0; k < 100; k++)
             m.rows[i].point[k].level[3] = .8f;
