@@ -15,15 +15,24 @@ enum { PRETRAIN_BATCH = 64, BATCH = 128, TASKS = CONTINUAL_TASKS };
 
 enum method { METHOD_FINETUNE, METHOD_FROZEN, METHOD_PREFIX };
 
+/* Of an arm. Alpha and tau are learned, or 1. Drawn: accuracy over the tasks, loss of the first one. */
+enum {
+    LEARN_ALPHA = 1,
+    LEARN_TAU = 2,
+    LEARN_BOTH = LEARN_ALPHA | LEARN_TAU,
+    CONTRAST = 4,
+    QUICK = 8, /* part of --quick */
+    DRAW_AFTER = 16,
+    DRAW_LOSS = 32,
+    DRAW_BOTH = DRAW_AFTER | DRAW_LOSS
+};
+
 struct arm {
     const char *name;       /* in tables and figures */
     const char *short_name; /* in file names */
     enum method method;
-    enum residual_kind gate; /* of METHOD_PREFIX, as what follows */
-    bool alpha, tau;         /* learned, or 1 */
-    bool contrast;
-    bool quick;       /* part of --quick */
-    bool after, loss; /* drawn: accuracy over the tasks, loss of the first one */
+    enum residual_kind gate; /* of METHOD_PREFIX */
+    int traits;
 };
 
 enum {
@@ -45,29 +54,30 @@ enum {
 
 /* The first task knows no old classes, so the contrastive term changes nothing in its loss. */
 static const struct arm ARM[ARMS] = {
-    [FINETUNE] = {"fine-tuning", "finetune", METHOD_FINETUNE, RESIDUAL_LINEAR, 0, 0, 0, 1,
-                  1, 0},
-    [FROZEN] = {"frozen, no prefix", "frozen", METHOD_FROZEN, RESIDUAL_LINEAR, 0, 0, 0, 1,
-                1, 0},
-    [PREFIX] = {"prefix", "prefix", METHOD_PREFIX, RESIDUAL_LINEAR, 0, 0, 0, 1, 1, 1},
-    [TANH] = {"NoRGa tanh", "tanh", METHOD_PREFIX, RESIDUAL_TANH, 1, 1, 0, 1, 1, 1},
-    [SIGMOID] = {"NoRGa sigmoid", "sigmoid", METHOD_PREFIX, RESIDUAL_SIGMOID, 1, 1, 0, 0,
-                 1, 1},
-    [GELU] = {"NoRGa GELU", "gelu", METHOD_PREFIX, RESIDUAL_GELU, 1, 1, 0, 0, 1, 1},
-    [PREFIX_C] = {"prefix, contrast", "prefix-c", METHOD_PREFIX, RESIDUAL_LINEAR, 0, 0, 1,
-                  0, 0, 0},
-    [TANH_C] = {"NoRGa tanh, contrast", "tanh-c", METHOD_PREFIX, RESIDUAL_TANH, 1, 1, 1,
-                0, 0, 0},
+    [FINETUNE] = {"fine-tuning", "finetune", METHOD_FINETUNE, RESIDUAL_LINEAR,
+                  QUICK | DRAW_AFTER},
+    [FROZEN] = {"frozen, no prefix", "frozen", METHOD_FROZEN, RESIDUAL_LINEAR,
+                QUICK | DRAW_AFTER},
+    [PREFIX] = {"prefix", "prefix", METHOD_PREFIX, RESIDUAL_LINEAR, QUICK | DRAW_BOTH},
+    [TANH] = {"NoRGa tanh", "tanh", METHOD_PREFIX, RESIDUAL_TANH,
+              LEARN_BOTH | QUICK | DRAW_BOTH},
+    [SIGMOID] = {"NoRGa sigmoid", "sigmoid", METHOD_PREFIX, RESIDUAL_SIGMOID,
+                 LEARN_BOTH | DRAW_BOTH},
+    [GELU] = {"NoRGa GELU", "gelu", METHOD_PREFIX, RESIDUAL_GELU, LEARN_BOTH | DRAW_BOTH},
+    [PREFIX_C] = {"prefix, contrast", "prefix-c", METHOD_PREFIX, RESIDUAL_LINEAR,
+                  CONTRAST},
+    [TANH_C] = {"NoRGa tanh, contrast", "tanh-c", METHOD_PREFIX, RESIDUAL_TANH,
+                LEARN_BOTH | CONTRAST},
     [SIGMOID_C] = {"NoRGa sigmoid, contrast", "sigmoid-c", METHOD_PREFIX,
-                   RESIDUAL_SIGMOID, 1, 1, 1, 0, 0, 0},
-    [GELU_C] = {"NoRGa GELU, contrast", "gelu-c", METHOD_PREFIX, RESIDUAL_GELU, 1, 1, 1,
-                0, 0, 0},
+                   RESIDUAL_SIGMOID, LEARN_BOTH | CONTRAST},
+    [GELU_C] = {"NoRGa GELU, contrast", "gelu-c", METHOD_PREFIX, RESIDUAL_GELU,
+                LEARN_BOTH | CONTRAST},
     [TANH_FIXED] = {"NoRGa tanh, alpha and tau fixed", "tanh-fixed", METHOD_PREFIX,
-                    RESIDUAL_TANH, 0, 0, 0, 0, 0, 1},
+                    RESIDUAL_TANH, DRAW_LOSS},
     [TANH_ALPHA] = {"NoRGa tanh, alpha alone", "tanh-alpha", METHOD_PREFIX, RESIDUAL_TANH,
-                    1, 0, 0, 0, 0, 0},
-    [TANH_TAU] = {"NoRGa tanh, tau alone", "tanh-tau", METHOD_PREFIX, RESIDUAL_TANH, 0, 1,
-                  0, 0, 0, 0},
+                    LEARN_ALPHA},
+    [TANH_TAU] = {"NoRGa tanh, tau alone", "tanh-tau", METHOD_PREFIX, RESIDUAL_TANH,
+                  LEARN_TAU},
 };
 
 /* Columns of an arm's table of repetitions, one row per seed. */
@@ -227,10 +237,10 @@ static int run_hide(double *row, const struct plan *p, const struct arm *a,
     struct hide_cfg c = hide_default(&p->encoder);
     c.epochs = p->epochs;
     c.gate = a->gate;
-    c.learn_alpha = a->alpha;
-    c.learn_tau = a->tau;
+    c.learn_alpha = a->traits & LEARN_ALPHA;
+    c.learn_tau = a->traits & LEARN_TAU;
     if (a->method == METHOD_FROZEN) c.length = 0;
-    if (!a->contrast) c.contrast = 0;
+    if (!(a->traits & CONTRAST)) c.contrast = 0;
     struct hide *h = hide_new(&c, p->theta, s, r, &tick, e);
     int rc = h ? images_learn(row, s, hide_learner(h)) : ERR_MEMORY;
     if (!rc) row[INFERRED] = hide_inferred(h);
@@ -283,42 +293,23 @@ static struct stats_interval images_measure(const void *self, struct claims_numb
     return reps_measure(((const struct plan *)self)->reps, n);
 }
 
-#define GAP(column, a, b)                  \
-    {                                      \
-        {                                  \
-            CLAIMS_GAP, (column), (a), (b) \
-        }                                  \
-    }
+#define OVER(text, paper, column, a, b) \
+    CLAIMS_BY_INTERVAL(text, paper, CLAIMS_SIGN, 0, 1, CLAIMS_GAP, column, a, b)
 
 static const struct claims_claim CLAIMS[] = {
-    {.text = "prefix tuning (HiDe) over fine-tuning, FA",
-     .paper = "-",
-     .of = GAP(FA, PREFIX, FINETUNE)},
-    {.text = "a prefix over none, FA", .paper = "-", .of = GAP(FA, PREFIX, FROZEN)},
-    {.text = "NoRGa over prefix tuning, FA (Table 1)",
-     .paper = "+0.3 .. +3.7",
-     .of = GAP(FA, TANH, PREFIX)},
-    {.text = "the same with the contrastive term, FA",
-     .paper = "+0.3 .. +3.7",
-     .of = GAP(FA, TANH_C, PREFIX_C)},
-    {.text = "the same, CA (Table 1)",
-     .paper = "+0.1 .. +4.2",
-     .of = GAP(CA, TANH_C, PREFIX_C)},
-    {.text = "sigmoid over prefix tuning, FA (Table 3)",
-     .paper = "+1.7 .. +4.3",
-     .of = GAP(FA, SIGMOID_C, PREFIX_C)},
-    {.text = "GELU over prefix tuning, FA (Table 3)",
-     .paper = "+1.4 .. +4.2",
-     .of = GAP(FA, GELU_C, PREFIX_C)},
-    {.text = "NoRGa over prefix tuning, task told (Table 4)",
-     .paper = "+0.3 .. +0.8",
-     .of = GAP(TOLD, TANH_C, PREFIX_C)},
-    {.text = "alpha and tau learned over fixed, FA (Table 7)",
-     .paper = "+0.2 .. +0.6",
-     .of = GAP(FA, TANH, TANH_FIXED)},
-    {.text = "the contrastive term over none, FA",
-     .paper = "-",
-     .of = GAP(FA, TANH_C, TANH)},
+    OVER("prefix tuning (HiDe) over fine-tuning, FA", "-", FA, PREFIX, FINETUNE),
+    OVER("a prefix over none, FA", "-", FA, PREFIX, FROZEN),
+    OVER("NoRGa over prefix tuning, FA (Table 1)", "+0.3 .. +3.7", FA, TANH, PREFIX),
+    OVER("the same with the contrastive term, FA", "+0.3 .. +3.7", FA, TANH_C, PREFIX_C),
+    OVER("the same, CA (Table 1)", "+0.1 .. +4.2", CA, TANH_C, PREFIX_C),
+    OVER("sigmoid over prefix tuning, FA (Table 3)", "+1.7 .. +4.3", FA, SIGMOID_C,
+         PREFIX_C),
+    OVER("GELU over prefix tuning, FA (Table 3)", "+1.4 .. +4.2", FA, GELU_C, PREFIX_C),
+    OVER("NoRGa over prefix tuning, task told (Table 4)", "+0.3 .. +0.8", TOLD, TANH_C,
+         PREFIX_C),
+    OVER("alpha and tau learned over fixed, FA (Table 7)", "+0.2 .. +0.6", FA, TANH,
+         TANH_FIXED),
+    OVER("the contrastive term over none, FA", "-", FA, TANH_C, TANH),
 };
 
 static void images_claims(const struct plan *p, const struct claims_lab *l)
@@ -331,12 +322,7 @@ static void images_claims(const struct plan *p, const struct claims_lab *l)
                                                   .scale = 100};
     report_table(p->task->report,
                  "Claims on continual learning (differences, seed by seed)");
-    for (size_t i = 0; i < sizeof CLAIMS / sizeof *CLAIMS; i++) {
-        struct claims_claim c = CLAIMS[i];
-        c.rule = CLAIMS_SIGN;
-        c.digits = 1;
-        claims_judge(l, &columns, &c, 1);
-    }
+    claims_judge(l, &columns, CLAIMS, sizeof CLAIMS / sizeof *CLAIMS);
 }
 
 static void images_table(const struct plan *p)
@@ -402,7 +388,7 @@ static void images_figures(const struct plan *p)
     report_panel(r, &(struct report_panel){.x = {.label = "tasks learned"},
                                            .y = {.label = "accuracy", .lo = 0, .hi = 1}});
     for (int k = 0; k < ARMS; k++) {
-        if (!p->reps[k] || !ARM[k].after) continue;
+        if (!p->reps[k] || !(ARM[k].traits & DRAW_AFTER)) continue;
         for (int t = 0; t < TASKS; t++) {
             x[t] = t + 1;
             s[t] = reps_mean(p->reps[k], AFTER + t);
@@ -416,7 +402,7 @@ static void images_figures(const struct plan *p)
     report_panel(r, &(struct report_panel){.x = {.label = "epoch"},
                                            .y = {.label = "cross entropy", .log = true}});
     for (int k = 0; k < ARMS; k++) {
-        if (!p->reps[k] || !ARM[k].loss) continue;
+        if (!p->reps[k] || !(ARM[k].traits & DRAW_LOSS)) continue;
         for (int i = 0; i <= p->epochs; i++) {
             x[i] = i;
             y[i] = reps_mean(p->reps[k], LOSS + i).mean;
@@ -504,7 +490,7 @@ int gates_images(struct lab_task *t, struct err *e)
                      .tests = (int)lab_int(t, "tests"),
                      .encoder = {28, 7, 32, 4, 2, 64}};
     for (int i = 0; i < ARMS; i++)
-        if (!t->quick || ARM[i].quick) p.arm[p.arms++] = i;
+        if (!t->quick || ARM[i].traits & QUICK) p.arm[p.arms++] = i;
 
     struct sweep *encoder = NULL, *runs = NULL;
     struct err why = {0};

@@ -245,45 +245,20 @@ static struct stats_interval profiles_measure(const void *self, struct claims_nu
     return reps_measure(((const struct found *)self)->reps, n);
 }
 
-#define GAP(column, other)                                \
-    {                                                     \
-        {                                                 \
-            CLAIMS_GAP, (column), NEWCOMER_NORGA, (other) \
-        }                                                 \
-    }
-#define NORGA(column)                                \
-    {                                                \
-        {                                            \
-            CLAIMS_MEAN, (column), NEWCOMER_NORGA, 0 \
-        }                                            \
-    }
+#define OVER(text, column, other)                                         \
+    CLAIMS_BY_INTERVAL(text, NULL, CLAIMS_SURE, 0, 3, CLAIMS_GAP, column, \
+                       NEWCOMER_NORGA, other)
+#define AT_LEAST(text, column, least)                                          \
+    CLAIMS_BY_INTERVAL(text, NULL, CLAIMS_SURE, least, 3, CLAIMS_MEAN, column, \
+                       NEWCOMER_NORGA, 0)
 
 static const struct claims_claim CLAIMS[] = {
-    {.text = "NoRGa over the linear gate, FA with the hint",
-     .of = GAP(FA, NEWCOMER_LINEAR),
-     .rule = CLAIMS_SURE,
-     .digits = 3},
-    {.text = "NoRGa over the linear gate, FA without it",
-     .of = GAP(BLIND_FA, NEWCOMER_LINEAR),
-     .rule = CLAIMS_SURE,
-     .digits = 3},
-    {.text = "NoRGa's FA with the hint, at least .95 of a specialist's",
-     .of = NORGA(FA),
-     .rule = CLAIMS_SURE,
-     .claimed = 0.95,
-     .digits = 3},
-    {.text = "NoRGa over fine-tuning, FA with the hint",
-     .of = GAP(FA, NEWCOMER_TUNE),
-     .rule = CLAIMS_SURE,
-     .digits = 3},
-    {.text = "NoRGa over a fresh head, FA with the hint",
-     .of = GAP(FA, NEWCOMER_HEAD),
-     .rule = CLAIMS_SURE,
-     .digits = 3},
-    {.text = "NoRGa over what was there before, FA with the hint",
-     .of = NORGA(GAIN),
-     .rule = CLAIMS_SURE,
-     .digits = 3},
+    OVER("NoRGa over the linear gate, FA with the hint", FA, NEWCOMER_LINEAR),
+    OVER("NoRGa over the linear gate, FA without it", BLIND_FA, NEWCOMER_LINEAR),
+    AT_LEAST("NoRGa's FA with the hint, at least .95 of a specialist's", FA, 0.95),
+    OVER("NoRGa over fine-tuning, FA with the hint", FA, NEWCOMER_TUNE),
+    OVER("NoRGa over a fresh head, FA with the hint", FA, NEWCOMER_HEAD),
+    AT_LEAST("NoRGa over what was there before, FA with the hint", GAIN, 0),
 };
 
 static void profiles_tables(const struct work *w, const struct found *f)
