@@ -28,7 +28,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A lab is one source in lab/ and one line here. */
+/* One line per lab. */
 static const struct lab *const all_labs[] = {
     &edge_lab,  &forgetting_lab, &gates_lab,    &merge_lab,
     &scale_lab, &shift_lab,      &tracking_lab, NULL,
@@ -38,7 +38,7 @@ enum { OPTIONS = FIELD_TABLE_MAX - 10, HELP = 160 };
 
 _Static_assert(LAB_PATH == HOME_PATH, "lab_find hands its buffer to home_find");
 
-/* What an option of a lab is parsed into; the member that its kind says. */
+/* The parsed value of a lab's option, in the member of its kind. */
 struct target {
     bool flag;
     int64_t i64;
@@ -79,7 +79,7 @@ static const char *text_default(const struct lab_option *o, bool quick)
     return quick && o->quick_text ? o->quick_text : o->text;
 }
 
-/* The help also says what --quick makes of it. */
+/* The help also gives the value with --quick. */
 static void lab_describe(char out[HELP], const struct lab_option *o)
 {
     const char *full = o->text ? o->text : "", *quick = text_default(o, true);
@@ -183,7 +183,7 @@ static int parse(struct work *w, int argc, char **argv)
     const struct opt_cmd cmd = {
         .name = w->name, .about = about, .opts = opts, .example = example};
 
-    /* again when --quick was among them, so that it changes only what was not given */
+    /* with --quick once more, so that it changes only the options that were not given */
     set_defaults(w, false);
     int first = opt_parse(&cmd, argc, argv);
     if (first >= 0 && w->quick) {
@@ -207,13 +207,13 @@ static int make_folder(const char *dir, struct err *e)
         char was = *c;
         *c = '\0';
         if (mkdir(path, 0755) && errno != EEXIST)
-            return err_field(e, ERR_IO, path, "cannot be made: %s", strerror(errno));
+            return err_field(e, ERR_IO, path, "cannot be created: %s", strerror(errno));
         *c = was;
         if (!was) return 0;
     }
 }
 
-/* All that can go wrong with --out is found before hours of work. */
+/* Finds every fault of --out before hours of work. */
 static int prepare(struct work *w, struct err *e)
 {
     if (!w->out) return 0;
@@ -248,7 +248,7 @@ static int find_file(void *ctx, char out[LAB_PATH], const char *rel, struct err 
     return home_find(out, rel, e);
 }
 
-/* What the figures depend on, and the shortest command that gives them again. */
+/* What the figures depend on, and the shortest command that repeats them. */
 static void put_params(struct report *r, const struct work *w)
 {
     char command[1024], one[256];
@@ -300,8 +300,8 @@ static void put_params(struct report *r, const struct work *w)
 static int stopped(const struct work *w)
 {
     fprintf(stderr, "abrd %s: stopped; %s\n", w->name,
-            w->out ? "the same command goes on where it was"
-                   : "nothing was kept, --out DIR keeps finished runs");
+            w->out ? "the same command continues"
+                   : "nothing was kept; --out DIR keeps finished runs");
     return OPT_EXIT_FAILED;
 }
 
@@ -339,8 +339,8 @@ static int put_checks(struct out *o, const struct report *r, struct err *e)
     return out_finish(o, e);
 }
 
-/* The first table and the checks; all tables when there is no report to read them in. Standard
- * output that a program reads gets the checks alone. */
+/* The first table and the checks; all tables if no report is written. Standard output for a program
+ * has the checks alone. */
 static int print(const struct work *w, struct out *o, const struct report *r,
                  struct err *e)
 {
@@ -438,10 +438,9 @@ static int print_page(const struct lab *const *table)
     man_group("lab NAME",
               "Reproductions of papers, and what a cluster costs: each computes figures, "
               "checks\n"
-              "them, and writes a report that opens in a browser (--out DIR). A run that "
-              "was stopped goes "
-              "on when the\n"
-              "same command is given again. Exits with 1 when a check fails.",
+              "them, and writes a report that opens in a browser (--out DIR). The same "
+              "command\n"
+              "continues a run that was stopped. Exits with 1 when a check fails.",
               "LABS");
     int code = OPT_EXIT_DONE;
     for (int i = 0; table[i] && code == OPT_EXIT_DONE; i++) {

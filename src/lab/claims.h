@@ -97,13 +97,6 @@ struct claims_claim {
     const char *ours; /* words around the means: see claims_fill; NULL: the interval */
 };
 
-/* The initialiser of a claim by the interval of its first number (CLAIMS_SIGN, CLAIMS_SURE): last that
- * number. */
-#define CLAIMS_BY_INTERVAL(text, paper, rule, claimed, digits, ...)                    \
-    {                                                                                  \
-        text, NULL, paper, NULL, {{__VA_ARGS__}}, rule, claimed, 0, 0, 0, digits, NULL \
-    }
-
 /* The initialiser of a claim by means (CLAIMS_BELOW, CLAIMS_AT_LEAST); last its numbers. */
 #define CLAIMS_LIMIT(text, paper, rule, claimed, pass_by, short_by, ours, ...)          \
     {                                                                                   \

@@ -229,7 +229,7 @@ START_TEST(a_stopped_lab_goes_on)
     const char *home = page_home_new();
     char args[600];
     snprintf(args, sizeof args, "toy --quiet --threads 1 --stop --out %s/lab", home);
-    expect(args, OPT_EXIT_FAILED, STDERR_FILENO, "the same command goes on where it was");
+    expect(args, OPT_EXIT_FAILED, STDERR_FILENO, "the same command continues");
     snprintf(args, sizeof args, "toy --quiet --out %s/lab", home);
     expect(args, OPT_EXIT_DONE, STDERR_FILENO, "1 of 4 runs was done before");
     expect("toy --quiet --threads 1 --stop", OPT_EXIT_FAILED, STDERR_FILENO,
@@ -252,7 +252,7 @@ START_TEST(failures_are_told)
     expect("toy --quiet --broken", OPT_EXIT_FAILED, STDERR_FILENO,
            "abrd lab toy: b: loss is not finite");
     snprintf(args, sizeof args, "toy --out %s/web/report/report.js/lab", home);
-    expect(args, OPT_EXIT_FAILED, STDERR_FILENO, "cannot be made");
+    expect(args, OPT_EXIT_FAILED, STDERR_FILENO, "cannot be created");
     ck_assert_int_eq(unlink(tmpdir_path(home, "web/vendor/uPlot.min.css")), 0);
     snprintf(args, sizeof args, "toy --out %s/lab", home);
     expect(args, OPT_EXIT_FAILED, STDERR_FILENO, "run 'make web'");
