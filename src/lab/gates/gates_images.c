@@ -294,7 +294,7 @@ static struct stats_interval images_measure(const void *self, struct claims_numb
 }
 
 #define OVER(text, paper, column, a, b) \
-    CLAIMS_BY_INTERVAL(text, paper, CLAIMS_SIGN, 0, 1, CLAIMS_GAP, column, a, b)
+    GATES_CLAIM(text, paper, CLAIMS_SIGN, 0, 1, CLAIMS_GAP, column, a, b)
 
 static const struct claims_claim CLAIMS[] = {
     OVER("prefix tuning (HiDe) over fine-tuning, FA", "-", FA, PREFIX, FINETUNE),

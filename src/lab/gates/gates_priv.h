@@ -6,6 +6,13 @@
 #include "lab/lab.h"
 #include "lab/reps.h"
 
+/* The initialiser of a claim by the interval of its first number (CLAIMS_SIGN, CLAIMS_SURE): last that
+ * number. */
+#define GATES_CLAIM(text, paper, rule, claimed, digits, ...)                           \
+    {                                                                                  \
+        text, NULL, paper, NULL, {{__VA_ARGS__}}, rule, claimed, 0, 0, 0, digits, NULL \
+    }
+
 /* The regression of Section 4.2 and Appendix A. */
 int gates_rates(struct lab_task *t, struct err *e);
 

@@ -245,12 +245,10 @@ static struct stats_interval profiles_measure(const void *self, struct claims_nu
     return reps_measure(((const struct found *)self)->reps, n);
 }
 
-#define OVER(text, column, other)                                         \
-    CLAIMS_BY_INTERVAL(text, NULL, CLAIMS_SURE, 0, 3, CLAIMS_GAP, column, \
-                       NEWCOMER_NORGA, other)
-#define AT_LEAST(text, column, least)                                          \
-    CLAIMS_BY_INTERVAL(text, NULL, CLAIMS_SURE, least, 3, CLAIMS_MEAN, column, \
-                       NEWCOMER_NORGA, 0)
+#define OVER(text, column, other) \
+    GATES_CLAIM(text, NULL, CLAIMS_SURE, 0, 3, CLAIMS_GAP, column, NEWCOMER_NORGA, other)
+#define AT_LEAST(text, column, least) \
+    GATES_CLAIM(text, NULL, CLAIMS_SURE, least, 3, CLAIMS_MEAN, column, NEWCOMER_NORGA, 0)
 
 static const struct claims_claim CLAIMS[] = {
     OVER("NoRGa over the linear gate, FA with the hint", FA, NEWCOMER_LINEAR),
