@@ -19,7 +19,7 @@ struct cmd_sub {
 };
 
 const struct cmd_sub *cmd_sub_find(const struct cmd_sub *table, const char *name);
-/* At most two typing mistakes away; NULL when there is none. */
+/* At most two typing mistakes away; NULL: none. */
 const char *cmd_sub_nearest(const struct cmd_sub *table, const char *name);
 void cmd_sub_print(FILE *f, const struct cmd_sub *table);
 /* Their names, one a line: for completion. */
@@ -28,8 +28,8 @@ void cmd_sub_words(const struct cmd_sub *table);
 int cmd_sub_run(const char *command, const char *about, const struct cmd_sub *table,
                 const char *example, int argc, char **argv);
 
-/* Before a command computes with so many threads at a time: has OpenBLAS the address space that it
- * needs (nn/blas.h)? Prints why not, and returns OPT_EXIT_FAILED; 0: it has. */
+/* Call it before a command computes with so many threads. Reserves the address space that OpenBLAS needs
+ * (nn/blas.h). 0, or OPT_EXIT_FAILED after printing why. */
 int cmd_blas(const char *command, int threads);
 
 /* Prints "abrd COMMAND: FIELD: DETAIL" on stderr; returns OPT_EXIT_FAILED. */
@@ -48,10 +48,10 @@ int cmd_policy(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_video(int argc, char **argv);
-/* table: what is completed. */
+/* table: the commands to complete. */
 int cmd_completion(const struct cmd_sub *table, int argc, char **argv);
 
-/* table: what has a page. */
+/* table: the commands with a page. */
 int cmd_man(const struct cmd_sub *table, int argc, char **argv);
 
 /* cmd_lab with another table of labs, which ends with NULL. */

@@ -38,7 +38,7 @@ enum { OPTIONS = FIELD_TABLE_MAX - 10, HELP = 160 };
 
 _Static_assert(LAB_PATH == HOME_PATH, "lab_find hands its buffer to home_find");
 
-/* The parsed value of a lab's option, in the member of its kind. */
+/* The parsed value of an option, in the member of its kind. */
 struct target {
     bool flag;
     int64_t i64;
@@ -79,7 +79,7 @@ static const char *text_default(const struct lab_option *o, bool quick)
     return quick && o->quick_text ? o->quick_text : o->text;
 }
 
-/* The help also gives the value with --quick. */
+/* The help also has the value with --quick. */
 static void lab_describe(char out[HELP], const struct lab_option *o)
 {
     const char *full = o->text ? o->text : "", *quick = text_default(o, true);
@@ -183,7 +183,7 @@ static int parse(struct work *w, int argc, char **argv)
     const struct opt_cmd cmd = {
         .name = w->name, .about = about, .opts = opts, .example = example};
 
-    /* with --quick once more, so that it changes only the options that were not given */
+    /* with --quick once more, so that it changes only what was not given */
     set_defaults(w, false);
     int first = opt_parse(&cmd, argc, argv);
     if (first >= 0 && w->quick) {
@@ -195,7 +195,7 @@ static int parse(struct work *w, int argc, char **argv)
     return -1;
 }
 
-/* ---- the folder and the page's parts ---- */
+/* ---- the folder and the assets of the page ---- */
 
 static int make_folder(const char *dir, struct err *e)
 {
@@ -213,7 +213,7 @@ static int make_folder(const char *dir, struct err *e)
     }
 }
 
-/* Finds every fault of --out before hours of work. */
+/* Finds everything that can go wrong with --out before hours of work. */
 static int prepare(struct work *w, struct err *e)
 {
     if (!w->out) return 0;
@@ -248,7 +248,7 @@ static int find_file(void *ctx, char out[LAB_PATH], const char *rel, struct err 
     return home_find(out, rel, e);
 }
 
-/* What the figures depend on, and the shortest command that repeats them. */
+/* The parameters of the figures, and the shortest command that repeats them. */
 static void put_params(struct report *r, const struct work *w)
 {
     char command[1024], one[256];
@@ -300,7 +300,7 @@ static void put_params(struct report *r, const struct work *w)
 static int stopped(const struct work *w)
 {
     fprintf(stderr, "abrd %s: stopped; %s\n", w->name,
-            w->out ? "the same command continues"
+            w->out ? "the same command resumes it"
                    : "nothing was kept; --out DIR keeps finished runs");
     return OPT_EXIT_FAILED;
 }
@@ -339,8 +339,8 @@ static int put_checks(struct out *o, const struct report *r, struct err *e)
     return out_finish(o, e);
 }
 
-/* The first table and the checks; all tables if no report is written. Standard output for a program
- * has the checks alone. */
+/* The first table and the checks; all tables if there is no report. Standard output for a program gets
+ * only the checks. */
 static int print(const struct work *w, struct out *o, const struct report *r,
                  struct err *e)
 {

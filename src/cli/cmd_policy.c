@@ -20,9 +20,7 @@
 static void show_row(struct out *o, const char *path, const char *key, const char *value)
 {
     out_row(o);
-    out_text(o, "file", path);
-    out_text(o, "key", key);
-    out_text(o, "value", value);
+    out_cells(o, "file=%s key=%s value=%s", path, key, value);
 }
 
 static void show_number(struct out *o, const char *path, const char *key, int64_t value)
@@ -92,7 +90,7 @@ struct joining {
     struct ckpt_meta meta[MIX_EXPERTS_MAX];
 };
 
-/* The same in all files, or in none. */
+/* Is the entry the same in all files, or missing in all? */
 static int agree(const struct joining *j, const char *key, const char *why, struct err *e)
 {
     const char *first = ckpt_meta_get(&j->meta[0], key);
@@ -148,9 +146,10 @@ static int join_files(struct joining *j, const char *to, struct err *e)
         j->policy[k] = ckpt_load(j->path[k], &j->meta[k], NULL, NULL, e);
         if (!j->policy[k]) return e->code;
     }
-    int rc = agree(j, "start_crc32",
-                   "only policies that were tuned from one start can be averaged", e);
-    if (!rc) rc = agree(j, "layout", "they must observe the same", e);
+    int rc =
+        agree(j, "start_crc32",
+              "only policies that were tuned from the same start can be averaged", e);
+    if (!rc) rc = agree(j, "layout", "they must have the same observation layout", e);
     if (rc) return rc;
     struct policy *joined = join_new((const struct policy *const *)j->policy, j->n, e);
     if (!joined) return e->code;
@@ -163,7 +162,7 @@ static int join_files(struct joining *j, const char *to, struct err *e)
     return rc;
 }
 
-/* What was made, as show tells it. */
+/* Shows the new file as `policy show` does. */
 static int put_made(const struct out_cfg *cfg, const char *path, struct err *e)
 {
     struct out *o = out_new(cfg, e);
@@ -246,9 +245,10 @@ static int merge_file(const char *from, const char *to, const struct field_list 
     int rc = p ? 0 : e->code;
     assert(p || rc);
     if (!rc && (p->cfg.experts < 2 || p->cfg.critic_experts != p->cfg.experts))
-        rc = err_field(e, ERR_INVALID, from,
-                       "is no joined policy: %d experts of the actor, %d of the critic",
-                       p->cfg.experts, p->cfg.critic_experts);
+        rc =
+            err_field(e, ERR_INVALID, from,
+                      "is not a joined policy: %d experts of the actor, %d of the critic",
+                      p->cfg.experts, p->cfg.critic_experts);
     if (!rc) rc = read_weights(x, weights, p->cfg.experts, e);
     if (rc) goto out;
 
@@ -309,7 +309,7 @@ struct scores {
     double own, lowest; /* exam.h; lowest: of always the lowest level */
 };
 
-/* The exam that every update of the daemon's own learner has to pass, too. */
+/* The exam that every update of the daemon's learner has to pass. */
 static int examine(struct scores *out, const struct policy *p, const char *path,
                    struct err *e)
 {
@@ -319,16 +319,17 @@ static int examine(struct scores *out, const struct policy *p, const char *path,
             "takes %d inputs; the daemon observes %d (src/abr/emulator/feat.h)",
             p->cfg.obs_dim, FEAT_FULL_DIM);
     struct exam *x = exam_new(&p->cfg, e);
-    struct policy *lowest = x ? policy_new(&p->cfg, e) : NULL; /* all ties: level 0 */
+    struct policy *lowest = x ? policy_new(&p->cfg, e) : NULL; /* all equal: level 0 */
     int rc = lowest ? 0 : e->code;
     if (!rc) {
         out->own = exam_score(x, p);
         out->lowest = exam_score(x, lowest);
         if (!(out->own > out->lowest))
-            rc = err_field(e, ERR_INVALID, path,
-                           "scores %.3f in the exam and always the lowest level %.3f: it "
-                           "may not serve",
-                           out->own, out->lowest);
+            rc = err_field(
+                e, ERR_INVALID, path,
+                "scores %.3f in the exam, and always the lowest level scores %.3f: "
+                "it may not serve",
+                out->own, out->lowest);
     }
     policy_free(lowest);
     exam_free(x);
@@ -356,14 +357,11 @@ static int put_import(struct out *o, const char *to, const struct policy *p,
 {
     const struct policy_cfg *c = &p->cfg;
     out_row(o);
-    out_text(o, "file", to);
-    out_int(o, "experts", c->experts);
-    out_text(o, "route", mix_route_word(c->route));
-    out_int(o, "hidden", c->hidden);
-    out_int(o, "layers", c->layers);
-    out_int(o, "actions", c->actions);
-    out_real(o, "exam", s->own, 4);
-    out_real(o, "exam_lowest_level", s->lowest, 4);
+    out_cells(o,
+              "file=%s experts=%d route=%s hidden=%d layers=%d actions=%d exam=%.4f "
+              "exam_lowest_level=%.4f",
+              to, c->experts, mix_route_word(c->route), c->hidden, c->layers, c->actions,
+              s->own, s->lowest);
     out_say(o, "score it on traces: abrd eval --policy moe:%s,mpc", to);
     return out_finish(o, e);
 }

@@ -33,7 +33,7 @@ const struct cmd_sub *cmd_sub_find(const struct cmd_sub *table, const char *name
 const char *cmd_sub_nearest(const struct cmd_sub *table, const char *name)
 {
     const char *found = NULL;
-    int best = 3; /* farther than two typing mistakes is another word */
+    int best = 3; /* more than two typing mistakes make another word */
     for (; table->name; table++) {
         int d = text_distance(name, table->name);
         if (d >= best) continue;

@@ -29,7 +29,7 @@ static bool is_folder(const char *path)
 static int make_folder(const char *dir, struct err *e)
 {
     if (!mkdir(dir, 0755) || (errno == EEXIST && is_folder(dir))) return 0;
-    return err_field(e, ERR_IO, dir, "cannot be made: %s", strerror(errno));
+    return err_field(e, ERR_IO, dir, "cannot be created: %s", strerror(errno));
 }
 
 /* ----------------------------------------------------------------------------- check */
@@ -44,15 +44,12 @@ static void check_file(struct verdicts *v, const char *path)
     struct err e = {0};
     struct trace *t = trace_load(path, &e);
     out_row(v->out);
-    out_text(v->out, "file", path);
-    out_text(v->out, "verdict", t ? "ok" : "refused");
+    out_cells(v->out, "file=%s verdict=%s", path, t ? "ok" : "refused");
     if (t) {
-        out_int(v->out, "rows", t->n);
-        out_real(v->out, "duration_s", t->time_s[t->n - 1] - t->time_s[0], 1);
-        out_real(v->out, "mean_mbps", trace_mean_mbps(t), 3);
+        out_cells(v->out, "rows=%d duration_s=%.1f mean_mbps=%.3f", t->n,
+                  t->time_s[t->n - 1] - t->time_s[0], trace_mean_mbps(t));
     } else {
-        out_text(v->out, "where", e.field);
-        out_text(v->out, "why", e.detail);
+        out_cells(v->out, "where=%s why=%s", e.field, e.detail);
     }
     *(t ? &v->good : &v->refused) += 1;
     trace_free(t);
@@ -88,7 +85,8 @@ static int trace_check_command(int argc, char **argv)
             check_file(&v, argv[at]);
         } else if (!corpus_files_list(&files, argv[at], CORPUS_ALL, &e)) {
             progress_end(&bar);
-            progress_init(&bar, "check", quiet); /* the time left is this folder's */
+            progress_init(&bar, "check",
+                          quiet); /* the time left is that of this folder */
             for (int i = 0; i < files.n; i++) {
                 check_file(&v, files.path[i]);
                 progress_show(&bar, (i + 1.0) / files.n, argv[at]);
@@ -107,11 +105,11 @@ static int trace_check_command(int argc, char **argv)
 /* --------------------------------------------------------------------------- convert */
 
 struct conversion {
-    struct trace_set_cfg cfg; /* of logs with many sessions */
+    struct trace_set_cfg cfg; /* for logs with many sessions */
     struct out *out;
     int traces;
     bool quiet;
-    struct progress bar; /* of the folder, or of the log that is read */
+    struct progress bar; /* of the folder, or of the log being read */
 };
 
 static void begin_bar(struct conversion *c)
@@ -119,7 +117,7 @@ static void begin_bar(struct conversion *c)
     progress_init(&c->bar, "convert", c->quiet);
 }
 
-/* Of one log, whose sessions come out together. */
+/* Of one log, whose sessions are converted together. */
 static void show_share(void *ctx, double share)
 {
     struct conversion *c = ctx;
@@ -129,10 +127,8 @@ static void show_share(void *ctx, double share)
 static void put_trace(struct out *o, const char *path, const struct trace *t)
 {
     out_row(o);
-    out_text(o, "file", path);
-    out_int(o, "rows", t->n);
-    out_real(o, "duration_s", t->time_s[t->n - 1] - t->time_s[0], 1);
-    out_real(o, "mean_mbps", trace_mean_mbps(t), 3);
+    out_cells(o, "file=%s rows=%d duration_s=%.1f mean_mbps=%.3f", path, t->n,
+              t->time_s[t->n - 1] - t->time_s[0], trace_mean_mbps(t));
 }
 
 static int save_trace(struct conversion *c, const struct trace *t, const char *path,
@@ -144,8 +140,9 @@ static int save_trace(struct conversion *c, const struct trace *t, const char *p
     put_trace(c->out, path, t);
     if (t->rtt_s < 0.0) return 0;
     out_real(c->out, "rtt_ms", t->rtt_s * 1000.0, 0);
-    out_say(c->out, "%s: the mean latency of %.0f ms is lost: play it with --rtt-ms",
-            path, t->rtt_s * 1000.0);
+    out_say(c->out,
+            "%s: the mean latency of %.0f ms is not stored: play it with --rtt-ms", path,
+            t->rtt_s * 1000.0);
     return 0;
 }
 
@@ -161,7 +158,7 @@ static int convert_set(struct conversion *c, const char *from, const char *to,
                        struct err *e)
 {
     struct trace_set s;
-    begin_bar(c); /* its time left is its own */
+    begin_bar(c); /* with a time left of its own */
     int rc = trace_set_load(&s, from, &c->cfg, e);
     if (!rc) rc = make_folder(to, e);
     progress_end(&c->bar);
@@ -193,7 +190,7 @@ static int convert_folder(struct conversion *c, const char *from, const char *to
     int rc = corpus_files_list(&files, from, CORPUS_ALL, e);
     if (!rc) rc = make_folder(to, e);
     begin_bar(c);
-    bool logs = false; /* each of which has a bar of its own */
+    bool logs = false; /* they have bars of their own */
     for (int i = 0; i < files.n && !rc; i++) {
         char name[256], path[4096];
         text_last_component(name, sizeof name, files.path[i]);
@@ -367,15 +364,11 @@ static int put_stats(struct out *o, const char *name, struct trace **traces, int
     int rc = trace_stats(&s, traces, n, e);
     if (rc) return rc;
     out_row(o);
-    out_text(o, "trace", name);
-    out_int(o, "slots", s.slots);
-    out_real(o, "duration_s", s.duration_s, 1);
-    out_real(o, "mean_mbps", s.mean, 3);
-    out_real(o, "p5", s.p5, 3);
-    out_real(o, "p50", s.p50, 3);
-    out_real(o, "p95", s.p95, 3);
-    out_real(o, "cv", s.cv, 3);
-    out_real(o, "zero_share", s.zero_share, 4);
+    out_cells(o,
+              "trace=%s slots=%lld duration_s=%.1f mean_mbps=%.3f p5=%.3f p50=%.3f "
+              "p95=%.3f cv=%.3f zero_share=%.4f",
+              name, (long long)s.slots, s.duration_s, s.mean, s.p5, s.p50, s.p95, s.cv,
+              s.zero_share);
     return 0;
 }
 
@@ -403,7 +396,7 @@ static int stats(int argc, char **argv)
     };
     int at = opt_parse(&cmd, argc, argv);
     if (at < 0) return opt_status(at);
-    static const char *const parts[] = {"all", "train", "test"}; /* as in corpus_part */
+    static const char *const parts[] = {"all", "train", "test"}; /* enum corpus_part */
     int part = 0;
     while (part < 3 && strcmp(parts[part], part_name) != 0)
         part++;
@@ -453,16 +446,13 @@ static void put_pairs(struct out *out, const struct overlap *o, const struct cor
         const struct overlap_pair *p = &o->pairs[i];
         distinct += !i || p->b != p[-1].b;
         out_row(out);
-        out_text(out, "trace", b->traces[p->b]->name);
-        out_text(out, "like", a->traces[p->a]->name);
-        out_real(out, "r", p->r, 3);
-        out_int(out, "at_s", p->b_s);
-        out_int(out, "like_at_s", p->a_s);
+        out_cells(out, "trace=%s like=%s r=%.3f at_s=%d like_at_s=%d",
+                  b->traces[p->b]->name, a->traces[p->a]->name, p->r, p->b_s, p->a_s);
     }
     out_say(
         out,
         "%d of %d traces in %s correlate above %g with one in %s over %d s; %d and %d "
-        "were shorter and not compared",
+        "traces are shorter and were not compared",
         distinct, b->n, b->name, cfg->threshold, a->name, cfg->window_s, o->short_b,
         o->short_a);
 }
@@ -523,7 +513,7 @@ static int overlap(int argc, char **argv)
     how.progress_ctx = &bar;
     int rc = b ? overlap_find(&found, a, b, &how, &e) : e.code;
     progress_end(&bar);
-    if (rc == OVERLAP_STOPPED) err_set(&e, rc, "stopped: nothing is known");
+    if (rc == OVERLAP_STOPPED) err_set(&e, rc, "stopped: there is no result");
     assert(b || rc);
     if (!rc && list) rc = write_list(list, &found, b, &e);
     if (!rc) put_pairs(o, &found, a, b, &how);

@@ -60,7 +60,7 @@ static struct video *video_load_input(const char *from, const struct source *s,
     const struct video_cfg cfg = {.chunks = s->chunks, .chunk_s = s->chunk_s};
     if (s->fetch) return fetch_video(from, s, &cfg, e);
     if (!is_url(from)) return video_load(from, &cfg, e);
-    err_field(e, ERR_INVALID, from, "nothing is fetched unless --fetch is given");
+    err_field(e, ERR_INVALID, from, "is a URL: give --fetch to download it");
     return NULL;
 }
 

@@ -14,19 +14,19 @@ static const long TIMEOUT_S = 60, CONNECT_S = 10, REDIRECTS = 3;
 
 struct fetch {
     CURL *curl;
-    CURLU *base; /* where the manifest was found */
+    CURLU *base; /* the address of the manifest */
     struct progress bar;
     int requests;
 
-    /* addresses of the host that the user named, as long as it has not redirected */
+    /* addresses of the host that the user named, until it redirects */
     bool named_host;
     int n_trusted;
     struct sockaddr_storage trusted[TRUSTED_MAX];
-    bool refused; /* the last request would have gone to a private address */
+    bool refused; /* the last request led to a private address */
 
     char *body; /* of the answer under way, (len) of at most max bytes, and a NUL */
     size_t len, cap, max;
-    bool cut; /* there was more */
+    bool cut; /* the answer is longer */
 };
 
 /* -------------------------------------------------------------------------- addresses */
@@ -38,7 +38,7 @@ static bool is_private(const struct sockaddr *to)
 }
 
 /* The same address and port. */
-static bool fetch_same(const struct sockaddr_storage *a, const struct curl_sockaddr *b)
+static bool same_address(const struct sockaddr_storage *a, const struct curl_sockaddr *b)
 {
     if (a->ss_family != b->addr.sa_family) return false;
     if (a->ss_family == AF_INET) {
@@ -60,7 +60,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
     struct fetch *f = ctx;
     bool trusted = !is_private(&to->addr);
     for (int i = 0; i < f->n_trusted && !trusted; i++)
-        trusted = fetch_same(&f->trusted[i], to);
+        trusted = same_address(&f->trusted[i], to);
     if (!trusted && f->named_host && f->n_trusted < TRUSTED_MAX &&
         to->addrlen <= sizeof f->trusted[0]) {
         memcpy(&f->trusted[f->n_trusted++], &to->addr, to->addrlen);
@@ -72,7 +72,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
 
 /* --------------------------------------------------------------------------- requests */
 
-static size_t hear_header(char *data, size_t size, size_t count, void *ctx)
+static size_t on_header(char *data, size_t size, size_t count, void *ctx)
 {
     struct fetch *f = ctx;
     size_t n = size * count;
@@ -133,8 +133,8 @@ static long request(struct fetch *f, const char *url, bool head, const char *ran
     curl_easy_getinfo(f->curl, CURLINFO_RESPONSE_CODE, &status);
     if (f->refused)
         return err_field(e, ERR_INVALID, url,
-                         "leads to a private address, which only the URL that was typed "
-                         "may be");
+                         "leads to a private address, which only the URL of the command "
+                         "line may be");
     if (rc && !f->cut) return err_field(e, ERR_IO, url, "%s", curl_easy_strerror(rc));
     if (status == 200 || status == 206) return status;
     return err_field(e, status == 404 ? ERR_ABSENT : ERR_IO, url, "answered %ld", status);
@@ -185,7 +185,7 @@ static char *source_read(void *self, const char *url, int64_t from, size_t max,
     long status = request(f, url, false, range, max, e);
     if (status < 0) return NULL;
     if (status == 206 || !from) return take_body(f, len, e);
-    err_field(e, ERR_IO, url, "the server does not send parts of a file (Range)");
+    err_field(e, ERR_IO, url, "the server does not answer Range requests");
     return NULL;
 }
 
@@ -219,7 +219,7 @@ struct segments_source fetch_source(struct fetch *f)
                                     .progress = source_progress};
 }
 
-static void configure(struct fetch *f)
+static void fetch_options(struct fetch *f)
 {
     curl_easy_setopt(f->curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(f->curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
@@ -231,7 +231,7 @@ static void configure(struct fetch *f)
     curl_easy_setopt(f->curl, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
     curl_easy_setopt(f->curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(f->curl, CURLOPT_OPENSOCKETDATA, f);
-    curl_easy_setopt(f->curl, CURLOPT_HEADERFUNCTION, hear_header);
+    curl_easy_setopt(f->curl, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(f->curl, CURLOPT_HEADERDATA, f);
     curl_easy_setopt(f->curl, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(f->curl, CURLOPT_WRITEDATA, f);
@@ -246,14 +246,14 @@ struct fetch *fetch_new(const char *url, bool quiet, char **text, size_t *len,
         err_set(e, ERR_MEMORY, "no memory to fetch");
         goto fail;
     }
-    configure(f);
+    fetch_options(f);
     f->named_host = true;
     progress_init(&f->bar, "video", quiet);
     *text = get_all(f, url, len, e);
     f->named_host = false;
     if (!*text) goto fail;
 
-    const char *found = NULL; /* behind redirects */
+    const char *found = NULL; /* after redirects */
     curl_easy_getinfo(f->curl, CURLINFO_EFFECTIVE_URL, &found);
     f->base = curl_url();
     if (f->base && !curl_url_set(f->base, CURLUPART_URL, found ? found : url, 0))

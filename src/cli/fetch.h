@@ -1,10 +1,9 @@
-/* fetch.h - a manifest, and the sizes of what it lists, over HTTP(S): `abrd video convert --fetch`.
+/* fetch.h - downloads a manifest and the sizes of its segments over HTTP(S): `abrd video convert --fetch`.
  *
- * Nothing but http and https, no proxy, at most 3 redirects, a minute a request, 16 MB an
- * answer, FETCH_MAX requests. The host that the user named may be private (serve/http/addr.h: 127.0.0.1,
- * a home network); what it redirects to, and what the manifest names, may not, unless it is the same
- * address and port: what is checked is the address that a socket is opened to, so names do not
- * help.
+ * Only http and https, no proxy, at most 3 redirects, 60 s a request, 16 MB an answer, FETCH_MAX
+ * requests. The host that the user named may be private (serve/http/addr.h: 127.0.0.1, a home network).
+ * Hosts of redirects and of the manifest may not, unless address and port are the same. The check is on
+ * the address of the socket, so a name that changes its address does not help.
  *
  * Errors: ERR_IO, ERR_ABSENT, ERR_RANGE, ERR_INVALID, ERR_MEMORY; e->field is the URL.
  * Threads: not shared. */
@@ -22,11 +21,10 @@ struct fetch *fetch_new(const char *url, bool quiet, char **text, size_t *len,
                         struct err *e);
 void fetch_free(struct fetch *f);
 
-/* URLs are resolved against where the manifest was found. Good as long as f. */
+/* URLs are relative to the address of the manifest. Valid as long as f. */
 struct segments_source fetch_source(struct fetch *f);
 
-/* Whether the server of that URL takes connections, TLS included; it is asked for nothing, and may
- * be private. */
+/* Connects to the server of that URL, TLS included, without a request. It may be private. */
 int fetch_reach(const char *url, struct err *e) __attribute__((warn_unused_result));
 
 #endif

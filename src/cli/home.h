@@ -1,7 +1,7 @@
-/* home.h - where the program's own files lie: pages, the shipped policy.
+/* home.h - finds the program's own files: pages, the shipped policy, bundled traces.
  *
- * Looked for in this order, the first that has the file wins:
- *   1. the folder that the environment variable ABRD_HOME names, alone when it is set;
+ * Places in this order; the first that has the file is used:
+ *   1. the folder in the environment variable ABRD_HOME, and no other if it is set;
  *   2. <program's folder>/../share/abrd   (installed);
  *   3. the folders above the program, up to three (built: build/release/abrd in the sources).
  *
@@ -15,8 +15,7 @@
 #define HOME_POLICY "deploy/policy/moe.safetensors"  /* the shipped weights */
 #define HOME_MERGE "deploy/policy/merge.safetensors" /* the shipped experts to merge */
 
-/* The path of rel ("web", "deploy/policy/moe.safetensors"). ERR_ABSENT names the places
- * that were looked at. */
+/* The path of rel ("web", "deploy/policy/moe.safetensors"). ERR_ABSENT names the places. */
 int home_find(char out[HOME_PATH], const char *rel, struct err *e)
     __attribute__((warn_unused_result));
 

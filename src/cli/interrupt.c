@@ -27,18 +27,23 @@ static void on_hangup(int sig)
     sem_post(&wake);
 }
 
+static void handle(int sig, void (*handler)(int))
+{
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_handler = handler;
+    a.sa_flags = SA_RESTART;
+    sigemptyset(&a.sa_mask);
+    sigaction(sig, &a, NULL);
+}
+
 void interrupt_catch(void)
 {
     seen = hangup = 0;
     sem_init(&wake, 0, 0);
 
-    struct sigaction a;
-    memset(&a, 0, sizeof a);
-    a.sa_handler = on_signal;
-    a.sa_flags = SA_RESTART;
-    sigemptyset(&a.sa_mask);
-    sigaction(SIGINT, &a, NULL);
-    sigaction(SIGTERM, &a, NULL);
+    handle(SIGINT, on_signal);
+    handle(SIGTERM, on_signal);
 }
 
 bool interrupt_seen(void)
@@ -48,7 +53,7 @@ bool interrupt_seen(void)
 
 bool interrupt_wait(double seconds)
 {
-    double until = clock_mono() + seconds; /* whatever the clock is set to meanwhile */
+    double until = clock_mono() + seconds; /* also when the clock is set meanwhile */
     struct timespec t = {.tv_sec = (time_t)until,
                          .tv_nsec = (long)((until - floor(until)) * 1e9)};
     while (!seen && !hangup && sem_clockwait(&wake, CLOCK_MONOTONIC, &t) && !seen &&
@@ -59,17 +64,12 @@ bool interrupt_wait(double seconds)
 
 void interrupt_catch_hangup(void)
 {
-    struct sigaction a;
-    memset(&a, 0, sizeof a);
-    a.sa_handler = on_hangup;
-    a.sa_flags = SA_RESTART;
-    sigemptyset(&a.sa_mask);
-    sigaction(SIGHUP, &a, NULL);
+    handle(SIGHUP, on_hangup);
 }
 
 bool interrupt_hangup(void)
 {
-    if (!hangup) return false; /* one that comes now is for the next call */
+    if (!hangup) return false; /* the next call reports one that comes now */
     hangup = 0;
     return true;
 }

@@ -23,7 +23,7 @@ struct column {
 
 struct out {
     struct out_cfg cfg;
-    json_t *rows; /* array of objects: what JSON, CSV and table are printed from */
+    json_t *rows; /* array of objects; table, CSV and JSON are printed from it */
     json_t *row;  /* the last one, borrowed */
     struct column column[COLUMNS];
     int columns;
@@ -116,6 +116,55 @@ void out_int(struct out *o, const char *column, int64_t value)
 void out_real(struct out *o, const char *column, double value, int digits)
 {
     out_put(o, column, isfinite(value) ? json_real(value) : json_null(), digits);
+}
+
+void out_cells(struct out *o, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    while (*fmt) {
+        char name[48];
+        size_t n = strcspn(fmt, "=");
+        snprintf(name, sizeof name, "%.*s", (int)n, fmt);
+        assert(fmt[n] == '=' && fmt[n + 1] == '%');
+        fmt += n + 2;
+        int digits = 0, longs = 0;
+        if (*fmt == '.') {
+            digits = fmt[1] - '0';
+            fmt += 2;
+        }
+        for (; *fmt == 'l'; fmt++)
+            longs++;
+        switch (*fmt++) {
+        case 's':
+            out_text(o, name, va_arg(ap, const char *));
+            break;
+        case 'd':
+            out_int(o, name,
+                    longs == 2   ? va_arg(ap, long long)
+                    : longs == 1 ? va_arg(ap, long)
+                                 : va_arg(ap, int));
+            break;
+        case 'f':
+            out_real(o, name, va_arg(ap, double), digits);
+            break;
+        default:
+            assert(!"a conversion that out_cells knows");
+        }
+        fmt += *fmt == ' ';
+    }
+    va_end(ap);
+}
+
+void out_interval(struct out *o, const char *column, double mean, double lo, double hi,
+                  int digits)
+{
+    char name[48];
+    out_real(o, column, mean, digits);
+    snprintf(name, sizeof name, "%s_lo", column);
+    out_real(o, name, lo, digits);
+    snprintf(name, sizeof name, "%s_hi", column);
+    out_real(o, name, hi, digits);
 }
 
 /* ---- printing ---- */

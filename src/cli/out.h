@@ -3,20 +3,18 @@
  *   struct out *o = out_new(&cfg, &e);
  *   for (...) {
  *       out_row(o);
- *       out_text(o, "policy", name);
- *       out_real(o, "mean_qoe", qoe, 3);
+ *       out_cells(o, "policy=%s n=%d mean_qoe=%.3f", name, n, qoe);
  *   }
  *   rc = out_finish(o, &e);      (table on stdout, files written)
  *
- * Columns appear in the order in which they were first named; a row need not have all of
- * them. The table rounds reals to the digits asked for; CSV and JSON carry 12 significant
- * digits. A value that is not finite is "-" in the table, empty in CSV, null in JSON; of a
- * text that is not UTF-8, as names of files may be, '?' stands for the bytes that are not.
- * JSON is one object, {"rows": [{...}, ...]}.
+ * Columns appear in the order in which they were first named; a row need not have all of them. The
+ * table rounds reals to the given digits; CSV and JSON carry 12 significant digits. A value that is not
+ * finite is "-" in the table, empty in CSV, null in JSON. In a text that is not UTF-8, as names of
+ * files may be, '?' replaces the wrong bytes. JSON is one object, {"rows": [{...}, ...]}.
  *
- * When --csv or --json names "-", or stdout is taken by what the command writes elsewhere, that
- * alone goes to stdout: no table, and out_say goes to stderr. Files are written whole or not at all; that their folder exists is checked
- * at the start, before hours of work.
+ * If --csv or --json is "-", or another option writes to stdout, nothing else goes to stdout: there is
+ * no table, and out_say writes to stderr. Files are written completely or not at all. out_new checks
+ * that their folder exists, before hours of work.
  *
  * Errors: out_new ERR_INVALID (both are "-"), ERR_IO, ERR_MEMORY; out_finish ERR_IO,
  * ERR_MEMORY (also when memory ran out while rows were added).
@@ -31,7 +29,7 @@
 
 struct out_cfg {
     const char *csv, *json; /* file, "-" for stdout, NULL for none */
-    bool taken;             /* stdout, by another option's "-" */
+    bool taken;             /* another option writes to stdout */
 };
 
 /* the two options for a command's table (cli/opt.h) */
@@ -52,14 +50,21 @@ void out_free(struct out *o);
 void out_row(struct out *o); /* begins a row */
 void out_text(struct out *o, const char *column, const char *value);
 void out_int(struct out *o, const char *column, int64_t value);
-/* digits of the table: behind the point, or OUT_SHORT: five that count, as %.5g has them. */
+/* digits of the table: behind the point, or OUT_SHORT: five significant ones, as %.5g. */
 #define OUT_SHORT (-2)
 void out_real(struct out *o, const char *column, double value, int digits);
 
-/* A line for people, beside the rows. */
+/* Several cells at once. Each is a column, '=' and a conversion: %s, %d, %ld, %lld, or %.Nf with the
+ * digits of the table; spaces between: "policy=%s n=%d mean_qoe=%.3f". */
+void out_cells(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Three columns: NAME, NAME_lo and NAME_hi. */
+void out_interval(struct out *o, const char *column, double mean, double lo, double hi,
+                  int digits);
+
+/* A line for people, next to the rows. */
 void out_say(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* --csv -, --json - or another's: standard output carries nothing else. */
+/* --csv -, --json - or another option: standard output carries nothing else. */
 bool out_takes_stdout(const struct out *o);
 
 int out_finish(struct out *o, struct err *e) __attribute__((warn_unused_result));

@@ -105,7 +105,7 @@ static int by_x(const void *a, const void *b)
 void page_sort(double *x, double *y, int n)
 {
     struct pair *p = malloc((size_t)n * sizeof *p);
-    if (!p) return; /* unsorted is only uglier */
+    if (!p) return; /* without memory the points stay unsorted */
     for (int i = 0; i < n; i++)
         p[i] = (struct pair){x[i], y ? y[i] : 0.0};
     qsort(p, (size_t)n, sizeof *p, by_x);
@@ -118,7 +118,7 @@ void page_sort(double *x, double *y, int n)
 }
 
 /* The n pairs sorted, in one block: x, then y. NULL: no memory. */
-static double *sorted(const double *x, const double *y, int n)
+static double *sorted_pairs(const double *x, const double *y, int n)
 {
     double *both = malloc(2 * (size_t)(n ? n : 1) * sizeof *both);
     if (!both) return NULL;
@@ -132,7 +132,7 @@ static double *sorted(const double *x, const double *y, int n)
 
 void page_distribution(struct report *r, const char *name, const double *values, int n)
 {
-    double *both = sorted(values, NULL, n);
+    double *both = sorted_pairs(values, NULL, n);
     for (int i = 0; i < n && both; i++)
         both[n + i] = (double)(i + 1) / n;
     if (both)
@@ -144,7 +144,7 @@ void page_distribution(struct report *r, const char *name, const double *values,
 void page_points(struct report *r, const char *name, const double *x, const double *y,
                  int n)
 {
-    double *both = sorted(x, y, n);
+    double *both = sorted_pairs(x, y, n);
     if (both)
         report_series(
             r,

@@ -1,4 +1,4 @@
-/* setup.h - what several commands ask for in the same words: traces, a video, viewers.
+/* setup.h - options that several commands share: traces, a video, profiles.
  *
  *   struct setup s = setup_default();
  *   const struct field opts[] = {SETUP_OPTIONS(s), ..., {0}};

@@ -229,7 +229,7 @@ START_TEST(a_stopped_lab_goes_on)
     const char *home = page_home_new();
     char args[600];
     snprintf(args, sizeof args, "toy --quiet --threads 1 --stop --out %s/lab", home);
-    expect(args, OPT_EXIT_FAILED, STDERR_FILENO, "the same command continues");
+    expect(args, OPT_EXIT_FAILED, STDERR_FILENO, "the same command resumes it");
     snprintf(args, sizeof args, "toy --quiet --out %s/lab", home);
     expect(args, OPT_EXIT_DONE, STDERR_FILENO, "1 of 4 runs was done before");
     expect("toy --quiet --threads 1 --stop", OPT_EXIT_FAILED, STDERR_FILENO,

@@ -118,11 +118,11 @@ START_TEST(what_it_refuses)
     save(tmpdir_path(dir, "a"), 1, "live", "0000abcd");
     save(tmpdir_path(dir, "b"), 2, "news", "0000abce");
     program_expect(run(args, "policy join @/a @/b --out @/both", dir), OPT_EXIT_FAILED,
-                   "only policies that were tuned from one start");
+                   "only policies that were tuned from the same start");
     program_expect(run(args, "policy join @/a @/none --out @/both", dir), OPT_EXIT_FAILED,
                    "none");
     program_expect(run(args, "policy merge @/a --weights 1 --out @/c", dir),
-                   OPT_EXIT_FAILED, "is no joined policy");
+                   OPT_EXIT_FAILED, "is not a joined policy");
     save(tmpdir_path(dir, "b"), 2, "news", "0000abcd");
     program_expect(run(args, "policy join @/a @/b --out @/both", dir), 0, "");
     program_expect(run(args, "policy merge @/both --weights 1", dir), OPT_EXIT_FAILED,

@@ -143,6 +143,26 @@ START_TEST(what_cannot_work_is_refused_at_the_start)
 }
 END_TEST
 
+START_TEST(cells_are_columns_by_their_conversion)
+{
+    struct err e = {0};
+    struct out *o = out_new(&(struct out_cfg){.csv = "-"}, &e);
+    ck_assert_ptr_nonnull(o);
+    out_row(o);
+    out_cells(o, "name=%s n=%d long=%ld longer=%lld real=%.3f", "a b", -7, 1L << 40,
+              1LL << 50, .25);
+    out_interval(o, "gain", 1, -2, 3.5, 2);
+    capture_begin(STDOUT_FILENO);
+    int rc = out_finish(o, &e);
+    char *text = capture_end();
+    ck_assert_int_eq(rc, 0);
+    ck_assert_str_eq(text, "name,n,long,longer,real,gain,gain_lo,gain_hi\n"
+                           "a b,-7,1099511627776,1125899906842624,0.25,1,-2,3.5\n");
+    free(text);
+    out_free(o);
+}
+END_TEST
+
 Suite *suite_cli_out(void);
 Suite *suite_cli_out(void)
 {
@@ -155,6 +175,7 @@ Suite *suite_cli_out(void)
     tcase_add_test(t, no_rows_is_still_json);
     tcase_add_test(t, files_and_the_table);
     tcase_add_test(t, what_cannot_work_is_refused_at_the_start);
+    tcase_add_test(t, cells_are_columns_by_their_conversion);
     suite_add_tcase(s, t);
     return s;
 }

@@ -69,7 +69,7 @@ await test('a server that takes no message as large as the weights: doctor and l
     const conf = join(folder, 'small.conf');
     writeFileSync(conf, `max_payload: 100KB\njetstream { store_dir: "${join(folder, 'small')}" }\n`);
     const small = await new Nats(port, ['-c', conf]).start();
-    await expect(url, [['max_payload', 'fail', /takes 101376 bytes at once.*raise max_payload.*to 1 MB/]], ['--role', 'learn']);
+    await expect(url, [['max_payload', 'fail', /takes 101376 bytes per message.*raise max_payload.*to 1 MB/]], ['--role', 'learn']);
     assert.equal((await doctor(url)).found.max_payload, undefined); // who decides publishes nothing that large
     const l = await Daemon.start(['--role', 'learn', '--bus', url, '--node', 'l0']);
     await until('it to say so', () => /nothing can be published.*raise max_payload/.test(l.output));
@@ -81,9 +81,9 @@ const nats = await new Nats(port).start();
 
 await test('before the first daemon nothing is there, and the doctor makes nothing', async () => {
     for (let i = 0; i < 2; i++)
-        await expect(url, [['stream', 'ok', /abrd_traj is not there yet: serve makes it/],
-            ['board', 'ok', /abrd is not there yet/]]);
-    await expect(url, [['stream', 'warn', /3 servers are to keep it, of which 1 is known/]], ['--bus-replicas', '3']);
+        await expect(url, [['stream', 'ok', /abrd_traj does not exist yet: serve creates it/],
+            ['board', 'ok', /abrd does not exist yet/]]);
+    await expect(url, [['stream', 'warn', /3 servers must keep it, but 1 is known/]], ['--bus-replicas', '3']);
 });
 
 await test('beside a learner', async () => {
@@ -99,7 +99,7 @@ await test('beside a learner', async () => {
     execFileSync(ABRD, ['train', '--steps', '2000', '--experts', '2', '--quiet', '--out', other], { stdio: 'ignore' });
     await expect(url, [['weights', 'fail', /another shape.*--policy/]], ['--policy', other]);
     assert.equal((await l.stop()).code, 0);
-    await expect(url, [['learner', 'warn', /l1 has stopped, and no other learner leads/]]);
+    await expect(url, [['learner', 'warn', /l1 has stopped and has no successor/]]);
 });
 
 await test('what a newer abrd has put there', async () => {
@@ -118,7 +118,7 @@ await test('a stream of somebody else', async () => {
         retention: 'limits', discard: 'old', max_consumers: -1, max_msgs: -1, max_bytes: 1000000 });
     await publish(port, '$JS.API.STREAM.CREATE.other_traj', Buffer.from(made));
     await until('the stream', async () => (await doctor(url, ['--bus-name', 'other'])).found.stream.verdict === 'fail');
-    await expect(url, [['stream', 'fail', /was not made by abrd.*--bus-name/]], ['--bus-name', 'other']);
+    await expect(url, [['stream', 'fail', /was not created by abrd.*--bus-name/]], ['--bus-name', 'other']);
 });
 
 await nats.kill();

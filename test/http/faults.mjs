@@ -189,7 +189,7 @@ for (const [how, damage, says] of [
             assert.equal(doctor().status, 1);
             const given = doctor('--accept-loss');
             assert.equal(given.status, 0, String(given.stdout));
-            assert.match(String(given.stdout), /abrd\.db\S*\.bad keeps what was moved aside/);
+            assert.match(String(given.stdout), /kept as \S*abrd\.db\S*\.bad/);
             d = await new Daemon(args).ready;
             assert.equal((await d.call('POST', '/v1/sessions', video)).status, 201);
         } else {

@@ -141,12 +141,12 @@ await test('beyond this machine a token is needed, and made', async () => {
     const put = headers => d.call('PUT', '/v1/profiles/mine', { mu: [1, 1, 1] }, headers);
     assert.equal((await put({})).status, 401);
     assert.equal((await put({ Authorization: `Bearer ${token}` })).status, 201);
-    assert.ok(!/may be read by others/.test(d.output));
+    assert.ok(!/is readable for other users/.test(d.output));
     await d.stop();
     chmodSync(file, 0o644);
     const open = await Daemon.start(['--admin-token-file', file]);
     await open.stop();
-    assert.match(open.output, /token .*may be read by others \(mode 644\): chmod 600/);
+    assert.match(open.output, /token .*is readable for other users \(mode 644\): chmod 600/);
 
     if (process.getuid() === 0) { // somebody else's: who starts the daemon cannot help it
         chownSync(file, 12345, 0);
@@ -156,8 +156,8 @@ await test('beyond this machine a token is needed, and made', async () => {
             await lent.stop();
             return lent.output;
         };
-        assert.match(await says(0o444), /token .*may be read by others \(mode 444\): its owner, user 12345, may change that/);
-        assert.ok(!/may be read by others/.test(await says(0o440)));
+        assert.match(await says(0o444), /token .*is readable for other users \(mode 444\): its owner, user 12345, can change that/);
+        assert.ok(!/is readable for other users/.test(await says(0o440)));
         chownSync(file, 0, 0);
     }
 

@@ -26,7 +26,7 @@ struct emulate {
     double seconds, explore, slot;
     uint64_t seed;
     bool learn, quiet, silent;
-    bool played; /* there are rows of it */
+    bool played; /* there are rows */
     const char *lie, *report;
     struct emulate_page *page; /* --report; else NULL */
     const char *server, *policy, *kind, *save, *grow, *merge_policy;
@@ -54,7 +54,7 @@ static struct emulate emulate_default(void)
     };
 }
 
-/* Viewers with --mu, the last of the tagged ones, are known by a name that has grown. */
+/* Viewers with --mu, the last ones with a hint, have a profile with experts of its own. */
 static void name_added(const struct emulate *o, struct viewers_profile *p)
 {
     snprintf(p->name, sizeof p->name, "%s", o->grow);
@@ -67,7 +67,7 @@ static bool has_added(const struct emulate *o, const struct viewers_profile *p)
     return o->grow && !o->silent && !strcmp(p->name, o->grow);
 }
 
-/* The mix: tagged viewers by name or weights, and last those who give no hint. */
+/* The mix: viewers with a hint (names or weights), then viewers without. */
 static int read_profiles(struct emulate *o, struct err *e)
 {
     bool hintless = false;
@@ -87,7 +87,7 @@ static int read_profiles(struct emulate *o, struct err *e)
         struct viewers_profile *p = &o->crowd.profile[i];
         memcpy(p->name, found[i].name, sizeof found[i].name);
         p->qoe = found[i].qoe;
-        /* a name stands for linear utility; everything else is sent as weights */
+        /* a name means linear utility; everything else is sent as weights */
         p->custom = !qoe_find(p->name) || p->qoe.utility != QOE_LINEAR;
     }
     if (o->grow) name_added(o, &o->crowd.profile[n - 1]);
@@ -154,7 +154,7 @@ static int open_backend(struct backend *backend, const struct emulate *o,
     return backend_local(backend, &c, e);
 }
 
-/* What viewers of all profiles got, each on its own scale (qoe_chunk_range). */
+/* The mean over all profiles, each on its own scale (qoe_chunk_range). */
 static void print_scaled(struct out *rows, const struct viewers_cfg *c,
                          const struct viewers_result *r, const char *mode)
 {
@@ -166,15 +166,12 @@ static void print_scaled(struct out *rows, const struct viewers_cfg *c,
         viewers += p->viewers;
     }
     out_row(rows);
-    out_text(rows, "untagged", mode);
-    out_text(rows, "policy", "moe");
-    out_text(rows, "profile", "together");
-    out_text(rows, "set", c->corpus->name);
-    out_int(rows, "n", viewers);
-    out_real(rows, "scaled", scaled / (viewers ? viewers : 1), 4);
+    out_cells(rows, "untagged=%s policy=%s profile=%s set=%s n=%d scaled=%.4f", mode,
+              "moe", "together", c->corpus->name, viewers,
+              scaled / (viewers ? viewers : 1));
 }
 
-/* mode NULL: nothing is compared. */
+/* mode NULL: there is no comparison. */
 static void print_crowd(struct out *rows, const struct viewers_cfg *c,
                         const struct viewers_result *r, const char *door,
                         const char *mode)
@@ -184,17 +181,13 @@ static void print_crowd(struct out *rows, const struct viewers_cfg *c,
         double n = p->chunks ? (double)p->chunks : 1;
         out_row(rows);
         if (mode) out_text(rows, "untagged", mode);
-        out_text(rows, "policy", "moe");
-        out_text(rows, "profile", c->profile[i].name[0] ? c->profile[i].name : HINTLESS);
-        out_text(rows, "set", c->corpus->name);
-        out_text(rows, "door", door);
-        out_int(rows, "n", p->viewers);
-        out_int(rows, "chunks", (int64_t)p->chunks);
-        out_real(rows, "mean_qoe", p->reward / n, 3);
-        out_real(rows, "bitrate_mbps", p->bitrate_mbps / n, 3);
-        out_real(rows, "stall_s", p->stall_s / n, 4);
-        out_real(rows, "switch_mbps", p->switch_mbps / n, 3);
-        out_real(rows, "sampled", (double)p->sampled / n, 2);
+        out_cells(rows,
+                  "policy=%s profile=%s set=%s door=%s n=%d chunks=%lld mean_qoe=%.3f "
+                  "bitrate_mbps=%.3f stall_s=%.4f switch_mbps=%.3f sampled=%.2f",
+                  "moe", c->profile[i].name[0] ? c->profile[i].name : HINTLESS,
+                  c->corpus->name, door, p->viewers, (long long)p->chunks, p->reward / n,
+                  p->bitrate_mbps / n, p->stall_s / n, p->switch_mbps / n,
+                  (double)p->sampled / n);
         char crc[16];
         snprintf(crc, sizeof crc, "%08x", (unsigned)p->levels_crc);
         out_text(rows, "levels_crc", crc);
@@ -212,14 +205,14 @@ static int print_exams(struct out *rows, struct backend *backend, struct err *e)
     int rc = backend->exams(backend->self, &x, e);
     if (rc) return rc;
     out_say(rows,
-            "exam of what was published: %.4f at first, %.4f at best, %.4f at last; the "
-            "largest fall below the best before: %.2f %%; %llu updates, %llu rolled back",
+            "exam scores of published policies: first %.4f, best %.4f, last %.4f; the "
+            "largest fall below the best so far: %.2f %%; %llu updates, %llu rolled back",
             x.first, x.best, x.last, 100 * x.fall, (unsigned long long)x.updates,
             (unsigned long long)x.rollbacks);
     return 0;
 }
 
-/* Greedy scores on links that nobody learned from. */
+/* Greedy scores on links that were not used for learning. */
 struct scores {
     struct eval_row before, after, oracle;
 };
@@ -262,16 +255,11 @@ static void print_row(struct out *rows, const struct eval_row *r, const char *po
                       const char *set)
 {
     out_row(rows);
-    out_text(rows, "policy", policy);
-    out_text(rows, "profile", r->profile);
-    out_text(rows, "set", set);
-    out_int(rows, "n", r->n);
-    out_real(rows, "mean_qoe", r->mean_qoe, 3);
-    out_real(rows, "ci_lo", r->ci_lo, 3);
-    out_real(rows, "ci_hi", r->ci_hi, 3);
-    out_real(rows, "bitrate_mbps", r->bitrate_mbps, 3);
-    out_real(rows, "stall_s", r->stall_s, 4);
-    out_real(rows, "switch_mbps", r->switch_mbps, 3);
+    out_cells(rows,
+              "policy=%s profile=%s set=%s n=%d mean_qoe=%.3f ci_lo=%.3f ci_hi=%.3f "
+              "bitrate_mbps=%.3f stall_s=%.4f switch_mbps=%.3f",
+              policy, r->profile, set, r->n, r->mean_qoe, r->ci_lo, r->ci_hi,
+              r->bitrate_mbps, r->stall_s, r->switch_mbps);
 }
 
 static void add_scores(struct gap *g, const struct scores *s, double scale)
@@ -299,14 +287,14 @@ static int print_scores(struct out *rows, const struct scores *s, const char *se
     return 0;
 }
 
-/* Saves the weights as they are now, for --save and for scoring. */
+/* Saves the current weights, for --save and for scoring. */
 static int fetch_weights(char *path, size_t size, struct backend *backend,
                          const char *added, const char *save, struct err *e)
 {
     snprintf(path, size, "%s", save ? save : "/tmp/abrd-emulate-XXXXXX");
     if (!save) {
         int fd = mkstemp(path);
-        if (fd < 0) return err_field(e, ERR_IO, path, "cannot be made");
+        if (fd < 0) return err_field(e, ERR_IO, path, "cannot be created");
         close(fd);
     }
 
@@ -318,15 +306,13 @@ static int fetch_weights(char *path, size_t size, struct backend *backend,
     return rc;
 }
 
-/* Profiles together: each trace counts with the sum over them, each profile by the sum
- * of its weights, so that none is louder because its weights are larger. */
+/* All profiles: a trace counts with the sum over profiles, each divided by the sum of its weights, so
+ * that larger weights do not count more. */
 static void print_together(struct out *rows, const struct gap *g, const struct emulate *o)
 {
     out_row(rows);
-    out_text(rows, "policy", "after");
-    out_text(rows, "profile", "together");
-    out_text(rows, "set", o->other->name);
-    out_int(rows, "n", g->n);
+    out_cells(rows, "policy=%s profile=%s set=%s n=%d", "after", "together",
+              o->other->name, g->n);
     gap_print(rows, g, o->seed);
 }
 
@@ -375,8 +361,8 @@ out:
     return rc;
 }
 
-/* The profile that viewers with --mu are of, with experts of its own. A running daemon has it
- * from its operator. */
+/* Puts the profile of viewers with --mu, with experts of its own. A running daemon gets it from its
+ * operator. */
 static int grow(const struct emulate *o, struct backend *backend, struct err *e)
 {
     for (int i = 0; i < o->crowd.n_profiles; i++) {
@@ -398,7 +384,7 @@ static bool has_hintless(const struct emulate *o)
     return any;
 }
 
-/* mode NULL: what `abrd serve` does unless told otherwise, or whatever the server does. */
+/* mode NULL: the default of `abrd serve`, or the mode of the server. */
 static int emulate(struct emulate *o, struct out *rows, const char *mode, struct err *e)
 {
     struct backend backend = {0};
@@ -431,7 +417,7 @@ static int emulate(struct emulate *o, struct out *rows, const char *mode, struct
     if (!rc) o->played = true;
     if (!rc && o->learn && backend.exams) rc = print_exams(rows, &backend, e);
     if (!rc && result.stopped)
-        rc = err_set(e, ERR_IO, "stopped by a signal; what was played is shown");
+        rc = err_set(e, ERR_IO, "stopped by a signal; the rows show what was played");
     if (!rc && (o->score || o->save)) rc = score(rows, o, &backend, e);
     backend_free(&backend);
     return rc;
@@ -447,7 +433,7 @@ static int emulate_all(struct emulate *o, struct out *rows, struct err *e)
     return rc;
 }
 
-/* What the options say against each other, or NULL. */
+/* Which options contradict each other, or NULL. */
 static const char *contradiction(const struct emulate *o)
 {
     const struct {
@@ -592,7 +578,7 @@ int cmd_emulate(int argc, char **argv)
         rc = emulate_page_new(&o.page, o.report, &o.crowd, o.viewers, o.video, &e);
     if (!rc) rc = emulate_all(&o, rows, &e);
     if (!rc && o.page) rc = emulate_page_write(o.page, &o.crowd, &e);
-    /* what failed is no result: files of an earlier run stay as they are */
+    /* a failed run has no result: files of an earlier run stay as they are */
     if (rows && (!rc || (o.played && interrupt_seen()))) {
         int written = out_finish(rows, rc ? NULL : &e);
         if (!rc) rc = written;

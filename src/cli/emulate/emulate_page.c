@@ -10,7 +10,7 @@ enum { TIME, BUFFER, MBPS, THROUGHPUT, STALL, COLUMNS };
 
 struct seen {
     int n, profile;
-    double elapsed_s, buffer_s, qoe, mbps, change, stall_s; /* sums, but for the buffer */
+    double elapsed_s, buffer_s, qoe, mbps, change, stall_s; /* sums, except buffer_s */
 };
 
 struct emulate_page {
@@ -45,7 +45,7 @@ static void keep_chunk(void *ctx, int viewer, int profile, const struct player *
     double download_s = player->result.delay_ms / 1000.0;
     double mbps = v->ladder_kbps[v->last_level] / 1000.0;
 
-    /* the player sleeps when its buffer is full: what it lost tells how long */
+    /* the player sleeps while its buffer is full: the missing seconds are its sleep */
     double left_s = s->buffer_s > download_s ? s->buffer_s - download_s : 0.0;
     double slept_s = left_s + v->chunk_s - v->buffer_s;
     s->profile = profile;
@@ -71,7 +71,7 @@ int emulate_page_new(struct emulate_page **out, const char *path,
     *out = NULL;
     if ((double)viewers * video->chunks > EMULATE_PAGE_CHUNKS)
         return err_field(e, ERR_RANGE, "--report",
-                         "%d viewers of %d chunks: more than %d in all", viewers,
+                         "%d viewers of %d chunks: more than %d chunks in total", viewers,
                          video->chunks, EMULATE_PAGE_CHUNKS);
     struct emulate_page *p = calloc(1, sizeof *p);
     if (!p) return err_set(e, ERR_MEMORY, "no memory for a report");
@@ -95,13 +95,13 @@ int emulate_page_new(struct emulate_page **out, const char *path,
     return 0;
 }
 
-static const char *emulate_page_name_of(const struct viewers_cfg *crowd, int profile)
+static const char *profile_name(const struct viewers_cfg *crowd, int profile)
 {
     const char *name = crowd->profile[profile].name;
     return *name ? name : "untagged";
 }
 
-/* Means per chunk of a profile's viewers , and who they are; their number. */
+/* Means per chunk of a profile's viewers, and their numbers (who); returns how many. */
 static int gather(const struct emulate_page *p, int profile, double *qoe, double *mbps,
                   double *stall_s, double *who)
 {
@@ -131,7 +131,7 @@ static void put_parts(const struct emulate_page *p, const struct viewers_cfg *cr
         chunks[s->profile] += s->n;
     }
     for (int i = 0; i < crowd->n_profiles; i++) {
-        names[i] = emulate_page_name_of(crowd, i);
+        names[i] = profile_name(crowd, i);
         for (int k = 0; k < 3 && chunks[i] > 0; k++)
             part[k][i] /= chunks[i];
     }
@@ -155,7 +155,7 @@ static void put_viewer(const struct emulate_page *p, const struct viewers_cfg *c
     const struct seen *s = &p->seen[viewer];
     snprintf(id, sizeof id, "timeline-%s", which);
     snprintf(title, sizeof title, "The %s viewer of %s: number %d", which,
-             emulate_page_name_of(crowd, s->profile), viewer);
+             profile_name(crowd, s->profile), viewer);
     snprintf(caption, sizeof caption,
              "%.3f per chunk; a point is when a chunk was there.", s->qoe / s->n);
     page_timeline(
@@ -182,10 +182,10 @@ int emulate_page_write(struct emulate_page *p, const struct viewers_cfg *crowd,
     report_figure(r, "cdf", "QoE over viewers",
                   "The share of viewers whose mean QoE per chunk is at most x.");
     for (int i = 0; i < crowd->n_profiles; i++) {
-        report_panel(r, &(struct report_panel){.title = emulate_page_name_of(crowd, i),
+        report_panel(r, &(struct report_panel){.title = profile_name(crowd, i),
                                                .x = {.label = "QoE per chunk"},
                                                .y = {.label = "share of viewers"}});
-        page_distribution(r, emulate_page_name_of(crowd, i), qoe,
+        page_distribution(r, profile_name(crowd, i), qoe,
                           gather(p, i, qoe, mbps, stall_s, who));
     }
     put_parts(p, crowd);
@@ -194,7 +194,7 @@ int emulate_page_write(struct emulate_page *p, const struct viewers_cfg *crowd,
     report_panel(r, &(struct report_panel){.x = {.label = "mean bitrate [Mbit/s]"},
                                            .y = {.label = "stall per chunk [s]"}});
     for (int i = 0; i < crowd->n_profiles; i++)
-        page_points(r, emulate_page_name_of(crowd, i), mbps, stall_s,
+        page_points(r, profile_name(crowd, i), mbps, stall_s,
                     gather(p, i, qoe, mbps, stall_s, who));
 
     int first = gather(p, 0, qoe, mbps, stall_s, who);

@@ -29,12 +29,10 @@ void gap_print(struct out *rows, const struct gap *g, uint64_t seed)
     struct stats_interval won = stats_bootstrap(g->gain, g->n, .95, RESAMPLES, seed);
     struct stats_interval share =
         stats_bootstrap_ratio(g->gain, g->most, g->n, .95, RESAMPLES, seed);
-    out_real(rows, "gain", won.mean, 3);
-    out_real(rows, "gain_lo", won.lo, 3);
-    out_real(rows, "gain_hi", won.hi, 3);
-    out_real(rows, "gap_closed", share.mean, 3);
-    out_real(rows, "gap_lo", share.lo, 3);
-    out_real(rows, "gap_hi", share.hi, 3);
+    out_cells(rows,
+              "gain=%.3f gain_lo=%.3f gain_hi=%.3f gap_closed=%.3f gap_lo=%.3f "
+              "gap_hi=%.3f",
+              won.mean, won.lo, won.hi, share.mean, share.lo, share.hi);
 }
 
 void gap_free(struct gap *g)

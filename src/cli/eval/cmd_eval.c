@@ -81,7 +81,7 @@ static void add_policy(struct work *w, const char *policy)
         w->policies.item[w->policies.n++] = policy;
 }
 
-/* Names that cannot be meant are told before anything runs. Exit code, or -1 to go on. */
+/* Unknown names are refused before anything runs. Exit code, or -1 to go on. */
 static int check_policies(struct work *w)
 {
     for (int p = 0; p < w->policies.n; p++) {
@@ -103,7 +103,7 @@ static int check_policies(struct work *w)
     return -1;
 }
 
-/* Names of traces, one a line; blank lines and lines that begin with # are passed over. */
+/* Names of traces, one a line; blank lines and lines that begin with # are ignored. */
 static int read_excluded(struct work *w, struct err *e)
 {
     if (!w->exclude) return 0;
@@ -156,11 +156,11 @@ static int play(struct work *w, struct err *e)
                       profile->name, &profile->qoe, w->corpus, w->video, &cfg, e);
     }
     progress_end(&w->progress);
-    if (rc == EVAL_STOPPED) rc = err_set(e, ERR_IO, "stopped; no figures");
+    if (rc == EVAL_STOPPED) rc = err_set(e, ERR_IO, "stopped; there are no results");
     return rc;
 }
 
-/* The best bar of a profile. */
+/* The best policy of --over for a profile. */
 static const struct eval_row *bar_of(const struct work *w, int profile)
 {
     const struct eval_row *best = NULL;
@@ -174,9 +174,7 @@ static const struct eval_row *bar_of(const struct work *w, int profile)
 static void put_gain(struct out *o, double gain, double lo, double hi, const char *over)
 {
     out_text(o, "gain_over", over);
-    out_real(o, "gain", gain, 3);
-    out_real(o, "gain_lo", lo, 3);
-    out_real(o, "gain_hi", hi, 3);
+    out_interval(o, "gain", gain, lo, hi, 3);
 }
 
 static void put_oracle(struct out *o, const struct work *w, int profile,
@@ -186,9 +184,7 @@ static void put_oracle(struct out *o, const struct work *w, int profile,
     if (p < 0 || r->trace_bound) return;
     double share, lo, hi;
     eval_share(&share, &lo, &hi, r, row_of(w, profile, p), w->seed);
-    out_real(o, "of_oracle", share, 3);
-    out_real(o, "of_oracle_lo", lo, 3);
-    out_real(o, "of_oracle_hi", hi, 3);
+    out_interval(o, "of_oracle", share, lo, hi, 3);
     out_int(o, "above_bound", eval_above_bound(r, row_of(w, profile, p)));
 }
 
@@ -199,31 +195,22 @@ static void put_paired(struct out *o, const struct work *w, int profile,
     const struct eval_row *than = row_of(w, profile, place(w, w->paired));
     double mean, lo, hi;
     eval_paired(&mean, &lo, &hi, r, than, w->seed);
-    out_real(o, "diff", mean, 3);
-    out_real(o, "diff_lo", lo, 3);
-    out_real(o, "diff_hi", hi, 3);
+    out_interval(o, "diff", mean, lo, hi, 3);
     eval_paired_stall(&mean, &lo, &hi, r, than, w->seed);
-    out_real(o, "stall_diff", mean, 4);
-    out_real(o, "stall_diff_lo", lo, 4);
-    out_real(o, "stall_diff_hi", hi, 4);
+    out_interval(o, "stall_diff", mean, lo, hi, 4);
 }
 
 static void put_row(struct out *o, const struct work *w, int profile, int policy)
 {
     const struct eval_row *r = row_of(w, profile, policy);
     out_row(o);
-    out_text(o, "policy", r->policy);
-    out_text(o, "profile", r->profile);
-    out_text(o, "set", w->corpus->name);
-    out_int(o, "n", r->n);
-    out_real(o, "mean_qoe", r->mean_qoe, 3);
-    out_real(o, "ci_lo", r->ci_lo, 3);
-    out_real(o, "ci_hi", r->ci_hi, 3);
-    out_real(o, "bitrate_mbps", r->bitrate_mbps, 3);
-    out_real(o, "stall_s", r->stall_s, 4);
-    out_real(o, "switch_mbps", r->switch_mbps, 3);
-    out_real(o, "stalled", r->stalled, 4);
-    out_real(o, "session_stall_s", r->session_stall_s, 2);
+    out_cells(o,
+              "policy=%s profile=%s set=%s n=%d mean_qoe=%.3f ci_lo=%.3f ci_hi=%.3f "
+              "bitrate_mbps=%.3f stall_s=%.4f switch_mbps=%.3f stalled=%.4f "
+              "session_stall_s=%.2f",
+              r->policy, r->profile, w->corpus->name, r->n, r->mean_qoe, r->ci_lo,
+              r->ci_hi, r->bitrate_mbps, r->stall_s, r->switch_mbps, r->stalled,
+              r->session_stall_s);
     if (r->trace_bound) out_real(o, "oracle_gap", r->oracle_gap, 4);
 
     double mean, lo, hi;
@@ -236,9 +223,7 @@ static void put_row(struct out *o, const struct work *w, int profile, int policy
         int best = place(w, "oracle");
         if (best < 0 || r->trace_bound) return;
         eval_gap_closed(&mean, &lo, &hi, r, bar, row_of(w, profile, best), w->seed);
-        out_real(o, "gap_closed", mean, 3);
-        out_real(o, "gap_closed_lo", lo, 3);
-        out_real(o, "gap_closed_hi", hi, 3);
+        out_interval(o, "gap_closed", mean, lo, hi, 3);
     }
 }
 
@@ -276,14 +261,10 @@ static void put_mean_gain(struct out *o, const struct work *w)
     double mean, lo, hi;
     eval_gain_mean(&mean, &lo, &hi, a, b, K, w->seed);
     out_row(o);
-    out_text(o, "policy", w->gain);
-    out_text(o, "profile", GAIN_MEAN);
-    out_text(o, "set", w->corpus->name);
-    out_int(o, "n", a[0]->n);
-    out_real(o, "mean_qoe", qoe, 3);
-    out_real(o, "bitrate_mbps", bitrate, 3);
-    out_real(o, "stall_s", stall, 4);
-    out_real(o, "switch_mbps", change, 3);
+    out_cells(o,
+              "policy=%s profile=%s set=%s n=%d mean_qoe=%.3f bitrate_mbps=%.3f "
+              "stall_s=%.4f switch_mbps=%.3f",
+              w->gain, GAIN_MEAN, w->corpus->name, a[0]->n, qoe, bitrate, stall, change);
     char over[256];
     name_bars(over, sizeof over, w);
     put_gain(o, mean, lo, hi, over);
@@ -293,12 +274,10 @@ static void put_mean_gain(struct out *o, const struct work *w)
         "documentary, live and news",
         w->gain, over, 100 * mean, 100 * lo, 100 * hi);
     eval_ratio(&mean, &lo, &hi, a, b, K, w->seed);
-    out_real(o, "ratio", mean, 3);
-    out_real(o, "ratio_lo", lo, 3);
-    out_real(o, "ratio_hi", hi, 3);
+    out_interval(o, "ratio", mean, lo, hi, 3);
 }
 
-static void say_what_was_played(struct out *o, const struct work *w)
+static void say_setup(struct out *o, const struct work *w)
 {
     const char *first =
         w->count_first ? "chunk 0 counted" : "chunk 0 at level 1 and not counted";
@@ -311,7 +290,7 @@ static void say_what_was_played(struct out *o, const struct work *w)
 
 static int eval_report(const struct work *w, struct out *o, struct err *e)
 {
-    say_what_was_played(o, w);
+    say_setup(o, w);
     for (int i = 0; i < w->n_profiles; i++)
         for (int p = 0; p < w->policies.n; p++)
             put_row(o, w, i, p);
@@ -326,8 +305,8 @@ static bool show_export(void *ctx, double share)
     return interrupt_seen();
 }
 
-/* --trajectories and --report: the sessions behind the scores. */
-static int tell_sessions(struct work *w, struct out *o, struct err *e)
+/* --trajectories and --report. */
+static int export_sessions(struct work *w, struct out *o, struct err *e)
 {
     struct eval_cfg cfg = eval_cfg(w);
     const struct algo_ctx ctx = {w->seed, w->shipped};
@@ -373,11 +352,11 @@ static int judge_draws(struct work *w, struct out *o, struct err *e)
     progress_init(&w->progress, "eval", w->quiet);
     int rc = eval_draws_run(o, &d, &ctx, &cfg, e);
     progress_end(&w->progress);
-    if (rc == EVAL_STOPPED) rc = err_set(e, ERR_IO, "stopped; no figures");
+    if (rc == EVAL_STOPPED) rc = err_set(e, ERR_IO, "stopped; there are no results");
     return rc ? rc : out_finish(o, e);
 }
 
-static int tell_routing(struct work *w, struct out *o, struct err *e)
+static int show_routing(struct work *w, struct out *o, struct err *e)
 {
     struct eval_routing r = {.policies = &w->policies,
                              .shipped = w->shipped,
@@ -394,49 +373,49 @@ static int check_routing(const struct work *w)
 {
     if (w->routing && (w->gain || w->paired || w->mu_draws || w->exclude))
         return opt_usage("eval",
-                         "--routing goes without --gain, --paired, --mu-draws and "
-                         "--exclude");
+                         "--routing cannot be combined with --gain, --paired, --mu-draws "
+                         "and --exclude");
     return -1;
 }
 
 static int play_and_report(struct work *w, struct out *o, struct err *e)
 {
-    if (w->routing) return tell_routing(w, o, e);
+    if (w->routing) return show_routing(w, o, e);
     if (w->mu_draws) return judge_draws(w, o, e);
     int rc = play(w, e);
-    if (!rc && (w->trajectories || w->page)) rc = tell_sessions(w, o, e);
+    if (!rc && (w->trajectories || w->page)) rc = export_sessions(w, o, e);
     return rc ? rc : eval_report(w, o, e);
 }
 
-/* What a mistake in would only be seen after the work. Exit code, or -1. */
+/* Finds mistakes that would otherwise show only after the work. Exit code, or -1. */
 static int check_files(const struct work *w)
 {
     struct err e = {0};
     if ((w->page || w->trajectories) && (w->routing || w->mu_draws))
         return opt_usage("eval",
-                         "--report and --trajectories are of named profiles: they "
-                         "go without --routing and --mu-draws");
+                         "--report and --trajectories cannot be combined with --routing "
+                         "and --mu-draws");
     for (int i = 0; i < w->detail.n; i++)
         if (strcmp(w->detail.item[i], "obs") != 0 &&
             strcmp(w->detail.item[i], "probs") != 0)
             return opt_usage("eval", "--detail is obs, probs or both");
     if (w->detail.n && !w->trajectories)
-        return opt_usage("eval", "--detail is of --trajectories FILE");
+        return opt_usage("eval", "--detail needs --trajectories FILE");
     if (!w->page) return -1;
     struct report *r = page_new(w->page, "", &e);
     report_free(r);
     return r ? -1 : cmd_fail("eval", &e);
 }
 
-/* Weights are drawn instead of named: what does not go with that. Exit code, or -1. */
+/* Options that contradict --mu-draws. Exit code, or -1. */
 static int check_draws(const struct work *w)
 {
     if (!w->mu_draws) return -1;
     if (w->setup.profiles.n || w->setup.mu || w->gain || w->paired)
-        return opt_usage("eval", "--mu-draws goes without --profile, --mu, --gain and "
-                                 "--paired");
+        return opt_usage("eval", "--mu-draws cannot be combined with --profile, --mu, "
+                                 "--gain and --paired");
     if (place(w, "oracle") >= 0)
-        return opt_usage("eval", "--mu-draws: the oracle is not among the bars");
+        return opt_usage("eval", "--mu-draws cannot judge the oracle");
     if (!eval_draws_judged(&w->policies))
         return opt_usage("eval",
                          "--mu-draws: name a policy to judge, as in --policy moe");

@@ -21,16 +21,6 @@ int eval_draws_judged(const struct field_list *policies)
     return n;
 }
 
-static void put_interval(struct out *o, const char *name, struct stats_interval i)
-{
-    char column[32];
-    out_real(o, name, i.mean, 3);
-    snprintf(column, sizeof column, "%s_lo", name);
-    out_real(o, column, i.lo, 3);
-    snprintf(column, sizeof column, "%s_hi", name);
-    out_real(o, column, i.hi, 3);
-}
-
 static void put_summary(struct out *o, const struct eval_sampled *d, const char *policy,
                         const char *set)
 {
@@ -40,20 +30,15 @@ static void put_summary(struct out *o, const struct eval_sampled *d, const char 
         bar += d->draw[i].bar_mean / d->n;
     }
     out_row(o);
-    out_text(o, "policy", policy);
-    out_text(o, "profile", "drawn");
-    out_text(o, "set", set);
-    out_int(o, "n", d->n_traces);
-    out_int(o, "draws", d->n);
-    put_interval(o, "share", d->share);
-    out_int(o, "below", d->below);
-    out_real(o, "mean_qoe", mean, 3);
-    out_text(o, "bar", "best of three");
-    out_real(o, "bar_qoe", bar, 3);
-    put_interval(o, "diff", d->diff);
+    out_cells(o, "policy=%s profile=%s set=%s n=%d draws=%d", policy, "drawn", set,
+              d->n_traces, d->n);
+    out_interval(o, "share", d->share.mean, d->share.lo, d->share.hi, 3);
+    out_cells(o, "below=%d mean_qoe=%.3f bar=%s bar_qoe=%.3f", d->below, mean,
+              "best of three", bar);
+    out_interval(o, "diff", d->diff.mean, d->diff.lo, d->diff.hi, 3);
     out_say(o,
             "%s: not below the best of buffer, bola and mpc on %.1f %% of %d drawn "
-            "weights (%.1f .. %.1f); below it beyond doubt on %d",
+            "weights (%.1f .. %.1f); significantly below it on %d",
             policy, 100 * d->share.mean, d->n, 100 * d->share.lo, 100 * d->share.hi,
             d->below);
 }
@@ -65,14 +50,9 @@ static void put_draw(struct out *o, const struct eval_sampled_draw *w, const cha
     snprintf(name, sizeof name, "%.3f,%.3f,%.3f", w->qoe.mu_quality, w->qoe.mu_switch,
              w->qoe.mu_stall);
     out_row(o);
-    out_text(o, "policy", policy);
-    out_text(o, "profile", name);
-    out_text(o, "set", set);
-    out_int(o, "n", n);
-    out_real(o, "mean_qoe", w->mean, 3);
-    out_text(o, "bar", BARS[w->bar]);
-    out_real(o, "bar_qoe", w->bar_mean, 3);
-    put_interval(o, "diff", w->diff);
+    out_cells(o, "policy=%s profile=%s set=%s n=%d mean_qoe=%.3f bar=%s bar_qoe=%.3f",
+              policy, name, set, n, w->mean, BARS[w->bar], w->bar_mean);
+    out_interval(o, "diff", w->diff.mean, w->diff.lo, w->diff.hi, 3);
 }
 
 int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_ctx *ctx,

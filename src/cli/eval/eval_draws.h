@@ -1,10 +1,10 @@
-/* eval_draws.h - abrd eval --mu-draws: policies judged on weights that nobody named.
+/* eval_draws.h - abrd eval --mu-draws: scores policies on weights drawn at random.
  *
- * A row per policy (share of draws on which it is not below the best of buffer, bola and mpc
- * with the same weights, mean difference), then the draws on which it did worst.
+ * A row per policy: the share of draws on which it is not below the best of buffer, bola and mpc with
+ * the same weights, and the mean difference. Then the draws on which it did worst.
  * Errors: those of eval_sampled_run. Threads: main thread. */
-#ifndef CLI_EVAL_DRAWS_H
-#define CLI_EVAL_DRAWS_H
+#ifndef CLI_EVAL_EVAL_DRAWS_H
+#define CLI_EVAL_EVAL_DRAWS_H
 
 #include "abr/eval_sampled.h"
 #include "cli/opt.h"
@@ -14,7 +14,7 @@ struct eval_draws {
     int n, worst; /* draws; rows of the worst per policy */
     uint64_t seed;
     enum qoe_utility utility;
-    const struct field_list *policies; /* bars among them are not judged */
+    const struct field_list *policies; /* buffer, bola and mpc among them are not judged */
     const struct corpus *corpus;
     const struct video *video;
 };

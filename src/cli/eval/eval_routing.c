@@ -9,25 +9,23 @@
 _Static_assert(SETUP_PROFILES <= ROUTING_PROFILES, "all fit");
 static const char *const NETS[] = {"actor", "critic"};
 
-static int path_of(const char **out, const struct eval_routing *r, const char *policy,
-                   struct err *e)
+static int policy_path(const char **out, const struct eval_routing *r, const char *policy,
+                       struct err *e)
 {
     *out = NULL;
     if (strcmp(policy, "moe") == 0) *out = r->shipped;
     if (strncmp(policy, "moe:", 4) == 0) *out = policy + 4;
     if (*out) return 0;
     return err_field(e, ERR_INVALID, policy,
-                     "has no routers: --routing is of moe and moe:FILE");
+                     "has no routers: --routing takes moe and moe:FILE");
 }
 
 static void begin_row(struct out *o, const struct eval_routing *r, int policy, int which,
                       const char *profile)
 {
     out_row(o);
-    out_text(o, "policy", r->policies->item[policy]);
-    out_text(o, "network", NETS[which]);
-    out_text(o, "profile", profile);
-    out_text(o, "set", r->corpus->name);
+    out_cells(o, "policy=%s network=%s profile=%s set=%s", r->policies->item[policy],
+              NETS[which], profile, r->corpus->name);
 }
 
 static void put_shares(struct out *o, const int64_t *count, int experts)
@@ -57,11 +55,8 @@ static void put_net(struct out *o, const struct eval_routing *r, const struct ro
     struct routing_information i = routing_information(net, r->n_profiles);
     begin_row(o, r, policy, which, "all");
     put_shares(o, all, net->experts);
-    out_real(o, "least", i.low_share, 3);
-    out_real(o, "most", i.high_share, 3);
-    out_real(o, "information", i.nats, 4);
-    out_real(o, "normalised", i.normalised, 4);
-    out_real(o, "bias", i.bias, 5);
+    out_cells(o, "least=%.3f most=%.3f information=%.4f normalised=%.4f bias=%.5f",
+              i.low_share, i.high_share, i.nats, i.normalised, i.bias);
     if (policy)
         out_real(o, "changed_of_1000", 1000.0 * (double)net->changed / (double)x->states,
                  1);
@@ -73,7 +68,7 @@ int eval_routing_run(struct out *o, const struct eval_routing *r, struct err *e)
     struct qoe qoe[SETUP_PROFILES];
     int n = r->policies->n;
     for (int p = 0; p < n; p++) {
-        int rc = path_of(&paths[p], r, r->policies->item[p], e);
+        int rc = policy_path(&paths[p], r, r->policies->item[p], e);
         if (rc) return rc;
     }
     for (int v = 0; v < r->n_profiles; v++)

@@ -33,7 +33,7 @@ static void actor_free(struct actor *a)
     oracle_free(a->oracle);
 }
 
-/* The session that was scored: trace is its place in the corpus. */
+/* Plays a scored session again; trace is its index in the corpus. */
 static int play_again(struct actor *a, const struct eval_sessions *s,
                       const struct qoe *qoe, int trace,
                       int (*visit)(void *ctx, const struct replay_step *step,
@@ -56,8 +56,8 @@ static int play_again(struct actor *a, const struct eval_sessions *s,
     return replay_run(&r, visit, ctx, e);
 }
 
-/* The place in the corpus of a row's i-th trace. */
-static int place_of(const struct eval_sessions *s, int i)
+/* The index in the corpus of a row's i-th trace. */
+static int trace_index(const struct eval_sessions *s, int i)
 {
     for (int t = 0; t < s->corpus->n; t++)
         if (!eval_excludes(s->cfg, s->corpus->traces[t]->name) && !i--) return t;
@@ -66,7 +66,7 @@ static int place_of(const struct eval_sessions *s, int i)
 
 /* ----------------------------------------------------------------------- trajectories */
 
-/* place: of the row among all. */
+/* place: index of the row. */
 static int export_row(struct trajectories *t, const struct eval_sessions *s, int place,
                       struct err *e)
 {
@@ -135,8 +135,8 @@ static void put_table(struct report *r, const struct eval_sessions *s)
 }
 
 /* A panel per profile. */
-static void panel(struct report *r, const struct eval_sessions *s, int profile,
-                  const char *x, const char *y)
+static void put_panel(struct report *r, const struct eval_sessions *s, int profile,
+                      const char *x, const char *y)
 {
     const char *title = s->n_profiles > 1 ? s->profiles[profile].name : NULL;
     report_panel(
@@ -149,7 +149,7 @@ static void put_cdf(struct report *r, const struct eval_sessions *s)
         r, "cdf", "QoE over traces",
         "The share of traces on which a policy's mean QoE per chunk is at most x.");
     for (int i = 0; i < s->n_profiles; i++) {
-        panel(r, s, i, "QoE per chunk", "share of traces");
+        put_panel(r, s, i, "QoE per chunk", "share of traces");
         for (int p = 0; p < s->n_policies; p++) {
             const struct eval_row *row = row_of(s, i, p);
             page_distribution(r, row->policy, row->trace_qoe, row->n);
@@ -165,7 +165,7 @@ static void put_gap(struct report *r, const struct eval_sessions *s, double *los
                   "offline optimum earns per chunk.");
     for (int i = 0; i < s->n_profiles; i++) {
         const struct eval_row *best = oracle_of(s, i);
-        panel(r, s, i, "oracle's QoE per chunk less the policy's", "share of traces");
+        put_panel(r, s, i, "oracle's QoE per chunk less the policy's", "share of traces");
         for (int p = 0; p < s->n_policies; p++) {
             const struct eval_row *row = row_of(s, i, p);
             if (row == best) continue;
@@ -211,7 +211,7 @@ static void put_scatter(struct report *r, const struct eval_sessions *s)
     report_figure(r, "stalls", "Stalls against bitrate",
                   "A point is one trace: down and to the right is better.");
     for (int i = 0; i < s->n_profiles; i++) {
-        panel(r, s, i, "mean bitrate [Mbit/s]", "stall per chunk [s]");
+        put_panel(r, s, i, "mean bitrate [Mbit/s]", "stall per chunk [s]");
         for (int p = 0; p < s->n_policies; p++) {
             const struct eval_row *row = row_of(s, i, p);
             page_points(r, row->policy, row->trace_bitrate, row->trace_stall, row->n);
@@ -245,7 +245,7 @@ static int put_timeline(struct report *r, const struct eval_sessions *s, struct 
                         const struct eval_row *row, int i, const char *which,
                         struct timeline *t, struct err *e)
 {
-    int place = place_of(s, i);
+    int place = trace_index(s, i);
     t->n = 0;
     t->qoe = 0;
     int rc = play_again(a, s, &row->qoe, place, keep_step, t, e);
@@ -268,8 +268,8 @@ static int put_timeline(struct report *r, const struct eval_sessions *s, struct 
     return 0;
 }
 
-/* Places of the worst, median and best trace. */
-static void rank(int place[3], const struct eval_row *row, double *x, double *y)
+/* Indices of the worst, median and best trace. */
+static void rank_traces(int place[3], const struct eval_row *row, double *x, double *y)
 {
     for (int i = 0; i < row->n; i++) {
         x[i] = row->trace_qoe[i];
@@ -296,7 +296,7 @@ static int put_timelines(struct report *r, const struct eval_sessions *s, double
 
     struct actor a;
     int place[3], rc = actor_init(&a, s, row->policy, e);
-    rank(place, row, x, y);
+    rank_traces(place, row, x, y);
     for (int i = 2; i >= 0 && !rc; i--)
         rc = put_timeline(r, s, &a, row, place[i], which[i], &t, e);
     actor_free(&a);

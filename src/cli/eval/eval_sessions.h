@@ -1,14 +1,14 @@
-/* eval_sessions.h - what abrd eval makes of sessions beyond their scores: trajectories as a file
- * (--trajectories, cli/trajectories.h) and a page with charts (--report).
+/* eval_sessions.h - what abrd eval makes of sessions besides scores: trajectories as a file
+ * (--trajectories, trajectories.h) and a page with charts (--report).
  *
- * The page NAME.html, with NAME.csv and NAME.json beside it (report/report.h), holds: the scores, the
- * distribution of QoE over traces, its parts, stalls against bitrate, the gap to the oracle where
- * it was among the policies, and the timeline of one policy on its best, median and worst trace.
+ * The page NAME.html, with NAME.csv and NAME.json next to it (report/report.h), holds: the scores, the
+ * distribution of QoE over traces, its parts, stalls against bitrate, the gap to the oracle if it is
+ * among the policies, and the timelines of one policy on its best, median and worst trace.
  *
  * Sessions are played again, one after the other: the emulator is deterministic.
  * Errors: those of the modules. Threads: main thread. */
-#ifndef CLI_EVAL_SESSIONS_H
-#define CLI_EVAL_SESSIONS_H
+#ifndef CLI_EVAL_EVAL_SESSIONS_H
+#define CLI_EVAL_EVAL_SESSIONS_H
 
 #include "abr/eval.h"
 #include "cli/setup.h"

@@ -12,7 +12,7 @@
 enum { NAME = 4200 }; /* moe:FILE has the length of a path */
 
 struct trajectories {
-    char path[4096], aside[4100]; /* aside: what is written until it is whole */
+    char path[4096], part[4100]; /* part: the file until it is complete */
     FILE *f;
     bool json;
     int with, levels;
@@ -52,8 +52,8 @@ struct trajectories *trajectories_new(const char *path, int with, int levels,
     t->with = with;
     t->levels = levels;
     snprintf(t->path, sizeof t->path, "%s", path);
-    if (!to_stdout) snprintf(t->aside, sizeof t->aside, "%s.tmp", t->path);
-    t->f = to_stdout ? stdout : fopen(t->aside, "w");
+    if (!to_stdout) snprintf(t->part, sizeof t->part, "%s.tmp", t->path);
+    t->f = to_stdout ? stdout : fopen(t->part, "w");
     if (!t->f) {
         err_field(e, ERR_IO, path, "%s", strerror(errno));
         free(t);
@@ -68,12 +68,12 @@ void trajectories_free(struct trajectories *t)
     if (!t) return;
     if (t->f && t->f != stdout) {
         fclose(t->f);
-        unlink(t->aside);
+        unlink(t->part);
     }
     free(t);
 }
 
-/* text in JSON's quotes: what text_clean leaves needs only two escapes. */
+/* Quoted for JSON: what text_clean leaves needs only two escapes. */
 static void quote_json(char *out, const char *text)
 {
     char clean[NAME - 4];
@@ -185,11 +185,11 @@ int64_t trajectories_rows(const struct trajectories *t)
 int trajectories_close(struct trajectories *t, struct err *e)
 {
     bool bad = t->f == stdout ? fflush(stdout) != 0 : fclose(t->f) != 0;
-    bool aside = t->f != stdout;
+    bool renamed = t->f != stdout;
     t->f = NULL;
-    if (!bad && aside) bad = rename(t->aside, t->path) != 0;
+    if (!bad && renamed) bad = rename(t->part, t->path) != 0;
     if (!bad) return 0;
     int why = errno;
-    if (aside) unlink(t->aside);
+    if (renamed) unlink(t->part);
     return err_field(e, ERR_IO, t->path, "cannot be written: %s", strerror(why));
 }

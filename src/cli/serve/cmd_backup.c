@@ -25,7 +25,7 @@ static void backup_put(struct out *o, const char *to, const struct backup_stats 
     out_int(o, "sessions", b->store.sessions);
     out_int(o, "live", b->store.live);
     out_int(o, "steps", b->store.steps);
-    out_say(o, "whole and read through; a daemon starts on it: abrd serve --data %s", to);
+    out_say(o, "complete and checked; to start a daemon on it: abrd serve --data %s", to);
 }
 
 int cmd_backup(int argc, char **argv)
@@ -63,7 +63,7 @@ int cmd_backup(int argc, char **argv)
     int rc = o ? 0 : e.code;
     if (!rc) {
         interrupt_catch();
-        /* the daemon's work comes first; no matter when it cannot be said */
+        /* the daemon's work comes first; a failure does not matter */
         (void)setpriority(PRIO_PROCESS, 0, 10);
         progress_init(&p, "backup", quiet);
         rc = backup_make(&b, argv[at + 1], argv[at], watch, &p, &e);

@@ -12,9 +12,8 @@ static int report(const struct out_cfg *cfg, const struct doctor_report *r, stru
     if (!o) return e->code;
     for (int i = 0; i < r->n; i++) {
         out_row(o);
-        out_text(o, "check", r->at[i].what);
-        out_text(o, "verdict", doctor_word(r->at[i].verdict));
-        out_text(o, "detail", r->at[i].detail);
+        out_cells(o, "check=%s verdict=%s detail=%s", r->at[i].what,
+                  doctor_word(r->at[i].verdict), r->at[i].detail);
     }
     out_say(o, "%d checks, %d warning%s, %d failure%s", r->n, r->warnings,
             r->warnings == 1 ? "" : "s", r->failures, r->failures == 1 ? "" : "s");

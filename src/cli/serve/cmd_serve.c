@@ -55,7 +55,7 @@ static int make_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct 
     return ok ? 0 : err_field(e, ERR_IO, path, "cannot be written");
 }
 
-/* A fresh one when there is no file. */
+/* A new one if there is no file. */
 static int read_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct err *e)
 {
     return access(path, F_OK) ? make_token(token, path, e)
@@ -70,19 +70,20 @@ static void warn_of_readers(const struct log *log, const char *path)
     enum serve_options_readers readers = serve_options_readers(&st);
     if (readers == SERVE_OPTIONS_OTHERS)
         log_event(log, LOG_WARN, "token",
-                  "%s may be read by others (mode %03o): chmod 600", path, mode);
+                  "%s is readable for other users (mode %03o): chmod 600", path, mode);
     if (readers == SERVE_OPTIONS_LENT)
         log_event(log, LOG_WARN, "token",
-                  "%s may be read by others (mode %03o): its owner, user %u, may change "
-                  "that",
+                  "%s is readable for other users (mode %03o): its owner, user %u, can "
+                  "change that",
                   path, mode, (unsigned)st.st_uid);
 }
 
-/* ---- life ---- */
+/* ---- settings ---- */
 
 enum {
-    STRICT_WORKERS = 16, /* they wait for the disk, together */
-    COMPUTING = 2 /* learner, a profile that begins to grow; with the merge its bandit */
+    STRICT_WORKERS = 16, /* they wait for the disk together */
+    COMPUTING =
+        2 /* learner, a profile that gets experts; with the merge also its bandit */
 };
 
 struct paths {
@@ -106,7 +107,7 @@ static struct service_cfg service_settings(const struct serve_options *s,
     return cfg;
 }
 
-/* Where it listens and for whom; what else a node has is added at the start. */
+/* The settings that a reload can change; make_node adds the others. */
 static struct node_cfg node_settings(const struct serve_options *s, const char *token)
 {
     struct node_cfg cfg = s->node;
@@ -134,16 +135,13 @@ static struct node *make_node(const struct serve_options *s, struct paths *paths
     return node_start(&cfg, service, e);
 }
 
-/* What a script that starts it wants to know. */
+/* For a script that starts the daemon. */
 static int put_address(struct out *o, const char *url, int port, const char *data,
                        struct err *e)
 {
     out_row(o);
-    out_text(o, "url", url);
-    out_int(o, "port", port);
-    out_int(o, "pid", getpid());
-    out_text(o, "data", data ? data : "");
-    out_text(o, "version", CMD_VERSION);
+    out_cells(o, "url=%s port=%d pid=%d data=%s version=%s", url, port, getpid(),
+              data ? data : "", CMD_VERSION);
     return out_finish(o, e);
 }
 
@@ -153,8 +151,8 @@ static void die_now(int sig)
     _exit(OPT_EXIT_FAILED);
 }
 
-/* A second signal ends it at once: what is not flushed by then is lost. */
-static void no_more_patience(void)
+/* A second signal ends it at once: what is not flushed then is lost. */
+static void end_at_second_signal(void)
 {
     struct sigaction a;
     memset(&a, 0, sizeof a);
@@ -163,8 +161,8 @@ static void no_more_patience(void)
     sigaction(SIGTERM, &a, NULL);
 }
 
-/* Until nobody watches any more, or the time is over. */
-static void let_sessions_go(struct service *service, double seconds)
+/* Waits until no session is open, or the time is over. */
+static void wait_for_sessions(struct service *service, double seconds)
 {
     double until = clock_mono() + seconds;
     for (;;) {
@@ -192,7 +190,7 @@ static struct serve_options_cmd command(const struct field *more)
         .more = more};
 }
 
-/* What runs, and how it was started. */
+/* The running daemon and how it was started. */
 struct running {
     int argc;
     char **argv;
@@ -203,9 +201,9 @@ struct running {
     struct log log;
     struct service *service;
     struct node *node;
-    int socket; /* that a service manager handed over, -1: none */
+    int socket; /* from the service manager, -1: none */
     char address[LISTEN_ADDRESS], status[200];
-    struct running *latest; /* as it was read last; NULL: not since the start */
+    struct running *latest; /* the last reload; NULL: none since the start */
 };
 
 static void running_free(struct running *r)
@@ -214,7 +212,7 @@ static void running_free(struct running *r)
     free(r);
 }
 
-/* Logs what has changed: since the last reload, or, of what needs a restart, since the start. */
+/* Logs the differences: to the last reload, or, of settings that need a restart, to what runs. */
 static void log_changes(struct running *r, struct running *next)
 {
     const char *name;
@@ -237,7 +235,7 @@ static int read_options(struct running *r, int argc, char **argv, struct err *e)
              : serve_options_read(&r->s, &cmd, argc, argv);
 }
 
-/* All or nothing: whatever is wrong, what ran before goes on. */
+/* All or nothing: after an error the daemon continues with the settings that it had. */
 static int reload(struct running *r, struct running *next, struct err *e)
 {
     int code = read_options(next, r->argc, r->argv, e);
@@ -250,7 +248,7 @@ static int reload(struct running *r, struct running *next, struct err *e)
         next->s.node.bind = r->s.node.bind;
         next->s.node.port = r->s.node.port;
     }
-    node.bind = r->s.node.bind; /* as it listens */
+    node.bind = r->s.node.bind; /* it keeps listening there */
     if (!rc) rc = node_reload(r->node, &node, e);
     if (!rc) rc = service_reload(r->service, &service, e);
     return rc;
@@ -275,10 +273,10 @@ static void on_hangup(struct running *r)
     r->latest = next;
 }
 
-/* Rows when they are wanted (o), else words. */
-static int say_hello(struct running *r, struct out *o, struct err *e)
+/* As rows if they are wanted (o), else as text. */
+static int announce(struct running *r, struct out *o, struct err *e)
 {
-    /* an address that takes all is none that can be asked */
+    /* an address for all interfaces cannot be a URL */
     const char *host = r->s.node.bind;
     int port = node_port(r->node);
     if (strcmp(host, "0.0.0.0") == 0) host = "127.0.0.1";
@@ -308,12 +306,12 @@ static int serve(struct running *r, struct out *o, struct err *e)
     const struct log *log = &r->log;
     struct node *node = r->node;
     struct service *service = r->service;
-    int rc = say_hello(r, o, e);
+    int rc = announce(r, o, e);
     log_event(log, LOG_INFO, "listen", "%s port %d, learning %s", r->s.node.bind,
               node_port(node), r->s.service.learn ? "on" : "off");
     double watched_s = manager_watchdog_s(),
            turn_s = watched_s > 0 ? watched_s / 4 : 3600;
-    bool asked = false; /* a reload waits its turn; it reads the file as it is then */
+    bool asked = false; /* a reload that waits; it reads the file when its turn comes */
     while (!rc && !interrupt_wait(asked ? fmin(RELOAD_LOOK_S, turn_s) : turn_s)) {
         asked |= interrupt_hangup();
         if (asked && node_reloadable(node)) {
@@ -325,17 +323,17 @@ static int serve(struct running *r, struct out *o, struct err *e)
     }
 
     manager_stopping();
-    no_more_patience();
+    end_at_second_signal();
     log_event(log, LOG_INFO, "drain", "no new sessions");
     node_drain(node);
-    let_sessions_go(service, r->latest ? r->latest->s.drain_s : r->s.drain_s);
+    wait_for_sessions(service, r->latest ? r->latest->s.drain_s : r->s.drain_s);
     node_stop(node);
     int drained = service_drain(service, e);
     if (!drained) log_event(log, LOG_INFO, "stop", "everything is stored");
     return rc ? rc : drained;
 }
 
-/* Each connection is a file: take as many as may be had. */
+/* Each connection is a file descriptor: take as many as allowed. */
 static void raise_file_limit(void)
 {
     struct rlimit r;
@@ -345,7 +343,7 @@ static void raise_file_limit(void)
     }
 }
 
-/* A socket that is handed over stands for --bind and --port. */
+/* A socket of the service manager replaces --bind and --port. */
 static int take_socket(struct running *r, struct err *e)
 {
     r->socket = manager_socket(e);

@@ -29,10 +29,10 @@
 #include "serve/http/listen.h"
 #include "serve/store/store_sqlite.h"
 
-#define ROOM_BYTES 100e6     /* of a disk: enough for some 400,000 chunks */
-#define SANE_TIME 1735689600 /* 2025-01-01: a clock that was set shows more */
-#define FILES_BESIDE 64      /* descriptors that are no connections */
-#define SILENT_S 10.0        /* a leader writes a heartbeat every second */
+#define ROOM_BYTES 100e6     /* of disk space: enough for some 400,000 chunks */
+#define SANE_TIME 1735689600 /* 2025-01-01: a clock that is set shows a later time */
+#define FILES_BESIDE 64      /* descriptors besides connections */
+#define SILENT_S 10.0        /* a learner's heartbeat comes once a second */
 #define MB 1048576.0         /* as --bus-stream-mb counts */
 
 /* ---- findings ---- */
@@ -103,24 +103,23 @@ static bool check_folder(struct doctor_report *out, const char *dir)
     if (stat(dir, &st)) {
         if (errno == ENOENT)
             doctor_find(out, "folder", DOCTOR_OK,
-                        "%.200s is not there yet: serve makes it", dir);
+                        "%.200s does not exist yet: serve creates it", dir);
         else
             doctor_find(out, "folder", DOCTOR_FAIL, "%.200s: %s", dir, strerror(errno));
         return false;
     }
     if (!S_ISDIR(st.st_mode)) {
         doctor_find(out, "folder", DOCTOR_FAIL,
-                    "%.200s is no folder: give another --data", dir);
+                    "%.200s is not a folder: give another --data", dir);
         return false;
     }
     if (access(dir, R_OK | W_OK | X_OK))
-        doctor_find(
-            out, "folder", DOCTOR_FAIL,
-            "%.200s may not be written by this user (%s): chown it to the daemon's", dir,
-            strerror(errno));
+        doctor_find(out, "folder", DOCTOR_FAIL,
+                    "%.200s is not writable for this user (%s): chown it to the daemon's",
+                    dir, strerror(errno));
     else if (st.st_mode & (S_IWGRP | S_IWOTH))
         doctor_find(out, "folder", DOCTOR_WARN,
-                    "%.200s may be written by others (mode %03o): chmod go-w", dir,
+                    "%.200s is writable for other users (mode %03o): chmod go-w", dir,
                     (unsigned)st.st_mode & 0777);
     else
         doctor_find(out, "folder", DOCTOR_OK, "%.200s%s", dir,
@@ -129,9 +128,9 @@ static bool check_folder(struct doctor_report *out, const char *dir)
     return true;
 }
 
-/* A start does without; only a backup has it. */
-static void miss(struct doctor_report *out, const char *dir, const char *name,
-                 const char *otherwise)
+/* A start works without the file, but only a backup has it. */
+static void check_present(struct doctor_report *out, const char *dir, const char *name,
+                          const char *otherwise)
 {
     char path[700];
     snprintf(path, sizeof path, "%.500s/%.150s", dir, name);
@@ -146,16 +145,17 @@ static void check_missing(struct doctor_report *out, const struct serve_options 
 {
     const char *dir = s->service.data_dir;
     char name[SERVICE_NAME + 32], prev[600];
-    miss(out, dir, "untagged.state",
-         "what was learned of viewers without a hint begins anew");
+    check_present(out, dir, "untagged.state",
+                  "learning about viewers without a hint begins anew");
     if (!s->service.seed)
-        miss(out, dir, "secret", "who explores is drawn from a new one");
+        check_present(out, dir, "secret", "a new one decides which sessions explore");
     snprintf(prev, sizeof prev, "%.500s/policy.safetensors.prev", dir);
     if (!access(prev, F_OK))
-        miss(out, dir, "policy.safetensors", "the learner goes on from the one before");
+        check_present(out, dir, "policy.safetensors",
+                      "the learner continues from the one before");
     for (int i = 0; i < h->n_added; i++) {
         snprintf(name, sizeof name, "grown-%s.safetensors", h->added[i]);
-        miss(out, dir, name, "the common policy answers the profile");
+        check_present(out, dir, name, "the common policy answers the profile");
     }
 }
 
@@ -171,16 +171,16 @@ static void check_store(struct doctor_report *out, const struct serve_options *s
         doctor_find(out, "store", DOCTOR_FAIL, "%.100s: %.250s", path, e.detail);
     } else {
         doctor_find(out, "store", DOCTOR_OK,
-                    "sound: %" PRId64 " sessions, %" PRId64 " of them under way, %" PRId64
+                    "sound: %" PRId64 " sessions, %" PRId64 " of them open, %" PRId64
                     " steps",
                     h.sessions, h.live, h.steps);
         check_missing(out, s, &h);
     }
 }
 
-static void note_aside(void *ctx, const char *path)
+static void note_kept(void *ctx, const char *path)
 {
-    doctor_find(ctx, "loss", DOCTOR_WARN, "%.300s keeps what was moved aside", path);
+    doctor_find(ctx, "loss", DOCTOR_WARN, "the damaged file is kept as %.300s", path);
 }
 
 void doctor_accept_loss(struct doctor_report *out, const struct serve_options *s)
@@ -188,24 +188,22 @@ void doctor_accept_loss(struct doctor_report *out, const struct serve_options *s
     *out = (struct doctor_report){0};
     struct err e = {0};
     struct folder f = {.lock = -1};
-    int rc = s->service.data_dir
-                 ? 0
-                 : err_set(&e, ERR_INVALID, "say which folder: --data DIR");
+    int rc = s->service.data_dir ? 0 : err_set(&e, ERR_INVALID, "name the folder with --data DIR");
     struct stat st;
     if (!rc && stat(s->service.data_dir, &st))
         rc = err_field(&e, ERR_ABSENT, s->service.data_dir, "%s", strerror(errno));
     if (!rc) rc = folder_open(&f, s->service.data_dir, &e);
-    if (!rc) rc = store_sqlite_accept_loss(f.db, note_aside, out, &e);
+    if (!rc) rc = store_sqlite_accept_loss(f.db, note_kept, out, &e);
     folder_close(&f);
     if (rc)
         doctor_find_err(out, "loss", &e);
     else
         doctor_find(out, "loss", DOCTOR_OK,
-                    out->n ? "given up: a start goes on with what is left"
-                           : "nothing was to be given up");
+                    out->n ? "given up: the next start continues with what is left"
+                           : "nothing is lost, so nothing was given up");
 }
 
-/* What a clock that was set back leaves behind. */
+/* A store with a time in the future shows that the clock was set back. */
 static void check_clock(struct doctor_report *out, const char *db)
 {
     double now = clock_now();
@@ -242,7 +240,7 @@ static void check_weights(struct doctor_report *out, const char *what, const cha
                     "%.100s: decisions with it are not finite; %s", path, otherwise);
     else
         doctor_find(out, what, DOCTOR_OK,
-                    "%.150s: version %llu, %d experts, scores %.3f in the emulated exam",
+                    "%.150s: version %llu, %d experts, score %.3f in the emulated exam",
                     path, (unsigned long long)p->version, p->cfg.experts, score);
     exam_free(x);
     policy_free(p);
@@ -261,7 +259,7 @@ static void check_policies(struct doctor_report *out, const struct serve_options
                     "ABRD_HOME or give --policy");
     if (learned && access(learned, F_OK) == 0)
         check_weights(out, "learned", learned,
-                      "a start puts it aside and takes the one before it");
+                      "a start keeps it as .bad and takes the one before");
     char prev[620];
     snprintf(prev, sizeof prev, "%s.prev", learned ? learned : "");
     if (learned && access(prev, F_OK) == 0)
@@ -277,7 +275,7 @@ static void check_policies(struct doctor_report *out, const struct serve_options
                     "there are no experts to merge: give --merge-policy");
 }
 
-/* ---- who may ask ---- */
+/* ---- access ---- */
 
 static void check_readers(struct doctor_report *out, const char *path,
                           const struct stat *st)
@@ -285,23 +283,25 @@ static void check_readers(struct doctor_report *out, const char *path,
     unsigned mode = (unsigned)st->st_mode & 0777;
     switch (serve_options_readers(st)) {
     case SERVE_OPTIONS_ALONE:
-        doctor_find(out, "token", DOCTOR_OK, "in %.200s, for its owner alone", path);
+        doctor_find(out, "token", DOCTOR_OK, "in %.200s, readable for its owner only",
+                    path);
         break;
     case SERVE_OPTIONS_GROUP:
-        doctor_find(out, "token", DOCTOR_OK, "in %.200s, for its group alone", path);
+        doctor_find(out, "token", DOCTOR_OK, "in %.200s, readable for its group only",
+                    path);
         break;
     case SERVE_OPTIONS_LENT:
-        doctor_find(
-            out, "token", DOCTOR_WARN,
-            "%.200s may be read by others (mode %03o): its owner, user %u, may change "
-            "that, or keep them out of its folder",
-            path, mode, (unsigned)st->st_uid);
+        doctor_find(out, "token", DOCTOR_WARN,
+                    "%.200s is readable for other users (mode %03o): its owner, user %u, "
+                    "can change "
+                    "that, or close its folder",
+                    path, mode, (unsigned)st->st_uid);
         break;
     case SERVE_OPTIONS_OTHERS:
-        doctor_find(
-            out, "token", DOCTOR_FAIL,
-            "%.200s may be read by others (mode %03o): chmod 600, and make a new one",
-            path, mode);
+        doctor_find(out, "token", DOCTOR_FAIL,
+                    "%.200s is readable for other users (mode %03o): chmod 600, and make "
+                    "a new token",
+                    path, mode);
     }
 }
 
@@ -314,15 +314,16 @@ static void check_token(struct doctor_report *out, const struct serve_options *s
         if (listen_is_loopback(s->node.bind))
             doctor_find(
                 out, "token", DOCTOR_OK,
-                "none: everybody on this machine may change profiles and the policy");
+                "none: every user of this machine may change profiles and the policy");
         else
             doctor_find(out, "token", DOCTOR_FAIL,
-                        "listening at %.60s needs one: give --admin-token-file",
+                        "an address other than loopback (%.60s) needs one: give "
+                        "--admin-token-file",
                         s->node.bind);
     } else if (stat(s->token_file, &st)) {
         if (errno == ENOENT)
             doctor_find(out, "token", DOCTOR_OK,
-                        "%.200s is not there yet: serve makes it", s->token_file);
+                        "%.200s does not exist yet: serve creates it", s->token_file);
         else
             doctor_find(out, "token", DOCTOR_FAIL, "%.200s: %s", s->token_file,
                         strerror(errno));
@@ -348,11 +349,11 @@ static void check_access(struct doctor_report *out, const struct serve_options *
     else if (!listen_is_loopback(s->node.bind) && !s->node.host)
         doctor_find(
             out, "access", DOCTOR_WARN,
-            "without --host it answers to addresses in numbers alone: list the names "
-            "that it is called by");
+            "without --host it accepts only numeric addresses as host: list its host "
+            "names");
     else
         doctor_find(out, "access", DOCTOR_OK,
-                    "names, origins, proxies and limits can be read");
+                    "host names, origins, proxies and limits are valid");
     admit_free(admit);
     auth_free(auth);
 }
@@ -364,15 +365,15 @@ static void check_port(struct doctor_report *out, const struct serve_options *s)
     if (fd >= 0) {
         close(fd);
         doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is free", port, s->node.bind);
-    } else if (e.code == ERR_CONFLICT && s->service.data_dir &&
-               in_use(s->service.data_dir)) {
-        doctor_find(out, "port", DOCTOR_OK,
-                    "%d at %.60s is taken, by the daemon that runs", port, s->node.bind);
+    } else if (e.code == ERR_CONFLICT && s->service.data_dir && in_use(s->service.data_dir)) {
+        doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is taken by the running daemon",
+                    port, s->node.bind);
     } else if (e.code == ERR_IO && port && port < 1024 && geteuid()) {
-        doctor_find(out, "port", DOCTOR_FAIL,
-                    "%d is for root alone: take one above 1023 and put a proxy in front "
-                    "(deploy/nginx.conf)",
-                    port);
+        doctor_find(
+            out, "port", DOCTOR_FAIL,
+            "%d is reserved for root: take one above 1023 and put a proxy in front "
+            "(deploy/nginx.conf)",
+            port);
     } else {
         doctor_find_err(out, "port", &e);
     }
@@ -411,14 +412,14 @@ static void check_pages(struct doctor_report *out, const struct serve_options *s
         doctor_find(out, "pages", DOCTOR_OK, "%.200s", dir);
 }
 
-/* A daemon starts without them, and asks again with every request. */
+/* A daemon starts without them, and tries again with every request. */
 static void check_origins(struct doctor_report *out, const struct origins *o)
 {
     for (int i = 0; i < o->n; i++) {
         struct err e = {0};
         if (fetch_reach(o->at[i].url, &e))
             doctor_find(out, "origin", DOCTOR_WARN,
-                        "%s: %.150s: %.100s; players who ask for its media get 502",
+                        "%s: %.150s: %.100s; players that request its media get 502",
                         o->at[i].name, o->at[i].url, e.detail);
         else
             doctor_find(out, "origin", DOCTOR_OK, "%s: %.150s takes connections",
@@ -436,17 +437,17 @@ static void check_bus_replicas(struct doctor_report *out, const char *what,
 {
     if (kept->there && kept->replicas != replicas)
         doctor_find(out, what, DOCTOR_WARN,
-                    "is kept by %d server%s, not %d: --bus-replicas counts when it is "
-                    "made; 'nats stream edit --replicas %d' changes it",
+                    "is kept by %d server%s, not %d: --bus-replicas applies when it is "
+                    "created; 'nats stream edit --replicas %d' changes it",
                     kept->replicas, kept->replicas == 1 ? "" : "s", replicas, replicas);
     else if (!kept->there && look->servers < replicas)
         doctor_find(out, what, DOCTOR_WARN,
-                    "is not there yet, and %d servers are to keep it, of which %d %s "
+                    "does not exist yet; %d servers must keep it, but %d %s "
                     "known: start the others, or give a smaller --bus-replicas",
                     replicas, look->servers, look->servers == 1 ? "is" : "are");
 }
 
-/* Could the account take them, where they are not there yet? */
+/* Has the account room for the streams that do not exist yet? */
 static bool check_bus_account(struct doctor_report *out, const struct bus_nats_look *look,
                               double stream_bytes)
 {
@@ -475,22 +476,22 @@ static void check_bus_stream(struct doctor_report *out, const struct bus_nats_lo
     double room = k->bytes_max > 0 ? (double)k->bytes_max : 0;
     check_bus_replicas(out, "stream", k, look, s->service.cluster.replicas);
     if (!k->there)
-        doctor_find(out, "stream", DOCTOR_OK, "%s_traj is not there yet: serve makes it",
-                    s->service.cluster.name);
+        doctor_find(out, "stream", DOCTOR_OK,
+                    "%s_traj does not exist yet: serve creates it", s->service.cluster.name);
     else if (!k->refuses || room == 0)
         doctor_find(out, "stream", DOCTOR_FAIL,
-                    "%s_traj was not made by abrd: it %s; remove it, or give another "
+                    "%s_traj was not created by abrd: it %s; remove it, or give another "
                     "--bus-name",
                     s->service.cluster.name,
                     k->refuses ? "has no limit"
-                               : "throws away what is oldest, which the learner may not "
+                               : "drops the oldest messages, which the learner may not "
                                  "have read");
     else if ((double)k->bytes > .9 * room)
-        doctor_find(
-            out, "stream", DOCTOR_WARN,
-            "%s_traj is full (%.1f of %.1f MB): nobody learns, or too slowly; nodes drop "
-            "what is new",
-            s->service.cluster.name, (double)k->bytes / MB, room / MB);
+        doctor_find(out, "stream", DOCTOR_WARN,
+                    "%s_traj is full (%.1f of %.1f MB): no learner runs, or it is too "
+                    "slow; nodes "
+                    "drop new trajectories",
+                    s->service.cluster.name, (double)k->bytes / MB, room / MB);
     else
         doctor_find(out, "stream", DOCTOR_OK,
                     "%s_traj: %" PRIu64 " trajectories wait, %.1f of %.1f MB",
@@ -498,7 +499,7 @@ static void check_bus_stream(struct doctor_report *out, const struct bus_nats_lo
                     room / MB);
 }
 
-/* The largest message that a learner of this policy publishes. Row "policy" reports a missing one. */
+/* The largest message of a learner of this policy. A missing policy is reported under "policy". */
 static void check_bus_room(struct doctor_report *out, const struct bus_nats_look *look,
                            const struct serve_options *s)
 {
@@ -511,12 +512,13 @@ static void check_bus_room(struct doctor_report *out, const struct bus_nats_look
     if ((double)needs > (double)look->value_max)
         doctor_find(out, "max_payload", DOCTOR_FAIL,
                     "the server takes %" PRId64
-                    " bytes at once, and a learner of this policy publishes %zu: raise "
+                    " bytes per message, a learner of this policy publishes %zu: raise "
                     "max_payload in the configuration of all NATS servers, to %zu MB",
                     look->value_max, needs, (needs >> 20) + 1);
     else
         doctor_find(out, "max_payload", DOCTOR_OK,
-                    "a learner of this policy publishes %zu of %" PRId64 " bytes at once",
+                    "a learner of this policy publishes %zu of %" PRId64
+                    " bytes per message",
                     needs, look->value_max);
 }
 
@@ -526,7 +528,7 @@ static void check_bus_weights(struct doctor_report *out, const struct bus_nats_v
     char found[HOME_PATH];
     const char *path = serve_options_path(s->service.policy_path, found, HOME_POLICY);
     struct policy *own = path ? ckpt_load(path, NULL, NULL, NULL, NULL) : NULL;
-    if (!own) return; /* row "policy" reports it */
+    if (!own) return; /* reported under "policy" */
     struct err e = {0};
     struct bus_wire_weights note;
     bool read = !shared_value_decode(&note, &bus_wire_weights_kind, v->bytes, v->n, &e);
@@ -553,7 +555,7 @@ static void check_bus_common(struct doctor_report *out, const struct bus_nats_va
     if (!c) return;
     if (shared_value_decode(c, &bus_wire_common_kind, v->bytes, v->n, &e))
         doctor_find(out, "common", DOCTOR_FAIL,
-                    "the common profiles and settings cannot be read: %.200s%s", e.detail,
+                    "shared profiles and settings cannot be read: %.200s%s", e.detail,
                     e.code == ERR_RANGE ? "; another node is newer: upgrade this one"
                                         : "");
     else
@@ -568,17 +570,17 @@ static void check_bus_learner(struct doctor_report *out, const struct bus_nats_v
     struct bus_wire_heartbeat b;
     if (!v->bytes)
         doctor_find(out, "learner", DOCTOR_WARN,
-                    "no learner has led here yet: start abrd serve --role learn");
+                    "there has been no learner yet: start abrd serve --role learn");
     else if (shared_value_decode(&b, &bus_wire_heartbeat_kind, v->bytes, v->n, &e))
         doctor_find(out, "learner", DOCTOR_FAIL, "its heartbeat cannot be read: %.200s%s",
                     e.detail, e.code == ERR_RANGE ? "; upgrade this node" : "");
     else if (b.over)
         doctor_find(out, "learner", DOCTOR_WARN,
-                    "%s has stopped, and no other learner leads: start one", b.name);
+                    "%s has stopped and has no successor: start one", b.name);
     else if (v->age_s > SILENT_S)
         doctor_find(out, "learner", DOCTOR_WARN,
-                    "the last heartbeat of %s is %.0f s old: check that it runs and that "
-                    "the clocks agree",
+                    "the last heartbeat of %s is %.0f s old: does it run, and are the "
+                    "clocks equal?",
                     b.name, v->age_s);
     else
         doctor_find(out, "learner", DOCTOR_OK, "%s, term %" PRIu64, b.name, b.term);
@@ -590,8 +592,8 @@ static void check_bus_board(struct doctor_report *out, const struct bus_nats_loo
 {
     check_bus_replicas(out, "board", &look->bucket, look, s->service.cluster.replicas);
     if (!look->bucket.there) {
-        doctor_find(out, "board", DOCTOR_OK, "bucket %s is not there yet: serve makes it",
-                    s->service.cluster.name);
+        doctor_find(out, "board", DOCTOR_OK,
+                    "bucket %s does not exist yet: serve creates it", s->service.cluster.name);
         return;
     }
     doctor_find(out, "board", DOCTOR_OK, "bucket %s: %.1f MB", s->service.cluster.name,
@@ -615,10 +617,11 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
                                      .who = "abrd doctor",
                                      .replicas = s->service.cluster.replicas};
     if (bus_nats_look(&look, value, VALUES, &cfg, &e)) {
-        doctor_find(out, "bus", DOCTOR_FAIL,
-                    "%.200s; start nats-server -js there, or correct --bus. Without it a "
-                    "node decides with the weights that it has, and nothing is learned",
-                    e.detail);
+        doctor_find(
+            out, "bus", DOCTOR_FAIL,
+            "%.200s; start nats-server -js there, or correct --bus. Without it a node "
+            "decides by its own weights, and nothing is learned",
+            e.detail);
         bus_nats_look_free(value, VALUES);
         return;
     }
@@ -631,7 +634,7 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
                     look.trouble);
     else if (*look.trouble)
         doctor_find(out, "jetstream", DOCTOR_FAIL,
-                    "%.160s: do its servers see each other?", look.trouble);
+                    "%.160s: can its servers reach each other?", look.trouble);
     else if (check_bus_account(out, &look, s->service.cluster.stream_mb * MB)) {
         doctor_find(out, "jetstream", DOCTOR_OK, "on; %" PRId64 " streams, %.1f MB",
                     look.streams, (double)look.store / MB);
@@ -656,8 +659,8 @@ void doctor_examine(struct doctor_report *out, const struct serve_options *s)
     } else {
         doctor_find(
             out, "folder", DOCTOR_WARN,
-            "without --data nothing is kept: sessions and what is learned end with the "
-            "daemon");
+            "without --data nothing is stored: sessions and learned weights end with "
+            "the daemon");
     }
     check_policies(out, s, s->service.data_dir ? learned : NULL);
     check_token(out, s);

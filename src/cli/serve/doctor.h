@@ -1,14 +1,14 @@
-/* doctor.h - would a daemon with these options start and serve well? What is wrong, and what
- * to do about it.
+/* doctor.h - checks whether a daemon with these options would start and serve well, and says what to do
+ * if not.
  *
- * Everything is looked at, nothing is changed: the store is opened for reading, the port is
- * taken and given back, weights are loaded and score the emulated exam (serve/learner/exam.h), the bus of
- * one among many is read. It may run beside the daemon: then the folder is in use and the port
- * taken, which is as it should be.
+ * It checks everything and changes nothing: the store is opened for reading, the port is opened and
+ * closed again, weights are loaded and scored in the emulated exam (serve/learner/exam.h), and the bus
+ * of a cluster is read. A daemon may run at the same time: then the folder is in use and the port is
+ * taken, which is correct.
  *
- * Errors: none; what goes wrong is a finding. Threads: main thread. */
-#ifndef CLI_DOCTOR_H
-#define CLI_DOCTOR_H
+ * Errors: none; a failure is a finding. Threads: main thread. */
+#ifndef CLI_SERVE_DOCTOR_H
+#define CLI_SERVE_DOCTOR_H
 
 #include "cli/serve_options.h"
 
@@ -19,7 +19,7 @@ enum doctor_verdict { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 struct doctor_finding {
     const char *what; /* "store", "port", ... */
     enum doctor_verdict verdict;
-    char detail[400]; /* what is; where it is not well, what to do */
+    char detail[400]; /* what was found and, if it is bad, what to do */
 };
 
 struct doctor_report {
@@ -28,11 +28,11 @@ struct doctor_report {
     int warnings, failures;
 };
 
-/* Adds its findings to out, which begins as {0}. */
+/* Adds its findings to out, which starts as {0}. */
 void doctor_examine(struct doctor_report *out, const struct serve_options *s);
 
-/* Gives up what the store has lost (store_sqlite_accept_loss): the one thing that changes a folder.
- * Fails while a daemon uses it. out begins here. */
+/* Gives up what the store has lost (store_sqlite_accept_loss). This alone changes a folder. Fails while a
+ * daemon uses it. Clears out first. */
 void doctor_accept_loss(struct doctor_report *out, const struct serve_options *s);
 
 /* "ok", "warn", "fail". */

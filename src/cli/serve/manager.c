@@ -10,7 +10,7 @@ int manager_socket(struct err *e)
     if (n <= 0) return MANAGER_NONE;
     if (n > 1)
         return err_field(e, ERR_INVALID, "LISTEN_FDS",
-                         "%d sockets were handed over: one ListenStream is served", n);
+                         "has %d sockets: give one ListenStream", n);
     return SD_LISTEN_FDS_START;
 }
 
@@ -26,7 +26,7 @@ void manager_reloading(double mono_s)
 
 void manager_stopping(void)
 {
-    sd_notify(0, "STOPPING=1\nSTATUS=finishing what is under way");
+    sd_notify(0, "STOPPING=1\nSTATUS=finishing open requests");
 }
 
 double manager_watchdog_s(void)

@@ -34,8 +34,8 @@ struct work {
     double checkpoint_s;
     bool quiet;
     struct override override;
-    char changes[RECIPE_FIELDS_TEXT]; /* of the recipe, as they are written down */
-    char resumed[RECIPE_FIELDS_TEXT]; /* the same, cut up */
+    char changes[RECIPE_FIELDS_TEXT]; /* of the recipe, as text */
+    char resumed[RECIPE_FIELDS_TEXT]; /* the same, split */
 
     struct recipe recipe;
     int n_corpora;
@@ -59,7 +59,7 @@ struct work {
     struct rollout_stats first, last;
 };
 
-/* ---- what is trained on */
+/* ---- traces, video, teachers */
 
 static int load_traces(struct work *w, struct err *e)
 {
@@ -104,7 +104,7 @@ static int make_worlds(struct work *w, struct err *e)
     };
     for (int i = 0; i < w->n_corpora; i++)
         c.corpora[i] = w->corpora[i];
-    /* the presets after the paper know nothing but the traces they are given */
+    /* the presets of the paper use only the given traces */
     if (w->n_corpora && w->recipe.traces_only) c.links = 0;
     w->worlds = worlds_new(&c, e);
     return w->worlds ? 0 : e->code;
@@ -114,7 +114,7 @@ static int load_teachers(struct work *w, struct err *e)
 {
     if (w->teachers.n && w->recipe.train.rollout.advice > 0.0)
         return err_field(e, ERR_CONFLICT, "--teacher",
-                         "a student of teachers takes no --advice");
+                         "cannot be combined with --advice");
     for (int i = 0; i < w->teachers.n; i++) {
         int rc = teacher_files_add(&w->teacher_files, w->teachers.item[i],
                                    &w->recipe.policy, &w->recipe.env, e);
@@ -124,23 +124,25 @@ static int load_teachers(struct work *w, struct err *e)
     return 0;
 }
 
-/* Weights to begin with instead of fresh ones: of the same networks, trained to see the same. */
+/* Weights to begin with: of the same networks and the same observation layout. */
 static int load_start(struct work *w, struct err *e)
 {
     if (!w->start) return 0;
     struct ckpt_meta m = {0};
     struct policy *p = ckpt_load(w->start, &m, NULL, NULL, e);
     if (!p) return e->code;
-    p->actor->busy = p->critic->busy = 0; /* here all learn */
+    p->actor->busy = p->critic->busy = 0; /* here all experts learn */
     const char *theirs = ckpt_meta_get(&m, "layout");
     const char *ours = feat_layout_name(w->recipe.env.layout);
     int rc = 0;
     if (memcmp(&p->cfg, &w->recipe.policy, sizeof p->cfg) != 0)
-        rc = err_field(e, ERR_CONFLICT, w->start,
-                       "has other networks: the same --experts, --hidden, --layers and "
-                       "--route are needed");
+        rc = err_field(
+            e, ERR_CONFLICT, w->start,
+            "has other networks: give the same --experts, --hidden, --layers and "
+            "--route");
     else if (!theirs || strcmp(theirs, ours) != 0)
-        rc = err_field(e, ERR_CONFLICT, w->start, "observes layout %s, this run %s",
+        rc = err_field(e, ERR_CONFLICT, w->start,
+                       "observes layout %s, this run observes %s",
                        theirs ? theirs : "unknown", ours);
     else if (!w->resume)
         policy_copy(w->policy, p);
@@ -198,12 +200,11 @@ static void train_describe(struct ckpt_meta *m, const struct work *w)
     ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);
 }
 
-/* ---- saving and taking up again */
+/* ---- saving and resuming */
 
 static int save_part(struct work *w, struct err *e)
 {
-    if (w->curve &&
-        fflush(w->curve)) /* whoever goes on from here has the rows until here */
+    if (w->curve && fflush(w->curve)) /* a resumed training needs the rows so far */
         return err_field(e, ERR_IO, w->csv, "cannot be written");
     size_t n = train_state_size(w->train);
     void *state = malloc(n);
@@ -216,7 +217,7 @@ static int save_part(struct work *w, struct err *e)
     return rc;
 }
 
-static int train_same(const struct ckpt_meta *a, const struct ckpt_meta *b,
+static int same_entry(const struct ckpt_meta *a, const struct ckpt_meta *b,
                       const char *key, const char *path, struct err *e)
 {
     const char *x = ckpt_meta_get(a, key), *y = ckpt_meta_get(b, key);
@@ -225,15 +226,16 @@ static int train_same(const struct ckpt_meta *a, const struct ckpt_meta *b,
                      x ? x : "none", y ? y : "none");
 }
 
-/* What was changed about the recipe is the file's to say. */
+/* The file says what was changed about the recipe. */
 static int read_changes(struct work *w, const struct ckpt_meta *m, struct err *e)
 {
     const char *saved = ckpt_meta_get(m, "changes");
     if (!saved) saved = "";
     if (*w->changes && strcmp(w->changes, saved) != 0)
-        return err_field(e, ERR_CONFLICT, w->resume,
-                         "was made with %.100s, not with what this command line changes",
-                         *saved ? saved : "an unchanged recipe");
+        return err_field(
+            e, ERR_CONFLICT, w->resume,
+            "was made with %.100s, not with the changes of this command line",
+            *saved ? saved : "an unchanged recipe");
     snprintf(w->changes, sizeof w->changes, "%s", saved);
     snprintf(w->resumed, sizeof w->resumed, "%s", saved);
     struct err why = {0};
@@ -241,7 +243,7 @@ static int read_changes(struct work *w, const struct ckpt_meta *m, struct err *e
     return rc ? err_field(e, rc, w->resume, "%s", why.detail) : 0;
 }
 
-/* Steps, seed, preset, variant and part are the file's. */
+/* Steps, seed, preset, variant and part come from the file. */
 static int read_resume(struct work *w, struct policy **policy, void **state, size_t *n,
                        struct ckpt_meta *m, struct err *e)
 {
@@ -269,7 +271,7 @@ static int check_resume(const struct work *w, const struct ckpt_meta *saved,
     struct ckpt_meta mine = {0};
     train_describe(&mine, w);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        int rc = train_same(saved, &mine, keys[i], w->resume, e);
+        int rc = same_entry(saved, &mine, keys[i], w->resume, e);
         if (rc) return rc;
     }
     return 0;
@@ -287,7 +289,7 @@ static void add_rewards(struct rollout_stats *sum, const struct rollout_stats *s
 
 /* ---- the loop */
 
-/* That the policy cannot be written is told before the work, not after it. */
+/* A policy that cannot be written is refused before the work. */
 static int train_check_folder(const struct work *w, struct err *e)
 {
     char dir[sizeof w->part_path];
@@ -334,12 +336,12 @@ static int train_loop(struct work *w, struct err *e)
     return rc;
 }
 
-/* The command that goes on from here, on stderr. */
+/* The command that resumes the training, on stderr. */
 static void say_how_to_resume(const struct work *w)
 {
     fprintf(stderr,
             "abrd train: stopped after %" PRId64 " of %" PRId64
-            " steps; go on with\n  abrd train --resume %s --out %s",
+            " steps; resume with\n  abrd train --resume %s --out %s",
             train_steps(w->train), w->steps, w->part_path, w->out_path);
     for (int i = 0; i < w->traces.n; i++)
         fprintf(stderr, " --traces %s", w->traces.item[i]);
@@ -381,7 +383,7 @@ static const char *curve_name(void *ctx, int tag)
     return tag_name(w, tag, w->tag_text, sizeof w->tag_text);
 }
 
-/* Rewards while exploring, as the learner saw them: a check that it learned, not a score. */
+/* Rewards while exploring, as the learner saw them: they show that it learned, they are no score. */
 static int train_report(const struct work *w, struct out *o, struct err *e)
 {
     char names[256], buf[64];
@@ -389,13 +391,11 @@ static int train_report(const struct work *w, struct out *o, struct err *e)
     for (int tag = 0; tag < abr_env_tags(&w->recipe.env); tag++) {
         if (!w->last.steps[tag]) continue;
         out_row(o);
-        out_text(o, "policy", w->variant);
-        out_text(o, "profile", tag_name(w, tag, buf, sizeof buf));
-        out_text(o, "set", names);
-        out_int(o, "n", w->last.steps[tag]);
-        out_real(o, "first_reward",
-                 w->first.steps[tag] ? w->first.reward[tag] : (double)NAN, 3);
-        out_real(o, "last_reward", w->last.reward[tag], 3);
+        out_cells(
+            o, "policy=%s profile=%s set=%s n=%d first_reward=%.3f last_reward=%.3f",
+            w->variant, tag_name(w, tag, buf, sizeof buf), names, w->last.steps[tag],
+            w->first.steps[tag] ? w->first.reward[tag] : (double)NAN,
+            w->last.reward[tag]);
     }
     out_say(o, "%s: reward per chunk (QoE%s) in the first and the last tenth of training",
             w->out_path, w->recipe.env.scale_reward ? " over the sum of weights" : "");
@@ -409,7 +409,7 @@ static int train_finish(struct work *w, struct out *o, struct err *e)
     train_describe(&m, w);
     int rc = ckpt_save(w->out_path, w->policy, &m, NULL, 0, e);
     if (rc) return rc;
-    unlink(w->part_path); /* nothing to go on with any more */
+    unlink(w->part_path); /* there is nothing left to resume */
     if (w->page) rc = train_page_write(w->page, curve_name, w, e);
     return rc ? rc : train_report(w, o, e);
 }

@@ -56,7 +56,7 @@ static int commas(const char *from, const char *end)
     return n;
 }
 
-/* Copies the rows up to a step; not those that a training resumed by an older program wrote twice. */
+/* Copies the rows up to a step, without rows that an older program wrote twice when it resumed. */
 static void keep_rows(FILE *to, const char *text, int columns, int64_t resumed)
 {
     int64_t last = 0;
@@ -80,9 +80,9 @@ static int train_curve_keep(const char *path, const char *text, int64_t resumed,
     train_curve_head(f, experts, tags);
     int rc = fflush(f) ? err_set(e, ERR_MEMORY, "out of memory") : 0;
     size_t head = rc ? 0 : n;
-    /* killed at once, it may have written a part of the head */
+    /* a training that was killed at once may have written a part of the head */
     if (!rc && strncmp(text, kept, strlen(text) < head ? strlen(text) : head) != 0)
-        rc = err_field(e, ERR_CONFLICT, path, "is no curve of this training");
+        rc = err_field(e, ERR_CONFLICT, path, "is not a curve of this training");
     if (!rc && strlen(text) > head)
         keep_rows(f, text + head, commas(kept, kept + head) + 1, resumed);
     if (fclose(f) && !rc) rc = err_set(e, ERR_MEMORY, "out of memory");

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Columns of a row, in front of those of experts and tags. */
+/* Columns of a row, before those of experts and tags. */
 enum { STEPS, ENTROPY, POLICY_LOSS, VALUE_LOSS, EXPLAINED, KL, FIXED };
 
 struct train_page {

@@ -1,19 +1,19 @@
 /* train_page.h - abrd train --report: the curves of a training as a page (cli/page.h).
  *
  * Rewards while exploring by profile, entropy, losses, explained variance and the experts' shares,
- * over the steps of this run (a resumed training begins where it went on).
+ * over the steps of this run (a resumed training begins at its resumed step).
  *
  * Errors: those of page.h; train_page_write also ERR_MEMORY when rows could not be kept.
  * Threads: not shared. */
-#ifndef CLI_TRAIN_PAGE_H
-#define CLI_TRAIN_PAGE_H
+#ifndef CLI_TRAIN_TRAIN_PAGE_H
+#define CLI_TRAIN_TRAIN_PAGE_H
 
 #include "base/err.h"
 #include "learn/train.h"
 
 struct train_page;
 
-/* Fails before any work is done. tags: curves of rewards. */
+/* Fails before any work is done. tags: number of reward curves. */
 struct train_page *train_page_new(const char *path, int experts, int tags, struct err *e);
 void train_page_free(struct train_page *p);
 void train_page_add(struct train_page *p, const struct train_row *row);

@@ -84,7 +84,7 @@ START_TEST(lies_do_not_get_out)
         program_run("emulate --viewers 100 --kind volatile-low --learn --explore 1 "
                     "--liars .3 --lie down --quiet");
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
-    const char *fall = strstr(r.text, "before: "), *updates = strstr(r.text, "%; ");
+    const char *fall = strstr(r.text, "so far: "), *updates = strstr(r.text, "%; ");
     ck_assert_msg(fall && updates, "%s", r.text);
     ck_assert_double_le(strtod(fall + 8, NULL), 3);
     ck_assert_int_ge(atoi(updates + 3), 1);
@@ -200,7 +200,7 @@ START_TEST(what_viewers_saw_is_a_page)
         "emulate --policy deploy/policy/moe.safetensors --viewers 1000000 --kind lte "
         "--links 2 --report %s/seen.html",
         dir);
-    program_expect(args, OPT_EXIT_FAILED, "more than 10000000 in all");
+    program_expect(args, OPT_EXIT_FAILED, "more than 10000000 chunks in total");
     unsetenv("ABRD_HOME");
     tmpdir_remove(dir);
 }

@@ -33,7 +33,7 @@ START_TEST(what_does_not_go_together)
     program_expect("eval " GOLDEN " --policy bola --routing", OPT_EXIT_FAILED,
                    "has no routers");
     program_expect("eval " GOLDEN " --policy moe --routing --gain moe", OPT_EXIT_USAGE,
-                   "--routing goes without");
+                   "--routing cannot be combined");
 }
 END_TEST
 

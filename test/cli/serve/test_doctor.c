@@ -82,12 +82,12 @@ START_TEST(folders)
     chmod(dir, 0777);
     expect("folder", DOCTOR_WARN, "chmod go-w");
     s.service.data_dir = "/no/such/folder";
-    expect("folder", DOCTOR_OK, "serve makes it");
+    expect("folder", DOCTOR_OK, "serve creates it");
     write_text("file", "x", 0600);
     s.service.data_dir = strdup(tmpdir_path(dir, "file"));
-    expect("folder", DOCTOR_FAIL, "is no folder");
+    expect("folder", DOCTOR_FAIL, "is not a folder");
     s.service.data_dir = NULL;
-    expect("folder", DOCTOR_WARN, "nothing is kept");
+    expect("folder", DOCTOR_WARN, "nothing is stored");
 }
 END_TEST
 
@@ -100,7 +100,7 @@ START_TEST(stores)
     struct store_rec rec = {.kind = STORE_SESSION};
     rec.row = (struct track_row){.id = {1}, .levels = 2, .ladder_kbps = {1, 2}};
     ck_assert_int_eq(store.write(store.self, &rec, 1, &e), 0);
-    expect("store", DOCTOR_OK, "1 sessions, 1 of them under way, 0 steps"); /* in use */
+    expect("store", DOCTOR_OK, "1 sessions, 1 of them open, 0 steps"); /* in use */
     store.free(store.self);
     expect("store", DOCTOR_OK, "1 sessions");
 
@@ -128,7 +128,7 @@ START_TEST(stores)
     expect("store", DOCTOR_OK, "0 sessions");
     doctor_accept_loss(&r, &s);
     ck_assert_int_eq(r.n, 1);
-    ck_assert_ptr_nonnull(strstr(r.at[0].detail, "nothing was to be given up"));
+    ck_assert_ptr_nonnull(strstr(r.at[0].detail, "nothing is lost"));
     s.service.data_dir = NULL;
     doctor_accept_loss(&r, &s);
     ck_assert_ptr_nonnull(strstr(r.at[0].detail, "--data"));
@@ -174,7 +174,7 @@ END_TEST
 START_TEST(weights)
 {
     write_text("policy.safetensors", "no weights", 0600);
-    expect("learned", DOCTOR_FAIL, "puts it aside");
+    expect("learned", DOCTOR_FAIL, "keeps it as .bad");
     s.service.policy_path = "Makefile";
     expect("policy", DOCTOR_FAIL, "--policy");
     s.service.hintless.mode = HINTLESS_MERGE;
@@ -188,17 +188,17 @@ START_TEST(tokens)
     s.node.bind = "0.0.0.0";
     expect("token", DOCTOR_FAIL, "--admin-token-file");
     s.token_file = strdup(tmpdir_path(dir, "token"));
-    expect("token", DOCTOR_OK, "serve makes it");
+    expect("token", DOCTOR_OK, "serve creates it");
     write_text("token", "0123456789abcdef\n", 0644);
     expect("token", DOCTOR_FAIL, "mode 644");
     chmod(s.token_file, 0600);
-    expect("token", DOCTOR_OK, "its owner alone");
+    expect("token", DOCTOR_OK, "its owner only");
     if (geteuid() == 0) { /* a secret that is given to the daemon's group */
         ck_assert_int_eq(chown(s.token_file, 12345, getegid()), 0);
         chmod(s.token_file, 0440);
-        expect("token", DOCTOR_OK, "its group alone");
+        expect("token", DOCTOR_OK, "its group only");
         chmod(s.token_file, 0444); /* of a container's host: not ours to change */
-        expect("token", DOCTOR_WARN, "mode 444): its owner, user 12345, may change that");
+        expect("token", DOCTOR_WARN, "mode 444): its owner, user 12345, can change that");
         chmod(s.token_file, 0466);
         expect("token", DOCTOR_FAIL, "mode 466");
         ck_assert_int_eq(chown(s.token_file, 0, getegid()), 0);
@@ -212,7 +212,7 @@ END_TEST
 
 START_TEST(access_rules)
 {
-    expect("access", DOCTOR_OK, "can be read");
+    expect("access", DOCTOR_OK, "are valid");
     s.node.allow_origin = "*";
     expect("access", DOCTOR_WARN, "every web page");
     s.node.allow_origin = "player.example";
@@ -232,7 +232,7 @@ START_TEST(servers_of_media)
     ck_assert_int_eq(origins_add(&s.node.origin.names, text, &e), 0);
     expect("origin", DOCTOR_OK, "near: ");
     close(fd);
-    expect("origin", DOCTOR_WARN, "players who ask for its media get 502");
+    expect("origin", DOCTOR_WARN, "players that request its media get 502");
 }
 END_TEST
 
@@ -246,7 +246,7 @@ START_TEST(ports)
     /* the folder's lock is held: then it is the daemon's */
     int lock = open(tmpdir_path(dir, "lock"), O_RDWR | O_CREAT, 0600);
     ck_assert_int_eq(flock(lock, LOCK_EX), 0);
-    expect("port", DOCTOR_OK, "by the daemon");
+    expect("port", DOCTOR_OK, "by the running daemon");
     expect("folder", DOCTOR_OK, "in use by a daemon");
     close(lock);
     close(fd);

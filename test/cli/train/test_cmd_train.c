@@ -104,7 +104,7 @@ START_TEST(resumes_after_ctrl_c)
                  "while ! [ -f @/half.part ] && kill -0 $! 2>/dev/null; do :; done; "
                  "kill -INT $!; wait $!",
                  presets[i]);
-        program_expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "go on with");
+        program_expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "resume with");
         ck_assert_int_ne(access(tmpdir_path(dir, "half"), F_OK), 0);
         program_expect(with(args, sizeof args,
                             "train --resume @/half.part --out @/half --quiet", dir),
@@ -238,7 +238,7 @@ START_TEST(resuming_something_else_is_refused)
              "0.001 & while ! [ -f @/c.part ] && kill -0 $! 2>/dev/null; do :; done; "
              "kill -INT $!; wait $!",
              dir),
-        OPT_EXIT_DONE, "go on with");
+        OPT_EXIT_DONE, "resume with");
     program_expect(with(args, sizeof args,
                         "train --resume @/c.part --traces test/golden/traces --out @/d",
                         dir),
@@ -274,17 +274,17 @@ START_TEST(changes_of_the_recipe_are_kept)
              "[ -f @/c.part ] && kill -0 $! 2>/dev/null; do :; done; kill -INT $!; "
              "wait $!",
              dir),
-        OPT_EXIT_DONE, "go on with");
+        OPT_EXIT_DONE, "resume with");
     program_expect(with(args, sizeof args,
                         "train --resume @/c.part --gamma 0.9 --out @/c --quiet", dir),
-                   OPT_EXIT_FAILED, "not with what this command line changes");
+                   OPT_EXIT_FAILED, "not with the changes of this command line");
     ck_assert_int_eq(rename(tmpdir_path(dir, "c.part"), tmpdir_path(dir, "d.part")), 0);
     program_expect(with(args, sizeof args,
                         "train --resume @/d.part --quiet --out @/c --checkpoint-every "
                         "0.001 & pid=$!; while ! [ -f @/c.part ] && "
                         "kill -0 $pid 2>/dev/null; do :; done; kill -INT $pid; wait $pid",
                         dir),
-                   OPT_EXIT_DONE, "go on with");
+                   OPT_EXIT_DONE, "resume with");
     tmpdir_remove(dir);
     free((void *)dir);
 }
@@ -336,7 +336,7 @@ START_TEST(students_have_teachers)
 
     program_expect(
         with(args, sizeof args, TUNED "--advice .9 --teacher @/a --out @/c", dir),
-        OPT_EXIT_FAILED, "a student of teachers takes no --advice");
+        OPT_EXIT_FAILED, "cannot be combined with --advice");
 
     /* specialists know what they teach */
     program_expect(
@@ -408,7 +408,7 @@ START_TEST(begins_with_other_weights)
                    OPT_EXIT_FAILED, "has other networks");
     program_expect(
         with(args, sizeof args, TUNED "--steps 256 --no-hint --start @/a --out @/b", dir),
-        OPT_EXIT_FAILED, "observes layout full, this run blind");
+        OPT_EXIT_FAILED, "observes layout full, this run observes blind");
     program_expect(
         with(args, sizeof args, TUNED "--steps 256 --start @/none --out @/b", dir),
         OPT_EXIT_FAILED, "none");
