@@ -11,6 +11,7 @@
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "cli/progress.h"
+#include "cli/setup.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -396,18 +397,16 @@ static int stats(int argc, char **argv)
     };
     int at = opt_parse(&cmd, argc, argv);
     if (at < 0) return opt_status(at);
-    static const char *const parts[] = {"all", "train", "test"}; /* enum corpus_part */
-    int part = 0;
-    while (part < 3 && strcmp(parts[part], part_name) != 0)
-        part++;
-    if (part == 3) return opt_usage("trace stats", "--part is all, train or test");
-
+    enum corpus_part part;
     struct err e = {0};
+    if (setup_part(&part, part_name, &e))
+        return opt_usage("trace stats", "--part %s", e.detail);
+
     struct traces l = {0};
     struct out *o = out_new(&cfg, &e);
     int rc = o ? 0 : e.code;
     for (; at < argc && !rc; at++)
-        rc = load_arg(&l, argv[at], (enum corpus_part)part, &e);
+        rc = load_arg(&l, argv[at], part, &e);
     for (int i = 0; i < l.n && !rc && !total; i++)
         rc = put_stats(o, l.at[i]->name, &l.at[i], 1, &e);
     if (!rc) rc = put_stats(o, "total", l.at, l.n, &e);
@@ -457,12 +456,6 @@ static void put_pairs(struct out *out, const struct overlap *o, const struct cor
         o->short_a);
 }
 
-static bool show_compared(void *ctx, double share)
-{
-    progress_show(ctx, share, "");
-    return interrupt_seen();
-}
-
 static int overlap(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
@@ -509,7 +502,7 @@ static int overlap(int argc, char **argv)
     struct corpus *b = a ? corpus_load(argv[at + 1], CORPUS_ALL, &e) : NULL;
     interrupt_catch();
     progress_init(&bar, "overlap", quiet);
-    how.progress = show_compared;
+    how.progress = progress_watch;
     how.progress_ctx = &bar;
     int rc = b ? overlap_find(&found, a, b, &how, &e) : e.code;
     progress_end(&bar);

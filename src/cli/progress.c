@@ -1,6 +1,7 @@
 #include "cli/progress.h"
 
 #include "base/clock.h"
+#include "cli/interrupt.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,12 @@ void progress_show(struct progress *p, double share, const char *note)
     else
         fprintf(stderr, "%s\n", line);
     p->drawn = p->terminal;
+}
+
+bool progress_watch(void *p, double share)
+{
+    progress_show(p, share, "");
+    return interrupt_seen();
 }
 
 void progress_end(struct progress *p)

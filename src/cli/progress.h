@@ -22,6 +22,8 @@ void progress_init(struct progress *p, const char *label, bool quiet);
 /* share in 0 .. 1; note may be "". Cheap to call often: draws at most ten times a second
  * on a terminal. */
 void progress_show(struct progress *p, double share, const char *note);
+/* For long work that asks whether to stop: shows the share, true after Ctrl-C. p: struct progress. */
+bool progress_watch(void *p, double share);
 /* Clears the bar. Call it before results are printed, also after a failure. */
 void progress_end(struct progress *p);
 

@@ -17,21 +17,20 @@ struct setup setup_default(void)
                           .buffer_s = emu.buffer_max_s};
 }
 
+int setup_part(enum corpus_part *out, const char *name, struct err *e)
+{
+    static const char *const names[] = {"all", "train", "test"}; /* enum corpus_part */
+    for (int i = 0; i < 3; i++) {
+        *out = (enum corpus_part)i;
+        if (strcmp(names[i], name) == 0) return 0;
+    }
+    return err_field(e, ERR_INVALID, "--part", "'%.40s' is not all, train or test", name);
+}
+
 struct corpus *setup_corpus(const struct setup *s, struct err *e)
 {
-    static const char *const parts[] = {"all", "train", "test"}; /* enum corpus_part */
     enum corpus_part part = s->traces ? CORPUS_ALL : CORPUS_TEST;
-    if (s->part) {
-        int i = 0;
-        while (i < 3 && strcmp(parts[i], s->part) != 0)
-            i++;
-        if (i == 3) {
-            err_field(e, ERR_INVALID, "--part", "'%.40s' is not all, train or test",
-                      s->part);
-            return NULL;
-        }
-        part = (enum corpus_part)i;
-    }
+    if (s->part && setup_part(&part, s->part, e)) return NULL;
     char bundled[HOME_PATH];
     const char *dir = s->traces;
     if (!dir) {

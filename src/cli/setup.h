@@ -97,6 +97,9 @@ struct setup_profile {
 
 struct setup setup_default(void);
 
+/* "all", "train" or "test". */
+int setup_part(enum corpus_part *out, const char *name, struct err *e)
+    __attribute__((warn_unused_result));
 /* Owned by the caller; NULL on failure. */
 struct corpus *setup_corpus(const struct setup *s, struct err *e);
 struct video *setup_video(const struct setup *s, struct err *e);

@@ -298,13 +298,6 @@ static int eval_report(const struct work *w, struct out *o, struct err *e)
     return out_finish(o, e);
 }
 
-static bool show_export(void *ctx, double share)
-{
-    struct work *w = ctx;
-    progress_show(&w->progress, share, "");
-    return interrupt_seen();
-}
-
 /* --trajectories and --report. */
 static int export_sessions(struct work *w, struct out *o, struct err *e)
 {
@@ -322,8 +315,8 @@ static int export_sessions(struct work *w, struct out *o, struct err *e)
                                     .video = w->video,
                                     .cfg = &cfg,
                                     .ctx = &ctx,
-                                    .progress = show_export,
-                                    .progress_ctx = w};
+                                    .progress = progress_watch,
+                                    .progress_ctx = &w->progress};
     for (int i = 0; i < w->detail.n; i++)
         with |= strcmp(w->detail.item[i], "obs") ? TRAJECTORIES_PROBS : TRAJECTORIES_OBS;
     if (w->trajectories) {

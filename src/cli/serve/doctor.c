@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -69,18 +68,6 @@ const char *doctor_word(enum doctor_verdict v)
 
 /* ---- the data folder ---- */
 
-/* A daemon holds the lock of its folder. */
-static bool in_use(const char *dir)
-{
-    char path[600];
-    snprintf(path, sizeof path, "%.500s/lock", dir);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    bool busy = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    close(fd);
-    return busy;
-}
-
 static void check_room(struct doctor_report *out, const char *dir)
 {
     struct statvfs v;
@@ -123,7 +110,7 @@ static bool check_folder(struct doctor_report *out, const char *dir)
                     (unsigned)st.st_mode & 0777);
     else
         doctor_find(out, "folder", DOCTOR_OK, "%.200s%s", dir,
-                    in_use(dir) ? ", in use by a daemon" : "");
+                    folder_in_use(dir) ? ", in use by a daemon" : "");
     check_room(out, dir);
     return true;
 }
@@ -146,7 +133,7 @@ static void check_missing(struct doctor_report *out, const struct serve_options 
     const char *dir = s->service.data_dir;
     char name[SERVICE_NAME + 32], prev[600];
     check_present(out, dir, "untagged.state",
-                  "learning about viewers without a hint begins anew");
+                  "learning about viewers without a hint starts from nothing");
     if (!s->service.seed)
         check_present(out, dir, "secret", "a new one decides which sessions explore");
     snprintf(prev, sizeof prev, "%.500s/policy.safetensors.prev", dir);
@@ -365,7 +352,7 @@ static void check_port(struct doctor_report *out, const struct serve_options *s)
     if (fd >= 0) {
         close(fd);
         doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is free", port, s->node.bind);
-    } else if (e.code == ERR_CONFLICT && s->service.data_dir && in_use(s->service.data_dir)) {
+    } else if (e.code == ERR_CONFLICT && s->service.data_dir && folder_in_use(s->service.data_dir)) {
         doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is taken by the running daemon",
                     port, s->node.bind);
     } else if (e.code == ERR_IO && port && port < 1024 && geteuid()) {

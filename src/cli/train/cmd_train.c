@@ -12,6 +12,7 @@
 #include "cli/out.h"
 #include "cli/override.h"
 #include "cli/progress.h"
+#include "cli/setup.h"
 #include "cli/train/train_curve.h"
 #include "cli/train/train_page.h"
 #include "learn/ckpt.h"
@@ -63,14 +64,9 @@ struct work {
 
 static int load_traces(struct work *w, struct err *e)
 {
-    enum corpus_part part = CORPUS_ALL;
-    if (!strcmp(w->part, "train"))
-        part = CORPUS_TRAIN;
-    else if (!strcmp(w->part, "test"))
-        part = CORPUS_TEST;
-    else if (strcmp(w->part, "all") != 0)
-        return err_field(e, ERR_INVALID, "--part", "'%.40s' is not all, train or test",
-                         w->part);
+    enum corpus_part part;
+    int rc = setup_part(&part, w->part, e);
+    if (rc) return rc;
     if (w->traces.n > WORLDS_CORPORA)
         return err_field(e, ERR_FULL, "--traces", "more than %d folders", WORLDS_CORPORA);
 

@@ -52,6 +52,16 @@ void folder_close(struct folder *f)
     f->lock = -1;
 }
 
+bool folder_in_use(const char *dir)
+{
+    char path[FOLDER_PATH];
+    int fd = file_path(path, dir, "lock", NULL) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool busy = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(fd);
+    return busy;
+}
+
 /* Reads to the end, writes all of it, and puts it on the disk. */
 static int copy_bytes(int to, int from)
 {
@@ -99,7 +109,7 @@ void folder_hintless(struct folder *f, const struct log *log)
 {
     if (f->lock >= 0 && f->used && access(f->hintless, F_OK))
         folder_misses(f, log, "slot", f->hintless,
-                      "learning about viewers without a hint begins anew");
+                      "learning about viewers without a hint starts from nothing");
 }
 
 /* ---- the secret ---- */

@@ -40,6 +40,8 @@ struct folder {
 int folder_open(struct folder *f, const char *dir, struct err *e)
     __attribute__((warn_unused_result));
 void folder_close(struct folder *f);
+/* Does a daemon hold the folder's lock? */
+bool folder_in_use(const char *dir);
 
 /* Counts and logs, as this event, that a file is missing and what happens without it. */
 void folder_misses(struct folder *f, const struct log *log, const char *event,

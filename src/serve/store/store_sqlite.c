@@ -881,7 +881,7 @@ static void db_free(void *self)
     free(d);
 }
 
-/* The count goes on from what the database has. */
+/* The count continues from the number in the database. */
 static int open_count(struct db *d, struct err *e)
 {
     int rc = store_sqlite_count_select(&d->count, d->writer);

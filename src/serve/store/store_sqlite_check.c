@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -243,16 +242,12 @@ static void wal_damage(char *out, size_t size, const struct store_wal *w)
 
 /* ---- what is missing ---- */
 
-/* Does a daemon use the folder? It writes to the log while we read it. */
+/* A daemon that uses the folder writes to the log while we read it. */
 static bool in_use(const char *path)
 {
-    char lock[STORE_SQLITE_PATH];
-    path_sibling(lock, path, "lock");
-    int fd = open(lock, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    bool busy = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    close(fd);
-    return busy;
+    char dir[STORE_SQLITE_PATH];
+    path_sibling(dir, path, ".");
+    return folder_in_use(dir);
 }
 
 /* A database was here if one of these files is. (Checkpoints of added experts may come before a
@@ -403,8 +398,8 @@ struct loss_job {
     void *ctx;
 };
 
-/* To NAME.bad, or NAME.bad-2 and so on when there is one already. */
-static int loss_aside(const struct loss_job *j, const char *path, struct err *e)
+/* Renames a file to NAME.bad, or to NAME.bad-2 and so on if there is one already. */
+static int loss_keep_bad(const struct loss_job *j, const char *path, struct err *e)
 {
     if (file_size(path) < 0) return 0;
     char bad[STORE_SQLITE_PATH + 16];
@@ -412,7 +407,7 @@ static int loss_aside(const struct loss_job *j, const char *path, struct err *e)
     for (int i = 2; file_size(bad) >= 0 && i < 1000; i++)
         snprintf(bad, sizeof bad, "%s.bad-%d", path, i);
     if (rename(path, bad))
-        return err_field(e, ERR_IO, path, "cannot be moved aside: %s", strerror(errno));
+        return err_field(e, ERR_IO, path, "cannot be renamed: %s", strerror(errno));
     if (j->note) j->note(j->ctx, bad);
     return 0;
 }
@@ -426,7 +421,7 @@ static int loss_reopen(const char *path, struct err *e)
     return rc;
 }
 
-/* A copy takes the log's place: SQLite goes on with what is sound of it. */
+/* A copy takes the log's place: SQLite continues with the sound part of it. */
 static int loss_keep_log(const struct loss_job *j, const char *wal, struct err *e)
 {
     if (file_size(wal) <= 0) return 0;
@@ -434,7 +429,7 @@ static int loss_keep_log(const struct loss_job *j, const char *wal, struct err *
     snprintf(copy, sizeof copy, "%.590s.tmp", wal);
     unlink(copy); /* of a try that was cut off */
     int rc = folder_copy_file(copy, wal, e);
-    if (!rc) rc = loss_aside(j, wal, e);
+    if (!rc) rc = loss_keep_bad(j, wal, e);
     if (!rc && rename(copy, wal))
         rc = err_field(e, ERR_IO, copy, "cannot be renamed: %s", strerror(errno));
     if (rc) unlink(copy);
@@ -472,14 +467,14 @@ int store_sqlite_accept_loss(const char *path, store_sqlite_note *note, void *ct
     if (rc) return rc;
     rc = file_size(path) > 0 ? examine(&h, path, true, &why)
                              : store_sqlite_look(&seen, path, true, &why);
-    if (rc != ERR_CORRUPT) /* nothing is lost, or it cannot be told */
+    if (rc != ERR_CORRUPT) /* nothing is lost, or the check failed */
         return rc ? err_field(e, rc, why.field, "%s", why.detail) : 0;
     why = (struct err){0};
 
-    rc = loss_aside(&j, count, e);
+    rc = loss_keep_bad(&j, count, e);
     if (!rc && file_size(path) <= 0) { /* what is left of it belongs to nothing */
-        rc = loss_aside(&j, path, e);
-        if (!rc) rc = loss_aside(&j, wal, e);
+        rc = loss_keep_bad(&j, path, e);
+        if (!rc) rc = loss_keep_bad(&j, wal, e);
         unlink(shm);
         return rc ? rc : loss_reopen(path, e);
     }
@@ -491,7 +486,7 @@ int store_sqlite_accept_loss(const char *path, store_sqlite_note *note, void *ct
     unlink(shm);
     why = (struct err){0};
     if (!loss_reopen(path, &why)) return 0;
-    rc = loss_aside(&j, path, e);
+    rc = loss_keep_bad(&j, path, e);
     unlink(wal);
     unlink(shm);
     return rc ? rc : loss_reopen(path, e);
