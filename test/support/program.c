@@ -42,3 +42,30 @@ void program_expect(const char *args, int code, const char *part)
                   r.text);
     program_free(&r);
 }
+
+/* text with the folder in place of every '@' */
+static void program_in(char *buf, size_t n, const char *dir, const char *text)
+{
+    size_t used = 0;
+    buf[0] = '\0';
+    for (; *text; text++) {
+        used += (size_t)snprintf(buf + used, n - used, "%.*s", *text == '@' ? -1 : 1,
+                                 *text == '@' ? dir : text);
+        ck_assert_uint_lt(used, n);
+    }
+}
+
+struct program_result program_run_in(const char *dir, const char *args)
+{
+    char line[4096];
+    program_in(line, sizeof line, dir, args);
+    return program_run(line);
+}
+
+void program_expect_in(const char *dir, const char *args, int code, const char *part)
+{
+    char line[4096], words[1024];
+    program_in(line, sizeof line, dir, args);
+    program_in(words, sizeof words, dir, part);
+    program_expect(line, code, words);
+}

@@ -15,4 +15,8 @@ void program_free(struct program_result *r);
 /* Runs it and asserts the exit code and that `part` is in what it printed. */
 void program_expect(const char *args, int code, const char *part);
 
+/* The same with a folder: it replaces every '@' in args and part. */
+struct program_result program_run_in(const char *dir, const char *args);
+void program_expect_in(const char *dir, const char *args, int code, const char *part);
+
 #endif

@@ -39,22 +39,21 @@ START_TEST(a_run_that_fails_writes_nothing)
     char args[512];
     ck_assert_int_eq(text_write_file(tmpdir_path(dir, "r.json"), was, strlen(was), &e),
                      0);
-    snprintf(args, sizeof args,
-             "emulate --server http://127.0.0.1:1 --viewers 1 --quiet --json %s/r.json "
-             "--csv %s/r.csv",
-             dir, dir);
-    program_expect(args, OPT_EXIT_FAILED, "is `abrd serve` running?");
+    program_expect_in(
+        dir,
+        "emulate --server http://127.0.0.1:1 --viewers 1 --quiet --json @/r.json "
+        "--csv @/r.csv",
+        OPT_EXIT_FAILED, "is `abrd serve` running?");
     char *is = text_read_file(tmpdir_path(dir, "r.json"), 1000, NULL, &e);
     ck_assert_str_eq(is, was);
     free(is);
     ck_assert_int_ne(access(tmpdir_path(dir, "r.csv"), F_OK), 0);
     /* one that a signal stops shows what was played */
-    snprintf(
-        args, sizeof args,
-        "emulate --viewers 1000000 --quiet --json %s/r.json & sleep 2; kill -INT $!; "
+    program_expect_in(
+        dir,
+        "emulate --viewers 1000000 --quiet --json @/r.json & sleep 2; kill -INT $!; "
         "wait $!",
-        dir);
-    program_expect(args, OPT_EXIT_FAILED, "stopped by a signal");
+        OPT_EXIT_FAILED, "stopped by a signal");
     is = text_read_file(tmpdir_path(dir, "r.json"), 100000, NULL, &e);
     ck_assert_ptr_nonnull(strstr(is, "\"profile\": \"news\""));
     free(is);
@@ -118,15 +117,14 @@ START_TEST(learning_publishes_and_is_scored)
 {
     const char *dir = tmpdir_new();
     char args[512];
-    snprintf(args, sizeof args,
-             "emulate --kind volatile-low --links 8 --viewers 120 --learn --explore 1 "
-             "--profile news --score 3 --save %s/learned.safetensors --quiet",
-             dir);
-    program_expect(args, OPT_EXIT_DONE, "gap_closed");
+    program_expect_in(
+        dir,
+        "emulate --kind volatile-low --links 8 --viewers 120 --learn --explore 1 "
+        "--profile news --score 3 --save @/learned.safetensors --quiet",
+        OPT_EXIT_DONE, "gap_closed");
 
-    snprintf(args, sizeof args, "eval --policy moe,moe:%s/learned.safetensors --quiet",
-             dir);
-    program_expect(args, OPT_EXIT_DONE, "learned.safetensors");
+    program_expect_in(dir, "eval --policy moe,moe:@/learned.safetensors --quiet",
+                      OPT_EXIT_DONE, "learned.safetensors");
     tmpdir_remove(dir);
 }
 END_TEST
@@ -163,14 +161,13 @@ START_TEST(a_added_profile_learns_and_is_scored)
 {
     const char *dir = tmpdir_new();
     char args[512];
-    snprintf(args, sizeof args,
-             "emulate --kind volatile-low --links 8 --viewers 60 --learn --explore 1 "
-             "--mu 3,1,3 --grow sports --score 3 --save %s/grown.safetensors --quiet",
-             dir);
-    program_expect(args, OPT_EXIT_DONE, "after");
-    snprintf(args, sizeof args, "eval --policy moe,moe:%s/grown.safetensors --quiet",
-             dir);
-    program_expect(args, OPT_EXIT_DONE, "grown.safetensors");
+    program_expect_in(
+        dir,
+        "emulate --kind volatile-low --links 8 --viewers 60 --learn --explore 1 "
+        "--mu 3,1,3 --grow sports --score 3 --save @/grown.safetensors --quiet",
+        OPT_EXIT_DONE, "after");
+    program_expect_in(dir, "eval --policy moe,moe:@/grown.safetensors --quiet",
+                      OPT_EXIT_DONE, "grown.safetensors");
     program_expect("emulate --mu 3,1,3 --grow sports --save /x", OPT_EXIT_USAGE,
                    "--learn");
     tmpdir_remove(dir);
@@ -181,12 +178,12 @@ START_TEST(what_viewers_saw_is_a_page)
 {
     char args[1024], dir[64];
     snprintf(dir, sizeof dir, "%s", page_home_new());
-    snprintf(args, sizeof args,
-             "emulate --policy deploy/policy/moe.safetensors --viewers 8 --at-once 3 "
-             "--kind lte --links 2 --profile live,untagged --untagged default "
-             "--report %s/seen.html",
-             dir);
-    program_expect(args, OPT_EXIT_DONE, "levels crc");
+    program_expect_in(
+        dir,
+        "emulate --policy deploy/policy/moe.safetensors --viewers 8 --at-once 3 "
+        "--kind lte --links 2 --profile live,untagged --untagged default "
+        "--report @/seen.html",
+        OPT_EXIT_DONE, "levels crc");
     char *data = text_read_file(tmpdir_path(dir, "seen.csv"), 1 << 20, NULL, NULL);
     ck_assert_ptr_nonnull(data);
     static const char *const drawn[] = {"\ncdf,live,live,", "\ncdf,untagged,untagged,",
@@ -195,12 +192,11 @@ START_TEST(what_viewers_saw_is_a_page)
     for (int i = 0; i < 5; i++)
         ck_assert_msg(strstr(data, drawn[i]) != NULL, "%s in\n%s", drawn[i], data);
     free(data);
-    snprintf(
-        args, sizeof args,
+    program_expect_in(
+        dir,
         "emulate --policy deploy/policy/moe.safetensors --viewers 1000000 --kind lte "
-        "--links 2 --report %s/seen.html",
-        dir);
-    program_expect(args, OPT_EXIT_FAILED, "more than 10000000 chunks in total");
+        "--links 2 --report @/seen.html",
+        OPT_EXIT_FAILED, "more than 10000000 chunks in total");
     unsetenv("ABRD_HOME");
     tmpdir_remove(dir);
 }

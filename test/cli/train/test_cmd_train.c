@@ -35,26 +35,12 @@ static bool same(const char *a, const char *b)
     return equal;
 }
 
-/* text with the folder in place of every @ */
-static const char *with(char *buf, size_t n, const char *text, const char *dir)
-{
-    size_t used = 0;
-    for (; *text; text++) {
-        int got = snprintf(buf + used, n - used, "%.*s", *text == '@' ? -1 : 1,
-                           *text == '@' ? dir : text);
-        used += (size_t)got;
-        ck_assert_uint_lt(used, n);
-    }
-    return buf;
-}
-
 START_TEST(writes_policy_curve_and_rows)
 {
-    char args[1024], line[512];
+    char line[512];
     const char *dir = strdup(tmpdir_new());
-    program_expect(with(args, sizeof args,
-                        "train " SMALL "--out @/a --csv @/a.csv --json @/a.json", dir),
-                   OPT_EXIT_DONE, "documentary");
+    program_expect_in(dir, "train " SMALL "--out @/a --csv @/a.csv --json @/a.json",
+                      OPT_EXIT_DONE, "documentary");
 
     struct ckpt_meta m = {0};
     struct policy *p = ckpt_load(tmpdir_path(dir, "a"), &m, NULL, NULL, NULL);
@@ -73,12 +59,10 @@ START_TEST(writes_policy_curve_and_rows)
     ck_assert_int_ne(access(tmpdir_path(dir, "a.part"), F_OK), 0);
 
     /* another seed, another policy; another number of threads, the same one */
-    program_expect(
-        with(args, sizeof args, "train " SMALL "--seed 4 --out @/b --quiet", dir),
-        OPT_EXIT_DONE, "");
-    program_expect(
-        with(args, sizeof args, "train " SMALL "--threads 3 --out @/c --quiet", dir),
-        OPT_EXIT_DONE, "");
+    program_expect_in(dir, "train " SMALL "--seed 4 --out @/b --quiet", OPT_EXIT_DONE,
+                      "");
+    program_expect_in(dir, "train " SMALL "--threads 3 --out @/c --quiet", OPT_EXIT_DONE,
+                      "");
     ck_assert(!same(tmpdir_path(dir, "a"), tmpdir_path(dir, "b")));
     ck_assert(same(tmpdir_path(dir, "a"), tmpdir_path(dir, "c")));
     tmpdir_remove(dir);
@@ -93,22 +77,21 @@ START_TEST(resumes_after_ctrl_c)
     static const char *const presets[] = {
         "--preset paper --variant pamoe --steps 60000",
         "--preset tuned --variant pamoe --steps 98304 --threads 2"};
-    char args[1024], fmt[512];
+    char fmt[512];
     const char *dir = strdup(tmpdir_new());
     for (int i = 0; i < 2; i++) {
         snprintf(fmt, sizeof fmt, "train %s --quiet --out @/whole", presets[i]);
-        program_expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "");
+        program_expect_in(dir, fmt, OPT_EXIT_DONE, "");
         /* the program's own pid waits in the background of the shell that runs it */
         snprintf(fmt, sizeof fmt,
                  "train %s --quiet --out @/half --checkpoint-every 0.001 & "
                  "while ! [ -f @/half.part ] && kill -0 $! 2>/dev/null; do :; done; "
                  "kill -INT $!; wait $!",
                  presets[i]);
-        program_expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "resume with");
+        program_expect_in(dir, fmt, OPT_EXIT_DONE, "resume with");
         ck_assert_int_ne(access(tmpdir_path(dir, "half"), F_OK), 0);
-        program_expect(with(args, sizeof args,
-                            "train --resume @/half.part --out @/half --quiet", dir),
-                       OPT_EXIT_DONE, "score it with");
+        program_expect_in(dir, "train --resume @/half.part --out @/half --quiet",
+                          OPT_EXIT_DONE, "score it with");
         ck_assert(same(tmpdir_path(dir, "whole"), tmpdir_path(dir, "half")));
         unlink(tmpdir_path(dir, "half"));
     }
@@ -142,31 +125,28 @@ static char *steady_of(const char *dir, const char *name)
  * has a head of its own. */
 START_TEST(a_curve_outlives_kill)
 {
-    char args[1024];
     const char *dir = strdup(tmpdir_new());
     static const char run[] =
         "train --preset paper --variant pamoe --steps 120000 --quiet ";
     char fmt[512];
     snprintf(fmt, sizeof fmt, "%s--out @/whole --csv @/whole.csv", run);
-    program_expect(with(args, sizeof args, fmt, dir), OPT_EXIT_DONE, "");
+    program_expect_in(dir, fmt, OPT_EXIT_DONE, "");
     snprintf(fmt, sizeof fmt,
              "%s--out @/half --csv @/half.csv --checkpoint-every 0.05 & "
              "while ! [ -f @/half.part ] && kill -0 $! 2>/dev/null; do :; done; "
              "sleep 0.02; kill -KILL $!; wait $!; cp @/half.part @/new.part",
              run);
-    struct program_result killed = program_run(with(args, sizeof args, fmt, dir));
+    struct program_result killed = program_run_in(dir, fmt);
     program_free(&killed);
-    program_expect(
-        with(args, sizeof args,
-             "train --resume @/half.part --out @/half --csv @/half.csv --quiet", dir),
-        OPT_EXIT_DONE, "");
+    program_expect_in(dir,
+                      "train --resume @/half.part --out @/half --csv @/half.csv --quiet",
+                      OPT_EXIT_DONE, "");
     char *whole = steady_of(dir, "whole.csv"), *half = steady_of(dir, "half.csv");
     ck_assert_msg(strcmp(half, whole) == 0, "other rows than in one go");
     free(half);
-    program_expect(with(args, sizeof args,
-                        "train --resume @/new.part --out @/new --csv @/new.csv --quiet",
-                        dir),
-                   OPT_EXIT_DONE, "");
+    program_expect_in(dir,
+                      "train --resume @/new.part --out @/new --csv @/new.csv --quiet",
+                      OPT_EXIT_DONE, "");
     half = steady_of(dir, "new.csv");
     ck_assert_int_eq(strncmp(half, whole, strcspn(whole, "\n") + 1), 0);
     free(half);
@@ -178,18 +158,14 @@ END_TEST
 
 START_TEST(how_to_go_on_names_every_file)
 {
-    char args[1024];
     const char *dir = strdup(page_home_new());
-    program_expect(with(args, sizeof args,
-                        "train " SMALL
-                        "--steps 10000000 --quiet --out @/c --csv @/c.csv --json "
-                        "@/c.json --report @/c.html --checkpoint-every 0.001 & while ! [ "
-                        "-f @/c.part ] "
-                        "&& kill -0 $! 2>/dev/null; do :; done; kill -INT $!; wait $!",
-                        dir),
-                   OPT_EXIT_DONE,
-                   with((char[512]){0}, 512,
-                        " --csv @/c.csv --json @/c.json --report @/c.html\n", dir));
+    program_expect_in(
+        dir,
+        "train " SMALL "--steps 10000000 --quiet --out @/c --csv @/c.csv --json "
+        "@/c.json --report @/c.html --checkpoint-every 0.001 & while ! [ "
+        "-f @/c.part ] "
+        "&& kill -0 $! 2>/dev/null; do :; done; kill -INT $!; wait $!",
+        OPT_EXIT_DONE, " --csv @/c.csv --json @/c.json --report @/c.html\n");
     tmpdir_remove(dir);
     free((void *)dir);
 }
@@ -197,11 +173,10 @@ END_TEST
 
 START_TEST(the_curve_on_standard_output)
 {
-    char args[1024], line[512];
+    char line[512];
     const char *dir = strdup(tmpdir_new());
-    program_expect(with(args, sizeof args,
-                        "train " SMALL "--quiet --out @/a --csv - > @/a.csv", dir),
-                   OPT_EXIT_DONE, "score it with");
+    program_expect_in(dir, "train " SMALL "--quiet --out @/a --csv - > @/a.csv",
+                      OPT_EXIT_DONE, "score it with");
     ck_assert_int_ne(access("-", F_OK), 0);
     FILE *f = fopen(tmpdir_path(dir, "a.csv"), "r");
     int rows = 0, columns = 0;
@@ -214,8 +189,8 @@ START_TEST(the_curve_on_standard_output)
     }
     fclose(f);
     ck_assert_int_eq(rows, 1 + 10);
-    program_expect(with(args, sizeof args, "train --out @/b --csv - --json -", dir),
-                   OPT_EXIT_USAGE, "cannot both be -");
+    program_expect_in(dir, "train --out @/b --csv - --json -", OPT_EXIT_USAGE,
+                      "cannot both be -");
     tmpdir_remove(dir);
     free((void *)dir);
 }
@@ -223,26 +198,21 @@ END_TEST
 
 START_TEST(resuming_something_else_is_refused)
 {
-    char args[1024];
     const char *dir = strdup(tmpdir_new());
-    program_expect(with(args, sizeof args, "train " SMALL "--quiet --out @/a", dir),
-                   OPT_EXIT_DONE, "");
-    program_expect(with(args, sizeof args, "train --resume @/a --out @/b", dir),
-                   OPT_EXIT_FAILED, "finished policy");
-    program_expect(with(args, sizeof args, "train --resume @/none --out @/b", dir),
-                   OPT_EXIT_FAILED, "none");
+    program_expect_in(dir, "train " SMALL "--quiet --out @/a", OPT_EXIT_DONE, "");
+    program_expect_in(dir, "train --resume @/a --out @/b", OPT_EXIT_FAILED,
+                      "finished policy");
+    program_expect_in(dir, "train --resume @/none --out @/b", OPT_EXIT_FAILED, "none");
 
-    program_expect(
-        with(args, sizeof args,
-             "train " SMALL "--steps 10000000 --quiet --out @/c --checkpoint-every "
-             "0.001 & while ! [ -f @/c.part ] && kill -0 $! 2>/dev/null; do :; done; "
-             "kill -INT $!; wait $!",
-             dir),
+    program_expect_in(
+        dir,
+        "train " SMALL "--steps 10000000 --quiet --out @/c --checkpoint-every "
+        "0.001 & while ! [ -f @/c.part ] && kill -0 $! 2>/dev/null; do :; done; "
+        "kill -INT $!; wait $!",
         OPT_EXIT_DONE, "resume with");
-    program_expect(with(args, sizeof args,
-                        "train --resume @/c.part --traces test/golden/traces --out @/d",
-                        dir),
-                   OPT_EXIT_FAILED, "traces_crc32");
+    program_expect_in(dir,
+                      "train --resume @/c.part --traces test/golden/traces --out @/d",
+                      OPT_EXIT_FAILED, "traces_crc32");
     tmpdir_remove(dir);
     free((void *)dir);
 }
@@ -251,11 +221,9 @@ END_TEST
 /* The changes are in the file; a run that goes on takes them from there. */
 START_TEST(changes_of_the_recipe_are_kept)
 {
-    char args[1024];
     const char *dir = strdup(tmpdir_new());
-    program_expect(
-        with(args, sizeof args,
-             "train " SMALL "--experts 1 --hidden 24 --lr 2e-4 --quiet --out @/a", dir),
+    program_expect_in(
+        dir, "train " SMALL "--experts 1 --hidden 24 --lr 2e-4 --quiet --out @/a",
         OPT_EXIT_DONE, "");
     struct ckpt_meta m = {0};
     struct policy *p = ckpt_load(tmpdir_path(dir, "a"), &m, NULL, NULL, NULL);
@@ -267,24 +235,21 @@ START_TEST(changes_of_the_recipe_are_kept)
     ck_assert_int_eq(p->cfg.route, MIX_SINGLE);
     policy_free(p);
 
-    program_expect(
-        with(args, sizeof args,
-             "train --steps 20000000 --envs 4 --rollout 32 --minibatch 64 --no-tutor "
-             "--no-hint --links 20 --quiet --out @/c --checkpoint-every 0.001 & while ! "
-             "[ -f @/c.part ] && kill -0 $! 2>/dev/null; do :; done; kill -INT $!; "
-             "wait $!",
-             dir),
+    program_expect_in(
+        dir,
+        "train --steps 20000000 --envs 4 --rollout 32 --minibatch 64 --no-tutor "
+        "--no-hint --links 20 --quiet --out @/c --checkpoint-every 0.001 & while ! "
+        "[ -f @/c.part ] && kill -0 $! 2>/dev/null; do :; done; kill -INT $!; "
+        "wait $!",
         OPT_EXIT_DONE, "resume with");
-    program_expect(with(args, sizeof args,
-                        "train --resume @/c.part --gamma 0.9 --out @/c --quiet", dir),
-                   OPT_EXIT_FAILED, "not with the changes of this command line");
+    program_expect_in(dir, "train --resume @/c.part --gamma 0.9 --out @/c --quiet",
+                      OPT_EXIT_FAILED, "not with the changes of this command line");
     ck_assert_int_eq(rename(tmpdir_path(dir, "c.part"), tmpdir_path(dir, "d.part")), 0);
-    program_expect(with(args, sizeof args,
-                        "train --resume @/d.part --quiet --out @/c --checkpoint-every "
-                        "0.001 & pid=$!; while ! [ -f @/c.part ] && "
-                        "kill -0 $pid 2>/dev/null; do :; done; kill -INT $pid; wait $pid",
-                        dir),
-                   OPT_EXIT_DONE, "resume with");
+    program_expect_in(dir,
+                      "train --resume @/d.part --quiet --out @/c --checkpoint-every "
+                      "0.001 & pid=$!; while ! [ -f @/c.part ] && "
+                      "kill -0 $pid 2>/dev/null; do :; done; kill -INT $pid; wait $pid",
+                      OPT_EXIT_DONE, "resume with");
     tmpdir_remove(dir);
     free((void *)dir);
 }
@@ -295,72 +260,48 @@ END_TEST
 START_TEST(students_have_teachers)
 {
 #define TUNED "train --envs 8 --rollout 32 --minibatch 64 --links 20 --ladders 4 --quiet "
-    char args[1024];
     const char *dir = strdup(tmpdir_new());
-    program_expect(with(args, sizeof args, TUNED "--steps 2048 --out @/a", dir), 0, "");
-    program_expect(
-        with(args, sizeof args, TUNED "--steps 2048 --seed 2 --hidden 24 --out @/b", dir),
-        0, "");
-    program_expect(with(args, sizeof args,
-                        TUNED "--steps 16384 --teacher @/a,@/b --out @/whole", dir),
-                   0, "");
+    program_expect_in(dir, TUNED "--steps 2048 --out @/a", 0, "");
+    program_expect_in(dir, TUNED "--steps 2048 --seed 2 --hidden 24 --out @/b", 0, "");
+    program_expect_in(dir, TUNED "--steps 16384 --teacher @/a,@/b --out @/whole", 0, "");
     struct ckpt_meta m = {0};
     struct policy *p = ckpt_load(tmpdir_path(dir, "whole"), &m, NULL, NULL, NULL);
     ck_assert_ptr_nonnull(p);
     ck_assert_str_eq(ckpt_meta_get(&m, "teachers"), "2");
     ck_assert_uint_eq(strlen(ckpt_meta_get(&m, "teachers_crc32")), 8);
     policy_free(p);
-    program_expect(with(args, sizeof args, TUNED "--steps 16384 --out @/alone", dir), 0,
-                   "");
+    program_expect_in(dir, TUNED "--steps 16384 --out @/alone", 0, "");
     ck_assert(!same(tmpdir_path(dir, "whole"), tmpdir_path(dir, "alone")));
 
-    program_expect(with(args, sizeof args,
-                        TUNED
-                        "--steps 16384 --teacher @/a,@/b --out @/half "
-                        "--checkpoint-every 0.001 & "
-                        "while ! [ -f @/half.part ] && kill -0 $! 2>/dev/null; do :; "
-                        "done; kill -INT $!; wait $!",
-                        dir),
-                   0, "--teacher");
-    program_expect(with(args, sizeof args,
-                        "train --resume @/half.part --teacher @/a --out @/half", dir),
-                   OPT_EXIT_FAILED, "teachers_crc32");
-    program_expect(
-        with(args, sizeof args, "train --resume @/half.part --out @/half", dir),
-        OPT_EXIT_FAILED, "teachers_crc32");
-    program_expect(
-        with(args, sizeof args,
-             "train --resume @/half.part --quiet --teacher @/a,@/b --out @/half", dir),
-        0, "");
+    program_expect_in(dir,
+                      TUNED "--steps 16384 --teacher @/a,@/b --out @/half "
+                            "--checkpoint-every 0.001 & "
+                            "while ! [ -f @/half.part ] && kill -0 $! 2>/dev/null; do :; "
+                            "done; kill -INT $!; wait $!",
+                      0, "--teacher");
+    program_expect_in(dir, "train --resume @/half.part --teacher @/a --out @/half",
+                      OPT_EXIT_FAILED, "teachers_crc32");
+    program_expect_in(dir, "train --resume @/half.part --out @/half", OPT_EXIT_FAILED,
+                      "teachers_crc32");
+    program_expect_in(
+        dir, "train --resume @/half.part --quiet --teacher @/a,@/b --out @/half", 0, "");
     ck_assert(same(tmpdir_path(dir, "whole"), tmpdir_path(dir, "half")));
 
-    program_expect(
-        with(args, sizeof args, TUNED "--advice .9 --teacher @/a --out @/c", dir),
-        OPT_EXIT_FAILED, "cannot be combined with --advice");
+    program_expect_in(dir, TUNED "--advice .9 --teacher @/a --out @/c", OPT_EXIT_FAILED,
+                      "cannot be combined with --advice");
 
     /* specialists know what they teach */
-    program_expect(
-        with(args, sizeof args, TUNED "--steps 2048 --profile news --out @/news", dir), 0,
-        "");
-    program_expect(
-        with(args, sizeof args, TUNED "--steps 2048 --teacher @/a,@/news --out @/c", dir),
-        0, "");
-    program_expect(
-        with(args, sizeof args, TUNED "--steps 2048 --profile drawn --out @/drawn", dir),
-        0, "drawn weights");
-    program_expect(with(args, sizeof args,
-                        TUNED "--steps 2048 --teacher @/a,@/drawn --out @/c", dir),
-                   0, "");
-    program_expect(with(args, sizeof args,
-                        TUNED "--steps 2048 --profile live --teacher @/news --out @/c",
-                        dir),
-                   OPT_EXIT_FAILED, "was trained for news, the student is not");
+    program_expect_in(dir, TUNED "--steps 2048 --profile news --out @/news", 0, "");
+    program_expect_in(dir, TUNED "--steps 2048 --teacher @/a,@/news --out @/c", 0, "");
+    program_expect_in(dir, TUNED "--steps 2048 --profile drawn --out @/drawn", 0,
+                      "drawn weights");
+    program_expect_in(dir, TUNED "--steps 2048 --teacher @/a,@/drawn --out @/c", 0, "");
+    program_expect_in(dir, TUNED "--steps 2048 --profile live --teacher @/news --out @/c",
+                      OPT_EXIT_FAILED, "was trained for news, the student is not");
 
-    program_expect(
-        with(args, sizeof args, TUNED "--no-hint --teacher @/a --out @/c", dir),
-        OPT_EXIT_FAILED, "a teacher must see what its student sees");
-    program_expect(with(args, sizeof args, TUNED "--teacher @/none --out @/c", dir),
-                   OPT_EXIT_FAILED, "none");
+    program_expect_in(dir, TUNED "--no-hint --teacher @/a --out @/c", OPT_EXIT_FAILED,
+                      "a teacher must see what its student sees");
+    program_expect_in(dir, TUNED "--teacher @/none --out @/c", OPT_EXIT_FAILED, "none");
     tmpdir_remove(dir);
     free((void *)dir);
 }
@@ -387,13 +328,10 @@ END_TEST
  * layout alone. */
 START_TEST(begins_with_other_weights)
 {
-    char args[1024];
     const char *dir = strdup(tmpdir_new());
-    program_expect(with(args, sizeof args, TUNED "--steps 2048 --out @/a", dir), 0, "");
-    program_expect(with(args, sizeof args,
-                        TUNED "--steps 256 --lr 0,0 --noise 0 --start @/a --out @/same",
-                        dir),
-                   0, "");
+    program_expect_in(dir, TUNED "--steps 2048 --out @/a", 0, "");
+    program_expect_in(
+        dir, TUNED "--steps 256 --lr 0,0 --noise 0 --start @/a --out @/same", 0, "");
     ck_assert(same(tmpdir_path(dir, "a"), tmpdir_path(dir, "same")));
     struct ckpt_meta m = {0};
     struct policy *p = load(tmpdir_path(dir, "a"));
@@ -403,15 +341,12 @@ START_TEST(begins_with_other_weights)
     policy_free(ckpt_load(tmpdir_path(dir, "same"), &m, NULL, NULL, NULL));
     ck_assert_str_eq(ckpt_meta_get(&m, "start_crc32"), crc);
 
-    program_expect(with(args, sizeof args,
-                        TUNED "--steps 256 --hidden 24 --start @/a --out @/b", dir),
-                   OPT_EXIT_FAILED, "has other networks");
-    program_expect(
-        with(args, sizeof args, TUNED "--steps 256 --no-hint --start @/a --out @/b", dir),
-        OPT_EXIT_FAILED, "observes layout full, this run observes blind");
-    program_expect(
-        with(args, sizeof args, TUNED "--steps 256 --start @/none --out @/b", dir),
-        OPT_EXIT_FAILED, "none");
+    program_expect_in(dir, TUNED "--steps 256 --hidden 24 --start @/a --out @/b",
+                      OPT_EXIT_FAILED, "has other networks");
+    program_expect_in(dir, TUNED "--steps 256 --no-hint --start @/a --out @/b",
+                      OPT_EXIT_FAILED, "observes layout full, this run observes blind");
+    program_expect_in(dir, TUNED "--steps 256 --start @/none --out @/b", OPT_EXIT_FAILED,
+                      "none");
     tmpdir_remove(dir);
     free((void *)dir);
 }
@@ -419,11 +354,8 @@ END_TEST
 
 START_TEST(the_curves_are_a_page)
 {
-    char args[1024];
     const char *dir = strdup(page_home_new());
-    program_expect(with(args, sizeof args,
-                        TUNED "--steps 1024 --report @/curves.html --out @/p", dir),
-                   0, "");
+    program_expect_in(dir, TUNED "--steps 1024 --report @/curves.html --out @/p", 0, "");
     char *data = text_read_file(tmpdir_path(dir, "curves.csv"), 1 << 20, NULL, NULL);
     ck_assert_ptr_nonnull(data);
     static const char *const drawn[] = {"\nreward,,news,", "\nlearning,entropy,entropy,",
@@ -432,9 +364,8 @@ START_TEST(the_curves_are_a_page)
     for (int i = 0; i < 4; i++)
         ck_assert_msg(strstr(data, drawn[i]) != NULL, "%s in\n%s", drawn[i], data);
     free(data);
-    program_expect(
-        with(args, sizeof args, TUNED "--steps 256 --report x.pdf --out @/q", dir),
-        OPT_EXIT_FAILED, "is not NAME.html");
+    program_expect_in(dir, TUNED "--steps 256 --report x.pdf --out @/q", OPT_EXIT_FAILED,
+                      "is not NAME.html");
     unsetenv("ABRD_HOME");
     tmpdir_remove(dir);
     free((void *)dir);
