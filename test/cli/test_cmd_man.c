@@ -1,4 +1,4 @@
-/* The manual pages tell of every command what its --help-all tells. */
+/* The manual page of every command has what its --help-all has. */
 #include "cli/opt.h"
 #include "support/program.h"
 

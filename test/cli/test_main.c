@@ -1,4 +1,4 @@
-/* The frame of the program, tried from outside: build/<mode>/abrd beside this runner. */
+/* The frame of the program, tried from outside: build/<mode>/abrd next to this runner. */
 #include "cli/opt.h"
 #include "support/program.h"
 

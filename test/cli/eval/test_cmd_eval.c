@@ -36,7 +36,7 @@ START_TEST(table_has_a_row_per_policy_and_profile)
 }
 END_TEST
 
-/* What nobody asked for is abrd's own policy, too; without its file the others are scored. */
+/* The default includes abrd's own policy; without its file the other policies are scored. */
 START_TEST(without_options_the_shipped_policy_is_scored)
 {
     struct program_result r = program_run("eval " GOLDEN " 2> /dev/null");

@@ -118,7 +118,7 @@ START_TEST(stores)
                0600);
     expect("store", DOCTOR_FAIL, "restore a backup");
 
-    /* gone, but for what says that it was there; given up, a start begins anew */
+    /* the database is gone, but its count is there; given up, a start begins with an empty store */
     unlink(cfg.path);
     expect("store", DOCTOR_FAIL, "is missing, but it had 1 commits with 1 records");
     doctor_accept_loss(&r, &s);

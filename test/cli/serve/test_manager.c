@@ -39,7 +39,7 @@ static void end(void)
     tmpdir_remove(dir);
 }
 
-/* What was told next, but for what `passed_over` begins with. */
+/* The next message, without those that begin with `passed_over`. */
 static void told(const char *begins, const char *passed_over)
 {
     char text[512];
@@ -183,7 +183,7 @@ START_TEST(a_daemon_under_a_manager)
     told("STOPPING=1", "WATCHDOG=1");
     ends(pid, 0);
 
-    int between = ask(port); /* the manager holds the port: nobody is refused */
+    int between = ask(port); /* the manager holds the port: no client is refused */
     pid = start(listening, "2000000");
     told(ready, NULL);
     healthy(between);

@@ -108,7 +108,7 @@ static char *text_of(const char *dir, const char *name)
     return text;
 }
 
-/* Without the two columns on routes that an update changed: those are of a sample that begins anew. */
+/* Without the two columns on routes that an update changed: their sample starts again with a run. */
 static char *steady_of(const char *dir, const char *name)
 {
     char *text = text_of(dir, name), *to = text;
@@ -218,7 +218,7 @@ START_TEST(resuming_something_else_is_refused)
 }
 END_TEST
 
-/* The changes are in the file; a run that goes on takes them from there. */
+/* The changes are in the file; a resumed run takes them from there. */
 START_TEST(changes_of_the_recipe_are_kept)
 {
     const char *dir = strdup(tmpdir_new());

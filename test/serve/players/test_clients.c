@@ -65,7 +65,7 @@ END_TEST
 START_TEST(who_comes_too_late_changes_nothing)
 {
     int mine = 7, old;
-    ck_assert(!clients_put(c, key_of("a"), &mine, 5)); /* nobody is there any more */
+    ck_assert(!clients_put(c, key_of("a"), &mine, 5)); /* the entry is gone */
     put("a", 1);
     ck_assert(!clients_put(c, key_of("a"), &mine, 0)); /* somebody is, already */
     uint64_t since = clients_get(&old, c, key_of("a"));
@@ -73,7 +73,7 @@ START_TEST(who_comes_too_late_changes_nothing)
     ck_assert(!clients_put(c, key_of("a"), &mine, since));
     ck_assert(!clients_forget(c, key_of("a"), since));
     ck_assert_int_eq(get("a"), 2);
-    /* nor is one who came anew the one who was known before */
+    /* a client that came back is not the entry from before */
     since = clients_get(&old, c, key_of("a"));
     forget("a");
     put("a", 3);

@@ -115,7 +115,7 @@ START_TEST(what_changes_is_read_again)
     ck_assert_int_eq(learn("a/m.mpd", mpd("$Number$", 1, 4, 1500)), 0);
     ck_assert_int_eq(top_of("a/1", 300), 1500);
     ck_assert_int_eq((int)contents_video(held)->ladder_kbps[1],
-                     1000); /* who has it keeps it */
+                     1000); /* a user keeps it */
     contents_put(c, held);
 }
 END_TEST
@@ -139,7 +139,7 @@ START_TEST(what_is_not_understood_is_told_once)
 }
 END_TEST
 
-/* One file with all chunks, or sizes that are told: names say nothing. */
+/* One file with all chunks, or sizes in the manifest: names are of no use. */
 START_TEST(names_that_tell_nothing)
 {
     ck_assert_int_eq(

@@ -25,7 +25,7 @@ START_TEST(carries_is_the_integral)
     ck_assert_double_eq_tol(media_carries(t, 1.2, 1.8), 0, 1e-3);
     ck_assert_double_eq_tol(media_carries(t, 1.5, 3), .5e6, 1e-3);
     ck_assert_double_eq_tol(media_carries(t, 0, 4), 2e6, 1e-3);
-    /* it begins anew: 2e6 bytes every 4 s */
+    /* it repeats: 2e6 bytes every 4 s */
     ck_assert_double_eq_tol(media_carries(t, 3.5, 4.5), .25e6 + .5e6, 1e-3);
     ck_assert_double_eq_tol(media_carries(t, .25, 12.25), 6e6, 1e-3);
     ck_assert_double_eq_tol(media_carries(t, 4, 4), 0, 1e-9);
@@ -84,7 +84,7 @@ START_TEST(requests_share_a_link)
     ck_assert_int_eq(media_link_allow(&l, .5, 300000), 200000);
     ck_assert_int_eq(media_link_allow(&l, .5, 300000), 0);
     media_link_end(&l);
-    /* the other one goes on with what the link earns */
+    /* the other request continues with what the link earns */
     ck_assert_int_eq(media_link_allow(&l, .625, 300000), 125000);
     media_link_end(&l);
     trace_free(t);

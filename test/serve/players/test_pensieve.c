@@ -118,7 +118,7 @@ START_TEST(a_video_begun_anew_is_another_session)
     ck_assert_int_eq(ask("a", post(5)), 0); /* a gap is none */
     ck_assert_int_eq(ask("a", post(4)), 1);
     struct pensieve_post in = post(6);
-    in.stalled_s = 0; /* the sum begins anew, so does the video */
+    in.stalled_s = 0; /* the sum starts again, and so does the video */
     ck_assert_int_eq(ask("a", in), 1);
     /* and chunk 0 with other numbers */
     ck_assert_int_eq(open_then_ask("b", post(0)), 0);

@@ -1,5 +1,4 @@
-/* Players by what they tell of themselves; with a real one in test/web, over HTTP in
- * test/http/cmcd.mjs. */
+/* Players by their CMCD reports. test/web has real players, test/http/cmcd.mjs the way over HTTP. */
 #include "serve/players/steer.h"
 
 #include <check.h>
@@ -350,7 +349,7 @@ START_TEST(another_video_is_another_session)
     ck_assert_ptr_nonnull(other);
     expect_sessions("sid=\"a\",cid=\"film\",ot=v,br=750,bl=0", "750-1.m4s", 1);
     struct steer_told first = told;
-    video = other; /* sound tells nothing of which */
+    video = other; /* audio does not say which video */
     expect_sessions("sid=\"a\",cid=\"film\",ot=a,br=64,bl=0", "audio-1.m4s", 1);
     expect_sessions("sid=\"a\",cid=\"film\",ot=v,br=200,bl=0", "200-1.m4s", 2);
     ck_assert_double_le(told.max_kbps, 400);
@@ -394,7 +393,7 @@ START_TEST(the_last_byte_of_the_last_chunk_is_the_end)
     ck_assert_double_eq(h.steps[h.n - 1].download_s, 4);
     service_history_free(&h);
 
-    /* what else he fetches opens no session, pictures do */
+    /* other segments open no session, video does */
     ck_assert_int_eq(ask("sid=\"a\",ot=a,br=64", "audio-8.m4s", 10), 0);
     struct cmcd c = tells("sid=\"a\",e=ps,sta=e");
     ck_assert_int_eq(steer_event(players, f.service, &c, 11, &e), 0);

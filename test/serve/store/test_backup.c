@@ -132,7 +132,7 @@ START_TEST(all_that_a_start_needs)
 }
 END_TEST
 
-/* What waits for the bus is sent by the node that has it; the copy is of another. */
+/* The old node sends what waits for the bus; the copy is a new node. */
 START_TEST(a_copy_is_another_maker)
 {
     const struct bus_envelope envelope[] = {{.number = 0, .bytes = "whoiswho", .n = 8},
@@ -206,7 +206,7 @@ START_TEST(damage_is_not_passed_on)
 }
 END_TEST
 
-/* In the midst of the copy: a session, a profile that grows, somebody who has had enough. */
+/* During the copy: a session, a profile that gets experts, an operator who gives up. */
 static bool meanwhile(void *ctx, double share)
 {
     int *calls = ctx;

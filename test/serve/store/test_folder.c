@@ -91,7 +91,7 @@ START_TEST(the_newest_sound_weights_win)
     fputs(text, file);
     fclose(file);
     ck_assert_uint_eq(begins_with(&f, NULL), 6);
-    ck_assert_int_eq(access(bad, R_OK), 0); /* put aside, not deleted */
+    ck_assert_int_eq(access(bad, R_OK), 0); /* renamed, not deleted */
     ck_assert_int_ne(access(f.policy, R_OK), 0);
     ck_assert_int_eq(truncate(prev, 50), 0);
     ck_assert_uint_eq(begins_with(&f, NULL), 1);

@@ -1,4 +1,4 @@
-/* What a kill leaves of a store, damaged in every way: nothing is lost, or it is said how much. */
+/* The files that a kill leaves, damaged in every way: nothing is lost, or the refusal says how much. */
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -130,7 +130,7 @@ static void write_commit(struct store *s, uint32_t i)
     ck_assert_int_eq(s->write(s->self, r, PER_COMMIT, NULL), 0);
 }
 
-/* COMMITS of them; after `moved` the log was moved into the database, so that it began anew: behind
+/* COMMITS of them; after `moved` the log was moved into the database, so that it starts again: behind
  * its frames are those of before. */
 static void make_killed(const char *folder, uint32_t moved)
 {
@@ -333,7 +333,7 @@ static void torn_tail_no_count(void)
 
 enum { FIRST, MIDDLE, LAST, LOG, CUT };
 
-/* says: what a refusal has beside the remedy; NULL: everything is there. damage NULL: in a
+/* says: what a refusal has besides the remedy; NULL: everything is there. damage NULL: in a
  * frame of the log, or in the log, a bit flips in the byte `at`, or it is cut there. */
 static const struct {
     const char *name;

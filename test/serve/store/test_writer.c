@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-/* A store in memory that can be told to fail. */
+/* A store in memory that fails on demand. */
 struct fake {
     pthread_mutex_t lock; /* of all below */
     int written, batches, refused;
@@ -146,7 +146,8 @@ static void tighten(struct fake *f, bool tight)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* What was taken is written; nothing more is taken until there is room, which nobody has to ask for. */
+/* What was accepted is written; nothing more is accepted until there is room, which the thread finds
+ * by itself. */
 START_TEST(a_store_without_room_for_more_takes_no_more)
 {
     struct fake f;
