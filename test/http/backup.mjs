@@ -32,7 +32,7 @@ await test('a copy is made while viewers play and weights are learned', async ()
     assert.deepEqual(readdirSync(to).filter(f => !f.endsWith('.prev')).sort(),
         ['abrd.db', 'grown-sports.safetensors', 'policy.safetensors', 'secret', 'untagged.state']);
     assert.equal(statSync(to).mode & 0o777, 0o700);
-    await assert.rejects(run(ABRD, ['backup', data, to]), /is there already/);
+    await assert.rejects(run(ABRD, ['backup', data, to]), /exists and cannot be replaced/);
 });
 
 await test('viewers did not notice, and the copy is of that moment', async () => {
