@@ -213,9 +213,17 @@ static int again(struct viewer *v)
         v->session[0] = '\0';
         return 200;
     }
+    if (status != 200) return status;
+    /* a decision that may have been lost may have been made again: this answer counts from now on,
+     * also if the next kill comes before another one */
     int level = (int)number(client_body(&v->client), "\"level\":");
-    if (status == 200 && owed(v->chaos, v->answered_at) && level != v->level)
-        count(v->chaos, &v->chaos->other_answers);
+    if (owed(v->chaos, v->answered_at)) {
+        if (level != v->level) count(v->chaos, &v->chaos->other_answers);
+    } else if (level != v->level) {
+        heard(v);
+    } else {
+        v->answered_at = clock_mono();
+    }
     return status;
 }
 
