@@ -64,12 +64,12 @@ int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_
         if (!is_bar(d->policies->item[p])) judged[n++] = d->policies->item[p];
 
     struct eval_sampled_cfg c = {.n = d->n,
-                          .seed = d->seed,
-                          .utility = d->utility,
-                          .policies = judged,
-                          .n_policies = n,
-                          .bars = BARS,
-                          .n_bars = N_BARS};
+                                 .seed = d->seed,
+                                 .utility = d->utility,
+                                 .policies = judged,
+                                 .n_policies = n,
+                                 .bars = BARS,
+                                 .n_bars = N_BARS};
     struct eval_sampled result[FIELD_LIST_MAX];
     int rc = eval_sampled_run(result, &c, ctx, d->corpus, d->video, cfg, e);
     if (rc) return rc;

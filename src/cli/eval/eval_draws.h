@@ -14,7 +14,8 @@ struct eval_draws {
     int n, worst; /* draws; rows of the worst per policy */
     uint64_t seed;
     enum qoe_utility utility;
-    const struct field_list *policies; /* buffer, bola and mpc among them are not judged */
+    const struct field_list
+        *policies; /* buffer, bola and mpc among them are not judged */
     const struct corpus *corpus;
     const struct video *video;
 };

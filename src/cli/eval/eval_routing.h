@@ -15,7 +15,7 @@
 
 struct eval_routing {
     const struct field_list *policies; /* moe or moe:FILE */
-    const char *shipped;             /* the file of plain moe; may be NULL */
+    const char *shipped;               /* the file of plain moe; may be NULL */
     const struct setup_profile *profiles;
     int n_profiles;
     struct emu_cfg emu;

@@ -175,7 +175,9 @@ void doctor_accept_loss(struct doctor_report *out, const struct serve_options *s
     *out = (struct doctor_report){0};
     struct err e = {0};
     struct folder f = {.lock = -1};
-    int rc = s->service.data_dir ? 0 : err_set(&e, ERR_INVALID, "name the folder with --data DIR");
+    int rc = s->service.data_dir
+                 ? 0
+                 : err_set(&e, ERR_INVALID, "name the folder with --data DIR");
     struct stat st;
     if (!rc && stat(s->service.data_dir, &st))
         rc = err_field(&e, ERR_ABSENT, s->service.data_dir, "%s", strerror(errno));
@@ -352,7 +354,8 @@ static void check_port(struct doctor_report *out, const struct serve_options *s)
     if (fd >= 0) {
         close(fd);
         doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is free", port, s->node.bind);
-    } else if (e.code == ERR_CONFLICT && s->service.data_dir && folder_in_use(s->service.data_dir)) {
+    } else if (e.code == ERR_CONFLICT && s->service.data_dir &&
+               folder_in_use(s->service.data_dir)) {
         doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is taken by the running daemon",
                     port, s->node.bind);
     } else if (e.code == ERR_IO && port && port < 1024 && geteuid()) {
@@ -464,7 +467,8 @@ static void check_bus_stream(struct doctor_report *out, const struct bus_nats_lo
     check_bus_replicas(out, "stream", k, look, s->service.cluster.replicas);
     if (!k->there)
         doctor_find(out, "stream", DOCTOR_OK,
-                    "%s_traj does not exist yet: serve creates it", s->service.cluster.name);
+                    "%s_traj does not exist yet: serve creates it",
+                    s->service.cluster.name);
     else if (!k->refuses || room == 0)
         doctor_find(out, "stream", DOCTOR_FAIL,
                     "%s_traj was not created by abrd: it %s; remove it, or give another "
@@ -580,7 +584,8 @@ static void check_bus_board(struct doctor_report *out, const struct bus_nats_loo
     check_bus_replicas(out, "board", &look->bucket, look, s->service.cluster.replicas);
     if (!look->bucket.there) {
         doctor_find(out, "board", DOCTOR_OK,
-                    "bucket %s does not exist yet: serve creates it", s->service.cluster.name);
+                    "bucket %s does not exist yet: serve creates it",
+                    s->service.cluster.name);
         return;
     }
     doctor_find(out, "board", DOCTOR_OK, "bucket %s: %.1f MB", s->service.cluster.name,

@@ -155,9 +155,9 @@ static int part_get(void **out, struct added_shared *g, const struct added_wire_
                     enum added_wire_part part, struct err *e)
 {
     char key[PIECES_KEY];
-    const struct pieces *p = part == ADDED_WIRE_BASE    ? &one->base
+    const struct pieces *p = part == ADDED_WIRE_BASE      ? &one->base
                              : part == ADDED_WIRE_EXPERTS ? &one->experts
-                                                        : &one->state;
+                                                          : &one->state;
     added_wire_key(key, one, part);
     return pieces_get(out, p, &g->cfg.bucket, key, ENVELOPE_GROWTH, ADDED_WIRE_FORM, e);
 }
@@ -550,7 +550,7 @@ static int base_put(struct added_wire_one *one, struct added_shared *g,
 }
 
 static int experts_and_state_put(struct added_wire_one *one, struct added_shared *g,
-                               const struct policy_added *experts, struct err *e)
+                                 const struct policy_added *experts, struct err *e)
 {
     void *new = NULL, *state = NULL;
     size_t n, state_n;

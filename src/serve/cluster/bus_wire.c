@@ -121,7 +121,7 @@ size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
 {
     unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
     struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - ENVELOPE_HEAD);
-    int form = t->added_id ? FORM_TRAJ : 1; /* which older learners read */
+    int form = t->added_id ? FORM_TRAJ : 1;                /* which older learners read */
     pass_traj(&p, (struct traj *)(uintptr_t)t, &id, form); /* which a writer only reads */
     assert(p.ok);
     return envelope_seal(out, ENVELOPE_TRAJ, form, pack_done(&p, body));

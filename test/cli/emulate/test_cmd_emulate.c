@@ -36,7 +36,6 @@ START_TEST(a_run_that_fails_writes_nothing)
 {
     const char *dir = strdup(tmpdir_new()), *was = "{\"rows\": [{\"n\": 9}]}\n";
     struct err e = {0};
-    char args[512];
     ck_assert_int_eq(text_write_file(tmpdir_path(dir, "r.json"), was, strlen(was), &e),
                      0);
     program_expect_in(
@@ -160,7 +159,6 @@ END_TEST
 START_TEST(a_added_profile_learns_and_is_scored)
 {
     const char *dir = tmpdir_new();
-    char args[512];
     program_expect_in(
         dir,
         "emulate --kind volatile-low --links 8 --viewers 60 --learn --explore 1 "
@@ -176,7 +174,7 @@ END_TEST
 
 START_TEST(what_viewers_saw_is_a_page)
 {
-    char args[1024], dir[64];
+    char dir[64];
     snprintf(dir, sizeof dir, "%s", page_home_new());
     program_expect_in(
         dir,
