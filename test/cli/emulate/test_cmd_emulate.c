@@ -115,7 +115,6 @@ END_TEST
 START_TEST(learning_publishes_and_is_scored)
 {
     const char *dir = tmpdir_new();
-    char args[512];
     program_expect_in(
         dir,
         "emulate --kind volatile-low --links 8 --viewers 120 --learn --explore 1 "
