@@ -12,10 +12,12 @@ endif
 endif
 
 MODE ?= release
+# parts of the daemon that are left out: any of cluster hintless added players (src/serve/part.h)
+WITHOUT ?=
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-B := build/$(MODE)
+B := build/$(if $(WITHOUT),without-$(subst $(eval ) ,-,$(sort $(WITHOUT))),$(MODE))
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 FUZZ_S ?= 30
@@ -52,7 +54,8 @@ XML2_CPPFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
 # -fno-math-errno: lets sqrtf vectorise.
 CFLAGS += -std=c11 $(OPT_$(MODE)) $(WARN) -ffp-contract=off -fno-math-errno -pthread
 LDFLAGS += $(filter -fsanitize% --coverage,$(OPT_$(MODE))) -pthread
-LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lexpat -lsystemd -lnats -lm
+LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lexpat -lsystemd $(if $(filter cluster,$(WITHOUT)),,-lnats) -lm
+CPPFLAGS += $(foreach p,$(WITHOUT),-DWITHOUT_$(shell echo $(p) | tr a-z A-Z))
 # the tests' allocation counter stands in front of these (test/support/alloc.c)
 comma := ,
 WRAP := $(foreach f,malloc calloc realloc aligned_alloc strdup free,-Wl$(comma)--wrap=$(f))
@@ -62,7 +65,14 @@ SIM_WRAP := $(foreach f,fsync rename link,-Wl$(comma)--wrap=$(f))
 # ---- sources, found by name
 
 LAYERS := base nn policy learn abr embed report lab serve cli
+# a part's settings stay: those of the command line have the same form in every build
+OF_cluster := src/serve/cluster/% src/serve/added/added_nodes.c src/serve/added/added_wire.c src/cli/doctor_bus.c
+OF_hintless := src/serve/hintless/% src/serve/cluster/share.c src/serve/cluster/cluster_share.c src/serve/cluster/slot_log.c
+OF_added := src/serve/added/% src/serve/cluster/growths% src/serve/cluster/cluster_added.c
+OF_players := src/serve/players/%
+LEFT_OUT := $(foreach p,$(WITHOUT),$(or $(OF_$(p)),$(error there is no part $(p): cluster hintless added players)))
 SRC := $(sort $(foreach l,$(LAYERS),$(wildcard src/$(l)/*.c src/$(l)/*/*.c)))
+SRC := $(filter-out $(filter-out src/serve/%_cfg.c src/serve/players/origins.c,$(filter $(LEFT_OUT),$(SRC))),$(SRC))
 OBJ := $(SRC:%.c=$(B)/%.o)
 LIBOBJ := $(filter-out $(B)/src/cli/main.o,$(OBJ))
 TEST := $(sort $(foreach l,$(LAYERS) sim,$(wildcard test/$(l)/test_*.c test/$(l)/*/test_*.c)))

@@ -48,11 +48,12 @@ static void bind_all(struct field out[FIELD_TABLE_MAX + 1], const struct serve_o
     field_bind(out, node_fields, &s->node);
     field_bind(out, admit_fields, &s->node.admit);
     field_bind(out, service_fields, &s->service);
+    field_bind(out, added_fields, &s->optional.added);
     field_bind(out, online_fields, &s->service.online);
-    field_bind(out, hintless_fields, &s->service.hintless);
-    field_bind(out, cluster_fields, &s->service.cluster);
-    field_bind(out, media_fields, &s->media);
-    field_bind(out, origin_fields, &s->node.origin);
+    field_bind(out, hintless_fields, &s->optional.hintless);
+    field_bind(out, cluster_fields, &s->optional.cluster);
+    field_bind(out, players_media_fields, &s->optional.players.media);
+    field_bind(out, players_origin_fields, &s->optional.players.origin);
     field_bind(out, REST, s);
     field_bind(out, more ? more : none, NULL);
 }
@@ -61,10 +62,10 @@ struct serve_options serve_options_default(void)
 {
     struct serve_options s = {.service = service_cfg_default(),
                               .node = node_cfg_default(),
-                              .media = media_cfg_default(),
+                              .optional = parts_cfg_default(),
                               .drain_s = 1,
                               .log_level = LOG_INFO};
-    s.service.hintless.mode = HINTLESS_SHIPPED;
+    s.optional.hintless.mode = HINTLESS_SHIPPED;
     return s;
 }
 
@@ -89,12 +90,12 @@ static int parse(const struct opt_cmd *cmd, int argc, char **argv)
 static int settle(struct serve_options *s, struct err *e)
 {
     s->service.secret = s->service.seed == 0;
-    s->service.online.seed = s->media.seed = s->service.seed;
+    s->service.online.seed = s->optional.players.media.seed = s->service.seed;
     struct err why = {0};
-    int rc = cluster_cfg_check(&s->service.cluster, &why);
-    s->node.origin.names.n = 0;
+    int rc = cluster_cfg_check(&s->optional.cluster, &why);
+    s->optional.players.origin.names.n = 0;
     for (int i = 0; i < s->origins.n && !rc; i++)
-        rc = origins_add(&s->node.origin.names, s->origins.item[i], &why);
+        rc = origins_add(&s->optional.players.origin.names, s->origins.item[i], &why);
     if (!rc) return 0;
     char option[80];
     snprintf(option, sizeof option, "--%s", why.field);

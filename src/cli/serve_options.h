@@ -11,7 +11,7 @@
 #include "cli/home.h"
 #include "cli/opt.h"
 #include "serve/http/node.h"
-#include "serve/players/media.h"
+#include "serve/parts.h"
 #include "serve/session/service.h"
 
 #include <stdint.h>
@@ -22,7 +22,7 @@
 struct serve_options {
     struct service_cfg service;
     struct node_cfg node;
-    struct media_cfg media;
+    struct parts_cfg optional; /* of both */
     struct field_list origins; /* NAME=URL */
     const char *config, *token_file;
     double drain_s;

@@ -112,54 +112,59 @@ END_TEST
 
 /* ---- limits: what an option takes, the service takes, and nothing beyond ---- */
 
+struct all {
+    struct service_cfg cfg;
+    struct parts_cfg optional;
+};
+
 static const struct limit {
     const char *name;
     double lo, hi;
-    size_t at; /* in struct service_cfg */
+    size_t at; /* in struct all */
     bool whole;
     double times; /* of the option's unit */
     bool lower; /* the service takes less than the option: tests learn from fewer steps */
 } LIMITS[] = {
-#define INT(name, lo, hi, field)                                          \
-    {                                                                     \
-        name, lo, hi, offsetof(struct service_cfg, field), true, 1, false \
+#define INT(name, lo, hi, field)                                  \
+    {                                                             \
+        name, lo, hi, offsetof(struct all, field), true, 1, false \
     }
-#define REAL(name, lo, hi, field)                                          \
-    {                                                                      \
-        name, lo, hi, offsetof(struct service_cfg, field), false, 1, false \
+#define REAL(name, lo, hi, field)                                  \
+    {                                                              \
+        name, lo, hi, offsetof(struct all, field), false, 1, false \
     }
-    REAL("explore", 0, 1, explore_share),
-    {"batch", 32, SERVICE_BATCH_MAX, offsetof(struct service_cfg, online.batch), true, 1,
+    REAL("explore", 0, 1, cfg.explore_share),
+    {"batch", 32, SERVICE_BATCH_MAX, offsetof(struct all, cfg.online.batch), true, 1,
      true},
-    REAL("locality", 0, 1e4, online.ppo.gate.locality),
-    INT("latch", 0, 1 << 30, online.ppo.gate.latch),
-    REAL("latch-gap", 0, 1e4, online.ppo.gate.gap),
-    REAL("shift-limit", 0, 1e4, online.ppo.drift.limit),
-    INT("quarantine", 1, 1e6, online.quarantine),
-    INT("grow-max", 0, SERVICE_ADDED, grow_max),
-    INT("grow-experts", 1, NORGA_EXPERTS_MAX, grow_experts),
-    INT("max-sessions", 1, 1e7, max_sessions),
-    REAL("session-ttl", 1, SERVICE_TTL_MAX_S, session_ttl_s),
+    REAL("locality", 0, 1e4, cfg.online.ppo.gate.locality),
+    INT("latch", 0, 1 << 30, cfg.online.ppo.gate.latch),
+    REAL("latch-gap", 0, 1e4, cfg.online.ppo.gate.gap),
+    REAL("shift-limit", 0, 1e4, cfg.online.ppo.drift.limit),
+    INT("quarantine", 1, 1e6, cfg.online.quarantine),
+    INT("grow-max", 0, SERVICE_ADDED, optional.added.max),
+    INT("grow-experts", 1, NORGA_EXPERTS_MAX, optional.added.experts),
+    INT("max-sessions", 1, 1e7, cfg.max_sessions),
+    REAL("session-ttl", 1, SERVICE_TTL_MAX_S, cfg.session_ttl_s),
     {"retention-days", 0, SERVICE_RETENTION_MAX_S / 86400,
-     offsetof(struct service_cfg, retention_s), false, 86400, false},
-    REAL("checkpoint", .1, SERVICE_CHECKPOINT_MAX_S, checkpoint_s),
-    REAL("slot", 1, 1e7, hintless.slot_s),
-    INT("slot-sessions", 0, 1e9, hintless.slot_sessions),
-    REAL("mix-half-life", .01, 1e6, hintless.half_life),
-    INT("merge-keep", 0, HINTLESS_EXPERTS, hintless.bandit.keep),
-    INT("merge-links", 0, 1000, hintless.merge_links),
-    REAL("merge-c", HINTLESS_LEAST, 1e3, hintless.bandit.c),
-    REAL("merge-delta", HINTLESS_LEAST, 1, hintless.bandit.delta),
-    REAL("merge-nu1", HINTLESS_LEAST, 1e3, hintless.bandit.nu1),
-    REAL("merge-rho", HINTLESS_LEAST, HINTLESS_RHO_MAX, hintless.bandit.rho),
-    REAL("merge-gamma", 0, 1e3, hintless.bandit.gamma),
-    REAL("merge-lambda", HINTLESS_LEAST, 1e6, hintless.bandit.lambda),
-    REAL("merge-eta", 0, 10, hintless.bandit.eta),
-    INT("merge-steps", 0, 1e5, hintless.bandit.steps),
-    INT("merge-history", 1, 1e6, hintless.bandit.history),
-    INT("bus-buffer", 1, CLUSTER_BUFFER_MAX, cluster.buffer),
-    REAL("bus-stream-mb", .001, 1e6, cluster.stream_mb),
-    INT("node-number", 0, 255, cluster.number),
+     offsetof(struct all, cfg.retention_s), false, 86400, false},
+    REAL("checkpoint", .1, SERVICE_CHECKPOINT_MAX_S, cfg.checkpoint_s),
+    REAL("slot", 1, 1e7, optional.hintless.slot_s),
+    INT("slot-sessions", 0, 1e9, optional.hintless.slot_sessions),
+    REAL("mix-half-life", .01, 1e6, optional.hintless.half_life),
+    INT("merge-keep", 0, HINTLESS_EXPERTS, optional.hintless.bandit.keep),
+    INT("merge-links", 0, 1000, optional.hintless.merge_links),
+    REAL("merge-c", HINTLESS_LEAST, 1e3, optional.hintless.bandit.c),
+    REAL("merge-delta", HINTLESS_LEAST, 1, optional.hintless.bandit.delta),
+    REAL("merge-nu1", HINTLESS_LEAST, 1e3, optional.hintless.bandit.nu1),
+    REAL("merge-rho", HINTLESS_LEAST, HINTLESS_RHO_MAX, optional.hintless.bandit.rho),
+    REAL("merge-gamma", 0, 1e3, optional.hintless.bandit.gamma),
+    REAL("merge-lambda", HINTLESS_LEAST, 1e6, optional.hintless.bandit.lambda),
+    REAL("merge-eta", 0, 10, optional.hintless.bandit.eta),
+    INT("merge-steps", 0, 1e5, optional.hintless.bandit.steps),
+    INT("merge-history", 1, 1e6, optional.hintless.bandit.history),
+    INT("bus-buffer", 1, CLUSTER_BUFFER_MAX, optional.cluster.buffer),
+    REAL("bus-stream-mb", .001, 1e6, optional.cluster.stream_mb),
+    INT("node-number", 0, 255, optional.cluster.number),
 #undef INT
 #undef REAL
 };
@@ -189,18 +194,19 @@ static bool file_takes(const char *dir, const char *line)
 
 static bool service_takes(const struct limit *l, double v)
 {
-    struct service_cfg c = service_cfg_default();
+    struct all all = {service_cfg_default(), parts_cfg_default()};
+    all.cfg.optional = &all.optional;
     if (!strncmp(l->name, "bus-", 4)) { /* of a node; four batches must fit */
-        c.cluster.role = ROLE_DECIDE;
-        c.cluster.url = "nats://127.0.0.1:1";
-        c.online.batch = 1;
+        all.optional.cluster.role = ROLE_DECIDE;
+        all.optional.cluster.url = "nats://127.0.0.1:1";
+        all.cfg.online.batch = 1;
     }
-    char *at = (char *)&c + l->at;
+    char *at = (char *)&all + l->at;
     if (l->whole)
         *(int *)(void *)at = (int)v;
     else
         *(double *)(void *)at = v * l->times;
-    return !service_check(&c, NULL);
+    return !service_check(&all.cfg, NULL);
 }
 
 static void try_limit(const struct limit *l, double v, bool taken)

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "serve/http/wire.h"
+#include "serve/players/pensieve.h"
 
 /* The first byte chooses the body. What is accepted holds finite numbers and fits its
  * arrays; what is not says why. */
@@ -21,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!rc) sound = isfinite(in.elapsed_s) && isfinite(in.buffer_s);
     } else if (data[0] == 'P') {
         struct pensieve_post in;
-        rc = wire_pensieve(&in, body, n, &e);
+        rc = pensieve_read(&in, body, n, &e);
         if (!rc && !in.summary)
             sound = isfinite(in.buffer_s) && in.n_next >= 0 && in.n_next <= VIEW_LEVELS;
     } else if (data[0] % 7 == 0) {

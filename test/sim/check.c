@@ -143,8 +143,10 @@ void check_counts(struct world *w)
     same_count(w, "rewards", s.rewards, w->count.rewards);
     same_count(w, "rewards of other levels", s.not_followed, w->count.not_followed);
     same_count(w, "conflicts", s.conflicts, w->count.conflicts);
-    same_count(w, "labels of sessions that were not watched", s.hintless.labels_unwatched,
-               w->count.unwatched);
+    struct parts_stats parts;
+    parts_stats(&parts, w->service);
+    same_count(w, "labels of sessions that were not watched",
+               parts.hintless.labels_unwatched, w->count.unwatched);
     int live = 0;
     for (int i = 0; i < w->sessions; i++)
         live += !w->session[i]->closed && !w->session[i]->forgotten;
@@ -172,15 +174,15 @@ void check_end(struct world *w, const struct model_session *s)
  * one, and each start lets both count once more in the slot under way. */
 static double most_of_all(const struct world *w, int tasks)
 {
-    double keep = exp2(-1 / w->sc.hintless.half_life);
+    double keep = exp2(-1 / w->optional.hintless.half_life);
     double n = PROFILE_MIX_WEIGHT * (2 + 2 * w->starts * (1 - keep) / keep);
     return (n + PROFILE_MIX_WEIGHT / tasks) / (n + PROFILE_MIX_WEIGHT);
 }
 
 void check_mix(struct world *w)
 {
-    struct service_stats s;
-    world_stats(&s, w);
+    struct parts_stats s;
+    parts_stats(&s, w->service);
     const struct hintless_stats *u = &s.hintless;
     double sum = 0, most = 0, least = 1;
     for (int v = 0; v < u->tasks; v++) {

@@ -150,6 +150,8 @@ static void settle_on(struct world *w)
 {
     struct service_cfg *c = &w->sc;
     *c = service_cfg_default();
+    w->optional = parts_cfg_default();
+    c->optional = &w->optional;
     c->data_dir = w->data;
     c->policy_path = w->cfg->policy;
     c->seed = w->cfg->seed;
@@ -165,13 +167,13 @@ static void settle_on(struct world *w)
     c->online.ppo.minibatch = 16;
     c->online.ppo.epochs = 1;
     c->online.ppo.threads = 1;
-    c->grow_max = 1 + world_below(w, 3);
-    c->grow_experts = 1;
-    c->hintless.mode = (enum hintless_mode)world_below(w, 3);
-    c->hintless.slot_s = 20 + world_below(w, 150);
-    c->hintless.slot_sessions = world_chance(w, .3) ? 2 : 0;
-    c->hintless.merge_policy = w->cfg->experts;
-    c->hintless.exam_links = 1;
+    w->optional.added.max = 1 + world_below(w, 3);
+    w->optional.added.experts = 1;
+    w->optional.hintless.mode = (enum hintless_mode)world_below(w, 3);
+    w->optional.hintless.slot_s = 20 + world_below(w, 150);
+    w->optional.hintless.slot_sessions = world_chance(w, .3) ? 2 : 0;
+    w->optional.hintless.merge_policy = w->cfg->experts;
+    w->optional.hintless.exam_links = 1;
     /* a draw of its own: what the others of this seed are does not depend on it */
     c->strict = rng_uniform_at(w->cfg->seed, UINT64_MAX, 1) < .15;
     w->one_address = rng_uniform_at(w->cfg->seed, UINT64_MAX, 2) < .5;

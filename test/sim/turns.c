@@ -104,15 +104,18 @@ static void check_idle(struct world *w, bool can_close)
 void turns_periodic(struct world *w)
 {
     struct service_stats before, after;
+    struct parts_stats begun, parts;
     world_stats(&before, w);
+    parts_stats(&begun, w->service);
     if (w->cfg->broken != BREAK_EXPIRY) service_periodic(w->service);
     if (w->doomed) return;
     world_stats(&after, w);
+    parts_stats(&parts, w->service);
     int n = (int)(after.sessions_expired - before.sessions_expired);
-    w->out->counts.slots += after.hintless.slots - before.hintless.slots;
+    w->out->counts.slots += parts.hintless.slots - begun.hintless.slots;
     world_note(w, "tick: %d expired, %llu slots", n,
-               (unsigned long long)after.hintless.slots);
-    world_mix(w, (uint64_t)n, after.hintless.slots);
+               (unsigned long long)parts.hintless.slots);
+    world_mix(w, (uint64_t)n, parts.hintless.slots);
     find_expired(w, world_put(w), n);
     if (w->doomed) return;
     check_mix(w);
@@ -274,7 +277,8 @@ static void configure(struct world *w)
     c->clock = ask_clock;
     c->clock_ctx = w;
     c->parts = (struct service_parts){open_store, lane_bus, w, {draw_bytes, w}};
-    if (world_chance(w, .3)) c->hintless.mode = (enum hintless_mode)world_below(w, 3);
+    if (world_chance(w, .3))
+        w->optional.hintless.mode = (enum hintless_mode)world_below(w, 3);
 }
 
 void turns_start(struct world *w)

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "policy/packed.h"
 #include "serve/learner/bus.h"
+#include "serve/parts.h"
 #include "serve/session/service.h"
 #include "sim/disk.h"
 #include "sim/files.h"
@@ -48,7 +49,8 @@ struct world {
     uint64_t bytes; /* drawn as entropy */
 
     struct service_cfg sc;
-    struct log log; /* beside the events, when they are told */
+    struct parts_cfg optional; /* sc.optional */
+    struct log log;            /* beside the events, when they are told */
     char data[300];
     struct service *service;
     struct service_worker *worker[WORLD_DEPTH];

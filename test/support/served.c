@@ -35,7 +35,9 @@ void served_begin(struct served *f, bool stored)
     snprintf(f->data, sizeof f->data, "%s/data", f->dir);
     snprintf(f->policy, sizeof f->policy, "%s/start.safetensors", f->dir);
     served_policy(f, 3);
+    f->optional = parts_cfg_default();
     f->cfg = service_cfg_default();
+    f->cfg.optional = &f->optional;
     f->cfg.data_dir = stored ? f->data : NULL;
     f->cfg.policy_path = f->policy;
     f->cfg.seed = 42;
@@ -60,6 +62,13 @@ void served_kill(struct served *f)
     service_free(f->service);
     f->worker = NULL;
     f->service = NULL;
+}
+
+struct parts_stats served_parts(struct served *f)
+{
+    struct parts_stats s;
+    parts_stats(&s, f->service);
+    return s;
 }
 
 void served_end(struct served *f)

@@ -11,11 +11,13 @@
 #ifndef TEST_SERVED_H
 #define TEST_SERVED_H
 
+#include "serve/parts.h"
 #include "serve/session/service.h"
 
 struct served {
     char dir[256], data[300], policy[300];
-    double now; /* what the service's clock says */
+    double now;                /* what the service's clock says */
+    struct parts_cfg optional; /* cfg.optional */
     struct service_cfg cfg;
     struct service *service;
     struct service_worker *worker;
@@ -26,6 +28,8 @@ void served_begin(struct served *f, bool stored);
 void served_policy(struct served *f, uint64_t seed);
 void served_start(struct served *f);
 void served_kill(struct served *f);
+/* The figures of its parts. */
+struct parts_stats served_parts(struct served *f);
 void served_end(struct served *f);
 
 /* A viewer of profile "pensieve": Pensieve's ladder, 4 s chunks, a 60 s buffer. */

@@ -49,14 +49,14 @@ __attribute__((unused)) static void setup(void)
 {
     served_begin(&f, true);
     f.cfg.explore_share = 1;
-    f.cfg.hintless.slot_s = 300;
-    f.cfg.hintless.bandit = tanbr_cfg_default(2, PROFILE_MIX_TASKS);
-    f.cfg.hintless.bandit.keep = 0;
-    f.cfg.hintless.merge_links = 0; /* a bandit that knows nothing */
-    f.cfg.hintless.exam_links =
+    f.optional.hintless.slot_s = 300;
+    f.optional.hintless.bandit = tanbr_cfg_default(2, PROFILE_MIX_TASKS);
+    f.optional.hintless.bandit.keep = 0;
+    f.optional.hintless.merge_links = 0; /* a bandit that knows nothing */
+    f.optional.hintless.exam_links =
         0; /* and whose choices nobody examines: test_labels.c does */
     make_experts(3);
-    f.cfg.hintless.merge_policy = experts;
+    f.optional.hintless.merge_policy = experts;
 }
 
 __attribute__((unused)) static void teardown(void)
@@ -66,15 +66,13 @@ __attribute__((unused)) static void teardown(void)
 
 __attribute__((unused)) static void start(enum hintless_mode mode)
 {
-    f.cfg.hintless.mode = mode;
+    f.optional.hintless.mode = mode;
     served_start(&f);
 }
 
 __attribute__((unused)) static struct hintless_stats stats(void)
 {
-    struct service_stats s;
-    service_stats(&s, f.service);
-    return s.hintless;
+    return served_parts(&f).hintless;
 }
 
 __attribute__((unused)) static void next_slot(void)

@@ -162,8 +162,8 @@ static int read_answer(struct answer *a, const json_t *j, const char *url, struc
     a->sampled = mode && strcmp(mode, "sample") == 0;
     const char *by = json_string_value(json_object_get(j, "by"));
     for (int i = 0; by && i < BY_WAYS; i++)
-        if (strcmp(by, hintless_by_name((enum hintless_by)i)) == 0)
-            a->by = (enum hintless_by)i;
+        if (strcmp(by, service_by_name((enum service_by)i)) == 0)
+            a->by = (enum service_by)i;
     const json_t *prob = json_object_get(j, "probabilities");
     a->levels = (int)json_array_size(prob);
     if (a->levels > VIEW_LEVELS) a->levels = VIEW_LEVELS;

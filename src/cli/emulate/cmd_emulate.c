@@ -11,6 +11,7 @@
 #include "cli/out.h"
 #include "cli/progress.h"
 #include "cli/setup.h"
+#include "serve/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,14 +144,16 @@ static int open_backend(struct backend *backend, const struct emulate *o,
 {
     if (o->server) return backend_remote(backend, o->server, e);
     struct service_cfg c = service_cfg_default();
+    struct parts_cfg optional = parts_cfg_default();
+    c.optional = &optional;
     c.policy_path = o->policy_path;
     c.seed = o->seed;
     c.learn = o->learn;
     c.explore_share = o->explore;
-    c.hintless.mode = mode;
-    c.hintless.slot_s = o->slot;
-    c.hintless.merge_policy = o->merge_policy;
-    c.hintless.exam_traces = o->exam_path[0] ? o->exam_path : NULL;
+    optional.hintless.mode = mode;
+    optional.hintless.slot_s = o->slot;
+    optional.hintless.merge_policy = o->merge_policy;
+    optional.hintless.exam_traces = o->exam_path[0] ? o->exam_path : NULL;
     return backend_local(backend, &c, e);
 }
 

@@ -91,12 +91,15 @@ struct paths {
         traces[HOME_PATH], exam[HOME_PATH];
 };
 
-/* Files that were not named are those that come with the program. */
-static struct service_cfg service_settings(const struct serve_options *s,
+/* Files that were not named are those that come with the program. optional is borrowed by the result. */
+static struct service_cfg service_settings(struct parts_cfg *optional,
+                                           const struct serve_options *s,
                                            struct paths *paths, const struct log *log)
 {
     struct service_cfg cfg = s->service;
-    struct hintless_cfg *h = &cfg.hintless;
+    struct hintless_cfg *h = &optional->hintless;
+    *optional = s->optional;
+    cfg.optional = optional;
     cfg.policy_path = serve_options_path(cfg.policy_path, paths->policy,
                                          "deploy/policy/moe.safetensors");
     h->exam_traces = serve_options_path(NULL, paths->exam, "traces");
@@ -120,18 +123,20 @@ static struct node *make_node(const struct serve_options *s, struct paths *paths
                               struct service *service, const char *token, int socket,
                               const struct log *log, struct err *e)
 {
-    struct media_cfg media = s->media;
-    media.dir = serve_options_path(media.dir, paths->media, "build/media");
-    if (!media.dir) media.dir = serve_options_path(NULL, paths->media, "media");
-    media.traces = serve_options_path(media.traces, paths->traces, "traces");
-    media.log = log;
+    struct parts_cfg optional = s->optional;
+    struct media_cfg *media = &optional.players.media;
+    media->dir = serve_options_path(media->dir, paths->media, "build/media");
+    if (!media->dir) media->dir = serve_options_path(NULL, paths->media, "media");
+    media->traces = serve_options_path(media->traces, paths->traces, "traces");
+    optional.players.demo = true;
+    media->log = optional.players.origin.log = log;
 
     struct node_cfg cfg = node_settings(s, token);
     cfg.listen_fd = socket;
     cfg.web_dir = serve_options_path(cfg.web_dir, paths->web, "web");
-    cfg.media = &media;
+    cfg.optional = &optional;
     cfg.default_profile = s->service.default_profile;
-    cfg.log = cfg.origin.log = log;
+    cfg.log = log;
     return node_start(&cfg, service, e);
 }
 
@@ -241,7 +246,9 @@ static int reload(struct running *r, struct running *next, struct err *e)
     int code = read_options(next, r->argc, r->argv, e);
     if (code >= 0) return e->code ? e->code : ERR_INVALID;
     int rc = next->s.token_file ? read_token(next->token, next->s.token_file, e) : 0;
-    struct service_cfg service = service_settings(&next->s, &next->paths, &r->log);
+    struct parts_cfg optional;
+    struct service_cfg service =
+        service_settings(&optional, &next->s, &next->paths, &r->log);
     if (!rc) rc = service_check(&service, e);
     struct node_cfg node = node_settings(&next->s, next->token);
     if (r->socket >= 0) {
@@ -369,7 +376,8 @@ static int serve_run(struct running *r, struct err *e)
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit();
 
-    struct service_cfg cfg = service_settings(&r->s, &r->paths, &r->log);
+    struct parts_cfg optional;
+    struct service_cfg cfg = service_settings(&optional, &r->s, &r->paths, &r->log);
     struct out *o = NULL;
     if (r->rows.csv || r->rows.json) {
         o = out_new(&r->rows, e);
@@ -399,7 +407,7 @@ int cmd_serve(int argc, char **argv)
     bool starts = code < 0;
     if (starts)
         code =
-            cmd_blas("serve", COMPUTING + (r->s.service.hintless.mode == HINTLESS_MERGE));
+            cmd_blas("serve", COMPUTING + (r->s.optional.hintless.mode == HINTLESS_MERGE));
     if (starts && !code) code = serve_run(r, &e) ? serve_fail(&e) : OPT_EXIT_DONE;
     running_free(r->latest);
     running_free(r);

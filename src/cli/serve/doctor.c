@@ -254,9 +254,9 @@ static void check_policies(struct doctor_report *out, const struct serve_options
     if (learned && access(prev, F_OK) == 0)
         check_weights(out, "learned before", prev,
                       "a start that needs it begins with --policy");
-    if (s->service.hintless.mode != HINTLESS_MERGE) return;
+    if (s->optional.hintless.mode != HINTLESS_MERGE) return;
     const char *merge =
-        serve_options_path(s->service.hintless.merge_policy, found, HOME_MERGE);
+        serve_options_path(s->optional.hintless.merge_policy, found, HOME_MERGE);
     if (merge)
         check_weights(out, "merge-policy", merge, "give others with --merge-policy");
     else
@@ -464,16 +464,16 @@ static void check_bus_stream(struct doctor_report *out, const struct bus_nats_lo
 {
     const struct bus_nats_kept *k = &look->stream;
     double room = k->bytes_max > 0 ? (double)k->bytes_max : 0;
-    check_bus_replicas(out, "stream", k, look, s->service.cluster.replicas);
+    check_bus_replicas(out, "stream", k, look, s->optional.cluster.replicas);
     if (!k->there)
         doctor_find(out, "stream", DOCTOR_OK,
                     "%s_traj does not exist yet: serve creates it",
-                    s->service.cluster.name);
+                    s->optional.cluster.name);
     else if (!k->refuses || room == 0)
         doctor_find(out, "stream", DOCTOR_FAIL,
                     "%s_traj was not created by abrd: it %s; remove it, or give another "
                     "--bus-name",
-                    s->service.cluster.name,
+                    s->optional.cluster.name,
                     k->refuses ? "has no limit"
                                : "drops the oldest messages, which the learner may not "
                                  "have read");
@@ -482,11 +482,11 @@ static void check_bus_stream(struct doctor_report *out, const struct bus_nats_lo
                     "%s_traj is full (%.1f of %.1f MB): no learner runs, or it is too "
                     "slow; nodes "
                     "drop new trajectories",
-                    s->service.cluster.name, (double)k->bytes / MB, room / MB);
+                    s->optional.cluster.name, (double)k->bytes / MB, room / MB);
     else
         doctor_find(out, "stream", DOCTOR_OK,
                     "%s_traj: %" PRIu64 " trajectories wait, %.1f of %.1f MB",
-                    s->service.cluster.name, k->messages, (double)k->bytes / MB,
+                    s->optional.cluster.name, k->messages, (double)k->bytes / MB,
                     room / MB);
 }
 
@@ -581,14 +581,14 @@ static void check_bus_board(struct doctor_report *out, const struct bus_nats_loo
                             const struct bus_nats_value *value,
                             const struct serve_options *s)
 {
-    check_bus_replicas(out, "board", &look->bucket, look, s->service.cluster.replicas);
+    check_bus_replicas(out, "board", &look->bucket, look, s->optional.cluster.replicas);
     if (!look->bucket.there) {
         doctor_find(out, "board", DOCTOR_OK,
                     "bucket %s does not exist yet: serve creates it",
-                    s->service.cluster.name);
+                    s->optional.cluster.name);
         return;
     }
-    doctor_find(out, "board", DOCTOR_OK, "bucket %s: %.1f MB", s->service.cluster.name,
+    doctor_find(out, "board", DOCTOR_OK, "bucket %s: %.1f MB", s->optional.cluster.name,
                 (double)look->bucket.bytes / MB);
     if (value[WEIGHTS].bytes) check_bus_weights(out, &value[WEIGHTS], s);
     if (value[COMMON].bytes) check_bus_common(out, &value[COMMON]);
@@ -603,11 +603,11 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
     struct bus_nats_value value[VALUES] = {[WEIGHTS] = {.key = bus_wire_weights_kind.key},
                                            [COMMON] = {.key = bus_wire_common_kind.key},
                                            [BEAT] = {.key = bus_wire_heartbeat_kind.key}};
-    const struct bus_nats_cfg cfg = {.url = s->service.cluster.url,
-                                     .creds = s->service.cluster.creds,
-                                     .name = s->service.cluster.name,
+    const struct bus_nats_cfg cfg = {.url = s->optional.cluster.url,
+                                     .creds = s->optional.cluster.creds,
+                                     .name = s->optional.cluster.name,
                                      .who = "abrd doctor",
-                                     .replicas = s->service.cluster.replicas};
+                                     .replicas = s->optional.cluster.replicas};
     if (bus_nats_look(&look, value, VALUES, &cfg, &e)) {
         doctor_find(
             out, "bus", DOCTOR_FAIL,
@@ -627,11 +627,11 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
     else if (*look.trouble)
         doctor_find(out, "jetstream", DOCTOR_FAIL,
                     "%.160s: can its servers reach each other?", look.trouble);
-    else if (check_bus_account(out, &look, s->service.cluster.stream_mb * MB)) {
+    else if (check_bus_account(out, &look, s->optional.cluster.stream_mb * MB)) {
         doctor_find(out, "jetstream", DOCTOR_OK, "on; %" PRId64 " streams, %.1f MB",
                     look.streams, (double)look.store / MB);
         check_bus_stream(out, &look, s);
-        if (s->service.cluster.role == ROLE_LEARN) check_bus_room(out, &look, s);
+        if (s->optional.cluster.role == ROLE_LEARN) check_bus_room(out, &look, s);
         check_bus_board(out, &look, value, s);
     }
     bus_nats_look_free(value, VALUES);
@@ -661,6 +661,6 @@ void doctor_examine(struct doctor_report *out, const struct serve_options *s)
     check_files(out, s);
     check_clock(out, s->service.data_dir ? db : NULL);
     check_pages(out, s);
-    check_origins(out, &s->node.origin.names);
-    if (s->service.cluster.role != ROLE_STANDALONE) check_bus(out, s);
+    check_origins(out, &s->optional.players.origin.names);
+    if (s->optional.cluster.role != ROLE_STANDALONE) check_bus(out, s);
 }

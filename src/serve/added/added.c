@@ -95,6 +95,11 @@ static void added_entry_free(struct entry *e)
     free(e);
 }
 
+int added_max(const struct added *g)
+{
+    return g->cfg.max;
+}
+
 void added_free(struct added *g)
 {
     if (!g) return;

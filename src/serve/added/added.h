@@ -33,7 +33,32 @@
 #include "learn/online.h"
 #include "serve/session/decide.h"
 
-#define ADDED_TAG (QOE_PROFILES + 1)
+#define ADDED_TAG TRAJ_TAG_OWN
+
+struct added_settings {
+    int max;     /* 8: profiles with added experts at most, 0 .. SERVICE_ADDED */
+    int experts; /* 2: new experts of each */
+    enum norga_sigma gate; /* tanh */
+};
+
+/* What a grown profile has beside the common policy, and how it fares. */
+struct service_added {
+    char name[SERVICE_NAME];
+    int frozen_experts, experts; /* of the actor: those it began with, new ones */
+    uint64_t version, base_version;
+    double alpha, tau; /* of the actor's gate (policy/norga.h) */
+    double share;      /* of the new experts in the mixture, mean over its decisions */
+    uint64_t decisions;
+    struct online_stats learner;
+    double base_score; /* of the frozen policy in this profile's exam */
+};
+
+extern const struct field added_fields[];
+
+struct added_stats {
+    int n;
+    struct service_added at[SERVICE_ADDED];
+};
 
 struct added;
 
@@ -50,8 +75,12 @@ struct added_cfg {
 /* Smaller batches: one profile has fewer viewers than all. */
 struct online_cfg added_online(const struct online_cfg *common);
 
+/* Of a service; NULL: it has none (added_part.c). */
+struct added *added_of(struct service *s);
+
 struct added *added_new(const struct added_cfg *cfg, struct err *e);
-void added_free(struct added *g); /* no thread decides any more */
+int added_max(const struct added *g); /* cfg.max */
+void added_free(struct added *g);     /* no thread decides any more */
 
 /* base is taken, also on failure; its busy experts become idle. id: among nodes, else 0.
  * 1: added; 0: it had experts already. */

@@ -1,6 +1,6 @@
 #include "serve/added/added_figures.h"
 
-#include "serve/session/service.h"
+#include "serve/added/added.h"
 
 #define ROW(member) FIELD(struct service_added, member)
 

@@ -1,6 +1,16 @@
-#include "serve/cluster/cluster.h"
+/* Several processes as a part of the daemon: with a role (cluster_cfg.h) the service has a struct
+ * cluster: NATS, the shared values, the outbox of a node or the de-duplication and the lead of a
+ * learner. A standalone daemon has none. The core calls it as a part (serve/part.h) and as the peers
+ * of its node (session/core.h).
+ *
+ * A call that waits for NATS holds no lock. Taking over common settings holds profiles_lock, never
+ * across NATS.
+ *
+ * Errors: ERR_IO the bus does not answer, ERR_CONFLICT other processes were always faster, and those
+ * of the configuration. Threads: turns and announcements the learner's; the heartbeat a thread of its
+ * own; open, start, drain and free the service's; the rest any. */
+#include "serve/session/core.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,20 +19,21 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "learn/ckpt.h"
-#include "serve/cluster/added_shared.h"
 #include "serve/cluster/bus_nats.h"
+#include "serve/cluster/guest.h"
 #include "serve/cluster/lead.h"
-#include "serve/cluster/slot_share.h"
-#include "serve/session/service_priv.h"
 
 static const double DRAIN_S = 2;  /* for closed trajectories to leave */
 static const double LEADER_S = 1; /* between the leader's reads of the shared values */
 static const double AGAIN_S = .1; /* between reads after a call */
-static const double SLOTS_S =
-    30; /* between reads of the log of slots; half a slot, if less */
-enum { READS_AFTER_CALL = 5, VALUES = FOLLOW_VALUES + 2 };
+enum { READS_AFTER_CALL = 5, VALUES = FOLLOW_VALUES + GUESTS_MAX };
+
+extern const struct part cluster_part;
 
 struct cluster {
+    struct cluster_cfg cfg;
+    struct service *service;
+    struct peers peers;
     enum cluster_role role;
     char node[CLUSTER_NAME];
     struct bus_nats *nats;
@@ -31,8 +42,7 @@ struct cluster {
     struct dedup *dedup;   /* learn */
     struct lead *lead;     /* learn */
     struct follow *follow;
-    struct added_shared *added;
-    struct slot_share *slots; /* NULL: slots stay on this node */
+    void *guest[GUESTS_MAX]; /* as parts_guests; NULL: shares nothing */
     struct shared_value *value[VALUES];
     int n_values;
     uint64_t maker;
@@ -41,13 +51,19 @@ struct cluster {
     double read_at;        /* of the leader */
     int reads;             /* still to come after a call */
     uint64_t kept;         /* the version in the folder */
-    double added_at;       /* when a node writes its added experts to the folder next */
     char trouble[128];     /* of the last lead_turn: logged once */
     /* the dedup's figures, for other threads */
     atomic_uint_fast64_t counted, repeated, missing, position;
     atomic_int makers;
     uint64_t common_rev, older_rev; /* under profiles_lock */
 };
+
+static struct cluster *cluster_of(struct service *s)
+{
+    return s->peers ? s->peers->self : NULL;
+}
+
+static void cluster_set_peers(struct cluster *c);
 
 /* ---- start ---- */
 
@@ -62,7 +78,7 @@ static int cluster_read_maker(void *ctx, const struct bus_envelope *p, struct er
 /* The id of this node's trajectories: the same as long as the store exists. */
 static int cluster_find_maker(struct service *s, struct err *e)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = cluster_of(s);
     const struct store *store = s->writer ? writer_store(s->writer) : NULL;
     int rc = store && store->envelopes
                  ? store->envelopes(store->self, cluster_read_maker, c, e)
@@ -87,10 +103,10 @@ static int cluster_restore_envelope(void *ctx, const struct bus_envelope *p,
 
 static int cluster_open_decide(struct service *s, struct err *e)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = cluster_of(s);
     int rc = cluster_find_maker(s, e);
     if (rc) return rc;
-    c->outbox = outbox_new(s->cfg.cluster.buffer, c->maker, s->writer != NULL, e);
+    c->outbox = outbox_new(c->cfg.buffer, c->maker, s->writer != NULL, e);
     if (!c->outbox) return ERR_MEMORY;
     rc = bus_nats_sender(&s->bus, c->nats, c->outbox, e);
     if (rc || !s->writer) {
@@ -115,13 +131,33 @@ static void cluster_node_name(char out[CLUSTER_NAME], const struct cluster_cfg *
         snprintf(out, CLUSTER_NAME, "%.40s-%ld", host, (long)getpid());
 }
 
-int cluster_open(struct service *s, struct err *e)
+static int cluster_check(const void *settings, const struct service_cfg *common,
+                         struct err *e)
 {
-    const struct cluster_cfg *cfg = &s->cfg.cluster;
+    const struct cluster_cfg *cfg = settings;
+    int rc = cluster_cfg_check(cfg, e);
+    if (rc || cfg->role == ROLE_STANDALONE) return rc;
+    /* some batches must fit, or the learner would wait for ever */
+    double least_mb = 4e-4 * common->online.batch;
+    if (cfg->stream_mb >= least_mb) return 0;
+    return err_field(e, ERR_RANGE, "bus-stream-mb",
+                     "%g holds no four batches of %d steps: give at least %g",
+                     cfg->stream_mb, common->online.batch, least_mb);
+}
+
+static int cluster_open(void **self, struct service *s, const void *settings,
+                        struct err *e)
+{
+    const struct cluster_cfg *cfg = settings;
+    s->number = (uint8_t)cfg->number;
     if (cfg->role == ROLE_STANDALONE) return 0;
-    struct cluster *c = s->cluster = calloc(1, sizeof *c);
+    struct cluster *c = *self = calloc(1, sizeof *c);
     if (!c) return err_set(e, ERR_MEMORY, "no memory for the cluster");
+    c->service = s;
+    c->cfg = *cfg;
     c->role = cfg->role;
+    cluster_set_peers(c);
+    if (c->role == ROLE_LEARN) s->no_sessions = "this node learns: ask one that decides";
     c->read_at = -LEADER_S;
     cluster_node_name(c->node, cfg);
     s->cfg.learn = c->role == ROLE_LEARN;
@@ -147,7 +183,7 @@ int cluster_open(struct service *s, struct err *e)
 /* A node keeps the last weights in its folder, for a start without a bus: when it is due, or now. */
 static void cluster_keep_weights(struct service *s, bool now)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = cluster_of(s);
     double at = service_now(s);
     if (s->folder.lock < 0 || c->role != ROLE_DECIDE || (!now && at < s->checkpoint_at))
         return;
@@ -171,7 +207,7 @@ static int cluster_take_weights(void *ctx, struct policy *p,
                                 const struct bus_wire_weights *note, struct err *e)
 {
     struct service *s = ctx;
-    s->cluster->reads = 0; /* the call was about these */
+    cluster_of(s)->reads = 0; /* the call was about these */
     return published_swap(s->published, p, note->published_at, note->check_score, e);
 }
 
@@ -179,7 +215,7 @@ static int cluster_take_weights(void *ctx, struct policy *p,
 static void cluster_take_dedup(void *ctx, const struct bus_wire_weights *note)
 {
     struct service *s = ctx;
-    struct cluster *c = s->cluster;
+    struct cluster *c = cluster_of(s);
     struct dedup_view v;
     struct err why = {0};
     int lost = 0;
@@ -210,6 +246,13 @@ static bool profile_is_same(struct service *s, const struct profile *p)
            qoe_same(&is.qoe, &p->qoe);
 }
 
+static void cluster_renew(struct cluster *c, const char *name)
+{
+    for (int i = 0; parts_guests[i]; i++)
+        if (c->guest[i] && parts_guests[i]->renew)
+            parts_guests[i]->renew(c->guest[i], name);
+}
+
 static int common_apply(struct service *s, const struct bus_wire_common *c, struct err *e)
 {
     if (c->has_explore) s->explore_share = c->explore_share;
@@ -226,11 +269,7 @@ static int common_apply(struct service *s, const struct bus_wire_common *c, stru
         }
     for (int i = 0; i < c->n && !rc; i++) {
         if (profile_is_same(s, &c->profile[i])) continue;
-        if (added_tag(s->added, c->profile[i].name, NULL) >= 0) {
-            /* experts of a profile that was deleted and put again while this node was away */
-            added_remove(s->added, c->profile[i].name);
-            added_shared_renew(s->cluster->added);
-        }
+        cluster_renew(cluster_of(s), c->profile[i].name);
         rc = service_profile_take(s, &c->profile[i], e);
         if (rc == 1) rc = 0;
     }
@@ -243,7 +282,7 @@ static int common_apply(struct service *s, const struct bus_wire_common *c, stru
 static int common_take_revision(struct service *s, const struct bus_wire_common *c,
                                 uint64_t rev, struct err *e)
 {
-    struct cluster *k = s->cluster;
+    struct cluster *k = cluster_of(s);
     if (rev == k->common_rev) return 0;
     if (rev < k->common_rev) return 1;
     int rc = common_apply(s, c, e);
@@ -255,7 +294,7 @@ static int cluster_take_common(void *ctx, const struct bus_wire_common *c, uint6
                                struct err *e)
 {
     struct service *s = ctx;
-    struct cluster *k = s->cluster;
+    struct cluster *k = cluster_of(s);
     pthread_mutex_lock(&s->profiles_lock);
     /* a revision that is still older at the second read is of a new bucket */
     if (rev < k->common_rev && rev == k->older_rev) k->common_rev = 0;
@@ -318,7 +357,7 @@ static int profile_change(void *ctx, void *value, bool there, struct err *e)
 static int profile_put_common(struct service *s, const char *name,
                               const struct profile *p, struct err *e)
 {
-    struct cluster *k = s->cluster;
+    struct cluster *k = cluster_of(s);
     if (qoe_find(name))
         return err_field(e, ERR_CONFLICT, "profile", "'%.63s' is built in", name);
     int rc = p ? profiles_check(p, e) : 0; /* no node could read a value with it */
@@ -339,43 +378,59 @@ static int profile_put_common(struct service *s, const char *name,
     return rc < 0 ? rc : p && want.created;
 }
 
-bool cluster_profile_added(struct service *s, const char *name)
+static bool cluster_grows(void *self, const char *name)
 {
-    return added_shared_wanted(s->cluster->added, name);
+    const struct cluster *c = self;
+    for (int i = 0; c && parts_guests[i]; i++)
+        if (c->guest[i] && parts_guests[i]->grows &&
+            parts_guests[i]->grows(c->guest[i], name))
+            return true;
+    return false;
 }
 
-static int profile_check_weights(struct service *s, const struct profile *p,
+static int cluster_check_profile(struct cluster *c, const struct profile *p,
                                  struct err *e)
 {
-    struct profile was;
-    bool added =
-        added_tag(s->added, p->name, NULL) >= 0 || cluster_profile_added(s, p->name);
-    if (!added || profiles_get(&was, NULL, s->profiles, p->name, NULL) ||
-        qoe_same(&was.qoe, &p->qoe))
-        return 0;
-    return err_field(e, ERR_CONFLICT, "mu",
-                     "'%.63s' has experts that learned other weights: delete it first",
-                     p->name);
+    bool can_grow = !p->grow;
+    int rc = 0;
+    for (int i = 0; parts_guests[i] && !rc; i++) {
+        can_grow |= parts_guests[i]->want != NULL;
+        if (c->guest[i] && parts_guests[i]->check)
+            rc = parts_guests[i]->check(c->guest[i], p, e);
+    }
+    if (rc || can_grow) return rc;
+    return err_field(e, ERR_INVALID, "grow", "this abrd was built without added");
+}
+
+static int cluster_want(struct cluster *c, const char *name, bool wanted, struct err *e)
+{
+    int rc = 0;
+    for (int i = 0; parts_guests[i] && !rc; i++)
+        if (c->guest[i] && parts_guests[i]->want)
+            rc = parts_guests[i]->want(c->guest[i], name, wanted, e);
+    return rc;
 }
 
 /* The profile comes first, so that the list names no profile that does not exist. */
-int cluster_profile_put(struct service *s, const struct profile *p, struct err *e)
+static int cluster_profile_put(void *self, const struct profile *p, struct err *e)
 {
-    int rc = profile_check_weights(s, p, e);
+    struct cluster *c = self;
+    int rc = cluster_check_profile(c, p, e);
     if (rc) return rc;
     struct profile plain = *p;
     plain.grow = false; /* the learner makes the experts */
-    int created = profile_put_common(s, p->name, &plain, e);
+    int created = profile_put_common(c->service, p->name, &plain, e);
     if (created < 0 || !p->grow) return created;
-    rc = added_shared_want(s->cluster->added, p->name, e);
-    if (rc && created) (void)!profile_put_common(s, p->name, NULL, NULL);
+    rc = cluster_want(c, p->name, true, e);
+    if (rc && created) (void)!profile_put_common(c->service, p->name, NULL, NULL);
     return rc ? rc : created;
 }
 
-int cluster_profile_delete(struct service *s, const char *name, struct err *e)
+static int cluster_profile_delete(void *self, const char *name, struct err *e)
 {
-    int rc = added_shared_unwant(s->cluster->added, name, e);
-    return rc ? rc : profile_put_common(s, name, NULL, e);
+    struct cluster *c = self;
+    int rc = cluster_want(c, name, false, e);
+    return rc ? rc : profile_put_common(c->service, name, NULL, e);
 }
 
 /* ---- the shared values of this process ---- */
@@ -389,29 +444,24 @@ static void cluster_rewind(void *ctx)
 static void cluster_trim(void *ctx, uint64_t position)
 {
     struct service *s = ctx;
-    bus_nats_trim(s->cluster->nats, position);
+    bus_nats_trim(cluster_of(s)->nats, position);
 }
 
 static int cluster_resume(void *ctx, uint64_t term, struct err *e)
 {
     struct service *s = ctx;
-    struct cluster *c = s->cluster;
-    return added_shared_resume(c->added, term, dedup_position(c->dedup), service_now(s),
-                               e);
-}
-
-static bool cluster_find_profile(void *ctx, struct qoe *out, const char *name)
-{
-    struct service *s = ctx;
-    struct profile p;
-    if (profiles_get(&p, NULL, s->profiles, name, NULL)) return false;
-    *out = p.qoe;
-    return true;
+    struct cluster *c = cluster_of(s);
+    int rc = 0;
+    for (int i = 0; parts_guests[i] && !rc; i++)
+        if (c->guest[i] && parts_guests[i]->resume)
+            rc = parts_guests[i]->resume(c->guest[i], term, dedup_position(c->dedup),
+                                         service_now(s), e);
+    return rc;
 }
 
 static int cluster_start_follow(struct service *s, struct err *e)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = cluster_of(s);
     struct follow_cfg cfg = {.bucket = c->bucket,
                              .shape = s->policy_cfg,
                              .log = s->cfg.log,
@@ -426,47 +476,21 @@ static int cluster_start_follow(struct service *s, struct err *e)
     return 0;
 }
 
-static int cluster_start_added(struct service *s, struct err *e)
+static int cluster_start_guests(struct cluster *c, struct err *e)
 {
-    struct cluster *c = s->cluster;
-    struct added_shared_cfg cfg = {.bucket = c->bucket,
-                                   .added = s->added,
-                                   .published = s->published,
-                                   .shape = s->policy_cfg,
-                                   .entropy = s->cfg.parts.entropy,
-                                   .max = s->cfg.grow_max,
-                                   .decides = c->role == ROLE_DECIDE,
-                                   .log = s->cfg.log,
-                                   .profile = cluster_find_profile,
-                                   .ctx = s};
-    c->added = added_shared_new(&cfg, e);
-    if (!c->added) return ERR_MEMORY;
-    c->value[c->n_values++] = added_shared_value(c->added);
-    return 0;
-}
-
-static int cluster_start_slots(struct service *s, struct err *e)
-{
-    struct cluster *c = s->cluster;
-    const struct hintless_cfg *u = &s->cfg.hintless;
-    if (c->role != ROLE_DECIDE || u->mode != HINTLESS_MERGE) return 0;
-    struct slot_share_cfg cfg = {.bucket = c->bucket,
-                                 .hintless = s->hintless,
-                                 .log = s->cfg.log,
-                                 .every_s = fmin(SLOTS_S, u->slot_s / 2)};
-    uint64_t id;
-    int rc = entropy_draw(&s->cfg.parts.entropy, &id, sizeof id, e);
-    if (!rc) rc = hintless_share(s->hintless, c->maker, id, e);
-    if (rc) return rc;
-    c->slots = slot_share_new(&cfg, e);
-    if (!c->slots) return ERR_MEMORY;
-    c->value[c->n_values++] = slot_share_value(c->slots);
-    return 0;
+    struct guest_host host = {c->service, c->bucket, c->role, c->maker};
+    int rc = 0;
+    for (int i = 0; parts_guests[i] && !rc; i++) {
+        rc = parts_guests[i]->open(&c->guest[i], &host, e);
+        if (!rc && c->guest[i])
+            c->value[c->n_values++] = parts_guests[i]->value(c->guest[i]);
+    }
+    return rc;
 }
 
 static int cluster_start_lead(struct service *s, struct err *e)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = cluster_of(s);
     if (c->role != ROLE_LEARN) return 0;
     struct lead_cfg cfg = {.bucket = c->bucket,
                            .who = c->node,
@@ -484,16 +508,16 @@ static int cluster_start_lead(struct service *s, struct err *e)
     return c->lead ? 0 : ERR_MEMORY;
 }
 
-int cluster_start(struct service *s, struct err *e)
+static int cluster_start(void *self, struct err *e)
 {
-    if (!s->cluster) return 0;
+    struct cluster *c = self;
+    if (!c) return 0;
     struct policy_info begun;
-    service_policy_info(&begun, s);
-    s->cluster->kept = begun.version;
-    int rc = cluster_start_follow(s, e);
-    if (!rc) rc = cluster_start_added(s, e);
-    if (!rc) rc = cluster_start_slots(s, e);
-    return rc ? rc : cluster_start_lead(s, e);
+    service_policy_info(&begun, c->service);
+    c->kept = begun.version;
+    int rc = cluster_start_follow(c->service, e);
+    if (!rc) rc = cluster_start_guests(c, e);
+    return rc ? rc : cluster_start_lead(c->service, e);
 }
 
 /* ---- turns ---- */
@@ -512,39 +536,48 @@ static void cluster_note_dedup(struct cluster *c)
 /* A call may arrive before the value it is about, so the values are read some more times. */
 static void cluster_wait(struct service *s, double wait_s)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = cluster_of(s);
     if (wait_s <= 0) return;
     if (c->bucket.wait(c->bucket.self, c->reads ? AGAIN_S : wait_s))
         c->reads = READS_AFTER_CALL;
     if (!c->reads) return;
     c->reads--;
     follow_called(c->follow);
-    added_shared_called(c->added);
+    for (int i = 0; parts_guests[i]; i++)
+        if (c->guest[i] && parts_guests[i]->called) parts_guests[i]->called(c->guest[i]);
 }
 
-/* Experts of other processes go into the folder of a node. */
-static void cluster_keep_added(struct service *s)
+static void cluster_rest(struct cluster *c, bool drain)
 {
-    struct err why = {0};
-    s->cluster->added_at = service_now(s) + s->checkpoint_s;
-    if (added_save(s->added, &why)) log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
+    for (int i = 0; parts_guests[i]; i++)
+        if (c->guest[i] && parts_guests[i]->rest)
+            parts_guests[i]->rest(c->guest[i], drain);
+}
+
+static void cluster_lead_guests(struct cluster *c)
+{
+    struct service *s = c->service;
+    for (int i = 0; parts_guests[i]; i++) {
+        struct err why = {0};
+        if (c->guest[i] && parts_guests[i]->lead &&
+            parts_guests[i]->lead(c->guest[i], clock_mono(), service_now(s), &why))
+            log_err(s->cfg.log, LOG_DEBUG, "grown", &why);
+    }
+    cluster_rest(c, false);
 }
 
 static void cluster_turn_leader(struct service *s, double wait_s)
 {
-    struct cluster *c = s->cluster;
-    struct err why = {0};
+    struct cluster *c = cluster_of(s);
     (void)!service_turn(s, wait_s / 2, NULL);
-    if (added_shared_lead(c->added, clock_mono(), service_now(s), &why))
-        log_err(s->cfg.log, LOG_DEBUG, "grown", &why);
-    added_sweep(s->added);
+    cluster_lead_guests(c);
     service_checkpoint(s, false);
     if (!learner_published(s->learner)) cluster_wait(s, wait_s / 2);
 }
 
 static void cluster_turn_learner(struct service *s, double wait_s)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = cluster_of(s);
     struct err why = {0};
     int rc = lead_turn(c->lead, s->learner, clock_mono(), service_now(s), &why);
     if (rc) {
@@ -563,7 +596,7 @@ static void cluster_turn_learner(struct service *s, double wait_s)
 
 static void cluster_read_values(struct service *s, bool leads, double mono)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = cluster_of(s);
     struct err why = {0};
     c->read_at = mono;
     int rc = shared_value_turn(c->value, c->n_values, leads, mono, service_now(s), &why);
@@ -572,45 +605,54 @@ static void cluster_read_values(struct service *s, bool leads, double mono)
     cluster_keep_weights(s, false);
 }
 
-void cluster_turn(struct service *s, double wait_s)
+static bool cluster_leads(void *self)
 {
-    struct cluster *c = s->cluster;
-    bool leads = c->lead && lead_leading(c->lead);
+    const struct cluster *c = self;
+    return c->lead && lead_leading(c->lead);
+}
+
+static void cluster_turn(void *self, double wait_s)
+{
+    struct cluster *c = self;
+    struct service *s = c->service;
+    bool leads = cluster_leads(c);
     double mono = clock_mono();
     if (!leads || mono >= c->read_at + LEADER_S) cluster_read_values(s, leads, mono);
-    if (!leads) {
-        if (c->role == ROLE_DECIDE && service_now(s) >= c->added_at)
-            cluster_keep_added(s);
-        added_sweep(s->added);
-    }
+    if (!leads) cluster_rest(c, false);
     if (c->lead)
         cluster_turn_learner(s, wait_s);
     else
         cluster_wait(s, 2 * wait_s);
 }
 
-bool cluster_heartbeat(struct service *s)
+static void cluster_heartbeat(void *self)
 {
+    const struct cluster *c = self;
     struct err why = {0}; /* the learner's turns log that the bucket does not answer */
-    if (!s->cluster->lead) return false;
-    if (lead_heartbeat(s->cluster->lead, clock_mono(), &why))
-        log_err(s->cfg.log, LOG_DEBUG, "lead", &why);
-    return true;
+    if (lead_heartbeat(c->lead, clock_mono(), &why))
+        log_err(c->service->cfg.log, LOG_DEBUG, "lead", &why);
 }
 
-void cluster_wake(struct service *s)
+static void cluster_wake(void *self)
 {
-    s->cluster->bucket.wake(s->cluster->bucket.self);
+    const struct cluster *c = self;
+    c->bucket.wake(c->bucket.self);
 }
 
-void cluster_reload(struct service *s)
+/* The configuration has changed: the leader publishes its common settings. */
+static void cluster_reload(void *self)
 {
-    if (s->cluster->lead) lead_settle(s->cluster->lead);
+    const struct cluster *c = self;
+    if (c && c->lead) lead_settle(c->lead);
 }
 
-void cluster_tick(struct service *s)
+/* The store need not keep what has arrived. */
+static void cluster_tick(void *self, double now)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = self;
+    (void)now;
+    if (!c) return;
+    struct service *s = c->service;
     if (!s->bus.delivered || !s->writer) return;
     uint64_t number = s->bus.delivered(s->bus.self);
     if (number <= c->delivered || writer_reserve(s->writer, 1, NULL)) return;
@@ -619,17 +661,35 @@ void cluster_tick(struct service *s)
     c->delivered = number;
 }
 
-int cluster_announce(struct service *s, const struct policy *p, double score,
-                     struct err *e)
+static int cluster_announce(void *self, const struct policy *p, double score,
+                            struct err *e)
 {
-    return lead_commit(s->cluster->lead, s->learner, p, service_now(s), score, e);
+    const struct cluster *c = self;
+    return lead_commit(c->lead, c->service->learner, p, service_now(c->service), score, e);
+}
+
+static void cluster_set_peers(struct cluster *c)
+{
+    c->peers = (struct peers){.self = c,
+                              .announce = cluster_announce,
+                              .leads = cluster_leads,
+                              .turn = cluster_turn,
+                              .wake = cluster_wake,
+                              .heartbeat =
+                                  c->role == ROLE_LEARN ? cluster_heartbeat : NULL,
+                              .profile_put = cluster_profile_put,
+                              .profile_delete = cluster_profile_delete};
+    c->service->peers = &c->peers;
 }
 
 /* ---- end, figures ---- */
 
-void cluster_drain(struct service *s)
+/* What was closed gets some time to leave; another learner may lead at once. */
+static void cluster_drain(void *self)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = self;
+    if (!c) return;
+    struct service *s = c->service;
     double until = clock_mono() + DRAIN_S;
     struct cluster_stats n;
     struct outbox_stats o;
@@ -641,25 +701,25 @@ void cluster_drain(struct service *s)
         usleep(5000);
     }
     service_stop_threads(s);
-    cluster_tick(s);
+    cluster_tick(c, service_now(s));
     cluster_keep_weights(s, true);
-    if (c->role == ROLE_DECIDE) cluster_keep_added(s);
+    cluster_rest(c, true);
     if (c->lead) lead_resign(c->lead);
 }
 
-void cluster_close(struct service *s)
+static void cluster_free(void *self)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = self;
     if (!c) return;
+    c->service->peers = NULL;
     lead_free(c->lead);
     follow_free(c->follow);
-    added_shared_free(c->added);
-    slot_share_free(c->slots);
+    for (int i = 0; parts_guests[i]; i++)
+        if (c->guest[i]) parts_guests[i]->free(c->guest[i]);
     bus_nats_free(c->nats);
     outbox_free(c->outbox);
     dedup_free(c->dedup);
     free(c);
-    s->cluster = NULL;
 }
 
 static void cluster_stats_node(struct cluster_stats *out, struct cluster *c)
@@ -683,15 +743,19 @@ static void cluster_stats_learner(struct cluster_stats *out, struct cluster *c)
     out->position = atomic_load(&c->position);
 }
 
-void cluster_stats(struct cluster_stats *out, struct service *s)
+static void cluster_stats(void *self, void *stats)
 {
-    struct cluster *c = s->cluster;
+    struct cluster *c = self;
+    struct cluster_stats *out = stats;
+    if (!c) return; /* standalone: all 0 */
     *out = (struct cluster_stats){.role = c->role,
                                   .leading = c->lead && lead_leading(c->lead)};
     memcpy(out->node, c->node, sizeof out->node);
     bus_nats_stats(out, c->nats);
     follow_stats(out, c->follow, clock_mono());
-    added_shared_stats(out, c->added);
+    for (int i = 0; parts_guests[i]; i++)
+        if (c->guest[i] && parts_guests[i]->stats)
+            parts_guests[i]->stats(out, c->guest[i]);
     if (c->outbox) cluster_stats_node(out, c);
     if (c->dedup) cluster_stats_learner(out, c);
     if (!out->leading) return;
@@ -700,3 +764,14 @@ void cluster_stats(struct cluster_stats *out, struct service *s)
     out->term = lead_term(c->lead);
     out->learner_silent_s = 0;
 }
+
+const struct part cluster_part = {.name = "cluster",
+                                  .check = cluster_check,
+                                  .open = cluster_open,
+                                  .start = cluster_start,
+                                  .reload = cluster_reload,
+                                  .tick = cluster_tick,
+                                  .drain = cluster_drain,
+                                  .free = cluster_free,
+                                  .stats = cluster_stats,
+                                  .grows = cluster_grows};

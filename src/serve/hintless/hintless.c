@@ -378,6 +378,11 @@ void hintless_free(struct hintless *u)
     free(u);
 }
 
+void hintless_settings(struct hintless_cfg *out, const struct hintless *u)
+{
+    *out = u->cfg;
+}
+
 struct hintless_desk *hintless_desk_new(struct hintless *u, struct err *e)
 {
     struct hintless_desk *d = calloc(1, sizeof *d);
@@ -536,7 +541,7 @@ bool hintless_decide(struct verdict *out, struct hintless *u, struct hintless_de
 {
     refresh(d, u);
     struct view asked = *view;
-    enum hintless_by by = d->told.hinted ? BY_MEAN_HINT : BY_DEFAULT;
+    enum service_by by = d->told.hinted ? BY_MEAN_HINT : BY_DEFAULT;
     if (d->told.hinted) asked.qoe = d->told.hint;
     if (u->cfg.mode == HINTLESS_IDENTIFY && identify(&asked.qoe, u, d, view, content_id))
         by = BY_IDENTITY;

@@ -82,8 +82,13 @@ struct hintless_new {
     const struct log *log; /* must live as long */
 };
 
+/* Of a service, NULL: it has none (hintless_part.c). */
+struct hintless *hintless_of(struct service *s);
+
 struct hintless *hintless_new(const struct hintless_new *how, struct err *e);
 void hintless_free(struct hintless *u);
+/* As it was made with. */
+void hintless_settings(struct hintless_cfg *out, const struct hintless *u);
 struct hintless_desk *hintless_desk_new(struct hintless *u, struct err *e);
 void hintless_desk_free(struct hintless_desk *d);
 

@@ -8,8 +8,6 @@
 _Static_assert(HINTLESS_WATCHED_CHUNKS == VIEW_HISTORY, "as a decision looks back on");
 
 static const char *const MODES[] = {"default", "identify", "merge", NULL};
-static const char *const WAYS[BY_WAYS + 1] = {"router",   "default", "mean-hint",
-                                              "identify", "merge",   NULL};
 
 struct hintless_cfg hintless_cfg_default(void)
 {
@@ -92,11 +90,6 @@ int hintless_mode_parse(enum hintless_mode *out, const char *name, struct err *e
                      "must be default, identify or merge, not '%.40s'", name);
 }
 
-const char *hintless_by_name(enum hintless_by by)
-{
-    return WAYS[by];
-}
-
 /* ---- figures ---- */
 
 #define ROW(member) FIELD(struct hintless_stats, member)
@@ -150,7 +143,7 @@ const struct figure hintless_figures[] = {
      "Labelled sessions dropped because there was no room.", ROW(dropped)},
     {"abrd_untagged_decisions_total", NULL, FIGURE_COUNTER,
      "Decisions for viewers without a hint, by how they were made.", ROW(decisions),
-     .label = "by", .words = WAYS, .from = BY_ROUTER + 1},
+     .label = "by", .words = service_by_words, .from = BY_ROUTER + 1},
     {"abrd_untagged_labels_total", NULL, FIGURE_COUNTER,
      "Sessions without a hint whose client named a profile at the end.", ROW(labels)},
     {"abrd_untagged_labels_refused_total", NULL, FIGURE_COUNTER,

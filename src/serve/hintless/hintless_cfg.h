@@ -26,6 +26,7 @@
 #include "policy/tanbr.h"
 #include "serve/hintless/profile_mix.h"
 #include "serve/metrics/figure.h"
+#include "serve/session/service.h"
 
 #define HINTLESS_EXPERTS 16 /* that can be merged */
 #define HINTLESS_NAME 64    /* = SERVICE_NAME */
@@ -44,9 +45,6 @@ enum hintless_mode { HINTLESS_DEFAULT, HINTLESS_IDENTIFY, HINTLESS_MERGE };
 /* What the program does unless told otherwise; it needs experts, so that
  * hintless_cfg_default is not of it. */
 #define HINTLESS_SHIPPED HINTLESS_MERGE
-
-/* How a decision was made; part of a step, so that its answer can be given again. */
-enum hintless_by { BY_ROUTER, BY_DEFAULT, BY_MEAN_HINT, BY_IDENTITY, BY_MERGE, BY_WAYS };
 
 struct hintless_cfg {
     enum hintless_mode mode;
@@ -73,9 +71,6 @@ int hintless_cfg_check(const struct hintless_cfg *cfg, struct err *e)
 const char *hintless_mode_name(enum hintless_mode mode);
 int hintless_mode_parse(enum hintless_mode *out, const char *name, struct err *e)
     __attribute__((warn_unused_result));
-
-/* "router", "default", "mean-hint", "identify", "merge". */
-const char *hintless_by_name(enum hintless_by by);
 
 struct hintless_stats {
     enum hintless_mode mode;

@@ -2,9 +2,11 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "serve/parts.h"
 
 const struct route api_routes[] = {
     {HTTP_POST, "/v1/sessions", ROUTE_OPENS, api_session_open},
@@ -14,7 +16,6 @@ const struct route api_routes[] = {
     {HTTP_GET, "/v1/sessions/{id}", ROUTE_SESSION, api_session_get},
     {HTTP_DELETE, "/v1/sessions/{id}", ROUTE_SESSION, api_session_close},
     {HTTP_POST, "/v1/decide", ROUTE_OPEN, api_decide},
-    {HTTP_POST, "/v1/cmcd", ROUTE_OPEN, api_cmcd_events},
     {HTTP_GET, "/v1/profiles", ROUTE_OPEN, api_profile_list},
     {HTTP_GET, "/v1/profiles/{name}", ROUTE_OPEN, api_profile_get},
     {HTTP_PUT, "/v1/profiles/{name}", ROUTE_AUTH, api_profile_put},
@@ -23,24 +24,54 @@ const struct route api_routes[] = {
     {HTTP_GET, "/v1/policy/weights", ROUTE_OPEN, api_policy_weights},
     {HTTP_GET, "/v1/policy/updates", ROUTE_OPEN, api_policy_updates},
     {HTTP_GET, "/v1/policy/plasticity", ROUTE_OPEN, api_policy_plasticity},
-    {HTTP_GET, "/v1/untagged", ROUTE_OPEN, api_hintless},
     {HTTP_POST, "/v1/policy/gate", ROUTE_AUTH, api_policy_gate},
     {HTTP_PUT, "/v1/policy/experts/{network}/{expert}", ROUTE_AUTH, api_policy_expert},
     {HTTP_GET, "/v1/events", ROUTE_OPEN, api_events},
     {HTTP_GET, "/healthz", ROUTE_OPEN, api_healthz},
     {HTTP_GET, "/readyz", ROUTE_OPEN, api_readyz},
     {HTTP_GET, "/metrics", ROUTE_OPEN, api_metrics},
-    {HTTP_GET, "/demo/links", ROUTE_OPEN, api_demo_links},
-    {HTTP_GET, "/demo/{link}/{viewer}/{file...}", ROUTE_OPEN, api_demo_file},
-    {HTTP_GET, "/o/{origin}/{path*}", ROUTE_OPEN, api_origin},
-    {HTTP_POST, "/", ROUTE_FALLBACK, api_pensieve}, /* beside the page */
     {HTTP_GET, "/{page...}", ROUTE_FALLBACK, api_page},
     {HTTP_OTHER, NULL, ROUTE_OPEN, NULL},
 };
 
-int api_n_routes(void)
+static int count_routes(const struct route *table)
 {
-    return (int)(sizeof api_routes / sizeof *api_routes) - 1;
+    int n = 0;
+    while (table && table[n].path)
+        n++;
+    return n;
+}
+
+struct route *api_all_routes(int *n, struct err *e)
+{
+    int all = count_routes(api_routes);
+    for (int i = 0; i < parts_n(); i++)
+        all += count_routes(parts_at(i)->routes);
+    struct route *out = calloc((size_t)all + 1, sizeof *out);
+    if (!out) {
+        err_set(e, ERR_MEMORY, "no memory for the routes");
+        return NULL;
+    }
+    *n = count_routes(api_routes);
+    memcpy(out, api_routes, (size_t)*n * sizeof *out);
+    for (int i = 0; i < parts_n(); i++) {
+        int rows = count_routes(parts_at(i)->routes);
+        if (rows) memcpy(out + *n, parts_at(i)->routes, (size_t)rows * sizeof *out);
+        *n += rows;
+    }
+    return out;
+}
+
+void *api_part(const struct api_shared *shared, const char *name)
+{
+    for (int i = 0; i < parts_n(); i++)
+        if (!strcmp(parts_at(i)->name, name)) return shared->part[i];
+    return NULL;
+}
+
+int api_share_of(int places)
+{
+    return places > 4 ? places / 4 : 1;
 }
 
 int api_init(struct api *a, struct api_shared *shared, int worker, int bell,
@@ -99,13 +130,13 @@ static void allow_origin(struct reply *r, const char *origin)
     reply_header(r, "Timing-Allow-Origin", "%s", origin);
 }
 
-static void preflight(const struct http_request *q, struct reply *r)
+static void preflight(const struct api *a, const struct http_request *q, struct reply *r)
 {
     struct route_params p;
     const struct route *row;
     unsigned allow;
     /* no row is for OPTIONS: what fits the path is in allow */
-    if (route_find(&row, &p, &allow, api_routes, HTTP_OPTIONS, q->path) == 404) {
+    if (route_find(&row, &p, &allow, a->shared->routes, HTTP_OPTIONS, q->path) == 404) {
         allow = 1u << HTTP_GET | 1u << HTTP_HEAD | 1u << HTTP_OPTIONS;
     }
     char methods[64];
@@ -146,16 +177,16 @@ static bool is_limited(struct api *a, const struct route *row,
     return false;
 }
 
-/* Index of the route that answered, api_n_routes() when none did. */
+/* Index of the route that answered, n_routes when none did. */
 static int dispatch(struct api *a, const struct http_request *q,
                     const struct admit_client *from, double now_s, struct reply *r)
 {
     struct route_params p;
     const struct route *row = NULL;
     unsigned allow;
-    int none = api_n_routes();
+    int none = a->shared->n_routes;
 
-    int status = route_find(&row, &p, &allow, api_routes, q->method, q->path);
+    int status = route_find(&row, &p, &allow, a->shared->routes, q->method, q->path);
     if (status == 404) {
         reply_fail(r, 404, "", "there is nothing at this path; see /openapi.json");
         return none;
@@ -178,7 +209,7 @@ static int dispatch(struct api *a, const struct http_request *q,
         emit_reset(&a->out);
         row->handle(a, q, &p, r);
     }
-    return (int)(row - api_routes);
+    return (int)(row - a->shared->routes);
 }
 
 static int api_answer(struct api *a, const struct http_request *q, double now_s,
@@ -186,7 +217,7 @@ static int api_answer(struct api *a, const struct http_request *q, double now_s,
 {
     const struct auth *auth = a->shared->auth;
     const char *host = http_header(q, "Host"), *origin = http_header(q, "Origin");
-    int route = api_n_routes();
+    int route = a->shared->n_routes;
 
     /* what waited was let in; only its handler can take back what it waited for */
     if (!q->waited && !auth_host_ok(auth, host)) {
@@ -208,7 +239,7 @@ static int api_answer(struct api *a, const struct http_request *q, double now_s,
             "pages from there may not use this daemon; list it with --allow-origin if "
             "they should");
     } else if (q->method == HTTP_OPTIONS) {
-        preflight(q, r);
+        preflight(a, q, r);
     } else {
         route = dispatch(a, q, &client, now_s, r);
     }
@@ -235,8 +266,9 @@ void api_handle(void *ctx, const struct http_request *q, struct reply *r)
     if (r->kind == REPLY_WAIT) return; /* all that follows is for the answer */
 
     if (r->status >= 400)
-        api_error(a, q, route < api_n_routes() ? api_routes[route].path : q->path, r,
-                  begun);
+        api_error(a, q,
+                  route < a->shared->n_routes ? a->shared->routes[route].path : q->path,
+                  r, begun);
     add_common(r);
     if (a->shared->draining) r->close = true;
     metrics_request(a->shared->metrics, a->worker, route, r->status,
@@ -254,5 +286,5 @@ void api_refused(void *ctx, const struct http_request *q, struct reply *r)
     struct api *a = ctx;
     api_error(a, q, "(refused before any route)", r, clock_mono());
     add_common(r);
-    metrics_request(a->shared->metrics, a->worker, api_n_routes(), r->status, 0);
+    metrics_request(a->shared->metrics, a->worker, a->shared->n_routes, r->status, 0);
 }

@@ -3,22 +3,21 @@
  * In this order: Host (403), limit of the address (429), Origin (a foreign one may not
  * write: 403), preflight (204), route (404, 405 with Allow), limits of opening and of a
  * session (429), bearer token (401), handler, CORS headers. web/openapi.json describes every
- * row of api_routes, and a test compares the two.
+ * row of the routes, and a test compares the two.
  *
  * An error answer has an id, in X-Request-Id and as "request" in its body: the one that came
  * in X-Request-Id when that is 1 to 64 letters, digits, ".", "_" or "-", else one of ours.
  * The log line of the error has it too; of one worker at most ten lines a second are
  * written.
  *
- * The handlers are in api_sessions.c, api_decide.c, api_profiles.c, api_policy.c,
- * api_pensieve.c, api_cmcd.c, api_origin.c and api_admin.c, by the resource they serve.
+ * The handlers are in api_sessions.c, api_decide.c, api_profiles.c, api_policy.c and api_admin.c, by
+ * the resource that they serve, and in the rooms of the parts.
  *
  * Threads: struct api_shared is locked inside or never changes; a struct api belongs to one
  * worker. */
 #ifndef SERVE_API_H
 #define SERVE_API_H
 
-#include "abr/manifests/video.h"
 #include "base/log.h"
 #include "serve/http/admit.h"
 #include "serve/http/auth.h"
@@ -26,13 +25,10 @@
 #include "serve/http/events.h"
 #include "serve/http/files.h"
 #include "serve/http/histories.h"
-#include "serve/players/media.h"
 #include "serve/metrics/metrics.h"
-#include "serve/players/origin.h"
-#include "serve/players/clients.h"
-#include "serve/players/contents.h"
 #include "serve/http/jobs.h"
 #include "serve/http/route.h"
+#include "serve/part.h"
 #include "serve/session/service.h"
 
 #include <stdatomic.h>
@@ -56,21 +52,16 @@ struct api_shared {
     struct occupancy *connections; /* of each address (http.h); NULL: not counted */
     struct occupancy *watching;    /* event streams of each address; NULL: not counted */
     int watchers_each;             /* of them at most */
-    struct occupancy *fetching;    /* likewise transfers from origins */
-    int transfers_each;
-    struct occupancy *answering; /* likewise kB of long answers */
+    struct occupancy *answering;   /* likewise kB of long answers */
     int answers_each_kb;
     struct occupancy *reading; /* likewise histories */
     int histories_each;
-    struct occupancy *viewing; /* likewise viewers of the demo with requests under way */
-    int viewers_each;
     struct metrics *metrics;
-    struct media *media;       /* NULL: no demo */
-    struct origin *origin;     /* NULL: no media are handed on */
-    struct contents *contents; /* what is known of them; NULL likewise */
-    struct clients *pensieve;  /* its clients (pensieve.h) */
-    struct clients *steered;   /* players that send CMCD (steer.h) */
-    const struct video *video; /* what the media are of; NULL: nobody is steered */
+    const struct route
+        *routes;           /* of the core and of the parts; the last one has no path */
+    int n_routes;          /* before that one */
+    void *part[PARTS_MAX]; /* what the handlers of each part share */
+    int workers;
     const char *default_profile;
     double started_at; /* s since the epoch */
     _Atomic bool draining;
@@ -107,10 +98,10 @@ void api_turned_away(void *ctx, const struct addr *peer);
 /* What http_cfg.refused is: the id, the log line and the headers of any other error. */
 void api_refused(void *ctx, const struct http_request *q, struct reply *r);
 
-/* All rows; ends with a row without path. */
+/* The core's rows; ends with a row without a path. */
 extern const struct route api_routes[];
-/* Rows before that one. */
-int api_n_routes(void);
+/* These and those of the parts, in one table that the caller frees. */
+struct route *api_all_routes(int *n, struct err *e);
 
 /* ---- for the handlers ---- */
 
@@ -130,12 +121,12 @@ void api_error(struct api *a, const struct http_request *q, const char *path,
 int api_profile(struct profile *out, struct api *a, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 
-/* What a player told with his request for a media segment, and what he is told with it: of the
- * demo's media, and of an origin's, whose path is the one of contents.h. */
-void api_cmcd_segment(struct api *a, const struct http_request *q, const char *file,
-                      struct reply *r);
-void api_cmcd_origin(struct api *a, const struct http_request *q, const char *path,
-                     struct reply *r);
+/* What the handlers of a part share; NULL: it is not there. */
+void *api_part(const struct api_shared *shared, const char *name);
+/* Of a table that all addresses share, for one of them. A quarter: two or three addresses together do
+ * not fill the table, and a carrier's NAT or a school brings some hundred viewers, who each need one
+ * place. */
+int api_share_of(int places);
 
 #define API_HANDLER(name)                                                                \
     void name(struct api *a, const struct http_request *q, const struct route_params *p, \
@@ -147,8 +138,6 @@ API_HANDLER(api_session_reward);
 API_HANDLER(api_session_get);
 API_HANDLER(api_session_close);
 API_HANDLER(api_decide);
-API_HANDLER(api_pensieve);
-API_HANDLER(api_cmcd_events);
 API_HANDLER(api_profile_list);
 API_HANDLER(api_profile_get);
 API_HANDLER(api_profile_put);
@@ -159,14 +148,10 @@ API_HANDLER(api_policy_gate);
 API_HANDLER(api_policy_expert);
 API_HANDLER(api_policy_updates);
 API_HANDLER(api_policy_plasticity);
-API_HANDLER(api_hintless);
 API_HANDLER(api_healthz);
 API_HANDLER(api_readyz);
 API_HANDLER(api_metrics);
 API_HANDLER(api_events);
-API_HANDLER(api_demo_links);
-API_HANDLER(api_demo_file);
-API_HANDLER(api_origin);
 API_HANDLER(api_page);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "serve/http/wire_put.h"
+#include "serve/parts.h"
 
 void api_healthz(struct api *a, const struct http_request *q,
                  const struct route_params *p, struct reply *r)
@@ -43,7 +44,9 @@ void api_readyz(struct api *a, const struct http_request *q, const struct route_
         emit_u64(&a->out, s.policy_version);
         emit_key(&a->out, "sessions_live");
         emit_int(&a->out, s.sessions_live);
-        wire_put_cluster(&a->out, &s.cluster);
+        struct parts_stats parts;
+        parts_stats(&parts, a->shared->service);
+        wire_put_cluster(&a->out, &parts.cluster);
         emit_close(&a->out, '}');
         api_json(a, r, 200);
     }
@@ -65,15 +68,17 @@ void api_metrics(struct api *a, const struct http_request *q,
     service_policy_info(&info, a->shared->service);
     struct admit_stats admit = admit_stats(a->shared->admit);
     const struct api_shared *sh = a->shared;
+    struct parts_stats parts;
+    parts_stats(&parts, sh->service);
     admit.events = refused_of(sh->watching);
-    admit.transfers = refused_of(sh->fetching);
-    admit.demo_viewers = refused_of(sh->viewing);
     admit.long_answers = refused_of(sh->answering);
     admit.histories = refused_of(sh->reading);
-    struct origin *origin = sh->origin;
-    struct origin_stats handed = {0};
-    if (origin) handed = origin_stats(origin);
-    metrics_put(&a->out, a->shared->metrics, &s, &info, &admit, origin ? &handed : NULL);
+    for (int i = 0; i < parts_n(); i++) {
+        const struct part *part = parts_at(i);
+        if (part->limited) part->limited(sh->part[i], &admit);
+        if (part->listen_stats) part->listen_stats(sh->part[i], parts_figures(i, &parts));
+    }
+    metrics_put(&a->out, a->shared->metrics, &s, &parts, &info, &admit);
     if (a->out.failed) {
         reply_fail(r, 503, "", "no memory for the answer");
     } else {
@@ -86,8 +91,10 @@ static void put_stats(void *ctx, struct emit *o)
 {
     struct api_shared *shared = ctx;
     struct service_stats s;
+    struct parts_stats parts;
     service_stats(&s, shared->service);
-    wire_put_stats(o, &s);
+    parts_stats(&parts, shared->service);
+    wire_put_stats(o, &s, &parts);
 }
 
 void api_events(struct api *a, const struct http_request *q, const struct route_params *p,
@@ -125,40 +132,6 @@ void api_events(struct api *a, const struct http_request *q, const struct route_
                                       .who = client.addr,
                                       .most = a->shared->watchers_each,
                                       .after = after});
-}
-
-void api_demo_links(struct api *a, const struct http_request *q,
-                    const struct route_params *p, struct reply *r)
-{
-    (void)q;
-    (void)p;
-    if (!a->shared->media) {
-        reply_fail(r, 404, "", "this daemon has no demo");
-    } else {
-        media_links(r, a->shared->media);
-    }
-}
-
-void api_demo_file(struct api *a, const struct http_request *q,
-                   const struct route_params *p, struct reply *r)
-{
-    const char *file = route_param(p, "file");
-    if (!a->shared->media) {
-        reply_fail(r, 404, "", "this daemon has no demo");
-    } else {
-        const struct api_shared *sh = a->shared;
-        struct admit_client client;
-        admit_client(&client, sh->admit, q);
-        media_get(r, sh->media,
-                  &(struct media_question){.link = route_param(p, "link"),
-                                           .viewer = route_param(p, "viewer"),
-                                           .file = file,
-                                           .range = http_header(q, "Range"),
-                                           .held = client.limited ? sh->viewing : NULL,
-                                           .who = client.addr,
-                                           .most = sh->viewers_each});
-        api_cmcd_segment(a, q, file, r);
-    }
 }
 
 void api_page(struct api *a, const struct http_request *q, const struct route_params *p,

@@ -39,21 +39,3 @@ void api_policy_plasticity(struct api *a, const struct http_request *q,
     wire_put_plasticity(&a->out, &s.vitals);
     api_json(a, r, 200);
 }
-
-void api_hintless(struct api *a, const struct http_request *q,
-                  const struct route_params *p, struct reply *r)
-{
-    (void)q;
-    (void)p;
-    struct err e = {0};
-    struct grove_view *view = service_grove(a->shared->service, &e);
-    if (!view && e.code) {
-        reply_err(r, &e);
-        return;
-    }
-    struct service_stats s;
-    service_stats(&s, a->shared->service);
-    wire_put_merge(&a->out, &s.hintless, view);
-    grove_view_free(view);
-    api_json(a, r, 200);
-}

@@ -10,8 +10,7 @@
 #include "base/clock.h"
 #include "base/pool.h"
 #include "serve/http/listen.h"
-#include "serve/players/pensieve.h"
-#include "serve/players/steer.h"
+#include "serve/parts.h"
 #include "serve/http/worker.h"
 
 struct node {
@@ -23,7 +22,7 @@ struct node {
         uint64_t turns[NODE_WORKERS_MAX];
     } old;
     struct files *files;
-    struct video *video; /* of the media; NULL: none */
+    struct route *routes;
     struct api_shared shared;
     int places; /* connections of all workers together */
     int n_workers;
@@ -38,7 +37,6 @@ struct node_cfg node_cfg_default(void)
                              .port = 8080,
                              .listen_fd = -1,
                              .default_profile = "pensieve",
-                             .origin = origin_cfg_default(),
                              .max_watchers = 64,
                              .grace_s = 2.0,
                              .admit = admit_cfg_default(),
@@ -59,31 +57,23 @@ static int node_check(const struct node_cfg *cfg, struct err *e)
     return 0;
 }
 
-/* Media that are not there, or not understood, are served all the same, without a cap. */
-static struct video *load_video(const struct node_cfg *cfg)
-{
-    char path[4096];
-    struct err why = {0};
-    const char *dir = cfg->media->dir;
-    int n = dir ? snprintf(path, sizeof path, "%s/manifest.mpd", dir) : 0;
-    if (n <= 0 || n >= (int)sizeof path || access(path, R_OK)) return NULL;
-    struct video *v = video_load(path, NULL, &why);
-    if (!v) log_err(cfg->log, LOG_WARN, "media", &why);
-    return v;
-}
-
-/* Of a table that all addresses share, for one of them. A quarter: two or three addresses together
- * do not fill the table, and a carrier's NAT or a school brings some hundred viewers, who each need one connection. */
-static int share_of(int places)
-{
-    return places > 4 ? places / 4 : 1;
-}
-
 static struct admit_cfg limits_of(const struct node_cfg *cfg, int places)
 {
     struct admit_cfg limits = cfg->admit;
-    if (limits.address_connections < 0) limits.address_connections = share_of(places);
+    if (limits.address_connections < 0) limits.address_connections = api_share_of(places);
     return limits;
+}
+
+static int listen_parts(struct node *n, const struct parts_cfg *optional, struct err *e)
+{
+    struct parts_cfg defaults = parts_cfg_default();
+    int rc = 0;
+    for (int i = 0; i < parts_n() && !rc; i++)
+        if (parts_at(i)->listen)
+            rc = parts_at(i)->listen(&n->shared.part[i], &n->shared,
+                                     parts_settings(i, optional ? optional : &defaults),
+                                     e);
+    return rc;
 }
 
 static int make_shared(struct node *n, const struct node_cfg *cfg, struct service *s,
@@ -91,6 +81,7 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
 {
     struct api_shared *sh = &n->shared;
     sh->service = s;
+    sh->workers = workers;
     sh->default_profile = cfg->default_profile;
     sh->started_at = clock_now();
     sh->auth = n->auth = auth_new(cfg->bind, cfg->host, cfg->allow_origin, cfg->token, e);
@@ -101,16 +92,16 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!sh->admit) return e->code;
     sh->log = cfg->log;
     /* one for each: what request ids are made of can be found from them */
-    uint64_t seed[9];
+    uint64_t seed[5];
     if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
     sh->secret = seed[0];
-    sh->connections = occupancy_new(n->places, seed[3], e);
+    sh->connections = occupancy_new(n->places, seed[1], e);
     if (!sh->connections) return e->code;
     sh->files = n->files = files_new(cfg->web_dir, e);
     if (!n->files) return e->code;
-    sh->watchers_each = share_of(cfg->max_watchers);
-    sh->watching = occupancy_new(cfg->max_watchers, seed[4], e);
+    sh->watchers_each = api_share_of(cfg->max_watchers);
+    sh->watching = occupancy_new(cfg->max_watchers, seed[2], e);
     if (!sh->watching) return e->code;
     sh->events = events_new(cfg->max_watchers, e);
     if (!sh->events) return e->code;
@@ -118,35 +109,18 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     if (!sh->jobs) return e->code;
     sh->histories = histories_new(s, e);
     if (!sh->histories) return e->code;
-    sh->histories_each = share_of(HISTORIES_OPEN);
-    sh->reading = occupancy_new(HISTORIES_OPEN + workers, seed[6], e);
+    sh->histories_each = api_share_of(HISTORIES_OPEN);
+    sh->reading = occupancy_new(HISTORIES_OPEN + workers, seed[3], e);
     if (!sh->reading) return e->code;
     /* each on a connection of its own */
-    sh->answers_each_kb = share_of(API_LONG_BYTES / 1024);
-    sh->answering = occupancy_new(n->places + workers, seed[7], e);
+    sh->answers_each_kb = api_share_of(API_LONG_BYTES / 1024);
+    sh->answering = occupancy_new(n->places + workers, seed[4], e);
     if (!sh->answering) return e->code;
-    sh->metrics = metrics_new(workers, api_routes, sh->started_at, API_VERSION, e);
+    sh->routes = n->routes = api_all_routes(&sh->n_routes, e);
+    if (!n->routes) return e->code;
+    sh->metrics = metrics_new(workers, sh->routes, sh->started_at, API_VERSION, e);
     if (!sh->metrics) return e->code;
-    sh->pensieve = pensieve_clients(PENSIEVE_CLIENTS, seed[1], e);
-    if (!sh->pensieve) return e->code;
-    sh->steered = steer_clients(STEER_CLIENTS, seed[2], e);
-    if (!sh->steered) return e->code;
-    if (cfg->origin.names.n) {
-        sh->origin = origin_new(&cfg->origin, e);
-        if (!sh->origin) return e->code;
-        sh->transfers_each = share_of(cfg->origin.transfers);
-        sh->fetching = occupancy_new(cfg->origin.transfers, seed[5], e);
-        if (!sh->fetching) return e->code;
-        sh->contents = contents_new(CONTENTS, e);
-        if (!sh->contents) return e->code;
-    }
-    if (!cfg->media) return 0;
-    sh->video = n->video = load_video(cfg);
-    sh->viewers_each = share_of(cfg->media->viewers);
-    sh->viewing = occupancy_new(cfg->media->viewers + workers, seed[8], e);
-    if (!sh->viewing) return e->code;
-    sh->media = media_new(cfg->media, e);
-    return sh->media ? 0 : e->code;
+    return listen_parts(n, cfg->optional, e);
 }
 
 struct node *node_start(const struct node_cfg *cfg, struct service *s, struct err *e)
@@ -255,21 +229,16 @@ void node_stop(struct node *n)
     /* the workers' streams are done: what they read from may go */
     jobs_free(n->shared.jobs);
     histories_free(n->shared.histories);
-    origin_free(n->shared.origin);
-    contents_free(n->shared.contents);
-    media_free(n->shared.media);
-    clients_free(n->shared.pensieve);
-    clients_free(n->shared.steered);
-    video_free(n->video);
+    for (int i = 0; i < parts_n(); i++)
+        if (n->shared.part[i]) parts_at(i)->unlisten(n->shared.part[i]);
     metrics_free(n->shared.metrics);
     events_free(n->shared.events);
     occupancy_free(n->shared.connections);
     occupancy_free(n->shared.watching);
-    occupancy_free(n->shared.fetching);
     occupancy_free(n->shared.answering);
     occupancy_free(n->shared.reading);
-    occupancy_free(n->shared.viewing);
     files_free(n->files);
+    free(n->routes);
     free_old(n);
     admit_free(n->shared.admit);
     auth_free(n->auth);

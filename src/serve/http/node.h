@@ -16,8 +16,6 @@
 #include "base/log.h"
 #include "serve/http/admit.h"
 #include "serve/http/http.h"
-#include "serve/players/media.h"
-#include "serve/players/origin.h"
 #include "serve/session/service.h"
 
 #define NODE_WORKERS_MAX 64
@@ -27,12 +25,12 @@ struct node_cfg {
     int port;         /* 8080; 0 = a free one, see node_port */
     int listen_fd; /* -1; else a socket of listen_adopt, which says bind and port; taken */
     int workers;   /* 0 = one per processor */
-    const char *host;              /* further names in Host, between commas */
-    const char *allow_origin;      /* origins of pages that may use the API, or "*" */
-    const char *token;             /* bearer token for writing profiles; NULL = none */
-    const char *web_dir;           /* the pages; NULL = none */
-    const struct media_cfg *media; /* NULL = no demo */
-    struct origin_cfg origin;      /* without names: no media are handed on */
+    const char *host;         /* further names in Host, between commas */
+    const char *allow_origin; /* origins of pages that may use the API, or "*" */
+    const char *token;        /* bearer token for writing profiles; NULL = none */
+    const char *web_dir;      /* the pages; NULL = none */
+    /* Of the parts (serve/parts.h); borrowed for node_start. NULL: their defaults. */
+    const struct parts_cfg *optional;
     const char *default_profile;
     const struct log *log;  /* error answers; NULL = silent */
     struct admit_cfg admit; /* who may ask how often */

@@ -187,7 +187,7 @@ static int read_object(const json_t *object, const char *prefix,
     return 0;
 }
 
-static int read_body(const struct field *fields, void *base, const char *body, size_t n,
+int wire_body(const struct field *fields, void *base, const char *body, size_t n,
                      struct err *e)
 {
     if (scan_object(fields, base, body, n)) return 0;
@@ -279,7 +279,7 @@ int wire_open(struct session_open *out, const char *body, size_t n, struct err *
     struct open_body b;
     memset(&b, 0, sizeof b);
     b.open.buffer_max_s = WIRE_BUFFER_MAX_S;
-    int rc = read_body(OPEN, &b, body, n, e);
+    int rc = wire_body(OPEN, &b, body, n, e);
     if (!rc) rc = to_qoe(&b.open.qoe, &b.v, e);
     if (!rc && b.open.has_next)
         rc = check_count(b.n_next, b.open.levels, "next_bytes", e);
@@ -307,7 +307,7 @@ static const struct field QUESTION[] = {
 int wire_question(struct question *out, const char *body, size_t n, struct err *e)
 {
     *out = (struct question){0};
-    int rc = read_body(QUESTION, out, body, n, e);
+    int rc = wire_body(QUESTION, out, body, n, e);
     if (!rc && out->has_next && !out->n_next)
         rc = err_field(e, ERR_INVALID, "next_bytes", "is empty");
     return rc;
@@ -334,7 +334,7 @@ int wire_reward(struct reward_in *out, const char *body, size_t n, struct err *e
 {
     struct reward_body b;
     memset(&b, 0, sizeof b);
-    int rc = read_body(REWARD, &b, body, n, e);
+    int rc = wire_body(REWARD, &b, body, n, e);
     b.in.chunk = b.in.outcome.chunk;
     b.in.has_outcome = b.level || b.bytes || b.download || b.rebuffer;
     memcpy(out, &b.in, sizeof *out);
@@ -358,7 +358,7 @@ static const struct field UNDERWAY[] = {
 int wire_underway(struct underway_in *out, const char *body, size_t n, struct err *e)
 {
     *out = (struct underway_in){0};
-    return read_body(UNDERWAY, out, body, n, e);
+    return wire_body(UNDERWAY, out, body, n, e);
 }
 
 struct decide_body {
@@ -418,7 +418,7 @@ int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err 
     b.out.view = view_default();
     b.out.view.buffer_max_s = WIRE_BUFFER_MAX_S;
     b.out.view.last_level = -1;
-    int rc = read_body(DECIDE, &b, body, n, e);
+    int rc = wire_body(DECIDE, &b, body, n, e);
     if (!rc) rc = check_decide(&b, e);
     memcpy(out, &b.out, sizeof *out);
     return rc;
@@ -438,7 +438,7 @@ static const struct field PROFILE[] = {{"mu", FIELD(struct profile_body, v.mu),
 int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)
 {
     struct profile_body b = {.grow = out->grow};
-    int rc = read_body(PROFILE, &b, body, n, e);
+    int rc = wire_body(PROFILE, &b, body, n, e);
     out->grow = b.grow;
     return rc ? rc : to_qoe(&out->qoe, &b.v, e);
 }
@@ -449,7 +449,7 @@ int wire_gate(const char *body, size_t n, struct err *e)
         bool reset;
     } b = {false};
     const struct field fields[] = {{"reset", FIELD_TO(b.reset), REQUIRED}, {0}};
-    int rc = read_body(fields, &b, body, n, e);
+    int rc = wire_body(fields, &b, body, n, e);
     if (rc || b.reset) return rc;
     return err_field(e, ERR_INVALID, "reset", "must be true: a gate stops by itself");
 }
@@ -457,50 +457,5 @@ int wire_gate(const char *body, size_t n, struct err *e)
 int wire_aside(int *updates, const char *body, size_t n, struct err *e)
 {
     const struct field fields[] = {{"updates", FIELD_TO(*updates), REQUIRED}, {0}};
-    return read_body(fields, updates, body, n, e);
-}
-
-struct pensieve_body {
-    struct pensieve_post out;
-    double begun_ms, ended_ms, stalled_ms;
-    bool request, quality, buffer, stalled, begun, ended, size;
-};
-#define ROW(member) FIELD(struct pensieve_body, member)
-static const struct field PENSIEVE[] = {
-    {"nextChunkSize", ROW(out.next_bytes), HAS(struct pensieve_body, out.has_next),
-     LENGTH(struct pensieve_body, out.n_next), .flags = FIELD_NULL_IS_ZERO},
-    {"lastquality", ROW(out.level), HAS(struct pensieve_body, quality)},
-    {"buffer", ROW(out.buffer_s), HAS(struct pensieve_body, buffer)},
-    {"lastRequest", ROW(out.chunk), HAS(struct pensieve_body, request)},
-    {"RebufferTime", ROW(stalled_ms), HAS(struct pensieve_body, stalled)},
-    {"lastChunkFinishTime", ROW(ended_ms), HAS(struct pensieve_body, ended)},
-    {"lastChunkStartTime", ROW(begun_ms), HAS(struct pensieve_body, begun)},
-    {"lastChunkSize", ROW(out.bytes), HAS(struct pensieve_body, size)},
-    {"pastThroughput", .type = FIELD_ANY, HAS(struct pensieve_body, out.summary)},
-    /* old clients send more, which is ignored */
-    {"*", .type = FIELD_ANY},
-    {0}};
-#undef ROW
-
-int wire_pensieve(struct pensieve_post *out, const char *body, size_t n, struct err *e)
-{
-    struct pensieve_body b;
-    memset(&b, 0, sizeof b);
-    int rc = read_body(PENSIEVE, &b, body, n, e);
-    memcpy(out, &b.out, sizeof *out);
-    if (rc || out->summary) return rc;
-
-    const char *missing = !b.request   ? "lastRequest"
-                          : !b.quality ? "lastquality"
-                          : !b.buffer  ? "buffer"
-                          : !b.stalled ? "RebufferTime"
-                          : !b.begun   ? "lastChunkStartTime"
-                          : !b.ended   ? "lastChunkFinishTime"
-                          : !b.size    ? "lastChunkSize"
-                                       : NULL;
-    if (missing) return err_field(e, ERR_INVALID, missing, "is missing");
-    out->has_next = out->has_next && out->n_next > 0;
-    out->stalled_s = b.stalled_ms / 1e3;
-    out->download_s = (b.ended_ms - b.begun_ms) / 1e3;
-    return 0;
+    return wire_body(fields, updates, body, n, e);
 }

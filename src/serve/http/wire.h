@@ -23,7 +23,7 @@
 #ifndef SERVE_WIRE_H
 #define SERVE_WIRE_H
 
-#include "serve/players/pensieve.h"
+#include "base/field.h"
 #include "serve/session/service.h"
 
 #define WIRE_BUFFER_MAX_S 60.0
@@ -34,6 +34,11 @@ struct wire_decide {
     bool has_mu;                /* then view.qoe is what was asked for */
     struct view view;
 };
+
+/* Any body, into the struct at base: its fields, of which the last one is {0}. */
+int wire_body(const struct field *fields, void *base, const char *body, size_t n,
+              struct err *e)
+    __attribute__((warn_unused_result));
 
 int wire_open(struct session_open *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
@@ -50,10 +55,6 @@ int wire_gate(const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 /* {updates} */
 int wire_aside(int *updates, const char *body, size_t n, struct err *e)
-    __attribute__((warn_unused_result));
-/* A post of pensieve.h: fields of other names are passed over, as its clients send what they
- * like; a body with pastThroughput is a summary, whatever else is in it. */
-int wire_pensieve(struct pensieve_post *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 /* Fills out->qoe alone. */
 int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)

@@ -44,7 +44,7 @@ static void put_answer(struct emit *o, const struct answer *a)
         emit_rounded(o, a->prob[k]);
     emit_close(o, ']');
     put_string(o, "mode", mode(a));
-    put_string(o, "by", hintless_by_name(a->by));
+    put_string(o, "by", service_by_name(a->by));
     if (a->guarded) put_bool(o, "guarded", true);
     put_rounded(o, "value", a->value);
     put_rounded(o, "entropy", a->entropy);
@@ -148,7 +148,7 @@ static void put_step(struct emit *o, const struct history_step *s)
     put_double(o, "logp", s->logp);
     put_int(o, "expert", s->expert);
     put_u64(o, "policy", s->policy);
-    put_string(o, "by", hintless_by_name(s->by));
+    put_string(o, "by", service_by_name(s->by));
     emit_close(o, '}');
 }
 
@@ -290,12 +290,12 @@ void wire_put_gates(struct emit *o, const struct service_stats *s)
     emit_close(o, '}');
 }
 
-static void put_added(struct emit *o, const struct service_stats *s)
+static void put_added(struct emit *o, const struct added_stats *s)
 {
     emit_key(o, "grown");
     emit_open(o, '[');
-    for (int i = 0; i < s->n_added; i++) {
-        const struct service_added *g = &s->added[i];
+    for (int i = 0; i < s->n; i++) {
+        const struct service_added *g = &s->at[i];
         emit_open(o, '{');
         figure_json(o, added_figures, g);
         put_learner(o, &g->learner);
@@ -304,7 +304,8 @@ static void put_added(struct emit *o, const struct service_stats *s)
     emit_close(o, ']');
 }
 
-void wire_put_stats(struct emit *o, const struct service_stats *s)
+void wire_put_stats(struct emit *o, const struct service_stats *s,
+                    const struct parts_stats *parts)
 {
     emit_open(o, '{');
     figure_json(o, service_figures, s);
@@ -313,7 +314,7 @@ void wire_put_stats(struct emit *o, const struct service_stats *s)
     wire_put_gates(o, s);
     emit_key(o, "untagged");
     emit_open(o, '{');
-    figure_json(o, hintless_figures, &s->hintless);
+    figure_json(o, hintless_figures, &parts->hintless);
     emit_close(o, '}');
     emit_key(o, "profiles");
     emit_open(o, '[');
@@ -323,7 +324,7 @@ void wire_put_stats(struct emit *o, const struct service_stats *s)
         emit_close(o, '}');
     }
     emit_close(o, ']');
-    put_added(o, s);
+    put_added(o, &parts->added);
     emit_close(o, '}');
 }
 

@@ -10,7 +10,7 @@
 
 #include "serve/learner/curve.h"
 #include "serve/http/emit.h"
-#include "serve/hintless/grove.h"
+#include "serve/parts.h"
 #include "serve/session/service.h"
 
 /* Each writes one whole object. */
@@ -30,15 +30,13 @@ void wire_put_profile(struct emit *o, const struct profile *p);
 void wire_put_policy(struct emit *o, const struct policy_info *p);
 /* Routers and experts: what an admin's request is answered with, and part of the stats. */
 void wire_put_gates(struct emit *o, const struct service_stats *s);
-void wire_put_stats(struct emit *o, const struct service_stats *s);
+void wire_put_stats(struct emit *o, const struct service_stats *s,
+                    const struct parts_stats *parts);
 /* Into an open object: "role", and "bus" when there is one. */
 void wire_put_cluster(struct emit *o, const struct cluster_stats *c);
-/* For pages (wire_put_watch.c): the learner's points; what the weights are like, expert by expert;
- * viewers without a hint, view NULL: nothing is merged. */
+/* For pages (wire_put_watch.c): the learner's points; what the weights are like, expert by expert. */
 void wire_put_curve(struct emit *o, const struct curve_point *p, int n);
 void wire_put_plasticity(struct emit *o, const struct vitals_stats *v);
-void wire_put_merge(struct emit *o, const struct hintless_stats *u,
-                    const struct grove_view *view);
 /* Events of the stream: an answer, or a reward, with the session it belongs to. */
 void wire_put_decision_event(struct emit *o, const char *session, const struct answer *a);
 void wire_put_reward_event(struct emit *o, const char *session,

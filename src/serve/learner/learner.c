@@ -183,9 +183,10 @@ static void add(struct learner *l)
         o.last_obs = l->obs + (size_t)t->n * (size_t)feat_dim(l->layout);
         o.last_mask = l->mask[t->n];
     }
-    if (t->added_id) o.tag = l->cfg.added ? added_tag_of(l->cfg.added, t->added_id) : -1;
-    if (t->added_id || o.tag >= ADDED_TAG) {
-        if (l->cfg.added) added_teach(l->cfg.added, &o, t->place);
+    const struct learner_others *others = &l->cfg.others;
+    if (t->added_id) o.tag = others->self ? others->tag_of(others->self, t->added_id) : -1;
+    if (t->added_id || o.tag >= TRAJ_TAG_OWN) {
+        if (others->self) others->teach(others->self, &o, t->place);
         return;
     }
     (void)online_add(l->common.online, &o); /* what it refuses it counts */
@@ -273,7 +274,7 @@ static int publish_again(struct learner *l, double now, struct err *e)
 
 int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
 {
-    struct added *added = l->cfg.added;
+    const struct learner_others *others = &l->cfg.others;
     int rc = obey(l, now, e);
     if (!rc) rc = publish_again(l, now, e);
     if (rc) {
@@ -281,7 +282,7 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
         return rc;
     }
     /* stop taking when a batch is full: the bus is the longer queue */
-    while (!online_ready(l->common.online) && !(added && added_ready(added)) &&
+    while (!online_ready(l->common.online) && !(others->self && others->ready(others->self)) &&
            l->bus->receive(l->bus->self, &l->traj, wait_s)) {
         add(l);
         wait_s = 0;
@@ -302,8 +303,8 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
         }
     }
     refresh_stats(l);
-    if (added) {
-        int grew = added_turn(added, now, e);
+    if (others->self) {
+        int grew = others->turn(others->self, now, e);
         if (grew < 0 && rc >= 0) rc = grew;
     }
     return rc;
@@ -419,8 +420,9 @@ static int checkpoint(struct learner *l, struct err *e)
 int learner_checkpoint(struct learner *l, struct err *e)
 {
     int rc = checkpoint(l, e);
-    int added = l->cfg.added ? added_save(l->cfg.added, e) : 0;
-    return rc ? rc : added;
+    const struct learner_others *others = &l->cfg.others;
+    int saved = others->self ? others->save(others->self, e) : 0;
+    return rc ? rc : saved;
 }
 
 void learner_gates(struct learner *l, const struct ckpt_meta *meta)

@@ -4,8 +4,8 @@
  * result as the next version. Weights that are not finite or clearly worse in the exam are never
  * published. The thread that takes turns is the only writer of weights.
  *
- * Trajectories of profiles with added experts go to their own learners (added.h). A turn and a
- * checkpoint include theirs.
+ * Trajectories of profiles with experts of their own go to `others`, whose turns and checkpoints are
+ * taken along.
  *
  * Any thread may place an operator's order (reset the gates, set an expert aside). The next turn
  * carries it out; an expert set aside is a new version.
@@ -23,17 +23,30 @@
 #include "learn/online.h"
 #include "serve/learner/bus.h"
 #include "serve/learner/curve.h"
-#include "serve/added/added.h"
 #include "serve/learner/published.h"
 #include "serve/learner/vitals.h"
 
 struct learner;
 
+/* What learns by itself, on the learner's thread. self NULL: nothing does. */
+struct learner_others {
+    void *self;
+    uint64_t (*id)(void *self, int tag);    /* among nodes; 0: of nobody. Any thread */
+    int (*tag_of)(void *self, uint64_t id); /* -1: of nobody */
+    /* t->tag says whose. place: in the stream, 0: there is none. */
+    void (*teach)(void *self, const struct online_trajectory *t, uint64_t place);
+    bool (*ready)(void *self); /* a batch is full */
+    /* Learns where one is. A negative code: an update was rolled back, or not published. */
+    int (*turn)(void *self, double now, struct err *e);
+    int (*save)(void *self, struct err *e); /* what was learned since the last time */
+};
+
 struct learner_cfg {
     struct online_cfg online;
     const char *ckpt_path; /* NULL: nothing is kept; borrowed */
-    struct added *added;   /* who has a learner of its own; borrowed, may be NULL */
-    struct curve *curve;   /* takes a point of every update and version; likewise */
+    struct learner_others others;
+    struct curve
+        *curve; /* takes a point of every update and version; borrowed, may be NULL */
     /* Called with each new version before anybody decides by it. After a failure it is called again
      * in every turn, and nothing is taken from the bus before it has succeeded. NULL: nobody
      * wants to know. */

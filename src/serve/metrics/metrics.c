@@ -213,7 +213,7 @@ static const struct {
     {hintless_merge_exam_figures, ""},
     {cluster_figures, ""},
     {admit_figures, ""},
-    {origin_figures, ""},
+    {players_origin_figures, ""},
     {HTTP, ""},
     {BUILD, "version"},
     {PROCESS, ""},
@@ -380,14 +380,14 @@ static void put_profiles(struct emit *o, const struct service_stats *s)
     figure_put_each(o, service_profile_figures, e, s->n_profiles);
 }
 
-static void put_added(struct emit *o, const struct service_stats *s)
+static void put_added(struct emit *o, const struct added_stats *s)
 {
     struct figure_element e[SERVICE_ADDED];
-    for (int i = 0; i < s->n_added; i++) {
-        e[i].base = &s->added[i];
-        snprintf(e[i].labels, sizeof e[i].labels, "profile=\"%s\"", s->added[i].name);
+    for (int i = 0; i < s->n; i++) {
+        e[i].base = &s->at[i];
+        snprintf(e[i].labels, sizeof e[i].labels, "profile=\"%s\"", s->at[i].name);
     }
-    if (s->n_added) figure_put_each(o, added_figures, e, s->n_added);
+    if (s->n) figure_put_each(o, added_figures, e, s->n);
 }
 
 /* The families over actor and critic. */
@@ -454,20 +454,22 @@ static void put_learning(struct emit *o, const struct service_stats *s,
 }
 
 void metrics_put(struct emit *o, const struct metrics *m, const struct service_stats *s,
-                 const struct policy_info *p, const struct admit_stats *admit,
-                 const struct origin_stats *origin)
+                 const struct parts_stats *parts, const struct policy_info *p,
+                 const struct admit_stats *admit)
 {
-    const struct hintless_stats *u = &s->hintless;
+    const struct hintless_stats *u = &parts->hintless;
     figure_put(o, service_figures, s);
     put_profiles(o, s);
     put_learning(o, s, p);
-    put_added(o, s);
+    put_added(o, &parts->added);
     figure_put(o, hintless_figures, u);
     figure_put(o, hintless_exam_figures, u);
     if (u->examined) figure_put(o, hintless_merge_exam_figures, u);
-    if (s->cluster.role != ROLE_STANDALONE) figure_put(o, cluster_figures, &s->cluster);
+    if (parts->cluster.role != ROLE_STANDALONE)
+        figure_put(o, cluster_figures, &parts->cluster);
     if (admit) figure_put(o, admit_figures, admit);
-    if (origin) figure_put(o, origin_figures, origin);
+    if (parts->players.hands_on)
+        figure_put(o, players_origin_figures, &parts->players.origin);
     put_http(o, m);
     put_process(o, m);
 }

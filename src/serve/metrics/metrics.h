@@ -11,8 +11,8 @@
 #include "serve/http/admit.h"
 #include "serve/http/emit.h"
 #include "serve/http/http.h"
-#include "serve/players/origin.h"
 #include "serve/http/route.h"
+#include "serve/parts.h"
 #include "serve/session/service.h"
 #include "serve/metrics/stages.h"
 
@@ -35,9 +35,9 @@ struct stages *metrics_stages(struct metrics *m, int worker);
 /* The reference of all families as a Markdown table. */
 void metrics_reference(struct emit *o);
 
-/* admit NULL: nothing is limited; origin NULL: there are no origins. */
+/* admit NULL: nothing is limited. */
 void metrics_put(struct emit *o, const struct metrics *m, const struct service_stats *s,
-                 const struct policy_info *p, const struct admit_stats *admit,
-                 const struct origin_stats *origin);
+                 const struct parts_stats *parts, const struct policy_info *p,
+                 const struct admit_stats *admit);
 
 #endif

@@ -1,4 +1,4 @@
-#include "serve/http/api.h"
+#include "serve/players/api_players.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "serve/players/cmcd.h"
+#include "serve/players/contents.h"
 #include "serve/players/steer.h"
 
 enum { CMCD_BYTES = 2048 };
@@ -41,7 +42,8 @@ struct known {
 /* The reply's stream, with an eye on its end. */
 struct watch {
     struct reply_stream inner;
-    const struct api_shared *shared;
+    const struct players *players;
+    struct service *service;
     const struct video *video;
     struct content *content;
     bool whole;
@@ -56,7 +58,7 @@ static ssize_t watch_pull(void *self, char *buf, size_t max)
     if (n > 0 && sized) w->inner.length -= n;
     if (!w->whole && ((sized && w->inner.length == 0) || (!sized && n == REPLY_END))) {
         w->whole = true;
-        steer_sent(w->shared->steered, w->shared->service, w->video, w->sid, w->file,
+        steer_sent(w->players->steered, w->service, w->video, w->sid, w->file,
                    clock_mono());
     }
     return n;
@@ -66,18 +68,20 @@ static void watch_done(void *self)
 {
     struct watch *w = self;
     if (w->inner.done) w->inner.done(w->inner.self);
-    contents_put(w->shared->contents, w->content);
+    contents_put(w->players->contents, w->content);
     free(w);
 }
 
 /* Takes the content. */
-static void watch_stream(struct reply *r, const struct api_shared *shared,
-                         const char *sid, struct known *k)
+static void watch_stream(struct reply *r, struct api *a, const char *sid, struct known *k)
 {
     struct watch *w = malloc(sizeof *w);
     if (!w) return; /* then the time that it takes is estimated otherwise */
-    *w = (struct watch){
-        .inner = r->stream, .shared = shared, .video = k->video, .content = k->content};
+    *w = (struct watch){.inner = r->stream,
+                        .players = players_of(a),
+                        .service = a->shared->service,
+                        .video = k->video,
+                        .content = k->content};
     k->content = NULL;
     snprintf(w->sid, sizeof w->sid, "%s", sid);
     snprintf(w->file, sizeof w->file, "%s", k->file);
@@ -110,7 +114,7 @@ static double wait_of(struct api *a, const struct admit_client *from,
                       const struct cmcd *c, double now_s)
 {
     unsigned char key[CLIENTS_KEY];
-    steer_key(key, a->shared->steered, c->sid);
+    steer_key(key, players_of(a)->steered, c->sid);
     return admit_key(a->shared->admit, from, key, now_s);
 }
 
@@ -118,17 +122,18 @@ static int steer(struct steer_told *told, struct api *a, const struct http_reque
                  const struct video *video, const struct steer_segment *in, struct err *e)
 {
     struct api_shared *sh = a->shared;
+    struct clients *steered = players_of(a)->steered;
     struct admit_client from;
     admit_client(&from, sh->admit, q);
     if (wait_of(a, &from, in->cmcd, in->now_s) > 0)
         return err_set(e, ERR_FULL, "too many segments of this player");
-    int rc = steer_ask(told, sh->steered, sh->service, a->scratch, video, in, e);
+    int rc = steer_ask(told, steered, sh->service, a->scratch, video, in, e);
     if (rc != 1) return rc;
     if (sh->draining) return err_set(e, ERR_FULL, "the daemon takes no new sessions");
     if (admit_open(sh->admit, &from, in->now_s) > 0)
         return err_set(e, ERR_FULL, "too many sessions are opened from this address");
-    rc = steer_open(sh->steered, sh->service, a->scratch, video, in->cmcd, e);
-    if (!rc) rc = steer_ask(told, sh->steered, sh->service, a->scratch, video, in, e);
+    rc = steer_open(steered, sh->service, a->scratch, video, in->cmcd, e);
+    if (!rc) rc = steer_ask(told, steered, sh->service, a->scratch, video, in, e);
     return rc == 1 ? err_set(e, ERR_FULL, "too many players") : rc;
 }
 
@@ -163,7 +168,7 @@ static void cmcd_answer(struct api *a, const struct http_request *q, const struc
         return;
     }
     put_told(r, &told);
-    if (c->kind != CMCD_AUDIO) watch_stream(r, a->shared, c->sid, k);
+    if (c->kind != CMCD_AUDIO) watch_stream(r, a, c->sid, k);
 }
 
 void api_cmcd_segment(struct api *a, const struct http_request *q, const char *file,
@@ -171,7 +176,7 @@ void api_cmcd_segment(struct api *a, const struct http_request *q, const char *f
 {
     struct cmcd c;
     struct err e = {0};
-    struct known k = {.video = a->shared->video, .file = file};
+    struct known k = {.video = players_of(a)->video, .file = file};
     if (k.video && tells(&c, q, r, &e)) cmcd_answer(a, q, &c, &k, r, &e);
 }
 
@@ -183,8 +188,8 @@ void api_cmcd_origin(struct api *a, const struct http_request *q, const char *pa
     const char *slash = strrchr(path, '/');
     if (!tells(&c, q, r, &e)) return;
     struct known k = {.file = slash ? slash + 1 : path};
-    k.content = contents_get(a->shared->contents, path, c.kbps,
-                             steer_ladder(a->shared->steered, c.sid));
+    k.content = contents_get(players_of(a)->contents, path, c.kbps,
+                             steer_ladder(players_of(a)->steered, c.sid));
     if (!k.content) return; /* its manifest did not pass here */
     k.video = contents_video(k.content);
     /* the window of a live stream moves on, so that its manifest counts from elsewhere */
@@ -192,7 +197,7 @@ void api_cmcd_origin(struct api *a, const struct http_request *q, const char *pa
     cmcd_answer(a, q, &c, &k, r, &e);
     /* what is told is for him and for now */
     reply_constant(r, "Cache-Control", "no-store");
-    contents_put(a->shared->contents, k.content);
+    contents_put(players_of(a)->contents, k.content);
 }
 
 /* ---- reports of events ---- */
@@ -216,7 +221,7 @@ static int each_line(double *wait_s, struct api *a, const struct http_request *q
         int rc = cmcd_parse(&c, at, text, &why);
         /* sid is no duty: what is told without one is nobody's */
         if (!rc && c.sid[0] && apply)
-            rc = steer_event(a->shared->steered, a->shared->service, &c, now_s, &why);
+            rc = steer_event(players_of(a)->steered, a->shared->service, &c, now_s, &why);
         else if (!rc && c.sid[0])
             *wait_s = fmax(*wait_s, wait_of(a, &from, &c, now_s));
         if (rc) return err_field(e, rc, why.field, "%s (line %d)", why.detail, line);

@@ -1,10 +1,12 @@
 /* Media of other servers, handed on (origin.h): first the question, and when the origin has
  * answered, the answer. */
-#include "serve/http/api.h"
+#include "serve/players/api_players.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "serve/players/contents.h"
 
 enum { POLL_MS = 1000 }; /* the bell rings before */
 
@@ -23,20 +25,21 @@ static struct origin_transfer *origin_begin_one(struct api *a,
                                                 struct origin_question *asked,
                                                 struct reply *r, struct err *e)
 {
-    const struct api_shared *sh = a->shared;
+    const struct players *players = players_of(a);
     struct admit_client client;
-    admit_client(&client, sh->admit, q);
+    admit_client(&client, a->shared->admit, q);
     asked->who = client.addr;
-    asked->held = client.limited ? sh->fetching : NULL;
-    if (asked->held && !occupancy_take(asked->held, &asked->who, sh->transfers_each)) {
+    asked->held = client.limited ? players->fetching : NULL;
+    if (asked->held &&
+        !occupancy_take(asked->held, &asked->who, players->transfers_each)) {
         reply_fail(r, 429, "",
                    "%d requests to origins are under way from this address, which is its "
                    "share",
-                   sh->transfers_each);
+                   players->transfers_each);
         reply_constant(r, "Retry-After", "1");
         return NULL;
     }
-    struct origin_transfer *t = origin_begin(sh->origin, asked, e);
+    struct origin_transfer *t = origin_begin(players->origin, asked, e);
     if (!t && asked->held) occupancy_give(asked->held, &asked->who);
     return t;
 }
@@ -44,7 +47,7 @@ static struct origin_transfer *origin_begin_one(struct api *a,
 static void ask(struct api *a, const struct http_request *q, const struct route_params *p,
                 struct reply *r)
 {
-    struct origin *o = a->shared->origin;
+    struct origin *o = players_of(a)->origin;
     const struct origins *names = o ? origin_names(o) : NULL;
     struct err e = {0};
     const char *name = route_param(p, "origin");
@@ -132,7 +135,8 @@ static void fail(struct reply *r, const char *name, const struct origin_head *h)
 /* The reply's stream, and a copy of what passed. */
 struct manifest {
     struct reply_stream inner;
-    struct api_shared *shared;
+    struct contents *contents;
+    const struct log *log;
     int64_t left; /* -1: until it ends */
     bool over, read;
     size_t n;
@@ -147,10 +151,10 @@ static void learn(struct manifest *m)
     m->text[m->n] = '\0';
     if (m->over)
         err_set(&e, ERR_RANGE, "the manifest is over %zu bytes", CONTENTS_MANIFEST);
-    else if (contents_learn(m->shared->contents, m->path, m->text, m->n, &e) >= 0)
+    else if (contents_learn(m->contents, m->path, m->text, m->n, &e) >= 0)
         return;
-    log_event(m->shared->log, LOG_INFO, "origin", "nobody is steered by %s: %s%s%s",
-              m->path, e.field, *e.field ? ": " : "", e.detail);
+    log_event(m->log, LOG_INFO, "origin", "nobody is steered by %s: %s%s%s", m->path,
+              e.field, *e.field ? ": " : "", e.detail);
 }
 
 static ssize_t manifest_pull(void *self, char *buf, size_t max)
@@ -184,13 +188,14 @@ static bool is_manifest(const struct origin_head *h, const char *path)
             (n > 4 && strcmp(path + n - 4, ".mpd") == 0));
 }
 
-static void read_manifest(struct reply *r, struct api_shared *shared, const char *path)
+static void read_manifest(struct reply *r, struct api *a, const char *path)
 {
     if (strlen(path) >= CONTENTS_PATH) return;
     struct manifest *m = malloc(sizeof *m);
     if (!m) return;
     m->inner = r->stream;
-    m->shared = shared;
+    m->contents = players_of(a)->contents;
+    m->log = a->shared->log;
     m->left = r->stream.length;
     m->over = m->read = false;
     m->n = 0;
@@ -217,7 +222,7 @@ static void origin_answer(struct api *a, const struct http_request *q,
         reply_stream(r, h->status, "application/octet-stream", &stream);
         pass_headers(r, h);
         if (is_manifest(h, path) && q->method == HTTP_GET)
-            read_manifest(r, a->shared, path);
+            read_manifest(r, a, path);
         else
             api_cmcd_origin(a, q, path, r);
     } else {

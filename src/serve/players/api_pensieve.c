@@ -1,4 +1,4 @@
-#include "serve/http/api.h"
+#include "serve/players/api_players.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "serve/players/pensieve.h"
-#include "serve/http/wire.h"
 
 /* The value of the cookie `name`; false when there is none, or it does not fit. */
 static bool cookie(char *out, size_t size, const struct http_request *q, const char *name)
@@ -37,7 +36,7 @@ static int who(unsigned char key[CLIENTS_KEY], const struct api *a,
     int given = http_query(name, sizeof name, q, "client", e);
     if (given < 0) return given;
     if (!given && !cookie(name, sizeof name, q, "abrd")) name[0] = '\0';
-    clients_key(key, a->shared->pensieve, from->addr.byte,
+    clients_key(key, players_of(a)->pensieve, from->addr.byte,
                 from->known ? sizeof from->addr.byte : 0, name);
     return 0;
 }
@@ -55,7 +54,7 @@ void api_pensieve(struct api *a, const struct http_request *q,
     (void)p;
     struct err e = {0};
     struct pensieve_post post;
-    if (wire_pensieve(&post, q->body, q->n_body, &e)) {
+    if (pensieve_read(&post, q->body, q->n_body, &e)) {
         reply_err(r, &e);
         return;
     }
@@ -65,6 +64,7 @@ void api_pensieve(struct api *a, const struct http_request *q,
     }
 
     struct api_shared *sh = a->shared;
+    struct clients *clients = players_of(a)->pensieve;
     struct admit_client from;
     unsigned char key[CLIENTS_KEY];
     char profile[4 * SERVICE_NAME]; /* more than a name: none is cut to another */
@@ -86,7 +86,7 @@ void api_pensieve(struct api *a, const struct http_request *q,
     if (api_too_often(r, admit_key(sh->admit, &from, key, now),
                       "requests of this client"))
         return;
-    int rc = pensieve_ask(&level, sh->pensieve, sh->service, a->scratch, key, &post, &e);
+    int rc = pensieve_ask(&level, clients, sh->service, a->scratch, key, &post, &e);
     if (rc == 1 && sh->draining) {
         reply_fail(r, 503, "", "the daemon is stopping and takes no new sessions");
         return;
@@ -95,11 +95,9 @@ void api_pensieve(struct api *a, const struct http_request *q,
         if (api_too_often(r, admit_open(sh->admit, &from, now),
                           "sessions are opened from this address"))
             return;
-        rc =
-            pensieve_open(sh->pensieve, sh->service, a->scratch, key, profile, &post, &e);
+        rc = pensieve_open(clients, sh->service, a->scratch, key, profile, &post, &e);
         if (!rc)
-            rc = pensieve_ask(&level, sh->pensieve, sh->service, a->scratch, key, &post,
-                              &e);
+            rc = pensieve_ask(&level, clients, sh->service, a->scratch, key, &post, &e);
     }
     if (rc == 1) /* another post with this key came in between */
         reply_fail(r, 409, "lastRequest", "two clients with one address: give ?client=");

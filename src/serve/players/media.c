@@ -127,18 +127,6 @@ struct media {
     unsigned n_broken;
 };
 
-struct media_cfg media_cfg_default(void)
-{
-    return (struct media_cfg){.rtt_s = .08, .viewers = 64, .seconds = 600.0, .seed = 1};
-}
-
-const struct field media_fields[] = {
-    {"media-dir", "DIR", "folder of the demo's stream (make media)",
-     FIELD(struct media_cfg, dir), .group = "media"},
-    {"traces", "DIR", "folder of traces that the demo offers as links",
-     FIELD(struct media_cfg, traces)},
-    {0}};
-
 static double media_now(const struct media *m)
 {
     return m->cfg.clock ? m->cfg.clock(m->cfg.clock_ctx) : clock_mono();

@@ -69,9 +69,6 @@ struct media_cfg {
     const struct log *log; /* borrowed; NULL: silent */
 };
 
-struct media_cfg media_cfg_default(void);
-extern const struct field media_fields[];
-
 struct media;
 
 /* The strings are copied. */

@@ -70,49 +70,6 @@ const char *const origin_told_name[ORIGIN_TOLD] = {
     "Last-Modified", "Cache-Control",    "Expires",
     "Accept-Ranges", "Content-Encoding", "Retry-After"};
 
-struct origin_cfg origin_cfg_default(void)
-{
-    return (struct origin_cfg){.transfers = 256, .silence_s = 20};
-}
-
-const struct field origin_fields[] = {
-    {"origin-transfers", "N",
-     "transfers from origins under way, at most; further requests get 503",
-     FIELD(struct origin_cfg, transfers), .lo = 1, .hi = 10000, .group = "media",
-     .flags = FIELD_ADVANCED},
-    {"origin-silence", "S", "end a transfer when an origin sends nothing for S seconds",
-     FIELD(struct origin_cfg, silence_s), .lo = 1, .hi = 3600, .unit = "seconds",
-     .flags = FIELD_ADVANCED},
-    {0}};
-
-static const char *const FAULTS[ORIGIN_FAULTS + 1] = {"none",     "unreachable", "silent",
-                                                      "redirect", "broken",      NULL};
-
-const char *origin_fault_name(enum origin_fault f)
-{
-    return FAULTS[f];
-}
-
-#define ROW(member) FIELD(struct origin_stats, member)
-const struct figure origin_figures[] = {
-    {"abrd_origin_transfers", NULL, FIGURE_GAUGE, "Transfers from origins under way.",
-     ROW(transfers)},
-    {"abrd_origin_transfers_max", NULL, FIGURE_GAUGE,
-     "Transfers under way, at most (--origin-transfers).", ROW(transfers_max)},
-    {"abrd_origin_requests_total", NULL, FIGURE_COUNTER, "Requests sent to origins.",
-     ROW(begun)},
-    {"abrd_origin_refused_total", NULL, FIGURE_COUNTER,
-     "Requests refused because all transfers were in use.", ROW(refused)},
-    {"abrd_origin_bytes_total", NULL, FIGURE_COUNTER,
-     "Bytes of origins' bodies sent to players.", ROW(bytes)},
-    {"abrd_origin_failures_total", NULL, FIGURE_COUNTER,
-     "Failed transfers: origin unreachable, silent, redirect not allowed, or answer "
-     "broken "
-     "off.",
-     ROW(failed), .label = "why", .words = FAULTS, .from = ORIGIN_SOUND + 1},
-    {0}};
-#undef ROW
-
 const char *origin_fault_text(enum origin_fault f)
 {
     static const char *const texts[] = {

@@ -43,9 +43,6 @@ struct origin_cfg {
     const struct log *log;
 };
 
-struct origin_cfg origin_cfg_default(void);
-extern const struct field origin_fields[];
-
 struct origin;
 
 struct origin *origin_new(const struct origin_cfg *cfg, struct err *e);
@@ -97,7 +94,6 @@ enum origin_fault {
     ORIGIN_BROKEN,      /* not HTTP, or ended too early */
     ORIGIN_FAULTS
 };
-const char *origin_fault_name(enum origin_fault f); /* a word, for figures */
 /* The end of a sentence about the origin, for players. Details are in the log only. */
 const char *origin_fault_text(enum origin_fault f);
 
@@ -131,6 +127,5 @@ struct origin_stats {
     uint64_t failed[ORIGIN_FAULTS];
 };
 struct origin_stats origin_stats(const struct origin *o);
-extern const struct figure origin_figures[];
 
 #endif

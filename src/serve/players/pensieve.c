@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "serve/http/wire.h"
+
 static const double LADDER_KBPS[] = {300, 750, 1200, 1850, 2850, 4300};
 enum { LEVELS = sizeof LADDER_KBPS / sizeof *LADDER_KBPS };
 
@@ -14,6 +16,57 @@ struct client {
     double stalled_s; /* in total, in that post */
     double before_s;  /* and in the one before it */
 };
+
+/* ---- a post as it is sent ---- */
+
+#define HAS(tag, member) .has = FIELD_PLACE(tag, member)
+#define LENGTH(tag, member) .n = FIELD_PLACE(tag, member)
+struct pensieve_body {
+    struct pensieve_post out;
+    double begun_ms, ended_ms, stalled_ms;
+    bool request, quality, buffer, stalled, begun, ended, size;
+};
+#define ROW(member) FIELD(struct pensieve_body, member)
+static const struct field PENSIEVE[] = {
+    {"nextChunkSize", ROW(out.next_bytes), HAS(struct pensieve_body, out.has_next),
+     LENGTH(struct pensieve_body, out.n_next), .flags = FIELD_NULL_IS_ZERO},
+    {"lastquality", ROW(out.level), HAS(struct pensieve_body, quality)},
+    {"buffer", ROW(out.buffer_s), HAS(struct pensieve_body, buffer)},
+    {"lastRequest", ROW(out.chunk), HAS(struct pensieve_body, request)},
+    {"RebufferTime", ROW(stalled_ms), HAS(struct pensieve_body, stalled)},
+    {"lastChunkFinishTime", ROW(ended_ms), HAS(struct pensieve_body, ended)},
+    {"lastChunkStartTime", ROW(begun_ms), HAS(struct pensieve_body, begun)},
+    {"lastChunkSize", ROW(out.bytes), HAS(struct pensieve_body, size)},
+    {"pastThroughput", .type = FIELD_ANY, HAS(struct pensieve_body, out.summary)},
+    /* old clients send more, which is ignored */
+    {"*", .type = FIELD_ANY},
+    {0}};
+#undef ROW
+
+int pensieve_read(struct pensieve_post *out, const char *body, size_t n, struct err *e)
+{
+    struct pensieve_body b;
+    memset(&b, 0, sizeof b);
+    int rc = wire_body(PENSIEVE, &b, body, n, e);
+    memcpy(out, &b.out, sizeof *out);
+    if (rc || out->summary) return rc;
+
+    const char *missing = !b.request   ? "lastRequest"
+                          : !b.quality ? "lastquality"
+                          : !b.buffer  ? "buffer"
+                          : !b.stalled ? "RebufferTime"
+                          : !b.begun   ? "lastChunkStartTime"
+                          : !b.ended   ? "lastChunkFinishTime"
+                          : !b.size    ? "lastChunkSize"
+                                       : NULL;
+    if (missing) return err_field(e, ERR_INVALID, missing, "is missing");
+    out->has_next = out->has_next && out->n_next > 0;
+    out->stalled_s = b.stalled_ms / 1e3;
+    out->download_s = (b.ended_ms - b.begun_ms) / 1e3;
+    return 0;
+}
+
+/* ---- the questions ---- */
 
 struct clients *pensieve_clients(int n, uint64_t seed, struct err *e)
 {

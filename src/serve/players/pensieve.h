@@ -46,6 +46,11 @@ struct pensieve_post {
 
 enum { PENSIEVE_REFRESH = -1 };
 
+/* A post as it is sent. Fields of other names are passed over, as its clients send what they like; a
+ * body with pastThroughput is a summary, whatever else is in it. Errors: those of wire.h. */
+int pensieve_read(struct pensieve_post *out, const char *body, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
+
 /* The table of clients, owned by the caller. */
 struct clients *pensieve_clients(int n, uint64_t seed, struct err *e);
 

@@ -24,12 +24,9 @@
 #include "base/entropy.h"
 #include "base/field.h"
 #include "base/log.h"
-#include "policy/norga.h"
 #include "learn/online.h"
-#include "serve/cluster/cluster_cfg.h"
 #include "serve/metrics/figure.h"
 #include "serve/metrics/stages.h"
-#include "serve/hintless/hintless_cfg.h"
 #include "serve/learner/vitals.h"
 
 #include <stdbool.h>
@@ -39,7 +36,7 @@
 #define SERVICE_ID 33   /* 32 hex digits and NUL */
 #define SERVICE_NAME 64 /* profile names: [a-z0-9_-], 1..63 */
 #define SERVICE_CONTENT 128
-#define SERVICE_ADDED 16 /* grown profiles */
+#define SERVICE_ADDED 16 /* profiles that may have experts of their own */
 /* Limits of settings, of service_check and of the options. */
 #define SERVICE_BATCH_MAX 8192 /* steps: half of what the learner holds */
 #define SERVICE_TTL_MAX_S 1e6
@@ -47,6 +44,7 @@
 #define SERVICE_RETENTION_MAX_S 8.64e9 /* 1e5 days */
 
 struct bus;
+struct parts_cfg;
 struct store;
 
 /* What the service is put together from; all NULL = what the daemon runs on. */
@@ -76,11 +74,8 @@ struct service_cfg {
     bool strict;         /* false: requests are answered when stored, not before */
     int store_queue;     /* 32768: records that wait for the store at most */
     struct online_cfg online;
-    int grow_max;               /* 8: grown profiles at most, 0 .. SERVICE_ADDED */
-    int grow_experts;           /* 2: new experts of each */
-    enum norga_sigma grow_gate; /* tanh */
-    struct hintless_cfg hintless;
-    struct cluster_cfg cluster; /* with a role: nothing grows, learn says nothing */
+    /* Of the parts (serve/parts.h); borrowed for the calls that take it. NULL: their defaults. */
+    const struct parts_cfg *optional;
     /* seconds since the epoch; NULL: CLOCK_REALTIME at the start, and on from there by
      * CLOCK_MONOTONIC, so that nobody's session ends because somebody sets the clock */
     double (*clock)(void *ctx);
@@ -132,6 +127,12 @@ struct session_open {
     double next_bytes[VIEW_LEVELS];
 };
 
+/* How a decision was made; part of a step, so that its answer can be given again. */
+enum service_by { BY_ROUTER, BY_DEFAULT, BY_MEAN_HINT, BY_IDENTITY, BY_MERGE, BY_WAYS };
+/* "router", "default", "mean-hint", "identify", "merge"; ends with NULL. */
+extern const char *const service_by_words[BY_WAYS + 1];
+const char *service_by_name(enum service_by by);
+
 struct answer {
     int chunk, level, levels;
     double kbps;
@@ -141,7 +142,7 @@ struct answer {
     double value, entropy;
     bool sampled; /* mode: "sample", else "greedy" */
     bool guarded; /* levels were withheld: abr/deciders/guard.h */
-    enum hintless_by by;
+    enum service_by by;
 };
 
 struct session_opened {
@@ -231,7 +232,7 @@ struct history_step {
     int64_t bytes;
     double kbps, buffer_s, download_s, rebuffer_s, reward, external, logp;
     uint64_t policy;
-    enum hintless_by by;
+    enum service_by by;
     bool reported, followed, sampled, has_external;
 };
 struct history {
@@ -315,17 +316,6 @@ int service_set_aside(struct service *s, bool critic, int expert, int updates,
 
 /* ---- seen from outside ---- */
 #define SERVICE_PROFILE_STATS 16 /* built-in, custom and the first named ones */
-/* What a grown profile has beside the common policy, and how it fares. */
-struct service_added {
-    char name[SERVICE_NAME];
-    int frozen_experts, experts; /* of the actor: those it began with, new ones */
-    uint64_t version, base_version;
-    double alpha, tau; /* of the actor's gate (policy/norga.h) */
-    double share;      /* of the new experts in the mixture, mean over its decisions */
-    uint64_t decisions;
-    struct online_stats learner;
-    double base_score; /* of the frozen policy in this profile's exam */
-};
 struct service_stats {
     double at; /* when they were taken, s since the epoch */
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,
@@ -346,8 +336,6 @@ struct service_stats {
     double store_lag_s; /* how long the oldest of the records has waited */
     struct online_stats learner;
     struct vitals_stats vitals;
-    struct hintless_stats hintless;
-    struct cluster_stats cluster;
     uint64_t expert_decisions[16];
     int n_profiles;
     struct service_profile_stats {
@@ -356,8 +344,6 @@ struct service_stats {
         double reward_sum, stall_sum_s, kbps_sum;
         uint64_t expert[16];
     } profile[SERVICE_PROFILE_STATS];
-    int n_added;
-    struct service_added added[SERVICE_ADDED];
 };
 void service_stats(struct service_stats *out, struct service *s);
 /* Of service_stats and of its profiles, for /metrics and JSON. */
@@ -365,12 +351,8 @@ extern const struct figure service_figures[], service_profile_figures[];
 
 /* For pages, beside the figures: */
 struct curve_point;
-struct grove_view;
 /* The learner's points after that number, oldest first, at most max; how many (curve.h). */
 int service_curve(struct curve_point *out, int max, struct service *s, uint64_t after);
-/* The bandit's tree and last slots (grove.h), owned by the caller; NULL: there is no merge (e says
- * nothing), or ERR_MEMORY. */
-struct grove_view *service_grove(struct service *s, struct err *e);
 
 /* Starts learner, store and tick threads. A caller that does not (emulate, tests) takes their turns
  * itself, in any order: */

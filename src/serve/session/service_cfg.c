@@ -1,6 +1,7 @@
 /* The settings of the service (service.h): defaults, table, limits. */
 #include "serve/session/service.h"
 
+#include "serve/parts.h"
 #include "serve/session/traj.h"
 
 enum { QUEUE_MIN = 64 /* records: a dozen requests */ };
@@ -18,12 +19,7 @@ struct service_cfg service_cfg_default(void)
                                 .checkpoint_s = 60,
                                 .flush_s = .05,
                                 .store_queue = 32768,
-                                .grow_max = 8,
-                                .grow_experts = 2,
-                                .grow_gate = NORGA_TANH,
-                                .online = online_cfg_default(),
-                                .cluster = cluster_cfg_default(),
-                                .hintless = hintless_cfg_default()};
+                                .online = online_cfg_default()};
 }
 
 static const char *const SWITCH[] = {"off", "on", NULL};
@@ -64,14 +60,6 @@ const struct field service_fields[] = {
     {"default-profile", "NAME",
      "profile of sessions without a hint, until the mix of their profiles is known",
      ROW(default_profile), .group = "viewers without a hint"},
-
-    {"grow-max", "N", "profiles with added experts, at most", ROW(grow_max), .lo = 0,
-     .hi = SERVICE_ADDED, .group = "added experts"},
-    {"grow-experts", "N", "experts that are added for each profile", ROW(grow_experts),
-     .lo = 1, .hi = NORGA_EXPERTS_MAX, .flags = FIELD_ADVANCED},
-    {"grow-gate", "NAME",
-     "activation in the gate of added experts: tanh, sigmoid, gelu or linear",
-     ROW(grow_gate), .words = norga_sigma_words, .flags = FIELD_ADVANCED},
     {0}};
 
 static int check_number(double v, double lo, double hi, const char *field, struct err *e)
@@ -97,13 +85,6 @@ int service_check(const struct service_cfg *c, struct err *e)
     if (!rc && o->client_max)
         rc = check_number(o->client_max, TRAJ_STEPS, 1 << 24, "online.client_max", e);
     if (!rc) rc = check_number(o->max_age, 0, 1e6, "online.max_age", e);
-    if (!rc) rc = hintless_cfg_check(&c->hintless, e);
-    if (!rc) rc = cluster_cfg_check(&c->cluster, e);
-    /* the steps of some batches must find room, or the learner would wait for ever */
-    double least_mb = 4e-4 * o->batch;
-    if (!rc && c->cluster.role != ROLE_STANDALONE && c->cluster.stream_mb < least_mb)
-        rc = err_field(e, ERR_RANGE, "bus-stream-mb",
-                       "%g holds no four batches of %d steps: give at least %g",
-                       c->cluster.stream_mb, o->batch, least_mb);
-    return rc;
+    struct parts_cfg defaults = parts_cfg_default();
+    return rc ? rc : parts_check(c->optional ? c->optional : &defaults, c, e);
 }

@@ -1,38 +1,12 @@
 /* What a start finds in the store: profiles, and the sessions that were not closed. */
-#include "service_priv.h"
+#include "serve/session/core.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What cannot be restored has not grown: the profile is answered by the common policy. */
-static void restore_added(struct service *s, const struct profile *p)
-{
-    struct err why = {0};
-    int rc =
-        added_restore(s->added, p->name, &p->qoe, &s->policy_cfg, service_now(s), &why);
-    if (rc < 0) {
-        s->folder.refused++;
-        log_err(s->cfg.log, LOG_ERROR, "grown", &why);
-        log_event(
-            s->cfg.log, LOG_WARN, "grown",
-            "profile %s is answered by the common policy; put it again with grow for "
-            "new experts",
-            p->name);
-    } else if (rc) {
-        log_event(s->cfg.log, LOG_INFO, "grown", "profile %s has its experts again",
-                  p->name);
-        if (!p->grow) service_added_mark(s, p); /* the store is of an older program */
-    } else if (p->grow && !s->cluster) {
-        char path[FOLDER_PATH + SERVICE_NAME + 32];
-        snprintf(path, sizeof path, "%s/grown-%s.safetensors", s->cfg.data_dir, p->name);
-        folder_misses(
-            &s->folder, s->cfg.log, "grown", path,
-            "the profile is answered by the common policy until it is put again "
-            "with grow");
-    }
-}
+#include "serve/parts.h"
 
 static int restore_profiles(struct service *s, const struct store *store, struct err *e)
 {
@@ -42,7 +16,9 @@ static int restore_profiles(struct service *s, const struct store *store, struct
     for (int i = 0; i < n && !rc; i++) {
         rc = profiles_put(s->profiles, &p[i], e);
         if (rc == 1) rc = 0;
-        if (!rc) restore_added(s, &p[i]);
+        for (int k = 0; k < parts_n() && !rc; k++)
+            if (parts_at(k)->profile_restored)
+                parts_at(k)->profile_restored(s->part[k], &p[i]);
     }
     free(p);
     return rc;
@@ -78,7 +54,7 @@ static int restore_session(void *ctx, const struct track_row *stored,
     /* what was drawn for a profile that had grown, and has no longer, is of no policy there is */
     struct step *cut = NULL;
     bool maybe = row.hinted && !row.has_mu && !qoe_find(row.profile);
-    if (maybe && row.tag < ADDED_TAG) {
+    if (maybe && row.tag < TRAJ_TAG_OWN) {
         cut = untaught(steps, n);
         if (!cut) return err_set(e, ERR_MEMORY, "no memory for %d steps", n);
     }

@@ -1,14 +1,16 @@
 /* Sessions, decisions and rewards: the requests of a viewer. */
-#include "service_priv.h"
+#include "serve/session/core.h"
 
 #include <assert.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abr/deciders/abandon.h"
 #include "base/rng.h"
+#include "serve/parts.h"
 #include "serve/session/limits.h"
 
 static int find_id(uint8_t id[TRACK_ID], const char *session, struct err *e)
@@ -36,12 +38,25 @@ void service_dismiss(struct service *s)
     if (s->writer) writer_put(s->writer, NULL, 0, SERVICE_RECORDS);
 }
 
-/* Among nodes a trajectory says whose experts it is for; those of nobody teach nobody. */
+/* Tags are this process's own: to other nodes a trajectory says by an id whose experts it is for.
+ * Those of nobody teach nobody. */
 static void address(struct service *s, struct changes *c)
 {
-    if (!c->has_traj || !s->cluster || c->traj.tag < ADDED_TAG) return;
-    c->traj.added_id = added_id(s->added, c->traj.tag);
+    if (!c->has_traj || !s->peers || c->traj.tag < TRAJ_TAG_OWN) return;
+    c->traj.added_id = s->others.self ? s->others.id(s->others.self, c->traj.tag) : 0;
     c->has_traj = c->traj.added_id != 0;
+}
+
+/* What the parts want to know of a request's changes. */
+static void tell_parts(struct service *s, const struct changes *c)
+{
+    for (int p = 0; p < parts_n(); p++) {
+        const struct part *part = parts_at(p);
+        for (int i = 0; part->chunk && i < c->n && c->unhinted && c->rewards; i++)
+            if (c->step[i].ord == c->rewarded)
+                part->chunk(s->part[p], &c->row, &c->step[i]);
+        if (part->closed && c->closed) part->closed(s->part[p], &c->row);
+    }
 }
 
 void service_deliver(struct service *s, struct changes *c, bool opened,
@@ -57,13 +72,8 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
                            SERVICE_RECORDS);
     sessions_stored(s->sessions, id);
     if (c->has_traj && !keep && bus->send) bus->send(bus->self, &c->traj);
-    for (int i = 0; i < c->n && c->hintless && c->rewards; i++)
-        if (c->step[i].ord == c->rewarded)
-            hintless_chunk(s->hintless, &c->row, &c->step[i]);
-    if (c->closed) {
-        hintless_ended(s->hintless, &c->row);
-        atomic_fetch_add(&s->closed, 1);
-    }
+    tell_parts(s, c);
+    if (c->closed) atomic_fetch_add(&s->closed, 1);
 }
 
 /* Before an answer, with cfg.strict: all it rests on is durable, also what a repeat repeats. */
@@ -76,14 +86,7 @@ static int settle(struct service *s, const uint8_t id[TRACK_ID], struct err *e)
 
 /* ---- decisions ---- */
 
-/* What the decision may rest on beside the view. */
-struct about {
-    bool hinted;
-    int tag;                /* of a viewer with a hint: whose weights decide */
-    const char *content_id; /* of a viewer without */
-    double u;               /* < 0: the best level */
-};
-
+/* Weights whose output is not finite: counted, and the first time logged. */
 static void numeric(struct service *s, const struct verdict *v, const char *what)
 {
     if (atomic_fetch_add(&s->numeric, 1) == 0)
@@ -95,36 +98,36 @@ static void numeric(struct service *s, const struct verdict *v, const char *what
 
 uint8_t service_tag(struct service *s, const struct track_row *row)
 {
-    double since;
-    int tag =
-        row->has_mu || !row->hinted ? -1 : added_tag(s->added, row->profile, &since);
-    if (tag >= 0 && row->opened_at >= since) return (uint8_t)tag;
+    for (int i = 0; i < parts_n(); i++) {
+        int tag = parts_at(i)->tag ? parts_at(i)->tag(s->part[i], row) : -1;
+        if (tag >= 0) return (uint8_t)tag;
+    }
     return (uint8_t)profiles_tag(&row->qoe);
 }
 
-/* By the weights that the tag names. Those of a grown profile that is no more are not at hand:
- * the common policy's best level is, which teaches nobody. */
+/* A part decides, or the published weights. What has no weights of its own any more gets the common
+ * policy's best level, which teaches nobody; so do viewers without a hint. */
 static void verdict_on(struct verdict *out, struct service_worker *worker,
-                       const struct view *view, const struct about *a)
+                       struct decision *d)
 {
     struct service *s = worker->service;
-    double u = a->u;
-    if (!a->hinted) {
-        if (!hintless_decide(out, s->hintless, worker->desk, &worker->decider,
-                             s->published, view, a->content_id))
-            numeric(s, out, "policy");
+    d->decider = &worker->decider;
+    d->whose = "policy";
+    for (int i = 0; i < parts_n(); i++) {
+        const struct part *part = parts_at(i);
+        enum part_decide did = part->decide
+                                   ? part->decide(out, s->part[i], worker->desk[i], d)
+                                   : PART_PASSES;
+        if (did == PART_PASSES) continue;
+        if (did == PART_NOT_FINITE) numeric(s, out, d->whose);
         return;
     }
-    if (a->tag >= ADDED_TAG) {
-        int added = added_decide(out, s->added, a->tag, &worker->decider, view, u);
-        if (!added) numeric(s, out, "new experts");
-        if (added >= 0) return;
-        u = -1;
-    }
+    bool best = !d->hinted || d->tag >= TRAJ_TAG_OWN;
     const struct weights *w = published_get(s->published);
-    bool ok = decide(out, w->packed, &worker->decider, view, u);
+    bool ok = decide(out, w->packed, &worker->decider, d->view, best ? -1 : d->u);
     published_put(s->published, w);
-    if (!ok) numeric(s, out, "policy");
+    if (!d->hinted) out->by = BY_DEFAULT;
+    if (!ok) numeric(s, out, d->whose);
 }
 
 static double draw(const struct service *s, bool explores, uint64_t key, int chunk)
@@ -177,7 +180,8 @@ static int make_row(struct track_row *row, struct service_worker *w,
         row->qoe = p.qoe;
         row->slot = (uint8_t)slot;
         snprintf(row->profile, sizeof row->profile, "%s", p.name);
-        if (!row->hinted) (void)hintless_hint(&row->qoe, s->hintless, w->desk);
+        for (int i = 0; i < parts_n() && !row->hinted; i++)
+            if (parts_at(i)->hint) parts_at(i)->hint(&row->qoe, s->part[i], w->desk[i]);
     }
     row->tag = service_tag(s, row);
     if (!in->has_key)
@@ -191,8 +195,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
 int service_open(struct session_opened *out, struct service *s, struct service_worker *w,
                  const struct session_open *in, struct err *e)
 {
-    if (s->cfg.cluster.role == ROLE_LEARN)
-        return err_set(e, ERR_FULL, "this node learns: ask one that decides");
+    if (s->no_sessions) return err_set(e, ERR_FULL, "%s", s->no_sessions);
     struct track_row row;
     int rc = make_row(&row, w, in, e);
     if (!rc) rc = service_admit(s, e);
@@ -209,9 +212,12 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     rc = track_peek(&view, &unused, &first, &none, &q, e);
     if (!rc) {
         stages_end(w->stages, STAGE_TRACK);
-        verdict_on(&v, w, &view,
-                   &(struct about){row.hinted, row.tag, row.content_id,
-                                   draw(s, row.explores, row.key, 0)});
+        verdict_on(&v, w,
+                   &(struct decision){.view = &view,
+                                      .hinted = row.hinted,
+                                      .tag = row.tag,
+                                      .content_id = row.content_id,
+                                      .u = draw(s, row.explores, row.key, 0)});
         stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
         rc = sessions_open(&out->first, s->sessions, &row, &q, &v, &w->changes, e);
@@ -222,7 +228,8 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     }
     service_deliver(s, &w->changes, true, row.id);
     atomic_fetch_add(&s->opened, 1);
-    if (!row.hinted) hintless_opened(s->hintless);
+    for (int i = 0; i < parts_n(); i++)
+        if (parts_at(i)->opened) parts_at(i)->opened(s->part[i], &row);
     rc = settle(s, row.id, e);
     stages_end(w->stages, STAGE_KEEP);
     if (rc) return rc;
@@ -252,9 +259,13 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         if (rc) break;
         stages_end(w->stages, STAGE_TRACK);
         struct verdict v;
-        verdict_on(&v, w, &view,
-                   &(struct about){ticket.hinted, ticket.tag, ticket.content_id,
-                                   draw(s, ticket.explores, ticket.key, q->chunk)});
+        verdict_on(
+            &v, w,
+            &(struct decision){.view = &view,
+                               .hinted = ticket.hinted,
+                               .tag = ticket.tag,
+                               .content_id = ticket.content_id,
+                               .u = draw(s, ticket.explores, ticket.key, q->chunk)});
         stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
         rc = sessions_decide(out, s->sessions, id, &ticket, q, &v, service_now(s),
@@ -262,11 +273,11 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         kept = rc == 0;
     } while (rc == 1);
 
-    if (kept && hintless_watches(s->hintless, ticket.key, q->chunk)) {
-        hintless_watch(s->hintless, w->desk, id, ticket.hinted, &view);
-        /* another connection may have ended it since */
-        if (!sessions_live(s->sessions, id)) hintless_unwatch(s->hintless, id);
-    }
+    for (int i = 0; i < parts_n() && kept; i++)
+        if (parts_at(i)->asked)
+            parts_at(i)->asked(
+                s->part[i], w->desk[i],
+                &(struct session_asked){id, ticket.key, q->chunk, ticket.hinted, &view});
     if (kept)
         service_deliver(s, &w->changes, false, id);
     else
@@ -308,8 +319,14 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
                          view->levels, s->policy_cfg.actions);
 
     struct verdict v;
-    int tag = profile && *profile ? added_tag(s->added, profile, NULL) : -1;
-    verdict_on(&v, w, view, &(struct about){hinted, tag, "", -1});
+    struct track_row row = {.opened_at = INFINITY, .hinted = hinted, .qoe = view->qoe};
+    if (profile && strlen(profile) < sizeof row.profile) strcpy(row.profile, profile);
+    verdict_on(&v, w,
+               &(struct decision){.view = view,
+                                  .hinted = hinted,
+                                  .tag = service_tag(s, &row),
+                                  .content_id = "",
+                                  .u = -1});
     *out = (struct answer){.chunk = view->chunk,
                            .level = v.level,
                            .levels = view->levels,

@@ -1,5 +1,6 @@
-/* What runs beside the requests: learner, store and clock, a thread each, and a learner's heartbeat. */
-#include "service_priv.h"
+/* What runs beside the requests: the learner, the store and the clock, a thread each, and the
+ * heartbeat of a leader. */
+#include "serve/session/core.h"
 
 #include <assert.h>
 #include <math.h>
@@ -7,9 +8,77 @@
 
 #include "base/clock.h"
 #include "base/cond.h"
-#include "serve/cluster/cluster.h"
+#include "serve/parts.h"
 
+enum { EXPIRE_AT_ONCE = 128 }; /* sessions */
+static const double PRUNE_EVERY_S = 10;
 static const double EXPIRE_PAUSE_S = 1. / 64, RETRY_S = 1, HEARTBEAT_LOOK_S = .125;
+
+/* ---- the clock's work ---- */
+
+/* Ends some sessions that have fallen silent, while the store's queue has plenty of room: true when
+ * there may be more of them to end now. */
+static bool expire(struct service *s)
+{
+    double now = service_now(s);
+    struct changes c;
+    for (int n = 0; n < EXPIRE_AT_ONCE; n++) {
+        if (s->writer && writer_pressed(s->writer)) return false;
+        if (service_admit(s, NULL)) return false;
+        track_changes_clear(&c);
+        if (!sessions_expire(s->sessions, now - s->session_ttl_s, now, &c)) {
+            service_dismiss(s);
+            return false;
+        }
+        service_deliver(s, &c, false, c.row.id);
+        atomic_fetch_add(&s->expired, 1);
+    }
+    return true;
+}
+
+static void prune(struct service *s, double now)
+{
+    if (!s->writer || s->retention_s <= 0 || now < s->prune_at) return;
+    if (writer_reserve(s->writer, 1, NULL)) return;
+    s->prune_at = now + PRUNE_EVERY_S;
+    struct store_rec r = {.kind = STORE_PRUNE, .before = now - s->retention_s};
+    writer_put(s->writer, &r, 1, 1);
+}
+
+static void tidy(struct service *s)
+{
+    const struct store *store = s->writer ? writer_store(s->writer) : NULL;
+    struct err why = {0};
+    if (store && store->tidy && store->tidy(store->self, &why))
+        log_err(s->cfg.log, LOG_WARN, "store", &why);
+}
+
+void service_periodic(struct service *s)
+{
+    if (atomic_flag_test_and_set(&s->ticking)) return;
+    double now = service_now(s);
+    while (!s->threads && expire(s))
+        ;
+    prune(s, now);
+    tidy(s);
+    for (int i = 0; i < s->parts_started; i++)
+        if (parts_at(i)->tick) parts_at(i)->tick(s->part[i], now);
+    atomic_flag_clear(&s->ticking);
+}
+
+int service_commit(struct service *s, struct err *e)
+{
+    return s->writer ? writer_flush(s->writer, e) : 0;
+}
+
+void service_tick(struct service *s)
+{
+    service_periodic(s);
+    struct err why = {0};
+    if (service_commit(s, &why)) log_err(s->cfg.log, LOG_ERROR, "store", &why);
+}
+
+/* ---- threads ---- */
 
 static bool stopping(struct service *s)
 {
@@ -35,8 +104,8 @@ static void *learner_main(void *ctx)
     struct service *s = ctx;
     if (s->learner) learner_look(s->learner);
     while (!stopping(s)) {
-        if (s->cluster) {
-            cluster_turn(s, .5);
+        if (s->peers) {
+            s->peers->turn(s->peers->self, .5);
             continue;
         }
         (void)!service_turn(s, .5, NULL);
@@ -61,7 +130,7 @@ static void *tick_main(void *ctx)
     double due_s = clock_mono() + 1;
     bool more = false;
     while (sleep_until(s, more ? fmin(due_s, clock_mono() + EXPIRE_PAUSE_S) : due_s)) {
-        more = service_expire(s);
+        more = expire(s);
         if (clock_mono() < due_s) continue;
         service_periodic(s);
         due_s++;
@@ -74,7 +143,7 @@ static void *heartbeat_main(void *ctx)
 {
     struct service *s = ctx;
     while (sleep_until(s, clock_mono() + HEARTBEAT_LOOK_S))
-        (void)cluster_heartbeat(s);
+        s->peers->heartbeat(s->peers->self);
     return NULL;
 }
 
@@ -95,11 +164,11 @@ int service_start_threads(struct service *s, struct err *e)
     s->threads = true;
     if (s->writer) rc = start(&s->writer_thread, writer_main, s, "store", e);
     bool writing = s->writer && !rc;
-    if (s->cluster && !rc && cluster_heartbeat(s)) {
+    if (s->peers && s->peers->heartbeat && !rc) {
         rc = start(&s->heartbeat_thread, heartbeat_main, s, "heartbeat", e);
         s->has_heartbeat = !rc;
     }
-    if ((s->learner || s->cluster) && !rc)
+    if ((s->learner || s->peers) && !rc)
         rc = start(&s->learner_thread, learner_main, s, "learner", e);
     if (!rc) return 0;
 
@@ -126,9 +195,9 @@ void service_stop_threads(struct service *s)
     pthread_mutex_unlock(&s->lock);
 
     pthread_join(s->tick_thread, NULL);
-    if (s->learner || s->cluster) {
-        if (s->cluster)
-            cluster_wake(s);
+    if (s->learner || s->peers) {
+        if (s->peers)
+            s->peers->wake(s->peers->self);
         else
             s->bus.wake(s->bus.self);
         pthread_join(s->learner_thread, NULL);

@@ -168,8 +168,8 @@ static void count(struct sessions *s, struct shard *h, const struct track *t,
     slot->kbps_sum += c->kbps_sum;
     h->stats.decisions += c->decided;
     if (c->expert >= 0 && c->expert < 16) slot->expert[c->expert]++;
-    c->hintless = !t->row.hinted;
-    if (c->hintless && c->rewards) c->row = t->row;
+    c->unhinted = !t->row.hinted;
+    if (c->unhinted && c->rewards) c->row = t->row;
     if (c->closed) {
         h->stats.live--;
         atomic_fetch_sub(&s->live, 1);

@@ -554,7 +554,7 @@ void track_close(struct track *t, struct steps *pool, double now, struct changes
 void track_changes_clear(struct changes *c)
 {
     c->n = 0;
-    c->closed = c->has_traj = c->starved = c->decided = c->hintless = false;
+    c->closed = c->has_traj = c->starved = c->decided = c->unhinted = false;
     c->rewards = c->not_followed = 0;
     c->reward_sum = c->stall_sum_s = c->kbps_sum = 0;
     c->expert = -1;

@@ -47,7 +47,7 @@ enum step_flag {
     STEP_EXTERNAL = 32, /* has an external reward */
     STEP_HEAD = 64,     /* a trajectory begins here */
     STEP_CUT = 128,     /* the open trajectory was closed at this step */
-    STEP_BY = 256,      /* times enum hintless_by: how the decision was made */
+    STEP_BY = 256,      /* times enum service_by: how the decision was made */
     STEP_BY_MASK = 7 * STEP_BY,
     STEP_GUARDED = 2048, /* levels were withheld: abr/deciders/guard.h */
 };
@@ -79,7 +79,8 @@ struct track_row {
     double chunk_s, buffer_max_s, opened_at, closed_at;
     struct qoe qoe;
     int32_t levels, chunks;
-    uint8_t tag;  /* of the reward function; of a grown profile: its own (added.h) */
+    uint8_t
+        tag; /* of the reward function; from TRAJ_TAG_OWN on: whose own experts decide */
     uint8_t slot; /* of the statistics */
     bool has_mu, has_key, hinted, explores;
     bool closed, terminal;
@@ -117,11 +118,11 @@ struct verdict {
     uint64_t policy;
     bool sampled;
     bool guarded; /* levels were withheld: abr/deciders/guard.h */
-    enum hintless_by by;
+    enum service_by by;
 };
 
 /* What an operation did: taken out under the lock, delivered to store and learner after
- * it. Large; only n, closed, has_traj, starved, untagged and the counts are ever cleared. */
+ * it. Large; only n, closed, has_traj, starved, unhinted and the counts are ever cleared. */
 struct changes {
     int n;
     struct step step[3];
@@ -132,12 +133,21 @@ struct changes {
     double reward_sum, stall_sum_s, kbps_sum;
     bool decided;
     int expert;        /* that decided, -1 none */
-    bool hintless;     /* the session gave no hint: row is filled */
+    bool unhinted;     /* the session gave no hint: row is filled */
     uint32_t rewarded; /* ord of the step whose outcome came, when rewards > 0 */
     struct track_row row;
     struct traj traj;
 };
 void track_changes_clear(struct changes *c);
+
+/* A question that was answered anew, for who looks at decisions (serve/part.h). */
+struct session_asked {
+    const uint8_t *id;
+    uint64_t key;
+    int chunk;
+    bool hinted;
+    const struct view *view;
+};
 
 void track_init(struct track *t, const struct track_row *row);
 
@@ -182,6 +192,6 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
 void track_answer(struct answer *out, const struct step *s, const struct track_row *row);
 void track_history(struct history_step *out, const struct step *s,
                    const struct track_row *row);
-enum hintless_by track_by(const struct step *s);
+enum service_by track_by(const struct step *s);
 
 #endif

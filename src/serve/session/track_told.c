@@ -50,9 +50,9 @@ void track_answer(struct answer *out, const struct step *s, const struct track_r
         out->prob[k] = (double)s->prob[k];
 }
 
-enum hintless_by track_by(const struct step *s)
+enum service_by track_by(const struct step *s)
 {
-    return (enum hintless_by)((s->flags & STEP_BY_MASK) / STEP_BY);
+    return (enum service_by)((s->flags & STEP_BY_MASK) / STEP_BY);
 }
 
 void track_history(struct history_step *out, const struct step *s,

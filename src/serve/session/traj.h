@@ -18,7 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRAJ_STEPS 128    /* longer play is cut here and goes on in the next trajectory */
+#define TRAJ_STEPS 128 /* longer play is cut here and goes on in the next trajectory */
+/* Tags of reward functions are below (profiles_tag); one from here on says whose own experts. */
+#define TRAJ_TAG_OWN (QOE_PROFILES + 1)
 #define TRAJ_REWARD 100.0 /* bound of |scaled reward| that the learner is shown */
 
 /* The last measurements, oldest first. */
@@ -42,8 +44,8 @@ struct traj_step {
 
 struct traj {
     uint64_t key;
-    int tag; /* which reward function: see profiles.h; from ADDED_TAG on, whose experts */
-    uint64_t added_id; /* of added experts, for nodes: tags differ (added.h); 0: none */
+    int tag; /* which reward function: see profiles.h; from TRAJ_TAG_OWN on, whose experts */
+    uint64_t added_id; /* of those experts, for nodes: tags differ; 0: none */
     uint64_t place;    /* where it lay in the stream, 0: it was in none */
     uint64_t client;   /* the session: whose data this is */
     bool truncated;

@@ -27,9 +27,9 @@ static void setup_shipped(void)
     f.cfg.data_dir = NULL;
     f.cfg.policy_path = "deploy/policy/moe.safetensors";
     f.cfg.explore_share = 0;
-    f.cfg.hintless = hintless_cfg_default();
-    f.cfg.hintless.merge_policy = "deploy/policy/merge.safetensors";
-    f.cfg.hintless.exam_traces = "traces";
+    f.optional.hintless = hintless_cfg_default();
+    f.optional.hintless.merge_policy = "deploy/policy/merge.safetensors";
+    f.optional.hintless.exam_traces = "traces";
 }
 
 /* ---- honest viewers ---- */
@@ -187,7 +187,7 @@ END_TEST
 /* The test above can fail: without an exam the same lies do great harm. */
 START_TEST(without_an_exam_they_would)
 {
-    f.cfg.hintless.exam_links = 0;
+    f.optional.hintless.exam_links = 0;
     ck_assert_double_gt(attack("no exam", HINTLESS_MERGE, 0, "news"), .2);
     ck_assert_double_gt(attack("no exam", HINTLESS_IDENTIFY, 0, "news"), .1);
 }
@@ -236,8 +236,8 @@ END_TEST
 /* False reports move the bandit as well: the merge that it wants is examined all the same. */
 START_TEST(false_outcomes_do_not_pass_the_exam)
 {
-    f.cfg.hintless.bandit.eta = .1;
-    f.cfg.hintless.bandit.gamma = 0;
+    f.optional.hintless.bandit.eta = .1;
+    f.optional.hintless.bandit.gamma = 0;
     start(HINTLESS_MERGE);
     struct figures before = viewers_get();
     uint64_t key = 1u << 21;
@@ -267,14 +267,14 @@ END_TEST
 START_TEST(a_state_file_brings_no_merge_that_fails)
 {
     f.cfg.data_dir = f.data;
-    f.cfg.hintless.exam_links = 0;
+    f.optional.hintless.exam_links = 0;
     start(HINTLESS_MERGE);
     struct figures before = viewers_get();
     lie(0, "news");
     struct hintless_stats bad = stats();
     service_drain(f.service, NULL);
     served_kill(&f);
-    f.cfg.hintless.exam_links = MERGE_EXAM_LINKS;
+    f.optional.hintless.exam_links = MERGE_EXAM_LINKS;
     served_start(&f);
     struct hintless_stats s = stats();
     ck_assert_uint_eq(s.refused, 0); /* the file was read */
@@ -294,7 +294,7 @@ START_TEST(a_state_file_brings_no_merge_that_fails)
 
     /* so it is with a mean hint */
     served_kill(&f);
-    f.cfg.hintless.exam_links = 0;
+    f.optional.hintless.exam_links = 0;
     start(HINTLESS_DEFAULT);
     lie(0, "news");
     ck_assert_int_eq(open_session(&(struct watching){.mbps = 3}, 7).first.by,
@@ -302,7 +302,7 @@ START_TEST(a_state_file_brings_no_merge_that_fails)
     bad = stats();
     service_drain(f.service, NULL);
     served_kill(&f);
-    f.cfg.hintless.exam_links = MERGE_EXAM_LINKS;
+    f.optional.hintless.exam_links = MERGE_EXAM_LINKS;
     served_start(&f);
     ck_assert_uint_eq(stats().slots, bad.slots + 1);
     ck_assert_double_lt(stats().hint_share, 1);

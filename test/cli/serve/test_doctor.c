@@ -177,8 +177,8 @@ START_TEST(weights)
     expect("learned", DOCTOR_FAIL, "keeps it as .bad");
     s.service.policy_path = "Makefile";
     expect("policy", DOCTOR_FAIL, "--policy");
-    s.service.hintless.mode = HINTLESS_MERGE;
-    s.service.hintless.merge_policy = "/no/such/file";
+    s.optional.hintless.mode = HINTLESS_MERGE;
+    s.optional.hintless.merge_policy = "/no/such/file";
     expect("merge-policy", DOCTOR_FAIL, "--merge-policy");
 }
 END_TEST
@@ -229,7 +229,7 @@ START_TEST(servers_of_media)
     char text[80];
     int port = 0, fd = listen_open("127.0.0.1", &port, &e);
     snprintf(text, sizeof text, "near=http://127.0.0.1:%d/vod", port);
-    ck_assert_int_eq(origins_add(&s.node.origin.names, text, &e), 0);
+    ck_assert_int_eq(origins_add(&s.optional.players.origin.names, text, &e), 0);
     expect("origin", DOCTOR_OK, "near: ");
     close(fd);
     expect("origin", DOCTOR_WARN, "players that request its media get 502");

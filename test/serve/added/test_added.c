@@ -78,10 +78,9 @@ static uint64_t watch(struct served *s, const char *profile, uint64_t key)
 
 static struct service_added added_at(struct served *s, int i)
 {
-    struct service_stats stats;
-    service_stats(&stats, s->service);
-    ck_assert_int_gt(stats.n_added, i);
-    return stats.added[i];
+    struct added_stats stats = served_parts(s).added;
+    ck_assert_int_gt(stats.n, i);
+    return stats.at[i];
 }
 
 static void path_of(char *out, size_t n, const char *name)
@@ -162,8 +161,8 @@ START_TEST(older_profiles_notice_nothing)
     ck_assert_uint_gt(a.learner.updates, 3);
     ck_assert_uint_eq(a.learner.updates, b.learner.updates);
     ck_assert_uint_eq(a.policy_version, b.policy_version);
-    ck_assert_uint_gt(a.added[0].learner.updates, 3);
-    ck_assert_int_eq(b.n_added, 0);
+    ck_assert_uint_gt(served_parts(&f).added.at[0].learner.updates, 3);
+    ck_assert_int_eq(served_parts(&other).added.n, 0);
 
     void *mine, *theirs;
     size_t n, m;
@@ -218,7 +217,7 @@ START_TEST(learns_restarts_and_is_deleted)
     ck_assert(!a.sampled && a.expert < 3);
     ck_assert_int_eq(service_learn(f.service, NULL), 0);
     service_stats(&stats, f.service);
-    ck_assert_int_eq(stats.n_added, 0);
+    ck_assert_int_eq(served_parts(&f).added.n, 0);
     served_kill(&f);
     served_start(&f);
     struct profile p;
@@ -314,7 +313,7 @@ END_TEST
 
 START_TEST(limits_and_conflicts)
 {
-    f.cfg.grow_max = 1;
+    f.optional.added.max = 1;
     served_start(&f);
     must_put(&f, "sports");
     struct err e = {0};
@@ -338,12 +337,12 @@ START_TEST(limits_and_conflicts)
     ck_assert_int_eq(service_profile_delete(f.service, "sports", NULL), 0);
     ck_assert_int_eq(put(&f, "lecture", 1, true, NULL), 0);
 
-    f.cfg.grow_max = SERVICE_ADDED + 1;
+    f.optional.added.max = SERVICE_ADDED + 1;
     served_kill(&f);
     e = (struct err){0};
     ck_assert_ptr_null(service_new(&f.cfg, &e));
     ck_assert_str_eq(e.field, "grow-max");
-    f.cfg.grow_max = 1;
+    f.optional.added.max = 1;
     served_start(&f);
 }
 END_TEST

@@ -17,9 +17,9 @@ static struct served node, learner;
 static void role(struct served *f, enum cluster_role role, const char *name)
 {
     served_begin(f, true);
-    f->cfg.cluster.role = role;
-    f->cfg.cluster.url = server.url;
-    snprintf(f->cfg.cluster.node, sizeof f->cfg.cluster.node, "%s", name);
+    f->optional.cluster.role = role;
+    f->optional.cluster.url = server.url;
+    snprintf(f->optional.cluster.node, sizeof f->optional.cluster.node, "%s", name);
     f->cfg.explore_share = 1;
     f->cfg.online.batch = 8;
     f->cfg.online.tolerance = 1e9;
@@ -71,17 +71,18 @@ START_TEST(what_is_played_here_is_learned_there)
 {
     served_start(&learner);
     served_start(&node);
-    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    UNTIL(served_parts(&learner).cluster.leading &&
+          served_parts(&node).cluster.connected);
     for (uint64_t k = 0; k < 6; k++)
         play(&node, k);
-    UNTIL(stats(&learner).cluster.counted == 6);
+    UNTIL(served_parts(&learner).cluster.counted == 6);
     UNTIL(stats(&node).policy_version == stats(&learner).policy_version &&
           stats(&node).policy_version >= 3);
-    struct cluster_stats c = stats(&node).cluster;
+    struct cluster_stats c = served_parts(&node).cluster;
     ck_assert_str_eq(c.learner, "learner");
     ck_assert_int_eq(c.buffered, 0);
     ck_assert_uint_eq(c.published, 6);
-    ck_assert_uint_eq(stats(&learner).cluster.missing, 0);
+    ck_assert_uint_eq(served_parts(&learner).cluster.missing, 0);
 
     /* one learns, the others decide */
     struct session_opened o;
@@ -97,7 +98,8 @@ START_TEST(a_node_keeps_the_last_weights)
 {
     served_start(&learner);
     served_start(&node);
-    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    UNTIL(served_parts(&learner).cluster.leading &&
+          served_parts(&node).cluster.connected);
     ck_assert(stats(&learner).learning && !stats(&node).learning);
     uint64_t before = stats(&node).policy_version;
     for (uint64_t k = 0; k < 4; k++)
@@ -117,31 +119,36 @@ START_TEST(a_killed_node_sends_what_it_had_stored)
 {
     served_start(&learner);
     served_start(&node);
-    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    UNTIL(served_parts(&learner).cluster.leading &&
+          served_parts(&node).cluster.connected);
     play(&node, 1);
-    UNTIL(stats(&learner).cluster.counted == 1 && stats(&node).cluster.buffered == 0);
+    UNTIL(served_parts(&learner).cluster.counted == 1 &&
+          served_parts(&node).cluster.buffered == 0);
     nats_kill(&server);
     play(&node, 2);
     play(&node, 3);
     ck_assert_int_eq(service_commit(node.service, NULL), 0);
-    ck_assert_int_eq(stats(&node).cluster.buffered, 2);
+    ck_assert_int_eq(served_parts(&node).cluster.buffered, 2);
     served_kill(&node);
     served_start(&node);
     /* the first one, too, when the store had not heard that it had arrived */
-    ck_assert_int_ge(stats(&node).cluster.buffered, 2);
+    ck_assert_int_ge(served_parts(&node).cluster.buffered, 2);
     nats_again(&server);
-    UNTIL(stats(&learner).cluster.counted == 3);
+    UNTIL(served_parts(&learner).cluster.counted == 3);
     play(&node, 4);
-    UNTIL(stats(&learner).cluster.counted == 4);
-    ck_assert_uint_eq(stats(&learner).cluster.missing, 0);
-    ck_assert_int_eq(stats(&learner).cluster.makers, 1); /* the same one as before */
+    UNTIL(served_parts(&learner).cluster.counted == 4);
+    ck_assert_uint_eq(served_parts(&learner).cluster.missing, 0);
+    ck_assert_int_eq(served_parts(&learner).cluster.makers,
+                     1); /* the same one as before */
 
     /* all is confirmed: nothing is sent after the next start */
-    UNTIL(stats(&node).cluster.buffered + stats(&node).cluster.unconfirmed == 0);
+    UNTIL(served_parts(&node).cluster.buffered +
+              served_parts(&node).cluster.unconfirmed ==
+          0);
     turn(&node);
     served_kill(&node);
     served_start(&node);
-    ck_assert_int_eq(stats(&node).cluster.buffered, 0);
+    ck_assert_int_eq(served_parts(&node).cluster.buffered, 0);
 }
 END_TEST
 
@@ -150,25 +157,26 @@ START_TEST(a_node_that_starts_reads_first_what_is_counted)
 {
     served_start(&learner);
     served_start(&node);
-    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    UNTIL(served_parts(&learner).cluster.leading &&
+          served_parts(&node).cluster.connected);
     uint64_t version = stats(&learner).policy_version;
     for (uint64_t k = 0; k < 6; k++) /* batches of two: all are published */
         play(&node, k);
     ck_assert_int_eq(service_commit(node.service, NULL), 0);
-    for (double until = clock_mono() + 20; stats(&node).cluster.buffered;)
+    for (double until = clock_mono() + 20; served_parts(&node).cluster.buffered;)
         ck_assert_double_lt(clock_mono(), until);
     served_kill(&node);
     node.service = NULL;
     UNTIL(stats(&learner).policy_version == version + 3);
     served_start(&node);
-    ck_assert_int_eq(stats(&node).cluster.buffered, 6);
-    UNTIL(stats(&node).cluster.buffered == 0);
+    ck_assert_int_eq(served_parts(&node).cluster.buffered, 6);
+    UNTIL(served_parts(&node).cluster.buffered == 0);
     play(&node, 6);
     play(&node, 7);
-    UNTIL(stats(&learner).cluster.counted == 8);
-    UNTIL(stats(&node).cluster.buffered == 0);
+    UNTIL(served_parts(&learner).cluster.counted == 8);
+    UNTIL(served_parts(&node).cluster.buffered == 0);
     turn(&learner);
-    ck_assert_uint_eq(stats(&learner).cluster.again, 0);
+    ck_assert_uint_eq(served_parts(&learner).cluster.again, 0);
 }
 END_TEST
 
@@ -178,22 +186,23 @@ START_TEST(the_next_learner_loses_and_repeats_nothing)
     role(&second, ROLE_LEARN, "second");
     served_start(&learner);
     served_start(&node);
-    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    UNTIL(served_parts(&learner).cluster.leading &&
+          served_parts(&node).cluster.connected);
     for (uint64_t k = 0; k < 5; k++) /* batches of two: one is left over */
         play(&node, k);
-    UNTIL(stats(&learner).cluster.counted == 5);
+    UNTIL(served_parts(&learner).cluster.counted == 5);
     uint64_t steps = stats(&learner).learner.steps;
     served_kill(&learner);
     learner.service = NULL;
 
     served_start(&second);
-    UNTIL((turn(&second), stats(&second).cluster.leading));
-    UNTIL((turn(&second), stats(&second).cluster.counted == 5));
+    UNTIL((turn(&second), served_parts(&second).cluster.leading));
+    UNTIL((turn(&second), served_parts(&second).cluster.counted == 5));
     ck_assert_uint_eq(stats(&second).learner.steps, steps);
     ck_assert_uint_eq(stats(&second).learner.trajectories, 5);
-    ck_assert_uint_eq(stats(&second).cluster.term, 2);
+    ck_assert_uint_eq(served_parts(&second).cluster.term, 2);
     play(&node, 9);
-    UNTIL((turn(&second), stats(&second).cluster.counted == 6));
+    UNTIL((turn(&second), served_parts(&second).cluster.counted == 6));
     UNTIL((turn(&second), stats(&node).policy_version == stats(&second).policy_version));
     served_end(&second);
 }
@@ -216,33 +225,37 @@ static void lose(bool again)
 {
     served_start(&learner);
     served_start(&node);
-    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    UNTIL(served_parts(&learner).cluster.leading &&
+          served_parts(&node).cluster.connected);
     play(&node, 1);
     play(&node, 2);
-    UNTIL(stats(&learner).cluster.counted == 2);
-    UNTIL(stats(&node).cluster.unconfirmed == 0 && stats(&node).cluster.buffered == 0);
+    UNTIL(served_parts(&learner).cluster.counted == 2);
+    UNTIL(served_parts(&node).cluster.unconfirmed == 0 &&
+          served_parts(&node).cluster.buffered == 0);
     served_kill(&learner);
     learner.service = NULL;
 
     for (uint64_t k = 3; k < 8; k++)
         play(&node, k);
-    UNTIL(stats(&node).cluster.unconfirmed == 5 && stats(&node).cluster.buffered == 0);
+    UNTIL(served_parts(&node).cluster.unconfirmed == 5 &&
+          served_parts(&node).cluster.buffered == 0);
     empty_stream(1000);
     if (again) {
         served_kill(&node);
         served_start(&node);
-        UNTIL(stats(&node).cluster.unconfirmed == 5);
+        UNTIL(served_parts(&node).cluster.unconfirmed == 5);
         empty_stream(2000);
     }
     served_start(&learner);
-    UNTIL(stats(&learner).cluster.leading);
+    UNTIL(served_parts(&learner).cluster.leading);
     /* a batch later weights are published, and with them how far the learner has read */
     play(&node, 8);
     play(&node, 9);
-    UNTIL(stats(&learner).cluster.counted == 9);
-    ck_assert_uint_ge(stats(&node).cluster.resent, 5);
-    ck_assert_uint_eq(stats(&learner).cluster.missing, 0);
-    ck_assert_uint_eq(stats(&node).cluster.dropped + stats(&node).cluster.let_go, 0);
+    UNTIL(served_parts(&learner).cluster.counted == 9);
+    ck_assert_uint_ge(served_parts(&node).cluster.resent, 5);
+    ck_assert_uint_eq(served_parts(&learner).cluster.missing, 0);
+    ck_assert_uint_eq(
+        served_parts(&node).cluster.dropped + served_parts(&node).cluster.let_go, 0);
 }
 
 START_TEST(what_the_stream_has_lost_is_learned_after_all)
@@ -262,7 +275,8 @@ START_TEST(profiles_are_put_everywhere)
     served_start(&learner);
     served_start(&node);
     struct profile p = {.name = "sport", .qoe = {1, 2, 3, QOE_LINEAR}}, got;
-    UNTIL(stats(&learner).cluster.leading && stats(&node).cluster.connected);
+    UNTIL(served_parts(&learner).cluster.leading &&
+          served_parts(&node).cluster.connected);
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
     ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), 0);
     UNTIL(!service_profile_get(&got, learner.service, "sport", NULL));
@@ -295,8 +309,8 @@ END_TEST
 
 static int added_version(struct served *f)
 {
-    struct service_stats s = stats(f);
-    return s.n_added ? (int)s.added[0].version : 0;
+    struct added_stats s = served_parts(f).added;
+    return s.n ? (int)s.at[0].version : 0;
 }
 
 static void play_as(struct served *f, const char *profile, uint64_t key)
@@ -318,9 +332,9 @@ START_TEST(profiles_grow_on_all_nodes)
     served_start(&learner);
     served_start(&node);
     served_start(&other);
-    UNTIL((turn(&other), stats(&learner).cluster.leading &&
-                             stats(&node).cluster.connected &&
-                             stats(&other).cluster.connected));
+    UNTIL((turn(&other), served_parts(&learner).cluster.leading &&
+                             served_parts(&node).cluster.connected &&
+                             served_parts(&other).cluster.connected));
     uint64_t common = stats(&node).policy_version;
     struct profile p = {.name = "sport", .qoe = {1, 2, 3, QOE_LINEAR}, .grow = true}, got;
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
@@ -345,11 +359,11 @@ START_TEST(profiles_grow_on_all_nodes)
     UNTIL((turn(&other), added_version(&learner) == 4 && added_version(&node) == 4 &&
                              added_version(&other) == 4));
     struct service_stats s = stats(&learner);
-    ck_assert_uint_eq(s.added[0].learner.trajectories, 6);
+    ck_assert_uint_eq(served_parts(&learner).added.at[0].learner.trajectories, 6);
     ck_assert_uint_eq(s.learner.trajectories, 0);
     ck_assert_uint_eq(stats(&node).policy_version, common);
-    ck_assert_uint_eq(stats(&node).added[0].decisions, 12);
-    ck_assert_uint_eq(stats(&other).cluster.added_taken, 4);
+    ck_assert_uint_eq(served_parts(&node).added.at[0].decisions, 12);
+    ck_assert_uint_eq(served_parts(&other).cluster.added_taken, 4);
 
     /* a learner that takes over goes on; a node that starts has what it had */
     served_kill(&learner);
@@ -358,10 +372,10 @@ START_TEST(profiles_grow_on_all_nodes)
     ck_assert_int_eq(added_version(&node) > 0, 1);
     learner.service = NULL;
     served_start(&second);
-    ck_assert_int_eq(stats(&second).n_added, 0); /* it stands by */
-    UNTIL((turn(&second), turn(&other), stats(&second).cluster.leading));
+    ck_assert_int_eq(served_parts(&second).added.n, 0); /* it stands by */
+    UNTIL((turn(&second), turn(&other), served_parts(&second).cluster.leading));
     ck_assert_int_eq(added_version(&second), 4);
-    ck_assert_uint_eq(stats(&second).added[0].learner.trajectories, 6);
+    ck_assert_uint_eq(served_parts(&second).added.at[0].learner.trajectories, 6);
     node.now = other.now += 1;
     play_as(&node, "sport", 11);
     play_as(&other, "sport", 12);

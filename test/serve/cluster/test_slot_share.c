@@ -27,7 +27,7 @@ static void begin(struct node *n)
 {
     struct policy_cfg router = policy_cfg_default(FEAT_FULL_DIM);
     struct err e = {0};
-    struct hintless_new how = {.cfg = f.cfg.hintless,
+    struct hintless_new how = {.cfg = f.optional.hintless,
                                .router = &router,
                                .state_path = n->path,
                                .seed = 1,
@@ -59,7 +59,7 @@ static void name(struct node *n, const char *what, uint64_t store)
 static void open_all(void)
 {
     setup();
-    f.cfg.hintless.mode = HINTLESS_MERGE;
+    f.optional.hintless.mode = HINTLESS_MERGE;
     bucket = buckets_open(&keys);
     said = log_init(STDERR_FILENO, LOG_ERROR, false);
     now = 1.7e9;
@@ -468,7 +468,7 @@ START_TEST(a_shared_lie_meets_the_exam_of_each_node)
     struct node c;
     uint32_t crc;
     int n;
-    f.cfg.hintless.exam_links = 1;
+    f.optional.hintless.exam_links = 1;
     name(&c, "c", 3);
     begin(&c);
     ck_assert(hintless_shares(c.u, &crc, &n));

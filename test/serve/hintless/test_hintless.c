@@ -80,8 +80,8 @@ START_TEST(hintless_sessions_never_explore)
     struct service_stats s;
     service_stats(&s, f.service);
     ck_assert_uint_eq(s.learner.trajectories, 0);
-    ck_assert_uint_eq(s.hintless.sessions, 20);
-    ck_assert_uint_eq(s.hintless.decisions[BY_DEFAULT], 410);
+    ck_assert_uint_eq(stats().sessions, 20);
+    ck_assert_uint_eq(stats().decisions[BY_DEFAULT], 410);
 }
 END_TEST
 
@@ -163,7 +163,7 @@ static double share_of(int k)
 START_TEST(the_merge_follows_what_pays)
 {
     /* experts that flip between levels: rewards are steep, so look around more */
-    struct tanbr_cfg *b = &f.cfg.hintless.bandit;
+    struct tanbr_cfg *b = &f.optional.hintless.bandit;
     b->c = .1;
     b->nu1 = 1;
     b->gamma = .1;
@@ -207,8 +207,8 @@ END_TEST
 
 START_TEST(a_merge_begins_with_what_an_emulation_says)
 {
-    f.cfg.hintless.bandit = hintless_cfg_default().bandit;
-    f.cfg.hintless.merge_links = 1;
+    f.optional.hintless.bandit = hintless_cfg_default().bandit;
+    f.optional.hintless.merge_links = 1;
     start(HINTLESS_MERGE);
     struct hintless_stats s = stats(), again;
     ck_assert_int_gt(s.leaves, 5);
@@ -225,7 +225,7 @@ START_TEST(a_merge_begins_with_what_an_emulation_says)
 
     /* on other links the merges are worth something else: the bandit begins anew */
     served_kill(&f);
-    f.cfg.hintless.merge_links = 2;
+    f.optional.hintless.merge_links = 2;
     served_start(&f);
     ck_assert_uint_eq(stats().refused, 0);
     ck_assert_int_gt(stats().leaves, 5);
@@ -275,7 +275,7 @@ END_TEST
 
 START_TEST(a_slot_ends_by_sessions_too)
 {
-    f.cfg.hintless.slot_sessions = 3;
+    f.optional.hintless.slot_sessions = 3;
     start(HINTLESS_MERGE);
     static const struct watching anyone = {.mbps = 2, .chunks = 2};
     watch(&anyone, 1);
@@ -447,13 +447,14 @@ static void named(const char *name, bool is)
     struct emit o = {0};
     char line[100];
     service_stats(s, f.service);
-    metrics_put(&o, m, s, &info, NULL, NULL);
+    struct parts_stats parts = served_parts(&f);
+    metrics_put(&o, m, s, &parts, &info, NULL);
     snprintf(line, sizeof line, "\nabrd_untagged_mix{profile=\"%s\"} ", name);
     ck_assert_int_eq(strstr(o.at, line) != NULL, is);
-    ck_assert_int_eq(task_named(&s->hintless, name) >= 0, is);
+    ck_assert_int_eq(task_named(&parts.hintless, name) >= 0, is);
     double sum = 0;
-    for (int v = 0; v < s->hintless.tasks; v++)
-        sum += s->hintless.mix[v];
+    for (int v = 0; v < parts.hintless.tasks; v++)
+        sum += parts.hintless.mix[v];
     ck_assert_double_eq_tol(sum, 1, 1e-9);
     emit_free(&o);
     metrics_free(m);
@@ -549,16 +550,16 @@ START_TEST(a_delete_is_not_forgotten_by_a_restart)
     put_profile("lecture", QOE_LINEAR);
     ck_assert_int_eq(service_drain(f.service, NULL), 0);
     served_kill(&f);
-    f.cfg.hintless.mode = HINTLESS_DEFAULT; /* the bandit is carried meanwhile */
-    f.cfg.hintless.merge_policy = NULL;
+    f.optional.hintless.mode = HINTLESS_DEFAULT; /* the bandit is carried meanwhile */
+    f.optional.hintless.merge_policy = NULL;
     served_start(&f);
     ck_assert_uint_eq(stats().refused, 0);
     named("lecture", true); /* the slot is the same */
     next_slot();
     ck_assert_double_eq_tol(mix_of("lecture"), mix_of("live"), 1e-12);
     served_kill(&f);
-    f.cfg.hintless.mode = HINTLESS_MERGE;
-    f.cfg.hintless.merge_policy = experts;
+    f.optional.hintless.mode = HINTLESS_MERGE;
+    f.optional.hintless.merge_policy = experts;
     served_start(&f);
     ck_assert_uint_eq(stats().refused, 0);
     next_slot();
@@ -641,7 +642,7 @@ END_TEST
 static void refuses(int code)
 {
     struct err e = {0};
-    f.cfg.hintless.mode = HINTLESS_MERGE;
+    f.optional.hintless.mode = HINTLESS_MERGE;
     ck_assert_ptr_null(service_new(&f.cfg, &e));
     ck_assert_int_eq(e.code, code);
     ck_assert_str_ne(e.field, "");
@@ -650,11 +651,11 @@ static void refuses(int code)
 
 START_TEST(what_cannot_be_merged_is_refused)
 {
-    f.cfg.hintless.merge_policy = NULL;
+    f.optional.hintless.merge_policy = NULL;
     refuses(ERR_ABSENT);
-    f.cfg.hintless.merge_policy = "/nonexistent/experts.safetensors";
+    f.optional.hintless.merge_policy = "/nonexistent/experts.safetensors";
     refuses(ERR_ABSENT);
-    f.cfg.hintless.merge_policy = experts;
+    f.optional.hintless.merge_policy = experts;
     make_experts(1);
     refuses(ERR_INVALID);
 
@@ -672,7 +673,7 @@ START_TEST(what_cannot_be_merged_is_refused)
     refuses(ERR_INVALID);
 
     make_experts(3);
-    f.cfg.hintless.bandit.rho = 2;
+    f.optional.hintless.bandit.rho = 2;
     struct err e = {0};
     ck_assert_ptr_null(service_new(&f.cfg, &e));
     ck_assert_int_eq(e.code, ERR_RANGE);

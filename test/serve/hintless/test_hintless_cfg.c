@@ -13,8 +13,8 @@ START_TEST(modes_have_names)
     ck_assert_int_eq(hintless_mode_parse(&m, "guess", &e), ERR_INVALID);
     ck_assert_str_eq(e.field, "untagged");
     ck_assert_int_eq(m, HINTLESS_MERGE);
-    ck_assert_str_eq(hintless_by_name(BY_MEAN_HINT), "mean-hint");
-    ck_assert_str_eq(hintless_by_name(BY_ROUTER), "router");
+    ck_assert_str_eq(service_by_name(BY_MEAN_HINT), "mean-hint");
+    ck_assert_str_eq(service_by_name(BY_ROUTER), "router");
 }
 END_TEST
 

@@ -168,14 +168,14 @@ START_TEST(the_bandit_waits_while_another_mode_is_on)
     ck_assert_int_gt(merged.leaves, 1);
     for (int mode = HINTLESS_DEFAULT; mode <= HINTLESS_IDENTIFY; mode++) {
         served_kill(&f);
-        f.cfg.hintless.merge_policy = NULL;
+        f.optional.hintless.merge_policy = NULL;
         start((enum hintless_mode)mode);
         ck_assert_int_eq(stats().experts, 0);
         live_through((uint64_t)(100 * mode) + 100, 1);
         ck_assert_uint_eq(stats().decisions[BY_MERGE], merged.decisions[BY_MERGE]);
     }
     served_kill(&f);
-    f.cfg.hintless.merge_policy = experts;
+    f.optional.hintless.merge_policy = experts;
     start(HINTLESS_MERGE);
     struct hintless_stats s = stats();
     ck_assert_int_eq(s.leaves, merged.leaves);

@@ -278,7 +278,7 @@ START_TEST(a_deleted_profile_is_shown_nowhere)
     service_stats(&s, f.service);
     for (int i = 0; i < s.n_profiles; i++)
         ck_assert_str_ne(s.profile[i].name, "night");
-    ck_assert_int_eq(s.n_added, 0);
+    ck_assert_int_eq(served_parts(&f).added.n, 0);
 
     /* its session goes on, and the next profile begins at 0 */
     ck_assert_int_eq(status_of(put("noon", false)), 201);

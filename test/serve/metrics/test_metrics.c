@@ -18,6 +18,7 @@ static const struct route table[] = {
 static struct metrics *m;
 static struct emit o;
 static struct service_stats stats;
+static struct parts_stats parts;
 static struct policy_info info;
 
 static void setup(void)
@@ -27,6 +28,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(m);
     o = (struct emit){0};
     stats = (struct service_stats){0};
+    parts = (struct parts_stats){0};
     info = (struct policy_info){0};
 }
 
@@ -56,7 +58,7 @@ START_TEST(workers_are_summed_up)
     metrics_request(m, 1, 2, 405, 0.001); /* no route */
     metrics_connections(m, 0, &(struct http_stats){.connections = 3, .refused = 1});
     metrics_connections(m, 1, &(struct http_stats){.connections = 4, .streams = 2});
-    metrics_put(&o, m, &stats, &info, NULL, NULL);
+    metrics_put(&o, m, &stats, &parts, &info, NULL);
     has("abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"200\"} 2");
     has("abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"404\"} 1");
     has("abrd_http_requests_total{route=\"none\",method=\"any\",code=\"405\"} 1");
@@ -85,7 +87,7 @@ START_TEST(what_the_service_counts)
     stats.learner.rollbacks = 2;
     stats.learner.check_best = .75;
     info.parameters = 77805;
-    metrics_put(&o, m, &stats, &info, NULL, NULL);
+    metrics_put(&o, m, &stats, &parts, &info, NULL);
     has("abrd_decisions_total 12345678901");
     has("abrd_store_up 1");
     has("abrd_expert_decisions_total{expert=\"2\"} 5");
@@ -114,7 +116,7 @@ START_TEST(every_layer_of_every_expert)
     v->actor.expert[1].layer[0] = (struct vitals_layer){
         .dormant = .25, .rank = 40, .effective = 12.5, .weight_rms = .125};
     v->critic.expert[0].layer[1].weight_rms = 2; /* not reached */
-    metrics_put(&o, m, &stats, &info, NULL, NULL);
+    metrics_put(&o, m, &stats, &parts, &info, NULL);
     has("abrd_policy_layer_dormant_ratio{network=\"actor\",expert=\"1\",layer=\"0\"} "
         "0.25");
     has("abrd_policy_layer_rank{network=\"actor\",expert=\"1\",layer=\"0\"} 40");
@@ -128,22 +130,22 @@ END_TEST
 
 START_TEST(added_profiles_have_lines_of_their_own)
 {
-    metrics_put(&o, m, &stats, &info, NULL, NULL);
+    metrics_put(&o, m, &stats, &parts, &info, NULL);
     has_not("abrd_grown"); /* none has grown */
     emit_free(&o);
     o = (struct emit){0};
-    stats.n_added = 2;
-    strcpy(stats.added[0].name, "sports");
-    strcpy(stats.added[1].name, "lecture");
-    stats.added[0].experts = 2;
-    stats.added[0].version = 7;
-    stats.added[0].alpha = 1.25;
-    stats.added[0].tau = .5;
-    stats.added[0].share = .75;
-    stats.added[0].learner.steps = 2048;
-    stats.added[0].learner.check_score = -.5;
-    stats.added[1].base_version = 3;
-    metrics_put(&o, m, &stats, &info, NULL, NULL);
+    parts.added.n = 2;
+    strcpy(parts.added.at[0].name, "sports");
+    strcpy(parts.added.at[1].name, "lecture");
+    parts.added.at[0].experts = 2;
+    parts.added.at[0].version = 7;
+    parts.added.at[0].alpha = 1.25;
+    parts.added.at[0].tau = .5;
+    parts.added.at[0].share = .75;
+    parts.added.at[0].learner.steps = 2048;
+    parts.added.at[0].learner.check_score = -.5;
+    parts.added.at[1].base_version = 3;
+    metrics_put(&o, m, &stats, &parts, &info, NULL);
     has("# TYPE abrd_grown_share gauge");
     has("abrd_grown_experts{profile=\"sports\"} 2");
     has("abrd_grown_version{profile=\"sports\"} 7");
@@ -158,8 +160,8 @@ END_TEST
 
 START_TEST(what_hintless_viewers_get)
 {
-    struct hintless_stats *u = &stats.hintless;
-    metrics_put(&o, m, &stats, &info, NULL, NULL);
+    struct hintless_stats *u = &parts.hintless;
+    metrics_put(&o, m, &stats, &parts, &info, NULL);
     has("abrd_untagged_mode{mode=\"default\"} 1");
     has_not("abrd_merge_weight"); /* nothing is merged */
     has_not("abrd_identity_accuracy");
@@ -189,7 +191,7 @@ START_TEST(what_hintless_viewers_get)
     u->pending = 4;
     u->makers = 5;
     u->heard_at = 1.75e9;
-    metrics_put(&o, m, &stats, &info, NULL, NULL);
+    metrics_put(&o, m, &stats, &parts, &info, NULL);
     has("abrd_untagged_mode{mode=\"merge\"} 1");
     has("abrd_merge_given_total 11");
     has("abrd_merge_heard_total 22");
@@ -219,7 +221,7 @@ START_TEST(an_unforeseen_status_is_no_failure)
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         metrics_request(m, 0, 0, told[i], 0.1);
     metrics_request(m, 0, 1, 299, 0.1);
-    metrics_put(&o, m, &stats, &info, NULL, NULL);
+    metrics_put(&o, m, &stats, &parts, &info, NULL);
     char line[80];
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         snprintf(line, sizeof line,
@@ -234,7 +236,7 @@ END_TEST
 
 START_TEST(what_the_last_update_was_like)
 {
-    metrics_put(&o, m, &stats, &info, NULL, NULL);
+    metrics_put(&o, m, &stats, &parts, &info, NULL);
     has_not("abrd_learner_entropy"); /* there was none */
     has_not("abrd_policy_dormant");
     emit_reset(&o);
@@ -249,7 +251,7 @@ START_TEST(what_the_last_update_was_like)
     stats.vitals.critic.rank = 17;
     stats.store_lag_s = .5;
     stats.not_finite = 4;
-    metrics_put(&o, m, &stats, &info, NULL, NULL);
+    metrics_put(&o, m, &stats, &parts, &info, NULL);
     has("abrd_learner_entropy 1.25");
     has("abrd_learner_clip_share 0.125");
     has("abrd_learner_approx_kl NaN");
@@ -274,7 +276,8 @@ START_TEST(limits_and_stages)
                                 .refused = 1,
                                 .bytes = 4000000000,
                                 .failed = {[ORIGIN_SILENT] = 2, [ORIGIN_BROKEN] = 4}};
-    metrics_put(&o, m, &stats, &info, &a, &from);
+    parts.players = (struct players_stats){true, from};
+    metrics_put(&o, m, &stats, &parts, &info, &a);
     has("abrd_origin_transfers 3");
     has("abrd_origin_transfers_max 256");
     has("abrd_origin_requests_total 9");
@@ -339,9 +342,9 @@ START_TEST(alerts_and_dashboard_name_what_is_there)
     stats.learner.updates = 1;
     stats.learner.gate[PPO_ACTOR].experts = stats.learner.gate[PPO_CRITIC].experts = 1;
     stats.vitals.known = true;
-    stats.cluster.role = ROLE_DECIDE;
-    metrics_put(&o, m, &stats, &info, &a, NULL);
-    stats.cluster.role = ROLE_STANDALONE;
+    parts.cluster.role = ROLE_DECIDE;
+    metrics_put(&o, m, &stats, &parts, &info, &a);
+    parts.cluster.role = ROLE_STANDALONE;
     ck_assert(is_there("abrd_decisions_total", 20));
     ck_assert(!is_there("abrd_nothing_total", 18));
     ck_assert_int_ge(names_in("deploy/alerts.yml"), 15);

@@ -1,4 +1,5 @@
 #include "serve/players/media.h"
+#include "serve/players/players.h"
 
 #include "abr/traces/trace.h"
 #include "support/made.h"
@@ -172,7 +173,7 @@ static struct media *make_logged(int viewers, const struct log *log)
     snprintf(media_dir, sizeof media_dir, "%s/media", dir);
     snprintf(traces, sizeof traces, "%s/traces", dir);
     fake_now = 1000;
-    struct media_cfg cfg = media_cfg_default();
+    struct media_cfg cfg = players_cfg_default().media;
     cfg.dir = media_dir;
     cfg.traces = traces;
     cfg.viewers = viewers;
@@ -449,7 +450,7 @@ END_TEST
 START_TEST(without_media_it_says_what_to_do)
 {
     struct err e = {0};
-    struct media_cfg cfg = media_cfg_default();
+    struct media_cfg cfg = players_cfg_default().media;
     struct media *m = media_new(&cfg, &e);
     struct reply r;
     reply_init(&r);

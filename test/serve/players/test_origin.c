@@ -1,6 +1,7 @@
 /* Transfers against an origin of a few lines: one thread that answers every connection with what
  * the test says, byte for byte. What only a whole daemon has is in test/http/origin.mjs. */
 #include "serve/players/origin.h"
+#include "serve/players/players.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -67,7 +68,7 @@ static void begin(void)
     ck_assert_msg(far.listen_fd >= 0, "%s", e.detail);
     ck_assert_int_eq(fcntl(far.listen_fd, F_SETFL, 0), 0); /* its thread may wait */
     ck_assert_int_eq(pthread_create(&far.thread, NULL, answer_all, NULL), 0);
-    struct origin_cfg cfg = origin_cfg_default();
+    struct origin_cfg cfg = players_cfg_default().origin;
     cfg.transfers = 2;
     snprintf(text, sizeof text, "far=http://127.0.0.1:%d/base", far.port);
     ck_assert_int_eq(origins_add(&cfg.names, text, &e), 0);
@@ -192,7 +193,7 @@ START_TEST(heads_that_are_odd)
         struct origin_transfer *t = ask("x", false, &e);
         const struct origin_head *h = head_of(t);
         ck_assert_msg(h->fault == odd[i].fault, "%s: %s", odd[i].answer,
-                      origin_fault_name(h->fault));
+                      players_fault_name(h->fault));
         if (!h->fault) ck_assert_int_eq(h->status, odd[i].status);
         if (!h->fault) ck_assert_int_eq(h->length, odd[i].length);
         if (!h->fault) ck_assert_str_eq(h->told[ORIGIN_ETAG], "");
@@ -265,7 +266,7 @@ END_TEST
 
 START_TEST(begins_and_ends)
 {
-    struct origin_cfg cfg = origin_cfg_default();
+    struct origin_cfg cfg = players_cfg_default().origin;
     struct err e = {0};
     struct origin *one = origin_new(&cfg, &e);
     ck_assert_ptr_nonnull(one);

@@ -2,6 +2,8 @@
 #include "serve/players/pensieve.h"
 
 #include <check.h>
+#include <stdio.h>
+#include <string.h>
 #include <string.h>
 
 #include "support/served.h"
@@ -65,6 +67,40 @@ static int sessions_opened(void)
     service_stats(&s, f.service);
     return (int)s.sessions_opened;
 }
+
+#define PENSIEVE                                                                  \
+    "\"lastquality\":2,\"buffer\":7.5,\"lastRequest\":3,\"RebufferTime\":1250,"   \
+    "\"lastChunkFinishTime\":1503002052950,\"lastChunkStartTime\":1503002051000," \
+    "\"lastChunkSize\":668286"
+
+START_TEST(a_post_of_pensieves_test_bed)
+{
+    struct pensieve_post post;
+    const char *body = "{\"nextChunkSize\":[1,2,null,4,5,6],\"Type\":\"RL\"," PENSIEVE
+                       ",\"bandwidthEst\":NULL}";
+    char text[512];
+    snprintf(text, sizeof text, "{\"nextChunkSize\":[1,2,null,4,5,6],\"Type\":\"RL\",%s}",
+             PENSIEVE ",\"bandwidthEst\":[{}]");
+    e = (struct err){0};
+    ck_assert_msg(!pensieve_read(&post, text, strlen(text), &e), "%s %s", e.field,
+                  e.detail);
+    ck_assert(!post.summary && post.has_next && post.n_next == 6 &&
+              post.next_bytes[2] == 0);
+    ck_assert_int_eq(post.chunk, 3);
+    ck_assert_int_eq(post.level, 2);
+    ck_assert_int_eq(post.bytes, 668286);
+    ck_assert(post.buffer_s == 7.5 && post.stalled_s == 1.25 && post.download_s == 1.95);
+    ck_assert_int_lt(pensieve_read(&post, body, strlen(body), &e), 0); /* not JSON */
+
+    e = (struct err){0};
+    body = "{\"pastThroughput\":[1,null]}";
+    ck_assert_int_eq(pensieve_read(&post, body, strlen(body), &e), 0);
+    ck_assert(post.summary);
+    body = "{\"buffer\":1,\"lastRequest\":0}";
+    ck_assert_int_eq(pensieve_read(&post, body, strlen(body), &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "lastquality");
+}
+END_TEST
 
 START_TEST(who_is_not_known_opens_a_session_first)
 {
@@ -202,6 +238,7 @@ Suite *suite_serve_players_pensieve(void)
     Suite *s = suite_create("serve/pensieve");
     TCase *t = tcase_create("serve/pensieve");
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_post_of_pensieves_test_bed);
     tcase_add_test(t, who_is_not_known_opens_a_session_first);
     tcase_add_test(t, a_stall_is_what_the_sum_has_added_by);
     tcase_add_test(t, the_last_chunk_ends_the_video);

@@ -189,7 +189,8 @@ static uint64_t counted(void)
 {
     struct service_stats *s = calloc(1, sizeof *s);
     service_stats(s, f.service);
-    uint64_t n = s->files_missing + s->checkpoints_refused + s->hintless.refused;
+    uint64_t n =
+        s->files_missing + s->checkpoints_refused + served_parts(&f).hintless.refused;
     free(s);
     return n;
 }

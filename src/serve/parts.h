@@ -1,0 +1,46 @@
+/* parts.h - the parts of this build: one table, their settings and their figures.
+ *
+ * The headers of the parts are here in every build, so that settings and figures have the same form.
+ * A part that is left out (`make WITHOUT=NAME`) has no row in the table; settings that would need it
+ * are an error, its figures stay 0.
+ *
+ * Threads: the table is constant; parts_stats from any. */
+#ifndef SERVE_PARTS_H
+#define SERVE_PARTS_H
+
+#include "serve/added/added.h"
+#include "serve/cluster/cluster_cfg.h"
+#include "serve/hintless/hintless_cfg.h"
+#include "serve/part.h"
+#include "serve/players/players.h"
+
+struct parts_cfg {
+    struct added_settings added;
+    struct hintless_cfg hintless;
+    struct cluster_cfg cluster;
+    struct players_cfg players;
+};
+
+struct parts_cfg parts_cfg_default(void);
+/* ERR_INVALID also for settings of a part that this build does not have. */
+int parts_check(const struct parts_cfg *cfg, const struct service_cfg *common,
+                struct err *e) __attribute__((warn_unused_result));
+
+struct parts_stats {
+    struct added_stats added;
+    struct hintless_stats hintless;
+    struct cluster_stats cluster;
+    struct players_stats players;
+};
+
+void parts_stats(struct parts_stats *out, struct service *s);
+
+/* Rows from 0 to parts_n() - 1, at most PARTS_MAX. */
+int parts_n(void);
+const struct part *parts_at(int i);
+/* The settings of a row; cfg NULL: the defaults. */
+const void *parts_settings(int i, const struct parts_cfg *cfg);
+/* Its member of the figures. */
+void *parts_figures(int i, struct parts_stats *out);
+
+#endif

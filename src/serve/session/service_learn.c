@@ -1,0 +1,361 @@
+/* The policy, what learns it, and what operators and pages see of both. */
+#include "serve/session/core.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "learn/ckpt.h"
+#include "serve/learner/bus_local.h"
+#include "serve/learner/curve.h"
+
+enum { BUS_SLOTS = 1024 };            /* trajectories waiting for the learner */
+static const double BUS_WAIT_S = .04; /* of a caller's own turn */
+
+/* ---- start ---- */
+
+static int open_bus(struct service *s, struct err *e)
+{
+    const struct service_parts *parts = &s->cfg.parts;
+    return parts->bus ? parts->bus(&s->bus, parts->ctx, e)
+                      : bus_local_init(&s->bus, BUS_SLOTS, e);
+}
+
+/* The versions that the store knows become points of the curve; the newest of them, if any. */
+static int earlier_versions(struct store_version *newest, struct service *s,
+                            struct err *e)
+{
+    enum { EARLIER = CURVE_POINTS / 4 };
+    if (!s->writer) return 0;
+    struct store_version *v = calloc(EARLIER, sizeof *v);
+    if (!v) return err_set(e, ERR_MEMORY, "no memory for the policy's versions");
+    const struct store *store = writer_store(s->writer);
+    int n, rc = store->versions(store->self, v, EARLIER, &n, e);
+    for (int i = rc ? 0 : n; i-- > 0;)
+        curve_add(s->curve, &(struct curve_point){.kind = CURVE_EARLIER,
+                                                  .at = v[i].published_at,
+                                                  .version = v[i].version,
+                                                  .score = v[i].check_score,
+                                                  .best = NAN});
+    if (!rc && n) *newest = v[0];
+    free(v);
+    return rc;
+}
+
+/* Of what a version decides by: its weights, and who is busy. */
+static uint32_t version_crc(const struct policy *p)
+{
+    uint64_t busy[2] = {p->actor->busy, p->critic->busy};
+    uint32_t crc = policy_crc32(p);
+    return busy[0] || busy[1] ? bytes_crc32(crc, busy, sizeof busy) : crc;
+}
+
+/* Versions never go back: the same weights keep theirs, others get the next one. A checkpoint may
+ * know of a later one than the store, whose record of it was lost. state: p is of a checkpoint, whose
+ * learner knows who is busy; that is part of what another version was. */
+static int choose_version(struct service *s, struct policy *p, bool state, struct err *e)
+{
+    if (s->peers) { /* where versions are the learner's */
+        if (!p->version) p->version = 1;
+        return 0;
+    }
+    struct store_version newest = {0};
+    int rc = earlier_versions(&newest, s, e);
+    if (rc) return rc;
+    uint64_t held = p->version;
+    if (!newest.version)
+        p->version = held ? held : 1;
+    else if (held <= newest.version) {
+        bool same = newest.crc == version_crc(p) && (!state || held == newest.version);
+        p->version = same ? newest.version : newest.version + 1;
+    }
+    if (!held) held = 1; /* weights that were never served have no number in their file */
+    if (newest.version && p->version != newest.version)
+        log_event(
+            s->cfg.log, LOG_WARN, "policy",
+            "version %llu was the last one published; version %llu goes on as %llu%s",
+            (unsigned long long)newest.version, (unsigned long long)held,
+            (unsigned long long)p->version,
+            state ? ""
+                  : ": restore policy.safetensors from a backup, or the learner "
+                    "begins anew");
+    s->folder.missing += newest.version && p->version != newest.version && !state &&
+                         s->folder.lock >= 0 && access(s->folder.policy, F_OK);
+    return 0;
+}
+
+/* A version is in the store before anybody decides by it, so that none goes back after a crash. */
+static int store_version(void *ctx, const struct policy *p, double now, double score,
+                         struct err *e)
+{
+    struct service *s = ctx;
+    if (s->peers) return s->peers->announce(s->peers->self, p, score, e);
+    if (!s->writer) return 0;
+    struct store_rec r = {.kind = STORE_VERSION,
+                          .version = {p->version, version_crc(p), now, score}};
+    int rc = writer_reserve(s->writer, 1, e);
+    if (rc) return rc;
+    writer_put(s->writer, &r, 1, 1);
+    return writer_flush(s->writer, e);
+}
+
+/* A store that fails now is no reason not to start: it may work again, and is told of by then. */
+static void store_start(struct service *s)
+{
+    const struct weights *w = published_get(s->published);
+    struct err why = {0};
+    if (!s->peers && store_version(s, w->policy, w->published_at, w->check_score, &why))
+        log_err(s->cfg.log, LOG_ERROR, "store", &why);
+    published_put(s->published, w);
+}
+
+/* Weights, and the learner that goes on from them. */
+int service_open_policy(struct service *s, struct err *e)
+{
+    void *state = NULL;
+    size_t state_n = 0;
+    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* too much for a stack */
+    if (!meta) return err_set(e, ERR_MEMORY, "no memory for the policy");
+    struct policy *p = folder_policy(&s->folder, s->cfg.policy_path, meta, &state,
+                                     &state_n, s->cfg.log, e);
+    if (!p) {
+        free(meta);
+        return ERR_IO;
+    }
+
+    s->policy_cfg = p->cfg;
+    double score = NAN;
+    bool fresh = false;
+    struct learner_cfg lc = {.online = s->cfg.online,
+                             .others = s->others,
+                             .curve = s->curve,
+                             .ckpt_path = s->folder.lock >= 0 ? s->folder.policy : NULL,
+                             .announce = store_version,
+                             .announce_ctx = s};
+    struct policy *published = NULL;
+    int rc = choose_version(s, p, state != NULL, e);
+    if (rc) goto out;
+    /* not the file's number: the API tells this one */
+    log_event(s->cfg.log, LOG_INFO, "policy", "version %llu from %s",
+              (unsigned long long)p->version, s->folder.from);
+
+    rc = ERR_MEMORY;
+    struct exam *exam = exam_new(&p->cfg, e);
+    if (!exam) goto out;
+    score = exam_score(exam, p);
+    exam_free(exam);
+    published = policy_clone(p, e);
+    if (!published) goto out;
+    s->published = published_new(published, service_now(s), score, e);
+    if (!s->published) goto out;
+    rc = 0;
+    if (!s->cfg.learn) goto out;
+
+    rc = s->bus.self ? 0 : open_bus(s, e);
+    if (rc) goto out;
+    s->learner = learner_new(&lc, p, state, state_n, &fresh, s->published, &s->bus, e);
+    if (!s->learner) rc = ERR_MEMORY;
+    if (s->learner && fresh) learner_gates(s->learner, meta);
+    if (s->learner && fresh && state)
+        log_event(
+            s->cfg.log, LOG_WARN, "learner",
+            "the checkpoint's optimiser is of another configuration: starting anew");
+out:
+    policy_free(p);
+    free(meta);
+    free(state);
+    return rc;
+}
+
+void service_begun(struct service *s)
+{
+    store_start(s);
+    struct online_stats l = {0};
+    if (s->learner) learner_stats(s->learner, &l);
+    const struct weights *w = published_get(s->published);
+    struct curve_point p = {.kind = CURVE_START,
+                            .at = w->published_at,
+                            .version = w->policy->version,
+                            .steps = l.steps,
+                            .score = w->check_score,
+                            .best = s->learner ? l.check_best : w->check_score};
+    published_put(s->published, w);
+    curve_add(s->curve, &p);
+}
+
+/* ---- turns ---- */
+
+bool service_learning(struct service *s)
+{
+    return s->learner && (!s->peers || s->peers->leads(s->peers->self));
+}
+
+/* One turn of the learner; a rolled-back update is logged and told, nothing else happens. */
+int service_turn(struct service *s, double wait_s, struct err *e)
+{
+    struct err why = {0};
+    bool told = !learner_published(s->learner); /* of what is tried again in every turn */
+    int rc = learner_turn(s->learner, wait_s, service_now(s), &why);
+    if (rc == 1) {
+        const struct weights *w = published_get(s->published);
+        log_event(s->cfg.log, LOG_INFO, "policy", "version %llu, check %.4f",
+                  (unsigned long long)w->policy->version, w->check_score);
+        published_put(s->published, w);
+    } else if (rc < 0) {
+        log_err(s->cfg.log, told ? LOG_DEBUG : LOG_WARN, "learner", &why);
+        err_field(e, why.code, why.field, "%s", why.detail);
+    }
+    return rc;
+}
+
+void service_checkpoint(struct service *s, bool now)
+{
+    double at = service_now(s);
+    if (!s->learner || (!now && at < s->checkpoint_at)) return;
+    s->checkpoint_at = at + s->checkpoint_s;
+    struct err why = {0};
+    if (learner_checkpoint(s->learner, &why))
+        log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
+}
+
+int service_learn(struct service *s, struct err *e)
+{
+    if (s->peers && !s->threads) s->peers->turn(s->peers->self, BUS_WAIT_S);
+    if (!s->learner || s->threads || s->peers) return 0;
+    int rc = service_turn(s, 0, e);
+    service_checkpoint(s, false);
+    return rc;
+}
+
+/* ---- operators: gates learn again, an expert is set aside ---- */
+
+static int learning(const struct service *s, struct err *e)
+{
+    if (s->learner) return 0;
+    return err_set(e, ERR_CONFLICT,
+                   "this daemon does not learn: its routers rest anyway");
+}
+
+/* The learner waits for trajectories. */
+static void wake(struct service *s)
+{
+    if (s->threads) s->bus.wake(s->bus.self);
+}
+
+int service_gate_reset(struct service *s, struct err *e)
+{
+    int rc = learning(s, e);
+    if (rc) return rc;
+    learner_reset_gates(s->learner);
+    wake(s);
+    return 0;
+}
+
+int service_set_aside(struct service *s, bool critic, int expert, int updates,
+                      struct err *e)
+{
+    int rc = learning(s, e);
+    if (!rc && (updates < 0 || updates > SERVICE_ASIDE_MAX))
+        rc = err_field(e, ERR_RANGE, "updates", "%d is not within 0 .. %d", updates,
+                       SERVICE_ASIDE_MAX);
+    if (!rc)
+        rc = learner_set_aside(s->learner, critic ? PPO_CRITIC : PPO_ACTOR, expert,
+                               updates, e);
+    if (!rc) wake(s);
+    return rc;
+}
+
+/* ---- policy ---- */
+
+void service_policy_info(struct policy_info *out, struct service *s)
+{
+    const struct weights *w = published_get(s->published);
+    *out = (struct policy_info){.version = w->policy->version,
+                                .published_at = w->published_at,
+                                .cfg = w->policy->cfg,
+                                .parameters = w->policy->actor->n + w->policy->critic->n,
+                                .check_score = w->check_score};
+    published_put(s->published, w);
+}
+
+int service_policy_weights(void **out, size_t *n, struct service *s, struct err *e)
+{
+    const struct weights *w = published_get(s->published);
+    int rc = ckpt_encode(out, n, w->policy, NULL, NULL, 0, e);
+    published_put(s->published, w);
+    return rc;
+}
+
+/* ---- seen from outside ---- */
+
+void service_stats(struct service_stats *out, struct service *s)
+{
+    *out = (struct service_stats){.at = service_now(s),
+                                  .sessions_opened = atomic_load(&s->opened),
+                                  .sessions_closed = atomic_load(&s->closed),
+                                  .sessions_expired = atomic_load(&s->expired),
+                                  .conflicts = atomic_load(&s->conflicts),
+                                  .underway = atomic_load(&s->underway),
+                                  .abandoned = atomic_load(&s->abandoned),
+                                  .not_finite = atomic_load(&s->numeric),
+                                  .draining = atomic_load(&s->draining),
+                                  .store_ok = true};
+    struct session_stats ss;
+    sessions_stats(&ss, s->sessions);
+    out->sessions_live = ss.live;
+    out->decisions = ss.decisions;
+    out->repeats = ss.repeats;
+    out->rewards = ss.rewards;
+    out->not_followed = ss.not_followed;
+    out->bus_dropped = ss.starved;
+
+    for (int i = 0; i < SERVICE_PROFILE_STATS; i++) {
+        const struct session_slot *slot = &ss.slot[i];
+        for (int k = 0; k < 16; k++)
+            out->expert_decisions[k] += slot->expert[k];
+        int at = out->n_profiles;
+        if (!profiles_slot_name(out->profile[at].name, s->profiles, i)) continue;
+        out->n_profiles++;
+        out->profile[at].rewards = slot->rewards;
+        out->profile[at].reward_sum = slot->reward_sum;
+        out->profile[at].stall_sum_s = slot->stall_sum_s;
+        out->profile[at].kbps_sum = slot->kbps_sum;
+        memcpy(out->profile[at].expert, slot->expert, sizeof slot->expert);
+    }
+
+    if (s->writer) {
+        struct writer_stats ws;
+        writer_stats(s->writer, &ws);
+        out->store_queue = ws.queued;
+        out->store_errors = ws.errors;
+        out->checkpoints_refused = s->folder.refused;
+        out->files_missing = s->folder.missing;
+        out->store_ok = ws.ok;
+        out->store_lag_s = ws.lag_s;
+    }
+    if (s->bus.self) {
+        struct bus_stats bs;
+        s->bus.stats(s->bus.self, &bs);
+        out->bus_queue = bs.queued;
+        out->bus_dropped += bs.dropped;
+    }
+    if (s->learner) {
+        learner_stats(s->learner, &out->learner);
+        learner_vitals(s->learner, &out->vitals);
+        out->misfits = learner_misfits(s->learner);
+    }
+    out->learning = service_learning(s);
+
+    const struct weights *w = published_get(s->published);
+    out->policy_version = w->policy->version;
+    out->actor_busy = packed_actor_busy(w->packed);
+    out->critic_busy = packed_critic_busy(w->packed);
+    published_put(s->published, w);
+}
+
+int service_curve(struct curve_point *out, int max, struct service *s, uint64_t after)
+{
+    return curve_read(out, max, s->curve, after);
+}
