@@ -65,20 +65,30 @@ SIM_WRAP := $(foreach f,fsync rename link,-Wl$(comma)--wrap=$(f))
 # ---- sources, found by name
 
 LAYERS := base nn policy learn abr embed report lab serve cli
-# a part's settings stay: those of the command line have the same form in every build
-OF_cluster := src/serve/cluster/% src/serve/added/added_nodes.c src/serve/added/added_wire.c src/cli/doctor_bus.c
-OF_hintless := src/serve/hintless/% src/serve/cluster/share.c src/serve/cluster/cluster_share.c src/serve/cluster/slot_log.c
-OF_added := src/serve/added/% src/serve/cluster/growths% src/serve/cluster/cluster_added.c
-OF_players := src/serve/players/%
-LEFT_OUT := $(foreach p,$(WITHOUT),$(or $(OF_$(p)),$(error there is no part $(p): cluster hintless added players)))
 SRC := $(sort $(foreach l,$(LAYERS),$(wildcard src/$(l)/*.c src/$(l)/*/*.c)))
-SRC := $(filter-out $(filter-out src/serve/%_cfg.c src/serve/players/origins.c,$(filter $(LEFT_OUT),$(SRC))),$(SRC))
+# Without a part its sources are left out, and those of others that serve it. Its settings stay, so that
+# the command line has the same form in every build; so does the log of slots, which hintless keeps.
+OF_cluster := $(filter-out $(if $(filter hintless,$(WITHOUT)),,%/slot_log.c %/envelope.c), \
+                $(wildcard src/serve/cluster/*.c)) src/serve/added/added_wire.c
+OF_hintless := $(wildcard src/serve/hintless/*.c src/serve/cluster/slot*.c src/serve/cluster/*share.c)
+OF_added := $(wildcard src/serve/added/*.c src/serve/cluster/growths*.c src/serve/cluster/*added*.c)
+OF_players := $(wildcard src/serve/players/*.c)
+LEFT_OUT := $(foreach p,$(WITHOUT),$(or $(OF_$(p)),$(error there is no part $(p): cluster hintless added players)))
+SRC := $(filter-out $(filter-out %_cfg.c %_figures.c %/origins.c,$(LEFT_OUT)),$(SRC))
 OBJ := $(SRC:%.c=$(B)/%.o)
 LIBOBJ := $(filter-out $(B)/src/cli/main.o,$(OBJ))
 TEST := $(sort $(foreach l,$(LAYERS) sim,$(wildcard test/$(l)/test_*.c test/$(l)/*/test_*.c)))
+ifneq ($(WITHOUT),)
+TEST := $(filter test/serve/session/% test/serve/http/%,$(TEST))
+endif
 SIM := $(filter-out test/sim/main.c $(TEST),$(wildcard test/sim/*.c))
 SUPPORT := $(sort $(wildcard test/support/*.c))
 FUZZ := $(sort $(patsubst test/fuzz/fuzz_%.c,%,$(wildcard test/fuzz/fuzz_*.c)))
+ifneq ($(WITHOUT),)
+SIM := test/sim/disk.c test/sim/files.c
+FUZZ :=
+SUPPORT := $(filter-out %/boards.c %/leaders.c %/viewers.c,$(SUPPORT))
+endif
 BENCH := $(sort $(patsubst test/bench/bench_%.c,%,$(wildcard test/bench/bench_*.c)))
 TESTOBJ := $(TEST:%.c=$(B)/%.o) $(SUPPORT:%.c=$(B)/%.o) $(SIM:%.c=$(B)/%.o) $(FUZZ:%=$(B)/replay/%.o)
 SIMOBJ := $(SIM:%.c=$(B)/%.o) $(B)/test/sim/main.o $(B)/test/support/tmpdir.o
@@ -353,6 +363,10 @@ test-web: all web media test/web/node_modules/.done ## browser tests in Chromium
 .PHONY: shots
 shots: all web media test/web/node_modules/.done ## the READMEs' pictures anew (some minutes): ONLY=demo LINK=lte
 	@node web/tools/shots.mjs
+
+.PHONY: without
+without: ## is the core one without its parts? each of them, and all, are left out in turn (some minutes)
+	@bash test/without.sh
 
 .PHONY: same
 same: all ## does the program do what it did at commit BASE? Both are recorded and compared (minutes): BASE=COMMIT

@@ -88,7 +88,9 @@ void *parts_figures(int i, struct parts_stats *out)
 struct parts_cfg parts_cfg_default(void)
 {
     return (struct parts_cfg){
-#ifndef WITHOUT_ADDED
+#ifdef WITHOUT_ADDED
+        .added = {.max = 0, .experts = 2, .gate = NORGA_TANH},
+#else
         .added = {.max = 8, .experts = 2, .gate = NORGA_TANH},
 #endif
         .hintless = hintless_cfg_default(),

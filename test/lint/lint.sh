@@ -25,7 +25,7 @@ declare -A home=(
     [curl/]="src/cli/emulate/backend_remote.c src/cli/fetch.c src/serve/players/origin.c"
     [getopt.h]="src/cli/opt.c"
     [systemd/]="src/cli/serve/manager.c"
-    [pthread.h]="src/base/pool.c src/base/cond. src/serve/"
+    [pthread.h]="src/base/pool.c src/base/cond. src/base/owner.c src/serve/"
     [threads.h]="none"
     [time.h]="src/base/clock.c src/base/cond.c src/base/log.c src/serve/ src/cli/"
     [signal.h]="src/cli/ src/serve/"
@@ -99,6 +99,10 @@ $3 ~ /^[ \t]*#[ \t]*include[ \t]*"/ {
         printf "%s:%s: %s may not include \"%s\"\n", $1, $2, path[2], quoted[2]
 }' "$code" | rule layers
 
+# the core knows its parts by one interface, serve/part.h, and one table, serve/parts.c
+grep -E '^src/serve/(session|store|learner|http)/[^:]*:[0-9]+:[ \t]*#[ \t]*include[ \t]*"serve/(cluster|hintless|added|players)/' "$code" |
+    sed -E 's|^([^:]*:[0-9]+):.*(serve/[^"]*)".*|\1: the core may not include \2, which is of a part|' | rule parts
+
 for header in "${!home[@]}"; do
     pattern=${header//./\\.}
     [[ $header == */ ]] && pattern+='[^>]*'
@@ -133,8 +137,8 @@ match '\<typedef[ \t]+(struct|enum|union)\>' 'structs and enums keep their tag' 
     match '\<NDEBUG\>' 'assertions stay on'
 } | rule forbidden-calls
 
-match '\<pthread_[a-z_]+[ \t]*\(' 'threads are for base/pool, base/cond and serve' \
-    '(src/base/(pool|cond)\.[ch]|src/serve/[^:]*)' | rule threads
+match '\<pthread_[a-z_]+[ \t]*\(' 'threads are for base/pool, base/cond, base/owner and serve' \
+    '(src/base/(pool|cond|owner)\.[ch]|src/serve/[^:]*)' | rule threads
 
 # OpenBLAS exports LAPACK without a header, so the names are looked for instead
 match '\<[sd](ge|gb|sy|or|po|tr|st|bd)[a-z0-9]{2,4}_[ \t]*\(' 'LAPACK lives in src/nn/svd.c' \
@@ -161,7 +165,9 @@ declare -A outside=(
     [src/cli/emulate/backend_local.c]=test/http/emulate.mjs
     [src/cli/emulate/backend_remote.c]=test/http/emulate.mjs
     [src/serve/metrics/metrics.c]=test/serve/http/test_api.c
+    [src/serve/hintless/api_hintless.c]=test/http/api.mjs
     [src/serve/players/api_cmcd.c]=test/http/cmcd.mjs
+    [src/serve/players/api_demo.c]=test/http/api.mjs
     [src/serve/players/api_origin.c]=test/http/origin.mjs
     [src/serve/players/api_pensieve.c]=test/http/pensieve.mjs
 )

@@ -417,6 +417,7 @@ static void check_origins(struct doctor_report *out, const struct origins *o)
     }
 }
 
+#ifndef WITHOUT_CLUSTER
 /* ---- the bus ---- */
 
 enum { WEIGHTS, COMMON, BEAT, VALUES }; /* of the board */
@@ -636,6 +637,7 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
     }
     bus_nats_look_free(value, VALUES);
 }
+#endif
 
 /* ---- all ---- */
 
@@ -661,6 +663,8 @@ void doctor_examine(struct doctor_report *out, const struct serve_options *s)
     check_files(out, s);
     check_clock(out, s->service.data_dir ? db : NULL);
     check_pages(out, s);
+#ifndef WITHOUT_CLUSTER
     check_origins(out, &s->optional.players.origin.names);
     if (s->optional.cluster.role != ROLE_STANDALONE) check_bus(out, s);
+#endif
 }

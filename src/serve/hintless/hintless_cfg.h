@@ -44,7 +44,11 @@ enum hintless_mode { HINTLESS_DEFAULT, HINTLESS_IDENTIFY, HINTLESS_MERGE };
 
 /* What the program does unless told otherwise; it needs experts, so that
  * hintless_cfg_default is not of it. */
+#ifdef WITHOUT_HINTLESS
+#define HINTLESS_SHIPPED HINTLESS_DEFAULT
+#else
 #define HINTLESS_SHIPPED HINTLESS_MERGE
+#endif
 
 struct hintless_cfg {
     enum hintless_mode mode;
