@@ -665,20 +665,21 @@ static int cluster_announce(void *self, const struct policy *p, double score,
                             struct err *e)
 {
     const struct cluster *c = self;
-    return lead_commit(c->lead, c->service->learner, p, service_now(c->service), score, e);
+    return lead_commit(c->lead, c->service->learner, p, service_now(c->service), score,
+                       e);
 }
 
 static void cluster_set_peers(struct cluster *c)
 {
-    c->peers = (struct peers){.self = c,
-                              .announce = cluster_announce,
-                              .leads = cluster_leads,
-                              .turn = cluster_turn,
-                              .wake = cluster_wake,
-                              .heartbeat =
-                                  c->role == ROLE_LEARN ? cluster_heartbeat : NULL,
-                              .profile_put = cluster_profile_put,
-                              .profile_delete = cluster_profile_delete};
+    c->peers =
+        (struct peers){.self = c,
+                       .announce = cluster_announce,
+                       .leads = cluster_leads,
+                       .turn = cluster_turn,
+                       .wake = cluster_wake,
+                       .heartbeat = c->role == ROLE_LEARN ? cluster_heartbeat : NULL,
+                       .profile_put = cluster_profile_put,
+                       .profile_delete = cluster_profile_delete};
     c->service->peers = &c->peers;
 }
 

@@ -31,7 +31,8 @@ struct guest {
     /* This process begins to lead in this term, and reads the stream from after `position`. */
     int (*resume)(void *self, uint64_t term, uint64_t position, double now,
                   struct err *e);
-    int (*lead)(void *self, double mono, double now, struct err *e); /* the leader's turn */
+    int (*lead)(void *self, double mono, double now,
+                struct err *e); /* the leader's turn */
     /* The end of a turn; drain: the last one of this process. */
     void (*rest)(void *self, bool drain);
     void (*stats)(struct cluster_stats *out, void *self);

@@ -32,7 +32,7 @@ struct peers {
     bool (*leads)(void *self); /* does this node's learner learn? */
     /* One turn of the learner's thread, which waits up to wait_s when there is nothing to do. */
     void (*turn)(void *self, double wait_s);
-    void (*wake)(void *self); /* ends that wait */
+    void (*wake)(void *self);      /* ends that wait */
     void (*heartbeat)(void *self); /* on a thread of its own; NULL: none is needed */
     /* For all nodes: as service_profile_put and _delete. */
     int (*profile_put)(void *self, const struct profile *p, struct err *e);
