@@ -406,8 +406,8 @@ int cmd_serve(int argc, char **argv)
     struct err e = {0};
     bool starts = code < 0;
     if (starts)
-        code =
-            cmd_blas("serve", COMPUTING + (r->s.optional.hintless.mode == HINTLESS_MERGE));
+        code = cmd_blas("serve",
+                        COMPUTING + (r->s.optional.hintless.mode == HINTLESS_MERGE));
     if (starts && !code) code = serve_run(r, &e) ? serve_fail(&e) : OPT_EXIT_DONE;
     running_free(r->latest);
     running_free(r);

@@ -663,8 +663,8 @@ void doctor_examine(struct doctor_report *out, const struct serve_options *s)
     check_files(out, s);
     check_clock(out, s->service.data_dir ? db : NULL);
     check_pages(out, s);
-#ifndef WITHOUT_CLUSTER
     check_origins(out, &s->optional.players.origin.names);
+#ifndef WITHOUT_CLUSTER
     if (s->optional.cluster.role != ROLE_STANDALONE) check_bus(out, s);
 #endif
 }

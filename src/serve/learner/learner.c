@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/owner.h"
 #include "base/text.h"
 #include "learn/ckpt.h"
 #include "serve/session/decide.h"
@@ -25,6 +26,7 @@ struct orders {
 static const char *const GATE_KEYS[] = {"gate.actor", "gate.critic"};
 
 struct learner {
+    struct owner turns; /* of all that no lock guards: one thread at a time */
     struct learner_cfg cfg;
     struct policy_cfg shape;
     struct training common; /* of the common policy */
@@ -272,7 +274,7 @@ static int publish_again(struct learner *l, double now, struct err *e)
     return rc ? rc : 1;
 }
 
-int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
+static int take_turn(struct learner *l, double wait_s, double now, struct err *e)
 {
     const struct learner_others *others = &l->cfg.others;
     int rc = obey(l, now, e);
@@ -310,8 +312,16 @@ int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
     return rc;
 }
 
-int learner_resume(struct learner *l, const struct policy *p, const void *state,
-                   size_t state_n, bool *fresh, double published_at, struct err *e)
+int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
+{
+    owner_enter(&l->turns);
+    int rc = take_turn(l, wait_s, now, e);
+    owner_leave(&l->turns);
+    return rc;
+}
+
+static int resume(struct learner *l, const struct policy *p, const void *state,
+                  size_t state_n, bool *fresh, double published_at, struct err *e)
 {
     struct training next = l->common;
     if (training_start(&next, &l->cfg.online, p, e)) return ERR_MEMORY;
@@ -332,6 +342,15 @@ int learner_resume(struct learner *l, const struct policy *p, const void *state,
     l->common.unpublished = false;
     refresh_stats(l);
     return 0;
+}
+
+int learner_resume(struct learner *l, const struct policy *p, const void *state,
+                   size_t state_n, bool *fresh, double published_at, struct err *e)
+{
+    owner_enter(&l->turns);
+    int rc = resume(l, p, state, state_n, fresh, published_at, e);
+    owner_leave(&l->turns);
+    return rc;
 }
 
 bool learner_published(const struct learner *l)
@@ -419,9 +438,11 @@ static int checkpoint(struct learner *l, struct err *e)
 
 int learner_checkpoint(struct learner *l, struct err *e)
 {
+    owner_enter(&l->turns);
     int rc = checkpoint(l, e);
     const struct learner_others *others = &l->cfg.others;
     int saved = others->self ? others->save(others->self, e) : 0;
+    owner_leave(&l->turns);
     return rc ? rc : saved;
 }
 
