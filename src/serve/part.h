@@ -56,6 +56,9 @@ struct part {
     void (*free)(void *self); /* also after a start that failed */
     /* Its figures, into its member of struct parts_stats. */
     void (*stats)(void *self, void *out);
+    /* The same as members of an open JSON object: of the figures for pages, and of /readyz. */
+    void (*json)(struct emit *o, const void *figures);
+    void (*ready)(struct emit *o, const void *figures);
 
     /* ---- scratch of a worker; NULL: an error, in e ---- */
     void *(*desk)(void *self, struct err *e);

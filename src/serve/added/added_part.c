@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "serve/added/added_figures.h"
+#include "serve/http/wire_put.h"
+
 extern const struct part added_part;
 
 struct added_state {
@@ -108,6 +111,20 @@ static void added_part_stats(void *self, void *out)
     /* a learner that stands by has those of when it led */
     if (!a->service->learner || service_learning(a->service))
         stats->n = added_stats(stats->at, a->added);
+}
+
+static void added_part_json(struct emit *o, const void *figures)
+{
+    const struct added_stats *s = figures;
+    emit_key(o, "grown");
+    emit_open(o, '[');
+    for (int i = 0; i < s->n; i++) {
+        emit_open(o, '{');
+        figure_json(o, added_figures, &s->at[i]);
+        wire_put_learner(o, &s->at[i].learner);
+        emit_close(o, '}');
+    }
+    emit_close(o, ']');
 }
 
 /* ---- decisions ---- */
@@ -241,6 +258,7 @@ const struct part added_part = {.name = "added",
                                 .tick = added_part_tick,
                                 .free = added_part_free,
                                 .stats = added_part_stats,
+                                .json = added_part_json,
                                 .decide = added_part_decide,
                                 .tag = added_part_tag,
                                 .grows = added_part_grows,

@@ -22,6 +22,7 @@
 #include "serve/cluster/bus_nats.h"
 #include "serve/cluster/guest.h"
 #include "serve/cluster/lead.h"
+#include "serve/http/emit.h"
 
 static const double DRAIN_S = 2;  /* for closed trajectories to leave */
 static const double LEADER_S = 1; /* between the leader's reads of the shared values */
@@ -766,6 +767,18 @@ static void cluster_stats(void *self, void *stats)
     out->learner_silent_s = 0;
 }
 
+static void cluster_ready(struct emit *o, const void *figures)
+{
+    const struct cluster_stats *c = figures;
+    emit_key(o, "role");
+    emit_string(o, cluster_role_name(c->role));
+    if (c->role == ROLE_STANDALONE) return;
+    emit_key(o, "bus");
+    emit_open(o, '{');
+    figure_json(o, cluster_figures, c);
+    emit_close(o, '}');
+}
+
 const struct part cluster_part = {.name = "cluster",
                                   .check = cluster_check,
                                   .open = cluster_open,
@@ -775,4 +788,5 @@ const struct part cluster_part = {.name = "cluster",
                                   .drain = cluster_drain,
                                   .free = cluster_free,
                                   .stats = cluster_stats,
+                                  .ready = cluster_ready,
                                   .grows = cluster_grows};

@@ -86,6 +86,14 @@ static void hintless_part_stats(void *self, void *out)
     hintless_stats(out, h->hintless);
 }
 
+static void hintless_part_json(struct emit *o, const void *figures)
+{
+    emit_key(o, "untagged");
+    emit_open(o, '{');
+    figure_json(o, hintless_figures, figures);
+    emit_close(o, '}');
+}
+
 static void *hintless_part_desk(void *self, struct err *e)
 {
     const struct hintless_state *h = self;
@@ -155,6 +163,7 @@ const struct part hintless_part = {.name = "hintless",
                                    .save = hintless_part_save,
                                    .free = hintless_part_free,
                                    .stats = hintless_part_stats,
+                                   .json = hintless_part_json,
                                    .desk = hintless_part_desk,
                                    .desk_free = hintless_part_desk_free,
                                    .decide = hintless_part_decide,

@@ -46,7 +46,8 @@ void api_readyz(struct api *a, const struct http_request *q, const struct route_
         emit_int(&a->out, s.sessions_live);
         struct parts_stats parts;
         parts_stats(&parts, a->shared->service);
-        wire_put_cluster(&a->out, &parts.cluster);
+        for (int i = 0; i < parts_n(); i++)
+            if (parts_at(i)->ready) parts_at(i)->ready(&a->out, parts_figures(i, &parts));
         emit_close(&a->out, '}');
         api_json(a, r, 200);
     }

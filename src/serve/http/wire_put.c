@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "serve/added/added_figures.h"
 #include "serve/learner/learner_figures.h"
 
 static void put_digits(struct emit *o, const char *key, uint64_t value)
@@ -258,7 +257,7 @@ void wire_put_policy(struct emit *o, const struct policy_info *p)
     emit_close(o, '}');
 }
 
-static void put_learner(struct emit *o, const struct online_stats *l)
+void wire_put_learner(struct emit *o, const struct online_stats *l)
 {
     emit_key(o, "learner");
     emit_open(o, '{');
@@ -290,32 +289,14 @@ void wire_put_gates(struct emit *o, const struct service_stats *s)
     emit_close(o, '}');
 }
 
-static void put_added(struct emit *o, const struct added_stats *s)
-{
-    emit_key(o, "grown");
-    emit_open(o, '[');
-    for (int i = 0; i < s->n; i++) {
-        const struct service_added *g = &s->at[i];
-        emit_open(o, '{');
-        figure_json(o, added_figures, g);
-        put_learner(o, &g->learner);
-        emit_close(o, '}');
-    }
-    emit_close(o, ']');
-}
-
 void wire_put_stats(struct emit *o, const struct service_stats *s,
-                    const struct parts_stats *parts)
+                    struct parts_stats *parts)
 {
     emit_open(o, '{');
     figure_json(o, service_figures, s);
-    put_learner(o, &s->learner);
+    wire_put_learner(o, &s->learner);
     emit_key(o, "gates");
     wire_put_gates(o, s);
-    emit_key(o, "untagged");
-    emit_open(o, '{');
-    figure_json(o, hintless_figures, &parts->hintless);
-    emit_close(o, '}');
     emit_key(o, "profiles");
     emit_open(o, '[');
     for (int i = 0; i < s->n_profiles; i++) {
@@ -324,16 +305,7 @@ void wire_put_stats(struct emit *o, const struct service_stats *s,
         emit_close(o, '}');
     }
     emit_close(o, ']');
-    put_added(o, &parts->added);
-    emit_close(o, '}');
-}
-
-void wire_put_cluster(struct emit *o, const struct cluster_stats *c)
-{
-    put_string(o, "role", cluster_role_name(c->role));
-    if (c->role == ROLE_STANDALONE) return;
-    emit_key(o, "bus");
-    emit_open(o, '{');
-    figure_json(o, cluster_figures, c);
+    for (int i = 0; i < parts_n(); i++)
+        if (parts_at(i)->json) parts_at(i)->json(o, parts_figures(i, parts));
     emit_close(o, '}');
 }

@@ -31,9 +31,9 @@ void wire_put_policy(struct emit *o, const struct policy_info *p);
 /* Routers and experts: what an admin's request is answered with, and part of the stats. */
 void wire_put_gates(struct emit *o, const struct service_stats *s);
 void wire_put_stats(struct emit *o, const struct service_stats *s,
-                    const struct parts_stats *parts);
-/* Into an open object: "role", and "bus" when there is one. */
-void wire_put_cluster(struct emit *o, const struct cluster_stats *c);
+                    struct parts_stats *parts);
+/* Into an open object: "learner". */
+void wire_put_learner(struct emit *o, const struct online_stats *l);
 /* For pages (wire_put_watch.c): the learner's points; what the weights are like, expert by expert. */
 void wire_put_curve(struct emit *o, const struct curve_point *p, int n);
 void wire_put_plasticity(struct emit *o, const struct vitals_stats *v);

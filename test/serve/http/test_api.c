@@ -455,7 +455,9 @@ START_TEST(a_draining_daemon_takes_no_new_sessions)
                       "\"lastChunkStartTime\":0,\"lastChunkFinishTime\":1000,"
                       "\"lastChunkSize\":300000,"
                       "\"nextChunkSize\":[150000,375000,600000,925000,1425000,2150000]}";
-    bool players = parts_n() == PARTS;
+    bool players = false; /* in this build? */
+    for (int i = 0; i < parts_n(); i++)
+        players |= strcmp(parts_at(i)->name, "players") == 0;
     ck_assert_int_eq(ask("POST /?client=old", "", bed), players ? 200 : 404);
 
     node_drain(node);
