@@ -188,7 +188,7 @@ static int read_object(const json_t *object, const char *prefix,
 }
 
 int wire_body(const struct field *fields, void *base, const char *body, size_t n,
-                     struct err *e)
+              struct err *e)
 {
     if (scan_object(fields, base, body, n)) return 0;
 

@@ -37,8 +37,7 @@ struct wire_decide {
 
 /* Any body, into the struct at base: its fields, of which the last one is {0}. */
 int wire_body(const struct field *fields, void *base, const char *body, size_t n,
-              struct err *e)
-    __attribute__((warn_unused_result));
+              struct err *e) __attribute__((warn_unused_result));
 
 int wire_open(struct session_open *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));

@@ -186,7 +186,8 @@ static void add(struct learner *l)
         o.last_mask = l->mask[t->n];
     }
     const struct learner_others *others = &l->cfg.others;
-    if (t->added_id) o.tag = others->self ? others->tag_of(others->self, t->added_id) : -1;
+    if (t->added_id)
+        o.tag = others->self ? others->tag_of(others->self, t->added_id) : -1;
     if (t->added_id || o.tag >= TRAJ_TAG_OWN) {
         if (others->self) others->teach(others->self, &o, t->place);
         return;
@@ -284,7 +285,8 @@ static int take_turn(struct learner *l, double wait_s, double now, struct err *e
         return rc;
     }
     /* stop taking when a batch is full: the bus is the longer queue */
-    while (!online_ready(l->common.online) && !(others->self && others->ready(others->self)) &&
+    while (!online_ready(l->common.online) &&
+           !(others->self && others->ready(others->self)) &&
            l->bus->receive(l->bus->self, &l->traj, wait_s)) {
         add(l);
         wait_s = 0;

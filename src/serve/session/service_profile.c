@@ -77,7 +77,7 @@ static int check_parts(struct service *s, const struct profile *p, struct err *e
     bool can_grow = !p->grow;
     int rc = 0;
     for (int i = 0; i < parts_n() && !rc; i++) {
-        can_grow |= parts_at(i)->grows != NULL;
+        can_grow |= parts_at(i)->profile_put != NULL;
         if (parts_at(i)->profile_check) rc = parts_at(i)->profile_check(s->part[i], p, e);
     }
     if (rc || can_grow) return rc;
