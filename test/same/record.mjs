@@ -82,7 +82,7 @@ async function daemon(args) {
 
 const ids = new Map();
 function named(text, port) {
-    let s = text.replaceAll(`127.0.0.1:${port}`, 'HOST').replaceAll(folder, 'FOLDER')
+    let s = text.replace(/"(description|summary)": ?"(?:[^"\\]|\\.)*"/g, '"$1":TEXT').replaceAll(`127.0.0.1:${port}`, 'HOST').replaceAll(folder, 'FOLDER')
         .replace(/(etp|mb)=\d+/g, '$1=CLOCK').replace(/\b[0-9a-f]{32}\b|\b[0-9A-Za-z_-]{22}\b(?=")/g, id => {
             if (!ids.has(id)) ids.set(id, `ID${ids.size}`);
             return ids.get(id);
