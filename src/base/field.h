@@ -10,7 +10,7 @@
  *   };
  *
  * From such a table follow the command line (cli/opt.h), the configuration file (field_file), --help
- * and the manual page (cli/man.h), the request's JSON (serve/http/wire.h), the checks of a
+ * and the manual page (cli/man.h), the request's JSON (serve/wire/wire.h), the checks of a
  * configuration (field_check) and the reference in README.md. What the struct holds before anything is
  * read is the default.
  *

@@ -2,7 +2,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "serve/http/addr.h"
+#include "serve/access/addr.h"
 
 #include <curl/curl.h>
 #include <netinet/in.h>

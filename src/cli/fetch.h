@@ -1,7 +1,7 @@
 /* fetch.h - downloads a manifest and the sizes of its segments over HTTP(S): `abrd video convert --fetch`.
  *
  * Only http and https, no proxy, at most 3 redirects, 60 s a request, 16 MB an answer, FETCH_MAX
- * requests. The host that the user named may be private (serve/http/addr.h: 127.0.0.1, a home network).
+ * requests. The host that the user named may be private (serve/access/addr.h: 127.0.0.1, a home network).
  * Hosts of redirects and of the manifest may not, unless address and port are the same. The check is on
  * the address of the socket, so a name that changes its address does not help.
  *

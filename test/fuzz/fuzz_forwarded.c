@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/http/forwarded.h"
+#include "serve/access/forwarded.h"
 
 static struct addr of(const char *text)
 {

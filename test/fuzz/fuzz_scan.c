@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/http/wire.h"
+#include "serve/wire/wire.h"
 
 /* The fast reader and jansson must not differ: in what they accept, in any byte of what they
  * make of it, in the words of a refusal. A space in front of a body changes nothing of what

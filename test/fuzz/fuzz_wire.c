@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "serve/http/wire.h"
+#include "serve/wire/wire.h"
 #include "serve/players/pensieve.h"
 
 /* The first byte chooses the body. What is accepted holds finite numbers and fits its

@@ -22,7 +22,7 @@
 #include "serve/cluster/bus_nats.h"
 #include "serve/cluster/follow.h"
 #include "serve/cluster/lead.h"
-#include "serve/http/auth.h"
+#include "serve/access/auth.h"
 #include "serve/learner/exam.h"
 #include "serve/store/folder.h"
 #include "serve/http/listen.h"

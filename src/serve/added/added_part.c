@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "serve/added/added_figures.h"
-#include "serve/http/wire_put.h"
+#include "serve/wire/wire_put.h"
 
 extern const struct part added_part;
 

@@ -22,7 +22,7 @@
 #include "serve/cluster/bus_nats.h"
 #include "serve/cluster/guest.h"
 #include "serve/cluster/lead.h"
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 
 static const double DRAIN_S = 2;  /* for closed trajectories to leave */
 static const double LEADER_S = 1; /* between the leader's reads of the shared values */

@@ -2,7 +2,7 @@
 
 #include "serve/hintless/hintless.h"
 #include "serve/http/api.h"
-#include "serve/http/wire_put_priv.h"
+#include "serve/wire/wire_put_priv.h"
 
 static void put_point_of_simplex(struct emit *o, const float *x, int n)
 {

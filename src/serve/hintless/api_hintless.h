@@ -6,7 +6,7 @@
 
 #include "serve/hintless/grove.h"
 #include "serve/hintless/hintless_cfg.h"
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 #include "serve/http/route.h"
 
 extern const struct route api_hintless_routes[];

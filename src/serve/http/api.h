@@ -19,9 +19,9 @@
 #define SERVE_API_H
 
 #include "base/log.h"
-#include "serve/http/admit.h"
-#include "serve/http/auth.h"
-#include "serve/http/emit.h"
+#include "serve/access/admit.h"
+#include "serve/access/auth.h"
+#include "serve/wire/emit.h"
 #include "serve/http/events.h"
 #include "serve/http/files.h"
 #include "serve/http/histories.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "serve/http/wire_put.h"
+#include "serve/wire/wire_put.h"
 #include "serve/parts.h"
 
 void api_healthz(struct api *a, const struct http_request *q,

@@ -1,7 +1,7 @@
 #include "serve/http/api.h"
 
-#include "serve/http/wire.h"
-#include "serve/http/wire_put.h"
+#include "serve/wire/wire.h"
+#include "serve/wire/wire_put.h"
 
 void api_decide(struct api *a, const struct http_request *q, const struct route_params *p,
                 struct reply *r)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "serve/http/wire.h"
-#include "serve/http/wire_put.h"
+#include "serve/wire/wire.h"
+#include "serve/wire/wire_put.h"
 
 void api_policy_get(struct api *a, const struct http_request *q,
                     const struct route_params *p, struct reply *r)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/http/wire.h"
-#include "serve/http/wire_put.h"
+#include "serve/wire/wire.h"
+#include "serve/wire/wire_put.h"
 
 #define LIST_MAX 1024
 

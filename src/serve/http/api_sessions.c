@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "serve/http/wire.h"
-#include "serve/http/wire_put.h"
+#include "serve/wire/wire.h"
+#include "serve/wire/wire_put.h"
 
 static void sessions_publish(struct api *a, const char *type)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "serve/http/wire_put.h"
+#include "serve/wire/wire_put.h"
 
 void api_policy_updates(struct api *a, const struct http_request *q,
                         const struct route_params *p, struct reply *r)

@@ -17,9 +17,9 @@
 #define SERVE_EVENTS_H
 
 #include "base/err.h"
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 #include "serve/http/reply.h"
-#include "serve/http/occupancy.h"
+#include "serve/access/occupancy.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 #include "serve/http/reply.h"
-#include "serve/http/wire_put.h"
+#include "serve/wire/wire_put.h"
 
 struct histories {
     struct service *service;

@@ -16,7 +16,7 @@
 #ifndef SERVE_HISTORIES_H
 #define SERVE_HISTORIES_H
 
-#include "serve/http/occupancy.h"
+#include "serve/access/occupancy.h"
 #include "serve/session/service.h"
 
 #include <sys/types.h>

@@ -42,9 +42,9 @@
 #define SERVE_HTTP_H
 
 #include "base/err.h"
-#include "serve/http/addr.h"
+#include "serve/access/addr.h"
 #include "serve/http/reply.h"
-#include "serve/http/occupancy.h"
+#include "serve/access/occupancy.h"
 
 #include <stdbool.h>
 #include <stddef.h>

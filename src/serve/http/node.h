@@ -14,7 +14,7 @@
 
 #include "base/field.h"
 #include "base/log.h"
-#include "serve/http/admit.h"
+#include "serve/access/admit.h"
 #include "serve/http/http.h"
 #include "serve/session/service.h"
 

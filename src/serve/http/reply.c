@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 
 void reply_init(struct reply *r)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 
 static const void *figure_place(const struct figure *f, const void *base)
 {

@@ -8,8 +8,8 @@
 #ifndef SERVE_METRICS_H
 #define SERVE_METRICS_H
 
-#include "serve/http/admit.h"
-#include "serve/http/emit.h"
+#include "serve/access/admit.h"
+#include "serve/wire/emit.h"
 #include "serve/http/http.h"
 #include "serve/http/route.h"
 #include "serve/parts.h"

@@ -2,7 +2,7 @@
 
 #include "abr/traces/gen.h"
 #include "base/clock.h"
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 #include "serve/http/range.h"
 
 #include <assert.h>

@@ -29,7 +29,7 @@
 #include "abr/traces/trace.h"
 #include "base/field.h"
 #include "base/log.h"
-#include "serve/http/occupancy.h"
+#include "serve/access/occupancy.h"
 #include "serve/http/reply.h"
 
 #include <stdint.h>

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "serve/http/addr.h"
+#include "serve/access/addr.h"
 #include "serve/http/reply.h"
 
 enum { POLL_MS = 1000, LINES_A_SECOND = 10, LOCATION = 2048 };

@@ -25,7 +25,7 @@
 #include "serve/metrics/figure.h"
 #include "base/log.h"
 #include "serve/players/origins.h"
-#include "serve/http/occupancy.h"
+#include "serve/access/occupancy.h"
 
 #include <stdbool.h>
 #include <stdint.h>

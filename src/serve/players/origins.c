@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "serve/http/addr.h"
+#include "serve/access/addr.h"
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 static const char digits[] = "0123456789";

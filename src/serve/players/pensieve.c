@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/http/wire.h"
+#include "serve/wire/wire.h"
 
 static const double LADDER_KBPS[] = {300, 750, 1200, 1850, 2850, 4300};
 enum { LEVELS = sizeof LADDER_KBPS / sizeof *LADDER_KBPS };

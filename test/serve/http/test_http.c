@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 #include "serve/http/listen.h"
 #include "support/raw.h"
 

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 #include "serve/http/http.h"
 #include "serve/http/listen.h"
 #include "support/raw.h"

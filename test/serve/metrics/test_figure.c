@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 
 enum mode { FIRST, SECOND };
 

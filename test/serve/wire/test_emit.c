@@ -1,4 +1,4 @@
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 
 #include <check.h>
 #include <math.h>
@@ -184,8 +184,8 @@ START_TEST(the_buffer_grows_and_stops_at_the_limit)
 }
 END_TEST
 
-Suite *suite_serve_http_emit(void);
-Suite *suite_serve_http_emit(void)
+Suite *suite_serve_wire_emit(void);
+Suite *suite_serve_wire_emit(void)
 {
     Suite *s = suite_create("serve/emit");
     TCase *t = tcase_create("serve/emit");

@@ -18,7 +18,7 @@
 #ifndef SERVE_FORWARDED_H
 #define SERVE_FORWARDED_H
 
-#include "serve/http/addr.h"
+#include "serve/access/addr.h"
 
 enum forwarded_by { FORWARDED_X_FOR, FORWARDED_RFC7239 };
 

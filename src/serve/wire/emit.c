@@ -1,4 +1,4 @@
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 
 #include "base/text.h"
 

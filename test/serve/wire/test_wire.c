@@ -1,11 +1,11 @@
-#include "serve/http/wire.h"
+#include "serve/wire/wire.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "serve/http/emit.h"
-#include "serve/http/wire_put.h"
+#include "serve/wire/emit.h"
+#include "serve/wire/wire_put.h"
 
 static struct err e;
 static struct session_open in;
@@ -349,8 +349,8 @@ START_TEST(history_as_csv)
 }
 END_TEST
 
-Suite *suite_serve_http_wire(void);
-Suite *suite_serve_http_wire(void)
+Suite *suite_serve_wire_wire(void);
+Suite *suite_serve_wire_wire(void)
 {
     Suite *s = suite_create("serve/wire");
     TCase *t = tcase_create("serve/wire");

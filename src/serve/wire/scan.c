@@ -1,4 +1,4 @@
-#include "serve/http/scan.h"
+#include "serve/wire/scan.h"
 
 #include <limits.h>
 #include <math.h>

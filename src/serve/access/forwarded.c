@@ -1,4 +1,4 @@
-#include "serve/http/forwarded.h"
+#include "serve/access/forwarded.h"
 
 #include <string.h>
 #include <strings.h>

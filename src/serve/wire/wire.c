@@ -1,4 +1,4 @@
-#include "serve/http/wire.h"
+#include "serve/wire/wire.h"
 
 #include <assert.h>
 #include <jansson.h>
@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "serve/session/limits.h"
-#include "serve/http/scan.h"
+#include "serve/wire/scan.h"
 
 #define PATH_MAX_LEN 64
 

@@ -1,4 +1,4 @@
-#include "serve/http/occupancy.h"
+#include "serve/access/occupancy.h"
 
 #include <assert.h>
 #include <pthread.h>

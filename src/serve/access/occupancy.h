@@ -9,7 +9,7 @@
 #ifndef SERVE_OCCUPANCY_H
 #define SERVE_OCCUPANCY_H
 
-#include "serve/http/addr.h"
+#include "serve/access/addr.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* The limits; how a request's client is found out is tested against the program (test/http). */
-#include "serve/http/admit.h"
+#include "serve/access/admit.h"
 
 #include <check.h>
 #include <string.h>
@@ -138,8 +138,8 @@ START_TEST(memory_may_run_out)
 }
 END_TEST
 
-Suite *suite_serve_http_admit(void);
-Suite *suite_serve_http_admit(void)
+Suite *suite_serve_access_admit(void);
+Suite *suite_serve_access_admit(void)
 {
     Suite *s = suite_create("serve/admit");
     TCase *t = tcase_create("admit");

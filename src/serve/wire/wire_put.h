@@ -9,7 +9,7 @@
 #define SERVE_WIRE_PUT_H
 
 #include "serve/learner/curve.h"
-#include "serve/http/emit.h"
+#include "serve/wire/emit.h"
 #include "serve/parts.h"
 #include "serve/session/service.h"
 

@@ -1,4 +1,4 @@
-#include "serve/http/auth.h"
+#include "serve/access/auth.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "serve/http/addr.h"
+#include "serve/access/addr.h"
 
 #include <check.h>
 #include <netinet/in.h>
@@ -246,8 +246,8 @@ START_TEST(private_addresses_one_after_the_other)
 }
 END_TEST
 
-Suite *suite_serve_http_addr(void);
-Suite *suite_serve_http_addr(void)
+Suite *suite_serve_access_addr(void);
+Suite *suite_serve_access_addr(void)
 {
     Suite *s = suite_create("serve/addr");
     TCase *t = tcase_create("addr");

@@ -1,4 +1,4 @@
-#include "serve/http/scan.h"
+#include "serve/wire/scan.h"
 
 #include <check.h>
 #include <math.h>
@@ -196,8 +196,8 @@ START_TEST(numbers_are_those_of_strtod)
 }
 END_TEST
 
-Suite *suite_serve_http_scan(void);
-Suite *suite_serve_http_scan(void)
+Suite *suite_serve_wire_scan(void);
+Suite *suite_serve_wire_scan(void)
 {
     Suite *s = suite_create("serve/scan");
     TCase *t = tcase_create("serve/scan");

@@ -24,7 +24,7 @@
 
 #include "base/field.h"
 #include "serve/http/http.h"
-#include "serve/http/quota.h"
+#include "serve/access/quota.h"
 #include "serve/metrics/figure.h"
 
 #include <stdbool.h>

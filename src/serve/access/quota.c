@@ -1,4 +1,4 @@
-#include "serve/http/quota.h"
+#include "serve/access/quota.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 #ifndef SERVE_WIRE_PUT_PRIV_H
 #define SERVE_WIRE_PUT_PRIV_H
 
-#include "serve/http/wire_put.h"
+#include "serve/wire/wire_put.h"
 
 static inline void put_string(struct emit *o, const char *key, const char *value)
 {

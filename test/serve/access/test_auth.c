@@ -1,4 +1,4 @@
-#include "serve/http/auth.h"
+#include "serve/access/auth.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -100,8 +100,8 @@ START_TEST(tokens)
 }
 END_TEST
 
-Suite *suite_serve_http_auth(void);
-Suite *suite_serve_http_auth(void)
+Suite *suite_serve_access_auth(void);
+Suite *suite_serve_access_auth(void)
 {
     Suite *s = suite_create("serve/auth");
     TCase *t = tcase_create("serve/auth");

@@ -1,4 +1,4 @@
-#include "serve/http/occupancy.h"
+#include "serve/access/occupancy.h"
 
 #include <check.h>
 #include <limits.h>
@@ -139,8 +139,8 @@ START_TEST(memory_that_runs_out_is_said)
 }
 END_TEST
 
-Suite *suite_serve_http_occupancy(void);
-Suite *suite_serve_http_occupancy(void)
+Suite *suite_serve_access_occupancy(void);
+Suite *suite_serve_access_occupancy(void)
 {
     Suite *s = suite_create("serve/occupancy");
     TCase *t = tcase_create("serve/occupancy");

@@ -1,4 +1,4 @@
-#include "serve/http/quota.h"
+#include "serve/access/quota.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -165,8 +165,8 @@ START_TEST(memory_may_run_out)
 }
 END_TEST
 
-Suite *suite_serve_http_quota(void);
-Suite *suite_serve_http_quota(void)
+Suite *suite_serve_access_quota(void);
+Suite *suite_serve_access_quota(void)
 {
     Suite *s = suite_create("serve/quota");
     TCase *t = tcase_create("quota");

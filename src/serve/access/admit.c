@@ -1,4 +1,4 @@
-#include "serve/http/admit.h"
+#include "serve/access/admit.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 #include <sys/random.h>
 
 #include "base/rng.h"
-#include "serve/http/forwarded.h"
+#include "serve/access/forwarded.h"
 
 /* of all lines of the header together: its right end is what counts */
 #define LIST_MAX 2048

@@ -1,4 +1,4 @@
-#include "serve/http/forwarded.h"
+#include "serve/access/forwarded.h"
 
 #include <check.h>
 #include <string.h>
@@ -120,8 +120,8 @@ START_TEST(names)
 }
 END_TEST
 
-Suite *suite_serve_http_forwarded(void);
-Suite *suite_serve_http_forwarded(void)
+Suite *suite_serve_access_forwarded(void);
+Suite *suite_serve_access_forwarded(void)
 {
     Suite *s = suite_create("serve/forwarded");
     TCase *t = tcase_create("forwarded");

@@ -1,4 +1,4 @@
-#include "serve/http/addr.h"
+#include "serve/access/addr.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
