@@ -97,8 +97,8 @@ one()
     program=$b/abrd
     ok "builds" make --no-print-directory WITHOUT="$parts" "$b/abrd" "$b/check"
     [ -x "$program" ] && [ -x "$b/check" ] || return
-    ok "passes the suites of serve/session" env JOBS="$(nproc)" "$b/check" serve/session
-    ok "passes the suites of serve/http" env JOBS="$(nproc)" "$b/check" serve/http
+    ok "passes the suites of serve/session" env JOBS="$(nproc)" timeout 300 "$b/check" serve/session
+    ok "passes the suites of serve/http" env JOBS="$(nproc)" timeout 300 "$b/check" serve/http
     ok "starts" start
     [ -n "${url:-}" ] && talk
     kill "$pid" 2>/dev/null

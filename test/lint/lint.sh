@@ -100,7 +100,7 @@ $3 ~ /^[ \t]*#[ \t]*include[ \t]*"/ {
 }' "$code" | rule layers
 
 # the core knows its parts by one interface, serve/part.h, and one table, serve/parts.c
-grep -E '^src/serve/(session|store|learner|http)/[^:]*:[0-9]+:[ \t]*#[ \t]*include[ \t]*"serve/(cluster|hintless|added|players)/' "$code" |
+grep -E '^src/serve/(session|store|learner|http|access|wire)/[^:]*:[0-9]+:[ \t]*#[ \t]*include[ \t]*"serve/(cluster|hintless|added|players)/' "$code" |
     sed -E 's|^([^:]*:[0-9]+):.*(serve/[^"]*)".*|\1: the core may not include \2, which is of a part|' | rule parts
 
 for header in "${!home[@]}"; do
