@@ -1,9 +1,16 @@
 #include "abr/deciders/algo.h"
 
+#include "abr/deciders/bba2.h"
 #include "abr/deciders/bola.h"
+#include "abr/deciders/bola_e.h"
+#include "abr/deciders/fugu.h"
+#include "abr/deciders/hold.h"
+#include "abr/deciders/hyb.h"
 #include "abr/deciders/moe.h"
 #include "abr/deciders/mpc.h"
+#include "abr/deciders/mpc_tail.h"
 #include "abr/deciders/simple.h"
+#include "abr/deciders/soda.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +31,15 @@ static const struct algo_kind KINDS[] = {
     {"rate", .level = simple_rate_level},
     {"buffer", .level = simple_buffer_level},
     {"bola", .level = bola_level},
+    {"bola-e", .make = bola_e_new},
+    {"bba-2", NULL, OPTIONAL, .make = bba2_new},
+    {"hyb", NULL, OPTIONAL, .make = hyb_new},
+    {"soda", NULL, OPTIONAL, .make = soda_new},
     {"mpc", .make = mpc_new},
     {"mpc-default", .make = mpc_default_new},
+    {"mpc-tail", NULL, OPTIONAL, .make = mpc_tail_new},
+    {"fugu", NULL, OPTIONAL, .make = fugu_new},
+    {"hold", NULL, OPTIONAL, .make = hold_new},
     {"moe", "moe, moe:FILE", OPTIONAL, .make = moe_new},
 };
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
@@ -58,7 +72,7 @@ static void no_free(void *self)
 
 static int unknown_algo(const char *spec, struct err *e)
 {
-    char known[200] = "";
+    char known[300] = "";
     for (int i = 0; i < N_KINDS; i++) {
         size_t n = strlen(known);
         snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",

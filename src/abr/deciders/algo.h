@@ -9,7 +9,16 @@
  *   bola         BOLA-BASIC with the paper's utility (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016)
  *   mpc          RobustMPC, horizon 5, with the viewer's own weights (Yin et al., SIGCOMM 2015)
  *   mpc-default  RobustMPC with the pensieve weights for every viewer
+ *   bola-e       BOLA as dash.js runs it, with a placeholder buffer (bola_e.h)
+ *   bba-2        the buffer's chunk map with a start-up phase (bba2.h)
+ *   hyb          the highest level that arrives before the buffer is empty (hyb.h)
+ *   soda         SODA, planned in time (soda.h)
+ *   mpc-tail     a plan of a few chunks whose last level is held (mpc_tail.h)
+ *   fugu         stochastic planning over a learned distribution of download times (fugu.h)
+ *   hold         one chunk, then a level held, averaged over a learned forecast (hold.h)
  *   moe[:FILE]   the shipped policy, or the policy of a checkpoint; greedy
+ * The settings of bba-2 to hold were searched for on training traces. A spec such as soda:beta=2+gamma=40
+ * replaces them (settings.h).
  * `oracle` is no online algorithm; eval handles it (oracle.h).
  *
  * One algo serves one stream of sessions and is reset between them. decide gets the view, and the

@@ -463,7 +463,9 @@ int cmd_eval(int argc, char **argv)
     w.bars = (struct field_list){.n = 2, .item = {"mpc", "mpc-default"}};
     const struct field opts[] = {
         {"policy", "A,B",
-         "policies to score: fixed-N, random, rate, buffer, bola, mpc, mpc-default, "
+         "policies to score: fixed-N, random, rate, buffer, bola, bola-e, bba-2, hyb, "
+         "soda, "
+         "mpc, mpc-default, mpc-tail, fugu, hold, "
          "oracle, moe, moe:FILE",
          FIELD_TO(w.policies)},
         SETUP_OPTIONS(w.setup),

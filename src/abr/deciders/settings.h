@@ -1,0 +1,25 @@
+/* settings.h - the numbers of a classical algorithm: one set per kind of viewer, found by search.
+ *
+ * An algorithm keeps a table of four sets, in the order of qoe_profiles. A viewer gets the set of the
+ * built-in profile with the nearest weights (L1 distance of the weights divided by their sum). In a
+ * spec such as "soda:beta=2+gamma=40" the numbers after the colon replace those of all four sets;
+ * test/score/rivals.mjs searches with it.
+ *
+ * Errors: as field_read; the err's field is the setting's name.
+ * Threads: pure functions. */
+#ifndef ABR_SETTINGS_H
+#define ABR_SETTINGS_H
+
+#include "abr/emulator/qoe.h"
+#include "base/field.h"
+
+#define SETTINGS_TEXT 160 /* longest text of settings, with its NUL */
+
+/* Index into qoe_profiles. */
+int settings_kind(const struct qoe *q);
+
+/* Reads "name=value+..." into each of the n sets of `size` bytes at `sets`. arg NULL or "": nothing. */
+int settings_read(void *sets, size_t size, int n, const struct field *rows,
+                  const char *arg, struct err *e) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,70 @@
+#include "abr/deciders/settings.h"
+
+#include "support/suites.h"
+
+#include <check.h>
+
+struct pair {
+    double factor;
+    int horizon;
+};
+
+static const struct field ROWS[] = {
+    {"factor", "X", "a factor", FIELD(struct pair, factor), .lo = 0.1, .hi = 10},
+    {"horizon", "N", "a horizon", FIELD(struct pair, horizon), .lo = 1, .hi = 4},
+    {0}};
+
+START_TEST(a_viewer_belongs_to_the_nearest_profile)
+{
+    static const struct {
+        struct qoe qoe;
+        const char *profile;
+    } rows[] = {
+        {{1, 6, 1, QOE_LINEAR}, "documentary"}, {{2, 12, 2, QOE_LOG}, "documentary"},
+        {{1, 1, 6, QOE_LINEAR}, "live"},        {{1, 1, 60, QOE_LINEAR}, "live"},
+        {{6, 1, 1, QOE_LINEAR}, "news"},        {{1, 0, 0, QOE_LINEAR}, "news"},
+        {{1, 1, 4.3, QOE_LINEAR}, "pensieve"},  {{1, 1, 3, QOE_LINEAR}, "pensieve"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_str_eq(qoe_profiles[settings_kind(&rows[i].qoe)].name, rows[i].profile);
+}
+END_TEST
+
+START_TEST(a_text_sets_all_sets)
+{
+    struct pair sets[2] = {{1, 1}, {2, 2}};
+    struct err e = {0};
+    ck_assert_int_eq(
+        settings_read(sets, sizeof *sets, 2, ROWS, "factor=0.5+horizon=3", &e), 0);
+    for (int i = 0; i < 2; i++) {
+        ck_assert(sets[i].factor == 0.5);
+        ck_assert_int_eq(sets[i].horizon, 3);
+    }
+    ck_assert_int_eq(settings_read(sets, sizeof *sets, 2, ROWS, NULL, &e), 0);
+    ck_assert(sets[0].factor == 0.5);
+}
+END_TEST
+
+START_TEST(bad_texts_are_named)
+{
+    static const struct {
+        const char *text;
+        int code;
+        const char *field;
+    } rows[] = {
+        {"facter=1", ERR_INVALID, "policy"}, {"factor", ERR_INVALID, "policy"},
+        {"factor=x", ERR_INVALID, "factor"}, {"factor=11", ERR_RANGE, "factor"},
+        {"horizon=5", ERR_RANGE, "horizon"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pair set = {1, 1};
+        struct err e = {0};
+        ck_assert_int_eq(settings_read(&set, sizeof set, 1, ROWS, rows[i].text, &e),
+                         rows[i].code);
+        ck_assert_str_eq(e.field, rows[i].field);
+    }
+}
+END_TEST
+
+SUITE(abr_deciders_settings, a_viewer_belongs_to_the_nearest_profile,
+      a_text_sets_all_sets, bad_texts_are_named);
