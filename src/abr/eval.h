@@ -2,7 +2,7 @@
  *
  * Every policy plays every trace of a corpus once per profile in the deterministic emulator (start row
  * 1, no noise). The score is the QoE per chunk. By default chunk 0 is fetched at level 1 and not
- * counted, as in the peers' test code. With count_first the policy chooses it and it counts. A
+ * counted, as in Pensieve's test code. With count_first the policy chooses it and it counts. A
  * session's key is the trace's place in the corpus, so excluding others changes nothing.
  *
  * Intervals: paired bootstrap over traces (10,000 resamples, 95 %), see base/stats.h. "Paired" means

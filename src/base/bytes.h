@@ -1,8 +1,8 @@
 /* bytes.h - CRC-32 and little-endian numbers in byte arrays.
  *
  * CRC-32 is that of zlib, PNG and Ethernet (reflected polynomial 0xedb88320);
- * bytes_crc32(0, "123456789", 9) = 0xcbf43926. Longer data may be given in pieces: pass the result of
- * one call to the next.
+ * bytes_crc32(0, "123456789", 9) = 0xcbf43926. Data may come in pieces: pass the result of one call
+ * to the next.
  *
  * Threads: pure functions. */
 #ifndef BASE_BYTES_H
@@ -20,7 +20,7 @@ uint64_t bytes_get_u64(const void *p);
 void bytes_put_u16(void *p, uint16_t v);
 void bytes_put_u32(void *p, uint32_t v);
 void bytes_put_u64(void *p, uint64_t v);
-/* The bits of a double. */
+/* A double as its 8 bytes. */
 double bytes_get_f64(const void *p);
 void bytes_put_f64(void *p, double v);
 

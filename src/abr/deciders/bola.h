@@ -2,19 +2,19 @@
  *
  *   level = argmax_m (V (v_m + g) - Q) / S_m,   v_m = ln(R_m / R_1)
  *
- * Q media in the buffer [s], R_m the ladder's bitrates, S_m this chunk's sizes (by the ladder when
- * unknown), g the paper's gamma*p. Ties go to the lower level.
+ * Q is the media in the buffer [s], R_m the bitrate of level m, and g the paper's gamma*p. S_m is the
+ * size of this chunk at level m, estimated from R_m when it is unknown. Ties go to the lower level.
  *
- * Two points of the buffer determine V and g, so no parameter is left to taste:
- *   - top: the highest level's score falls to zero, the paper's "stop", one chunk below the buffer's
- *     limit, so that a chunk always fits (the paper's bound on V):
+ * Two points of the buffer determine V and g, so there is no parameter to tune:
+ *   - top: the score of the highest level is zero at Q_top, one chunk below the buffer's limit. The
+ *     paper stops downloading there. So a chunk always fits, which is the paper's bound on V:
  *       V (v_M + g) = Q_top = limit - chunk_s
  *   - low: the second level takes over from the lowest at Q_low, for sizes R_m:
  *       (V g - Q) / R_1 = (V (v_2 + g) - Q) / R_2  at Q = Q_low, hence V (g - a) = Q_low
  *     with a = R_1 v_2 / (R_2 - R_1)
  *   so V = (Q_top - Q_low) / (v_M + a) and g = a + Q_low / V.
- * Q_low = min(10 s, limit / 3). Q_top is at least 1.01 Q_low, for players that hold little more than
- * a chunk.
+ * Q_low = min(10 s, limit / 3). Q_top is at least 1.01 Q_low, because some players buffer little more
+ * than one chunk.
  *
  * Source: Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016. Differs: it cannot decline to download (the
  * player sleeps when its buffer is full). Above Q_top it chooses the highest level, which the same

@@ -19,7 +19,7 @@ struct player {
     struct emu_result result; /* of the last chunk */
 };
 
-/* first_level >= 0: chunk 0 is fetched at that level during the start, as in the peers' test code
+/* first_level >= 0: chunk 0 is fetched at that level during the start, as in Pensieve's test code
  * (level 1), and the view is that before chunk 1. Otherwise the policy chooses chunk 0. */
 void player_start(struct player *p, const struct emu_world *world, int start_row,
                   const struct qoe *qoe, int first_level);

@@ -1,7 +1,7 @@
-/* replay.h - one session chunk by chunk: the decisions of an algorithm on a trace, and their outcomes.
+/* replay.h - plays one session on a trace, chunk by chunk: an algorithm's decisions and their outcomes.
  *
  * The deterministic emulator from start row 1, without noise. With first_level >= 0 chunk 0 is fetched
- * at that level before the first step, as in the peers' test code. Otherwise the algorithm chooses it,
+ * at that level before the first step, as in Pensieve's test code. Otherwise the algorithm chooses it,
  * and it is the first step.
  *
  * Time: start_s is the time of a chunk's request since the session's first request. Downloads and the
@@ -23,7 +23,7 @@ struct replay {
     int first_level;   /* -1: the policy chooses chunk 0 */
     struct algo *algo; /* asked when levels is NULL; reset first, with key */
     uint64_t key;
-    const int *levels; /* a plan: (chunks) */
+    const int *levels; /* a level for each chunk, (chunks); NULL: algo decides */
 };
 
 struct replay_step {

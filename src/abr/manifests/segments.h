@@ -4,8 +4,9 @@
  * either its bytes (a byte range, an index box) or the URL of a resource whose size is unknown.
  * segments_video asks the source for the unknown sizes and makes a video.
  *
- * The source is an interface: a folder is one, an HTTP server another (cli/fetch.h). URLs are those
- * of the manifest, joined with the bases in it (segments_join), relative to the manifest.
+ * The source is an interface with two implementations: a folder (segments_folder) and an HTTP server
+ * (cli/fetch.h). URLs are those of the manifest, joined with its base URLs (segments_join). They are relative
+ * to the manifest.
  *
  * Errors: ERR_ABSENT (some of the files are missing), ERR_INVALID (levels that are not aligned),
  * ERR_RANGE, ERR_MEMORY, those of the source and of video_new.
@@ -28,8 +29,8 @@ struct segments_source {
     /* At most max bytes from `from` on, then a NUL; owned by the caller. NULL on failure. */
     char *(*read)(void *self, const char *url, int64_t from, size_t max, size_t *len,
                   struct err *e);
-    /* Replaces `url`, which was read last, by the address behind redirects. False when that address
-     * is too long. NULL: there are no redirects. */
+    /* Replaces `url`, which was read last, by the address that redirects led to. False when that
+     * address is too long. NULL: there are no redirects. */
     bool (*found)(void *self, char url[SEGMENTS_URL]);
     /* Gets the share of known sizes; true stops. May be NULL. */
     bool (*progress)(void *self, double share);
@@ -41,7 +42,7 @@ struct segments_source segments_folder(const char *dir);
 struct segment {
     double duration_s;
     int64_t bytes; /* -1: the size of the resource at url */
-    size_t url;    /* place in text */
+    size_t url;    /* offset in text */
 };
 
 struct segments_level {
@@ -59,14 +60,14 @@ struct segments {
     size_t text_len, text_cap;
 };
 
-/* Adds a level. Returns its place, or < 0. */
+/* Adds a level. Returns its index, or < 0. */
 int segments_level(struct segments *s, const char *id, double kbps, struct err *e);
 int segments_add(struct segments *s, int level, double duration_s, int64_t bytes,
                  const char *url, struct err *e) __attribute__((warn_unused_result));
 /* Sorts the levels by bitrate. */
 void segments_sort(struct segments *s);
-/* Appends segments that follow in time. Both are sorted. ERR_INVALID unless the ladders agree to
- * 0.1 %. */
+/* Appends the segments of the next period. The levels of both must be sorted. ERR_INVALID when
+ * bitrates differ by more than 0.1 %. */
 int segments_append(struct segments *to, const struct segments *from, struct err *e)
     __attribute__((warn_unused_result));
 /* Sorts the levels. source may be NULL: no file exists. */

@@ -12,7 +12,7 @@ struct trace_rows {
     double rtt_s; /* < 0: the format does not state it */
 };
 
-/* Appends a row after checks of the row and of the order. e names the line, unless it is 0. */
+/* Checks the row and the order of the rows, and appends it. An error names the line, if line > 0. */
 int trace_rows_add(struct trace_rows *rows, int line, double time_s, double mbps,
                    struct err *e);
 
@@ -21,7 +21,7 @@ int trace_rows_add(struct trace_rows *rows, int line, double time_s, double mbps
 enum { TRACE_CELLS = 64 };
 int trace_split(char *cell[TRACE_CELLS], char *line);
 
-/* The rows as a trace that passes trace_check; NULL on failure. */
+/* Makes a trace of the rows and checks it (trace_check). NULL on failure. */
 struct trace *trace_of_rows(const struct trace_rows *rows, const char *name,
                             struct err *e);
 

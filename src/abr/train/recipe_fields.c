@@ -72,7 +72,7 @@ struct field {
 /* 0 can mean "none" in `too`: struct recipe begins with the policy's obs_dim, which no field sets. */
 static const struct field FIELDS[] = {
     {"experts", "N", INT, AT(policy.experts), AT(policy.critic_experts), .lo = 1,
-     .hi = 16, .help = "experts of actor and critic"},
+     .hi = 16, .help = "experts of the actor, and as many of the critic"},
     {"hidden", "N", INT, AT(policy.hidden), AT(policy.critic_hidden), .lo = 1, .hi = 1024,
      .help = "units of each hidden layer of an expert, actor and critic"},
     {"layers", "N", INT, AT(policy.layers), .lo = 1, .hi = 3,

@@ -8,16 +8,17 @@
  * (B, c, eta0) are known; a fit looks for the mixing measure
  * G = sum_i e^(beta0_i) delta_(beta1_i, eta_i).
  *
- * Two facts about experts (a'x + b)^p hold for every gate, because atoms with the same beta1 have the
- * same score:
- *   - p = 1: halves of an atom moved to b + t and b - t leave g as it is. Appendix A
- *     proves its lower bound for the linear gate by this sequence.
- *   - any p: halves scaled to c_1 eta and c_2 eta with c_1^p + c_2^p = 2 leave g as it is, since
- *     h(x, c eta) = c^p h(x, eta). By Euler a'dh/da + b dh/db = p h, so these experts are not
- *     algebraically independent in the sense of Definition 4.2, though the paper says so.
+ * An atom of G is one (beta0_i, beta1_i, eta_i). Two facts about experts (a'x + b)^p hold for every
+ * gate, because atoms with the same beta1 have the same score. Each splits an atom into two of half
+ * its weight and does not change g:
+ *   - p = 1: the halves have b + t and b - t. Appendix A proves its lower bound for the linear gate
+ *     with a sequence of such splits.
+ *   - any p: the halves have c_1 eta and c_2 eta with c_1^p + c_2^p = 2, since
+ *     h(x, c eta) = c^p h(x, eta). By Euler's theorem a'dh/da + b dh/db = p h. So these experts are
+ *     not algebraically independent in the sense of Definition 4.2. The paper says that they are.
  * GELU is not homogeneous; for it the premise of Theorem 4.3 holds.
  *
- * How far a fitted measure is from the true one, by Voronoi cells:
+ * The distance of a fitted measure from the true one is a sum over Voronoi cells:
  *
  *   V_j = {i: ||w_i - w*_j|| <= ||w_i - w*_l|| for all l},   w = (beta1, eta)        (Eq. 21)
  *
@@ -43,7 +44,7 @@
 
 enum prefix_moe_expert { PREFIX_MOE_POWER, PREFIX_MOE_GELU };
 
-/* Doubles without gaps: a measure's atoms are also the flat vector that is fitted. */
+/* Only doubles, so without padding: a fit changes the atoms of a measure as one flat vector. */
 struct prefix_moe_atom {
     double beta0, beta1[PREFIX_MOE_DIM], a[PREFIX_MOE_DIM], b;
 };
@@ -67,7 +68,8 @@ struct prefix_moe {
     struct prefix_moe_frozen known[PREFIX_MOE_FROZEN];
 };
 
-/* g_G(x), and in by (n * PREFIX_MOE_EACH; may be NULL) its derivatives by the atoms. */
+/* Returns g_G(x). by (n * PREFIX_MOE_EACH, may be NULL) gets its derivatives with respect to the
+ * atoms. */
 double prefix_moe_value(const struct prefix_moe *m, const struct prefix_moe_measure *g,
                         const double x[PREFIX_MOE_DIM], double *by);
 

@@ -175,7 +175,7 @@ static int shift_run_lab(struct lab_task *t, struct err *e)
 
 const struct lab shift_lab = {
     .name = "shift",
-    .about = "PA-MoE's experiment: learning while the viewer's weights shift",
+    .about = "PA-MoE's experiment: PPO while the viewer's QoE weights change",
     .title = "Learning under shifts of the QoE: PA-MoE's experiment",
     .source =
         "He and Liu, Plasticity-Aware Mixture of Experts for Learning Under QoE Shifts "
