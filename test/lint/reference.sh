@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# reference.sh [--write] - the tables of deploy/REFERENCE.md, printed by the program that was built. --write
-# puts each table between its two marks; without it, prints what is not true.
+# reference.sh [--write] - the tables of deploy/REFERENCE.md: options and metrics as the built program prints
+# them, routes from web/openapi.json. --write puts each table between its two marks; without it, prints what
+# is not true.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,10 +11,21 @@ page=deploy/REFERENCE.md abrd=${ABRD:-build/abrd}
 table=$(mktemp) now=$(mktemp)
 trap 'rm -f "$table" "$now"' EXIT
 cp "$page" "$now"
-for what in serve metrics; do
+# Routes as a table: method, path, summary.
+routes()
+{
+    node -e '
+        const { paths } = JSON.parse(require("fs").readFileSync("web/openapi.json", "utf8"));
+        console.log("\n| method | path | what it does |\n|---|---|---|");
+        for (const [path, methods] of Object.entries(paths))
+            for (const [method, { summary }] of Object.entries(methods))
+                if (summary) console.log(`| ${method.toUpperCase()} | \`${path}\` | ${summary} |`);'
+}
+
+for what in serve metrics routes; do
     grep -qx "<!-- $what -->" "$now" && grep -qx "<!-- end of $what -->" "$now" ||
         { echo "$page:1: has no lines '<!-- $what -->' and '<!-- end of $what -->'"; exit 1; }
-    "$abrd" man --markdown "$what" >"$table" || exit 1
+    if [ "$what" = routes ]; then routes; else "$abrd" man --markdown "$what"; fi >"$table" || exit 1
     awk -v table="$table" -v what="$what" '
         $0 == "<!-- end of " what " -->" { print ""; skip = 0 }
         !skip { print }
