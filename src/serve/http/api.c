@@ -78,7 +78,7 @@ int api_init(struct api *a, struct api_shared *shared, int worker, int bell,
              struct err *e)
 {
     *a = (struct api){.shared = shared, .worker = worker, .bell = bell};
-    /* the answer to any decision fits, so that none allocates */
+    /* every decision's answer fits, so that none allocates */
     emit_reserve(&a->out, 16384);
     emit_reserve(&a->event, EVENTS_DATA);
     if (a->out.failed || a->event.failed)
@@ -117,12 +117,12 @@ static bool writes(enum http_method m)
     return m != HTTP_GET && m != HTTP_HEAD && m != HTTP_OPTIONS;
 }
 
-/* What a page of an allowed origin may do with the answer. */
+/* Lets a page of an allowed origin read the answer. */
 static void allow_origin(struct reply *r, const char *origin)
 {
     if (strlen(origin) >= REPLY_VALUE) return;
     reply_header(r, "Access-Control-Allow-Origin", "%s", origin);
-    /* sendBeacon always sends credentials; we have none that they could misuse */
+    /* sendBeacon always sends credentials; the daemon uses no cookies */
     reply_header(r, "Access-Control-Allow-Credentials", "true");
     reply_constant(r, "Access-Control-Expose-Headers",
                    "Location, ETag, Retry-After, X-Request-Id, CMSD-Dynamic, "
@@ -135,7 +135,7 @@ static void preflight(const struct api *a, const struct http_request *q, struct 
     struct route_params p;
     const struct route *row;
     unsigned allow;
-    /* no row is for OPTIONS: what fits the path is in allow */
+    /* no row is for OPTIONS: allow has the methods of the path */
     if (route_find(&row, &p, &allow, a->shared->routes, HTTP_OPTIONS, q->path) == 404) {
         allow = 1u << HTTP_GET | 1u << HTTP_HEAD | 1u << HTTP_OPTIONS;
     }
@@ -157,7 +157,7 @@ bool api_too_often(struct reply *r, double wait_s, const char *what)
 {
     if (wait_s <= 0) return false;
     double whole = ceil(wait_s);
-    reply_fail(r, 429, "", "too many %s: try again in %.0f s", what, whole);
+    reply_fail(r, 429, "", "too many %s: retry after %.0f s", what, whole);
     reply_header(r, "Retry-After", "%.0f", whole);
     return true;
 }
@@ -170,14 +170,14 @@ static bool is_limited(struct api *a, const struct route *row,
     struct admit *admit = a->shared->admit;
     if (row->flags & ROUTE_OPENS)
         return api_too_often(r, admit_open(admit, from, now_s),
-                             "sessions are opened from this address");
+                             "new sessions from this address");
     if (row->flags & ROUTE_SESSION)
         return api_too_often(r, admit_session(admit, from, route_param(p, "id"), now_s),
-                             "requests about this session");
+                             "requests for this session");
     return false;
 }
 
-/* Index of the route that answered, n_routes when none did. */
+/* Index of the route that answered; n_routes: none did. */
 static int dispatch(struct api *a, const struct http_request *q,
                     const struct admit_client *from, double now_s, struct reply *r)
 {
@@ -188,22 +188,22 @@ static int dispatch(struct api *a, const struct http_request *q,
 
     int status = route_find(&row, &p, &allow, a->shared->routes, q->method, q->path);
     if (status == 404) {
-        reply_fail(r, 404, "", "there is nothing at this path; see /openapi.json");
+        reply_fail(r, 404, "", "no such path; see /openapi.json");
         return none;
     }
     if (status == 405) {
         char methods[64];
         route_allow_text(methods, sizeof methods, allow);
-        reply_fail(r, 405, "", "this path takes %s", methods);
+        reply_fail(r, 405, "", "this path accepts %s", methods);
         reply_header(r, "Allow", "%s", methods);
         return none;
     }
 
     if (!q->waited && is_limited(a, row, &p, from, now_s, r)) {
-        /* answered */
+        /* r is a 429 */
     } else if (!q->waited && row->flags & ROUTE_AUTH &&
                !auth_token_ok(a->shared->auth, http_header(q, "Authorization"))) {
-        reply_fail(r, 401, "", "this needs the header Authorization: Bearer TOKEN");
+        reply_fail(r, 401, "", "send the header Authorization: Bearer TOKEN");
         reply_header(r, "WWW-Authenticate", "Bearer realm=\"abrd\"");
     } else {
         emit_reset(&a->out);
@@ -219,10 +219,10 @@ static int api_answer(struct api *a, const struct http_request *q, double now_s,
     const char *host = http_header(q, "Host"), *origin = http_header(q, "Origin");
     int route = a->shared->n_routes;
 
-    /* what waited was let in; only its handler can take back what it waited for */
+    /* a request that waited has passed; only its handler can free what it waited for */
     if (!q->waited && !auth_host_ok(auth, host)) {
         reply_fail(r, 403, "Host",
-                   "is not a name of this daemon; list it with --host if it should be");
+                   "is not a name of this daemon; to accept it use --host");
         return route;
     }
     struct admit_client client;
@@ -231,20 +231,19 @@ static int api_answer(struct api *a, const struct http_request *q, double now_s,
     enum auth_origin from = auth_origin(auth, origin, host);
     if (!q->waited && api_too_often(r, admit_address(a->shared->admit, &client, now_s),
                                     "requests from this address")) {
-        /* answered, and readable for the pages that may */
+        /* r is a 429; allow_origin below makes it readable */
     } else if (!q->waited && from == AUTH_FOREIGN &&
                (writes(q->method) || q->method == HTTP_OPTIONS)) {
-        reply_fail(
-            r, 403, "Origin",
-            "pages from there may not use this daemon; list it with --allow-origin if "
-            "they should");
+        reply_fail(r, 403, "Origin",
+                   "pages of this origin may not use the daemon; to allow them use "
+                   "--allow-origin");
     } else if (q->method == HTTP_OPTIONS) {
         preflight(a, q, r);
     } else {
         route = dispatch(a, q, &client, now_s, r);
     }
 
-    /* who asks too often gives its place back; a proxy's connection is not the client's */
+    /* free the connection of a client over its limit, but not that of a proxy */
     if (r->status == 429 && r->kind != REPLY_WAIT && !client.forwarded) r->close = true;
     if (from == AUTH_OUR_ORIGIN && r->kind != REPLY_WAIT) allow_origin(r, origin);
     return route;
@@ -263,7 +262,7 @@ void api_handle(void *ctx, const struct http_request *q, struct reply *r)
     struct api *a = ctx;
     double begun = clock_mono();
     int route = api_answer(a, q, begun, r);
-    if (r->kind == REPLY_WAIT) return; /* all that follows is for the answer */
+    if (r->kind == REPLY_WAIT) return; /* there is no answer yet */
 
     if (r->status >= 400)
         api_error(a, q,

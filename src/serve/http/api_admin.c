@@ -24,7 +24,7 @@ void api_healthz(struct api *a, const struct http_request *q,
     api_json(a, r, 200);
 }
 
-/* Alive is not ready: a daemon that stops, or whose store refuses, should get no players. */
+/* A daemon that stops, or whose store refuses writes, is alive but should get no players. */
 void api_readyz(struct api *a, const struct http_request *q, const struct route_params *p,
                 struct reply *r)
 {
@@ -115,7 +115,7 @@ void api_events(struct api *a, const struct http_request *q, const struct route_
         return;
     }
 
-    /* who knows a session's id may ask and report for it */
+    /* an id from the events lets a client send requests for that session */
     struct admit_client client;
     admit_client(&client, a->shared->admit, q);
     bool all = !client.limited ||

@@ -1,5 +1,5 @@
-/* Answers of megabytes: what readers that are slow to take them hold in memory is bounded, in all
- * and for each address. */
+/* Answers of megabytes. The memory that slow readers of them hold is bounded, in all and per
+ * address. */
 #include "serve/http/api.h"
 
 #include <limits.h>
@@ -14,7 +14,7 @@ struct long_answer {
     struct addr who;
 };
 
-/* What an answer counts as in its address's share. */
+/* An answer's part of its address's share. */
 static int amount_kb(size_t n)
 {
     size_t kb = n / 1024 + 1;
@@ -50,14 +50,14 @@ void api_long(struct api *a, const struct admit_client *client, struct reply *r,
         !occupancy_take_amount(held, &client->addr, amount_kb(n), sh->answers_each_kb)) {
         free(data);
         reply_fail(r, 429, "",
-                   "%d kB of long answers are on their way to this address, which is its "
+                   "%d kB of long answers are being sent to this address, which is its "
                    "share",
                    occupancy_held(held, &client->addr));
         reply_constant(r, "Retry-After", "1");
         return;
     }
     atomic_size_t *all = &a->shared->long_bytes;
-    /* one alone may be as long as it is */
+    /* a single answer may have any length */
     bool room = atomic_fetch_add(all, n) + n <= API_LONG_BYTES || atomic_load(all) == n;
     struct long_answer *l = room ? malloc(sizeof *l) : NULL;
     if (!l) {
@@ -66,7 +66,7 @@ void api_long(struct api *a, const struct admit_client *client, struct reply *r,
         free(data);
         reply_fail(r, 503, "",
                    room ? "no memory for the answer"
-                        : "too many long answers are on their way: try again");
+                        : "too many long answers are being sent: try again");
         reply_header(r, "Retry-After", "1");
         return;
     }

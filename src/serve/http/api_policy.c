@@ -21,7 +21,7 @@ void api_policy_get(struct api *a, const struct http_request *q,
     api_json(a, r, 200);
 }
 
-/* The version alone would not do: another policy file starts counting anew. */
+/* The version alone is not enough: another policy file counts from 1 again. */
 static void tag_of(char *out, size_t n, const struct policy_info *info)
 {
     snprintf(out, n, "\"v%" PRIu64 "-%" PRIx64 "\"", info->version,
@@ -46,7 +46,7 @@ void api_policy_weights(struct api *a, const struct http_request *q,
         return;
     }
 
-    /* the tag must be that of these very bytes: again if a version came in between */
+    /* the tag must belong to these bytes: try again if a version was published meanwhile */
     struct err e = {0};
     void *bytes = NULL;
     size_t n = 0;
@@ -72,7 +72,7 @@ void api_policy_weights(struct api *a, const struct http_request *q,
                  info.version);
 }
 
-/* What was ordered; it is done when the learner comes to it. */
+/* The order as JSON; the learner executes it at its next turn. */
 static void accepted(struct api *a, struct reply *r, const struct err *e, int rc)
 {
     if (rc) {
@@ -104,7 +104,7 @@ void api_policy_expert(struct api *a, const struct http_request *q,
     int64_t expert;
     int updates;
     if (!critic && strcmp(network, "actor") != 0) {
-        reply_fail(r, 404, "network", "is actor or critic");
+        reply_fail(r, 404, "network", "must be actor or critic");
         return;
     }
     int rc = text_int(&expert, route_param(p, "expert"), 0, 1000, "expert", &e);

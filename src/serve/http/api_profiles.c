@@ -53,13 +53,13 @@ void api_profile_get(struct api *a, const struct http_request *q,
     }
 }
 
-/* ---- changes: they wait for the disk, an emulation, or NATS, so a worker gives them away ---- */
+/* ---- changes: jobs, because they wait for the disk, an emulation, or NATS ---- */
 
 struct profile_change {
     struct service *service;
-    struct profile profile; /* deleted: only its name */
+    struct profile profile; /* for a delete only its name */
     bool deletes;
-    int rc; /* 1: created */
+    int rc; /* 1: created, 0: done, else ERR_* */
     struct err e;
 };
 
@@ -94,7 +94,7 @@ static void change_begin(struct api *a, const struct profile *p, bool deletes,
         reply_err(r, &e);
 }
 
-/* What became of it. */
+/* The result of a change as the answer. */
 static void change_answer(struct api *a, void *job, struct reply *r)
 {
     const struct profile_change *c = jobs_result(job);
@@ -141,7 +141,7 @@ void api_profile_delete(struct api *a, const struct http_request *q,
     if (q->waited) {
         change_answer(a, q->waited, r);
     } else if (change_name(&profile, route_param(p, "name"), NULL)) {
-        /* no profile can have such a name */
+        /* no profile can have a name this long */
         err_field(&e, ERR_ABSENT, "profile", "there is no profile '%.63s'",
                   route_param(p, "name"));
         reply_err(r, &e);

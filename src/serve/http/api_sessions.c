@@ -110,7 +110,7 @@ void api_session_reward(struct api *a, const struct http_request *q,
     api_json(a, r, 200);
 }
 
-/* ?format= decides, else Accept */
+/* ?format= wins over Accept. */
 static bool wants_csv(const struct http_request *q, struct err *e)
 {
     char format[16];
@@ -125,7 +125,7 @@ static bool wants_csv(const struct http_request *q, struct err *e)
     return accept && strstr(accept, "text/csv") && !strstr(accept, "application/json");
 }
 
-/* ?name=N, within lo .. hi. */
+/* Reads ?name=N, within lo .. hi. */
 static int query_number(int64_t *out, const struct http_request *q, const char *name,
                         int64_t lo, int64_t hi, struct err *e)
 {
@@ -135,7 +135,7 @@ static int query_number(int64_t *out, const struct http_request *q, const char *
     return given ? text_int(out, text, lo, hi, name, e) : 0;
 }
 
-/* NULL: with e, or with the reply when the address has its share. */
+/* NULL: an error in e, or a 429 in the reply if the address has its share. */
 static struct histories_answer *begin_history(struct api *a, const struct http_request *q,
                                               struct histories_question *ask,
                                               struct reply *r, struct err *e)
@@ -147,7 +147,7 @@ static struct histories_answer *begin_history(struct api *a, const struct http_r
     ask->held = client.limited ? sh->reading : NULL;
     if (ask->held && !occupancy_take(ask->held, &ask->who, sh->histories_each)) {
         reply_fail(r, 429, "",
-                   "%d histories are on their way to this address, which is its share",
+                   "%d histories are being sent to this address, which is its share",
                    sh->histories_each);
         reply_constant(r, "Retry-After", "1");
         return NULL;
@@ -178,7 +178,7 @@ static void ask_history(struct api *a, const struct http_request *q,
 void api_session_get(struct api *a, const struct http_request *q,
                      const struct route_params *p, struct reply *r)
 {
-    enum { POLL_MS = 1000 }; /* the bell rings before */
+    enum { POLL_MS = 1000 }; /* the eventfd wakes the worker earlier */
     struct histories_answer *answer = q->waited;
     if (!answer) {
         ask_history(a, q, p, r);
@@ -203,7 +203,7 @@ void api_session_close(struct api *a, const struct http_request *q,
                        const struct route_params *p, struct reply *r)
 {
     struct err e = {0};
-    char profile[4 * SERVICE_NAME]; /* more than a name: none is cut to another */
+    char profile[4 * SERVICE_NAME]; /* longer than a name: a cut must not match one */
     if (http_query(profile, sizeof profile, q, "profile", &e) < 0 ||
         service_close(a->shared->service, route_param(p, "id"), profile, &e)) {
         reply_err(r, &e);

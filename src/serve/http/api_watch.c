@@ -1,4 +1,4 @@
-/* What pages are shown beside the figures of the event stream. */
+/* Data that dashboards request next to the figures of the event stream. */
 #include "serve/http/api.h"
 
 #include <stdlib.h>

@@ -19,8 +19,8 @@ struct event {
 struct events {
     _Atomic int watchers;
     int max_watchers;
-    pthread_mutex_t lock; /* guards what follows */
-    uint64_t next;        /* number of the event to come; it lies at next % EVENTS_RING */
+    pthread_mutex_t lock; /* guards the members below */
+    uint64_t next;        /* number of the next event, at next % EVENTS_RING */
     struct event ring[EVENTS_RING];
 };
 
@@ -28,8 +28,8 @@ struct watcher {
     struct events *events;
     struct events_cfg cfg;
     uint64_t next;   /* first event not yet sent */
-    double stats_at; /* when stats are due */
-    struct emit out; /* formatted and not yet sent */
+    double stats_at; /* time of the next stats */
+    struct emit out; /* formatted, not yet sent */
     size_t sent;
 };
 
@@ -71,7 +71,7 @@ void events_publish(struct events *ev, const char *type, const char *data, size_
 
 /* ---- one watcher ---- */
 
-/* Copies the next event; 0 when there is none, else 1 + how many were lost before it. */
+/* Copies the next event; 0 if there is none, else 1 + the events lost before it. */
 static uint64_t events_take(struct event *out, struct watcher *w)
 {
     struct events *ev = w->events;
@@ -119,7 +119,7 @@ static void gather(struct watcher *w)
     }
     if (w->cfg.only_stats) return;
 
-    /* a few at a time: the buffer stays small and other clients get their turn */
+    /* a few at a time: the buffer stays small, and other clients get their turn */
     struct event event;
     for (int i = 0; i < 32; i++) {
         uint64_t got = events_take(&event, w);
@@ -193,5 +193,5 @@ void events_reply(struct reply *r, struct events *ev, const struct events_cfg *c
                                         .length = -1,
                                         .endless = true});
     reply_header(r, "Cache-Control", "no-store");
-    reply_header(r, "X-Accel-Buffering", "no"); /* a proxy must pass it on at once */
+    reply_header(r, "X-Accel-Buffering", "no"); /* a proxy must not buffer */
 }

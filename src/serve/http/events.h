@@ -1,16 +1,16 @@
-/* events.h - what happens in the daemon, sent to whoever watches (server-sent events).
+/* events.h - events of the daemon as a stream for dashboards (server-sent events).
  *
- * A ring of the last EVENTS_RING events, each with a number that counts up from 1. A
- * publisher never waits: it writes into the ring and goes on. A watcher reads from where it
- * is; one that fell behind by more than the ring is told how many it lost (event "lost").
- * Nothing is formatted while nobody watches: events_watched is the cheap question before.
+ * A ring holds the last EVENTS_RING events, numbered from 1. A publisher never waits: it writes into
+ * the ring. Each watcher has its own position. A watcher that falls behind by more than the ring gets
+ * the event "lost" with the number of events lost. events_watched is false if there is no watcher:
+ * then a publisher formats nothing.
  *
- * A stream is in the text/event-stream format:
+ * A stream has the format text/event-stream:
  *   id: 17
  *   event: decision
  *   data: {...}
- * and begins where the request's Last-Event-ID says, if that is still in the ring. Once a
- * second it carries "stats", made by the stream itself through `stats`.
+ * It begins after the request's Last-Event-ID if the ring still holds that event. Once a second it
+ * carries "stats", which `stats` writes.
  *
  * Threads: locked inside (one leaf mutex); a stream belongs to its worker. */
 #ifndef SERVE_EVENTS_H
@@ -31,28 +31,28 @@ struct events;
 
 /* At most max_watchers streams at a time. */
 struct events *events_new(int max_watchers, struct err *e);
-/* All streams must be done. */
+/* Every stream must have ended. */
 void events_free(struct events *ev);
 
 bool events_watched(struct events *ev);
-/* type lives for ever: "decision". data is one line of JSON. */
+/* type is a string constant such as "decision". data is one line of JSON. */
 void events_publish(struct events *ev, const char *type, const char *data, size_t n);
 
 struct events_cfg {
     void (*stats)(void *ctx, struct emit *o); /* writes one JSON object */
     void *ctx;
-    bool only_stats; /* no other events */
-    bool withheld;   /* and he did not want it so: he is told */
+    bool only_stats; /* send no events but stats */
+    bool withheld;   /* begin with the event "withheld": the client may only see stats */
     struct occupancy
-        *held; /* streams of each address, borrowed; NULL: this one is not counted */
-    struct addr who; /* whose it is */
-    int most;        /* streams that one address may have */
-    uint64_t after;  /* Last-Event-ID; UINT64_MAX = only what comes from now on */
+        *held;       /* streams per address, borrowed; NULL: this stream is not counted */
+    struct addr who; /* address of the client */
+    int most;        /* most streams of one address */
+    uint64_t after;  /* Last-Event-ID; UINT64_MAX: only new events */
     double (*clock)(void *ctx); /* NULL = clock_mono */
     void *clock_ctx;
 };
 
-/* Turns the reply into the stream; 429 if max_watchers are there, or `most` of this address. */
+/* Turns the reply into the stream; 429 if max_watchers streams are open, or `most` of this address. */
 void events_reply(struct reply *r, struct events *ev, const struct events_cfg *cfg);
 
 #endif

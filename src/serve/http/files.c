@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 struct files {
-    char root[PATH_MAX]; /* resolved; "" = none */
+    char root[PATH_MAX]; /* resolved; "": none */
 };
 
 struct files *files_new(const char *dir, struct err *e)
@@ -78,7 +78,7 @@ static bool is_plain(const char *path)
     return true;
 }
 
-/* An open file inside the root, or -1. */
+/* Opens a file inside the root; -1: there is none. */
 static int open_inside(const struct files *f, const char *path, struct stat *st)
 {
     char full[PATH_MAX * 2], real[PATH_MAX];
@@ -110,7 +110,7 @@ void files_get(struct reply *r, const struct files *f, const char *path,
         (type = files_type(name)))
         fd = open_inside(f, name, &st);
     if (fd < 0) {
-        reply_fail(r, 404, "", "there is no such page");
+        reply_fail(r, 404, "", "no such page");
         return;
     }
 

@@ -17,23 +17,23 @@ struct histories {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    /* under lock: */
+    /* guarded by lock: */
     bool stop;
     int open;
-    struct histories_answer *first, *last; /* whose slices are wanted, in turn */
+    struct histories_answer *first, *last; /* queue: they wait for their next slice */
 };
 
 struct histories_answer {
     struct histories *all;
     struct histories_question q;
-    /* under all->lock: */
+    /* guarded by all->lock: */
     bool reading, dropped;
     struct histories_answer *next;
-    /* of the thread while reading, else of the owner: */
+    /* the thread's while `reading`, else the owner's: */
     struct emit out;
     size_t sent;
-    uint32_t at; /* the next step */
-    int left;    /* steps that are still wanted */
+    uint32_t at; /* next step */
+    int left;    /* steps still to read */
     bool begun, ended;
     struct err err;
 };
@@ -57,13 +57,13 @@ static void put_slice(struct histories_answer *a, const struct history *h)
     a->at = h->next;
 }
 
-/* Without any lock: the answer is the thread's. */
+/* Called without a lock: the answer belongs to the thread. */
 static void read_slice(struct histories_answer *a)
 {
     struct service *s = a->all->service;
     struct history h;
     int n = a->left < HISTORIES_SLICE ? a->left : HISTORIES_SLICE;
-    bool comma = a->out.comma; /* within the array of steps */
+    bool comma = a->out.comma; /* state within the array of steps */
     emit_reset(&a->out);
     a->out.comma = comma;
     a->sent = 0;
@@ -86,13 +86,13 @@ static void ring(int bell)
 {
     uint64_t one = 1;
     ssize_t n = bell < 0 ? 0 : write(bell, &one, sizeof one);
-    (void)n; /* an eventfd that is full has been rung */
+    (void)n; /* a full eventfd wakes the worker all the same */
 }
 
 static void *histories_main(void *ctx)
 {
     struct histories *h = ctx;
-    /* of this thread alone: decisions come first; no matter if a sandbox forbids it */
+    /* lowers this thread's priority: decisions come first; a sandbox may forbid it */
     (void)setpriority(PRIO_PROCESS, 0, 10);
     pthread_mutex_lock(&h->lock);
     for (;;) {
@@ -110,7 +110,8 @@ static void *histories_main(void *ctx)
         if (a->dropped)
             answer_free(a);
         else
-            ring(a->q.bell); /* under the lock: who drops it may close the bell then */
+            ring(
+                a->q.bell); /* under the lock: after a drop the owner may close the bell */
     }
     pthread_mutex_unlock(&h->lock);
     return NULL;
@@ -148,7 +149,7 @@ void histories_free(struct histories *h)
     pthread_cond_signal(&h->wake);
     pthread_mutex_unlock(&h->lock);
     pthread_join(h->thread, NULL);
-    while (h->first) { /* dropped before their turn came */
+    while (h->first) { /* dropped while queued */
         struct histories_answer *a = h->first;
         h->first = a->next;
         assert(a->dropped);
@@ -162,7 +163,7 @@ void histories_free(struct histories *h)
 
 /* ---- answers ---- */
 
-/* Under the lock: behind all others. */
+/* Appends to the queue; the lock is held. */
 static void want_slice(struct histories_answer *a)
 {
     struct histories *h = a->all;
@@ -196,7 +197,7 @@ histories_begin(struct histories *h, const struct histories_question *q, struct 
     }
     pthread_mutex_unlock(&h->lock);
     if (room) return a;
-    err_set(e, ERR_FULL, "too many long answers are on their way: try again");
+    err_set(e, ERR_FULL, "too many histories are being sent: try again");
     free(a);
     return NULL;
 }
@@ -246,7 +247,7 @@ void histories_drop(void *answer)
     pthread_mutex_lock(&h->lock);
     h->open--;
     a->dropped = true;
-    bool reading = a->reading; /* then the thread frees it */
+    bool reading = a->reading; /* true: the thread frees it */
     pthread_mutex_unlock(&h->lock);
     if (!reading) answer_free(a);
 }

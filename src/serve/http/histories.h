@@ -1,17 +1,17 @@
-/* histories.h - what happened in a session, read slice by slice on a thread of its own.
+/* histories.h - the history of a session, read slice by slice on a thread of its own.
  *
- * A day of video is 21,600 steps: some 8 MB of JSON, and 0.3 s of reading. So no event loop reads
- * them. One thread does, HISTORIES_SLICE steps at a time, all answers in turn; an answer holds one
- * slice at a time and asks for the next one when its client has taken it.
+ * A day of video is 21,600 steps: about 8 MB of JSON and 0.3 s of reading. An event loop must not
+ * spend that. One thread reads HISTORIES_SLICE steps at a time, for all answers in turn. An answer
+ * holds one slice and asks for the next one when its client has taken it.
  *
  *   begin -> ready (the bell rings) -> error: histories_error
  *                                      else:  histories_pull until REPLY_END
  *
- * ready, pull and drop have the forms of reply_wait and reply_stream. An answer shows the session
- * as it is when each slice is read: steps are never left out or doubled, but one that comes late
- * may know more than one that came early.
+ * ready, pull and drop have the forms of reply_wait and reply_stream. An answer shows the session as
+ * it is when each slice is read. No step is left out or doubled, but a late slice may contain outcomes
+ * that arrived after an early one was read.
  *
- * Errors: ERR_FULL when HISTORIES_OPEN answers are under way; those of service_history_page.
+ * Errors: ERR_FULL if HISTORIES_OPEN answers are open; those of service_history_page.
  * Threads: histories_begin from any; an answer belongs to the thread whose bell it has. */
 #ifndef SERVE_HISTORIES_H
 #define SERVE_HISTORIES_H
@@ -22,37 +22,36 @@
 #include <sys/types.h>
 
 enum {
-    HISTORIES_SLICE = 256, /* steps that are read at a time */
-    HISTORIES_OPEN = 256,  /* answers */
-    HISTORIES_PAGE =
-        1000, /* steps of an answer in JSON, unless another number is wanted */
+    HISTORIES_SLICE = 256, /* steps per read */
+    HISTORIES_OPEN = 256,  /* most open answers */
+    HISTORIES_PAGE = 1000, /* default number of steps of an answer in JSON */
     HISTORIES_PAGE_MAX = 10000
 };
 
 struct histories;
 
-/* s is borrowed until histories_free, before which every answer is dropped. */
+/* s is borrowed until histories_free. Every answer must be dropped before that. */
 struct histories *histories_new(struct service *s, struct err *e);
 void histories_free(struct histories *h);
 
 struct histories_question {
     char session[64];
-    uint32_t after; /* so many of its steps are left out */
-    int limit;      /* steps at most; INT_MAX: all */
+    uint32_t after; /* steps to skip at the begin */
+    int limit;      /* most steps; INT_MAX: all */
     bool csv;
-    int bell; /* eventfd, rung when a slice is there; -1: none */
+    int bell; /* eventfd, written when a slice is ready; -1: none */
     struct occupancy
-        *held; /* gets one back for `who` when the answer is dropped; NULL: none */
+        *held; /* histories_drop returns one place of `who` to it; NULL: none */
     struct addr who;
 };
 
 struct histories_answer;
 
-/* NULL: see e. */
+/* NULL: an error, in e. */
 struct histories_answer *
 histories_begin(struct histories *h, const struct histories_question *q, struct err *e);
 bool histories_ready(void *answer);
-/* Why there is no first slice; NULL: there is one. Once it is ready. */
+/* Call once it is ready: why there is no first slice; NULL: there is one. */
 const struct err *histories_error(const struct histories_answer *a);
 ssize_t histories_pull(void *answer, char *buf, size_t max);
 void histories_drop(void *answer);

@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 
-/* A chunked body that turns out too long is read up to here, so that its sender gets to
- * see the 413; beyond, the connection is cut. */
+/* A chunked body that is too long is read up to here, so that its sender can read the 413; beyond
+ * this the connection is cut. */
 #define SWALLOW_MAX ((size_t)1 << 20)
 
 struct http_cfg http_cfg_default(void)
@@ -50,7 +50,7 @@ static bool append_body(struct conn *c, const char *data, size_t n)
 
 /* ---- the library's callbacks ---- */
 
-/* What is refused without a handler: the sender may have meant anything by what follows. */
+/* Refuses without a handler and closes: the meaning of the bytes that follow is unknown. */
 void http_refused(struct http *h, struct MHD_Connection *mhd, struct reply *r)
 {
     h->stats.refused++;
@@ -73,7 +73,7 @@ static enum MHD_Result http_begin(struct conn *c, const char *method, const char
     if (c->rejected) return MHD_NO;
     if (!http_refuse(&r, c, method, version)) return MHD_YES;
     c->answering = true;
-    if (r.status == 431) { /* the library may have no memory left for an answer */
+    if (r.status == 431) { /* the library may have no memory for an answer */
         http_error_send(c, &r);
         return MHD_NO;
     }
@@ -93,14 +93,14 @@ static enum MHD_Result wait_for(struct conn *c, const struct reply_wait *w)
     return MHD_YES;
 }
 
-/* Nobody is left to hear the answer. */
+/* Ends a wait whose client has left. */
 static void wait_drop(struct conn *c)
 {
     if (c->wait.self) c->wait.done(c->wait.self);
     c->wait = (struct reply_wait){0};
 }
 
-/* Those whose answer is there go on, and those whose client has left. */
+/* Resumes the connections that are ready, and those whose client has left. */
 static void wake_waiting(struct http *h, bool all)
 {
     for (struct conn **at = &h->waiting; *at;) {
@@ -116,7 +116,7 @@ static void wake_waiting(struct http *h, bool all)
     }
 }
 
-/* Its address holds most of the connections, and others need room. */
+/* True if its address holds most of the connections, and other addresses need room. */
 static bool must_give_way(const struct conn *c)
 {
     const struct http *h = c->http;
@@ -131,11 +131,11 @@ static enum MHD_Result http_answer(struct conn *c, struct http_request *q)
     if (!c->wait.self) c->asked_s = h->now_s;
     q->waited = c->wait.self;
     q->waited_s = h->now_s - c->asked_s;
-    c->wait = (struct reply_wait){0}; /* the handler's now */
+    c->wait = (struct reply_wait){0}; /* self now belongs to the handler */
     h->handle(h->ctx, q, &r);
     if (r.kind == REPLY_WAIT) return wait_for(c, &r.wait);
-    /* the library ends a chunk's lines at a bare LF as well, so that a proxy may have seen another
-     * end of this request: nothing behind it is read */
+    /* the library also ends a chunk's lines at a bare LF, so a proxy may see another end of this
+     * request: read nothing after it */
     if (http_half_closed(c) || c->chunked || must_give_way(c)) r.close = true;
     return http_reply_send(c, &r, q->method == HTTP_HEAD);
 }
@@ -197,9 +197,9 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **request,
 
 /* ---- connections ----
  *
- * The end of what a client says may arrive together with other bytes; the library, driven by
- * edges, then does not see it before the timeout. So an epoll of our own waits for nothing
- * but that, and who ended is looked after until his connection is closed. */
+ * A client's FIN may arrive together with other bytes. The library, edge-triggered, then does not see
+ * it before the timeout. So an epoll of our own waits for FINs only, and such connections are checked
+ * until they are closed. */
 
 static int socket_of(struct MHD_Connection *mhd)
 {
@@ -260,7 +260,7 @@ static void turn_away(struct http *h, const struct addr *peer)
     if (h->cfg.turned_away) h->cfg.turned_away(h->ctx, peer);
 }
 
-/* The library's question before it makes anything of a new connection. */
+/* The library's hook for a new connection: MHD_NO closes it. */
 static enum MHD_Result on_accept(void *cls, const struct sockaddr *a, socklen_t n)
 {
     struct http *h = cls;
@@ -272,7 +272,7 @@ static enum MHD_Result on_accept(void *cls, const struct sockaddr *a, socklen_t 
     return MHD_NO;
 }
 
-/* False when its address has taken its last place at another worker meanwhile. */
+/* False if its address took its last place at another worker meanwhile. */
 static bool take_place(struct conn *c)
 {
     struct http *h = c->http;
@@ -301,7 +301,7 @@ static bool find_heaviest(struct http *h)
     return most > HTTP_FEW;
 }
 
-/* Looked at ten times a second at most, since it walks over all connections. */
+/* Runs at most ten times a second, because it visits all connections. */
 static void relieve(struct http *h)
 {
     int over = h->stats.connections - h->cfg.max_connections / 4 * 3;
@@ -312,7 +312,7 @@ static void relieve(struct http *h)
     struct conn *c = h->crowded ? h->staying : NULL;
     while (c && c->next)
         c = c->next;
-    for (; c && over > 0; c = c->prev) { /* the longest idle first */
+    for (; c && over > 0; c = c->prev) { /* longest idle first */
         if (c->busy || c->heading || !must_give_way(c)) continue;
         shutdown(http_socket(c), SHUT_RDWR);
         h->stats.gave_way++;
@@ -354,7 +354,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
     struct conn *c = *context;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         h->stats.connections++;
-        *context = conn_new(h, mhd); /* without one its first request ends it */
+        *context = conn_new(h, mhd); /* NULL: its first request ends it */
         relieve(h);
     } else {
         h->stats.connections--;
@@ -376,9 +376,8 @@ static void note_ends(struct http *h)
     }
 }
 
-/* Nobody waits for ever: a request that comes a byte at a time is never silent, so the
- * library's timeout does not end it. When nearly all connections are taken, those that have
- * said nothing whole for longest make room. */
+/* The library's timeout does not end a request that arrives byte by byte; request_s does. If nearly
+ * all connections are taken, those without a complete request for the longest time are closed. */
 static bool is_stale(const struct http *h, const struct conn *c)
 {
     bool crowded = h->stats.connections * 10 >= h->cfg.max_connections * 9;
@@ -386,8 +385,8 @@ static bool is_stale(const struct http *h, const struct conn *c)
     return h->now_s - c->since_s > most_s;
 }
 
-/* Ends connections whose client left in mid-request or between two and, looking once a second,
- * those that are stale. */
+/* Ends connections whose client left within a request or between two, and once a second the stale
+ * ones. */
 static void sweep(struct http *h)
 {
     for (const struct conn *c = h->leaving; c; c = c->next)
@@ -426,8 +425,7 @@ struct http *http_new(const struct http_cfg *cfg, int listen_fd,
     h->ctx = ctx;
     http_reply_date(h, clock_now());
 
-    /* the library closes its listening socket, so each worker gets a descriptor of its
-     * own */
+    /* the library closes its listening socket, so each worker gets its own descriptor */
     h->listen_fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
     h->leave_fd = epoll_create1(EPOLL_CLOEXEC);
     if (h->listen_fd < 0 || h->leave_fd < 0) {
@@ -436,7 +434,7 @@ struct http *http_new(const struct http_cfg *cfg, int listen_fd,
         return NULL;
     }
 
-    /* the library clears all of it for each request */
+    /* the library clears all of this memory for each request */
     h->memory =
         cfg->header_max + (size_t)(HTTP_FIELDS * HTTP_FIELD_BYTES + HTTP_ANSWER_HEAD);
     h->daemon = MHD_start_daemon(
@@ -460,16 +458,15 @@ struct http *http_new(const struct http_cfg *cfg, int listen_fd,
 void http_free(struct http *h)
 {
     if (!h) return;
-    wake_waiting(h, true); /* the library does not stop while any sleeps */
+    wake_waiting(h, true); /* the library does not stop while a connection sleeps */
     MHD_stop_daemon(h->daemon);
-    h->listen_fd = -1; /* was its own */
+    h->listen_fd = -1; /* the library closes it */
     assert(!h->streams);
     release(h);
 }
 
-/* How long nothing can be due. The library says 0 while any stream waits for data; that
- * is no reason to spin, so then the most impatient stream decides, unless the last step
- * moved something and there may be more of it. */
+/* Time until work can be due. The library returns 0 while a stream waits for data, which would spin.
+ * So the least poll_ms of the streams counts, unless the last step did work and there may be more. */
 static int wait_ms(const struct http *h, int max_ms)
 {
     unsigned long long due = 0;

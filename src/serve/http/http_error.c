@@ -1,14 +1,13 @@
 /* Errors that the library would answer by itself.
  *
- * Its answers are pages of HTML. A malformed Content-Length and too many cookies get two heads,
- * too many parameters get none. It names no connection either: it only writes a line to its log,
- * in the midst of the request, and then sends. So these errors are answered from within that log
- * line: our answer goes to the socket first, and the end of the connection behind it, so that the
- * library cannot send any more.
+ * Its answers are HTML pages. A malformed Content-Length and too many cookies get two heads, too many
+ * parameters get none. The library does not name the connection: it writes a line to its log, in the
+ * middle of the request, and then sends. So these errors are answered from within that log call: our
+ * answer goes to the socket first, then the end of the connection, so that the library cannot send.
  *
- * Which connection it is has to be found out. A connection whose request is at fault beyond doubt
- * is answered; so is the only one that is within a request. Otherwise the library's own answer
- * stands. It is counted and logged all the same. */
+ * The connection has to be found. A connection whose request is certainly at fault is answered; so is
+ * the only one within a request. Otherwise the library's own answer stands. It is counted and logged
+ * all the same. */
 #include "http_priv.h"
 
 #include <limits.h>
@@ -20,9 +19,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* Connections that are looked at for one error, the latest first: each costs two system calls. */
+/* Connections checked for one error, the latest first: each costs two system calls. */
 enum { SUSPECTS = 64 };
-/* Unread bytes are dropped before the end, or the client's system may drop the answer. */
+/* Unread bytes are read before the close, or the client's system may drop the answer. */
 enum { DROP_BLOCK = 4096, DROP_BLOCKS = 16 };
 
 void http_error_send(struct conn *c, struct reply *r)
@@ -45,7 +44,7 @@ void http_error_send(struct conn *c, struct reply *r)
     if (at < (int)sizeof head) {
         struct iovec part[] = {{head, (size_t)at}, {(void *)(uintptr_t)r->data, n}};
         struct msghdr m = {.msg_iov = part, .msg_iovlen = n ? 2 : 1};
-        /* nothing else is under way on this socket, so that it takes so few bytes at once */
+        /* the socket's buffer is empty, so it takes these few bytes at once */
         (void)!sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     char block[DROP_BLOCK];
@@ -77,8 +76,8 @@ void *http_error_line(void *cls, const char *uri, struct MHD_Connection *mhd)
         reply_init(&r);
         reply_fail(
             &r, 414, "",
-            "the address is too long: it has %zu bytes and %zu parameters, each of "
-            "which counts as %d bytes more; the limit is %zu",
+            "the address has %zu bytes and %zu parameters, each counted as %d more "
+            "bytes: the limit is %zu",
             n, parameters, HTTP_FIELD_BYTES, h->cfg.header_max);
         http_error_send(c, &r);
     }
@@ -101,7 +100,7 @@ size_t http_error_memory(const struct conn *c, size_t head)
     return head + n * HTTP_FIELD_BYTES + (cookie ? strlen(cookie) + 1 : 0);
 }
 
-/* Bytes of the request under way that the library has read. */
+/* Bytes of the current request that the library has read. */
 static size_t read_of_request(const struct conn *c)
 {
     struct tcp_info info;
@@ -125,7 +124,7 @@ static bool bad_length(const struct conn *c)
 
 enum suspicion { NO, MAYBE, YES };
 
-/* Could this error be this connection's? */
+/* True if this connection may have caused the error. */
 static enum suspicion suspect(const struct conn *c, unsigned status)
 {
     if (c->rejected || c->answering) return NO;
@@ -139,18 +138,14 @@ static enum suspicion suspect(const struct conn *c, unsigned status)
     return c->heading && bad_length(c) ? YES : MAYBE;
 }
 
-static void say(struct reply *r, const struct conn *c, unsigned status)
+static void error_reply(struct reply *r, const struct conn *c, unsigned status)
 {
     const struct http_cfg *cfg = &c->http->cfg;
     if (status == 414)
         reply_fail(r, 414, "", "the first line is over the limit of %zu bytes",
                    cfg->header_max);
     else if (status == 431)
-        reply_fail(
-            r, 431, "",
-            "the head is over the limit of %zu bytes, or has more fields, cookies and "
-            "parameters than fit (%d always do)",
-            cfg->header_max, HTTP_FIELDS);
+        http_head_too_large(r, cfg);
     else if (status == 413)
         reply_fail(r, 413, "", "the body is over the limit of %zu bytes", cfg->body_max);
     else if (!c->busy && c->heading && bad_length(c))
@@ -161,8 +156,8 @@ static void say(struct reply *r, const struct conn *c, unsigned status)
         reply_fail(r, 400, "", "the head of the request is malformed");
 }
 
-/* The connection whose error it is; NULL when that cannot be told. *again: the library may speak
- * of one that was answered and is not closed yet. */
+/* The connection that caused the error; NULL if unknown. *again: the error may belong to one that was
+ * answered and is not closed yet. */
 static struct conn *find_guilty(struct http *h, unsigned status, bool *again)
 {
     struct conn *lists[] = {h->staying, h->leaving}, *only = NULL;
@@ -192,7 +187,7 @@ void http_error_log(void *cls, const char *format, va_list args)
     struct reply r;
     reply_init(&r);
     if (c) {
-        say(&r, c, status);
+        error_reply(&r, c, status);
         http_error_send(c, &r);
         return;
     }

@@ -16,7 +16,7 @@ struct stream {
     struct http *http;
     struct conn *conn;
     struct reply_stream source;
-    bool idle; /* the last pull had nothing */
+    bool idle; /* the last pull returned REPLY_LATER */
     struct stream *prev, *next;
 };
 
@@ -32,7 +32,7 @@ static ssize_t stream_pull(void *cls, uint64_t at, char *buf, size_t max)
     (void)at;
     ssize_t n = s->source.pull(s->source.self, buf, max);
     assert(n <= (ssize_t)max);
-    /* who waits for data is not read from, so that his leaving must be looked for */
+    /* the library does not read from a client that waits for data, so look for its FIN */
     if (n == REPLY_LATER && http_half_closed(s->conn)) n = REPLY_BROKEN;
     set_idle(s, n == REPLY_LATER);
     if (n != REPLY_LATER) s->http->progress = true;
@@ -82,18 +82,18 @@ int http_reply_poll_ms(const struct http *h)
     return soonest;
 }
 
-/* ---- answers that are used again ----
+/* ---- reused responses ----
  *
- * A response of the library costs some twenty allocations, most of them copies of headers
- * that are the same each time. So the responses of short answers with constant headers are
- * kept, one for each length (modulo HTTP_SHELF), with a body of our own to be written anew;
- * one that is on its way belongs to its connection. */
+ * A response of the library costs about twenty allocations, mostly copies of headers that never
+ * change. So the responses of short answers with constant headers are kept, one per length (modulo
+ * HTTP_SHELF). Each has its own body, which is overwritten. A response that is being sent belongs to
+ * its connection. */
 
 enum { KEPT_HEADERS = 6, KEPT_BYTES = 2048 };
 
 struct kept {
     struct MHD_Response *mhd;
-    int64_t second; /* that its Date tells */
+    int64_t second; /* of its Date header */
     int n_headers;
     const char *name[KEPT_HEADERS], *value[KEPT_HEADERS];
     size_t n;
@@ -185,7 +185,7 @@ void http_reply_clear(struct http *h)
 
 /* ---- all answers ---- */
 
-/* RFC 9110, 5.6.7; the library would make it anew for each answer */
+/* RFC 9110, 5.6.7. The library would format it for each answer. */
 void http_reply_date(struct http *h, double now_s)
 {
     static const char days[] = "SunMonTueWedThuFriSat",
@@ -200,7 +200,7 @@ void http_reply_date(struct http *h, double now_s)
              (d.tm_year + 1900) % 10000, d.tm_hour, d.tm_min, d.tm_sec);
 }
 
-/* NULL when memory ran out; the reply still holds its body then. */
+/* NULL: no memory; the reply still holds its body then. */
 static struct MHD_Response *make_response(struct conn *c, struct reply *r)
 {
     void *data = (void *)(uintptr_t)r->data;
@@ -225,13 +225,13 @@ static struct MHD_Response *make_response(struct conn *c, struct reply *r)
     case REPLY_STREAM:
         m = stream_response(c, r);
         break;
-    case REPLY_WAIT: /* is no answer: http.c keeps it */
+    case REPLY_WAIT: /* not an answer: http.c handles it */
         break;
     }
     if (!m) return NULL;
-    r->kind = REPLY_EMPTY; /* the body is the library's now */
+    r->kind = REPLY_EMPTY; /* the body now belongs to the library */
     put_headers(m, r);
-    /* in this order: a Connection header makes the library forget that it has a Date */
+    /* Date last: a Connection header makes the library forget that it has one */
     if (r->close) MHD_add_response_header(m, "Connection", "close");
     MHD_add_response_header(m, "Date", c->http->date);
     return m;
@@ -251,7 +251,7 @@ enum MHD_Result http_reply_send(struct conn *c, struct reply *r, bool head)
     struct MHD_Response *m = make_response(c, r);
     reply_drop(r);
     if (!m) return MHD_NO;
-    /* the library would answer HEAD with the end mark of a chunked body */
+    /* the library would send the end of a chunked body for HEAD */
     if (head && endless)
         MHD_set_response_options(m, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     enum MHD_Result ok = MHD_queue_response(c->mhd, (unsigned)r->status, m);

@@ -43,7 +43,7 @@ int http_decode(char *out, size_t size, const char *s, size_t n, struct err *e)
             int lo = hi >= 0 ? hex(s[i + 2]) : -1;
             if (lo < 0 || (hi == 0 && lo == 0))
                 return err_set(e, ERR_INVALID,
-                               "a percent escape in the address is wrong");
+                               "the address has a malformed percent escape");
             c = (char)(hi << 4 | lo);
             i += 2;
         }
@@ -77,7 +77,7 @@ struct query {
     bool over;
 };
 
-/* The library has made a space of every "+". */
+/* The library has replaced every "+" by a space. */
 static void put_query(struct query *l, const char *text)
 {
     for (; *text && !l->over; text++) {
@@ -124,7 +124,7 @@ struct list {
     bool found;
 };
 
-/* Appends, and drops what is too much at the front. */
+/* Appends, and drops from the front what does not fit. */
 static void http_request_append(struct list *l, const char *text)
 {
     size_t n = strlen(text), most = l->size - 1;
@@ -167,19 +167,19 @@ size_t http_keep_escapes(void *cls, struct MHD_Connection *c, char *s)
     return strlen(s);
 }
 
-/* ---- what is refused before the handler ----
+/* ---- refused before the handler ----
  *
- * Lines. The library takes a bare LF for a line's end and folded lines for one, which not
- * every proxy does. It cuts the head up where it lies and writes a NUL over each byte of a
- * line's end: behind CR LF the next line begins two bytes after the one before it. Behind a
- * bare LF, a NUL within the line or a folded line it begins elsewhere. A bare CR it leaves where
- * it is, in the value, while some proxies and servers end the line there (RFC 9112, 2.2). */
+ * Lines. The library accepts a bare LF as a line's end and joins folded lines; not every proxy does.
+ * It splits the head in place and writes a NUL over each byte of a line's end. So after CR LF the next
+ * line begins two bytes behind the end of the line before. After a bare LF, a NUL within the line or a
+ * folded line it begins elsewhere. The library leaves a bare CR in the value, but some proxies and
+ * servers end the line there (RFC 9112, 2.2). */
 
 struct framing {
     int lengths, hosts, codings;
     bool chunked, bad_name, bad_line;
     const char *length;
-    const char *next; /* where the next line begins, if this one ended in CR LF */
+    const char *next; /* begin of the next line, if this one ended in CR LF */
 };
 
 static bool is_token_char(char c)
@@ -188,7 +188,7 @@ static bool is_token_char(char c)
     return c > ' ' && c < 0x7f && !strchr("()<>@,;:\\\"/[]?={}", c);
 }
 
-/* Characters of a token; 0 when it is none. */
+/* Length of the token; 0: not a token. */
 static size_t token_length(const char *s)
 {
     size_t n = 0;
@@ -202,7 +202,7 @@ static bool is_named(const char *name, size_t n, const char *what)
     return n == strlen(what) && strcasecmp(name, what) == 0;
 }
 
-/* Where a line begins whose predecessor ends with this text and CR LF. */
+/* Begin of the line after one that ends with this text and CR LF. */
 static const char *behind(const char *text)
 {
     return text + strlen(text) + 2;
@@ -230,6 +230,14 @@ static enum MHD_Result note_header(void *cls, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
+void http_head_too_large(struct reply *r, const struct http_cfg *cfg)
+{
+    reply_fail(r, 431, "",
+               "the head is over the limit of %zu bytes, or has more fields, cookies and "
+               "parameters than fit (%d always do)",
+               cfg->header_max, HTTP_FIELDS);
+}
+
 bool http_refuse(struct reply *r, struct conn *c, const char *method, const char *version)
 {
     const struct http_cfg *cfg = &c->http->cfg;
@@ -243,43 +251,32 @@ bool http_refuse(struct reply *r, struct conn *c, const char *method, const char
     c->consumed += head;
     if (head > cfg->header_max ||
         http_error_memory(c, head) > c->http->memory - HTTP_ANSWER_HEAD) {
-        reply_fail(
-            r, 431, "",
-            "the head is over the limit of %zu bytes, or has more fields, cookies and "
-            "parameters than fit (%d always do)",
-            cfg->header_max, HTTP_FIELDS);
+        http_head_too_large(r, cfg);
         return true;
     }
 
-    const char *why = NULL, *field = "";
-    if (!token_length(method) || c->bad_target) {
-        why = "the first line is not METHOD ADDRESS HTTP/1.1, each without spaces or "
-              "control "
-              "characters";
-    } else if (f.bad_name) {
-        why = "a header name is not a token";
-    } else if (f.bad_line) {
-        why = "a line of the header does not end in CR LF, or is folded, or holds a NUL "
-              "or a "
-              "bare CR";
-    } else if (f.lengths > 1) {
-        field = "Content-Length";
-        why = "is given more than once";
-    } else if (f.codings && f.lengths) {
-        field = "Transfer-Encoding";
-        why = "stands beside Content-Length";
-    } else if (f.codings > 1 || (f.codings && !f.chunked)) {
-        field = "Transfer-Encoding";
-        why = "is not 'chunked'";
-    } else if (f.hosts > 1) {
-        field = "Host";
-        why = "is given more than once";
-    } else if (!f.hosts && strcmp(version, MHD_HTTP_VERSION_1_0) != 0) {
-        field = "Host";
-        why = "is missing";
-    }
-    if (why) {
-        reply_fail(r, 400, field, "%s", why);
+    const struct {
+        bool broken;
+        const char *field, *why;
+    } rules[] = {
+        {!token_length(method) || c->bad_target, "",
+         "the first line is not METHOD ADDRESS HTTP/1.1, each without spaces or control "
+         "characters"},
+        {f.bad_name, "", "a header name is not a token"},
+        {f.bad_line, "",
+         "a line of the header does not end in CR LF, or is folded, or holds a NUL or a "
+         "bare CR"},
+        {f.lengths > 1, "Content-Length", "is given more than once"},
+        {f.codings && f.lengths, "Transfer-Encoding",
+         "cannot be combined with Content-Length"},
+        {f.codings > 1 || (f.codings && !f.chunked), "Transfer-Encoding",
+         "is not 'chunked'"},
+        {f.hosts > 1, "Host", "is given more than once"},
+        {!f.hosts && strcmp(version, MHD_HTTP_VERSION_1_0) != 0, "Host", "is missing"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (!rules[i].broken) continue;
+        reply_fail(r, 400, rules[i].field, "%s", rules[i].why);
         return true;
     }
 

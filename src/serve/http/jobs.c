@@ -18,10 +18,10 @@ struct job {
 
 struct jobs {
     pthread_t thread;
-    pthread_mutex_t lock; /* of all below, and of the jobs */
+    pthread_mutex_t lock; /* guards the members below and the jobs */
     pthread_cond_t work;
-    struct job *first, **last; /* that wait */
-    int n, max;                /* n: that wait or run */
+    struct job *first, **last; /* queue of waiting jobs */
+    int n, max;                /* n: waiting and running */
     bool stopping;
 };
 
@@ -31,12 +31,12 @@ static void job_free(struct job *k)
     free(k);
 }
 
-/* The lock is held. True: nobody waits for it, so that the caller frees it. */
+/* The lock is held. True: the job was dropped, so the caller frees it. */
 static bool job_over(struct job *k, enum job_state state)
 {
     k->state = state;
     k->jobs->n--;
-    if (k->work.bell >= 0) (void)!eventfd_write(k->work.bell, 1); /* full: it rings */
+    if (k->work.bell >= 0) (void)!eventfd_write(k->work.bell, 1); /* full: it wakes too */
     return k->dropped;
 }
 
@@ -149,7 +149,7 @@ void *jobs_begin(struct jobs *j, const struct jobs_work *work, struct err *e)
     if (stopping)
         err_set(e, ERR_FULL, "the daemon is stopping");
     else
-        err_set(e, ERR_FULL, "%d changes wait already: try again", j->max);
+        err_set(e, ERR_FULL, "%d changes are waiting: try again", j->max);
     return NULL;
 }
 

@@ -27,9 +27,9 @@ static int open_one(const struct addrinfo *a)
     if (fd < 0) return -1;
 
     int yes = 1;
-    /* a restart must not wait for the old connections to leave TIME_WAIT */
+    /* a restart must not wait until old connections leave TIME_WAIT */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    /* inherited by the connections: answers are small and must not wait for an ACK */
+    /* connections inherit it: small answers must not wait for an ACK */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
 
@@ -53,7 +53,7 @@ int listen_open(const char *host, int *port, struct err *e)
     int rc = getaddrinfo(host, service, &hints, &list);
     if (rc)
         return err_field(e, ERR_INVALID, "bind",
-                         "'%.60s' is no address of this machine: %s", host,
+                         "'%.60s' is not an address of this machine: %s", host,
                          gai_strerror(rc));
 
     int fd = -1, why = 0;
@@ -86,7 +86,7 @@ int listen_adopt(char address[LISTEN_ADDRESS], int *port, int fd, struct err *e)
         getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) || !listens ||
         type != SOCK_STREAM || (a.ss_family != AF_INET && a.ss_family != AF_INET6))
         return err_field(e, ERR_INVALID, "socket",
-                         "what was handed over is no listening TCP socket: use "
+                         "the inherited socket is not a listening TCP socket: use "
                          "ListenStream=ADDRESS:PORT");
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ||

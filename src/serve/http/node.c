@@ -16,7 +16,7 @@
 struct node {
     int port, listen_fd;
     struct auth *auth;
-    struct { /* exchanged by the last reload: in use until every worker has turned */
+    struct { /* replaced by the last reload: in use until every worker made a turn */
         struct auth *auth;
         struct admit *admit;
         uint64_t turns[NODE_WORKERS_MAX];
@@ -27,8 +27,7 @@ struct node {
     int places; /* connections of all workers together */
     int n_workers;
     struct worker *worker[NODE_WORKERS_MAX];
-    uint64_t
-        turned[NODE_WORKERS_MAX]; /* their turns when node_turned last saw all move */
+    uint64_t turned[NODE_WORKERS_MAX]; /* worker_turns when node_turned was last true */
 };
 
 struct node_cfg node_cfg_default(void)
@@ -91,7 +90,7 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     sh->admit = admit_new(&limits, e);
     if (!sh->admit) return e->code;
     sh->log = cfg->log;
-    /* one for each: what request ids are made of can be found from them */
+    /* a secret of their own: request ids reveal theirs */
     uint64_t seed[5];
     if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
@@ -112,7 +111,7 @@ static int make_shared(struct node *n, const struct node_cfg *cfg, struct servic
     sh->histories_each = api_share_of(HISTORIES_OPEN);
     sh->reading = occupancy_new(HISTORIES_OPEN + workers, seed[3], e);
     if (!sh->reading) return e->code;
-    /* each on a connection of its own */
+    /* each stream needs a connection */
     sh->answers_each_kb = api_share_of(API_LONG_BYTES / 1024);
     sh->answering = occupancy_new(n->places + workers, seed[4], e);
     if (!sh->answering) return e->code;
@@ -182,7 +181,7 @@ int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
     int rc = node_check(cfg, e);
     if (rc) return rc;
     if (!node_reloadable(n))
-        return err_set(e, ERR_FULL, "the last reload is still under way: try again");
+        return err_set(e, ERR_FULL, "the last reload is not complete: try again");
     struct auth *auth = auth_new(cfg->bind, cfg->host, cfg->allow_origin, cfg->token, e);
     struct admit_cfg limits = limits_of(cfg, n->places);
     struct admit *admit = auth ? admit_new(&limits, e) : NULL;
@@ -198,7 +197,7 @@ int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
     for (int i = 0; i < n->n_workers; i++)
         n->old.turns[i] = worker_turns(n->worker[i]);
     for (int i = 0; i < n->n_workers; i++)
-        worker_wake(n->worker[i]); /* the next reload need not wait for a request */
+        worker_wake(n->worker[i]); /* so that the next reload need not wait */
     return 0;
 }
 
@@ -220,13 +219,13 @@ void node_stop(struct node *n)
 {
     if (!n) return;
     n->shared.draining = true;
-    if (n->shared.jobs) jobs_stop(n->shared.jobs); /* who waits for one is told */
+    if (n->shared.jobs) jobs_stop(n->shared.jobs); /* waiting changes get 503 */
     for (int i = 0; i < n->n_workers; i++)
         worker_quit(n->worker[i]);
     for (int i = 0; i < n->n_workers; i++)
         worker_join(n->worker[i]);
 
-    /* the workers' streams are done: what they read from may go */
+    /* the workers' streams have ended: free their sources */
     jobs_free(n->shared.jobs);
     histories_free(n->shared.histories);
     for (int i = 0; i < parts_n(); i++)

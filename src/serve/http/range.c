@@ -6,7 +6,7 @@
 
 enum { DIGITS_MAX = 18 }; /* fits int64_t */
 
-/* Digits at *s, which moves behind them; -1 when there are none or too many. */
+/* Reads digits at *s and moves *s behind them; -1: none or too many. */
 static int64_t number(const char **s)
 {
     size_t n = strspn(*s, "0123456789");

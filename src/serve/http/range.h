@@ -1,9 +1,9 @@
-/* range.h - the part of a file that a request wants (RFC 9110, 14).
+/* range.h - the part of a file that a request asks for (RFC 9110, 14).
  *
  *   Range: bytes=FIRST-LAST | bytes=FIRST- | bytes=-COUNT
  *
- * One range only: several, another unit or a malformed one count as none, and the whole
- * file is the answer, which the standard allows.
+ * Only one range is supported. Several ranges, another unit or a malformed range are ignored: the
+ * answer is the whole file, which the standard allows.
  * Threads: pure function. */
 #ifndef SERVE_RANGE_H
 #define SERVE_RANGE_H
@@ -13,7 +13,7 @@
 enum range_kind {
     RANGE_WHOLE,
     RANGE_PART,
-    RANGE_BEYOND /* 416: nothing of it is in the file */
+    RANGE_BEYOND /* 416: it lies behind the file's end */
 };
 
 /* header may be NULL; size >= 0 [bytes]. With RANGE_PART *first and *n are set, n > 0 and

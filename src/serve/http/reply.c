@@ -12,7 +12,7 @@
 
 void reply_init(struct reply *r)
 {
-    /* not the headers: 4 KB that nobody reads */
+    /* not the headers: 4 KB that are never read */
     r->status = 500;
     r->close = false;
     r->n_headers = 0;
@@ -91,7 +91,7 @@ void reply_wait(struct reply *r, const struct reply_wait *wait)
     r->wait = *wait;
 }
 
-/* The header's place: that of the name, or a new one. */
+/* Index of the header of that name, or of a new one. */
 static int place_of(struct reply *r, const char *name)
 {
     int at = 0;
@@ -167,7 +167,7 @@ void reply_error_id(struct reply *r, const char *id)
     r->n = at + (size_t)snprintf(more + at, room - at, ",\"request\":\"%s\"%s", id, end);
 }
 
-/* the word of {"error": ...}: what a program may switch on */
+/* The word of {"error": ...}, on which a program may switch. */
 static const char *status_word(int status)
 {
     switch (status) {
@@ -234,14 +234,14 @@ void reply_err(struct reply *r, const struct err *e)
     default:
         break;
     }
-    /* "range" says more than "invalid" */
+    /* "range" is more specific than "invalid" */
     const char *word = e->code == ERR_RANGE ? err_word(e->code) : status_word(status);
     if (!strchr(e->field, '/')) {
         fail_word(r, status, word, e->field, e->detail);
         return;
     }
-    /* an error of a file: the field is its path, and the sentence may quote what it holds */
+    /* an error of a file: the field is its path, and the sentence may quote its contents */
     bool plain = e->code == ERR_IO && !strchr(e->detail, '/');
     fail_word(r, status, word, "",
-              plain ? e->detail : "a file of the daemon is at fault; its log says which");
+              plain ? e->detail : "a file of the daemon is faulty; see its log");
 }

@@ -1,28 +1,31 @@
 /* reply.h - one HTTP answer, filled by a handler and sent by http.c.
  *
- * A reply starts as 500 (a handler that forgets to answer is a bug that must show). The
- * body is one of: bytes (copied), bytes that live for ever, a heap block (taken), an open
- * file (taken), or a stream. Or there is no answer yet: see reply_wait.
+ * A reply starts as 500: a handler that forgets to answer is a bug that must show. The body is one of:
+ * bytes (copied), constant bytes, a heap block (taken), an open file (taken), or a stream. reply_wait
+ * means that there is no answer yet.
  *
- * Errors of the API are JSON: {"error": word, "field": "", "detail": sentence}; reply_err
- * turns a struct err into one, with the status that belongs to its code:
+ * Errors of the API are JSON: {"error": word, "field": "", "detail": sentence}. reply_err makes one of
+ * a struct err, with the status of its code:
  *   ERR_INVALID, ERR_RANGE 400; ERR_ABSENT 404; ERR_CONFLICT 409;
- *   ERR_FULL, ERR_IO 503 with Retry-After; everything else 500.
- * A field with a "/" is the path of a file. It is left out, and so is what the file holds.
+ *   ERR_FULL, ERR_IO 503 with Retry-After; all others 500.
+ * A field with a "/" is the path of a file. The path and the sentence, which may quote the file, are
+ * left out.
  *
- * Streams. pull is called on the worker's thread, never concurrently; it fills at most
- * max bytes and returns how many, REPLY_LATER (nothing yet: asked again after poll_ms, or
- * sooner when the worker has other work, so it must be cheap), REPLY_END or REPLY_BROKEN
- * (the connection is cut, so that the peer sees that the body is short). It must not
- * block: all clients of the worker wait. done is called exactly once, whatever happens,
- * also when the reply was never sent.
+ * Streams. pull runs on the worker's thread, never concurrently. It writes at most max bytes and
+ * returns their number, or
+ *   REPLY_LATER   nothing yet: pull is called again after poll_ms, or sooner if the worker has other
+ *                 work, so it must be cheap;
+ *   REPLY_END     the end;
+ *   REPLY_BROKEN  the connection is cut, so that the peer sees that the body is short.
+ * pull must not block, because all clients of the worker would wait. done is called exactly once, also
+ * if the reply is never sent.
  *
- * Waiting. An answer that hangs on somebody else comes later: once ready says so the handler is
- * called again with the same request, whose `waited` is self and from then on the handler's.
- * ready is asked when the worker is woken (http_step); it must not block. If the client leaves or
- * the daemon stops before that, done is called instead.
+ * Waiting. An answer that depends on another thread comes later. ready is called whenever the worker
+ * is woken (http_step); it must not block. Once it returns true the handler is called again with the
+ * same request. The request's `waited` is then self, which now belongs to the handler. If the client
+ * leaves or the daemon stops before that, done is called instead.
  *
- * A reply points into itself: it is not copied. Threads: not shared. */
+ * A reply contains pointers into itself: do not copy it. Threads: not shared. */
 #ifndef SERVE_REPLY_H
 #define SERVE_REPLY_H
 
@@ -43,9 +46,8 @@ struct reply_stream {
     void (*done)(void *self); /* may be NULL */
     void *self;
     int poll_ms;    /* 1 .. 1000; 5 suits paced media, 100 suits events */
-    int64_t length; /* bytes in all, sent as Content-Length; -1 = unknown, sent chunked */
-    bool
-        endless; /* it ends when the client leaves or the daemon stops, which does not wait */
+    int64_t length; /* bytes in all, sent as Content-Length; -1: unknown, sent chunked */
+    bool endless;   /* no end of its own: a stopping daemon does not wait for it */
 };
 
 struct reply_wait {
@@ -66,15 +68,15 @@ enum reply_body {
 
 struct reply {
     int status;
-    bool close; /* the connection ends with this answer */
+    bool close; /* close the connection after this answer */
     int n_headers;
     struct {
-        const char *name;  /* lives for ever */
-        const char *value; /* likewise, or text */
+        const char *name;  /* string constant */
+        const char *value; /* string constant, or text */
         char text[REPLY_VALUE];
     } header[REPLY_HEADERS];
     enum reply_body kind;
-    const void *data; /* COPY: borrowed until the handler has returned and http.c sent */
+    const void *data; /* COPY: borrowed until http.c has sent the reply */
     size_t n;         /* bytes of data or of the file */
     int fd;
     struct reply_stream stream;
@@ -82,10 +84,10 @@ struct reply {
 };
 
 void reply_init(struct reply *r);
-/* Gives back what the reply holds (file, heap block, stream). */
+/* Frees what the reply holds: file, heap block or stream. */
 void reply_drop(struct reply *r);
 
-/* The last call wins; what an earlier body held is given back. type lives for ever. */
+/* The last call wins and frees the earlier body. type is a string constant. */
 void reply_empty(struct reply *r, int status);
 void reply_copy(struct reply *r, int status, const char *type, const void *data,
                 size_t n);
@@ -96,23 +98,23 @@ void reply_file(struct reply *r, int status, const char *type, int fd, size_t n)
 void reply_stream(struct reply *r, int status, const char *type,
                   const struct reply_stream *stream);
 
-/* The answer comes later; headers set so far are forgotten. */
+/* The answer comes later; headers set so far are dropped. */
 void reply_wait(struct reply *r, const struct reply_wait *wait);
 
-/* Adds a header. Control characters in the value become spaces; a value that is too long
- * is a bug. Setting a name twice replaces the value. */
+/* Sets a header, or replaces its value. Control characters in the value become spaces. A value that is
+ * too long is a bug. */
 void reply_header(struct reply *r, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same with a value that lives for ever and holds no control character: nothing is copied. */
+/* The same without a copy: value is a string constant without control characters. */
 void reply_constant(struct reply *r, const char *name, const char *value);
-/* NULL when it was not set. */
+/* NULL if it was not set. */
 const char *reply_header_get(const struct reply *r, const char *name);
 
 /* field may be "". */
 void reply_fail(struct reply *r, int status, const char *field, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void reply_err(struct reply *r, const struct err *e);
-/* Adds "request": id to an error made by the two above; nothing to other bodies. id needs no
+/* Adds "request": id to an error of reply_fail or reply_err, and nothing to other bodies. id needs no
  * escaping. */
 void reply_error_id(struct reply *r, const char *id);
 

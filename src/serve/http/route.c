@@ -16,7 +16,7 @@ static bool add_param(struct route_params *p, const char *name, size_t n_name,
     return true;
 }
 
-/* Characters up to the next slash. */
+/* Length up to the next slash. */
 static size_t segment(const char *s)
 {
     size_t n = 0;

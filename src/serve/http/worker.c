@@ -14,7 +14,7 @@
 
 struct worker {
     pthread_t thread;
-    int wake; /* eventfd: rung when quit was raised, or an origin has answered */
+    int wake; /* eventfd: written by worker_quit, worker_wake, jobs, histories and origin */
     _Atomic bool quit;
     _Atomic uint64_t turns;
     double grace_s;
@@ -96,7 +96,7 @@ uint64_t worker_turns(const struct worker *w)
 void worker_wake(struct worker *w)
 {
     uint64_t one = 1;
-    /* an eventfd of ours takes one more: it cannot fail */
+    /* an eventfd cannot fail to take one more */
     ssize_t n = write(w->wake, &one, sizeof one);
     assert(n == (ssize_t)sizeof one);
 }
