@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* what stands in front of an IPv4 address */
+/* prefix of a mapped IPv4 address */
 static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 static void from_v4(struct addr *out, const struct in_addr *v4)
@@ -110,7 +110,7 @@ static bool private_v4(const unsigned char *a)
     return in_any(nets, sizeof nets / sizeof *nets, a);
 }
 
-/* Of 2000::/3, in the first 32 bits: IETF protocols (Teredo among them), documentation. */
+/* Within 2000::/3, by the first 32 bits: IETF protocols (such as Teredo), documentation. */
 static bool special_v6(const unsigned char *a)
 {
     static const struct prefix nets[] = {
@@ -139,7 +139,7 @@ struct addr addr_subscriber(const struct addr *a)
 
 /* ---- networks ---- */
 
-/* a and b agree in their first bits */
+/* True if a and b have the same first bits. */
 static bool agree(const struct addr *a, const struct addr *b, int bits)
 {
     int whole = bits / 8, rest = bits % 8;
@@ -147,7 +147,7 @@ static bool agree(const struct addr *a, const struct addr *b, int bits)
     return !rest || (a->byte[whole] ^ b->byte[whole]) >> (8 - rest) == 0;
 }
 
-/* A network whose base has bits beyond its prefix is more likely a slip than meant. */
+/* False for a base with bits set beyond the prefix, which is more likely an error than intended. */
 static bool base_is_clean(const struct addr *base, int bits)
 {
     struct addr zero = *base;
@@ -174,7 +174,7 @@ static int parse_net(struct addr_nets *nets, const char *text, size_t n, const c
     }
     if (!good || !base_is_clean(&base, bits))
         return err_field(e, ERR_INVALID, what,
-                         "'%.*s' is no address or network like 10.0.0.0/8 or ::1",
+                         "'%.*s' is not an address or network such as 10.0.0.0/8 or ::1",
                          (int)(n < 60 ? n : 60), text);
     if (nets->n == ADDR_NETS)
         return err_field(e, ERR_RANGE, what, "has more than %d entries", ADDR_NETS);

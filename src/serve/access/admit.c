@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "serve/access/forwarded.h"
 
-/* of all lines of the header together: its right end is what counts */
+/* bytes of all lines of the header; if there are more, the rightmost */
 #define LIST_MAX 2048
 
 enum limit { ADDRESS, OPEN, SESSION, LIMITS };
@@ -39,15 +39,14 @@ const struct field admit_fields[] = {
     {"proxy-header", "NAME",
      "header in which a trusted proxy names the client: x-forwarded-for or forwarded",
      ROW(proxy_header), .flags = FIELD_LIVE},
-    {"address-rate", "N", "requests a second of one address, at most; 0: no limit",
+    {"address-rate", "N", "most requests per second of one address; 0: no limit",
      ROW(address_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
-    {"open-rate", "N", "sessions a second that one address may open; 0: no limit",
+    {"open-rate", "N", "most sessions per second that one address opens; 0: no limit",
      ROW(open_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
-    {"session-rate", "N", "requests a second about one session, at most; 0: no limit",
+    {"session-rate", "N", "most requests per second of one session; 0: no limit",
      ROW(session_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
     {"address-connections", "N",
-     "connections of one address at a time; 0: no limit; -1: a quarter of all, which "
-     "leaves "
+     "most connections of one address; 0: no limit; -1: a quarter of all, which leaves "
      "room for the viewers behind one carrier's NAT; trusted proxies are not limited",
      ROW(address_connections), .lo = -1, .hi = 4000000, .flags = FIELD_LIVE},
     {0}};
@@ -124,7 +123,7 @@ void admit_client(struct admit_client *out, const struct admit *a,
     char list[LIST_MAX];
     bool said = http_header_list(list, sizeof list, q, forwarded_header(a->by));
     out->addr = forwarded_client(&out->addr, &a->trusted, a->by, said ? list : NULL);
-    /* a proxy always says for whom it asks: who does not is at home on this machine */
+    /* a proxy always names its client: without a name, the client is on this machine */
     out->forwarded = said;
     out->limited = said || !addr_is_loopback(&out->addr);
 }
@@ -137,7 +136,7 @@ uint64_t admit_number(const struct admit_client *c, uint64_t secret)
     return rng_u64_at(secret, half[0], half[1]) | 1;
 }
 
-/* Where a program on this machine comes from, unless it asks for another address. */
+/* The usual source addresses of programs on this machine. */
 static bool is_home(const struct addr *a)
 {
     static const char *const home[] = {"127.0.0.1", "::1"};

@@ -1,22 +1,21 @@
-/* admit.h - how often somebody may ask: the rate limits, and whose they are.
+/* admit.h - rate limits of clients.
  *
- * Three limits, each a token bucket of ADMIT_BURST_S seconds (quota.h), 0 for none:
- *   address_rate  requests a second of one client address, whatever they ask;
- *   open_rate     sessions a second that one address may open, so that nobody fills the table
- *                 (session-ttl times this is what he can hold);
- *   session_rate  questions and reports a second about one session.
- * And a number, address_connections: how many connections one address may hold at a time. That
- * is about the peer of a connection, so a trusted proxy has no such limit, and its clients are
- * limited by the rates above and by their share of what lasts (occupancy.h). Nor
- * have 127.0.0.1 and ::1, where the programs and proxies of this machine come from.
- * IPv6 clients count by their /64 (addr_subscriber).
+ * Three limits, each a token bucket of ADMIT_BURST_S seconds (quota.h); 0 is no limit:
+ *   address_rate  requests per second of one client address;
+ *   open_rate     sessions per second that one address may open. The address can hold at most
+ *                 session-ttl times this in the session table;
+ *   session_rate  questions and reports per second of one session.
+ * address_connections limits the connections of one address. It counts the peer of a connection, so a
+ * trusted proxy is exempt; its clients are limited by the rates above and by their shares of tables
+ * (occupancy.h). Exempt are also 127.0.0.1 and ::1, the addresses of programs and proxies on this
+ * machine. IPv6 clients count by their /64 (addr_subscriber).
  *
- * Who is on this machine is not limited: he could stop the daemon as well. A proxy on this
- * machine has to be trusted by name, then its clients are told apart (forwarded.h); so has
- * every other, or all its clients are one address.
+ * Clients on this machine have no limit, because they could stop the daemon as well. A proxy must be
+ * trusted by name, also one on this machine: then its clients are counted apart (forwarded.h).
+ * Otherwise all its clients count as one address.
  *
- * The defaults leave room for the thousands of viewers that a carrier puts behind one IPv4
- * address, each with a question every few seconds: they stop floods, not households.
+ * The defaults leave room for the thousands of viewers that a carrier puts behind one IPv4 address,
+ * each with a question every few seconds. They stop floods, not households.
  *
  * Threads: locked inside. */
 #ifndef SERVE_ADMIT_H
@@ -31,11 +30,11 @@
 #include <stdint.h>
 
 #define ADMIT_BURST_S 10.0
-#define ADMIT_KEYS 65536 /* addresses, and sessions, that are remembered */
+#define ADMIT_KEYS 65536 /* buckets of addresses, and as many of sessions */
 
 struct admit_cfg {
-    const char *trust_proxy;  /* addresses and networks between commas; NULL = none */
-    const char *proxy_header; /* which header those write: "x-forwarded-for" */
+    const char *trust_proxy;  /* addresses and networks, comma-separated; NULL: none */
+    const char *proxy_header; /* header that those proxies write: "x-forwarded-for" */
     double address_rate;      /* 1000 */
     double open_rate;         /* 20 */
     double session_rate;      /* 20 */
@@ -51,37 +50,37 @@ struct admit;
 struct admit *admit_new(const struct admit_cfg *cfg, struct err *e);
 void admit_free(struct admit *a);
 
-/* Who sends a request. */
+/* The client of a request. */
 struct admit_client {
     struct addr addr;
-    bool known;     /* there is an address */
-    bool limited;   /* he is not on this machine */
-    bool forwarded; /* a trusted proxy asks for him: the connection is not his */
+    bool known;     /* addr is valid */
+    bool limited;   /* the client is not on this machine */
+    bool forwarded; /* the connection belongs to a trusted proxy */
 };
 void admit_client(struct admit_client *out, const struct admit *a,
                   const struct http_request *q);
 
-/* A number for whose address it is (addr_subscriber), which tells nothing of it without the secret;
- * never 0. All whose address is not known have the same. */
+/* A keyed hash of the subscriber's address, never 0. It reveals nothing of the address without the
+ * secret. All clients with an unknown address share one number. */
 uint64_t admit_number(const struct admit_client *c, uint64_t secret);
 
-/* Connections that a peer may hold (http.h): -1 when it is not counted. */
+/* Most connections of a peer (http.h); -1: not counted. */
 int admit_connections(const struct admit *a, const struct addr *peer);
 
-/* Each takes one; 0, or the seconds until it is allowed. */
+/* Each takes one token: 0, or the seconds until one is free. */
 double admit_address(struct admit *a, const struct admit_client *c, double now_s);
 double admit_open(struct admit *a, const struct admit_client *c, double now_s);
-/* id: 32 hex digits; what is none is no session, and free. */
+/* id: 32 hex digits; any other text is not a session and is not limited. */
 double admit_session(struct admit *a, const struct admit_client *c, const char *id,
                      double now_s);
-/* The same for a player whose session has no id in the address: key is whose it is. */
+/* The same for a player whose requests have no session id in the path; key names the player. */
 double admit_key(struct admit *a, const struct admit_client *c,
                  const unsigned char key[QUOTA_KEY], double now_s);
 
-/* Requests that each limit refused, since the start. */
+/* Requests refused by each limit. */
 struct admit_stats {
     uint64_t address, open, session;
-    /* of the shares (occupancy.h); admit_stats leaves them 0 */
+    /* by the shares (occupancy.h); admit_stats leaves them 0 */
     uint64_t events, transfers, demo_viewers, long_answers, histories;
 };
 struct admit_stats admit_stats(const struct admit *a);

@@ -46,7 +46,7 @@ static bool contains(const struct list *l, const char *text)
     return false;
 }
 
-/* what stands behind http:// or https://; NULL for anything else */
+/* The text after http:// or https://; NULL: neither. */
 static const char *origin_host(const char *origin)
 {
     if (strncasecmp(origin, "http://", 7) == 0) return origin + 7;
@@ -66,7 +66,7 @@ static int check_origins(struct auth *a, struct err *e)
         if (!host || !*host || strchr(host, '/'))
             return err_field(e, ERR_INVALID, "allow-origin",
                              "'%.80s' is not like https://example.org or "
-                             "http://localhost:3000 (no path, no slash at the end)",
+                             "http://localhost:3000 (no path, no trailing slash)",
                              o);
     }
     return 0;
@@ -102,7 +102,7 @@ bool auth_host_ok(const struct auth *a, const char *host)
 {
     if (!host) return true;
 
-    /* cut the port off: behind the last colon, unless that is inside [::1] */
+    /* cut off the port: after the last colon, unless that is inside [::1] */
     char name[AUTH_TEXT];
     const char *colon = strrchr(host, ':'), *bracket = strrchr(host, ']');
     size_t n =

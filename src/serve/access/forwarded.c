@@ -3,15 +3,15 @@
 #include <string.h>
 #include <strings.h>
 
-/* The entries that are kept: the rightmost ones. No chain of proxies is longer. */
+/* Number of entries kept, the rightmost. No chain of proxies is longer. */
 #define HOPS 16
 #define BLANKS " \t"
 
-/* Entries in their order, oldest dropped first. */
+/* Entries in their order; the oldest is dropped first. */
 struct hops {
     int n;
     struct {
-        bool known; /* it is an address */
+        bool known; /* the entry is an address */
         struct addr addr;
     } at[HOPS];
 };
@@ -42,7 +42,7 @@ static bool parse_node(struct addr *out, const char *s, size_t n)
         return addr_parse(out, s + 1, (size_t)(close - s - 1));
     }
     const char *colon = memchr(s, ':', n);
-    /* a single colon is a port's */
+    /* a single colon is followed by a port */
     if (colon && !memchr(colon + 1, ':', (size_t)(end - colon - 1)))
         n = (size_t)(colon - s);
     return addr_parse(out, s, n);
@@ -85,7 +85,7 @@ static bool read_value(const char **s, size_t *n, const char **at)
     return true;
 }
 
-/* element = pair *(";" pair), pair = name "=" value; false when it is not of that form */
+/* element = pair *(";" pair), pair = name "=" value; false if malformed */
 static bool read_element(struct hops *h, const char **at)
 {
     const char *s = "", *node = "";
@@ -114,7 +114,7 @@ static void read_rfc7239(struct hops *h, const char *value)
     for (;;) {
         p += strspn(p, BLANKS);
         if (!read_element(h, &p)) {
-            /* where one element ends cannot be told any more: none can be believed */
+            /* the end of this element is unknown, so no entry is trusted */
             h->n = 0;
             return;
         }

@@ -1,18 +1,16 @@
-/* forwarded.h - who is asking, when proxies that we trust stand between.
+/* forwarded.h - the client's address of a request that came through trusted proxies.
  *
- * A proxy tells the address that it was asked from in X-Forwarded-For (a list that each
- * proxy adds to at its right end) or in Forwarded (RFC 7239, the same as for= pairs). What
- * stands left of the first address that is not a trusted proxy's was written by whoever
- * sent it, so the list is read from the right:
+ * A proxy writes the address of its client into X-Forwarded-For (a list to which each proxy appends)
+ * or Forwarded (RFC 7239, the same as for= pairs). Entries to the left of the first untrusted address
+ * may be forged, so the list is read from the right:
  *
  *   client = peer;  while (client is trusted and an entry is left) client = next entry
  *
- * An entry that is no address ("unknown", a name, broken quoting) ends the walk where it
- * stands: then the proxy that wrote it answers for it. Whoever is not trusted is the
- * client, whatever he says.
+ * An entry that is not an address ("unknown", a name, broken quoting) ends the walk: the client is
+ * then the proxy that wrote it. An untrusted peer is always the client, whatever its header says.
  *
- * Only the one header that the proxies are known to write is read; most pass the other one
- * through as it came from outside.
+ * Only the header that the proxies write is read. Most proxies pass the other one through unchanged,
+ * so any client can forge it.
  *
  * Threads: pure functions. */
 #ifndef SERVE_FORWARDED_H
@@ -28,8 +26,7 @@ int forwarded_parse(enum forwarded_by *out, const char *word, struct err *e)
 /* Name of the header. */
 const char *forwarded_header(enum forwarded_by by);
 
-/* value: all lines of that header, joined by commas in their order; NULL when there is none.
- */
+/* value: all lines of that header, joined by commas in their order; NULL if absent. */
 struct addr forwarded_client(const struct addr *peer, const struct addr_nets *trusted,
                              enum forwarded_by by, const char *value);
 

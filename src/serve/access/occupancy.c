@@ -9,7 +9,7 @@
 
 struct occupancy {
     atomic_uint_fast64_t refused;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     struct table *held;   /* struct addr of a subscriber -> int */
 };
 
@@ -17,7 +17,7 @@ struct occupancy *occupancy_new(int capacity, uint64_t seed, struct err *e)
 {
     struct occupancy *t = calloc(1, sizeof *t);
     if (!t) {
-        err_set(e, ERR_MEMORY, "no memory for the counts of each address");
+        err_set(e, ERR_MEMORY, "no memory for the counts per address");
         return NULL;
     }
     pthread_mutex_init(&t->lock, NULL);

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 
 #define PLACES 8 /* of one key */
-#define LOCKS 64 /* each for the sets whose number ends in its own */
+#define LOCKS 64 /* lock i guards the sets whose number is i modulo LOCKS */
 
 struct bucket {
     uint64_t key[QUOTA_KEY / 8];
@@ -59,7 +59,7 @@ void quota_free(struct quota *q)
     free(q);
 }
 
-/* The key's bucket, or the one that it takes over: the fullest. */
+/* The key's bucket, or the fullest, which it replaces. */
 static struct bucket *quota_find(struct set *s, const uint64_t *key, double now_s)
 {
     struct bucket *fullest = &s->at[0];

@@ -52,7 +52,7 @@ static double number_at(enum field_type type, const void *at)
     }
 }
 
-/* Elements of an array that are filled. */
+/* Number of elements of an array. */
 static int length_of(const struct figure *f, const void *base)
 {
     int most = (int)(f->size / sizeof(double));

@@ -8,14 +8,15 @@
  *
  * To add a figure, add a member, its row, and the line that counts. figure_put writes the samples of
  * /metrics (Prometheus' text format 0.0.4), figure_json the members of a JSON object, figure_reference
- * the table of deploy/REFERENCE.md. A value that needs arithmetic is computed where its struct is filled.
+ * the table of deploy/REFERENCE.md. If a value needs arithmetic, the function that fills the struct
+ * computes it.
  *
- * Rows of one family stand behind each other, and only the first has a help text. The type of a row is
- * that of its member (base/field.h):
+ * Rows of one family are adjacent, and only the first has a help text. The type of a row is the type of
+ * its member (base/field.h):
  *
  *   a number, a bool           one sample; `label` and `word` make it label="word"
- *   an enum                    one sample for each of `words`, 1 for the one that it is
- *   double[n], uint64_t[n]     one sample for each element, with label="word of the element", or its index
+ *   an enum                    one sample for each of `words`: 1 for the current value, else 0
+ *   double[n], uint64_t[n]     one sample per element, with label="word of the element" or its index
  *   char[n], const char *      JSON only
  *   FIELD_NAMES                JSON only: an array of strings
  *
@@ -27,30 +28,30 @@
 
 struct emit;
 
-#define FIGURE_LABELS 128 /* bytes of the inside of the braces */
+#define FIGURE_LABELS 128 /* bytes within the braces */
 
 enum figure_kind { FIGURE_GAUGE, FIGURE_COUNTER, FIGURE_HISTOGRAM };
 
 enum {
-    FIGURE_ROUNDED = 1 << 0, /* JSON: to six decimals */
-    FIGURE_SPARSE = 1 << 1,  /* /metrics: only elements that are not 0 */
-    FIGURE_USED = 1 << 2,    /* JSON: up to the last element that is not 0 */
+    FIGURE_ROUNDED = 1 << 0, /* JSON: rounded to six decimals */
+    FIGURE_SPARSE = 1 << 1,  /* /metrics: without elements that are 0 */
+    FIGURE_USED = 1 << 2,    /* JSON: without trailing elements that are 0 */
 };
 
 struct figure {
     const char *metric; /* NULL: not in /metrics */
     const char *json;   /* NULL: not in JSON */
     enum figure_kind kind;
-    const char *help; /* NULL: that of the row before, of the same family */
+    const char *help; /* NULL: same family as the row before */
     enum field_type type;
     size_t at, size;          /* place in the struct; bytes */
     const char *label, *word; /* label="word" */
     const char *const *words; /* of an enum, or of the elements; ended by NULL */
-    int from;                 /* first element, or first of the words, that is shown */
-    size_t count; /* an array: FIELD_PLACE of the int that says how many; 0: all */
+    int from;                 /* index of the first element or word shown */
+    size_t count; /* an array: FIELD_PLACE of its length, an int; 0: all elements */
     size_t names,
         name_size; /* an array: place of the elements' words, char[n][name_size] */
-    /* /metrics only while the member at `when` is not 0 or, with when_is, is that int; 0: always */
+    /* shown in /metrics only if the member at `when` is not 0 or, with when_is, equals it; 0: always */
     size_t when, when_size;
     int when_is;
     unsigned flags;
@@ -59,26 +60,26 @@ struct figure {
 #define FIGURE_WHEN(tag, member) \
     .when = offsetof(tag, member), .when_size = sizeof(((tag *)0)->member)
 
-/* One struct of many that the same rows describe. */
+/* One of several structs that the same rows describe. */
 struct figure_element {
     char labels[FIGURE_LABELS]; /* profile="live"; "": none */
     const void *base;
 };
 
-/* HELP and TYPE. */
+/* The lines HELP and TYPE. */
 void figure_head(struct emit *o, const struct figure *f);
-/* name{labels} v; labels: the inside of the braces, may be "". */
+/* The line name{labels} v; labels without braces, may be "". */
 void figure_sample(struct emit *o, const char *name, const char *labels, double v);
 
 void figure_put(struct emit *o, const struct figure *rows, const void *base);
-/* The families over n structs; 0: their heads alone. Conditions are those of the first. */
+/* The families over n structs; n = 0: only their heads. The first struct decides `when`. */
 void figure_put_each(struct emit *o, const struct figure *rows,
                      const struct figure_element *e, int n);
 
-/* Members of the JSON object that is open. */
+/* Members of an open JSON object. */
 void figure_json(struct emit *o, const struct figure *rows, const void *base);
 
-/* Rows of a Markdown table, metric | type | labels | help. labels: those of the elements, "" for none. */
+/* Rows of a Markdown table, metric | type | labels | help. labels: of the elements, "": none. */
 void figure_reference(struct emit *o, const struct figure *rows, const char *labels);
 
 #endif

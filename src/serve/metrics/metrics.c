@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The codes of this daemon's answers. Others count as the last one, which no alert takes for a failure. */
+/* Status codes of the daemon. Any other counts as the last one, for which no alert exists. */
 static const int statuses[] = {200, 201, 202, 203, 204, 206, 304, 400, 401, 403, 404, 405,
                                409, 413, 414, 416, 429, 431, 500, 502, 503, 504, 505, 0};
 #define STATUSES (int)(sizeof statuses / sizeof *statuses)
@@ -104,9 +104,9 @@ void metrics_connections(struct metrics *m, int worker, const struct http_stats 
     atomic_store_explicit(&w->gave_way, s->gave_way, memory_order_relaxed);
 }
 
-/* ---- figures that are made here ---- */
+/* ---- figures of this module ---- */
 
-/* Of the published weights. */
+/* Figures of the published weights. */
 struct policy_figures {
     double published_at, age_s;
     uint64_t parameters;
@@ -123,13 +123,13 @@ static const struct figure POLICY[] = {
     {"abrd_policy_parameters", NULL, FIGURE_GAUGE, "Weights of actor and critic.",
      FIELD(struct policy_figures, parameters)},
     {"abrd_experts_busy", NULL, FIGURE_GAUGE,
-     "Experts that are disabled, so that no state is routed to them.",
+     "Disabled experts: no state is routed to them.",
      FIELD(struct policy_figures, actor_busy), .label = "network", .word = "actor"},
     {"abrd_experts_busy", NULL, FIGURE_GAUGE, NULL,
      FIELD(struct policy_figures, critic_busy), .label = "network", .word = "critic"},
     {0}};
 
-/* Of the workers, summed. */
+/* Sums over the workers. */
 struct http_figures {
     int connections, streams;
     uint64_t refused, turned_away, gave_way;
@@ -192,7 +192,7 @@ static const struct figure PROCESS[] = {
      FIELD(struct process_figures, resident_bytes)},
     {0}};
 
-/* Every table, with the labels that its structs add: the reference. */
+/* All tables for the reference, with the labels of their structs. */
 static const struct {
     const struct figure *rows;
     const char *labels;
@@ -337,7 +337,7 @@ static void put_http(struct emit *o, const struct metrics *m)
 static int open_files(void)
 {
     DIR *d = opendir("/proc/self/fd");
-    int n = -1; /* the descriptor of the folder itself */
+    int n = -1; /* less the descriptor of the folder itself */
     while (d && readdir(d))
         n++;
     if (d) closedir(d);
@@ -368,7 +368,7 @@ static void put_process(struct emit *o, const struct metrics *m)
     figure_put(o, PROCESS, &p);
 }
 
-/* ---- what other rooms count ---- */
+/* ---- figures of other rooms ---- */
 
 static void put_profiles(struct emit *o, const struct service_stats *s)
 {
@@ -401,7 +401,7 @@ static void put_networks(struct emit *o, const struct figure *rows, const void *
 
 enum { LAYERS_MAX = 2 * VITALS_EXPERTS * MIX_LAYERS_MAX };
 
-/* Adds the layers of a network; only those that a state reached. Returns the new number. */
+/* Appends the layers of a network that a state reached. Returns the new number. */
 static int add_layers(struct figure_element e[LAYERS_MAX], int n, const char *network,
                       const struct vitals_net *net, bool reached)
 {

@@ -1,17 +1,17 @@
-/* stages.h - where the time of a decision goes: a histogram of each stage.
+/* stages.h - durations of the stages of a decision, one histogram per stage.
  *
- * One decision in STAGES_EACH is timed, so that a clock read costs the others nothing:
+ * Only one decision in STAGES_EACH is timed, so that clock reads do not slow the rest:
  *
- *   wire    the question's JSON becomes a struct
- *   track   the session is found, its view copied out
+ *   wire    parse the question's JSON
+ *   track   find the session, copy out its view
  *   policy  observation, router and expert
- *   keep    the session takes the step in; its records go to store and learner
- *   emit    the answer becomes JSON
+ *   keep    record the step in the session, pass its rows to store and learner
+ *   emit    write the answer's JSON
  *
- * A decision that fails on the way counts in the stages that it passed.
+ * A decision that fails counts in the stages that it completed.
  *
- * Units: seconds. Threads: a struct stages belongs to one worker; its histograms may be read
- * by any. */
+ * Units: seconds. Threads: a struct stages belongs to one worker; any thread may read its
+ * histograms. */
 #ifndef SERVE_STAGES_H
 #define SERVE_STAGES_H
 
@@ -25,13 +25,13 @@ enum stage { STAGE_WIRE, STAGE_TRACK, STAGE_POLICY, STAGE_KEEP, STAGE_EMIT, STAG
 
 struct stages {
     unsigned turn;
-    bool timed;  /* the decision under way */
-    double at_s; /* when its present stage began */
+    bool timed;  /* the current decision is timed */
+    double at_s; /* begin of the current stage */
     struct hist seconds[STAGES];
 };
 
 void stages_init(struct stages *s);
-/* What the two below do for a decision that is timed. */
+/* Parts of the two below, for a timed decision. */
 void stages_start(struct stages *s);
 void stages_note(struct stages *s, enum stage which);
 
@@ -42,7 +42,7 @@ static inline void stages_begin(struct stages *s)
     if (s->timed) stages_start(s);
 }
 
-/* The stage under way was this one, and is over. s may be NULL. */
+/* Ends the current stage, which was this one. s may be NULL. */
 static inline void stages_end(struct stages *s, enum stage which)
 {
     if (s && s->timed) stages_note(s, which);

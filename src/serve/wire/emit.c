@@ -37,7 +37,7 @@ void emit_free(struct emit *o)
     *o = (struct emit){0};
 }
 
-/* Where the next n bytes go, a NUL behind them; NULL when there is no room. */
+/* Place of the next n bytes and a NUL; NULL: no memory. */
 static char *room(struct emit *o, size_t n)
 {
     if (o->n + n + 1 > o->cap) emit_reserve(o, o->n + n + 1);
@@ -82,7 +82,7 @@ void emit_text(struct emit *o, const char *fmt, ...)
     o->n += (size_t)n;
 }
 
-/* The same for a value, behind its comma. */
+/* The same for a value, after its comma. */
 static char *room_for_value(struct emit *o, size_t n)
 {
     char *to = room(o, n + 1);
@@ -118,7 +118,7 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c != '"' && c != '\\' && c != '<' && c != '>' && c != 0x7f;
 }
 
-/* At most six bytes for each of s; returns the end. */
+/* Writes at most six bytes for each byte of s; returns the end. */
 static char *put_escaped(char *to, const char *s)
 {
     static const char HEX[] = "0123456789abcdef";
@@ -130,7 +130,7 @@ static char *put_escaped(char *to, const char *s)
                 *to++ = *s++;
             continue;
         }
-        /* one byte that cannot stand as it is */
+        /* one byte that needs an escape */
         unsigned c = (unsigned char)*s++;
         c = c < 0x80 ? c : 0xfffdu;
         *to++ = '\\';
@@ -165,14 +165,14 @@ void emit_key(struct emit *o, const char *key)
     o->comma = false;
 }
 
-/* The decimal number m * 10^-p without zeros at its end; 0 <= p <= 22. */
+/* The decimal number m * 10^-p without trailing zeros; 0 <= p <= 22. */
 static int put_decimal(char *out, bool negative, uint64_t m, int p)
 {
     while (p > 0 && m % 10 == 0) {
         m /= 10;
         p--;
     }
-    /* from behind, two at a time */
+    /* from the last digit, two at a time */
     char text[24], *end = text + sizeof text, *at = end;
     for (; m; m /= 100) {
         *--at = (char)('0' + m % 10);
@@ -193,9 +193,8 @@ static int put_decimal(char *out, bool negative, uint64_t m, int p)
     return (int)(to - out);
 }
 
-/* v as an integer of `digits` digits over a power of ten, when that is exact in the sense
- * that reading it gives v: both are whole numbers that a double holds, and their quotient is
- * rounded once, as a reader would (Clinger 1990). 0 when it is not. */
+/* v as an integer of `digits` digits over a power of ten, if reading that gives v: a double holds both
+ * integers exactly, and their quotient is rounded once, as a reader does (Clinger 1990). 0 if not. */
 static int try_decimal(char *out, double v, int digits)
 {
     static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -215,12 +214,12 @@ int emit_format_double(char *out, double v)
 {
     if (fabs(v) < 1e15 && v == (double)(int64_t)v && !(v == 0.0 && signbit(v)))
         return put_decimal(out, v < 0.0, (uint64_t)fabs(v), 0);
-    /* printf and strtod took a quarter of a decision's time: they are the last resort */
+    /* printf and strtod took a quarter of a decision's time, so they come last */
     int n = try_decimal(out, v, 15);
     if (!n) n = try_decimal(out, v, 16);
     if (n) return n;
 
-    /* as short as can be; short ones in the usual range were found above */
+    /* the shortest form; short ones in the usual range were found above */
     bool usual = fabs(v) >= 1e-5 && fabs(v) < 1e15;
     for (int digits = usual ? 17 : 15; digits <= 17; digits++) {
         n = snprintf(out, EMIT_DOUBLE, "%.*g", digits, v);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is left to read. Every reader returns false at what is not usual. */
+/* The text still to read. Every reader returns false for an unusual form. */
 struct cursor {
     const char *at, *end;
 };
@@ -18,7 +18,7 @@ static void skip_space(struct cursor *c)
         c->at++;
 }
 
-/* Takes this character, and the spaces before it, if it is the next. */
+/* Consumes spaces and this character if it is next. */
 static bool next_is(struct cursor *c, char which)
 {
     skip_space(c);
@@ -35,7 +35,7 @@ static bool word_is(struct cursor *c, const char *word)
     return true;
 }
 
-/* A string without escapes: borrowed, without its quotes. */
+/* A string without escapes; borrowed, without its quotes. */
 static bool read_string(const char **s, size_t *n, struct cursor *c)
 {
     if (!next_is(c, '"')) return false;
@@ -47,13 +47,13 @@ static bool read_string(const char **s, size_t *n, struct cursor *c)
     return word_is(c, "\"");
 }
 
-/* A number as it stands: digits without the point, and how many lie behind it. */
+/* A number in the text: its digits and decimal exponent. */
 struct number {
     const char *from;
-    size_t n; /* bytes of it */
+    size_t n; /* its length */
     bool negative, whole;
     uint64_t digits;
-    int count, significant; /* digits there are; those behind leading zeros */
+    int count, significant; /* all digits; digits after leading zeros */
     int exponent;           /* power of ten of the last digit */
 };
 
@@ -73,7 +73,7 @@ static void take_digits(struct number *x, struct cursor *c)
     c->at = at;
 }
 
-/* [-] digits [. digits] [e [sign] digits], no zero before another digit */
+/* [-] digits [. digits] [e [sign] digits], without leading zeros */
 static bool scan_read_number(struct number *x, struct cursor *c)
 {
     skip_space(c);
@@ -105,7 +105,7 @@ static bool scan_read_number(struct number *x, struct cursor *c)
         x->whole = false;
     }
     x->n = (size_t)(c->at - x->from);
-    return x->significant <= 19; /* that many fit 64 bits */
+    return x->significant <= 19; /* 19 digits fit 64 bits */
 }
 
 static bool to_whole(int64_t *out, const struct number *x)
@@ -121,7 +121,7 @@ static bool to_double(double *out, const struct number *x)
                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     int64_t whole;
-    if (to_whole(&whole, x)) { /* -0 has no sign there */
+    if (to_whole(&whole, x)) { /* to_whole drops the sign of -0 */
         *out = (double)whole;
         return true;
     }
@@ -225,7 +225,7 @@ static int scan_find(const struct field *fields, const char *name, size_t n)
     return -1;
 }
 
-/* Takes the name if it is this one. */
+/* Consumes the name if it is this one. */
 static bool name_is(struct cursor *c, const char *name)
 {
     const char *at = c->at;
@@ -237,8 +237,8 @@ static bool name_is(struct cursor *c, const char *name)
     return true;
 }
 
-/* Row of the table for the name that is next, -1 when there is none. Players keep an order, so
- * the row behind the last one is tried first. */
+/* Row of the next name in the table; -1: unknown. Players keep an order, so the row after the last one
+ * is tried first. */
 static int read_name(const struct field *fields, int last, struct cursor *c)
 {
     const char *name;

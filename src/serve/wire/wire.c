@@ -157,7 +157,7 @@ static int unknown(const struct field *fields, const char *path, struct err *e)
     for (const struct field *f = fields; f->name && w < sizeof known; f++)
         w +=
             (size_t)snprintf(known + w, sizeof known - w, "%s%s", w ? ", " : "", f->name);
-    return err_field(e, ERR_INVALID, path, "is not a field here; there are %s", known);
+    return err_field(e, ERR_INVALID, path, "is not a known field; known are %s", known);
 }
 
 static int read_object(const json_t *object, const char *prefix,
@@ -198,7 +198,7 @@ int wire_body(const struct field *fields, void *base, const char *body, size_t n
     if (!root && n == 0) {
         rc = err_set(e, ERR_INVALID, "the body is empty; a JSON object is expected");
     } else if (!root) {
-        /* the library's text quotes the input, which the answer must not */
+        /* the library's text quotes the input, which an answer must not contain */
         rc = err_set(e, ERR_INVALID, "the body is not JSON: line %d, column %d%s",
                      why.line, why.column,
                      json_error_code(&why) == json_error_duplicate_key
@@ -213,7 +213,7 @@ int wire_body(const struct field *fields, void *base, const char *body, size_t n
     return rc;
 }
 
-/* ---- what several bodies have ---- */
+/* ---- fields of several bodies ---- */
 
 struct values {
     double mu[3];
@@ -397,9 +397,10 @@ static int check_decide(struct decide_body *b, struct err *e)
                          "has %d entries, throughput_kbps has %d", b->n_seconds,
                          b->n_kbps);
     if (b->v.has_mu && b->out.profile[0])
-        return err_field(e, ERR_INVALID, "mu", "is given beside profile; choose one");
+        return err_field(e, ERR_INVALID, "mu",
+                         "is given together with profile: send one");
     int rc = b->has_next ? check_count(b->n_next, view->levels, "next_bytes", e) : 0;
-    /* all of them, also what is left out: an error names the entry as it was sent */
+    /* check the older entries too: an error names the index that was sent */
     if (!rc) rc = limits_history(b->kbps, b->seconds, b->n_kbps, e);
     if (rc) return rc;
     int skip = b->n_kbps > VIEW_HISTORY ? b->n_kbps - VIEW_HISTORY : 0;

@@ -1,22 +1,24 @@
-/* wire.h - from the JSON of a request to the plain structs of service.h.
+/* wire.h - from the JSON of a request to the structs of service.h.
  *
- * Reads syntax and types; what a value may be is the service's business (limits.h). A
- * field that is not known is refused by name, with the known ones in the message: a
- * misspelt optional field would otherwise be lost without a word. null means absent.
- * Whole numbers may be written as 3 or 3.0. Numbers are exact: a double written with 17
- * digits arrives as the same double.
+ * Checks syntax and types; session/limits.h checks the values. An unknown field is an error that names
+ * it and lists the known ones: otherwise a misspelt optional field would be lost silently. null means
+ * absent. Integers may be written as 3 or 3.0. Numbers are exact: a double written with 17 digits
+ * arrives as the same double.
  *
- * The bodies:
- *   open      {ladder_kbps: [..], chunk_s, chunks?, buffer_max_s?, profile? | mu?:
- * [quality, switch, stall] (+ utility?), content_id?, key?, next_bytes?: [..]} question
- * {chunk, buffer_s, last?: {chunk, level, bytes, download_s, rebuffer_s}, next_bytes?:
- * [..]} reward    {chunk, level, bytes, download_s, rebuffer_s, final?, profile?} or
- * {chunk, reward} or both underway {chunk, level, bytes, elapsed_s, buffer_s} decide    {ladder_kbps, chunk_s, buffer_s, chunk?, chunks?,
- * buffer_max_s?, last_level?, throughput_kbps?: [oldest .. newest], download_s?: [..],
- * next_bytes?, profile? | mu? (+ utility?)} profile   {mu: [..], utility?} Defaults:
- * chunks 0 (live), buffer_max_s 60, utility "linear", chunk 0, last_level -1 (none). key
- * is a whole number up to 2^53, or a string of digits for all 64 bits. next_bytes may
- * hold null for a size that is not known. Of longer histories the newest 8 entries count.
+ * The bodies (? optional, | either):
+ *   open      {ladder_kbps: [..], chunk_s, chunks?, buffer_max_s?, content_id?, key?,
+ *              profile? | mu?: [quality, switch, stall] (+ utility?), next_bytes?: [..]}
+ *   question  {chunk, buffer_s, last?: {chunk, level, bytes, download_s, rebuffer_s},
+ *              next_bytes?: [..]}
+ *   reward    {chunk, level, bytes, download_s, rebuffer_s, final?, profile?}, {chunk, reward}, or both
+ *   underway  {chunk, level, bytes, elapsed_s, buffer_s}
+ *   decide    {ladder_kbps, chunk_s, buffer_s, chunk?, chunks?, buffer_max_s?, last_level?,
+ *              throughput_kbps?: [oldest .. newest], download_s?: [..], next_bytes?,
+ *              profile? | mu? (+ utility?)}
+ *   profile   {mu: [..], utility?}
+ * Defaults: chunks 0 (live), buffer_max_s 60, utility "linear", chunk 0, last_level -1 (none).
+ * key is an integer up to 2^53, or a string of digits for all 64 bits. next_bytes may hold null for an
+ * unknown size. Only the newest 8 entries of a history count.
  *
  * Errors: ERR_INVALID, ERR_RANGE with e->field the path: "last.bytes", "ladder_kbps[3]".
  * Threads: pure functions. */
@@ -27,15 +29,15 @@
 #include "serve/session/service.h"
 
 #define WIRE_BUFFER_MAX_S 60.0
-#define WIRE_HISTORY 64 /* entries of throughput_kbps that are read */
+#define WIRE_HISTORY 64 /* most entries of throughput_kbps */
 
 struct wire_decide {
-    char profile[SERVICE_NAME]; /* "" = no name given */
-    bool has_mu;                /* then view.qoe is what was asked for */
+    char profile[SERVICE_NAME]; /* "": none given */
+    bool has_mu;                /* view.qoe comes from the request */
     struct view view;
 };
 
-/* Any body, into the struct at base: its fields, of which the last one is {0}. */
+/* Reads any body into the struct at base. The table ends with {0}. */
 int wire_body(const struct field *fields, void *base, const char *body, size_t n,
               struct err *e) __attribute__((warn_unused_result));
 
@@ -55,7 +57,7 @@ int wire_gate(const char *body, size_t n, struct err *e)
 /* {updates} */
 int wire_aside(int *updates, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
-/* Fills out->qoe alone. */
+/* Fills only out->qoe. */
 int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 

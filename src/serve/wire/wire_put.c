@@ -22,7 +22,7 @@ static void put_qoe(struct emit *o, const struct qoe *q)
     emit_close(o, '}');
 }
 
-/* How an answer was found. */
+/* The way in which a decision was made, as text. */
 static const char *mode(const struct answer *a)
 {
     if (a->by == BY_MERGE) return "merge";

@@ -1,4 +1,4 @@
-/* wire_put_priv.h - what the sources of wire_put.h share: one member of an object. */
+/* wire_put_priv.h - members of an object, for the sources of wire_put.h. */
 #ifndef SERVE_WIRE_PUT_PRIV_H
 #define SERVE_WIRE_PUT_PRIV_H
 

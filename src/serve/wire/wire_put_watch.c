@@ -1,4 +1,4 @@
-/* What pages are shown beside the figures. */
+/* Data for dashboards next to the figures. */
 #include "wire_put_priv.h"
 
 #include "serve/learner/learner_figures.h"
