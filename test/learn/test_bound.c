@@ -1,5 +1,7 @@
 #include "learn/bound.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 
@@ -51,14 +53,5 @@ START_TEST(liars_weigh_no_more_than_others)
 }
 END_TEST
 
-Suite *suite_learn_bound(void);
-Suite *suite_learn_bound(void)
-{
-    Suite *s = suite_create("learn/bound");
-    TCase *t = tcase_create("learn/bound");
-    tcase_add_test(t, by_hand);
-    tcase_add_test(t, equal_samples_say_nothing_about_their_spread);
-    tcase_add_test(t, liars_weigh_no_more_than_others);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(learn_bound, by_hand, equal_samples_say_nothing_about_their_spread,
+      liars_weigh_no_more_than_others);

@@ -1,5 +1,7 @@
 #include "learn/buffer.h"
 
+#include "support/suites.h"
+
 #include "support/alloc.h"
 
 #include <check.h>
@@ -110,14 +112,4 @@ START_TEST(memory_runs_out)
 }
 END_TEST
 
-Suite *suite_learn_buffer(void);
-Suite *suite_learn_buffer(void)
-{
-    Suite *s = suite_create("learn/buffer");
-    TCase *t = tcase_create("learn/buffer");
-    tcase_add_test(t, returns_by_hand);
-    tcase_add_test(t, values_come_in_blocks);
-    tcase_add_test(t, memory_runs_out);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(learn_buffer, returns_by_hand, values_come_in_blocks, memory_runs_out);

@@ -1,5 +1,7 @@
 #include "learn/drift.h"
 
+#include "support/suites.h"
+
 #include "base/rng.h"
 
 #include <check.h>
@@ -122,15 +124,5 @@ START_TEST(tags_are_watched_apart)
 }
 END_TEST
 
-Suite *suite_learn_drift(void);
-Suite *suite_learn_drift(void)
-{
-    Suite *s = suite_create("learn/drift");
-    TCase *t = tcase_create("learn/drift");
-    tcase_add_test(t, by_hand);
-    tcase_add_test(t, false_alarms_come_as_rarely_as_stated);
-    tcase_add_test(t, a_rise_is_found_soon_and_a_fall_never);
-    tcase_add_test(t, tags_are_watched_apart);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(learn_drift, by_hand, false_alarms_come_as_rarely_as_stated,
+      a_rise_is_found_soon_and_a_fall_never, tags_are_watched_apart);

@@ -1,5 +1,7 @@
 #include "learn/gae.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 
 /* Worked by hand with gamma = lambda = 1/2, so gamma lambda = 1/4.
@@ -44,14 +46,4 @@ START_TEST(cut_differs_from_over)
 }
 END_TEST
 
-Suite *suite_learn_gae(void);
-Suite *suite_learn_gae(void)
-{
-    Suite *s = suite_create("learn/gae");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, by_hand);
-    tcase_add_test(t, lambda_one_is_monte_carlo);
-    tcase_add_test(t, cut_differs_from_over);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(learn_gae, by_hand, lambda_one_is_monte_carlo, cut_differs_from_over);

@@ -1,5 +1,7 @@
 #include "learn/inject.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -116,16 +118,5 @@ START_TEST(both_generators_draw_the_same_distribution)
 }
 END_TEST
 
-Suite *suite_learn_inject(void);
-Suite *suite_learn_inject(void)
-{
-    Suite *s = suite_create("learn/inject");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, draws_are_normal);
-    tcase_add_test(t, layers_have_equal_area);
-    tcase_add_test(t, scale_and_range);
-    tcase_add_test(t, a_call_follows_from_one_draw);
-    tcase_add_test(t, both_generators_draw_the_same_distribution);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(learn_inject, draws_are_normal, layers_have_equal_area, scale_and_range,
+      a_call_follows_from_one_draw, both_generators_draw_the_same_distribution);

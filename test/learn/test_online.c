@@ -1,5 +1,7 @@
 #include "learn/online.h"
 
+#include "support/suites.h"
+
 #include "support/alloc.h"
 #include "support/toy_env.h"
 
@@ -469,23 +471,8 @@ START_TEST(memory)
 }
 END_TEST
 
-Suite *suite_learn_online(void);
-Suite *suite_learn_online(void)
-{
-    Suite *s = suite_create("learn/online");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, improves);
-    tcase_add_test(t, rolls_back_on_nan);
-    tcase_add_test(t, rolls_back_on_a_worse_check);
-    tcase_add_test(t, old_trajectories_are_dropped);
-    tcase_add_test(t, a_full_buffer_drops);
-    tcase_add_test(t, scores_may_fall_by_a_share);
-    tcase_add_test(t, one_client_gives_no_more_than_its_part);
-    tcase_add_test(t, what_is_claimed_weighs_no_more_than_a_bound);
-    tcase_add_test(t, state_round_trip);
-    tcase_add_test(t, another_exam_moves_the_bar);
-    tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(learn_online, 60, improves, rolls_back_on_nan, rolls_back_on_a_worse_check,
+             old_trajectories_are_dropped, a_full_buffer_drops,
+             scores_may_fall_by_a_share, one_client_gives_no_more_than_its_part,
+             what_is_claimed_weighs_no_more_than_a_bound, state_round_trip,
+             another_exam_moves_the_bar, memory);

@@ -1,6 +1,8 @@
 /* Experts that fail alone, experts set aside, and gates, as the online learner deals with them. */
 #include "learn/online.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -364,18 +366,9 @@ START_TEST(changes_of_route_are_counted)
 }
 END_TEST
 
-Suite *suite_learn_online_gate(void);
-Suite *suite_learn_online_gate(void)
-{
-    Suite *s = suite_create("learn/online_gate");
-    TCase *t = tcase_create("learn/online_gate");
-    tcase_add_test(t, an_expert_that_fails_alone_is_set_aside);
-    tcase_add_test(t, the_last_idle_expert_is_not_set_aside);
-    tcase_add_test(t, updates_are_measured_with_the_same_experts_aside);
-    tcase_add_test(t, who_is_aside_is_undone_with_the_rest);
-    tcase_add_test(t, who_is_aside_and_what_is_latched_outlive_a_restart);
-    tcase_add_test(t, a_shift_wakes_gates_though_the_update_is_undone);
-    tcase_add_test(t, changes_of_route_are_counted);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(learn_online_gate, an_expert_that_fails_alone_is_set_aside,
+      the_last_idle_expert_is_not_set_aside,
+      updates_are_measured_with_the_same_experts_aside,
+      who_is_aside_is_undone_with_the_rest,
+      who_is_aside_and_what_is_latched_outlive_a_restart,
+      a_shift_wakes_gates_though_the_update_is_undone, changes_of_route_are_counted);

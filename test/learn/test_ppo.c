@@ -1,5 +1,7 @@
 #include "learn/ppo.h"
 
+#include "support/suites.h"
+
 #include "learn/rollout.h"
 #include "support/alloc.h"
 #include "support/toy_env.h"
@@ -571,25 +573,8 @@ START_TEST(memory)
 }
 END_TEST
 
-Suite *suite_learn_ppo(void);
-Suite *suite_learn_ppo(void)
-{
-    Suite *s = suite_create("learn/ppo");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, actor_gradient);
-    tcase_add_test(t, all_action_gradient);
-    tcase_add_test(t, imitation_gradient);
-    tcase_add_test(t, critic_gradient);
-    tcase_add_test(t, ratio_starts_at_one_under_router_noise);
-    tcase_add_test(t, advantages_are_normalised_per_tag);
-    tcase_add_test(t, threads_do_not_change_the_weights);
-    tcase_add_test(t, state_round_trip);
-    tcase_add_test(t, idle_experts_stand_still);
-    tcase_add_test(t, returns_are_normalised);
-    tcase_add_test(t, kl_stops_the_epochs);
-    tcase_add_test(t, not_finite_is_told);
-    tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(learn_ppo, 60, actor_gradient, all_action_gradient, imitation_gradient,
+             critic_gradient, ratio_starts_at_one_under_router_noise,
+             advantages_are_normalised_per_tag, threads_do_not_change_the_weights,
+             state_round_trip, idle_experts_stand_still, returns_are_normalised,
+             kl_stops_the_epochs, not_finite_is_told, memory);

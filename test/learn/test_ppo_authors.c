@@ -2,6 +2,8 @@
  * noise_critic, and the routers' gradient. */
 #include "learn/ppo.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -226,17 +228,6 @@ START_TEST(noise_on_the_critic_is_asked_for)
 }
 END_TEST
 
-Suite *suite_learn_ppo_authors(void);
-Suite *suite_learn_ppo_authors(void)
-{
-    Suite *s = suite_create("learn/ppo_authors");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, noise_drawn_anew_moves_the_ratio);
-    tcase_add_test(t, the_critics_router_is_noisy_too);
-    tcase_add_test(t, tied_heads_stay_one);
-    tcase_add_test(t, the_tied_gradient_is_the_sum);
-    tcase_add_test(t, the_authors_router_has_no_gradient);
-    tcase_add_test(t, noise_on_the_critic_is_asked_for);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(learn_ppo_authors, noise_drawn_anew_moves_the_ratio,
+      the_critics_router_is_noisy_too, tied_heads_stay_one, the_tied_gradient_is_the_sum,
+      the_authors_router_has_no_gradient, noise_on_the_critic_is_asked_for);

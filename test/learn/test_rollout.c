@@ -1,5 +1,7 @@
 #include "learn/rollout.h"
 
+#include "support/suites.h"
+
 #include "support/alloc.h"
 #include "support/toy_env.h"
 
@@ -319,22 +321,7 @@ START_TEST(memory)
 }
 END_TEST
 
-Suite *suite_learn_rollout(void);
-Suite *suite_learn_rollout(void)
-{
-    Suite *s = suite_create("learn/rollout");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, threads_do_not_change_the_steps);
-    tcase_add_test(t, steps_are_what_happened);
-    tcase_add_test(t, ends_and_cuts);
-    tcase_add_test(t, tutor_gives_the_values);
-    tcase_add_test(t, all_actions_are_tried);
-    tcase_add_test(t, unlikely_actions_are_not_tried);
-    tcase_add_test(t, teachers_show);
-    tcase_add_test(t, advice_is_shown);
-    tcase_add_test(t, state_round_trip);
-    tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(learn_rollout, 60, threads_do_not_change_the_steps, steps_are_what_happened,
+             ends_and_cuts, tutor_gives_the_values, all_actions_are_tried,
+             unlikely_actions_are_not_tried, teachers_show, advice_is_shown,
+             state_round_trip, memory);

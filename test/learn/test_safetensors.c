@@ -2,6 +2,8 @@
  * without the code under test. */
 #include "learn/ckpt.h"
 
+#include "support/suites.h"
+
 #include "base/bytes.h"
 #include "support/sample.h"
 
@@ -369,18 +371,6 @@ START_TEST(meta_that_does_not_fit)
 }
 END_TEST
 
-Suite *suite_learn_safetensors(void);
-Suite *suite_learn_safetensors(void)
-{
-    Suite *s = suite_create("learn/safetensors");
-    TCase *t = tcase_create("learn/safetensors");
-    tcase_add_test(t, the_file_is_plain_safetensors);
-    tcase_add_test(t, tensors_in_another_order_load);
-    tcase_add_test(t, metadata_that_is_wrong);
-    tcase_add_test(t, tensors_that_are_wrong);
-    tcase_add_test(t, weights_that_are_not_finite);
-    tcase_add_test(t, not_a_checkpoint_at_all);
-    tcase_add_test(t, meta_that_does_not_fit);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(learn_safetensors, the_file_is_plain_safetensors, tensors_in_another_order_load,
+      metadata_that_is_wrong, tensors_that_are_wrong, weights_that_are_not_finite,
+      not_a_checkpoint_at_all, meta_that_does_not_fit);

@@ -1,5 +1,7 @@
 #include "learn/teach.h"
 
+#include "support/suites.h"
+
 #include "support/alloc.h"
 
 #include <check.h>
@@ -146,15 +148,4 @@ START_TEST(memory)
 }
 END_TEST
 
-Suite *suite_learn_teach(void);
-Suite *suite_learn_teach(void)
-{
-    Suite *s = suite_create("learn/teach");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, geometric_mean);
-    tcase_add_test(t, one_is_itself);
-    tcase_add_test(t, specialists);
-    tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(learn_teach, geometric_mean, one_is_itself, specialists, memory);

@@ -1,5 +1,7 @@
 #include "learn/train.h"
 
+#include "support/suites.h"
+
 #include "support/alloc.h"
 #include "support/toy_env.h"
 
@@ -235,19 +237,6 @@ START_TEST(memory)
 }
 END_TEST
 
-Suite *suite_learn_train(void);
-Suite *suite_learn_train(void)
-{
-    Suite *s = suite_create("learn/train");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, learns_the_toy_world);
-    tcase_add_test(t, a_teacher_is_followed_then_left);
-    tcase_add_test(t, resumes_bit_for_bit);
-    tcase_add_test(t, foreign_state_is_refused);
-    tcase_add_test(t, threads_do_not_change_the_weights);
-    tcase_add_test(t, environments_that_fail_are_told);
-    tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(learn_train, 60, learns_the_toy_world, a_teacher_is_followed_then_left,
+             resumes_bit_for_bit, foreign_state_is_refused,
+             threads_do_not_change_the_weights, environments_that_fail_are_told, memory);

@@ -1,5 +1,7 @@
 #include "learn/tutor.h"
 
+#include "support/suites.h"
+
 #include "learn/ppo.h"
 #include "support/alloc.h"
 
@@ -116,15 +118,4 @@ START_TEST(memory)
 }
 END_TEST
 
-Suite *suite_learn_tutor(void);
-Suite *suite_learn_tutor(void)
-{
-    Suite *s = suite_create("learn/tutor");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, moments_per_tag);
-    tcase_add_test(t, tags_learn_alike);
-    tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(learn_tutor, 60, moments_per_tag, tags_learn_alike, memory);

@@ -1,5 +1,7 @@
 #include "policy/bank.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -120,15 +122,5 @@ START_TEST(critics_that_do_not_go_along_are_refused)
 }
 END_TEST
 
-Suite *suite_policy_bank(void);
-Suite *suite_policy_bank(void)
-{
-    Suite *s = suite_create("policy/bank");
-    TCase *t = tcase_create("policy/bank");
-    tcase_add_test(t, merge_is_the_weighted_sum);
-    tcase_add_test(t, merging_what_is_not_finite);
-    tcase_add_test(t, a_policy_merges_in_actor_and_critic);
-    tcase_add_test(t, critics_that_do_not_go_along_are_refused);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(policy_bank, merge_is_the_weighted_sum, merging_what_is_not_finite,
+      a_policy_merges_in_actor_and_critic, critics_that_do_not_go_along_are_refused);

@@ -1,5 +1,7 @@
 #include "policy/gate.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -178,17 +180,6 @@ START_TEST(text_there_and_back)
 }
 END_TEST
 
-Suite *suite_policy_gate(void);
-Suite *suite_policy_gate(void)
-{
-    Suite *s = suite_create("policy/gate");
-    TCase *t = tcase_create("policy/gate");
-    tcase_add_test(t, flags_rise_after_t1_for_whoever_is_close_and_stay);
-    tcase_add_test(t, every_tag_is_a_task);
-    tcase_add_test(t, all_rows_count);
-    tcase_add_test(t, one_expert_has_no_gate);
-    tcase_add_test(t, tolls_are_what_the_experts_moved);
-    tcase_add_test(t, text_there_and_back);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(policy_gate, flags_rise_after_t1_for_whoever_is_close_and_stay, every_tag_is_a_task,
+      all_rows_count, one_expert_has_no_gate, tolls_are_what_the_experts_moved,
+      text_there_and_back);

@@ -1,5 +1,7 @@
 #include "policy/identity.h"
 
+#include "support/suites.h"
+
 #include "base/rng.h"
 #include "support/alloc.h"
 
@@ -508,26 +510,12 @@ START_TEST(every_failing_allocation_is_told)
 }
 END_TEST
 
-Suite *suite_policy_identity(void);
-Suite *suite_policy_identity(void)
-{
-    Suite *s = suite_create("policy/identity");
-    TCase *t = tcase_create("policy/identity");
-    tcase_add_test(t, it_comes_close_to_the_best_there_is);
-    tcase_add_test(t, rehearsal_keeps_what_came_first);
-    tcase_add_test(t, one_example_by_hand);
-    tcase_add_test(t, posteriors_by_hand);
-    tcase_add_test(t, what_tells_nothing_changes_nothing);
-    tcase_add_test(t, growing_leaves_the_older_scores_alone);
-    tcase_add_test(t, a_class_that_is_forgotten_begins_anew);
-    tcase_add_test(t, it_stays_unsure_where_there_is_nothing_to_know);
-    tcase_add_test(t, a_copy_decides_alike_and_does_not_follow);
-    tcase_add_test(t, a_state_goes_on_as_if_nothing_had_been);
-    tcase_add_test(t, another_state_is_refused);
-    tcase_add_test(t, what_is_not_finite_teaches_nothing);
-    tcase_add_test(t, a_configuration_has_limits);
-    tcase_add_test(t, learning_allocates_nothing);
-    tcase_add_test(t, every_failing_allocation_is_told);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(policy_identity, it_comes_close_to_the_best_there_is,
+      rehearsal_keeps_what_came_first, one_example_by_hand, posteriors_by_hand,
+      what_tells_nothing_changes_nothing, growing_leaves_the_older_scores_alone,
+      a_class_that_is_forgotten_begins_anew,
+      it_stays_unsure_where_there_is_nothing_to_know,
+      a_copy_decides_alike_and_does_not_follow, a_state_goes_on_as_if_nothing_had_been,
+      another_state_is_refused, what_is_not_finite_teaches_nothing,
+      a_configuration_has_limits, learning_allocates_nothing,
+      every_failing_allocation_is_told);

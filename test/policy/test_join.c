@@ -1,5 +1,7 @@
 #include "policy/join.h"
 
+#include "support/suites.h"
+
 #include "base/rng.h"
 #include "support/alloc.h"
 
@@ -156,15 +158,5 @@ START_TEST(without_memory)
 }
 END_TEST
 
-Suite *suite_policy_join(void);
-Suite *suite_policy_join(void)
-{
-    Suite *s = suite_create("policy/join");
-    TCase *t = tcase_create("policy/join");
-    tcase_add_test(t, a_vertex_is_the_policy_that_was_joined);
-    tcase_add_test(t, between_them_weights_are_averaged);
-    tcase_add_test(t, what_cannot_be_joined);
-    tcase_add_test(t, without_memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(policy_join, a_vertex_is_the_policy_that_was_joined,
+      between_them_weights_are_averaged, what_cannot_be_joined, without_memory);

@@ -1,5 +1,7 @@
 #include "policy/lattice.h"
 
+#include "support/suites.h"
+
 #include "base/rng.h"
 
 #include <check.h>
@@ -86,14 +88,5 @@ START_TEST(mixes_give_back_the_point)
 }
 END_TEST
 
-Suite *suite_policy_lattice(void);
-Suite *suite_policy_lattice(void)
-{
-    Suite *s = suite_create("policy/lattice");
-    TCase *t = tcase_create("policy/lattice");
-    tcase_add_test(t, points_in_their_order);
-    tcase_add_test(t, between_two_points);
-    tcase_add_test(t, mixes_give_back_the_point);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(policy_lattice, points_in_their_order, between_two_points,
+      mixes_give_back_the_point);

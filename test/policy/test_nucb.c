@@ -1,5 +1,7 @@
 #include "policy/nucb.h"
 
+#include "support/suites.h"
+
 #include "base/rng.h"
 #include "support/alloc.h"
 
@@ -483,24 +485,9 @@ START_TEST(without_memory)
 }
 END_TEST
 
-Suite *suite_policy_nucb(void);
-Suite *suite_policy_nucb(void)
-{
-    Suite *s = suite_create("policy/nucb");
-    TCase *t = tcase_create("policy/nucb");
-    tcase_add_test(t, the_diagonal_against_the_plain_twin);
-    tcase_add_test(t, all_of_z_against_the_plain_twin);
-    tcase_add_test(t, many_candidates_at_once);
-    tcase_add_test(t, knowledge_narrows_where_it_was_looked);
-    tcase_add_test(t, a_new_network_says_the_mean);
-    tcase_add_test(t, one_step_is_the_gradient_of_the_loss);
-    tcase_add_test(t, it_learns_two_hills);
-    tcase_add_test(t, a_task_that_is_forgotten_begins_anew);
-    tcase_add_test(t, rewards_that_are_no_numbers);
-    tcase_add_test(t, steps_that_blow_up_are_taken_back);
-    tcase_add_test(t, a_state_goes_on_where_it_was);
-    tcase_add_test(t, limits_of_the_configuration);
-    tcase_add_test(t, without_memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(policy_nucb, the_diagonal_against_the_plain_twin, all_of_z_against_the_plain_twin,
+      many_candidates_at_once, knowledge_narrows_where_it_was_looked,
+      a_new_network_says_the_mean, one_step_is_the_gradient_of_the_loss,
+      it_learns_two_hills, a_task_that_is_forgotten_begins_anew,
+      rewards_that_are_no_numbers, steps_that_blow_up_are_taken_back,
+      a_state_goes_on_where_it_was, limits_of_the_configuration, without_memory);

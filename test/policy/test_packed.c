@@ -1,5 +1,7 @@
 #include "policy/packed.h"
 
+#include "support/suites.h"
+
 #include "support/alloc.h"
 
 #include <check.h>
@@ -319,19 +321,8 @@ START_TEST(memory_is_got_at_the_start_only)
 }
 END_TEST
 
-Suite *suite_policy_packed(void);
-Suite *suite_policy_packed(void)
-{
-    Suite *s = suite_create("policy/swift");
-    TCase *t = tcase_create("policy/swift");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, same_as_the_plain_twin_in_every_shape);
-    tcase_add_test(t, same_level_on_many_states);
-    tcase_add_test(t, loading_replaces_everything);
-    tcase_add_test(t, numbers_that_are_not_finite_are_caught);
-    tcase_add_test(t, a_broken_expert_is_busy_and_the_best_idle_one_answers);
-    tcase_add_test(t, without_an_idle_expert_nobody_decides);
-    tcase_add_test(t, memory_is_got_at_the_start_only);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(policy_packed, 60, same_as_the_plain_twin_in_every_shape,
+             same_level_on_many_states, loading_replaces_everything,
+             numbers_that_are_not_finite_are_caught,
+             a_broken_expert_is_busy_and_the_best_idle_one_answers,
+             without_an_idle_expert_nobody_decides, memory_is_got_at_the_start_only);

@@ -1,5 +1,7 @@
 #include "policy/policy.h"
 
+#include "support/suites.h"
+
 #include "base/bytes.h"
 
 #include "support/alloc.h"
@@ -376,23 +378,9 @@ START_TEST(a_checksum_of_all_weights)
 }
 END_TEST
 
-Suite *suite_policy_policy(void);
-Suite *suite_policy_policy(void)
-{
-    Suite *s = suite_create("policy/policy");
-    TCase *t = tcase_create("policy/policy");
-    tcase_add_test(t, softmax_is_over_the_mask_only);
-    tcase_add_test(t, a_decision_is_consistent);
-    tcase_add_test(t, sampling_inverts_the_cumulated_probabilities);
-    tcase_add_test(t, ties_go_to_the_lowest_level);
-    tcase_add_test(t, numbers_that_are_not_finite_are_caught);
-    tcase_add_test(t, masked_levels_may_be_infinite);
-    tcase_add_test(t, copies_carry_everything);
-    tcase_add_test(t, start_depends_on_the_seed_only);
-    tcase_add_test(t, uniform_start_keeps_its_bounds);
-    tcase_add_test(t, bad_configurations_are_named);
-    tcase_add_test(t, memory_is_got_at_the_start_only);
-    tcase_add_test(t, a_checksum_of_all_weights);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(policy_policy, softmax_is_over_the_mask_only, a_decision_is_consistent,
+      sampling_inverts_the_cumulated_probabilities, ties_go_to_the_lowest_level,
+      numbers_that_are_not_finite_are_caught, masked_levels_may_be_infinite,
+      copies_carry_everything, start_depends_on_the_seed_only,
+      uniform_start_keeps_its_bounds, bad_configurations_are_named,
+      memory_is_got_at_the_start_only, a_checksum_of_all_weights);

@@ -1,5 +1,7 @@
 #include "policy/probs.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -148,17 +150,5 @@ START_TEST(rows_are_apart)
 }
 END_TEST
 
-Suite *suite_policy_probs(void);
-Suite *suite_policy_probs(void)
-{
-    Suite *s = suite_create("policy/probs");
-    TCase *t = tcase_create("policy/probs");
-    tcase_add_test(t, values_by_hand);
-    tcase_add_test(t, logits_would_mix_otherwise);
-    tcase_add_test(t, extremes_stay_finite);
-    tcase_add_test(t, what_is_not_finite_shows);
-    tcase_add_test(t, gradients_equal_differences);
-    tcase_add_test(t, rows_are_apart);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(policy_probs, values_by_hand, logits_would_mix_otherwise, extremes_stay_finite,
+      what_is_not_finite_shows, gradients_equal_differences, rows_are_apart);

@@ -1,5 +1,7 @@
 #include "policy/tanbr.h"
 
+#include "support/suites.h"
+
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "policy/lattice.h"
@@ -442,27 +444,10 @@ START_TEST(without_memory)
 }
 END_TEST
 
-Suite *suite_policy_tanbr(void);
-Suite *suite_policy_tanbr(void)
-{
-    Suite *s = suite_create("policy/tanbr");
-    TCase *t = tcase_create("policy/tanbr");
-    tcase_add_test(t, it_finds_the_weights_of_a_fixed_mix);
-    tcase_add_test(t, it_follows_the_mix);
-    tcase_add_test(t, the_choice_is_the_largest_bound);
-    tcase_add_test(t, choices_outside_their_cell_are_counted);
-    tcase_add_test(t, a_bad_reward_is_no_visit);
-    tcase_add_test(t, no_allocation_in_a_slot);
-    tcase_add_test(t, a_state_goes_on_where_it_was);
-    tcase_add_test(t, states_that_are_none);
-    tcase_add_test(t, a_true_prior_is_right_from_the_first_slot);
-    tcase_add_test(t, what_a_prior_says_is_expected);
-    tcase_add_test(t, a_wrong_prior_is_unlearned);
-    tcase_add_test(t, a_state_belongs_to_its_prior);
-    tcase_add_test(t, what_others_earned_teaches_as_ones_own);
-    tcase_add_test(t, limits_of_a_prior);
-    tcase_add_test(t, limits_of_the_configuration);
-    tcase_add_test(t, without_memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(policy_tanbr, it_finds_the_weights_of_a_fixed_mix, it_follows_the_mix,
+      the_choice_is_the_largest_bound, choices_outside_their_cell_are_counted,
+      a_bad_reward_is_no_visit, no_allocation_in_a_slot, a_state_goes_on_where_it_was,
+      states_that_are_none, a_true_prior_is_right_from_the_first_slot,
+      what_a_prior_says_is_expected, a_wrong_prior_is_unlearned,
+      a_state_belongs_to_its_prior, what_others_earned_teaches_as_ones_own,
+      limits_of_a_prior, limits_of_the_configuration, without_memory);

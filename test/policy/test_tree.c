@@ -1,5 +1,7 @@
 #include "policy/tree.h"
 
+#include "support/suites.h"
+
 #include "base/rng.h"
 #include "support/alloc.h"
 
@@ -426,25 +428,9 @@ START_TEST(without_memory)
 }
 END_TEST
 
-Suite *suite_policy_tree(void);
-Suite *suite_policy_tree(void)
-{
-    Suite *s = suite_create("policy/tree");
-    TCase *t = tcase_create("policy/tree");
-    tcase_add_test(t, activity_against_every_point);
-    tcase_add_test(t, thresholds);
-    tcase_add_test(t, a_leaf_expands_when_it_was_visited_enough);
-    tcase_add_test(t, leaves_share_out_the_simplex);
-    tcase_add_test(t, weights_are_found_in_the_leaf_that_holds_them);
-    tcase_add_test(t, trimmed_boxes);
-    tcase_add_test(t, no_more_than_so_many_weights);
-    tcase_add_test(t, the_largest_stay);
-    tcase_add_test(t, a_full_tree_stays);
-    tcase_add_test(t, sides_have_a_shortest_length);
-    tcase_add_test(t, limits_of_the_configuration);
-    tcase_add_test(t, a_state_goes_on_where_it_was);
-    tcase_add_test(t, states_that_are_none);
-    tcase_add_test(t, without_memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(policy_tree, activity_against_every_point, thresholds,
+      a_leaf_expands_when_it_was_visited_enough, leaves_share_out_the_simplex,
+      weights_are_found_in_the_leaf_that_holds_them, trimmed_boxes,
+      no_more_than_so_many_weights, the_largest_stay, a_full_tree_stays,
+      sides_have_a_shortest_length, limits_of_the_configuration,
+      a_state_goes_on_where_it_was, states_that_are_none, without_memory);

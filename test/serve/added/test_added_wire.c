@@ -1,5 +1,7 @@
 #include "serve/added/added_wire.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -141,14 +143,5 @@ START_TEST(new_experts_come_back)
 }
 END_TEST
 
-Suite *suite_serve_added_added_wire(void);
-Suite *suite_serve_added_added_wire(void)
-{
-    Suite *s = suite_create("serve/added/added_wire");
-    TCase *t = tcase_create("serve/added/added_wire");
-    tcase_add_test(t, the_list_comes_back);
-    tcase_add_test(t, who_is_gone_is_not_found);
-    tcase_add_test(t, new_experts_come_back);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_added_added_wire, the_list_comes_back, who_is_gone_is_not_found,
+      new_experts_come_back);

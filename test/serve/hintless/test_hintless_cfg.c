@@ -1,5 +1,7 @@
 #include "serve/hintless/hintless_cfg.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 
 START_TEST(modes_have_names)
@@ -46,13 +48,4 @@ START_TEST(settings_have_limits)
 }
 END_TEST
 
-Suite *suite_serve_hintless_hintless_cfg(void);
-Suite *suite_serve_hintless_hintless_cfg(void)
-{
-    Suite *s = suite_create("serve/untagged_cfg");
-    TCase *t = tcase_create("serve/untagged_cfg");
-    tcase_add_test(t, modes_have_names);
-    tcase_add_test(t, settings_have_limits);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_hintless_hintless_cfg, modes_have_names, settings_have_limits);

@@ -1,5 +1,7 @@
 #include "serve/hintless/profile_mix.h"
 
+#include "support/suites.h"
+
 #include "base/bytes.h"
 #include "support/alloc.h"
 
@@ -371,24 +373,11 @@ START_TEST(every_failing_allocation_is_told)
 }
 END_TEST
 
-Suite *suite_serve_hintless_profile_mix(void);
-Suite *suite_serve_hintless_profile_mix(void)
-{
-    Suite *s = suite_create("serve/audience");
-    TCase *t = tcase_create("serve/audience");
-    tcase_add_test(t, little_evidence_tells_no_mix);
-    tcase_add_test(t, hinted_sessions_label_contents_and_not_the_mix);
-    tcase_add_test(t, the_mix_follows_and_forgets);
-    tcase_add_test(t, a_huge_catalogue_takes_no_more_memory);
-    tcase_add_test(t, a_task_that_is_added_takes_no_more_than_its_share);
-    tcase_add_test(t, a_task_that_is_forgotten_begins_anew);
-    tcase_add_test(t, one_address_moves_the_mix_halfway_at_most);
-    tcase_add_test(t, among_others_an_address_has_a_tenth);
-    tcase_add_test(t, few_addresses_count_as_many_do);
-    tcase_add_test(t, one_address_tells_little_of_a_content);
-    tcase_add_test(t, a_state_has_what_counts_and_no_address);
-    tcase_add_test(t, a_state_comes_back_and_a_broken_one_does_not);
-    tcase_add_test(t, every_failing_allocation_is_told);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_hintless_profile_mix, little_evidence_tells_no_mix,
+      hinted_sessions_label_contents_and_not_the_mix, the_mix_follows_and_forgets,
+      a_huge_catalogue_takes_no_more_memory,
+      a_task_that_is_added_takes_no_more_than_its_share,
+      a_task_that_is_forgotten_begins_anew, one_address_moves_the_mix_halfway_at_most,
+      among_others_an_address_has_a_tenth, few_addresses_count_as_many_do,
+      one_address_tells_little_of_a_content, a_state_has_what_counts_and_no_address,
+      a_state_comes_back_and_a_broken_one_does_not, every_failing_allocation_is_told);

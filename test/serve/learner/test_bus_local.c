@@ -1,5 +1,7 @@
 #include "serve/learner/bus_local.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <pthread.h>
 
@@ -72,14 +74,5 @@ START_TEST(a_waiting_receiver_is_woken)
 }
 END_TEST
 
-Suite *suite_serve_learner_bus_local(void);
-Suite *suite_serve_learner_bus_local(void)
-{
-    Suite *s = suite_create("serve/bus_local");
-    TCase *t = tcase_create("serve/bus_local");
-    tcase_add_test(t, what_is_sent_arrives_in_order);
-    tcase_add_test(t, a_full_bus_drops_and_counts);
-    tcase_add_test(t, a_waiting_receiver_is_woken);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_learner_bus_local, what_is_sent_arrives_in_order, a_full_bus_drops_and_counts,
+      a_waiting_receiver_is_woken);

@@ -1,5 +1,7 @@
 #include "serve/learner/exam.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 
@@ -59,14 +61,5 @@ START_TEST(a_reckless_policy_scores_below_a_careful_one)
 }
 END_TEST
 
-Suite *suite_serve_learner_exam(void);
-Suite *suite_serve_learner_exam(void)
-{
-    Suite *s = suite_create("serve/learner/exam");
-    TCase *t = tcase_create("serve/learner/exam");
-    tcase_set_timeout(t, 30);
-    tcase_add_test(t, the_same_weights_score_the_same);
-    tcase_add_test(t, a_reckless_policy_scores_below_a_careful_one);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(serve_learner_exam, 30, the_same_weights_score_the_same,
+             a_reckless_policy_scores_below_a_careful_one);

@@ -1,5 +1,7 @@
 #include "serve/learner/learner.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <math.h>
 #include <signal.h>
@@ -502,22 +504,10 @@ START_TEST(viewers_teach_the_service)
 }
 END_TEST
 
-Suite *suite_serve_learner_learner(void);
-Suite *suite_serve_learner_learner(void)
-{
-    Suite *s = suite_create("serve/learner");
-    TCase *t = tcase_create("serve/learner");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, a_full_batch_becomes_the_next_version);
-    tcase_add_test(t, more_levels_than_the_policy_has_are_passed_over);
-    tcase_add_test(t, a_version_is_announced_before_anybody_decides_by_it);
-    tcase_add_test(t, the_curve_has_every_update_and_version);
-    tcase_add_test(t, weights_are_measured_when_asked_to);
-    tcase_add_test(t, worse_weights_are_not_given_out);
-    tcase_add_test(t, a_full_disk_leaves_both_checkpoints);
-    tcase_add_test(t, checkpoints_keep_the_one_before_and_the_optimiser);
-    tcase_add_test(t, a_checkpoint_that_cannot_be_written_says_so);
-    tcase_add_test(t, viewers_teach_the_service);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(serve_learner_learner, 120, a_full_batch_becomes_the_next_version,
+             more_levels_than_the_policy_has_are_passed_over,
+             a_version_is_announced_before_anybody_decides_by_it,
+             the_curve_has_every_update_and_version, weights_are_measured_when_asked_to,
+             worse_weights_are_not_given_out, a_full_disk_leaves_both_checkpoints,
+             checkpoints_keep_the_one_before_and_the_optimiser,
+             a_checkpoint_that_cannot_be_written_says_so, viewers_teach_the_service);

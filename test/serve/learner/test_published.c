@@ -1,5 +1,7 @@
 #include "serve/learner/published.h"
 
+#include "support/suites.h"
+
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -71,14 +73,5 @@ START_TEST(nobody_sees_half_of_a_new_set)
 }
 END_TEST
 
-Suite *suite_serve_learner_published(void);
-Suite *suite_serve_learner_published(void)
-{
-    Suite *s = suite_create("serve/learner/published");
-    TCase *t = tcase_create("serve/learner/published");
-    tcase_set_timeout(t, 30);
-    tcase_add_test(t, readers_keep_what_they_hold);
-    tcase_add_test(t, nobody_sees_half_of_a_new_set);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(serve_learner_published, 30, readers_keep_what_they_hold,
+             nobody_sees_half_of_a_new_set);
