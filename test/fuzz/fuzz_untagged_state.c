@@ -93,18 +93,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hintless *u = open_state(path, HINTLESS_IDENTIFY);
     if (u) {
         struct err e = {0};
-        struct hintless_desk *desk = hintless_desk_new(u, &e);
+        struct hintless_worker *desk = hintless_worker_new(u, &e);
         assert(desk);
         struct qoe hint;
         if (hintless_hint(&hint, u, desk)) assert(isfinite(hint.mu_quality));
         int rc = hintless_share(u, 1, 2, &e);
-        assert(rc == 0 && !hintless_gives(u)); /* nothing is merged */
+        assert(rc == 0 && !hintless_has_pending(u)); /* nothing is merged */
         hintless_opened(u);
         hintless_tick(u, 5000);
         struct hintless_stats s;
         hintless_stats(&s, u);
         assert(s.tasks >= 0 && s.tasks <= PROFILE_MIX_TASKS);
-        hintless_desk_free(desk);
+        hintless_worker_free(desk);
         hintless_free(u);
     }
     close(fd);

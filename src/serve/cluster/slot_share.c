@@ -19,7 +19,8 @@ static enum shared_value_due slot_share_due(void *ctx, struct shared_value *v)
     struct slot_share *s = ctx;
     if (!hintless_shares(s->cfg.hintless, &s->crc, &s->experts)) return SHARED_VALUE_IDLE;
     slot_log_key(v->key, s->crc);
-    return hintless_gives(s->cfg.hintless) ? SHARED_VALUE_DUE : SHARED_VALUE_BY_TIME;
+    return hintless_has_pending(s->cfg.hintless) ? SHARED_VALUE_DUE
+                                                 : SHARED_VALUE_BY_TIME;
 }
 
 /* false: the log is not for this node. */
@@ -56,11 +57,11 @@ static int slot_share_take(void *ctx, struct shared_value *v, const struct err *
             "slots of %d nodes so far",
             v->key, (unsigned long long)s->slots->count, s->slots->makers);
     s->logged = true;
-    hintless_hear(u, s->slots, v->now);
-    if (!hintless_give(u, s->slots)) return 1;
+    hintless_read_log(u, s->slots, v->now);
+    if (!hintless_append_pending(u, s->slots)) return 1;
     int rc = shared_value_put(&v->rev, s->slots, v->kind, &v->bucket, v->key, e);
     if (rc) return rc;
-    hintless_hear(u, s->slots, v->now);
+    hintless_read_log(u, s->slots, v->now);
     return 1;
 }
 

@@ -13,13 +13,13 @@ static void put_point_of_simplex(struct emit *o, const float *x, int n)
     emit_close(o, ']');
 }
 
-static void put_tree(struct emit *o, const struct grove_view *v)
+static void put_tree(struct emit *o, const struct merge_view_copy *v)
 {
     put_int(o, "chosen", v->chosen);
     emit_key(o, "nodes");
     emit_open(o, '[');
     for (int i = 0; i < v->nodes; i++) {
-        const struct grove_node *n = &v->node[i];
+        const struct merge_view_node *n = &v->node[i];
         emit_open(o, '{');
         put_int(o, "parent", n->parent);
         put_int(o, "depth", n->depth);
@@ -33,7 +33,7 @@ static void put_tree(struct emit *o, const struct grove_view *v)
     emit_key(o, "slots");
     emit_open(o, '[');
     for (int i = 0; i < v->slots; i++) {
-        const struct grove_slot *s = &v->slot[i];
+        const struct merge_view_slot *s = &v->slot[i];
         emit_open(o, '{');
         put_u64(o, "slot", s->slot);
         put_double(o, "since", s->since);
@@ -55,7 +55,7 @@ static void put_merge_exam(struct emit *o, const struct hintless_stats *u)
 }
 
 void api_hintless_put(struct emit *o, const struct hintless_stats *u,
-                      const struct grove_view *view)
+                      const struct merge_view_copy *view)
 {
     emit_open(o, '{');
     put_string(o, "mode", hintless_mode_name(u->mode));
@@ -78,7 +78,7 @@ static void api_hintless_get(struct api *a, const struct http_request *q,
     (void)p;
     struct err e = {0};
     struct hintless *u = hintless_of(a->shared->service);
-    struct grove_view *view = hintless_look(u, &e);
+    struct merge_view_copy *view = hintless_look(u, &e);
     if (!view && e.code) {
         reply_err(r, &e);
         return;
@@ -86,7 +86,7 @@ static void api_hintless_get(struct api *a, const struct http_request *q,
     struct hintless_stats s;
     hintless_stats(&s, u);
     api_hintless_put(&a->out, &s, view);
-    grove_view_free(view);
+    merge_view_copy_free(view);
     api_json(a, r, 200);
 }
 

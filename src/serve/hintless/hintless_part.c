@@ -54,7 +54,7 @@ static int hintless_part_start(void *self, struct err *e)
     return h->hintless ? 0 : ERR_INVALID;
 }
 
-/* The profiles as they are now, and the next slot when it is time. */
+/* Passes on the profiles, and begins the next slot if it is due. */
 static void hintless_part_tick(void *self, double now)
 {
     const struct hintless_state *h = self;
@@ -94,31 +94,31 @@ static void hintless_part_json(struct emit *o, const void *figures)
     emit_close(o, '}');
 }
 
-static void *hintless_part_desk(void *self, struct err *e)
+static void *hintless_part_worker(void *self, struct err *e)
 {
     const struct hintless_state *h = self;
-    return hintless_desk_new(h->hintless, e);
+    return hintless_worker_new(h->hintless, e);
 }
 
-static void hintless_part_desk_free(void *desk)
+static void hintless_part_worker_free(void *worker)
 {
-    hintless_desk_free(desk);
+    hintless_worker_free(worker);
 }
 
-static enum part_decide hintless_part_decide(struct verdict *out, void *self, void *desk,
-                                             const struct decision *d)
+static enum part_decide hintless_part_decide(struct verdict *out, void *self,
+                                             void *worker, const struct decision *d)
 {
     const struct hintless_state *h = self;
     if (d->hinted) return PART_PASSES;
-    bool ok = hintless_decide(out, h->hintless, desk, d->decider, h->service->published,
+    bool ok = hintless_decide(out, h->hintless, worker, d->decider, h->service->published,
                               d->view, d->content_id);
     return ok ? PART_DECIDED : PART_NOT_FINITE;
 }
 
-static void hintless_part_hint(struct qoe *qoe, void *self, void *desk)
+static void hintless_part_hint(struct qoe *qoe, void *self, void *worker)
 {
     const struct hintless_state *h = self;
-    (void)hintless_hint(qoe, h->hintless, desk);
+    (void)hintless_hint(qoe, h->hintless, worker);
 }
 
 static void hintless_part_opened(void *self, const struct track_row *row)
@@ -127,12 +127,12 @@ static void hintless_part_opened(void *self, const struct track_row *row)
     if (!row->hinted) hintless_opened(h->hintless);
 }
 
-static void hintless_part_asked(void *self, void *desk, const struct session_asked *a)
+static void hintless_part_asked(void *self, void *worker, const struct session_asked *a)
 {
     const struct hintless_state *h = self;
     if (!hintless_watches(h->hintless, a->key, a->chunk)) return;
-    hintless_watch(h->hintless, desk, a->id, a->hinted, a->view);
-    /* another connection may have ended it since */
+    hintless_watch(h->hintless, worker, a->id, a->hinted, a->view);
+    /* another connection may have ended the session meanwhile */
     if (!sessions_live(h->service->sessions, a->id)) hintless_unwatch(h->hintless, a->id);
 }
 
@@ -164,8 +164,8 @@ const struct part hintless_part = {.name = "hintless",
                                    .free = hintless_part_free,
                                    .stats = hintless_part_stats,
                                    .json = hintless_part_json,
-                                   .desk = hintless_part_desk,
-                                   .desk_free = hintless_part_desk_free,
+                                   .desk = hintless_part_worker,
+                                   .desk_free = hintless_part_worker_free,
                                    .decide = hintless_part_decide,
                                    .hint = hintless_part_hint,
                                    .opened = hintless_part_opened,

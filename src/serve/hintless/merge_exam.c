@@ -7,7 +7,8 @@
 #include "abr/manifests/video.h"
 
 static const double LINK_S = 320;
-static const uint64_t SEED = 22; /* not those of the bandit's prior, nor of serve/exam */
+static const uint64_t SEED =
+    22; /* other links than those of the bandit's prior and of serve/exam */
 
 struct merge_exam {
     struct corpus *links[MERGE_EXAM_SETS]; /* NULL: that set is empty */
@@ -54,7 +55,7 @@ void merge_exam_free(struct merge_exam *x)
     free(x);
 }
 
-/* One viewer on one link, added to the sums. */
+/* Plays one link and adds to the sums. */
 static bool play_link(struct merge_score_sums *sums, struct merge_exam *x,
                       const struct trace *link, const struct packed *weights,
                       struct decider *d, const struct qoe *hint, const struct qoe *qoe,
@@ -86,7 +87,7 @@ bool merge_exam_play(struct merge_exam_marks *out, struct merge_exam *x,
                 : s == MERGE_EXAM_TRACES && c->n > MERGE_EXAM_RECORDED
                     ? MERGE_EXAM_RECORDED
                     : c->n;
-        /* of more than are played: spread over the folder */
+        /* a part of the links is spread over the folder */
         for (int i = 0; i < n; i++)
             if (!play_link(&sums, x, c->traces[(size_t)i * (size_t)c->n / (size_t)n],
                            weights, &d, hint, qoe, tasks))

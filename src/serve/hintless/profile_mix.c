@@ -9,11 +9,11 @@
 #include "base/rng.h"
 #include "base/sketch.h"
 
-/* a content is known from half a label on */
+/* labels from which on a content is known */
 static const double KNOWN = .5;
-enum { EMPTY = 4 }; /* counters of no task, which hold what collisions add */
+enum { EMPTY = 4 }; /* counters of no task, which estimate the error of collisions */
 
-/* What an address has shown in this slot. */
+/* The counts of an address in this slot. */
 struct shown {
     double sum; /* s_a */
     float task[PROFILE_MIX_TASKS];
@@ -45,12 +45,12 @@ struct profile_mix *profile_mix_new(const struct profile_mix_cfg *cfg, int tasks
 {
     assert(tasks >= 1 && tasks <= PROFILE_MIX_TASKS);
     if (!(cfg->half_life > 0) || !(cfg->content_half_life > 0)) {
-        err_set(e, ERR_RANGE, "a half-life of no slots");
+        err_set(e, ERR_RANGE, "a half-life must be more than 0 slots");
         return NULL;
     }
     struct profile_mix *a = calloc(1, sizeof *a);
     if (!a) {
-        err_set(e, ERR_MEMORY, "no memory for the mix of viewers");
+        err_set(e, ERR_MEMORY, "no memory for the mix of profiles");
         return NULL;
     }
     a->cfg = *cfg;
@@ -117,14 +117,14 @@ uint64_t profile_mix_content(const struct profile_mix *a, const char *content_id
     return n ? sketch_key(a->cfg.seed, content_id, n) | 1 : 0;
 }
 
-/* Of a task, or of one that cannot be. */
+/* Key of a counter; task >= PROFILE_MIX_TASKS: one that no task uses. */
 static uint64_t counter(const struct profile_mix *a, uint64_t content, int task)
 {
     uint64_t born = task < PROFILE_MIX_TASKS ? a->seats.born[task] : 0;
     return rng_u64_at(content, (uint64_t)task, born);
 }
 
-/* c_v without what collisions add: counters of tasks that cannot be tell how much that is. */
+/* c_v without the error of collisions. Returns the sum. */
 static double counts(double *c, const struct profile_mix *a, uint64_t content)
 {
     double noise = 0, sum = 0;
@@ -189,14 +189,14 @@ void profile_mix_unlabelled(struct profile_mix *a, uint64_t content, uint64_t fr
 
 /* ---- the mix ---- */
 
-/* Of n what stays when a slot is over. */
+/* keep */
 static double kept(const struct profile_mix *a)
 {
     return exp2(-1 / a->cfg.half_life);
 }
 
-/* The largest solution of the header's equation, from above. Where the share of those at the cap
- * falls by a factor each time, 200 times are enough for any practical purpose. */
+/* cap: the largest solution of the header's equation, iterated from above. Each step reduces the
+ * distance by a factor, so 200 steps are enough in practice. */
 static double cap_of(const struct profile_mix *a)
 {
     double keep = kept(a), lone = PROFILE_MIX_WEIGHT * (1 - keep) / keep, cap = INFINITY;
@@ -211,7 +211,7 @@ static double cap_of(const struct profile_mix *a)
     return cap;
 }
 
-/* n with what counts of this slot; the sessions that do not. */
+/* n with the capped counts of this slot. Returns the dropped sessions. */
 static double counted(double *n, const struct profile_mix *a)
 {
     double dropped = 0;
@@ -272,7 +272,7 @@ struct profile_mix_refused profile_mix_refused(const struct profile_mix *a)
     return a->refused;
 }
 
-/* ---- state: tasks, n, counters; what an address has shown counts in n ---- */
+/* ---- state: tasks, n with the capped counts of addresses, counters ---- */
 
 enum { HEAD = 8 + 8 * PROFILE_MIX_TASKS };
 

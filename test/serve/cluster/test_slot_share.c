@@ -476,8 +476,8 @@ START_TEST(a_shared_lie_meets_the_exam_of_each_node)
     lie(&l, &x, crc);
 
     /* a has no exam and believes it */
-    hintless_hear(a.u, &l, now);
-    hintless_hear(c.u, &l, now);
+    hintless_read_log(a.u, &l, now);
+    hintless_read_log(c.u, &l, now);
     now += SLOT_S + 1;
     for (int t = 0; t < 3; t++) {
         now += SLOT_S + 1;

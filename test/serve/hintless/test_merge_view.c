@@ -1,4 +1,4 @@
-#include "serve/hintless/grove.h"
+#include "serve/hintless/merge_view.h"
 
 #include <check.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 enum { K = 3, V = 2, NODES = 63 };
 
 static struct tanbr *bandit;
-static struct grove *g;
+static struct merge_view *g;
 
 static void setup(void)
 {
@@ -18,14 +18,14 @@ static void setup(void)
     cfg.max_nodes = NODES;
     cfg.width = 8;
     bandit = tanbr_new(&cfg, 5, NULL);
-    g = grove_new(K, NODES, NULL);
+    g = merge_view_new(K, NODES, NULL);
     ck_assert(bandit != NULL && g != NULL);
 }
 
 static void teardown(void)
 {
     tanbr_free(bandit);
-    grove_free(g);
+    merge_view_free(g);
 }
 
 /* One slot; the node that was chosen. */
@@ -43,8 +43,8 @@ START_TEST(it_is_the_bandits_tree)
     int node = -1;
     for (int i = 0; i < 200; i++)
         node = play();
-    grove_take(g, bandit, node);
-    struct grove_view *v = grove_look(g, NULL);
+    merge_view_update(g, bandit, node);
+    struct merge_view_copy *v = merge_view_get(g, NULL);
     struct tree_stats s = tanbr_stats(bandit).tree;
     ck_assert_int_gt(s.nodes, 5);
     ck_assert_int_eq(v->nodes, s.nodes);
@@ -55,7 +55,7 @@ START_TEST(it_is_the_bandits_tree)
     int leaves = 0, children[NODES] = {0};
     int64_t visits = 0;
     for (int i = 0; i < v->nodes; i++) {
-        const struct grove_node *n = &v->node[i];
+        const struct merge_view_node *n = &v->node[i];
         struct tree_leaf want = tree_node(tanbr_tree(bandit), i);
         ck_assert_int_eq(n->depth, want.depth);
         ck_assert_int_eq(n->visits, want.visits);
@@ -76,26 +76,26 @@ START_TEST(it_is_the_bandits_tree)
     /* a picture stays as it was */
     int nodes = v->nodes;
     for (int i = 0; i < 200; i++)
-        grove_take(g, bandit, play());
+        merge_view_update(g, bandit, play());
     ck_assert_int_eq(v->nodes, nodes);
-    grove_view_free(v);
+    merge_view_copy_free(v);
 }
 END_TEST
 
 START_TEST(the_last_slots_stay_in_order)
 {
-    struct grove_view *v = grove_look(g, NULL);
+    struct merge_view_copy *v = merge_view_get(g, NULL);
     ck_assert_int_eq(v->slots, 0);
     ck_assert_int_eq(v->chosen, -1);
-    grove_view_free(v);
-    for (uint64_t i = 1; i <= GROVE_SLOTS + 3; i++)
-        grove_slot(g, &(struct grove_slot){.slot = i, .reward = NAN});
-    v = grove_look(g, NULL);
-    ck_assert_int_eq(v->slots, GROVE_SLOTS);
+    merge_view_copy_free(v);
+    for (uint64_t i = 1; i <= MERGE_VIEW_SLOTS + 3; i++)
+        merge_view_add_slot(g, &(struct merge_view_slot){.slot = i, .reward = NAN});
+    v = merge_view_get(g, NULL);
+    ck_assert_int_eq(v->slots, MERGE_VIEW_SLOTS);
     ck_assert_uint_eq(v->slot[0].slot, 4);
-    ck_assert_uint_eq(v->slot[GROVE_SLOTS - 1].slot, GROVE_SLOTS + 3);
+    ck_assert_uint_eq(v->slot[MERGE_VIEW_SLOTS - 1].slot, MERGE_VIEW_SLOTS + 3);
     ck_assert(isnan(v->slot[7].reward));
-    grove_view_free(v);
+    merge_view_copy_free(v);
 }
 END_TEST
 
@@ -103,8 +103,8 @@ START_TEST(writing_allocates_nothing)
 {
     int node = play();
     alloc_watch();
-    grove_take(g, bandit, node);
-    grove_slot(g, &(struct grove_slot){.slot = 1});
+    merge_view_update(g, bandit, node);
+    merge_view_add_slot(g, &(struct merge_view_slot){.slot = 1});
     ck_assert_int_eq(alloc_calls(), 0);
 }
 END_TEST
@@ -112,23 +112,23 @@ END_TEST
 static void *make(void *ctx, struct err *e)
 {
     (void)ctx;
-    return grove_new(K, NODES, e);
+    return merge_view_new(K, NODES, e);
 }
 
 static void destroy(void *made)
 {
-    grove_free(made);
+    merge_view_free(made);
 }
 
 static void *look(void *ctx, struct err *e)
 {
     (void)ctx;
-    return grove_look(g, e);
+    return merge_view_get(g, e);
 }
 
 static void look_away(void *made)
 {
-    grove_view_free(made);
+    merge_view_copy_free(made);
 }
 
 START_TEST(memory_may_run_out)
@@ -138,11 +138,11 @@ START_TEST(memory_may_run_out)
 }
 END_TEST
 
-Suite *suite_serve_hintless_grove(void);
-Suite *suite_serve_hintless_grove(void)
+Suite *suite_serve_hintless_merge_view(void);
+Suite *suite_serve_hintless_merge_view(void)
 {
-    Suite *s = suite_create("serve/grove");
-    TCase *t = tcase_create("grove");
+    Suite *s = suite_create("serve/hintless/merge_view");
+    TCase *t = tcase_create("merge_view");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, it_is_the_bandits_tree);
     tcase_add_test(t, the_last_slots_stay_in_order);
