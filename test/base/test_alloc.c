@@ -4,7 +4,6 @@
 
 #include "base/table.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,13 +18,12 @@ static void free_table(void *p)
     table_free(p);
 }
 
-START_TEST(every_constructor_of_base_survives)
+TEST(every_constructor_of_base_survives)
 {
     ck_assert_int_eq(alloc_each_fails(make_table, free_table, NULL), 4);
 }
-END_TEST
 
-START_TEST(counts_calls_and_live_blocks)
+TEST(counts_calls_and_live_blocks)
 {
     /* volatile: the compiler may otherwise drop a block that nobody looks at */
     alloc_watch();
@@ -49,7 +47,6 @@ START_TEST(counts_calls_and_live_blocks)
     free(b);
     free(c);
 }
-END_TEST
 
 /* Two constructors with the two usual faults; the tests on them must fail. */
 static void *leaks(void *ctx, struct err *e)
@@ -71,20 +68,18 @@ static void *is_silent(void *ctx, struct err *e)
     return malloc(10);
 }
 
-START_TEST(a_leak_is_found) /* has to fail */
+TEST(a_leak_is_found) /* has to fail */
 {
     alloc_each_fails(leaks, free, NULL);
 }
-END_TEST
 
-START_TEST(a_missing_error_is_found) /* has to fail */
+TEST(a_missing_error_is_found) /* has to fail */
 {
     alloc_each_fails(is_silent, free, NULL);
 }
-END_TEST
 
 /* libcheck has no "must fail": run them in a runner of their own and look at its count */
-START_TEST(faults_are_found)
+TEST(faults_are_found)
 {
     Suite *s = suite_create("faults");
     TCase *t = tcase_create("faults");
@@ -97,7 +92,6 @@ START_TEST(faults_are_found)
     ck_assert_int_eq(srunner_ntests_failed(r), 2);
     srunner_free(r);
 }
-END_TEST
 
 SUITE(base_alloc, every_constructor_of_base_survives, counts_calls_and_live_blocks,
       faults_are_found);

@@ -2,18 +2,16 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <string.h>
 
-START_TEST(crc_known_answers)
+TEST(crc_known_answers)
 {
     ck_assert_uint_eq(bytes_crc32(0, "", 0), 0);
     ck_assert_uint_eq(bytes_crc32(0, "123456789", 9), 0xcbf43926);
     ck_assert_uint_eq(bytes_crc32(0, "a", 1), 0xe8b7be43);
 }
-END_TEST
 
-START_TEST(crc_in_pieces_is_the_crc_of_the_whole)
+TEST(crc_in_pieces_is_the_crc_of_the_whole)
 {
     const char *s = "The quick brown fox jumps over the lazy dog";
     size_t n = strlen(s);
@@ -21,9 +19,8 @@ START_TEST(crc_in_pieces_is_the_crc_of_the_whole)
         ck_assert_uint_eq(bytes_crc32(bytes_crc32(0, s, cut), s + cut, n - cut),
                           0x414fa339);
 }
-END_TEST
 
-START_TEST(crc_sees_every_flipped_bit)
+TEST(crc_sees_every_flipped_bit)
 {
     unsigned char d[32] = {1, 2, 3};
     uint32_t whole = bytes_crc32(0, d, sizeof d);
@@ -33,9 +30,8 @@ START_TEST(crc_sees_every_flipped_bit)
         d[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
 }
-END_TEST
 
-START_TEST(numbers_are_little_endian_at_any_address)
+TEST(numbers_are_little_endian_at_any_address)
 {
     unsigned char b[16];
     memset(b, 0xaa, sizeof b);
@@ -60,7 +56,6 @@ START_TEST(numbers_are_little_endian_at_any_address)
     ck_assert_uint_eq(b[1], 0);
     ck_assert_double_eq(bytes_get_f64(b + 1), -1.5);
 }
-END_TEST
 
 SUITE(base_bytes, crc_known_answers, crc_in_pieces_is_the_crc_of_the_whole,
       crc_sees_every_flipped_bit, numbers_are_little_endian_at_any_address);

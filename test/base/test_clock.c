@@ -2,18 +2,16 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <time.h>
 
-START_TEST(now_is_the_epochs_second)
+TEST(now_is_the_epochs_second)
 {
     double before = (double)time(NULL), now = clock_now(), after = (double)time(NULL);
     ck_assert_double_ge(now, before - 1); /* time() may lag by a tick */
     ck_assert_double_le(now, after + 2);
 }
-END_TEST
 
-START_TEST(mono_never_goes_back)
+TEST(mono_never_goes_back)
 {
     double last = clock_mono();
     for (int i = 0; i < 1000; i++) {
@@ -22,9 +20,8 @@ START_TEST(mono_never_goes_back)
         last = t;
     }
 }
-END_TEST
 
-START_TEST(work_costs_cpu_time)
+TEST(work_costs_cpu_time)
 {
     double process = clock_cpu(), thread = clock_thread_cpu();
     volatile double x = 1;
@@ -32,6 +29,5 @@ START_TEST(work_costs_cpu_time)
         x = x * 1.0000001;
     ck_assert_double_ge(clock_cpu() - process, 1e-3);
 }
-END_TEST
 
 SUITE(base_clock, now_is_the_epochs_second, mono_never_goes_back, work_costs_cpu_time);

@@ -1,8 +1,8 @@
 #include "base/cond.h"
 
 #include "base/clock.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,7 +30,7 @@ static bool wait_until(double until_s)
     return was;
 }
 
-START_TEST(nobody_calls)
+TEST(nobody_calls)
 {
     static const double waits[] = {0, .02, .0999999999, 1};
     double from = clock_mono();
@@ -42,7 +42,6 @@ START_TEST(nobody_calls)
         ck_assert_double_ge(clock_mono() - from, waits[i] - 1e-8);
     }
 }
-END_TEST
 
 static void *call(void *ctx)
 {
@@ -53,7 +52,7 @@ static void *call(void *ctx)
     return ctx;
 }
 
-START_TEST(somebody_calls)
+TEST(somebody_calls)
 {
     static const double waits[] = {60, 1e12, INFINITY};
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
@@ -64,16 +63,5 @@ START_TEST(somebody_calls)
         pthread_join(other, NULL);
     }
 }
-END_TEST
 
-Suite *suite_base_cond(void);
-Suite *suite_base_cond(void)
-{
-    Suite *s = suite_create("base/cond");
-    TCase *t = tcase_create("base/cond");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, nobody_calls);
-    tcase_add_test(t, somebody_calls);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(base_cond, 0, setup, teardown, nobody_calls, somebody_calls);

@@ -2,10 +2,9 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <string.h>
 
-START_TEST(the_system_gives_other_bytes_each_time)
+TEST(the_system_gives_other_bytes_each_time)
 {
     const struct entropy system = {0};
     unsigned char a[256] = {0}, b[256] = {0}, zero[256] = {0};
@@ -15,7 +14,6 @@ START_TEST(the_system_gives_other_bytes_each_time)
     ck_assert_mem_ne(a, b, sizeof a);
     ck_assert_mem_ne(a + 240, zero, 16);
 }
-END_TEST
 
 static int counted(void *ctx, void *out, size_t n, struct err *e)
 {
@@ -25,7 +23,7 @@ static int counted(void *ctx, void *out, size_t n, struct err *e)
     return 0;
 }
 
-START_TEST(a_source_of_the_callers_is_asked_instead)
+TEST(a_source_of_the_callers_is_asked_instead)
 {
     int calls = 0;
     const struct entropy mine = {counted, &calls};
@@ -38,7 +36,6 @@ START_TEST(a_source_of_the_callers_is_asked_instead)
     ck_assert_int_eq(entropy_draw(&mine, a, 3, &e), ERR_IO);
     ck_assert_str_eq(e.detail, "dry");
 }
-END_TEST
 
 SUITE(base_entropy, the_system_gives_other_bytes_each_time,
       a_source_of_the_callers_is_asked_instead);

@@ -2,10 +2,9 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <string.h>
 
-START_TEST(first_failure_wins)
+TEST(first_failure_wins)
 {
     struct err e = {0};
     ck_assert_int_eq(err_field(&e, ERR_RANGE, "chunk_s", "%d is too long", 11),
@@ -15,23 +14,20 @@ START_TEST(first_failure_wins)
     ck_assert_str_eq(e.field, "chunk_s");
     ck_assert_str_eq(e.detail, "11 is too long");
 }
-END_TEST
 
-START_TEST(no_place_to_tell_is_legal)
+TEST(no_place_to_tell_is_legal)
 {
     ck_assert_int_eq(err_set(NULL, ERR_IO, "lost"), ERR_IO);
 }
-END_TEST
 
-START_TEST(long_details_are_cut_not_overrun)
+TEST(long_details_are_cut_not_overrun)
 {
     struct err e = {0};
     err_set(&e, ERR_INVALID, "%0400d", 7);
     ck_assert_uint_eq(strlen(e.detail), sizeof e.detail - 1);
 }
-END_TEST
 
-START_TEST(every_code_has_a_word_of_its_own)
+TEST(every_code_has_a_word_of_its_own)
 {
     for (int a = ERR_NUMERIC; a <= ERR_NONE; a++) {
         ck_assert_str_ne(err_word(a), "unknown");
@@ -41,7 +37,6 @@ START_TEST(every_code_has_a_word_of_its_own)
     ck_assert_str_eq(err_word(ERR_CORRUPT), "corrupt");
     ck_assert_str_eq(err_word(7), "unknown");
 }
-END_TEST
 
 SUITE(base_err, first_failure_wins, no_place_to_tell_is_legal,
       long_details_are_cut_not_overrun, every_code_has_a_word_of_its_own);

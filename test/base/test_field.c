@@ -1,9 +1,9 @@
 #include "base/field.h"
 
 #include "base/text.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static int read_one(struct values *v, const char *name, char *text, bool more,
     return field_read(field_find(rows, name, strlen(name)), text, more, e);
 }
 
-START_TEST(every_type_is_read_from_a_file)
+TEST(every_type_is_read_from_a_file)
 {
     struct err e = {0};
     struct values v = {0};
@@ -91,9 +91,8 @@ START_TEST(every_type_is_read_from_a_file)
     ck_assert_str_eq(v.list.item[2], "c");
     ck_assert_int_eq(v.whole.n, 2);
 }
-END_TEST
 
-START_TEST(what_is_not_in_the_file_keeps_its_default)
+TEST(what_is_not_in_the_file_keeps_its_default)
 {
     struct err e = {0};
     struct values v = {.i = 7, .chars = "var", .text = "/x", .level = MIDDLE};
@@ -105,7 +104,6 @@ START_TEST(what_is_not_in_the_file_keeps_its_default)
     ck_assert_str_eq(v.text, "/x");
     ck_assert_int_eq(v.level, MIDDLE);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -141,7 +139,7 @@ static const struct {
     {"name = \"a\" b\n", ERR_INVALID, "abrd.conf:1", "a quoted value begins and ends"},
 };
 
-START_TEST(faults_name_the_line_the_key_and_the_limits)
+TEST(faults_name_the_line_the_key_and_the_limits)
 {
     struct err e = {0};
     struct values v = {0};
@@ -151,9 +149,8 @@ START_TEST(faults_name_the_line_the_key_and_the_limits)
     ck_assert_str_eq(e.field, refusals[_i].field);
     ck_assert_msg(strstr(e.detail, refusals[_i].says), "%s", e.detail);
 }
-END_TEST
 
-START_TEST(a_zero_byte_is_no_text)
+TEST(a_zero_byte_is_no_text)
 {
     struct err e = {0};
     const struct field rows[] = {{0}};
@@ -161,9 +158,8 @@ START_TEST(a_zero_byte_is_no_text)
     ck_assert_int_eq(field_parse(text, 5, "x", rows, &e), ERR_INVALID);
     ck_assert_str_eq(e.field, "x:2");
 }
-END_TEST
 
-START_TEST(files)
+TEST(files)
 {
     struct err e = {0};
     struct values v = {0};
@@ -183,9 +179,8 @@ START_TEST(files)
     free((void *)dir);
     free((void *)path);
 }
-END_TEST
 
-START_TEST(a_value_is_read_and_shown)
+TEST(a_value_is_read_and_shown)
 {
     static const struct {
         const char *name, *given, *shown;
@@ -220,9 +215,8 @@ START_TEST(a_value_is_read_and_shown)
         ck_assert_msg(field_same(f, g) == zero, "%s", name);
     }
 }
-END_TEST
 
-START_TEST(lists_grow_and_end)
+TEST(lists_grow_and_end)
 {
     struct values v = {.list = {1, {"default"}}};
     struct err e = {0};
@@ -240,9 +234,8 @@ START_TEST(lists_grow_and_end)
     ck_assert_str_eq(e.field, "host");
     ck_assert_int_eq(read_one(&v, "host", none, false, NULL), ERR_INVALID);
 }
-END_TEST
 
-START_TEST(a_configuration_is_checked)
+TEST(a_configuration_is_checked)
 {
     const struct values good = {.i = 1};
     ck_assert_int_eq(field_check(ROWS, &good, NULL), 0);
@@ -260,9 +253,8 @@ START_TEST(a_configuration_is_checked)
         ck_assert_str_eq(e.field, name[i]);
     }
 }
-END_TEST
 
-START_TEST(a_heading_holds_until_the_next)
+TEST(a_heading_holds_until_the_next)
 {
     struct values v = {0};
     struct field rows[FIELD_TABLE_MAX + 1];
@@ -274,9 +266,8 @@ START_TEST(a_heading_holds_until_the_next)
     ck_assert_ptr_null(field_find(rows, "x", 1)->group);
     ck_assert_ptr_eq(field_find(rows, "x", 1)->to, &v.i);
 }
-END_TEST
 
-START_TEST(as_many_rows_as_there_may_be)
+TEST(as_many_rows_as_there_may_be)
 {
     static struct field rows[FIELD_TABLE_MAX + 1];
     static char name[FIELD_TABLE_MAX][8];
@@ -295,24 +286,9 @@ START_TEST(as_many_rows_as_there_may_be)
     char twice[] = "k127 = 3\nk127 = 4\n";
     ck_assert_int_eq(field_parse(twice, strlen(twice), "a.conf", rows, &e), ERR_CONFLICT);
 }
-END_TEST
 
-Suite *suite_base_field(void);
-Suite *suite_base_field(void)
-{
-    Suite *s = suite_create("base/field");
-    TCase *t = tcase_create("base/field");
-    tcase_add_test(t, every_type_is_read_from_a_file);
-    tcase_add_test(t, what_is_not_in_the_file_keeps_its_default);
-    tcase_add_loop_test(t, faults_name_the_line_the_key_and_the_limits, 0,
-                        sizeof refusals / sizeof *refusals);
-    tcase_add_test(t, a_zero_byte_is_no_text);
-    tcase_add_test(t, files);
-    tcase_add_test(t, a_value_is_read_and_shown);
-    tcase_add_test(t, lists_grow_and_end);
-    tcase_add_test(t, a_configuration_is_checked);
-    tcase_add_test(t, a_heading_holds_until_the_next);
-    tcase_add_test(t, as_many_rows_as_there_may_be);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_field, every_type_is_read_from_a_file,
+      what_is_not_in_the_file_keeps_its_default,
+      ROWS(faults_name_the_line_the_key_and_the_limits, refusals), a_zero_byte_is_no_text,
+      files, a_value_is_read_and_shown, lists_grow_and_end, a_configuration_is_checked,
+      a_heading_holds_until_the_next, as_many_rows_as_there_may_be);

@@ -2,7 +2,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <float.h>
 
 /* volatile: computed when the test runs, where it stands, not by the compiler */
@@ -13,7 +12,7 @@ static float half_of(float x)
     return y;
 }
 
-START_TEST(subnormals_are_zero_between_begin_and_end)
+TEST(subnormals_are_zero_between_begin_and_end)
 {
     ck_assert_float_gt(half_of(FLT_MIN), 0.f);
     uint64_t before = fpu_flush_begin();
@@ -25,9 +24,8 @@ START_TEST(subnormals_are_zero_between_begin_and_end)
     ck_assert_float_eq(normal, .5f);
     ck_assert_float_gt(half_of(FLT_MIN), 0.f);
 }
-END_TEST
 
-START_TEST(the_inner_end_leaves_the_outer_setting)
+TEST(the_inner_end_leaves_the_outer_setting)
 {
     uint64_t outer = fpu_flush_begin(), inner = fpu_flush_begin();
     fpu_flush_end(inner);
@@ -38,7 +36,6 @@ START_TEST(the_inner_end_leaves_the_outer_setting)
 #endif
     ck_assert_float_gt(half_of(FLT_MIN), 0.f);
 }
-END_TEST
 
 SUITE(base_fpu, subnormals_are_zero_between_begin_and_end,
       the_inner_end_leaves_the_outer_setting);

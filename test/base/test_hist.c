@@ -4,10 +4,9 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
-START_TEST(values_fall_where_they_belong)
+TEST(values_fall_where_they_belong)
 {
     struct hist h;
     struct hist_reading r;
@@ -29,7 +28,6 @@ START_TEST(values_fall_where_they_belong)
     hist_read(&r, &h);
     ck_assert(r.count == 0 && r.sum == 0);
 }
-END_TEST
 
 static void add_some(void *ctx, int i)
 {
@@ -37,7 +35,7 @@ static void add_some(void *ctx, int i)
         hist_add(ctx, i);
 }
 
-START_TEST(nothing_is_lost_between_threads)
+TEST(nothing_is_lost_between_threads)
 {
     struct hist h;
     struct hist_reading r;
@@ -47,6 +45,5 @@ START_TEST(nothing_is_lost_between_threads)
     ck_assert_uint_eq(r.count, 16000);
     ck_assert_double_eq(r.sum, 1000 * (15 * 16 / 2));
 }
-END_TEST
 
 SUITE(base_hist, values_fall_where_they_belong, nothing_is_lost_between_threads);

@@ -2,10 +2,9 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <string.h>
 
-START_TEST(a_value_or_the_line_of_the_error)
+TEST(a_value_or_the_line_of_the_error)
 {
     const struct {
         const char *text, *field, *says;
@@ -30,6 +29,5 @@ START_TEST(a_value_or_the_line_of_the_error)
         json_decref(v);
     }
 }
-END_TEST
 
 SUITE(base_json_text, a_value_or_the_line_of_the_error);

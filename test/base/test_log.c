@@ -4,7 +4,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +37,7 @@ static char *close_sink(struct sink *s)
     return text;
 }
 
-START_TEST(plain_lines)
+TEST(plain_lines)
 {
     struct sink s = open_sink(LOG_INFO, false);
     log_event(&s.log, LOG_INFO, "listen", "port %d", 8080);
@@ -56,9 +55,8 @@ START_TEST(plain_lines)
         "2025-11-21T08:53:01.123Z warn   odd          a b c?d \"quoted\" ? \xc3\xbc\n"
         "2025-11-21T08:53:01.123Z error  store        x.db: is locked\n");
 }
-END_TEST
 
-START_TEST(json_lines)
+TEST(json_lines)
 {
     struct sink s = open_sink(LOG_DEBUG, true);
     log_event(&s.log, LOG_DEBUG, "odd", "a\n\"b\" \\ %s", "\xed\xa0\x80");
@@ -67,9 +65,8 @@ START_TEST(json_lines)
         "{\"time\":\"2025-11-21T08:53:01.123Z\",\"level\":\"debug\",\"event\":\"odd\","
         "\"text\":\"a \\\"b\\\" \\\\ ???\"}\n");
 }
-END_TEST
 
-START_TEST(long_lines_are_cut)
+TEST(long_lines_are_cut)
 {
     char *big = calloc(1, 5000);
     ck_assert_ptr_nonnull(big);
@@ -84,14 +81,13 @@ START_TEST(long_lines_are_cut)
     }
     free(big);
 }
-END_TEST
 
 static void speak(void *ctx, int i)
 {
     log_event(ctx, LOG_INFO, "speak", "%d %0500d.", i, i);
 }
 
-START_TEST(lines_of_many_threads_do_not_mix)
+TEST(lines_of_many_threads_do_not_mix)
 {
     struct sink s = open_sink(LOG_INFO, false);
     pool_run(200, 4, speak, &s.log);
@@ -105,15 +101,13 @@ START_TEST(lines_of_many_threads_do_not_mix)
     }
     ck_assert_int_eq(n, 200);
 }
-END_TEST
 
-START_TEST(levels_have_names)
+TEST(levels_have_names)
 {
     ck_assert_str_eq(log_level_words[LOG_ERROR], "error");
     ck_assert_str_eq(log_level_words[LOG_DEBUG], "debug");
     ck_assert_ptr_null(log_level_words[LOG_DEBUG + 1]);
 }
-END_TEST
 
 SUITE(base_log, plain_lines, json_lines, long_lines_are_cut,
       lines_of_many_threads_do_not_mix, levels_have_names);

@@ -1,6 +1,7 @@
 #include "base/owner.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <pthread.h>
 #include <signal.h>
 
@@ -25,15 +26,14 @@ static void on_another_thread(void *(*fn)(void *))
     pthread_join(t, NULL);
 }
 
-START_TEST(threads_take_turns)
+TEST(threads_take_turns)
 {
     enter_and_leave(&o);
     on_another_thread(enter_and_leave);
     enter_and_leave(&o);
 }
-END_TEST
 
-START_TEST(calls_nest)
+TEST(calls_nest)
 {
     owner_enter(&o);
     owner_enter(&o);
@@ -42,20 +42,17 @@ START_TEST(calls_nest)
     owner_leave(&o);
     on_another_thread(enter_and_leave);
 }
-END_TEST
 
-START_TEST(two_threads_at_once_end_the_program)
+TEST(two_threads_at_once_end_the_program)
 {
     owner_enter(&o);
     on_another_thread(enter_and_leave);
 }
-END_TEST
 
-START_TEST(so_does_one_that_is_not_within)
+TEST(so_does_one_that_is_not_within)
 {
     owner_assert(&o);
 }
-END_TEST
 
 Suite *suite_base_owner(void);
 Suite *suite_base_owner(void)

@@ -2,7 +2,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +34,7 @@ static const struct thing THING = {7,  70000, UINT64_MAX - 1, .5f,    NAN, -1e30
                                    -5, -1,    true,           "words"};
 enum { SIZE = 1 + 4 + 8 + 4 + 8 + 8 + 8 + 1 + 8 + 8 };
 
-START_TEST(what_is_written_is_read)
+TEST(what_is_written_is_read)
 {
     unsigned char bytes[100];
     struct thing t = THING;
@@ -60,9 +59,8 @@ START_TEST(what_is_written_is_read)
     ck_assert(got.i);
     ck_assert_str_eq(got.j, "words");
 }
-END_TEST
 
-START_TEST(what_ends_too_early_is_not_ok)
+TEST(what_ends_too_early_is_not_ok)
 {
     unsigned char bytes[SIZE];
     struct thing t = THING;
@@ -82,9 +80,8 @@ START_TEST(what_ends_too_early_is_not_ok)
         ck_assert_uint_le(pack_done(&s, less), n);
     }
 }
-END_TEST
 
-START_TEST(what_lies_outside_is_not_ok)
+TEST(what_lies_outside_is_not_ok)
 {
     unsigned char bytes[16];
     struct pack p = pack_writer(bytes, sizeof bytes);
@@ -118,7 +115,6 @@ START_TEST(what_lies_outside_is_not_ok)
     ck_assert(!p.ok);
     ck_assert_int_eq(full[0], 0);
 }
-END_TEST
 
 SUITE(base_pack, what_is_written_is_read, what_ends_too_early_is_not_ok,
       what_lies_outside_is_not_ok);

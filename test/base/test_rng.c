@@ -2,12 +2,11 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
 /* The generator's own test vector: state 1, 2, 3, 4. */
-START_TEST(known_answer)
+TEST(known_answer)
 {
     static const uint64_t expected[] = {
         UINT64_C(41943041),
@@ -23,19 +22,17 @@ START_TEST(known_answer)
     for (int i = 0; i < 8; i++)
         ck_assert_uint_eq(rng_u64(&r), expected[i]);
 }
-END_TEST
 
 /* These decide every seeded result of the project: a change must be wanted. */
-START_TEST(seeding_stays_as_it_is)
+TEST(seeding_stays_as_it_is)
 {
     struct rng r;
     rng_init(&r, 1, 2);
     ck_assert_uint_eq(rng_u64(&r), UINT64_C(14389687505550131735));
     ck_assert_uint_eq(rng_u64_at(1, 2, 3), UINT64_C(3090379766581250213));
 }
-END_TEST
 
-START_TEST(streams_repeat_and_differ)
+TEST(streams_repeat_and_differ)
 {
     struct rng a, b, c, d;
     rng_init(&a, 5, 1);
@@ -49,7 +46,6 @@ START_TEST(streams_repeat_and_differ)
         ck_assert_uint_ne(x, rng_u64(&d));
     }
 }
-END_TEST
 
 /* chi-square of counts against equal shares; mean k-1, standard deviation sqrt(2(k-1)) */
 static double chi_square(const int *count, int k, int n)
@@ -60,7 +56,7 @@ static double chi_square(const int *count, int k, int n)
     return (sum - (k - 1)) / sqrt(2.0 * (k - 1));
 }
 
-START_TEST(uniform_is_uniform)
+TEST(uniform_is_uniform)
 {
     enum { K = 100, N = 200000 };
     int count[K] = {0};
@@ -73,9 +69,8 @@ START_TEST(uniform_is_uniform)
     }
     ck_assert_double_lt(fabs(chi_square(count, K, N)), 4.5);
 }
-END_TEST
 
-START_TEST(below_is_uniform_and_below)
+TEST(below_is_uniform_and_below)
 {
     enum { N = 70000 };
     int count[7] = {0};
@@ -95,9 +90,8 @@ START_TEST(below_is_uniform_and_below)
     ck_assert_double_eq_tol((double)low / N, .5, .01);
     ck_assert_uint_eq(rng_below(&r, 1), 0);
 }
-END_TEST
 
-START_TEST(normal_and_exponential_have_their_moments)
+TEST(normal_and_exponential_have_their_moments)
 {
     enum { N = 200000 };
     struct rng r;
@@ -126,7 +120,6 @@ START_TEST(normal_and_exponential_have_their_moments)
     }
     ck_assert(lo >= -2 && lo < -1.98 && hi < 5 && hi > 4.98);
 }
-END_TEST
 
 static int ones(uint64_t x)
 {
@@ -135,7 +128,7 @@ static int ones(uint64_t x)
 
 /* One more in seed, key or counter has to change half of the 64 bits: neighbouring sessions
  * and chunks would otherwise explore alike. */
-START_TEST(counter_based_draws_avalanche)
+TEST(counter_based_draws_avalanche)
 {
     enum { N = 20000 };
     double flips[3] = {0};
@@ -148,9 +141,8 @@ START_TEST(counter_based_draws_avalanche)
     for (int k = 0; k < 3; k++)
         ck_assert_double_eq_tol(flips[k], 32, .15);
 }
-END_TEST
 
-START_TEST(counter_based_draws_are_uniform_and_uncorrelated)
+TEST(counter_based_draws_are_uniform_and_uncorrelated)
 {
     enum { K = 50, N = 100000 };
     int count[K] = {0};
@@ -168,7 +160,6 @@ START_TEST(counter_based_draws_are_uniform_and_uncorrelated)
     for (int k = 0; k < 3; k++)
         ck_assert_double_lt(fabs(product[k] / N * 12), 4.5 / sqrt(N));
 }
-END_TEST
 
 SUITE(base_rng, known_answer, seeding_stays_as_it_is, streams_repeat_and_differ,
       uniform_is_uniform, below_is_uniform_and_below,

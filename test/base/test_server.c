@@ -2,7 +2,6 @@
 #include "support/server.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdint.h>
@@ -21,7 +20,7 @@ static int listens(int port)
     return fd;
 }
 
-START_TEST(another_program_on_the_port_is_not_ours)
+TEST(another_program_on_the_port_is_not_ours)
 {
     struct server s = {.port = server_port()};
     int other = listens(s.port);
@@ -32,9 +31,8 @@ START_TEST(another_program_on_the_port_is_not_ours)
     ck_assert_int_eq(s.pid, 0);
     close(other);
 }
-END_TEST
 
-START_TEST(who_never_listens_is_not_waited_for_for_ever)
+TEST(who_never_listens_is_not_waited_for_for_ever)
 {
     struct server s =
         server_launch((const char *const[]){"sleep", "1000", NULL}, server_port(), NULL);
@@ -45,9 +43,8 @@ START_TEST(who_never_listens_is_not_waited_for_for_ever)
     ck_assert_int_eq(s.pid, 0);
     ck_assert_int_eq(kill(was, 0), -1);
 }
-END_TEST
 
-START_TEST(who_listens_and_lives_is_there)
+TEST(who_listens_and_lives_is_there)
 {
     struct server s = {.port = server_port()};
     int fd = listens(s.port);
@@ -57,7 +54,6 @@ START_TEST(who_listens_and_lives_is_there)
     server_kill(&s);
     close(fd);
 }
-END_TEST
 
 SUITE(base_server, another_program_on_the_port_is_not_ours,
       who_never_listens_is_not_waited_for_for_ever, who_listens_and_lives_is_there);

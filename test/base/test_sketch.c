@@ -5,7 +5,6 @@
 #include "support/alloc.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@ static struct sketch *make(int width, int depth, bool conservative)
     return s;
 }
 
-START_TEST(few_keys_are_counted_exactly)
+TEST(few_keys_are_counted_exactly)
 {
     struct sketch *s = make(1024, 4, false);
     sketch_add(s, 11, 3);
@@ -31,9 +30,8 @@ START_TEST(few_keys_are_counted_exactly)
     ck_assert_double_eq_tol(sketch_error(s), 2.718281828459045 / 1024 * 4.5, 1e-15);
     sketch_free(s);
 }
-END_TEST
 
-START_TEST(one_column_counts_everything_together)
+TEST(one_column_counts_everything_together)
 {
     struct sketch *s = make(1, 3, false), *c = make(1, 3, true);
     for (uint64_t k = 0; k < 5; k++) {
@@ -45,11 +43,10 @@ START_TEST(one_column_counts_everything_together)
     sketch_free(s);
     sketch_free(c);
 }
-END_TEST
 
 /* 20,000 keys in 4 x 512 cells, weights by Zipf: never too little, and too much by more than
  * the bound for at most exp(-4) of the keys. */
-START_TEST(the_bound_of_the_header_holds)
+TEST(the_bound_of_the_header_holds)
 {
     enum { KEYS = 20000 };
     struct sketch *s = make(512, 4, false), *c = make(512, 4, true);
@@ -92,10 +89,9 @@ START_TEST(the_bound_of_the_header_holds)
     sketch_free(c);
     free(truth);
 }
-END_TEST
 
 /* Against a plain twin that multiplies a table; 1500 halvings pass the largest double. */
-START_TEST(what_is_not_seen_any_more_fades)
+TEST(what_is_not_seen_any_more_fades)
 {
     struct sketch *s = make(256, 3, true);
     double plain[8] = {0}, weight = 0;
@@ -118,9 +114,8 @@ START_TEST(what_is_not_seen_any_more_fades)
     ck_assert_double_eq_tol(sketch_estimate(s, 3), plain[3], 1e-12);
     sketch_free(s);
 }
-END_TEST
 
-START_TEST(memory_is_that_of_the_shape)
+TEST(memory_is_that_of_the_shape)
 {
     struct sketch *s = make(128, 2, true);
     size_t before = sketch_state_size(s);
@@ -132,9 +127,8 @@ START_TEST(memory_is_that_of_the_shape)
     ck_assert_uint_eq(before, 4 * 8 + 8 * (2 + 2 * 128));
     sketch_free(s);
 }
-END_TEST
 
-START_TEST(a_state_goes_on_where_it_was)
+TEST(a_state_goes_on_where_it_was)
 {
     struct sketch *a = make(64, 3, true), *b = make(64, 3, true);
     for (uint64_t k = 0; k < 500; k++) {
@@ -158,7 +152,6 @@ START_TEST(a_state_goes_on_where_it_was)
     sketch_free(b);
     sketch_free(a);
 }
-END_TEST
 
 static void refused(struct sketch *s, const unsigned char *state, size_t n)
 {
@@ -168,7 +161,7 @@ static void refused(struct sketch *s, const unsigned char *state, size_t n)
     ck_assert_double_eq(sketch_estimate(s, 1), 5);
 }
 
-START_TEST(another_state_is_refused_and_changes_nothing)
+TEST(another_state_is_refused_and_changes_nothing)
 {
     struct sketch *s = make(32, 2, false), *wide = make(33, 2, false);
     sketch_add(s, 1, 5);
@@ -192,9 +185,8 @@ START_TEST(another_state_is_refused_and_changes_nothing)
     sketch_free(wide);
     sketch_free(s);
 }
-END_TEST
 
-START_TEST(shapes_have_limits)
+TEST(shapes_have_limits)
 {
     static const struct sketch_cfg bad[] = {{0, 4, false, 0},
                                             {4, 0, false, 0},
@@ -206,9 +198,8 @@ START_TEST(shapes_have_limits)
         ck_assert_int_eq(e.code, ERR_RANGE);
     }
 }
-END_TEST
 
-START_TEST(keys_differ_by_bytes_length_and_seed)
+TEST(keys_differ_by_bytes_length_and_seed)
 {
     ck_assert_uint_eq(sketch_key(1, "content", 7), sketch_key(1, "content", 7));
     ck_assert_uint_ne(sketch_key(1, "content", 7), sketch_key(2, "content", 7));
@@ -216,7 +207,6 @@ START_TEST(keys_differ_by_bytes_length_and_seed)
     ck_assert_uint_ne(sketch_key(1, "abcdefghi", 9), sketch_key(1, "abcdefghj", 9));
     ck_assert_uint_ne(sketch_key(1, "", 0), sketch_key(1, "\0", 1));
 }
-END_TEST
 
 static void *make_any(void *ctx, struct err *e)
 {
@@ -228,12 +218,11 @@ static void destroy(void *s)
     sketch_free(s);
 }
 
-START_TEST(every_failing_allocation_is_told)
+TEST(every_failing_allocation_is_told)
 {
     struct sketch_cfg cfg = {16, 2, false, 0};
     ck_assert_int_eq(alloc_each_fails(make_any, destroy, &cfg), 2);
 }
-END_TEST
 
 SUITE(base_sketch, few_keys_are_counted_exactly, one_column_counts_everything_together,
       the_bound_of_the_header_holds, what_is_not_seen_any_more_fades,

@@ -4,19 +4,17 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
-START_TEST(mean_and_std_by_hand)
+TEST(mean_and_std_by_hand)
 {
     double x[] = {2, 4, 4, 4, 5, 5, 7, 9};
     ck_assert_double_eq_tol(stats_mean(x, 8), 5, 1e-15);
     ck_assert_double_eq_tol(stats_std(x, 8), sqrt(32.0 / 7), 1e-15);
 }
-END_TEST
 
-START_TEST(percentiles_interpolate_and_leave_the_input_alone)
+TEST(percentiles_interpolate_and_leave_the_input_alone)
 {
     double x[] = {40, 10, 30, 20};
     ck_assert_double_eq(stats_percentile(x, 4, 0), 10);
@@ -26,9 +24,8 @@ START_TEST(percentiles_interpolate_and_leave_the_input_alone)
     ck_assert_double_eq(x[0], 40);
     ck_assert_double_eq(stats_percentile(x, 1, .3), 40);
 }
-END_TEST
 
-START_TEST(iqm_drops_a_quarter_on_either_side)
+TEST(iqm_drops_a_quarter_on_either_side)
 {
     double x[] = {1e9, 3, 1, 2, 4, 5, 6, -1e9};
     ck_assert_double_eq_tol(stats_trimmed(x, 8, STATS_CUT_IQM), (2 + 3 + 4 + 5) / 4.0,
@@ -40,9 +37,8 @@ START_TEST(iqm_drops_a_quarter_on_either_side)
                             (.75 * 3 + 4 + .75 * 5) / 2.5, 1e-12);
     ck_assert_double_eq(stats_trimmed(y, 1, STATS_CUT_IQM), 5);
 }
-END_TEST
 
-START_TEST(any_cut_by_hand)
+TEST(any_cut_by_hand)
 {
     double x[] = {9, 3, 1, 7, 5, 0, 8, 2, 6, 4};
     ck_assert_double_eq_tol(stats_trimmed(x, 10, STATS_CUT_NONE), 4.5, 1e-12);
@@ -55,9 +51,8 @@ START_TEST(any_cut_by_hand)
     ck_assert_double_eq(x[0], 9);
     ck_assert_double_nan(stats_trimmed(x, 0, STATS_CUT_NONE));
 }
-END_TEST
 
-START_TEST(nothing_gives_nan)
+TEST(nothing_gives_nan)
 {
     double one = 1;
     ck_assert_double_nan(stats_mean(&one, 0));
@@ -66,9 +61,8 @@ START_TEST(nothing_gives_nan)
     ck_assert_double_nan(stats_trimmed(&one, 0, STATS_CUT_IQM));
     ck_assert_double_nan(stats_bootstrap(&one, 0, .95, 10, 1).lo);
 }
-END_TEST
 
-START_TEST(bootstrap_matches_the_normal_interval)
+TEST(bootstrap_matches_the_normal_interval)
 {
     enum { N = 400 };
     double x[N];
@@ -86,9 +80,8 @@ START_TEST(bootstrap_matches_the_normal_interval)
     struct stats_interval wide = stats_bootstrap(x, N, .99, 4000, 7);
     ck_assert(wide.lo < b.lo && wide.hi > b.hi);
 }
-END_TEST
 
-START_TEST(bootstrap_repeats_itself)
+TEST(bootstrap_repeats_itself)
 {
     double x[] = {1, 5, 2, 8, 3};
     struct stats_interval a = stats_bootstrap(x, 5, .9, 1000, 1);
@@ -101,9 +94,8 @@ START_TEST(bootstrap_repeats_itself)
     a = stats_bootstrap(same, 3, .9, 100, 1);
     ck_assert(a.lo == 4 && a.mean == 4 && a.hi == 4);
 }
-END_TEST
 
-START_TEST(ratio_is_of_sums_and_pairs_stay_together)
+TEST(ratio_is_of_sums_and_pairs_stay_together)
 {
     /* num = den / 2 in every pair: the ratio has no spread although both vary */
     double num[] = {1, 5, 2, 8}, den[] = {2, 10, 4, 16};
@@ -115,7 +107,6 @@ START_TEST(ratio_is_of_sums_and_pairs_stay_together)
     ck_assert_double_eq_tol(r.mean, 16.0 / 23.0, 1e-12);
     ck_assert(r.lo < r.hi);
 }
-END_TEST
 
 static struct stats_interval strata(const double *x, const int *n, int count,
                                     struct stats_cut cut, double level)
@@ -124,7 +115,7 @@ static struct stats_interval strata(const double *x, const int *n, int count,
                                   11);
 }
 
-START_TEST(strata_are_resampled_each_within_itself)
+TEST(strata_are_resampled_each_within_itself)
 {
     /* 16 equally likely resamples. Sum of the four: 20 21 22 30 31 32 40 41 42 with 1 2 1
      * 2 4 2 1 2 1 sixteenths; resampling all four together would reach 0 and 40. */
@@ -149,7 +140,6 @@ START_TEST(strata_are_resampled_each_within_itself)
     ck_assert(b.mean == 31 / 4.0 && b.lo == b.mean && b.hi == b.mean);
     ck_assert_double_nan(strata(x, n, 0, STATS_CUT_NONE, .95).mean);
 }
-END_TEST
 
 /* strata of 2, 3 and 1 values */
 static const double UNEVEN[] = {3, -1, 7, 2.5, 4, 100};
@@ -172,7 +162,7 @@ static void enumerate(double at, struct stats_cut cut, double *up_to, double *be
     *below /= 4 * 27;
 }
 
-START_TEST(strata_quantiles_are_those_of_all_resamples)
+TEST(strata_quantiles_are_those_of_all_resamples)
 {
     const int n[] = {2, 3, 1};
     static const struct stats_cut cuts[] = {{0, 1}, {.25, .75}, {0, .8}, {.1, .9}};
@@ -188,7 +178,6 @@ START_TEST(strata_quantiles_are_those_of_all_resamples)
             ck_assert_double_le(below, (1 + level) / 2 + .01);
         }
 }
-END_TEST
 
 SUITE(base_stats, mean_and_std_by_hand, percentiles_interpolate_and_leave_the_input_alone,
       iqm_drops_a_quarter_on_either_side, any_cut_by_hand, nothing_gives_nan,

@@ -1,8 +1,8 @@
 #include "base/table.h"
 
 #include "base/rng.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
  * wrap-around and deletions within them. */
 enum { KEYS = 40, CAPACITY = 16 };
 
-START_TEST(does_what_an_array_does)
+TEST(does_what_an_array_does)
 {
     struct table *t =
         table_new(CAPACITY, sizeof(uint32_t), sizeof(uint64_t), (uint64_t)_i, NULL);
@@ -58,9 +58,8 @@ START_TEST(does_what_an_array_does)
     }
     table_free(t);
 }
-END_TEST
 
-START_TEST(next_visits_each_once_and_allows_deletion)
+TEST(next_visits_each_once_and_allows_deletion)
 {
     struct table *t = table_new(100, sizeof(int), sizeof(int), 1, NULL);
     for (int k = 0; k < 100; k++)
@@ -80,9 +79,8 @@ START_TEST(next_visits_each_once_and_allows_deletion)
     ck_assert_int_eq(seen, 50);
     table_free(t);
 }
-END_TEST
 
-START_TEST(long_keys_differ_in_any_byte)
+TEST(long_keys_differ_in_any_byte)
 {
     struct table *t = table_new(64, 33, 1, 1, NULL);
     for (int i = 0; i < 33; i++) {
@@ -99,9 +97,8 @@ START_TEST(long_keys_differ_in_any_byte)
     }
     table_free(t);
 }
-END_TEST
 
-START_TEST(values_are_aligned)
+TEST(values_are_aligned)
 {
     struct table *t = table_new(8, 5, 24, 1, NULL);
     for (int k = 0; k < 8; k++) {
@@ -112,17 +109,7 @@ START_TEST(values_are_aligned)
     table_free(t);
     table_free(NULL);
 }
-END_TEST
 
-Suite *suite_base_table(void);
-Suite *suite_base_table(void)
-{
-    Suite *s = suite_create("base/table");
-    TCase *t = tcase_create("base/table");
-    tcase_add_loop_test(t, does_what_an_array_does, 0, 10);
-    tcase_add_test(t, next_visits_each_once_and_allows_deletion);
-    tcase_add_test(t, long_keys_differ_in_any_byte);
-    tcase_add_test(t, values_are_aligned);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_table, TIMES(does_what_an_array_does, 10),
+      next_visits_each_once_and_allows_deletion, long_keys_differ_in_any_byte,
+      values_are_aligned);

@@ -1,9 +1,9 @@
 #include "base/text.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,20 +21,19 @@ static const struct {
     {"0.1", .1},    {"1e308", 1e308}, {"123456789012345678", 123456789012345678.0},
 };
 
-START_TEST(doubles_that_are_read)
+TEST(doubles_that_are_read)
 {
     struct err e = {0};
     double v = -1;
     ck_assert_int_eq(text_double(&v, good[_i].s, -1e308, 1e308, "x", &e), 0);
     ck_assert_double_eq(v, good[_i].value);
 }
-END_TEST
 
 static const char *const bad_doubles[] = {
     "",    " 1", "1 ", "12x", "x",     "0x10", "nan",  "inf",      "-inf", "1e999", "1e",
     "--1", ".",  "+",  "1,5", "1.2.3", "\t1",  "-0x1", "infinity", "1e+",  "e5"};
 
-START_TEST(doubles_that_are_refused)
+TEST(doubles_that_are_refused)
 {
     struct err e = {0};
     double v = 42;
@@ -44,9 +43,8 @@ START_TEST(doubles_that_are_refused)
     ck_assert_str_eq(e.field, "--x");
     ck_assert_ptr_nonnull(strstr(e.detail, "is not a number"));
 }
-END_TEST
 
-START_TEST(limits_include_their_ends)
+TEST(limits_include_their_ends)
 {
     struct err e = {0};
     double v = 42;
@@ -62,12 +60,11 @@ START_TEST(limits_include_their_ends)
     ck_assert_int_eq(n, -5);
     ck_assert_str_eq(e2.detail, "6 is not within -5 .. 5");
 }
-END_TEST
 
 static const char *const bad_ints[] = {"",   " 1", "1 ",  "12x", "x", "0x10", "1.5",
                                        "1.", ".5", "1e3", "+",   "-", "--1",  "\n1"};
 
-START_TEST(whole_numbers_that_are_refused)
+TEST(whole_numbers_that_are_refused)
 {
     struct err e = {0}, e2 = {0};
     int64_t v = 42;
@@ -78,9 +75,8 @@ START_TEST(whole_numbers_that_are_refused)
     ck_assert_int_eq(v, 42);
     ck_assert_uint_eq(u, 42);
 }
-END_TEST
 
-START_TEST(whole_numbers_up_to_the_last)
+TEST(whole_numbers_up_to_the_last)
 {
     struct err e = {0};
     int64_t v = 0;
@@ -96,9 +92,8 @@ START_TEST(whole_numbers_up_to_the_last)
     ck_assert_int_eq(text_u64(&u, "18446744073709551616", "x", &e2), ERR_RANGE);
     ck_assert_int_eq(text_u64(&u, "-1", "x", &e3), ERR_INVALID);
 }
-END_TEST
 
-START_TEST(scanning_moves_behind_the_number)
+TEST(scanning_moves_behind_the_number)
 {
     struct err e = {0};
     const char *s = " 1.5\t-2e1,3 x";
@@ -117,9 +112,8 @@ START_TEST(scanning_moves_behind_the_number)
     ck_assert_int_eq(text_scan_double(&v, &s, &e2), ERR_INVALID);
     ck_assert_double_eq(v, -20);
 }
-END_TEST
 
-START_TEST(distances)
+TEST(distances)
 {
     ck_assert_int_eq(text_distance("policy", "policy"), 0);
     ck_assert_int_eq(text_distance("polcy", "policy"), 1);
@@ -127,9 +121,8 @@ START_TEST(distances)
     ck_assert_int_eq(text_distance("kitten", "sitting"), 3);
     ck_assert_int_eq(text_distance("sitting", "kitten"), 3);
 }
-END_TEST
 
-START_TEST(utf8_characters)
+TEST(utf8_characters)
 {
     static const struct {
         const char *s;
@@ -156,11 +149,10 @@ START_TEST(utf8_characters)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_int_eq(text_utf8(cases[i].s), cases[i].bytes);
 }
-END_TEST
 
 /* ---- files ---- */
 
-START_TEST(a_file_comes_back_as_it_was_written)
+TEST(a_file_comes_back_as_it_was_written)
 {
     struct err e = {0};
     static char big[300001];
@@ -181,9 +173,8 @@ START_TEST(a_file_comes_back_as_it_was_written)
     ck_assert_int_ne(access(tmpdir_path(dir, "f.tmp"), F_OK), 0);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(reading_has_a_limit)
+TEST(reading_has_a_limit)
 {
     struct err e = {0};
     const char *dir = tmpdir_new(), *path = tmpdir_path(dir, "f");
@@ -200,9 +191,8 @@ START_TEST(reading_has_a_limit)
     ck_assert_int_eq(e2.code, ERR_RANGE);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(what_cannot_be_read_says_why)
+TEST(what_cannot_be_read_says_why)
 {
     struct err e = {0}, e2 = {0};
     const char *dir = tmpdir_new();
@@ -213,10 +203,9 @@ START_TEST(what_cannot_be_read_says_why)
     ck_assert_ptr_nonnull(strstr(e2.detail, "directory"));
     tmpdir_remove(dir);
 }
-END_TEST
 
 /* Neither works for root, who may write into any folder that exists. */
-START_TEST(a_folder_that_takes_no_file)
+TEST(a_folder_that_takes_no_file)
 {
     struct err e = {0}, e2 = {0};
     const char *dir = tmpdir_new(), *file = tmpdir_path(dir, "f");
@@ -226,9 +215,8 @@ START_TEST(a_folder_that_takes_no_file)
     ck_assert_ptr_nonnull(strstr(e2.detail, "ot a directory"));
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(a_failed_write_leaves_the_old_file)
+TEST(a_failed_write_leaves_the_old_file)
 {
     struct err e = {0};
     const char *dir = tmpdir_new(), *file = tmpdir_path(dir, "f");
@@ -241,10 +229,9 @@ START_TEST(a_failed_write_leaves_the_old_file)
     free(now);
     tmpdir_remove(dir);
 }
-END_TEST
 
 /* A device or a pipe is written to, never replaced by a file of the same name. */
-START_TEST(devices_stay_devices)
+TEST(devices_stay_devices)
 {
     struct err e = {0}, e2 = {0};
     struct stat st;
@@ -254,9 +241,8 @@ START_TEST(devices_stay_devices)
     ck_assert_int_eq(text_write_file("/dev/full", "x", 1, &e2), ERR_IO);
     ck_assert_ptr_nonnull(strstr(e2.detail, "No space"));
 }
-END_TEST
 
-START_TEST(paths_have_an_end)
+TEST(paths_have_an_end)
 {
     struct err e = {0};
     char path[5000];
@@ -264,14 +250,13 @@ START_TEST(paths_have_an_end)
     path[sizeof path - 1] = '\0';
     ck_assert_int_eq(text_write_file(path, "x", 1, &e), ERR_RANGE);
 }
-END_TEST
 
 static void *read_it(void *ctx, struct err *e)
 {
     return text_read_file(ctx, 1 << 20, NULL, e);
 }
 
-START_TEST(reading_survives_every_failing_allocation)
+TEST(reading_survives_every_failing_allocation)
 {
     struct err e = {0};
     static char big[200000];
@@ -280,7 +265,6 @@ START_TEST(reading_survives_every_failing_allocation)
     ck_assert_int_ge(alloc_each_fails(read_it, free, (void *)file), 3);
     tmpdir_remove(dir);
 }
-END_TEST
 
 static void cleans_to(const char *raw, const char *want)
 {
@@ -289,7 +273,7 @@ static void cleans_to(const char *raw, const char *want)
     ck_assert_str_eq(out, want);
 }
 
-START_TEST(only_printable_utf8_is_kept)
+TEST(only_printable_utf8_is_kept)
 {
     cleans_to("plain ~", "plain ~");
     cleans_to("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8e\xac",
@@ -306,9 +290,8 @@ START_TEST(only_printable_utf8_is_kept)
     text_clean(out, sizeof out, "abc\xc3\xa9"); /* cut between characters */
     ck_assert_str_eq(out, "abc");
 }
-END_TEST
 
-START_TEST(last_components)
+TEST(last_components)
 {
     const struct {
         const char *path, *last;
@@ -323,9 +306,8 @@ START_TEST(last_components)
     text_last_component(out, sizeof out, "x/abcdef");
     ck_assert_str_eq(out, "abc");
 }
-END_TEST
 
-START_TEST(refusals_keep_the_line)
+TEST(refusals_keep_the_line)
 {
     struct err e = {0};
     ck_assert_int_eq(text_refuse("f", 7, ERR_RANGE, &e, "%d\n", 5), ERR_RANGE);
@@ -343,11 +325,8 @@ START_TEST(refusals_keep_the_line)
     ck_assert_str_eq(e.field + strlen(e.field) - 14, "\xc3\xa9.log:1234567");
     ck_assert_int_eq(text_refuse("f", 1, ERR_IO, NULL, "lost"), ERR_IO);
 }
-END_TEST
 
-#define LENGTH(a) (sizeof(a) / sizeof *(a))
-
-START_TEST(csv_fields_are_quoted_where_they_have_to_be)
+TEST(csv_fields_are_quoted_where_they_have_to_be)
 {
     static const char *const field[][2] = {{"plain words", "plain words"},
                                            {"", ""},
@@ -365,33 +344,14 @@ START_TEST(csv_fields_are_quoted_where_they_have_to_be)
         free(got);
     }
 }
-END_TEST
 
-Suite *suite_base_text(void);
-Suite *suite_base_text(void)
-{
-    Suite *s = suite_create("base/text");
-    TCase *t = tcase_create("base/text");
-    tcase_add_loop_test(t, doubles_that_are_read, 0, LENGTH(good));
-    tcase_add_loop_test(t, doubles_that_are_refused, 0, LENGTH(bad_doubles));
-    tcase_add_test(t, limits_include_their_ends);
-    tcase_add_loop_test(t, whole_numbers_that_are_refused, 0, LENGTH(bad_ints));
-    tcase_add_test(t, whole_numbers_up_to_the_last);
-    tcase_add_test(t, scanning_moves_behind_the_number);
-    tcase_add_test(t, distances);
-    tcase_add_test(t, utf8_characters);
-    tcase_add_test(t, a_file_comes_back_as_it_was_written);
-    tcase_add_test(t, reading_has_a_limit);
-    tcase_add_test(t, what_cannot_be_read_says_why);
-    tcase_add_test(t, a_folder_that_takes_no_file);
-    tcase_add_test(t, a_failed_write_leaves_the_old_file);
-    tcase_add_test(t, devices_stay_devices);
-    tcase_add_test(t, paths_have_an_end);
-    tcase_add_test(t, only_printable_utf8_is_kept);
-    tcase_add_test(t, last_components);
-    tcase_add_test(t, refusals_keep_the_line);
-    tcase_add_test(t, reading_survives_every_failing_allocation);
-    tcase_add_test(t, csv_fields_are_quoted_where_they_have_to_be);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(base_text, ROWS(doubles_that_are_read, good),
+      ROWS(doubles_that_are_refused, bad_doubles), limits_include_their_ends,
+      ROWS(whole_numbers_that_are_refused, bad_ints), whole_numbers_up_to_the_last,
+      scanning_moves_behind_the_number, distances, utf8_characters,
+      a_file_comes_back_as_it_was_written, reading_has_a_limit,
+      what_cannot_be_read_says_why, a_folder_that_takes_no_file,
+      a_failed_write_leaves_the_old_file, devices_stay_devices, paths_have_an_end,
+      only_printable_utf8_is_kept, last_components, refusals_keep_the_line,
+      reading_survives_every_failing_allocation,
+      csv_fields_are_quoted_where_they_have_to_be);
