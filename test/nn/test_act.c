@@ -2,20 +2,18 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
-START_TEST(relu_keeps_what_is_above_zero)
+TEST(relu_keeps_what_is_above_zero)
 {
     float x[] = {-2.0f, -0.0f, 0.0f, 3.0f, NAN, INFINITY};
     act_relu(x, 6);
     ck_assert(x[0] == 0.0f && x[1] == 0.0f && x[2] == 0.0f && x[3] == 3.0f);
     ck_assert(isnan(x[4]) && isinf(x[5]));
 }
-END_TEST
 
-START_TEST(long_arrays_have_no_seams)
+TEST(long_arrays_have_no_seams)
 {
     float x[67];
     for (int i = 0; i < 67; i++)
@@ -24,9 +22,8 @@ START_TEST(long_arrays_have_no_seams)
     for (int i = 0; i < 67; i++)
         ck_assert(x[i] == (i % 3 ? (float)i : 0.0f));
 }
-END_TEST
 
-START_TEST(softmax_by_hand)
+TEST(softmax_by_hand)
 {
     /* e^0 : e^ln2 : e^ln5 = 1 : 2 : 5 */
     float x[] = {0.0f, logf(2.0f), logf(5.0f)}, p[3];
@@ -40,9 +37,8 @@ START_TEST(softmax_by_hand)
     act_softmax(x, x, 3); /* in place */
     ck_assert_mem_eq(x, p, sizeof p);
 }
-END_TEST
 
-START_TEST(softmax_at_the_ends_of_the_range)
+TEST(softmax_at_the_ends_of_the_range)
 {
     float x[] = {1e30f, -1e30f, 1e30f}, p[3];
     float lse = act_softmax(p, x, 3);
@@ -54,16 +50,14 @@ START_TEST(softmax_at_the_ends_of_the_range)
     ck_assert(isnan(act_softmax(p, nan, 2)) && isnan(p[0]) && isnan(p[1]));
     ck_assert(isnan(act_lse(nan, 2)));
 }
-END_TEST
 
-START_TEST(argmax_takes_the_first_and_no_nan)
+TEST(argmax_takes_the_first_and_no_nan)
 {
     ck_assert_int_eq(act_argmax((float[]){1, 3, 3, 2}, 4), 1);
     ck_assert_int_eq(act_argmax((float[]){NAN, -3, NAN, -2}, 4), 3);
     ck_assert_int_eq(act_argmax((float[]){NAN, NAN}, 2), 0);
     ck_assert_int_eq(act_argmax((float[]){-INFINITY}, 1), 0);
 }
-END_TEST
 
 SUITE(nn_act, relu_keeps_what_is_above_zero, long_arrays_have_no_seams, softmax_by_hand,
       softmax_at_the_ends_of_the_range, argmax_takes_the_first_and_no_nan);

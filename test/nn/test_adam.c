@@ -2,7 +2,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@
  *   3  .171 - .2     .019701 + .04  -.029/.271          .059701/.029701      .8 + .1 *
  *      = -.029       = .059701      = -.10701107        = 2.01006700         .07547925
  */
-START_TEST(three_steps_by_hand)
+TEST(three_steps_by_hand)
 {
     struct adam_cfg c = {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99};
     float theta = 1.0f, m = 0.0f, v = 0.0f;
@@ -28,21 +27,19 @@ START_TEST(three_steps_by_hand)
         ck_assert_double_eq_tol((double)theta, want[t - 1][2], 1e-6);
     }
 }
-END_TEST
 
 /* eps stands beside the root, after the correction: with g = 1e-3 and eps 1e-3 the first
  * step is lr / 2 */
-START_TEST(eps_is_outside_the_root)
+TEST(eps_is_outside_the_root)
 {
     struct adam_cfg c = {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3};
     float theta = 1.0f, m = 0.0f, v = 0.0f, grad = 1e-3f;
     adam_step(&theta, &m, &v, &grad, 1, &c, 1, 1.0f);
     ck_assert_double_eq_tol((double)theta, 0.95, 1e-6);
 }
-END_TEST
 
 /* decay .5 at theta 2 is a gradient of 1, and goes through the moments */
-START_TEST(decay_is_part_of_the_gradient)
+TEST(decay_is_part_of_the_gradient)
 {
     struct adam_cfg c = {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.5};
     float theta = 2.0f, m = 0.0f, v = 0.0f, grad = 3.0f;
@@ -56,9 +53,8 @@ START_TEST(decay_is_part_of_the_gradient)
     adam_step(&theta, &m, &v, &grad, 1, &c, 1, 0.5f);
     ck_assert_double_eq_tol((double)m, 0.25, 1e-6);
 }
-END_TEST
 
-START_TEST(a_block_is_its_elements)
+TEST(a_block_is_its_elements)
 {
     enum { N = 37 };
     struct adam_cfg c = adam_cfg_default();
@@ -74,9 +70,8 @@ START_TEST(a_block_is_its_elements)
     }
     ck_assert(one[0] == theta[29] && one[1] == m[29] && one[2] == v[29]);
 }
-END_TEST
 
-START_TEST(sum_of_squares)
+TEST(sum_of_squares)
 {
     float g[11];
     double want = 0;
@@ -91,7 +86,6 @@ START_TEST(sum_of_squares)
     g[10] = NAN;
     ck_assert(isnan(adam_sumsq(g, 11)));
 }
-END_TEST
 
 SUITE(nn_adam, three_steps_by_hand, eps_is_outside_the_root,
       decay_is_part_of_the_gradient, a_block_is_its_elements, sum_of_squares);

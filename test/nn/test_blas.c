@@ -3,8 +3,8 @@
 
 #include "base/pool.h"
 #include "base/rng.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void fill(struct bed *x, float beta)
         x->c[i] = beta != 0.0f ? x->start[i] : NAN;
 }
 
-START_TEST(products_equal_plain_loops)
+TEST(products_equal_plain_loops)
 {
     struct bed *x = bed_new();
     int m = SIZES[_i];
@@ -72,9 +72,8 @@ START_TEST(products_equal_plain_loops)
             }
     free(x);
 }
-END_TEST
 
-START_TEST(vectors_equal_plain_loops)
+TEST(vectors_equal_plain_loops)
 {
     struct bed *x = bed_new();
     int m = SIZES[_i];
@@ -87,9 +86,8 @@ START_TEST(vectors_equal_plain_loops)
         }
     free(x);
 }
-END_TEST
 
-START_TEST(empty_outputs_are_legal)
+TEST(empty_outputs_are_legal)
 {
     float c[1] = {3.0f};
     blas_gemm_nn(c, NULL, NULL, 0, 4, 4, 0.0f);
@@ -98,7 +96,6 @@ START_TEST(empty_outputs_are_legal)
     blas_gemv(c, NULL, NULL, 0, 4, 0.0f);
     ck_assert(c[0] == 3.0f);
 }
-END_TEST
 
 struct crowd {
     struct bed *x;
@@ -112,7 +109,7 @@ static void one_product(void *ctx, int i)
         blas_gemm_nt(c->out[i], c->x->a, c->x->b, 64, 64, 64, 0.0f);
 }
 
-START_TEST(many_threads_get_the_same_bytes)
+TEST(many_threads_get_the_same_bytes)
 {
     struct crowd *c = malloc(sizeof *c);
     c->x = bed_new();
@@ -123,25 +120,12 @@ START_TEST(many_threads_get_the_same_bytes)
     free(c->x);
     free(c);
 }
-END_TEST
 
-START_TEST(the_kernels_are_named)
+TEST(the_kernels_are_named)
 {
     ck_assert_ptr_nonnull(strstr(blas_config(), "OpenBLAS"));
 }
-END_TEST
 
-Suite *suite_nn_blas(void);
-Suite *suite_nn_blas(void)
-{
-    Suite *s = suite_create("nn/blas");
-    TCase *t = tcase_create("nn/blas");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, products_equal_plain_loops, 0, N_SIZES);
-    tcase_add_loop_test(t, vectors_equal_plain_loops, 0, N_SIZES);
-    tcase_add_test(t, empty_outputs_are_legal);
-    tcase_add_test(t, many_threads_get_the_same_bytes);
-    tcase_add_test(t, the_kernels_are_named);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(nn_blas, 60, TIMES(products_equal_plain_loops, N_SIZES),
+             TIMES(vectors_equal_plain_loops, N_SIZES), empty_outputs_are_legal,
+             many_threads_get_the_same_bytes, the_kernels_are_named);

@@ -2,7 +2,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,7 +22,7 @@ static double worst_angle(const float *w, int rows, int cols, double gain)
     return worst;
 }
 
-START_TEST(orthogonal_whatever_the_shape)
+TEST(orthogonal_whatever_the_shape)
 {
     static const int shapes[][2] = {{1, 1},  {1, 9},  {9, 1},   {6, 6},
                                     {5, 40}, {40, 5}, {64, 64}, {64, 128}};
@@ -39,9 +38,8 @@ START_TEST(orthogonal_whatever_the_shape)
     w[0] += 0.01f;
     ck_assert_double_gt(worst_angle(w, 64, 128, 1.5), 1e-4);
 }
-END_TEST
 
-START_TEST(no_direction_is_preferred)
+TEST(no_direction_is_preferred)
 {
     /* the mean of each entry over many draws is 0, its variance 1/cols */
     enum { DRAWS = 4000 };
@@ -61,9 +59,8 @@ START_TEST(no_direction_is_preferred)
         ck_assert_double_eq_tol(square[i], 1.0 / 3, 0.03);
     }
 }
-END_TEST
 
-START_TEST(normal_has_its_spread)
+TEST(normal_has_its_spread)
 {
     static float w[20000];
     double sum = 0, square = 0;
@@ -77,9 +74,8 @@ START_TEST(normal_has_its_spread)
     ck_assert_double_eq_tol(sum, 0.0, 0.02);
     ck_assert_double_eq_tol(sqrt(square), 0.5, 0.01);
 }
-END_TEST
 
-START_TEST(uniform_fills_its_bounds)
+TEST(uniform_fills_its_bounds)
 {
     static float w[20000];
     double sum = 0, square = 0, top = 0;
@@ -95,9 +91,8 @@ START_TEST(uniform_fills_its_bounds)
     ck_assert_double_eq_tol(square, 0.3 * 0.3 / 3, 0.001);
     ck_assert(top <= 0.3000001 && top > 0.299);
 }
-END_TEST
 
-START_TEST(same_stream_same_weights)
+TEST(same_stream_same_weights)
 {
     float a[12], b[12];
     struct rng r;
@@ -109,7 +104,6 @@ START_TEST(same_stream_same_weights)
     init_orthogonal(b, 3, 4, 1.0f, &r);
     ck_assert_int_ne(memcmp(a, b, sizeof a), 0);
 }
-END_TEST
 
 SUITE(nn_init, orthogonal_whatever_the_shape, no_direction_is_preferred,
       normal_has_its_spread, uniform_fills_its_bounds, same_stream_same_weights);

@@ -1,8 +1,8 @@
 #include "nn/linear.h"
 
 #include "base/rng.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static void check(const struct bed *b, int n, const float *at, const float *grad
     }
 }
 
-START_TEST(value_and_gradient_equal_plain_loops)
+TEST(value_and_gradient_equal_plain_loops)
 {
     int n = _i ? N : 1; /* one row goes another way */
     struct bed b;
@@ -72,9 +72,8 @@ START_TEST(value_and_gradient_equal_plain_loops)
     check(&b, n, b.b, b.db, OUT);
     check(&b, n, b.x, b.dx, n * IN);
 }
-END_TEST
 
-START_TEST(what_was_there_is_written_over)
+TEST(what_was_there_is_written_over)
 {
     struct bed b, twin;
     bed_make(&b);
@@ -90,10 +89,9 @@ START_TEST(what_was_there_is_written_over)
     linear_backward(twin.dw, twin.db, twin.dx, b.dy, b.x, b.w, N, IN, OUT);
     ck_assert_mem_eq(twin.dx, b.dx, sizeof b.dx);
 }
-END_TEST
 
 /* the fused forms are the plain ones with a ReLU behind or before them; _i + 1 rows */
-START_TEST(relu_forms_are_the_two_steps)
+TEST(relu_forms_are_the_two_steps)
 {
     int n = _i + 1;
     struct bed b, twin;
@@ -113,16 +111,6 @@ START_TEST(relu_forms_are_the_two_steps)
     for (int i = 0; i < n * IN; i++)
         ck_assert_float_eq(b.dx[i], b.x[i] > 0.0f ? twin.dx[i] : 0.0f);
 }
-END_TEST
 
-Suite *suite_nn_linear(void);
-Suite *suite_nn_linear(void)
-{
-    Suite *s = suite_create("nn/linear");
-    TCase *t = tcase_create("nn/linear");
-    tcase_add_loop_test(t, value_and_gradient_equal_plain_loops, 0, 2);
-    tcase_add_test(t, what_was_there_is_written_over);
-    tcase_add_loop_test(t, relu_forms_are_the_two_steps, 0, N);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(nn_linear, TIMES(value_and_gradient_equal_plain_loops, 2),
+      what_was_there_is_written_over, TIMES(relu_forms_are_the_two_steps, N));

@@ -1,6 +1,7 @@
 #include "nn/mlp.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -33,14 +34,14 @@ static double twin_loss(const struct mlp_cfg *c, const double *theta, const floa
     return loss;
 }
 
-START_TEST(value_and_gradient_equal_the_twin)
+TEST(value_and_gradient_equal_the_twin)
 {
-    struct mlp_cfg c = {.in = 5, .hidden = HIDDEN, .layers = _i, .out = 3};
+    struct mlp_cfg c = {.in = 5, .hidden = HIDDEN, .layers = _i + 1, .out = 3};
     size_t n = mlp_size(&c);
     float *theta = calloc(n, sizeof *theta), *grad = calloc(n, sizeof *grad);
     double *wide = calloc(n, sizeof *wide);
     struct rng r;
-    rng_init(&r, 8, (uint64_t)_i);
+    rng_init(&r, 8, (uint64_t)_i + 1);
     mlp_init(theta, &c, 1.0f, &r);
     for (size_t i = 0; i < n; i++)
         wide[i] = theta[i] += 0.2f * (float)rng_normal(&r);
@@ -71,9 +72,8 @@ START_TEST(value_and_gradient_equal_the_twin)
     }
     free(theta), free(grad), free(wide);
 }
-END_TEST
 
-START_TEST(layers_tile_the_block)
+TEST(layers_tile_the_block)
 {
     struct mlp_cfg c = {.in = 5, .hidden = 8, .layers = 2, .out = 3};
     static const struct mlp_layer want[] = {
@@ -88,15 +88,5 @@ START_TEST(layers_tile_the_block)
     ck_assert_uint_eq(mlp_trunk_size(&c), 120);
     ck_assert_uint_eq(mlp_size(&c), 147);
 }
-END_TEST
 
-Suite *suite_nn_mlp(void);
-Suite *suite_nn_mlp(void)
-{
-    Suite *s = suite_create("nn/mlp");
-    TCase *t = tcase_create("nn/mlp");
-    tcase_add_loop_test(t, value_and_gradient_equal_the_twin, 1, 4);
-    tcase_add_test(t, layers_tile_the_block);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(nn_mlp, TIMES(value_and_gradient_equal_the_twin, 3), layers_tile_the_block);

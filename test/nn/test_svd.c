@@ -7,7 +7,6 @@
 #include "support/alloc.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -66,7 +65,7 @@ static void twin_values(double *sigma, const float *a, int m, int n)
     memcpy(sigma, lengths, sizeof *sigma * (size_t)cols);
 }
 
-START_TEST(equal_to_the_twin_whatever_the_shape)
+TEST(equal_to_the_twin_whatever_the_shape)
 {
     static const int shapes[][2] = {{1, 1},   {1, 9},   {9, 1},   {2, 3},
                                     {6, 6},   {5, 40},  {40, 5},  {64, 18},
@@ -90,9 +89,8 @@ START_TEST(equal_to_the_twin_whatever_the_shape)
     }
     svd_free(s);
 }
-END_TEST
 
-START_TEST(values_by_hand)
+TEST(values_by_hand)
 {
     struct svd *s = svd_new(4, 4, NULL);
     double sigma[4];
@@ -123,9 +121,8 @@ START_TEST(values_by_hand)
     ck_assert_double_eq_tol(sigma[1], sqrt(5), 1e-14);
     svd_free(s);
 }
-END_TEST
 
-START_TEST(a_scaled_row_counts_as_many)
+TEST(a_scaled_row_counts_as_many)
 {
     const float a[] = {1, 2, -3, 0, 1, 5, 4, 4, 1};
     const float repeated[] = {1, 2, -3, 1, 2, -3, 1, 2, -3, 0, 1, 5};
@@ -138,11 +135,10 @@ START_TEST(a_scaled_row_counts_as_many)
         ck_assert_double_eq_tol(x[k], y[k], 1e-13);
     svd_free(s);
 }
-END_TEST
 
 /* Very tall matrices take another way. Rows that repeat every 40 are those 40 rows with
  * each row scaled by the root of how often it is there. */
-START_TEST(a_tall_matrix_has_the_values_of_its_repeated_rows)
+TEST(a_tall_matrix_has_the_values_of_its_repeated_rows)
 {
     enum { ROWS = 40, COLS = 18, TIMES = 50 };
     static float a[ROWS * COLS * TIMES], twin_a[MAX * MAX];
@@ -168,9 +164,8 @@ START_TEST(a_tall_matrix_has_the_values_of_its_repeated_rows)
     ck_assert_double_ge(sigma[COLS - 2], 1e-2 * sigma[0]);
     svd_free(s);
 }
-END_TEST
 
-START_TEST(what_is_not_finite_is_named)
+TEST(what_is_not_finite_is_named)
 {
     const float a[] = {1, 2, 3, NAN, 5, 6}, b[] = {1, INFINITY};
     struct svd *s = svd_new(3, 2, NULL);
@@ -181,7 +176,6 @@ START_TEST(what_is_not_finite_is_named)
     ck_assert_int_eq(svd_values(sigma, s, b, NULL, 1, 2, NULL), ERR_NUMERIC);
     svd_free(s);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -194,7 +188,7 @@ static void destroy(void *s)
     svd_free(s);
 }
 
-START_TEST(memory_is_got_at_the_start_only)
+TEST(memory_is_got_at_the_start_only)
 {
     ck_assert_int_eq(alloc_each_fails(make, destroy, NULL), 3);
     struct svd *s = svd_new(3, 2, NULL);
@@ -208,7 +202,6 @@ START_TEST(memory_is_got_at_the_start_only)
     svd_free(s);
     svd_free(NULL);
 }
-END_TEST
 
 SUITE(nn_svd, equal_to_the_twin_whatever_the_shape, values_by_hand,
       a_scaled_row_counts_as_many, a_tall_matrix_has_the_values_of_its_repeated_rows,

@@ -3,8 +3,8 @@
 
 #include "base/rng.h"
 #include "nn/act.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static void try_product(const struct kern *k, int m, int n, int depth, int form)
     free(a), free(b), free(bias), free(gate), free(before), free(c);
 }
 
-START_TEST(products_equal_plain_loops)
+TEST(products_equal_plain_loops)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -97,10 +97,9 @@ START_TEST(products_equal_plain_loops)
         try_product(k, 5, 0, 5, forms[f]);
     }
 }
-END_TEST
 
 /* the same row alone, and among others: the same bytes */
-START_TEST(rows_of_a_wide_product_are_independent)
+TEST(rows_of_a_wide_product_are_independent)
 {
     const struct kern *k = table(_i);
     if (!k || _i == 0) return; /* BLAS makes no such promise */
@@ -119,9 +118,8 @@ START_TEST(rows_of_a_wide_product_are_independent)
     }
     free(a), free(b);
 }
-END_TEST
 
-START_TEST(what_is_not_finite_passes_through)
+TEST(what_is_not_finite_passes_through)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -149,11 +147,10 @@ START_TEST(what_is_not_finite_passes_through)
     k->softmax(prob, logp, &entropy, logits, &mask, 1, 3);
     ck_assert(isfinite(entropy) && isfinite(logp[0]));
 }
-END_TEST
 
 /* ---- one row, and rows by number ---- */
 
-START_TEST(one_row_equals_plain_loops)
+TEST(one_row_equals_plain_loops)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -184,9 +181,8 @@ START_TEST(one_row_equals_plain_loops)
     ck_assert(isnan(y[0]));
     ck_assert_float_eq(y[1], 2.0f);
 }
-END_TEST
 
-START_TEST(rows_are_gathered_in_order)
+TEST(rows_are_gathered_in_order)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -204,10 +200,9 @@ START_TEST(rows_are_gathered_in_order)
         free(rows);
     }
 }
-END_TEST
 
 /* as act_argmax chooses */
-START_TEST(choice_is_the_first_of_the_largest)
+TEST(choice_is_the_first_of_the_largest)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -239,11 +234,10 @@ START_TEST(choice_is_the_first_of_the_largest)
         free(x), free(z);
     }
 }
-END_TEST
 
 /* ---- elementwise ---- */
 
-START_TEST(sums_equal_plain_loops)
+TEST(sums_equal_plain_loops)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -265,9 +259,8 @@ START_TEST(sums_equal_plain_loops)
     ck_assert_double_eq_tol(k->sumsq(x, 1), (double)x[0] * (double)x[0], 1e-6);
     free(x);
 }
-END_TEST
 
-START_TEST(adam_equals_a_loop_in_double)
+TEST(adam_equals_a_loop_in_double)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -295,10 +288,9 @@ START_TEST(adam_equals_a_loop_in_double)
     ck_assert_float_eq(theta[N], end);
     free(g), free(theta);
 }
-END_TEST
 
 /* with noise: the same bytes for the moments, and the noise on top of the step */
-START_TEST(adam_with_noise_is_adam_and_noise)
+TEST(adam_with_noise_is_adam_and_noise)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -318,9 +310,8 @@ START_TEST(adam_with_noise_is_adam_and_noise)
         ck_assert_double_eq_tol((double)one[i], (double)two[i], 1e-6);
     free(g), free(one);
 }
-END_TEST
 
-START_TEST(exp_is_that_of_the_library)
+TEST(exp_is_that_of_the_library)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -336,9 +327,8 @@ START_TEST(exp_is_that_of_the_library)
     k->exp(&zero, &zero, 1);
     ck_assert_float_eq(zero, 1.0f);
 }
-END_TEST
 
-START_TEST(softmax_equals_plain_loops)
+TEST(softmax_equals_plain_loops)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -378,7 +368,6 @@ START_TEST(softmax_equals_plain_loops)
     ck_assert_float_eq(h1, h[19]);
     free(x);
 }
-END_TEST
 
 /* ---- noise ---- */
 
@@ -427,7 +416,7 @@ static double correlation(const float *x, const float *y, int n)
     return sum / n;
 }
 
-START_TEST(noise_is_normal)
+TEST(noise_is_normal)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -465,9 +454,8 @@ START_TEST(noise_is_normal)
     check_normal(x);
     free(x);
 }
-END_TEST
 
-START_TEST(noise_of_every_table_is_the_same)
+TEST(noise_of_every_table_is_the_same)
 {
     const struct kern *k = table(_i);
     if (!k) return;
@@ -494,9 +482,8 @@ START_TEST(noise_of_every_table_is_the_same)
             ck_assert_float_eq(z[i], 0.0f);
     }
 }
-END_TEST
 
-START_TEST(tables_are_in_order)
+TEST(tables_are_in_order)
 {
     ck_assert_str_eq(kern_get(0)->name, "plain");
     ck_assert_ptr_null(kern_get(TABLES));
@@ -505,27 +492,15 @@ START_TEST(tables_are_in_order)
         if (kern_get(i)) last = kern_get(i);
     ck_assert_ptr_eq(kern_best(), last);
 }
-END_TEST
 
-Suite *suite_nn_simd_kern(void);
-Suite *suite_nn_simd_kern(void)
-{
-    Suite *s = suite_create("nn/kern");
-    TCase *t = tcase_create("nn/kern");
-    tcase_add_loop_test(t, products_equal_plain_loops, 0, TABLES);
-    tcase_add_loop_test(t, rows_of_a_wide_product_are_independent, 0, TABLES);
-    tcase_add_loop_test(t, what_is_not_finite_passes_through, 0, TABLES);
-    tcase_add_loop_test(t, one_row_equals_plain_loops, 0, TABLES);
-    tcase_add_loop_test(t, rows_are_gathered_in_order, 0, TABLES);
-    tcase_add_loop_test(t, choice_is_the_first_of_the_largest, 0, TABLES);
-    tcase_add_loop_test(t, sums_equal_plain_loops, 0, TABLES);
-    tcase_add_loop_test(t, adam_equals_a_loop_in_double, 0, TABLES);
-    tcase_add_loop_test(t, adam_with_noise_is_adam_and_noise, 0, TABLES);
-    tcase_add_loop_test(t, exp_is_that_of_the_library, 0, TABLES);
-    tcase_add_loop_test(t, softmax_equals_plain_loops, 0, TABLES);
-    tcase_add_loop_test(t, noise_is_normal, 0, TABLES);
-    tcase_add_loop_test(t, noise_of_every_table_is_the_same, 0, TABLES);
-    tcase_add_test(t, tables_are_in_order);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(nn_simd_kern, TIMES(products_equal_plain_loops, TABLES),
+      TIMES(rows_of_a_wide_product_are_independent, TABLES),
+      TIMES(what_is_not_finite_passes_through, TABLES),
+      TIMES(one_row_equals_plain_loops, TABLES),
+      TIMES(rows_are_gathered_in_order, TABLES),
+      TIMES(choice_is_the_first_of_the_largest, TABLES),
+      TIMES(sums_equal_plain_loops, TABLES), TIMES(adam_equals_a_loop_in_double, TABLES),
+      TIMES(adam_with_noise_is_adam_and_noise, TABLES),
+      TIMES(exp_is_that_of_the_library, TABLES),
+      TIMES(softmax_equals_plain_loops, TABLES), TIMES(noise_is_normal, TABLES),
+      TIMES(noise_of_every_table_is_the_same, TABLES), tables_are_in_order);

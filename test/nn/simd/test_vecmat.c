@@ -4,7 +4,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,7 @@ static void random_layer(float *w, float *b, float *x, int in, int out, struct r
 }
 
 /* Every kernel that runs here against sums in double over the unpacked weights. */
-START_TEST(products_equal_plain_loops)
+TEST(products_equal_plain_loops)
 {
     static const int ins[] = {1, 7, 16, 48, 128, IN};
     static const int outs[] = {1, 3, 12, 16, 17, 18, 33, 64, 100, 128, 129, 255, OUT};
@@ -63,7 +62,6 @@ START_TEST(products_equal_plain_loops)
             }
     ck_assert_str_eq(last, "base"); /* runs everywhere */
 }
-END_TEST
 
 /* y of the header's equation, integers first; what the kernels do to the last bit */
 static float plain_quant(const struct vecmat_quant *m, const int *at, const int16_t *q,
@@ -92,7 +90,7 @@ static void check_entries(const int16_t *q, const int *at, float step, const flo
     ck_assert_int_le(size, VECMAT_SUM_MAX);
 }
 
-START_TEST(quantized_products_equal_integer_sums)
+TEST(quantized_products_equal_integer_sums)
 {
     static const int ins[] = {1, 7, 16, 48, 128, IN};
     static const int outs[] = {1, 18, 32, 33, 64, 96, 100, 128, 129, 255, OUT};
@@ -136,10 +134,9 @@ START_TEST(quantized_products_equal_integer_sums)
                 }
             }
 }
-END_TEST
 
 /* All weights and entries alike: the largest sums there are. */
-START_TEST(quantized_sums_stay_within_32_bits)
+TEST(quantized_sums_stay_within_32_bits)
 {
     enum { MANY = 4096 };
     static int16_t rows[MANY * VECMAT_BLOCK], q[MANY + VECMAT_LANES];
@@ -163,9 +160,8 @@ START_TEST(quantized_sums_stay_within_32_bits)
                 ck_assert_double_eq_tol((double)y[i] / (in * -21e-5), 1.0, .01);
         }
 }
-END_TEST
 
-START_TEST(quantized_edges)
+TEST(quantized_edges)
 {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     int16_t rows[20 * VECMAT_BLOCK], q[20 + VECMAT_LANES];
@@ -202,9 +198,8 @@ START_TEST(quantized_edges)
     for (int c = 0, seen[64] = {0}; c < 64; c++)
         ck_assert_int_eq(seen[vecmat_word(c)]++, 0);
 }
-END_TEST
 
-START_TEST(softmax_equals_the_definition)
+TEST(softmax_equals_the_definition)
 {
     struct rng r;
     rng_init(&r, 2, 0);
@@ -239,9 +234,8 @@ START_TEST(softmax_equals_the_definition)
             }
         }
 }
-END_TEST
 
-START_TEST(what_is_not_finite_shows)
+TEST(what_is_not_finite_shows)
 {
     const struct vecmat_kernel *k;
     for (int which = 0; (k = vecmat_kernel(which)); which++) {
@@ -272,7 +266,6 @@ START_TEST(what_is_not_finite_shows)
             }
     }
 }
-END_TEST
 
 SUITE(nn_simd_vecmat, products_equal_plain_loops, quantized_products_equal_integer_sums,
       quantized_sums_stay_within_32_bits, quantized_edges, softmax_equals_the_definition,
