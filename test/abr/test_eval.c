@@ -3,7 +3,6 @@
 #include "support/shared.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +61,7 @@ static struct eval_row score(const char *policy, const char *profile,
     return row;
 }
 
-START_TEST(one_trace_by_hand)
+TEST(one_trace_by_hand)
 {
     struct video *video = small_video();
     struct corpus *corpus = constant_links(1);
@@ -90,11 +89,10 @@ START_TEST(one_trace_by_hand)
     video_free(video);
     corpus_free(corpus);
 }
-END_TEST
 
 /* 8 Mbit/s links, then 1 Mbit/s: there level 1 takes 2 s + .1 and stalls, once the first
  * chunk's second is played, for 1.1 s each. */
-START_TEST(stalls_are_counted)
+TEST(stalls_are_counted)
 {
     struct video *video = small_video();
     struct corpus *corpus = constant_links(2);
@@ -124,9 +122,8 @@ START_TEST(stalls_are_counted)
     video_free(video);
     corpus_free(corpus);
 }
-END_TEST
 
-START_TEST(shares_of_the_oracle)
+TEST(shares_of_the_oracle)
 {
     double best[4] = {2, 4, 1, 3}, half[4] = {1, 2, .5, 1.5}, bound[4] = {2, 4, 1.1, 3};
     struct eval_row o = {.n = 4, .trace_qoe = best, .trace_bound = bound},
@@ -148,9 +145,8 @@ START_TEST(shares_of_the_oracle)
     half[0] = 2 + 1e-12; /* rounding */
     ck_assert_int_eq(eval_above_bound(&a, &o), 1);
 }
-END_TEST
 
-START_TEST(excluded_traces_are_passed_over)
+TEST(excluded_traces_are_passed_over)
 {
     struct video *video = small_video();
     struct corpus *corpus = constant_links(4);
@@ -178,9 +174,8 @@ START_TEST(excluded_traces_are_passed_over)
     video_free(video);
     corpus_free(corpus);
 }
-END_TEST
 
-START_TEST(thread_count_changes_nothing)
+TEST(thread_count_changes_nothing)
 {
     struct err e = {0};
     struct video *video = video_default(&e);
@@ -204,7 +199,6 @@ START_TEST(thread_count_changes_nothing)
     video_free(video);
     corpus_free(corpus);
 }
-END_TEST
 
 struct watch {
     int calls, stop_at;
@@ -219,7 +213,7 @@ static bool look(void *ctx, double share)
     return ++w->calls == w->stop_at;
 }
 
-START_TEST(progress_is_told_and_can_stop)
+TEST(progress_is_told_and_can_stop)
 {
     struct video *video = small_video();
     struct corpus *corpus = constant_links(9);
@@ -242,9 +236,8 @@ START_TEST(progress_is_told_and_can_stop)
     video_free(video);
     corpus_free(corpus);
 }
-END_TEST
 
-START_TEST(failures_are_told)
+TEST(failures_are_told)
 {
     struct video *video = small_video();
     struct corpus *corpus = constant_links(3);
@@ -270,10 +263,9 @@ START_TEST(failures_are_told)
     video_free(video);
     corpus_free(corpus);
 }
-END_TEST
 
 /* Traces differ by units, policies by tenths: only pairing shows it. */
-START_TEST(paired_intervals_see_through_the_traces)
+TEST(paired_intervals_see_through_the_traces)
 {
     double base[50], better[50], scaled[50], worse[50];
     for (int i = 0; i < 50; i++) {
@@ -309,10 +301,9 @@ START_TEST(paired_intervals_see_through_the_traces)
     ck_assert_double_eq_tol(lo, 1.125, 1e-9);
     ck_assert_double_eq_tol(hi, 1.125, 1e-9);
 }
-END_TEST
 
 /* Figures of the peers' comparison, see the README of the bundled corpus. */
-START_TEST(baselines_on_the_hsdpa_test_traces)
+TEST(baselines_on_the_hsdpa_test_traces)
 {
     const char *dir = shared_path("traces/pensieve-test-hsdpa-142");
     const char *sizes = shared_path("video/envivio-dash3");
@@ -336,7 +327,6 @@ START_TEST(baselines_on_the_hsdpa_test_traces)
     video_free(video);
     corpus_free(corpus);
 }
-END_TEST
 
 SUITE_WITHIN(abr_eval, 60, one_trace_by_hand, stalls_are_counted, shares_of_the_oracle,
              excluded_traces_are_passed_over, thread_count_changes_nothing,

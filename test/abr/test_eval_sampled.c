@@ -2,14 +2,13 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Uniform on the simplex: each weight has mean 1/3 and variance 1/18, and is below x with
  * probability 1 - (1 - x)^2. */
-START_TEST(weights_are_uniform_on_the_simplex)
+TEST(weights_are_uniform_on_the_simplex)
 {
     enum { N = 20000 };
     double sum[3] = {0}, square[3] = {0};
@@ -35,11 +34,10 @@ START_TEST(weights_are_uniform_on_the_simplex)
                b = eval_sampled_weights(8, 3, QOE_LINEAR);
     ck_assert_double_ne(a.mu_quality, b.mu_quality);
 }
-END_TEST
 
 /* Three draws on four traces, two bars: ahead of both by 1 everywhere, level with the
  * better, behind one of them by 2. */
-START_TEST(figures_by_hand)
+TEST(figures_by_hand)
 {
     const double own[3][4] = {{3, 4, 5, 6}, {1, 1, 1, 1}, {0, 1, 2, 3}};
     const double bars[2][3][4] = {{{2, 3, 4, 5}, {1, 1, 1, 1}, {0, 0, 0, 0}},
@@ -70,10 +68,9 @@ START_TEST(figures_by_hand)
     }
     free(d.draw);
 }
-END_TEST
 
 /* Through the emulator: the same as asking eval for each draw. */
-START_TEST(plays_every_draw)
+TEST(plays_every_draw)
 {
     struct err e = {0};
     struct video *video = video_default(&e);
@@ -120,7 +117,6 @@ START_TEST(plays_every_draw)
     video_free(video);
     corpus_free(corpus);
 }
-END_TEST
 
 static bool stop_late(void *ctx, double share)
 {
@@ -130,7 +126,7 @@ static bool stop_late(void *ctx, double share)
     return share > .6;
 }
 
-START_TEST(can_be_stopped)
+TEST(can_be_stopped)
 {
     struct err e = {0};
     struct video *video = video_default(&e);
@@ -150,7 +146,6 @@ START_TEST(can_be_stopped)
     video_free(video);
     corpus_free(corpus);
 }
-END_TEST
 
 SUITE(abr_eval_sampled, weights_are_uniform_on_the_simplex, figures_by_hand,
       plays_every_draw, can_be_stopped);

@@ -8,7 +8,6 @@
 #include "support/alloc.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +78,7 @@ static void fixed_level(double *out, const struct qoe *qoe, int level)
     corpus_free(c);
 }
 
-START_TEST(vertices_are_the_experts)
+TEST(vertices_are_the_experts)
 {
     struct qoe qoe[V];
     struct merge_score_cfg c = small(qoe);
@@ -101,9 +100,8 @@ START_TEST(vertices_are_the_experts)
     ck_assert_mem_eq(got, again, sizeof got);
     policy_free(p);
 }
-END_TEST
 
-START_TEST(merges_that_are_none)
+TEST(merges_that_are_none)
 {
     struct qoe qoe[V];
     struct merge_score_cfg c = small(qoe);
@@ -124,6 +122,5 @@ START_TEST(merges_that_are_none)
     ck_assert_ptr_nonnull(strstr(e.detail, "among 3 levels"));
     policy_free(p);
 }
-END_TEST
 
 SUITE(abr_merge_score, vertices_are_the_experts, merges_that_are_none);

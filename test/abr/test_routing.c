@@ -7,12 +7,11 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(information_by_hand)
+TEST(information_by_hand)
 {
     /* each profile has its expert: ln 2 of ln 2 and ln 2 */
     struct routing_net n = {.experts = 3, .count = {{50, 0, 0}, {0, 0, 50}}};
@@ -44,7 +43,6 @@ START_TEST(information_by_hand)
     i = routing_information(&n, 2);
     ck_assert(i.nats == 0 && i.normalised == 0);
 }
-END_TEST
 
 /* always the same experts, whatever the state */
 static void save(const char *path, int actor, int critic, const char *layout, int obs_dim)
@@ -90,7 +88,7 @@ static void release(struct bed *b)
     video_free(b->video);
 }
 
-START_TEST(every_router_is_asked_in_every_state)
+TEST(every_router_is_asked_in_every_state)
 {
     const char *dir = tmpdir_new();
     struct bed b;
@@ -118,9 +116,8 @@ START_TEST(every_router_is_asked_in_every_state)
     release(&b);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(what_cannot_be_compared_is_named)
+TEST(what_cannot_be_compared_is_named)
 {
     const char *dir = tmpdir_new();
     struct bed b;
@@ -147,7 +144,6 @@ START_TEST(what_cannot_be_compared_is_named)
     release(&b);
     tmpdir_remove(dir);
 }
-END_TEST
 
 SUITE(abr_routing, information_by_hand, every_router_is_asked_in_every_state,
       what_cannot_be_compared_is_named);

@@ -4,7 +4,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
 static const double LADDER[] = {300, 750, 1200, 1850, 2850, 4300};
@@ -31,7 +30,7 @@ static struct underway came(int level, double kbps, double elapsed_s, double buf
     return (struct underway){level, kbps * 125 * elapsed_s, elapsed_s, buffer_s};
 }
 
-START_TEST(a_careful_beginning_is_corrected)
+TEST(a_careful_beginning_is_corrected)
 {
     struct view v = before("documentary", 0, -1);
     struct underway fast = came(1, 20000, .1, 0), slow = came(1, 800, .33, 0);
@@ -40,9 +39,8 @@ START_TEST(a_careful_beginning_is_corrected)
     v = before("documentary", 1, 1); /* something is known: chunk 0 is past */
     ck_assert_int_eq(abandon_level(&v, &fast), 1);
 }
-END_TEST
 
-START_TEST(a_bold_beginning_is_too)
+TEST(a_bold_beginning_is_too)
 {
     struct view v = before("documentary", 0, -1);
     struct underway slow = came(3, 100, .33, 0);
@@ -67,9 +65,8 @@ START_TEST(a_bold_beginning_is_too)
     slow.level = 5;
     ck_assert_int_eq(abandon_level(&v, &slow), 5); /* neither lower nor higher */
 }
-END_TEST
 
-START_TEST(a_fading_link_is_fled_by_those_who_hate_stalls)
+TEST(a_fading_link_is_fled_by_those_who_hate_stalls)
 {
     struct view v = before("live", 5, 3);
     struct underway fading = came(3, 200, 1, 6);
@@ -88,7 +85,6 @@ START_TEST(a_fading_link_is_fled_by_those_who_hate_stalls)
     v.qoe = qoe_find("documentary")->qoe;
     ck_assert_int_eq(abandon_level(&v, &fading), 3);
 }
-END_TEST
 
 /* The header's V, term by term. */
 static double value(const struct view *v, const struct underway *u, int j)
@@ -111,7 +107,7 @@ static double value(const struct view *v, const struct underway *u, int j)
            v->qoe.mu_stall * fmax(0, w - u->buffer_s) + (n ? best : 0);
 }
 
-START_TEST(the_best_by_the_equation)
+TEST(the_best_by_the_equation)
 {
     struct rng r;
     rng_init(&r, 7, 0);
@@ -141,9 +137,8 @@ START_TEST(the_best_by_the_equation)
     ck_assert_int_gt(changed[0][1], 50);
     ck_assert_int_gt(changed[1][0], 2000);
 }
-END_TEST
 
-START_TEST(streams_without_end_and_odd_ladders)
+TEST(streams_without_end_and_odd_ladders)
 {
     struct view v = before("live", 5, 1);
     v.chunks = 0;
@@ -157,7 +152,6 @@ START_TEST(streams_without_end_and_odd_ladders)
     u.bytes = 1e9; /* more than was said */
     ck_assert_int_eq(abandon_level(&v, &u), 1);
 }
-END_TEST
 
 SUITE(abr_deciders_abandon, a_careful_beginning_is_corrected, a_bold_beginning_is_too,
       a_fading_link_is_fled_by_those_who_hate_stalls, the_best_by_the_equation,

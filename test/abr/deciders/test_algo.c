@@ -3,7 +3,6 @@
 #include "support/made.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <string.h>
 
 static int ask(const char *spec, const struct algo_ctx *ctx, uint64_t key,
@@ -19,7 +18,7 @@ static int ask(const char *spec, const struct algo_ctx *ctx, uint64_t key,
     return level;
 }
 
-START_TEST(every_baseline_answers_any_view)
+TEST(every_baseline_answers_any_view)
 {
     const char *const specs[] = {"fixed-3", "random", "rate",       "buffer",
                                  "bola",    "mpc",    "mpc-default"};
@@ -35,18 +34,16 @@ START_TEST(every_baseline_answers_any_view)
         }
     }
 }
-END_TEST
 
-START_TEST(fixed_is_clipped_to_the_ladder)
+TEST(fixed_is_clipped_to_the_ladder)
 {
     struct view v = made_view(6);
     ck_assert_int_eq(ask("fixed-0", NULL, 0, &v), 0);
     ck_assert_int_eq(ask("fixed-5", NULL, 0, &v), 5);
     ck_assert_int_eq(ask("fixed-11", NULL, 0, &v), 5);
 }
-END_TEST
 
-START_TEST(random_depends_on_seed_key_and_chunk_alone)
+TEST(random_depends_on_seed_key_and_chunk_alone)
 {
     struct view v = made_view(6);
     const struct algo_ctx one = {.seed = 1}, two = {.seed = 2};
@@ -62,9 +59,8 @@ START_TEST(random_depends_on_seed_key_and_chunk_alone)
     ck_assert_int_gt(by_seed, 400); /* 500 expected */
     ck_assert_int_gt(by_key, 400);
 }
-END_TEST
 
-START_TEST(wrong_names_are_told)
+TEST(wrong_names_are_told)
 {
     const struct {
         const char *spec;
@@ -90,7 +86,6 @@ START_TEST(wrong_names_are_told)
     algo_free(&a);
     algo_free(NULL);
 }
-END_TEST
 
 SUITE(abr_deciders_algo, every_baseline_answers_any_view, fixed_is_clipped_to_the_ladder,
       random_depends_on_seed_key_and_chunk_alone, wrong_names_are_told);

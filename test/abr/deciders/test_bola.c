@@ -2,7 +2,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
 /* Two levels, 500 and 1000 kbit/s; chunks of 4 s, a buffer of 34 s. By hand: Q_top = 30,
@@ -25,16 +24,15 @@ static int level_at(struct view *v, double buffer_s)
     return bola_level(v);
 }
 
-START_TEST(gains_by_hand)
+TEST(gains_by_hand)
 {
     struct view v = two_levels();
     struct bola_gains k = bola_gains(&v);
     ck_assert_double_eq_tol(k.v, 10 / log(2), 1e-12);
     ck_assert_double_eq_tol(k.g, 2 * log(2), 1e-12);
 }
-END_TEST
 
-START_TEST(levels_by_hand)
+TEST(levels_by_hand)
 {
     struct view v = two_levels();
     /* sizes as the ladder says: (20 - Q)/1 = (30 - Q)/2 at Q = 10 */
@@ -48,9 +46,8 @@ START_TEST(levels_by_hand)
     ck_assert_int_eq(level_at(&v, 14.9), 0);
     ck_assert_int_eq(level_at(&v, 15.1), 1);
 }
-END_TEST
 
-START_TEST(levels_never_fall_as_the_buffer_grows)
+TEST(levels_never_fall_as_the_buffer_grows)
 {
     struct view v = two_levels();
     const double limits[] = {4, 8, 16, 60, 600};
@@ -69,7 +66,6 @@ START_TEST(levels_never_fall_as_the_buffer_grows)
         ck_assert_int_eq(level, 5);
     }
 }
-END_TEST
 
 SUITE(abr_deciders_bola, gains_by_hand, levels_by_hand,
       levels_never_fall_as_the_buffer_grows);

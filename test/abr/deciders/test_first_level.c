@@ -4,8 +4,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
-
 static struct view fresh(struct qoe qoe, int chunks)
 {
     static const double ladder[] = {300, 750, 1200, 1850, 2850, 4300};
@@ -25,7 +23,7 @@ static int first(const char *profile, int chunks)
     return first_level(&v);
 }
 
-START_TEST(the_dearer_the_switches_the_nearer_to_the_middle)
+TEST(the_dearer_the_switches_the_nearer_to_the_middle)
 {
     for (int chunks = 0; chunks <= 480; chunks += 15) { /* 0: live */
         int k = first("documentary", chunks);
@@ -43,9 +41,8 @@ START_TEST(the_dearer_the_switches_the_nearer_to_the_middle)
     }
     ck_assert_int_eq(before, 2); /* the best to stay at throughout */
 }
-END_TEST
 
-START_TEST(a_wait_counts_by_what_the_chunk_weighs)
+TEST(a_wait_counts_by_what_the_chunk_weighs)
 {
     struct view v = fresh(qoe_find("documentary")->qoe, 15);
     v.next_bytes[2] = 5e6;
@@ -53,18 +50,16 @@ START_TEST(a_wait_counts_by_what_the_chunk_weighs)
     v.next_bytes[3] = 1; /* lighter than those below */
     ck_assert_int_eq(first_level(&v), 3);
 }
-END_TEST
 
-START_TEST(no_way_is_paid_for_behind_the_last_chunk)
+TEST(no_way_is_paid_for_behind_the_last_chunk)
 {
     struct view v = fresh((struct qoe){1, 24, 1, QOE_LINEAR}, 1);
     ck_assert_int_eq(first_level(&v), 0); /* more than 1 s a Mbit/s to wait for */
     v.qoe.mu_stall = 0;
     ck_assert_int_eq(first_level(&v), 5);
 }
-END_TEST
 
-START_TEST(any_ladder_and_utility)
+TEST(any_ladder_and_utility)
 {
     for (int u = QOE_LINEAR; u <= QOE_PAMOE; u++) {
         for (int levels = 2; levels <= VIEW_LEVELS; levels++) {
@@ -77,9 +72,8 @@ START_TEST(any_ladder_and_utility)
         }
     }
 }
-END_TEST
 
-START_TEST(only_before_anything_is_known)
+TEST(only_before_anything_is_known)
 {
     struct view v = fresh(qoe_find("documentary")->qoe, 15);
     ck_assert(first_level_is(&v));
@@ -93,7 +87,6 @@ START_TEST(only_before_anything_is_known)
     ck_assert(!first_level_is(&v));
     ck_assert_uint_eq(guard_greedy(&v), 0x3f);
 }
-END_TEST
 
 SUITE(abr_deciders_first_level, the_dearer_the_switches_the_nearer_to_the_middle,
       a_wait_counts_by_what_the_chunk_weighs, no_way_is_paid_for_behind_the_last_chunk,

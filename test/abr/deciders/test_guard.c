@@ -2,7 +2,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <stdbool.h>
 
 /* 2 s chunks of .5, 1, 2 and 4 Mbit/s; 1.8 Mbit/s trusted of the 2 that were measured */
@@ -23,7 +22,7 @@ static struct view short_live(double buffer_s)
     return v;
 }
 
-START_TEST(what_leaves_a_second_is_offered)
+TEST(what_leaves_a_second_is_offered)
 {
     /* level k takes (1 << k) / 1.8 s */
     struct view v = short_live(1 + 4 / 1.8 + .01);
@@ -42,9 +41,8 @@ START_TEST(what_leaves_a_second_is_offered)
         ck_assert_uint_eq(guard_levels(&v), 1);
     }
 }
-END_TEST
 
-START_TEST(only_for_the_wary_with_little)
+TEST(only_for_the_wary_with_little)
 {
     struct view v = short_live(.5);
     v.n_history = 0;
@@ -64,6 +62,5 @@ START_TEST(only_for_the_wary_with_little)
     v.qoe = (struct qoe){5, 5, 25, QOE_LOG};
     ck_assert_uint_eq(guard_levels(&v), 1);
 }
-END_TEST
 
 SUITE(abr_deciders_guard, what_leaves_a_second_is_offered, only_for_the_wary_with_little);

@@ -7,7 +7,6 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,7 +36,7 @@ static void next_chunk(struct view *v)
     v->last_level = v->chunk % 6;
 }
 
-START_TEST(decides_as_the_network_says)
+TEST(decides_as_the_network_says)
 {
     const char *dir = tmpdir_new();
     const char *path = tmpdir_path(dir, "p.safetensors");
@@ -71,9 +70,8 @@ START_TEST(decides_as_the_network_says)
     policy_free(p);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(a_profile_decides_with_its_added_experts)
+TEST(a_profile_decides_with_its_added_experts)
 {
     const char *dir = tmpdir_new();
     const char *path = tmpdir_path(dir, "p.safetensors");
@@ -112,9 +110,8 @@ START_TEST(a_profile_decides_with_its_added_experts)
     policy_free(p);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(paper_layout_forgets_at_reset)
+TEST(paper_layout_forgets_at_reset)
 {
     const char *dir = tmpdir_new();
     const char *path = tmpdir_path(dir, "p.safetensors");
@@ -140,11 +137,10 @@ START_TEST(paper_layout_forgets_at_reset)
     algo_free(&a);
     tmpdir_remove(dir);
 }
-END_TEST
 
 /* What the viewer values changes the choices of the full layout, never those of the blind
  * one: the same weights under both names. */
-START_TEST(blind_layout_does_not_see_the_viewer)
+TEST(blind_layout_does_not_see_the_viewer)
 {
     const char *dir = tmpdir_new();
     const char *path = tmpdir_path(dir, "p.safetensors");
@@ -172,10 +168,9 @@ START_TEST(blind_layout_does_not_see_the_viewer)
     ck_assert_int_eq(differ[1], 0);
     tmpdir_remove(dir);
 }
-END_TEST
 
 /* Decision by decision what the network says of the rolled state and the weights. */
-START_TEST(hinted_paper_layout)
+TEST(hinted_paper_layout)
 {
     const char *dir = tmpdir_new();
     const char *path = tmpdir_path(dir, "p.safetensors");
@@ -202,9 +197,8 @@ START_TEST(hinted_paper_layout)
     policy_free(p);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_told)
+TEST(what_does_not_fit_is_told)
 {
     const char *dir = tmpdir_new();
     const char *path = tmpdir_path(dir, "p.safetensors");
@@ -231,7 +225,6 @@ START_TEST(what_does_not_fit_is_told)
     algo_free(&a);
     tmpdir_remove(dir);
 }
-END_TEST
 
 SUITE(abr_deciders_moe, decides_as_the_network_says,
       a_profile_decides_with_its_added_experts, paper_layout_forgets_at_reset,

@@ -3,7 +3,6 @@
 #include "support/mpc_brute.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -29,7 +28,7 @@ static void compare(int n, int levels, int horizon, uint64_t seed)
     }
 }
 
-START_TEST(same_as_brute_force)
+TEST(same_as_brute_force)
 {
     compare(2000, 6, 5, 1);
     compare(3000, 2, 5, 2);
@@ -38,12 +37,11 @@ START_TEST(same_as_brute_force)
     compare(3000, 6, 1, 5);
     compare(20, 12, 5, 6);
 }
-END_TEST
 
 /* The authors' utility: ln(R + .7) weighs 0 here and a change costs nothing, but their
  * - .01/R stays. At .1, .2 and 1 Mbit/s it is .1, .05 and .01; a stall of d - 1 s at 20 ms a
  * second costs .001, .021 and .18 more: the middle one wins. */
-START_TEST(the_unweighted_penalty_of_low_rates_counts)
+TEST(the_unweighted_penalty_of_low_rates_counts)
 {
     struct mpc_task t = {.levels = 3,
                          .horizon = 1,
@@ -57,10 +55,9 @@ START_TEST(the_unweighted_penalty_of_low_rates_counts)
     t.qoe.utility = QOE_LINEAR; /* quality is worth nothing */
     ck_assert_int_eq(mpc_plan(&t).level, 0);
 }
-END_TEST
 
 /* every plan without a stall is worth 0: the first one must win, and cheaply */
-START_TEST(ties_go_to_the_lowest_levels)
+TEST(ties_go_to_the_lowest_levels)
 {
     struct rng r;
     rng_init(&r, 7, 0);
@@ -73,10 +70,9 @@ START_TEST(ties_go_to_the_lowest_levels)
     ck_assert_int_eq(mpc_plan(&t).level, 0);
     ck_assert_int_lt(mpc_plan(&t).nodes, 1000);
 }
-END_TEST
 
 /* the count of nodes is the work, and it is the same on every machine */
-START_TEST(looks_at_few_plans)
+TEST(looks_at_few_plans)
 {
     struct rng r;
     rng_init(&r, 8, 0);
@@ -96,7 +92,6 @@ START_TEST(looks_at_few_plans)
         ck_assert_msg((double)worst <= all[c], "%d levels: %ld nodes", levels[c], worst);
     }
 }
-END_TEST
 
 /* ---- one decision by hand ---- */
 
@@ -120,7 +115,7 @@ static struct view last_chunk(void)
     return v;
 }
 
-START_TEST(forecast_by_hand)
+TEST(forecast_by_hand)
 {
     struct view v = last_chunk();
     struct mpc_memory m = {.chunk = -1};
@@ -132,10 +127,9 @@ START_TEST(forecast_by_hand)
     double harmonic = 3 / (1e-3 + .5e-3 + 2e-3);
     ck_assert_double_eq_tol(mpc_forecast_kbps(&m, &v), harmonic / (1 + 5 / 3.), 1e-9);
 }
-END_TEST
 
 /* five exact forecasts later the error of long ago is forgotten */
-START_TEST(errors_fade_after_five)
+TEST(errors_fade_after_five)
 {
     struct view v = last_chunk();
     struct mpc_memory m = {.chunk = -1};
@@ -148,9 +142,8 @@ START_TEST(errors_fade_after_five)
     }
     ck_assert_double_eq_tol(forecast, 2000, 1e-9);
 }
-END_TEST
 
-START_TEST(decision_by_hand)
+TEST(decision_by_hand)
 {
     struct view v = last_chunk();
     struct err e = {0};
@@ -172,9 +165,8 @@ START_TEST(decision_by_hand)
     algo_free(&own);
     algo_free(&fixed);
 }
-END_TEST
 
-START_TEST(task_uses_sizes_and_shrinks_at_the_end)
+TEST(task_uses_sizes_and_shrinks_at_the_end)
 {
     struct err e = {0};
     const double ladder[] = {1000, 2000};
@@ -200,7 +192,6 @@ START_TEST(task_uses_sizes_and_shrinks_at_the_end)
     ck_assert_int_eq(mpc_task(&v, NULL, &v.qoe, 8).horizon, 5);
     video_free(video);
 }
-END_TEST
 
 SUITE_WITHIN(abr_deciders_mpc, 120, same_as_brute_force,
              the_unweighted_penalty_of_low_rates_counts, ties_go_to_the_lowest_levels,

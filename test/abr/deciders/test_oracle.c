@@ -5,7 +5,6 @@
 #include "support/shared.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -72,7 +71,7 @@ static struct qoe random_weights(struct rng *r, int i)
 
 /* Every plan of a short video is tried: none may pass the bound, the value is one of them, and
  * where the bracket is closed it is the best. */
-START_TEST(brackets_the_best_of_all_plans)
+TEST(brackets_the_best_of_all_plans)
 {
     struct rng r;
     rng_init(&r, 11, 0);
@@ -119,12 +118,11 @@ START_TEST(brackets_the_best_of_all_plans)
     ck_assert_msg(missed <= open / 2, "%d of %d open cases missed the best", missed,
                   open);
 }
-END_TEST
 
 /* 2 chunks of 1 s at 1 or 2 Mbit/s; 1 Mbit/s of payload and no round trip. Chunk 0 is given
  * at level 0 and leaves a buffer of 1 s. Level 0 for chunk 1 takes 1 s: nothing stalls, 1
  * is earned. Level 1 takes 2 s: 2 - 1 (switch) - mu * 1 s. */
-START_TEST(one_choice_by_hand)
+TEST(one_choice_by_hand)
 {
     struct err e = {0};
     const double ladder[] = {1000, 2000};
@@ -157,7 +155,6 @@ START_TEST(one_choice_by_hand)
     oracle_free(o);
     video_free(video);
 }
-END_TEST
 
 /* No policy may pass the plan by more than rounding where the plan is proven, nor the bound
  * anywhere; the trained one included. */
@@ -198,7 +195,7 @@ static void hold_below(const struct corpus *corpus, const struct video *video,
                            most_gap);
 }
 
-START_TEST(no_policy_passes_golden_traces)
+TEST(no_policy_passes_golden_traces)
 {
     struct err e = {0};
     struct corpus *corpus = corpus_load("test/golden/traces", CORPUS_ALL, &e);
@@ -213,10 +210,9 @@ START_TEST(no_policy_passes_golden_traces)
     corpus_free(corpus);
     video_free(video);
 }
-END_TEST
 
 /* Weights from the simplex, each utility in turn. */
-START_TEST(no_policy_passes_with_weights_of_its_own)
+TEST(no_policy_passes_with_weights_of_its_own)
 {
     struct err e = {0};
     struct corpus *corpus = corpus_load("test/golden/traces", CORPUS_ALL, &e);
@@ -239,9 +235,8 @@ START_TEST(no_policy_passes_with_weights_of_its_own)
     corpus_free(corpus);
     video_free(video);
 }
-END_TEST
 
-START_TEST(no_policy_passes_generated_traces)
+TEST(no_policy_passes_generated_traces)
 {
     struct err e = {0};
     struct corpus *corpus = corpus_generate(NULL, 2, 320, 77, &e);
@@ -253,10 +248,9 @@ START_TEST(no_policy_passes_generated_traces)
     corpus_free(corpus);
     video_free(video);
 }
-END_TEST
 
 /* every tenth of the real ones */
-START_TEST(no_policy_passes_hsdpa_traces)
+TEST(no_policy_passes_hsdpa_traces)
 {
     const char *dir = shared_path("traces/pensieve-test-hsdpa-142");
     const char *sizes = shared_path("video/envivio-dash3");
@@ -281,10 +275,9 @@ START_TEST(no_policy_passes_hsdpa_traces)
     corpus_free(corpus);
     video_free(video);
 }
-END_TEST
 
 /* Whatever the budget, the bracket holds; a small one leaves it open. */
-START_TEST(small_budgets_leave_a_gap_that_is_stated)
+TEST(small_budgets_leave_a_gap_that_is_stated)
 {
     struct err e = {0};
     struct corpus *corpus = corpus_load("test/golden/traces", CORPUS_ALL, &e);
@@ -313,7 +306,6 @@ START_TEST(small_budgets_leave_a_gap_that_is_stated)
     corpus_free(corpus);
     video_free(video);
 }
-END_TEST
 
 SUITE(abr_deciders_oracle, brackets_the_best_of_all_plans, one_choice_by_hand,
       no_policy_passes_golden_traces, no_policy_passes_with_weights_of_its_own,

@@ -3,10 +3,9 @@
 #include "support/made.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
-START_TEST(harmonic_mean_by_hand)
+TEST(harmonic_mean_by_hand)
 {
     struct view v = made_view(5);
     ck_assert(simple_harmonic_kbps(&v, 0, 5) == 0);
@@ -18,9 +17,8 @@ START_TEST(harmonic_mean_by_hand)
     ck_assert_double_eq_tol(simple_harmonic_kbps(&v, 3, 1), 4000, 1e-9);
     ck_assert_double_eq_tol(simple_harmonic_kbps(&v, 2, 2), 2 / (1.5e-3), 1e-9);
 }
-END_TEST
 
-START_TEST(a_dead_link_is_finite)
+TEST(a_dead_link_is_finite)
 {
     struct view v = made_view(5);
     v.n_history = 2;
@@ -30,9 +28,8 @@ START_TEST(a_dead_link_is_finite)
     ck_assert(kbps > 0 && kbps < 1);
     ck_assert_int_eq(simple_rate_level(&v), 0);
 }
-END_TEST
 
-START_TEST(rate_takes_what_fits_the_newest_five)
+TEST(rate_takes_what_fits_the_newest_five)
 {
     struct view v = made_view(5);
     ck_assert_int_eq(simple_rate_level(&v), 0); /* nothing known */
@@ -47,9 +44,8 @@ START_TEST(rate_takes_what_fits_the_newest_five)
         view_push(&v, 1e9, 1);
     ck_assert_int_eq(simple_rate_level(&v), 4);
 }
-END_TEST
 
-START_TEST(buffer_maps_reservoir_and_cushion)
+TEST(buffer_maps_reservoir_and_cushion)
 {
     struct view v = made_view(5);
     const struct {
@@ -62,9 +58,8 @@ START_TEST(buffer_maps_reservoir_and_cushion)
         ck_assert_int_eq(simple_buffer_level(&v), cases[i].level);
     }
 }
-END_TEST
 
-START_TEST(buffer_scales_to_short_players)
+TEST(buffer_scales_to_short_players)
 {
     struct view v = made_view(5);
     v.buffer_max_s = 6; /* reservoir 2, cushion 4 */
@@ -75,7 +70,6 @@ START_TEST(buffer_scales_to_short_players)
     v.buffer_s = 6;
     ck_assert_int_eq(simple_buffer_level(&v), 4);
 }
-END_TEST
 
 SUITE(abr_deciders_simple, harmonic_mean_by_hand, a_dead_link_is_finite,
       rate_takes_what_fits_the_newest_five, buffer_maps_reservoir_and_cushion,

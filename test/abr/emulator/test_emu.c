@@ -8,7 +8,6 @@
 #include "support/shared.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,14 +84,13 @@ static int replay(const char *csv, const char *traces, const char *video)
     return rows;
 }
 
-START_TEST(golden_portable)
+TEST(golden_portable)
 {
     ck_assert_int_eq(
         replay("test/golden/traj.csv", "test/golden/traces", "test/golden/video"), 1680);
 }
-END_TEST
 
-START_TEST(golden_hsdpa)
+TEST(golden_hsdpa)
 {
     const char *csv = shared_path("golden/traj_hsdpa_detail_30.csv");
     if (!csv) return;
@@ -100,9 +98,8 @@ START_TEST(golden_hsdpa)
                             "../shared/video/envivio-dash3"),
                      29 * 5 * 48);
 }
-END_TEST
 
-START_TEST(golden_train)
+TEST(golden_train)
 {
     const char *csv = shared_path("golden/traj_train_detail_12.csv");
     if (!csv) return;
@@ -110,7 +107,6 @@ START_TEST(golden_train)
                             "../shared/video/envivio-dash3"),
                      12 * 5 * 48);
 }
-END_TEST
 
 /* Environments with random draws: start row and noise stand in every row. */
 static int replay_draws(const char *csv, const struct emu_cfg *cfg, bool end_is_reset)
@@ -140,16 +136,15 @@ static int replay_draws(const char *csv, const struct emu_cfg *cfg, bool end_is_
     return rows;
 }
 
-START_TEST(golden_train_noise)
+TEST(golden_train_noise)
 {
     const char *csv = shared_path("golden/traj_train_env_noise.csv");
     if (!csv) return;
     struct emu_cfg cfg = emu_cfg_default();
     ck_assert_int_eq(replay_draws(csv, &cfg, false), 40 * 48);
 }
-END_TEST
 
-START_TEST(golden_pamoe)
+TEST(golden_pamoe)
 {
     const char *csv = shared_path("golden/traj_pamoe_env.csv");
     if (!csv) return;
@@ -159,7 +154,6 @@ START_TEST(golden_pamoe)
     /* it reads the buffer after the end has emptied it */
     ck_assert_int_eq(replay_draws(csv, &cfg, true), 3 * 6 * 48);
 }
-END_TEST
 
 /* The sequence "rnd" of test/golden/actions.json. */
 static void read_random_actions(int action[48])
@@ -196,7 +190,7 @@ static void near(const struct csv *c, const char *heading, double got)
 
 /* Sums over all 142 test traces; the emulator and QoE_lin together. The buffer-based
  * rule's mean per chunk is the figure that peers publish, .639. */
-START_TEST(golden_summary)
+TEST(golden_summary)
 {
     const char *path = shared_path("golden/summary_hsdpa_test_142.csv");
     if (!path) return;
@@ -259,9 +253,8 @@ START_TEST(golden_summary)
     trace_free(t);
     video_free((struct video *)w.video);
 }
-END_TEST
 
-START_TEST(step_allocates_nothing)
+TEST(step_allocates_nothing)
 {
     struct emu_world w = {.video = load_video("test/golden/video", 0),
                           .trace = load_trace("test/golden/traces", "short_wraps"),
@@ -276,7 +269,6 @@ START_TEST(step_allocates_nothing)
     trace_free((struct trace *)w.trace);
     video_free((struct video *)w.video);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ beyond the original
  */
@@ -292,7 +284,7 @@ static struct video *flat_video(int levels, int chunks, double chunk_s,
     return v;
 }
 
-START_TEST(by_hand)
+TEST(by_hand)
 {
     /* 2 Mbit/s at 95 %: a chunk of 500,000 bytes needs 4e6 / 1.9e6 s */
     struct video *v = flat_video(2, 3, 4.0, two_rungs);
@@ -316,7 +308,6 @@ START_TEST(by_hand)
     trace_free(t);
     video_free(v);
 }
-END_TEST
 
 struct watcher {
     int times, after, other;
@@ -332,7 +323,7 @@ static int look(void *ctx, int level, double bytes, double elapsed_s, double buf
     return ++w->times > w->after ? w->other : level;
 }
 
-START_TEST(an_abandoned_copy_costs_its_time)
+TEST(an_abandoned_copy_costs_its_time)
 {
     struct video *v = flat_video(2, 3, 4.0, two_rungs);
     struct trace *t = made_trace(2, (const double[][2]){{0, 2}, {1000, 2}});
@@ -375,9 +366,8 @@ START_TEST(an_abandoned_copy_costs_its_time)
     trace_free(t);
     video_free(v);
 }
-END_TEST
 
-START_TEST(settings_count)
+TEST(settings_count)
 {
     struct video *v = flat_video(2, 100, 2.0, two_rungs);
     struct trace *t = made_trace(2, (const double[][2]){{0, 8}, {1000, 8}});
@@ -400,9 +390,8 @@ START_TEST(settings_count)
     trace_free(t);
     video_free(v);
 }
-END_TEST
 
-START_TEST(no_wrap_holds_the_last_positive_row)
+TEST(no_wrap_holds_the_last_positive_row)
 {
     struct video *v = flat_video(2, 200, 4.0, two_rungs);
     struct trace *t =
@@ -425,9 +414,8 @@ START_TEST(no_wrap_holds_the_last_positive_row)
     trace_free(t);
     video_free(v);
 }
-END_TEST
 
-START_TEST(wraps_differ)
+TEST(wraps_differ)
 {
     /* the trace begins at 5 s: Pensieve's wrap makes row 1 last from 0, PA-MoE's from 5
      */
@@ -448,9 +436,8 @@ START_TEST(wraps_differ)
     trace_free(t);
     video_free(v);
 }
-END_TEST
 
-START_TEST(any_ladder_any_chunk)
+TEST(any_ladder_any_chunk)
 {
     for (int levels = 2; levels <= VIEW_LEVELS; levels += 5) {
         double kbps[VIEW_LEVELS];
@@ -475,9 +462,8 @@ START_TEST(any_ladder_any_chunk)
         }
     }
 }
-END_TEST
 
-START_TEST(settings_are_checked)
+TEST(settings_are_checked)
 {
     struct video *v = flat_video(2, 4, 4.0, two_rungs);
     struct {
@@ -501,7 +487,6 @@ START_TEST(settings_are_checked)
     ck_assert_int_eq(emu_check(&good, v, NULL), 0);
     video_free(v);
 }
-END_TEST
 
 SUITE_WITHIN(abr_emulator_emu, 60, golden_portable, golden_hsdpa, golden_train,
              golden_train_noise, golden_pamoe, golden_summary, step_allocates_nothing,

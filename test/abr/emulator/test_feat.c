@@ -7,7 +7,6 @@
 #include "support/shared.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -40,7 +39,7 @@ static float entry(const struct view *v, const char *name)
     return obs[index_of(name)];
 }
 
-START_TEST(names_are_distinct)
+TEST(names_are_distinct)
 {
     char a[48], b[48];
     for (int i = 0; i < FEAT_FULL_DIM; i++)
@@ -50,10 +49,9 @@ START_TEST(names_are_distinct)
             ck_assert_str_ne(a, b);
         }
 }
-END_TEST
 
 /* Two viewers who value opposite things look alike; all else is as in the full layout. */
-START_TEST(blind_hides_the_viewer_and_nothing_else)
+TEST(blind_hides_the_viewer_and_nothing_else)
 {
     struct view v = pensieve_view();
     view_push(&v, 1e6, 4);
@@ -81,11 +79,10 @@ START_TEST(blind_hides_the_viewer_and_nothing_else)
     ck_assert_str_eq(feat_layout_name(FEAT_BLIND), "blind");
     ck_assert_int_eq(feat_dim(FEAT_BLIND), FEAT_FULL_DIM);
 }
-END_TEST
 
 /* One chunk at 2000 kbit/s measured; level 4 has 2850 * 4 kbit, so it takes 5.7 s, which
  * is within the buffer of 6 s; level 5 takes 8.6 s and stalls for 2.6 s. */
-START_TEST(predictions_by_hand)
+TEST(predictions_by_hand)
 {
     struct view v = pensieve_view();
     view_push(&v, 2000 * 125 * 4, 4);
@@ -107,9 +104,8 @@ START_TEST(predictions_by_hand)
     ck_assert_float_eq_tol(entry(&v, "throughput_low"),
                            log2f(2000.f / 3.f / 4300.f) / 4.f, 1e-5f);
 }
-END_TEST
 
-START_TEST(known_sizes_beat_the_ladder)
+TEST(known_sizes_beat_the_ladder)
 {
     struct view v = pensieve_view();
     view_push(&v, 1e6, 4);
@@ -117,9 +113,8 @@ START_TEST(known_sizes_beat_the_ladder)
     v.next_bytes[1] = 3 * 750 * 4 * 125;
     ck_assert_float_gt(entry(&v, "level1.load"), ladder);
 }
-END_TEST
 
-START_TEST(scale_is_the_sum_of_weights_on_pensieves_ladder)
+TEST(scale_is_the_sum_of_weights_on_pensieves_ladder)
 {
     struct view v = pensieve_view();
     for (int i = 0; i < QOE_PROFILES; i++) {
@@ -131,9 +126,8 @@ START_TEST(scale_is_the_sum_of_weights_on_pensieves_ladder)
     v.qoe = (struct qoe){0};
     ck_assert_double_gt(feat_reward_scale(&v), 0.0);
 }
-END_TEST
 
-START_TEST(missing_levels_are_zero_and_masked)
+TEST(missing_levels_are_zero_and_masked)
 {
     struct view v = pensieve_view();
     view_push(&v, 1e6, 3);
@@ -146,7 +140,6 @@ START_TEST(missing_levels_are_zero_and_masked)
     v.last_level = 1;
     ck_assert_uint_eq(feat_mask(&v), 3);
 }
-END_TEST
 
 static void check_finite(const struct view *v)
 {
@@ -164,7 +157,7 @@ static void check_finite(const struct view *v)
 }
 
 /* Every combination of extreme measurements, buffers, weights, sizes and ladders. */
-START_TEST(finite_at_the_extremes)
+TEST(finite_at_the_extremes)
 {
     static const double throughput[] = {0, 1e-6, 1, 1e12, INFINITY};
     static const double buffer[] = {0, 1e9}, mu[] = {0, 1e-9, 1e6},
@@ -196,7 +189,6 @@ START_TEST(finite_at_the_extremes)
         check_finite(&v);
     }
 }
-END_TEST
 
 static double log_range(struct rng *r, double lo, double hi)
 {
@@ -228,7 +220,7 @@ static struct view random_view(struct rng *r)
 }
 
 /* The weights that are in use were trained on these numbers. */
-START_TEST(same_as_the_definitions)
+TEST(same_as_the_definitions)
 {
     struct rng r;
     rng_init(&r, 21, 0);
@@ -246,7 +238,6 @@ START_TEST(same_as_the_definitions)
         }
     }
 }
-END_TEST
 
 /* The authors' environment, state by state: each line of the stored file is one state;
  * the draws that led to it are in the table beside it. */
@@ -298,7 +289,7 @@ static bool replay(struct golden *g, const char *row)
     return true;
 }
 
-START_TEST(paper_states_equal_the_authors)
+TEST(paper_states_equal_the_authors)
 {
     const char *states = shared_path("golden/states_pamoe_env.jsonl");
     const char *table = shared_path("golden/traj_pamoe_env.csv");
@@ -333,9 +324,8 @@ START_TEST(paper_states_equal_the_authors)
     trace_free(g.trace);
     video_free(g.video);
 }
-END_TEST
 
-START_TEST(paper_layout_from_one_view)
+TEST(paper_layout_from_one_view)
 {
     struct view v = pensieve_view();
     view_push(&v, 1e6, 2);
@@ -348,9 +338,8 @@ START_TEST(paper_layout_from_one_view)
     feat_paper_push(state, &v);
     ck_assert_float_eq(state[1 * 8 + 7], o[1 * 8 + 7]);
 }
-END_TEST
 
-START_TEST(hinted_layout_ends_with_the_weights)
+TEST(hinted_layout_ends_with_the_weights)
 {
     struct view v = pensieve_view();
     v.qoe = (struct qoe){.mu_quality = 1, .mu_switch = 6, .mu_stall = 1};
@@ -370,7 +359,6 @@ START_TEST(hinted_layout_ends_with_the_weights)
     feat_paper_hint(o, &v);
     ck_assert_float_eq(o[0], 0.f);
 }
-END_TEST
 
 SUITE(abr_emulator_feat, names_are_distinct, blind_hides_the_viewer_and_nothing_else,
       predictions_by_hand, known_sizes_beat_the_ladder,

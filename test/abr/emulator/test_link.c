@@ -2,8 +2,8 @@
 
 #include "abr/traces/corpus.h"
 #include "base/rng.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
 static struct video *video;
@@ -33,7 +33,7 @@ static struct link *link_of(const struct emu_world *w, int row)
 
 /* Rows of 2, 0 and 4 Mbit/s, 10 s each, then round the corner to the first. Half the bytes are
  * payload: 125,000 and 250,000 bytes/s. */
-START_TEST(by_hand)
+TEST(by_hand)
 {
     double time_s[] = {0, 10, 20, 30}, mbps[] = {9, 2, 0, 4};
     struct trace t = {.name = "t", .n = 4, .time_s = time_s, .mbps = mbps};
@@ -66,7 +66,6 @@ START_TEST(by_hand)
     link_free(l);
     link_free(NULL);
 }
-END_TEST
 
 /* Sessions of random levels; the link follows the emulator's clock. */
 static void follow(const struct emu_world *w, int row, struct rng *r)
@@ -92,7 +91,7 @@ static void follow(const struct emu_world *w, int row, struct rng *r)
     link_free(l);
 }
 
-START_TEST(follows_the_emulator)
+TEST(follows_the_emulator)
 {
     struct rng r;
     rng_init(&r, 1, 0);
@@ -106,9 +105,8 @@ START_TEST(follows_the_emulator)
         }
     }
 }
-END_TEST
 
-START_TEST(earlier_is_never_later)
+TEST(earlier_is_never_later)
 {
     const int64_t bytes[] = {1, 150000, 700000, 690000, 2200000};
     for (int i = 0; i < corpus->n; i++) {
@@ -126,17 +124,6 @@ START_TEST(earlier_is_never_later)
         link_free(l);
     }
 }
-END_TEST
 
-Suite *suite_abr_emulator_link(void);
-Suite *suite_abr_emulator_link(void)
-{
-    Suite *s = suite_create("abr/link");
-    TCase *t = tcase_create("abr/link");
-    tcase_add_checked_fixture(t, load, unload);
-    tcase_add_test(t, by_hand);
-    tcase_add_test(t, follows_the_emulator);
-    tcase_add_test(t, earlier_is_never_later);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(abr_emulator_link, 0, load, unload, by_hand, follows_the_emulator,
+             earlier_is_never_later);

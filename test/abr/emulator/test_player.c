@@ -1,8 +1,8 @@
 #include "abr/emulator/player.h"
 
 #include "support/csv.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <string.h>
 
 static struct emu_world world;
@@ -22,7 +22,7 @@ static void tear_down(void)
     trace_free((struct trace *)world.trace);
 }
 
-START_TEST(view_follows_the_recorded_player)
+TEST(view_follows_the_recorded_player)
 {
     struct csv c;
     csv_open(&c, "test/golden/traj.csv");
@@ -58,9 +58,8 @@ START_TEST(view_follows_the_recorded_player)
     csv_close(&c);
     ck_assert_int_eq(rows, 48);
 }
-END_TEST
 
-START_TEST(first_chunk_may_be_given)
+TEST(first_chunk_may_be_given)
 {
     struct player p;
     player_start(&p, &world, 1, &qoe_find("live")->qoe, 1);
@@ -75,9 +74,8 @@ START_TEST(first_chunk_may_be_given)
     ck_assert(player_step(&p, 0, 1.0));
     ck_assert_int_eq(p.view.chunk, p.view.chunks);
 }
-END_TEST
 
-START_TEST(what_came_is_what_the_view_is_of)
+TEST(what_came_is_what_the_view_is_of)
 {
     struct player plain, abandons;
     player_start(&plain, &world, 1, &qoe_find("documentary")->qoe, -1);
@@ -97,17 +95,6 @@ START_TEST(what_came_is_what_the_view_is_of)
     ck_assert_double_eq(abandons.last.stall_s, r->delay_ms / 1000);
     ck_assert_double_gt(abandons.last.quality, plain.last.quality);
 }
-END_TEST
 
-Suite *suite_abr_emulator_player(void);
-Suite *suite_abr_emulator_player(void)
-{
-    Suite *s = suite_create("abr/player");
-    TCase *t = tcase_create("abr/player");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, view_follows_the_recorded_player);
-    tcase_add_test(t, first_chunk_may_be_given);
-    tcase_add_test(t, what_came_is_what_the_view_is_of);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(abr_emulator_player, 0, set_up, tear_down, view_follows_the_recorded_player,
+             first_chunk_may_be_given, what_came_is_what_the_view_is_of);

@@ -1,6 +1,5 @@
 #include "abr/emulator/qoe.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +9,7 @@
 
 static const double ladder_kbps[] = {300, 750, 1200, 1850, 2850, 4300};
 
-START_TEST(profiles)
+TEST(profiles)
 {
     const struct {
         const char *name;
@@ -28,9 +27,8 @@ START_TEST(profiles)
     }
     ck_assert_ptr_null(qoe_find("Live"));
 }
-END_TEST
 
-START_TEST(same_when_all_is_equal)
+TEST(same_when_all_is_equal)
 {
     const struct qoe k = {1, 6, 4.3, QOE_LOG};
     const struct qoe others[] = {
@@ -42,9 +40,8 @@ START_TEST(same_when_all_is_equal)
     for (int i = 0; i < 3; i++)
         ck_assert(!qoe_same(&k, &others[i]) && !qoe_same_weights(&k, &others[i]));
 }
-END_TEST
 
-START_TEST(linear_by_hand)
+TEST(linear_by_hand)
 {
     struct qoe k = {1, 1, 4.3, QOE_LINEAR};
     struct qoe_parts p = qoe_chunk(&k, 1850, 4300, 0.5, 300);
@@ -52,9 +49,8 @@ START_TEST(linear_by_hand)
     ck_assert_double_eq_tol(p.change, 2.45, 1e-12);
     ck_assert_double_eq_tol(p.reward, 1.85 - 2.45 - 2.15, 1e-12);
 }
-END_TEST
 
-START_TEST(log_by_hand)
+TEST(log_by_hand)
 {
     struct qoe k = {1, 2, 2.66, QOE_LOG};
     struct qoe_parts p = qoe_chunk(&k, 1200, 300, 1.0, 300);
@@ -62,10 +58,9 @@ START_TEST(log_by_hand)
     ck_assert_double_eq_tol(p.change, log(4.0), 1e-12);
     ck_assert_double_eq_tol(p.reward, -log(4.0) - 2.66, 1e-12);
 }
-END_TEST
 
 /* one pass over a ladder gives the very numbers of chunk by chunk */
-START_TEST(a_ladder_at_once)
+TEST(a_ladder_at_once)
 {
     double reward[6];
     for (int u = QOE_LINEAR; u <= QOE_PAMOE; u++)
@@ -79,9 +74,8 @@ START_TEST(a_ladder_at_once)
                                         .reward);
         }
 }
-END_TEST
 
-START_TEST(first_chunk_pays_no_switch)
+TEST(first_chunk_pays_no_switch)
 {
     for (int u = QOE_LINEAR; u <= QOE_PAMOE; u++) {
         struct qoe k = {1, 5, 1, (enum qoe_utility)u};
@@ -89,9 +83,8 @@ START_TEST(first_chunk_pays_no_switch)
         ck_assert(p.change == 0.0 && p.reward == p.quality);
     }
 }
-END_TEST
 
-START_TEST(utility_names)
+TEST(utility_names)
 {
     enum qoe_utility u;
     for (int i = QOE_LINEAR; i <= QOE_PAMOE; i++) {
@@ -104,10 +97,9 @@ START_TEST(utility_names)
     ck_assert_str_eq(e.field, "utility");
     ck_assert_ptr_nonnull(strstr(e.detail, "pamoe"));
 }
-END_TEST
 
 /* The rewards that the PA-MoE authors' environment gave, with its coefficient 7. */
-START_TEST(pamoe_rewards)
+TEST(pamoe_rewards)
 {
     const char *path = shared_path("golden/traj_pamoe_env.csv");
     if (!path) return;
@@ -133,9 +125,8 @@ START_TEST(pamoe_rewards)
     csv_close(&c);
     ck_assert_int_eq(rows, 3 * 6 * 47);
 }
-END_TEST
 
-START_TEST(a_range_from_the_lowest_level_to_the_best)
+TEST(a_range_from_the_lowest_level_to_the_best)
 {
     static const double ladder[] = {500, 1000, 4000};
     /* 2.5 Mbit/s carry 1000; at 4000 a chunk of 4 s comes 2.4 s late */
@@ -155,7 +146,6 @@ START_TEST(a_range_from_the_lowest_level_to_the_best)
     ck_assert_double_eq(r.low, 0);
     ck_assert_double_eq_tol(r.high, 2 * log(8), 1e-12);
 }
-END_TEST
 
 SUITE(abr_emulator_qoe, profiles, same_when_all_is_equal, linear_by_hand, log_by_hand,
       a_ladder_at_once, first_chunk_pays_no_switch, utility_names, pamoe_rewards,

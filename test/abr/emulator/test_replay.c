@@ -4,7 +4,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -45,7 +44,7 @@ static struct emu_world world(void)
     return w;
 }
 
-START_TEST(steps_tell_what_was_played)
+TEST(steps_tell_what_was_played)
 {
     const struct emu_world w = world();
     const int plan[4] = {0, 1, 1, 0};
@@ -76,9 +75,8 @@ START_TEST(steps_tell_what_was_played)
     ck_assert_double_eq_tol(seen.step[0].reward, 1 - 4.3 * .75, 1e-9); /* the start */
     ck_assert_double_eq_tol(seen.step[3].buffer_after_s, 2.75, 1e-9);
 }
-END_TEST
 
-START_TEST(the_first_chunk_may_be_given_and_a_visit_may_end_it)
+TEST(the_first_chunk_may_be_given_and_a_visit_may_end_it)
 {
     const struct emu_world w = world();
     const int plan[4] = {0, 1, 1, 0};
@@ -92,9 +90,8 @@ START_TEST(the_first_chunk_may_be_given_and_a_visit_may_end_it)
     ck_assert_int_eq(seen.step[0].prev_level, 1);
     ck_assert_double_eq_tol(seen.step[0].start_s, 1.5, 1e-9); /* chunk 0 took so long */
 }
-END_TEST
 
-START_TEST(an_algorithm_is_reset_and_asked)
+TEST(an_algorithm_is_reset_and_asked)
 {
     const struct emu_world w = world();
     struct algo a;
@@ -107,7 +104,6 @@ START_TEST(an_algorithm_is_reset_and_asked)
         ck_assert_int_eq(seen.step[i].level, 1);
     algo_free(&a);
 }
-END_TEST
 
 SUITE(abr_emulator_replay, steps_tell_what_was_played,
       the_first_chunk_may_be_given_and_a_visit_may_end_it,

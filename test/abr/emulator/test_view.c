@@ -2,17 +2,14 @@
 
 #include "support/suites.h"
 
-#include <check.h>
-
-START_TEST(knows_nothing_at_first)
+TEST(knows_nothing_at_first)
 {
     struct view v = view_default();
     ck_assert(v.last_level == -1 && v.n_history == 0 && v.chunk == 0 && v.chunks == 0);
     ck_assert_double_eq(v.qoe.mu_stall, 4.3);
 }
-END_TEST
 
-START_TEST(history_drops_the_oldest)
+TEST(history_drops_the_oldest)
 {
     struct view v = view_default();
     for (int i = 1; i <= VIEW_HISTORY + 3; i++)
@@ -22,9 +19,8 @@ START_TEST(history_drops_the_oldest)
     ck_assert_double_eq_tol(v.throughput_kbps[VIEW_HISTORY - 1], 11 * 8 / 2.0, 1e-9);
     ck_assert_double_eq(v.download_s[0], 2.0);
 }
-END_TEST
 
-START_TEST(unknown_sizes_come_from_the_ladder)
+TEST(unknown_sizes_come_from_the_ladder)
 {
     struct view v = view_default();
     v.levels = 2;
@@ -35,7 +31,6 @@ START_TEST(unknown_sizes_come_from_the_ladder)
     ck_assert_double_eq_tol(view_bytes(&v, 0), 400000.0, 1e-9);
     ck_assert_double_eq(view_bytes(&v, 1), 777.0);
 }
-END_TEST
 
 SUITE(abr_emulator_view, knows_nothing_at_first, history_drops_the_oldest,
       unknown_sizes_come_from_the_ladder);

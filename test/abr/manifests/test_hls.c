@@ -3,9 +3,9 @@
 
 #include "base/text.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void refused(const char *text, const char *field, const char *says)
                   "%s: %s\nfor %s", e.field, e.detail, text);
 }
 
-START_TEST(ranges_and_files)
+TEST(ranges_and_files)
 {
     put("hi/1.ts", "12345");
     put("hi/2.ts", "123");
@@ -86,9 +86,8 @@ START_TEST(ranges_and_files)
     ck_assert_int_eq(video_save(v, tmpdir_path(dir, "no/where"), &e), ERR_IO);
     video_free(v);
 }
-END_TEST
 
-START_TEST(peaks_when_one_states_no_mean)
+TEST(peaks_when_one_states_no_mean)
 {
     put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
     put("hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
@@ -102,9 +101,8 @@ START_TEST(peaks_when_one_states_no_mean)
     ck_assert_int_eq(video_chunk(v, 0)[0], 400000); /* no files: from the bitrate */
     video_free(v);
 }
-END_TEST
 
-START_TEST(files_beside_the_playlists)
+TEST(files_beside_the_playlists)
 {
     /* back and down again stays in the folder */
     mkdir(tmpdir_path(dir, "segments"), 0755);
@@ -122,10 +120,9 @@ START_TEST(files_beside_the_playlists)
     ck_assert_int_eq(video_chunk(v, 1)[1], 3);
     video_free(v);
 }
-END_TEST
 
 /* The same variant from several servers, for clients to fall back to. */
-START_TEST(redundant_streams_are_one_level)
+TEST(redundant_streams_are_one_level)
 {
     put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
     char master[4096] = "#EXTM3U\n";
@@ -158,7 +155,6 @@ START_TEST(redundant_streams_are_one_level)
         refused(master, "ladder_kbps", "must ascend");
     }
 }
-END_TEST
 
 /* A server that sends lo.m3u8 from another one. */
 static int size_there(void *self, int64_t *bytes, const char *url, struct err *e)
@@ -190,7 +186,7 @@ static bool found_moved(void *self, char url[SEGMENTS_URL])
     return strcmp(url, "far/lo.m3u8") != 0;
 }
 
-START_TEST(segments_of_a_redirected_playlist)
+TEST(segments_of_a_redirected_playlist)
 {
     /* the address of a retrieved document is the one behind redirects (RFC 3986, 5.1.3) */
     int at = 0;
@@ -212,9 +208,8 @@ START_TEST(segments_of_a_redirected_playlist)
     ck_assert_int_eq(e.code, ERR_RANGE);
     ck_assert_str_eq(e.field, "far/lo.m3u8");
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     refused("#EXTM3U\n#EXTINF:4,\n1.ts\n", "m.m3u8:2", "give the master playlist");
     refused("#EXTM3U\n#EXT-X-STREAM-INF:CODECS=\"x\"\nlo.m3u8\n", "m.m3u8:2",
@@ -239,7 +234,6 @@ START_TEST(refusals)
     ck_assert_ptr_null(video_parse(MASTER, strlen(MASTER), "m", NULL, NULL, &e));
     ck_assert_ptr_nonnull(strstr(e.detail, "cannot be read from here"));
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -252,27 +246,14 @@ static void unmake(void *v)
     video_free(v);
 }
 
-START_TEST(every_allocation_may_fail)
+TEST(every_allocation_may_fail)
 {
     put("hi/1.ts", "12345");
     put("hi/2.ts", "123");
     ck_assert_int_ge(alloc_each_fails(make, unmake, NULL), 8);
 }
-END_TEST
 
-Suite *suite_abr_manifests_hls(void);
-Suite *suite_abr_manifests_hls(void)
-{
-    Suite *s = suite_create("abr/hls");
-    TCase *t = tcase_create("abr/hls");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, ranges_and_files);
-    tcase_add_test(t, peaks_when_one_states_no_mean);
-    tcase_add_test(t, files_beside_the_playlists);
-    tcase_add_test(t, redundant_streams_are_one_level);
-    tcase_add_test(t, segments_of_a_redirected_playlist);
-    tcase_add_test(t, refusals);
-    tcase_add_test(t, every_allocation_may_fail);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(abr_manifests_hls, 0, set_up, tear_down, ranges_and_files,
+             peaks_when_one_states_no_mean, files_beside_the_playlists,
+             redundant_streams_are_one_level, segments_of_a_redirected_playlist, refusals,
+             every_allocation_may_fail);

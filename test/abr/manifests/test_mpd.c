@@ -3,9 +3,9 @@
 
 #include "base/text.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static void put(const char *name, size_t size)
                   e.detail);
 }
 
-START_TEST(fixed_duration_without_files)
+TEST(fixed_duration_without_files)
 {
     struct video *v =
         read(mpd(LAST_10S, "<SegmentTemplate media=\"$RepresentationID$-$Number$"
@@ -86,9 +86,8 @@ START_TEST(fixed_duration_without_files)
     ck_assert_str_eq(v->name, "m.mpd");
     video_free(v);
 }
-END_TEST
 
-START_TEST(rounded_total_is_no_extra_segment)
+TEST(rounded_total_is_no_extra_segment)
 {
     struct video *v =
         read(mpd("mediaPresentationDuration=\"PT0H0M8.003S\"",
@@ -108,9 +107,8 @@ START_TEST(rounded_total_is_no_extra_segment)
     ck_assert_int_eq(v->chunks, 21);
     video_free(v);
 }
-END_TEST
 
-START_TEST(timeline)
+TEST(timeline)
 {
     struct video *v =
         read(mpd(LAST_10S, "<SegmentTemplate media=\"$Time$\" timescale=\"10\">"
@@ -131,9 +129,8 @@ START_TEST(timeline)
     ck_assert_int_eq(v->chunks, 5);
     video_free(v);
 }
-END_TEST
 
-START_TEST(inheritance)
+TEST(inheritance)
 {
     /* the inner template overrides attributes of the outer one, one by one */
     struct video *v =
@@ -146,14 +143,13 @@ START_TEST(inheritance)
     ck_assert_int_eq(v->chunks, 5);
     video_free(v);
 }
-END_TEST
 
 #define HI_WITH(its_own)                                                             \
     "<SegmentTemplate media=\"$Number$\" duration=\"4\"/><Representation id=\"lo\" " \
     "bandwidth=\"1000\"/><Representation id=\"hi\" bandwidth=\"3000\">" its_own      \
     "</Representation>"
 
-START_TEST(each_representation_has_times_of_its_own)
+TEST(each_representation_has_times_of_its_own)
 {
     const char *set =
         "<SegmentTemplate media=\"$RepresentationID$-$Time$\"/>"
@@ -179,9 +175,8 @@ START_TEST(each_representation_has_times_of_its_own)
                                   "</SegmentTimeline></SegmentTemplate>")),
             0, "levels must be aligned", ERR_INVALID);
 }
-END_TEST
 
-START_TEST(live_needs_a_number_of_chunks)
+TEST(live_needs_a_number_of_chunks)
 {
     const char *set = "<SegmentTemplate media=\"$Number$\" duration=\"4\"/>" TWO;
     refused(mpd("type=\"dynamic\"", set), 2, "say how many chunks", ERR_INVALID);
@@ -190,9 +185,8 @@ START_TEST(live_needs_a_number_of_chunks)
     ck_assert_int_eq(v->chunks, 7);
     video_free(v);
 }
-END_TEST
 
-START_TEST(sizes_from_files)
+TEST(sizes_from_files)
 {
     const char *text = mpd(
         "mediaPresentationDuration=\"PT12S\"",
@@ -219,9 +213,8 @@ START_TEST(sizes_from_files)
     ck_assert_int_eq(video_chunk(v, 1)[1], 22);
     video_free(v);
 }
-END_TEST
 
-START_TEST(only_files_inside_the_folder_count)
+TEST(only_files_inside_the_folder_count)
 {
     const char *self = strrchr(dir, '/') + 1;
     char media[4][128], set[1024];
@@ -238,7 +231,6 @@ START_TEST(only_files_inside_the_folder_count)
         video_free(v);
     }
 }
-END_TEST
 
 /* A Representation of two segments; `second` tells the second one. */
 static void listed(char out[1024], const char *id, int rate, const char *second)
@@ -250,7 +242,7 @@ static void listed(char out[1024], const char *id, int rate, const char *second)
              id, rate, id, second);
 }
 
-START_TEST(lists_of_segments)
+TEST(lists_of_segments)
 {
     /* a range has its size with it, a file is looked for */
     char set[2048], lo[1024], hi[1024];
@@ -268,7 +260,6 @@ START_TEST(lists_of_segments)
     listed(lo, "lo", 500000, "mediaRange=\"9-1\"");
     refused(mpd("", lo), 7, "mediaRange '9-1'", ERR_INVALID);
 }
-END_TEST
 
 /* One file per level with an index box of two references, behind a box of 8 bytes. */
 static void put_indexed(const char *name, unsigned char first, unsigned char second)
@@ -283,7 +274,7 @@ static void put_indexed(const char *name, unsigned char first, unsigned char sec
     ck_assert_int_eq(text_write_file(tmpdir_path(dir, name), file, sizeof file, NULL), 0);
 }
 
-START_TEST(index_boxes)
+TEST(index_boxes)
 {
     const char *set =
         "<Representation id=\"lo\" bandwidth=\"500000\"><BaseURL>lo.mp4</BaseURL>"
@@ -313,7 +304,6 @@ START_TEST(index_boxes)
     ck_assert_ptr_null(video_parse(text, strlen(text), "m", NULL, NULL, &e));
     ck_assert_ptr_nonnull(strstr(e.detail, "cannot be read from here"));
 }
-END_TEST
 
 /* Two Periods of 4 s, each of the two from one file per level, the second one from `offset` on. */
 static const char *indexed_periods(const char *offset, const char *second_lasts)
@@ -333,7 +323,7 @@ static const char *indexed_periods(const char *offset, const char *second_lasts)
     return text;
 }
 
-START_TEST(periods_have_their_part_of_an_index)
+TEST(periods_have_their_part_of_an_index)
 {
     static const char *const lasts[] = {"duration=\"PT4S\"",
                                         ""}; /* "": to the file's end */
@@ -354,7 +344,6 @@ START_TEST(periods_have_their_part_of_an_index)
     const char *no_clock = "<SegmentBase timescale=\"0\"/><BaseURL>lo.mp4</BaseURL>" TWO;
     refused(mpd(LAST_10S, no_clock), 6, "timescale is 0", ERR_RANGE);
 }
-END_TEST
 
 /* Two Periods, the second with these rates. */
 static const char *periods(int lo, int hi)
@@ -372,7 +361,7 @@ static const char *periods(int lo, int hi)
     return text;
 }
 
-START_TEST(periods_follow_each_other)
+TEST(periods_follow_each_other)
 {
     struct video *v = read(periods(500000, 2000000), NULL);
     ck_assert_int_eq(v->chunks, 4);
@@ -381,7 +370,6 @@ START_TEST(periods_follow_each_other)
     video_free(v);
     refused(periods(500000, 2500000), 0, "different ladders", ERR_INVALID);
 }
-END_TEST
 
 /* Periods with these attributes, the chunks of each with a SegmentTemplate of 4 s; the MPD is on
  * line 1, the nth Period on line 1 + n. */
@@ -400,7 +388,7 @@ static const char *begun(const char *mpd_has, const char *const has[], int n)
 }
 
 /* ISO/IEC 23009-1, 5.3.2.1 */
-START_TEST(a_period_begins_where_the_one_before_ends)
+TEST(a_period_begins_where_the_one_before_ends)
 {
     static const char total[] = "mediaPresentationDuration=\"PT30S\"";
     const char *lengths[] = {"duration=\"PT8S\"", "duration=\"PT12S\"", ""};
@@ -430,9 +418,8 @@ START_TEST(a_period_begins_where_the_one_before_ends)
     const char *unknown[] = {"", ""};
     refused(begun(total, unknown, 2), 0, "say how many chunks", ERR_INVALID);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     const char *tmpl = "<SegmentTemplate media=\"$Number$\" duration=\"4\"/>";
     char set[2048];
@@ -497,10 +484,9 @@ START_TEST(refusals)
                           "</SegmentTemplate>" TWO),
             7, "has no S", ERR_INVALID);
 }
-END_TEST
 
 /* An entity that would grow to gigabytes, and one that would read a file. */
-START_TEST(entities_are_not_expanded)
+TEST(entities_are_not_expanded)
 {
     refused("<!DOCTYPE MPD [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;\">"
             "<!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;\"><!ENTITY d "
@@ -512,7 +498,6 @@ START_TEST(entities_are_not_expanded)
     refused("<!DOCTYPE MPD SYSTEM \"http://127.0.0.1:9/x.dtd\">\n<MPD/>", 1,
             "document type", ERR_INVALID);
 }
-END_TEST
 
 static void *parse(void *text, struct err *e)
 {
@@ -524,7 +509,7 @@ static void destroy(void *made)
     video_free(made);
 }
 
-START_TEST(memory_is_refused_at_every_allocation)
+TEST(memory_is_refused_at_every_allocation)
 {
     static char base[] =
         "<MPD mediaPresentationDuration=\"PT4S\"><BaseURL>x/</BaseURL><Period>"
@@ -534,30 +519,11 @@ START_TEST(memory_is_refused_at_every_allocation)
         "</AdaptationSet></Period></MPD>";
     ck_assert_int_gt(alloc_each_fails(parse, destroy, base), 0);
 }
-END_TEST
 
-Suite *suite_abr_manifests_mpd(void);
-Suite *suite_abr_manifests_mpd(void)
-{
-    Suite *s = suite_create("abr/mpd");
-    TCase *t = tcase_create("abr/mpd");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, fixed_duration_without_files);
-    tcase_add_test(t, rounded_total_is_no_extra_segment);
-    tcase_add_test(t, timeline);
-    tcase_add_test(t, inheritance);
-    tcase_add_test(t, each_representation_has_times_of_its_own);
-    tcase_add_test(t, live_needs_a_number_of_chunks);
-    tcase_add_test(t, sizes_from_files);
-    tcase_add_test(t, only_files_inside_the_folder_count);
-    tcase_add_test(t, lists_of_segments);
-    tcase_add_test(t, index_boxes);
-    tcase_add_test(t, periods_have_their_part_of_an_index);
-    tcase_add_test(t, periods_follow_each_other);
-    tcase_add_test(t, a_period_begins_where_the_one_before_ends);
-    tcase_add_test(t, refusals);
-    tcase_add_test(t, memory_is_refused_at_every_allocation);
-    tcase_add_test(t, entities_are_not_expanded);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(abr_manifests_mpd, 0, set_up, tear_down, fixed_duration_without_files,
+             rounded_total_is_no_extra_segment, timeline, inheritance,
+             each_representation_has_times_of_its_own, live_needs_a_number_of_chunks,
+             sizes_from_files, only_files_inside_the_folder_count, lists_of_segments,
+             index_boxes, periods_have_their_part_of_an_index, periods_follow_each_other,
+             a_period_begins_where_the_one_before_ends, refusals,
+             memory_is_refused_at_every_allocation, entities_are_not_expanded);

@@ -2,7 +2,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +34,7 @@ static bool stop(void *self, double share)
     return share > 0.4;
 }
 
-START_TEST(sizes_are_asked_for_where_they_are_unknown)
+TEST(sizes_are_asked_for_where_they_are_unknown)
 {
     int calls = 0;
     struct segments s = two(2, 0.2);
@@ -63,9 +62,8 @@ START_TEST(sizes_are_asked_for_where_they_are_unknown)
     video_free(v);
     segments_free(&s);
 }
-END_TEST
 
-START_TEST(levels_must_be_aligned)
+TEST(levels_must_be_aligned)
 {
     struct err e = {0};
     struct segments s = two(2, 0.6);
@@ -86,9 +84,8 @@ START_TEST(levels_must_be_aligned)
     ck_assert_str_eq(e.detail, "no segments");
     segments_free(&s);
 }
-END_TEST
 
-START_TEST(urls_are_joined)
+TEST(urls_are_joined)
 {
     const struct {
         const char *base, *ref, *want;
@@ -131,10 +128,9 @@ START_TEST(urls_are_joined)
     endless[SEGMENTS_URL] = '\0';
     ck_assert(!segments_join(out, "", endless));
 }
-END_TEST
 
 /* RFC 3986, 5.4: the examples of the standard itself, without fragments of the base. */
-START_TEST(urls_are_joined_as_the_standard_shows)
+TEST(urls_are_joined_as_the_standard_shows)
 {
     const struct {
         const char *ref, *want;
@@ -186,9 +182,8 @@ START_TEST(urls_are_joined_as_the_standard_shows)
         ck_assert_str_eq(out, t[i].want);
     }
 }
-END_TEST
 
-START_TEST(more_levels_than_a_ladder_has)
+TEST(more_levels_than_a_ladder_has)
 {
     struct segments s = {.name = "m"};
     for (int k = 0; k < VIEW_LEVELS; k++)
@@ -196,7 +191,6 @@ START_TEST(more_levels_than_a_ladder_has)
     ck_assert_int_eq(segments_level(&s, "x", 99, NULL), ERR_RANGE);
     segments_free(&s);
 }
-END_TEST
 
 SUITE(abr_manifests_segments, sizes_are_asked_for_where_they_are_unknown,
       levels_must_be_aligned, urls_are_joined, urls_are_joined_as_the_standard_shows,

@@ -3,7 +3,6 @@
 #include "support/alloc.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@ static const unsigned char v0[56] = {
     0, 0, 0, 2,  0,    0,    1,   2,   0,    0,    0x0f, 0xa0, 0x90, 0,
     0, 0, 0, 0,  0,    16,   0,   0,   0x09, 0xc4, 0x90, 0,    0,    0};
 
-START_TEST(both_versions)
+TEST(both_versions)
 {
     struct sidx_entry *s = NULL;
     struct err e = {0};
@@ -37,9 +36,8 @@ START_TEST(both_versions)
     ck_assert(s[0].start_s == 4294967.296 && s[1].start_s == 4294971.296);
     free(s);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     const struct {
         int at, value; /* what is changed in v0 */
@@ -74,7 +72,6 @@ START_TEST(refusals)
     memset(box + 16, 0, 4);
     ck_assert_int_eq(sidx_parse(&s, &n, box, sizeof box, "f", &e), ERR_INVALID);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -84,10 +81,9 @@ static void *make(void *ctx, struct err *e)
     return sidx_parse(&s, &n, v0, sizeof v0, "f", e) ? NULL : s;
 }
 
-START_TEST(every_allocation_may_fail)
+TEST(every_allocation_may_fail)
 {
     ck_assert_int_eq(alloc_each_fails(make, free, NULL), 1);
 }
-END_TEST
 
 SUITE(abr_manifests_sidx, both_versions, refusals, every_allocation_may_fail);

@@ -6,7 +6,6 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +28,7 @@ static struct video *load(const char *path, const struct video_cfg *cfg)
 
 /* ---- made here ---- */
 
-START_TEST(shape_is_checked)
+TEST(shape_is_checked)
 {
     const struct {
         int levels, chunks;
@@ -57,9 +56,8 @@ START_TEST(shape_is_checked)
         ck_assert_str_eq(e.field, bad[i].field);
     }
 }
-END_TEST
 
-START_TEST(sizes_are_checked)
+TEST(sizes_are_checked)
 {
     struct video *v = video_new(2, 3, 4.0, (const double[]){1, 2}, NULL);
     struct err e = {0};
@@ -73,9 +71,8 @@ START_TEST(sizes_are_checked)
     ck_assert_ptr_nonnull(strstr(e.detail, "chunk 2, level 1"));
     video_free(v);
 }
-END_TEST
 
-START_TEST(generated)
+TEST(generated)
 {
     struct video *v = video_default(NULL), *again = video_default(NULL);
     ck_assert(v->levels == 6 && v->chunks == 48 && v->chunk_s == 4.0);
@@ -103,11 +100,10 @@ START_TEST(generated)
     video_free(again);
     video_free(v);
 }
-END_TEST
 
 /* ---- Pensieve ---- */
 
-START_TEST(pensieve_folder)
+TEST(pensieve_folder)
 {
     struct video *v = load("test/golden/video", NULL);
     ck_assert(v->levels == 6 && v->chunks == 48 && v->chunk_s == 4.0);
@@ -121,9 +117,8 @@ START_TEST(pensieve_folder)
     ck_assert_int_eq(video_chunk(v, 48)[5], 2514684);
     video_free(v);
 }
-END_TEST
 
-START_TEST(pensieve_ladder_from_means)
+TEST(pensieve_ladder_from_means)
 {
     char dir[64];
     snprintf(dir, sizeof dir, "%s", tmpdir_new());
@@ -140,9 +135,8 @@ START_TEST(pensieve_ladder_from_means)
     video_free(v);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(pensieve_refusals)
+TEST(pensieve_refusals)
 {
     const struct {
         const char *text, *field, *says;
@@ -187,7 +181,6 @@ START_TEST(pensieve_refusals)
     ck_assert_int_eq(e.code, ERR_CONFLICT);
     tmpdir_remove(dir);
 }
-END_TEST
 
 /* ---- JSON of sabre ---- */
 
@@ -203,7 +196,7 @@ static const char sabre_ok[] =
     "{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [100, 200.5],\n"
     "\"segment_sizes_bits\": [[800, 1601], [8, 16], [24, 32]]}";
 
-START_TEST(sabre)
+TEST(sabre)
 {
     struct video *v = parse(sabre_ok, NULL);
     ck_assert(v->levels == 2 && v->chunks == 3 && v->chunk_s == 3.0);
@@ -230,9 +223,8 @@ START_TEST(sabre)
     ck_assert_int_eq(video_chunk(v, 0)[0], 886360 / 8);
     video_free(v);
 }
-END_TEST
 
-START_TEST(sabre_refusals)
+TEST(sabre_refusals)
 {
     const struct {
         const char *text, *field, *says;
@@ -274,11 +266,10 @@ START_TEST(sabre_refusals)
                       "'%s' gave %d %s: %s", text, e.code, e.field, e.detail);
     }
 }
-END_TEST
 
 /* ---- all formats ---- */
 
-START_TEST(neither_format)
+TEST(neither_format)
 {
     const char *texts[] = {"hello", "", " \n", "[1]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -289,7 +280,6 @@ START_TEST(neither_format)
         ck_assert_ptr_nonnull(strstr(e.detail, "neither"));
     }
 }
-END_TEST
 
 static void *make_folder(void *dir, struct err *e)
 {
@@ -306,7 +296,7 @@ static void *make_sabre(void *text, struct err *e)
     return video_parse(text, strlen(text), "v", NULL, NULL, e);
 }
 
-START_TEST(every_allocation_may_fail)
+TEST(every_allocation_may_fail)
 {
     char dir[] = "test/golden/video";
     ck_assert_int_ge(alloc_each_fails(make_folder, unmake, dir), 2);
@@ -314,7 +304,6 @@ START_TEST(every_allocation_may_fail)
     strcpy(text, sabre_ok);
     ck_assert_int_ge(alloc_each_fails(make_sabre, unmake, text), 2);
 }
-END_TEST
 
 SUITE(abr_manifests_video, shape_is_checked, sizes_are_checked, generated,
       pensieve_folder, pensieve_ladder_from_means, pensieve_refusals, sabre,

@@ -5,9 +5,9 @@
 #include "base/text.h"
 #include "support/alloc.h"
 #include "support/shared.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void put(const char *name, const char *text)
     ck_assert_msg(!rc, "%s", e.detail);
 }
 
-START_TEST(files_in_name_order)
+TEST(files_in_name_order)
 {
     put("b", "0 2\n1 2\n");
     put("a", "0 1\n1 1\n");
@@ -49,9 +49,8 @@ START_TEST(files_in_name_order)
     ck_assert_str_eq(c->name, strrchr(dir, '/') + 1);
     corpus_free(c);
 }
-END_TEST
 
-START_TEST(parts_are_disjoint_and_complete)
+TEST(parts_are_disjoint_and_complete)
 {
     struct err e = {0};
     struct corpus *all = corpus_load("traces", CORPUS_ALL, &e);
@@ -80,9 +79,8 @@ START_TEST(parts_are_disjoint_and_complete)
     corpus_free(train);
     corpus_free(all);
 }
-END_TEST
 
-START_TEST(one_bad_file_fails_the_load)
+TEST(one_bad_file_fails_the_load)
 {
     put("a", "0 1\n1 1\n");
     put("b", "0 1\n1 x\n");
@@ -90,9 +88,8 @@ START_TEST(one_bad_file_fails_the_load)
     ck_assert_ptr_null(corpus_load(dir, CORPUS_ALL, &e));
     ck_assert_str_eq(e.field, "b:2");
 }
-END_TEST
 
-START_TEST(empty_and_absent_folders)
+TEST(empty_and_absent_folders)
 {
     struct err e = {0};
     ck_assert_ptr_null(corpus_load(dir, CORPUS_ALL, &e));
@@ -112,9 +109,8 @@ START_TEST(empty_and_absent_folders)
     ck_assert_int_eq(e.code, ERR_ABSENT);
     ck_assert_ptr_nonnull(strstr(e.detail, "part"));
 }
-END_TEST
 
-START_TEST(generated)
+TEST(generated)
 {
     struct err e = {0};
     struct corpus *all = corpus_generate(NULL, 2, 30, 9, &e);
@@ -138,7 +134,6 @@ START_TEST(generated)
     ck_assert_ptr_null(corpus_generate(NULL, 0, 30, 9, &e));
     ck_assert_str_eq(e.field, "n");
 }
-END_TEST
 
 static void *make(void *folder, struct err *e)
 {
@@ -155,16 +150,15 @@ static void unmake(void *c)
     corpus_free(c);
 }
 
-START_TEST(every_allocation_may_fail)
+TEST(every_allocation_may_fail)
 {
     put("a", "0 1\n1 1\n");
     put("b", "0 1\n1 1\n");
     ck_assert_int_ge(alloc_each_fails(make, unmake, dir), 10);
     ck_assert_int_ge(alloc_each_fails(generate, unmake, NULL), 30);
 }
-END_TEST
 
-START_TEST(real_sets_load)
+TEST(real_sets_load)
 {
     const struct {
         const char *rel;
@@ -183,22 +177,8 @@ START_TEST(real_sets_load)
         corpus_free(c);
     }
 }
-END_TEST
 
-Suite *suite_abr_traces_corpus(void);
-Suite *suite_abr_traces_corpus(void)
-{
-    Suite *s = suite_create("abr/corpus");
-    TCase *t = tcase_create("abr/corpus");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, files_in_name_order);
-    tcase_add_test(t, parts_are_disjoint_and_complete);
-    tcase_add_test(t, one_bad_file_fails_the_load);
-    tcase_add_test(t, empty_and_absent_folders);
-    tcase_add_test(t, generated);
-    tcase_add_test(t, every_allocation_may_fail);
-    tcase_add_test(t, real_sets_load);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(abr_traces_corpus, 60, set_up, tear_down, files_in_name_order,
+             parts_are_disjoint_and_complete, one_bad_file_fails_the_load,
+             empty_and_absent_folders, generated, every_allocation_may_fail,
+             real_sets_load);

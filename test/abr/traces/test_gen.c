@@ -5,7 +5,6 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@ static double share_of_zeros(const struct trace *t)
 }
 
 /* Means of the kinds over many traces lie in the ranges that the table states. */
-START_TEST(kinds_are_what_they_say)
+TEST(kinds_are_what_they_say)
 {
     const struct {
         const char *kind;
@@ -53,9 +52,8 @@ START_TEST(kinds_are_what_they_say)
                       "%s: zeros %g", want[k].kind, zeros);
     }
 }
-END_TEST
 
-START_TEST(random_links_are_wide_and_valid)
+TEST(random_links_are_wide_and_valid)
 {
     struct err e = {0};
     int usual = 0, low = 0, high = 0, n = 2000;
@@ -70,9 +68,8 @@ START_TEST(random_links_are_wide_and_valid)
     }
     ck_assert(usual > n / 2 && usual < n * 9 / 10 && low > n / 50 && high > n / 20);
 }
-END_TEST
 
-START_TEST(seeds_and_indices_count)
+TEST(seeds_and_indices_count)
 {
     struct err e = {0};
     struct trace *a = must(gen_trace("lte", 60, 1, 0, &e), &e);
@@ -90,9 +87,8 @@ START_TEST(seeds_and_indices_count)
     trace_free(c);
     trace_free(d);
 }
-END_TEST
 
-START_TEST(bad_requests)
+TEST(bad_requests)
 {
     struct err e = {0};
     ck_assert_ptr_null(gen_trace("5g", 60, 1, 0, &e));
@@ -106,10 +102,9 @@ START_TEST(bad_requests)
     ck_assert_ptr_null(gen_random_link(NAN, 1, 0, &e));
     ck_assert_int_eq(e.code, ERR_RANGE);
 }
-END_TEST
 
 /* traces/ is what `abrd trace generate --out traces` writes, to the byte. */
-START_TEST(bundled_corpus_regenerates)
+TEST(bundled_corpus_regenerates)
 {
     struct err e = {0};
     struct corpus *c = corpus_generate(NULL, 10, 320, 1, &e);
@@ -138,7 +133,6 @@ START_TEST(bundled_corpus_regenerates)
     corpus_free(read);
     corpus_free(c);
 }
-END_TEST
 
 SUITE_WITHIN(abr_traces_gen, 60, kinds_are_what_they_say, random_links_are_wide_and_valid,
              seeds_and_indices_count, bad_requests, bundled_corpus_regenerates);

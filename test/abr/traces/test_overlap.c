@@ -5,7 +5,6 @@
 #include "support/shared.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +54,7 @@ static bool no_further(void *ctx, double share)
     return true;
 }
 
-START_TEST(an_excerpt_is_found_where_it_lies)
+TEST(an_excerpt_is_found_where_it_lies)
 {
     struct corpus *a = corpus("3g-commute", 5, 900, 1);
     struct corpus *b = corpus("3g-commute", 4, 400, 2);
@@ -89,9 +88,8 @@ START_TEST(an_excerpt_is_found_where_it_lies)
     corpus_free(b);
     corpus_free(a);
 }
-END_TEST
 
-START_TEST(other_levels_are_other_recordings)
+TEST(other_levels_are_other_recordings)
 {
     struct corpus *a = corpus("3g-commute", 2, 900, 1);
     struct corpus *b = corpus("3g-commute", 1, 400, 2);
@@ -107,9 +105,8 @@ START_TEST(other_levels_are_other_recordings)
     corpus_free(b);
     corpus_free(a);
 }
-END_TEST
 
-START_TEST(short_and_constant_traces_take_no_part)
+TEST(short_and_constant_traces_take_no_part)
 {
     struct corpus *a = corpus("lte", 2, 300, 1), *b = corpus("lte", 3, 199, 1);
     struct overlap_cfg cfg = overlap_cfg_default();
@@ -125,9 +122,8 @@ START_TEST(short_and_constant_traces_take_no_part)
     corpus_free(b);
     corpus_free(a);
 }
-END_TEST
 
-START_TEST(every_shift_agrees_with_the_definition)
+TEST(every_shift_agrees_with_the_definition)
 {
     struct corpus *a = corpus("lte", 1, 60, 1), *b = corpus("lte", 1, 50, 2);
     struct overlap_cfg cfg = {.window_s = 20, .threshold = -1, .level = 1, .threads = 1};
@@ -160,7 +156,6 @@ START_TEST(every_shift_agrees_with_the_definition)
     corpus_free(b);
     corpus_free(a);
 }
-END_TEST
 
 struct two {
     struct corpus *a, *b;
@@ -186,17 +181,16 @@ static void unmake(void *o)
     free(o);
 }
 
-START_TEST(every_allocation_may_fail)
+TEST(every_allocation_may_fail)
 {
     struct two two = {corpus("lte", 2, 250, 1), corpus("lte", 2, 250, 2)};
     ck_assert_int_ge(alloc_each_fails(make, unmake, &two), 8);
     corpus_free(two.a);
     corpus_free(two.b);
 }
-END_TEST
 
 /* The two published sets that come from the same Norwegian logs. */
-START_TEST(real_leak_is_found)
+TEST(real_leak_is_found)
 {
     const char *train = shared_path("traces/pensieve-train-127");
     const char *test = shared_path("traces/pensieve-test-hsdpa-142");
@@ -221,7 +215,6 @@ START_TEST(real_leak_is_found)
     corpus_free(b);
     corpus_free(a);
 }
-END_TEST
 
 SUITE_WITHIN(abr_traces_overlap, 60, an_excerpt_is_found_where_it_lies,
              other_levels_are_other_recordings, short_and_constant_traces_take_no_part,

@@ -3,7 +3,6 @@
 #include "support/alloc.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +28,7 @@ static void drop(struct trace **t, int n)
 
 /* From one recording: every slot is one of its slots, at one pace, and the one behind it lies
  * next to it but where pieces meet. Pieces run both ways. */
-START_TEST(made_of_pieces)
+TEST(made_of_pieces)
 {
     struct trace *from = counting(2.0, 0.5);
     int ahead = 0, back = 0, jumps = 0;
@@ -71,10 +70,9 @@ START_TEST(made_of_pieces)
     ck_assert_int_lt(jumps, 800);
     trace_free(from);
 }
-END_TEST
 
 /* Pieces come from recordings of about the same mean: 1 and 1.3 mix, 8 stays alone. */
-START_TEST(like_with_like)
+TEST(like_with_like)
 {
     struct trace *from[] = {counting(1.0, 1.0), counting(1.3, 1.0), counting(8.0, 1.0)};
     int mixed = 0, fast = 0;
@@ -97,9 +95,8 @@ START_TEST(like_with_like)
     ck_assert_int_gt(fast, IDS / 6);
     drop(from, 3);
 }
-END_TEST
 
-START_TEST(the_same_again)
+TEST(the_same_again)
 {
     struct trace *from[] = {counting(1.0, 1.0), counting(1.3, 0.7)};
     struct trace *a = splice_link((const struct trace **)from, 2, 100.0, 7, 3, NULL);
@@ -113,10 +110,9 @@ START_TEST(the_same_again)
     drop(all, 3);
     drop(from, 2);
 }
-END_TEST
 
 /* A recording that never carries anything gives no link. */
-START_TEST(nothing_to_carry)
+TEST(nothing_to_carry)
 {
     struct trace *from = trace_new(3, "dead", NULL);
     from->time_s[1] = 1.0;
@@ -126,7 +122,6 @@ START_TEST(nothing_to_carry)
     ck_assert_int_lt(e.code, 0);
     trace_free(from);
 }
-END_TEST
 
 static void *make_splice(void *ctx, struct err *e)
 {
@@ -138,13 +133,12 @@ static void free_splice(void *t)
     trace_free(t);
 }
 
-START_TEST(memory)
+TEST(memory)
 {
     struct trace *from = counting(2.0, 1.0);
     alloc_each_fails(make_splice, free_splice, &from);
     trace_free(from);
 }
-END_TEST
 
 SUITE(abr_traces_splice, made_of_pieces, like_with_like, the_same_again, nothing_to_carry,
       memory);

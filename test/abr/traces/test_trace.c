@@ -6,7 +6,6 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ static void rows_are(struct trace *t, int n, const double (*want)[2])
     trace_free(t);
 }
 
-START_TEST(pensieve)
+TEST(pensieve)
 {
     rows_are(parse("0\t1.5\n0.5 2\r\n\n  2.25 \t0  \n2.25 9"), 4,
              (const double[][2]){{0, 1.5}, {.5, 2}, {2.25, 0}, {2.25, 9}});
@@ -38,9 +37,8 @@ START_TEST(pensieve)
                    "0.0 1\n1e1 1e-1\n"),
              2, (const double[][2]){{0, 1}, {10, .1}});
 }
-END_TEST
 
-START_TEST(mahimahi_conserves_bytes)
+TEST(mahimahi_conserves_bytes)
 {
     /* two packets in (0, 1], none in (1, 2], one in (2, 2.5] */
     rows_are(parse("10\n1000\n2500\n"), 4,
@@ -50,9 +48,8 @@ START_TEST(mahimahi_conserves_bytes)
     ck_assert_double_eq_tol(trace_mean_mbps(t) * 2.0, 4 * .012, 1e-12);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(csv)
+TEST(csv)
 {
     rows_are(parse("time_s,mbps\n0,1\n1.5,2\n"), 2,
              (const double[][2]){{0, 1}, {1.5, 2}});
@@ -65,9 +62,8 @@ START_TEST(csv)
         parse("\"cell, city\",time_s,\"mbps\"\n\"4, \"\"G\"\"\" ,0, \" 1\"\n\"\",1,2\n"),
         2, (const double[][2]){{0, 1}, {1, 2}});
 }
-END_TEST
 
-START_TEST(logs_of_receivers_that_move)
+TEST(logs_of_receivers_that_move)
 {
     /* seconds since 1970 (Riiser), ms (Ghent); a gap of 2 s belongs to the slot behind it */
     rows_are(parse("1000000000 500 60.5 10.5 125000 1000\n"
@@ -77,9 +73,8 @@ START_TEST(logs_of_receivers_that_move)
                    "1400000000999 30999 50.5000000000002 3.50000000000002 0 0999\n"),
              3, (const double[][2]){{0, 2}, {1, 2}, {1.999, 0}});
 }
-END_TEST
 
-START_TEST(sabre)
+TEST(sabre)
 {
     struct trace *t = parse("[{\"duration_ms\": 1500, \"bandwidth_kbps\": 800, "
                             "\"latency_ms\": 100},\n {\"duration_ms\": 500, "
@@ -90,9 +85,8 @@ START_TEST(sabre)
     ck_assert_double_lt(t->rtt_s, 0.0);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(real_sabre_trace)
+TEST(real_sabre_trace)
 {
     const char *path = shared_path("traces/sabre-3g-86/report.2010-09-13_1003CEST.json");
     if (!path) return;
@@ -102,9 +96,8 @@ START_TEST(real_sabre_trace)
     ck_assert_double_eq_tol(t->rtt_s, .1, 1e-9);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(refusals_name_the_line)
+TEST(refusals_name_the_line)
 {
     const struct {
         const char *text, *field, *says;
@@ -166,9 +159,8 @@ START_TEST(refusals_name_the_line)
                       "'%s' gave %d %s: %s", bad[i].text, e.code, e.field, e.detail);
     }
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_text)
+TEST(bytes_that_are_no_text)
 {
     struct err e = {0};
     ck_assert_ptr_null(trace_parse("0 1\n1\0 2\n", 9, "t", &e));
@@ -193,9 +185,8 @@ START_TEST(bytes_that_are_no_text)
     ck_assert_ptr_null(strchr(e.detail, 0x1b));
     ck_assert_ptr_null(strchr(e.detail, 0xff));
 }
-END_TEST
 
-START_TEST(row_limit)
+TEST(row_limit)
 {
     size_t len = 0;
     char *text = malloc((TRACE_ROWS_MAX + 1) * (size_t)10);
@@ -213,9 +204,8 @@ START_TEST(row_limit)
     trace_free(t);
     free(text);
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
     struct err e = {0};
     struct trace *t = trace_parse("0 1\n1 1\n", 8, "caf\xc3\xa9-\xff\n-x", &e);
@@ -233,9 +223,8 @@ START_TEST(names)
     ck_assert_uint_eq(strlen(t->name), sizeof t->name - 1);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(save_and_load)
+TEST(save_and_load)
 {
     char dir[64];
     snprintf(dir, sizeof dir, "%s", tmpdir_new());
@@ -268,9 +257,8 @@ START_TEST(save_and_load)
     trace_free(t);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(huge_files_are_refused_unread)
+TEST(huge_files_are_refused_unread)
 {
     char dir[64];
     snprintf(dir, sizeof dir, "%s", tmpdir_new());
@@ -284,17 +272,15 @@ START_TEST(huge_files_are_refused_unread)
     ck_assert_int_eq(e.code, ERR_RANGE);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(mean_is_weighted_by_time)
+TEST(mean_is_weighted_by_time)
 {
     struct trace *t = parse("0 99\n1 4\n4 1\n");
     ck_assert_double_eq_tol(trace_mean_mbps(t), 7.0 / 4.0, 1e-12);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(check_finds_what_a_caller_filled_in_wrongly)
+TEST(check_finds_what_a_caller_filled_in_wrongly)
 {
     struct trace *t = parse("0 1\n1 1\n2 1\n");
     struct err e = {0};
@@ -306,7 +292,6 @@ START_TEST(check_finds_what_a_caller_filled_in_wrongly)
     ck_assert_int_eq(trace_check(t, NULL), ERR_INVALID);
     trace_free(t);
 }
-END_TEST
 
 static void *make(void *text, struct err *e)
 {
@@ -318,7 +303,7 @@ static void unmake(void *t)
     trace_free(t);
 }
 
-START_TEST(every_allocation_may_fail)
+TEST(every_allocation_may_fail)
 {
     char text[20 * 600];
     size_t len = 0;
@@ -326,7 +311,6 @@ START_TEST(every_allocation_may_fail)
         len += (size_t)sprintf(text + len, "%d 1\n", i);
     ck_assert_int_ge(alloc_each_fails(make, unmake, text), 7);
 }
-END_TEST
 
 SUITE_WITHIN(abr_traces_trace, 60, pensieve, mahimahi_conserves_bytes, csv,
              logs_of_receivers_that_move, sabre, real_sabre_trace, refusals_name_the_line,

@@ -6,7 +6,6 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +63,7 @@ static void rows_are(const struct trace *t, int n, const double (*want)[2])
     }
 }
 
-START_TEST(webget)
+TEST(webget)
 {
     struct trace_set s = parse(WEBGET WEBGET_ROW("11", "http://a", "125000", "1")
                                    WEBGET_ROW("12", "http://a", "250000", "1")
@@ -80,9 +79,8 @@ START_TEST(webget)
     rows_are(s.traces[1], 2, (const double[][2]){{0, 2}, {5, 2}});
     trace_set_free(&s);
 }
-END_TEST
 
-START_TEST(httpgetmt_slots_end_with_their_intervals)
+TEST(httpgetmt_slots_end_with_their_intervals)
 {
     struct trace_set s = parse(
         HTTPGETMT HTTPGETMT_ROW("5000000", "125000", "0")
@@ -94,9 +92,8 @@ START_TEST(httpgetmt_slots_end_with_their_intervals)
     rows_are(s.traces[0], 4, (const double[][2]){{0, 1}, {5, 1}, {10, 2}, {14, 8}});
     trace_set_free(&s);
 }
-END_TEST
 
-START_TEST(puffer_joins_what_was_sent_with_what_was_acknowledged)
+TEST(puffer_joins_what_was_sent_with_what_was_acknowledged)
 {
     /* 1 MB in 2 s; a pause of 1 s; 1 MB in 1 s; one that never arrived; another viewer */
     const char *sent = SENT SENT_ROW("1000000000000000000", "a/b+c=", "0", "1000000")
@@ -119,9 +116,8 @@ START_TEST(puffer_joins_what_was_sent_with_what_was_acknowledged)
     ck_assert_int_eq(trace_set_parse(&s, sent, NULL, "t", &short_ones, &e), ERR_ABSENT);
     ck_assert_ptr_nonnull(strstr(e.detail, "video_acked"));
 }
-END_TEST
 
-START_TEST(lumos)
+TEST(lumos)
 {
     struct trace_set s = parse(
         LUMOS LUMOS_ROW("1", "1", "100", "walking")
@@ -138,9 +134,8 @@ START_TEST(lumos)
              (const double[][2]){{0, 7}, {1, 7}}); /* the seconds went back */
     trace_set_free(&s);
 }
-END_TEST
 
-START_TEST(quoted_cells)
+TEST(quoted_cells)
 {
     /* RFC 4180, 2.6 and 2.7 */
     struct trace_set s =
@@ -151,10 +146,9 @@ START_TEST(quoted_cells)
     rows_are(s.traces[0], 2, (const double[][2]){{0, 1}, {5, 1}});
     trace_set_free(&s);
 }
-END_TEST
 
 /* 28 columns, or 27 of years without location_id: as the FCC published curr_webget_2016_01.csv. */
-START_TEST(fcc_files_without_a_header_line)
+TEST(fcc_files_without_a_header_line)
 {
     struct trace_set s = parse(WEBGET_ROW("11", "http://a", "125000", "1")
                                    WEBGET_ROW("11", "http://a", "500000", "1")
@@ -190,9 +184,8 @@ START_TEST(fcc_files_without_a_header_line)
     ck_assert_ptr_null(trace_parse(row, strlen(row), "t", &e));
     ck_assert_ptr_nonnull(strstr(e.detail, "abrd trace convert"));
 }
-END_TEST
 
-START_TEST(limits_of_the_configuration)
+TEST(limits_of_the_configuration)
 {
     const char *text = WEBGET WEBGET_ROW("1", "a", "1000", "1")
         WEBGET_ROW("1", "a", "1000", "1") WEBGET_ROW("2", "a", "1000", "1")
@@ -212,9 +205,8 @@ START_TEST(limits_of_the_configuration)
     ck_assert_ptr_nonnull(strstr(e.detail, "none of 3 sessions"));
     trace_set_free(&s);
 }
-END_TEST
 
-START_TEST(what_is_kept_has_a_limit)
+TEST(what_is_kept_has_a_limit)
 {
     const char *sent = SENT SENT_ROW("1000", "s", "0", "1000")
         SENT_ROW("2000", "s", "1", "1000") SENT_ROW("3000", "t", "0", "1000");
@@ -238,9 +230,8 @@ START_TEST(what_is_kept_has_a_limit)
         trace_set_free(&s);
     }
 }
-END_TEST
 
-START_TEST(refusals_name_line_and_column)
+TEST(refusals_name_line_and_column)
 {
     const struct {
         const char *text, *acked, *field, *says;
@@ -274,7 +265,6 @@ START_TEST(refusals_name_line_and_column)
                       "'%s' gave %d %s: %s", bad[i].text, rc, e.field, e.detail);
     }
 }
-END_TEST
 
 static char dir[64];
 
@@ -293,7 +283,7 @@ static void told(void *ctx, double share)
     *at = share;
 }
 
-START_TEST(a_long_file_tells_how_far_it_is)
+TEST(a_long_file_tells_how_far_it_is)
 {
     enum { ROWS = 20000 };
     snprintf(dir, sizeof dir, "%s", tmpdir_new());
@@ -321,9 +311,8 @@ START_TEST(a_long_file_tells_how_far_it_is)
     trace_set_free(&s);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(files)
+TEST(files)
 {
     snprintf(dir, sizeof dir, "%s", tmpdir_new());
     const char sent[] = SENT SENT_ROW("1000", "s", "0", "1000");
@@ -364,7 +353,6 @@ START_TEST(files)
     ck_assert_ptr_nonnull(strstr(e.detail, "over 4095 bytes"));
     tmpdir_remove(dir);
 }
-END_TEST
 
 static void *make(void *text, struct err *e)
 {
@@ -386,12 +374,11 @@ static void unmake(void *made)
     free(made);
 }
 
-START_TEST(every_allocation_may_fail)
+TEST(every_allocation_may_fail)
 {
     char text[] = SENT SENT_ROW("1000", "s", "0", "1000");
     ck_assert_int_ge(alloc_each_fails(make, unmake, text), 9);
 }
-END_TEST
 
 SUITE(abr_traces_trace_set, webget, httpgetmt_slots_end_with_their_intervals,
       puffer_joins_what_was_sent_with_what_was_acknowledged, lumos,

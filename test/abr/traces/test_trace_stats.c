@@ -3,10 +3,9 @@
 #include "support/made.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
-START_TEST(by_hand)
+TEST(by_hand)
 {
     /* 6 s at 1, 3 s at 4, 1 s at 0; row 0 does not count */
     struct trace *t =
@@ -24,9 +23,8 @@ START_TEST(by_hand)
     ck_assert_double_eq(s.p95, 4.0);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(slots_of_all_traces_are_weighted_by_time)
+TEST(slots_of_all_traces_are_weighted_by_time)
 {
     struct trace *t[2] = {made_trace(2, (const double[][2]){{0, 0}, {30, 1}}),
                           made_trace(3, (const double[][2]){{0, 0}, {5, 5}, {10, 5}})};
@@ -38,6 +36,5 @@ START_TEST(slots_of_all_traces_are_weighted_by_time)
     trace_free(t[0]);
     trace_free(t[1]);
 }
-END_TEST
 
 SUITE(abr_traces_trace_stats, by_hand, slots_of_all_traces_are_weighted_by_time);

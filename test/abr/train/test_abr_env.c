@@ -9,7 +9,6 @@
 #include "support/alloc.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +66,7 @@ static void step(struct walk *w)
     if (w->out.done || w->out.truncated) w->env.reset(w->env.self, &w->out);
 }
 
-START_TEST(everything_drawn_stays_finite)
+TEST(everything_drawn_stays_finite)
 {
     struct fixture f = setup(30);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -98,11 +97,10 @@ START_TEST(everything_drawn_stays_finite)
     w.env.free(w.env.self);
     teardown(&f);
 }
-END_TEST
 
 /* Weights on the simplex sum to 1 and come near its edges; the others keep to their ranges. The
  * level of chunk 0 is always 1, or any. */
-START_TEST(weights_and_first_levels_as_asked)
+TEST(weights_and_first_levels_as_asked)
 {
     struct fixture f = setup(30);
     for (int any = 0; any < 2; any++) {
@@ -131,11 +129,10 @@ START_TEST(weights_and_first_levels_as_asked)
     }
     teardown(&f);
 }
-END_TEST
 
 /* No noise, no draws but the trace and the row: the rewards are those of a player that
  * the same world gave. Found by trying all traces and rows, as the draw is the env's. */
-START_TEST(rewards_are_the_players)
+TEST(rewards_are_the_players)
 {
     struct fixture f = setup(0);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -168,10 +165,9 @@ START_TEST(rewards_are_the_players)
     w.env.free(w.env.self);
     teardown(&f);
 }
-END_TEST
 
 /* A tag tells whose weights they are and whether the player is the standard one. */
-START_TEST(tags_tell_the_player)
+TEST(tags_tell_the_player)
 {
     struct fixture f = setup(0);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -203,10 +199,9 @@ START_TEST(tags_tell_the_player)
     ck_assert_int_eq(abr_env_tags(&c), 6);
     teardown(&f);
 }
-END_TEST
 
 /* Stalls behind short buffers cost more, others what the weights say. */
-START_TEST(caution_behind_short_buffers)
+TEST(caution_behind_short_buffers)
 {
     struct fixture f = setup(0);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -239,10 +234,9 @@ START_TEST(caution_behind_short_buffers)
     careful.env.free(careful.env.self);
     teardown(&f);
 }
-END_TEST
 
 /* A video of 10 chunks or more is the end of the one that is given; advice knows it by its sizes. */
-START_TEST(videos_of_any_length)
+TEST(videos_of_any_length)
 {
     struct fixture f = setup(0);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -276,10 +270,9 @@ START_TEST(videos_of_any_length)
     w.env.free(w.env.self);
     teardown(&f);
 }
-END_TEST
 
 /* What is fetched is not what was chosen, now and then; never when nobody abandons. */
-START_TEST(players_that_abandon)
+TEST(players_that_abandon)
 {
     struct fixture f = setup(0);
     for (int may = 0; may < 2; may++) {
@@ -305,10 +298,9 @@ START_TEST(players_that_abandon)
     }
     teardown(&f);
 }
-END_TEST
 
 /* Who minds switches alone begins higher (first_level.h), in half of the episodes here. */
-START_TEST(first_chunks_as_sessions_begin)
+TEST(first_chunks_as_sessions_begin)
 {
     struct fixture f = setup(0);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -333,9 +325,8 @@ START_TEST(first_chunks_as_sessions_begin)
     w.env.free(w.env.self);
     teardown(&f);
 }
-END_TEST
 
-START_TEST(ids_differ_and_repeat)
+TEST(ids_differ_and_repeat)
 {
     struct fixture f = setup(5);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -358,9 +349,8 @@ START_TEST(ids_differ_and_repeat)
     other.env.free(other.env.self);
     teardown(&f);
 }
-END_TEST
 
-START_TEST(state_round_trip)
+TEST(state_round_trip)
 {
     struct fixture f = setup(5);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -387,10 +377,9 @@ START_TEST(state_round_trip)
     b.env.free(b.env.self);
     teardown(&f);
 }
-END_TEST
 
 /* Advice is what RobustMPC decides, episode after episode, and changes no step. */
-START_TEST(advice_is_mpcs)
+TEST(advice_is_mpcs)
 {
     struct fixture f = setup(0);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -423,10 +412,9 @@ START_TEST(advice_is_mpcs)
     w.env.free(w.env.self);
     teardown(&f);
 }
-END_TEST
 
 /* peek tells what step will give, for any level, and changes nothing. */
-START_TEST(peeks_come_true)
+TEST(peeks_come_true)
 {
     struct fixture f = setup(5);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -455,10 +443,9 @@ START_TEST(peeks_come_true)
     w.env.free(w.env.self);
     teardown(&f);
 }
-END_TEST
 
 /* The shifts: documentary, live, news, documentary, each for exactly so many steps. */
-START_TEST(profiles_in_turn)
+TEST(profiles_in_turn)
 {
     struct fixture f = setup(0);
     struct abr_env_cfg c = abr_env_cfg_paper(true, 70);
@@ -473,11 +460,10 @@ START_TEST(profiles_in_turn)
     w.env.free(w.env.self);
     teardown(&f);
 }
-END_TEST
 
 /* In training as in evaluation: hidden from the first observation on, and the paper's state
  * is pushed once per decision also where the policy chooses chunk 0. */
-START_TEST(other_layouts)
+TEST(other_layouts)
 {
     struct fixture f = setup(10);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -503,10 +489,9 @@ START_TEST(other_layouts)
     w.env.free(w.env.self);
     teardown(&f);
 }
-END_TEST
 
 /* The viewer's weights follow the state, and change with the shift. */
-START_TEST(hints_are_the_weights_in_force)
+TEST(hints_are_the_weights_in_force)
 {
     struct fixture f = setup(0);
     struct abr_env_cfg c = abr_env_cfg_paper(false, 70);
@@ -529,9 +514,8 @@ START_TEST(hints_are_the_weights_in_force)
     hinted.env.free(hinted.env.self);
     teardown(&f);
 }
-END_TEST
 
-START_TEST(the_player_tells_of_the_last_chunk)
+TEST(the_player_tells_of_the_last_chunk)
 {
     struct fixture f = setup(0);
     struct abr_env_cfg c = abr_env_cfg_paper(false, 1000);
@@ -549,9 +533,8 @@ START_TEST(the_player_tells_of_the_last_chunk)
     w.env.free(w.env.self);
     teardown(&f);
 }
-END_TEST
 
-START_TEST(steps_allocate_nothing)
+TEST(steps_allocate_nothing)
 {
     struct fixture f = setup(10);
     struct abr_env_cfg c = abr_env_cfg_default();
@@ -565,7 +548,6 @@ START_TEST(steps_allocate_nothing)
     w.env.free(w.env.self);
     teardown(&f);
 }
-END_TEST
 
 SUITE(abr_train_abr_env, everything_drawn_stays_finite, weights_and_first_levels_as_asked,
       rewards_are_the_players, tags_tell_the_player, caution_behind_short_buffers,

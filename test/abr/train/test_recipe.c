@@ -2,7 +2,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
 static struct recipe make(const char *preset, const char *variant)
@@ -13,7 +12,7 @@ static struct recipe make(const char *preset, const char *variant)
 }
 
 /* Table 1 of the paper. */
-START_TEST(paper_is_table_1)
+TEST(paper_is_table_1)
 {
     struct recipe r = make("paper", "pamoe");
     const struct ppo_cfg *p = &r.train.ppo;
@@ -34,9 +33,8 @@ START_TEST(paper_is_table_1)
     ck_assert_int_eq(r.env.cycle_steps, 200000);
     ck_assert_double_gt(p->noise_gamma, 0);
 }
-END_TEST
 
-START_TEST(variants_differ_where_they_should)
+TEST(variants_differ_where_they_should)
 {
     ck_assert_int_eq(make("tuned", "mlp").policy.route, MIX_SINGLE);
     ck_assert_int_eq(make("tuned", "moe").policy.route, MIX_DENSE);
@@ -48,10 +46,9 @@ START_TEST(variants_differ_where_they_should)
     ck_assert_double_gt(make("code", "pamoe").train.ppo.noise_std, 0);
     ck_assert_int_eq(make("code", "mlp").policy.critic_experts, 1);
 }
-END_TEST
 
 /* What the authors' code does otherwise. */
-START_TEST(code_is_the_authors)
+TEST(code_is_the_authors)
 {
     struct recipe r = make("code", "pamoe");
     const struct ppo_cfg *p = &r.train.ppo;
@@ -80,9 +77,8 @@ START_TEST(code_is_the_authors)
     ck_assert_double_eq(r.train.ppo.weight_decay, 0);
     ck_assert_int_eq(r.env.profiles[0].utility, QOE_LINEAR);
 }
-END_TEST
 
-START_TEST(unknown_names_are_told)
+TEST(unknown_names_are_told)
 {
     struct recipe r;
     struct err e = {0};
@@ -92,9 +88,8 @@ START_TEST(unknown_names_are_told)
     ck_assert_int_eq(recipe_make(&r, "tuned", "gpt", 1, 1, &e), ERR_ABSENT);
     ck_assert_str_eq(e.field, "variant");
 }
-END_TEST
 
-START_TEST(first_weights)
+TEST(first_weights)
 {
     struct recipe paper = make("paper", "moe"), tuned = make("tuned", "moe");
     struct policy *a = policy_new(&paper.policy, NULL),
@@ -108,10 +103,9 @@ START_TEST(first_weights)
     policy_free(b);
     policy_free(a);
 }
-END_TEST
 
 /* Every preset and variant trains: two updates, finite weights, and seeds matter. */
-START_TEST(all_of_them_train)
+TEST(all_of_them_train)
 {
     static const char *const presets[] = {"paper", "code", "tuned"};
     static const char *const variants[] = {"mlp", "moe", "smoe", "pamoe"};
@@ -146,7 +140,6 @@ START_TEST(all_of_them_train)
     }
     video_free(video);
 }
-END_TEST
 
 SUITE_WITHIN(abr_train_recipe, 60, paper_is_table_1, code_is_the_authors,
              variants_differ_where_they_should, unknown_names_are_told, first_weights,

@@ -2,7 +2,6 @@
 
 #include "support/suites.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +40,7 @@ static struct recipe varied(const char *preset, const char *changes)
     return r;
 }
 
-START_TEST(every_setting_shows_what_it_was_set_to)
+TEST(every_setting_shows_what_it_was_set_to)
 {
     static const char *const pairs[] = {"lr", "entropy", "imitate"};
     for (int i = 0; i < recipe_fields_count(); i++) {
@@ -76,10 +75,9 @@ START_TEST(every_setting_shows_what_it_was_set_to)
         ck_assert_uint_ne(recipe_fields_hash(&r), recipe_fields_hash(&base));
     }
 }
-END_TEST
 
 /* As the shipped policy's file has it, so that training from before can be taken up again. */
-START_TEST(settings_that_came_later_leave_the_checksum)
+TEST(settings_that_came_later_leave_the_checksum)
 {
     const char *shipped =
         "entropy=.01,.002 balance=.03 share-custom=.4 share-simplex=.75 "
@@ -89,9 +87,8 @@ START_TEST(settings_that_came_later_leave_the_checksum)
     r.env.lengths = .5;
     ck_assert_uint_ne(recipe_fields_hash(&r), 0xcc8a54fa);
 }
-END_TEST
 
-START_TEST(values_reach_the_recipe)
+TEST(values_reach_the_recipe)
 {
     struct recipe r =
         varied("tuned", "experts=6 hidden=32 critic-hidden=96 lr=0.002,1e-4 "
@@ -112,9 +109,8 @@ START_TEST(values_reach_the_recipe)
     ck_assert_int_eq(r.policy.route, MIX_TOP1); /* and the rest is as it was */
     ck_assert_int_eq(r.train.rollout.steps, make("tuned").train.rollout.steps);
 }
-END_TEST
 
-START_TEST(settings_that_follow_others)
+TEST(settings_that_follow_others)
 {
     struct recipe r = varied("tuned", "experts=1");
     ck_assert_int_eq(r.policy.route, MIX_SINGLE);
@@ -139,9 +135,8 @@ START_TEST(settings_that_follow_others)
     ck_assert_int_eq(varied("paper", "envs=4").env.cycle_steps * 4,
                      make("paper").env.cycle_steps);
 }
-END_TEST
 
-START_TEST(what_cannot_be_is_told)
+TEST(what_cannot_be_is_told)
 {
     static const struct {
         const char *preset, *changes, *field, *part;
@@ -174,9 +169,8 @@ START_TEST(what_cannot_be_is_told)
                       e.detail);
     }
 }
-END_TEST
 
-START_TEST(changes_are_written_in_the_tables_order)
+TEST(changes_are_written_in_the_tables_order)
 {
     struct recipe_changes v;
     char text[] = "noise=0 experts=1", line[RECIPE_FIELDS_TEXT];
@@ -199,7 +193,6 @@ START_TEST(changes_are_written_in_the_tables_order)
     v = (struct recipe_changes){{[0] = "1 2"}};
     ck_assert_int_eq(recipe_fields_apply(&r, &v, NULL), ERR_INVALID);
 }
-END_TEST
 
 SUITE(abr_train_recipe_fields, every_setting_shows_what_it_was_set_to,
       settings_that_came_later_leave_the_checksum, values_reach_the_recipe,

@@ -4,7 +4,6 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +31,7 @@ struct kind {
         tag[8]; /* with four profiles: 4 drawn weights, 5 ladders, 6 .. 9 drawn players */
 };
 
-START_TEST(by_what_they_were_trained_on)
+TEST(by_what_they_were_trained_on)
 {
     static const struct kind kinds[] = {
         {NULL, NULL, 1, {TEACH_ALL}},     {NULL, "any", 1, {TEACH_ALL}},
@@ -62,10 +61,9 @@ START_TEST(by_what_they_were_trained_on)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
 /* Who met whole videos alone does not teach what to do with shorter ones. */
-START_TEST(shorter_videos_have_teachers_of_their_own)
+TEST(shorter_videos_have_teachers_of_their_own)
 {
     const char *dir = strdup(tmpdir_new());
     struct abr_env_cfg env = abr_env_cfg_default();
@@ -83,9 +81,8 @@ START_TEST(shorter_videos_have_teachers_of_their_own)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-START_TEST(what_players_an_environment_has)
+TEST(what_players_an_environment_has)
 {
     struct abr_env_cfg env = abr_env_cfg_default();
     ck_assert_str_eq(teacher_files_players(&env), "any");
@@ -96,9 +93,8 @@ START_TEST(what_players_an_environment_has)
     env.players = 1;
     ck_assert_str_eq(teacher_files_players(&env), "drawn");
 }
-END_TEST
 
-START_TEST(who_cannot_teach)
+TEST(who_cannot_teach)
 {
     const char *dir = strdup(tmpdir_new());
     struct abr_env_cfg env = abr_env_cfg_default();
@@ -128,10 +124,9 @@ START_TEST(who_cannot_teach)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
 /* One of all profiles with drawn players knows four kinds: the fifth of them is too many. */
-START_TEST(more_than_can_be_kept)
+TEST(more_than_can_be_kept)
 {
     const char *dir = strdup(tmpdir_new());
     struct abr_env_cfg env = abr_env_cfg_default();
@@ -154,7 +149,6 @@ START_TEST(more_than_can_be_kept)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
 SUITE(abr_train_teacher_files, by_what_they_were_trained_on,
       shorter_videos_have_teachers_of_their_own, what_players_an_environment_has,

@@ -9,7 +9,6 @@
 #include "support/shared.h"
 #include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -47,7 +46,7 @@ static void drop(struct worlds *w, struct trace *t, struct video *v)
 }
 
 /* The authors of PA-MoE double the bandwidth and keep what is then above 3 Mbit/s. */
-START_TEST(the_authors_keep_51_traces)
+TEST(the_authors_keep_51_traces)
 {
     const char *dir = shared_path("traces/pensieve-train-127");
     if (!dir) return;
@@ -61,9 +60,8 @@ START_TEST(the_authors_keep_51_traces)
     video_free(v);
     corpus_free(c);
 }
-END_TEST
 
-START_TEST(other_links_or_videos_are_told_apart)
+TEST(other_links_or_videos_are_told_apart)
 {
     struct corpus c;
     struct trace *t;
@@ -81,7 +79,6 @@ START_TEST(other_links_or_videos_are_told_apart)
     ck_assert_uint_eq(crc[0], crc[1]);
     ck_assert_uint_ne(crc[0], crc[2]);
 }
-END_TEST
 
 static double ahead(const struct worlds *w, int i, int row, double clock_s,
                     double seconds)
@@ -93,7 +90,7 @@ static double ahead(const struct worlds *w, int i, int row, double clock_s,
 }
 
 /* One round of the trace: 1 Mbit in [5,6], 6 in [6,8], 2 in [8,9]: 9 in 4 s. */
-START_TEST(ahead_by_hand)
+TEST(ahead_by_hand)
 {
     struct corpus c;
     struct trace *t;
@@ -109,10 +106,9 @@ START_TEST(ahead_by_hand)
     ck_assert_double_eq_tol(ahead(w, 0, 1, 0.0, 1.0), 1.0, 1e-12);
     drop(w, t, v);
 }
-END_TEST
 
 /* The same question put to the slots one by one. */
-START_TEST(ahead_equals_walking)
+TEST(ahead_equals_walking)
 {
     struct corpus c;
     struct trace *t;
@@ -138,9 +134,8 @@ START_TEST(ahead_equals_walking)
     }
     drop(w, t, v);
 }
-END_TEST
 
-START_TEST(pools_have_what_was_asked_for)
+TEST(pools_have_what_was_asked_for)
 {
     struct corpus c;
     struct trace *t;
@@ -157,10 +152,9 @@ START_TEST(pools_have_what_was_asked_for)
     ck_assert_int_gt(seen[10] + seen[11] + seen[12], 0);
     drop(w, t, v);
 }
-END_TEST
 
 /* Splices stand behind the recordings and count as such; without recordings there are none. */
-START_TEST(splices_of_recordings)
+TEST(splices_of_recordings)
 {
     struct trace *t = small_trace();
     struct video *v = video_default(NULL);
@@ -190,9 +184,8 @@ START_TEST(splices_of_recordings)
     ck_assert_int_eq(w->n_traces, 2);
     drop(w, t, v);
 }
-END_TEST
 
-START_TEST(slow_traces_can_be_left_out)
+TEST(slow_traces_can_be_left_out)
 {
     struct video *v = video_default(NULL);
     struct trace *t = small_trace(); /* mean 2.25 */
@@ -208,7 +201,6 @@ START_TEST(slow_traces_can_be_left_out)
     video_free(v);
     trace_free(t);
 }
-END_TEST
 
 static void *make_worlds(void *ctx, struct err *e)
 {
@@ -221,13 +213,12 @@ static void free_worlds(void *w)
     worlds_free(w);
 }
 
-START_TEST(memory)
+TEST(memory)
 {
     struct video *v = video_default(NULL);
     alloc_each_fails(make_worlds, free_worlds, v);
     video_free(v);
 }
-END_TEST
 
 SUITE(abr_train_worlds, other_links_or_videos_are_told_apart, the_authors_keep_51_traces,
       ahead_by_hand, ahead_equals_walking, pools_have_what_was_asked_for,
