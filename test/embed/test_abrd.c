@@ -5,9 +5,9 @@
 #include "abr/emulator/replay.h"
 #include "base/text.h"
 #include "learn/ckpt.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static int same(void *ctx, const struct replay_step *step, struct err *e)
     return 0;
 }
 
-START_TEST(it_plays_as_eval_does)
+TEST(it_plays_as_eval_does)
 {
     static const char *const profiles[] = {"documentary", "live", "news", "pensieve"};
     int64_t bytes[CHUNKS * LEVELS];
@@ -146,9 +146,8 @@ START_TEST(it_plays_as_eval_does)
     abrd_video_free(v);
     abrd_policy_free(p);
 }
-END_TEST
 
-START_TEST(live_seeks_and_sizes)
+TEST(live_seeks_and_sizes)
 {
     struct abrd_policy *p = abrd_policy_load(file, NULL);
     struct abrd_video *v = abrd_video_new(ladder, LEVELS, 2, 0, NULL, NULL);
@@ -177,7 +176,6 @@ START_TEST(live_seeks_and_sizes)
     abrd_video_free(v);
     abrd_policy_free(p);
 }
-END_TEST
 
 /* code and beginning of the words; clears e */
 static void told(struct abrd_error *e, int code, const char *words)
@@ -187,7 +185,7 @@ static void told(struct abrd_error *e, int code, const char *words)
     *e = (struct abrd_error){0};
 }
 
-START_TEST(what_is_wrong_is_named)
+TEST(what_is_wrong_is_named)
 {
     struct abrd_error e = {0};
     ck_assert_ptr_null(abrd_policy_load("/no/such/file", &e));
@@ -256,9 +254,8 @@ START_TEST(what_is_wrong_is_named)
     ck_assert_ptr_null(abrd_policy_load(file, &e));
     told(&e, ABRD_INVALID, "the policy reads 48 inputs of layout 'paper'");
 }
-END_TEST
 
-START_TEST(who_is_set_aside_decides_nothing)
+TEST(who_is_set_aside_decides_nothing)
 {
     struct abrd_video *v = abrd_video_new(ladder, LEVELS, 4, 0, NULL, NULL);
     for (int idle = 0; idle < 3; idle++) {
@@ -275,9 +272,8 @@ START_TEST(who_is_set_aside_decides_nothing)
     }
     abrd_video_free(v);
 }
-END_TEST
 
-START_TEST(weights_from_memory_are_the_same)
+TEST(weights_from_memory_are_the_same)
 {
     size_t n;
     char *data = text_read_file(file, 1 << 24, &n, NULL);
@@ -301,19 +297,7 @@ START_TEST(weights_from_memory_are_the_same)
     abrd_policy_free(p);
     abrd_policy_free(q);
 }
-END_TEST
 
-Suite *suite_embed_abrd(void);
-Suite *suite_embed_abrd(void)
-{
-    Suite *s = suite_create("abrd/abrd");
-    TCase *t = tcase_create("abrd/abrd");
-    tcase_add_checked_fixture(t, begin, end);
-    tcase_add_test(t, it_plays_as_eval_does);
-    tcase_add_test(t, live_seeks_and_sizes);
-    tcase_add_test(t, what_is_wrong_is_named);
-    tcase_add_test(t, who_is_set_aside_decides_nothing);
-    tcase_add_test(t, weights_from_memory_are_the_same);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(embed_abrd, 0, begin, end, it_plays_as_eval_does, live_seeks_and_sizes,
+             what_is_wrong_is_named, who_is_set_aside_decides_nothing,
+             weights_from_memory_are_the_same);
