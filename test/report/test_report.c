@@ -5,7 +5,6 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <jansson.h>
 #include <libxml/HTMLparser.h>
 #include <libxml/xpath.h>
@@ -84,7 +83,7 @@ static const char CSV[] = "figure,panel,series,x,y,lo,hi\n"
                           "fig1,right,moe,\"mlp, plain\",0.2,,\n"
                           "fig1,right,moe,moe,,,\n";
 
-START_TEST(csv_holds_every_number)
+TEST(csv_holds_every_number)
 {
     const char *dir = tmpdir_new();
     struct report *r = sample();
@@ -95,7 +94,6 @@ START_TEST(csv_holds_every_number)
     report_free(r);
     tmpdir_remove(dir);
 }
-END_TEST
 
 static double number_at(const json_t *v, const char *key)
 {
@@ -104,7 +102,7 @@ static double number_at(const json_t *v, const char *key)
     return json_number_value(n);
 }
 
-START_TEST(json_parses_and_has_no_nan)
+TEST(json_parses_and_has_no_nan)
 {
     const char *dir = tmpdir_new();
     struct report *r = sample();
@@ -145,7 +143,6 @@ START_TEST(json_parses_and_has_no_nan)
     report_free(r);
     tmpdir_remove(dir);
 }
-END_TEST
 
 /* ---- the page, through libxml2's parser ---- */
 
@@ -190,7 +187,7 @@ static void expect(htmlDocPtr d, const char *path, const char *text)
     free(is);
 }
 
-START_TEST(page_says_what_was_added)
+TEST(page_says_what_was_added)
 {
     const char *dir = tmpdir_new();
     struct report *r = sample();
@@ -230,9 +227,8 @@ START_TEST(page_says_what_was_added)
     report_free(r);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(page_needs_no_network)
+TEST(page_needs_no_network)
 {
     const char *dir = tmpdir_new();
     struct report *r = sample();
@@ -248,7 +244,6 @@ START_TEST(page_needs_no_network)
     report_free(r);
     tmpdir_remove(dir);
 }
-END_TEST
 
 /* the colour of a legend's key: "0" .. "6" */
 static void expect_key(htmlDocPtr d, const char *figure, const char *name,
@@ -264,7 +259,7 @@ static void expect_key(htmlDocPtr d, const char *figure, const char *name,
     expect(d, path, dashed);
 }
 
-START_TEST(colours_follow_the_name)
+TEST(colours_follow_the_name)
 {
     static const char *const name[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
     static const double one[] = {1};
@@ -291,9 +286,8 @@ START_TEST(colours_follow_the_name)
     report_free(r);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(same_content_same_bytes)
+TEST(same_content_same_bytes)
 {
     const char *dir = tmpdir_new();
     static const char *const file[] = {"sample.html", "sample.json", "sample.csv",
@@ -313,7 +307,6 @@ START_TEST(same_content_same_bytes)
     }
     tmpdir_remove(dir);
 }
-END_TEST
 
 static void put(const char *dir, const char *name, const char *text)
 {
@@ -321,7 +314,7 @@ static void put(const char *dir, const char *name, const char *text)
     ck_assert_int_eq(text_write_file(tmpdir_path(dir, name), text, strlen(text), &e), 0);
 }
 
-START_TEST(index_lists_the_reports_of_the_folder)
+TEST(index_lists_the_reports_of_the_folder)
 {
     const char *dir = tmpdir_new();
     put(dir, "odd.json", "{\"name\": \"another\", \"checks\": []}");
@@ -345,9 +338,8 @@ START_TEST(index_lists_the_reports_of_the_folder)
     report_free(r);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(checks_take_their_ends_and_no_nan)
+TEST(checks_take_their_ends_and_no_nan)
 {
     struct report *r = report_new("checks", "t", NULL);
     ck_assert(report_check(r, "low end", 1, 1, 2));
@@ -365,9 +357,8 @@ START_TEST(checks_take_their_ends_and_no_nan)
     ck_assert(isnan(report_check_at(r, 5).value));
     report_free(r);
 }
-END_TEST
 
-START_TEST(tables_are_read_back)
+TEST(tables_are_read_back)
 {
     struct report *r = sample();
     char buf[64];
@@ -383,10 +374,9 @@ START_TEST(tables_are_read_back)
     ck_assert_str_eq(report_shown(buf, r, 0, 1, 3), "-12");
     report_free(r);
 }
-END_TEST
 
 /* 0 and .24 are in the first quarter, 1 in the last, 2 in none, NaN is no value */
-START_TEST(assets_that_end_their_element_are_refused)
+TEST(assets_that_end_their_element_are_refused)
 {
     struct report *r = sample();
     struct report_assets a = ASSETS;
@@ -402,7 +392,6 @@ START_TEST(assets_that_end_their_element_are_refused)
     ck_assert_int_eq(report_write(r, "/nowhere/at/all", &ASSETS, &e), ERR_IO);
     report_free(r);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -414,12 +403,11 @@ static void destroy(void *r)
     report_free(r);
 }
 
-START_TEST(allocations_may_fail)
+TEST(allocations_may_fail)
 {
     char name[] = "name";
     ck_assert_int_eq(alloc_each_fails(make, destroy, name), 1);
 }
-END_TEST
 
 SUITE(report_report, csv_holds_every_number, json_parses_and_has_no_nan,
       page_says_what_was_added, page_needs_no_network, colours_follow_the_name,

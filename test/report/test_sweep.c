@@ -3,9 +3,9 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -100,7 +100,7 @@ static void expect_results(const struct sweep *s)
     }
 }
 
-START_TEST(results_do_not_depend_on_threads)
+TEST(results_do_not_depend_on_threads)
 {
     static const int threads[] = {1, 2, 8};
     list_runs(0);
@@ -112,9 +112,8 @@ START_TEST(results_do_not_depend_on_threads)
     expect_results(s);
     sweep_free(s);
 }
-END_TEST
 
-START_TEST(progress_grows_to_the_end)
+TEST(progress_grows_to_the_end)
 {
     list_runs(0);
     struct scene scene = {0};
@@ -126,9 +125,8 @@ START_TEST(progress_grows_to_the_end)
     ck_assert_str_eq(scene.running, "run-8");
     sweep_free(s);
 }
-END_TEST
 
-START_TEST(a_stopped_sweep_goes_on)
+TEST(a_stopped_sweep_goes_on)
 {
     const char *dir = tmpdir_new();
     list_runs(0);
@@ -159,7 +157,6 @@ START_TEST(a_stopped_sweep_goes_on)
     sweep_free(s);
     tmpdir_remove(dir);
 }
-END_TEST
 
 static void finish(const char *dir)
 {
@@ -187,7 +184,7 @@ static void expect_redo(const char *dir, const char *version, int n, const char 
     sweep_free(s);
 }
 
-START_TEST(another_configuration_is_done_again)
+TEST(another_configuration_is_done_again)
 {
     const char *dir = tmpdir_new();
     list_runs(0);
@@ -199,10 +196,9 @@ START_TEST(another_configuration_is_done_again)
     expect_redo(dir, "2", 1, "run-4.run");
     tmpdir_remove(dir);
 }
-END_TEST
 
 /* Every file that a crash or a hand could leave: cut anywhere, a bit changed anywhere. */
-START_TEST(a_torn_file_is_done_again)
+TEST(a_torn_file_is_done_again)
 {
     const char *dir = tmpdir_new();
     list_runs(0);
@@ -224,9 +220,8 @@ START_TEST(a_torn_file_is_done_again)
     free(whole);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(the_lowest_failure_is_told)
+TEST(the_lowest_failure_is_told)
 {
     static const int threads[] = {1, 2};
     list_runs(0);
@@ -241,9 +236,8 @@ START_TEST(the_lowest_failure_is_told)
     if (threads[_i] == 1) ck_assert_int_eq(scene.calls, 4);
     sweep_free(s);
 }
-END_TEST
 
-START_TEST(names_are_names_of_files)
+TEST(names_are_names_of_files)
 {
     static const char *const bad[] = {"", "a/b", "..", ".run", "a b"};
     struct scene scene = {0};
@@ -263,9 +257,8 @@ START_TEST(names_are_names_of_files)
     ck_assert_ptr_null(sweep_new(&cfg, &lines, 1, &e));
     ck_assert_int_eq(e.code, ERR_INVALID);
 }
-END_TEST
 
-START_TEST(a_folder_that_is_not_there)
+TEST(a_folder_that_is_not_there)
 {
     list_runs(0);
     struct scene scene = {0};
@@ -276,7 +269,6 @@ START_TEST(a_folder_that_is_not_there)
     ck_assert_str_eq(e.field, "run-0");
     sweep_free(s);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -288,7 +280,7 @@ static void destroy(void *s)
     sweep_free(s);
 }
 
-START_TEST(allocations_may_fail)
+TEST(allocations_may_fail)
 {
     const char *dir = tmpdir_new();
     list_runs(0);
@@ -298,22 +290,8 @@ START_TEST(allocations_may_fail)
     ck_assert_int_ge(alloc_each_fails(make, destroy, &cfg), 4);
     tmpdir_remove(dir);
 }
-END_TEST
 
-Suite *suite_report_sweep(void);
-Suite *suite_report_sweep(void)
-{
-    Suite *s = suite_create("lab/sweep");
-    TCase *t = tcase_create("lab/sweep");
-    tcase_add_loop_test(t, results_do_not_depend_on_threads, 0, 3);
-    tcase_add_test(t, progress_grows_to_the_end);
-    tcase_add_test(t, a_stopped_sweep_goes_on);
-    tcase_add_test(t, another_configuration_is_done_again);
-    tcase_add_test(t, a_torn_file_is_done_again);
-    tcase_add_loop_test(t, the_lowest_failure_is_told, 0, 2);
-    tcase_add_test(t, names_are_names_of_files);
-    tcase_add_test(t, a_folder_that_is_not_there);
-    tcase_add_test(t, allocations_may_fail);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(report_sweep, TIMES(results_do_not_depend_on_threads, 3), progress_grows_to_the_end,
+      a_stopped_sweep_goes_on, another_configuration_is_done_again,
+      a_torn_file_is_done_again, TIMES(the_lowest_failure_is_told, 2),
+      names_are_names_of_files, a_folder_that_is_not_there, allocations_may_fail);
